@@ -1,0 +1,3 @@
+module github.com/the-edge-agent/tea
+
+go 1.26

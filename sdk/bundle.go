@@ -1,0 +1,115 @@
+package tea
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"regexp"
+	"strings"
+
+	"github.com/the-edge-agent/tea/sdk/schema"
+)
+
+// Bundle is a set of actions that is built, shipped and configured as one.
+type Bundle struct {
+	// Name is short and lower case; the binary is called tea-plugin-NAME.
+	Name string
+	// Version is a semantic version without a leading v.
+	Version string
+	// Description is a sentence or two.
+	Description string
+	// Actions are what the bundle offers.
+	Actions []Action
+	// Settings names the top-level keys of a workflow's settings that the
+	// bundle reads, each with its schema (nil allows anything). Other keys
+	// never reach it.
+	Settings map[string]*schema.Schema
+	// Open makes an instance for one set of settings; requests carry it. It
+	// is called before the first request, once per workflow that differs in
+	// settings, and may be nil. An instance that is an io.Closer is closed at
+	// the end.
+	Open func(ctx context.Context, settings Settings) (instance any, err error)
+}
+
+// Settings are the expanded settings of a workflow, by top-level key.
+type Settings map[string]json.RawMessage
+
+// Decode stores the settings under key in what v points to; an absent key
+// leaves v as it was. Unknown members are refused.
+func (s Settings) Decode(key string, v any) error {
+	raw, ok := s[key]
+	if !ok {
+		return nil
+	}
+	dec := json.NewDecoder(strings.NewReader(string(raw)))
+	dec.DisallowUnknownFields()
+	if err := dec.Decode(v); err != nil {
+		return Errorf(ValidationError, "settings.%s: %w", key, err)
+	}
+	return nil
+}
+
+// Manifest is the bundle's description as data: what `describe` answers and
+// what is stored beside a packed plugin.
+type Manifest struct {
+	Name        string                    `json:"name"`
+	Version     string                    `json:"version"`
+	Description string                    `json:"description,omitempty"`
+	Protocol    int                       `json:"protocol"`
+	Actions     []ActionInfo              `json:"actions"`
+	Settings    map[string]*schema.Schema `json:"settings,omitempty"`
+}
+
+// ProtocolVersion is the major version of the plugin protocol that this SDK speaks.
+const ProtocolVersion = 1
+
+// Manifest describes the bundle.
+func (b *Bundle) Manifest() Manifest {
+	m := Manifest{Name: b.Name, Version: b.Version, Description: b.Description, Protocol: ProtocolVersion, Settings: b.Settings, Actions: make([]ActionInfo, len(b.Actions))}
+	for i, a := range b.Actions {
+		m.Actions[i] = a.Info()
+	}
+	return m
+}
+
+var (
+	bundleName = regexp.MustCompile(`^[a-z][a-z0-9-]{0,62}$`)
+	actionName = regexp.MustCompile(`^[a-z][a-z0-9_]*(\.[a-z][a-z0-9_]*)+$`)
+)
+
+// Check finds mistakes in the bundle: bad names, duplicates, actions without
+// a handler. serve.Main and the host call it.
+func (b *Bundle) Check() error {
+	if !bundleName.MatchString(b.Name) {
+		return fmt.Errorf("bundle name %q: want lower-case letters, digits and '-', a letter first", b.Name)
+	}
+	if b.Version == "" {
+		return fmt.Errorf("bundle %s has no version", b.Name)
+	}
+	if len(b.Actions) == 0 {
+		return fmt.Errorf("bundle %s has no actions", b.Name)
+	}
+	seen := map[string]bool{}
+	for _, a := range b.Actions {
+		switch {
+		case !actionName.MatchString(a.Name):
+			return fmt.Errorf("bundle %s: action name %q: want namespace.verb in lower case", b.Name, a.Name)
+		case seen[a.Name]:
+			return fmt.Errorf("bundle %s: action %s stands twice", b.Name, a.Name)
+		case a.Handle == nil:
+			return fmt.Errorf("bundle %s: action %s has no handler", b.Name, a.Name)
+		}
+		seen[a.Name] = true
+	}
+	return nil
+}
+
+// Find gives the action of that name, or nil.
+func (b *Bundle) Find(name string) *Action {
+	for i := range b.Actions {
+		if b.Actions[i].Name == name {
+			return &b.Actions[i]
+		}
+	}
+	return nil
+}

@@ -1,0 +1,111 @@
+// Package diag holds diagnostics: what is wrong with a file or a value, where,
+// and what to do about it. A [List] collects several; it is an error where it
+// holds at least one of severity [Error].
+package diag
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// Severity says whether a diagnostic stops the work.
+type Severity string
+
+const (
+	// Error stops: the workflow is invalid.
+	Error Severity = "error"
+	// Warning is worth a look; validate --strict treats it as an error.
+	Warning Severity = "warning"
+)
+
+// Pos is a place in a document: file, line and column (both from 1; 0 where
+// unknown) and the path inside the document, such as nodes[3].retry.
+type Pos struct {
+	File   string `json:"file,omitempty"`
+	Line   int    `json:"line,omitempty"`
+	Column int    `json:"column,omitempty"`
+	Path   string `json:"path,omitempty"`
+}
+
+// String is file:line:column, as far as known.
+func (p Pos) String() string {
+	var b strings.Builder
+	b.WriteString(p.File)
+	if p.Line > 0 {
+		fmt.Fprintf(&b, ":%d", p.Line)
+		if p.Column > 0 {
+			fmt.Fprintf(&b, ":%d", p.Column)
+		}
+	}
+	return b.String()
+}
+
+// Diagnostic is one finding. Code is stable ("TEA1203") and has a page in
+// docs/errors; Hint says what to do, and may be empty.
+type Diagnostic struct {
+	Code     string   `json:"code"`
+	Severity Severity `json:"severity"`
+	Pos
+	Message string `json:"message"`
+	Hint    string `json:"hint,omitempty"`
+}
+
+// Error is the diagnostic on one line: position, severity, code, message, path.
+func (d Diagnostic) Error() string {
+	var b strings.Builder
+	if pos := d.Pos.String(); pos != "" {
+		b.WriteString(pos + ": ")
+	}
+	fmt.Fprintf(&b, "%s %s: %s", d.Severity, d.Code, d.Message)
+	if d.Path != "" {
+		fmt.Fprintf(&b, " (%s)", d.Path)
+	}
+	if d.Hint != "" {
+		fmt.Fprintf(&b, "\n  hint: %s", d.Hint)
+	}
+	return b.String()
+}
+
+// List is a set of diagnostics. The zero value is ready to use.
+type List []Diagnostic
+
+// Errorf adds an error.
+func (l *List) Errorf(code string, pos Pos, hint, format string, args ...any) {
+	*l = append(*l, Diagnostic{Code: code, Severity: Error, Pos: pos, Message: fmt.Sprintf(format, args...), Hint: hint})
+}
+
+// Warnf adds a warning.
+func (l *List) Warnf(code string, pos Pos, hint, format string, args ...any) {
+	*l = append(*l, Diagnostic{Code: code, Severity: Warning, Pos: pos, Message: fmt.Sprintf(format, args...), Hint: hint})
+}
+
+// HasErrors tells whether at least one diagnostic is an error.
+func (l List) HasErrors() bool {
+	return slices.ContainsFunc(l, func(d Diagnostic) bool { return d.Severity == Error })
+}
+
+// Sort orders by file, line, column, code; equal ones keep their order.
+func (l List) Sort() {
+	slices.SortStableFunc(l, func(a, b Diagnostic) int {
+		return cmp.Or(cmp.Compare(a.File, b.File), cmp.Compare(a.Line, b.Line), cmp.Compare(a.Column, b.Column), cmp.Compare(a.Code, b.Code))
+	})
+}
+
+// Err is the list as an error, or nil where it holds no error.
+func (l List) Err() error {
+	if !l.HasErrors() {
+		return nil
+	}
+	return l
+}
+
+// Error joins the diagnostics, one to a line.
+func (l List) Error() string {
+	lines := make([]string, len(l))
+	for i, d := range l {
+		lines[i] = d.Error()
+	}
+	return strings.Join(lines, "\n")
+}

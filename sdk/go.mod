@@ -1,0 +1,3 @@
+module github.com/the-edge-agent/tea/sdk
+
+go 1.26

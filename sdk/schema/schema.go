@@ -1,0 +1,157 @@
+// Package schema makes JSON Schemas (2020-12) from Go types, so that the
+// parameters of an action are described once, in its struct. Start with [Of].
+package schema
+
+import (
+	"bytes"
+	"encoding/json"
+)
+
+// Schema is the part of JSON Schema that actions need. The zero value allows
+// anything.
+type Schema struct {
+	Type                 Types       `json:"type,omitempty"`
+	Title                string      `json:"title,omitempty"`
+	Description          string      `json:"description,omitempty"`
+	Properties           *Properties `json:"properties,omitempty"`
+	Required             []string    `json:"required,omitempty"`
+	AdditionalProperties *Schema     `json:"additionalProperties,omitempty"`
+	Items                *Schema     `json:"items,omitempty"`
+	AnyOf                []*Schema   `json:"anyOf,omitempty"`
+	Enum                 []any       `json:"enum,omitempty"`
+	Default              any         `json:"default,omitempty"`
+	Minimum              *float64    `json:"minimum,omitempty"`
+	Maximum              *float64    `json:"maximum,omitempty"`
+	MinLength            *int        `json:"minLength,omitempty"`
+	MaxLength            *int        `json:"maxLength,omitempty"`
+	MinItems             *int        `json:"minItems,omitempty"`
+	Pattern              string      `json:"pattern,omitempty"`
+	Format               string      `json:"format,omitempty"`
+
+	// Never marks the schema that allows nothing; it is written as false.
+	Never bool `json:"-"`
+}
+
+// plain is Schema without its methods.
+type plain Schema
+
+// MarshalJSON writes false for the schema that allows nothing.
+func (s *Schema) MarshalJSON() ([]byte, error) {
+	if s.Never {
+		return []byte("false"), nil
+	}
+	return json.Marshal((*plain)(s))
+}
+
+// UnmarshalJSON reads a schema; true and false are schemas too.
+func (s *Schema) UnmarshalJSON(data []byte) error {
+	switch string(bytes.TrimSpace(data)) {
+	case "true":
+		*s = Schema{}
+		return nil
+	case "false":
+		*s = Schema{Never: true}
+		return nil
+	}
+	return json.Unmarshal(data, (*plain)(s))
+}
+
+// Types are the allowed JSON types; one type is written as a plain string.
+type Types []string
+
+// MarshalJSON writes a single type as a string.
+func (t Types) MarshalJSON() ([]byte, error) {
+	if len(t) == 1 {
+		return json.Marshal(t[0])
+	}
+	return json.Marshal([]string(t))
+}
+
+// UnmarshalJSON reads a string or a list of strings.
+func (t *Types) UnmarshalJSON(data []byte) error {
+	var one string
+	if json.Unmarshal(data, &one) == nil {
+		*t = Types{one}
+		return nil
+	}
+	return json.Unmarshal(data, (*[]string)(t))
+}
+
+// Property is one named member of an object.
+type Property struct {
+	Name   string
+	Schema *Schema
+}
+
+// Properties keep the order in which they were declared, which is the order
+// of the documentation made from them.
+type Properties []Property
+
+// Get finds a property by name; nil where there is none.
+func (p *Properties) Get(name string) *Schema {
+	if p == nil {
+		return nil
+	}
+	for _, prop := range *p {
+		if prop.Name == name {
+			return prop.Schema
+		}
+	}
+	return nil
+}
+
+// Names lists the property names in order.
+func (p *Properties) Names() []string {
+	if p == nil {
+		return nil
+	}
+	names := make([]string, len(*p))
+	for i, prop := range *p {
+		names[i] = prop.Name
+	}
+	return names
+}
+
+// MarshalJSON writes an object in declaration order.
+func (p Properties) MarshalJSON() ([]byte, error) {
+	var b bytes.Buffer
+	b.WriteByte('{')
+	for i, prop := range p {
+		if i > 0 {
+			b.WriteByte(',')
+		}
+		name, err := json.Marshal(prop.Name)
+		if err != nil {
+			return nil, err
+		}
+		body, err := json.Marshal(prop.Schema)
+		if err != nil {
+			return nil, err
+		}
+		b.Write(name)
+		b.WriteByte(':')
+		b.Write(body)
+	}
+	b.WriteByte('}')
+	return b.Bytes(), nil
+}
+
+// UnmarshalJSON reads an object, keeping the order of its members.
+func (p *Properties) UnmarshalJSON(data []byte) error {
+	dec := json.NewDecoder(bytes.NewReader(data))
+	if _, err := dec.Token(); err != nil {
+		return err
+	}
+	for dec.More() {
+		name, err := dec.Token()
+		if err != nil {
+			return err
+		}
+		s := new(Schema)
+		if err := dec.Decode(s); err != nil {
+			return err
+		}
+		*p = append(*p, Property{Name: name.(string), Schema: s})
+	}
+	return nil
+}

@@ -1,0 +1,157 @@
+package tea
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"reflect"
+
+	"github.com/the-edge-agent/tea/sdk/diag"
+	"github.com/the-edge-agent/tea/sdk/schema"
+)
+
+// NewAction makes an action of a typed function. The schemas come from P and
+// R (see package schema for the field tags); parameters that do not fit are
+// refused with a validation_error before fn is called, and absent ones get
+// their default tag. P must be a struct or a map with string keys.
+func NewAction[P, R any](name, summary string, fn func(ctx context.Context, req *Request, params P) (R, error), options ...Option) Action {
+	a := Action{Name: name, Summary: summary, Params: schema.Of[P](), Result: schema.Of[R]()}
+	defaults := defaultsOf(a.Params)
+	a.Handle = func(ctx context.Context, req *Request) (*Response, error) {
+		var params P
+		if err := decodeParams(req, a.Params, defaults, &params); err != nil {
+			return nil, err
+		}
+		result, err := fn(ctx, req, params)
+		if err != nil {
+			return nil, err
+		}
+		return &Response{Result: ValuePayload(result)}, nil
+	}
+	for _, option := range options {
+		option(&a)
+	}
+	return a
+}
+
+// NewMethod makes an action of a method of the value that the bundle's Open
+// returned: tea.NewMethod("llm.call", "Asks a model.", (*Client).Call).
+func NewMethod[I, P, R any](name, summary string, method func(instance I, ctx context.Context, req *Request, params P) (R, error), options ...Option) Action {
+	return NewAction(name, summary, func(ctx context.Context, req *Request, params P) (R, error) {
+		instance, ok := req.Instance.(I)
+		if !ok {
+			var none R
+			return none, Errorf(InternalError, "%s needs an instance of %s; does the bundle's Open return one?", name, reflect.TypeFor[I]())
+		}
+		return method(instance, ctx, req, params)
+	}, options...)
+}
+
+func defaultsOf(s *schema.Schema) []byte {
+	defaults := map[string]any{}
+	for _, p := range propertiesOf(s) {
+		if p.Schema.Default != nil {
+			defaults[p.Name] = p.Schema.Default
+		}
+	}
+	if len(defaults) == 0 {
+		return nil
+	}
+	raw, err := json.Marshal(defaults)
+	if err != nil {
+		panic(fmt.Sprintf("tea: defaults: %v", err)) // they came out of JSON
+	}
+	return raw
+}
+
+func propertiesOf(s *schema.Schema) schema.Properties {
+	if s == nil || s.Properties == nil {
+		return nil
+	}
+	return *s.Properties
+}
+
+func decodeParams(req *Request, s *schema.Schema, defaults []byte, into any) error {
+	raw, err := req.Params.JSON()
+	if err != nil {
+		return Errorf(ValidationError, "parameters of %s: %v", req.Action, err)
+	}
+	if len(raw) == 0 || string(raw) == "null" {
+		raw = []byte("{}")
+	}
+	if err := missingParams(req.Action, s, raw); err != nil {
+		return err
+	}
+	if defaults != nil {
+		if err := json.Unmarshal(defaults, into); err != nil {
+			return Errorf(InternalError, "defaults of %s: %v", req.Action, err)
+		}
+	}
+	dec := json.NewDecoder(bytes.NewReader(raw))
+	dec.UseNumber()
+	dec.DisallowUnknownFields()
+	if err := dec.Decode(into); err != nil {
+		return paramError(req.Action, s, raw, err)
+	}
+	return nil
+}
+
+// missingParams finds required members that are absent: Go's decoder does not.
+func missingParams(action string, s *schema.Schema, raw []byte) error {
+	if s == nil || len(s.Required) == 0 {
+		return nil
+	}
+	var given map[string]json.RawMessage
+	if json.Unmarshal(raw, &given) != nil {
+		return nil // the decoder's own message is better
+	}
+	for _, name := range s.Required {
+		if _, ok := given[name]; !ok {
+			return Errorf(ValidationError, "%s needs the parameter %q", action, name)
+		}
+	}
+	return nil
+}
+
+func paramError(action string, s *schema.Schema, raw []byte, err error) error {
+	var mismatch *json.UnmarshalTypeError
+	if errors.As(err, &mismatch) {
+		return Errorf(ValidationError, "%s: parameter %q must be %s, got %s", action, mismatch.Field, jsonKind(mismatch.Type), mismatch.Value)
+	}
+	var given map[string]json.RawMessage
+	if json.Unmarshal(raw, &given) == nil && s != nil && s.Properties != nil {
+		names := s.Properties.Names()
+		for name := range given {
+			if s.Properties.Get(name) == nil {
+				e := Errorf(ValidationError, "%s has no parameter %q", action, name)
+				if hint := diag.Suggest(name, names); hint != "" {
+					e.Message += "; " + hint
+				}
+				return e
+			}
+		}
+	}
+	return Errorf(ValidationError, "parameters of %s: %v", action, err)
+}
+
+// jsonKind words a Go type the way a workflow author knows it.
+func jsonKind(t reflect.Type) string {
+	for t.Kind() == reflect.Pointer {
+		t = t.Elem()
+	}
+	switch t.Kind() {
+	case reflect.Bool:
+		return "a boolean"
+	case reflect.String:
+		return "a string"
+	case reflect.Slice, reflect.Array:
+		return "a list"
+	case reflect.Map, reflect.Struct:
+		return "an object"
+	case reflect.Float32, reflect.Float64:
+		return "a number"
+	}
+	return "an integer"
+}

@@ -1,0 +1,96 @@
+package value
+
+import (
+	"encoding/json"
+	"strconv"
+)
+
+// Truthy tells whether a value counts as true in a condition: everything
+// does but nil, false, 0, "", an empty list and an empty object.
+func Truthy(v any) bool {
+	switch v := v.(type) {
+	case nil:
+		return false
+	case bool:
+		return v
+	case int64:
+		return v != 0
+	case float64:
+		return v != 0
+	case string:
+		return v != ""
+	case json.Number:
+		f, err := strconv.ParseFloat(string(v), 64)
+		return err != nil || f != 0
+	case []any:
+		return len(v) > 0
+	case map[string]any:
+		return len(v) > 0
+	}
+	return true
+}
+
+// Equal compares two values in the model deeply. Numbers compare by value
+// whatever their Go type: 3 equals 3.0.
+func Equal(a, b any) bool {
+	switch a := a.(type) {
+	case []any:
+		b, ok := b.([]any)
+		if !ok || len(a) != len(b) {
+			return false
+		}
+		for i := range a {
+			if !Equal(a[i], b[i]) {
+				return false
+			}
+		}
+		return true
+	case map[string]any:
+		b, ok := b.(map[string]any)
+		if !ok || len(a) != len(b) {
+			return false
+		}
+		for k, av := range a {
+			bv, ok := b[k]
+			if !ok || !Equal(av, bv) {
+				return false
+			}
+		}
+		return true
+	case int64:
+		if bf, ok := b.(float64); ok {
+			return float64(a) == bf
+		}
+	case float64:
+		if bi, ok := b.(int64); ok {
+			return a == float64(bi)
+		}
+	}
+	switch b.(type) {
+	case []any, map[string]any:
+		return false
+	}
+	return a == b
+}
+
+// TypeName is the JSON name of a value's type: null, boolean, integer,
+// number, string, array or object.
+func TypeName(v any) string {
+	switch v.(type) {
+	case nil:
+		return "null"
+	case bool:
+		return "boolean"
+	case int64, json.Number:
+		return "integer"
+	case float64:
+		return "number"
+	case string:
+		return "string"
+	case []any:
+		return "array"
+	case map[string]any:
+		return "object"
+	}
+	return "unknown"
+}

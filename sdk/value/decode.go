@@ -1,0 +1,72 @@
+package value
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"io"
+	"strconv"
+	"strings"
+)
+
+// Decode reads exactly one JSON value. A syntax error is a
+// [*json.SyntaxError] with the byte offset; anything but white space behind
+// the value is an error too.
+func Decode(data []byte) (any, error) {
+	dec := json.NewDecoder(bytes.NewReader(data))
+	dec.UseNumber()
+	var v any
+	if err := dec.Decode(&v); err != nil {
+		return nil, err
+	}
+	if _, err := dec.Token(); err != io.EOF {
+		return nil, fmt.Errorf("unexpected data after the JSON value at byte %d", dec.InputOffset())
+	}
+	return fixNumbers(v)
+}
+
+// fixNumbers replaces the json.Number values of a freshly decoded tree in place.
+func fixNumbers(v any) (any, error) {
+	switch v := v.(type) {
+	case json.Number:
+		return FromNumber(v)
+	case []any:
+		for i, e := range v {
+			fixed, err := fixNumbers(e)
+			if err != nil {
+				return nil, err
+			}
+			v[i] = fixed
+		}
+	case map[string]any:
+		for k, e := range v {
+			switch e.(type) {
+			case json.Number, []any, map[string]any:
+				fixed, err := fixNumbers(e)
+				if err != nil {
+					return nil, err
+				}
+				v[k] = fixed
+			}
+		}
+	}
+	return v, nil
+}
+
+// FromNumber gives the value of a JSON number: int64 where it is an integer
+// that fits, the number itself where it is a longer integer, float64
+// otherwise. A float beyond the range of float64 is an error.
+func FromNumber(n json.Number) (any, error) {
+	s := string(n)
+	if !strings.ContainsAny(s, ".eE") {
+		if i, err := strconv.ParseInt(s, 10, 64); err == nil {
+			return i, nil
+		}
+		return n, nil
+	}
+	f, err := strconv.ParseFloat(s, 64)
+	if err != nil {
+		return nil, fmt.Errorf("number %s does not fit a 64-bit float", s)
+	}
+	return f, nil
+}

@@ -1,0 +1,78 @@
+package value
+
+import (
+	"encoding/json"
+	"fmt"
+	"math"
+)
+
+// From brings any Go value into the value model and copies every container
+// on the way, so that the result shares nothing mutable with v. Types
+// outside the model (structs, typed slices, ...) go through encoding/json.
+func From(v any) (any, error) {
+	switch v := v.(type) {
+	case nil, bool, int64, string:
+		return v, nil
+	case float64:
+		if math.IsNaN(v) || math.IsInf(v, 0) {
+			return nil, fmt.Errorf("%v has no JSON form", v)
+		}
+		return v, nil
+	case int:
+		return int64(v), nil
+	case int32:
+		return int64(v), nil
+	case uint32:
+		return int64(v), nil
+	case float32:
+		return From(float64(v))
+	case json.Number:
+		return FromNumber(v)
+	case json.RawMessage:
+		return Decode(v)
+	case []any:
+		out := make([]any, len(v))
+		for i, e := range v {
+			c, err := From(e)
+			if err != nil {
+				return nil, fmt.Errorf("[%d]: %w", i, err)
+			}
+			out[i] = c
+		}
+		return out, nil
+	case map[string]any:
+		out := make(map[string]any, len(v))
+		for k, e := range v {
+			c, err := From(e)
+			if err != nil {
+				return nil, fmt.Errorf("%s: %w", k, err)
+			}
+			out[k] = c
+		}
+		return out, nil
+	}
+	data, err := json.Marshal(v)
+	if err != nil {
+		return nil, fmt.Errorf("encode a Go %T as JSON: %w", v, err)
+	}
+	return Decode(data)
+}
+
+// Clone copies every list and object of a value in the model.
+func Clone(v any) any {
+	switch v := v.(type) {
+	case []any:
+		out := make([]any, len(v))
+		for i, e := range v {
+			out[i] = Clone(e)
+		}
+		return out
+	case map[string]any:
+		out := make(map[string]any, len(v))
+		for k, e := range v {
+			out[k] = Clone(e)
+		}
+		return out
+	}
+	return v
+}
