@@ -10,7 +10,7 @@ require (
 	github.com/jmespath-community/go-jmespath v1.1.1
 	github.com/nikolalohinski/gonja/v2 v2.9.1
 	github.com/rogpeppe/go-internal v1.15.0
-	github.com/santhosh-tekuri/jsonschema/v6 v6.0.3
+	github.com/google/jsonschema-go v0.4.3
 	github.com/yuin/gopher-lua v1.1.2
 	go.uber.org/goleak v1.3.0
 	go.yaml.in/yaml/v3 v3.0.6
