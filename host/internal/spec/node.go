@@ -1,0 +1,123 @@
+package spec
+
+import (
+	"time"
+
+	"github.com/the-edge-agent/tea/sdk/diag"
+)
+
+// Node is one entry of nodes, of a loop's body or of steps.
+type Node struct {
+	diag.Pos
+	Name        string
+	Description string
+	Metadata    map[string]any
+	// Body is what the node does; nil passes the state through.
+	Body Body
+	// If skips the node when it is false; nil = always run.
+	If *Text
+	// Goto is tried before the edges; empty = no goto.
+	Goto    []Rule
+	Retry   *Retry
+	Timeout time.Duration
+	// Fallback is the node that runs in this one's place after a failure.
+	Fallback *Text
+	// OnError is what a failure does; "" = as error_policy says.
+	OnError OnError
+	// InterruptBefore and InterruptAfter stop the run at this node.
+	InterruptBefore, InterruptAfter bool
+	// FanIn marks the node as the end of parallel branches.
+	FanIn bool
+	// Parallel overrides config.parallel for a fan-out from this node.
+	Parallel *Parallel
+}
+
+// Rule is one entry of goto; a nil If always holds.
+type Rule struct {
+	diag.Pos
+	If *Text
+	To Text
+}
+
+// Body is one of [*ActionBody], [*LuaBody], [*StepsBody], [*LoopBody],
+// [*MapBody], [*SubgraphBody].
+type Body interface{ isBody() }
+
+// ActionBody calls an action.
+type ActionBody struct {
+	diag.Pos
+	Uses   Text
+	With   *Tree
+	Output *Output
+}
+
+// LuaBody runs Lua code.
+type LuaBody struct {
+	diag.Pos
+	Code   Text
+	Output *Output
+}
+
+// StepsBody runs bodies in order on one working copy of the state. A step is
+// a node without routing; an unnamed one is called by its index.
+type StepsBody struct {
+	diag.Pos
+	Steps []*Node
+}
+
+// LoopBody is a while loop.
+type LoopBody struct {
+	diag.Pos
+	Condition     Text
+	MaxIterations int
+	// StopAtMax ends the loop at the maximum instead of failing.
+	StopAtMax bool
+	Nodes     []*Node
+	Output    *Output
+}
+
+// MapBody runs one body for each item of a list, concurrently.
+type MapBody struct {
+	diag.Pos
+	Items             *Tree
+	ItemVar, IndexVar string
+	MaxConcurrency    int
+	FailFast          bool
+	// FanIn is the node that gets the results; nil = the next in line.
+	FanIn *Text
+	// Do is the body of a branch: *ActionBody, *StepsBody or *SubgraphBody.
+	Do     Body
+	Output *Output
+}
+
+// SubgraphBody runs another workflow.
+type SubgraphBody struct {
+	diag.Pos
+	Path   Text
+	Input  *Tree
+	Output *Output
+	// Workflow is the parsed file.
+	Workflow *Workflow
+}
+
+func (*ActionBody) isBody()   {}
+func (*LuaBody) isBody()      {}
+func (*StepsBody) isBody()    {}
+func (*LoopBody) isBody()     {}
+func (*MapBody) isBody()      {}
+func (*SubgraphBody) isBody() {}
+
+// Output says where a result goes: under one key, or field by field. A nil
+// Output merges an object result into the state and stores another value
+// under the node's name.
+type Output struct {
+	diag.Pos
+	Key    string
+	Fields []OutputField
+}
+
+// OutputField stores an expression over `result` under a key.
+type OutputField struct {
+	Key   string
+	Value *Tree
+}
