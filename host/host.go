@@ -1,0 +1,153 @@
+package host
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"log/slog"
+
+	"github.com/the-edge-agent/tea/host/internal/builtin"
+	"github.com/the-edge-agent/tea/host/internal/builtin/runactions"
+	"github.com/the-edge-agent/tea/host/internal/catalog"
+	tea "github.com/the-edge-agent/tea/sdk"
+)
+
+// Options configure a host. The zero value is a host with its own actions only.
+type Options struct {
+	// Bundles are linked in.
+	Bundles []*tea.Bundle
+	// Actions are single actions of the embedding program; see [Func].
+	Actions []tea.Action
+	// Plugins are bundles in processes of their own; nil = none.
+	Plugins Plugins
+	// Logger gets the host's log; nil drops it.
+	Logger *slog.Logger
+	// Replace are actions that stand in for those of the same name, for tests.
+	Replace []tea.Action
+	// Version is the program's version, which its own bundles carry; "" is
+	// "0.0.0".
+	Version string
+}
+
+// Invoker calls the actions of one bundle that was opened for one workflow.
+type Invoker = catalog.Invoker
+
+// Plugins finds and starts bundles outside this process. Package host/subproc
+// has the implementation.
+type Plugins interface {
+	// Manifests describes the bundles there are, without starting one.
+	Manifests() []tea.Manifest
+	// Open starts the bundle where it does not run yet, and configures it.
+	Open(ctx context.Context, bundle string, settings tea.Settings) (Invoker, error)
+	// Close stops every process.
+	Close() error
+}
+
+// Host holds what workflows share: bundles and plugins. It is safe for
+// concurrent use.
+type Host struct {
+	o       Options
+	log     *slog.Logger
+	bundles []*tea.Bundle
+}
+
+// New makes a host. A bundle with a mistake in it is an error.
+func New(o Options) (*Host, error) {
+	h := &Host{o: o, log: o.Logger}
+	if h.log == nil {
+		h.log = slog.New(slog.DiscardHandler)
+	}
+	version := cmp.Or(o.Version, "0.0.0")
+	h.bundles = append(builtin.Bundles(builtin.Options{Version: version}), runactions.Bundles(version)...)
+	h.bundles = append(h.bundles, o.Bundles...)
+	if len(o.Actions) > 0 {
+		h.bundles = append(h.bundles, &tea.Bundle{Name: "program", Version: "0.0.0", Actions: o.Actions})
+	}
+	for _, b := range h.bundles {
+		if err := b.Check(); err != nil {
+			return nil, err
+		}
+	}
+	return h, nil
+}
+
+// Close stops the plugins. Workflows that were loaded must be closed before.
+func (h *Host) Close() error {
+	if h.o.Plugins == nil {
+		return nil
+	}
+	return h.o.Plugins.Close()
+}
+
+// ActionEntry describes one action with where it comes from.
+type ActionEntry = catalog.Entry
+
+// Actions lists the actions that every workflow of this host has.
+func (h *Host) Actions() ([]ActionEntry, error) {
+	c, err := h.catalog(nil)
+	if err != nil {
+		return nil, err
+	}
+	return c.Entries(), nil
+}
+
+// catalog collects the actions for one set of settings.
+func (h *Host) catalog(settings map[string]any) (*catalog.Catalog, error) {
+	c := catalog.New()
+	for i, b := range h.bundles {
+		m := b.Manifest()
+		selected, err := catalog.Select(m, settings)
+		if err != nil {
+			return nil, err
+		}
+		kind := "host"
+		if i >= len(h.bundles)-len(h.o.Bundles)-min(1, len(h.o.Actions)) {
+			kind = "linked"
+		}
+		if err := c.Add(kind, m, catalog.Linked(b, selected)); err != nil {
+			return nil, err
+		}
+	}
+	if h.o.Plugins != nil {
+		for _, m := range h.o.Plugins.Manifests() {
+			if err := h.addPlugin(c, m, settings); err != nil {
+				return nil, err
+			}
+		}
+	}
+	for _, a := range h.o.Replace {
+		c.Replace(a)
+	}
+	return c, nil
+}
+
+func (h *Host) addPlugin(c *catalog.Catalog, m tea.Manifest, settings map[string]any) error {
+	selected, err := catalog.Select(m, settings)
+	if err != nil {
+		return err
+	}
+	err = c.Add("plugin", m, func(ctx context.Context) (catalog.Invoker, error) {
+		return h.o.Plugins.Open(ctx, m.Name, selected)
+	})
+	if err != nil {
+		return fmt.Errorf("plugin %s: %w", m.Name, err)
+	}
+	return nil
+}
+
+// Func makes an action of a plain Go function. The parameters are a copy that
+// belongs to fn; the result is anything that encoding/json can marshal.
+func Func(name, summary string, fn func(ctx context.Context, params map[string]any) (any, error)) tea.Action {
+	return tea.Action{Name: name, Summary: summary, Handle: func(ctx context.Context, req *tea.Request) (*tea.Response, error) {
+		v, err := req.Params.Value()
+		if err != nil {
+			return nil, tea.Errorf(tea.ValidationError, "parameters of %s: %w", name, err)
+		}
+		params, _ := v.(map[string]any)
+		result, err := fn(ctx, params)
+		if err != nil {
+			return nil, err
+		}
+		return tea.Respond(result), nil
+	}}
+}

@@ -1,0 +1,116 @@
+// Package runactions holds the actions that speak to the run they are called
+// in: human.ask, workflow.run, checkpoint.save and secrets.get. They find the
+// run behind the request's host, by the interfaces in this package.
+package runactions
+
+import (
+	"context"
+
+	"github.com/the-edge-agent/tea/host/internal/engine"
+	tea "github.com/the-edge-agent/tea/sdk"
+)
+
+// The parts of a run that the actions ask for.
+type (
+	asker interface {
+		Ask(ctx context.Context, q engine.Question) (answer any, timedOut bool, err error)
+	}
+	saver interface {
+		SaveCheckpoint() (path string, err error)
+	}
+	runner interface {
+		RunWorkflow(ctx context.Context, path string, input map[string]any) (map[string]any, error)
+	}
+	keyring interface {
+		Secret(name string) (any, bool)
+	}
+)
+
+// Bundles makes the four bundles.
+func Bundles(version string) []*tea.Bundle {
+	bundle := func(name, description string, a tea.Action) *tea.Bundle {
+		return &tea.Bundle{Name: name, Version: version, Description: description, Actions: []tea.Action{a}}
+	}
+	return []*tea.Bundle{
+		bundle("checkpoint", "Saves the run's checkpoint.", tea.NewAction("checkpoint.save",
+			"Makes everything the run has done durable now.", save, tea.Idempotent())),
+		bundle("human", "Asks a person.", tea.NewAction("human.ask",
+			"Asks a person a question and waits for the answer, also over a restart.", ask, tea.Idempotent())),
+		bundle("secrets", "Reads secrets.", tea.NewAction("secrets.get",
+			"Gives a secret by name; its value is masked in all output.", secret, tea.Idempotent())),
+		bundle("workflow", "Runs other workflows.", tea.NewAction("workflow.run",
+			"Runs another workflow file inside this run and gives its final state.", runWorkflow)),
+	}
+}
+
+// partOf finds a part of the run behind a request.
+func partOf[T any](req *tea.Request) (T, error) {
+	part, ok := req.Host.(T)
+	if !ok {
+		return part, tea.Errorf(tea.DependencyMissing, "%s works inside a run of a workflow only", req.Action)
+	}
+	return part, nil
+}
+
+type saveResult struct {
+	Success bool   `json:"success"`
+	Path    string `json:"path" doc:"the checkpoint file"`
+}
+
+func save(_ context.Context, req *tea.Request, _ struct{}) (saveResult, error) {
+	run, err := partOf[saver](req)
+	if err != nil {
+		return saveResult{}, err
+	}
+	path, err := run.SaveCheckpoint()
+	return saveResult{Success: true, Path: path}, err
+}
+
+type secretParams struct {
+	Name string `json:"name" doc:"name of the secret"`
+}
+
+type secretResult struct {
+	Success bool `json:"success"`
+	Value   any  `json:"value" doc:"the secret"`
+}
+
+func secret(_ context.Context, req *tea.Request, p secretParams) (secretResult, error) {
+	run, err := partOf[keyring](req)
+	if err != nil {
+		return secretResult{}, err
+	}
+	v, ok := run.Secret(p.Name)
+	if !ok {
+		return secretResult{}, tea.Errorf(tea.NotFound, "there is no secret %q; give it with --secrets or --secrets-env", p.Name)
+	}
+	return secretResult{Success: true, Value: v}, nil
+}
+
+type workflowParams struct {
+	Path  string         `json:"path" doc:"workflow file; relative to the file of this workflow"`
+	Input map[string]any `json:"input,omitempty" doc:"the input of the run"`
+}
+
+type workflowResult struct {
+	Success bool           `json:"success"`
+	State   map[string]any `json:"state" doc:"the final state"`
+}
+
+func runWorkflow(ctx context.Context, req *tea.Request, _ workflowParams) (workflowResult, error) {
+	run, err := partOf[runner](req)
+	if err != nil {
+		return workflowResult{}, err
+	}
+	// The parameters are read again as values: a trip through Go types would
+	// turn integers into floats.
+	v, err := req.Params.Value()
+	if err != nil {
+		return workflowResult{}, err
+	}
+	params, _ := v.(map[string]any)
+	path, _ := params["path"].(string)
+	input, _ := params["input"].(map[string]any)
+	state, err := run.RunWorkflow(ctx, path, input)
+	return workflowResult{Success: true, State: state}, err
+}

@@ -1,0 +1,225 @@
+package catalog
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+
+	tea "github.com/the-edge-agent/tea/sdk"
+)
+
+// Invoker calls the actions of one bundle, configured for one workflow.
+type Invoker interface {
+	Invoke(ctx context.Context, req *tea.Request) (*tea.Response, error)
+	Close() error
+}
+
+// Opener makes an invoker, when it is needed first.
+type Opener func(ctx context.Context) (Invoker, error)
+
+// Catalog knows every action of one loaded workflow. Adding is not safe for
+// concurrent use; everything else is.
+type Catalog struct {
+	entries map[string]*Entry
+	sources []*source
+}
+
+// Entry is one action with where it comes from.
+type Entry struct {
+	tea.ActionInfo
+	// Bundle and Version name the bundle, or the file of a Lua module.
+	Bundle, Version string
+	// Kind is "host", "linked", "plugin" or "lua".
+	Kind string
+
+	source *source
+}
+
+// source is a bundle that is opened at its first call.
+type source struct {
+	name string
+	open Opener
+
+	mu      sync.Mutex
+	invoker Invoker
+	closed  bool
+}
+
+// New makes an empty catalog.
+func New() *Catalog { return &Catalog{entries: map[string]*Entry{}} }
+
+// Add adds the actions of a manifest. An action that is there already is an error.
+func (c *Catalog) Add(kind string, m tea.Manifest, open Opener) error {
+	src := &source{name: m.Name, open: open}
+	for _, info := range m.Actions {
+		if have, twice := c.entries[info.Name]; twice {
+			return fmt.Errorf("the action %s is in %s and in %s", info.Name, have.Bundle, m.Name)
+		}
+		c.entries[info.Name] = &Entry{ActionInfo: info, Bundle: m.Name, Version: m.Version, Kind: kind, source: src}
+	}
+	c.sources = append(c.sources, src)
+	return nil
+}
+
+// Alias makes the actions of a bundle reachable under another namespace.
+func (c *Catalog) Alias(namespace, bundle string) error {
+	found := false
+	for _, e := range c.Entries() {
+		if e.Bundle != bundle {
+			continue
+		}
+		found = true
+		_, verb, _ := strings.Cut(e.Name, ".")
+		name := namespace + "." + verb
+		if have, twice := c.entries[name]; twice && have.source != e.source {
+			return fmt.Errorf("the action %s is in %s and in %s", name, have.Bundle, bundle)
+		}
+		c.entries[name] = &e
+	}
+	if !found {
+		return fmt.Errorf("there is no bundle %q", bundle)
+	}
+	return nil
+}
+
+// find looks a name up as workflows spell it: ns.verb or actions.ns_verb.
+func (c *Catalog) find(name string) *Entry {
+	if e := c.entries[name]; e != nil {
+		return e
+	}
+	flat, ok := strings.CutPrefix(name, "actions.")
+	if !ok {
+		return nil
+	}
+	for i, r := range flat {
+		if r == '_' {
+			if e := c.entries[flat[:i]+"."+flat[i+1:]]; e != nil {
+				return e
+			}
+		}
+	}
+	return nil
+}
+
+// Describe finds an action by the name a workflow uses.
+func (c *Catalog) Describe(name string) (tea.ActionInfo, bool) {
+	e := c.find(name)
+	if e == nil {
+		return tea.ActionInfo{}, false
+	}
+	return e.ActionInfo, true
+}
+
+// Names lists the names of all actions, sorted.
+func (c *Catalog) Names() []string {
+	names := make([]string, 0, len(c.entries))
+	for name := range c.entries {
+		names = append(names, name)
+	}
+	slices.Sort(names)
+	return names
+}
+
+// Entries lists all actions by name; the caller owns the slice.
+func (c *Catalog) Entries() []Entry {
+	entries := make([]Entry, 0, len(c.entries))
+	for _, name := range c.Names() {
+		e := *c.entries[name]
+		entries = append(entries, e)
+	}
+	return entries
+}
+
+// Invoke calls an action. The name it was called by becomes its own.
+func (c *Catalog) Invoke(ctx context.Context, req *tea.Request) (*tea.Response, error) {
+	e := c.find(req.Action)
+	if e == nil {
+		return nil, tea.Errorf(tea.NotFound, "there is no action %q", req.Action)
+	}
+	invoker, err := e.source.get(ctx)
+	if err != nil {
+		return nil, err
+	}
+	req.Action = e.Name
+	return invoker.Invoke(ctx, req)
+}
+
+// get opens the bundle once; a failure is tried again at the next call.
+func (s *source) get(ctx context.Context) (Invoker, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.closed {
+		return nil, tea.Errorf(tea.Canceled, "%s is closed", s.name)
+	}
+	if s.invoker == nil {
+		invoker, err := s.open(ctx)
+		if err != nil {
+			return nil, err
+		}
+		s.invoker = invoker
+	}
+	return s.invoker, nil
+}
+
+// Close closes every bundle that was opened.
+func (c *Catalog) Close() error {
+	var first error
+	for _, s := range c.sources {
+		s.mu.Lock()
+		s.closed = true
+		if s.invoker != nil {
+			if err := s.invoker.Close(); err != nil && first == nil {
+				first = fmt.Errorf("close %s: %w", s.name, err)
+			}
+			s.invoker = nil
+		}
+		s.mu.Unlock()
+	}
+	return first
+}
+
+// Replace puts an action in the place of the one with its name.
+func (c *Catalog) Replace(a tea.Action) {
+	b := &tea.Bundle{Name: "replaced", Version: "0.0.0", Actions: []tea.Action{a}}
+	src := &source{name: b.Name, open: Linked(b, nil)}
+	c.sources = append(c.sources, src)
+	info := a.Info()
+	if have := c.entries[a.Name]; have != nil && info.Params == nil {
+		info = have.ActionInfo
+	}
+	c.entries[a.Name] = &Entry{ActionInfo: info, Bundle: b.Name, Version: b.Version, Kind: "linked", source: src}
+}
+
+// Bundle finds an action of a bundle, which tells its version; nil where there is none.
+func (c *Catalog) Bundle(name string) *Entry {
+	for _, n := range c.Names() {
+		if e := c.entries[n]; e.Bundle == name && e.Kind != "lua" {
+			return e
+		}
+	}
+	return nil
+}
+
+// Bundles lists the names of the bundles.
+func (c *Catalog) Bundles() []string {
+	var names []string
+	for _, e := range c.entries {
+		if e.Kind != "lua" && !slices.Contains(names, e.Bundle) {
+			names = append(names, e.Bundle)
+		}
+	}
+	slices.Sort(names)
+	return names
+}
+
+// HasModule tells whether a Lua module's actions are there under a namespace.
+func (c *Catalog) HasModule(namespace, path string) bool {
+	for name, e := range c.entries {
+		if e.Kind == "lua" && e.Bundle == path && strings.HasPrefix(name, namespace+".") {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,35 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"time"
+)
+
+// ask is human.ask: an interrupt whose answer is checked before it counts.
+func (f *frame) ask(ctx context.Context, node, path string, q Question) (answer any, timedOut bool, err error) {
+	r := f.run
+	id := path + ":ask"
+	i, known := r.replay.interrupts[id]
+	if !known {
+		i = Interrupt{ID: id, Kind: InterruptAsk, Node: node, Path: path, Question: q.Text, Schema: q.Schema, Choices: q.Choices, Default: q.Default, AskedAt: r.now()}
+		if q.Deadline > 0 {
+			i.Deadline = i.AskedAt.Add(q.Deadline)
+		}
+	}
+	i.check = q.Check
+	_, answered := r.answered(id)
+	if !answered && !i.Deadline.IsZero() {
+		if !r.now().Before(i.Deadline) {
+			return nil, true, nil
+		}
+		var stop context.CancelFunc
+		ctx, stop = context.WithTimeoutCause(ctx, time.Until(i.Deadline), ErrAskTimeout)
+		defer stop()
+	}
+	answer, err = f.interrupt(ctx, i)
+	if err != nil && errors.Is(context.Cause(ctx), ErrAskTimeout) {
+		return nil, true, nil
+	}
+	return answer, false, err
+}

@@ -1,0 +1,286 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"time"
+
+	"github.com/the-edge-agent/tea/host/internal/graph"
+	"github.com/the-edge-agent/tea/host/internal/state"
+	tea "github.com/the-edge-agent/tea/sdk"
+)
+
+// branch is one path of a fan-out or one item of a map.
+type branch struct {
+	name, path string
+	// item are the variables of a map's branch.
+	item map[string]any
+	walk func(ctx context.Context, inner *frame) error
+}
+
+// BranchOutcome is how a branch ended.
+type BranchOutcome struct {
+	Branch  string
+	Success bool
+	Err     *tea.Error
+	Timeout bool
+	Elapsed time.Duration
+	// Retries counts the repetitions of the branch.
+	Retries int
+	// Circuit is the breaker's state, "" without one.
+	Circuit string
+}
+
+type branchResult struct {
+	BranchOutcome
+	name, path string
+	frame      *frame
+	// cause is the error behind Err, with the node that failed.
+	cause error
+	// err is what ended the branch where it is no failure of its own: a
+	// suspension, the end of the run's context, trouble with the journal.
+	err error
+}
+
+// runBranches runs branches concurrently and gives their results in the
+// order written. tolerant says that a failed branch is a result like any
+// other; else, or with fail_fast, it is the error.
+func (f *frame) runBranches(ctx context.Context, list []branch, policy graph.Parallel, base *state.State, tolerant bool) ([]branchResult, error) {
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	results := make([]branchResult, len(list))
+	limit := len(list)
+	if policy.MaxConcurrency > 0 {
+		limit = min(limit, policy.MaxConcurrency)
+	}
+	// The forks are made before anything runs: they mark the base as shared.
+	for i, b := range list {
+		results[i] = branchResult{name: b.name, path: b.path, frame: f.branchFrame(b, b.path, base)}
+	}
+	var wg sync.WaitGroup
+	next := make(chan int, len(list))
+	for i := range list {
+		next <- i
+	}
+	close(next)
+	for range limit {
+		wg.Go(func() {
+			for i := range next {
+				f.runBranch(ctx, list[i], policy, base, tolerant, &results[i])
+				if policy.FailFast && results[i].Err != nil {
+					cancel(results[i].Err)
+				}
+			}
+		})
+	}
+	wg.Wait()
+	return results, settle(results, tolerant && !policy.FailFast)
+}
+
+// settle finds what the branches mean for the frame around: nil, the first
+// failure in the order written, or that something is suspended.
+func settle(results []branchResult, tolerant bool) error {
+	var failure, suspended, unwound error
+	for _, res := range results {
+		switch {
+		case errors.Is(res.err, errSuspended):
+			suspended = res.err
+		case res.err != nil && errors.As(res.err, new(*journalError)):
+			return res.err
+		case res.err != nil:
+			unwound = res.err
+		case res.Err != nil && failure == nil && !tolerant:
+			failure = res.failure()
+		}
+	}
+	if failure != nil {
+		return failure
+	}
+	if unwound != nil {
+		return unwound
+	}
+	if suspended != nil {
+		return suspended
+	}
+	return nil
+}
+
+func (res *branchResult) failure() error {
+	var node *NodeError
+	if errors.As(res.cause, &node) {
+		return node
+	}
+	return &NodeError{Node: res.name, Path: res.path, Err: res.Err}
+}
+
+func (f *frame) branchFrame(b branch, path string, base *state.State) *frame {
+	inner := f.inner(f.graph, path, base)
+	inner.items = b.item
+	for k, v := range b.item {
+		inner.state.Set(k, v)
+	}
+	return inner
+}
+
+// runBranch runs one branch with its retries, time-out and breaker, unless
+// the journal knows how it ended.
+func (f *frame) runBranch(ctx context.Context, b branch, policy graph.Parallel, base *state.State, tolerant bool, res *branchResult) {
+	r := f.run
+	res.Branch = b.name
+	if rec, ok := r.replay.branches[b.path]; ok {
+		res.recall(ctx, b, rec)
+		return
+	}
+	br := r.breakers.get(b.name, policy.Breaker)
+	if !br.allow() {
+		res.Err = tea.Errorf(tea.CircuitOpen, "the circuit breaker of branch %q is open", b.name)
+		res.Circuit = br.state()
+		f.endBranch(res, tolerant)
+		return
+	}
+	started := r.now()
+	r.emit(EventBranchStart, "", b.path, map[string]any{"branch": b.name})
+	if r.o.Callbacks.BranchStart != nil {
+		r.o.Callbacks.BranchStart(b.path, b.name)
+	}
+	for attempt := max(1, r.replay.attempts[b.path]); ; attempt++ {
+		res.Retries = attempt - 1
+		if attempt > 1 {
+			res.frame = f.branchFrame(b, attemptPath(b.path, attempt), base)
+		}
+		if f.tryBranch(ctx, b, policy, res) || !f.retryBranch(ctx, policy, attempt, res) {
+			break
+		}
+	}
+	res.Elapsed = r.now().Sub(started)
+	if res.err != nil {
+		return
+	}
+	br.record(res.Err == nil)
+	res.Circuit = br.state()
+	f.endBranch(res, tolerant)
+}
+
+// tryBranch makes one attempt; done is true where there is nothing to retry.
+func (f *frame) tryBranch(ctx context.Context, b branch, policy graph.Parallel, res *branchResult) (done bool) {
+	res.Err, res.Timeout, res.err, res.cause = nil, false, nil, nil
+	inner := ctx
+	if policy.Timeout > 0 {
+		var stop context.CancelFunc
+		inner, stop = context.WithTimeoutCause(ctx, policy.Timeout, tea.Errorf(tea.Timeout, "branch %q took longer than timeout_seconds (%s)", b.name, policy.Timeout))
+		defer stop()
+	}
+	err := b.walk(inner, res.frame)
+	switch {
+	case err == nil:
+		return true
+	case unwinds(ctx, err) || errors.As(err, new(*BudgetError)):
+		res.err = err
+		return true
+	case inner.Err() != nil:
+		res.Timeout = true
+		res.Err = asFailure(context.Cause(inner))
+		if f.run.o.Callbacks.BranchTimeout != nil {
+			f.run.o.Callbacks.BranchTimeout(b.path, policy.Timeout)
+		}
+		return false
+	}
+	res.Err, res.cause = asFailure(err), err
+	return false
+}
+
+// retryBranch waits for the next attempt; false = give up.
+func (f *frame) retryBranch(ctx context.Context, policy graph.Parallel, attempt int, res *branchResult) bool {
+	if attempt > policy.Retry.MaxRetries || !retries(policy.Retry, res.Err) {
+		return false
+	}
+	wait := backoff(policy.Retry, attempt, res.Err)
+	fields := retryFields(attempt, wait, res.Err)
+	fields["branch"] = res.Branch
+	f.run.emit(EventRetry, "", res.path, fields)
+	if f.run.o.Callbacks.BranchRetry != nil {
+		f.run.o.Callbacks.BranchRetry(res.path, attempt, wait, res.Err)
+	}
+	if err := sleep(ctx, wait); err != nil {
+		res.err = err
+		return false
+	}
+	if err := f.run.append(kindAttempt, res.path, map[string]any{"n": int64(attempt + 1)}); err != nil {
+		res.err = err
+		return false
+	}
+	return true
+}
+
+// endBranch records a failure that the run goes on from, and tells of the end.
+func (f *frame) endBranch(res *branchResult, tolerant bool) {
+	r := f.run
+	res.Success = res.Err == nil
+	if !res.Success && tolerant {
+		if err := r.append(kindBranch, res.path, res.body()); err != nil {
+			res.err = err
+			return
+		}
+	}
+	if r.listening() {
+		fields := map[string]any{"branch": res.Branch, "success": res.Success, "duration_ms": milliseconds(res.Elapsed)}
+		if res.Err != nil {
+			fields["error"], fields["error_type"], fields["timeout"] = res.Err.Message, string(res.Err.Type), res.Timeout
+		}
+		r.emit(EventBranchEnd, "", res.path, fields)
+	}
+	if !res.Success && r.o.Callbacks.BranchError != nil {
+		r.o.Callbacks.BranchError(res.path, res.BranchOutcome)
+	}
+	if r.o.Callbacks.BranchEnd != nil {
+		r.o.Callbacks.BranchEnd(res.path, res.BranchOutcome)
+	}
+}
+
+// body is the record of a branch that failed.
+func (res *branchResult) body() map[string]any {
+	return map[string]any{
+		"err": failureFields(res.Err), "timeout": res.Timeout, "ms": milliseconds(res.Elapsed),
+		"retries": int64(res.Retries), "circuit": res.Circuit,
+	}
+}
+
+// recall takes a failed branch's outcome from the journal; its state is
+// gathered from the nodes that finished.
+func (res *branchResult) recall(ctx context.Context, b branch, rec map[string]any) {
+	if fields, ok := rec["err"].(map[string]any); ok {
+		res.Err = fromFailureFields(fields)
+	}
+	res.Timeout, _ = rec["timeout"].(bool)
+	ms, _ := rec["ms"].(float64)
+	res.Elapsed = time.Duration(ms * float64(time.Millisecond))
+	retries, _ := rec["retries"].(int64)
+	res.Retries = int(retries)
+	res.Circuit, _ = rec["circuit"].(string)
+	res.frame.prefix = attemptPath(res.path, res.Retries+1)
+	res.frame.replayOnly = true
+	if err := b.walk(ctx, res.frame); err != nil && !errors.Is(err, errReplayed) && ctx.Err() != nil {
+		res.err = err
+	}
+}
+
+// entries are the results as the fan-in node sees them.
+func entries(results []branchResult) []any {
+	list := make([]any, len(results))
+	for i, res := range results {
+		entry := map[string]any{
+			"branch": res.Branch, "success": res.Err == nil, "state": res.frame.state.Values(),
+			"error": nil, "error_type": nil, "timeout": res.Timeout, "timing_ms": milliseconds(res.Elapsed),
+			"retry_count": int64(res.Retries), "circuit_state": nil,
+		}
+		if res.Err != nil {
+			entry["error"], entry["error_type"] = res.Err.Message, string(res.Err.Type)
+		}
+		if res.Circuit != "" {
+			entry["circuit_state"] = res.Circuit
+		}
+		list[i] = entry
+	}
+	return list
+}

@@ -1,0 +1,236 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"sync/atomic"
+
+	"github.com/the-edge-agent/tea/host/internal/graph"
+	tea "github.com/the-edge-agent/tea/sdk"
+	"github.com/the-edge-agent/tea/sdk/value"
+)
+
+// callCounter numbers the calls that one attempt makes, so that a repeated
+// attempt gives each the idempotency key it had before.
+type callCounter struct{ n atomic.Int64 }
+
+func (c *callCounter) reset()      { c.n.Store(0) }
+func (c *callCounter) next() int64 { return c.n.Add(1) - 1 }
+
+// action calls the action of an action node.
+func (x *execution) action(ctx context.Context, b *graph.Action) (any, error) {
+	params, err := evalValue(ctx, b.With, x.scope())
+	if err != nil {
+		return nil, err
+	}
+	if params == nil {
+		params = map[string]any{}
+	}
+	return x.call(ctx, b.Uses, params)
+}
+
+func (x *execution) scope() scopeWithJoined { return scopeWithJoined{x.frame, x.joined} }
+
+// scopeWithJoined is the frame's scope for a fan-in node.
+type scopeWithJoined struct {
+	frame  *frame
+	joined []any
+}
+
+// Lookup adds parallel_results to the frame's names.
+func (s scopeWithJoined) Lookup(name string) (any, bool) {
+	if name == "parallel_results" && s.joined != nil {
+		return s.joined, true
+	}
+	return scope{frame: s.frame}.Lookup(name)
+}
+
+// call invokes an action and gives its result in the value model.
+func (x *execution) call(ctx context.Context, name string, params any) (any, error) {
+	res, err := x.invoke(ctx, name, tea.ValuePayload(params), x.callPath(x.calls.next()))
+	if err != nil {
+		return nil, err
+	}
+	return res.Result.Value()
+}
+
+// callPath names the n-th call of an execution; the first has the node's path.
+func (x *execution) callPath(n int64) string {
+	if n == 0 {
+		return x.path
+	}
+	return fmt.Sprintf("%s!%d", x.path, n)
+}
+
+func (x *execution) invoke(ctx context.Context, name string, params tea.Payload, path string) (*tea.Response, error) {
+	r := x.frame.run
+	host := &callHost{x: x, path: path}
+	req := &tea.Request{
+		Action: name, Params: params, Host: host,
+		Call: tea.Call{
+			RunID: r.o.RunID, Node: x.path, Attempt: x.attempt,
+			IdempotencyKey: r.idempotencyKey(path), Traceparent: r.traceparent(x.path, x.attempt),
+		},
+	}
+	res, err := r.o.Actions.Invoke(ctx, req)
+	if r.suspendedAt(path) {
+		return nil, errSuspended
+	}
+	if err != nil {
+		if ctx.Err() != nil && !errors.As(err, new(*tea.Error)) {
+			return nil, context.Cause(ctx)
+		}
+		return nil, err
+	}
+	if res == nil {
+		return nil, tea.Errorf(tea.InternalError, "%s gave neither a result nor an error", name)
+	}
+	return res, nil
+}
+
+// suspendedAt tells whether an interrupt waits at a path.
+func (r *run) suspendedAt(path string) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for _, i := range r.pending {
+		if i.Path == path {
+			return true
+		}
+	}
+	return false
+}
+
+// callHost is what an action can ask of the run while it works.
+type callHost struct {
+	x    *execution
+	path string
+	// calls numbers the calls the action makes.
+	calls callCounter
+}
+
+// Invoke calls another action under the same node.
+func (h *callHost) Invoke(ctx context.Context, action string, params any) (*tea.Response, error) {
+	if err := h.x.frame.run.useTool(); err != nil {
+		return nil, tea.Errorf(tea.BudgetExceeded, "%w", err)
+	}
+	path := fmt.Sprintf("%s!%d", h.path, h.calls.next()+1)
+	res, err := h.x.invoke(ctx, action, tea.ValuePayload(params), path)
+	if errors.Is(err, errSuspended) {
+		h.x.frame.run.suspend(Interrupt{Path: h.path, Kind: interruptInner})
+		return nil, tea.Errorf(tea.Canceled, "the run waits for an answer")
+	}
+	return res, err
+}
+
+// Describe gives an action's description.
+func (h *callHost) Describe(_ context.Context, action string) (*tea.ActionInfo, error) {
+	info, ok := h.x.frame.run.o.Actions.Describe(action)
+	if !ok {
+		return nil, tea.Errorf(tea.NotFound, "there is no action %q", action)
+	}
+	return &info, nil
+}
+
+// Log writes to the run's log.
+func (h *callHost) Log(_ context.Context, level slog.Level, message string, fields map[string]any) {
+	if v, err := value.From(fields); err == nil {
+		fields, _ = v.(map[string]any)
+	}
+	h.x.frame.run.logEvent(h.x.node.Name, h.x.path, level, message, fields)
+}
+
+// Token emits a piece of text.
+func (h *callHost) Token(_ context.Context, text string) {
+	h.x.frame.run.emit(EventToken, h.x.node.Name, h.x.path, map[string]any{"text": text})
+}
+
+// Progress is a log event with a fraction.
+func (h *callHost) Progress(_ context.Context, fraction float64, message string) {
+	fields := map[string]any{"level": slog.LevelInfo.String(), "message": message}
+	if fraction >= 0 {
+		fields["progress"] = fraction
+	}
+	h.x.frame.run.emit(EventLog, h.x.node.Name, h.x.path, fields)
+}
+
+// Note reads a durable note of this call.
+func (h *callHost) Note(_ context.Context, key string) (tea.Payload, bool, error) {
+	r := h.x.frame.run
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	v, ok := r.notes[h.path][key]
+	if !ok {
+		v, ok = r.replay.notes[h.path][key]
+	}
+	return tea.ValuePayload(v), ok, nil
+}
+
+// SetNote stores a durable note of this call.
+func (h *callHost) SetNote(_ context.Context, key string, note any) error {
+	v, err := value.From(note)
+	if err != nil {
+		return tea.Errorf(tea.ValidationError, "note %q: %w", key, err)
+	}
+	r := h.x.frame.run
+	if err := r.append(kindNote, h.path, map[string]any{"key": key, "value": v}); err != nil {
+		return err
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.notes == nil {
+		r.notes = map[string]map[string]any{}
+	}
+	if r.notes[h.path] == nil {
+		r.notes[h.path] = map[string]any{}
+	}
+	r.notes[h.path][key] = v
+	return nil
+}
+
+// State is the state as the node sees it, for Lua actions.
+func (h *callHost) State() map[string]any { return h.x.frame.state.Values() }
+
+// Secret gives a secret by name.
+func (h *callHost) Secret(name string) (any, bool) {
+	v, ok := h.x.frame.run.o.Secrets.Values()[name]
+	return v, ok
+}
+
+// SaveCheckpoint makes what is journaled durable and gives the file's path.
+func (h *callHost) SaveCheckpoint() (string, error) {
+	j := h.x.frame.run.o.Journal
+	if j == nil {
+		return "", tea.Errorf(tea.DependencyMissing, "this run keeps no checkpoint; give a directory with -c and a durability other than off")
+	}
+	if err := j.Sync(); err != nil {
+		return "", tea.Errorf(tea.InternalError, "write the checkpoint: %w", err)
+	}
+	h.x.frame.run.emit(EventCheckpoint, h.x.node.Name, h.x.path, map[string]any{"path": j.Path()})
+	return j.Path(), nil
+}
+
+// RunWorkflow runs another workflow file inside this run.
+func (h *callHost) RunWorkflow(ctx context.Context, path string, input map[string]any) (map[string]any, error) {
+	f := h.x.frame
+	if f.run.o.LoadGraph == nil {
+		return nil, tea.Errorf(tea.DependencyMissing, "workflow.run is not available here")
+	}
+	g, err := f.run.o.LoadGraph(path)
+	if err != nil {
+		return nil, tea.Errorf(tea.ValidationError, "load %s: %w", path, err)
+	}
+	final, err := f.runGraph(ctx, g, h.path, input)
+	if errors.Is(err, errSuspended) {
+		f.run.suspend(Interrupt{Path: h.path, Kind: interruptInner})
+	}
+	return final, err
+}
+
+// Ask puts a question to whoever answers interrupts. Where nobody is there
+// the run stops and the call ends with an error; after the question's
+// deadline timedOut is true and there is no answer.
+func (h *callHost) Ask(ctx context.Context, q Question) (answer any, timedOut bool, err error) {
+	return h.x.frame.ask(ctx, h.x.node.Name, h.path, q)
+}

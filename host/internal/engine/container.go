@@ -1,0 +1,240 @@
+package engine
+
+import (
+	"context"
+	"fmt"
+	"maps"
+
+	"github.com/the-edge-agent/tea/host/internal/graph"
+	"github.com/the-edge-agent/tea/host/internal/state"
+	tea "github.com/the-edge-agent/tea/sdk"
+	"github.com/the-edge-agent/tea/sdk/value"
+)
+
+// container runs a body that has nodes inside, or walks a recorded one again.
+func (x *execution) container(ctx context.Context) (*outcome, error) {
+	path := attemptPath(x.path, max(x.attempt, x.frame.run.replay.attempts[x.path]))
+	switch b := x.node.Body.(type) {
+	case *graph.Steps:
+		return x.steps(ctx, b, path)
+	case *graph.Loop:
+		return x.loop(ctx, b, path)
+	case *graph.Map:
+		return x.eachItem(ctx, b, path)
+	case *graph.Subgraph:
+		return x.subgraph(ctx, b, path)
+	}
+	return nil, fmt.Errorf("node %q has a body of unknown kind %T", x.node.Name, x.node.Body)
+}
+
+// steps runs bodies in order on a fork of the state; a failing one leaves the
+// frame's state as it was.
+func (x *execution) steps(ctx context.Context, b *graph.Steps, path string) (*outcome, error) {
+	f := x.frame
+	inner := f.inner(f.graph, path, x.base)
+	inner.joined = x.joined
+	var last any
+	for _, step := range b.Steps {
+		if _, err := inner.visit(ctx, step); err != nil {
+			return nil, err
+		}
+		inner.joined = x.joined
+		if v, ok := inner.results[step.Name]; ok {
+			last = v
+		}
+	}
+	return inner.close(&outcome{result: last, update: map[string]any{}}), nil
+}
+
+// close ends an inner frame: its changes and results go to the frame around.
+func (f *frame) close(out *outcome) *outcome {
+	out.deltas = append(f.deltas, out.deltas...)
+	f.outer.noteErrors(f.failures)
+	for name, v := range f.results {
+		f.outer.setResult(name, v)
+	}
+	return out
+}
+
+func (x *execution) loop(ctx context.Context, b *graph.Loop, path string) (*outcome, error) {
+	f := x.frame
+	inner := f.inner(b.Body, path, x.base)
+	passes := 0
+	for ; ; passes++ {
+		inner.prefix, inner.visits = indexPath(path, passes), nil
+		again, err := x.again(ctx, inner, b, passes)
+		if err != nil {
+			return nil, err
+		}
+		if !again {
+			break
+		}
+		if !f.run.replay.begun[inner.prefix] {
+			f.run.emit(EventLoop, x.node.Name, inner.prefix, map[string]any{"iteration": int64(passes)})
+		}
+		if err := inner.walk(ctx); err != nil {
+			return nil, err
+		}
+	}
+	out := &outcome{update: map[string]any{}, count: passes, result: map[string]any{"iterations": int64(passes)}}
+	if b.Output != nil {
+		mapped, err := x.output(ctx, b.Output, out.result)
+		if err != nil {
+			return nil, err
+		}
+		out.update = mapped.update
+	}
+	return inner.close(out), nil
+}
+
+// again decides whether a loop goes on; a pass that the journal knows of is
+// not decided anew.
+func (x *execution) again(ctx context.Context, inner *frame, b *graph.Loop, passes int) (bool, error) {
+	if x.rec != nil {
+		return passes < x.rec.count, nil
+	}
+	if inner.run.replay.begun[inner.prefix] {
+		return true, nil
+	}
+	holds, err := inner.holds(ctx, b.Condition, nil)
+	if err != nil || !holds {
+		return false, err
+	}
+	if passes >= b.MaxIterations {
+		if b.StopAtMax {
+			return false, nil
+		}
+		return false, tea.Errorf(tea.BudgetExceeded, "the loop %q reached max_iterations (%d) and its condition still holds", x.node.Name, b.MaxIterations)
+	}
+	return true, nil
+}
+
+func (x *execution) subgraph(ctx context.Context, b *graph.Subgraph, path string) (*outcome, error) {
+	input := x.base.Values()
+	if b.Input != nil {
+		v, err := b.Input.Eval(ctx, x.frame.scope(nil))
+		if err != nil {
+			return nil, err
+		}
+		object, ok := v.(map[string]any)
+		if !ok {
+			return nil, tea.Errorf(tea.ValidationError, "the input of the subgraph must be an object, got %s", value.TypeName(v))
+		}
+		input = object
+	}
+	final, err := x.frame.runGraph(ctx, b.Graph, path, input)
+	if err != nil {
+		return nil, err
+	}
+	return x.output(ctx, b.Output, final)
+}
+
+// runGraph runs another workflow in a frame of its own and gives its final state.
+func (f *frame) runGraph(ctx context.Context, g *graph.Graph, path string, input map[string]any) (map[string]any, error) {
+	initial, err := g.Schema.Initial(g.Workflow.InitialState, input)
+	if err != nil {
+		return nil, tea.Errorf(tea.ValidationError, "%s: %w", g.Workflow.Name, err)
+	}
+	if d := g.Workflow.Config.Timeout; d > 0 {
+		var stop context.CancelFunc
+		ctx, stop = context.WithTimeoutCause(ctx, d, tea.Errorf(tea.Timeout, "%s took longer than its config.timeout_seconds (%s)", g.Workflow.Name, d))
+		defer stop()
+	}
+	inner := &frame{run: f.run, graph: g, prefix: path, state: state.New(initial)}
+	if err := inner.walk(ctx); err != nil {
+		return nil, err
+	}
+	return inner.state.Values(), nil
+}
+
+// eachItem runs a map's body for each item.
+func (x *execution) eachItem(ctx context.Context, b *graph.Map, path string) (*outcome, error) {
+	f := x.frame
+	v, err := b.Items.Eval(ctx, f.scope(nil))
+	if err != nil {
+		return nil, err
+	}
+	items, ok := v.([]any)
+	if !ok && v != nil {
+		return nil, tea.Errorf(tea.ValidationError, "items must be a list, got %s", value.TypeName(v))
+	}
+	list := make([]branch, len(items))
+	for i, item := range items {
+		vars := map[string]any{b.ItemVar: item, b.IndexVar: int64(i)}
+		list[i] = branch{
+			name: indexPath(x.node.Name, i), path: indexPath(path, i), item: vars,
+			walk: func(ctx context.Context, inner *frame) error {
+				inner.only = inner.prefix
+				_, err := inner.visit(ctx, b.Each)
+				return err
+			},
+		}
+	}
+	results, err := f.runBranches(ctx, list, b.Policy, x.base, b.FanIn != nil)
+	if err != nil {
+		return nil, err
+	}
+	out := &outcome{update: map[string]any{}}
+	if b.FanIn != nil {
+		out.joined, out.to = entries(results), b.FanIn
+		if out.joined == nil {
+			out.joined = []any{}
+		}
+	} else {
+		for _, res := range results {
+			out.deltas = append(out.deltas, res.frame.deltas...)
+			f.noteErrors(res.frame.failures)
+		}
+	}
+	each := make([]any, len(results))
+	for i, res := range results {
+		each[i] = res.frame.results[b.Each.Name]
+	}
+	out.result = each
+	if b.Output != nil {
+		mapped, err := x.output(ctx, b.Output, each)
+		if err != nil {
+			return nil, err
+		}
+		maps.Copy(out.update, mapped.update)
+	}
+	return out, nil
+}
+
+// take goes where a decision leads: to a node, or through the branches of a
+// fan-out to its join.
+func (f *frame) take(ctx context.Context, path string, w way) (*graph.Node, error) {
+	if w.fanOut == nil {
+		return w.to.Node, nil
+	}
+	join := w.fanOut.Join
+	list := make([]branch, len(w.taken))
+	for i, b := range w.taken {
+		list[i] = branch{
+			name: b.Entry.Name, path: branchPath(path, b.Entry.Name),
+			walk: func(ctx context.Context, inner *frame) error { return inner.walkFrom(ctx, b.Entry, join) },
+		}
+	}
+	results, err := f.runBranches(ctx, list, w.fanOut.Policy, f.state, join != nil)
+	if err != nil {
+		return nil, err
+	}
+	for _, res := range results {
+		for name, v := range res.frame.results {
+			f.setResult(name, v)
+		}
+	}
+	if join != nil {
+		f.joined = entries(results)
+		return join, nil
+	}
+	for _, res := range results {
+		for _, d := range res.frame.deltas {
+			if err := f.change(d); err != nil {
+				return nil, &NodeError{Node: res.name, Path: res.path, Err: asFailure(err)}
+			}
+		}
+		f.noteErrors(res.frame.failures)
+	}
+	return nil, nil
+}

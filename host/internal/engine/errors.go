@@ -1,0 +1,84 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/the-edge-agent/tea/host/internal/expr"
+	"github.com/the-edge-agent/tea/host/internal/script"
+	"github.com/the-edge-agent/tea/host/internal/state"
+	tea "github.com/the-edge-agent/tea/sdk"
+	"github.com/the-edge-agent/tea/sdk/diag"
+)
+
+// Types of failures of the graph itself, beside those of actions.
+const (
+	NoMatchingEdge      tea.ErrorType = "NoMatchingEdge"
+	ConditionEvaluation tea.ErrorType = "ConditionEvaluation"
+)
+
+// NodeError is a run's failure: which node, where it stands in the file, and
+// the error. errors.As reaches the [*tea.Error] inside.
+type NodeError struct {
+	Node, Path string
+	Pos        diag.Pos
+	Attempts   int
+	Err        *tea.Error
+}
+
+// Error is position, node and cause on one line.
+func (e *NodeError) Error() string {
+	at := ""
+	if pos := e.Pos.String(); pos != "" {
+		at = pos + ": "
+	}
+	tries := ""
+	if e.Attempts > 1 {
+		tries = fmt.Sprintf(" after %d attempts", e.Attempts)
+	}
+	return fmt.Sprintf("%snode %q failed%s: %s", at, e.Path, tries, e.Err)
+}
+
+// Unwrap gives the action's error.
+func (e *NodeError) Unwrap() error { return e.Err }
+
+// BudgetError is a limit of the budget that a run has reached.
+type BudgetError struct {
+	Limit string
+	Used  string
+}
+
+// Error names the limit.
+func (e *BudgetError) Error() string {
+	return fmt.Sprintf("budget reached: %s (%s)", e.Limit, e.Used)
+}
+
+// errSuspended unwinds a frame in which an interrupt waits for an answer.
+var errSuspended = errors.New("suspended at an interrupt")
+
+// errReplayed ends a frame that only gathers what is recorded.
+var errReplayed = errors.New("the recorded part ends here")
+
+// asFailure brings whatever a body returned into an action error.
+func asFailure(err error) *tea.Error {
+	var (
+		lua      *script.RunError
+		template *expr.EvalError
+		badType  *state.TypeError
+		reduce   *state.ReduceError
+		action   *tea.Error
+	)
+	switch {
+	case errors.As(err, &action):
+		return action
+	case errors.As(err, &badType), errors.As(err, &reduce), errors.As(err, &template):
+		return tea.Errorf(tea.ValidationError, "%w", err)
+	case errors.As(err, &lua):
+		if errors.Is(err, context.DeadlineExceeded) {
+			return tea.Errorf(tea.Timeout, "%w", err)
+		}
+		return tea.Errorf(tea.InternalError, "%w", err)
+	}
+	return tea.AsError(err)
+}

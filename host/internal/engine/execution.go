@@ -1,0 +1,263 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"math"
+	"math/rand/v2"
+	"slices"
+	"time"
+
+	"github.com/the-edge-agent/tea/host/internal/expr"
+	"github.com/the-edge-agent/tea/host/internal/graph"
+	"github.com/the-edge-agent/tea/host/internal/state"
+	tea "github.com/the-edge-agent/tea/sdk"
+)
+
+// execution is one visit of a node with all its attempts.
+type execution struct {
+	frame *frame
+	node  *graph.Node
+	path  string
+	// base is the state that the frames inside a container start from.
+	base *state.State
+	// joined are the branch results that a fan-in node gets.
+	joined  []any
+	attempt int
+	started time.Time
+	// rec is set when a finished container is walked again.
+	rec *nodeRecord
+	// calls counts the actions that were called, for idempotency keys.
+	calls callCounter
+}
+
+// outcome is what a body came to.
+type outcome struct {
+	result any
+	// update is what is merged into the state; nil = it follows from the result.
+	update map[string]any
+	// deltas are the updates of the nodes inside a container, in order.
+	deltas []delta
+	// count is the number of a loop's passes.
+	count int
+	// joined are the branch results for the fan-in node to, of a map.
+	joined []any
+	to     *graph.Node
+}
+
+// delta is one change of a state.
+type delta struct {
+	values map[string]any
+	// replace says that the values go in without reducers.
+	replace bool
+}
+
+// withRetries runs the body until it succeeds or the policy gives up.
+func (x *execution) withRetries(ctx context.Context) (*outcome, error) {
+	r := x.frame.run
+	policy := x.node.Retry
+	container := isContainer(x.node.Body)
+	if container && x.node.Spec.Retry == nil {
+		policy.MaxRetries = 0 // the nodes inside have policies of their own
+	}
+	first := 1
+	if container {
+		first = max(1, r.replay.attempts[x.path])
+	}
+	for x.attempt = first; ; x.attempt++ {
+		out, err := x.once(ctx)
+		if err == nil || unwinds(ctx, err) {
+			return out, err
+		}
+		failure := asFailure(err)
+		if x.attempt > policy.MaxRetries || !retries(policy, failure) {
+			return nil, err
+		}
+		wait := backoff(policy, x.attempt, failure)
+		r.emit(EventRetry, x.node.Name, x.path, retryFields(x.attempt, wait, failure))
+		if err := sleep(ctx, wait); err != nil {
+			return nil, err
+		}
+		if container {
+			if err := r.append(kindAttempt, x.path, map[string]any{"n": int64(x.attempt + 1)}); err != nil {
+				return nil, err
+			}
+		}
+	}
+}
+
+// once runs the body under the node's time-out.
+func (x *execution) once(ctx context.Context) (*outcome, error) {
+	inner := ctx
+	if d := x.node.Timeout; d > 0 {
+		var stop context.CancelFunc
+		inner, stop = context.WithTimeoutCause(ctx, d, tea.Errorf(tea.Timeout, "node %q took longer than timeout_seconds (%s)", x.node.Name, d))
+		defer stop()
+	}
+	x.calls.reset()
+	out, err := x.body(inner)
+	if err != nil && inner.Err() != nil && ctx.Err() == nil && !errors.Is(err, errSuspended) {
+		return nil, context.Cause(inner)
+	}
+	return out, err
+}
+
+func (x *execution) body(ctx context.Context) (*outcome, error) {
+	f := x.frame
+	switch b := x.node.Body.(type) {
+	case nil:
+		return &outcome{update: map[string]any{}}, nil
+	case *graph.Action:
+		result, err := x.action(ctx, b)
+		if err != nil {
+			return nil, err
+		}
+		return x.output(ctx, b.Output, result)
+	case *graph.Lua:
+		result, err := b.Chunk.Run(ctx, f.luaEnv(x))
+		if suspended := f.run.suspendedAt(x.path); suspended {
+			return nil, errSuspended
+		}
+		if err != nil {
+			return nil, err
+		}
+		if list, ok := result.([]any); ok && len(list) == 0 {
+			result = nil // an empty table changes nothing
+		}
+		return x.output(ctx, b.Output, result)
+	}
+	return x.container(ctx)
+}
+
+func isContainer(b graph.Body) bool {
+	switch b.(type) {
+	case nil, *graph.Action, *graph.Lua:
+		return false
+	}
+	return true
+}
+
+// output brings a result into the update that an output mapping asks for.
+func (x *execution) output(ctx context.Context, o *graph.Output, result any) (*outcome, error) {
+	out := &outcome{result: result}
+	if o == nil {
+		return out, nil
+	}
+	out.update = map[string]any{}
+	if o.Key != "" {
+		out.update[o.Key] = result
+		return out, nil
+	}
+	scope := x.frame.scope(result)
+	for _, field := range o.Fields {
+		v, err := evalValue(ctx, field.Value, scope)
+		if err != nil {
+			return nil, err
+		}
+		out.update[field.Key] = v
+	}
+	return out, nil
+}
+
+func evalValue(ctx context.Context, v *expr.Value, scope expr.Scope) (any, error) {
+	if v == nil {
+		return nil, nil
+	}
+	return v.Eval(ctx, scope)
+}
+
+// apply gives the frame's state and results what a node came to.
+func (f *frame) apply(n *graph.Node, out *outcome) error {
+	for _, d := range out.deltas {
+		if err := f.change(d); err != nil {
+			return err
+		}
+	}
+	update := out.update
+	if update == nil {
+		update = implied(n.Name, out.result)
+	}
+	if len(update) > 0 {
+		if err := f.change(delta{values: update}); err != nil {
+			return err
+		}
+	}
+	if out.joined != nil {
+		f.joined = out.joined
+	}
+	if out.to != nil {
+		f.route = &graph.Route{Implicit: &graph.Target{Node: out.to}}
+	}
+	f.setResult(n.Name, out.result)
+	return nil
+}
+
+// implied is the update of a node without output: an object is merged, any
+// other value is stored under the node's name.
+func implied(name string, result any) map[string]any {
+	switch result := result.(type) {
+	case nil:
+		return nil
+	case map[string]any:
+		if _, ok := result["success"]; !ok {
+			return result
+		}
+		update := make(map[string]any, len(result))
+		for k, v := range result {
+			if k != "success" {
+				update[k] = v
+			}
+		}
+		return update
+	}
+	return map[string]any{name: result}
+}
+
+// change applies one delta and remembers it for the frame around.
+func (f *frame) change(d delta) error {
+	if d.replace {
+		f.state.Merge(d.values)
+	} else if err := f.state.Apply(d.values, f.graph.Schema); err != nil {
+		return err
+	}
+	if f.outer != nil {
+		f.deltas = append(f.deltas, d)
+	}
+	return nil
+}
+
+// retries tells whether a policy tries again after a failure.
+func retries(policy graph.Retry, failure *tea.Error) bool {
+	if len(policy.RetryOn) > 0 {
+		return slices.Contains(policy.RetryOn, string(failure.Type))
+	}
+	return failure.Retryable
+}
+
+// backoff is the wait before the next attempt: base times multiplier to the
+// power of the attempts so far, with jitter, at most max, and not before the
+// server's own retry_after.
+func backoff(policy graph.Retry, attempt int, failure *tea.Error) time.Duration {
+	wait := float64(policy.Base) * math.Pow(policy.Multiplier, float64(attempt-1))
+	wait = min(wait, float64(policy.Max))
+	wait *= 1 - policy.Jitter*rand.Float64()
+	return max(time.Duration(wait), failure.RetryAfter)
+}
+
+func sleep(ctx context.Context, d time.Duration) error {
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-t.C:
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}
+
+func retryFields(attempt int, wait time.Duration, failure *tea.Error) map[string]any {
+	m := failureFields(failure)
+	m["attempt"] = int64(attempt)
+	m["wait_ms"] = milliseconds(wait)
+	return m
+}

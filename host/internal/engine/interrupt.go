@@ -1,0 +1,147 @@
+package engine
+
+import (
+	"context"
+	"time"
+
+	tea "github.com/the-edge-agent/tea/sdk"
+)
+
+// InterruptKind says why a run waits.
+type InterruptKind string
+
+// The kinds of interrupt.
+const (
+	InterruptBefore InterruptKind = "before"
+	InterruptAfter  InterruptKind = "after"
+	InterruptAsk    InterruptKind = "ask"
+
+	// interruptInner marks a call inside of which something waits; it is not shown.
+	interruptInner InterruptKind = "inner"
+)
+
+// Interrupt is a place where a run waits for somebody.
+type Interrupt struct {
+	// ID is stable: the same interrupt has it in every resume.
+	ID   string        `json:"id"`
+	Kind InterruptKind `json:"kind"`
+	Node string        `json:"node"`
+	Path string        `json:"path"`
+	// The rest is set for human.ask.
+	Question string    `json:"question,omitempty"`
+	Schema   any       `json:"schema,omitempty"`
+	Choices  []any     `json:"choices,omitempty"`
+	Default  any       `json:"default,omitempty"`
+	AskedAt  time.Time `json:"asked_at,omitzero"`
+	// Deadline is when on_timeout decides; zero = never.
+	Deadline time.Time `json:"deadline,omitzero"`
+
+	check func(answer any) error
+}
+
+func (i Interrupt) body() map[string]any {
+	m := map[string]any{"id": i.ID, "kind": string(i.Kind), "node": i.Node}
+	if i.Kind != InterruptAsk {
+		return m
+	}
+	m["question"] = i.Question
+	m["asked_at"] = i.AskedAt.Format(time.RFC3339Nano)
+	if i.Schema != nil {
+		m["schema"] = i.Schema
+	}
+	if i.Choices != nil {
+		m["choices"] = i.Choices
+	}
+	if i.Default != nil {
+		m["default"] = i.Default
+	}
+	if !i.Deadline.IsZero() {
+		m["deadline"] = i.Deadline.Format(time.RFC3339Nano)
+	}
+	return m
+}
+
+func toInterrupt(path string, m map[string]any) Interrupt {
+	text := func(key string) string { s, _ := m[key].(string); return s }
+	at := func(key string) time.Time { t, _ := time.Parse(time.RFC3339Nano, text(key)); return t }
+	i := Interrupt{
+		ID: text("id"), Kind: InterruptKind(text("kind")), Node: text("node"), Path: path,
+		Question: text("question"), Schema: m["schema"], Default: m["default"],
+		AskedAt: at("asked_at"), Deadline: at("deadline"),
+	}
+	i.Choices, _ = m["choices"].([]any)
+	return i
+}
+
+// interrupt stops the frame at an interrupt unless it was passed earlier, is
+// answered now, or somebody is there to ask. The answer is journaled before
+// the run goes on; an object that answers a before or after is merged into
+// the state.
+func (f *frame) interrupt(ctx context.Context, i Interrupt) (answer any, err error) {
+	r := f.run
+	if v, passed := r.replay.answers[i.ID]; passed {
+		return v, nil
+	}
+	_, known := r.replay.interrupts[i.ID]
+	answer, given := r.o.Answers[i.ID]
+	switch {
+	case given:
+	case known && i.Kind != InterruptAsk && len(r.o.Answers) == 0:
+		// A plain resume passes every interrupt that waits.
+	case r.o.Ask != nil:
+		if answer, err = r.o.Ask(ctx, i); err != nil {
+			return nil, err
+		}
+	default:
+		if !known {
+			if err := r.append(kindInterrupt, i.Path, i.body()); err != nil {
+				return nil, err
+			}
+			r.emit(EventInterrupt, i.Node, i.Path, i.body())
+		}
+		r.suspend(i)
+		return nil, errSuspended
+	}
+	if i.check != nil {
+		if err := i.check(answer); err != nil {
+			return nil, err
+		}
+	}
+	if values, ok := answer.(map[string]any); ok && i.Kind != InterruptAsk {
+		if err := f.mergeInput(i.Path+":"+string(i.Kind), values, false); err != nil {
+			return nil, err
+		}
+	}
+	return answer, r.append(kindAnswer, i.Path, map[string]any{"id": i.ID, "value": answer})
+}
+
+// answered looks for an answer from this resume or an earlier one.
+func (r *run) answered(id string) (any, bool) {
+	if v, ok := r.replay.answers[id]; ok {
+		return v, true
+	}
+	v, ok := r.o.Answers[id]
+	return v, ok
+}
+
+// suspend notes a pending interrupt.
+func (r *run) suspend(i Interrupt) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.pending = append(r.pending, i)
+}
+
+// Question is what human.ask asks.
+type Question struct {
+	Text     string
+	Schema   any
+	Choices  []any
+	Default  any
+	// Deadline is how long to wait; 0 = for ever.
+	Deadline time.Duration
+	// Check says what is wrong with an answer; nil takes any.
+	Check func(answer any) error
+}
+
+// ErrAskTimeout says that nobody answered before the deadline.
+var ErrAskTimeout = tea.Errorf(tea.Timeout, "nobody answered in time")

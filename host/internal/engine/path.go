@@ -1,0 +1,56 @@
+package engine
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+)
+
+// Paths name executions:
+//
+//	fetch            the node fetch
+//	fetch#2          its second visit in the same frame
+//	sub/fetch        a node of a subgraph
+//	loop[0]/fetch    in the first pass of a loop
+//	each[3]/fetch    for the fourth item of a map
+//	n/check          the step check of the node n
+//	a>b/clean        in the branch that begins at b, of the fan-out behind a
+//	a>b~2/clean      in its second attempt
+
+func visitPath(prefix, node string, visit int) string {
+	path := node
+	if prefix != "" {
+		path = prefix + "/" + node
+	}
+	if visit > 1 {
+		path += "#" + strconv.Itoa(visit)
+	}
+	return path
+}
+
+func indexPath(path string, i int) string { return path + "[" + strconv.Itoa(i) + "]" }
+
+func branchPath(path, entry string) string { return path + ">" + entry }
+
+// attemptPath is the path of a container's or branch's n-th attempt.
+func attemptPath(path string, n int) string {
+	if n <= 1 {
+		return path
+	}
+	return fmt.Sprintf("%s~%d", path, n)
+}
+
+// withoutAttempts gives the path as it would be in the first attempt.
+func withoutAttempts(path string) string {
+	if !strings.Contains(path, "~") {
+		return path
+	}
+	parts := strings.Split(path, "/")
+	for i, part := range parts {
+		head, n, found := strings.Cut(part, "~")
+		if _, err := strconv.Atoi(n); found && err == nil {
+			parts[i] = head
+		}
+	}
+	return strings.Join(parts, "/")
+}

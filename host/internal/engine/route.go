@@ -1,0 +1,230 @@
+package engine
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"github.com/the-edge-agent/tea/host/internal/graph"
+	"github.com/the-edge-agent/tea/host/internal/spec"
+	tea "github.com/the-edge-agent/tea/sdk"
+	"github.com/the-edge-agent/tea/sdk/value"
+)
+
+// way is a decision where to go: one target, or branches of a fan-out.
+type way struct {
+	to     graph.Target
+	fanOut *graph.FanOut
+	taken  []graph.Branch
+}
+
+func (w way) record(rec *nodeRecord) {
+	if w.fanOut == nil {
+		rec.to = w.to.Name()
+		return
+	}
+	rec.branches = make([]string, len(w.taken))
+	for i, b := range w.taken {
+		rec.branches[i] = b.Entry.Name
+	}
+}
+
+// recorded finds the decision that the journal holds; ok is false where none
+// was made. A target that is gone is an error, or decided anew by --force.
+func (f *frame) recorded(rec *nodeRecord) (w way, ok bool, err error) {
+	if rec.branches != nil {
+		w.fanOut = f.route.FanOut
+		if w.fanOut == nil {
+			return w, false, f.gone("a fan-out")
+		}
+		for _, name := range rec.branches {
+			for _, b := range w.fanOut.Branches {
+				if b.Entry.Name == name {
+					w.taken = append(w.taken, b)
+				}
+			}
+		}
+		if len(w.taken) != len(rec.branches) {
+			return w, false, f.gone("a branch of the fan-out")
+		}
+		return w, true, nil
+	}
+	switch rec.to {
+	case "":
+		return w, false, nil
+	case spec.End:
+		return w, true, nil
+	}
+	if w.to.Node = f.graph.Node(rec.to); w.to.Node == nil {
+		return w, false, f.gone("the node " + rec.to)
+	}
+	return w, true, nil
+}
+
+func (f *frame) gone(what string) error {
+	if f.run.o.Relaxed {
+		return nil
+	}
+	return tea.Errorf(tea.ValidationError, "%s, which the checkpoint took, is gone from the workflow", what)
+}
+
+func (f *frame) decideStart(ctx context.Context) (way, error) {
+	r := f.run
+	path := visitPath(f.prefix, spec.Start, 1)
+	f.route = &f.graph.Start
+	if rec := r.replay.nodes[path]; rec != nil {
+		if w, ok, err := f.recorded(rec); ok || err != nil {
+			return w, err
+		}
+	}
+	w, err := f.decide(ctx, f.graph.Start, spec.Start, nil)
+	if err != nil {
+		return w, &NodeError{Node: spec.Start, Path: path, Err: asFailure(err)}
+	}
+	if !f.graph.Start.Explicit() {
+		return w, nil
+	}
+	var rec nodeRecord
+	w.record(&rec)
+	return w, r.append(kindNode, path, rec.body())
+}
+
+// decide evaluates a route. Nothing matching is an error that lists what was
+// tried.
+func (f *frame) decide(ctx context.Context, route graph.Route, from string, result any) (way, error) {
+	var tried []string
+	if len(route.Goto) > 0 {
+		for _, rule := range route.Goto {
+			holds, err := f.tryRule(ctx, rule.If, result, &tried)
+			if err != nil || holds {
+				return way{to: rule.To}, err
+			}
+		}
+		return way{}, noMatch(from, tried)
+	}
+	if route.FanOut != nil {
+		taken, err := f.tryBranches(ctx, route.FanOut, result, &tried)
+		if err != nil || len(taken) > 0 {
+			return way{fanOut: route.FanOut, taken: taken}, err
+		}
+	}
+	for _, arm := range route.Arms {
+		if arm.Switch != nil {
+			to, ok, err := f.trySwitch(ctx, arm.Switch, result, &tried)
+			if err != nil || ok {
+				return way{to: to}, err
+			}
+			continue
+		}
+		holds, err := f.tryRule(ctx, arm.When, result, &tried)
+		if err != nil || holds {
+			return way{to: arm.To}, err
+		}
+	}
+	switch {
+	case route.Default != nil:
+		return way{to: *route.Default}, nil
+	case route.Implicit != nil:
+		return way{to: *route.Implicit}, nil
+	}
+	return way{}, noMatch(from, tried)
+}
+
+func noMatch(from string, tried []string) error {
+	list := "there is no edge to take"
+	if len(tried) > 0 {
+		list = "tried " + strings.Join(tried, "; ")
+	}
+	return tea.Errorf(NoMatchingEdge, "no edge from %q matches: %s", from, list)
+}
+
+func (f *frame) tryBranches(ctx context.Context, fan *graph.FanOut, result any, tried *[]string) ([]graph.Branch, error) {
+	var taken []graph.Branch
+	for _, b := range fan.Branches {
+		holds, err := f.tryRule(ctx, b.When, result, tried)
+		if err != nil {
+			return nil, err
+		}
+		if holds {
+			taken = append(taken, b)
+		}
+	}
+	return taken, nil
+}
+
+// tryRule evaluates a guard; nil always holds.
+func (f *frame) tryRule(ctx context.Context, cond *graph.Condition, result any, tried *[]string) (bool, error) {
+	if cond == nil {
+		return true, nil
+	}
+	v, err := f.evaluate(ctx, cond, result)
+	if err != nil {
+		return false, err
+	}
+	*tried = append(*tried, fmt.Sprintf("%s = %s", cond.Value, brief(v)))
+	return value.Truthy(v), nil
+}
+
+func (f *frame) trySwitch(ctx context.Context, sw *graph.Switch, result any, tried *[]string) (graph.Target, bool, error) {
+	v, err := f.evaluate(ctx, sw.Condition, result)
+	if err != nil {
+		return graph.Target{}, false, err
+	}
+	if v == nil {
+		*tried = append(*tried, fmt.Sprintf("%s = null", sw.Condition.Value))
+		if sw.Default != nil {
+			return *sw.Default, true, nil
+		}
+		return graph.Target{}, false, nil
+	}
+	name, isText := v.(string)
+	if !isText {
+		name = brief(v)
+	}
+	known := make([]string, len(sw.Targets))
+	for i, t := range sw.Targets {
+		if t.Result == name {
+			return t.To, true, nil
+		}
+		known[i] = t.Result
+	}
+	return graph.Target{}, false, tea.Errorf(NoMatchingEdge, "the condition %q gave %s, which is none of its targets (%s)",
+		firstLine(sw.Condition.Value), brief(v), strings.Join(known, ", "))
+}
+
+// evaluate runs a condition; its own failure is a ConditionEvaluation.
+func (f *frame) evaluate(ctx context.Context, cond *graph.Condition, result any) (any, error) {
+	v, err := cond.Eval(ctx, f.scope(result), f.luaEnv(nil))
+	if err != nil {
+		if ctx.Err() != nil {
+			return nil, context.Cause(ctx)
+		}
+		return nil, tea.Errorf(ConditionEvaluation, "the condition %q failed: %w", firstLine(cond.Value), err)
+	}
+	return v, nil
+}
+
+func (f *frame) holds(ctx context.Context, cond *graph.Condition, result any) (bool, error) {
+	v, err := f.evaluate(ctx, cond, result)
+	return value.Truthy(v), err
+}
+
+func firstLine(text string) string {
+	line, rest, more := strings.Cut(strings.TrimSpace(text), "\n")
+	if more && rest != "" {
+		line += " ..."
+	}
+	return line
+}
+
+// brief is a value for a message, cut to a readable length.
+func brief(v any) string {
+	raw, err := value.Encode(v)
+	if err != nil {
+		return fmt.Sprintf("%T", v)
+	}
+	if len(raw) > 60 {
+		return string(raw[:57]) + "..."
+	}
+	return string(raw)
+}

@@ -1,0 +1,247 @@
+package engine
+
+import (
+	"cmp"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"log/slog"
+	"maps"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	tea "github.com/the-edge-agent/tea/sdk"
+)
+
+// run is one execution of a graph.
+type run struct {
+	o        Options
+	replay   *replay
+	log      *slog.Logger
+	started  time.Time
+	cancel   context.CancelCauseFunc
+	steps    atomic.Int64
+	breakers breakers
+
+	eventMu sync.Mutex
+	seq     int64
+
+	mu      sync.Mutex
+	pending []Interrupt
+	usage   Usage
+	notes   map[string]map[string]any
+	// last is the path of the node that was started last, for status records.
+	last string
+}
+
+// Execute runs a graph to its end, an interrupt, a failure or the end of ctx.
+// The error is the run's own trouble (the journal cannot be written, the
+// records do not fit); what became of the workflow is in the result.
+func Execute(ctx context.Context, o Options) (*Result, error) {
+	r := &run{o: o, log: o.Logger, seq: o.FirstSeq}
+	if r.log == nil {
+		r.log = slog.New(slog.DiscardHandler)
+	}
+	r.started = r.now()
+	r.breakers.init(r)
+	var err error
+	if r.replay, err = newReplay(o.Replay, o.Secrets); err != nil {
+		return nil, fmt.Errorf("read the checkpoint: %w", err)
+	}
+	root, err := r.begin()
+	if err != nil {
+		return nil, err
+	}
+	ctx, r.cancel = context.WithCancelCause(ctx)
+	defer r.cancel(nil)
+	ctx, stop := r.withLimits(ctx)
+	defer stop()
+	err = root.walk(ctx)
+	return r.finish(ctx, root, err)
+}
+
+func (r *run) now() time.Time {
+	if r.o.Now != nil {
+		return r.o.Now()
+	}
+	return time.Now()
+}
+
+// begin makes the root frame and writes the start record of a new run.
+func (r *run) begin() (*frame, error) {
+	wf := r.o.workflow()
+	input := r.o.Input
+	if r.replay.resumed {
+		input = r.replay.start
+	}
+	initial, err := r.o.Graph.Schema.Initial(wf.InitialState, input)
+	if err != nil {
+		return nil, tea.Errorf(tea.ValidationError, "%w", err)
+	}
+	if !r.replay.resumed {
+		start := map[string]any{"input": orEmpty(input)}
+		maps.Copy(start, r.o.Origin)
+		if err := r.append(kindStart, "", start); err != nil {
+			return nil, err
+		}
+	}
+	fields := map[string]any{"workflow": wf.Name}
+	if r.replay.resumed {
+		fields["resumed"] = true
+	}
+	r.emit(EventRunStart, "", "", fields)
+	if r.o.Callbacks.FlowStart != nil {
+		r.o.Callbacks.FlowStart(r.o.RunID)
+	}
+	return newFrame(r, r.o.Graph, initial), nil
+}
+
+func orEmpty(m map[string]any) map[string]any {
+	if m == nil {
+		return map[string]any{}
+	}
+	return m
+}
+
+// withLimits adds the workflow's time-out and the budget's seconds.
+func (r *run) withLimits(ctx context.Context) (context.Context, context.CancelFunc) {
+	wf := r.o.workflow()
+	stop := func() {}
+	if d := wf.Config.Timeout; d > 0 {
+		timeout := tea.Errorf(tea.Timeout, "the run took longer than config.timeout_seconds (%s)", d)
+		ctx, stop = context.WithTimeoutCause(ctx, d, timeout)
+	}
+	if d := wf.Budget.Duration; d > 0 {
+		inner := stop
+		var stopBudget context.CancelFunc
+		ctx, stopBudget = context.WithTimeoutCause(ctx, d, &BudgetError{Limit: "seconds", Used: d.String()})
+		stop = func() { stopBudget(); inner() }
+	}
+	return ctx, stop
+}
+
+// finish writes the run's status and sums it up.
+func (r *run) finish(ctx context.Context, root *frame, err error) (*Result, error) {
+	res := &Result{RunID: r.o.RunID, State: root.state.Values(), Started: r.started}
+	r.mu.Lock()
+	res.Usage = r.usage
+	for _, i := range r.pending {
+		if i.Kind != interruptInner {
+			res.Pending = append(res.Pending, i)
+		}
+	}
+	slices.SortFunc(res.Pending, func(a, b Interrupt) int { return cmp.Compare(a.ID, b.ID) })
+	r.mu.Unlock()
+	res.Usage.Steps = int(r.steps.Load())
+	res.Status, res.Err = r.judge(ctx, err)
+	if res.Status != Waiting {
+		res.Pending = nil
+	}
+	if err := r.close(res); err != nil {
+		return nil, err
+	}
+	res.Elapsed = r.now().Sub(r.started)
+	r.emitEnd(res)
+	return res, nil
+}
+
+// judge tells what an error that unwound the root frame means.
+func (r *run) judge(ctx context.Context, err error) (Status, error) {
+	var budget *BudgetError
+	cause := context.Cause(ctx)
+	switch {
+	case err == nil:
+		return Done, nil
+	case errors.Is(err, errSuspended):
+		return Waiting, nil
+	case errors.As(cause, &budget):
+		return Stopped, budget
+	case errors.As(err, &budget):
+		return Stopped, budget
+	case cause != nil:
+		var timeout *tea.Error
+		if errors.As(cause, &timeout) && timeout.Type == tea.Timeout {
+			return Failed, timeout
+		}
+		if errors.As(cause, new(*NodeError)) {
+			return Failed, cause
+		}
+		return Stopped, cause
+	}
+	return Failed, err
+}
+
+// close stores the status record and makes the journal durable.
+func (r *run) close(res *Result) error {
+	if r.o.Journal == nil {
+		return nil
+	}
+	res.Checkpoint = r.o.Journal.Path()
+	body := map[string]any{"status": string(res.Status), "node": r.last}
+	if res.Status == Waiting {
+		body["node"] = res.Pending[0].Path
+	}
+	if res.Err != nil {
+		body["error"] = res.Err.Error()
+	}
+	if err := r.append(kindStatus, "", body); err != nil {
+		return err
+	}
+	if res.Status == Done {
+		return nil
+	}
+	if err := r.o.Journal.Sync(); err != nil {
+		return fmt.Errorf("write the checkpoint: %w", err)
+	}
+	r.emit(EventCheckpoint, "", "", map[string]any{"path": res.Checkpoint})
+	return nil
+}
+
+func (r *run) emitEnd(res *Result) {
+	if res.Err != nil && r.o.Callbacks.FlowError != nil {
+		r.o.Callbacks.FlowError(r.o.RunID, res.Err)
+	}
+	if r.o.Callbacks.FlowEnd != nil {
+		r.o.Callbacks.FlowEnd(res)
+	}
+	if !r.listening() {
+		return
+	}
+	fields := map[string]any{
+		"status": string(res.Status), "duration_ms": milliseconds(res.Elapsed), "steps": int64(res.Usage.Steps),
+	}
+	if res.Usage.Tokens > 0 {
+		fields["tokens"] = res.Usage.Tokens
+	}
+	if res.Usage.USD > 0 {
+		fields["usd"] = res.Usage.USD
+	}
+	if res.Err != nil {
+		maps.Copy(fields, failureFields(asFailure(res.Err)))
+		fields["error"] = res.Err.Error()
+	}
+	r.emit(EventRunEnd, "", "", fields)
+}
+
+func milliseconds(d time.Duration) float64 {
+	return float64(d.Round(time.Microsecond)) / float64(time.Millisecond)
+}
+
+// idempotencyKey names a call for the outside world: the same for every
+// repetition of the call at this path of this run.
+func (r *run) idempotencyKey(path string) string {
+	sum := sha256.Sum256([]byte(r.o.RunID + "\x00" + withoutAttempts(path)))
+	return hex.EncodeToString(sum[:16])
+}
+
+// traceparent is the W3C trace context of a call: the trace is the run, the
+// span the execution of the node.
+func (r *run) traceparent(path string, attempt int) string {
+	trace := sha256.Sum256([]byte(r.o.RunID))
+	span := sha256.Sum256(fmt.Appendf(nil, "%s\x00%s\x00%d", r.o.RunID, path, attempt))
+	return "00-" + hex.EncodeToString(trace[:16]) + "-" + hex.EncodeToString(span[:8]) + "-01"
+}

@@ -1,0 +1,136 @@
+package engine
+
+import (
+	"context"
+	"log/slog"
+	"maps"
+	"time"
+
+	"github.com/the-edge-agent/tea/host/internal/expr"
+	"github.com/the-edge-agent/tea/host/internal/script"
+)
+
+// scope gives templates their roots.
+type scope struct {
+	frame     *frame
+	result    any
+	hasResult bool
+}
+
+func (f *frame) scope(result any) expr.Scope {
+	return scope{frame: f, result: result, hasResult: result != nil}
+}
+
+// Lookup gives the value of a root name; unknown names are keys of the state.
+func (s scope) Lookup(name string) (any, bool) {
+	f := s.frame
+	r := f.run
+	wf := f.graph.Workflow
+	switch name {
+	case "state":
+		return f.view(), true
+	case "variables":
+		return orEmpty(wf.Variables), true
+	case "settings":
+		return orEmpty(wf.Settings), true
+	case "secrets":
+		return orEmpty(r.o.Secrets.Values()), true
+	case "env":
+		return orEmpty(r.o.Env), true
+	case "nodes":
+		return orEmpty(f.allResults()), true
+	case "run":
+		return map[string]any{"id": r.o.RunID, "started_at": r.startedAt().UTC().Format(time.RFC3339)}, true
+	case "checkpoint":
+		return r.checkpointRoot(), true
+	}
+	if name == "result" && s.hasResult {
+		return s.result, true
+	}
+	if name == "parallel_results" && f.joined != nil {
+		return f.joined, true
+	}
+	if v, ok := f.allItems()[name]; ok {
+		return v, true
+	}
+	v, ok := f.view()[name]
+	return v, ok
+}
+
+func (r *run) startedAt() time.Time {
+	if !r.o.StartedAt.IsZero() {
+		return r.o.StartedAt
+	}
+	return r.started
+}
+
+func (r *run) checkpointRoot() map[string]any {
+	m := map[string]any{"dir": nil, "last": nil}
+	if r.o.CheckpointDir != "" {
+		m["dir"] = r.o.CheckpointDir
+	}
+	if r.o.Journal != nil {
+		m["last"] = r.o.Journal.Path()
+	}
+	return m
+}
+
+// view is the state as workflows see it: its keys, and the results of nodes
+// under their names where the state has no such key.
+func (f *frame) view() map[string]any {
+	values := f.state.Values()
+	cloned := false
+	for at := f; at != nil; at = at.outer {
+		for name, v := range at.results {
+			if _, taken := values[name]; taken || v == nil {
+				continue
+			}
+			if !cloned {
+				values, cloned = maps.Clone(values), true
+				if values == nil {
+					values = map[string]any{}
+				}
+			}
+			values[name] = v
+		}
+	}
+	return values
+}
+
+// luaEnv is what a chunk sees; x is nil for conditions, which cannot call actions.
+func (f *frame) luaEnv(x *execution) script.Env {
+	globals := map[string]any{"variables": orEmpty(f.graph.Workflow.Variables)}
+	maps.Copy(globals, f.allItems())
+	env := script.Env{State: f.view(), Globals: globals}
+	if x == nil {
+		return env
+	}
+	env.State = f.state.Values()
+	if x.joined != nil {
+		globals["parallel_results"] = x.joined
+	}
+	env.Action = func(ctx context.Context, name string, params any) (any, error) {
+		return x.call(ctx, name, params)
+	}
+	env.Log = func(level slog.Level, message string, fields map[string]any) {
+		f.run.logEvent(x.node.Name, x.path, level, message, fields)
+	}
+	return env
+}
+
+// logEvent turns a record of an action or script into an event and a log line.
+func (r *run) logEvent(node, path string, level slog.Level, message string, fields map[string]any) {
+	message = r.o.Secrets.Text(message)
+	if r.listening() {
+		m := map[string]any{"level": level.String(), "message": message}
+		if len(fields) > 0 {
+			m["fields"] = fields
+		}
+		r.emit(EventLog, node, path, m)
+	}
+	attrs := []any{"node", path}
+	for k, v := range fields {
+		attrs = append(attrs, k, r.o.Secrets.Redact(v))
+	}
+	r.log.Log(context.Background(), level, message, attrs...)
+}

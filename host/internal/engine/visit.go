@@ -1,0 +1,220 @@
+package engine
+
+import (
+	"context"
+	"errors"
+
+	"github.com/the-edge-agent/tea/host/internal/graph"
+	"github.com/the-edge-agent/tea/host/internal/spec"
+	"github.com/the-edge-agent/tea/host/internal/state"
+	tea "github.com/the-edge-agent/tea/sdk"
+)
+
+// visit runs one node, or applies what the journal knows of it, and gives the
+// node to go on with; nil at the end.
+func (f *frame) visit(ctx context.Context, n *graph.Node) (*graph.Node, error) {
+	if ctx.Err() != nil {
+		return nil, context.Cause(ctx)
+	}
+	if f.visits == nil {
+		f.visits = map[string]int{}
+	}
+	f.visits[n.Name]++
+	f.route = &n.Route
+	if f.standIn != nil {
+		f.route, f.standIn = f.standIn, nil
+	}
+	path := f.only
+	if path == "" {
+		path = visitPath(f.prefix, n.Name, f.visits[n.Name])
+	}
+	rec := f.run.replay.nodes[path]
+	if err := f.run.countStep(path, rec == nil); err != nil {
+		return nil, f.fail(n, path, 0, err)
+	}
+	base := f.arrive(path)
+	if rec != nil {
+		return f.replayNode(ctx, n, path, base, rec)
+	}
+	if f.replayOnly {
+		return nil, errReplayed
+	}
+	if err := f.goLive(path, &base); err != nil {
+		return nil, f.fail(n, path, 0, err)
+	}
+	return f.runNode(ctx, n, path, base)
+}
+
+// runNode runs a node for the first time.
+func (f *frame) runNode(ctx context.Context, n *graph.Node, path string, base *state.State) (*graph.Node, error) {
+	r := f.run
+	r.mu.Lock()
+	r.last = path
+	r.mu.Unlock()
+	if n.InterruptBefore || f.interrupts(r.o.InterruptBefore, n) {
+		if _, err := f.interrupt(ctx, Interrupt{ID: path + ":before", Kind: InterruptBefore, Node: n.Name, Path: path}); err != nil {
+			return nil, err
+		}
+	}
+	if n.If != nil {
+		holds, err := f.holds(ctx, n.If, nil)
+		if err != nil {
+			return nil, f.fail(n, path, 0, err)
+		}
+		if !holds {
+			f.joined = nil
+			return f.leave(ctx, n, path, &nodeRecord{skipped: true}, nil)
+		}
+	}
+	r.emit(EventNodeStart, n.Name, path, nil)
+	x := &execution{frame: f, node: n, path: path, base: base, joined: f.joined, started: r.now()}
+	out, err := x.withRetries(ctx)
+	if err == nil {
+		f.joined = nil
+		err = f.apply(n, out)
+	}
+	if err != nil {
+		return f.failed(ctx, x, err)
+	}
+	r.use(out.result)
+	rec := &nodeRecord{count: out.count}
+	if !isContainer(n.Body) {
+		rec.result, rec.update = out.result, out.update
+	}
+	return f.leave(ctx, n, path, rec, x)
+}
+
+// leave decides where to go, stores the record, tells of the end and stops at
+// an interrupt after the node. With such an interrupt the decision comes
+// last, so that it sees what somebody gave.
+func (f *frame) leave(ctx context.Context, n *graph.Node, path string, rec *nodeRecord, end *execution) (*graph.Node, error) {
+	stops := f.stopsAfter(n)
+	var way way
+	var routeErr error
+	if !stops {
+		if way, routeErr = f.decide(ctx, *f.route, n.Name, f.results[n.Name]); routeErr == nil {
+			way.record(rec)
+		}
+	}
+	if err := f.run.append(kindNode, path, rec.body()); err != nil {
+		return nil, err
+	}
+	f.tellEnd(n, path, rec, end)
+	if stops {
+		return f.leaveAfterInterrupt(ctx, n, path)
+	}
+	if routeErr != nil {
+		return nil, f.fail(n, path, 0, routeErr)
+	}
+	return f.take(ctx, path, way)
+}
+
+func (f *frame) leaveAfterInterrupt(ctx context.Context, n *graph.Node, path string) (*graph.Node, error) {
+	if _, err := f.interrupt(ctx, Interrupt{ID: path + ":after", Kind: InterruptAfter, Node: n.Name, Path: path}); err != nil {
+		return nil, err
+	}
+	return f.leaveLate(ctx, n, path)
+}
+
+// leaveLate decides where a node that is recorded already leads.
+func (f *frame) leaveLate(ctx context.Context, n *graph.Node, path string) (*graph.Node, error) {
+	if err := f.goLive(path+":after", nil); err != nil {
+		return nil, f.fail(n, path, 0, err)
+	}
+	way, err := f.decide(ctx, *f.route, n.Name, f.results[n.Name])
+	if err != nil {
+		return nil, f.fail(n, path, 0, err)
+	}
+	var rec nodeRecord
+	way.record(&rec)
+	if err := f.run.append(kindRoute, path, rec.body()); err != nil {
+		return nil, err
+	}
+	return f.take(ctx, path, way)
+}
+
+// stopsAfter tells whether there is an interrupt after a node.
+func (f *frame) stopsAfter(n *graph.Node) bool {
+	return n.InterruptAfter || f.interrupts(f.run.o.InterruptAfter, n)
+}
+
+// interrupts tells whether a node is named in the options' list, by name or
+// by path.
+func (f *frame) interrupts(names []string, n *graph.Node) bool {
+	for _, name := range names {
+		if name == visitPath(f.prefix, n.Name, 1) || name == n.Name && f.topLevel() {
+			return true
+		}
+	}
+	return false
+}
+
+// topLevel tells whether the frame's nodes are those of the workflow's own
+// list: the run itself and its branches.
+func (f *frame) topLevel() bool { return f.graph == f.run.o.Graph }
+
+// failed does what the node's policy says after the last attempt.
+func (f *frame) failed(ctx context.Context, x *execution, err error) (*graph.Node, error) {
+	n, path := x.node, x.path
+	if unwinds(ctx, err) {
+		return nil, err
+	}
+	failure := asFailure(err)
+	f.tellError(x, failure)
+	switch {
+	case n.Fallback != nil && (n.OnError == spec.OnErrorFallback || n.Spec.OnError == spec.OnErrorDefault):
+		rec := &nodeRecord{failure: failure, fallback: true}
+		if err := f.run.append(kindNode, path, rec.body()); err != nil {
+			return nil, err
+		}
+		f.joined = x.joined
+		return f.visitFallback(n)
+	case n.OnError == spec.OnErrorContinue:
+		f.joined = nil
+		out := &outcome{result: failureResult(failure), update: continued(n, failure)}
+		f.noteFailure(path, failure)
+		if err := f.apply(n, out); err != nil {
+			return nil, f.fail(n, path, x.attempt, err)
+		}
+		return f.leave(ctx, n, path, &nodeRecord{failure: failure, result: out.result, update: out.update}, nil)
+	}
+	return nil, f.fail(n, path, x.attempt, failure)
+}
+
+// continued is the update of a failed node with on_error: continue.
+func continued(n *graph.Node, failure *tea.Error) map[string]any {
+	update := map[string]any{}
+	if a, ok := n.Body.(*graph.Action); ok && a.Output != nil && a.Output.Key != "" {
+		update[a.Output.Key] = failureResult(failure)
+	}
+	return update
+}
+
+// visitFallback runs the fallback node in the failed node's place. Where the
+// fallback has no routing of its own it goes on as the failed node would.
+func (f *frame) visitFallback(failed *graph.Node) (*graph.Node, error) {
+	fallback := failed.Fallback
+	if fallback == nil {
+		return nil, tea.Errorf(tea.InternalError, "the fallback of %s, which the checkpoint took, is gone from the workflow", failed.Name)
+	}
+	if !fallback.Route.Explicit() && failed.Route.Explicit() {
+		f.standIn = &failed.Route
+	}
+	return fallback, nil
+}
+
+// fail makes the error that ends the frame; errors that only pass through
+// stay what they are.
+func (f *frame) fail(n *graph.Node, path string, attempts int, err error) error {
+	var node *NodeError
+	if errors.Is(err, errSuspended) || errors.As(err, &node) || errors.As(err, new(*journalError)) || errors.As(err, new(*BudgetError)) {
+		return err
+	}
+	return &NodeError{Node: n.Name, Path: path, Pos: n.Spec.Pos, Attempts: attempts, Err: asFailure(err)}
+}
+
+// unwinds tells whether an error only passes through: a suspended frame, the
+// end of the run's context, or a checkpoint that cannot be written.
+func unwinds(ctx context.Context, err error) bool {
+	return errors.Is(err, errSuspended) || ctx.Err() != nil || errors.As(err, new(*journalError))
+}

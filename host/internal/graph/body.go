@@ -1,0 +1,127 @@
+package graph
+
+import (
+	"errors"
+
+	"github.com/the-edge-agent/tea/host/internal/diagcode"
+	"github.com/the-edge-agent/tea/host/internal/expr"
+	"github.com/the-edge-agent/tea/host/internal/script"
+	"github.com/the-edge-agent/tea/host/internal/spec"
+	"github.com/the-edge-agent/tea/host/internal/state"
+	"github.com/the-edge-agent/tea/sdk/diag"
+)
+
+func (c *compiler) body(g *Graph, n *Node, body spec.Body, roots []string) Body {
+	switch b := body.(type) {
+	case *spec.ActionBody:
+		c.params.check(b, c.diags)
+		return &Action{Uses: b.Uses.Value, With: c.tree(b.With, roots), Output: c.output(b.Output, roots)}
+	case *spec.LuaBody:
+		return &Lua{Chunk: c.chunk(b.Code), Output: c.output(b.Output, roots)}
+	case *spec.StepsBody:
+		return &Steps{Steps: c.steps(g, n, b.Steps, roots)}
+	case *spec.LoopBody:
+		return &Loop{
+			Condition: c.condition(&b.Condition, roots), MaxIterations: b.MaxIterations, StopAtMax: b.StopAtMax,
+			Body: c.graph(b.Nodes, nil, roots), Output: c.output(b.Output, roots),
+		}
+	case *spec.MapBody:
+		return c.mapBody(g, n, b, roots)
+	case *spec.SubgraphBody:
+		return c.subgraph(b, roots)
+	}
+	return nil
+}
+
+// steps compiles the steps of a node. Each has the node's retry policy where
+// it has none of its own, so that a retry repeats the step that failed only.
+func (c *compiler) steps(g *Graph, n *Node, specs []*spec.Node, roots []string) []*Node {
+	steps := make([]*Node, len(specs))
+	for i, s := range specs {
+		steps[i] = &Node{Name: s.Name, Spec: s, Index: i, Route: Route{Implicit: &Target{}}}
+		c.node(g, steps[i], roots)
+		if s.Retry == nil {
+			steps[i].Retry = n.Retry
+		}
+		steps[i].OnError = spec.OnErrorStop
+	}
+	return steps
+}
+
+func (c *compiler) mapBody(g *Graph, n *Node, b *spec.MapBody, roots []string) *Map {
+	inner := withRoots(roots, b.ItemVar, b.IndexVar)
+	m := &Map{
+		Items: c.tree(b.Items, roots), ItemVar: b.ItemVar, IndexVar: b.IndexVar,
+		Output: c.output(b.Output, roots),
+	}
+	node := n.Spec
+	m.Policy = resolveParallel(node.Parallel, c.wf.Config.Parallel, c.wf.Config.MaxConcurrency)
+	if b.MaxConcurrency > 0 {
+		m.Policy.MaxConcurrency = b.MaxConcurrency
+	}
+	if b.FailFast {
+		m.Policy.FailFast = true
+	}
+	if b.FanIn != nil {
+		m.FanIn = c.lookup(g, *b.FanIn).Node
+	}
+	m.Each = &Node{
+		Name: n.Name, Spec: node, Index: n.Index, OnError: spec.OnErrorStop, Route: Route{Implicit: &Target{}},
+		Retry: resolveRetry(node.Retry, &c.wf.Errors.Retry), Timeout: node.Timeout,
+	}
+	m.Each.Body = c.body(g, m.Each, b.Do, inner)
+	return m
+}
+
+func (c *compiler) subgraph(b *spec.SubgraphBody, roots []string) Body {
+	sub := &Subgraph{Input: c.tree(b.Input, roots), Output: c.output(b.Output, roots)}
+	if b.Workflow == nil {
+		return sub // the loader has said why
+	}
+	inner := &compiler{wf: b.Workflow, env: c.env, diags: c.diags, params: c.params}
+	sub.Graph = inner.graph(b.Workflow.Nodes, b.Workflow.Edges, nil)
+	sub.Graph.Schema = state.NewSchema(b.Workflow.Schema)
+	inner.interrupts(sub.Graph)
+	return sub
+}
+
+func (c *compiler) chunk(code spec.Text) *script.Chunk {
+	chunk, err := c.env.Lua.Compile(luaSource(code))
+	if err != nil {
+		pos := code.Pos
+		var syntax *script.SyntaxError
+		if errors.As(err, &syntax) {
+			pos = code.At(syntax.Line-code.Line+1, syntax.Column)
+		}
+		c.diags.Errorf(diagcode.LuaSyntax, pos, "", "Lua: %s", messageOf(err))
+	}
+	return chunk
+}
+
+func (c *compiler) tree(t *spec.Tree, roots []string) *expr.Value {
+	if t == nil {
+		return nil
+	}
+	v, problems := expr.CompileValue(t.Value, func(path string) diag.Pos {
+		if place, ok := t.Places[path]; ok {
+			return place.Pos
+		}
+		return t.Pos
+	})
+	*c.diags = append(*c.diags, problems...)
+	if v != nil {
+		c.checkValueRoots(t, v, roots)
+	}
+	return v
+}
+
+func (c *compiler) output(o *spec.Output, roots []string) *Output {
+	if o == nil {
+		return nil
+	}
+	out := &Output{Key: o.Key}
+	for _, f := range o.Fields {
+		out.Fields = append(out.Fields, OutputField{Key: f.Key, Value: c.tree(f.Value, roots)})
+	}
+	return out
+}

@@ -1,0 +1,146 @@
+package graph
+
+import (
+	"slices"
+
+	"github.com/the-edge-agent/tea/host/internal/diagcode"
+	"github.com/the-edge-agent/tea/host/internal/script"
+	"github.com/the-edge-agent/tea/host/internal/spec"
+	"github.com/the-edge-agent/tea/host/internal/state"
+	tea "github.com/the-edge-agent/tea/sdk"
+	"github.com/the-edge-agent/tea/sdk/diag"
+)
+
+// Env is what compiling needs from outside.
+type Env struct {
+	// Lua compiles chunks.
+	Lua *script.Runtime
+	// Actions are the actions there are; nil skips the checks of actions and
+	// their parameters.
+	Actions Actions
+}
+
+// Actions is the part of the catalog that compiling needs.
+type Actions interface {
+	// Describe finds an action by the name a workflow uses.
+	Describe(name string) (tea.ActionInfo, bool)
+	// Names lists every name, for hints.
+	Names() []string
+}
+
+// Compile makes the graph of a workflow. All mistakes are reported, with
+// warnings; the graph is nil where one of them is an error.
+func Compile(wf *spec.Workflow, env Env) (*Graph, diag.List) {
+	var diags diag.List
+	c := &compiler{wf: wf, env: env, diags: &diags, params: newParamChecker(env.Actions)}
+	g := c.graph(wf.Nodes, wf.Edges, nil)
+	g.Schema = state.NewSchema(wf.Schema)
+	c.interrupts(g)
+	c.parallelWrites(g)
+	diags.Sort()
+	if diags.HasErrors() {
+		return nil, diags
+	}
+	return g, diags
+}
+
+type compiler struct {
+	wf     *spec.Workflow
+	env    Env
+	diags  *diag.List
+	params *paramChecker
+}
+
+// graph compiles one list of nodes. roots are extra template roots that are
+// known inside, such as a map's item.
+func (c *compiler) graph(nodes []*spec.Node, edges []*spec.Edge, roots []string) *Graph {
+	g := &Graph{Workflow: c.wf, byName: make(map[string]*Node, len(nodes))}
+	for i, s := range nodes {
+		n := &Node{Name: s.Name, Spec: s, Index: i}
+		g.Nodes = append(g.Nodes, n)
+		if _, twice := g.byName[s.Name]; !twice {
+			g.byName[s.Name] = n
+		}
+	}
+	for _, n := range g.Nodes {
+		c.node(g, n, roots)
+	}
+	c.routes(g, edges, roots)
+	c.joins(g)
+	return g
+}
+
+func (c *compiler) node(g *Graph, n *Node, roots []string) {
+	s := n.Spec
+	n.If = c.condition(s.If, roots)
+	n.Timeout = s.Timeout
+	n.Retry = resolveRetry(s.Retry, &c.wf.Errors.Retry)
+	n.OnError = s.OnError
+	if n.OnError == spec.OnErrorDefault {
+		n.OnError = c.wf.Errors.OnFailure
+	}
+	if n.OnError == spec.OnErrorDefault {
+		n.OnError = spec.OnErrorStop
+	}
+	n.InterruptBefore, n.InterruptAfter = s.InterruptBefore, s.InterruptAfter
+	n.Body = c.body(g, n, s.Body, roots)
+	if s.Fallback != nil {
+		n.Fallback = c.lookup(g, *s.Fallback).Node
+		if n.Fallback == n {
+			c.diags.Errorf(diagcode.FallbackProblem, s.Fallback.Pos, "name another node", "node %q is its own fallback", n.Name)
+		}
+	}
+	if s.OnError == spec.OnErrorFallback && s.Fallback == nil {
+		c.diags.Errorf(diagcode.FallbackProblem, s.Pos, "add fallback: NODE", "node %q has on_error: fallback but no fallback", n.Name)
+	}
+}
+
+// lookup resolves a target's name; a missing one is reported and leads to the end.
+func (c *compiler) lookup(g *Graph, name spec.Text) Target {
+	if name.Value == spec.End {
+		return Target{}
+	}
+	if n := g.byName[name.Value]; n != nil {
+		return Target{Node: n}
+	}
+	names := []string{spec.End}
+	for _, n := range g.Nodes {
+		names = append(names, n.Name)
+	}
+	c.diags.Errorf(diagcode.UnknownTarget, name.Pos, diag.Suggest(name.Value, names), "there is no node %q", name.Value)
+	return Target{}
+}
+
+func (c *compiler) condition(text *spec.Text, roots []string) *Condition {
+	cond := compileCondition(c.env.Lua, text, c.diags)
+	if cond != nil && cond.template != nil {
+		c.checkRoots(*text, cond.template, roots)
+	}
+	return cond
+}
+
+func (c *compiler) interrupts(g *Graph) {
+	mark := func(names []spec.Text, set func(*Node)) {
+		for _, name := range names {
+			n := g.byName[name.Value]
+			if n == nil {
+				known := make([]string, len(g.Nodes))
+				for i, other := range g.Nodes {
+					known[i] = other.Name
+				}
+				c.diags.Errorf(diagcode.UnknownInterrupt, name.Pos, diag.Suggest(name.Value, known), "the interrupt names a node %q that does not exist", name.Value)
+				continue
+			}
+			set(n)
+		}
+	}
+	mark(c.wf.Config.InterruptBefore, func(n *Node) { n.InterruptBefore = true })
+	mark(c.wf.Config.InterruptAfter, func(n *Node) { n.InterruptAfter = true })
+}
+
+// names of the roots every template knows.
+var templateRoots = []string{"state", "variables", "settings", "secrets", "env", "nodes", "run", "checkpoint", "result", "parallel_results"}
+
+func withRoots(roots []string, more ...string) []string {
+	return append(slices.Clone(roots), more...)
+}

@@ -1,0 +1,134 @@
+package graph
+
+import (
+	"time"
+
+	"github.com/the-edge-agent/tea/host/internal/expr"
+	"github.com/the-edge-agent/tea/host/internal/script"
+	"github.com/the-edge-agent/tea/host/internal/spec"
+	"github.com/the-edge-agent/tea/host/internal/state"
+)
+
+// Graph is a list of nodes with routing: a workflow, or the body of a loop.
+// It is safe for concurrent use.
+type Graph struct {
+	// Workflow is the file the graph was made from; for a loop's body, the
+	// file around it.
+	Workflow *spec.Workflow
+	Nodes    []*Node
+	// Start is where a run begins.
+	Start  Route
+	Schema *state.Schema
+
+	byName map[string]*Node
+}
+
+// Node finds a node by name; nil where there is none.
+func (g *Graph) Node(name string) *Node { return g.byName[name] }
+
+// Node is one compiled node. Compare nodes by pointer.
+type Node struct {
+	Name string
+	Spec *spec.Node
+	// Index is the node's place in the list.
+	Index int
+	// Body is what the node does; nil passes the state through.
+	Body    Body
+	If      *Condition
+	Route   Route
+	Retry   Retry
+	OnError spec.OnError
+	// Fallback runs in the node's place after a failure; nil = none.
+	Fallback *Node
+	Timeout  time.Duration
+
+	InterruptBefore, InterruptAfter bool
+
+	// following is the next node in the list, nil at its end.
+	following *Node
+}
+
+// Body is one of [*Action], [*Lua], [*Steps], [*Loop], [*Map], [*Subgraph].
+type Body interface{ isBody() }
+
+// Action calls an action.
+type Action struct {
+	Uses   string
+	With   *expr.Value
+	Output *Output
+}
+
+// Lua runs a chunk.
+type Lua struct {
+	Chunk  *script.Chunk
+	Output *Output
+}
+
+// Steps runs nodes in order on one working copy.
+type Steps struct{ Steps []*Node }
+
+// Loop repeats its body while the condition holds.
+type Loop struct {
+	Condition     *Condition
+	MaxIterations int
+	StopAtMax     bool
+	Body          *Graph
+	Output        *Output
+}
+
+// Map runs its body for each item.
+type Map struct {
+	Items             *expr.Value
+	ItemVar, IndexVar string
+	MaxConcurrency    int
+	// Each is the node that a branch runs; its name is the map's.
+	Each *Node
+	// FanIn gets the results; nil = the updates are merged in order.
+	FanIn  *Node
+	Policy Parallel
+	Output *Output
+}
+
+// Subgraph runs another workflow.
+type Subgraph struct {
+	Graph  *Graph
+	Input  *expr.Value
+	Output *Output
+}
+
+func (*Action) isBody()   {}
+func (*Lua) isBody()      {}
+func (*Steps) isBody()    {}
+func (*Loop) isBody()     {}
+func (*Map) isBody()      {}
+func (*Subgraph) isBody() {}
+
+// Output says where a result goes; see [spec.Output].
+type Output struct {
+	Key    string
+	Fields []OutputField
+}
+
+// OutputField is one key of a mapping.
+type OutputField struct {
+	Key   string
+	Value *expr.Value
+}
+
+// Retry is a node's retry policy with every default filled in.
+type Retry struct {
+	MaxRetries int
+	Base, Max  time.Duration
+	Multiplier float64
+	Jitter     float64
+	RetryOn    []string
+}
+
+// Parallel says how the branches of one fan-out run, defaults filled in.
+type Parallel struct {
+	Timeout        time.Duration
+	FailFast       bool
+	MaxConcurrency int
+	Retry          Retry
+	Breaker        *spec.Breaker
+}

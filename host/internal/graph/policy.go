@@ -1,0 +1,70 @@
+package graph
+
+import (
+	"cmp"
+	"time"
+
+	"github.com/the-edge-agent/tea/host/internal/spec"
+)
+
+// Defaults of a retry policy where neither node nor error_policy say more.
+const (
+	defaultBackoff    = 500 * time.Millisecond
+	defaultMaxBackoff = 30 * time.Second
+	defaultMultiplier = 2.0
+	defaultJitter     = 0.5
+)
+
+// resolveRetry takes each field from the node, else from the workflow's
+// error_policy, else the default.
+func resolveRetry(node, policy *spec.Retry) Retry {
+	if node == nil {
+		node = &spec.Retry{}
+	}
+	if policy == nil {
+		policy = &spec.Retry{}
+	}
+	r := Retry{
+		MaxRetries: first(node.MaxRetries, policy.MaxRetries, 0),
+		Base:       first(node.Base, policy.Base, defaultBackoff),
+		Max:        first(node.Max, policy.Max, defaultMaxBackoff),
+		Multiplier: first(node.Multiplier, policy.Multiplier, defaultMultiplier),
+		Jitter:     first(node.Jitter, policy.Jitter, defaultJitter),
+		RetryOn:    node.RetryOn,
+	}
+	if r.RetryOn == nil {
+		r.RetryOn = policy.RetryOn
+	}
+	return r
+}
+
+func first[T any](a, b *T, fallback T) T {
+	if a != nil {
+		return *a
+	}
+	if b != nil {
+		return *b
+	}
+	return fallback
+}
+
+// resolveParallel lays a node's parallel section over config.parallel.
+func resolveParallel(node, config *spec.Parallel, maxConcurrency int) Parallel {
+	if node == nil {
+		node = &spec.Parallel{}
+	}
+	if config == nil {
+		config = &spec.Parallel{}
+	}
+	p := Parallel{
+		Timeout:        cmp.Or(node.Timeout, config.Timeout),
+		FailFast:       first(node.FailFast, config.FailFast, false),
+		MaxConcurrency: cmp.Or(node.MaxConcurrency, config.MaxConcurrency, maxConcurrency),
+		Retry:          resolveRetry(node.Retry, config.Retry),
+		Breaker:        node.Breaker,
+	}
+	if p.Breaker == nil {
+		p.Breaker = config.Breaker
+	}
+	return p
+}

@@ -1,0 +1,107 @@
+package graph
+
+import "github.com/the-edge-agent/tea/sdk/diag"
+
+// Route says where a run goes behind a node. The parts are tried in the
+// order of the fields.
+type Route struct {
+	// Goto, when it has rules, is all there is.
+	Goto []Rule
+	// FanOut starts branches when at least one of them holds.
+	FanOut *FanOut
+	// Arms are the edges, tried in the order written.
+	Arms []Arm
+	// Default is the edge without a guard; nil = none.
+	Default *Target
+	// Implicit is the next node in the list, for a node without goto and edges.
+	Implicit *Target
+}
+
+// Explicit tells whether the author wrote where to go.
+func (r *Route) Explicit() bool { return r.Implicit == nil }
+
+// Target is where a route leads; a nil Node is the end of the run.
+type Target struct{ Node *Node }
+
+// Name of the target for messages and events.
+func (t Target) Name() string {
+	if t.Node == nil {
+		return "__end__"
+	}
+	return t.Node.Name
+}
+
+// Rule is one goto; a nil If always holds.
+type Rule struct {
+	If *Condition
+	To Target
+}
+
+// Arm is one edge: a guard with its target, or a switch.
+type Arm struct {
+	When   *Condition
+	To     Target
+	Switch *Switch
+}
+
+// Switch is an edge with condition and targets.
+type Switch struct {
+	Pos       diag.Pos
+	Condition *Condition
+	Targets   []SwitchTarget
+	Default   *Target
+}
+
+// SwitchTarget leads from one result of the condition to a node.
+type SwitchTarget struct {
+	Result string
+	To     Target
+}
+
+// FanOut starts several branches.
+type FanOut struct {
+	Branches []Branch
+	// Join is the fan-in node; nil = the branches run to their ends and their
+	// updates are merged.
+	Join   *Node
+	Policy Parallel
+}
+
+// Branch begins at Entry where When holds (nil = always).
+type Branch struct {
+	Entry *Node
+	When  *Condition
+}
+
+// Targets lists every node that the route can lead to, in the order written,
+// without the implicit one unless it is the only one; nil stands for the end.
+func (r *Route) Targets() []*Node {
+	var out []*Node
+	for _, rule := range r.Goto {
+		out = append(out, rule.To.Node)
+	}
+	if r.FanOut != nil {
+		for _, b := range r.FanOut.Branches {
+			out = append(out, b.Entry)
+		}
+	}
+	for _, arm := range r.Arms {
+		if arm.Switch == nil {
+			out = append(out, arm.To.Node)
+			continue
+		}
+		for _, t := range arm.Switch.Targets {
+			out = append(out, t.To.Node)
+		}
+		if arm.Switch.Default != nil {
+			out = append(out, arm.Switch.Default.Node)
+		}
+	}
+	if r.Default != nil {
+		out = append(out, r.Default.Node)
+	}
+	if r.Implicit != nil {
+		out = append(out, r.Implicit.Node)
+	}
+	return out
+}

@@ -1,0 +1,145 @@
+// Package secret keeps the values of secrets out of everything tea prints or
+// stores. Output gets *** in their place; a checkpoint gets a reference that
+// is resolved again on resume. Start with [New].
+package secret
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// Mask stands in output where a secret was.
+const Mask = "***"
+
+// Set is the secrets of a run. The nil Set has none. It is immutable and safe
+// for concurrent use.
+type Set struct {
+	values map[string]any
+	leaves []leaf
+	mask   *strings.Replacer
+	seal   *strings.Replacer
+}
+
+// leaf is one string among the secrets, with its path such as "db.password".
+type leaf struct{ name, text string }
+
+// wholeOnly is the length below which a secret is masked only where it is a
+// whole value: "a" must not turn every word with an a into stars.
+const wholeOnly = 4
+
+// New takes the secrets by name; values may be nested objects.
+func New(values map[string]any) *Set {
+	if len(values) == 0 {
+		return nil
+	}
+	s := &Set{values: values}
+	s.collect("", values)
+	// The longest first, so that a secret inside another leaves no rest.
+	slices.SortFunc(s.leaves, func(a, b leaf) int {
+		return cmp.Or(cmp.Compare(len(b.text), len(a.text)), cmp.Compare(a.name, b.name))
+	})
+	var mask, seal []string
+	for _, l := range s.leaves {
+		if len(l.text) >= wholeOnly {
+			mask = append(mask, l.text, Mask)
+			seal = append(seal, l.text, reference(l.name))
+		}
+	}
+	s.mask = strings.NewReplacer(mask...)
+	s.seal = strings.NewReplacer(append(seal, escape, escape+escape)...)
+	return s
+}
+
+func (s *Set) collect(path string, v any) {
+	switch v := v.(type) {
+	case string:
+		if v != "" {
+			s.leaves = append(s.leaves, leaf{path, v})
+		}
+	case map[string]any:
+		for k, e := range v {
+			if path != "" {
+				k = path + "." + k
+			}
+			s.collect(k, e)
+		}
+	case []any:
+		for i, e := range v {
+			s.collect(fmt.Sprintf("%s[%d]", path, i), e)
+		}
+	}
+}
+
+// Values are the secrets as templates see them; to read only.
+func (s *Set) Values() map[string]any {
+	if s == nil {
+		return nil
+	}
+	return s.values
+}
+
+// Text masks the secrets in a text.
+func (s *Set) Text(text string) string {
+	if s == nil {
+		return text
+	}
+	for _, l := range s.leaves {
+		if len(l.text) < wholeOnly && l.text == text {
+			return Mask
+		}
+	}
+	return s.mask.Replace(text)
+}
+
+// Redact masks the secrets in a value and in its keys. What holds none is
+// returned as it is; v is not changed.
+func (s *Set) Redact(v any) any {
+	if s == nil {
+		return v
+	}
+	out, _ := rewrite(v, s.Text)
+	return out
+}
+
+// rewrite applies f to every string; changed tells whether the result is new.
+func rewrite(v any, f func(string) string) (out any, changed bool) {
+	switch v := v.(type) {
+	case string:
+		n := f(v)
+		return n, n != v
+	case []any:
+		var list []any
+		for i, e := range v {
+			n, c := rewrite(e, f)
+			if c && list == nil {
+				list = slices.Clone(v)
+			}
+			if c {
+				list[i] = n
+			}
+		}
+		if list != nil {
+			return list, true
+		}
+	case map[string]any:
+		return rewriteObject(v, f)
+	}
+	return v, false
+}
+
+func rewriteObject(m map[string]any, f func(string) string) (any, bool) {
+	changed := false
+	out := make(map[string]any, len(m))
+	for k, e := range m {
+		n, c := rewrite(e, f)
+		key := f(k)
+		changed = changed || c || key != k
+		out[key] = n
+	}
+	if !changed {
+		return m, false
+	}
+	return out, true
+}

@@ -1,0 +1,225 @@
+package state
+
+import (
+	"encoding/json"
+	"fmt"
+	"math/big"
+
+	"github.com/the-edge-agent/tea/host/internal/spec"
+	"github.com/the-edge-agent/tea/sdk/value"
+)
+
+// ReduceError is an update that a key's reducer cannot take.
+type ReduceError struct {
+	Key     string
+	Reducer spec.Reducer
+	Reason  string
+}
+
+// Error names key, reducer and reason.
+func (e *ReduceError) Error() string {
+	return fmt.Sprintf("state key %q: reducer %s: %s", e.Key, e.Reducer, e.Reason)
+}
+
+// Reduce gives the value of key after an update: old is what is there, nil
+// where nothing is. Neither argument is changed.
+//
+//	append  the update becomes the last element of the list
+//	extend  the update's elements are put behind the list's
+//	merge   objects are merged, deeply; the update wins
+//	add     numbers are added, strings and lists joined
+//	union   like extend, without elements that are there already
+//	max min the greater or smaller of two numbers or strings
+func Reduce(r spec.Reducer, key string, old, update any) (any, error) {
+	fail := func(format string, args ...any) (any, error) {
+		return nil, &ReduceError{Key: key, Reducer: r, Reason: fmt.Sprintf(format, args...)}
+	}
+	switch r {
+	case spec.ReduceReplace:
+		return update, nil
+	case spec.ReduceAppend, spec.ReduceExtend, spec.ReduceUnion:
+		list, ok := old.([]any)
+		if !ok && old != nil {
+			return fail("the state holds %s, not a list", describe(old))
+		}
+		more := []any{update}
+		if r != spec.ReduceAppend {
+			if update == nil {
+				return list, nil
+			}
+			if more, ok = update.([]any); !ok {
+				return fail("the update must be a list, got %s", describe(update))
+			}
+		}
+		if r == spec.ReduceUnion {
+			return union(list, more), nil
+		}
+		return join(list, more), nil
+	case spec.ReduceMerge:
+		return mergeObjects(old, update, fail)
+	}
+	if old == nil {
+		return update, nil
+	}
+	if update == nil {
+		return old, nil
+	}
+	if r == spec.ReduceAdd {
+		return add(old, update, fail)
+	}
+	order, ok := compare(old, update)
+	if !ok {
+		return fail("cannot compare %s with %s", describe(old), describe(update))
+	}
+	if (r == spec.ReduceMax) == (order < 0) {
+		return update, nil
+	}
+	return old, nil
+}
+
+// join copies: the old list may be shared with another branch.
+func join(a, b []any) []any {
+	out := make([]any, 0, len(a)+len(b))
+	return append(append(out, a...), b...)
+}
+
+func union(a, b []any) []any {
+	seen := make(map[string]struct{}, len(a)+len(b))
+	out := make([]any, 0, len(a)+len(b))
+	for _, list := range [][]any{a, b} {
+		for _, e := range list {
+			id, err := value.Encode(e)
+			if err != nil {
+				id = fmt.Appendf(nil, "%v", e)
+			}
+			if _, ok := seen[string(id)]; !ok {
+				seen[string(id)] = struct{}{}
+				out = append(out, e)
+			}
+		}
+	}
+	return out
+}
+
+type failure func(format string, args ...any) (any, error)
+
+func mergeObjects(old, update any, fail failure) (any, error) {
+	if update == nil {
+		return old, nil
+	}
+	u, ok := update.(map[string]any)
+	if !ok {
+		return fail("the update must be an object, got %s", describe(update))
+	}
+	if old == nil {
+		return u, nil
+	}
+	o, ok := old.(map[string]any)
+	if !ok {
+		return fail("the state holds %s, not an object", describe(old))
+	}
+	return deepMerge(o, u), nil
+}
+
+func deepMerge(old, update map[string]any) map[string]any {
+	out := make(map[string]any, len(old)+len(update))
+	for k, v := range old {
+		out[k] = v
+	}
+	for k, v := range update {
+		inner, ok := v.(map[string]any)
+		if was, both := out[k].(map[string]any); ok && both {
+			out[k] = deepMerge(was, inner)
+			continue
+		}
+		out[k] = v
+	}
+	return out
+}
+
+func add(old, update any, fail failure) (any, error) {
+	switch o := old.(type) {
+	case string:
+		if u, ok := update.(string); ok {
+			return o + u, nil
+		}
+	case []any:
+		if u, ok := update.([]any); ok {
+			return join(o, u), nil
+		}
+	case int64, json.Number:
+		if a, b := toBig(old), toBig(update); a != nil && b != nil {
+			return fromBig(a.Add(a, b)), nil
+		}
+		if u, ok := update.(float64); ok {
+			f, _ := toFloat(old)
+			return f + u, nil
+		}
+	case float64:
+		if u, ok := toFloat(update); ok {
+			return o + u, nil
+		}
+	}
+	return fail("cannot add %s to %s", describe(update), describe(old))
+}
+
+func toBig(v any) *big.Int {
+	switch v := v.(type) {
+	case int64:
+		return big.NewInt(v)
+	case json.Number:
+		if n, ok := new(big.Int).SetString(string(v), 10); ok {
+			return n
+		}
+	}
+	return nil
+}
+
+func fromBig(n *big.Int) any {
+	if n.IsInt64() {
+		return n.Int64()
+	}
+	return json.Number(n.String())
+}
+
+func toFloat(v any) (float64, bool) {
+	switch v := v.(type) {
+	case int64:
+		return float64(v), true
+	case float64:
+		return v, true
+	case json.Number:
+		f, err := v.Float64()
+		return f, err == nil
+	}
+	return 0, false
+}
+
+func compare(a, b any) (int, bool) {
+	if s, ok := a.(string); ok {
+		t, ok := b.(string)
+		switch {
+		case !ok:
+			return 0, false
+		case s < t:
+			return -1, true
+		case s > t:
+			return 1, true
+		}
+		return 0, true
+	}
+	if x, y := toBig(a), toBig(b); x != nil && y != nil {
+		return x.Cmp(y), true
+	}
+	x, ok1 := toFloat(a)
+	y, ok2 := toFloat(b)
+	switch {
+	case !ok1 || !ok2:
+		return 0, false
+	case x < y:
+		return -1, true
+	case x > y:
+		return 1, true
+	}
+	return 0, true
+}

@@ -1,0 +1,187 @@
+package state
+
+import (
+	"encoding/json"
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+
+	"github.com/the-edge-agent/tea/host/internal/spec"
+	"github.com/the-edge-agent/tea/sdk/value"
+)
+
+// Schema is a compiled state_schema. A nil Schema allows everything.
+type Schema struct{ keys map[string]spec.Key }
+
+// NewSchema compiles a list of keys; nil for an empty one.
+func NewSchema(keys []spec.Key) *Schema {
+	if len(keys) == 0 {
+		return nil
+	}
+	s := &Schema{keys: make(map[string]spec.Key, len(keys))}
+	for _, k := range keys {
+		s.keys[k.Name] = k
+	}
+	return s
+}
+
+// TypeError is a value that does not fit its key's type.
+type TypeError struct{ Key, Expected, Got string }
+
+// Error names key, expected and got.
+func (e *TypeError) Error() string {
+	return fmt.Sprintf("state key %q: expected %s, got %s", e.Key, e.Expected, e.Got)
+}
+
+// Reducer gives a key's reducer.
+func (s *Schema) Reducer(key string) spec.Reducer {
+	if s == nil {
+		return spec.ReduceReplace
+	}
+	return s.keys[key].Reducer
+}
+
+// Initial gives the state a run starts with: the schema's defaults, then the
+// workflow's initial state, then the input, each checked. All faults are
+// reported, joined by line.
+func (s *Schema) Initial(initial, input map[string]any) (map[string]any, error) {
+	values := map[string]any{}
+	if s != nil {
+		for name, k := range s.keys {
+			if k.HasDefault {
+				values[name] = k.Default
+			}
+		}
+	}
+	for k, v := range initial {
+		values[k] = v
+	}
+	for k, v := range input {
+		values[k] = v
+	}
+	if s == nil {
+		return values, nil
+	}
+	var faults []string
+	for name, k := range s.keys {
+		v, ok := values[name]
+		if !ok || v == nil {
+			if k.Required {
+				faults = append(faults, fmt.Sprintf("state key %q is required (%s) and missing from the input", name, k.Type))
+			}
+			continue
+		}
+		fitted, err := fit(k, v)
+		if err != nil {
+			faults = append(faults, err.Error())
+			continue
+		}
+		values[name] = fitted
+	}
+	if len(faults) > 0 {
+		slices.Sort(faults)
+		return nil, fmt.Errorf("%s", strings.Join(faults, "; "))
+	}
+	return values, nil
+}
+
+// Fit checks values that replace what is there, without reducers. The result
+// may differ from values in the form of numbers.
+func (s *Schema) Fit(values map[string]any) (map[string]any, error) {
+	if s == nil {
+		return values, nil
+	}
+	fitted := make(map[string]any, len(values))
+	for name, v := range values {
+		if k, ok := s.keys[name]; ok {
+			var err error
+			if v, err = fit(k, v); err != nil {
+				return nil, err
+			}
+		}
+		fitted[name] = v
+	}
+	return fitted, nil
+}
+
+func (s *Schema) reduce(key string, old, update any) (any, error) {
+	k, ok := s.keys[key]
+	if !ok {
+		return update, nil
+	}
+	v := update
+	if k.Reducer != spec.ReduceReplace {
+		var err error
+		if v, err = Reduce(k.Reducer, key, old, update); err != nil {
+			return nil, err
+		}
+	}
+	return fit(k, v)
+}
+
+// fit checks a value against a key's type; a whole float becomes an integer
+// where one is wanted. null fits unless the key is required.
+func fit(k spec.Key, v any) (any, error) {
+	if v == nil {
+		if k.Required {
+			return nil, &TypeError{Key: k.Name, Expected: string(k.Type), Got: "null"}
+		}
+		return nil, nil
+	}
+	ok := false
+	switch k.Type {
+	case spec.TypeString:
+		_, ok = v.(string)
+	case spec.TypeInt:
+		if f, isFloat := v.(float64); isFloat && f == math.Trunc(f) && math.Abs(f) < 1<<53 {
+			return int64(f), nil
+		}
+		ok = isInt(v)
+	case spec.TypeFloat:
+		_, ok = v.(float64)
+		ok = ok || isInt(v)
+	case spec.TypeBool:
+		_, ok = v.(bool)
+	case spec.TypeList:
+		_, ok = v.([]any)
+	case spec.TypeDict:
+		_, ok = v.(map[string]any)
+	default:
+		ok = true
+	}
+	if !ok {
+		return nil, &TypeError{Key: k.Name, Expected: string(k.Type), Got: describe(v)}
+	}
+	return v, nil
+}
+
+func isInt(v any) bool {
+	switch v.(type) {
+	case int64, json.Number:
+		return true
+	}
+	return false
+}
+
+// describe names a value's type in the words of state_schema, with a short
+// value beside it.
+func describe(v any) string {
+	names := map[string]spec.Type{
+		"boolean": spec.TypeBool, "integer": spec.TypeInt, "number": spec.TypeFloat,
+		"string": spec.TypeString, "array": spec.TypeList, "object": spec.TypeDict,
+	}
+	name := string(names[value.TypeName(v)])
+	switch v.(type) {
+	case bool, int64, float64, string, json.Number:
+		text, err := value.Encode(v)
+		if err != nil {
+			return name
+		}
+		if len(text) > 40 {
+			text = append(text[:37], "..."...)
+		}
+		return fmt.Sprintf("%s (%s)", name, text)
+	}
+	return name
+}

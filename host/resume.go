@@ -1,0 +1,95 @@
+package host
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path/filepath"
+
+	"github.com/the-edge-agent/tea/host/internal/checkpoint"
+	"github.com/the-edge-agent/tea/sdk/value"
+)
+
+// ErrWorkflowChanged says that a run's workflow is not the one it began with.
+var ErrWorkflowChanged = errors.New("the workflow has changed since the run began")
+
+// Resume goes on with a run of this workflow: a run id, the unique beginning
+// of one, or the path of a checkpoint file. What finished is not run again.
+// A workflow that has changed is refused with [ErrWorkflowChanged] unless
+// Force or Migrate say otherwise.
+func (wf *Workflow) Resume(ctx context.Context, run string, o RunOptions) (*Result, error) {
+	dir := o.CheckpointDir
+	if dir == "" {
+		dir = filepath.Dir(run)
+	}
+	o.CheckpointDir = dir
+	store, err := checkpoint.OpenStore(dir)
+	if err != nil {
+		return nil, err
+	}
+	durability := o.Durability
+	if durability == "" {
+		durability = DurabilitySync
+	}
+	journal, contents, err := store.Open(run, durability)
+	if err != nil {
+		return nil, err
+	}
+	h := contents.Header
+	if h.Digest != wf.spec.Digest && !o.Force && !o.Migrate {
+		return nil, errors.Join(fmt.Errorf("run %s: %w; resume with --migrate to take the new one where everything the run used is still there, or with --force", h.RunID, ErrWorkflowChanged), journal.Close())
+	}
+	for _, note := range contents.Notes {
+		wf.host.log.Warn("checkpoint repaired", "run", h.RunID, "note", note)
+	}
+	o.RunID = h.RunID
+	eo, err := wf.engineOptions(o)
+	if err != nil {
+		return nil, errors.Join(err, journal.Close())
+	}
+	eo.Replay = contents.Records
+	k := &keeper{store: store, journal: journal, events: newEventKeeper(store, h.RunID, durability)}
+	return k.run(ctx, eo)
+}
+
+// RunInfo is what a checkpoint says of a run before its workflow is loaded.
+type RunInfo struct {
+	RunID, Workflow, WorkflowFile string
+	// Overlays and Config are how the workflow was loaded.
+	Overlays []string
+	Config   string
+	Path     string
+}
+
+// FindRun reads the beginning of a run's checkpoint: which workflow it needs.
+func FindRun(dir, run string) (*RunInfo, error) {
+	store, err := checkpoint.ViewStore(dir)
+	if err != nil {
+		return nil, err
+	}
+	path, err := store.Find(run)
+	if err != nil {
+		return nil, err
+	}
+	contents, err := checkpoint.Read(path)
+	if err != nil {
+		return nil, err
+	}
+	info := &RunInfo{RunID: contents.Header.RunID, Workflow: contents.Header.Workflow, WorkflowFile: contents.Header.WorkflowFile, Path: path}
+	if len(contents.Records) == 0 {
+		return info, nil
+	}
+	v, err := value.Decode(contents.Records[0].Body)
+	if err != nil {
+		return nil, fmt.Errorf("read the start of run %s: %w", info.RunID, err)
+	}
+	start, _ := v.(map[string]any)
+	info.Config, _ = start["config"].(string)
+	overlays, _ := start["overlays"].([]any)
+	for _, o := range overlays {
+		if text, ok := o.(string); ok {
+			info.Overlays = append(info.Overlays, text)
+		}
+	}
+	return info, nil
+}

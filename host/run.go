@@ -1,0 +1,257 @@
+package host
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"iter"
+	"log/slog"
+	"path/filepath"
+	"time"
+
+	"github.com/the-edge-agent/tea/host/internal/checkpoint"
+	"github.com/the-edge-agent/tea/host/internal/engine"
+	"github.com/the-edge-agent/tea/host/internal/secret"
+	tea "github.com/the-edge-agent/tea/sdk"
+)
+
+// What a run tells and gives; see package engine for the fields' meaning.
+type (
+	// Result is what came of a run.
+	Result = engine.Result
+	// Status is how a run stands.
+	Status = engine.Status
+	// Event is one thing that happened in a run.
+	Event = engine.Event
+	// EventType says what happened.
+	EventType = engine.EventType
+	// Interrupt is a place where a run waits for somebody.
+	Interrupt = engine.Interrupt
+	// Callbacks are called while a run goes on.
+	Callbacks = engine.Callbacks
+	// BranchOutcome is how a branch ended.
+	BranchOutcome = engine.BranchOutcome
+	// NodeError is the failure of a node that ended a run.
+	NodeError = engine.NodeError
+	// BudgetError is a limit of the budget that a run has reached.
+	BudgetError = engine.BudgetError
+	// Durability says when a run's records reach the disk.
+	Durability = checkpoint.Durability
+)
+
+// The statuses of a run.
+const (
+	Running = engine.Running
+	Waiting = engine.Waiting
+	Failed  = engine.Failed
+	Stopped = engine.Stopped
+	Done    = engine.Done
+)
+
+// The durabilities; see docs/guide/checkpoints.md.
+const (
+	DurabilityExit  = checkpoint.DurabilityExit
+	DurabilitySync  = checkpoint.DurabilitySync
+	DurabilityAsync = checkpoint.DurabilityAsync
+	DurabilityOff   = checkpoint.DurabilityOff
+)
+
+// RunOptions configure one run. The zero value runs without input and keeps
+// no checkpoint.
+type RunOptions struct {
+	// Input is merged over the workflow's initial state; on resume it is
+	// merged into the state where the run goes on.
+	Input map[string]any
+	// CheckpointDir is where the run is kept; "" keeps nothing.
+	CheckpointDir string
+	// Durability says when it is written; "" is sync.
+	Durability Durability
+	// RunID names the run; "" makes one. Ignored on resume.
+	RunID string
+	// Secrets are what templates find under secrets; nested objects are
+	// allowed. Their values are masked wherever tea prints or stores.
+	Secrets map[string]any
+	// Env is what templates find under env; nil has no variables.
+	Env map[string]any
+	// Answers answer pending interrupts by id, on resume.
+	Answers map[string]any
+	// Ask answers interrupts at once; nil stops the run at them.
+	Ask func(ctx context.Context, i Interrupt) (answer any, err error)
+	// Events receives the run's events, in order, one at a time.
+	Events func(Event)
+	// Callbacks are called while the run goes on.
+	Callbacks Callbacks
+	// InterruptBefore and InterruptAfter name further nodes to stop at.
+	InterruptBefore, InterruptAfter []string
+	// Force resumes although the workflow has changed; Migrate does so where
+	// everything that the checkpoint refers to is still there.
+	Force, Migrate bool
+	// KeepOldRuns leaves the pruning of old runs to somebody else.
+	KeepOldRuns bool
+}
+
+// Run runs the workflow to its end, an interrupt, a failure or the end of
+// ctx. What became of it is in the result; the error is trouble before or
+// beside the run: input that does not fit, a checkpoint that cannot be written.
+func (wf *Workflow) Run(ctx context.Context, o RunOptions) (*Result, error) {
+	if o.RunID == "" {
+		o.RunID = checkpoint.NewRunID(time.Now())
+	}
+	eo, err := wf.engineOptions(o)
+	if err != nil {
+		return nil, err
+	}
+	keeper, err := newKeeper(o, checkpoint.Header{
+		RunID: o.RunID, Workflow: wf.spec.Name, WorkflowFile: absolute(wf.spec.File),
+		Digest: wf.spec.Digest, Plugins: wf.versions(), StartedAt: time.Now(),
+	})
+	if err != nil {
+		return nil, err
+	}
+	eo.Origin = wf.origin()
+	return keeper.run(ctx, eo)
+}
+
+// Stream runs the workflow and gives its events while it goes on. Breaking
+// off the loop stops the run. The last pair holds the run's error, if there
+// is one; its outcome is the run_end event.
+func (wf *Workflow) Stream(ctx context.Context, o RunOptions) iter.Seq2[Event, error] {
+	return func(yield func(Event, error) bool) {
+		ctx, cancel := context.WithCancel(ctx)
+		defer cancel()
+		events := make(chan Event)
+		also := o.Events
+		o.Events = func(e Event) {
+			if also != nil {
+				also(e)
+			}
+			select {
+			case events <- e:
+			case <-ctx.Done():
+			}
+		}
+		failed := make(chan error, 1)
+		go func() {
+			defer close(events)
+			_, err := wf.Run(ctx, o)
+			failed <- err
+		}()
+		for e := range events {
+			if !yield(e, nil) {
+				cancel()
+				for range events {
+				}
+				return
+			}
+		}
+		if err := <-failed; err != nil {
+			yield(Event{}, err)
+		}
+	}
+}
+
+func (wf *Workflow) engineOptions(o RunOptions) (engine.Options, error) {
+	input, err := tea.ValuePayload(o.Input).Value()
+	if err != nil {
+		return engine.Options{}, fmt.Errorf("input: %w", err)
+	}
+	values, _ := input.(map[string]any)
+	return engine.Options{
+		Graph: wf.graph, Actions: wf.catalog, RunID: o.RunID, Input: values,
+		CheckpointDir: o.CheckpointDir, Answers: o.Answers, Relaxed: o.Force, Ask: o.Ask,
+		Secrets: secret.New(o.Secrets), Env: o.Env, LoadGraph: wf.loadGraph,
+		Events: o.Events, Callbacks: o.Callbacks, Logger: wf.log(),
+		InterruptBefore: o.InterruptBefore, InterruptAfter: o.InterruptAfter,
+	}, nil
+}
+
+func (wf *Workflow) log() *slog.Logger { return wf.host.log }
+
+// versions lists the bundles that the workflow can use, for the checkpoint.
+func (wf *Workflow) versions() map[string]string {
+	versions := map[string]string{}
+	for _, e := range wf.catalog.Entries() {
+		if e.Kind == "plugin" || e.Kind == "linked" {
+			versions[e.Bundle] = e.Version
+		}
+	}
+	return versions
+}
+
+// origin is how the workflow was loaded, so that a resume can do the same.
+func (wf *Workflow) origin() map[string]any {
+	m := map[string]any{}
+	if len(wf.options.Overlays) > 0 {
+		list := make([]any, len(wf.options.Overlays))
+		for i, f := range wf.options.Overlays {
+			list[i] = absolute(f)
+		}
+		m["overlays"] = list
+	}
+	if wf.options.Config != "" {
+		m["config"] = wf.options.Config
+	}
+	return m
+}
+
+func absolute(path string) string {
+	if abs, err := filepath.Abs(path); err == nil {
+		return abs
+	}
+	return path
+}
+
+// keeper runs the engine with a journal and an event log beside it.
+type keeper struct {
+	store   *checkpoint.Store
+	journal *checkpoint.Journal
+	events  *eventKeeper
+}
+
+func newKeeper(o RunOptions, h checkpoint.Header) (*keeper, error) {
+	if o.CheckpointDir == "" || o.Durability == DurabilityOff {
+		return &keeper{}, nil
+	}
+	if o.Durability == "" {
+		o.Durability = DurabilitySync
+	}
+	store, err := checkpoint.OpenStore(o.CheckpointDir)
+	if err != nil {
+		return nil, err
+	}
+	k := &keeper{store: store}
+	if !o.KeepOldRuns {
+		if _, err := store.GC(checkpoint.DefaultPolicy(), time.Now()); err != nil {
+			return nil, err
+		}
+	}
+	if k.journal, err = store.Create(h, o.Durability); err != nil {
+		return nil, err
+	}
+	k.events = newEventKeeper(store, h.RunID, o.Durability)
+	return k, nil
+}
+
+// run executes and closes whatever is kept.
+func (k *keeper) run(ctx context.Context, eo engine.Options) (*Result, error) {
+	if k.journal == nil {
+		return engine.Execute(ctx, eo)
+	}
+	eo.Journal = k.journal
+	eo.StartedAt = k.journal.Header().StartedAt
+	eo.FirstSeq = k.events.lastSeq()
+	eo.Events = k.events.tee(eo.Events)
+	res, err := engine.Execute(ctx, eo)
+	if res != nil && res.Status == Done && !k.events.durable {
+		res.Checkpoint = ""
+		return res, errors.Join(err, k.journal.Discard(), k.events.discard())
+	}
+	if closeErr := k.events.close(); closeErr != nil {
+		eo.Logger.Warn("the run's events are incomplete", "error", closeErr)
+	}
+	if closeErr := k.journal.Close(); closeErr != nil && err == nil {
+		err = fmt.Errorf("close the checkpoint: %w", closeErr)
+	}
+	return res, err
+}
+

@@ -1,0 +1,84 @@
+package host
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/the-edge-agent/tea/host/internal/checkpoint"
+	"github.com/the-edge-agent/tea/host/internal/engine"
+)
+
+// Runs is a directory of runs, to look at and to tidy up.
+type Runs struct{ store *checkpoint.Store }
+
+// What a checkpoint directory tells.
+type (
+	// RunEntry is one line of the list of runs.
+	RunEntry = checkpoint.Info
+	// RunContents is everything in a run's checkpoint.
+	RunContents = checkpoint.Contents
+	// Record is one entry of a checkpoint.
+	Record = checkpoint.Record
+	// PrunePolicy says which runs to remove.
+	PrunePolicy = checkpoint.Policy
+)
+
+// DefaultPrunePolicy is what applies when a new run starts.
+func DefaultPrunePolicy() PrunePolicy { return checkpoint.DefaultPolicy() }
+
+// OpenRuns opens a directory of runs. One that does not exist is empty.
+func OpenRuns(dir string) (*Runs, error) {
+	store, err := checkpoint.ViewStore(dir)
+	if err != nil {
+		return nil, err
+	}
+	return &Runs{store}, nil
+}
+
+// List lists the runs, the newest first. Damaged ones say what is wrong.
+func (r *Runs) List() ([]RunEntry, error) { return r.store.List() }
+
+// Show reads one run: by id, the unique beginning of one, or path.
+func (r *Runs) Show(run string) (*RunContents, error) {
+	path, err := r.store.Find(run)
+	if err != nil {
+		return nil, err
+	}
+	return checkpoint.Read(path)
+}
+
+// Prune removes old runs and gives their ids.
+func (r *Runs) Prune(p PrunePolicy) ([]string, error) { return r.store.GC(p, time.Now()) }
+
+// Remove removes one run.
+func (r *Runs) Remove(run string) error { return r.store.Remove(run) }
+
+// Fork copies a run up to and including a record, under a new id, which it
+// gives. Resume the copy to go another way from there.
+func (r *Runs) Fork(run string, at uint64) (string, error) {
+	id := checkpoint.NewRunID(time.Now())
+	if _, err := r.store.Fork(run, at, id); err != nil {
+		return "", err
+	}
+	return id, nil
+}
+
+// Events reads a run's stored events behind the given seq, as JSON lines.
+func (r *Runs) Events(run string, after int64, fn func(seq int64, line []byte) error) error {
+	contents, err := r.Show(run)
+	if err != nil {
+		return err
+	}
+	err = checkpoint.ReadEvents(r.store.EventsPath(contents.Header.RunID), uint64(max(after, 0)), func(seq uint64, line []byte) error {
+		return fn(int64(seq), line)
+	})
+	if err != nil {
+		return fmt.Errorf("read the events of run %s: %w", contents.Header.RunID, err)
+	}
+	return nil
+}
+
+// Pending lists the interrupts that wait in a checkpoint.
+func Pending(contents *RunContents) ([]Interrupt, error) {
+	return engine.Pending(contents.Records)
+}

@@ -1,0 +1,258 @@
+package host
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"sync"
+	"time"
+
+	"github.com/the-edge-agent/tea/host/internal/catalog"
+	"github.com/the-edge-agent/tea/host/internal/diagcode"
+	"github.com/the-edge-agent/tea/host/internal/graph"
+	"github.com/the-edge-agent/tea/host/internal/script"
+	"github.com/the-edge-agent/tea/host/internal/spec"
+	tea "github.com/the-edge-agent/tea/sdk"
+	"github.com/the-edge-agent/tea/sdk/diag"
+	"github.com/the-edge-agent/tea/sdk/schema"
+)
+
+// LoadOptions change what is read. The zero value reads the file as it is.
+type LoadOptions struct {
+	// Overlays are files laid over the workflow, in order.
+	Overlays []string
+	// Config is JSON laid over all of them.
+	Config string
+	// Strict adds the checks of `tea validate --strict` and makes warnings errors.
+	Strict bool
+	// LookupEnv finds ${VAR} in settings; nil is os.LookupEnv.
+	LookupEnv func(string) (string, bool)
+}
+
+// Workflow is a loaded workflow, ready to run, many times and concurrently.
+type Workflow struct {
+	host     *Host
+	spec     *spec.Workflow
+	graph    *graph.Graph
+	catalog  *catalog.Catalog
+	lua      *script.Runtime
+	options  LoadOptions
+	warnings diag.List
+
+	mu     sync.Mutex
+	graphs map[string]*graph.Graph
+}
+
+// Diagnostics are the findings about a workflow file.
+type Diagnostics = diag.List
+
+// Load reads and checks a workflow. The error is a [Diagnostics] with every
+// mistake in the file, or says that it cannot be read.
+func (h *Host) Load(path string, o LoadOptions) (*Workflow, error) {
+	s, diags := spec.Load(path, spec.Options{Overlays: o.Overlays, Config: o.Config, LookupEnv: o.LookupEnv})
+	return h.compile(s, diags, o)
+}
+
+// Parse is [Host.Load] from memory; name stands in messages.
+func (h *Host) Parse(name string, data []byte, o LoadOptions) (*Workflow, error) {
+	s, diags := spec.Parse(name, data, spec.Options{Overlays: o.Overlays, Config: o.Config, LookupEnv: o.LookupEnv})
+	return h.compile(s, diags, o)
+}
+
+// Validate gives all findings about a file, warnings included.
+func (h *Host) Validate(path string, o LoadOptions) Diagnostics {
+	wf, err := h.Load(path, o)
+	if wf != nil {
+		defer wf.Close()
+		return wf.warnings
+	}
+	if diags, ok := err.(Diagnostics); ok {
+		return diags
+	}
+	var diags Diagnostics
+	diags.Errorf(diagcode.FileUnreadable, diag.Pos{File: path}, "", "%v", err)
+	return diags
+}
+
+func (h *Host) compile(s *spec.Workflow, diags diag.List, o LoadOptions) (*Workflow, error) {
+	if s == nil {
+		return nil, diags
+	}
+	wf := &Workflow{host: h, spec: s, options: o, lua: script.New(luaOptions(s.Settings)), graphs: map[string]*graph.Graph{}}
+	var err error
+	if wf.catalog, err = h.catalog(s.Settings); err != nil {
+		wf.lua.Close()
+		return nil, err
+	}
+	wf.imports(s, &diags, map[string]*script.Module{})
+	g, more := graph.Compile(s, graph.Env{Lua: wf.lua, Actions: wf.catalog})
+	diags = append(diags, more...)
+	if o.Strict && g != nil {
+		diags = append(diags, graph.Check(g)...)
+		for i := range diags {
+			diags[i].Severity = diag.Error
+		}
+	}
+	diags.Sort()
+	if err := diags.Err(); err != nil || g == nil {
+		wf.Close()
+		return nil, diags
+	}
+	wf.graph, wf.warnings = g, diags
+	return wf, nil
+}
+
+// luaOptions reads settings.lua.
+func luaOptions(settings map[string]any) script.Options {
+	var o script.Options
+	lua, _ := settings["lua"].(map[string]any)
+	if seconds, ok := number(lua["timeout_seconds"]); ok {
+		o.Timeout = time.Duration(seconds * float64(time.Second))
+	}
+	if mb, ok := number(lua["memory_mb"]); ok {
+		o.MemoryBytes = int64(mb * (1 << 20))
+	}
+	return o
+}
+
+func number(v any) (float64, bool) {
+	switch v := v.(type) {
+	case int64:
+		return float64(v), true
+	case float64:
+		return v, true
+	}
+	return 0, false
+}
+
+// imports adds what a workflow and its subgraphs import to the catalog.
+func (wf *Workflow) imports(s *spec.Workflow, diags *diag.List, loaded map[string]*script.Module) {
+	for _, im := range s.Imports {
+		switch im.Kind {
+		case spec.ImportPath:
+			wf.importModule(s, im, diags, loaded)
+		case spec.ImportBuiltin, spec.ImportPlugin:
+			wf.importBundle(im, diags)
+		}
+	}
+	for _, sub := range s.Subgraphs() {
+		wf.imports(sub, diags, loaded)
+	}
+}
+
+func (wf *Workflow) importBundle(im spec.Import, diags *diag.List) {
+	have := wf.catalog.Bundle(im.Name)
+	if have == nil {
+		hint := diag.Suggest(im.Name, wf.catalog.Bundles())
+		if hint == "" && im.Kind == spec.ImportPlugin {
+			hint = "put tea-plugin-" + im.Name + " in a plugin directory, or name one with --plugins"
+		}
+		diags.Errorf(diagcode.ImportNotFound, im.Pos, hint, "there is no %s %q", im.Kind, im.Name)
+		return
+	}
+	if err := satisfies(have.Version, im.Version); err != nil {
+		diags.Errorf(diagcode.ImportNotFound, im.Pos, "install another version of the plugin or change the constraint", "%s %s: %v", im.Kind, im.Name, err)
+	}
+	if im.Namespace != "" && im.Namespace != im.Name {
+		if err := wf.catalog.Alias(im.Namespace, im.Name); err != nil {
+			diags.Errorf(diagcode.NamespaceProblem, im.Pos, "choose another namespace", "%v", err)
+		}
+	}
+}
+
+func (wf *Workflow) importModule(s *spec.Workflow, im spec.Import, diags *diag.List, loaded map[string]*script.Module) {
+	path := im.Name
+	if !filepath.IsAbs(path) {
+		path = filepath.Join(s.Dir, path)
+	}
+	namespace := im.Namespace
+	if namespace == "" {
+		base := filepath.Base(path)
+		namespace = base[:len(base)-len(filepath.Ext(base))]
+	}
+	m, again := loaded[path]
+	if !again {
+		text, err := os.ReadFile(path)
+		if err != nil {
+			return // the loader has said so
+		}
+		if m, err = wf.lua.LoadModule(context.Background(), script.Source{Name: path, Line: 1, Text: string(text)}); err != nil {
+			diags.Errorf(diagcode.LuaSyntax, im.Pos, "", "import %s: %v", im.Name, err)
+			return
+		}
+		loaded[path] = m
+	}
+	if wf.catalog.HasModule(namespace, path) {
+		return
+	}
+	manifest := tea.Manifest{Name: path, Protocol: tea.ProtocolVersion}
+	for _, a := range m.Actions() {
+		manifest.Actions = append(manifest.Actions, tea.ActionInfo{
+			Name: namespace + "." + a.Name, Summary: a.Description, Params: toSchema(a.Params), Result: toSchema(a.Result),
+		})
+	}
+	if err := wf.catalog.Add("lua", manifest, catalog.Module(namespace, m, s.Variables)); err != nil {
+		diags.Errorf(diagcode.NamespaceProblem, im.Pos, "choose another namespace", "%v", err)
+	}
+}
+
+// toSchema turns a module's metadata into a schema; what is none is ignored,
+// since it only informs.
+func toSchema(m map[string]any) *schema.Schema {
+	if m == nil {
+		return nil
+	}
+	raw, err := tea.ValuePayload(m).JSON()
+	if err != nil {
+		return nil
+	}
+	s := new(schema.Schema)
+	if err := s.UnmarshalJSON(raw); err != nil {
+		return nil
+	}
+	return s
+}
+
+// loadGraph compiles a file for workflow.run; relative paths start at the
+// workflow's own directory.
+func (wf *Workflow) loadGraph(path string) (*graph.Graph, error) {
+	if !filepath.IsAbs(path) {
+		path = filepath.Join(wf.spec.Dir, path)
+	}
+	wf.mu.Lock()
+	defer wf.mu.Unlock()
+	if g := wf.graphs[path]; g != nil {
+		return g, nil
+	}
+	s, diags := spec.Load(path, spec.Options{LookupEnv: wf.options.LookupEnv})
+	if s != nil {
+		wf.imports(s, &diags, map[string]*script.Module{})
+		g, more := graph.Compile(s, graph.Env{Lua: wf.lua, Actions: wf.catalog})
+		diags = append(diags, more...)
+		if g != nil && !diags.HasErrors() {
+			wf.graphs[path] = g
+			return g, nil
+		}
+	}
+	return nil, fmt.Errorf("%w", diags)
+}
+
+// Name is the workflow's name.
+func (wf *Workflow) Name() string { return wf.spec.Name }
+
+// Digest identifies the workflow's content.
+func (wf *Workflow) Digest() string { return wf.spec.Digest }
+
+// Warnings are the findings that did not stop the workflow from loading.
+func (wf *Workflow) Warnings() Diagnostics { return wf.warnings }
+
+// Actions lists the actions the workflow can use, imports included.
+func (wf *Workflow) Actions() []ActionEntry { return wf.catalog.Entries() }
+
+// Close closes the bundles that the workflow's runs opened.
+func (wf *Workflow) Close() error {
+	err := wf.catalog.Close()
+	wf.lua.Close()
+	return err
+}
