@@ -5,8 +5,11 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
+	"slices"
+	"strings"
 
 	"github.com/the-edge-agent/tea/host/internal/checkpoint"
+	"github.com/the-edge-agent/tea/host/internal/engine"
 	"github.com/the-edge-agent/tea/sdk/value"
 )
 
@@ -48,8 +51,44 @@ func (wf *Workflow) Resume(ctx context.Context, run string, o RunOptions) (*Resu
 		return nil, errors.Join(err, journal.Close())
 	}
 	eo.Replay = contents.Records
+	if err := checkAnswers(contents.Records, eo.Answers); err != nil {
+		return nil, errors.Join(err, journal.Close())
+	}
 	k := &keeper{store: store, journal: journal, events: newEventKeeper(store, h.RunID, durability)}
 	return k.run(ctx, eo)
+}
+
+// checkAnswers refuses answers to nothing and answers that do not fit, before
+// anything goes on.
+func checkAnswers(records []checkpoint.Record, answers map[string]any) error {
+	if len(answers) == 0 {
+		return nil
+	}
+	pending, err := engine.Pending(records)
+	if err != nil {
+		return err
+	}
+	var faults []error
+	for id, answer := range answers {
+		i := slices.IndexFunc(pending, func(i Interrupt) bool { return i.ID == id })
+		if i < 0 {
+			faults = append(faults, fmt.Errorf("no interrupt %q waits for an answer; waiting: %s", id, idsOf(pending)))
+			continue
+		}
+		faults = append(faults, pending[i].Check(answer))
+	}
+	return errors.Join(faults...)
+}
+
+func idsOf(pending []Interrupt) string {
+	if len(pending) == 0 {
+		return "none"
+	}
+	ids := make([]string, len(pending))
+	for i, p := range pending {
+		ids[i] = p.ID
+	}
+	return strings.Join(ids, ", ")
 }
 
 // RunInfo is what a checkpoint says of a run before its workflow is loaded.

@@ -254,4 +254,3 @@ func (k *keeper) run(ctx context.Context, eo engine.Options) (*Result, error) {
 	}
 	return res, err
 }
-

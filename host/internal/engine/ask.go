@@ -17,7 +17,6 @@ func (f *frame) ask(ctx context.Context, node, path string, q Question) (answer 
 			i.Deadline = i.AskedAt.Add(q.Deadline)
 		}
 	}
-	i.check = q.Check
 	_, answered := r.answered(id)
 	if !answered && !i.Deadline.IsZero() {
 		if !r.now().Before(i.Deadline) {

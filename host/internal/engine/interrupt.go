@@ -35,8 +35,6 @@ type Interrupt struct {
 	AskedAt  time.Time `json:"asked_at,omitzero"`
 	// Deadline is when on_timeout decides; zero = never.
 	Deadline time.Time `json:"deadline,omitzero"`
-
-	check func(answer any) error
 }
 
 func (i Interrupt) body() map[string]any {
@@ -102,10 +100,8 @@ func (f *frame) interrupt(ctx context.Context, i Interrupt) (answer any, err err
 		r.suspend(i)
 		return nil, errSuspended
 	}
-	if i.check != nil {
-		if err := i.check(answer); err != nil {
-			return nil, err
-		}
+	if err := i.Check(answer); err != nil {
+		return nil, err
 	}
 	if values, ok := answer.(map[string]any); ok && i.Kind != InterruptAsk {
 		if err := f.mergeInput(i.Path+":"+string(i.Kind), values, false); err != nil {
@@ -133,14 +129,12 @@ func (r *run) suspend(i Interrupt) {
 
 // Question is what human.ask asks.
 type Question struct {
-	Text     string
-	Schema   any
-	Choices  []any
-	Default  any
+	Text    string
+	Schema  any
+	Choices []any
+	Default any
 	// Deadline is how long to wait; 0 = for ever.
 	Deadline time.Duration
-	// Check says what is wrong with an answer; nil takes any.
-	Check func(answer any) error
 }
 
 // ErrAskTimeout says that nobody answered before the deadline.

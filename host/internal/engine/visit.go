@@ -178,7 +178,7 @@ func (f *frame) failed(ctx context.Context, x *execution, err error) (*graph.Nod
 		}
 		return f.leave(ctx, n, path, &nodeRecord{failure: failure, result: out.result, update: out.update}, nil)
 	}
-	return nil, f.fail(n, path, x.attempt, failure)
+	return nil, f.fail(n, path, x.attempt, err)
 }
 
 // continued is the update of a failed node with on_error: continue.

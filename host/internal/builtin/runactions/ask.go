@@ -2,14 +2,11 @@ package runactions
 
 import (
 	"context"
-	"encoding/json"
-	"strings"
 	"time"
 
 	"github.com/the-edge-agent/tea/host/internal/engine"
 	"github.com/the-edge-agent/tea/host/internal/jsonschema"
 	tea "github.com/the-edge-agent/tea/sdk"
-	"github.com/the-edge-agent/tea/sdk/value"
 )
 
 type askParams struct {
@@ -33,18 +30,10 @@ func ask(ctx context.Context, req *tea.Request, p askParams) (askResult, error) 
 	if err != nil {
 		return askResult{}, err
 	}
-	check, err := checker(p)
+	q, err := question(req, p)
 	if err != nil {
 		return askResult{}, err
 	}
-	q := engine.Question{Text: p.Question, Deadline: time.Duration(p.TimeoutSeconds * float64(time.Second)), Check: check}
-	if p.Schema != nil {
-		q.Schema = p.Schema
-	}
-	if q.Choices, err = inModel(p.Choices); err != nil {
-		return askResult{}, err
-	}
-	q.Default = p.Default
 	answer, timedOut, err := run.Ask(ctx, q)
 	if err != nil {
 		return askResult{}, err
@@ -57,7 +46,7 @@ func ask(ctx context.Context, req *tea.Request, p askParams) (askResult, error) 
 	case "deny":
 		res.Answer = false
 	case "default":
-		res.Answer = p.Default
+		res.Answer = q.Default
 	default:
 		failure := tea.Errorf(tea.Timeout, "nobody answered %q within %g s", p.Question, p.TimeoutSeconds)
 		failure.Retryable = false
@@ -66,60 +55,22 @@ func ask(ctx context.Context, req *tea.Request, p askParams) (askResult, error) 
 	return res, nil
 }
 
-func inModel(list []any) ([]any, error) {
-	if list == nil {
-		return nil, nil
-	}
-	v, err := value.From(list)
+// question takes the parameters as values again: a trip through Go types
+// would turn the integers in them into floats.
+func question(req *tea.Request, p askParams) (engine.Question, error) {
+	q := engine.Question{Text: p.Question, Deadline: time.Duration(p.TimeoutSeconds * float64(time.Second))}
+	v, err := req.Params.Value()
 	if err != nil {
-		return nil, err
+		return q, err
 	}
-	return v.([]any), nil
-}
-
-// checker makes the check that an answer must pass.
-func checker(p askParams) (func(any) error, error) {
-	var schema *jsonschema.Schema
-	if p.Schema != nil {
-		object, err := value.From(p.Schema)
-		if err != nil {
-			return nil, err
-		}
-		if schema, err = jsonschema.Compile(object); err != nil {
-			return nil, tea.Errorf(tea.ValidationError, "schema: %w", err)
-		}
+	params, _ := v.(map[string]any)
+	q.Choices, _ = params["choices"].([]any)
+	q.Schema, q.Default = params["schema"], params["default"]
+	if q.Schema == nil {
+		return q, nil
 	}
-	choices, err := inModel(p.Choices)
-	if err != nil {
-		return nil, err
+	if _, err := jsonschema.Compile(q.Schema); err != nil {
+		return q, tea.Errorf(tea.ValidationError, "schema: %w", err)
 	}
-	return func(answer any) error {
-		if choices != nil && !contains(choices, answer) {
-			text, err := json.Marshal(choices)
-			if err != nil {
-				return err
-			}
-			return tea.Errorf(tea.ValidationError, "the answer must be one of %s", text)
-		}
-		if schema == nil {
-			return nil
-		}
-		var faults []string
-		for _, problem := range schema.Validate(answer) {
-			faults = append(faults, strings.TrimPrefix(problem.Path+": "+problem.Message, ": "))
-		}
-		if len(faults) > 0 {
-			return tea.Errorf(tea.ValidationError, "the answer does not fit: %s", strings.Join(faults, "; "))
-		}
-		return nil
-	}, nil
-}
-
-func contains(list []any, v any) bool {
-	for _, e := range list {
-		if value.Equal(e, v) {
-			return true
-		}
-	}
-	return false
+	return q, nil
 }

@@ -1,0 +1,61 @@
+package host_test
+
+import (
+	"context"
+	"fmt"
+	"testing"
+
+	"github.com/the-edge-agent/tea/host"
+	tea "github.com/the-edge-agent/tea/sdk"
+)
+
+// load parses a workflow for a benchmark.
+func load(b *testing.B, text string) *host.Workflow {
+	b.Helper()
+	noop := host.Func("bench.noop", "Does nothing.", func(context.Context, map[string]any) (any, error) { return nil, nil })
+	h, err := host.New(host.Options{Actions: []tea.Action{noop}})
+	if err != nil {
+		b.Fatal(err)
+	}
+	wf, err := h.Parse("bench.yaml", []byte(text), host.LoadOptions{})
+	if err != nil {
+		b.Fatal(err)
+	}
+	b.Cleanup(func() { wf.Close(); h.Close() })
+	return wf
+}
+
+func repeat(b *testing.B, wf *host.Workflow, o host.RunOptions) {
+	b.Helper()
+	b.ReportAllocs()
+	for b.Loop() {
+		res, err := wf.Run(context.Background(), o)
+		if err != nil || res.Status != host.Done {
+			b.Fatal(err, res.Err)
+		}
+	}
+}
+
+func BenchmarkChain3(b *testing.B) {
+	repeat(b, load(b, "nodes: [{name: a, uses: bench.noop}, {name: b, uses: bench.noop}, {name: c, uses: bench.noop}]"), host.RunOptions{})
+}
+
+func BenchmarkFanOut5(b *testing.B) {
+	repeat(b, load(b, `
+nodes: [{name: a}, {name: b1, uses: bench.noop}, {name: b2, uses: bench.noop}, {name: b3, uses: bench.noop}, {name: b4, uses: bench.noop}, {name: b5, uses: bench.noop}, {name: j}]
+edges: [{from: a, parallel: [b1, b2, b3, b4, b5], fan_in: j}]
+`), host.RunOptions{})
+}
+
+func BenchmarkLuaNode(b *testing.B) {
+	state := map[string]any{}
+	for i := range 20 {
+		state[fmt.Sprintf("key%d", i)] = int64(i)
+	}
+	repeat(b, load(b, `nodes: [{name: a, run: "return {x = state.key3 + state.key4}"}]`), host.RunOptions{Input: state})
+}
+
+func BenchmarkDurableStep(b *testing.B) {
+	text := "initial_state: {n: 0}\nnodes:\n  - name: loop\n    type: while_loop\n    condition: state.n < 100\n    max_iterations: 1000\n    body:\n      - {name: w, run: \"return {n = state.n + 1, pad = string.rep('x', 1000)}\"}\n"
+	repeat(b, load(b, text), host.RunOptions{CheckpointDir: b.TempDir()})
+}
