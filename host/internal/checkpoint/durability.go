@@ -1,0 +1,35 @@
+package checkpoint
+
+import (
+	"fmt"
+
+	"github.com/the-edge-agent/tea/sdk/diag"
+)
+
+// Durability says when appended records reach the disk.
+type Durability string
+
+const (
+	// DurabilityExit keeps records in memory until [Journal.Sync]; a long run
+	// spills them to the file without waiting for the disk.
+	DurabilityExit Durability = "exit"
+	// DurabilitySync has each record on disk before [Journal.Append] returns.
+	DurabilitySync Durability = "sync"
+	// DurabilityAsync writes in the background, a fraction of a second later.
+	DurabilityAsync Durability = "async"
+	// DurabilityOff never writes anything.
+	DurabilityOff Durability = "off"
+)
+
+// ParseDurability gives the durability of that name. The error lists the names.
+func ParseDurability(name string) (Durability, error) {
+	switch d := Durability(name); d {
+	case DurabilityExit, DurabilitySync, DurabilityAsync, DurabilityOff:
+		return d, nil
+	}
+	err := fmt.Errorf("durability %q is none of exit, sync, async, off", name)
+	if hint := diag.Suggest(name, []string{"exit", "sync", "async", "off"}); hint != "" {
+		err = fmt.Errorf("%w; %s", err, hint)
+	}
+	return "", err
+}

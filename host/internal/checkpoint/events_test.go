@@ -1,0 +1,156 @@
+package checkpoint
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+func readSeqs(t *testing.T, path string, after uint64) []uint64 {
+	t.Helper()
+	var seqs []uint64
+	err := ReadEvents(path, after, func(seq uint64, line []byte) error {
+		if want := fmt.Sprintf(`{"seq":%d,`, seq); !strings.HasPrefix(string(line), want) {
+			t.Errorf("line %q, want one that begins with %s", line, want)
+		}
+		seqs = append(seqs, seq)
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return seqs
+}
+
+func appendEvents(t *testing.T, l *EventLog, seqs ...uint64) {
+	t.Helper()
+	for _, seq := range seqs {
+		if err := l.Append(seq, fmt.Appendf(nil, `{"seq":%d,"event":"log"}`, seq)); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+func TestEventsRoundTrip(t *testing.T) {
+	t.Parallel()
+	s := testStore(t)
+	l, err := s.OpenEvents("run")
+	if err != nil {
+		t.Fatal(err)
+	}
+	appendEvents(t, l, 1, 2, 3)
+	if got := readSeqs(t, l.Path(), 0); len(got) > 0 {
+		t.Errorf("before Flush: %v", got)
+	}
+	if err := l.Flush(); err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff([]uint64{2, 3}, readSeqs(t, l.Path(), 1)); diff != "" {
+		t.Errorf("events after 1 (-want +got):\n%s", diff)
+	}
+	var locked *LockedError
+	if _, err := s.OpenEvents("run"); !errors.As(err, &locked) || locked.PID != os.Getpid() {
+		t.Errorf("second owner: %v, want a LockedError", err)
+	}
+	if err := l.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if err := l.Append(4, nil); !errors.Is(err, fs.ErrClosed) {
+		t.Errorf("Append after Close: %v", err)
+	}
+
+	l, err = s.OpenEvents("run")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	if l.LastSeq() != 3 {
+		t.Errorf("LastSeq() = %d, want 3", l.LastSeq())
+	}
+	appendEvents(t, l, 4)
+	if err := l.Flush(); err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff([]uint64{1, 2, 3, 4}, readSeqs(t, s.EventsPath("run"), 0)); diff != "" {
+		t.Errorf("events (-want +got):\n%s", diff)
+	}
+	if info, err := os.Stat(l.Path()); err != nil || info.Size() != l.Size() {
+		t.Errorf("file of %d bytes, Size() = %d", info.Size(), l.Size())
+	}
+}
+
+func TestEventsRecoverFromEveryCut(t *testing.T) {
+	t.Parallel()
+	whole := "{\"seq\":7,\"event\":\"log\"}\n{\"seq\":8,\"event\":\"log\"}\n{\"seq\":9,\"event\":\"log\"}\n"
+
+	for name, tail := range map[string]string{"cut": "", "zeros": strings.Repeat("\x00", 600), "zeros and more": "\x00\x00\n\n{\"seq\"\n"} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := testStore(t)
+			for cut := range len(whole) + 1 {
+				if err := os.WriteFile(s.EventsPath("run"), []byte(whole[:cut]+tail), 0o600); err != nil {
+					t.Fatal(err)
+				}
+				l, err := s.OpenEvents("run")
+				if err != nil {
+					t.Fatal(err)
+				}
+				n := strings.Count(whole[:cut], "\n")
+				want := []uint64{7, 8, 9}[:n]
+				var last uint64
+				if n > 0 {
+					last = want[n-1]
+				}
+				if l.LastSeq() != last {
+					t.Errorf("cut at %d: LastSeq() = %d, want %d", cut, l.LastSeq(), last)
+				}
+				appendEvents(t, l, 20)
+				if err := l.Close(); err != nil {
+					t.Fatal(err)
+				}
+				if diff := cmp.Diff(append(want[:n:n], 20), readSeqs(t, s.EventsPath("run"), 0)); diff != "" {
+					t.Errorf("cut at %d: events (-want +got):\n%s", cut, diff)
+				}
+			}
+		})
+	}
+}
+
+func TestLastLineOfLongLines(t *testing.T) {
+	t.Parallel()
+	for _, size := range []int{1, 65_000, 65_536, 70_000, 200_000} {
+		fill := strings.Repeat("x", size)
+		lines := fmt.Sprintf("{\"seq\":1,\"f\":%q}\n{\"seq\":2,\"f\":%q}\n", fill, fill)
+		for _, torn := range []string{"", "{", fill, fill + "\n" + fill} {
+			end, seq, err := lastWholeLine(strings.NewReader(lines+torn), int64(len(lines)+len(torn)))
+			if end != int64(len(lines)) || seq != 2 || err != nil {
+				t.Errorf("lines of %d and a rest of %d: end %d, seq %d, %v; want %d, 2", size, len(torn), end, seq, err, len(lines))
+			}
+		}
+	}
+}
+
+func TestReadEventsReportsDamage(t *testing.T) {
+	t.Parallel()
+	s := testStore(t)
+	if err := os.WriteFile(s.EventsPath("run"), []byte("{\"seq\":1}\nrubbish\n{\"seq\":3}\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	var corrupt *CorruptError
+	err := ReadEvents(s.EventsPath("run"), 0, func(uint64, []byte) error { return nil })
+	if !errors.As(err, &corrupt) || corrupt.Offset != 10 {
+		t.Errorf("got %v, want damage at byte 10", err)
+	}
+	if err := ReadEvents(s.EventsPath("run"), 0, func(uint64, []byte) error { return io.EOF }); err != io.EOF {
+		t.Errorf("got %v, want the callback's error", err)
+	}
+	if err := ReadEvents(s.EventsPath("none"), 0, nil); err != nil {
+		t.Errorf("no file: %v", err)
+	}
+}

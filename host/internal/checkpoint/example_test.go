@@ -1,0 +1,58 @@
+package checkpoint_test
+
+import (
+	"fmt"
+	"log"
+	"os"
+	"time"
+
+	"github.com/the-edge-agent/tea/host/internal/checkpoint"
+)
+
+// A run that stops at a question is taken up again where it was.
+func Example() {
+	dir, err := os.MkdirTemp("", "runs")
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer os.RemoveAll(dir)
+	store, err := checkpoint.OpenStore(dir)
+	if err != nil {
+		log.Fatal(err)
+	}
+
+	id := checkpoint.NewRunID(time.Now())
+	journal, err := store.Create(checkpoint.Header{RunID: id, Workflow: "report", StartedAt: time.Now()}, checkpoint.DurabilitySync)
+	if err != nil {
+		log.Fatal(err)
+	}
+	err = journal.Append(
+		checkpoint.Record{Kind: "finish", Path: "fetch", Body: []byte(`{"update":{"rows":3}}`)},
+		checkpoint.NewStatusRecord(checkpoint.StatusWaiting, "ask"),
+	)
+	if err != nil {
+		log.Fatal(err)
+	}
+	if err := journal.Close(); err != nil {
+		log.Fatal(err)
+	}
+
+	info, err := store.Info(id)
+	if err != nil {
+		log.Fatal(err)
+	}
+	fmt.Println(info.Status, "at", info.Node)
+
+	journal, contents, err := store.Open(id, checkpoint.DurabilitySync)
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer journal.Close()
+	for _, r := range contents.Records {
+		fmt.Println(r.Seq, r.Kind, r.Path, string(r.Body))
+	}
+	// Output:
+	// waiting at ask
+	// 1 finish fetch {"update":{"rows":3}}
+	// 2 status ask {"status":"waiting","node":"ask"}
+}

@@ -1,0 +1,159 @@
+package checkpoint
+
+import "time"
+
+// flushInterval is how long records of durability async may wait, so that a
+// fast run costs a few writes a second and not one for each node.
+const flushInterval = 50 * time.Millisecond
+
+// commit returns when b is on disk or has failed. Whoever comes first writes
+// it; who comes while the disk works shares the next write.
+func (j *Journal) commit(b *batch) error {
+	j.io.Lock()
+	defer j.io.Unlock()
+	if !b.done {
+		// Not yet taken, so it is still the queue.
+		_ = j.flush(true)
+	}
+	return b.err
+}
+
+// flush writes the queue to the file, and makes it durable where it is asked
+// to. The caller holds io.
+func (j *Journal) flush(durable bool) error {
+	j.mu.Lock()
+	b := j.queue
+	j.queue = &batch{}
+	j.mu.Unlock()
+
+	err := j.write(b, durable)
+	b.done, b.err = true, err
+	switch {
+	case err == nil:
+		j.taken(b)
+	case j.durability == DurabilitySync:
+		j.dropQueue(err)
+	default:
+		j.requeue(b, err)
+	}
+	return err
+}
+
+func (j *Journal) write(b *batch, durable bool) error {
+	if j.w == nil {
+		w, err := createJournalFile(j.path, j.header, nil)
+		if err != nil {
+			return err
+		}
+		j.w = w
+	}
+	if len(b.frames) > 0 {
+		if err := j.w.write(b.frames); err != nil {
+			return err
+		}
+	}
+	if !durable {
+		return nil
+	}
+	if err := j.w.sync(); err != nil {
+		return err
+	}
+	j.kept = true
+	return nil
+}
+
+func (j *Journal) taken(b *batch) {
+	j.written = max(j.written, b.last)
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	j.flushErr = nil
+	j.size = j.w.size + int64(len(j.queue.frames))
+}
+
+// dropQueue lets what was queued behind a failed write fail with it: its
+// numbers follow on from records that are not there.
+func (j *Journal) dropQueue(err error) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	j.queue.done, j.queue.err = true, err
+	j.queue = &batch{}
+	j.seq, j.size = j.written, j.w.size
+}
+
+// requeue puts what could not be written back in front of the queue.
+func (j *Journal) requeue(b *batch, err error) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	if j.durability == DurabilityAsync {
+		j.flushErr = err
+	}
+	j.queue = &batch{
+		frames: append(b.frames, j.queue.frames...),
+		last:   max(b.last, j.queue.last),
+	}
+}
+
+// makeRoom writes the queue of durability exit or async to the file when it
+// has grown large, and gives the error that keeps async from writing.
+func (j *Journal) makeRoom() error {
+	j.mu.Lock()
+	full, stuck := len(j.queue.frames) > spillSize && !j.closed, j.flushErr
+	j.mu.Unlock()
+	if stuck != nil {
+		j.background.wake()
+		return stuck
+	}
+	if !full {
+		return nil
+	}
+	j.io.Lock()
+	defer j.io.Unlock()
+	return j.flush(j.durability == DurabilityAsync)
+}
+
+// flusher writes the queue of a journal in the background.
+type flusher struct {
+	journal *Journal
+	kick    chan struct{}
+	quit    chan struct{}
+	stopped chan struct{}
+}
+
+func startFlusher(j *Journal) *flusher {
+	f := &flusher{journal: j, kick: make(chan struct{}, 1), quit: make(chan struct{}), stopped: make(chan struct{})}
+	go f.loop()
+	return f
+}
+
+// wake says that there is something to write.
+func (f *flusher) wake() {
+	select {
+	case f.kick <- struct{}{}:
+	default:
+	}
+}
+
+// stop returns when the flusher writes no more. It may be called once.
+func (f *flusher) stop() {
+	close(f.quit)
+	<-f.stopped
+}
+
+func (f *flusher) loop() {
+	defer close(f.stopped)
+	for {
+		select {
+		case <-f.kick:
+		case <-f.quit:
+			return
+		}
+		select {
+		case <-time.After(flushInterval):
+		case <-f.quit:
+			return
+		}
+		f.journal.io.Lock()
+		_ = f.journal.flush(true) // the next Append or Sync tells
+		f.journal.io.Unlock()
+	}
+}

@@ -1,0 +1,101 @@
+package checkpoint
+
+import (
+	"encoding/binary"
+	"hash/crc32"
+)
+
+// FormatVersion is the version of the files that are written.
+const FormatVersion = 1
+
+// The sizes of the format's parts.
+const (
+	preambleSize    = 16 // magic 8, version 4, checksum 4
+	frameHeaderSize = 20 // length 4, payload checksum 4, durable 8, header checksum 4
+	frameFooterSize = 4  // complement of the length 4
+	frameOverhead   = frameHeaderSize + frameFooterSize
+)
+
+// magic has a byte that is no text and the line ends that a transfer as text
+// would change.
+const magic = "\x89TEA\r\n\x1a\n"
+
+var castagnoli = crc32.MakeTable(crc32.Castagnoli)
+
+func checksum(b []byte) uint32 { return crc32.Checksum(b, castagnoli) }
+
+// appendPreamble writes what stands before the first frame. Its layout is the
+// same in every version, so that an older program can name a newer one's.
+func appendPreamble(b []byte, version int) []byte {
+	start := len(b)
+	b = append(b, magic...)
+	b = binary.LittleEndian.AppendUint32(b, uint32(version))
+	return binary.LittleEndian.AppendUint32(b, checksum(b[start:]))
+}
+
+// frame is one frame as found in a file.
+type frame struct {
+	payload []byte
+	size    int // of the whole frame
+}
+
+// frameState says how far a frame could be read.
+type frameState int
+
+const (
+	frameWhole      frameState = iota
+	frameShort                 // the file ends inside the frame
+	frameBadHeader             // the header's checksum is wrong
+	frameBadPayload            // the payload's checksum or the footer is wrong
+)
+
+// appendFrame adds a frame around payload. The frame is not whole before
+// sealFrames has been over it.
+//
+// The footer lets a reader find the last frame from the file's end. It is the
+// complement so that no whole file ends in zeros.
+func appendFrame(b []byte, payload func([]byte) []byte) []byte {
+	start := len(b)
+	b = append(b, make([]byte, frameHeaderSize)...)
+	b = payload(b)
+	body := b[start+frameHeaderSize:]
+	binary.LittleEndian.PutUint32(b[start:], uint32(len(body)))
+	binary.LittleEndian.PutUint32(b[start+4:], checksum(body))
+	return binary.LittleEndian.AppendUint32(b, ^uint32(len(body)))
+}
+
+// sealFrames completes the headers of frames that are about to be written to
+// a file whose first durable bytes are known to be on disk. It may be called
+// again with another value.
+func sealFrames(b []byte, durable int64) {
+	for len(b) > 0 {
+		size := int(binary.LittleEndian.Uint32(b)) + frameOverhead
+		binary.LittleEndian.PutUint64(b[8:], uint64(durable))
+		binary.LittleEndian.PutUint32(b[16:], checksum(b[:16]))
+		b = b[size:]
+	}
+}
+
+// parseFrame reads the frame at the beginning of b, which reaches to the end
+// of the file. With frameBadPayload the frame's size is right.
+func parseFrame(b []byte) (frame, frameState) {
+	if len(b) < frameHeaderSize {
+		return frame{}, frameShort
+	}
+	if checksum(b[:16]) != binary.LittleEndian.Uint32(b[16:]) {
+		return frame{}, frameBadHeader
+	}
+	length := binary.LittleEndian.Uint32(b)
+	if uint64(length)+frameOverhead > uint64(len(b)) {
+		return frame{}, frameShort
+	}
+	f := frame{
+		payload: b[frameHeaderSize : frameHeaderSize+int(length)],
+		size:    int(length) + frameOverhead,
+	}
+	if checksum(f.payload) != binary.LittleEndian.Uint32(b[4:]) ||
+		binary.LittleEndian.Uint32(b[f.size-frameFooterSize:]) != ^length {
+		return f, frameBadPayload
+	}
+	return f, frameWhole
+}

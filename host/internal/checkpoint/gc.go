@@ -1,0 +1,193 @@
+package checkpoint
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+)
+
+// Policy says which runs [Store.GC] removes. A zero field sets no limit.
+// Nothing ever removes a run that a live process owns, or a file that cannot
+// be read: it may be a newer tea's.
+type Policy struct {
+	// MaxCount, MaxAge and MaxBytes are for runs that are done, counted with
+	// their events: the newest MaxCount stay, none older than MaxAge, and as
+	// many as fit in MaxBytes after the runs that may not be removed.
+	MaxCount int
+	MaxAge   time.Duration
+	MaxBytes int64
+	// MaxUnfinishedAge is for runs that wait, failed or were stopped: they may
+	// still be resumed, so only age removes them.
+	MaxUnfinishedAge time.Duration
+}
+
+// DefaultPolicy is what applies when a new run starts.
+func DefaultPolicy() Policy {
+	const day = 24 * time.Hour
+	return Policy{MaxCount: 100, MaxAge: 30 * day, MaxBytes: 256 << 20, MaxUnfinishedAge: 90 * day}
+}
+
+// candidate is a run that GC decides on: a journal with its events, or the
+// events alone of a run that kept no journal.
+type candidate struct {
+	id              string
+	journal, events fs.FileInfo // as they were when looked at; nil where there is none
+	updated         time.Time
+	size            int64
+	finished        bool
+	kept            bool // never removed
+}
+
+// GC removes the runs that policy does not keep at the time now, and temporary
+// files that a crash left. It gives the ids of the removed runs. A run that is
+// in use, or changes meanwhile, stays; an error for one run does not keep the
+// others from being removed.
+func (s *Store) GC(policy Policy, now time.Time) ([]string, error) {
+	runs, err := s.candidates(now)
+	if err != nil {
+		return nil, err
+	}
+	var removed []string
+	var failed []error
+	for _, c := range policy.choose(runs, now) {
+		ok, err := s.removeUnchanged(c)
+		if err != nil {
+			failed = append(failed, fmt.Errorf("remove run %s: %w", c.id, err))
+		}
+		if ok {
+			removed = append(removed, c.id)
+		}
+	}
+	return removed, errors.Join(failed...)
+}
+
+// choose gives the runs to be removed, the oldest first.
+func (p Policy) choose(runs []*candidate, now time.Time) []*candidate {
+	slices.SortFunc(runs, func(a, b *candidate) int { return b.updated.Compare(a.updated) })
+	var bytes int64
+	for _, c := range runs {
+		if !c.finished {
+			bytes += c.size
+		}
+	}
+	var out []*candidate
+	count, full := 0, false
+	for _, c := range runs {
+		age := now.Sub(c.updated)
+		switch {
+		case c.kept:
+			continue
+		case !c.finished:
+			if p.MaxUnfinishedAge > 0 && age > p.MaxUnfinishedAge {
+				out = append(out, c)
+			}
+			continue
+		}
+		// Once one does not fit, no older one stays in its place.
+		full = full || p.MaxBytes > 0 && bytes+c.size > p.MaxBytes || p.MaxCount > 0 && count >= p.MaxCount
+		if full || p.MaxAge > 0 && age > p.MaxAge {
+			out = append(out, c)
+			continue
+		}
+		count++
+		bytes += c.size
+	}
+	slices.Reverse(out)
+	return out
+}
+
+// removeUnchanged deletes the files of a run that nobody owns and that is as
+// it was, the journal first: what a crash leaves then are events without a
+// journal, which the next GC finds. It tells whether the run is gone.
+func (s *Store) removeUnchanged(c *candidate) (bool, error) {
+	if c.journal != nil {
+		if gone, err := removeUnchangedFile(s.journalPath(c.id), c.journal); !gone {
+			return false, err
+		}
+	}
+	if c.events == nil {
+		return true, nil
+	}
+	gone, err := removeUnchangedFile(s.EventsPath(c.id), c.events)
+	return gone || c.journal != nil, err
+}
+
+func removeUnchangedFile(path string, before fs.FileInfo) (gone bool, err error) {
+	err = removeOwned(path, before)
+	var locked *LockedError
+	switch {
+	case err == nil, errors.Is(err, fs.ErrNotExist):
+		return true, nil
+	case errors.As(err, &locked), errors.Is(err, errChanged):
+		return false, nil
+	}
+	return false, err
+}
+
+// candidates looks at all runs of the store, and removes the temporary files
+// that are left over.
+func (s *Store) candidates(now time.Time) ([]*candidate, error) {
+	entries, err := os.ReadDir(s.dir)
+	if err != nil {
+		return nil, fmt.Errorf("list runs: %w", err)
+	}
+	byID := map[string]*candidate{}
+	for _, e := range entries {
+		stat, err := e.Info()
+		if err != nil || !stat.Mode().IsRegular() {
+			continue // removed meanwhile, or not ours
+		}
+		id, isJournal := strings.CutSuffix(e.Name(), journalSuffix)
+		id, isEvents := strings.CutSuffix(id, eventsSuffix)
+		if isJournal == isEvents || checkRunID(id) != nil {
+			removeLeftover(filepath.Join(s.dir, e.Name()), stat, now)
+			continue
+		}
+		c := byID[id]
+		if c == nil {
+			c = &candidate{id: id}
+			byID[id] = c
+		}
+		if isJournal {
+			c.journal = stat
+		} else {
+			c.events = stat
+		}
+	}
+	runs := make([]*candidate, 0, len(byID))
+	for _, c := range byID {
+		s.judge(c)
+		runs = append(runs, c)
+	}
+	return runs, nil
+}
+
+// judge says how the run stands. Events without a journal are those of a run
+// that ended well, or of one that is going on and owns them.
+func (s *Store) judge(c *candidate) {
+	if c.events != nil {
+		c.updated, c.size, c.finished = c.events.ModTime(), c.events.Size(), true
+	}
+	if c.journal == nil {
+		return
+	}
+	info, err := s.info(c.id)
+	c.updated = info.UpdatedAt
+	c.size += c.journal.Size()
+	c.finished = err == nil && info.Status == StatusDone
+	c.kept = err != nil || info.Status == StatusRunning
+}
+
+// removeLeftover deletes a temporary file of a creation that a crash ended.
+func removeLeftover(path string, stat fs.FileInfo, now time.Time) {
+	name := stat.Name()
+	if !strings.HasPrefix(name, ".") || !strings.HasSuffix(name, journalSuffix+tempSuffix) || now.Sub(stat.ModTime()) < time.Hour {
+		return
+	}
+	_ = removeOwned(path, stat) // the next GC tries again
+}

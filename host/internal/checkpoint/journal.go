@@ -1,0 +1,213 @@
+package checkpoint
+
+import (
+	"fmt"
+	"os"
+	"sync"
+	"time"
+)
+
+// spillSize is how much waits in memory before it goes to the file.
+const spillSize = 4 << 20
+
+// Journal is a run that this process owns, open for appending. Its methods are
+// safe for concurrent use. It comes from [Store.Create] or [Store.Open], and
+// ends with Close or Discard.
+type Journal struct {
+	header     Header
+	path       string
+	durability Durability
+
+	// io is held by whoever writes to the file; it is taken before mu.
+	io sync.Mutex
+	w  *writer // nil until there is a file
+	// kept: the file holds something that was promised to be there.
+	kept bool
+	// written is the last record in the file.
+	written uint64
+
+	mu       sync.Mutex // guards what follows
+	queue    *batch
+	seq      uint64 // the last record queued or written
+	size     int64  // of the file, with the queue
+	closed   bool
+	flushErr error // why the background writer is stuck
+
+	background *flusher // async only
+}
+
+// batch is a row of frames that go to the file in one write. done and err are
+// guarded by the journal's io, the rest by mu while it is the queue.
+type batch struct {
+	frames []byte
+	last   uint64 // the last record in it
+	done   bool
+	err    error
+}
+
+// newJournal makes a journal of a run. w is nil where its file is to be made
+// when it is needed; the journal owns it. last is the last record in it.
+func newJournal(h Header, path string, d Durability, w *writer, last uint64) *Journal {
+	j := &Journal{header: h, path: path, durability: d, w: w, kept: w != nil, written: last, queue: &batch{}, seq: last}
+	if w != nil {
+		j.size = w.size
+	}
+	if d == DurabilityAsync {
+		j.background = startFlusher(j)
+	}
+	return j
+}
+
+// RunID is the id of the run.
+func (j *Journal) RunID() string { return j.header.RunID }
+
+// Header is what the run began with.
+func (j *Journal) Header() Header { return j.header }
+
+// Path is where the run's file is, or will be after the first Sync with
+// durability exit; empty with durability off.
+func (j *Journal) Path() string { return j.path }
+
+// Size is that of the file in bytes, records that still wait included.
+func (j *Journal) Size() int64 {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	return j.size
+}
+
+// Seq is the number of the last record that was appended, 0 before the first.
+func (j *Journal) Seq() uint64 {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	return j.seq
+}
+
+// Append adds records, in this order and next to each other, and gives them
+// their Seq. The records' bodies may be reused after it returns.
+//
+// With durability sync they are on disk when it returns; calls at the same
+// time share the wait for the disk. With async they are written soon, and the
+// error is that of an earlier attempt. With exit they are kept until Sync.
+//
+// After an error none of the records are in the journal, and the same call may
+// be tried again, for instance after space was made (errors.Is with
+// syscall.ENOSPC); a [*PoisonedError] is final.
+func (j *Journal) Append(records ...Record) error {
+	if j.durability == DurabilityOff || len(records) == 0 {
+		return nil
+	}
+	for _, r := range records {
+		if size := len(r.Kind) + len(r.Path) + len(r.Body); size > maxRecord {
+			return fmt.Errorf("append to checkpoint %s: a record of %d bytes is larger than %d", j.path, size, maxRecord)
+		}
+	}
+	if j.durability != DurabilitySync {
+		if err := j.makeRoom(); err != nil {
+			return err
+		}
+	}
+	b, err := j.enqueue(records)
+	if err != nil {
+		return err
+	}
+	switch j.durability {
+	case DurabilitySync:
+		return j.commit(b)
+	case DurabilityAsync:
+		j.background.wake()
+	}
+	return nil
+}
+
+// enqueue adds the records' frames to the queue.
+func (j *Journal) enqueue(records []Record) (*batch, error) {
+	now := time.Now()
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	if j.closed {
+		return nil, fmt.Errorf("append to checkpoint %s: %w", j.path, os.ErrClosed)
+	}
+	b, before := j.queue, len(j.queue.frames)
+	for _, r := range records {
+		j.seq++
+		r.Seq = j.seq
+		if r.Time.IsZero() {
+			r.Time = now
+		}
+		b.frames = appendFrame(b.frames, func(p []byte) []byte { return appendRecord(p, r) })
+	}
+	b.last = j.seq
+	j.size += int64(len(b.frames) - before)
+	return b, nil
+}
+
+// Sync makes everything that was appended durable. After an error the records
+// of durability exit and async still wait, and Sync may be tried again; a
+// [*PoisonedError] is final.
+func (j *Journal) Sync() error {
+	if j.durability == DurabilityOff {
+		return nil
+	}
+	j.io.Lock()
+	defer j.io.Unlock()
+	if j.isClosed() {
+		return fmt.Errorf("sync checkpoint %s: %w", j.path, os.ErrClosed)
+	}
+	return j.flush(true)
+}
+
+// Close gives the run up to other owners. With async what waits is written
+// first, and the error says that it was not; with exit what was appended since
+// the last Sync may be lost. Closing again does nothing.
+func (j *Journal) Close() error {
+	return j.end(j.durability == DurabilitySync || j.durability == DurabilityAsync)
+}
+
+// Discard ends a run that ended well and need not be resumed. With durability
+// exit and a run that never called Sync, nothing stays on disk; otherwise a
+// file that was promised is there, and is completed. Then it closes.
+func (j *Journal) Discard() error {
+	j.io.Lock()
+	kept := j.kept
+	j.io.Unlock()
+	return j.end(kept)
+}
+
+func (j *Journal) end(flush bool) error {
+	j.mu.Lock()
+	if j.closed {
+		j.mu.Unlock()
+		return nil
+	}
+	j.closed = true
+	j.mu.Unlock()
+	if j.background != nil {
+		j.background.stop()
+	}
+
+	j.io.Lock()
+	defer j.io.Unlock()
+	var err error
+	if flush {
+		err = j.flush(true)
+	}
+	if j.w == nil {
+		return err
+	}
+	if !j.kept {
+		// Removed while still locked: nobody can have opened it.
+		if gone := os.Remove(j.path); gone != nil && err == nil {
+			err = fmt.Errorf("discard checkpoint: %w", gone)
+		}
+	}
+	if closing := j.w.f.Close(); closing != nil && err == nil {
+		err = fmt.Errorf("close checkpoint: %w", closing)
+	}
+	return err
+}
+
+func (j *Journal) isClosed() bool {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	return j.closed
+}

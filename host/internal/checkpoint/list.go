@@ -1,0 +1,172 @@
+package checkpoint
+
+import (
+	"cmp"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+)
+
+// Info is a run in a list.
+type Info struct {
+	ID       string `json:"id"`
+	Workflow string `json:"workflow"`
+	// Status is one of the Status constants, or empty where Problem is set.
+	Status string `json:"status"`
+	// Node is where the run was left; the path of its last record where it
+	// did not say.
+	Node         string    `json:"node"`
+	StartedAt    time.Time `json:"started_at"`
+	UpdatedAt    time.Time `json:"updated_at"`
+	WorkflowFile string    `json:"workflow_file,omitempty"`
+	Path         string    `json:"path"`
+	Size         int64     `json:"size"`
+	Records      int       `json:"records"`
+	// ParentRun is the run this one was forked from.
+	ParentRun string `json:"parent_run,omitempty"`
+	// Problem says why the file cannot be read.
+	Problem string `json:"problem,omitempty"`
+}
+
+// List gives the runs of the store, the newest first. It reads the beginning
+// and the end of each file only, so a run whose middle is damaged is found out
+// when it is opened. A file that cannot be read is listed with its Problem.
+func (s *Store) List() ([]Info, error) {
+	ids, err := s.ids()
+	if err != nil {
+		return nil, err
+	}
+	infos := make([]Info, 0, len(ids))
+	for _, id := range ids {
+		info, err := s.info(id)
+		if errors.Is(err, fs.ErrNotExist) {
+			continue // removed meanwhile
+		}
+		infos = append(infos, info)
+	}
+	slices.SortFunc(infos, func(a, b Info) int {
+		return cmp.Or(b.StartedAt.Compare(a.StartedAt), strings.Compare(b.ID, a.ID))
+	})
+	return infos, nil
+}
+
+// Info gives one run as List does. With an error, which is that of opening or
+// reading the file, it is filled as far as known and has its Problem set.
+func (s *Store) Info(run string) (Info, error) {
+	path, err := s.Find(run)
+	if err != nil {
+		return Info{}, err
+	}
+	return s.info(strings.TrimSuffix(filepath.Base(path), journalSuffix))
+}
+
+func (s *Store) info(id string) (Info, error) {
+	info := Info{ID: id, Path: s.journalPath(id)}
+	if err := info.load(); err != nil {
+		info.Status, info.Problem = "", err.Error()
+		return info, err
+	}
+	return info, nil
+}
+
+func (i *Info) load() error {
+	f, err := openJournalFile(i.Path, os.O_RDONLY)
+	if err != nil {
+		return fmt.Errorf("read checkpoint: %w", err)
+	}
+	defer f.Close()
+	stat, err := f.Stat()
+	if err != nil {
+		return fmt.Errorf("read checkpoint: %w", err)
+	}
+	i.Size = stat.Size()
+	// What a damaged file is sorted by.
+	i.StartedAt, i.UpdatedAt = stat.ModTime(), stat.ModTime()
+
+	header, last, err := readEnds(f, i.Path, i.Size)
+	if err != nil {
+		return err
+	}
+	i.Workflow, i.WorkflowFile, i.ParentRun = header.Workflow, header.WorkflowFile, header.ParentRun
+	i.StartedAt, i.UpdatedAt = header.StartedAt, header.StartedAt
+	if last.Seq > 0 {
+		i.Records, i.UpdatedAt, i.Node = int(last.Seq), last.Time, last.Path
+	}
+	if body, ok := lastStatus(last); ok {
+		i.Status, i.Node = body.Status, cmp.Or(body.Node, i.Node)
+		return nil
+	}
+	i.Status = StatusStopped
+	_, owned, err := lockOwner(f)
+	if err != nil {
+		return fmt.Errorf("ask for the owner of %s: %w", i.Path, err)
+	}
+	if owned {
+		i.Status = StatusRunning
+	}
+	return nil
+}
+
+// readEnds gives the header and the last record, whose Seq is 0 where there is
+// none. Where the end is not a whole frame it reads the file through.
+func readEnds(f *os.File, path string, size int64) (Header, Record, error) {
+	const enough = 1024 // for most headers
+	head := make([]byte, min(size, enough))
+	if _, err := f.ReadAt(head, 0); err != nil {
+		return Header{}, Record{}, fmt.Errorf("read checkpoint: %w", err)
+	}
+	version, err := parsePreamble(head, path)
+	if err != nil {
+		return Header{}, Record{}, err
+	}
+	if version == FormatVersion {
+		first, state := parseFrame(head[preambleSize:])
+		if state == frameWhole {
+			h, err := parseHeader(first.payload)
+			r, ok := readLast(f, int64(preambleSize+first.size), size)
+			if err == nil && ok {
+				return h, r, nil
+			}
+		}
+	}
+	c, err := readFrom(f, path)
+	if err != nil {
+		return Header{}, Record{}, err
+	}
+	if len(c.Records) == 0 {
+		return c.Header, Record{}, nil
+	}
+	return c.Header, c.Records[len(c.Records)-1], nil
+}
+
+// readLast reads the last frame of a file by the length at its end. begin is
+// where the records begin.
+func readLast(f *os.File, begin, size int64) (Record, bool) {
+	if size == begin {
+		return Record{}, true
+	}
+	var footer [frameFooterSize]byte
+	if _, err := f.ReadAt(footer[:], size-frameFooterSize); err != nil {
+		return Record{}, false
+	}
+	length := int64(^binary.LittleEndian.Uint32(footer[:])) + frameOverhead
+	if length > size-begin {
+		return Record{}, false
+	}
+	buf := make([]byte, length)
+	if _, err := f.ReadAt(buf, size-length); err != nil {
+		return Record{}, false
+	}
+	last, state := parseFrame(buf)
+	if state != frameWhole || int64(last.size) != length {
+		return Record{}, false
+	}
+	r, err := parseRecord(last.payload)
+	return r, err == nil
+}

@@ -1,0 +1,67 @@
+package checkpoint
+
+import (
+	"errors"
+	"fmt"
+	"os"
+
+	"golang.org/x/sys/unix"
+)
+
+// The lock is an open-file-description lock on bytes far behind any content:
+// it belongs to the open file, ends with the process however that ends, and,
+// unlike flock, others can ask for it without taking it. One byte excludes
+// other owners; a second one, whose place tells the owner's pid, is for them
+// to see who it is.
+const (
+	lockByte    = int64(1) << 62
+	lockPIDZero = lockByte + 1
+)
+
+// lockFile makes the caller the owner of f until releaseFile; a
+// [*LockedError] where a live process, this one included, owns it.
+func lockFile(f *os.File, path string) error {
+	err := setLock(f, lockByte)
+	if errors.Is(err, unix.EAGAIN) || errors.Is(err, unix.EACCES) {
+		owner, _, askErr := lockOwner(f)
+		if askErr != nil {
+			return fmt.Errorf("ask for the owner of %s: %w", path, askErr)
+		}
+		return &LockedError{Path: path, PID: owner}
+	}
+	if err != nil {
+		return fmt.Errorf("lock %s: %w", path, err)
+	}
+	if err := setLock(f, lockPIDZero+int64(os.Getpid())); err != nil {
+		return fmt.Errorf("lock %s: %w", path, err)
+	}
+	return nil
+}
+
+func setLock(f *os.File, start int64) error {
+	return unix.FcntlFlock(f.Fd(), unix.F_OFD_SETLK, &unix.Flock_t{Type: unix.F_WRLCK, Start: start, Len: 1})
+}
+
+// releaseFile closes f, and gives up the lock if f has one. Without that the
+// lock would outlive f in a child process that is just being started.
+func releaseFile(f *os.File) error {
+	_ = unix.FcntlFlock(f.Fd(), unix.F_OFD_SETLK, &unix.Flock_t{Type: unix.F_UNLCK, Start: lockByte})
+	return f.Close()
+}
+
+// lockOwner tells whether another open file owns f, and the pid of its
+// process, 0 where it is not known. f may be open for reading only.
+func lockOwner(f *os.File) (pid int, locked bool, err error) {
+	ask := unix.Flock_t{Type: unix.F_RDLCK, Start: lockPIDZero}
+	if err := unix.FcntlFlock(f.Fd(), unix.F_OFD_GETLK, &ask); err != nil {
+		return 0, false, err
+	}
+	if ask.Type != unix.F_UNLCK {
+		return int(ask.Start - lockPIDZero), true, nil
+	}
+	ask = unix.Flock_t{Type: unix.F_RDLCK, Start: lockByte, Len: 1}
+	if err := unix.FcntlFlock(f.Fd(), unix.F_OFD_GETLK, &ask); err != nil {
+		return 0, false, err
+	}
+	return 0, ask.Type != unix.F_UNLCK, nil
+}

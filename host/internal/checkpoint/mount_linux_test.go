@@ -1,0 +1,97 @@
+package checkpoint
+
+import (
+	"errors"
+	"os"
+	"syscall"
+	"testing"
+
+	"golang.org/x/sys/unix"
+)
+
+// needMount mounts a tmpfs, which takes root; CI runs as root and may not skip.
+func needMount(t *testing.T, flags uintptr, options string) string {
+	t.Helper()
+	if os.Geteuid() != 0 {
+		t.Skip("mounting a tmpfs takes root")
+	}
+	dir := t.TempDir()
+	if err := unix.Mount("tmpfs", dir, "tmpfs", flags, options); err != nil {
+		if os.Getenv("CI") == "true" {
+			t.Fatalf("mount a tmpfs: %v", err)
+		}
+		t.Skipf("mount a tmpfs: %v", err)
+	}
+	t.Cleanup(func() {
+		if err := unix.Unmount(dir, unix.MNT_DETACH); err != nil {
+			t.Errorf("unmount %s: %v", dir, err)
+		}
+	})
+	return dir
+}
+
+func TestRealFullDisk(t *testing.T) {
+	t.Parallel()
+	dir := needMount(t, 0, "size=256k")
+	s, err := OpenStore(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	j, err := s.Create(testHeader(), DurabilitySync)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer j.Close()
+	n, err := fill(j)
+	if !errors.Is(err, syscall.ENOSPC) {
+		t.Fatalf("after %d records: %v, want ENOSPC", n, err)
+	}
+	c := mustRead(t, j.Path())
+	if len(c.Records) != n || len(c.Notes) > 0 {
+		t.Errorf("%d records, notes %q; want the %d that were acknowledged", len(c.Records), c.Notes, n)
+	}
+	h := testHeader()
+	h.RunID = "other"
+	if _, err := s.Create(h, DurabilitySync); err == nil {
+		t.Error("a run was created on a full disk")
+	}
+	if names := dirNames(t, dir); len(names) != 1 {
+		t.Errorf("the failed creation left files: %q", names)
+	}
+	if err := unix.Mount("", dir, "", unix.MS_REMOUNT, "size=1m"); err != nil {
+		t.Fatal(err)
+	}
+	if err := j.Append(Record{Kind: "after"}); err != nil {
+		t.Fatalf("after space was made: %v", err)
+	}
+	if got := mustRead(t, j.Path()).Records; len(got) != n+1 || got[n].Kind != "after" {
+		t.Errorf("%d records, want %d", len(got), n+1)
+	}
+}
+
+func TestReadOnlyDirectory(t *testing.T) {
+	t.Parallel()
+	dir := needMount(t, 0, "size=1m")
+	s, err := OpenStore(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	path := createRun(t, s, testHeader(), testRecords()...)
+	if err := unix.Mount("", dir, "", unix.MS_REMOUNT|unix.MS_RDONLY, ""); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := OpenStore(dir); !errors.Is(err, syscall.EROFS) {
+		t.Errorf("OpenStore: %v, want that it is read-only", err)
+	}
+	if _, _, err := s.Open("run", DurabilitySync); !errors.Is(err, syscall.EROFS) {
+		t.Errorf("Open: %v, want that it is read-only", err)
+	}
+	view, err := ViewStore(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if infos, err := view.List(); err != nil || len(infos) != 1 || infos[0].Status != StatusWaiting {
+		t.Errorf("List: %+v, %v", infos, err)
+	}
+	wantRecords(t, mustRead(t, path).Records, testRecords())
+}

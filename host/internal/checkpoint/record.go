@@ -1,0 +1,90 @@
+package checkpoint
+
+import (
+	"encoding/binary"
+	"encoding/json"
+	"errors"
+	"time"
+)
+
+// Header is the first entry of a journal: what the run is.
+type Header struct {
+	// Format is the file's format version; it is set when a file is read.
+	Format       int    `json:"format"`
+	RunID        string `json:"run_id"`
+	Workflow     string `json:"workflow"`
+	WorkflowFile string `json:"workflow_file,omitempty"`
+	// Digest is the workflow's, to notice that it has changed since.
+	Digest string `json:"digest,omitempty"`
+	// Plugins are the versions the run began with, by name.
+	Plugins   map[string]string `json:"plugins,omitempty"`
+	StartedAt time.Time         `json:"started_at"`
+	// ParentRun and ParentSeq are where a fork comes from: it shares the
+	// parent's records up to and including ParentSeq.
+	ParentRun string `json:"parent_run,omitempty"`
+	ParentSeq uint64 `json:"parent_seq,omitempty"`
+}
+
+// Record is one entry of a journal. Body is JSON or empty.
+type Record struct {
+	// Seq counts from 1 without gaps; [Journal.Append] assigns it.
+	Seq uint64 `json:"seq"`
+	// Time is set by [Journal.Append] where it is zero.
+	Time time.Time       `json:"time"`
+	Kind string          `json:"kind"`
+	Path string          `json:"path,omitempty"`
+	Body json.RawMessage `json:"body,omitempty"`
+}
+
+// maxRecord is how large kind, path and body of a record may be together.
+const maxRecord = 1 << 30
+
+// appendRecord encodes r: seq, time, kind and path in front, and the body as
+// it is up to the end, so that neither way costs a pass over the body.
+func appendRecord(b []byte, r Record) []byte {
+	b = binary.AppendUvarint(b, r.Seq)
+	b = binary.AppendVarint(b, r.Time.UnixNano())
+	b = binary.AppendUvarint(b, uint64(len(r.Kind)))
+	b = append(b, r.Kind...)
+	b = binary.AppendUvarint(b, uint64(len(r.Path)))
+	b = append(b, r.Path...)
+	return append(b, r.Body...)
+}
+
+var errShortRecord = errors.New("record is shorter than its fields")
+
+// parseRecord decodes what appendRecord made. The body is a part of b.
+func parseRecord(b []byte) (Record, error) {
+	var r Record
+	seq, n := binary.Uvarint(b)
+	if n <= 0 {
+		return r, errShortRecord
+	}
+	b = b[n:]
+	nanos, n := binary.Varint(b)
+	if n <= 0 {
+		return r, errShortRecord
+	}
+	b = b[n:]
+	r.Seq, r.Time = seq, time.Unix(0, nanos).UTC()
+	var err error
+	if r.Kind, b, err = parseString(b); err != nil {
+		return r, err
+	}
+	if r.Path, b, err = parseString(b); err != nil {
+		return r, err
+	}
+	if len(b) > 0 {
+		r.Body = json.RawMessage(b)
+	}
+	return r, nil
+}
+
+func parseString(b []byte) (string, []byte, error) {
+	size, n := binary.Uvarint(b)
+	if n <= 0 || size > uint64(len(b)-n) {
+		return "", nil, errShortRecord
+	}
+	b = b[n:]
+	return string(b[:size]), b[size:], nil
+}

@@ -1,0 +1,44 @@
+package checkpoint
+
+import "encoding/json"
+
+// KindStatus is the kind of the records that say how a run stands when it is
+// left. Such a record counts as long as none follows it: a run that goes on
+// after an interrupt and is killed then is no longer waiting.
+const KindStatus = "status"
+
+// The statuses of a run. StatusRunning is never in a record: it is a run
+// without a last status whose owner lives; without an owner it is
+// StatusStopped, for it was killed.
+const (
+	StatusRunning = "running"
+	StatusWaiting = "waiting"
+	StatusFailed  = "failed"
+	StatusStopped = "stopped"
+	StatusDone    = "done"
+)
+
+// StatusBody is the body of a [KindStatus] record.
+type StatusBody struct {
+	Status string `json:"status"`
+	Node   string `json:"node,omitempty"`
+}
+
+// NewStatusRecord is a record that says how the run stands, and at which node.
+func NewStatusRecord(status, node string) Record {
+	body, _ := json.Marshal(StatusBody{Status: status, Node: node}) // two strings always encode
+	return Record{Kind: KindStatus, Path: node, Body: body}
+}
+
+// lastStatus reads the last record of a run; ok is false where it is none
+// that says how the run was left.
+func lastStatus(r Record) (body StatusBody, ok bool) {
+	if r.Kind != KindStatus || json.Unmarshal(r.Body, &body) != nil {
+		return StatusBody{}, false
+	}
+	switch body.Status {
+	case StatusWaiting, StatusFailed, StatusStopped, StatusDone:
+		return body, true
+	}
+	return StatusBody{}, false
+}

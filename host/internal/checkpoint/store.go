@@ -1,0 +1,230 @@
+package checkpoint
+
+import (
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"golang.org/x/sys/unix"
+)
+
+// The names of a run's files are its id and one of these.
+const (
+	journalSuffix = ".tea"
+	eventsSuffix  = ".events.jsonl"
+	tempSuffix    = ".tmp"
+)
+
+// Store is a directory of runs. It holds nothing but the name, so several
+// processes and goroutines may use one directory at the same time.
+type Store struct {
+	dir string
+}
+
+// OpenStore gives the store in dir, which it makes with mode 0700 where it is
+// not there yet. It fails where dir is no directory or cannot be written.
+func OpenStore(dir string) (*Store, error) {
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return nil, fmt.Errorf("open checkpoint directory: %w", err)
+	}
+	s, err := ViewStore(dir)
+	if err != nil {
+		return nil, err
+	}
+	if err := unix.Faccessat(unix.AT_FDCWD, s.dir, unix.W_OK|unix.X_OK, unix.AT_EACCESS); err != nil {
+		return nil, fmt.Errorf("open checkpoint directory: %w", &os.PathError{Op: "write to", Path: s.dir, Err: err})
+	}
+	return s, nil
+}
+
+// ViewStore gives the store in an existing directory that may be read-only,
+// for List, Find and the reading of runs. Nothing is made or checked beyond
+// that it is a directory.
+func ViewStore(dir string) (*Store, error) {
+	abs, err := filepath.Abs(dir)
+	if err != nil {
+		return nil, fmt.Errorf("open checkpoint directory: %w", err)
+	}
+	info, err := os.Stat(abs)
+	if err == nil && !info.IsDir() {
+		err = &os.PathError{Op: "open", Path: abs, Err: unix.ENOTDIR}
+	}
+	if err != nil {
+		return nil, fmt.Errorf("open checkpoint directory: %w", err)
+	}
+	return &Store{dir: abs}, nil
+}
+
+// Dir is the store's directory, as an absolute path.
+func (s *Store) Dir() string { return s.dir }
+
+// Create begins the journal of a new run, which the caller owns. With
+// durability exit there is no file before the first [Journal.Sync]; with off
+// there is never one. errors.Is(err, fs.ErrExist) where the run is there.
+func (s *Store) Create(h Header, d Durability) (*Journal, error) {
+	if err := checkRunID(h.RunID); err != nil {
+		return nil, err
+	}
+	h.Format = FormatVersion
+	if d == DurabilityOff {
+		return newJournal(h, "", d, nil, 0), nil
+	}
+	path := s.journalPath(h.RunID)
+	if d == DurabilityExit {
+		if _, err := os.Lstat(path); err == nil {
+			return nil, fmt.Errorf("create checkpoint: %w", &os.PathError{Op: "create", Path: path, Err: fs.ErrExist})
+		}
+		return newJournal(h, path, d, nil, 0), nil
+	}
+	w, err := createJournalFile(path, h, nil)
+	if err != nil {
+		return nil, err
+	}
+	return newJournal(h, path, d, w, 0), nil
+}
+
+// Open takes a run up again: it becomes its owner, cuts off a torn tail (with
+// a note) and gives what is there. run is what [Store.Find] takes.
+//
+// Errors: a [*LockedError] where a live process owns the run, a
+// [*CorruptError] or [*VersionError] with the file left as it is, and those of
+// Find.
+func (s *Store) Open(run string, d Durability) (*Journal, *Contents, error) {
+	path, err := s.Find(run)
+	if err != nil {
+		return nil, nil, err
+	}
+	f, err := openJournalFile(path, os.O_RDWR)
+	if err != nil {
+		return nil, nil, fmt.Errorf("open checkpoint: %w", err)
+	}
+	w, c, err := recoverJournal(f, path)
+	if err != nil {
+		releaseFile(f)
+		return nil, nil, err
+	}
+	return newJournal(c.Header, path, d, w, uint64(len(c.Records))), c, nil
+}
+
+// recoverJournal locks and reads f and makes it ready to be appended to. On an
+// error the caller releases f.
+func recoverJournal(f *os.File, path string) (*writer, *Contents, error) {
+	if err := lockFile(f, path); err != nil {
+		return nil, nil, err
+	}
+	if err := checkStillThere(f, path); err != nil {
+		return nil, nil, fmt.Errorf("open checkpoint: %w", err)
+	}
+	c, err := readFrom(f, path)
+	if err != nil {
+		return nil, nil, err
+	}
+	if c.torn > 0 {
+		if err := f.Truncate(c.Size); err != nil {
+			return nil, nil, fmt.Errorf("cut off the torn tail of a checkpoint: %w", err)
+		}
+		c.Notes = append(c.Notes, fmt.Sprintf("torn tail of %d bytes cut off", c.torn))
+	}
+	// A killed owner may have left records that are in the kernel's memory
+	// only; the caller is about to rely on them.
+	w := &writer{f: journalFile{f}, path: path, size: c.Size}
+	if err := w.sync(); err != nil {
+		return nil, nil, err
+	}
+	return w, c, nil
+}
+
+// checkStillThere makes sure that the locked file was not removed between its
+// opening and its locking.
+func checkStillThere(f *os.File, path string) error {
+	opened, err := f.Stat()
+	if err != nil {
+		return err
+	}
+	named, err := os.Stat(path)
+	if err != nil {
+		return err
+	}
+	if !os.SameFile(opened, named) {
+		return &os.PathError{Op: "open", Path: path, Err: fs.ErrNotExist}
+	}
+	return nil
+}
+
+// Find gives the path of a run's file. run is its id, the beginning of its id
+// that no other run has, or the path of a file in this store. Errors:
+// errors.Is fs.ErrNotExist, [*AmbiguousError], or that the path leads out of
+// the store.
+func (s *Store) Find(run string) (string, error) {
+	if strings.HasSuffix(run, journalSuffix) || strings.ContainsRune(run, filepath.Separator) {
+		return s.findFile(run)
+	}
+	if err := checkRunID(run); err != nil {
+		return "", err
+	}
+	path := s.journalPath(run)
+	if _, err := os.Lstat(path); err == nil {
+		return path, nil
+	}
+	ids, err := s.ids()
+	if err != nil {
+		return "", err
+	}
+	ids = slices.DeleteFunc(ids, func(id string) bool { return !strings.HasPrefix(id, run) })
+	switch len(ids) {
+	case 0:
+		return "", fmt.Errorf("find run %q in %s: %w", run, s.dir, fs.ErrNotExist)
+	case 1:
+		return s.journalPath(ids[0]), nil
+	}
+	return "", &AmbiguousError{Prefix: run, Matches: ids}
+}
+
+// findFile takes a path that is in this store, or a bare file name.
+func (s *Store) findFile(path string) (string, error) {
+	id, isJournal := strings.CutSuffix(filepath.Base(path), journalSuffix)
+	if !isJournal || checkRunID(id) != nil {
+		return "", fmt.Errorf("find run: %s is no name of a run's file", path)
+	}
+	if strings.ContainsRune(path, filepath.Separator) {
+		dir, err := os.Stat(filepath.Dir(path))
+		if err != nil {
+			return "", fmt.Errorf("find run: %w", err)
+		}
+		own, err := os.Stat(s.dir)
+		if err != nil {
+			return "", fmt.Errorf("find run: %w", err)
+		}
+		if !os.SameFile(dir, own) {
+			return "", fmt.Errorf("find run: %s is not in the checkpoint directory %s", path, s.dir)
+		}
+	}
+	found := s.journalPath(id)
+	if _, err := os.Lstat(found); err != nil {
+		return "", fmt.Errorf("find run: %w", err)
+	}
+	return found, nil
+}
+
+// ids gives the ids of all runs with a journal, sorted.
+func (s *Store) ids() ([]string, error) {
+	entries, err := os.ReadDir(s.dir)
+	if err != nil {
+		return nil, fmt.Errorf("list runs: %w", err)
+	}
+	var ids []string
+	for _, e := range entries {
+		if id, ok := strings.CutSuffix(e.Name(), journalSuffix); ok && checkRunID(id) == nil {
+			ids = append(ids, id)
+		}
+	}
+	return ids, nil
+}
+
+func (s *Store) journalPath(id string) string { return filepath.Join(s.dir, id+journalSuffix) }
+
+// EventsPath is where the events of a run are, for [ReadEvents].
+func (s *Store) EventsPath(id string) string { return filepath.Join(s.dir, id+eventsSuffix) }

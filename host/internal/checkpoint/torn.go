@@ -1,0 +1,74 @@
+package checkpoint
+
+import "encoding/binary"
+
+const (
+	// sectorSize is the smallest unit that storage writes as a whole.
+	sectorSize = 512
+	// leastLost is how many zero bytes in a row show that a write did not
+	// arrive. Fewer may be a few damaged bytes.
+	leastLost = 8
+)
+
+// tornAt tells whether the damaged frame at buf[off:] is what an interrupted
+// write leaves, so that cutting it off loses nothing that was acknowledged.
+// f and state are what parseFrame said of it.
+//
+// A write that was cut short leaves a file that ends inside the frame, or one
+// in which what never reached the disk reads as zeros. Neither can be if a
+// later frame says that this one was on disk before: then it was whole once,
+// and has been damaged since.
+func tornAt(buf []byte, off int, f frame, state frameState) bool {
+	end := off + f.size
+	switch state {
+	case frameShort:
+		return true
+	case frameBadHeader:
+		end = off + frameHeaderSize
+	}
+	return (endsInZeros(buf, end) || hasLostSector(buf, off, end)) && !provenDurable(buf, off)
+}
+
+// endsInZeros tells whether the file is zeros from before end on. That of
+// whole frames never is, for their footers.
+func endsInZeros(buf []byte, end int) bool {
+	from := min(end-1, len(buf)-leastLost)
+	return from >= 0 && allZero(buf[from:])
+}
+
+// hasLostSector tells whether a sector that overlaps buf[from:to] is all zeros
+// from from on. That of a whole frame never is: it begins with its length and
+// a checksum, ends in a footer, and JSON has no zero bytes.
+func hasLostSector(buf []byte, from, to int) bool {
+	for sector := from - from%sectorSize; sector < to; sector += sectorSize {
+		part := buf[max(sector, from):min(sector+sectorSize, len(buf))]
+		if len(part) >= leastLost && allZero(part) {
+			return true
+		}
+	}
+	return false
+}
+
+func allZero(b []byte) bool {
+	for _, c := range b {
+		if c != 0 {
+			return false
+		}
+	}
+	return true
+}
+
+// provenDurable tells whether a whole frame behind off was written after
+// buf[:off+1] had reached the disk.
+func provenDurable(buf []byte, off int) bool {
+	for at := off + 1; at+frameOverhead <= len(buf); at++ {
+		durable := binary.LittleEndian.Uint64(buf[at+8:])
+		if durable <= uint64(off) || durable > uint64(at) {
+			continue
+		}
+		if _, state := parseFrame(buf[at:]); state == frameWhole {
+			return true
+		}
+	}
+	return false
+}

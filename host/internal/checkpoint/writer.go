@@ -1,0 +1,144 @@
+package checkpoint
+
+import (
+	"fmt"
+	"io"
+	"math"
+	"os"
+	"syscall"
+)
+
+// maxFileSize is what a journal may grow to, and what is read: a reader holds
+// the whole file in memory, on 32-bit devices too.
+const maxFileSize = math.MaxInt32
+
+// file is what a writer needs of an open file; tests let it fail.
+type file interface {
+	io.WriterAt
+	Truncate(size int64) error
+	Sync() error
+	Close() error
+}
+
+// journalFile is an owned file whose Sync leaves out what only concerns its
+// inode.
+type journalFile struct{ *os.File }
+
+func (f journalFile) Sync() error  { return syncData(f.File) }
+func (f journalFile) Close() error { return releaseFile(f.File) }
+
+// writer appends frames to a file, all of them or none. It is for one
+// goroutine at a time.
+type writer struct {
+	f    file
+	path string
+	// size is the end of the last whole frame.
+	size int64
+	// durable is how much of the file is known to be on disk.
+	durable int64
+	// poisoned is set once, when nothing more may be written.
+	poisoned *PoisonedError
+}
+
+// write appends frames. On an error nothing of them stays in the file, and
+// the same frames may be written again, unless it is a [*PoisonedError].
+func (w *writer) write(frames []byte) error {
+	if w.poisoned != nil {
+		return w.poisoned
+	}
+	if w.size+int64(len(frames)) > maxFileSize {
+		return fmt.Errorf("append to checkpoint %s: %w", w.path, syscall.EFBIG)
+	}
+	sealFrames(frames, w.durable)
+	if _, err := w.f.WriteAt(frames, w.size); err != nil {
+		if undo := w.f.Truncate(w.size); undo != nil {
+			return w.poison(fmt.Errorf("%w; and taking back what was written: %w", err, undo))
+		}
+		return fmt.Errorf("append to checkpoint: %w", err)
+	}
+	w.size += int64(len(frames))
+	return nil
+}
+
+// sync makes what was written durable. A failure is final: the kernel may have
+// dropped the data and call a second attempt a success.
+func (w *writer) sync() error {
+	if w.poisoned != nil {
+		return w.poisoned
+	}
+	if w.durable == w.size {
+		return nil
+	}
+	if err := w.f.Sync(); err != nil {
+		// What may or may not be on disk goes, so that nobody builds on it.
+		// Where that fails too, the next owner's recovery decides.
+		_ = w.f.Truncate(w.durable)
+		return w.poison(err)
+	}
+	w.durable = w.size
+	return nil
+}
+
+func (w *writer) poison(err error) error {
+	w.poisoned = &PoisonedError{Path: w.path, Err: err}
+	return w.poisoned
+}
+
+// openJournalFile opens a regular file; anything else, a pipe for instance,
+// is refused without waiting for it.
+func openJournalFile(path string, flag int) (*os.File, error) {
+	f, err := os.OpenFile(path, flag|syscall.O_NONBLOCK, 0)
+	if err != nil {
+		return nil, err
+	}
+	info, err := f.Stat()
+	if err == nil && !info.Mode().IsRegular() {
+		err = &os.PathError{Op: "open", Path: path, Err: fmt.Errorf("not a regular file")}
+	}
+	if err == nil && info.Size() > maxFileSize {
+		err = &os.PathError{Op: "open", Path: path, Err: syscall.EFBIG}
+	}
+	if err != nil {
+		f.Close()
+		return nil, err
+	}
+	return f, nil
+}
+
+// createJournalFile makes the file of a new run with its first records. The
+// file appears under its name only when it is whole and on disk, so that a
+// crash leaves nothing but a temporary file, which [Store.GC] removes. The
+// caller owns the run's lock until it closes the file.
+func createJournalFile(path string, h Header, records []Record) (_ *writer, err error) {
+	temp := tempPath(path)
+	f, err := os.OpenFile(temp, os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o600)
+	if err != nil {
+		return nil, fmt.Errorf("create checkpoint: %w", err)
+	}
+	defer func() {
+		if err != nil {
+			os.Remove(temp)
+			releaseFile(f)
+		}
+	}()
+	if err := lockFile(f, path); err != nil {
+		return nil, err
+	}
+	// Checked while the temporary name is ours: two creators of one run
+	// cannot both come past here.
+	if _, err := os.Lstat(path); err == nil {
+		return nil, fmt.Errorf("create checkpoint: %w", &os.PathError{Op: "create", Path: path, Err: os.ErrExist})
+	}
+	w := &writer{f: journalFile{f}, path: path}
+	if err := w.begin(h, records); err != nil {
+		return nil, err
+	}
+	if err := os.Rename(temp, path); err != nil {
+		return nil, fmt.Errorf("create checkpoint: %w", err)
+	}
+	if err := syncParentDir(path); err != nil {
+		os.Remove(path)
+		return nil, fmt.Errorf("create checkpoint: %w", err)
+	}
+	return w, nil
+}
