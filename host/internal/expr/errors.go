@@ -1,0 +1,51 @@
+package expr
+
+import (
+	"fmt"
+	"strings"
+	"unicode/utf8"
+)
+
+// SyntaxError says why a text cannot be compiled. Line and Column count from
+// 1 within the text; a column is a character, not a byte.
+type SyntaxError struct {
+	Line, Column int
+	Message      string
+	// Hint says what to do, and may be empty.
+	Hint string
+}
+
+// Error is the message with its position.
+func (e *SyntaxError) Error() string { return describe(e.Line, e.Column, e.Message, e.Hint) }
+
+// EvalError says why a template that compiled could not be evaluated. It
+// unwraps to its cause, the context's error where the context ended.
+type EvalError struct {
+	Line, Column int
+	Message      string
+	// Hint says what to do, and may be empty.
+	Hint string
+	Err  error
+}
+
+// Error is the message with its position.
+func (e *EvalError) Error() string { return describe(e.Line, e.Column, e.Message, e.Hint) }
+
+// Unwrap is the cause.
+func (e *EvalError) Unwrap() error { return e.Err }
+
+func describe(line, column int, message, hint string) string {
+	text := fmt.Sprintf("line %d, column %d: %s", line, column, message)
+	if hint != "" {
+		text += " (" + hint + ")"
+	}
+	return text
+}
+
+// lineColumn is the position of a byte offset, both from 1.
+func lineColumn(text string, offset int) (line, column int) {
+	before := text[:min(offset, len(text))]
+	line = strings.Count(before, "\n") + 1
+	column = utf8.RuneCountInString(before[strings.LastIndexByte(before, '\n')+1:]) + 1
+	return line, column
+}

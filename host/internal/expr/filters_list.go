@@ -1,0 +1,306 @@
+package expr
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+)
+
+// attributeOf finds a dotted attribute ("a.b.0") or an index in a value.
+func attributeOf(v, attribute any) any {
+	name, ok := attribute.(string)
+	if !ok {
+		return at(v, attribute)
+	}
+	for part := range strings.SplitSeq(name, ".") {
+		if i, err := strconv.Atoi(part); err == nil {
+			if _, isObject := v.(map[string]any); !isObject {
+				v = element(v, i)
+				continue
+			}
+		}
+		v = field(v, part)
+	}
+	return v
+}
+
+// sortKey is what an element is compared by: its attribute, in lower case
+// unless the case counts.
+func sortKey(v, attribute any, caseSensitive bool) any {
+	if attribute != nil {
+		v = attributeOf(v, attribute)
+	}
+	if s, ok := v.(string); ok && !caseSensitive {
+		return strings.ToLower(s)
+	}
+	return v
+}
+
+// sorted gives the list in order of the keys; equal ones keep their order.
+func (a *args) sorted(list []any, reverse bool, keyOf func(v any) []any) ([]any, error) {
+	type keyed struct {
+		key   []any
+		value any
+	}
+	work := make([]keyed, len(list))
+	for i, v := range list {
+		work[i] = keyed{keyOf(v), v}
+	}
+	var failure error
+	slices.SortStableFunc(work, func(x, y keyed) int {
+		if failure == nil {
+			failure = a.run.tick()
+		}
+		if failure != nil {
+			return 0
+		}
+		o, err := order(x.key, y.key)
+		if err != nil {
+			failure = fmt.Errorf("%s: elements of different types have no order", a.what)
+		}
+		if reverse {
+			return -o
+		}
+		return o
+	})
+	out := make([]any, len(work))
+	for i, k := range work {
+		out[i] = k.value
+	}
+	return out, failure
+}
+
+func sortFilter(a *args) (any, error) {
+	caseSensitive := a.bool(1, false)
+	attributes := []any{nil}
+	if attribute := known(a.any(2, nil)); attribute != nil {
+		attributes = []any{attribute}
+		if s, ok := attribute.(string); ok {
+			attributes = attributes[:0]
+			for part := range strings.SplitSeq(s, ",") {
+				attributes = append(attributes, part)
+			}
+		}
+	}
+	return a.sorted(a.elements(), a.bool(0, false), func(v any) []any {
+		key := make([]any, len(attributes))
+		for i, attribute := range attributes {
+			key[i] = sortKey(v, attribute, caseSensitive)
+		}
+		return key
+	})
+}
+
+func dictsortFilter(a *args) (any, error) {
+	entries, err := pairs(a.in)
+	if err != nil {
+		return nil, err
+	}
+	by := 0
+	switch a.str(1, "key") {
+	case "key":
+	case "value":
+		by = 1
+	default:
+		return nil, fmt.Errorf(`dictsort goes by "key" or by "value"`)
+	}
+	list := make([]any, len(entries))
+	for i, e := range entries {
+		list[i] = []any{e.key, e.value}
+	}
+	caseSensitive := a.bool(0, false)
+	return a.sorted(list, a.bool(2, false), func(v any) []any {
+		return []any{sortKey(element(v, by), nil, caseSensitive)}
+	})
+}
+
+func groupbyFilter(a *args) (any, error) {
+	attribute, fallback, caseSensitive := a.any(0, nil), a.any(1, undefined), a.bool(2, false)
+	get := func(v any) any {
+		if found := attributeOf(v, attribute); found != undefined {
+			return found
+		}
+		return fallback
+	}
+	list, err := a.sorted(a.elements(), false, func(v any) []any {
+		return []any{sortKey(get(v), nil, caseSensitive)}
+	})
+	if err != nil {
+		return nil, err
+	}
+	out := []any{}
+	var last *pair
+	for _, v := range list {
+		if last == nil || !equal(sortKey(get(v), nil, caseSensitive), sortKey(last.grouper, nil, caseSensitive)) {
+			last = &pair{grouper: get(v)}
+			out = append(out, last)
+		}
+		last.elements = append(last.elements, v)
+	}
+	return out, nil
+}
+
+func uniqueFilter(a *args) (any, error) {
+	caseSensitive, attribute := a.bool(0, false), known(a.any(1, nil))
+	seen := map[string]bool{}
+	out := []any{}
+	for _, v := range a.elements() {
+		if err := a.run.tick(); err != nil {
+			return nil, err
+		}
+		key, err := identity(sortKey(v, attribute, caseSensitive))
+		if err != nil {
+			return nil, err
+		}
+		if !seen[key] {
+			seen[key] = true
+			out = append(out, v)
+		}
+	}
+	return out, nil
+}
+
+// identity is a text that is the same for equal values only.
+func identity(v any) (string, error) {
+	if f, ok := v.(float64); ok && f == float64(int64(f)) {
+		v = int64(f)
+	}
+	json, err := appendJSON(nil, v)
+	return string(json), err
+}
+
+// extreme is the largest (sign 1) or smallest (-1) element.
+func extreme(a *args, sign int) (any, error) {
+	caseSensitive, attribute := a.bool(0, false), known(a.any(1, nil))
+	best := undefined
+	for i, v := range a.elements() {
+		if i == 0 {
+			best = v
+			continue
+		}
+		x, y := sortKey(v, attribute, caseSensitive), sortKey(best, attribute, caseSensitive)
+		o, err := order(x, y)
+		if err != nil {
+			return nil, fmt.Errorf("%s: cannot compare %s with %s", a.what, typeName(x), typeName(y))
+		}
+		if o*sign > 0 {
+			best = v
+		}
+	}
+	return best, nil
+}
+
+func sumFilter(a *args) (any, error) {
+	attribute, total := known(a.any(0, nil)), a.any(1, int64(0))
+	for _, v := range a.elements() {
+		if attribute != nil {
+			v = attributeOf(v, attribute)
+		}
+		var err error
+		if total, err = operate("+", total, v); err != nil {
+			return nil, err
+		}
+	}
+	return total, nil
+}
+
+func joinFilter(a *args) (any, error) {
+	separator, attribute := a.str(0, ""), known(a.any(1, nil))
+	var out []byte
+	for i, v := range a.elements() {
+		if i > 0 {
+			out = append(out, separator...)
+		}
+		if attribute != nil {
+			v = attributeOf(v, attribute)
+		}
+		var err error
+		if out, err = appendText(out, v); err != nil {
+			return nil, err
+		}
+	}
+	return string(out), nil
+}
+
+func length(v any) (any, error) {
+	switch v := plainValue(v).(type) {
+	case nil:
+		return int64(0), nil
+	case string:
+		return int64(utf8.RuneCountInString(v)), nil
+	case []any:
+		return int64(len(v)), nil
+	case map[string]any:
+		return int64(len(v)), nil
+	}
+	return nil, fmt.Errorf("%s has no length", typeName(v))
+}
+
+func reverseFilter(a *args) (any, error) {
+	backwards := -1
+	if isNull(a.in) {
+		return []any{}, nil
+	}
+	if _, ok := a.in.(string); ok {
+		return slice(a.in, nil, nil, &backwards)
+	}
+	return slice(a.elements(), nil, nil, &backwards)
+}
+
+func itemsFilter(a *args) (any, error) {
+	entries, err := pairs(a.in)
+	if err != nil {
+		return nil, err
+	}
+	out := make([]any, len(entries))
+	for i, e := range entries {
+		out[i] = []any{e.key, e.value}
+	}
+	return out, nil
+}
+
+// batchFilter cuts a list into rows of linecount elements.
+func batchFilter(a *args) (any, error) {
+	size, fill := a.int(0, 1), known(a.any(1, nil))
+	if size < 1 || size > maxElements {
+		return nil, fmt.Errorf("batch needs rows of 1 to %d elements", maxElements)
+	}
+	out := []any{}
+	for row := range slices.Chunk(a.elements(), size) {
+		row = slices.Clone(row)
+		for fill != nil && len(row) < size {
+			row = append(row, fill)
+		}
+		out = append(out, row)
+	}
+	return out, nil
+}
+
+// sliceFilter deals a list out to a number of columns.
+func sliceFilter(a *args) (any, error) {
+	columns, fill := a.int(0, 1), known(a.any(1, nil))
+	if columns < 1 || columns > maxElements {
+		return nil, fmt.Errorf("slice needs 1 to %d columns", maxElements)
+	}
+	list := a.elements()
+	base, extra := len(list)/columns, len(list)%columns
+	out := make([]any, 0, columns)
+	for i := range columns {
+		n := base
+		if i < extra {
+			n++
+		}
+		column := slices.Clone(list[:n:n])
+		list = list[n:]
+		if fill != nil && extra > 0 && i >= extra {
+			column = append(column, fill)
+		}
+		if column == nil {
+			column = []any{}
+		}
+		out = append(out, column)
+	}
+	return out, nil
+}

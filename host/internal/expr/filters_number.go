@@ -1,0 +1,183 @@
+package expr
+
+import (
+	"encoding/json"
+	"fmt"
+	"math"
+	"math/big"
+	"strconv"
+	"strings"
+)
+
+func numberFilters() map[string]filter {
+	return map[string]filter{
+		"abs":            {apply: absFilter},
+		"filesizeformat": {params: params("binary"), apply: filesizeFilter},
+		"float":          {params: params("default"), apply: floatFilter},
+		"int":            {params: params("default", "base"), apply: intFilter},
+		"round":          {params: params("precision", "method"), apply: roundFilter},
+	}
+}
+
+func absFilter(a *args) (any, error) {
+	if !isNumber(a.in) {
+		return nil, fmt.Errorf("abs needs a number, not %s", typeName(a.in))
+	}
+	if orderNumbers(a.in, int64(0)) < 0 {
+		return negate(a.in)
+	}
+	return calculate("+", int64(0), a.in)
+}
+
+// parseFloat reads a float as Python's float() does, but no infinities.
+func parseFloat(s string) (float64, bool) {
+	s = strings.ReplaceAll(strings.TrimSpace(s), "_", "")
+	if strings.ContainsAny(s, "xXpPiInN") {
+		return 0, false
+	}
+	f, err := strconv.ParseFloat(s, 64)
+	return f, err == nil
+}
+
+func floatFilter(a *args) (any, error) {
+	switch v := a.in.(type) {
+	case int64, float64, json.Number, bool:
+		return finite(toFloat(v), nil)
+	case string:
+		if f, ok := parseFloat(v); ok {
+			return f, nil
+		}
+	}
+	return a.any(0, 0.0), nil
+}
+
+func intFilter(a *args) (any, error) {
+	base := a.int(1, 10)
+	switch v := a.in.(type) {
+	case int64, json.Number:
+		return v, nil
+	case bool:
+		return integer(toBig(v)), nil
+	case float64:
+		return whole(v), nil
+	case string:
+		if i, ok := parseInt(v, base); ok {
+			return i, nil
+		}
+		if f, ok := parseFloat(v); ok && base == 10 {
+			return whole(f), nil
+		}
+	}
+	return a.any(0, int64(0)), nil
+}
+
+// whole is a float without its fraction as an integer.
+func whole(f float64) any {
+	i, _ := big.NewFloat(math.Trunc(f)).Int(nil)
+	return integer(i)
+}
+
+// parseInt reads an integer; its prefix must fit the base.
+func parseInt(s string, base int) (any, bool) {
+	s = strings.ToLower(strings.ReplaceAll(strings.TrimSpace(s), "_", ""))
+	prefix := map[int]string{2: "0b", 8: "0o", 16: "0x"}[base]
+	sign := ""
+	if s != "" && (s[0] == '-' || s[0] == '+') {
+		sign, s = s[:1], s[1:]
+	}
+	if prefix != "" {
+		s = strings.TrimPrefix(s, prefix)
+	}
+	if len(s) > maxIntegerDigits || s == "" || base < 2 || base > 36 {
+		return nil, false
+	}
+	i, ok := new(big.Int).SetString(sign+s, base)
+	if !ok {
+		return nil, false
+	}
+	return integer(i), true
+}
+
+func roundFilter(a *args) (any, error) {
+	precision := a.int(0, 0)
+	if !isNumber(a.in) {
+		return nil, fmt.Errorf("round needs a number, not %s", typeName(a.in))
+	}
+	if precision < -400 || precision > 400 {
+		return nil, fmt.Errorf("round: a precision of %d makes no sense", precision)
+	}
+	f, isFloat := a.in.(float64)
+	if !isFloat {
+		f = toFloat(a.in)
+	}
+	method := a.str(1, "common")
+	switch method {
+	case "common":
+		if !isFloat && precision >= 0 {
+			return a.in, nil
+		}
+		rounded := roundHalfEven(f, precision)
+		if !isFloat {
+			return whole(rounded), nil
+		}
+		return finite(rounded, nil)
+	case "ceil", "floor":
+		scale := math.Pow(10, float64(precision))
+		step := math.Floor
+		if method == "ceil" {
+			step = math.Ceil
+		}
+		return finite(step(f*scale)/scale, nil)
+	}
+	return nil, fmt.Errorf(`round: the method is "common", "ceil" or "floor"`)
+}
+
+// roundHalfEven rounds the exact value of f to a number of decimals.
+func roundHalfEven(f float64, precision int) float64 {
+	if precision < 0 {
+		scale := math.Pow(10, float64(-precision))
+		return math.RoundToEven(f/scale) * scale
+	}
+	rounded, err := strconv.ParseFloat(strconv.FormatFloat(f, 'f', precision, 64), 64)
+	if err != nil {
+		return f
+	}
+	return rounded
+}
+
+func filesizeFilter(a *args) (any, error) {
+	v := a.in
+	if s, ok := v.(string); ok {
+		if f, ok := parseFloat(s); ok {
+			v = f
+		}
+	}
+	if isNull(v) {
+		v = int64(0)
+	}
+	if !isNumber(v) {
+		return nil, fmt.Errorf("filesizeformat needs a number, not %s", typeName(v))
+	}
+	size, base, middle := toFloat(v), 1000.0, ""
+	if a.bool(0, false) {
+		base, middle = 1024, "i"
+	}
+	switch {
+	case size == 1:
+		return "1 Byte", nil
+	case size < base:
+		return fmt.Sprintf("%d Bytes", int64(size)), nil
+	}
+	unit := base
+	letters := "kMGTPEZY"
+	if middle != "" {
+		letters = "KMGTPEZY"
+	}
+	for i, letter := range letters {
+		if size < unit*base || i == len(letters)-1 {
+			return fmt.Sprintf("%.1f %c%sB", size/unit, letter, middle), nil
+		}
+		unit *= base
+	}
+	return nil, errNotFinite
+}

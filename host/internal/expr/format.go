@@ -1,0 +1,179 @@
+package expr
+
+import (
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+)
+
+// maxFormatWidth bounds the width and the precision of one directive.
+const maxFormatWidth = 10_000
+
+func formatFilter(a *args) (any, error) {
+	if len(a.values.named) > 0 {
+		if len(a.values.positional) > 0 {
+			return nil, errors.New("format takes arguments with names or without, not both")
+		}
+		return formatText(a.text(), a.values.named)
+	}
+	return formatText(a.text(), a.values.positional)
+}
+
+// directive is one %... of a format.
+type directive struct {
+	key              string
+	hasKey           bool
+	flags            string
+	width, precision int // -1 where absent
+	verb             byte
+}
+
+// formatText is Python's % for strings: a list gives the values in order, an
+// object those of %(name)s, anything else is the only value.
+func formatText(format string, v any) (string, error) {
+	named, _ := plainValue(v).(map[string]any)
+	list, isList := plainValue(v).([]any)
+	if !isList {
+		list = []any{v}
+	}
+	var b strings.Builder
+	used := 0
+	for format != "" {
+		i := strings.IndexByte(format, '%')
+		if i < 0 {
+			b.WriteString(format)
+			break
+		}
+		b.WriteString(format[:i])
+		d, size, err := parseDirective(format[i:])
+		if err != nil {
+			return "", err
+		}
+		format = format[i+size:]
+		if d.verb == '%' {
+			b.WriteByte('%')
+			continue
+		}
+		var arg any
+		if d.hasKey {
+			arg = named[d.key]
+		} else {
+			if used >= len(list) {
+				return "", errors.New("the format needs more values than it was given")
+			}
+			arg = list[used]
+			used++
+		}
+		s, err := d.format(arg)
+		if err != nil {
+			return "", err
+		}
+		if b.WriteString(s); b.Len() > maxText {
+			return "", errTextTooLong
+		}
+	}
+	if named == nil && used < len(list) {
+		return "", errors.New("the format was given more values than it needs")
+	}
+	return b.String(), nil
+}
+
+func parseDirective(s string) (directive, int, error) {
+	d := directive{width: -1, precision: -1}
+	i := 1
+	if i < len(s) && s[i] == '(' {
+		end := strings.IndexByte(s, ')')
+		if end < 0 {
+			return d, 0, errors.New("the format has %( without )")
+		}
+		d.key, d.hasKey = s[2:end], true
+		i = end + 1
+	}
+	start := i
+	for i < len(s) && strings.IndexByte("-+ 0#", s[i]) >= 0 {
+		i++
+	}
+	d.flags = s[start:i]
+	var err error
+	if d.width, i, err = formatNumber(s, i); err != nil {
+		return d, 0, err
+	}
+	if i < len(s) && s[i] == '.' {
+		if d.precision, i, err = formatNumber(s, i+1); err != nil {
+			return d, 0, err
+		}
+		d.precision = max(d.precision, 0)
+	}
+	if i >= len(s) {
+		return d, 0, errors.New("the format ends inside a % directive (write %% for a percent sign)")
+	}
+	d.verb = s[i]
+	return d, i + 1, nil
+}
+
+func formatNumber(s string, i int) (n, end int, err error) {
+	end = i
+	for end < len(s) && isDigit(s[end]) {
+		end++
+	}
+	if end == i {
+		return -1, end, nil
+	}
+	n, err = strconv.Atoi(s[i:end])
+	if err != nil || n > maxFormatWidth {
+		return 0, end, fmt.Errorf("the format has a width above %d", maxFormatWidth)
+	}
+	return n, end, nil
+}
+
+// format writes one value.
+func (d directive) format(v any) (string, error) {
+	switch d.verb {
+	case 's':
+		s, err := textOf(v)
+		return d.sprintf("s", s), err
+	case 'r':
+		s, err := appendJSON(nil, v)
+		return d.sprintf("s", string(s)), err
+	case 'd', 'i', 'u', 'x', 'X', 'o':
+		if !isNumber(v) {
+			return "", fmt.Errorf("%%%c needs a number, not %s", d.verb, typeName(v))
+		}
+		if f, ok := v.(float64); ok {
+			v = whole(f)
+		}
+		verb := string(d.verb)
+		if verb == "i" || verb == "u" {
+			verb = "d"
+		}
+		d.precision = -1
+		return d.sprintf(verb, toBig(v)), nil
+	case 'f', 'F', 'e', 'E', 'g', 'G':
+		if !isNumber(v) {
+			return "", fmt.Errorf("%%%c needs a number, not %s", d.verb, typeName(v))
+		}
+		if d.precision < 0 {
+			d.precision = 6
+		}
+		return d.sprintf(string(d.verb), toFloat(v)), nil
+	case 'c':
+		s, _ := v.(string)
+		if i, ok := v.(int64); ok {
+			s = string(rune(i))
+		}
+		return d.sprintf("s", s), nil
+	}
+	return "", fmt.Errorf("the format has the unknown directive %%%c", d.verb)
+}
+
+func (d directive) sprintf(verb string, v any) string {
+	format := "%" + d.flags
+	if d.width >= 0 {
+		format += strconv.Itoa(d.width)
+	}
+	if d.precision >= 0 {
+		format += "." + strconv.Itoa(d.precision)
+	}
+	return fmt.Sprintf(format+verb, v)
+}

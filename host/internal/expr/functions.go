@@ -1,0 +1,149 @@
+package expr
+
+import (
+	"fmt"
+	"math"
+)
+
+// buildFunctions makes the table of what a template can call by name.
+func buildFunctions() map[string]filter {
+	return map[string]filter{
+		"range":     {params: []string{"start", "stop", "step"}, required: 1, apply: rangeFunction},
+		"dict":      {variadic: true, apply: func(a *args) (any, error) { return namedValues(a) }},
+		"namespace": {variadic: true, apply: namespaceFunction},
+		"cycler":    {variadic: true, apply: cyclerFunction},
+		"joiner": {params: []string{"sep"}, apply: func(a *args) (any, error) {
+			return &joiner{separator: a.str(0, ", ")}, nil
+		}},
+	}
+}
+
+func rangeFunction(a *args) (any, error) {
+	start, stop, step := 0, a.int(0, 0), a.int(2, 1)
+	if a.has(1) {
+		start, stop = stop, a.int(1, 0)
+	}
+	if step == 0 {
+		return nil, fmt.Errorf("the step of range() cannot be 0")
+	}
+	count := math.Ceil((float64(stop) - float64(start)) / float64(step))
+	if count > maxRange {
+		return nil, fmt.Errorf("range() has more than %d numbers", maxRange)
+	}
+	out := make([]any, max(0, int(count)))
+	for i := range out {
+		out[i] = int64(start + i*step)
+	}
+	return out, nil
+}
+
+// namedValues makes an object of named arguments, and of an object or a list
+// of pairs before them.
+func namedValues(a *args) (map[string]any, error) {
+	out := map[string]any{}
+	for _, v := range a.values.positional {
+		entries, err := pairs(v)
+		if err != nil {
+			return nil, err
+		}
+		for _, e := range entries {
+			out[e.key] = e.value
+		}
+	}
+	for k, v := range a.values.named {
+		out[k] = v
+	}
+	return out, measured(out)
+}
+
+// entry is one entry of an object.
+type entry struct {
+	key   string
+	value any
+}
+
+// pairs are an object's entries in order of their keys, or those of a list
+// of [key, value].
+func pairs(v any) ([]entry, error) {
+	if object, ok := plainValue(v).(map[string]any); ok {
+		out := make([]entry, 0, len(object))
+		for _, k := range keys(object) {
+			out = append(out, entry{k, object[k]})
+		}
+		return out, nil
+	}
+	list, err := elements(v)
+	if err != nil {
+		return nil, err
+	}
+	out := make([]entry, 0, len(list))
+	for _, e := range list {
+		kv, ok := plainValue(e).([]any)
+		if !ok || len(kv) != 2 {
+			return nil, fmt.Errorf("%s is neither an object nor a list of [key, value]", typeName(v))
+		}
+		key, err := keyText(kv[0])
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, entry{key, kv[1]})
+	}
+	return out, nil
+}
+
+// namespace is an object whose attributes a template can set.
+type namespace struct{ values map[string]any }
+
+func (n *namespace) field(name string) any { return field(n.values, name) }
+
+func namespaceFunction(a *args) (any, error) {
+	v, err := namedValues(a)
+	return &namespace{values: v}, err
+}
+
+// cycler gives its values in turn.
+type cycler struct {
+	items []any
+	next  int
+}
+
+func cyclerFunction(a *args) (any, error) {
+	if len(a.values.positional) == 0 {
+		return nil, fmt.Errorf("cycler() needs values to choose from")
+	}
+	return &cycler{items: a.values.positional}, nil
+}
+
+func (c *cycler) field(name string) any {
+	if name == "current" {
+		return c.items[c.next]
+	}
+	return undefined
+}
+
+func (c *cycler) method(name string, _ values) (any, error) {
+	switch name {
+	case "next":
+		v := c.items[c.next]
+		c.next = (c.next + 1) % len(c.items)
+		return v, nil
+	case "reset":
+		c.next = 0
+		return nil, nil
+	}
+	return nil, fmt.Errorf("a cycler has no method %q", name)
+}
+
+// joiner is empty at its first call and the separator at all others.
+type joiner struct {
+	separator string
+	used      bool
+}
+
+func (j *joiner) call(*run, values, int) (any, error) {
+	if j.used {
+		return j.separator, nil
+	}
+	j.used = true
+	return "", nil
+}

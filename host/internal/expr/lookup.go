@@ -1,0 +1,135 @@
+package expr
+
+import (
+	"math"
+	"unicode/utf8"
+)
+
+// undefinedType is the type of what a look-up did not find. It is null
+// everywhere but in the tests `is defined` and `is undefined`, and it never
+// leaves the package.
+type undefinedType struct{}
+
+var undefined any = undefinedType{}
+
+func isNull(v any) bool { return v == nil || v == undefined }
+
+// known turns what was not found into null.
+func known(v any) any {
+	if v == undefined {
+		return nil
+	}
+	return v
+}
+
+// lookup finds the path in a scope, without a template's own names. With bare
+// names a name that is no root is a key of the state.
+func (p *path) lookup(s Scope, bare bool) any {
+	v, ok := s.Lookup(p.root)
+	if ok {
+		if len(p.steps) > 0 && p.steps[0].isKey {
+			if v = field(v, p.steps[0].key); v == undefined {
+				v = extraField(s, p.root, p.steps[0].key)
+			}
+			return walk(v, p.steps[1:])
+		}
+		return walk(v, p.steps)
+	}
+	if bare {
+		state, _ := s.Lookup("state")
+		return walk(field(state, p.root), p.steps)
+	}
+	return undefined
+}
+
+// extraField asks a scope for a field that a root's value does not have.
+func extraField(s Scope, root, key string) any {
+	if more, ok := s.(FieldFinder); ok {
+		if v, ok := more.Field(root, key); ok {
+			return v
+		}
+	}
+	return undefined
+}
+
+func walk(v any, steps []step) any {
+	for i := range steps {
+		if steps[i].isKey {
+			v = field(v, steps[i].key)
+		} else {
+			v = element(v, steps[i].index)
+		}
+	}
+	return v
+}
+
+// fielder is a value of a template's own (a loop, a namespace, a group)
+// whose fields can be read.
+type fielder interface {
+	field(name string) any
+}
+
+// field is v.name.
+func field(v any, name string) any {
+	switch v := v.(type) {
+	case map[string]any:
+		if e, ok := v[name]; ok {
+			return e
+		}
+	case fielder:
+		return v.field(name)
+	}
+	return undefined
+}
+
+// element is v[i]; a negative index counts from the end.
+func element(v any, i int) any {
+	switch v := v.(type) {
+	case []any:
+		if i < 0 {
+			i += len(v)
+		}
+		if i >= 0 && i < len(v) {
+			return v[i]
+		}
+	case string:
+		return character(v, i)
+	case *pair:
+		return element(v.list(), i)
+	}
+	return undefined
+}
+
+func character(s string, i int) any {
+	if i < 0 {
+		i += utf8.RuneCountInString(s)
+	}
+	if i < 0 {
+		return undefined
+	}
+	for _, r := range s {
+		if i == 0 {
+			return string(r)
+		}
+		i--
+	}
+	return undefined
+}
+
+// at is v[key] with a computed key.
+func at(v, key any) any {
+	switch key := key.(type) {
+	case string:
+		return field(v, key)
+	case int64:
+		return element(v, clamp(key))
+	case float64:
+		if i := int64(key); float64(i) == key {
+			return element(v, clamp(i))
+		}
+	}
+	return undefined
+}
+
+// clamp is an integer as an int, which is shorter on 32-bit devices.
+func clamp(i int64) int { return int(min(max(i, math.MinInt), math.MaxInt)) }

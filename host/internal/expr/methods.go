@@ -1,0 +1,146 @@
+package expr
+
+import (
+	"fmt"
+	"strings"
+	"unicode"
+
+	"github.com/the-edge-agent/tea/sdk/diag"
+)
+
+// method calls object.name(...): Python's methods that change nothing, from
+// tables of our own. A method of null gives null.
+func (r *run) method(object any, name string, v values) (any, error) {
+	if own, ok := object.(interface {
+		method(name string, args values) (any, error)
+	}); ok {
+		return own.method(name, v)
+	}
+	var table map[string]filter
+	switch o := plainValue(object).(type) {
+	case nil:
+		return undefined, nil
+	case string:
+		table = stringMethods()
+	case []any:
+		table = listMethods()
+		switch name {
+		case "append", "extend", "insert", "pop", "remove", "sort", "reverse", "clear":
+			return nil, immutable(name, "build a new list, such as list + [x], or sort it with the filter | sort")
+		}
+	case map[string]any:
+		table = objectMethods()
+		switch name {
+		case "update", "pop", "setdefault", "clear", "popitem":
+			return nil, immutable(name, "build a new object, such as dict(object, key=value)")
+		}
+		object = o
+	}
+	m, ok := table[name]
+	if !ok {
+		return nil, &hintedError{fmt.Sprintf("%s has no method %q", typeName(object), name), diag.Suggest(name, keys(table))}
+	}
+	return r.call(m, name+"()", object, v)
+}
+
+func immutable(method, hint string) error {
+	return &hintedError{fmt.Sprintf("%s() is not available: values cannot be changed", method), hint}
+}
+
+func buildObjectMethods() map[string]filter {
+	return map[string]filter{
+		"get": {params: params("key", "default"), required: 1, apply: func(a *args) (any, error) {
+			if v := at(a.in, a.any(0, nil)); v != undefined {
+				return v, nil
+			}
+			return a.any(1, undefined), nil
+		}},
+		"items": {apply: itemsFilter},
+		"keys":  {apply: func(a *args) (any, error) { return a.elements(), nil }},
+		"values": {apply: func(a *args) (any, error) {
+			out := []any{}
+			for _, k := range a.elements() {
+				out = append(out, at(a.in, k))
+			}
+			return out, nil
+		}},
+	}
+}
+
+func buildListMethods() map[string]filter {
+	find := func(a *args) (first, count int) {
+		first = -1
+		for i, v := range a.elements() {
+			if equal(v, a.any(0, nil)) {
+				if first < 0 {
+					first = i
+				}
+				count++
+			}
+		}
+		return first, count
+	}
+	return map[string]filter{
+		"count": {params: params("value"), required: 1, apply: func(a *args) (any, error) {
+			_, n := find(a)
+			return int64(n), nil
+		}},
+		"index": {params: params("value"), required: 1, apply: func(a *args) (any, error) {
+			i, _ := find(a)
+			if i < 0 {
+				return nil, fmt.Errorf("index(): the value is not in the list")
+			}
+			return int64(i), nil
+		}},
+	}
+}
+
+func buildStringMethods() map[string]filter {
+	table := map[string]filter{
+		"replace":    {params: params("old", "new", "count"), required: 2, apply: replaceFilter},
+		"join":       {params: params("iterable"), required: 1, apply: joinMethod},
+		"split":      {params: params("sep", "maxsplit"), apply: splitMethod},
+		"rsplit":     {params: params("sep", "maxsplit"), apply: rsplitMethod},
+		"splitlines": {apply: splitlinesMethod},
+		"startswith": {params: params("prefix"), required: 1, apply: func(a *args) (any, error) { return affix(a, strings.HasPrefix) }},
+		"endswith":   {params: params("suffix"), required: 1, apply: func(a *args) (any, error) { return affix(a, strings.HasSuffix) }},
+		"removeprefix": {params: params("prefix"), required: 1, apply: func(a *args) (any, error) {
+			return strings.TrimPrefix(a.text(), a.str(0, "")), nil
+		}},
+		"removesuffix": {params: params("suffix"), required: 1, apply: func(a *args) (any, error) {
+			return strings.TrimSuffix(a.text(), a.str(0, "")), nil
+		}},
+		"find":   {params: params("sub"), required: 1, apply: func(a *args) (any, error) { return find(a, strings.Index), nil }},
+		"rfind":  {params: params("sub"), required: 1, apply: func(a *args) (any, error) { return find(a, strings.LastIndex), nil }},
+		"count":  {params: params("sub"), required: 1, apply: func(a *args) (any, error) { return int64(strings.Count(a.text(), a.str(0, ""))), nil }},
+		"center": {params: params("width", "fillchar"), required: 1, apply: padMethod(alignCenter)},
+		"ljust":  {params: params("width", "fillchar"), required: 1, apply: padMethod(alignLeft)},
+		"rjust":  {params: params("width", "fillchar"), required: 1, apply: padMethod(alignRight)},
+		"zfill":  {params: params("width"), required: 1, apply: zfillMethod},
+		"strip": {params: params("chars"), apply: func(a *args) (any, error) {
+			return strip(a, strings.TrimFunc, strings.Trim), nil
+		}},
+		"lstrip": {params: params("chars"), apply: func(a *args) (any, error) {
+			return strip(a, strings.TrimLeftFunc, strings.TrimLeft), nil
+		}},
+		"rstrip": {params: params("chars"), apply: func(a *args) (any, error) {
+			return strip(a, strings.TrimRightFunc, strings.TrimRight), nil
+		}},
+	}
+	for _, name := range []string{"upper", "lower", "capitalize", "title"} {
+		table[name] = filters()[name]
+	}
+	for name, class := range map[string]func(rune) bool{
+		"isdigit": unicode.IsDigit, "isdecimal": unicode.IsDigit, "isnumeric": unicode.IsNumber,
+		"isalpha": unicode.IsLetter, "isspace": unicode.IsSpace,
+		"isalnum": func(r rune) bool { return unicode.IsLetter(r) || unicode.IsNumber(r) },
+	} {
+		table[name] = filter{apply: func(a *args) (any, error) {
+			s := a.text()
+			return s != "" && !strings.ContainsFunc(s, func(r rune) bool { return !class(r) }), nil
+		}}
+	}
+	table["isupper"] = tests()["upper"]
+	table["islower"] = tests()["lower"]
+	return table
+}

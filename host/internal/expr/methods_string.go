@@ -1,0 +1,150 @@
+package expr
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"unicode/utf8"
+)
+
+// texts is a list of strings in the value model.
+func texts(list []string) []any {
+	out := make([]any, len(list))
+	for i, s := range list {
+		out[i] = s
+	}
+	return out
+}
+
+// errManyParts refuses to cut a text into more pieces than a list may have.
+var errManyParts = fmt.Errorf("the text would be cut into more than %d pieces", maxElements)
+
+func splitlinesMethod(a *args) (any, error) {
+	s := a.text()
+	if strings.Count(s, "\n")+strings.Count(s, "\r") >= maxElements {
+		return nil, errManyParts
+	}
+	return texts(splitLines(s)), nil
+}
+
+func splitLines(s string) []string {
+	s = strings.NewReplacer("\r\n", "\n", "\r", "\n").Replace(s)
+	if s == "" {
+		return nil
+	}
+	return strings.Split(strings.TrimSuffix(s, "\n"), "\n")
+}
+
+func splitMethod(a *args) (any, error) {
+	s, limit := a.text(), a.int(1, -1)
+	if limit >= maxElements {
+		limit = -1
+	}
+	if !a.has(0) || isNull(a.list[0]) {
+		return splitFields(s, limit)
+	}
+	separator := a.str(0, "")
+	if separator == "" {
+		return nil, errors.New("split() needs a separator that is not empty")
+	}
+	if strings.Count(s, separator) >= maxElements {
+		return nil, errManyParts
+	}
+	if limit < 0 {
+		return texts(strings.Split(s, separator)), nil
+	}
+	return texts(strings.SplitN(s, separator, limit+1)), nil
+}
+
+// splitFields splits at white space, at most limit times unless negative.
+func splitFields(s string, limit int) (any, error) {
+	s = strings.TrimSpace(s)
+	out := []any{}
+	rest := 0 // where the part after the last field begins
+	for field := range strings.FieldsSeq(s) {
+		start := rest + strings.Index(s[rest:], field)
+		if len(out) == limit {
+			return append(out, s[start:]), nil
+		}
+		if len(out) >= maxElements {
+			return nil, errManyParts
+		}
+		out = append(out, field)
+		rest = start + len(field)
+	}
+	return out, nil
+}
+
+func rsplitMethod(a *args) (any, error) {
+	limit := a.int(1, -1)
+	if limit < 0 {
+		return splitMethod(a)
+	}
+	s, separator := a.text(), a.str(0, " ")
+	if separator == "" {
+		return nil, errors.New("rsplit() needs a separator that is not empty")
+	}
+	if strings.Count(s, separator) >= maxElements {
+		return nil, errManyParts
+	}
+	parts := strings.Split(s, separator)
+	if head := len(parts) - limit; head > 1 {
+		parts = append([]string{strings.Join(parts[:head], separator)}, parts[head:]...)
+	}
+	return texts(parts), nil
+}
+
+func joinMethod(a *args) (any, error) {
+	inner := *a
+	inner.in = a.list[0]
+	inner.list = []any{a.text(), missing{}}
+	return joinFilter(&inner)
+}
+
+// affix tests for one prefix or suffix, or for one of a list.
+func affix(a *args, has func(s, affix string) bool) (any, error) {
+	candidates := []any{a.list[0]}
+	if list, ok := a.list[0].([]any); ok {
+		candidates = list
+	}
+	for _, c := range candidates {
+		s, ok := c.(string)
+		if ok && has(a.text(), s) {
+			return true, nil
+		}
+	}
+	return false, nil
+}
+
+// find is the index of a part in characters, -1 where there is none.
+func find(a *args, index func(s, part string) int) any {
+	s := a.text()
+	i := index(s, a.str(0, ""))
+	if i > 0 {
+		i = utf8.RuneCountInString(s[:i])
+	}
+	return int64(i)
+}
+
+func padMethod(align alignment) func(a *args) (any, error) {
+	return func(a *args) (any, error) {
+		fill := a.str(1, " ")
+		if utf8.RuneCountInString(fill) != 1 {
+			return nil, errors.New("the fill must be one character")
+		}
+		return pad(a.text(), a.int(0, 0), fill, align)
+	}
+}
+
+func zfillMethod(a *args) (any, error) {
+	s, width := a.text(), a.int(0, 0)
+	sign := ""
+	if s != "" && (s[0] == '-' || s[0] == '+') {
+		sign, s = s[:1], s[1:]
+	}
+	padded, err := pad(s, width-len(sign), "0", alignRight)
+	if err != nil {
+		return nil, err
+	}
+	return sign + padded.(string), nil
+}

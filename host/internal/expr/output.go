@@ -1,0 +1,152 @@
+package expr
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+
+	"github.com/the-edge-agent/tea/sdk/value"
+)
+
+var errTextTooLong = fmt.Errorf("the text is longer than %d MiB", maxText>>20)
+
+// textOf is a value as text: a string as it is, null empty, numbers and
+// booleans as in JSON, lists and objects as compact JSON.
+func textOf(v any) (string, error) {
+	if s, ok := v.(string); ok {
+		return s, nil
+	}
+	var buf [64]byte
+	out, err := appendText(buf[:0], v)
+	return string(out), err
+}
+
+// appendText appends a value as text; see [textOf].
+func appendText(dst []byte, v any) ([]byte, error) {
+	var err error
+	switch v := v.(type) {
+	case nil, undefinedType:
+	case string:
+		dst = append(dst, v...)
+	default:
+		dst, err = appendJSON(dst, v)
+	}
+	if err == nil && len(dst) > maxText {
+		err = errTextTooLong
+	}
+	return dst, err
+}
+
+// appendJSON is [value.Append] for the values inside a template, and stops
+// where the text gets too long.
+func appendJSON(dst []byte, v any) ([]byte, error) {
+	if len(dst) > maxText {
+		return dst, errTextTooLong
+	}
+	var err error
+	switch v := v.(type) {
+	case undefinedType:
+		return append(dst, "null"...), nil
+	case callable, *cycler:
+		return dst, fmt.Errorf("a %s has no text", typeName(v))
+	case *pair:
+		return appendJSON(dst, v.list())
+	case *namespace:
+		return appendJSON(dst, v.values)
+	case []any:
+		dst = append(dst, '[')
+		for i, e := range v {
+			if i > 0 {
+				dst = append(dst, ',')
+			}
+			if dst, err = appendJSON(dst, e); err != nil {
+				return dst, err
+			}
+		}
+		return append(dst, ']'), nil
+	case map[string]any:
+		dst = append(dst, '{')
+		for i, k := range keys(v) {
+			if i > 0 {
+				dst = append(dst, ',')
+			}
+			dst = append(value.AppendString(dst, k), ':')
+			if dst, err = appendJSON(dst, v[k]); err != nil {
+				return dst, err
+			}
+		}
+		return append(dst, '}'), nil
+	default:
+		return value.Append(dst, v)
+	}
+}
+
+// appendIndented is appendJSON over several lines. margin starts each line.
+func appendIndented(dst []byte, v any, margin, indent string) ([]byte, error) {
+	var err error
+	inner := margin + indent
+	switch v := v.(type) {
+	case *pair:
+		return appendIndented(dst, v.list(), margin, indent)
+	case *namespace:
+		return appendIndented(dst, v.values, margin, indent)
+	case []any:
+		if len(v) == 0 {
+			return append(dst, "[]"...), nil
+		}
+		dst = append(dst, '[')
+		for i, e := range v {
+			dst = appendLine(dst, i, inner)
+			if dst, err = appendIndented(dst, e, inner, indent); err != nil {
+				return dst, err
+			}
+		}
+		return append(append(append(dst, '\n'), margin...), ']'), nil
+	case map[string]any:
+		if len(v) == 0 {
+			return append(dst, "{}"...), nil
+		}
+		dst = append(dst, '{')
+		for i, k := range keys(v) {
+			dst = append(value.AppendString(appendLine(dst, i, inner), k), ": "...)
+			if dst, err = appendIndented(dst, v[k], inner, indent); err != nil {
+				return dst, err
+			}
+		}
+		return append(append(append(dst, '\n'), margin...), '}'), nil
+	}
+	return appendJSON(dst, v)
+}
+
+func appendLine(dst []byte, i int, margin string) []byte {
+	if i > 0 {
+		dst = append(dst, ',')
+	}
+	return append(append(dst, '\n'), margin...)
+}
+
+func keys[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }
+
+// typeName is [value.TypeName] for the values inside a template.
+func typeName(v any) string {
+	switch v.(type) {
+	case undefinedType:
+		return "null"
+	case json.Number:
+		return "integer"
+	case *pair:
+		return "array"
+	case *namespace:
+		return "namespace"
+	case *macro:
+		return "macro"
+	case *loop:
+		return "loop"
+	case *joiner:
+		return "joiner"
+	case *cycler:
+		return "cycler"
+	}
+	return value.TypeName(v)
+}

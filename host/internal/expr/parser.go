@@ -1,0 +1,119 @@
+package expr
+
+import (
+	"fmt"
+
+	"github.com/the-edge-agent/tea/sdk/diag"
+)
+
+// maxNesting bounds brackets, operators and blocks inside each other.
+const maxNesting = 100
+
+// parser builds the tree. It follows Jinja2's grammar and precedence.
+type parser struct {
+	text   string
+	tokens []token
+	next   int
+	depth  int
+	blocks []string // the open block tags, for messages
+	loops  int
+	calls  []call // every name(...), checked when all macros are known
+	bound  map[string]bool
+}
+
+func (p *parser) peek() token { return p.tokens[p.next] }
+
+func (p *parser) take() token {
+	t := p.tokens[p.next]
+	if t.kind != tokenEOF {
+		p.next++
+	}
+	return t
+}
+
+// isOperator tells whether the next token is that operator.
+func (p *parser) isOperator(op string) bool {
+	t := p.peek()
+	return t.kind == tokenOperator && t.text == op
+}
+
+func (p *parser) isName(name string) bool {
+	t := p.peek()
+	return t.kind == tokenName && t.text == name
+}
+
+func (p *parser) skipOperator(op string) bool {
+	if p.isOperator(op) {
+		p.next++
+		return true
+	}
+	return false
+}
+
+func (p *parser) skipName(name string) bool {
+	if p.isName(name) {
+		p.next++
+		return true
+	}
+	return false
+}
+
+func (p *parser) expectOperator(op string) error {
+	if p.skipOperator(op) {
+		return nil
+	}
+	return p.unexpected(fmt.Sprintf("%q", op))
+}
+
+func (p *parser) expectName(what string) (string, error) {
+	if t := p.peek(); t.kind == tokenName {
+		p.next++
+		return t.text, nil
+	}
+	return "", p.unexpected(what)
+}
+
+// unexpected is the error for a next token that is not what was wanted.
+func (p *parser) unexpected(wanted string) error {
+	t := p.peek()
+	got := fmt.Sprintf("%q", t.text)
+	switch t.kind {
+	case tokenEOF:
+		got = "the end"
+	case tokenOutputClose, tokenBlockClose:
+		got = t.text
+	}
+	return p.errorf(t.pos, "", "expected %s, found %s", wanted, got)
+}
+
+func (p *parser) errorf(pos int, hint, format string, args ...any) error {
+	line, column := lineColumn(p.text, pos)
+	return &SyntaxError{Line: line, Column: column, Message: fmt.Sprintf(format, args...), Hint: hint}
+}
+
+// enter counts one level of nesting; leave it with p.depth--.
+func (p *parser) enter() error {
+	if p.depth++; p.depth > maxNesting {
+		return p.errorf(p.peek().pos, "", "nested deeper than %d levels", maxNesting)
+	}
+	return nil
+}
+
+// checkCalls finds calls of what is neither a macro nor a function.
+func (p *parser) checkCalls() error {
+	for _, c := range p.calls {
+		if _, ok := functions()[c.name]; !ok && !p.bound[c.name] {
+			return p.errorf(c.pos, diag.Suggest(c.name, keys(functions())), "unknown function %q", c.name)
+		}
+	}
+	return nil
+}
+
+func (p *parser) bind(names ...string) {
+	if p.bound == nil {
+		p.bound = map[string]bool{}
+	}
+	for _, name := range names {
+		p.bound[name] = true
+	}
+}

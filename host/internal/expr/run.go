@@ -1,0 +1,250 @@
+package expr
+
+import (
+	"context"
+	"errors"
+	"fmt"
+)
+
+// Bounds of one evaluation. A string or text beyond maxText is refused too.
+const (
+	maxElements  = 4_000_000 // of one value, all levels together
+	maxDepth     = 1000      // levels of one computed value
+	maxRange     = 100_000   // Jinja's sandbox allows as many
+	maxCalls     = 64        // macros and recursive loops inside each other
+	ticksPerLook = 256       // steps between two looks at the context
+)
+
+// run is one evaluation of a template that needs more than look-ups. It is
+// used by one goroutine.
+type run struct {
+	ctx      context.Context
+	scope    Scope
+	template *Template
+	vars     *frame
+	out      []byte
+	ticks    int
+	calls    int
+}
+
+// frame holds the names that a block binds.
+type frame struct {
+	parent *frame
+	names  []string
+	values []any
+}
+
+func (f *frame) set(name string, v any) {
+	for i, n := range f.names {
+		if n == name {
+			f.values[i] = v
+			return
+		}
+	}
+	f.names, f.values = append(f.names, name), append(f.values, v)
+}
+
+func (f *frame) get(name string) (any, bool) {
+	for ; f != nil; f = f.parent {
+		for i, n := range f.names {
+			if n == name {
+				return f.values[i], true
+			}
+		}
+	}
+	return nil, false
+}
+
+// push opens a frame and gives what closes it.
+func (r *run) push() func() {
+	outer := r.vars
+	r.vars = &frame{parent: outer}
+	return func() { r.vars = outer }
+}
+
+func (r *run) fail(pos int, format string, args ...any) error {
+	return r.template.failure(pos, "", fmt.Errorf(format, args...))
+}
+
+// wrap gives an error its position; one that has a position keeps it.
+func (r *run) wrap(pos int, err error) error {
+	var positioned *EvalError
+	if err == nil || errors.As(err, &positioned) {
+		return err
+	}
+	var hinted *hintedError
+	if errors.As(err, &hinted) {
+		return r.template.failure(pos, hinted.hint, err)
+	}
+	return r.template.failure(pos, "", err)
+}
+
+// hintedError is an error that knows what to do about it.
+type hintedError struct{ message, hint string }
+
+func (e *hintedError) Error() string { return e.message }
+
+// tick counts one small step of work, one of many elements, and looks at the
+// context now and then. What may take long by itself calls alive.
+func (r *run) tick() error {
+	r.ticks++
+	if r.ticks%ticksPerLook == 0 {
+		return r.alive()
+	}
+	return nil
+}
+
+func (r *run) alive() error {
+	if r.ctx.Err() == nil {
+		return nil
+	}
+	return fmt.Errorf("the evaluation was ended: %w", context.Cause(r.ctx))
+}
+
+// body executes statements one after the other.
+func (r *run) body(body []statement) error {
+	for _, s := range body {
+		if err := r.alive(); err != nil {
+			return r.wrap(0, err)
+		}
+		if err := s.exec(r); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// capture executes statements and gives their text instead of writing it.
+func (r *run) capture(body []statement) (string, error) {
+	outer := r.out
+	r.out = nil
+	err := r.body(body)
+	result := string(r.out)
+	r.out = outer
+	return result, err
+}
+
+// keep checks a computed value that the template will use again: the size of
+// a value that contains others many times is what it would be written out.
+func (r *run) keep(from node, v any, pos int) (any, error) {
+	if _, ok := from.(*path); ok {
+		return v, nil
+	}
+	if err := measured(v); err != nil {
+		return nil, r.wrap(pos, err)
+	}
+	return v, nil
+}
+
+// measure counts the elements of a value, all levels together.
+type measure struct{ count int }
+
+func measured(v any) error { return new(measure).add(v, 0) }
+
+func (m *measure) add(v any, depth int) error {
+	if m.count++; m.count > maxElements {
+		return fmt.Errorf("a value has more than %d elements", maxElements)
+	}
+	if depth > maxDepth {
+		return fmt.Errorf("a value is nested deeper than %d levels", maxDepth)
+	}
+	switch v := v.(type) {
+	case []any:
+		for _, e := range v {
+			if err := m.add(e, depth+1); err != nil {
+				return err
+			}
+		}
+	case map[string]any:
+		for _, e := range v {
+			if err := m.add(e, depth+1); err != nil {
+				return err
+			}
+		}
+	case *pair:
+		return m.add(v.list(), depth)
+	case *namespace:
+		if depth > 0 {
+			return errors.New("a namespace cannot be part of another value")
+		}
+	}
+	return nil
+}
+
+// export brings a result into the value model: what was not found is null, a
+// pair is a list, a namespace an object. Only what changes is copied.
+func export(v any) (any, error) {
+	if err := measured(v); err != nil {
+		return nil, err
+	}
+	return exported(v)
+}
+
+func exported(v any) (any, error) {
+	switch v := v.(type) {
+	case undefinedType:
+		return nil, nil
+	case *pair:
+		return exported(v.list())
+	case *namespace:
+		return exported(v.values)
+	case callable, *cycler:
+		return nil, fmt.Errorf("a %s is no value", typeName(v))
+	case []any:
+		for i, e := range v {
+			if isForeign(e) {
+				return exportList(v, i)
+			}
+		}
+	case map[string]any:
+		for _, e := range v {
+			if isForeign(e) {
+				return exportObject(v)
+			}
+		}
+	}
+	return v, nil
+}
+
+// isForeign tells whether a value, or one inside it, is not in the value model.
+func isForeign(v any) bool {
+	switch v := v.(type) {
+	case undefinedType, *pair, *namespace, *cycler, callable:
+		return true
+	case []any:
+		for _, e := range v {
+			if isForeign(e) {
+				return true
+			}
+		}
+	case map[string]any:
+		for _, e := range v {
+			if isForeign(e) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+func exportList(list []any, from int) (any, error) {
+	out := append([]any(nil), list...)
+	for i := from; i < len(out); i++ {
+		var err error
+		if out[i], err = exported(out[i]); err != nil {
+			return nil, err
+		}
+	}
+	return out, nil
+}
+
+func exportObject(object map[string]any) (any, error) {
+	out := make(map[string]any, len(object))
+	for k, e := range object {
+		var err error
+		if out[k], err = exported(e); err != nil {
+			return nil, err
+		}
+	}
+	return out, nil
+}

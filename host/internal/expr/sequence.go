@@ -1,0 +1,110 @@
+package expr
+
+import (
+	"errors"
+	"fmt"
+)
+
+// pair is what groupby gives: the list [grouper, list] with named fields.
+type pair struct {
+	grouper  any
+	elements []any
+}
+
+func (p *pair) list() []any { return []any{p.grouper, p.elements} }
+
+func (p *pair) field(name string) any {
+	switch name {
+	case "grouper":
+		return p.grouper
+	case "list":
+		return p.elements
+	}
+	return undefined
+}
+
+// elements are what a loop sees: a list's elements, an object's keys in
+// order, a string's characters, nothing of null.
+func elements(v any) ([]any, error) {
+	switch v := v.(type) {
+	case nil, undefinedType:
+		return []any{}, nil
+	case []any:
+		return v, nil
+	case *pair:
+		return v.list(), nil
+	case map[string]any:
+		out := make([]any, 0, len(v))
+		for _, k := range keys(v) {
+			out = append(out, k)
+		}
+		return out, nil
+	case string:
+		if len(v) > maxElements {
+			return nil, fmt.Errorf("the text has more than %d characters", maxElements)
+		}
+		out := make([]any, 0, len(v))
+		for _, r := range v {
+			out = append(out, string(r))
+		}
+		return out, nil
+	}
+	return nil, fmt.Errorf("%s has no elements", typeName(v))
+}
+
+// slice is v[start:stop:step] by Python's rules; nil bounds are left out.
+func slice(v any, start, stop, step *int) (any, error) {
+	by := 1
+	if step != nil {
+		by = *step
+	}
+	if by == 0 {
+		return nil, errors.New("the step of a slice cannot be 0")
+	}
+	switch v := plainValue(v).(type) {
+	case nil:
+		return undefined, nil
+	case string:
+		runes := []rune(v)
+		var out []rune
+		for i := range indices(len(runes), start, stop, by) {
+			out = append(out, runes[i])
+		}
+		return string(out), nil
+	case []any:
+		out := []any{}
+		for i := range indices(len(v), start, stop, by) {
+			out = append(out, v[i])
+		}
+		return out, nil
+	}
+	return nil, fmt.Errorf("cannot slice %s", typeName(v))
+}
+
+// indices yields the indices that a slice of a sequence of length n takes.
+func indices(n int, start, stop *int, step int) func(yield func(int) bool) {
+	low, high := 0, n // where a bound is cut to
+	from, to := 0, n
+	if step < 0 {
+		low, high = -1, n-1
+		from, to = n-1, -1
+	}
+	bound := func(b *int, fallback int) int {
+		if b == nil {
+			return fallback
+		}
+		i := *b
+		if i < 0 {
+			i += n
+		}
+		return min(max(i, low), high)
+	}
+	from, to = bound(start, from), bound(stop, to)
+	return func(yield func(int) bool) {
+		for i := from; (step > 0 && i < to) || (step < 0 && i > to); i += step {
+			if !yield(i) || step > n || step < -n {
+				return
+			}
+		}
+	}
+}
