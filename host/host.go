@@ -7,6 +7,7 @@ import (
 	"log/slog"
 
 	"github.com/the-edge-agent/tea/host/internal/builtin"
+	"github.com/the-edge-agent/tea/host/internal/builtin/codeactions"
 	"github.com/the-edge-agent/tea/host/internal/builtin/runactions"
 	"github.com/the-edge-agent/tea/host/internal/catalog"
 	tea "github.com/the-edge-agent/tea/sdk"
@@ -24,6 +25,9 @@ type Options struct {
 	Logger *slog.Logger
 	// Replace are actions that stand in for those of the same name, for tests.
 	Replace []tea.Action
+	// CodeRunner is the command that starts the child process of code.execute,
+	// which must call [RunCode]; empty = the action is not available.
+	CodeRunner []string
 	// Version is the program's version, which its own bundles carry; "" is
 	// "0.0.0".
 	Version string
@@ -59,6 +63,7 @@ func New(o Options) (*Host, error) {
 	}
 	version := cmp.Or(o.Version, "0.0.0")
 	h.bundles = append(builtin.Bundles(builtin.Options{Version: version}), runactions.Bundles(version)...)
+	h.bundles = append(h.bundles, codeactions.Bundle(version, o.CodeRunner))
 	h.bundles = append(h.bundles, o.Bundles...)
 	if len(o.Actions) > 0 {
 		h.bundles = append(h.bundles, &tea.Bundle{Name: "program", Version: "0.0.0", Actions: o.Actions})

@@ -101,6 +101,9 @@ func (wf *Workflow) Run(ctx context.Context, o RunOptions) (*Result, error) {
 	if err != nil {
 		return nil, err
 	}
+	if o.CheckpointDir == "" || o.Durability == DurabilityOff {
+		return engine.Execute(ctx, eo)
+	}
 	keeper, err := newKeeper(o, checkpoint.Header{
 		RunID: o.RunID, Workflow: wf.spec.Name, WorkflowFile: absolute(wf.spec.File),
 		Digest: wf.spec.Digest, Plugins: wf.versions(), StartedAt: time.Now(),
@@ -209,9 +212,6 @@ type keeper struct {
 }
 
 func newKeeper(o RunOptions, h checkpoint.Header) (*keeper, error) {
-	if o.CheckpointDir == "" || o.Durability == DurabilityOff {
-		return &keeper{}, nil
-	}
 	if o.Durability == "" {
 		o.Durability = DurabilitySync
 	}
@@ -234,9 +234,6 @@ func newKeeper(o RunOptions, h checkpoint.Header) (*keeper, error) {
 
 // run executes and closes whatever is kept.
 func (k *keeper) run(ctx context.Context, eo engine.Options) (*Result, error) {
-	if k.journal == nil {
-		return engine.Execute(ctx, eo)
-	}
 	eo.Journal = k.journal
 	eo.StartedAt = k.journal.Header().StartedAt
 	eo.FirstSeq = k.events.lastSeq()

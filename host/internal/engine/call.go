@@ -21,7 +21,7 @@ func (c *callCounter) next() int64 { return c.n.Add(1) - 1 }
 
 // action calls the action of an action node.
 func (x *execution) action(ctx context.Context, b *graph.Action) (any, error) {
-	params, err := evalValue(ctx, b.With, x.scope())
+	params, err := evalValue(ctx, b.With, x.scope(nil))
 	if err != nil {
 		return nil, err
 	}
@@ -31,20 +31,8 @@ func (x *execution) action(ctx context.Context, b *graph.Action) (any, error) {
 	return x.call(ctx, b.Uses, params)
 }
 
-func (x *execution) scope() scopeWithJoined { return scopeWithJoined{x.frame, x.joined} }
-
-// scopeWithJoined is the frame's scope for a fan-in node.
-type scopeWithJoined struct {
-	frame  *frame
-	joined []any
-}
-
-// Lookup adds parallel_results to the frame's names.
-func (s scopeWithJoined) Lookup(name string) (any, bool) {
-	if name == "parallel_results" && s.joined != nil {
-		return s.joined, true
-	}
-	return scope{frame: s.frame}.Lookup(name)
+func (x *execution) scope(result any) scope {
+	return scope{frame: x.frame, result: result, joined: x.joined}
 }
 
 // call invokes an action and gives its result in the value model.

@@ -112,7 +112,7 @@ func (x *execution) again(ctx context.Context, inner *frame, b *graph.Loop, pass
 func (x *execution) subgraph(ctx context.Context, b *graph.Subgraph, path string) (*outcome, error) {
 	input := x.base.Values()
 	if b.Input != nil {
-		v, err := b.Input.Eval(ctx, x.frame.scope(nil))
+		v, err := b.Input.Eval(ctx, x.scope(nil))
 		if err != nil {
 			return nil, err
 		}
@@ -150,7 +150,7 @@ func (f *frame) runGraph(ctx context.Context, g *graph.Graph, path string, input
 // eachItem runs a map's body for each item.
 func (x *execution) eachItem(ctx context.Context, b *graph.Map, path string) (*outcome, error) {
 	f := x.frame
-	v, err := b.Items.Eval(ctx, f.scope(nil))
+	v, err := b.Items.Eval(ctx, x.scope(nil))
 	if err != nil {
 		return nil, err
 	}

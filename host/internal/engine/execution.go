@@ -148,7 +148,7 @@ func (x *execution) output(ctx context.Context, o *graph.Output, result any) (*o
 		out.update[o.Key] = result
 		return out, nil
 	}
-	scope := x.frame.scope(result)
+	scope := x.scope(result)
 	for _, field := range o.Fields {
 		v, err := evalValue(ctx, field.Value, scope)
 		if err != nil {

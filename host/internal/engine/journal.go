@@ -38,6 +38,14 @@ func (r *run) append(kind, path string, body map[string]any) error {
 	return nil
 }
 
+// appendNode is append for what one execution of a node did.
+func (r *run) appendNode(kind, path string, rec *nodeRecord) error {
+	if r.o.Journal == nil {
+		return nil
+	}
+	return r.append(kind, path, rec.body())
+}
+
 // journalError is a checkpoint that cannot be written: the run stops there,
 // whatever the node's policy says.
 type journalError struct{ err error }

@@ -32,6 +32,9 @@ type input struct {
 }
 
 func newReplay(records []checkpoint.Record, secrets *secret.Set) (*replay, error) {
+	if len(records) == 0 {
+		return &replay{}, nil
+	}
 	p := &replay{
 		nodes: map[string]*nodeRecord{}, branches: map[string]map[string]any{}, attempts: map[string]int{},
 		interrupts: map[string]Interrupt{}, answers: map[string]any{}, inputs: map[string][]input{},

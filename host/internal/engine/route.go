@@ -86,7 +86,7 @@ func (f *frame) decideStart(ctx context.Context) (way, error) {
 	}
 	var rec nodeRecord
 	w.record(&rec)
-	return w, r.append(kindNode, path, rec.body())
+	return w, r.appendNode(kindNode, path, &rec)
 }
 
 // decide evaluates a route. Nothing matching is an error that lists what was

@@ -7,6 +7,7 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"hash/fnv"
 	"log/slog"
 	"maps"
 	"slices"
@@ -26,6 +27,9 @@ type run struct {
 	cancel   context.CancelCauseFunc
 	steps    atomic.Int64
 	breakers breakers
+
+	traceOnce sync.Once
+	trace     string
 
 	eventMu sync.Mutex
 	seq     int64
@@ -82,18 +86,20 @@ func (r *run) begin() (*frame, error) {
 	if err != nil {
 		return nil, tea.Errorf(tea.ValidationError, "%w", err)
 	}
-	if !r.replay.resumed {
+	if !r.replay.resumed && r.o.Journal != nil {
 		start := map[string]any{"input": orEmpty(input)}
 		maps.Copy(start, r.o.Origin)
 		if err := r.append(kindStart, "", start); err != nil {
 			return nil, err
 		}
 	}
-	fields := map[string]any{"workflow": wf.Name}
-	if r.replay.resumed {
-		fields["resumed"] = true
+	if r.listening() {
+		fields := map[string]any{"workflow": wf.Name}
+		if r.replay.resumed {
+			fields["resumed"] = true
+		}
+		r.emit(EventRunStart, "", "", fields)
 	}
-	r.emit(EventRunStart, "", "", fields)
 	if r.o.Callbacks.FlowStart != nil {
 		r.o.Callbacks.FlowStart(r.o.RunID)
 	}
@@ -241,7 +247,14 @@ func (r *run) idempotencyKey(path string) string {
 // traceparent is the W3C trace context of a call: the trace is the run, the
 // span the execution of the node.
 func (r *run) traceparent(path string, attempt int) string {
-	trace := sha256.Sum256([]byte(r.o.RunID))
-	span := sha256.Sum256(fmt.Appendf(nil, "%s\x00%s\x00%d", r.o.RunID, path, attempt))
-	return "00-" + hex.EncodeToString(trace[:16]) + "-" + hex.EncodeToString(span[:8]) + "-01"
+	r.traceOnce.Do(func() {
+		sum := sha256.Sum256([]byte(r.o.RunID))
+		r.trace = "00-" + hex.EncodeToString(sum[:16]) + "-"
+	})
+	span := fnv.New64a()
+	span.Write([]byte(path))
+	span.Write([]byte{byte(attempt), byte(attempt >> 8)})
+	text := append(make([]byte, 0, 55), r.trace...)
+	text = hex.AppendEncode(text, span.Sum(make([]byte, 0, 8)))
+	return string(append(text, "-01"...))
 }

@@ -6,19 +6,20 @@ import (
 	"maps"
 	"time"
 
-	"github.com/the-edge-agent/tea/host/internal/expr"
 	"github.com/the-edge-agent/tea/host/internal/script"
 )
 
 // scope gives templates their roots.
 type scope struct {
-	frame     *frame
-	result    any
-	hasResult bool
+	frame *frame
+	// result is the root of output mappings and goto; nil where there is none.
+	result any
+	// joined are the branch results in a fan-in node.
+	joined []any
 }
 
-func (f *frame) scope(result any) expr.Scope {
-	return scope{frame: f, result: result, hasResult: result != nil}
+func (f *frame) scope(result any) scope {
+	return scope{frame: f, result: result, joined: f.joined}
 }
 
 // Lookup gives the value of a root name; unknown names are keys of the state.
@@ -28,7 +29,7 @@ func (s scope) Lookup(name string) (any, bool) {
 	wf := f.graph.Workflow
 	switch name {
 	case "state":
-		return f.view(), true
+		return f.state.Values(), true
 	case "variables":
 		return orEmpty(wf.Variables), true
 	case "settings":
@@ -44,17 +45,19 @@ func (s scope) Lookup(name string) (any, bool) {
 	case "checkpoint":
 		return r.checkpointRoot(), true
 	}
-	if name == "result" && s.hasResult {
+	if name == "result" && s.result != nil {
 		return s.result, true
 	}
-	if name == "parallel_results" && f.joined != nil {
-		return f.joined, true
+	if name == "parallel_results" && s.joined != nil {
+		return s.joined, true
 	}
 	if v, ok := f.allItems()[name]; ok {
 		return v, true
 	}
-	v, ok := f.view()[name]
-	return v, ok
+	if v, ok := f.state.Get(name); ok {
+		return v, true
+	}
+	return f.result(name)
 }
 
 func (r *run) startedAt() time.Time {
@@ -75,37 +78,23 @@ func (r *run) checkpointRoot() map[string]any {
 	return m
 }
 
-// view is the state as workflows see it: its keys, and the results of nodes
-// under their names where the state has no such key.
-func (f *frame) view() map[string]any {
-	values := f.state.Values()
-	cloned := false
-	for at := f; at != nil; at = at.outer {
-		for name, v := range at.results {
-			if _, taken := values[name]; taken || v == nil {
-				continue
-			}
-			if !cloned {
-				values, cloned = maps.Clone(values), true
-				if values == nil {
-					values = map[string]any{}
-				}
-			}
-			values[name] = v
-		}
+// Field finds the result of a node under state.NAME where the state has no
+// such key.
+func (s scope) Field(root, key string) (any, bool) {
+	if root != "state" {
+		return nil, false
 	}
-	return values
+	return s.frame.result(key)
 }
 
 // luaEnv is what a chunk sees; x is nil for conditions, which cannot call actions.
 func (f *frame) luaEnv(x *execution) script.Env {
 	globals := map[string]any{"variables": orEmpty(f.graph.Workflow.Variables)}
 	maps.Copy(globals, f.allItems())
-	env := script.Env{State: f.view(), Globals: globals}
+	env := script.Env{State: f.state.Values(), Globals: globals, Missing: f.result}
 	if x == nil {
 		return env
 	}
-	env.State = f.state.Values()
 	if x.joined != nil {
 		globals["parallel_results"] = x.joined
 	}

@@ -96,7 +96,7 @@ func (f *frame) leave(ctx context.Context, n *graph.Node, path string, rec *node
 			way.record(rec)
 		}
 	}
-	if err := f.run.append(kindNode, path, rec.body()); err != nil {
+	if err := f.run.appendNode(kindNode, path, rec); err != nil {
 		return nil, err
 	}
 	f.tellEnd(n, path, rec, end)
@@ -127,7 +127,7 @@ func (f *frame) leaveLate(ctx context.Context, n *graph.Node, path string) (*gra
 	}
 	var rec nodeRecord
 	way.record(&rec)
-	if err := f.run.append(kindRoute, path, rec.body()); err != nil {
+	if err := f.run.appendNode(kindRoute, path, &rec); err != nil {
 		return nil, err
 	}
 	return f.take(ctx, path, way)
@@ -164,7 +164,7 @@ func (f *frame) failed(ctx context.Context, x *execution, err error) (*graph.Nod
 	switch {
 	case n.Fallback != nil && (n.OnError == spec.OnErrorFallback || n.Spec.OnError == spec.OnErrorDefault):
 		rec := &nodeRecord{failure: failure, fallback: true}
-		if err := f.run.append(kindNode, path, rec.body()); err != nil {
+		if err := f.run.appendNode(kindNode, path, rec); err != nil {
 			return nil, err
 		}
 		f.joined = x.joined

@@ -84,10 +84,10 @@ func messageOf(err error) string {
 }
 
 func templateError(text spec.Text, err error, diags *diag.List) {
-	pos := text.Pos
+	pos, hint := text.Pos, ""
 	var syntax *expr.SyntaxError
 	if errors.As(err, &syntax) {
-		pos = text.At(syntax.Line, syntax.Column)
+		pos, hint = text.At(syntax.Line, syntax.Column), syntax.Hint
 	}
-	diags.Errorf(diagcode.TemplateSyntax, pos, "", "template: %s", messageOf(err))
+	diags.Errorf(diagcode.TemplateSyntax, pos, hint, "template: %s", messageOf(err))
 }

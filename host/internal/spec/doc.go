@@ -4,5 +4,11 @@
 // actions' parameters) is found by package graph.
 //
 // Aliases are resolved here: whoever reads a Workflow sees one name for each
-// thing. Start with [Parse].
+// thing. Start with [Load] and [Parse].
+//
+// Inside, a grammar lists every key with its shape. The checker compares a
+// document with it and reports; the decoder then builds the workflow and
+// reports keys that exclude or need each other. The JSON Schema ([JSONSchema])
+// and docs/reference/workflow.md come from the same grammar: a new key is one
+// line there and the line that reads it.
 package spec

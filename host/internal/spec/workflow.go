@@ -107,6 +107,9 @@ type Import struct {
 	// Version is the constraint of a plugin import, "" for any.
 	Version   string
 	Namespace string
+	// Code is the text of the module of a path import, as it was when the
+	// workflow was read: what runs is what the digest covers.
+	Code []byte
 }
 
 // Config is the config section.

@@ -1,0 +1,41 @@
+package codeactions
+
+import (
+	"fmt"
+	"os/exec"
+	"syscall"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// confineChild puts the child in a process group of its own and ties its life
+// to the host's.
+func confineChild(cmd *exec.Cmd) {
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
+}
+
+// runtimeMemory is what an idle child of Go needs in private writable memory.
+const runtimeMemory = 96 << 20
+
+// confineSelf sets the child's limits: memory, CPU time, no files, no
+// children, no core dump.
+func confineSelf(memory int64, timeout time.Duration) error {
+	seconds := uint64(timeout/time.Second) + 2
+	limits := []struct {
+		name     string
+		resource int
+		max      uint64
+	}{
+		{"memory", unix.RLIMIT_DATA, uint64(memory) + runtimeMemory},
+		{"CPU time", unix.RLIMIT_CPU, seconds},
+		{"file size", unix.RLIMIT_FSIZE, 0},
+		{"core dumps", unix.RLIMIT_CORE, 0},
+	}
+	for _, l := range limits {
+		if err := unix.Setrlimit(l.resource, &unix.Rlimit{Cur: l.max, Max: l.max}); err != nil {
+			return fmt.Errorf("limit %s: %w", l.name, err)
+		}
+	}
+	return nil
+}

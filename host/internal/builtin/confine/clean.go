@@ -1,0 +1,135 @@
+package confine
+
+import (
+	"net/url"
+	"path"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	tea "github.com/the-edge-agent/tea/sdk"
+)
+
+const (
+	// maxPath is what Linux takes for one path.
+	maxPath = 4096
+	// decodings is how many layers of URL encoding are looked through.
+	decodings = 3
+)
+
+// Clean checks a path of a workflow and gives its shortest form: relative,
+// with slashes, "." for the root itself. Refused, with permission_denied, are
+// absolute paths, "..", protocol and drive prefixes, backslashes, control and
+// invisible characters, the characters <>"|?* and look-alikes of dots and
+// slashes; each also where it shows only after URL decoding, which is tried
+// up to three times. The path that is used is the one given, not decoded.
+// An empty path is a validation_error.
+func Clean(given string) (string, error) {
+	if given == "" {
+		return "", tea.Errorf(tea.ValidationError, "the path is empty")
+	}
+	if len(given) > maxPath {
+		return "", tea.Errorf(tea.ValidationError, "the path is longer than %d bytes", maxPath)
+	}
+	form := given
+	for range decodings {
+		if fault := faultOf(form); fault != "" {
+			return "", refusal(given, fault)
+		}
+		decoded := decode(form)
+		if decoded == form {
+			return path.Clean(given), nil
+		}
+		form = decoded
+	}
+	fault := faultOf(form)
+	if fault == "" && decode(form) != form {
+		fault = "is URL-encoded too many times"
+	}
+	if fault != "" {
+		return "", refusal(given, fault)
+	}
+	return path.Clean(given), nil
+}
+
+func refusal(given, fault string) error {
+	e := tea.Errorf(tea.PermissionDenied, "path %q %s", given, fault)
+	e.Details = map[string]any{"path": strings.ToValidUTF8(given, "\ufffd")}
+	return e
+}
+
+// decode takes one layer of URL encoding off; a sequence that is none, as in
+// "100%", stays as it is while others are still decoded.
+func decode(s string) string {
+	if !strings.Contains(s, "%") {
+		return s
+	}
+	var b strings.Builder
+	for i := 0; i < len(s); i++ {
+		if s[i] == '%' && i+2 < len(s) {
+			if c, err := url.PathUnescape(s[i : i+3]); err == nil {
+				b.WriteString(c)
+				i += 2
+				continue
+			}
+		}
+		b.WriteByte(s[i])
+	}
+	return b.String()
+}
+
+// faultOf says what speaks against a path, "" where nothing does.
+func faultOf(p string) string {
+	switch {
+	case !utf8.ValidString(p):
+		return "is not valid UTF-8"
+	case strings.HasPrefix(p, "/"):
+		return "is absolute; give it relative to the root"
+	case strings.HasPrefix(p, "~"):
+		return "begins with ~, which is not expanded; give it relative to the root"
+	case hasScheme(p):
+		return "begins with a protocol or drive"
+	}
+	for _, r := range p {
+		if isOdd(r) {
+			return "holds the character " + quoteRune(r) + ", which is not allowed"
+		}
+	}
+	for element := range strings.SplitSeq(p, "/") {
+		if strings.TrimSpace(element) == ".." {
+			return "holds .., which may lead out of the root"
+		}
+	}
+	return ""
+}
+
+func quoteRune(r rune) string {
+	if unicode.IsPrint(r) {
+		return string(r)
+	}
+	return strings.Trim(strings.ToUpper(url.PathEscape(string(r))), " ")
+}
+
+// hasScheme tells whether p begins like file: or C:. A colon elsewhere, as in
+// a time stamp, is fine.
+func hasScheme(p string) bool {
+	for i, c := range []byte(p) {
+		switch {
+		case 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z':
+		case i > 0 && ('0' <= c && c <= '9' || c == '+' || c == '-' || c == '.'):
+		default:
+			return i > 0 && c == ':'
+		}
+	}
+	return false
+}
+
+func isOdd(r rune) bool {
+	switch r {
+	case '\\', '<', '>', '"', '|', '?', '*':
+		return true
+	case '\u2024', '\u2025', '\uff0e', '\ufe52', '\u2044', '\u2215', '\u29f8', '\uff0f', '\uff3c', '\ufe68', '\u29f5', '\ufffd':
+		return true // look-alikes of dots, slashes and backslashes
+	}
+	return unicode.IsControl(r) || unicode.In(r, unicode.Cf, unicode.Zl, unicode.Zp)
+}

@@ -1,0 +1,163 @@
+package confine
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"syscall"
+
+	tea "github.com/the-edge-agent/tea/sdk"
+)
+
+// Root is a directory that its user cannot get out of, neither by the text of
+// a path nor by symbolic links. It is safe for concurrent use.
+type Root struct {
+	dir  string
+	root *os.Root
+}
+
+// Open opens the directory dir. A directory that is not there is not_found.
+// Close releases it.
+func Open(dir string) (*Root, error) {
+	abs, err := filepath.Abs(dir)
+	if err != nil {
+		return nil, tea.Errorf(tea.InternalError, "find the file root %q: %w", dir, err)
+	}
+	root, err := os.OpenRoot(abs)
+	if err != nil {
+		return nil, failure("open the file root", dir, err)
+	}
+	return &Root{dir: abs, root: root}, nil
+}
+
+// Close releases the directory.
+func (r *Root) Close() error { return r.root.Close() }
+
+// Dir is the absolute path of the directory.
+func (r *Root) Dir() string { return r.dir }
+
+// ReadFile reads a regular file of at most limit bytes.
+func (r *Root) ReadFile(given string, limit int64) ([]byte, error) {
+	name, err := Clean(given)
+	if err != nil {
+		return nil, err
+	}
+	f, size, err := r.openRegular(name, os.O_RDONLY, 0)
+	if err != nil {
+		return nil, failure("read", given, err)
+	}
+	defer f.Close()
+	if size > limit {
+		return nil, tooLarge(given, size, limit)
+	}
+	data, err := io.ReadAll(io.LimitReader(f, limit+1))
+	if err != nil {
+		return nil, failure("read", given, err)
+	}
+	if int64(len(data)) > limit {
+		return nil, tooLarge(given, int64(len(data)), limit) // it grew, or hides its size as files in /proc do
+	}
+	return data, nil
+}
+
+func tooLarge(given string, size, limit int64) error {
+	return tea.Errorf(tea.ValidationError, "%s has %d bytes or more, the limit is %d (settings.file.max_bytes)", given, size, limit)
+}
+
+// openRegular opens a file and makes sure that it is a regular one: a pipe or
+// a device could block or never end.
+func (r *Root) openRegular(name string, flag int, perm fs.FileMode) (*os.File, int64, error) {
+	f, err := r.root.OpenFile(name, flag|syscall.O_NONBLOCK, perm)
+	if err != nil {
+		return nil, 0, err
+	}
+	info, err := f.Stat()
+	if err == nil && !info.Mode().IsRegular() {
+		err = notRegular(info.Mode())
+	}
+	if err != nil {
+		f.Close()
+		return nil, 0, err
+	}
+	return f, info.Size(), nil
+}
+
+func notRegular(mode fs.FileMode) error {
+	if mode.IsDir() {
+		return tea.Errorf(tea.ValidationError, "it is a directory")
+	}
+	return tea.Errorf(tea.ValidationError, "it is not a regular file")
+}
+
+// Stat describes a file, following symbolic links that stay inside.
+func (r *Root) Stat(given string) (fs.FileInfo, error) {
+	name, err := Clean(given)
+	if err != nil {
+		return nil, err
+	}
+	info, err := r.root.Stat(name)
+	if err != nil {
+		return nil, failure("look at", given, err)
+	}
+	return info, nil
+}
+
+// Remove deletes a file, a symbolic link or an empty directory.
+func (r *Root) Remove(given string) error {
+	name, err := Clean(given)
+	if err != nil {
+		return err
+	}
+	if name == "." {
+		return tea.Errorf(tea.PermissionDenied, "the root itself cannot be deleted")
+	}
+	if err := r.root.Remove(name); err != nil {
+		return failure("delete", given, err)
+	}
+	return nil
+}
+
+// failure gives an error of the file system as an action's error.
+func failure(verb, given string, err error) error {
+	var typed *tea.Error
+	if errors.As(err, &typed) {
+		wrapped := tea.Errorf(typed.Type, "%s %s: %s", verb, given, typed.Message)
+		wrapped.Details = typed.Details
+		return wrapped
+	}
+	kind := tea.InternalError
+	var errno syscall.Errno
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		kind, err = tea.NotFound, errors.New("there is no such file or directory")
+	case errors.Is(err, fs.ErrPermission), errors.Is(err, syscall.EROFS):
+		kind, err = tea.PermissionDenied, cause(err)
+	case errors.Is(err, fs.ErrExist), errors.Is(err, syscall.ENOTDIR), errors.Is(err, syscall.EISDIR), errors.Is(err, syscall.ENOTEMPTY),
+		errors.Is(err, syscall.ENAMETOOLONG), errors.Is(err, syscall.ELOOP), errors.Is(err, syscall.ENXIO):
+		kind, err = tea.ValidationError, cause(err)
+	case errors.As(err, &errno), errors.Is(err, fs.ErrClosed), errors.Is(err, io.ErrShortWrite):
+		err = cause(err)
+	default:
+		// os.Root reports a way out with an error of its own that has no name.
+		kind, err = tea.PermissionDenied, fmt.Errorf("it leads out of the root: %w", cause(err))
+	}
+	e := tea.Errorf(kind, "%s %s: %w", verb, given, err)
+	e.Details = map[string]any{"path": given}
+	return e
+}
+
+// cause takes the operation and path off, which the message has already.
+func cause(err error) error {
+	var p *fs.PathError
+	if errors.As(err, &p) {
+		return p.Err
+	}
+	var l *os.LinkError
+	if errors.As(err, &l) {
+		return l.Err
+	}
+	return err
+}

@@ -1,0 +1,108 @@
+package dataactions
+
+import (
+	"context"
+
+	"github.com/the-edge-agent/tea/host/internal/jsonschema"
+	tea "github.com/the-edge-agent/tea/sdk"
+	"github.com/the-edge-agent/tea/sdk/value"
+)
+
+// Bundle gives the bundle data.
+func Bundle(version string) *tea.Bundle {
+	return &tea.Bundle{
+		Name: "data", Version: version, Description: "Checks, merges and filters values.",
+		Actions: []tea.Action{
+			tea.NewAction("data.validate", "Checks a value against a JSON Schema.", validate, tea.Idempotent()),
+			tea.NewAction("data.merge", "Merges objects into one.", mergeAction, tea.Idempotent()),
+			tea.NewAction("data.filter", "Keeps the items of a list that meet a condition.", filterAction, tea.Idempotent()),
+		},
+	}
+}
+
+type validateParams struct {
+	Data   any `json:"data" doc:"the value to check"`
+	Schema any `json:"schema" doc:"a JSON Schema of draft 2020-12 or 7; $ref leads to places inside of it only"`
+}
+
+type validateResult struct {
+	Success bool                 `json:"success" doc:"always true: the check was made"`
+	Valid   bool                 `json:"valid" doc:"whether the value fits"`
+	Errors  []jsonschema.Problem `json:"errors" doc:"every place that does not fit, such as {path: items[3].name, message: ...}; the path of the value itself is empty"`
+}
+
+func validate(_ context.Context, _ *tea.Request, p validateParams) (validateResult, error) {
+	raw, err := value.From(p.Schema)
+	if err != nil {
+		return validateResult{}, tea.Errorf(tea.ValidationError, "data.validate: schema: %w", err)
+	}
+	schema, err := jsonschema.Compile(raw)
+	if err != nil {
+		return validateResult{}, tea.Errorf(tea.ValidationError, "data.validate: %w", err)
+	}
+	data, err := value.From(p.Data)
+	if err != nil {
+		return validateResult{}, tea.Errorf(tea.ValidationError, "data.validate: data: %w", err)
+	}
+	problems := schema.Validate(data)
+	if problems == nil {
+		problems = []jsonschema.Problem{}
+	}
+	return validateResult{Success: true, Valid: len(problems) == 0, Errors: problems}, nil
+}
+
+type mergeParams struct {
+	Sources  []any  `json:"sources" doc:"the objects to merge, later ones win; null is skipped"`
+	Strategy string `json:"strategy,omitempty" default:"deep" enum:"deep,shallow" doc:"deep: objects in objects are merged too; shallow: they are replaced. Lists are always replaced"`
+}
+
+type mergeResult struct {
+	Success     bool           `json:"success" doc:"always true"`
+	Result      map[string]any `json:"result" doc:"the merged object"`
+	SourceCount int            `json:"source_count" doc:"how many sources were given"`
+}
+
+func mergeAction(_ context.Context, _ *tea.Request, p mergeParams) (mergeResult, error) {
+	if p.Strategy != "deep" && p.Strategy != "shallow" {
+		return mergeResult{}, tea.Errorf(tea.ValidationError, "data.merge: strategy must be deep or shallow, got %q", p.Strategy)
+	}
+	sources, err := value.From(p.Sources)
+	if err != nil {
+		return mergeResult{}, tea.Errorf(tea.ValidationError, "data.merge: sources: %w", err)
+	}
+	merged, err := merge(sources.([]any), p.Strategy == "deep")
+	if err != nil {
+		return mergeResult{}, err
+	}
+	return mergeResult{Success: true, Result: merged, SourceCount: len(p.Sources)}, nil
+}
+
+type filterParams struct {
+	Data      []any `json:"data" doc:"the list to filter"`
+	Predicate any   `json:"predicate" doc:"{field, op, value}, or a list of them that must all hold. field is a path such as a.b[0].c, empty or absent for the item itself; op is eq, ne, gt, gte, lt, lte, in, not_in, contains, startswith, endswith or exists (value: false = must be missing)"`
+}
+
+type filterResult struct {
+	Success       bool  `json:"success" doc:"always true"`
+	Result        []any `json:"result" doc:"the items that meet every condition, in their order"`
+	OriginalCount int   `json:"original_count" doc:"how many items there were"`
+	FilteredCount int   `json:"filtered_count" doc:"how many items are left"`
+}
+
+func filterAction(_ context.Context, _ *tea.Request, p filterParams) (filterResult, error) {
+	conditions, err := conditionsOf(p.Predicate)
+	if err != nil {
+		return filterResult{}, err
+	}
+	data, err := value.From(p.Data)
+	if err != nil {
+		return filterResult{}, tea.Errorf(tea.ValidationError, "data.filter: data: %w", err)
+	}
+	kept := []any{}
+	for _, item := range data.([]any) {
+		if holdsAll(conditions, item) {
+			kept = append(kept, item)
+		}
+	}
+	return filterResult{Success: true, Result: kept, OriginalCount: len(p.Data), FilteredCount: len(kept)}, nil
+}

@@ -1,0 +1,72 @@
+package dataactions
+
+import (
+	"strconv"
+	"strings"
+)
+
+// step is one part of a field's path: a member's name or an item's index.
+type step struct {
+	name  string
+	index int
+	isIdx bool
+}
+
+// pathOf reads a path such as a.b[0].c; a negative index counts from the end.
+func pathOf(text string) ([]step, error) {
+	var steps []step
+	for rest := text; rest != ""; {
+		if strings.HasPrefix(rest, "[") {
+			inside, after, ok := strings.Cut(rest[1:], "]")
+			i, err := strconv.Atoi(inside)
+			if !ok || err != nil {
+				return nil, &fault{"field " + strconv.Quote(text) + ": want a number in the brackets, as in items[0]"}
+			}
+			steps = append(steps, step{index: i, isIdx: true})
+			rest = after
+			if rest != "" && rest[0] != '.' && rest[0] != '[' {
+				return nil, &fault{"field " + strconv.Quote(text) + ": want . or [ behind a bracket"}
+			}
+			continue
+		}
+		if len(steps) > 0 {
+			rest = strings.TrimPrefix(rest, ".")
+		}
+		end := strings.IndexAny(rest, ".[")
+		if end < 0 {
+			end = len(rest)
+		}
+		if end == 0 {
+			return nil, &fault{"field " + strconv.Quote(text) + ": a name is missing"}
+		}
+		steps = append(steps, step{name: rest[:end]})
+		rest = rest[end:]
+		if rest == "." {
+			return nil, &fault{"field " + strconv.Quote(text) + ": a name is missing"}
+		}
+	}
+	return steps, nil
+}
+
+// lookUp follows a path; found is false where it leads nowhere.
+func lookUp(path []step, v any) (found any, ok bool) {
+	for _, s := range path {
+		if !s.isIdx {
+			object, _ := v.(map[string]any)
+			if v, ok = object[s.name]; !ok {
+				return nil, false
+			}
+			continue
+		}
+		list, _ := v.([]any)
+		i := s.index
+		if i < 0 {
+			i += len(list)
+		}
+		if i < 0 || i >= len(list) {
+			return nil, false
+		}
+		v = list[i]
+	}
+	return v, true
+}

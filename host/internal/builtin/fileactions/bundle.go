@@ -1,0 +1,36 @@
+package fileactions
+
+import (
+	"context"
+
+	"github.com/the-edge-agent/tea/host/internal/builtin/confine"
+	tea "github.com/the-edge-agent/tea/sdk"
+	"github.com/the-edge-agent/tea/sdk/schema"
+)
+
+// Bundle gives the bundle file, whose files are below workDir unless the
+// workflow's settings.file say otherwise.
+func Bundle(version, workDir string) *tea.Bundle {
+	return &tea.Bundle{
+		Name: "file", Version: version, Description: "Reads and writes files below one directory.",
+		Settings: map[string]*schema.Schema{confine.SettingsKey: schema.Of[confine.Settings]()},
+		Open: func(_ context.Context, settings tea.Settings) (any, error) {
+			files, err := confine.OpenLazily(settings, workDir)
+			if err != nil {
+				return nil, err
+			}
+			return &instance{Lazy: files}, nil
+		},
+		Actions: []tea.Action{
+			tea.NewMethod("file.read", "Reads a file.", (*instance).read, tea.Idempotent()),
+			tea.NewMethod("file.write", "Writes a file, all of it or nothing.", (*instance).write, tea.Idempotent()),
+			tea.NewMethod("file.append", "Adds to the end of a file.", (*instance).append),
+			tea.NewMethod("file.exists", "Tells whether a file or directory is there.", (*instance).exists, tea.Idempotent()),
+			tea.NewMethod("file.list", "Lists a directory.", (*instance).list, tea.Idempotent()),
+			tea.NewMethod("file.delete", "Deletes a file or an empty directory.", (*instance).delete),
+		},
+	}
+}
+
+// instance is the file root of one set of settings.
+type instance struct{ *confine.Lazy }

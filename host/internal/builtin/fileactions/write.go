@@ -1,0 +1,82 @@
+package fileactions
+
+import (
+	"context"
+
+	"github.com/the-edge-agent/tea/host/internal/builtin/confine"
+	tea "github.com/the-edge-agent/tea/sdk"
+)
+
+type writeParams struct {
+	Path       string `json:"path" doc:"the file, relative to the file root"`
+	Content    string `json:"content" doc:"the text, or base64 where encoding says so"`
+	Encoding   string `json:"encoding,omitempty" default:"utf-8" enum:"utf-8,base64,latin-1" doc:"how the text becomes bytes"`
+	CreateDirs bool   `json:"create_dirs,omitempty" default:"false" doc:"make missing directories"`
+}
+
+type writeResult struct {
+	Success bool   `json:"success" doc:"always true"`
+	Path    string `json:"path" doc:"the file, as given"`
+	Bytes   int    `json:"bytes" doc:"how many bytes were written"`
+}
+
+func (i *instance) write(_ context.Context, _ *tea.Request, p writeParams) (writeResult, error) {
+	root, data, err := i.target(p)
+	if err != nil {
+		return writeResult{}, err
+	}
+	if err := root.WriteFile(p.Path, data, p.CreateDirs); err != nil {
+		return writeResult{}, err
+	}
+	return writeResult{Success: true, Path: p.Path, Bytes: len(data)}, nil
+}
+
+func (i *instance) append(_ context.Context, _ *tea.Request, p writeParams) (writeResult, error) {
+	root, data, err := i.target(p)
+	if err != nil {
+		return writeResult{}, err
+	}
+	if err := root.AppendFile(p.Path, data, p.CreateDirs); err != nil {
+		return writeResult{}, err
+	}
+	return writeResult{Success: true, Path: p.Path, Bytes: len(data)}, nil
+}
+
+// target gives what to write and where.
+func (i *instance) target(p writeParams) (*confine.Root, []byte, error) {
+	data, err := fromText(p.Content, p.Encoding)
+	if err != nil {
+		return nil, nil, err
+	}
+	if int64(len(data)) > i.MaxBytes {
+		return nil, nil, tea.Errorf(tea.ValidationError, "the content has %d bytes, the limit is %d (settings.file.max_bytes)", len(data), i.MaxBytes)
+	}
+	root, err := i.Root()
+	return root, data, err
+}
+
+type deleteParams struct {
+	Path      string `json:"path" doc:"the file or empty directory, relative to the file root"`
+	MissingOK bool   `json:"missing_ok,omitempty" default:"false" doc:"whether a missing file is fine instead of a not_found error"`
+}
+
+type deleteResult struct {
+	Success bool   `json:"success" doc:"always true"`
+	Path    string `json:"path" doc:"the file, as given"`
+	Deleted bool   `json:"deleted" doc:"false where it was missing"`
+}
+
+func (i *instance) delete(_ context.Context, _ *tea.Request, p deleteParams) (deleteResult, error) {
+	root, err := i.Root()
+	if err != nil {
+		return deleteResult{}, err
+	}
+	err = root.Remove(p.Path)
+	if e := tea.AsError(err); e != nil {
+		if e.Type == tea.NotFound && p.MissingOK {
+			return deleteResult{Success: true, Path: p.Path}, nil
+		}
+		return deleteResult{}, err
+	}
+	return deleteResult{Success: true, Path: p.Path, Deleted: true}, nil
+}

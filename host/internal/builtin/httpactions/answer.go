@@ -1,0 +1,143 @@
+package httpactions
+
+import (
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"mime"
+	"net/http"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	tea "github.com/the-edge-agent/tea/sdk"
+	"github.com/the-edge-agent/tea/sdk/value"
+)
+
+const (
+	// bodyInDetails and bodyInMessage bound how much of a failed call's
+	// answer an error repeats.
+	bodyInDetails = 4 << 10
+	bodyInMessage = 200
+)
+
+// answer is what a server sent.
+type answer struct {
+	status int
+	header http.Header
+	body   []byte
+}
+
+// check gives the error that the status stands for, nil where it is expected.
+func (a *answer) check(call *call) error {
+	if len(call.expected) == 0 && a.status < 400 || slices.Contains(call.expected, a.status) {
+		return nil
+	}
+	kind, retryable := statusType(a.status)
+	e := tea.Errorf(kind, "%s %s answered %d %s", call.method, plainURL(call.url), a.status, http.StatusText(a.status))
+	if text := strings.TrimSpace(cut(a.text(), bodyInMessage)); text != "" {
+		e.Message += ": " + text
+	}
+	e.Source, e.Retryable = call.url.Host, retryable
+	if retryable {
+		e.RetryAfter = retryAfter(a.header.Get("Retry-After"), time.Now())
+	}
+	e.Details = map[string]any{"status": a.status, "body": cut(a.text(), bodyInDetails), "url": plainURL(call.url)}
+	return e
+}
+
+// statusType says what kind of failure a status is and whether it may pass.
+func statusType(status int) (kind tea.ErrorType, retryable bool) {
+	switch status {
+	case http.StatusUnauthorized, http.StatusForbidden, http.StatusProxyAuthRequired, http.StatusUnavailableForLegalReasons:
+		return tea.PermissionDenied, false
+	case http.StatusNotFound, http.StatusGone:
+		return tea.NotFound, false
+	case http.StatusRequestTimeout, http.StatusGatewayTimeout:
+		return tea.Timeout, true
+	case http.StatusTooManyRequests:
+		return tea.RateLimited, true
+	case http.StatusTooEarly:
+		return tea.ConnectionError, true
+	}
+	if status >= 500 {
+		return tea.ConnectionError, true
+	}
+	return tea.ValidationError, false
+}
+
+// retryAfter reads a Retry-After header: seconds or a date; 0 where it is
+// absent, broken or past.
+func retryAfter(text string, now time.Time) time.Duration {
+	if seconds, err := strconv.ParseInt(text, 10, 32); err == nil {
+		return time.Duration(max(seconds, 0)) * time.Second
+	}
+	if at, err := http.ParseTime(text); err == nil {
+		return max(at.Sub(now), 0)
+	}
+	return 0
+}
+
+// text is the body as valid UTF-8.
+func (a *answer) text() string {
+	_, params, _ := mime.ParseMediaType(a.header.Get("Content-Type"))
+	switch strings.ToLower(params["charset"]) {
+	case "iso-8859-1", "latin1", "latin-1":
+		runes := make([]rune, len(a.body))
+		for i, c := range a.body {
+			runes[i] = rune(c)
+		}
+		return string(runes)
+	}
+	return strings.ToValidUTF8(string(a.body), "\ufffd")
+}
+
+// parsed is the body as a value where the server says that it is JSON and it
+// is; the text otherwise; nil where there is none.
+func (a *answer) parsed() any {
+	if len(a.body) == 0 {
+		return nil
+	}
+	if isJSON(a.header.Get("Content-Type")) {
+		if v, err := value.Decode([]byte(strings.TrimPrefix(string(a.body), "\ufeff"))); err == nil {
+			return v
+		}
+	}
+	return a.text()
+}
+
+func isJSON(contentType string) bool {
+	kind, _, _ := mime.ParseMediaType(contentType)
+	return kind == "application/json" || kind == "text/json" || strings.HasSuffix(kind, "+json")
+}
+
+// headers are the header lines by lower-case name; repeated ones are joined.
+func (a *answer) headers() map[string]string {
+	headers := make(map[string]string, len(a.header))
+	for name, texts := range a.header {
+		headers[strings.ToLower(name)] = strings.Join(texts, ", ")
+	}
+	return headers
+}
+
+// cut shortens text to at most limit bytes, between characters.
+func cut(text string, limit int) string {
+	if len(text) <= limit {
+		return text
+	}
+	for limit > 0 && !utf8.RuneStart(text[limit]) {
+		limit--
+	}
+	return fmt.Sprintf("%s... (%d bytes in all)", text[:limit], len(text))
+}
+
+// isCertificateError tells failures of trust, which do not pass.
+func isCertificateError(err error) bool {
+	var verification *tls.CertificateVerificationError
+	var unknown x509.UnknownAuthorityError
+	var hostname x509.HostnameError
+	return errors.As(err, &verification) || errors.As(err, &unknown) || errors.As(err, &hostname)
+}

@@ -1,0 +1,206 @@
+package httpactions
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"net/http"
+	"net/url"
+	"strings"
+
+	tea "github.com/the-edge-agent/tea/sdk"
+	"github.com/the-edge-agent/tea/sdk/schema"
+	"github.com/the-edge-agent/tea/sdk/value"
+)
+
+// CallParams are the parameters of http.get and its siblings.
+type CallParams struct {
+	URL             string          `json:"url" doc:"where to: http:// or https://"`
+	Headers         map[string]any  `json:"headers,omitempty" doc:"request headers"`
+	Query           map[string]any  `json:"query,omitempty" doc:"added to the URL's query; a list repeats the name, null is left out"`
+	JSON            json.RawMessage `json:"json,omitempty" doc:"a value sent as JSON; either this or body"`
+	Body            *string         `json:"body,omitempty" doc:"text sent as it is"`
+	Timeout         *float64        `json:"timeout_seconds,omitempty" minimum:"0" doc:"time for the whole call, redirects and body included; default 30, or settings.http.timeout_seconds"`
+	FollowRedirects bool            `json:"follow_redirects,omitempty" default:"true" doc:"whether redirects are followed; else they are the answer"`
+	ExpectStatus    statusList      `json:"expect_status,omitempty" doc:"the statuses that are no error: one or a list. Default: all below 400"`
+}
+
+// requestParams are the parameters of http.request.
+type requestParams struct {
+	Method string `json:"method,omitempty" default:"GET" pattern:"^[A-Za-z]+$" doc:"the HTTP method"`
+	CallParams
+}
+
+// statusList is one status or a list of them.
+type statusList []int
+
+// JSONSchema describes both forms.
+func (statusList) JSONSchema() *schema.Schema {
+	low, high := 100.0, 599.0
+	one := &schema.Schema{Type: schema.Types{"integer"}, Minimum: &low, Maximum: &high}
+	return &schema.Schema{AnyOf: []*schema.Schema{one, {Type: schema.Types{"array"}, Items: one}}}
+}
+
+// UnmarshalJSON reads both forms.
+func (l *statusList) UnmarshalJSON(data []byte) error {
+	var one int
+	if json.Unmarshal(data, &one) == nil {
+		*l = statusList{one}
+		return nil
+	}
+	return json.Unmarshal(data, (*[]int)(l))
+}
+
+// prepare checks the parameters and makes a call of them.
+func (c *client) prepare(method string, req *tea.Request, p CallParams) (*call, error) {
+	u, err := url.Parse(p.URL)
+	if err != nil {
+		return nil, tea.Errorf(tea.ValidationError, "url: %w", unquoted(err))
+	}
+	if err := c.hosts.check(u); err != nil {
+		return nil, err
+	}
+	if err := addQuery(u, p.Query); err != nil {
+		return nil, err
+	}
+	seconds := c.settings.Timeout
+	if p.Timeout != nil {
+		seconds = *p.Timeout
+	}
+	timeout, err := duration(seconds)
+	if err != nil {
+		return nil, err
+	}
+	if p.JSON != nil && p.Body != nil {
+		return nil, tea.Errorf(tea.ValidationError, "give json or body, not both")
+	}
+	header, err := c.headerOf(method, req, p)
+	if err != nil {
+		return nil, err
+	}
+	call := &call{method: method, url: u, header: header, timeout: timeout, followRedirects: p.FollowRedirects, expected: p.ExpectStatus}
+	switch {
+	case p.JSON != nil:
+		call.body = p.JSON
+	case p.Body != nil:
+		call.body = []byte(*p.Body)
+	}
+	return call, nil
+}
+
+// unquoted takes the URL, which may hold a secret, out of url.Parse's error.
+func unquoted(err error) error {
+	if e, ok := err.(*url.Error); ok {
+		return e.Err
+	}
+	return err
+}
+
+func (c *client) headerOf(method string, req *tea.Request, p CallParams) (http.Header, error) {
+	header := http.Header{}
+	header.Set("User-Agent", c.settings.UserAgent)
+	for name, text := range c.settings.Headers {
+		header.Set(name, text)
+	}
+	for name, v := range p.Headers {
+		texts, err := textsOf(v)
+		if err != nil {
+			return nil, tea.Errorf(tea.ValidationError, "headers.%s: %w", name, err)
+		}
+		header.Del(name)
+		for _, text := range texts {
+			if !isToken(name) || strings.ContainsAny(text, "\r\n\x00") {
+				return nil, tea.Errorf(tea.ValidationError, "headers.%s: a header's name is one word, its value one line", name)
+			}
+			header.Add(name, text)
+		}
+	}
+	if p.JSON != nil {
+		setDefault(header, "Content-Type", "application/json")
+		setDefault(header, "Accept", "application/json")
+	}
+	if p.Body != nil {
+		setDefault(header, "Content-Type", "text/plain; charset=utf-8")
+	}
+	// A server that knows the header does the work once although the call
+	// comes again, after a crash or a lost answer.
+	if req.IdempotencyKey != "" && (method == http.MethodPost || method == http.MethodPatch) {
+		setDefault(header, "Idempotency-Key", req.IdempotencyKey)
+	}
+	return header, nil
+}
+
+// isToken tells whether name can be a header's name (RFC 9110).
+func isToken(name string) bool {
+	return name != "" && strings.Trim(name, "!#$%&'*+-.^_`|~0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ") == ""
+}
+
+func setDefault(header http.Header, name, text string) {
+	if header.Values(name) == nil {
+		header.Set(name, text)
+	}
+}
+
+func addQuery(u *url.URL, query map[string]any) error {
+	if len(query) == 0 {
+		return nil
+	}
+	added := url.Values{}
+	for name, v := range query {
+		texts, err := textsOf(v)
+		if err != nil {
+			return tea.Errorf(tea.ValidationError, "query.%s: %w", name, err)
+		}
+		if len(texts) > 0 {
+			added[name] = texts
+		}
+	}
+	if u.RawQuery != "" && len(added) > 0 {
+		u.RawQuery += "&"
+	}
+	u.RawQuery += added.Encode()
+	return nil
+}
+
+// textsOf writes a scalar, or each of a list of them, as text; null is none.
+func textsOf(v any) ([]string, error) {
+	switch v := v.(type) {
+	case nil:
+		return nil, nil
+	case string:
+		return []string{v}, nil
+	case []any:
+		var texts []string
+		for _, e := range v {
+			if _, nested := e.([]any); nested {
+				return nil, tea.Errorf(tea.ValidationError, "want text or a list of texts")
+			}
+			more, err := textsOf(e)
+			if err != nil {
+				return nil, err
+			}
+			texts = append(texts, more...)
+		}
+		return texts, nil
+	case map[string]any:
+		return nil, tea.Errorf(tea.ValidationError, "want text, got an object")
+	}
+	raw, err := value.Encode(v)
+	return []string{string(raw)}, err
+}
+
+// request makes the HTTP request.
+func (c *call) request(ctx context.Context) (*http.Request, error) {
+	req, err := http.NewRequestWithContext(ctx, c.method, c.url.String(), bytes.NewReader(c.body))
+	if err != nil {
+		return nil, err
+	}
+	if c.body == nil {
+		req.Body, req.GetBody = http.NoBody, nil
+	}
+	req.Header = c.header
+	if hosts := c.header.Values("Host"); len(hosts) > 0 {
+		req.Host = hosts[0]
+	}
+	return req, nil
+}

@@ -1,0 +1,155 @@
+package jmespath
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/jmespath-community/go-jmespath/pkg/parsing"
+
+	"github.com/the-edge-agent/tea/sdk/diag"
+)
+
+// maxLength bounds an expression's bytes, and with them how deep it nests.
+const maxLength = 16 << 10
+
+// Expression is a compiled expression. It is immutable and safe for concurrent use.
+type Expression struct {
+	root      parsing.ASTNode
+	functions map[string]function
+}
+
+// SyntaxError is a mistake in an expression.
+type SyntaxError struct {
+	Expression string
+	// Offset is the byte at which it shows, -1 where that is unknown; Column
+	// the same counted in characters from 1, 0 where unknown.
+	Offset, Column int
+	Message        string
+}
+
+func (e *SyntaxError) Error() string {
+	if e.Offset < 0 {
+		return e.Message
+	}
+	return fmt.Sprintf("column %d: %s", e.Column, e.Message)
+}
+
+// Compile reads an expression; a mistake in it is a [*SyntaxError].
+func Compile(expression string) (*Expression, error) {
+	if len(expression) > maxLength {
+		return nil, syntaxError(expression, -1, fmt.Sprintf("the expression is longer than %d bytes", maxLength))
+	}
+	if !utf8.ValidString(expression) {
+		return nil, syntaxError(expression, -1, "the expression is not valid UTF-8")
+	}
+	marked, literals, err := markLiterals(expression)
+	if err != nil {
+		return nil, err
+	}
+	root, err := parse(marked)
+	if err != nil {
+		var syntax parsing.SyntaxError
+		if errors.As(err, &syntax) {
+			offset := len(expression)
+			if syntax.Offset < len(marked) {
+				offset = min(literals.unmark(syntax.Offset), len(expression))
+			}
+			return nil, syntaxError(expression, offset, strings.TrimPrefix(syntax.Error(), "SyntaxError: "))
+		}
+		return nil, syntaxError(expression, -1, err.Error())
+	}
+	c := &checker{expression: expression, literals: literals.values, functions: functions()}
+	if err := c.check(&root, false); err != nil {
+		return nil, err
+	}
+	return &Expression{root: root, functions: c.functions}, nil
+}
+
+// parse calls the parser, which panics on some expressions that end too early.
+func parse(expression string) (root parsing.ASTNode, err error) {
+	defer func() {
+		if recover() != nil {
+			err = errors.New("the expression is incomplete")
+		}
+	}()
+	return parsing.NewParser().Parse(expression)
+}
+
+func syntaxError(expression string, offset int, message string) *SyntaxError {
+	e := &SyntaxError{Expression: expression, Offset: offset, Message: message}
+	if offset >= 0 {
+		e.Column = utf8.RuneCountInString(expression[:offset]) + 1
+	}
+	return e
+}
+
+// checker finds what the parser lets pass, and puts the exact literals back.
+type checker struct {
+	expression string
+	literals   []any
+	functions  map[string]function
+}
+
+func (c *checker) check(n *parsing.ASTNode, isArgument bool) error {
+	switch n.NodeType {
+	case parsing.ASTLiteral:
+		n.Value = c.literal(n.Value)
+	case parsing.ASTExpRef:
+		if !isArgument {
+			return c.failure("&", "an expression reference (&...) can only be a function's argument")
+		}
+	case parsing.ASTBinding:
+		return c.failure("=", "= binds a variable inside of let only; compare with ==")
+	case parsing.ASTLetExpression:
+		return c.checkLet(n)
+	case parsing.ASTFunctionExpression:
+		if err := c.checkCall(n); err != nil {
+			return err
+		}
+	}
+	for i := range n.Children {
+		if err := c.check(&n.Children[i], n.NodeType == parsing.ASTFunctionExpression); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (c *checker) checkLet(n *parsing.ASTNode) error {
+	bindings := n.Children[0].Children
+	for i := range bindings {
+		b := &bindings[i]
+		if b.NodeType != parsing.ASTBinding || b.Children[0].NodeType != parsing.ASTVariable {
+			return c.failure("let", "let wants bindings such as $name = expression")
+		}
+		if err := c.check(&b.Children[1], false); err != nil {
+			return err
+		}
+	}
+	return c.check(&n.Children[1], false)
+}
+
+func (c *checker) checkCall(n *parsing.ASTNode) error {
+	name := n.Value.(string)
+	f, ok := c.functions[name]
+	if !ok {
+		message := fmt.Sprintf("there is no function %s", name)
+		if hint := diag.Suggest(name, slices.Sorted(maps.Keys(c.functions))); hint != "" {
+			message += "; " + hint
+		}
+		return c.failure(name, message)
+	}
+	if err := f.checkCount(name, len(n.Children)); err != nil {
+		return c.failure(name, err.Error())
+	}
+	return nil
+}
+
+// failure is a mistake at the first place where text stands.
+func (c *checker) failure(text, message string) error {
+	return syntaxError(c.expression, strings.Index(c.expression, text), message)
+}

@@ -1,0 +1,135 @@
+package jmespath
+
+import (
+	"encoding/json"
+	"errors"
+	"io"
+	"math"
+	"strconv"
+	"strings"
+
+	"github.com/the-edge-agent/tea/sdk/value"
+)
+
+// literals are the JSON literals of an expression. The parser would read
+// their numbers as float64 and lose digits, so each is replaced by a string
+// that names it before parsing, and put back afterwards.
+type literals struct {
+	values []any
+	shifts []shift
+}
+
+// shift says by how much offsets behind a replaced literal differ.
+type shift struct{ from, by int }
+
+// mark begins the string that stands for a literal; it cannot be typed in an
+// expression by accident.
+const mark = "\x00tea literal "
+
+// markLiterals replaces every `literal` of the expression.
+func markLiterals(expression string) (string, *literals, error) {
+	lits := &literals{}
+	var b strings.Builder
+	for i := 0; i < len(expression); {
+		c := expression[i]
+		if c != '\'' && c != '"' && c != '`' {
+			b.WriteByte(c)
+			i++
+			continue
+		}
+		end := closing(expression, i)
+		if end < 0 {
+			return "", nil, syntaxError(expression, i, "this "+string(c)+" is never closed")
+		}
+		text := expression[i : end+1]
+		if c == '`' {
+			v, err := literalValue(text[1 : len(text)-1])
+			if err != nil {
+				return "", nil, syntaxError(expression, i+1+offsetOf(err, len(text)-2), "the literal is no JSON: "+err.Error())
+			}
+			text = "`" + string(value.AppendString(nil, mark+strconv.Itoa(len(lits.values)))) + "`"
+			lits.values = append(lits.values, v)
+			lits.shifts = append(lits.shifts, shift{from: b.Len() + len(text), by: end + 1 - b.Len() - len(text)})
+		}
+		b.WriteString(text)
+		i = end + 1
+	}
+	return b.String(), lits, nil
+}
+
+// closing finds the quote that ends what the quote at start begins.
+func closing(s string, start int) int {
+	for i := start + 1; i < len(s); i++ {
+		switch s[i] {
+		case '\\':
+			i++
+		case s[start]:
+			return i
+		}
+	}
+	return -1
+}
+
+func literalValue(text string) (any, error) {
+	v, err := value.Decode([]byte(strings.ReplaceAll(text, "\\`", "`")))
+	return wholeNumbers(v), err
+}
+
+// wholeNumbers turns floats such as 1.0 into integers: in JMESPath there is
+// one type of number.
+func wholeNumbers(v any) any {
+	switch v := v.(type) {
+	case float64:
+		if v == math.Trunc(v) && math.Abs(v) < 1<<53 {
+			return int64(v)
+		}
+	case []any:
+		for i := range v {
+			v[i] = wholeNumbers(v[i])
+		}
+	case map[string]any:
+		for k := range v {
+			v[k] = wholeNumbers(v[k])
+		}
+	}
+	return v
+}
+
+func offsetOf(err error, limit int) int {
+	var syntax *json.SyntaxError
+	if errors.As(err, &syntax) {
+		return min(max(int(syntax.Offset)-1, 0), limit)
+	}
+	if errors.Is(err, io.ErrUnexpectedEOF) {
+		return limit
+	}
+	return 0
+}
+
+// unmark gives the offset in the expression for one in the marked text.
+func (l *literals) unmark(offset int) int {
+	by := 0
+	for _, s := range l.shifts {
+		if offset >= s.from {
+			by = s.by
+		}
+	}
+	return max(offset+by, 0)
+}
+
+// literal gives the value that a parsed literal stands for.
+func (c *checker) literal(parsed any) any {
+	s, ok := parsed.(string)
+	if !ok {
+		return parsed
+	}
+	number, ok := strings.CutPrefix(s, mark)
+	if !ok {
+		return s
+	}
+	i, err := strconv.Atoi(number)
+	if err != nil || i < 0 || i >= len(c.literals) {
+		return s
+	}
+	return c.literals[i]
+}

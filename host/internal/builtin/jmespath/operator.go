@@ -1,0 +1,161 @@
+package jmespath
+
+import (
+	"fmt"
+
+	"github.com/jmespath-community/go-jmespath/pkg/parsing"
+
+	"github.com/the-edge-agent/tea/host/internal/exact"
+)
+
+// operator evaluates what stands between, or before, operands.
+func (r *run) operator(n *parsing.ASTNode, v any) (any, error) {
+	left, err := r.eval(&n.Children[0], v)
+	if err != nil {
+		return nil, err
+	}
+	switch n.NodeType {
+	case parsing.ASTNotExpression:
+		return isFalse(left), nil
+	case parsing.ASTOrExpression:
+		if !isFalse(left) {
+			return left, nil
+		}
+		return r.eval(&n.Children[1], v)
+	case parsing.ASTAndExpression:
+		if isFalse(left) {
+			return left, nil
+		}
+		return r.eval(&n.Children[1], v)
+	case parsing.ASTArithmeticUnaryExpression:
+		if !exact.IsNumber(left) {
+			return nil, nil
+		}
+		if n.Value == parsing.TOKMinus {
+			return arithmetic('-', int64(0), left)
+		}
+		return left, nil
+	case parsing.ASTComparator, parsing.ASTArithmeticExpression:
+		right, err := r.eval(&n.Children[1], v)
+		if err != nil {
+			return nil, err
+		}
+		if n.NodeType == parsing.ASTComparator {
+			return r.compare(n.Value, left, right)
+		}
+		return calculate(n.Value, left, right)
+	}
+	return nil, fmt.Errorf("a %s cannot be evaluated here", n.NodeType)
+}
+
+// compare gives a boolean; null where an order is asked of what has none.
+func (r *run) compare(operator, left, right any) (any, error) {
+	switch operator {
+	case parsing.TOKEQ:
+		return r.equal(left, right)
+	case parsing.TOKNE:
+		same, err := r.equal(left, right)
+		return !same, err
+	}
+	if !exact.IsNumber(left) || !exact.IsNumber(right) {
+		return nil, nil
+	}
+	order, _ := exact.Compare(left, right)
+	switch operator {
+	case parsing.TOKLT:
+		return order < 0, nil
+	case parsing.TOKLTE:
+		return order <= 0, nil
+	case parsing.TOKGT:
+		return order > 0, nil
+	default:
+		return order >= 0, nil
+	}
+}
+
+// equal compares two values deeply, numbers by value.
+func (r *run) equal(a, b any) (bool, error) {
+	if err := r.spend(1); err != nil {
+		return false, err
+	}
+	switch a := a.(type) {
+	case []any:
+		b, ok := b.([]any)
+		if !ok || len(a) != len(b) {
+			return false, nil
+		}
+		for i := range a {
+			if same, err := r.equal(a[i], b[i]); !same || err != nil {
+				return false, err
+			}
+		}
+		return true, nil
+	case map[string]any:
+		b, ok := b.(map[string]any)
+		if !ok || len(a) != len(b) {
+			return false, nil
+		}
+		for k := range a {
+			other, ok := b[k]
+			if !ok {
+				return false, nil
+			}
+			if same, err := r.equal(a[k], other); !same || err != nil {
+				return false, err
+			}
+		}
+		return true, nil
+	}
+	if exact.IsNumber(a) && exact.IsNumber(b) {
+		order, _ := exact.Compare(a, b)
+		return order == 0, nil
+	}
+	switch b.(type) {
+	case []any, map[string]any:
+		return false, nil
+	}
+	return a == b, nil
+}
+
+func calculate(operator, left, right any) (any, error) {
+	if !exact.IsNumber(left) || !exact.IsNumber(right) {
+		return nil, nil
+	}
+	switch operator {
+	case parsing.TOKPlus:
+		return arithmetic('+', left, right)
+	case parsing.TOKMinus:
+		return arithmetic('-', left, right)
+	case parsing.TOKStar, parsing.TOKMultiply:
+		return arithmetic('*', left, right)
+	}
+	if zero, _ := exact.Compare(right, int64(0)); zero == 0 {
+		return nil, fmt.Errorf("division by zero")
+	}
+	switch operator {
+	case parsing.TOKDivide:
+		return arithmetic('/', left, right)
+	case parsing.TOKDiv:
+		return arithmetic('d', left, right)
+	default:
+		return arithmetic('%', left, right)
+	}
+}
+
+// isFalse is JMESPath's idea of false: null, false, and what is empty. The
+// number 0 is true.
+func isFalse(v any) bool {
+	switch v := v.(type) {
+	case nil:
+		return true
+	case bool:
+		return !v
+	case string:
+		return v == ""
+	case []any:
+		return len(v) == 0
+	case map[string]any:
+		return len(v) == 0
+	}
+	return false
+}

@@ -1,0 +1,119 @@
+package jsonactions
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+
+	"github.com/the-edge-agent/tea/host/internal/builtin/jmespath"
+	tea "github.com/the-edge-agent/tea/sdk"
+	"github.com/the-edge-agent/tea/sdk/value"
+)
+
+// Bundle gives the bundle json.
+func Bundle(version string) *tea.Bundle {
+	return &tea.Bundle{
+		Name: "json", Version: version, Description: "Reads, queries and writes JSON.",
+		Actions: []tea.Action{
+			tea.NewAction("json.parse", "Reads JSON text.", parseAction, tea.Idempotent()),
+			tea.NewAction("json.transform", "Queries a value with a JMESPath expression.", transformAction, tea.Idempotent()),
+			tea.NewAction("json.stringify", "Writes a value as JSON text.", stringifyAction, tea.Idempotent()),
+		},
+	}
+}
+
+type parseParams struct {
+	Text    string          `json:"text" doc:"the JSON text"`
+	Strict  bool            `json:"strict,omitempty" default:"true" doc:"true: plain JSON (RFC 8259); false: also comments, trailing commas, and the first value in other text, such as a fenced block in a model's answer"`
+	Default json.RawMessage `json:"default,omitempty" doc:"what data is where the text cannot be read; without it that is an error"`
+}
+
+type parseResult struct {
+	Success bool `json:"success" doc:"always true"`
+	Data    any  `json:"data" doc:"the value; integers keep all their digits"`
+}
+
+func parseAction(_ context.Context, _ *tea.Request, p parseParams) (parseResult, error) {
+	data, err := parse([]byte(p.Text), p.Strict)
+	if err != nil && p.Default != nil {
+		data, err = value.Decode(p.Default)
+	}
+	if err != nil {
+		return parseResult{}, err
+	}
+	return parseResult{Success: true, Data: data}, nil
+}
+
+type transformParams struct {
+	Data       any    `json:"data" doc:"the value to query"`
+	Expression string `json:"expression" doc:"a JMESPath expression, such as items[?price > other].name"`
+}
+
+type transformResult struct {
+	Success bool `json:"success" doc:"always true"`
+	Result  any  `json:"result" doc:"what the expression gives; null where nothing matches"`
+}
+
+func transformAction(ctx context.Context, _ *tea.Request, p transformParams) (transformResult, error) {
+	expression, err := jmespath.Compile(p.Expression)
+	if err != nil {
+		return transformResult{}, expressionError(p.Expression, err)
+	}
+	data, err := value.From(p.Data)
+	if err != nil {
+		return transformResult{}, tea.Errorf(tea.ValidationError, "json.transform: data: %w", err)
+	}
+	result, err := expression.Search(ctx, data)
+	if err != nil {
+		if ctx.Err() != nil {
+			return transformResult{}, tea.AsError(ctx.Err())
+		}
+		return transformResult{}, expressionError(p.Expression, err)
+	}
+	return transformResult{Success: true, Result: result}, nil
+}
+
+func expressionError(expression string, err error) error {
+	e := tea.Errorf(tea.ValidationError, "JMESPath expression %q: %w", expression, err)
+	e.Details = map[string]any{"expression": expression}
+	var syntax *jmespath.SyntaxError
+	if errors.As(err, &syntax) && syntax.Offset >= 0 {
+		e.Details["offset"] = syntax.Offset
+		e.Details["column"] = syntax.Column
+	}
+	return e
+}
+
+type stringifyParams struct {
+	Data     any  `json:"data" doc:"the value to write"`
+	Pretty   bool `json:"pretty,omitempty" default:"false" doc:"one member or item to a line"`
+	Indent   *int `json:"indent,omitempty" minimum:"0" maximum:"16" doc:"spaces for each level; 2 where pretty is set and this is not. A value above 0 makes the text pretty"`
+	SortKeys bool `json:"sort_keys,omitempty" default:"true" doc:"members in the order of their names. Objects have no other order here, so the text is the same either way"`
+}
+
+type stringifyResult struct {
+	Success bool   `json:"success" doc:"always true"`
+	Text    string `json:"text" doc:"the JSON text"`
+}
+
+func stringifyAction(_ context.Context, _ *tea.Request, p stringifyParams) (stringifyResult, error) {
+	indent := 0
+	switch {
+	case p.Indent != nil:
+		indent = *p.Indent
+	case p.Pretty:
+		indent = 2
+	}
+	if indent < 0 || indent > maxIndent {
+		return stringifyResult{}, tea.Errorf(tea.ValidationError, "indent must be from 0 to %d, got %d", maxIndent, indent)
+	}
+	data, err := value.From(p.Data)
+	if err != nil {
+		return stringifyResult{}, tea.Errorf(tea.ValidationError, "json.stringify: data: %w", err)
+	}
+	text, err := stringify(data, indent)
+	if err != nil {
+		return stringifyResult{}, err
+	}
+	return stringifyResult{Success: true, Text: text}, nil
+}

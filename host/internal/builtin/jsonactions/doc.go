@@ -1,0 +1,3 @@
+// Package jsonactions is the host's bundle json: json.parse, json.transform
+// and json.stringify. Start with [Bundle].
+package jsonactions

@@ -1,0 +1,122 @@
+package jsonactions
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"unicode/utf8"
+
+	tea "github.com/the-edge-agent/tea/sdk"
+	"github.com/the-edge-agent/tea/sdk/value"
+)
+
+const (
+	// maxText bounds the text that is read, in bytes.
+	maxText = 64 << 20
+	// maxDepth bounds how deep lists and objects nest.
+	maxDepth = 1000
+)
+
+// Parse reads one JSON value of plain JSON. Failures are validation errors with the line,
+// column and byte offset of the fault in their details.
+func Parse(text []byte) (any, error) { return parse(text, true) }
+
+// parse is [Parse], or where strict is false a reader that takes more.
+func parse(text []byte, strict bool) (any, error) {
+	if len(text) > maxText {
+		return nil, tea.Errorf(tea.ValidationError, "the text has %d bytes, the limit is %d", len(text), maxText)
+	}
+	if at := invalidUTF8(text); at >= 0 {
+		return nil, faultAt(text, at, "the text is not valid UTF-8 here")
+	}
+	body := bytes.TrimPrefix(text, []byte("\ufeff"))
+	skipped := len(text) - len(body)
+	if strict {
+		return decode(text, body, skipped)
+	}
+	v, err := decode(text, plain(body), skipped)
+	if err == nil {
+		return v, nil
+	}
+	if found, ok := embedded(body); ok {
+		return found, nil
+	}
+	return nil, err
+}
+
+// decode reads body, which begins at an offset in the whole text.
+func decode(text, body []byte, offset int) (any, error) {
+	if at := tooDeep(body); at >= 0 {
+		return nil, faultAt(text, offset+at, fmt.Sprintf("lists and objects nest deeper than %d", maxDepth))
+	}
+	v, err := value.Decode(body)
+	var syntax *json.SyntaxError
+	switch {
+	case err == nil:
+		return v, nil
+	case errors.As(err, &syntax):
+		// The offset counts the wrong byte too.
+		return nil, faultAt(text, offset+int(syntax.Offset)-1, syntax.Error())
+	case errors.Is(err, io.EOF):
+		return nil, faultAt(text, len(text), "there is no value")
+	case errors.Is(err, io.ErrUnexpectedEOF):
+		return nil, faultAt(text, len(text), "the text ends in the middle of a value")
+	}
+	if end := valueEnd(body); end < len(body) {
+		return nil, faultAt(text, offset+end, "there is more text behind the value")
+	}
+	return nil, tea.Errorf(tea.ValidationError, "invalid JSON: %w", err)
+}
+
+// valueEnd gives the offset of what follows the first value of body.
+func valueEnd(body []byte) int {
+	dec := json.NewDecoder(bytes.NewReader(body))
+	var v json.RawMessage
+	if dec.Decode(&v) != nil {
+		return len(body)
+	}
+	end := int(dec.InputOffset())
+	return end + len(body[end:]) - len(bytes.TrimLeft(body[end:], " \t\r\n"))
+}
+
+// faultAt is a validation error that tells where in the text it is.
+func faultAt(text []byte, offset int, message string) error {
+	offset = min(max(offset, 0), len(text))
+	line := bytes.Count(text[:offset], []byte("\n")) + 1
+	column := utf8.RuneCount(text[bytes.LastIndexByte(text[:offset], '\n')+1:offset]) + 1
+	e := tea.Errorf(tea.ValidationError, "invalid JSON at line %d, column %d: %s", line, column, message)
+	e.Details = map[string]any{"line": line, "column": column, "offset": offset}
+	return e
+}
+
+func invalidUTF8(text []byte) int {
+	if utf8.Valid(text) {
+		return -1
+	}
+	for i := 0; i < len(text); {
+		r, size := utf8.DecodeRune(text[i:])
+		if r == utf8.RuneError && size == 1 {
+			return i
+		}
+		i += size
+	}
+	return -1
+}
+
+// tooDeep gives the offset of the bracket that nests too deep, or -1.
+func tooDeep(body []byte) int {
+	depth := 0
+	for s := (scanner{text: body}); s.next(); {
+		switch s.text[s.pos] {
+		case '[', '{':
+			if depth++; depth > maxDepth {
+				return s.pos
+			}
+		case ']', '}':
+			depth--
+		}
+	}
+	return -1
+}

@@ -1,0 +1,45 @@
+package timeactions
+
+import (
+	"context"
+	"time"
+
+	tea "github.com/the-edge-agent/tea/sdk"
+)
+
+// maxSeconds is a year: longer waits are mistakes, and would overflow.
+const maxSeconds = 366 * 24 * 3600
+
+// Bundle gives the bundle time.
+func Bundle(version string) *tea.Bundle {
+	return &tea.Bundle{
+		Name: "time", Version: version, Description: "Waits.",
+		Actions: []tea.Action{
+			tea.NewAction("time.sleep", "Waits for some time.", sleep, tea.Idempotent()),
+		},
+	}
+}
+
+type sleepParams struct {
+	Seconds float64 `json:"seconds" minimum:"0" maximum:"31622400" doc:"how long to wait; fractions are fine"`
+}
+
+type sleepResult struct {
+	Success bool    `json:"success" doc:"always true"`
+	Seconds float64 `json:"seconds" doc:"how long the wait was, as asked for"`
+}
+
+// sleep ends early, with an error, when the call is canceled or out of time.
+func sleep(ctx context.Context, _ *tea.Request, p sleepParams) (sleepResult, error) {
+	if p.Seconds < 0 || p.Seconds > maxSeconds {
+		return sleepResult{}, tea.Errorf(tea.ValidationError, "seconds must be from 0 to %d, got %v", maxSeconds, p.Seconds)
+	}
+	timer := time.NewTimer(time.Duration(p.Seconds * float64(time.Second)))
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return sleepResult{Success: true, Seconds: p.Seconds}, nil
+	case <-ctx.Done():
+		return sleepResult{}, tea.AsError(ctx.Err())
+	}
+}

@@ -1,0 +1,2 @@
+// Package timeactions is the host's bundle time: time.sleep. Start with [Bundle].
+package timeactions

@@ -1,0 +1,232 @@
+package jsonschema
+
+import (
+	"fmt"
+	"net/url"
+	"strconv"
+	"strings"
+
+	"github.com/the-edge-agent/tea/host/internal/source"
+)
+
+// shape says what a keyword holds that has subschemas.
+type shape int
+
+const (
+	oneSchema shape = iota
+	schemaList
+	schemaMap
+	schemaOrList
+)
+
+// applicators are the keywords with subschemas, in both drafts.
+func applicators() map[string]shape {
+	return map[string]shape{
+		"$defs": schemaMap, "definitions": schemaMap,
+		"properties": schemaMap, "patternProperties": schemaMap, "dependentSchemas": schemaMap, "dependencies": schemaMap,
+		"additionalProperties": oneSchema, "propertyNames": oneSchema, "unevaluatedProperties": oneSchema,
+		"items": schemaOrList, "prefixItems": schemaList, "additionalItems": oneSchema, "contains": oneSchema, "unevaluatedItems": oneSchema,
+		"allOf": schemaList, "anyOf": schemaList, "oneOf": schemaList,
+		"not": oneSchema, "if": oneSchema, "then": oneSchema, "else": oneSchema,
+	}
+}
+
+// documentURI is the base of a document without an $id.
+const documentURI = "tea://document/"
+
+// maxDepth bounds how deep subschemas nest.
+const maxDepth = 256
+
+// document is the raw schema with an index of its $id and anchors. Places in
+// it are JSON pointers from its root.
+type document struct {
+	root      any
+	draft7    bool
+	resources map[string]*resource // by pointer
+	uris      map[string]string    // absolute URI, with "#anchor" where it is one, to pointer
+	dynamics  map[string]string    // pointer to $dynamicAnchor
+	shapes    map[string]shape
+}
+
+func newDocument(root any) (*document, error) {
+	d := &document{
+		root: root, resources: map[string]*resource{}, uris: map[string]string{}, dynamics: map[string]string{}, shapes: applicators(),
+	}
+	if m, ok := root.(map[string]any); ok {
+		if err := d.readDraft(m); err != nil {
+			return nil, err
+		}
+	}
+	d.addResource("", documentURI)
+	return d, d.index(root, "", documentURI, 0)
+}
+
+func (d *document) readDraft(root map[string]any) error {
+	given, ok := root["$schema"]
+	if !ok {
+		return nil
+	}
+	name, _ := given.(string)
+	switch strings.TrimSuffix(strings.TrimPrefix(strings.TrimPrefix(name, "https://"), "http://"), "#") {
+	case "json-schema.org/draft/2020-12/schema":
+	case "json-schema.org/draft-07/schema":
+		d.draft7 = true
+	default:
+		return &Error{Path: source.Key("", "$schema"), Message: fmt.Sprintf("%s is not supported; drafts 2020-12 and 7 are", quote(given))}
+	}
+	return nil
+}
+
+func (d *document) addResource(pointer, uri string) {
+	d.resources[pointer] = &resource{uri: uri, dynamic: map[string]*node{}}
+	d.uris[uri] = pointer
+}
+
+// index notes the $id and anchors of raw and of the subschemas below.
+func (d *document) index(raw any, pointer, base string, depth int) error {
+	m, ok := raw.(map[string]any)
+	if !ok {
+		return nil
+	}
+	if depth > maxDepth {
+		return &Error{Path: pathOf(pointer), Message: fmt.Sprintf("subschemas nest deeper than %d", maxDepth)}
+	}
+	base, err := d.indexNames(m, pointer, base)
+	if err != nil {
+		return err
+	}
+	for _, keyword := range sortedKeys(m) {
+		shape, ok := d.shapes[keyword]
+		if !ok {
+			continue
+		}
+		at := pointer + "/" + escape(keyword)
+		switch sub := m[keyword].(type) {
+		case []any:
+			if shape != schemaList && shape != schemaOrList {
+				continue
+			}
+			for i, e := range sub {
+				if err := d.index(e, at+"/"+strconv.Itoa(i), base, depth+1); err != nil {
+					return err
+				}
+			}
+		case map[string]any:
+			if shape != schemaMap {
+				if err := d.index(sub, at, base, depth+1); err != nil {
+					return err
+				}
+				continue
+			}
+			for _, name := range sortedKeys(sub) {
+				if err := d.index(sub[name], at+"/"+escape(name), base, depth+1); err != nil {
+					return err
+				}
+			}
+		}
+	}
+	return nil
+}
+
+// indexNames notes what m calls itself and gives the base URI inside of it.
+func (d *document) indexNames(m map[string]any, pointer, base string) (string, error) {
+	_, hasRef := m["$ref"]
+	id, ok := m["$id"].(string)
+	if ok && !(d.draft7 && hasRef) {
+		uri, fragment, err := resolve(base, id)
+		if err != nil {
+			return "", &Error{Path: source.Key(pathOf(pointer), "$id"), Message: err.Error()}
+		}
+		if strings.HasPrefix(id, "#") {
+			d.uris[uri+"#"+fragment] = pointer
+		} else {
+			base = uri
+			d.addResource(pointer, uri)
+		}
+	}
+	for _, keyword := range []string{"$anchor", "$dynamicAnchor"} {
+		name, ok := m[keyword].(string)
+		if !ok {
+			continue
+		}
+		d.uris[base+"#"+name] = pointer
+		if keyword == "$dynamicAnchor" {
+			d.dynamics[pointer] = name
+		}
+	}
+	return base, nil
+}
+
+// find resolves a reference that stands in a resource to a place in the document.
+func (d *document) find(from *resource, ref string) (pointer, fragment string, err error) {
+	uri, fragment, err := resolve(from.uri, ref)
+	if err != nil {
+		return "", "", err
+	}
+	outside := fmt.Errorf("%q does not lead to a place in this document; nothing outside is loaded", ref)
+	if fragment != "" && !strings.HasPrefix(fragment, "/") {
+		pointer, ok := d.uris[uri+"#"+fragment]
+		if !ok {
+			return "", "", outside
+		}
+		return pointer, fragment, nil
+	}
+	root, ok := d.uris[uri]
+	if !ok {
+		return "", "", outside
+	}
+	return root + fragment, "", nil
+}
+
+// at gives what stands at a pointer, and the resource it belongs to.
+func (d *document) at(pointer string) (raw any, res *resource, ok bool) {
+	raw, res = d.root, d.resources[""]
+	walked := ""
+	for token := range strings.SplitSeq(strings.TrimPrefix(pointer, "/"), "/") {
+		if pointer == "" {
+			break
+		}
+		switch v := raw.(type) {
+		case map[string]any:
+			raw, ok = v[unescape(token)]
+		case []any:
+			i, err := strconv.Atoi(token)
+			if ok = err == nil && i >= 0 && i < len(v); ok {
+				raw = v[i]
+			}
+		default:
+			ok = false
+		}
+		if !ok {
+			return nil, nil, false
+		}
+		walked += "/" + token
+		if inner := d.resources[walked]; inner != nil {
+			res = inner
+		}
+	}
+	return raw, res, true
+}
+
+func resolve(base, ref string) (uri, fragment string, err error) {
+	b, err := url.Parse(base)
+	if err != nil {
+		return "", "", fmt.Errorf("%q is no URI", base)
+	}
+	r, err := url.Parse(ref)
+	if err != nil {
+		return "", "", fmt.Errorf("%q is no URI reference", ref)
+	}
+	u := b.ResolveReference(r)
+	fragment = u.Fragment
+	u.Fragment, u.RawFragment = "", ""
+	return u.String(), fragment, nil
+}
+
+func escape(name string) string {
+	return strings.ReplaceAll(strings.ReplaceAll(name, "~", "~0"), "/", "~1")
+}
+
+func unescape(token string) string {
+	return strings.ReplaceAll(strings.ReplaceAll(token, "~1", "/"), "~0", "~")
+}

@@ -1,0 +1,155 @@
+package jsonschema
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// logicRules are the keywords that combine schemas.
+type logicRules struct {
+	allOf, anyOf, oneOf   []*node
+	not                   *node
+	cond, then, otherwise *node
+}
+
+func (k *keywords) logics() *logicRules {
+	if !k.has("allOf", "anyOf", "oneOf", "not", "if") {
+		return nil
+	}
+	return &logicRules{
+		allOf: k.schemas("allOf"), anyOf: k.schemas("anyOf"), oneOf: k.schemas("oneOf"),
+		not: k.schema("not"), cond: k.schema("if"), then: k.schema("then"), otherwise: k.schema("else"),
+	}
+}
+
+func (r *run) checkLogic(rules *logicRules, v any, at *place, own *evaluated) {
+	for _, sub := range rules.allOf {
+		r.validate(sub, v, at, own)
+	}
+	if rules.anyOf != nil {
+		r.checkChoice(rules.anyOf, v, at, own, false)
+	}
+	if rules.oneOf != nil {
+		r.checkChoice(rules.oneOf, v, at, own, true)
+	}
+	if rules.not != nil && !r.uncertain(v, at) && len(r.try(rules.not, v, at, nil)) == 0 {
+		r.problem(at, "%s", notMessage(rules.not, v))
+	}
+	if rules.cond == nil || (rules.then != nil || rules.otherwise != nil) && r.uncertain(v, at) {
+		return
+	}
+	if len(r.try(rules.cond, v, at, own)) == 0 {
+		if rules.then != nil {
+			r.validate(rules.then, v, at, own)
+		}
+	} else if rules.otherwise != nil {
+		r.validate(rules.otherwise, v, at, own)
+	}
+}
+
+// checkChoice is anyOf, and oneOf where exactly one form may fit.
+func (r *run) checkChoice(forms []*node, v any, at *place, own *evaluated, onlyOne bool) {
+	failed := make([][]Problem, len(forms))
+	var fitting []int
+	for i, form := range forms {
+		if failed[i] = r.try(form, v, at, own); len(failed[i]) == 0 {
+			fitting = append(fitting, i)
+		}
+	}
+	switch {
+	case r.stopped != "":
+	case len(fitting) == 0:
+		r.noneFits(forms, failed, v, at)
+	case onlyOne && len(fitting) > 1 && !r.uncertain(v, at):
+		r.problem(at, "must fit exactly one of %d forms, fits forms %d and %d", len(forms), fitting[0]+1, fitting[1]+1)
+	}
+}
+
+// noneFits reports what is wrong where no form fits: the problems of the one
+// form that is meant, as far as that can be told by the type or by a
+// distinguishing member; one problem for all otherwise.
+func (r *run) noneFits(forms []*node, failed [][]Problem, v any, at *place) {
+	var types []string
+	mistyped, meant := 0, -1
+	for i, form := range forms {
+		form = form.behindRef()
+		if form.types != nil && !slices.ContainsFunc(form.types, func(t string) bool { return typeFits(t, v) }) {
+			mistyped++
+			types = append(types, form.types...)
+			continue
+		}
+		if form.contradicts(v) {
+			continue
+		}
+		if meant >= 0 {
+			meant = len(forms) // more than one
+			continue
+		}
+		meant = i
+	}
+	switch {
+	case mistyped == len(forms):
+		slices.Sort(types)
+		r.problem(at, "expected %s, got %s", orList(slices.Compact(types)), describe(v))
+	case meant >= 0 && meant < len(forms):
+		for _, p := range failed[meant] {
+			if len(r.problems) < maxProblems {
+				r.problems = append(r.problems, p)
+			}
+		}
+	default:
+		r.problem(at, "fits none of the %d allowed forms: %s", len(forms), firstOfEach(failed, at.String()))
+	}
+}
+
+// behindRef is the node that a plain reference stands for.
+func (n *node) behindRef() *node {
+	for n.ref != nil && n.types == nil {
+		n = n.ref
+	}
+	return n
+}
+
+// contradicts tells whether a member that can take only certain values, such
+// as a "type" or "kind", says that v is meant to be of another form.
+func (n *node) contradicts(v any) bool {
+	m, ok := v.(map[string]any)
+	if !ok || n.object == nil {
+		return false
+	}
+	for name, rule := range n.object.properties {
+		given, has := m[name]
+		if has && rule.enum != nil && !rule.enum.keys[key(given)] {
+			return true
+		}
+	}
+	return false
+}
+
+func firstOfEach(failed [][]Problem, here string) string {
+	const shown = 5
+	var parts []string
+	for i, problems := range failed {
+		if i == shown {
+			parts = append(parts, "...")
+			break
+		}
+		p := problems[0]
+		if p.Path == here {
+			p.Path = ""
+		}
+		parts = append(parts, fmt.Sprintf("(%d) %s", i+1, p.Error()))
+	}
+	return strings.Join(parts, "; ")
+}
+
+func notMessage(not *node, v any) string {
+	switch {
+	case not.enum != nil:
+		return "must not be " + quote(v)
+	case not.types != nil:
+		return "must not be of type " + orList(not.types)
+	}
+	return "must not be of the excluded form"
+}

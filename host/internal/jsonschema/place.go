@@ -1,0 +1,48 @@
+package jsonschema
+
+import (
+	"strconv"
+	"strings"
+
+	"github.com/the-edge-agent/tea/host/internal/source"
+)
+
+// place is where a value stands in the whole; nil is the root. It is written
+// out only when there is a problem to report.
+type place struct {
+	parent *place
+	name   string
+	index  int // used where name is unset
+	isItem bool
+}
+
+func (p *place) member(name string) *place { return &place{parent: p, name: name} }
+
+func (p *place) item(i int) *place { return &place{parent: p, index: i, isItem: true} }
+
+// String writes the path, such as items[3].name, as package source does.
+func (p *place) String() string {
+	switch {
+	case p == nil:
+		return ""
+	case p.isItem:
+		return source.Index(p.parent.String(), p.index)
+	}
+	return source.Key(p.parent.String(), p.name)
+}
+
+// pathOf writes a JSON pointer as a path.
+func pathOf(pointer string) string {
+	path := ""
+	if pointer == "" {
+		return path
+	}
+	for token := range strings.SplitSeq(pointer[1:], "/") {
+		if i, err := strconv.Atoi(token); err == nil {
+			path = source.Index(path, i)
+			continue
+		}
+		path = source.Key(path, unescape(token))
+	}
+	return path
+}

@@ -1,0 +1,252 @@
+package jsonschema
+
+import (
+	"fmt"
+
+	"github.com/the-edge-agent/tea/host/internal/exact"
+)
+
+// Bounds of one check, so that it ends whatever the schema: how often a
+// subschema is looked at is bounded by baseSteps and stepsPerValue for each
+// value that is checked.
+const (
+	baseSteps     = 100_000
+	stepsPerValue = 50
+	maxProblems   = 1000
+	maxNesting    = 2000
+)
+
+// run is one check of one value. It belongs to one goroutine.
+type run struct {
+	problems   []Problem
+	tracks     bool
+	isTemplate func(path string) bool
+
+	scope   []*resource // resources entered, outermost first; for $dynamicRef
+	steps   int         // that are left
+	depth   int
+	stopped string // why the check was given up
+}
+
+// evaluated notes which members and items of a value some keyword has looked
+// at; the unevaluated keywords look at the rest. A nil one takes no notes.
+type evaluated struct {
+	allMembers bool
+	members    map[string]bool
+	allItems   bool
+	items      int // the first ones
+	item       map[int]bool
+}
+
+func (e *evaluated) merge(other *evaluated) {
+	if e == nil || other == nil {
+		return
+	}
+	e.allMembers = e.allMembers || other.allMembers
+	for name := range other.members {
+		e.member(name)
+	}
+	e.allItems = e.allItems || other.allItems
+	e.items = max(e.items, other.items)
+	for i := range other.item {
+		e.oneItem(i)
+	}
+}
+
+func (e *evaluated) member(name string) {
+	if e == nil {
+		return
+	}
+	if e.members == nil {
+		e.members = map[string]bool{}
+	}
+	e.members[name] = true
+}
+
+func (e *evaluated) oneItem(i int) {
+	if e == nil {
+		return
+	}
+	if e.item == nil {
+		e.item = map[int]bool{}
+	}
+	e.item[i] = true
+}
+
+func (e *evaluated) hasItem(i int) bool { return e.allItems || i < e.items || e.item[i] }
+
+// sizeOf counts the values in v, v itself included.
+func sizeOf(v any) int {
+	size := 1
+	switch v := v.(type) {
+	case []any:
+		for _, e := range v {
+			size += sizeOf(e)
+		}
+	case map[string]any:
+		for _, e := range v {
+			size += sizeOf(e)
+		}
+	}
+	return size
+}
+
+func (r *run) problem(at *place, format string, args ...any) {
+	if len(r.problems) >= maxProblems {
+		r.stop(fmt.Sprintf("more than %d problems; the rest is not listed", maxProblems))
+		return
+	}
+	r.problems = append(r.problems, Problem{Path: at.String(), Message: fmt.Sprintf(format, args...)})
+}
+
+func (r *run) stop(why string) {
+	if r.stopped == "" {
+		r.stopped = why
+	}
+}
+
+// validate checks v, which stands at a place, and notes in seen what it has
+// looked at, where v fits.
+func (r *run) validate(n *node, v any, at *place, seen *evaluated) {
+	if r.steps--; r.steps < 0 {
+		r.stop("the schema takes too many steps for this value; the check was given up")
+	}
+	if r.depth > maxNesting {
+		r.stop(fmt.Sprintf("the value nests deeper than %d; the check was given up", maxNesting))
+	}
+	if r.stopped != "" || r.isTemplate != nil && r.isTemplate(at.String()) {
+		return
+	}
+	if n.never {
+		r.problem(at, "is not allowed here")
+		return
+	}
+	r.depth++
+	if len(r.scope) == 0 || r.scope[len(r.scope)-1] != n.resource {
+		r.scope = append(r.scope, n.resource)
+		defer func() { r.scope = r.scope[:len(r.scope)-1] }()
+	}
+	before := len(r.problems)
+	var own *evaluated
+	if r.tracks {
+		own = &evaluated{}
+	}
+	r.keywords(n, v, at, own)
+	if len(r.problems) == before {
+		r.unevaluated(n, v, at, own)
+	}
+	if len(r.problems) == before {
+		seen.merge(own)
+	}
+	r.depth--
+}
+
+func (r *run) keywords(n *node, v any, at *place, own *evaluated) {
+	if n.ref != nil {
+		r.validate(n.ref, v, at, own)
+	}
+	if n.dynamic != nil {
+		r.validate(r.lookUp(n.dynamic), v, at, own)
+	}
+	if n.types != nil {
+		r.checkType(n.types, v, at)
+	}
+	if n.enum != nil {
+		r.checkEnum(n.enum, v, at)
+	}
+	switch v := v.(type) {
+	case string:
+		if n.text != nil {
+			r.checkText(n.text, v, at)
+		}
+	case []any:
+		if n.array != nil {
+			r.checkArray(n.array, v, at, own)
+		}
+	case map[string]any:
+		if n.object != nil {
+			r.checkObject(n.object, v, at, own)
+		}
+	default:
+		if n.number != nil && exact.IsNumber(v) {
+			r.checkNumber(n.number, v, at)
+		}
+	}
+	if n.logic != nil {
+		r.checkLogic(n.logic, v, at, own)
+	}
+}
+
+// unevaluated runs the keywords that need to know what all others looked at.
+func (r *run) unevaluated(n *node, v any, at *place, own *evaluated) {
+	switch v := v.(type) {
+	case []any:
+		if n.array == nil || n.array.unevaluated == nil {
+			return
+		}
+		for i, item := range v {
+			if !own.hasItem(i) {
+				r.validate(n.array.unevaluated, item, at.item(i), nil)
+			}
+		}
+		own.allItems = true
+	case map[string]any:
+		if n.object == nil || n.object.unevaluated == nil || own.allMembers {
+			return
+		}
+		for _, name := range sortedKeys(v) {
+			if !own.members[name] {
+				r.validate(n.object.unevaluated, v[name], at.member(name), nil)
+			}
+		}
+		own.allMembers = true
+	}
+}
+
+// lookUp finds what a $dynamicRef means from here.
+func (r *run) lookUp(ref *dynamicRef) *node {
+	if ref.name != "" {
+		for _, res := range r.scope {
+			if n := res.dynamic[ref.name]; n != nil {
+				return n
+			}
+		}
+	}
+	return ref.target
+}
+
+// try checks without reporting: the problems are given back.
+func (r *run) try(n *node, v any, at *place, seen *evaluated) []Problem {
+	outer := r.problems
+	r.problems = nil
+	r.validate(n, v, at, seen)
+	found := r.problems
+	r.problems = outer
+	return found
+}
+
+// uncertain tells whether v is or holds a template, so that nothing can be
+// said about the whole of it yet.
+func (r *run) uncertain(v any, at *place) bool {
+	if r.isTemplate == nil {
+		return false
+	}
+	if r.isTemplate(at.String()) {
+		return true
+	}
+	switch v := v.(type) {
+	case []any:
+		for i, e := range v {
+			if r.uncertain(e, at.item(i)) {
+				return true
+			}
+		}
+	case map[string]any:
+		for name, e := range v {
+			if r.uncertain(e, at.member(name)) {
+				return true
+			}
+		}
+	}
+	return false
+}

@@ -1,0 +1,239 @@
+package jsonschema
+
+import (
+	"fmt"
+	"math/big"
+	"regexp"
+	"slices"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/the-edge-agent/tea/host/internal/exact"
+	"github.com/the-edge-agent/tea/sdk/diag"
+)
+
+// fill reads every group of keywords that occurs. Definitions are read for
+// their mistakes, also where nothing refers to them.
+func (k *keywords) fill(n *node) {
+	k.schemaMap("$defs")
+	k.schemaMap("definitions")
+	n.types = k.types()
+	n.enum = k.enum()
+	n.number = k.numbers()
+	n.text = k.texts()
+	n.object = k.objects()
+	n.array = k.arrays()
+	n.logic = k.logics()
+}
+
+func (k *keywords) types() []string {
+	raw, ok := k.raw["type"]
+	if !ok {
+		return nil
+	}
+	var types []string
+	if one, ok := raw.(string); ok {
+		types = []string{one}
+	} else {
+		types = k.names("type", raw)
+	}
+	known := []string{"null", "boolean", "integer", "number", "string", "array", "object"}
+	for _, t := range types {
+		if !slices.Contains(known, t) {
+			k.fail("type", "%s", withHint(fmt.Sprintf("there is no type %q", t), diag.Suggest(t, known)))
+		}
+	}
+	if len(types) == 0 {
+		k.fail("type", "want at least one type")
+	}
+	return types
+}
+
+func typeFits(want string, v any) bool {
+	switch want {
+	case "integer":
+		return exact.IsInteger(v)
+	case "number":
+		return exact.IsNumber(v)
+	default:
+		return want == typeOf(v)
+	}
+}
+
+func (r *run) checkType(types []string, v any, at *place) {
+	for _, t := range types {
+		if typeFits(t, v) {
+			return
+		}
+	}
+	r.problem(at, "expected %s, got %s", orList(types), describe(v))
+}
+
+// enumRule is enum and const.
+type enumRule struct {
+	allowed []any
+	keys    map[string]bool
+	strings []string
+}
+
+func (k *keywords) enum() *enumRule {
+	var allowed []any
+	raw, hasEnum := k.raw["enum"]
+	constant, hasConst := k.raw["const"]
+	switch {
+	case hasConst:
+		allowed = []any{constant}
+	case hasEnum:
+		list, ok := raw.([]any)
+		if !ok {
+			k.fail("enum", "want a list, got %s", describe(raw))
+			return nil
+		}
+		allowed = list
+	default:
+		return nil
+	}
+	rule := &enumRule{allowed: allowed, keys: map[string]bool{}}
+	for _, v := range allowed {
+		if hasConst && hasEnum && !containsEqual(raw, v) {
+			continue // both stand there and must hold
+		}
+		rule.keys[key(v)] = true
+		if s, ok := v.(string); ok {
+			rule.strings = append(rule.strings, s)
+		}
+	}
+	return rule
+}
+
+func containsEqual(list, v any) bool {
+	items, _ := list.([]any)
+	return slices.ContainsFunc(items, func(e any) bool { return key(e) == key(v) })
+}
+
+func (r *run) checkEnum(rule *enumRule, v any, at *place) {
+	if rule.keys[key(v)] || r.uncertain(v, at) {
+		return
+	}
+	if len(rule.allowed) == 1 {
+		r.problem(at, "must be %s, got %s", quote(rule.allowed[0]), quote(v))
+		return
+	}
+	const shown = 20
+	texts := make([]string, 0, shown)
+	for i, e := range rule.allowed {
+		if i == shown {
+			texts = append(texts, fmt.Sprintf("... (%d in all)", len(rule.allowed)))
+			break
+		}
+		texts = append(texts, quote(e))
+	}
+	hint := ""
+	if s, ok := v.(string); ok {
+		hint = diag.Suggest(s, rule.strings)
+	}
+	r.problem(at, "%s", withHint(fmt.Sprintf("must be one of %s; got %s", strings.Join(texts, ", "), quote(v)), hint))
+}
+
+// numberRules are the keywords for numbers.
+type numberRules struct {
+	bounds     []bound
+	multipleOf *big.Rat
+	multiple   any
+}
+
+type bound struct {
+	limit  *big.Rat
+	given  any
+	fits   func(comparison int) bool
+	phrase string
+}
+
+func (k *keywords) numbers() *numberRules {
+	if !k.has("minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf") {
+		return nil
+	}
+	rules := &numberRules{}
+	for _, b := range []struct {
+		keyword, phrase string
+		fits            func(int) bool
+	}{
+		{"minimum", "at least", func(c int) bool { return c >= 0 }},
+		{"exclusiveMinimum", "more than", func(c int) bool { return c > 0 }},
+		{"maximum", "at most", func(c int) bool { return c <= 0 }},
+		{"exclusiveMaximum", "less than", func(c int) bool { return c < 0 }},
+	} {
+		given, ok := k.raw[b.keyword]
+		if !ok {
+			continue
+		}
+		limit, ok := decimal(given)
+		if !ok {
+			k.fail(b.keyword, "want a number, got %s", describe(given))
+			continue
+		}
+		rules.bounds = append(rules.bounds, bound{limit: limit, given: given, fits: b.fits, phrase: b.phrase})
+	}
+	if given, ok := k.raw["multipleOf"]; ok {
+		rules.multiple = given
+		if rules.multipleOf, ok = decimal(given); !ok || rules.multipleOf.Sign() <= 0 {
+			k.fail("multipleOf", "want a number above 0, got %s", describe(given))
+		}
+	}
+	return rules
+}
+
+func (r *run) checkNumber(rules *numberRules, v any, at *place) {
+	number, ok := decimal(v)
+	if !ok {
+		return
+	}
+	for _, b := range rules.bounds {
+		if !b.fits(number.Cmp(b.limit)) {
+			r.problem(at, "must be %s %s, got %s", b.phrase, numberText(b.given), numberText(v))
+		}
+	}
+	if rules.multipleOf != nil && !new(big.Rat).Quo(number, rules.multipleOf).IsInt() {
+		r.problem(at, "must be a multiple of %s, got %s", numberText(rules.multiple), numberText(v))
+	}
+}
+
+// textRules are the keywords for strings.
+type textRules struct {
+	minLength, maxLength int // -1 where not given
+	pattern              *regexp.Regexp
+	format               string
+}
+
+func (k *keywords) texts() *textRules {
+	if !k.has("minLength", "maxLength", "pattern", "format") {
+		return nil
+	}
+	rules := &textRules{minLength: k.count("minLength", -1), maxLength: k.count("maxLength", -1), format: k.text("format")}
+	if k.has("pattern") {
+		rules.pattern = k.pattern("pattern", k.text("pattern"))
+	}
+	return rules
+}
+
+func (k *keywords) pattern(keyword, text string) *regexp.Regexp {
+	re, err := regexp.Compile(text)
+	if err != nil {
+		k.fail(keyword, "the pattern %q cannot be used: %v", text, err)
+	}
+	return re
+}
+
+func (r *run) checkText(rules *textRules, s string, at *place) {
+	if length := utf8.RuneCountInString(s); length < rules.minLength {
+		r.problem(at, "must have at least %s, has %d", count(rules.minLength, "character"), length)
+	} else if rules.maxLength >= 0 && length > rules.maxLength {
+		r.problem(at, "must have at most %s, has %d", count(rules.maxLength, "character"), length)
+	}
+	if rules.pattern != nil && !rules.pattern.MatchString(s) {
+		r.problem(at, "must match the pattern %s, got %s", rules.pattern, quote(s))
+	}
+	if what := formatFault(rules.format, s); what != "" {
+		r.problem(at, "must be %s, got %s", what, quote(s))
+	}
+}

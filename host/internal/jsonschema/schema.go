@@ -1,0 +1,137 @@
+package jsonschema
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+
+	"github.com/the-edge-agent/tea/sdk/value"
+)
+
+// Schema is a compiled schema. It is immutable and safe for concurrent use.
+type Schema struct {
+	root *node
+	// tracks says that some keyword asks which members or items others have
+	// looked at (unevaluatedProperties, unevaluatedItems).
+	tracks bool
+}
+
+// Problem is one place of a value that does not fit.
+type Problem struct {
+	// Path is the place, such as items[3].name; empty is the value itself.
+	Path string `json:"path" doc:"the place, such as items[3].name; empty is the value itself"`
+	// Message says what was expected and what is there.
+	Message string `json:"message" doc:"what was expected and what is there"`
+}
+
+// Error is the problem on one line.
+func (p Problem) Error() string {
+	if p.Path == "" {
+		return p.Message
+	}
+	return p.Path + ": " + p.Message
+}
+
+// Error says what is wrong with a schema.
+type Error struct {
+	// Path is the place in the schema, such as properties.age.minimum.
+	Path    string
+	Message string
+}
+
+func (e *Error) Error() string {
+	if e.Path == "" {
+		return "schema: " + e.Message
+	}
+	return fmt.Sprintf("schema at %s: %s", e.Path, e.Message)
+}
+
+// Compile reads a schema: an object or a bool of the value model, or anything
+// that marshals to one, such as a *schema.Schema of the SDK. What is wrong
+// with it is an [*Error]. The schema is not kept, but parts of it may be
+// shared by the result: it must not be changed afterwards.
+func Compile(schema any) (*Schema, error) {
+	switch schema.(type) {
+	case bool, map[string]any:
+	default:
+		model, err := value.From(schema)
+		if err != nil {
+			return nil, fmt.Errorf("read schema: %w", err)
+		}
+		schema = model
+	}
+	c, err := newCompiler(schema)
+	if err != nil {
+		return nil, err
+	}
+	return c.compile()
+}
+
+// Validate gives every violation in v, ordered by keyword and member name;
+// nil where v fits. v must be in the value model and is not changed.
+func (s *Schema) Validate(v any) []Problem {
+	return s.run(v, nil)
+}
+
+// ValidateTemplated is [Schema.Validate] for a value in which some places
+// hold templates that will be something else once evaluated. isTemplate
+// answers for a path as [Problem.Path] writes it; what it answers true for,
+// and whatever depends on it, is taken to fit.
+func (s *Schema) ValidateTemplated(v any, isTemplate func(path string) bool) []Problem {
+	return s.run(v, isTemplate)
+}
+
+func (s *Schema) run(v any, isTemplate func(path string) bool) []Problem {
+	r := &run{tracks: s.tracks, isTemplate: isTemplate, steps: baseSteps + stepsPerValue*sizeOf(v)}
+	r.validate(s.root, v, nil, nil)
+	seen := map[Problem]bool{}
+	problems := slices.DeleteFunc(r.problems, func(p Problem) bool {
+		again := seen[p]
+		seen[p] = true
+		return again
+	})
+	if r.stopped != "" {
+		problems = append(problems, Problem{Message: r.stopped})
+	}
+	return problems
+}
+
+// node is one compiled subschema. A group of keywords that does not occur is nil.
+type node struct {
+	pointer  string
+	resource *resource
+
+	never   bool // the schema false
+	ref     *node
+	dynamic *dynamicRef
+	types   []string
+	enum    *enumRule
+	number  *numberRules
+	text    *textRules
+	object  *objectRules
+	array   *arrayRules
+	logic   *logicRules
+}
+
+// dynamicRef is a $dynamicRef: target, or the outermost node in scope whose
+// $dynamicAnchor is name, where name is not empty.
+type dynamicRef struct {
+	target *node
+	name   string
+}
+
+// resource is a part of the document with an $id of its own; the root is one.
+type resource struct {
+	uri     string
+	dynamic map[string]*node
+}
+
+// sortedKeys lists the keys of m in order.
+func sortedKeys[K cmp.Ordered, V any](m map[K]V) []K {
+	keys := make([]K, 0, len(m))
+	for k := range m {
+		keys = append(keys, k)
+	}
+	slices.Sort(keys)
+	return keys
+}

@@ -1,0 +1,89 @@
+package jsonschema
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+
+	"github.com/the-edge-agent/tea/host/internal/exact"
+	"github.com/the-edge-agent/tea/sdk/value"
+)
+
+// maxShown is how many bytes of a value a message repeats.
+const maxShown = 60
+
+// typeOf is the JSON type of v, integer where it is a whole number.
+func typeOf(v any) string {
+	if exact.IsNumber(v) {
+		if exact.IsInteger(v) {
+			return "integer"
+		}
+		return "number"
+	}
+	return value.TypeName(v)
+}
+
+// describe names a value by type and, where it is short, by itself.
+func describe(v any) string {
+	switch v := v.(type) {
+	case nil:
+		return "null"
+	case []any:
+		return "an array of " + count(len(v), "item")
+	case map[string]any:
+		return "an object"
+	}
+	return typeOf(v) + " " + quote(v)
+}
+
+// quote writes a value as JSON, cut where it is long.
+func quote(v any) string {
+	var text string
+	switch v := v.(type) {
+	case string:
+		if len(v) > maxShown {
+			return strconv.Quote(strings.ToValidUTF8(v[:maxShown], "")) + "..."
+		}
+		return strconv.Quote(v)
+	case []any, map[string]any:
+		raw, err := value.Encode(v)
+		if err != nil {
+			return describe(v)
+		}
+		text = string(raw)
+	case nil, bool:
+		text = fmt.Sprint(v)
+		if v == nil {
+			text = "null"
+		}
+	default:
+		text = numberText(v)
+	}
+	if len(text) > maxShown {
+		return strings.ToValidUTF8(text[:maxShown], "") + "..."
+	}
+	return text
+}
+
+func count(n int, thing string) string {
+	if n == 1 {
+		return "1 " + thing
+	}
+	return strconv.Itoa(n) + " " + thing + "s"
+}
+
+// orList joins words as "a, b or c".
+func orList(words []string) string {
+	if len(words) < 2 {
+		return strings.Join(words, "")
+	}
+	last := len(words) - 1
+	return strings.Join(words[:last], ", ") + " or " + words[last]
+}
+
+func withHint(message, hint string) string {
+	if hint == "" {
+		return message
+	}
+	return message + "; " + hint
+}

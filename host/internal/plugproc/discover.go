@@ -1,0 +1,163 @@
+package plugproc
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+
+	tea "github.com/the-edge-agent/tea/sdk"
+	"github.com/the-edge-agent/tea/sdk/diag"
+)
+
+// prefix begins the name of every plugin's binary.
+const prefix = "tea-plugin-"
+
+// maxDescribing is how many plugins without a cached manifest are asked at
+// the same time.
+const maxDescribing = 4
+
+// Problem is something in a plugin directory that is not as its owner may
+// think. An error means that the plugin is not there for workflows.
+type Problem struct {
+	Severity diag.Severity
+	Path     string
+	Message  string
+}
+
+// String is the problem on one line.
+func (p Problem) String() string {
+	return fmt.Sprintf("%s: %s: %s", p.Path, p.Severity, p.Message)
+}
+
+// binary is a file that may be a plugin.
+type binary struct {
+	name string
+	path string // absolute
+	info fs.FileInfo
+}
+
+// Discover looks for plugins in o.Dirs and reads their manifests. A plugin is
+// started only where no manifest is cached for this very file; it is asked
+// once and ended again. What is wrong with single files is in the problems,
+// sorted by the order of search. The error is that of ctx.
+//
+// The caller closes the set.
+func Discover(ctx context.Context, o Options) (*Set, []Problem, error) {
+	o = o.withDefaults()
+	binaries, problems := scan(o.Dirs)
+	set := &Set{launcher: &launcher{options: o}, plugins: map[string]*loaded{}}
+	cache := manifestCache{dir: o.CacheDir, logger: o.Logger}
+	manifests := make([]tea.Manifest, len(binaries))
+	errs := make([]error, len(binaries))
+	slots := make(chan struct{}, maxDescribing)
+	var asking sync.WaitGroup
+	for i, b := range binaries {
+		if m, ok := cache.read(b); ok {
+			manifests[i] = m
+			continue
+		}
+		asking.Go(func() {
+			slots <- struct{}{}
+			defer func() { <-slots }()
+			if manifests[i], errs[i] = set.describe(ctx, b); errs[i] == nil {
+				cache.write(b, manifests[i])
+			}
+		})
+	}
+	asking.Wait()
+	if err := ctx.Err(); err != nil {
+		return nil, nil, errors.Join(fmt.Errorf("look for plugins: %w", err), set.Close(context.WithoutCancel(ctx)))
+	}
+	for i, b := range binaries {
+		if errs[i] == nil && manifests[i].Name != b.name {
+			errs[i] = fmt.Errorf("it says that its name is %q, which needs a file called %s%s", manifests[i].Name, prefix, manifests[i].Name)
+		}
+		if errs[i] != nil {
+			problems = append(problems, Problem{Severity: diag.Error, Path: b.path, Message: errs[i].Error()})
+			continue
+		}
+		set.add(b, manifests[i])
+	}
+	return set, problems, nil
+}
+
+// describe starts a plugin to ask for its manifest.
+func (s *Set) describe(ctx context.Context, b binary) (tea.Manifest, error) {
+	p, err := s.launcher.launch(ctx, b.name, b.path)
+	if err != nil {
+		return tea.Manifest{}, err
+	}
+	defer p.stop(context.WithoutCancel(ctx))
+	ctx, cancel := context.WithTimeout(ctx, s.launcher.options.StartTimeout)
+	defer cancel()
+	return p.wire.Describe(ctx)
+}
+
+// scan lists the plugins in the directories, the first of each name.
+func scan(dirs []string) ([]binary, []Problem) {
+	var binaries []binary
+	var problems []Problem
+	first := map[string]string{}
+	for _, dir := range dirs {
+		entries, err := os.ReadDir(dir)
+		if errors.Is(err, fs.ErrNotExist) {
+			continue
+		}
+		if err != nil {
+			problems = append(problems, Problem{Severity: diag.Warning, Path: dir, Message: err.Error()})
+			continue
+		}
+		for _, entry := range entries {
+			if !isCandidate(entry) {
+				continue
+			}
+			b, err := inspect(dir, entry.Name())
+			winner, shadowed := first[b.name]
+			switch {
+			case err != nil:
+				problems = append(problems, Problem{Severity: diag.Warning, Path: filepath.Join(dir, entry.Name()), Message: err.Error()})
+			case shadowed && winner != b.path:
+				problems = append(problems, Problem{Severity: diag.Warning, Path: b.path, Message: "not used, since " + winner + " is found first"})
+			case !shadowed:
+				first[b.name] = b.path
+				binaries = append(binaries, b)
+			}
+		}
+	}
+	return binaries, problems
+}
+
+// isCandidate tells by name and kind whether the entry means to be a plugin.
+// A manifest lies beside its binary and ends in .json.
+func isCandidate(entry fs.DirEntry) bool {
+	name := entry.Name()
+	return strings.HasPrefix(name, prefix) && !entry.IsDir() && filepath.Ext(name) != ".json"
+}
+
+// inspect refuses what must not be run. The target of a symbolic link counts.
+func inspect(dir, file string) (binary, error) {
+	b := binary{name: strings.TrimPrefix(file, prefix)}
+	path, err := filepath.Abs(filepath.Join(dir, file))
+	if err != nil {
+		return b, err
+	}
+	info, err := os.Stat(path)
+	if err != nil {
+		return b, err
+	}
+	switch mode := info.Mode(); {
+	case !mode.IsRegular():
+		return b, errors.New("not run, since it is no regular file")
+	case mode.Perm()&0o111 == 0:
+		return b, errors.New("not run, since it is not executable (chmod +x)")
+	case mode.Perm()&0o002 != 0:
+		return b, errors.New("not run, since everybody may write to it (chmod o-w)")
+	}
+	b.path, b.info = path, info
+	return b, nil
+}

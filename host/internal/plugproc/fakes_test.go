@@ -1,0 +1,148 @@
+package plugproc
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"syscall"
+	"time"
+
+	tea "github.com/the-edge-agent/tea/sdk"
+	"github.com/the-edge-agent/tea/sdk/serve"
+	"github.com/the-edge-agent/tea/sdk/teatest"
+)
+
+// fakes are what the test binary can be, by its name.
+var fakes = map[string]func(){
+	"tea-plugin-probe":     func() { serve.Main(teatest.Probe()) },
+	"tea-plugin-crash":     func() { serve.Main(crashBundle("crash")) },
+	"tea-plugin-slowstart": fakeSlowStart,
+	"tea-plugin-misnamed":  func() { serve.Main(crashBundle("another")) },
+	"tea-plugin-exits":     fakeExits,
+	"tea-plugin-rubbish":   func() { fmt.Println("Hello, world!"); block() },
+	"tea-plugin-mute":      func() { fmt.Fprintln(os.Stderr, "pondering"); block() },
+	"tea-plugin-deaf":      fakeDeaf,
+	"tea-plugin-floods":    func() { flood(os.Stdout, bytes.Repeat([]byte("x"), 1<<16)) },
+	"tea-plugin-newer":     func() { fmt.Println("1|2|unix|/nowhere|grpc|"); block() },
+	"tea-plugin-netrpc":    func() { fmt.Println("1|1|unix|/nowhere|netrpc|"); block() },
+	"fake-host":            fakeHost,
+}
+
+// block waits for the end that others bring.
+func block() { select {} }
+
+func flood(f *os.File, data []byte) {
+	for {
+		if _, err := f.Write(data); err != nil {
+			return
+		}
+	}
+}
+
+func fakeExits() {
+	fmt.Fprintln(os.Stderr, "the licence has run out")
+	os.Exit(3)
+}
+
+// fakeDeaf says the right words and never listens.
+func fakeDeaf() {
+	l, err := net.Listen("unix", filepath.Join(os.Getenv("PLUGIN_UNIX_SOCKET_DIR"), "deaf"))
+	if err != nil {
+		os.Exit(1)
+	}
+	fmt.Printf("1|1|unix|%s|grpc|\n", l.Addr())
+	block()
+}
+
+// startsFile is where fakeSlowStart notes each start, beside its binary.
+const startsFile = "starts"
+
+// fakeSlowStart takes its time.
+func fakeSlowStart() {
+	f, err := os.OpenFile(filepath.Join(filepath.Dir(os.Args[0]), startsFile), os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o600)
+	if err != nil {
+		os.Exit(1)
+	}
+	fmt.Fprintln(f, os.Getpid())
+	f.Close()
+	time.Sleep(200 * time.Millisecond)
+	serve.Main(crashBundle("slowstart"))
+}
+
+type fileParams struct {
+	File string `json:"file"`
+}
+
+type floodParams struct {
+	Bytes int `json:"bytes"`
+}
+
+// crashBundle has an action for each way to misbehave.
+func crashBundle(name string) tea.Bundle {
+	type none struct{}
+	return tea.Bundle{Name: name, Version: "1.0.0", Actions: []tea.Action{
+		tea.NewAction("crash.not", "Does not crash.", func(context.Context, *tea.Request, none) (map[string]any, error) {
+			return map[string]any{"pid": os.Getpid()}, nil
+		}, tea.Idempotent()),
+		tea.NewAction("crash.exit", "Exits.", func(context.Context, *tea.Request, none) (none, error) {
+			fmt.Fprintln(os.Stderr, "out of cheese")
+			os.Exit(7)
+			return none{}, nil
+		}),
+		tea.NewAction("crash.kill", "Is killed.", func(context.Context, *tea.Request, none) (none, error) {
+			syscall.Kill(os.Getpid(), syscall.SIGKILL)
+			block()
+			return none{}, nil
+		}),
+		tea.NewAction("crash.panic", "Panics where nobody catches it.", func(context.Context, *tea.Request, none) (none, error) {
+			go panic("deep inside")
+			block()
+			return none{}, nil
+		}),
+		tea.NewAction("crash.once", "Exits unless the file exists, and makes it.", crashOnce, tea.Idempotent()),
+		tea.NewAction("crash.once_only", "Does the same but may not be repeated.", crashOnce),
+		{Name: "crash.echo", Handle: func(_ context.Context, req *tea.Request) (*tea.Response, error) {
+			return &tea.Response{Result: req.Params}, nil
+		}},
+		{Name: "crash.rubbish", Handle: func(context.Context, *tea.Request) (*tea.Response, error) {
+			return &tea.Response{Result: tea.RawPayload([]byte(`{"half":`))}, nil
+		}},
+		tea.NewAction("crash.flood", "Writes much to stdout and stderr.", func(_ context.Context, _ *tea.Request, p floodParams) (none, error) {
+			line := append(bytes.Repeat([]byte("y"), 100_000), '\n')
+			for n := 0; n < p.Bytes; n += len(line) {
+				os.Stdout.Write(line)
+				os.Stderr.Write(line)
+			}
+			return none{}, nil
+		}),
+		tea.NewAction("crash.stubborn", "Never ends.", func(context.Context, *tea.Request, none) (none, error) {
+			block()
+			return none{}, nil
+		}),
+		tea.NewAction("crash.child", "Starts a child that outlives it.", func(context.Context, *tea.Request, none) (map[string]any, error) {
+			child := exec.Command("sleep", "1000")
+			err := child.Start()
+			if err != nil {
+				return nil, err
+			}
+			return map[string]any{"pid": child.Process.Pid}, nil
+		}),
+		tea.NewAction("crash.env", "Tells its environment.", func(context.Context, *tea.Request, none) (map[string]any, error) {
+			n, err := os.Stdin.Read(make([]byte, 1))
+			return map[string]any{"env": os.Environ(), "stdin": fmt.Sprint(n, " ", err)}, nil
+		}),
+	}}
+}
+
+func crashOnce(_ context.Context, _ *tea.Request, p fileParams) (map[string]any, error) {
+	if _, err := os.Stat(p.File); errors.Is(err, os.ErrNotExist) {
+		os.WriteFile(p.File, nil, 0o600)
+		os.Exit(1)
+	}
+	return map[string]any{"survived": true}, nil
+}

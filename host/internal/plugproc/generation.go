@@ -1,0 +1,95 @@
+package plugproc
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"time"
+
+	tea "github.com/the-edge-agent/tea/sdk"
+	"github.com/the-edge-agent/tea/sdk/wire"
+)
+
+// configureTimeout bounds the making of an instance, which may reach out to a
+// database or a server.
+const configureTimeout = 30 * time.Second
+
+// generation is one process of a plugin and the instances configured in it.
+type generation struct {
+	process *process
+	retired bool // guarded by the supervisor's lock
+
+	mu        sync.Mutex
+	instances map[string]*configured
+}
+
+// configured is an instance in a process, or the reason why it is none.
+type configured struct {
+	done chan struct{}
+	err  error
+}
+
+func newGeneration(p *process) *generation {
+	return &generation{process: p, instances: map[string]*configured{}}
+}
+
+// configure makes the instance in this process unless it is there. Several
+// callers share one attempt; one that failed is made again by the next call.
+func (g *generation) configure(ctx context.Context, id string, settings tea.Settings) error {
+	g.mu.Lock()
+	c, ok := g.instances[id]
+	if !ok {
+		c = &configured{done: make(chan struct{})}
+		g.instances[id] = c
+		go g.open(c, id, settings)
+	}
+	g.mu.Unlock()
+	select {
+	case <-c.done:
+		return c.err
+	case <-ctx.Done():
+		return tea.AsError(ctx.Err())
+	}
+}
+
+func (g *generation) open(c *configured, id string, settings tea.Settings) {
+	ctx, cancel := context.WithTimeout(context.Background(), configureTimeout)
+	defer cancel()
+	c.err = g.fault("configure", g.process.wire.Configure(ctx, id, settings))
+	if c.err != nil {
+		g.mu.Lock()
+		delete(g.instances, id)
+		g.mu.Unlock()
+	}
+	close(c.done)
+}
+
+// release ends the instance, where the process still runs and has it.
+func (g *generation) release(ctx context.Context, id string) error {
+	g.mu.Lock()
+	_, ok := g.instances[id]
+	delete(g.instances, id)
+	g.mu.Unlock()
+	if !ok || g.process.dead() {
+		return nil
+	}
+	return g.fault("release", g.process.wire.Release(ctx, id))
+}
+
+// fault turns a broken plugin into an action's error; other errors stay.
+func (g *generation) fault(doing string, err error) error {
+	var broken *wire.BrokenError
+	if !errors.As(err, &broken) {
+		return err
+	}
+	p := g.process
+	switch {
+	case p.stopping.Load():
+		return tea.Errorf(tea.Canceled, "plugin %s was stopped during %s", p.name, doing)
+	case broken.Gone || p.dead():
+		return p.crashed(doing)
+	}
+	e := tea.Errorf(tea.InternalError, "plugin %s: %w", p.name, broken)
+	e.Source = p.name
+	return e
+}

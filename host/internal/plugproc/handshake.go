@@ -1,0 +1,61 @@
+package plugproc
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+
+	plugin "github.com/hashicorp/go-plugin"
+
+	tea "github.com/the-edge-agent/tea/sdk"
+)
+
+// maxHandshake is the longest first line that can be a handshake.
+const maxHandshake = 4096
+
+// checkHandshake reads a plugin's first line on stdout,
+// CORE|VERSION|NETWORK|ADDRESS|PROTOCOL|..., and says what is wrong with it.
+func checkHandshake(name, line string) *tea.Error {
+	parts := strings.Split(strings.TrimSpace(line), "|")
+	if len(parts) < 5 {
+		return notAPlugin(name, line)
+	}
+	core, err := strconv.Atoi(parts[0])
+	if err != nil {
+		return notAPlugin(name, line)
+	}
+	version, err := strconv.Atoi(parts[1])
+	if err != nil {
+		return notAPlugin(name, line)
+	}
+	switch {
+	case core != plugin.CoreProtocolVersion:
+		return startError(name, tea.DependencyMissing, "it speaks go-plugin's core protocol %d, this host speaks %d: rebuild it", core, plugin.CoreProtocolVersion)
+	case version != tea.ProtocolVersion:
+		return startError(name, tea.DependencyMissing, "it speaks version %d of the plugin protocol, this host speaks %d: install a matching version", version, tea.ProtocolVersion)
+	case parts[4] != string(plugin.ProtocolGRPC):
+		return startError(name, tea.DependencyMissing, "it speaks %q instead of gRPC", parts[4])
+	case parts[2] != "unix" && parts[2] != "tcp":
+		return notAPlugin(name, line)
+	}
+	return nil
+}
+
+func notAPlugin(name, line string) *tea.Error {
+	return startError(name, tea.InternalError, "it is no tea plugin: the first line on its stdout is %.120q instead of a handshake", line)
+}
+
+// startError words why a plugin did not start.
+func startError(name string, t tea.ErrorType, format string, args ...any) *tea.Error {
+	e := tea.Errorf(t, "plugin %s did not start: "+format, append([]any{name}, args...)...)
+	e.Source = name
+	return e
+}
+
+// lastWordsNote is appended to an error's message.
+func lastWordsNote(words string) string {
+	if words == "" {
+		return "; it said nothing"
+	}
+	return fmt.Sprintf("; its last words: %s", words)
+}

@@ -1,0 +1,61 @@
+package plugproc
+
+import (
+	"context"
+
+	tea "github.com/the-edge-agent/tea/sdk"
+)
+
+// Instance is a plugin for one set of settings. It outlives the plugin's
+// process: after a crash it is configured again in the next one. It is safe
+// for concurrent use.
+type Instance struct {
+	id         string
+	settings   tea.Settings
+	manifest   tea.Manifest
+	supervisor *supervisor
+}
+
+// Invoke calls an action and starts the plugin where it does not run. The
+// error is a [*tea.Error]: the action's own, or plugin_crashed where the
+// process died, circuit_open where it died too often, dependency_missing
+// where it cannot be started, timeout or canceled with ctx. An idempotent
+// action is tried once again after a crash.
+func (i *Instance) Invoke(ctx context.Context, req *tea.Request) (*tea.Response, error) {
+	action := i.manifest.Find(req.Action)
+	if action == nil {
+		return nil, tea.Errorf(tea.NotFound, "plugin %s has no action %s", i.manifest.Name, req.Action)
+	}
+	resp, err := i.try(ctx, req, action.Streaming)
+	if action.Idempotent && isCrash(err) && ctx.Err() == nil {
+		resp, err = i.try(ctx, req, action.Streaming)
+	}
+	return resp, err
+}
+
+func (i *Instance) try(ctx context.Context, req *tea.Request, stream bool) (*tea.Response, error) {
+	gen, err := i.supervisor.acquire(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if err := gen.configure(ctx, i.id, i.settings); err != nil {
+		return nil, err
+	}
+	resp, err := gen.process.wire.Invoke(ctx, i.id, req, stream)
+	if err != nil {
+		return nil, gen.fault(req.Action, err)
+	}
+	return resp, nil
+}
+
+// Close releases the instance in the plugin's process. Its calls must have
+// ended. A plugin that does not run is not started for it.
+func (i *Instance) Close() error {
+	gen := i.supervisor.running()
+	if gen == nil {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), defaultGrace)
+	defer cancel()
+	return gen.release(ctx, i.id)
+}

@@ -1,0 +1,258 @@
+package plugproc
+
+import (
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	tea "github.com/the-edge-agent/tea/sdk"
+	"github.com/the-edge-agent/tea/sdk/teatest"
+)
+
+// wantError fails the test unless err is an action's error of the type whose
+// text holds all words.
+func wantError(t *testing.T, err error, want tea.ErrorType, words ...string) *tea.Error {
+	t.Helper()
+	var e *tea.Error
+	if !errors.As(err, &e) || e.Type != want {
+		t.Fatalf("got %v, want an error of type %s", err, want)
+	}
+	for _, word := range words {
+		if !strings.Contains(e.Error(), word) {
+			t.Errorf("the error %q does not mention %q", e, word)
+		}
+	}
+	return e
+}
+
+// target lets the protocol's own suite run through the supervisor.
+type target struct {
+	t   *testing.T
+	set *Set
+}
+
+func (s target) Describe(context.Context) (tea.Manifest, error) {
+	return s.set.Bundles()[0].Manifest, nil
+}
+
+func (s target) Open(ctx context.Context, settings tea.Settings) (teatest.Instance, error) {
+	inst, err := s.set.Open(ctx, "probe", settings)
+	if err != nil {
+		return nil, err
+	}
+	// The supervisor opens at the first call; the suite wants to know now.
+	if _, err := call(ctx, inst, "probe.waiting", nil); err != nil {
+		return nil, err
+	}
+	return inst, nil
+}
+
+func TestSupervisedPluginConforms(t *testing.T) {
+	t.Parallel()
+	set, _ := discover(t, Options{Dirs: []string{install(t, "probe")}})
+	subject, err := teatest.NewSubject(t.Context(), target{t, set}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, check := range teatest.Checks() {
+		if !check.Applies(subject) {
+			continue
+		}
+		t.Run(check.Name, func(t *testing.T) {
+			if err := check.Run(t.Context(), subject); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+}
+
+func TestCrashIsATypedError(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		action string
+		words  []string
+		detail string
+		want   any
+	}{
+		{"crash.exit", []string{"exit status 7", "out of cheese"}, "exit_code", int64(7)},
+		{"crash.kill", []string{"signal: killed"}, "signal", "killed"},
+		{"crash.panic", []string{"panic: deep inside"}, "exit_code", int64(2)},
+	} {
+		t.Run(c.action, func(t *testing.T) {
+			t.Parallel()
+			inst := open(t, "crash")
+			_, err := call(t.Context(), inst, c.action, nil)
+			e := wantError(t, err, tea.PluginCrashed, append(c.words, c.action)...)
+			if diff := cmp.Diff(c.want, e.Details[c.detail]); diff != "" {
+				t.Error(diff)
+			}
+			if _, err := call(t.Context(), inst, "crash.not", nil); err != nil {
+				t.Errorf("the plugin was not restarted: %v", err)
+			}
+		})
+	}
+}
+
+func TestOnlyIdempotentCallsAreRepeatedAfterACrash(t *testing.T) {
+	t.Parallel()
+	inst := open(t, "crash")
+	got, err := call(t.Context(), inst, "crash.once", map[string]any{"file": filepath.Join(t.TempDir(), "a")})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(map[string]any{"survived": true}, got); diff != "" {
+		t.Error(diff)
+	}
+	_, err = call(t.Context(), inst, "crash.once_only", map[string]any{"file": filepath.Join(t.TempDir(), "b")})
+	wantError(t, err, tea.PluginCrashed)
+}
+
+func TestBreakerOpensAfterRepeatedCrashes(t *testing.T) {
+	t.Parallel()
+	inst := open(t, "crash")
+	for range crashLimit {
+		_, err := call(t.Context(), inst, "crash.exit", nil)
+		wantError(t, err, tea.PluginCrashed)
+	}
+	_, err := call(t.Context(), inst, "crash.not", nil)
+	if e := wantError(t, err, tea.CircuitOpen, "crash"); e.RetryAfter <= 0 {
+		t.Error("the error does not say when to come back")
+	}
+}
+
+func TestCrashEndsAllCallsInFlight(t *testing.T) {
+	t.Parallel()
+	inst := open(t, "crash")
+	if _, err := call(t.Context(), inst, "crash.not", nil); err != nil {
+		t.Fatal(err)
+	}
+	const n = 20
+	errs := make(chan error, n)
+	for range n {
+		go func() {
+			_, err := call(t.Context(), inst, "crash.stubborn", nil)
+			errs <- err
+		}()
+	}
+	_, err := call(t.Context(), inst, "crash.kill", nil)
+	wantError(t, err, tea.PluginCrashed)
+	// Those that had not begun by then run in the next process.
+	for range n {
+		select {
+		case err := <-errs:
+			wantError(t, err, tea.PluginCrashed)
+		case <-time.After(200 * time.Millisecond):
+			return
+		}
+	}
+}
+
+func TestRubbishResultIsATypedError(t *testing.T) {
+	t.Parallel()
+	inst := open(t, "crash")
+	_, err := call(t.Context(), inst, "crash.rubbish", nil)
+	wantError(t, err, tea.InternalError, "not JSON")
+	if _, err := call(t.Context(), inst, "crash.not", nil); err != nil {
+		t.Errorf("the plugin was lost: %v", err)
+	}
+}
+
+func TestFloodedOutputHarmsNobody(t *testing.T) {
+	t.Parallel()
+	inst := open(t, "crash")
+	if _, err := call(t.Context(), inst, "crash.flood", map[string]any{"bytes": 50 << 20}); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := call(t.Context(), inst, "crash.not", nil); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestFirstCallsStartOneProcess(t *testing.T) {
+	t.Parallel()
+	dir := install(t, "slowstart")
+	set, problems := discover(t, Options{Dirs: []string{dir}})
+	if len(problems) > 0 {
+		t.Fatal(problems)
+	}
+	inst := openIn(t, set, "slowstart")
+	noted := filepath.Join(dir, startsFile)
+	if err := os.Remove(noted); err != nil {
+		t.Fatal("the plugin was not asked for its manifest:", err)
+	}
+	var calls sync.WaitGroup
+	for range 20 {
+		calls.Go(func() {
+			if _, err := call(t.Context(), inst, "crash.not", nil); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	calls.Wait()
+	if n := starts(t, dir); n != 1 {
+		t.Errorf("%d processes were started, want 1", n)
+	}
+}
+
+func TestThousandConcurrentCalls(t *testing.T) {
+	t.Parallel()
+	inst := open(t, "probe")
+	var calls sync.WaitGroup
+	for i := range 1000 {
+		calls.Go(func() {
+			want := map[string]any{"i": int64(i)}
+			got, err := call(t.Context(), inst, "probe.echo", want)
+			if err != nil {
+				t.Error(err)
+			} else if diff := cmp.Diff(any(want), got); diff != "" {
+				t.Error(diff)
+			}
+		})
+	}
+	calls.Wait()
+}
+
+func TestEnvironmentIsCleanAndStdinEmpty(t *testing.T) {
+	t.Setenv("AWS_SECRET_ACCESS_KEY", "not for plugins")
+	t.Setenv("LANG", "de_DE.UTF-8")
+	set, _ := discover(t, Options{Dirs: []string{install(t, "crash")}, Env: []string{"EXTRA=yes"}})
+	got, err := call(t.Context(), openIn(t, set, "crash"), "crash.env", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	env := map[string]string{}
+	for _, entry := range got.(map[string]any)["env"].([]any) {
+		name, v, _ := strings.Cut(entry.(string), "=")
+		env[name] = v
+	}
+	if _, leaked := env["AWS_SECRET_ACCESS_KEY"]; leaked {
+		t.Error("the plugin sees the host's secrets")
+	}
+	if env["LANG"] != "de_DE.UTF-8" || env["EXTRA"] != "yes" {
+		t.Errorf("LANG=%q EXTRA=%q, want both passed on", env["LANG"], env["EXTRA"])
+	}
+	if stdin := got.(map[string]any)["stdin"]; stdin != "0 EOF" {
+		t.Errorf("stdin gave %v, want its end", stdin)
+	}
+}
+
+func TestCallsAfterCloseAreCanceled(t *testing.T) {
+	t.Parallel()
+	set, _ := discover(t, Options{Dirs: []string{install(t, "probe")}})
+	inst := openIn(t, set, "probe")
+	if _, err := call(t.Context(), inst, "probe.echo", nil); err != nil {
+		t.Fatal(err)
+	}
+	if err := set.Close(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	_, err := call(t.Context(), inst, "probe.echo", nil)
+	wantError(t, err, tea.Canceled)
+}

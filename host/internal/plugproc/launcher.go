@@ -1,0 +1,150 @@
+package plugproc
+
+import (
+	"context"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"os/exec"
+	"sync"
+
+	hclog "github.com/hashicorp/go-hclog"
+	plugin "github.com/hashicorp/go-plugin"
+	goplugin "github.com/hashicorp/go-plugin/runner"
+	"google.golang.org/grpc"
+
+	tea "github.com/the-edge-agent/tea/sdk"
+	"github.com/the-edge-agent/tea/sdk/wire"
+)
+
+// launcher starts plugin processes for one host. What the processes share, a
+// directory for sockets and the thread that forks, is made with the first.
+type launcher struct {
+	options Options
+
+	mu     sync.Mutex
+	dir    *runDir
+	forker *forker
+}
+
+// open makes what the processes share.
+func (l *launcher) open() (*runDir, *forker, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.dir == nil {
+		dir, err := newRunDir(runBases())
+		if err != nil {
+			return nil, nil, err
+		}
+		l.dir, l.forker = dir, newForker()
+	}
+	return l.dir, l.forker, nil
+}
+
+// close releases what open made. No process may run any more.
+func (l *launcher) close() error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.dir == nil {
+		return nil
+	}
+	l.forker.close()
+	err := l.dir.remove()
+	l.dir, l.forker = nil, nil
+	return err
+}
+
+// launch starts the plugin and waits until it takes calls. The error is a
+// [*tea.Error]; nothing of the process is left then.
+func (l *launcher) launch(ctx context.Context, name, path string) (*process, error) {
+	dir, forker, err := l.open()
+	if err != nil {
+		return nil, startError(name, tea.InternalError, "%w", err)
+	}
+	if err := l.verify(name, path); err != nil {
+		return nil, err
+	}
+	ctx, cancel := context.WithTimeout(ctx, l.options.StartTimeout)
+	defer cancel()
+	logger := l.options.Logger.With("plugin", name)
+	out := &output{logger: logger}
+	p := &process{name: name, logger: logger, runner: newRunner(name, path, l.env(), forker, out)}
+	p.client = plugin.NewClient(l.config(dir, p))
+	stop := context.AfterFunc(ctx, func() { _ = p.runner.Kill(ctx) }) // go-plugin's own start cannot be cancelled
+	err = p.connect(ctx)
+	if stop() && err == nil {
+		return p, nil
+	}
+	reason := p.startFailure(ctx, err)
+	p.kill()
+	return nil, reason
+}
+
+func (l *launcher) env() []string {
+	level := slog.LevelInfo
+	if l.options.Logger.Enabled(context.Background(), slog.LevelDebug) {
+		level = slog.LevelDebug
+	}
+	return append(cleanEnv(os.Environ(), l.options.Env), wire.LogLevel+"="+level.String())
+}
+
+// verify compares the binary's checksum where one is pinned. go-plugin checks
+// only processes that it starts itself.
+func (l *launcher) verify(name, path string) error {
+	sum, pinned := l.options.Checksums[name]
+	if !pinned {
+		return nil
+	}
+	same, err := (&plugin.SecureConfig{Checksum: sum, Hash: sha256.New()}).Check(path)
+	if err != nil {
+		return startError(name, tea.PermissionDenied, "check its checksum: %w", err)
+	}
+	if !same {
+		return startError(name, tea.PermissionDenied, "the SHA-256 of %s is not the pinned one", path)
+	}
+	return nil
+}
+
+// config hardens go-plugin's defaults.
+func (l *launcher) config(dir *runDir, p *process) *plugin.ClientConfig {
+	return &plugin.ClientConfig{
+		HandshakeConfig:  plugin.HandshakeConfig{ProtocolVersion: tea.ProtocolVersion, MagicCookieKey: wire.CookieKey, MagicCookieValue: wire.CookieValue},
+		Plugins:          plugin.PluginSet{wire.Service: dispenser{process: p}},
+		AllowedProtocols: []plugin.Protocol{plugin.ProtocolGRPC},
+		RunnerFunc: func(_ hclog.Logger, cmd *exec.Cmd, sockets string) (goplugin.Runner, error) {
+			p.runner.env = append(p.runner.env, cmd.Env...)
+			p.sockets = sockets
+			return p.runner, nil
+		},
+		SkipHostEnv:      true,
+		StartTimeout:     l.options.StartTimeout,
+		UnixSocketConfig: &plugin.UnixSocketConfig{TempDir: dir.path},
+		SyncStdout:       p.runner.output.writer("stdout"),
+		SyncStderr:       p.runner.output.writer("stderr"),
+		Logger:           hclog.NewNullLogger(), // everything it would say is in our errors
+		GRPCDialOptions:  wire.DialOptions(),
+	}
+}
+
+// dispenser takes connection and broker out of go-plugin.
+type dispenser struct {
+	plugin.NetRPCUnsupportedPlugin
+	process *process
+}
+
+// GRPCServer is the plugin's part.
+func (dispenser) GRPCServer(*plugin.GRPCBroker, *grpc.Server) error {
+	return errors.New("a host is not a plugin")
+}
+
+// GRPCClient connects the protocol's client.
+func (d dispenser) GRPCClient(ctx context.Context, broker *plugin.GRPCBroker, conn *grpc.ClientConn) (any, error) {
+	client, err := wire.Connect(ctx, conn, broker)
+	if err != nil {
+		return nil, fmt.Errorf("connect: %w", err)
+	}
+	d.process.wire = client
+	return client, nil
+}

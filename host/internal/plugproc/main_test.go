@@ -1,0 +1,92 @@
+package plugproc
+
+import (
+	"context"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+
+	tea "github.com/the-edge-agent/tea/sdk"
+	"github.com/the-edge-agent/tea/sdk/teatest"
+)
+
+// The test binary is also every fake plugin and a host to be killed: which
+// one, its name says (see install).
+func TestMain(m *testing.M) {
+	if fake, ok := fakes[filepath.Base(os.Args[0])]; ok {
+		fake()
+		os.Exit(0)
+	}
+	goleak.VerifyTestMain(m)
+}
+
+// install puts fake plugins into a new directory.
+func install(t testing.TB, names ...string) string {
+	t.Helper()
+	dir := t.TempDir()
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range names {
+		if err := os.Symlink(self, filepath.Join(dir, prefix+name)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return dir
+}
+
+// discover gives a set of fake plugins that is closed with the test.
+func discover(t testing.TB, o Options) (*Set, []Problem) {
+	t.Helper()
+	if o.Logger == nil {
+		o.Logger = slog.New(slog.NewTextHandler(t.Output(), &slog.HandlerOptions{Level: slog.LevelDebug}))
+	}
+	if o.CacheDir == "" {
+		o.CacheDir = t.TempDir()
+	}
+	set, problems, err := Discover(t.Context(), o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+		defer cancel()
+		if err := set.Close(ctx); err != nil {
+			t.Error(err)
+		}
+	})
+	return set, problems
+}
+
+// open gives an instance of one fake plugin.
+func open(t testing.TB, name string) *Instance {
+	t.Helper()
+	set, problems := discover(t, Options{Dirs: []string{install(t, name)}})
+	if len(problems) > 0 {
+		t.Fatal(problems)
+	}
+	return openIn(t, set, name)
+}
+
+func openIn(t testing.TB, set *Set, name string) *Instance {
+	t.Helper()
+	inst, err := set.Open(t.Context(), name, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return inst
+}
+
+// call invokes an action with an empty host.
+func call(ctx context.Context, inst *Instance, action string, params map[string]any) (any, error) {
+	resp, err := inst.Invoke(ctx, &tea.Request{Action: action, Params: tea.ValuePayload(params), Call: tea.Call{Attempt: 1}, Host: &teatest.Host{}})
+	if err != nil {
+		return nil, err
+	}
+	return resp.Result.Value()
+}

@@ -1,0 +1,135 @@
+package plugproc
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"syscall"
+
+	tea "github.com/the-edge-agent/tea/sdk"
+)
+
+// maxManifest bounds the size of a manifest's file.
+const maxManifest = 8 << 20
+
+// manifestCache keeps manifests, so that a plugin need not run to say what it
+// offers. A manifest lies beside the binary as tea-plugin-NAME.json, where the
+// one who packed the plugin put it, or in the cache's own directory under
+// a name that is made of the binary's path, size, times and inode: a binary
+// that was changed finds none.
+type manifestCache struct {
+	dir    string
+	logger *slog.Logger
+}
+
+// read gives the manifest of a binary, where there is one for it.
+func (c manifestCache) read(b binary) (tea.Manifest, bool) {
+	if m, ok := readBeside(b); ok {
+		return m, true
+	}
+	if c.dir == "" {
+		return tea.Manifest{}, false
+	}
+	m, err := readManifest(c.file(b))
+	return m, err == nil
+}
+
+// readBeside reads the manifest beside the binary. One that is older than the
+// binary was not made of it.
+func readBeside(b binary) (tea.Manifest, bool) {
+	path := b.path + ".json"
+	info, err := os.Stat(path)
+	if err != nil || info.ModTime().Before(b.info.ModTime()) || info.Mode().Perm()&0o002 != 0 {
+		return tea.Manifest{}, false
+	}
+	m, err := readManifest(path)
+	return m, err == nil && m.Name == b.name
+}
+
+func readManifest(path string) (tea.Manifest, error) {
+	info, err := os.Stat(path)
+	if err != nil {
+		return tea.Manifest{}, err
+	}
+	if info.Size() > maxManifest {
+		return tea.Manifest{}, fmt.Errorf("%s is too large for a manifest", path)
+	}
+	data, err := os.ReadFile(path)
+	if err != nil {
+		return tea.Manifest{}, err
+	}
+	var m tea.Manifest
+	if err := json.Unmarshal(data, &m); err != nil {
+		return tea.Manifest{}, fmt.Errorf("read manifest %s: %w", path, err)
+	}
+	return m, m.Check()
+}
+
+// write stores a manifest and removes those of the file's earlier contents. A
+// cache that cannot be written is no fault: the plugin is asked again.
+func (c manifestCache) write(b binary, m tea.Manifest) {
+	if c.dir == "" {
+		return
+	}
+	target := c.file(b)
+	if err := writeAtomically(target, m); err != nil {
+		c.logger.Debug("the manifest of a plugin was not cached", "plugin", b.name, "error", err)
+		return
+	}
+	earlier, err := filepath.Glob(filepath.Join(c.dir, pathKey(b)+"-*.json"))
+	if err != nil {
+		return // the pattern is ours
+	}
+	for _, file := range earlier {
+		if file != target {
+			os.Remove(file)
+		}
+	}
+}
+
+func writeAtomically(path string, m tea.Manifest) error {
+	data, err := json.Marshal(m)
+	if err != nil {
+		return err
+	}
+	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+		return err
+	}
+	temp, err := os.CreateTemp(filepath.Dir(path), ".manifest-*")
+	if err != nil {
+		return err
+	}
+	defer os.Remove(temp.Name()) // gone already where all went well
+	if _, err := temp.Write(data); err != nil {
+		temp.Close()
+		return err
+	}
+	if err := temp.Close(); err != nil {
+		return err
+	}
+	return os.Rename(temp.Name(), path)
+}
+
+// file names the cache's file for a binary as it is now.
+func (c manifestCache) file(b binary) string {
+	return filepath.Join(c.dir, pathKey(b)+"-"+stateKey(b)+".json")
+}
+
+func pathKey(b binary) string { return hash(b.path) }
+
+func stateKey(b binary) string {
+	state := fmt.Sprint(b.info.Size(), b.info.ModTime().UnixNano())
+	if stat, ok := b.info.Sys().(*syscall.Stat_t); ok {
+		state += fmt.Sprint(" ", stat.Dev, stat.Ino)
+	}
+	return hash(state)
+}
+
+func hash(text string) string {
+	sum := sha256.Sum256([]byte(text))
+	return hex.EncodeToString(sum[:16])
+}

@@ -1,0 +1,163 @@
+package plugproc
+
+import (
+	"bufio"
+	"context"
+	"fmt"
+	"log/slog"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// fakeHost runs the plugins in the directory that is its argument, prints
+// their process ids, and waits to be killed.
+func fakeHost() {
+	ctx := context.Background()
+	set, _, err := Discover(ctx, Options{Dirs: os.Args[1:2], CacheDir: os.Args[2], Logger: slog.New(slog.DiscardHandler)})
+	if err != nil {
+		os.Exit(1)
+	}
+	for _, b := range set.Bundles() {
+		inst, err := set.Open(ctx, b.Manifest.Name, nil)
+		if err != nil {
+			os.Exit(1)
+		}
+		got, err := call(ctx, inst, "crash.not", nil)
+		if err != nil {
+			os.Exit(1)
+		}
+		fmt.Println(got.(map[string]any)["pid"])
+		go call(ctx, inst, "crash.stubborn", nil)
+	}
+	fmt.Println("ready")
+	block()
+}
+
+// startHost runs a fake host until it is ready and gives its plugins' ids.
+func startHost(t *testing.T, runtimeDir string) (*exec.Cmd, []int) {
+	t.Helper()
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	host := &exec.Cmd{
+		Path: self, Args: []string{"fake-host", install(t, "crash", "slowstart"), t.TempDir()},
+		Env: append(os.Environ(), "XDG_RUNTIME_DIR="+runtimeDir), Stderr: t.Output(),
+	}
+	stdout, err := host.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := host.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		host.Process.Kill()
+		host.Wait()
+	})
+	var pids []int
+	for lines := bufio.NewScanner(stdout); lines.Scan(); {
+		if lines.Text() == "ready" {
+			return host, pids
+		}
+		pid, err := strconv.Atoi(lines.Text())
+		if err != nil {
+			t.Fatal(err)
+		}
+		pids = append(pids, pid)
+	}
+	t.Fatal("the host did not get ready")
+	return nil, nil
+}
+
+// gone tells whether a process has ended. One that nobody has reaped yet has.
+func gone(pid int) bool {
+	if syscall.Kill(pid, 0) == syscall.ESRCH {
+		return true
+	}
+	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+	if err != nil {
+		return os.IsNotExist(err)
+	}
+	_, after, _ := strings.Cut(string(stat), ") ")
+	return strings.HasPrefix(after, "Z") || strings.HasPrefix(after, "X")
+}
+
+// wantGone fails the test unless the processes end in time.
+func wantGone(t *testing.T, pids ...int) {
+	t.Helper()
+	end := time.Now().Add(2 * time.Second)
+	for _, pid := range pids {
+		for !gone(pid) {
+			if time.Now().After(end) {
+				t.Errorf("process %d outlived its host", pid)
+				break
+			}
+			time.Sleep(10 * time.Millisecond) // there is no signal for the end of another's child
+		}
+	}
+}
+
+func TestKilledHostLeavesNoPluginsAndItsSocketsGoWithTheNextStart(t *testing.T) {
+	t.Parallel()
+	runtimeDir, err := os.MkdirTemp("/tmp", "teaorphan")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { os.RemoveAll(runtimeDir) })
+	host, pids := startHost(t, runtimeDir)
+	if len(pids) != 2 {
+		t.Fatalf("the host runs %d plugins, want 2", len(pids))
+	}
+	if err := host.Process.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	host.Wait()
+	wantGone(t, pids...)
+
+	dirs := func() []string {
+		found, err := filepath.Glob(filepath.Join(runtimeDir, runDirPrefix+"*"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return found
+	}
+	left := dirs()
+	if len(left) != 1 {
+		t.Fatalf("the killed host left %v, want one directory", left)
+	}
+	startHost(t, runtimeDir)
+	if now := dirs(); len(now) != 1 || now[0] == left[0] {
+		t.Errorf("the next host did not clean up: %v", now)
+	}
+}
+
+func TestCloseEndsChildrenAndStubbornCalls(t *testing.T) {
+	t.Parallel()
+	set, _ := discover(t, Options{Dirs: []string{install(t, "crash")}})
+	inst := openIn(t, set, "crash")
+	got, err := call(t.Context(), inst, "crash.child", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ended := make(chan error, 1)
+	go func() {
+		_, err := call(t.Context(), inst, "crash.stubborn", nil)
+		ended <- err
+	}()
+	ctx, cancel := context.WithTimeout(t.Context(), 200*time.Millisecond)
+	defer cancel()
+	if err := set.Close(ctx); err != nil {
+		t.Fatal(err)
+	}
+	if err := <-ended; err == nil {
+		t.Error("the stubborn call ended well")
+	}
+	wantGone(t, int(got.(map[string]any)["pid"].(int64)))
+}

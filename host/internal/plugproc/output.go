@@ -1,0 +1,171 @@
+package plugproc
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"errors"
+	"io"
+	"log/slog"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/the-edge-agent/tea/sdk/value"
+)
+
+const (
+	// maxLine is how much of a line is kept.
+	maxLine = 8 << 10
+	// linesPerSecond is how much a plugin may say; the rest is counted.
+	linesPerSecond = 500
+	// keptLines and keptBytes bound what is remembered as last words.
+	keptLines, keptBytes = 20, 4 << 10
+)
+
+// output turns what a process writes into log records and remembers the end
+// of it. It is safe for concurrent use.
+type output struct {
+	logger *slog.Logger
+
+	mu      sync.Mutex
+	last    []string // the newest at the end
+	size    int
+	second  int64 // the second that count is about
+	count   int
+	dropped int
+}
+
+// read takes in lines until the stream ends.
+func (o *output) read(stream string, r *bufio.Reader) {
+	for {
+		line, err := readLine(r, maxLine)
+		if line != "" {
+			o.add(stream, line)
+		}
+		if err != nil {
+			return
+		}
+	}
+}
+
+// readLine reads a line and drops what goes beyond limit.
+func readLine(r *bufio.Reader, limit int) (string, error) {
+	var line []byte
+	for {
+		part, err := r.ReadSlice('\n')
+		line = append(line, part[:min(len(part), limit-len(line))]...)
+		if errors.Is(err, bufio.ErrBufferFull) {
+			continue
+		}
+		return strings.TrimRight(strings.ToValidUTF8(string(line), "\ufffd"), "\r\n"), err
+	}
+}
+
+func (o *output) add(stream, line string) {
+	record, ok := parseRecord(line)
+	if !ok {
+		record = logLine{level: slog.LevelInfo, message: line, attrs: []slog.Attr{slog.String("stream", stream)}}
+	}
+	o.mu.Lock()
+	o.remember(record.message)
+	dropped, speak := o.meter(time.Now().Unix())
+	o.mu.Unlock()
+	if dropped > 0 {
+		o.logger.Warn("the plugin wrote too much; lines were dropped", "lines", dropped)
+	}
+	if speak {
+		o.logger.LogAttrs(context.Background(), record.level, record.message, record.attrs...)
+	}
+}
+
+// remember keeps the line as one of the last. The caller holds the lock.
+func (o *output) remember(line string) {
+	o.last = append(o.last, line)
+	o.size += len(line)
+	for len(o.last) > keptLines || (o.size > keptBytes && len(o.last) > 1) {
+		o.size -= len(o.last[0])
+		o.last = o.last[1:]
+	}
+}
+
+// meter tells whether a line may be logged in this second, and how many were
+// dropped before, once. The caller holds the lock.
+func (o *output) meter(second int64) (dropped int, speak bool) {
+	if second != o.second {
+		dropped, o.dropped = o.dropped, 0
+		o.second, o.count = second, 0
+	}
+	if o.count++; o.count > linesPerSecond {
+		o.dropped++
+		return dropped, false
+	}
+	return dropped, true
+}
+
+// lastWords are the last lines.
+func (o *output) lastWords() string {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return strings.Join(o.last, "\n")
+}
+
+// logLine is a log record that came as a line of JSON.
+type logLine struct {
+	level   slog.Level
+	message string
+	attrs   []slog.Attr
+}
+
+// parseRecord reads a line as go-hclog and the SDK write it: JSON with @level
+// and @message.
+func parseRecord(line string) (logLine, bool) {
+	if !strings.HasPrefix(line, "{") || !json.Valid([]byte(line)) {
+		return logLine{}, false
+	}
+	v, err := value.Decode([]byte(line))
+	if err != nil {
+		return logLine{}, false
+	}
+	fields := v.(map[string]any)
+	level, ok := fields["@level"].(string)
+	if !ok {
+		return logLine{}, false
+	}
+	record := logLine{level: toLevel(level)}
+	if record.message, ok = fields["@message"].(string); !ok {
+		return logLine{}, false
+	}
+	for key, field := range fields {
+		if !strings.HasPrefix(key, "@") {
+			record.attrs = append(record.attrs, slog.Any(key, field))
+		}
+	}
+	return record, true
+}
+
+func toLevel(name string) slog.Level {
+	var level slog.Level
+	if level.UnmarshalText([]byte(name)) == nil {
+		return level
+	}
+	if name == "trace" {
+		return slog.LevelDebug
+	}
+	return slog.LevelInfo
+}
+
+// writer takes in what go-plugin brings of a plugin's replaced stdout and
+// stderr, until the SDK has put the real ones back.
+func (o *output) writer(stream string) io.Writer {
+	return writerFunc(func(p []byte) (int, error) {
+		for line := range strings.Lines(string(p)) {
+			o.add(stream, strings.TrimRight(line, "\r\n"))
+		}
+		return len(p), nil
+	})
+}
+
+type writerFunc func(p []byte) (int, error)
+
+func (f writerFunc) Write(p []byte) (int, error) { return f(p) }

@@ -1,0 +1,149 @@
+package plugproc
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"sync/atomic"
+	"syscall"
+	"time"
+
+	plugin "github.com/hashicorp/go-plugin"
+
+	tea "github.com/the-edge-agent/tea/sdk"
+	"github.com/the-edge-agent/tea/sdk/wire"
+)
+
+const (
+	// defaultGrace is how long calls may take to end at a shutdown without a
+	// deadline of its own.
+	defaultGrace = 5 * time.Second
+	// exitGrace is how long a process may take to end after it has answered
+	// the shutdown, or after its connection was lost.
+	exitGrace = time.Second
+)
+
+// process is a running plugin.
+type process struct {
+	name    string
+	logger  *slog.Logger
+	runner  *runner
+	client  *plugin.Client
+	wire    *wire.Client
+	sockets string
+
+	stopping atomic.Bool
+}
+
+// connect starts the process and waits for its first answer.
+func (p *process) connect(ctx context.Context) error {
+	protocol, err := p.client.Client()
+	if err != nil {
+		return err
+	}
+	if _, err := protocol.Dispense(wire.Service); err != nil {
+		return err
+	}
+	return p.wire.Health(ctx)
+}
+
+// startFailure says why the process did not start.
+func (p *process) startFailure(ctx context.Context, err error) *tea.Error {
+	if known := p.runner.failure.Load(); known != nil {
+		return known
+	}
+	switch {
+	case !p.runner.started():
+		return startError(p.name, tea.InternalError, "%w", err)
+	case errors.Is(ctx.Err(), context.Canceled):
+		return startError(p.name, tea.Canceled, "%w", ctx.Err())
+	case ctx.Err() != nil && p.runner.greeted.Load():
+		return startError(p.name, tea.PluginCrashed, "no answer in time%s", lastWordsNote(p.runner.output.lastWords()))
+	case ctx.Err() != nil:
+		return startError(p.name, tea.PluginCrashed, "no handshake in time%s", lastWordsNote(p.runner.output.lastWords()))
+	}
+	if p.awaitExit(exitGrace) {
+		return startError(p.name, tea.PluginCrashed, "%s%s", exitText(p.runner.state), lastWordsNote(p.runner.output.lastWords()))
+	}
+	return startError(p.name, tea.InternalError, "%w", err)
+}
+
+// dead tells whether the process has ended.
+func (p *process) dead() bool {
+	select {
+	case <-p.runner.exited:
+		return true
+	default:
+		return false
+	}
+}
+
+// awaitExit waits a while for the process to end, and tells whether it has.
+func (p *process) awaitExit(limit time.Duration) bool {
+	timer := time.NewTimer(limit)
+	defer timer.Stop()
+	select {
+	case <-p.runner.exited:
+		return true
+	case <-timer.C:
+		return p.dead()
+	}
+}
+
+// stop shuts the plugin down, gracefully within ctx, and by force after it.
+// Nothing of the process is left when it returns.
+func (p *process) stop(ctx context.Context) {
+	p.stopping.Store(true)
+	grace := defaultGrace
+	if deadline, ok := ctx.Deadline(); ok {
+		grace = time.Until(deadline)
+	}
+	ctx, cancel := context.WithTimeout(ctx, grace)
+	defer cancel()
+	if err := p.wire.Shutdown(ctx, grace); err != nil && !p.dead() {
+		p.logger.Warn("the plugin did not shut down in time and is killed", "error", err)
+		_ = p.runner.Kill(ctx)
+	}
+	p.kill()
+}
+
+// kill frees everything that belongs to the process. One that still runs has
+// a moment to end by itself.
+func (p *process) kill() {
+	if p.wire != nil {
+		p.wire.Close()
+	}
+	if p.runner.started() {
+		// go-plugin asks the plugin to end without a time limit.
+		late := time.AfterFunc(exitGrace, func() { _ = p.runner.Kill(context.Background()) })
+		p.client.Kill()
+		<-p.runner.exited
+		late.Stop()
+	}
+	if p.sockets != "" {
+		os.RemoveAll(p.sockets)
+	}
+}
+
+// crashed is the error of a call that the process did not survive. The
+// connection is lost or the process has ended; it is killed where it lingers.
+func (p *process) crashed(action string) *tea.Error {
+	if !p.awaitExit(exitGrace) {
+		_ = p.runner.Kill(context.Background())
+		<-p.runner.exited
+	}
+	words := p.runner.output.lastWords()
+	e := tea.Errorf(tea.PluginCrashed, "plugin %s died during %s: %s%s", p.name, action, exitText(p.runner.state), lastWordsNote(words))
+	e.Source = p.name
+	e.Details = map[string]any{"last_words": words}
+	if status, ok := p.runner.state.Sys().(syscall.WaitStatus); ok && status.Signaled() {
+		e.Details["signal"] = status.Signal().String()
+	} else {
+		e.Details["exit_code"] = int64(p.runner.state.ExitCode())
+	}
+	return e
+}
+
+func exitText(state *os.ProcessState) string { return fmt.Sprint(state) }

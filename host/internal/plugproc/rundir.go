@@ -1,0 +1,116 @@
+package plugproc
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"time"
+)
+
+const (
+	runDirPrefix = "tea-plugins-"
+	lockName     = "host.lock"
+	// socketSuffix is the length of what go-plugin appends for a socket:
+	// "/plugin-dirNNNNNNNNNN/pluginNNNNNNNNNN".
+	socketSuffix = 2 * (1 + len("plugin-dir") + 10)
+	// maxSocket is the longest path of a Unix socket that every system takes.
+	maxSocket = 103
+)
+
+// runDir is the directory of one host's sockets, for its owner only. The
+// host holds a lock on a file in it while it lives; a directory whose lock is
+// free belonged to a host that was killed, and goes with the next start.
+type runDir struct {
+	path string
+	lock *os.File
+}
+
+// newRunDir makes the directory in the first of bases that can hold it, and
+// removes what killed hosts left there.
+func newRunDir(bases []string) (*runDir, error) {
+	var errs []error
+	for _, base := range bases {
+		if len(base)+1+len(runDirPrefix)+10+socketSuffix > maxSocket {
+			errs = append(errs, fmt.Errorf("%s is too long for a socket's path", base))
+			continue
+		}
+		removeStale(base)
+		dir, err := makeRunDir(base)
+		if err == nil {
+			return dir, nil
+		}
+		errs = append(errs, err)
+	}
+	return nil, fmt.Errorf("make a directory for plugin sockets: %w", errors.Join(errs...))
+}
+
+// runBases are where the directory may be, the best first.
+func runBases() []string {
+	var bases []string
+	if dir := os.Getenv("XDG_RUNTIME_DIR"); dir != "" {
+		bases = append(bases, dir)
+	}
+	return append(bases, os.TempDir(), "/tmp")
+}
+
+func makeRunDir(base string) (*runDir, error) {
+	path, err := os.MkdirTemp(base, runDirPrefix) // mode 0700
+	if err != nil {
+		return nil, err
+	}
+	lock, err := os.OpenFile(filepath.Join(path, lockName), os.O_CREATE|os.O_RDWR, 0o600)
+	if err == nil {
+		err = syscall.Flock(int(lock.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)
+	}
+	if err != nil {
+		os.RemoveAll(path)
+		return nil, fmt.Errorf("lock %s: %w", path, err)
+	}
+	return &runDir{path: path, lock: lock}, nil
+}
+
+func (d *runDir) remove() error {
+	err := os.RemoveAll(d.path)
+	d.lock.Close()
+	return err
+}
+
+// removeStale removes the directories of this user's dead hosts. A host that
+// is just starting has no lock yet: what is younger than a minute stays.
+func removeStale(base string) {
+	entries, err := os.ReadDir(base)
+	if err != nil {
+		return
+	}
+	for _, entry := range entries {
+		if entry.IsDir() && strings.HasPrefix(entry.Name(), runDirPrefix) {
+			removeIfStale(filepath.Join(base, entry.Name()))
+		}
+	}
+}
+
+func removeIfStale(path string) {
+	info, err := os.Lstat(path)
+	if err != nil || !ownedByUs(info) {
+		return
+	}
+	lock, err := os.OpenFile(filepath.Join(path, lockName), os.O_RDWR, 0)
+	if err != nil {
+		if errors.Is(err, os.ErrNotExist) && time.Since(info.ModTime()) > time.Minute {
+			os.RemoveAll(path)
+		}
+		return
+	}
+	defer lock.Close()
+	if syscall.Flock(int(lock.Fd()), syscall.LOCK_EX|syscall.LOCK_NB) == nil {
+		os.RemoveAll(path)
+	}
+}
+
+func ownedByUs(info os.FileInfo) bool {
+	stat, ok := info.Sys().(*syscall.Stat_t)
+	return ok && int(stat.Uid) == os.Getuid()
+}

@@ -1,0 +1,199 @@
+package plugproc
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"io"
+	"os"
+	"os/exec"
+	"strconv"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"syscall"
+	"time"
+
+	tea "github.com/the-edge-agent/tea/sdk"
+	"github.com/the-edge-agent/tea/sdk/wire"
+)
+
+// afterExit is how long the output of a process that has ended is still read:
+// a child that it left behind may hold the pipes open.
+const afterExit = 500 * time.Millisecond
+
+// runner is one process, as go-plugin's runner.Runner. It starts the process,
+// reads all of its output itself, and hands go-plugin the handshake line only:
+// go-plugin stops reading at the first overlong line, which would block the
+// plugin.
+type runner struct {
+	name   string
+	path   string
+	env    []string // without what go-plugin adds
+	forker *forker
+	output *output
+
+	cmd    *exec.Cmd
+	parent *os.File // held open while the host lives
+	exited chan struct{}
+	state  *os.ProcessState // set before exited is closed
+
+	line     *io.PipeReader // where go-plugin reads the handshake
+	lineDone *io.PipeWriter
+
+	pid     atomic.Int64 // 0 before the start
+	killed  atomic.Bool  // Kill was called, maybe before the start
+	ended   atomic.Bool  // the process number may be another's by now
+	greeted atomic.Bool  // the handshake was right
+	failure atomic.Pointer[tea.Error]
+}
+
+func newRunner(name, path string, env []string, f *forker, o *output) *runner {
+	r := &runner{name: name, path: path, env: env, forker: f, output: o, exited: make(chan struct{})}
+	r.line, r.lineDone = io.Pipe()
+	return r
+}
+
+// fail records why the process did not start.
+func (r *runner) fail(e *tea.Error) *tea.Error {
+	r.failure.Store(e)
+	return e
+}
+
+// Start starts the process.
+func (r *runner) Start(ctx context.Context) error {
+	stdout, outW, err := os.Pipe()
+	if err != nil {
+		return err
+	}
+	stderr, errW, err := os.Pipe()
+	if err != nil {
+		return errors.Join(err, stdout.Close(), outW.Close())
+	}
+	watched, parent, err := os.Pipe()
+	if err != nil {
+		return errors.Join(err, stdout.Close(), outW.Close(), stderr.Close(), errW.Close())
+	}
+	r.cmd = &exec.Cmd{
+		Path: r.path, Args: []string{r.path},
+		Env:         append(r.env, wire.ParentFD+"="+strconv.Itoa(3)),
+		Stdout:      outW,
+		Stderr:      errW,
+		ExtraFiles:  []*os.File{watched},
+		SysProcAttr: processAttr(),
+	}
+	err = r.forker.start(r.cmd.Start)
+	outW.Close()
+	errW.Close()
+	watched.Close()
+	if err != nil {
+		stdout.Close()
+		stderr.Close()
+		parent.Close()
+		return r.fail(startError(r.name, tea.DependencyMissing, "%w", err))
+	}
+	r.parent = parent
+	r.pid.Store(int64(r.cmd.Process.Pid))
+	r.follow(stdout, stderr)
+	if r.killed.Load() {
+		return r.Kill(ctx)
+	}
+	return nil
+}
+
+// follow reads the output and waits for the end.
+func (r *runner) follow(stdout, stderr *os.File) {
+	var reading sync.WaitGroup
+	reading.Go(func() { r.readStdout(bufio.NewReaderSize(stdout, maxHandshake)) })
+	reading.Go(func() { r.output.read("stderr", bufio.NewReaderSize(stderr, 16<<10)) })
+	go func() {
+		awaitExit(int(r.pid.Load()))
+		r.killGroup() // what it leaves behind goes with it
+		r.ended.Store(true)
+		_ = r.cmd.Wait()
+		late := time.AfterFunc(afterExit, func() {
+			stdout.Close()
+			stderr.Close()
+		})
+		reading.Wait()
+		late.Stop()
+		stdout.Close()
+		stderr.Close()
+		r.parent.Close()
+		r.state = r.cmd.ProcessState
+		close(r.exited)
+	}()
+}
+
+// readStdout passes a proper handshake on to go-plugin; everything behind it
+// is output like any other.
+func (r *runner) readStdout(stdout *bufio.Reader) {
+	// The buffer bounds the line: rubbish without an end is no handshake.
+	first, err := stdout.ReadSlice('\n')
+	line := strings.ToValidUTF8(strings.TrimSpace(string(first)), "\ufffd")
+	switch bad := checkHandshake(r.name, line); {
+	case line == "" && err != nil: // it ended without a word; its exit says more
+	case bad != nil:
+		r.fail(bad)
+		r.output.add("stdout", line)
+	default:
+		r.greeted.Store(true)
+		_, _ = io.WriteString(r.lineDone, line+"\n") // go-plugin reads, or has given up
+	}
+	r.lineDone.Close()
+	r.output.read("stdout", stdout)
+}
+
+// killGroup kills the process and its children.
+func (r *runner) killGroup() {
+	_ = syscall.Kill(-int(r.pid.Load()), syscall.SIGKILL) // gone already is fine
+}
+
+// started tells whether there is, or was, a process.
+func (r *runner) started() bool { return r.pid.Load() != 0 }
+
+// Wait waits until the process has ended.
+func (r *runner) Wait(context.Context) error {
+	<-r.exited
+	return nil
+}
+
+// Kill ends the process and its children at once.
+func (r *runner) Kill(context.Context) error {
+	r.killed.Store(true)
+	if r.started() && !r.ended.Load() {
+		r.killGroup()
+	}
+	r.line.Close()
+	return nil
+}
+
+// Stdout gives the handshake line.
+func (r *runner) Stdout() io.ReadCloser { return r.line }
+
+// Stderr gives nothing: the runner reads it itself.
+func (r *runner) Stderr() io.ReadCloser { return io.NopCloser(strings.NewReader("")) }
+
+// Name is the binary's path.
+func (r *runner) Name() string { return r.path }
+
+// ID is the process id, empty before the start.
+func (r *runner) ID() string {
+	if !r.started() {
+		return ""
+	}
+	return strconv.FormatInt(r.pid.Load(), 10)
+}
+
+// Diagnose adds nothing: the runner keeps its own reason.
+func (r *runner) Diagnose(context.Context) string { return "" }
+
+// PluginToHost leaves addresses as they are.
+func (r *runner) PluginToHost(network, addr string) (string, string, error) {
+	return network, addr, nil
+}
+
+// HostToPlugin leaves addresses as they are.
+func (r *runner) HostToPlugin(network, addr string) (string, string, error) {
+	return network, addr, nil
+}

@@ -1,0 +1,95 @@
+package plugproc
+
+import (
+	"crypto/sha256"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	tea "github.com/the-edge-agent/tea/sdk"
+)
+
+// A binary that is no proper plugin gives a typed error with its last words,
+// in time, and leaves nothing behind.
+func TestStartFailures(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		fake  string
+		want  tea.ErrorType
+		words []string
+	}{
+		{"exits", tea.PluginCrashed, []string{"exit status 3", "the licence has run out"}},
+		{"rubbish", tea.InternalError, []string{"Hello, world!"}},
+		{"floods", tea.InternalError, []string{"no tea plugin"}},
+		{"mute", tea.PluginCrashed, []string{"no handshake in time", "pondering"}},
+		{"deaf", tea.PluginCrashed, []string{"no answer in time"}},
+		{"newer", tea.DependencyMissing, []string{"version 2", "speaks 1"}},
+		{"netrpc", tea.DependencyMissing, []string{"netrpc"}},
+	} {
+		t.Run(c.fake, func(t *testing.T) {
+			t.Parallel()
+			err := launchFails(t, Options{StartTimeout: time.Second}, filepath.Join(install(t, c.fake), prefix+c.fake))
+			wantError(t, err, c.want, append(c.words, "plugin fake did not start")...)
+		})
+	}
+}
+
+// launchFails starts a binary and gives the error.
+func launchFails(t *testing.T, o Options, path string) error {
+	t.Helper()
+	o.Logger = slog.New(slog.DiscardHandler)
+	l := &launcher{options: o.withDefaults()}
+	defer func() {
+		if err := l.close(); err != nil {
+			t.Error(err)
+		}
+	}()
+	p, err := l.launch(t.Context(), "fake", path)
+	if err == nil {
+		p.stop(t.Context())
+		t.Fatal("the plugin started")
+	}
+	if rest, _ := filepath.Glob(filepath.Join(l.dir.path, "*")); len(rest) != 1 {
+		t.Errorf("the failed start left %v", rest)
+	}
+	return err
+}
+
+func TestFilesThatCannotBeRun(t *testing.T) {
+	t.Parallel()
+	for name, content := range map[string]string{
+		"not an executable":   "\x7fELF but not really",
+		"missing interpreter": "#!/no/such/interpreter\n",
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			path := filepath.Join(t.TempDir(), "tea-plugin-fake")
+			if err := os.WriteFile(path, []byte(content), 0o755); err != nil {
+				t.Fatal(err)
+			}
+			wantError(t, launchFails(t, Options{}, path), tea.DependencyMissing)
+		})
+	}
+}
+
+func TestChecksumIsPinned(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(install(t, "crash"), "tea-plugin-crash")
+	err := launchFails(t, Options{Checksums: map[string][]byte{"fake": make([]byte, sha256.Size)}}, path)
+	wantError(t, err, tea.PermissionDenied, "SHA-256")
+}
+
+func TestSocketPathsFitWhereTheTempDirIsDeep(t *testing.T) {
+	deep := filepath.Join(t.TempDir(), strings.Repeat("d", 100))
+	if err := os.Mkdir(deep, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	t.Setenv("TMPDIR", deep)
+	t.Setenv("XDG_RUNTIME_DIR", deep)
+	if _, err := call(t.Context(), open(t, "probe"), "probe.echo", nil); err != nil {
+		t.Fatal(err)
+	}
+}

@@ -1,0 +1,62 @@
+package script
+
+import (
+	"math"
+
+	lua "github.com/yuin/gopher-lua"
+)
+
+// checkInt is argument n as an integer. Out of range is clamped: no count or
+// index of a script needs more than 2^53.
+func checkInt(L *lua.LState, n int) int {
+	f := float64(L.CheckNumber(n))
+	switch {
+	case math.IsNaN(f):
+		L.ArgError(n, "number has no integer representation")
+	case f > maxExact:
+		return maxExact
+	case f < -maxExact:
+		return -maxExact
+	}
+	return int(f)
+}
+
+// optInt is checkInt with a default for nil.
+func optInt(L *lua.LState, n, otherwise int) int {
+	if L.Get(n) == lua.LNil {
+		return otherwise
+	}
+	return checkInt(L, n)
+}
+
+// checkText is argument n as a string; numbers count with their own digits.
+func checkText(L *lua.LState, n int) string {
+	s, ok := runOf(L).text(L.Get(n))
+	if !ok {
+		L.TypeError(n, lua.LTString)
+	}
+	return s
+}
+
+// arguments are the arguments from the n-th on.
+func arguments(L *lua.LState, n int) []lua.LValue {
+	var out []lua.LValue
+	for i := n; i <= L.GetTop(); i++ {
+		out = append(out, L.Get(i))
+	}
+	return out
+}
+
+func pushAll(L *lua.LState, values []lua.LValue) int {
+	for _, v := range values {
+		L.Push(v)
+	}
+	return len(values)
+}
+
+// checkSize refuses a string of n bytes before it is made.
+func (r *run) checkSize(L *lua.LState, n int) {
+	if n > r.limit {
+		L.RaiseError("string too long: at most %d bytes are allowed", r.limit)
+	}
+}

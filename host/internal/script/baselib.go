@@ -1,0 +1,325 @@
+package script
+
+import (
+	"log/slog"
+	"strconv"
+	"strings"
+
+	lua "github.com/yuin/gopher-lua"
+)
+
+// maxUnpack is how many values one call may spread over arguments.
+const maxUnpack = 8000
+
+func baseFunctions() map[string]lua.LGFunction {
+	return map[string]lua.LGFunction{
+		"assert":       baseAssert,
+		"error":        baseError,
+		"getmetatable": baseGetMetatable,
+		"ipairs":       baseIpairs,
+		"next":         baseNext,
+		"pairs":        basePairs,
+		"pcall":        basePcall,
+		"print":        basePrint,
+		"rawequal":     baseRawEqual,
+		"rawget":       baseRawGet,
+		"rawset":       baseRawSet,
+		"require":      baseRequire,
+		"select":       baseSelect,
+		"setmetatable": baseSetMetatable,
+		"tonumber":     baseToNumber,
+		"tostring":     baseToString,
+		"type":         baseType,
+		"unpack":       baseUnpack,
+		"xpcall":       baseXpcall,
+	}
+}
+
+func baseAssert(L *lua.LState) int {
+	if lua.LVAsBool(L.CheckAny(1)) {
+		return L.GetTop()
+	}
+	if L.GetTop() < 2 {
+		L.RaiseError("assertion failed!")
+	}
+	L.Error(L.Get(2), 0)
+	return 0
+}
+
+// baseError raises its argument. gopher-lua counts this function as a level
+// of its own, but for the first.
+func baseError(L *lua.LState) int {
+	level := optInt(L, 2, 1)
+	if level > 1 {
+		level++
+	}
+	L.Error(L.Get(1), level)
+	return 0
+}
+
+func baseGetMetatable(L *lua.LState) int {
+	mt := L.GetMetatable(L.CheckAny(1))
+	if t, ok := mt.(*lua.LTable); ok && runOf(L).m.isMark(t) {
+		mt = lua.LNil
+	}
+	L.Push(mt)
+	return 1
+}
+
+// isMark tells whether a metatable only says what a table came from.
+func (m *machine) isMark(t *lua.LTable) bool { return t == m.listMeta || t == m.objectMeta }
+
+func baseSetMetatable(L *lua.LState) int {
+	r := runOf(L)
+	t := r.writable(L, L.CheckTable(1))
+	mt := L.Get(2)
+	if mt != lua.LNil && mt.Type() != lua.LTTable {
+		L.ArgError(2, "nil or table expected")
+	}
+	if old, ok := t.Metatable.(*lua.LTable); ok && !r.m.isMark(old) && old.RawGetString("__metatable") != lua.LNil {
+		L.RaiseError("cannot change a protected metatable")
+	}
+	t.Metatable = mt
+	L.Push(t)
+	return 1
+}
+
+func baseIpairs(L *lua.LState) int {
+	t := L.CheckTable(1)
+	L.Push(runOf(L).m.ipairsStep)
+	L.Push(t)
+	L.Push(lua.LNumber(0))
+	return 3
+}
+
+func ipairsStep(L *lua.LState) int {
+	i := L.CheckInt(2) + 1
+	v := L.CheckTable(1).RawGetInt(i)
+	if v == lua.LNil {
+		L.Push(lua.LNil)
+		return 1
+	}
+	L.Push(lua.LNumber(i))
+	L.Push(v)
+	return 2
+}
+
+func basePairs(L *lua.LState) int {
+	r := runOf(L)
+	L.Push(r.m.next)
+	L.Push(r.whole(L, L.CheckTable(1)))
+	L.Push(lua.LNil)
+	return 3
+}
+
+func baseNext(L *lua.LState) int {
+	t := runOf(L).whole(L, L.CheckTable(1))
+	key, value := t.Next(L.Get(2))
+	L.Push(key)
+	if key == lua.LNil {
+		return 1
+	}
+	L.Push(value)
+	return 2
+}
+
+func basePcall(L *lua.LState) int {
+	r := runOf(L)
+	results, failure := r.protect(L, r.callable(L, 1), arguments(L, 2))
+	if failure != nil {
+		L.Push(lua.LFalse)
+		L.Push(failure)
+		return 2
+	}
+	L.Push(lua.LTrue)
+	return 1 + pushAll(L, results)
+}
+
+func baseXpcall(L *lua.LState) int {
+	r := runOf(L)
+	handler := L.CheckFunction(2)
+	results, failure := r.protect(L, r.callable(L, 1), arguments(L, 3))
+	if failure == nil {
+		L.Push(lua.LTrue)
+		return 1 + pushAll(L, results)
+	}
+	L.Push(lua.LFalse)
+	results, failure = r.protect(L, handler, []lua.LValue{failure})
+	if failure != nil {
+		L.Push(failure)
+		return 2
+	}
+	return 1 + pushAll(L, results)
+}
+
+// callable gives argument n as a function. What cannot be called becomes a
+// function whose call fails, as pcall is to report it.
+func (r *run) callable(L *lua.LState, n int) *lua.LFunction {
+	v := L.CheckAny(n)
+	if fn, ok := v.(*lua.LFunction); ok {
+		return fn
+	}
+	return L.NewFunction(func(L *lua.LState) int {
+		args := arguments(L, 1)
+		base := L.GetTop()
+		if L.GetMetaField(v, "__call").Type() != lua.LTFunction {
+			L.RaiseError("attempt to call a %s value", v.Type())
+		}
+		L.Push(v)
+		n := pushAll(L, args)
+		L.Call(n, lua.MultRet)
+		return L.GetTop() - base
+	})
+}
+
+func basePrint(L *lua.LState) int {
+	r := runOf(L)
+	parts := make([]string, L.GetTop())
+	size := 0
+	for i := range parts {
+		parts[i] = r.display(L, L.Get(i+1))
+		size += len(parts[i]) + 1
+		r.checkSize(L, size)
+	}
+	if r.env.Log != nil {
+		r.env.Log(slog.LevelInfo, strings.Join(parts, "\t"), nil)
+	}
+	return 0
+}
+
+// display is tostring.
+func (r *run) display(L *lua.LState, v lua.LValue) string {
+	if s, ok := r.text(v); ok {
+		return s
+	}
+	if fn := L.GetMetaField(v, "__tostring"); fn.Type() == lua.LTFunction {
+		s, ok := r.text(r.callback(L, fn, v))
+		if !ok {
+			L.RaiseError("'__tostring' must return a string")
+		}
+		return s
+	}
+	return v.String()
+}
+
+func baseToString(L *lua.LState) int {
+	L.Push(lua.LString(runOf(L).display(L, L.CheckAny(1))))
+	return 1
+}
+
+func baseRawEqual(L *lua.LState) int {
+	L.Push(lua.LBool(L.CheckAny(1) == L.CheckAny(2)))
+	return 1
+}
+
+func baseRawGet(L *lua.LState) int {
+	L.Push(runOf(L).whole(L, L.CheckTable(1)).RawGet(L.CheckAny(2)))
+	return 1
+}
+
+func baseRawSet(L *lua.LState) int {
+	r := runOf(L)
+	t := r.writable(L, L.CheckTable(1))
+	r.whole(L, t)
+	L.RawSet(t, L.CheckAny(2), L.CheckAny(3))
+	L.Push(t)
+	return 1
+}
+
+func baseSelect(L *lua.LState) int {
+	if s, ok := L.Get(1).(lua.LString); ok && s == "#" {
+		L.Push(lua.LNumber(L.GetTop() - 1))
+		return 1
+	}
+	n, count := checkInt(L, 1), L.GetTop()-1
+	switch {
+	case n < 0:
+		n += count
+		if n < 0 {
+			L.ArgError(1, "index out of range")
+		}
+		return count - n
+	case n == 0:
+		L.ArgError(1, "index out of range")
+	case n > count:
+		return 0
+	}
+	return count - n + 1
+}
+
+func baseToNumber(L *lua.LState) int {
+	v := L.CheckAny(1)
+	base := optInt(L, 2, 10)
+	if base < 2 || base > 36 {
+		L.ArgError(2, "base out of range")
+	}
+	if v.Type() == lua.LTNumber && base == 10 {
+		L.Push(v)
+		return 1
+	}
+	s, ok := runOf(L).text(v)
+	if !ok {
+		L.Push(lua.LNil)
+		return 1
+	}
+	if base == 10 {
+		L.Push(parseNumber(s))
+		return 1
+	}
+	s = strings.ToLower(strings.TrimSpace(s))
+	if base == 16 {
+		s = strings.TrimPrefix(s, "0x")
+	}
+	if u, err := strconv.ParseUint(s, base, 64); err == nil {
+		L.Push(lua.LNumber(u))
+	} else {
+		L.Push(lua.LNil)
+	}
+	return 1
+}
+
+// parseNumber reads a number as Lua writes it: decimal, or hexadecimal
+// integers; nil for other text.
+func parseNumber(s string) lua.LValue {
+	s = strings.TrimSpace(s)
+	digits := strings.TrimLeft(s, "+-")
+	if len(digits) > 2 && digits[0] == '0' && (digits[1] == 'x' || digits[1] == 'X') {
+		u, err := strconv.ParseUint(digits[2:], 16, 64)
+		if err != nil {
+			return lua.LNil
+		}
+		if strings.HasPrefix(s, "-") {
+			return -lua.LNumber(u)
+		}
+		return lua.LNumber(u)
+	}
+	if strings.Trim(s, "+-.0123456789eE") != "" {
+		return lua.LNil // ParseFloat knows inf, nan and underscores
+	}
+	f, err := strconv.ParseFloat(s, 64)
+	if err != nil {
+		return lua.LNil
+	}
+	return lua.LNumber(f)
+}
+
+func baseType(L *lua.LState) int {
+	L.Push(lua.LString(L.CheckAny(1).Type().String()))
+	return 1
+}
+
+func baseUnpack(L *lua.LState) int {
+	t := runOf(L).whole(L, L.CheckTable(1))
+	first := optInt(L, 2, 1)
+	last := optInt(L, 3, t.Len())
+	if last < first {
+		return 0
+	}
+	if last-first >= maxUnpack {
+		L.RaiseError("too many results to unpack")
+	}
+	for i := first; i <= last; i++ {
+		L.Push(t.RawGet(lua.LNumber(i)))
+	}
+	return last - first + 1
+}

@@ -1,0 +1,74 @@
+package script
+
+import (
+	lua "github.com/yuin/gopher-lua"
+)
+
+// maxProtected is how many protected calls and coroutines may be inside each
+// other. Each takes a piece of the Go stack.
+const maxProtected = 64
+
+// call runs fn from outside Lua and gives its first result.
+func (r *run) call(fn *lua.LFunction, args ...lua.LValue) (lua.LValue, error) {
+	th := r.m.borrow(r)
+	_, err, results := r.m.root.Resume(th, fn, args...)
+	if r.stopped() {
+		return nil, r.stopError()
+	}
+	if err != nil {
+		return nil, r.failureAt(th, errorObject(err))
+	}
+	r.m.giveBack(th)
+	return results[0], nil
+}
+
+// protect calls fn on a thread of its own. An error gives its object.
+func (r *run) protect(L *lua.LState, fn *lua.LFunction, args []lua.LValue) (results []lua.LValue, failure lua.LValue) {
+	saved := r.nest(L)
+	th := r.m.borrow(r)
+	if fn.IsG {
+		args = append([]lua.LValue{fn}, args...)
+		fn = r.instantiate(r.m.programs.apply, r.globals)
+	}
+	_, err, results := L.Resume(th, fn, args...)
+	r.unnest(saved)
+	r.check(L)
+	if err != nil {
+		return nil, errorObject(err)
+	}
+	r.m.giveBack(th)
+	return results, nil
+}
+
+// nesting is what an error may leave behind when it passes.
+type nesting struct{ protected, coroutines, callbacks int }
+
+func (r *run) nest(L *lua.LState) nesting {
+	if r.protected >= maxProtected {
+		L.RaiseError("stack overflow (protected calls and coroutines nest more than %d deep)", maxProtected)
+	}
+	saved := nesting{r.protected, len(r.coroutines), r.callbacks}
+	r.protected++
+	return saved
+}
+
+func (r *run) unnest(saved nesting) {
+	r.protected, r.callbacks = saved.protected, saved.callbacks
+	r.coroutines, r.boundaries = r.coroutines[:saved.coroutines], r.boundaries[:saved.coroutines]
+}
+
+// callback calls a Lua function from a library function and gives its first
+// result.
+func (r *run) callback(L *lua.LState, fn lua.LValue, args ...lua.LValue) lua.LValue {
+	r.check(L)
+	r.callbacks++
+	L.Push(fn)
+	for _, a := range args {
+		L.Push(a)
+	}
+	L.Call(len(args), 1)
+	r.callbacks--
+	v := L.Get(-1)
+	L.Pop(1)
+	return v
+}

@@ -1,0 +1,224 @@
+package script
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+
+	lua "github.com/yuin/gopher-lua"
+)
+
+// maxResult bounds the bytes of text in one exported value. Tables can share
+// a string, and a value can be small in memory and endless when written out.
+const maxResult = 64 << 20
+
+// maxValues bounds the values in one exported value, for the same reason.
+const maxValues = 8 << 20
+
+// exporter brings a Lua value into the value model.
+type exporter struct {
+	r     *run
+	root  string
+	path  []segment
+	seen  []*lua.LTable // the tables around the value
+	count int
+	bytes int
+}
+
+func (r *run) exporter(root string) exporter {
+	return exporter{r: r, root: root, path: r.m.path[:0], seen: r.m.seen[:0]}
+}
+
+// segment is a field's name, or an index where name is empty.
+type segment struct {
+	name  string
+	index int
+}
+
+// export converts v; root names it in errors. The error is a [*RunError].
+func (r *run) export(v lua.LValue, root string) (any, error) {
+	out := r.exporter(root)
+	value, err := out.value(v)
+	if err == nil {
+		return value, nil
+	}
+	if r.stopped() {
+		return nil, r.stopError()
+	}
+	return nil, &RunError{Kind: ScriptError, File: r.name, Message: err.Error()}
+}
+
+// mustExport converts v for a library function, or raises.
+func (r *run) mustExport(L *lua.LState, v lua.LValue, root string) any {
+	out := r.exporter(root)
+	value, err := out.value(v)
+	if err != nil {
+		L.RaiseError("%s", err.Error())
+	}
+	return value
+}
+
+func (x *exporter) fail(format string, args ...any) error {
+	var b strings.Builder
+	b.WriteString(x.root)
+	for _, s := range x.path {
+		switch {
+		case s.index > 0:
+			fmt.Fprintf(&b, "[%d]", s.index)
+		case isName(s.name):
+			b.WriteString("." + s.name)
+		default:
+			b.WriteString("[" + strconv.Quote(clip(s.name, 40)) + "]")
+		}
+		if b.Len() > 400 {
+			b.WriteString("...")
+			break
+		}
+	}
+	return fmt.Errorf("%s %s", b.String(), fmt.Sprintf(format, args...))
+}
+
+func isName(s string) bool {
+	for i, c := range s {
+		if c != '_' && (c < 'a' || c > 'z') && (c < 'A' || c > 'Z') && (i == 0 || c < '0' || c > '9') {
+			return false
+		}
+	}
+	return s != ""
+}
+
+func (x *exporter) value(v lua.LValue) (any, error) {
+	if err := x.account(0); err != nil {
+		return nil, err
+	}
+	switch typed := v.(type) {
+	case *lua.LNilType:
+		return nil, nil
+	case lua.LBool:
+		return bool(typed), nil
+	case lua.LString:
+		return string(typed), x.account(len(typed))
+	case lua.LNumber:
+		return x.number(v) // v as it is boxed: its digits hang on that
+	case *lua.LTable:
+		return x.table(typed)
+	case *lua.LUserData:
+		if typed == x.r.m.null {
+			return nil, nil
+		}
+	}
+	return nil, x.fail("is a %s, which has no JSON form", v.Type())
+}
+
+func (x *exporter) number(v lua.LValue) (any, error) {
+	n, ok := x.r.exportNumber(v)
+	if !ok {
+		return nil, x.fail("is %s, which has no JSON form", x.r.numberText(v))
+	}
+	return n, nil
+}
+
+func (x *exporter) account(bytes int) error {
+	x.bytes += bytes
+	if x.bytes > maxResult {
+		return fmt.Errorf("%s holds more than %d bytes of text", x.root, maxResult)
+	}
+	if x.count++; x.count > maxValues {
+		return fmt.Errorf("%s holds more than %d values", x.root, maxValues)
+	}
+	if x.count%checkEvery == 0 && x.r.stopped() {
+		return x.r.stopError()
+	}
+	return nil
+}
+
+func (x *exporter) table(t *lua.LTable) (any, error) {
+	if len(x.seen) >= maxValueDepth {
+		for _, outer := range x.seen {
+			if outer == t {
+				return nil, fmt.Errorf("%s contains itself", x.root)
+			}
+		}
+		return nil, fmt.Errorf("%s nests more than %d levels deep", x.root, maxValueDepth)
+	}
+	if _, ok := x.r.m.proxies[t]; ok {
+		return nil, x.fail("is a library, which has no JSON form")
+	}
+	x.seen = append(x.seen, t)
+	defer func() { x.seen = x.seen[:len(x.seen)-1] }()
+	if n := t.MaxN(); n > 0 {
+		return x.list(t, n)
+	}
+	return x.object(t)
+}
+
+func (x *exporter) list(t *lua.LTable, n int) (any, error) {
+	if key, _ := t.Next(lua.LNumber(n)); key != lua.LNil {
+		return nil, x.fail("has list elements and the key %s; a table is a list or an object", keyText(key))
+	}
+	out := make([]any, n)
+	x.path = append(x.path, segment{})
+	for i := range n {
+		x.path[len(x.path)-1] = segment{index: i + 1}
+		e := t.RawGetInt(i + 1)
+		if e == lua.LNil {
+			return nil, x.fail("is nil: a list has no holes; use tea.null")
+		}
+		v, err := x.value(e)
+		if err != nil {
+			return nil, err
+		}
+		out[i] = v
+	}
+	x.path = x.path[:len(x.path)-1]
+	return out, nil
+}
+
+func (x *exporter) object(t *lua.LTable) (any, error) {
+	out := map[string]any{}
+	if t.Metatable == lua.LValue(x.r.m.stateMeta) {
+		// Keys that the script did not touch pass as they are.
+		for k, v := range x.r.env.State {
+			if _, ok := x.r.loaded[k]; !ok {
+				out[k] = v
+			}
+		}
+	}
+	for k, v := range x.r.nulls[t] {
+		if v == nil {
+			out[k] = nil
+		}
+	}
+	x.path = append(x.path, segment{})
+	for key, e := t.Next(lua.LNil); key != lua.LNil; key, e = t.Next(key) {
+		name, ok := key.(lua.LString)
+		if !ok {
+			x.path = x.path[:len(x.path)-1]
+			return nil, x.fail("has the key %s: an object has string keys, a list the keys 1..n", keyText(key))
+		}
+		x.path[len(x.path)-1] = segment{name: string(name)}
+		if err := x.account(len(name)); err != nil {
+			return nil, err
+		}
+		v, err := x.value(e)
+		if err != nil {
+			return nil, err
+		}
+		out[string(name)] = v
+	}
+	x.path = x.path[:len(x.path)-1]
+	if len(out) == 0 && t.Metatable != lua.LValue(x.r.m.objectMeta) && t.Metatable != lua.LValue(x.r.m.stateMeta) {
+		return []any{}, nil
+	}
+	return out, nil
+}
+
+func keyText(key lua.LValue) string {
+	switch key.Type() {
+	case lua.LTString:
+		return strconv.Quote(clip(key.String(), 40))
+	case lua.LTNumber, lua.LTBool:
+		return key.String()
+	}
+	return "of type " + key.Type().String()
+}

@@ -1,0 +1,151 @@
+package script
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+
+	lua "github.com/yuin/gopher-lua"
+)
+
+// maxMessage is how long an error's message may be; a script can raise any
+// string.
+const maxMessage = 4096
+
+// missingName is the last global that was read and not found.
+type missingName struct {
+	name string
+	line int
+}
+
+// errorObject is what was raised. A library function that was called
+// directly by pcall has a position in the sandbox's own code, which says
+// nothing.
+func errorObject(err error) lua.LValue {
+	var aerr *lua.ApiError
+	if !errors.As(err, &aerr) || aerr.Object == nil {
+		return lua.LString(err.Error())
+	}
+	if s, ok := aerr.Object.(lua.LString); ok {
+		if _, _, rest, ok := splitPosition(string(s), []string{ownSource}); ok {
+			return lua.LString(rest)
+		}
+	}
+	return aerr.Object
+}
+
+func panicObject(p any) lua.LValue {
+	if err, ok := p.(error); ok {
+		return errorObject(err)
+	}
+	return lua.LString(fmt.Sprint(p))
+}
+
+func (r *run) stopError() *RunError {
+	if r.stop.Load() == outOfMemory {
+		return &RunError{Kind: MemoryError, File: r.name, Message: "the script used more memory than it may"}
+	}
+	return stoppedError(r.name, r.Err())
+}
+
+// failure is the error for what a script raised.
+func (r *run) failure(object lua.LValue) *RunError {
+	if r.stopped() {
+		return r.stopError()
+	}
+	out := &RunError{Kind: ScriptError, File: r.name}
+	if t, ok := object.(*lua.LTable); ok {
+		if err := r.failures[t]; err != nil {
+			out.Kind, out.Message, out.cause = ActionError, err.Error(), err
+			return out
+		}
+		out.Message = r.tableMessage(t)
+		return out
+	}
+	out.Message = clip(object.String(), maxMessage)
+	if file, line, rest, ok := splitPosition(out.Message, r.sourceNames()); ok {
+		out.File, out.Line, out.Message = file, line, rest
+	}
+	return out
+}
+
+// tableMessage is what a table that a script raised has to say.
+func (r *run) tableMessage(t *lua.LTable) string {
+	if s, ok := t.RawGetString("message").(lua.LString); ok {
+		return clip(string(s), maxMessage)
+	}
+	return "the script raised a table without a message"
+}
+
+// failureAt adds what th's stack tells.
+func (r *run) failureAt(th *lua.LState, object lua.LValue) *RunError {
+	out := r.failure(object)
+	frames := stackFrames(th)
+	if out.Line == 0 && len(frames) > 0 {
+		out.File, out.Line = frames[0].file, frames[0].line
+	}
+	var trace strings.Builder
+	for _, f := range frames {
+		fmt.Fprintf(&trace, "%s:%d\n", f.file, f.line)
+	}
+	out.Traceback = trace.String()
+	if out.Kind == ScriptError && r.missing.name != "" && r.missing.line == out.Line {
+		out.Message += " (" + explainMissing(r.missing.name) + ")"
+	}
+	return out
+}
+
+// sourceNames are the names that positions in messages may start with.
+func (r *run) sourceNames() []string {
+	names := []string{r.name}
+	for m := range r.modules {
+		names = append(names, m.name)
+	}
+	return names
+}
+
+// splitPosition takes the "name:line: " off a message that gopher-lua put
+// there.
+func splitPosition(message string, names []string) (file string, line int, rest string, ok bool) {
+	for _, name := range names {
+		tail, found := strings.CutPrefix(message, name+":")
+		if !found {
+			continue
+		}
+		digits, rest, found := strings.Cut(tail, ": ")
+		if !found || len(digits) > 9 || digits == "" {
+			continue
+		}
+		line := 0
+		for _, c := range digits {
+			if c < '0' || c > '9' {
+				return "", 0, "", false
+			}
+			line = line*10 + int(c-'0')
+		}
+		return name, line, rest, true
+	}
+	return "", 0, "", false
+}
+
+type frame struct {
+	file string
+	line int
+}
+
+// stackFrames lists the Lua functions on a thread that failed.
+func stackFrames(th *lua.LState) []frame {
+	const most = 20
+	var out []frame
+	for level := 0; level < 10*most && len(out) < most; level++ {
+		debug, ok := th.GetStack(level)
+		if !ok {
+			break
+		}
+		if _, err := th.GetInfo("Sl", debug, lua.LNil); err != nil || debug.Source == ownSource || debug.CurrentLine <= 0 {
+			continue
+		}
+		out = append(out, frame{debug.Source, debug.CurrentLine})
+	}
+	return out
+}

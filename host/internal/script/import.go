@@ -1,0 +1,127 @@
+package script
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+
+	lua "github.com/yuin/gopher-lua"
+)
+
+// maxValueDepth is how deeply values may nest on their way in and out.
+const maxValueDepth = 200
+
+// checkEvery is how many values are converted between looks at the deadline.
+const checkEvery = 1024
+
+// importer brings a value of the model into Lua.
+type importer struct {
+	r     *run
+	depth int
+	count int
+}
+
+// mustImport converts v or raises an error that names the place.
+func (r *run) mustImport(L *lua.LState, v any, place string) lua.LValue {
+	lv, err := r.imported(v)
+	if err != nil {
+		L.RaiseError("%s: %v", place, err)
+	}
+	return lv
+}
+
+func (r *run) imported(v any) (lua.LValue, error) {
+	in := importer{r: r}
+	return in.value(v)
+}
+
+func (in *importer) value(v any) (lua.LValue, error) {
+	if in.count++; in.count%checkEvery == 0 && in.r.stopped() {
+		return nil, in.r.stopError()
+	}
+	switch v := v.(type) {
+	case nil:
+		return lua.LNil, nil
+	case bool:
+		return lua.LBool(v), nil
+	case string:
+		return lua.LString(v), nil
+	case int64:
+		return in.r.importInt(v), nil
+	case int:
+		return in.r.importInt(int64(v)), nil
+	case float64:
+		return lua.LNumber(v), nil
+	case json.Number:
+		return in.r.importNumber(v), nil
+	case []any:
+		return in.list(v)
+	case map[string]any:
+		return in.object(v)
+	}
+	return nil, fmt.Errorf("a Go %T is no value that Lua can see", v)
+}
+
+func (in *importer) enter() error {
+	if in.depth++; in.depth > maxValueDepth {
+		return fmt.Errorf("nests more than %d levels deep", maxValueDepth)
+	}
+	return nil
+}
+
+func (in *importer) list(list []any) (lua.LValue, error) {
+	if err := in.enter(); err != nil {
+		return nil, err
+	}
+	defer func() { in.depth-- }()
+	if len(list) >= maxArray {
+		return nil, fmt.Errorf("a list of %d elements is too long for Lua; at most %d are allowed", len(list), maxArray-1)
+	}
+	t := in.r.m.root.CreateTable(len(list), 0)
+	t.Metatable = in.r.m.listMeta
+	for i, e := range list {
+		if e == nil {
+			t.RawSetInt(i+1, in.r.m.null)
+			continue
+		}
+		lv, err := in.value(e)
+		if err != nil {
+			return nil, err
+		}
+		t.RawSetInt(i+1, lv)
+	}
+	return t, nil
+}
+
+// object converts in key order, so that pairs() walks it the same each time.
+func (in *importer) object(object map[string]any) (lua.LValue, error) {
+	if err := in.enter(); err != nil {
+		return nil, err
+	}
+	defer func() { in.depth-- }()
+	t := in.r.m.root.CreateTable(0, len(object))
+	t.Metatable = in.r.m.objectMeta
+	for _, k := range slices.Sorted(maps.Keys(object)) {
+		e := object[k]
+		if e == nil {
+			in.r.noteNulls(t, object)
+			continue
+		}
+		lv, err := in.value(e)
+		if err != nil {
+			return nil, err
+		}
+		t.RawSetString(k, lv)
+	}
+	return t, nil
+}
+
+// noteNulls remembers which object a table came from, where that has null
+// fields: they are nil in Lua and must come back.
+func (r *run) noteNulls(t *lua.LTable, object map[string]any) {
+	if r.nulls == nil {
+		r.nulls = map[*lua.LTable]map[string]any{}
+	}
+	r.nulls[t] = object
+}

@@ -1,0 +1,164 @@
+package script
+
+import (
+	"context"
+	"maps"
+	"slices"
+	"sync/atomic"
+	"time"
+
+	lua "github.com/yuin/gopher-lua"
+)
+
+const (
+	// coroutineDepth is how deeply calls nest in one coroutine.
+	coroutineDepth = 200
+	// maxRegisters bounds the values on one thread's stack.
+	maxRegisters = 256 << 10
+)
+
+// machine is a Lua state with the sandbox's libraries. One run uses it at a
+// time; the libraries are the same tables for all runs, behind proxies that
+// cannot be written to.
+type machine struct {
+	root     *lua.LState   // holds what all threads share; runs nothing itself
+	spare    []*lua.LState // threads whose function has returned
+	depth    int
+	current  atomic.Pointer[run]
+	timer    *time.Timer // calls overdue
+	programs programs
+
+	base       *lua.LTable                 // what an environment falls back to
+	envMeta    *lua.LTable                 // metatable of environments
+	stateMeta  *lua.LTable                 // metatable of `state` while some keys are not converted
+	listMeta   *lua.LTable                 // marks tables that came from lists
+	objectMeta *lua.LTable                 // marks tables that came from objects
+	errorMeta  *lua.LTable                 // metatable of action errors
+	proxies    map[*lua.LTable]*lua.LTable // read-only table -> what it shows
+	patterns   map[patternKey]*pattern
+	path       []segment     // exporters' memory
+	seen       []*lua.LTable // exporters' memory
+	null       *lua.LUserData
+	concat     *lua.LFunction
+	next       *lua.LFunction
+	ipairsStep *lua.LFunction
+	yield      *lua.LFunction
+}
+
+func newMachine(rt *Runtime) *machine {
+	root := lua.NewState(lua.Options{SkipOpenLibs: true, CallStackSize: 8, RegistrySize: 256, RegistryMaxSize: maxRegisters, RegistryGrowStep: 1024, MinimizeStackMemory: true})
+	root.G.MainThread, root.G.CurrentThread = root, root
+	m := &machine{root: root, depth: rt.options.MaxDepth, programs: rt.programs, proxies: map[*lua.LTable]*lua.LTable{}, patterns: map[patternKey]*pattern{}, path: make([]segment, 0, 16), seen: make([]*lua.LTable, 0, 16)}
+	m.timer = time.AfterFunc(time.Hour, m.overdue)
+	m.timer.Stop()
+	m.openLibraries()
+	return m
+}
+
+// overdue is called once a run has lasted for a while, and at its deadline. A
+// call that comes late and finds the next run does it no harm.
+func (m *machine) overdue() {
+	r := m.current.Load()
+	if r == nil {
+		return
+	}
+	if left := time.Until(r.deadline); left > 0 {
+		r.watch.add(r)
+		m.timer.Reset(left)
+		return
+	}
+	r.halt(pastDeadline)
+}
+
+// thread makes a Lua thread for depth nested calls.
+func (m *machine) thread(depth int) *lua.LState {
+	m.root.Options.CallStackSize = depth
+	th, _ := m.root.NewThread()
+	return th
+}
+
+// borrow gives a thread for a chunk or a protected call, watching ctx.
+func (m *machine) borrow(ctx context.Context) *lua.LState {
+	var th *lua.LState
+	if n := len(m.spare); n > 0 {
+		th, m.spare = m.spare[n-1], m.spare[:n-1]
+	} else {
+		th = m.thread(m.depth)
+	}
+	th.SetContext(ctx)
+	return th
+}
+
+// giveBack keeps a thread whose function has returned. It is dead to
+// gopher-lua, but its stacks are empty and it can start again.
+func (m *machine) giveBack(th *lua.LState) {
+	if len(m.spare) < 4 {
+		th.Dead = false
+		m.spare = append(m.spare, th)
+	}
+}
+
+// openLibraries fills the base table.
+func (m *machine) openLibraries() {
+	m.base = m.root.CreateTable(0, 48)
+	m.stateMeta = m.meta(map[string]lua.LGFunction{"__index": stateIndex, "__newindex": stateNewIndex})
+	m.listMeta, m.objectMeta = m.library(nil), m.library(nil)
+	m.errorMeta = m.meta(map[string]lua.LGFunction{"__tostring": errorToString, "__concat": errorConcat})
+	m.envMeta = m.meta(nil)
+	m.envMeta.RawSetString("__index", m.base)
+	m.null = &lua.LUserData{Metatable: m.meta(map[string]lua.LGFunction{"__tostring": nullToString})}
+	m.concat = m.root.NewFunction(concatenate)
+	m.next = m.root.NewFunction(baseNext)
+	m.ipairsStep = m.root.NewFunction(ipairsStep)
+	m.yield = m.root.NewFunction(coroutineYield)
+
+	for name, fn := range baseFunctions() {
+		m.base.RawSetString(name, m.root.NewFunction(fn))
+	}
+	m.base.RawSetString("_VERSION", lua.LString(lua.LuaVersion))
+	text := m.library(stringFunctions())
+	m.base.RawSetString("string", m.readOnly(text))
+	m.base.RawSetString("table", m.readOnly(m.library(tableFunctions())))
+	m.base.RawSetString("math", m.readOnly(m.mathLibrary()))
+	m.base.RawSetString("coroutine", m.readOnly(m.library(coroutineFunctions())))
+	m.base.RawSetString("tea", m.readOnly(m.teaLibrary()))
+
+	stringMeta := m.meta(nil)
+	stringMeta.RawSetString("__index", text)
+	m.root.SetMetatable(lua.LString(""), stringMeta)
+
+	// Names that are nowhere else: state, variables and the like.
+	fallback := m.meta(map[string]lua.LGFunction{"__index": globalIndex})
+	m.base.Metatable = fallback
+}
+
+// library makes a table of functions, in the order of their names.
+func (m *machine) library(functions map[string]lua.LGFunction) *lua.LTable {
+	t := m.root.CreateTable(0, len(functions))
+	for _, name := range slices.Sorted(maps.Keys(functions)) {
+		t.RawSetString(name, m.root.NewFunction(functions[name]))
+	}
+	return t
+}
+
+// meta makes a metatable that scripts can neither read nor replace.
+func (m *machine) meta(functions map[string]lua.LGFunction) *lua.LTable {
+	t := m.library(functions)
+	t.RawSetString("__metatable", lua.LFalse)
+	return t
+}
+
+// readOnly gives a table that shows t and refuses to be written to.
+func (m *machine) readOnly(t *lua.LTable) *lua.LTable {
+	mt := m.meta(map[string]lua.LGFunction{"__newindex": refuseWrite})
+	mt.RawSetString("__index", t)
+	proxy := m.root.CreateTable(0, 0)
+	proxy.Metatable = mt
+	m.proxies[proxy] = t
+	return proxy
+}
+
+func refuseWrite(L *lua.LState) int {
+	L.RaiseError("the libraries cannot be changed")
+	return 0
+}

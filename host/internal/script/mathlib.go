@@ -1,0 +1,60 @@
+package script
+
+import (
+	"math"
+	"math/rand/v2"
+
+	lua "github.com/yuin/gopher-lua"
+)
+
+// mathLibrary is gopher-lua's, but for what draws random numbers: each run
+// has its own source, with a seed that the host chooses.
+func (m *machine) mathLibrary() *lua.LTable {
+	m.root.Push(m.root.NewFunction(lua.OpenMath))
+	m.root.Call(0, 1)
+	functions := map[string]lua.LGFunction{}
+	m.root.Get(-1).(*lua.LTable).ForEach(func(name, v lua.LValue) {
+		if fn, ok := v.(*lua.LFunction); ok {
+			functions[name.String()] = fn.GFunction
+		}
+	})
+	m.root.Pop(1)
+	functions["random"], functions["randomseed"] = mathRandom, mathRandomSeed
+	t := m.library(functions)
+	t.RawSetString("pi", lua.LNumber(math.Pi))
+	t.RawSetString("huge", lua.LNumber(math.Inf(1)))
+	return t
+}
+
+func (r *run) source() *rand.Rand {
+	if r.random == nil {
+		r.seed(r.env.Seed)
+	}
+	return r.random
+}
+
+func (r *run) seed(seed uint64) { r.random = rand.New(rand.NewPCG(seed, 0)) }
+
+func mathRandomSeed(L *lua.LState) int {
+	runOf(L).seed(uint64(checkInt(L, 1)))
+	return 0
+}
+
+func mathRandom(L *lua.LState) int {
+	source := runOf(L).source()
+	low, high := 1, 0
+	switch L.GetTop() {
+	case 0:
+		L.Push(lua.LNumber(source.Float64()))
+		return 1
+	case 1:
+		high = checkInt(L, 1)
+	default:
+		low, high = checkInt(L, 1), checkInt(L, 2)
+	}
+	if low > high {
+		L.ArgError(L.GetTop(), "interval is empty")
+	}
+	L.Push(lua.LNumber(low + source.IntN(high-low+1)))
+	return 1
+}

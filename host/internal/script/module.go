@@ -1,0 +1,246 @@
+package script
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+
+	lua "github.com/yuin/gopher-lua"
+
+	"github.com/the-edge-agent/tea/sdk/diag"
+)
+
+// ModuleAction is one action of a module, as its metadata describe it.
+type ModuleAction struct {
+	Name        string
+	Description string
+	Params      map[string]any // JSON Schema of the parameters, or nil
+	Result      map[string]any // JSON Schema of the result, or nil
+}
+
+// Module is a file of Lua: a table of functions, with register_actions where
+// it offers actions. It is immutable and safe for concurrent use; every run
+// that uses it makes its functions anew, so that nothing is kept in them.
+type Module struct {
+	*Chunk
+	actions []ModuleAction
+}
+
+// LoadModule compiles a module and runs it once to list its actions. The
+// error is a [*SyntaxError] or a [*RunError].
+//
+// A module returns a table. Where that has a function register_actions, it is
+// called with a table, the registry, and each function put there is an
+// action. A field __tea_actions__ of the module's table, or a global of that
+// name, describes them: name -> {description, params, result}.
+func (rt *Runtime) LoadModule(ctx context.Context, src Source) (*Module, error) {
+	chunk, err := rt.Compile(src)
+	if err != nil {
+		return nil, err
+	}
+	m := &Module{Chunk: chunk}
+	_, err = rt.execute(ctx, Env{}, src.Name, func(r *run) (any, error) {
+		inst, err := r.moduleInstance(m)
+		if err != nil {
+			return nil, err
+		}
+		names, err := inst.actionNames()
+		if err != nil {
+			return nil, err
+		}
+		about, err := inst.metadata()
+		if err != nil {
+			return nil, err
+		}
+		m.actions, err = m.describe(names, about)
+		return nil, err
+	})
+	if err != nil {
+		return nil, err
+	}
+	return m, nil
+}
+
+// Actions lists the module's actions by name.
+func (m *Module) Actions() []ModuleAction { return m.actions }
+
+// Call runs an action: its function with the state and params. The error is
+// a [*RunError].
+func (m *Module) Call(ctx context.Context, action string, env Env, params map[string]any) (any, error) {
+	return m.runtime.execute(ctx, env, m.name, func(r *run) (any, error) {
+		inst, err := r.moduleInstance(m)
+		if err != nil {
+			return nil, err
+		}
+		registry, err := inst.registry()
+		if err != nil {
+			return nil, err
+		}
+		fn, ok := registry.RawGetString(action).(*lua.LFunction)
+		if !ok {
+			return nil, inst.fail("no action %q is registered", action)
+		}
+		args, err := r.imported(params)
+		if err != nil {
+			return nil, inst.fail("params: %v", err)
+		}
+		v, err := r.call(fn, r.stateTable(), args)
+		if err != nil {
+			return nil, err
+		}
+		return r.export(v, "result")
+	})
+}
+
+// describe joins the names that a module registers with its metadata.
+func (m *Module) describe(names []string, about map[string]any) ([]ModuleAction, error) {
+	for name := range about {
+		if !slices.Contains(names, name) {
+			message := fmt.Sprintf("__tea_actions__ describes %q, which register_actions does not register", name)
+			if hint := diag.Suggest(name, names); hint != "" {
+				message += "; " + hint
+			}
+			return nil, &RunError{Kind: ScriptError, File: m.name, Message: message}
+		}
+	}
+	actions := make([]ModuleAction, len(names))
+	for i, name := range names {
+		entry, _ := about[name].(map[string]any)
+		description, _ := entry["description"].(string)
+		params, _ := entry["params"].(map[string]any)
+		result, _ := entry["result"].(map[string]any)
+		actions[i] = ModuleAction{Name: name, Description: description, Params: params, Result: result}
+	}
+	return actions, nil
+}
+
+// instance is a module as one run sees it.
+type instance struct {
+	r       *run
+	module  *Module
+	globals *lua.LTable
+	table   *lua.LTable
+}
+
+func (i *instance) fail(format string, args ...any) error {
+	return &RunError{Kind: ScriptError, File: i.module.name, Message: fmt.Sprintf(format, args...)}
+}
+
+// moduleInstance runs a module's code, from outside Lua.
+func (r *run) moduleInstance(m *Module) (*instance, error) {
+	i := &instance{r: r, module: m, globals: r.moduleGlobals()}
+	r.modules = map[*Module]*lua.LTable{m: nil}
+	v, err := r.call(r.instantiate(m.proto, i.globals), r.m.concat)
+	if err != nil {
+		return nil, err
+	}
+	var ok bool
+	if i.table, ok = v.(*lua.LTable); !ok {
+		return nil, i.fail("a module must return a table, not a %s", v.Type())
+	}
+	r.modules[m] = i.table
+	return i, nil
+}
+
+// moduleGlobals is an environment beside the chunk's own.
+func (r *run) moduleGlobals() *lua.LTable {
+	t := r.newGlobals()
+	t.RawSetString("_G", t)
+	return t
+}
+
+// registry is the table that register_actions has filled.
+func (i *instance) registry() (*lua.LTable, error) {
+	registry := i.r.m.root.CreateTable(0, 8)
+	register := i.table.RawGetString("register_actions")
+	if register == lua.LNil {
+		return registry, nil
+	}
+	fn, ok := register.(*lua.LFunction)
+	if !ok {
+		return nil, i.fail("register_actions must be a function, not a %s", register.Type())
+	}
+	_, err := i.r.call(fn, registry)
+	return registry, err
+}
+
+func (i *instance) actionNames() ([]string, error) {
+	registry, err := i.registry()
+	if err != nil {
+		return nil, err
+	}
+	var names []string
+	for key, v := registry.Next(lua.LNil); key != lua.LNil; key, v = registry.Next(key) {
+		name, ok := key.(lua.LString)
+		if !ok || v.Type() != lua.LTFunction {
+			return nil, i.fail("registry[%s] must be a function under a name", keyText(key))
+		}
+		names = append(names, string(name))
+	}
+	slices.Sort(names)
+	return names, nil
+}
+
+// metadata is __tea_actions__ in the value model; nil where there is none.
+func (i *instance) metadata() (map[string]any, error) {
+	const field = "__tea_actions__"
+	v := i.table.RawGetString(field)
+	if v == lua.LNil {
+		v = i.globals.RawGetString(field)
+	}
+	if v == lua.LNil {
+		return nil, nil
+	}
+	about, err := i.r.export(v, field)
+	if err != nil {
+		return nil, err
+	}
+	object, ok := about.(map[string]any)
+	if !ok {
+		return nil, i.fail("%s must map names of actions to what describes them", field)
+	}
+	return object, nil
+}
+
+// baseRequire gives an imported module's table: require(name).
+func baseRequire(L *lua.LState) int {
+	r := runOf(L)
+	name := L.CheckString(1)
+	m, ok := r.env.Modules[name]
+	if !ok {
+		message := fmt.Sprintf("module %q is not imported", name)
+		if hint := diag.Suggest(name, slices.Sorted(maps.Keys(r.env.Modules))); hint != "" {
+			message += "; " + hint
+		}
+		L.RaiseError("%s", message)
+	}
+	t, loading := r.modules[m]
+	if t == nil {
+		if loading {
+			L.RaiseError("module %q requires itself", name)
+		}
+		t = r.loadModule(L, name, m)
+	}
+	L.Push(t)
+	return 1
+}
+
+// loadModule runs a module's code, from inside Lua.
+func (r *run) loadModule(L *lua.LState, name string, m *Module) *lua.LTable {
+	if r.modules == nil {
+		r.modules = map[*Module]*lua.LTable{}
+	}
+	r.modules[m] = nil
+	defer func() {
+		if r.modules[m] == nil { // it failed, and may be tried again
+			delete(r.modules, m)
+		}
+	}()
+	t, ok := r.callback(L, r.instantiate(m.proto, r.moduleGlobals()), r.m.concat).(*lua.LTable)
+	if !ok {
+		L.RaiseError("module %q must return a table", name)
+	}
+	r.modules[m] = t
+	return t
+}

@@ -1,0 +1,110 @@
+package script
+
+import (
+	"encoding/json"
+	"math"
+	"strconv"
+	"unsafe"
+
+	lua "github.com/yuin/gopher-lua"
+)
+
+// maxExact is the largest integer up to which every integer is a float64.
+const maxExact = 1 << 53
+
+// digits remembers the integers beyond 2^53 that came into a run as rounded
+// floats. The key is the address of the boxed float: gopher-lua moves boxed
+// numbers around without copying them, and boxes the results of arithmetic
+// anew, so that exactly the untouched ones are found again. Two neighbours
+// that round to the same float stay two integers.
+type digits map[unsafe.Pointer]bigInteger
+
+type bigInteger struct {
+	boxed lua.LValue // keeps the address taken
+	exact any        // int64 or json.Number
+}
+
+// address is the data word of an interface that holds a boxed number.
+func address(v lua.LValue) unsafe.Pointer {
+	return (*[2]unsafe.Pointer)(unsafe.Pointer(&v))[1]
+}
+
+func (r *run) importBig(f float64, exact any) lua.LValue {
+	boxed := lua.LValue(lua.LNumber(f))
+	if r.digits == nil {
+		r.digits = digits{}
+	}
+	r.digits[address(boxed)] = bigInteger{boxed, exact}
+	return boxed
+}
+
+func (r *run) importInt(i int64) lua.LValue {
+	if i >= -maxExact && i <= maxExact {
+		return lua.LNumber(i)
+	}
+	return r.importBig(float64(i), i)
+}
+
+func (r *run) importNumber(n json.Number) lua.LValue {
+	// A range error still gives the infinity that such a number rounds to.
+	f, _ := strconv.ParseFloat(string(n), 64)
+	return r.importBig(f, n)
+}
+
+// exact gives the integer that a boxed number came from.
+func (r *run) exact(v lua.LValue) (any, bool) {
+	if len(r.digits) == 0 {
+		return nil, false
+	}
+	big, ok := r.digits[address(v)]
+	return big.exact, ok
+}
+
+// exportNumber gives an int64 for a whole number that fits, else a float64;
+// false for what JSON cannot hold.
+func (r *run) exportNumber(v lua.LValue) (any, bool) {
+	if exact, ok := r.exact(v); ok {
+		return exact, true
+	}
+	f := float64(v.(lua.LNumber))
+	switch {
+	case math.IsNaN(f) || math.IsInf(f, 0):
+		return nil, false
+	case f == math.Trunc(f) && f >= math.MinInt64 && f < math.MaxInt64:
+		return int64(f), true
+	}
+	return f, true
+}
+
+// text is a string or number as the text Lua gives it; false for others.
+func (r *run) text(v lua.LValue) (string, bool) {
+	switch typed := v.(type) {
+	case lua.LString:
+		return string(typed), true
+	case lua.LNumber:
+		return r.numberText(v), true
+	}
+	return "", false
+}
+
+func (r *run) numberText(v lua.LValue) string {
+	if exact, ok := r.exact(v); ok {
+		if i, ok := exact.(int64); ok {
+			return strconv.FormatInt(i, 10)
+		}
+		return string(exact.(json.Number))
+	}
+	f := float64(v.(lua.LNumber))
+	if f == math.Trunc(f) && math.Abs(f) < 1<<63 {
+		return strconv.FormatInt(int64(f), 10)
+	}
+	switch {
+	case math.IsNaN(f):
+		return "nan"
+	case math.IsInf(f, 1):
+		return "inf"
+	case math.IsInf(f, -1):
+		return "-inf"
+	}
+	return strconv.FormatFloat(f, 'g', 14, 64)
+}

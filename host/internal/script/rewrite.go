@@ -1,0 +1,221 @@
+package script
+
+import (
+	"fmt"
+
+	"github.com/yuin/gopher-lua/ast"
+)
+
+// concatName is the local variable that holds the bounded concatenation. No
+// script can spell it.
+const concatName = "(concat)"
+
+// maxNesting is how deeply a script's syntax may nest: the compiler recurses.
+const maxNesting = 1000
+
+// rewriter replaces the concatenation operator, for which gopher-lua has no
+// hook, by calls of a function that checks the size first.
+type rewriter struct {
+	src       Source
+	depth     int
+	functions int // how many function bodies surround the node
+	concats   bool
+}
+
+// rewrite changes stmts in place. A chunk that concatenates starts with
+// `local (concat) = ...`; its runner passes the function.
+func rewrite(src Source, stmts []ast.Stmt) (out []ast.Stmt, err error) {
+	w := &rewriter{src: src}
+	defer func() {
+		if p := recover(); p != nil {
+			serr, ok := p.(*SyntaxError)
+			if !ok {
+				panic(p)
+			}
+			out, err = nil, serr
+		}
+	}()
+	w.block(stmts)
+	if !w.concats {
+		return stmts, nil
+	}
+	bind := &ast.LocalAssignStmt{Names: []string{concatName}, Exprs: []ast.Expr{&ast.Comma3Expr{AdjustRet: true}}}
+	bind.SetLine(max(src.Line, 1))
+	bind.Exprs[0].SetLine(max(src.Line, 1))
+	return append([]ast.Stmt{bind}, stmts...), nil
+}
+
+func (w *rewriter) fail(at ast.PositionHolder, format string, args ...any) {
+	panic(&SyntaxError{File: w.src.Name, Line: max(at.Line(), w.src.Line, 1), Message: fmt.Sprintf(format, args...)})
+}
+
+func (w *rewriter) enter(at ast.PositionHolder) {
+	if w.depth++; w.depth > maxNesting {
+		w.fail(at, "the script nests more than %d levels deep", maxNesting)
+	}
+}
+
+func (w *rewriter) block(stmts []ast.Stmt) {
+	for _, s := range stmts {
+		w.stmt(s)
+	}
+}
+
+func (w *rewriter) stmt(s ast.Stmt) {
+	w.enter(s)
+	defer func() { w.depth-- }()
+	switch s := s.(type) {
+	case *ast.AssignStmt:
+		w.exprs(s.Lhs)
+		w.exprs(s.Rhs)
+	case *ast.LocalAssignStmt:
+		w.exprs(s.Exprs)
+	case *ast.FuncCallStmt:
+		s.Expr = w.expr(s.Expr)
+	case *ast.DoBlockStmt:
+		w.block(s.Stmts)
+	case *ast.WhileStmt:
+		s.Condition = w.expr(s.Condition)
+		w.block(s.Stmts)
+	case *ast.RepeatStmt:
+		s.Condition = w.expr(s.Condition)
+		w.block(s.Stmts)
+	case *ast.IfStmt:
+		s.Condition = w.expr(s.Condition)
+		w.block(s.Then)
+		w.block(s.Else)
+	case *ast.NumberForStmt:
+		s.Init, s.Limit, s.Step = w.expr(s.Init), w.expr(s.Limit), w.expr(s.Step)
+		w.block(s.Stmts)
+	case *ast.GenericForStmt:
+		w.exprs(s.Exprs)
+		w.block(s.Stmts)
+	case *ast.FuncDefStmt:
+		s.Name.Func = w.expr(s.Name.Func)
+		s.Name.Receiver = w.expr(s.Name.Receiver)
+		w.expr(s.Func)
+	case *ast.ReturnStmt:
+		w.exprs(s.Exprs)
+	case *ast.BreakStmt, *ast.LabelStmt, *ast.GotoStmt:
+	default:
+		// An unknown statement could hide a concatenation.
+		w.fail(s, "unsupported statement %T", s)
+	}
+}
+
+func (w *rewriter) exprs(list []ast.Expr) {
+	for i, e := range list {
+		list[i] = w.expr(e)
+	}
+}
+
+// expr gives what takes e's place; nil stays nil.
+func (w *rewriter) expr(e ast.Expr) ast.Expr {
+	if e == nil {
+		return nil
+	}
+	w.enter(e)
+	defer func() { w.depth-- }()
+	switch e := e.(type) {
+	case *ast.StringConcatOpExpr:
+		return w.concat(e)
+	case *ast.TrueExpr, *ast.FalseExpr, *ast.NilExpr, *ast.NumberExpr, *ast.StringExpr, *ast.IdentExpr:
+	case *ast.Comma3Expr:
+		if w.functions == 0 {
+			w.fail(e, "cannot use '...' outside a vararg function")
+		}
+	case *ast.AttrGetExpr:
+		e.Object, e.Key = w.expr(e.Object), w.expr(e.Key)
+	case *ast.TableExpr:
+		for _, f := range e.Fields {
+			f.Key, f.Value = w.expr(f.Key), w.expr(f.Value)
+		}
+	case *ast.FuncCallExpr:
+		e.Func, e.Receiver = w.expr(e.Func), w.expr(e.Receiver)
+		w.exprs(e.Args)
+	case *ast.LogicalOpExpr:
+		e.Lhs, e.Rhs = w.expr(e.Lhs), w.expr(e.Rhs)
+	case *ast.RelationalOpExpr:
+		e.Lhs, e.Rhs = w.expr(e.Lhs), w.expr(e.Rhs)
+	case *ast.ArithmeticOpExpr:
+		e.Lhs, e.Rhs = w.expr(e.Lhs), w.expr(e.Rhs)
+	case *ast.UnaryMinusOpExpr:
+		e.Expr = w.expr(e.Expr)
+	case *ast.UnaryNotOpExpr:
+		e.Expr = w.expr(e.Expr)
+	case *ast.UnaryLenOpExpr:
+		e.Expr = w.expr(e.Expr)
+	case *ast.FunctionExpr:
+		w.functions++
+		w.block(e.Stmts)
+		w.functions--
+	default:
+		w.fail(e, "unsupported expression %T", e)
+	}
+	return e
+}
+
+// concat turns a .. b .. c into one call with three arguments.
+func (w *rewriter) concat(e *ast.StringConcatOpExpr) ast.Expr {
+	w.concats = true
+	var parts []ast.Expr
+	var rest ast.Expr = e
+	for {
+		op, ok := rest.(*ast.StringConcatOpExpr)
+		if !ok {
+			break
+		}
+		parts = append(parts, w.expr(op.Lhs))
+		rest = op.Rhs
+	}
+	parts = append(parts, single(w.expr(rest)))
+	name := &ast.IdentExpr{Value: concatName}
+	call := &ast.FuncCallExpr{Func: name, Args: parts, AdjustRet: true}
+	for _, n := range []ast.PositionHolder{name, call} {
+		n.SetLine(e.Line())
+		n.SetLastLine(e.LastLine())
+	}
+	return call
+}
+
+// single makes an expression that may give several values give one, as an
+// operand does.
+func single(e ast.Expr) ast.Expr {
+	switch e := e.(type) {
+	case *ast.FuncCallExpr:
+		e.AdjustRet = true
+	case *ast.Comma3Expr:
+		e.AdjustRet = true
+	}
+	return e
+}
+
+// hasReturn tells whether a chunk returns something itself, not only in its
+// functions.
+func hasReturn(stmts []ast.Stmt) bool {
+	for _, s := range stmts {
+		var inner [][]ast.Stmt
+		switch s := s.(type) {
+		case *ast.ReturnStmt:
+			return true
+		case *ast.DoBlockStmt:
+			inner = [][]ast.Stmt{s.Stmts}
+		case *ast.WhileStmt:
+			inner = [][]ast.Stmt{s.Stmts}
+		case *ast.RepeatStmt:
+			inner = [][]ast.Stmt{s.Stmts}
+		case *ast.IfStmt:
+			inner = [][]ast.Stmt{s.Then, s.Else}
+		case *ast.NumberForStmt:
+			inner = [][]ast.Stmt{s.Stmts}
+		case *ast.GenericForStmt:
+			inner = [][]ast.Stmt{s.Stmts}
+		}
+		for _, block := range inner {
+			if hasReturn(block) {
+				return true
+			}
+		}
+	}
+	return false
+}

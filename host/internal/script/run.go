@@ -1,0 +1,223 @@
+package script
+
+import (
+	"context"
+	"math/rand/v2"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	lua "github.com/yuin/gopher-lua"
+)
+
+// watchAfter is how long a run lasts before its memory is watched.
+const watchAfter = 5 * time.Millisecond
+
+// run is one use of a machine. It is the context that the machine's threads
+// watch, which is also how the libraries' functions find it.
+type run struct {
+	parent   context.Context
+	done     <-chan struct{} // the parent's
+	begin    time.Time
+	deadline time.Time
+	stop     atomic.Int32 // a stopReason
+	ended    atomic.Bool
+	waiting  atomic.Bool // for an action
+	watch    *watcher
+
+	m       *machine
+	env     Env
+	name    string
+	limit   int // Options.MaxString
+	globals *lua.LTable
+	state   *lua.LTable
+
+	kept     []string            // names that keepGlobal put into the base table
+	loaded   map[string]struct{} // keys of Env.State that state has, or had
+	nulls    map[*lua.LTable]map[string]any
+	digits   digits
+	failures map[*lua.LTable]error
+	modules  map[*Module]*lua.LTable // nil while loading
+	random   *rand.Rand
+
+	protected  int           // calls of protect that are under way
+	coroutines []*lua.LState // those that are under way, innermost last
+	yielded    *lua.LState   // the coroutine that yielded last
+	callbacks  int           // calls from a library function back into Lua
+	boundaries []int         // callbacks at the start of each coroutine
+	missing    missingName
+
+	mu     sync.Mutex
+	cancel context.CancelFunc // of the action that is being called
+}
+
+// stopReason says why a run must end, where its parent does not say so.
+type stopReason = int32
+
+const (
+	goingOn stopReason = iota
+	pastDeadline
+	outOfMemory
+)
+
+func newRun(parent context.Context, rt *Runtime, m *machine, env Env, name string) *run {
+	now := time.Now()
+	r := &run{
+		parent: parent, done: parent.Done(), begin: now, deadline: now.Add(rt.options.Timeout), watch: &rt.watch,
+		m: m, env: env, name: name, limit: rt.options.MaxString,
+	}
+	r.globals = r.newGlobals()
+	m.root.G.CurrentThread = m.root
+	m.current.Store(r)
+	m.timer.Reset(min(watchAfter, rt.options.Timeout))
+	return r
+}
+
+// end takes the run's traces off the machine.
+func (r *run) end() {
+	r.ended.Store(true)
+	r.m.timer.Stop()
+	r.m.current.Store(nil)
+	r.watch.remove(r)
+	for _, name := range r.kept {
+		r.m.base.RawSetString(name, lua.LNil)
+	}
+	clear(r.m.seen[:cap(r.m.seen)])
+	if time.Since(r.begin) > watchAfter {
+		r.m.spare = nil // their stacks may have grown, and never shrink
+	}
+}
+
+// closed is a channel that is ready.
+var closed = func() <-chan struct{} {
+	c := make(chan struct{})
+	close(c)
+	return c
+}()
+
+// Done is asked for by every Lua instruction. Rather than a channel of its
+// own, which would have to follow the parent's, a run has the parent's until
+// it is stopped.
+func (r *run) Done() <-chan struct{} {
+	if r.stop.Load() != goingOn {
+		return closed
+	}
+	return r.done
+}
+
+// Err says why Done is ready.
+func (r *run) Err() error {
+	switch r.stop.Load() {
+	case pastDeadline:
+		return context.DeadlineExceeded
+	case outOfMemory:
+		return context.Canceled
+	}
+	return r.parent.Err()
+}
+
+// Deadline is the run's or the parent's, whichever is earlier.
+func (r *run) Deadline() (time.Time, bool) {
+	if d, ok := r.parent.Deadline(); ok && d.Before(r.deadline) {
+		return d, true
+	}
+	return r.deadline, true
+}
+
+// Value is the parent's.
+func (r *run) Value(key any) any { return r.parent.Value(key) }
+
+// halt stops the run from another goroutine.
+func (r *run) halt(why stopReason) {
+	r.stop.CompareAndSwap(goingOn, why)
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.cancel != nil {
+		r.cancel()
+	}
+}
+
+// actionContext is a context for one action. A run itself would not do:
+// something may hold on to it when the run is over.
+func (r *run) actionContext() (context.Context, context.CancelFunc) {
+	ctx, cancel := context.WithDeadline(r.parent, r.deadline)
+	r.mu.Lock()
+	r.cancel = cancel
+	r.mu.Unlock()
+	if r.stopped() {
+		cancel()
+	}
+	return ctx, cancel
+}
+
+// largeWork is from how many bytes of text on work is done by detached.
+const largeWork = 256 << 10
+
+// detached runs work that cannot be interrupted, but ends: where it is large
+// and the run is stopped meanwhile, it is left to end on its own.
+func detached[T any](r *run, L *lua.LState, size int, work func() (T, error)) (T, error) {
+	if size < largeWork {
+		return work()
+	}
+	type outcome struct {
+		v   T
+		err error
+	}
+	ctx, cancel := r.actionContext()
+	defer cancel()
+	ready := make(chan outcome, 1)
+	go func() {
+		v, err := work()
+		ready <- outcome{v, err}
+	}()
+	select {
+	case o := <-ready:
+		return o.v, o.err
+	case <-ctx.Done():
+		r.expire()
+		r.check(L)
+		var zero T
+		return zero, ctx.Err()
+	}
+}
+
+// expire stops the run where its deadline has passed. A timer of the
+// standard library may say so a moment before the run's own.
+func (r *run) expire() {
+	if !time.Now().Before(r.deadline) {
+		r.halt(pastDeadline)
+	}
+}
+
+// runOf is the run that a library function was called in.
+func runOf(L *lua.LState) *run { return L.Context().(*run) }
+
+// stopped tells whether the run must end.
+func (r *run) stopped() bool {
+	select {
+	case <-r.Done():
+		return true
+	default:
+		return false
+	}
+}
+
+// check ends the run where it must end. Library functions call it in loops.
+func (r *run) check(L *lua.LState) {
+	if r.stopped() {
+		L.RaiseError("the script was stopped")
+	}
+}
+
+func (r *run) newGlobals() *lua.LTable {
+	t := r.m.root.CreateTable(0, 0)
+	t.Metatable = r.m.envMeta
+	return t
+}
+
+// instantiate gives a function of proto with its globals in env.
+func (r *run) instantiate(proto *lua.FunctionProto, env *lua.LTable) *lua.LFunction {
+	fn := r.m.root.NewFunctionFromProto(proto)
+	fn.Env = env
+	return fn
+}

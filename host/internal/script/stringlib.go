@@ -1,0 +1,163 @@
+package script
+
+import (
+	"strings"
+
+	lua "github.com/yuin/gopher-lua"
+)
+
+func stringFunctions() map[string]lua.LGFunction {
+	return map[string]lua.LGFunction{
+		"byte":    stringByte,
+		"char":    stringChar,
+		"find":    stringFind,
+		"format":  stringFormat,
+		"gfind":   stringGmatch,
+		"gmatch":  stringGmatch,
+		"gsub":    stringGsub,
+		"len":     stringLen,
+		"lower":   stringLower,
+		"match":   stringMatch,
+		"rep":     stringRep,
+		"reverse": stringReverse,
+		"sub":     stringSub,
+		"upper":   stringUpper,
+	}
+}
+
+// bounds are arguments n and n+1 as a part of a string of the given length.
+func bounds(L *lua.LState, n, length, first, last int) (start, end int) {
+	start, end = optInt(L, n, first), optInt(L, n+1, last)
+	if start < 0 {
+		start += length + 1
+	}
+	if end < 0 {
+		end += length + 1
+	}
+	start, end = max(start, 1), min(end, length)
+	if start > end {
+		return 0, 0
+	}
+	return start - 1, end
+}
+
+func stringSub(L *lua.LState) int {
+	s := checkText(L, 1)
+	start, end := bounds(L, 2, len(s), 1, -1)
+	L.Push(lua.LString(s[start:end]))
+	return 1
+}
+
+func stringByte(L *lua.LState) int {
+	s := checkText(L, 1)
+	first := optInt(L, 2, 1)
+	start, end := bounds(L, 2, len(s), 1, first)
+	if end-start > maxUnpack {
+		L.RaiseError("string slice too long")
+	}
+	for i := start; i < end; i++ {
+		L.Push(lua.LNumber(s[i]))
+	}
+	return end - start
+}
+
+func stringChar(L *lua.LState) int {
+	out := make([]byte, L.GetTop())
+	for i := range out {
+		c := checkInt(L, i+1)
+		if c < 0 || c > 255 {
+			L.ArgError(i+1, "value out of range")
+		}
+		out[i] = byte(c)
+	}
+	L.Push(lua.LString(out))
+	return 1
+}
+
+func stringLen(L *lua.LState) int {
+	L.Push(lua.LNumber(len(checkText(L, 1))))
+	return 1
+}
+
+func stringLower(L *lua.LState) int { return pushCase(L, strings.ToLower) }
+func stringUpper(L *lua.LState) int { return pushCase(L, strings.ToUpper) }
+
+// pushCase changes the case of letters; some letters change their length.
+func pushCase(L *lua.LState, change func(string) string) int {
+	s := change(checkText(L, 1))
+	runOf(L).checkSize(L, len(s))
+	L.Push(lua.LString(s))
+	return 1
+}
+
+func stringRep(L *lua.LState) int {
+	s, n := checkText(L, 1), checkInt(L, 2)
+	if n <= 0 || s == "" {
+		L.Push(lua.LString(""))
+		return 1
+	}
+	r := runOf(L)
+	if n > r.limit/len(s) {
+		r.checkSize(L, r.limit+1)
+	}
+	L.Push(lua.LString(strings.Repeat(s, n)))
+	return 1
+}
+
+func stringReverse(L *lua.LState) int {
+	s := checkText(L, 1)
+	out := make([]byte, len(s))
+	for i := range len(s) {
+		out[len(s)-1-i] = s[i]
+	}
+	L.Push(lua.LString(out))
+	return 1
+}
+
+// concatenate is the operator `..` on two operands or more.
+func concatenate(L *lua.LState) int {
+	r := runOf(L)
+	n := L.GetTop()
+	parts := make([]string, n)
+	size := 0
+	for i := range parts {
+		s, ok := r.text(L.Get(i + 1))
+		if !ok {
+			L.Push(r.concatPairs(L, n))
+			return 1
+		}
+		parts[i] = s
+		size += len(s)
+	}
+	r.checkSize(L, size)
+	L.Push(lua.LString(strings.Join(parts, "")))
+	return 1
+}
+
+// concatPairs joins from the right, where a metamethod may have a say.
+func (r *run) concatPairs(L *lua.LState, n int) lua.LValue {
+	right := L.Get(n)
+	for i := n - 1; i >= 1; i-- {
+		left := L.Get(i)
+		a, okA := r.text(left)
+		b, okB := r.text(right)
+		if okA && okB {
+			r.checkSize(L, len(a)+len(b))
+			right = lua.LString(a + b)
+			continue
+		}
+		fn := L.GetMetaField(left, "__concat")
+		if fn.Type() != lua.LTFunction {
+			fn = L.GetMetaField(right, "__concat")
+		}
+		if fn.Type() != lua.LTFunction {
+			culprit := left
+			if okA {
+				culprit = right
+			}
+			L.RaiseError("attempt to concatenate a %s value", culprit.Type())
+		}
+		right = r.callback(L, fn, left, right)
+	}
+	return right
+}

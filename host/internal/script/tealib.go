@@ -1,0 +1,175 @@
+package script
+
+import (
+	"fmt"
+	"log/slog"
+
+	lua "github.com/yuin/gopher-lua"
+
+	tea "github.com/the-edge-agent/tea/sdk"
+	"github.com/the-edge-agent/tea/sdk/value"
+)
+
+// teaLibrary is `tea`.
+func (m *machine) teaLibrary() *lua.LTable {
+	t := m.library(map[string]lua.LGFunction{"action": teaAction, "log": teaLog})
+	t.RawSetString("null", m.null)
+	t.RawSetString("json", m.readOnly(m.library(map[string]lua.LGFunction{
+		"decode": jsonDecode,
+		"encode": jsonEncode,
+		"object": jsonObject,
+	})))
+	return t
+}
+
+func nullToString(L *lua.LState) int {
+	L.Push(lua.LString("null"))
+	return 1
+}
+
+// teaAction calls an action: tea.action(name, params).
+func teaAction(L *lua.LState) int {
+	r := runOf(L)
+	name := L.CheckString(1)
+	if r.env.Action == nil {
+		L.RaiseError("tea.action is not available here")
+	}
+	params := map[string]any{}
+	if L.Get(2) != lua.LNil {
+		params = r.exportObject(L, L.CheckTable(2), "params")
+	}
+	result, err := r.callAction(name, params)
+	r.check(L)
+	if err != nil {
+		L.Error(r.errorTable(err), 0)
+	}
+	L.Push(r.mustImport(L, result, name))
+	return 1
+}
+
+func (r *run) callAction(name string, params map[string]any) (any, error) {
+	ctx, cancel := r.actionContext()
+	defer cancel()
+	r.waiting.Store(true)
+	defer func() {
+		r.watch.rebase(r)
+		r.waiting.Store(false)
+		r.expire()
+	}()
+	return r.env.Action(ctx, name, params)
+}
+
+// exportObject converts a table that has to be an object; an empty one is.
+func (r *run) exportObject(L *lua.LState, t *lua.LTable, root string) map[string]any {
+	switch v := r.mustExport(L, t, root).(type) {
+	case map[string]any:
+		return v
+	case []any:
+		if len(v) > 0 {
+			L.RaiseError("%s must be an object, not a list", root)
+		}
+	}
+	return map[string]any{}
+}
+
+// errorTable is an action's failure as Lua catches it: type, message,
+// retryable. Raised again, it is the same failure.
+func (r *run) errorTable(err error) *lua.LTable {
+	failure := tea.AsError(err)
+	t := r.m.root.CreateTable(0, 4)
+	t.Metatable = r.m.errorMeta
+	t.RawSetString("type", lua.LString(failure.Type))
+	t.RawSetString("message", lua.LString(failure.Message))
+	t.RawSetString("retryable", lua.LBool(failure.Retryable))
+	if r.failures == nil {
+		r.failures = map[*lua.LTable]error{}
+	}
+	r.failures[t] = err
+	return t
+}
+
+func errorToString(L *lua.LState) int {
+	t := L.CheckTable(1)
+	L.Push(lua.LString(fmt.Sprintf("%s: %s", t.RawGetString("type"), t.RawGetString("message"))))
+	return 1
+}
+
+func errorConcat(L *lua.LState) int {
+	r := runOf(L)
+	a, b := r.display(L, L.Get(1)), r.display(L, L.Get(2))
+	r.checkSize(L, len(a)+len(b))
+	L.Push(lua.LString(a + b))
+	return 1
+}
+
+var logLevels = map[string]slog.Level{
+	"debug": slog.LevelDebug, "info": slog.LevelInfo, "warn": slog.LevelWarn, "warning": slog.LevelWarn, "error": slog.LevelError,
+}
+
+// teaLog writes a record: tea.log(level, message, fields), or tea.log(message).
+func teaLog(L *lua.LState) int {
+	r := runOf(L)
+	level, message := "info", 1
+	if L.GetTop() > 1 {
+		level, message = L.CheckString(1), 2
+	}
+	severity, ok := logLevels[level]
+	if !ok {
+		L.ArgError(1, "the level is debug, info, warn or error")
+	}
+	text := r.display(L, L.CheckAny(message))
+	var fields map[string]any
+	if L.Get(3) != lua.LNil {
+		fields = r.exportObject(L, L.CheckTable(3), "fields")
+	}
+	if r.env.Log != nil {
+		r.env.Log(severity, text, fields)
+	}
+	return 0
+}
+
+func jsonEncode(L *lua.LState) int {
+	r := runOf(L)
+	out := r.exporter("value")
+	v, err := out.value(L.CheckAny(1))
+	if err != nil {
+		L.RaiseError("%s", err.Error())
+	}
+	text, err := detached(r, L, out.bytes+out.count, func() ([]byte, error) { return value.Encode(v) })
+	if err != nil {
+		L.RaiseError("encode JSON: %v", err)
+	}
+	r.checkSize(L, len(text))
+	L.Push(lua.LString(text))
+	return 1
+}
+
+func jsonDecode(L *lua.LState) int {
+	r := runOf(L)
+	text := checkText(L, 1)
+	r.checkSize(L, len(text))
+	v, err := detached(r, L, len(text), func() (any, error) { return value.Decode([]byte(text)) })
+	if err != nil {
+		L.RaiseError("decode JSON: %v", err)
+	}
+	if v == nil {
+		L.Push(r.m.null)
+		return 1
+	}
+	L.Push(r.mustImport(L, v, "the JSON value"))
+	return 1
+}
+
+// jsonObject marks a table as an object, which matters while it is empty.
+func jsonObject(L *lua.LState) int {
+	r := runOf(L)
+	t := r.writable(L, L.OptTable(1, nil))
+	if t == nil {
+		t = r.m.root.CreateTable(0, 0)
+	}
+	if mt, ok := t.Metatable.(*lua.LTable); !ok || r.m.isMark(mt) {
+		t.Metatable = r.m.objectMeta
+	}
+	L.Push(t)
+	return 1
+}

@@ -1,0 +1,106 @@
+package script
+
+import (
+	"runtime"
+	"runtime/metrics"
+	"sync"
+	"time"
+)
+
+// watchEvery is how often the heap is measured while long runs last.
+const watchEvery = 5 * time.Millisecond
+
+const heapMetric = "/memory/classes/heap/objects:bytes"
+
+// watcher ends runs that make the heap grow too far.
+// gopher-lua cannot count what a state allocates, so the whole process is
+// measured: a run that has lasted while the heap grew by the limit is stopped,
+// and with it others that have lasted as long; but for those that wait for an
+// action, which do not allocate. Short runs never come here, and
+// the watcher's goroutine lives only while there is something to watch.
+type watcher struct {
+	limit uint64
+
+	mu   sync.Mutex
+	runs map[*run]uint64 // the smallest heap since the run came under watch
+}
+
+// add puts a run under watch until remove.
+func (w *watcher) add(r *run) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	switch {
+	case r.ended.Load(): // the timer was late
+		return
+	case w.runs == nil:
+		w.runs = map[*run]uint64{}
+		go w.loop()
+	}
+	w.runs[r] = heapSize()
+}
+
+func (w *watcher) remove(r *run) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	delete(w.runs, r)
+}
+
+// rebase starts measuring a run anew, after it has waited for something else.
+func (w *watcher) rebase(r *run) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if _, ok := w.runs[r]; ok {
+		w.runs[r] = heapSize()
+	}
+}
+
+func (w *watcher) loop() {
+	tick := time.NewTicker(watchEvery)
+	defer tick.Stop()
+	for range tick.C {
+		w.mu.Lock()
+		if len(w.runs) == 0 {
+			w.runs = nil
+			w.mu.Unlock()
+			return
+		}
+		heap := heapSize()
+		for r, lowest := range w.runs {
+			w.runs[r] = min(lowest, heap)
+		}
+		grown := w.overLimit(heap)
+		w.mu.Unlock()
+		if len(grown) > 0 {
+			w.stopGrown()
+		}
+	}
+}
+
+// stopGrown collects what is garbage and stops the runs that are still over
+// the limit.
+func (w *watcher) stopGrown() {
+	runtime.GC()
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for _, r := range w.overLimit(heapSize()) {
+		r.halt(outOfMemory)
+		delete(w.runs, r)
+	}
+}
+
+// overLimit lists the runs since whose start the heap has grown too far.
+func (w *watcher) overLimit(heap uint64) []*run {
+	var out []*run
+	for r, lowest := range w.runs {
+		if !r.waiting.Load() && heap > lowest && heap-lowest > w.limit {
+			out = append(out, r)
+		}
+	}
+	return out
+}
+
+func heapSize() uint64 {
+	sample := []metrics.Sample{{Name: heapMetric}}
+	metrics.Read(sample)
+	return sample[0].Value.Uint64()
+}

@@ -1,0 +1,122 @@
+package source
+
+import (
+	"bytes"
+	"strings"
+	"unicode/utf8"
+
+	"go.yaml.in/yaml/v3"
+)
+
+// lines finds text in a file by line and column. It splits where YAML does.
+type lines struct {
+	data   []byte
+	starts []int
+}
+
+func newLines(data []byte) *lines { return &lines{data: data} }
+
+// line is the text of a line from 1, its break included; nil beyond the end.
+func (l *lines) line(n int) []byte {
+	if l.starts == nil {
+		l.split()
+	}
+	if n < 1 || n > len(l.starts) {
+		return nil
+	}
+	if n == len(l.starts) {
+		return l.data[l.starts[n-1]:]
+	}
+	return l.data[l.starts[n-1]:l.starts[n]]
+}
+
+func (l *lines) split() {
+	l.starts = append(l.starts, 0)
+	for i := 0; i < len(l.data); i++ {
+		if size := breakAt(l.data[i:]); size > 0 {
+			i += size - 1
+			l.starts = append(l.starts, i+1)
+		}
+	}
+}
+
+// breakAt is the size of the line break that data begins with, or 0.
+func breakAt(data []byte) int {
+	switch data[0] {
+	case '\n':
+		return 1
+	case '\r':
+		if len(data) > 1 && data[1] == '\n' {
+			return 2
+		}
+		return 1
+	case 0xc2:
+		if bytes.HasPrefix(data, []byte("\u0085")) {
+			return 2
+		}
+	case 0xe2:
+		if bytes.HasPrefix(data, []byte("\u2028")) || bytes.HasPrefix(data, []byte("\u2029")) {
+			return 3
+		}
+	}
+	return 0
+}
+
+// locateText sets where the content of a scalar begins.
+func (l *lines) locateText(y *yaml.Node, n *Node) {
+	n.TextLine, n.TextColumn = y.Line, y.Column
+	block := y.Style&(yaml.LiteralStyle|yaml.FoldedStyle) != 0
+	quoted := y.Style&(yaml.DoubleQuotedStyle|yaml.SingleQuotedStyle) != 0
+	if y.Anchor != "" || y.Style&yaml.TaggedStyle != 0 {
+		l.skipProperties(n)
+	}
+	switch {
+	case quoted:
+		n.TextColumn++
+	case block:
+		n.Block = y.Style&yaml.LiteralStyle != 0
+		n.TextLine++
+		n.TextColumn = l.blockColumn(n.TextLine, y.Value)
+	}
+}
+
+// skipProperties moves a text's place behind the anchor and the tag that
+// stand before it on the line.
+func (l *lines) skipProperties(n *Node) {
+	rest := string(skipRunes(l.line(n.TextLine), n.TextColumn-1))
+	for strings.HasPrefix(rest, "&") || strings.HasPrefix(rest, "!") {
+		end := strings.IndexAny(rest, " \t\r\n")
+		if end < 0 {
+			return
+		}
+		trimmed := strings.TrimLeft(rest[end:], " \t")
+		if strings.Trim(trimmed, "\r\n") == "" {
+			return
+		}
+		n.TextColumn += utf8.RuneCountInString(rest[:len(rest)-len(trimmed)])
+		rest = trimmed
+	}
+}
+
+func skipRunes(b []byte, n int) []byte {
+	for ; n > 0 && len(b) > 0; n-- {
+		_, size := utf8.DecodeRune(b)
+		b = b[size:]
+	}
+	return b
+}
+
+// blockColumn is the column at which the lines of a block scalar begin: the
+// indentation of its first line that is not blank, less the spaces that the
+// value itself keeps.
+func (l *lines) blockColumn(first int, value string) int {
+	for row := range strings.SplitSeq(value, "\n") {
+		kept := len(row) - len(strings.TrimLeft(row, " "))
+		if kept < len(row) {
+			raw := l.line(first)
+			return len(raw) - len(bytes.TrimLeft(raw, " ")) - kept + 1
+		}
+		first++
+	}
+	return 1
+}

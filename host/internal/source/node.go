@@ -1,0 +1,83 @@
+package source
+
+import "github.com/the-edge-agent/tea/sdk/diag"
+
+// Kind is the kind of a node's value.
+type Kind int
+
+// The kinds of value.
+const (
+	Null Kind = iota
+	Bool
+	Int
+	Float
+	String
+	List
+	Map
+)
+
+// String is the kind with its article, as messages use it: "a list".
+func (k Kind) String() string {
+	return [...]string{"nothing", "a boolean", "an integer", "a number", "a string", "a list", "a mapping"}[k]
+}
+
+// Node is one value of a document. Nodes are immutable and may be shared:
+// two aliases of one anchor are the same node.
+type Node struct {
+	Kind Kind
+	// File, Line and Column are where the value begins, from 1.
+	File         string
+	Line, Column int
+	// Text is a scalar as written, quotes and escapes resolved.
+	Text string
+	// Scalar is the value of a scalar in the value model.
+	Scalar any
+	// TextLine and TextColumn are where a string's content begins, behind a
+	// quote or at the first line of a block. Block marks a block scalar.
+	TextLine, TextColumn int
+	Block                bool
+	// Items are the elements of a list.
+	Items []*Node
+	// Members are the entries of a mapping in the order written.
+	Members []Member
+}
+
+// Member is one entry of a mapping. Key is always a scalar; its Text is the
+// key's name whatever its kind.
+type Member struct {
+	Key, Value *Node
+}
+
+// Pos is the node's place, with the path the caller found it at.
+func (n *Node) Pos(path string) diag.Pos {
+	return diag.Pos{File: n.File, Line: n.Line, Column: n.Column, Path: path}
+}
+
+// Get finds the value of a key; nil where there is none.
+func (n *Node) Get(key string) *Node {
+	for _, m := range n.Members {
+		if m.Key.Text == key {
+			return m.Value
+		}
+	}
+	return nil
+}
+
+// Value is the node in the value model. The result shares nothing with the node.
+func (n *Node) Value() any {
+	switch n.Kind {
+	case List:
+		list := make([]any, len(n.Items))
+		for i, item := range n.Items {
+			list[i] = item.Value()
+		}
+		return list
+	case Map:
+		object := make(map[string]any, len(n.Members))
+		for _, m := range n.Members {
+			object[m.Key.Text] = m.Value.Value()
+		}
+		return object
+	}
+	return n.Scalar
+}

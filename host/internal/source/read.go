@@ -1,0 +1,107 @@
+package source
+
+import (
+	"bytes"
+	"errors"
+	"io"
+	"unicode/utf8"
+
+	"go.yaml.in/yaml/v3"
+
+	"github.com/the-edge-agent/tea/host/internal/diagcode"
+	"github.com/the-edge-agent/tea/sdk/diag"
+)
+
+// MaxBytes is the size a file may have.
+const MaxBytes = 4 << 20
+
+// Parse reads one document. file is the name that positions carry. What is
+// wrong is added to diags; the node is nil where the document is unusable,
+// and what could be read of it otherwise.
+func Parse(file string, data []byte, diags *diag.List) *Node {
+	if !checkText(file, data, diags) {
+		return nil
+	}
+	decoder := yaml.NewDecoder(bytes.NewReader(data))
+	var doc yaml.Node
+	if err := decoder.Decode(&doc); err != nil {
+		if errors.Is(err, io.EOF) {
+			diags.Errorf(diagcode.FileEmpty, diag.Pos{File: file}, "a workflow needs at least nodes", "the file is empty")
+		} else {
+			reportSyntax(file, data, err, diags)
+		}
+		return nil
+	}
+	var next yaml.Node
+	if err := decoder.Decode(&next); err == nil {
+		diags.Errorf(diagcode.SeveralDocuments, diag.Pos{File: file, Line: next.Line, Column: next.Column},
+			"keep one document and remove the --- line", "a second YAML document begins here")
+		return nil
+	} else if !errors.Is(err, io.EOF) {
+		reportSyntax(file, data, err, diags)
+		return nil
+	}
+	b := builder{file: file, lines: newLines(data), diags: diags, built: map[*yaml.Node]*shared{}}
+	root := b.build(doc.Content[0], 0)
+	if root != nil && root.Kind == Null && root.Text == "" {
+		diags.Errorf(diagcode.FileEmpty, diag.Pos{File: file}, "a workflow needs at least nodes", "the file is empty")
+		return nil
+	}
+	return root
+}
+
+// checkText refuses what is no plain UTF-8 text, before the YAML parser sees it.
+func checkText(file string, data []byte, diags *diag.List) bool {
+	if len(data) > MaxBytes {
+		diags.Errorf(diagcode.FileTooLarge, diag.Pos{File: file}, "keep large data in files of its own and read it with file.read",
+			"the file has %d bytes, more than the %d allowed", len(data), MaxBytes)
+		return false
+	}
+	for _, mark := range byteOrderMarks {
+		if bytes.HasPrefix(data, mark.bytes) {
+			diags.Errorf(diagcode.NotText, diag.Pos{File: file, Line: 1, Column: 1}, "save the file as UTF-8 without a byte order mark",
+				"the file begins with a %s byte order mark", mark.name)
+			return false
+		}
+	}
+	line, column := 1, 1
+	for at := 0; at < len(data); {
+		r, size := rune(data[at]), 1
+		if r >= utf8.RuneSelf {
+			r, size = utf8.DecodeRune(data[at:])
+		}
+		if problem := textProblem(r, size); problem != "" {
+			diags.Errorf(diagcode.NotText, diag.Pos{File: file, Line: line, Column: column},
+				"save the file as UTF-8; write special characters as escapes in double quotes, such as \"\\x07\"", "%s", problem)
+			return false
+		}
+		at += size
+		column++
+		if r == '\n' {
+			line, column = line+1, 1
+		}
+	}
+	return true
+}
+
+var byteOrderMarks = []struct {
+	name  string
+	bytes []byte
+}{
+	{"UTF-8", []byte("\xef\xbb\xbf")},
+	{"UTF-32", []byte("\xff\xfe\x00\x00")},
+	{"UTF-16", []byte("\xff\xfe")},
+	{"UTF-16", []byte("\xfe\xff")},
+}
+
+func textProblem(r rune, size int) string {
+	switch {
+	case r == utf8.RuneError && size == 1:
+		return "the file is not UTF-8 here"
+	case r == 0:
+		return "the file holds a NUL character"
+	case r < ' ' && r != '\t' && r != '\n' && r != '\r', r == 0x7f, r >= 0x80 && r < 0xa0 && r != 0x85, r == 0xfeff, r == 0xfffe, r == 0xffff:
+		return "the file holds a control character that YAML does not allow"
+	}
+	return ""
+}

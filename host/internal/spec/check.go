@@ -1,0 +1,228 @@
+package spec
+
+import (
+	"cmp"
+	"fmt"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/the-edge-agent/tea/host/internal/diagcode"
+	"github.com/the-edge-agent/tea/host/internal/source"
+	"github.com/the-edge-agent/tea/sdk/diag"
+)
+
+// checker compares a tree with shapes and reports what differs. What it
+// reports, the decoder reads as absent.
+type checker struct {
+	diags   *diag.List
+	grammar *grammar
+	// where leads messages inside a named thing: `node "fetch": `.
+	where string
+}
+
+// value checks one value. name is what messages call it: its key.
+func (c *checker) value(n *source.Node, path, name string, s *shape) {
+	switch {
+	case s.anything:
+	case s.duration > 0 && (n.Kind == source.Int || n.Kind == source.Float || n.Kind == source.String):
+		if _, problem := duration(n, s.duration); problem != "" {
+			c.errorf(diagcode.BadDuration, n, path, cmp.Or(templateHint(n), "write a number, or a text such as 30s, 500ms or 1m30s"), "%s: %s", name, problem)
+		}
+	case n.Kind == source.String && s.text != nil:
+		c.enum(n, path, name, s.text, diagcode.ValueNotAllowed)
+	case s.text != nil && s.text.scalar && (n.Kind == source.Bool || n.Kind == source.Int || n.Kind == source.Float):
+	case n.Kind == source.Bool && s.boolean:
+	case (n.Kind == source.Int || n.Kind == source.Float && !s.integerOnly()) && s.number != nil:
+		c.bounds(n, path, name, s.number)
+	case n.Kind == source.List && s.list != nil:
+		c.elements(n, path, name, s)
+	case n.Kind == source.Map && s.mapping != nil:
+		c.mapping(n, path, s.mapping, "")
+	case n.Kind == source.Map && s.entries != nil:
+		c.entries(n, path, s.entries)
+	default:
+		c.wrongType(n, path, name, s)
+	}
+}
+
+func (s *shape) integerOnly() bool { return s.number != nil && s.number.integer }
+
+func (c *checker) errorf(code string, n *source.Node, path, hint, format string, args ...any) {
+	c.diags.Errorf(code, n.Pos(path), hint, "%s%s", c.where, fmt.Sprintf(format, args...))
+}
+
+func (c *checker) wrongType(n *source.Node, path, name string, s *shape) {
+	c.errorf(diagcode.WrongType, n, path, typeHint(n, s), "%s: expected %s, got %s", name, s.kinds(), n.Kind)
+}
+
+// typeHint says how to write a value so that it fits, where that is clear.
+func typeHint(n *source.Node, s *shape) string {
+	isText := n.Kind == source.String
+	switch {
+	case s.text != nil && (n.Kind == source.Bool || n.Kind == source.Int || n.Kind == source.Float):
+		return fmt.Sprintf("put it in quotes: %q", n.Text)
+	case isText && s.boolean && slices.Contains([]string{"yes", "no", "on", "off"}, strings.ToLower(n.Text)):
+		return "write true or false"
+	case isText && (s.number != nil || s.boolean) && templateHint(n) != "":
+		return templateHint(n)
+	case isText && s.number != nil && numberShaped(n.Text):
+		return "remove the quotes"
+	case isText && s.list != nil && s.list.text != nil:
+		return fmt.Sprintf("write it as a list: [%s]", n.Text)
+	}
+	return ""
+}
+
+func templateHint(n *source.Node) string {
+	if n.Kind == source.String && strings.Contains(n.Text, "{{") {
+		return "templates work in parameters, items, input, output and conditions, not here"
+	}
+	return ""
+}
+
+func numberShaped(text string) bool {
+	_, err := strconv.ParseFloat(text, 64)
+	return err == nil
+}
+
+func (c *checker) enum(n *source.Node, path, name string, form *textForm, code string) {
+	if form.enum == nil || slices.Contains(form.enum, n.Text) {
+		return
+	}
+	hint := diag.Suggest(n.Text, form.enum)
+	if hint == "" {
+		hint = "use " + alternatives(form.enum)
+	}
+	c.errorf(code, n, path, hint, "%s: %q is not allowed here", name, n.Text)
+}
+
+func alternatives(words []string) string {
+	if len(words) == 1 {
+		return words[0]
+	}
+	return strings.Join(words[:len(words)-1], ", ") + " or " + words[len(words)-1]
+}
+
+// bounds checks a number. One without a maximum of its own must fit 32 bits,
+// which is what an int has on small devices.
+func (c *checker) bounds(n *source.Node, path, name string, form *numberForm) {
+	v, ok := toFloat(n.Scalar)
+	switch {
+	case !ok || form.max == nil && v > math.MaxInt32:
+		c.errorf(diagcode.NumberOutOfRange, n, path, "", "%s: %s is too large", name, n.Text)
+	case form.max != nil && (v < form.min || v > *form.max):
+		c.errorf(diagcode.NumberOutOfRange, n, path, "", "%s: %s is not between %v and %v", name, n.Text, form.min, *form.max)
+	case v < form.min:
+		c.errorf(diagcode.NumberOutOfRange, n, path, "", "%s: %s is less than %v", name, n.Text, form.min)
+	}
+}
+
+func toFloat(v any) (float64, bool) {
+	switch v := v.(type) {
+	case int64:
+		return float64(v), true
+	case float64:
+		return v, true
+	}
+	return 0, false
+}
+
+func (c *checker) elements(n *source.Node, path, name string, s *shape) {
+	if len(n.Items) < s.minItems {
+		c.errorf(diagcode.MissingKey, n, path, "", "%s: the list is empty", name)
+	}
+	for i, item := range n.Items {
+		c.value(item, source.Index(path, i), source.Index(name, i), s.list)
+	}
+}
+
+// entries checks a mapping with free keys. A null entry of named things, as
+// in `nodes: {a: }`, is one without keys.
+func (c *checker) entries(n *source.Node, path string, s *shape) {
+	if s.anything {
+		return
+	}
+	for _, m := range n.Members {
+		at := source.Key(path, m.Key.Text)
+		switch {
+		case m.Value.Kind == source.Null && s.mapping != nil && s.mapping.named:
+		case m.Value.Kind == source.Map && s.mapping != nil:
+			c.mapping(m.Value, at, s.mapping, m.Key.Text)
+		default:
+			c.value(m.Value, at, m.Key.Text, s)
+		}
+	}
+}
+
+// mapping checks a mapping with known keys. name is the thing's name where a
+// surrounding mapping gives it.
+func (c *checker) mapping(n *source.Node, path string, s *section, name string) {
+	s = s.variant(n)
+	outer := c.where
+	if s.named {
+		c.where = whereIn(cmp.Or(nameOf(n), name), path)
+	}
+	params := s.takesParams(n)
+	found := make(map[*key]*source.Node, len(n.Members))
+	for _, m := range n.Members {
+		k := s.find(m.Key.Text)
+		at := source.Key(path, m.Key.Text)
+		switch {
+		case free(m.Key.Text):
+		case k == nil || params && k.name == "input":
+			if !params {
+				c.unknown(n, m.Key, at, s)
+			}
+		case found[k] != nil:
+			c.errorf(diagcode.TwoSpellings, m.Key, at, "keep one of the two", "%s and %s mean the same", found[k].Text, m.Key.Text)
+		default:
+			found[k] = m.Key
+			if m.Value.Kind != source.Null || k.shape.anything {
+				c.key(m.Value, at, m.Key.Text, k)
+			} else if k.required {
+				delete(found, k)
+			}
+		}
+	}
+	for _, k := range s.keys {
+		if k.required && found[k] == nil && (k.name != "name" || name == "") {
+			c.errorf(diagcode.MissingKey, n, path, "add "+k.name+":", "%s is missing", k.name)
+		}
+	}
+	c.where = outer
+}
+
+func (c *checker) key(v *source.Node, path, name string, k *key) {
+	if k.code != "" && v.Kind == source.String && k.shape.text != nil {
+		c.enum(v, path, name, k.shape.text, k.code)
+		return
+	}
+	c.value(v, path, name, k.shape)
+}
+
+// whereIn leads the messages inside a node: by its name, or its path where
+// it has none.
+func whereIn(name, path string) string {
+	if name == "" {
+		return path + ": "
+	}
+	return fmt.Sprintf("node %q: ", name)
+}
+
+// nameOf is the name a node gives itself, "" where it has none.
+func nameOf(n *source.Node) string {
+	name, _ := nameIn(n)
+	return name
+}
+
+// nameIn is nameOf, and tells whether there is a name at all.
+func nameIn(n *source.Node) (string, bool) {
+	for _, spelling := range []string{"name", "id"} {
+		if v := n.Get(spelling); v != nil && v.Kind == source.String {
+			return v.Text, true
+		}
+	}
+	return "", false
+}

@@ -1,0 +1,173 @@
+package spec
+
+import (
+	"fmt"
+	"path/filepath"
+	"strings"
+
+	"github.com/the-edge-agent/tea/host/internal/diagcode"
+	"github.com/the-edge-agent/tea/host/internal/source"
+	"github.com/the-edge-agent/tea/sdk/diag"
+)
+
+// decoder builds the workflow of one file and reports what the check of
+// single values cannot see: keys that exclude or need each other.
+type decoder struct {
+	*loader
+	grammar *grammar
+	// dir is where relative paths start.
+	dir string
+	// where leads messages inside a node: `node "fetch": `.
+	where string
+}
+
+func (d *decoder) workflow(root element) *Workflow {
+	m := openMapping(root, d.grammar.workflow)
+	w := &Workflow{
+		File: root.node.File, Dir: d.dir,
+		Name: m.string("name"), Description: m.string("description"), Version: m.string("version"),
+		Schema:       d.schema(m.get("state_schema")),
+		InitialState: m.object("initial_state"),
+		Variables:    m.object("variables"),
+		Settings:     d.settings(m.get("settings")),
+		Imports:      d.imports(m.get("imports")),
+		Nodes:        d.nodes(m.get("nodes")),
+		Config:       d.config(m.get("config")),
+		Errors:       d.errorPolicy(m.get("error_policy")),
+		Budget:       d.budget(m.get("budget")),
+	}
+	if w.Name == "" {
+		base := filepath.Base(w.File)
+		w.Name = strings.TrimSuffix(base, filepath.Ext(base))
+	}
+	for _, item := range m.get("edges").items() {
+		if item.is(source.Map) {
+			w.Edges = append(w.Edges, d.edge(item))
+		}
+	}
+	d.checkInitialState(w.Schema, m.get("initial_state"))
+	return w
+}
+
+func (d *decoder) errorf(code string, pos diag.Pos, hint, format string, args ...any) {
+	d.diags.Errorf(code, pos, hint, "%s%s", d.where, fmt.Sprintf(format, args...))
+}
+
+func (d *decoder) conflict(v element, hint, format string, args ...any) {
+	d.errorf(diagcode.KeysConflict, v.pos(), hint, format, args...)
+}
+
+func (d *decoder) imports(list element) []Import {
+	var imports []Import
+	for _, item := range list.items() {
+		if !item.is(source.Map) {
+			continue
+		}
+		m := openMapping(item, d.grammar.imports)
+		if imp, ok := d.imported(m); ok {
+			imports = append(imports, imp)
+		}
+	}
+	return imports
+}
+
+func (d *decoder) imported(m mapping) (Import, bool) {
+	imp := Import{Pos: m.pos(), Version: m.string("version"), Namespace: m.string("namespace")}
+	for _, kind := range []ImportKind{ImportPath, ImportBuiltin, ImportPlugin} {
+		if !m.has(string(kind)) {
+			continue
+		}
+		if imp.Kind != "" {
+			d.conflict(m.get(string(kind)), "write an import of its own for each", "an import cannot have both %s and %s", imp.Kind, kind)
+			continue
+		}
+		imp.Kind, imp.Name = kind, m.string(string(kind))
+		imp.Pos = m.get(string(kind)).pos()
+	}
+	if imp.Kind == "" {
+		d.errorf(diagcode.MissingKey, m.pos(), "add path:, builtin: or plugin:", "the import says neither path nor builtin nor plugin")
+		return imp, false
+	}
+	if imp.Kind == ImportPlugin {
+		name, version, found := strings.Cut(imp.Name, "@")
+		if found && imp.Version != "" {
+			d.conflict(m.get("version"), "keep one of the two", "the plugin's version is given twice")
+		}
+		if imp.Name = name; found {
+			imp.Version = version
+		}
+	} else if m.has("version") {
+		d.conflict(m.get("version"), "remove version", "only a plugin has a version")
+	}
+	if imp.Kind == ImportPath {
+		d.module(&imp)
+	}
+	d.checkNamespace(m)
+	return imp, true
+}
+
+func (d *decoder) checkNamespace(m mapping) {
+	if !m.has("namespace") {
+		return
+	}
+	for _, r := range m.string("namespace") {
+		if r != '_' && r != '-' && (r < '0' || r > '9') && (r < 'a' || r > 'z') && (r < 'A' || r > 'Z') {
+			d.errorf(diagcode.NamespaceProblem, m.get("namespace").pos(), "use letters, digits, _ and -", "namespace: %q cannot be the first part of an action's name", m.string("namespace"))
+			return
+		}
+	}
+	if m.string("namespace") == "" {
+		d.errorf(diagcode.NamespaceProblem, m.get("namespace").pos(), "leave it out, or give it a name", "namespace: the name is empty")
+	}
+}
+
+func (d *decoder) config(v element) Config {
+	c := Config{MaxSteps: DefaultMaxSteps}
+	if !v.is(source.Map) {
+		return c
+	}
+	m := openMapping(v, d.grammar.config)
+	c.InterruptBefore, c.InterruptAfter = m.texts("interrupt_before"), m.texts("interrupt_after")
+	if steps := m.int("max_steps"); steps != nil {
+		c.MaxSteps = *steps
+	}
+	c.Timeout = orZero(m.duration("timeout_seconds"))
+	c.MaxConcurrency = orZero(m.int("max_concurrency"))
+	c.Parallel = d.parallel(m.get("parallel"))
+	return c
+}
+
+func (d *decoder) budget(v element) Budget {
+	if !v.is(source.Map) {
+		return Budget{}
+	}
+	m := openMapping(v, d.grammar.budget)
+	return Budget{
+		Steps: orZero(m.int("steps")), Duration: orZero(m.duration("seconds")), Tokens: int64(orZero(m.float("tokens"))),
+		USD: orZero(m.float("usd")), ToolCalls: orZero(m.int("tool_calls")),
+	}
+}
+
+// target is the name of a node, START and END in their canonical form.
+func target(t Text) Text {
+	t.Value = canonicalName(t.Value)
+	return t
+}
+
+func targetOf(t *Text) *Text {
+	if t == nil {
+		return nil
+	}
+	canonical := target(*t)
+	return &canonical
+}
+
+func canonicalName(name string) string {
+	switch name {
+	case "START":
+		return Start
+	case "END":
+		return End
+	}
+	return name
+}

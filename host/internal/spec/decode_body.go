@@ -1,0 +1,186 @@
+package spec
+
+import (
+	"strings"
+
+	"github.com/the-edge-agent/tea/host/internal/diagcode"
+	"github.com/the-edge-agent/tea/host/internal/source"
+)
+
+// body reads what a node does; nil where it passes the state through.
+func (d *decoder) body(m mapping) Body {
+	switch m.string("type") {
+	case typeLoop:
+		return d.loop(m)
+	case typeMap:
+		return d.mapBody(m)
+	}
+	found := d.onlyBody(m, "uses", "run", "steps", "subgraph")
+	d.needs(m, found, "uses", "with")
+	d.needs(m, found, "run", "language")
+	d.needs(m, found, "subgraph", "input")
+	if m.has("output") && (found == "" || found == "steps") {
+		d.conflict(m.get("output"), "give the output to a step, or remove it", "output needs uses, run or subgraph")
+	}
+	switch found {
+	case "uses":
+		return d.action(m)
+	case "run":
+		return &LuaBody{Pos: m.get("run").pos(), Code: *m.text("run"), Output: d.output(m.get("output"))}
+	case "steps":
+		return &StepsBody{Pos: m.get("steps").pos(), Steps: d.steps(m.get("steps"))}
+	case "subgraph":
+		return d.subgraphBody(m)
+	}
+	return nil
+}
+
+// onlyBody finds which of the keys is there and reports a second one. A key
+// of the wrong type, already reported, counts as none.
+func (d *decoder) onlyBody(m mapping, keys ...string) string {
+	found := ""
+	for _, k := range keys {
+		v := m.get(k)
+		if v.node == nil {
+			continue
+		}
+		if found != "" {
+			d.errorf(diagcode.TwoBodies, v.pos(), "make two nodes of it, or use steps:", "a node has one body, this one has both %s and %s",
+				d.spelled(m, found), d.spelled(m, k))
+			continue
+		}
+		s := m.section.find(k).shape
+		if s.text != nil && v.is(source.String) || s.list != nil && v.is(source.List) || s.mapping != nil && v.is(source.Map) {
+			found = k
+		}
+	}
+	return found
+}
+
+// spelled is the spelling that the file uses for a key.
+func (d *decoder) spelled(m mapping, name string) string {
+	for _, member := range m.node.Members {
+		if k := m.section.find(member.Key.Text); k != nil && k.name == name {
+			return member.Key.Text
+		}
+	}
+	return name
+}
+
+// needs reports a key that stands without the body it belongs to.
+func (d *decoder) needs(m mapping, found, body, key string) {
+	if m.has(key) && found != body && !m.has(body) {
+		spelled := d.spelled(m, key)
+		d.conflict(m.get(key), "add "+body+", or remove "+spelled, "%s needs %s", spelled, body)
+	}
+}
+
+// action reads a call. Beside action: and without with: the keys that are no
+// node keys are its parameters.
+func (d *decoder) action(m mapping) *ActionBody {
+	a := &ActionBody{Pos: m.get("uses").pos(), Output: d.output(m.get("output"))}
+	if uses := m.text("uses"); uses != nil {
+		a.Uses = *uses
+	}
+	switch with := m.get("with"); {
+	case with.is(source.Map):
+		a.With = newTree(with)
+	case m.section.takesParams(m.node):
+		a.With = d.inlineParams(m)
+	}
+	return a
+}
+
+func (d *decoder) inlineParams(m mapping) *Tree {
+	params := *m.node
+	params.Members = nil
+	for _, member := range m.node.Members {
+		k := m.section.find(member.Key.Text)
+		if (k == nil || k.name == "input") && !free(member.Key.Text) {
+			params.Members = append(params.Members, member)
+		}
+	}
+	if len(params.Members) == 0 {
+		return nil
+	}
+	return newTree(element{&params, m.path})
+}
+
+func (d *decoder) loop(m mapping) *LoopBody {
+	l := &LoopBody{
+		Pos: m.get("type").pos(), MaxIterations: maxIterations, StopAtMax: m.string("on_max") == "stop",
+		Nodes: d.nodes(m.get("body")), Output: d.output(m.get("output")),
+	}
+	if condition := m.text("condition"); condition != nil {
+		l.Condition = *condition
+	}
+	if n := m.int("max_iterations"); n != nil {
+		l.MaxIterations = *n
+	}
+	return l
+}
+
+func (d *decoder) mapBody(m mapping) *MapBody {
+	b := &MapBody{
+		Pos: m.get("type").pos(), ItemVar: "item", IndexVar: "index", MaxConcurrency: orZero(m.int("max_concurrency")),
+		FailFast: m.isTrue("fail_fast"), Output: d.output(m.get("output")),
+	}
+	if items := m.get("items"); items.node != nil {
+		b.Items = newTree(items)
+	}
+	if m.has("item_var") {
+		b.ItemVar = m.string("item_var")
+	}
+	if m.has("index_var") {
+		b.IndexVar = m.string("index_var")
+	}
+	if m.get("fan_in").is(source.String) {
+		b.FanIn = targetOf(m.text("fan_in"))
+	}
+	found := d.onlyBody(m, "action", "steps", "subgraph")
+	d.needs(m, found, "subgraph", "input")
+	switch found {
+	case "action":
+		b.Do = d.action(openMapping(m.get("action"), d.grammar.call))
+	case "steps":
+		b.Do = &StepsBody{Pos: m.get("steps").pos(), Steps: d.steps(m.get("steps"))}
+	case "subgraph":
+		inner := d.subgraphBody(m)
+		inner.Output = nil
+		b.Do = inner
+	default:
+		if !m.has("action") && !m.has("steps") && !m.has("subgraph") {
+			d.errorf(diagcode.MissingKey, m.pos(), "add action: {uses: ...}, steps: or subgraph:", "a dynamic_parallel node needs action, steps or subgraph")
+		}
+	}
+	return b
+}
+
+func (d *decoder) subgraphBody(m mapping) *SubgraphBody {
+	path := *m.text("subgraph")
+	b := &SubgraphBody{Pos: m.get("subgraph").pos(), Path: path, Output: d.output(m.get("output"))}
+	if input := m.get("input"); input.is(source.Map) {
+		b.Input = newTree(input)
+	}
+	if strings.Contains(path.Value, "{{") || strings.Contains(path.Value, "{%") {
+		d.errorf(diagcode.SubgraphUnreadable, path.Pos, "write the path out; use the action workflow.run to choose a file at run time", "subgraph: a template cannot name the file")
+		return b
+	}
+	b.Workflow = d.subgraph(path)
+	return b
+}
+
+// output reads where a result goes: one key, or an expression per key.
+func (d *decoder) output(v element) *Output {
+	switch {
+	case v.is(source.String):
+		return &Output{Pos: v.pos(), Key: v.node.Text}
+	case v.is(source.Map):
+		o := &Output{Pos: v.pos()}
+		for _, e := range v.entries() {
+			o.Fields = append(o.Fields, OutputField{Key: e.key.Text, Value: newTree(e.element)})
+		}
+		return o
+	}
+	return nil
+}

@@ -1,0 +1,136 @@
+package spec
+
+import (
+	"cmp"
+	"strconv"
+	"strings"
+	"unicode"
+
+	"github.com/the-edge-agent/tea/host/internal/diagcode"
+	"github.com/the-edge-agent/tea/host/internal/source"
+	"github.com/the-edge-agent/tea/sdk/diag"
+)
+
+// nodes reads a list of nodes or a mapping name -> node. One without a name,
+// already reported, is read for its mistakes alone.
+func (d *decoder) nodes(v element) []*Node {
+	var nodes []*Node
+	seen := map[string]diag.Pos{}
+	add := func(item element, name string, named bool) {
+		n := d.node(item, d.grammar.node, name)
+		if named {
+			d.checkName(n)
+			d.unique(seen, n)
+			nodes = append(nodes, n)
+		}
+	}
+	for _, item := range v.items() {
+		if item.is(source.Map) {
+			_, named := nameIn(item.node)
+			add(item, "", named)
+		}
+	}
+	for _, e := range v.entries() {
+		if e.is(source.Map) || e.is(source.Null) {
+			add(e.element, e.key.Text, true)
+		}
+	}
+	return nodes
+}
+
+// checkName reports a name that no node can have.
+func (d *decoder) checkName(n *Node) {
+	problem := ""
+	switch {
+	case n.Name == Start || n.Name == End || canonicalName(n.Name) != n.Name:
+		problem = "is reserved for the start and the end of a run"
+	case strings.TrimSpace(n.Name) != n.Name || n.Name == "":
+		problem = "is empty or has spaces around it"
+	case strings.ContainsFunc(n.Name, unicode.IsControl):
+		problem = "holds a control character"
+	default:
+		return
+	}
+	d.errorf(diagcode.NodeNameNotAllowed, n.Pos, "choose another name", "the node's name %q %s", n.Name, problem)
+}
+
+func (d *decoder) unique(seen map[string]diag.Pos, n *Node) {
+	if first, ok := seen[n.Name]; ok {
+		d.errorf(diagcode.DuplicateNode, n.Pos, "rename one of the two", "the node name %q stands twice; the first is at %s", n.Name, first)
+		return
+	}
+	seen[n.Name] = n.Pos
+}
+
+// steps reads a list of steps. One without a name is called by its index.
+func (d *decoder) steps(v element) []*Node {
+	var steps []*Node
+	seen := map[string]diag.Pos{}
+	for i, item := range v.items() {
+		if !item.is(source.Map) {
+			continue
+		}
+		n := d.node(item, d.grammar.step, "")
+		if n.Name == "" {
+			n.Name = strconv.Itoa(i)
+		}
+		if n.Body == nil {
+			d.errorf(diagcode.MissingKey, item.pos(), "add uses:, run:, steps: or subgraph:", "the step has no body")
+		}
+		d.unique(seen, n)
+		steps = append(steps, n)
+	}
+	return steps
+}
+
+// node reads one node or step; name is the key it stands under, if any.
+func (d *decoder) node(v element, s *section, name string) *Node {
+	m := openMapping(v, s)
+	outer := d.where
+	d.where = whereIn(cmp.Or(m.string("name"), name), v.path)
+	defer func() { d.where = outer }()
+	n := &Node{
+		Pos: m.pos(), Name: m.string("name"), Description: m.string("description"), Metadata: m.object("metadata"),
+		If: m.text("if"), Goto: d.rules(m.get("goto")), Retry: d.retry(m.get("retry")), Timeout: orZero(m.duration("timeout_seconds")),
+		Fallback: targetOf(m.text("fallback")), OnError: OnError(m.string("on_error")),
+		InterruptBefore: m.string("interrupt") == "before", InterruptAfter: m.string("interrupt") == "after",
+		FanIn: m.isTrue("fan_in"), Parallel: d.parallel(m.get("parallel")),
+	}
+	if name != "" {
+		if n.Name != "" && n.Name != name {
+			d.conflict(m.get("name"), "remove "+m.nameKey(), "the node is called %q by its key and %q by its %s", name, n.Name, m.nameKey())
+		}
+		n.Name = name
+	}
+	if n.OnError == OnErrorFallback && n.Fallback == nil {
+		d.conflict(m.get("on_error"), "add fallback: with the node's name", "on_error: fallback needs fallback")
+	}
+	n.Body = d.body(m)
+	return n
+}
+
+// nameKey is the spelling under which a node gives its name.
+func (m mapping) nameKey() string {
+	if m.node.Get("name") != nil {
+		return "name"
+	}
+	return "id"
+}
+
+// rules reads goto: a target, or a list of rules.
+func (d *decoder) rules(v element) []Rule {
+	if v.is(source.String) {
+		return []Rule{{Pos: v.pos(), To: target(v.text())}}
+	}
+	var rules []Rule
+	for _, item := range v.items() {
+		if !item.is(source.Map) {
+			continue
+		}
+		m := openMapping(item, d.grammar.rule)
+		if to := m.text("to"); to != nil {
+			rules = append(rules, Rule{Pos: m.pos(), If: m.text("if"), To: target(*to)})
+		}
+	}
+	return rules
+}

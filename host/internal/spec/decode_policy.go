@@ -1,0 +1,77 @@
+package spec
+
+import (
+	"time"
+
+	"github.com/the-edge-agent/tea/host/internal/source"
+)
+
+// defaultJitter is what jitter: true means.
+const defaultJitter = 0.5
+
+// retry reads a retry section; nil where there is none.
+func (d *decoder) retry(v element) *Retry {
+	if !v.is(source.Map) {
+		return nil
+	}
+	r := d.retryOf(openMapping(v, d.grammar.retry))
+	return &r
+}
+
+func (d *decoder) retryOf(m mapping) Retry {
+	r := Retry{Pos: m.pos(), MaxRetries: m.int("max_retries"), Multiplier: m.float("backoff_multiplier"), Jitter: m.float("jitter")}
+	r.Base = d.delay(m, "backoff_base_ms", "base_delay")
+	r.Max = d.delay(m, "backoff_max_ms", "max_delay")
+	if on := m.bool("jitter"); on != nil {
+		share := 0.0
+		if *on {
+			share = defaultJitter
+		}
+		r.Jitter = &share
+	}
+	for _, t := range m.texts("retry_on") {
+		r.RetryOn = append(r.RetryOn, t.Value)
+	}
+	if r.Base != nil && r.Max != nil && *r.Base > *r.Max {
+		d.conflict(m.element, "raise the longest wait or lower the first", "the first wait, %s, is longer than the longest, %s", *r.Base, *r.Max)
+	}
+	return r
+}
+
+// delay reads a wait that may be given in milliseconds or in seconds.
+func (d *decoder) delay(m mapping, inMillis, inSeconds string) *time.Duration {
+	if m.has(inMillis) && m.has(inSeconds) {
+		d.conflict(m.get(inSeconds), "keep one of the two", "%s and %s both set one wait", inMillis, inSeconds)
+	}
+	if m.has(inMillis) {
+		return m.duration(inMillis)
+	}
+	return m.duration(inSeconds)
+}
+
+func (d *decoder) errorPolicy(v element) ErrorPolicy {
+	if !v.is(source.Map) {
+		return ErrorPolicy{}
+	}
+	m := openMapping(v, d.grammar.errorPolicy)
+	return ErrorPolicy{Retry: d.retryOf(m), OnFailure: OnError(m.string("on_failure"))}
+}
+
+func (d *decoder) parallel(v element) *Parallel {
+	if !v.is(source.Map) {
+		return nil
+	}
+	m := openMapping(v, d.grammar.parallel)
+	p := &Parallel{
+		Pos: m.pos(), Timeout: orZero(m.duration("timeout_seconds")), FailFast: m.bool("fail_fast"),
+		MaxConcurrency: orZero(m.int("max_concurrency")), Retry: d.retry(m.get("retry")),
+	}
+	if m.get("circuit_breaker").is(source.Map) {
+		b := openMapping(m.get("circuit_breaker"), d.grammar.breaker)
+		p.Breaker = &Breaker{
+			FailureThreshold: orZero(b.int("failure_threshold")), ResetTimeout: orZero(b.duration("reset_timeout")),
+			HalfOpenMaxCalls: orZero(b.int("half_open_max_calls")),
+		}
+	}
+	return p
+}

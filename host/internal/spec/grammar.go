@@ -1,0 +1,166 @@
+package spec
+
+import (
+	"maps"
+	"slices"
+	"sync"
+
+	"github.com/the-edge-agent/tea/host/internal/diagcode"
+)
+
+// Types of nodes.
+const (
+	typeLoop = "while_loop"
+	typeMap  = "dynamic_parallel"
+)
+
+// Limits of a loop.
+const (
+	minIterations = 1
+	maxIterations = 1000
+)
+
+// grammar holds every section of the file format: the one table behind the
+// check of keys and types, the JSON Schema and the reference.
+type grammar struct {
+	workflow, schemaKey, imports, node, step, call, rule, edge *section
+	config, parallel, breaker, retry, errorPolicy, budget      *section
+}
+
+// theGrammar is built at the first use and never changed.
+var theGrammar = sync.OnceValue(newGrammar)
+
+// sections lists every section in the order of the reference.
+func (g *grammar) sections() []*section {
+	list := []*section{g.workflow, g.schemaKey, g.imports, g.node}
+	list = append(list, variantsOf(g.node)...)
+	list = append(list, g.step)
+	list = append(list, variantsOf(g.step)...)
+	return append(list, g.call, g.rule, g.edge, g.config, g.parallel, g.breaker, g.retry, g.errorPolicy, g.budget)
+}
+
+func variantsOf(s *section) []*section {
+	var list []*section
+	for _, name := range slices.Backward(slices.Sorted(maps.Keys(s.variants))) {
+		list = append(list, s.variants[name])
+	}
+	return list
+}
+
+func newGrammar() *grammar {
+	g := &grammar{}
+	g.retry = retrySection()
+	g.breaker = breakerSection()
+	g.parallel = parallelSection(g)
+	g.errorPolicy = errorPolicySection(g)
+	g.budget = budgetSection()
+	g.config = configSection(g)
+	g.schemaKey = schemaKeySection()
+	g.imports = importSection()
+	g.rule = ruleSection()
+	g.call = callSection()
+	g.node = &section{title: "node", named: true}
+	g.step = &section{title: "step", named: true}
+	fillNode(g, g.node, true)
+	fillNode(g, g.step, false)
+	g.edge = edgeSection()
+	g.workflow = workflowSection(g)
+	for _, s := range g.sections() {
+		s.index = make(map[string]*key, len(s.keys))
+		for _, k := range s.keys {
+			for _, spelling := range k.spellings() {
+				s.index[spelling] = k
+			}
+		}
+	}
+	return g
+}
+
+// nodes is the shape of a list of nodes, or of a mapping name -> node.
+func (g *grammar) nodes() *shape {
+	return listOf(object(g.node)).nonEmpty().or(entriesOf(object(g.node)))
+}
+
+func workflowSection(g *grammar) *section {
+	return &section{title: "workflow", doc: "The top level of the file.", keys: []*key{
+		{name: "name", shape: written(), doc: "Name of the workflow.", fallback: "the file's base name"},
+		{name: "description", shape: str(), doc: "What the workflow does."},
+		{name: "version", shape: written(), doc: "Version of the workflow."},
+		{name: "state_schema", shape: entriesOf(oneOf(typeNames()...).or(object(g.schemaKey))), doc: "The keys of the state and their types, enforced on the input and on each node's update."},
+		{name: "initial_state", shape: anyMapping(), doc: "Defaults of the state; the caller's input wins per key."},
+		{name: "variables", shape: anyMapping(), doc: "Constants for templates and Lua."},
+		{name: "settings", shape: anyMapping(), doc: "Settings per plugin or subsystem; ${VAR} and ${VAR:-default} are expanded here, $${ is a plain ${."},
+		{name: "imports", shape: listOf(object(g.imports)), doc: "Lua modules, builtin sets and plugins that the workflow uses."},
+		{name: "nodes", shape: g.nodes(), required: true, doc: "The nodes: a list, or a mapping name -> node in the order written."},
+		{name: "edges", shape: listOf(object(g.edge)), doc: "The edges. A node with neither goto nor edge goes on to the next one in the list."},
+		{name: "config", shape: object(g.config), doc: "How the workflow runs."},
+		{name: "error_policy", shape: object(g.errorPolicy), doc: "What a failure does; the default of every node."},
+		{name: "budget", shape: object(g.budget), doc: "Limits for one run; a run that reaches one stops with a checkpoint and exit code 4."},
+	}}
+}
+
+func schemaKeySection() *section {
+	return &section{title: "state_schema entry", doc: "The long form of a state key.", keys: []*key{
+		{name: "type", shape: oneOf(typeNames()...), fallback: "any", doc: "Type of the value; float accepts integers too."},
+		{name: "default", shape: anything(), doc: "Value where neither the input nor initial_state gives one."},
+		{name: "required", shape: boolean(), fallback: "false", doc: "The input must hold the key."},
+		{name: "reducer", shape: oneOf(reducerNames()...), doc: "How an update meets the value that is there; without one it replaces it."},
+		{name: "description", shape: str(), doc: "What the key is for."},
+	}}
+}
+
+func importSection() *section {
+	return &section{title: "import", doc: "One import: exactly one of path, builtin and plugin.", keys: []*key{
+		{name: "path", shape: str(), doc: "A Lua module, relative to this file."},
+		{name: "builtin", shape: str(), doc: "A set of actions that ships with tea."},
+		{name: "plugin", shape: str(), doc: "A plugin, by name or as name@version."},
+		{name: "version", shape: written(), doc: "Version constraint of a plugin, such as \">=1.2\"."},
+		{name: "namespace", shape: str(), doc: "First part of the names of the actions."},
+	}}
+}
+
+func ruleSection() *section {
+	return &section{title: "goto rule", doc: "One rule of a goto list; the first that holds wins.", keys: []*key{
+		{name: "if", shape: written(), doc: "Condition; without one the rule always holds."},
+		{name: "to", shape: str(), required: true, doc: "Node to go to, or END."},
+	}}
+}
+
+func edgeSection() *section {
+	return &section{title: "edge", doc: "One edge, or several with one source.", keys: []*key{
+		{name: "from", shape: str(), required: true, doc: "Source node, or START."},
+		{name: "to", shape: str().or(listOf(str()).nonEmpty()), doc: "Target node, or END; a list is a fan-out."},
+		{name: "when", shape: written(), doc: "Condition that guards the edge; without one it is the default."},
+		{name: "condition", shape: written(), doc: "Lua code that returns the name of a target."},
+		{name: "targets", shape: entriesOf(str()), doc: "Result of condition -> node."},
+		{name: "default", shape: str(), doc: "Node where condition returns nil."},
+		{name: "type", shape: oneOf("parallel"), doc: "parallel makes the edge a branch of a fan-out."},
+		{name: "parallel", shape: listOf(str()).nonEmpty(), doc: "Target nodes of a fan-out."},
+		{name: "fan_in", shape: str(), doc: "Node at which the branches join.", fallback: "the nearest node that every branch reaches"},
+	}}
+}
+
+func configSection(g *grammar) *section {
+	return &section{title: "config", doc: "How the workflow runs.", keys: []*key{
+		{name: "interrupt_before", shape: listOf(str()), doc: "Nodes to stop before."},
+		{name: "interrupt_after", shape: listOf(str()), doc: "Nodes to stop after."},
+		{name: "max_steps", shape: integer(1), fallback: "1000", doc: "Steps after which a run ends, against endless loops."},
+		{name: "timeout_seconds", shape: seconds(), doc: "Time for the whole run."},
+		{name: "max_concurrency", shape: integer(1), doc: "Branches that run at once."},
+		{name: "parallel", shape: object(g.parallel), doc: "How branches run."},
+	}}
+}
+
+func budgetSection() *section {
+	return &section{title: "budget", doc: "Limits for one run.", keys: []*key{
+		{name: "steps", shape: integer(1), doc: "Finished nodes."},
+		{name: "seconds", shape: seconds(), doc: "Time."},
+		{name: "tokens", shape: integer(1, 1<<53), doc: "Tokens of all models."},
+		{name: "usd", shape: number(0), doc: "Cost."},
+		{name: "tool_calls", shape: integer(1), doc: "Calls of tools."},
+	}}
+}
+
+func languageKey() *key {
+	return &key{name: "language", shape: oneOf("lua"), fallback: "lua", code: diagcode.UnknownLanguage, doc: "Language of run; Lua is the only one."}
+}

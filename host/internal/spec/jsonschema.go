@@ -1,0 +1,269 @@
+package spec
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+
+	tea "github.com/the-edge-agent/tea/sdk"
+	"github.com/the-edge-agent/tea/sdk/schema"
+)
+
+// part is one object of a JSON Schema.
+type part = map[string]any
+
+// JSONSchema gives the JSON Schema (draft-07) of the file format, for editors.
+// Where a node calls one of the actions, its parameters are checked too.
+func JSONSchema(actions []tea.ActionInfo) ([]byte, error) {
+	g := theGrammar()
+	definitions := part{}
+	for _, s := range g.sections() {
+		definitions[definitionName(s)] = sectionSchema(s, actions)
+	}
+	for _, s := range []*section{g.node, g.step} {
+		definitions[s.title] = choice(s)
+	}
+	for _, a := range actions {
+		params, err := paramsSchema(a)
+		if err != nil {
+			return nil, err
+		}
+		definitions["params:"+a.Name] = params
+	}
+	document := part{
+		"$schema":     "http://json-schema.org/draft-07/schema#",
+		"title":       "tea workflow",
+		"allOf":       []any{reference(g.workflow)},
+		"definitions": definitions,
+	}
+	return json.MarshalIndent(document, "", "  ")
+}
+
+// definitionName is where a section stands among the definitions. The plain
+// name of one with variants is that of the choice between them.
+func definitionName(s *section) string {
+	name := strings.ReplaceAll(s.title, " ", "-")
+	if s.variants != nil {
+		return "plain-" + name
+	}
+	return name
+}
+
+func reference(s *section) part { return referenceTo(strings.ReplaceAll(s.title, " ", "-")) }
+
+func referenceTo(name string) part { return part{"$ref": "#/definitions/" + name} }
+
+// choice picks the variant of a section by type.
+func choice(s *section) part {
+	chosen := referenceTo(definitionName(s))
+	for kind, variant := range s.variants {
+		chosen = part{
+			"if":   part{"properties": part{"type": part{"const": kind}}, "required": []string{"type"}},
+			"then": reference(variant),
+			"else": chosen,
+		}
+	}
+	return chosen
+}
+
+func sectionSchema(s *section, actions []tea.ActionInfo) part {
+	properties := part{}
+	names := []string{}
+	var conditions []any
+	for _, k := range s.keys {
+		for _, spelling := range k.spellings() {
+			properties[spelling] = keySchema(k, spelling)
+			names = append(names, spelling)
+		}
+		if k.required && k.name != "name" {
+			conditions = append(conditions, requireOne(k))
+		}
+	}
+	p := part{"type": "object", "description": s.doc, "properties": properties}
+	if s.inlineParams {
+		with := anyRequired(s.find("with").spellings())
+		conditions = append(conditions, part{
+			"if":   part{"required": []string{"action"}, "not": with},
+			"else": part{"propertyNames": part{"anyOf": []any{part{"enum": names}, part{"pattern": "^x-"}}}},
+		})
+	} else {
+		p["patternProperties"] = part{"^x-": part{}}
+		p["additionalProperties"] = false
+	}
+	if s.find("with") != nil {
+		conditions = append(conditions, callConditions(s, actions)...)
+		for _, spelling := range s.find("uses").spellings() {
+			properties[spelling].(part)["examples"] = actionNames(actions)
+		}
+	}
+	if conditions != nil {
+		p["allOf"] = conditions
+	}
+	return p
+}
+
+func requireOne(k *key) part { return anyRequired(k.spellings()) }
+
+func anyRequired(names []string) part {
+	if len(names) == 1 {
+		return part{"required": names}
+	}
+	var list []any
+	for _, name := range names {
+		list = append(list, part{"required": []string{name}})
+	}
+	return part{"anyOf": list}
+}
+
+func keySchema(k *key, spelling string) part {
+	p := shapeSchema(k.shape)
+	if _, isReference := p["$ref"]; isReference {
+		// draft-07 ignores what stands beside $ref.
+		p = part{"allOf": []any{p}}
+	}
+	p["description"] = k.doc
+	if spelling != k.name {
+		p["description"] = fmt.Sprintf("The same as %s. %s", k.name, k.doc)
+	}
+	if k.fallback != "" {
+		p["description"] = fmt.Sprintf("%s Default: %s.", p["description"], k.fallback)
+	}
+	return p
+}
+
+// shapeSchema is the schema of a shape: of its one form, or of any of them.
+func shapeSchema(s *shape) part {
+	var forms []part
+	if s.text != nil {
+		forms = append(forms, textSchema(s.text))
+	}
+	if s.boolean {
+		forms = append(forms, part{"type": "boolean"})
+	}
+	if s.number != nil {
+		forms = append(forms, numberSchema(s.number))
+	}
+	if s.duration > 0 {
+		forms = append(forms, part{"type": "number", "minimum": 0}, part{"type": "string", "pattern": `^\+?([0-9.]+(ns|us|µs|ms|s|m|h))+$|^0$`})
+	}
+	if s.list != nil {
+		forms = append(forms, part{"type": "array", "items": elementSchema(s.list), "minItems": s.minItems})
+	}
+	if s.mapping != nil {
+		forms = append(forms, reference(s.mapping))
+	}
+	if s.entries != nil {
+		entry := shapeSchema(s.entries)
+		if s.entries.mapping != nil && s.entries.mapping.named {
+			entry = part{"anyOf": []any{part{"type": "null"}, entry}}
+		}
+		forms = append(forms, part{"type": "object", "additionalProperties": entry})
+	}
+	switch len(forms) {
+	case 0:
+		return part{}
+	case 1:
+		return forms[0]
+	}
+	return part{"anyOf": forms}
+}
+
+// elementSchema is the schema of a list's element. A named thing gets its
+// name from itself there, not from a key.
+func elementSchema(s *shape) part {
+	p := shapeSchema(s)
+	if s.mapping == nil || !s.mapping.named {
+		return p
+	}
+	all := []any{p}
+	for _, k := range s.mapping.keys {
+		if k.required {
+			all = append(all, requireOne(k))
+		}
+	}
+	return part{"allOf": all}
+}
+
+func textSchema(t *textForm) part {
+	switch {
+	case t.enum != nil:
+		return part{"type": "string", "enum": t.enum}
+	case t.scalar:
+		return part{"type": []string{"string", "number", "boolean"}}
+	}
+	return part{"type": "string"}
+}
+
+func numberSchema(n *numberForm) part {
+	p := part{"type": "number", "minimum": n.min}
+	if n.integer {
+		p["type"] = "integer"
+	}
+	if n.max != nil {
+		p["maximum"] = *n.max
+	}
+	return p
+}
+
+func actionNames(actions []tea.ActionInfo) []string {
+	names := make([]string, len(actions))
+	for i, a := range actions {
+		names[i] = a.Name
+	}
+	return names
+}
+
+// callConditions apply an action's schema to with where uses names it.
+func callConditions(s *section, actions []tea.ActionInfo) []any {
+	var list []any
+	for _, a := range actions {
+		var named []any
+		for _, spelling := range s.find("uses").spellings() {
+			named = append(named, part{"properties": part{spelling: part{"const": a.Name}}, "required": []string{spelling}})
+		}
+		with := part{}
+		for _, spelling := range s.find("with").spellings() {
+			with[spelling] = referenceTo("params:" + a.Name)
+		}
+		list = append(list, part{"if": part{"anyOf": named}, "then": part{"properties": with}})
+	}
+	return list
+}
+
+// paramsSchema is an action's own schema, in which a template may stand for
+// any value.
+func paramsSchema(a tea.ActionInfo) (any, error) {
+	if a.Params == nil {
+		return part{"type": "object"}, nil
+	}
+	data, err := json.Marshal(withTemplates(a.Params))
+	if err != nil {
+		return nil, fmt.Errorf("encode the schema of %s: %w", a.Name, err)
+	}
+	return json.RawMessage(data), nil
+}
+
+// withTemplates copies a schema; every value inside may be a template.
+func withTemplates(s *schema.Schema) *schema.Schema {
+	c := *s
+	if s.Properties != nil {
+		properties := schema.Properties{}
+		for _, p := range *s.Properties {
+			properties = append(properties, schema.Property{Name: p.Name, Schema: orTemplate(p.Schema)})
+		}
+		c.Properties = &properties
+	}
+	if s.Items != nil {
+		c.Items = orTemplate(s.Items)
+	}
+	if s.AdditionalProperties != nil && !s.AdditionalProperties.Never {
+		c.AdditionalProperties = orTemplate(s.AdditionalProperties)
+	}
+	return &c
+}
+
+func orTemplate(s *schema.Schema) *schema.Schema {
+	inner := withTemplates(s)
+	template := &schema.Schema{Type: schema.Types{"string"}, Pattern: `\{\{|\{%`}
+	return &schema.Schema{Description: s.Description, Default: s.Default, AnyOf: []*schema.Schema{inner, template}}
+}

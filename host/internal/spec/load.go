@@ -1,0 +1,122 @@
+package spec
+
+import (
+	"errors"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"github.com/the-edge-agent/tea/host/internal/diagcode"
+	"github.com/the-edge-agent/tea/host/internal/source"
+	"github.com/the-edge-agent/tea/sdk/diag"
+)
+
+// ConfigFile is the file name that positions inside [Options].Config carry.
+const ConfigFile = "--config"
+
+// Options are what surrounds a workflow file. The zero value reads from disk
+// and from the process's environment.
+type Options struct {
+	// Overlays are files laid over the workflow, in order.
+	Overlays []string
+	// Config is JSON laid over all of them; "" for none.
+	Config string
+	// LookupEnv finds ${VAR} in settings; nil is os.LookupEnv.
+	LookupEnv func(string) (string, bool)
+	// ReadFile reads every file; nil reads from disk, at most
+	// source.MaxBytes and a byte.
+	ReadFile func(string) ([]byte, error)
+}
+
+// Load reads a workflow file with its overlays, imports and subgraphs. The
+// diagnostics are sorted; the workflow is nil only where nothing of it is
+// usable, and not to be run where they hold an error.
+func Load(file string, o Options) (*Workflow, diag.List) {
+	l := newLoader(o)
+	data, err := l.read(file)
+	if err != nil {
+		l.diags.Errorf(diagcode.FileUnreadable, diag.Pos{File: file}, "", "cannot read the workflow: %v", withoutPath(err))
+		return nil, *l.diags
+	}
+	return l.finish(l.document(file, filepath.Dir(file), data, true))
+}
+
+// Parse is [Load] for a workflow in memory; name stands for the file's name.
+// Relative paths start in the current directory.
+func Parse(name string, data []byte, o Options) (*Workflow, diag.List) {
+	l := newLoader(o)
+	return l.finish(l.document(name, ".", data, true))
+}
+
+// loader reads one workflow and the files it refers to.
+type loader struct {
+	options Options
+	diags   *diag.List
+	// chain are the files being read, each a subgraph of the one before.
+	chain []string
+	// loaded are the subgraphs read, by path.
+	loaded map[string]*Workflow
+}
+
+func newLoader(o Options) *loader {
+	if o.LookupEnv == nil {
+		o.LookupEnv = os.LookupEnv
+	}
+	if o.ReadFile == nil {
+		o.ReadFile = readBounded
+	}
+	return &loader{options: o, diags: &diag.List{}, loaded: map[string]*Workflow{}}
+}
+
+func (l *loader) read(file string) ([]byte, error) { return l.options.ReadFile(file) }
+
+// readBounded reads no more than can be accepted, whatever the file is.
+func readBounded(file string) ([]byte, error) {
+	f, err := os.Open(file)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	return io.ReadAll(io.LimitReader(f, source.MaxBytes+1))
+}
+
+func (l *loader) finish(w *Workflow) (*Workflow, diag.List) {
+	l.diags.Sort()
+	return w, *l.diags
+}
+
+// document makes a workflow of one file's content; overlays apply to the
+// first file alone.
+func (l *loader) document(file, dir string, data []byte, first bool) *Workflow {
+	root := source.Parse(file, data, l.diags)
+	if root == nil {
+		return nil
+	}
+	if root.Kind != source.Map {
+		l.diags.Errorf(diagcode.DocumentNoMapping, root.Pos(""), "a workflow begins with keys such as name: and nodes:", "the document is %s, not a mapping", root.Kind)
+		return nil
+	}
+	if first {
+		root = l.overlay(root)
+	}
+	g := theGrammar()
+	check := checker{diags: l.diags, grammar: g}
+	check.mapping(root, "", g.workflow, "")
+
+	l.chain = append(l.chain, filepath.Clean(file))
+	d := decoder{loader: l, grammar: g, dir: dir}
+	w := d.workflow(element{node: root})
+	l.chain = l.chain[:len(l.chain)-1]
+
+	w.Digest = digest(w, root)
+	return w
+}
+
+// withoutPath is the reason alone of an error that repeats the path.
+func withoutPath(err error) error {
+	if pathError, ok := errors.AsType[*fs.PathError](err); ok {
+		return pathError.Err
+	}
+	return err
+}

@@ -1,0 +1,192 @@
+package spec
+
+import (
+	"time"
+
+	"github.com/the-edge-agent/tea/host/internal/source"
+	"github.com/the-edge-agent/tea/sdk/diag"
+)
+
+// mapping reads the keys of one mapping under their canonical names. The
+// check has reported what is wrong; here a value of the wrong type reads as
+// absent.
+type mapping struct {
+	element
+	section *section
+	members map[string]element
+}
+
+// element is a node with the path it stands at.
+type element struct {
+	node *source.Node
+	path string
+}
+
+func openMapping(v element, s *section) mapping {
+	s = s.variant(v.node)
+	m := mapping{element: v, section: s, members: make(map[string]element, len(v.node.Members))}
+	params := s.takesParams(v.node)
+	for _, member := range v.node.Members {
+		k := s.find(member.Key.Text)
+		if k == nil || params && k.name == "input" || member.Value.Kind == source.Null && !k.shape.anything {
+			continue
+		}
+		if _, ok := m.members[k.name]; !ok {
+			m.members[k.name] = element{member.Value, source.Key(v.path, member.Key.Text)}
+		}
+	}
+	return m
+}
+
+func (v element) pos() diag.Pos { return v.node.Pos(v.path) }
+
+func (v element) is(kind source.Kind) bool { return v.node != nil && v.node.Kind == kind }
+
+// text is a scalar with the place of its content.
+func (v element) text() Text {
+	n := v.node
+	t := Text{Pos: v.pos(), Value: n.Text, Block: n.Block}
+	t.Line, t.Column = n.TextLine, n.TextColumn
+	if b, ok := n.Scalar.(bool); ok {
+		t.Value = map[bool]string{true: "true", false: "false"}[b]
+	}
+	return t
+}
+
+func (v element) scalar() bool {
+	return v.node != nil && v.node.Kind != source.Null && v.node.Kind < source.List
+}
+
+// items are the elements of a list; none for another value.
+func (v element) items() []element {
+	if !v.is(source.List) {
+		return nil
+	}
+	items := make([]element, len(v.node.Items))
+	for i, n := range v.node.Items {
+		items[i] = element{n, source.Index(v.path, i)}
+	}
+	return items
+}
+
+// entries are the values of a mapping under their keys, in order.
+func (v element) entries() []entry {
+	if !v.is(source.Map) {
+		return nil
+	}
+	entries := make([]entry, len(v.node.Members))
+	for i, m := range v.node.Members {
+		entries[i] = entry{m.Key, element{m.Value, source.Key(v.path, m.Key.Text)}}
+	}
+	return entries
+}
+
+type entry struct {
+	key *source.Node
+	element
+}
+
+// get is the value of a key; its node is nil where there is none.
+func (m mapping) get(name string) element { return m.members[name] }
+
+func (m mapping) has(name string) bool { return m.members[name].node != nil }
+
+func (m mapping) string(name string) string {
+	if v := m.get(name); v.scalar() {
+		return v.node.Text
+	}
+	return ""
+}
+
+// text is a key's text; nil where the key is absent.
+func (m mapping) text(name string) *Text {
+	v := m.get(name)
+	if !v.scalar() {
+		return nil
+	}
+	t := v.text()
+	return &t
+}
+
+func (m mapping) texts(name string) []Text {
+	v := m.get(name)
+	if v.is(source.String) {
+		return []Text{v.text()}
+	}
+	var texts []Text
+	for _, item := range v.items() {
+		if item.is(source.String) {
+			texts = append(texts, item.text())
+		}
+	}
+	return texts
+}
+
+func (m mapping) bool(name string) *bool {
+	if v := m.get(name); v.is(source.Bool) {
+		b := v.node.Scalar.(bool)
+		return &b
+	}
+	return nil
+}
+
+func (m mapping) isTrue(name string) bool {
+	b := m.bool(name)
+	return b != nil && *b
+}
+
+func (m mapping) int(name string) *int {
+	v := m.get(name)
+	if !v.is(source.Int) {
+		return nil
+	}
+	n, ok := v.node.Scalar.(int64)
+	if !ok {
+		return nil
+	}
+	i := int(n)
+	return &i
+}
+
+func (m mapping) float(name string) *float64 {
+	v := m.get(name)
+	if !v.is(source.Int) && !v.is(source.Float) {
+		return nil
+	}
+	f, ok := toFloat(v.node.Scalar)
+	if !ok {
+		return nil
+	}
+	return &f
+}
+
+// duration is a duration in the unit the grammar gives the key.
+func (m mapping) duration(name string) *time.Duration {
+	v := m.get(name)
+	if !v.scalar() || v.is(source.Bool) {
+		return nil
+	}
+	d, problem := duration(v.node, m.section.find(name).shape.duration)
+	if problem != "" {
+		return nil
+	}
+	return &d
+}
+
+// object is a mapping in the value model; nil where the key is absent.
+func (m mapping) object(name string) map[string]any {
+	v := m.get(name)
+	if !v.is(source.Map) {
+		return nil
+	}
+	return v.node.Value().(map[string]any)
+}
+
+// orZero is what p points to, or the zero value.
+func orZero[T any](p *T) T {
+	if p == nil {
+		var zero T
+		return zero
+	}
+	return *p
+}

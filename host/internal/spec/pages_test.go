@@ -1,0 +1,73 @@
+package spec
+
+import (
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/rogpeppe/go-internal/txtar"
+
+	"github.com/the-edge-agent/tea/host/internal/diagcode"
+	"github.com/the-edge-agent/tea/sdk/diag"
+)
+
+const pages = "../../../docs/errors"
+
+// foundHere tells whether the loader reports a code; the others are found by
+// the graph and by whoever runs it.
+func foundHere(code string) bool {
+	if code == diagcode.DuplicateNode || code == diagcode.NodeNameNotAllowed {
+		return true
+	}
+	return slices.ContainsFunc([]string{"TEA10", "TEA11", "TEA15", "TEA16"}, func(group string) bool { return strings.HasPrefix(code, group) })
+}
+
+// notInAFile are the codes that no text of a workflow can trigger.
+var notInAFile = []string{diagcode.FileUnreadable, diagcode.NotText, diagcode.FileTooLarge}
+
+var examples = regexp.MustCompile("(?s)```yaml (bad|overlay)\n(.*?)```")
+
+// TestPages loads the example on each code's page, which must give that code.
+func TestPages(t *testing.T) {
+	t.Parallel()
+	for _, info := range diagcode.All() {
+		if !foundHere(info.Code) {
+			continue
+		}
+		t.Run(info.Code, func(t *testing.T) {
+			t.Parallel()
+			page, err := os.ReadFile(filepath.Join(pages, info.Code+".md"))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if heading := "# " + info.Code + ": " + info.Title + "\n"; !strings.HasPrefix(string(page), heading) {
+				t.Errorf("the page does not begin with %q", heading)
+			}
+			if !slices.Contains(notInAFile, info.Code) {
+				checkExample(t, info.Code, string(page))
+			}
+		})
+	}
+}
+
+func checkExample(t *testing.T, code, page string) {
+	t.Helper()
+	files := []txtar.File{}
+	o := Options{LookupEnv: func(string) (string, bool) { return "", false }}
+	for _, example := range examples.FindAllStringSubmatch(page, -1) {
+		name := "flow.yaml"
+		if example[1] == "overlay" {
+			name = "overlay.yaml"
+			o.Overlays = []string{name}
+		}
+		files = append(files, txtar.File{Name: name, Data: []byte(example[2])})
+	}
+	o.ReadFile = archiveFiles(files)
+	_, diags := Load("flow.yaml", o)
+	if !slices.ContainsFunc(diags, func(d diag.Diagnostic) bool { return d.Code == code }) {
+		t.Errorf("the example gives:\n%v", diags)
+	}
+}

@@ -1,0 +1,186 @@
+package spec
+
+import (
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/the-edge-agent/tea/host/internal/source"
+)
+
+// shape says what a value may look like: one form or several, told apart by
+// the kind of YAML value. The check, the JSON Schema and the reference are
+// all made from shapes.
+type shape struct {
+	text     *textForm
+	boolean  bool
+	number   *numberForm
+	duration time.Duration // the unit of a plain number; 0 = no duration
+	list     *shape        // of the elements
+	minItems int
+	mapping  *section // known keys
+	entries  *shape   // free keys, each value of this shape
+	anything bool
+}
+
+// textForm is a string. Scalar says that a number or a boolean will do,
+// taken as written.
+type textForm struct {
+	enum   []string
+	scalar bool
+}
+
+// numberForm is a number of at least min and, where it is set, at most max.
+type numberForm struct {
+	integer bool
+	min     float64
+	max     *float64
+}
+
+func str() *shape                   { return &shape{text: &textForm{}} }
+func written() *shape               { return &shape{text: &textForm{scalar: true}} }
+func oneOf(words ...string) *shape  { return &shape{text: &textForm{enum: words}} }
+func boolean() *shape               { return &shape{boolean: true} }
+func seconds() *shape               { return &shape{duration: time.Second} }
+func milliseconds() *shape          { return &shape{duration: time.Millisecond} }
+func listOf(item *shape) *shape     { return &shape{list: item} }
+func entriesOf(entry *shape) *shape { return &shape{entries: entry} }
+func object(s *section) *shape      { return &shape{mapping: s} }
+func anything() *shape              { return &shape{anything: true} }
+func anyMapping() *shape            { return entriesOf(anything()) }
+
+// integer is one of at least low, and at most high where that is given.
+func integer(low float64, high ...float64) *shape { return &shape{number: between(true, low, high)} }
+
+func number(low float64, high ...float64) *shape { return &shape{number: between(false, low, high)} }
+
+func between(integer bool, low float64, high []float64) *numberForm {
+	form := &numberForm{integer: integer, min: low}
+	if len(high) > 0 {
+		form.max = &high[0]
+	}
+	return form
+}
+
+// or joins the forms of two shapes that share no kind of value.
+func (s *shape) or(other *shape) *shape {
+	both := *s
+	if other.text != nil {
+		both.text = other.text
+	}
+	both.boolean = both.boolean || other.boolean
+	if other.number != nil {
+		both.number = other.number
+	}
+	if other.list != nil {
+		both.list, both.minItems = other.list, other.minItems
+	}
+	if other.mapping != nil {
+		both.mapping = other.mapping
+	}
+	if other.entries != nil {
+		both.entries = other.entries
+	}
+	return &both
+}
+
+// nonEmpty asks for at least one element.
+func (s *shape) nonEmpty() *shape {
+	s.minItems = 1
+	return s
+}
+
+// kinds names what the shape accepts, as messages word it.
+func (s *shape) kinds() string {
+	var kinds []string
+	add := func(holds bool, kind string) {
+		if holds {
+			kinds = append(kinds, kind)
+		}
+	}
+	add(s.text != nil, source.String.String())
+	add(s.boolean, source.Bool.String())
+	add(s.number != nil && s.number.integer, source.Int.String())
+	add(s.number != nil && !s.number.integer, source.Float.String())
+	add(s.duration == time.Second, "a number of seconds")
+	add(s.duration == time.Millisecond, "a number of milliseconds")
+	add(s.list != nil, source.List.String())
+	add(s.mapping != nil || s.entries != nil, source.Map.String())
+	if n := len(kinds); n > 1 {
+		return strings.Join(kinds[:n-1], ", ") + " or " + kinds[n-1]
+	}
+	return strings.Join(kinds, "")
+}
+
+// key is one key of a section.
+type key struct {
+	name    string
+	aliases []string
+	shape   *shape
+	doc     string
+	// fallback is the default, as the reference shows it.
+	fallback string
+	required bool
+	// code is reported for a value outside the enum; "" = the general one.
+	code string
+}
+
+func (k *key) spellings() []string { return append([]string{k.name}, k.aliases...) }
+
+// section is a kind of mapping with known keys.
+type section struct {
+	// title is how messages call it: "node", "edge".
+	title string
+	doc   string
+	keys  []*key
+	// variants are the sections that replace this one by the value of type.
+	variants map[string]*section
+	// named says that messages carry the name of the thing.
+	named bool
+	// inlineParams says that beside action: and without with: unknown keys
+	// are parameters.
+	inlineParams bool
+
+	index map[string]*key
+}
+
+// kind is the title without the variant.
+func (s *section) kind() string {
+	kind, _, _ := strings.Cut(s.title, " of type ")
+	return kind
+}
+
+// find gives the key with a spelling; nil where there is none.
+func (s *section) find(spelling string) *key { return s.index[spelling] }
+
+// canonical is the name of the key with a spelling, or the spelling itself.
+func (s *section) canonical(spelling string) string {
+	if k := s.find(spelling); k != nil {
+		return k.name
+	}
+	return spelling
+}
+
+// variant is the section that applies to a mapping.
+func (s *section) variant(n *source.Node) *section {
+	if kind := n.Get("type"); kind != nil && kind.Kind == source.String {
+		if v := s.variants[kind.Text]; v != nil {
+			return v
+		}
+	}
+	return s
+}
+
+// takesParams tells whether unknown keys of a mapping are parameters.
+func (s *section) takesParams(n *source.Node) bool {
+	if !s.inlineParams || n.Get("action") == nil {
+		return false
+	}
+	return !slices.ContainsFunc(n.Members, func(m source.Member) bool {
+		k := s.find(m.Key.Text)
+		return k != nil && k.name == "with"
+	})
+}
+
+// free tells whether a key is the user's own.
+func free(key string) bool { return strings.HasPrefix(key, "x-") }
