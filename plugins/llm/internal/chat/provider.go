@@ -1,0 +1,35 @@
+package chat
+
+import "context"
+
+// Provider speaks one server's protocol. Its methods are safe for concurrent
+// use, return soon after ctx is done, and fail with a *tea.Error.
+type Provider interface {
+	// Chat asks for one answer. With emit the answer is streamed: emit gets
+	// each piece as soon as it is there, on the caller's goroutine, and the
+	// pieces put together are the answer that is returned.
+	Chat(ctx context.Context, req *Request, emit func(Delta)) (*Answer, error)
+	// Embed gives one vector per input, in the order of the inputs.
+	Embed(ctx context.Context, req *EmbedRequest) (*Embeddings, error)
+}
+
+// Delta is a piece of a streamed answer.
+type Delta struct {
+	Text      string `json:"text,omitempty"`
+	Reasoning string `json:"reasoning,omitempty"`
+}
+
+// EmbedRequest asks for the vectors of some texts.
+type EmbedRequest struct {
+	Model      string         `json:"model"`
+	Input      []string       `json:"input"`
+	Dimensions int            `json:"dimensions,omitempty"`
+	Extra      map[string]any `json:"extra,omitempty"`
+}
+
+// Embeddings are the answer to an [EmbedRequest].
+type Embeddings struct {
+	Model   string      `json:"model,omitempty"`
+	Vectors [][]float64 `json:"vectors"`
+	Usage   *Usage      `json:"usage,omitempty"`
+}

@@ -1,0 +1,51 @@
+package chat
+
+// Request asks a model for one answer. Fields that are nil or empty are left
+// to the server.
+type Request struct {
+	Model       string    `json:"model"`
+	Messages    []Message `json:"messages"`
+	Temperature *float64  `json:"temperature,omitempty"`
+	TopP        *float64  `json:"top_p,omitempty"`
+	MaxTokens   int       `json:"max_tokens,omitempty"`
+	Stop        []string  `json:"stop,omitempty"`
+	Seed        *int64    `json:"seed,omitempty"`
+	Format      *Format   `json:"format,omitempty"`
+	Tools       []Tool    `json:"tools,omitempty"`
+	// ToolChoice is "auto", "none", "required", the name of a tool, or "".
+	ToolChoice string `json:"tool_choice,omitempty"`
+	// Extra is merged into the body that goes to the server, see [Merge].
+	Extra map[string]any `json:"extra,omitempty"`
+}
+
+// Format asks for JSON. Schema is nil where any JSON object will do.
+type Format struct {
+	Schema map[string]any `json:"schema,omitempty"`
+}
+
+// Tool is a function that the model may call.
+type Tool struct {
+	Name        string `json:"name"`
+	Description string `json:"description,omitempty"`
+	// Parameters is the JSON Schema of the arguments.
+	Parameters any `json:"parameters"`
+}
+
+// Merge lays extra over body: objects are merged member by member, null
+// removes a member, everything else replaces what was there. body is changed,
+// extra is not.
+func Merge(body, extra map[string]any) {
+	for key, v := range extra {
+		if v == nil {
+			delete(body, key)
+			continue
+		}
+		over, ok := v.(map[string]any)
+		under, both := body[key].(map[string]any)
+		if ok && both {
+			Merge(under, over)
+			continue
+		}
+		body[key] = v
+	}
+}

@@ -1,0 +1,94 @@
+package chat
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+
+	"github.com/the-edge-agent/tea/sdk/schema"
+	"github.com/the-edge-agent/tea/sdk/value"
+)
+
+// ToolCall is the model's wish to have a tool run.
+type ToolCall struct {
+	ID   string
+	Name string
+	// Arguments is JSON text as the model wrote it: usually an object, but
+	// models also write text that is no JSON at all.
+	Arguments string
+}
+
+// Object parses the arguments. No arguments at all are an empty object.
+func (c ToolCall) Object() (map[string]any, error) {
+	text := bytes.TrimSpace([]byte(c.Arguments))
+	if len(text) == 0 || string(text) == "null" {
+		return map[string]any{}, nil
+	}
+	v, err := value.Decode(text)
+	if err != nil {
+		return nil, fmt.Errorf("the arguments are not valid JSON: %w", err)
+	}
+	if inner, ok := v.(string); ok { // encoded twice
+		return ToolCall{Arguments: inner}.Object()
+	}
+	object, ok := v.(map[string]any)
+	if !ok {
+		return nil, fmt.Errorf("the arguments must be a JSON object, not %s", value.TypeName(v))
+	}
+	return object, nil
+}
+
+// JSONSchema describes the forms that UnmarshalJSON reads.
+func (ToolCall) JSONSchema() *schema.Schema {
+	text := &schema.Schema{Type: schema.Types{"string"}}
+	return &schema.Schema{Type: schema.Types{"object"}, Properties: &schema.Properties{
+		{Name: "id", Schema: text},
+		{Name: "name", Schema: text},
+		{Name: "arguments", Schema: &schema.Schema{Description: "an object; a string where the model wrote no valid JSON object"}},
+	}}
+}
+
+// MarshalJSON writes the arguments as an object where they are one, as the
+// model's text otherwise.
+func (c ToolCall) MarshalJSON() ([]byte, error) {
+	out := map[string]any{"id": c.ID, "name": c.Name, "arguments": c.Arguments}
+	if object, err := c.Object(); err == nil {
+		out["arguments"] = object
+	}
+	return value.Encode(out)
+}
+
+// UnmarshalJSON reads {id, name, arguments} and OpenAI's {id, function: {name,
+// arguments}}, with the arguments as an object or as text.
+func (c *ToolCall) UnmarshalJSON(data []byte) error {
+	var in struct {
+		ID        string          `json:"id"`
+		Name      string          `json:"name"`
+		Arguments json.RawMessage `json:"arguments"`
+		Function  *struct {
+			Name      string          `json:"name"`
+			Arguments json.RawMessage `json:"arguments"`
+		} `json:"function"`
+	}
+	if err := json.Unmarshal(data, &in); err != nil {
+		return err
+	}
+	if in.Function != nil {
+		in.Name, in.Arguments = in.Function.Name, in.Function.Arguments
+	}
+	*c = ToolCall{ID: in.ID, Name: in.Name, Arguments: ArgumentsText(in.Arguments)}
+	return nil
+}
+
+// ArgumentsText gives the text of arguments that a server sent as a JSON
+// string or as a JSON value; null and nothing are "".
+func ArgumentsText(raw json.RawMessage) string {
+	var text string
+	switch {
+	case len(raw) == 0 || string(raw) == "null":
+		return ""
+	case json.Unmarshal(raw, &text) == nil:
+		return text
+	}
+	return string(raw)
+}

@@ -1,0 +1,6 @@
+// Package ollama speaks Ollama's native protocol, which says more than its
+// OpenAI-compatible one: thinking, tool arguments as objects, options such as
+// num_ctx, and streams of JSON lines.
+//
+// Start with [New].
+package ollama

@@ -1,0 +1,83 @@
+package openai
+
+import (
+	"encoding/json"
+	"strings"
+
+	"github.com/the-edge-agent/tea/plugins/llm/internal/chat"
+	"github.com/the-edge-agent/tea/plugins/llm/internal/stream"
+)
+
+// callPart is a tool call or a piece of one.
+type callPart struct {
+	Index    *int     `json:"index"`
+	ID       string   `json:"id"`
+	Function function `json:"function"`
+}
+
+type function struct {
+	Name      string          `json:"name"`
+	Arguments json.RawMessage `json:"arguments"`
+}
+
+// calls puts tool calls together from their pieces.
+type calls struct{ open []*openCall }
+
+type openCall struct {
+	index     *int
+	id, name  string
+	arguments strings.Builder
+}
+
+// complete tells whether the arguments so far are a whole JSON value.
+func (c *openCall) complete() bool { return json.Valid([]byte(c.arguments.String())) }
+
+func (c *calls) add(part callPart) {
+	call := c.find(part)
+	if call == nil {
+		call = &openCall{index: part.Index}
+		c.open = append(c.open, call)
+	}
+	if call.id == "" {
+		call.id = part.ID
+	}
+	if name := part.Function.Name; name != call.name {
+		call.name += name
+	}
+	call.arguments.WriteString(chat.ArgumentsText(part.Function.Arguments))
+}
+
+// find gives the call that a piece goes on with; nil where it begins one.
+// The standard goes by index. Servers leave it out, or number all their calls
+// 0; then the id tells calls apart, and without ids a name that comes when
+// the call before has all its arguments.
+func (c *calls) find(part callPart) *openCall {
+	for i := len(c.open) - 1; i >= 0; i-- {
+		call := c.open[i]
+		switch {
+		case part.Index != nil && call.index != nil && *part.Index != *call.index:
+			continue
+		case part.ID != "" && call.id != "" && part.ID != call.id:
+			continue
+		case part.ID != "" && part.ID == call.id:
+			return call
+		case part.Function.Name != "" && call.complete():
+			continue
+		case part.Function.Name != "" && call.name != "" && part.Index == nil && part.Function.Name != call.name:
+			continue
+		}
+		return call
+	}
+	return nil
+}
+
+func (c *calls) list() []chat.ToolCall {
+	var list []chat.ToolCall
+	for _, call := range c.open {
+		if call.name == "" && call.arguments.Len() == 0 {
+			continue
+		}
+		list = append(list, chat.ToolCall{ID: call.id, Name: call.name, Arguments: stream.Join(call.arguments.String())})
+	}
+	return list
+}

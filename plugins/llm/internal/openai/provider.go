@@ -1,0 +1,67 @@
+package openai
+
+import (
+	"context"
+	"net/url"
+	"strings"
+
+	"github.com/the-edge-agent/tea/plugins/llm/internal/chat"
+	"github.com/the-edge-agent/tea/plugins/llm/internal/transport"
+)
+
+// DefaultBase is OpenAI's own server.
+const DefaultBase = "https://api.openai.com/v1"
+
+// Provider is a server that speaks the protocol.
+type Provider struct {
+	server     *transport.Server
+	deployment string
+}
+
+var _ chat.Provider = (*Provider)(nil)
+
+// New makes a provider for any compatible server; the key, where the server
+// wants one, is part of the server's header.
+func New(server *transport.Server) *Provider { return &Provider{server: server} }
+
+// NewAzure makes a provider for a deployment at Azure. The server's base is
+// the resource's address, without a path.
+func NewAzure(server *transport.Server, deployment, apiVersion string) *Provider {
+	azure := *server
+	separator := "?"
+	if strings.Contains(azure.Base, "?") {
+		separator = "&"
+	}
+	azure.Base += separator + url.Values{"api-version": {apiVersion}}.Encode()
+	return &Provider{server: &azure, deployment: deployment}
+}
+
+func (p *Provider) path(operation string) string {
+	if p.deployment == "" {
+		return operation
+	}
+	return "openai/deployments/" + url.PathEscape(p.deployment) + "/" + operation
+}
+
+// Chat asks for one answer, see [chat.Provider].
+func (p *Provider) Chat(ctx context.Context, req *chat.Request, emit func(chat.Delta)) (*chat.Answer, error) {
+	body := toBody(req)
+	if emit != nil {
+		body["stream"] = true
+		body["stream_options"] = map[string]any{"include_usage": true}
+	}
+	chat.Merge(body, req.Extra)
+	var answer *chat.Answer
+	err := p.server.Post(ctx, p.path("chat/completions"), body, func(reply transport.Reply) (err error) {
+		if emit == nil {
+			answer, err = readAnswer(reply)
+		} else {
+			answer, err = readStream(ctx, reply, p.server.TokenTimeout, emit)
+		}
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	return answer, nil
+}

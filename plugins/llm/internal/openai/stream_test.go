@@ -1,0 +1,275 @@
+package openai
+
+import (
+	"bytes"
+	"compress/gzip"
+	"context"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+
+	"github.com/the-edge-agent/tea/plugins/llm/internal/chat"
+	"github.com/the-edge-agent/tea/plugins/llm/internal/servertest"
+	"github.com/the-edge-agent/tea/plugins/llm/internal/transport"
+	tea "github.com/the-edge-agent/tea/sdk"
+)
+
+// connect makes a provider for a server of these replies that waits for
+// nothing.
+func connect(t testing.TB, replies ...servertest.Reply) (*Provider, *servertest.Server) {
+	t.Helper()
+	server := servertest.Start(t, replies...)
+	client := &transport.Client{HTTP: transport.NewHTTP(), Sleep: func(ctx context.Context, _ time.Duration) error { return ctx.Err() }}
+	t.Cleanup(client.HTTP.CloseIdleConnections)
+	return New(&transport.Server{Client: client, Base: server.URL + "/v1", MaxRetries: 2}), server
+}
+
+func hello() *chat.Request {
+	return &chat.Request{Model: "m", Messages: []chat.Message{chat.Text("user", "hi")}}
+}
+
+// sse makes an event of a chunk.
+func sse(chunk string) string { return "data: " + chunk + "\n\n" }
+
+// say is a chunk with text.
+func say(text string) string { return sse(`{"choices":[{"delta":{"content":"` + text + `"}}]}`) }
+
+const (
+	done = "data: [DONE]\n\n"
+	stop = `data: {"choices":[{"delta":{},"finish_reason":"stop"}]}` + "\n\n"
+)
+
+// Peculiarities of real servers, as they send them.
+func TestStreams(t *testing.T) {
+	t.Parallel()
+	call := func(id, name, arguments string) chat.ToolCall {
+		return chat.ToolCall{ID: id, Name: name, Arguments: arguments}
+	}
+	for _, c := range []struct {
+		name   string
+		chunks []string
+		header map[string]string
+		want   chat.Answer
+		tokens []string // nil: not looked at
+	}{
+		{name: "as the standard says",
+			chunks: []string{
+				sse(`{"id":"1","model":"m-2","choices":[{"index":0,"delta":{"role":"assistant","content":""},"finish_reason":null}],"usage":null}`),
+				say("Hel"), say("lo"), stop,
+				sse(`{"choices":[],"usage":{"prompt_tokens":3,"completion_tokens":2,"total_tokens":5}}`), done},
+			want:   chat.Answer{Model: "m-2", Text: "Hello", FinishReason: "stop", Usage: &chat.Usage{InputTokens: 3, OutputTokens: 2, TotalTokens: 5}},
+			tokens: []string{"Hel", "lo"}},
+		{name: "CRLF and comments", chunks: []string{": keep-alive\r\n\r\n", strings.ReplaceAll(say("a"), "\n", "\r\n"), ": OPENROUTER PROCESSING\r\n\r\n", stop, done},
+			want: chat.Answer{Text: "a", FinishReason: "stop"}},
+		{name: "no DONE", chunks: []string{say("a"), stop}, want: chat.Answer{Text: "a", FinishReason: "stop"}},
+		{name: "no finish_reason", chunks: []string{say("a"), done}, want: chat.Answer{Text: "a", FinishReason: "stop"}},
+		{name: "neither", chunks: []string{say("a")}, want: chat.Answer{Text: "a", FinishReason: "unknown"}},
+		{name: "no empty line at the end", chunks: []string{say("a"), strings.TrimSpace(stop)}, want: chat.Answer{Text: "a", FinishReason: "stop"}},
+		{name: "empty choices first", chunks: []string{sse(`{"choices":[],"prompt_filter_results":[{}]}`), say("a"), stop, done}, want: chat.Answer{Text: "a", FinishReason: "stop"}},
+		{name: "null everywhere", chunks: []string{sse(`{"choices":[{"delta":{"content":null,"tool_calls":null,"function_call":null},"logprobs":null}],"error":null}`), say("a"), stop, done},
+			want: chat.Answer{Text: "a", FinishReason: "stop"}},
+		{name: "usage of nulls", chunks: []string{say("a"), sse(`{"choices":[{"delta":{},"finish_reason":"length"}],"usage":{"prompt_tokens":null}}`), done},
+			want: chat.Answer{Text: "a", FinishReason: "length"}},
+		{name: "usage in every chunk", chunks: []string{
+			sse(`{"choices":[{"delta":{"content":"a"}}],"usage":{"prompt_tokens":3,"completion_tokens":1}}`),
+			sse(`{"choices":[{"delta":{"content":"b"},"finish_reason":"stop"}],"usage":{"prompt_tokens":3,"completion_tokens":2}}`), done},
+			want: chat.Answer{Text: "ab", FinishReason: "stop", Usage: &chat.Usage{InputTokens: 3, OutputTokens: 2, TotalTokens: 5}}},
+		{name: "chunks cut anywhere", chunks: strings.SplitAfter(say("héllo")+stop+done, ""), want: chat.Answer{Text: "héllo", FinishReason: "stop"}},
+		{name: "half a character at a chunk's end", chunks: []string{say("a\xf0\x9f"), say("\x98\x80b"), stop, done},
+			want: chat.Answer{Text: "a😀b", FinishReason: "stop"}, tokens: []string{"a", "😀b"}},
+		{name: "half a character at the end", chunks: []string{say("a\xe2"), stop, done}, want: chat.Answer{Text: "a\ufffd", FinishReason: "stop"}},
+		{name: "reasoning_content", chunks: []string{sse(`{"choices":[{"delta":{"reasoning_content":"hm"}}]}`), say("a"), stop, done},
+			want: chat.Answer{Text: "a", Reasoning: "hm", FinishReason: "stop"}},
+		{name: "reasoning", chunks: []string{sse(`{"choices":[{"delta":{"content":"","reasoning":"hm"}}]}`), say("a"), stop, done},
+			want: chat.Answer{Text: "a", Reasoning: "hm", FinishReason: "stop"}},
+		{name: "content as parts", chunks: []string{sse(`{"choices":[{"delta":{"content":[{"type":"thinking","thinking":[]},{"type":"text","text":"a"},"b"]}}]}`), stop, done},
+			want: chat.Answer{Text: "ab", FinishReason: "stop"}},
+		{name: "message instead of delta", chunks: []string{sse(`{"choices":[{"message":{"content":"a"},"finish_reason":"stop"}]}`), done},
+			want: chat.Answer{Text: "a", FinishReason: "stop"}},
+		{name: "a second choice", chunks: []string{say("a"), sse(`{"choices":[{"index":1,"delta":{"content":"other"}}]}`), stop, done}, want: chat.Answer{Text: "a", FinishReason: "stop"}},
+		{name: "not streamed at all", header: map[string]string{"Content-Type": "application/json; charset=utf-8"},
+			chunks: []string{`{"choices":[{"message":{"content":"whole"},"finish_reason":"stop"}]}`},
+			want:   chat.Answer{Text: "whole", FinishReason: "stop"}, tokens: []string{"whole"}},
+		{name: "connection breaks behind the end", chunks: []string{say("a"), stop, "data: {"}, want: chat.Answer{Text: "a", FinishReason: "stop"}},
+
+		{name: "tool call in deltas", chunks: []string{
+			sse(`{"choices":[{"delta":{"tool_calls":[{"index":0,"id":"c1","type":"function","function":{"name":"add","arguments":""}}]}}]}`),
+			sse(`{"choices":[{"delta":{"tool_calls":[{"index":0,"function":{"arguments":"{\"x\""}}]}}]}`),
+			sse(`{"choices":[{"delta":{"tool_calls":[{"index":0,"function":{"arguments":":1}"}}]}}]}`),
+			sse(`{"choices":[{"delta":{},"finish_reason":"tool_calls"}]}`), done},
+			want: chat.Answer{ToolCalls: []chat.ToolCall{call("c1", "add", `{"x":1}`)}, FinishReason: "tool_calls"}},
+		{name: "two tool calls, interleaved", chunks: []string{
+			sse(`{"choices":[{"delta":{"tool_calls":[{"index":0,"id":"c1","function":{"name":"a","arguments":""}},{"index":1,"id":"c2","function":{"name":"b","arguments":""}}]}}]}`),
+			sse(`{"choices":[{"delta":{"tool_calls":[{"index":1,"function":{"arguments":"{}"}},{"index":0,"function":{"arguments":"{\"q\":1}"}}]}}]}`), stop, done},
+			want: chat.Answer{ToolCalls: []chat.ToolCall{call("c1", "a", `{"q":1}`), call("c2", "b", `{}`)}, FinishReason: "tool_calls"}},
+		{name: "no index, no id", chunks: []string{
+			sse(`{"choices":[{"delta":{"tool_calls":[{"function":{"name":"add","arguments":"{\"x\""}}]}}]}`),
+			sse(`{"choices":[{"delta":{"tool_calls":[{"function":{"arguments":":1}"}}]}}]}`),
+			sse(`{"choices":[{"delta":{"tool_calls":[{"function":{"name":"add","arguments":"{\"x\":2}"}}]}}]}`), stop, done},
+			want: chat.Answer{ToolCalls: []chat.ToolCall{call("", "add", `{"x":1}`), call("", "add", `{"x":2}`)}, FinishReason: "tool_calls"}},
+		{name: "ids without index", chunks: []string{
+			sse(`{"choices":[{"delta":{"tool_calls":[{"id":"c1","function":{"name":"a","arguments":"{"}}]}}]}`),
+			sse(`{"choices":[{"delta":{"tool_calls":[{"id":"c1","function":{"arguments":"}"}}]}}]}`),
+			sse(`{"choices":[{"delta":{"tool_calls":[{"id":"c2","function":{"name":"b"}}]}}]}`), stop, done},
+			want: chat.Answer{ToolCalls: []chat.ToolCall{call("c1", "a", `{}`), call("c2", "b", ``)}, FinishReason: "tool_calls"}},
+		{name: "every call is number 0", chunks: []string{
+			sse(`{"choices":[{"delta":{"tool_calls":[{"index":0,"id":"c1","function":{"name":"a","arguments":"{}"}},{"index":0,"id":"c2","function":{"name":"b","arguments":"{}"}}]}}]}`), stop, done},
+			want: chat.Answer{ToolCalls: []chat.ToolCall{call("c1", "a", `{}`), call("c2", "b", `{}`)}, FinishReason: "tool_calls"}},
+		{name: "every call is number 0 and has no id", chunks: []string{
+			sse(`{"choices":[{"delta":{"tool_calls":[{"index":0,"function":{"name":"a","arguments":"{}"}}]}}]}`),
+			sse(`{"choices":[{"delta":{"tool_calls":[{"index":0,"function":{"name":"b","arguments":"{}"}}]}}]}`), stop, done},
+			want: chat.Answer{ToolCalls: []chat.ToolCall{call("", "a", `{}`), call("", "b", `{}`)}, FinishReason: "tool_calls"}},
+		{name: "name and id repeated in every delta", chunks: []string{
+			sse(`{"choices":[{"delta":{"tool_calls":[{"index":0,"id":"c1","function":{"name":"add","arguments":"{\"x\""}}]}}]}`),
+			sse(`{"choices":[{"delta":{"tool_calls":[{"index":0,"id":"c1","function":{"name":"add","arguments":":1}"}}]}}]}`), stop, done},
+			want: chat.Answer{ToolCalls: []chat.ToolCall{call("c1", "add", `{"x":1}`)}, FinishReason: "tool_calls"}},
+		{name: "arguments as an object", chunks: []string{
+			sse(`{"choices":[{"delta":{"tool_calls":[{"index":0,"id":"c1","function":{"name":"add","arguments":{"x":1}}}]}}]}`), stop, done},
+			want: chat.Answer{ToolCalls: []chat.ToolCall{call("c1", "add", `{"x":1}`)}, FinishReason: "tool_calls"}},
+		{name: "call and finish in one chunk", chunks: []string{
+			sse(`{"choices":[{"delta":{"tool_calls":[{"index":0,"id":"c1","function":{"name":"add","arguments":"{}"}}]},"finish_reason":"tool_calls"}]}`), done},
+			want: chat.Answer{ToolCalls: []chat.ToolCall{call("c1", "add", `{}`)}, FinishReason: "tool_calls"}},
+		{name: "the old function_call", chunks: []string{
+			sse(`{"choices":[{"delta":{"function_call":{"name":"add","arguments":"{\"x\""}}}]}`),
+			sse(`{"choices":[{"delta":{"function_call":{"arguments":":1}"}},"finish_reason":"function_call"}]}`), done},
+			want: chat.Answer{ToolCalls: []chat.ToolCall{call("", "add", `{"x":1}`)}, FinishReason: "tool_calls"}},
+		{name: "half a character in arguments", chunks: []string{
+			sse("{\"choices\":[{\"delta\":{\"tool_calls\":[{\"index\":0,\"id\":\"c1\",\"function\":{\"name\":\"add\",\"arguments\":\"{\\\"x\\\":\\\"\xc3\"}}]}}]}"),
+			sse("{\"choices\":[{\"delta\":{\"tool_calls\":[{\"index\":0,\"function\":{\"arguments\":\"\xa9\\\"}\"}}]}}]}"), stop, done},
+			want: chat.Answer{ToolCalls: []chat.ToolCall{call("c1", "add", `{"x":"é"}`)}, FinishReason: "tool_calls"}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			if c.header == nil {
+				c.header = map[string]string{"Content-Type": "text/event-stream"}
+			}
+			p, _ := connect(t, servertest.Reply{Header: c.header, Chunks: c.chunks})
+			var tokens []string
+			got, err := p.Chat(t.Context(), hello(), func(d chat.Delta) {
+				if d.Text != "" {
+					tokens = append(tokens, d.Text)
+				}
+			})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(&c.want, got, cmpopts.EquateEmpty()); diff != "" {
+				t.Error(diff)
+			}
+			if joined := strings.Join(tokens, ""); joined != c.want.Text {
+				t.Errorf("the tokens are %q", joined)
+			}
+			if c.tokens != nil {
+				if diff := cmp.Diff(c.tokens, tokens); diff != "" {
+					t.Error(diff)
+				}
+			}
+		})
+	}
+}
+
+func TestStreamsThatFail(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		name     string
+		reply    servertest.Reply
+		want     tea.ErrorType
+		contains string
+		requests int
+	}{
+		{"breaks behind tokens", servertest.Reply{Chunks: []string{say("a"), say("b")}, Then: servertest.Break}, tea.ConnectionError, "broke off after 2 tokens", 1},
+		{"breaks before tokens", servertest.Reply{Chunks: []string{": hello\n\n"}, Then: servertest.Break}, tea.ConnectionError, "closed the connection", 3},
+		{"breaks in a tool call", servertest.Reply{Chunks: []string{sse(`{"choices":[{"delta":{"tool_calls":[{"index":0,"function":{"name":"a"}}]}}]}`)}, Then: servertest.Break}, tea.ConnectionError, "closed the connection", 3},
+		{"error behind tokens", servertest.Reply{Chunks: []string{say("a"), sse(`{"error":{"message":"out of memory","code":500}}`)}}, tea.ConnectionError, "out of memory", 1},
+		{"error before tokens", servertest.Reply{Chunks: []string{sse(`{"error":{"message":"overloaded","type":"server_error"}}`)}}, tea.ConnectionError, "overloaded", 3},
+		{"error that stays", servertest.Reply{Chunks: []string{sse(`{"error":{"message":"too long","code":"context_length_exceeded"}}`)}}, tea.ValidationError, "too long", 1},
+		{"error as text", servertest.Reply{Chunks: []string{say("a"), sse(`{"error":"boom"}`)}}, tea.ConnectionError, "boom", 1},
+		{"error event", servertest.Reply{Chunks: []string{say("a"), "event: error\ndata: {\"message\":\"boom\"}\n\n"}}, tea.ConnectionError, "boom", 1},
+		{"error as bare JSON", servertest.Reply{Chunks: []string{say("a"), `{"error":{"message":"boom","type":"rate_limit_error"}}`}}, tea.RateLimited, "boom", 1},
+		{"nothing", servertest.Reply{}, tea.ConnectionError, "without an answer", 3},
+		{"only DONE", servertest.Reply{Chunks: []string{done}}, tea.ConnectionError, "without an answer", 3},
+		{"a web page", servertest.Reply{Header: map[string]string{"Content-Type": "text/html"}, Chunks: []string{"<html>log in</html>"}}, tea.ConnectionError, "without an answer", 3},
+		{"no JSON", servertest.Reply{Chunks: []string{sse("oops")}}, tea.ConnectionError, "no answer", 3},
+		{"cut off without a length", servertest.Reply{Header: map[string]string{"Transfer-Encoding": "identity"}, Chunks: []string{say("a")}}, tea.ConnectionError, "broke off after 1 tokens", 1},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			p, server := connect(t, c.reply)
+			_, err := p.Chat(t.Context(), hello(), func(chat.Delta) {})
+			e := tea.AsError(err)
+			if e == nil || e.Type != c.want || !strings.Contains(e.Message, c.contains) {
+				t.Errorf("got %v", err)
+			}
+			if n := len(server.Seen()); n != c.requests {
+				t.Errorf("%d requests, want %d", n, c.requests)
+			}
+		})
+	}
+}
+
+func TestCompressedStream(t *testing.T) {
+	t.Parallel()
+	var zipped bytes.Buffer
+	w := gzip.NewWriter(&zipped)
+	w.Write([]byte(say("a") + stop + done))
+	w.Close()
+	p, _ := connect(t, servertest.Reply{Header: map[string]string{"Content-Encoding": "gzip", "Content-Type": "text/event-stream"}, Chunks: []string{zipped.String()}})
+	got, err := p.Chat(t.Context(), hello(), func(chat.Delta) {})
+	if err != nil || got.Text != "a" {
+		t.Errorf("got %v, %v", got, err)
+	}
+}
+
+func TestTokenLimit(t *testing.T) {
+	t.Parallel()
+	p, server := connect(t, servertest.Reply{Chunks: []string{say("a"), ": keep-alive\n\n"}, Then: servertest.Hang})
+	p.server.TokenTimeout = 30 * time.Millisecond
+	_, err := p.Chat(t.Context(), hello(), func(chat.Delta) {})
+	e := tea.AsError(err)
+	if e == nil || e.Type != tea.Timeout || !strings.Contains(e.Message, "token_timeout_seconds") || e.Details["tokens"] != int64(1) {
+		t.Errorf("got %v", err)
+	}
+	<-server.Gone
+}
+
+// A server that keeps the connection open behind its last chunk does not turn
+// a whole answer into a failure.
+func TestTokenLimitBehindTheEnd(t *testing.T) {
+	t.Parallel()
+	p, _ := connect(t, servertest.Reply{Chunks: []string{say("a"), stop}, Then: servertest.Hang})
+	p.server.TokenTimeout = 30 * time.Millisecond
+	got, err := p.Chat(t.Context(), hello(), func(chat.Delta) {})
+	if err != nil || got.Text != "a" {
+		t.Errorf("got %v, %v", got, err)
+	}
+}
+
+func TestTokensComeOneByOne(t *testing.T) {
+	t.Parallel()
+	p, _ := connect(t, servertest.Reply{Chunks: []string{say("a")}, Then: servertest.Hang})
+	ctx, cancel := context.WithCancel(t.Context())
+	_, err := p.Chat(ctx, hello(), func(chat.Delta) { cancel() }) // ends only if the token is there before the stream is over
+	if e := tea.AsError(err); e == nil || e.Type != tea.Canceled {
+		t.Errorf("got %v", err)
+	}
+}
+
+func FuzzStream(f *testing.F) {
+	f.Add(say("a") + stop + done)
+	f.Add(sse(`{"choices":[{"delta":{"tool_calls":[{"function":{"name":"a","arguments":{}}}]}}]}`))
+	f.Add(sse(`{"error":"x"}`))
+	f.Fuzz(func(t *testing.T, body string) {
+		a := newAssembly(func(chat.Delta) {})
+		for event := range strings.SplitSeq(body, "\n\n") {
+			chunk, err := decode([]byte(strings.TrimPrefix(event, "data: ")))
+			if err != nil {
+				return
+			}
+			a.add(chunk)
+		}
+		a.answer()
+	})
+}

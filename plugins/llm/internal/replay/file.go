@@ -1,0 +1,139 @@
+package replay
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/json"
+	"errors"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"sync"
+
+	tea "github.com/the-edge-agent/tea/sdk"
+)
+
+// File is a recording on disk. It is read when the first answer is wanted and
+// is safe for concurrent use within a process.
+type File struct {
+	path string
+
+	mu      sync.Mutex
+	records map[string]*Record // nil until read
+}
+
+// Open names the recording; the file need not exist yet.
+func Open(path string) *File { return &File{path: path} }
+
+// find gives the latest recording of a request.
+func (f *File) find(hash string) (*Record, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.records == nil {
+		records, err := load(f.path)
+		if err != nil {
+			return nil, err
+		}
+		f.records = records
+	}
+	if rec, ok := f.records[hash]; ok {
+		return rec, nil
+	}
+	return nil, tea.Errorf(tea.NotFound, "%s has no recording of this request (hash %s, %d recorded); "+
+		"record it by running once with settings.llm.replay.record: true and replay.provider naming the real provider", f.path, hash[:12], len(f.records))
+}
+
+// add appends a recording in one write, so that a crash leaves at most a torn
+// last line.
+func (f *File) add(rec *Record) error {
+	line, err := json.Marshal(rec)
+	if err != nil {
+		return tea.Errorf(tea.InternalError, "encode a recording: %w", err)
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if err := appendLine(f.path, line); err != nil {
+		return tea.Errorf(tea.ValidationError, "record to settings.llm.replay.file: %w", err)
+	}
+	if f.records != nil {
+		f.records[rec.Hash] = rec
+	}
+	return nil
+}
+
+// appendLine adds a line, in the place of a last line that a crash tore off.
+func appendLine(path string, line []byte) (err error) {
+	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+		return err
+	}
+	file, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o644)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, file.Close()) }()
+	end, err := wholeLines(file)
+	if err != nil {
+		return err
+	}
+	if err := file.Truncate(end); err != nil {
+		return err
+	}
+	_, err = file.WriteAt(append(line, '\n'), end)
+	return err
+}
+
+// wholeLines gives the length of a file without its torn last line.
+func wholeLines(file *os.File) (int64, error) {
+	size, err := file.Seek(0, io.SeekEnd)
+	if err != nil {
+		return 0, err
+	}
+	block := make([]byte, 64<<10)
+	for end := size; end > 0; {
+		start := max(0, end-int64(len(block)))
+		part := block[:end-start]
+		if _, err := file.ReadAt(part, start); err != nil {
+			return 0, err
+		}
+		if i := bytes.LastIndexByte(part, '\n'); i >= 0 {
+			return start + int64(i) + 1, nil
+		}
+		end = start
+	}
+	return 0, nil
+}
+
+// load reads a recording; of two answers to one request the later one counts.
+// A last line that a crash tore off is left out, any other broken line is an
+// error.
+func load(path string) (map[string]*Record, error) {
+	records := map[string]*Record{}
+	file, err := os.Open(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return records, nil
+	}
+	if err != nil {
+		return nil, tea.Errorf(tea.ValidationError, "read settings.llm.replay.file: %w", err)
+	}
+	defer file.Close()
+	in := bufio.NewReader(file)
+	for number := 1; ; number++ {
+		line, readErr := in.ReadBytes('\n')
+		if line = bytes.TrimSpace(line); len(line) > 0 {
+			rec := new(Record)
+			switch err := json.Unmarshal(line, rec); {
+			case err == nil && rec.Hash != "":
+				records[rec.Hash] = rec
+			case readErr == nil:
+				return nil, tea.Errorf(tea.ValidationError, "%s:%d: this line is no recording", path, number)
+			}
+		}
+		if readErr == io.EOF {
+			return records, nil
+		}
+		if readErr != nil {
+			return nil, tea.Errorf(tea.ValidationError, "read settings.llm.replay.file: %w", readErr)
+		}
+	}
+}

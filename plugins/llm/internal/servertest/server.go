@@ -1,0 +1,104 @@
+package servertest
+
+import (
+	"encoding/json"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"sync"
+	"testing"
+)
+
+// Reply is how the server answers one request.
+type Reply struct {
+	Status int // 0 is 200
+	Header map[string]string
+	// Chunks are sent one by one, each on its own way before the next.
+	Chunks []string
+	// Then is done behind the chunks.
+	Then Ending
+}
+
+// Ending is how an answer ends.
+type Ending int
+
+// Endings of an answer.
+const (
+	// Close ends the answer as HTTP wants it.
+	Close Ending = iota
+	// Break tears the connection.
+	Break
+	// Hang sends nothing more until the client goes away.
+	Hang
+)
+
+// Seen is a request as it came in.
+type Seen struct {
+	Path, Query string
+	Header      http.Header
+	Body        map[string]any
+}
+
+// Server is a running server.
+type Server struct {
+	URL string
+	// Gone gets a value each time that a client went away from a reply that
+	// hangs.
+	Gone chan struct{}
+
+	mu      sync.Mutex
+	seen    []Seen
+	replies []Reply
+}
+
+// Start runs a server until the test ends. Each request gets the next reply;
+// the last one serves all that follow.
+func Start(t testing.TB, replies ...Reply) *Server {
+	t.Helper()
+	s := &Server{Gone: make(chan struct{}, 16), replies: replies}
+	server := httptest.NewServer(s)
+	t.Cleanup(server.Close)
+	s.URL = server.URL
+	return s
+}
+
+// Seen gives the requests so far.
+func (s *Server) Seen() []Seen {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return append([]Seen(nil), s.seen...)
+}
+
+// ServeHTTP plays the next reply.
+func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	raw, _ := io.ReadAll(r.Body) // a request that broke off shows as an empty body
+	var body map[string]any
+	_ = json.Unmarshal(raw, &body)
+	s.mu.Lock()
+	s.seen = append(s.seen, Seen{Path: r.URL.EscapedPath(), Query: r.URL.RawQuery, Header: r.Header.Clone(), Body: body})
+	reply := s.replies[min(len(s.seen), len(s.replies))-1]
+	s.mu.Unlock()
+	s.play(w, r, reply)
+}
+
+func (s *Server) play(w http.ResponseWriter, r *http.Request, reply Reply) {
+	for name, text := range reply.Header {
+		w.Header().Set(name, text)
+	}
+	if reply.Status != 0 {
+		w.WriteHeader(reply.Status)
+	}
+	flush := http.NewResponseController(w)
+	for _, chunk := range reply.Chunks {
+		_, _ = io.WriteString(w, chunk) // a client that went away shows in the test
+		_ = flush.Flush()
+	}
+	switch reply.Then {
+	case Break:
+		panic(http.ErrAbortHandler)
+	case Hang:
+		_ = flush.Flush()
+		<-r.Context().Done()
+		s.Gone <- struct{}{}
+	}
+}

@@ -1,0 +1,254 @@
+package transport
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"net/url"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/the-edge-agent/tea/plugins/llm/internal/servertest"
+	tea "github.com/the-edge-agent/tea/sdk"
+)
+
+// post sends one request to a server of these replies, without real waits,
+// and gives what was read, how long it would have waited, and the failure.
+func post(t *testing.T, ctx context.Context, retries int, replies ...servertest.Reply) (body string, waits []time.Duration, failure *tea.Error) {
+	t.Helper()
+	server := servertest.Start(t, replies...)
+	client := &Client{HTTP: NewHTTP(), Sleep: func(ctx context.Context, d time.Duration) error {
+		waits = append(waits, d)
+		return ctx.Err()
+	}}
+	t.Cleanup(client.HTTP.CloseIdleConnections)
+	err := client.Post(ctx, Call{
+		URL: server.URL + "/x?key=in-the-query", Body: []byte("{}"), MaxRetries: retries,
+		Header:  http.Header{"Authorization": {"Bearer very-secret-key"}},
+		Secrets: []string{"very-secret-key"},
+	}, func(reply Reply) error {
+		raw, err := reply.ReadAll()
+		body = string(raw)
+		return err
+	})
+	if err != nil && !errors.As(err, &failure) {
+		t.Fatalf("not a *tea.Error: %v", err)
+	}
+	return body, waits, failure
+}
+
+func TestRetries(t *testing.T) {
+	t.Parallel()
+	ok := servertest.Reply{Chunks: []string{"fine"}}
+	for _, c := range []struct {
+		name  string
+		first servertest.Reply
+		again bool
+	}{
+		{"408", servertest.Reply{Status: 408}, true},
+		{"409", servertest.Reply{Status: 409}, true},
+		{"429", servertest.Reply{Status: 429}, true},
+		{"500", servertest.Reply{Status: 500}, true},
+		{"502", servertest.Reply{Status: 502}, true},
+		{"503", servertest.Reply{Status: 503}, true},
+		{"529", servertest.Reply{Status: 529}, true},
+		{"broken before the answer", servertest.Reply{Then: servertest.Break}, true},
+		{"broken in the answer", servertest.Reply{Chunks: []string{"fi"}, Then: servertest.Break}, true},
+		{"400", servertest.Reply{Status: 400}, false},
+		{"401", servertest.Reply{Status: 401}, false},
+		{"403", servertest.Reply{Status: 403}, false},
+		{"404", servertest.Reply{Status: 404}, false},
+		{"422", servertest.Reply{Status: 422}, false},
+		{"redirect", servertest.Reply{Status: 302, Header: map[string]string{"Location": "http://elsewhere/"}}, false},
+		{"quota used up", servertest.Reply{Status: 429, Chunks: []string{`{"error":{"code":"insufficient_quota"}}`}}, false},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			body, waits, failure := post(t, t.Context(), 3, c.first, ok)
+			if c.again && (failure != nil || body != "fine" || len(waits) != 1) {
+				t.Errorf("got %q after %v, %v; want one further try", body, waits, failure)
+			}
+			if !c.again && (failure == nil || len(waits) != 0) {
+				t.Errorf("got %q after %v; want no further try", body, waits)
+			}
+		})
+	}
+}
+
+func TestRetriesEndAndWaitLonger(t *testing.T) {
+	t.Parallel()
+	_, waits, failure := post(t, t.Context(), 4, servertest.Reply{Status: 503, Chunks: []string{`{"error":"loading model"}`}})
+	if failure == nil || failure.Type != tea.ConnectionError || !failure.Retryable || failure.Message != "HTTP 503: loading model" {
+		t.Errorf("got %v", failure)
+	}
+	if len(waits) != 4 {
+		t.Fatalf("waited %v", waits)
+	}
+	for i, wait := range waits {
+		if full := firstBackoff << i; wait < full/2 || wait > full {
+			t.Errorf("wait %d is %s, want %s to %s", i+1, wait, full/2, full)
+		}
+	}
+}
+
+func TestRetryAfter(t *testing.T) {
+	t.Parallel()
+	now := time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
+	for text, want := range map[string]time.Duration{
+		"7": 7 * time.Second, "0.25": 250 * time.Millisecond, " 3 ": 3 * time.Second, "0": 0, "-5": 0, "": 0, "soon": 0, "NaN": 0,
+		"Sun, 01 Mar 2026 12:00:30 GMT": 30 * time.Second, "Sun, 01 Mar 2026 11:00:00 GMT": 0, "1e300": 24 * time.Hour,
+	} {
+		if got := retryAfter(http.Header{"Retry-After": {text}}, now); got != want {
+			t.Errorf("%q: got %s, want %s", text, got, want)
+		}
+	}
+	if got := retryAfter(http.Header{"Retry-After-Ms": {"20"}, "Retry-After": {"1"}}, now); got != 20*time.Millisecond {
+		t.Errorf("milliseconds: got %s", got)
+	}
+}
+
+func TestRetryAfterIsHonoured(t *testing.T) {
+	t.Parallel()
+	limited := servertest.Reply{Status: 429, Header: map[string]string{"Retry-After": "17"}, Chunks: []string{`{"error":{"message":"slow down"}}`}}
+	_, waits, failure := post(t, t.Context(), 1, limited)
+	if diff := cmp.Diff([]time.Duration{17 * time.Second}, waits); diff != "" {
+		t.Error(diff)
+	}
+	if failure == nil || failure.Type != tea.RateLimited || failure.RetryAfter != 17*time.Second || failure.Message != "HTTP 429: slow down" {
+		t.Errorf("got %#v", failure)
+	}
+}
+
+// A wait that ends after the deadline is of no use: the caller learns at once
+// when to come back.
+func TestRetryAfterBeyondTheDeadlineFailsAtOnce(t *testing.T) {
+	t.Parallel()
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	_, waits, failure := post(t, ctx, 3, servertest.Reply{Status: 429, Header: map[string]string{"Retry-After": "3600"}})
+	if len(waits) != 0 || failure == nil || failure.RetryAfter != time.Hour {
+		t.Errorf("waited %v, %v", waits, failure)
+	}
+}
+
+func TestFailures(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		name  string
+		reply servertest.Reply
+		want  tea.Error
+	}{
+		{"OpenAI", servertest.Reply{Status: 400, Chunks: []string{`{"error":{"message":"too long","type":"invalid_request_error","code":"context_length_exceeded"}}`}},
+			tea.Error{Type: tea.ValidationError, Message: "HTTP 400: too long", Details: map[string]any{"status": int64(400), "code": "context_length_exceeded", "kind": "invalid_request_error"}}},
+		{"Ollama", servertest.Reply{Status: 404, Chunks: []string{`{"error":"model 'x' not found"}`}},
+			tea.Error{Type: tea.NotFound, Message: "HTTP 404: model 'x' not found", Details: map[string]any{"status": int64(404)}}},
+		{"vLLM", servertest.Reply{Status: 422, Chunks: []string{`{"object":"error","message":"bad","code":422}`}},
+			tea.Error{Type: tea.ValidationError, Message: "HTTP 422: bad", Details: map[string]any{"status": int64(422), "code": "422"}}},
+		{"a list", servertest.Reply{Status: 403, Chunks: []string{`[{"error":{"message":"no"}}]`}},
+			tea.Error{Type: tea.PermissionDenied, Message: "HTTP 403: no", Details: map[string]any{"status": int64(403)}}},
+		{"plain text", servertest.Reply{Status: 401, Chunks: []string{"who are you?\n"}},
+			tea.Error{Type: tea.PermissionDenied, Message: "HTTP 401: who are you?", Details: map[string]any{"status": int64(401)}}},
+		{"nothing", servertest.Reply{Status: 401},
+			tea.Error{Type: tea.PermissionDenied, Message: "HTTP 401: Unauthorized", Details: map[string]any{"status": int64(401)}}},
+		{"the key comes back", servertest.Reply{Status: 401, Chunks: []string{`{"error":{"message":"bad key very-secret-key","code":"very-secret-key"}}`}},
+			tea.Error{Type: tea.PermissionDenied, Message: "HTTP 401: bad key ***", Details: map[string]any{"status": int64(401), "code": "***"}}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			_, _, failure := post(t, t.Context(), 0, c.reply)
+			if failure == nil {
+				t.Fatal("no failure")
+			}
+			if !strings.HasPrefix(failure.Source, "127.0.0.1:") {
+				t.Errorf("source %q", failure.Source)
+			}
+			got := tea.Error{Type: failure.Type, Message: failure.Message, Details: failure.Details, Retryable: failure.Retryable}
+			if diff := cmp.Diff(c.want.Message, got.Message); diff != "" {
+				t.Error(diff)
+			}
+			if diff := cmp.Diff(c.want.Details, got.Details); diff != "" {
+				t.Error(diff)
+			}
+			if got.Type != c.want.Type || got.Retryable {
+				t.Errorf("type %s, retryable %v", got.Type, got.Retryable)
+			}
+		})
+	}
+}
+
+func TestStreamErrorsHaveTheStatusThatTheirCodeMeans(t *testing.T) {
+	t.Parallel()
+	for raw, want := range map[string]tea.ErrorType{
+		`{"message":"x","code":"rate_limit_exceeded"}`:    tea.RateLimited,
+		`{"message":"x","code":429}`:                      tea.RateLimited,
+		`{"message":"x","type":"invalid_request_error"}`:  tea.ValidationError,
+		`{"error":{"message":"x","type":"server_error"}}`: tea.ConnectionError,
+		`"x"`: tea.ConnectionError,
+		`{"message":"x","code":"model_not_found"}`: tea.NotFound,
+	} {
+		e := StreamError([]byte(raw))
+		if e.Type != want || e.Message != "x" {
+			t.Errorf("%s: got %v, want %s", raw, e, want)
+		}
+	}
+}
+
+func TestConnectionFailureDoesNotShowTheAddress(t *testing.T) {
+	t.Parallel()
+	client := &Client{HTTP: NewHTTP()}
+	t.Cleanup(client.HTTP.CloseIdleConnections)
+	err := client.Post(t.Context(), Call{URL: "http://user:password@127.0.0.1:1/x?key=in-the-query"}, nil)
+	var failure *tea.Error
+	if !errors.As(err, &failure) || failure.Type != tea.ConnectionError || !failure.Retryable {
+		t.Fatalf("got %v", err)
+	}
+	for _, secret := range []string{"password", "in-the-query"} {
+		if strings.Contains(failure.Error(), secret) {
+			t.Errorf("%q is in %q", secret, failure.Error())
+		}
+	}
+	if u, _ := url.Parse("http://127.0.0.1:1"); failure.Source != u.Host {
+		t.Errorf("source %q", failure.Source)
+	}
+}
+
+// Cancelling must reach the server, which would go on generating otherwise.
+func TestCancelClosesTheConnection(t *testing.T) {
+	t.Parallel()
+	server := servertest.Start(t, servertest.Reply{Chunks: []string{"a"}, Then: servertest.Hang})
+	client := &Client{HTTP: NewHTTP()}
+	t.Cleanup(client.HTTP.CloseIdleConnections)
+	ctx, cancel := context.WithCancel(t.Context())
+	err := client.Post(ctx, Call{URL: server.URL, MaxRetries: 3}, func(reply Reply) error {
+		cancel()
+		_, err := reply.ReadAll()
+		return err
+	})
+	if e := tea.AsError(err); e.Type != tea.Canceled {
+		t.Errorf("got %v", err)
+	}
+	<-server.Gone
+	if n := len(server.Seen()); n != 1 {
+		t.Errorf("%d requests", n)
+	}
+}
+
+func TestTotalLimit(t *testing.T) {
+	t.Parallel()
+	server := servertest.Start(t, servertest.Reply{Then: servertest.Hang})
+	client := &Client{HTTP: NewHTTP()}
+	t.Cleanup(client.HTTP.CloseIdleConnections)
+	ctx, cancel := Expire(t.Context(), 30*time.Millisecond)
+	defer cancel()
+	err := client.Post(ctx, Call{URL: server.URL, MaxRetries: 3}, func(reply Reply) error {
+		_, err := reply.ReadAll()
+		return err
+	})
+	if e := tea.AsError(err); e == nil || e.Type != tea.Timeout || !strings.Contains(e.Message, "timeout_seconds") {
+		t.Errorf("got %v", err)
+	}
+	<-server.Gone
+}

@@ -1,0 +1,125 @@
+package llm
+
+import (
+	"cmp"
+	"encoding/json"
+
+	"github.com/the-edge-agent/tea/plugins/llm/internal/chat"
+	tea "github.com/the-edge-agent/tea/sdk"
+	"github.com/the-edge-agent/tea/sdk/schema"
+)
+
+// Ask are the parameters that all questions to a model have in common.
+type Ask struct {
+	Connection
+	Prompt         string         `json:"prompt,omitempty" doc:"what to ask; comes after messages"`
+	System         string         `json:"system,omitempty" doc:"instructions; come before messages"`
+	Messages       []chat.Message `json:"messages,omitempty" doc:"the conversation so far"`
+	Temperature    *float64       `json:"temperature,omitempty" minimum:"0" doc:"0 = always the likeliest token"`
+	TopP           *float64       `json:"top_p,omitempty" minimum:"0" maximum:"1" doc:"share of the likeliest tokens to choose from"`
+	MaxTokens      int            `json:"max_tokens,omitempty" minimum:"1" doc:"limit for the answer's length"`
+	Stop           Texts          `json:"stop,omitempty" doc:"texts that end the answer"`
+	Seed           *int64         `json:"seed,omitempty" doc:"the same seed gives the same answer, where the server can"`
+	Schema         map[string]any `json:"schema,omitempty" doc:"JSON Schema; the answer is parsed, checked against it and returned as data"`
+	ResponseFormat ResponseFormat `json:"response_format,omitzero" doc:"text, json (any JSON, returned as data), or an object as in OpenAI's API"`
+	MaxRepairs     int            `json:"max_repairs,omitempty" default:"2" minimum:"0" doc:"how often the model is asked to correct an answer that does not fit the schema"`
+	Tools          []ToolSpec     `json:"tools,omitempty" doc:"names of actions, or objects {name, description, parameters, action}"`
+	ToolChoice     string         `json:"tool_choice,omitempty" doc:"auto, none, required, or the name of a tool"`
+	Extra          map[string]any `json:"extra,omitempty" doc:"further members of the request's body; null removes one"`
+}
+
+// CallParams are the parameters of llm.call.
+type CallParams struct {
+	Ask
+	Stream bool `json:"stream,omitempty" doc:"pass tokens on while they come"`
+}
+
+// StreamParams are the parameters of llm.stream.
+type StreamParams struct{ Ask }
+
+// request writes the question for the provider; tools are added by those who
+// know them.
+func (a *Ask) request(action string, settings *Settings) (*chat.Request, error) {
+	messages := make([]chat.Message, 0, len(a.Messages)+2)
+	if a.System != "" {
+		messages = append(messages, chat.Text("system", a.System))
+	}
+	for i, m := range a.Messages {
+		switch m.Role {
+		case "system", "developer", "user", "assistant", "tool":
+			messages = append(messages, m)
+		default:
+			return nil, tea.Errorf(tea.ValidationError, "messages[%d].role is %q; want system, developer, user, assistant or tool", i, m.Role)
+		}
+	}
+	if a.Prompt != "" {
+		messages = append(messages, chat.Text("user", a.Prompt))
+	}
+	if a.Prompt == "" && len(a.Messages) == 0 {
+		return nil, tea.Errorf(tea.ValidationError, "%s needs a prompt or messages", action)
+	}
+	format := a.ResponseFormat.format
+	if a.Schema != nil {
+		format = &chat.Format{Schema: a.Schema}
+	}
+	return &chat.Request{
+		Messages: messages, Temperature: cmp.Or(a.Temperature, settings.Temperature), TopP: a.TopP,
+		MaxTokens: cmp.Or(a.MaxTokens, settings.MaxTokens), Stop: a.Stop, Seed: a.Seed,
+		Format: format, ToolChoice: a.ToolChoice, Extra: a.Extra,
+	}, nil
+}
+
+// Texts is a list of texts; a single text is a list of one.
+type Texts []string
+
+// JSONSchema describes both forms.
+func (Texts) JSONSchema() *schema.Schema {
+	text := &schema.Schema{Type: schema.Types{"string"}}
+	return &schema.Schema{AnyOf: []*schema.Schema{text, {Type: schema.Types{"array"}, Items: text}}}
+}
+
+// UnmarshalJSON reads both forms.
+func (t *Texts) UnmarshalJSON(data []byte) error {
+	var one string
+	if json.Unmarshal(data, &one) == nil {
+		*t = Texts{one}
+		return nil
+	}
+	return json.Unmarshal(data, (*[]string)(t))
+}
+
+// ResponseFormat is the form of the answer: "text", "json", or an object as
+// in OpenAI's API.
+type ResponseFormat struct{ format *chat.Format }
+
+// JSONSchema describes the forms that UnmarshalJSON reads.
+func (ResponseFormat) JSONSchema() *schema.Schema {
+	return &schema.Schema{AnyOf: []*schema.Schema{
+		{Type: schema.Types{"string"}, Enum: []any{"text", "json", "json_object"}},
+		{Type: schema.Types{"object"}},
+	}}
+}
+
+// UnmarshalJSON reads a name or an object.
+func (f *ResponseFormat) UnmarshalJSON(data []byte) error {
+	var object struct {
+		Type       string `json:"type"`
+		JSONSchema struct {
+			Schema map[string]any `json:"schema"`
+		} `json:"json_schema"`
+	}
+	if json.Unmarshal(data, &object.Type) != nil {
+		if err := json.Unmarshal(data, &object); err != nil {
+			return err
+		}
+	}
+	switch object.Type {
+	case "text", "":
+		f.format = nil
+	case "json", "json_object", "json_schema":
+		f.format = &chat.Format{Schema: object.JSONSchema.Schema}
+	default:
+		return tea.Errorf(tea.ValidationError, "response_format %q is not known; there are text, json and an object with a json_schema", object.Type)
+	}
+	return nil
+}

@@ -1,0 +1,124 @@
+package llm
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"fmt"
+	"strings"
+
+	"github.com/google/jsonschema-go/jsonschema"
+
+	"github.com/the-edge-agent/tea/plugins/llm/internal/chat"
+	tea "github.com/the-edge-agent/tea/sdk"
+	"github.com/the-edge-agent/tea/sdk/value"
+)
+
+// shape is the form that an answer must have: JSON, and that of a schema
+// where there is one. It is immutable.
+type shape struct {
+	text  string // the schema, "" for any JSON
+	check *jsonschema.Resolved
+}
+
+// newShape compiles a format; no format is no shape.
+func newShape(f *chat.Format) (*shape, error) {
+	if f == nil {
+		return nil, nil
+	}
+	if f.Schema == nil {
+		return &shape{}, nil
+	}
+	text, err := json.Marshal(f.Schema)
+	if err != nil {
+		return nil, tea.Errorf(tea.ValidationError, "schema: %w", err)
+	}
+	var parsed jsonschema.Schema
+	if err := json.Unmarshal(text, &parsed); err != nil {
+		return nil, tea.Errorf(tea.ValidationError, "schema: %w", err)
+	}
+	check, err := parsed.Resolve(nil)
+	if err != nil {
+		return nil, tea.Errorf(tea.ValidationError, "schema: %w", err)
+	}
+	return &shape{text: string(text), check: check}, nil
+}
+
+// instruction tells a model what to answer with.
+func (s *shape) instruction() chat.Message {
+	text := "Answer with JSON only, without any other text."
+	if s.text != "" {
+		text = "Answer only with JSON that fits this JSON Schema, without any other text:\n" + s.text
+	}
+	return chat.Text("system", text)
+}
+
+// parse finds the JSON in an answer and checks it. Models wrap it into code
+// fences or sentences; the first wrapping whose inside fits is taken off.
+func (s *shape) parse(answer string) (any, error) {
+	var notJSON, notFit error
+	for _, text := range unwrapped(answer) {
+		data, err := value.Decode([]byte(text))
+		if err != nil {
+			notJSON = cmp.Or(notJSON, fmt.Errorf("it is not JSON: %w", err))
+			continue
+		}
+		if s.check == nil {
+			return data, nil
+		}
+		if err = s.check.Validate(data); err == nil {
+			return data, nil
+		}
+		notFit = cmp.Or(notFit, fmt.Errorf("it does not fit the schema: %w", err))
+	}
+	return nil, cmp.Or(notFit, notJSON)
+}
+
+// unwrapped gives the texts in which an answer's JSON may be, the likeliest
+// first.
+func unwrapped(answer string) []string {
+	if i := strings.LastIndex(answer, "</think>"); i >= 0 {
+		answer = answer[i+len("</think>"):]
+	}
+	answer = strings.TrimSpace(answer)
+	texts := []string{answer}
+	if _, rest, ok := strings.Cut(answer, "```"); ok {
+		_, rest, _ = strings.Cut(rest, "\n") // the rest of the fence's line names the language
+		inside, _, _ := strings.Cut(rest, "```")
+		texts = append(texts, strings.TrimSpace(inside))
+	}
+	if start := strings.IndexAny(answer, "{["); start >= 0 {
+		if end := strings.LastIndexAny(answer, "}]"); end > start {
+			texts = append(texts, answer[start:end+1])
+		}
+	}
+	return texts
+}
+
+// fit gives the data of an answer. Where it does not fit, the model is told
+// why and asked again, up to maxRepairs times; those answers are not streamed.
+func (q *inquiry) fit(ctx context.Context, question *chat.Request, answer *chat.Answer, wanted *shape, maxRepairs int) (*chat.Answer, any, error) {
+	repair := *question
+	if len(repair.Tools) > 0 {
+		repair.ToolChoice = "none"
+	}
+	for tries := 0; ; tries++ {
+		data, problem := wanted.parse(answer.Text)
+		if problem == nil {
+			return answer, data, nil
+		}
+		if tries == maxRepairs {
+			e := tea.Errorf(tea.ValidationError, "the model's answer cannot be used after %d repairs (finish_reason %s): %w", tries, answer.FinishReason, problem)
+			e.Details = map[string]any{"content": answer.Text, "finish_reason": answer.FinishReason}
+			return nil, nil, e
+		}
+		repair.Messages = append(append([]chat.Message(nil), repair.Messages...),
+			chat.Text("assistant", answer.Text),
+			chat.Text("user", fmt.Sprintf("This answer cannot be used: %v\n%s", problem, wanted.instruction().Content.Text())))
+		q.repairs++
+		var err error
+		if answer, err = q.ask(ctx, &repair, false); err != nil {
+			return nil, nil, err
+		}
+	}
+}

@@ -1,0 +1,145 @@
+package llm_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/the-edge-agent/tea/plugins/llm/internal/servertest"
+	tea "github.com/the-edge-agent/tea/sdk"
+	"github.com/the-edge-agent/tea/sdk/teatest"
+)
+
+// degrees is the schema of the answers in these tests.
+var degrees = map[string]any{
+	"type": "object", "properties": map[string]any{"degrees": map[string]any{"type": "integer"}}, "required": []any{"degrees"},
+}
+
+func TestStructuredAnswers(t *testing.T) {
+	t.Parallel()
+	for name, text := range map[string]string{
+		"plain":                `{"degrees":21}`,
+		"in a code fence":      "```json\n{\"degrees\":21}\n```",
+		"in sentences":         `Here you are: {"degrees":21} - anything else?`,
+		"in a fence with talk": "Sure!\n```\n{\"degrees\": 21}\n```\nHave a nice day.",
+		"behind thinking":      "<think>{maybe 22?}</think>\n{\"degrees\":21}",
+		"a whole number":       `{"degrees":21.0}`,
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			server := servertest.Start(t, says(text))
+			got, err := call(t, nil, "llm.call", openAI(server), map[string]any{"prompt": "hi", "schema": degrees})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if data := got["data"].(map[string]any); data["degrees"] != int64(21) && data["degrees"] != 21.0 {
+				t.Errorf("data %v", data)
+			}
+			if n := len(server.Seen()); n != 1 {
+				t.Errorf("%d requests", n)
+			}
+			format := server.Seen()[0].Body["response_format"].(map[string]any)
+			if diff := cmp.Diff(any(degrees), format["json_schema"].(map[string]any)["schema"]); diff != "" {
+				t.Error(diff)
+			}
+		})
+	}
+}
+
+func TestAnswersAreRepaired(t *testing.T) {
+	t.Parallel()
+	server := servertest.Start(t, says("about 21"), says(`{"degrees":"21"}`), says(`{"degrees":21}`))
+	got, err := call(t, nil, "llm.call", openAI(server), map[string]any{"prompt": "hi", "schema": degrees})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got["repairs"] != int64(2) || got["content"] != `{"degrees":21}` || got["usage"].(map[string]any)["total_tokens"] != int64(45) {
+		t.Errorf("got %v", got)
+	}
+	messages := server.Seen()[2].Body["messages"].([]any)
+	if len(messages) != 5 {
+		t.Fatalf("messages %v", messages)
+	}
+	last := messages[4].(map[string]any)["content"].(string)
+	for _, part := range []string{"degrees", "integer", "JSON"} {
+		if !strings.Contains(last, part) {
+			t.Errorf("%q is not in %q", part, last)
+		}
+	}
+}
+
+func TestRepairsEnd(t *testing.T) {
+	t.Parallel()
+	server := servertest.Start(t, says("about 21"))
+	_, err := call(t, nil, "llm.call", openAI(server), map[string]any{"prompt": "hi", "schema": degrees, "max_repairs": 1})
+	if err == nil || err.Type != tea.ValidationError || err.Details["content"] != "about 21" {
+		t.Errorf("got %v", err)
+	}
+	if n := len(server.Seen()); n != 2 {
+		t.Errorf("%d requests", n)
+	}
+}
+
+func TestServerThatRefusesTheFormat(t *testing.T) {
+	t.Parallel()
+	refused := servertest.Reply{Status: 400, Chunks: []string{`{"error":{"message":"unknown field response_format"}}`}}
+	server := servertest.Start(t, refused, says(`{"degrees":21}`))
+	got, err := call(t, nil, "llm.call", openAI(server), map[string]any{"prompt": "hi", "schema": degrees})
+	if err != nil {
+		t.Fatal(err)
+	}
+	second := server.Seen()[1].Body
+	if second["response_format"] != nil || !strings.Contains(second["messages"].([]any)[0].(map[string]any)["content"].(string), `"degrees"`) {
+		t.Errorf("second request %v", second)
+	}
+	if diff := cmp.Diff(map[string]any{"degrees": int64(21)}, got["data"]); diff != "" {
+		t.Error(diff)
+	}
+
+	wrong := servertest.Reply{Status: 400, Chunks: []string{`{"error":{"message":"too many tokens"}}`}}
+	_, err = call(t, nil, "llm.call", openAI(servertest.Start(t, wrong)), map[string]any{"prompt": "hi", "schema": degrees})
+	if err == nil || err.Message != "HTTP 400: too many tokens" {
+		t.Errorf("got %v", err)
+	}
+}
+
+func TestResponseFormats(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		name   string
+		format any
+		answer string
+		data   any
+	}{
+		{"json", "json", `[1]`, []any{int64(1)}},
+		{"json_object", map[string]any{"type": "json_object"}, `{}`, map[string]any{}},
+		{"OpenAI's form", map[string]any{"type": "json_schema", "json_schema": map[string]any{"name": "x", "schema": degrees}}, `{"degrees":1}`, map[string]any{"degrees": int64(1)}},
+		{"text", "text", `{}`, nil},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			got, err := call(t, nil, "llm.call", openAI(servertest.Start(t, says(c.answer))), map[string]any{"prompt": "hi", "response_format": c.format})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(c.data, got["data"]); diff != "" {
+				t.Error(diff)
+			}
+		})
+	}
+}
+
+// Only the first answer is streamed: a reader of the tokens could not tell
+// where a repaired one begins.
+func TestRepairsAreNotStreamed(t *testing.T) {
+	t.Parallel()
+	server := servertest.Start(t, servertest.Reply{Chunks: []string{"data: {\"choices\":[{\"delta\":{\"content\":\"no\"},\"finish_reason\":\"stop\"}]}\n\n"}}, says(`{"degrees":21}`))
+	host := &teatest.Host{}
+	if _, err := call(t, host, "llm.stream", openAI(server), map[string]any{"prompt": "hi", "schema": degrees}); err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff([]string{"no"}, host.Recorded().Tokens); diff != "" {
+		t.Error(diff)
+	}
+}

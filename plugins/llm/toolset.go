@@ -1,0 +1,172 @@
+package llm
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"strings"
+
+	"github.com/the-edge-agent/tea/plugins/llm/internal/chat"
+	tea "github.com/the-edge-agent/tea/sdk"
+	"github.com/the-edge-agent/tea/sdk/diag"
+	"github.com/the-edge-agent/tea/sdk/value"
+)
+
+// maxWireName is the longest name of a tool that servers accept.
+const maxWireName = 64
+
+// tool is an action that a model may use.
+type tool struct {
+	name   string // as the workflow calls it
+	action string
+	wire   chat.Tool // as the model sees it
+}
+
+// toolset are the tools of one call. Names of actions have dots, which the
+// protocols do not allow: a toolset keeps both names.
+type toolset struct{ tools []tool }
+
+// newToolset completes the specs by what the host knows about the actions. A
+// tool without a description of its own must be an action that exists.
+func newToolset(ctx context.Context, host tea.Host, specs []ToolSpec) (*toolset, error) {
+	s := &toolset{}
+	for i, spec := range specs {
+		if spec.Name == "" {
+			return nil, tea.Errorf(tea.ValidationError, "tools[%d] has neither a name nor an action", i)
+		}
+		if s.find(spec.Name) != nil {
+			return nil, tea.Errorf(tea.ValidationError, "the tool %s stands twice", spec.Name)
+		}
+		t := tool{name: spec.Name, action: spec.Action, wire: chat.Tool{Name: s.wireName(spec.Name), Description: spec.Description}}
+		if spec.Parameters != nil {
+			t.wire.Parameters = spec.Parameters
+		} else if err := t.describe(ctx, host); err != nil {
+			return nil, err
+		}
+		s.tools = append(s.tools, t)
+	}
+	return s, nil
+}
+
+// describe takes over what the host says about the action.
+func (t *tool) describe(ctx context.Context, host tea.Host) error {
+	info, err := host.Describe(ctx, t.action)
+	if err != nil {
+		e := *tea.AsError(err)
+		e.Message = fmt.Sprintf("tool %s: %s", t.name, e.Message)
+		return &e
+	}
+	t.wire.Description = cmp.Or(t.wire.Description, info.Summary)
+	parameters := map[string]any{}
+	if info.Params != nil {
+		v, err := value.From(info.Params)
+		if err != nil {
+			return tea.Errorf(tea.InternalError, "schema of %s: %w", t.action, err)
+		}
+		if object, ok := v.(map[string]any); ok {
+			parameters = object
+		}
+	}
+	if parameters["type"] == nil {
+		parameters["type"] = "object"
+	}
+	if parameters["properties"] == nil {
+		parameters["properties"] = map[string]any{}
+	}
+	t.wire.Parameters = parameters
+	return nil
+}
+
+// wireName makes a name that servers accept and no other tool has.
+func (s *toolset) wireName(name string) string {
+	base := strings.Map(func(r rune) rune {
+		if r == '-' || r == '_' || r >= '0' && r <= '9' || r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' {
+			return r
+		}
+		return '_'
+	}, name)
+	base = base[:min(len(base), maxWireName)]
+	unique := base
+	for n := 2; s.taken(unique); n++ {
+		suffix := fmt.Sprintf("_%d", n)
+		unique = base[:min(len(base), maxWireName-len(suffix))] + suffix
+	}
+	return unique
+}
+
+func (s *toolset) taken(wire string) bool {
+	for _, t := range s.tools {
+		if t.wire.Name == wire {
+			return true
+		}
+	}
+	return false
+}
+
+// find gives the tool that a workflow or a model calls name; nil where there
+// is none. The name on the wire counts first: that is what models were told.
+func (s *toolset) find(name string) *tool {
+	for i := range s.tools {
+		if s.tools[i].wire.Name == name {
+			return &s.tools[i]
+		}
+	}
+	for i := range s.tools {
+		if s.tools[i].name == name {
+			return &s.tools[i]
+		}
+	}
+	return nil
+}
+
+// offer puts the tools into a request and the names in it into their form on
+// the wire.
+func (s *toolset) offer(req *chat.Request) {
+	for _, t := range s.tools {
+		req.Tools = append(req.Tools, t.wire)
+	}
+	if t := s.named(req.ToolChoice); t != nil {
+		req.ToolChoice = t.wire.Name
+	}
+	for i, m := range req.Messages {
+		calls := append([]chat.ToolCall(nil), m.ToolCalls...)
+		for j := range calls {
+			if t := s.named(calls[j].Name); t != nil {
+				calls[j].Name = t.wire.Name
+			}
+		}
+		req.Messages[i].ToolCalls = calls
+	}
+}
+
+// named gives the tool that a workflow calls name; nil where there is none.
+func (s *toolset) named(name string) *tool {
+	for i := range s.tools {
+		if s.tools[i].name == name {
+			return &s.tools[i]
+		}
+	}
+	return nil
+}
+
+// fromWire gives calls the names that the workflow uses, in place.
+func (s *toolset) fromWire(calls []chat.ToolCall) {
+	for i := range calls {
+		if t := s.find(calls[i].Name); t != nil {
+			calls[i].Name = t.name
+		}
+	}
+}
+
+// unknown words the answer to a model that called a tool that is not there.
+func (s *toolset) unknown(name string) string {
+	names := make([]string, len(s.tools))
+	for i, t := range s.tools {
+		names[i] = t.wire.Name
+	}
+	text := fmt.Sprintf("there is no tool %q; the tools are: %s", name, strings.Join(names, ", "))
+	if hint := diag.Suggest(name, names); hint != "" {
+		text += "; " + hint
+	}
+	return text
+}
