@@ -127,6 +127,8 @@ func (n *node) contradicts(v any) bool {
 	return false
 }
 
+// firstOfEach lists why each form does not fit, in bounded length: forms may
+// hold forms that hold forms.
 func firstOfEach(failed [][]Problem, here string) string {
 	const shown = 5
 	var parts []string
@@ -139,7 +141,7 @@ func firstOfEach(failed [][]Problem, here string) string {
 		if p.Path == here {
 			p.Path = ""
 		}
-		parts = append(parts, fmt.Sprintf("(%d) %s", i+1, p.Error()))
+		parts = append(parts, fmt.Sprintf("(%d) %s", i+1, shorten(p.Error(), 2*maxShown)))
 	}
 	return strings.Join(parts, "; ")
 }

@@ -1,6 +1,7 @@
 package jsonschema
 
 import (
+	"slices"
 	"strconv"
 	"strings"
 
@@ -22,13 +23,22 @@ func (p *place) item(i int) *place { return &place{parent: p, index: i, isItem: 
 
 // String writes the path, such as items[3].name, as package source does.
 func (p *place) String() string {
-	switch {
-	case p == nil:
-		return ""
-	case p.isItem:
-		return source.Index(p.parent.String(), p.index)
+	var parts []string
+	for ; p != nil; p = p.parent {
+		if p.isItem {
+			parts = append(parts, source.Index("", p.index))
+		} else {
+			parts = append(parts, source.Key("", p.name))
+		}
 	}
-	return source.Key(p.parent.String(), p.name)
+	var b strings.Builder
+	for _, part := range slices.Backward(parts) {
+		if b.Len() > 0 && part[0] != '[' {
+			b.WriteByte('.')
+		}
+		b.WriteString(part)
+	}
+	return b.String()
 }
 
 // pathOf writes a JSON pointer as a path.

@@ -112,6 +112,7 @@ func containsEqual(list, v any) bool {
 }
 
 func (r *run) checkEnum(rule *enumRule, v any, at *place) {
+	r.steps -= sizeOf(v)
 	if rule.keys[key(v)] || r.uncertain(v, at) {
 		return
 	}

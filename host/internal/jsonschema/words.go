@@ -1,6 +1,7 @@
 package jsonschema
 
 import (
+	"encoding/json"
 	"fmt"
 	"strconv"
 	"strings"
@@ -46,6 +47,9 @@ func quote(v any) string {
 		}
 		return strconv.Quote(v)
 	case []any, map[string]any:
+		if budget := 20 * maxShown; !isSmall(v, &budget) {
+			return describe(v)
+		}
 		raw, err := value.Encode(v)
 		if err != nil {
 			return describe(v)
@@ -59,10 +63,41 @@ func quote(v any) string {
 	default:
 		text = numberText(v)
 	}
-	if len(text) > maxShown {
-		return strings.ToValidUTF8(text[:maxShown], "") + "..."
+	return shorten(text, maxShown)
+}
+
+// isSmall tells whether writing v out is within a budget of bytes, roughly:
+// a large value is not encoded for a message that shows its beginning.
+func isSmall(v any, budget *int) bool {
+	*budget--
+	switch v := v.(type) {
+	case string:
+		*budget -= len(v)
+	case json.Number:
+		*budget -= len(v)
+	case []any:
+		for _, e := range v {
+			if !isSmall(e, budget) {
+				return false
+			}
+		}
+	case map[string]any:
+		for name, e := range v {
+			*budget -= len(name)
+			if !isSmall(e, budget) {
+				return false
+			}
+		}
 	}
-	return text
+	return *budget >= 0
+}
+
+// shorten cuts text to about limit bytes.
+func shorten(text string, limit int) string {
+	if len(text) <= limit {
+		return text
+	}
+	return strings.ToValidUTF8(text[:limit], "") + "..."
 }
 
 func count(n int, thing string) string {

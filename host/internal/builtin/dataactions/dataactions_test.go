@@ -85,6 +85,7 @@ func TestFilter(t *testing.T) {
 		{where("n", "gt", 5), list{2, 4}},
 		{where("n", "gte", 5), list{1, 2, 4}},
 		{where("n", "gt", 9007199254740992), list{4}},
+		{where("n", "eq", 9007199254740992.0), list{}},
 		{where("n", "lt", 7.5), list{1}},
 		{where("n", "lte", 7.5), list{1, 2}},
 		{where("n", "lt", "8"), list{3}},

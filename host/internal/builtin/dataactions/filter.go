@@ -129,9 +129,9 @@ func (c condition) holds(item any) bool {
 	}
 	switch c.op {
 	case "eq":
-		return value.Equal(got, c.value)
+		return equal(got, c.value)
 	case "ne":
-		return !value.Equal(got, c.value)
+		return !equal(got, c.value)
 	case "in":
 		return contains(c.value.([]any), got)
 	case "not_in":
@@ -161,8 +161,16 @@ func (c condition) holds(item any) bool {
 	}
 }
 
+// equal compares deeply, two numbers exactly.
+func equal(a, b any) bool {
+	if order, ok := exact.Compare(a, b); ok {
+		return order == 0
+	}
+	return value.Equal(a, b)
+}
+
 func contains(list []any, v any) bool {
-	return slices.ContainsFunc(list, func(e any) bool { return value.Equal(e, v) })
+	return slices.ContainsFunc(list, func(e any) bool { return equal(e, v) })
 }
 
 // contained tells whether got holds the value: as a part of a string, an item
