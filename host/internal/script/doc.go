@@ -24,8 +24,9 @@
 //     that `if state.x then` is false for it. The field comes back as null
 //     when the table does, unless the script gave it a value.
 //   - Integers beyond 2^53 are numbers like all others, rounded to a float in
-//     arithmetic and comparisons. Each remembers its digits: passed on
-//     untouched, printed, or formatted, it is exact.
+//     arithmetic and comparisons. Passed on, printed or formatted they keep
+//     their digits; two of them that round to the same float keep them in
+//     the table they came in only.
 //
 // On the way back, a table with exactly the keys 1..n is a list, one with
 // only string keys an object. An empty table is what it came from, and an

@@ -122,13 +122,14 @@ func isPlain(v any) bool {
 	case bool, string, float64:
 		return true
 	case int64:
-		return v >= -maxExact && v <= maxExact
+		return v > -maxExact && v < maxExact
 	}
 	return false
 }
 
 // storeState makes state decide about a key from now on.
 func (r *run) storeState(key string, v lua.LValue) lua.LValue {
+	r.notePlace(place{table: r.state, name: key}, v, r.env.State[key])
 	r.markLoaded(key)
 	r.state.RawSetString(key, v)
 	return v

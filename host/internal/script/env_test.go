@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -120,7 +121,7 @@ func TestActionIsCanceledWithTheRun(t *testing.T) {
 
 func TestActionEndsWithTheDeadline(t *testing.T) {
 	t.Parallel()
-	rt := script.New(script.Options{Timeout: 20e6})
+	rt := script.New(script.Options{Timeout: 20 * time.Millisecond})
 	c, err := rt.Compile(script.Source{Name: "f", Text: `tea.action("wait")`})
 	if err != nil {
 		t.Fatal(err)
@@ -258,7 +259,7 @@ func TestModulesThatAreWrong(t *testing.T) {
 			t.Parallel()
 			rt := rt
 			if strings.HasPrefix(text, "while") {
-				rt = script.New(script.Options{Timeout: 20e6})
+				rt = script.New(script.Options{Timeout: 20 * time.Millisecond})
 			}
 			_, err := rt.LoadModule(t.Context(), script.Source{Name: "m.lua", Text: text})
 			if err == nil || err.Error() != want {

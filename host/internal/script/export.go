@@ -99,7 +99,7 @@ func (x *exporter) value(v lua.LValue) (any, error) {
 	case lua.LString:
 		return string(typed), x.account(len(typed))
 	case lua.LNumber:
-		return x.number(v) // v as it is boxed: its digits hang on that
+		return x.number(typed)
 	case *lua.LTable:
 		return x.table(typed)
 	case *lua.LUserData:
@@ -110,7 +110,15 @@ func (x *exporter) value(v lua.LValue) (any, error) {
 	return nil, x.fail("is a %s, which has no JSON form", v.Type())
 }
 
-func (x *exporter) number(v lua.LValue) (any, error) {
+// member converts a value that stands in a table.
+func (x *exporter) member(at place, v lua.LValue) (any, error) {
+	if exact, ok := x.r.exactAt(at, v); ok {
+		return exact, x.account(0)
+	}
+	return x.value(v)
+}
+
+func (x *exporter) number(v lua.LNumber) (any, error) {
 	n, ok := x.r.exportNumber(v)
 	if !ok {
 		return nil, x.fail("is %s, which has no JSON form", x.r.numberText(v))
@@ -164,7 +172,7 @@ func (x *exporter) list(t *lua.LTable, n int) (any, error) {
 		if e == lua.LNil {
 			return nil, x.fail("is nil: a list has no holes; use tea.null")
 		}
-		v, err := x.value(e)
+		v, err := x.member(place{table: t, index: i + 1}, e)
 		if err != nil {
 			return nil, err
 		}
@@ -200,7 +208,7 @@ func (x *exporter) object(t *lua.LTable) (any, error) {
 		if err := x.account(len(name)); err != nil {
 			return nil, err
 		}
-		v, err := x.value(e)
+		v, err := x.member(place{table: t, name: string(name)}, e)
 		if err != nil {
 			return nil, err
 		}

@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"math"
 	"strconv"
-	"unsafe"
 
 	lua "github.com/yuin/gopher-lua"
 )
@@ -13,33 +12,63 @@ import (
 const maxExact = 1 << 53
 
 // digits remembers the integers beyond 2^53 that came into a run as rounded
-// floats. The key is the address of the boxed float: gopher-lua moves boxed
-// numbers around without copying them, and boxes the results of arithmetic
-// anew, so that exactly the untouched ones are found again. Two neighbours
-// that round to the same float stay two integers.
-type digits map[unsafe.Pointer]bigInteger
-
-type bigInteger struct {
-	boxed lua.LValue // keeps the address taken
-	exact any        // int64 or json.Number
+// floats, by value and by the place in a table. A float that two of them
+// round to is known by its place only, until a script moves it.
+type digits struct {
+	values map[float64]any // int64 or json.Number; nil where two share the float
+	places map[place]bigInteger
 }
 
-// address is the data word of an interface that holds a boxed number.
-func address(v lua.LValue) unsafe.Pointer {
-	return (*[2]unsafe.Pointer)(unsafe.Pointer(&v))[1]
+// place is a field of a table, or an element where name is empty.
+type place struct {
+	table *lua.LTable
+	name  string
+	index int
+}
+
+type bigInteger struct {
+	rounded float64
+	exact   any
 }
 
 func (r *run) importBig(f float64, exact any) lua.LValue {
-	boxed := lua.LValue(lua.LNumber(f))
-	if r.digits == nil {
-		r.digits = digits{}
+	if r.digits.values == nil {
+		r.digits.values = map[float64]any{}
 	}
-	r.digits[address(boxed)] = bigInteger{boxed, exact}
-	return boxed
+	if other, known := r.digits.values[f]; known && other != exact {
+		exact = nil
+	}
+	r.digits.values[f] = exact
+	return lua.LNumber(f)
+}
+
+// notePlace remembers where an integer beyond 2^53 was put.
+func (r *run) notePlace(at place, v lua.LValue, from any) {
+	f, ok := v.(lua.LNumber)
+	if !ok || f > -maxExact && f < maxExact {
+		return
+	}
+	switch from.(type) {
+	case int64, json.Number:
+		if r.digits.places == nil {
+			r.digits.places = map[place]bigInteger{}
+		}
+		r.digits.places[at] = bigInteger{float64(f), from}
+	}
+}
+
+// exactAt gives the integer that was put at a place and is still there.
+func (r *run) exactAt(at place, v lua.LValue) (any, bool) {
+	f, ok := v.(lua.LNumber)
+	if !ok || len(r.digits.places) == 0 {
+		return nil, false
+	}
+	big, ok := r.digits.places[at]
+	return big.exact, ok && big.rounded == float64(f)
 }
 
 func (r *run) importInt(i int64) lua.LValue {
-	if i >= -maxExact && i <= maxExact {
+	if i > -maxExact && i < maxExact {
 		return lua.LNumber(i)
 	}
 	return r.importBig(float64(i), i)
@@ -51,13 +80,14 @@ func (r *run) importNumber(n json.Number) lua.LValue {
 	return r.importBig(f, n)
 }
 
-// exact gives the integer that a boxed number came from.
+// exact gives the integer that a number came from.
 func (r *run) exact(v lua.LValue) (any, bool) {
-	if len(r.digits) == 0 {
+	f, ok := v.(lua.LNumber)
+	if !ok || len(r.digits.values) == 0 {
 		return nil, false
 	}
-	big, ok := r.digits[address(v)]
-	return big.exact, ok
+	exact := r.digits.values[float64(f)]
+	return exact, exact != nil
 }
 
 // exportNumber gives an int64 for a whole number that fits, else a float64;

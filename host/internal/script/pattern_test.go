@@ -1,9 +1,9 @@
 package script_test
 
 import (
-	"fmt"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	lua "github.com/yuin/gopher-lua"
@@ -105,7 +105,7 @@ func FuzzPattern(f *testing.F) {
 		f.Add(o.subject, o.pattern)
 	}
 	f.Add("aaaa", "%f[%w]")
-	rt := script.New(script.Options{Timeout: 200e6})
+	rt := script.New(script.Options{Timeout: 200 * time.Millisecond})
 	c, err := rt.Compile(script.Source{Name: "f", Text: `
 		local a, b = string.find(s, p)
 		local removed = string.gsub(s, p, "")
@@ -129,7 +129,7 @@ func FuzzPattern(f *testing.F) {
 			}
 		}
 		if n := out[2].(int64); n > int64(len(subject)) {
-			t.Error(fmt.Sprintf("removing made %d bytes of %d", n, len(subject)))
+			t.Errorf("removing made %d bytes of %d", n, len(subject))
 		}
 	})
 }

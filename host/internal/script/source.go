@@ -46,9 +46,9 @@ func (rt *Runtime) Compile(src Source) (*Chunk, error) {
 func (rt *Runtime) CompileExpression(src Source) (*Chunk, error) {
 	stmts, exprErr := parseText(src, "return ")
 	if exprErr == nil {
-		exprErr = checkSingleExpression(src, stmts)
-	}
-	if exprErr == nil {
+		if err := checkSingleExpression(src, stmts); err != nil {
+			return nil, err
+		}
 		return rt.compile(src, stmts)
 	}
 	stmts, err := parseText(src, "")
