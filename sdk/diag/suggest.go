@@ -5,7 +5,7 @@ import "fmt"
 // Suggest gives `did you mean "x"?` for the candidate nearest to word, or ""
 // where none is near enough (a third of its letters may differ).
 func Suggest(word string, candidates []string) string {
-	best, bestDistance := "", len(word)/3+2
+	best, bestDistance := "", len(word)/3+1
 	for _, c := range candidates {
 		if d := distance(word, c); d < bestDistance {
 			best, bestDistance = c, d

@@ -136,7 +136,7 @@ func (b *builder) scalar(y *yaml.Node, n *Node) *Node {
 	case y.Style&yaml.TaggedStyle != 0:
 		n.Kind, n.Scalar, err = resolveTagged(y.Tag, y.Value)
 	case y.Style != 0:
-		n.Kind, n.Scalar = String, y.Value
+		n.Kind = String
 	default:
 		n.Kind, n.Scalar, err = resolvePlain(y.Value)
 	}
@@ -204,7 +204,7 @@ func (b *builder) key(k *yaml.Node, depth int) *Node {
 	}
 	if k.Kind == yaml.ScalarNode {
 		b.size++
-		return &Node{Kind: String, File: b.file, Line: k.Line, Column: k.Column, Text: k.Value, Scalar: k.Value}
+		return &Node{Kind: String, File: b.file, Line: k.Line, Column: k.Column, Text: k.Value}
 	}
 	hint := "a key is a word or a quoted string"
 	if k.Kind == yaml.MappingNode && k.Style&yaml.FlowStyle != 0 {

@@ -30,7 +30,8 @@ type Node struct {
 	Line, Column int
 	// Text is a scalar as written, quotes and escapes resolved.
 	Text string
-	// Scalar is the value of a scalar in the value model.
+	// Scalar is the value of a scalar in the value model; nil for a string,
+	// whose value is Text.
 	Scalar any
 	// TextLine and TextColumn are where a string's content begins, behind a
 	// quote or at the first line of a block. Block marks a block scalar.
@@ -78,6 +79,8 @@ func (n *Node) Value() any {
 			object[m.Key.Text] = m.Value.Value()
 		}
 		return object
+	case String:
+		return n.Text
 	}
 	return n.Scalar
 }

@@ -138,7 +138,7 @@ func (e named) asKey() *Node {
 	if e.key != nil {
 		return e.key
 	}
-	return &Node{Kind: String, File: e.element.File, Line: e.element.Line, Column: e.element.Column, Text: e.identity, Scalar: e.identity}
+	return &Node{Kind: String, File: e.element.File, Line: e.element.Line, Column: e.element.Column, Text: e.identity}
 }
 
 // asItem is the element in the list form: one that came from a mapping gets
@@ -152,7 +152,7 @@ func (e named) asItem(nameKey string) *Node {
 	item := *e.element
 	item.Kind = Map
 	item.Members = slices.Insert(slices.Clone(item.Members), 0, Member{
-		Key:   &Node{Kind: String, File: name.File, Line: name.Line, Column: name.Column, Text: nameKey, Scalar: nameKey},
+		Key:   &Node{Kind: String, File: name.File, Line: name.Line, Column: name.Column, Text: nameKey},
 		Value: &name,
 	})
 	return &item

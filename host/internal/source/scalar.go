@@ -8,8 +8,9 @@ import (
 	"strings"
 )
 
-// resolvePlain gives an unquoted scalar its value by the YAML 1.2 core
-// schema. The error says in plain words why a value cannot be used.
+// resolvePlain gives an unquoted scalar its kind and value by the YAML 1.2
+// core schema; the value of a string is its text. The error says in plain
+// words why a value cannot be used.
 func resolvePlain(text string) (Kind, any, error) {
 	switch text {
 	case "", "~", "null", "Null", "NULL":
@@ -22,7 +23,7 @@ func resolvePlain(text string) (Kind, any, error) {
 		return Float, nil, fmt.Errorf("%s is not a number that JSON can hold", text)
 	}
 	if c := text[0]; c != '+' && c != '-' && c != '.' && (c < '0' || c > '9') {
-		return String, text, nil
+		return String, nil, nil
 	}
 	switch shape := numberShape(text); shape {
 	case 'i':
@@ -39,7 +40,7 @@ func resolvePlain(text string) (Kind, any, error) {
 		}
 		return Float, f, nil
 	}
-	return String, text, nil
+	return String, nil, nil
 }
 
 // numberShape tells which kind of number a text is written as: i(nteger),
@@ -115,7 +116,7 @@ func parseInt(digits string, base int) (any, error) {
 func resolveTagged(tag, text string) (Kind, any, error) {
 	switch tag {
 	case "!!str", "!!timestamp", "!", "!!binary":
-		return String, text, nil
+		return String, nil, nil
 	case "!!null", "!!bool", "!!int", "!!float":
 	default:
 		return Null, nil, fmt.Errorf("the tag %s is not supported", tag)

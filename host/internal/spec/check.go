@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/the-edge-agent/tea/host/internal/diagcode"
 	"github.com/the-edge-agent/tea/host/internal/source"
@@ -24,37 +25,38 @@ type checker struct {
 
 // value checks one value. name is what messages call it: its key.
 func (c *checker) value(n *source.Node, path, name string, s *shape) {
+	isText, isBool := n.Kind == source.String, n.Kind == source.Bool
+	isNumber := n.Kind == source.Int || n.Kind == source.Float
 	switch {
 	case s.anything:
-	case s.duration > 0 && (n.Kind == source.Int || n.Kind == source.Float || n.Kind == source.String):
-		if _, problem := duration(n, s.duration); problem != "" {
-			c.errorf(diagcode.BadDuration, n, path, cmp.Or(templateHint(n), "write a number, or a text such as 30s, 500ms or 1m30s"), "%s: %s", name, problem)
-		}
-	case n.Kind == source.String && s.text != nil:
+	case s.duration > 0 && (isNumber || isText):
+		c.duration(n, path, name, s.duration)
+	case s.text != nil && isText:
 		c.enum(n, path, name, s.text, diagcode.ValueNotAllowed)
-	case s.text != nil && s.text.scalar && (n.Kind == source.Bool || n.Kind == source.Int || n.Kind == source.Float):
-	case n.Kind == source.Bool && s.boolean:
-	case (n.Kind == source.Int || n.Kind == source.Float && !s.integerOnly()) && s.number != nil:
+	case s.text != nil && s.text.scalar && (isNumber || isBool):
+	case s.boolean && isBool:
+	case s.number != nil && (n.Kind == source.Int || isNumber && !s.number.integer):
 		c.bounds(n, path, name, s.number)
-	case n.Kind == source.List && s.list != nil:
+	case s.list != nil && n.Kind == source.List:
 		c.elements(n, path, name, s)
-	case n.Kind == source.Map && s.mapping != nil:
+	case s.mapping != nil && n.Kind == source.Map:
 		c.mapping(n, path, s.mapping, "")
-	case n.Kind == source.Map && s.entries != nil:
-		c.entries(n, path, s.entries)
+	case s.entries != nil && n.Kind == source.Map:
+		c.entries(n, path, name, s)
 	default:
-		c.wrongType(n, path, name, s)
+		c.errorf(diagcode.WrongType, n, path, typeHint(n, s), "%s: expected %s, got %s", name, s.kinds(), n.Kind)
 	}
 }
-
-func (s *shape) integerOnly() bool { return s.number != nil && s.number.integer }
 
 func (c *checker) errorf(code string, n *source.Node, path, hint, format string, args ...any) {
 	c.diags.Errorf(code, n.Pos(path), hint, "%s%s", c.where, fmt.Sprintf(format, args...))
 }
 
-func (c *checker) wrongType(n *source.Node, path, name string, s *shape) {
-	c.errorf(diagcode.WrongType, n, path, typeHint(n, s), "%s: expected %s, got %s", name, s.kinds(), n.Kind)
+func (c *checker) duration(n *source.Node, path, name string, unit time.Duration) {
+	if _, problem := duration(n, unit); problem != "" {
+		hint := cmp.Or(templateHint(n), "write a number, or a text such as 30s, 500ms or 1m30s")
+		c.errorf(diagcode.BadDuration, n, path, hint, "%s: %s", name, problem)
+	}
 }
 
 // typeHint says how to write a value so that it fits, where that is clear.
@@ -140,7 +142,11 @@ func (c *checker) elements(n *source.Node, path, name string, s *shape) {
 
 // entries checks a mapping with free keys. A null entry of named things, as
 // in `nodes: {a: }`, is one without keys.
-func (c *checker) entries(n *source.Node, path string, s *shape) {
+func (c *checker) entries(n *source.Node, path, name string, outer *shape) {
+	if len(n.Members) < outer.minItems {
+		c.errorf(diagcode.MissingKey, n, path, "", "%s: the mapping is empty", name)
+	}
+	s := outer.entries
 	if s.anything {
 		return
 	}

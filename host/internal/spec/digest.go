@@ -4,6 +4,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"io"
+	"strings"
 
 	"github.com/the-edge-agent/tea/host/internal/source"
 	"github.com/the-edge-agent/tea/sdk/value"
@@ -37,6 +38,13 @@ func digest(w *Workflow, root *source.Node) string {
 func canonical(root *source.Node) any {
 	document := make(map[string]any, len(root.Members))
 	for _, m := range root.Members {
+		switch m.Key.Text {
+		case "name", "description", "version", "settings", "budget":
+			continue
+		}
+		if strings.HasPrefix(m.Key.Text, "x-") {
+			continue
+		}
 		document[m.Key.Text] = canonicalNodes(m.Key.Text, m.Value)
 	}
 	return document

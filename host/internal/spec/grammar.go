@@ -132,7 +132,7 @@ func edgeSection() *section {
 		{name: "to", shape: str().or(listOf(str()).nonEmpty()), doc: "Target node, or END; a list is a fan-out."},
 		{name: "when", shape: written(), doc: "Condition that guards the edge; without one it is the default."},
 		{name: "condition", shape: written(), doc: "Lua code that returns the name of a target."},
-		{name: "targets", shape: entriesOf(str()), doc: "Result of condition -> node."},
+		{name: "targets", shape: entriesOf(str()).nonEmpty(), doc: "Result of condition -> node."},
 		{name: "default", shape: str(), doc: "Node where condition returns nil."},
 		{name: "type", shape: oneOf("parallel"), doc: "parallel makes the edge a branch of a fan-out."},
 		{name: "parallel", shape: listOf(str()).nonEmpty(), doc: "Target nodes of a fan-out."},

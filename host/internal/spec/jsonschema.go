@@ -157,7 +157,7 @@ func shapeSchema(s *shape) part {
 		if s.entries.mapping != nil && s.entries.mapping.named {
 			entry = part{"anyOf": []any{part{"type": "null"}, entry}}
 		}
-		forms = append(forms, part{"type": "object", "additionalProperties": entry})
+		forms = append(forms, part{"type": "object", "additionalProperties": entry, "minProperties": s.minItems})
 	}
 	switch len(forms) {
 	case 0:

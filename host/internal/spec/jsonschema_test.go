@@ -73,7 +73,7 @@ func allSpellings(g *grammar) []string {
 
 func acceptsKey(g *grammar, s *section, name string) bool {
 	var diags diag.List
-	text := func(s string) *source.Node { return &source.Node{Kind: source.String, Text: s, Scalar: s} }
+	text := func(s string) *source.Node { return &source.Node{Kind: source.String, Text: s} }
 	members := []source.Member{{Key: text(name), Value: &source.Node{}}}
 	if name == "action" && s.inlineParams {
 		members = append(members, source.Member{Key: text("with"), Value: &source.Node{}})

@@ -1,6 +1,7 @@
 package spec
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -115,6 +116,7 @@ func TestDigest(t *testing.T) {
 	}{
 		{"again", flow + lib + sub, true},
 		{"comments and order of keys", "-- flow.yaml --\n# comment\nnodes:\n  - uses: 'x.y'\n    name: a\n    with: {q: 2, p: 1}\n  - {name: b, subgraph: sub.yaml}\nimports: [path: lib.lua]\n" + lib + sub, true},
+		{"words, settings and budget", "-- flow.yaml --\ndescription: new\nsettings: {llm: {model: m}}\nbudget: {steps: 5}\n" + strings.TrimPrefix(flow, "-- flow.yaml --\n") + lib + sub, true},
 		{"another parameter", "-- flow.yaml --\nimports: [{path: lib.lua}]\nnodes: [{name: a, uses: x.y, with: {p: 1, q: 3}}, {name: b, subgraph: sub.yaml}]\n" + lib + sub, false},
 		{"another type", "-- flow.yaml --\nimports: [{path: lib.lua}]\nnodes: [{name: a, uses: x.y, with: {p: 1, q: 2.0}}, {name: b, subgraph: sub.yaml}]\n" + lib + sub, false},
 		{"order of nodes", "-- flow.yaml --\nimports: [{path: lib.lua}]\nnodes: [{name: b, subgraph: sub.yaml}, {name: a, uses: x.y, with: {p: 1, q: 2}}]\n" + lib + sub, false},

@@ -17,9 +17,9 @@ type shape struct {
 	number   *numberForm
 	duration time.Duration // the unit of a plain number; 0 = no duration
 	list     *shape        // of the elements
-	minItems int
-	mapping  *section // known keys
-	entries  *shape   // free keys, each value of this shape
+	minItems int           // of a list, and of free keys
+	mapping  *section      // known keys
+	entries  *shape        // free keys, each value of this shape
 	anything bool
 }
 
@@ -84,7 +84,7 @@ func (s *shape) or(other *shape) *shape {
 	return &both
 }
 
-// nonEmpty asks for at least one element.
+// nonEmpty asks for at least one element, or one free key.
 func (s *shape) nonEmpty() *shape {
 	s.minItems = 1
 	return s

@@ -4,26 +4,10 @@ package spec
 // maps included, in the order written.
 func (w *Workflow) Subgraphs() []*Workflow {
 	var out []*Workflow
-	var visit func(b Body)
-	visitAll := func(nodes []*Node) {
-		for _, n := range nodes {
-			visit(n.Body)
+	for _, body := range subgraphs(w.Nodes) {
+		if body.Workflow != nil {
+			out = append(out, body.Workflow)
 		}
 	}
-	visit = func(b Body) {
-		switch b := b.(type) {
-		case *SubgraphBody:
-			if b.Workflow != nil {
-				out = append(out, b.Workflow)
-			}
-		case *StepsBody:
-			visitAll(b.Steps)
-		case *LoopBody:
-			visitAll(b.Nodes)
-		case *MapBody:
-			visit(b.Do)
-		}
-	}
-	visitAll(w.Nodes)
 	return out
 }
