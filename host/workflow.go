@@ -3,7 +3,6 @@ package host
 import (
 	"context"
 	"fmt"
-	"os"
 	"path/filepath"
 	"sync"
 	"time"
@@ -173,11 +172,11 @@ func (wf *Workflow) importModule(s *spec.Workflow, im spec.Import, diags *diag.L
 	}
 	m, again := loaded[path]
 	if !again {
-		text, err := os.ReadFile(path)
-		if err != nil {
-			return // the loader has said so
+		if im.Code == nil {
+			return // the loader has said why
 		}
-		if m, err = wf.lua.LoadModule(context.Background(), script.Source{Name: path, Line: 1, Text: string(text)}); err != nil {
+		var err error
+		if m, err = wf.lua.LoadModule(context.Background(), script.Source{Name: path, Line: 1, Text: string(im.Code)}); err != nil {
 			diags.Errorf(diagcode.LuaSyntax, im.Pos, "", "import %s: %v", im.Name, err)
 			return
 		}

@@ -48,7 +48,13 @@ func (r *run) use(result any) {
 	}
 	usage, _ := object["usage"].(map[string]any)
 	tokens, _ := usage["total_tokens"].(int64)
-	usd, _ := object["cost_usd"].(float64)
+	usd := 0.0
+	switch cost := object["cost_usd"].(type) {
+	case float64:
+		usd = cost
+	case int64:
+		usd = float64(cost)
+	}
 	if tokens == 0 && usd == 0 {
 		return
 	}

@@ -4,20 +4,44 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"hash/fnv"
 	"log/slog"
-	"sync/atomic"
+	"sync"
 
 	"github.com/the-edge-agent/tea/host/internal/graph"
 	tea "github.com/the-edge-agent/tea/sdk"
 	"github.com/the-edge-agent/tea/sdk/value"
 )
 
-// callCounter numbers the calls that one attempt makes, so that a repeated
-// attempt gives each the idempotency key it had before.
-type callCounter struct{ n atomic.Int64 }
+// callCounter names the calls that one attempt makes, so that a repeated
+// attempt gives each the idempotency key it had before: by action, parameters
+// and occurrence, not by order, since calls may be concurrent.
+type callCounter struct {
+	mu   sync.Mutex
+	seen map[string]int
+}
 
-func (c *callCounter) reset()      { c.n.Store(0) }
-func (c *callCounter) next() int64 { return c.n.Add(1) - 1 }
+func (c *callCounter) reset() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.seen = nil
+}
+
+// path names a call made at a path.
+func (c *callCounter) path(at, action string, params tea.Payload) string {
+	hash := fnv.New32a()
+	if raw, err := params.JSON(); err == nil {
+		hash.Write(raw)
+	}
+	path := fmt.Sprintf("%s!%s:%08x", at, action, hash.Sum32())
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.seen == nil {
+		c.seen = map[string]int{}
+	}
+	c.seen[path]++
+	return visitPath("", path, c.seen[path])
+}
 
 // action calls the action of an action node.
 func (x *execution) action(ctx context.Context, b *graph.Action) (any, error) {
@@ -28,7 +52,7 @@ func (x *execution) action(ctx context.Context, b *graph.Action) (any, error) {
 	if params == nil {
 		params = map[string]any{}
 	}
-	return x.call(ctx, b.Uses, params)
+	return x.call(ctx, b.Uses, tea.ValuePayload(params), x.path)
 }
 
 func (x *execution) scope(result any) scope {
@@ -36,20 +60,12 @@ func (x *execution) scope(result any) scope {
 }
 
 // call invokes an action and gives its result in the value model.
-func (x *execution) call(ctx context.Context, name string, params any) (any, error) {
-	res, err := x.invoke(ctx, name, tea.ValuePayload(params), x.callPath(x.calls.next()))
+func (x *execution) call(ctx context.Context, name string, params tea.Payload, path string) (any, error) {
+	res, err := x.invoke(ctx, name, params, path)
 	if err != nil {
 		return nil, err
 	}
 	return res.Result.Value()
-}
-
-// callPath names the n-th call of an execution; the first has the node's path.
-func (x *execution) callPath(n int64) string {
-	if n == 0 {
-		return x.path
-	}
-	return fmt.Sprintf("%s!%d", x.path, n)
 }
 
 func (x *execution) invoke(ctx context.Context, name string, params tea.Payload, path string) (*tea.Response, error) {
@@ -94,7 +110,7 @@ func (r *run) suspendedAt(path string) bool {
 type callHost struct {
 	x    *execution
 	path string
-	// calls numbers the calls the action makes.
+	// calls names the calls that the action makes.
 	calls callCounter
 }
 
@@ -103,8 +119,8 @@ func (h *callHost) Invoke(ctx context.Context, action string, params any) (*tea.
 	if err := h.x.frame.run.useTool(); err != nil {
 		return nil, tea.Errorf(tea.BudgetExceeded, "%w", err)
 	}
-	path := fmt.Sprintf("%s!%d", h.path, h.calls.next()+1)
-	res, err := h.x.invoke(ctx, action, tea.ValuePayload(params), path)
+	payload := tea.ValuePayload(params)
+	res, err := h.x.invoke(ctx, action, payload, h.calls.path(h.path, action, payload))
 	if errors.Is(err, errSuspended) {
 		h.x.frame.run.suspend(Interrupt{Path: h.path, Kind: interruptInner})
 		return nil, tea.Errorf(tea.Canceled, "the run waits for an answer")

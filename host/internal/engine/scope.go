@@ -2,11 +2,13 @@ package engine
 
 import (
 	"context"
+	"hash/fnv"
 	"log/slog"
 	"maps"
 	"time"
 
 	"github.com/the-edge-agent/tea/host/internal/script"
+	tea "github.com/the-edge-agent/tea/sdk"
 )
 
 // scope gives templates their roots.
@@ -98,8 +100,13 @@ func (f *frame) luaEnv(x *execution) script.Env {
 	if x.joined != nil {
 		globals["parallel_results"] = x.joined
 	}
+	// The seed depends on the place alone, so that equal runs draw equal numbers.
+	seed := fnv.New64a()
+	seed.Write([]byte(x.path))
+	env.Seed = seed.Sum64()
 	env.Action = func(ctx context.Context, name string, params any) (any, error) {
-		return x.call(ctx, name, params)
+		payload := tea.ValuePayload(params)
+		return x.call(ctx, name, payload, x.calls.path(x.path, name, payload))
 	}
 	env.Log = func(level slog.Level, message string, fields map[string]any) {
 		f.run.logEvent(x.node.Name, x.path, level, message, fields)

@@ -90,9 +90,6 @@ func (c *compiler) node(g *Graph, n *Node, roots []string) {
 			c.diags.Errorf(diagcode.FallbackProblem, s.Fallback.Pos, "name another node", "node %q is its own fallback", n.Name)
 		}
 	}
-	if s.OnError == spec.OnErrorFallback && s.Fallback == nil {
-		c.diags.Errorf(diagcode.FallbackProblem, s.Pos, "add fallback: NODE", "node %q has on_error: fallback but no fallback", n.Name)
-	}
 }
 
 // lookup resolves a target's name; a missing one is reported and leads to the end.

@@ -1,0 +1,207 @@
+package host_test
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/the-edge-agent/tea/host"
+	tea "github.com/the-edge-agent/tea/sdk"
+)
+
+// files writes a workflow with the files it refers to and loads main.yaml.
+func files(t *testing.T, contents map[string]string) *session {
+	t.Helper()
+	dir := t.TempDir()
+	for name, text := range contents {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	c := newCounter()
+	h, err := host.New(host.Options{Actions: []tea.Action{c.action()}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	wf, err := h.Load(filepath.Join(dir, "main.yaml"), host.LoadOptions{})
+	if err != nil {
+		t.Fatalf("load:\n%v", err)
+	}
+	t.Cleanup(func() { wf.Close(); h.Close() })
+	return &session{t: t, wf: wf, dir: filepath.Join(dir, "runs"), c: c}
+}
+
+const sub = `
+state_schema: {n: {type: int, required: true}}
+variables: {factor: 10}
+nodes:
+  - {name: hit, uses: count.hit, with: {name: "s{{ state.n }}"}, output: last}
+  - {name: ask, interrupt: before, run: "return {m = state.n * variables.factor}"}
+`
+
+func TestSubgraphInterruptsCarryThePath(t *testing.T) {
+	t.Parallel()
+	s := files(t, map[string]string{"sub.yaml": sub, "main.yaml": `
+nodes:
+  - name: inner
+    subgraph: sub.yaml
+    input: {n: "{{ state.start }}"}
+    output: {m: "{{ result.m }}", extra: "{{ result.extra }}"}
+  - {name: after, run: "return {twice = state.m * 2}"}
+`})
+	res := s.run(host.RunOptions{Input: map[string]any{"start": 4}})
+	wantStatus(t, res, host.Waiting, "inner/ask:before")
+	res = s.resume(res.RunID, host.RunOptions{Answers: map[string]any{"inner/ask:before": map[string]any{"extra": "x"}}})
+	wantState(t, res, map[string]any{"start": int64(4), "m": int64(40), "extra": "x", "twice": int64(80)})
+	s.wantCalls(map[string]int{"s4": 1})
+}
+
+func TestMapOverSubgraphsWithInterrupts(t *testing.T) {
+	t.Parallel()
+	s := files(t, map[string]string{"sub.yaml": sub, "main.yaml": `
+nodes:
+  - name: each
+    type: dynamic_parallel
+    items: [1, 2, 3]
+    subgraph: sub.yaml
+    input: {n: "{{ item }}"}
+    fan_in: join
+  - name: join
+    run: |
+      local out = {}
+      for i, p in ipairs(parallel_results) do out[i] = p.state.m end
+      return {out = out}
+`})
+	res := s.run(host.RunOptions{})
+	wantStatus(t, res, host.Waiting, "each[0]/ask:before", "each[1]/ask:before", "each[2]/ask:before")
+	res = s.resume(res.RunID, host.RunOptions{Answers: map[string]any{"each[1]/ask:before": true}})
+	wantStatus(t, res, host.Waiting, "each[0]/ask:before", "each[2]/ask:before")
+	res = s.resume(res.RunID, host.RunOptions{})
+	wantState(t, res, map[string]any{"out": []any{int64(10), int64(20), int64(30)}})
+	s.wantCalls(map[string]int{"s1": 1, "s2": 1, "s3": 1})
+}
+
+func TestWorkflowRunIsResumedInside(t *testing.T) {
+	t.Parallel()
+	s := files(t, map[string]string{"sub.yaml": sub, "main.yaml": `
+nodes:
+  - name: call
+    run: return {r = tea.action("workflow.run", {path = "sub.yaml", input = {n = 7}}).state.m}
+`})
+	res := s.run(host.RunOptions{})
+	if res.Status != host.Waiting || len(res.Pending) != 1 || !strings.HasPrefix(res.Pending[0].ID, "call!workflow.run:") {
+		t.Fatalf("status = %s %v", res.Status, res.Pending)
+	}
+	res = s.resume(res.RunID, host.RunOptions{})
+	wantState(t, res, map[string]any{"r": int64(70)})
+	s.wantCalls(map[string]int{"s7": 1})
+}
+
+func TestLuaModuleActions(t *testing.T) {
+	t.Parallel()
+	s := files(t, map[string]string{"lib.lua": `
+local M = {}
+function M.register_actions(registry)
+  registry.scale = function(state, params)
+    tea.action("count.hit", {name = "from lua"})
+    return {scaled = params.by * state.n}
+  end
+end
+return M
+`, "main.yaml": `
+imports: [{path: lib.lua, namespace: lib}, {path: lib.lua, namespace: again}]
+nodes:
+  - {name: a, uses: lib.scale, with: {by: 3}}
+  - {name: b, run: "return {b = tea.action('again.scale', {by = 5}).scaled}"}
+`})
+	res := s.run(host.RunOptions{Input: map[string]any{"n": 2}})
+	wantState(t, res, map[string]any{"n": int64(2), "scaled": int64(6), "b": int64(10)})
+	s.wantCalls(map[string]int{"from lua": 2})
+}
+
+func TestFallbackGoesOnAsTheFailedNodeWould(t *testing.T) {
+	t.Parallel()
+	s := newSession(t, `
+nodes:
+  - {name: a, uses: json.parse, with: {text: "{"}, fallback: b}
+  - {name: c, run: "return {c = state.b}"}
+  - {name: b, run: "return {b = true}"}
+edges:
+  - {from: a, to: c}
+  - {from: c, to: END}
+`)
+	res := s.run(host.RunOptions{})
+	wantState(t, res, map[string]any{"b": true, "c": true})
+}
+
+func TestSecretsAreMaskedAndSealed(t *testing.T) {
+	t.Parallel()
+	s := newSession(t, `
+nodes:
+  - {name: a, run: "return {header = 'Bearer ' .. tea.action('secrets.get', {name = 'key'}).value}"}
+  - {name: stop, interrupt: before, run: "tea.log('info', 'it is ' .. state.header); return {same = state.header == 'Bearer ' .. tea.action('secrets.get', {name = 'key'}).value}"}
+`)
+	secrets := map[string]any{"key": "sk-very-secret"}
+	var seen strings.Builder
+	events := func(e host.Event) {
+		raw, err := e.MarshalJSON()
+		if err != nil {
+			t.Error(err)
+		}
+		seen.Write(raw)
+	}
+	res := s.run(host.RunOptions{Secrets: secrets, Events: events})
+	wantStatus(t, res, host.Waiting, "stop:before")
+	raw, err := os.ReadFile(res.Checkpoint)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if strings.Contains(string(raw), "sk-very-secret") {
+		t.Error("the secret is in the checkpoint")
+	}
+	if _, err := s.wf.Resume(t.Context(), res.RunID, host.RunOptions{CheckpointDir: s.dir}); err == nil || !strings.Contains(err.Error(), `"key"`) {
+		t.Errorf("resume without the secret: %v", err)
+	}
+	res = s.resume(res.RunID, host.RunOptions{Secrets: secrets, Events: events})
+	if res.State["same"] != true {
+		t.Errorf("the secret did not come back: %v", res.State)
+	}
+	if strings.Contains(seen.String(), "sk-very-secret") || !strings.Contains(seen.String(), "it is Bearer ***") {
+		t.Errorf("events: %s", seen.String())
+	}
+}
+
+func TestForkGoesAnotherWay(t *testing.T) {
+	t.Parallel()
+	s := newSession(t, `
+nodes:
+  - {name: a, uses: count.hit, with: {name: a}, output: a}
+  - {name: b, run: "return {v = state.given or 'none'}"}
+`)
+	first := s.run(host.RunOptions{})
+	runs, err := host.OpenRuns(s.dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	contents, err := runs.Show(first.RunID)
+	if err != nil {
+		t.Fatal(err)
+	}
+	at := uint64(0)
+	for _, rec := range contents.Records {
+		if rec.Path == "a" {
+			at = rec.Seq
+		}
+	}
+	id, err := runs.Fork(first.RunID, at)
+	if err != nil {
+		t.Fatal(err)
+	}
+	res := s.resume(id, host.RunOptions{Input: map[string]any{"given": "fork"}})
+	if diff := cmp.Diff("fork", res.State["v"]); diff != "" {
+		t.Error(diff)
+	}
+	s.wantCalls(map[string]int{"a": 1})
+}
