@@ -223,3 +223,45 @@ nodes:
 		t.Fatalf("status = %s, err = %v", res.Status, res.Err)
 	}
 }
+
+// The input of a resume belongs where the run stopped, not in every loop and
+// branch that begins later: there it would undo what nodes have written since.
+func TestResumeInputIsMergedOnce(t *testing.T) {
+	t.Parallel()
+	s := newSession(t, `
+nodes:
+  - {name: a, run: "return {n = 1}", interrupt: after}
+  - name: loop
+    type: while_loop
+    condition: state.n < 3
+    max_iterations: 5
+    body: [{name: inc, run: "return {n = state.n + 1}"}]
+  - {name: fan, run: "return {n = 10}"}
+  - {name: b, run: "return {b = state.n}"}
+  - {name: c, run: "return {c = state.n}"}
+edges: [{from: fan, parallel: [b, c]}, {from: b, to: END}, {from: c, to: END}]
+`)
+	res := s.run(host.RunOptions{})
+	wantStatus(t, res, host.Waiting, "a:after")
+	res = s.resume(res.RunID, host.RunOptions{Input: map[string]any{"n": 0}})
+	wantState(t, res, map[string]any{"n": int64(10), "b": int64(10), "c": int64(10)})
+}
+
+func TestResumeInputReachesTheFailedNodeOfABranchAndTheJoin(t *testing.T) {
+	t.Parallel()
+	s := newSession(t, `
+initial_state: {text: "{"}
+nodes:
+  - {name: a}
+  - {name: b, uses: json.parse, with: {text: "{{ state.text }}"}, output: parsed}
+  - {name: c, uses: count.hit, with: {name: c}, output: hit}
+edges: [{from: a, parallel: [b, c]}, {from: b, to: END}, {from: c, to: END}]
+`)
+	res := s.run(host.RunOptions{})
+	wantStatus(t, res, host.Failed)
+	res = s.resume(res.RunID, host.RunOptions{Input: map[string]any{"text": "[1]"}})
+	wantState(t, res, map[string]any{
+		"text": "[1]", "hit": map[string]any{"name": "c"}, "parsed": map[string]any{"success": true, "data": []any{int64(1)}},
+	})
+	s.wantCalls(map[string]int{"c": 1})
+}

@@ -43,20 +43,31 @@ type branchResult struct {
 	err error
 }
 
+// fan is how the branches of one fan-out or map run.
+type fan struct {
+	policy graph.Parallel
+	// base is the state that each branch starts from.
+	base *state.State
+	// begun says that the branches were at work when the run stopped.
+	begun bool
+	// tolerant says that a failed branch is a result like any other; else it
+	// fails the frame.
+	tolerant bool
+}
+
 // runBranches runs branches concurrently and gives their results in the
-// order written. tolerant says that a failed branch is a result like any
-// other; else, or with fail_fast, it is the error.
-func (f *frame) runBranches(ctx context.Context, list []branch, policy graph.Parallel, base *state.State, tolerant bool) ([]branchResult, error) {
+// order written.
+func (f *frame) runBranches(ctx context.Context, list []branch, fan fan) ([]branchResult, error) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	results := make([]branchResult, len(list))
 	limit := len(list)
-	if policy.MaxConcurrency > 0 {
-		limit = min(limit, policy.MaxConcurrency)
+	if fan.policy.MaxConcurrency > 0 {
+		limit = min(limit, fan.policy.MaxConcurrency)
 	}
 	// The forks are made before anything runs: they mark the base as shared.
 	for i, b := range list {
-		results[i] = branchResult{name: b.name, path: b.path, frame: f.branchFrame(b, b.path, base)}
+		results[i] = branchResult{name: b.name, path: b.path, frame: f.branchFrame(b, b.path, fan)}
 	}
 	var wg sync.WaitGroup
 	next := make(chan int, len(list))
@@ -67,15 +78,15 @@ func (f *frame) runBranches(ctx context.Context, list []branch, policy graph.Par
 	for range limit {
 		wg.Go(func() {
 			for i := range next {
-				f.runBranch(ctx, list[i], policy, base, tolerant, &results[i])
-				if policy.FailFast && results[i].Err != nil {
+				f.runBranch(ctx, list[i], fan, &results[i])
+				if fan.policy.FailFast && results[i].Err != nil {
 					cancel(results[i].Err)
 				}
 			}
 		})
 	}
 	wg.Wait()
-	return results, settle(results, tolerant && !policy.FailFast)
+	return results, settle(results, fan.tolerant)
 }
 
 // settle finds what the branches mean for the frame around: nil, the first
@@ -114,8 +125,8 @@ func (res *branchResult) failure() error {
 	return &NodeError{Node: res.name, Path: res.path, Err: res.Err}
 }
 
-func (f *frame) branchFrame(b branch, path string, base *state.State) *frame {
-	inner := f.inner(f.graph, path, base)
+func (f *frame) branchFrame(b branch, path string, fan fan) *frame {
+	inner := f.inner(f.graph, path, fan.base, fan.begun)
 	inner.items = b.item
 	for k, v := range b.item {
 		inner.state.Set(k, v)
@@ -125,18 +136,18 @@ func (f *frame) branchFrame(b branch, path string, base *state.State) *frame {
 
 // runBranch runs one branch with its retries, time-out and breaker, unless
 // the journal knows how it ended.
-func (f *frame) runBranch(ctx context.Context, b branch, policy graph.Parallel, base *state.State, tolerant bool, res *branchResult) {
+func (f *frame) runBranch(ctx context.Context, b branch, fan fan, res *branchResult) {
 	r := f.run
 	res.Branch = b.name
 	if rec, ok := r.replay.branches[b.path]; ok {
 		res.recall(ctx, b, rec)
 		return
 	}
-	br := r.breakers.get(b.name, policy.Breaker)
+	br := r.breakers.get(b.name, fan.policy.Breaker)
 	if !br.allow() {
 		res.Err = tea.Errorf(tea.CircuitOpen, "the circuit breaker of branch %q is open", b.name)
 		res.Circuit = br.state()
-		f.endBranch(res, tolerant)
+		f.endBranch(res, fan.tolerant)
 		return
 	}
 	started := r.now()
@@ -147,9 +158,9 @@ func (f *frame) runBranch(ctx context.Context, b branch, policy graph.Parallel, 
 	for attempt := max(1, r.replay.attempts[b.path]); ; attempt++ {
 		res.Retries = attempt - 1
 		if attempt > 1 {
-			res.frame = f.branchFrame(b, attemptPath(b.path, attempt), base)
+			res.frame = f.branchFrame(b, attemptPath(b.path, attempt), fan)
 		}
-		if f.tryBranch(ctx, b, policy, res) || !f.retryBranch(ctx, policy, attempt, res) {
+		if f.tryBranch(ctx, b, fan.policy, res) || !f.retryBranch(ctx, fan.policy, attempt, res) {
 			break
 		}
 	}
@@ -159,7 +170,7 @@ func (f *frame) runBranch(ctx context.Context, b branch, policy graph.Parallel, 
 	}
 	br.record(res.Err == nil)
 	res.Circuit = br.state()
-	f.endBranch(res, tolerant)
+	f.endBranch(res, fan.tolerant)
 }
 
 // tryBranch makes one attempt; done is true where there is nothing to retry.

@@ -31,7 +31,7 @@ func (x *execution) container(ctx context.Context) (*outcome, error) {
 // frame's state as it was.
 func (x *execution) steps(ctx context.Context, b *graph.Steps, path string) (*outcome, error) {
 	f := x.frame
-	inner := f.inner(f.graph, path, x.base)
+	inner := f.inner(f.graph, path, x.base, f.run.replay.begun[path])
 	inner.joined = x.joined
 	var last any
 	for _, step := range b.Steps {
@@ -58,7 +58,7 @@ func (f *frame) close(out *outcome) *outcome {
 
 func (x *execution) loop(ctx context.Context, b *graph.Loop, path string) (*outcome, error) {
 	f := x.frame
-	inner := f.inner(b.Body, path, x.base)
+	inner := f.inner(b.Body, path, x.base, f.run.replay.begun[path])
 	passes := 0
 	for ; ; passes++ {
 		inner.prefix, inner.visits = indexPath(path, passes), nil
@@ -140,7 +140,7 @@ func (f *frame) runGraph(ctx context.Context, g *graph.Graph, path string, input
 		ctx, stop = context.WithTimeoutCause(ctx, d, tea.Errorf(tea.Timeout, "%s took longer than its config.timeout_seconds (%s)", g.Workflow.Name, d))
 		defer stop()
 	}
-	inner := &frame{run: f.run, graph: g, prefix: path, state: state.New(initial)}
+	inner := &frame{run: f.run, graph: g, prefix: path, state: state.New(initial), inputDone: !f.run.replay.begun[path], replayOnly: f.replayOnly}
 	if err := inner.walk(ctx); err != nil {
 		return nil, err
 	}
@@ -170,7 +170,8 @@ func (x *execution) eachItem(ctx context.Context, b *graph.Map, path string) (*o
 			},
 		}
 	}
-	results, err := f.runBranches(ctx, list, b.Policy, x.base, b.FanIn != nil)
+	fan := fan{policy: b.Policy, base: x.base, begun: f.run.replay.begun[path], tolerant: b.FanIn != nil && !b.Policy.FailFast}
+	results, err := f.runBranches(ctx, list, fan)
 	if err != nil {
 		return nil, err
 	}
@@ -215,7 +216,8 @@ func (f *frame) take(ctx context.Context, path string, w way) (*graph.Node, erro
 			walk: func(ctx context.Context, inner *frame) error { return inner.walkFrom(ctx, b.Entry, join) },
 		}
 	}
-	results, err := f.runBranches(ctx, list, w.fanOut.Policy, f.state, join != nil)
+	fan := fan{policy: w.fanOut.Policy, base: f.state, begun: f.run.replay.begun[path], tolerant: join != nil && !w.fanOut.Policy.FailFast}
+	results, err := f.runBranches(ctx, list, fan)
 	if err != nil {
 		return nil, err
 	}

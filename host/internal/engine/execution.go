@@ -216,14 +216,24 @@ func implied(name string, result any) map[string]any {
 // change applies one delta and remembers it for the frame around.
 func (f *frame) change(d delta) error {
 	if d.replace {
-		f.state.Merge(d.values)
-	} else if err := f.state.Apply(d.values, f.graph.Schema); err != nil {
+		f.replace(d.values)
+		return nil
+	}
+	if err := f.state.Apply(d.values, f.graph.Schema); err != nil {
 		return err
 	}
 	if f.outer != nil {
 		f.deltas = append(f.deltas, d)
 	}
 	return nil
+}
+
+// replace is a change without reducers and checks.
+func (f *frame) replace(values map[string]any) {
+	f.state.Merge(values)
+	if f.outer != nil {
+		f.deltas = append(f.deltas, delta{values: values, replace: true})
+	}
 }
 
 // retries tells whether a policy tries again after a failure.

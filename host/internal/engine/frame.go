@@ -36,7 +36,8 @@ type frame struct {
 	only string
 	// replayOnly stops the frame at the first node that is not recorded.
 	replayOnly bool
-	// inputDone says that the input of a resume was merged here.
+	// inputDone says that the input of a resume was merged here, or does not
+	// belong here.
 	inputDone bool
 }
 
@@ -44,9 +45,11 @@ func newFrame(r *run, g *graph.Graph, values map[string]any) *frame {
 	return &frame{run: r, graph: g, state: state.New(values)}
 }
 
-// inner makes a frame inside this one, with a fork of its state.
-func (f *frame) inner(g *graph.Graph, prefix string, base *state.State) *frame {
-	return &frame{run: f.run, graph: g, prefix: prefix, state: base.Fork(), outer: f, replayOnly: f.replayOnly}
+// inner makes a frame inside this one, with a fork of its state. begun says
+// that the frame's container was at work when the run stopped: only then does
+// the input of a resume belong in here too.
+func (f *frame) inner(g *graph.Graph, prefix string, base *state.State, begun bool) *frame {
+	return &frame{inputDone: !begun, run: f.run, graph: g, prefix: prefix, state: base.Fork(), outer: f, replayOnly: f.replayOnly}
 }
 
 // walk runs the frame's graph from its start to its end.

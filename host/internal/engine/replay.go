@@ -107,10 +107,11 @@ func (p *replay) add(rec checkpoint.Record, body map[string]any) {
 	p.markBegun(rec.Path)
 }
 
-// markBegun marks every container around a path.
+// markBegun marks every container around a path: sub of sub/fetch, each and
+// each[3] of each[3]/fetch, a of a>b/clean.
 func (p *replay) markBegun(path string) {
 	for {
-		i := strings.LastIndexByte(path, '/')
+		i := strings.LastIndexAny(path, "/[>!")
 		if i < 0 {
 			return
 		}

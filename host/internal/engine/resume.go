@@ -26,7 +26,7 @@ func (f *frame) arrive(path string) *state.State {
 		if in.begun && base == f.state {
 			base = f.state.Fork()
 		}
-		f.state.Merge(in.values)
+		f.replace(in.values)
 	}
 	return base
 }
@@ -63,14 +63,14 @@ func (f *frame) mergeInput(path string, values map[string]any, begun bool) error
 	if err := f.run.append(kindInput, path, body); err != nil {
 		return err
 	}
-	f.state.Merge(fitted)
+	f.replace(fitted)
 	return nil
 }
 
 // replayInputs merges the recorded inputs of a path.
 func (f *frame) replayInputs(path string) {
 	for _, in := range f.run.replay.inputs[path] {
-		f.state.Merge(in.values)
+		f.replace(in.values)
 	}
 }
 
