@@ -54,6 +54,11 @@ func (wf *Workflow) Resume(ctx context.Context, run string, o RunOptions) (*Resu
 	if err := checkAnswers(contents.Records, eo.Answers); err != nil {
 		return nil, errors.Join(err, journal.Close())
 	}
+	if h.Digest != wf.spec.Digest && !o.Force {
+		if err := engine.Fits(ctx, eo); err != nil {
+			return nil, errors.Join(fmt.Errorf("run %s cannot be migrated: %w", h.RunID, err), journal.Close())
+		}
+	}
 	k := &keeper{store: store, journal: journal, events: newEventKeeper(store, h.RunID, durability)}
 	return k.run(ctx, eo)
 }

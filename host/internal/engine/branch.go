@@ -151,7 +151,9 @@ func (f *frame) runBranch(ctx context.Context, b branch, fan fan, res *branchRes
 		return
 	}
 	started := r.now()
-	r.emit(EventBranchStart, "", b.path, map[string]any{"branch": b.name})
+	if r.listening() {
+		r.emit(EventBranchStart, "", b.path, map[string]any{"branch": b.name})
+	}
 	if r.o.Callbacks.BranchStart != nil {
 		r.o.Callbacks.BranchStart(b.path, b.name)
 	}

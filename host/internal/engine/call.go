@@ -147,6 +147,9 @@ func (h *callHost) Log(_ context.Context, level slog.Level, message string, fiel
 
 // Token emits a piece of text.
 func (h *callHost) Token(_ context.Context, text string) {
+	if !h.x.frame.run.listening() {
+		return
+	}
 	h.x.frame.run.emit(EventToken, h.x.node.Name, h.x.path, map[string]any{"text": text})
 }
 

@@ -61,7 +61,8 @@ func (x *execution) loop(ctx context.Context, b *graph.Loop, path string) (*outc
 	inner := f.inner(b.Body, path, x.base, f.run.replay.begun[path])
 	passes := 0
 	for ; ; passes++ {
-		inner.prefix, inner.visits = indexPath(path, passes), nil
+		inner.prefix = indexPath(path, passes)
+		clear(inner.visits)
 		again, err := x.again(ctx, inner, b, passes)
 		if err != nil {
 			return nil, err
@@ -69,7 +70,7 @@ func (x *execution) loop(ctx context.Context, b *graph.Loop, path string) (*outc
 		if !again {
 			break
 		}
-		if !f.run.replay.begun[inner.prefix] {
+		if f.run.listening() && !f.run.replay.begun[inner.prefix] {
 			f.run.emit(EventLoop, x.node.Name, inner.prefix, map[string]any{"iteration": int64(passes)})
 		}
 		if err := inner.walk(ctx); err != nil {

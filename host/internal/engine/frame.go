@@ -15,7 +15,8 @@ type frame struct {
 	graph  *graph.Graph
 	prefix string
 	state  *state.State
-	visits map[string]int
+	// visits counts the visits of each node, by its index.
+	visits []int
 	// outer is the frame around a branch, loop body or map item, for results
 	// and item variables; nil for a run and a subgraph.
 	outer *frame
@@ -72,6 +73,15 @@ func (f *frame) walkFrom(ctx context.Context, n, stop *graph.Node) error {
 		n, err = f.visit(ctx, n)
 	}
 	return err
+}
+
+// count counts a visit of a node.
+func (f *frame) count(n *graph.Node) int {
+	if n.Index >= len(f.visits) {
+		f.visits = append(f.visits, make([]int, max(n.Index+1, len(f.graph.Nodes))-len(f.visits))...)
+	}
+	f.visits[n.Index]++
+	return f.visits[n.Index]
 }
 
 // result finds the last result of a node, here or in a frame around.

@@ -73,9 +73,13 @@ func (f *frame) decideStart(ctx context.Context) (way, error) {
 	path := visitPath(f.prefix, spec.Start, 1)
 	f.route = &f.graph.Start
 	if rec := r.replay.nodes[path]; rec != nil {
+		r.saw(path)
 		if w, ok, err := f.recorded(rec); ok || err != nil {
 			return w, err
 		}
+	}
+	if f.replayOnly && f.graph.Start.Explicit() {
+		return way{}, errReplayed
 	}
 	w, err := f.decide(ctx, f.graph.Start, spec.Start, nil)
 	if err != nil {

@@ -38,6 +38,8 @@ type run struct {
 	pending []Interrupt
 	usage   Usage
 	notes   map[string]map[string]any
+	// seen are the recorded paths that were walked, where somebody asks.
+	seen map[string]bool
 	// last is the path of the node that was started last, for status records.
 	last string
 }

@@ -16,17 +16,14 @@ func (f *frame) visit(ctx context.Context, n *graph.Node) (*graph.Node, error) {
 	if ctx.Err() != nil {
 		return nil, context.Cause(ctx)
 	}
-	if f.visits == nil {
-		f.visits = map[string]int{}
-	}
-	f.visits[n.Name]++
+	visit := f.count(n)
 	f.route = &n.Route
 	if f.standIn != nil {
 		f.route, f.standIn = f.standIn, nil
 	}
 	path := f.only
 	if path == "" {
-		path = visitPath(f.prefix, n.Name, f.visits[n.Name])
+		path = visitPath(f.prefix, n.Name, visit)
 	}
 	rec := f.run.replay.nodes[path]
 	if err := f.run.countStep(path, rec == nil); err != nil {
@@ -34,6 +31,7 @@ func (f *frame) visit(ctx context.Context, n *graph.Node) (*graph.Node, error) {
 	}
 	base := f.arrive(path)
 	if rec != nil {
+		f.run.saw(path)
 		return f.replayNode(ctx, n, path, base, rec)
 	}
 	if f.replayOnly {
@@ -110,6 +108,9 @@ func (f *frame) leave(ctx context.Context, n *graph.Node, path string, rec *node
 }
 
 func (f *frame) leaveAfterInterrupt(ctx context.Context, n *graph.Node, path string) (*graph.Node, error) {
+	if f.replayOnly {
+		return nil, errReplayed
+	}
 	if _, err := f.interrupt(ctx, Interrupt{ID: path + ":after", Kind: InterruptAfter, Node: n.Name, Path: path}); err != nil {
 		return nil, err
 	}
@@ -118,6 +119,9 @@ func (f *frame) leaveAfterInterrupt(ctx context.Context, n *graph.Node, path str
 
 // leaveLate decides where a node that is recorded already leads.
 func (f *frame) leaveLate(ctx context.Context, n *graph.Node, path string) (*graph.Node, error) {
+	if f.replayOnly {
+		return nil, errReplayed
+	}
 	if err := f.goLive(path+":after", nil); err != nil {
 		return nil, f.fail(n, path, 0, err)
 	}
@@ -207,14 +211,15 @@ func (f *frame) visitFallback(failed *graph.Node) (*graph.Node, error) {
 // stay what they are.
 func (f *frame) fail(n *graph.Node, path string, attempts int, err error) error {
 	var node *NodeError
-	if errors.Is(err, errSuspended) || errors.As(err, &node) || errors.As(err, new(*journalError)) || errors.As(err, new(*BudgetError)) {
+	if errors.Is(err, errSuspended) || errors.Is(err, errReplayed) || errors.As(err, &node) || errors.As(err, new(*journalError)) || errors.As(err, new(*BudgetError)) {
 		return err
 	}
 	return &NodeError{Node: n.Name, Path: path, Pos: n.Spec.Pos, Attempts: attempts, Err: asFailure(err)}
 }
 
 // unwinds tells whether an error only passes through: a suspended frame, the
-// end of the run's context, or a checkpoint that cannot be written.
+// end of what is recorded or of the run's context, or a checkpoint that
+// cannot be written.
 func unwinds(ctx context.Context, err error) bool {
-	return errors.Is(err, errSuspended) || ctx.Err() != nil || errors.As(err, new(*journalError))
+	return errors.Is(err, errSuspended) || errors.Is(err, errReplayed) || ctx.Err() != nil || errors.As(err, new(*journalError))
 }

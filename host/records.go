@@ -1,0 +1,52 @@
+package host
+
+import (
+	"fmt"
+	"regexp"
+	"slices"
+	"strconv"
+	"time"
+
+	"github.com/the-edge-agent/tea/host/internal/secret"
+	"github.com/the-edge-agent/tea/sdk/value"
+)
+
+// sealed is how a reference to a secret stands in a record's JSON.
+var sealed = regexp.MustCompile(`\\u0000s[^\\]*\\u0000`)
+
+// RecordValue gives what a record says, for people: in the place of a secret
+// stands ***.
+func RecordValue(rec Record) (any, error) {
+	if len(rec.Body) == 0 {
+		return nil, nil
+	}
+	v, err := value.Decode(sealed.ReplaceAllLiteral(rec.Body, []byte(secret.Mask)))
+	if err != nil {
+		return nil, fmt.Errorf("read record %d: %w", rec.Seq, err)
+	}
+	return v, nil
+}
+
+// Step finds a record of a run by its number, or by the path of a node: then
+// it is the last one in which the node ended.
+func (r *Runs) Step(run, step string) (uint64, error) {
+	contents, err := r.Show(run)
+	if err != nil {
+		return 0, err
+	}
+	if seq, err := strconv.ParseUint(step, 10, 64); err == nil {
+		return seq, nil
+	}
+	for _, rec := range slices.Backward(contents.Records) {
+		if rec.Path == step && rec.Kind == "node" {
+			return rec.Seq, nil
+		}
+	}
+	return 0, fmt.Errorf("run %s has no node %q that has ended; `tea checkpoint show %s` lists its records", contents.Header.RunID, step, contents.Header.RunID)
+}
+
+// Prunable gives the ids of the runs that Prune would remove.
+func (r *Runs) Prunable(p PrunePolicy) ([]string, error) { return r.store.Prunable(p, time.Now()) }
+
+// Entry gives one run as List does.
+func (r *Runs) Entry(run string) (RunEntry, error) { return r.store.Info(run) }
