@@ -80,26 +80,13 @@ var (
 // Check finds mistakes in the bundle: bad names, duplicates, actions without
 // a handler. serve.Main and the host call it.
 func (b *Bundle) Check() error {
-	if !bundleName.MatchString(b.Name) {
-		return fmt.Errorf("bundle name %q: want lower-case letters, digits and '-', a letter first", b.Name)
+	if err := b.Manifest().Check(); err != nil {
+		return err
 	}
-	if b.Version == "" {
-		return fmt.Errorf("bundle %s has no version", b.Name)
-	}
-	if len(b.Actions) == 0 {
-		return fmt.Errorf("bundle %s has no actions", b.Name)
-	}
-	seen := map[string]bool{}
 	for _, a := range b.Actions {
-		switch {
-		case !actionName.MatchString(a.Name):
-			return fmt.Errorf("bundle %s: action name %q: want namespace.verb in lower case", b.Name, a.Name)
-		case seen[a.Name]:
-			return fmt.Errorf("bundle %s: action %s stands twice", b.Name, a.Name)
-		case a.Handle == nil:
+		if a.Handle == nil {
 			return fmt.Errorf("bundle %s: action %s has no handler", b.Name, a.Name)
 		}
-		seen[a.Name] = true
 	}
 	return nil
 }

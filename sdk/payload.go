@@ -24,6 +24,15 @@ func RawPayload(raw []byte) Payload { return Payload{raw: raw} }
 // or anything that encoding/json can marshal. It must not be changed afterwards.
 func ValuePayload(v any) Payload { return Payload{value: v} }
 
+// AsPayload gives v as a payload: itself where it is one already,
+// [ValuePayload] of it otherwise.
+func AsPayload(v any) Payload {
+	if p, ok := v.(Payload); ok {
+		return p
+	}
+	return ValuePayload(v)
+}
+
 // JSON gives the value as JSON text. The bytes must not be changed.
 func (p Payload) JSON() ([]byte, error) {
 	if p.raw != nil {

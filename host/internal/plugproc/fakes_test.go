@@ -70,7 +70,7 @@ func fakeSlowStart() {
 	}
 	fmt.Fprintln(f, os.Getpid())
 	f.Close()
-	time.Sleep(200 * time.Millisecond)
+	<-time.After(200 * time.Millisecond)
 	serve.Main(crashBundle("slowstart"))
 }
 
@@ -120,7 +120,8 @@ func crashBundle(name string) tea.Bundle {
 			}
 			return none{}, nil
 		}),
-		tea.NewAction("crash.stubborn", "Never ends.", func(context.Context, *tea.Request, none) (none, error) {
+		tea.NewAction("crash.stubborn", "Emits a token and never ends.", func(ctx context.Context, req *tea.Request, _ none) (none, error) {
+			req.Host.Token(ctx, "here")
 			block()
 			return none{}, nil
 		}),

@@ -52,10 +52,15 @@ func startError(name string, t tea.ErrorType, format string, args ...any) *tea.E
 	return e
 }
 
-// lastWordsNote is appended to an error's message.
+// lastWordsNote is appended to an error's message: the one line that is the
+// most telling. All of them are in the error's details.
 func lastWordsNote(words string) string {
 	if words == "" {
 		return "; it said nothing"
 	}
-	return fmt.Sprintf("; its last words: %s", words)
+	line := words[strings.LastIndexByte(words, '\n')+1:]
+	if isFatal(words) {
+		line, _, _ = strings.Cut(words, "\n")
+	}
+	return fmt.Sprintf("; its last words: %.300s", line)
 }

@@ -20,7 +20,7 @@ type Instance struct {
 // error is a [*tea.Error]: the action's own, or plugin_crashed where the
 // process died, circuit_open where it died too often, dependency_missing
 // where it cannot be started, timeout or canceled with ctx. An idempotent
-// action is tried once again after a crash.
+// action is tried once again after a crash, and emits its tokens again then.
 func (i *Instance) Invoke(ctx context.Context, req *tea.Request) (*tea.Response, error) {
 	action := i.manifest.Find(req.Action)
 	if action == nil {

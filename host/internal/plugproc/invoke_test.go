@@ -8,7 +8,6 @@ import (
 	"strings"
 	"sync"
 	"testing"
-	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -66,6 +65,7 @@ func TestSupervisedPluginConforms(t *testing.T) {
 			continue
 		}
 		t.Run(check.Name, func(t *testing.T) {
+			t.Parallel()
 			if err := check.Run(t.Context(), subject); err != nil {
 				t.Error(err)
 			}
@@ -127,30 +127,40 @@ func TestBreakerOpensAfterRepeatedCrashes(t *testing.T) {
 	}
 }
 
+// tokenHost hands on every token that arrives.
+type tokenHost struct {
+	teatest.Host
+	tokens chan string
+}
+
+func (h *tokenHost) Token(_ context.Context, text string) { h.tokens <- text }
+
+// stubborn begins calls that never end and gives their errors.
+func stubborn(t *testing.T, inst *Instance, calls int) <-chan error {
+	t.Helper()
+	host := &tokenHost{tokens: make(chan string)}
+	ended := make(chan error, calls)
+	for range calls {
+		go func() {
+			_, err := inst.Invoke(t.Context(), &tea.Request{Action: "crash.stubborn", Host: host})
+			ended <- err
+		}()
+	}
+	for range calls {
+		<-host.tokens
+	}
+	return ended
+}
+
 func TestCrashEndsAllCallsInFlight(t *testing.T) {
 	t.Parallel()
 	inst := open(t, "crash")
-	if _, err := call(t.Context(), inst, "crash.not", nil); err != nil {
-		t.Fatal(err)
-	}
 	const n = 20
-	errs := make(chan error, n)
-	for range n {
-		go func() {
-			_, err := call(t.Context(), inst, "crash.stubborn", nil)
-			errs <- err
-		}()
-	}
+	ended := stubborn(t, inst, n)
 	_, err := call(t.Context(), inst, "crash.kill", nil)
 	wantError(t, err, tea.PluginCrashed)
-	// Those that had not begun by then run in the next process.
 	for range n {
-		select {
-		case err := <-errs:
-			wantError(t, err, tea.PluginCrashed)
-		case <-time.After(200 * time.Millisecond):
-			return
-		}
+		wantError(t, <-ended, tea.PluginCrashed)
 	}
 }
 
@@ -255,4 +265,22 @@ func TestCallsAfterCloseAreCanceled(t *testing.T) {
 	}
 	_, err := call(t.Context(), inst, "probe.echo", nil)
 	wantError(t, err, tea.Canceled)
+}
+
+func TestResultsUpTo64MiB(t *testing.T) {
+	t.Parallel()
+	inst := open(t, "probe")
+	big := func(size int) (*tea.Response, error) {
+		params := tea.ValuePayload(map[string]any{"bytes": int64(size)})
+		return inst.Invoke(t.Context(), &tea.Request{Action: "probe.big", Params: params, Host: &teatest.Host{}})
+	}
+	resp, err := big(tea.MaxPayload)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if raw, err := resp.Result.JSON(); err != nil || len(raw) != tea.MaxPayload {
+		t.Errorf("got %d bytes, %v", len(raw), err)
+	}
+	_, err = big(tea.MaxPayload + 1)
+	wantError(t, err, tea.ValidationError, "64 MiB")
 }

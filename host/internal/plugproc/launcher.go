@@ -119,7 +119,7 @@ func (l *launcher) config(dir *runDir, p *process) *plugin.ClientConfig {
 			return p.runner, nil
 		},
 		SkipHostEnv:      true,
-		StartTimeout:     l.options.StartTimeout,
+		StartTimeout:     2 * l.options.StartTimeout, // the launch's context speaks first
 		UnixSocketConfig: &plugin.UnixSocketConfig{TempDir: dir.path},
 		SyncStdout:       p.runner.output.writer("stdout"),
 		SyncStderr:       p.runner.output.writer("stderr"),

@@ -8,11 +8,14 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
 	"testing"
 	"time"
+
+	tea "github.com/the-edge-agent/tea/sdk"
 )
 
 // fakeHost runs the plugins in the directory that is its argument, prints
@@ -93,20 +96,20 @@ func gone(pid int) bool {
 func wantGone(t *testing.T, pids ...int) {
 	t.Helper()
 	end := time.Now().Add(2 * time.Second)
-	for _, pid := range pids {
-		for !gone(pid) {
-			if time.Now().After(end) {
-				t.Errorf("process %d outlived its host", pid)
-				break
-			}
-			time.Sleep(10 * time.Millisecond) // there is no signal for the end of another's child
+	for range time.Tick(10 * time.Millisecond) { // there is no signal for the end of another's child
+		pids = slices.DeleteFunc(pids, gone)
+		if len(pids) == 0 {
+			return
+		}
+		if time.Now().After(end) {
+			t.Fatalf("processes %v outlived their host", pids)
 		}
 	}
 }
 
 func TestKilledHostLeavesNoPluginsAndItsSocketsGoWithTheNextStart(t *testing.T) {
 	t.Parallel()
-	runtimeDir, err := os.MkdirTemp("/tmp", "teaorphan")
+	runtimeDir, err := os.MkdirTemp("/tmp", "teaorphan") //nolint:usetesting // t.TempDir is too deep for a socket's path
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -146,18 +149,12 @@ func TestCloseEndsChildrenAndStubbornCalls(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	ended := make(chan error, 1)
-	go func() {
-		_, err := call(t.Context(), inst, "crash.stubborn", nil)
-		ended <- err
-	}()
+	ended := stubborn(t, inst, 1)
 	ctx, cancel := context.WithTimeout(t.Context(), 200*time.Millisecond)
 	defer cancel()
 	if err := set.Close(ctx); err != nil {
 		t.Fatal(err)
 	}
-	if err := <-ended; err == nil {
-		t.Error("the stubborn call ended well")
-	}
+	wantError(t, <-ended, tea.Canceled)
 	wantGone(t, int(got.(map[string]any)["pid"].(int64)))
 }

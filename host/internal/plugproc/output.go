@@ -31,6 +31,7 @@ type output struct {
 	mu      sync.Mutex
 	last    []string // the newest at the end
 	size    int
+	fatal   bool  // last begins with the runtime's reason for a crash
 	second  int64 // the second that count is about
 	count   int
 	dropped int
@@ -79,14 +80,26 @@ func (o *output) add(stream, line string) {
 	}
 }
 
-// remember keeps the line as one of the last. The caller holds the lock.
+// remember keeps the line as one of the last. What the Go runtime says when
+// it gives up begins with the reason and may be long: of that the beginning is
+// kept. The caller holds the lock.
 func (o *output) remember(line string) {
+	if isFatal(line) && !o.fatal {
+		o.last, o.size, o.fatal = nil, 0, true
+	}
+	if o.fatal && (len(o.last) == keptLines || o.size > keptBytes) {
+		return
+	}
 	o.last = append(o.last, line)
 	o.size += len(line)
 	for len(o.last) > keptLines || (o.size > keptBytes && len(o.last) > 1) {
 		o.size -= len(o.last[0])
 		o.last = o.last[1:]
 	}
+}
+
+func isFatal(line string) bool {
+	return strings.HasPrefix(line, "panic: ") || strings.HasPrefix(line, "fatal error: ")
 }
 
 // meter tells whether a line may be logged in this second, and how many were

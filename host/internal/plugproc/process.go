@@ -51,23 +51,28 @@ func (p *process) connect(ctx context.Context) error {
 
 // startFailure says why the process did not start.
 func (p *process) startFailure(ctx context.Context, err error) *tea.Error {
-	if known := p.runner.failure.Load(); known != nil {
+	switch known := p.runner.failure.Load(); {
+	case known != nil:
 		return known
-	}
-	switch {
 	case !p.runner.started():
 		return startError(p.name, tea.InternalError, "%w", err)
 	case errors.Is(ctx.Err(), context.Canceled):
 		return startError(p.name, tea.Canceled, "%w", ctx.Err())
 	case ctx.Err() != nil && p.runner.greeted.Load():
-		return startError(p.name, tea.PluginCrashed, "no answer in time%s", lastWordsNote(p.runner.output.lastWords()))
+		return p.diedAtStart("no answer in time")
 	case ctx.Err() != nil:
-		return startError(p.name, tea.PluginCrashed, "no handshake in time%s", lastWordsNote(p.runner.output.lastWords()))
-	}
-	if p.awaitExit(exitGrace) {
-		return startError(p.name, tea.PluginCrashed, "%s%s", exitText(p.runner.state), lastWordsNote(p.runner.output.lastWords()))
+		return p.diedAtStart("no handshake in time")
+	case p.awaitExit(exitGrace):
+		return p.diedAtStart(exitText(p.runner.state))
 	}
 	return startError(p.name, tea.InternalError, "%w", err)
+}
+
+func (p *process) diedAtStart(reason string) *tea.Error {
+	words := p.runner.output.lastWords()
+	e := startError(p.name, tea.PluginCrashed, "%s%s", reason, lastWordsNote(words))
+	e.Details = map[string]any{"last_words": words}
+	return e
 }
 
 // dead tells whether the process has ended.

@@ -41,23 +41,17 @@ type runner struct {
 	line     *io.PipeReader // where go-plugin reads the handshake
 	lineDone *io.PipeWriter
 
-	pid     atomic.Int64 // 0 before the start
-	killed  atomic.Bool  // Kill was called, maybe before the start
-	ended   atomic.Bool  // the process number may be another's by now
-	greeted atomic.Bool  // the handshake was right
-	failure atomic.Pointer[tea.Error]
+	pid     atomic.Int64              // 0 before the start
+	killed  atomic.Bool               // Kill was called, maybe before the start
+	ended   atomic.Bool               // the process number may be another's by now
+	greeted atomic.Bool               // the handshake was right
+	failure atomic.Pointer[tea.Error] // why it did not start, where that is known
 }
 
 func newRunner(name, path string, env []string, f *forker, o *output) *runner {
 	r := &runner{name: name, path: path, env: env, forker: f, output: o, exited: make(chan struct{})}
 	r.line, r.lineDone = io.Pipe()
 	return r
-}
-
-// fail records why the process did not start.
-func (r *runner) fail(e *tea.Error) *tea.Error {
-	r.failure.Store(e)
-	return e
 }
 
 // Start starts the process.
@@ -90,7 +84,9 @@ func (r *runner) Start(ctx context.Context) error {
 		stdout.Close()
 		stderr.Close()
 		parent.Close()
-		return r.fail(startError(r.name, tea.DependencyMissing, "%w", err))
+		reason := startError(r.name, tea.DependencyMissing, "%w", err)
+		r.failure.Store(reason)
+		return reason
 	}
 	r.parent = parent
 	r.pid.Store(int64(r.cmd.Process.Pid))
@@ -134,13 +130,13 @@ func (r *runner) readStdout(stdout *bufio.Reader) {
 	switch bad := checkHandshake(r.name, line); {
 	case line == "" && err != nil: // it ended without a word; its exit says more
 	case bad != nil:
-		r.fail(bad)
+		r.failure.Store(bad)
 		r.output.add("stdout", line)
 	default:
 		r.greeted.Store(true)
 		_, _ = io.WriteString(r.lineDone, line+"\n") // go-plugin reads, or has given up
 	}
-	r.lineDone.Close()
+	_ = r.lineDone.Close() // a pipe in memory
 	r.output.read("stdout", stdout)
 }
 
@@ -164,8 +160,7 @@ func (r *runner) Kill(context.Context) error {
 	if r.started() && !r.ended.Load() {
 		r.killGroup()
 	}
-	r.line.Close()
-	return nil
+	return r.line.Close()
 }
 
 // Stdout gives the handshake line.

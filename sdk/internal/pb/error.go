@@ -1,0 +1,75 @@
+package pb
+
+import (
+	"time"
+
+	tea "github.com/the-edge-agent/tea/sdk"
+	"github.com/the-edge-agent/tea/sdk/value"
+)
+
+// FromError puts an action's failure on the wire; nil stays nil.
+func FromError(err error) *Error {
+	e := tea.AsError(err)
+	if e == nil {
+		return nil
+	}
+	out := &Error{Type: Text(string(e.Type)), Message: Text(e.Message), Retryable: e.Retryable, Source: Text(e.Source)}
+	if e.RetryAfter > 0 {
+		out.RetryAfterMs = int64((e.RetryAfter + time.Millisecond - 1) / time.Millisecond)
+	}
+	if len(e.Details) > 0 {
+		out.DetailsJson = fromFields(e.Details)
+	}
+	return out
+}
+
+// ToError takes an action's failure off the wire; nil stays nil. One without
+// a type is an internal_error.
+func ToError(e *Error) *tea.Error {
+	if e == nil {
+		return nil
+	}
+	out := &tea.Error{Type: tea.ErrorType(e.GetType()), Message: e.GetMessage(), Retryable: e.GetRetryable(), Source: e.GetSource()}
+	if out.Type == "" {
+		out.Type = tea.InternalError
+	}
+	out.RetryAfter = time.Duration(max(e.GetRetryAfterMs(), 0)) * time.Millisecond
+	out.Details = toFields(e.GetDetailsJson())
+	return out
+}
+
+// fromFields encodes free fields; one without a JSON form becomes the text
+// of the reason, so that the others arrive.
+func fromFields(fields map[string]any) []byte {
+	inModel := make(map[string]any, len(fields))
+	for key, field := range fields {
+		if err, ok := field.(error); ok {
+			field = err.Error()
+		}
+		v, err := value.From(field)
+		if err != nil {
+			v = err.Error()
+		}
+		inModel[key] = v
+	}
+	raw, err := value.Encode(inModel)
+	if err != nil {
+		return nil // cannot be: everything is in the value model
+	}
+	return raw
+}
+
+// toFields decodes free fields. What is no JSON object is kept as text.
+func toFields(raw []byte) map[string]any {
+	if len(raw) == 0 {
+		return nil
+	}
+	v, err := value.Decode(raw)
+	if err != nil {
+		return map[string]any{"text": string(raw)}
+	}
+	if fields, ok := v.(map[string]any); ok {
+		return fields
+	}
+	return map[string]any{"value": v}
+}

@@ -1,0 +1,99 @@
+package pb
+
+import (
+	"encoding/json"
+	"fmt"
+
+	tea "github.com/the-edge-agent/tea/sdk"
+	"github.com/the-edge-agent/tea/sdk/schema"
+)
+
+// FromManifest puts a manifest on the wire.
+func FromManifest(m tea.Manifest) (*Manifest, error) {
+	out := &Manifest{Name: m.Name, Version: m.Version, Description: m.Description, Protocol: int32(m.Protocol)}
+	for _, info := range m.Actions {
+		action, err := FromAction(info)
+		if err != nil {
+			return nil, err
+		}
+		out.Actions = append(out.Actions, action)
+	}
+	for key, s := range m.Settings {
+		raw, err := fromSchema(s)
+		if err != nil {
+			return nil, fmt.Errorf("schema of settings.%s: %w", key, err)
+		}
+		if out.SettingsSchemaJson == nil {
+			out.SettingsSchemaJson = map[string][]byte{}
+		}
+		out.SettingsSchemaJson[key] = raw
+	}
+	return out, nil
+}
+
+// ToManifest takes a manifest off the wire.
+func ToManifest(m *Manifest) (tea.Manifest, error) {
+	out := tea.Manifest{Name: m.GetName(), Version: m.GetVersion(), Description: m.GetDescription(), Protocol: int(m.GetProtocol()), Actions: make([]tea.ActionInfo, 0, len(m.GetActions()))}
+	for _, a := range m.GetActions() {
+		info, err := ToAction(a)
+		if err != nil {
+			return tea.Manifest{}, err
+		}
+		out.Actions = append(out.Actions, info)
+	}
+	for key, raw := range m.GetSettingsSchemaJson() {
+		s, err := toSchema(raw)
+		if err != nil {
+			return tea.Manifest{}, fmt.Errorf("schema of settings.%s: %w", key, err)
+		}
+		if out.Settings == nil {
+			out.Settings = map[string]*schema.Schema{}
+		}
+		out.Settings[key] = s
+	}
+	return out, nil
+}
+
+// FromAction puts an action's description on the wire.
+func FromAction(info tea.ActionInfo) (*Action, error) {
+	params, err := fromSchema(info.Params)
+	if err != nil {
+		return nil, fmt.Errorf("schema of the parameters of %s: %w", info.Name, err)
+	}
+	result, err := fromSchema(info.Result)
+	if err != nil {
+		return nil, fmt.Errorf("schema of the result of %s: %w", info.Name, err)
+	}
+	return &Action{Name: info.Name, Summary: info.Summary, ParamsSchemaJson: params, ResultSchemaJson: result, Streaming: info.Streaming, Idempotent: info.Idempotent}, nil
+}
+
+// ToAction takes an action's description off the wire.
+func ToAction(a *Action) (tea.ActionInfo, error) {
+	params, err := toSchema(a.GetParamsSchemaJson())
+	if err != nil {
+		return tea.ActionInfo{}, fmt.Errorf("schema of the parameters of %s: %w", a.GetName(), err)
+	}
+	result, err := toSchema(a.GetResultSchemaJson())
+	if err != nil {
+		return tea.ActionInfo{}, fmt.Errorf("schema of the result of %s: %w", a.GetName(), err)
+	}
+	return tea.ActionInfo{Name: a.GetName(), Summary: a.GetSummary(), Params: params, Result: result, Streaming: a.GetStreaming(), Idempotent: a.GetIdempotent()}, nil
+}
+
+func fromSchema(s *schema.Schema) ([]byte, error) {
+	if s == nil {
+		return nil, nil
+	}
+	return json.Marshal(s)
+}
+
+func toSchema(raw []byte) (*schema.Schema, error) {
+	if len(raw) == 0 {
+		return nil, nil
+	}
+	s := new(schema.Schema)
+	if err := json.Unmarshal(raw, s); err != nil {
+		return nil, err
+	}
+	return s, nil
+}

@@ -1,0 +1,71 @@
+package pb
+
+import (
+	"encoding/json"
+	"fmt"
+
+	tea "github.com/the-edge-agent/tea/sdk"
+)
+
+// FromPayload encodes a payload that is about to cross the border; what says
+// which one it is, for the error. Too large a one and one without a JSON form
+// are validation errors.
+func FromPayload(p tea.Payload, what string) ([]byte, error) {
+	raw, err := p.JSON()
+	if err != nil {
+		return nil, tea.Errorf(tea.ValidationError, "%s: %v", what, err)
+	}
+	if len(raw) > tea.MaxPayload {
+		return nil, tea.Errorf(tea.ValidationError, "%s: %d bytes are more than the limit of %d (64 MiB)", what, len(raw), tea.MaxPayload)
+	}
+	return raw, nil
+}
+
+// ToPayload checks bytes that came over the border; no bytes are null.
+func ToPayload(raw []byte, what string) (tea.Payload, error) {
+	if len(raw) > tea.MaxPayload {
+		return tea.Payload{}, tea.Errorf(tea.ValidationError, "%s: %d bytes are more than the limit of %d (64 MiB)", what, len(raw), tea.MaxPayload)
+	}
+	if len(raw) == 0 {
+		return tea.Payload{}, nil
+	}
+	if !json.Valid(raw) {
+		return tea.Payload{}, tea.Errorf(tea.InternalError, "%s: not JSON: %s", what, excerpt(raw))
+	}
+	return tea.RawPayload(raw), nil
+}
+
+// excerpt is the beginning of hostile bytes, quoted.
+func excerpt(raw []byte) string {
+	if len(raw) > 80 {
+		return fmt.Sprintf("%.80q...", raw)
+	}
+	return fmt.Sprintf("%q", raw)
+}
+
+// FromOutcome encodes how a call ended: err, or resp's result.
+func FromOutcome(action string, resp *tea.Response, err error) *InvokeResponse {
+	var raw []byte
+	if err == nil {
+		raw, err = FromPayload(resp.Result, "result of "+action)
+	}
+	if err != nil {
+		return &InvokeResponse{Outcome: &InvokeResponse_Error{Error: FromError(err)}}
+	}
+	return &InvokeResponse{Outcome: &InvokeResponse_Result{Result: raw}}
+}
+
+// ToOutcome decodes how a call ended.
+func ToOutcome(action string, r *InvokeResponse) (*tea.Response, error) {
+	switch o := r.GetOutcome().(type) {
+	case *InvokeResponse_Error:
+		return nil, ToError(o.Error)
+	case *InvokeResponse_Result:
+		payload, err := ToPayload(o.Result, "result of "+action)
+		if err != nil {
+			return nil, err
+		}
+		return &tea.Response{Result: payload}, nil
+	}
+	return nil, tea.Errorf(tea.InternalError, "%s answered neither with a result nor with an error", action)
+}

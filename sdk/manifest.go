@@ -1,0 +1,39 @@
+package tea
+
+import "fmt"
+
+// Check finds mistakes in a manifest, which may come from a stranger: bad
+// names, duplicates, another protocol.
+func (m Manifest) Check() error {
+	switch {
+	case !bundleName.MatchString(m.Name):
+		return fmt.Errorf("bundle name %q: want lower-case letters, digits and '-', a letter first", m.Name)
+	case m.Version == "":
+		return fmt.Errorf("bundle %s has no version", m.Name)
+	case m.Protocol != ProtocolVersion:
+		return fmt.Errorf("bundle %s speaks protocol %d, want %d", m.Name, m.Protocol, ProtocolVersion)
+	case len(m.Actions) == 0:
+		return fmt.Errorf("bundle %s has no actions", m.Name)
+	}
+	seen := map[string]bool{}
+	for _, a := range m.Actions {
+		switch {
+		case !actionName.MatchString(a.Name):
+			return fmt.Errorf("bundle %s: action name %q: want namespace.verb in lower case", m.Name, a.Name)
+		case seen[a.Name]:
+			return fmt.Errorf("bundle %s: action %s stands twice", m.Name, a.Name)
+		}
+		seen[a.Name] = true
+	}
+	return nil
+}
+
+// Find gives the description of the action of that name, or nil.
+func (m Manifest) Find(name string) *ActionInfo {
+	for i := range m.Actions {
+		if m.Actions[i].Name == name {
+			return &m.Actions[i]
+		}
+	}
+	return nil
+}

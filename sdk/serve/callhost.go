@@ -1,0 +1,188 @@
+package serve
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"sync"
+
+	"google.golang.org/grpc"
+
+	tea "github.com/the-edge-agent/tea/sdk"
+	"github.com/the-edge-agent/tea/sdk/internal/pb"
+)
+
+// errOver is what the host's methods return to an action whose call has ended.
+var errOver = errors.New("the call is over")
+
+// callHost is the [tea.Host] of one call. Tokens, progress and logs go into
+// the call's stream where it has one and by callback otherwise; everything
+// else is a callback.
+type callHost struct {
+	id string
+	// back is nil where the host takes no callbacks.
+	back pb.HostClient
+
+	// mu guards over and keeps the stream to one sender at a time.
+	mu     sync.Mutex
+	over   bool
+	stream grpc.ServerStreamingServer[pb.InvokeEvent]
+}
+
+// end ends the call: what a handler left behind cannot reach the host any more.
+func (h *callHost) end() {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.over = true
+}
+
+// emit sends an event into the stream and reports whether that was possible.
+// A broken stream shows at the end of the call.
+func (h *callHost) emit(event *pb.InvokeEvent) bool {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.over || h.stream == nil {
+		return h.over
+	}
+	_ = h.stream.Send(event)
+	return true
+}
+
+// client gives the way back, or the reason why there is none.
+func (h *callHost) client() (pb.HostClient, error) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	switch {
+	case h.over:
+		return nil, tea.Errorf(tea.Canceled, "%w", errOver)
+	case h.back == nil:
+		return nil, tea.Errorf(tea.DependencyMissing, "this host takes no callbacks")
+	}
+	return h.back, nil
+}
+
+// broken words a callback that did not come through.
+func broken(ctx context.Context, what string, err error) error {
+	if ctx.Err() != nil {
+		return tea.AsError(ctx.Err())
+	}
+	return tea.Errorf(tea.ConnectionError, "%s: the host did not answer: %w", what, err)
+}
+
+// Invoke calls another action through the host.
+func (h *callHost) Invoke(ctx context.Context, action string, params any) (*tea.Response, error) {
+	raw, err := pb.FromPayload(tea.AsPayload(params), "parameters of "+action)
+	if err != nil {
+		return nil, err
+	}
+	back, err := h.client()
+	if err != nil {
+		return nil, err
+	}
+	resp, err := back.InvokeAction(ctx, &pb.InvokeActionRequest{CallId: h.id, Action: pb.Text(action), Params: raw})
+	if err != nil {
+		return nil, broken(ctx, "call "+action, err)
+	}
+	return pb.ToOutcome(action, resp)
+}
+
+// Describe asks the host about an action.
+func (h *callHost) Describe(ctx context.Context, action string) (*tea.ActionInfo, error) {
+	back, err := h.client()
+	if err != nil {
+		return nil, err
+	}
+	resp, err := back.DescribeAction(ctx, &pb.DescribeActionRequest{CallId: h.id, Action: pb.Text(action)})
+	if err != nil {
+		return nil, broken(ctx, "describe "+action, err)
+	}
+	if e := resp.GetError(); e != nil {
+		return nil, pb.ToError(e)
+	}
+	info, err := pb.ToAction(resp.GetAction())
+	if err != nil {
+		return nil, tea.Errorf(tea.InternalError, "%w", err)
+	}
+	return &info, nil
+}
+
+// Log sends a record to the run's log. Where the host cannot be reached the
+// record goes to stderr.
+func (h *callHost) Log(ctx context.Context, level slog.Level, message string, fields map[string]any) {
+	record := pb.FromLog(level, message, fields)
+	if h.emit(&pb.InvokeEvent{Event: &pb.InvokeEvent_Log{Log: record}}) {
+		return
+	}
+	back, err := h.client()
+	if err == nil {
+		_, err = back.Log(ctx, &pb.LogRequest{CallId: h.id, Log: record})
+	}
+	if err != nil {
+		slog.Log(context.Background(), level, message, "fields", fields)
+	}
+}
+
+// Token sends a piece of text. One that cannot be sent is dropped: the
+// result carries the whole text.
+func (h *callHost) Token(ctx context.Context, text string) {
+	token := &pb.Token{Text: pb.Text(text)}
+	if h.emit(&pb.InvokeEvent{Event: &pb.InvokeEvent_Token{Token: token}}) {
+		return
+	}
+	if back, err := h.client(); err == nil {
+		_, _ = back.Token(ctx, &pb.TokenRequest{CallId: h.id, Token: token})
+	}
+}
+
+// Progress sends a progress report, or drops it where that is not possible.
+func (h *callHost) Progress(ctx context.Context, fraction float64, message string) {
+	progress := &pb.Progress{Fraction: fraction, Message: pb.Text(message)}
+	if h.emit(&pb.InvokeEvent{Event: &pb.InvokeEvent_Progress{Progress: progress}}) {
+		return
+	}
+	if back, err := h.client(); err == nil {
+		_, _ = back.Progress(ctx, &pb.ProgressRequest{CallId: h.id, Progress: progress})
+	}
+}
+
+// Note reads a durable note.
+func (h *callHost) Note(ctx context.Context, key string) (tea.Payload, bool, error) {
+	back, err := h.client()
+	if err != nil {
+		return tea.Payload{}, false, err
+	}
+	resp, err := back.GetNote(ctx, &pb.GetNoteRequest{CallId: h.id, Key: pb.Text(key)})
+	if err != nil {
+		return tea.Payload{}, false, broken(ctx, "read note "+key, err)
+	}
+	if e := resp.GetError(); e != nil || !resp.GetFound() {
+		return tea.Payload{}, false, asError(e)
+	}
+	note, err := pb.ToPayload(resp.GetNote(), "note "+key)
+	return note, err == nil, err
+}
+
+// SetNote stores a durable note.
+func (h *callHost) SetNote(ctx context.Context, key string, note any) error {
+	raw, err := pb.FromPayload(tea.AsPayload(note), "note "+key)
+	if err != nil {
+		return err
+	}
+	back, err := h.client()
+	if err != nil {
+		return err
+	}
+	resp, err := back.SetNote(ctx, &pb.SetNoteRequest{CallId: h.id, Key: pb.Text(key), Note: raw})
+	if err != nil {
+		return broken(ctx, "store note "+key, err)
+	}
+	return asError(resp.GetError())
+}
+
+// asError is [pb.ToError] as an error interface that is nil where e is.
+func asError(e *pb.Error) error {
+	if e == nil {
+		return nil
+	}
+	return pb.ToError(e)
+}

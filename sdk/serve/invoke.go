@@ -1,0 +1,63 @@
+package serve
+
+import (
+	"context"
+
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+
+	tea "github.com/the-edge-agent/tea/sdk"
+	"github.com/the-edge-agent/tea/sdk/internal/pb"
+)
+
+// Invoke runs an action and answers with its outcome.
+func (s *server) Invoke(ctx context.Context, req *pb.InvokeRequest) (*pb.InvokeResponse, error) {
+	return s.invoke(ctx, req, &callHost{id: req.GetCallId(), back: s.back.client()})
+}
+
+// InvokeStream runs an action and sends what it emits on the way.
+func (s *server) InvokeStream(req *pb.InvokeRequest, stream grpc.ServerStreamingServer[pb.InvokeEvent]) error {
+	host := &callHost{id: req.GetCallId(), back: s.back.client(), stream: stream}
+	resp, err := s.invoke(stream.Context(), req, host)
+	if err != nil {
+		return err
+	}
+	if e := resp.GetError(); e != nil {
+		return stream.Send(&pb.InvokeEvent{Event: &pb.InvokeEvent_Error{Error: e}})
+	}
+	return stream.Send(&pb.InvokeEvent{Event: &pb.InvokeEvent_Result{Result: resp.GetResult()}})
+}
+
+// invoke runs the action. Its error is a status: the host broke the protocol.
+func (s *server) invoke(ctx context.Context, req *pb.InvokeRequest, host *callHost) (*pb.InvokeResponse, error) {
+	if !s.calls.begin() {
+		return nil, status.Error(codes.Unavailable, "the plugin is shutting down")
+	}
+	defer s.calls.end()
+	inst := s.instances.find(req.GetInstanceId())
+	if inst == nil {
+		return nil, status.Errorf(codes.FailedPrecondition, "instance %q has not been configured", req.GetInstanceId())
+	}
+	action := req.GetAction()
+	params, err := pb.ToPayload(req.GetParams(), "parameters of "+action)
+	if err != nil {
+		return pb.FromOutcome(action, nil, err), nil
+	}
+	ctx = withCall(ctx, host)
+	resp, err := inst.Invoke(ctx, &tea.Request{
+		Action: action,
+		Params: params,
+		Host:   host,
+		Call: tea.Call{
+			RunID:          req.GetRunId(),
+			Node:           req.GetNode(),
+			Attempt:        int(req.GetAttempt()),
+			IdempotencyKey: req.GetIdempotencyKey(),
+			Traceparent:    req.GetTraceparent(),
+			Tracestate:     req.GetTracestate(),
+		},
+	})
+	host.end()
+	return pb.FromOutcome(action, resp, err), nil
+}

@@ -1,0 +1,89 @@
+package serve
+
+import (
+	"context"
+	"log/slog"
+	"sync"
+	"time"
+
+	plugin "github.com/hashicorp/go-plugin"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+
+	tea "github.com/the-edge-agent/tea/sdk"
+	"github.com/the-edge-agent/tea/sdk/internal/pb"
+)
+
+// server is the plugin's side of the protocol for one bundle.
+type server struct {
+	pb.UnimplementedPluginServer
+	bundle *tea.Bundle
+	// ready runs before the first instance is made.
+	ready     func()
+	readyOnce sync.Once
+	instances instances
+	calls     calls
+	back      hostLink
+	stop      func()
+}
+
+func newServer(bundle *tea.Bundle, ready func()) *server {
+	return &server{bundle: bundle, ready: ready, instances: instances{byID: map[string]*tea.Instance{}}}
+}
+
+// Describe answers with the bundle's manifest.
+func (s *server) Describe(context.Context, *pb.DescribeRequest) (*pb.DescribeResponse, error) {
+	manifest, err := pb.FromManifest(s.bundle.Manifest())
+	if err != nil {
+		return nil, status.Error(codes.Internal, err.Error())
+	}
+	return &pb.DescribeResponse{Manifest: manifest}, nil
+}
+
+// Health says that the plugin takes calls.
+func (s *server) Health(context.Context, *pb.HealthRequest) (*pb.HealthResponse, error) {
+	return &pb.HealthResponse{Ready: !s.calls.isDraining()}, nil
+}
+
+// Shutdown ends the plugin within the grace period.
+func (s *server) Shutdown(ctx context.Context, req *pb.ShutdownRequest) (*pb.ShutdownResponse, error) {
+	ctx, cancel := context.WithTimeout(ctx, time.Duration(req.GetGraceMs())*time.Millisecond)
+	defer cancel()
+	s.drain(ctx)
+	// The host ends the connection when it has the answer. Where it does not,
+	// the process still goes.
+	time.AfterFunc(time.Second, s.stop)
+	return &pb.ShutdownResponse{}, nil
+}
+
+// drain refuses new calls, waits for the running ones as long as ctx allows
+// and closes the instances.
+func (s *server) drain(ctx context.Context) {
+	select {
+	case <-s.calls.drain():
+	case <-ctx.Done():
+	}
+	if err := s.instances.closeAll(); err != nil {
+		slog.Error("close an instance at shutdown", "error", err)
+	}
+}
+
+// adapter joins the server to go-plugin.
+type adapter struct {
+	plugin.NetRPCUnsupportedPlugin
+	server *server
+}
+
+// GRPCServer registers the service.
+func (a *adapter) GRPCServer(broker *plugin.GRPCBroker, g *grpc.Server) error {
+	a.server.back.broker = broker
+	a.server.stop = g.Stop
+	pb.RegisterPluginServer(g, a.server)
+	return nil
+}
+
+// GRPCClient is the host's part, which a plugin does not have.
+func (*adapter) GRPCClient(context.Context, *plugin.GRPCBroker, *grpc.ClientConn) (any, error) {
+	return nil, status.Error(codes.Unimplemented, "a plugin is not a host")
+}

@@ -1,0 +1,177 @@
+package teatest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	tea "github.com/the-edge-agent/tea/sdk"
+)
+
+// callChecks are about how a call ends and what it emits on the way.
+func callChecks() []Check {
+	return []Check{
+		{Name: "error", Needs: []string{"probe.fail"}, Run: checkError},
+		{Name: "panic", Needs: []string{"probe.panic", "probe.echo"}, Run: checkPanic},
+		{Name: "cancellation", Needs: []string{"probe.wait", "probe.waiting"}, Run: checkCancellation},
+		{Name: "deadline", Needs: []string{"probe.wait", "probe.waiting"}, Run: checkDeadline},
+		{Name: "stream", Needs: []string{"probe.stream"}, Run: checkStream},
+		{Name: "concurrent calls", Needs: []string{"probe.echo"}, Run: checkConcurrent},
+	}
+}
+
+func checkError(ctx context.Context, s *Subject) error {
+	details := map[string]any{"status": int64(429), "big": int64(9007199254740993), "none": nil, "list": []any{"ü"}}
+	_, err := s.call(ctx, "probe.fail", map[string]any{
+		"type": "rate_limited", "message": "später \"wieder\"", "retryable": true, "retry_after_ms": 1500, "source": "api.example", "details": details,
+	}, nil)
+	var got *tea.Error
+	if !errors.As(err, &got) {
+		return fmt.Errorf("%v is no action's error", err)
+	}
+	if got.Type != tea.RateLimited || got.Message != "später \"wieder\"" || !got.Retryable || got.RetryAfter != 1500*time.Millisecond || got.Source != "api.example" {
+		return fmt.Errorf("the error arrived as %+v", got)
+	}
+	return equal(details, fromDetails(got.Details))
+}
+
+// fromDetails brings an error's details into the value model, where a linked bundle may
+// have left Go values.
+func fromDetails(details map[string]any) any {
+	v, err := tea.ValuePayload(details).Value()
+	if err != nil {
+		return err.Error()
+	}
+	return v
+}
+
+func checkPanic(ctx context.Context, s *Subject) error {
+	_, err := s.call(ctx, "probe.panic", map[string]any{}, nil)
+	if err := failsWith(err, tea.InternalError); err != nil {
+		return err
+	}
+	if !strings.Contains(err.Error(), "as asked") {
+		return fmt.Errorf("the error %q does not say what the panic said", err)
+	}
+	if _, err = s.call(ctx, "probe.echo", map[string]any{}, nil); err != nil {
+		return fmt.Errorf("the plugin did not survive: %w", err)
+	}
+	return nil
+}
+
+// signalHost tells when the first token arrives.
+type signalHost struct {
+	Host
+	once  sync.Once
+	begun chan struct{}
+}
+
+func (h *signalHost) Token(ctx context.Context, text string) {
+	h.Host.Token(ctx, text)
+	h.once.Do(func() { close(h.begun) })
+}
+
+// startWaiting calls probe.wait and gives the call's end once it has begun.
+func startWaiting(ctx context.Context, s *Subject) (<-chan error, error) {
+	host := &signalHost{begun: make(chan struct{})}
+	ended := make(chan error, 1)
+	go func() {
+		_, err := s.call(ctx, "probe.wait", map[string]any{}, host)
+		ended <- err
+	}()
+	select {
+	case <-host.begun:
+		return ended, nil
+	case err := <-ended:
+		return nil, fmt.Errorf("the call ended before it began to wait: %w", err)
+	case <-time.After(10 * time.Second):
+		return nil, errors.New("no token within 10 s: tokens must arrive while the call runs")
+	}
+}
+
+func checkCancellation(ctx context.Context, s *Subject) error {
+	callCtx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	ended, err := startWaiting(callCtx, s)
+	if err != nil {
+		return err
+	}
+	cancel()
+	if err := failsWith(<-ended, tea.Canceled); err != nil {
+		return err
+	}
+	return nobodyWaits(ctx, s)
+}
+
+func checkDeadline(ctx context.Context, s *Subject) error {
+	callCtx, cancel := context.WithTimeout(ctx, 200*time.Millisecond)
+	defer cancel()
+	_, err := s.call(callCtx, "probe.wait", map[string]any{}, nil)
+	if err := failsWith(err, tea.Timeout); err != nil {
+		return err
+	}
+	return nobodyWaits(ctx, s)
+}
+
+// nobodyWaits is nil once every handler of probe.wait has ended, which must
+// be soon after its context has.
+func nobodyWaits(ctx context.Context, s *Subject) error {
+	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
+	defer cancel()
+	for {
+		got, err := s.call(ctx, "probe.waiting", map[string]any{}, nil)
+		if err != nil {
+			return fmt.Errorf("the handler did not notice the end of its context within 5 s: %w", err)
+		}
+		if equal(map[string]any{"count": int64(0)}, got) == nil {
+			return nil
+		}
+	}
+}
+
+// checkStream demands every token, report and record, in order.
+func checkStream(ctx context.Context, s *Subject) error {
+	const n = 100
+	host := &Host{}
+	got, err := s.call(ctx, "probe.stream", map[string]any{"tokens": n}, host)
+	if err != nil {
+		return err
+	}
+	var want Record
+	want.Notes = map[string]any{}
+	for i := range n {
+		want.Tokens = append(want.Tokens, fmt.Sprint(i))
+		want.Progress = append(want.Progress, Progress{Fraction: float64(i+1) / n, Message: fmt.Sprint("token ", i)})
+	}
+	want.Logs = []Log{{Level: slog.LevelWarn, Message: "streamed", Fields: map[string]any{"tokens": int64(n), "none": nil}}}
+	if diff := cmp.Diff(want, host.Recorded()); diff != "" {
+		return fmt.Errorf("what arrived differs (-want +got):\n%s", diff)
+	}
+	return equal(map[string]any{"count": int64(n)}, got)
+}
+
+func checkConcurrent(ctx context.Context, s *Subject) error {
+	errs := make(chan error)
+	const n = 200
+	for i := range n {
+		go func() {
+			want := map[string]any{"i": int64(i), "text": strings.Repeat("y", i)}
+			got, err := s.call(ctx, "probe.echo", want, nil)
+			if err == nil {
+				err = equal(want, got)
+			}
+			errs <- err
+		}()
+	}
+	var all []error
+	for range n {
+		all = append(all, <-errs)
+	}
+	return errors.Join(all...)
+}

@@ -1,0 +1,95 @@
+package teatest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/google/go-cmp/cmp"
+
+	tea "github.com/the-edge-agent/tea/sdk"
+	"github.com/the-edge-agent/tea/sdk/schema"
+)
+
+// callbackChecks are about what a plugin asks of its host.
+func callbackChecks() []Check {
+	return []Check{
+		{Name: "call another action", Needs: []string{"probe.invoke"}, Run: checkInvoke},
+		{Name: "another action fails", Needs: []string{"probe.invoke"}, Run: checkInvokeFails},
+		{Name: "describe another action", Needs: []string{"probe.describe"}, Run: checkDescribe},
+		{Name: "notes", Needs: []string{"probe.note"}, Run: checkNotes},
+	}
+}
+
+func checkInvoke(ctx context.Context, s *Subject) error {
+	host := &Host{Actions: map[string]func(context.Context, any) (any, error){
+		"text.upper": func(_ context.Context, params any) (any, error) {
+			return map[string]any{"given": params, "n": int64(9007199254740993)}, nil
+		},
+	}}
+	params := map[string]any{"text": "ü", "none": nil}
+	got, err := s.call(ctx, "probe.invoke", map[string]any{"action": "text.upper", "params": params}, host)
+	if err != nil {
+		return err
+	}
+	return equal(map[string]any{"result": map[string]any{"given": params, "n": int64(9007199254740993)}}, got)
+}
+
+func checkInvokeFails(ctx context.Context, s *Subject) error {
+	host := &Host{Actions: map[string]func(context.Context, any) (any, error){
+		"text.fail": func(context.Context, any) (any, error) {
+			return nil, &tea.Error{Type: "of_my_own", Message: "no", Source: "there", Details: map[string]any{"a": int64(1)}}
+		},
+	}}
+	_, err := s.call(ctx, "probe.invoke", map[string]any{"action": "text.fail", "params": map[string]any{}}, host)
+	var got *tea.Error
+	if !errors.As(err, &got) {
+		return fmt.Errorf("%v is no action's error", err)
+	}
+	if diff := cmp.Diff(map[string]any{"a": int64(1)}, got.Details); diff != "" || got.Type != "of_my_own" || got.Message != "no" || got.Source != "there" {
+		return fmt.Errorf("the error arrived as %+v", got)
+	}
+	_, err = s.call(ctx, "probe.invoke", map[string]any{"action": "text.never", "params": map[string]any{}}, host)
+	return failsWith(err, tea.NotFound)
+}
+
+func checkDescribe(ctx context.Context, s *Subject) error {
+	host := &Host{Infos: map[string]tea.ActionInfo{
+		"text.upper": {Name: "text.upper", Summary: "Makes it loud.", Params: schema.Of[textResult](), Idempotent: true},
+	}}
+	got, err := s.call(ctx, "probe.describe", map[string]any{"action": "text.upper"}, host)
+	if err != nil {
+		return err
+	}
+	if err := equal(map[string]any{
+		"name": "text.upper", "summary": "Makes it loud.", "idempotent": true,
+		"params": map[string]any{
+			"type": "object", "required": []any{"text"}, "additionalProperties": false,
+			"properties": map[string]any{"text": map[string]any{"type": "string"}},
+		},
+	}, got); err != nil {
+		return err
+	}
+	_, err = s.call(ctx, "probe.describe", map[string]any{"action": "text.never"}, host)
+	return failsWith(err, tea.NotFound)
+}
+
+// checkNotes reads what is not there, stores it and reads it again; a note of
+// null is there.
+func checkNotes(ctx context.Context, s *Subject) error {
+	host := &Host{Notes: map[string]any{"null": nil}}
+	step := func(key string, note any, want map[string]any) error {
+		got, err := s.call(ctx, "probe.note", map[string]any{"key": key, "note": note}, host)
+		if err != nil {
+			return err
+		}
+		return equal(want, got)
+	}
+	note := map[string]any{"n": int64(9007199254740993), "none": nil}
+	return errors.Join(
+		step("a", note, map[string]any{"found": false, "note": nil}),
+		step("a", "second", map[string]any{"found": true, "note": note}),
+		step("null", nil, map[string]any{"found": true, "note": nil}),
+		equal(map[string]any{"a": "second", "null": nil}, any(host.Recorded().Notes)),
+	)
+}

@@ -1,0 +1,117 @@
+package teatest
+
+import (
+	"context"
+	"fmt"
+
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+	"google.golang.org/protobuf/encoding/protowire"
+	"google.golang.org/protobuf/proto"
+
+	"github.com/the-edge-agent/tea/sdk/internal/pb"
+)
+
+// wireChecks send what this SDK never sends but a newer host might.
+func wireChecks() []Check {
+	return []Check{
+		{Name: "health", Remote: true, Run: checkHealth},
+		{Name: "unknown fields and capabilities", Remote: true, Run: checkUnknown},
+		{Name: "instance not configured", Remote: true, Run: checkNoInstance},
+		{Name: "release", Remote: true, Run: checkRelease},
+	}
+}
+
+// plugin speaks to the process without a client in between.
+func (s *Subject) plugin() pb.PluginClient {
+	return pb.NewPluginClient(s.Target.(*Process).Conn())
+}
+
+func checkHealth(ctx context.Context, s *Subject) error {
+	resp, err := s.plugin().Health(ctx, &pb.HealthRequest{})
+	if err != nil {
+		return err
+	}
+	if !resp.GetReady() {
+		return fmt.Errorf("the plugin is not ready: %s", resp.GetMessage())
+	}
+	return nil
+}
+
+// newer adds fields to a message that this version does not know.
+func newer[M proto.Message](m M) M {
+	unknown := protowire.AppendTag(nil, 1999, protowire.BytesType)
+	unknown = protowire.AppendString(unknown, "from a newer host")
+	unknown = protowire.AppendTag(unknown, 2000, protowire.VarintType)
+	unknown = protowire.AppendVarint(unknown, 7)
+	m.ProtoReflect().SetUnknown(unknown)
+	return m
+}
+
+// configure makes a further instance by a message with unknown parts.
+func (s *Subject) configure(ctx context.Context, id string) error {
+	settings := map[string][]byte{}
+	for key := range s.Manifest.Settings {
+		if raw, ok := s.Settings[key]; ok {
+			settings[key] = raw
+		}
+	}
+	resp, err := s.plugin().Configure(ctx, newer(&pb.ConfigureRequest{
+		InstanceId: id, SettingsJson: settings, Capabilities: []string{"stream", "teleport.v9", ""},
+	}))
+	if err != nil {
+		return fmt.Errorf("configure: %w", err)
+	}
+	if e := resp.GetError(); e != nil {
+		return fmt.Errorf("configure: %w", pb.ToError(e))
+	}
+	return nil
+}
+
+func checkUnknown(ctx context.Context, s *Subject) error {
+	if _, err := s.plugin().Describe(ctx, newer(&pb.DescribeRequest{})); err != nil {
+		return fmt.Errorf("describe: %w", err)
+	}
+	if err := s.configure(ctx, "from-a-newer-host"); err != nil {
+		return err
+	}
+	resp, err := s.plugin().Invoke(ctx, newer(&pb.InvokeRequest{
+		InstanceId: "from-a-newer-host", CallId: "newer", Action: s.Manifest.Name + ".no_such_action", Params: []byte(`{}`),
+	}))
+	if err != nil {
+		return fmt.Errorf("invoke: %w", err)
+	}
+	if got := resp.GetError().GetType(); got != "not_found" {
+		return fmt.Errorf("invoke: error type %q, want not_found", got)
+	}
+	return nil
+}
+
+func checkNoInstance(ctx context.Context, s *Subject) error {
+	_, err := s.plugin().Invoke(ctx, &pb.InvokeRequest{InstanceId: "never-configured", CallId: "none", Action: s.Manifest.Actions[0].Name, Params: []byte(`{}`)})
+	if got := status.Code(err); got != codes.FailedPrecondition {
+		return fmt.Errorf("status %s, want FailedPrecondition", got)
+	}
+	return nil
+}
+
+// checkRelease ends an instance twice; its calls are then as if it had never been.
+func checkRelease(ctx context.Context, s *Subject) error {
+	if err := s.configure(ctx, "to-be-released"); err != nil {
+		return err
+	}
+	for range 2 {
+		resp, err := s.plugin().Release(ctx, &pb.ReleaseRequest{InstanceId: "to-be-released"})
+		if err != nil {
+			return fmt.Errorf("release: %w", err)
+		}
+		if e := resp.GetError(); e != nil {
+			return fmt.Errorf("release: %w", pb.ToError(e))
+		}
+	}
+	_, err := s.plugin().Invoke(ctx, &pb.InvokeRequest{InstanceId: "to-be-released", CallId: "none", Action: s.Manifest.Actions[0].Name, Params: []byte(`{}`)})
+	if got := status.Code(err); got != codes.FailedPrecondition {
+		return fmt.Errorf("status %s after release, want FailedPrecondition", got)
+	}
+	return nil
+}

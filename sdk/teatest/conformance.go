@@ -1,0 +1,162 @@
+package teatest
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"os"
+	"os/exec"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	tea "github.com/the-edge-agent/tea/sdk"
+	"github.com/the-edge-agent/tea/sdk/serve"
+	"github.com/the-edge-agent/tea/sdk/wire"
+)
+
+// Conformance runs the protocol's suite against the bundle twice, linked into
+// the test and as a process of its own, and demands the same manifest from
+// both. Each sample is called in both ways too and must give the same result,
+// error and callbacks. The suite's own calls use the first sample's settings.
+//
+// The process is the test binary itself, started again to run only the
+// calling test: whatever the test does before Conformance is done there too.
+// Conformance does not return there.
+func Conformance(t *testing.T, bundle tea.Bundle, samples ...Request) {
+	t.Helper()
+	if os.Getenv(wire.CookieKey) == wire.CookieValue {
+		serve.Main(bundle)
+	}
+	var own tea.Settings
+	if len(samples) > 0 {
+		own = settings(t, samples[0].Settings)
+	}
+	process := startSelf(t)
+	if err := sameManifest(bundle.Manifest(), process.manifest); err != nil {
+		t.Errorf("linked in and out of process: %v", err)
+	}
+	t.Run("linked", func(t *testing.T) { runChecks(t, Linked(bundle), own) })
+	t.Run("process", func(t *testing.T) { runChecks(t, process, own) })
+	t.Run("samples", func(t *testing.T) {
+		for _, sample := range samples {
+			t.Run(sample.Action, func(t *testing.T) { sameAnswer(t, Linked(bundle), process, sample) })
+		}
+	})
+}
+
+// Binary runs the suite against a built plugin, whatever language it is
+// written in. The arguments are the plugin's. Settings are empty.
+func Binary(t *testing.T, path string, args ...string) {
+	t.Helper()
+	runChecks(t, start(t, path, args...), nil)
+}
+
+// startSelf runs the calling test of this binary as a plugin.
+func startSelf(t *testing.T) *Process {
+	t.Helper()
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	parts := strings.Split(t.Name(), "/")
+	for i, part := range parts {
+		parts[i] = "^" + regexp.QuoteMeta(part) + "$"
+	}
+	return start(t, self, "-test.run="+strings.Join(parts, "/"))
+}
+
+func start(t *testing.T, path string, args ...string) *Process {
+	t.Helper()
+	// The test's context ends before its cleanup, which ends the process.
+	cmd := exec.CommandContext(context.WithoutCancel(t.Context()), path, args...)
+	process, err := Start(t.Context(), cmd, t.Output())
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(process.Close)
+	return process
+}
+
+func runChecks(t *testing.T, target Target, own tea.Settings) {
+	t.Helper()
+	subject, err := NewSubject(t.Context(), target, own)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := subject.Instance.Close(); err != nil {
+			t.Errorf("close: %v", err)
+		}
+	})
+	for _, check := range Checks() {
+		if !check.Applies(subject) {
+			continue
+		}
+		t.Run(check.Name, func(t *testing.T) {
+			if err := check.Run(t.Context(), subject); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+}
+
+// sameAnswer makes one call on both targets and compares all that can be seen.
+func sameAnswer(t *testing.T, a, b Target, sample Request) {
+	t.Helper()
+	first, second := answerOf(t, a, sample), answerOf(t, b, sample)
+	if diff := cmp.Diff(first, second); diff != "" {
+		t.Errorf("linked in (-) and out of process (+) differ:\n%s", diff)
+	}
+}
+
+// answer is all that can be seen of a call.
+type answer struct {
+	Result   any
+	Error    string
+	Details  any
+	Recorded Record
+}
+
+func answerOf(t *testing.T, target Target, sample Request) answer {
+	t.Helper()
+	host := &Host{}
+	if sample.Host != nil {
+		host.Actions, host.Infos, host.Notes = sample.Host.Actions, sample.Host.Infos, sample.Host.Notes
+	}
+	sample.Host = host
+	result, err := openAndCall(t.Context(), target, settings(t, sample.Settings), toRequest(t, sample))
+	seen := answer{Result: result, Recorded: host.Recorded()}
+	if err != nil {
+		seen.Error = err.Error()
+		var e *tea.Error
+		if errors.As(err, &e) {
+			seen.Details = fromDetails(e.Details)
+		}
+	}
+	return seen
+}
+
+func openAndCall(ctx context.Context, target Target, own tea.Settings, req *tea.Request) (any, error) {
+	inst, err := target.Open(ctx, own)
+	if err != nil {
+		return nil, err
+	}
+	result, err := invoke(ctx, inst, req)
+	return result, errors.Join(err, inst.Close())
+}
+
+func settings(t testing.TB, values map[string]any) tea.Settings {
+	t.Helper()
+	s := tea.Settings{}
+	for key, v := range values {
+		raw, err := json.Marshal(v)
+		if err != nil {
+			t.Fatalf("teatest: settings.%s: %v", key, err)
+		}
+		s[key] = raw
+	}
+	return s
+}

@@ -1,0 +1,171 @@
+package teatest
+
+import (
+	"context"
+	"log/slog"
+	"maps"
+	"slices"
+	"strings"
+	"sync"
+
+	tea "github.com/the-edge-agent/tea/sdk"
+	"github.com/the-edge-agent/tea/sdk/value"
+)
+
+// Host is a [tea.Host] for tests: it answers for other actions and records
+// what an action asks of it. The zero value is ready to use: no actions, no
+// notes. It is safe for concurrent use; its exported fields must not change
+// once a call has begun.
+type Host struct {
+	// Actions answer [tea.Host.Invoke] by name. Parameters and results are in
+	// the value model or anything encoding/json can marshal.
+	Actions map[string]func(ctx context.Context, params any) (any, error)
+	// Infos describe actions; one that has an entry in Actions only is
+	// described by its name alone.
+	Infos map[string]tea.ActionInfo
+	// Notes are there from the beginning, as if an earlier attempt had left them.
+	Notes map[string]any
+
+	mu  sync.Mutex
+	rec Record
+}
+
+// Record is what a [Host] has seen so far, each list in the order of arrival.
+type Record struct {
+	Tokens   []string
+	Logs     []Log
+	Progress []Progress
+	// Invoked are the calls of other actions.
+	Invoked []Invoked
+	// Notes are all notes by key, those the Host began with included.
+	Notes map[string]any
+}
+
+// Text is all tokens in one string.
+func (r Record) Text() string { return strings.Join(r.Tokens, "") }
+
+// Log is one log record.
+type Log struct {
+	Level   slog.Level
+	Message string
+	Fields  map[string]any
+}
+
+// Progress is one progress report.
+type Progress struct {
+	Fraction float64
+	Message  string
+}
+
+// Invoked is one call of another action.
+type Invoked struct {
+	Action string
+	Params any
+}
+
+// Recorded gives a copy of what has been seen so far.
+func (h *Host) Recorded() Record {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	notes := maps.Clone(h.Notes)
+	if notes == nil {
+		notes = map[string]any{}
+	}
+	maps.Copy(notes, h.rec.Notes)
+	return Record{
+		Tokens:   slices.Clone(h.rec.Tokens),
+		Logs:     slices.Clone(h.rec.Logs),
+		Progress: slices.Clone(h.rec.Progress),
+		Invoked:  slices.Clone(h.rec.Invoked),
+		Notes:    notes,
+	}
+}
+
+// Invoke records the call and answers from Actions; an action that is not
+// there is a not_found error.
+func (h *Host) Invoke(ctx context.Context, action string, params any) (*tea.Response, error) {
+	given, err := tea.AsPayload(params).Value()
+	if err != nil {
+		return nil, tea.Errorf(tea.ValidationError, "parameters of %s: %v", action, err)
+	}
+	h.mu.Lock()
+	h.rec.Invoked = append(h.rec.Invoked, Invoked{Action: action, Params: given})
+	h.mu.Unlock()
+	answer, ok := h.Actions[action]
+	if !ok {
+		return nil, tea.Errorf(tea.NotFound, "no action %s", action)
+	}
+	result, err := answer(ctx, value.Clone(given))
+	if err != nil {
+		return nil, tea.AsError(err)
+	}
+	return tea.Respond(result), nil
+}
+
+// Describe answers from Infos and Actions.
+func (h *Host) Describe(_ context.Context, action string) (*tea.ActionInfo, error) {
+	if info, ok := h.Infos[action]; ok {
+		return &info, nil
+	}
+	if _, ok := h.Actions[action]; ok {
+		return &tea.ActionInfo{Name: action}, nil
+	}
+	return nil, tea.Errorf(tea.NotFound, "no action %s", action)
+}
+
+// Log records a log record; its fields are brought into the value model.
+func (h *Host) Log(_ context.Context, level slog.Level, message string, fields map[string]any) {
+	seen := make(map[string]any, len(fields))
+	for key, v := range fields {
+		inModel, err := value.From(v)
+		if err != nil {
+			inModel = err.Error()
+		}
+		seen[key] = inModel
+	}
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.rec.Logs = append(h.rec.Logs, Log{Level: level, Message: message, Fields: seen})
+}
+
+// Token records a token.
+func (h *Host) Token(_ context.Context, text string) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.rec.Tokens = append(h.rec.Tokens, text)
+}
+
+// Progress records a progress report.
+func (h *Host) Progress(_ context.Context, fraction float64, message string) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.rec.Progress = append(h.rec.Progress, Progress{Fraction: fraction, Message: message})
+}
+
+// Note reads a note.
+func (h *Host) Note(_ context.Context, key string) (tea.Payload, bool, error) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if note, ok := h.rec.Notes[key]; ok {
+		return tea.ValuePayload(note), true, nil
+	}
+	if note, ok := h.Notes[key]; ok {
+		return tea.ValuePayload(note), true, nil
+	}
+	return tea.Payload{}, false, nil
+}
+
+// SetNote stores a note, in the value model.
+func (h *Host) SetNote(_ context.Context, key string, note any) error {
+	inModel, err := tea.AsPayload(note).Value()
+	if err != nil {
+		return tea.Errorf(tea.ValidationError, "note %s: %v", key, err)
+	}
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.rec.Notes == nil {
+		h.rec.Notes = map[string]any{}
+	}
+	h.rec.Notes[key] = inModel
+	return nil
+}

@@ -1,0 +1,205 @@
+package teatest
+
+import (
+	"context"
+	"encoding/json"
+	"log/slog"
+	"strconv"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	tea "github.com/the-edge-agent/tea/sdk"
+	"github.com/the-edge-agent/tea/sdk/schema"
+	"github.com/the-edge-agent/tea/sdk/value"
+)
+
+// Probe is a bundle whose actions exercise every part of the protocol. It is
+// the reference for plugins in other languages: one that offers the same
+// probe actions is tested by the whole suite, one without them by what can
+// be said of any plugin.
+func Probe() tea.Bundle {
+	return tea.Bundle{
+		Name:        "probe",
+		Version:     "1.0.0",
+		Description: "Exercises every part of the plugin protocol.",
+		Settings:    map[string]*schema.Schema{"probe": nil},
+		Open: func(_ context.Context, settings tea.Settings) (any, error) {
+			if strings.Contains(string(settings["probe"]), "refuse") {
+				return nil, tea.Errorf(tea.ValidationError, "settings.probe: refused, as asked")
+			}
+			return &probe{settings: settings}, nil
+		},
+		Actions: []tea.Action{
+			{Name: "probe.echo", Summary: "Answers with its parameters.", Handle: probeEcho, Idempotent: true},
+			tea.NewAction("probe.greet", "Needs a name.", probeGreet),
+			tea.NewAction("probe.fail", "Fails with the error that it is given.", probeFail),
+			tea.NewAction("probe.panic", "Panics.", probePanic),
+			tea.NewMethod("probe.wait", "Emits a token and waits until it is cancelled.", (*probe).wait, tea.Streaming()),
+			tea.NewMethod("probe.waiting", "Counts the calls of probe.wait that run.", (*probe).count),
+			{Name: "probe.big", Summary: "Answers with a JSON text of so many bytes.", Handle: probeBig},
+			tea.NewAction("probe.stream", "Emits tokens, progress and a log record.", probeStream, tea.Streaming()),
+			tea.NewAction("probe.invoke", "Calls another action.", probeInvoke),
+			tea.NewAction("probe.describe", "Describes another action.", probeDescribe),
+			tea.NewAction("probe.note", "Reads a note and stores another under its key.", probeNote),
+			{Name: "probe.call", Summary: "Tells who calls.", Handle: probeCall},
+			{Name: "probe.settings", Summary: "Answers with the settings.", Handle: probeSettings},
+		},
+	}
+}
+
+// probe is the bundle's instance.
+type probe struct {
+	settings tea.Settings
+	waiting  atomic.Int64
+}
+
+func probeEcho(_ context.Context, req *tea.Request) (*tea.Response, error) {
+	v, err := req.Params.Value()
+	if err != nil {
+		return nil, err
+	}
+	return tea.Respond(v), nil
+}
+
+type greetParams struct {
+	Name  string `json:"name" doc:"who is greeted"`
+	Times int    `json:"times,omitempty" default:"1" minimum:"1"`
+}
+
+type textResult struct {
+	Text string `json:"text"`
+}
+
+func probeGreet(_ context.Context, _ *tea.Request, p greetParams) (textResult, error) {
+	return textResult{Text: strings.Repeat("Hello "+p.Name+"!", p.Times)}, nil
+}
+
+type failParams struct {
+	Type         string         `json:"type"`
+	Message      string         `json:"message"`
+	Retryable    bool           `json:"retryable,omitempty"`
+	RetryAfterMS int64          `json:"retry_after_ms,omitempty"`
+	Source       string         `json:"source,omitempty"`
+	Details      map[string]any `json:"details,omitempty"`
+}
+
+func probeFail(_ context.Context, _ *tea.Request, p failParams) (struct{}, error) {
+	return struct{}{}, &tea.Error{
+		Type: tea.ErrorType(p.Type), Message: p.Message, Retryable: p.Retryable,
+		RetryAfter: time.Duration(p.RetryAfterMS) * time.Millisecond, Source: p.Source, Details: p.Details,
+	}
+}
+
+func probePanic(context.Context, *tea.Request, struct{}) (struct{}, error) { panic("as asked") }
+
+func (p *probe) wait(ctx context.Context, req *tea.Request, _ struct{}) (struct{}, error) {
+	p.waiting.Add(1)
+	defer p.waiting.Add(-1)
+	req.Host.Token(ctx, "waiting")
+	<-ctx.Done()
+	return struct{}{}, ctx.Err()
+}
+
+type countResult struct {
+	Count int64 `json:"count"`
+}
+
+func (p *probe) count(context.Context, *tea.Request, struct{}) (countResult, error) {
+	return countResult{Count: p.waiting.Load()}, nil
+}
+
+// probeBig makes the JSON text itself: encoding so much would only cost time.
+func probeBig(_ context.Context, req *tea.Request) (*tea.Response, error) {
+	var p struct{ Bytes int }
+	if err := req.Params.Decode(&p); err != nil {
+		return nil, tea.Errorf(tea.ValidationError, "%w", err)
+	}
+	const frame = len(`{"text":""}`)
+	text := strings.Repeat("x", max(p.Bytes-frame, 0))
+	return &tea.Response{Result: tea.RawPayload([]byte(`{"text":"` + text + `"}`))}, nil
+}
+
+type streamParams struct {
+	Tokens int `json:"tokens" minimum:"0"`
+}
+
+func probeStream(ctx context.Context, req *tea.Request, p streamParams) (countResult, error) {
+	for i := range p.Tokens {
+		req.Host.Token(ctx, strconv.Itoa(i))
+		req.Host.Progress(ctx, float64(i+1)/float64(p.Tokens), "token "+strconv.Itoa(i))
+	}
+	req.Host.Log(ctx, slog.LevelWarn, "streamed", map[string]any{"tokens": p.Tokens, "none": nil})
+	return countResult{Count: int64(p.Tokens)}, nil
+}
+
+type invokeParams struct {
+	Action string          `json:"action"`
+	Params json.RawMessage `json:"params,omitempty"`
+}
+
+type invokeResult struct {
+	Result any `json:"result"`
+}
+
+func probeInvoke(ctx context.Context, req *tea.Request, p invokeParams) (invokeResult, error) {
+	resp, err := req.Host.Invoke(ctx, p.Action, tea.RawPayload(p.Params))
+	if err != nil {
+		return invokeResult{}, err
+	}
+	result, err := resp.Result.Value()
+	return invokeResult{Result: result}, err
+}
+
+type describeParams struct {
+	Action string `json:"action"`
+}
+
+func probeDescribe(ctx context.Context, req *tea.Request, p describeParams) (tea.ActionInfo, error) {
+	info, err := req.Host.Describe(ctx, p.Action)
+	if err != nil {
+		return tea.ActionInfo{}, err
+	}
+	return *info, nil
+}
+
+type noteParams struct {
+	Key  string `json:"key"`
+	Note any    `json:"note"`
+}
+
+type noteResult struct {
+	Found bool `json:"found"`
+	Note  any  `json:"note"`
+}
+
+func probeNote(ctx context.Context, req *tea.Request, p noteParams) (noteResult, error) {
+	old, found, err := req.Host.Note(ctx, p.Key)
+	if err != nil {
+		return noteResult{}, err
+	}
+	result := noteResult{Found: found}
+	if result.Note, err = old.Value(); err != nil {
+		return noteResult{}, err
+	}
+	return result, req.Host.SetNote(ctx, p.Key, p.Note)
+}
+
+func probeCall(_ context.Context, req *tea.Request) (*tea.Response, error) {
+	return tea.Respond(map[string]any{
+		"run_id": req.RunID, "node": req.Node, "attempt": int64(req.Attempt), "idempotency_key": req.IdempotencyKey,
+		"traceparent": req.Traceparent, "tracestate": req.Tracestate,
+	}), nil
+}
+
+func probeSettings(_ context.Context, req *tea.Request) (*tea.Response, error) {
+	settings := map[string]any{}
+	for key, raw := range req.Instance.(*probe).settings {
+		v, err := value.Decode(raw)
+		if err != nil {
+			return nil, err
+		}
+		settings[key] = v
+	}
+	return tea.Respond(settings), nil
+}

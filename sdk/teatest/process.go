@@ -1,0 +1,152 @@
+package teatest
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"strconv"
+	"sync/atomic"
+	"time"
+
+	hclog "github.com/hashicorp/go-hclog"
+	plugin "github.com/hashicorp/go-plugin"
+	"google.golang.org/grpc"
+
+	tea "github.com/the-edge-agent/tea/sdk"
+	"github.com/the-edge-agent/tea/sdk/wire"
+)
+
+// Process is a plugin that runs as a process of its own. It is started plainly:
+// for supervision, limits and a clean environment there is the host.
+type Process struct {
+	plugin *plugin.Client
+	conn   *grpc.ClientConn
+	client *wire.Client
+	parent *os.File
+
+	manifest  tea.Manifest
+	instances atomic.Int64
+}
+
+// startTimeout is generous: a plugin in a scripting language on a busy
+// machine may need seconds.
+const startTimeout = 30 * time.Second
+
+// Start runs the command as a plugin, with output for what the process
+// writes to stderr. The caller ends it with Close.
+func Start(ctx context.Context, cmd *exec.Cmd, output io.Writer) (*Process, error) {
+	watched, parent, err := os.Pipe()
+	if err != nil {
+		return nil, fmt.Errorf("start %s: %w", cmd.Path, err)
+	}
+	defer watched.Close()
+	cmd.ExtraFiles = []*os.File{watched}
+	cmd.Env = append(cmd.Environ(), wire.ParentFD+"="+strconv.Itoa(3))
+	p := &Process{parent: parent}
+	p.plugin = plugin.NewClient(&plugin.ClientConfig{
+		HandshakeConfig:  plugin.HandshakeConfig{ProtocolVersion: tea.ProtocolVersion, MagicCookieKey: wire.CookieKey, MagicCookieValue: wire.CookieValue},
+		Plugins:          plugin.PluginSet{wire.Service: &dispenser{}},
+		AllowedProtocols: []plugin.Protocol{plugin.ProtocolGRPC},
+		Cmd:              cmd,
+		StartTimeout:     startTimeout,
+		Stderr:           output,
+		SyncStdout:       output,
+		SyncStderr:       output,
+		Logger:           hclog.NewNullLogger(),
+		GRPCDialOptions:  wire.DialOptions(),
+	})
+	if err := p.connect(ctx); err != nil {
+		p.Close()
+		return nil, fmt.Errorf("start %s: %w", cmd.Path, err)
+	}
+	return p, nil
+}
+
+func (p *Process) connect(ctx context.Context) error {
+	protocol, err := p.plugin.Client()
+	if err != nil {
+		return err
+	}
+	raw, err := protocol.Dispense(wire.Service)
+	if err != nil {
+		return err
+	}
+	d := raw.(*dispenser)
+	p.conn = d.conn
+	if p.client, err = wire.Connect(ctx, d.conn, d.broker); err != nil {
+		return err
+	}
+	p.manifest, err = p.client.Describe(ctx)
+	return err
+}
+
+// Close shuts the plugin down and waits until the process is gone.
+func (p *Process) Close() {
+	if p.client != nil {
+		ctx, cancel := context.WithTimeout(context.Background(), 2*time.Second)
+		defer cancel()
+		_ = p.client.Shutdown(ctx, time.Second) // if it cannot, it is killed
+	}
+	p.plugin.Kill()
+	if p.client != nil {
+		p.client.Close()
+	}
+	p.parent.Close()
+}
+
+// Conn is the connection, for messages that the client never sends.
+func (p *Process) Conn() grpc.ClientConnInterface { return p.conn }
+
+// Describe gives the manifest.
+func (p *Process) Describe(ctx context.Context) (tea.Manifest, error) { return p.client.Describe(ctx) }
+
+// Open makes an instance in the process.
+func (p *Process) Open(ctx context.Context, settings tea.Settings) (Instance, error) {
+	declared := tea.Settings{}
+	for key := range p.manifest.Settings {
+		if raw, ok := settings[key]; ok {
+			declared[key] = raw
+		}
+	}
+	id := strconv.FormatInt(p.instances.Add(1), 10)
+	if err := p.client.Configure(ctx, id, declared); err != nil {
+		return nil, err
+	}
+	return &remote{process: p, id: id}, nil
+}
+
+// remote is an instance in a process.
+type remote struct {
+	process *Process
+	id      string
+}
+
+func (r *remote) Invoke(ctx context.Context, req *tea.Request) (*tea.Response, error) {
+	info := r.process.manifest.Find(req.Action)
+	return r.process.client.Invoke(ctx, r.id, req, info != nil && info.Streaming)
+}
+
+func (r *remote) Close() error {
+	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
+	defer cancel()
+	return r.process.client.Release(ctx, r.id)
+}
+
+// dispenser takes connection and broker out of go-plugin.
+type dispenser struct {
+	plugin.NetRPCUnsupportedPlugin
+	broker *plugin.GRPCBroker
+	conn   *grpc.ClientConn
+}
+
+// GRPCServer is the plugin's part.
+func (*dispenser) GRPCServer(*plugin.GRPCBroker, *grpc.Server) error {
+	return fmt.Errorf("a host is not a plugin")
+}
+
+// GRPCClient keeps what it is given.
+func (*dispenser) GRPCClient(_ context.Context, broker *plugin.GRPCBroker, conn *grpc.ClientConn) (any, error) {
+	return &dispenser{broker: broker, conn: conn}, nil
+}

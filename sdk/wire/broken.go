@@ -1,0 +1,51 @@
+package wire
+
+import (
+	"context"
+	"fmt"
+
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+
+	tea "github.com/the-edge-agent/tea/sdk"
+)
+
+// BrokenError says that the plugin did not answer as the protocol demands: the
+// connection or the process broke, or the plugin does not know the protocol.
+type BrokenError struct {
+	// Doing is the action or the protocol step.
+	Doing string
+	// Gone says that the connection is lost; otherwise the plugin answered,
+	// but not by the protocol.
+	Gone bool
+	err  error
+}
+
+// Error words the failure.
+func (e *BrokenError) Error() string {
+	if e.Gone {
+		return fmt.Sprintf("%s: the connection to the plugin is lost: %v", e.Doing, e.err)
+	}
+	return fmt.Sprintf("%s: the plugin broke the protocol: %v", e.Doing, e.err)
+}
+
+// Unwrap gives gRPC's error.
+func (e *BrokenError) Unwrap() error { return e.err }
+
+// toBroken turns gRPC's error into what the caller should see.
+func toBroken(ctx context.Context, doing string, err error) error {
+	if ctx.Err() != nil {
+		e := tea.AsError(ctx.Err())
+		e.Message = doing + ": " + e.Message
+		return e
+	}
+	s := status.Convert(err)
+	switch s.Code() {
+	case codes.DeadlineExceeded:
+		// gRPC's clock may strike a moment before the context's.
+		return tea.Errorf(tea.Timeout, "%s: %w", doing, context.DeadlineExceeded)
+	case codes.ResourceExhausted:
+		return tea.Errorf(tea.ValidationError, "%s: a message is larger than the limit (64 MiB): %s", doing, s.Message())
+	}
+	return &BrokenError{Doing: doing, Gone: s.Code() == codes.Unavailable || s.Code() == codes.Canceled, err: err}
+}

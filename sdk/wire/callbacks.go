@@ -1,0 +1,166 @@
+package wire
+
+import (
+	"context"
+	"net"
+	"sync"
+
+	"google.golang.org/grpc"
+
+	tea "github.com/the-edge-agent/tea/sdk"
+	"github.com/the-edge-agent/tea/sdk/internal/handshake"
+	"github.com/the-edge-agent/tea/sdk/internal/pb"
+)
+
+// callbacks serves the Host service to one plugin process.
+type callbacks struct {
+	pb.UnimplementedHostServer
+	server *grpc.Server
+	done   sync.WaitGroup
+
+	mu    sync.RWMutex
+	calls map[string]activeCall
+}
+
+// activeCall is a running call: who answers its callbacks, and for how long.
+type activeCall struct {
+	ctx  context.Context
+	host tea.Host
+}
+
+func serveCallbacks(l net.Listener) *callbacks {
+	c := &callbacks{calls: map[string]activeCall{}}
+	c.server = grpc.NewServer(grpc.MaxRecvMsgSize(handshake.MaxMessage), grpc.MaxSendMsgSize(handshake.MaxMessage))
+	pb.RegisterHostServer(c.server, c)
+	c.done.Go(func() { _ = c.server.Serve(l) }) // ends with close
+	return c
+}
+
+func (c *callbacks) close() {
+	c.server.Stop()
+	c.done.Wait()
+}
+
+// admit lets the call's callbacks in until the returned function is called.
+func (c *callbacks) admit(ctx context.Context, id string, host tea.Host) func() {
+	ctx, cancel := context.WithCancel(ctx)
+	c.mu.Lock()
+	c.calls[id] = activeCall{ctx: ctx, host: host}
+	c.mu.Unlock()
+	return func() {
+		c.mu.Lock()
+		delete(c.calls, id)
+		c.mu.Unlock()
+		cancel()
+	}
+}
+
+// enter finds the call that a callback belongs to. The context is the call's,
+// ended early where the callback's own ends; leave must be called.
+func (c *callbacks) enter(ctx context.Context, id string) (call activeCall, leave func(), err error) {
+	c.mu.RLock()
+	call, ok := c.calls[id]
+	c.mu.RUnlock()
+	if !ok {
+		return activeCall{}, nil, tea.Errorf(tea.Canceled, "the call %q is over", id)
+	}
+	inner, cancel := context.WithCancel(call.ctx)
+	stop := context.AfterFunc(ctx, cancel)
+	call.ctx = inner
+	return call, func() { stop(); cancel() }, nil
+}
+
+// InvokeAction calls another action for the plugin.
+func (c *callbacks) InvokeAction(ctx context.Context, req *pb.InvokeActionRequest) (*pb.InvokeResponse, error) {
+	action := req.GetAction()
+	call, leave, err := c.enter(ctx, req.GetCallId())
+	if err != nil {
+		return pb.FromOutcome(action, nil, err), nil
+	}
+	defer leave()
+	params, err := pb.ToPayload(req.GetParams(), "parameters of "+action)
+	if err != nil {
+		return pb.FromOutcome(action, nil, err), nil
+	}
+	resp, err := call.host.Invoke(call.ctx, action, params)
+	return pb.FromOutcome(action, resp, err), nil
+}
+
+// DescribeAction describes an action.
+func (c *callbacks) DescribeAction(ctx context.Context, req *pb.DescribeActionRequest) (*pb.DescribeActionResponse, error) {
+	action, err := c.describe(ctx, req)
+	if err != nil {
+		return &pb.DescribeActionResponse{Outcome: &pb.DescribeActionResponse_Error{Error: pb.FromError(err)}}, nil
+	}
+	return &pb.DescribeActionResponse{Outcome: &pb.DescribeActionResponse_Action{Action: action}}, nil
+}
+
+func (c *callbacks) describe(ctx context.Context, req *pb.DescribeActionRequest) (*pb.Action, error) {
+	call, leave, err := c.enter(ctx, req.GetCallId())
+	if err != nil {
+		return nil, err
+	}
+	defer leave()
+	info, err := call.host.Describe(call.ctx, req.GetAction())
+	if err != nil {
+		return nil, err
+	}
+	return pb.FromAction(*info)
+}
+
+// Log writes a record to the run's log.
+func (c *callbacks) Log(ctx context.Context, req *pb.LogRequest) (*pb.LogResponse, error) {
+	if call, leave, err := c.enter(ctx, req.GetCallId()); err == nil {
+		defer leave()
+		level, message, fields := pb.ToLog(req.GetLog())
+		call.host.Log(call.ctx, level, message, fields)
+	}
+	return &pb.LogResponse{}, nil
+}
+
+// Progress reports progress.
+func (c *callbacks) Progress(ctx context.Context, req *pb.ProgressRequest) (*pb.ProgressResponse, error) {
+	if call, leave, err := c.enter(ctx, req.GetCallId()); err == nil {
+		defer leave()
+		call.host.Progress(call.ctx, req.GetProgress().GetFraction(), req.GetProgress().GetMessage())
+	}
+	return &pb.ProgressResponse{}, nil
+}
+
+// Token emits a token.
+func (c *callbacks) Token(ctx context.Context, req *pb.TokenRequest) (*pb.TokenResponse, error) {
+	if call, leave, err := c.enter(ctx, req.GetCallId()); err == nil {
+		defer leave()
+		call.host.Token(call.ctx, req.GetToken().GetText())
+	}
+	return &pb.TokenResponse{}, nil
+}
+
+// GetNote reads a note.
+func (c *callbacks) GetNote(ctx context.Context, req *pb.GetNoteRequest) (*pb.GetNoteResponse, error) {
+	call, leave, err := c.enter(ctx, req.GetCallId())
+	if err != nil {
+		return &pb.GetNoteResponse{Error: pb.FromError(err)}, nil
+	}
+	defer leave()
+	note, found, err := call.host.Note(call.ctx, req.GetKey())
+	if err != nil || !found {
+		return &pb.GetNoteResponse{Error: pb.FromError(err)}, nil
+	}
+	raw, err := pb.FromPayload(note, "note "+req.GetKey())
+	return &pb.GetNoteResponse{Error: pb.FromError(err), Found: err == nil, Note: raw}, nil
+}
+
+// SetNote stores a note.
+func (c *callbacks) SetNote(ctx context.Context, req *pb.SetNoteRequest) (*pb.SetNoteResponse, error) {
+	call, leave, err := c.enter(ctx, req.GetCallId())
+	if err != nil {
+		return &pb.SetNoteResponse{Error: pb.FromError(err)}, nil
+	}
+	defer leave()
+	note, err := pb.ToPayload(req.GetNote(), "note "+req.GetKey())
+	if err == nil {
+		err = call.host.SetNote(call.ctx, req.GetKey(), note)
+	}
+	return &pb.SetNoteResponse{Error: pb.FromError(err)}, nil
+}

@@ -1,0 +1,169 @@
+package wire
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"slices"
+	"strconv"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"google.golang.org/grpc"
+
+	tea "github.com/the-edge-agent/tea/sdk"
+	"github.com/the-edge-agent/tea/sdk/internal/handshake"
+	"github.com/the-edge-agent/tea/sdk/internal/pb"
+)
+
+// Broker opens a listener that the plugin can reach under an id. go-plugin's
+// GRPCBroker is one.
+type Broker interface {
+	NextId() uint32
+	Accept(id uint32) (net.Listener, error)
+}
+
+// Client calls one plugin process. It is safe for concurrent use.
+type Client struct {
+	plugin    pb.PluginClient
+	callbacks *callbacks
+	service   uint32
+	calls     atomic.Uint64
+
+	mu           sync.RWMutex
+	capabilities []string
+}
+
+// Connect makes a client on conn, dialled with [DialOptions].
+// With a broker the plugin can call back; a plugin without the broker service
+// is served all the same. The caller closes the client before conn.
+func Connect(ctx context.Context, conn grpc.ClientConnInterface, broker Broker) (*Client, error) {
+	c := &Client{plugin: pb.NewPluginClient(conn)}
+	if broker == nil {
+		return c, nil
+	}
+	id := broker.NextId()
+	listener, err := accept(ctx, broker, id)
+	if err != nil {
+		return nil, err
+	}
+	if listener != nil {
+		c.callbacks, c.service = serveCallbacks(listener), id
+	}
+	return c, nil
+}
+
+// accept opens the listener. A plugin that has no broker leaves the broker's
+// call hanging or failing; both mean that there are no callbacks.
+func accept(ctx context.Context, broker Broker, id uint32) (net.Listener, error) {
+	type accepted struct {
+		listener net.Listener
+		err      error
+	}
+	done := make(chan accepted, 1)
+	go func() {
+		l, err := broker.Accept(id)
+		done <- accepted{l, err}
+	}()
+	select {
+	case a := <-done:
+		if a.err != nil {
+			return nil, nil
+		}
+		return a.listener, nil
+	case <-ctx.Done():
+		return nil, fmt.Errorf("open the way back for a plugin: %w", ctx.Err())
+	}
+}
+
+// Close ends the plugin's way back. Calls that still run lose it.
+func (c *Client) Close() {
+	if c.callbacks != nil {
+		c.callbacks.close()
+	}
+}
+
+// Describe asks for the manifest and checks it.
+func (c *Client) Describe(ctx context.Context) (tea.Manifest, error) {
+	resp, err := c.plugin.Describe(ctx, &pb.DescribeRequest{})
+	if err != nil {
+		return tea.Manifest{}, toBroken(ctx, "describe", err)
+	}
+	m, err := pb.ToManifest(resp.GetManifest())
+	if err == nil {
+		err = m.Check()
+	}
+	if err != nil {
+		return tea.Manifest{}, tea.Errorf(tea.InternalError, "the plugin's manifest is wrong: %w", err)
+	}
+	return m, nil
+}
+
+// Configure makes the instance id for the given settings. The error is the
+// plugin's own [*tea.Error] where it refuses them.
+func (c *Client) Configure(ctx context.Context, id string, settings tea.Settings) error {
+	req := &pb.ConfigureRequest{InstanceId: id, HostService: c.service, Capabilities: []string{handshake.Stream}}
+	if c.callbacks != nil {
+		req.Capabilities = append(req.Capabilities, handshake.Callbacks)
+	}
+	for key, raw := range settings {
+		if req.SettingsJson == nil {
+			req.SettingsJson = map[string][]byte{}
+		}
+		req.SettingsJson[key] = raw
+	}
+	resp, err := c.plugin.Configure(ctx, req)
+	if err != nil {
+		return toBroken(ctx, "configure", err)
+	}
+	c.mu.Lock()
+	c.capabilities = resp.GetCapabilities()
+	c.mu.Unlock()
+	if e := resp.GetError(); e != nil {
+		return pb.ToError(e)
+	}
+	return nil
+}
+
+// can tells whether the plugin has said that it has the capability.
+func (c *Client) can(capability string) bool {
+	c.mu.RLock()
+	defer c.mu.RUnlock()
+	return slices.Contains(c.capabilities, capability)
+}
+
+// Release ends an instance.
+func (c *Client) Release(ctx context.Context, id string) error {
+	resp, err := c.plugin.Release(ctx, &pb.ReleaseRequest{InstanceId: id})
+	if err != nil {
+		return toBroken(ctx, "release", err)
+	}
+	if e := resp.GetError(); e != nil {
+		return pb.ToError(e)
+	}
+	return nil
+}
+
+// Health asks whether the plugin takes calls.
+func (c *Client) Health(ctx context.Context) error {
+	resp, err := c.plugin.Health(ctx, &pb.HealthRequest{})
+	if err != nil {
+		return toBroken(ctx, "health", err)
+	}
+	if !resp.GetReady() {
+		return tea.Errorf(tea.ConnectionError, "the plugin takes no calls: %s", resp.GetMessage())
+	}
+	return nil
+}
+
+// Shutdown asks the plugin to end its calls within grace, and then itself.
+func (c *Client) Shutdown(ctx context.Context, grace time.Duration) error {
+	if _, err := c.plugin.Shutdown(ctx, &pb.ShutdownRequest{GraceMs: grace.Milliseconds()}); err != nil {
+		return toBroken(ctx, "shutdown", err)
+	}
+	return nil
+}
+
+// nextCall makes a call id.
+func (c *Client) nextCall() string { return strconv.FormatUint(c.calls.Add(1), 36) }

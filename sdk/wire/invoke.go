@@ -1,0 +1,81 @@
+package wire
+
+import (
+	"context"
+	"errors"
+	"io"
+
+	tea "github.com/the-edge-agent/tea/sdk"
+	"github.com/the-edge-agent/tea/sdk/internal/handshake"
+	"github.com/the-edge-agent/tea/sdk/internal/pb"
+)
+
+// Invoke calls an action on a configured instance. While it runs the plugin
+// can reach req.Host, which must not be nil. With stream, tokens, progress and
+// logs come in order with the result; a plugin that cannot stream is called
+// without.
+//
+// The error is a [*tea.Error], the action's own or timeout, canceled and
+// validation_error (too large) of the border, or a [*BrokenError].
+// It returns as soon as ctx is done; the plugin's handler may still be ending.
+func (c *Client) Invoke(ctx context.Context, instance string, req *tea.Request, stream bool) (*tea.Response, error) {
+	params, err := pb.FromPayload(req.Params, "parameters of "+req.Action)
+	if err != nil {
+		return nil, err
+	}
+	msg := &pb.InvokeRequest{
+		InstanceId:     instance,
+		CallId:         c.nextCall(),
+		Action:         req.Action,
+		Params:         params,
+		RunId:          req.RunID,
+		Node:           req.Node,
+		Attempt:        int32(req.Attempt),
+		IdempotencyKey: req.IdempotencyKey,
+		Traceparent:    req.Traceparent,
+		Tracestate:     req.Tracestate,
+	}
+	if c.callbacks != nil {
+		defer c.callbacks.admit(ctx, msg.CallId, req.Host)()
+	}
+	if stream && c.can(handshake.Stream) {
+		return c.stream(ctx, msg, req.Host)
+	}
+	resp, err := c.plugin.Invoke(ctx, msg)
+	if err != nil {
+		return nil, toBroken(ctx, req.Action, err)
+	}
+	return pb.ToOutcome(req.Action, resp)
+}
+
+func (c *Client) stream(ctx context.Context, msg *pb.InvokeRequest, host tea.Host) (*tea.Response, error) {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel() // frees the stream where it is not read to its end
+	events, err := c.plugin.InvokeStream(ctx, msg)
+	if err != nil {
+		return nil, toBroken(ctx, msg.Action, err)
+	}
+	for {
+		event, err := events.Recv()
+		if errors.Is(err, io.EOF) {
+			return nil, tea.Errorf(tea.InternalError, "%s ended its stream without a result", msg.Action)
+		}
+		if err != nil {
+			return nil, toBroken(ctx, msg.Action, err)
+		}
+		switch e := event.GetEvent().(type) {
+		case *pb.InvokeEvent_Token:
+			host.Token(ctx, e.Token.GetText())
+		case *pb.InvokeEvent_Progress:
+			host.Progress(ctx, e.Progress.GetFraction(), e.Progress.GetMessage())
+		case *pb.InvokeEvent_Log:
+			level, message, fields := pb.ToLog(e.Log)
+			host.Log(ctx, level, message, fields)
+		case *pb.InvokeEvent_Error:
+			return nil, pb.ToError(e.Error)
+		case *pb.InvokeEvent_Result:
+			return pb.ToOutcome(msg.Action, &pb.InvokeResponse{Outcome: &pb.InvokeResponse_Result{Result: e.Result}})
+		}
+		// Anything else comes from a newer plugin and is not for this host.
+	}
+}
