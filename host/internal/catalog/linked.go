@@ -4,8 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"io"
-	"runtime/debug"
 
 	tea "github.com/the-edge-agent/tea/sdk"
 )
@@ -13,15 +11,11 @@ import (
 // Linked opens a bundle inside this process.
 func Linked(b *tea.Bundle, settings tea.Settings) Opener {
 	return func(ctx context.Context) (Invoker, error) {
-		l := &linked{bundle: b}
-		if b.Open != nil {
-			instance, err := b.Open(ctx, settings)
-			if err != nil {
-				return nil, tea.AsError(err)
-			}
-			l.instance = instance
+		instance, err := b.NewInstance(ctx, settings)
+		if err != nil {
+			return nil, err
 		}
-		return l, nil
+		return instance, nil
 	}
 }
 
@@ -40,36 +34,4 @@ func Select(m tea.Manifest, settings map[string]any) (tea.Settings, error) {
 		out[key] = raw
 	}
 	return out, nil
-}
-
-// linked is a bundle in this process with its instance.
-type linked struct {
-	bundle   *tea.Bundle
-	instance any
-}
-
-// Invoke calls the handler; a panic is an internal_error.
-func (l *linked) Invoke(ctx context.Context, req *tea.Request) (res *tea.Response, err error) {
-	action := l.bundle.Find(req.Action)
-	if action == nil {
-		return nil, tea.Errorf(tea.NotFound, "bundle %s has no action %q", l.bundle.Name, req.Action)
-	}
-	defer func() {
-		if p := recover(); p != nil {
-			failure := tea.Errorf(tea.InternalError, "%s panicked: %v", req.Action, p)
-			failure.Source = l.bundle.Name
-			failure.Details = map[string]any{"stack": string(debug.Stack())}
-			res, err = nil, failure
-		}
-	}()
-	req.Instance = l.instance
-	return action.Handle(ctx, req)
-}
-
-// Close closes the instance where it can be closed.
-func (l *linked) Close() error {
-	if c, ok := l.instance.(io.Closer); ok {
-		return c.Close()
-	}
-	return nil
 }

@@ -119,7 +119,7 @@ func (h *callHost) Invoke(ctx context.Context, action string, params any) (*tea.
 	if err := h.x.frame.run.useTool(); err != nil {
 		return nil, tea.Errorf(tea.BudgetExceeded, "%w", err)
 	}
-	payload := tea.ValuePayload(params)
+	payload := tea.AsPayload(params)
 	res, err := h.x.invoke(ctx, action, payload, h.calls.path(h.path, action, payload))
 	if errors.Is(err, errSuspended) {
 		h.x.frame.run.suspend(Interrupt{Path: h.path, Kind: interruptInner})
@@ -176,7 +176,7 @@ func (h *callHost) Note(_ context.Context, key string) (tea.Payload, bool, error
 
 // SetNote stores a durable note of this call.
 func (h *callHost) SetNote(_ context.Context, key string, note any) error {
-	v, err := value.From(note)
+	v, err := tea.AsPayload(note).Value()
 	if err != nil {
 		return tea.Errorf(tea.ValidationError, "note %q: %w", key, err)
 	}

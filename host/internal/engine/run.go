@@ -7,7 +7,6 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
-	"hash/fnv"
 	"log/slog"
 	"maps"
 	"slices"
@@ -15,6 +14,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/the-edge-agent/tea/host/internal/tracecontext"
 	tea "github.com/the-edge-agent/tea/sdk"
 )
 
@@ -29,7 +29,7 @@ type run struct {
 	breakers breakers
 
 	traceOnce sync.Once
-	trace     string
+	trace     tracecontext.Trace
 
 	eventMu sync.Mutex
 	seq     int64
@@ -249,14 +249,6 @@ func (r *run) idempotencyKey(path string) string {
 // traceparent is the W3C trace context of a call: the trace is the run, the
 // span the execution of the node.
 func (r *run) traceparent(path string, attempt int) string {
-	r.traceOnce.Do(func() {
-		sum := sha256.Sum256([]byte(r.o.RunID))
-		r.trace = "00-" + hex.EncodeToString(sum[:16]) + "-"
-	})
-	span := fnv.New64a()
-	span.Write([]byte(path))
-	span.Write([]byte{byte(attempt), byte(attempt >> 8)})
-	text := append(make([]byte, 0, 55), r.trace...)
-	text = hex.AppendEncode(text, span.Sum(make([]byte, 0, 8)))
-	return string(append(text, "-01"...))
+	r.traceOnce.Do(func() { r.trace = tracecontext.TraceOf(r.o.RunID) })
+	return r.trace.Parent(tracecontext.SpanOf(path, attempt))
 }

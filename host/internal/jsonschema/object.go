@@ -1,6 +1,7 @@
 package jsonschema
 
 import (
+	"fmt"
 	"regexp"
 
 	"github.com/the-edge-agent/tea/sdk/diag"
@@ -79,7 +80,7 @@ func (k *keywords) dependencies(rules *objectRules) {
 func (r *run) checkObject(rules *objectRules, v map[string]any, at *place, own *evaluated) {
 	for _, name := range rules.required {
 		if _, ok := v[name]; !ok {
-			r.problem(at, "%q is required", name)
+			r.report(Problem{Path: at.String(), Message: fmt.Sprintf("%q is required", name), Kind: MissingMember, Member: name})
 		}
 	}
 	if len(v) < rules.min {
@@ -131,7 +132,8 @@ func (r *run) checkMember(rules *objectRules, name string, v any, at *place, own
 	case rules.additional == nil:
 		return
 	case rules.additional.never:
-		r.problem(here, "%s", withHint("unknown member "+quote(name), diag.Suggest(name, rules.names)))
+		message := withHint("unknown member "+quote(name), diag.Suggest(name, rules.names))
+		r.report(Problem{Path: here.String(), Message: message, Kind: UnknownMember, Member: name})
 	default:
 		r.validate(rules.additional, v, here, nil)
 	}

@@ -92,11 +92,15 @@ func sizeOf(v any) int {
 }
 
 func (r *run) problem(at *place, format string, args ...any) {
+	r.report(Problem{Path: at.String(), Message: fmt.Sprintf(format, args...)})
+}
+
+func (r *run) report(p Problem) {
 	if len(r.problems) >= maxProblems {
 		r.stop(fmt.Sprintf("more than %d problems; the rest is not listed", maxProblems))
 		return
 	}
-	r.problems = append(r.problems, Problem{Path: at.String(), Message: fmt.Sprintf(format, args...)})
+	r.problems = append(r.problems, p)
 }
 
 func (r *run) stop(why string) {

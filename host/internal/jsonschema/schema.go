@@ -22,7 +22,22 @@ type Problem struct {
 	Path string `json:"path" doc:"the place, such as items[3].name; empty is the value itself"`
 	// Message says what was expected and what is there.
 	Message string `json:"message" doc:"what was expected and what is there"`
+	// Kind and Member tell a member that is missing, or unknown, from what
+	// else may be wrong.
+	Kind   Kind   `json:"-"`
+	Member string `json:"-"`
 }
+
+// Kind is a kind of [Problem] that callers treat in a way of its own.
+type Kind int
+
+// The kinds. For both of the latter Member is the name; a missing one has the
+// path of the object, an unknown one its own.
+const (
+	Misfit Kind = iota
+	MissingMember
+	UnknownMember
+)
 
 // Error is the problem on one line.
 func (p Problem) Error() string {

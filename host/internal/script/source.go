@@ -29,6 +29,7 @@ type Chunk struct {
 	runtime *Runtime
 	name    string
 	proto   *lua.FunctionProto
+	facts   facts
 }
 
 // Compile compiles statements. The error is a [*SyntaxError].
@@ -148,7 +149,7 @@ func (rt *Runtime) compile(src Source, stmts []ast.Stmt) (chunk *Chunk, err erro
 	if err == nil {
 		// Nobody reads the table `arg` that each call would make.
 		proto.IsVarArg &^= lua.VarArgNeedsArg
-		return &Chunk{runtime: rt, name: src.Name, proto: proto}, nil
+		return &Chunk{runtime: rt, name: src.Name, proto: proto, facts: observe(src, stmts)}, nil
 	}
 	var cerr *lua.CompileError
 	if errors.As(err, &cerr) {

@@ -64,7 +64,7 @@ func routingKeys(g *grammar) []*key {
 func fanInKeys(routing, isMap bool) []*key {
 	switch {
 	case isMap && routing:
-		return []*key{{name: "fan_in", shape: boolean().or(str()), doc: "Node that gets the results; true marks this node as the end of parallel branches.", fallback: "the next node"}}
+		return []*key{{name: "fan_in", shape: boolean().or(str()), doc: "Node that gets the results; true marks this node as the end of parallel branches.", fallback: "the next node, where that has fan_in: true"}}
 	case routing:
 		return []*key{{name: "fan_in", shape: boolean(), doc: "Marks the node as the end of parallel branches."}}
 	}

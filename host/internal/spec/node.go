@@ -83,7 +83,8 @@ type MapBody struct {
 	ItemVar, IndexVar string
 	MaxConcurrency    int
 	FailFast          bool
-	// FanIn is the node that gets the results; nil = the next in line.
+	// FanIn is the node that gets the results; nil = the node that the map
+	// leads to, where that is marked fan_in: true.
 	FanIn *Text
 	// Do is the body of a branch: *ActionBody, *StepsBody or *SubgraphBody.
 	Do     Body

@@ -34,4 +34,6 @@ type Tree struct {
 	// Places gives the text behind a string at a path inside the value, such
 	// as "items[0].name"; "" is the value itself.
 	Places map[string]Text
+
+	root element
 }

@@ -1,10 +1,13 @@
 package spec
 
-import "github.com/the-edge-agent/tea/host/internal/source"
+import (
+	"github.com/the-edge-agent/tea/host/internal/source"
+	"github.com/the-edge-agent/tea/sdk/diag"
+)
 
 // newTree makes a Tree of a value.
 func newTree(v element) *Tree {
-	t := &Tree{Pos: v.pos(), Value: v.node.Value(), Places: map[string]Text{}}
+	t := &Tree{Pos: v.pos(), Value: v.node.Value(), Places: map[string]Text{}, root: v}
 	t.place(v, "")
 	return t
 }
@@ -23,4 +26,49 @@ func (t *Tree) place(v element, inner string) {
 			t.place(e.element, source.Key(inner, e.key.Text))
 		}
 	}
+}
+
+// KeyPos is the place of the key under which the value at a path stands, and
+// that of the value where it has no key.
+func (t *Tree) KeyPos(path string) diag.Pos {
+	key, v := find(t.root, nil, "", path)
+	pos := t.posOf(v)
+	if key != nil {
+		pos.Line, pos.Column = key.Line, key.Column
+	}
+	return pos
+}
+
+// ValuePos is the place of the value at a path.
+func (t *Tree) ValuePos(path string) diag.Pos {
+	_, v := find(t.root, nil, "", path)
+	return t.posOf(v)
+}
+
+func (t *Tree) posOf(v element) diag.Pos {
+	if v.node == nil {
+		return t.Pos
+	}
+	return v.pos()
+}
+
+// find looks for the value at a path inside v, which stands at inner itself.
+func find(v element, key *source.Node, inner, path string) (*source.Node, element) {
+	if inner == path {
+		return key, v
+	}
+	if v.node == nil {
+		return nil, element{}
+	}
+	for i, item := range v.items() {
+		if k, found := find(item, nil, source.Index(inner, i), path); found.node != nil {
+			return k, found
+		}
+	}
+	for _, e := range v.entries() {
+		if k, found := find(e.element, e.key, source.Key(inner, e.key.Text), path); found.node != nil {
+			return k, found
+		}
+	}
+	return nil, element{}
 }

@@ -1,0 +1,103 @@
+package traceactions
+
+import (
+	"context"
+	"log/slog"
+	"time"
+
+	"github.com/the-edge-agent/tea/host/internal/tracecontext"
+	tea "github.com/the-edge-agent/tea/sdk"
+)
+
+// Bundle gives the bundle trace.
+func Bundle(version string) *tea.Bundle {
+	return &tea.Bundle{
+		Name: "trace", Version: version, Description: "Adds spans and entries to the run's trace.",
+		Open: func(context.Context, tea.Settings) (any, error) { return newSpans(), nil },
+		Actions: []tea.Action{
+			tea.NewMethod("trace.start", "Begins a span that the next nodes stand under.", (*spans).traceStart, tea.Idempotent()),
+			tea.NewMethod("trace.log", "Adds an entry to the innermost open span.", (*spans).traceLog, tea.Idempotent()),
+			tea.NewMethod("trace.end", "Ends the innermost open span.", (*spans).traceEnd, tea.Idempotent()),
+		},
+	}
+}
+
+type result struct {
+	Success    bool    `json:"success" doc:"always true"`
+	SpanID     string  `json:"span_id" doc:"the span, as 16 hexadecimal digits; empty where none is open"`
+	DurationMS float64 `json:"duration_ms" doc:"how long the span has been open"`
+}
+
+func (o span) result() result {
+	elapsed := time.Since(o.started).Round(time.Microsecond)
+	return result{Success: true, SpanID: o.id, DurationMS: float64(elapsed) / float64(time.Millisecond)}
+}
+
+type startParams struct {
+	Name       string         `json:"name" minLength:"1" doc:"what the span stands for"`
+	Attributes map[string]any `json:"attributes,omitempty" doc:"further facts about it"`
+}
+
+func (s *spans) traceStart(ctx context.Context, req *tea.Request, p startParams) (result, error) {
+	if p.Name == "" {
+		return result{}, tea.Errorf(tea.ValidationError, "trace.start needs a name")
+	}
+	// The call's key tells two spans of one node apart and stays when a run
+	// is repeated.
+	opened := span{id: tracecontext.SpanOf(req.IdempotencyKey, req.Attempt).String(), frame: tracecontext.Frame(req.Node), started: time.Now()}
+	s.start(req.RunID, opened)
+	tell(ctx, req, slog.LevelDebug, "trace.start "+p.Name, nil, Mark{Kind: Start, SpanID: opened.id, Name: p.Name, Attributes: p.Attributes})
+	return result{Success: true, SpanID: opened.id}, nil
+}
+
+type logParams struct {
+	Message string         `json:"message" doc:"what happened"`
+	Level   string         `json:"level,omitempty" enum:"debug,info,warn,error" default:"info" doc:"how much it matters"`
+	Fields  map[string]any `json:"fields,omitempty" doc:"further facts"`
+	SpanID  string         `json:"span_id,omitempty" doc:"another span than the innermost open one"`
+}
+
+func (s *spans) traceLog(ctx context.Context, req *tea.Request, p logParams) (result, error) {
+	var level slog.Level
+	if err := level.UnmarshalText([]byte(p.Level)); err != nil {
+		return result{}, tea.Errorf(tea.ValidationError, "level must be debug, info, warn or error, got %q", p.Level)
+	}
+	current, ok := s.current(req.RunID, req.Node, p.SpanID)
+	tell(ctx, req, level, p.Message, p.Fields, Mark{Kind: Log, SpanID: current.id})
+	if !ok {
+		return result{Success: true}, nil
+	}
+	return current.result(), nil
+}
+
+type endParams struct {
+	Status string `json:"status,omitempty" enum:"ok,error" default:"ok" doc:"error marks the span as failed"`
+	Error  string `json:"error,omitempty" doc:"why it failed; makes the status error"`
+	SpanID string `json:"span_id,omitempty" doc:"another span than the innermost open one"`
+}
+
+// traceEnd does not fail where no span is open, as after a resume in another
+// process: a trace is no reason to stop a run.
+func (s *spans) traceEnd(ctx context.Context, req *tea.Request, p endParams) (result, error) {
+	if p.Status != "ok" && p.Status != "error" {
+		return result{}, tea.Errorf(tea.ValidationError, "status must be ok or error, got %q", p.Status)
+	}
+	ended, ok := s.end(req.RunID, req.Node, p.SpanID)
+	if !ok {
+		req.Host.Log(ctx, slog.LevelWarn, "trace.end: no span is open here", map[string]any{"span_id": p.SpanID})
+		return result{Success: true}, nil
+	}
+	res := ended.result()
+	tell(ctx, req, slog.LevelDebug, "trace.end", map[string]any{"duration_ms": res.DurationMS},
+		Mark{Kind: End, SpanID: ended.id, Failed: p.Status == "error" || p.Error != "", Error: p.Error})
+	return res, nil
+}
+
+func tell(ctx context.Context, req *tea.Request, level slog.Level, message string, fields map[string]any, m Mark) {
+	all := map[string]any{}
+	for k, v := range fields {
+		all[k] = v
+	}
+	all[MarkKey] = m.fields()
+	req.Host.Log(ctx, level, message, all)
+}

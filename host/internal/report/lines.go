@@ -1,0 +1,211 @@
+package report
+
+import (
+	"strings"
+	"time"
+
+	"github.com/the-edge-agent/tea/host/internal/engine"
+)
+
+// state is how the node of a line stands.
+type state int
+
+const (
+	running state = iota
+	waiting
+	done
+	skipped
+	failed
+)
+
+func (s state) ended() bool { return s >= done }
+
+// line is one node of the run.
+type line struct {
+	path, label string
+	depth       int
+	state       state
+	started     time.Time
+	elapsed     time.Duration
+	attempts    int64
+	passes      int64
+	tokens      int64
+	// note is an error or a question.
+	note string
+	// text is the end of what a model has said so far.
+	text string
+}
+
+const (
+	// mostLines is how many lines wait for the ones before them to end.
+	mostLines = 400
+	// mostText is how much of a model's text is kept.
+	mostText = 2000
+)
+
+// lines are the nodes that are at work, in the order in which they are shown:
+// what is inside another node stands behind it.
+type lines struct {
+	open   []*line
+	byPath map[string]*line
+	// ended counts what was given out.
+	ended int
+}
+
+func newLines() *lines { return &lines{byPath: map[string]*line{}} }
+
+// take brings the lines up to an event.
+func (ls *lines) take(e engine.Event) {
+	switch e.Type {
+	case engine.EventNodeStart:
+		l := ls.at(e)
+		l.state, l.started = running, e.Time
+	case engine.EventNodeEnd:
+		ls.end(ls.at(e), e)
+	case engine.EventNodeError:
+		l := ls.at(e)
+		l.state, l.note = failed, text(e, "error_type")+": "+text(e, "error")
+		l.elapsed, l.attempts, l.text = duration(e), integer(e, "attempts"), ""
+	case engine.EventRetry:
+		if e.Node != "" {
+			l := ls.at(e)
+			l.attempts, l.text = integer(e, "attempt")+1, ""
+			l.note = text(e, "error")
+		}
+	case engine.EventLoop:
+		ls.pass(e)
+	case engine.EventToken:
+		if l := ls.byPath[e.Path]; l != nil {
+			l.text += text(e, "text")
+			if len(l.text) > mostText {
+				l.text = l.text[len(l.text)-mostText/2:]
+			}
+		}
+	case engine.EventInterrupt:
+		l := ls.at(e)
+		l.state, l.note = waiting, question(e)
+	case engine.EventBranchEnd:
+		ls.branchEnd(e)
+	}
+}
+
+func (ls *lines) end(l *line, e engine.Event) {
+	l.state, l.text, l.note = done, "", ""
+	if s, _ := e.Fields["skipped"].(bool); s {
+		l.state = skipped
+	}
+	l.elapsed, l.attempts = duration(e), integer(e, "attempts")
+	if usage, ok := e.Fields["usage"].(map[string]any); ok {
+		l.tokens, _ = usage["total_tokens"].(int64)
+	}
+}
+
+// branchEnd shows a branch that failed as a whole, by its time-out for
+// instance; a node's failure has its own line.
+func (ls *lines) branchEnd(e engine.Event) {
+	if ok, _ := e.Fields["success"].(bool); ok {
+		return
+	}
+	for _, l := range ls.open {
+		if inside(l.path, e.Path) && l.state == running {
+			l.state, l.note, l.text = failed, text(e, "error_type")+": "+text(e, "error"), ""
+			l.elapsed = e.Time.Sub(l.started)
+		}
+	}
+}
+
+// pass begins another pass of a loop: what ended well in the last one makes
+// room.
+func (ls *lines) pass(e engine.Event) {
+	loop := strings.TrimSuffix(e.Path, "]")
+	if i := strings.LastIndexByte(loop, '['); i >= 0 {
+		loop = loop[:i]
+	}
+	l := ls.byPath[loop]
+	if l == nil {
+		return
+	}
+	l.passes = integer(e, "iteration") + 1
+	kept := ls.open[:0]
+	for _, other := range ls.open {
+		if inside(other.path, loop) && (other.state == done || other.state == skipped) {
+			delete(ls.byPath, other.path)
+			ls.ended++
+			continue
+		}
+		kept = append(kept, other)
+	}
+	ls.open = kept
+}
+
+// at finds the line of an event's node or adds one.
+func (ls *lines) at(e engine.Event) *line {
+	if l := ls.byPath[e.Path]; l != nil {
+		return l
+	}
+	l := &line{path: e.Path, label: label(e.Path), started: e.Time}
+	place := len(ls.open)
+	if parent := ls.parent(e.Path); parent != nil {
+		l.depth = parent.depth + 1
+	} else {
+		l.depth = strings.Count(e.Path, ">")
+	}
+	// Behind the last line that has the same ancestor.
+	for scope := outer(e.Path); scope != ""; scope = outer(scope) {
+		last := -1
+		for i, other := range ls.open {
+			if other.path == scope || inside(other.path, scope) {
+				last = i
+			}
+		}
+		if last >= 0 {
+			place = last + 1
+			break
+		}
+	}
+	ls.open = append(ls.open, nil)
+	copy(ls.open[place+1:], ls.open[place:])
+	ls.open[place] = l
+	ls.byPath[e.Path] = l
+	return l
+}
+
+// parent finds the nearest open line around a path.
+func (ls *lines) parent(path string) *line {
+	for scope := outer(path); scope != ""; scope = outer(scope) {
+		if l := ls.byPath[scope]; l != nil {
+			return l
+		}
+	}
+	return nil
+}
+
+// settled gives and drops the lines that have ended and have nothing open in
+// front of them; with all, or where too many wait, whatever has ended.
+func (ls *lines) settled(all bool) []*line {
+	all = all || len(ls.open) > mostLines
+	var out []*line
+	kept := ls.open[:0]
+	for i, l := range ls.open {
+		if !l.state.ended() {
+			if !all {
+				kept = append(kept, ls.open[i:]...)
+				break
+			}
+			kept = append(kept, l)
+			continue
+		}
+		out = append(out, l)
+		delete(ls.byPath, l.path)
+		ls.ended++
+	}
+	ls.open = kept
+	return out
+}
+
+// rest gives and drops all lines.
+func (ls *lines) rest() []*line {
+	out := ls.open
+	ls.open, ls.byPath = nil, map[string]*line{}
+	return out
+}

@@ -1,0 +1,182 @@
+package report
+
+import (
+	"fmt"
+	"strings"
+	"time"
+)
+
+// regionLine is a line at the bottom of the terminal with its width in cells.
+type regionLine struct {
+	text  string
+	width int
+}
+
+// region draws the lines that are at work, as many as there is room for.
+func (r *Report) region(columns, rows int) []regionLine {
+	open := r.lines.open
+	if len(open) == 0 {
+		return nil
+	}
+	room := max(1, rows-2)
+	shown := pick(open, room)
+	var out []regionLine
+	for _, l := range shown {
+		text := r.lineText(l, columns)
+		out = append(out, regionLine{text, lineWidth(r, l, columns)})
+		if l.text != "" && len(out) < room {
+			indent := strings.Repeat("  ", l.depth) + "  "
+			said := truncate(indent+tail(oneLine(l.text), max(1, columns-1-len(indent))), columns-1, "")
+			out = append(out, regionLine{r.style.paint(dim, said), textWidth(said)})
+		}
+	}
+	if missing := len(open) - len(shown); missing > 0 {
+		text := truncate(fmt.Sprintf("  %s %d more", r.style.more, missing), columns-1, "")
+		out = append(out, regionLine{r.style.paint(dim, text), textWidth(text)})
+	}
+	return out
+}
+
+// pick chooses which lines are shown: those that have not ended come first.
+func pick(open []*line, room int) []*line {
+	if len(open) <= room {
+		return open
+	}
+	room = max(1, room-1)
+	busy := 0
+	for _, l := range open {
+		if !l.state.ended() {
+			busy++
+		}
+	}
+	ended := max(0, room-busy)
+	out := make([]*line, 0, room)
+	for _, l := range open {
+		if len(out) == room {
+			break
+		}
+		if l.state.ended() {
+			if ended == 0 {
+				continue
+			}
+			ended--
+		}
+		out = append(out, l)
+	}
+	return out
+}
+
+// lineText is a node's line for a terminal.
+func (r *Report) lineText(l *line, columns int) string {
+	glyph, color := r.glyph(l)
+	head, details := r.parts(l, columns, glyph)
+	indent := strings.Repeat("  ", l.depth)
+	rest := strings.TrimPrefix(head, indent+glyph)
+	return indent + r.style.paint(color, glyph) + rest + r.style.paint(dim, details)
+}
+
+func lineWidth(r *Report, l *line, columns int) int {
+	glyph, _ := r.glyph(l)
+	head, details := r.parts(l, columns, glyph)
+	return textWidth(head + details)
+}
+
+// parts gives the two halves of a line, cut to the terminal's width.
+func (r *Report) parts(l *line, columns int, glyph string) (head, details string) {
+	width := max(8, columns-1)
+	head = strings.Repeat("  ", l.depth) + glyph + " " + oneLine(l.label)
+	if textWidth(head) >= width {
+		return truncate(head, width, r.style.more), ""
+	}
+	if about := r.details(l); about != "" {
+		details = truncate("  "+about, width-textWidth(head), r.style.more)
+	}
+	return head, details
+}
+
+func (r *Report) glyph(l *line) (glyph, color string) {
+	switch l.state {
+	case done:
+		return r.style.done, green
+	case skipped:
+		return r.style.skipped, dim
+	case failed:
+		return r.style.failed, red
+	case waiting:
+		return r.style.waiting, yellow
+	}
+	frames := r.style.spinner
+	return frames[int(r.o.Now().UnixMilli()/redrawEvery.Milliseconds())%len(frames)], blue
+}
+
+// details are a line's times and counts.
+func (r *Report) details(l *line) string {
+	var parts []string
+	switch l.state {
+	case running:
+		parts = append(parts, brief(r.o.Now().Sub(l.started).Truncate(redrawEvery)))
+	case skipped:
+		parts = append(parts, "skipped")
+	case done, failed:
+		parts = append(parts, brief(l.elapsed))
+	}
+	if l.passes > 0 {
+		parts = append(parts, count(l.passes, "pass", "passes"))
+	}
+	if l.attempts > 1 {
+		parts = append(parts, fmt.Sprintf("attempt %d", l.attempts))
+	}
+	if l.tokens > 0 {
+		parts = append(parts, count(l.tokens, "token", "tokens"))
+	}
+	if l.note != "" {
+		parts = append(parts, oneLine(l.note))
+	}
+	return strings.Join(parts, r.style.dot)
+}
+
+// plainLine is a line for a log: the whole path, no colours.
+func (r *Report) plainLine(l *line) string {
+	verb := map[state]string{done: "done", skipped: "skipped", failed: "failed", waiting: "waiting"}[l.state]
+	var parts []string
+	if l.state == done || l.state == failed {
+		parts = append(parts, brief(l.elapsed))
+	}
+	if l.passes > 0 {
+		parts = append(parts, count(l.passes, "pass", "passes"))
+	}
+	if l.attempts > 1 {
+		parts = append(parts, fmt.Sprintf("%d attempts", l.attempts))
+	}
+	if l.tokens > 0 {
+		parts = append(parts, count(l.tokens, "token", "tokens"))
+	}
+	out := oneLine(l.path) + ": " + verb
+	if len(parts) > 0 {
+		out += " (" + strings.Join(parts, ", ") + ")"
+	}
+	if l.note != "" {
+		out += ": " + oneLine(l.note)
+	}
+	return out
+}
+
+func count(n int64, one, several string) string {
+	if n == 1 {
+		return "1 " + one
+	}
+	return fmt.Sprintf("%d %s", n, several)
+}
+
+// brief is a duration with three digits.
+func brief(d time.Duration) string {
+	switch {
+	case d < time.Millisecond:
+		return d.Round(time.Microsecond).String()
+	case d < time.Second:
+		return d.Round(100 * time.Microsecond).String()
+	case d < time.Minute:
+		return d.Round(10 * time.Millisecond).String()
+	}
+	return d.Round(time.Second).String()
+}

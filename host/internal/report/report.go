@@ -1,0 +1,190 @@
+package report
+
+import (
+	"bytes"
+	"io"
+	"sync"
+	"time"
+
+	"github.com/the-edge-agent/tea/host/internal/engine"
+)
+
+// Options say how to write. The zero value prints plain lines.
+type Options struct {
+	// Size gives the terminal's columns and rows; nil = not a terminal.
+	Size func() (columns, rows int)
+	// Color allows colours; ASCII keeps to ASCII characters.
+	Color, ASCII bool
+	// Quiet prints errors only.
+	Quiet bool
+	// Now is the clock; nil = time.Now.
+	Now func() time.Time
+}
+
+// Report writes to one place, usually stderr. It is safe for concurrent use.
+type Report struct {
+	o     Options
+	style style
+
+	mu    sync.Mutex
+	out   io.Writer
+	lines *lines
+	// partial is the beginning of a log line whose end has not come yet.
+	partial []byte
+	// held keeps everything back while somebody else uses the terminal.
+	held    bool
+	above   bytes.Buffer
+	screen  screen
+	stop    chan struct{}
+	stopped chan struct{}
+}
+
+// redrawEvery is how often the live lines move.
+const redrawEvery = 100 * time.Millisecond
+
+// New makes a report that writes to w. Where it is a terminal, Close must be
+// called.
+func New(w io.Writer, o Options) *Report {
+	if o.Now == nil {
+		o.Now = time.Now
+	}
+	return &Report{o: o, style: newStyle(o.Color, o.ASCII), out: w, lines: newLines()}
+}
+
+func (r *Report) live() bool { return r.o.Size != nil && !r.o.Quiet }
+
+// Event shows an event of a run.
+func (r *Report) Event(e engine.Event) {
+	if r.o.Quiet {
+		return
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.lines.take(e)
+	if !r.live() {
+		for _, l := range r.lines.settled(true) {
+			r.above.WriteString(r.plainLine(l) + "\n")
+		}
+		r.flush()
+		return
+	}
+	if e.Type == engine.EventToken {
+		return // the next tick shows it
+	}
+	if r.stop == nil {
+		r.stop, r.stopped = make(chan struct{}), make(chan struct{})
+		go r.tick(r.stop, r.stopped)
+	}
+	if settled := r.lines.settled(false); len(settled) > 0 {
+		columns, _ := r.o.Size()
+		for _, l := range settled {
+			r.above.WriteString(r.lineText(l, columns) + "\n")
+		}
+		r.flush()
+	}
+}
+
+// tick redraws the live lines until stop is closed.
+func (r *Report) tick(stop, stopped chan struct{}) {
+	defer close(stopped)
+	ticker := time.NewTicker(redrawEvery)
+	defer ticker.Stop()
+	for {
+		select {
+		case <-stop:
+			return
+		case <-ticker.C:
+			r.mu.Lock()
+			r.flush()
+			r.mu.Unlock()
+		}
+	}
+}
+
+// flush writes what waits above the live lines and draws those anew.
+func (r *Report) flush() {
+	if r.held {
+		return
+	}
+	if !r.live() {
+		if r.above.Len() > 0 {
+			_, _ = r.out.Write(r.above.Bytes()) // nobody is there to tell
+			r.above.Reset()
+		}
+		return
+	}
+	columns, rows := r.o.Size()
+	region := r.region(columns, rows)
+	if r.above.Len() == 0 && len(region) == 0 && r.screen.empty() {
+		return
+	}
+	r.screen.draw(r.out, r.above.Bytes(), region, columns)
+	r.above.Reset()
+}
+
+// print writes a text at once.
+func (r *Report) print(text string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.above.WriteString(text)
+	r.flush()
+}
+
+// Write takes lines of a log; they come out whole, above the live lines.
+func (r *Report) Write(p []byte) (int, error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.partial = append(r.partial, p...)
+	if end := bytes.LastIndexByte(r.partial, '\n'); end >= 0 {
+		r.above.WriteString(printable(string(r.partial[:end+1])))
+		r.partial = append(r.partial[:0], r.partial[end+1:]...)
+		r.flush()
+	}
+	return len(p), nil
+}
+
+// Hold clears the live lines and keeps everything back until the function it
+// gives is called, so that the terminal can be used otherwise.
+func (r *Report) Hold() (release func()) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.live() && !r.held {
+		r.screen.draw(r.out, r.above.Bytes(), nil, 0)
+		r.above.Reset()
+	}
+	r.held = true
+	return func() {
+		r.mu.Lock()
+		defer r.mu.Unlock()
+		r.held = false
+		r.flush()
+	}
+}
+
+// Close ends the live lines; what has not ended is shown as it is.
+func (r *Report) Close() {
+	r.mu.Lock()
+	stop := r.stop
+	r.stop = nil
+	r.mu.Unlock()
+	if stop != nil {
+		close(stop)
+		<-r.stopped
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.held = false
+	if len(r.partial) > 0 {
+		r.above.WriteString(printable(string(r.partial)) + "\n")
+		r.partial = nil
+	}
+	for _, l := range r.lines.rest() {
+		if r.live() {
+			columns, _ := r.o.Size()
+			r.above.WriteString(r.lineText(l, columns) + "\n")
+		} else if l.state == waiting {
+			r.above.WriteString(r.plainLine(l) + "\n")
+		}
+	}
+	r.flush()
+}

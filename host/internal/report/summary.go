@@ -1,0 +1,75 @@
+package report
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/the-edge-agent/tea/host/internal/engine"
+)
+
+// Summary prints how a run ended. mask takes the secrets out of a text.
+func (r *Report) Summary(res *engine.Result, mask func(string) string) {
+	var b strings.Builder
+	switch res.Status {
+	case engine.Done:
+		if r.o.Quiet {
+			return
+		}
+		b.WriteString(r.style.paint(green, "done") + " in " + brief(res.Elapsed) + r.usage(res.Usage) + "\n")
+	case engine.Waiting:
+		b.WriteString(r.style.paint(yellow, "waiting") + r.style.dot + count(int64(len(res.Pending)), "interrupt", "interrupts") + r.usage(res.Usage) + "\n")
+		for _, i := range res.Pending {
+			b.WriteString(mask(pendingText(i)))
+		}
+	case engine.Stopped:
+		b.WriteString(r.style.paint(yellow, "stopped") + ": " + mask(res.Err.Error()) + r.usage(res.Usage) + "\n")
+	default:
+		b.WriteString(r.style.paint(red, "failed") + ": " + mask(printable(res.Err.Error())) + "\n")
+		var node *engine.NodeError
+		if errors.As(res.Err, &node) {
+			b.WriteString(sources{}.excerpt(node.Pos, r.style))
+		}
+	}
+	r.print(b.String())
+}
+
+func (r *Report) usage(u engine.Usage) string {
+	out := r.style.dot + count(int64(u.Steps), "step", "steps")
+	if u.Tokens > 0 {
+		out += r.style.dot + count(u.Tokens, "token", "tokens")
+	}
+	if u.ToolCalls > 0 {
+		out += r.style.dot + count(int64(u.ToolCalls), "tool call", "tool calls")
+	}
+	if u.USD > 0 {
+		out += fmt.Sprintf("%s$%.4f", r.style.dot, u.USD)
+	}
+	return out
+}
+
+// pendingText is one interrupt with what may answer it.
+func pendingText(i engine.Interrupt) string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "  %s", i.ID)
+	if i.Question != "" {
+		fmt.Fprintf(&b, ": %s", oneLine(i.Question))
+	}
+	b.WriteByte('\n')
+	if len(i.Choices) > 0 {
+		fmt.Fprintf(&b, "    choices: %s\n", compact(i.Choices))
+	}
+	if i.Schema != nil {
+		fmt.Fprintf(&b, "    schema: %s\n", compact(i.Schema))
+	}
+	if i.Default != nil {
+		fmt.Fprintf(&b, "    default: %s\n", compact(i.Default))
+	}
+	return b.String()
+}
+
+// Checkpoint says where a run that has not ended is kept, and what goes on
+// with it.
+func (r *Report) Checkpoint(path, command string) {
+	r.print("checkpoint: " + path + "\nresume with: " + command + "\n")
+}

@@ -1,0 +1,283 @@
+package script
+
+import (
+	"slices"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/yuin/gopher-lua/ast"
+)
+
+// Position is a place in a chunk's source: the line in the file, and the
+// column of the source's text, both from 1; the column is 0 where unknown.
+type Position struct{ Line, Column int }
+
+// StateRead is a place where a chunk reads state.KEY.
+type StateRead struct {
+	Key string
+	Position
+}
+
+// facts are what a chunk's text tells about it, for checks before it runs.
+type facts struct {
+	assignments []Position
+	reads       []StateRead
+	globals     []string
+	returns     []string
+	// otherReturns says that the chunk returns something else than tables
+	// that are written out.
+	otherReturns bool
+}
+
+// StateAssignments lists the places where the chunk assigns to the state and
+// nothing comes of it: it neither returns the state or that key, nor hands
+// the state on. The slice must not be changed.
+func (c *Chunk) StateAssignments() []Position { return c.facts.assignments }
+
+// StateReads lists the places where the chunk reads a key of the state by a
+// name that is written out. The slice must not be changed.
+func (c *Chunk) StateReads() []StateRead { return c.facts.reads }
+
+// ReturnKeys lists the keys of the tables that the chunk returns. all is
+// false where it may return others too. The slice must not be changed.
+func (c *Chunk) ReturnKeys() (keys []string, all bool) { return c.facts.returns, !c.facts.otherReturns }
+
+// Globals lists the global names that the chunk reads, sorted, those of the
+// libraries included. The slice must not be changed.
+func (c *Chunk) Globals() []string { return c.facts.globals }
+
+// observer walks a chunk and collects its facts.
+type observer struct {
+	src   Source
+	lines []string
+	facts
+	// locals are the local names in scope, the innermost last.
+	locals    []string
+	functions int
+	globals   map[string]bool
+	assigned  []assignment
+	// escapes says that the state as a whole is returned or handed on.
+	escapes bool
+}
+
+type assignment struct {
+	key string
+	at  Position
+}
+
+// observe collects the facts of statements that have been rewritten, whose
+// nesting is bounded therefore.
+func observe(src Source, stmts []ast.Stmt) facts {
+	o := &observer{src: src, lines: strings.Split(src.Text, "\n"), globals: map[string]bool{}}
+	o.block(stmts)
+	for name := range o.globals {
+		o.facts.globals = append(o.facts.globals, name)
+	}
+	slices.Sort(o.facts.globals)
+	slices.Sort(o.returns)
+	o.returns = slices.Compact(o.returns)
+	written := map[string]bool{}
+	for _, a := range o.assigned {
+		written[a.key] = true
+		if !o.escapes && !slices.Contains(o.returns, a.key) {
+			o.assignments = append(o.assignments, a.at)
+		}
+	}
+	o.reads = slices.DeleteFunc(o.reads, func(r StateRead) bool { return written[r.Key] || written[""] })
+	return o.facts
+}
+
+// block walks statements in a scope of their own.
+func (o *observer) block(stmts []ast.Stmt, names ...string) {
+	mark := len(o.locals)
+	o.locals = append(o.locals, names...)
+	for _, s := range stmts {
+		o.stmt(s)
+	}
+	o.locals = o.locals[:mark]
+}
+
+func (o *observer) stmt(s ast.Stmt) {
+	switch s := s.(type) {
+	case *ast.AssignStmt:
+		o.exprs(s.Rhs)
+		for _, target := range s.Lhs {
+			o.assign(target)
+		}
+	case *ast.LocalAssignStmt:
+		if len(s.Exprs) == 1 && isFunction(s.Exprs[0]) {
+			// `local function f` knows itself inside.
+			o.locals = append(o.locals, s.Names...)
+			o.exprs(s.Exprs)
+			return
+		}
+		o.exprs(s.Exprs)
+		o.locals = append(o.locals, s.Names...)
+	case *ast.FuncCallStmt:
+		o.expr(s.Expr)
+	case *ast.DoBlockStmt:
+		o.block(s.Stmts)
+	case *ast.WhileStmt:
+		o.expr(s.Condition)
+		o.block(s.Stmts)
+	case *ast.RepeatStmt:
+		o.block(s.Stmts)
+		o.expr(s.Condition)
+	case *ast.IfStmt:
+		o.expr(s.Condition)
+		o.block(s.Then)
+		o.block(s.Else)
+	case *ast.NumberForStmt:
+		o.exprs([]ast.Expr{s.Init, s.Limit, s.Step})
+		o.block(s.Stmts, s.Name)
+	case *ast.GenericForStmt:
+		o.exprs(s.Exprs)
+		o.block(s.Stmts, s.Names...)
+	case *ast.FuncDefStmt:
+		if s.Name.Func != nil {
+			o.assign(s.Name.Func)
+		}
+		o.expr(s.Name.Receiver)
+		o.expr(s.Func)
+	case *ast.ReturnStmt:
+		o.exprs(s.Exprs)
+		if o.functions == 0 {
+			o.returned(s.Exprs)
+		}
+	}
+}
+
+func isFunction(e ast.Expr) bool {
+	_, ok := e.(*ast.FunctionExpr)
+	return ok
+}
+
+// assign notes an assignment to the state, and walks what else a target holds.
+func (o *observer) assign(target ast.Expr) {
+	var path []ast.Expr
+	root := target
+	for {
+		get, ok := root.(*ast.AttrGetExpr)
+		if !ok {
+			break
+		}
+		path = append(path, get.Key)
+		root = get.Object
+	}
+	if !o.isState(root) {
+		if len(path) > 0 {
+			o.expr(target)
+		}
+		return
+	}
+	o.exprs(path)
+	key := ""
+	if len(path) > 0 {
+		key, _ = constantKey(path[len(path)-1])
+	}
+	o.assigned = append(o.assigned, assignment{key, o.position(target)})
+}
+
+func (o *observer) isState(e ast.Expr) bool {
+	ident, ok := e.(*ast.IdentExpr)
+	return ok && ident.Value == "state" && !slices.Contains(o.locals, "state")
+}
+
+func constantKey(e ast.Expr) (string, bool) {
+	text, ok := e.(*ast.StringExpr)
+	if !ok {
+		return "", false
+	}
+	return text.Value, true
+}
+
+// position finds the column of the word state, which the syntax tree does not
+// hold.
+func (o *observer) position(at ast.PositionHolder) Position {
+	pos := Position{Line: at.Line()}
+	if i := at.Line() - max(o.src.Line, 1); i >= 0 && i < len(o.lines) {
+		if column := strings.Index(o.lines[i], "state"); column >= 0 {
+			pos.Column = utf8.RuneCountInString(o.lines[i][:column]) + max(o.src.Column, 1)
+		}
+	}
+	return pos
+}
+
+func (o *observer) exprs(list []ast.Expr) {
+	for _, e := range list {
+		o.expr(e)
+	}
+}
+
+func (o *observer) expr(e ast.Expr) {
+	switch e := e.(type) {
+	case *ast.IdentExpr:
+		o.ident(e)
+	case *ast.AttrGetExpr:
+		o.expr(e.Key)
+		if !o.isState(e.Object) {
+			o.expr(e.Object)
+		} else if key, ok := constantKey(e.Key); ok {
+			o.reads = append(o.reads, StateRead{Key: key, Position: o.position(e.Object)})
+		}
+	case *ast.TableExpr:
+		for _, f := range e.Fields {
+			o.exprs([]ast.Expr{f.Key, f.Value})
+		}
+	case *ast.FuncCallExpr:
+		o.exprs([]ast.Expr{e.Func, e.Receiver})
+		o.exprs(e.Args)
+	case *ast.LogicalOpExpr:
+		o.exprs([]ast.Expr{e.Lhs, e.Rhs})
+	case *ast.RelationalOpExpr:
+		o.exprs([]ast.Expr{e.Lhs, e.Rhs})
+	case *ast.ArithmeticOpExpr:
+		o.exprs([]ast.Expr{e.Lhs, e.Rhs})
+	case *ast.UnaryMinusOpExpr:
+		o.expr(e.Expr)
+	case *ast.UnaryNotOpExpr:
+		o.expr(e.Expr)
+	case *ast.UnaryLenOpExpr:
+		o.expr(e.Expr)
+	case *ast.FunctionExpr:
+		o.functions++
+		o.block(e.Stmts, e.ParList.Names...)
+		o.functions--
+	}
+}
+
+func (o *observer) ident(e *ast.IdentExpr) {
+	if slices.Contains(o.locals, e.Value) {
+		return
+	}
+	if e.Value == "state" {
+		o.escapes = true
+		return
+	}
+	o.globals[e.Value] = true
+}
+
+// returned notes the keys of a table that is written out.
+func (o *observer) returned(exprs []ast.Expr) {
+	if len(exprs) == 0 {
+		return
+	}
+	switch e := exprs[0].(type) {
+	case *ast.NilExpr:
+		return
+	case *ast.TableExpr:
+		for _, f := range e.Fields {
+			if f.Key == nil {
+				continue // a list, which goes under the node's name
+			}
+			key, ok := constantKey(f.Key)
+			if !ok {
+				o.otherReturns = true
+				continue
+			}
+			o.returns = append(o.returns, key)
+		}
+		return
+	}
+	o.otherReturns = true
+}

@@ -1,0 +1,65 @@
+package tracecontext
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"hash/fnv"
+)
+
+// Trace identifies a trace: one run with all its resumptions.
+type Trace [16]byte
+
+// Span identifies a span within a trace. The zero value is none.
+type Span [8]byte
+
+// TraceOf gives the trace of a run.
+func TraceOf(runID string) Trace {
+	sum := sha256.Sum256([]byte(runID))
+	return Trace(sum[:16])
+}
+
+// SpanOf gives the span of an attempt, counted from 1, at the execution of a
+// path.
+func SpanOf(path string, attempt int) Span {
+	sum := fnv.New64a()
+	sum.Write([]byte(path))
+	sum.Write([]byte{byte(attempt), byte(attempt >> 8)})
+	return Span(sum.Sum(make([]byte, 0, 8)))
+}
+
+// String is the trace's hexadecimal form.
+func (t Trace) String() string { return hex.EncodeToString(t[:]) }
+
+// String is the span's hexadecimal form.
+func (s Span) String() string { return hex.EncodeToString(s[:]) }
+
+// ParseSpan reads the hexadecimal form.
+func ParseSpan(text string) (s Span, ok bool) {
+	if len(text) != 2*len(s) {
+		return s, false
+	}
+	_, err := hex.Decode(s[:], []byte(text))
+	return s, err == nil
+}
+
+// Parent is the value of a traceparent header that names the span as the
+// caller's, sampled.
+func (t Trace) Parent(s Span) string {
+	text := append(make([]byte, 0, 55), "00-"...)
+	text = hex.AppendEncode(text, t[:])
+	text = append(text, '-')
+	text = hex.AppendEncode(text, s[:])
+	return string(append(text, "-01"...))
+}
+
+// ParseParent reads what [Trace.Parent] wrote.
+func ParseParent(text string) (t Trace, s Span, ok bool) {
+	if len(text) != 55 || text[:3] != "00-" || text[35] != '-' {
+		return t, s, false
+	}
+	if _, err := hex.Decode(t[:], []byte(text[3:35])); err != nil {
+		return t, s, false
+	}
+	s, ok = ParseSpan(text[36:52])
+	return t, s, ok
+}

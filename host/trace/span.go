@@ -1,0 +1,108 @@
+package trace
+
+import (
+	"time"
+
+	"github.com/the-edge-agent/tea/host/internal/tracecontext"
+	"github.com/the-edge-agent/tea/sdk/value"
+)
+
+// span is one stretch of work. It belongs to the tracer until it ends, then
+// to the exporters, which do not change it.
+type span struct {
+	trace      tracecontext.Trace
+	id, parent tracecontext.Span
+	name       string
+	kind       spanKind
+	start, end time.Time
+	attributes map[string]any
+	entries    []entry
+	failed     bool
+	// message is why it failed.
+	message string
+
+	// action is what an action node uses; its call adds to the node's span.
+	action string
+	// said collects a model's tokens.
+	said []byte
+}
+
+// spanKind is a span's kind in OTLP's numbers.
+type spanKind int
+
+const (
+	kindInternal spanKind = 1
+	kindClient   spanKind = 3
+)
+
+// entry is something that happened during a span.
+type entry struct {
+	time       time.Time
+	name       string
+	attributes map[string]any
+}
+
+func (s *span) set(key string, v any) {
+	if v == nil || v == "" {
+		return
+	}
+	if s.attributes == nil {
+		s.attributes = map[string]any{}
+	}
+	s.attributes[key] = v
+}
+
+func (s *span) note(at time.Time, name string, attributes map[string]any) {
+	s.entries = append(s.entries, entry{time: at, name: name, attributes: attributes})
+}
+
+// fail marks the span as failed, with the names that OpenTelemetry gives to
+// errors.
+func (s *span) fail(at time.Time, errorType, message string) {
+	s.failed, s.message = true, message
+	s.set("error.type", errorType)
+	s.note(at, "exception", map[string]any{"exception.type": errorType, "exception.message": message})
+}
+
+func (s *span) elapsed() time.Duration { return s.end.Sub(s.start) }
+
+// text gives a string field.
+func text(fields map[string]any, key string) string {
+	s, _ := fields[key].(string)
+	return s
+}
+
+// milliseconds reads a field that holds a duration.
+func milliseconds(fields map[string]any, key string) time.Duration {
+	switch v := fields[key].(type) {
+	case float64:
+		return time.Duration(v * float64(time.Millisecond))
+	case int64:
+		return time.Duration(v) * time.Millisecond
+	}
+	return 0
+}
+
+// mostContent bounds what one attribute holds of a text.
+const mostContent = 16 << 10
+
+// content is a value as the JSON text of an attribute.
+func content(v any) string {
+	raw, err := value.Encode(v)
+	if err != nil {
+		return ""
+	}
+	return clip(string(raw))
+}
+
+// clip shortens a text to a whole number of runes.
+func clip(s string) string {
+	if len(s) <= mostContent {
+		return s
+	}
+	cut := mostContent
+	for cut > 0 && s[cut]&0xC0 == 0x80 {
+		cut--
+	}
+	return s[:cut] + "…"
+}

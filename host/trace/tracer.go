@@ -1,0 +1,105 @@
+package trace
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"sync"
+
+	"github.com/the-edge-agent/tea/host"
+	"github.com/the-edge-agent/tea/host/internal/secret"
+)
+
+// exporter takes spans that have ended. Exports come one at a time.
+type exporter interface {
+	export(s *span)
+	// close hands over what waits, within ctx.
+	close(ctx context.Context) error
+}
+
+// Tracer makes spans of the events of runs. It is safe for concurrent use, by
+// many runs at once.
+type Tracer struct {
+	contents  bool
+	secrets   *secret.Set
+	exporters []exporter
+
+	mu   sync.Mutex
+	runs map[string]*tracedRun
+}
+
+// New makes a tracer. The error says that the file cannot be opened, or what
+// is wrong with the options. The caller closes it when the runs are over.
+func New(o Options) (*Tracer, error) {
+	t := &Tracer{contents: o.Contents, secrets: secret.New(o.Secrets), runs: map[string]*tracedRun{}}
+	log := cmp.Or(o.Logger, slog.New(slog.DiscardHandler))
+	resource := resourceOf(o.Version)
+	switch o.Exporter {
+	case "":
+	case Console:
+		out := o.Console
+		if out == nil {
+			out = os.Stderr
+		}
+		t.exporters = append(t.exporters, newConsole(out))
+	case File:
+		if o.File == "" {
+			return nil, errors.New("the exporter file needs the name of a file")
+		}
+	case OTLP:
+		url, err := tracesURL(o.Endpoint)
+		if err != nil {
+			return nil, err
+		}
+		t.exporters = append(t.exporters, newCollector(url, o.Headers, resource, log))
+	default:
+		return nil, fmt.Errorf("there is no exporter %q; use console, file or otlp", o.Exporter)
+	}
+	if o.File != "" {
+		f, err := openFile(o.File, resource, log)
+		if err != nil {
+			return nil, errors.Join(err, t.Close(context.Background()))
+		}
+		t.exporters = append(t.exporters, f)
+	}
+	return t, nil
+}
+
+// Event takes the next event of a run: give it to [host.RunOptions].Events.
+// Trouble with an exporter is logged, it never disturbs the run.
+func (t *Tracer) Event(e host.Event) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	r := t.runs[e.RunID]
+	if r == nil {
+		r = newTracedRun(t, e)
+		t.runs[e.RunID] = r
+	}
+	r.take(e)
+	if e.Type == host.EventRunEnd {
+		delete(t.runs, e.RunID)
+	}
+}
+
+// export hands an ended span to every exporter.
+func (t *Tracer) export(s *span) {
+	for _, e := range t.exporters {
+		e.export(s)
+	}
+}
+
+// Close exports what waits, within ctx, and closes the exporters. Events that
+// come later are lost.
+func (t *Tracer) Close(ctx context.Context) error {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	var all error
+	for _, e := range t.exporters {
+		all = errors.Join(all, e.close(ctx))
+	}
+	t.exporters = nil
+	return all
+}
