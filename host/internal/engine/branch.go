@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/the-edge-agent/tea/host/internal/graph"
@@ -58,33 +59,36 @@ type fan struct {
 // runBranches runs branches concurrently and gives their results in the
 // order written.
 func (f *frame) runBranches(ctx context.Context, list []branch, fan fan) ([]branchResult, error) {
-	ctx, cancel := context.WithCancelCause(ctx)
-	defer cancel(nil)
-	results := make([]branchResult, len(list))
-	limit := len(list)
-	if fan.policy.MaxConcurrency > 0 {
-		limit = min(limit, fan.policy.MaxConcurrency)
+	cancel := func(error) {}
+	if fan.policy.FailFast {
+		ctx, cancel = context.WithCancelCause(ctx)
+		defer cancel(nil)
 	}
+	results := make([]branchResult, len(list))
 	// The forks are made before anything runs: they mark the base as shared.
 	for i, b := range list {
 		results[i] = branchResult{name: b.name, path: b.path, frame: f.branchFrame(b, b.path, fan)}
 	}
-	var wg sync.WaitGroup
-	next := make(chan int, len(list))
-	for i := range list {
-		next <- i
-	}
-	close(next)
-	for range limit {
-		wg.Go(func() {
-			for i := range next {
-				f.runBranch(ctx, list[i], fan, &results[i])
-				if fan.policy.FailFast && results[i].Err != nil {
-					cancel(results[i].Err)
-				}
+	var next atomic.Int64
+	work := func() {
+		for i := next.Add(1) - 1; i < int64(len(list)); i = next.Add(1) - 1 {
+			f.runBranch(ctx, list[i], fan, &results[i])
+			if err := results[i].Err; err != nil {
+				cancel(err)
 			}
-		})
+		}
 	}
+	workers := len(list)
+	if fan.policy.MaxConcurrency > 0 {
+		workers = min(workers, fan.policy.MaxConcurrency)
+	}
+	// This goroutine is one of them: short branches are done before another
+	// one wakes up.
+	var wg sync.WaitGroup
+	for range workers - 1 {
+		wg.Go(work)
+	}
+	work()
 	wg.Wait()
 	return results, settle(results, fan.tolerant)
 }

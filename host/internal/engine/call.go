@@ -70,7 +70,12 @@ func (x *execution) call(ctx context.Context, name string, params tea.Payload, p
 
 func (x *execution) invoke(ctx context.Context, name string, params tea.Payload, path string) (*tea.Response, error) {
 	r := x.frame.run
-	host := &callHost{x: x, path: path}
+	host := &x.host
+	if path == x.path {
+		*host = callHost{x: x, path: path}
+	} else {
+		host = &callHost{x: x, path: path}
+	}
 	req := &tea.Request{
 		Action: name, Params: params, Host: host,
 		Call: tea.Call{

@@ -27,6 +27,8 @@ type execution struct {
 	started time.Time
 	// rec is set when a finished container is walked again.
 	rec *nodeRecord
+	// host is that of the node's own action.
+	host callHost
 	// calls counts the actions that were called, for idempotency keys.
 	calls callCounter
 }

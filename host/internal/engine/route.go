@@ -3,6 +3,7 @@ package engine
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/the-edge-agent/tea/host/internal/graph"
@@ -143,6 +144,9 @@ func noMatch(from string, tried []string) error {
 }
 
 func (f *frame) tryBranches(ctx context.Context, fan *graph.FanOut, result any, tried *[]string) ([]graph.Branch, error) {
+	if !slices.ContainsFunc(fan.Branches, func(b graph.Branch) bool { return b.When != nil }) {
+		return fan.Branches, nil
+	}
 	var taken []graph.Branch
 	for _, b := range fan.Branches {
 		holds, err := f.tryRule(ctx, b.When, result, tried)
