@@ -79,6 +79,9 @@ type RunOptions struct {
 	Ask func(ctx context.Context, i Interrupt) (answer any, err error)
 	// Events receives the run's events, in order, one at a time.
 	Events func(Event)
+	// Around stands around every call of an action, with next to go on, for
+	// traces and the like; nil = nothing does.
+	Around func(ctx context.Context, req *tea.Request, next func(context.Context, *tea.Request) (*tea.Response, error)) (*tea.Response, error)
 	// Callbacks are called while the run goes on.
 	Callbacks Callbacks
 	// InterruptBefore and InterruptAfter name further nodes to stop at.
@@ -163,7 +166,7 @@ func (wf *Workflow) engineOptions(o RunOptions) (engine.Options, error) {
 		Graph: wf.graph, Actions: wf.catalog, RunID: o.RunID, Input: values,
 		CheckpointDir: o.CheckpointDir, Answers: o.Answers, Relaxed: o.Force, Ask: o.Ask,
 		Secrets: secret.New(o.Secrets), Env: o.Env, LoadGraph: wf.loadGraph,
-		Events: o.Events, Callbacks: o.Callbacks, Logger: wf.log(),
+		Events: o.Events, Around: o.Around, Callbacks: o.Callbacks, Logger: wf.log(),
 		InterruptBefore: o.InterruptBefore, InterruptAfter: o.InterruptAfter,
 	}, nil
 }

@@ -1,6 +1,7 @@
 package trace
 
 import (
+	"fmt"
 	"maps"
 
 	"github.com/the-edge-agent/tea/host"
@@ -39,7 +40,7 @@ func (r *tracedRun) take(e host.Event) {
 	case host.EventLoop, host.EventInterrupt, host.EventCheckpoint:
 		r.at(e.Path).note(e.Time, string(e.Type), e.Fields)
 	case host.EventRunEnd:
-		r.end(e)
+		r.endRun(e)
 	}
 }
 
@@ -58,69 +59,11 @@ func (r *tracedRun) endNode(e host.Event) {
 		return // skipped, or finished before the run was resumed
 	}
 	s.set("tea.attempts", e.Fields["attempts"])
-	if attempt := r.at(e.Path); attempt != s {
-		r.endAttempt(e, attempt)
-	}
-	r.abandon(e.Path, e.Time)
-	if _, called := s.attributes["gen_ai.operation.name"]; !called {
+	if _, known := s.latest().attributes[operationName]; !known {
 		s.answer(e.Fields)
 	}
-	if e.Type == host.EventNodeError {
-		s.fail(e.Time, text(e.Fields, "error_type"), text(e.Fields, "error"))
-	}
 	delete(r.nodes, e.Path)
-	r.finish(s, e.Time)
-}
-
-// endAttempt ends the latest repetition of a node or branch.
-func (r *tracedRun) endAttempt(e host.Event, path string, open map[string]*span) {
-	attempt := open[path]
-	r.abandon(path, e.Time)
-	delete(open, path)
-	if message := text(e.Fields, "error"); message != "" {
-		attempt.fail(e.Time, text(e.Fields, "error_type"), message)
-	}
-	r.finish(attempt, e.Time)
-}
-
-// endAttempts ends the repetition of a node or branch that goes on, if there
-// is one, and whatever is open below.
-func (r *tracedRun) endAttempts(e host.Event, open map[string]*span) {
-	for n := 2; ; n++ {
-		path := attemptPath(e.Path, n)
-		if open[path] != nil {
-			r.endAttempt(e, path, open)
-			break
-		}
-		if n > int(milliseconds(e.Fields, "attempts")) {
-			break
-		}
-	}
-	r.abandon(e.Path, e.Time)
-}
-
-// retry notes why an attempt failed and begins the span of the next one. The
-// first attempt is the span of the node or branch itself.
-func (r *tracedRun) retry(e host.Event) {
-	failed, _ := e.Fields["attempt"].(int64)
-	next := int(failed) + 1
-	open, id := r.nodes, tracecontext.SpanOf(e.Path, next)
-	if e.Node == "" {
-		open, id = r.branches, tracecontext.SpanOf(attemptPath(e.Path, next), 0)
-	}
-	first := open[e.Path]
-	if first == nil {
-		return
-	}
-	if attempt := open[attemptPath(e.Path, int(failed))]; attempt != nil {
-		r.endAttempt(e, attempt)
-	}
-	r.abandon(e.Path, e.Time)
-	first.note(e.Time, "retry", e.Fields)
-	open[attemptPath(e.Path, next)] = &span{
-		trace: r.trace, id: id, parent: first.id, name: first.name, kind: kindInternal, action: first.action,
-		start: e.Time.Add(milliseconds(e.Fields, "wait_ms")), attributes: map[string]any{"tea.attempt": int64(next)},
-	}
+	r.end(s, e)
 }
 
 func (r *tracedRun) endBranch(e host.Event) {
@@ -128,23 +71,52 @@ func (r *tracedRun) endBranch(e host.Event) {
 	if s == nil {
 		return // recalled from the checkpoint, or refused by its breaker
 	}
-	for n := 2; ; n++ {
-		attempt := r.branches[attemptPath(e.Path, n)]
-		if attempt == nil {
-			break
-		}
-		r.endAttempt(e, attempt)
-	}
-	r.abandon(e.Path, e.Time)
 	if node := r.nodes[e.Path]; node != nil {
+		r.abandon(e.Path, e.Time)
 		delete(r.nodes, e.Path)
 		r.unfinished(node, e.Time)
 	}
-	if message := text(e.Fields, "error"); message != "" {
-		s.fail(e.Time, text(e.Fields, "error_type"), message)
-	}
 	delete(r.branches, e.Path)
-	r.finish(s, e.Time)
+	r.end(s, e)
+}
+
+// end ends a node or branch as an event says, with its repetition and
+// whatever is still open inside.
+func (r *tracedRun) end(s *span, e host.Event) {
+	r.abandon(e.Path, e.Time)
+	errorType, failed := e.Fields["error_type"].(string)
+	for _, ending := range []*span{s.again, s} {
+		if ending == nil {
+			continue
+		}
+		if failed {
+			ending.fail(e.Time, errorType, text(e.Fields, "error"))
+		}
+		r.finish(ending, e.Time)
+	}
+}
+
+// retry notes why an attempt failed and begins the span of the next one.
+func (r *tracedRun) retry(e host.Event) {
+	failed, _ := e.Fields["attempt"].(int64)
+	next := int(failed) + 1
+	first, id := r.nodes[e.Path], tracecontext.SpanOf(e.Path, next) // as plugins are told
+	if e.Node == "" {
+		first, id = r.branches[e.Path], tracecontext.SpanOf(fmt.Sprintf("%s~%d", e.Path, next), 0)
+	}
+	if first == nil {
+		return
+	}
+	r.abandon(e.Path, e.Time)
+	if first.again != nil {
+		first.again.fail(e.Time, text(e.Fields, "error_type"), text(e.Fields, "error"))
+		r.finish(first.again, e.Time)
+	}
+	first.note(e.Time, "retry", e.Fields)
+	first.again = &span{
+		trace: r.trace, id: id, parent: first.id, name: first.name, kind: kindInternal, action: first.action,
+		start: e.Time.Add(milliseconds(e.Fields, "wait_ms")), attributes: map[string]any{"tea.attempt": int64(next)},
+	}
 }
 
 func (r *tracedRun) log(e host.Event) {
@@ -165,7 +137,7 @@ func (r *tracedRun) log(e host.Event) {
 	r.at(e.Path).note(e.Time, text(e.Fields, "message"), attributes)
 }
 
-func (r *tracedRun) end(e host.Event) {
+func (r *tracedRun) endRun(e host.Event) {
 	r.abandon("", e.Time)
 	for _, key := range []string{"status", "steps", "tokens", "usd"} {
 		r.root.set("tea."+key, e.Fields[key])

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"maps"
 	"slices"
-	"strconv"
 	"time"
 
 	"github.com/the-edge-agent/tea/host"
@@ -17,7 +16,7 @@ type tracedRun struct {
 	tracer *Tracer
 	trace  tracecontext.Trace
 	root   *span
-	// nodes are the executions and their repetitions ("fetch~2"), by path.
+	// nodes are the executions of nodes, by path.
 	nodes map[string]*span
 	// branches are the branches of fan-outs and maps, by path: the only node
 	// of a map's branch has the same path as its branch.
@@ -52,10 +51,10 @@ func (r *tracedRun) around(path string) *span {
 			return s
 		}
 		if s := r.nodes[p]; s != nil && p != path {
-			return s
+			return s.latest()
 		}
 		if s := r.branches[p]; s != nil {
-			return s
+			return s.latest()
 		}
 		if p == "" {
 			return r.root
@@ -63,23 +62,14 @@ func (r *tracedRun) around(path string) *span {
 	}
 }
 
-// at finds the span that something at a path belongs to: the node's latest
-// attempt, or what is around.
+// at finds the span that something at a path belongs to: the node's own, or
+// what is around.
 func (r *tracedRun) at(path string) *span {
-	s := r.nodes[path]
-	if s == nil {
-		return r.around(path)
+	if s := r.nodes[path]; s != nil {
+		return s.latest()
 	}
-	for n := 2; ; n++ {
-		attempt := r.nodes[attemptPath(path, n)]
-		if attempt == nil {
-			return s
-		}
-		s = attempt
-	}
+	return r.around(path)
 }
-
-func attemptPath(path string, n int) string { return path + "~" + strconv.Itoa(n) }
 
 func last(list []*span) *span {
 	if len(list) == 0 {
@@ -123,6 +113,9 @@ func (r *tracedRun) abandon(path string, at time.Time) {
 }
 
 func (r *tracedRun) unfinished(s *span, at time.Time) {
+	if s.again != nil {
+		r.unfinished(s.again, at)
+	}
 	s.set("tea.unfinished", true)
 	r.finish(s, at)
 }

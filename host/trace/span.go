@@ -23,6 +23,9 @@ type span struct {
 
 	// action is what an action node uses; its call adds to the node's span.
 	action string
+	// again is the repetition that goes on, of a node or branch that is
+	// retried. The first attempt is the span itself.
+	again *span
 	// said collects a model's tokens.
 	said []byte
 }
@@ -56,12 +59,23 @@ func (s *span) note(at time.Time, name string, attributes map[string]any) {
 	s.entries = append(s.entries, entry{time: at, name: name, attributes: attributes})
 }
 
+// exception is the name of the entry that tells of an error.
+const exception = "exception"
+
 // fail marks the span as failed, with the names that OpenTelemetry gives to
 // errors.
 func (s *span) fail(at time.Time, errorType, message string) {
 	s.failed, s.message = true, message
 	s.set("error.type", errorType)
-	s.note(at, "exception", map[string]any{"exception.type": errorType, "exception.message": message})
+	s.note(at, exception, map[string]any{"exception.type": errorType, "exception.message": message})
+}
+
+// latest is the attempt that goes on.
+func (s *span) latest() *span {
+	if s.again != nil {
+		return s.again
+	}
+	return s
 }
 
 func (s *span) elapsed() time.Duration { return s.end.Sub(s.start) }

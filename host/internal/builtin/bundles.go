@@ -7,6 +7,7 @@ import (
 	"github.com/the-edge-agent/tea/host/internal/builtin/httpactions"
 	"github.com/the-edge-agent/tea/host/internal/builtin/jsonactions"
 	"github.com/the-edge-agent/tea/host/internal/builtin/timeactions"
+	"github.com/the-edge-agent/tea/host/internal/builtin/traceactions"
 	tea "github.com/the-edge-agent/tea/sdk"
 )
 
@@ -27,5 +28,6 @@ func Bundles(o Options) []*tea.Bundle {
 		httpactions.Bundle(o.Version),
 		jsonactions.Bundle(o.Version),
 		timeactions.Bundle(o.Version),
+		traceactions.Bundle(o.Version),
 	}
 }

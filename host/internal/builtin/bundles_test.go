@@ -26,7 +26,7 @@ func TestBundlesOfferTheirActions(t *testing.T) {
 	}
 	slices.Sort(names)
 	want := strings.Fields(`csv.parse csv.stringify data.filter data.merge data.validate file.append file.delete file.exists file.list file.read file.write
-		http.delete http.get http.patch http.post http.put http.request json.parse json.stringify json.transform time.sleep`)
+		http.delete http.get http.patch http.post http.put http.request json.parse json.stringify json.transform time.sleep trace.end trace.log trace.start`)
 	if diff := cmp.Diff(want, names); diff != "" {
 		t.Errorf("-want +got:\n%s", diff)
 	}

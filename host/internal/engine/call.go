@@ -83,7 +83,13 @@ func (x *execution) invoke(ctx context.Context, name string, params tea.Payload,
 			IdempotencyKey: r.idempotencyKey(path), Traceparent: r.traceparent(x.path, x.attempt),
 		},
 	}
-	res, err := r.o.Actions.Invoke(ctx, req)
+	var res *tea.Response
+	var err error
+	if r.o.Around != nil {
+		res, err = r.o.Around(ctx, req, r.o.Actions.Invoke)
+	} else {
+		res, err = r.o.Actions.Invoke(ctx, req)
+	}
 	if r.suspendedAt(path) {
 		return nil, errSuspended
 	}

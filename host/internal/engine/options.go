@@ -18,6 +18,9 @@ type Actions interface {
 	Invoke(ctx context.Context, req *tea.Request) (*tea.Response, error)
 }
 
+// InvokeFunc calls an action.
+type InvokeFunc = func(ctx context.Context, req *tea.Request) (*tea.Response, error)
+
 // Journal stores what a run did. Append returns when the records are as
 // durable as the run's durability asks; Sync makes everything durable.
 type Journal interface {
@@ -57,6 +60,9 @@ type Options struct {
 	StartedAt time.Time
 	// LoadGraph compiles a workflow file, for workflow.run.
 	LoadGraph func(path string) (*graph.Graph, error)
+	// Around stands around every call of an action, with next to go on; nil =
+	// nothing does.
+	Around func(ctx context.Context, req *tea.Request, next InvokeFunc) (*tea.Response, error)
 	// Events receives the run's events, in order, one at a time; nil = none.
 	Events func(Event)
 	// FirstSeq is the number of the last event of the run so far.

@@ -8,6 +8,18 @@ import (
 // errorsKey collects the failures of nodes with on_error: continue.
 const errorsKey = "__errors__"
 
+// tellStart emits the start of a node, with the action it uses.
+func (f *frame) tellStart(n *graph.Node, path string) {
+	if !f.run.listening() {
+		return
+	}
+	var fields map[string]any
+	if a, ok := n.Body.(*graph.Action); ok {
+		fields = map[string]any{"uses": a.Uses}
+	}
+	f.run.emit(EventNodeStart, n.Name, path, fields)
+}
+
 // tellEnd emits the end of a node; x is nil for one that was skipped or failed.
 func (f *frame) tellEnd(n *graph.Node, path string, rec *nodeRecord, x *execution) {
 	r := f.run
@@ -23,7 +35,7 @@ func (f *frame) tellEnd(n *graph.Node, path string, rec *nodeRecord, x *executio
 		fields["attempts"] = int64(x.attempt)
 	}
 	if result, ok := rec.result.(map[string]any); ok {
-		for _, key := range []string{"usage", "cost_usd"} {
+		for _, key := range []string{"usage", "cost_usd", "model", "provider", "finish_reason"} {
 			if v, ok := result[key]; ok {
 				fields[key] = v
 			}

@@ -64,7 +64,7 @@ func (f *frame) runNode(ctx context.Context, n *graph.Node, path string, base *s
 			return f.leave(ctx, n, path, &nodeRecord{skipped: true}, nil)
 		}
 	}
-	r.emit(EventNodeStart, n.Name, path, nil)
+	f.tellStart(n, path)
 	x := &execution{frame: f, node: n, path: path, base: base, joined: f.joined, started: r.now()}
 	out, err := x.withRetries(ctx)
 	if err == nil {
