@@ -1,0 +1,59 @@
+# make help lists the targets. Needs Go, a C compiler (for the race detector
+# and the test model server), make, git; everything else comes from go.sum or
+# is built into the user's cache at a pinned version.
+SHELL := /bin/bash
+.SHELLFLAGS := -euo pipefail -c
+.DEFAULT_GOAL := help
+
+.PHONY: help
+help: ## list the targets
+	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+.PHONY: demo
+demo: build ## build everything and run the main example; no network, no keys
+	scripts/demo
+
+.PHONY: build
+build: ## the host and the plugins, in bin/
+	scripts/build
+
+.PHONY: static
+static: ## one static binary without the plugin host, bin/tea-static
+	scripts/build static
+
+.PHONY: test
+test: ## the tests of all modules, with the race detector
+	scripts/test
+
+.PHONY: bench
+bench: ## measure the figures that tea promises: a table, and JSON
+	scripts/build
+	go run ./bench >bin/bench.json
+
+.PHONY: cover
+cover: ## the tests' coverage of each package and the total, in bin/cover.html
+	scripts/cover
+
+.PHONY: lint
+lint: ## format, vet, linters, layer rules, file lengths
+	scripts/lint
+
+.PHONY: fmt
+fmt: ## format the code
+	scripts/lint fmt
+
+.PHONY: tidy
+tidy: ## tidy the go.mod of every module
+	scripts/tidy
+
+.PHONY: proto
+proto: ## make the Go code of proto/ anew
+	scripts/proto
+
+.PHONY: size
+size: ## check the sizes of the binaries for linux/arm64
+	scripts/size
+
+.PHONY: clean
+clean: ## remove what was built
+	rm -rf bin

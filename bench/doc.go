@@ -1,0 +1,8 @@
+// Command bench measures the figures that tea promises and how its cost
+// grows: `make bench`. The table goes to stderr, JSON to stdout.
+//
+// It runs the Go benchmarks of the packages they belong to and of this one
+// (growth_test.go, memory_test.go), starts bin/tea as a user would, and weighs
+// the binaries for linux/arm64. Start with [promises], which names every
+// figure with its limit.
+package main

@@ -1,0 +1,142 @@
+package main
+
+import (
+	"bufio"
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"strconv"
+	"strings"
+)
+
+// promise is a Go benchmark that stands for a figure.
+type promise struct {
+	// Benchmark is the benchmark's name without the prefix, and Metric the
+	// unit in which go test prints the number.
+	Benchmark, Metric string
+	// Unit is what the number is shown in, Scale what it is multiplied by.
+	Unit  string
+	Scale float64
+	Limit float64
+}
+
+// suite is the benchmarks of one package.
+type suite struct {
+	Package string
+	// Prefix leads the names of the figures.
+	Prefix string
+	// Pattern selects benchmarks, in the form that go test takes.
+	Pattern  string
+	Promises []promise
+}
+
+// promises lists the figures that come out of Go benchmarks. Other benchmarks
+// that a pattern selects are shown as they are.
+func promises() []suite {
+	return []suite{
+		{Package: "./host", Prefix: "engine", Pattern: "^Benchmark(Chain3|FanOut5|LuaNode)$", Promises: []promise{
+			{Benchmark: "Chain3", Metric: "ns/op", Unit: "us", Scale: 1e-3, Limit: 12},
+			{Benchmark: "FanOut5", Metric: "ns/op", Unit: "us", Scale: 1e-3, Limit: 40},
+			{Benchmark: "LuaNode", Metric: "ns/op", Unit: "us", Scale: 1e-3, Limit: 10},
+		}},
+		{Package: "./host/internal/checkpoint", Prefix: "journal", Pattern: "^Benchmark(AppendSync1KB|BareAppend1KB)$", Promises: []promise{
+			{Benchmark: "AppendSync1KB", Metric: "median-ns/op", Unit: "us", Scale: 1e-3},
+			{Benchmark: "BareAppend1KB", Metric: "median-ns/op", Unit: "us", Scale: 1e-3},
+		}},
+		{Package: "./host/internal/plugproc", Prefix: "plugin", Pattern: "^Benchmark(RoundTrip|BareCall)$", Promises: []promise{
+			{Benchmark: "RoundTrip", Metric: "ns/op", Unit: "us", Scale: 1e-3, Limit: 110},
+			{Benchmark: "BareCall", Metric: "ns/op", Unit: "us", Scale: 1e-3},
+		}},
+		{Package: "./bench", Prefix: "growth", Pattern: ".", Promises: []promise{
+			{Benchmark: "DurableStep", Metric: "median-ns/step", Unit: "ms", Scale: 1e-6, Limit: 0.4},
+			{Benchmark: "StateThroughBranches", Metric: "x-state", Unit: "x", Scale: 1, Limit: 2},
+		}},
+	}
+}
+
+// measureGo runs the Go benchmarks, one package after the other.
+func measureGo(ctx context.Context) ([]Figure, error) {
+	var all []Figure
+	for _, s := range promises() {
+		cmd := exec.CommandContext(ctx, "go", "test", "-run", "^$", "-bench", s.Pattern, "-benchmem", s.Package)
+		cmd.Stderr = os.Stderr
+		out, err := cmd.Output()
+		if err != nil {
+			return nil, fmt.Errorf("run the benchmarks of %s: %w\n%s", s.Package, err, out)
+		}
+		results, err := parseBench(strings.NewReader(string(out)))
+		if err != nil {
+			return nil, fmt.Errorf("read the benchmarks of %s: %w", s.Package, err)
+		}
+		for _, r := range results {
+			all = append(all, s.figures(r)...)
+		}
+	}
+	return all, nil
+}
+
+// figures turns a benchmark's line into the promised figure, or into one
+// figure for each of its metrics.
+func (s suite) figures(r benchResult) []Figure {
+	for _, p := range s.Promises {
+		if v, ok := r.metrics[p.Metric]; ok && p.Benchmark == r.name {
+			return []Figure{r.figure(s.Prefix, "", v*p.Scale, p.Unit, p.Limit)}
+		}
+	}
+	figures := []Figure{r.figure(s.Prefix, "", r.metrics["ns/op"]*1e-3, "us", 0)}
+	for _, unit := range r.own {
+		figures = append(figures, Figure{Name: s.Prefix + " " + r.name, Value: r.metrics[unit], Unit: unit})
+	}
+	return figures
+}
+
+// benchResult is one line of a benchmark's output.
+type benchResult struct {
+	name    string
+	metrics map[string]float64
+	// own are the metrics that the benchmark itself reports, in order.
+	own []string
+}
+
+func (r benchResult) figure(prefix, suffix string, v float64, unit string, limit float64) Figure {
+	f := Figure{Name: prefix + " " + r.name + suffix, Value: v, Unit: unit, Limit: limit}
+	if bytes, ok := r.metrics["B/op"]; ok {
+		f.Bytes = &bytes
+	}
+	if allocs, ok := r.metrics["allocs/op"]; ok {
+		f.Allocs = &allocs
+	}
+	return f
+}
+
+// parseBench reads the Go benchmark format: a name, the iterations, then pairs
+// of number and unit.
+func parseBench(in io.Reader) ([]benchResult, error) {
+	var results []benchResult
+	lines := bufio.NewScanner(in)
+	for lines.Scan() {
+		fields := strings.Fields(lines.Text())
+		if len(fields) < 4 || !strings.HasPrefix(fields[0], "Benchmark") {
+			continue
+		}
+		r := benchResult{name: strings.TrimPrefix(fields[0], "Benchmark"), metrics: map[string]float64{}}
+		if cut := strings.LastIndexByte(r.name, '-'); cut > 0 {
+			r.name = r.name[:cut] // the number of CPUs
+		}
+		for i := 2; i+1 < len(fields); i += 2 {
+			v, err := strconv.ParseFloat(fields[i], 64)
+			if err != nil {
+				return nil, fmt.Errorf("line %q: %w", lines.Text(), err)
+			}
+			unit := fields[i+1]
+			r.metrics[unit] = v
+			if unit != "ns/op" && unit != "B/op" && unit != "allocs/op" {
+				r.own = append(r.own, unit)
+			}
+		}
+		results = append(results, r)
+	}
+	return results, lines.Err()
+}
