@@ -59,3 +59,7 @@ func BenchmarkDurableStep(b *testing.B) {
 	text := "initial_state: {n: 0}\nnodes:\n  - name: loop\n    type: while_loop\n    condition: state.n < 100\n    max_iterations: 1000\n    body:\n      - {name: w, run: \"return {n = state.n + 1, pad = string.rep('x', 1000)}\"}\n"
 	repeat(b, load(b, text), host.RunOptions{CheckpointDir: b.TempDir()})
 }
+
+func BenchmarkEmptyRun(b *testing.B) {
+	repeat(b, load(b, "nodes: [{name: a}]"), host.RunOptions{})
+}

@@ -80,11 +80,14 @@ func (r *run) checkpointRoot() map[string]any {
 	return m
 }
 
-// Field finds the result of a node under state.NAME where the state has no
-// such key.
+// Field finds a key of the state without sharing the whole of it, and the
+// result of a node under state.NAME where the state has no such key.
 func (s scope) Field(root, key string) (any, bool) {
 	if root != "state" {
 		return nil, false
+	}
+	if v, ok := s.frame.state.Get(key); ok {
+		return v, true
 	}
 	return s.frame.result(key)
 }
@@ -93,7 +96,7 @@ func (s scope) Field(root, key string) (any, bool) {
 func (f *frame) luaEnv(x *execution) script.Env {
 	globals := map[string]any{"variables": orEmpty(f.graph.Workflow.Variables)}
 	maps.Copy(globals, f.allItems())
-	env := script.Env{State: f.state.Values(), Globals: globals, Missing: f.result}
+	env := script.Env{State: f.state.View(), Globals: globals, Missing: f.result}
 	if x == nil {
 		return env
 	}

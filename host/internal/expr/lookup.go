@@ -25,29 +25,20 @@ func known(v any) any {
 // lookup finds the path in a scope, without a template's own names. With bare
 // names a name that is no root is a key of the state.
 func (p *path) lookup(s Scope, bare bool) any {
+	if len(p.steps) > 0 && p.steps[0].isKey {
+		if finder, ok := s.(FieldFinder); ok {
+			if v, ok := finder.Field(p.root, p.steps[0].key); ok {
+				return walk(v, p.steps[1:])
+			}
+		}
+	}
 	v, ok := s.Lookup(p.root)
 	if ok {
-		if len(p.steps) > 0 && p.steps[0].isKey {
-			if v = field(v, p.steps[0].key); v == undefined {
-				v = extraField(s, p.root, p.steps[0].key)
-			}
-			return walk(v, p.steps[1:])
-		}
 		return walk(v, p.steps)
 	}
 	if bare {
 		state, _ := s.Lookup("state")
 		return walk(field(state, p.root), p.steps)
-	}
-	return undefined
-}
-
-// extraField asks a scope for a field that a root's value does not have.
-func extraField(s Scope, root, key string) any {
-	if more, ok := s.(FieldFinder); ok {
-		if v, ok := more.Field(root, key); ok {
-			return v
-		}
 	}
 	return undefined
 }

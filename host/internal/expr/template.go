@@ -15,8 +15,9 @@ type Scope interface {
 // maxText is the length a template may have, and the text it may produce.
 const maxText = 16 << 20
 
-// FieldFinder is a [Scope] whose roots have fields beyond those of their
-// values: it is asked for root.key where the value has no such key.
+// FieldFinder is a [Scope] that finds root.key by itself, before Lookup is
+// asked for the whole root: because that is cheaper, or because the root has
+// fields beyond those of its value.
 type FieldFinder interface {
 	Field(root, key string) (any, bool)
 }

@@ -46,7 +46,7 @@ func (s *Schema) Reducer(key string) spec.Reducer {
 // workflow's initial state, then the input, each checked. All faults are
 // reported, joined by line.
 func (s *Schema) Initial(initial, input map[string]any) (map[string]any, error) {
-	values := map[string]any{}
+	values := make(map[string]any, len(initial)+len(input))
 	if s != nil {
 		for name, k := range s.keys {
 			if k.HasDefault {

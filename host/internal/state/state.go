@@ -13,7 +13,7 @@ type State struct {
 
 // New takes over values; the caller must not change them afterwards.
 func New(values map[string]any) *State {
-	return &State{values: values, shared: true}
+	return &State{values: values}
 }
 
 // Fork gives a state that starts with the same content. The content is not
@@ -29,6 +29,10 @@ func (s *State) Values() map[string]any {
 	s.shared = true
 	return s.values
 }
+
+// View is the content, to read until the next write only: whoever takes it
+// keeps no part of the map itself.
+func (s *State) View() map[string]any { return s.values }
 
 // Get gives the value under a top-level key.
 func (s *State) Get(key string) (any, bool) {
