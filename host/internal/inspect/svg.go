@@ -32,29 +32,29 @@ func (l *layout) svg(b *bytes.Buffer) {
 	}
 }
 
-func (x *box) svg(b *bytes.Buffer) {
+func (b *box) svg(w *bytes.Buffer) {
 	class := "node"
 	switch {
-	case x.node == nil:
+	case b.node == nil:
 		class = "end"
-	case x.inner != nil:
+	case b.inner != nil:
 		class = "body"
 	}
-	fmt.Fprintf(b, `<g class="%s"><rect x="%d" y="%d" width="%d" height="%d"/>`, class, x.x, x.y, x.w, x.h)
-	for i, label := range x.labels {
+	fmt.Fprintf(w, `<g class="%s"><rect x="%d" y="%d" width="%d" height="%d"/>`, class, b.x, b.y, b.w, b.h)
+	for i, label := range b.labels {
 		name := ""
 		if i == 0 {
 			name = ` class="name"`
 		}
-		fmt.Fprintf(b, `<text%s x="%d" y="%d" text-anchor="middle">%s</text>`, name, x.x+x.w/2, x.y+padding+lineHeight*i+12, escape(label))
+		fmt.Fprintf(w, `<text%s x="%d" y="%d" text-anchor="middle">%s</text>`, name, b.x+b.w/2, b.y+padding+lineHeight*i+12, escape(label))
 	}
-	if x.inner != nil {
-		top := len(x.labels)*lineHeight + 2*padding
-		fmt.Fprintf(b, "<g transform=\"translate(%d %d)\">\n", x.x+(x.w-x.inner.w)/2, x.y+top)
-		x.inner.svg(b)
-		b.WriteString("</g>")
+	if b.inner != nil {
+		top := len(b.labels)*lineHeight + 2*padding
+		fmt.Fprintf(w, "<g transform=\"translate(%d %d)\">\n", b.x+(b.w-b.inner.w)/2, b.y+top)
+		b.inner.svg(w)
+		w.WriteString("</g>")
 	}
-	b.WriteString("</g>\n")
+	w.WriteString("</g>\n")
 }
 
 func (l *layout) svgEdge(b *bytes.Buffer, e Edge) {

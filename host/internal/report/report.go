@@ -94,11 +94,16 @@ func (r *Report) tick(stop, stopped chan struct{}) {
 		case <-stop:
 			return
 		case <-ticker.C:
-			r.mu.Lock()
-			r.flush()
-			r.mu.Unlock()
+			r.redraw()
 		}
 	}
+}
+
+// redraw draws the live lines anew.
+func (r *Report) redraw() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.flush()
 }
 
 // flush writes what waits above the live lines and draws those anew.

@@ -1,0 +1,161 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"text/tabwriter"
+
+	"github.com/the-edge-agent/tea/host"
+	"github.com/the-edge-agent/tea/sdk/diag"
+	"github.com/the-edge-agent/tea/sdk/schema"
+)
+
+type actionsCmd struct {
+	Name     string `arg:"" optional:"" help:"Show this action with its parameters."`
+	Workflow string `short:"w" placeholder:"FILE" help:"Show the actions that this workflow can use, those of its Lua modules included."`
+	JSON     bool   `name:"json" help:"Print JSON."`
+	pluginFlags
+	reportFlags
+}
+
+// Run lists the actions or shows one.
+func (c *actionsCmd) Run(a *app) error {
+	a.setReport(c.reportFlags)
+	h, err := a.openHost(c.pluginFlags, c.reportFlags, host.Options{})
+	if err != nil {
+		return err
+	}
+	defer h.Close()
+	entries, err := c.entries(h)
+	if err != nil {
+		return err
+	}
+	if c.Name == "" {
+		return c.list(a, entries)
+	}
+	i := slices.IndexFunc(entries, func(e host.ActionEntry) bool { return e.Name == c.Name })
+	if i < 0 {
+		names := make([]string, len(entries))
+		for i, e := range entries {
+			names[i] = e.Name
+		}
+		return usageErrorf("%s", strings.TrimSpace(fmt.Sprintf("there is no action %q; %s", c.Name, diag.Suggest(c.Name, names))))
+	}
+	if c.JSON {
+		return writeJSON(a.stdout, toActionOutput(entries[i]))
+	}
+	return describeAction(a.stdout, entries[i])
+}
+
+func (c *actionsCmd) entries(h *host.Host) ([]host.ActionEntry, error) {
+	if c.Workflow == "" {
+		return h.Actions()
+	}
+	wf, err := h.Load(c.Workflow, host.LoadOptions{})
+	if err != nil {
+		return nil, err
+	}
+	defer wf.Close()
+	return wf.Actions(), nil
+}
+
+// actionOutput is an action in JSON.
+type actionOutput struct {
+	Name       string         `json:"name"`
+	Summary    string         `json:"summary"`
+	Bundle     string         `json:"bundle"`
+	Version    string         `json:"version,omitempty"`
+	Kind       string         `json:"kind"`
+	Streaming  bool           `json:"streaming,omitempty"`
+	Idempotent bool           `json:"idempotent,omitempty"`
+	Params     *schema.Schema `json:"params,omitempty"`
+	Result     *schema.Schema `json:"result,omitempty"`
+}
+
+func toActionOutput(e host.ActionEntry) actionOutput {
+	return actionOutput{
+		Name: e.Name, Summary: e.Summary, Bundle: e.Bundle, Version: e.Version, Kind: e.Kind,
+		Streaming: e.Streaming, Idempotent: e.Idempotent, Params: e.Params, Result: e.Result,
+	}
+}
+
+func (c *actionsCmd) list(a *app, entries []host.ActionEntry) error {
+	if c.JSON {
+		out := make([]actionOutput, len(entries))
+		for i, e := range entries {
+			out[i] = toActionOutput(e)
+		}
+		return writeJSON(a.stdout, out)
+	}
+	w := tabwriter.NewWriter(a.stdout, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(w, "ACTION\tFROM\tSUMMARY")
+	for _, e := range entries {
+		fmt.Fprintf(w, "%s\t%s\t%s\n", e.Name, origin(e), e.Summary)
+	}
+	return w.Flush()
+}
+
+// origin is where an action comes from in a word.
+func origin(e host.ActionEntry) string {
+	switch e.Kind {
+	case "plugin", "linked":
+		return e.Kind + " " + e.Bundle + " " + e.Version
+	}
+	return e.Kind
+}
+
+func describeAction(out io.Writer, e host.ActionEntry) error {
+	fmt.Fprintf(out, "%s: %s\n", e.Name, e.Summary)
+	traits := []string{origin(e)}
+	if e.Streaming {
+		traits = append(traits, "streams")
+	}
+	if e.Idempotent {
+		traits = append(traits, "may be repeated")
+	}
+	fmt.Fprintf(out, "(%s)\n", strings.Join(traits, ", "))
+	if err := describeMembers(out, "\nparameters", e.Params); err != nil {
+		return err
+	}
+	return describeMembers(out, "\nresult", e.Result)
+}
+
+func describeMembers(out io.Writer, title string, s *schema.Schema) error {
+	if s == nil || s.Properties == nil || len(*s.Properties) == 0 {
+		return nil
+	}
+	fmt.Fprintln(out, title)
+	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
+	for _, p := range *s.Properties {
+		about := []string{}
+		if p.Schema.Description != "" {
+			about = append(about, p.Schema.Description)
+		}
+		if len(p.Schema.Enum) > 0 {
+			about = append(about, "one of "+shown(p.Schema.Enum))
+		}
+		if p.Schema.Default != nil {
+			about = append(about, "default "+shown(p.Schema.Default))
+		}
+		need := ""
+		if title == "\nparameters" && slices.Contains(s.Required, p.Name) {
+			need = "required"
+		}
+		fmt.Fprintf(w, "  %s\t%s\t%s\t%s\n", p.Name, typeWords(p.Schema), need, strings.Join(about, "; "))
+	}
+	return w.Flush()
+}
+
+// typeWords names a schema's type.
+func typeWords(s *schema.Schema) string {
+	if len(s.Type) == 0 {
+		return "any"
+	}
+	words := strings.Join(s.Type, "|")
+	if s.Items != nil && len(s.Items.Type) > 0 {
+		words += " of " + typeWords(s.Items)
+	}
+	return words
+}

@@ -1,0 +1,148 @@
+package main
+
+import (
+	"bufio"
+	"context"
+	"fmt"
+	"strings"
+	"sync"
+
+	"github.com/the-edge-agent/tea/host"
+	"github.com/the-edge-agent/tea/sdk/value"
+)
+
+// asker answers interrupts by asking at the terminal, one at a time.
+type asker struct {
+	app  *app
+	stop context.CancelCauseFunc
+
+	mu    sync.Mutex
+	lines chan string
+}
+
+func newAsker(a *app, stop context.CancelCauseFunc) *asker { return &asker{app: a, stop: stop} }
+
+// ask puts a question until an answer fits. When the input ends the run stops
+// as if nobody had been there.
+func (k *asker) ask(ctx context.Context, i host.Interrupt) (any, error) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	release := k.app.report.Hold()
+	defer release()
+	k.say(i)
+	for {
+		fmt.Fprint(k.app.stderr, "> ")
+		text, err := k.line(ctx)
+		if err != nil {
+			return nil, err
+		}
+		answer, err := parseAnswer(i, strings.TrimSpace(text))
+		if err == nil {
+			return answer, nil
+		}
+		fmt.Fprintf(k.app.stderr, "%v\n", err)
+	}
+}
+
+// say shows what is asked and what may be answered.
+func (k *asker) say(i host.Interrupt) {
+	w := k.app.stderr
+	if i.Kind != host.InterruptAsk {
+		fmt.Fprintf(w, "\n%s node %s: press Enter to go on, or give a JSON object to merge into the state\n", i.Kind, i.Path)
+		return
+	}
+	fmt.Fprintf(w, "\n%s\n", i.Question)
+	for n, choice := range i.Choices {
+		fmt.Fprintf(w, "  %d) %s\n", n+1, shown(choice))
+	}
+	if i.Schema != nil {
+		fmt.Fprintf(w, "  schema: %s\n", shown(i.Schema))
+	}
+	if i.Default != nil {
+		fmt.Fprintf(w, "  default: %s\n", shown(i.Default))
+	}
+}
+
+func shown(v any) string {
+	if text, ok := v.(string); ok {
+		return text
+	}
+	raw, err := value.Encode(v)
+	if err != nil {
+		return fmt.Sprint(v)
+	}
+	return string(raw)
+}
+
+// line reads one line, or ends with ctx; a read that nobody waits for any
+// more goes on until the program ends.
+func (k *asker) line(ctx context.Context) (string, error) {
+	if k.lines == nil {
+		k.lines = make(chan string)
+		go func() {
+			defer close(k.lines)
+			for scan := bufio.NewScanner(k.app.stdin); scan.Scan(); {
+				k.lines <- scan.Text()
+			}
+		}()
+	}
+	select {
+	case text, ok := <-k.lines:
+		if !ok {
+			k.stop(&stopped{"the end of the input"})
+			return "", context.Cause(ctx)
+		}
+		return text, nil
+	case <-ctx.Done():
+		return "", context.Cause(ctx)
+	}
+}
+
+// parseAnswer takes what was typed as a choice's number, as JSON, as text or
+// as yes or no, whichever fits first. Nothing typed is the default.
+func parseAnswer(i host.Interrupt, text string) (any, error) {
+	if text == "" {
+		if i.Kind == host.InterruptAsk && i.Default == nil {
+			return nil, fmt.Errorf("an answer is needed")
+		}
+		return i.Default, nil
+	}
+	if i.Kind != host.InterruptAsk {
+		v, err := value.Decode([]byte(text))
+		if _, ok := v.(map[string]any); err != nil || !ok {
+			return nil, fmt.Errorf("want a JSON object, or nothing")
+		}
+		return v, nil
+	}
+	var failed error
+	for _, v := range readings(i, text) {
+		err := i.Check(v)
+		if err == nil {
+			return v, nil
+		}
+		if failed == nil {
+			failed = err
+		}
+	}
+	return nil, failed
+}
+
+// readings are the values that a typed text may mean.
+func readings(i host.Interrupt, text string) []any {
+	var all []any
+	v, err := value.Decode([]byte(text))
+	if err == nil {
+		all = append(all, v)
+	}
+	all = append(all, text)
+	if n, ok := v.(int64); ok && n >= 1 && int(n) <= len(i.Choices) {
+		all = append(all, i.Choices[n-1])
+	}
+	switch strings.ToLower(text) {
+	case "y", "yes":
+		all = append(all, true)
+	case "n", "no":
+		all = append(all, false)
+	}
+	return all
+}

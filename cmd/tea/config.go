@@ -1,0 +1,156 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/alecthomas/kong"
+	"go.yaml.in/yaml/v3"
+
+	"github.com/the-edge-agent/tea/sdk/diag"
+)
+
+// projectFile holds defaults of flags for everybody who works in a directory.
+const projectFile = ".tea.yaml"
+
+// configResolver finds the value of a flag that is not on the command line:
+// in TEA_* variables, the project's file, the user's file. Flags take part
+// that are tagged config.
+type configResolver struct{ app *app }
+
+// Validate accepts every application.
+func (configResolver) Validate(*kong.Application) error { return nil }
+
+// Resolve gives the value or nil.
+func (r configResolver) Resolve(_ *kong.Context, _ *kong.Path, flag *kong.Flag) (any, error) {
+	if !flag.Tag.Has("config") {
+		return nil, nil
+	}
+	if text := r.app.getenv("TEA_" + strings.ToUpper(strings.ReplaceAll(flag.Name, "-", "_"))); text != "" {
+		if flag.IsSlice() && flag.Tag.Sep == -1 {
+			return anySlice(filepath.SplitList(text)), nil
+		}
+		return text, nil
+	}
+	return r.app.config.lookup(strings.ReplaceAll(flag.Name, "-", "_"))
+}
+
+func anySlice(list []string) []any {
+	out := make([]any, len(list))
+	for i, s := range list {
+		out[i] = s
+	}
+	return out
+}
+
+// configKeys are the keys of the configuration files.
+var configKeys = []string{
+	"checkpoint_dir", "durability", "interrupt_after", "interrupt_before", "plugins",
+	"quiet", "secrets", "secrets_env", "stream", "trace_file",
+}
+
+// pathKeys are those whose values are paths, which start at the file's directory.
+var pathKeys = []string{"checkpoint_dir", "plugins", "trace_file"}
+
+// configFiles are the project's and the user's file, read when first needed.
+type configFiles struct {
+	getenv func(string) string
+	read   bool
+	err    error
+	values []map[string]any
+}
+
+// lookup finds a key; nil where no file has it.
+func (c *configFiles) lookup(key string) (any, error) {
+	if !c.read {
+		c.read = true
+		c.err = c.load()
+	}
+	for _, values := range c.values {
+		if v, ok := values[key]; ok {
+			return v, nil
+		}
+	}
+	return nil, c.err
+}
+
+func (c *configFiles) load() error {
+	files := []string{projectFile}
+	if dir := configHome(c.getenv); dir != "" {
+		files = append(files, filepath.Join(dir, "tea", "config.yaml"))
+	}
+	for _, file := range files {
+		values, err := readConfig(file)
+		if err != nil {
+			return err
+		}
+		c.values = append(c.values, values)
+	}
+	return nil
+}
+
+func readConfig(file string) (map[string]any, error) {
+	data, err := os.ReadFile(file)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("read configuration: %w", err)
+	}
+	var values map[string]any
+	if err := yaml.Unmarshal(data, &values); err != nil {
+		return nil, fmt.Errorf("read configuration %s: %w", file, err)
+	}
+	for key, v := range values {
+		if !slices.Contains(configKeys, key) {
+			err := fmt.Errorf("%s: unknown key %q", file, key)
+			if hint := diag.Suggest(key, configKeys); hint != "" {
+				err = fmt.Errorf("%w; %s", err, hint)
+			}
+			return nil, err
+		}
+		if slices.Contains(pathKeys, key) {
+			values[key] = fromDir(filepath.Dir(file), v)
+		}
+	}
+	return values, nil
+}
+
+// fromDir makes a path, or each path of a list, start at a directory.
+func fromDir(dir string, v any) any {
+	switch v := v.(type) {
+	case string:
+		if !filepath.IsAbs(v) {
+			return filepath.Join(dir, v)
+		}
+	case []any:
+		out := make([]any, len(v))
+		for i, e := range v {
+			out[i] = fromDir(dir, e)
+		}
+		return out
+	}
+	return v
+}
+
+func configHome(getenv func(string) string) string { return xdg(getenv, "XDG_CONFIG_HOME", ".config") }
+
+// stateHome is where runs are kept without -c.
+func stateHome(getenv func(string) string) string {
+	return xdg(getenv, "XDG_STATE_HOME", filepath.Join(".local", "state"))
+}
+
+func xdg(getenv func(string) string, name, underHome string) string {
+	if dir := getenv(name); filepath.IsAbs(dir) {
+		return dir
+	}
+	if home := getenv("HOME"); home != "" {
+		return filepath.Join(home, underHome)
+	}
+	return ""
+}

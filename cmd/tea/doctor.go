@@ -1,0 +1,54 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/the-edge-agent/tea/cmd/tea/internal/checkup"
+	"github.com/the-edge-agent/tea/host"
+)
+
+type doctorCmd struct {
+	JSON bool `name:"json" help:"Print JSON."`
+	keepFlags
+	pluginFlags
+}
+
+// Run makes the checks; one that fails makes the exit code 1.
+func (c *doctorCmd) Run(a *app) error {
+	set, err := a.findPlugins(c.pluginFlags, reportFlags{Quiet: true})
+	if err != nil {
+		return err
+	}
+	h, err := host.New(host.Options{Version: version()})
+	if err != nil {
+		return err
+	}
+	defer h.Close()
+	o := checkup.Options{Host: h, UTF8: a.utf8(), Terminal: a.terminal(a.stderr), Now: time.Now()}
+	o.RunDir, _ = c.dir(a) // "" is a finding
+	for _, p := range set.found {
+		o.Plugins = append(o.Plugins, p.Name+" "+p.Version)
+	}
+	for _, p := range set.problems {
+		o.PluginProblems = append(o.PluginProblems, p.path+": "+p.message)
+	}
+	findings := checkup.Run(context.Background(), o)
+	if c.JSON {
+		err = writeJSON(a.stdout, findings)
+	} else {
+		for _, f := range findings {
+			fmt.Fprintf(a.stdout, "%-4s  %s: %s\n", f.Verdict, f.Check, f.Message)
+			if f.Hint != "" {
+				fmt.Fprintf(a.stdout, "      %s\n", f.Hint)
+			}
+		}
+	}
+	for _, f := range findings {
+		if f.Verdict == checkup.Fail {
+			return &exitError{code: exitFailed, err: err}
+		}
+	}
+	return err
+}

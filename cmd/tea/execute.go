@@ -1,0 +1,167 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"slices"
+	"syscall"
+
+	"github.com/the-edge-agent/tea/host"
+	"github.com/the-edge-agent/tea/host/trace"
+)
+
+type (
+	loader  func(h *host.Host) (*host.Workflow, error)
+	starter func(ctx context.Context, wf *host.Workflow, o host.RunOptions) (*host.Result, error)
+)
+
+// execute loads a workflow, starts it and shows what it does and what came of
+// it, for all commands that run workflows.
+func (a *app) execute(f *runFlags, load loader, start starter) error {
+	a.setReport(f.reportFlags)
+	o, err := f.options(a)
+	if err != nil {
+		return err
+	}
+	a.mask = host.NewMask(o.Secrets)
+	h, err := a.openHost(f.pluginFlags, f.reportFlags, host.Options{})
+	if err != nil {
+		return err
+	}
+	defer h.Close()
+	if f.Interactive && f.Input == "-" {
+		return usageErrorf("-I and -i - both read stdin")
+	}
+	wf, err := load(h)
+	if err != nil {
+		return err
+	}
+	defer wf.Close()
+	if err := wf.CheckNodes(slices.Concat(f.InterruptBefore, f.InterruptAfter)...); err != nil {
+		return usageErrorf("interrupt: %w", err)
+	}
+	if warnings := wf.Warnings(); len(warnings) > 0 {
+		a.report.Diagnostics(warnings)
+	}
+	ctx, stop := stoppable()
+	defer stop(nil)
+	if f.Interactive {
+		o.Ask = newAsker(a, stop).ask
+	}
+	w, err := a.watch(f, wf, &o)
+	if err != nil {
+		return err
+	}
+	res, err := start(ctx, wf, o)
+	a.closeTracer(w.tracer)
+	if res == nil {
+		return err
+	}
+	if err != nil {
+		a.complain(err)
+	}
+	w.stream.end(a.mask.Value(res.State))
+	if w.stream.failed != nil {
+		a.logger(f.reportFlags).Warn("the stream of events broke off", "error", w.stream.failed)
+	}
+	return a.finish(f, res, err != nil)
+}
+
+// watchers see a run's events beside the report.
+type watchers struct {
+	stream *eventStream
+	tracer *trace.Tracer
+}
+
+// watch hands the run's events to whoever the flags ask for.
+func (a *app) watch(f *runFlags, wf *host.Workflow, o *host.RunOptions) (*watchers, error) {
+	tracer, err := a.tracer(f, wf, o.Secrets)
+	if err != nil {
+		return nil, usageError(err)
+	}
+	w := &watchers{stream: &eventStream{}, tracer: tracer}
+	if f.Stream {
+		w.stream.w = a.stdout
+	}
+	o.Events = func(e host.Event) {
+		a.report.Event(e)
+		w.stream.event(e)
+		w.tracer.Event(e)
+	}
+	o.Around = tracer.Invoke
+	return w, nil
+}
+
+// finish prints the result and gives the exit code as an error. broken says
+// that there was trouble beside the run.
+func (a *app) finish(f *runFlags, res *host.Result, broken bool) error {
+	a.report.Close()
+	a.report.Summary(res, a.mask.Text)
+	if res.Status != host.Done {
+		if res.Checkpoint == "" {
+			a.logger(f.reportFlags).Warn("the run cannot go on: it keeps no checkpoint")
+		} else {
+			a.report.Checkpoint(res.Checkpoint, f.resumeCommand(res))
+		}
+		return &exitError{code: codeOf(res)}
+	}
+	if err := a.deliver(f, a.mask.Value(res.State)); err != nil {
+		return fmt.Errorf("write the final state: %w", err)
+	}
+	if err := f.failures(res.State); err != nil {
+		return err
+	}
+	if broken {
+		return &exitError{code: exitFailed}
+	}
+	return nil
+}
+
+// deliver writes the final state to where it was asked for.
+func (a *app) deliver(f *runFlags, state any) error {
+	write := func(w io.Writer) error { return writeState(w, state) }
+	switch {
+	case f.Output != "":
+		return writeAtomically(f.Output, write)
+	case f.Stream:
+		return nil // the last event has it
+	}
+	return write(a.stdout)
+}
+
+// stopped is the cause of a run that somebody ended from outside.
+type stopped struct{ by string }
+
+func (s *stopped) Error() string { return "stopped by " + s.by }
+
+// stoppable gives a context that the first SIGINT, SIGTERM or SIGHUP ends;
+// the second ends the program at once. Writing to a closed pipe is an error
+// and not the end.
+func stoppable() (context.Context, context.CancelCauseFunc) {
+	ctx, stop := context.WithCancelCause(context.Background())
+	signals := make(chan os.Signal, 2)
+	signal.Notify(signals, os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
+	signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE)
+	go func() {
+		first := <-signals
+		stop(&stopped{signalName(first)})
+		<-signals
+		os.Exit(exitStopped)
+	}()
+	return ctx, stop
+}
+
+func signalName(s os.Signal) string {
+	switch s {
+	case os.Interrupt:
+		return "SIGINT"
+	case syscall.SIGTERM:
+		return "SIGTERM"
+	case syscall.SIGHUP:
+		return "SIGHUP"
+	}
+	return s.String()
+}

@@ -1,0 +1,88 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/the-edge-agent/tea/host"
+	tea "github.com/the-edge-agent/tea/sdk"
+)
+
+// The exit codes; see docs/reference/cli.md.
+const (
+	exitDone    = 0
+	exitFailed  = 1
+	exitUsage   = 2
+	exitInvalid = 3
+	exitBudget  = 4
+	exitPlugin  = 6
+	exitStopped = 130
+)
+
+// exitError ends the program with a code. err is printed; nil where the user
+// has been told already.
+type exitError struct {
+	code int
+	err  error
+}
+
+func (e *exitError) Error() string {
+	if e.err == nil {
+		return fmt.Sprintf("exit code %d", e.code)
+	}
+	return e.err.Error()
+}
+
+func (e *exitError) Unwrap() error { return e.err }
+
+func usageError(err error) error { return &exitError{exitUsage, err} }
+
+func usageErrorf(format string, args ...any) error { return usageError(fmt.Errorf(format, args...)) }
+
+func pluginError(err error) error { return &exitError{exitPlugin, err} }
+
+// exitCode prints what has gone wrong and gives the code to exit with.
+func (a *app) exitCode(err error) int {
+	defer a.report.Close()
+	var (
+		exit  *exitError
+		diags host.Diagnostics
+	)
+	switch {
+	case err == nil:
+		return exitDone
+	case errors.As(err, &diags):
+		a.report.Diagnostics(diags)
+		return exitInvalid
+	case errors.As(err, &exit):
+		if exit.err != nil {
+			a.complain(exit.err)
+		}
+		return exit.code
+	}
+	a.complain(err)
+	return exitFailed
+}
+
+func (a *app) complain(err error) {
+	fmt.Fprintf(a.report, "tea: error: %s\n", a.mask.Text(err.Error()))
+}
+
+// codeOf is the exit code for what came of a run.
+func codeOf(res *host.Result) int {
+	var (
+		budget  *host.BudgetError
+		failure *tea.Error
+	)
+	switch {
+	case res.Status == host.Done:
+		return exitDone
+	case errors.As(res.Err, &budget):
+		return exitBudget
+	case res.Status == host.Waiting, res.Status == host.Stopped:
+		return exitStopped
+	case errors.As(res.Err, &failure) && failure.Type == tea.PluginCrashed:
+		return exitPlugin
+	}
+	return exitFailed
+}

@@ -1,0 +1,31 @@
+package main
+
+import "github.com/the-edge-agent/tea/host"
+
+type forkCmd struct {
+	RunID string `arg:"" name:"run" help:"Id of the run or the beginning of it, or the file of its checkpoint."`
+	At    string `required:"" placeholder:"STEP" help:"Number of the last record to take over, or the path of the node after which to branch off."`
+	runFlags
+}
+
+// Run makes the copy and goes on with it.
+func (c *forkCmd) Run(a *app) error {
+	dir, run, err := a.findRun(c.CheckpointDir, c.RunID)
+	if err != nil {
+		return err
+	}
+	c.CheckpointDir = dir.given
+	runs, err := host.OpenRuns(dir.path)
+	if err != nil {
+		return err
+	}
+	at, err := runs.Step(run, c.At)
+	if err != nil {
+		return err
+	}
+	id, err := runs.Fork(run, at)
+	if err != nil {
+		return err
+	}
+	return a.resume(&c.runFlags, dir.path, id, func(*host.RunOptions) {})
+}

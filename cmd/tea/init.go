@@ -1,0 +1,23 @@
+package main
+
+import (
+	"fmt"
+
+	"github.com/the-edge-agent/tea/cmd/tea/internal/project"
+)
+
+type initCmd struct {
+	Dir string `arg:"" optional:"" default:"." help:"Where to write it."`
+}
+
+// Run writes the project.
+func (c *initCmd) Run(a *app) error {
+	paths, err := project.Write(c.Dir)
+	if err != nil {
+		return err
+	}
+	for _, path := range paths {
+		fmt.Fprintf(a.stdout, "wrote %s\n", path)
+	}
+	return nil
+}

@@ -1,0 +1,187 @@
+package checkup
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"strings"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/the-edge-agent/tea/host"
+)
+
+// Verdict says how a check ended.
+type Verdict string
+
+// The verdicts. Only Fail means that workflows will not run.
+const (
+	OK   Verdict = "ok"
+	Warn Verdict = "warn"
+	Fail Verdict = "fail"
+)
+
+// Finding is what one check has found.
+type Finding struct {
+	Check   string  `json:"check"`
+	Verdict Verdict `json:"verdict"`
+	Message string  `json:"message"`
+	// Hint says what to do; "" where all is well.
+	Hint string `json:"hint,omitempty"`
+}
+
+// Options say what is looked at.
+type Options struct {
+	Host *host.Host
+	// RunDir is where runs are kept; "" where no place is known.
+	RunDir string
+	// Plugins are the bundles found, PluginProblems what is wrong with others.
+	Plugins        []string
+	PluginProblems []string
+	// UTF8 and Terminal say what the terminal can do.
+	UTF8, Terminal bool
+	// Now is the clock.
+	Now time.Time
+}
+
+// Run makes every check, in the order of the list it gives.
+func Run(ctx context.Context, o Options) []Finding {
+	return []Finding{
+		o.directory(), o.space(), o.checkpoint(ctx), o.lua(ctx),
+		o.plugins(), o.clock(), o.locale(), o.terminal(),
+	}
+}
+
+func (o Options) directory() Finding {
+	f := Finding{Check: "directory of runs", Verdict: Fail, Hint: "set XDG_STATE_HOME, or name a directory with -c or TEA_CHECKPOINT_DIR"}
+	if o.RunDir == "" {
+		f.Message = "neither XDG_STATE_HOME nor HOME is set"
+		return f
+	}
+	if err := os.MkdirAll(o.RunDir, 0o700); err != nil {
+		f.Message = err.Error()
+		return f
+	}
+	if err := unix.Access(o.RunDir, unix.W_OK|unix.X_OK); err != nil {
+		f.Message = o.RunDir + " cannot be written to"
+		return f
+	}
+	return Finding{Check: f.Check, Verdict: OK, Message: o.RunDir}
+}
+
+func (o Options) space() Finding {
+	f := Finding{Check: "disk space", Verdict: Warn, Hint: "make room; `tea checkpoint gc` removes old runs"}
+	var stat unix.Statfs_t
+	if err := unix.Statfs(o.RunDir, &stat); err != nil {
+		f.Message = "unknown: " + err.Error()
+		return f
+	}
+	const little = 100 << 20
+	free := stat.Bavail * uint64(stat.Bsize)
+	f.Message = fmt.Sprintf("%d MB free", free>>20)
+	if free >= little {
+		f.Verdict, f.Hint = OK, ""
+	}
+	return f
+}
+
+// probe writes a durable record and runs Lua.
+const probe = `
+name: doctor
+nodes:
+  - name: lua
+    run: return {sum = 1 + 1}
+`
+
+func (o Options) checkpoint(ctx context.Context) Finding {
+	f := Finding{Check: "checkpoint", Verdict: Fail, Hint: "a run cannot be kept there; check the disk and the rights of the directory"}
+	dir, err := os.MkdirTemp(o.RunDir, "doctor-")
+	if err != nil {
+		f.Message = err.Error()
+		return f
+	}
+	defer os.RemoveAll(dir)
+	started := time.Now()
+	if _, err := o.run(ctx, host.RunOptions{CheckpointDir: dir, Durability: host.DurabilitySync}); err != nil {
+		f.Message = err.Error()
+		return f
+	}
+	runs, err := host.OpenRuns(dir)
+	if err == nil {
+		var list []host.RunEntry
+		if list, err = runs.List(); err == nil && (len(list) != 1 || list[0].Status != string(host.Done)) {
+			err = fmt.Errorf("the run that was written cannot be found again")
+		}
+	}
+	if err != nil {
+		f.Message = err.Error()
+		return f
+	}
+	return Finding{Check: f.Check, Verdict: OK, Message: fmt.Sprintf("written, synced and read in %s", time.Since(started).Round(100*time.Microsecond))}
+}
+
+func (o Options) lua(ctx context.Context) Finding {
+	f := Finding{Check: "Lua", Verdict: Fail, Hint: "this build of tea is broken; install it again"}
+	res, err := o.run(ctx, host.RunOptions{})
+	switch {
+	case err != nil:
+		f.Message = err.Error()
+	case res.State["sum"] != int64(2):
+		f.Message = fmt.Sprintf("1 + 1 is %v", res.State["sum"])
+	default:
+		return Finding{Check: f.Check, Verdict: OK, Message: "works"}
+	}
+	return f
+}
+
+func (o Options) run(ctx context.Context, ro host.RunOptions) (*host.Result, error) {
+	wf, err := o.Host.Parse("doctor", []byte(probe), host.LoadOptions{})
+	if err != nil {
+		return nil, err
+	}
+	defer wf.Close()
+	res, err := wf.Run(ctx, ro)
+	if err != nil {
+		return nil, err
+	}
+	return res, res.Err
+}
+
+func (o Options) plugins() Finding {
+	f := Finding{Check: "plugins", Verdict: OK, Message: "none found"}
+	if len(o.Plugins) > 0 {
+		f.Message = strings.Join(o.Plugins, ", ")
+	}
+	if len(o.PluginProblems) > 0 {
+		f.Verdict, f.Hint = Warn, "`tea plugin list` shows what is used"
+		f.Message += "; " + strings.Join(o.PluginProblems, "; ")
+	}
+	return f
+}
+
+// oldest is before this program was written: a clock that shows less has
+// not been set.
+var oldest = time.Date(2025, 1, 1, 0, 0, 0, 0, time.UTC)
+
+func (o Options) clock() Finding {
+	f := Finding{Check: "clock", Verdict: OK, Message: o.Now.UTC().Format(time.RFC3339)}
+	if o.Now.Before(oldest) {
+		f.Verdict, f.Hint = Warn, "set the clock (timedatectl, chrony): run ids, certificates and the pruning of old runs go by it"
+	}
+	return f
+}
+
+func (o Options) locale() Finding {
+	if o.UTF8 {
+		return Finding{Check: "locale", Verdict: OK, Message: "UTF-8"}
+	}
+	return Finding{Check: "locale", Verdict: Warn, Message: "not UTF-8, so signs are drawn in ASCII", Hint: "set LANG=C.UTF-8"}
+}
+
+func (o Options) terminal() Finding {
+	if o.Terminal {
+		return Finding{Check: "terminal", Verdict: OK, Message: "live lines are drawn"}
+	}
+	return Finding{Check: "terminal", Verdict: OK, Message: "none on stderr: plain lines are printed"}
+}

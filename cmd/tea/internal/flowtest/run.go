@@ -1,0 +1,160 @@
+package flowtest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"sync"
+	"time"
+
+	"github.com/the-edge-agent/tea/host"
+	tea "github.com/the-edge-agent/tea/sdk"
+	"github.com/the-edge-agent/tea/sdk/diag"
+	"github.com/the-edge-agent/tea/sdk/value"
+)
+
+// Outcome is what came of one test.
+type Outcome struct {
+	Test    *Test
+	Elapsed time.Duration
+	// Failures are what was not as expected; empty = passed.
+	Failures []Failure
+}
+
+// Failure is one thing that is wrong, with the place in the file of tests.
+type Failure struct {
+	Pos     diag.Pos
+	Message string
+}
+
+// NewHost makes a host with actions replaced; the test closes it.
+type NewHost func(replace []tea.Action) (*host.Host, error)
+
+// Run runs the tests of the suite in order and tells of each.
+func (s *Suite) Run(ctx context.Context, newHost NewHost, tell func(Outcome)) error {
+	for i := range s.Tests {
+		if err := ctx.Err(); err != nil {
+			return context.Cause(ctx)
+		}
+		started := time.Now()
+		t := &s.Tests[i]
+		failures := t.run(ctx, newHost)
+		tell(Outcome{Test: t, Elapsed: time.Since(started), Failures: failures})
+	}
+	return nil
+}
+
+func (t *Test) failf(format string, args ...any) []Failure {
+	return []Failure{{t.Pos, fmt.Sprintf(format, args...)}}
+}
+
+func (t *Test) run(ctx context.Context, newHost NewHost) []Failure {
+	h, err := newHost(t.replacements())
+	if err != nil {
+		return t.failf("make the host: %v", err)
+	}
+	defer h.Close()
+	wf, err := h.Load(t.Workflow, host.LoadOptions{Overlays: t.Overlays})
+	if err != nil {
+		return t.failf("the workflow is invalid:\n%v", err)
+	}
+	defer wf.Close()
+	// Questions that have no answer leave a run that waits, which needs a
+	// place to be kept.
+	dir, err := os.MkdirTemp("", "tea-test-")
+	if err != nil {
+		return t.failf("make a directory for the run: %v", err)
+	}
+	defer os.RemoveAll(dir)
+	visits := &visited{}
+	o := host.RunOptions{
+		Input: t.Input, Secrets: t.Secrets, CheckpointDir: dir, Durability: host.DurabilityExit, Events: visits.event,
+	}
+	res, err := wf.Run(ctx, o)
+	if err == nil && res.Status == host.Waiting && len(t.Answers) > 0 {
+		res, err = t.answer(ctx, wf, o, res)
+	}
+	var refused *tea.Error
+	if errors.As(err, &refused) { // input that does not fit, say
+		res, err = &host.Result{Status: host.Failed, Err: refused}, nil
+	}
+	if err != nil {
+		return t.failf("%v", err)
+	}
+	return t.check(res, visits.names)
+}
+
+// answer goes on for as long as there are answers to what is asked.
+func (t *Test) answer(ctx context.Context, wf *host.Workflow, o host.RunOptions, res *host.Result) (*host.Result, error) {
+	o.Input, o.Durability = nil, host.DurabilityAsync
+	for res.Status == host.Waiting {
+		o.Answers = map[string]any{}
+		for _, i := range res.Pending {
+			if v, ok := t.Answers[i.ID]; ok {
+				o.Answers[i.ID] = v
+			} else if v, ok := t.Answers[i.Node]; ok {
+				o.Answers[i.ID] = v
+			}
+		}
+		if len(o.Answers) == 0 {
+			return res, nil
+		}
+		var err error
+		if res, err = wf.Resume(ctx, res.RunID, o); err != nil {
+			return nil, err
+		}
+	}
+	return res, nil
+}
+
+// replacements are the actions that give the results of the test.
+func (t *Test) replacements() []tea.Action {
+	var actions []tea.Action
+	for name, results := range t.Actions {
+		var mu sync.Mutex
+		calls := 0
+		actions = append(actions, tea.Action{Name: name, Handle: func(context.Context, *tea.Request) (*tea.Response, error) {
+			mu.Lock()
+			defer mu.Unlock()
+			result := results[min(calls, len(results)-1)]
+			calls++
+			if failure := asFailure(result); failure != nil {
+				return nil, failure
+			}
+			return tea.Respond(value.Clone(result)), nil
+		}})
+	}
+	return actions
+}
+
+// asFailure reads {error: {type, message, retryable}}.
+func asFailure(result any) *tea.Error {
+	object, ok := result.(map[string]any)
+	if !ok || len(object) != 1 {
+		return nil
+	}
+	fields, ok := object["error"].(map[string]any)
+	if !ok {
+		return nil
+	}
+	kind, _ := fields["type"].(string)
+	if kind == "" {
+		kind = string(tea.InternalError)
+	}
+	message, _ := fields["message"].(string)
+	failure := tea.Errorf(tea.ErrorType(kind), "%s", message)
+	if retryable, ok := fields["retryable"].(bool); ok {
+		failure.Retryable = retryable
+	}
+	return failure
+}
+
+// visited collects the nodes that ran, in the order in which they began.
+type visited struct{ names []any }
+
+func (v *visited) event(e host.Event) {
+	if e.Type == host.EventNodeStart {
+		v.names = append(v.names, e.Path)
+	}
+}

@@ -1,0 +1,124 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/the-edge-agent/tea/host"
+	"github.com/the-edge-agent/tea/sdk/value"
+)
+
+// writeState writes a state as JSON: sorted keys, two spaces, a newline.
+func writeState(w io.Writer, state any) error {
+	raw, err := value.Encode(state)
+	if err != nil {
+		return fmt.Errorf("encode the state: %w", err)
+	}
+	var text bytes.Buffer
+	if err := json.Indent(&text, append(raw, '\n'), "", "  "); err != nil {
+		return fmt.Errorf("indent the state: %w", err)
+	}
+	_, err = w.Write(text.Bytes())
+	return err
+}
+
+// writeJSON writes any Go value in the same form.
+func writeJSON(w io.Writer, v any) error {
+	enc := json.NewEncoder(w)
+	enc.SetEscapeHTML(false)
+	enc.SetIndent("", "  ")
+	return enc.Encode(v)
+}
+
+// writeAtomically writes a file so that it is there wholly or not at all.
+func writeAtomically(path string, write func(io.Writer) error) (err error) {
+	f, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+".*")
+	if err != nil {
+		return err
+	}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, f.Close(), os.Remove(f.Name()))
+		}
+	}()
+	if err := write(f); err != nil {
+		return err
+	}
+	if err := f.Chmod(0o644); err != nil {
+		return err
+	}
+	if err := f.Sync(); err != nil {
+		return err
+	}
+	if err := os.Rename(f.Name(), path); err != nil {
+		return err
+	}
+	return f.Close()
+}
+
+// eventStream prints events as JSON lines to w; nil prints none. The last one
+// waits for the final state, which it carries.
+type eventStream struct {
+	w      io.Writer
+	last   *host.Event
+	failed error
+}
+
+func (s *eventStream) event(e host.Event) {
+	if e.Type == host.EventRunEnd {
+		s.last = &e
+		return
+	}
+	s.print(e)
+}
+
+// end prints the last event with the state.
+func (s *eventStream) end(state any) {
+	if s.last == nil {
+		return
+	}
+	fields := maps.Clone(s.last.Fields)
+	fields["state"] = state
+	s.last.Fields = fields
+	s.print(*s.last)
+}
+
+// print goes on when the reader has gone: the run matters more.
+func (s *eventStream) print(e host.Event) {
+	if s.w == nil || s.failed != nil {
+		return
+	}
+	line, err := e.MarshalJSON()
+	if err == nil {
+		_, err = s.w.Write(append(line, '\n'))
+	}
+	s.failed = err
+}
+
+// holds tells whether a state has a value at a dotted key. The value is
+// compared as JSON and as text.
+func holds(state map[string]any, key, want string) bool {
+	v, ok := state[key]
+	if !ok {
+		var at any = state
+		for part := range strings.SplitSeq(key, ".") {
+			object, _ := at.(map[string]any)
+			if at, ok = object[part]; !ok {
+				return false
+			}
+		}
+		v = at
+	}
+	if text, isText := v.(string); isText && text == want {
+		return true
+	}
+	wanted, err := value.Decode([]byte(want))
+	return err == nil && value.Equal(v, wanted)
+}

@@ -1,0 +1,108 @@
+package main
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"text/tabwriter"
+
+	"github.com/the-edge-agent/tea/sdk/diag"
+)
+
+type pluginCmd struct {
+	List pluginListCmd `cmd:"" default:"withargs" help:"List the plugins that are found (the default)."`
+	Info pluginInfoCmd `cmd:"" help:"Show a plugin with its actions."`
+}
+
+type pluginListCmd struct {
+	JSON bool `name:"json" help:"Print JSON."`
+	pluginFlags
+	reportFlags
+}
+
+// Run lists the plugins, with what is wrong with others.
+func (c *pluginListCmd) Run(a *app) error {
+	set, err := a.findPlugins(c.pluginFlags, c.reportFlags)
+	if err != nil {
+		return err
+	}
+	if c.JSON {
+		return writeJSON(a.stdout, append([]foundPlugin{}, set.found...))
+	}
+	for _, p := range set.problems {
+		a.logger(c.reportFlags).Warn("plugin problem", "path", p.path, "problem", p.message)
+	}
+	w := tabwriter.NewWriter(a.stdout, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(w, "PLUGIN\tVERSION\tACTIONS\tPATH")
+	for _, p := range set.found {
+		fmt.Fprintf(w, "%s\t%s\t%d\t%s\n", p.Name, p.Version, len(p.Actions), p.Path)
+	}
+	if err := w.Flush(); err != nil {
+		return err
+	}
+	if slices.ContainsFunc(set.problems, func(p pluginProblem) bool { return p.fatal }) {
+		return &exitError{code: exitPlugin}
+	}
+	return nil
+}
+
+// findPlugins gives what is found, to look at only: the set is closed.
+func (a *app) findPlugins(flags pluginFlags, report reportFlags) (*pluginSet, error) {
+	a.setReport(report)
+	set, err := a.discover(flags, a.logger(report))
+	if err != nil {
+		return nil, pluginError(err)
+	}
+	if err := set.Close(); err != nil {
+		return nil, pluginError(err)
+	}
+	return set, nil
+}
+
+type pluginInfoCmd struct {
+	Name string `arg:"" help:"Name of the plugin."`
+	JSON bool   `name:"json" help:"Print JSON."`
+	pluginFlags
+	reportFlags
+}
+
+// Run shows one plugin.
+func (c *pluginInfoCmd) Run(a *app) error {
+	set, err := a.findPlugins(c.pluginFlags, c.reportFlags)
+	if err != nil {
+		return err
+	}
+	var names []string
+	for _, p := range set.found {
+		if p.Name == c.Name {
+			return c.show(a, p)
+		}
+		names = append(names, p.Name)
+	}
+	hint := diag.Suggest(c.Name, names)
+	if hint == "" {
+		hint = "`tea plugin list` lists those that are found"
+	}
+	return pluginError(fmt.Errorf("there is no plugin %q; %s", c.Name, hint))
+}
+
+func (c *pluginInfoCmd) show(a *app, m foundPlugin) error {
+	if c.JSON {
+		return writeJSON(a.stdout, m)
+	}
+	fmt.Fprintf(a.stdout, "%s %s: %s\npath: %s\nprotocol: %d\n", m.Name, m.Version, m.Description, m.Path, m.Protocol)
+	if len(m.Settings) > 0 {
+		var keys []string
+		for key := range m.Settings {
+			keys = append(keys, key)
+		}
+		slices.Sort(keys)
+		fmt.Fprintf(a.stdout, "settings: %s\n", strings.Join(keys, ", "))
+	}
+	w := tabwriter.NewWriter(a.stdout, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(w, "\nactions")
+	for _, action := range m.Actions {
+		fmt.Fprintf(w, "  %s\t%s\n", action.Name, action.Summary)
+	}
+	return w.Flush()
+}

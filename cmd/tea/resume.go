@@ -1,0 +1,131 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/the-edge-agent/tea/host"
+	"github.com/the-edge-agent/tea/sdk/value"
+)
+
+type resumeCmd struct {
+	RunID   string   `arg:"" name:"run" help:"Id of the run or the beginning of it, the file of its checkpoint, or the workflow file whose newest open run is meant."`
+	Answer  []string `sep:"none" placeholder:"ID=JSON" help:"Answer an interrupt (repeatable)."`
+	Force   bool     `help:"Go on although the workflow has changed."`
+	Migrate bool     `help:"Go on with a changed workflow if everything the run used is still there."`
+	runFlags
+}
+
+// Run goes on with the run.
+func (c *resumeCmd) Run(a *app) error {
+	answers, err := parseAnswers(c.Answer)
+	if err != nil {
+		return err
+	}
+	dir, run, err := a.findRun(c.CheckpointDir, c.RunID)
+	if err != nil {
+		return err
+	}
+	c.CheckpointDir = dir.given
+	return a.resume(&c.runFlags, dir.path, run, func(o *host.RunOptions) {
+		o.Answers, o.Force, o.Migrate = answers, c.Force, c.Migrate
+	})
+}
+
+// resume goes on with a run of a directory; set completes the options.
+func (a *app) resume(f *runFlags, dir, run string, set func(*host.RunOptions)) error {
+	info, err := host.FindRun(dir, run)
+	if err != nil {
+		return err
+	}
+	return a.execute(f, func(h *host.Host) (*host.Workflow, error) {
+		return h.Load(info.WorkflowFile, host.LoadOptions{Overlays: info.Overlays, Config: info.Config})
+	}, func(ctx context.Context, wf *host.Workflow, o host.RunOptions) (*host.Result, error) {
+		o.CheckpointDir = dir
+		set(&o)
+		return wf.Resume(ctx, info.RunID, o)
+	})
+}
+
+// runDir is a directory of runs.
+type runDir struct {
+	path string
+	// given is the path where the user has named it, "" for the default one.
+	given string
+}
+
+// findRun finds the directory and the id of what a user calls a run.
+func (a *app) findRun(given, run string) (runDir, string, error) {
+	if isFile(run) && strings.HasSuffix(run, ".tea") && strings.ContainsRune(run, filepath.Separator) {
+		dir := filepath.Dir(run)
+		return runDir{dir, dir}, run, nil
+	}
+	dir := runDir{given, given}
+	if given == "" {
+		var err error
+		if dir.path, err = a.defaultRunDir(); err != nil {
+			return dir, "", err
+		}
+	}
+	if ext := filepath.Ext(run); isFile(run) && (ext == ".yaml" || ext == ".yml") {
+		id, err := newestOpenRun(dir.path, run)
+		return dir, id, err
+	}
+	return dir, run, nil
+}
+
+func isFile(path string) bool {
+	info, err := os.Stat(path)
+	return err == nil && info.Mode().IsRegular()
+}
+
+// newestOpenRun finds the newest run of a workflow file that can go on.
+func newestOpenRun(dir, file string) (string, error) {
+	abs, err := filepath.Abs(file)
+	if err != nil {
+		return "", err
+	}
+	list, err := listRuns(dir)
+	if err != nil {
+		return "", err
+	}
+	for _, r := range list {
+		if r.WorkflowFile == abs && r.Status != string(host.Done) && r.Status != string(host.Running) {
+			return r.ID, nil
+		}
+	}
+	return "", fmt.Errorf("no run of %s in %s can go on", file, dir)
+}
+
+// listRuns lists the runs of a directory; one that is not there has none.
+func listRuns(dir string) ([]host.RunEntry, error) {
+	runs, err := host.OpenRuns(dir)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	return runs.List()
+}
+
+func parseAnswers(list []string) (map[string]any, error) {
+	answers := map[string]any{}
+	for _, text := range list {
+		id, raw, ok := strings.Cut(text, "=")
+		if !ok {
+			return nil, usageErrorf("--answer %s: want ID=JSON", text)
+		}
+		answer, err := value.Decode([]byte(raw))
+		if err != nil {
+			return nil, usageErrorf("--answer %s: the answer is no JSON: %w; put text into quotes: %s='\"text\"'", text, err, id)
+		}
+		answers[id] = answer
+	}
+	return answers, nil
+}

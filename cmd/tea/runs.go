@@ -1,0 +1,181 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"text/tabwriter"
+	"time"
+
+	"github.com/the-edge-agent/tea/host"
+)
+
+type runsCmd struct {
+	List   runsListCmd   `cmd:"" default:"withargs" help:"List runs, the newest first (the default)."`
+	Show   runsShowCmd   `cmd:"" help:"Show how a run stands and what it waits for."`
+	Events runsEventsCmd `cmd:"" help:"Print a run's events as JSON lines."`
+}
+
+// keepFlags say where runs are.
+type keepFlags struct {
+	CheckpointDir string `short:"c" config:"" placeholder:"DIR" help:"Directory of runs."`
+}
+
+// dir is the directory that is meant.
+func (f keepFlags) dir(a *app) (string, error) {
+	if f.CheckpointDir != "" {
+		return f.CheckpointDir, nil
+	}
+	return a.defaultRunDir()
+}
+
+// open opens the directory and finds a run in it.
+func (f keepFlags) open(a *app, run string) (*host.Runs, string, error) {
+	dir, id, err := a.findRun(f.CheckpointDir, run)
+	if err != nil {
+		return nil, "", err
+	}
+	runs, err := host.OpenRuns(dir.path)
+	return runs, id, err
+}
+
+type runsListCmd struct {
+	JSON bool `name:"json" help:"Print JSON."`
+	keepFlags
+}
+
+// Run lists the runs.
+func (c *runsListCmd) Run(a *app) error {
+	dir, err := c.dir(a)
+	if err != nil {
+		return err
+	}
+	list, err := listRuns(dir)
+	if err != nil {
+		return err
+	}
+	if c.JSON {
+		if list == nil {
+			list = []host.RunEntry{}
+		}
+		return writeJSON(a.stdout, list)
+	}
+	w := tabwriter.NewWriter(a.stdout, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(w, "RUN\tWORKFLOW\tSTATUS\tNODE\tSTARTED\tUPDATED")
+	for _, r := range list {
+		if r.Problem != "" {
+			fmt.Fprintf(w, "%s\t\tunreadable\t\t\t%s\n", r.ID, r.Problem)
+			continue
+		}
+		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s\n", r.ID, r.Workflow, r.Status, r.Node, when(r.StartedAt), when(r.UpdatedAt))
+	}
+	return w.Flush()
+}
+
+func when(t time.Time) string { return t.Local().Format(time.DateTime) }
+
+type runsShowCmd struct {
+	RunID string `arg:"" name:"run" help:"Id of the run or the beginning of it, or the file of its checkpoint."`
+	JSON  bool   `name:"json" help:"Print JSON."`
+	keepFlags
+}
+
+// runOutput is a run in JSON.
+type runOutput struct {
+	host.RunEntry
+	Pending []host.Interrupt `json:"pending"`
+	Notes   []string         `json:"notes,omitempty"`
+}
+
+// Run shows one run.
+func (c *runsShowCmd) Run(a *app) error {
+	runs, id, err := c.open(a, c.RunID)
+	if err != nil {
+		return err
+	}
+	contents, err := runs.Show(id)
+	if err != nil {
+		return err
+	}
+	entry, err := runs.Entry(id)
+	if err != nil {
+		return err
+	}
+	out := runOutput{RunEntry: entry, Pending: []host.Interrupt{}, Notes: contents.Notes}
+	pending, err := host.Pending(contents)
+	if err != nil {
+		return err
+	}
+	out.Pending = append(out.Pending, pending...)
+	if c.JSON {
+		return writeJSON(a.stdout, out)
+	}
+	w := tabwriter.NewWriter(a.stdout, 0, 0, 2, ' ', 0)
+	row := func(name, text string) {
+		if text != "" {
+			fmt.Fprintf(w, "%s\t%s\n", name, text)
+		}
+	}
+	row("run", out.ID)
+	row("workflow", out.Workflow)
+	row("file", out.WorkflowFile)
+	row("status", out.Status)
+	row("node", out.Node)
+	row("started", when(out.StartedAt))
+	row("updated", when(out.UpdatedAt))
+	row("forked from", out.ParentRun)
+	row("checkpoint", out.Path)
+	for _, note := range out.Notes {
+		row("note", note)
+	}
+	for _, i := range out.Pending {
+		row("waits for", i.ID)
+		row("question", i.Question)
+	}
+	if open := out.Status != string(host.Done) && out.Status != string(host.Running); open {
+		row("resume with", (&runFlags{CheckpointDir: c.CheckpointDir}).resumeCommand(&host.Result{RunID: out.ID, Pending: out.Pending}))
+	}
+	return w.Flush()
+}
+
+type runsEventsCmd struct {
+	RunID  string `arg:"" name:"run" help:"Id of the run or the beginning of it, or the file of its checkpoint."`
+	After  int64  `placeholder:"SEQ" help:"Leave out the events up to this number."`
+	Follow bool   `help:"Go on until the run ends."`
+	keepFlags
+}
+
+// followEvery is how often the file of a run that goes on is looked at.
+const followEvery = 100 * time.Millisecond
+
+// Run prints the events.
+func (c *runsEventsCmd) Run(a *app) error {
+	runs, id, err := c.open(a, c.RunID)
+	if err != nil {
+		return err
+	}
+	ticker := time.NewTicker(followEvery)
+	defer ticker.Stop()
+	after := c.After
+	for {
+		// Asked before the reading, so that the last events are not missed.
+		goesOn := c.Follow && isRunning(runs, id)
+		err := runs.Events(id, after, func(seq int64, line []byte) error {
+			after = seq
+			_, err := a.stdout.Write(append(line[:len(line):len(line)], '\n'))
+			return err
+		})
+		if err != nil && !(goesOn && errors.Is(err, fs.ErrNotExist)) {
+			return err
+		}
+		if !goesOn {
+			return nil
+		}
+		<-ticker.C
+	}
+}
+
+func isRunning(runs *host.Runs, id string) bool {
+	entry, err := runs.Entry(id)
+	return err == nil && entry.Status == string(host.Running)
+}

@@ -1,0 +1,100 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"testing"
+
+	"github.com/rogpeppe/go-internal/testscript"
+
+	tea "github.com/the-edge-agent/tea/sdk"
+	"github.com/the-edge-agent/tea/sdk/serve"
+)
+
+// TestMain makes the test binary the command tea as well.
+func TestMain(m *testing.M) {
+	// The race detector sleeps a second before a process ends.
+	os.Setenv("GORACE", "atexit_sleep_ms=0")
+	testscript.Main(m, map[string]func(){"tea": main, "tea-plugin-greet": greet})
+}
+
+type greetParams struct {
+	Name string `json:"name"`
+}
+
+// greet is a plugin that greets, token by token, and one that crashes.
+func greet() {
+	hello := func(ctx context.Context, req *tea.Request, p greetParams) (map[string]any, error) {
+		req.Host.Token(ctx, "Hello, ")
+		req.Host.Token(ctx, p.Name)
+		return map[string]any{"text": "Hello, " + p.Name, "usage": map[string]any{"total_tokens": 2}}, nil
+	}
+	crash := func(context.Context, *tea.Request, struct{}) (map[string]any, error) {
+		fmt.Fprintln(os.Stderr, "out of tea, the key was hunter2")
+		os.Exit(3)
+		return nil, nil
+	}
+	serve.Main(tea.Bundle{Name: "greet", Version: "1.2.3", Description: "Greets.", Actions: []tea.Action{
+		tea.NewAction("greet.hello", "Says hello.", hello, tea.Streaming()),
+		tea.NewAction("greet.crash", "Crashes.", crash),
+	}})
+}
+
+// TestScripts runs the end-to-end cases of test/script.
+func TestScripts(t *testing.T) {
+	t.Parallel()
+	testscript.Run(t, testscript.Params{
+		Dir:                 filepath.Join("..", "..", "test", "script"),
+		RequireExplicitExec: true,
+		RequireUniqueNames:  true,
+		Setup: func(env *testscript.Env) error {
+			binary, err := exec.LookPath("tea")
+			if err != nil {
+				return err
+			}
+			env.Vars = append(env.Vars,
+				"PLUGINS="+filepath.Dir(binary), "HOME="+env.WorkDir+"/home",
+				"LANG=C.UTF-8", "TERM=xterm", "TZ=UTC", "GORACE="+os.Getenv("GORACE"))
+			return nil
+		},
+		Cmds: map[string]func(*testscript.TestScript, bool, []string){"exits": exits},
+	})
+}
+
+// exits runs a command that must end with an exit code: exits CODE COMMAND...
+func exits(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) < 2 {
+		ts.Fatalf("usage: exits code command [args...]")
+	}
+	want, err := strconv.Atoi(args[0])
+	ts.Check(err)
+	err = ts.Exec(args[1], args[2:]...)
+	got := 0
+	var exit *exec.ExitError
+	switch {
+	case errors.As(err, &exit):
+		got = exit.ExitCode()
+	case err != nil:
+		ts.Fatalf("run %s: %v", args[1], err)
+	}
+	if got != want {
+		ts.Fatalf("%v exits with %d, want %d", args[1:], got, want)
+	}
+}
+
+// workdir makes a directory with files.
+func workdir(t *testing.T, files map[string]string) string {
+	t.Helper()
+	dir := t.TempDir()
+	for name, text := range files {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return dir
+}

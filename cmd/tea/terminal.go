@@ -1,0 +1,89 @@
+package main
+
+import (
+	"io"
+	"log/slog"
+	"os"
+	"strings"
+
+	"golang.org/x/term"
+
+	"github.com/the-edge-agent/tea/host"
+)
+
+// reportFlags say how much is told.
+type reportFlags struct {
+	Verbose int  `short:"v" type:"counter" help:"Show log lines; -vv also those for debugging."`
+	Quiet   bool `short:"q" config:"" help:"Show nothing but errors."`
+}
+
+// setReport makes the report that everything for people goes through.
+func (a *app) setReport(f reportFlags) {
+	o := host.ReportOptions{Quiet: f.Quiet, ASCII: !a.utf8()}
+	if a.terminal(a.stderr) {
+		o.Color = a.getenv("NO_COLOR") == ""
+		o.Size = func() (int, int) { return terminalSize(a.stderr) }
+	}
+	a.report = host.NewReport(a.stderr, o)
+}
+
+// logger writes to the report what the flags ask for.
+func (a *app) logger(f reportFlags) *slog.Logger {
+	level := slog.LevelWarn
+	switch {
+	case f.Quiet:
+		level = slog.LevelError
+	case f.Verbose == 1:
+		level = slog.LevelInfo
+	case f.Verbose > 1:
+		level = slog.LevelDebug
+	}
+	return newLogger(maskedWriter{a}, level)
+}
+
+// maskedWriter writes log lines to the report without the secrets in them: a
+// plugin may print what it was given.
+type maskedWriter struct{ app *app }
+
+func (w maskedWriter) Write(line []byte) (int, error) {
+	if _, err := io.WriteString(w.app.report, w.app.mask.Text(string(line))); err != nil {
+		return 0, err
+	}
+	return len(line), nil
+}
+
+func newLogger(w io.Writer, level slog.Level) *slog.Logger {
+	return slog.New(slog.NewTextHandler(w, &slog.HandlerOptions{
+		Level: level,
+		ReplaceAttr: func(groups []string, attr slog.Attr) slog.Attr {
+			if len(groups) == 0 && attr.Key == slog.TimeKey {
+				return slog.Attr{} // whoever keeps logs adds the time
+			}
+			return attr
+		},
+	}))
+}
+
+// terminal tells whether a file is a terminal that can move its cursor.
+func (a *app) terminal(f *os.File) bool {
+	return a.getenv("TERM") != "dumb" && a.getenv("TERM") != "" && term.IsTerminal(int(f.Fd()))
+}
+
+func terminalSize(f *os.File) (columns, rows int) {
+	columns, rows, err := term.GetSize(int(f.Fd()))
+	if err != nil || columns <= 0 || rows <= 0 {
+		return 80, 24
+	}
+	return columns, rows
+}
+
+// utf8 tells whether the locale's characters go beyond ASCII.
+func (a *app) utf8() bool {
+	for _, name := range []string{"LC_ALL", "LC_CTYPE", "LANG"} {
+		if locale := a.getenv(name); locale != "" {
+			locale = strings.ToLower(locale)
+			return strings.Contains(locale, "utf-8") || strings.Contains(locale, "utf8")
+		}
+	}
+	return false
+}

@@ -1,0 +1,339 @@
+package report
+
+import (
+	"bytes"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/the-edge-agent/tea/host/internal/engine"
+	tea "github.com/the-edge-agent/tea/sdk"
+	"github.com/the-edge-agent/tea/sdk/diag"
+)
+
+func at(ms int) time.Time { return time.UnixMilli(int64(ms)) }
+
+func event(ms int, kind engine.EventType, path string, fields map[string]any) engine.Event {
+	node := path[strings.LastIndexAny(path, "/>")+1:]
+	return engine.Event{Time: at(ms), Type: kind, Node: node, Path: path, Fields: fields}
+}
+
+func started(path string) engine.Event { return event(0, engine.EventNodeStart, path, nil) }
+
+func ended(path string, ms float64) engine.Event {
+	return event(0, engine.EventNodeEnd, path, map[string]any{"duration_ms": ms})
+}
+
+// fanOut is a fan-out whose second branch ends first.
+var fanOut = []engine.Event{
+	started("a"), ended("a", 1),
+	event(0, engine.EventBranchStart, "a>b", map[string]any{"branch": "b"}),
+	event(0, engine.EventBranchStart, "a>c", map[string]any{"branch": "c"}),
+	started("a>b/b"), started("a>c/c"), ended("a>c/c", 2),
+	event(0, engine.EventBranchEnd, "a>c", map[string]any{"branch": "c", "success": true}),
+	event(0, engine.EventRetry, "a>b/b", map[string]any{"attempt": int64(1), "error": "slow"}),
+	event(0, engine.EventNodeEnd, "a>b/b", map[string]any{"duration_ms": 3.0, "attempts": int64(2), "usage": map[string]any{"total_tokens": int64(40)}}),
+	event(0, engine.EventBranchEnd, "a>b", map[string]any{"branch": "b", "success": true}),
+	started("join"), ended("join", 4),
+}
+
+func TestPlainLines(t *testing.T) {
+	t.Parallel()
+	var out bytes.Buffer
+	r := New(&out, Options{})
+	for _, e := range fanOut {
+		r.Event(e)
+	}
+	r.Event(event(0, engine.EventNodeEnd, "off", map[string]any{"skipped": true}))
+	r.Event(started("bad"))
+	r.Event(event(0, engine.EventNodeError, "bad", map[string]any{
+		"error": "no\x1b[2J\nroute", "error_type": "timeout", "duration_ms": 1500.0, "attempts": int64(3),
+	}))
+	r.Event(event(0, engine.EventInterrupt, "ask", map[string]any{"question": "Go on?"}))
+	r.Close()
+	want := `a: done (1ms)
+a>c/c: done (2ms)
+a>b/b: done (3ms, 2 attempts, 40 tokens)
+join: done (4ms)
+off: skipped
+bad: failed (1.5s, 3 attempts): timeout: no [2J route
+ask: waiting: Go on?
+`
+	if diff := cmp.Diff(want, out.String()); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func live(out *bytes.Buffer, size func() (int, int)) *Report {
+	return New(out, Options{Size: size, ASCII: true, Now: func() time.Time { return at(0) }})
+}
+
+func wide() (int, int) { return 80, 24 }
+
+// On a terminal the branches of a fan-out stand under it in the order in
+// which they are written, whichever ends first.
+func TestTerminalShowsBranchesInOrder(t *testing.T) {
+	t.Parallel()
+	var out bytes.Buffer
+	r := live(&out, wide)
+	for _, e := range fanOut {
+		r.Event(e)
+	}
+	r.Close()
+	want := []string{
+		"+ a  1ms",
+		"  + b  3ms, attempt 2, 40 tokens",
+		"  + c  2ms",
+		"+ join  4ms",
+	}
+	if diff := cmp.Diff(want, screenOf(out.String(), 80)); diff != "" {
+		t.Error(diff)
+	}
+}
+
+// screenOf plays what was written on a terminal and gives the lines on it. It
+// knows what this package uses: line breaks, carriage returns, cursor up,
+// erase below, colours.
+func screenOf(text string, columns int) []string {
+	var rows [][]rune
+	row, column := 0, 0
+	put := func(r rune) {
+		if column == columns {
+			row, column = row+1, 0
+		}
+		for len(rows) <= row {
+			rows = append(rows, nil)
+		}
+		for len(rows[row]) <= column {
+			rows[row] = append(rows[row], ' ')
+		}
+		rows[row][column] = r
+		column++
+	}
+	runes := []rune(text)
+	for i := 0; i < len(runes); i++ {
+		switch r := runes[i]; r {
+		case '\n':
+			row, column = row+1, 0
+		case '\r':
+			column = 0
+		case '\x1b':
+			n := 0
+			for i += 2; runes[i] >= '0' && runes[i] <= ';'; i++ {
+				n = n*10 + int(runes[i]-'0')
+			}
+			switch runes[i] {
+			case 'A':
+				row = max(0, row-n)
+			case 'J':
+				rows = rows[:min(row, len(rows))]
+			}
+		default:
+			put(r)
+		}
+	}
+	out := make([]string, len(rows))
+	for i, r := range rows {
+		out[i] = strings.TrimRight(string(r), " ")
+	}
+	return out
+}
+
+// What runs is shown with the end of what a model says; a log line goes above
+// it and leaves no rest of what was drawn there.
+func TestLogLinesDoNotGarble(t *testing.T) {
+	t.Parallel()
+	var out bytes.Buffer
+	r := live(&out, wide)
+	r.Event(started("think"))
+	r.Event(event(0, engine.EventToken, "think", map[string]any{"text": "Once upon\na \x1b[31mtime"}))
+	r.redraw()
+	if _, err := r.Write([]byte("level=WARN msg=care")); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := r.Write([]byte("ful\n")); err != nil {
+		t.Fatal(err)
+	}
+	want := []string{"level=WARN msg=careful", "| think  0s", "  Once upon a [31mtime"}
+	if diff := cmp.Diff(want, screenOf(out.String(), 80)); diff != "" {
+		t.Error(diff)
+	}
+	r.Event(ended("think", 5))
+	r.Close()
+	want = []string{"level=WARN msg=careful", "+ think  5ms"}
+	if diff := cmp.Diff(want, screenOf(out.String(), 80)); diff != "" {
+		t.Error(diff)
+	}
+}
+
+// No line is wider than the terminal, and no more are drawn than fit.
+func TestFitsTheTerminal(t *testing.T) {
+	t.Parallel()
+	var out bytes.Buffer
+	r := live(&out, func() (int, int) { return 20, 6 })
+	for _, name := range []string{"a", "b", "c", "d", "e", "f", "g", "日本語日本語日本語日本語"} {
+		r.Event(started(name))
+	}
+	r.redraw()
+	lines := strings.Split(strings.TrimRight(out.String(), "\n"), "\n")
+	if len(lines) > 5 {
+		t.Errorf("%d lines on a terminal of 6:\n%s", len(lines), out.String())
+	}
+	if want := "  ... 5 more"; lines[len(lines)-1] != want {
+		t.Errorf("last line = %q, want %q", lines[len(lines)-1], want)
+	}
+	for _, l := range r.lines.open {
+		if width := lineWidth(r, l, 20); width >= 20 {
+			t.Errorf("line of %s is %d wide", l.path, width)
+		}
+	}
+	r.Close()
+}
+
+// A terminal that becomes narrower breaks the lines that are there; they are
+// erased all the same.
+func TestResizeErasesBrokenLines(t *testing.T) {
+	t.Parallel()
+	s := screen{widths: []int{30, 10}, columns: 40}
+	if got := s.rows(16); got != 3 {
+		t.Errorf("rows = %d, want 3", got)
+	}
+}
+
+func TestLoopShowsOnePass(t *testing.T) {
+	t.Parallel()
+	var out bytes.Buffer
+	r := live(&out, wide)
+	pass := func(n int64, path string) engine.Event {
+		return engine.Event{Type: engine.EventLoop, Node: "loop", Path: path, Fields: map[string]any{"iteration": n}}
+	}
+	r.Event(started("loop"))
+	r.Event(pass(0, "loop[0]"))
+	r.Event(started("loop[0]/x"))
+	r.Event(ended("loop[0]/x", 1))
+	r.Event(pass(1, "loop[1]"))
+	r.Event(started("loop[1]/x"))
+	r.redraw()
+	want := []string{"| loop  0s, 2 passes", "  | x  0s"}
+	if diff := cmp.Diff(want, screenOf(out.String(), 80)); diff != "" {
+		t.Error(diff)
+	}
+	r.Close()
+}
+
+// While somebody types at the terminal nothing is drawn over it.
+func TestHoldKeepsBack(t *testing.T) {
+	t.Parallel()
+	var out bytes.Buffer
+	r := live(&out, wide)
+	r.Event(started("ask"))
+	release := r.Hold()
+	before := out.Len()
+	r.Event(started("other"))
+	r.Event(ended("other", 1))
+	if _, err := r.Write([]byte("log\n")); err != nil {
+		t.Fatal(err)
+	}
+	if out.Len() != before {
+		t.Errorf("written while held: %q", out.String()[before:])
+	}
+	release()
+	if !strings.Contains(out.String()[before:], "log\n") {
+		t.Error("what came meanwhile is lost")
+	}
+	r.Close()
+}
+
+// Many goroutines may use one report.
+func TestConcurrentUse(t *testing.T) {
+	t.Parallel()
+	var out bytes.Buffer
+	r := live(&out, wide)
+	var wg sync.WaitGroup
+	for _, name := range []string{"a", "b", "c", "d"} {
+		wg.Go(func() {
+			for range 50 {
+				r.Event(started(name))
+				_, _ = r.Write([]byte("line\n"))
+				r.Event(ended(name, 1))
+			}
+		})
+	}
+	wg.Wait()
+	r.Close()
+	if n := strings.Count(out.String(), "line\n"); n != 200 {
+		t.Errorf("%d log lines, want 200", n)
+	}
+}
+
+func TestDiagnosticsShowTheLine(t *testing.T) {
+	t.Parallel()
+	file := filepath.Join(t.TempDir(), "f.yaml")
+	if err := os.WriteFile(file, []byte("nodes:\n\t- näme: x\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	list := diag.List{
+		{Code: "TEA1", Severity: diag.Error, Pos: diag.Pos{File: file, Line: 2, Column: 4, Path: "nodes[0]"}, Message: "bad key", Hint: "write name"},
+		{Code: "TEA2", Severity: diag.Warning, Pos: diag.Pos{File: "gone.yaml", Line: 1, Column: 1}, Message: "odd"},
+	}
+	var out bytes.Buffer
+	New(&out, Options{}).Diagnostics(list)
+	want := file + `:2:4: error TEA1: bad key (nodes[0])
+  2 |     - näme: x
+    |       ^~~~
+  hint: write name
+gone.yaml:1:1: warning TEA2: odd
+1 error, 1 warning
+`
+	if diff := cmp.Diff(want, out.String()); diff != "" {
+		t.Error(diff)
+	}
+	out.Reset()
+	New(&out, Options{Quiet: true}).Diagnostics(list[1:])
+	if out.Len() > 0 {
+		t.Errorf("quiet prints a warning: %q", &out)
+	}
+}
+
+func TestSummary(t *testing.T) {
+	t.Parallel()
+	mask := func(text string) string { return strings.ReplaceAll(text, "hunter2", "***") }
+	tests := []struct {
+		name string
+		res  engine.Result
+		want string
+	}{
+		{
+			"done",
+			engine.Result{Status: engine.Done, Elapsed: 1500 * time.Millisecond, Usage: engine.Usage{Steps: 3, Tokens: 1, USD: 0.5, ToolCalls: 2}},
+			"done in 1.5s · 3 steps · 1 token · 2 tool calls · $0.5000\n",
+		},
+		{
+			"waiting",
+			engine.Result{Status: engine.Waiting, Usage: engine.Usage{Steps: 1}, Pending: []engine.Interrupt{
+				{ID: "ask:ask", Question: "hunter2?", Choices: []any{"a"}, Default: int64(1)},
+			}},
+			"waiting · 1 interrupt · 1 step\n  ask:ask: ***?\n    choices: [\"a\"]\n    default: 1\n",
+		},
+		{
+			"failed",
+			engine.Result{Status: engine.Failed, Err: &engine.NodeError{Node: "a", Path: "a", Err: tea.Errorf(tea.Timeout, "hunter2")}},
+			"failed: node \"a\" failed: timeout: ***\n",
+		},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			t.Parallel()
+			var out bytes.Buffer
+			New(&out, Options{}).Summary(&test.res, mask)
+			if diff := cmp.Diff(test.want, out.String()); diff != "" {
+				t.Error(diff)
+			}
+		})
+	}
+}
