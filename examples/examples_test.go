@@ -1,0 +1,220 @@
+package examples
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+var update = flag.Bool("update", false, "write what comes out into the READMEs and the golden files")
+
+// bin holds tea and its plugins.
+var bin string
+
+// built are the commands that the examples call.
+var built = map[string]string{
+	"tea":            "./cmd/tea",
+	"tea-plugin-llm": "./plugins/llm/cmd/tea-plugin-llm",
+}
+
+func TestMain(m *testing.M) {
+	flag.Parse()
+	code, err := buildAndRun(m)
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+	os.Exit(code)
+}
+
+func buildAndRun(m *testing.M) (code int, err error) {
+	if bin, err = os.MkdirTemp("", "tea-examples-"); err != nil {
+		return 0, err
+	}
+	defer func() { err = errors.Join(err, os.RemoveAll(bin)) }()
+	for name, pkg := range built {
+		build := exec.Command("go", "build", "-o", filepath.Join(bin, name), pkg)
+		build.Dir = ".."
+		if out, err := build.CombinedOutput(); err != nil {
+			return 0, fmt.Errorf("build %s: %w\n%s", pkg, err, out)
+		}
+	}
+	if *update {
+		if err := recordAll(); err != nil {
+			return 0, err
+		}
+	}
+	return m.Run(), nil
+}
+
+// elsewhere are folders whose commands need more than tea and have tests of
+// their own.
+var elsewhere = []string{"embed", "plugin-go", "plugin-python"}
+
+func TestREADMEs(t *testing.T) {
+	t.Parallel()
+	readmes, err := filepath.Glob("*/README.md")
+	if err != nil || len(readmes) < 10 {
+		t.Fatalf("READMEs: %v, %v", readmes, err)
+	}
+	for _, file := range readmes {
+		example := filepath.Dir(file)
+		if slices.Contains(elsewhere, example) {
+			continue
+		}
+		t.Run(example, func(t *testing.T) {
+			t.Parallel()
+			runREADME(t, example)
+		})
+	}
+}
+
+func runREADME(t *testing.T, example string) {
+	dir := t.TempDir()
+	if err := os.CopyFS(dir, os.DirFS(example)); err != nil {
+		t.Fatal(err)
+	}
+	runPage(t, filepath.Join(example, "README.md"), dir)
+	compareGolden(t, example, dir)
+}
+
+// runPage runs what a page tells its reader to do, in a directory.
+func runPage(t *testing.T, page, dir string) {
+	t.Helper()
+	list, lines, err := commands(page)
+	if err != nil {
+		t.Fatal(err)
+	}
+	home := t.TempDir()
+	changed := false
+	// The lines of the outputs move when one before them changes its length.
+	for moved, i := 0, 0; i < len(list); i++ {
+		c := list[i]
+		if c.file != "" {
+			if err := os.WriteFile(filepath.Join(dir, c.file), []byte(c.script), 0o644); err != nil {
+				t.Fatal(err)
+			}
+			continue
+		}
+		got, err := shell(t.Context(), dir, home, c.script)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got.code != c.exit {
+			t.Fatalf("%s:%d: exit code %d, want %d\n%s\n%s%s", page, c.line, got.code, c.exit, c.script, got.stdout, got.stderr)
+		}
+		diff := cmp.Diff(normalize(c.output), normalize(got.stdout))
+		switch {
+		case !c.shown || diff == "":
+		case *update:
+			shown := strings.Split(strings.TrimRight(got.stdout, "\n"), "\n")
+			lines = slices.Replace(lines, c.first+moved, c.last+moved, shown...)
+			moved += len(shown) - (c.last - c.first)
+			changed = true
+		default:
+			t.Errorf("%s:%d: another output (-page +got):\n%s", page, c.line, diff)
+		}
+	}
+	if changed {
+		if err := os.WriteFile(page, []byte(strings.Join(lines, "\n")), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// TestDemo runs what `make demo` runs, where nobody answers.
+func TestDemo(t *testing.T) {
+	t.Parallel()
+	root := t.TempDir()
+	gateway := filepath.Join(root, "examples", "gateway")
+	for to, from := range map[string]string{filepath.Join(root, "scripts"): "../scripts", gateway: "gateway"} {
+		if err := os.CopyFS(to, os.DirFS(from)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := os.Symlink(bin, filepath.Join(root, "bin")); err != nil {
+		t.Fatal(err)
+	}
+	got, err := shell(t.Context(), root, t.TempDir(), "scripts/demo")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got.code != 0 {
+		t.Fatalf("exit code %d\n%s%s", got.code, got.stdout, got.stderr)
+	}
+	for _, want := range []string{"# Gateway report, 2026-03-14", "examples/gateway/report.md", "TEA_LLM=ollama"} {
+		if !strings.Contains(got.stdout, want) {
+			t.Errorf("the demo does not print %q:\n%s", want, got.stdout)
+		}
+	}
+	report, err := os.ReadFile(filepath.Join(gateway, "report.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{"**Likely cause:**", "T-20260314-1", "Nobody answered within 1 s, so *high* was taken."} {
+		if !strings.Contains(string(report), want) {
+			t.Errorf("the report lacks %q:\n%s", want, report)
+		}
+	}
+}
+
+// compareGolden compares what an example has written with its golden folder.
+func compareGolden(t *testing.T, example, dir string) {
+	t.Helper()
+	golden, err := filepath.Glob(filepath.Join(example, "golden", "*"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, file := range golden {
+		got, err := os.ReadFile(filepath.Join(dir, filepath.Base(file)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if *update {
+			if err := os.WriteFile(file, got, 0o644); err != nil {
+				t.Fatal(err)
+			}
+		}
+		want, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(normalize(string(want)), normalize(string(got))); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", file, diff)
+		}
+	}
+}
+
+// outcome is what came of a script.
+type outcome struct {
+	stdout, stderr string
+	code           int
+}
+
+// shell runs a script with tea on the path, nothing of the user's own around
+// it and no terminal. The error says that it could not be run.
+func shell(ctx context.Context, dir, home, script string) (outcome, error) {
+	cmd := exec.CommandContext(ctx, "sh", "-e", "-c", script)
+	cmd.Dir = dir
+	cmd.Env = []string{
+		"PATH=" + bin + string(os.PathListSeparator) + os.Getenv("PATH"),
+		"HOME=" + home, "TMPDIR=" + home, "LANG=C.UTF-8", "TZ=UTC", "TEA_PLUGINS=" + bin,
+	}
+	var stdout, stderr strings.Builder
+	cmd.Stdout, cmd.Stderr = &stdout, &stderr
+	err := cmd.Run()
+	var exited *exec.ExitError
+	if ctx.Err() == nil && errors.As(err, &exited) {
+		err = nil
+	}
+	return outcome{stdout.String(), stderr.String(), cmd.ProcessState.ExitCode()}, err
+}

@@ -1,0 +1,90 @@
+package examples
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/the-edge-agent/tea/host"
+	tea "github.com/the-edge-agent/tea/sdk"
+)
+
+// pages are those whose commands run: all that have one.
+func pages(t *testing.T) []string {
+	t.Helper()
+	guide, err := filepath.Glob("../docs/guide/*.md")
+	if err != nil || len(guide) < 10 {
+		t.Fatalf("pages of the guide: %v, %v", guide, err)
+	}
+	return append(guide, "../README.md")
+}
+
+// otherwise are pages whose blocks have tests of their own, or are fragments
+// of a reference.
+var otherwise = []string{"llm.md", "lua.md", "plugins.md", "templates.md", "testing.md", "traces.md"}
+
+func TestGuideCommands(t *testing.T) {
+	t.Parallel()
+	for _, page := range pages(t) {
+		if slices.Contains(otherwise, filepath.Base(page)) {
+			continue
+		}
+		t.Run(page, func(t *testing.T) {
+			t.Parallel()
+			runPage(t, page, t.TempDir())
+		})
+	}
+}
+
+// TestGuideWorkflows loads every workflow of the guide.
+func TestGuideWorkflows(t *testing.T) {
+	t.Parallel()
+	call := host.Func("llm.call", "Stands for the plugin.", func(context.Context, map[string]any) (any, error) { return nil, nil })
+	h, err := host.New(host.Options{Actions: []tea.Action{call}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = h.Close() })
+	for _, page := range pages(t) {
+		if slices.Contains(otherwise, filepath.Base(page)) {
+			continue
+		}
+		for line, text := range workflows(t, page) {
+			t.Run(fmt.Sprintf("%s:%d", filepath.Base(page), line), func(t *testing.T) {
+				t.Parallel()
+				wf, err := h.Parse(page, []byte(text), host.LoadOptions{})
+				if err != nil {
+					t.Fatalf("line %d and following:\n%v", line, err)
+				}
+				if err := wf.Close(); err != nil {
+					t.Error(err)
+				}
+			})
+		}
+	}
+}
+
+// workflows gives the ```yaml blocks of a page by their line; norun marks what
+// is no workflow or a wrong one.
+func workflows(t *testing.T, page string) map[int]string {
+	t.Helper()
+	data, err := os.ReadFile(page)
+	if err != nil {
+		t.Fatal(err)
+	}
+	found := map[int]string{}
+	lines := strings.Split(string(data), "\n")
+	for i, line := range lines {
+		words := strings.Fields(strings.TrimPrefix(line, "```"))
+		if !strings.HasPrefix(line, "```yaml") || slices.Contains(words, "norun") {
+			continue
+		}
+		end := i + 1 + slices.Index(lines[i+1:], "```")
+		found[i+1] = strings.Join(lines[i+1:end], "\n") + "\n"
+	}
+	return found
+}
