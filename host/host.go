@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"slices"
 
 	"github.com/the-edge-agent/tea/host/internal/builtin"
 	"github.com/the-edge-agent/tea/host/internal/builtin/codeactions"
@@ -50,9 +51,11 @@ type Plugins interface {
 // Host holds what workflows share: bundles and plugins. It is safe for
 // concurrent use.
 type Host struct {
-	o       Options
-	log     *slog.Logger
+	o   Options
+	log *slog.Logger
+	// bundles are the host's own, and behind them those of the options.
 	bundles []*tea.Bundle
+	own     int
 }
 
 // New makes a host. A bundle with a mistake in it is an error.
@@ -64,15 +67,17 @@ func New(o Options) (*Host, error) {
 	version := cmp.Or(o.Version, "0.0.0")
 	h.bundles = append(builtin.Bundles(builtin.Options{Version: version}), runactions.Bundles(version)...)
 	h.bundles = append(h.bundles, codeactions.Bundle(version, o.CodeRunner))
-	h.bundles = append(h.bundles, o.Bundles...)
+	added := o.Bundles
 	if len(o.Actions) > 0 {
-		h.bundles = append(h.bundles, &tea.Bundle{Name: "program", Version: "0.0.0", Actions: o.Actions})
+		added = append(slices.Clone(added), &tea.Bundle{Name: "program", Version: "0.0.0", Actions: o.Actions})
 	}
-	for _, b := range h.bundles {
+	for _, b := range added {
 		if err := b.Check(); err != nil {
 			return nil, err
 		}
 	}
+	h.own = len(h.bundles)
+	h.bundles = append(h.bundles, added...)
 	return h, nil
 }
 
@@ -106,7 +111,7 @@ func (h *Host) catalog(settings map[string]any) (*catalog.Catalog, error) {
 			return nil, err
 		}
 		kind := "host"
-		if i >= len(h.bundles)-len(h.o.Bundles)-min(1, len(h.o.Actions)) {
+		if i >= h.own {
 			kind = "linked"
 		}
 		if err := c.Add(kind, m, catalog.Linked(b, selected)); err != nil {
@@ -119,9 +124,6 @@ func (h *Host) catalog(settings map[string]any) (*catalog.Catalog, error) {
 				return nil, err
 			}
 		}
-	}
-	for _, a := range h.o.Replace {
-		c.Replace(a)
 	}
 	return c, nil
 }

@@ -205,3 +205,18 @@ nodes:
 	}
 	s.wantCalls(map[string]int{"a": 1})
 }
+
+func TestRequireFindsImportedModules(t *testing.T) {
+	t.Parallel()
+	s := files(t, map[string]string{
+		"m.lua":     `return {double = function(n) return 2 * n end, register_actions = function() end}`,
+		"main.yaml": "imports: [{path: m.lua, namespace: m}]\nnodes: [{name: a, run: \"return {n = require('m').double(21)}\"}]\n",
+	})
+	wantState(t, s.run(host.RunOptions{}), map[string]any{"n": int64(42)})
+}
+
+func TestSkippedNodeDoesNotInterrupt(t *testing.T) {
+	t.Parallel()
+	s := newSession(t, `nodes: [{name: a, if: "false", interrupt: before}, {name: b, run: "return {b = 1}"}]`)
+	wantState(t, s.run(host.RunOptions{}), map[string]any{"b": int64(1)})
+}

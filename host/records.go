@@ -5,6 +5,7 @@ import (
 	"regexp"
 	"slices"
 	"strconv"
+	"sync"
 	"time"
 
 	"github.com/the-edge-agent/tea/host/internal/secret"
@@ -12,7 +13,7 @@ import (
 )
 
 // sealed is how a reference to a secret stands in a record's JSON.
-var sealed = regexp.MustCompile(`\\u0000s[^\\]*\\u0000`)
+var sealed = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`\\u0000s[^\\]*\\u0000`) })
 
 // RecordValue gives what a record says, for people: in the place of a secret
 // stands ***.
@@ -20,7 +21,7 @@ func RecordValue(rec Record) (any, error) {
 	if len(rec.Body) == 0 {
 		return nil, nil
 	}
-	v, err := value.Decode(sealed.ReplaceAllLiteral(rec.Body, []byte(secret.Mask)))
+	v, err := value.Decode(sealed().ReplaceAllLiteral(rec.Body, []byte(secret.Mask)))
 	if err != nil {
 		return nil, fmt.Errorf("read record %d: %w", rec.Seq, err)
 	}

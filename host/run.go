@@ -56,6 +56,10 @@ const (
 	DurabilityOff   = checkpoint.DurabilityOff
 )
 
+// ErrNobody is what RunOptions.Ask gives where nobody is there to answer: the
+// run stops at the interrupt, to be resumed.
+var ErrNobody = engine.ErrNobody
+
 // RunOptions configure one run. The zero value runs without input and keeps
 // no checkpoint.
 type RunOptions struct {

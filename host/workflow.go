@@ -2,6 +2,7 @@ package host
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"path/filepath"
 	"sync"
@@ -66,10 +67,10 @@ func (h *Host) Validate(path string, o LoadOptions) Diagnostics {
 		defer wf.Close()
 		return wf.warnings
 	}
-	if diags, ok := err.(Diagnostics); ok {
+	var diags Diagnostics
+	if errors.As(err, &diags) {
 		return diags
 	}
-	var diags Diagnostics
 	diags.Errorf(diagcode.FileUnreadable, diag.Pos{File: path}, "", "%v", err)
 	return diags
 }
@@ -84,8 +85,12 @@ func (h *Host) compile(s *spec.Workflow, diags diag.List, o LoadOptions) (*Workf
 		wf.lua.Close()
 		return nil, err
 	}
-	wf.imports(s, &diags, map[string]*script.Module{})
-	g, more := graph.Compile(s, graph.Env{Lua: wf.lua, Actions: wf.catalog})
+	modules := newModules()
+	wf.imports(s, &diags, modules)
+	for _, a := range h.o.Replace {
+		wf.catalog.Replace(a)
+	}
+	g, more := graph.Compile(s, graph.Env{Lua: wf.lua, Actions: wf.catalog, Modules: modules.byNamespace})
 	diags = append(diags, more...)
 	if o.Strict && g != nil {
 		diags = append(diags, graph.Check(g)...)
@@ -125,8 +130,16 @@ func number(v any) (float64, bool) {
 	return 0, false
 }
 
+// modules are the Lua modules of a workflow and its subgraphs; each file is
+// loaded once.
+type modules struct{ byPath, byNamespace map[string]*script.Module }
+
+func newModules() modules {
+	return modules{byPath: map[string]*script.Module{}, byNamespace: map[string]*script.Module{}}
+}
+
 // imports adds what a workflow and its subgraphs import to the catalog.
-func (wf *Workflow) imports(s *spec.Workflow, diags *diag.List, loaded map[string]*script.Module) {
+func (wf *Workflow) imports(s *spec.Workflow, diags *diag.List, loaded modules) {
 	for _, im := range s.Imports {
 		switch im.Kind {
 		case spec.ImportPath:
@@ -160,7 +173,7 @@ func (wf *Workflow) importBundle(im spec.Import, diags *diag.List) {
 	}
 }
 
-func (wf *Workflow) importModule(s *spec.Workflow, im spec.Import, diags *diag.List, loaded map[string]*script.Module) {
+func (wf *Workflow) importModule(s *spec.Workflow, im spec.Import, diags *diag.List, loaded modules) {
 	path := im.Name
 	if !filepath.IsAbs(path) {
 		path = filepath.Join(s.Dir, path)
@@ -170,7 +183,7 @@ func (wf *Workflow) importModule(s *spec.Workflow, im spec.Import, diags *diag.L
 		base := filepath.Base(path)
 		namespace = base[:len(base)-len(filepath.Ext(base))]
 	}
-	m, again := loaded[path]
+	m, again := loaded.byPath[path]
 	if !again {
 		if im.Code == nil {
 			return // the loader has said why
@@ -180,8 +193,9 @@ func (wf *Workflow) importModule(s *spec.Workflow, im spec.Import, diags *diag.L
 			diags.Errorf(diagcode.LuaSyntax, im.Pos, "", "import %s: %v", im.Name, err)
 			return
 		}
-		loaded[path] = m
+		loaded.byPath[path] = m
 	}
+	loaded.byNamespace[namespace] = m
 	if wf.catalog.HasModule(namespace, path) {
 		return
 	}
@@ -226,8 +240,9 @@ func (wf *Workflow) loadGraph(path string) (*graph.Graph, error) {
 	}
 	s, diags := spec.Load(path, spec.Options{LookupEnv: wf.options.LookupEnv})
 	if s != nil {
-		wf.imports(s, &diags, map[string]*script.Module{})
-		g, more := graph.Compile(s, graph.Env{Lua: wf.lua, Actions: wf.catalog})
+		modules := newModules()
+		wf.imports(s, &diags, modules)
+		g, more := graph.Compile(s, graph.Env{Lua: wf.lua, Actions: wf.catalog, Modules: modules.byNamespace})
 		diags = append(diags, more...)
 		if g != nil && !diags.HasErrors() {
 			wf.graphs[path] = g

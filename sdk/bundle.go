@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"regexp"
 	"strings"
+	"sync"
 
 	"github.com/the-edge-agent/tea/sdk/schema"
 )
@@ -73,8 +74,8 @@ func (b *Bundle) Manifest() Manifest {
 }
 
 var (
-	bundleName = regexp.MustCompile(`^[a-z][a-z0-9-]{0,62}$`)
-	actionName = regexp.MustCompile(`^[a-z][a-z0-9_]*(\.[a-z][a-z0-9_]*)+$`)
+	bundleName = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[a-z][a-z0-9-]{0,62}$`) })
+	actionName = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[a-z][a-z0-9_]*(\.[a-z][a-z0-9_]*)+$`) })
 )
 
 // Check finds mistakes in the bundle: bad names, duplicates, actions without

@@ -6,7 +6,7 @@ import "fmt"
 // names, duplicates, another protocol.
 func (m Manifest) Check() error {
 	switch {
-	case !bundleName.MatchString(m.Name):
+	case !bundleName().MatchString(m.Name):
 		return fmt.Errorf("bundle name %q: want lower-case letters, digits and '-', a letter first", m.Name)
 	case m.Version == "":
 		return fmt.Errorf("bundle %s has no version", m.Name)
@@ -18,7 +18,7 @@ func (m Manifest) Check() error {
 	seen := map[string]bool{}
 	for _, a := range m.Actions {
 		switch {
-		case !actionName.MatchString(a.Name):
+		case !actionName().MatchString(a.Name):
 			return fmt.Errorf("bundle %s: action name %q: want namespace.verb in lower case", m.Name, a.Name)
 		case seen[a.Name]:
 			return fmt.Errorf("bundle %s: action %s stands twice", m.Name, a.Name)

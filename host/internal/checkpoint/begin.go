@@ -19,11 +19,11 @@ func (w *writer) begin(h Header, records []Record) error {
 	for _, r := range records {
 		frames = appendFrame(frames, func(b []byte) []byte { return appendRecord(b, r) })
 	}
-	preamble := appendPreamble(nil, FormatVersion)
-	if _, err := w.f.WriteAt(preamble, 0); err != nil {
+	start := preamble(FormatVersion)
+	if _, err := w.f.WriteAt(start, 0); err != nil {
 		return fmt.Errorf("create checkpoint: %w", err)
 	}
-	w.size = int64(len(preamble))
+	w.size = int64(len(start))
 	if err := w.write(frames); err != nil {
 		return err
 	}

@@ -170,7 +170,7 @@ func TestFlippedByteIsRefusedAtEverySectorOffset(t *testing.T) {
 		record.Body = []byte(`"` + strings.Repeat("x", 256-len(appendRecord(nil, record))-2) + `"`)
 		frames = appendFrame(frames, func(b []byte) []byte { return appendRecord(b, record) })
 		sealFrames(frames, 0)
-		buf := append(appendPreamble(nil, FormatVersion), frames...)
+		buf := append(preamble(FormatVersion), frames...)
 		for at := last; at < len(buf); at++ {
 			if at == last+frameHeaderSize+1 {
 				at = len(buf) - frameFooterSize - 1 // the middle of the body is like its ends
@@ -281,7 +281,7 @@ func TestReadNotesATornTail(t *testing.T) {
 func TestNewerVersionIsRefused(t *testing.T) {
 	t.Parallel()
 	buf, _ := smallJournal(t)
-	newer := append(appendPreamble(nil, FormatVersion+1), buf[preambleSize:]...)
+	newer := append(preamble(FormatVersion+1), buf[preambleSize:]...)
 	s := testStore(t)
 	var version *VersionError
 	if _, _, err := openBytes(t, s, newer); !errors.As(err, &version) {
@@ -297,7 +297,7 @@ func TestOtherFilesAreRefused(t *testing.T) {
 	t.Parallel()
 	for name, buf := range map[string][]byte{
 		"empty": {}, "text": []byte("name: not a checkpoint\nnodes: []\n"), "zeros": make([]byte, 4096),
-		"header only in part": appendPreamble(nil, 1),
+		"header only in part": preamble(1),
 	} {
 		var corrupt *CorruptError
 		if _, err := decode(buf, "x"); !errors.As(err, &corrupt) {

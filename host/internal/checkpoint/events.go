@@ -44,7 +44,7 @@ func (s *Store) OpenEvents(runID string) (*EventLog, error) {
 	}
 	l := &EventLog{path: path, f: f, w: bufio.NewWriterSize(f, 64<<10)}
 	if err := l.recover(); err != nil {
-		releaseFile(f)
+		_ = releaseFile(f)
 		return nil, fmt.Errorf("open events: %w", err)
 	}
 	return l, nil

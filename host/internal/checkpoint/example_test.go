@@ -2,7 +2,6 @@ package checkpoint_test
 
 import (
 	"fmt"
-	"log"
 	"os"
 	"time"
 
@@ -13,39 +12,39 @@ import (
 func Example() {
 	dir, err := os.MkdirTemp("", "runs")
 	if err != nil {
-		log.Fatal(err)
+		panic(err)
 	}
 	defer os.RemoveAll(dir)
 	store, err := checkpoint.OpenStore(dir)
 	if err != nil {
-		log.Fatal(err)
+		panic(err)
 	}
 
 	id := checkpoint.NewRunID(time.Now())
 	journal, err := store.Create(checkpoint.Header{RunID: id, Workflow: "report", StartedAt: time.Now()}, checkpoint.DurabilitySync)
 	if err != nil {
-		log.Fatal(err)
+		panic(err)
 	}
 	err = journal.Append(
 		checkpoint.Record{Kind: "finish", Path: "fetch", Body: []byte(`{"update":{"rows":3}}`)},
 		checkpoint.NewStatusRecord(checkpoint.StatusWaiting, "ask"),
 	)
 	if err != nil {
-		log.Fatal(err)
+		panic(err)
 	}
 	if err := journal.Close(); err != nil {
-		log.Fatal(err)
+		panic(err)
 	}
 
 	info, err := store.Info(id)
 	if err != nil {
-		log.Fatal(err)
+		panic(err)
 	}
 	fmt.Println(info.Status, "at", info.Node)
 
 	journal, contents, err := store.Open(id, checkpoint.DurabilitySync)
 	if err != nil {
-		log.Fatal(err)
+		panic(err)
 	}
 	defer journal.Close()
 	for _, r := range contents.Records {

@@ -3,6 +3,7 @@ package checkpoint
 import (
 	"encoding/binary"
 	"hash/crc32"
+	"sync"
 )
 
 // FormatVersion is the version of the files that are written.
@@ -20,17 +21,16 @@ const (
 // would change.
 const magic = "\x89TEA\r\n\x1a\n"
 
-var castagnoli = crc32.MakeTable(crc32.Castagnoli)
+// castagnoli is made at the first use: a run that keeps nothing needs none.
+var castagnoli = sync.OnceValue(func() *crc32.Table { return crc32.MakeTable(crc32.Castagnoli) })
 
-func checksum(b []byte) uint32 { return crc32.Checksum(b, castagnoli) }
+func checksum(b []byte) uint32 { return crc32.Checksum(b, castagnoli()) }
 
-// appendPreamble writes what stands before the first frame. Its layout is the
-// same in every version, so that an older program can name a newer one's.
-func appendPreamble(b []byte, version int) []byte {
-	start := len(b)
-	b = append(b, magic...)
-	b = binary.LittleEndian.AppendUint32(b, uint32(version))
-	return binary.LittleEndian.AppendUint32(b, checksum(b[start:]))
+// preamble is what stands before the first frame. Its layout is the same in
+// every version, so that an older program can name a newer one's.
+func preamble(version int) []byte {
+	b := binary.LittleEndian.AppendUint32([]byte(magic), uint32(version))
+	return binary.LittleEndian.AppendUint32(b, checksum(b))
 }
 
 // frame is one frame as found in a file.

@@ -170,7 +170,7 @@ func TestAsyncWritesInTheBackground(t *testing.T) {
 		if err := j.Append(testRecords()[0]); err != nil {
 			t.Fatal(err)
 		}
-		time.Sleep(2 * flushInterval) // of the bubble's clock
+		time.Sleep(2 * flushInterval) //nolint:forbidigo // of the bubble's clock
 		synctest.Wait()
 		wantRecords(t, mustRead(t, j.Path()).Records, testRecords()[:1])
 	})

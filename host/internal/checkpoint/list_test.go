@@ -94,7 +94,7 @@ func TestListShowsBrokenFilesAmongOthers(t *testing.T) {
 	damaged[len(buf)-20] ^= 1
 	for id, content := range map[string][]byte{
 		"empty": {}, "text": []byte("hello"), "damaged": damaged,
-		"newer": append(appendPreamble(nil, 7), "whatever"...),
+		"newer": append(preamble(7), "whatever"...),
 	} {
 		if err := os.WriteFile(s.journalPath(id), content, 0o600); err != nil {
 			t.Fatal(err)
@@ -160,7 +160,7 @@ func makeRuns(t testing.TB, s *Store, n, size int) {
 }
 
 // The work for a list is counted and not timed: it must not read the records.
-func TestListReadsTheEndsOnly(t *testing.T) {
+func TestListReadsTheEndsOnly(t *testing.T) { //nolint:paralleltest // it measures the memory of the whole process
 	s := testStore(t)
 	makeRuns(t, s, 1000, 50_000)
 	var before, after runtime.MemStats

@@ -36,7 +36,7 @@ func removeOwned(path string, before fs.FileInfo) error {
 	if err != nil {
 		return err
 	}
-	defer releaseFile(f)
+	defer func() { _ = releaseFile(f) }()
 	if err := lockFile(f, path); err != nil {
 		return err
 	}

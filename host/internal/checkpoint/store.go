@@ -103,7 +103,7 @@ func (s *Store) Open(run string, d Durability) (*Journal, *Contents, error) {
 	}
 	w, c, err := recoverJournal(f, path)
 	if err != nil {
-		releaseFile(f)
+		_ = releaseFile(f)
 		return nil, nil, err
 	}
 	return newJournal(c.Header, path, d, w, uint64(len(c.Records))), c, nil

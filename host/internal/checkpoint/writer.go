@@ -118,7 +118,7 @@ func createJournalFile(path string, h Header, records []Record) (_ *writer, err 
 	defer func() {
 		if err != nil {
 			os.Remove(temp)
-			releaseFile(f)
+			_ = releaseFile(f)
 		}
 	}()
 	if err := lockFile(f, path); err != nil {

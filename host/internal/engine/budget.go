@@ -24,6 +24,7 @@ func (r *run) countStep(path string, live bool) error {
 	b := wf.Budget
 	switch {
 	case b.Steps > 0 && n > b.Steps:
+		r.steps.Add(-1) // it is not taken
 		return r.exhaust("steps", "%d allowed", b.Steps)
 	case b.Tokens > 0 && used.Tokens >= b.Tokens:
 		return r.exhaust("tokens", "%d of %d", used.Tokens, b.Tokens)

@@ -2,6 +2,7 @@ package engine
 
 import (
 	"context"
+	"errors"
 	"time"
 
 	tea "github.com/the-edge-agent/tea/sdk"
@@ -86,19 +87,14 @@ func (f *frame) interrupt(ctx context.Context, i Interrupt) (answer any, err err
 	case given:
 	case known && i.Kind != InterruptAsk && len(r.o.Answers) == 0:
 		// A plain resume passes every interrupt that waits.
-	case r.o.Ask != nil:
-		if answer, err = r.o.Ask(ctx, i); err != nil {
+	case r.o.Ask == nil:
+		return nil, f.wait(i, known)
+	default:
+		if answer, err = r.o.Ask(ctx, i); errors.Is(err, ErrNobody) {
+			return nil, f.wait(i, known)
+		} else if err != nil {
 			return nil, err
 		}
-	default:
-		if !known {
-			if err := r.append(kindInterrupt, i.Path, i.body()); err != nil {
-				return nil, err
-			}
-			r.emit(EventInterrupt, i.Node, i.Path, i.body())
-		}
-		r.suspend(i)
-		return nil, errSuspended
 	}
 	if err := i.Check(answer); err != nil {
 		return nil, err
@@ -109,6 +105,26 @@ func (f *frame) interrupt(ctx context.Context, i Interrupt) (answer any, err err
 		}
 	}
 	return answer, r.append(kindAnswer, i.Path, map[string]any{"id": i.ID, "value": answer})
+}
+
+// ErrNobody is what Ask gives where nobody is there to answer: the run stops
+// at the interrupt as if there were no Ask.
+var ErrNobody = errors.New("nobody is there to answer")
+
+// wait notes that the run waits at an interrupt; known says that it did so
+// before.
+func (f *frame) wait(i Interrupt, known bool) error {
+	r := f.run
+	if !known {
+		if err := r.append(kindInterrupt, i.Path, i.body()); err != nil {
+			return err
+		}
+		fields := i.body()
+		delete(fields, "node") // the event has it
+		r.emit(EventInterrupt, i.Node, i.Path, fields)
+	}
+	r.suspend(i)
+	return errSuspended
 }
 
 // answered looks for an answer from this resume or an earlier one.

@@ -96,7 +96,7 @@ func (s scope) Field(root, key string) (any, bool) {
 func (f *frame) luaEnv(x *execution) script.Env {
 	globals := map[string]any{"variables": orEmpty(f.graph.Workflow.Variables)}
 	maps.Copy(globals, f.allItems())
-	env := script.Env{State: f.state.View(), Globals: globals, Missing: f.result}
+	env := script.Env{State: f.state.View(), Globals: globals, Missing: f.result, Modules: f.graph.Modules}
 	if x == nil {
 		return env
 	}

@@ -49,11 +49,6 @@ func (f *frame) runNode(ctx context.Context, n *graph.Node, path string, base *s
 	r.mu.Lock()
 	r.last = path
 	r.mu.Unlock()
-	if n.InterruptBefore || f.interrupts(r.o.InterruptBefore, n) {
-		if _, err := f.interrupt(ctx, Interrupt{ID: path + ":before", Kind: InterruptBefore, Node: n.Name, Path: path}); err != nil {
-			return nil, err
-		}
-	}
 	if n.If != nil {
 		holds, err := f.holds(ctx, n.If, nil)
 		if err != nil {
@@ -62,6 +57,11 @@ func (f *frame) runNode(ctx context.Context, n *graph.Node, path string, base *s
 		if !holds {
 			f.joined = nil
 			return f.leave(ctx, n, path, &nodeRecord{skipped: true}, nil)
+		}
+	}
+	if n.InterruptBefore || f.interrupts(r.o.InterruptBefore, n) {
+		if _, err := f.interrupt(ctx, Interrupt{ID: path + ":before", Kind: InterruptBefore, Node: n.Name, Path: path}); err != nil {
+			return nil, err
 		}
 	}
 	f.tellStart(n, path)

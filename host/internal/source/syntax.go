@@ -5,6 +5,7 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
+	"sync"
 	"unicode/utf8"
 
 	"go.yaml.in/yaml/v3"
@@ -15,11 +16,11 @@ import (
 
 // The parser reports a problem as text alone, with the line where the
 // surrounding value began, if any. complaint takes that text apart.
-var complaint = regexp.MustCompile(`^yaml: (?:line (\d+): )?(.*)`)
+var complaint = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^yaml: (?:line (\d+): )?(.*)`) })
 
 // reportSyntax adds the diagnostic for an error of the parser.
 func reportSyntax(file string, data []byte, err error, diags *diag.List) {
-	parts := complaint.FindStringSubmatch(err.Error())
+	parts := complaint().FindStringSubmatch(err.Error())
 	line, problem := 1, err.Error()
 	if parts != nil {
 		problem = parts[2]
