@@ -92,7 +92,7 @@ func (h *Host) compile(s *spec.Workflow, diags diag.List, o LoadOptions) (*Workf
 	}
 	g, more := graph.Compile(s, graph.Env{Lua: wf.lua, Actions: wf.catalog, Modules: modules.byNamespace})
 	diags = append(diags, more...)
-	if o.Strict && g != nil {
+	if o.Strict && g != nil && !diags.HasErrors() {
 		diags = append(diags, graph.Check(g)...)
 		for i := range diags {
 			diags[i].Severity = diag.Error

@@ -62,7 +62,11 @@ func (e *Error) Unwrap() error { return e.cause }
 // A %w verb is kept for errors.Is and errors.As.
 func Errorf(t ErrorType, format string, args ...any) *Error {
 	err := fmt.Errorf(format, args...)
-	return &Error{Type: t, Message: err.Error(), Retryable: t.usuallyPasses(), cause: errors.Unwrap(err)}
+	cause := errors.Unwrap(err)
+	if cause == nil && errors.As(err, new(interface{ Unwrap() []error })) {
+		cause = err // several %w verbs
+	}
+	return &Error{Type: t, Message: err.Error(), Retryable: t.usuallyPasses(), cause: cause}
 }
 
 func (t ErrorType) usuallyPasses() bool {

@@ -6,7 +6,9 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"reflect"
+	"slices"
 
 	"github.com/the-edge-agent/tea/sdk/diag"
 	"github.com/the-edge-agent/tea/sdk/schema"
@@ -118,12 +120,15 @@ func missingParams(action string, s *schema.Schema, raw []byte) error {
 func paramError(action string, s *schema.Schema, raw []byte, err error) error {
 	var mismatch *json.UnmarshalTypeError
 	if errors.As(err, &mismatch) {
+		if mismatch.Field == "" {
+			return Errorf(ValidationError, "the parameters of %s must be %s, got %s", action, jsonKind(mismatch.Type), mismatch.Value)
+		}
 		return Errorf(ValidationError, "%s: parameter %q must be %s, got %s", action, mismatch.Field, jsonKind(mismatch.Type), mismatch.Value)
 	}
 	var given map[string]json.RawMessage
 	if json.Unmarshal(raw, &given) == nil && s != nil && s.Properties != nil {
 		names := s.Properties.Names()
-		for name := range given {
+		for _, name := range slices.Sorted(maps.Keys(given)) {
 			if s.Properties.Get(name) == nil {
 				e := Errorf(ValidationError, "%s has no parameter %q", action, name)
 				if hint := diag.Suggest(name, names); hint != "" {

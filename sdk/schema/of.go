@@ -1,17 +1,21 @@
 package schema
 
 import (
+	"encoding"
 	"encoding/json"
 	"fmt"
 	"reflect"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
 )
 
 // Of gives the schema of T as encoding/json reads and writes it. A struct
-// field is required unless its json tag says omitempty or omitzero; unknown
-// members are not allowed. Field tags add the rest:
+// field is required unless its json tag says omitempty or omitzero, or it has a
+// default; unknown members are not allowed. A type that marshals itself to
+// text is a string, one that marshals itself to JSON anything. Field tags add
+// the rest:
 //
 //	doc:"what it means"  default:"30"  enum:"a,b"  minimum:"0"  maximum:"9"
 //	minLength:"1"  maxLength:"80"  minItems:"1"  pattern:"^a"  format:"uri"
@@ -26,6 +30,8 @@ var (
 	timeType     = reflect.TypeFor[time.Time]()
 	schemaType   = reflect.TypeFor[Schema]()
 	describeType = reflect.TypeFor[Describer]()
+	jsonType     = reflect.TypeFor[json.Marshaler]()
+	textType     = reflect.TypeFor[encoding.TextMarshaler]()
 )
 
 // Describer is implemented by types with a schema of their own making.
@@ -45,9 +51,19 @@ func ofType(t reflect.Type, seen []reflect.Type) *Schema {
 	case schemaType:
 		return &Schema{Type: Types{"object", "boolean"}}
 	}
-	switch t.Kind() {
-	case reflect.Pointer:
+	switch {
+	case t.Kind() == reflect.Pointer:
 		return ofType(t.Elem(), seen)
+	case reflect.PointerTo(t).Implements(jsonType):
+		return &Schema{}
+	case reflect.PointerTo(t).Implements(textType):
+		return &Schema{Type: Types{"string"}}
+	}
+	return ofKind(t, seen)
+}
+
+func ofKind(t reflect.Type, seen []reflect.Type) *Schema {
+	switch t.Kind() {
 	case reflect.Interface:
 		return &Schema{}
 	case reflect.Bool:
@@ -60,7 +76,7 @@ func ofType(t reflect.Type, seen []reflect.Type) *Schema {
 	case reflect.String:
 		return &Schema{Type: Types{"string"}}
 	case reflect.Slice, reflect.Array:
-		if t.Elem().Kind() == reflect.Uint8 {
+		if t.Kind() == reflect.Slice && t.Elem().Kind() == reflect.Uint8 {
 			return &Schema{Type: Types{"string"}, Format: "byte"}
 		}
 		return &Schema{Type: Types{"array"}, Items: ofType(t.Elem(), seen)}
@@ -71,27 +87,40 @@ func ofType(t reflect.Type, seen []reflect.Type) *Schema {
 		}
 		return s
 	case reflect.Struct:
-		for _, outer := range seen {
-			if outer == t {
-				return &Schema{Type: Types{"object"}}
-			}
+		if slices.Contains(seen, t) {
+			return &Schema{Type: Types{"object"}}
 		}
 		s := &Schema{Type: Types{"object"}, Properties: &Properties{}, AdditionalProperties: &Schema{Never: true}}
-		addFields(s, t, append(seen, t))
+		o := object{schema: s, depth: map[string]int{}}
+		o.addFields(t, append(seen, t), 0)
 		return s
 	}
 	panic(fmt.Sprintf("schema: %s has no JSON form", t))
 }
 
-func addFields(s *Schema, t reflect.Type, seen []reflect.Type) {
+// object is a struct's schema in the making.
+type object struct {
+	schema *Schema
+	// depth is how deeply embedded the struct is that a property comes from.
+	depth map[string]int
+}
+
+func (o *object) addFields(t reflect.Type, seen []reflect.Type, depth int) {
 	for i := range t.NumField() {
 		field := t.Field(i)
-		name, options, _ := strings.Cut(field.Tag.Get("json"), ",")
-		if name == "-" || !field.IsExported() {
+		tag := field.Tag.Get("json")
+		name, options, _ := strings.Cut(tag, ",")
+		embedded := field.Type
+		if embedded.Kind() == reflect.Pointer {
+			embedded = embedded.Elem()
+		}
+		if tag != "-" && field.Anonymous && name == "" && embedded.Kind() == reflect.Struct {
+			if !slices.Contains(seen, embedded) {
+				o.addFields(embedded, append(seen, embedded), depth+1)
+			}
 			continue
 		}
-		if field.Anonymous && name == "" && field.Type.Kind() == reflect.Struct {
-			addFields(s, field.Type, seen)
+		if tag == "-" || !field.IsExported() {
 			continue
 		}
 		if name == "" {
@@ -99,10 +128,27 @@ func addFields(s *Schema, t reflect.Type, seen []reflect.Type) {
 		}
 		prop := ofType(field.Type, seen)
 		applyTags(prop, field)
-		*s.Properties = append(*s.Properties, Property{Name: name, Schema: prop})
-		if !strings.Contains(options, "omitempty") && !strings.Contains(options, "omitzero") {
-			s.Required = append(s.Required, name)
-		}
+		optional := prop.Default != nil || strings.Contains(options, "omitempty") || strings.Contains(options, "omitzero")
+		o.add(Property{Name: name, Schema: prop}, !optional, depth)
+	}
+}
+
+// add adds a property; of two with one name the less deeply embedded counts,
+// as in encoding/json.
+func (o *object) add(prop Property, required bool, depth int) {
+	s := o.schema
+	same := func(p Property) bool { return p.Name == prop.Name }
+	if i := slices.IndexFunc(*s.Properties, same); i < 0 {
+		*s.Properties = append(*s.Properties, prop)
+	} else if depth < o.depth[prop.Name] {
+		(*s.Properties)[i] = prop
+		s.Required = slices.DeleteFunc(s.Required, func(name string) bool { return name == prop.Name })
+	} else {
+		return
+	}
+	o.depth[prop.Name] = depth
+	if required {
+		s.Required = append(s.Required, prop.Name)
 	}
 }
 

@@ -2,6 +2,8 @@ package value
 
 import (
 	"encoding/json"
+	"math"
+	"math/big"
 	"strconv"
 )
 
@@ -31,7 +33,8 @@ func Truthy(v any) bool {
 }
 
 // Equal compares two values in the model deeply. Numbers compare by value
-// whatever their Go type: 3 equals 3.0.
+// whatever their Go type, without rounding: 3 equals 3.0, and 2^53+1 does not
+// equal the float 2^53.
 func Equal(a, b any) bool {
 	switch a := a.(type) {
 	case []any:
@@ -57,20 +60,49 @@ func Equal(a, b any) bool {
 			}
 		}
 		return true
-	case int64:
-		if bf, ok := b.(float64); ok {
-			return float64(a) == bf
-		}
-	case float64:
-		if bi, ok := b.(int64); ok {
-			return a == float64(bi)
-		}
+	case int64, float64, json.Number:
+		return equalNumbers(a, b)
 	}
 	switch b.(type) {
 	case []any, map[string]any:
 		return false
 	}
 	return a == b
+}
+
+// equalNumbers compares a number with any value.
+func equalNumbers(a, b any) bool {
+	if a == b {
+		return true
+	}
+	x, xIsFloat := a.(float64)
+	y, yIsFloat := b.(float64)
+	if xIsFloat && yIsFloat {
+		return x == y
+	}
+	i, ok := wholeNumber(a)
+	if !ok {
+		return false
+	}
+	k, ok := wholeNumber(b)
+	return ok && i.Cmp(k) == 0
+}
+
+// wholeNumber gives a number that is whole, exactly.
+func wholeNumber(v any) (*big.Int, bool) {
+	switch v := v.(type) {
+	case int64:
+		return big.NewInt(v), true
+	case json.Number:
+		return new(big.Int).SetString(string(v), 10)
+	case float64:
+		if v != math.Trunc(v) || math.IsInf(v, 0) {
+			return nil, false
+		}
+		i, _ := big.NewFloat(v).Int(nil)
+		return i, true
+	}
+	return nil, false
 }
 
 // TypeName is the JSON name of a value's type: null, boolean, integer,

@@ -10,8 +10,8 @@ import (
 )
 
 // Append appends the JSON text of v to dst: keys sorted, no white space,
-// whole floats with ".0". NaN, infinities and types outside the value model
-// are errors; [From] brings other Go values into the model first. Invalid
+// whole floats with ".0". NaN, infinities, a json.Number that is none and
+// types outside the value model are errors; [From] brings other Go values into the model first. Invalid
 // UTF-8 becomes U+FFFD.
 func Append(dst []byte, v any) ([]byte, error) {
 	var err error
@@ -29,6 +29,9 @@ func Append(dst []byte, v any) ([]byte, error) {
 	case string:
 		return AppendString(dst, v), nil
 	case json.Number:
+		if !isNumber(string(v)) {
+			return dst, fmt.Errorf("%q is not a JSON number", string(v))
+		}
 		return append(dst, v...), nil
 	case []any:
 		dst = append(dst, '[')
@@ -70,6 +73,12 @@ func appendObject(dst []byte, m map[string]any) ([]byte, error) {
 		}
 	}
 	return append(dst, '}'), nil
+}
+
+// isNumber tells whether a text is a number as JSON writes it.
+func isNumber(text string) bool {
+	digit := func(c byte) bool { return c >= '0' && c <= '9' }
+	return text != "" && (text[0] == '-' || digit(text[0])) && digit(text[len(text)-1]) && json.Valid([]byte(text))
 }
 
 func appendFloat(dst []byte, f float64) ([]byte, error) {

@@ -24,8 +24,11 @@ func BenchmarkLookup(b *testing.B) { benchmarkTemplate(b, `{{ state.nested.list[
 func BenchmarkMixedText(b *testing.B) {
 	benchmarkTemplate(b, `Hello {{ state.name }}, {{ state.count }} of you!`)
 }
-func BenchmarkFilter(b *testing.B)     { benchmarkTemplate(b, `{{ state.words | join(", ") | upper }}`) }
+
+func BenchmarkFilter(b *testing.B) { benchmarkTemplate(b, `{{ state.words | join(", ") | upper }}`) }
+
 func BenchmarkComparison(b *testing.B) { benchmarkTemplate(b, `{{ state.count > 2 and state.yes }}`) }
+
 func BenchmarkLoop(b *testing.B) {
 	benchmarkTemplate(b, `{% for u in state.users %}{{ loop.index }}: {{ u.name }}{% endfor %}`)
 }
@@ -48,7 +51,7 @@ func BenchmarkValue(b *testing.B) {
 func BenchmarkCompileValue(b *testing.B) {
 	b.ReportAllocs()
 	for b.Loop() {
-		expr.CompileValue(parameters(), func(path string) diag.Pos { return diag.Pos{Path: path} })
+		expr.CompileValue(parameters(), func(path string, _, _ int) diag.Pos { return diag.Pos{Path: path} })
 	}
 }
 

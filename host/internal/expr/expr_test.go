@@ -17,8 +17,10 @@ func (r roots) Lookup(name string) (any, bool) {
 	return v, ok
 }
 
-type object = map[string]any
-type list = []any
+type (
+	object = map[string]any
+	list   = []any
+)
 
 func mustCompile(t testing.TB, text string) *expr.Template {
 	t.Helper()

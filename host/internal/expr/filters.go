@@ -7,8 +7,10 @@ import (
 // buildFilters makes the table of Jinja's filters and tea's own, by name.
 func buildFilters() map[string]filter {
 	table := map[string]filter{}
-	for _, part := range []map[string]filter{textFilters(), markupFilters(), numberFilters(),
-		listFilters(), selectionFilters(), codecFilters()} {
+	for _, part := range []map[string]filter{
+		textFilters(), markupFilters(), numberFilters(),
+		listFilters(), selectionFilters(), codecFilters(),
+	} {
 		for name, f := range part {
 			table[name] = f
 		}
@@ -26,8 +28,10 @@ func listFilters() map[string]filter {
 	return map[string]filter{
 		"batch":   {params: params("linecount", "fill_with"), required: 1, apply: batchFilter},
 		"default": {params: params("default_value", "boolean"), apply: defaultFilter},
-		"dictsort": {params: params("case_sensitive", "by", "reverse"),
-			apply: dictsortFilter},
+		"dictsort": {
+			params: params("case_sensitive", "by", "reverse"),
+			apply:  dictsortFilter,
+		},
 		"first":   {apply: func(a *args) (any, error) { return element(a.elements(), 0), nil }},
 		"groupby": {params: params("attribute", "default", "case_sensitive"), required: 1, apply: groupbyFilter},
 		"items":   {apply: itemsFilter},

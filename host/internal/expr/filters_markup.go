@@ -18,8 +18,10 @@ func markupFilters() map[string]filter {
 		"safe":        {apply: func(a *args) (any, error) { return a.in, nil }},
 		"striptags":   {apply: striptagsFilter},
 		"urlencode":   {apply: urlencodeFilter},
-		"urlize": {params: params("trim_url_limit", "nofollow", "target", "rel"),
-			apply: urlizeFilter},
+		"urlize": {
+			params: params("trim_url_limit", "nofollow", "target", "rel"),
+			apply:  urlizeFilter,
+		},
 		"xmlattr": {params: params("autospace"), apply: xmlattrFilter},
 	}
 }

@@ -87,10 +87,8 @@ func pad(s string, width int, fill string, align alignment) (any, error) {
 }
 
 func indentFilter(a *args) (any, error) {
-	margin := ""
-	if s, ok := a.any(0, nil).(string); ok {
-		margin = s
-	} else {
+	margin, ok := a.any(0, nil).(string)
+	if !ok {
 		var err error
 		if margin, err = repeat(" ", int64(a.int(0, 4))); err != nil {
 			return nil, err

@@ -140,7 +140,7 @@ type joiner struct {
 	used      bool
 }
 
-func (j *joiner) call(*run, values, int) (any, error) {
+func (j *joiner) call(*run, values, int) (any, error) { //nolint:unparam // a callable may fail
 	if j.used {
 		return j.separator, nil
 	}

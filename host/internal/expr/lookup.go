@@ -24,21 +24,21 @@ func known(v any) any {
 
 // lookup finds the path in a scope, without a template's own names. With bare
 // names a name that is no root is a key of the state.
-func (p *path) lookup(s Scope, bare bool) any {
-	if len(p.steps) > 0 && p.steps[0].isKey {
+func (n *path) lookup(s Scope, bare bool) any {
+	if len(n.steps) > 0 && n.steps[0].isKey {
 		if finder, ok := s.(FieldFinder); ok {
-			if v, ok := finder.Field(p.root, p.steps[0].key); ok {
-				return walk(v, p.steps[1:])
+			if v, ok := finder.Field(n.root, n.steps[0].key); ok {
+				return walk(v, n.steps[1:])
 			}
 		}
 	}
-	v, ok := s.Lookup(p.root)
+	v, ok := s.Lookup(n.root)
 	if ok {
-		return walk(v, p.steps)
+		return walk(v, n.steps)
 	}
 	if bare {
 		state, _ := s.Lookup("state")
-		return walk(field(state, p.root), p.steps)
+		return walk(field(state, n.root), n.steps)
 	}
 	return undefined
 }

@@ -15,7 +15,6 @@ type parser struct {
 	tokens []token
 	next   int
 	depth  int
-	blocks []string // the open block tags, for messages
 	loops  int
 	calls  []call // every name(...), checked when all macros are known
 	bound  map[string]bool

@@ -80,8 +80,10 @@ func CompileExpression(text string, bareNames bool) (*Template, error) {
 		return nil, err
 	}
 	body := []statement{&output{value: e}}
-	return &Template{text: text, body: body, single: e, bare: bareNames,
-		plain: isPlain(body), refs: references(text, body)}, nil
+	return &Template{
+		text: text, body: body, single: e, bare: bareNames,
+		plain: isPlain(body), refs: references(text, body),
+	}, nil
 }
 
 // singleOutput is the expression of a template that is one {{ expr }}. A

@@ -294,7 +294,7 @@ func TestScopeStaysUnchanged(t *testing.T) {
 	diff(t, "scope", before, s)
 }
 
-func TestPlainLookupAllocatesNothing(t *testing.T) {
+func TestPlainLookupAllocatesNothing(t *testing.T) { //nolint:paralleltest // AllocsPerRun counts for the whole process
 	tmpl := mustCompile(t, `{{ state.nested.list[1].x }}`)
 	s, ctx := expr.Scope(jinjaState()), context.Background()
 	if n := testing.AllocsPerRun(100, func() { _, _ = tmpl.Eval(ctx, s) }); n > 0 {

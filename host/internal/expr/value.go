@@ -4,10 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strconv"
-	"strings"
 
 	"github.com/the-edge-agent/tea/host/internal/diagcode"
+	"github.com/the-edge-agent/tea/host/internal/source"
 	"github.com/the-edge-agent/tea/sdk/diag"
 )
 
@@ -39,10 +38,11 @@ type part struct {
 func (p *part) isConstant() bool { return p.template == nil && p.parts == nil }
 
 // CompileValue compiles a tree of parameters. The tree is kept where it is
-// constant and must not be changed afterwards. All faults are reported, each
-// at the position that at gives for the path of its string in the tree; at
-// may be nil. The value is usable only where the list holds no error.
-func CompileValue(v any, at func(path string) diag.Pos) (*Value, diag.List) {
+// constant and must not be changed. All faults are reported, each at the
+// position that at gives for the path of its string in the tree and the line
+// and column in there; at may be nil. The value is usable only where the list
+// holds no error.
+func CompileValue(v any, at func(path string, line, column int) diag.Pos) (*Value, diag.List) {
 	c := &compiler{at: at, value: &Value{}}
 	c.value.root = c.compile(v, "")
 	c.value.constant = c.value.root.isConstant()
@@ -50,7 +50,7 @@ func CompileValue(v any, at func(path string) diag.Pos) (*Value, diag.List) {
 }
 
 type compiler struct {
-	at     func(path string) diag.Pos
+	at     func(path string, line, column int) diag.Pos
 	value  *Value
 	faults diag.List
 }
@@ -64,7 +64,7 @@ func (c *compiler) compile(v any, path string) part {
 	case []any:
 		parts, constant := make([]part, len(v)), true
 		for i, e := range v {
-			parts[i] = c.compile(e, path+"["+strconv.Itoa(i)+"]")
+			parts[i] = c.compile(e, source.Index(path, i))
 			constant = constant && parts[i].isConstant()
 		}
 		if !constant {
@@ -74,7 +74,7 @@ func (c *compiler) compile(v any, path string) part {
 		names := keys(v)
 		parts, constant := make([]part, len(v)), true
 		for i, k := range names {
-			parts[i] = c.compile(v[k], strings.TrimPrefix(path+"."+k, "."))
+			parts[i] = c.compile(v[k], source.Key(path, k))
 			constant = constant && parts[i].isConstant()
 		}
 		if !constant {
@@ -90,14 +90,13 @@ func (c *compiler) template(text, path string) part {
 		c.value.refs = append(c.value.refs, Located{Path: path, Template: t})
 		return part{template: t, path: path}
 	}
-	at := diag.Pos{Path: path}
-	if c.at != nil {
-		at = c.at(path)
-	}
 	var syntax *SyntaxError
 	if errors.As(err, &syntax) {
-		c.faults.Errorf(diagcode.TemplateSyntax, at, syntax.Hint, "template: %s (line %d, column %d of the text)",
-			syntax.Message, syntax.Line, syntax.Column)
+		at := diag.Pos{Line: syntax.Line, Column: syntax.Column, Path: path}
+		if c.at != nil {
+			at = c.at(path, syntax.Line, syntax.Column)
+		}
+		c.faults.Errorf(diagcode.TemplateSyntax, at, syntax.Hint, "template: %s", syntax.Message)
 	}
 	return part{constant: text, path: path}
 }

@@ -60,13 +60,19 @@ func TestConstantValueIsShared(t *testing.T) {
 
 func TestValueReportsAllFaultsAtTheirPlace(t *testing.T) {
 	t.Parallel()
-	at := func(path string) diag.Pos { return diag.Pos{File: "f.yaml", Line: len(path), Path: "with." + path} }
+	at := func(path string, line, column int) diag.Pos {
+		return diag.Pos{File: "f.yaml", Line: line, Column: column, Path: "with." + path}
+	}
 	_, faults := expr.CompileValue(object{"a": "{{ x | uper }}", "b": list{"ok", object{"c": "{{"}}}, at)
 	want := diag.List{
-		{Code: "TEA1301", Severity: diag.Error, Pos: at("a"), Hint: `did you mean "upper"?`,
-			Message: `template: unknown filter "uper" (line 1, column 8 of the text)`},
-		{Code: "TEA1301", Severity: diag.Error, Pos: at("b[1].c"),
-			Message: `template: {{ is never closed: }} is missing (line 1, column 1 of the text)`},
+		{
+			Code: "TEA1301", Severity: diag.Error, Pos: at("a", 1, 8), Hint: `did you mean "upper"?`,
+			Message: `template: unknown filter "uper"`,
+		},
+		{
+			Code: "TEA1301", Severity: diag.Error, Pos: at("b[1].c", 1, 1),
+			Message: `template: {{ is never closed: }} is missing`,
+		},
 	}
 	if d := cmp.Diff(want, faults); d != "" {
 		t.Errorf("(-want +got):\n%s", d)
@@ -95,10 +101,12 @@ func TestRoots(t *testing.T) {
 		`{{ a if b else c }}`:       {{Root: "a", Line: 1, Column: 4}, {Root: "b", Line: 1, Column: 9}, {Root: "c", Line: 1, Column: 16}},
 		`{{ state.items() }}`:       {{Root: "state", Line: 1, Column: 4}},
 		`{% for x in a.l if x > m %}{{ x.y }}{{ loop.index }}{% endfor %}{{ x }}`: {
-			{Root: "a", Path: []string{"l"}, Line: 1, Column: 13}, {Root: "m", Line: 1, Column: 24}, {Root: "x", Line: 1, Column: 68}},
+			{Root: "a", Path: []string{"l"}, Line: 1, Column: 13}, {Root: "m", Line: 1, Column: 24}, {Root: "x", Line: 1, Column: 68},
+		},
 		`{{ s }}{% set s = 1 %}{{ s }}`: {{Root: "s", Line: 1, Column: 4}},
 		`{% macro m(a, b=c) %}{{ a }}{{ d }}{% endmacro %}{{ m(e) }}`: {
-			{Root: "c", Line: 1, Column: 17}, {Root: "d", Line: 1, Column: 32}, {Root: "e", Line: 1, Column: 55}},
+			{Root: "c", Line: 1, Column: 17}, {Root: "d", Line: 1, Column: 32}, {Root: "e", Line: 1, Column: 55},
+		},
 		`{% with a=b %}{{ a }}{% endwith %}{{ range(3) }}`: {{Root: "b", Line: 1, Column: 11}},
 		`text`: nil,
 	} {

@@ -7,15 +7,13 @@ import (
 	"github.com/the-edge-agent/tea/host/internal/expr"
 	"github.com/the-edge-agent/tea/host/internal/script"
 	"github.com/the-edge-agent/tea/host/internal/spec"
-	"github.com/the-edge-agent/tea/host/internal/state"
 	"github.com/the-edge-agent/tea/sdk/diag"
 )
 
 func (c *compiler) body(g *Graph, n *Node, body spec.Body, roots []string) Body {
 	switch b := body.(type) {
 	case *spec.ActionBody:
-		c.params.check(b, c.diags)
-		return &Action{Uses: b.Uses.Value, With: c.tree(b.With, roots), Output: c.output(b.Output, roots)}
+		return &Action{Uses: b.Uses.Value, With: c.tree(b.With, roots), Output: c.output(b.Output, roots), result: c.params.check(b, c.diags)}
 	case *spec.LuaBody:
 		return &Lua{Chunk: c.chunk(b.Code), Output: c.output(b.Output, roots)}
 	case *spec.StepsBody:
@@ -63,7 +61,7 @@ func (c *compiler) mapBody(g *Graph, n *Node, b *spec.MapBody, roots []string) *
 		m.Policy.FailFast = true
 	}
 	if b.FanIn != nil {
-		m.FanIn = c.lookup(g, *b.FanIn).Node
+		m.FanIn = c.join(g, *b.FanIn)
 	}
 	m.Each = &Node{
 		Name: n.Name, Spec: node, Index: n.Index, OnError: spec.OnErrorStop, Route: Route{Implicit: &Target{}},
@@ -78,10 +76,7 @@ func (c *compiler) subgraph(b *spec.SubgraphBody, roots []string) Body {
 	if b.Workflow == nil {
 		return sub // the loader has said why
 	}
-	inner := &compiler{wf: b.Workflow, env: c.env, diags: c.diags, params: c.params}
-	sub.Graph = inner.graph(b.Workflow.Nodes, b.Workflow.Edges, nil)
-	sub.Graph.Schema = state.NewSchema(b.Workflow.Schema)
-	inner.interrupts(sub.Graph)
+	sub.Graph = compileWorkflow(b.Workflow, c.env, c.params, c.diags)
 	return sub
 }
 
@@ -94,7 +89,9 @@ func (c *compiler) chunk(code spec.Text) *script.Chunk {
 			pos = code.At(syntax.Line-code.Line+1, syntax.Column)
 		}
 		c.diags.Errorf(diagcode.LuaSyntax, pos, "", "Lua: %s", messageOf(err))
+		return nil
 	}
+	c.readLua(code, chunk)
 	return chunk
 }
 
@@ -102,15 +99,12 @@ func (c *compiler) tree(t *spec.Tree, roots []string) *expr.Value {
 	if t == nil {
 		return nil
 	}
-	v, problems := expr.CompileValue(t.Value, func(path string) diag.Pos {
-		if place, ok := t.Places[path]; ok {
-			return place.Pos
-		}
-		return t.Pos
+	v, problems := expr.CompileValue(t.Value, func(path string, line, column int) diag.Pos {
+		return t.Places[path].At(line, column)
 	})
 	*c.diags = append(*c.diags, problems...)
-	if v != nil {
-		c.checkValueRoots(t, v, roots)
+	for _, located := range v.Templates() {
+		c.readTemplate(t.Places[located.Path], located.Template, roots, false)
 	}
 	return v
 }

@@ -1,21 +1,44 @@
 package graph
 
 import (
+	"regexp"
 	"slices"
+	"strings"
 
 	"github.com/the-edge-agent/tea/host/internal/diagcode"
-	"github.com/the-edge-agent/tea/host/internal/expr"
 	"github.com/the-edge-agent/tea/sdk/diag"
 )
 
 // Check finds what runs but is probably not meant: nodes that nothing leads
-// to, and keys of the state that are read but never written.
+// to, nodes that may have no way out, and keys of the state that are read but
+// never written. Subgraphs are looked into, but for their keys: those may
+// come from any of the workflows that use them.
 func Check(g *Graph) diag.List {
 	var diags diag.List
-	unreachable(g, &diags)
 	neverWritten(g, &diags)
+	checkRouting(g, &diags)
 	diags.Sort()
-	return diags
+	return slices.Compact(diags)
+}
+
+func checkRouting(g *Graph, diags *diag.List) {
+	unreachable(g, diags)
+	for _, n := range g.Nodes {
+		noWayOut(n, diags)
+	}
+	eachNode(g.Nodes, func(n *Node) {
+		switch b := n.Body.(type) {
+		case *Loop:
+			unreachable(b.Body, diags)
+			for _, inner := range b.Body.Nodes {
+				noWayOut(inner, diags)
+			}
+		case *Subgraph:
+			if b.Graph != nil {
+				checkRouting(b.Graph, diags)
+			}
+		}
+	})
 }
 
 func unreachable(g *Graph, diags *diag.List) {
@@ -32,106 +55,89 @@ func unreachable(g *Graph, diags *diag.List) {
 		if !reached[n] {
 			diags.Warnf(diagcode.Unreachable, n.Spec.Pos, "add an edge to it, or remove it", "nothing leads to the node %q", n.Name)
 		}
-		if loop, ok := n.Body.(*Loop); ok {
-			unreachable(loop.Body, diags)
-		}
 	}
 }
 
-// neverWritten needs every write to be known: one Lua node or merged object
-// result may write anything, and then there is nothing to say.
-func neverWritten(g *Graph, diags *diag.List) {
-	wf := g.Workflow
-	written := map[string]bool{}
-	for key := range wf.InitialState {
-		written[key] = true
+// noWayOut warns about a node all of whose ways are guarded. A switch says
+// itself what it leads to, and a guard beside its opposite leaves nothing out.
+func noWayOut(n *Node, diags *diag.List) {
+	r := &n.Route
+	if r.Default != nil || r.Implicit != nil {
+		return
 	}
-	for _, k := range wf.Schema {
-		written[k.Name] = true
-	}
-	for _, n := range g.Nodes {
-		if writesAnything(n) {
-			return
+	var guards []string
+	add := func(c *Condition) bool {
+		if c != nil {
+			guards = append(guards, c.Value)
 		}
-		written[n.Name] = true
-		for _, key := range Writes(n) {
-			written[key] = true
-		}
+		return c == nil
 	}
-	each := func(t *expr.Template, pos func(line, column int) diag.Pos) {
-		for _, ref := range t.Roots() {
-			if ref.Root != "state" || len(ref.Path) == 0 || written[ref.Path[0]] {
-				continue
+	open := false
+	for _, rule := range r.Goto {
+		open = add(rule.If) || open
+	}
+	if len(r.Goto) == 0 {
+		if r.FanOut != nil {
+			for _, b := range r.FanOut.Branches {
+				open = add(b.When) || open
 			}
-			var known []string
-			for key := range written {
-				known = append(known, key)
-			}
-			slices.Sort(known)
-			hint := diag.Suggest(ref.Path[0], known)
-			if hint == "" {
-				hint = "declare it in state_schema if the input brings it"
-			}
-			diags.Warnf(diagcode.NeverWritten, pos(ref.Line, ref.Column), hint, "the state key %q is read but nothing writes it", ref.Path[0])
+		}
+		for _, arm := range r.Arms {
+			open = add(arm.When) || open
 		}
 	}
-	for _, n := range g.Nodes {
-		eachTemplate(n, each)
+	if open || len(guards) == 0 || exhaustive(guards) {
+		return
 	}
+	diags.Warnf(diagcode.NoWayOut, n.Spec.Pos, "add an edge without when:, or a goto without if:, as the default",
+		"the node %q has no way out when none of its conditions holds (%s)", n.Name, strings.Join(guards, "; "))
 }
 
-func writesAnything(n *Node) bool {
-	switch b := n.Body.(type) {
-	case *Action:
-		return b.Output == nil
-	case *Lua:
-		return b.Output == nil
-	case *Subgraph:
-		return b.Output == nil
-	case *Steps:
-		return slices.ContainsFunc(b.Steps, writesAnything)
-	case *Loop:
-		return slices.ContainsFunc(b.Body.Nodes, writesAnything)
-	case *Map:
-		return b.FanIn == nil && writesAnything(b.Each)
+// exhaustive tells whether one guard is written as the opposite of another.
+func exhaustive(guards []string) bool {
+	for _, a := range guards {
+		for _, b := range guards {
+			if slices.Contains(opposites(a), bare(b)) {
+				return true
+			}
+		}
 	}
 	return false
 }
 
-// eachTemplate visits the templates of a node's conditions and parameters
-// with a function that places them in the file.
-func eachTemplate(n *Node, visit func(t *expr.Template, pos func(line, column int) diag.Pos)) {
-	condition := func(c *Condition) {
-		if c != nil && c.template != nil {
-			visit(c.template, c.Text.At)
+var (
+	spaces     = regexp.MustCompile(`\s+`)
+	comparison = regexp.MustCompile(`^([^=<>~!&|]+?)\s*(==|~=|!=|<=|>=|<|>)\s*([^=<>~!&|]+)$`)
+	connective = regexp.MustCompile(`\b(and|or|not|if|else|in|is)\b`)
+)
+
+// bare is an expression without braces, outer brackets and odd spaces.
+func bare(text string) string {
+	text = strings.TrimSpace(text)
+	if inner, ok := strings.CutPrefix(text, "{{"); ok {
+		if inner, ok = strings.CutSuffix(inner, "}}"); ok {
+			text = strings.TrimSpace(inner)
 		}
 	}
-	value := func(v *expr.Value) {
-		if v == nil {
-			return
-		}
-		for _, located := range v.Templates() {
-			visit(located.Template, func(int, int) diag.Pos { return n.Spec.Pos })
-		}
+	if strings.HasPrefix(text, "(") && strings.Index(text, ")") == len(text)-1 {
+		text = strings.TrimSpace(text[1 : len(text)-1])
 	}
-	condition(n.If)
-	for _, arm := range n.Route.Arms {
-		condition(arm.When)
-		if arm.Switch != nil {
-			condition(arm.Switch.Condition)
-		}
+	return spaces.ReplaceAllString(text, " ")
+}
+
+// opposites are the ways in which the opposite of an expression is usually
+// written.
+func opposites(text string) []string {
+	text = bare(text)
+	out := []string{"not " + text, "not (" + text + ")", "not(" + text + ")", "!" + text, "!(" + text + ")"}
+	m := comparison.FindStringSubmatch(text)
+	if m == nil || connective.MatchString(text) {
+		return out
 	}
-	for _, rule := range n.Route.Goto {
-		condition(rule.If)
+	for _, operator := range map[string][]string{
+		"==": {"~=", "!="}, "~=": {"=="}, "!=": {"=="}, "<": {">="}, ">=": {"<"}, ">": {"<="}, "<=": {">"},
+	}[m[2]] {
+		out = append(out, m[1]+" "+operator+" "+m[3])
 	}
-	switch b := n.Body.(type) {
-	case *Action:
-		value(b.With)
-	case *Map:
-		value(b.Items)
-	case *Subgraph:
-		value(b.Input)
-	case *Loop:
-		condition(b.Condition)
-	}
+	return out
 }

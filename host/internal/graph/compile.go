@@ -18,6 +18,8 @@ type Env struct {
 	// Actions are the actions there are; nil skips the checks of actions and
 	// their parameters.
 	Actions Actions
+	// Modules are what Lua code finds with require, by namespace.
+	Modules map[string]*script.Module
 }
 
 // Actions is the part of the catalog that compiling needs.
@@ -32,29 +34,39 @@ type Actions interface {
 // warnings; the graph is nil where one of them is an error.
 func Compile(wf *spec.Workflow, env Env) (*Graph, diag.List) {
 	var diags diag.List
-	c := &compiler{wf: wf, env: env, diags: &diags, params: newParamChecker(env.Actions)}
-	g := c.graph(wf.Nodes, wf.Edges, nil)
-	g.Schema = state.NewSchema(wf.Schema)
-	c.interrupts(g)
-	c.parallelWrites(g)
+	g := compileWorkflow(wf, env, newParamChecker(env.Actions), &diags)
 	diags.Sort()
+	diags = slices.Compact(diags) // a subgraph may be used twice
 	if diags.HasErrors() {
 		return nil, diags
 	}
 	return g, diags
 }
 
+// compiler compiles one workflow file.
 type compiler struct {
 	wf     *spec.Workflow
 	env    Env
 	diags  *diag.List
 	params *paramChecker
+	schema *state.Schema
+	reads  []read
+}
+
+func compileWorkflow(wf *spec.Workflow, env Env, params *paramChecker, diags *diag.List) *Graph {
+	c := &compiler{wf: wf, env: env, diags: diags, params: params, schema: state.NewSchema(wf.Schema)}
+	g := c.graph(wf.Nodes, wf.Edges, nil)
+	g.reads = c.reads
+	c.interrupts(g)
+	c.parallelWrites(g)
+	c.unknownRoots(g)
+	return g
 }
 
 // graph compiles one list of nodes. roots are extra template roots that are
 // known inside, such as a map's item.
 func (c *compiler) graph(nodes []*spec.Node, edges []*spec.Edge, roots []string) *Graph {
-	g := &Graph{Workflow: c.wf, byName: make(map[string]*Node, len(nodes))}
+	g := &Graph{Workflow: c.wf, Modules: c.env.Modules, Schema: c.schema, byName: make(map[string]*Node, len(nodes))}
 	for i, s := range nodes {
 		n := &Node{Name: s.Name, Spec: s, Index: i}
 		g.Nodes = append(g.Nodes, n)
@@ -67,6 +79,7 @@ func (c *compiler) graph(nodes []*spec.Node, edges []*spec.Edge, roots []string)
 	}
 	c.routes(g, edges, roots)
 	c.joins(g)
+	mapJoins(g)
 	return g
 }
 
@@ -85,11 +98,20 @@ func (c *compiler) node(g *Graph, n *Node, roots []string) {
 	n.InterruptBefore, n.InterruptAfter = s.InterruptBefore, s.InterruptAfter
 	n.Body = c.body(g, n, s.Body, roots)
 	if s.Fallback != nil {
-		n.Fallback = c.lookup(g, *s.Fallback).Node
-		if n.Fallback == n {
-			c.diags.Errorf(diagcode.FallbackProblem, s.Fallback.Pos, "name another node", "node %q is its own fallback", n.Name)
-		}
+		n.Fallback = c.fallback(g, n, *s.Fallback)
 	}
+}
+
+func (c *compiler) fallback(g *Graph, n *Node, name spec.Text) *Node {
+	if name.Value == spec.End {
+		c.diags.Errorf(diagcode.FallbackProblem, name.Pos, "name a node, or write on_error: continue and goto: "+spec.End, "%s cannot run in the place of %q", spec.End, n.Name)
+		return nil
+	}
+	fallback := c.lookup(g, name).Node
+	if fallback == n {
+		c.diags.Errorf(diagcode.FallbackProblem, name.Pos, "name another node", "node %q is its own fallback", n.Name)
+	}
+	return fallback
 }
 
 // lookup resolves a target's name; a missing one is reported and leads to the end.
@@ -106,14 +128,6 @@ func (c *compiler) lookup(g *Graph, name spec.Text) Target {
 	}
 	c.diags.Errorf(diagcode.UnknownTarget, name.Pos, diag.Suggest(name.Value, names), "there is no node %q", name.Value)
 	return Target{}
-}
-
-func (c *compiler) condition(text *spec.Text, roots []string) *Condition {
-	cond := compileCondition(c.env.Lua, text, c.diags)
-	if cond != nil && cond.template != nil {
-		c.checkRoots(*text, cond.template, roots)
-	}
-	return cond
 }
 
 func (c *compiler) interrupts(g *Graph) {
@@ -133,11 +147,4 @@ func (c *compiler) interrupts(g *Graph) {
 	}
 	mark(c.wf.Config.InterruptBefore, func(n *Node) { n.InterruptBefore = true })
 	mark(c.wf.Config.InterruptAfter, func(n *Node) { n.InterruptAfter = true })
-}
-
-// names of the roots every template knows.
-var templateRoots = []string{"state", "variables", "settings", "secrets", "env", "nodes", "run", "checkpoint", "result", "parallel_results"}
-
-func withRoots(roots []string, more ...string) []string {
-	return append(slices.Clone(roots), more...)
 }

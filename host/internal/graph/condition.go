@@ -3,12 +3,13 @@ package graph
 import (
 	"context"
 	"errors"
+	"maps"
+	"slices"
 
 	"github.com/the-edge-agent/tea/host/internal/diagcode"
 	"github.com/the-edge-agent/tea/host/internal/expr"
 	"github.com/the-edge-agent/tea/host/internal/script"
 	"github.com/the-edge-agent/tea/host/internal/spec"
-	"github.com/the-edge-agent/tea/sdk/diag"
 )
 
 // Condition is a compiled expression: a template where it has braces, else
@@ -17,53 +18,111 @@ type Condition struct {
 	spec.Text
 	template *expr.Template
 	chunk    *script.Chunk
+	// roots are the template roots that a chunk reads as globals.
+	roots []string
 }
 
-// Eval gives the expression's value.
+// Eval gives the expression's value. Lua finds the roots of templates, such
+// as nodes and result, as globals too.
 func (c *Condition) Eval(ctx context.Context, scope expr.Scope, env script.Env) (any, error) {
 	if c.template != nil {
 		return c.template.Eval(ctx, scope)
 	}
 	env.BareNames = true
+	if len(c.roots) > 0 {
+		env.Globals = maps.Clone(env.Globals)
+		for _, name := range c.roots {
+			if v, ok := scope.Lookup(name); ok {
+				env.Globals[name] = v
+			}
+		}
+	}
 	return c.chunk.Run(ctx, env)
 }
 
 // IsLua tells which language the expression turned out to be.
 func (c *Condition) IsLua() bool { return c.chunk != nil }
 
-// Template is the compiled template, nil for Lua.
-func (c *Condition) Template() *expr.Template { return c.template }
-
-// compileCondition compiles text, which may be nil. multiline allows a whole
-// Lua chunk, as the condition of a switch edge may be.
-func compileCondition(lua *script.Runtime, text *spec.Text, diags *diag.List) *Condition {
+// condition compiles text, which may be nil.
+func (c *compiler) condition(text *spec.Text, roots []string) *Condition {
 	if text == nil {
 		return nil
 	}
-	c := &Condition{Text: *text}
+	cond := &Condition{Text: *text}
 	if expr.IsTemplate(text.Value) {
 		t, err := expr.Compile(text.Value)
 		if err != nil {
-			templateError(*text, err, diags)
+			c.templateError(*text, err)
 			return nil
 		}
-		c.template = t
-		return c
+		cond.template = t
+		c.readTemplate(*text, t, roots, true)
+		return cond
 	}
-	chunk, luaErr := lua.CompileExpression(luaSource(*text))
+	if !c.bareCondition(cond) {
+		return nil
+	}
+	if cond.template != nil {
+		c.readTemplate(*text, cond.template, roots, true)
+		return cond
+	}
+	c.readLua(*text, cond.chunk)
+	for _, ref := range cond.chunk.Globals() {
+		switch {
+		case ref.Name == "variables" || slices.Contains(roots, ref.Name):
+		case slices.Contains(templateRoots, ref.Name):
+			cond.roots = append(cond.roots, ref.Name)
+		default:
+			c.reads = append(c.reads, read{key: ref.Name, pos: inChunk(*text, ref.Position)})
+		}
+	}
+	return cond
+}
+
+// bareCondition compiles an expression without braces: Lua where it is Lua,
+// else Jinja.
+func (c *compiler) bareCondition(cond *Condition) bool {
+	chunk, luaErr := c.env.Lua.CompileExpression(luaSource(cond.Text))
+	name := ""
 	if luaErr == nil {
-		c.chunk = chunk
-		return c
+		if name = c.foreignConstant(chunk); name == "" {
+			cond.chunk = chunk
+			return true
+		}
 	}
-	t, jinjaErr := expr.CompileExpression(text.Value, true)
-	if jinjaErr == nil {
-		c.template = t
-		return c
+	t, jinjaErr := expr.CompileExpression(cond.Value, true)
+	switch {
+	case jinjaErr == nil:
+		cond.template = t
+		return true
+	case luaErr == nil:
+		c.diags.Errorf(diagcode.ConditionSyntax, cond.Pos, "Lua writes true, false and nil",
+			"the condition is Lua, which knows no %s, and no Jinja (%s)", name, messageOf(jinjaErr))
+	default:
+		c.diags.Errorf(diagcode.ConditionSyntax, cond.Pos,
+			"write a Lua expression (state.count > 3), a Jinja expression, or a template with {{ }}",
+			"the condition is neither Lua (%s) nor Jinja (%s)", messageOf(luaErr), messageOf(jinjaErr))
 	}
-	diags.Errorf(diagcode.ConditionSyntax, text.Pos,
-		"write a Lua expression (state.count > 3), a Jinja expression, or a template with {{ }}",
-		"the condition is neither Lua (%s) nor Jinja (%s)", messageOf(luaErr), messageOf(jinjaErr))
-	return nil
+	return false
+}
+
+// foreignConstant finds a constant of Jinja in a chunk that is Lua by its
+// form: `ready == True` would compare with a global that does not exist.
+func (c *compiler) foreignConstant(chunk *script.Chunk) string {
+	for _, ref := range chunk.Globals() {
+		if slices.Contains([]string{"True", "False", "None", "null"}, ref.Name) && !c.declares(ref.Name) {
+			return ref.Name
+		}
+	}
+	return ""
+}
+
+// declares tells whether a name is a key of the state that the file mentions.
+func (c *compiler) declares(name string) bool {
+	if _, ok := c.wf.InitialState[name]; ok {
+		return true
+	}
+	return slices.ContainsFunc(c.wf.Schema, func(k spec.Key) bool { return k.Name == name })
 }
 
 func luaSource(text spec.Text) script.Source {
@@ -83,11 +142,11 @@ func messageOf(err error) string {
 	return err.Error()
 }
 
-func templateError(text spec.Text, err error, diags *diag.List) {
+func (c *compiler) templateError(text spec.Text, err error) {
 	pos, hint := text.Pos, ""
 	var syntax *expr.SyntaxError
 	if errors.As(err, &syntax) {
 		pos, hint = text.At(syntax.Line, syntax.Column), syntax.Hint
 	}
-	diags.Errorf(diagcode.TemplateSyntax, pos, hint, "template: %s", messageOf(err))
+	c.diags.Errorf(diagcode.TemplateSyntax, pos, hint, "template: %s", messageOf(err))
 }

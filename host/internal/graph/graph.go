@@ -7,6 +7,7 @@ import (
 	"github.com/the-edge-agent/tea/host/internal/script"
 	"github.com/the-edge-agent/tea/host/internal/spec"
 	"github.com/the-edge-agent/tea/host/internal/state"
+	"github.com/the-edge-agent/tea/sdk/schema"
 )
 
 // Graph is a list of nodes with routing: a workflow, or the body of a loop.
@@ -19,12 +20,25 @@ type Graph struct {
 	// Start is where a run begins.
 	Start  Route
 	Schema *state.Schema
+	// Modules are what Lua code finds with require, by namespace.
+	Modules map[string]*script.Module
 
 	byName map[string]*Node
+	// reads are the keys of the state that the workflow reads, in its loops too.
+	reads []read
 }
 
 // Node finds a node by name; nil where there is none.
 func (g *Graph) Node(name string) *Node { return g.byName[name] }
+
+// allRoutes lists the routes of the start and of every node.
+func (g *Graph) allRoutes() []*Route {
+	routes := []*Route{&g.Start}
+	for _, n := range g.Nodes {
+		routes = append(routes, &n.Route)
+	}
+	return routes
+}
 
 // Node is one compiled node. Compare nodes by pointer.
 type Node struct {
@@ -56,6 +70,9 @@ type Action struct {
 	Uses   string
 	With   *expr.Value
 	Output *Output
+
+	// result is the schema of what comes back; nil = not known.
+	result *schema.Schema
 }
 
 // Lua runs a chunk.
@@ -91,6 +108,7 @@ type Map struct {
 
 // Subgraph runs another workflow.
 type Subgraph struct {
+	// Graph is nil where the file could not be read.
 	Graph  *Graph
 	Input  *expr.Value
 	Output *Output

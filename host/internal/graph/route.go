@@ -73,12 +73,24 @@ type Branch struct {
 	When  *Condition
 }
 
-// Targets lists every node that the route can lead to, in the order written,
-// without the implicit one unless it is the only one; nil stands for the end.
+// only is the node that the route leads to whatever holds; nil where there are
+// several, or it ends.
+func (r *Route) only() *Node {
+	if next := r.Targets(); len(next) == 1 && r.FanOut == nil {
+		return next[0]
+	}
+	return nil
+}
+
+// Targets lists every node that the route can lead to, in the order written;
+// nil stands for the end.
 func (r *Route) Targets() []*Node {
 	var out []*Node
 	for _, rule := range r.Goto {
 		out = append(out, rule.To.Node)
+	}
+	if len(out) > 0 {
+		return out
 	}
 	if r.FanOut != nil {
 		for _, b := range r.FanOut.Branches {

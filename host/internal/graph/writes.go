@@ -5,35 +5,144 @@ import (
 
 	"github.com/the-edge-agent/tea/host/internal/diagcode"
 	"github.com/the-edge-agent/tea/host/internal/spec"
+	"github.com/the-edge-agent/tea/sdk/schema"
 )
+
+// errorsKey holds the failures that a run went on from.
+const errorsKey = "__errors__"
+
+// Writes lists the state keys that a node is known to write, by name. all is
+// false where it may write others too: not every Lua chunk and action says
+// what its result holds.
+func Writes(n *Node) (keys []string, all bool) {
+	switch b := n.Body.(type) {
+	case *Action:
+		if b.Output == nil {
+			return resultKeys(b.result)
+		}
+		return b.Output.keys(), true
+	case *Lua:
+		switch {
+		case b.Output != nil:
+			return b.Output.keys(), true
+		case b.Chunk == nil:
+			return nil, false // a syntax error
+		}
+		return b.Chunk.ReturnKeys()
+	case *Steps:
+		return writesOf(nil, b.Steps)
+	case *Loop:
+		return writesOf(b.Output, b.Body.Nodes)
+	case *Map:
+		if b.FanIn != nil {
+			return b.Output.keys(), true
+		}
+		return writesOf(b.Output, []*Node{b.Each})
+	case *Subgraph:
+		return b.Output.keys(), b.Output != nil
+	}
+	return nil, true
+}
+
+func writesOf(o *Output, nodes []*Node) (keys []string, all bool) {
+	keys, all = o.keys(), true
+	for _, n := range nodes {
+		more, known := Writes(n)
+		keys, all = append(keys, more...), all && known
+	}
+	return keys, all
+}
+
+// keys lists the state keys that an output names.
+func (o *Output) keys() []string {
+	switch {
+	case o == nil:
+		return nil
+	case o.Key != "":
+		return []string{o.Key}
+	}
+	keys := make([]string, len(o.Fields))
+	for i, f := range o.Fields {
+		keys[i] = f.Key
+	}
+	return keys
+}
+
+// resultKeys lists the members that an action's result merges into the state.
+func resultKeys(s *schema.Schema) (keys []string, all bool) {
+	if s == nil || len(s.Type) == 0 {
+		return nil, false
+	}
+	if !slices.Contains(s.Type, "object") {
+		return nil, true // it goes under the node's name
+	}
+	for _, name := range s.Properties.Names() {
+		if name != "success" {
+			keys = append(keys, name)
+		}
+	}
+	return keys, s.AdditionalProperties != nil && s.AdditionalProperties.Never
+}
+
+// stateKeys collects the keys that a workflow's state may hold. all is false
+// where there may be others.
+func stateKeys(g *Graph) (keys map[string]bool, all bool) {
+	keys = map[string]bool{errorsKey: true}
+	for key := range g.Workflow.InitialState {
+		keys[key] = true
+	}
+	for _, k := range g.Workflow.Schema {
+		keys[k.Name] = true
+	}
+	all = true
+	eachNode(g.Nodes, func(n *Node) {
+		keys[n.Name] = true
+		written, known := Writes(n)
+		for _, key := range written {
+			keys[key] = true
+		}
+		all = all && known
+		if m, ok := n.Body.(*Map); ok {
+			keys[m.ItemVar], keys[m.IndexVar] = true, true
+		}
+	})
+	return keys, all
+}
+
+// eachNode visits nodes and those inside them, but for subgraphs'.
+func eachNode(nodes []*Node, visit func(*Node)) {
+	for _, n := range nodes {
+		visit(n)
+		switch b := n.Body.(type) {
+		case *Steps:
+			eachNode(b.Steps, visit)
+		case *Loop:
+			eachNode(b.Body.Nodes, visit)
+		case *Map:
+			eachNode([]*Node{b.Each}, visit)
+		}
+	}
+}
 
 // parallelWrites warns where two branches without a fan-in node write one key
 // that has no reducer: the branch written last wins.
 func (c *compiler) parallelWrites(g *Graph) {
-	each := func(r *Route, n *Node) {
+	for _, r := range g.allRoutes() {
 		if r.FanOut == nil || r.FanOut.Join != nil {
-			return
+			continue
 		}
-		writer := map[string]string{}
+		writer := map[string]*Node{}
 		for _, b := range r.FanOut.Branches {
 			for _, key := range branchWrites(b.Entry) {
 				first, twice := writer[key]
 				if !twice {
-					writer[key] = b.Entry.Name
-					continue
+					writer[key] = b.Entry
+				} else if g.Schema.Reducer(key) == spec.ReduceReplace {
+					c.diags.Warnf(diagcode.ParallelWrites, b.Entry.Spec.Pos, "give the key a reducer in state_schema, or the fan-out a fan_in node",
+						"the branches %q and %q both write the state key %q; the one written last wins", first.Name, b.Entry.Name, key)
 				}
-				if first == b.Entry.Name || g.Schema.Reducer(key) != spec.ReduceReplace {
-					continue
-				}
-				pos := b.Entry.Spec.Pos
-				c.diags.Warnf(diagcode.ParallelWrites, pos, "give the key a reducer in state_schema, or the fan-out a fan_in node",
-					"the branches %q and %q both write the state key %q; the one written last wins", first, b.Entry.Name, key)
 			}
 		}
-	}
-	each(&g.Start, nil)
-	for _, n := range g.Nodes {
-		each(&n.Route, n)
 	}
 }
 
@@ -41,43 +150,9 @@ func (c *compiler) parallelWrites(g *Graph) {
 func branchWrites(entry *Node) []string {
 	var keys []string
 	for n := range distances(entry) {
-		keys = append(keys, Writes(n)...)
+		written, _ := Writes(n)
+		keys = append(keys, written...)
 	}
 	slices.Sort(keys)
 	return slices.Compact(keys)
-}
-
-// Writes lists the state keys that a node's output names. What Lua returns or
-// an object result holds is not known before the run.
-func Writes(n *Node) []string {
-	var out *Output
-	switch b := n.Body.(type) {
-	case *Action:
-		out = b.Output
-	case *Lua:
-		out = b.Output
-	case *Loop:
-		out = b.Output
-	case *Map:
-		out = b.Output
-	case *Subgraph:
-		out = b.Output
-	case *Steps:
-		var keys []string
-		for _, step := range b.Steps {
-			keys = append(keys, Writes(step)...)
-		}
-		return keys
-	}
-	if out == nil {
-		return nil
-	}
-	if out.Key != "" {
-		return []string{out.Key}
-	}
-	keys := make([]string, len(out.Fields))
-	for i, f := range out.Fields {
-		keys[i] = f.Key
-	}
-	return keys
 }

@@ -1,6 +1,7 @@
 package jsonschema
 
 import (
+	"errors"
 	"fmt"
 	"strconv"
 
@@ -104,7 +105,7 @@ func (c *compiler) bindRefs(k *keywords, n *node) error {
 			}
 			target, err := c.nodeAt(pointer)
 			if err != nil {
-				if _, isOurs := err.(*Error); isOurs {
+				if ours := (*Error)(nil); errors.As(err, &ours) {
 					return err
 				}
 				return k.failure(keyword, "%q: %v", ref, err)

@@ -56,7 +56,8 @@ func TestProblems(t *testing.T) {
 		{"multipleOf", `{"multipleOf":0.01}`, `0.075`, []string{`: must be a multiple of 0.01, got 0.075`}},
 		{"decimal multiple fits", `{"multipleOf":0.01}`, `19.99`, nil},
 		{"exclusive bounds", `{"exclusiveMinimum":0,"exclusiveMaximum":1}`, `0`, []string{`: must be more than 0, got 0`}},
-		{"all at once",
+		{
+			"all at once",
 			`{"properties":{"items":{"items":{"properties":{"name":{"type":"string","minLength":2},"n":{"type":"integer"}},"required":["name","id"]}},"mode":{"enum":["fast","slow"]}},"additionalProperties":false,"required":["mode","url"]}`,
 			`{"items":[{"name":"a","n":"x"},{"id":1,"name":"ab"},{}],"mode":"fsat","itmes":[]}`,
 			[]string{
@@ -68,7 +69,8 @@ func TestProblems(t *testing.T) {
 				`items[2]: "id" is required`,
 				`itmes: unknown member "itmes"; did you mean "items"?`,
 				`mode: must be one of "fast", "slow"; got "fsat"; did you mean "fast"?`,
-			}},
+			},
+		},
 		{"odd names", `{"additionalProperties":{"type":"integer"}}`, `{"a b":"x","":"y","c.d":1}`, []string{`[""]: expected integer, got string "y"`, `["a b"]: expected integer, got string "x"`}},
 		{"characters, not bytes", `{"maxLength":2}`, `"äöü"`, []string{`: must have at most 2 characters, has 3`}},
 		{"pattern", `{"pattern":"^a+$"}`, `"ab"`, []string{`: must match the pattern ^a+$, got "ab"`}},
@@ -83,9 +85,12 @@ func TestProblems(t *testing.T) {
 		{"pattern properties", `{"patternProperties":{"^n_":{"type":"integer"}},"additionalProperties":false}`, `{"n_a":"x","b":1}`, []string{`b: unknown member "b"`, `n_a: expected integer, got string "x"`}},
 		{"anyOf of types", `{"anyOf":[{"type":"string"},{"type":"array"}]}`, `5`, []string{`: expected array or string, got integer 5`}},
 		{"anyOf with one of the type", `{"anyOf":[{"type":"string"},{"type":"object","required":["a"]}]}`, `{}`, []string{`: "a" is required`}},
-		{"oneOf told apart by a member",
+		{
+			"oneOf told apart by a member",
 			`{"oneOf":[{"properties":{"kind":{"const":"a"},"x":{"type":"integer"}},"required":["kind"]},{"properties":{"kind":{"const":"b"},"y":{"type":"integer"}},"required":["kind","y"]}]}`,
-			`{"kind":"b","y":"n"}`, []string{`y: expected integer, got string "n"`}},
+			`{"kind":"b","y":"n"}`,
+			[]string{`y: expected integer, got string "n"`},
+		},
 		{"none fits", `{"anyOf":[{"required":["a"]},{"required":["b"]}]}`, `{}`, []string{`: fits none of the 2 allowed forms: (1) "a" is required; (2) "b" is required`}},
 		{"oneOf fits two", `{"oneOf":[{"minimum":1},{"maximum":5}]}`, `3`, []string{`: must fit exactly one of 2 forms, fits forms 1 and 2`}},
 		{"not", `{"not":{"type":"string"}}`, `"a"`, []string{`: must not be of type string`}},
@@ -114,8 +119,10 @@ func TestProblems(t *testing.T) {
 func TestFormats(t *testing.T) {
 	t.Parallel()
 	for format, texts := range map[string]struct{ good, bad []string }{
-		"date-time": {[]string{"2026-01-31T12:00:00Z", "2026-01-31t12:00:00.123+02:00", "1998-12-31T23:59:60Z", "1998-12-31T15:59:60.5-08:00"},
-			[]string{"2026-01-31", "2026-02-30T12:00:00Z", "2026-01-31T12:00:00", "2026-01-31 12:00:00Z", "1998-12-31T22:59:60Z", "2026-01-31T12:00:00,5Z", ""}},
+		"date-time": {
+			[]string{"2026-01-31T12:00:00Z", "2026-01-31t12:00:00.123+02:00", "1998-12-31T23:59:60Z", "1998-12-31T15:59:60.5-08:00"},
+			[]string{"2026-01-31", "2026-02-30T12:00:00Z", "2026-01-31T12:00:00", "2026-01-31 12:00:00Z", "1998-12-31T22:59:60Z", "2026-01-31T12:00:00,5Z", ""},
+		},
 		"date":  {[]string{"2024-02-29"}, []string{"2023-02-29", "2024-2-9", "x"}},
 		"email": {[]string{"a@b.c", "a.b+c@example.com"}, []string{"a", "a@", "Joe <a@b.c>", "a b@c.d"}},
 		"uri":   {[]string{"https://a.b/c?d#e", "urn:x:y", "mailto:a@b.c"}, []string{"/a/b", "a b", "http://ex ample", "ä:b", "\\\\x\\y"}},

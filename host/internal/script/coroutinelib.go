@@ -28,8 +28,10 @@ func (r *run) newCoroutine(L *lua.LState, fn *lua.LFunction) *lua.LState {
 	th := r.m.thread(coroutineDepth)
 	th.SetContext(r)
 	saved := r.beginResume(L, th)
-	L.Resume(th, r.instantiate(r.m.programs.start, r.globals), r.m.yield, fn)
+	// Nothing but the end of the run can fail here, and check sees that.
+	_, _, _ = L.Resume(th, r.instantiate(r.m.programs.start, r.globals), r.m.yield, fn)
 	r.unnest(saved)
+	r.check(L)
 	return th
 }
 

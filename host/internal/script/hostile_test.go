@@ -152,8 +152,7 @@ func TestHostileScripts(t *testing.T) {
 	quick := script.New(script.Options{Timeout: deadline})
 	small := script.New(script.Options{Timeout: time.Minute, MemoryBytes: 24 << 20})
 	plain := script.New(script.Options{Timeout: time.Minute})
-	for name, tt := range hostile {
-		// Not parallel: memory is measured for the whole process.
+	for name, tt := range hostile { //nolint:paralleltest // memory is measured for the whole process
 		t.Run(name, func(t *testing.T) {
 			rt := plain
 			switch tt.want {

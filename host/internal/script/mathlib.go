@@ -42,7 +42,8 @@ func mathRandomSeed(L *lua.LState) int {
 
 func mathRandom(L *lua.LState) int {
 	source := runOf(L).source()
-	low, high := 1, 0
+	low := 1
+	var high int
 	switch L.GetTop() {
 	case 0:
 		L.Push(lua.LNumber(source.Float64()))

@@ -2,7 +2,7 @@ package script_test
 
 import (
 	"context"
-
+	"errors"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -158,8 +158,8 @@ func TestSyntaxErrorPositions(t *testing.T) {
 				compile = rt.CompileExpression
 			}
 			_, err := compile(tt.src)
-			got, ok := err.(*script.SyntaxError)
-			if !ok {
+			var got *script.SyntaxError
+			if !errors.As(err, &got) {
 				t.Fatalf("got %v", err)
 			}
 			if diff := cmp.Diff(tt.want, *got); diff != "" {

@@ -12,17 +12,17 @@ import (
 // column of the source's text, both from 1; the column is 0 where unknown.
 type Position struct{ Line, Column int }
 
-// StateRead is a place where a chunk reads state.KEY.
-type StateRead struct {
-	Key string
+// Reference is a place where a chunk reads a name.
+type Reference struct {
+	Name string
 	Position
 }
 
 // facts are what a chunk's text tells about it, for checks before it runs.
 type facts struct {
 	assignments []Position
-	reads       []StateRead
-	globals     []string
+	reads       []Reference
+	globals     []Reference
 	returns     []string
 	// otherReturns says that the chunk returns something else than tables
 	// that are written out.
@@ -36,15 +36,24 @@ func (c *Chunk) StateAssignments() []Position { return c.facts.assignments }
 
 // StateReads lists the places where the chunk reads a key of the state by a
 // name that is written out. The slice must not be changed.
-func (c *Chunk) StateReads() []StateRead { return c.facts.reads }
+func (c *Chunk) StateReads() []Reference { return c.facts.reads }
 
 // ReturnKeys lists the keys of the tables that the chunk returns. all is
 // false where it may return others too. The slice must not be changed.
 func (c *Chunk) ReturnKeys() (keys []string, all bool) { return c.facts.returns, !c.facts.otherReturns }
 
-// Globals lists the global names that the chunk reads, sorted, those of the
-// libraries included. The slice must not be changed.
-func (c *Chunk) Globals() []string { return c.facts.globals }
+// Globals lists the places where the chunk reads a global name that is
+// neither state nor one of the libraries'. The slice must not be changed.
+func (c *Chunk) Globals() []Reference { return c.facts.globals }
+
+// libraries are the global names that every script finds.
+var libraries = func() map[string]bool {
+	names := map[string]bool{"_G": true, "_VERSION": true, "string": true, "table": true, "math": true, "coroutine": true, "tea": true}
+	for name := range baseFunctions() {
+		names[name] = true
+	}
+	return names
+}()
 
 // observer walks a chunk and collects its facts.
 type observer struct {
@@ -54,7 +63,6 @@ type observer struct {
 	// locals are the local names in scope, the innermost last.
 	locals    []string
 	functions int
-	globals   map[string]bool
 	assigned  []assignment
 	// escapes says that the state as a whole is returned or handed on.
 	escapes bool
@@ -68,12 +76,8 @@ type assignment struct {
 // observe collects the facts of statements that have been rewritten, whose
 // nesting is bounded therefore.
 func observe(src Source, stmts []ast.Stmt) facts {
-	o := &observer{src: src, lines: strings.Split(src.Text, "\n"), globals: map[string]bool{}}
+	o := &observer{src: src, lines: strings.Split(src.Text, "\n")}
 	o.block(stmts)
-	for name := range o.globals {
-		o.facts.globals = append(o.facts.globals, name)
-	}
-	slices.Sort(o.facts.globals)
 	slices.Sort(o.returns)
 	o.returns = slices.Compact(o.returns)
 	written := map[string]bool{}
@@ -83,7 +87,7 @@ func observe(src Source, stmts []ast.Stmt) facts {
 			o.assignments = append(o.assignments, a.at)
 		}
 	}
-	o.reads = slices.DeleteFunc(o.reads, func(r StateRead) bool { return written[r.Key] || written[""] })
+	o.reads = slices.DeleteFunc(o.reads, func(r Reference) bool { return written[r.Name] || written[""] })
 	return o.facts
 }
 
@@ -175,7 +179,7 @@ func (o *observer) assign(target ast.Expr) {
 	if len(path) > 0 {
 		key, _ = constantKey(path[len(path)-1])
 	}
-	o.assigned = append(o.assigned, assignment{key, o.position(target)})
+	o.assigned = append(o.assigned, assignment{key, o.position(target, "state")})
 }
 
 func (o *observer) isState(e ast.Expr) bool {
@@ -191,12 +195,11 @@ func constantKey(e ast.Expr) (string, bool) {
 	return text.Value, true
 }
 
-// position finds the column of the word state, which the syntax tree does not
-// hold.
-func (o *observer) position(at ast.PositionHolder) Position {
+// position finds the column of a word, which the syntax tree does not hold.
+func (o *observer) position(at ast.PositionHolder, word string) Position {
 	pos := Position{Line: at.Line()}
 	if i := at.Line() - max(o.src.Line, 1); i >= 0 && i < len(o.lines) {
-		if column := strings.Index(o.lines[i], "state"); column >= 0 {
+		if column := strings.Index(o.lines[i], word); column >= 0 {
 			pos.Column = utf8.RuneCountInString(o.lines[i][:column]) + max(o.src.Column, 1)
 		}
 	}
@@ -218,7 +221,11 @@ func (o *observer) expr(e ast.Expr) {
 		if !o.isState(e.Object) {
 			o.expr(e.Object)
 		} else if key, ok := constantKey(e.Key); ok {
-			o.reads = append(o.reads, StateRead{Key: key, Position: o.position(e.Object)})
+			at := o.position(e.Object, "state."+key)
+			if at.Column == 0 {
+				at = o.position(e.Object, "state")
+			}
+			o.reads = append(o.reads, Reference{Name: key, Position: at})
 		}
 	case *ast.TableExpr:
 		for _, f := range e.Fields {
@@ -254,7 +261,9 @@ func (o *observer) ident(e *ast.IdentExpr) {
 		o.escapes = true
 		return
 	}
-	o.globals[e.Value] = true
+	if !libraries[e.Value] {
+		o.globals = append(o.globals, Reference{Name: e.Value, Position: o.position(e, e.Value)})
+	}
 }
 
 // returned notes the keys of a table that is written out.

@@ -40,7 +40,7 @@ func (d *decoder) nodes(v element) []*Node {
 
 // checkName reports a name that no node can have.
 func (d *decoder) checkName(n *Node) {
-	problem := ""
+	var problem string
 	switch {
 	case n.Name == Start || n.Name == End || canonicalName(n.Name) != n.Name:
 		problem = "is reserved for the start and the end of a run"

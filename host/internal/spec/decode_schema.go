@@ -13,8 +13,19 @@ var typeSpellings = []struct {
 	spelling string
 	meaning  Type
 }{
-	{"str", TypeString}, {"int", TypeInt}, {"float", TypeFloat}, {"bool", TypeBool}, {"list", TypeList}, {"dict", TypeDict}, {"any", TypeAny},
-	{"string", TypeString}, {"integer", TypeInt}, {"number", TypeFloat}, {"boolean", TypeBool}, {"array", TypeList}, {"object", TypeDict},
+	{"str", TypeString},
+	{"int", TypeInt},
+	{"float", TypeFloat},
+	{"bool", TypeBool},
+	{"list", TypeList},
+	{"dict", TypeDict},
+	{"any", TypeAny},
+	{"string", TypeString},
+	{"integer", TypeInt},
+	{"number", TypeFloat},
+	{"boolean", TypeBool},
+	{"array", TypeList},
+	{"object", TypeDict},
 }
 
 func typeNames() []string {

@@ -19,8 +19,10 @@ func retrySection() *section {
 
 func errorPolicySection(*grammar) *section {
 	return &section{title: "error_policy", doc: "What a failure does; the default of every node.", keys: append(retryKeys(),
-		&key{name: "on_failure", shape: oneOf(string(OnErrorStop), string(OnErrorCheckpoint), string(OnErrorContinue), string(OnErrorFallback)), fallback: "stop",
-			doc: "What happens after the retries; checkpoint_and_exit is stop with the checkpoint promised."})}
+		&key{
+			name: "on_failure", shape: oneOf(string(OnErrorStop), string(OnErrorCheckpoint), string(OnErrorContinue), string(OnErrorFallback)), fallback: "stop",
+			doc: "What happens after the retries; checkpoint_and_exit is stop with the checkpoint promised.",
+		})}
 }
 
 func parallelSection(g *grammar) *section {

@@ -1,10 +1,13 @@
 package state
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
+	"math"
 	"math/big"
 
+	"github.com/the-edge-agent/tea/host/internal/exact"
 	"github.com/the-edge-agent/tea/host/internal/spec"
 	"github.com/the-edge-agent/tea/sdk/value"
 )
@@ -45,7 +48,7 @@ func Reduce(r spec.Reducer, key string, old, update any) (any, error) {
 		more := []any{update}
 		if r != spec.ReduceAppend {
 			if update == nil {
-				return list, nil
+				return old, nil
 			}
 			if more, ok = update.([]any); !ok {
 				return fail("the update must be a list, got %s", describe(update))
@@ -88,7 +91,7 @@ func union(a, b []any) []any {
 	out := make([]any, 0, len(a)+len(b))
 	for _, list := range [][]any{a, b} {
 		for _, e := range list {
-			id, err := value.Encode(e)
+			id, err := value.Encode(canonical(e))
 			if err != nil {
 				id = fmt.Appendf(nil, "%v", e)
 			}
@@ -99,6 +102,29 @@ func union(a, b []any) []any {
 		}
 	}
 	return out
+}
+
+// canonical gives values that are equal one form: 3.0 becomes 3.
+func canonical(v any) any {
+	switch v := v.(type) {
+	case float64:
+		if r, ok := exact.Rat(v); ok && r.IsInt() {
+			return fromBig(r.Num())
+		}
+	case []any:
+		out := make([]any, len(v))
+		for i, e := range v {
+			out[i] = canonical(e)
+		}
+		return out
+	case map[string]any:
+		out := make(map[string]any, len(v))
+		for k, e := range v {
+			out[k] = canonical(e)
+		}
+		return out
+	}
+	return v
 }
 
 type failure func(format string, args ...any) (any, error)
@@ -147,32 +173,24 @@ func add(old, update any, fail failure) (any, error) {
 		if u, ok := update.([]any); ok {
 			return join(o, u), nil
 		}
-	case int64, json.Number:
-		if a, b := toBig(old), toBig(update); a != nil && b != nil {
-			return fromBig(a.Add(a, b)), nil
+	case int64, float64, json.Number:
+		if a, ok := exact.Int(old); ok {
+			if b, ok := exact.Int(update); ok {
+				return fromBig(a.Add(a, b)), nil
+			}
 		}
-		if u, ok := update.(float64); ok {
-			f, _ := toFloat(old)
-			return f + u, nil
+		a, ok1 := toFloat(old)
+		b, ok2 := toFloat(update)
+		if !ok1 || !ok2 {
+			break
 		}
-	case float64:
-		if u, ok := toFloat(update); ok {
-			return o + u, nil
+		sum := a + b
+		if math.IsInf(sum, 0) {
+			return fail("cannot add %s to %s: the sum is no number that JSON can hold", describe(update), describe(old))
 		}
+		return sum, nil
 	}
 	return fail("cannot add %s to %s", describe(update), describe(old))
-}
-
-func toBig(v any) *big.Int {
-	switch v := v.(type) {
-	case int64:
-		return big.NewInt(v)
-	case json.Number:
-		if n, ok := new(big.Int).SetString(string(v), 10); ok {
-			return n
-		}
-	}
-	return nil
 }
 
 func fromBig(n *big.Int) any {
@@ -195,31 +213,12 @@ func toFloat(v any) (float64, bool) {
 	return 0, false
 }
 
-func compare(a, b any) (int, bool) {
-	if s, ok := a.(string); ok {
-		t, ok := b.(string)
-		switch {
-		case !ok:
-			return 0, false
-		case s < t:
-			return -1, true
-		case s > t:
-			return 1, true
-		}
-		return 0, true
+// compare orders two texts or two numbers.
+func compare(a, b any) (order int, ok bool) {
+	s, isText := a.(string)
+	t, alsoText := b.(string)
+	if isText && alsoText {
+		return cmp.Compare(s, t), true
 	}
-	if x, y := toBig(a), toBig(b); x != nil && y != nil {
-		return x.Cmp(y), true
-	}
-	x, ok1 := toFloat(a)
-	y, ok2 := toFloat(b)
-	switch {
-	case !ok1 || !ok2:
-		return 0, false
-	case x < y:
-		return -1, true
-	case x > y:
-		return 1, true
-	}
-	return 0, true
+	return exact.Compare(a, b)
 }

@@ -1,6 +1,7 @@
 package state
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"math"
@@ -179,7 +180,7 @@ func describe(v any) string {
 			return name
 		}
 		if len(text) > 40 {
-			text = append(text[:37], "..."...)
+			text = append(bytes.ToValidUTF8(text[:37], nil), "..."...)
 		}
 		return fmt.Sprintf("%s (%s)", name, text)
 	}

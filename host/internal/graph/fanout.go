@@ -1,0 +1,288 @@
+package graph
+
+import (
+	"slices"
+
+	"github.com/the-edge-agent/tea/host/internal/diagcode"
+	"github.com/the-edge-agent/tea/sdk/diag"
+)
+
+// joiner settles where the branches of a graph's fan-outs end: implicit
+// chaining never leads from one branch into another, and a fan-out that names
+// no fan-in node gets the nearest one.
+type joiner struct {
+	graph   *Graph
+	diags   *diag.List
+	settled map[*FanOut]bool
+	// around are the fan-outs around the one that is being settled.
+	around []*FanOut
+	// inner are the entries of each settled fan-out and of those inside it.
+	inner map[*FanOut][]*Node
+	// joins are the fan-in nodes of the settled fan-outs; ending are the nodes
+	// in branches without one, which end by themselves.
+	joins, ending map[*Node]bool
+}
+
+func (c *compiler) joins(g *Graph) {
+	j := &joiner{
+		graph: g, diags: c.diags, settled: map[*FanOut]bool{}, inner: map[*FanOut][]*Node{},
+		joins: map[*Node]bool{}, ending: map[*Node]bool{},
+	}
+	j.settle(&g.Start, diag.Pos{File: c.wf.File})
+	for _, n := range g.Nodes {
+		j.settle(&n.Route, n.Spec.Pos)
+	}
+}
+
+// settle closes the branches of one fan-out, those of the fan-outs inside it first.
+func (j *joiner) settle(r *Route, pos diag.Pos) {
+	f := r.FanOut
+	if f == nil || j.settled[f] {
+		return
+	}
+	j.settled[f] = true
+	j.settleInner(f)
+	for _, b := range f.Branches {
+		j.closeBranch(f, b.Entry)
+	}
+	if f.Join != nil {
+		j.checkReached(f, pos)
+	} else {
+		f.Join = nearestCommon(f.Branches)
+	}
+	if f.Join != nil {
+		j.joins[f.Join] = true
+		j.checkOwn(f, pos)
+		return
+	}
+	for _, b := range f.Branches {
+		for n := range reachable(b.Entry, f) {
+			j.ending[n] = true
+		}
+	}
+}
+
+func (j *joiner) settleInner(f *FanOut) {
+	j.around = append(j.around, f)
+	for _, b := range f.Branches {
+		j.inner[f] = append(j.inner[f], b.Entry)
+	}
+	for _, b := range f.Branches {
+		branch := reachable(b.Entry, f)
+		for _, n := range j.graph.Nodes {
+			inner := n.Route.FanOut
+			if inner == nil || j.settled[inner] || !branch[n] {
+				continue
+			}
+			j.settle(&n.Route, n.Spec.Pos)
+			j.inner[f] = append(j.inner[f], j.inner[inner]...)
+		}
+	}
+	j.around = j.around[:len(j.around)-1]
+}
+
+// checkReached warns where a branch never comes to the fan-in node named.
+func (j *joiner) checkReached(f *FanOut, pos diag.Pos) {
+	for _, b := range f.Branches {
+		reached := false
+		for n := range reachable(b.Entry, f) {
+			reached = reached || j.ending[n] || slices.Contains(n.successors(), f.Join)
+		}
+		if !reached {
+			j.diags.Warnf(diagcode.FanInNotReached, pos, "add an edge from the branch to the fan-in node",
+				"the branch that begins at %q never reaches the fan-in node %q", b.Entry.Name, f.Join.Name)
+		}
+	}
+}
+
+// checkOwn warns where a fan-out ends where the one around it ends: the
+// results of its branches would be lost there.
+func (j *joiner) checkOwn(f *FanOut, pos diag.Pos) {
+	if slices.ContainsFunc(j.around, func(outer *FanOut) bool { return outer.Join == f.Join }) {
+		j.diags.Warnf(diagcode.FanInNotReached, pos, "lead the branches to a node of their own before it",
+			"the branches end at %q, which is the fan-in node of the fan-out around them and does not see their results", f.Join.Name)
+	}
+}
+
+// reachable collects the nodes of a branch: all that its entry leads to, up to
+// the fan-in node and the entries of the other branches.
+func reachable(entry *Node, f *FanOut) map[*Node]bool {
+	seen := map[*Node]bool{}
+	f.walk(entry, seen, func(*Node) bool { return true })
+	return seen
+}
+
+// walk visits the nodes of a branch in depth, as long as visit says so.
+func (f *FanOut) walk(entry *Node, seen map[*Node]bool, visit func(*Node) bool) {
+	stack := []*Node{entry}
+	for len(stack) > 0 {
+		n := stack[len(stack)-1]
+		stack = stack[:len(stack)-1]
+		if n == nil || n == f.Join || seen[n] || n != entry && f.hasEntry(n) {
+			continue
+		}
+		seen[n] = true
+		if visit(n) {
+			stack = append(stack, n.successors()...)
+		}
+	}
+}
+
+func (f *FanOut) hasEntry(n *Node) bool {
+	return slices.ContainsFunc(f.Branches, func(b Branch) bool { return b.Entry == n })
+}
+
+// closeBranch looks for the nodes of a branch whose implicit chain leaves it,
+// by running into another branch or off the end of the list, and leads them
+// to where the branches meet.
+func (j *joiner) closeBranch(f *FanOut, entry *Node) {
+	f.walk(entry, map[*Node]bool{}, func(n *Node) bool {
+		if f.Join == nil && n != entry && j.canJoin(f, n) {
+			return false // the branches meet here
+		}
+		implicit := n.Route.Implicit
+		if implicit == nil || j.ending[n] {
+			return true
+		}
+		if implicit.Node == nil || slices.Contains(j.inner[f], implicit.Node) || j.isAround(implicit.Node) {
+			n.Route.Implicit = &Target{Node: j.meeting(f, n, entry)}
+		}
+		return true
+	})
+}
+
+// isAround tells whether a node begins a branch of, or ends, a fan-out around
+// the one that is being settled.
+func (j *joiner) isAround(n *Node) bool {
+	return slices.ContainsFunc(j.around, func(outer *FanOut) bool { return n == outer.Join || outer.hasEntry(n) })
+}
+
+// meeting is where the chain of n goes on, which is the last node of its
+// branch: at the fan-in node that is named; else at one that is marked; else
+// behind the entries, where the branches are listed one node each. nil is the end.
+func (j *joiner) meeting(f *FanOut, n, entry *Node) *Node {
+	if f.Join != nil {
+		return f.Join
+	}
+	for _, m := range slices.Concat(j.graph.Nodes[n.Index+1:], j.graph.Nodes[:n.Index]) {
+		if j.canJoin(f, m) {
+			return m
+		}
+	}
+	next := n.following
+	if n != entry && slices.Contains(j.inner[f], next) {
+		j.diags.Warnf(diagcode.FanInNotReached, n.Spec.Pos, "name the fan-in node: fan_in: on the edge, or fan_in: true on the node",
+			"the branch that begins at %q ends at %q, since the node listed next belongs to another branch", entry.Name, n.Name)
+		return nil
+	}
+	for next != nil && slices.Contains(j.inner[f], next) {
+		next = next.following
+	}
+	if next == nil || j.isAround(next) {
+		return nil
+	}
+	return next
+}
+
+// canJoin tells whether a node is marked as the end of branches and not taken
+// by another fan-out.
+func (j *joiner) canJoin(f *FanOut, n *Node) bool {
+	return n.Spec.FanIn && !j.joins[n] && !f.hasEntry(n) && !j.isAround(n)
+}
+
+// nearestCommon finds the node that every branch reaches with the smallest
+// largest distance; the one written first where several are equal. Nodes
+// marked fan_in win over others.
+func nearestCommon(branches []Branch) *Node {
+	if len(branches) == 0 {
+		return nil
+	}
+	worst := distances(branches[0].Entry)
+	for _, b := range branches[1:] {
+		reach := distances(b.Entry)
+		for n, d := range worst {
+			other, ok := reach[n]
+			if !ok {
+				delete(worst, n)
+				continue
+			}
+			worst[n] = max(d, other)
+		}
+	}
+	for _, b := range branches {
+		delete(worst, b.Entry)
+	}
+	var best *Node
+	better := func(a, b *Node) bool {
+		if a.Spec.FanIn != b.Spec.FanIn {
+			return a.Spec.FanIn
+		}
+		if worst[a] != worst[b] {
+			return worst[a] < worst[b]
+		}
+		return a.Index < b.Index
+	}
+	for n := range worst {
+		if best == nil || better(n, best) {
+			best = n
+		}
+	}
+	return best
+}
+
+// distances gives the nodes that can be reached from a node, itself at 0,
+// each with the number of edges to it.
+func distances(from *Node) map[*Node]int {
+	dist := map[*Node]int{from: 0}
+	queue := []*Node{from}
+	for len(queue) > 0 {
+		n := queue[0]
+		queue = queue[1:]
+		for _, t := range n.successors() {
+			if t == nil {
+				continue
+			}
+			if _, seen := dist[t]; !seen {
+				dist[t] = dist[n] + 1
+				queue = append(queue, t)
+			}
+		}
+	}
+	return dist
+}
+
+// successors lists the nodes that may run right behind a node, its fallback
+// and the fan-in node of its fan-out included; nil stands for the end.
+func (n *Node) successors() []*Node {
+	next := n.Route.Targets()
+	if m, ok := n.Body.(*Map); ok && m.FanIn != nil {
+		next = []*Node{m.FanIn}
+	}
+	if n.Fallback != nil {
+		next = append(next, n.Fallback)
+	}
+	if f := n.Route.FanOut; f != nil && f.Join != nil {
+		next = append(next, f.Join)
+	}
+	return next
+}
+
+// mapJoins gives a map without fan_in the node it leads to, where that is
+// marked fan_in: true and does not end a fan-out around the map.
+func mapJoins(g *Graph) {
+	taken := map[*Node]bool{}
+	for _, r := range g.allRoutes() {
+		if r.FanOut != nil {
+			taken[r.FanOut.Join] = true
+		}
+	}
+	for _, n := range g.Nodes {
+		m, ok := n.Body.(*Map)
+		if !ok || m.FanIn != nil {
+			continue
+		}
+		if next := n.Route.only(); next != nil && next.Spec.FanIn && !taken[next] {
+			m.FanIn = next
+		}
+	}
+}

@@ -1,0 +1,98 @@
+package graph
+
+import (
+	"maps"
+	"slices"
+
+	"github.com/the-edge-agent/tea/host/internal/diagcode"
+	"github.com/the-edge-agent/tea/host/internal/expr"
+	"github.com/the-edge-agent/tea/host/internal/script"
+	"github.com/the-edge-agent/tea/host/internal/spec"
+	"github.com/the-edge-agent/tea/sdk/diag"
+)
+
+// templateRoots are the names that every template knows.
+var templateRoots = []string{"state", "variables", "settings", "secrets", "env", "nodes", "run", "checkpoint", "result", "parallel_results"}
+
+func withRoots(roots []string, more ...string) []string {
+	return append(slices.Clone(roots), more...)
+}
+
+// read is a place where a workflow reads a key of the state.
+type read struct {
+	key string
+	pos diag.Pos
+	// isRoot says that a template begins with the key as if it were a root;
+	// roots are those that are known there.
+	isRoot bool
+	roots  []string
+}
+
+// readTemplate notes what a template reads. In a condition a bare name is
+// meant to be a key of the state; anywhere else it may be a misspelt root.
+func (c *compiler) readTemplate(text spec.Text, t *expr.Template, roots []string, isCondition bool) {
+	for _, ref := range t.Roots() {
+		pos := text.At(ref.Line, ref.Column)
+		switch {
+		case ref.Root == "state" && len(ref.Path) > 0:
+			c.reads = append(c.reads, read{key: ref.Path[0], pos: pos})
+		case slices.Contains(templateRoots, ref.Root) || slices.Contains(roots, ref.Root):
+		default:
+			c.reads = append(c.reads, read{key: ref.Root, pos: pos, isRoot: !isCondition, roots: roots})
+		}
+	}
+}
+
+// readLua notes what a chunk reads, and warns where it assigns to the state
+// for nothing.
+func (c *compiler) readLua(text spec.Text, chunk *script.Chunk) {
+	for _, r := range chunk.StateReads() {
+		c.reads = append(c.reads, read{key: r.Name, pos: inChunk(text, r.Position)})
+	}
+	for _, p := range chunk.StateAssignments() {
+		c.diags.Warnf(diagcode.StateAssignment, inChunk(text, p), "return what shall change: return {key = value}",
+			"the state is a copy here: the assignment changes nothing")
+	}
+}
+
+// inChunk gives the place in the file of a position in Lua code.
+func inChunk(code spec.Text, p script.Position) diag.Pos {
+	return code.At(p.Line-code.Line+1, p.Column)
+}
+
+// unknownRoots warns about names that no template knows and that are no key of
+// the state either. They are looked up there at run time; a typo is null.
+func (c *compiler) unknownRoots(g *Graph) {
+	keys, _ := stateKeys(g)
+	for _, r := range c.reads {
+		if !r.isRoot || keys[r.key] {
+			continue
+		}
+		hint := diag.Suggest(r.key, withRoots(templateRoots, r.roots...))
+		if hint == "" {
+			hint = "write state." + r.key + " for a key of the state"
+		}
+		c.diags.Warnf(diagcode.UnknownRoot, r.pos, hint, "templates know no name %q; it is looked up in the state", r.key)
+	}
+}
+
+// neverWritten warns about keys that are read and never written. It needs
+// every write to be known: one result of unknown shape may hold any key, and
+// then there is nothing to say.
+func neverWritten(g *Graph, diags *diag.List) {
+	keys, all := stateKeys(g)
+	if !all {
+		return
+	}
+	known := slices.Sorted(maps.Keys(keys))
+	for _, r := range g.reads {
+		if r.isRoot || keys[r.key] {
+			continue
+		}
+		hint := diag.Suggest(r.key, known)
+		if hint == "" {
+			hint = "declare it in state_schema if the input brings it"
+		}
+		diags.Warnf(diagcode.NeverWritten, r.pos, hint, "the state key %q is read but nothing writes it", r.key)
+	}
+}

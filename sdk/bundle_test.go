@@ -1,0 +1,105 @@
+package tea_test
+
+import (
+	"context"
+	"encoding/json"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	tea "github.com/the-edge-agent/tea/sdk"
+)
+
+func handle(context.Context, *tea.Request) (*tea.Response, error) { return nil, nil }
+
+func TestBundleCheck(t *testing.T) {
+	t.Parallel()
+	good := func() tea.Bundle {
+		return tea.Bundle{Name: "greet", Version: "1.0.0", Actions: []tea.Action{{Name: "greet.hello", Handle: handle}}}
+	}
+	for name, test := range map[string]struct {
+		change func(*tea.Bundle)
+		want   string
+	}{
+		"good":           {func(*tea.Bundle) {}, ""},
+		"deeper name":    {func(b *tea.Bundle) { b.Actions[0].Name = "greet.a.b_2" }, ""},
+		"no name":        {func(b *tea.Bundle) { b.Name = "" }, "bundle name"},
+		"capitals":       {func(b *tea.Bundle) { b.Name = "Greet" }, "bundle name"},
+		"path":           {func(b *tea.Bundle) { b.Name = "../x" }, "bundle name"},
+		"long":           {func(b *tea.Bundle) { b.Name = strings.Repeat("a", 64) }, "bundle name"},
+		"no version":     {func(b *tea.Bundle) { b.Version = "" }, "no version"},
+		"no actions":     {func(b *tea.Bundle) { b.Actions = nil }, "no actions"},
+		"no namespace":   {func(b *tea.Bundle) { b.Actions[0].Name = "hello" }, "namespace.verb"},
+		"odd namespace":  {func(b *tea.Bundle) { b.Actions[0].Name = "greet. x" }, "namespace.verb"},
+		"no handler":     {func(b *tea.Bundle) { b.Actions[0].Handle = nil }, "no handler"},
+		"twice the same": {func(b *tea.Bundle) { b.Actions = append(b.Actions, b.Actions[0]) }, "stands twice"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			b := good()
+			test.change(&b)
+			err := b.Check()
+			if (err == nil) != (test.want == "") || err != nil && !strings.Contains(err.Error(), test.want) {
+				t.Errorf("err = %v, want %q", err, test.want)
+			}
+		})
+	}
+}
+
+func TestSettingsDecode(t *testing.T) {
+	t.Parallel()
+	type config struct {
+		Base string `json:"base"`
+		Max  int    `json:"max"`
+	}
+	settings := tea.Settings{
+		"good":    json.RawMessage(`{"base":"x"}`),
+		"unknown": json.RawMessage(`{"bsae":"x"}`),
+		"wrong":   json.RawMessage(`{"max":"x"}`),
+	}
+	got := config{Base: "default", Max: 7}
+	if err := settings.Decode("absent", &got); err != nil || got.Base != "default" {
+		t.Errorf("absent: %v, %v", got, err)
+	}
+	if err := settings.Decode("good", &got); err != nil {
+		t.Fatal(err)
+	}
+	if d := cmp.Diff(config{Base: "x", Max: 7}, got); d != "" {
+		t.Error(d)
+	}
+	for _, key := range []string{"unknown", "wrong"} {
+		err := settings.Decode(key, &got)
+		if e := tea.AsError(err); e == nil || e.Type != tea.ValidationError || !strings.HasPrefix(e.Message, "settings."+key+": ") {
+			t.Errorf("%s: %v", key, err)
+		}
+	}
+}
+
+func TestPayloadForms(t *testing.T) {
+	t.Parallel()
+	type point struct {
+		X int `json:"x"`
+	}
+	for name, p := range map[string]tea.Payload{
+		"raw": tea.RawPayload([]byte(`{"x":1}`)), "struct": tea.ValuePayload(point{1}),
+		"model": tea.ValuePayload(map[string]any{"x": int64(1)}), "Go map": tea.ValuePayload(map[string]int{"x": 1}),
+		"payload": tea.AsPayload(tea.ValuePayload(point{1})),
+	} {
+		raw, err := p.JSON()
+		if err != nil || string(raw) != `{"x":1}` {
+			t.Errorf("%s: %s, %v", name, raw, err)
+		}
+		v, err := p.Shared()
+		if d := cmp.Diff(any(map[string]any{"x": int64(1)}), v); err != nil || d != "" {
+			t.Errorf("%s: %v %s", name, err, d)
+		}
+		var back point
+		if err := p.Decode(&back); err != nil || back.X != 1 {
+			t.Errorf("%s: %v, %v", name, back, err)
+		}
+	}
+	if raw, err := (tea.Payload{}).JSON(); err != nil || string(raw) != "null" {
+		t.Errorf("the zero value is %s, %v", raw, err)
+	}
+}
