@@ -57,7 +57,7 @@ func evaluate(j job) answer {
 	return a
 }
 
-func runScript(j job, print func(slog.Level, string, map[string]any)) (any, error) {
+func runScript(j job, log func(slog.Level, string, map[string]any)) (any, error) {
 	input, err := value.Decode(j.Input)
 	if err != nil {
 		return nil, fmt.Errorf("decode input: %w", err)
@@ -68,7 +68,7 @@ func runScript(j job, print func(slog.Level, string, map[string]any)) (any, erro
 	if err != nil {
 		return nil, tea.Errorf(tea.ValidationError, "%w", err)
 	}
-	return chunk.Run(context.Background(), script.Env{Globals: map[string]any{"input": input}, Log: print})
+	return chunk.Run(context.Background(), script.Env{Globals: map[string]any{"input": input}, Log: log})
 }
 
 func errorType(err error) tea.ErrorType {

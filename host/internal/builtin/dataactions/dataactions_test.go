@@ -74,7 +74,8 @@ func TestFilter(t *testing.T) {
 		params{"id": 2, "n": 7.5, "s": "banana", "tags": list{}, "o": params{"k": list{params{"v": 2}}}},
 		params{"id": 3, "n": "7", "s": nil},
 		params{"id": 4, "n": 9007199254740993, "s": "avocado", "o": params{"other": true}},
-		"text", nil, list{1},
+		"text", nil,
+		list{1},
 	}
 	where := func(field, op string, v any) params { return params{"field": field, "op": op, "value": v} }
 	for _, test := range []struct {

@@ -180,8 +180,15 @@ func TestAllowHosts(t *testing.T) {
 		allow list
 		ok    bool
 	}{
-		{list{"127.0.0.1"}, true}, {list{"127.0.0.1:" + target.Port()}, true}, {list{"*"}, true}, {list{"*:" + target.Port()}, true}, {list{"example.com", "127.0.0.1"}, true},
-		{list{"127.0.0.1:1"}, false}, {list{"*.example.com"}, false}, {list{"example.com"}, false}, {list{}, false},
+		{list{"127.0.0.1"}, true},
+		{list{"127.0.0.1:" + target.Port()}, true},
+		{list{"*"}, true},
+		{list{"*:" + target.Port()}, true},
+		{list{"example.com", "127.0.0.1"}, true},
+		{list{"127.0.0.1:1"}, false},
+		{list{"*.example.com"}, false},
+		{list{"example.com"}, false},
+		{list{}, false},
 	} {
 		c := open(t, params{"allow_hosts": test.allow})
 		if test.ok {

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"net/http"
 	"net/url"
 	"strings"
@@ -90,7 +91,8 @@ func (c *client) prepare(method string, req *tea.Request, p CallParams) (*call, 
 
 // unquoted takes the URL, which may hold a secret, out of url.Parse's error.
 func unquoted(err error) error {
-	if e, ok := err.(*url.Error); ok {
+	var e *url.Error
+	if errors.As(err, &e) {
 		return e.Err
 	}
 	return err

@@ -181,7 +181,7 @@ func split(r *run, args []any) (any, error) {
 }
 
 func trim(_ *run, args []any) (any, error) {
-	return trimmed(args, func(s string, in func(rune) bool) string { return strings.TrimFunc(s, in) }), nil
+	return trimmed(args, strings.TrimFunc), nil
 }
 
 func trimLeft(_ *run, args []any) (any, error) { return trimmed(args, strings.TrimLeftFunc), nil }

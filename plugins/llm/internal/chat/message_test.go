@@ -20,8 +20,11 @@ func TestContentForms(t *testing.T) {
 		{`{"type":"text","text":"a"}`, Content{{Text: "a"}}, `"a"`},
 		{`[{"type":"image_url","image_url":{"url":"http://x/y.png"}}]`, Content{{Image: "http://x/y.png"}}, `[{"image_url":{"url":"http://x/y.png"},"type":"image_url"}]`},
 		{`[{"type":"image_url","image_url":"http://x"}]`, Content{{Image: "http://x"}}, `[{"image_url":{"url":"http://x"},"type":"image_url"}]`},
-		{`[{"type":"image","data":"AAAA","media_type":"image/jpeg"},"what?"]`, Content{{Image: "data:image/jpeg;base64,AAAA"}, {Text: "what?"}},
-			`[{"image_url":{"url":"data:image/jpeg;base64,AAAA"},"type":"image_url"},{"text":"what?","type":"text"}]`},
+		{
+			`[{"type":"image","data":"AAAA","media_type":"image/jpeg"},"what?"]`,
+			Content{{Image: "data:image/jpeg;base64,AAAA"}, {Text: "what?"}},
+			`[{"image_url":{"url":"data:image/jpeg;base64,AAAA"},"type":"image_url"},{"text":"what?","type":"text"}]`,
+		},
 	} {
 		var got Content
 		if err := json.Unmarshal([]byte(c.in), &got); err != nil {

@@ -48,10 +48,16 @@ func TestStreams(t *testing.T) {
 		{"thinking", []string{`{"message":{"thinking":"hm"}}` + "\n", say("a"), done}, chat.Answer{Model: "m", Text: "a", Reasoning: "hm", FinishReason: "stop", Usage: usage}},
 		{"half a character", []string{say("\xe2\x98"), say("\x80"), done}, chat.Answer{Model: "m", Text: "☀", FinishReason: "stop", Usage: usage}},
 		{"cut off by length", []string{say("a"), `{"done":true,"done_reason":"length"}`}, chat.Answer{Model: "m", Text: "a", FinishReason: "length"}},
-		{"arguments as an object", []string{`{"message":{"tool_calls":[{"function":{"name":"add","arguments":{"x":1}}}]}}` + "\n", done},
-			chat.Answer{Model: "m", ToolCalls: []chat.ToolCall{{Name: "add", Arguments: `{"x":1}`}}, FinishReason: "tool_calls", Usage: usage}},
-		{"arguments as text", []string{`{"message":{"tool_calls":[{"function":{"name":"add","arguments":"{\"x\":1}"}}]}}` + "\n", done},
-			chat.Answer{Model: "m", ToolCalls: []chat.ToolCall{{Name: "add", Arguments: `{"x":1}`}}, FinishReason: "tool_calls", Usage: usage}},
+		{
+			"arguments as an object",
+			[]string{`{"message":{"tool_calls":[{"function":{"name":"add","arguments":{"x":1}}}]}}` + "\n", done},
+			chat.Answer{Model: "m", ToolCalls: []chat.ToolCall{{Name: "add", Arguments: `{"x":1}`}}, FinishReason: "tool_calls", Usage: usage},
+		},
+		{
+			"arguments as text",
+			[]string{`{"message":{"tool_calls":[{"function":{"name":"add","arguments":"{\"x\":1}"}}]}}` + "\n", done},
+			chat.Answer{Model: "m", ToolCalls: []chat.ToolCall{{Name: "add", Arguments: `{"x":1}`}}, FinishReason: "tool_calls", Usage: usage},
+		},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()

@@ -58,7 +58,7 @@ func Start(ctx context.Context, program, dir string) (s *Server, err error) {
 	if err != nil {
 		return nil, fmt.Errorf("start ollama: %w", err)
 	}
-	cmd := exec.Command(program, "serve")
+	cmd := exec.CommandContext(context.WithoutCancel(ctx), program, "serve")
 	cmd.Env = environment(dir, "127.0.0.1:0")
 	cmd.Dir = dir
 	cmd.Stdout, cmd.Stderr = writer, writer

@@ -19,13 +19,19 @@ func TestAnswersThatAreNotStreamed(t *testing.T) {
 		name, body string
 		want       chat.Answer
 	}{
-		{"text", `{"model":"m-2","choices":[{"index":0,"message":{"role":"assistant","content":"hi"},"finish_reason":"stop"}],"usage":{"prompt_tokens":1,"completion_tokens":2,"total_tokens":3}}`,
-			chat.Answer{Model: "m-2", Text: "hi", FinishReason: "stop", Usage: &chat.Usage{InputTokens: 1, OutputTokens: 2, TotalTokens: 3}}},
-		{"null content and calls, finish_reason stop", `{"choices":[{"message":{"content":null,"tool_calls":[{"id":"c","function":{"name":"a","arguments":{"x":1}}},{"id":"d","function":{"name":"a","arguments":"{}"}}]},"finish_reason":"stop"}]}`,
-			chat.Answer{ToolCalls: []chat.ToolCall{{ID: "c", Name: "a", Arguments: `{"x":1}`}, {ID: "d", Name: "a", Arguments: `{}`}}, FinishReason: "tool_calls"}},
+		{
+			"text", `{"model":"m-2","choices":[{"index":0,"message":{"role":"assistant","content":"hi"},"finish_reason":"stop"}],"usage":{"prompt_tokens":1,"completion_tokens":2,"total_tokens":3}}`,
+			chat.Answer{Model: "m-2", Text: "hi", FinishReason: "stop", Usage: &chat.Usage{InputTokens: 1, OutputTokens: 2, TotalTokens: 3}},
+		},
+		{
+			"null content and calls, finish_reason stop", `{"choices":[{"message":{"content":null,"tool_calls":[{"id":"c","function":{"name":"a","arguments":{"x":1}}},{"id":"d","function":{"name":"a","arguments":"{}"}}]},"finish_reason":"stop"}]}`,
+			chat.Answer{ToolCalls: []chat.ToolCall{{ID: "c", Name: "a", Arguments: `{"x":1}`}, {ID: "d", Name: "a", Arguments: `{}`}}, FinishReason: "tool_calls"},
+		},
 		{"no finish_reason", `{"choices":[{"message":{"content":"hi"}}]}`, chat.Answer{Text: "hi", FinishReason: "stop"}},
-		{"parts and thinking", `{"choices":[{"message":{"content":[{"type":"text","text":"hi"}],"reasoning_content":"hm"},"finish_reason":"stop"}]}`,
-			chat.Answer{Text: "hi", Reasoning: "hm", FinishReason: "stop"}},
+		{
+			"parts and thinking", `{"choices":[{"message":{"content":[{"type":"text","text":"hi"}],"reasoning_content":"hm"},"finish_reason":"stop"}]}`,
+			chat.Answer{Text: "hi", Reasoning: "hm", FinishReason: "stop"},
+		},
 		{"refusal", `{"choices":[{"message":{"content":null,"refusal":"no"},"finish_reason":"stop"}]}`, chat.Answer{Text: "no", FinishReason: "stop"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -154,8 +160,10 @@ func TestEmbeddings(t *testing.T) {
 		name, body string
 		want       *chat.Embeddings // nil: an error
 	}{
-		{"in order of index", `{"model":"e","data":[{"index":1,"embedding":[3,4]},{"index":0,"embedding":[1,2]}],"usage":{"prompt_tokens":5,"total_tokens":5}}`,
-			&chat.Embeddings{Model: "e", Vectors: [][]float64{{1, 2}, {3, 4}}, Usage: &chat.Usage{InputTokens: 5, TotalTokens: 5}}},
+		{
+			"in order of index", `{"model":"e","data":[{"index":1,"embedding":[3,4]},{"index":0,"embedding":[1,2]}],"usage":{"prompt_tokens":5,"total_tokens":5}}`,
+			&chat.Embeddings{Model: "e", Vectors: [][]float64{{1, 2}, {3, 4}}, Usage: &chat.Usage{InputTokens: 5, TotalTokens: 5}},
+		},
 		{"without index", `{"data":[{"embedding":[1,2]},{"embedding":[3,4]}]}`, &chat.Embeddings{Vectors: [][]float64{{1, 2}, {3, 4}}}},
 		{"one is missing", `{"data":[{"index":0,"embedding":[1,2]}]}`, nil},
 		{"index out of range", `{"data":[{"index":-1,"embedding":[1,2]},{"index":9,"embedding":[1,2]}]}`, nil},

@@ -55,91 +55,148 @@ func TestStreams(t *testing.T) {
 		want   chat.Answer
 		tokens []string // nil: not looked at
 	}{
-		{name: "as the standard says",
+		{
+			name: "as the standard says",
 			chunks: []string{
 				sse(`{"id":"1","model":"m-2","choices":[{"index":0,"delta":{"role":"assistant","content":""},"finish_reason":null}],"usage":null}`),
 				say("Hel"), say("lo"), stop,
-				sse(`{"choices":[],"usage":{"prompt_tokens":3,"completion_tokens":2,"total_tokens":5}}`), done},
+				sse(`{"choices":[],"usage":{"prompt_tokens":3,"completion_tokens":2,"total_tokens":5}}`), done,
+			},
 			want:   chat.Answer{Model: "m-2", Text: "Hello", FinishReason: "stop", Usage: &chat.Usage{InputTokens: 3, OutputTokens: 2, TotalTokens: 5}},
-			tokens: []string{"Hel", "lo"}},
-		{name: "CRLF and comments", chunks: []string{": keep-alive\r\n\r\n", strings.ReplaceAll(say("a"), "\n", "\r\n"), ": OPENROUTER PROCESSING\r\n\r\n", stop, done},
-			want: chat.Answer{Text: "a", FinishReason: "stop"}},
+			tokens: []string{"Hel", "lo"},
+		},
+		{
+			name: "CRLF and comments", chunks: []string{": keep-alive\r\n\r\n", strings.ReplaceAll(say("a"), "\n", "\r\n"), ": OPENROUTER PROCESSING\r\n\r\n", stop, done},
+			want: chat.Answer{Text: "a", FinishReason: "stop"},
+		},
 		{name: "no DONE", chunks: []string{say("a"), stop}, want: chat.Answer{Text: "a", FinishReason: "stop"}},
 		{name: "no finish_reason", chunks: []string{say("a"), done}, want: chat.Answer{Text: "a", FinishReason: "stop"}},
 		{name: "neither", chunks: []string{say("a")}, want: chat.Answer{Text: "a", FinishReason: "unknown"}},
 		{name: "no empty line at the end", chunks: []string{say("a"), strings.TrimSpace(stop)}, want: chat.Answer{Text: "a", FinishReason: "stop"}},
 		{name: "empty choices first", chunks: []string{sse(`{"choices":[],"prompt_filter_results":[{}]}`), say("a"), stop, done}, want: chat.Answer{Text: "a", FinishReason: "stop"}},
-		{name: "null everywhere", chunks: []string{sse(`{"choices":[{"delta":{"content":null,"tool_calls":null,"function_call":null},"logprobs":null}],"error":null}`), say("a"), stop, done},
-			want: chat.Answer{Text: "a", FinishReason: "stop"}},
-		{name: "usage of nulls", chunks: []string{say("a"), sse(`{"choices":[{"delta":{},"finish_reason":"length"}],"usage":{"prompt_tokens":null}}`), done},
-			want: chat.Answer{Text: "a", FinishReason: "length"}},
-		{name: "usage in every chunk", chunks: []string{
-			sse(`{"choices":[{"delta":{"content":"a"}}],"usage":{"prompt_tokens":3,"completion_tokens":1}}`),
-			sse(`{"choices":[{"delta":{"content":"b"},"finish_reason":"stop"}],"usage":{"prompt_tokens":3,"completion_tokens":2}}`), done},
-			want: chat.Answer{Text: "ab", FinishReason: "stop", Usage: &chat.Usage{InputTokens: 3, OutputTokens: 2, TotalTokens: 5}}},
+		{
+			name: "null everywhere", chunks: []string{sse(`{"choices":[{"delta":{"content":null,"tool_calls":null,"function_call":null},"logprobs":null}],"error":null}`), say("a"), stop, done},
+			want: chat.Answer{Text: "a", FinishReason: "stop"},
+		},
+		{
+			name: "usage of nulls", chunks: []string{say("a"), sse(`{"choices":[{"delta":{},"finish_reason":"length"}],"usage":{"prompt_tokens":null}}`), done},
+			want: chat.Answer{Text: "a", FinishReason: "length"},
+		},
+		{
+			name: "usage in every chunk", chunks: []string{
+				sse(`{"choices":[{"delta":{"content":"a"}}],"usage":{"prompt_tokens":3,"completion_tokens":1}}`),
+				sse(`{"choices":[{"delta":{"content":"b"},"finish_reason":"stop"}],"usage":{"prompt_tokens":3,"completion_tokens":2}}`), done,
+			},
+			want: chat.Answer{Text: "ab", FinishReason: "stop", Usage: &chat.Usage{InputTokens: 3, OutputTokens: 2, TotalTokens: 5}},
+		},
 		{name: "chunks cut anywhere", chunks: strings.SplitAfter(say("héllo")+stop+done, ""), want: chat.Answer{Text: "héllo", FinishReason: "stop"}},
-		{name: "half a character at a chunk's end", chunks: []string{say("a\xf0\x9f"), say("\x98\x80b"), stop, done},
-			want: chat.Answer{Text: "a😀b", FinishReason: "stop"}, tokens: []string{"a", "😀b"}},
+		{
+			name: "half a character at a chunk's end", chunks: []string{say("a\xf0\x9f"), say("\x98\x80b"), stop, done},
+			want: chat.Answer{Text: "a😀b", FinishReason: "stop"}, tokens: []string{"a", "😀b"},
+		},
 		{name: "half a character at the end", chunks: []string{say("a\xe2"), stop, done}, want: chat.Answer{Text: "a\ufffd", FinishReason: "stop"}},
-		{name: "reasoning_content", chunks: []string{sse(`{"choices":[{"delta":{"reasoning_content":"hm"}}]}`), say("a"), stop, done},
-			want: chat.Answer{Text: "a", Reasoning: "hm", FinishReason: "stop"}},
-		{name: "reasoning", chunks: []string{sse(`{"choices":[{"delta":{"content":"","reasoning":"hm"}}]}`), say("a"), stop, done},
-			want: chat.Answer{Text: "a", Reasoning: "hm", FinishReason: "stop"}},
-		{name: "content as parts", chunks: []string{sse(`{"choices":[{"delta":{"content":[{"type":"thinking","thinking":[]},{"type":"text","text":"a"},"b"]}}]}`), stop, done},
-			want: chat.Answer{Text: "ab", FinishReason: "stop"}},
-		{name: "message instead of delta", chunks: []string{sse(`{"choices":[{"message":{"content":"a"},"finish_reason":"stop"}]}`), done},
-			want: chat.Answer{Text: "a", FinishReason: "stop"}},
+		{
+			name: "reasoning_content", chunks: []string{sse(`{"choices":[{"delta":{"reasoning_content":"hm"}}]}`), say("a"), stop, done},
+			want: chat.Answer{Text: "a", Reasoning: "hm", FinishReason: "stop"},
+		},
+		{
+			name: "reasoning", chunks: []string{sse(`{"choices":[{"delta":{"content":"","reasoning":"hm"}}]}`), say("a"), stop, done},
+			want: chat.Answer{Text: "a", Reasoning: "hm", FinishReason: "stop"},
+		},
+		{
+			name: "content as parts", chunks: []string{sse(`{"choices":[{"delta":{"content":[{"type":"thinking","thinking":[]},{"type":"text","text":"a"},"b"]}}]}`), stop, done},
+			want: chat.Answer{Text: "ab", FinishReason: "stop"},
+		},
+		{
+			name: "message instead of delta", chunks: []string{sse(`{"choices":[{"message":{"content":"a"},"finish_reason":"stop"}]}`), done},
+			want: chat.Answer{Text: "a", FinishReason: "stop"},
+		},
 		{name: "a second choice", chunks: []string{say("a"), sse(`{"choices":[{"index":1,"delta":{"content":"other"}}]}`), stop, done}, want: chat.Answer{Text: "a", FinishReason: "stop"}},
-		{name: "not streamed at all", header: map[string]string{"Content-Type": "application/json; charset=utf-8"},
+		{
+			name: "not streamed at all", header: map[string]string{"Content-Type": "application/json; charset=utf-8"},
 			chunks: []string{`{"choices":[{"message":{"content":"whole"},"finish_reason":"stop"}]}`},
-			want:   chat.Answer{Text: "whole", FinishReason: "stop"}, tokens: []string{"whole"}},
+			want:   chat.Answer{Text: "whole", FinishReason: "stop"}, tokens: []string{"whole"},
+		},
 		{name: "connection breaks behind the end", chunks: []string{say("a"), stop, "data: {"}, want: chat.Answer{Text: "a", FinishReason: "stop"}},
 
-		{name: "tool call in deltas", chunks: []string{
-			sse(`{"choices":[{"delta":{"tool_calls":[{"index":0,"id":"c1","type":"function","function":{"name":"add","arguments":""}}]}}]}`),
-			sse(`{"choices":[{"delta":{"tool_calls":[{"index":0,"function":{"arguments":"{\"x\""}}]}}]}`),
-			sse(`{"choices":[{"delta":{"tool_calls":[{"index":0,"function":{"arguments":":1}"}}]}}]}`),
-			sse(`{"choices":[{"delta":{},"finish_reason":"tool_calls"}]}`), done},
-			want: chat.Answer{ToolCalls: []chat.ToolCall{call("c1", "add", `{"x":1}`)}, FinishReason: "tool_calls"}},
-		{name: "two tool calls, interleaved", chunks: []string{
-			sse(`{"choices":[{"delta":{"tool_calls":[{"index":0,"id":"c1","function":{"name":"a","arguments":""}},{"index":1,"id":"c2","function":{"name":"b","arguments":""}}]}}]}`),
-			sse(`{"choices":[{"delta":{"tool_calls":[{"index":1,"function":{"arguments":"{}"}},{"index":0,"function":{"arguments":"{\"q\":1}"}}]}}]}`), stop, done},
-			want: chat.Answer{ToolCalls: []chat.ToolCall{call("c1", "a", `{"q":1}`), call("c2", "b", `{}`)}, FinishReason: "tool_calls"}},
-		{name: "no index, no id", chunks: []string{
-			sse(`{"choices":[{"delta":{"tool_calls":[{"function":{"name":"add","arguments":"{\"x\""}}]}}]}`),
-			sse(`{"choices":[{"delta":{"tool_calls":[{"function":{"arguments":":1}"}}]}}]}`),
-			sse(`{"choices":[{"delta":{"tool_calls":[{"function":{"name":"add","arguments":"{\"x\":2}"}}]}}]}`), stop, done},
-			want: chat.Answer{ToolCalls: []chat.ToolCall{call("", "add", `{"x":1}`), call("", "add", `{"x":2}`)}, FinishReason: "tool_calls"}},
-		{name: "ids without index", chunks: []string{
-			sse(`{"choices":[{"delta":{"tool_calls":[{"id":"c1","function":{"name":"a","arguments":"{"}}]}}]}`),
-			sse(`{"choices":[{"delta":{"tool_calls":[{"id":"c1","function":{"arguments":"}"}}]}}]}`),
-			sse(`{"choices":[{"delta":{"tool_calls":[{"id":"c2","function":{"name":"b"}}]}}]}`), stop, done},
-			want: chat.Answer{ToolCalls: []chat.ToolCall{call("c1", "a", `{}`), call("c2", "b", ``)}, FinishReason: "tool_calls"}},
-		{name: "every call is number 0", chunks: []string{
-			sse(`{"choices":[{"delta":{"tool_calls":[{"index":0,"id":"c1","function":{"name":"a","arguments":"{}"}},{"index":0,"id":"c2","function":{"name":"b","arguments":"{}"}}]}}]}`), stop, done},
-			want: chat.Answer{ToolCalls: []chat.ToolCall{call("c1", "a", `{}`), call("c2", "b", `{}`)}, FinishReason: "tool_calls"}},
-		{name: "every call is number 0 and has no id", chunks: []string{
-			sse(`{"choices":[{"delta":{"tool_calls":[{"index":0,"function":{"name":"a","arguments":"{}"}}]}}]}`),
-			sse(`{"choices":[{"delta":{"tool_calls":[{"index":0,"function":{"name":"b","arguments":"{}"}}]}}]}`), stop, done},
-			want: chat.Answer{ToolCalls: []chat.ToolCall{call("", "a", `{}`), call("", "b", `{}`)}, FinishReason: "tool_calls"}},
-		{name: "name and id repeated in every delta", chunks: []string{
-			sse(`{"choices":[{"delta":{"tool_calls":[{"index":0,"id":"c1","function":{"name":"add","arguments":"{\"x\""}}]}}]}`),
-			sse(`{"choices":[{"delta":{"tool_calls":[{"index":0,"id":"c1","function":{"name":"add","arguments":":1}"}}]}}]}`), stop, done},
-			want: chat.Answer{ToolCalls: []chat.ToolCall{call("c1", "add", `{"x":1}`)}, FinishReason: "tool_calls"}},
-		{name: "arguments as an object", chunks: []string{
-			sse(`{"choices":[{"delta":{"tool_calls":[{"index":0,"id":"c1","function":{"name":"add","arguments":{"x":1}}}]}}]}`), stop, done},
-			want: chat.Answer{ToolCalls: []chat.ToolCall{call("c1", "add", `{"x":1}`)}, FinishReason: "tool_calls"}},
-		{name: "call and finish in one chunk", chunks: []string{
-			sse(`{"choices":[{"delta":{"tool_calls":[{"index":0,"id":"c1","function":{"name":"add","arguments":"{}"}}]},"finish_reason":"tool_calls"}]}`), done},
-			want: chat.Answer{ToolCalls: []chat.ToolCall{call("c1", "add", `{}`)}, FinishReason: "tool_calls"}},
-		{name: "the old function_call", chunks: []string{
-			sse(`{"choices":[{"delta":{"function_call":{"name":"add","arguments":"{\"x\""}}}]}`),
-			sse(`{"choices":[{"delta":{"function_call":{"arguments":":1}"}},"finish_reason":"function_call"}]}`), done},
-			want: chat.Answer{ToolCalls: []chat.ToolCall{call("", "add", `{"x":1}`)}, FinishReason: "tool_calls"}},
-		{name: "half a character in arguments", chunks: []string{
-			sse("{\"choices\":[{\"delta\":{\"tool_calls\":[{\"index\":0,\"id\":\"c1\",\"function\":{\"name\":\"add\",\"arguments\":\"{\\\"x\\\":\\\"\xc3\"}}]}}]}"),
-			sse("{\"choices\":[{\"delta\":{\"tool_calls\":[{\"index\":0,\"function\":{\"arguments\":\"\xa9\\\"}\"}}]}}]}"), stop, done},
-			want: chat.Answer{ToolCalls: []chat.ToolCall{call("c1", "add", `{"x":"é"}`)}, FinishReason: "tool_calls"}},
+		{
+			name: "tool call in deltas", chunks: []string{
+				sse(`{"choices":[{"delta":{"tool_calls":[{"index":0,"id":"c1","type":"function","function":{"name":"add","arguments":""}}]}}]}`),
+				sse(`{"choices":[{"delta":{"tool_calls":[{"index":0,"function":{"arguments":"{\"x\""}}]}}]}`),
+				sse(`{"choices":[{"delta":{"tool_calls":[{"index":0,"function":{"arguments":":1}"}}]}}]}`),
+				sse(`{"choices":[{"delta":{},"finish_reason":"tool_calls"}]}`), done,
+			},
+			want: chat.Answer{ToolCalls: []chat.ToolCall{call("c1", "add", `{"x":1}`)}, FinishReason: "tool_calls"},
+		},
+		{
+			name: "two tool calls, interleaved", chunks: []string{
+				sse(`{"choices":[{"delta":{"tool_calls":[{"index":0,"id":"c1","function":{"name":"a","arguments":""}},{"index":1,"id":"c2","function":{"name":"b","arguments":""}}]}}]}`),
+				sse(`{"choices":[{"delta":{"tool_calls":[{"index":1,"function":{"arguments":"{}"}},{"index":0,"function":{"arguments":"{\"q\":1}"}}]}}]}`), stop, done,
+			},
+			want: chat.Answer{ToolCalls: []chat.ToolCall{call("c1", "a", `{"q":1}`), call("c2", "b", `{}`)}, FinishReason: "tool_calls"},
+		},
+		{
+			name: "no index, no id", chunks: []string{
+				sse(`{"choices":[{"delta":{"tool_calls":[{"function":{"name":"add","arguments":"{\"x\""}}]}}]}`),
+				sse(`{"choices":[{"delta":{"tool_calls":[{"function":{"arguments":":1}"}}]}}]}`),
+				sse(`{"choices":[{"delta":{"tool_calls":[{"function":{"name":"add","arguments":"{\"x\":2}"}}]}}]}`), stop, done,
+			},
+			want: chat.Answer{ToolCalls: []chat.ToolCall{call("", "add", `{"x":1}`), call("", "add", `{"x":2}`)}, FinishReason: "tool_calls"},
+		},
+		{
+			name: "ids without index", chunks: []string{
+				sse(`{"choices":[{"delta":{"tool_calls":[{"id":"c1","function":{"name":"a","arguments":"{"}}]}}]}`),
+				sse(`{"choices":[{"delta":{"tool_calls":[{"id":"c1","function":{"arguments":"}"}}]}}]}`),
+				sse(`{"choices":[{"delta":{"tool_calls":[{"id":"c2","function":{"name":"b"}}]}}]}`), stop, done,
+			},
+			want: chat.Answer{ToolCalls: []chat.ToolCall{call("c1", "a", `{}`), call("c2", "b", ``)}, FinishReason: "tool_calls"},
+		},
+		{
+			name: "every call is number 0", chunks: []string{
+				sse(`{"choices":[{"delta":{"tool_calls":[{"index":0,"id":"c1","function":{"name":"a","arguments":"{}"}},{"index":0,"id":"c2","function":{"name":"b","arguments":"{}"}}]}}]}`), stop, done,
+			},
+			want: chat.Answer{ToolCalls: []chat.ToolCall{call("c1", "a", `{}`), call("c2", "b", `{}`)}, FinishReason: "tool_calls"},
+		},
+		{
+			name: "every call is number 0 and has no id", chunks: []string{
+				sse(`{"choices":[{"delta":{"tool_calls":[{"index":0,"function":{"name":"a","arguments":"{}"}}]}}]}`),
+				sse(`{"choices":[{"delta":{"tool_calls":[{"index":0,"function":{"name":"b","arguments":"{}"}}]}}]}`), stop, done,
+			},
+			want: chat.Answer{ToolCalls: []chat.ToolCall{call("", "a", `{}`), call("", "b", `{}`)}, FinishReason: "tool_calls"},
+		},
+		{
+			name: "name and id repeated in every delta", chunks: []string{
+				sse(`{"choices":[{"delta":{"tool_calls":[{"index":0,"id":"c1","function":{"name":"add","arguments":"{\"x\""}}]}}]}`),
+				sse(`{"choices":[{"delta":{"tool_calls":[{"index":0,"id":"c1","function":{"name":"add","arguments":":1}"}}]}}]}`), stop, done,
+			},
+			want: chat.Answer{ToolCalls: []chat.ToolCall{call("c1", "add", `{"x":1}`)}, FinishReason: "tool_calls"},
+		},
+		{
+			name: "arguments as an object", chunks: []string{
+				sse(`{"choices":[{"delta":{"tool_calls":[{"index":0,"id":"c1","function":{"name":"add","arguments":{"x":1}}}]}}]}`), stop, done,
+			},
+			want: chat.Answer{ToolCalls: []chat.ToolCall{call("c1", "add", `{"x":1}`)}, FinishReason: "tool_calls"},
+		},
+		{
+			name: "call and finish in one chunk", chunks: []string{
+				sse(`{"choices":[{"delta":{"tool_calls":[{"index":0,"id":"c1","function":{"name":"add","arguments":"{}"}}]},"finish_reason":"tool_calls"}]}`), done,
+			},
+			want: chat.Answer{ToolCalls: []chat.ToolCall{call("c1", "add", `{}`)}, FinishReason: "tool_calls"},
+		},
+		{
+			name: "the old function_call", chunks: []string{
+				sse(`{"choices":[{"delta":{"function_call":{"name":"add","arguments":"{\"x\""}}}]}`),
+				sse(`{"choices":[{"delta":{"function_call":{"arguments":":1}"}},"finish_reason":"function_call"}]}`), done,
+			},
+			want: chat.Answer{ToolCalls: []chat.ToolCall{call("", "add", `{"x":1}`)}, FinishReason: "tool_calls"},
+		},
+		{
+			name: "half a character in arguments", chunks: []string{
+				sse("{\"choices\":[{\"delta\":{\"tool_calls\":[{\"index\":0,\"id\":\"c1\",\"function\":{\"name\":\"add\",\"arguments\":\"{\\\"x\\\":\\\"\xc3\"}}]}}]}"),
+				sse("{\"choices\":[{\"delta\":{\"tool_calls\":[{\"index\":0,\"function\":{\"arguments\":\"\xa9\\\"}\"}}]}}]}"), stop, done,
+			},
+			want: chat.Answer{ToolCalls: []chat.ToolCall{call("c1", "add", `{"x":"é"}`)}, FinishReason: "tool_calls"},
+		},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()

@@ -17,7 +17,7 @@ import (
 
 // post sends one request to a server of these replies, without real waits,
 // and gives what was read, how long it would have waited, and the failure.
-func post(t *testing.T, ctx context.Context, retries int, replies ...servertest.Reply) (body string, waits []time.Duration, failure *tea.Error) {
+func post(ctx context.Context, t *testing.T, retries int, replies ...servertest.Reply) (body string, waits []time.Duration, failure *tea.Error) {
 	t.Helper()
 	server := servertest.Start(t, replies...)
 	client := &Client{HTTP: NewHTTP(), Sleep: func(ctx context.Context, d time.Duration) error {
@@ -67,7 +67,7 @@ func TestRetries(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
-			body, waits, failure := post(t, t.Context(), 3, c.first, ok)
+			body, waits, failure := post(t.Context(), t, 3, c.first, ok)
 			if c.again && (failure != nil || body != "fine" || len(waits) != 1) {
 				t.Errorf("got %q after %v, %v; want one further try", body, waits, failure)
 			}
@@ -80,7 +80,7 @@ func TestRetries(t *testing.T) {
 
 func TestRetriesEndAndWaitLonger(t *testing.T) {
 	t.Parallel()
-	_, waits, failure := post(t, t.Context(), 4, servertest.Reply{Status: 503, Chunks: []string{`{"error":"loading model"}`}})
+	_, waits, failure := post(t.Context(), t, 4, servertest.Reply{Status: 503, Chunks: []string{`{"error":"loading model"}`}})
 	if failure == nil || failure.Type != tea.ConnectionError || !failure.Retryable || failure.Message != "HTTP 503: loading model" {
 		t.Errorf("got %v", failure)
 	}
@@ -113,7 +113,7 @@ func TestRetryAfter(t *testing.T) {
 func TestRetryAfterIsHonoured(t *testing.T) {
 	t.Parallel()
 	limited := servertest.Reply{Status: 429, Header: map[string]string{"Retry-After": "17"}, Chunks: []string{`{"error":{"message":"slow down"}}`}}
-	_, waits, failure := post(t, t.Context(), 1, limited)
+	_, waits, failure := post(t.Context(), t, 1, limited)
 	if diff := cmp.Diff([]time.Duration{17 * time.Second}, waits); diff != "" {
 		t.Error(diff)
 	}
@@ -128,7 +128,7 @@ func TestRetryAfterBeyondTheDeadlineFailsAtOnce(t *testing.T) {
 	t.Parallel()
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
-	_, waits, failure := post(t, ctx, 3, servertest.Reply{Status: 429, Header: map[string]string{"Retry-After": "3600"}})
+	_, waits, failure := post(ctx, t, 3, servertest.Reply{Status: 429, Header: map[string]string{"Retry-After": "3600"}})
 	if len(waits) != 0 || failure == nil || failure.RetryAfter != time.Hour {
 		t.Errorf("waited %v, %v", waits, failure)
 	}
@@ -141,24 +141,45 @@ func TestFailures(t *testing.T) {
 		reply servertest.Reply
 		want  tea.Error
 	}{
-		{"OpenAI", servertest.Reply{Status: 400, Chunks: []string{`{"error":{"message":"too long","type":"invalid_request_error","code":"context_length_exceeded"}}`}},
-			tea.Error{Type: tea.ValidationError, Message: "HTTP 400: too long", Details: map[string]any{"status": int64(400), "code": "context_length_exceeded", "kind": "invalid_request_error"}}},
-		{"Ollama", servertest.Reply{Status: 404, Chunks: []string{`{"error":"model 'x' not found"}`}},
-			tea.Error{Type: tea.NotFound, Message: "HTTP 404: model 'x' not found", Details: map[string]any{"status": int64(404)}}},
-		{"vLLM", servertest.Reply{Status: 422, Chunks: []string{`{"object":"error","message":"bad","code":422}`}},
-			tea.Error{Type: tea.ValidationError, Message: "HTTP 422: bad", Details: map[string]any{"status": int64(422), "code": "422"}}},
-		{"a list", servertest.Reply{Status: 403, Chunks: []string{`[{"error":{"message":"no"}}]`}},
-			tea.Error{Type: tea.PermissionDenied, Message: "HTTP 403: no", Details: map[string]any{"status": int64(403)}}},
-		{"plain text", servertest.Reply{Status: 401, Chunks: []string{"who are you?\n"}},
-			tea.Error{Type: tea.PermissionDenied, Message: "HTTP 401: who are you?", Details: map[string]any{"status": int64(401)}}},
-		{"nothing", servertest.Reply{Status: 401},
-			tea.Error{Type: tea.PermissionDenied, Message: "HTTP 401: Unauthorized", Details: map[string]any{"status": int64(401)}}},
-		{"the key comes back", servertest.Reply{Status: 401, Chunks: []string{`{"error":{"message":"bad key very-secret-key","code":"very-secret-key"}}`}},
-			tea.Error{Type: tea.PermissionDenied, Message: "HTTP 401: bad key ***", Details: map[string]any{"status": int64(401), "code": "***"}}},
+		{
+			"OpenAI",
+			servertest.Reply{Status: 400, Chunks: []string{`{"error":{"message":"too long","type":"invalid_request_error","code":"context_length_exceeded"}}`}},
+			tea.Error{Type: tea.ValidationError, Message: "HTTP 400: too long", Details: map[string]any{"status": int64(400), "code": "context_length_exceeded", "kind": "invalid_request_error"}},
+		},
+		{
+			"Ollama",
+			servertest.Reply{Status: 404, Chunks: []string{`{"error":"model 'x' not found"}`}},
+			tea.Error{Type: tea.NotFound, Message: "HTTP 404: model 'x' not found", Details: map[string]any{"status": int64(404)}},
+		},
+		{
+			"vLLM",
+			servertest.Reply{Status: 422, Chunks: []string{`{"object":"error","message":"bad","code":422}`}},
+			tea.Error{Type: tea.ValidationError, Message: "HTTP 422: bad", Details: map[string]any{"status": int64(422), "code": "422"}},
+		},
+		{
+			"a list",
+			servertest.Reply{Status: 403, Chunks: []string{`[{"error":{"message":"no"}}]`}},
+			tea.Error{Type: tea.PermissionDenied, Message: "HTTP 403: no", Details: map[string]any{"status": int64(403)}},
+		},
+		{
+			"plain text",
+			servertest.Reply{Status: 401, Chunks: []string{"who are you?\n"}},
+			tea.Error{Type: tea.PermissionDenied, Message: "HTTP 401: who are you?", Details: map[string]any{"status": int64(401)}},
+		},
+		{
+			"nothing",
+			servertest.Reply{Status: 401},
+			tea.Error{Type: tea.PermissionDenied, Message: "HTTP 401: Unauthorized", Details: map[string]any{"status": int64(401)}},
+		},
+		{
+			"the key comes back",
+			servertest.Reply{Status: 401, Chunks: []string{`{"error":{"message":"bad key very-secret-key","code":"very-secret-key"}}`}},
+			tea.Error{Type: tea.PermissionDenied, Message: "HTTP 401: bad key ***", Details: map[string]any{"status": int64(401), "code": "***"}},
+		},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
-			_, _, failure := post(t, t.Context(), 0, c.reply)
+			_, _, failure := post(t.Context(), t, 0, c.reply)
 			if failure == nil {
 				t.Fatal("no failure")
 			}
