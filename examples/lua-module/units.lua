@@ -6,7 +6,7 @@ local function round(number, digits)
   return math.floor(number * factor + 0.5) / factor
 end
 
--- What the action takes: parameters are checked against it, `tea actions` shows it.
+-- What the action takes, for `tea validate` and `tea actions`.
 units.__tea_actions__ = {
   to_celsius = {
     description = "Converts degrees Fahrenheit to Celsius.",
