@@ -71,7 +71,8 @@ type counter struct{ n int }
 
 func (c *counter) Add(_ context.Context, _ *tea.Request, p struct {
 	By int `json:"by"`
-}) (map[string]int, error) {
+},
+) (map[string]int, error) {
 	c.n += p.By
 	return map[string]int{"n": c.n}, nil
 }

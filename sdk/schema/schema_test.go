@@ -52,7 +52,7 @@ type everything struct {
 	Array   [2]byte           `json:"array"`
 	Level   level             `json:"level"`
 	Tree    tree              `json:"tree"`
-	Dash    bool              `json:"-,"`
+	Dash    bool              `json:"-,"` //nolint:staticcheck // the odd name is what is tested
 	Untaged float64
 	Hidden  string `json:"-"`
 	private string

@@ -221,10 +221,20 @@ func TestTruthyAndTypeName(t *testing.T) {
 		truthy bool
 		name   string
 	}{
-		{nil, false, "null"}, {false, false, "boolean"}, {true, true, "boolean"},
-		{int64(0), false, "integer"}, {int64(-1), true, "integer"}, {json.Number("99999999999999999999"), true, "integer"},
-		{0.0, false, "number"}, {0.1, true, "number"}, {"", false, "string"}, {"0", true, "string"},
-		{list{}, false, "array"}, {list{nil}, true, "array"}, {object{}, false, "object"}, {object{"a": nil}, true, "object"},
+		{nil, false, "null"},
+		{false, false, "boolean"},
+		{true, true, "boolean"},
+		{int64(0), false, "integer"},
+		{int64(-1), true, "integer"},
+		{json.Number("99999999999999999999"), true, "integer"},
+		{0.0, false, "number"},
+		{0.1, true, "number"},
+		{"", false, "string"},
+		{"0", true, "string"},
+		{list{}, false, "array"},
+		{list{nil}, true, "array"},
+		{object{}, false, "object"},
+		{object{"a": nil}, true, "object"},
 	} {
 		if value.Truthy(test.v) != test.truthy || value.TypeName(test.v) != test.name {
 			t.Errorf("%v: %v, %s", test.v, value.Truthy(test.v), value.TypeName(test.v))

@@ -130,7 +130,7 @@ func fit(k spec.Key, v any) (any, error) {
 		}
 		return nil, nil
 	}
-	ok := false
+	var ok bool
 	switch k.Type {
 	case spec.TypeString:
 		_, ok = v.(string)
@@ -149,7 +149,7 @@ func fit(k spec.Key, v any) (any, error) {
 	case spec.TypeDict:
 		_, ok = v.(map[string]any)
 	default:
-		ok = true
+		return v, nil
 	}
 	if !ok {
 		return nil, &TypeError{Key: k.Name, Expected: string(k.Type), Got: describe(v)}

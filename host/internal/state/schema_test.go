@@ -76,8 +76,13 @@ func TestInitial(t *testing.T) {
 		{"defaults", schema, nil, object{"b": "x"}, object{"a": int64(1), "b": "x", "c": list{}, "e": nil}, ""},
 		{"the input wins", schema, object{"a": int64(2), "b": "i", "f": true}, object{"a": 3.0}, object{"a": int64(3), "b": "i", "c": list{}, "e": nil, "f": true}, ""},
 		{"null is a value", schema, object{"a": int64(2)}, object{"a": nil, "b": ""}, object{"a": nil, "b": "", "c": list{}, "e": nil}, ""},
-		{"all faults", schema, object{"a": "x"}, object{"c": nil}, nil,
-			`state key "a": expected int, got str ("x"); state key "b" is required (str) and missing from the input; state key "c" is required (list) and missing from the input`},
+		{
+			"all faults", schema,
+			object{"a": "x"},
+			object{"c": nil},
+			nil,
+			`state key "a": expected int, got str ("x"); state key "b" is required (str) and missing from the input; state key "c" is required (list) and missing from the input`,
+		},
 		{"no schema", nil, object{"x": int64(1), "y": int64(1)}, object{"y": int64(2)}, object{"x": int64(1), "y": int64(2)}, ""},
 		{"nothing", nil, nil, nil, object{}, ""},
 	} {
