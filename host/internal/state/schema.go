@@ -3,6 +3,7 @@ package state
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"math"
 	"slices"
@@ -27,12 +28,29 @@ func NewSchema(keys []spec.Key) *Schema {
 	return s
 }
 
-// TypeError is a value that does not fit its key's type.
+// TypeError is a value that does not fit its key's type, or one that is
+// required and missing: then Got is "".
 type TypeError struct{ Key, Expected, Got string }
 
 // Error names key, expected and got.
 func (e *TypeError) Error() string {
+	if e.Got == "" {
+		return fmt.Sprintf("state key %q is required (%s) and missing from the input", e.Key, e.Expected)
+	}
 	return fmt.Sprintf("state key %q: expected %s, got %s", e.Key, e.Expected, e.Got)
+}
+
+// InputError is an initial state that does not fit, with all that is wrong
+// with it, by key.
+type InputError struct{ Faults []*TypeError }
+
+// Error lists the faults.
+func (e *InputError) Error() string {
+	texts := make([]string, len(e.Faults))
+	for i, fault := range e.Faults {
+		texts[i] = fault.Error()
+	}
+	return strings.Join(texts, "; ")
 }
 
 // Reducer gives a key's reducer.
@@ -44,8 +62,8 @@ func (s *Schema) Reducer(key string) spec.Reducer {
 }
 
 // Initial gives the state a run starts with: the schema's defaults, then the
-// workflow's initial state, then the input, each checked. All faults are
-// reported, joined by line.
+// workflow's initial state, then the input, each checked. The error is an
+// [*InputError].
 func (s *Schema) Initial(initial, input map[string]any) (map[string]any, error) {
 	values := make(map[string]any, len(initial)+len(input))
 	if s != nil {
@@ -64,25 +82,25 @@ func (s *Schema) Initial(initial, input map[string]any) (map[string]any, error) 
 	if s == nil {
 		return values, nil
 	}
-	var faults []string
+	var faults []*TypeError
 	for name, k := range s.keys {
 		v, ok := values[name]
 		if !ok || v == nil {
 			if k.Required {
-				faults = append(faults, fmt.Sprintf("state key %q is required (%s) and missing from the input", name, k.Type))
+				faults = append(faults, &TypeError{Key: name, Expected: string(k.Type)})
 			}
 			continue
 		}
 		fitted, err := fit(k, v)
-		if err != nil {
-			faults = append(faults, err.Error())
+		if fault := new(TypeError); errors.As(err, &fault) {
+			faults = append(faults, fault)
 			continue
 		}
 		values[name] = fitted
 	}
 	if len(faults) > 0 {
-		slices.Sort(faults)
-		return nil, fmt.Errorf("%s", strings.Join(faults, "; "))
+		slices.SortFunc(faults, func(a, b *TypeError) int { return strings.Compare(a.Key, b.Key) })
+		return nil, &InputError{faults}
 	}
 	return values, nil
 }
