@@ -1,6 +1,7 @@
 package host
 
 import (
+	"errors"
 	"fmt"
 	"regexp"
 	"slices"
@@ -28,8 +29,11 @@ func RecordValue(rec Record) (any, error) {
 	return v, nil
 }
 
+// ErrNoStep says that a run has no record of the kind that was asked for.
+var ErrNoStep = errors.New("no such step")
+
 // Step finds a record of a run by its number, or by the path of a node: then
-// it is the last one in which the node ended.
+// it is the last one in which the node ended, or else [ErrNoStep].
 func (r *Runs) Step(run, step string) (uint64, error) {
 	contents, err := r.Show(run)
 	if err != nil {
@@ -43,7 +47,7 @@ func (r *Runs) Step(run, step string) (uint64, error) {
 			return rec.Seq, nil
 		}
 	}
-	return 0, fmt.Errorf("run %s has no node %q that has ended; `tea checkpoint show %s` lists its records", contents.Header.RunID, step, contents.Header.RunID)
+	return 0, fmt.Errorf("run %s: %w: no node %q has ended", contents.Header.RunID, ErrNoStep, step)
 }
 
 // Prunable gives the ids of the runs that Prune would remove.

@@ -14,5 +14,9 @@ type (
 	ReportOptions = report.Options
 )
 
+// Deadline says until when an interrupt can be answered and what counts then;
+// "" where it waits for ever.
+func Deadline(i Interrupt) string { return report.Deadline(i) }
+
 // NewReport makes a report that writes to w, usually stderr. Close it.
 func NewReport(w io.Writer, o ReportOptions) *Report { return report.New(w, o) }

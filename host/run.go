@@ -12,6 +12,7 @@ import (
 	"github.com/the-edge-agent/tea/host/internal/checkpoint"
 	"github.com/the-edge-agent/tea/host/internal/engine"
 	"github.com/the-edge-agent/tea/host/internal/secret"
+	"github.com/the-edge-agent/tea/host/internal/state"
 	tea "github.com/the-edge-agent/tea/sdk"
 )
 
@@ -35,6 +36,8 @@ type (
 	NodeError = engine.NodeError
 	// BudgetError is a limit of the budget that a run has reached.
 	BudgetError = engine.BudgetError
+	// InputError is input that does not fit the state schema.
+	InputError = state.InputError
 	// Durability says when a run's records reach the disk.
 	Durability = checkpoint.Durability
 )
@@ -99,7 +102,7 @@ type RunOptions struct {
 
 // Run runs the workflow to its end, an interrupt, a failure or the end of
 // ctx. What became of it is in the result; the error is trouble before or
-// beside the run: input that does not fit, a checkpoint that cannot be written.
+// beside the run: input that does not fit ([*InputError]), a checkpoint that cannot be written.
 func (wf *Workflow) Run(ctx context.Context, o RunOptions) (*Result, error) {
 	if o.RunID == "" {
 		o.RunID = checkpoint.NewRunID(time.Now())

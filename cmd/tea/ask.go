@@ -61,12 +61,20 @@ func (k *asker) say(i host.Interrupt) {
 	if i.Default != nil {
 		fmt.Fprintf(w, "  default: %s\n", shown(i.Default))
 	}
+	if until := host.Deadline(i); until != "" {
+		fmt.Fprintf(w, "  answer by %s\n", until)
+	}
 }
 
 func shown(v any) string {
 	if text, ok := v.(string); ok {
 		return text
 	}
+	return encoded(v)
+}
+
+// encoded is a value as JSON.
+func encoded(v any) string {
 	raw, err := value.Encode(v)
 	if err != nil {
 		return fmt.Sprint(v)

@@ -33,7 +33,7 @@ type recordOutput struct {
 
 // Run prints a run's records.
 func (c *checkpointShowCmd) Run(a *app) error {
-	runs, id, err := c.open(a, c.RunID)
+	runs, _, id, err := c.open(a, c.RunID)
 	if err != nil {
 		return err
 	}
@@ -85,7 +85,7 @@ type checkpointDiffCmd struct {
 func (c *checkpointDiffCmd) Run(a *app) error {
 	var contents [2]*host.RunContents
 	for i, run := range []string{c.A, c.B} {
-		runs, id, err := c.open(a, run)
+		runs, _, id, err := c.open(a, run)
 		if err != nil {
 			return err
 		}

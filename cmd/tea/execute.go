@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -11,6 +12,7 @@ import (
 
 	"github.com/the-edge-agent/tea/host"
 	"github.com/the-edge-agent/tea/host/trace"
+	tea "github.com/the-edge-agent/tea/sdk"
 )
 
 type (
@@ -35,6 +37,9 @@ func (a *app) execute(f *runFlags, load loader, start starter) error {
 	if f.Interactive && f.Input == "-" {
 		return usageErrorf("-I and -i - both read stdin")
 	}
+	if err := checkOutput(f.Output); err != nil {
+		return usageErrorf("--output: %w", err)
+	}
 	wf, err := load(h)
 	if err != nil {
 		return err
@@ -58,7 +63,7 @@ func (a *app) execute(f *runFlags, load loader, start starter) error {
 	res, err := start(ctx, wf, o)
 	a.closeTracer(w.tracer)
 	if res == nil {
-		return err
+		return refused(err)
 	}
 	if err != nil {
 		a.complain(err)
@@ -68,6 +73,24 @@ func (a *app) execute(f *runFlags, load loader, start starter) error {
 		a.logger(f.reportFlags).Warn("the stream of events broke off", "error", w.stream.failed)
 	}
 	return a.finish(f, res, err != nil)
+}
+
+// refused turns trouble before the run into wrong usage where what was given
+// is at fault.
+func refused(err error) error {
+	var input *host.InputError
+	var answer *tea.Error
+	switch {
+	case errors.As(err, &input):
+		example := map[string]any{}
+		for _, fault := range input.Faults {
+			example[fault.Key] = exampleOf(fault.Expected)
+		}
+		return usageErrorf("--input: %w\n  hint: give it as in -i %s", input, shellQuote(encoded(example)))
+	case errors.As(err, &answer) && answer.Type == tea.ValidationError:
+		return usageError(err)
+	}
+	return err
 }
 
 // watchers see a run's events beside the report.
@@ -120,12 +143,17 @@ func (a *app) finish(f *runFlags, res *host.Result, broken bool) error {
 	return nil
 }
 
-// deliver writes the final state to where it was asked for.
+// deliver writes the final state to where it was asked for. Where the file
+// cannot be written stdout takes it, so that it is not lost.
 func (a *app) deliver(f *runFlags, state any) error {
 	write := func(w io.Writer) error { return writeState(w, state) }
 	switch {
 	case f.Output != "":
-		return writeAtomically(f.Output, write)
+		err := writeFile(f.Output, write)
+		if err != nil && !f.Stream {
+			err = errors.Join(err, write(a.stdout))
+		}
+		return err
 	case f.Stream:
 		return nil // the last event has it
 	}

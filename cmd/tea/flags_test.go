@@ -63,7 +63,7 @@ func TestResumeCommandIsQuoted(t *testing.T) {
 	f := &runFlags{CheckpointDir: "my runs", Secrets: `{"key": "x"}`, SecretsEnv: "MY_"}
 	f.Plugins = []string{"it's"}
 	res := &host.Result{RunID: "r1", Pending: []host.Interrupt{{ID: "a>b/ask:ask", Kind: host.InterruptAsk}, {ID: "x:before"}}}
-	want := `tea resume r1 -c 'my runs' --plugins 'it'\''s' --secrets-env MY_ --answer 'a>b/ask:ask=ANSWER'`
+	want := `tea resume r1 -c 'my runs' --plugins 'it'\''s' --secrets-env MY_ --answer 'a>b/ask:ask="text"'`
 	if got := f.resumeCommand(res); got != want {
 		t.Errorf("got  %s\nwant %s", got, want)
 	}
@@ -118,6 +118,49 @@ func TestUnits(t *testing.T) {
 	for _, text := range []string{"", "KB", "-1", "1.5MB", "99999999999GB"} {
 		if new(size).UnmarshalText([]byte(text)) == nil {
 			t.Errorf("size %q is taken", text)
+		}
+	}
+}
+
+func TestInterruptOf(t *testing.T) {
+	t.Parallel()
+	pending := []host.Interrupt{
+		{ID: "each[0]/ask:ask", Path: "each[0]/ask", Node: "ask"},
+		{ID: "each[1]/ask:ask", Path: "each[1]/ask", Node: "ask"},
+		{ID: "gate:before", Path: "gate", Node: "gate"},
+	}
+	for name, want := range map[string]string{
+		"each[1]/ask:ask": "each[1]/ask:ask",
+		"each[1]/ask":     "each[1]/ask:ask",
+		"gate":            "gate:before",
+		"ask":             "",
+		"nope":            "",
+	} {
+		i, err := interruptOf(pending, name)
+		if i.ID != want || (err == nil) != (want != "") {
+			t.Errorf("%s: %q, %v, want %q", name, i.ID, err, want)
+		}
+	}
+}
+
+func TestExampleAnswerFits(t *testing.T) {
+	t.Parallel()
+	typed := func(name string) map[string]any { return map[string]any{"type": name} }
+	tests := []struct {
+		i    host.Interrupt
+		want string
+	}{
+		{host.Interrupt{}, `"text"`},
+		{host.Interrupt{Choices: []any{"high", "low"}}, `"high"`},
+		{host.Interrupt{Default: false}, "false"},
+		{host.Interrupt{Schema: typed("boolean")}, "true"},
+		{host.Interrupt{Schema: typed("integer"), Default: "wrong"}, "1"},
+		{host.Interrupt{Schema: typed("object")}, "{}"},
+		{host.Interrupt{Schema: map[string]any{"enum": []any{"a"}}}, `"a"`},
+	}
+	for _, test := range tests {
+		if got := encoded(exampleAnswer(test.i)); got != test.want {
+			t.Errorf("%v: %s, want %s", test.i, got, test.want)
 		}
 	}
 }

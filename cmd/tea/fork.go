@@ -1,6 +1,11 @@
 package main
 
-import "github.com/the-edge-agent/tea/host"
+import (
+	"errors"
+	"fmt"
+
+	"github.com/the-edge-agent/tea/host"
+)
 
 type forkCmd struct {
 	RunID string `arg:"" name:"run" help:"Id of the run or the beginning of it, or the file of its checkpoint."`
@@ -15,11 +20,14 @@ func (c *forkCmd) Run(a *app) error {
 		return err
 	}
 	c.CheckpointDir = dir.given
-	runs, err := host.OpenRuns(dir.path)
+	runs, err := dir.open(run)
 	if err != nil {
 		return err
 	}
 	at, err := runs.Step(run, c.At)
+	if errors.Is(err, host.ErrNoStep) {
+		return fmt.Errorf("%w; `%s` lists its records", err, dir.tea("checkpoint", "show", run))
+	}
 	if err != nil {
 		return err
 	}

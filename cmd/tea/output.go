@@ -11,6 +11,8 @@ import (
 	"path/filepath"
 	"strings"
 
+	"golang.org/x/sys/unix"
+
 	"github.com/the-edge-agent/tea/host"
 	"github.com/the-edge-agent/tea/sdk/value"
 )
@@ -37,8 +39,62 @@ func writeJSON(w io.Writer, v any) error {
 	return enc.Encode(v)
 }
 
-// writeAtomically writes a file so that it is there wholly or not at all.
-func writeAtomically(path string, write func(io.Writer) error) (err error) {
+// checkOutput says early what [writeFile] would say after the run.
+func checkOutput(path string) error {
+	if path == "" {
+		return nil
+	}
+	if info, err := os.Stat(path); err == nil && info.IsDir() {
+		return &os.PathError{Op: "write", Path: path, Err: unix.EISDIR}
+	}
+	if special(path) {
+		return nil
+	}
+	if err := unix.Access(filepath.Dir(path), unix.W_OK|unix.X_OK); err != nil {
+		return &os.PathError{Op: "write", Path: path, Err: err}
+	}
+	return nil
+}
+
+// special tells whether a path is there and no plain file, a device or a link
+// for instance, which must not be replaced by one.
+func special(path string) bool {
+	info, err := os.Lstat(path)
+	return err == nil && !info.Mode().IsRegular()
+}
+
+// writeFile writes a plain file so that it is there wholly or not at all, and
+// into anything else. Errors name the path.
+func writeFile(path string, write func(io.Writer) error) error {
+	put := replaceFile
+	if special(path) {
+		put = writeInto
+	}
+	err := put(path, write)
+	var (
+		inner *os.PathError
+		link  *os.LinkError
+	)
+	switch {
+	case err == nil:
+		return nil
+	case errors.As(err, &inner):
+		err = inner.Err // without the name of the temporary file
+	case errors.As(err, &link):
+		err = link.Err
+	}
+	return &os.PathError{Op: "write", Path: path, Err: err}
+}
+
+func writeInto(path string, write func(io.Writer) error) error {
+	f, err := os.OpenFile(path, os.O_WRONLY|os.O_TRUNC, 0)
+	if err != nil {
+		return err
+	}
+	return errors.Join(write(f), f.Close())
+}
+
+func replaceFile(path string, write func(io.Writer) error) (err error) {
 	f, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+".*")
 	if err != nil {
 		return err

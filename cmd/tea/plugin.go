@@ -30,7 +30,7 @@ func (c *pluginListCmd) Run(a *app) error {
 		return writeJSON(a.stdout, append([]foundPlugin{}, set.found...))
 	}
 	for _, p := range set.problems {
-		a.logger(c.reportFlags).Warn("plugin problem", "path", p.path, "problem", p.message)
+		a.logger(c.reportFlags).Warn("plugin problem: "+p.path, "error", p.message)
 	}
 	w := tabwriter.NewWriter(a.stdout, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(w, "PLUGIN\tVERSION\tACTIONS\tPATH")

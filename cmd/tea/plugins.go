@@ -45,7 +45,7 @@ func (a *app) openHost(plugins pluginFlags, report reportFlags, o host.Options) 
 		return nil, pluginError(err)
 	}
 	for _, p := range set.problems {
-		o.Logger.Warn("plugin problem", "path", p.path, "problem", p.message)
+		o.Logger.Warn("plugin problem: "+p.path, "error", p.message)
 	}
 	o.Plugins = set
 	h, err := host.New(o)

@@ -10,12 +10,11 @@ import (
 	"strings"
 
 	"github.com/the-edge-agent/tea/host"
-	"github.com/the-edge-agent/tea/sdk/value"
 )
 
 type resumeCmd struct {
 	RunID   string   `arg:"" name:"run" help:"Id of the run or the beginning of it, the file of its checkpoint, or the workflow file whose newest open run is meant."`
-	Answer  []string `sep:"none" placeholder:"ID=JSON" help:"Answer an interrupt (repeatable)."`
+	Answer  []string `sep:"none" placeholder:"ID=JSON" help:"Answer an interrupt, by its id or its node (repeatable)."`
 	Force   bool     `help:"Go on although the workflow has changed."`
 	Migrate bool     `help:"Go on with a changed workflow if everything the run used is still there."`
 	runFlags
@@ -23,7 +22,7 @@ type resumeCmd struct {
 
 // Run goes on with the run.
 func (c *resumeCmd) Run(a *app) error {
-	answers, err := parseAnswers(c.Answer)
+	given, err := parseAnswers(c.Answer)
 	if err != nil {
 		return err
 	}
@@ -32,6 +31,14 @@ func (c *resumeCmd) Run(a *app) error {
 		return err
 	}
 	c.CheckpointDir = dir.given
+	runs, err := dir.open(run)
+	if err != nil {
+		return err
+	}
+	answers, err := answersOf(runs, run, given)
+	if err != nil {
+		return err
+	}
 	return a.resume(&c.runFlags, dir.path, run, func(o *host.RunOptions) {
 		o.Answers, o.Force, o.Migrate = answers, c.Force, c.Migrate
 	})
@@ -59,9 +66,29 @@ type runDir struct {
 	given string
 }
 
+// tea is a command line that looks into the directory.
+func (d runDir) tea(words ...string) string {
+	if d.given != "" {
+		words = append(words, "-c", d.given)
+	}
+	return commandLine(words)
+}
+
+// open opens the directory; that run is not in it is the error to show.
+func (d runDir) open(run string) (*host.Runs, error) {
+	runs, err := host.OpenRuns(d.path)
+	if err == nil {
+		_, err = runs.Entry(run)
+	}
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, fmt.Errorf("there is no run %q in %s; `%s` lists the runs there", run, d.path, d.tea("runs"))
+	}
+	return runs, err
+}
+
 // findRun finds the directory and the id of what a user calls a run.
 func (a *app) findRun(given, run string) (runDir, string, error) {
-	if isFile(run) && strings.HasSuffix(run, ".tea") && strings.ContainsRune(run, filepath.Separator) {
+	if strings.HasSuffix(run, ".tea") && strings.ContainsRune(run, filepath.Separator) {
 		dir := filepath.Dir(run)
 		return runDir{dir, dir}, run, nil
 	}
@@ -112,20 +139,4 @@ func listRuns(dir string) ([]host.RunEntry, error) {
 		return nil, err
 	}
 	return runs.List()
-}
-
-func parseAnswers(list []string) (map[string]any, error) {
-	answers := map[string]any{}
-	for _, text := range list {
-		id, raw, ok := strings.Cut(text, "=")
-		if !ok {
-			return nil, usageErrorf("--answer %s: want ID=JSON", text)
-		}
-		answer, err := value.Decode([]byte(raw))
-		if err != nil {
-			return nil, usageErrorf("--answer %s: the answer is no JSON: %w; put text into quotes: %s='\"text\"'", text, err, id)
-		}
-		answers[id] = answer
-	}
-	return answers, nil
 }

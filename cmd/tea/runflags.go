@@ -109,7 +109,7 @@ func environment() map[string]any {
 
 // resumeCommand is what goes on with a run that was started by these flags.
 func (f *runFlags) resumeCommand(res *host.Result) string {
-	words := []string{"tea", "resume", res.RunID}
+	words := []string{"resume", res.RunID}
 	if f.CheckpointDir != "" {
 		words = append(words, "-c", f.CheckpointDir)
 	}
@@ -124,13 +124,19 @@ func (f *runFlags) resumeCommand(res *host.Result) string {
 	}
 	for _, i := range res.Pending {
 		if i.Kind == host.InterruptAsk {
-			words = append(words, "--answer", i.ID+"=ANSWER")
+			words = append(words, "--answer", i.ID+"="+encoded(exampleAnswer(i)))
 		}
 	}
-	for i, word := range words {
-		words[i] = shellQuote(word)
+	return commandLine(words)
+}
+
+// commandLine is a call of tea for a shell.
+func commandLine(words []string) string {
+	line := "tea"
+	for _, word := range words {
+		line += " " + shellQuote(word)
 	}
-	return strings.Join(words, " ")
+	return line
 }
 
 func shellQuote(word string) string {

@@ -30,13 +30,13 @@ func (f keepFlags) dir(a *app) (string, error) {
 }
 
 // open opens the directory and finds a run in it.
-func (f keepFlags) open(a *app, run string) (*host.Runs, string, error) {
+func (f keepFlags) open(a *app, run string) (*host.Runs, runDir, string, error) {
 	dir, id, err := a.findRun(f.CheckpointDir, run)
 	if err != nil {
-		return nil, "", err
+		return nil, dir, "", err
 	}
-	runs, err := host.OpenRuns(dir.path)
-	return runs, id, err
+	runs, err := dir.open(id)
+	return runs, dir, id, err
 }
 
 type runsListCmd struct {
@@ -89,7 +89,7 @@ type runOutput struct {
 
 // Run shows one run.
 func (c *runsShowCmd) Run(a *app) error {
-	runs, id, err := c.open(a, c.RunID)
+	runs, dir, id, err := c.open(a, c.RunID)
 	if err != nil {
 		return err
 	}
@@ -131,9 +131,10 @@ func (c *runsShowCmd) Run(a *app) error {
 	for _, i := range out.Pending {
 		row("waits for", i.ID)
 		row("question", i.Question)
+		row("answer by", host.Deadline(i))
 	}
 	if open := out.Status != string(host.Done) && out.Status != string(host.Running); open {
-		row("resume with", (&runFlags{CheckpointDir: c.CheckpointDir}).resumeCommand(&host.Result{RunID: out.ID, Pending: out.Pending}))
+		row("resume with", (&runFlags{CheckpointDir: dir.given}).resumeCommand(&host.Result{RunID: out.ID, Pending: out.Pending}))
 	}
 	return w.Flush()
 }
@@ -150,7 +151,7 @@ const followEvery = 100 * time.Millisecond
 
 // Run prints the events.
 func (c *runsEventsCmd) Run(a *app) error {
-	runs, id, err := c.open(a, c.RunID)
+	runs, _, id, err := c.open(a, c.RunID)
 	if err != nil {
 		return err
 	}

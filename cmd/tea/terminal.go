@@ -27,18 +27,19 @@ func (a *app) setReport(f reportFlags) {
 	a.report = host.NewReport(a.stderr, o)
 }
 
-// logger writes to the report what the flags ask for.
+// logger writes to the report what the flags ask for: warnings as lines for
+// people, or with -v everything as key=value.
 func (a *app) logger(f reportFlags) *slog.Logger {
-	level := slog.LevelWarn
+	w := maskedWriter{a}
 	switch {
 	case f.Quiet:
-		level = slog.LevelError
+		return slog.New(newLineHandler(w, slog.LevelError))
+	case f.Verbose == 0:
+		return slog.New(newLineHandler(w, slog.LevelWarn))
 	case f.Verbose == 1:
-		level = slog.LevelInfo
-	case f.Verbose > 1:
-		level = slog.LevelDebug
+		return newLogger(w, slog.LevelInfo)
 	}
-	return newLogger(maskedWriter{a}, level)
+	return newLogger(w, slog.LevelDebug)
 }
 
 // maskedWriter writes log lines to the report without the secrets in them: a

@@ -81,7 +81,7 @@ func TestLiveLines(t *testing.T) {
 		want    []string
 		without string
 	}{
-		{"colours", nil, []string{`\x1b\[32m✓\x1b\[0m a`, `  \x1b\[32m✓\x1b\[0m slow`, `⠋|⠙|⠹|⠸|⠼|⠴|⠦|⠧|⠇|⠏`, `\x1b\[\d+A`, `msg="look out"`}, ""},
+		{"colours", nil, []string{`\x1b\[32m✓\x1b\[0m a`, `  \x1b\[32m✓\x1b\[0m slow`, `⠋|⠙|⠹|⠸|⠼|⠴|⠦|⠧|⠇|⠏`, `\x1b\[\d+A`, `! a>quick/quick: look out`}, ""},
 		{"NO_COLOR", []string{"NO_COLOR=1"}, []string{"✓ a", "  ✓ slow", "  ✓ quick", `\x1b\[\d+A`}, `\x1b\[\d+m`},
 		{"ASCII", []string{"LANG=C", "NO_COLOR=1"}, []string{`\+ a`, `  \+ slow`}, "✓"},
 		{"dumb", []string{"TERM=dumb"}, []string{"a: done", "a>slow/slow: done"}, `\x1b`},

@@ -41,12 +41,20 @@ func (c *testCmd) Run(a *app) error {
 		if !good {
 			verdict, failed = "FAIL", true
 		}
-		fmt.Fprintf(a.stdout, "%s  %s  %d tests\n", verdict, file, len(suite.Tests))
+		fmt.Fprintf(a.stdout, "%s  %s  %s\n", verdict, file, numbered(len(suite.Tests), "test"))
 	}
 	if failed {
 		return &exitError{code: exitFailed}
 	}
 	return nil
+}
+
+// numbered is "1 test" and "2 tests".
+func numbered(n int, word string) string {
+	if n != 1 {
+		word += "s"
+	}
+	return fmt.Sprintf("%d %s", n, word)
 }
 
 // tell prints a test that failed; with -v every one.

@@ -14,7 +14,7 @@ func (f *frame) ask(ctx context.Context, node, path string, q Question) (answer 
 	if !known {
 		i = Interrupt{ID: id, Kind: InterruptAsk, Node: node, Path: path, Question: q.Text, Schema: q.Schema, Choices: q.Choices, Default: q.Default, AskedAt: r.now()}
 		if q.Deadline > 0 {
-			i.Deadline = i.AskedAt.Add(q.Deadline)
+			i.Deadline, i.OnTimeout = i.AskedAt.Add(q.Deadline), q.OnTimeout
 		}
 	}
 	_, answered := r.answered(id)

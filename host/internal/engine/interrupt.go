@@ -36,6 +36,8 @@ type Interrupt struct {
 	AskedAt  time.Time `json:"asked_at,omitzero"`
 	// Deadline is when on_timeout decides; zero = never.
 	Deadline time.Time `json:"deadline,omitzero"`
+	// OnTimeout says what counts then: deny, default or fail.
+	OnTimeout string `json:"on_timeout,omitempty"`
 }
 
 func (i Interrupt) body() map[string]any {
@@ -55,7 +57,7 @@ func (i Interrupt) body() map[string]any {
 		m["default"] = i.Default
 	}
 	if !i.Deadline.IsZero() {
-		m["deadline"] = i.Deadline.Format(time.RFC3339Nano)
+		m["deadline"], m["on_timeout"] = i.Deadline.Format(time.RFC3339Nano), i.OnTimeout
 	}
 	return m
 }
@@ -66,7 +68,7 @@ func toInterrupt(path string, m map[string]any) Interrupt {
 	i := Interrupt{
 		ID: text("id"), Kind: InterruptKind(text("kind")), Node: text("node"), Path: path,
 		Question: text("question"), Schema: m["schema"], Default: m["default"],
-		AskedAt: at("asked_at"), Deadline: at("deadline"),
+		AskedAt: at("asked_at"), Deadline: at("deadline"), OnTimeout: text("on_timeout"),
 	}
 	i.Choices, _ = m["choices"].([]any)
 	return i
@@ -151,6 +153,8 @@ type Question struct {
 	Default any
 	// Deadline is how long to wait; 0 = for ever.
 	Deadline time.Duration
+	// OnTimeout says what the asker does then, for whoever is asked.
+	OnTimeout string
 }
 
 // ErrAskTimeout says that nobody answered before the deadline.

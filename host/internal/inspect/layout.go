@@ -8,13 +8,14 @@ import (
 // Measures of the drawing, in pixels.
 const (
 	charWidth  = 7
+	labelWidth = 6 // of a letter beside an arrow
 	lineHeight = 16
 	padding    = 10
 	gapX       = 40
 	gapY       = 56
 )
 
-// box is a node with its place; x and y are its upper left corner.
+// box is a node with its place, or a lane; x and y are its upper left corner.
 type box struct {
 	name       string
 	node       *Node
@@ -22,6 +23,21 @@ type box struct {
 	x, y, w, h int
 	// inner is the layout of the node's body.
 	inner *layout
+
+	row int
+	// bottom is where the row ends.
+	bottom int
+	// above are the boxes that lead here; want is the middle of them.
+	above []*box
+	want  int
+}
+
+// lane says where edges to a node pass through a row, up or down, without
+// crossing what stands there.
+type lane struct {
+	to  string
+	row int
+	up  bool
 }
 
 // layout is a diagram with places: layers from top to bottom, each a row.
@@ -29,11 +45,15 @@ type layout struct {
 	diagram *Diagram
 	boxes   map[string]*box
 	order   []*box
-	w, h    int
+	lanes   map[lane]*box
+	rows    [][]*box
+	// ways are what each edge passes through, its ends included.
+	ways [][]*box
+	w, h int
 }
 
 func newLayout(d *Diagram) *layout {
-	l := &layout{diagram: d, boxes: map[string]*box{}}
+	l := &layout{diagram: d, boxes: map[string]*box{}, lanes: map[lane]*box{}}
 	for _, name := range d.names() {
 		b := &box{name: name, labels: []string{endName(name)}}
 		if i := slices.IndexFunc(d.Nodes, func(n Node) bool { return n.Name == name }); i >= 0 {
@@ -44,7 +64,8 @@ func newLayout(d *Diagram) *layout {
 		l.boxes[name] = b
 		l.order = append(l.order, b)
 	}
-	l.place(l.layers())
+	l.arrange()
+	l.place()
 	return l
 }
 
@@ -61,83 +82,6 @@ func (b *box) measure() {
 	}
 }
 
-// layers puts each node below all nodes that lead to it, edges that lead back
-// aside.
-func (l *layout) layers() [][]*box {
-	back := l.backEdges()
-	level := map[string]int{}
-	// The longest way from the top; without back edges it ends.
-	for changed := true; changed; {
-		changed = false
-		for i, e := range l.diagram.Edges {
-			if !back[i] && level[e.To] < level[e.From]+1 {
-				level[e.To] = level[e.From] + 1
-				changed = true
-			}
-		}
-	}
-	bottom := 0
-	for _, b := range l.order {
-		bottom = max(bottom, level[b.name])
-	}
-	if b := l.boxes[end]; b != nil {
-		level[end] = bottom
-	}
-	rows := make([][]*box, bottom+1)
-	for _, b := range l.order {
-		rows[level[b.name]] = append(rows[level[b.name]], b)
-	}
-	return slices.DeleteFunc(rows, func(row []*box) bool { return len(row) == 0 })
-}
+func (b *box) isLane() bool { return b.name == "" }
 
-// backEdges finds the edges that close a circle, by a walk into the depth.
-func (l *layout) backEdges() map[int]bool {
-	leaving := map[string][]int{}
-	for i, e := range l.diagram.Edges {
-		leaving[e.From] = append(leaving[e.From], i)
-	}
-	const open, closed = 1, 2
-	mark, back := map[string]int{}, map[int]bool{}
-	var walk func(name string)
-	walk = func(name string) {
-		mark[name] = open
-		for _, i := range leaving[name] {
-			switch to := l.diagram.Edges[i].To; mark[to] {
-			case open:
-				back[i] = true
-			case 0:
-				walk(to)
-			}
-		}
-		mark[name] = closed
-	}
-	for _, b := range l.order {
-		if mark[b.name] == 0 {
-			walk(b.name)
-		}
-	}
-	return back
-}
-
-// place gives every box its corner; rows are centred.
-func (l *layout) place(rows [][]*box) {
-	widths := make([]int, len(rows))
-	for i, row := range rows {
-		for _, b := range row {
-			widths[i] += b.w + gapX
-		}
-		widths[i] -= gapX
-		l.w = max(l.w, widths[i])
-	}
-	y := 0
-	for i, row := range rows {
-		x, height := (l.w-widths[i])/2, 0
-		for _, b := range row {
-			b.x, b.y = x, y
-			x += b.w + gapX
-			height = max(height, b.h)
-		}
-		y += height + gapY
-	}
-	l.h = max(0, y-gapY)
-}
+func (b *box) middle() int { return b.x + b.w/2 }

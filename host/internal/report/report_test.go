@@ -303,6 +303,7 @@ gone.yaml:1:1: warning TEA2: odd
 func TestSummary(t *testing.T) {
 	t.Parallel()
 	mask := func(text string) string { return strings.ReplaceAll(text, "hunter2", "***") }
+	by := at(0).Format("2006-01-02 15:04:05 MST")
 	tests := []struct {
 		name string
 		res  engine.Result
@@ -319,6 +320,17 @@ func TestSummary(t *testing.T) {
 				{ID: "ask:ask", Question: "hunter2?", Choices: []any{"a"}, Default: int64(1)},
 			}},
 			"waiting · 1 interrupt · 1 step\n  ask:ask: ***?\n    choices: [\"a\"]\n    default: 1\n",
+		},
+		{
+			"a question with a deadline",
+			engine.Result{Status: engine.Waiting, Pending: []engine.Interrupt{
+				{ID: "a:ask", Deadline: at(0), OnTimeout: "default", Default: "high"},
+				{ID: "b:ask", Deadline: at(0), OnTimeout: "deny"},
+				{ID: "c:ask", Deadline: at(0), OnTimeout: "fail"},
+			}},
+			"waiting · 3 interrupts · 0 steps\n  a:ask\n    default: \"high\"\n    answer by " + by + ", else \"high\" counts when the run is resumed\n" +
+				"  b:ask\n    answer by " + by + ", else false counts when the run is resumed\n" +
+				"  c:ask\n    answer by " + by + ", else the question fails when the run is resumed\n",
 		},
 		{
 			"failed",

@@ -65,7 +65,26 @@ func pendingText(i engine.Interrupt) string {
 	if i.Default != nil {
 		fmt.Fprintf(&b, "    default: %s\n", compact(i.Default))
 	}
+	if until := Deadline(i); until != "" {
+		fmt.Fprintf(&b, "    answer by %s\n", until)
+	}
 	return b.String()
+}
+
+// Deadline says until when an interrupt can be answered and what counts then;
+// "" where it waits for ever.
+func Deadline(i engine.Interrupt) string {
+	if i.Deadline.IsZero() {
+		return ""
+	}
+	until := i.Deadline.Local().Format("2006-01-02 15:04:05 MST")
+	switch i.OnTimeout {
+	case "deny":
+		return until + ", else false counts when the run is resumed"
+	case "default":
+		return until + ", else " + compact(i.Default) + " counts when the run is resumed"
+	}
+	return until + ", else the question fails when the run is resumed"
 }
 
 // Checkpoint says where a run that has not ended is kept, and what goes on

@@ -6,17 +6,19 @@ import (
 	lua "github.com/yuin/gopher-lua"
 )
 
-// checkInt is argument n as an integer. Out of range is clamped: no count or
-// index of a script needs more than 2^53.
+// mostCount is the largest count or index: what an int and a float64 hold.
+const mostCount = min(maxExact, math.MaxInt)
+
+// checkInt is argument n as an integer. Out of range is clamped to mostCount.
 func checkInt(L *lua.LState, n int) int {
 	f := float64(L.CheckNumber(n))
 	switch {
 	case math.IsNaN(f):
 		L.ArgError(n, "number has no integer representation")
-	case f > maxExact:
-		return maxExact
-	case f < -maxExact:
-		return -maxExact
+	case f > mostCount:
+		return mostCount
+	case f < -mostCount:
+		return -mostCount
 	}
 	return int(f)
 }

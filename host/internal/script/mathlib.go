@@ -56,6 +56,6 @@ func mathRandom(L *lua.LState) int {
 	if low > high {
 		L.ArgError(L.GetTop(), "interval is empty")
 	}
-	L.Push(lua.LNumber(low + source.IntN(high-low+1)))
+	L.Push(lua.LNumber(int64(low) + source.Int64N(int64(high)-int64(low)+1)))
 	return 1
 }

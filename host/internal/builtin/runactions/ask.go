@@ -58,7 +58,7 @@ func ask(ctx context.Context, req *tea.Request, p askParams) (askResult, error) 
 // question takes the parameters as values again: a trip through Go types
 // would turn the integers in them into floats.
 func question(req *tea.Request, p askParams) (engine.Question, error) {
-	q := engine.Question{Text: p.Question, Deadline: time.Duration(p.TimeoutSeconds * float64(time.Second))}
+	q := engine.Question{Text: p.Question, Deadline: time.Duration(p.TimeoutSeconds * float64(time.Second)), OnTimeout: p.OnTimeout}
 	v, err := req.Params.Value()
 	if err != nil {
 		return q, err

@@ -1,0 +1,72 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"log/slog"
+	"slices"
+	"strings"
+	"sync"
+)
+
+// lineHandler writes log records for people: "! node: message (error)". Where
+// a record says what is wrong its other attributes are left to -v.
+type lineHandler struct {
+	level slog.Level
+	attrs []slog.Attr
+	mu    *sync.Mutex
+	w     io.Writer
+}
+
+func newLineHandler(w io.Writer, level slog.Level) *lineHandler {
+	return &lineHandler{level: level, mu: &sync.Mutex{}, w: w}
+}
+
+// Enabled tells whether a level is shown.
+func (h *lineHandler) Enabled(_ context.Context, level slog.Level) bool { return level >= h.level }
+
+// Handle writes one line.
+func (h *lineHandler) Handle(_ context.Context, r slog.Record) error {
+	attrs := slices.Clone(h.attrs)
+	r.Attrs(func(attr slog.Attr) bool {
+		attrs = append(attrs, attr)
+		return true
+	})
+	var where, reason string
+	var rest []string
+	for _, attr := range attrs {
+		text := strings.Join(strings.Fields(attr.Value.String()), " ")
+		switch attr.Key {
+		case "node":
+			where = text + ": "
+		case "plugin":
+			where = "plugin " + text + ": "
+		case "error":
+			reason = text
+		default:
+			rest = append(rest, attr.Key+" "+text)
+		}
+	}
+	if reason == "" {
+		slices.Sort(rest)
+		reason = strings.Join(rest, ", ")
+	}
+	if reason != "" {
+		reason = " (" + reason + ")"
+	}
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	_, err := fmt.Fprintf(h.w, "! %s%s%s\n", where, r.Message, reason)
+	return err
+}
+
+// WithAttrs adds attributes to every record.
+func (h *lineHandler) WithAttrs(attrs []slog.Attr) slog.Handler {
+	with := *h
+	with.attrs = append(slices.Clip(h.attrs), attrs...)
+	return &with
+}
+
+// WithGroup changes nothing: groups are for programs.
+func (h *lineHandler) WithGroup(string) slog.Handler { return h }

@@ -1,0 +1,22 @@
+package main
+
+import (
+	"bytes"
+	"errors"
+	"log/slog"
+	"testing"
+)
+
+func TestLogLinesForPeople(t *testing.T) {
+	t.Parallel()
+	var out bytes.Buffer
+	log := slog.New(newLineHandler(&out, slog.LevelWarn))
+	log.Info("not shown")
+	log.Warn("asked again", "node", "ask", "attempt", 1, "error", errors.New("connection\nrefused"))
+	log.With("plugin", "llm").Error("the plugin wrote too much", "lines", 3)
+	log.WithGroup("g").Warn("careful")
+	want := "! ask: asked again (connection refused)\n! plugin llm: the plugin wrote too much (lines 3)\n! careful\n"
+	if got := out.String(); got != want {
+		t.Errorf("got\n%swant\n%s", got, want)
+	}
+}

@@ -1,0 +1,100 @@
+package inspect
+
+import (
+	"cmp"
+	"slices"
+	"unicode/utf8"
+)
+
+// place gives every box its corner: below what leads to it, as far as there
+// is room.
+func (l *layout) place() {
+	y := 0
+	for _, row := range l.rows {
+		height := 0
+		for _, b := range row {
+			b.want = b.wanted()
+			height = max(height, b.h)
+		}
+		slices.SortStableFunc(row, func(a, b *box) int { return cmp.Compare(a.want, b.want) })
+		spread(row)
+		for _, b := range row {
+			b.y, b.bottom = y, y+height
+		}
+		y += height + gapY
+	}
+	l.h = max(0, y-gapY)
+	l.fit()
+}
+
+// wanted is the middle of the boxes above; lanes count where there is nothing
+// else, so that what stands in a column stays there.
+func (b *box) wanted() int {
+	sum, n, lanes := 0, 0, true
+	for _, a := range b.above {
+		if lanes && !a.isLane() {
+			sum, n, lanes = 0, 0, false
+		}
+		if a.isLane() && !lanes {
+			continue
+		}
+		n++
+		if a.row == b.row {
+			sum += a.want // an edge back begins beside its end
+		} else {
+			sum += a.middle()
+		}
+	}
+	if n == 0 {
+		return 0
+	}
+	return sum / n
+}
+
+// spread puts the boxes of a row beside each other and moves the row to where
+// its nodes want to be.
+func spread(row []*box) {
+	offset, nodes := 0, 0
+	for i, b := range row {
+		b.x = b.want - b.w/2
+		if i > 0 {
+			left, gap := row[i-1], gapX
+			if b.isLane() || left.isLane() {
+				gap /= 2
+			}
+			b.x = max(b.x, left.x+left.w+gap)
+		}
+		if !b.isLane() {
+			offset += b.want - b.middle()
+			nodes++
+		}
+	}
+	for _, b := range row {
+		b.x += offset / max(1, nodes)
+	}
+}
+
+// fit moves everything to the right of 0 and measures the whole.
+func (l *layout) fit() {
+	left, right := 0, 0
+	for _, row := range l.rows {
+		for _, b := range row {
+			left, right = min(left, b.x), max(right, b.x+b.w)
+		}
+	}
+	for i, at := range l.labels() {
+		half := utf8.RuneCountInString(l.diagram.Edges[i].about()) * labelWidth / 2
+		left, right = min(left, at.x-half), max(right, at.x+half)
+	}
+	for _, row := range l.rows {
+		for _, b := range row {
+			b.x -= left
+		}
+	}
+	l.w = right - left
+	for _, way := range l.ways {
+		if way[0].row == len(l.rows)-1 { // its way back turns below it
+			l.h = max(l.h, way[0].bottom+gapY/2)
+		}
+	}
+}
