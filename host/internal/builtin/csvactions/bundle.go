@@ -4,7 +4,7 @@ import (
 	"context"
 	"io"
 
-	"github.com/the-edge-agent/tea/host/internal/builtin/confine"
+	"github.com/the-edge-agent/tea/host/internal/builtin/fileroot"
 	tea "github.com/the-edge-agent/tea/sdk"
 	"github.com/the-edge-agent/tea/sdk/schema"
 	"github.com/the-edge-agent/tea/sdk/value"
@@ -15,9 +15,9 @@ import (
 func Bundle(version, workDir string) *tea.Bundle {
 	return &tea.Bundle{
 		Name: "csv", Version: version, Description: "Reads and writes CSV text.",
-		Settings: map[string]*schema.Schema{confine.SettingsKey: schema.Of[confine.Settings]()},
+		Settings: map[string]*schema.Schema{fileroot.SettingsKey: schema.Of[fileroot.Settings]()},
 		Open: func(_ context.Context, settings tea.Settings) (any, error) {
-			files, err := confine.OpenLazily(settings, workDir)
+			files, err := fileroot.OpenLazily(settings, workDir)
 			if err != nil {
 				return nil, err
 			}
@@ -30,7 +30,7 @@ func Bundle(version, workDir string) *tea.Bundle {
 	}
 }
 
-type instance struct{ files *confine.Lazy }
+type instance struct{ files *fileroot.Lazy }
 
 var _ io.Closer = (*instance)(nil)
 

@@ -3,7 +3,7 @@ package fileactions
 import (
 	"context"
 
-	"github.com/the-edge-agent/tea/host/internal/builtin/confine"
+	"github.com/the-edge-agent/tea/host/internal/builtin/fileroot"
 	tea "github.com/the-edge-agent/tea/sdk"
 	"github.com/the-edge-agent/tea/sdk/schema"
 )
@@ -13,9 +13,9 @@ import (
 func Bundle(version, workDir string) *tea.Bundle {
 	return &tea.Bundle{
 		Name: "file", Version: version, Description: "Reads and writes files below one directory.",
-		Settings: map[string]*schema.Schema{confine.SettingsKey: schema.Of[confine.Settings]()},
+		Settings: map[string]*schema.Schema{fileroot.SettingsKey: schema.Of[fileroot.Settings]()},
 		Open: func(_ context.Context, settings tea.Settings) (any, error) {
-			files, err := confine.OpenLazily(settings, workDir)
+			files, err := fileroot.OpenLazily(settings, workDir)
 			if err != nil {
 				return nil, err
 			}
@@ -33,4 +33,4 @@ func Bundle(version, workDir string) *tea.Bundle {
 }
 
 // instance is the file root of one set of settings.
-type instance struct{ *confine.Lazy }
+type instance struct{ *fileroot.Lazy }

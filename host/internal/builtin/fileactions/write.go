@@ -3,8 +3,8 @@ package fileactions
 import (
 	"context"
 
-	"github.com/the-edge-agent/tea/host/internal/builtin/confine"
 	tea "github.com/the-edge-agent/tea/sdk"
+	"github.com/the-edge-agent/tea/sdk/confine"
 )
 
 type writeParams struct {

@@ -7,21 +7,19 @@ import (
 	"syscall"
 	"testing"
 
-	"golang.org/x/sys/unix"
-
-	"github.com/the-edge-agent/tea/host/internal/builtin/confine"
 	tea "github.com/the-edge-agent/tea/sdk"
+	"github.com/the-edge-agent/tea/sdk/confine"
 )
 
 // smallDisk mounts a file system of 64 KiB, where the test may.
 func smallDisk(t *testing.T) string {
 	t.Helper()
 	dir := t.TempDir()
-	if err := unix.Mount("tmpfs", dir, "tmpfs", 0, "size=64k"); err != nil {
+	if err := syscall.Mount("tmpfs", dir, "tmpfs", 0, "size=64k"); err != nil {
 		t.Skip("cannot mount a small file system:", err)
 	}
 	t.Cleanup(func() {
-		if err := unix.Unmount(dir, unix.MNT_DETACH); err != nil {
+		if err := syscall.Unmount(dir, syscall.MNT_DETACH); err != nil {
 			t.Errorf("unmount: %v", err)
 		}
 	})

@@ -7,8 +7,8 @@ import (
 	"syscall"
 	"testing"
 
-	"github.com/the-edge-agent/tea/host/internal/builtin/confine"
 	tea "github.com/the-edge-agent/tea/sdk"
+	"github.com/the-edge-agent/tea/sdk/confine"
 )
 
 func attacks() []string {
@@ -169,6 +169,38 @@ func TestReadFileRefusesWhatIsNoFile(t *testing.T) {
 	wantType(t, "writing over a pipe", root.WriteFile("pipe", []byte("x"), false), tea.ValidationError)
 	if data, err := root.ReadFile("long", 5); err != nil || string(data) != "12345" {
 		t.Errorf("a file of just the limit gives %q, %v", data, err)
+	}
+}
+
+// A reader of a directory must not meet what a writer has not finished, nor
+// what a writer that was killed left behind.
+func TestListLeavesUnfinishedFilesOut(t *testing.T) {
+	t.Parallel()
+	root, dir, _ := open(t)
+	for _, name := range []string{"a", ".hidden", ".ABC.tea-tmp", "mine.tea-tmp"} {
+		write(t, filepath.Join(dir, name), "")
+	}
+	entries, err := root.List(t.Context(), ".", true, 10)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var names []string
+	for _, e := range entries {
+		names = append(names, e.Path)
+	}
+	if got := strings.Join(names, " "); got != ".hidden a mine.tea-tmp" {
+		t.Errorf("got %s", got)
+	}
+}
+
+func TestRootMustBeADirectory(t *testing.T) {
+	t.Parallel()
+	file := filepath.Join(t.TempDir(), "file")
+	write(t, file, "")
+	_, err := confine.Open(file)
+	wantType(t, "opening a file", err, tea.ValidationError)
+	if !strings.Contains(tea.AsError(err).Message, "not a directory") {
+		t.Errorf("got %v", err)
 	}
 }
 

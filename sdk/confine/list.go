@@ -18,7 +18,7 @@ type Entry struct {
 
 // List gives the entries of a directory in the order of their paths, with
 // those of all directories below where recursive is set. Symbolic links are
-// listed, not followed. More than limit entries are a validation_error.
+// listed, not followed; files that are just being written are left out. More than limit entries are a validation_error.
 func (r *Root) List(ctx context.Context, given string, recursive bool, limit int) ([]Entry, error) {
 	name, err := Clean(given)
 	if err != nil {
@@ -41,6 +41,9 @@ func (r *Root) List(ctx context.Context, given string, recursive bool, limit int
 		case err != nil:
 			return err
 		case p == name:
+			return nil
+		}
+		if isTemporary(d.Name()) {
 			return nil
 		}
 		info, err := d.Info()

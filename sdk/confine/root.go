@@ -19,6 +19,9 @@ type Root struct {
 	root *os.Root
 }
 
+// errNotDirectory is a root that is something else.
+var errNotDirectory = errors.New("it is not a directory")
+
 // Open opens the directory dir. A directory that is not there is not_found.
 // Close releases it.
 func Open(dir string) (*Root, error) {
@@ -28,6 +31,9 @@ func Open(dir string) (*Root, error) {
 	}
 	root, err := os.OpenRoot(abs)
 	if err != nil {
+		if info, statErr := os.Stat(abs); statErr == nil && !info.IsDir() {
+			err = errNotDirectory // os.OpenRoot says it with an error that has no name
+		}
 		return nil, failure("open the file root", dir, err)
 	}
 	return &Root{dir: abs, root: root}, nil
@@ -131,6 +137,8 @@ func failure(verb, given string, err error) error {
 	kind := tea.InternalError
 	var errno syscall.Errno
 	switch {
+	case errors.Is(err, errNotDirectory):
+		kind = tea.ValidationError
 	case errors.Is(err, fs.ErrNotExist):
 		kind, err = tea.NotFound, errors.New("there is no such file or directory")
 	case errors.Is(err, fs.ErrPermission), errors.Is(err, syscall.EROFS):

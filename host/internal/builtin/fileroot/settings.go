@@ -1,10 +1,11 @@
-package confine
+package fileroot
 
 import (
 	"path/filepath"
 	"sync"
 
 	tea "github.com/the-edge-agent/tea/sdk"
+	"github.com/the-edge-agent/tea/sdk/confine"
 )
 
 // SettingsKey is where a workflow's settings hold [Settings].
@@ -24,7 +25,7 @@ type Lazy struct {
 
 	dir  string
 	mu   sync.Mutex
-	root *Root
+	root *confine.Root
 }
 
 // OpenLazily reads settings.file; a relative or absent root is below workDir,
@@ -48,11 +49,11 @@ func OpenLazily(settings tea.Settings, workDir string) (*Lazy, error) {
 }
 
 // Root gives the root, opening it at first.
-func (l *Lazy) Root() (*Root, error) {
+func (l *Lazy) Root() (*confine.Root, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.root == nil {
-		root, err := Open(l.dir)
+		root, err := confine.Open(l.dir)
 		if err != nil {
 			return nil, err
 		}

@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"os"
 	"path"
+	"strings"
 
 	tea "github.com/the-edge-agent/tea/sdk"
 )
@@ -29,7 +30,7 @@ func (r *Root) WriteFile(given string, data []byte, createDirs bool) error {
 	case info.Mode()&fs.ModeSymlink == 0:
 		return failure("write", given, notRegular(info.Mode()))
 	}
-	temporary := path.Join(path.Dir(name), "."+rand.Text()+".tea-tmp")
+	temporary := path.Join(path.Dir(name), "."+rand.Text()+temporarySuffix)
 	if err := r.writeNew(temporary, data, perm); err != nil {
 		return failure("write", given, err)
 	}
@@ -40,6 +41,15 @@ func (r *Root) WriteFile(given string, data []byte, createDirs bool) error {
 		return failure("write", given, err)
 	}
 	return nil
+}
+
+// temporarySuffix ends the name of a file that becomes another one when it is
+// whole; it begins with a dot.
+const temporarySuffix = ".tea-tmp"
+
+// isTemporary tells such a name.
+func isTemporary(name string) bool {
+	return strings.HasPrefix(name, ".") && strings.HasSuffix(name, temporarySuffix)
 }
 
 // writeNew makes a file that is safely on disk when it returns; where that

@@ -1,0 +1,3 @@
+// Package fileroot reads settings.file: the directory that the actions on
+// files stay in. Start with [OpenLazily].
+package fileroot
