@@ -6,24 +6,22 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"maps"
 	"reflect"
-	"slices"
 
-	"github.com/the-edge-agent/tea/sdk/diag"
 	"github.com/the-edge-agent/tea/sdk/schema"
+	"github.com/the-edge-agent/tea/sdk/value"
 )
 
 // NewAction makes an action of a typed function. The schemas come from P and
 // R (see package schema for the field tags); parameters that do not fit are
-// refused with a validation_error before fn is called, and absent ones get
-// their default tag. P must be a struct or a map with string keys.
+// refused with a validation_error before fn is called, whatever the tags say
+// of them included, and absent ones get their default tag, in nested structs too. P must be a struct or a map with string keys.
 func NewAction[P, R any](name, summary string, fn func(ctx context.Context, req *Request, params P) (R, error), options ...Option) Action {
 	a := Action{Name: name, Summary: summary, Params: schema.Of[P](), Result: schema.Of[R]()}
-	defaults := defaultsOf(a.Params)
+	defaults, limits := defaultsOf(a.Params), newChecker(a.Params)
 	a.Handle = func(ctx context.Context, req *Request) (*Response, error) {
 		var params P
-		if err := decodeParams(req, a.Params, defaults, &params); err != nil {
+		if err := decodeParams(req, limits, defaults, &params); err != nil {
 			return nil, err
 		}
 		result, err := fn(ctx, req, params)
@@ -75,7 +73,8 @@ func propertiesOf(s *schema.Schema) schema.Properties {
 	return *s.Properties
 }
 
-func decodeParams(req *Request, s *schema.Schema, defaults []byte, into any) error {
+func decodeParams(req *Request, limits *checker, defaults []byte, into any) error {
+	s := limits.schema
 	raw, err := req.Params.JSON()
 	if err != nil {
 		return Errorf(ValidationError, "parameters of %s: %v", req.Action, err)
@@ -85,6 +84,18 @@ func decodeParams(req *Request, s *schema.Schema, defaults []byte, into any) err
 	}
 	if err := missingParams(req.Action, s, raw); err != nil {
 		return err
+	}
+	var params any
+	if limits.limits || limits.inner {
+		if params, err = value.Decode(raw); err != nil {
+			return Errorf(ValidationError, "parameters of %s: %v", req.Action, err)
+		}
+	}
+	if limits.inner {
+		fill(s, params, 0)
+		if raw, err = value.Encode(params); err != nil {
+			return Errorf(ValidationError, "parameters of %s: %v", req.Action, err)
+		}
 	}
 	if defaults != nil {
 		if err := json.Unmarshal(defaults, into); err != nil {
@@ -96,6 +107,11 @@ func decodeParams(req *Request, s *schema.Schema, defaults []byte, into any) err
 	dec.DisallowUnknownFields()
 	if err := dec.Decode(into); err != nil {
 		return paramError(req.Action, s, raw, err)
+	}
+	if limits.limits {
+		if at, problem := limits.check(s, params, ""); problem != "" {
+			return Errorf(ValidationError, "%s: parameter %q %s", req.Action, at, problem)
+		}
 	}
 	return nil
 }
@@ -125,17 +141,13 @@ func paramError(action string, s *schema.Schema, raw []byte, err error) error {
 		}
 		return Errorf(ValidationError, "%s: parameter %q must be %s, got %s", action, mismatch.Field, jsonKind(mismatch.Type), mismatch.Value)
 	}
-	var given map[string]json.RawMessage
-	if json.Unmarshal(raw, &given) == nil && s != nil && s.Properties != nil {
-		names := s.Properties.Names()
-		for _, name := range slices.Sorted(maps.Keys(given)) {
-			if s.Properties.Get(name) == nil {
-				e := Errorf(ValidationError, "%s has no parameter %q", action, name)
-				if hint := diag.Suggest(name, names); hint != "" {
-					e.Message += "; " + hint
-				}
-				return e
+	if given, bad := value.Decode(raw); bad == nil && s != nil {
+		if at, hint := unknown(s, given, ""); at != "" {
+			e := Errorf(ValidationError, "%s has no parameter %q", action, at)
+			if hint != "" {
+				e.Message += "; " + hint
 			}
+			return e
 		}
 	}
 	return Errorf(ValidationError, "parameters of %s: %v", action, err)

@@ -40,7 +40,7 @@ func TestTypedParameters(t *testing.T) {
 		{"missing", `{"retries":1}`, "", `web.fetch needs the parameter "url"`},
 		{"nothing", `null`, "", `web.fetch needs the parameter "url"`},
 		{"unknown", `{"url":"u","zzz":1,"retrys":1}`, "", `web.fetch has no parameter "retrys"; did you mean "retries"?`},
-		{"unknown inside", `{"url":"u","filter":{"nam":1}}`, "", `parameters of web.fetch: json: unknown field "nam"`},
+		{"unknown inside", `{"url":"u","filter":{"nam":1}}`, "", `web.fetch has no parameter "filter.nam"; did you mean "name"?`},
 		{"wrong type", `{"url":3}`, "", `web.fetch: parameter "url" must be a string, got number`},
 		{"wrong type inside", `{"url":"u","filter":{"name":[]}}`, "", `web.fetch: parameter "filter.name" must be a string, got array`},
 		{"wrong type behind a pointer", `{"url":"u","limit":"x"}`, "", `web.fetch: parameter "limit" must be an integer, got string`},

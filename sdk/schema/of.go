@@ -9,6 +9,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/the-edge-agent/tea/sdk/value"
 )
 
 // Of gives the schema of T as encoding/json reads and writes it. A struct
@@ -181,8 +183,8 @@ func parseTag(s *Schema, field reflect.StructField, text string) any {
 	if len(s.Type) == 1 && s.Type[0] == "string" {
 		return text
 	}
-	var v any
-	if err := json.Unmarshal([]byte(text), &v); err != nil {
+	v, err := value.Decode([]byte(text))
+	if err != nil {
 		panic(fmt.Sprintf("schema: field %s: tag value %q is not JSON: %v", field.Name, text, err))
 	}
 	return v

@@ -5,6 +5,8 @@ package schema
 import (
 	"bytes"
 	"encoding/json"
+
+	"github.com/the-edge-agent/tea/sdk/value"
 )
 
 // Schema is the part of JSON Schema that actions need. The zero value allows
@@ -53,7 +55,21 @@ func (s *Schema) UnmarshalJSON(data []byte) error {
 		*s = Schema{Never: true}
 		return nil
 	}
-	return json.Unmarshal(data, (*plain)(s))
+	dec := json.NewDecoder(bytes.NewReader(data))
+	dec.UseNumber() // a default of 5 is no 5.0
+	if err := dec.Decode((*plain)(s)); err != nil {
+		return err
+	}
+	var err error
+	if s.Default, err = value.From(s.Default); err != nil {
+		return err
+	}
+	for i, e := range s.Enum {
+		if s.Enum[i], err = value.From(e); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // Types are the allowed JSON types; one type is written as a plain string.

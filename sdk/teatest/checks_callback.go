@@ -24,15 +24,15 @@ func callbackChecks() []Check {
 func checkInvoke(ctx context.Context, s *Subject) error {
 	host := &Host{Actions: map[string]func(context.Context, any) (any, error){
 		"text.upper": func(_ context.Context, params any) (any, error) {
-			return map[string]any{"given": params, "n": int64(9007199254740993)}, nil
+			return map[string]any{"given": params, "n": int64(9007199254740993), "whole": 2.0}, nil
 		},
 	}}
-	params := map[string]any{"text": "ü", "none": nil}
+	params := map[string]any{"text": "ü", "none": nil, "floats": []any{3.0, int64(3)}}
 	got, err := s.call(ctx, "probe.invoke", map[string]any{"action": "text.upper", "params": params}, host)
 	if err != nil {
 		return err
 	}
-	return equal(map[string]any{"result": map[string]any{"given": params, "n": int64(9007199254740993)}}, got)
+	return equal(map[string]any{"result": map[string]any{"given": params, "n": int64(9007199254740993), "whole": 2.0}}, got)
 }
 
 func checkInvokeFails(ctx context.Context, s *Subject) error {
@@ -85,7 +85,7 @@ func checkNotes(ctx context.Context, s *Subject) error {
 		}
 		return equal(want, got)
 	}
-	note := map[string]any{"n": int64(9007199254740993), "none": nil}
+	note := map[string]any{"n": int64(9007199254740993), "whole": 2.0, "none": nil}
 	return errors.Join(
 		step("a", note, map[string]any{"found": false, "note": nil}),
 		step("a", "second", map[string]any{"found": true, "note": note}),

@@ -29,5 +29,5 @@ func ExampleFrom() {
 	v, _ := value.From(reading{Sensor: "t1", Values: []float32{20, 20.5}})
 	raw, _ := value.Encode(v)
 	fmt.Println(string(raw))
-	// Output: {"sensor":"t1","values":[20,20.5]}
+	// Output: {"sensor":"t1","values":[20.0,20.5]}
 }

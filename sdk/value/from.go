@@ -4,15 +4,24 @@ import (
 	"encoding/json"
 	"fmt"
 	"math"
+	"reflect"
 )
 
 // From brings any Go value into the value model and copies every container
 // on the way, so that the result shares nothing mutable with v. Types
-// outside the model (structs, typed slices, ...) go through encoding/json.
-func From(v any) (any, error) {
+// outside the model (structs, typed slices, ...) become what encoding/json
+// makes of them, tags and marshalers included; only a whole float stays a float.
+func From(v any) (any, error) { return from(v, 0) }
+
+func from(v any, depth int) (any, error) {
+	if depth > maxDepth {
+		return nil, errDeep
+	}
 	switch v := v.(type) {
-	case nil, bool, int64, string:
+	case nil, bool, int64:
 		return v, nil
+	case string:
+		return validText(v), nil
 	case float64:
 		if math.IsNaN(v) || math.IsInf(v, 0) {
 			return nil, fmt.Errorf("%v has no JSON form", v)
@@ -25,7 +34,7 @@ func From(v any) (any, error) {
 	case uint32:
 		return int64(v), nil
 	case float32:
-		return From(float64(v))
+		return fromFloat32(v)
 	case json.Number:
 		return FromNumber(v)
 	case json.RawMessage:
@@ -33,9 +42,9 @@ func From(v any) (any, error) {
 	case []any:
 		out := make([]any, len(v))
 		for i, e := range v {
-			c, err := From(e)
+			c, err := from(e, depth+1)
 			if err != nil {
-				return nil, fmt.Errorf("[%d]: %w", i, err)
+				return nil, within(fmt.Sprintf("[%d]", i), err)
 			}
 			out[i] = c
 		}
@@ -43,19 +52,15 @@ func From(v any) (any, error) {
 	case map[string]any:
 		out := make(map[string]any, len(v))
 		for k, e := range v {
-			c, err := From(e)
+			c, err := from(e, depth+1)
 			if err != nil {
-				return nil, fmt.Errorf("%s: %w", k, err)
+				return nil, within(k, err)
 			}
 			out[k] = c
 		}
 		return out, nil
 	}
-	data, err := json.Marshal(v)
-	if err != nil {
-		return nil, fmt.Errorf("encode a Go %T as JSON: %w", v, err)
-	}
-	return Decode(data)
+	return fromGo(reflect.ValueOf(v), depth)
 }
 
 // Clone copies every list and object of a value in the model.

@@ -367,13 +367,13 @@ func TestBadParameters(t *testing.T) {
 		{params{"url": "http://"}, "has no host"},
 		{params{"url": "http://a b"}, "url"},
 		{params{"url": "http://a", "json": 1, "body": "x"}, "not both"},
-		{params{"url": "http://a", "headers": params{"X": params{}}}, "headers.X"},
-		{params{"url": "http://a", "query": params{"X": list{list{}}}}, "query.X"},
+		{params{"url": "http://a", "headers": params{"X": params{}}}, "headers.X: want text"},
+		{params{"url": "http://a", "query": params{"X": list{list{}}}}, "query.X: want text"},
 		{params{"url": "http://a", "headers": params{"X y": "1"}}, "one word"},
 		{params{"url": "http://a", "headers": params{"X": "1\r\nY: 2"}}, "one line"},
 		{params{"url": "http://a", "expect_status": "ok"}, "expect_status"},
 		{params{"url": "http://a", "timout": 1}, `has no parameter "timout"`},
-		{params{"url": "http://a", "method": "G T"}, "invalid method"},
+		{params{"url": "http://a", "method": "G T"}, `parameter "method" must match`},
 	} {
 		action := "http.get"
 		if test.params["method"] != nil {

@@ -107,7 +107,7 @@ func (c *client) headerOf(method string, req *tea.Request, p CallParams) (http.H
 	for name, v := range p.Headers {
 		texts, err := textsOf(v)
 		if err != nil {
-			return nil, tea.Errorf(tea.ValidationError, "headers.%s: %w", name, err)
+			return nil, tea.Errorf(tea.ValidationError, "headers.%s: %s", name, tea.AsError(err).Message)
 		}
 		header.Del(name)
 		for _, text := range texts {
@@ -151,7 +151,7 @@ func addQuery(u *url.URL, query map[string]any) error {
 	for name, v := range query {
 		texts, err := textsOf(v)
 		if err != nil {
-			return tea.Errorf(tea.ValidationError, "query.%s: %w", name, err)
+			return tea.Errorf(tea.ValidationError, "query.%s: %s", name, tea.AsError(err).Message)
 		}
 		if len(texts) > 0 {
 			added[name] = texts

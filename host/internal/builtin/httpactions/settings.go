@@ -26,7 +26,7 @@ func readSettings(given tea.Settings, version string) (Settings, *hostList, erro
 		return s, nil, tea.Errorf(tea.ValidationError, "settings.http: max_body_bytes must be at least 1, max_redirects at least 0")
 	}
 	if _, err := duration(s.Timeout); err != nil {
-		return s, nil, tea.Errorf(tea.ValidationError, "settings.http: %w", err)
+		return s, nil, tea.Errorf(tea.ValidationError, "settings.http: %s", tea.AsError(err).Message)
 	}
 	hosts, err := newHostList(s.AllowHosts)
 	return s, hosts, err

@@ -74,14 +74,28 @@ func transformAction(ctx context.Context, _ *tea.Request, p transformParams) (tr
 }
 
 func expressionError(expression string, err error) error {
-	e := tea.Errorf(tea.ValidationError, "JMESPath expression %q: %w", expression, err)
-	e.Details = map[string]any{"expression": expression}
+	e := tea.Errorf(tea.ValidationError, "JMESPath expression %q: %w", shortened(expression), err)
+	e.Details = map[string]any{"expression": shortened(expression)}
 	var syntax *jmespath.SyntaxError
 	if errors.As(err, &syntax) && syntax.Offset >= 0 {
 		e.Details["offset"] = syntax.Offset
 		e.Details["column"] = syntax.Column
 	}
 	return e
+}
+
+// maxShown is how many characters of an expression a message repeats.
+const maxShown = 200
+
+func shortened(expression string) string {
+	shown := 0
+	for i := range expression {
+		if shown == maxShown {
+			return expression[:i] + "..."
+		}
+		shown++
+	}
+	return expression
 }
 
 type stringifyParams struct {

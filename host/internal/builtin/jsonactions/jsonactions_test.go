@@ -74,6 +74,8 @@ func TestParseErrorsTellThePosition(t *testing.T) {
 		{"// c\n1", 1, 1, 0},
 		{strings.Repeat("[", 1001), 1, 1001, 1000},
 		{"\ufeff[x]", 1, 3, 4},
+		{"{\n\"a\": [\"1e999\", 1.5, 1e999]}", 2, 21, 22},
+		{"-1e400", 1, 1, 0},
 	} {
 		e := c.Fails(tea.ValidationError, "json.parse", params{"text": test.text})
 		want := map[string]any{"line": test.line, "column": test.column, "offset": test.offset}
@@ -112,6 +114,9 @@ func TestTransform(t *testing.T) {
 		t.Errorf("got %v with %v, want column 15", e, e.Details)
 	}
 	c.Fails(tea.ValidationError, "json.transform", params{"data": data, "expression": "sum(items)"})
+	if e := c.Fails(tea.ValidationError, "json.transform", params{"data": data, "expression": strings.Repeat("ä.", 100_000)}); len(e.Message) > 1000 {
+		t.Errorf("the message has %d bytes", len(e.Message))
+	}
 	c.Fails(tea.ValidationError, "json.transform", params{"expression": "a"})
 }
 

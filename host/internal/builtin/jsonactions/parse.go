@@ -67,7 +67,24 @@ func decode(text, body []byte, offset int) (any, error) {
 	if end := valueEnd(body); end < len(body) {
 		return nil, faultAt(text, offset+end, "there is more text behind the value")
 	}
-	return nil, tea.Errorf(tea.ValidationError, "invalid JSON: %w", err)
+	return nil, faultAt(text, offset+tooLarge(body), err.Error())
+}
+
+// tooLarge gives the offset of the first number that fits nowhere.
+func tooLarge(body []byte) int {
+	dec := json.NewDecoder(bytes.NewReader(body))
+	dec.UseNumber()
+	for {
+		token, err := dec.Token()
+		if err != nil {
+			return 0
+		}
+		if number, ok := token.(json.Number); ok {
+			if _, err := value.FromNumber(number); err != nil {
+				return int(dec.InputOffset()) - len(number)
+			}
+		}
+	}
 }
 
 // valueEnd gives the offset of what follows the first value of body.

@@ -84,7 +84,11 @@ func (s *spans) traceEnd(ctx context.Context, req *tea.Request, p endParams) (re
 	}
 	ended, ok := s.end(req.RunID, req.Node, p.SpanID)
 	if !ok {
-		req.Host.Log(ctx, slog.LevelWarn, "trace.end: no span is open here", map[string]any{"span_id": p.SpanID})
+		var fields map[string]any
+		if p.SpanID != "" {
+			fields = map[string]any{"span_id": p.SpanID}
+		}
+		req.Host.Log(ctx, slog.LevelWarn, "trace.end: no span is open here", fields)
 		return result{Success: true}, nil
 	}
 	res := ended.result()
