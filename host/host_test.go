@@ -133,6 +133,16 @@ nodes:
         with: {data: "{{ state.a }}"}
         output: {b: "{{ result.text }}"}
 `, nil, map[string]any{"a": int64(1), "b": "1"}},
+		{"a step that fails and goes on", `
+error_policy: {on_failure: continue}
+nodes:
+  - name: s
+    steps:
+      - {name: bad, on_error: continue, run: "error('no')"}
+      - run: "return {a = 1, n = #state.__errors__}"
+  - {name: undone, steps: [{run: "return {b = 1}"}, {run: "error('no')"}]}
+  - {name: end, run: "return {n = state.n + #state.__errors__, __errors__ = tea.null}"}
+`, nil, map[string]any{"a": int64(1), "n": int64(3), "__errors__": nil}},
 		{"goto", `
 nodes:
   - name: a

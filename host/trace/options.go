@@ -1,6 +1,7 @@
 package trace
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"log/slog"
@@ -83,7 +84,7 @@ func (o *Options) set(key string, v any) error {
 	}
 	keys := []string{"exporter", "endpoint", "file", "headers", "contents"}
 	if !slices.Contains(keys, key) {
-		return fmt.Errorf("there is no such setting; %s", diag.Suggest(key, keys))
+		return fmt.Errorf("there is no such setting; %s", cmp.Or(diag.Suggest(key, keys), "there are "+strings.Join(keys, ", ")))
 	}
 	text, ok := v.(string)
 	if !ok {

@@ -2,7 +2,6 @@ package catalog
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 
 	tea "github.com/the-edge-agent/tea/sdk"
@@ -27,7 +26,7 @@ func Select(m tea.Manifest, settings map[string]any) (tea.Settings, error) {
 		if !ok {
 			continue
 		}
-		raw, err := json.Marshal(v)
+		raw, err := tea.ValuePayload(v).JSON()
 		if err != nil {
 			return nil, fmt.Errorf("encode settings.%s: %w", key, err)
 		}

@@ -12,7 +12,7 @@ import (
 // node that calls it.
 func Module(namespace string, m *script.Module, variables map[string]any) Opener {
 	return func(context.Context) (Invoker, error) {
-		return &module{namespace: namespace, module: m, variables: variables}, nil
+		return &module{namespace: namespace, module: m, variables: variables, params: paramsOf(m)}, nil
 	}
 }
 
@@ -20,6 +20,7 @@ type module struct {
 	namespace string
 	module    *script.Module
 	variables map[string]any
+	params    map[string]*moduleParams
 }
 
 // stateReader is a host that shows the state of the calling node.
@@ -31,7 +32,11 @@ func (m *module) Invoke(ctx context.Context, req *tea.Request) (*tea.Response, e
 	if err != nil {
 		return nil, tea.Errorf(tea.ValidationError, "parameters of %s: %w", req.Action, err)
 	}
-	params, _ := v.(map[string]any)
+	name := req.Action[len(m.namespace)+1:]
+	params, err := m.params[name].accept(req.Action, v)
+	if err != nil {
+		return nil, err
+	}
 	env := script.Env{
 		Globals: map[string]any{"variables": m.variables},
 		Action: func(ctx context.Context, name string, params any) (any, error) {
@@ -48,7 +53,7 @@ func (m *module) Invoke(ctx context.Context, req *tea.Request) (*tea.Response, e
 	if host, ok := req.Host.(stateReader); ok {
 		env.State = host.State()
 	}
-	result, err := m.module.Call(ctx, req.Action[len(m.namespace)+1:], env, params)
+	result, err := m.module.Call(ctx, name, env, params)
 	if err != nil {
 		return nil, err
 	}

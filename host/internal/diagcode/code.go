@@ -58,6 +58,7 @@ const (
 	LuaSyntax       Code = "TEA1303"
 	UnknownRoot     Code = "TEA1304"
 	StateAssignment Code = "TEA1305"
+	UnknownGlobal   Code = "TEA1306"
 )
 
 // Actions and their parameters.

@@ -66,6 +66,7 @@ var table = []Info{
 	{LuaSyntax, "Lua syntax error"},
 	{UnknownRoot, "Unknown template root"},
 	{StateAssignment, "Assigning to state has no effect in Lua"},
+	{UnknownGlobal, "Unknown name in Lua code"},
 
 	{UnknownAction, "Unknown action"},
 	{MissingParameter, "An action's parameter is missing"},

@@ -124,9 +124,9 @@ func contains(container, item any) (bool, error) {
 		}
 		return false, nil
 	case map[string]any:
-		s, ok := item.(string)
-		_, found := c[s]
-		return ok && found, nil
+		key, err := keyText(item)
+		_, found := c[key]
+		return err == nil && found, nil
 	}
 	return false, fmt.Errorf("%s contains nothing", typeName(container))
 }

@@ -21,7 +21,7 @@ func textFilters() map[string]filter {
 			return strip(a, strings.TrimFunc, strings.Trim), nil
 		}},
 		"truncate":  {params: params("length", "killwords", "end", "leeway"), apply: truncateFilter},
-		"upper":     {apply: func(a *args) (any, error) { return strings.ToUpper(a.text()), nil }},
+		"upper":     {apply: func(a *args) (any, error) { return upper(a.text()), nil }},
 		"wordcount": {apply: wordcountFilter},
 		"wordwrap":  {params: params("width", "break_long_words", "wrapstring", "break_on_hyphens"), apply: wordwrapFilter},
 	}
@@ -34,6 +34,10 @@ func strip(a *args, space func(string, func(rune) bool) string, set func(string,
 	}
 	return set(a.text(), a.str(0, ""))
 }
+
+// upper is strings.ToUpper with the one letter of a living language whose
+// capital is two.
+func upper(s string) string { return strings.ReplaceAll(strings.ToUpper(s), "ß", "SS") }
 
 func capitalize(s string) string {
 	_, size := utf8.DecodeRuneInString(s)

@@ -162,4 +162,9 @@ var jinjaCases = []struct{ template, want string }{
 	{`{% set l = [1] + [2] %}{{ l | length }}{% set x = l[0] if l else 0 %}{{ x }} {% set a = {"k": [1, {"z": 2}]} %}{{ a.k[1].z }}{{ a["k"][0] }}`, `21 21`},
 	{`{% for x in [3, 2, 1] | sort %}{% for y in range(x) %}{{ y }}{% if loop.last %};{% endif %}{% endfor %}{% endfor %} {% for x in [1] %}{{ loop.parent }}{% endfor %}|`, `0;01;012; |`},
 	{`{{ "a" in ["a"] and "b" not in ["a"] or false }} {{ not (1 and 0) }} {{ 1 if 1 > 2 or 3 > 2 else 0 }} {{ 2 if 1 == 1 and not 2 == 3 }} {{ (not 1) == false }}`, `true true 1 2 true`},
+	{`{{ {0: "low", 3: "mid"}[state.count] }} {{ {1: "a"}.get(1) }} {{ 3 in {3: 1} }} {{ {true: "y"}[state.yes] }} {{ {"a": 1}[1] }}|`, `mid a true y |`},
+	{`{{ "{:,} {:,.2f} {:_}".format(1234567, 1234.567, -12345) }} {{ "{0}-{1}-{0} {n}".format("a", "b", n=1) }} {{ "{0[a]} {0[b][1]} {u[0].name}".format({"a": 1, "b": [1, 2]}, u=state.users) }} {{ "{{}} {}".format(1) }}`, `1,234,567 1,234.57 -12_345 a-b-a 1 1 2 bo {} 1`},
+	{`{{ "{:>8}|{:<8}|{:^8}|{:*^9}|{:^7}|{:.3}|{!s:>5}".format("ab", "cd", "ef", "gh", "abcd", "abcdef", 12) }}`, `      ab|cd      |   ef   |***gh****| abcd  |abc|   12`},
+	{`{{ "{:08.3f}|{:+d}|{: d}|{:=+6}|{:06d}|{:5}|{:x} {:#b}|{:.1%}|{:e}|{:.3g}".format(3.14159, 5, 6, 42, -7, 42, 255, 5, 0.256, 12345.678, 1234.5) }}`, `0003.142|+5| 6|+   42|-00007|   42|ff 0b101|25.6%|1.234568e+04|1.23e+03`},
+	{`{{ "a-b-c".partition("-") }} {{ "a-b-c".rpartition("-") }} {{ "abc".partition("-") }} {{ "abc".rpartition("-") }} {{ "aBc".swapcase() }} {{ "Straße" | upper }} {{ "xyz".index("z") }} {{ "Ab Cd".istitle() }} {{ "a\r\nb\nc".splitlines(true) | length }} {{ {"a": 1}.copy() }}`, `["a","-","b-c"] ["a-b","-","c"] ["abc","",""] ["","","abc"] AbC STRASSE 2 true 3 {"a":1}`},
 }

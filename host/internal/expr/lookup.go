@@ -2,6 +2,7 @@ package expr
 
 import (
 	"math"
+	"strconv"
 	"unicode/utf8"
 )
 
@@ -73,9 +74,12 @@ func field(v any, name string) any {
 	return undefined
 }
 
-// element is v[i]; a negative index counts from the end.
+// element is v[i]; a negative index counts from the end. An object has the
+// number's text as its key, since {0: "low"} is written {"0": "low"} in JSON.
 func element(v any, i int) any {
 	switch v := v.(type) {
+	case map[string]any:
+		return field(v, strconv.Itoa(i))
 	case []any:
 		if i < 0 {
 			i += len(v)
@@ -118,6 +122,8 @@ func at(v, key any) any {
 		if i := int64(key); float64(i) == key {
 			return element(v, clamp(i))
 		}
+	case bool:
+		return field(v, strconv.FormatBool(key))
 	}
 	return undefined
 }

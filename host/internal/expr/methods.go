@@ -55,6 +55,7 @@ func buildObjectMethods() map[string]filter {
 			}
 			return a.any(1, undefined), nil
 		}},
+		"copy":  {apply: func(a *args) (any, error) { return a.in, nil }}, // values do not change
 		"items": {apply: itemsFilter},
 		"keys":  {apply: func(a *args) (any, error) { return a.elements(), nil }},
 		"values": {apply: func(a *args) (any, error) {
@@ -81,6 +82,7 @@ func buildListMethods() map[string]filter {
 		return first, count
 	}
 	return map[string]filter{
+		"copy": {apply: func(a *args) (any, error) { return a.in, nil }},
 		"count": {params: params("value"), required: 1, apply: func(a *args) (any, error) {
 			_, n := find(a)
 			return int64(n), nil
@@ -101,7 +103,15 @@ func buildStringMethods() map[string]filter {
 		"join":       {params: params("iterable"), required: 1, apply: joinMethod},
 		"split":      {params: params("sep", "maxsplit"), apply: splitMethod},
 		"rsplit":     {params: params("sep", "maxsplit"), apply: rsplitMethod},
-		"splitlines": {apply: splitlinesMethod},
+		"splitlines": {params: params("keepends"), apply: splitlinesMethod},
+		"partition":  {params: params("sep"), required: 1, apply: func(a *args) (any, error) { return partition(a, strings.Index) }},
+		"rpartition": {params: params("sep"), required: 1, apply: func(a *args) (any, error) { return partition(a, strings.LastIndex) }},
+		"format":     {variadic: true, apply: formatMethod},
+		"swapcase":   {apply: func(a *args) (any, error) { return strings.Map(swapCase, a.text()), nil }},
+		"casefold":   {apply: func(a *args) (any, error) { return strings.ReplaceAll(strings.ToLower(a.text()), "ß", "ss"), nil }},
+		"index":      {params: params("sub"), required: 1, apply: func(a *args) (any, error) { return mustFind(a, "index", strings.Index) }},
+		"rindex":     {params: params("sub"), required: 1, apply: func(a *args) (any, error) { return mustFind(a, "rindex", strings.LastIndex) }},
+		"istitle":    {apply: func(a *args) (any, error) { s := a.text(); return s == title(s) && s != strings.ToLower(s), nil }},
 		"startswith": {params: params("prefix"), required: 1, apply: func(a *args) (any, error) { return affix(a, strings.HasPrefix) }},
 		"endswith":   {params: params("suffix"), required: 1, apply: func(a *args) (any, error) { return affix(a, strings.HasSuffix) }},
 		"removeprefix": {params: params("prefix"), required: 1, apply: func(a *args) (any, error) {

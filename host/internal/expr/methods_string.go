@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"unicode"
 	"unicode/utf8"
 )
 
@@ -24,7 +25,60 @@ func splitlinesMethod(a *args) (any, error) {
 	if strings.Count(s, "\n")+strings.Count(s, "\r") >= maxElements {
 		return nil, errManyParts
 	}
+	if a.bool(0, false) {
+		return texts(linesWithEnds(s)), nil
+	}
 	return texts(splitLines(s)), nil
+}
+
+// linesWithEnds cuts a text after each line break.
+func linesWithEnds(s string) []string {
+	var lines []string
+	for s != "" {
+		end := strings.IndexAny(s, "\r\n") + 1
+		if end == 0 {
+			end = len(s)
+		}
+		if strings.HasPrefix(s[end-1:], "\r\n") {
+			end++
+		}
+		lines = append(lines, s[:end])
+		s = s[end:]
+	}
+	return lines
+}
+
+// partition gives what stands before the separator, the separator and what
+// stands after it; without one the text is the end that is searched last.
+func partition(a *args, index func(s, part string) int) (any, error) {
+	s, separator := a.text(), a.str(0, "")
+	if separator == "" {
+		return nil, errors.New("partition() needs a separator that is not empty")
+	}
+	i := index(s, separator)
+	if i >= 0 {
+		return []any{s[:i], separator, s[i+len(separator):]}, nil
+	}
+	if strings.HasPrefix(a.what, "r") {
+		return []any{"", "", s}, nil
+	}
+	return []any{s, "", ""}, nil
+}
+
+// mustFind is find that takes a part that is not there for an error.
+func mustFind(a *args, name string, index func(s, part string) int) (any, error) {
+	i := find(a, index)
+	if i == int64(-1) {
+		return nil, &hintedError{fmt.Sprintf("%s(): the part is not in the text", name), "find() gives -1 instead"}
+	}
+	return i, nil
+}
+
+func swapCase(r rune) rune {
+	if unicode.IsUpper(r) {
+		return unicode.ToLower(r)
+	}
+	return unicode.ToUpper(r)
 }
 
 func splitLines(s string) []string {

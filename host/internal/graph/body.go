@@ -15,7 +15,7 @@ func (c *compiler) body(g *Graph, n *Node, body spec.Body, roots []string) Body 
 	case *spec.ActionBody:
 		return &Action{Uses: b.Uses.Value, With: c.tree(b.With, roots), Output: c.output(b.Output, roots), result: c.params.check(b, c.diags)}
 	case *spec.LuaBody:
-		return &Lua{Chunk: c.chunk(b.Code), Output: c.output(b.Output, roots)}
+		return &Lua{Chunk: c.chunk(b.Code, roots), Output: c.output(b.Output, roots)}
 	case *spec.StepsBody:
 		return &Steps{Steps: c.steps(g, n, b.Steps, roots)}
 	case *spec.LoopBody:
@@ -41,7 +41,9 @@ func (c *compiler) steps(g *Graph, n *Node, specs []*spec.Node, roots []string) 
 		if s.Retry == nil {
 			steps[i].Retry = n.Retry
 		}
-		steps[i].OnError = spec.OnErrorStop
+		if s.OnError == spec.OnErrorDefault { // error_policy is for the node that has the steps
+			steps[i].OnError = spec.OnErrorStop
+		}
 	}
 	return steps
 }
@@ -80,7 +82,7 @@ func (c *compiler) subgraph(b *spec.SubgraphBody, roots []string) Body {
 	return sub
 }
 
-func (c *compiler) chunk(code spec.Text) *script.Chunk {
+func (c *compiler) chunk(code spec.Text, roots []string) *script.Chunk {
 	chunk, err := c.env.Lua.Compile(luaSource(code))
 	if err != nil {
 		pos := code.Pos
@@ -88,10 +90,15 @@ func (c *compiler) chunk(code spec.Text) *script.Chunk {
 		if errors.As(err, &syntax) {
 			pos = code.At(syntax.Line-code.Line+1, syntax.Column)
 		}
-		c.diags.Errorf(diagcode.LuaSyntax, pos, "", "Lua: %s", messageOf(err))
+		hint := ""
+		if code.Cut {
+			hint = spec.CutHint
+		}
+		c.diags.Errorf(diagcode.LuaSyntax, pos, hint, "Lua: %s", messageOf(err))
 		return nil
 	}
 	c.readLua(code, chunk)
+	c.unknownGlobals(code, chunk, roots)
 	return chunk
 }
 

@@ -2,6 +2,7 @@ package graph
 
 import (
 	"slices"
+	"strings"
 
 	"github.com/the-edge-agent/tea/host/internal/diagcode"
 	"github.com/the-edge-agent/tea/host/internal/script"
@@ -122,12 +123,28 @@ func (c *compiler) lookup(g *Graph, name spec.Text) Target {
 	if n := g.byName[name.Value]; n != nil {
 		return Target{Node: n}
 	}
-	names := []string{spec.End}
+	if name.Value == spec.Start {
+		c.diags.Errorf(diagcode.UnknownTarget, name.Pos, "name the node to go to", "START is where a run begins; nothing leads to it")
+		return Target{}
+	}
+	c.diags.Errorf(diagcode.UnknownTarget, name.Pos, meantNode(g, name.Value, spec.End), "there is no node %q", name.Value)
+	return Target{}
+}
+
+// meantNode is the hint for a name that no node of a graph has.
+func meantNode(g *Graph, name string, others ...string) string {
+	names := slices.Clone(others)
 	for _, n := range g.Nodes {
 		names = append(names, n.Name)
 	}
-	c.diags.Errorf(diagcode.UnknownTarget, name.Pos, diag.Suggest(name.Value, names), "there is no node %q", name.Value)
-	return Target{}
+	if near := diag.Suggest(name, names); near != "" {
+		return near
+	}
+	const most = 8
+	if names = names[len(others):]; len(names) > most {
+		names = append(names[:most:most], "...")
+	}
+	return "the nodes here are: " + strings.Join(names, ", ")
 }
 
 func (c *compiler) interrupts(g *Graph) {
@@ -135,11 +152,7 @@ func (c *compiler) interrupts(g *Graph) {
 		for _, name := range names {
 			n := g.byName[name.Value]
 			if n == nil {
-				known := make([]string, len(g.Nodes))
-				for i, other := range g.Nodes {
-					known[i] = other.Name
-				}
-				c.diags.Errorf(diagcode.UnknownInterrupt, name.Pos, diag.Suggest(name.Value, known), "the interrupt names a node %q that does not exist", name.Value)
+				c.diags.Errorf(diagcode.UnknownInterrupt, name.Pos, meantNode(g, name.Value), "the interrupt names a node %q that does not exist", name.Value)
 				continue
 			}
 			set(n)

@@ -99,8 +99,11 @@ func (c *compiler) bareCondition(cond *Condition) bool {
 		c.diags.Errorf(diagcode.ConditionSyntax, cond.Pos, "Lua writes true, false and nil",
 			"the condition is Lua, which knows no %s, and no Jinja (%s)", name, messageOf(jinjaErr))
 	default:
-		c.diags.Errorf(diagcode.ConditionSyntax, cond.Pos,
-			"write a Lua expression (state.count > 3), a Jinja expression, or a template with {{ }}",
+		hint := "write a Lua expression (state.count > 3), a Jinja expression, or a template with {{ }}"
+		if cond.Cut {
+			hint = spec.CutHint
+		}
+		c.diags.Errorf(diagcode.ConditionSyntax, cond.Pos, hint,
 			"the condition is neither Lua (%s) nor Jinja (%s)", messageOf(luaErr), messageOf(jinjaErr))
 	}
 	return false

@@ -29,7 +29,7 @@ func newParamChecker(actions Actions) *paramChecker {
 // nil where that is not known. Values that come from templates are trusted
 // here and checked when they are known.
 func (p *paramChecker) check(b *spec.ActionBody, diags *diag.List) *schema.Schema {
-	if p.actions == nil {
+	if p.actions == nil || b.Uses.Pos == (diag.Pos{}) { // no name: the loader has said so
 		return nil
 	}
 	info, ok := p.actions.Describe(b.Uses.Value)
@@ -84,6 +84,6 @@ func report(info tea.ActionInfo, with *spec.Tree, problem jsonschema.Problem, di
 		if problem.Path != "" {
 			what = fmt.Sprintf("the parameter %q", problem.Path)
 		}
-		diags.Errorf(diagcode.WrongParameterType, with.ValuePos(problem.Path), "", "%s: %s: %s", info.Name, what, problem.Message)
+		diags.Errorf(diagcode.WrongParameterType, with.ValuePos(problem.Path), see, "%s: %s: %s", info.Name, what, problem.Message)
 	}
 }

@@ -1,6 +1,7 @@
 package graph
 
 import (
+	"fmt"
 	"maps"
 	"slices"
 
@@ -52,6 +53,30 @@ func (c *compiler) readLua(text spec.Text, chunk *script.Chunk) {
 	for _, p := range chunk.StateAssignments() {
 		c.diags.Warnf(diagcode.StateAssignment, inChunk(text, p), "return what shall change: return {key = value}",
 			"the state is a copy here: the assignment changes nothing")
+	}
+}
+
+// luaGlobals are the names of a node's code beside the libraries'.
+var luaGlobals = []string{"state", "variables", "parallel_results"}
+
+// luaWords are words that a misspelt name may have been meant for.
+var luaWords = []string{"return", "local", "function", "then", "else", "elseif", "while", "repeat", "until", "tea", "string", "table", "math", "ipairs", "pairs", "tostring", "tonumber", "error", "require"}
+
+// unknownGlobals warns of names in a node's code that nothing gives a value:
+// they are nil, and a typo in a keyword often is a call of such a name.
+func (c *compiler) unknownGlobals(text spec.Text, chunk *script.Chunk, roots []string) {
+	known := withRoots(luaGlobals, roots...)
+	told := map[string]bool{}
+	for _, ref := range chunk.Globals() {
+		if told[ref.Name] || slices.Contains(known, ref.Name) {
+			continue
+		}
+		told[ref.Name] = true
+		hint := diag.Suggest(ref.Name, slices.Concat(known, luaWords))
+		if hint == "" || c.declares(ref.Name) {
+			hint = fmt.Sprintf("write state.%s for a key of the state, or set it before: local %s = ...", ref.Name, ref.Name)
+		}
+		c.diags.Warnf(diagcode.UnknownGlobal, inChunk(text, ref.Position), hint, "Lua knows no name %q here; it is nil", ref.Name)
 	}
 }
 

@@ -24,7 +24,10 @@ func (c *compiler) routes(g *Graph, edges []*spec.Edge, roots []string) {
 	}
 	for i, n := range g.Nodes {
 		n.Route = c.route(g, n, bySource[n.Name], roots)
-		for _, rule := range n.Spec.Goto {
+		for at, rule := range n.Spec.Goto {
+			if at > 0 && n.Spec.Goto[at-1].If == nil {
+				c.diags.Warnf(diagcode.NoWayOut, rule.Pos, "put the rule without if: last", "this rule is never tried: the one before it always holds")
+			}
 			n.Route.Goto = append(n.Route.Goto, Rule{If: c.condition(rule.If, roots), To: c.lookup(g, rule.To)})
 		}
 		if i+1 < len(g.Nodes) {

@@ -263,7 +263,8 @@ func baseToNumber(L *lua.LState) int {
 		return 1
 	}
 	if base == 10 {
-		L.Push(parseNumber(s))
+		number, _ := detached(runOf(L), L, len(s), func() (lua.LValue, error) { return parseNumber(s), nil })
+		L.Push(number)
 		return 1
 	}
 	s = strings.ToLower(strings.TrimSpace(s))

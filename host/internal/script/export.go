@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
+	"unicode/utf8"
 
 	lua "github.com/yuin/gopher-lua"
 )
@@ -97,7 +98,7 @@ func (x *exporter) value(v lua.LValue) (any, error) {
 	case lua.LBool:
 		return bool(typed), nil
 	case lua.LString:
-		return string(typed), x.account(len(typed))
+		return validText(string(typed)), x.account(len(typed))
 	case lua.LNumber:
 		return x.number(typed)
 	case *lua.LTable:
@@ -108,6 +109,15 @@ func (x *exporter) value(v lua.LValue) (any, error) {
 		}
 	}
 	return nil, x.fail("is a %s, which has no JSON form", v.Type())
+}
+
+// validText puts U+FFFD in the place of each byte that is no UTF-8, as JSON
+// would later: a state must not change when it is read back.
+func validText(s string) string {
+	if utf8.ValidString(s) {
+		return s
+	}
+	return string([]rune(s))
 }
 
 // member converts a value that stands in a table.
@@ -204,7 +214,8 @@ func (x *exporter) object(t *lua.LTable) (any, error) {
 			x.path = x.path[:len(x.path)-1]
 			return nil, x.fail("has the key %s: an object has string keys, a list the keys 1..n", keyText(key))
 		}
-		x.path[len(x.path)-1] = segment{name: string(name)}
+		text := validText(string(name))
+		x.path[len(x.path)-1] = segment{name: text}
 		if err := x.account(len(name)); err != nil {
 			return nil, err
 		}
@@ -212,7 +223,7 @@ func (x *exporter) object(t *lua.LTable) (any, error) {
 		if err != nil {
 			return nil, err
 		}
-		out[string(name)] = v
+		out[text] = v
 	}
 	x.path = x.path[:len(x.path)-1]
 	if len(out) == 0 && t.Metatable != lua.LValue(x.r.m.objectMeta) && t.Metatable != lua.LValue(x.r.m.stateMeta) {

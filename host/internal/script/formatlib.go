@@ -21,6 +21,7 @@ func stringFormat(L *lua.LState) int {
 	var out strings.Builder
 	arg := 1
 	for i := 0; i < len(format); {
+		r.step(L)
 		next := strings.IndexByte(format[i:], '%')
 		if next < 0 {
 			next = len(format) - i
@@ -90,8 +91,11 @@ func (r *run) formatOne(L *lua.LState, spec formatSpec, arg int) string {
 	case 'e', 'E', 'f', 'F', 'g', 'G':
 		return formatFloat(spec, float64(L.CheckNumber(arg)))
 	case 'q':
-		return quoted(checkText(L, arg))
+		return r.quoted(L, checkText(L, arg))
 	case 's':
+		if spec.flags == "%" {
+			return r.display(L, L.CheckAny(arg))
+		}
 		return fmt.Sprintf(spec.flags+"s", byteText(r.display(L, L.CheckAny(arg))))
 	}
 	L.RaiseError("invalid option '%%%s' to 'format'", strconv.QuoteRune(rune(spec.verb)))
@@ -161,10 +165,12 @@ func formatFloat(spec formatSpec, f float64) string {
 }
 
 // quoted writes a string so that Lua reads it back.
-func quoted(s string) string {
+func (r *run) quoted(L *lua.LState, s string) string {
 	var out strings.Builder
 	out.WriteByte('"')
 	for i := range len(s) {
+		r.step(L)
+		r.checkSize(L, out.Len())
 		switch c := s[i]; c {
 		case '"', '\\', '\n':
 			out.WriteByte('\\')

@@ -11,6 +11,9 @@ const (
 	// maxBranches bounds the items of a pattern that need a call of match
 	// each, and with that its recursion.
 	maxBranches = 200
+	// maxPattern bounds a pattern's text: compiled, each character takes many
+	// times its room.
+	maxPattern = 64 << 10
 )
 
 // charSet is a set of bytes.
@@ -82,6 +85,9 @@ type patternParser struct {
 // compilePattern reads a Lua 5.1 pattern. anchors says whether a leading ^
 // has its meaning; gmatch has none.
 func compilePattern(text string, anchors bool) (*pattern, error) {
+	if len(text) > maxPattern {
+		return nil, fmt.Errorf("pattern too long: at most %d bytes are allowed", maxPattern)
+	}
 	p := &patternParser{text: text}
 	if anchors && strings.HasPrefix(text, "^") {
 		p.out.anchored = true

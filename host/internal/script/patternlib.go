@@ -6,8 +6,12 @@ import (
 	lua "github.com/yuin/gopher-lua"
 )
 
-// maxPatterns is how many compiled patterns a machine keeps.
-const maxPatterns = 64
+const (
+	// maxPatterns is how many compiled patterns a machine keeps.
+	maxPatterns = 64
+	// maxKept is how long they may be.
+	maxKept = 1 << 10
+)
 
 // patternKey is a pattern's text, and whether a leading ^ is an anchor.
 type patternKey struct {
@@ -24,9 +28,13 @@ func (m *machine) pattern(text string, anchors bool) (*pattern, error) {
 	if err != nil {
 		return nil, err
 	}
+	if len(text) > maxKept {
+		return p, nil
+	}
 	if len(m.patterns) >= maxPatterns {
 		clear(m.patterns)
 	}
+	key.text = strings.Clone(text) // which may be a piece of a large string
 	m.patterns[key] = p
 	return p, nil
 }
@@ -230,6 +238,7 @@ func (r *run) expand(L *lua.LState, m *matcher, text string, start, end int) str
 	}
 	var out strings.Builder
 	for i := 0; i < len(text); i++ {
+		r.step(L)
 		part := text[i : i+1]
 		if text[i] == '%' && i+1 < len(text) {
 			i++

@@ -13,19 +13,26 @@ const concatName = "(concat)"
 // maxNesting is how deeply a script's syntax may nest: the compiler recurses.
 const maxNesting = 1000
 
+// maxConstants is how many different names, strings and numbers one function
+// may hold: the compiler looks through all of them for each.
+const maxConstants = 1 << 14
+
 // rewriter replaces the concatenation operator, for which gopher-lua has no
-// hook, by calls of a function that checks the size first.
+// hook, by calls of a function that checks the size first. It also gives each
+// node the line it has in the file: the parser counts from 1.
 type rewriter struct {
 	src       Source
+	shift     int
 	depth     int
 	functions int // how many function bodies surround the node
 	concats   bool
+	constants map[string]struct{} // of the function around the node
 }
 
 // rewrite changes stmts in place. A chunk that concatenates starts with
 // `local (concat) = ...`; its runner passes the function.
 func rewrite(src Source, stmts []ast.Stmt) (out []ast.Stmt, err error) {
-	w := &rewriter{src: src}
+	w := &rewriter{src: src, shift: max(src.Line, 1) - 1, constants: map[string]struct{}{}}
 	defer func() {
 		if p := recover(); p != nil {
 			serr, ok := p.(*SyntaxError)
@@ -49,9 +56,22 @@ func (w *rewriter) fail(at ast.PositionHolder, format string, args ...any) {
 	panic(&SyntaxError{File: w.src.Name, Line: max(at.Line(), w.src.Line, 1), Message: fmt.Sprintf(format, args...)})
 }
 
+// enter begins a node. Each is entered once.
 func (w *rewriter) enter(at ast.PositionHolder) {
+	if line := at.Line(); line > 0 {
+		at.SetLine(line + w.shift)
+	}
+	if line := at.LastLine(); line > 0 {
+		at.SetLastLine(line + w.shift)
+	}
 	if w.depth++; w.depth > maxNesting {
 		w.fail(at, "the script nests more than %d levels deep", maxNesting)
+	}
+}
+
+func (w *rewriter) constant(at ast.PositionHolder, text string) {
+	if w.constants[text] = struct{}{}; len(w.constants) > maxConstants {
+		w.fail(at, "one function holds more than %d different names, strings and numbers; data belongs into the state or a file", maxConstants)
 	}
 }
 
@@ -119,7 +139,13 @@ func (w *rewriter) expr(e ast.Expr) ast.Expr {
 	switch e := e.(type) {
 	case *ast.StringConcatOpExpr:
 		return w.concat(e)
-	case *ast.TrueExpr, *ast.FalseExpr, *ast.NilExpr, *ast.NumberExpr, *ast.StringExpr, *ast.IdentExpr:
+	case *ast.TrueExpr, *ast.FalseExpr, *ast.NilExpr:
+	case *ast.NumberExpr:
+		w.constant(e, e.Value)
+	case *ast.StringExpr:
+		w.constant(e, e.Value)
+	case *ast.IdentExpr:
+		w.constant(e, e.Value)
 	case *ast.Comma3Expr:
 		if w.functions == 0 {
 			w.fail(e, "cannot use '...' outside a vararg function")
@@ -131,6 +157,7 @@ func (w *rewriter) expr(e ast.Expr) ast.Expr {
 			f.Key, f.Value = w.expr(f.Key), w.expr(f.Value)
 		}
 	case *ast.FuncCallExpr:
+		w.constant(e, e.Method)
 		e.Func, e.Receiver = w.expr(e.Func), w.expr(e.Receiver)
 		w.exprs(e.Args)
 	case *ast.LogicalOpExpr:
@@ -146,13 +173,20 @@ func (w *rewriter) expr(e ast.Expr) ast.Expr {
 	case *ast.UnaryLenOpExpr:
 		e.Expr = w.expr(e.Expr)
 	case *ast.FunctionExpr:
-		w.functions++
-		w.block(e.Stmts)
-		w.functions--
+		w.function(e)
 	default:
 		w.fail(e, "unsupported expression %T", e)
 	}
 	return e
+}
+
+func (w *rewriter) function(e *ast.FunctionExpr) {
+	outer := w.constants
+	w.constants = map[string]struct{}{}
+	w.functions++
+	w.block(e.Stmts)
+	w.functions--
+	w.constants = outer
 }
 
 // concat turns a .. b .. c into one call with three arguments.

@@ -46,9 +46,11 @@ type run struct {
 	callbacks  int           // calls from a library function back into Lua
 	boundaries []int         // callbacks at the start of each coroutine
 	missing    missingName
+	steps      int // of library functions since the last look at the clock
 
-	mu     sync.Mutex
-	cancel context.CancelFunc // of the action that is being called
+	mu      sync.Mutex
+	cancel  context.CancelFunc // of the action that is being called
+	verdict chan struct{}      // closed when a suspended run goes on or ends
 }
 
 // stopReason says why a run must end, where its parent does not say so.
@@ -56,6 +58,7 @@ type stopReason = int32
 
 const (
 	goingOn stopReason = iota
+	suspended
 	pastDeadline
 	outOfMemory
 )
@@ -99,10 +102,39 @@ var closed = func() <-chan struct{} {
 // own, which would have to follow the parent's, a run has the parent's until
 // it is stopped.
 func (r *run) Done() <-chan struct{} {
-	if r.stop.Load() != goingOn {
-		return closed
+	switch r.stop.Load() {
+	case goingOn:
+		return r.done
+	case suspended:
+		r.await()
+		return r.Done()
 	}
-	return r.done
+	return closed
+}
+
+// suspend makes the run wait, at its next instruction, for judge or halt.
+func (r *run) suspend() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.verdict = make(chan struct{})
+	r.stop.CompareAndSwap(goingOn, suspended)
+}
+
+// await waits for the end of a suspension.
+func (r *run) await() {
+	r.mu.Lock()
+	verdict := r.verdict
+	r.mu.Unlock()
+	<-verdict
+}
+
+// judge ends a suspension: the run goes on, or stops.
+func (r *run) judge(sentence stopReason) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.stop.CompareAndSwap(suspended, sentence) {
+		close(r.verdict)
+	}
 }
 
 // Err says why Done is ready.
@@ -129,6 +161,7 @@ func (r *run) Value(key any) any { return r.parent.Value(key) }
 
 // halt stops the run from another goroutine.
 func (r *run) halt(why stopReason) {
+	r.judge(why)
 	r.stop.CompareAndSwap(goingOn, why)
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -206,6 +239,14 @@ func (r *run) stopped() bool {
 func (r *run) check(L *lua.LState) {
 	if r.stopped() {
 		L.RaiseError("the script was stopped")
+	}
+}
+
+// step is check for loops whose steps are small.
+func (r *run) step(L *lua.LState) {
+	if r.steps++; r.steps >= stepsPerCheck {
+		r.steps = 0
+		r.check(L)
 	}
 }
 

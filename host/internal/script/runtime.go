@@ -31,8 +31,8 @@ const (
 
 	// maxArray is the largest list index kept in a table's array part. One
 	// assignment to an index fills the array up to it, so this bounds what a
-	// single instruction can allocate (64 MiB).
-	maxArray = 1 << 22
+	// single instruction can allocate (16 MiB), and how long it takes.
+	maxArray = 1 << 20
 	// maxIdle is how many machines wait for their next run.
 	maxIdle = 16
 )

@@ -143,13 +143,21 @@ func TestSyntaxErrorPositions(t *testing.T) {
 		expression bool
 		want       script.SyntaxError
 	}{
-		"token":          {script.Source{Name: "f", Line: 10, Column: 5, Text: "local x = 1\nlocal = 2"}, false, script.SyntaxError{File: "f", Line: 11, Column: 11, Message: `syntax error near "="`}},
-		"end":            {script.Source{Name: "f", Line: 3, Text: "if x then\n  y()\n"}, false, script.SyntaxError{File: "f", Line: 4, Column: 6, Message: "unexpected end of the script"}},
-		"expression":     {script.Source{Name: "f", Line: 7, Column: 9, Text: "count >> 3"}, true, script.SyntaxError{File: "f", Line: 7, Column: 16, Message: `syntax error near ">"`}},
-		"chunk":          {script.Source{Name: "f", Line: 7, Text: "if a then return 1 end\nreturn =="}, true, script.SyntaxError{File: "f", Line: 8, Column: 9, Message: `syntax error near "=="`}},
-		"two values":     {script.Source{Name: "f", Line: 7, Column: 9, Text: "a, b"}, true, script.SyntaxError{File: "f", Line: 7, Column: 9, Message: "not a single expression"}},
-		"no loop":        {script.Source{Name: "f", Line: 4, Text: "\nbreak"}, false, script.SyntaxError{File: "f", Line: 5, Message: "no loop to break"}},
-		"vararg outside": {script.Source{Name: "f", Line: 1, Text: "\nlocal a = ..."}, false, script.SyntaxError{File: "f", Line: 2, Message: "cannot use '...' outside a vararg function"}},
+		"token":            {script.Source{Name: "f", Line: 10, Column: 5, Text: "local x = 1\nlocal = 2"}, false, script.SyntaxError{File: "f", Line: 11, Column: 11, Message: `syntax error near "="`}},
+		"end":              {script.Source{Name: "f", Line: 3, Text: "if x then\n  y()\n"}, false, script.SyntaxError{File: "f", Line: 4, Column: 6, Message: "unexpected end of the script"}},
+		"expression":       {script.Source{Name: "f", Line: 7, Column: 9, Text: "count >> 3"}, true, script.SyntaxError{File: "f", Line: 7, Column: 16, Message: `syntax error near ">"`}},
+		"chunk":            {script.Source{Name: "f", Line: 7, Text: "if a then return 1 end\nreturn =="}, true, script.SyntaxError{File: "f", Line: 8, Column: 8, Message: `syntax error near "=="`}},
+		"long token":       {script.Source{Name: "f", Line: 3, Text: "local a\nlocal while"}, false, script.SyntaxError{File: "f", Line: 4, Column: 7, Message: `syntax error near "while"`}},
+		"long string":      {script.Source{Name: "f", Line: 3, Text: "x = 1\n[[a\nb]]"}, false, script.SyntaxError{File: "f", Line: 4, Column: 1, Message: `syntax error near "a\nb"`}},
+		"wide letters":     {script.Source{Name: "f", Line: 3, Text: "x = 'größe' ="}, false, script.SyntaxError{File: "f", Line: 3, Column: 13, Message: `syntax error near "="`}},
+		"open string":      {script.Source{Name: "f", Line: 3, Text: "x = 1\ny = 'abc\nz = 2"}, false, script.SyntaxError{File: "f", Line: 4, Column: 5, Message: `unterminated string near "abc"`}},
+		"open at the end":  {script.Source{Name: "f", Line: 3, Text: "x = 1\ny = 'abc"}, false, script.SyntaxError{File: "f", Line: 4, Column: 5, Message: `unterminated string near "abc"`}},
+		"open long string": {script.Source{Name: "f", Line: 3, Text: "x = 1\ny = [[abc\n\n"}, false, script.SyntaxError{File: "f", Line: 4, Column: 5, Message: `unterminated multiline string near "abc\n\n"`}},
+		"unknown letter":   {script.Source{Name: "f", Line: 3, Text: "if a ! b then end"}, false, script.SyntaxError{File: "f", Line: 3, Column: 6, Message: `Invalid token near "!"`}},
+		"label":            {script.Source{Name: "f", Line: 9, Text: "\ngoto away"}, false, script.SyntaxError{File: "f", Line: 10, Message: "no visible label 'away' for <goto> at line 10"}},
+		"two values":       {script.Source{Name: "f", Line: 7, Column: 9, Text: "a, b"}, true, script.SyntaxError{File: "f", Line: 7, Column: 9, Message: "not a single expression"}},
+		"no loop":          {script.Source{Name: "f", Line: 4, Text: "\nbreak"}, false, script.SyntaxError{File: "f", Line: 5, Message: "no loop to break"}},
+		"vararg outside":   {script.Source{Name: "f", Line: 1, Text: "\nlocal a = ..."}, false, script.SyntaxError{File: "f", Line: 2, Message: "cannot use '...' outside a vararg function"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -85,14 +85,14 @@ func (c *Chunk) Run(ctx context.Context, env Env) (any, error) {
 	})
 }
 
-// parseText parses src behind a prefix on its first line. Empty lines in
-// front give every node the line it has in the file.
+// parseText parses src behind a prefix on its first line. The lines of the
+// nodes count from 1, until rewrite has seen them.
 func parseText(src Source, prefix string) ([]ast.Stmt, error) {
 	if len(src.Text) > maxSource {
 		return nil, &SyntaxError{File: src.Name, Line: src.Line, Message: fmt.Sprintf("the script has %d bytes; at most %d are allowed", len(src.Text), maxSource)}
 	}
-	lead := strings.Repeat("\n", max(src.Line-1, 0))
-	stmts, err := parse.Parse(strings.NewReader(lead+prefix+src.Text), src.Name)
+	text := prefix + src.Text
+	stmts, err := parse.Parse(strings.NewReader(text), src.Name)
 	if err == nil {
 		return stmts, nil
 	}
@@ -101,27 +101,6 @@ func parseText(src Source, prefix string) ([]ast.Stmt, error) {
 		return nil, &SyntaxError{File: src.Name, Line: max(src.Line, 1), Message: err.Error()}
 	}
 	return nil, positioned(src, prefix, perr)
-}
-
-func positioned(src Source, prefix string, perr *parse.Error) *SyntaxError {
-	first := max(src.Line, 1)
-	out := &SyntaxError{File: src.Name, Line: perr.Pos.Line, Column: perr.Pos.Column}
-	switch {
-	case perr.Pos.Line == parse.EOF:
-		text := strings.TrimRight(src.Text, " \t\r\n")
-		out.Line = first + strings.Count(text, "\n")
-		out.Column = len(text) - strings.LastIndexByte(text, '\n')
-		out.Message = "unexpected end of the script"
-	case perr.Token == "":
-		out.Message = perr.Message
-	default:
-		out.Message = fmt.Sprintf("%s near %q", perr.Message, clip(perr.Token, 40))
-	}
-	if out.Line == first && perr.Pos.Line != parse.EOF {
-		out.Column -= len(prefix)
-	}
-	out.Column = max(out.Column, 1) + max(src.Column-1, 0)
-	return out
 }
 
 func checkSingleExpression(src Source, stmts []ast.Stmt) error {
@@ -153,7 +132,9 @@ func (rt *Runtime) compile(src Source, stmts []ast.Stmt) (chunk *Chunk, err erro
 	}
 	var cerr *lua.CompileError
 	if errors.As(err, &cerr) {
-		return nil, &SyntaxError{File: src.Name, Line: max(cerr.Line, src.Line, 1), Message: cerr.Message}
+		// A jump without a label is said to be behind the end of its function.
+		last := max(src.Line, 1) + strings.Count(strings.TrimRight(src.Text, "\n"), "\n")
+		return nil, &SyntaxError{File: src.Name, Line: min(max(cerr.Line, src.Line, 1), last), Message: cerr.Message}
 	}
 	return nil, &SyntaxError{File: src.Name, Line: max(src.Line, 1), Message: err.Error()}
 }

@@ -43,7 +43,7 @@ func (c *Chunk) StateReads() []Reference { return c.facts.reads }
 func (c *Chunk) ReturnKeys() (keys []string, all bool) { return c.facts.returns, !c.facts.otherReturns }
 
 // Globals lists the places where the chunk reads a global name that is
-// neither state nor one of the libraries'. The slice must not be changed.
+// neither state nor one of the libraries', and that it does not set itself. The slice must not be changed.
 func (c *Chunk) Globals() []Reference { return c.facts.globals }
 
 // libraries are the global names that every script finds.
@@ -64,6 +64,8 @@ type observer struct {
 	locals    []string
 	functions int
 	assigned  []assignment
+	// own are the globals that the chunk sets itself.
+	own map[string]bool
 	// escapes says that the state as a whole is returned or handed on.
 	escapes bool
 }
@@ -76,18 +78,19 @@ type assignment struct {
 // observe collects the facts of statements that have been rewritten, whose
 // nesting is bounded therefore.
 func observe(src Source, stmts []ast.Stmt) facts {
-	o := &observer{src: src, lines: strings.Split(src.Text, "\n")}
+	o := &observer{src: src, lines: strings.Split(src.Text, "\n"), own: map[string]bool{}}
 	o.block(stmts)
 	slices.Sort(o.returns)
 	o.returns = slices.Compact(o.returns)
 	written := map[string]bool{}
 	for _, a := range o.assigned {
 		written[a.key] = true
-		if !o.escapes && !slices.Contains(o.returns, a.key) {
+		if _, returned := slices.BinarySearch(o.returns, a.key); !o.escapes && !returned {
 			o.assignments = append(o.assignments, a.at)
 		}
 	}
 	o.reads = slices.DeleteFunc(o.reads, func(r Reference) bool { return written[r.Name] || written[""] })
+	o.globals = slices.DeleteFunc(o.globals, func(r Reference) bool { return o.own[r.Name] })
 	return o.facts
 }
 
@@ -125,8 +128,12 @@ func (o *observer) stmt(s ast.Stmt) {
 		o.expr(s.Condition)
 		o.block(s.Stmts)
 	case *ast.RepeatStmt:
-		o.block(s.Stmts)
+		mark := len(o.locals) // until sees the block's locals
+		for _, inner := range s.Stmts {
+			o.stmt(inner)
+		}
 		o.expr(s.Condition)
+		o.locals = o.locals[:mark]
 	case *ast.IfStmt:
 		o.expr(s.Condition)
 		o.block(s.Then)
@@ -171,6 +178,8 @@ func (o *observer) assign(target ast.Expr) {
 	if !o.isState(root) {
 		if len(path) > 0 {
 			o.expr(target)
+		} else if ident, ok := root.(*ast.IdentExpr); ok && !slices.Contains(o.locals, ident.Value) {
+			o.own[ident.Value] = true
 		}
 		return
 	}
@@ -195,10 +204,13 @@ func constantKey(e ast.Expr) (string, bool) {
 	return text.Value, true
 }
 
+// maxLine is how long a line may be for columns to be looked for.
+const maxLine = 4 << 10
+
 // position finds the column of a word, which the syntax tree does not hold.
 func (o *observer) position(at ast.PositionHolder, word string) Position {
 	pos := Position{Line: at.Line()}
-	if i := at.Line() - max(o.src.Line, 1); i >= 0 && i < len(o.lines) {
+	if i := at.Line() - max(o.src.Line, 1); i >= 0 && i < len(o.lines) && len(o.lines[i]) <= maxLine {
 		if column := strings.Index(o.lines[i], word); column >= 0 {
 			pos.Column = utf8.RuneCountInString(o.lines[i][:column]) + max(o.src.Column, 1)
 		}

@@ -2,6 +2,8 @@ package script
 
 import (
 	"strings"
+	"unicode"
+	"unicode/utf8"
 
 	lua "github.com/yuin/gopher-lua"
 )
@@ -79,14 +81,28 @@ func stringLen(L *lua.LState) int {
 	return 1
 }
 
-func stringLower(L *lua.LState) int { return pushCase(L, strings.ToLower) }
-func stringUpper(L *lua.LState) int { return pushCase(L, strings.ToUpper) }
+func stringLower(L *lua.LState) int { return pushCase(L, unicode.ToLower) }
+func stringUpper(L *lua.LState) int { return pushCase(L, unicode.ToUpper) }
 
 // pushCase changes the case of letters; some letters change their length.
-func pushCase(L *lua.LState, change func(string) string) int {
-	s := change(checkText(L, 1))
-	runOf(L).checkSize(L, len(s))
-	L.Push(lua.LString(s))
+// Bytes that are no UTF-8 stay as they are.
+func pushCase(L *lua.LState, change func(rune) rune) int {
+	r := runOf(L)
+	s := checkText(L, 1)
+	var out strings.Builder
+	out.Grow(len(s))
+	for i := 0; i < len(s); {
+		r.step(L)
+		letter, size := utf8.DecodeRuneInString(s[i:])
+		if letter == utf8.RuneError && size == 1 {
+			out.WriteByte(s[i])
+		} else {
+			out.WriteRune(change(letter))
+		}
+		i += size
+	}
+	r.checkSize(L, out.Len())
+	L.Push(lua.LString(out.String()))
 	return 1
 }
 

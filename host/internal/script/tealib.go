@@ -7,7 +7,6 @@ import (
 	lua "github.com/yuin/gopher-lua"
 
 	tea "github.com/the-edge-agent/tea/sdk"
-	"github.com/the-edge-agent/tea/sdk/value"
 )
 
 // teaLibrary is `tea`.
@@ -126,50 +125,4 @@ func teaLog(L *lua.LState) int {
 		r.env.Log(severity, text, fields)
 	}
 	return 0
-}
-
-func jsonEncode(L *lua.LState) int {
-	r := runOf(L)
-	out := r.exporter("value")
-	v, err := out.value(L.CheckAny(1))
-	if err != nil {
-		L.RaiseError("%s", err.Error())
-	}
-	text, err := detached(r, L, out.bytes+out.count, func() ([]byte, error) { return value.Encode(v) })
-	if err != nil {
-		L.RaiseError("encode JSON: %v", err)
-	}
-	r.checkSize(L, len(text))
-	L.Push(lua.LString(text))
-	return 1
-}
-
-func jsonDecode(L *lua.LState) int {
-	r := runOf(L)
-	text := checkText(L, 1)
-	r.checkSize(L, len(text))
-	v, err := detached(r, L, len(text), func() (any, error) { return value.Decode([]byte(text)) })
-	if err != nil {
-		L.RaiseError("decode JSON: %v", err)
-	}
-	if v == nil {
-		L.Push(r.m.null)
-		return 1
-	}
-	L.Push(r.mustImport(L, v, "the JSON value"))
-	return 1
-}
-
-// jsonObject marks a table as an object, which matters while it is empty.
-func jsonObject(L *lua.LState) int {
-	r := runOf(L)
-	t := r.writable(L, L.OptTable(1, nil))
-	if t == nil {
-		t = r.m.root.CreateTable(0, 0)
-	}
-	if mt, ok := t.Metatable.(*lua.LTable); !ok || r.m.isMark(mt) {
-		t.Metatable = r.m.objectMeta
-	}
-	L.Push(t)
-	return 1
 }

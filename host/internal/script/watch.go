@@ -71,20 +71,27 @@ func (w *watcher) loop() {
 		grown := w.overLimit(heap)
 		w.mu.Unlock()
 		if len(grown) > 0 {
-			w.stopGrown()
+			w.stopGrown(grown)
 		}
 	}
 }
 
 // stopGrown collects what is garbage and stops the runs that are still over
-// the limit.
-func (w *watcher) stopGrown() {
+// the limit. They wait meanwhile: a script can allocate faster than a
+// collection ends.
+func (w *watcher) stopGrown(grown []*run) {
+	for _, r := range grown {
+		r.suspend()
+	}
 	runtime.GC()
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	for _, r := range w.overLimit(heapSize()) {
 		r.halt(outOfMemory)
 		delete(w.runs, r)
+	}
+	for _, r := range grown {
+		r.judge(goingOn)
 	}
 }
 

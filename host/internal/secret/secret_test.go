@@ -1,10 +1,16 @@
 package secret
 
 import (
+	"encoding/base64"
+	"encoding/hex"
+	"encoding/json"
 	"errors"
+	"net/url"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/the-edge-agent/tea/sdk/value"
 )
 
 func set() *Set {
@@ -29,6 +35,45 @@ func TestRedactMasksEverywhere(t *testing.T) {
 	}
 	if in["header"] != "Bearer sk-12345" {
 		t.Error("the value given was changed")
+	}
+}
+
+func TestNumberThatIsASecretIsMasked(t *testing.T) {
+	t.Parallel()
+	s := New(map[string]any{"pin": int64(482915), "short": int64(7)})
+	got := s.Redact(map[string]any{"list": []any{int64(482915), int64(7), 482915.5}, "text": "code 482915"})
+	want := map[string]any{"list": []any{"***", int64(7), 482915.5}, "text": "code ***"}
+	if diff := cmp.Diff(any(want), got); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func TestEncodedSecretIsMasked(t *testing.T) {
+	t.Parallel()
+	const secret = "p\"s/w+\u00f6r & d\n<1>"
+	s := New(map[string]any{"key": secret, "db": "hunter2"})
+	inJSON, err := json.Marshal(map[string]any{"k": secret})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, c := range map[string]struct{ text, want string }{
+		"JSON":                  {string(value.AppendString(nil, secret)), `"***"`},
+		"JSON, HTML escaped":    {string(inJSON), `{"k":"***"}`},
+		"query":                 {"http://x/?q=" + url.QueryEscape(secret), "http://x/?q=***"},
+		"path":                  {"http://x/" + url.PathEscape(secret) + "/y", "http://x/***/y"},
+		"Base64":                {base64.StdEncoding.EncodeToString([]byte(secret)), "***"},
+		"Base64 for URLs":       {base64.RawURLEncoding.EncodeToString([]byte(secret)), "***"},
+		"hexadecimal":           {hex.EncodeToString([]byte(secret)), "***"},
+		"Basic authentication":  {base64.StdEncoding.EncodeToString([]byte("me:hunter2")), "bWU6***"},
+		"Base64, second byte":   {base64.StdEncoding.EncodeToString([]byte("u:hunter2 and more")), "dTp***IGFuZCBtb3Jl"},
+		"what only looks alike": {"aHVudGVy", "aHVudGVy"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			if got := s.Text(c.text); got != c.want {
+				t.Errorf("Text(%q) = %q, want %q", c.text, got, c.want)
+			}
+		})
 	}
 }
 

@@ -5,9 +5,12 @@ package secret
 
 import (
 	"cmp"
+	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
+
+	"github.com/the-edge-agent/tea/sdk/value"
 )
 
 // Mask stands in output where a secret was.
@@ -18,8 +21,10 @@ const Mask = "***"
 type Set struct {
 	values map[string]any
 	leaves []leaf
-	mask   *strings.Replacer
-	seal   *strings.Replacer
+	// numbers are the secrets that are numbers, as text.
+	numbers map[string]bool
+	mask    *strings.Replacer
+	seal    *strings.Replacer
 }
 
 // leaf is one string among the secrets, with its path such as "db.password".
@@ -34,22 +39,32 @@ func New(values map[string]any) *Set {
 	if len(values) == 0 {
 		return nil
 	}
-	s := &Set{values: values}
+	s := &Set{values: values, numbers: map[string]bool{}}
 	s.collect("", values)
 	// The longest first, so that a secret inside another leaves no rest.
 	slices.SortFunc(s.leaves, func(a, b leaf) int {
 		return cmp.Or(cmp.Compare(len(b.text), len(a.text)), cmp.Compare(a.name, b.name))
 	})
-	var mask, seal []string
+	var seal, masked []string
 	for _, l := range s.leaves {
 		if len(l.text) >= wholeOnly {
-			mask = append(mask, l.text, Mask)
 			seal = append(seal, l.text, reference(l.name))
+			masked = append(masked, forms(l.text)...)
 		}
 	}
-	s.mask = strings.NewReplacer(mask...)
+	s.mask = masker(masked)
 	s.seal = strings.NewReplacer(append(seal, escape, escape+escape)...)
 	return s
+}
+
+// masker replaces texts, of two that begin at one place the longer.
+func masker(texts []string) *strings.Replacer {
+	slices.SortFunc(texts, func(a, b string) int { return cmp.Or(cmp.Compare(len(b), len(a)), cmp.Compare(a, b)) })
+	pairs := make([]string, 0, 2*len(texts))
+	for _, t := range slices.Compact(texts) {
+		pairs = append(pairs, t, Mask)
+	}
+	return strings.NewReplacer(pairs...)
 }
 
 func (s *Set) collect(path string, v any) {
@@ -57,6 +72,11 @@ func (s *Set) collect(path string, v any) {
 	case string:
 		if v != "" {
 			s.leaves = append(s.leaves, leaf{path, v})
+		}
+	case int64, float64, json.Number:
+		if text := numberText(v); len(text) >= wholeOnly {
+			s.leaves = append(s.leaves, leaf{path, text})
+			s.numbers[text] = true
 		}
 	case map[string]any:
 		for k, e := range v {
@@ -100,7 +120,42 @@ func (s *Set) Redact(v any) any {
 		return v
 	}
 	out, _ := rewrite(v, s.Text)
+	if len(s.numbers) > 0 {
+		out = s.redactNumbers(out)
+	}
 	return out
+}
+
+// redactNumbers gives a copy in which the numbers that are secrets are masked.
+func (s *Set) redactNumbers(v any) any {
+	switch v := v.(type) {
+	case int64, float64, json.Number:
+		if s.numbers[numberText(v)] {
+			return Mask
+		}
+	case []any:
+		out := make([]any, len(v))
+		for i, e := range v {
+			out[i] = s.redactNumbers(e)
+		}
+		return out
+	case map[string]any:
+		out := make(map[string]any, len(v))
+		for k, e := range v {
+			out[k] = s.redactNumbers(e)
+		}
+		return out
+	}
+	return v
+}
+
+// numberText is a number as it looks in output; "" where it has no JSON form.
+func numberText(v any) string {
+	text, err := value.Encode(v)
+	if err != nil {
+		return ""
+	}
+	return string(text)
 }
 
 // rewrite applies f to every string; changed tells whether the result is new.

@@ -11,6 +11,7 @@ import (
 // lines finds text in a file by line and column. It splits where YAML does.
 type lines struct {
 	data   []byte
+	text   string // data, once a scalar needs it
 	starts []int
 }
 
@@ -77,6 +78,31 @@ func (l *lines) locateText(y *yaml.Node, n *Node) {
 		n.Block = y.Style&yaml.LiteralStyle != 0
 		n.TextLine++
 		n.TextColumn = l.blockColumn(n.TextLine, y.Value)
+	}
+	if n.Kind == String && !n.Block || n.Kind == Null {
+		l.compare(n, quoted, block)
+	}
+}
+
+// compare sets what n keeps of its spelling in the file.
+func (l *lines) compare(n *Node, quoted, block bool) {
+	row := l.line(n.TextLine)
+	rest := skipRunes(row, n.TextColumn-1)
+	behind, same := bytes.CutPrefix(rest, []byte(n.Text))
+	switch {
+	case row == nil:
+	case !same:
+		if l.text == "" {
+			l.text = string(l.data)
+		}
+		at := l.starts[n.TextLine-1] + len(row) - len(rest)
+		n.Written = l.text[at:]
+		if quoted {
+			n.Quote = l.text[at-1]
+		}
+	case !quoted && !block:
+		trimmed := bytes.TrimLeft(behind, " \t")
+		n.Cut = len(trimmed) < len(behind) && bytes.HasPrefix(trimmed, []byte("#"))
 	}
 }
 

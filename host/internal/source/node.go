@@ -37,6 +37,14 @@ type Node struct {
 	// quote or at the first line of a block. Block marks a block scalar.
 	TextLine, TextColumn int
 	Block                bool
+	// Written is the file from the content on, where a string is written
+	// otherwise than it reads: with escapes, or folded from several lines.
+	// Quote is the quote before it, or 0.
+	Written string
+	Quote   byte
+	// Cut says that a plain scalar, or nothing, ends at a comment on its
+	// line. What follows the # may have been meant as a part of it.
+	Cut bool
 	// Items are the elements of a list.
 	Items []*Node
 	// Members are the entries of a mapping in the order written.

@@ -74,7 +74,7 @@ func typeHint(n *source.Node, s *shape) string {
 	case isText && s.list != nil && s.list.text != nil:
 		return fmt.Sprintf("write it as a list: [%s]", n.Text)
 	}
-	return ""
+	return s.example()
 }
 
 func templateHint(n *source.Node) string {
@@ -111,13 +111,14 @@ func alternatives(words []string) string {
 // which is what an int has on small devices.
 func (c *checker) bounds(n *source.Node, path, name string, form *numberForm) {
 	v, ok := toFloat(n.Scalar)
+	hint := "write " + form.kind()
 	switch {
 	case !ok || form.max == nil && v > math.MaxInt32:
-		c.errorf(diagcode.NumberOutOfRange, n, path, "", "%s: %s is too large", name, n.Text)
+		c.errorf(diagcode.NumberOutOfRange, n, path, hint, "%s: %s is too large", name, n.Text)
 	case form.max != nil && (v < form.min || v > *form.max):
-		c.errorf(diagcode.NumberOutOfRange, n, path, "", "%s: %s is not between %v and %v", name, n.Text, form.min, *form.max)
+		c.errorf(diagcode.NumberOutOfRange, n, path, hint, "%s: %s is not between %v and %v", name, n.Text, form.min, *form.max)
 	case v < form.min:
-		c.errorf(diagcode.NumberOutOfRange, n, path, "", "%s: %s is less than %v", name, n.Text, form.min)
+		c.errorf(diagcode.NumberOutOfRange, n, path, hint, "%s: %s is less than %v", name, n.Text, form.min)
 	}
 }
 
@@ -133,7 +134,7 @@ func toFloat(v any) (float64, bool) {
 
 func (c *checker) elements(n *source.Node, path, name string, s *shape) {
 	if len(n.Items) < s.minItems {
-		c.errorf(diagcode.MissingKey, n, path, "", "%s: the list is empty", name)
+		c.errorf(diagcode.MissingKey, n, path, "add at least one element", "%s: the list is empty", name)
 	}
 	for i, item := range n.Items {
 		c.value(item, source.Index(path, i), source.Index(name, i), s.list)
@@ -144,7 +145,7 @@ func (c *checker) elements(n *source.Node, path, name string, s *shape) {
 // in `nodes: {a: }`, is one without keys.
 func (c *checker) entries(n *source.Node, path, name string, outer *shape) {
 	if len(n.Members) < outer.minItems {
-		c.errorf(diagcode.MissingKey, n, path, "", "%s: the mapping is empty", name)
+		c.errorf(diagcode.MissingKey, n, path, "add at least one entry", "%s: the mapping is empty", name)
 	}
 	s := outer.entries
 	if s.anything {
@@ -187,7 +188,12 @@ func (c *checker) mapping(n *source.Node, path string, s *section, name string) 
 			found[k] = m.Key
 			if m.Value.Kind != source.Null || k.shape.anything {
 				c.key(m.Value, at, m.Key.Text, k)
-			} else if k.required {
+				continue
+			}
+			if k.holdsCode() && m.Value.Cut {
+				c.errorf(diagcode.WrongType, m.Key, at, CutHint, "%s has no value: the rest of the line is a comment", m.Key.Text)
+			}
+			if k.required {
 				delete(found, k)
 			}
 		}

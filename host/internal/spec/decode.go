@@ -78,7 +78,7 @@ func (d *decoder) imported(m mapping) (Import, bool) {
 			continue
 		}
 		if imp.Kind != "" {
-			d.conflict(m.get(string(kind)), "write an import of its own for each", "an import cannot have both %s and %s", imp.Kind, kind)
+			d.conflict(m.key(string(kind)), "write an import of its own for each", "an import cannot have both %s and %s", imp.Kind, kind)
 			continue
 		}
 		imp.Kind, imp.Name = kind, m.string(string(kind))
@@ -91,13 +91,13 @@ func (d *decoder) imported(m mapping) (Import, bool) {
 	if imp.Kind == ImportPlugin {
 		name, version, found := strings.Cut(imp.Name, "@")
 		if found && imp.Version != "" {
-			d.conflict(m.get("version"), "keep one of the two", "the plugin's version is given twice")
+			d.conflict(m.key("version"), "keep one of the two", "the plugin's version is given twice")
 		}
 		if imp.Name = name; found {
 			imp.Version = version
 		}
 	} else if m.has("version") {
-		d.conflict(m.get("version"), "remove version", "only a plugin has a version")
+		d.conflict(m.key("version"), "remove version", "only a plugin has a version")
 	}
 	if imp.Kind == ImportPath {
 		d.module(&imp)

@@ -1,6 +1,8 @@
 package spec
 
 import (
+	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/the-edge-agent/tea/host/internal/diagcode"
@@ -20,7 +22,7 @@ func (d *decoder) body(m mapping) Body {
 	d.needs(m, found, "run", "language")
 	d.needs(m, found, "subgraph", "input")
 	if m.has("output") && (found == "" || found == "steps") {
-		d.conflict(m.get("output"), "give the output to a step, or remove it", "output needs uses, run or subgraph")
+		d.conflict(m.key("output"), "give the output to a step, or remove it", "output needs uses, run or subgraph")
 	}
 	switch found {
 	case "uses":
@@ -45,7 +47,7 @@ func (d *decoder) onlyBody(m mapping, keys ...string) string {
 			continue
 		}
 		if found != "" {
-			d.errorf(diagcode.TwoBodies, v.pos(), "make two nodes of it, or use steps:", "a node has one body, this one has both %s and %s",
+			d.errorf(diagcode.TwoBodies, m.key(k).pos(), "make two nodes of it, or use steps:", "a node has one body, this one has both %s and %s",
 				d.spelled(m, found), d.spelled(m, k))
 			continue
 		}
@@ -71,16 +73,16 @@ func (d *decoder) spelled(m mapping, name string) string {
 func (d *decoder) needs(m mapping, found, body, key string) {
 	if m.has(key) && found != body && !m.has(body) {
 		spelled := d.spelled(m, key)
-		d.conflict(m.get(key), "add "+body+", or remove "+spelled, "%s needs %s", spelled, body)
+		d.conflict(m.key(key), "add "+body+", or remove "+spelled, "%s needs %s", spelled, body)
 	}
 }
 
 // action reads a call. Beside action: and without with: the keys that are no
 // node keys are its parameters.
 func (d *decoder) action(m mapping) *ActionBody {
-	a := &ActionBody{Pos: m.get("uses").pos(), Output: d.output(m.get("output"))}
-	if uses := m.text("uses"); uses != nil {
-		a.Uses = *uses
+	a := &ActionBody{Pos: m.pos(), Output: d.output(m.get("output"))}
+	if uses := m.text("uses"); uses != nil { // in a map it may be missing
+		a.Pos, a.Uses = uses.Pos, *uses
 	}
 	switch with := m.get("with"); {
 	case with.is(source.Map):
@@ -127,6 +129,7 @@ func (d *decoder) mapBody(m mapping) *MapBody {
 	}
 	if items := m.get("items"); items.node != nil {
 		b.Items = newTree(items)
+		d.checkItems(items)
 	}
 	if m.has("item_var") {
 		b.ItemVar = m.string("item_var")
@@ -137,6 +140,7 @@ func (d *decoder) mapBody(m mapping) *MapBody {
 	if m.get("fan_in").is(source.String) {
 		b.FanIn = targetOf(m.text("fan_in"))
 	}
+	d.checkItemNames(m, b)
 	found := d.onlyBody(m, "action", "steps", "subgraph")
 	d.needs(m, found, "subgraph", "input")
 	switch found {
@@ -154,6 +158,39 @@ func (d *decoder) mapBody(m mapping) *MapBody {
 		}
 	}
 	return b
+}
+
+// checkItems reports items that can never be a list: a text without a template.
+func (d *decoder) checkItems(items element) {
+	if !items.scalar() || strings.Contains(items.node.Text, "{{") || strings.Contains(items.node.Text, "{%") {
+		return
+	}
+	hint := "write a list, or a template"
+	if items.is(source.String) && items.node.Text != "" {
+		hint = fmt.Sprintf("write it as a template: \"{{ %s }}\"", items.node.Text)
+	}
+	d.errorf(diagcode.WrongType, items.pos(), hint, "items: expected a list or a template, got %s", items.node.Kind)
+}
+
+// templateNames are what templates and Lua know by themselves.
+var templateNames = []string{"state", "variables", "settings", "secrets", "env", "nodes", "run", "checkpoint", "result", "parallel_results", "tea"}
+
+// checkItemNames reports names for item and index that hide each other, or
+// something else that templates can read.
+func (d *decoder) checkItemNames(m mapping, b *MapBody) {
+	for _, key := range []string{"item_var", "index_var"} {
+		if name := m.string(key); slices.Contains(templateNames, name) {
+			d.errorf(diagcode.ValueNotAllowed, m.get(key).pos(), "choose another name", "%s: %q already means something else in templates", key, name)
+		}
+	}
+	if b.ItemVar != b.IndexVar {
+		return
+	}
+	key := "item_var"
+	if m.has("index_var") {
+		key = "index_var"
+	}
+	d.errorf(diagcode.ValueNotAllowed, m.get(key).pos(), "choose another name", "%s: item and index are both called %q", key, b.ItemVar)
 }
 
 func (d *decoder) subgraphBody(m mapping) *SubgraphBody {

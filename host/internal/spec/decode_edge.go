@@ -36,7 +36,7 @@ func (d *decoder) edge(v element) *Edge {
 func (d *decoder) checkEdge(m mapping, e *Edge) {
 	exclude := func(a, b, hint string) {
 		if m.has(a) && m.has(b) {
-			d.conflict(m.get(b), hint, "an edge cannot have both %s and %s", a, b)
+			d.conflict(m.key(b), hint, "an edge cannot have both %s and %s", a, b)
 		}
 	}
 	exclude("to", "parallel", "list all branches in one of the two")
@@ -44,7 +44,7 @@ func (d *decoder) checkEdge(m mapping, e *Edge) {
 	exclude("condition", "parallel", "condition chooses one of targets")
 	switch {
 	case m.has("condition") && !m.has("targets") && m.has("to"):
-		d.conflict(m.get("condition"), "write when: to guard one edge, or targets: with a node for each result", "condition needs targets")
+		d.conflict(m.key("condition"), "write when: to guard one edge, or targets: with a node for each result", "condition needs targets")
 	case m.has("condition") && !m.has("targets"):
 		d.errorf(diagcode.MissingKey, m.pos(), "add targets: with a node for each result", "targets is missing beside condition")
 	case m.has("condition"):
@@ -54,11 +54,11 @@ func (d *decoder) checkEdge(m mapping, e *Edge) {
 		if !m.has(key) {
 			key = "default"
 		}
-		d.conflict(m.get(key), "add condition: with Lua code that returns the name of a target", "%s needs condition", key)
+		d.conflict(m.key(key), "add condition: with Lua code that returns the name of a target", "%s needs condition", key)
 	case !m.has("to") && !m.has("parallel"):
 		d.errorf(diagcode.MissingKey, m.pos(), "add to: with the target", "to is missing")
 	}
 	if m.has("fan_in") && !e.Parallel {
-		d.conflict(m.get("fan_in"), "add type: parallel, or list the branches in parallel:", "fan_in needs parallel branches")
+		d.conflict(m.key("fan_in"), "add type: parallel, or list the branches in parallel:", "fan_in needs parallel branches")
 	}
 }

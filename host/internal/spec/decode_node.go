@@ -16,8 +16,8 @@ import (
 func (d *decoder) nodes(v element) []*Node {
 	var nodes []*Node
 	seen := map[string]diag.Pos{}
-	add := func(item element, name string, named bool) {
-		n := d.node(item, d.grammar.node, name)
+	add := func(item element, key *source.Node, named bool) {
+		n := d.node(item, d.grammar.node, key)
 		if named {
 			d.checkName(n)
 			d.unique(seen, n)
@@ -27,12 +27,12 @@ func (d *decoder) nodes(v element) []*Node {
 	for _, item := range v.items() {
 		if item.is(source.Map) {
 			_, named := nameIn(item.node)
-			add(item, "", named)
+			add(item, nil, named)
 		}
 	}
 	for _, e := range v.entries() {
 		if e.is(source.Map) || e.is(source.Null) {
-			add(e.element, e.key.Text, true)
+			add(e.element, e.key, true)
 		}
 	}
 	return nodes
@@ -51,15 +51,15 @@ func (d *decoder) checkName(n *Node) {
 	default:
 		return
 	}
-	d.errorf(diagcode.NodeNameNotAllowed, n.Pos, "choose another name", "the node's name %q %s", n.Name, problem)
+	d.errorf(diagcode.NodeNameNotAllowed, n.NamePos, "choose another name", "the node's name %q %s", n.Name, problem)
 }
 
 func (d *decoder) unique(seen map[string]diag.Pos, n *Node) {
 	if first, ok := seen[n.Name]; ok {
-		d.errorf(diagcode.DuplicateNode, n.Pos, "rename one of the two", "the node name %q stands twice; the first is at %s", n.Name, first)
+		d.errorf(diagcode.DuplicateNode, n.NamePos, "rename one of the two", "the node name %q stands twice; the first is at %s", n.Name, first)
 		return
 	}
-	seen[n.Name] = n.Pos
+	seen[n.Name] = n.NamePos
 }
 
 // steps reads a list of steps. One without a name is called by its index.
@@ -70,7 +70,7 @@ func (d *decoder) steps(v element) []*Node {
 		if !item.is(source.Map) {
 			continue
 		}
-		n := d.node(item, d.grammar.step, "")
+		n := d.node(item, d.grammar.step, nil)
 		if n.Name == "" {
 			n.Name = strconv.Itoa(i)
 		}
@@ -83,14 +83,20 @@ func (d *decoder) steps(v element) []*Node {
 	return steps
 }
 
-// node reads one node or step; name is the key it stands under, if any.
-func (d *decoder) node(v element, s *section, name string) *Node {
+// node reads one node or step; key is what it stands under, if anything.
+func (d *decoder) node(v element, s *section, key *source.Node) *Node {
 	m := openMapping(v, s)
+	name, at := "", m.pos()
+	if key != nil {
+		name, at = key.Text, key.Pos(v.path)
+	} else if m.has("name") {
+		at = m.get("name").pos()
+	}
 	outer := d.where
 	d.where = whereIn(cmp.Or(m.string("name"), name), v.path)
 	defer func() { d.where = outer }()
 	n := &Node{
-		Pos: m.pos(), Name: m.string("name"), Description: m.string("description"), Metadata: m.object("metadata"),
+		Pos: m.pos(), Name: m.string("name"), NamePos: at, Description: m.string("description"), Metadata: m.object("metadata"),
 		If: m.text("if"), Goto: d.rules(m.get("goto")), Retry: d.retry(m.get("retry")), Timeout: orZero(m.duration("timeout_seconds")),
 		Fallback: targetOf(m.text("fallback")), OnError: OnError(m.string("on_error")),
 		InterruptBefore: m.string("interrupt") == "before", InterruptAfter: m.string("interrupt") == "after",
@@ -98,12 +104,12 @@ func (d *decoder) node(v element, s *section, name string) *Node {
 	}
 	if name != "" {
 		if n.Name != "" && n.Name != name {
-			d.conflict(m.get("name"), "remove "+m.nameKey(), "the node is called %q by its key and %q by its %s", name, n.Name, m.nameKey())
+			d.conflict(m.key("name"), "remove "+m.nameKey(), "the node is called %q by its key and %q by its %s", name, n.Name, m.nameKey())
 		}
 		n.Name = name
 	}
 	if n.OnError == OnErrorFallback && n.Fallback == nil {
-		d.conflict(m.get("on_error"), "add fallback: with the node's name", "on_error: fallback needs fallback")
+		d.conflict(m.key("on_error"), "add fallback: with the node's name", "on_error: fallback needs fallback")
 	}
 	n.Body = d.body(m)
 	return n

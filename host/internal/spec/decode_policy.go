@@ -1,13 +1,24 @@
 package spec
 
 import (
+	"slices"
 	"time"
 
+	"github.com/the-edge-agent/tea/host/internal/diagcode"
 	"github.com/the-edge-agent/tea/host/internal/source"
+	tea "github.com/the-edge-agent/tea/sdk"
+	"github.com/the-edge-agent/tea/sdk/diag"
 )
 
 // defaultJitter is what jitter: true means.
 const defaultJitter = 0.5
+
+// errorTypes are the types of errors that tea has; an action may have others.
+var errorTypes = []string{
+	string(tea.ValidationError), string(tea.NotFound), string(tea.PermissionDenied), string(tea.DependencyMissing),
+	string(tea.Timeout), string(tea.CircuitOpen), string(tea.ConnectionError), string(tea.QueryError), string(tea.RateLimited),
+	string(tea.PluginCrashed), string(tea.Canceled), string(tea.BudgetExceeded), string(tea.InternalError),
+}
 
 // retry reads a retry section; nil where there is none.
 func (d *decoder) retry(v element) *Retry {
@@ -31,6 +42,7 @@ func (d *decoder) retryOf(m mapping) Retry {
 	}
 	for _, t := range m.texts("retry_on") {
 		r.RetryOn = append(r.RetryOn, t.Value)
+		d.checkErrorType(t)
 	}
 	if r.Base != nil && r.Max != nil && *r.Base > *r.Max {
 		d.conflict(m.element, "raise the longest wait or lower the first", "the first wait, %s, is longer than the longest, %s", *r.Base, *r.Max)
@@ -38,10 +50,18 @@ func (d *decoder) retryOf(m mapping) Retry {
 	return r
 }
 
+// checkErrorType warns of a type that looks misspelt; actions may have types
+// of their own.
+func (d *decoder) checkErrorType(t Text) {
+	if near := diag.Suggest(t.Value, errorTypes); near != "" && !slices.Contains(errorTypes, t.Value) {
+		d.diags.Warnf(diagcode.ValueNotAllowed, t.Pos, near, "%sretry_on: tea has no error of the type %q", d.where, t.Value)
+	}
+}
+
 // delay reads a wait that may be given in milliseconds or in seconds.
 func (d *decoder) delay(m mapping, inMillis, inSeconds string) *time.Duration {
 	if m.has(inMillis) && m.has(inSeconds) {
-		d.conflict(m.get(inSeconds), "keep one of the two", "%s and %s both set one wait", inMillis, inSeconds)
+		d.conflict(m.key(inSeconds), "keep one of the two", "%s and %s both set one wait", inMillis, inSeconds)
 	}
 	if m.has(inMillis) {
 		return m.duration(inMillis)

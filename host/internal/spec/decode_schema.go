@@ -2,6 +2,7 @@ package spec
 
 import (
 	"encoding/json"
+	"slices"
 
 	"github.com/the-edge-agent/tea/host/internal/diagcode"
 	"github.com/the-edge-agent/tea/host/internal/source"
@@ -86,6 +87,7 @@ func (d *decoder) schema(v element) []Key {
 			k.Required = m.isTrue("required")
 			k.Reducer = Reducer(m.string("reducer"))
 			k.Description = m.string("description")
+			d.checkReducer(k, m)
 			if preset := m.get("default"); preset.node != nil {
 				k.Default, k.HasDefault = preset.node.Value(), true
 				d.checkType(k, preset)
@@ -94,6 +96,27 @@ func (d *decoder) schema(v element) []Key {
 		keys = append(keys, k)
 	}
 	return keys
+}
+
+// reducerTypes are the types that a reducer can work on.
+var reducerTypes = map[Reducer][]Type{
+	ReduceAppend: {TypeList}, ReduceExtend: {TypeList}, ReduceUnion: {TypeList}, ReduceMerge: {TypeDict},
+	ReduceAdd: {TypeInt, TypeFloat, TypeString, TypeList},
+	ReduceMax: {TypeInt, TypeFloat, TypeString}, ReduceMin: {TypeInt, TypeFloat, TypeString},
+}
+
+// checkReducer reports a reducer that can never work on the key's type.
+func (d *decoder) checkReducer(k Key, m mapping) {
+	types, ok := reducerTypes[k.Reducer]
+	if !ok || k.Type == TypeAny || slices.Contains(types, k.Type) {
+		return
+	}
+	names := make([]string, len(types))
+	for i, t := range types {
+		names[i] = string(t)
+	}
+	d.errorf(diagcode.SchemaMismatch, m.get("reducer").pos(), "choose another reducer, or the type "+alternatives(names),
+		"state key %q: the reducer %s does not work on %s", k.Name, k.Reducer, k.Type)
 }
 
 // checkInitialState compares initial_state with the types of the schema.

@@ -114,5 +114,5 @@ func mapKeys(g *grammar) []*key {
 func callSection() *section {
 	keys := append(callKeys(), &key{name: "output", aliases: []string{"store_as"}, shape: str().or(anyMapping()), doc: "Where the result goes in the branch's state."})
 	keys[0].required = true
-	return &section{title: "action of a map", doc: "The call that a map makes for each item.", keys: keys}
+	return &section{title: "action of a map", doc: "The call that a map makes for each item.", keys: keys, inlineParams: true}
 }

@@ -14,6 +14,7 @@ type mapping struct {
 	element
 	section *section
 	members map[string]element
+	keys    map[string]element
 }
 
 // element is a node with the path it stands at.
@@ -24,7 +25,7 @@ type element struct {
 
 func openMapping(v element, s *section) mapping {
 	s = s.variant(v.node)
-	m := mapping{element: v, section: s, members: make(map[string]element, len(v.node.Members))}
+	m := mapping{element: v, section: s, members: make(map[string]element, len(v.node.Members)), keys: map[string]element{}}
 	params := s.takesParams(v.node)
 	for _, member := range v.node.Members {
 		k := s.find(member.Key.Text)
@@ -32,7 +33,8 @@ func openMapping(v element, s *section) mapping {
 			continue
 		}
 		if _, ok := m.members[k.name]; !ok {
-			m.members[k.name] = element{member.Value, source.Key(v.path, member.Key.Text)}
+			path := source.Key(v.path, member.Key.Text)
+			m.members[k.name], m.keys[k.name] = element{member.Value, path}, element{member.Key, path}
 		}
 	}
 	return m
@@ -45,7 +47,7 @@ func (v element) is(kind source.Kind) bool { return v.node != nil && v.node.Kind
 // text is a scalar with the place of its content.
 func (v element) text() Text {
 	n := v.node
-	t := Text{Pos: v.pos(), Value: n.Text, Block: n.Block}
+	t := Text{Pos: v.pos(), Value: n.Text, Block: n.Block, Cut: n.Cut, written: n.Written, quote: n.Quote}
 	t.Line, t.Column = n.TextLine, n.TextColumn
 	if b, ok := n.Scalar.(bool); ok {
 		t.Value = map[bool]string{true: "true", false: "false"}[b]
@@ -88,6 +90,10 @@ type entry struct {
 
 // get is the value of a key; its node is nil where there is none.
 func (m mapping) get(name string) element { return m.members[name] }
+
+// key is the key itself, for messages about it rather than its value; name
+// must be there.
+func (m mapping) key(name string) element { return m.keys[name] }
 
 func (m mapping) has(name string) bool { return m.members[name].node != nil }
 

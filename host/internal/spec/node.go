@@ -9,7 +9,9 @@ import (
 // Node is one entry of nodes, of a loop's body or of steps.
 type Node struct {
 	diag.Pos
-	Name        string
+	Name string
+	// NamePos is where the name stands; Pos where a step has none.
+	NamePos     diag.Pos
 	Description string
 	Metadata    map[string]any
 	// Body is what the node does; nil passes the state through.

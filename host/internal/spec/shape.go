@@ -1,6 +1,7 @@
 package spec
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 	"time"
@@ -112,6 +113,40 @@ func (s *shape) kinds() string {
 	return strings.Join(kinds, "")
 }
 
+// example says how a value of the shape is written.
+func (s *shape) example() string {
+	var forms []string
+	add := func(holds bool, form string) {
+		if holds {
+			forms = append(forms, form)
+		}
+	}
+	add(s.text != nil, "a text")
+	add(s.boolean, "true or false")
+	if s.number != nil {
+		forms = append(forms, s.number.kind())
+	}
+	add(s.duration > 0, "a time such as 30s")
+	add(s.list != nil, "a list: [..., ...]")
+	if s.mapping != nil {
+		forms = append(forms, "a mapping: {"+s.mapping.keys[0].name+": ...}")
+	}
+	add(s.entries != nil && s.mapping == nil, "a mapping: {key: value}")
+	return "write " + strings.Join(forms, ", or ")
+}
+
+// kind is what a number must be.
+func (f *numberForm) kind() string {
+	kind := "a number"
+	if f.integer {
+		kind = "an integer"
+	}
+	if f.max != nil {
+		return fmt.Sprintf("%s from %v to %v", kind, f.min, *f.max)
+	}
+	return fmt.Sprintf("%s from %v", kind, f.min)
+}
+
 // key is one key of a section.
 type key struct {
 	name    string
@@ -123,6 +158,11 @@ type key struct {
 	required bool
 	// code is reported for a value outside the enum; "" = the general one.
 	code string
+}
+
+// holdsCode tells whether a # is likely to be meant as code: Lua's length.
+func (k *key) holdsCode() bool {
+	return slices.Contains([]string{"if", "when", "condition", "run"}, k.name)
 }
 
 func (k *key) spellings() []string { return append([]string{k.name}, k.aliases...) }

@@ -1,6 +1,11 @@
 package spec
 
-import "github.com/the-edge-agent/tea/sdk/diag"
+import (
+	"strings"
+	"unicode/utf8"
+
+	"github.com/the-edge-agent/tea/sdk/diag"
+)
 
 // Text is a string of the document with its place. Pos is where the content
 // begins: the first character behind a quote, or the first line of a block.
@@ -10,12 +15,31 @@ type Text struct {
 	// Block says that the text is a YAML block scalar: line n of the text is
 	// line n of the file, and every line begins at Pos.Column.
 	Block bool
+	// Cut says that the text ends at a comment, which may have been meant as
+	// a part of it.
+	Cut bool
+
+	// written is the file from Pos on, where the text is written otherwise
+	// than it reads; quote is the quote before it, or 0.
+	written string
+	quote   byte
 }
+
+// CutHint tells what to do about code that ends at a comment; see [Text.Cut].
+const CutHint = "YAML takes ' #' as a comment: use a block scalar (run: |) or quotes"
 
 // At gives the place in the file of a line and column inside the text, both
 // from 1.
 func (t Text) At(line, column int) diag.Pos {
 	pos := t.Pos
+	if t.written != "" {
+		down, right := unfold(t.written, t.quote, t.offset(line, column))
+		if pos.Line += down; down > 0 {
+			pos.Column = 1
+		}
+		pos.Column += right
+		return pos
+	}
 	if line > 1 {
 		pos.Line += line - 1
 	}
@@ -25,6 +49,17 @@ func (t Text) At(line, column int) diag.Pos {
 		pos.Column = 0
 	}
 	return pos
+}
+
+// offset counts the characters of the text before a line and column.
+func (t Text) offset(line, column int) int {
+	offset := 0
+	for rest := t.Value; line > 1; line-- {
+		row, behind, _ := strings.Cut(rest, "\n")
+		offset += utf8.RuneCountInString(row) + 1
+		rest = behind
+	}
+	return offset + max(column, 1) - 1
 }
 
 // Tree is a value of the document whose strings may hold templates.

@@ -57,12 +57,17 @@ func evaluate(j job) answer {
 	return a
 }
 
+// maxString is the longest string where memory is plenty. Where it is not, a
+// few strings must not reach the kernel's limit, which kills without a word,
+// before the sandbox sees it.
+const maxString = 16 << 20
+
 func runScript(j job, log func(slog.Level, string, map[string]any)) (any, error) {
 	input, err := value.Decode(j.Input)
 	if err != nil {
 		return nil, fmt.Errorf("decode input: %w", err)
 	}
-	lua := script.New(script.Options{Timeout: j.Timeout, MemoryBytes: j.Memory})
+	lua := script.New(script.Options{Timeout: j.Timeout, MemoryBytes: j.Memory, MaxString: int(min(maxString, j.Memory/4))})
 	defer lua.Close()
 	chunk, err := lua.Compile(script.Source{Name: "code", Line: 1, Text: j.Code})
 	if err != nil {

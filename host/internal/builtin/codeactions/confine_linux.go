@@ -31,6 +31,9 @@ func confineSelf(memory int64, timeout time.Duration) error {
 		{"CPU time", unix.RLIMIT_CPU, seconds},
 		{"file size", unix.RLIMIT_FSIZE, 0},
 		{"core dumps", unix.RLIMIT_CORE, 0},
+		// The job is read and the answer goes to a pipe that is open: no file,
+		// socket or pipe to a child of its own needs to be opened any more.
+		{"open files", unix.RLIMIT_NOFILE, 0},
 	}
 	for _, l := range limits {
 		if err := unix.Setrlimit(l.resource, &unix.Rlimit{Cur: l.max, Max: l.max}); err != nil {

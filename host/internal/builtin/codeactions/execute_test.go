@@ -6,6 +6,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -66,22 +67,34 @@ func TestExecuteIsBounded(t *testing.T) {
 		off    bool
 		params map[string]any
 		want   tea.ErrorType
+		words  string
 	}{
-		{"off unless enabled", true, map[string]any{"code": "return 1"}, tea.PermissionDenied},
-		{"endless loop", false, map[string]any{"code": "while true do end", "timeout_seconds": 0.05}, tea.Timeout},
-		{"huge table", false, map[string]any{"code": "local t = {} for i = 1, 1e9 do t[i] = {i} end", "memory_mb": 16}, tea.InternalError},
-		{"string bomb", false, map[string]any{"code": "return ('x'):rep(1e12)"}, tea.InternalError},
-		{"flood of output", false, map[string]any{"code": "for i = 1, 1000 do print(i) end", "max_output_bytes": 100}, tea.ValidationError},
-		{"no actions, no files", false, map[string]any{"code": "return io.open('/etc/passwd')"}, tea.InternalError},
-		{"syntax", false, map[string]any{"code": "return return"}, tea.ValidationError},
+		{"off unless enabled", true, map[string]any{"code": "return 1"}, tea.PermissionDenied, "code.execute is off"},
+		{"endless loop", false, map[string]any{"code": "while true do end", "timeout_seconds": 0.05}, tea.Timeout, "longer than"},
+		{"caught deadline", false, map[string]any{"code": "while true do pcall(function() while true do end end) end", "timeout_seconds": 0.05}, tea.Timeout, "longer than"},
+		{"huge table", false, map[string]any{"code": "local t = {} for i = 1, 1e9 do t[i] = {i} end", "memory_mb": 16}, tea.InternalError, "memory"},
+		{"sparse tables", false, map[string]any{"code": "local t = {} while true do local s = {} s[2^20 - 1] = 1 t[#t + 1] = s end", "memory_mb": 16}, tea.InternalError, "memory"},
+		{"many strings", false, map[string]any{"code": "local t = {} while true do t[#t + 1] = ('x'):rep(4e6) end", "memory_mb": 16}, tea.InternalError, "memory"},
+		{"huge source", false, map[string]any{"code": "x = " + strings.Repeat("(", 900_000), "memory_mb": 16}, tea.InternalError, "memory"},
+		{"huge result", false, map[string]any{"code": "local s = ('\\1'):rep(1.5e7) return {s, s, s, s}", "memory_mb": 64}, tea.InternalError, "memory"},
+		{"large JSON", false, map[string]any{"code": "return tea.json.decode('[' .. ('{},'):rep(5e6) .. '0]')", "memory_mb": 200}, tea.InternalError, "more values than there is memory for"},
+		{"string bomb", false, map[string]any{"code": "return ('x'):rep(1e12)"}, tea.InternalError, "too long"},
+		{"recursion", false, map[string]any{"code": "local function f() return 1 + f() end return f()"}, tea.InternalError, "overflow"},
+		{"large error", false, map[string]any{"code": "error(('x'):rep(1e7))"}, tea.InternalError, "xxx"},
+		{"flood of output", false, map[string]any{"code": "for i = 1, 1000 do print(i) end", "max_output_bytes": 100}, tea.ValidationError, "max_output_bytes"},
+		{"endless output", false, map[string]any{"code": "while true do print(('x'):rep(1e6)) end", "timeout_seconds": 0.05, "max_output_bytes": 100}, tea.Timeout, "longer than"},
+		{"output as large as memory", false, map[string]any{"code": "while true do print(('x'):rep(1e6)) end", "memory_mb": 16, "max_output_bytes": 2_000_000_000}, tea.InternalError, "memory"},
+		{"no files", false, map[string]any{"code": "return io.open('/etc/passwd')"}, tea.InternalError, "io is not available"},
+		{"no actions", false, map[string]any{"code": "return tea.action('file.read', {path = '/etc/passwd'})"}, tea.InternalError, "tea.action is not available here"},
+		{"syntax", false, map[string]any{"code": "return return"}, tea.ValidationError, "syntax error"},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
 			_, err := execute(t, !test.off, test.params)
 			var failure *tea.Error
-			if !errors.As(err, &failure) || failure.Type != test.want {
-				t.Fatalf("err = %v, want %s", err, test.want)
+			if !errors.As(err, &failure) || failure.Type != test.want || !strings.Contains(failure.Message, test.words) {
+				t.Fatalf("err = %.300v, want %s with %q", err, test.want, test.words)
 			}
 		})
 	}

@@ -39,6 +39,9 @@ const (
 	grace = 2 * time.Second
 	// most bounds the child's answer, whatever it says.
 	most = 64 << 20
+	// goFatal is how Go's runtime exits where it cannot go on. Without memory
+	// it cannot always say why.
+	goFatal = 2
 )
 
 // spawn runs one job in a child process.
@@ -88,6 +91,8 @@ func childFailure(ctx context.Context, j job, err error, lastWords string) error
 		return tea.Errorf(tea.Canceled, "the code was stopped")
 	case strings.Contains(lastWords, "out of memory") || strings.Contains(lastWords, "cannot allocate"):
 		return tea.Errorf(tea.InternalError, "the code used more than %d MiB of memory and was killed", j.Memory>>20)
+	case errors.As(err, &exit) && exit.ExitCode() == goFatal:
+		return tea.Errorf(tea.InternalError, "the code's process broke down, most likely because it used more than %d MiB of memory: %s", j.Memory>>20, firstLine(lastWords))
 	case errors.As(err, &exit):
 		return tea.Errorf(tea.InternalError, "the code's process ended with %s: %s", exit, firstLine(lastWords))
 	case err != nil:

@@ -1,0 +1,298 @@
+package expr
+
+import (
+	"errors"
+	"fmt"
+	"math/big"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+)
+
+// formatMethod is "{}".format(...): fields by order, number or name, with
+// keys and indices behind them, and Python's format specifications.
+func formatMethod(a *args) (any, error) {
+	f := fields{args: a.values}
+	s := a.text()
+	var b strings.Builder
+	for s != "" {
+		i := strings.IndexAny(s, "{}")
+		if i < 0 {
+			b.WriteString(s)
+			break
+		}
+		b.WriteString(s[:i])
+		if strings.HasPrefix(s[i+1:], s[i:i+1]) { // {{ is {
+			b.WriteByte(s[i])
+			s = s[i+2:]
+			continue
+		}
+		end := strings.IndexByte(s[i:], '}')
+		if s[i] == '}' || end < 0 {
+			return nil, errors.New("format() has a single { or } (write {{ and }} for braces)")
+		}
+		text, err := f.format(s[i+1 : i+end])
+		if err != nil {
+			return nil, err
+		}
+		if b.WriteString(text); b.Len() > maxText {
+			return nil, errTextTooLong
+		}
+		s = s[i+end+1:]
+	}
+	return b.String(), nil
+}
+
+// fields are the values of one format(), and how many {} took theirs.
+type fields struct {
+	args values
+	next int
+}
+
+// format writes one field: NAME.key[index]!s:SPEC.
+func (f *fields) format(field string) (string, error) {
+	name, spec, _ := strings.Cut(field, ":")
+	name, conversion, converted := strings.Cut(name, "!")
+	end := len(name)
+	if i := strings.IndexAny(name, ".["); i >= 0 {
+		end = i
+	}
+	v, err := f.value(name[:end])
+	if err != nil {
+		return "", err
+	}
+	if v, err = inside(v, name[end:]); err != nil {
+		return "", err
+	}
+	if converted && conversion != "s" {
+		return "", fmt.Errorf("format() knows no conversion !%s", conversion)
+	}
+	p, err := parsePresentation(spec)
+	if err != nil {
+		return "", err
+	}
+	return p.format(v)
+}
+
+func (f *fields) value(name string) (any, error) {
+	i, err := strconv.Atoi(name)
+	switch {
+	case name == "":
+		i = f.next
+		f.next++
+	case err != nil:
+		v, ok := f.args.named[name]
+		if !ok {
+			return nil, fmt.Errorf("format() was given no %q", name)
+		}
+		return v, nil
+	}
+	if i < 0 || i >= len(f.args.positional) {
+		return nil, fmt.Errorf("format() needs %d values, it was given %d", i+1, len(f.args.positional))
+	}
+	return f.args.positional[i], nil
+}
+
+// inside follows .key and [index] behind a field's name.
+func inside(v any, path string) (any, error) {
+	for path != "" {
+		key := ""
+		if path[0] == '.' {
+			end := strings.IndexAny(path[1:], ".[") + 1
+			if end == 0 {
+				end = len(path)
+			}
+			key, path = path[1:end], path[end:]
+		} else {
+			end := strings.IndexByte(path, ']')
+			if end < 0 {
+				return nil, errors.New("format() has a [ without ]")
+			}
+			key, path = path[1:end], path[end+1:]
+		}
+		if i, err := strconv.Atoi(key); err == nil {
+			v = element(v, i)
+		} else {
+			v = field(v, key)
+		}
+	}
+	return v, nil
+}
+
+// presentation is a format specification: [[fill]align][sign][#][0][width][,][.precision][type].
+type presentation struct {
+	fill             string
+	align            byte // < > ^ = or 0
+	sign             byte
+	alternate        bool
+	group            byte // , or _ or 0
+	width, precision int
+	verb             byte
+}
+
+func parsePresentation(s string) (presentation, error) {
+	p := presentation{fill: " ", width: -1, precision: -1}
+	whole := s
+	if _, size := utf8.DecodeRuneInString(s); size > 0 && size < len(s) && strings.IndexByte("<>^=", s[size]) >= 0 {
+		p.fill, p.align, s = s[:size], s[size], s[size+1:]
+	}
+	take := func(set string) byte {
+		if s != "" && strings.IndexByte(set, s[0]) >= 0 {
+			c := s[0]
+			s = s[1:]
+			return c
+		}
+		return 0
+	}
+	if p.align == 0 {
+		p.align = take("<>^=")
+	}
+	p.sign = take("+- ")
+	p.alternate = take("#") != 0
+	if take("0") != 0 && p.align == 0 {
+		p.fill, p.align = "0", '='
+	}
+	var end int
+	var err error
+	if p.width, end, err = formatNumber(s, 0); err != nil {
+		return p, err
+	}
+	s = s[end:]
+	p.group = take(",_")
+	if take(".") != 0 {
+		if p.precision, end, err = formatNumber(s, 0); err != nil {
+			return p, err
+		}
+		s = s[end:]
+	}
+	p.verb = take("sdnbcoxXeEfFgG%")
+	if s != "" {
+		return p, fmt.Errorf("format() does not understand the specification %q", whole)
+	}
+	return p, nil
+}
+
+// format writes a value as the presentation says.
+func (p presentation) format(v any) (string, error) {
+	if !isNumber(v) || p.verb == 's' || typeName(v) == "boolean" && p.verb == 0 {
+		return p.formatOther(v)
+	}
+	digits, err := p.digits(v)
+	if err != nil {
+		return "", err
+	}
+	sign := ""
+	if strings.HasPrefix(digits, "-") {
+		sign, digits = "-", digits[1:]
+	} else if p.sign == '+' || p.sign == ' ' {
+		sign = string(p.sign)
+	}
+	if p.alternate && strings.IndexByte("bxXo", p.verb) >= 0 {
+		sign += "0" + string(p.verb)
+	}
+	digits = p.grouped(digits)
+	switch p.align {
+	case '=':
+		padded, err := pad(digits, p.width-len(sign), p.fill, alignRight)
+		if err != nil {
+			return "", err
+		}
+		return sign + padded.(string), nil
+	case 0:
+		p.align = '>'
+	}
+	return p.padded(sign + digits)
+}
+
+func (p presentation) formatOther(v any) (string, error) {
+	if p.verb != 0 && p.verb != 's' {
+		return "", fmt.Errorf("format(): :%c needs a number, not %s", p.verb, typeName(v))
+	}
+	s, err := textOf(v)
+	if err != nil {
+		return "", err
+	}
+	if p.precision >= 0 && utf8.RuneCountInString(s) > p.precision {
+		s = string([]rune(s)[:p.precision])
+	}
+	return p.padded(s)
+}
+
+func (p presentation) padded(s string) (string, error) {
+	align := alignLeft
+	switch p.align {
+	case '>', '=':
+		align = alignRight
+	case '^': // unlike center(), with the odd space on the right
+		half, err := pad(s, utf8.RuneCountInString(s)+max(p.width-utf8.RuneCountInString(s), 0)/2, p.fill, alignRight)
+		if err != nil {
+			return "", err
+		}
+		s = half.(string)
+	}
+	out, err := pad(s, p.width, p.fill, align)
+	if err != nil {
+		return "", err
+	}
+	return out.(string), nil
+}
+
+// digits writes a number without padding and grouping.
+func (p presentation) digits(v any) (string, error) {
+	_, isFloat := v.(float64)
+	switch p.verb {
+	case 'd', 'n', 'b', 'o', 'x', 'X', 'c':
+		if isFloat {
+			return "", fmt.Errorf("format(): :%c needs an integer, not a float", p.verb)
+		}
+		return p.integer(toBig(v)), nil
+	case 'e', 'E', 'f', 'F', 'g', 'G', '%':
+		return p.float(toFloat(v)), nil
+	}
+	if p.precision >= 0 {
+		p.verb = 'g'
+		return p.float(toFloat(v)), nil
+	}
+	return textOf(v)
+}
+
+func (p presentation) integer(n *big.Int) string {
+	verb := string(p.verb)
+	switch p.verb {
+	case 'n':
+		verb = "d"
+	case 'c':
+		return string(rune(n.Int64())) //nolint:gosec // what is no character becomes U+FFFD
+	}
+	return fmt.Sprintf("%"+verb, n)
+}
+
+func (p presentation) float(f float64) string {
+	precision := 6
+	if p.precision >= 0 {
+		precision = p.precision
+	}
+	if p.verb == '%' {
+		return fmt.Sprintf("%.*f%%", precision, f*100)
+	}
+	return fmt.Sprintf("%.*"+string(p.verb), precision, f)
+}
+
+// grouped puts the separator between the thousands of the whole part.
+func (p presentation) grouped(digits string) string {
+	if p.group == 0 {
+		return digits
+	}
+	end := 0
+	for end < len(digits) && isDigit(digits[end]) {
+		end++
+	}
+	var b strings.Builder
+	for i := range end {
+		if i > 0 && (end-i)%3 == 0 {
+			b.WriteByte(p.group)
+		}
+		b.WriteByte(digits[i])
+	}
+	return b.String() + digits[end:]
+}

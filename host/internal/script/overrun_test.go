@@ -1,0 +1,112 @@
+package script_test
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"runtime"
+	"runtime/metrics"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/the-edge-agent/tea/host/internal/script"
+)
+
+const (
+	// grace is how long a script may go on behind its deadline on a machine
+	// that has nothing else to do, and growth what it may make of the heap.
+	grace  = 100 * time.Millisecond
+	growth = 400 << 20
+	// tries is how often a machine that has other things to do may be late.
+	tries = 5
+)
+
+// within tries a measurement until it keeps the limits once. How much time is
+// too much depends on the machine: it is asked each time how fast it is now.
+func within(t *testing.T, measure func() (overrun time.Duration, grown uint64)) {
+	t.Helper()
+	for try := 1; ; try++ {
+		overrun, grown := measure()
+		allowed := grace
+		if overrun > allowed {
+			allowed = time.Duration(float64(grace) * slowness())
+		}
+		if t.Failed() || overrun <= allowed && grown <= growth {
+			return
+		}
+		if try == tries {
+			t.Errorf("went on for %v (at most %v are allowed), and the heap grew by %d MiB (at most %d)", overrun, allowed, grown>>20, growth>>20)
+			return
+		}
+	}
+}
+
+// slowness tells how many times as long a piece of work takes as on a machine
+// that is just fast enough, and at least 1. It is the work of the slowest
+// single instruction.
+func slowness() float64 {
+	const nominal = 25 * time.Millisecond
+	begin := time.Now()
+	var list []any
+	for i := range 1 << 20 {
+		list = append(list, i&127)
+	}
+	runtime.KeepAlive(list)
+	return max(1, float64(time.Since(begin))/float64(nominal))
+}
+
+// peak tells how far the heap grows while f runs.
+func peak(f func()) uint64 {
+	sample := []metrics.Sample{{Name: "/memory/classes/heap/objects:bytes"}}
+	heap := func() uint64 { metrics.Read(sample); return sample[0].Value.Uint64() }
+	runtime.GC()
+	before := heap()
+	end, result := make(chan struct{}), make(chan uint64)
+	go func() {
+		tick := time.NewTicker(2 * time.Millisecond)
+		defer tick.Stop()
+		most := before
+		for {
+			most = max(most, heap())
+			select {
+			case <-tick.C:
+			case <-end:
+				result <- most - before
+				return
+			}
+		}
+	}()
+	f()
+	close(end)
+	return <-result
+}
+
+// hostileEnv is what hostile scripts see: actions that answer, fail and hang,
+// a log, and a string that is nearly as long as a string may be.
+func hostileEnv() script.Env {
+	return script.Env{
+		Globals: object{"big": strings.Repeat("a", 16_000_000)},
+		Log:     func(slog.Level, string, map[string]any) {},
+		Action: func(ctx context.Context, name string, params any) (any, error) {
+			switch name {
+			case "fail":
+				return nil, errors.New("failed")
+			case "hang":
+				<-ctx.Done()
+				return nil, ctx.Err()
+			}
+			return params, nil
+		},
+	}
+}
+
+// TestGarbageIsNoGrowth makes much more garbage than the limit: the run has to
+// wait for collections, and goes on.
+func TestGarbageIsNoGrowth(t *testing.T) { //nolint:paralleltest // memory is measured for the whole process
+	rt := script.New(script.Options{MemoryBytes: 96 << 20})
+	got, err := evalWith(t, rt, `local n = 0 for i = 1, 200 do local s = big:sub(2) .. i n = n + #s end return n > 0`, hostileEnv())
+	if err != nil || got != true {
+		t.Errorf("got %v, %v", got, err)
+	}
+}
