@@ -7,6 +7,7 @@ see probe.py.
 
 import json
 import os
+import signal
 import sys
 import tempfile
 import threading
@@ -299,7 +300,7 @@ class Plugin(pb_grpc.PluginServicer):
 
 
 def watch_host():
-    """Ends the process when the host is gone: the pipe that it holds ends."""
+    """Ends the process and its children when the host is gone: the pipe that it holds ends."""
     fd = os.environ.get("TEA_PARENT_FD")
 
     def wait():
@@ -310,6 +311,8 @@ def watch_host():
             parent = os.getppid()
             while os.getppid() == parent:
                 time.sleep(0.5)
+        if os.getpgrp() == os.getpid():
+            os.killpg(0, signal.SIGKILL)
         os._exit(1)
 
     threading.Thread(target=wait, daemon=True).start()

@@ -7,10 +7,11 @@ package subproc
 import (
 	"context"
 	"os"
+	"time"
 
-	tea "github.com/the-edge-agent/tea/sdk"
-
+	"github.com/the-edge-agent/tea/host"
 	"github.com/the-edge-agent/tea/host/internal/plugproc"
+	tea "github.com/the-edge-agent/tea/sdk"
 )
 
 // Options say where plugins are and how they are run.
@@ -23,44 +24,61 @@ type Problem = plugproc.Problem
 // Bundle is a plugin that was found.
 type Bundle = plugproc.Found
 
-// Provider gives a host the bundles of plugin processes. It is safe for
-// concurrent use.
-type Provider interface {
-	// Bundles lists the plugins in the order in which they were found. It
-	// starts nothing.
-	Bundles() []Bundle
-	// Open gives an instance of a bundle for a workflow's settings. The
-	// plugin starts with the instance's first call.
-	Open(ctx context.Context, bundle string, settings tea.Settings) (Instance, error)
-	// Close ends all plugins, gracefully within ctx, and then by force.
-	Close(ctx context.Context) error
-}
+// Plugins are the plugins of one host, for [host.Options]. The host that gets
+// them closes them. They are safe for concurrent use.
+type Plugins struct{ set *plugproc.Set }
 
-// Instance calls the actions of a bundle for one set of settings.
-type Instance interface {
-	// Invoke calls an action; its error is a [*tea.Error].
-	Invoke(ctx context.Context, req *tea.Request) (*tea.Response, error)
-	// Close lets go of the instance. Its calls must have ended.
-	Close() error
-}
+var _ host.Plugins = (*Plugins)(nil)
 
 // Discover finds the plugins in the directories of the options and in the
-// standard places behind them. The caller closes the provider.
-func Discover(ctx context.Context, o Options) (Provider, []Problem, error) {
+// standard places behind them. A plugin is started only where no manifest of
+// it is cached, to ask for it. What is wrong with single files is in the
+// problems; the error is ctx's. The caller closes the plugins, or the host
+// that they are handed to.
+func Discover(ctx context.Context, o Options) (*Plugins, []Problem, error) {
 	o.Dirs = plugproc.SearchPath(o.Dirs, os.Getenv)
 	set, problems, err := plugproc.Discover(ctx, o)
 	if err != nil {
 		return nil, nil, err
 	}
-	return provider{set}, problems, nil
+	return &Plugins{set}, problems, nil
 }
 
-type provider struct{ *plugproc.Set }
+// Bundles lists the plugins with their files, in the order in which they were
+// found. It starts nothing.
+func (p *Plugins) Bundles() []Bundle { return p.set.Bundles() }
 
-func (p provider) Open(ctx context.Context, bundle string, settings tea.Settings) (Instance, error) {
-	inst, err := p.Set.Open(ctx, bundle, settings)
+// Manifests describes the plugins in the same order. It starts nothing.
+func (p *Plugins) Manifests() []tea.Manifest {
+	bundles := p.set.Bundles()
+	manifests := make([]tea.Manifest, len(bundles))
+	for i, b := range bundles {
+		manifests[i] = b.Manifest
+	}
+	return manifests
+}
+
+// Open gives an instance of a bundle for a workflow's settings. The plugin
+// starts with the instance's first call; settings that it refuses show then.
+// A bundle that is not there is a not_found error.
+func (p *Plugins) Open(ctx context.Context, bundle string, settings tea.Settings) (host.Invoker, error) {
+	inst, err := p.set.Open(ctx, bundle, settings)
 	if err != nil {
 		return nil, err
 	}
 	return inst, nil
 }
+
+// grace is how long running calls have when the host closes.
+const grace = 2 * time.Second
+
+// Close is [Plugins.Shutdown] with 2 s for the calls that still run.
+func (p *Plugins) Close() error {
+	ctx, cancel := context.WithTimeout(context.Background(), grace)
+	defer cancel()
+	return p.Shutdown(ctx)
+}
+
+// Shutdown ends all plugins, gracefully within ctx, and then by force. When
+// it returns, no process, goroutine or file of theirs is left.
+func (p *Plugins) Shutdown(ctx context.Context) error { return p.set.Close(ctx) }

@@ -155,8 +155,16 @@ func TestShutdownLetsRunningCallsEnd(t *testing.T) {
 			return nil, nil
 		},
 	}}
-	ended := make(chan any, 1)
-	go func() { ended <- call(t, inst, "served.hold", host) }()
+	ended := make(chan string, 1)
+	go func() {
+		resp, err := inst.Invoke(t.Context(), &tea.Request{Action: "served.hold", Params: tea.RawPayload([]byte(`{}`)), Host: host})
+		if err != nil {
+			ended <- err.Error()
+			return
+		}
+		raw, _ := resp.Result.JSON()
+		ended <- string(raw)
+	}()
 	<-begun
 	closed := make(chan struct{})
 	go func() {
@@ -174,8 +182,8 @@ func TestShutdownLetsRunningCallsEnd(t *testing.T) {
 		}
 	}
 	close(release)
-	if got := <-ended; got != "kept" {
-		t.Errorf("the running call gave %v", got)
+	if got := <-ended; got != `"kept"` {
+		t.Errorf("the running call gave %s", got)
 	}
 	<-closed
 }

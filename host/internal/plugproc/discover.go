@@ -57,7 +57,11 @@ func Discover(ctx context.Context, o Options) (*Set, []Problem, error) {
 	slots := make(chan struct{}, maxDescribing)
 	var asking sync.WaitGroup
 	for i, b := range binaries {
-		if m, ok := cache.read(b); ok {
+		m, found, err := cache.read(b)
+		if err != nil {
+			problems = append(problems, Problem{Severity: diag.Warning, Path: besidePath(b), Message: err.Error()})
+		}
+		if found {
 			manifests[i] = m
 			continue
 		}
@@ -78,12 +82,37 @@ func Discover(ctx context.Context, o Options) (*Set, []Problem, error) {
 			errs[i] = fmt.Errorf("it says that its name is %q, which needs a file called %s%s", manifests[i].Name, prefix, manifests[i].Name)
 		}
 		if errs[i] != nil {
-			problems = append(problems, Problem{Severity: diag.Error, Path: b.path, Message: errs[i].Error()})
+			problems = append(problems, Problem{Severity: diag.Error, Path: b.path, Message: reason(errs[i])})
+			continue
+		}
+		if err := set.refuse(manifests[i]); err != nil {
+			problems = append(problems, Problem{Severity: diag.Error, Path: b.path, Message: err.Error()})
 			continue
 		}
 		set.add(b, manifests[i])
 	}
 	return set, problems, nil
+}
+
+// refuse says why a plugin cannot stand beside those that are found before it.
+func (s *Set) refuse(m tea.Manifest) error {
+	for _, action := range m.Actions {
+		for _, name := range s.order {
+			if earlier := s.plugins[name]; earlier.Manifest.Find(action.Name) != nil {
+				return fmt.Errorf("not used, since %s, which is found first, has the action %s too: remove one of the two", earlier.Path, action.Name)
+			}
+		}
+	}
+	return nil
+}
+
+// reason words an error beside the path of a plugin: without the plugin's name.
+func reason(err error) string {
+	var e *tea.Error
+	if errors.As(err, &e) {
+		return e.Message
+	}
+	return err.Error()
 }
 
 // describe starts a plugin to ask for its manifest.
@@ -120,7 +149,7 @@ func scan(dirs []string) ([]binary, []Problem) {
 			winner, shadowed := first[b.name]
 			switch {
 			case err != nil:
-				problems = append(problems, Problem{Severity: diag.Warning, Path: filepath.Join(dir, entry.Name()), Message: err.Error()})
+				problems = append(problems, Problem{Severity: diag.Warning, Path: b.path, Message: err.Error()})
 			case shadowed && winner != b.path:
 				problems = append(problems, Problem{Severity: diag.Warning, Path: b.path, Message: "not used, since " + winner + " is found first"})
 			case !shadowed:
@@ -141,12 +170,16 @@ func isCandidate(entry fs.DirEntry) bool {
 
 // inspect refuses what must not be run. The target of a symbolic link counts.
 func inspect(dir, file string) (binary, error) {
-	b := binary{name: strings.TrimPrefix(file, prefix)}
-	path, err := filepath.Abs(filepath.Join(dir, file))
+	b := binary{name: strings.TrimPrefix(file, prefix), path: filepath.Join(dir, file)}
+	path, err := filepath.Abs(b.path)
 	if err != nil {
 		return b, err
 	}
+	b.path = path
 	info, err := os.Stat(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return b, errors.New("not run, since the link leads nowhere")
+	}
 	if err != nil {
 		return b, err
 	}
@@ -158,6 +191,6 @@ func inspect(dir, file string) (binary, error) {
 	case mode.Perm()&0o002 != 0:
 		return b, errors.New("not run, since everybody may write to it (chmod o-w)")
 	}
-	b.path, b.info = path, info
+	b.info = info
 	return b, nil
 }

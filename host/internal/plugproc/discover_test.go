@@ -147,8 +147,28 @@ func TestManifestBesideTheBinaryCountsUnlessOlder(t *testing.T) {
 	if err := os.Chtimes(path+".json", old, old); err != nil {
 		t.Fatal(err)
 	}
-	if _, problems := discover(t, Options{Dirs: []string{dir}}); len(problems) != 1 {
+	set, problems = discover(t, Options{Dirs: []string{dir}})
+	if len(set.Bundles()) != 0 || !hasProblem(problems, path, diag.Error, "exit status 1") || !hasProblem(problems, path+".json", diag.Warning, "older than its plugin") {
 		t.Errorf("an outdated manifest was believed: %v", problems)
+	}
+	if err := os.WriteFile(path+".json", []byte(`{"name": "probe", `), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if _, problems := discover(t, Options{Dirs: []string{dir}}); !hasProblem(problems, path+".json", diag.Warning, "no manifest") {
+		t.Errorf("nobody is told of a broken manifest: %v", problems)
+	}
+}
+
+// One plugin too many must not stop every workflow of the device.
+func TestPluginWithAnothersActionsIsLeftOut(t *testing.T) {
+	t.Parallel()
+	dir := install(t, "crash", "twin")
+	set, problems := discover(t, Options{Dirs: []string{dir}})
+	if diff := cmp.Diff([]string{"crash"}, names(set)); diff != "" {
+		t.Error(diff)
+	}
+	if !hasProblem(problems, filepath.Join(dir, "tea-plugin-twin"), diag.Error, filepath.Join(dir, "tea-plugin-crash")+", which is found first, has the action crash.not too") {
+		t.Errorf("got %v", problems)
 	}
 }
 

@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strings"
 	"syscall"
 	"time"
 
@@ -22,6 +23,7 @@ var fakes = map[string]func(){
 	"tea-plugin-probe":     func() { serve.Main(teatest.Probe()) },
 	"tea-plugin-crash":     func() { serve.Main(crashBundle("crash")) },
 	"tea-plugin-slowstart": fakeSlowStart,
+	"tea-plugin-twin":      func() { serve.Main(crashBundle("twin")) },
 	"tea-plugin-misnamed":  func() { serve.Main(crashBundle("another")) },
 	"tea-plugin-exits":     fakeExits,
 	"tea-plugin-rubbish":   func() { fmt.Println("Hello, world!"); block() },
@@ -71,7 +73,7 @@ func fakeSlowStart() {
 	fmt.Fprintln(f, os.Getpid())
 	f.Close()
 	<-time.After(200 * time.Millisecond)
-	serve.Main(crashBundle("slowstart"))
+	serve.Main(slowBundle())
 }
 
 type fileParams struct {
@@ -80,6 +82,15 @@ type fileParams struct {
 
 type floodParams struct {
 	Bytes int `json:"bytes"`
+}
+
+// slowBundle has crash.child and so on as slowstart.child.
+func slowBundle() tea.Bundle {
+	b := crashBundle("slowstart")
+	for i, a := range b.Actions {
+		b.Actions[i].Name = strings.Replace(a.Name, "crash.", "slowstart.", 1)
+	}
+	return b
 }
 
 // crashBundle has an action for each way to misbehave.

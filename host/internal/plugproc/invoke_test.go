@@ -200,7 +200,7 @@ func TestFirstCallsStartOneProcess(t *testing.T) {
 	var calls sync.WaitGroup
 	for range 20 {
 		calls.Go(func() {
-			if _, err := call(t.Context(), inst, "crash.not", nil); err != nil {
+			if _, err := call(t.Context(), inst, "slowstart.not", nil); err != nil {
 				t.Error(err)
 			}
 		})

@@ -20,27 +20,33 @@ import (
 )
 
 // launcher starts plugin processes for one host. What the processes share, a
-// directory for sockets and the thread that forks, is made with the first.
+// directory for sockets, the thread that forks and the guard, is made with the
+// first.
 type launcher struct {
 	options Options
 
 	mu     sync.Mutex
 	dir    *runDir
 	forker *forker
+	guard  *guard // nil where there is none
 }
 
 // open makes what the processes share.
-func (l *launcher) open() (*runDir, *forker, error) {
+func (l *launcher) open() error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.dir == nil {
-		dir, err := newRunDir(runBases())
-		if err != nil {
-			return nil, nil, err
-		}
-		l.dir, l.forker = dir, newForker()
+	if l.dir != nil {
+		return nil
 	}
-	return l.dir, l.forker, nil
+	dir, err := newRunDir(runBases())
+	if err != nil {
+		return err
+	}
+	l.dir, l.forker = dir, newForker()
+	if l.guard, err = newGuard(); err != nil {
+		l.options.Logger.Debug("processes that plugins start may outlive a host that is killed", "error", err)
+	}
+	return nil
 }
 
 // close releases what open made. No process may run any more.
@@ -50,17 +56,17 @@ func (l *launcher) close() error {
 	if l.dir == nil {
 		return nil
 	}
+	l.guard.close()
 	l.forker.close()
 	err := l.dir.remove()
-	l.dir, l.forker = nil, nil
+	l.dir, l.forker, l.guard = nil, nil, nil
 	return err
 }
 
 // launch starts the plugin and waits until it takes calls. The error is a
 // [*tea.Error]; nothing of the process is left then.
 func (l *launcher) launch(ctx context.Context, name, path string) (*process, error) {
-	dir, forker, err := l.open()
-	if err != nil {
+	if err := l.open(); err != nil {
 		return nil, startError(name, tea.InternalError, "%w", err)
 	}
 	if err := l.verify(name, path); err != nil {
@@ -70,10 +76,10 @@ func (l *launcher) launch(ctx context.Context, name, path string) (*process, err
 	defer cancel()
 	logger := l.options.Logger.With("plugin", name)
 	out := &output{logger: logger}
-	p := &process{name: name, logger: logger, runner: newRunner(name, path, l.env(), forker, out)}
-	p.client = plugin.NewClient(l.config(dir, p))
+	p := &process{name: name, logger: logger, runner: newRunner(name, path, l.env(), l.forker, l.guard, out)}
+	p.client = plugin.NewClient(l.config(p))
 	stop := context.AfterFunc(ctx, func() { _ = p.runner.Kill(ctx) }) // go-plugin's own start cannot be cancelled
-	err = p.connect(ctx)
+	err := p.connect(ctx)
 	if stop() && err == nil {
 		return p, nil
 	}
@@ -108,7 +114,7 @@ func (l *launcher) verify(name, path string) error {
 }
 
 // config hardens go-plugin's defaults.
-func (l *launcher) config(dir *runDir, p *process) *plugin.ClientConfig {
+func (l *launcher) config(p *process) *plugin.ClientConfig {
 	return &plugin.ClientConfig{
 		HandshakeConfig:  plugin.HandshakeConfig{ProtocolVersion: tea.ProtocolVersion, MagicCookieKey: wire.CookieKey, MagicCookieValue: wire.CookieValue},
 		Plugins:          plugin.PluginSet{wire.Service: dispenser{process: p}},
@@ -120,7 +126,7 @@ func (l *launcher) config(dir *runDir, p *process) *plugin.ClientConfig {
 		},
 		SkipHostEnv:      true,
 		StartTimeout:     2 * l.options.StartTimeout, // the launch's context speaks first
-		UnixSocketConfig: &plugin.UnixSocketConfig{TempDir: dir.path},
+		UnixSocketConfig: &plugin.UnixSocketConfig{TempDir: l.dir.path},
 		SyncStdout:       p.runner.output.writer("stdout"),
 		SyncStderr:       p.runner.output.writer("stderr"),
 		Logger:           hclog.NewNullLogger(), // everything it would say is in our errors

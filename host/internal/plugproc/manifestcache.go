@@ -4,7 +4,9 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"io/fs"
 	"log/slog"
 	"os"
 	"path/filepath"
@@ -26,29 +28,50 @@ type manifestCache struct {
 	logger *slog.Logger
 }
 
-// read gives the manifest of a binary, where there is one for it.
-func (c manifestCache) read(b binary) (tea.Manifest, bool) {
-	if m, ok := readBeside(b); ok {
-		return m, true
+// read gives the manifest of a binary, where there is one for it. The error
+// says why the one beside the binary does not count.
+func (c manifestCache) read(b binary) (m tea.Manifest, found bool, err error) {
+	m, err = readBeside(b)
+	if err == nil {
+		return m, true, nil
+	}
+	if errors.Is(err, fs.ErrNotExist) {
+		err = nil
 	}
 	if c.dir == "" {
-		return tea.Manifest{}, false
+		return tea.Manifest{}, false, err
 	}
-	m, err := readManifest(c.file(b))
-	return m, err == nil
+	m, unread := readManifest(c.file(b))
+	return m, unread == nil, err
 }
 
 // readBeside reads the manifest beside the binary. One that is older than the
 // binary was not made of it.
-func readBeside(b binary) (tea.Manifest, bool) {
-	path := b.path + ".json"
+func readBeside(b binary) (tea.Manifest, error) {
+	path := besidePath(b)
 	info, err := os.Stat(path)
-	if err != nil || info.ModTime().Before(b.info.ModTime()) || info.Mode().Perm()&0o002 != 0 {
-		return tea.Manifest{}, false
+	if err != nil {
+		return tea.Manifest{}, err
+	}
+	again := fmt.Sprintf("%s --manifest > %s", b.path, path)
+	switch {
+	case info.ModTime().Before(b.info.ModTime()):
+		return tea.Manifest{}, errors.New("not read, since it is older than its plugin; make it anew: " + again)
+	case info.Mode().Perm()&0o002 != 0:
+		return tea.Manifest{}, errors.New("not read, since everybody may write to it (chmod o-w)")
 	}
 	m, err := readManifest(path)
-	return m, err == nil && m.Name == b.name
+	if err != nil {
+		return m, fmt.Errorf("not read, since it is no manifest (%w); make it anew: %s", err, again)
+	}
+	if m.Name != b.name {
+		return m, fmt.Errorf("not read, since it is the manifest of %q", m.Name)
+	}
+	return m, nil
 }
+
+// besidePath is where a packed plugin has its manifest.
+func besidePath(b binary) string { return b.path + ".json" }
 
 func readManifest(path string) (tea.Manifest, error) {
 	info, err := os.Stat(path)
@@ -56,7 +79,7 @@ func readManifest(path string) (tea.Manifest, error) {
 		return tea.Manifest{}, err
 	}
 	if info.Size() > maxManifest {
-		return tea.Manifest{}, fmt.Errorf("%s is too large for a manifest", path)
+		return tea.Manifest{}, fmt.Errorf("%d bytes are too much for a manifest", info.Size())
 	}
 	data, err := os.ReadFile(path)
 	if err != nil {
@@ -64,7 +87,7 @@ func readManifest(path string) (tea.Manifest, error) {
 	}
 	var m tea.Manifest
 	if err := json.Unmarshal(data, &m); err != nil {
-		return tea.Manifest{}, fmt.Errorf("read manifest %s: %w", path, err)
+		return tea.Manifest{}, err
 	}
 	return m, m.Check()
 }

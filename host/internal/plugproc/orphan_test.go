@@ -19,7 +19,7 @@ import (
 )
 
 // fakeHost runs the plugins in the directory that is its argument, prints
-// their process ids, and waits to be killed.
+// their process ids and those of a child of each, and waits to be killed.
 func fakeHost() {
 	ctx := context.Background()
 	set, _, err := Discover(ctx, Options{Dirs: os.Args[1:2], CacheDir: os.Args[2], Logger: slog.New(slog.DiscardHandler)})
@@ -31,12 +31,16 @@ func fakeHost() {
 		if err != nil {
 			os.Exit(1)
 		}
-		got, err := call(ctx, inst, "crash.not", nil)
+		got, err := call(ctx, inst, b.Manifest.Name+".not", nil)
 		if err != nil {
 			os.Exit(1)
 		}
 		fmt.Println(got.(map[string]any)["pid"])
-		go call(ctx, inst, "crash.stubborn", nil)
+		if got, err = call(ctx, inst, b.Manifest.Name+".child", nil); err != nil {
+			os.Exit(1)
+		}
+		fmt.Println(got.(map[string]any)["pid"])
+		go call(ctx, inst, b.Manifest.Name+".stubborn", nil)
 	}
 	fmt.Println("ready")
 	block()
@@ -107,7 +111,7 @@ func wantGone(t *testing.T, pids ...int) {
 	}
 }
 
-func TestKilledHostLeavesNoPluginsAndItsSocketsGoWithTheNextStart(t *testing.T) {
+func TestKilledHostLeavesNoProcessesAndItsSocketsGoWithTheNextStart(t *testing.T) {
 	t.Parallel()
 	runtimeDir, err := os.MkdirTemp("/tmp", "teaorphan") //nolint:usetesting // t.TempDir is too deep for a socket's path
 	if err != nil {
@@ -115,8 +119,8 @@ func TestKilledHostLeavesNoPluginsAndItsSocketsGoWithTheNextStart(t *testing.T) 
 	}
 	t.Cleanup(func() { os.RemoveAll(runtimeDir) })
 	host, pids := startHost(t, runtimeDir)
-	if len(pids) != 2 {
-		t.Fatalf("the host runs %d plugins, want 2", len(pids))
+	if len(pids) != 4 {
+		t.Fatalf("the host runs %d processes, want 2 plugins with a child each", len(pids))
 	}
 	if err := host.Process.Kill(); err != nil {
 		t.Fatal(err)
@@ -156,5 +160,18 @@ func TestCloseEndsChildrenAndStubbornCalls(t *testing.T) {
 		t.Fatal(err)
 	}
 	wantError(t, <-ended, tea.Canceled)
+	wantGone(t, int(got.(map[string]any)["pid"].(int64)))
+}
+
+func TestCrashedPluginTakesItsChildrenAlong(t *testing.T) {
+	t.Parallel()
+	inst := open(t, "crash")
+	got, err := call(t.Context(), inst, "crash.child", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := call(t.Context(), inst, "crash.kill", nil); !isCrash(err) {
+		t.Fatalf("got %v, want a crash", err)
+	}
 	wantGone(t, int(got.(map[string]any)["pid"].(int64)))
 }

@@ -12,7 +12,9 @@ import (
 
 const (
 	runDirPrefix = "tea-plugins-"
-	lockName     = "host.lock"
+	// newPrefix begins the name of a directory until its lock is held.
+	newPrefix = "." + runDirPrefix
+	lockName  = "host.lock"
 	// socketSuffix is the length of what go-plugin appends for a socket:
 	// "/plugin-dirNNNNNNNNNN/pluginNNNNNNNNNN".
 	socketSuffix = 2 * (1 + len("plugin-dir") + 10)
@@ -56,8 +58,10 @@ func runBases() []string {
 	return append(bases, os.TempDir(), "/tmp")
 }
 
+// makeRunDir gives the directory its name when the lock is held: another host
+// that tidies up at this moment would take it for a dead host's.
 func makeRunDir(base string) (*runDir, error) {
-	path, err := os.MkdirTemp(base, runDirPrefix) // mode 0700
+	path, err := os.MkdirTemp(base, newPrefix) // mode 0700
 	if err != nil {
 		return nil, err
 	}
@@ -65,11 +69,16 @@ func makeRunDir(base string) (*runDir, error) {
 	if err == nil {
 		err = syscall.Flock(int(lock.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)
 	}
+	named := filepath.Join(base, strings.TrimPrefix(filepath.Base(path), "."))
+	if err == nil {
+		err = os.Rename(path, named)
+	}
 	if err != nil {
 		os.RemoveAll(path)
+		lock.Close()
 		return nil, fmt.Errorf("lock %s: %w", path, err)
 	}
-	return &runDir{path: path, lock: lock}, nil
+	return &runDir{path: named, lock: lock}, nil
 }
 
 func (d *runDir) remove() error {
@@ -79,29 +88,31 @@ func (d *runDir) remove() error {
 }
 
 // removeStale removes the directories of this user's dead hosts. A host that
-// is just starting has no lock yet: what is younger than a minute stays.
+// is just starting may have no lock yet: a new directory stays for a minute.
 func removeStale(base string) {
 	entries, err := os.ReadDir(base)
 	if err != nil {
 		return
 	}
 	for _, entry := range entries {
-		if entry.IsDir() && strings.HasPrefix(entry.Name(), runDirPrefix) {
-			removeIfStale(filepath.Join(base, entry.Name()))
+		named, fresh := strings.HasPrefix(entry.Name(), runDirPrefix), strings.HasPrefix(entry.Name(), newPrefix)
+		if entry.IsDir() && (named || fresh) {
+			removeIfStale(filepath.Join(base, entry.Name()), fresh)
 		}
 	}
 }
 
-func removeIfStale(path string) {
+func removeIfStale(path string, fresh bool) {
 	info, err := os.Lstat(path)
-	if err != nil || !ownedByUs(info) {
+	if err != nil || !ownedByUs(info) || (fresh && time.Since(info.ModTime()) < time.Minute) {
 		return
 	}
 	lock, err := os.OpenFile(filepath.Join(path, lockName), os.O_RDWR, 0)
+	if errors.Is(err, os.ErrNotExist) {
+		os.RemoveAll(path)
+		return
+	}
 	if err != nil {
-		if errors.Is(err, os.ErrNotExist) && time.Since(info.ModTime()) > time.Minute {
-			os.RemoveAll(path)
-		}
 		return
 	}
 	defer lock.Close()

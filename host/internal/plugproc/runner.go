@@ -31,6 +31,7 @@ type runner struct {
 	path   string
 	env    []string // without what go-plugin adds
 	forker *forker
+	guard  *guard
 	output *output
 
 	cmd    *exec.Cmd
@@ -48,8 +49,8 @@ type runner struct {
 	failure atomic.Pointer[tea.Error] // why it did not start, where that is known
 }
 
-func newRunner(name, path string, env []string, f *forker, o *output) *runner {
-	r := &runner{name: name, path: path, env: env, forker: f, output: o, exited: make(chan struct{})}
+func newRunner(name, path string, env []string, f *forker, g *guard, o *output) *runner {
+	r := &runner{name: name, path: path, env: env, forker: f, guard: g, output: o, exited: make(chan struct{})}
 	r.line, r.lineDone = io.Pipe()
 	return r
 }
@@ -84,12 +85,13 @@ func (r *runner) Start(ctx context.Context) error {
 		stdout.Close()
 		stderr.Close()
 		parent.Close()
-		reason := startError(r.name, tea.DependencyMissing, "%w", err)
+		reason := cannotExecute(r.name, err)
 		r.failure.Store(reason)
 		return reason
 	}
 	r.parent = parent
 	r.pid.Store(int64(r.cmd.Process.Pid))
+	r.guard.add(r.cmd.Process.Pid)
 	r.follow(stdout, stderr)
 	if r.killed.Load() {
 		return r.Kill(ctx)
@@ -103,8 +105,11 @@ func (r *runner) follow(stdout, stderr *os.File) {
 	reading.Go(func() { r.readStdout(bufio.NewReaderSize(stdout, maxHandshake)) })
 	reading.Go(func() { r.output.read("stderr", bufio.NewReaderSize(stderr, 16<<10)) })
 	go func() {
-		awaitExit(int(r.pid.Load()))
+		if !awaitExit(int(r.pid.Load())) {
+			_ = r.cmd.Wait() // reaps it; its number is free a moment too early
+		}
 		r.killGroup() // what it leaves behind goes with it
+		r.guard.forget(int(r.pid.Load()))
 		r.ended.Store(true)
 		_ = r.cmd.Wait()
 		late := time.AfterFunc(afterExit, func() {

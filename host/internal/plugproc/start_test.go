@@ -5,6 +5,7 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"testing"
 	"time"
@@ -60,17 +61,18 @@ func launchFails(t *testing.T, o Options, path string) error {
 
 func TestFilesThatCannotBeRun(t *testing.T) {
 	t.Parallel()
-	for name, content := range map[string]string{
-		"not an executable":   "\x7fELF but not really",
-		"missing interpreter": "#!/no/such/interpreter\n",
+	for _, c := range []struct{ name, content, word string }{
+		{"not an executable", "\x7fELF but not really", "no program for this machine (" + runtime.GOOS + "/" + runtime.GOARCH + ")"},
+		{"empty", "", "no program for this machine"},
+		{"missing interpreter", "#!/no/such/interpreter\n", "interpreter"},
 	} {
-		t.Run(name, func(t *testing.T) {
+		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
 			path := filepath.Join(t.TempDir(), "tea-plugin-fake")
-			if err := os.WriteFile(path, []byte(content), 0o755); err != nil {
+			if err := os.WriteFile(path, []byte(c.content), 0o755); err != nil {
 				t.Fatal(err)
 			}
-			wantError(t, launchFails(t, Options{}, path), tea.DependencyMissing)
+			wantError(t, launchFails(t, Options{}, path), tea.DependencyMissing, c.word)
 		})
 	}
 }

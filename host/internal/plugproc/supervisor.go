@@ -158,7 +158,7 @@ func (s *supervisor) retire(gen *generation) {
 		return
 	}
 	s.breaker.crash(time.Now())
-	s.logger.Error("the plugin died", "exit", exitText(gen.process.runner.state), "last_words", gen.process.runner.output.lastWords())
+	s.logger.Error("the plugin died", "reason", exitText(gen.process.runner.state), "last_words", gen.process.runner.output.lastWords())
 }
 
 // stop ends the plugin and waits until nothing of it is left.

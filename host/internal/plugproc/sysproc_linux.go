@@ -14,12 +14,13 @@ func processAttr() *syscall.SysProcAttr {
 }
 
 // awaitExit blocks until the child has ended but leaves it unreaped, so that
-// its process group cannot be mistaken for another.
-func awaitExit(pid int) {
+// its process group cannot be mistaken for another. It is false where it could
+// not wait.
+func awaitExit(pid int) bool {
 	for {
 		err := unix.Waitid(unix.P_PID, pid, nil, unix.WEXITED|unix.WNOWAIT, nil)
 		if !errors.Is(err, unix.EINTR) {
-			return
+			return err == nil
 		}
 	}
 }

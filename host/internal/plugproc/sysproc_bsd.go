@@ -1,0 +1,42 @@
+//go:build darwin || dragonfly || freebsd || netbsd || openbsd
+
+package plugproc
+
+import (
+	"errors"
+	"syscall"
+
+	"golang.org/x/sys/unix"
+)
+
+// processAttr puts a plugin into a process group of its own. There is no
+// parent-death signal here; the guard and the plugin's own watch of its host
+// remain.
+func processAttr() *syscall.SysProcAttr { return &syscall.SysProcAttr{Setpgid: true} }
+
+// awaitExit blocks until the child has ended but leaves it unreaped, so that
+// its process group cannot be mistaken for another. It is false where it could
+// not wait.
+func awaitExit(pid int) bool {
+	queue, err := unix.Kqueue()
+	if err != nil {
+		return false
+	}
+	defer unix.Close(queue)
+	unix.CloseOnExec(queue)
+	var watch unix.Kevent_t
+	unix.SetKevent(&watch, pid, unix.EVFILT_PROC, unix.EV_ADD|unix.EV_ONESHOT)
+	watch.Fflags = unix.NOTE_EXIT
+	changes := []unix.Kevent_t{watch}
+	for {
+		n, err := unix.Kevent(queue, changes, make([]unix.Kevent_t, 1), nil)
+		switch {
+		case errors.Is(err, unix.EINTR):
+			changes = nil // the change was applied before the wait
+		case errors.Is(err, unix.ESRCH):
+			return true // it has ended already
+		case err != nil || n > 0:
+			return err == nil
+		}
+	}
+}
