@@ -9,7 +9,6 @@ import (
 	"sync"
 	"time"
 
-	"github.com/the-edge-agent/tea/host/internal/secret"
 	"github.com/the-edge-agent/tea/sdk/value"
 )
 
@@ -22,7 +21,7 @@ func RecordValue(rec Record) (any, error) {
 	if len(rec.Body) == 0 {
 		return nil, nil
 	}
-	v, err := value.Decode(sealed().ReplaceAllLiteral(rec.Body, []byte(secret.Mask)))
+	v, err := value.Decode(masked(rec.Body))
 	if err != nil {
 		return nil, fmt.Errorf("read record %d: %w", rec.Seq, err)
 	}
@@ -40,6 +39,9 @@ func (r *Runs) Step(run, step string) (uint64, error) {
 		return 0, err
 	}
 	if seq, err := strconv.ParseUint(step, 10, 64); err == nil {
+		if last := len(contents.Records); seq < 1 || seq > uint64(last) {
+			return 0, fmt.Errorf("run %s: %w: it has records 1 to %d", contents.Header.RunID, ErrNoStep, last)
+		}
 		return seq, nil
 	}
 	for _, rec := range slices.Backward(contents.Records) {

@@ -18,5 +18,12 @@ type (
 // "" where it waits for ever.
 func Deadline(i Interrupt) string { return report.Deadline(i) }
 
+// Printable makes a text from outside harmless to a terminal: control
+// characters become spaces; line breaks and tabs stay.
+func Printable(text string) string { return report.Printable(text) }
+
+// Harmful tells whether [Printable] replaces a character.
+func Harmful(r rune) bool { return report.Harmful(r) }
+
 // NewReport makes a report that writes to w, usually stderr. Close it.
 func NewReport(w io.Writer, o ReportOptions) *Report { return report.New(w, o) }

@@ -7,9 +7,11 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/the-edge-agent/tea/host/internal/checkpoint"
 	"github.com/the-edge-agent/tea/host/internal/engine"
+	tea "github.com/the-edge-agent/tea/sdk"
 	"github.com/the-edge-agent/tea/sdk/value"
 )
 
@@ -51,7 +53,7 @@ func (wf *Workflow) Resume(ctx context.Context, run string, o RunOptions) (*Resu
 		return nil, errors.Join(err, journal.Close())
 	}
 	eo.Replay = contents.Records
-	if err := checkAnswers(contents.Records, eo.Answers); err != nil {
+	if err := checkAnswers(contents.Records, eo.Answers, time.Now()); err != nil {
 		return nil, errors.Join(err, journal.Close())
 	}
 	if h.Digest != wf.spec.Digest && !o.Force {
@@ -63,9 +65,9 @@ func (wf *Workflow) Resume(ctx context.Context, run string, o RunOptions) (*Resu
 	return k.run(ctx, eo)
 }
 
-// checkAnswers refuses answers to nothing and answers that do not fit, before
-// anything goes on.
-func checkAnswers(records []checkpoint.Record, answers map[string]any) error {
+// checkAnswers refuses answers to nothing, answers that do not fit and those
+// that come after the deadline, before anything goes on.
+func checkAnswers(records []checkpoint.Record, answers map[string]any, now time.Time) error {
 	if len(answers) == 0 {
 		return nil
 	}
@@ -78,6 +80,10 @@ func checkAnswers(records []checkpoint.Record, answers map[string]any) error {
 		i := slices.IndexFunc(pending, func(i Interrupt) bool { return i.ID == id })
 		if i < 0 {
 			faults = append(faults, fmt.Errorf("no interrupt %q waits for an answer; waiting: %s", id, idsOf(pending)))
+			continue
+		}
+		if end := pending[i].Deadline; !end.IsZero() && !now.Before(end) {
+			faults = append(faults, tea.Errorf(tea.ValidationError, "the answer to %s comes too late: it was to be answered by %s; a resume without an answer does what on_timeout says (%s)", id, end.Local().Format(time.DateTime), pending[i].OnTimeout))
 			continue
 		}
 		faults = append(faults, pending[i].Check(answer))

@@ -51,10 +51,10 @@ type session struct {
 	c   *counter
 }
 
-func newSession(t *testing.T, text string) *session {
+func newSession(t *testing.T, text string, more ...tea.Action) *session {
 	t.Helper()
 	c := newCounter()
-	h, err := host.New(host.Options{Actions: []tea.Action{c.action()}})
+	h, err := host.New(host.Options{Actions: append(more, c.action())})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -12,56 +12,8 @@ import (
 	"github.com/the-edge-agent/tea/host/internal/checkpoint"
 	"github.com/the-edge-agent/tea/host/internal/engine"
 	"github.com/the-edge-agent/tea/host/internal/secret"
-	"github.com/the-edge-agent/tea/host/internal/state"
 	tea "github.com/the-edge-agent/tea/sdk"
 )
-
-// What a run tells and gives; see package engine for the fields' meaning.
-type (
-	// Result is what came of a run.
-	Result = engine.Result
-	// Status is how a run stands.
-	Status = engine.Status
-	// Event is one thing that happened in a run.
-	Event = engine.Event
-	// EventType says what happened.
-	EventType = engine.EventType
-	// Interrupt is a place where a run waits for somebody.
-	Interrupt = engine.Interrupt
-	// Callbacks are called while a run goes on.
-	Callbacks = engine.Callbacks
-	// BranchOutcome is how a branch ended.
-	BranchOutcome = engine.BranchOutcome
-	// NodeError is the failure of a node that ended a run.
-	NodeError = engine.NodeError
-	// BudgetError is a limit of the budget that a run has reached.
-	BudgetError = engine.BudgetError
-	// InputError is input that does not fit the state schema.
-	InputError = state.InputError
-	// Durability says when a run's records reach the disk.
-	Durability = checkpoint.Durability
-)
-
-// The statuses of a run.
-const (
-	Running = engine.Running
-	Waiting = engine.Waiting
-	Failed  = engine.Failed
-	Stopped = engine.Stopped
-	Done    = engine.Done
-)
-
-// The durabilities; see docs/guide/checkpoints.md.
-const (
-	DurabilityExit  = checkpoint.DurabilityExit
-	DurabilitySync  = checkpoint.DurabilitySync
-	DurabilityAsync = checkpoint.DurabilityAsync
-	DurabilityOff   = checkpoint.DurabilityOff
-)
-
-// ErrNobody is what RunOptions.Ask gives where nobody is there to answer: the
-// run stops at the interrupt, to be resumed.
-var ErrNobody = engine.ErrNobody
 
 // RunOptions configure one run. The zero value runs without input and keeps
 // no checkpoint.
@@ -80,8 +32,11 @@ type RunOptions struct {
 	Secrets map[string]any
 	// Env is what templates find under env; nil has no variables.
 	Env map[string]any
-	// Answers answer pending interrupts by id, on resume.
+	// Answers answer pending interrupts by id, on resume. Where there are none
+	// a resume passes every interrupt before and after nodes, unless Hold
+	// leaves those waiting that nobody answers.
 	Answers map[string]any
+	Hold    bool
 	// Ask answers interrupts at once; nil stops the run at them.
 	Ask func(ctx context.Context, i Interrupt) (answer any, err error)
 	// Events receives the run's events, in order, one at a time.
@@ -171,7 +126,7 @@ func (wf *Workflow) engineOptions(o RunOptions) (engine.Options, error) {
 	values, _ := input.(map[string]any)
 	return engine.Options{
 		Graph: wf.graph, Actions: wf.catalog, RunID: o.RunID, Input: values,
-		CheckpointDir: o.CheckpointDir, Answers: o.Answers, Relaxed: o.Force, Ask: o.Ask,
+		CheckpointDir: o.CheckpointDir, Answers: o.Answers, Hold: o.Hold, Relaxed: o.Force, Ask: o.Ask,
 		Secrets: secret.New(o.Secrets), Env: o.Env, LoadGraph: wf.loadGraph,
 		Events: o.Events, Around: o.Around, Callbacks: o.Callbacks, Logger: wf.log(),
 		InterruptBefore: o.InterruptBefore, InterruptAfter: o.InterruptAfter,

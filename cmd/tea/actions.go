@@ -41,12 +41,16 @@ func (c *actionsCmd) Run(a *app) error {
 		for i, e := range entries {
 			names[i] = e.Name
 		}
-		return usageErrorf("%s", strings.TrimSpace(fmt.Sprintf("there is no action %q; %s", c.Name, diag.Suggest(c.Name, names))))
+		err := fmt.Errorf("there is no action %q", c.Name)
+		if hint := diag.Suggest(c.Name, names); hint != "" {
+			err = fmt.Errorf("%w; %s", err, hint)
+		}
+		return usageError(err)
 	}
 	if c.JSON {
 		return writeJSON(a.stdout, toActionOutput(entries[i]))
 	}
-	return describeAction(a.stdout, entries[i])
+	return describeAction(a.out, entries[i])
 }
 
 func (c *actionsCmd) entries(h *host.Host) ([]host.ActionEntry, error) {
@@ -89,7 +93,7 @@ func (c *actionsCmd) list(a *app, entries []host.ActionEntry) error {
 		}
 		return writeJSON(a.stdout, out)
 	}
-	w := tabwriter.NewWriter(a.stdout, 0, 0, 2, ' ', 0)
+	w := tabwriter.NewWriter(a.out, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(w, "ACTION\tFROM\tSUMMARY")
 	for _, e := range entries {
 		fmt.Fprintf(w, "%s\t%s\t%s\n", e.Name, origin(e), e.Summary)

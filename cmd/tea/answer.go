@@ -24,35 +24,70 @@ func parseAnswers(list []string) (map[string]any, error) {
 	return answers, nil
 }
 
-// answersOf finds the interrupts of a run that answers are meant for: each is
-// named by the interrupt's id, or by its path or node where one alone has it.
-func answersOf(runs *host.Runs, run string, given map[string]any) (map[string]any, error) {
-	if len(given) == 0 {
-		return nil, nil
-	}
-	contents, err := runs.Show(run)
-	if err != nil {
-		return nil, err
-	}
-	pending, err := host.Pending(contents)
-	if err != nil {
-		return nil, err
-	}
+// The words of --pass beside the names of interrupts.
+const (
+	passAll  = "all"
+	passNone = "none"
+)
+
+// answersTo finds the interrupts that answers are meant for and those that
+// pass names. Without either the one stop that waits is passed, so that
+// nobody passes a stop without having seen it.
+func answersTo(pending []host.Interrupt, given map[string]any, pass []string) (map[string]any, error) {
 	answers := map[string]any{}
-	for name, answer := range given {
-		i, err := interruptOf(pending, name)
+	answer := func(flag, name string, value any) error {
+		i, err := interruptOf(flag, pending, name)
 		if err != nil {
-			return nil, err
+			return err
 		}
 		if _, twice := answers[i.ID]; twice {
-			return nil, usageErrorf("--answer %s: %s is answered twice", name, i.ID)
+			return usageErrorf("%s %s: %s is answered twice", flag, name, i.ID)
 		}
-		answers[i.ID] = answer
+		if flag == "--pass" && i.Kind == host.InterruptAsk {
+			return usageErrorf("--pass %s: %s is a question; answer it with --answer", name, i.ID)
+		}
+		answers[i.ID] = value
+		return nil
+	}
+	for name, value := range given {
+		if err := answer("--answer", name, value); err != nil {
+			return nil, err
+		}
+	}
+	stops := stopsOf(pending)
+	switch {
+	case slices.Equal(pass, []string{passNone}):
+		return answers, nil
+	case len(pass) == 0 && len(given) == 0:
+		if len(stops) > 1 {
+			return nil, usageErrorf("%d stops wait: %s; name those to pass with --pass, or --pass all", len(stops), strings.Join(stops, ", "))
+		}
+		pass = stops
+	case slices.Equal(pass, []string{passAll}):
+		pass = slices.DeleteFunc(stops, func(id string) bool { _, given := answers[id]; return given })
+	}
+	for _, name := range pass {
+		if err := answer("--pass", name, nil); err != nil {
+			return nil, err
+		}
 	}
 	return answers, nil
 }
 
-func interruptOf(pending []host.Interrupt, name string) (host.Interrupt, error) {
+// stopsOf are the ids of the interrupts before and after nodes.
+func stopsOf(pending []host.Interrupt) []string {
+	var ids []string
+	for _, i := range pending {
+		if i.Kind != host.InterruptAsk {
+			ids = append(ids, i.ID)
+		}
+	}
+	return ids
+}
+
+// interruptOf finds the interrupt that a flag names by its id, or by its path
+// or node where one alone has it.
+func interruptOf(flag string, pending []host.Interrupt, name string) (host.Interrupt, error) {
 	var ids []string
 	var found []host.Interrupt
 	for _, i := range pending {
@@ -68,7 +103,7 @@ func interruptOf(pending []host.Interrupt, name string) (host.Interrupt, error) 
 	case len(found) == 1:
 		return found[0], nil
 	case len(found) > 1:
-		return host.Interrupt{}, usageErrorf("--answer %s: several interrupts there wait for an answer; name one of %s", name, strings.Join(ids, ", "))
+		return host.Interrupt{}, usageErrorf("%s %s: several interrupts there wait for an answer; name one of %s", flag, name, strings.Join(ids, ", "))
 	case len(ids) == 0:
 		ids = []string{"none"}
 	}

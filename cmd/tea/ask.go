@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"context"
 	"fmt"
+	"io"
 	"strings"
 	"sync"
 
@@ -13,17 +14,14 @@ import (
 
 // asker answers interrupts by asking at the terminal, one at a time.
 type asker struct {
-	app  *app
-	stop context.CancelCauseFunc
+	app *app
 
 	mu    sync.Mutex
 	lines chan string
 }
 
-func newAsker(a *app, stop context.CancelCauseFunc) *asker { return &asker{app: a, stop: stop} }
-
-// ask puts a question until an answer fits. When the input ends the run stops
-// as if nobody had been there.
+// ask puts a question until an answer fits. When the input ends nobody is
+// there any more: the run waits, to be resumed.
 func (k *asker) ask(ctx context.Context, i host.Interrupt) (any, error) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -34,19 +32,24 @@ func (k *asker) ask(ctx context.Context, i host.Interrupt) (any, error) {
 		fmt.Fprint(k.app.stderr, "> ")
 		text, err := k.line(ctx)
 		if err != nil {
+			fmt.Fprintln(k.app.stderr) // the prompt stands alone
 			return nil, err
 		}
 		answer, err := parseAnswer(i, strings.TrimSpace(text))
 		if err == nil {
 			return answer, nil
 		}
-		fmt.Fprintf(k.app.stderr, "%v\n", err)
+		fmt.Fprintf(k.out(), "%v\n", err)
 	}
 }
 
+// out is the terminal without the secrets and without what a question could
+// do to it.
+func (k *asker) out() io.Writer { return maskedText{k.app.mask, plainText{k.app.stderr}} }
+
 // say shows what is asked and what may be answered.
 func (k *asker) say(i host.Interrupt) {
-	w := k.app.stderr
+	w := k.out()
 	if i.Kind != host.InterruptAsk {
 		fmt.Fprintf(w, "\n%s node %s: press Enter to go on, or give a JSON object to merge into the state\n", i.Kind, i.Path)
 		return
@@ -79,7 +82,7 @@ func encoded(v any) string {
 	if err != nil {
 		return fmt.Sprint(v)
 	}
-	return string(raw)
+	return string(escapeJSON(raw))
 }
 
 // line reads one line, or ends with ctx; a read that nobody waits for any
@@ -89,7 +92,9 @@ func (k *asker) line(ctx context.Context) (string, error) {
 		k.lines = make(chan string)
 		go func() {
 			defer close(k.lines)
-			for scan := bufio.NewScanner(k.app.stdin); scan.Scan(); {
+			scan := bufio.NewScanner(k.app.stdin)
+			scan.Buffer(nil, mostInput)
+			for scan.Scan() {
 				k.lines <- scan.Text()
 			}
 		}()
@@ -97,8 +102,7 @@ func (k *asker) line(ctx context.Context) (string, error) {
 	select {
 	case text, ok := <-k.lines:
 		if !ok {
-			k.stop(&stopped{"the end of the input"})
-			return "", context.Cause(ctx)
+			return "", host.ErrNobody
 		}
 		return text, nil
 	case <-ctx.Done():

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"encoding/json"
 	"fmt"
 	"text/tabwriter"
 	"time"
@@ -12,7 +11,7 @@ import (
 type checkpointCmd struct {
 	List runsListCmd       `cmd:"" help:"List the runs that have a checkpoint."`
 	Show checkpointShowCmd `cmd:"" help:"Print the records of a run."`
-	Diff checkpointDiffCmd `cmd:"" help:"Show what two runs did differently."`
+	Diff checkpointDiffCmd `cmd:"" help:"Show how the state differs between two steps or two runs."`
 	GC   checkpointGCCmd   `cmd:"" name:"gc" help:"Remove old runs."`
 }
 
@@ -53,11 +52,11 @@ func (c *checkpointShowCmd) Run(a *app) error {
 		return writeJSON(a.stdout, map[string]any{"header": contents.Header, "records": records, "notes": contents.Notes})
 	}
 	h := contents.Header
-	fmt.Fprintf(a.stdout, "run %s of %s, format %d, %d records\n", h.RunID, h.Workflow, h.Format, len(records))
+	fmt.Fprintf(a.out, "run %s of %s, format %d, %d records\n", h.RunID, h.Workflow, h.Format, len(records))
 	for _, note := range contents.Notes {
-		fmt.Fprintf(a.stdout, "note: %s\n", note)
+		fmt.Fprintf(a.out, "note: %s\n", note)
 	}
-	w := tabwriter.NewWriter(a.stdout, 0, 0, 2, ' ', 0)
+	w := tabwriter.NewWriter(a.out, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(w, "STEP\tTIME\tKIND\tPATH\tBODY")
 	for _, rec := range records {
 		fmt.Fprintf(w, "%d\t%s\t%s\t%s\t%s\n", rec.Seq, rec.Time.Local().Format("15:04:05.000"), rec.Kind, rec.Path, clip(shown(rec.Body)))
@@ -72,60 +71,6 @@ func clip(text string) string {
 		return string(runes[:most]) + "..."
 	}
 	return text
-}
-
-type checkpointDiffCmd struct {
-	A    string `arg:"" help:"One run."`
-	B    string `arg:"" help:"The other run."`
-	JSON bool   `name:"json" help:"Print JSON."`
-	keepFlags
-}
-
-// Run compares two runs.
-func (c *checkpointDiffCmd) Run(a *app) error {
-	var contents [2]*host.RunContents
-	for i, run := range []string{c.A, c.B} {
-		runs, _, id, err := c.open(a, run)
-		if err != nil {
-			return err
-		}
-		if contents[i], err = runs.Show(id); err != nil {
-			return err
-		}
-	}
-	differences, err := host.CompareRuns(contents[0], contents[1])
-	if err != nil {
-		return err
-	}
-	if c.JSON {
-		if differences == nil {
-			differences = []host.Difference{}
-		}
-		return writeJSON(a.stdout, differences)
-	}
-	for _, d := range differences {
-		name := d.Kind
-		if d.Path != "" {
-			name += " " + d.Path
-		}
-		switch {
-		case d.OnlyA:
-			fmt.Fprintf(a.stdout, "- %s: %s\n", name, clip(asJSON(d.A)))
-		case d.OnlyB:
-			fmt.Fprintf(a.stdout, "+ %s: %s\n", name, clip(asJSON(d.B)))
-		default:
-			fmt.Fprintf(a.stdout, "~ %s: %s: %s -> %s\n", name, d.Key, clip(asJSON(d.A)), clip(asJSON(d.B)))
-		}
-	}
-	return nil
-}
-
-func asJSON(v any) string {
-	raw, err := json.Marshal(v)
-	if err != nil {
-		return fmt.Sprint(v)
-	}
-	return string(raw)
 }
 
 type checkpointGCCmd struct {
@@ -152,7 +97,7 @@ func (c *checkpointGCCmd) Run(a *app) error {
 	}
 	ids, err := remove(c.policy())
 	for _, id := range ids {
-		fmt.Fprintln(a.stdout, id)
+		fmt.Fprintln(a.out, id)
 	}
 	return err
 }

@@ -39,9 +39,9 @@ func (c *doctorCmd) Run(a *app) error {
 		err = writeJSON(a.stdout, findings)
 	} else {
 		for _, f := range findings {
-			fmt.Fprintf(a.stdout, "%-4s  %s: %s\n", f.Verdict, f.Check, f.Message)
+			fmt.Fprintf(a.out, "%-4s  %s: %s\n", f.Verdict, f.Check, f.Message)
 			if f.Hint != "" {
-				fmt.Fprintf(a.stdout, "      %s\n", f.Hint)
+				fmt.Fprintf(a.out, "      %s\n", f.Hint)
 			}
 		}
 	}

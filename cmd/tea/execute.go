@@ -54,7 +54,7 @@ func (a *app) execute(f *runFlags, load loader, start starter) error {
 	ctx, stop := stoppable()
 	defer stop(nil)
 	if f.Interactive {
-		o.Ask = newAsker(a, stop).ask
+		o.Ask = (&asker{app: a}).ask
 	}
 	w, err := a.watch(f, wf, &o)
 	if err != nil {
@@ -164,6 +164,9 @@ func (a *app) deliver(f *runFlags, state any) error {
 type stopped struct{ by string }
 
 func (s *stopped) Error() string { return "stopped by " + s.by }
+
+// Unwrap makes the error of type canceled.
+func (s *stopped) Unwrap() error { return context.Canceled }
 
 // stoppable gives a context that the first SIGINT, SIGTERM or SIGHUP ends;
 // the second ends the program at once. Writing to a closed pipe is an error

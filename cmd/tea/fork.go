@@ -25,15 +25,20 @@ func (c *forkCmd) Run(a *app) error {
 		return err
 	}
 	at, err := runs.Step(run, c.At)
-	if errors.Is(err, host.ErrNoStep) {
-		return fmt.Errorf("%w; `%s` lists its records", err, dir.tea("checkpoint", "show", run))
-	}
 	if err != nil {
-		return err
+		return noStep(err, dir, run)
 	}
 	id, err := runs.Fork(run, at)
 	if err != nil {
 		return err
 	}
 	return a.resume(&c.runFlags, dir.path, id, func(*host.RunOptions) {})
+}
+
+// noStep says where to look where a run has no such step.
+func noStep(err error, dir runDir, run string) error {
+	if errors.Is(err, host.ErrNoStep) {
+		return fmt.Errorf("%w; `%s` lists its records", err, dir.tea("checkpoint", "show", run))
+	}
+	return err
 }

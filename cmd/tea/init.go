@@ -17,7 +17,7 @@ func (c *initCmd) Run(a *app) error {
 		return err
 	}
 	for _, path := range paths {
-		fmt.Fprintf(a.stdout, "wrote %s\n", path)
+		fmt.Fprintf(a.out, "wrote %s\n", path)
 	}
 	return nil
 }

@@ -1,6 +1,8 @@
 package main
 
 import (
+	"bytes"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -27,7 +29,14 @@ func (a *app) readObject(flag, arg string) (map[string]any, error) {
 		return nil, usageErrorf("%s: %w", flag, err)
 	}
 	v, err := value.Decode(data)
-	if err != nil {
+	switch {
+	case len(bytes.TrimSpace(data)) == 0:
+		return nil, usageErrorf("%s: nothing is there, want a JSON object", flag)
+	case errors.Is(err, io.ErrUnexpectedEOF):
+		return nil, usageErrorf("%s: not JSON: it ends in the middle", flag)
+	case err != nil && isFile(arg):
+		return nil, usageErrorf("%s: not JSON: %w; to read the file write @%s", flag, err, arg)
+	case err != nil:
 		return nil, usageErrorf("%s: not JSON: %w", flag, err)
 	}
 	object, ok := v.(map[string]any)

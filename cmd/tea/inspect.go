@@ -31,6 +31,10 @@ func (c *inspectCmd) Run(a *app) error {
 	if err != nil {
 		return usageError(err)
 	}
-	_, err = a.stdout.Write(drawing)
+	if c.Format == "json" {
+		_, err = a.stdout.Write(escapeJSON(drawing))
+		return err
+	}
+	_, err = a.out.Write(drawing)
 	return err
 }

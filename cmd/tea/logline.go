@@ -26,6 +26,13 @@ func newLineHandler(w io.Writer, level slog.Level) *lineHandler {
 // Enabled tells whether a level is shown.
 func (h *lineHandler) Enabled(_ context.Context, level slog.Level) bool { return level >= h.level }
 
+// isMark tells what the trace actions add to a record for the tracer, which
+// says nothing to a person.
+func isMark(attr slog.Attr) bool {
+	mark, ok := attr.Value.Any().(map[string]any)
+	return attr.Key == "trace" && ok && mark["kind"] != nil && mark["span_id"] != nil
+}
+
 // Handle writes one line.
 func (h *lineHandler) Handle(_ context.Context, r slog.Record) error {
 	attrs := slices.Clone(h.attrs)
@@ -36,6 +43,9 @@ func (h *lineHandler) Handle(_ context.Context, r slog.Record) error {
 	var where, reason string
 	var rest []string
 	for _, attr := range attrs {
+		if isMark(attr) {
+			continue
+		}
 		text := strings.Join(strings.Fields(attr.Value.String()), " ")
 		switch attr.Key {
 		case "node":

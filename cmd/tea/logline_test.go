@@ -15,7 +15,8 @@ func TestLogLinesForPeople(t *testing.T) {
 	log.Warn("asked again", "node", "ask", "attempt", 1, "error", errors.New("connection\nrefused"))
 	log.With("plugin", "llm").Error("the plugin wrote too much", "lines", 3)
 	log.WithGroup("g").Warn("careful")
-	want := "! ask: asked again (connection refused)\n! plugin llm: the plugin wrote too much (lines 3)\n! careful\n"
+	log.Warn("measured", "node", "note", "k", 2, "trace", map[string]any{"kind": "log", "span_id": "2a9d"})
+	want := "! ask: asked again (connection refused)\n! plugin llm: the plugin wrote too much (lines 3)\n! careful\n! note: measured (k 2)\n"
 	if got := out.String(); got != want {
 		t.Errorf("got\n%swant\n%s", got, want)
 	}

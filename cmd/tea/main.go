@@ -72,6 +72,8 @@ func parseArgs(parser *kong.Kong, args []string) (command *kong.Context, err err
 type app struct {
 	stdin  io.Reader
 	stdout *os.File
+	// out is stdout for text that people read.
+	out    io.Writer
 	stderr *os.File
 	getenv func(string) string
 	report *host.Report
@@ -82,6 +84,7 @@ type app struct {
 
 func newApp() *app {
 	a := &app{stdin: os.Stdin, stdout: os.Stdout, stderr: os.Stderr, getenv: os.Getenv}
+	a.out = plainText{a.stdout}
 	a.config = &configFiles{getenv: a.getenv}
 	a.setReport(reportFlags{})
 	return a

@@ -27,16 +27,21 @@ func writeState(w io.Writer, state any) error {
 	if err := json.Indent(&text, append(raw, '\n'), "", "  "); err != nil {
 		return fmt.Errorf("indent the state: %w", err)
 	}
-	_, err = w.Write(text.Bytes())
+	_, err = w.Write(escapeJSON(text.Bytes()))
 	return err
 }
 
 // writeJSON writes any Go value in the same form.
 func writeJSON(w io.Writer, v any) error {
-	enc := json.NewEncoder(w)
+	var text bytes.Buffer
+	enc := json.NewEncoder(&text)
 	enc.SetEscapeHTML(false)
 	enc.SetIndent("", "  ")
-	return enc.Encode(v)
+	if err := enc.Encode(v); err != nil {
+		return err
+	}
+	_, err := w.Write(escapeJSON(text.Bytes()))
+	return err
 }
 
 // checkOutput says early what [writeFile] would say after the run.
@@ -153,7 +158,7 @@ func (s *eventStream) print(e host.Event) {
 	}
 	line, err := e.MarshalJSON()
 	if err == nil {
-		_, err = s.w.Write(append(line, '\n'))
+		_, err = s.w.Write(append(escapeJSON(line), '\n'))
 	}
 	s.failed = err
 }

@@ -32,7 +32,7 @@ func (c *pluginListCmd) Run(a *app) error {
 	for _, p := range set.problems {
 		a.logger(c.reportFlags).Warn("plugin problem: "+p.path, "error", p.message)
 	}
-	w := tabwriter.NewWriter(a.stdout, 0, 0, 2, ' ', 0)
+	w := tabwriter.NewWriter(a.out, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(w, "PLUGIN\tVERSION\tACTIONS\tPATH")
 	for _, p := range set.found {
 		fmt.Fprintf(w, "%s\t%s\t%d\t%s\n", p.Name, p.Version, len(p.Actions), p.Path)
@@ -90,16 +90,16 @@ func (c *pluginInfoCmd) show(a *app, m foundPlugin) error {
 	if c.JSON {
 		return writeJSON(a.stdout, m)
 	}
-	fmt.Fprintf(a.stdout, "%s %s: %s\npath: %s\nprotocol: %d\n", m.Name, m.Version, m.Description, m.Path, m.Protocol)
+	fmt.Fprintf(a.out, "%s %s: %s\npath: %s\nprotocol: %d\n", m.Name, m.Version, m.Description, m.Path, m.Protocol)
 	if len(m.Settings) > 0 {
 		var keys []string
 		for key := range m.Settings {
 			keys = append(keys, key)
 		}
 		slices.Sort(keys)
-		fmt.Fprintf(a.stdout, "settings: %s\n", strings.Join(keys, ", "))
+		fmt.Fprintf(a.out, "settings: %s\n", strings.Join(keys, ", "))
 	}
-	w := tabwriter.NewWriter(a.stdout, 0, 0, 2, ' ', 0)
+	w := tabwriter.NewWriter(a.out, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(w, "\nactions")
 	for _, action := range m.Actions {
 		fmt.Fprintf(w, "  %s\t%s\n", action.Name, action.Summary)

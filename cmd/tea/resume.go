@@ -15,6 +15,7 @@ import (
 type resumeCmd struct {
 	RunID   string   `arg:"" name:"run" help:"Id of the run or the beginning of it, the file of its checkpoint, or the workflow file whose newest open run is meant."`
 	Answer  []string `sep:"none" placeholder:"ID=JSON" help:"Answer an interrupt, by its id or its node (repeatable)."`
+	Pass    []string `sep:"none" placeholder:"ID|all|none" help:"Pass a stop before or after a node, by its id or its node (repeatable). Default: the one that waits."`
 	Force   bool     `help:"Go on although the workflow has changed."`
 	Migrate bool     `help:"Go on with a changed workflow if everything the run used is still there."`
 	runFlags
@@ -35,13 +36,36 @@ func (c *resumeCmd) Run(a *app) error {
 	if err != nil {
 		return err
 	}
-	answers, err := answersOf(runs, run, given)
+	answers, err := c.answers(runs, run, given)
 	if err != nil {
 		return err
 	}
 	return a.resume(&c.runFlags, dir.path, run, func(o *host.RunOptions) {
 		o.Answers, o.Force, o.Migrate = answers, c.Force, c.Migrate
 	})
+}
+
+// answers finds what the flags say to the interrupts of the run.
+func (c *resumeCmd) answers(runs *host.Runs, run string, given map[string]any) (map[string]any, error) {
+	entry, err := runs.Entry(run)
+	if err != nil {
+		return nil, err
+	}
+	if entry.Status == string(host.Done) && c.Input != "" {
+		return nil, usageErrorf("run %s is done: there is nothing left for --input; `tea fork` goes another way from one of its steps", entry.ID)
+	}
+	contents, err := runs.Show(run)
+	if err != nil {
+		return nil, err
+	}
+	pending, err := host.Pending(contents)
+	if err != nil {
+		return nil, err
+	}
+	if c.Interactive && len(c.Pass) == 0 {
+		c.Pass = []string{passNone} // each is asked about
+	}
+	return answersTo(pending, given, c.Pass)
 }
 
 // resume goes on with a run of a directory; set completes the options.
@@ -53,7 +77,7 @@ func (a *app) resume(f *runFlags, dir, run string, set func(*host.RunOptions)) e
 	return a.execute(f, func(h *host.Host) (*host.Workflow, error) {
 		return h.Load(info.WorkflowFile, host.LoadOptions{Overlays: info.Overlays, Config: info.Config})
 	}, func(ctx context.Context, wf *host.Workflow, o host.RunOptions) (*host.Result, error) {
-		o.CheckpointDir = dir
+		o.CheckpointDir, o.Hold = dir, true
 		set(&o)
 		return wf.Resume(ctx, info.RunID, o)
 	})

@@ -46,6 +46,11 @@ func (f *runFlags) options(a *app) (host.RunOptions, error) {
 		}
 	}
 	o.Env = environment()
+	for _, rule := range f.FailOnState {
+		if !strings.Contains(rule, "=") {
+			return o, usageErrorf("--fail-on-state %s: want KEY=VALUE", rule)
+		}
+	}
 	o.InterruptBefore, o.InterruptAfter = f.InterruptBefore, f.InterruptAfter
 	if o.CheckpointDir = f.CheckpointDir; o.CheckpointDir == "" {
 		err = a.keepByDefault(&o)
@@ -123,8 +128,11 @@ func (f *runFlags) resumeCommand(res *host.Result) string {
 		words = append(words, "--secrets-env", f.SecretsEnv)
 	}
 	for _, i := range res.Pending {
-		if i.Kind == host.InterruptAsk {
+		switch {
+		case i.Kind == host.InterruptAsk:
 			words = append(words, "--answer", i.ID+"="+encoded(exampleAnswer(i)))
+		case len(res.Pending) > 1: // one alone is passed unnamed
+			words = append(words, "--pass", i.ID)
 		}
 	}
 	return commandLine(words)
@@ -152,10 +160,7 @@ func shellQuote(word string) string {
 // failures checks --fail-on-state against the final state.
 func (f *runFlags) failures(state map[string]any) error {
 	for _, rule := range f.FailOnState {
-		key, want, ok := strings.Cut(rule, "=")
-		if !ok {
-			return usageErrorf("--fail-on-state %s: want KEY=VALUE", rule)
-		}
+		key, want, _ := strings.Cut(rule, "=")
 		if holds(state, key, want) {
 			return fmt.Errorf("the final state has %s (--fail-on-state)", rule)
 		}

@@ -1,9 +1,11 @@
 package main
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"io/fs"
+	"strings"
 	"text/tabwriter"
 	"time"
 
@@ -60,17 +62,20 @@ func (c *runsListCmd) Run(a *app) error {
 		}
 		return writeJSON(a.stdout, list)
 	}
-	w := tabwriter.NewWriter(a.stdout, 0, 0, 2, ' ', 0)
+	w := tabwriter.NewWriter(a.out, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(w, "RUN\tWORKFLOW\tSTATUS\tNODE\tSTARTED\tUPDATED")
 	for _, r := range list {
 		if r.Problem != "" {
 			fmt.Fprintf(w, "%s\t\tunreadable\t\t\t%s\n", r.ID, r.Problem)
 			continue
 		}
-		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s\n", r.ID, r.Workflow, r.Status, r.Node, when(r.StartedAt), when(r.UpdatedAt))
+		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s\n", r.ID, cell(r.Workflow), r.Status, cell(r.Node), when(r.StartedAt), when(r.UpdatedAt))
 	}
 	return w.Flush()
 }
+
+// cell makes a text fit for one cell of a table.
+func cell(text string) string { return strings.Join(strings.Fields(text), " ") }
 
 func when(t time.Time) string { return t.Local().Format(time.DateTime) }
 
@@ -110,10 +115,10 @@ func (c *runsShowCmd) Run(a *app) error {
 	if c.JSON {
 		return writeJSON(a.stdout, out)
 	}
-	w := tabwriter.NewWriter(a.stdout, 0, 0, 2, ' ', 0)
+	w := tabwriter.NewWriter(a.out, 0, 0, 2, ' ', 0)
 	row := func(name, text string) {
 		if text != "" {
-			fmt.Fprintf(w, "%s\t%s\n", name, text)
+			fmt.Fprintf(w, "%s\t%s\n", name, cell(text))
 		}
 	}
 	row("run", out.ID)
@@ -163,7 +168,7 @@ func (c *runsEventsCmd) Run(a *app) error {
 		goesOn := c.Follow && isRunning(runs, id)
 		err := runs.Events(id, after, func(seq int64, line []byte) error {
 			after = seq
-			_, err := a.stdout.Write(append(line[:len(line):len(line)], '\n'))
+			_, err := a.stdout.Write(append(bytes.Clone(escapeJSON(line)), '\n'))
 			return err
 		})
 		if err != nil && !(goesOn && errors.Is(err, fs.ErrNotExist)) {

@@ -19,6 +19,6 @@ func (c *schemaCmd) Run(a *app) error {
 	if err != nil {
 		return err
 	}
-	_, err = a.stdout.Write(append(schema, '\n'))
+	_, err = a.stdout.Write(append(escapeJSON(schema), '\n'))
 	return err
 }

@@ -41,7 +41,7 @@ func (c *testCmd) Run(a *app) error {
 		if !good {
 			verdict, failed = "FAIL", true
 		}
-		fmt.Fprintf(a.stdout, "%s  %s  %s\n", verdict, file, numbered(len(suite.Tests), "test"))
+		fmt.Fprintf(a.out, "%s  %s  %s\n", verdict, file, numbered(len(suite.Tests), "test"))
 	}
 	if failed {
 		return &exitError{code: exitFailed}
@@ -61,12 +61,12 @@ func numbered(n int, word string) string {
 func (c *testCmd) tell(a *app, o flowtest.Outcome) {
 	if len(o.Failures) == 0 {
 		if c.Verbose > 0 {
-			fmt.Fprintf(a.stdout, "--- PASS: %s (%.2fs)\n", o.Test.Name, o.Elapsed.Seconds())
+			fmt.Fprintf(a.out, "--- PASS: %s (%.2fs)\n", o.Test.Name, o.Elapsed.Seconds())
 		}
 		return
 	}
-	fmt.Fprintf(a.stdout, "--- FAIL: %s (%.2fs)\n", o.Test.Name, o.Elapsed.Seconds())
+	fmt.Fprintf(a.out, "--- FAIL: %s (%.2fs)\n", o.Test.Name, o.Elapsed.Seconds())
 	for _, f := range o.Failures {
-		fmt.Fprintf(a.stdout, "    %s: %s\n", f.Pos, strings.ReplaceAll(f.Message, "\n", "\n        "))
+		fmt.Fprintf(a.out, "    %s: %s\n", f.Pos, strings.ReplaceAll(f.Message, "\n", "\n        "))
 	}
 }

@@ -40,7 +40,7 @@ func (c *validateCmd) Run(a *app) error {
 		diags := h.Validate(file, o)
 		all = append(all, diags...)
 		if !diags.HasErrors() && !c.JSON && !c.Quiet {
-			fmt.Fprintf(a.stdout, "%s: valid\n", file)
+			fmt.Fprintf(a.out, "%s: valid\n", file)
 		}
 	}
 	if c.JSON {

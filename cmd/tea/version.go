@@ -25,6 +25,6 @@ type versionCmd struct{}
 
 // Run prints the version with the platform.
 func (versionCmd) Run(a *app) error {
-	_, err := fmt.Fprintf(a.stdout, "tea %s %s/%s %s\n", version(), runtime.GOOS, runtime.GOARCH, runtime.Version())
+	_, err := fmt.Fprintf(a.out, "tea %s %s/%s %s\n", version(), runtime.GOOS, runtime.GOARCH, runtime.Version())
 	return err
 }

@@ -6,7 +6,7 @@ import (
 )
 
 // Fork makes a new run that begins with the records of another one, up to and
-// including the one numbered at; 0 takes none. source is what [Store.Find]
+// including the one numbered at, from 1: the first holds the input. source is what [Store.Find]
 // takes; it may be running. The new run's file is on disk, and owned by
 // nobody, when its path is returned; [Store.Open] takes it up.
 //
@@ -24,7 +24,7 @@ func (s *Store) Fork(source string, at uint64, newID string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	if last := uint64(len(c.Records)); at > last {
+	if last := uint64(len(c.Records)); at < 1 || at > last {
 		return "", fmt.Errorf("fork run %s at record %d: it has records 1 to %d", c.Header.RunID, at, last)
 	}
 	h := c.Header

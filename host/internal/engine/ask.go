@@ -19,7 +19,7 @@ func (f *frame) ask(ctx context.Context, node, path string, q Question) (answer 
 	}
 	_, answered := r.answered(id)
 	if !answered && !i.Deadline.IsZero() {
-		if !r.now().Before(i.Deadline) {
+		if known && !r.now().Before(i.Deadline) {
 			return nil, true, nil
 		}
 		var stop context.CancelFunc
@@ -27,7 +27,7 @@ func (f *frame) ask(ctx context.Context, node, path string, q Question) (answer 
 		defer stop()
 	}
 	answer, err = f.interrupt(ctx, i)
-	if err != nil && errors.Is(context.Cause(ctx), ErrAskTimeout) {
+	if err != nil && !errors.Is(err, errSuspended) && errors.Is(context.Cause(ctx), ErrAskTimeout) {
 		return nil, true, nil
 	}
 	return answer, false, err

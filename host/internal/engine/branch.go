@@ -17,7 +17,20 @@ type branch struct {
 	name, path string
 	// item are the variables of a map's branch.
 	item map[string]any
-	walk func(ctx context.Context, inner *frame) error
+	// entry is where the branch begins, stop the fan-in node before which it
+	// ends. A map's branch is entry alone.
+	entry, stop *graph.Node
+	alone       bool
+}
+
+// walk runs the branch in its frame.
+func (b *branch) walk(ctx context.Context, inner *frame) error {
+	if !b.alone {
+		return inner.walkFrom(ctx, b.entry, b.stop)
+	}
+	inner.only = inner.prefix
+	_, err := inner.visit(ctx, b.entry)
+	return err
 }
 
 // BranchOutcome is how a branch ended.
@@ -35,8 +48,12 @@ type BranchOutcome struct {
 
 type branchResult struct {
 	BranchOutcome
-	name, path string
-	frame      *frame
+	path string
+	// frame is that of the last attempt; first holds the one of the first.
+	frame *frame
+	first frame
+	// herald is that of a branch that was under way when the run stopped.
+	herald *herald
 	// cause is the error behind Err, with the node that failed.
 	cause error
 	// err is what ended the branch where it is no failure of its own: a
@@ -66,13 +83,15 @@ func (f *frame) runBranches(ctx context.Context, list []branch, fan fan) ([]bran
 	}
 	results := make([]branchResult, len(list))
 	// The forks are made before anything runs: they mark the base as shared.
-	for i, b := range list {
-		results[i] = branchResult{name: b.name, path: b.path, frame: f.branchFrame(b, b.path, fan)}
+	for i := range list {
+		b, res := &list[i], &results[i]
+		res.Branch, res.path, res.frame = b.name, b.path, &res.first
+		f.openBranch(res.frame, b, b.path, &fan)
 	}
 	var next atomic.Int64
 	work := func() {
 		for i := next.Add(1) - 1; i < int64(len(list)); i = next.Add(1) - 1 {
-			f.runBranch(ctx, list[i], fan, &results[i])
+			f.runBranch(ctx, &list[i], &fan, &results[i])
 			if err := results[i].Err; err != nil {
 				cancel(err)
 			}
@@ -85,8 +104,13 @@ func (f *frame) runBranches(ctx context.Context, list []branch, fan fan) ([]bran
 	// This goroutine is one of them: short branches are done before another
 	// one wakes up.
 	var wg sync.WaitGroup
+	worker := func() {
+		defer wg.Done()
+		work()
+	}
 	for range workers - 1 {
-		wg.Go(work)
+		wg.Add(1)
+		go worker()
 	}
 	work()
 	wg.Wait()
@@ -97,7 +121,8 @@ func (f *frame) runBranches(ctx context.Context, list []branch, fan fan) ([]bran
 // failure in the order written, or that something is suspended.
 func settle(results []branchResult, tolerant bool) error {
 	var failure, suspended, unwound error
-	for _, res := range results {
+	for i := range results {
+		res := &results[i]
 		switch {
 		case errors.Is(res.err, errSuspended):
 			suspended = res.err
@@ -126,47 +151,50 @@ func (res *branchResult) failure() error {
 	if errors.As(res.cause, &node) {
 		return node
 	}
-	return &NodeError{Node: res.name, Path: res.path, Err: res.Err}
+	return &NodeError{Node: res.Branch, Path: res.path, Err: res.Err}
 }
 
-func (f *frame) branchFrame(b branch, path string, fan fan) *frame {
-	inner := f.inner(f.graph, path, fan.base, fan.begun)
+// openBranch begins the frame of a branch inside this one.
+func (f *frame) openBranch(inner *frame, b *branch, path string, fan *fan) {
+	inner.open(f, f.graph, path, fan.base, fan.begun)
 	inner.items = b.item
 	for k, v := range b.item {
 		inner.state.Set(k, v)
 	}
-	return inner
 }
 
 // runBranch runs one branch with its retries, time-out and breaker, unless
 // the journal knows how it ended.
-func (f *frame) runBranch(ctx context.Context, b branch, fan fan, res *branchResult) {
+func (f *frame) runBranch(ctx context.Context, b *branch, fan *fan, res *branchResult) {
 	r := f.run
-	res.Branch = b.name
+	br := r.breakers.get(b.name, fan.policy.Breaker)
 	if rec, ok := r.replay.branches[b.path]; ok {
-		res.recall(ctx, b, rec)
+		if res.recall(ctx, b, rec); res.Err != nil && res.Err.Type != tea.CircuitOpen {
+			br.record(false)
+		}
 		return
 	}
-	br := r.breakers.get(b.name, fan.policy.Breaker)
-	if !br.allow() {
+	if ctx.Err() != nil {
+		res.err = context.Cause(ctx)
+		return
+	}
+	// A branch that had begun before a resume was allowed then.
+	if !r.replay.begun[b.path] && !br.allow() {
 		res.Err = tea.Errorf(tea.CircuitOpen, "the circuit breaker of branch %q is open", b.name)
 		res.Circuit = br.state()
 		f.endBranch(res, fan.tolerant)
 		return
 	}
 	started := r.now()
-	if r.listening() {
-		r.emit(EventBranchStart, "", b.path, map[string]any{"branch": b.name})
-	}
-	if r.o.Callbacks.BranchStart != nil {
-		r.o.Callbacks.BranchStart(b.path, b.name)
-	}
+	f.tellBranch(b, res)
 	for attempt := max(1, r.replay.attempts[b.path]); ; attempt++ {
 		res.Retries = attempt - 1
 		if attempt > 1 {
-			res.frame = f.branchFrame(b, attemptPath(b.path, attempt), fan)
+			res.frame = &frame{}
+			f.openBranch(res.frame, b, attemptPath(b.path, attempt), fan)
 		}
-		if f.tryBranch(ctx, b, fan.policy, res) || !f.retryBranch(ctx, fan.policy, attempt, res) {
+		res.frame.herald = res.herald
+		if f.tryBranch(ctx, b, &fan.policy, res) || !f.retryBranch(ctx, &fan.policy, attempt, res) {
 			break
 		}
 	}
@@ -180,7 +208,7 @@ func (f *frame) runBranch(ctx context.Context, b branch, fan fan, res *branchRes
 }
 
 // tryBranch makes one attempt; done is true where there is nothing to retry.
-func (f *frame) tryBranch(ctx context.Context, b branch, policy graph.Parallel, res *branchResult) (done bool) {
+func (f *frame) tryBranch(ctx context.Context, b *branch, policy *graph.Parallel, res *branchResult) (done bool) {
 	res.Err, res.Timeout, res.err, res.cause = nil, false, nil, nil
 	inner := ctx
 	if policy.Timeout > 0 {
@@ -208,7 +236,7 @@ func (f *frame) tryBranch(ctx context.Context, b branch, policy graph.Parallel, 
 }
 
 // retryBranch waits for the next attempt; false = give up.
-func (f *frame) retryBranch(ctx context.Context, policy graph.Parallel, attempt int, res *branchResult) bool {
+func (f *frame) retryBranch(ctx context.Context, policy *graph.Parallel, attempt int, res *branchResult) bool {
 	if attempt > policy.Retry.MaxRetries || !retries(policy.Retry, res.Err) {
 		return false
 	}
@@ -223,6 +251,7 @@ func (f *frame) retryBranch(ctx context.Context, policy graph.Parallel, attempt 
 		res.err = err
 		return false
 	}
+	f.run.forget(res.path)
 	if err := f.run.append(kindAttempt, res.path, map[string]any{"n": int64(attempt + 1)}); err != nil {
 		res.err = err
 		return false
@@ -234,11 +263,17 @@ func (f *frame) retryBranch(ctx context.Context, policy graph.Parallel, attempt 
 func (f *frame) endBranch(res *branchResult, tolerant bool) {
 	r := f.run
 	res.Success = res.Err == nil
+	if !res.Success {
+		r.forget(res.path)
+	}
 	if !res.Success && tolerant {
 		if err := r.append(kindBranch, res.path, res.body()); err != nil {
 			res.err = err
 			return
 		}
+	}
+	if res.herald != nil && !res.herald.told {
+		return // it had ended before
 	}
 	if r.listening() {
 		fields := map[string]any{"branch": res.Branch, "success": res.Success, "duration_ms": milliseconds(res.Elapsed)}
@@ -265,7 +300,7 @@ func (res *branchResult) body() map[string]any {
 
 // recall takes a failed branch's outcome from the journal; its state is
 // gathered from the nodes that finished.
-func (res *branchResult) recall(ctx context.Context, b branch, rec map[string]any) {
+func (res *branchResult) recall(ctx context.Context, b *branch, rec map[string]any) {
 	if fields, ok := rec["err"].(map[string]any); ok {
 		res.Err = fromFailureFields(fields)
 	}
@@ -282,10 +317,21 @@ func (res *branchResult) recall(ctx context.Context, b branch, rec map[string]an
 	}
 }
 
-// entries are the results as the fan-in node sees them.
-func entries(results []branchResult) []any {
-	list := make([]any, len(results))
-	for i, res := range results {
+// joined are the results of branches on their way to a fan-in node.
+type joined struct {
+	results []branchResult
+	list    []any
+}
+
+// entries are the results as the fan-in node sees them. They are made when it
+// looks at them.
+func (j *joined) entries() []any {
+	if j.list != nil {
+		return j.list
+	}
+	list := make([]any, len(j.results))
+	for i := range j.results {
+		res := &j.results[i]
 		entry := map[string]any{
 			"branch": res.Branch, "success": res.Err == nil, "state": res.frame.state.Values(),
 			"error": nil, "error_type": nil, "timeout": res.Timeout, "timing_ms": milliseconds(res.Elapsed),
@@ -299,5 +345,6 @@ func entries(results []branchResult) []any {
 		}
 		list[i] = entry
 	}
+	j.list = list
 	return list
 }

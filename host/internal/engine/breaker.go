@@ -21,7 +21,7 @@ type breakers struct {
 	all map[string]*breaker
 }
 
-func (b *breakers) init(r *run) { b.run, b.all = r, map[string]*breaker{} }
+func (b *breakers) init(r *run) { b.run = r }
 
 // get gives the breaker of a branch; nil, which allows everything, where none
 // is configured.
@@ -32,6 +32,9 @@ func (b *breakers) get(name string, config *spec.Breaker) *breaker {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	br := b.all[name]
+	if b.all == nil {
+		b.all = map[string]*breaker{}
+	}
 	if br == nil {
 		br = &breaker{name: name, config: *config, run: b.run, now: circuitClosed}
 		b.all[name] = br

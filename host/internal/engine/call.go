@@ -45,14 +45,17 @@ func (c *callCounter) path(at, action string, params tea.Payload) string {
 
 // action calls the action of an action node.
 func (x *execution) action(ctx context.Context, b *graph.Action) (any, error) {
-	params, err := evalValue(ctx, b.With, x.scope(nil))
-	if err != nil {
-		return nil, err
+	var params any = x.frame.run.noParams
+	if b.With != nil {
+		v, err := b.With.Eval(ctx, x.scope(nil))
+		if err != nil {
+			return nil, err
+		}
+		if v != nil {
+			params = v
+		}
 	}
-	if params == nil {
-		params = map[string]any{}
-	}
-	return x.call(ctx, b.Uses, tea.ValuePayload(params), x.path)
+	return x.call(ctx, b.Uses, tea.ValuePayload(params), x.path, &x.trying)
 }
 
 func (x *execution) scope(result any) scope {
@@ -60,29 +63,39 @@ func (x *execution) scope(result any) scope {
 }
 
 // call invokes an action and gives its result in the value model.
-func (x *execution) call(ctx context.Context, name string, params tea.Payload, path string) (any, error) {
-	res, err := x.invoke(ctx, name, params, path)
+func (x *execution) call(ctx context.Context, name string, params tea.Payload, path string, outer *meter) (any, error) {
+	res, spent, err := x.invoke(ctx, name, params, path, outer)
 	if err != nil {
 		return nil, err
 	}
-	return res.Result.Value()
+	result, err := res.Result.Value()
+	if err == nil {
+		x.frame.run.spend(spent, result)
+	}
+	return result, err
 }
 
-func (x *execution) invoke(ctx context.Context, name string, params tea.Payload, path string) (*tea.Response, error) {
+// invoke calls an action; what it uses counts for outer too. The caller adds
+// what the result says to the meter that comes back.
+func (x *execution) invoke(ctx context.Context, name string, params tea.Payload, path string, outer *meter) (*tea.Response, *meter, error) {
 	r := x.frame.run
-	host := &x.host
-	if path == x.path {
-		*host = callHost{x: x, path: path}
-	} else {
-		host = &callHost{x: x, path: path}
-	}
-	req := &tea.Request{
-		Action: name, Params: params, Host: host,
-		Call: tea.Call{
-			RunID: r.o.RunID, Node: x.path, Attempt: x.attempt,
-			IdempotencyKey: r.idempotencyKey(path), Traceparent: r.traceparent(x.path, x.attempt),
+	// One allocation for both. Each call has its own: a plugin may come back
+	// late, when the next attempt is under way.
+	call := &struct {
+		host callHost
+		req  tea.Request
+	}{
+		host: callHost{x: x, path: path, spent: meter{outer: outer}},
+		req: tea.Request{
+			Action: name, Params: params,
+			Call: tea.Call{
+				RunID: r.o.RunID, Node: x.path, Attempt: x.attempt,
+				IdempotencyKey: r.idempotencyKey(path), Traceparent: r.traceparent(x.path, x.attempt),
+			},
 		},
 	}
+	req := &call.req
+	req.Host = &call.host
 	var res *tea.Response
 	var err error
 	if r.o.Around != nil {
@@ -91,18 +104,18 @@ func (x *execution) invoke(ctx context.Context, name string, params tea.Payload,
 		res, err = r.o.Actions.Invoke(ctx, req)
 	}
 	if r.suspendedAt(path) {
-		return nil, errSuspended
+		return nil, nil, errSuspended
 	}
 	if err != nil {
 		if ctx.Err() != nil && !errors.As(err, new(*tea.Error)) {
-			return nil, context.Cause(ctx)
+			return nil, nil, context.Cause(ctx)
 		}
-		return nil, err
+		return nil, nil, err
 	}
 	if res == nil {
-		return nil, tea.Errorf(tea.InternalError, "%s gave neither a result nor an error", name)
+		return nil, nil, tea.Errorf(tea.InternalError, "%s gave neither a result nor an error", name)
 	}
-	return res, nil
+	return res, &call.host.spent, nil
 }
 
 // suspendedAt tells whether an interrupt waits at a path.
@@ -121,22 +134,32 @@ func (r *run) suspendedAt(path string) bool {
 type callHost struct {
 	x    *execution
 	path string
+	// spent is what the call has used.
+	spent meter
 	// calls names the calls that the action makes.
 	calls callCounter
 }
 
 // Invoke calls another action under the same node.
 func (h *callHost) Invoke(ctx context.Context, action string, params any) (*tea.Response, error) {
-	if err := h.x.frame.run.useTool(); err != nil {
+	r := h.x.frame.run
+	if err := r.useTool(&h.spent); err != nil {
 		return nil, tea.Errorf(tea.BudgetExceeded, "%w", err)
 	}
 	payload := tea.AsPayload(params)
-	res, err := h.x.invoke(ctx, action, payload, h.calls.path(h.path, action, payload))
+	res, spent, err := h.x.invoke(ctx, action, payload, h.calls.path(h.path, action, payload), &h.spent)
 	if errors.Is(err, errSuspended) {
-		h.x.frame.run.suspend(Interrupt{Path: h.path, Kind: interruptInner})
+		r.giveBackTool(&h.spent)
+		r.suspend(Interrupt{Path: h.path, Kind: interruptInner})
 		return nil, tea.Errorf(tea.Canceled, "the run waits for an answer")
 	}
-	return res, err
+	if err != nil {
+		return nil, err
+	}
+	if result, err := res.Result.Shared(); err == nil {
+		r.spend(spent, result)
+	}
+	return res, nil
 }
 
 // Describe gives an action's description.

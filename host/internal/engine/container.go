@@ -4,15 +4,15 @@ import (
 	"context"
 	"fmt"
 	"maps"
+	"slices"
 
 	"github.com/the-edge-agent/tea/host/internal/graph"
-	"github.com/the-edge-agent/tea/host/internal/state"
 	tea "github.com/the-edge-agent/tea/sdk"
 	"github.com/the-edge-agent/tea/sdk/value"
 )
 
 // container runs a body that has nodes inside, or walks a recorded one again.
-func (x *execution) container(ctx context.Context) (*outcome, error) {
+func (x *execution) container(ctx context.Context) (outcome, error) {
 	path := attemptPath(x.path, max(x.attempt, x.frame.run.replay.attempts[x.path]))
 	switch b := x.node.Body.(type) {
 	case *graph.Steps:
@@ -24,48 +24,46 @@ func (x *execution) container(ctx context.Context) (*outcome, error) {
 	case *graph.Subgraph:
 		return x.subgraph(ctx, b, path)
 	}
-	return nil, fmt.Errorf("node %q has a body of unknown kind %T", x.node.Name, x.node.Body)
+	return outcome{}, fmt.Errorf("node %q has a body of unknown kind %T", x.node.Name, x.node.Body)
 }
 
 // steps runs bodies in order on a fork of the state; a failing one leaves the
 // frame's state as it was.
-func (x *execution) steps(ctx context.Context, b *graph.Steps, path string) (*outcome, error) {
+func (x *execution) steps(ctx context.Context, b *graph.Steps, path string) (outcome, error) {
 	f := x.frame
 	inner := f.inner(f.graph, path, x.base, f.run.replay.begun[path])
 	inner.joined = x.joined
 	var last any
 	for _, step := range b.Steps {
 		if _, err := inner.visit(ctx, step); err != nil {
-			return nil, err
+			return outcome{}, err
 		}
 		inner.joined = x.joined
-		if v, ok := inner.results[step.Name]; ok {
+		if v, ok := inner.nodes.result(step.Name); ok {
 			last = v
 		}
 	}
-	return inner.close(&outcome{result: last, update: map[string]any{}}), nil
+	return inner.close(outcome{result: last, update: map[string]any{}}), nil
 }
 
 // close ends an inner frame: its changes and results go to the frame around.
-func (f *frame) close(out *outcome) *outcome {
+func (f *frame) close(out outcome) outcome {
 	out.deltas = append(f.deltas, out.deltas...)
 	f.outer.noteErrors(f.failures)
-	for name, v := range f.results {
-		f.outer.setResult(name, v)
-	}
+	f.outer.nodes.addResults(&f.nodes)
 	return out
 }
 
-func (x *execution) loop(ctx context.Context, b *graph.Loop, path string) (*outcome, error) {
+func (x *execution) loop(ctx context.Context, b *graph.Loop, path string) (outcome, error) {
 	f := x.frame
 	inner := f.inner(b.Body, path, x.base, f.run.replay.begun[path])
 	passes := 0
 	for ; ; passes++ {
 		inner.prefix = indexPath(path, passes)
-		clear(inner.visits)
+		inner.nodes.forgetVisits()
 		again, err := x.again(ctx, inner, b, passes)
 		if err != nil {
-			return nil, err
+			return outcome{}, err
 		}
 		if !again {
 			break
@@ -74,14 +72,14 @@ func (x *execution) loop(ctx context.Context, b *graph.Loop, path string) (*outc
 			f.run.emit(EventLoop, x.node.Name, inner.prefix, map[string]any{"iteration": int64(passes)})
 		}
 		if err := inner.walk(ctx); err != nil {
-			return nil, err
+			return outcome{}, err
 		}
 	}
-	out := &outcome{update: map[string]any{}, count: passes, result: map[string]any{"iterations": int64(passes)}}
+	out := outcome{update: map[string]any{}, count: passes, result: map[string]any{"iterations": int64(passes)}}
 	if b.Output != nil {
 		mapped, err := x.output(ctx, b.Output, out.result)
 		if err != nil {
-			return nil, err
+			return outcome{}, err
 		}
 		out.update = mapped.update
 	}
@@ -110,22 +108,22 @@ func (x *execution) again(ctx context.Context, inner *frame, b *graph.Loop, pass
 	return true, nil
 }
 
-func (x *execution) subgraph(ctx context.Context, b *graph.Subgraph, path string) (*outcome, error) {
+func (x *execution) subgraph(ctx context.Context, b *graph.Subgraph, path string) (outcome, error) {
 	input := x.base.Values()
 	if b.Input != nil {
 		v, err := b.Input.Eval(ctx, x.scope(nil))
 		if err != nil {
-			return nil, err
+			return outcome{}, err
 		}
 		object, ok := v.(map[string]any)
 		if !ok {
-			return nil, tea.Errorf(tea.ValidationError, "the input of the subgraph must be an object, got %s", value.TypeName(v))
+			return outcome{}, tea.Errorf(tea.ValidationError, "the input of the subgraph must be an object, got %s", value.TypeName(v))
 		}
 		input = object
 	}
 	final, err := x.frame.runGraph(ctx, b.Graph, path, input)
 	if err != nil {
-		return nil, err
+		return outcome{}, err
 	}
 	return x.output(ctx, b.Output, final)
 }
@@ -141,7 +139,8 @@ func (f *frame) runGraph(ctx context.Context, g *graph.Graph, path string, input
 		ctx, stop = context.WithTimeoutCause(ctx, d, tea.Errorf(tea.Timeout, "%s took longer than its config.timeout_seconds (%s)", g.Workflow.Name, d))
 		defer stop()
 	}
-	inner := &frame{run: f.run, graph: g, prefix: path, state: state.New(initial), inputDone: !f.run.replay.begun[path], replayOnly: f.replayOnly}
+	inner := newFrame(f.run, g, initial)
+	inner.around, inner.prefix, inner.inputDone, inner.replayOnly = f, path, !f.run.replay.begun[path], f.replayOnly
 	if err := inner.walk(ctx); err != nil {
 		return nil, err
 	}
@@ -149,54 +148,48 @@ func (f *frame) runGraph(ctx context.Context, g *graph.Graph, path string, input
 }
 
 // eachItem runs a map's body for each item.
-func (x *execution) eachItem(ctx context.Context, b *graph.Map, path string) (*outcome, error) {
+func (x *execution) eachItem(ctx context.Context, b *graph.Map, path string) (outcome, error) {
 	f := x.frame
 	v, err := b.Items.Eval(ctx, x.scope(nil))
 	if err != nil {
-		return nil, err
+		return outcome{}, err
 	}
 	items, ok := v.([]any)
 	if !ok && v != nil {
-		return nil, tea.Errorf(tea.ValidationError, "items must be a list, got %s", value.TypeName(v))
+		return outcome{}, tea.Errorf(tea.ValidationError, "items must be a list, got %s", value.TypeName(v))
 	}
 	list := make([]branch, len(items))
 	for i, item := range items {
 		vars := map[string]any{b.ItemVar: item, b.IndexVar: int64(i)}
 		list[i] = branch{
 			name: indexPath(x.node.Name, i), path: indexPath(path, i), item: vars,
-			walk: func(ctx context.Context, inner *frame) error {
-				inner.only = inner.prefix
-				_, err := inner.visit(ctx, b.Each)
-				return err
-			},
+			entry: b.Each, alone: true,
 		}
 	}
 	fan := fan{policy: b.Policy, base: x.base, begun: f.run.replay.begun[path], tolerant: b.FanIn != nil && !b.Policy.FailFast}
 	results, err := f.runBranches(ctx, list, fan)
 	if err != nil {
-		return nil, err
+		return outcome{}, err
 	}
-	out := &outcome{update: map[string]any{}}
+	out := outcome{update: map[string]any{}}
 	if b.FanIn != nil {
-		out.joined, out.to = entries(results), b.FanIn
-		if out.joined == nil {
-			out.joined = []any{}
-		}
+		out.joined, out.to = &joined{results: results}, b.FanIn
 	} else {
-		for _, res := range results {
+		for i := range results {
+			res := &results[i]
 			out.deltas = append(out.deltas, res.frame.deltas...)
 			f.noteErrors(res.frame.failures)
 		}
 	}
 	each := make([]any, len(results))
-	for i, res := range results {
-		each[i] = res.frame.results[b.Each.Name]
+	for i := range results {
+		each[i] = results[i].frame.ownResult(b.Each.Name)
 	}
 	out.result = each
 	if b.Output != nil {
 		mapped, err := x.output(ctx, b.Output, each)
 		if err != nil {
-			return nil, err
+			return outcome{}, err
 		}
 		maps.Copy(out.update, mapped.update)
 	}
@@ -214,7 +207,7 @@ func (f *frame) take(ctx context.Context, path string, w way) (*graph.Node, erro
 	for i, b := range w.taken {
 		list[i] = branch{
 			name: b.Entry.Name, path: branchPath(path, b.Entry.Name),
-			walk: func(ctx context.Context, inner *frame) error { return inner.walkFrom(ctx, b.Entry, join) },
+			entry: b.Entry, stop: join,
 		}
 	}
 	fan := fan{policy: w.fanOut.Policy, base: f.state, begun: f.run.replay.begun[path], tolerant: join != nil && !w.fanOut.Policy.FailFast}
@@ -222,19 +215,19 @@ func (f *frame) take(ctx context.Context, path string, w way) (*graph.Node, erro
 	if err != nil {
 		return nil, err
 	}
-	for _, res := range results {
-		for name, v := range res.frame.results {
-			f.setResult(name, v)
-		}
+	f.nodes.list = slices.Grow(f.nodes.list, len(results))
+	for i := range results {
+		f.nodes.addResults(&results[i].frame.nodes)
 	}
 	if join != nil {
-		f.joined = entries(results)
+		f.joined = &joined{results: results}
 		return join, nil
 	}
-	for _, res := range results {
+	for i := range results {
+		res := &results[i]
 		for _, d := range res.frame.deltas {
 			if err := f.change(d); err != nil {
-				return nil, &NodeError{Node: res.name, Path: res.path, Err: asFailure(err)}
+				return nil, &NodeError{Node: res.Branch, Path: res.path, Err: asFailure(err)}
 			}
 		}
 		f.noteErrors(res.frame.failures)

@@ -22,13 +22,13 @@ type execution struct {
 	// base is the state that the frames inside a container start from.
 	base *state.State
 	// joined are the branch results that a fan-in node gets.
-	joined  []any
+	joined  *joined
 	attempt int
 	started time.Time
 	// rec is set when a finished container is walked again.
 	rec *nodeRecord
-	// host is that of the node's own action.
-	host callHost
+	// spent is what all attempts have used, trying what the present one has.
+	spent, trying meter
 	// calls counts the actions that were called, for idempotency keys.
 	calls callCounter
 }
@@ -43,7 +43,7 @@ type outcome struct {
 	// count is the number of a loop's passes.
 	count int
 	// joined are the branch results for the fan-in node to, of a map.
-	joined []any
+	joined *joined
 	to     *graph.Node
 }
 
@@ -55,7 +55,7 @@ type delta struct {
 }
 
 // withRetries runs the body until it succeeds or the policy gives up.
-func (x *execution) withRetries(ctx context.Context) (*outcome, error) {
+func (x *execution) withRetries(ctx context.Context) (outcome, error) {
 	r := x.frame.run
 	policy := x.node.Retry
 	container := isContainer(x.node.Body)
@@ -73,23 +73,24 @@ func (x *execution) withRetries(ctx context.Context) (*outcome, error) {
 		}
 		failure := asFailure(err)
 		if x.attempt > policy.MaxRetries || !retries(policy, failure) {
-			return nil, err
+			return outcome{}, err
 		}
 		wait := backoff(policy, x.attempt, failure)
 		r.emit(EventRetry, x.node.Name, x.path, retryFields(x.attempt, wait, failure))
 		if err := sleep(ctx, wait); err != nil {
-			return nil, err
+			return outcome{}, err
 		}
 		if container {
+			r.forget(x.path)
 			if err := r.append(kindAttempt, x.path, map[string]any{"n": int64(x.attempt + 1)}); err != nil {
-				return nil, err
+				return outcome{}, err
 			}
 		}
 	}
 }
 
 // once runs the body under the node's time-out.
-func (x *execution) once(ctx context.Context) (*outcome, error) {
+func (x *execution) once(ctx context.Context) (outcome, error) {
 	inner := ctx
 	if d := x.node.Timeout; d > 0 {
 		var stop context.CancelFunc
@@ -97,35 +98,37 @@ func (x *execution) once(ctx context.Context) (*outcome, error) {
 		defer stop()
 	}
 	x.calls.reset()
+	x.trying = meter{outer: &x.spent}
 	out, err := x.body(inner)
 	if err != nil && inner.Err() != nil && ctx.Err() == nil && !errors.Is(err, errSuspended) {
-		return nil, context.Cause(inner)
+		return outcome{}, context.Cause(inner)
 	}
 	return out, err
 }
 
-func (x *execution) body(ctx context.Context) (*outcome, error) {
+func (x *execution) body(ctx context.Context) (outcome, error) {
 	f := x.frame
 	switch b := x.node.Body.(type) {
 	case nil:
-		return &outcome{update: map[string]any{}}, nil
+		return outcome{}, nil
 	case *graph.Action:
 		result, err := x.action(ctx, b)
 		if err != nil {
-			return nil, err
+			return outcome{}, err
 		}
 		return x.output(ctx, b.Output, result)
 	case *graph.Lua:
 		result, err := b.Chunk.Run(ctx, f.luaEnv(x))
 		if suspended := f.run.suspendedAt(x.path); suspended {
-			return nil, errSuspended
+			return outcome{}, errSuspended
 		}
 		if err != nil {
-			return nil, err
+			return outcome{}, err
 		}
 		if list, ok := result.([]any); ok && len(list) == 0 {
 			result = nil // an empty table changes nothing
 		}
+		f.run.spend(&x.trying, result)
 		return x.output(ctx, b.Output, result)
 	}
 	return x.container(ctx)
@@ -140,8 +143,8 @@ func isContainer(b graph.Body) bool {
 }
 
 // output brings a result into the update that an output mapping asks for.
-func (x *execution) output(ctx context.Context, o *graph.Output, result any) (*outcome, error) {
-	out := &outcome{result: result}
+func (x *execution) output(ctx context.Context, o *graph.Output, result any) (outcome, error) {
+	out := outcome{result: result}
 	if o == nil {
 		return out, nil
 	}
@@ -154,7 +157,7 @@ func (x *execution) output(ctx context.Context, o *graph.Output, result any) (*o
 	for _, field := range o.Fields {
 		v, err := evalValue(ctx, field.Value, scope)
 		if err != nil {
-			return nil, err
+			return outcome{}, err
 		}
 		out.update[field.Key] = v
 	}
@@ -169,7 +172,7 @@ func evalValue(ctx context.Context, v *expr.Value, scope expr.Scope) (any, error
 }
 
 // apply gives the frame's state and results what a node came to.
-func (f *frame) apply(n *graph.Node, out *outcome) error {
+func (f *frame) apply(n *graph.Node, out outcome) error {
 	for _, d := range out.deltas {
 		if err := f.change(d); err != nil {
 			return err
@@ -190,8 +193,30 @@ func (f *frame) apply(n *graph.Node, out *outcome) error {
 	if out.to != nil {
 		f.route = &graph.Route{Implicit: &graph.Target{Node: out.to}}
 	}
-	f.setResult(n.Name, out.result)
+	f.nodes.setResult(n.Name, out.result)
 	return nil
+}
+
+// mark is a place in a frame's changes to come back to.
+type mark struct {
+	state            *state.State
+	deltas, failures int
+}
+
+// mark remembers how a frame stands before a container.
+func (f *frame) mark(n *graph.Node) mark {
+	if !isContainer(n.Body) {
+		return mark{}
+	}
+	return mark{state: f.state.Fork(), deltas: len(f.deltas), failures: len(f.failures)}
+}
+
+// restore undoes what a container left behind that failed at its end: some of
+// its changes could be made, and one not.
+func (f *frame) restore(m mark) {
+	if m.state != nil {
+		f.state, f.deltas, f.failures = m.state, f.deltas[:m.deltas], f.failures[:m.failures]
+	}
 }
 
 // implied is the update of a node without output: an object is merged, any

@@ -15,17 +15,21 @@ type frame struct {
 	graph  *graph.Graph
 	prefix string
 	state  *state.State
-	// visits counts the visits of each node, by its index.
-	visits []int
+	// own is where state lives in the beginning.
+	own state.State
+	// around is the frame around this one, that of a subgraph too; herald
+	// waits for the first node of a branch that goes on.
+	around *frame
+	herald *herald
+	// nodes are the visits and the last results of the nodes in this frame.
+	nodes ledger
 	// outer is the frame around a branch, loop body or map item, for results
 	// and item variables; nil for a run and a subgraph.
 	outer *frame
-	// results are the last results of the nodes in this frame.
-	results map[string]any
 	// items are a map's item and index.
 	items map[string]any
 	// joined are the results of the fan-out that ends at the next node.
-	joined []any
+	joined *joined
 	// route is where the present node leads; standIn replaces that of the
 	// next one, a fallback without routing of its own.
 	route, standIn *graph.Route
@@ -43,14 +47,27 @@ type frame struct {
 }
 
 func newFrame(r *run, g *graph.Graph, values map[string]any) *frame {
-	return &frame{run: r, graph: g, state: state.New(values)}
+	f := &frame{run: r, graph: g}
+	f.own.Reset(values)
+	f.state = &f.own
+	f.nodes.list = make([]entry, 0, min(len(g.Nodes), longLedger))
+	return f
 }
 
 // inner makes a frame inside this one, with a fork of its state. begun says
 // that the frame's container was at work when the run stopped: only then does
 // the input of a resume belong in here too.
 func (f *frame) inner(g *graph.Graph, prefix string, base *state.State, begun bool) *frame {
-	return &frame{inputDone: !begun, run: f.run, graph: g, prefix: prefix, state: base.Fork(), outer: f, replayOnly: f.replayOnly}
+	inner := &frame{}
+	inner.open(f, g, prefix, base, begun)
+	return inner
+}
+
+// open is [frame.inner] for a frame that has its place already.
+func (f *frame) open(outer *frame, g *graph.Graph, prefix string, base *state.State, begun bool) {
+	*f = frame{inputDone: !begun, run: outer.run, graph: g, prefix: prefix, outer: outer, around: outer, replayOnly: outer.replayOnly}
+	base.ForkTo(&f.own)
+	f.state = &f.own
 }
 
 // walk runs the frame's graph from its start to its end.
@@ -75,43 +92,30 @@ func (f *frame) walkFrom(ctx context.Context, n, stop *graph.Node) error {
 	return err
 }
 
-// count counts a visit of a node.
-func (f *frame) count(n *graph.Node) int {
-	if n.Index >= len(f.visits) {
-		f.visits = append(f.visits, make([]int, max(n.Index+1, len(f.graph.Nodes))-len(f.visits))...)
-	}
-	f.visits[n.Index]++
-	return f.visits[n.Index]
-}
-
 // result finds the last result of a node, here or in a frame around.
 func (f *frame) result(name string) (any, bool) {
 	for ; f != nil; f = f.outer {
-		if v, ok := f.results[name]; ok {
+		if v, ok := f.nodes.result(name); ok {
 			return v, true
 		}
 	}
 	return nil, false
 }
 
-// allResults is every node result that can be seen from here.
-func (f *frame) allResults() map[string]any {
-	if f.outer == nil {
-		return f.results
-	}
-	all := maps.Clone(f.outer.allResults())
-	if all == nil {
-		all = map[string]any{}
-	}
-	maps.Copy(all, f.results)
-	return all
+// ownResult is the last result of a node in this frame, nil where it has none.
+func (f *frame) ownResult(name string) any {
+	v, _ := f.nodes.result(name)
+	return v
 }
 
-func (f *frame) setResult(name string, v any) {
-	if f.results == nil {
-		f.results = map[string]any{}
+// allResults is every node result that can be seen from here.
+func (f *frame) allResults() map[string]any {
+	all := map[string]any{}
+	if f.outer != nil {
+		all = f.outer.allResults()
 	}
-	f.results[name] = v
+	f.nodes.copyResults(all)
+	return all
 }
 
 // allItems are the item variables that can be seen from here.

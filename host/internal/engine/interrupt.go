@@ -3,6 +3,7 @@ package engine
 import (
 	"context"
 	"errors"
+	"slices"
 	"time"
 
 	tea "github.com/the-edge-agent/tea/sdk"
@@ -87,12 +88,15 @@ func (f *frame) interrupt(ctx context.Context, i Interrupt) (answer any, err err
 	answer, given := r.o.Answers[i.ID]
 	switch {
 	case given:
-	case known && i.Kind != InterruptAsk && len(r.o.Answers) == 0:
+	case known && i.Kind != InterruptAsk && len(r.o.Answers) == 0 && !r.o.Hold && !r.replay.unseen[i.ID]:
 		// A plain resume passes every interrupt that waits.
 	case r.o.Ask == nil:
 		return nil, f.wait(i, known)
 	default:
-		if answer, err = r.o.Ask(ctx, i); errors.Is(err, ErrNobody) {
+		r.clock.pause()
+		answer, err = r.o.Ask(ctx, i)
+		r.clock.resume()
+		if errors.Is(err, ErrNobody) {
 			return nil, f.wait(i, known)
 		} else if err != nil {
 			return nil, err
@@ -129,6 +133,14 @@ func (f *frame) wait(i Interrupt, known bool) error {
 	return errSuspended
 }
 
+// waitedAt tells whether the run had come to an interrupt before: it is one
+// also where the node is no place to stop at any more, as without the flags
+// that the run began with.
+func (r *run) waitedAt(id string) bool {
+	_, known := r.replay.interrupts[id]
+	return known
+}
+
 // answered looks for an answer from this resume or an earlier one.
 func (r *run) answered(id string) (any, bool) {
 	if v, ok := r.replay.answers[id]; ok {
@@ -136,6 +148,13 @@ func (r *run) answered(id string) (any, bool) {
 	}
 	v, ok := r.o.Answers[id]
 	return v, ok
+}
+
+// forget drops the interrupts inside of something that has ended without them.
+func (r *run) forget(scope string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.pending = slices.DeleteFunc(r.pending, func(i Interrupt) bool { return within(i.Path, scope) })
 }
 
 // suspend notes a pending interrupt.

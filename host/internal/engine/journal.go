@@ -20,7 +20,8 @@ const (
 	kindAnswer    = "answer"    // id, value
 	kindInput     = "input"     // values merged where the run went on
 	kindNote      = "note"      // key, value: an action's durable note
-	kindStatus    = "status"    // status, node, error
+	kindStatus    = "status"    // status, node, error, usage
+	kindSession   = "session"   // a resume begins; for the time at work
 )
 
 // append seals a record's body and stores it.
@@ -68,6 +69,9 @@ type nodeRecord struct {
 	// iterations of a finished loop, items of a finished map.
 	count    int
 	fallback bool
+	// usage is what the execution has used; in a record where the result does
+	// not tell.
+	usage Usage
 }
 
 func (n *nodeRecord) body() map[string]any {
@@ -100,6 +104,9 @@ func (n *nodeRecord) body() map[string]any {
 	if n.fallback {
 		m["fb"] = true
 	}
+	if n.usage != impliedUsage(n.result) {
+		m["use"] = usageBody(n.usage)
+	}
 	return m
 }
 
@@ -121,6 +128,11 @@ func toNodeRecord(m map[string]any) *nodeRecord {
 	count, _ := m["n"].(int64)
 	n.count = int(count)
 	n.fallback, _ = m["fb"].(bool)
+	if use, ok := m["use"].(map[string]any); ok {
+		n.usage = toUsage(use)
+	} else {
+		n.usage = impliedUsage(n.result)
+	}
 	return n
 }
 

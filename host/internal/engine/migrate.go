@@ -14,7 +14,7 @@ import (
 // decision leads nowhere, or a recorded node is not met on the way.
 func Fits(ctx context.Context, o Options) error {
 	o.Journal, o.Events, o.Callbacks = nil, nil, Callbacks{}
-	r := &run{o: o, seen: map[string]bool{}}
+	r := &run{o: o, seen: map[string]bool{}, noParams: map[string]any{}}
 	r.breakers.init(r)
 	var err error
 	if r.replay, err = newReplay(o.Replay, o.Secrets); err != nil {

@@ -47,6 +47,9 @@ type Options struct {
 	Replay []checkpoint.Record
 	// Answers answer pending interrupts by id, on resume.
 	Answers map[string]any
+	// Hold leaves every interrupt that waits to Answers and Ask; else a resume
+	// without answers passes those before and after nodes.
+	Hold bool
 	// Relaxed lets recorded decisions that no longer fit the graph be made
 	// anew instead of failing (resume --force).
 	Relaxed bool

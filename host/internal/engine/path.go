@@ -45,12 +45,19 @@ func withoutAttempts(path string) string {
 	if !strings.Contains(path, "~") {
 		return path
 	}
-	parts := strings.Split(path, "/")
-	for i, part := range parts {
-		head, n, found := strings.Cut(part, "~")
-		if _, err := strconv.Atoi(n); found && err == nil {
-			parts[i] = head
+	var b strings.Builder
+	for {
+		head, rest, found := strings.Cut(path, "~")
+		b.WriteString(head)
+		if !found {
+			return b.String()
 		}
+		digits := len(rest) - len(strings.TrimLeft(rest, "0123456789"))
+		if digits == 0 || digits < len(rest) && !strings.ContainsRune("/>[#!", rune(rest[digits])) {
+			b.WriteByte('~') // a node's name
+		} else {
+			rest = rest[digits:]
+		}
+		path = rest
 	}
-	return strings.Join(parts, "/")
 }

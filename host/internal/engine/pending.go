@@ -3,16 +3,22 @@ package engine
 import (
 	"cmp"
 	"slices"
+	"strings"
 
 	"github.com/the-edge-agent/tea/host/internal/checkpoint"
 )
 
-// Pending lists the interrupts in a run's records that have no answer, by id.
+// Pending lists the interrupts in a run's records that wait for an answer, by
+// id: not those of a node that has ended without one, by its time-out for
+// instance.
 func Pending(records []checkpoint.Record) ([]Interrupt, error) {
 	var waits []checkpoint.Record
 	for _, rec := range records {
-		if rec.Kind == kindInterrupt || rec.Kind == kindAnswer {
+		switch rec.Kind {
+		case kindInterrupt, kindAnswer:
 			waits = append(waits, rec)
+		case kindNode, kindBranch:
+			waits = slices.DeleteFunc(waits, func(w checkpoint.Record) bool { return within(w.Path, rec.Path) })
 		}
 	}
 	p, err := newReplay(waits, nil)
@@ -27,4 +33,11 @@ func Pending(records []checkpoint.Record) ([]Interrupt, error) {
 	}
 	slices.SortFunc(pending, func(a, b Interrupt) int { return cmp.Compare(a.ID, b.ID) })
 	return pending, nil
+}
+
+// within tells whether a path is that of something or of a part of it: of a
+// node in a branch, a pass, an item or a subgraph, or of a call.
+func within(path, scope string) bool {
+	rest, ok := strings.CutPrefix(path, scope)
+	return ok && (rest == "" || strings.ContainsRune("/[>!~", rune(rest[0])))
 }

@@ -3,6 +3,7 @@ package engine
 import (
 	"fmt"
 	"strings"
+	"time"
 
 	"github.com/the-edge-agent/tea/host/internal/checkpoint"
 	"github.com/the-edge-agent/tea/host/internal/secret"
@@ -20,6 +21,17 @@ type replay struct {
 	answers    map[string]any
 	inputs     map[string][]input
 	notes      map[string]map[string]any
+	// unseen are interrupts that nobody was told of: the run went on beside
+	// them until it failed or was stopped.
+	unseen map[string]bool
+	// used is what the recorded part has used, worked the time it took.
+	used   Usage
+	worked time.Duration
+	// session and latest are the times of the first and the last record since
+	// worked was known.
+	session, latest time.Time
+	// done says that the run had ended well, and nothing is recorded since.
+	done bool
 	// begun are the paths of containers that have a record inside.
 	begun map[string]bool
 }
@@ -29,6 +41,7 @@ type replay struct {
 type input struct {
 	values map[string]any
 	begun  bool
+	seq    uint64
 }
 
 func newReplay(records []checkpoint.Record, secrets *secret.Set) (*replay, error) {
@@ -38,7 +51,7 @@ func newReplay(records []checkpoint.Record, secrets *secret.Set) (*replay, error
 	p := &replay{
 		nodes: map[string]*nodeRecord{}, branches: map[string]map[string]any{}, attempts: map[string]int{},
 		interrupts: map[string]Interrupt{}, answers: map[string]any{}, inputs: map[string][]input{},
-		notes: map[string]map[string]any{}, begun: map[string]bool{},
+		notes: map[string]map[string]any{}, begun: map[string]bool{}, unseen: map[string]bool{},
 	}
 	for _, rec := range records {
 		body, err := p.body(rec, secrets)
@@ -46,6 +59,11 @@ func newReplay(records []checkpoint.Record, secrets *secret.Set) (*replay, error
 			return nil, fmt.Errorf("record %d (%s %s): %w", rec.Seq, rec.Kind, rec.Path, err)
 		}
 		p.add(rec, body)
+		p.count(rec, body)
+	}
+	p.worked += p.latest.Sub(p.session)
+	if last := records[len(records)-1]; last.Kind == kindInterrupt {
+		clear(p.unseen) // it came to a stop there
 	}
 	return p, nil
 }
@@ -69,6 +87,7 @@ func (p *replay) body(rec checkpoint.Record, secrets *secret.Set) (map[string]an
 }
 
 func (p *replay) add(rec checkpoint.Record, body map[string]any) {
+	p.done = rec.Kind == kindStatus && body["status"] == string(Done)
 	switch rec.Kind {
 	case kindStart:
 		p.start, _ = body["input"].(map[string]any)
@@ -88,13 +107,14 @@ func (p *replay) add(rec checkpoint.Record, body map[string]any) {
 	case kindInterrupt:
 		i := toInterrupt(rec.Path, body)
 		p.interrupts[i.ID] = i
+		p.unseen[i.ID] = true
 	case kindAnswer:
 		id, _ := body["id"].(string)
 		p.answers[id] = body["value"]
 	case kindInput:
 		values, _ := body["values"].(map[string]any)
 		begun, _ := body["begun"].(bool)
-		p.inputs[rec.Path] = append(p.inputs[rec.Path], input{values, begun})
+		p.inputs[rec.Path] = append(p.inputs[rec.Path], input{values, begun, rec.Seq})
 	case kindNote:
 		key, _ := body["key"].(string)
 		if p.notes[rec.Path] == nil {
@@ -107,11 +127,40 @@ func (p *replay) add(rec checkpoint.Record, body map[string]any) {
 	p.markBegun(rec.Path)
 }
 
+// count adds what a record says of the budget. The usage in a status is that
+// of the whole run so far, failures and interrupted work included.
+func (p *replay) count(rec checkpoint.Record, body map[string]any) {
+	switch rec.Kind {
+	case kindNode:
+		if isStep(rec.Path) {
+			p.used.Steps++
+			p.used.add(p.nodes[rec.Path].usage)
+		}
+	case kindSession:
+		p.worked += p.latest.Sub(p.session)
+		p.session = rec.Time
+	case kindStatus:
+		if body["status"] == string(Waiting) {
+			clear(p.unseen)
+		}
+		if usage, ok := body["usage"].(map[string]any); ok {
+			steps := p.used.Steps
+			p.used, p.worked = toUsage(usage), toSeconds(usage["seconds"])
+			p.used.Steps = steps
+			p.session = rec.Time
+		}
+	}
+	if p.session.IsZero() {
+		p.session = rec.Time
+	}
+	p.latest = rec.Time
+}
+
 // markBegun marks every container around a path: sub of sub/fetch, each and
 // each[3] of each[3]/fetch, a of a>b/clean.
 func (p *replay) markBegun(path string) {
 	for {
-		i := strings.LastIndexAny(path, "/[>!")
+		i := strings.LastIndexAny(path, "/[>!~")
 		if i < 0 {
 			return
 		}

@@ -1,7 +1,9 @@
 package engine
 
 import (
+	"cmp"
 	"context"
+	"slices"
 
 	"github.com/the-edge-agent/tea/host/internal/graph"
 	"github.com/the-edge-agent/tea/host/internal/state"
@@ -21,8 +23,9 @@ func (f *frame) arrive(path string) *state.State {
 	if !f.run.replay.resumed {
 		return base
 	}
-	f.replayInputs(path + markBefore)
-	for _, in := range f.run.replay.inputs[path+markResume] {
+	inputs := slices.Concat(f.run.replay.inputs[path+markBefore], f.run.replay.inputs[path+markResume])
+	slices.SortFunc(inputs, func(a, b input) int { return cmp.Compare(a.seq, b.seq) })
+	for _, in := range inputs {
 		if in.begun && base == f.state {
 			base = f.state.Fork()
 		}
@@ -92,7 +95,7 @@ func (f *frame) replayNode(ctx context.Context, n *graph.Node, path string, base
 	} else if ok {
 		return f.take(ctx, path, way)
 	}
-	if f.stopsAfter(n) {
+	if f.stopsAfter(n) || f.run.waitedAt(path+":after") {
 		return f.leaveAfterInterrupt(ctx, n, path)
 	}
 	return f.leaveLate(ctx, n, path)
@@ -100,8 +103,8 @@ func (f *frame) replayNode(ctx context.Context, n *graph.Node, path string, base
 
 // reapply gives the state and the results what a recorded execution gave. A
 // container is walked again: its own nodes are recorded too.
-func (f *frame) reapply(ctx context.Context, n *graph.Node, path string, base *state.State, joined []any, rec *nodeRecord) error {
-	out := &outcome{result: rec.result, update: rec.update}
+func (f *frame) reapply(ctx context.Context, n *graph.Node, path string, base *state.State, joined *joined, rec *nodeRecord) error {
+	out := outcome{result: rec.result, update: rec.update}
 	if rec.failure == nil && isContainer(n.Body) {
 		x := &execution{frame: f, node: n, path: path, base: base, joined: joined, rec: rec}
 		again, err := x.container(ctx)
@@ -110,9 +113,7 @@ func (f *frame) reapply(ctx context.Context, n *graph.Node, path string, base *s
 		}
 		out = again
 	}
-	if rec.failure == nil {
-		f.run.use(out.result)
-	} else {
+	if rec.failure != nil {
 		f.noteFailure(path, rec.failure)
 	}
 	if err := f.apply(n, out); err != nil {

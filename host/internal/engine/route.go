@@ -82,7 +82,7 @@ func (f *frame) decideStart(ctx context.Context) (way, error) {
 	if f.replayOnly && f.graph.Start.Explicit() {
 		return way{}, errReplayed
 	}
-	w, err := f.decide(ctx, f.graph.Start, spec.Start, nil)
+	w, err := f.decide(ctx, &f.graph.Start, spec.Start, nil)
 	if err != nil {
 		return w, &NodeError{Node: spec.Start, Path: path, Err: asFailure(err)}
 	}
@@ -96,7 +96,7 @@ func (f *frame) decideStart(ctx context.Context) (way, error) {
 
 // decide evaluates a route. Nothing matching is an error that lists what was
 // tried.
-func (f *frame) decide(ctx context.Context, route graph.Route, from string, result any) (way, error) {
+func (f *frame) decide(ctx context.Context, route *graph.Route, from string, result any) (way, error) {
 	var tried []string
 	if len(route.Goto) > 0 {
 		for _, rule := range route.Goto {

@@ -37,9 +37,12 @@ type run struct {
 	mu      sync.Mutex
 	pending []Interrupt
 	usage   Usage
+	clock   workClock
 	notes   map[string]map[string]any
 	// seen are the recorded paths that were walked, where somebody asks.
 	seen map[string]bool
+	// noParams are the parameters of a call without any; it stays empty.
+	noParams map[string]any
 	// last is the path of the node that was started last, for status records.
 	last string
 }
@@ -48,7 +51,7 @@ type run struct {
 // The error is the run's own trouble (the journal cannot be written, the
 // records do not fit); what became of the workflow is in the result.
 func Execute(ctx context.Context, o Options) (*Result, error) {
-	r := &run{o: o, log: o.Logger, seq: o.FirstSeq}
+	r := &run{o: o, log: o.Logger, seq: o.FirstSeq, noParams: map[string]any{}}
 	if r.log == nil {
 		r.log = slog.New(slog.DiscardHandler)
 	}
@@ -58,6 +61,8 @@ func Execute(ctx context.Context, o Options) (*Result, error) {
 	if r.replay, err = newReplay(o.Replay, o.Secrets); err != nil {
 		return nil, fmt.Errorf("read the checkpoint: %w", err)
 	}
+	r.usage = r.replay.used
+	r.steps.Store(int64(r.usage.Steps))
 	root, err := r.begin()
 	if err != nil {
 		return nil, err
@@ -66,6 +71,7 @@ func Execute(ctx context.Context, o Options) (*Result, error) {
 	defer r.cancel(nil)
 	ctx, stop := r.withLimits(ctx)
 	defer stop()
+	defer r.startClock()()
 	err = root.walk(ctx)
 	return r.finish(ctx, root, err)
 }
@@ -95,6 +101,11 @@ func (r *run) begin() (*frame, error) {
 			return nil, err
 		}
 	}
+	if r.replay.resumed && wf.Budget.Duration > 0 {
+		if err := r.append(kindSession, "", map[string]any{}); err != nil {
+			return nil, err
+		}
+	}
 	if r.listening() {
 		fields := map[string]any{"workflow": wf.Name}
 		if r.replay.resumed {
@@ -115,21 +126,14 @@ func orEmpty(m map[string]any) map[string]any {
 	return m
 }
 
-// withLimits adds the workflow's time-out and the budget's seconds.
+// withLimits adds the workflow's time-out.
 func (r *run) withLimits(ctx context.Context) (context.Context, context.CancelFunc) {
 	wf := r.o.workflow()
-	stop := func() {}
-	if d := wf.Config.Timeout; d > 0 {
-		timeout := tea.Errorf(tea.Timeout, "the run took longer than config.timeout_seconds (%s)", d)
-		ctx, stop = context.WithTimeoutCause(ctx, d, timeout)
+	d := wf.Config.Timeout
+	if d <= 0 {
+		return ctx, func() {}
 	}
-	if d := wf.Budget.Duration; d > 0 {
-		inner := stop
-		var stopBudget context.CancelFunc
-		ctx, stopBudget = context.WithTimeoutCause(ctx, d, &BudgetError{Limit: "seconds", Used: d.String()})
-		stop = func() { stopBudget(); inner() }
-	}
-	return ctx, stop
+	return context.WithTimeoutCause(ctx, d, tea.Errorf(tea.Timeout, "the run took longer than config.timeout_seconds (%s)", d))
 }
 
 // finish writes the run's status and sums it up.
@@ -159,11 +163,12 @@ func (r *run) finish(ctx context.Context, root *frame, err error) (*Result, erro
 
 // judge tells what an error that unwound the root frame means.
 func (r *run) judge(ctx context.Context, err error) (Status, error) {
+	if err == nil {
+		return Done, nil
+	}
 	var budget *BudgetError
 	cause := context.Cause(ctx)
 	switch {
-	case err == nil:
-		return Done, nil
 	case errors.Is(err, errSuspended):
 		return Waiting, nil
 	case errors.As(cause, &budget):
@@ -189,13 +194,19 @@ func (r *run) close(res *Result) error {
 		return nil
 	}
 	res.Checkpoint = r.o.Journal.Path()
+	if r.replay.done && r.last == "" && res.Status == Done {
+		return nil // it was done before and is as it was
+	}
 	body := map[string]any{"status": string(res.Status), "node": r.last}
-	if res.Status == Waiting {
+	if len(res.Pending) > 0 {
 		body["node"] = res.Pending[0].Path
 	}
 	if res.Err != nil {
 		body["error"] = res.Err.Error()
 	}
+	usage := usageBody(res.Usage)
+	usage["seconds"] = r.clock.total().Seconds()
+	body["usage"] = usage
 	if err := r.append(kindStatus, "", body); err != nil {
 		return err
 	}
@@ -242,8 +253,12 @@ func milliseconds(d time.Duration) float64 {
 // idempotencyKey names a call for the outside world: the same for every
 // repetition of the call at this path of this run.
 func (r *run) idempotencyKey(path string) string {
-	sum := sha256.Sum256([]byte(r.o.RunID + "\x00" + withoutAttempts(path)))
-	return hex.EncodeToString(sum[:16])
+	var buf [128]byte // most fit
+	text := append(append(append(buf[:0], r.o.RunID...), 0), withoutAttempts(path)...)
+	sum := sha256.Sum256(text)
+	var key [32]byte
+	hex.Encode(key[:], sum[:16])
+	return string(key[:])
 }
 
 // traceparent is the W3C trace context of a call: the trace is the run, the

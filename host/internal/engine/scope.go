@@ -17,7 +17,7 @@ type scope struct {
 	// result is the root of output mappings and goto; nil where there is none.
 	result any
 	// joined are the branch results in a fan-in node.
-	joined []any
+	joined *joined
 }
 
 func (f *frame) scope(result any) scope {
@@ -51,7 +51,7 @@ func (s scope) Lookup(name string) (any, bool) {
 		return s.result, true
 	}
 	if name == "parallel_results" && s.joined != nil {
-		return s.joined, true
+		return s.joined.entries(), true
 	}
 	if v, ok := f.allItems()[name]; ok {
 		return v, true
@@ -83,7 +83,11 @@ func (r *run) checkpointRoot() map[string]any {
 // Field finds a key of the state without sharing the whole of it, and the
 // result of a node under state.NAME where the state has no such key.
 func (s scope) Field(root, key string) (any, bool) {
-	if root != "state" {
+	switch root {
+	case "nodes":
+		return s.frame.result(key)
+	case "state":
+	default:
 		return nil, false
 	}
 	if v, ok := s.frame.state.Get(key); ok {
@@ -101,7 +105,7 @@ func (f *frame) luaEnv(x *execution) script.Env {
 		return env
 	}
 	if x.joined != nil {
-		globals["parallel_results"] = x.joined
+		globals["parallel_results"] = x.joined.entries()
 	}
 	// The seed depends on the place alone, so that equal runs draw equal numbers.
 	seed := fnv.New64a()
@@ -109,7 +113,7 @@ func (f *frame) luaEnv(x *execution) script.Env {
 	env.Seed = seed.Sum64()
 	env.Action = func(ctx context.Context, name string, params any) (any, error) {
 		payload := tea.AsPayload(params)
-		return x.call(ctx, name, payload, x.calls.path(x.path, name, payload))
+		return x.call(ctx, name, payload, x.calls.path(x.path, name, payload), &x.trying)
 	}
 	env.Log = func(level slog.Level, message string, fields map[string]any) {
 		f.run.logEvent(x.node.Name, x.path, level, message, fields)

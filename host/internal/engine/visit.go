@@ -16,7 +16,7 @@ func (f *frame) visit(ctx context.Context, n *graph.Node) (*graph.Node, error) {
 	if ctx.Err() != nil {
 		return nil, context.Cause(ctx)
 	}
-	visit := f.count(n)
+	visit := f.nodes.visit(n.Name)
 	f.route = &n.Route
 	if f.standIn != nil {
 		f.route, f.standIn = f.standIn, nil
@@ -26,8 +26,10 @@ func (f *frame) visit(ctx context.Context, n *graph.Node) (*graph.Node, error) {
 		path = visitPath(f.prefix, n.Name, visit)
 	}
 	rec := f.run.replay.nodes[path]
-	if err := f.run.countStep(path, rec == nil); err != nil {
-		return nil, f.fail(n, path, 0, err)
+	if rec == nil && !f.replayOnly {
+		if err := f.run.countStep(path); err != nil {
+			return nil, f.fail(n, path, 0, err)
+		}
 	}
 	base := f.arrive(path)
 	if rec != nil {
@@ -37,6 +39,7 @@ func (f *frame) visit(ctx context.Context, n *graph.Node) (*graph.Node, error) {
 	if f.replayOnly {
 		return nil, errReplayed
 	}
+	f.wake()
 	if err := f.goLive(path, &base); err != nil {
 		return nil, f.fail(n, path, 0, err)
 	}
@@ -59,23 +62,27 @@ func (f *frame) runNode(ctx context.Context, n *graph.Node, path string, base *s
 			return f.leave(ctx, n, path, &nodeRecord{skipped: true}, nil)
 		}
 	}
-	if n.InterruptBefore || f.interrupts(r.o.InterruptBefore, n) {
+	if n.InterruptBefore || f.interrupts(r.o.InterruptBefore, n) || r.waitedAt(path+":before") {
 		if _, err := f.interrupt(ctx, Interrupt{ID: path + ":before", Kind: InterruptBefore, Node: n.Name, Path: path}); err != nil {
-			return nil, err
+			return nil, f.fail(n, path, 0, err)
 		}
 	}
 	f.tellStart(n, path)
-	x := &execution{frame: f, node: n, path: path, base: base, joined: f.joined, started: r.now()}
+	x := &execution{frame: f, node: n, path: path, base: base, joined: f.joined}
+	if r.listening() {
+		x.started = r.now() // for events only
+	}
+	before := f.mark(n)
 	out, err := x.withRetries(ctx)
 	if err == nil {
 		f.joined = nil
 		err = f.apply(n, out)
 	}
 	if err != nil {
+		f.restore(before)
 		return f.failed(ctx, x, err)
 	}
-	r.use(out.result)
-	rec := &nodeRecord{count: out.count}
+	rec := &nodeRecord{count: out.count, usage: x.usage()}
 	if !isContainer(n.Body) {
 		rec.result, rec.update = out.result, out.update
 	}
@@ -90,7 +97,7 @@ func (f *frame) leave(ctx context.Context, n *graph.Node, path string, rec *node
 	var way way
 	var routeErr error
 	if !stops {
-		if way, routeErr = f.decide(ctx, *f.route, n.Name, f.results[n.Name]); routeErr == nil {
+		if way, routeErr = f.decide(ctx, f.route, n.Name, f.ownResult(n.Name)); routeErr == nil && f.run.o.Journal != nil {
 			way.record(rec)
 		}
 	}
@@ -122,10 +129,11 @@ func (f *frame) leaveLate(ctx context.Context, n *graph.Node, path string) (*gra
 	if f.replayOnly {
 		return nil, errReplayed
 	}
+	f.wake()
 	if err := f.goLive(path+":after", nil); err != nil {
 		return nil, f.fail(n, path, 0, err)
 	}
-	way, err := f.decide(ctx, *f.route, n.Name, f.results[n.Name])
+	way, err := f.decide(ctx, f.route, n.Name, f.ownResult(n.Name))
 	if err != nil {
 		return nil, f.fail(n, path, 0, err)
 	}
@@ -165,9 +173,10 @@ func (f *frame) failed(ctx context.Context, x *execution, err error) (*graph.Nod
 	}
 	failure := asFailure(err)
 	f.tellError(x, failure)
+	f.run.forget(path)
 	switch {
 	case n.Fallback != nil && (n.OnError == spec.OnErrorFallback || n.Spec.OnError == spec.OnErrorDefault):
-		rec := &nodeRecord{failure: failure, fallback: true}
+		rec := &nodeRecord{failure: failure, fallback: true, usage: x.usage()}
 		if err := f.run.appendNode(kindNode, path, rec); err != nil {
 			return nil, err
 		}
@@ -175,12 +184,12 @@ func (f *frame) failed(ctx context.Context, x *execution, err error) (*graph.Nod
 		return f.visitFallback(n)
 	case n.OnError == spec.OnErrorContinue:
 		f.joined = nil
-		out := &outcome{result: failureResult(failure), update: continued(n, failure)}
+		out := outcome{result: failureResult(failure), update: continued(n, failure)}
 		f.noteFailure(path, failure)
 		if err := f.apply(n, out); err != nil {
 			return nil, f.fail(n, path, x.attempt, err)
 		}
-		return f.leave(ctx, n, path, &nodeRecord{failure: failure, result: out.result, update: out.update}, nil)
+		return f.leave(ctx, n, path, &nodeRecord{failure: failure, result: out.result, update: out.update, usage: x.usage()}, nil)
 	}
 	return nil, f.fail(n, path, x.attempt, err)
 }

@@ -48,14 +48,20 @@ func pathData(way []*box) string {
 }
 
 // labels are where the text of each edge stands, beside the beginning of the
-// edge; those that leave the same box stand at different heights.
-func (l *layout) labels() []point {
-	out := make([]point, len(l.ways))
+// edge; those that leave the same box stand at different heights, and what many
+// of them say, as the branches of a fan-out do, stands there once. Edges
+// without a text have none.
+func (l *layout) labels() map[int]point {
+	out := map[int]point{}
 	leaving := map[*box]int{}
+	seen := map[string]bool{}
 	for i, way := range l.ways {
-		if l.diagram.Edges[i].about() == "" {
+		about := l.diagram.Edges[i].about()
+		same := way[0].name + "\n" + about
+		if about == "" || seen[same] {
 			continue
 		}
+		seen[same] = true
 		quarters := []int{2, 3, 1}[leaving[way[0]]%3]
 		leaving[way[0]]++
 		out[i] = curves(way)[0].at(quarters)

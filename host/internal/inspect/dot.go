@@ -52,7 +52,7 @@ func dotStyle(kind string) string {
 
 // labels are the lines in a node's box.
 func (n *Node) labels() []string {
-	lines := []string{n.Name, n.what()}
+	lines := []string{oneLine(n.Name), n.what()}
 	for _, step := range n.Steps {
 		lines = append(lines, "• "+step.Name+": "+step.what())
 	}

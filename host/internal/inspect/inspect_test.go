@@ -145,3 +145,45 @@ func TestLongChain(t *testing.T) {
 		t.Fatal(err)
 	}
 }
+
+// A node called end is not mistaken for the end.
+func TestTextTellsANodeFromTheEnd(t *testing.T) {
+	t.Parallel()
+	d := diagram(t, "nodes: [{name: a}, {name: end, goto: [{if: state.x, to: a}, {to: END}]}]")
+	text, err := d.Draw("text")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{"└─▶ end\n", "└─▶ __end__  otherwise\n"} {
+		if !strings.Contains(string(text), want) {
+			t.Errorf("%q is missing in\n%s", want, text)
+		}
+	}
+}
+
+// Branches that say the same say it once, and a long name is cut.
+func TestSVGOfAWideFanOutStaysReadable(t *testing.T) {
+	t.Parallel()
+	var b strings.Builder
+	long := strings.Repeat("long", 40)
+	fmt.Fprintf(&b, "nodes:\n  - name: %s\n", long)
+	var names []string
+	for i := range 60 {
+		names = append(names, fmt.Sprintf("w%d", i))
+		fmt.Fprintf(&b, "  - name: w%d\n", i)
+	}
+	fmt.Fprintf(&b, "  - name: 日本語\nedges:\n  - {from: %s, parallel: [%s], fan_in: 日本語}\n", long, strings.Join(names, ", "))
+	for _, name := range names {
+		fmt.Fprintf(&b, "  - {from: %s, to: 日本語}\n", name)
+	}
+	svg, err := diagram(t, b.String()).Draw("svg")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if n := strings.Count(string(svg), ">parallel<"); n != 1 {
+		t.Errorf("parallel stands there %d times", n)
+	}
+	if strings.Contains(string(svg), long) {
+		t.Error("the long name is not cut")
+	}
+}

@@ -8,6 +8,7 @@ import (
 // Measures of the drawing, in pixels.
 const (
 	charWidth  = 7
+	nameWidth  = 8 // of a letter in bold
 	labelWidth = 6 // of a letter beside an arrow
 	lineHeight = 16
 	padding    = 10
@@ -70,8 +71,12 @@ func newLayout(d *Diagram) *layout {
 }
 
 func (b *box) measure() {
-	for _, label := range b.labels {
-		b.w = max(b.w, utf8.RuneCountInString(label)*charWidth)
+	for i, label := range b.labels {
+		width := charWidth
+		if i == 0 {
+			width = nameWidth
+		}
+		b.w = max(b.w, cells(label)*width)
 	}
 	b.w += 2 * padding
 	b.h = len(b.labels)*lineHeight + 2*padding
@@ -80,6 +85,18 @@ func (b *box) measure() {
 		b.w = max(b.w, b.inner.w+2*padding)
 		b.h += b.inner.h + padding
 	}
+}
+
+// cells is how many letters wide a text is: a Chinese sign, say, or a picture
+// takes the room of two.
+func cells(text string) int {
+	n := utf8.RuneCountInString(text)
+	for _, r := range text {
+		if r >= 0x2e80 {
+			n++
+		}
+	}
+	return n
 }
 
 func (b *box) isLane() bool { return b.name == "" }

@@ -3,7 +3,6 @@ package inspect
 import (
 	"cmp"
 	"slices"
-	"unicode/utf8"
 )
 
 // place gives every box its corner: below what leads to it, as far as there
@@ -83,7 +82,7 @@ func (l *layout) fit() {
 		}
 	}
 	for i, at := range l.labels() {
-		half := utf8.RuneCountInString(l.diagram.Edges[i].about()) * labelWidth / 2
+		half := cells(l.diagram.Edges[i].about()) * labelWidth / 2
 		left, right = min(left, at.x-half), max(right, at.x+half)
 	}
 	for _, row := range l.rows {

@@ -30,9 +30,10 @@ func (l *layout) svg(b *bytes.Buffer) {
 	for _, box := range l.order {
 		box.svg(b)
 	}
-	for i, at := range l.labels() {
-		if about := l.diagram.Edges[i].about(); about != "" {
-			fmt.Fprintf(b, `<text class="label" x="%d" y="%d" text-anchor="middle">%s</text>`+"\n", at.x, at.y, escape(about))
+	labels := l.labels()
+	for i, e := range l.diagram.Edges {
+		if at, ok := labels[i]; ok {
+			fmt.Fprintf(b, `<text class="label" x="%d" y="%d" text-anchor="middle">%s</text>`+"\n", at.x, at.y, escape(e.about()))
 		}
 	}
 }

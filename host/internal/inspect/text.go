@@ -3,6 +3,7 @@ package inspect
 import (
 	"bytes"
 	"fmt"
+	"slices"
 	"strings"
 	"unicode/utf8"
 
@@ -27,7 +28,7 @@ func (d *Diagram) text() []byte {
 }
 
 func (d *Diagram) outline(b *bytes.Buffer, indent string) {
-	fmt.Fprintf(b, "%s%s\n", indent, endName(start))
+	fmt.Fprintf(b, "%s%s\n", indent, d.called(start))
 	d.arrows(b, indent, start)
 	for _, n := range d.Nodes {
 		n.outline(b, indent)
@@ -58,7 +59,7 @@ func (d *Diagram) arrows(b *bytes.Buffer, indent, from string) {
 	for _, e := range d.Edges {
 		if e.From == from {
 			leaving = append(leaving, e)
-			width = max(width, utf8.RuneCountInString(endName(e.To)))
+			width = max(width, utf8.RuneCountInString(d.called(e.To)))
 		}
 	}
 	for i, e := range leaving {
@@ -70,9 +71,9 @@ func (d *Diagram) arrows(b *bytes.Buffer, indent, from string) {
 		if e.Kind == parallel || e.Kind == each {
 			arrow = "▶▶"
 		}
-		line := fmt.Sprintf("%s  %s%s %s", indent, joint, arrow, endName(e.To))
+		line := fmt.Sprintf("%s  %s%s %s", indent, joint, arrow, d.called(e.To))
 		if about := e.about(); about != "" {
-			line += strings.Repeat(" ", width-utf8.RuneCountInString(endName(e.To))) + "  " + about
+			line += strings.Repeat(" ", width-utf8.RuneCountInString(d.called(e.To))) + "  " + about
 		}
 		b.WriteString(line + "\n")
 	}
@@ -93,6 +94,15 @@ func (e Edge) about() string {
 		return "with all results"
 	}
 	return e.Label
+}
+
+// called is endName where no node of the diagram has that name.
+func (d *Diagram) called(name string) string {
+	plain := endName(name)
+	if plain != name && slices.ContainsFunc(d.Nodes, func(n Node) bool { return n.Name == plain }) {
+		return name
+	}
+	return plain
 }
 
 // endName is a node's name, with the ends of the graph in plain words.

@@ -32,19 +32,19 @@ func (r *Report) Diagnostics(list diag.List) {
 
 func (r *Report) diagnostic(b *strings.Builder, files sources, d diag.Diagnostic) {
 	if pos := d.Pos.String(); pos != "" {
-		b.WriteString(r.style.paint(bold, pos+": "))
+		b.WriteString(r.style.paint(bold, Printable(pos)+": "))
 	}
 	color := yellow
 	if d.Severity == diag.Error {
 		color = red
 	}
-	b.WriteString(r.style.paint(color, fmt.Sprintf("%s %s", d.Severity, d.Code)) + ": " + printable(d.Message))
+	b.WriteString(r.style.paint(color, fmt.Sprintf("%s %s", d.Severity, d.Code)) + ": " + Printable(d.Message))
 	if d.Path != "" {
 		b.WriteString(r.style.paint(dim, " ("+d.Path+")"))
 	}
 	b.WriteString("\n" + files.excerpt(d.Pos, r.style))
 	if d.Hint != "" {
-		b.WriteString("  " + r.style.paint(green, "hint:") + " " + printable(d.Hint) + "\n")
+		b.WriteString("  " + r.style.paint(green, "hint:") + " " + Printable(d.Hint) + "\n")
 	}
 }
 

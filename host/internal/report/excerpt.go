@@ -55,7 +55,7 @@ func (s sources) excerpt(pos diag.Pos, st style) string {
 	if raw == nil || pos.Column < 1 {
 		return ""
 	}
-	runes := []rune(printable(strings.TrimRight(string(raw), "\r")))
+	runes := []rune(Printable(strings.TrimRight(string(raw), "\r")))
 	at := min(pos.Column-1, len(runes))
 	end := wordEnd(runes, at)
 	from := 0

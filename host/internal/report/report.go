@@ -141,7 +141,7 @@ func (r *Report) Write(p []byte) (int, error) {
 	defer r.mu.Unlock()
 	r.partial = append(r.partial, p...)
 	if end := bytes.LastIndexByte(r.partial, '\n'); end >= 0 {
-		r.above.WriteString(printable(string(r.partial[:end+1])))
+		r.above.WriteString(Printable(string(r.partial[:end+1])))
 		r.partial = append(r.partial[:0], r.partial[end+1:]...)
 		r.flush()
 	}
@@ -180,7 +180,7 @@ func (r *Report) Close() {
 	defer r.mu.Unlock()
 	r.held = false
 	if len(r.partial) > 0 {
-		r.above.WriteString(printable(string(r.partial)) + "\n")
+		r.above.WriteString(Printable(string(r.partial)) + "\n")
 		r.partial = nil
 	}
 	for _, l := range r.lines.rest() {

@@ -20,12 +20,18 @@ func (r *Report) Summary(res *engine.Result, mask func(string) string) {
 	case engine.Waiting:
 		b.WriteString(r.style.paint(yellow, "waiting") + r.style.dot + count(int64(len(res.Pending)), "interrupt", "interrupts") + r.usage(res.Usage) + "\n")
 		for _, i := range res.Pending {
-			b.WriteString(mask(pendingText(i)))
+			b.WriteString(pendingText(i, mask))
 		}
 	case engine.Stopped:
-		b.WriteString(r.style.paint(yellow, "stopped") + ": " + mask(res.Err.Error()) + r.usage(res.Usage) + "\n")
+		why := Printable(mask(res.Err.Error()))
+		if by, ok := strings.CutPrefix(why, "stopped "); ok {
+			why = " " + by
+		} else {
+			why = ": " + why
+		}
+		b.WriteString(r.style.paint(yellow, "stopped") + why + r.usage(res.Usage) + "\n")
 	default:
-		b.WriteString(r.style.paint(red, "failed") + ": " + mask(printable(res.Err.Error())) + "\n")
+		b.WriteString(r.style.paint(red, "failed") + ": " + Printable(mask(res.Err.Error())) + "\n")
 		var node *engine.NodeError
 		if errors.As(res.Err, &node) {
 			b.WriteString(sources{}.excerpt(node.Pos, r.style))
@@ -49,24 +55,24 @@ func (r *Report) usage(u engine.Usage) string {
 }
 
 // pendingText is one interrupt with what may answer it.
-func pendingText(i engine.Interrupt) string {
+func pendingText(i engine.Interrupt, mask func(string) string) string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "  %s", i.ID)
+	fmt.Fprintf(&b, "  %s", oneLine(i.ID))
 	if i.Question != "" {
-		fmt.Fprintf(&b, ": %s", oneLine(i.Question))
+		fmt.Fprintf(&b, ": %s", oneLine(mask(i.Question)))
 	}
 	b.WriteByte('\n')
 	if len(i.Choices) > 0 {
-		fmt.Fprintf(&b, "    choices: %s\n", compact(i.Choices))
+		fmt.Fprintf(&b, "    choices: %s\n", Printable(mask(compact(i.Choices))))
 	}
 	if i.Schema != nil {
-		fmt.Fprintf(&b, "    schema: %s\n", compact(i.Schema))
+		fmt.Fprintf(&b, "    schema: %s\n", Printable(mask(compact(i.Schema))))
 	}
 	if i.Default != nil {
-		fmt.Fprintf(&b, "    default: %s\n", compact(i.Default))
+		fmt.Fprintf(&b, "    default: %s\n", Printable(mask(compact(i.Default))))
 	}
 	if until := Deadline(i); until != "" {
-		fmt.Fprintf(&b, "    answer by %s\n", until)
+		fmt.Fprintf(&b, "    answer by %s\n", Printable(mask(until)))
 	}
 	return b.String()
 }
@@ -90,5 +96,5 @@ func Deadline(i engine.Interrupt) string {
 // Checkpoint says where a run that has not ended is kept, and what goes on
 // with it.
 func (r *Report) Checkpoint(path, command string) {
-	r.print("checkpoint: " + path + "\nresume with: " + command + "\n")
+	r.print("checkpoint: " + Printable(path) + "\nresume with: " + Printable(command) + "\n")
 }

@@ -5,6 +5,37 @@ import (
 	"unicode"
 )
 
+// wideSigns are the signs in front of the Chinese, Japanese and Korean ones
+// that terminals draw as coloured pictures, two cells wide.
+var wideSigns = &unicode.RangeTable{R16: []unicode.Range16{
+	{0x231a, 0x231b, 1},
+	{0x2329, 0x232a, 1},
+	{0x23e9, 0x23ec, 1},
+	{0x23f0, 0x23f3, 3},
+	{0x25fd, 0x25fe, 1},
+	{0x2614, 0x2615, 1},
+	{0x2648, 0x2653, 1},
+	{0x267f, 0x2693, 20},
+	{0x26a1, 0x26a1, 1},
+	{0x26aa, 0x26ab, 1},
+	{0x26bd, 0x26be, 1},
+	{0x26c4, 0x26c5, 1},
+	{0x26ce, 0x26d4, 6},
+	{0x26ea, 0x26ea, 1},
+	{0x26f2, 0x26f3, 1},
+	{0x26f5, 0x26fa, 5},
+	{0x26fd, 0x2705, 8},
+	{0x270a, 0x270b, 1},
+	{0x2728, 0x2728, 1},
+	{0x274c, 0x274e, 2},
+	{0x2753, 0x2755, 1},
+	{0x2757, 0x2757, 1},
+	{0x2795, 0x2797, 1},
+	{0x27b0, 0x27bf, 15},
+	{0x2b1b, 0x2b1c, 1},
+	{0x2b50, 0x2b55, 5},
+}}
+
 // runeWidth is how many cells of a terminal a character takes.
 func runeWidth(r rune) int {
 	switch {
@@ -12,8 +43,13 @@ func runeWidth(r rune) int {
 		return 0
 	case r < 0x1100:
 		return 1
+	case r < 0x2e80 && r > 0x115f:
+		if unicode.Is(wideSigns, r) {
+			return 2
+		}
+		return 1
 	case r <= 0x115f, r >= 0x2e80 && r <= 0xa4cf, r >= 0xac00 && r <= 0xd7a3, r >= 0xf900 && r <= 0xfaff,
-		r >= 0xfe30 && r <= 0xfe6f, r >= 0xff00 && r <= 0xff60, r >= 0xffe0 && r <= 0xffe6, r >= 0x1f300 && r <= 0x1faff, r >= 0x20000 && r <= 0x3fffd:
+		r >= 0xfe30 && r <= 0xfe6f, r >= 0xff00 && r <= 0xff60, r >= 0xffe0 && r <= 0xffe6, r == 0x1f004, r == 0x1f0cf, r >= 0x1f18e && r <= 0x1faff, r >= 0x20000 && r <= 0x3fffd:
 		return 2
 	}
 	return 1
@@ -57,21 +93,4 @@ func tail(text string, width int) string {
 		from--
 	}
 	return string(runes[from:])
-}
-
-// oneLine makes a text from outside harmless to a terminal: no line breaks,
-// no control characters.
-func oneLine(text string) string {
-	return strings.Join(strings.Fields(printable(text)), " ")
-}
-
-// printable replaces control characters, which could move the cursor or
-// worse, by spaces; line breaks and tabs stay.
-func printable(text string) string {
-	return strings.Map(func(r rune) rune {
-		if r != '\n' && r != '\t' && unicode.IsControl(r) {
-			return ' '
-		}
-		return r
-	}, text)
 }

@@ -16,11 +16,21 @@ func New(values map[string]any) *State {
 	return &State{values: values}
 }
 
+// Reset makes s what [New] gives.
+func (s *State) Reset(values map[string]any) { *s = State{values: values} }
+
 // Fork gives a state that starts with the same content. The content is not
 // copied: whichever side writes first copies the top level for itself.
 func (s *State) Fork() *State {
+	fork := &State{}
+	s.ForkTo(fork)
+	return fork
+}
+
+// ForkTo is [State.Fork] into a state that has its place already.
+func (s *State) ForkTo(fork *State) {
 	s.shared = true
-	return &State{values: s.values, shared: true}
+	*fork = State{values: s.values, shared: true}
 }
 
 // Values is the content, to read. It stays as it is now whatever happens to

@@ -1,0 +1,129 @@
+package host_test
+
+import (
+	"context"
+	"errors"
+	"testing"
+
+	"github.com/the-edge-agent/tea/host"
+	tea "github.com/the-edge-agent/tea/sdk"
+)
+
+// caller is an action that calls count.hit twice, then asks somebody.
+var caller = tea.Action{Name: "test.caller", Handle: func(ctx context.Context, req *tea.Request) (*tea.Response, error) {
+	for _, name := range []string{"one", "two"} {
+		if _, err := req.Host.Invoke(ctx, "count.hit", map[string]any{"name": name}); err != nil {
+			return nil, err
+		}
+	}
+	if _, err := req.Host.Invoke(ctx, "human.ask", map[string]any{"question": "well?"}); err != nil {
+		return nil, err
+	}
+	return tea.Respond(map[string]any{"ok": true}), nil
+}}
+
+func wantBudget(t *testing.T, res *host.Result, limit string) {
+	t.Helper()
+	var budget *host.BudgetError
+	if res.Status != host.Stopped || !errors.As(res.Err, &budget) || budget.Limit != limit {
+		t.Fatalf("status = %s, err = %v, want the budget's %s", res.Status, res.Err, limit)
+	}
+}
+
+func TestToolCallsAreCarriedOverAResume(t *testing.T) {
+	t.Parallel()
+	s := newSession(t, `
+nodes: [{name: a, uses: test.caller}, {name: b, interrupt: before}, {name: c, uses: test.caller}]
+budget: {tool_calls: 8}
+`, caller)
+	res := s.run(host.RunOptions{})
+	if res.Status != host.Waiting {
+		t.Fatalf("status = %s, err = %v", res.Status, res.Err)
+	}
+	if res.Usage.ToolCalls != 2 {
+		t.Errorf("tool calls = %d, want the two that were answered", res.Usage.ToolCalls)
+	}
+	res = s.resume(res.RunID, host.RunOptions{Answers: map[string]any{res.Pending[0].ID: "yes"}})
+	wantStatus(t, res, host.Waiting, "b:before")
+	if res.Usage.ToolCalls != 5 { // two were made again
+		t.Errorf("tool calls = %d, want 5", res.Usage.ToolCalls)
+	}
+	res = s.resume(res.RunID, host.RunOptions{})
+	if res.Status != host.Waiting || res.Usage.ToolCalls != 7 {
+		t.Fatalf("status = %s, tool calls = %d, err = %v", res.Status, res.Usage.ToolCalls, res.Err)
+	}
+	wantBudget(t, s.resume(res.RunID, host.RunOptions{}), "tool_calls")
+}
+
+func TestSecondsAreCarriedOverAResume(t *testing.T) {
+	t.Parallel()
+	s := newSession(t, `
+nodes: [{name: a, uses: time.sleep, with: {seconds: 3600}}]
+budget: {seconds: 0.01}
+`)
+	res := s.run(host.RunOptions{})
+	wantBudget(t, res, "seconds")
+	started := 0
+	res = s.resume(res.RunID, host.RunOptions{Events: func(e host.Event) {
+		if e.Type == host.EventNodeStart {
+			started++
+		}
+	}})
+	wantBudget(t, res, "seconds")
+	if started > 0 {
+		t.Errorf("%d nodes were started although the time was used up", started)
+	}
+}
+
+func TestUsageCountsOnce(t *testing.T) {
+	t.Parallel()
+	const spend = "'return {usage = {total_tokens = 10}, cost_usd = 0.25}'"
+	tests := []struct{ name, text string }{
+		{"steps", "nodes: [{name: a, steps: [{run: " + spend + "}, {run: " + spend + "}]}, {name: b, interrupt: before}]"},
+		{"branches", "nodes: [{name: s}, {name: a, run: " + spend + "}, {name: c, run: " + spend + "}, {name: b, interrupt: before}]\nedges: [{from: s, parallel: [a, c], fan_in: b}]"},
+		{"attempts", `
+nodes:
+  - name: a
+    retry: {max_retries: 1, backoff_base_ms: 1, retry_on: [internal_error]}
+    type: while_loop
+    condition: "not state.flag"
+    max_iterations: 3
+    body: [{name: x, run: ` + spend + `}, {name: hit, uses: count.hit, with: {name: hit}, output: flag}]
+  - {name: b, interrupt: before}`},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			t.Parallel()
+			s := newSession(t, test.text)
+			s.c.fail["hit"] = true
+			res := s.run(host.RunOptions{})
+			wantStatus(t, res, host.Waiting, "b:before")
+			again := s.resume(res.RunID, host.RunOptions{})
+			for _, u := range []host.Usage{res.Usage, again.Usage} {
+				if u.Tokens != 20 || u.USD != 0.5 {
+					t.Errorf("usage = %+v, want 20 tokens and 0.5 usd", u)
+				}
+			}
+		})
+	}
+}
+
+func TestUsageOfCallsInsideANodeCounts(t *testing.T) {
+	t.Parallel()
+	model := host.Func("test.model", "", func(context.Context, map[string]any) (any, error) {
+		return map[string]any{"text": "x", "usage": map[string]any{"total_tokens": 10}}, nil
+	})
+	for name, text := range map[string]string{
+		"the result is dropped":   "nodes: [{name: a, run: \"tea.action('test.model', {}); return {}\", goto: a}]\nbudget: {tokens: 25}",
+		"the result is handed on": "nodes: [{name: a, run: \"return tea.action('test.model', {})\", goto: a}]\nbudget: {tokens: 25}",
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			res := run(t, text, host.RunOptions{}, model)
+			wantBudget(t, res, "tokens")
+			if res.Usage.Tokens != 30 {
+				t.Errorf("tokens = %d, want 30", res.Usage.Tokens)
+			}
+		})
+	}
+}

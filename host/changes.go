@@ -1,0 +1,132 @@
+package host
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+
+	"github.com/the-edge-agent/tea/host/internal/engine"
+	"github.com/the-edge-agent/tea/host/internal/secret"
+	"github.com/the-edge-agent/tea/sdk/value"
+)
+
+// StateAt computes the state of a run of this workflow as it was behind a
+// record, from its checkpoint alone: nothing is run. In the place of a secret
+// stands ***, and what a branch, a loop or a subgraph that had not ended there
+// did is not in it. The error is [ErrWorkflowChanged] for a run of another
+// version of the workflow, and [ErrNoStep] where there is no such record.
+func (wf *Workflow) StateAt(ctx context.Context, c *RunContents, step uint64) (map[string]any, error) {
+	h := c.Header
+	if h.Digest != wf.spec.Digest {
+		return nil, fmt.Errorf("run %s: %w", h.RunID, ErrWorkflowChanged)
+	}
+	last := uint64(len(c.Records))
+	if step < 1 || step > last {
+		return nil, fmt.Errorf("run %s: %w: it has records 1 to %d", h.RunID, ErrNoStep, last)
+	}
+	records := slices.Clone(c.Records[:step])
+	for i := range records {
+		records[i].Body = masked(records[i].Body)
+	}
+	eo, err := wf.engineOptions(RunOptions{RunID: h.RunID})
+	if err != nil {
+		return nil, err
+	}
+	eo.Replay, eo.StartedAt = records, h.StartedAt
+	state, err := engine.StateAt(ctx, eo)
+	if err != nil {
+		return nil, fmt.Errorf("compute the state of run %s at step %d: %w", h.RunID, step, err)
+	}
+	return state, nil
+}
+
+// masked is a record's body with *** in the place of secrets.
+func masked(body []byte) []byte {
+	return sealed().ReplaceAllLiteral(body, []byte(secret.Mask))
+}
+
+// ChangeKind says what happened to a key.
+type ChangeKind string
+
+// The kinds of changes.
+const (
+	Added   ChangeKind = "added"
+	Removed ChangeKind = "removed"
+	Changed ChangeKind = "changed"
+)
+
+// StateChange is a place in which two states differ.
+type StateChange struct {
+	// Key is the place, such as readings[2].celsius.
+	Key  string     `json:"key"`
+	Kind ChangeKind `json:"change"`
+	// From is what the first state has there, To what the second one has.
+	From any `json:"from,omitempty"`
+	To   any `json:"to,omitempty"`
+}
+
+// CompareStates finds what differs between two states, by key.
+func CompareStates(a, b map[string]any) []StateChange {
+	return objectChanges(nil, "", a, b)
+}
+
+func objectChanges(out []StateChange, at string, a, b map[string]any) []StateChange {
+	keys := maps.Clone(a)
+	if keys == nil {
+		keys = map[string]any{}
+	}
+	maps.Copy(keys, b)
+	for _, key := range slices.Sorted(maps.Keys(keys)) {
+		place := key
+		if at != "" {
+			place = at + "." + key
+		}
+		was, inA := a[key]
+		is, inB := b[key]
+		switch {
+		case !inA:
+			out = append(out, StateChange{Key: place, Kind: Added, To: is})
+		case !inB:
+			out = append(out, StateChange{Key: place, Kind: Removed, From: was})
+		default:
+			out = valueChanges(out, place, was, is)
+		}
+	}
+	return out
+}
+
+// valueChanges goes into objects and lists that are on both sides.
+func valueChanges(out []StateChange, at string, a, b any) []StateChange {
+	if value.Equal(a, b) {
+		return out
+	}
+	switch x := a.(type) {
+	case map[string]any:
+		if y, ok := b.(map[string]any); ok {
+			return objectChanges(out, at, x, y)
+		}
+	case []any:
+		if y, ok := b.([]any); ok {
+			return listChanges(out, at, x, y)
+		}
+	}
+	return append(out, StateChange{Key: at, Kind: Changed, From: a, To: b})
+}
+
+// listChanges compares lists place by place.
+func listChanges(out []StateChange, at string, a, b []any) []StateChange {
+	for i := range max(len(a), len(b)) {
+		place := at + "[" + strconv.Itoa(i) + "]"
+		switch {
+		case i >= len(a):
+			out = append(out, StateChange{Key: place, Kind: Added, To: b[i]})
+		case i >= len(b):
+			out = append(out, StateChange{Key: place, Kind: Removed, From: a[i]})
+		default:
+			out = valueChanges(out, place, a[i], b[i])
+		}
+	}
+	return out
+}

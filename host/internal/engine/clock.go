@@ -1,0 +1,79 @@
+package engine
+
+import (
+	"sync"
+	"time"
+)
+
+// workClock counts the time that a run is at work, over its resumptions. It
+// stands still while somebody is asked. The zero value does not run at all.
+type workClock struct {
+	now func() time.Time
+	// limit is how much there is, 0 = no end; over is called when it is used up.
+	limit time.Duration
+	over  func()
+
+	mu    sync.Mutex
+	used  time.Duration
+	since time.Time
+	asked int
+	timer *time.Timer
+}
+
+func (c *workClock) start() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.run()
+}
+
+// run lets the clock run; the caller holds mu.
+func (c *workClock) run() {
+	c.since = c.now()
+	if c.limit <= 0 {
+		return
+	}
+	if left := c.limit - c.used; left > 0 {
+		c.timer = time.AfterFunc(left, c.over)
+	} else {
+		c.over()
+	}
+}
+
+// pause stops the clock until resume was called as often.
+func (c *workClock) pause() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.asked++; c.asked > 1 || c.now == nil {
+		return
+	}
+	c.used += c.now().Sub(c.since)
+	if c.timer != nil {
+		c.timer.Stop()
+	}
+}
+
+func (c *workClock) resume() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.asked--; c.asked == 0 && c.now != nil {
+		c.run()
+	}
+}
+
+// total is the time at work so far.
+func (c *workClock) total() time.Duration {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.asked > 0 {
+		return c.used
+	}
+	return c.used + c.now().Sub(c.since)
+}
+
+func (c *workClock) stop() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.timer != nil {
+		c.timer.Stop()
+	}
+}

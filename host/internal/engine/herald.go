@@ -1,0 +1,48 @@
+package engine
+
+import "sync"
+
+// herald tells of a branch's start when its first node runs. So a resume does
+// not tell of branches again that had ended before.
+type herald struct {
+	once     sync.Once
+	told     bool
+	announce func()
+}
+
+func (h *herald) tell() {
+	h.once.Do(func() {
+		h.told = true
+		h.announce()
+	})
+}
+
+// tellBranch tells of a branch's start: now, or where a part of it is
+// recorded, when it goes on.
+func (f *frame) tellBranch(b *branch, res *branchResult) {
+	r := f.run
+	announce := func() {
+		if r.listening() {
+			r.emit(EventBranchStart, "", b.path, map[string]any{"branch": b.name})
+		}
+		if r.o.Callbacks.BranchStart != nil {
+			r.o.Callbacks.BranchStart(b.path, b.name)
+		}
+	}
+	if !r.replay.begun[b.path] {
+		announce()
+		return
+	}
+	res.herald = &herald{announce: announce}
+}
+
+// wake tells of the branches around that go on here, the outermost first.
+func (f *frame) wake() {
+	if f == nil || !f.run.replay.resumed {
+		return
+	}
+	f.around.wake()
+	if f.herald != nil {
+		f.herald.tell()
+	}
+}

@@ -1,0 +1,101 @@
+package engine
+
+// ledger keeps what a frame knows of its nodes by name: how often each was
+// visited, and its last result. Most frames have few nodes, so it is a list
+// until it has grown.
+type ledger struct {
+	list []entry
+	// index finds an entry of a long list.
+	index map[string]int
+}
+
+type entry struct {
+	name   string
+	visits int
+	result any
+	// ended says that there is a result.
+	ended bool
+}
+
+// longLedger is the length from which on a ledger has an index.
+const longLedger = 8
+
+// at gives the place of a node in the list, which it gets where it has none.
+func (l *ledger) at(name string) *entry {
+	if e := l.find(name); e != nil {
+		return e
+	}
+	l.list = append(l.list, entry{name: name})
+	switch n := len(l.list); {
+	case l.index != nil:
+		l.index[name] = n - 1
+	case n > longLedger:
+		l.index = make(map[string]int, 2*n)
+		for i, e := range l.list {
+			l.index[e.name] = i
+		}
+	}
+	return &l.list[len(l.list)-1]
+}
+
+// find gives the place of a node, nil where there is none. It is good until
+// the next node comes.
+func (l *ledger) find(name string) *entry {
+	if l.index != nil {
+		if i, ok := l.index[name]; ok {
+			return &l.list[i]
+		}
+		return nil
+	}
+	for i := range l.list {
+		if l.list[i].name == name {
+			return &l.list[i]
+		}
+	}
+	return nil
+}
+
+// visit counts a visit of a node and gives their number.
+func (l *ledger) visit(name string) int {
+	e := l.at(name)
+	e.visits++
+	return e.visits
+}
+
+// forgetVisits begins to count anew.
+func (l *ledger) forgetVisits() {
+	for i := range l.list {
+		l.list[i].visits = 0
+	}
+}
+
+func (l *ledger) setResult(name string, v any) {
+	e := l.at(name)
+	e.result, e.ended = v, true
+}
+
+// result gives the last result of a node; ok is false where there is none.
+func (l *ledger) result(name string) (v any, ok bool) {
+	if e := l.find(name); e != nil && e.ended {
+		return e.result, true
+	}
+	return nil, false
+}
+
+// addResults takes over the results of another ledger.
+func (l *ledger) addResults(from *ledger) {
+	for _, e := range from.list {
+		if e.ended {
+			l.setResult(e.name, e.result)
+		}
+	}
+}
+
+// copyResults puts the results into m.
+func (l *ledger) copyResults(m map[string]any) {
+	for _, e := range l.list {
+		if e.ended {
+			m[e.name] = e.result
+		}
+	}
+}
