@@ -44,8 +44,11 @@ type collector struct {
 func newCollector(url string, headers map[string]string, resource otlpResource, log *slog.Logger) *collector {
 	ctx, stop := context.WithCancel(context.Background())
 	c := &collector{
-		url: url, headers: headers, resource: resource, log: log, client: &http.Client{Timeout: sendTimeout},
-		queue: make(chan *span, mostWaiting), done: make(chan struct{}), stop: stop,
+		url: url, headers: headers, resource: resource, log: log,
+		// A redirect is not followed: it would carry the headers, which may
+		// hold a key, to wherever it leads.
+		client: &http.Client{Timeout: sendTimeout, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }},
+		queue:  make(chan *span, mostWaiting), done: make(chan struct{}), stop: stop,
 	}
 	go c.run(ctx)
 	return c
@@ -147,7 +150,7 @@ func (c *collector) post(ctx context.Context, body []byte) (wait time.Duration, 
 	defer resp.Body.Close()
 	answer, _ := io.ReadAll(io.LimitReader(resp.Body, 64<<10)) // only informs
 	switch resp.StatusCode {
-	case http.StatusOK:
+	case http.StatusOK, http.StatusAccepted, http.StatusNoContent: // the protocol has only the first, servers have all three
 		c.rejected(answer)
 		return 0, false, nil
 	case http.StatusTooManyRequests, http.StatusBadGateway, http.StatusServiceUnavailable, http.StatusGatewayTimeout:

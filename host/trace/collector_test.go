@@ -190,6 +190,8 @@ func TestLostSpansAreTold(t *testing.T) {
 	}{
 		"refused":          {answer(400, "no such tenant"), 1, true, "no such tenant"},
 		"never ready":      {answer(503, "", "Retry-After", "0"), 4, true, "503 Service Unavailable"},
+		"elsewhere":        {answer(307, "", "Location", "/elsewhere"), 1, true, "307 Temporary Redirect"},
+		"accepted":         {answer(202, ""), 1, false, ""},
 		"taken and thrown": {answer(200, `{"partialSuccess":{"rejectedSpans":"2","errorMessage":"too old"}}`), 1, false, "too old"},
 	} {
 		t.Run(name, func(t *testing.T) {

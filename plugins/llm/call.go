@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"github.com/the-edge-agent/tea/plugins/llm/internal/chat"
+	"github.com/the-edge-agent/tea/plugins/llm/internal/transport"
 	tea "github.com/the-edge-agent/tea/sdk"
 )
 
@@ -53,7 +54,7 @@ func (c *Client) answer(ctx context.Context, req *tea.Request, p *Ask, stream bo
 // told the shape is asked without, and the model is told instead.
 func (q *inquiry) askShaped(ctx context.Context, question *chat.Request, wanted *shape) (*chat.Answer, error) {
 	answer, err := q.ask(ctx, question, q.stream)
-	if err == nil || wanted == nil || !isRefused(err) {
+	if err == nil || wanted == nil || !transport.IsRefusal(err) {
 		return answer, err
 	}
 	plain := *question
@@ -65,10 +66,4 @@ func (q *inquiry) askShaped(ctx context.Context, question *chat.Request, wanted 
 	}
 	question.Format = nil
 	return answer, nil
-}
-
-// isRefused tells whether a server found fault with the request itself.
-func isRefused(err error) bool {
-	e := tea.AsError(err)
-	return e.Type == tea.ValidationError && e.Details["status"] != nil
 }

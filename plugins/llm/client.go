@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"net/http"
+	"net/url"
 	"strings"
 	"time"
 
@@ -103,6 +104,7 @@ func (c *Client) provider(ctx context.Context, req *tea.Request, conn Connection
 		MaxRetries: defaultMaxRetries, TokenTimeout: seconds(conn.TokenTimeoutSeconds, defaultTokenTimeout),
 		OnRetry: func(r transport.Retry) { logRetry(ctx, req.Host, r) },
 	}
+	server.Secrets = secretsOfAddress(conn.APIBase)
 	if conn.MaxRetries != nil {
 		server.MaxRetries = *conn.MaxRetries
 	}
@@ -143,6 +145,27 @@ func secretsOf(header string) []string {
 	for _, text := range append(strings.Fields(header), header) {
 		if len(text) >= shortest {
 			secrets = append(secrets, text)
+		}
+	}
+	return secrets
+}
+
+// secretsOfAddress names the password and the query's values of an address,
+// as they are and as they are written there.
+func secretsOfAddress(address string) []string {
+	u, err := url.Parse(address)
+	if err != nil {
+		return nil
+	}
+	var secrets []string
+	if password, ok := u.User.Password(); ok {
+		secrets = append(secrets, secretsOf(password)...)
+		secrets = append(secrets, secretsOf(url.QueryEscape(password))...)
+	}
+	for _, values := range u.Query() {
+		for _, value := range values {
+			secrets = append(secrets, secretsOf(value)...)
+			secrets = append(secrets, secretsOf(url.QueryEscape(value))...)
 		}
 	}
 	return secrets

@@ -10,6 +10,7 @@ import (
 	"github.com/google/jsonschema-go/jsonschema"
 
 	"github.com/the-edge-agent/tea/plugins/llm/internal/chat"
+	"github.com/the-edge-agent/tea/plugins/llm/internal/transport"
 	tea "github.com/the-edge-agent/tea/sdk"
 	"github.com/the-edge-agent/tea/sdk/value"
 )
@@ -117,8 +118,25 @@ func (q *inquiry) fit(ctx context.Context, question *chat.Request, answer *chat.
 			chat.Text("user", fmt.Sprintf("This answer cannot be used: %v\n%s", problem, wanted.instruction().Content.Text())))
 		q.repairs++
 		var err error
-		if answer, err = q.ask(ctx, &repair, false); err != nil {
+		if answer, err = q.askRepair(ctx, &repair); err != nil {
 			return nil, nil, err
 		}
 	}
+}
+
+// askRepair asks for a corrected answer. A server that refuses the format is
+// asked without from then on: the model was told the schema.
+func (q *inquiry) askRepair(ctx context.Context, repair *chat.Request) (*chat.Answer, error) {
+	answer, err := q.ask(ctx, repair, false)
+	if err == nil || repair.Format == nil || !transport.IsRefusal(err) {
+		return answer, err
+	}
+	plain := *repair
+	plain.Format = nil
+	answer, plainErr := q.ask(ctx, &plain, false)
+	if plainErr != nil {
+		return nil, err // the format was not the reason
+	}
+	repair.Format = nil
+	return answer, nil
 }

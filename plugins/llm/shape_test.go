@@ -104,6 +104,30 @@ func TestServerThatRefusesTheFormat(t *testing.T) {
 	}
 }
 
+// A recording must hold the refusal too: the request without the format is
+// found only by a call that learns again that the format is refused.
+func TestRecordedRefusalOfTheFormat(t *testing.T) {
+	t.Parallel()
+	refused := servertest.Reply{Status: 400, Chunks: []string{`{"error":{"message":"unknown field response_format"}}`}}
+	settings := openAI(servertest.Start(t, refused, says(`{"degrees":21}`)))
+	settings["provider"] = "replay"
+	replay := map[string]any{"file": t.TempDir() + "/answers.jsonl", "record": true}
+	settings["replay"] = replay
+	params := map[string]any{"prompt": "hi", "schema": degrees}
+	recorded, err := call(t, nil, "llm.call", settings, params)
+	if err != nil {
+		t.Fatal(err)
+	}
+	delete(replay, "record")
+	played, err := call(t, nil, "llm.call", settings, params)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(without(recorded), without(played)); diff != "" {
+		t.Error(diff)
+	}
+}
+
 func TestResponseFormats(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {

@@ -99,6 +99,11 @@ func (c *conversation) invoke(ctx context.Context, call chat.ToolCall, r *ToolRe
 		return nil, tea.Errorf(tea.ValidationError, "%w", err)
 	}
 	r.Arguments = arguments
+	if t.check != nil {
+		if err := t.check.check.Validate(arguments); err != nil {
+			return nil, tea.Errorf(tea.ValidationError, "the arguments do not fit the tool's parameters: %w", err)
+		}
+	}
 	resp, err := c.inquiry.host.Invoke(ctx, t.action, arguments)
 	if err != nil {
 		return nil, err

@@ -48,6 +48,9 @@ func (c *Client) Tools(ctx context.Context, req *tea.Request, p ToolsParams) (*T
 	if err != nil {
 		return nil, err
 	}
+	if err := tools.demand(p.Tools); err != nil {
+		return nil, err
+	}
 	tools.offer(question)
 	q, err := c.inquire(ctx, req, p.Connection, p.Stream)
 	if err != nil {

@@ -20,6 +20,7 @@ type tool struct {
 	name   string // as the workflow calls it
 	action string
 	wire   chat.Tool // as the model sees it
+	check  *shape    // what the workflow itself demands of the arguments; may be nil
 }
 
 // toolset are the tools of one call. Names of actions have dots, which the
@@ -46,6 +47,22 @@ func newToolset(ctx context.Context, host tea.Host, specs []ToolSpec) (*toolset,
 		s.tools = append(s.tools, t)
 	}
 	return s, nil
+}
+
+// demand makes the tools that have parameters of the workflow's own insist on
+// them; actions check theirs themselves.
+func (s *toolset) demand(specs []ToolSpec) error {
+	for i, spec := range specs {
+		if spec.Parameters == nil {
+			continue
+		}
+		check, err := newShape(&chat.Format{Schema: spec.Parameters})
+		if err != nil {
+			return tea.Errorf(tea.ValidationError, "parameters of the tool %s: %s", spec.Name, tea.AsError(err).Message)
+		}
+		s.tools[i].check = check
+	}
+	return nil
 }
 
 // describe takes over what the host says about the action.

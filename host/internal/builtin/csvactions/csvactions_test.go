@@ -123,7 +123,9 @@ func TestStringify(t *testing.T) {
 			}
 		})
 	}
-	c.Fails(tea.ValidationError, "csv.stringify", params{"data": list{1}})
+	if e := c.Fails(tea.ValidationError, "csv.stringify", params{"data": list{1}}); e.Message != "csv: data[0]: want an object or an array, got integer" {
+		t.Errorf("got %q", e.Message)
+	}
 	c.Fails(tea.ValidationError, "csv.stringify", params{"data": list{list{1}}, "headers": list{"a", "b"}})
 	c.Fails(tea.ValidationError, "csv.stringify", params{"data": "x"})
 }

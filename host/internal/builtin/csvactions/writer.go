@@ -28,7 +28,7 @@ func stringify(rows []any, headers []string, delimiter rune) (string, error) {
 	for i, row := range rows {
 		fields, err := fieldsOf(row, headers)
 		if err != nil {
-			return "", tea.Errorf(tea.ValidationError, "csv: data[%d]: %w", i, err)
+			return "", tea.Errorf(tea.ValidationError, "csv: data[%d]: %s", i, tea.AsError(err).Message)
 		}
 		w.record(fields)
 	}

@@ -55,6 +55,10 @@ func TestWriteAppendReadDelete(t *testing.T) {
 	if diff := cmp.Diff(params{"success": true, "exists": false}, c.Must("file.exists", params{"path": "a/b.txt"})); diff != "" {
 		t.Error(diff)
 	}
+	put(t, dir, "file", "")
+	if diff := cmp.Diff(params{"success": true, "exists": false}, c.Must("file.exists", params{"path": "file/below"})); diff != "" {
+		t.Error(diff)
+	}
 	if diff := cmp.Diff(params{"success": true, "exists": true, "type": "directory"}, c.Must("file.exists", params{"path": "a"})); diff != "" {
 		t.Error(diff)
 	}
@@ -102,8 +106,8 @@ func TestReadEncodingsAndFormats(t *testing.T) {
 		{tea.ValidationError, params{"path": "broken.yaml", "parse": "yaml"}, "line 2"},
 		{tea.ValidationError, params{"path": "broken.csv", "parse": "csv"}, "line 2"},
 		{tea.ValidationError, params{"path": "bomb.yaml", "parse": "yaml"}, "aliases"},
-		{tea.ValidationError, params{"path": "data.json", "parse": "xml"}, "json, yaml or csv"},
-		{tea.ValidationError, params{"path": "latin", "encoding": "utf-16"}, "utf-8, base64 or latin-1"},
+		{tea.ValidationError, params{"path": "data.json", "parse": "xml"}, "csv"},
+		{tea.ValidationError, params{"path": "latin", "encoding": "utf-16"}, "latin-1"},
 		{tea.ValidationError, params{"path": "large"}, "the limit is 1000"},
 		{tea.NotFound, params{"path": "missing"}, "read missing: there is no such file"},
 		{tea.PermissionDenied, params{"path": "../x"}, ".."},
@@ -166,6 +170,9 @@ func TestList(t *testing.T) {
 	c.Fails(tea.NotFound, "file.list", params{"path": "missing"})
 	c.Fails(tea.ValidationError, "file.list", params{"path": "a.txt"})
 	c.Fails(tea.ValidationError, "file.list", params{"pattern": "["})
+	if e := c.Fails(tea.ValidationError, "file.list", params{"pattern": "sub/*.csv", "recursive": true}); !strings.Contains(e.Message, "recursive: true") {
+		t.Errorf("a pattern with a slash, which matches no name, gives %v", e)
+	}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	if _, err := c.Call(ctx, "file.list", params{}); tea.AsError(err).Type != tea.Canceled {

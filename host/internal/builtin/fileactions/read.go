@@ -2,8 +2,11 @@ package fileactions
 
 import (
 	"context"
+	"errors"
 	"io/fs"
 	"path"
+	"strings"
+	"syscall"
 	"time"
 
 	tea "github.com/the-edge-agent/tea/sdk"
@@ -64,7 +67,7 @@ func (i *instance) exists(_ context.Context, _ *tea.Request, p existsParams) (ex
 	}
 	info, err := root.Stat(p.Path)
 	if e := tea.AsError(err); e != nil {
-		if e.Type == tea.NotFound {
+		if e.Type == tea.NotFound || errors.Is(err, syscall.ENOTDIR) { // nothing is below a file
 			return existsResult{Success: true}, nil
 		}
 		return existsResult{}, err
@@ -102,6 +105,9 @@ const maxEntries = 10_000
 func (i *instance) list(ctx context.Context, _ *tea.Request, p listParams) (listResult, error) {
 	if _, err := path.Match(p.Pattern, ""); err != nil {
 		return listResult{}, tea.Errorf(tea.ValidationError, "pattern %q: %w", p.Pattern, err)
+	}
+	if strings.Contains(p.Pattern, "/") {
+		return listResult{}, tea.Errorf(tea.ValidationError, "pattern %q is for names and can hold no /; set path, and recursive: true for the directories below", p.Pattern)
 	}
 	root, err := i.Root()
 	if err != nil {

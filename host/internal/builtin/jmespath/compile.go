@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strconv"
 	"strings"
 	"unicode/utf8"
 
@@ -58,7 +59,10 @@ func Compile(expression string) (*Expression, error) {
 			if syntax.Offset < len(marked) {
 				offset = min(literals.unmark(syntax.Offset), len(expression))
 			}
-			return nil, syntaxError(expression, offset, strings.TrimPrefix(syntax.Error(), "SyntaxError: "))
+			return nil, syntaxError(expression, offset, worded(syntax.Error()))
+		}
+		if errors.Is(err, strconv.ErrRange) {
+			return nil, syntaxError(expression, -1, "an index is too large")
 		}
 		return nil, syntaxError(expression, -1, err.Error())
 	}

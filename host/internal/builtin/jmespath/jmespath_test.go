@@ -18,11 +18,16 @@ func TestCompileTellsThePosition(t *testing.T) {
 	}{
 		{"foo.", "", 5},
 		{"foo[?a == ]", "", 11},
-		{`"ä".b.#`, "Unknown char", 7},
+		{`"ä".b.#`, "unknown character", 7},
 		{"foo.`1`", "", 6},
 		{"a == `[1,` || b", "literal", 10},
 		{"`1` == `2` ]", "", 12},
 		{"a == 'b", "never closed", 6},
+		{"[?a == `1`", "expected ], found the end", 11},
+		{"a[", "expected *, found the end", 3},
+		{"a.b.", "expected a name, [ or {", 5},
+		{"a[1:x]", "expected : or a number, found a name", 5},
+		{"a <= ", "the expression is incomplete", 6},
 		{"lenght(a)", `did you mean "length"?`, 1},
 		{"a | length(a, b)", "wants 1 arguments, got 2", 5},
 	} {
@@ -35,6 +40,14 @@ func TestCompileTellsThePosition(t *testing.T) {
 		if syntax.Column != c.column || !strings.Contains(syntax.Error(), c.message) {
 			t.Errorf("%s: column %d, %v; want column %d and %q", c.expression, syntax.Column, err, c.column, c.message)
 		}
+	}
+}
+
+func TestIndexBeyondAnyList(t *testing.T) {
+	t.Parallel()
+	_, err := jmespath.Compile("a[99999999999999999999]")
+	if err == nil || err.Error() != "an index is too large" {
+		t.Errorf("got %v", err)
 	}
 }
 

@@ -66,6 +66,9 @@ func question(req *tea.Request, p askParams) (engine.Question, error) {
 	params, _ := v.(map[string]any)
 	q.Choices, _ = params["choices"].([]any)
 	q.Schema, q.Default = params["schema"], params["default"]
+	if _, given := params["default"]; !given && q.OnTimeout == "default" {
+		return q, tea.Errorf(tea.ValidationError, "on_timeout: default needs the parameter default")
+	}
 	if q.Schema == nil {
 		return q, nil
 	}

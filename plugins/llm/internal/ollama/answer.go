@@ -67,7 +67,7 @@ func decode(line []byte) (*record, error) {
 	if err := json.Unmarshal(line, &r); err != nil {
 		return nil, tea.Errorf(tea.ConnectionError, "the server sent what is no answer: %w", err)
 	}
-	if len(r.Error) > 0 && string(r.Error) != "null" {
+	if transport.IsError(r.Error) {
 		return nil, transport.StreamError(r.Error)
 	}
 	return &r, nil
@@ -105,7 +105,7 @@ func toEmbeddings(raw []byte) (*chat.Embeddings, error) {
 	if err := json.Unmarshal(raw, &answer); err != nil {
 		return nil, tea.Errorf(tea.ConnectionError, "the server sent what are no embeddings: %w", err)
 	}
-	if len(answer.Error) > 0 && string(answer.Error) != "null" {
+	if transport.IsError(answer.Error) {
 		return nil, transport.StreamError(answer.Error)
 	}
 	e := &chat.Embeddings{Model: answer.Model, Vectors: answer.Embeddings}

@@ -33,7 +33,7 @@ func (p *Provider) Chat(ctx context.Context, req *chat.Request, emit func(chat.D
 		return err
 	})
 	if err != nil {
-		return nil, err
+		return nil, p.server.Missing(err, addressHint)
 	}
 	return answer, nil
 }
@@ -58,7 +58,16 @@ func (p *Provider) Embed(ctx context.Context, req *chat.EmbedRequest) (*chat.Emb
 		return err
 	})
 	if err != nil {
-		return nil, err
+		return nil, p.server.Missing(err, addressHint)
 	}
 	return result, nil
+}
+
+// addressHint says what may be wrong with the address of a server that has
+// nothing where it should.
+func addressHint(path string) string {
+	if path == "" {
+		return ""
+	}
+	return "for ollama, api_base is the address without a path"
 }

@@ -1,7 +1,6 @@
 package openai
 
 import (
-	"bytes"
 	"encoding/json"
 
 	"github.com/the-edge-agent/tea/plugins/llm/internal/chat"
@@ -12,6 +11,7 @@ import (
 // completion is an answer or a chunk of a streamed one. What a server may
 // leave out, send as null or in another shape is held loosely.
 type completion struct {
+	Object  string          `json:"object"`
 	Model   string          `json:"model"`
 	Choices []choice        `json:"choices"`
 	Usage   json.RawMessage `json:"usage"`
@@ -19,14 +19,15 @@ type completion struct {
 }
 
 type choice struct {
-	Index        int    `json:"index"`
-	Message      *piece `json:"message"`
-	Delta        *piece `json:"delta"`
-	FinishReason string `json:"finish_reason"`
+	Index        int             `json:"index"`
+	Message      *piece          `json:"message"`
+	Delta        *piece          `json:"delta"`
+	FinishReason word            `json:"finish_reason"`
+	Error        json.RawMessage `json:"error"`
 }
 
 type piece struct {
-	Content          text       `json:"content"`
+	Content          content    `json:"content"`
 	Refusal          text       `json:"refusal"`
 	ReasoningContent text       `json:"reasoning_content"`
 	Reasoning        text       `json:"reasoning"`
@@ -37,7 +38,7 @@ type piece struct {
 
 // reasoning is what the model thought, under whichever name it came.
 func (p *piece) reasoning() string {
-	for _, t := range []text{p.ReasoningContent, p.Reasoning, p.Thinking} {
+	for _, t := range []text{p.ReasoningContent, p.Reasoning, p.Thinking, p.Content.thought} {
 		if t != "" {
 			return string(t)
 		}
@@ -72,6 +73,40 @@ func (t *text) UnmarshalJSON(data []byte) error {
 	return nil
 }
 
+// content is a text whose parts may hold thoughts too.
+type content struct{ said, thought text }
+
+func (c *content) UnmarshalJSON(data []byte) error {
+	*c = content{}
+	var parts []json.RawMessage
+	if json.Unmarshal(data, &parts) == nil {
+		for _, raw := range parts {
+			var part struct {
+				Thinking text `json:"thinking"`
+			}
+			if json.Unmarshal(raw, &part) == nil {
+				c.thought += part.Thinking
+			}
+		}
+	}
+	return c.said.UnmarshalJSON(data)
+}
+
+// word is a string; of another scalar it is the text, of null nothing.
+type word string
+
+func (w *word) UnmarshalJSON(data []byte) error {
+	var s string
+	if json.Unmarshal(data, &s) != nil {
+		s = string(data)
+	}
+	if s == "null" {
+		s = ""
+	}
+	*w = word(s)
+	return nil
+}
+
 // readAnswer reads an answer that came in one.
 func readAnswer(reply transport.Reply) (*chat.Answer, error) {
 	body, err := reply.ReadAll()
@@ -92,12 +127,24 @@ func readAnswer(reply transport.Reply) (*chat.Answer, error) {
 
 // decode reads an answer or a chunk; one that reports an error is one.
 func decode(data []byte) (*completion, error) {
+	var list []json.RawMessage
+	if json.Unmarshal(data, &list) == nil && len(list) == 1 {
+		data = list[0] // Google's servers put an error into a list
+	}
 	var c completion
 	if err := json.Unmarshal(data, &c); err != nil {
 		return nil, tea.Errorf(tea.ConnectionError, "the server sent what is no answer: %w", err)
 	}
-	if len(c.Error) > 0 && !bytes.Equal(c.Error, []byte("null")) {
+	if transport.IsError(c.Error) {
 		return nil, transport.StreamError(c.Error)
+	}
+	if c.Object == "error" {
+		return nil, transport.StreamError(data)
+	}
+	for _, choice := range c.Choices {
+		if choice.Index == 0 && transport.IsError(choice.Error) {
+			return nil, transport.StreamError(choice.Error)
+		}
 	}
 	return &c, nil
 }

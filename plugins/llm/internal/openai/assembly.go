@@ -8,10 +8,10 @@ import (
 // the way.
 type assembly struct {
 	pieces chat.Pieces
-	// seen says that a choice came at all, finish why the answer ended once
-	// it has.
-	seen   bool
-	finish string
+	// seen says that a choice came at all, grown that it held something,
+	// finish why the answer ended once it has.
+	seen, grown bool
+	finish      string
 
 	model string
 	usage *chat.Usage
@@ -36,14 +36,17 @@ func (a *assembly) add(c *completion) (grew bool) {
 		}
 		a.seen = true
 		if choice.FinishReason != "" {
-			a.finish = choice.FinishReason
+			a.finish = string(choice.FinishReason)
 		}
-		for _, p := range []*piece{choice.Delta, choice.Message} {
-			if p != nil && a.addPiece(p) {
-				grew = true
-			}
+		if choice.Delta != nil && a.addPiece(choice.Delta) {
+			grew = true
+		}
+		// Beside deltas a message is all that was said so far, once more.
+		if choice.Message != nil && (choice.Delta == nil || !a.grown && !grew) && a.addPiece(choice.Message) {
+			grew = true
 		}
 	}
+	a.grown = a.grown || grew
 	return grew
 }
 
@@ -56,7 +59,7 @@ func (a *assembly) addPiece(p *piece) (grew bool) {
 		a.calls.add(callPart{Function: *p.FunctionCall})
 		grew = true
 	}
-	content, reasoning := string(p.Content+p.Refusal), p.reasoning()
+	content, reasoning := string(p.Content.said+p.Refusal), p.reasoning()
 	a.pieces.Add(content, reasoning)
 	return grew || content != "" || reasoning != ""
 }

@@ -11,7 +11,7 @@ import (
 // callPart is a tool call or a piece of one.
 type callPart struct {
 	Index    *int     `json:"index"`
-	ID       string   `json:"id"`
+	ID       word     `json:"id"`
 	Function function `json:"function"`
 }
 
@@ -39,7 +39,7 @@ func (c *calls) add(part callPart) {
 		c.open = append(c.open, call)
 	}
 	if call.id == "" {
-		call.id = part.ID
+		call.id = string(part.ID)
 	}
 	if name := part.Function.Name; name != call.name {
 		call.name += name
@@ -52,14 +52,15 @@ func (c *calls) add(part callPart) {
 // 0; then the id tells calls apart, and without ids a name that comes when
 // the call before has all its arguments.
 func (c *calls) find(part callPart) *openCall {
+	id := string(part.ID)
 	for i := len(c.open) - 1; i >= 0; i-- {
 		call := c.open[i]
 		switch {
 		case part.Index != nil && call.index != nil && *part.Index != *call.index:
 			continue
-		case part.ID != "" && call.id != "" && part.ID != call.id:
+		case id != "" && call.id != "" && id != call.id:
 			continue
-		case part.ID != "" && part.ID == call.id:
+		case id != "" && id == call.id:
 			return call
 		case part.Function.Name != "" && call.complete():
 			continue
@@ -73,11 +74,21 @@ func (c *calls) find(part callPart) *openCall {
 
 func (c *calls) list() []chat.ToolCall {
 	var list []chat.ToolCall
-	for _, call := range c.open {
-		if call.name == "" && call.arguments.Len() == 0 {
+	for i, call := range c.open {
+		if call.arguments.Len() == 0 && (call.name == "" || c.repeats(i)) {
 			continue
 		}
 		list = append(list, chat.ToolCall{ID: call.id, Name: call.name, Arguments: stream.Join(call.arguments.String())})
 	}
 	return list
+}
+
+// repeats tells whether a call without arguments is only the name of the one
+// before it, which some servers send once more at the end.
+func (c *calls) repeats(i int) bool {
+	if i == 0 {
+		return false
+	}
+	call, before := c.open[i], c.open[i-1]
+	return call.id == "" && call.name == before.name && call.index != nil && before.index != nil && *call.index == *before.index && before.complete()
 }

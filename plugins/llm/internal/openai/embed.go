@@ -26,7 +26,7 @@ func (p *Provider) Embed(ctx context.Context, req *chat.EmbedRequest) (*chat.Emb
 		return err
 	})
 	if err != nil {
-		return nil, err
+		return nil, p.server.Missing(err, p.addressHint)
 	}
 	return result, nil
 }
@@ -44,7 +44,7 @@ func toEmbeddings(raw []byte, want int) (*chat.Embeddings, error) {
 	if err := json.Unmarshal(raw, &answer); err != nil {
 		return nil, tea.Errorf(tea.ConnectionError, "the server sent what are no embeddings: %w", err)
 	}
-	if len(answer.Error) > 0 && string(answer.Error) != "null" {
+	if transport.IsError(answer.Error) {
 		return nil, transport.StreamError(answer.Error)
 	}
 	vectors := make([][]float64, want)

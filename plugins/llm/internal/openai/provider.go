@@ -43,6 +43,18 @@ func (p *Provider) path(operation string) string {
 	return "openai/deployments/" + url.PathEscape(p.deployment) + "/" + operation
 }
 
+// addressHint says what may be wrong with the address of a server that has
+// nothing where it should.
+func (p *Provider) addressHint(path string) string {
+	switch {
+	case p.deployment == "" && path == "":
+		return "most servers want an api_base that ends in /v1"
+	case p.deployment != "" && path != "":
+		return "for azure, api_base is the address without a path"
+	}
+	return ""
+}
+
 // Chat asks for one answer, see [chat.Provider].
 func (p *Provider) Chat(ctx context.Context, req *chat.Request, emit func(chat.Delta)) (*chat.Answer, error) {
 	body := toBody(req)
@@ -61,7 +73,7 @@ func (p *Provider) Chat(ctx context.Context, req *chat.Request, emit func(chat.D
 		return err
 	})
 	if err != nil {
-		return nil, err
+		return nil, p.server.Missing(err, p.addressHint)
 	}
 	return answer, nil
 }

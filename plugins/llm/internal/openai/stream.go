@@ -1,10 +1,10 @@
 package openai
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"io"
-	"mime"
 	"time"
 
 	"github.com/the-edge-agent/tea/plugins/llm/internal/chat"
@@ -13,11 +13,11 @@ import (
 	tea "github.com/the-edge-agent/tea/sdk"
 )
 
-// readStream reads a streamed answer and gives out its pieces as they come.
+// readStream reads a streamed answer and gives out its pieces as they come. A
+// server that ignores the wish for a stream sends one whole answer as JSON,
+// which is an event too; what it calls the content tells nothing, since some
+// call a stream JSON.
 func readStream(ctx context.Context, reply transport.Reply, limit time.Duration, emit func(chat.Delta)) (*chat.Answer, error) {
-	if kind, _, _ := mime.ParseMediaType(reply.Header.Get("Content-Type")); kind == "application/json" {
-		return readUnstreamed(reply, emit)
-	}
 	a := newAssembly(emit)
 	done, err := readEvents(reply, limit, a)
 	switch {
@@ -52,16 +52,20 @@ func readEvents(reply transport.Reply, limit time.Duration, a *assembly) (done b
 			return false, nil
 		case err != nil:
 			return false, err
-		case string(event.Data) == "[DONE]":
+		}
+		data := bytes.TrimSpace(event.Data)
+		switch {
+		case string(data) == "[DONE]":
 			if !a.seen {
 				return true, io.EOF
 			}
 			return true, nil
+		case event.Name == "error":
+			return false, transport.StreamError(data)
+		case len(data) == 0, event.Name != "" && data[0] != '{':
+			continue // a sign of life
 		}
-		if event.Name == "error" {
-			return false, transport.StreamError(event.Data)
-		}
-		chunk, err := decode(stream.Escape(event.Data))
+		chunk, err := decode(stream.Escape(data))
 		if err != nil {
 			return false, err
 		}
@@ -69,16 +73,4 @@ func readEvents(reply transport.Reply, limit time.Duration, a *assembly) (done b
 			clock.Start()
 		}
 	}
-}
-
-// readUnstreamed serves where a server ignores the wish for a stream.
-func readUnstreamed(reply transport.Reply, emit func(chat.Delta)) (*chat.Answer, error) {
-	answer, err := readAnswer(reply)
-	if err != nil {
-		return nil, err
-	}
-	if answer.Text != "" || answer.Reasoning != "" {
-		emit(chat.Delta{Text: answer.Text, Reasoning: answer.Reasoning})
-	}
-	return answer, nil
 }

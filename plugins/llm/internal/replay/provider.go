@@ -33,6 +33,9 @@ func (p *Provider) Chat(ctx context.Context, req *chat.Request, emit func(chat.D
 	if err != nil {
 		return nil, err
 	}
+	if rec.Refusal != nil {
+		return nil, rec.Refusal.failure()
+	}
 	if rec.Answer == nil {
 		return nil, tea.Errorf(tea.ValidationError, "the recording %s holds no answer", hash)
 	}
@@ -58,10 +61,21 @@ func (p *Provider) recordChat(ctx context.Context, hash string, req *chat.Reques
 	}
 	answer, err := p.real.Chat(ctx, req, tee)
 	if err != nil {
-		return nil, err
+		return nil, p.recordRefusal(&Record{Hash: hash, Request: req}, err)
 	}
 	rec.Answer = clone(answer)
 	return answer, p.file.add(rec)
+}
+
+// recordRefusal adds a failure that is as good as an answer, and gives it back.
+func (p *Provider) recordRefusal(rec *Record, err error) error {
+	if rec.Refusal = refusalOf(err); rec.Refusal == nil {
+		return err
+	}
+	if addErr := p.file.add(rec); addErr != nil {
+		return addErr
+	}
+	return err
 }
 
 // clone copies what the caller of a provider may change of its answer.
@@ -80,13 +94,16 @@ func (p *Provider) Embed(ctx context.Context, req *chat.EmbedRequest) (*chat.Emb
 	if p.real != nil {
 		result, err := p.real.Embed(ctx, req)
 		if err != nil {
-			return nil, err
+			return nil, p.recordRefusal(&Record{Hash: hash, EmbedRequest: req}, err)
 		}
 		return result, p.file.add(&Record{Hash: hash, EmbedRequest: req, Embeddings: result})
 	}
 	rec, err := p.file.find(hash)
 	if err != nil {
 		return nil, err
+	}
+	if rec.Refusal != nil {
+		return nil, rec.Refusal.failure()
 	}
 	if rec.Embeddings == nil {
 		return nil, tea.Errorf(tea.ValidationError, "the recording %s holds no embeddings", hash)

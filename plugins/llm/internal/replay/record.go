@@ -3,8 +3,10 @@ package replay
 import (
 	"crypto/sha256"
 	"encoding/hex"
+	"maps"
 
 	"github.com/the-edge-agent/tea/plugins/llm/internal/chat"
+	"github.com/the-edge-agent/tea/plugins/llm/internal/transport"
 	tea "github.com/the-edge-agent/tea/sdk"
 	"github.com/the-edge-agent/tea/sdk/value"
 )
@@ -19,6 +21,28 @@ type Record struct {
 	Chunks       []chat.Delta       `json:"chunks,omitempty"`
 	Answer       *chat.Answer       `json:"answer,omitempty"`
 	Embeddings   *chat.Embeddings   `json:"embeddings,omitempty"`
+	// Refusal stands in the place of an answer where the server found fault
+	// with the request: callers go on from there, with another request.
+	Refusal *Refusal `json:"refusal,omitempty"`
+}
+
+// Refusal is what a server had against a request.
+type Refusal struct {
+	Message string         `json:"message"`
+	Details map[string]any `json:"details"`
+}
+
+func (r *Refusal) failure() *tea.Error {
+	return &tea.Error{Type: tea.ValidationError, Message: r.Message, Details: maps.Clone(r.Details)}
+}
+
+// refusalOf gives what to record of a failure; nil where it may pass.
+func refusalOf(err error) *Refusal {
+	if !transport.IsRefusal(err) {
+		return nil
+	}
+	e := tea.AsError(err)
+	return &Refusal{Message: e.Message, Details: e.Details}
 }
 
 // pieces gives the recorded stream; an answer that was not streamed when it

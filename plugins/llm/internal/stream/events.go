@@ -15,13 +15,15 @@ type Event struct {
 
 // Events reads server-sent events. Comments (": keep-alive") and events
 // without data are left out. Beyond the standard, an event at the end of the
-// stream counts although no empty line follows it, and a line that begins with
-// a brace is an event of its own: servers answer an event stream's request
-// with bare JSON when something goes wrong.
+// stream counts although no empty line follows it; a line that begins with a
+// brace or a bracket begins an event of its own, which goes on until its JSON
+// is whole: servers answer an event stream's request with bare JSON when
+// something goes wrong; and a field called error is an event of that name.
 type Events struct {
 	in   lineReader
 	data []byte
-	// held is a bare JSON line found behind an event that was not yet closed.
+	// held is the first line of bare JSON found behind an event that was not
+	// yet closed.
 	held []byte
 }
 
@@ -31,11 +33,11 @@ func NewEvents(r io.Reader) *Events { return &Events{in: newLineReader(r)} }
 // Next gives the next event; io.EOF after the last one.
 func (e *Events) Next() (Event, error) {
 	var event Event
-	if e.held != nil {
-		event.Data, e.held = e.held, nil
-		return event, nil
-	}
 	e.data = e.data[:0]
+	if first := e.held; first != nil {
+		e.held = nil
+		return e.bare(first)
+	}
 	seen := false
 	for {
 		line, err := e.in.next()
@@ -49,19 +51,21 @@ func (e *Events) Next() (Event, error) {
 				return e.finish(event), nil
 			}
 			event.Name = ""
-		case line[0] == '{':
+		case beginsJSON(line):
 			if seen {
 				e.held = bytes.Clone(line)
 				return e.finish(event), nil
 			}
-			event.Data = line
-			return event, nil
+			return e.bare(line)
 		default:
 			field, text := splitField(line)
 			switch string(field) {
 			case "event":
 				event.Name = string(text)
-			case "data":
+			case "data", "error":
+				if string(field) == "error" {
+					event.Name = "error"
+				}
 				if seen {
 					e.data = append(e.data, '\n')
 				}
@@ -73,6 +77,59 @@ func (e *Events) Next() (Event, error) {
 			}
 		}
 	}
+}
+
+func beginsJSON(line []byte) bool {
+	line = bytes.TrimLeft(line, " \t")
+	return len(line) > 0 && (line[0] == '{' || line[0] == '[')
+}
+
+// bare reads JSON that begins with a line outside of any event. What never
+// becomes whole goes on to the end of the stream.
+func (e *Events) bare(line []byte) (Event, error) {
+	var n nesting
+	for {
+		if len(e.data)+len(line) > MaxRecord {
+			return Event{}, ErrTooLong
+		}
+		e.data = append(e.data, line...)
+		if n.closed(line) {
+			return Event{Data: e.data}, nil
+		}
+		var err error
+		if line, err = e.in.next(); err == io.EOF {
+			return Event{Data: e.data}, nil
+		} else if err != nil {
+			return Event{}, err
+		}
+		e.data = append(e.data, '\n')
+	}
+}
+
+// nesting follows the brackets of a JSON text from line to line.
+type nesting struct {
+	depth           int
+	inText, escaped bool
+}
+
+// closed takes the next line and tells whether all that was opened is closed.
+func (n *nesting) closed(line []byte) bool {
+	for _, c := range line {
+		switch {
+		case n.escaped:
+			n.escaped = false
+		case n.inText && c == '\\':
+			n.escaped = true
+		case c == '"':
+			n.inText = !n.inText
+		case n.inText:
+		case c == '{' || c == '[':
+			n.depth++
+		case c == '}' || c == ']':
+			n.depth--
+		}
+	}
+	return n.depth <= 0
 }
 
 func (e *Events) finish(event Event) Event {

@@ -46,6 +46,12 @@ func TestEvents(t *testing.T) {
 		{"byte order mark", "\xef\xbb\xbfdata: a\n\n", []string{"|a"}},
 		{"bare JSON", `{"error":"x"}`, []string{`|{"error":"x"}`}},
 		{"bare JSON behind an open event", "data: a\n{\"error\":1}\ndata: b\n\n", []string{"|a", `|{"error":1}`, "|b"}},
+		{"bare JSON over several lines", "{\n  \"error\": {\n    \"code\": 1\n  }\n}\ndata: b\n\n", []string{"|{\n  \"error\": {\n    \"code\": 1\n  }\n}", "|b"}},
+		{"a bare list", "[{\n\"error\": 1}\n]\n", []string{"|[{\n\"error\": 1}\n]"}},
+		{"bare JSON that never ends", "{\"a\":\n\ndata: b\n\n", []string{"|{\"a\":\n\ndata: b\n"}},
+		{"brackets in bare JSON's texts", "{\"a\": \"}\\\"}\",\n\"b\": 1}\ndata: b\n\n", []string{"|{\"a\": \"}\\\"}\",\n\"b\": 1}", "|b"}},
+		{"a bare end", "data: a\n\n[DONE]\ndata: b\n\n", []string{"|a", "|[DONE]", "|b"}},
+		{"error as a field", "error: {\"code\":1}\n\n", []string{"error|{\"code\":1}"}},
 		{"empty data", "data:\n\n", []string{"|"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -62,6 +68,18 @@ func TestEvents(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// What a server sends must not cost more than the reading of it, however it
+// is cut into lines.
+func BenchmarkBareJSON(b *testing.B) {
+	text := "[\n" + strings.Repeat("{},\n", 200_000) + "{}]\n"
+	b.SetBytes(int64(len(text)))
+	for b.Loop() {
+		if _, err := NewEvents(strings.NewReader(text)).Next(); err != nil {
+			b.Fatal(err)
+		}
 	}
 }
 

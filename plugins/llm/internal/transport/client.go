@@ -200,6 +200,7 @@ func toFailure(ctx context.Context, call Call, err error) (failure *tea.Error, f
 		clean.Details["tokens"] = int64(broken.pieces)
 	}
 	redact(&clean, call.Secrets)
+	clean.Message = shorten(clean.Message) // only now: half a secret would not be found
 	return &clean, final
 }
 

@@ -37,6 +37,23 @@ func statusError(resp *http.Response) *tea.Error {
 	return e
 }
 
+// IsRefusal tells whether a server found fault with the request itself: the
+// same request will be refused again.
+func IsRefusal(err error) bool {
+	e := tea.AsError(err)
+	return e != nil && e.Type == tea.ValidationError && e.Details["status"] != nil
+}
+
+// IsError tells whether the member error of an answer reports one: servers
+// also send it empty.
+func IsError(raw json.RawMessage) bool {
+	switch string(raw) {
+	case "", "null", "{}", "[]", `""`, "false":
+		return false
+	}
+	return true
+}
+
 // StreamError words the error that a server sent where a piece of its answer,
 // or an answer, was expected.
 func StreamError(raw []byte) *tea.Error {
@@ -73,7 +90,11 @@ func reportOf(raw []byte) report {
 	}
 	var object map[string]any
 	if json.Unmarshal(raw, &object) != nil {
-		return report{message: string(raw)}
+		text = string(raw)
+		if title, isPage := titleOf(text); isPage {
+			text = title
+		}
+		return report{message: text}
 	}
 	r := report{code: scalar(object["code"]), kind: scalar(object["type"])}
 	for _, name := range []string{"message", "detail", "error", "msg"} {
@@ -129,7 +150,7 @@ func (r report) status() int {
 
 // newFailure gives a failure its type and says whether it may pass.
 func newFailure(status int, r report) *tea.Error {
-	e := &tea.Error{Message: shorten(r.message), Details: map[string]any{}}
+	e := &tea.Error{Message: strings.TrimSpace(strings.ToValidUTF8(r.message, "\ufffd")), Details: map[string]any{}}
 	switch {
 	case status == http.StatusUnauthorized || status == http.StatusForbidden:
 		e.Type = tea.PermissionDenied
@@ -198,7 +219,6 @@ func redact(e *tea.Error, secrets []string) {
 
 // shorten cuts a text between two characters.
 func shorten(text string) string {
-	text = strings.TrimSpace(strings.ToValidUTF8(text, "\ufffd"))
 	if len(text) <= maxErrorText {
 		return text
 	}

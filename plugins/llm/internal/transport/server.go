@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"net/http"
 	"net/url"
+	"strings"
 	"time"
 
 	tea "github.com/the-edge-agent/tea/sdk"
@@ -39,6 +40,20 @@ func (s *Server) Post(ctx context.Context, path string, body map[string]any, con
 		URL: address, Header: s.Header, Body: raw,
 		MaxRetries: s.MaxRetries, Secrets: s.Secrets, OnRetry: s.OnRetry,
 	}, consume)
+}
+
+// Missing explains a not_found error by the path of the address, where hint
+// says what is wrong with it; other errors stay as they are.
+func (s *Server) Missing(err error, hint func(path string) string) error {
+	u, parseErr := url.Parse(s.Base)
+	if e := tea.AsError(err); e != nil && e.Type == tea.NotFound && parseErr == nil {
+		if text := hint(strings.Trim(u.Path, "/")); text != "" {
+			explained := *e
+			explained.Message += "; " + text
+			return &explained
+		}
+	}
+	return err
 }
 
 // join appends an escaped path to the address of a server, keeping its query.

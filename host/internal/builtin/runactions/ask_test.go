@@ -1,0 +1,30 @@
+package runactions
+
+import (
+	"strings"
+	"testing"
+
+	tea "github.com/the-edge-agent/tea/sdk"
+)
+
+// Without this check null would count as an answer that nobody gave.
+func TestDefaultMustBeGivenWhereItMayCount(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		name    string
+		params  map[string]any
+		refused bool
+	}{
+		{"no default", map[string]any{"question": "go?", "timeout_seconds": 1.0, "on_timeout": "default"}, true},
+		{"null is one", map[string]any{"question": "go?", "timeout_seconds": 1.0, "on_timeout": "default", "default": nil}, false},
+		{"a default", map[string]any{"question": "go?", "timeout_seconds": 1.0, "on_timeout": "default", "default": "no"}, false},
+		{"not needed", map[string]any{"question": "go?", "timeout_seconds": 1.0, "on_timeout": "deny"}, false},
+	} {
+		onTimeout, _ := c.params["on_timeout"].(string)
+		_, err := question(&tea.Request{Params: tea.ValuePayload(c.params)}, askParams{Question: "go?", TimeoutSeconds: 1, OnTimeout: onTimeout})
+		e := tea.AsError(err)
+		if (e != nil) != c.refused || c.refused && (e.Type != tea.ValidationError || !strings.Contains(e.Message, "default")) {
+			t.Errorf("%s: got %v", c.name, err)
+		}
+	}
+}
