@@ -31,8 +31,8 @@ const (
 )
 
 // answersTo finds the interrupts that answers are meant for and those that
-// pass names. Without either the one stop that waits is passed, so that
-// nobody passes a stop without having seen it.
+// pass names. Without either every stop that waits is passed: all of them were
+// shown when the run stopped.
 func answersTo(pending []host.Interrupt, given map[string]any, pass []string) (map[string]any, error) {
 	answers := map[string]any{}
 	answer := func(flag, name string, value any) error {
@@ -59,9 +59,6 @@ func answersTo(pending []host.Interrupt, given map[string]any, pass []string) (m
 	case slices.Equal(pass, []string{passNone}):
 		return answers, nil
 	case len(pass) == 0 && len(given) == 0:
-		if len(stops) > 1 {
-			return nil, usageErrorf("%d stops wait: %s; name those to pass with --pass, or --pass all", len(stops), strings.Join(stops, ", "))
-		}
 		pass = stops
 	case slices.Equal(pass, []string{passAll}):
 		pass = slices.DeleteFunc(stops, func(id string) bool { _, given := answers[id]; return given })

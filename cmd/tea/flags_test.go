@@ -63,7 +63,7 @@ func TestResumeCommandIsQuoted(t *testing.T) {
 	f := &runFlags{CheckpointDir: "my runs", Secrets: `{"key": "x"}`, SecretsEnv: "MY_"}
 	f.Plugins = []string{"it's"}
 	res := &host.Result{RunID: "r1", Pending: []host.Interrupt{{ID: "a>b/ask:ask", Kind: host.InterruptAsk}, {ID: "x:before"}}}
-	want := `tea resume r1 -c 'my runs' --plugins 'it'\''s' --secrets-env MY_ --answer 'a>b/ask:ask="text"' --pass x:before`
+	want := `tea resume r1 -c 'my runs' --plugins 'it'\''s' --secrets-env MY_ --answer 'a>b/ask:ask="text"' --pass all`
 	if got := f.resumeCommand(res); got != want {
 		t.Errorf("got  %s\nwant %s", got, want)
 	}

@@ -15,7 +15,7 @@ import (
 type resumeCmd struct {
 	RunID   string   `arg:"" name:"run" help:"Id of the run or the beginning of it, the file of its checkpoint, or the workflow file whose newest open run is meant."`
 	Answer  []string `sep:"none" placeholder:"ID=JSON" help:"Answer an interrupt, by its id or its node (repeatable)."`
-	Pass    []string `sep:"none" placeholder:"ID|all|none" help:"Pass a stop before or after a node, by its id or its node (repeatable). Default: the one that waits."`
+	Pass    []string `sep:"none" placeholder:"ID|all|none" help:"Pass a stop before or after a node, by its id or its node (repeatable). Default: all, unless --answer is given."`
 	Force   bool     `help:"Go on although the workflow has changed."`
 	Migrate bool     `help:"Go on with a changed workflow if everything the run used is still there."`
 	runFlags

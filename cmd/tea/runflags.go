@@ -127,13 +127,14 @@ func (f *runFlags) resumeCommand(res *host.Result) string {
 	if f.SecretsEnv != "" {
 		words = append(words, "--secrets-env", f.SecretsEnv)
 	}
+	stops := stopsOf(res.Pending)
 	for _, i := range res.Pending {
-		switch {
-		case i.Kind == host.InterruptAsk:
+		if i.Kind == host.InterruptAsk {
 			words = append(words, "--answer", i.ID+"="+encoded(exampleAnswer(i)))
-		case len(res.Pending) > 1: // one alone is passed unnamed
-			words = append(words, "--pass", i.ID)
 		}
+	}
+	if len(stops) > 0 && len(stops) < len(res.Pending) {
+		words = append(words, "--pass", passAll) // an answer alone passes no stop
 	}
 	return commandLine(words)
 }
