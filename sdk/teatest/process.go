@@ -75,9 +75,7 @@ func (p *Process) connect(ctx context.Context) error {
 	}
 	d := raw.(*dispenser)
 	p.conn = d.conn
-	if p.client, err = wire.Connect(ctx, d.conn, d.broker); err != nil {
-		return err
-	}
+	p.client = wire.Connect(d.conn, d.broker)
 	p.manifest, err = p.client.Describe(ctx)
 	return err
 }

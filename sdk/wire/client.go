@@ -2,8 +2,6 @@ package wire
 
 import (
 	"context"
-	"fmt"
-	"net"
 	"slices"
 	"strconv"
 	"sync"
@@ -17,19 +15,11 @@ import (
 	"github.com/the-edge-agent/tea/sdk/internal/pb"
 )
 
-// Broker opens a listener that the plugin can reach under an id. go-plugin's
-// GRPCBroker is one.
-type Broker interface {
-	NextId() uint32
-	Accept(id uint32) (net.Listener, error)
-}
-
 // Client calls one plugin process. It is safe for concurrent use.
 type Client struct {
-	plugin    pb.PluginClient
-	callbacks *callbacks
-	service   uint32
-	calls     atomic.Uint64
+	plugin pb.PluginClient
+	back   *wayBack
+	calls  atomic.Uint64
 
 	mu           sync.RWMutex
 	capabilities []string
@@ -38,51 +28,12 @@ type Client struct {
 // Connect makes a client on conn, dialled with [DialOptions].
 // With a broker the plugin can call back; a plugin without the broker service
 // is served all the same. The caller closes the client before conn.
-func Connect(ctx context.Context, conn grpc.ClientConnInterface, broker Broker) (*Client, error) {
-	c := &Client{plugin: pb.NewPluginClient(conn)}
-	if broker == nil {
-		return c, nil
-	}
-	id := broker.NextId()
-	listener, err := accept(ctx, broker, id)
-	if err != nil {
-		return nil, err
-	}
-	if listener != nil {
-		c.callbacks, c.service = serveCallbacks(listener), id
-	}
-	return c, nil
-}
-
-// accept opens the listener. A plugin that has no broker leaves the broker's
-// call hanging or failing; both mean that there are no callbacks.
-func accept(ctx context.Context, broker Broker, id uint32) (net.Listener, error) {
-	type accepted struct {
-		listener net.Listener
-		err      error
-	}
-	done := make(chan accepted, 1)
-	go func() {
-		l, err := broker.Accept(id)
-		done <- accepted{l, err}
-	}()
-	select {
-	case a := <-done:
-		if a.err != nil {
-			return nil, nil
-		}
-		return a.listener, nil
-	case <-ctx.Done():
-		return nil, fmt.Errorf("open the way back for a plugin: %w", ctx.Err())
-	}
+func Connect(conn grpc.ClientConnInterface, broker Broker) *Client {
+	return &Client{plugin: pb.NewPluginClient(conn), back: &wayBack{broker: broker}}
 }
 
 // Close ends the plugin's way back. Calls that still run lose it.
-func (c *Client) Close() {
-	if c.callbacks != nil {
-		c.callbacks.close()
-	}
-}
+func (c *Client) Close() { c.back.close() }
 
 // Describe asks for the manifest and checks it.
 func (c *Client) Describe(ctx context.Context) (tea.Manifest, error) {
@@ -103,8 +54,12 @@ func (c *Client) Describe(ctx context.Context) (tea.Manifest, error) {
 // Configure makes the instance id for the given settings. The error is the
 // plugin's own [*tea.Error] where it refuses them.
 func (c *Client) Configure(ctx context.Context, id string, settings tea.Settings) error {
-	req := &pb.ConfigureRequest{InstanceId: id, HostService: c.service, Capabilities: []string{handshake.Stream}}
-	if c.callbacks != nil {
+	service, err := c.back.open(ctx)
+	if err != nil {
+		return err
+	}
+	req := &pb.ConfigureRequest{InstanceId: id, HostService: service, Capabilities: []string{handshake.Stream}}
+	if service != 0 {
 		req.Capabilities = append(req.Capabilities, handshake.Callbacks)
 	}
 	for key, raw := range settings {

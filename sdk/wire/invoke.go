@@ -35,8 +35,8 @@ func (c *Client) Invoke(ctx context.Context, instance string, req *tea.Request, 
 		Traceparent:    req.Traceparent,
 		Tracestate:     req.Tracestate,
 	}
-	if c.callbacks != nil {
-		defer c.callbacks.admit(ctx, msg.CallId, req.Host)()
+	if callbacks := c.back.calls(); callbacks != nil {
+		defer callbacks.admit(ctx, msg.CallId, req.Host)()
 	}
 	if stream && c.can(handshake.Stream) {
 		return c.stream(ctx, msg, req.Host)

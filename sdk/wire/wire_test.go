@@ -55,6 +55,15 @@ func (s *stranger) InvokeStream(_ *pb.InvokeRequest, stream grpc.ServerStreaming
 // connect gives a client of the stranger.
 func connect(t *testing.T, s *stranger) *wire.Client {
 	t.Helper()
+	client := meet(t, s, nil)
+	if err := client.Configure(t.Context(), "1", nil); err != nil {
+		t.Fatal(err)
+	}
+	return client
+}
+
+func meet(t *testing.T, s *stranger, broker wire.Broker) *wire.Client {
+	t.Helper()
 	l, err := net.Listen("unix", filepath.Join(t.TempDir(), "s"))
 	if err != nil {
 		t.Fatal(err)
@@ -68,15 +77,44 @@ func connect(t *testing.T, s *stranger) *wire.Client {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { conn.Close() })
-	client, err := wire.Connect(t.Context(), conn, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	client := wire.Connect(conn, broker)
 	t.Cleanup(client.Close)
-	if err := client.Configure(t.Context(), "1", nil); err != nil {
-		t.Fatal(err)
-	}
 	return client
+}
+
+// switchboard is a broker that counts the listeners it was asked for.
+type switchboard struct {
+	dir   string
+	asked uint32
+}
+
+func (s *switchboard) NextId() uint32 { return s.asked + 1 }
+
+func (s *switchboard) Accept(id uint32) (net.Listener, error) {
+	s.asked = id
+	return net.Listen("unix", filepath.Join(s.dir, "back"))
+}
+
+// A plugin forgets the id of the host's services when it does not use it at
+// once, and a host may describe a plugin long before it configures it.
+func TestWayBackIsOpenedWithTheFirstInstance(t *testing.T) {
+	t.Parallel()
+	broker := &switchboard{dir: t.TempDir()}
+	client := meet(t, &stranger{}, broker)
+	if _, err := client.Describe(t.Context()); err == nil {
+		t.Fatal("a stranger has a manifest")
+	}
+	if broker.asked != 0 {
+		t.Fatal("the way back was opened before the plugin was told of it")
+	}
+	for _, instance := range []string{"1", "2"} {
+		if err := client.Configure(t.Context(), instance, nil); err != nil {
+			t.Fatal(err)
+		}
+		if broker.asked != 1 {
+			t.Errorf("instance %s: the way back has the number %d, want 1", instance, broker.asked)
+		}
+	}
 }
 
 func request(host tea.Host) *tea.Request {

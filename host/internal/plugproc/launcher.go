@@ -4,7 +4,6 @@ import (
 	"context"
 	"crypto/sha256"
 	"errors"
-	"fmt"
 	"log/slog"
 	"os"
 	"os/exec"
@@ -146,11 +145,7 @@ func (dispenser) GRPCServer(*plugin.GRPCBroker, *grpc.Server) error {
 }
 
 // GRPCClient connects the protocol's client.
-func (d dispenser) GRPCClient(ctx context.Context, broker *plugin.GRPCBroker, conn *grpc.ClientConn) (any, error) {
-	client, err := wire.Connect(ctx, conn, broker)
-	if err != nil {
-		return nil, fmt.Errorf("connect: %w", err)
-	}
-	d.process.wire = client
-	return client, nil
+func (d dispenser) GRPCClient(_ context.Context, broker *plugin.GRPCBroker, conn *grpc.ClientConn) (any, error) {
+	d.process.wire = wire.Connect(conn, broker)
+	return d.process.wire, nil
 }

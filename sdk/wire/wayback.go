@@ -1,0 +1,82 @@
+package wire
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"sync"
+)
+
+// Broker opens a listener that the plugin can reach under an id. go-plugin's
+// GRPCBroker is one.
+type Broker interface {
+	NextId() uint32
+	Accept(id uint32) (net.Listener, error)
+}
+
+// wayBack is how a plugin reaches the host's services. It is opened when an
+// instance is configured first: the plugin forgets an id that it was not told
+// to use within a few seconds.
+type wayBack struct {
+	broker Broker // nil where there is no way back
+
+	mu        sync.Mutex
+	asked     bool
+	service   uint32 // the broker's id; 0 for none
+	callbacks *callbacks
+}
+
+// open gives the id of the host's services, 0 where the plugin has no broker.
+func (w *wayBack) open(ctx context.Context) (uint32, error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.asked || w.broker == nil {
+		return w.service, nil
+	}
+	id := w.broker.NextId()
+	listener, err := accept(ctx, w.broker, id)
+	if err != nil {
+		return 0, err
+	}
+	w.asked = true
+	if listener != nil {
+		w.callbacks, w.service = serveCallbacks(listener), id
+	}
+	return w.service, nil
+}
+
+// calls gives the callbacks, nil where there is no way back.
+func (w *wayBack) calls() *callbacks {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.callbacks
+}
+
+func (w *wayBack) close() {
+	if c := w.calls(); c != nil {
+		c.close()
+	}
+}
+
+// accept opens the listener. A plugin that has no broker leaves the broker's
+// call hanging or failing; both mean that there are no callbacks.
+func accept(ctx context.Context, broker Broker, id uint32) (net.Listener, error) {
+	type accepted struct {
+		listener net.Listener
+		err      error
+	}
+	done := make(chan accepted, 1)
+	go func() {
+		l, err := broker.Accept(id)
+		done <- accepted{l, err}
+	}()
+	select {
+	case a := <-done:
+		if a.err != nil {
+			return nil, nil
+		}
+		return a.listener, nil
+	case <-ctx.Done():
+		return nil, fmt.Errorf("open the way back for a plugin: %w", ctx.Err())
+	}
+}
