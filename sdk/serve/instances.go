@@ -53,7 +53,6 @@ func (i *instances) closeAll() error {
 
 // Configure opens the bundle for the given settings.
 func (s *server) Configure(ctx context.Context, req *pb.ConfigureRequest) (*pb.ConfigureResponse, error) {
-	s.readyOnce.Do(s.ready)
 	resp := &pb.ConfigureResponse{Capabilities: []string{handshake.Stream, handshake.Callbacks}}
 	if err := s.back.connect(req.GetHostService()); err != nil {
 		resp.Error = pb.FromError(err)

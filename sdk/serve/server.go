@@ -3,7 +3,6 @@ package serve
 import (
 	"context"
 	"log/slog"
-	"sync"
 	"time"
 
 	plugin "github.com/hashicorp/go-plugin"
@@ -18,18 +17,15 @@ import (
 // server is the plugin's side of the protocol for one bundle.
 type server struct {
 	pb.UnimplementedPluginServer
-	bundle *tea.Bundle
-	// ready runs before the first instance is made.
-	ready     func()
-	readyOnce sync.Once
+	bundle    *tea.Bundle
 	instances instances
 	calls     calls
 	back      hostLink
 	stop      func()
 }
 
-func newServer(bundle *tea.Bundle, ready func()) *server {
-	return &server{bundle: bundle, ready: ready, instances: instances{byID: map[string]*tea.Instance{}}}
+func newServer(bundle *tea.Bundle) *server {
+	return &server{bundle: bundle, instances: instances{byID: map[string]*tea.Instance{}}}
 }
 
 // Describe answers with the bundle's manifest.
