@@ -1,0 +1,3 @@
+// Package blob is [store.BlobStorage] in a folder of the file system. Start
+// with [Open].
+package blob

@@ -1,0 +1,349 @@
+package blob
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"iter"
+	"os"
+	"path"
+	"slices"
+	"strings"
+	"sync"
+	"syscall"
+
+	tea "github.com/the-edge-agent/tea/sdk"
+
+	"github.com/the-edge-agent/tea/plugins/memory/internal/store"
+)
+
+const (
+	dirMode  = 0o700
+	fileMode = 0o600
+	// temporary begins the name of a file that is being written; a crash
+	// leaves it, and the next one who writes removes it.
+	temporary = ".writing-"
+)
+
+// Folder keeps blobs as files below one directory. No name and no symbolic
+// link leads out of it. It is safe for concurrent use.
+//
+// Opening and reading changes nothing; from its first Put or Move on a Folder
+// must be the only one that writes there.
+type Folder struct {
+	root *os.Root
+
+	mu      sync.Mutex
+	writing bool            // what a crash has left is removed
+	synced  map[string]bool // directories known to be on the disk
+}
+
+var _ store.BlobStorage = (*Folder)(nil)
+
+// Open opens a folder, making it where it is missing. The caller closes it.
+func Open(dir string) (*Folder, error) {
+	if err := os.MkdirAll(dir, dirMode); err != nil {
+		return nil, fmt.Errorf("make the folder of blobs: %w", err)
+	}
+	root, err := os.OpenRoot(dir)
+	if err != nil {
+		return nil, fmt.Errorf("open the folder of blobs: %w", err)
+	}
+	return &Folder{root: root, synced: map[string]bool{}}, nil
+}
+
+// begin is called before anything is written. The first call removes what a
+// crash has left half written: a process that only has the folder open must
+// not take the files of the one that writes.
+func (f *Folder) begin() error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.writing {
+		return nil
+	}
+	err := f.removeUnfinished()
+	f.writing = err == nil
+	return err
+}
+
+// removeUnfinished removes half-written files, which lie in the top folder only.
+func (f *Folder) removeUnfinished() error {
+	names, err := fs.ReadDir(f.root.FS(), ".")
+	if err != nil {
+		return fmt.Errorf("list the folder of blobs: %w", err)
+	}
+	for _, name := range names {
+		if !strings.HasPrefix(name.Name(), temporary) {
+			continue
+		}
+		if err := f.root.Remove(name.Name()); err != nil {
+			return fmt.Errorf("remove an unfinished blob: %w", err)
+		}
+	}
+	return nil
+}
+
+// Sweep removes what a crash has left half written. It may be called while
+// others write.
+func (f *Folder) Sweep() error { return f.begin() }
+
+// Close gives the folder up.
+func (f *Folder) Close() error { return f.root.Close() }
+
+// Put stores what r gives under name. It is on the disk on return.
+func (f *Folder) Put(ctx context.Context, name string, r io.Reader) (store.BlobInfo, error) {
+	if err := check(name); err != nil {
+		return store.BlobInfo{}, err
+	}
+	if err := f.begin(); err != nil {
+		return store.BlobInfo{}, refusal("write", name, err)
+	}
+	written := temporary + rand.Text()
+	err := f.write(ctx, written, r)
+	if err == nil {
+		err = f.rename(written, name)
+	}
+	if err != nil {
+		return store.BlobInfo{}, refusal("write", name, errors.Join(err, f.discard(written)))
+	}
+	return f.Stat(ctx, name)
+}
+
+// check refuses what is no name of a blob, or that of an unfinished one.
+func check(name string) error {
+	if strings.HasPrefix(name, temporary) {
+		return tea.Errorf(tea.ValidationError, "%q is no name of a blob: it begins with %s", name, temporary)
+	}
+	return store.CheckBlobName(name)
+}
+
+func (f *Folder) write(ctx context.Context, name string, r io.Reader) error {
+	file, err := f.root.OpenFile(name, os.O_CREATE|os.O_EXCL|os.O_WRONLY, fileMode)
+	if err != nil {
+		return err
+	}
+	_, err = io.Copy(file, readerOf(ctx, r))
+	if err == nil {
+		err = file.Sync()
+	}
+	return errors.Join(err, file.Close())
+}
+
+func (f *Folder) discard(name string) error {
+	if err := f.root.Remove(name); err != nil && !missing(err) {
+		return err
+	}
+	return nil
+}
+
+// rename gives a file its name and brings the name to the disk.
+func (f *Folder) rename(from, to string) error {
+	dir := path.Dir(to)
+	if err := f.makeDir(dir); err != nil {
+		return err
+	}
+	err := f.root.Rename(from, to)
+	if errors.Is(err, fs.ErrNotExist) && f.forget(dir) {
+		// Somebody has removed the directory: make it again.
+		if err = f.makeDir(dir); err == nil {
+			err = f.root.Rename(from, to)
+		}
+	}
+	if err != nil {
+		return err
+	}
+	return f.sync(dir)
+}
+
+// forget says that a directory may not be there, and whether it was thought
+// to be.
+func (f *Folder) forget(dir string) bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	known := f.synced[dir]
+	clear(f.synced) // nor its parents
+	return known
+}
+
+// makeDir makes a directory and brings the way to it to the disk.
+func (f *Folder) makeDir(dir string) error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.synced[dir] {
+		return nil
+	}
+	if err := f.root.MkdirAll(dir, dirMode); err != nil {
+		return err
+	}
+	for parent := dir; parent != "."; parent = path.Dir(parent) {
+		if err := f.sync(path.Dir(parent)); err != nil {
+			return err
+		}
+	}
+	f.synced[dir] = true
+	return nil
+}
+
+func (f *Folder) sync(dir string) error {
+	d, err := f.root.Open(dir)
+	if err != nil {
+		return err
+	}
+	return errors.Join(d.Sync(), d.Close())
+}
+
+// Get opens a blob for reading.
+func (f *Folder) Get(ctx context.Context, name string) (io.ReadCloser, error) {
+	if _, err := f.Stat(ctx, name); err != nil {
+		return nil, err // a directory can be opened, too
+	}
+	file, err := f.root.Open(name)
+	if err != nil {
+		return nil, f.fault("read", name, err)
+	}
+	return file, nil
+}
+
+// Stat describes a blob.
+func (f *Folder) Stat(_ context.Context, name string) (store.BlobInfo, error) {
+	if err := check(name); err != nil {
+		return store.BlobInfo{}, err
+	}
+	info, err := f.root.Stat(name)
+	if err == nil && !info.Mode().IsRegular() {
+		err = fs.ErrNotExist
+	}
+	if err != nil {
+		return store.BlobInfo{}, f.fault("look at", name, err)
+	}
+	return store.BlobInfo{Name: name, Size: info.Size(), Modified: info.ModTime().UTC()}, nil
+}
+
+// Delete removes a blob; one that is not there is no error.
+func (f *Folder) Delete(_ context.Context, name string) error {
+	if err := check(name); err != nil {
+		return err
+	}
+	// A directory of that name is no blob; removing an empty one would pull
+	// it from under a Put.
+	if info, err := f.root.Lstat(name); err == nil && info.IsDir() {
+		return nil
+	}
+	if err := f.discard(name); err != nil {
+		return f.fault("remove", name, err)
+	}
+	return nil
+}
+
+// Move gives a blob another name.
+func (f *Folder) Move(ctx context.Context, from, to string) error {
+	if err := errors.Join(check(from), check(to)); err != nil {
+		return err
+	}
+	if err := f.begin(); err != nil {
+		return refusal("move", from, err)
+	}
+	if _, err := f.Stat(ctx, from); err != nil {
+		return err
+	}
+	if err := f.rename(from, to); err != nil {
+		return f.fault("move", from, err)
+	}
+	if err := f.sync(path.Dir(from)); err != nil {
+		return f.fault("move", from, err)
+	}
+	return nil
+}
+
+// missing says that there is nothing of that name: also where a part of the
+// way to it is a file.
+func missing(err error) bool {
+	return errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR)
+}
+
+func (f *Folder) fault(verb, name string, err error) error {
+	if missing(err) {
+		return fmt.Errorf("blob %s: %w", name, store.ErrNotFound)
+	}
+	return refusal(verb, name, err)
+}
+
+// refusal gives an error the type that a workflow sees: a folder that must not
+// be written is a matter of rights, and a full disk one of the device.
+func refusal(verb, name string, err error) error {
+	var typed *tea.Error
+	var errno syscall.Errno
+	switch {
+	case errors.As(err, &typed), errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):
+	case errors.Is(err, fs.ErrPermission), errors.Is(err, syscall.EROFS):
+		return tea.Errorf(tea.PermissionDenied, "%s blob %s: %w", verb, name, err)
+	case errors.As(err, &errno):
+		return tea.Errorf(tea.InternalError, "%s blob %s: %w", verb, name, err)
+	}
+	return fmt.Errorf("%s blob %s: %w", verb, name, err)
+}
+
+// List gives the blobs whose names begin with prefix.
+func (f *Folder) List(ctx context.Context, prefix string) iter.Seq2[store.BlobInfo, error] {
+	return func(yield func(store.BlobInfo, error) bool) {
+		names, err := f.names(ctx, prefix)
+		if err != nil {
+			yield(store.BlobInfo{}, fmt.Errorf("list blobs: %w", err))
+			return
+		}
+		for _, name := range names {
+			info, err := f.Stat(ctx, name)
+			if errors.Is(err, store.ErrNotFound) {
+				continue // removed meanwhile
+			}
+			if !yield(info, err) || err != nil {
+				return
+			}
+		}
+	}
+}
+
+// names are the sorted names of the blobs below prefix.
+func (f *Folder) names(ctx context.Context, prefix string) ([]string, error) {
+	start := "."
+	if i := strings.LastIndexByte(prefix, '/'); i > 0 {
+		start = prefix[:i]
+	}
+	if !fs.ValidPath(start) {
+		return nil, nil // no name begins so
+	}
+	var names []string
+	err := fs.WalkDir(f.root.FS(), start, func(name string, entry fs.DirEntry, err error) error {
+		switch {
+		case missing(err):
+			return nil
+		case err != nil:
+			return err
+		case ctx.Err() != nil:
+			return ctx.Err()
+		case entry.Type().IsRegular() && strings.HasPrefix(name, prefix) && !strings.HasPrefix(path.Base(name), temporary):
+			names = append(names, name)
+		}
+		return nil
+	})
+	slices.Sort(names)
+	return names, err
+}
+
+// readerOf stops reading when ctx is done.
+func readerOf(ctx context.Context, r io.Reader) io.Reader { return &canceled{ctx: ctx, r: r} }
+
+type canceled struct {
+	ctx context.Context //nolint:containedctx // it lives for one copy
+	r   io.Reader
+}
+
+func (c *canceled) Read(p []byte) (int, error) {
+	if err := c.ctx.Err(); err != nil {
+		return 0, err
+	}
+	return c.r.Read(p)
+}

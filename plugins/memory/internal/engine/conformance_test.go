@@ -1,0 +1,21 @@
+package engine_test
+
+import (
+	"testing"
+
+	"github.com/the-edge-agent/tea/plugins/memory/internal/engine"
+	"github.com/the-edge-agent/tea/plugins/memory/internal/store"
+	"github.com/the-edge-agent/tea/plugins/memory/internal/storetest"
+)
+
+func TestQueryEngineConformance(t *testing.T) {
+	each(t, func(t *testing.T, driver engine.Driver) {
+		var opened storetest.Opened[*engine.Engine]
+		var dirs storetest.Dirs
+		storetest.QueryEngine(t, func(t *testing.T) store.QueryEngine {
+			return opened.Again(t, func() (*engine.Engine, error) {
+				return engine.Open(t.Context(), engine.Options{Dir: dirs.Of(t), Driver: driver})
+			})
+		})
+	})
+}

@@ -1,0 +1,65 @@
+package engine
+
+import (
+	"context"
+	"database/sql"
+
+	"github.com/the-edge-agent/tea/plugins/memory/internal/engine/sandbox"
+	"github.com/the-edge-agent/tea/plugins/memory/internal/store"
+)
+
+// Driver is what differs between the databases.
+type Driver interface {
+	// Dialect is the SQL that the database speaks.
+	Dialect() store.Dialect
+	// File is the name of the database in its folder.
+	File() string
+	// Open opens the database file, making it where it is missing.
+	Open(ctx context.Context, path string, limits Limits) (Handles, error)
+	// Fault says how to treat an error of the database.
+	Fault(err error) Fault
+	// Select runs one SELECT from outside on a connection for reading. What it
+	// finds out about the query it may keep in plans.
+	Select(ctx context.Context, conn *sql.Conn, plans *sandbox.Plans, query string, bounds store.Sandbox) (store.Table, error)
+}
+
+// Appender is a driver with a faster way to add many rows than an INSERT each.
+type Appender interface {
+	// Append adds rows to a table inside the transaction that conn has open.
+	Append(ctx context.Context, conn *sql.Conn, table string, rows [][]any) error
+}
+
+// Handles are the pools of an open database. Both may be the same one.
+type Handles struct {
+	// Read is for statements that read.
+	Read *sql.DB
+	// Write gives the one connection that writes.
+	Write *sql.DB
+}
+
+// Close closes both pools.
+func (h Handles) Close() error {
+	err := h.Write.Close()
+	if h.Read != h.Write {
+		if readErr := h.Read.Close(); err == nil {
+			err = readErr
+		}
+	}
+	return err
+}
+
+// Fault says how an error of the database is to be treated.
+type Fault int
+
+// The faults.
+const (
+	// FaultStatement is the statement's own: a repetition fails the same way.
+	FaultStatement Fault = iota
+	// FaultTransient may pass when the call is repeated at once.
+	FaultTransient
+	// FaultBroken is the database's: the disk, the file, the memory.
+	FaultBroken
+	// FaultFatal is FaultBroken where the database as it is open is of no use
+	// any more: it is closed, and the next call opens it again.
+	FaultFatal
+)

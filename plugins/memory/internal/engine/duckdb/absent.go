@@ -1,0 +1,17 @@
+//go:build lite || !cgo || !((linux && (amd64 || arm64)) || (darwin && (amd64 || arm64)) || (windows && amd64))
+
+package duckdb
+
+import (
+	tea "github.com/the-edge-agent/tea/sdk"
+
+	"github.com/the-edge-agent/tea/plugins/memory/internal/engine"
+)
+
+// Available says whether this build has DuckDB.
+const Available = false
+
+// New gives a dependency_missing error that says how to get DuckDB.
+func New() (engine.Driver, error) {
+	return nil, tea.Errorf(tea.DependencyMissing, "this build of the memory plugin has no DuckDB: build it with CGO_ENABLED=1 and without the tag lite (linux and darwin on amd64 and arm64), or set settings.memory.engine: sqlite")
+}

@@ -1,0 +1,133 @@
+//go:build !lite && cgo && ((linux && (amd64 || arm64)) || (darwin && (amd64 || arm64)) || (windows && amd64))
+
+package duckdb
+
+import (
+	"context"
+	"database/sql"
+	"database/sql/driver"
+	"errors"
+	"fmt"
+	"net/url"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+
+	duckdb "github.com/duckdb/duckdb-go/v2"
+
+	"github.com/the-edge-agent/tea/plugins/memory/internal/engine"
+	"github.com/the-edge-agent/tea/plugins/memory/internal/store"
+)
+
+// Available says whether this build has DuckDB.
+const Available = true
+
+// New gives the driver.
+func New() (engine.Driver, error) { return database{}, nil }
+
+// database is the driver for DuckDB.
+type database struct{}
+
+// Dialect is store.DuckDB.
+func (database) Dialect() store.Dialect { return store.DuckDB }
+
+// File is the database's name in its folder.
+func (database) File() string { return "memory.duckdb" }
+
+// spillTimes is how much more than into the memory goes into the spill
+// directory: without a bound it may take nine tenths of the disk.
+const spillTimes = 8
+
+// Open opens the database and locks it in: nothing is downloaded, no file
+// outside of limits.Reach is touched, and no statement can change that.
+func (database) Open(ctx context.Context, path string, limits engine.Limits) (engine.Handles, error) {
+	for _, dir := range []string{limits.Reach, limits.SpillDir} {
+		if err := os.MkdirAll(dir, 0o700); err != nil {
+			return engine.Handles{}, err
+		}
+	}
+	options := url.Values{
+		"threads":                       {strconv.Itoa(limits.Threads)},
+		"memory_limit":                  {strconv.FormatInt(limits.MemoryBytes, 10) + "B"},
+		"temp_directory":                {limits.SpillDir},
+		"autoinstall_known_extensions":  {"false"},
+		"autoload_known_extensions":     {"false"},
+		"allow_community_extensions":    {"false"},
+		"preserve_insertion_order":      {"true"},
+		"default_block_size":            {"16384"}, // small databases stay small
+		"enable_external_file_cache":    {"false"},
+		"enable_http_metadata_cache":    {"false"},
+		"immediate_transaction_mode":    {"false"},
+		"allow_persistent_secrets":      {"false"},
+		"max_temp_directory_size":       {strconv.FormatInt(spillTimes*limits.MemoryBytes, 10) + "B"},
+		"disable_database_invalidation": {"false"},
+	}
+	connector, err := duckdb.NewConnector(path+"?"+options.Encode(), nil)
+	if err != nil {
+		return engine.Handles{}, err
+	}
+	db := sql.OpenDB(connector)
+	if err := lockIn(ctx, db, limits.Reach); err != nil {
+		return engine.Handles{}, errors.Join(err, db.Close())
+	}
+	return engine.Handles{Read: db, Write: db}, nil
+}
+
+func lockIn(ctx context.Context, db *sql.DB, reach string) error {
+	reach, err := filepath.Abs(reach)
+	if err != nil {
+		return err
+	}
+	for _, setting := range []string{
+		"SET GLOBAL TimeZone = 'UTC'",
+		"SET GLOBAL parquet_metadata_cache = true", // a table's files never change
+		"SET allowed_directories = [" + literal(reach+string(filepath.Separator)) + "]",
+		"SET enable_external_access = false",
+		"SET lock_configuration = true",
+	} {
+		if _, err := db.ExecContext(ctx, setting); err != nil {
+			return fmt.Errorf("%s: %w", setting, err)
+		}
+	}
+	return nil
+}
+
+// literal is a text as DuckDB writes it.
+func literal(s string) string { return "'" + strings.ReplaceAll(s, "'", "''") + "'" }
+
+// Append adds rows with DuckDB's appender.
+func (database) Append(ctx context.Context, conn *sql.Conn, table string, rows [][]any) error {
+	return conn.Raw(func(inner any) error {
+		appender, err := duckdb.NewAppenderFromConn(inner.(driver.Conn), "", table)
+		if err != nil {
+			return err
+		}
+		values := make([]driver.Value, 0, 16)
+		for _, row := range rows {
+			values = values[:0]
+			for _, v := range row {
+				values = append(values, v)
+			}
+			if err := appender.AppendRow(values...); err != nil {
+				return errors.Join(err, appender.Clear(), appender.Close())
+			}
+		}
+		return appender.CloseWithCancel(ctx)
+	})
+}
+
+// Fault says how to treat an error of DuckDB.
+func (database) Fault(err error) engine.Fault {
+	var failure *duckdb.Error
+	if !errors.As(err, &failure) {
+		return engine.FaultStatement
+	}
+	switch failure.Type {
+	case duckdb.ErrorTypeTransaction:
+		return engine.FaultTransient
+	case duckdb.ErrorTypeIO, duckdb.ErrorTypeFatal, duckdb.ErrorTypeInternal, duckdb.ErrorTypeConnection, duckdb.ErrorTypeSerialization:
+		return engine.FaultFatal
+	}
+	return engine.FaultStatement
+}

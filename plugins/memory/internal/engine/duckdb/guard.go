@@ -1,0 +1,327 @@
+//go:build !lite && cgo && ((linux && (amd64 || arm64)) || (darwin && (amd64 || arm64)) || (windows && amd64))
+
+package duckdb
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"math"
+	"slices"
+	"strconv"
+
+	tea "github.com/the-edge-agent/tea/sdk"
+
+	"github.com/the-edge-agent/tea/plugins/memory/internal/engine/sandbox"
+	"github.com/the-edge-agent/tea/plugins/memory/internal/store"
+)
+
+// guard walks over the tree of a statement and refuses what it does not know.
+// Every node is looked at, wherever it stands; see nodes.go and functions.go
+// for what is let through.
+type guard struct {
+	query         string
+	sandbox       store.Sandbox
+	tables, views map[string]bool
+	// used are the query's parameters.
+	used map[string]bool
+	// growth is by how much the query's functions may blow its values up.
+	growth float64
+}
+
+// maxSize bounds the expressions of a statement once each alias stands for
+// what it names, since that is what DuckDB makes of it before it can be
+// interrupted.
+const maxSize = 50_000
+
+// scope is what a place of the query sees of the names around it.
+type scope struct {
+	outer   *scope
+	ctes    map[string]bool
+	aliases map[string]int // name -> size
+}
+
+func (s *scope) inner() *scope {
+	return &scope{outer: s, ctes: map[string]bool{}, aliases: map[string]int{}}
+}
+
+func (s *scope) cte(name string) bool {
+	for ; s != nil; s = s.outer {
+		if s.ctes[name] {
+			return true
+		}
+	}
+	return false
+}
+
+func (s *scope) alias(name string) (size int) {
+	for ; s != nil; s = s.outer {
+		size = max(size, s.aliases[name])
+	}
+	return size
+}
+
+func newGuard(query string, bounds store.Sandbox) *guard {
+	g := &guard{query: query, sandbox: bounds, tables: map[string]bool{}, views: map[string]bool{}, used: map[string]bool{}, growth: 1}
+	for _, t := range bounds.Tables {
+		g.tables[sandbox.Fold(t)] = true
+	}
+	for _, v := range bounds.Views {
+		g.views[sandbox.Fold(v.Name)] = true
+	}
+	return g
+}
+
+// check looks at the tree of one SELECT.
+func (g *guard) check(tree map[string]any) error {
+	if _, err := g.walk(tree, (*scope)(nil).inner()); err != nil {
+		return err
+	}
+	return sandbox.Arguments(g.sandbox, g.used)
+}
+
+func (g *guard) denied(node map[string]any, what, rule string) error {
+	offset := -1
+	if at, ok := node["query_location"].(json.Number); ok {
+		if n, err := strconv.Atoi(string(at)); err == nil {
+			offset = n
+		}
+	}
+	return sandbox.Denied(g.sandbox, g.query, offset, what, rule)
+}
+
+// walk gives the size of what it has looked at.
+func (g *guard) walk(v any, s *scope) (size int, err error) {
+	switch v := v.(type) {
+	case []any:
+		for _, e := range v {
+			n, err := g.walk(e, s)
+			if size += n; err != nil {
+				return size, err
+			}
+		}
+	case map[string]any:
+		return g.node(v, s)
+	}
+	return size, nil
+}
+
+func (g *guard) node(o map[string]any, s *scope) (int, error) {
+	class, kind := text(o, "class"), text(o, "type")
+	switch {
+	case class != "":
+		if !expressions[class][kind] {
+			return 0, g.denied(o, "a "+class+" expression ("+kind+")", "it is none of the expressions that are let through")
+		}
+		return g.expression(o, class, s)
+	case kind == "SELECT_NODE":
+		return g.selectNode(o, s.inner())
+	case kind == "SET_OPERATION_NODE", kind == "CTE_NODE":
+		return g.withCTEs(o, s.inner())
+	case kind == "RECURSIVE_CTE_NODE":
+		return g.recursive(o, s.inner())
+	case kind == "BASE_TABLE":
+		return g.baseTable(o, s)
+	case kind == "TABLE_FUNCTION":
+		return g.tableFunction(o, s)
+	case kind == "UNBOUND_TYPE_INFO":
+		// DuckDB looks a type that it does not know by heart up in its catalog.
+		if sandbox.Fold(text(o, "name")) != "json" || text(o, "schema") != "" || text(o, "catalog") != "" {
+			return 0, g.denied(o, "the type "+text(o, "name"), "only the built-in types and json are let through")
+		}
+	case kind != "" && !plain[kind]:
+		return 0, g.denied(o, "a "+kind, "it is no part of a plain SELECT")
+	}
+	return g.fields(o, s)
+}
+
+// fields walks over all parts of a node but the ones named.
+func (g *guard) fields(o map[string]any, s *scope, but ...string) (size int, err error) {
+	size = 1
+	for _, key := range slices.Sorted(maps.Keys(o)) {
+		if slices.Contains(but, key) || isEmpty(o[key]) {
+			continue
+		}
+		if !parts[key] {
+			return size, g.denied(o, "the part "+strconv.Quote(key)+" of a query", "it is not known to be harmless")
+		}
+		n, err := g.walk(o[key], s)
+		if size += n; err != nil {
+			return size, err
+		}
+		if size > maxSize {
+			return size, tea.Errorf(tea.ValidationError, "SQL: the query is too large: more than %d expressions once its aliases are put in", maxSize)
+		}
+	}
+	return size, nil
+}
+
+// isEmpty says that a field has no value: an unknown one without a value
+// changes nothing.
+func isEmpty(v any) bool {
+	switch v := v.(type) {
+	case nil:
+		return true
+	case bool:
+		return !v
+	case string:
+		return v == ""
+	case []any:
+		return len(v) == 0
+	}
+	return false
+}
+
+func text(o map[string]any, key string) string {
+	s, _ := o[key].(string)
+	return s
+}
+
+// selectNode looks at a SELECT in the order in which its parts see each other.
+func (g *guard) selectNode(o map[string]any, s *scope) (int, error) {
+	size, err := g.ctes(o, s)
+	if err != nil {
+		return size, err
+	}
+	n, err := g.walk(o["from_table"], s)
+	if size += n; err != nil {
+		return size, err
+	}
+	list, _ := o["select_list"].([]any)
+	for _, e := range list {
+		n, err := g.walk(e, s)
+		if size += n; err != nil {
+			return size, err
+		}
+		if n > maxSize {
+			return size, tea.Errorf(tea.ValidationError, "SQL: the query is too large: more than %d expressions once its aliases are put in", maxSize)
+		}
+		if named, ok := e.(map[string]any); ok && text(named, "alias") != "" {
+			s.aliases[sandbox.Fold(text(named, "alias"))] = n
+		}
+	}
+	n, err = g.fields(o, s, "cte_map", "from_table", "select_list")
+	return size + n, err
+}
+
+func (g *guard) withCTEs(o map[string]any, s *scope) (int, error) {
+	size, err := g.ctes(o, s)
+	if err != nil {
+		return size, err
+	}
+	n, err := g.fields(o, s, "cte_map")
+	return size + n, err
+}
+
+// recursive looks at a recursive query: only its right side sees its name.
+func (g *guard) recursive(o map[string]any, s *scope) (int, error) {
+	size, err := g.ctes(o, s)
+	if err != nil {
+		return size, err
+	}
+	n, err := g.walk(o["left"], s)
+	if size += n; err != nil {
+		return size, err
+	}
+	right := s.inner()
+	right.ctes[sandbox.Fold(text(o, "cte_name"))] = true
+	if n, err = g.walk(o["right"], right); err != nil {
+		return size + n, err
+	}
+	size += n
+	n, err = g.fields(o, s, "cte_map", "left", "right")
+	return size + n, err
+}
+
+// ctes looks at the WITH of a node. A name is seen by what comes after it.
+func (g *guard) ctes(o map[string]any, s *scope) (size int, err error) {
+	with, _ := o["cte_map"].(map[string]any)
+	entries, _ := with["map"].([]any)
+	if len(with) > 1 || (len(with) == 1 && with["map"] == nil) {
+		return 0, g.denied(o, "a WITH", "its form is not known")
+	}
+	for _, e := range entries {
+		entry, _ := e.(map[string]any)
+		value, _ := entry["value"].(map[string]any)
+		if value == nil || len(entry) != 2 {
+			return size, g.denied(o, "a WITH", "its form is not known")
+		}
+		switch text(value, "materialized") {
+		case "CTE_MATERIALIZE_DEFAULT", "CTE_MATERIALIZE_ALWAYS", "":
+		default:
+			return size, g.denied(o, "NOT MATERIALIZED", "each use of such a query would be a copy of it")
+		}
+		n, err := g.fields(value, s)
+		if size += n; err != nil {
+			return size, err
+		}
+		s.ctes[sandbox.Fold(text(entry, "key"))] = true
+	}
+	return size, nil
+}
+
+func (g *guard) baseTable(o map[string]any, s *scope) (int, error) {
+	name, schema, catalog := text(o, "table_name"), text(o, "schema_name"), text(o, "catalog_name")
+	folded := sandbox.Fold(name)
+	switch {
+	case catalog == "" && schema == "" && (s.cte(folded) || g.views[folded] || g.tables[folded]):
+	case catalog == "" && sandbox.Fold(schema) == "main" && g.tables[folded]:
+	default:
+		for _, qualifier := range []string{schema, catalog} {
+			if qualifier != "" {
+				name = qualifier + "." + name
+			}
+		}
+		return 0, g.denied(o, "the table "+name, "only the listed tables are open to queries")
+	}
+	return g.fields(o, s)
+}
+
+func (g *guard) tableFunction(o map[string]any, s *scope) (int, error) {
+	call, _ := o["function"].(map[string]any)
+	if text(call, "class") != "FUNCTION" || !pureTables[sandbox.Fold(text(call, "function_name"))] || !builtIn(call) {
+		return 0, g.denied(o, "the table function "+text(call, "function_name"), "only range, generate_series and unnest may stand in a FROM")
+	}
+	size, err := g.fields(call, s)
+	if err != nil {
+		return size, err
+	}
+	n, err := g.fields(o, s, "function")
+	return size + n, err
+}
+
+// builtIn says that a function is not asked for in another schema: the parser
+// writes "main" where it puts a function in by itself.
+func builtIn(o map[string]any) bool {
+	return text(o, "catalog") == "" && (text(o, "schema") == "" || sandbox.Fold(text(o, "schema")) == "main")
+}
+
+func (g *guard) expression(o map[string]any, class string, s *scope) (int, error) {
+	extra := 0
+	switch class {
+	case "FUNCTION", "WINDOW":
+		name := sandbox.Fold(text(o, "function_name"))
+		if !pure[name] || !builtIn(o) {
+			return 0, g.denied(o, "the function "+text(o, "function_name"), "it is none of the functions that are let through")
+		}
+		if err := g.sized(o, name); err != nil {
+			return 0, err
+		}
+	case "COLUMN_REF":
+		names, _ := o["column_names"].([]any)
+		for _, n := range names {
+			name, _ := n.(string)
+			extra = min(extra+s.alias(sandbox.Fold(name)), math.MaxInt32)
+		}
+	case "PARAMETER":
+		g.used[text(o, "identifier")] = true
+	case "COLLATE":
+		if !collations[sandbox.Fold(text(o, "collation"))] {
+			return 0, g.denied(o, fmt.Sprintf("the collation %s", text(o, "collation")), "only nocase, noaccent, nfc and binary are let through")
+		}
+	}
+	n, err := g.fields(o, s)
+	return n + extra, err
+}
+
+var collations = words("nocase noaccent nfc binary nocase.noaccent noaccent.nocase")

@@ -1,0 +1,53 @@
+//go:build !lite && cgo && ((linux && (amd64 || arm64)) || (darwin && (amd64 || arm64)) || (windows && amd64))
+
+package duckdb
+
+import (
+	"context"
+	"encoding/json"
+	"strconv"
+	"strings"
+
+	tea "github.com/the-edge-agent/tea/sdk"
+
+	"github.com/the-edge-agent/tea/plugins/memory/internal/engine/sandbox"
+)
+
+// parsed is the answer of json_serialize_sql.
+type parsed struct {
+	Failed     bool             `json:"error"`
+	Kind       string           `json:"error_type"`
+	Message    string           `json:"error_message"`
+	Position   string           `json:"position"`
+	Statements []map[string]any `json:"statements"`
+}
+
+// parse has DuckDB parse a text, which it does not run, and gives the tree of
+// the one SELECT in it.
+func (s *selection) parse(ctx context.Context, text string) (map[string]any, error) {
+	var answer string
+	if err := s.conn.QueryRowContext(ctx, "SELECT CAST(json_serialize_sql(CAST(? AS VARCHAR)) AS VARCHAR)", text).Scan(&answer); err != nil {
+		return nil, err
+	}
+	var p parsed
+	decoder := json.NewDecoder(strings.NewReader(answer))
+	decoder.UseNumber()
+	if err := decoder.Decode(&p); err != nil {
+		return nil, tea.Errorf(tea.ValidationError, "SQL: the query cannot be checked: %w", err)
+	}
+	switch {
+	case p.Failed && p.Kind == "not implemented":
+		return nil, sandbox.Denied(s.bounds, text, -1, "a statement that is no plain SELECT", "one SELECT is let through and nothing else")
+	case p.Failed:
+		offset, err := strconv.Atoi(p.Position)
+		if err != nil {
+			offset = -1
+		}
+		return nil, sandbox.Invalid(text, offset, p.Message)
+	case len(p.Statements) == 0:
+		return nil, tea.Errorf(tea.ValidationError, "the query is empty")
+	case len(p.Statements) > 1:
+		return nil, sandbox.Denied(s.bounds, text, -1, strconv.Itoa(len(p.Statements))+" statements", "one SELECT is let through and nothing else")
+	}
+	return p.Statements[0], nil
+}

@@ -1,0 +1,236 @@
+package engine
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"log/slog"
+	"path/filepath"
+	"sync"
+	"time"
+
+	"github.com/the-edge-agent/tea/plugins/memory/internal/engine/sandbox"
+	"github.com/the-edge-agent/tea/plugins/memory/internal/store"
+)
+
+// Engine is an embedded database behind [store.QueryEngine]. It is safe for
+// concurrent use.
+type Engine struct {
+	options Options
+	// Reads and writes fail for different reasons: a full disk must not keep
+	// anybody from reading.
+	reads, writes *guard
+	plans         sandbox.Plans
+
+	// turn is held by the one who opens the database.
+	turn chan struct{}
+	// life ends with Close.
+	life context.Context //nolint:containedctx // it ends an opening that is under way
+	end  context.CancelFunc
+
+	mu       sync.Mutex // guards what follows and the sessions' counts
+	open     *session
+	previous *session      // the last one that was given up
+	opened   chan struct{} // closed when the database was opened first
+	identity string        // of the database that was opened first
+	lost     error         // why this engine will not open a database again
+	closed   bool
+}
+
+var _ store.QueryEngine = (*Engine)(nil)
+
+// errClosed is the answer to a call that comes after Close.
+var errClosed = errors.New("the memory is closed")
+
+// Open makes an engine. The database is opened at the first call, unless
+// Options.Warmup asks for it now; the caller closes the engine.
+func Open(ctx context.Context, options Options) (*Engine, error) {
+	if options.Logger == nil {
+		options.Logger = slog.New(slog.DiscardHandler)
+	}
+	options.Limits = options.Limits.withDefaults()
+	if options.Limits.SpillDir == "" {
+		options.Limits.SpillDir = filepath.Join(options.Dir, "spill")
+	}
+	if options.Limits.Reach == "" {
+		options.Limits.Reach = filepath.Join(options.Dir, "tables")
+	}
+	e := &Engine{options: options, turn: make(chan struct{}, 1), opened: make(chan struct{})}
+	e.reads, e.writes = newGuard(e.fault, options.Logger, "reading"), newGuard(e.fault, options.Logger, "writing")
+	e.life, e.end = context.WithCancel(context.Background())
+	if options.Warmup {
+		s, err := e.acquire(ctx)
+		if err != nil {
+			e.end()
+			return nil, e.wrap(ctx, err)
+		}
+		e.release(s)
+	}
+	return e, nil
+}
+
+// Dialect says which SQL is spoken.
+func (e *Engine) Dialect() store.Dialect { return e.options.Driver.Dialect() }
+
+// Opened is closed once the database was opened, which the first call does.
+func (e *Engine) Opened() <-chan struct{} { return e.opened }
+
+// Lost says why the engine will not answer any more: its database was removed
+// or replaced while it was open. It is nil for an engine that is well.
+func (e *Engine) Lost() error {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return e.lost
+}
+
+// Identity names the database.
+func (e *Engine) Identity(ctx context.Context) (identity string, err error) {
+	err = e.on(ctx, e.reads, func(*session) error {
+		e.mu.Lock()
+		defer e.mu.Unlock()
+		identity = e.identity
+		return nil
+	})
+	return identity, err
+}
+
+// Query runs one statement that reads. The caller closes the rows, and does
+// not write or close the engine before.
+func (e *Engine) Query(ctx context.Context, query string, args ...any) (found store.Rows, err error) {
+	err = e.reads.call(ctx, func() error {
+		s, err := e.acquire(ctx)
+		if err != nil {
+			return err
+		}
+		stmt, err := s.reads.take(ctx, query)
+		if err != nil {
+			return e.leave(ctx, s, err)
+		}
+		inner, err := stmt.QueryContext(ctx, args...)
+		if err != nil {
+			s.reads.give(stmt)
+			return e.leave(ctx, s, err)
+		}
+		found = &rows{Rows: inner, ctx: ctx, engine: e, session: s, done: func() { s.reads.give(stmt) }}
+		return nil
+	})
+	if err != nil {
+		return nil, e.wrap(ctx, err)
+	}
+	return found, nil
+}
+
+// rows keep their session and statement until they are closed or read.
+type rows struct {
+	*sql.Rows
+	ctx     context.Context //nolint:containedctx // it belongs to the call
+	engine  *Engine
+	session *session
+	done    func()
+	once    sync.Once
+}
+
+// Next goes to the next row.
+func (r *rows) Next() bool {
+	if r.Rows.Next() {
+		return true
+	}
+	r.finish()
+	return false
+}
+
+// Err says why there are no more rows, nil where they were all read.
+func (r *rows) Err() error { return r.engine.wrap(r.ctx, r.Rows.Err()) }
+
+// Close gives the rows up.
+func (r *rows) Close() error {
+	err := r.Rows.Close()
+	r.finish()
+	return err
+}
+
+func (r *rows) finish() {
+	r.once.Do(func() {
+		_ = r.Rows.Close() // at their end they are closed already
+		r.done()
+		_ = r.engine.leave(r.ctx, r.session, r.Rows.Err()) // who reads it asks Err
+	})
+}
+
+// Write runs fn in a transaction that is durable on return.
+func (e *Engine) Write(ctx context.Context, fn func(ctx context.Context, tx store.Tx) error) error {
+	return e.on(ctx, e.writes, func(s *session) error { return s.writer.do(ctx, fn) })
+}
+
+// selectMemory is what a query from outside may take beside the buffers of the
+// database.
+const selectMemory = 128 << 20
+
+// Select runs one SELECT that came from outside.
+func (e *Engine) Select(ctx context.Context, query string, bounds store.Sandbox) (table store.Table, err error) {
+	if bounds.Timeout > 0 {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(ctx, bounds.Timeout)
+		defer cancel()
+	}
+	bounds = sandbox.Bounds(bounds)
+	if bounds.MaxMemory <= 0 {
+		bounds.MaxMemory = e.options.Limits.MemoryBytes + selectMemory
+	}
+	err = e.on(ctx, e.reads, func(s *session) error {
+		conn, err := s.handles.Read.Conn(ctx)
+		if err != nil {
+			return sandbox.Failure(ctx, err, bounds.Timeout)
+		}
+		defer conn.Close()
+		watched, stop := sandbox.Watch(ctx, bounds.MaxMemory)
+		defer stop()
+		table, err = e.options.Driver.Select(watched, conn, &e.plans, query, bounds)
+		return sandbox.Failure(watched, err, bounds.Timeout)
+	})
+	return table, err
+}
+
+// on runs a call on the open database.
+func (e *Engine) on(ctx context.Context, g *guard, fn func(*session) error) error {
+	err := g.call(ctx, func() error {
+		s, err := e.acquire(ctx)
+		if err != nil {
+			return err
+		}
+		return e.leave(ctx, s, fn(s))
+	})
+	return e.wrap(ctx, err)
+}
+
+// Close waits for running calls, the reading of rows among them, and closes
+// the database. What is called afterwards fails.
+func (e *Engine) Close() error {
+	e.mu.Lock()
+	if e.closed {
+		e.mu.Unlock()
+		return nil
+	}
+	e.closed = true
+	s, previous := e.open, e.previous
+	e.open = nil
+	if s != nil {
+		s.retire()
+	}
+	e.mu.Unlock()
+	e.end()
+	e.turn <- struct{}{} // who is opening gives up
+	defer func() { <-e.turn }()
+	if previous != nil {
+		<-previous.gone
+	}
+	if s == nil {
+		return nil
+	}
+	<-s.idle
+	return s.close()
+}
+
+// patience is how long a call waits for a database that is being closed to be
+// opened anew, beyond the wait for another process.
+const patience = 10 * time.Second

@@ -1,0 +1,173 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"time"
+)
+
+var (
+	// errReplaced says that the files are not those that were opened.
+	errReplaced = errors.New("the database was removed or replaced while it was open; what was there is not written to any more. End the run and start it again")
+	// errReopening says that the wait for the database was too long.
+	errReopening = errors.New("the database is being opened anew after a failure")
+)
+
+// acquire gives the open database, opening it where it is not. The caller
+// gives it back with leave or release.
+func (e *Engine) acquire(ctx context.Context) (*session, error) {
+	if s, err := e.join(); s != nil || err != nil {
+		return s, err
+	}
+	// Opening waits for the disk and for other processes. Somebody who reads
+	// rows of a database that is given up might wait for himself here.
+	wait, cancel := context.WithTimeoutCause(ctx, e.options.LockTimeout+patience, errReopening)
+	defer cancel()
+	defer context.AfterFunc(e.life, cancel)()
+	select {
+	case e.turn <- struct{}{}:
+	case <-wait.Done():
+		return nil, e.impatient(ctx, wait)
+	}
+	defer func() { <-e.turn }()
+	if s, err := e.join(); s != nil || err != nil {
+		return s, err
+	}
+	e.mu.Lock()
+	previous, identity := e.previous, e.identity
+	e.mu.Unlock()
+	if previous != nil {
+		select {
+		case <-previous.gone:
+		case <-wait.Done():
+			return nil, e.impatient(ctx, wait)
+		}
+	}
+	s, err := e.openAs(wait, identity)
+	if err != nil {
+		return nil, e.impatience(ctx, wait, err)
+	}
+	return e.settle(s)
+}
+
+// impatience replaces the error of an opening that was ended by Close or by
+// the time it took.
+func (e *Engine) impatience(ctx, wait context.Context, err error) error {
+	if ctx.Err() == nil && wait.Err() != nil && errors.Is(err, wait.Err()) {
+		return e.impatient(ctx, wait)
+	}
+	return err
+}
+
+func (e *Engine) impatient(ctx, wait context.Context) error {
+	switch {
+	case ctx.Err() != nil:
+		return ctx.Err()
+	case e.life.Err() != nil:
+		return errClosed
+	}
+	return context.Cause(wait)
+}
+
+// openAs opens the database, which must be the one that was opened first.
+func (e *Engine) openAs(ctx context.Context, identity string) (*session, error) {
+	if identity != "" {
+		if _, err := os.Stat(filepath.Join(e.options.Dir, e.options.Driver.File())); errors.Is(err, os.ErrNotExist) {
+			return nil, e.lose()
+		}
+	}
+	if err := os.MkdirAll(e.options.Dir, 0o700); err != nil {
+		return nil, fmt.Errorf("make the memory's folder: %w", err)
+	}
+	s, err := openSession(ctx, e.options)
+	if err != nil {
+		return nil, err
+	}
+	if identity != "" && s.identity != identity {
+		return nil, errors.Join(e.lose(), s.close())
+	}
+	return s, nil
+}
+
+// lose gives the database up for good: what stands on this engine knows
+// numbers and keys of the one that was there.
+func (e *Engine) lose() error {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.lost = errReplaced
+	return errReplaced
+}
+
+// settle makes a session the open one.
+func (e *Engine) settle(s *session) (*session, error) {
+	e.mu.Lock()
+	if e.closed {
+		e.mu.Unlock()
+		return nil, errors.Join(errClosed, s.close())
+	}
+	defer e.mu.Unlock()
+	if e.identity == "" {
+		e.identity = s.identity
+		close(e.opened)
+	}
+	e.open = s
+	s.users++
+	return s, nil
+}
+
+// join gives the open database, nil where there is none.
+func (e *Engine) join() (*session, error) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	switch {
+	case e.closed:
+		return nil, errClosed
+	case e.lost != nil:
+		return nil, e.lost
+	case e.open == nil:
+		return nil, nil
+	}
+	e.open.users++
+	return e.open, nil
+}
+
+// leave gives a session back after a call that ended with err. A session that
+// is of no use any more is closed, and the next call opens another one.
+func (e *Engine) leave(ctx context.Context, s *session, err error) error {
+	if err != nil && ctx.Err() == nil && e.fault(err) == FaultFatal {
+		e.giveUp(s, err)
+	}
+	e.release(s)
+	return err
+}
+
+func (e *Engine) release(s *session) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	s.users--
+	if s.retired && s.users == 0 {
+		close(s.idle)
+	}
+}
+
+func (e *Engine) giveUp(s *session, reason error) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.open != s {
+		return
+	}
+	e.options.Logger.Error("the database failed and is opened anew", "engine", string(e.Dialect()), "error", reason.Error())
+	e.open, e.previous = nil, s
+	s.retire() // the caller still uses it
+	go func() {
+		defer close(s.gone)
+		<-s.idle
+		started := time.Now()
+		if err := s.close(); err != nil {
+			e.options.Logger.Error("close the failed database", "error", err.Error(), "took", time.Since(started))
+		}
+	}()
+}

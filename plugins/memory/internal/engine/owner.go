@@ -1,0 +1,81 @@
+package engine
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/gofrs/flock"
+
+	tea "github.com/the-edge-agent/tea/sdk"
+)
+
+const (
+	ownerFile = "owner.lock"
+	// lockPoll is how often a waiting process looks again.
+	lockPoll = 50 * time.Millisecond
+)
+
+// owner holds a folder for this process. The lock is the kernel's and ends
+// with the process, however that ends; the file's content only names it.
+type owner struct {
+	lock  *flock.Flock
+	files []watched
+}
+
+// claim is what the lock file says about its holder.
+type claim struct {
+	PID   int       `json:"pid"`
+	Since time.Time `json:"since"`
+}
+
+// own takes the folder, waiting up to timeout for another process.
+func own(ctx context.Context, dir string, timeout time.Duration) (*owner, error) {
+	path := filepath.Join(dir, ownerFile)
+	o := &owner{lock: flock.New(path, flock.SetFlag(os.O_CREATE|os.O_RDWR), flock.SetPermissions(0o600))}
+	locked, err := o.lock.TryLock()
+	if err == nil && !locked && timeout > 0 {
+		waiting, cancel := context.WithTimeout(ctx, timeout)
+		defer cancel()
+		locked, err = o.lock.TryLockContext(waiting, lockPoll)
+		if errors.Is(err, context.DeadlineExceeded) && ctx.Err() == nil {
+			err = nil
+		}
+	}
+	switch {
+	case err != nil:
+		return nil, fmt.Errorf("lock %s: %w", path, err)
+	case !locked:
+		return nil, heldBy(dir, path, timeout)
+	}
+	text, err := json.Marshal(claim{PID: os.Getpid(), Since: time.Now().UTC()})
+	if err == nil {
+		err = os.WriteFile(path, append(text, '\n'), 0o600)
+	}
+	if err == nil {
+		err = o.watch(path)
+	}
+	if err != nil {
+		return nil, errors.Join(fmt.Errorf("write %s: %w", path, err), o.release())
+	}
+	return o, nil
+}
+
+func heldBy(dir, path string, waited time.Duration) error {
+	who := "another process"
+	var c claim
+	if text, err := os.ReadFile(path); err == nil && json.Unmarshal(text, &c) == nil && c.PID > 0 {
+		who = fmt.Sprintf("process %d (since %s)", c.PID, c.Since.Format(time.RFC3339))
+	}
+	e := tea.Errorf(tea.ConnectionError, "%s has the memory in %s open; waited %v. End it, raise settings.memory.lock_timeout, or set another settings.memory.path", who, dir, waited)
+	e.Source = "memory"
+	return e
+}
+
+// release gives the folder up. The file stays: removing it would let two
+// processes lock two files of one name.
+func (o *owner) release() error { return o.lock.Unlock() }

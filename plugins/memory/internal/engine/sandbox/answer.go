@@ -1,0 +1,138 @@
+package sandbox
+
+import (
+	"context"
+	"database/sql"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math"
+	"strconv"
+
+	tea "github.com/the-edge-agent/tea/sdk"
+
+	"github.com/the-edge-agent/tea/plugins/memory/internal/store"
+)
+
+// Answer collects rows until a bound of the sandbox is reached.
+type Answer struct {
+	bounds store.Sandbox
+	table  store.Table
+	bytes  int
+}
+
+// NewAnswer makes an Answer with the given columns, whose names it makes
+// unique.
+func NewAnswer(bounds store.Sandbox, columns []string) *Answer {
+	return &Answer{bounds: bounds, table: store.Table{Columns: unique(columns), Rows: [][]any{}}}
+}
+
+// Read takes all rows, each value through convert, and closes them.
+func (a *Answer) Read(rows *sql.Rows, convert func(column int, v any) (any, error)) (store.Table, error) {
+	defer rows.Close()
+	into := make([]any, len(a.table.Columns))
+	for i := range into {
+		into[i] = new(any)
+	}
+	for rows.Next() {
+		if len(a.table.Rows) == a.bounds.MaxRows {
+			a.table.Truncated = true
+			break
+		}
+		if err := rows.Scan(into...); err != nil {
+			return store.Table{}, err
+		}
+		row := make([]any, len(into))
+		for i, v := range into {
+			converted, err := convert(i, *v.(*any))
+			if err != nil {
+				return store.Table{}, fmt.Errorf("column %q: %w", a.table.Columns[i], err)
+			}
+			row[i] = converted
+			a.bytes += size(converted)
+		}
+		if a.bytes > a.bounds.MaxBytes {
+			if len(a.table.Rows) == 0 {
+				return store.Table{}, tea.Errorf(tea.ValidationError, "SQL: the first row alone has more than %d bytes; select less of it", a.bounds.MaxBytes)
+			}
+			a.table.Truncated = true
+			break
+		}
+		a.table.Rows = append(a.table.Rows, row)
+	}
+	if err := rows.Err(); err != nil && !a.table.Truncated {
+		return store.Table{}, err
+	}
+	return a.table, nil
+}
+
+// size estimates what a value takes.
+func size(v any) int {
+	const scalar = 8
+	switch v := v.(type) {
+	case string:
+		return scalar + len(v)
+	case json.Number:
+		return scalar + len(v)
+	case []any:
+		sum := scalar
+		for _, e := range v {
+			sum += size(e)
+		}
+		return sum
+	case map[string]any:
+		sum := scalar
+		for k, e := range v {
+			sum += scalar + len(k) + size(e)
+		}
+		return sum
+	}
+	return scalar
+}
+
+// unique gives the second of two equal names the end _2, and so on.
+func unique(names []string) []string {
+	taken := make(map[string]bool, len(names))
+	for _, n := range names {
+		taken[n] = true
+	}
+	seen := make(map[string]bool, len(names))
+	out := make([]string, len(names))
+	for i, n := range names {
+		name := n
+		for k := 2; seen[name] || (name != n && taken[name]); k++ {
+			name = n + "_" + strconv.Itoa(k)
+		}
+		seen[name] = true
+		out[i] = name
+	}
+	return out
+}
+
+// Float is a floating-point number in the value model, which is JSON's: what
+// is no finite number is null.
+func Float(f float64) any {
+	if math.IsNaN(f) || math.IsInf(f, 0) {
+		return nil
+	}
+	return f
+}
+
+// Failure gives the error of a running query its type. Errors that have one
+// and those of the database itself stay as they are.
+func Failure(ctx context.Context, err error, timeout fmt.Stringer) error {
+	var typed *tea.Error
+	switch {
+	case err == nil:
+		return nil
+	case errors.As(err, &typed):
+		return err
+	case errors.Is(context.Cause(ctx), errMemory):
+		return tea.Errorf(tea.ValidationError, "SQL: %w; let it read, sort or group less", errMemory)
+	case errors.Is(ctx.Err(), context.DeadlineExceeded):
+		return tea.Errorf(tea.Timeout, "the query took longer than %v; restrict it, or raise its timeout: %w", timeout, ctx.Err())
+	case ctx.Err() != nil:
+		return tea.Errorf(tea.Canceled, "the query was canceled: %w", ctx.Err())
+	}
+	return err
+}

@@ -1,0 +1,69 @@
+package sandbox
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"os"
+	"strconv"
+	"sync"
+	"time"
+)
+
+// look is how often the memory is looked at while a query runs.
+const look = 10 * time.Millisecond
+
+var errMemory = errors.New("the query needs too much memory")
+
+// Watch ends the context it gives once the process has grown by more than
+// limit bytes: the databases do not count all that a query takes. Where the
+// system does not tell the size of a process it watches nothing. The caller
+// calls stop at the end.
+func Watch(ctx context.Context, limit int64) (watched context.Context, stop func()) {
+	watched, cancel := context.WithCancelCause(ctx)
+	before := resident()
+	if limit <= 0 || before == 0 {
+		return watched, func() { cancel(nil) }
+	}
+	done := make(chan struct{})
+	var group sync.WaitGroup
+	group.Go(func() {
+		tick := time.NewTicker(look)
+		defer tick.Stop()
+		for {
+			select {
+			case <-done:
+				return
+			case <-tick.C:
+			}
+			now := resident()
+			if now-before > limit {
+				cancel(errMemory)
+				return
+			}
+			before = min(before, now)
+		}
+	})
+	return watched, func() {
+		close(done)
+		group.Wait()
+		cancel(nil)
+	}
+}
+
+// resident is the process's memory in bytes, 0 where it is not known.
+func resident() int64 {
+	data, err := os.ReadFile("/proc/self/statm")
+	if err != nil {
+		return 0
+	}
+	fields := bytes.Fields(data)
+	if len(fields) < 2 {
+		return 0
+	}
+	pages, err := strconv.ParseInt(string(fields[1]), 10, 64)
+	if err != nil {
+		return 0
+	}
+	return pages * int64(os.Getpagesize())
+}

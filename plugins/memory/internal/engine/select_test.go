@@ -1,0 +1,132 @@
+package engine_test
+
+import (
+	"context"
+	"encoding/json"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/the-edge-agent/tea/plugins/memory/internal/engine"
+	"github.com/the-edge-agent/tea/plugins/memory/internal/store"
+)
+
+// canary is in what a query from outside must not see.
+const canary = "canary-7f3a"
+
+// stock are the tables of these tests: orders and notes (a view over
+// hidden_notes) are open to queries, the others are not.
+var stock = []string{
+	`CREATE TABLE orders (id INTEGER, customer VARCHAR, amount DOUBLE, placed VARCHAR, detail VARCHAR)`,
+	`INSERT INTO orders VALUES (1, 'ann', 10.5, '2026-01-05', '{"color": "red", "sizes": [1, 2]}'), (2, 'bob', 20, '2026-01-06', '{"color": "blue"}'),
+		(3, 'ann', 30, '2026-02-01', '{}'), (4, NULL, NULL, NULL, NULL)`,
+	`CREATE TABLE hidden_notes (id INTEGER, body VARCHAR, private VARCHAR)`,
+	`INSERT INTO hidden_notes VALUES (1, 'hello', '` + canary + `'), (2, 'world', '` + canary + `')`,
+	`CREATE VIEW notes AS SELECT id, upper(body) AS body FROM hidden_notes`,
+	`CREATE TABLE secret (x VARCHAR)`,
+	`INSERT INTO secret VALUES ('` + canary + `')`,
+}
+
+func stocked(t testing.TB, driver engine.Driver, dir string) *engine.Engine {
+	t.Helper()
+	e := open(t, driver, dir)
+	err := e.Write(t.Context(), func(ctx context.Context, tx store.Tx) error {
+		for _, q := range stock {
+			if _, err := tx.Exec(ctx, q); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return e
+}
+
+func outside(args ...any) store.Sandbox {
+	return store.Sandbox{Tables: []string{"orders", "notes"}, MaxRows: 100, MaxBytes: 1 << 20, Timeout: 10 * time.Second, Args: args}
+}
+
+// answers are queries that an analyst writes. A query for one dialect has its
+// name; the others work in both.
+var answers = []struct {
+	query   string
+	args    []any
+	dialect store.Dialect
+	want    string // rows as JSON
+}{
+	{query: "SELECT 1", want: "[[1]]"},
+	{query: "select id, customer from orders order by id limit 2;", want: `[[1,"ann"],[2,"bob"]]`},
+	{query: "SELECT id FROM orders ORDER BY id DESC", want: "[[4],[3],[2],[1]]"},
+	{query: "/* all */ SELECT count(*) FROM orders -- done", want: "[[4]]"},
+	{query: "SELECT count(*) FROM orders; -- done; really\n /* ; */ ;", want: "[[4]]"},
+	{query: "VALUES (1, 'a;b'), (2, 'c--d')", want: `[[1,"a;b"],[2,"c--d"]]`},
+	{query: "SELECT customer, count(*) AS n, sum(amount) AS total FROM orders WHERE customer IS NOT NULL GROUP BY customer HAVING count(*) > 0 ORDER BY total DESC", want: `[["ann",2,40.5],["bob",1,20]]`},
+	{query: "SELECT o.id, n.body FROM orders o JOIN notes n USING (id) LEFT JOIN orders p USING (id) ORDER BY 1", want: `[[1,"HELLO"],[2,"WORLD"]]`},
+	{query: "SELECT notes.body FROM main.notes AS notes WHERE \"id\" = 1", want: `[["HELLO"]]`},
+	{query: `SELECT "ORDERS".ID FROM "Orders" WHERE id = 1`, want: "[[1]]"},
+	{query: "WITH big AS (SELECT * FROM orders WHERE amount > 15), n AS (SELECT count(*) AS n FROM big) SELECT n FROM n", want: "[[2]]"},
+	{query: "WITH RECURSIVE t(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM t WHERE n < 5) SELECT sum(n) FROM t", want: "[[15]]"},
+	{query: "WITH secret AS (SELECT 'mine' AS x) SELECT x FROM secret", want: `[["mine"]]`},
+	{query: "WITH orders AS (SELECT 7 AS id) SELECT id FROM orders", want: "[[7]]"},
+	{query: "SELECT id, row_number() OVER (PARTITION BY customer ORDER BY amount DESC) AS r, lag(id) OVER (ORDER BY id) FROM orders WHERE id < 4 ORDER BY id", want: "[[1,2,null],[2,1,1],[3,1,2]]"},
+	{query: "SELECT sum(amount) OVER (ORDER BY id ROWS BETWEEN 1 PRECEDING AND CURRENT ROW) FROM orders WHERE id < 4 ORDER BY id", want: "[[10.5],[30.5],[50]]"},
+	{query: "SELECT CASE WHEN amount >= 20 THEN 'large' WHEN amount IS NULL THEN 'none' ELSE 'small' END FROM orders ORDER BY id", want: `[["small"],["large"],["large"],["none"]]`},
+	{query: "SELECT detail ->> '$.color' AS color FROM orders WHERE json_valid(detail) ORDER BY id", want: `[["red"],["blue"],[null]]`},
+	{query: "SELECT id FROM orders WHERE customer IN (SELECT customer FROM orders WHERE amount > 25) AND EXISTS (SELECT 1 FROM notes) ORDER BY id", want: "[[1],[3]]"},
+	{query: "SELECT id FROM orders WHERE amount > ? AND customer = ? ORDER BY id", args: []any{int64(15), "ann"}, want: "[[3]]"},
+	{query: "SELECT customer FROM orders WHERE id = 1 UNION SELECT body FROM notes WHERE id = 1 ORDER BY 1", want: `[["HELLO"],["ann"]]`},
+	{query: "SELECT id FROM orders EXCEPT SELECT id FROM notes ORDER BY id", want: "[[3],[4]]"},
+	{query: "SELECT coalesce(customer, 'nobody'), nullif(id, 4), round(amount, 0), lower('A') || upper('b'), substr('hello', 2, 2), replace('a-b', '-', '') FROM orders WHERE id = 4", want: `[["nobody",null,null,"aB","el","ab"]]`},
+	{query: "SELECT id FROM orders WHERE customer LIKE 'a%' AND amount BETWEEN 1 AND 11", want: "[[1]]"},
+	{query: "SELECT count(*) FILTER (WHERE amount > 15), count(DISTINCT customer) FROM orders", want: "[[2,2]]"},
+	{query: "SELECT (SELECT max(amount) FROM orders), (SELECT body FROM notes WHERE notes.id = orders.id) FROM orders WHERE id = 2", want: `[[30,"WORLD"]]`},
+	{query: "SELECT 9007199254740993 AS big, 1.5, 'x', NULL, true", dialect: store.DuckDB, want: `[[9007199254740993,1.5,"x",null,true]]`},
+	{query: "SELECT 9007199254740993, 1.5, 'x', NULL, x'ff00'", dialect: store.SQLite, want: `[[9007199254740993,1.5,"x",null,"/wA="]]`},
+	{query: "SELECT strftime('%Y-%m', placed) AS month, sum(amount) FROM orders WHERE placed IS NOT NULL GROUP BY month ORDER BY month", dialect: store.SQLite, want: `[["2026-01",30.5],["2026-02",30]]`},
+	{query: "SELECT json_extract(detail, '$.sizes'), group_concat(value, '+') FROM orders, json_each(detail, '$.sizes') WHERE orders.id = 1", dialect: store.SQLite, want: `[["[1,2]","1+2"]]`},
+	{query: "SELECT strftime(CAST(placed AS DATE), '%Y-%m') AS month, sum(amount) FROM orders WHERE placed IS NOT NULL GROUP BY ALL ORDER BY month", dialect: store.DuckDB, want: `[["2026-01",30.5],["2026-02",30]]`},
+	{query: "SELECT date_trunc('month', placed::DATE)::DATE, date_trunc('month', placed::DATE), date_diff('day', DATE '2026-01-01', placed::DATE), extract(year FROM placed::DATE) FROM orders WHERE id = 3", dialect: store.DuckDB, want: `[["2026-02-01","2026-02-01T00:00:00Z",31,2026]]`},
+	{query: "SELECT TIMESTAMP '2026-01-02 03:04:05.5', TIMESTAMPTZ '2026-01-02 03:04:05+02', DATE '2026-01-02', TIME '03:04:05', INTERVAL 90 MINUTE", dialect: store.DuckDB, want: `[["2026-01-02T03:04:05.5Z","2026-01-02T01:04:05Z","2026-01-02","03:04:05","01:30:00"]]`},
+	{query: "SELECT 170141183460469231731687303715884105727, 12.50::DECIMAL(10,2), 5::UTINYINT, 'a'::BLOB, '12345678-1234-1234-1234-123456789012'::UUID, 'nan'::DOUBLE, 'inf'::FLOAT, 0.1::FLOAT", dialect: store.DuckDB, want: `[[170141183460469231731687303715884105727,12.5,5,"YQ==","12345678-1234-1234-1234-123456789012",null,null,0.1]]`},
+	{query: "SELECT [1, 2], {'a': 1, 'b': [DATE '2026-01-02']}, MAP {'k': 9007199254740993}, detail::JSON -> '$.sizes' FROM orders WHERE id = 1", dialect: store.DuckDB, want: `[[[1,2],{"a":1,"b":["2026-01-02"]},{"k":9007199254740993},[1,2]]]`},
+	{query: "SELECT list(id ORDER BY id), string_agg(customer, ',' ORDER BY id), list_transform([1, 2], lambda x: x * 2), [y + 1 FOR y IN [1, 2] IF y > 1] FROM orders", dialect: store.DuckDB, want: `[[[1,2,3,4],"ann,bob,ann",[2,4],[3]]]`},
+	{query: "FROM orders SELECT id QUALIFY row_number() OVER (ORDER BY id DESC) = 1", dialect: store.DuckDB, want: "[[4]]"},
+	{query: "SELECT * EXCLUDE (placed, detail) REPLACE (id + 1 AS id) FROM orders WHERE id = 1", dialect: store.DuckDB, want: `[[2,"ann",10.5]]`},
+	{query: "SELECT sum(range) FROM range(10) UNION ALL SELECT unnest([1, 2]) ORDER BY 1", dialect: store.DuckDB, want: "[[1],[2],[45]]"},
+	{query: "SELECT array_cosine_similarity([1.0, 0]::FLOAT[2], [1.0, 0]::FLOAT[2]), lpad('7', 3, '0'), format('{:.1f}', 2.25)", dialect: store.DuckDB, want: `[[1,"007","2.2"]]`},
+	{query: "SELECT id, total FROM (SELECT id, amount AS a, a * 2 AS total FROM orders) WHERE id = $1", args: []any{int64(3)}, dialect: store.DuckDB, want: "[[3,60]]"},
+	{query: "SELECT count(*) FROM orders, LATERAL (SELECT orders.id + 1 AS j) l ASOF JOIN notes n ON l.j >= n.id", dialect: store.DuckDB, want: "[[4]]"},
+	{query: "SELECT customer, sum(amount) FROM orders WHERE id < 4 GROUP BY ROLLUP (customer) ORDER BY customer NULLS LAST", dialect: store.DuckDB, want: `[["ann",40.5],["bob",20],[null,60.5]]`},
+	{query: "SELECT id FROM orders USING SAMPLE 100% (system, 1) ORDER BY ALL LIMIT 1", dialect: store.DuckDB, want: "[[1]]"},
+	{query: "SELECT generate_series::DATE FROM generate_series(TIMESTAMP '2026-01-01', TIMESTAMP '2026-01-02', INTERVAL 1 DAY)", dialect: store.DuckDB, want: `[["2026-01-01"],["2026-01-02"]]`},
+}
+
+func TestSelectAnswersAnAnalyst(t *testing.T) {
+	t.Parallel()
+	for _, driver := range drivers(t) {
+		t.Run(string(driver.Dialect()), func(t *testing.T) {
+			t.Parallel()
+			e := stocked(t, driver, t.TempDir())
+			for _, c := range answers {
+				if c.dialect != "" && c.dialect != driver.Dialect() {
+					continue
+				}
+				table, err := e.Select(t.Context(), c.query, outside(c.args...))
+				if err != nil {
+					t.Errorf("%s\n%v", c.query, err)
+					continue
+				}
+				got, err := json.Marshal(table.Rows)
+				if err != nil {
+					t.Error(err)
+				}
+				if diff := cmp.Diff(c.want, string(got)); diff != "" {
+					t.Errorf("%s (-want +got):\n%s", c.query, diff)
+				}
+			}
+		})
+	}
+}

@@ -1,0 +1,105 @@
+package engine
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+
+	"github.com/the-edge-agent/tea/plugins/memory/internal/schema"
+)
+
+// session is a database that is open.
+type session struct {
+	owner    *owner
+	handles  Handles
+	reads    *statements
+	writer   *writer
+	identity string
+
+	// Guarded by Engine.mu: the calls that use the session, and whether no
+	// more of them begin.
+	users   int
+	retired bool
+	idle    chan struct{} // closed when the last call of a retired session has ended
+	gone    chan struct{} // closed when a session that was given up is closed
+}
+
+// retire lets no more calls begin. The caller holds Engine.mu.
+func (s *session) retire() {
+	s.retired = true
+	if s.users == 0 {
+		close(s.idle)
+	}
+}
+
+func openSession(ctx context.Context, o Options) (*session, error) {
+	s := &session{idle: make(chan struct{}), gone: make(chan struct{})}
+	var err error
+	if s.owner, err = own(ctx, o.Dir, o.LockTimeout); err != nil {
+		return nil, err
+	}
+	path := filepath.Join(o.Dir, o.Driver.File())
+	if s.handles, err = o.Driver.Open(ctx, path, o.Limits); err != nil {
+		return nil, errors.Join(fmt.Errorf("open %s: %w", path, err), s.owner.release())
+	}
+	s.handles.Read.SetMaxOpenConns(o.Limits.Connections + 1)
+	s.handles.Read.SetMaxIdleConns(o.Limits.Connections + 1)
+	conn, err := s.prepare(ctx, o, path)
+	if err != nil {
+		return nil, errors.Join(fmt.Errorf("open %s: %w", path, err), s.handles.Close(), s.owner.release())
+	}
+	s.reads = newStatements(s.handles.Read)
+	s.writer = newWriter(conn, o.Driver, s.owner.still, o.Logger)
+	return s, nil
+}
+
+// prepare brings the schema up to date and gives the connection that writes.
+func (s *session) prepare(ctx context.Context, o Options, path string) (conn *sql.Conn, err error) {
+	if conn, err = s.handles.Write.Conn(ctx); err != nil {
+		return nil, err
+	}
+	if err = schema.Migrate(ctx, conn, o.Driver.Dialect()); err == nil {
+		err = conn.QueryRowContext(ctx, "SELECT id FROM tea_identity").Scan(&s.identity)
+	}
+	if err == nil {
+		err = s.owner.watch(path)
+	}
+	if err != nil {
+		return nil, errors.Join(err, conn.Close())
+	}
+	return conn, nil
+}
+
+func (s *session) close() error {
+	return errors.Join(s.writer.close(), s.reads.close(), s.handles.Close(), s.owner.release())
+}
+
+// watched is a file that must stay the one it is.
+type watched struct {
+	path string
+	info os.FileInfo
+}
+
+// watch notes which file is at path.
+func (o *owner) watch(path string) error {
+	info, err := os.Stat(path)
+	if err != nil {
+		return err
+	}
+	o.files = append(o.files, watched{path: path, info: info})
+	return nil
+}
+
+// still says whether the files are those that were opened. What is written
+// to a file that was removed is lost, and nobody else would notice.
+func (o *owner) still() error {
+	for _, file := range o.files {
+		if now, err := os.Stat(file.path); err != nil || !os.SameFile(now, file.info) {
+			return fmt.Errorf("%s: %w", file.path, errReplaced)
+		}
+	}
+	return nil
+}

@@ -1,0 +1,74 @@
+package sqlite
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"net/url"
+
+	"modernc.org/sqlite"
+	sqlite3 "modernc.org/sqlite/lib"
+
+	"github.com/the-edge-agent/tea/plugins/memory/internal/engine"
+	"github.com/the-edge-agent/tea/plugins/memory/internal/store"
+)
+
+// Driver opens SQLite databases. The zero value is ready.
+type Driver struct{}
+
+var _ engine.Driver = Driver{}
+
+// Dialect is store.SQLite.
+func (Driver) Dialect() store.Dialect { return store.SQLite }
+
+// File is the database's name in its folder.
+func (Driver) File() string { return "memory.sqlite" }
+
+// Open opens the database with a write-ahead log: readers go on while
+// somebody writes, and a commit waits for the disk once.
+func (Driver) Open(ctx context.Context, path string, limits engine.Limits) (engine.Handles, error) {
+	// The page caches share the memory; SQLite counts them in KiB below 0.
+	cache := fmt.Sprintf("cache_size(-%d)", limits.MemoryBytes>>10/int64(limits.Connections+1))
+	common := []string{"busy_timeout(5000)", cache, "foreign_keys(1)", "trusted_schema(0)", "temp_store(0)"}
+	write, err := open(ctx, path, "immediate", append(common, "journal_mode(wal)", "synchronous(full)"))
+	if err != nil {
+		return engine.Handles{}, err
+	}
+	write.SetMaxOpenConns(1)
+	read, err := open(ctx, path, "deferred", append(common, "query_only(1)"))
+	if err != nil {
+		return engine.Handles{}, errors.Join(err, write.Close())
+	}
+	return engine.Handles{Read: read, Write: write}, nil
+}
+
+func open(ctx context.Context, path, lock string, pragmas []string) (*sql.DB, error) {
+	dsn := url.URL{Scheme: "file", OmitHost: true, Path: path, RawQuery: url.Values{"_txlock": {lock}, "_pragma": pragmas}.Encode()}
+	connector, err := newConnector(dsn.String())
+	if err != nil {
+		return nil, err
+	}
+	db := sql.OpenDB(connector)
+	if err := db.PingContext(ctx); err != nil {
+		return nil, errors.Join(err, db.Close())
+	}
+	return db, nil
+}
+
+// Fault says how to treat an error of SQLite.
+func (Driver) Fault(err error) engine.Fault {
+	var failure *sqlite.Error
+	if !errors.As(err, &failure) {
+		return engine.FaultStatement
+	}
+	switch failure.Code() & 0xff { // the primary code
+	case sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED:
+		return engine.FaultTransient
+	case sqlite3.SQLITE_FULL, sqlite3.SQLITE_NOMEM:
+		return engine.FaultBroken
+	case sqlite3.SQLITE_IOERR, sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_READONLY, sqlite3.SQLITE_PROTOCOL:
+		return engine.FaultFatal
+	}
+	return engine.FaultStatement
+}

@@ -1,0 +1,202 @@
+package sqlite
+
+import (
+	"strconv"
+	"strings"
+
+	tea "github.com/the-edge-agent/tea/sdk"
+
+	"github.com/the-edge-agent/tea/plugins/memory/internal/engine/sandbox"
+	"github.com/the-edge-agent/tea/plugins/memory/internal/store"
+)
+
+// statement takes the semicolon, and what follows it, off the end of a query.
+// Something that is no comment after it is refused, and so is a query that
+// begins with another word than a SELECT does (EXPLAIN asks the authorizer no
+// more than a SELECT). What it makes of the text is a first look: that there is
+// one statement is found by the parser, see rehearse.
+func statement(query string, bounds store.Sandbox) (string, error) {
+	first, end := "", len(query)
+	copies, used := newCopies(), parameters{}
+	for at := 0; at < len(query); {
+		kind, next := token(query, at)
+		word := query[at:next]
+		switch {
+		case kind == blank:
+		case end < len(query) && word != ";":
+			return "", sandbox.Denied(bounds, query, at, "a second statement", "one SELECT is let through and nothing else")
+		case word == ";":
+			end = min(end, at)
+		default:
+			if first == "" {
+				first = word
+				if w := sandbox.Fold(word); w != "select" && w != "with" && w != "values" {
+					return "", notSelect(query, at, word, kind, bounds)
+				}
+			}
+			copies.add(kind, word, query[next:])
+			used.add(word)
+		}
+		at = next
+	}
+	if first == "" {
+		return "", tea.Errorf(tea.ValidationError, "the query is empty")
+	}
+	if copies.product() > maxCopies {
+		return "", tea.Errorf(tea.ValidationError, "SQL: the query is too large: its nested queries use the same columns too often")
+	}
+	return query[:end], sandbox.Arguments(bounds, used)
+}
+
+// parameters are those of a query, by their names or the numbers of their
+// places.
+type parameters map[string]bool
+
+func (p parameters) add(word string) {
+	switch {
+	case word == "?":
+		p[strconv.Itoa(len(p)+1)] = true
+	case strings.IndexByte("?:@$", word[0]) >= 0:
+		p[word[1:]] = true
+	}
+}
+
+// statements are the words that begin one.
+var statements = words(`alter analyze attach begin commit create delete detach drop end explain insert pragma reindex release replace rollback savepoint
+	update vacuum`)
+
+func notSelect(query string, at int, word string, kind tokenKind, bounds store.Sandbox) error {
+	if kind == name && statements[sandbox.Fold(word)] {
+		return sandbox.Denied(bounds, query, at, "a statement that is no plain SELECT ("+strings.ToUpper(word)+")", "one SELECT is let through and nothing else")
+	}
+	return sandbox.Invalid(query, at, "a query begins with SELECT, WITH or VALUES, not with "+word)
+}
+
+type tokenKind int
+
+const (
+	blank  tokenKind = iota // white space and comments
+	name                    // words and quoted names
+	opaque                  // texts, numbers, signs
+)
+
+// token gives the kind of what begins at a place, and its end.
+func token(s string, at int) (tokenKind, int) {
+	switch c := s[at]; {
+	case strings.IndexByte(" \t\r\n\f", c) >= 0:
+		return blank, at + 1
+	case strings.HasPrefix(s[at:], "--"):
+		return blank, after(s, at, "\n")
+	case strings.HasPrefix(s[at:], "/*"):
+		return blank, after(s, at+2, "*/")
+	case c == '\'':
+		return opaque, closing(s, at, c)
+	case c == '"', c == '`':
+		return name, closing(s, at, c)
+	case c == '[':
+		return name, after(s, at, "]")
+	case strings.IndexByte("?:@$", c) >= 0:
+		end := at + 1
+		for end < len(s) && isWord(s[end]) {
+			end++
+		}
+		return opaque, end
+	case isWord(c):
+		end := at + 1
+		for end < len(s) && isWord(s[end]) {
+			end++
+		}
+		if c >= '0' && c <= '9' {
+			return opaque, end
+		}
+		return name, end
+	}
+	return opaque, at + 1
+}
+
+func isWord(c byte) bool {
+	return c == '_' || c == '$' || c >= 0x80 || (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z')
+}
+
+// after is the place behind the next end, or that of the text.
+func after(s string, at int, end string) int {
+	if i := strings.Index(s[at:], end); i >= 0 {
+		return at + i + len(end)
+	}
+	return len(s)
+}
+
+// closing is the place behind a quoted text, in which a doubled quote is one
+// quote.
+func closing(s string, at int, quote byte) int {
+	for i := at + 1; i < len(s); i++ {
+		if s[i] != quote {
+			continue
+		}
+		if i+1 < len(s) && s[i+1] == quote {
+			i++
+			continue
+		}
+		return i + 1
+	}
+	return len(s)
+}
+
+// maxCopies bounds how many copies of an expression a query may become. SQLite
+// merges a query with the ones in its FROM: where each level uses a column
+// twice, twenty levels would be a million copies, before any limit is asked.
+const maxCopies = 1 << 18
+
+// copies estimates that: of each SELECT, how often it uses one name.
+type copies struct {
+	open []*usage // of the parentheses around, the innermost last
+	all  []*usage
+}
+
+type usage struct {
+	names  map[string]int
+	shared bool // the parenthesis belongs to the SELECT around it
+}
+
+func newCopies() *copies {
+	outer := &usage{names: map[string]int{}}
+	return &copies{open: []*usage{outer}, all: []*usage{outer}}
+}
+
+func (c *copies) add(kind tokenKind, word, rest string) {
+	inner := c.open[len(c.open)-1]
+	switch {
+	case word == "(":
+		c.open = append(c.open, &usage{names: inner.names, shared: true})
+	case word == ")":
+		if len(c.open) > 1 {
+			c.open = c.open[:len(c.open)-1]
+		}
+	case kind != name:
+	case sandbox.Fold(word) == "select":
+		if inner.shared {
+			fresh := &usage{names: map[string]int{}}
+			c.open[len(c.open)-1] = fresh
+			c.all = append(c.all, fresh)
+		}
+	case strings.HasPrefix(strings.TrimLeft(rest, " \t\r\n"), "."), keywords[sandbox.Fold(word)]:
+	default:
+		inner.names[sandbox.Fold(strings.Trim(word, "\"`[]"))]++
+	}
+}
+
+// keywords are words that name nothing.
+var keywords = words(`all and as asc between by case cast cross desc distinct else end exists from full group having in inner is join left like limit
+	not null on or order outer over partition recursive right rows select then union using values when where window with`)
+
+func (c *copies) product() (product float64) {
+	product = 1
+	for _, u := range c.all {
+		most := 1
+		for _, n := range u.names {
+			most = max(most, n)
+		}
+		product *= float64(most)
+	}
+	return product
+}

@@ -1,0 +1,136 @@
+package sqlite
+
+import (
+	"strings"
+
+	"modernc.org/sqlite"
+	sqlite3 "modernc.org/sqlite/lib"
+
+	"github.com/the-edge-agent/tea/plugins/memory/internal/engine/sandbox"
+	"github.com/the-edge-agent/tea/plugins/memory/internal/store"
+)
+
+// policy decides what a statement may do while SQLite compiles it, and
+// remembers what it has refused first.
+type policy struct {
+	// main and temp are the tables that may be named, by their schema.
+	main, temp map[string]bool
+	// views may read what is below them: tables of main that are views, and
+	// the views of the sandbox. What was read so is in below.
+	views, below map[string]bool
+	refused      string
+	rule         string
+}
+
+// onStage is the policy for the rehearsal, where the sandbox's views stand
+// in temp, so that they are not found as tables of the database.
+func onStage(bounds store.Sandbox) *policy {
+	p := &policy{main: folded(bounds.Tables...), temp: map[string]bool{}}
+	for _, v := range bounds.Views {
+		p.temp[sandbox.Fold(v.Name)] = true
+	}
+	return p
+}
+
+// onDatabase is the policy for the query that has passed its rehearsal. A WITH
+// that has the name of a view could read as much as the view; what it may
+// name was found in the rehearsal.
+func onDatabase(bounds store.Sandbox) *policy {
+	return &policy{main: folded(bounds.Tables...), views: folded(sandbox.Names(bounds)...), below: map[string]bool{}}
+}
+
+func folded(names ...string) map[string]bool {
+	set := map[string]bool{}
+	for _, n := range names {
+		set[sandbox.Fold(n)] = true
+	}
+	return set
+}
+
+// decide is the authorizer. Of a table that is read by a view, or by a WITH,
+// via is the name of that; where no column of it is read, the column is empty,
+// and via may be, too.
+func (p *policy) decide(action sqlite.AuthorizerActionCode, first, second, database, via string) sqlite.AuthorizerReturnCode {
+	switch action {
+	case sqlite.AuthSelect, sqlite.AuthRecursive:
+		return sqlite.AuthorizerOK
+	case sqlite.AuthRead:
+		if p.readable(sandbox.Fold(first), second, database, sandbox.Fold(via)) {
+			return sqlite.AuthorizerOK
+		}
+		return p.deny("the table "+first, "only the listed tables are open to queries")
+	case sqlite.AuthFunction:
+		if pure[sandbox.Fold(second)] {
+			return sqlite.AuthorizerOK
+		}
+		return p.deny("the function "+second, "it is none of the functions that are let through")
+	}
+	return p.deny("a statement that is no plain SELECT", "one SELECT is let through and nothing else")
+}
+
+func (p *policy) readable(table, column, database, via string) bool {
+	switch {
+	case database == "temp":
+		return p.temp[table]
+	case database != "" && database != "main":
+		return false
+	case p.main[table], pureTables[table], column == "" && (p.below[table] || database == "" && (p.temp[table] || p.views[table])):
+		return true
+	case p.views[via]:
+		p.below[table] = true
+		return true
+	}
+	return false
+}
+
+func (p *policy) deny(what, rule string) sqlite.AuthorizerReturnCode {
+	if p.refused == "" {
+		p.refused, p.rule = what, rule
+	}
+	return sqlite.AuthorizerDeny
+}
+
+// maxValue bounds a text or blob that a query makes.
+const maxValue = 1 << 20
+
+// limits are those of SQLite for a query from outside.
+func limits(bounds store.Sandbox) map[int]int {
+	return map[int]int{
+		sqlite3.SQLITE_LIMIT_LENGTH:              maxValue,
+		sqlite3.SQLITE_LIMIT_SQL_LENGTH:          2 * sandbox.MaxQuery,
+		sqlite3.SQLITE_LIMIT_EXPR_DEPTH:          500,
+		sqlite3.SQLITE_LIMIT_COMPOUND_SELECT:     100,
+		sqlite3.SQLITE_LIMIT_VDBE_OP:             1_000_000,
+		sqlite3.SQLITE_LIMIT_FUNCTION_ARG:        100,
+		sqlite3.SQLITE_LIMIT_ATTACHED:            0,
+		sqlite3.SQLITE_LIMIT_LIKE_PATTERN_LENGTH: 500,
+		sqlite3.SQLITE_LIMIT_VARIABLE_NUMBER:     max(len(bounds.Args), 1),
+		sqlite3.SQLITE_LIMIT_TRIGGER_DEPTH:       1,
+		sqlite3.SQLITE_LIMIT_WORKER_THREADS:      0,
+	}
+}
+
+// pure are the functions that a query from outside may call: they compute from
+// their arguments alone, in a time that is about linear in their length, since
+// a call cannot be interrupted. So json_patch (quadratic), json_pretty and unhex
+// are not here; instr, replace and trim are those of functions.go.
+var pure = words(`
+	-> ->> abs acos acosh asin asinh atan atan2 atanh avg ceil ceiling char coalesce concat concat_ws cos cosh count cume_dist current_date
+	current_time current_timestamp date datetime degrees dense_rank exp first_value floor format glob group_concat hex if ifnull iif instr json
+	json_array json_array_insert json_array_length json_error_position json_extract json_group_array json_group_object json_insert json_object
+	json_quote json_remove json_replace json_set json_type json_valid julianday lag last_value lead length like likelihood likely ln
+	log log10 log2 lower ltrim max min mod nth_value ntile nullif octet_length percent_rank pi pow power printf quote radians random rank
+	replace round row_number rtrim sign sin sinh soundex sqrt strftime string_agg substr substring sum tan tanh time timediff total trim trunc
+	typeof unicode unistr unistr_quote unixepoch unlikely upper
+`)
+
+// pureTables are the table functions of which the same is true.
+var pureTables = words("json_each json_tree")
+
+func words(text string) map[string]bool {
+	set := map[string]bool{}
+	for w := range strings.FieldsSeq(text) {
+		set[w] = true
+	}
+	return set
+}

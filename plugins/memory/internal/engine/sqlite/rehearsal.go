@@ -1,0 +1,202 @@
+package sqlite
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"regexp"
+	"strings"
+
+	"modernc.org/sqlite"
+	sqlite3 "modernc.org/sqlite/lib"
+
+	tea "github.com/the-edge-agent/tea/sdk"
+
+	"github.com/the-edge-agent/tea/plugins/memory/internal/engine/sandbox"
+	"github.com/the-edge-agent/tea/plugins/memory/internal/store"
+)
+
+// plan is what is known of a query that has passed its rehearsal.
+type plan struct {
+	body string
+	// names and declared are its columns' names and declared types.
+	names, declared []string
+}
+
+// planned checks a query, or finds that this was done before.
+func planned(ctx context.Context, conn *sql.Conn, plans *sandbox.Plans, query string, bounds store.Sandbox) (*plan, error) {
+	var version int64 // of the tables
+	if err := conn.QueryRowContext(ctx, "PRAGMA main.schema_version").Scan(&version); err != nil {
+		return nil, err
+	}
+	key := sandbox.Key(query, bounds, version)
+	if known, ok := plans.Find(key).(*plan); ok {
+		return known, nil
+	}
+	body, err := statement(query, bounds)
+	if err != nil {
+		return nil, err
+	}
+	p := &plan{body: body}
+	if err := p.rehearse(ctx, conn, bounds); err != nil {
+		return nil, err
+	}
+	plans.Keep(key, p)
+	return p, nil
+}
+
+// rehearse compiles the query where there is nothing to be had: an empty
+// database in memory with stand-ins for the tables that may be read. What
+// compiles there names no other table.
+func (p *plan) rehearse(ctx context.Context, conn *sql.Conn, bounds store.Sandbox) error {
+	standIns, err := standIns(ctx, conn, bounds)
+	if err != nil {
+		return err
+	}
+	connector, err := newConnector("file::memory:?_dqs=0&_pragma=trusted_schema(0)")
+	if err != nil {
+		return err
+	}
+	stage := sql.OpenDB(connector)
+	defer stage.Close()
+	empty, err := stage.Conn(ctx)
+	if err != nil {
+		return err
+	}
+	defer empty.Close()
+	if _, err := empty.ExecContext(ctx, standIns); err != nil {
+		return fmt.Errorf("make the stand-ins: %w", err)
+	}
+	policy := onStage(bounds)
+	_, err = confined(ctx, empty, policy, limits(bounds), func() (store.Table, error) {
+		// In parentheses there is room for one statement only.
+		for _, text := range []string{"SELECT * FROM (\n" + p.body + "\n)", p.body} {
+			if err := p.describe(empty, text); err != nil {
+				return store.Table{}, refused(p.body, bounds, policy, err)
+			}
+		}
+		return store.Table{}, nil
+	})
+	return err
+}
+
+// describe compiles a text and gives the names of its columns and the types
+// that they were declared with, where they are a table's columns. (Around the
+// query SQLite would change the second of two equal names.)
+func (p *plan) describe(conn *sql.Conn, text string) error {
+	return conn.Raw(func(inner any) error {
+		described, ok := inner.(interface {
+			ColumnInfo(query string) ([]sqlite.ColumnInfo, error)
+		})
+		if !ok {
+			return fmt.Errorf("the driver %T describes no columns", inner)
+		}
+		columns, err := described.ColumnInfo(text)
+		p.names, p.declared = make([]string, len(columns)), make([]string, len(columns))
+		for i, c := range columns {
+			p.names[i], p.declared[i] = c.Name, c.DeclType
+		}
+		return err
+	})
+}
+
+// standIns is the SQL that makes tables with the names and columns of those
+// that may be read.
+func standIns(ctx context.Context, conn *sql.Conn, bounds store.Sandbox) (string, error) {
+	var all strings.Builder
+	for _, table := range bounds.Tables {
+		columns, err := columnsOf(ctx, conn, table)
+		if err != nil {
+			return "", fmt.Errorf("read the columns of %s: %w", table, err)
+		}
+		standIn(&all, "main", table, columns)
+	}
+	for _, v := range bounds.Views {
+		columns := make([]declaration, len(v.Columns))
+		for i, c := range v.Columns {
+			columns[i] = declaration{name: c.Name, kind: map[store.ColumnType]string{store.JSON: jsonText, store.Boolean: boolean}[c.Type]}
+		}
+		standIn(&all, "temp", v.Name, columns)
+	}
+	return all.String(), nil
+}
+
+type declaration struct{ name, kind string }
+
+// standIn writes a table that has no rowid, as a view has none.
+func standIn(to *strings.Builder, schema, name string, columns []declaration) {
+	if len(columns) == 0 {
+		return // the query learns that there is no such table
+	}
+	fmt.Fprintf(to, "CREATE TABLE %s.%s (", schema, sandbox.Quoted(name))
+	for _, c := range columns {
+		fmt.Fprintf(to, "%s %s, ", sandbox.Quoted(c.name), c.kind)
+	}
+	fmt.Fprintf(to, "PRIMARY KEY (%s)) WITHOUT ROWID;\n", sandbox.Quoted(columns[0].name))
+}
+
+// plainType is a declared type that can be written as it is.
+var plainType = regexp.MustCompile(`^[A-Za-z_ ]+(\([0-9, ]+\))?$`)
+
+func columnsOf(ctx context.Context, conn *sql.Conn, table string) (columns []declaration, err error) {
+	rows, err := conn.QueryContext(ctx, "SELECT name, type FROM pragma_table_info(?, 'main')", table)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	for rows.Next() {
+		var c declaration
+		if err := rows.Scan(&c.name, &c.kind); err != nil {
+			return nil, err
+		}
+		if !plainType.MatchString(c.kind) {
+			c.kind = ""
+		}
+		columns = append(columns, c)
+	}
+	return columns, rows.Err()
+}
+
+// missing and near are what SQLite says about a table that is not there and
+// about the place where it stopped to understand.
+var (
+	missing = regexp.MustCompile(`^no such (table|module|table-valued function): (.*)$`)
+	near    = regexp.MustCompile(`(?s)^(?:near "(.*)": syntax error|unrecognized token: "(.*)"|no such (?:column|function): (\S+).*)$`)
+)
+
+// refused gives an error of compilation its type.
+func refused(body string, bounds store.Sandbox, policy *policy, err error) error {
+	if policy != nil && policy.refused != "" {
+		return sandbox.Denied(bounds, body, only(body, policy.refused[strings.LastIndexByte(policy.refused, ' ')+1:]), policy.refused, policy.rule)
+	}
+	var failure *sqlite.Error
+	if !errors.As(err, &failure) {
+		return err
+	}
+	message := reason(failure)
+	if m := missing.FindStringSubmatch(message); m != nil {
+		return sandbox.Denied(bounds, body, only(body, m[2]), "the table "+m[2], "only the listed tables are open to queries")
+	}
+	switch failure.Code() & 0xff {
+	case sqlite3.SQLITE_ERROR, sqlite3.SQLITE_TOOBIG, sqlite3.SQLITE_AUTH, sqlite3.SQLITE_RANGE:
+	case sqlite3.SQLITE_NOMEM:
+		return tea.Errorf(tea.ValidationError, "SQL: the query is too large: %s", message)
+	default:
+		return err
+	}
+	offset := -1
+	if m := near.FindStringSubmatch(message); m != nil {
+		offset = only(body, m[1]+m[2]+m[3])
+	}
+	return sandbox.Invalid(body, offset, message)
+}
+
+// only is where a text stands in the query, or -1 where it stands in several
+// places or none: SQLite's driver does not say which one is meant.
+func only(body, text string) int {
+	if text == "" || strings.Count(body, text) != 1 {
+		return -1
+	}
+	return strings.Index(body, text)
+}

@@ -1,0 +1,45 @@
+package sqlite
+
+import (
+	"encoding/base64"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/the-edge-agent/tea/sdk/value"
+
+	"github.com/the-edge-agent/tea/plugins/memory/internal/engine/sandbox"
+)
+
+// The types that a column is declared with to be more than SQLite knows: true
+// and false are kept as 1 and 0, any JSON as its text.
+const (
+	boolean  = "BOOLEAN"
+	jsonText = "JSON_TEXT"
+)
+
+// toValue brings what the driver gives into the value model: an instant
+// becomes text in RFC 3339, in UTC, a blob base64, an infinite number null.
+func toValue(declared string, v any) (any, error) {
+	switch v := v.(type) {
+	case int64:
+		if declared == boolean && (v == 0 || v == 1) {
+			return v == 1, nil
+		}
+		return v, nil
+	case nil, bool:
+		return v, nil
+	case float64:
+		return sandbox.Float(v), nil
+	case string:
+		if declared == jsonText {
+			return value.Decode([]byte(v))
+		}
+		return strings.ToValidUTF8(v, "\ufffd"), nil
+	case []byte:
+		return base64.StdEncoding.EncodeToString(v), nil
+	case time.Time:
+		return v.UTC().Format(time.RFC3339Nano), nil
+	}
+	return nil, fmt.Errorf("a %T cannot be given to a workflow", v)
+}

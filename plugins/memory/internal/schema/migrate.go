@@ -1,0 +1,68 @@
+package schema
+
+import (
+	"context"
+	"database/sql"
+	"embed"
+	"fmt"
+	"io/fs"
+	"strconv"
+	"strings"
+
+	tea "github.com/the-edge-agent/tea/sdk"
+
+	"github.com/the-edge-agent/tea/plugins/memory/internal/store"
+)
+
+//go:embed duckdb/*.sql sqlite/*.sql
+var files embed.FS
+
+// Migrate applies the versions that the database does not have yet, each in a
+// transaction of its own. A database of a newer version is refused with a
+// dependency_missing error and left as it is.
+func Migrate(ctx context.Context, conn *sql.Conn, dialect store.Dialect) error {
+	if _, err := conn.ExecContext(ctx, "CREATE TABLE IF NOT EXISTS tea_schema (version INTEGER NOT NULL)"); err != nil {
+		return fmt.Errorf("read the schema's version: %w", err)
+	}
+	have := 0
+	if err := conn.QueryRowContext(ctx, "SELECT coalesce(max(version), 0) FROM tea_schema").Scan(&have); err != nil {
+		return fmt.Errorf("read the schema's version: %w", err)
+	}
+	versions, err := fs.Glob(files, string(dialect)+"/*.sql")
+	if err != nil {
+		return fmt.Errorf("list the schema's versions: %w", err)
+	}
+	if have > len(versions) {
+		return tea.Errorf(tea.DependencyMissing, "the memory was written by a newer version (schema %d, this one knows %d); install that version of the memory plugin", have, len(versions))
+	}
+	for _, file := range versions[have:] {
+		if err := apply(ctx, conn, file); err != nil {
+			return fmt.Errorf("bring the schema to %s: %w", file, err)
+		}
+	}
+	return nil
+}
+
+func apply(ctx context.Context, conn *sql.Conn, file string) error {
+	text, err := files.ReadFile(file)
+	if err != nil {
+		return err
+	}
+	number, _, _ := strings.Cut(strings.TrimPrefix(file[strings.IndexByte(file, '/'):], "/"), "_")
+	version, err := strconv.Atoi(number)
+	if err != nil {
+		return fmt.Errorf("the file's name has no number: %w", err)
+	}
+	tx, err := conn.BeginTx(ctx, nil)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = tx.Rollback() }() // nothing to undo after the commit
+	if _, err := tx.ExecContext(ctx, string(text)); err != nil {
+		return err
+	}
+	if _, err := tx.ExecContext(ctx, "INSERT INTO tea_schema VALUES (?)", version); err != nil {
+		return err
+	}
+	return tx.Commit()
+}

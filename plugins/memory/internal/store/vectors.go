@@ -1,0 +1,72 @@
+package store
+
+import "context"
+
+// VectorIndex keeps vectors with texts and metadata in collections and finds
+// those next to a given one. What Store and Delete have acknowledged survives
+// a crash, and the next Search sees it.
+//
+// The name of a collection has 1 to 100 bytes of UTF-8, an id 1 to 4,096; both
+// are compared byte by byte. What is no name is refused by Store with a
+// validation_error; elsewhere it is one that is not there. After Close every
+// call fails with a connection_error; one whose context has ended fails with
+// the context's error, or has done its work.
+//
+// Implementations are safe for concurrent use.
+type VectorIndex interface {
+	// Store writes the items, all or none; an item replaces the one with the
+	// same id, also within one call. The first item of a collection sets its
+	// dimension; another one is a validation_error, and so is a number that is
+	// not finite. No items are no error and make no collection.
+	Store(ctx context.Context, collection string, items ...VectorItem) error
+	// Delete removes items and says how many there were. A collection stays,
+	// with its dimension, when its last item goes.
+	Delete(ctx context.Context, collection string, ids ...string) (int, error)
+	// Search gives the items nearest to the query by cosine similarity, the
+	// nearest first. An embedding of another dimension is a validation_error.
+	// A collection that does not exist has no items, and nothing is near a
+	// vector of zeros.
+	Search(ctx context.Context, collection string, query VectorQuery) ([]VectorHit, error)
+	// Get gives the items under these ids that are there, in that order.
+	Get(ctx context.Context, collection string, ids ...string) ([]VectorItem, error)
+	// Collections describes what there is, in the order of the names' bytes.
+	Collections(ctx context.Context) ([]Collection, error)
+	// Close ends background work and writes what makes the next start fast.
+	Close() error
+}
+
+// VectorItem is a vector and what it stands for.
+type VectorItem struct {
+	ID        string
+	Text      string
+	Embedding []float32
+	// Metadata is an object of the value model, or nil.
+	Metadata map[string]any
+}
+
+// VectorQuery asks for the K items nearest to Embedding; none where K is
+// below 1.
+type VectorQuery struct {
+	Embedding []float32
+	K         int
+	// Filter restricts to items whose metadata has these values; a list as
+	// the wanted value means any of them. It loses no results.
+	Filter map[string]any
+	// MinScore leaves out what is less similar.
+	MinScore float64
+	// Exact compares with every vector, whatever the size.
+	Exact bool
+}
+
+// VectorHit is an item and its cosine similarity to the query, from -1 to 1.
+type VectorHit struct {
+	VectorItem
+	Score float64
+}
+
+// Collection describes a set of vectors of one dimension.
+type Collection struct {
+	Name      string
+	Dimension int
+	Count     int
+}

@@ -1,0 +1,69 @@
+package storetest
+
+import (
+	"io"
+	"sync"
+	"testing"
+)
+
+// Opened keeps what a suite's open function has opened: the next call of the
+// same test closes it first, and so does the end of the test. The zero value
+// is ready; it is safe for concurrent use.
+type Opened[T io.Closer] struct {
+	mu     sync.Mutex
+	byTest map[string]T
+}
+
+// Again closes what the test has open and opens it again.
+func (o *Opened[T]) Again(t *testing.T, open func() (T, error)) T {
+	t.Helper()
+	o.mu.Lock()
+	before, there := o.byTest[t.Name()]
+	o.mu.Unlock()
+	if there {
+		if err := before.Close(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	now, err := open()
+	if err != nil {
+		t.Fatal(err)
+	}
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.byTest == nil {
+		o.byTest = map[string]T{}
+	}
+	o.byTest[t.Name()] = now
+	if !there {
+		t.Cleanup(func() {
+			o.mu.Lock()
+			defer o.mu.Unlock()
+			if err := o.byTest[t.Name()].Close(); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	return now
+}
+
+// Dirs gives each test a folder of its own. The zero value is ready; it is safe
+// for concurrent use.
+type Dirs struct {
+	mu     sync.Mutex
+	byTest map[string]string
+}
+
+// Of is the folder of a test, the same at each call.
+func (d *Dirs) Of(t *testing.T) string {
+	t.Helper()
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.byTest == nil {
+		d.byTest = map[string]string{}
+	}
+	if d.byTest[t.Name()] == "" {
+		d.byTest[t.Name()] = t.TempDir()
+	}
+	return d.byTest[t.Name()]
+}

@@ -1,0 +1,396 @@
+package storetest
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/the-edge-agent/tea/plugins/memory/internal/store"
+)
+
+// VectorIndex runs the suite of [store.VectorIndex]. open gives an empty index
+// at its first call, and at each further call of the same test the same items,
+// opened again.
+func VectorIndex(t *testing.T, open func(t *testing.T) store.VectorIndex) {
+	t.Helper()
+	for name, test := range map[string]func(t *testing.T, x *index){
+		"round trip":  vectorsRoundTrip,
+		"replace":     vectorsReplace,
+		"refusals":    vectorsRefusals,
+		"names":       vectorsNames,
+		"delete":      vectorsDelete,
+		"nearest":     vectorsNearest,
+		"filter":      vectorsFilter,
+		"zeros":       vectorsZeros,
+		"collections": vectorsCollections,
+		"concurrent":  vectorsConcurrent,
+		"closed":      vectorsClosed,
+		"canceled":    vectorsCanceled,
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			x := &index{open: open}
+			x.reopen(t)
+			test(t, x)
+		})
+	}
+}
+
+// index is a backend with a collection that is called c.
+type index struct {
+	store.VectorIndex
+	open func(t *testing.T) store.VectorIndex
+}
+
+func (x *index) reopen(t *testing.T) {
+	t.Helper()
+	x.VectorIndex = x.open(t)
+}
+
+func (x *index) put(t *testing.T, items ...store.VectorItem) {
+	t.Helper()
+	if err := x.Store(t.Context(), "c", items...); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func (x *index) get(t *testing.T, ids ...string) []store.VectorItem {
+	t.Helper()
+	items, err := x.Get(t.Context(), "c", ids...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return items
+}
+
+func (x *index) search(t *testing.T, query store.VectorQuery) []store.VectorHit {
+	t.Helper()
+	hits, err := x.Search(t.Context(), "c", query)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return hits
+}
+
+// near are the ids nearest to an embedding.
+func (x *index) near(t *testing.T, k int, embedding ...float32) string {
+	t.Helper()
+	return hitIDs(x.search(t, store.VectorQuery{Embedding: embedding, K: k, MinScore: -1}))
+}
+
+func hitIDs(hits []store.VectorHit) string {
+	ids := make([]string, len(hits))
+	for i, hit := range hits {
+		ids[i] = hit.ID
+	}
+	return strings.Join(ids, " ")
+}
+
+func item(id string, embedding ...float32) store.VectorItem {
+	return store.VectorItem{ID: id, Embedding: embedding}
+}
+
+func vectorsRoundTrip(t *testing.T, x *index) {
+	items := []store.VectorItem{
+		{ID: "a", Text: "Grüße \x00 '\"", Embedding: []float32{1, 0.1, -1e-30}, Metadata: map[string]any{"n": int64(1), "f": 1.5, "l": []any{"x", nil, true}, "o": map[string]any{}}},
+		{ID: "b", Embedding: []float32{math.MaxFloat32 / 4, -2, 1.0 / 3}},
+		{ID: "c", Text: "c", Embedding: []float32{0, 0, 1}, Metadata: map[string]any{}},
+	}
+	x.put(t, items...)
+	for range 2 {
+		want(t, "all", x.get(t, "a", "b", "c"), items)
+		want(t, "in the order asked for", x.get(t, "c", "none", "a"), []store.VectorItem{items[2], items[0]})
+		want(t, "none", len(x.get(t)), 0)
+		hits := x.search(t, store.VectorQuery{Embedding: []float32{0, 0, 7}, K: 1})
+		want(t, "a hit", len(hits), 1)
+		want(t, "its item", hits[0].VectorItem, items[2])
+		if math.Abs(hits[0].Score-1) > 1e-6 {
+			t.Errorf("score %v, want 1", hits[0].Score)
+		}
+		x.reopen(t)
+	}
+}
+
+func vectorsReplace(t *testing.T, x *index) {
+	x.put(t, item("a", 1, 0), item("b", 0, 1))
+	want(t, "before", x.near(t, 5, 1, 0.1), "a b")
+	x.put(t, item("a", -1, 0), store.VectorItem{ID: "b", Text: "first", Embedding: []float32{-1, 1}}, store.VectorItem{ID: "b", Text: "later", Embedding: []float32{1, 0}})
+	for range 2 {
+		want(t, "after", x.near(t, 5, 1, 0.1), "b a")
+		want(t, "the later one of a call", x.get(t, "b")[0].Text, "later")
+		x.reopen(t)
+	}
+}
+
+func vectorsRefusals(t *testing.T, x *index) {
+	x.put(t, item("a", 1, 0))
+	nan, inf := float32(math.NaN()), float32(math.Inf(1))
+	for name, bad := range map[string]store.VectorItem{
+		"another dimension": item("b", 1, 0, 0), "no numbers": item("b"), "not a number": item("b", nan, 0), "infinite": item("b", 0, inf),
+		"no id": item("", 1, 0), "a long id": item(strings.Repeat("i", 4097), 1, 0), "an id that is bytes": item("\xff", 1, 0),
+		"a text that is bytes": {ID: "b", Text: "\xff", Embedding: []float32{1, 0}},
+	} {
+		refused(t, name, x.Store(t.Context(), "c", item("good", 0, 1), bad))
+	}
+	for _, name := range []string{"", strings.Repeat("c", 101), "\xff"} {
+		refused(t, fmt.Sprintf("a collection called %.10q", name), x.Store(t.Context(), name, item("a", 1, 0)))
+		hits, err := x.Search(t.Context(), name, store.VectorQuery{Embedding: []float32{1, 0}, K: 1})
+		if err != nil || len(hits) != 0 {
+			t.Errorf("a search in %.10q: %v, %v", name, hits, err)
+		}
+		n, err := x.Delete(t.Context(), name, "a")
+		if err != nil || n != 0 {
+			t.Errorf("a removal in %.10q: %d, %v", name, n, err)
+		}
+	}
+	want(t, "nothing was stored", x.near(t, 5, 1, 1), "a")
+	for _, embedding := range [][]float32{{1}, {1, 0, 0}, {}, {nan, 1}, {inf, 1}} {
+		_, err := x.Search(t.Context(), "c", store.VectorQuery{Embedding: embedding, K: 1})
+		refused(t, fmt.Sprintf("a search for %v", embedding), err)
+	}
+	want(t, "the error of no items", x.Store(t.Context(), "empty"), nil)
+	all, err := x.Collections(t.Context())
+	want(t, "collections", all, []store.Collection{{Name: "c", Dimension: 2, Count: 1}})
+	want(t, "their error", err, nil)
+}
+
+func vectorsNames(t *testing.T, x *index) {
+	names := []string{"a", "A", "a ", "ä", "a\u0308", "%", "_", "a'b", `a\`, "a/b", "..", "a\x00b", "日本", strings.Repeat("n", 100)}
+	for i, name := range names {
+		if err := x.Store(t.Context(), name, item(name, float32(i+1), 1)); err != nil {
+			t.Fatalf("%q: %v", name, err)
+		}
+	}
+	for range 2 {
+		for i, name := range names {
+			items, err := x.Get(t.Context(), name, name, name+"x")
+			if err != nil || len(items) != 1 || items[0].Embedding[0] != float32(i+1) {
+				t.Errorf("%q: %v, %v", name, items, err)
+			}
+			hits, err := x.Search(t.Context(), name, store.VectorQuery{Embedding: []float32{1, 1}, K: 9})
+			if err != nil || hitIDs(hits) != name {
+				t.Errorf("%q finds %q, %v", name, hitIDs(hits), err)
+			}
+		}
+		x.reopen(t)
+	}
+}
+
+func vectorsDelete(t *testing.T, x *index) {
+	x.put(t, item("a", 1, 0), item("b", 0, 1), item("c", 1, 1))
+	n, err := x.Delete(t.Context(), "c", "a", "none", "b", "", "a")
+	if err != nil || n != 2 {
+		t.Errorf("%d removed, %v; want 2", n, err)
+	}
+	for range 2 {
+		want(t, "left", x.near(t, 5, 1, 0), "c")
+		want(t, "gone", len(x.get(t, "a", "b")), 0)
+		x.reopen(t)
+	}
+	x.put(t, item("a", 0, 1))
+	want(t, "a new one", x.near(t, 5, 0, 1), "a c")
+	if n, err = x.Delete(t.Context(), "c", "a", "c"); err != nil || n != 2 {
+		t.Errorf("%d removed, %v; want 2", n, err)
+	}
+	x.reopen(t)
+	want(t, "nothing", x.near(t, 5, 1, 0), "")
+	refused(t, "another dimension", x.Store(t.Context(), "c", item("a", 1)))
+	x.put(t, item("a", 0, 1))
+	want(t, "the same dimension", x.near(t, 5, 0, 1), "a")
+	if n, err = x.Delete(t.Context(), "none", "a"); err != nil || n != 0 {
+		t.Errorf("%d removed from no collection, %v", n, err)
+	}
+}
+
+func random(n, dimension int, seed uint64) []store.VectorItem {
+	r := rand.New(rand.NewPCG(seed, 1)) //nolint:gosec // a test's data
+	items := make([]store.VectorItem, n)
+	for i := range items {
+		items[i] = store.VectorItem{ID: fmt.Sprintf("%04d", i), Text: fmt.Sprint(i), Metadata: map[string]any{"tenth": int64(i % 10), "odd": i%2 == 1}}
+		for range dimension {
+			items[i].Embedding = append(items[i].Embedding, float32(r.NormFloat64()))
+		}
+	}
+	return items
+}
+
+func cosine(a, b []float32) float64 {
+	var dot, aa, bb float64
+	for i := range a {
+		x, y := float64(a[i]), float64(b[i])
+		dot, aa, bb = dot+x*y, aa+x*x, bb+y*y
+	}
+	return dot / math.Sqrt(aa*bb)
+}
+
+// nearest are the k items nearest to a query, by the formula.
+func nearest(items []store.VectorItem, query []float32, k int) []store.VectorHit {
+	var hits []store.VectorHit
+	for _, i := range items {
+		hits = append(hits, store.VectorHit{VectorItem: i, Score: cosine(i.Embedding, query)})
+	}
+	slices.SortFunc(hits, func(a, b store.VectorHit) int { return cmp.Compare(b.Score, a.Score) })
+	return hits[:min(k, len(hits))]
+}
+
+func vectorsNearest(t *testing.T, x *index) {
+	items := random(1100, 24, 1)
+	x.put(t, items[:600]...)
+	for _, i := range items[600:650] {
+		x.put(t, i)
+	}
+	x.put(t, items[650:]...)
+	queries := random(20, 24, 2)
+	for range 2 {
+		for _, q := range queries {
+			for _, exact := range []bool{true, false} {
+				hits := x.search(t, store.VectorQuery{Embedding: q.Embedding, K: 15, MinScore: -1, Exact: exact})
+				wanted := nearest(items, q.Embedding, 15)
+				want(t, "ids", hitIDs(hits), hitIDs(wanted))
+				for i := range hits {
+					if math.Abs(hits[i].Score-wanted[i].Score) > 1e-5 {
+						t.Errorf("score %v, want %v", hits[i].Score, wanted[i].Score)
+					}
+				}
+			}
+		}
+		x.reopen(t)
+	}
+	want(t, "all", len(x.search(t, store.VectorQuery{Embedding: queries[0].Embedding, K: 5000, MinScore: -1})), 1100)
+	for _, hit := range x.search(t, store.VectorQuery{Embedding: queries[0].Embedding, K: 5000, MinScore: 0.2}) {
+		if hit.Score < 0.2 {
+			t.Errorf("score %v is below the least", hit.Score)
+		}
+	}
+	for _, k := range []int{0, -1} {
+		want(t, "no results", len(x.search(t, store.VectorQuery{Embedding: queries[0].Embedding, K: k})), 0)
+	}
+}
+
+func vectorsFilter(t *testing.T, x *index) {
+	items := random(400, 8, 3)
+	x.put(t, items...)
+	q := random(1, 8, 4)[0].Embedding
+	for name, test := range map[string]struct {
+		filter map[string]any
+		keep   func(i int) bool
+	}{
+		"one value": {map[string]any{"tenth": int64(3)}, func(i int) bool { return i%10 == 3 }},
+		"any of":    {map[string]any{"tenth": []any{int64(3), 4.0}}, func(i int) bool { return i%10 == 3 || i%10 == 4 }},
+		"two":       {map[string]any{"tenth": int64(3), "odd": true}, func(i int) bool { return i%10 == 3 }},
+		"none":      {map[string]any{"tenth": int64(3), "odd": false}, func(int) bool { return false }},
+		"no field":  {map[string]any{"other": int64(3)}, func(int) bool { return false }},
+	} {
+		var kept []store.VectorItem
+		for i, one := range items {
+			if test.keep(i) {
+				kept = append(kept, one)
+			}
+		}
+		got := x.search(t, store.VectorQuery{Embedding: q, K: 30, Filter: test.filter, MinScore: -1})
+		want(t, name, hitIDs(got), hitIDs(nearest(kept, q, 30)))
+	}
+}
+
+func vectorsZeros(t *testing.T, x *index) {
+	x.put(t, item("zero", 0, 0), item("a", 1, 0))
+	for range 2 {
+		want(t, "what is near", x.near(t, 5, 1, 1), "a")
+		want(t, "near zeros", x.near(t, 5, 0, 0), "")
+		want(t, "it is there", len(x.get(t, "zero")), 1)
+		x.reopen(t)
+	}
+	x.put(t, item("a", 0, 0), item("zero", 0, 1))
+	want(t, "changed places", x.near(t, 5, 1, 1), "zero")
+}
+
+func vectorsCollections(t *testing.T, x *index) {
+	none, err := x.Collections(t.Context())
+	if err != nil || len(none) != 0 {
+		t.Errorf("%v, %v", none, err)
+	}
+	for i, name := range []string{"b", "B", "é", "a", "\uffff", "\U0001F600"} {
+		for n := range i + 1 {
+			if err := x.Store(t.Context(), name, item(fmt.Sprint(n), make([]float32, i+1)...)); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	all, err := x.Collections(t.Context())
+	want(t, "the error", err, nil)
+	want(t, "collections", all, []store.Collection{{"B", 2, 2}, {"a", 4, 4}, {"b", 1, 1}, {"é", 3, 3}, {"\uffff", 5, 5}, {"\U0001F600", 6, 6}})
+}
+
+func vectorsConcurrent(t *testing.T, x *index) {
+	const goroutines, each = 12, 15
+	items := random(goroutines*each, 16, 5)
+	var group sync.WaitGroup
+	for g := range goroutines {
+		group.Go(func() {
+			for i := range each {
+				one := items[g*each+i]
+				x.put(t, one)
+				if got := hitIDs(x.search(t, store.VectorQuery{Embedding: one.Embedding, K: 1})); got != one.ID {
+					t.Errorf("%s is not found after it was stored: %q", one.ID, got)
+				}
+				if i%5 < 4 {
+					continue
+				}
+				if n, err := x.Delete(t.Context(), "c", one.ID); err != nil || n != 1 {
+					t.Errorf("%d removed, %v", n, err)
+				}
+				if got := hitIDs(x.search(t, store.VectorQuery{Embedding: one.Embedding, K: 1})); got == one.ID {
+					t.Errorf("%s is found after it was removed", one.ID)
+				}
+			}
+		})
+	}
+	group.Wait()
+	for range 2 {
+		want(t, "found", len(x.search(t, store.VectorQuery{Embedding: items[0].Embedding, K: 1000, MinScore: -1})), goroutines*each*4/5)
+		x.reopen(t)
+	}
+}
+
+func vectorCalls(x store.VectorIndex) map[string]func(ctx context.Context) error {
+	return map[string]func(ctx context.Context) error{
+		"Store":  func(ctx context.Context) error { return x.Store(ctx, "c", item("a", 1, 0)) },
+		"Delete": func(ctx context.Context) error { _, err := x.Delete(ctx, "c", "b"); return err },
+		"Search": func(ctx context.Context) error {
+			_, err := x.Search(ctx, "c", store.VectorQuery{Embedding: []float32{1, 0}, K: 1})
+			return err
+		},
+		"Get":         func(ctx context.Context) error { _, err := x.Get(ctx, "c", "a"); return err },
+		"Collections": func(ctx context.Context) error { _, err := x.Collections(ctx); return err },
+	}
+}
+
+func vectorsClosed(t *testing.T, x *index) {
+	x.put(t, item("a", 1, 0))
+	before := x.VectorIndex
+	x.reopen(t)
+	for name, call := range vectorCalls(before) {
+		connectionError(t, name, call(t.Context()))
+	}
+	want(t, "what was stored", x.near(t, 1, 1, 0), "a")
+}
+
+func vectorsCanceled(t *testing.T, x *index) {
+	x.put(t, item("a", 1, 0))
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	for name, call := range vectorCalls(x.VectorIndex) {
+		if err := call(ctx); err != nil && !errors.Is(err, context.Canceled) {
+			t.Errorf("%s gives %v", name, err)
+		}
+	}
+	x.put(t, item("b", 0, 1))
+	want(t, "afterwards", x.near(t, 1, 0, 1), "b")
+}
