@@ -1,0 +1,153 @@
+package fulltext
+
+import (
+	"unicode"
+	"unicode/utf8"
+)
+
+const (
+	// maxFormBytes bounds a form; the rest of a longer word is not indexed,
+	// neither in documents nor in queries, so that the two still meet.
+	maxFormBytes = 64
+	// fieldGap lies between the last position of a field and the first one of
+	// the next. It is greater than the span of any phrase.
+	fieldGap = 2 * maxPhrase
+	// maxDocumentWords bounds what is indexed of one document.
+	maxDocumentWords = 1 << 20
+)
+
+// word is what the analyzer cuts out of a text.
+type word struct {
+	pos      int  // counts every word of the text, stop words too
+	unspaced bool // a pair of characters, or the last character of a run
+	single   bool // unspaced, and the run's last character alone
+	alone    bool // single, and the run's only character
+	end      int  // offset in the folded text behind the word
+}
+
+// wordCutter cuts a folded text into words. The zero value is ready; it keeps
+// its buffer from text to text.
+type wordCutter struct {
+	buf []byte
+}
+
+// cut calls visit for each word of the folded text, the first one at position
+// pos, until it returns false. It returns the position behind the last word.
+// The bytes of a form are only valid during the call.
+func (c *wordCutter) cut(text string, pos int, visit func(form []byte, w word) bool) int {
+	for i := 0; i < len(text); {
+		r, size := rune(text[i]), 1
+		if r >= utf8.RuneSelf {
+			r, size = utf8.DecodeRuneInString(text[i:])
+		}
+		switch {
+		case isUnspaced(r):
+			end, next, more := c.cutRun(text, i, pos, visit)
+			if !more {
+				return next
+			}
+			i, pos = end, next
+		case isWordRune(r):
+			end := c.fill(text, i)
+			if !visit(c.buf, word{pos: pos, end: end}) {
+				return pos + 1
+			}
+			i, pos = end, pos+1
+		default:
+			i += size
+		}
+	}
+	return pos
+}
+
+// fill copies the word that begins at offset i into the buffer and returns the
+// offset behind it.
+func (c *wordCutter) fill(text string, i int) int {
+	c.buf = c.buf[:0]
+	full := false
+	for i < len(text) {
+		if b := text[i]; b < utf8.RuneSelf {
+			if !isWordByte(b) {
+				return i
+			}
+			if len(c.buf) < maxFormBytes && !full {
+				c.buf = append(c.buf, lowerASCII(b))
+			}
+			i++
+			continue
+		}
+		r, size := utf8.DecodeRuneInString(text[i:])
+		switch {
+		case isIgnored(r):
+		case !isWordRune(r) || isUnspaced(r):
+			return i
+		case full || len(c.buf)+size > maxFormBytes:
+			full = true
+		default:
+			c.buf = append(c.buf, text[i:i+size]...)
+		}
+		i += size
+	}
+	return i
+}
+
+// cutRun cuts a run of a script without spaces. Each character begins exactly
+// one form: the pair with its successor, or itself at the end of the run. So a
+// single character is found as a prefix, and several ones as their pairs.
+func (c *wordCutter) cutRun(text string, i, pos int, visit func([]byte, word) bool) (end, next int, more bool) {
+	alone := true
+	for {
+		_, size := utf8.DecodeRuneInString(text[i:])
+		after := i + size
+		c.buf = append(c.buf[:0], text[i:after]...)
+		r, follow := utf8.DecodeRuneInString(text[after:])
+		if follow == 0 || !isUnspaced(r) {
+			w := word{pos: pos, unspaced: true, single: true, alone: alone, end: after}
+			return after, pos + 1, visit(c.buf, w)
+		}
+		alone = false
+		c.buf = append(c.buf, text[after:after+follow]...)
+		if !visit(c.buf, word{pos: pos, unspaced: true, end: after + follow}) {
+			return after, pos + 1, false
+		}
+		i, pos = after, pos+1
+	}
+}
+
+func isWordByte(b byte) bool {
+	return b >= 'a' && b <= 'z' || b >= 'A' && b <= 'Z' || b >= '0' && b <= '9'
+}
+
+// isWordRune tells whether r is part of a word.
+func isWordRune(r rune) bool {
+	if r < utf8.RuneSelf {
+		return isWordByte(byte(r))
+	}
+	return unicode.IsLetter(r) || unicode.IsNumber(r) || unicode.IsMark(r)
+}
+
+// isIgnored tells whether r neither ends a word nor belongs to it: the soft
+// hyphen and the joiners.
+func isIgnored(r rune) bool {
+	return r == 0x00AD || r >= 0x200B && r <= 0x200D || r == 0x2060 || r == 0xFEFF
+}
+
+// isUnspaced tells whether r is a letter of a script that puts no spaces
+// between words, or few that help.
+func isUnspaced(r rune) bool {
+	switch {
+	case r < 0x0E01:
+		return false
+	case r <= 0x0EFF, // Thai, Lao
+		r >= 0x1000 && r <= 0x109F, // Myanmar
+		r >= 0x1780 && r <= 0x17FF, // Khmer
+		r >= 0x3005 && r <= 0x3007,
+		r >= 0x3041 && r <= 0x30FF, // kana and its long mark
+		r >= 0x3400 && r <= 0x9FFF,
+		r >= 0xAC00 && r <= 0xD7A3, // Hangul
+		r >= 0xF900 && r <= 0xFAFF,
+		r >= 0x20000 && r <= 0x3FFFF:
+		return unicode.IsLetter(r) || unicode.IsMark(r) || r == 0x3007
+	}
+	return false
+}

@@ -1,0 +1,120 @@
+package fulltext
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"testing"
+)
+
+// TestSearchesSeeOneMomentWhileEverythingChanges replaces documents, flushes
+// and merges, while searches count documents that are always there.
+func TestSearchesSeeOneMomentWhileEverythingChanges(t *testing.T) {
+	t.Parallel()
+	const docs = 50
+	// So small that the background is always busy.
+	x, err := Open(t.TempDir(), Options{MemoryBytes: 16 << 10})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer x.Close()
+	text := func(id, version int) []Field {
+		return []Field{{Text: fmt.Sprintf("always here, doc%d version%d of many%d", id, version, version%13)}}
+	}
+	seq := int64(0)
+	change := func(id, version int) {
+		seq++
+		if err := x.Put(Document{ID: int64(id), Seq: seq, Fields: text(id, version)}); err != nil {
+			t.Error(err)
+		}
+	}
+	for id := range docs {
+		change(id, 0)
+	}
+	done := make(chan struct{})
+	var readers sync.WaitGroup
+	for reader := range 3 {
+		readers.Go(func() {
+			query := []string{"always", `"always here"`, "alw*"}[reader]
+			for n := 0; ; n++ {
+				select {
+				case <-done:
+					return
+				default:
+				}
+				r, err := x.Search(context.Background(), query, SearchOptions{})
+				if err != nil {
+					t.Error(err)
+					return
+				}
+				seen := map[int64]bool{}
+				for hit := range r.All() {
+					seen[hit.ID] = true
+				}
+				if r.Len() != docs || len(seen) != docs {
+					t.Errorf("%s found %d, %d of them different, want %d", query, r.Len(), len(seen), docs)
+					return
+				}
+				_, _, _ = x.Len(), x.Watermark(), x.Stats()
+			}
+		})
+	}
+	readers.Go(func() {
+		for {
+			select {
+			case <-done:
+				return
+			default:
+			}
+			if err := x.Flush(); err != nil {
+				t.Error(err)
+				return
+			}
+		}
+	})
+	for version := 1; version <= 40; version++ {
+		for id := range docs {
+			change(id, version)
+			if id%10 == 0 && len(found(t, x, fmt.Sprintf(`doc%d "version%d"`, id, version))) == 0 {
+				t.Error("a change is not found by the next search")
+			}
+		}
+	}
+	close(done)
+	readers.Wait()
+	settle(t, x)
+	if s := x.Stats(); s.Documents != docs || s.Watermark != seq || s.Segments > 3*mergeWidth {
+		t.Errorf("in the end %+v", s)
+	}
+}
+
+// TestAFlushInTheMiddleOfAPutLosesNoWords: the words were looked up in a part
+// that takes no more documents.
+func TestAFlushInTheMiddleOfAPutLosesNoWords(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	x := mustOpen(t, dir, "")
+	put(t, x, "valve pump")
+	d := Document{ID: 2, Seq: 2, Fields: []Field{{Text: "pump valve sensor"}}}
+	mem, err := x.ready(d.Seq)
+	if err != nil {
+		t.Fatal(err)
+	}
+	x.analyze(mem, d.Fields)
+	if err := x.Flush(); err != nil {
+		t.Fatal(err)
+	}
+	x.apply(mem, d)
+	for range 2 {
+		for _, query := range []string{"valve pump", `valv*`} {
+			if got := found(t, x, query); len(got) != 2 {
+				t.Errorf("%s finds %v", query, got)
+			}
+		}
+		if err := x.Close(); err != nil {
+			t.Fatal(err)
+		}
+		x = mustOpen(t, dir, "")
+	}
+	x.Close()
+}

@@ -1,0 +1,152 @@
+package fulltext
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// mended checks that an index with damage answers right or not at all.
+func (h *history) mended(d disk, what string) {
+	h.t.Helper()
+	x, err := open("damaged", d, Options{})
+	if err != nil {
+		h.t.Fatalf("%s: %v", what, err)
+	}
+	defer x.Close()
+	if x.Lost() != nil {
+		if x.Len() != 0 || x.Watermark() != 0 {
+			h.t.Fatalf("%s: lost, but %d documents at %d", what, x.Len(), x.Watermark())
+		}
+		if names, _ := d.list(); len(names) != 0 {
+			h.t.Fatalf("%s: left %v", what, names)
+		}
+		return
+	}
+	if x.Watermark() != h.seq {
+		h.t.Fatalf("%s: opened at %d", what, x.Watermark())
+	}
+	for _, q := range probes {
+		_, err := x.Search(context.Background(), q, SearchOptions{})
+		if err == nil {
+			h.n.compare(h.t, x, q)
+			continue
+		}
+		if !errors.Is(err, ErrCorrupt) {
+			h.t.Fatalf("%s: Search: %v", what, err)
+		}
+		if err := x.Put(Document{ID: 1, Seq: h.seq + 1}); !errors.Is(err, ErrCorrupt) {
+			h.t.Fatalf("%s: Put into a corrupt index: %v", what, err)
+		}
+		y, err := open("again", d, Options{})
+		if err != nil || y.Lost() == nil {
+			h.t.Fatalf("%s: a corrupt index was opened again: %v", what, err)
+		}
+		y.Close()
+		if err := x.Reset(); err != nil || x.Len() != 0 || x.Watermark() != 0 {
+			h.t.Fatalf("%s: Reset: %v", what, err)
+		}
+		if err := x.Put(Document{ID: 1, Seq: 1, Fields: []Field{{"", "valve"}}}); err != nil {
+			h.t.Fatalf("%s: Put after Reset: %v", what, err)
+		}
+		return
+	}
+}
+
+// TestADamagedFileNeverGivesAWrongAnswer flips and cuts every file.
+func TestADamagedFileNeverGivesAWrongAnswer(t *testing.T) {
+	t.Parallel()
+	d := newMemDisk()
+	h := newHistory(t, d)
+	for range 3 {
+		h.change(15)
+		settle(t, h.x)
+	}
+	names, _ := d.list()
+	slices.Sort(names)
+	if len(names) != 4 {
+		t.Fatalf("the directory has %v", names)
+	}
+	for _, name := range names {
+		size := len(d.clone().files[name].data)
+		for i := 0; i < size; i += 1 + size/80 {
+			flipped := d.clone()
+			flipped.files[name].data[i] ^= 1 << (i % 8)
+			h.mended(flipped, name+" flipped")
+			cut := d.clone()
+			cut.files[name].data = cut.files[name].data[:i]
+			h.mended(cut, name+" cut")
+		}
+		longer := d.clone()
+		longer.files[name].data = append(longer.files[name].data, 0)
+		h.mended(longer, name+" with more behind it")
+		missing := d.clone()
+		delete(missing.files, name)
+		h.mended(missing, name+" missing")
+	}
+	swapped := d.clone()
+	swapped.files[names[0]], swapped.files[names[1]] = swapped.files[names[1]], swapped.files[names[0]]
+	h.mended(swapped, "swapped segments")
+}
+
+// TestOpenSaysWhyItBeginsEmpty covers the reasons a user can meet.
+func TestOpenSaysWhyItBeginsEmpty(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		name, want string
+		language   string
+		damage     func(t *testing.T, dir string)
+	}{
+		{"nothing there", "there is none yet", "", func(t *testing.T, dir string) { os.RemoveAll(dir) }},
+		{"other language", `for the language "english", not "german"`, "german", func(*testing.T, string) {}},
+		{"newer", "has format 2, this program reads 1", "", func(t *testing.T, dir string) {
+			edit(t, filepath.Join(dir, manifestName), "tea-fulltext 1", "tea-fulltext 2")
+		}},
+		{"newer segment", "has format 9, this program reads 1", "", func(t *testing.T, dir string) {
+			edit(t, filepath.Join(dir, "00000001.seg"), segmentMagic+"\x01", segmentMagic+"\x09")
+		}},
+		{"torn", "checksum", "", func(t *testing.T, dir string) {
+			edit(t, filepath.Join(dir, manifestName), `"watermark":1`, `"watermark":2`)
+		}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			dir := filepath.Join(t.TempDir(), "index")
+			x := mustOpen(t, dir, "")
+			if !errors.Is(x.Lost(), fs.ErrNotExist) {
+				t.Errorf("Lost() of a new index = %v", x.Lost())
+			}
+			if err := x.Put(Document{ID: 1, Seq: 1, Fields: []Field{{"", "valve"}}}); err != nil {
+				t.Fatal(err)
+			}
+			if err := x.Close(); err != nil {
+				t.Fatal(err)
+			}
+			c.damage(t, dir)
+			y := mustOpen(t, dir, c.language)
+			defer y.Close()
+			if y.Lost() == nil || !strings.Contains(y.Lost().Error(), c.want) {
+				t.Errorf("Lost() = %v, want %q in it", y.Lost(), c.want)
+			}
+			if left, _ := os.ReadDir(dir); y.Len() != 0 || y.Watermark() != 0 || len(left) != 0 {
+				t.Errorf("%d documents at %d, files %v", y.Len(), y.Watermark(), left)
+			}
+		})
+	}
+}
+
+func edit(t *testing.T, name, from, to string) {
+	t.Helper()
+	data, err := os.ReadFile(name)
+	if err != nil || !strings.Contains(string(data), from) {
+		t.Fatalf("%q is not in %s: %v", from, name, err)
+	}
+	if err := os.WriteFile(name, []byte(strings.Replace(string(data), from, to, 1)), 0o600); err != nil {
+		t.Fatal(err)
+	}
+}

@@ -1,0 +1,135 @@
+package fulltext
+
+import (
+	"bytes"
+	"context"
+	"strings"
+	"sync"
+	"testing"
+	"unicode/utf8"
+)
+
+func FuzzAnalyzer(f *testing.F) {
+	for _, s := range append(corpusWords, "İstanbul ΟΔΟΣ \u0e01\u0e33 가각 ﷺ e\u0301\u0301 a\u00adb ½ \xff\xfe", strings.Repeat("é", 99)) {
+		f.Add(s)
+	}
+	var all []*language
+	for _, name := range Languages() {
+		l, err := newLanguage(name)
+		if err != nil {
+			f.Fatal(err)
+		}
+		all = append(all, l)
+	}
+	f.Fuzz(func(t *testing.T, text string) {
+		forms := func(text string) (out []string) {
+			var c wordCutter
+			next := 0
+			end := c.cut(text, 0, func(form []byte, w word) bool {
+				if len(form) == 0 || len(form) > maxFormBytes || !utf8.Valid(form) || w.pos != next || w.end > len(text) {
+					t.Fatalf("form %q %+v", form, w)
+				}
+				next++
+				out = append(out, string(form))
+				return true
+			})
+			if end != next {
+				t.Fatalf("%d words end at %d", next, end)
+			}
+			return out
+		}
+		for _, form := range forms(foldText(text)) {
+			if strings.ContainsAny(form, "\x00 *\"") {
+				t.Fatalf("form %q", form)
+			}
+			for _, l := range all {
+				if stem := l.stem(form); stem == "" || len(stem) > 2*maxFormBytes || stem != l.stem(form) {
+					t.Fatalf("%s: the stem of %q is %q", l.name, form, stem)
+				}
+			}
+		}
+		if len(text) > 200 {
+			return
+		}
+		// Whatever the words, a document is found by its own text.
+		x, err := open("fuzz", newMemDisk(), Options{Language: "none"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer x.Close()
+		put(t, x, strings.ReplaceAll(text, "|", " "))
+		if x.Stats().Words > 0 && len(found(t, x, strings.ReplaceAll(text, "|", " "))) != 1 {
+			t.Fatalf("%q does not find itself", text)
+		}
+	})
+}
+
+func FuzzQuery(f *testing.F) {
+	for _, s := range []string{`a "b c" d*`, `"the x1 x2" r* 犬 東京*`, `""" * "* *"`, "“x1„ «x2»", strings.Repeat("x1 ", 100)} {
+		f.Add(s)
+	}
+	h := newHistory(f, newMemDisk())
+	for range 3 {
+		h.change(20)
+		settle(f, h.x)
+	}
+	h.change(5)
+	f.Fuzz(func(t *testing.T, text string) {
+		q := parseQuery(text, h.x.lang)
+		if len(q.terms) > maxTerms || len(q.phrases) > maxPhrases {
+			t.Fatalf("%d terms, %d phrases", len(q.terms), len(q.phrases))
+		}
+		h.n.compare(t, h.x, text)
+	})
+}
+
+// FuzzSegment reads segments whose checksums are not looked at, so that the
+// checks behind them have to hold.
+func FuzzSegment(f *testing.F) {
+	d := newMemDisk()
+	h := newHistory(f, d)
+	h.change(30)
+	settle(f, h.x)
+	names, _ := d.list()
+	for _, name := range names {
+		f.Add(d.files[name].data)
+	}
+	f.Fuzz(func(t *testing.T, data []byte) {
+		s, err := openSegment("fuzz", memReader{bytes.NewReader(data)}, int64(len(data)), true)
+		if err != nil {
+			return
+		}
+		lang := h.x.lang
+		snap := &snapshot{views: []view{{source: s, ids: s.ids, lens: s.lens}}, docs: len(s.ids), tokens: s.tokens}
+		for _, text := range append(probes, "x* r* s*", `"sensor valve" "pump"`) {
+			w := newSearch(context.Background(), lang, snap, new(sync.Pool))
+			if w.run(parseQuery(text, lang)) == nil {
+				w.hits()
+			}
+			w.close()
+		}
+		_, _ = mergeSegments(&bytes.Buffer{}, lang, []*mergeSource{{segment: s}}, nil)
+	})
+}
+
+func FuzzManifest(f *testing.F) {
+	d := newMemDisk()
+	h := newHistory(f, d)
+	for range 3 {
+		h.change(30)
+		settle(f, h.x)
+	}
+	f.Add(d.files[manifestName].data)
+	f.Add([]byte("tea-fulltext 1 00000000\n{}"))
+	f.Fuzz(func(t *testing.T, data []byte) {
+		m, err := parseManifest(data, h.x.lang)
+		if err != nil {
+			return
+		}
+		for _, s := range m.Segments {
+			if dead, ok := deadSetOf(s.Dead, 100); ok && dead.n > 100 {
+				t.Fatalf("%d of 100 documents are dead", dead.n)
+			}
+		}
+	})
+}

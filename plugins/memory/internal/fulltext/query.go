@@ -1,0 +1,173 @@
+package fulltext
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+	"unicode/utf8"
+)
+
+// What is read of a query. The rest of a longer one is left out, and
+// [Ranked.Cut] says so.
+const (
+	maxQueryBytes = 16 << 10
+	maxTerms      = 64
+	maxPrefixes   = 16
+	maxPhrases    = 16
+	maxPhrase     = 64   // positions, stop words included
+	maxForms      = 1024 // that one prefix stands for
+	maxAllForms   = 4096 // that all of them stand for
+)
+
+// term is what a query asks for: a stem, or a prefix of forms.
+type term struct {
+	text   string
+	prefix bool
+}
+
+// phraseTerm is a term at a place in a phrase.
+type phraseTerm struct {
+	term
+	offset uint32 // from the first term
+}
+
+// query is a parsed query. The terms are in an order of their own, so that
+// scores are added up the same way whatever the order of the words.
+type query struct {
+	terms   []term
+	phrases [][]phraseTerm
+	cut     bool
+}
+
+// parseQuery reads words, "phrases" and prefixes*. Nothing is an error: what
+// has no meaning is left out, a quotation mark without a partner for example.
+func parseQuery(text string, lang *language) query {
+	p := queryParser{lang: lang, seen: map[term]bool{}}
+	if len(text) > maxQueryBytes {
+		end := maxQueryBytes
+		for end > 0 && !utf8.RuneStart(text[end]) {
+			end--
+		}
+		text, p.query.cut = text[:end], true
+	}
+	text = quotes.Replace(text)
+	for text != "" {
+		before, after, quoted := strings.Cut(text, `"`)
+		p.words(before)
+		if !quoted {
+			break
+		}
+		phrase, rest, closed := strings.Cut(after, `"`)
+		if closed {
+			p.phrase(phrase)
+		} else {
+			p.words(phrase)
+		}
+		text = rest
+	}
+	slices.SortFunc(p.query.terms, func(a, b term) int {
+		if a.prefix != b.prefix {
+			if b.prefix {
+				return -1
+			}
+			return 1
+		}
+		return cmp.Compare(a.text, b.text)
+	})
+	return p.query
+}
+
+var quotes = strings.NewReplacer("“", `"`, "”", `"`, "„", `"`, "«", `"`, "»", `"`)
+
+type queryParser struct {
+	lang     *language
+	cutter   wordCutter
+	query    query
+	seen     map[term]bool
+	prefixes int
+}
+
+// words reads a text outside of quotation marks.
+func (p *queryParser) words(text string) {
+	for _, item := range strings.Fields(text) {
+		for _, piece := range strings.SplitAfter(item, "*") {
+			folded := foldText(piece)
+			stem, star := strings.CutSuffix(folded, "*")
+			var terms []term
+			p.cutter.cut(stem, 0, func(form []byte, w word) bool {
+				// The last word before the star is the prefix.
+				prefix := star && w.end == len(stem)
+				if t, ok := p.term(form, w, prefix); ok {
+					terms = append(terms, t)
+				}
+				return len(terms) <= maxTerms
+			})
+			for _, t := range terms {
+				p.add(t)
+			}
+		}
+	}
+}
+
+// term returns what a word of the query asks for, if anything.
+func (p *queryParser) term(form []byte, w word, prefix bool) (term, bool) {
+	switch {
+	case w.single && !w.alone:
+		return term{}, false // the pair before has it
+	case w.alone, prefix:
+		return term{text: string(form), prefix: true}, true
+	case w.unspaced:
+		return term{text: string(form)}, true
+	case p.lang.isStop(form):
+		return term{}, false
+	}
+	return term{text: p.lang.stem(string(form))}, true
+}
+
+// add adds a term once. It reports false if there are too many.
+func (p *queryParser) add(t term) bool {
+	if p.seen[t] {
+		return true
+	}
+	if len(p.query.terms) == maxTerms || t.prefix && p.prefixes == maxPrefixes {
+		p.query.cut = true
+		return false
+	}
+	if t.prefix {
+		p.prefixes++
+	}
+	p.seen[t] = true
+	p.query.terms = append(p.query.terms, t)
+	return true
+}
+
+// phrase reads what stands in quotation marks: its words count like others,
+// and must stand next to each other. A stop word holds a place.
+func (p *queryParser) phrase(text string) {
+	if len(p.query.phrases) == maxPhrases {
+		p.query.cut = true
+		return
+	}
+	var phrase []phraseTerm
+	begin := 0
+	p.cutter.cut(foldText(text), 0, func(form []byte, w word) bool {
+		if w.pos >= maxPhrase {
+			p.query.cut = true
+			return false
+		}
+		t, ok := p.term(form, w, false)
+		if !ok {
+			return true
+		}
+		if p.add(t) {
+			if len(phrase) == 0 {
+				begin = w.pos // stop words in front ask for nothing
+			}
+			phrase = append(phrase, phraseTerm{t, uint32(w.pos - begin)})
+		}
+		return true
+	})
+	if len(phrase) > 0 {
+		p.query.phrases = append(p.query.phrases, phrase)
+	}
+}
