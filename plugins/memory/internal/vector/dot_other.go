@@ -1,0 +1,6 @@
+//go:build !amd64
+
+package vector
+
+// dot is the scalar product of two rows of the same length.
+func dot(a, b []float32) float32 { return dotPortable(a, b) }

@@ -1,0 +1,103 @@
+package vector
+
+import (
+	"bytes"
+	"encoding/binary"
+	"hash/crc32"
+	"testing"
+)
+
+// sealed makes all checksums of a file right, so that the fuzzer gets past
+// them.
+func sealed(b []byte, o Options) []byte {
+	b = bytes.Clone(b)
+	if len(b) < headerSize {
+		return b
+	}
+	seal := func(from, to int64) {
+		if to <= int64(len(b)) && from <= to-sumSize && from >= 0 {
+			binary.LittleEndian.PutUint32(b[to-sumSize:], crc32.Checksum(b[from:to-sumSize], castagnoli))
+		}
+	}
+	seal(0, headerSize)
+	h, err := decodeHeader(b, int64(len(b)), o)
+	if err != nil {
+		return b
+	}
+	l := h.layout()
+	ends := []int64{l.ids, l.dead, l.links, l.levels, l.twins, l.upper, l.rows}
+	for i := range ends[1:] {
+		seal(ends[i], ends[i+1])
+	}
+	for at := l.rows; at < l.end; at += l.block {
+		seal(at, min(at+l.block, l.end))
+	}
+	return b
+}
+
+func FuzzRead(f *testing.F) {
+	good := smallFile(f)
+	f.Add(good, uint16(0), byte(0))
+	f.Add(good, uint16(headerSize+3), byte(1))
+	f.Add(good[:headerSize], uint16(20), byte(0xff))
+	f.Add([]byte(magic), uint16(0), byte(1))
+	o := mustDefaults(f)
+	f.Fuzz(func(t *testing.T, b []byte, at uint16, change byte) {
+		if len(b) > 0 {
+			b = bytes.Clone(b)
+			b[int(at)%len(b)] ^= change
+		}
+		for _, b := range [][]byte{b, sealed(b, o)} {
+			g, seq, err := read(bytes.NewReader(b), int64(len(b)), o)
+			if err != nil {
+				continue
+			}
+			useRead(t, g, seq, o)
+		}
+	})
+}
+
+// useRead searches, changes and mends what was read.
+func useRead(t *testing.T, g *generation, seq int64, o Options) {
+	t.Helper()
+	ix := still(t, o)
+	ix.gen, ix.seq = g, seq
+	query := []float32{1, 2, 3, 4, 5}
+	for _, o := range []SearchOptions{{}, {Exact: true}, {Ef: 4}, {Accept: func(id int64) bool { return id%2 == 0 }}} {
+		hits := search(t, ix, query, 3, o)
+		for _, h := range hits {
+			if _, ok := g.slots[h.ID]; !ok {
+				t.Errorf("hit %v is no vector", h)
+			}
+		}
+		if o.Accept == nil && len(hits) != min(3, len(g.slots)) {
+			t.Errorf("%d hits of %d vectors", len(hits), len(g.slots))
+		}
+	}
+	if seq == 1<<63-1 {
+		return // there is no change after it
+	}
+	w := new(walk)
+	if err := ix.Put(1, seq+1, query); err != nil {
+		t.Fatal(err)
+	}
+	for ix.gen.built.Load() < ix.gen.count {
+		if err := ix.insertNext(t.Context(), w, ix.gen.viewAt(ix.seq)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := ix.compact(t.Context(), w, ix.gen.viewAt(ix.seq)); err != nil {
+		t.Fatal(err)
+	}
+	if hits := search(t, ix, query, 1, SearchOptions{Exact: true}); len(hits) != 1 || hits[0].Similarity < 0.999 {
+		t.Errorf("%v", hits)
+	}
+}
+
+func TestSealedFileIsTheSame(t *testing.T) {
+	t.Parallel()
+	good := smallFile(t)
+	if !bytes.Equal(good, sealed(good, mustDefaults(t))) {
+		t.Error("the checksums of sections are elsewhere")
+	}
+}

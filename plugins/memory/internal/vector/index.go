@@ -1,0 +1,205 @@
+package vector
+
+import (
+	"context"
+	"fmt"
+	"sync"
+)
+
+// Index holds the vectors of one collection. It may be used concurrently; the
+// changes however need one order, which is the owner's to give.
+type Index struct {
+	path    string
+	options Options
+	// discarded is why the companion file was not used.
+	discarded error
+
+	mu       sync.RWMutex // guards what follows
+	gen      *generation
+	seq      int64
+	saved    savedState
+	isClosed bool
+	settling chan struct{} // closed when the builder has nothing left to do
+
+	// linking is held while the graph of the current generation changes, and
+	// while it is written to the file.
+	linking  sync.Mutex
+	flushing sync.Mutex
+	walks    sync.Pool
+
+	wake chan struct{}
+	stop context.CancelFunc
+	done chan struct{}
+}
+
+// savedState tells whether the file has all there is.
+type savedState struct {
+	seq        int64
+	built      uint32
+	generation int
+}
+
+// Open reads the companion file at the path and starts the goroutine that
+// builds the graph. It fails only for wrong options: where the file cannot be
+// used the index starts empty, and Discarded says why. The path's directory
+// must exist when Flush is called. No other process may use the path.
+func Open(path string, options Options) (*Index, error) {
+	options, err := options.withDefaults()
+	if err != nil {
+		return nil, fmt.Errorf("open the vector index %s: %w", path, err)
+	}
+	ctx, stop := context.WithCancel(context.Background())
+	ix := &Index{
+		path: path, options: options, settling: make(chan struct{}),
+		wake: make(chan struct{}, 1), stop: stop, done: make(chan struct{}),
+	}
+	ix.walks.New = func() any { return new(walk) }
+	ix.gen, ix.seq, err = load(path, options)
+	if err != nil {
+		ix.discarded = fmt.Errorf("read the vector index %s: %w", path, err)
+		ix.gen, ix.seq = newGeneration(0, options.Dimension, options.M), 0
+	}
+	ix.saved = savedState{seq: ix.seq, built: ix.gen.built.Load()}
+	go ix.build(ctx)
+	ix.nudge()
+	return ix, nil
+}
+
+// Discarded returns why the companion file was not used, nil if it was. It
+// wraps [io/fs.ErrNotExist], ErrCorrupt, ErrVersion, ErrOther or the error of
+// the file system.
+func (ix *Index) Discarded() error { return ix.discarded }
+
+// Watermark returns the sequence number of the last change that the index
+// has. After Open the owner repeats every change with a greater one. If the
+// rows know no change so late (say, because they were restored from an older
+// copy), the owner calls Reset first.
+func (ix *Index) Watermark() int64 {
+	ix.mu.RLock()
+	defer ix.mu.RUnlock()
+	return ix.seq
+}
+
+// Stats returns what the index holds at this moment.
+func (ix *Index) Stats() Stats {
+	ix.mu.RLock()
+	defer ix.mu.RUnlock()
+	return Stats{
+		Vectors: len(ix.gen.slots), Tombstones: ix.gen.tombstones(),
+		Graphed: int(ix.gen.built.Load()), Watermark: ix.seq,
+		Flushed: ix.saved.seq, Generation: ix.gen.number,
+	}
+}
+
+// Put stores the vector under the id in place of the one that was there. The
+// very next Search finds it. The vector remains the caller's. The errors are
+// ErrDimension, ErrNotFinite, ErrZero, ErrSequence, ErrFull and ErrClosed;
+// where the row has changed to a vector that is refused, Delete with the same
+// sequence number drops the one before.
+func (ix *Index) Put(id, seq int64, vec []float32) error {
+	row, directed, err := normalise(vec, ix.options.Dimension)
+	if err == nil && !directed {
+		err = ErrZero
+	}
+	if err == nil {
+		err = ix.change(seq, func(g *generation) error {
+			slot, err := g.add(id, row)
+			if err != nil {
+				return err
+			}
+			g.bury(id, seq)
+			g.slots[id] = slot
+			return nil
+		})
+	}
+	if err != nil {
+		return fmt.Errorf("put vector %d: %w", id, err)
+	}
+	return nil
+}
+
+// Delete removes the id's vector. There need not be one. The errors are
+// ErrSequence and ErrClosed.
+func (ix *Index) Delete(id, seq int64) error {
+	err := ix.change(seq, func(g *generation) error {
+		g.bury(id, seq)
+		return nil
+	})
+	if err != nil {
+		return fmt.Errorf("delete vector %d: %w", id, err)
+	}
+	return nil
+}
+
+// bury makes a tombstone of the id's vector.
+func (g *generation) bury(id, seq int64) {
+	slot, ok := g.slots[id]
+	if !ok {
+		return
+	}
+	g.blocks[slot>>blockBits].died[slot%blockSlots].Store(seq)
+	delete(g.slots, id)
+}
+
+// change makes one change of the sequence.
+func (ix *Index) change(seq int64, apply func(*generation) error) error {
+	ix.mu.Lock()
+	defer ix.mu.Unlock()
+	if ix.isClosed {
+		return ErrClosed
+	}
+	if seq <= ix.seq {
+		return fmt.Errorf("%w: %d after %d", ErrSequence, seq, ix.seq)
+	}
+	if err := apply(ix.gen); err != nil {
+		return err
+	}
+	ix.seq = seq
+	ix.nudge()
+	return nil
+}
+
+// Reset forgets everything, so that the owner can repeat all changes. The file
+// stays as it is until the next Flush.
+func (ix *Index) Reset() error {
+	ix.mu.Lock()
+	defer ix.mu.Unlock()
+	if ix.isClosed {
+		return fmt.Errorf("reset the vector index: %w", ErrClosed)
+	}
+	ix.gen = newGeneration(ix.gen.number+1, ix.options.Dimension, ix.options.M)
+	ix.seq = 0
+	ix.nudge()
+	return nil
+}
+
+// Close ends the goroutine that builds the graph and frees the index. It does
+// not flush. Searches that have begun finish. A second Close does nothing.
+func (ix *Index) Close() error {
+	ix.mu.Lock()
+	closed := ix.isClosed
+	ix.isClosed = true
+	ix.mu.Unlock()
+	ix.stop()
+	<-ix.done
+	if closed {
+		return nil
+	}
+	ix.flushing.Lock() // a flush that has begun finishes
+	defer ix.flushing.Unlock()
+	ix.mu.Lock()
+	defer ix.mu.Unlock()
+	// Whoever keeps a closed index keeps none of its vectors.
+	ix.gen = newGeneration(ix.gen.number, ix.options.Dimension, ix.options.M)
+	return nil
+}
+
+// look takes a view of the index as it is now.
+func (ix *Index) look() (*view, error) {
+	ix.mu.RLock()
+	defer ix.mu.RUnlock()
+	if ix.isClosed {
+		return nil, ErrClosed
+	}
+	return ix.gen.viewAt(ix.seq), nil
+}
