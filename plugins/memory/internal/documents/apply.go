@@ -1,0 +1,213 @@
+package documents
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"strings"
+	"unicode/utf8"
+
+	tea "github.com/the-edge-agent/tea/sdk"
+
+	"github.com/the-edge-agent/tea/plugins/memory/internal/store"
+)
+
+// lookUp is how many documents one statement finds or removes.
+const lookUp = 500
+
+// Apply does all of the changes, one after the other, or none.
+func (d *Documents) Apply(ctx context.Context, changes ...store.Change) error {
+	return d.engine.Write(ctx, func(ctx context.Context, tx store.Tx) error { return d.ApplyIn(ctx, tx, changes...) })
+}
+
+// ApplyIn is Apply inside of a transaction that the caller has open: the
+// changes are there together with what else it writes.
+func (d *Documents) ApplyIn(ctx context.Context, tx store.Tx, changes ...store.Change) error {
+	for _, c := range changes {
+		if err := check(c); err != nil {
+			return err
+		}
+	}
+	if err := d.readSeq(ctx); err != nil {
+		return err
+	}
+	b := &batch{tx: tx, versions: map[name]int64{}, last: map[name]*written{}}
+	if err := b.readVersions(ctx, changes); err != nil {
+		return fmt.Errorf("read the documents' versions: %w", err)
+	}
+	for _, c := range changes {
+		if err := b.change(c, d.next); err != nil {
+			return fmt.Errorf("write %s %s: %w", c.Kind, c.ID, err)
+		}
+	}
+	return b.write(ctx)
+}
+
+// check refuses what the databases would take differently.
+func check(c store.Change) error {
+	switch {
+	case c.Kind == "" || c.ID == "" || !utf8.ValidString(c.Kind) || !utf8.ValidString(c.ID) || strings.ContainsRune(c.Kind+c.ID, 0):
+		return tea.Errorf(tea.ValidationError, "%q %q is no name of a document", c.Kind, c.ID)
+	case c.Body == nil:
+		return nil
+	case !utf8.Valid(c.Body) || !json.Valid(c.Body) || !strings.HasPrefix(strings.TrimLeft(string(c.Body), " \t\r\n"), "{"):
+		return tea.Errorf(tea.ValidationError, "the body of %s %s is no JSON object", c.Kind, c.ID)
+	}
+	return nil
+}
+
+type name struct{ kind, id string }
+
+// written is a document as the transaction leaves it.
+type written struct {
+	name
+	body    json.RawMessage // nil for one that is removed
+	version int64
+	seq     int64
+}
+
+// batch is one call of Apply inside its transaction. Changes are laid over
+// each other first, so that each document is written once.
+type batch struct {
+	tx       store.Tx
+	versions map[name]int64    // in the database; absent = no such document
+	last     map[name]*written // what becomes of a document
+	order    []*written
+}
+
+// change lays one change over what is there.
+func (b *batch) change(c store.Change, next func() int64) error {
+	n := name{c.Kind, c.ID}
+	have := b.versions[n]
+	w := b.last[n]
+	if w != nil {
+		have = w.version
+	}
+	if (c.If == store.New && have != 0) || (c.If > 0 && c.If != have) {
+		return fmt.Errorf("%w (version %d, not %d)", store.ErrConflict, have, max(c.If, 0))
+	}
+	if w == nil {
+		w = &written{name: n}
+		b.last[n] = w
+		b.order = append(b.order, w)
+	}
+	if w.body = c.Body; c.Body == nil {
+		w.version = 0
+		return nil
+	}
+	w.version, w.seq = have+1, next()
+	return nil
+}
+
+// readVersions finds the documents that are there.
+func (b *batch) readVersions(ctx context.Context, changes []store.Change) error {
+	byKind := map[string][]any{}
+	for _, c := range changes {
+		if n := (name{c.Kind, c.ID}); !b.asked(n) {
+			byKind[c.Kind] = append(byKind[c.Kind], c.ID)
+		}
+	}
+	for kind, ids := range byKind {
+		for len(ids) > 0 {
+			n := min(len(ids), lookUp)
+			if err := b.readSome(ctx, kind, ids[:n]); err != nil {
+				return err
+			}
+			ids = ids[n:]
+		}
+	}
+	return nil
+}
+
+// asked notes a document and says whether it was noted before.
+func (b *batch) asked(n name) bool {
+	_, there := b.versions[n]
+	b.versions[n] = 0
+	return there
+}
+
+func (b *batch) readSome(ctx context.Context, kind string, ids []any) error {
+	some := in(idField, ids)
+	rows, err := b.tx.Query(ctx, "SELECT id, version FROM documents WHERE kind = ? AND "+some.sql, append([]any{kind}, some.args...)...)
+	if err != nil {
+		return err
+	}
+	defer rows.Close()
+	for rows.Next() {
+		var id string
+		var version int64
+		if err := rows.Scan(&id, &version); err != nil {
+			return err
+		}
+		b.versions[name{kind, id}] = version
+	}
+	return rows.Err()
+}
+
+// write brings the outcome to the database.
+func (b *batch) write(ctx context.Context) error {
+	gone := map[string][]any{}
+	var added [][]any
+	for _, w := range b.order {
+		have := b.versions[w.name]
+		switch {
+		case w.body == nil && have != 0:
+			gone[w.kind] = append(gone[w.kind], w.id)
+		case w.body == nil:
+		case have == 0:
+			added = append(added, []any{w.kind, w.id, string(w.body), w.version, w.seq})
+		default:
+			if _, err := b.tx.Exec(ctx, "UPDATE documents SET body = ?, version = ?, seq = ? WHERE kind = ? AND id = ?", string(w.body), w.version, w.seq, w.kind, w.id); err != nil {
+				return fmt.Errorf("write %s %s: %w", w.kind, w.id, err)
+			}
+		}
+	}
+	if err := b.remove(ctx, gone); err != nil {
+		return fmt.Errorf("remove documents: %w", err)
+	}
+	if err := b.tx.Append(ctx, "documents", added...); err != nil {
+		return fmt.Errorf("add documents: %w", err)
+	}
+	return nil
+}
+
+func (b *batch) remove(ctx context.Context, gone map[string][]any) error {
+	for kind, ids := range gone {
+		for len(ids) > 0 {
+			n := min(len(ids), lookUp)
+			some := in(idField, ids[:n])
+			if _, err := b.tx.Exec(ctx, "DELETE FROM documents WHERE kind = ? AND "+some.sql, append([]any{kind}, some.args...)...); err != nil {
+				return err
+			}
+			ids = ids[n:]
+		}
+	}
+	return nil
+}
+
+func (d *Documents) next() int64 {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.seq++
+	return d.seq
+}
+
+// readSeq learns at the first write which numbers are taken. The table's
+// numbers only order documents, so one that was taken by a removed document
+// may be given again.
+func (d *Documents) readSeq(ctx context.Context) error {
+	d.mu.Lock()
+	known := d.seq > 0
+	d.mu.Unlock()
+	if known {
+		return nil
+	}
+	last, err := d.number(ctx, "SELECT coalesce(max(seq), 0) FROM documents")
+	if err != nil {
+		return fmt.Errorf("read the last number: %w", err)
+	}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.seq = max(d.seq, last)
+	return nil
+}

@@ -1,0 +1,246 @@
+package documents
+
+import (
+	"regexp"
+	"strings"
+	"unicode/utf8"
+
+	tea "github.com/the-edge-agent/tea/sdk"
+
+	"github.com/the-edge-agent/tea/plugins/memory/internal/store"
+)
+
+const defaultLimit = 1000
+
+// idField names a document's id in conditions and orders.
+const idField = "id"
+
+// fieldPath is what a condition may name; it is written into the statement.
+var fieldPath = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*(\.[A-Za-z_][A-Za-z0-9_]*)*$`)
+
+// field is the SQL for a field of the body: its type and its value, so that
+// the number 5 and the text "5" differ.
+type field struct {
+	types
+	kind  string // its json_type
+	value string // text; in SQLite a number where it is one
+}
+
+// types are the names that a dialect gives to the types of JSON.
+type types struct {
+	null, text, boolean string // boolean is "" where true and false are types
+	whole, broken       string // lists of numbers' types
+	// fold turns the value into a number of the given SQL type.
+	fold func(value, sqlType string) string
+}
+
+func typesOf(dialect store.Dialect) types {
+	if dialect == store.DuckDB {
+		return types{
+			null: "'NULL'", text: "'VARCHAR'", boolean: "'BOOLEAN'", whole: "'BIGINT', 'UBIGINT', 'HUGEINT'", broken: "'DOUBLE'",
+			fold: func(value, sqlType string) string { return "try_cast(" + value + " AS " + sqlType + ")" },
+		}
+	}
+	return types{null: "'null'", text: "'text'", whole: "'integer'", broken: "'real'", fold: func(value, _ string) string { return value }}
+}
+
+func fieldOf(dialect store.Dialect, path string) (field, error) {
+	if !fieldPath.MatchString(path) {
+		return field{}, tea.Errorf(tea.ValidationError, "%q is no name of a field: letters, digits and _, with dots between the names", path)
+	}
+	extract := "json_extract"
+	if dialect == store.DuckDB {
+		extract = "json_extract_string"
+	}
+	return field{types: typesOf(dialect), kind: "json_type(body, '$." + path + "')", value: extract + "(body, '$." + path + "')"}, nil
+}
+
+// clause is a condition in SQL and what is bound to it.
+type clause struct {
+	sql  string
+	args []any
+}
+
+// where is the WHERE clause of a query.
+func where(dialect store.Dialect, query store.DocumentQuery) (clause, error) {
+	all := clause{sql: "kind = ?", args: []any{query.Kind}}
+	for _, c := range query.Where {
+		made, err := condition(dialect, c)
+		if err != nil {
+			return clause{}, err
+		}
+		all.sql += " AND " + made.sql
+		all.args = append(all.args, made.args...)
+	}
+	return all, nil
+}
+
+func condition(dialect store.Dialect, c store.Condition) (clause, error) {
+	if c.Field == idField {
+		return idCondition(c)
+	}
+	f, err := fieldOf(dialect, c.Field)
+	if err != nil {
+		return clause{}, err
+	}
+	switch c.Op {
+	case store.Eq:
+		return f.equal(c.Value)
+	case store.Ne:
+		equal, err := f.equal(c.Value)
+		return clause{"NOT coalesce(" + equal.sql + ", false)", equal.args}, err
+	case store.Lt, store.Le, store.Gt, store.Ge:
+		return f.ordered(string(c.Op), c.Value)
+	case store.In:
+		return f.anyOf(c.Value)
+	case store.Prefix:
+		prefix, ok := c.Value.(string)
+		if !ok {
+			return clause{}, tea.Errorf(tea.ValidationError, "%s: a prefix is a text, not %T", c.Field, c.Value)
+		}
+		return clause{"(" + f.kind + " = " + f.text + " AND substr(" + f.value + ", 1, length(?)) = ?)", []any{prefix, prefix}}, nil
+	}
+	return clause{}, tea.Errorf(tea.ValidationError, "there is no comparison %q", c.Op)
+}
+
+// idCondition compares the id, which is a column and a text.
+func idCondition(c store.Condition) (clause, error) {
+	if c.Op == store.In {
+		list, ok := c.Value.([]any)
+		if texts := textsOf(list); ok && len(texts) == len(list) {
+			return in(idField, texts), nil
+		}
+		return clause{}, tea.Errorf(tea.ValidationError, "an id is in a list of texts, not in %v", c.Value)
+	}
+	id, ok := c.Value.(string)
+	if !ok {
+		return clause{}, tea.Errorf(tea.ValidationError, "an id is a text, not %T", c.Value)
+	}
+	switch c.Op {
+	case store.Eq, store.Ne, store.Lt, store.Le, store.Gt, store.Ge:
+		return clause{idField + " " + string(c.Op) + " ?", []any{id}}, nil
+	case store.Prefix:
+		// The bounds let the database look at these ids only.
+		begins := clause{"(id >= ? AND substr(id, 1, length(?)) = ?", []any{id, id, id}}
+		if end := behind(id); end != "" {
+			begins.sql += " AND id < ?"
+			begins.args = append(begins.args, end)
+		}
+		begins.sql += ")"
+		return begins, nil
+	}
+	return clause{}, tea.Errorf(tea.ValidationError, "there is no comparison %q", c.Op)
+}
+
+// behind is the first text after all that begin with prefix, "" for none.
+func behind(prefix string) string {
+	for prefix != "" {
+		last, size := utf8.DecodeLastRuneInString(prefix)
+		prefix = prefix[:len(prefix)-size]
+		switch last {
+		case utf8.MaxRune:
+		case '\ud7ff':
+			return prefix + "\ue000" // what is between them is in no text
+		default:
+			return prefix + string(last+1)
+		}
+	}
+	return ""
+}
+
+// anyOf is true for each of the values of a list.
+func (f field) anyOf(value any) (clause, error) {
+	list, ok := value.([]any)
+	if !ok {
+		return clause{}, tea.Errorf(tea.ValidationError, "in takes a list, not %T", value)
+	}
+	texts := textsOf(list)
+	all := in(f.value, texts)
+	all.sql = "((" + f.kind + " = " + f.text + " AND " + all.sql + ")"
+	for _, v := range list {
+		if _, isText := v.(string); isText {
+			continue
+		}
+		one, err := f.equal(v)
+		if err != nil {
+			return clause{}, err
+		}
+		all.sql += " OR " + one.sql
+		all.args = append(all.args, one.args...)
+	}
+	all.sql += ")"
+	return all, nil
+}
+
+func textsOf(list []any) (texts []any) {
+	for _, v := range list {
+		if _, ok := v.(string); ok {
+			texts = append(texts, v)
+		}
+	}
+	return texts
+}
+
+func in(column string, texts []any) clause {
+	if len(texts) == 0 {
+		return clause{sql: "false"}
+	}
+	return clause{column + " IN (?" + strings.Repeat(", ?", len(texts)-1) + ")", texts}
+}
+
+func (f field) equal(value any) (clause, error) {
+	switch v := value.(type) {
+	case nil:
+		return clause{sql: "coalesce(" + f.kind + ", " + f.null + ") = " + f.null}, nil
+	case bool:
+		word := "'false'"
+		if v {
+			word = "'true'"
+		}
+		if f.boolean == "" {
+			return clause{sql: "coalesce(" + f.kind + " = " + word + ", false)"}, nil
+		}
+		return clause{sql: "(" + f.kind + " = " + f.boolean + " AND " + f.value + " = " + word + ")"}, nil
+	}
+	return f.ordered("=", value)
+}
+
+// ordered compares with what has an order: a number or a text.
+func (f field) ordered(op string, value any) (clause, error) {
+	switch v := value.(type) {
+	case string:
+		return clause{"(" + f.kind + " = " + f.text + " AND " + f.value + " " + op + " ?)", []any{v}}, nil
+	case int:
+		return f.ordered(op, int64(v))
+	case int64:
+		// Whole numbers are compared as such: a float has 53 bits only.
+		sql := "((" + f.kind + " IN (" + f.whole + ") AND " + f.fold(f.value, "HUGEINT") + " " + op + " CAST(? AS BIGINT))" +
+			" OR (" + f.kind + " IN (" + f.broken + ") AND " + f.fold(f.value, "DOUBLE") + " " + op + " CAST(? AS BIGINT)))"
+		return clause{sql, []any{v, v}}, nil
+	case float64:
+		return clause{"(" + f.kind + " IN (" + f.whole + ", " + f.broken + ") AND " + f.fold(f.value, "DOUBLE") + " " + op + " CAST(? AS DOUBLE))", []any{v}}, nil
+	case nil, bool:
+		return clause{}, tea.Errorf(tea.ValidationError, "null, true and false have no order")
+	}
+	return clause{}, tea.Errorf(tea.ValidationError, "cannot compare a field with a %T", value)
+}
+
+func ordering(dialect store.Dialect, query store.DocumentQuery) (string, error) {
+	direction := ""
+	if query.Descending {
+		direction = " DESC"
+	}
+	switch query.OrderBy {
+	case "", "seq":
+		return " ORDER BY seq" + direction, nil
+	case idField:
+		return " ORDER BY id" + direction, nil
+	}
+	f, err := fieldOf(dialect, query.OrderBy)
+	if err != nil {
+		return "", err
+	}
+	end := direction + " NULLS LAST, "
+	return " ORDER BY CASE WHEN " + f.kind + " IN (" + f.whole + ", " + f.broken + ") THEN " + f.fold(f.value, "DOUBLE") + " END" + end +
+		"CASE WHEN " + f.kind + " = " + f.text + " THEN " + f.value + " END" + end + idField, nil
+}

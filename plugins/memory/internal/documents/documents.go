@@ -1,0 +1,105 @@
+package documents
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"sync"
+
+	"github.com/the-edge-agent/tea/plugins/memory/internal/store"
+)
+
+// Documents is a MetadataStore in a database, of which there is one for each
+// engine. It is safe for concurrent use.
+type Documents struct {
+	engine store.QueryEngine
+
+	mu  sync.Mutex
+	seq int64 // the last number given; 0 = not read yet
+}
+
+var _ store.MetadataStore = (*Documents)(nil)
+
+// New makes the store. The engine belongs to the caller.
+func New(engine store.QueryEngine) *Documents { return &Documents{engine: engine} }
+
+const columns = "kind, id, body, version, seq"
+
+// Get gives the document, or an error that wraps store.ErrNotFound.
+func (d *Documents) Get(ctx context.Context, kind, id string) (store.Document, error) {
+	found, err := d.read(ctx, "SELECT "+columns+" FROM documents WHERE kind = ? AND id = ?", kind, id)
+	if err != nil {
+		return store.Document{}, fmt.Errorf("read %s %s: %w", kind, id, err)
+	}
+	if len(found) == 0 {
+		return store.Document{}, fmt.Errorf("%s %s: %w", kind, id, store.ErrNotFound)
+	}
+	return found[0], nil
+}
+
+// Query gives documents of one kind.
+func (d *Documents) Query(ctx context.Context, query store.DocumentQuery) ([]store.Document, error) {
+	wanted, err := where(d.engine.Dialect(), query)
+	if err != nil {
+		return nil, err
+	}
+	order, err := ordering(d.engine.Dialect(), query)
+	if err != nil {
+		return nil, err
+	}
+	limit := query.Limit
+	if limit <= 0 {
+		limit = defaultLimit
+	}
+	found, err := d.read(ctx, "SELECT "+columns+" FROM documents WHERE "+wanted.sql+order+" LIMIT ? OFFSET ?", append(wanted.args, limit, query.Offset)...)
+	if err != nil {
+		return nil, fmt.Errorf("find %s: %w", query.Kind, err)
+	}
+	return found, nil
+}
+
+// Count gives how many documents the query finds without its limit.
+func (d *Documents) Count(ctx context.Context, query store.DocumentQuery) (int, error) {
+	wanted, err := where(d.engine.Dialect(), query)
+	if err != nil {
+		return 0, err
+	}
+	n, err := d.number(ctx, "SELECT count(*) FROM documents WHERE "+wanted.sql, wanted.args...)
+	if err != nil {
+		return 0, fmt.Errorf("count %s: %w", query.Kind, err)
+	}
+	return int(n), nil
+}
+
+func (d *Documents) number(ctx context.Context, query string, args ...any) (n int64, err error) {
+	rows, err := d.engine.Query(ctx, query, args...)
+	if err != nil {
+		return 0, err
+	}
+	defer rows.Close()
+	for rows.Next() {
+		if err := rows.Scan(&n); err != nil {
+			return 0, err
+		}
+	}
+	return n, rows.Err()
+}
+
+func (d *Documents) read(ctx context.Context, query string, args ...any) ([]store.Document, error) {
+	rows, err := d.engine.Query(ctx, query, args...)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	var found []store.Document
+	for rows.Next() {
+		var doc store.Document
+		var body string
+		if err := rows.Scan(&doc.Kind, &doc.ID, &body, &doc.Version, &doc.Seq); err != nil {
+			return nil, err
+		}
+		doc.Body = json.RawMessage(body)
+		found = append(found, doc)
+	}
+	return found, rows.Err()
+}

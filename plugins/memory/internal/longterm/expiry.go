@@ -1,0 +1,145 @@
+package longterm
+
+import (
+	"container/heap"
+	"context"
+
+	"github.com/the-edge-agent/tea/plugins/memory/internal/store"
+)
+
+// expiry knows when which entries of the index expire. What expired is taken
+// out of the index before the next search, so that it counts nowhere; its row
+// stays until the sweep. It may name entries that were changed since: the row
+// has the last word.
+type expiry []deadline
+
+type deadline struct{ at, id int64 }
+
+// add notes that an entry expires; at 0 is never.
+func (e *expiry) add(at, id int64) {
+	if at != 0 {
+		heap.Push(e, deadline{at: at, id: id})
+	}
+}
+
+// due takes the entries out that expire by now.
+func (e *expiry) due(now int64) (ids []int64) {
+	for len(*e) > 0 && (*e)[0].at <= now {
+		ids = append(ids, heap.Pop(e).(deadline).id)
+	}
+	return ids
+}
+
+func (e expiry) Len() int           { return len(e) }
+func (e expiry) Less(i, j int) bool { return e[i].at < e[j].at }
+func (e expiry) Swap(i, j int)      { e[i], e[j] = e[j], e[i] }
+func (e *expiry) Push(v any)        { *e = append(*e, v.(deadline)) }
+func (e *expiry) Pop() any {
+	last := len(*e) - 1
+	v := (*e)[last]
+	*e = (*e)[:last]
+	return v
+}
+
+// waiting reads what will expire.
+func (m *Memory) waiting(ctx context.Context) (expiry, error) {
+	rows, err := m.o.Engine.Query(ctx, `SELECT expires_at, id FROM ltm WHERE expires_at IS NOT NULL
+		AND NOT EXISTS (SELECT 1 FROM ltm_gone WHERE ltm_gone.id = ltm.id AND ltm_gone.seq > ltm.seq)`)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	var e expiry
+	for rows.Next() {
+		var d deadline
+		if err := rows.Scan(&d.at, &d.id); err != nil {
+			return nil, err
+		}
+		e = append(e, d)
+	}
+	heap.Init(&e)
+	return e, rows.Err()
+}
+
+// expire takes what has expired out of the index.
+func (m *Memory) expire(ctx context.Context) error {
+	now := m.o.Clock.Micro()
+	m.mu.Lock()
+	due := m.expiry.due(now)
+	m.mu.Unlock()
+	if len(due) == 0 {
+		return nil
+	}
+	err := m.o.Engine.Write(ctx, func(ctx context.Context, tx store.Tx) error {
+		b := &batch{m: m, tx: tx, now: now}
+		for _, id := range due {
+			gone, err := b.expired(ctx, id)
+			if err != nil {
+				return err
+			}
+			if !gone {
+				continue
+			}
+			if err := b.forget(ctx, id); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		m.mu.Lock()
+		defer m.mu.Unlock()
+		for _, id := range due {
+			m.expiry.add(now, id)
+		}
+	}
+	return err
+}
+
+// expired says whether the entry is there, has expired, and is in the index.
+func (b *batch) expired(ctx context.Context, id int64) (gone bool, err error) {
+	rows, err := b.tx.Query(ctx, `SELECT 1 FROM ltm WHERE id = ? AND expires_at <= ?
+		AND NOT EXISTS (SELECT 1 FROM ltm_gone WHERE ltm_gone.id = ltm.id AND ltm_gone.seq > ltm.seq)`, id, b.now)
+	if err != nil {
+		return false, err
+	}
+	defer rows.Close()
+	gone = rows.Next()
+	return gone, rows.Err()
+}
+
+// revive gives the entries new numbers that were taken out of the index as
+// expired and are alive after all, since the clock was set back.
+func (m *Memory) revive(ctx context.Context) error {
+	now := m.o.Clock.Micro()
+	alive := `FROM ltm WHERE expires_at > ? AND EXISTS (SELECT 1 FROM ltm_gone WHERE ltm_gone.id = ltm.id AND ltm_gone.seq > ltm.seq)`
+	ids, err := m.ids(ctx, "SELECT id "+alive, now)
+	if err != nil || len(ids) == 0 {
+		return err
+	}
+	return m.o.Engine.Write(ctx, func(ctx context.Context, tx store.Tx) error {
+		for _, id := range ids {
+			if _, err := tx.Exec(ctx, "UPDATE ltm SET seq = ? WHERE id = ?", m.nextSeq(), id); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+func (m *Memory) ids(ctx context.Context, query string, args ...any) ([]int64, error) {
+	rows, err := m.o.Engine.Query(ctx, query, args...)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	var ids []int64
+	for rows.Next() {
+		var id int64
+		if err := rows.Scan(&id); err != nil {
+			return nil, err
+		}
+		ids = append(ids, id)
+	}
+	return ids, rows.Err()
+}

@@ -1,0 +1,319 @@
+package longterm
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"io/fs"
+	"path/filepath"
+	"sort"
+	"strconv"
+	"strings"
+
+	tea "github.com/the-edge-agent/tea/sdk"
+	"github.com/the-edge-agent/tea/sdk/value"
+
+	"github.com/the-edge-agent/tea/plugins/memory/internal/fulltext"
+	"github.com/the-edge-agent/tea/plugins/memory/internal/store"
+)
+
+// catchUp is how many changes are read at a time, and how many may be left for
+// the last step, during which writers wait.
+const catchUp = 500
+
+// textIndex gives the index, complete up to the last commit. The first call
+// opens it and reads the rows that its files do not have.
+func (m *Memory) textIndex(ctx context.Context) (*fulltext.Index, error) {
+	if index, err := m.openIndex(); index != nil || err != nil {
+		return index, err
+	}
+	m.opening.Lock()
+	defer m.opening.Unlock()
+	if index, err := m.openIndex(); index != nil || err != nil {
+		return index, err
+	}
+	if err := m.ready(ctx); err != nil {
+		return nil, err
+	}
+	identity, err := m.o.Engine.Identity(ctx)
+	if err != nil {
+		return nil, err
+	}
+	index, err := fulltext.Open(filepath.Join(m.o.IndexDir, identity), fulltext.Options{Language: m.o.Language})
+	if err != nil {
+		return nil, tea.Errorf(tea.ValidationError, "open the text index: %w", err)
+	}
+	if lost := index.Lost(); lost != nil && !errors.Is(lost, fs.ErrNotExist) {
+		m.o.Logger.Warn("the text index is built anew", "reason", lost.Error())
+	}
+	if err := m.refuseWrong(index); err != nil {
+		return nil, errors.Join(err, index.Close())
+	}
+	if err := m.replay(ctx, index); err != nil {
+		return nil, errors.Join(fmt.Errorf("bring the text index up to date: %w", err), index.Close())
+	}
+	return index, nil
+}
+
+// openIndex gives the index if it is open.
+func (m *Memory) openIndex() (*fulltext.Index, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.closed {
+		return nil, errClosed()
+	}
+	return m.index, nil
+}
+
+// refuseWrong empties an index that knows changes which the rows do not, since
+// the database was restored from an older copy, and one that may lack some.
+func (m *Memory) refuseWrong(index *fulltext.Index) error {
+	m.mu.Lock()
+	last, doubtful := m.numbers.seq, m.doubtful
+	m.mu.Unlock()
+	switch {
+	case index.Watermark() > last:
+		m.o.Logger.Warn("the text index is built anew", "reason", "it is newer than the database")
+	case doubtful:
+		m.o.Logger.Warn("the text index is built anew", "reason", "a commit failed, and its rows may be there all the same")
+	default:
+		return nil
+	}
+	return index.Reset()
+}
+
+// doubt is called with the error of a write. Where the database failed, the
+// rows may have come to the disk, but the index was not told, and would go
+// past them with the next change.
+func (m *Memory) doubt(err error) error {
+	if e := new(tea.Error); !errors.As(err, &e) || e.Type != tea.ConnectionError {
+		return err
+	}
+	m.mu.Lock()
+	m.doubtful = true
+	index := m.index
+	m.mu.Unlock()
+	if index != nil {
+		m.dropIndex(index, err)
+	}
+	return err
+}
+
+// replay tells the index all changes after its watermark. The last few are
+// told right after a commit, when nobody else can commit; from then on the
+// writers tell the index themselves.
+func (m *Memory) replay(ctx context.Context, index *fulltext.Index) error {
+	if err := m.revive(ctx); err != nil {
+		return err
+	}
+	last, err := m.tellAll(ctx, index, index.Watermark(), catchUp)
+	if err != nil {
+		return err
+	}
+	var told error
+	err = m.o.Engine.Write(ctx, func(_ context.Context, tx store.Tx) error {
+		tx.AfterCommit(func() { told = m.finish(ctx, index, last) })
+		return nil
+	})
+	return errors.Join(err, told)
+}
+
+// tellAll tells the index what comes after last, until fewer than enough
+// changes are left.
+func (m *Memory) tellAll(ctx context.Context, index *fulltext.Index, last int64, enough int) (int64, error) {
+	for {
+		changes, err := m.changesAfter(ctx, last)
+		if err != nil || len(changes) < enough {
+			return last, err
+		}
+		if last, err = m.tell(ctx, index, changes); err != nil {
+			return last, err
+		}
+	}
+}
+
+// finish tells the last changes and makes the index the memory's own.
+func (m *Memory) finish(ctx context.Context, index *fulltext.Index, last int64) error {
+	last, err := m.tellAll(ctx, index, last, 1)
+	if err != nil {
+		return err
+	}
+	waiting, err := m.waiting(ctx)
+	if err != nil {
+		return err
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.index, m.told, m.expiry, m.doubtful = index, last, waiting, false
+	return nil
+}
+
+// change is a row that the index has not seen, or the number of one that is gone.
+type change struct {
+	seq  int64
+	gone bool
+	entry
+}
+
+// changesAfter reads the next changes in their order, with one statement: two
+// would see two states, and what was written between them might be passed by.
+func (m *Memory) changesAfter(ctx context.Context, seq int64) ([]change, error) {
+	rows, err := m.o.Engine.Query(ctx, `SELECT seq, id, key, value, metadata, content_hash FROM ltm WHERE seq > ?
+		UNION ALL SELECT seq, id, NULL, NULL, NULL, NULL FROM ltm_gone WHERE seq > ? ORDER BY 1 LIMIT ?`, seq, seq, catchUp)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	var found []change
+	for rows.Next() {
+		var c change
+		var key, text, metadata, hash sql.NullString
+		if err := rows.Scan(&c.seq, &c.ID, &key, &text, &metadata, &hash); err != nil {
+			return nil, err
+		}
+		c.gone, c.Key, c.ContentHash = !key.Valid, key.String, hash.String
+		if text.Valid {
+			c.Value = []byte(text.String)
+		}
+		if metadata.Valid {
+			c.Metadata = []byte(metadata.String)
+		}
+		found = append(found, c)
+	}
+	return found, rows.Err()
+}
+
+// tell passes changes to an index that nobody else uses yet.
+func (m *Memory) tell(ctx context.Context, index *fulltext.Index, changes []change) (last int64, err error) {
+	for _, c := range changes {
+		last = c.seq
+		if c.gone {
+			if err := index.Delete(c.ID, c.seq); err != nil {
+				return 0, err
+			}
+			continue
+		}
+		v, err := m.indexed(ctx, &c.entry)
+		if err != nil {
+			return 0, err
+		}
+		if err := index.Put(fulltext.Document{ID: c.ID, Seq: c.seq, Fields: fields(c.Key, v, string(c.Metadata))}); err != nil {
+			return 0, err
+		}
+	}
+	return last, nil
+}
+
+// indexed is the value of an entry, nil for a damaged one: it can still be
+// found by its key, and must not keep all others from being found.
+func (m *Memory) indexed(ctx context.Context, e *entry) (any, error) {
+	err := m.fill(ctx, e)
+	switch {
+	case errors.Is(err, errGone): // a later change says so
+		return nil, nil
+	case errors.Is(err, errDamaged):
+		m.o.Logger.Error("a value is damaged and cannot be found by its text", "key", e.Key, "error", err.Error())
+		return nil, nil
+	case err != nil:
+		return nil, err
+	}
+	v, err := value.Decode(e.Value)
+	if err != nil {
+		return nil, fmt.Errorf("key %q: %w", e.Key, err)
+	}
+	return v, nil
+}
+
+// indexRows tells the index what was written. It runs after each commit, in
+// the order of the commits.
+func (m *Memory) indexRows(written []*row) {
+	m.mu.Lock()
+	index, told := m.index, m.told
+	if index == nil {
+		m.mu.Unlock()
+		return // a later replay reads the rows
+	}
+	for _, r := range written {
+		m.expiry.add(r.expiresAt, r.id)
+	}
+	m.mu.Unlock()
+	for _, r := range written {
+		if r.seq <= told {
+			continue
+		}
+		err := index.Put(fulltext.Document{ID: r.id, Seq: r.seq, Fields: fields(r.key, r.content.value, r.metadata)})
+		if err != nil {
+			m.dropIndex(index, err)
+			return
+		}
+	}
+}
+
+// unindex takes an entry out of the index after its commit.
+func (m *Memory) unindex(id, seq int64) {
+	m.mu.Lock()
+	index, told := m.index, m.told
+	m.mu.Unlock()
+	if index == nil || seq <= told {
+		return
+	}
+	if err := index.Delete(id, seq); err != nil {
+		m.dropIndex(index, err)
+	}
+}
+
+// dropIndex gives up an index that failed. The write that it failed for is
+// safe in the database; the next search opens the index again and reads it.
+func (m *Memory) dropIndex(index *fulltext.Index, reason error) {
+	m.o.Logger.Error("the text index failed and is opened again", "error", reason.Error())
+	m.mu.Lock()
+	if m.index == index {
+		m.index = nil
+	}
+	m.mu.Unlock()
+	if err := index.Close(); err != nil {
+		m.o.Logger.Error("the text index cannot be closed", "error", err.Error())
+	}
+}
+
+// fields are what of an entry can be found: its key and the leaves of its
+// value and metadata.
+func fields(key string, v any, metadata string) []fulltext.Field {
+	all := leaves([]fulltext.Field{{Name: "key", Text: key}}, "value", v)
+	if metadata == "" {
+		return all
+	}
+	object, err := value.Decode([]byte(metadata))
+	if err != nil {
+		return all // it was checked before it was stored
+	}
+	return leaves(all, "metadata", object)
+}
+
+func leaves(all []fulltext.Field, name string, v any) []fulltext.Field {
+	switch v := v.(type) {
+	case string:
+		return append(all, fulltext.Field{Name: name, Text: v})
+	case []any:
+		for _, item := range v {
+			all = leaves(all, name, item)
+		}
+	case map[string]any:
+		names := make([]string, 0, len(v))
+		for member := range v {
+			names = append(names, member)
+		}
+		sort.Strings(names)
+		for _, member := range names {
+			all = leaves(all, name, v[member])
+		}
+	case int64:
+		return append(all, fulltext.Field{Name: name, Text: strconv.FormatInt(v, 10)})
+	case float64, fmt.Stringer:
+		if text, err := value.Encode(v); err == nil {
+			return append(all, fulltext.Field{Name: name, Text: strings.Trim(string(text), `"`)})
+		}
+	}
+	return all
+}

@@ -1,0 +1,52 @@
+package longterm
+
+import (
+	"context"
+	"hash/maphash"
+)
+
+// keys knows which keys are certainly new. DuckDB takes longer to look a key up
+// than to add a row; SQLite does not, and needs no such set. It holds a hash
+// of each key, and keys that are gone stay in it: "maybe" is all it says.
+type keys struct {
+	seed   maphash.Seed
+	hashes map[uint64]struct{}
+}
+
+func (k *keys) add(key string)        { k.hashes[maphash.String(k.seed, key)] = struct{}{} }
+func (k *keys) maybe(key string) bool { _, ok := k.hashes[maphash.String(k.seed, key)]; return ok }
+
+func (m *Memory) readKeys(ctx context.Context) (*keys, error) {
+	rows, err := m.o.Engine.Query(ctx, "SELECT key FROM ltm")
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	k := &keys{seed: maphash.MakeSeed(), hashes: map[uint64]struct{}{}}
+	for rows.Next() {
+		var key string
+		if err := rows.Scan(&key); err != nil {
+			return nil, err
+		}
+		k.add(key)
+	}
+	return k, rows.Err()
+}
+
+// maybeThere leaves out the keys that are certainly new, and notes all as
+// taken: the caller is about to write them.
+func (m *Memory) maybeThere(wanted []string) []string {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.keys == nil {
+		return wanted
+	}
+	var maybe []string
+	for _, key := range wanted {
+		if m.keys.maybe(key) {
+			maybe = append(maybe, key)
+		}
+		m.keys.add(key)
+	}
+	return maybe
+}

@@ -1,0 +1,156 @@
+package longterm
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"sync"
+
+	tea "github.com/the-edge-agent/tea/sdk"
+
+	"github.com/the-edge-agent/tea/plugins/memory/internal/clock"
+	"github.com/the-edge-agent/tea/plugins/memory/internal/fulltext"
+	"github.com/the-edge-agent/tea/plugins/memory/internal/store"
+)
+
+// Options configure a Memory. All but Logger and InlineBytes are needed.
+type Options struct {
+	Engine store.QueryEngine
+	Blobs  store.BlobStorage
+	Clock  *clock.Clock
+	// IndexDir is the folder of the text index, which lies in a folder of the
+	// database's identity.
+	IndexDir string
+	// Language of the entries' text; see [fulltext.Languages].
+	Language string
+	// InlineBytes is the size of JSON from which a value is a blob; default 1024.
+	InlineBytes int
+	Logger      *slog.Logger
+}
+
+const defaultInline = 1024
+
+// Memory is the long-term memory in a database. It is safe for concurrent use.
+type Memory struct {
+	o Options
+
+	// blobs is held for reading from before a blob is looked at until the row
+	// that names it is there, and for writing while blobs are removed.
+	blobs sync.RWMutex
+
+	opening sync.Mutex // one goroutine opens the index
+	mu      sync.Mutex // guards what follows
+	numbers numbers
+	keys    *keys // nil where the database finds a key fast enough
+	index   *fulltext.Index
+	told    int64 // the last change that the index was told when it was opened
+	expiry  expiry
+	// doubtful says that the index's files may lack a change; see doubt.
+	doubtful bool
+	closed   bool
+}
+
+var _ store.LongTermMemory = (*Memory)(nil)
+
+// New makes a memory. Engine and blobs belong to the caller, who closes them
+// after the memory.
+func New(o Options) *Memory {
+	if o.InlineBytes <= 0 {
+		o.InlineBytes = defaultInline
+	}
+	if o.Logger == nil {
+		o.Logger = slog.New(slog.DiscardHandler)
+	}
+	return &Memory{o: o}
+}
+
+// Close writes the text index.
+func (m *Memory) Close() error {
+	m.opening.Lock()
+	defer m.opening.Unlock()
+	m.mu.Lock()
+	index := m.index
+	m.index, m.closed = nil, true
+	m.mu.Unlock()
+	if index == nil {
+		return nil
+	}
+	if err := index.Close(); err != nil {
+		return fmt.Errorf("close the text index: %w", err)
+	}
+	return nil
+}
+
+// errClosed is the answer to a call that comes after Close.
+func errClosed() error { return tea.Errorf(tea.ConnectionError, "the memory is closed") }
+
+// numbers gives the changes and the entries their numbers. Both only grow;
+// they are read from the database at the first write.
+type numbers struct {
+	known   bool
+	seq, id int64
+}
+
+// ready reads what the first write needs to know.
+func (m *Memory) ready(ctx context.Context) error {
+	m.mu.Lock()
+	known, closed := m.numbers.known, m.closed
+	m.mu.Unlock()
+	switch {
+	case closed:
+		return errClosed()
+	case known:
+		return nil
+	}
+	seq, id, err := m.lastNumbers(ctx)
+	if err != nil {
+		return fmt.Errorf("read the last number: %w", err)
+	}
+	var taken *keys
+	if m.o.Engine.Dialect() == store.DuckDB {
+		if taken, err = m.readKeys(ctx); err != nil {
+			return fmt.Errorf("read the keys: %w", err)
+		}
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if !m.numbers.known {
+		m.numbers, m.keys = numbers{known: true, seq: seq, id: id}, taken
+	}
+	return nil
+}
+
+func (m *Memory) lastNumbers(ctx context.Context) (seq, id int64, err error) {
+	rows, err := m.o.Engine.Query(ctx, `SELECT max(seq), max(id) FROM (
+		SELECT max(seq) AS seq, max(id) AS id FROM ltm UNION ALL SELECT max(seq), max(id) FROM ltm_gone) AS taken`)
+	if err != nil {
+		return 0, 0, err
+	}
+	defer rows.Close()
+	for rows.Next() {
+		var lastSeq, lastID *int64
+		if err := rows.Scan(&lastSeq, &lastID); err != nil {
+			return 0, 0, err
+		}
+		if lastSeq != nil {
+			seq, id = *lastSeq, *lastID
+		}
+	}
+	return seq, id, rows.Err()
+}
+
+// nextSeq and nextID are called inside of transactions only, which run one
+// after the other.
+func (m *Memory) nextSeq() int64 {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.numbers.seq++
+	return m.numbers.seq
+}
+
+func (m *Memory) nextID() int64 {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.numbers.id++
+	return m.numbers.id
+}

@@ -1,0 +1,236 @@
+package longterm
+
+import (
+	"context"
+	"strings"
+
+	"github.com/the-edge-agent/tea/plugins/memory/internal/store"
+)
+
+// lookUp is how many keys one statement looks up.
+const lookUp = 500
+
+// Store writes the entries, all or none.
+func (m *Memory) Store(ctx context.Context, entries ...store.Entry) ([]store.Stored, error) {
+	if err := m.ready(ctx); err != nil {
+		return nil, err
+	}
+	if len(entries) == 0 {
+		return nil, nil
+	}
+	contents := make([]*content, len(entries))
+	for i, e := range entries {
+		var err error
+		if contents[i], err = m.prepare(e); err != nil {
+			return nil, err
+		}
+	}
+	m.blobs.RLock()
+	defer m.blobs.RUnlock()
+	if err := m.saveBlobs(ctx, contents); err != nil {
+		return nil, err
+	}
+	var results []store.Stored
+	err := m.o.Engine.Write(ctx, func(ctx context.Context, tx store.Tx) error {
+		b := &batch{m: m, tx: tx, now: m.o.Clock.Micro()}
+		var err error
+		results, err = b.store(ctx, contents)
+		return err
+	})
+	if err != nil {
+		return nil, m.doubt(err)
+	}
+	return results, nil
+}
+
+// batch is one call of Store inside its transaction.
+type batch struct {
+	m   *Memory
+	tx  store.Tx
+	now int64
+	// rows are the entries as they will be, by key.
+	rows map[string]*row
+}
+
+// row is an entry in the database. Its fields are the table's columns.
+type row struct {
+	id, seq              int64
+	content              *content // nil where it was only read
+	key, hash, metadata  string
+	createdAt, expiresAt int64
+	added, changed       bool
+}
+
+func (b *batch) store(ctx context.Context, contents []*content) ([]store.Stored, error) {
+	wanted := make([]string, len(contents))
+	for i, c := range contents {
+		wanted[i] = c.key
+	}
+	var err error
+	if b.rows, err = b.find(ctx, b.m.maybeThere(wanted)); err != nil {
+		return nil, err
+	}
+	results := make([]store.Stored, len(contents))
+	var added, changed []*row
+	for i, c := range contents {
+		r, created := b.put(c)
+		results[i] = store.Stored{
+			Created: created, Deduplicated: !r.added && !r.changed, Inlined: c.inline, ContentHash: c.hash, ByteSize: int64(len(c.text)),
+		}
+	}
+	for _, c := range contents {
+		r := b.rows[c.key]
+		switch {
+		case r.seq != 0 || (!r.added && !r.changed):
+			continue // written for an earlier entry, or as it was
+		case r.added:
+			added = append(added, r)
+		default:
+			changed = append(changed, r)
+		}
+		r.seq = b.m.nextSeq()
+	}
+	if err := b.insert(ctx, added); err != nil {
+		return nil, err
+	}
+	if err := b.update(ctx, changed); err != nil {
+		return nil, err
+	}
+	b.tx.AfterCommit(func() { b.m.indexRows(append(added, changed...)) })
+	return results, nil
+}
+
+// put lays an entry over what is under its key and says whether the key is new.
+func (b *batch) put(c *content) (r *row, created bool) {
+	r = b.rows[c.key]
+	switch {
+	case r == nil:
+		r = &row{id: b.m.nextID(), key: c.key, createdAt: b.now, added: true}
+		b.rows[c.key] = r
+		created = true
+	case r.expiresAt != 0 && r.expiresAt <= b.now:
+		r.createdAt, r.changed = b.now, !r.added
+		created = true
+	case r.hash == c.hash && r.metadata == c.metadata && r.expiresAt == 0 && c.expiresAt == 0:
+		return r, false
+	default:
+		r.changed = !r.added
+	}
+	r.content, r.hash, r.metadata, r.expiresAt = c, c.hash, c.metadata, c.expiresAt
+	return r, created
+}
+
+// find reads the rows under these keys.
+func (b *batch) find(ctx context.Context, wanted []string) (map[string]*row, error) {
+	found := make(map[string]*row, len(wanted))
+	for len(wanted) > 0 {
+		n := min(len(wanted), lookUp)
+		if b.m.o.Engine.Dialect() == store.SQLite {
+			n = 1 // a look-up costs microseconds, and the statement stays the same
+		}
+		if err := b.findSome(ctx, wanted[:n], found); err != nil {
+			return nil, err
+		}
+		wanted = wanted[n:]
+	}
+	return found, nil
+}
+
+func (b *batch) findSome(ctx context.Context, wanted []string, found map[string]*row) error {
+	args := make([]any, len(wanted))
+	for i, key := range wanted {
+		args[i] = key
+	}
+	rows, err := b.tx.Query(ctx, "SELECT id, key, content_hash, coalesce(metadata, ''), created_at, coalesce(expires_at, 0) FROM ltm WHERE key IN (?"+strings.Repeat(", ?", len(args)-1)+")", args...)
+	if err != nil {
+		return err
+	}
+	defer rows.Close()
+	for rows.Next() {
+		r := &row{}
+		if err := rows.Scan(&r.id, &r.key, &r.hash, &r.metadata, &r.createdAt, &r.expiresAt); err != nil {
+			return err
+		}
+		found[r.key] = r
+	}
+	return rows.Err()
+}
+
+// values are the columns of the table in their order.
+func (r *row) values(now int64) []any {
+	var inline any
+	if r.content.inline {
+		inline = r.content.text
+	}
+	return []any{r.id, r.key, r.seq, inline, orNull(r.metadata), r.hash, r.createdAt, now, orNull(r.expiresAt)}
+}
+
+func orNull[T comparable](v T) any {
+	var zero T
+	if v == zero {
+		return nil
+	}
+	return v
+}
+
+func (b *batch) insert(ctx context.Context, added []*row) error {
+	all := make([][]any, len(added))
+	for i, r := range added {
+		all[i] = r.values(b.now)
+	}
+	return b.tx.Append(ctx, "ltm", all...)
+}
+
+func (b *batch) update(ctx context.Context, changed []*row) error {
+	for _, r := range changed {
+		v := r.values(b.now)
+		_, err := b.tx.Exec(ctx, `UPDATE ltm SET seq = ?, value = ?, metadata = ?, content_hash = ?, created_at = ?, updated_at = ?, expires_at = ?
+			WHERE key = ?`, append(v[2:], r.key)...)
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Delete removes the entry under key and says whether there was a live one.
+func (m *Memory) Delete(ctx context.Context, key string) (deleted bool, err error) {
+	if err := m.ready(ctx); err != nil || !storable(key) {
+		return false, err
+	}
+	err = m.o.Engine.Write(ctx, func(ctx context.Context, tx store.Tx) error {
+		b := &batch{m: m, tx: tx, now: m.o.Clock.Micro()}
+		found, err := b.find(ctx, []string{key})
+		if err != nil {
+			return err
+		}
+		r := found[key]
+		if deleted = r != nil && (r.expiresAt == 0 || r.expiresAt > b.now); r == nil {
+			return nil
+		}
+		return b.remove(ctx, r)
+	})
+	if err != nil {
+		return false, m.doubt(err)
+	}
+	return deleted, nil
+}
+
+// remove deletes a row and notes its number for the index.
+func (b *batch) remove(ctx context.Context, r *row) error {
+	if _, err := b.tx.Exec(ctx, "DELETE FROM ltm WHERE key = ?", r.key); err != nil {
+		return err
+	}
+	return b.forget(ctx, r.id)
+}
+
+// forget takes an entry out of the index: its number in ltm_gone tells a
+// later start the same.
+func (b *batch) forget(ctx context.Context, id int64) error {
+	seq := b.m.nextSeq()
+	if _, err := b.tx.Exec(ctx, "INSERT INTO ltm_gone VALUES (?, ?)", id, seq); err != nil {
+		return err
+	}
+	b.tx.AfterCommit(func() { b.m.unindex(id, seq) })
+	return nil
+}

@@ -1,0 +1,213 @@
+package vectors
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+	"sync/atomic"
+
+	"github.com/the-edge-agent/tea/plugins/memory/internal/store"
+	"github.com/the-edge-agent/tea/plugins/memory/internal/vector"
+)
+
+const (
+	// catchUp is how many changes are read at a time, and how many may be
+	// left for the last step, during which writers wait.
+	catchUp = 500
+	// flushAfter is after how many changes the companion file is written
+	// again, or a tenth of the vectors if that is more.
+	flushAfter = 2000
+	flushShare = 10
+)
+
+// collection is an open index and what it was told.
+type collection struct {
+	x     *Index
+	name  string
+	index *vector.Index
+	// told is the last change that the index was told when it was opened.
+	told int64
+	// since counts the changes after the last flush.
+	since    atomic.Int64
+	flushing atomic.Bool
+}
+
+func (x *Index) openCollection(ctx context.Context, name string, dimension int) (*collection, error) {
+	options := x.o.Search
+	options.Dimension, options.Logger = dimension, x.o.Logger
+	var err error
+	if options.Owner, err = x.o.Engine.Identity(ctx); err != nil {
+		return nil, err
+	}
+	index, err := vector.Open(x.path(name), options)
+	if err != nil {
+		return nil, err
+	}
+	if lost := index.Discarded(); lost != nil && !errors.Is(lost, fs.ErrNotExist) {
+		x.o.Logger.Warn("a vector index is built anew", "collection", name, "reason", lost.Error())
+	}
+	c := &collection{x: x, name: name, index: index}
+	if err := c.replay(ctx); err != nil {
+		return nil, errors.Join(err, index.Close())
+	}
+	return c, nil
+}
+
+func (c *collection) close() error {
+	return errors.Join(c.flush(), c.index.Close())
+}
+
+// replay tells the index all changes after its watermark. The last few are
+// told right after a commit, when nobody else can commit; from then on the
+// writers tell the index themselves.
+func (c *collection) replay(ctx context.Context) error {
+	c.x.mu.Lock()
+	known, doubtful := c.x.seq, c.x.doubtful[c.name]
+	c.x.mu.Unlock()
+	last := c.index.Watermark()
+	// The database was restored from an older copy, or a commit failed whose
+	// rows may be there all the same.
+	if last > known || doubtful {
+		if err := c.index.Reset(); err != nil {
+			return err
+		}
+		last = 0
+	}
+	last, err := c.tellAll(ctx, last, catchUp)
+	if err != nil {
+		return err
+	}
+	var told error
+	closed := false
+	err = c.x.o.Engine.Write(ctx, func(_ context.Context, tx store.Tx) error {
+		tx.AfterCommit(func() {
+			if c.told, told = c.tellAll(ctx, last, 1); told != nil {
+				return
+			}
+			c.x.mu.Lock()
+			defer c.x.mu.Unlock()
+			if closed = c.x.closed; closed {
+				return
+			}
+			c.x.open[c.name] = c
+			delete(c.x.doubtful, c.name)
+		})
+		return nil
+	})
+	if closed {
+		return errClosed()
+	}
+	return errors.Join(err, told)
+}
+
+// tellAll tells the index what comes after last, until fewer than enough
+// changes are left.
+func (c *collection) tellAll(ctx context.Context, last int64, enough int) (int64, error) {
+	for {
+		changes, err := c.changesAfter(ctx, last)
+		if err != nil || len(changes) < enough {
+			return last, err
+		}
+		for _, one := range changes {
+			if err := c.apply(one); err != nil {
+				return last, err
+			}
+			last = one.seq
+		}
+	}
+}
+
+// change is a vector that was written, or the number of one that is gone.
+type change struct {
+	seq, id int64
+	vector  []float32 // nil for one that is gone
+}
+
+// changesAfter reads the next changes in their order.
+func (c *collection) changesAfter(ctx context.Context, seq int64) ([]change, error) {
+	rows, err := c.x.o.Engine.Query(ctx, `SELECT seq, id, embedding FROM vectors WHERE collection = ? AND seq > ?
+		UNION ALL SELECT seq, id, NULL FROM vectors_gone WHERE collection = ? AND seq > ? ORDER BY 1 LIMIT ?`, c.name, seq, c.name, seq, catchUp)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	var changes []change
+	for rows.Next() {
+		var one change
+		var raw []byte
+		if err := rows.Scan(&one.seq, &one.id, &raw); err != nil {
+			return nil, err
+		}
+		if raw != nil {
+			one.vector = fromBytes(raw)
+		}
+		changes = append(changes, one)
+	}
+	return changes, rows.Err()
+}
+
+func (c *collection) apply(one change) error {
+	if one.vector == nil {
+		return c.index.Delete(one.id, one.seq)
+	}
+	err := c.index.Put(one.id, one.seq, one.vector)
+	if errors.Is(err, vector.ErrZero) { // it has no direction: nothing is near it
+		return c.index.Delete(one.id, one.seq)
+	}
+	return err
+}
+
+// tell passes committed changes on. An index that fails is given up: the rows
+// are safe, and the next search opens it again.
+func (c *collection) tell(changes []change) {
+	for _, one := range changes {
+		if one.seq <= c.told {
+			continue
+		}
+		if err := c.apply(one); err != nil {
+			c.drop(err)
+			return
+		}
+	}
+	limit := max(flushAfter, int64(c.index.Stats().Vectors/flushShare))
+	if c.since.Add(int64(len(changes))) < limit || !c.flushing.CompareAndSwap(false, true) {
+		return
+	}
+	c.since.Store(0)
+	c.x.mu.Lock()
+	defer c.x.mu.Unlock()
+	if c.x.closed {
+		return // which flushes
+	}
+	c.x.background.Go(func() {
+		defer c.flushing.Store(false)
+		if err := c.flush(); err != nil && !errors.Is(err, vector.ErrClosed) {
+			c.x.o.Logger.Error("a vector index cannot be written", "collection", c.name, "error", err.Error())
+		}
+	})
+}
+
+// flush writes the companion and forgets what its file is past. The last
+// number stays, so that it is not given again.
+func (c *collection) flush() error {
+	if err := c.index.Flush(); err != nil {
+		return err
+	}
+	flushed := c.index.Stats().Flushed
+	return c.x.o.Engine.Write(context.Background(), func(ctx context.Context, tx store.Tx) error {
+		_, err := tx.Exec(ctx, "DELETE FROM vectors_gone WHERE collection = ? AND seq <= ? AND seq < (SELECT max(seq) FROM vectors_gone) AND id < (SELECT max(id) FROM vectors_gone)", c.name, flushed)
+		return err
+	})
+}
+
+func (c *collection) drop(reason error) {
+	c.x.o.Logger.Error("a vector index failed and is opened again", "collection", c.name, "error", reason.Error())
+	c.x.mu.Lock()
+	if c.x.open[c.name] == c {
+		delete(c.x.open, c.name)
+	}
+	c.x.mu.Unlock()
+	if err := c.index.Close(); err != nil {
+		c.x.o.Logger.Error("a vector index cannot be closed", "collection", c.name, "error", err.Error())
+	}
+}

@@ -1,0 +1,223 @@
+package vectors
+
+import (
+	"context"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"sync"
+
+	tea "github.com/the-edge-agent/tea/sdk"
+
+	"github.com/the-edge-agent/tea/plugins/memory/internal/store"
+	"github.com/the-edge-agent/tea/plugins/memory/internal/vector"
+)
+
+// Options configure an Index. Engine and Dir are needed.
+type Options struct {
+	Engine store.QueryEngine
+	// Dir is the folder of the companion files.
+	Dir string
+	// Search says how the collections are searched; its Dimension, Owner and
+	// Logger are not used.
+	Search vector.Options
+	Logger *slog.Logger
+}
+
+// Index keeps vectors in a database. It is safe for concurrent use.
+type Index struct {
+	o Options
+
+	opening sync.Mutex // one goroutine opens a collection
+	mu      sync.Mutex // guards what follows
+	known   bool       // seq and id were read
+	seq, id int64
+	open    map[string]*collection
+	closed  bool
+	// doubtful are the collections whose files may lack a change; see doubt.
+	doubtful map[string]bool
+	// background are the flushes that are under way.
+	background sync.WaitGroup
+}
+
+var _ store.VectorIndex = (*Index)(nil)
+
+// New makes an index. The engine belongs to the caller, who closes it later.
+func New(o Options) *Index {
+	if o.Logger == nil {
+		o.Logger = slog.New(slog.DiscardHandler)
+	}
+	return &Index{o: o, open: map[string]*collection{}, doubtful: map[string]bool{}}
+}
+
+// Close writes the companion files.
+func (x *Index) Close() error {
+	x.opening.Lock()
+	defer x.opening.Unlock()
+	x.mu.Lock()
+	open := x.open
+	x.open, x.closed = map[string]*collection{}, true
+	x.mu.Unlock()
+	x.background.Wait()
+	var errs []error
+	for _, c := range open {
+		errs = append(errs, c.close())
+	}
+	return errors.Join(errs...)
+}
+
+// ready reads at the first write which numbers are taken.
+func (x *Index) ready(ctx context.Context) error {
+	x.mu.Lock()
+	known, closed := x.known, x.closed
+	x.mu.Unlock()
+	switch {
+	case closed:
+		return errClosed()
+	case known:
+		return nil
+	}
+	rows, err := x.o.Engine.Query(ctx, `SELECT coalesce(max(seq), 0), coalesce(max(id), 0) FROM (
+		SELECT max(seq) AS seq, max(id) AS id FROM vectors UNION ALL SELECT max(seq), max(id) FROM vectors_gone) AS taken`)
+	if err != nil {
+		return fmt.Errorf("read the last number: %w", err)
+	}
+	defer rows.Close()
+	var seq, id int64
+	for rows.Next() {
+		if err := rows.Scan(&seq, &id); err != nil {
+			return fmt.Errorf("read the last number: %w", err)
+		}
+	}
+	if err := rows.Err(); err != nil {
+		return fmt.Errorf("read the last number: %w", err)
+	}
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	if !x.known {
+		x.known, x.seq, x.id = true, seq, id
+	}
+	return nil
+}
+
+// nextSeq and nextID are called inside of transactions only, which run one
+// after the other.
+func (x *Index) nextSeq() int64 {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	x.seq++
+	return x.seq
+}
+
+func (x *Index) nextID() int64 {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	x.id++
+	return x.id
+}
+
+// collection gives an open collection, complete up to the last commit. One
+// that does not exist gives an error that wraps store.ErrNotFound.
+func (x *Index) collection(ctx context.Context, name string) (*collection, error) {
+	if c, err := x.opened(name); c != nil || err != nil {
+		return c, err
+	}
+	x.opening.Lock()
+	defer x.opening.Unlock()
+	if c, err := x.opened(name); c != nil || err != nil {
+		return c, err
+	}
+	dimension, err := x.dimension(ctx, x.o.Engine.Query, name)
+	if err != nil {
+		return nil, err
+	}
+	if dimension == 0 {
+		return nil, fmt.Errorf("collection %q: %w", name, store.ErrNotFound)
+	}
+	if err := x.ready(ctx); err != nil {
+		return nil, err
+	}
+	if err := os.MkdirAll(x.o.Dir, 0o700); err != nil {
+		return nil, fmt.Errorf("make the folder of the vector indexes: %w", err)
+	}
+	c, err := x.openCollection(ctx, name, dimension)
+	if err != nil {
+		return nil, fmt.Errorf("open the vector index of %q: %w", name, err)
+	}
+	return c, nil
+}
+
+func (x *Index) opened(name string) (*collection, error) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	if x.closed {
+		return nil, errClosed()
+	}
+	return x.open[name], nil
+}
+
+// errClosed is the answer to a call that comes after Close.
+func errClosed() error { return tea.Errorf(tea.ConnectionError, "the memory is closed") }
+
+// doubt is called with the error of a write. Where the database failed, the
+// rows may have come to the disk, but the index was not told, and would go
+// past them with the next change.
+func (x *Index) doubt(name string, err error) error {
+	if e := new(tea.Error); !errors.As(err, &e) || e.Type != tea.ConnectionError {
+		return err
+	}
+	x.mu.Lock()
+	x.doubtful[name] = true
+	c := x.open[name]
+	x.mu.Unlock()
+	if c != nil {
+		c.drop(err)
+	}
+	return err
+}
+
+// path is where the companion of a collection is. Any name is allowed.
+func (x *Index) path(name string) string {
+	return filepath.Join(x.o.Dir, hex.EncodeToString([]byte(name))+".vectors")
+}
+
+type queryFunc func(ctx context.Context, query string, args ...any) (store.Rows, error)
+
+// dimension is that of the collection, 0 where there is none.
+func (x *Index) dimension(ctx context.Context, query queryFunc, name string) (dimension int, err error) {
+	rows, err := query(ctx, "SELECT dimension FROM vector_collections WHERE name = ?", name)
+	if err != nil {
+		return 0, fmt.Errorf("read collection %q: %w", name, err)
+	}
+	defer rows.Close()
+	for rows.Next() {
+		if err := rows.Scan(&dimension); err != nil {
+			return 0, fmt.Errorf("read collection %q: %w", name, err)
+		}
+	}
+	return dimension, rows.Err()
+}
+
+// Collections describes what there is, by name.
+func (x *Index) Collections(ctx context.Context) ([]store.Collection, error) {
+	if err := x.ready(ctx); err != nil {
+		return nil, err
+	}
+	rows, err := x.o.Engine.Query(ctx, `SELECT name, dimension, (SELECT count(*) FROM vectors WHERE collection = name) FROM vector_collections ORDER BY name`)
+	if err != nil {
+		return nil, fmt.Errorf("list the collections: %w", err)
+	}
+	defer rows.Close()
+	var all []store.Collection
+	for rows.Next() {
+		var c store.Collection
+		if err := rows.Scan(&c.Name, &c.Dimension, &c.Count); err != nil {
+			return nil, fmt.Errorf("list the collections: %w", err)
+		}
+		all = append(all, c)
+	}
+	return all, rows.Err()
+}

@@ -1,0 +1,191 @@
+package vectors_test
+
+import (
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"sync"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	tea "github.com/the-edge-agent/tea/sdk"
+
+	"github.com/the-edge-agent/tea/plugins/memory/internal/engine"
+	"github.com/the-edge-agent/tea/plugins/memory/internal/engine/duckdb"
+	"github.com/the-edge-agent/tea/plugins/memory/internal/engine/sqlite"
+	"github.com/the-edge-agent/tea/plugins/memory/internal/store"
+	"github.com/the-edge-agent/tea/plugins/memory/internal/vectors"
+)
+
+type device struct {
+	*vectors.Index
+	dir    string
+	driver engine.Driver
+	close  func()
+}
+
+func open(t *testing.T, driver engine.Driver, dir string) *device {
+	t.Helper()
+	e, err := engine.Open(t.Context(), engine.Options{Dir: dir, Driver: driver})
+	if err != nil {
+		t.Fatal(err)
+	}
+	d := &device{Index: vectors.New(vectors.Options{Engine: e, Dir: filepath.Join(dir, "index")}), dir: dir, driver: driver}
+	var once sync.Once
+	d.close = func() {
+		once.Do(func() {
+			if err := errors.Join(d.Close(), e.Close()); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	t.Cleanup(d.close)
+	return d
+}
+
+// each runs a test on every database of this build.
+func each(t *testing.T, test func(t *testing.T, d *device)) {
+	t.Helper()
+	t.Parallel()
+	drivers := []engine.Driver{sqlite.Driver{}}
+	if d, err := duckdb.New(); err == nil {
+		drivers = append(drivers, d)
+	}
+	for _, driver := range drivers {
+		t.Run(string(driver.Dialect()), func(t *testing.T) {
+			t.Parallel()
+			test(t, open(t, driver, t.TempDir()))
+		})
+	}
+}
+
+func (d *device) put(t *testing.T, items ...store.VectorItem) {
+	t.Helper()
+	if err := d.Store(t.Context(), "c", items...); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func (d *device) near(t *testing.T, query store.VectorQuery) []string {
+	t.Helper()
+	hits, err := d.Search(t.Context(), "c", query)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ids := []string{}
+	for _, hit := range hits {
+		ids = append(ids, hit.ID)
+	}
+	return ids
+}
+
+func want[T any](t *testing.T, what string, got, want T) {
+	t.Helper()
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("%s (-want +got):\n%s", what, diff)
+	}
+}
+
+var (
+	east  = store.VectorItem{ID: "east", Text: "the east", Embedding: []float32{1, 0, 0}, Metadata: map[string]any{"kind": "wind", "n": int64(1)}}
+	north = store.VectorItem{ID: "north", Text: "the north", Embedding: []float32{0, 2, 0}, Metadata: map[string]any{"kind": "wind", "n": int64(2)}}
+	up    = store.VectorItem{ID: "up", Text: "above", Embedding: []float32{0, 0.1, 3}}
+)
+
+func TestSearchSeesEveryChangeAtOnce(t *testing.T) {
+	each(t, func(t *testing.T, d *device) {
+		query := store.VectorQuery{Embedding: []float32{1, 0.5, 0}, K: 10, MinScore: 0.01}
+		want(t, "of nothing", d.near(t, query), []string{})
+		d.put(t, east, north, up)
+		want(t, "near", d.near(t, query), []string{"east", "north", "up"})
+		d = d.reopen(t)
+		want(t, "after a restart", d.near(t, query), []string{"east", "north", "up"})
+		turned := east
+		turned.Embedding = []float32{-1, 0, 0}
+		d.put(t, turned)
+		want(t, "after a change", d.near(t, query), []string{"north", "up"})
+		if n, err := d.Delete(t.Context(), "c", "north", "none"); err != nil || n != 1 {
+			t.Errorf("Delete: %d, %v", n, err)
+		}
+		want(t, "after a removal", d.near(t, query), []string{"up"})
+		d = d.reopen(t)
+		want(t, "after another restart", d.near(t, query), []string{"up"})
+		items, err := d.Get(t.Context(), "c", "up", "north", "east")
+		if err != nil {
+			t.Fatal(err)
+		}
+		want(t, "items", items, []store.VectorItem{up, turned})
+	})
+}
+
+func (d *device) reopen(t *testing.T) *device {
+	t.Helper()
+	d.close()
+	return open(t, d.driver, d.dir)
+}
+
+func TestFilterLosesNothing(t *testing.T) {
+	each(t, func(t *testing.T, d *device) {
+		d.put(t, east, north, up)
+		for i := range 200 {
+			d.put(t, store.VectorItem{ID: fmt.Sprint(i), Embedding: []float32{1, 0.5, float32(i) / 1000}, Metadata: map[string]any{"kind": "noise"}})
+		}
+		query := store.VectorQuery{Embedding: []float32{1, 0.5, 0}, K: 2, Filter: map[string]any{"kind": "wind"}}
+		want(t, "filtered", d.near(t, query), []string{"east", "north"})
+	})
+}
+
+func TestWhatIsNoVectorOfTheCollectionIsRefused(t *testing.T) {
+	each(t, func(t *testing.T, d *device) {
+		d.put(t, east)
+		for name, item := range map[string]store.VectorItem{
+			"dimension": {ID: "x", Embedding: []float32{1, 2}}, "empty": {ID: "x"}, "no id": {Embedding: []float32{1, 2, 3}},
+		} {
+			err := d.Store(t.Context(), "c", north, item)
+			if e := tea.AsError(err); e == nil || e.Type != tea.ValidationError {
+				t.Errorf("%s: %v, want a validation_error", name, err)
+			}
+		}
+		want(t, "nothing of them was written", d.near(t, store.VectorQuery{Embedding: []float32{1, 1, 1}, K: 10}), []string{"east"})
+		_, err := d.Search(t.Context(), "c", store.VectorQuery{Embedding: []float32{1}, K: 1})
+		if e := tea.AsError(err); e == nil || e.Type != tea.ValidationError {
+			t.Errorf("query of another dimension: %v", err)
+		}
+	})
+}
+
+func TestCompanionFilesAreRebuilt(t *testing.T) {
+	each(t, func(t *testing.T, d *device) {
+		random := rand.New(rand.NewPCG(1, 2))
+		for i := range 50 {
+			d.put(t, store.VectorItem{ID: fmt.Sprint(i), Embedding: []float32{random.Float32(), random.Float32(), random.Float32()}})
+		}
+		query := store.VectorQuery{Embedding: []float32{1, 0.2, 0.4}, K: 20}
+		before := d.near(t, query)
+		d.close()
+		files, err := filepath.Glob(filepath.Join(d.dir, "index", "*"))
+		if err != nil || len(files) != 1 {
+			t.Fatal(files, err)
+		}
+		data, err := os.ReadFile(files[0])
+		if err != nil {
+			t.Fatal(err)
+		}
+		for name, broken := range map[string][]byte{"missing": nil, "cut": data[:len(data)/2], "foreign": []byte("hello")} {
+			if err := os.Remove(files[0]); err != nil {
+				t.Fatal(err)
+			}
+			if broken != nil {
+				if err := os.WriteFile(files[0], broken, 0o600); err != nil {
+					t.Fatal(err)
+				}
+			}
+			d = open(t, d.driver, d.dir)
+			want(t, name, d.near(t, query), before)
+			d.close()
+		}
+	})
+}

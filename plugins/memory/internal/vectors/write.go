@@ -1,0 +1,261 @@
+package vectors
+
+import (
+	"context"
+	"encoding/binary"
+	"math"
+	"slices"
+	"strings"
+	"unicode/utf8"
+
+	tea "github.com/the-edge-agent/tea/sdk"
+	"github.com/the-edge-agent/tea/sdk/value"
+
+	"github.com/the-edge-agent/tea/plugins/memory/internal/store"
+)
+
+const (
+	maxName       = 4096
+	maxCollection = 100 // it is a file's name, too
+	maxDimension  = 65536
+	// lookUp is how many ids one statement looks up.
+	lookUp = 200
+)
+
+// row is an item as it is written.
+type row struct {
+	item     store.VectorItem
+	metadata string
+	id, seq  int64
+	known    bool // there is one under its name
+}
+
+// Store writes the items, all or none.
+func (x *Index) Store(ctx context.Context, collection string, items ...store.VectorItem) error {
+	if err := x.ready(ctx); err != nil {
+		return err
+	}
+	rows, err := prepare(collection, items)
+	if err != nil || len(rows) == 0 {
+		return err
+	}
+	err = x.o.Engine.Write(ctx, func(ctx context.Context, tx store.Tx) error {
+		return x.write(ctx, tx, collection, rows)
+	})
+	return x.doubt(collection, err)
+}
+
+// prepare checks the items; of two with the same id the later one counts.
+func prepare(collection string, items []store.VectorItem) ([]*row, error) {
+	if !named(collection) {
+		return nil, tea.Errorf(tea.ValidationError, "%q is no name of a collection: it has 1 to %d bytes of UTF-8", collection, maxCollection)
+	}
+	byName := make(map[string]int, len(items))
+	var rows []*row
+	for i, item := range items {
+		switch {
+		case item.ID == "" || len(item.ID) > maxName:
+			return nil, tea.Errorf(tea.ValidationError, "item %d: an id has 1 to %d bytes", i, maxName)
+		case !utf8.ValidString(item.ID) || !utf8.ValidString(item.Text):
+			return nil, tea.Errorf(tea.ValidationError, "item %q: its id or text is not valid UTF-8", item.ID)
+		case len(item.Embedding) == 0 || len(item.Embedding) > maxDimension:
+			return nil, tea.Errorf(tea.ValidationError, "item %q: an embedding has 1 to %d numbers, not %d", item.ID, maxDimension, len(item.Embedding))
+		}
+		for _, f := range item.Embedding {
+			if math.IsNaN(float64(f)) || math.IsInf(float64(f), 0) {
+				return nil, tea.Errorf(tea.ValidationError, "item %q: the embedding holds a number that is not finite", item.ID)
+			}
+		}
+		r := &row{item: item}
+		if item.Metadata != nil {
+			text, err := value.Encode(item.Metadata)
+			if err != nil {
+				return nil, tea.Errorf(tea.ValidationError, "the metadata of item %q: %w", item.ID, err)
+			}
+			r.metadata = string(text)
+		}
+		if at, ok := byName[item.ID]; ok {
+			rows[at] = r
+			continue
+		}
+		byName[item.ID] = len(rows)
+		rows = append(rows, r)
+	}
+	return rows, nil
+}
+
+// named says whether there can be a collection of that name.
+func named(collection string) bool {
+	return collection != "" && len(collection) <= maxCollection && utf8.ValidString(collection)
+}
+
+// storable leaves out the ids that no item can have.
+func storable(ids []string) []string {
+	return slices.DeleteFunc(slices.Clone(ids), func(id string) bool { return id == "" || len(id) > maxName || !utf8.ValidString(id) })
+}
+
+func (x *Index) write(ctx context.Context, tx store.Tx, collection string, rows []*row) error {
+	if err := x.checkDimension(ctx, tx, collection, rows); err != nil {
+		return err
+	}
+	names := make([]string, len(rows))
+	for i, r := range rows {
+		names[i] = r.item.ID
+	}
+	known, err := idsOf(ctx, tx.Query, collection, names)
+	if err != nil {
+		return err
+	}
+	var added [][]any
+	changes := make([]change, len(rows))
+	for i, r := range rows {
+		r.id, r.known = known[r.item.ID]
+		if !r.known {
+			r.id = x.nextID()
+		}
+		r.seq = x.nextSeq()
+		changes[i] = change{seq: r.seq, id: r.id, vector: r.item.Embedding}
+		columns := []any{r.id, collection, r.item.ID, r.seq, r.item.Text, toBytes(r.item.Embedding), orNull(r.metadata)}
+		if !r.known {
+			added = append(added, columns)
+			continue
+		}
+		if _, err := tx.Exec(ctx, "UPDATE vectors SET seq = ?, text = ?, embedding = ?, metadata = ? WHERE collection = ? AND name = ?",
+			r.seq, columns[4], columns[5], columns[6], collection, r.item.ID); err != nil {
+			return err
+		}
+	}
+	if err := tx.Append(ctx, "vectors", added...); err != nil {
+		return err
+	}
+	x.tellAfter(tx, collection, changes)
+	return nil
+}
+
+// checkDimension holds the items against their collection, which the first
+// ones make.
+func (x *Index) checkDimension(ctx context.Context, tx store.Tx, collection string, rows []*row) error {
+	dimension, err := x.dimension(ctx, tx.Query, collection)
+	if err != nil {
+		return err
+	}
+	if dimension == 0 {
+		dimension = len(rows[0].item.Embedding)
+		if _, err := tx.Exec(ctx, "INSERT INTO vector_collections VALUES (?, ?)", collection, dimension); err != nil {
+			return err
+		}
+	}
+	for _, r := range rows {
+		if len(r.item.Embedding) != dimension {
+			return wrongDimension(collection, len(r.item.Embedding), dimension)
+		}
+	}
+	return nil
+}
+
+func wrongDimension(collection string, got, want int) error {
+	return tea.Errorf(tea.ValidationError, "collection %q holds vectors of %d numbers, not %d: use one embedding model per collection", collection, want, got)
+}
+
+// tellAfter passes the changes to the index, if it is open, after the commit.
+func (x *Index) tellAfter(tx store.Tx, collection string, changes []change) {
+	tx.AfterCommit(func() {
+		x.mu.Lock()
+		c := x.open[collection]
+		x.mu.Unlock()
+		if c != nil {
+			c.tell(changes)
+		}
+	})
+}
+
+// Delete removes items and says how many there were.
+func (x *Index) Delete(ctx context.Context, collection string, ids ...string) (removed int, err error) {
+	if err := x.ready(ctx); err != nil {
+		return 0, err
+	}
+	if ids = storable(ids); !named(collection) || len(ids) == 0 {
+		return 0, nil
+	}
+	err = x.o.Engine.Write(ctx, func(ctx context.Context, tx store.Tx) error {
+		known, err := idsOf(ctx, tx.Query, collection, ids)
+		if err != nil {
+			return err
+		}
+		removed = len(known)
+		changes := make([]change, 0, len(known))
+		for name, id := range known {
+			gone := change{seq: x.nextSeq(), id: id}
+			if _, err := tx.Exec(ctx, "DELETE FROM vectors WHERE collection = ? AND name = ?", collection, name); err != nil {
+				return err
+			}
+			if _, err := tx.Exec(ctx, "INSERT INTO vectors_gone VALUES (?, ?, ?)", id, collection, gone.seq); err != nil {
+				return err
+			}
+			changes = append(changes, gone)
+		}
+		x.tellAfter(tx, collection, changes)
+		return nil
+	})
+	if err != nil {
+		return 0, x.doubt(collection, err)
+	}
+	return removed, nil
+}
+
+// idsOf gives the numbers of the items that are there.
+func idsOf(ctx context.Context, query queryFunc, collection string, names []string) (map[string]int64, error) {
+	known := make(map[string]int64, len(names))
+	for len(names) > 0 {
+		n := min(len(names), lookUp)
+		args := []any{collection}
+		for _, name := range names[:n] {
+			args = append(args, name)
+		}
+		names = names[n:]
+		rows, err := query(ctx, "SELECT name, id FROM vectors WHERE collection = ? AND name IN (?"+strings.Repeat(", ?", n-1)+")", args...)
+		if err != nil {
+			return nil, err
+		}
+		if err := scanIDs(rows, known); err != nil {
+			return nil, err
+		}
+	}
+	return known, nil
+}
+
+func scanIDs(rows store.Rows, known map[string]int64) error {
+	defer rows.Close()
+	for rows.Next() {
+		var name string
+		var id int64
+		if err := rows.Scan(&name, &id); err != nil {
+			return err
+		}
+		known[name] = id
+	}
+	return rows.Err()
+}
+
+func orNull(s string) any {
+	if s == "" {
+		return nil
+	}
+	return s
+}
+
+func toBytes(v []float32) []byte {
+	raw := make([]byte, 0, 4*len(v))
+	for _, f := range v {
+		raw = binary.LittleEndian.AppendUint32(raw, math.Float32bits(f))
+	}
+	return raw
+}
+
+func fromBytes(raw []byte) []float32 {
+	v := make([]float32, len(raw)/4)
+	for i := range v {
+		v[i] = math.Float32frombits(binary.LittleEndian.Uint32(raw[4*i:]))
+	}
+	return v
+}
