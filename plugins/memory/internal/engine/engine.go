@@ -162,6 +162,16 @@ func (e *Engine) Write(ctx context.Context, fn func(ctx context.Context, tx stor
 	return e.on(ctx, e.writes, func(s *session) error { return s.writer.do(ctx, fn) })
 }
 
+// Barrier runs fn while nobody writes. It counts as reading.
+func (e *Engine) Barrier(ctx context.Context, fn func()) error {
+	return e.on(ctx, e.reads, func(s *session) error {
+		return s.writer.do(ctx, func(_ context.Context, tx store.Tx) error {
+			tx.AfterCommit(fn)
+			return nil
+		})
+	})
+}
+
 // selectMemory is what a query from outside may take beside the buffers of the
 // database.
 const selectMemory = 128 << 20

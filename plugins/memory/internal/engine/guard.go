@@ -6,8 +6,10 @@ import (
 	"database/sql/driver"
 	"errors"
 	"fmt"
+	"io/fs"
 	"log/slog"
 	"math/rand/v2"
+	"syscall"
 	"time"
 
 	"github.com/sony/gobreaker/v2"
@@ -103,7 +105,14 @@ func (e *Engine) wrap(ctx context.Context, err error) error {
 	switch e.fault(err) {
 	case FaultTransient, FaultBroken, FaultFatal:
 		return tea.Errorf(tea.ConnectionError, "%s: %w", e.Dialect(), err)
-	default:
-		return tea.Errorf(tea.QueryError, "%w", err)
 	}
+	// The folder's own files are no matter of the database.
+	var errno syscall.Errno
+	switch {
+	case errors.Is(err, fs.ErrPermission), errors.Is(err, syscall.EROFS):
+		return tea.Errorf(tea.PermissionDenied, "the memory needs a folder that it may write; set settings.memory.path: %w", err)
+	case errors.As(err, &errno):
+		return tea.Errorf(tea.ConnectionError, "%w", err)
+	}
+	return tea.Errorf(tea.QueryError, "%w", err)
 }

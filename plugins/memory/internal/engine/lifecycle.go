@@ -17,10 +17,18 @@ var (
 )
 
 // acquire gives the open database, opening it where it is not. The caller
-// gives it back with leave or release.
+// gives it back with leave or release. A database whose files are not those
+// that were opened is not given.
 func (e *Engine) acquire(ctx context.Context) (*session, error) {
-	if s, err := e.join(); s != nil || err != nil {
-		return s, err
+	s, err := e.join()
+	switch {
+	case err != nil:
+		return nil, err
+	case s != nil:
+		if err := s.owner.still(); err != nil {
+			return nil, e.leave(ctx, s, err)
+		}
+		return s, nil
 	}
 	// Opening waits for the disk and for other processes. Somebody who reads
 	// rows of a database that is given up might wait for himself here.
@@ -46,7 +54,7 @@ func (e *Engine) acquire(ctx context.Context) (*session, error) {
 			return nil, e.impatient(ctx, wait)
 		}
 	}
-	s, err := e.openAs(wait, identity)
+	s, err = e.openAs(wait, identity)
 	if err != nil {
 		return nil, e.impatience(ctx, wait, err)
 	}

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"syscall"
 	"time"
 
 	"github.com/gofrs/flock"
@@ -54,7 +55,10 @@ func own(ctx context.Context, dir string, timeout time.Duration) (*owner, error)
 	}
 	text, err := json.Marshal(claim{PID: os.Getpid(), Since: time.Now().UTC()})
 	if err == nil {
-		err = os.WriteFile(path, append(text, '\n'), 0o600)
+		// The lock holds without a name, too: a full disk can be read from.
+		if err = os.WriteFile(path, append(text, '\n'), 0o600); errors.Is(err, syscall.ENOSPC) {
+			err = nil
+		}
 	}
 	if err == nil {
 		err = o.watch(path)

@@ -45,8 +45,12 @@ func openSession(ctx context.Context, o Options) (*session, error) {
 	if s.handles, err = o.Driver.Open(ctx, path, o.Limits); err != nil {
 		return nil, errors.Join(fmt.Errorf("open %s: %w", path, err), s.owner.release())
 	}
-	s.handles.Read.SetMaxOpenConns(o.Limits.Connections + 1)
-	s.handles.Read.SetMaxIdleConns(o.Limits.Connections + 1)
+	connections := o.Limits.Connections
+	if s.handles.Read == s.handles.Write {
+		connections++ // the one that writes
+	}
+	s.handles.Read.SetMaxOpenConns(connections)
+	s.handles.Read.SetMaxIdleConns(connections)
 	conn, err := s.prepare(ctx, o, path)
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("open %s: %w", path, err), s.handles.Close(), s.owner.release())

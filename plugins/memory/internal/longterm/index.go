@@ -15,7 +15,6 @@ import (
 	"github.com/the-edge-agent/tea/sdk/value"
 
 	"github.com/the-edge-agent/tea/plugins/memory/internal/fulltext"
-	"github.com/the-edge-agent/tea/plugins/memory/internal/store"
 )
 
 // catchUp is how many changes are read at a time, and how many may be left for
@@ -101,8 +100,8 @@ func (m *Memory) doubt(err error) error {
 }
 
 // replay tells the index all changes after its watermark. The last few are
-// told right after a commit, when nobody else can commit; from then on the
-// writers tell the index themselves.
+// told while nobody can commit; from then on the writers tell the index
+// themselves.
 func (m *Memory) replay(ctx context.Context, index *fulltext.Index) error {
 	if err := m.revive(ctx); err != nil {
 		return err
@@ -112,10 +111,7 @@ func (m *Memory) replay(ctx context.Context, index *fulltext.Index) error {
 		return err
 	}
 	var told error
-	err = m.o.Engine.Write(ctx, func(_ context.Context, tx store.Tx) error {
-		tx.AfterCommit(func() { told = m.finish(ctx, index, last) })
-		return nil
-	})
+	err = m.o.Engine.Barrier(ctx, func() { told = m.finish(ctx, index, last) })
 	return errors.Join(err, told)
 }
 

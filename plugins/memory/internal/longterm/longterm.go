@@ -76,7 +76,8 @@ func (m *Memory) Close() error {
 		return nil
 	}
 	if err := index.Close(); err != nil {
-		return fmt.Errorf("close the text index: %w", err)
+		// Nothing is lost: the next start reads the rows.
+		m.o.Logger.Warn("the text index cannot be written; the next start builds it anew", "error", err.Error())
 	}
 	return nil
 }

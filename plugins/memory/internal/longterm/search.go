@@ -52,7 +52,7 @@ func (m *Memory) rank(ctx context.Context, text string) (*fulltext.Ranked, error
 		if err != nil {
 			return nil, err
 		}
-		if err := m.expire(ctx); err != nil {
+		if err := m.expire(ctx); err != nil && !m.readable(err) {
 			return nil, err
 		}
 		ranked, err := index.Search(ctx, text, fulltext.SearchOptions{})
@@ -68,6 +68,17 @@ func (m *Memory) rank(ctx context.Context, text string) (*fulltext.Ranked, error
 			return nil, err
 		}
 	}
+}
+
+// readable says that a search can do without a write that failed: no expired
+// entry is among its results all the same, it only counts in their scores.
+func (m *Memory) readable(err error) bool {
+	e := new(tea.Error)
+	if !errors.As(err, &e) || (e.Type != tea.ConnectionError && e.Type != tea.CircuitOpen) {
+		return false
+	}
+	m.o.Logger.Warn("what has expired cannot be taken out of the text index", "error", err.Error())
+	return true
 }
 
 // take adds the entries of these hits that fit the query to the results.

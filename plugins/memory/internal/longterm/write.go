@@ -88,7 +88,11 @@ func (b *batch) store(ctx context.Context, contents []*content) ([]store.Stored,
 		default:
 			changed = append(changed, r)
 		}
-		r.seq = b.m.nextSeq()
+		r.seq = -1 // it has been taken
+	}
+	written := append(added, changed...)
+	for _, r := range written {
+		r.seq = b.m.nextSeq() // in the order in which the index is told
 	}
 	if err := b.insert(ctx, added); err != nil {
 		return nil, err
@@ -96,7 +100,7 @@ func (b *batch) store(ctx context.Context, contents []*content) ([]store.Stored,
 	if err := b.update(ctx, changed); err != nil {
 		return nil, err
 	}
-	b.tx.AfterCommit(func() { b.m.indexRows(append(added, changed...)) })
+	b.tx.AfterCommit(func() { b.m.indexRows(written) })
 	return results, nil
 }
 

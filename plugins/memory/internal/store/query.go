@@ -30,6 +30,10 @@ type QueryEngine interface {
 	// the error comes back as it is.
 	// A write that waits for its turn when ctx ends is not done.
 	Write(ctx context.Context, fn func(ctx context.Context, tx Tx) error) error
+	// Barrier runs fn while nobody writes: what was written before is there,
+	// and nothing more comes until fn returns. fn must not write. A database
+	// that can be read only, as where the disk is full, is no hindrance.
+	Barrier(ctx context.Context, fn func()) error
 	// Select runs one SELECT that came from outside within a Sandbox.
 	Select(ctx context.Context, query string, sandbox Sandbox) (Table, error)
 	// Close waits for running calls and closes the database. What is called

@@ -257,35 +257,35 @@ func longTermRefusals(t *testing.T, m *memory) {
 }
 
 func longTermAllOrNone(t *testing.T, m *memory) {
-	m.store(t, "a", `"before"`, 0)
+	m.store(t, "a", `"meadow"`, 0)
 	_, err := m.Store(t.Context(),
-		store.Entry{Key: "a", Value: json.RawMessage(`"after"`)}, store.Entry{Key: "b", Value: json.RawMessage(`"` + strings.Repeat("x", 5000) + `"`)}, store.Entry{Key: "c"})
+		store.Entry{Key: "a", Value: json.RawMessage(`"harbor"`)}, store.Entry{Key: "b", Value: json.RawMessage(`"` + strings.Repeat("x", 5000) + `"`)}, store.Entry{Key: "c"})
 	refused(t, "the last has no value", err)
-	want(t, "a", m.value(t, "a"), `"before"`)
+	want(t, "a", m.value(t, "a"), `"meadow"`)
 	want(t, "all", m.listed(t, store.List{}), "a")
-	want(t, "found", m.found(t, store.Search{Text: "before after"}), "a")
+	want(t, "found", m.found(t, store.Search{Text: "meadow harbor"}), "a")
 }
 
 func longTermBatch(t *testing.T, m *memory) {
-	m.store(t, "5", `"was there"`, 0)
-	m.store(t, "7", `"was there"`, 0)
-	want(t, "found before", m.found(t, store.Search{Text: "there"}), "5 7")
+	m.store(t, "5", `"early harbor"`, 0)
+	m.store(t, "7", `"early harbor"`, 0)
+	want(t, "found before", m.found(t, store.Search{Text: "harbor"}), "5 7")
 	var entries []store.Entry
 	for i := range 1500 {
-		entries = append(entries, store.Entry{Key: fmt.Sprint(i % 750), Value: json.RawMessage(fmt.Sprintf(`"number%dx all"`, i))})
+		entries = append(entries, store.Entry{Key: fmt.Sprint(i % 750), Value: json.RawMessage(fmt.Sprintf(`"number%dx meadow"`, i))})
 	}
 	stored := m.batch(t, entries...)
 	want(t, "results", len(stored), 1500)
 	want(t, "created", []bool{stored[0].Created, stored[5].Created, stored[6].Created, stored[750].Created}, []bool{true, false, true, false})
 	for range 2 {
-		want(t, "the later one wins", m.value(t, "3"), `"number753x all"`)
+		want(t, "the later one wins", m.value(t, "3"), `"number753x meadow"`)
 		// New entries and changed ones came in turn.
 		for _, i := range []int{4, 5, 6, 7, 8} {
 			want(t, "found", m.found(t, store.Search{Text: fmt.Sprintf("number%dx", i+750)}), fmt.Sprint(i))
 			want(t, "overtaken", m.found(t, store.Search{Text: fmt.Sprintf("number%dx", i)}), "")
 		}
-		want(t, "all", len(strings.Fields(m.found(t, store.Search{Text: "all"}))), 750)
-		want(t, "what was there", m.found(t, store.Search{Text: "there"}), "")
+		want(t, "all", len(strings.Fields(m.found(t, store.Search{Text: "meadow"}))), 750)
+		want(t, "what was there", m.found(t, store.Search{Text: "harbor"}), "")
 		m.reopen(t)
 	}
 	want(t, "no entries", len(m.batch(t)), 0)

@@ -54,7 +54,7 @@ func longTermSearchExact(t *testing.T, m *memory) {
 	}
 	for range 2 {
 		for query, keys := range map[string]string{
-			"cafe": "1", "CAFÉ": "1", "zurich": "1", `"opens early"`: "1", `"early opens"`: "", "caf*": "1 2", "lighthouses": "2", "4711": "4", "note": "", "hour": "2",
+			"cafe": "1", "CAFÉ": "1", "zurich": "1", `"opens early"`: "1", `"early opens"`: "2", `"early hours"`: "", "caf*": "1 2", "lighthouses": "2", "4711": "4", "note": "", "hour": "2",
 		} {
 			got := strings.Fields(m.found(t, store.Search{Text: query}))
 			if len(got) == 2 && got[0] > got[1] {
@@ -216,7 +216,7 @@ func longTermSweep(t *testing.T, m *memory) {
 	for _, test := range []struct {
 		before time.Duration
 		want   int
-	}{{0, 0}, {100*time.Second + 1, 100}, {100*time.Second + 1, 0}, {time.Hour, 350}} {
+	}{{0, 0}, {100*time.Second + time.Microsecond, 100}, {100*time.Second + time.Microsecond, 0}, {time.Hour, 350}} {
 		n, err := m.Sweep(t.Context(), Start.Add(test.before))
 		if err != nil || n != test.want {
 			t.Errorf("a sweep before %v removes %d, %v; want %d", test.before, n, err, test.want)

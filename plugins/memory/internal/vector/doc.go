@@ -23,11 +23,24 @@
 // to a new generation, and mends the graph around the gaps. Until it is done
 // both take memory.
 //
+// # How much it finds
+//
 // The graph relies on structure. Where all vectors are about equally far from
-// the query, it misses some of the nearest: for random noise of many
-// dimensions, and for a query that is like nothing in the collection. If that
-// matters, raise [SearchOptions.Ef] or set [SearchOptions.Exact]; the
-// benchmarks of this package print what is found beside the time it takes.
+// the query, it must be searched widely, or misses some of the nearest: for
+// random noise of many dimensions, and for a query that is like nothing in the
+// collection. So the index measures what it finds ([Options.Recall]): the
+// first searches of a graph compare everything, and look at how many
+// candidates the graph would have given the same result. Once enough are known
+// it answers alone, with as many candidates as were needed; now and then a
+// search is measured again. Where comparing everything is cheaper than what
+// the graph needs, that is done, and said once in the log.
+//
+// Searches are told apart by how similar their last hit is: near ones take
+// the short way even if others, to which nothing is near, are compared with
+// everything. What was learned is in [Stats], and forgotten when the graph has
+// grown by half, when tombstones were cleared away, and at the end: it costs
+// a few exact searches to learn. The benchmarks of this package print what is
+// found beside the time it takes.
 //
 // # What it takes
 //
@@ -46,6 +59,7 @@
 //
 // The files: index.go and view.go hold that together; scan.go is the exact
 // search; graph.go, walk.go, insert.go, select.go and twins.go the HNSW
-// graph; build.go, compact.go and mend.go what happens in the background;
-// format.go, save.go and load.go the companion file.
+// graph; search.go and quality.go choose between the two; build.go, compact.go
+// and mend.go are what happens in the background; format.go, save.go and
+// load.go the companion file.
 package vector

@@ -137,8 +137,8 @@ func TestUselessFileGivesAnEmptyIndex(t *testing.T) {
 			if !errors.Is(ix.Discarded(), c.want) {
 				t.Errorf("got %v, want %v", ix.Discarded(), c.want)
 			}
-			if got := ix.Stats(); got != (Stats{}) {
-				t.Errorf("%+v", got)
+			if diff := cmp.Diff(Stats{}, ix.Stats()); diff != "" {
+				t.Error(diff)
 			}
 			// And works.
 			put(t, ix, 1, 1, ones(c.options.Dimension)...)

@@ -26,6 +26,7 @@ type Index struct {
 	linking  sync.Mutex
 	flushing sync.Mutex
 	walks    sync.Pool
+	quality  quality
 
 	wake chan struct{}
 	stop context.CancelFunc
@@ -87,7 +88,7 @@ func (ix *Index) Stats() Stats {
 	return Stats{
 		Vectors: len(ix.gen.slots), Tombstones: ix.gen.tombstones(),
 		Graphed: int(ix.gen.built.Load()), Watermark: ix.seq,
-		Flushed: ix.saved.seq, Generation: ix.gen.number,
+		Flushed: ix.saved.seq, Generation: ix.gen.number, Measured: ix.quality.measured(),
 	}
 }
 

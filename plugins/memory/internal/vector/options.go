@@ -3,6 +3,7 @@ package vector
 import (
 	"fmt"
 	"log/slog"
+	"math"
 )
 
 // The limits of Options.
@@ -32,9 +33,14 @@ type Options struct {
 	// 100 if zero.
 	EfConstruction int
 	// EfSearch is how many candidates a search in the graph keeps unless
-	// SearchOptions say otherwise: 96 if zero. More finds more and takes
-	// longer.
+	// SearchOptions say otherwise. More finds more and takes longer. If zero,
+	// the index finds out how many it takes for the Recall.
 	EfSearch int
+	// Recall is which part of the k nearest vectors a search in the graph must
+	// find on average, from 0.5 to 1: 0.95 if zero. Where the graph cannot do
+	// that for less than comparing everything costs, everything is compared,
+	// and for 1 no graph is built. It means nothing where there is an EfSearch.
+	Recall float64
 	// Logger is told what happens in the background; nil for nobody.
 	Logger *slog.Logger
 }
@@ -49,7 +55,9 @@ func (o Options) withDefaults() (Options, error) {
 	fill(&o.Exact, 10_000)
 	fill(&o.M, 16)
 	fill(&o.EfConstruction, 100)
-	fill(&o.EfSearch, 96)
+	if o.Recall == 0 {
+		o.Recall = 0.95
+	}
 	o.Exact = max(o.Exact, 0)
 	if o.Logger == nil {
 		o.Logger = slog.New(slog.DiscardHandler)
@@ -60,8 +68,14 @@ func (o Options) withDefaults() (Options, error) {
 	if o.M < 2 || o.M > maxM {
 		return o, fmt.Errorf("links per vector, M = %d, are not in 2..%d", o.M, maxM)
 	}
-	if o.EfConstruction < 1 || o.EfSearch < 1 {
-		return o, fmt.Errorf("EfConstruction %d and EfSearch %d must be at least 1", o.EfConstruction, o.EfSearch)
+	if o.EfConstruction < 1 || o.EfSearch < 0 {
+		return o, fmt.Errorf("EfConstruction %d is below 1 or EfSearch %d below 0", o.EfConstruction, o.EfSearch)
+	}
+	if math.IsNaN(o.Recall) || o.Recall < 0.5 || o.Recall > 1 {
+		return o, fmt.Errorf("recall %v is not in 0.5..1", o.Recall)
+	}
+	if o.Recall == 1 && o.EfSearch == 0 {
+		o.Exact = math.MaxInt // no measurement promises so much
 	}
 	return o, nil
 }
@@ -75,7 +89,8 @@ type SearchOptions struct {
 	Accept func(id int64) bool
 	// Exact compares the query with every vector even where there is a graph.
 	Exact bool
-	// Ef replaces Options.EfSearch if it is not zero. It is raised to k.
+	// Ef replaces Options.EfSearch and Options.Recall if it is not zero. It is
+	// raised to k.
 	Ef int
 }
 
@@ -103,4 +118,7 @@ type Stats struct {
 	Flushed int64
 	// Generation counts how often tombstones were cleared away.
 	Generation int
+	// Measured says how much the searches in the graph find, for each kind of
+	// them; empty where all are exact or Options.EfSearch is set.
+	Measured []Measured
 }

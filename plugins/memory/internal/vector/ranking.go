@@ -11,6 +11,11 @@ type ranking struct {
 	hits []Hit
 }
 
+func newRanking(k int) *ranking { return &ranking{k: k, hits: make([]Hit, 0, k)} }
+
+// clear forgets what was offered.
+func (r *ranking) clear() { r.hits = r.hits[:0] }
+
 // compareHits orders hits best first: by similarity, then by id.
 func compareHits(a, b Hit) int {
 	if c := cmp.Compare(b.Similarity, a.Similarity); c != 0 {
@@ -64,6 +69,18 @@ func (r *ranking) sink() {
 		r.hits[i], r.hits[child] = r.hits[child], r.hits[i]
 		i = child
 	}
+}
+
+// recall returns which part of the hits is as similar as the best so many that
+// there are, the truth.
+func (r *ranking) recall(truth *ranking) float64 {
+	found := 0
+	for _, h := range r.hits {
+		if h.Similarity >= truth.hits[0].Similarity {
+			found++
+		}
+	}
+	return float64(found) / float64(len(truth.hits))
 }
 
 // sorted returns the hits best first. The ranking is used up.

@@ -34,7 +34,7 @@ type collection struct {
 
 func (x *Index) openCollection(ctx context.Context, name string, dimension int) (*collection, error) {
 	options := x.o.Search
-	options.Dimension, options.Logger = dimension, x.o.Logger
+	options.Dimension, options.Logger = dimension, x.o.Logger.With("collection", name)
 	var err error
 	if options.Owner, err = x.o.Engine.Identity(ctx); err != nil {
 		return nil, err
@@ -53,13 +53,17 @@ func (x *Index) openCollection(ctx context.Context, name string, dimension int) 
 	return c, nil
 }
 
-func (c *collection) close() error {
-	return errors.Join(c.flush(), c.index.Close())
+// close writes the companion. Where it cannot, nothing is lost: the next start
+// reads the rows.
+func (c *collection) close() {
+	if err := errors.Join(c.flush(), c.index.Close()); err != nil {
+		c.x.o.Logger.Warn("a vector index cannot be written; the next start builds it anew", "collection", c.name, "error", err.Error())
+	}
 }
 
 // replay tells the index all changes after its watermark. The last few are
-// told right after a commit, when nobody else can commit; from then on the
-// writers tell the index themselves.
+// told while nobody can commit; from then on the writers tell the index
+// themselves.
 func (c *collection) replay(ctx context.Context) error {
 	c.x.mu.Lock()
 	known, doubtful := c.x.seq, c.x.doubtful[c.name]
@@ -79,20 +83,17 @@ func (c *collection) replay(ctx context.Context) error {
 	}
 	var told error
 	closed := false
-	err = c.x.o.Engine.Write(ctx, func(_ context.Context, tx store.Tx) error {
-		tx.AfterCommit(func() {
-			if c.told, told = c.tellAll(ctx, last, 1); told != nil {
-				return
-			}
-			c.x.mu.Lock()
-			defer c.x.mu.Unlock()
-			if closed = c.x.closed; closed {
-				return
-			}
-			c.x.open[c.name] = c
-			delete(c.x.doubtful, c.name)
-		})
-		return nil
+	err = c.x.o.Engine.Barrier(ctx, func() {
+		if c.told, told = c.tellAll(ctx, last, 1); told != nil {
+			return
+		}
+		c.x.mu.Lock()
+		defer c.x.mu.Unlock()
+		if closed = c.x.closed; closed {
+			return
+		}
+		c.x.open[c.name] = c
+		delete(c.x.doubtful, c.name)
 	})
 	if closed {
 		return errClosed()

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	tea "github.com/the-edge-agent/tea/sdk"
@@ -54,6 +55,8 @@ func (x *Index) search(ctx context.Context, collection string, query store.Vecto
 		return nil, tea.Errorf(tea.ValidationError, "the embedding of the query: %w", err)
 	case err != nil:
 		return nil, fmt.Errorf("search collection %q: %w", collection, err)
+	case !slices.ContainsFunc(query.Embedding, func(f float32) bool { return f != 0 }):
+		return nil, nil // it has no direction: nothing is near it
 	}
 	return x.items(ctx, collection, hits, query.MinScore)
 }

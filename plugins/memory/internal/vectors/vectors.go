@@ -62,11 +62,10 @@ func (x *Index) Close() error {
 	x.open, x.closed = map[string]*collection{}, true
 	x.mu.Unlock()
 	x.background.Wait()
-	var errs []error
 	for _, c := range open {
-		errs = append(errs, c.close())
+		c.close()
 	}
-	return errors.Join(errs...)
+	return nil
 }
 
 // ready reads at the first write which numbers are taken.
@@ -206,7 +205,7 @@ func (x *Index) Collections(ctx context.Context) ([]store.Collection, error) {
 	if err := x.ready(ctx); err != nil {
 		return nil, err
 	}
-	rows, err := x.o.Engine.Query(ctx, `SELECT name, dimension, (SELECT count(*) FROM vectors WHERE collection = name) FROM vector_collections ORDER BY name`)
+	rows, err := x.o.Engine.Query(ctx, `SELECT name, dimension, (SELECT count(*) FROM vectors WHERE collection = vector_collections.name) FROM vector_collections ORDER BY name`)
 	if err != nil {
 		return nil, fmt.Errorf("list the collections: %w", err)
 	}

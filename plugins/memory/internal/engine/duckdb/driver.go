@@ -107,6 +107,9 @@ func (database) Append(ctx context.Context, conn *sql.Conn, table string, rows [
 		for _, row := range rows {
 			values = values[:0]
 			for _, v := range row {
+				if d, ok := v.(store.Decimal); ok {
+					v = d.Units // the appender takes a DECIMAL so
+				}
 				values = append(values, v)
 			}
 			if err := appender.AppendRow(values...); err != nil {

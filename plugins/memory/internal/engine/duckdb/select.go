@@ -41,7 +41,8 @@ func (database) Select(ctx context.Context, conn *sql.Conn, plans *sandbox.Plans
 			return store.Table{}, err
 		}
 	}
-	if _, err := conn.ExecContext(ctx, "BEGIN TRANSACTION READ ONLY"); err != nil {
+	// Where ctx ends meanwhile nobody would know whether it has begun.
+	if _, err := conn.ExecContext(context.WithoutCancel(ctx), "BEGIN TRANSACTION READ ONLY"); err != nil {
 		return store.Table{}, err
 	}
 	defer s.end(ctx)

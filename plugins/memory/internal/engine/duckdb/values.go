@@ -6,7 +6,9 @@ import (
 	"encoding/base64"
 	"encoding/json"
 	"fmt"
+	"math"
 	"math/big"
+	"regexp"
 	"strconv"
 	"strings"
 	"time"
@@ -56,13 +58,24 @@ func (c column) isNested() bool {
 	return false
 }
 
-// value brings what the driver gives into the value model. A decimal becomes a
-// float; an instant text in RFC 3339, in UTC; a blob base64.
+// value brings what the driver gives into the value model:
+//
+//	BOOLEAN                        true or false
+//	integers, HUGEINT, BIGNUM      a number, exact
+//	FLOAT, DOUBLE, DECIMAL         a number, null for NaN and infinity
+//	TIMESTAMP, TIMESTAMPTZ         text in RFC 3339, in UTC
+//	BLOB                           text in base64
+//	JSON, lists, structs, maps     a list or an object of such values
+//	all others (DATE, TIME,        the text that DuckDB writes
+//	INTERVAL, UUID, ENUM, BIT)
+//
+// Inside of lists and objects DuckDB writes the values: an instant is its text
+// there.
 func (c column) value(v any) (any, error) {
 	switch v := v.(type) {
 	case string:
 		if c.kind == "JSON" || c.isNested() {
-			return value.Decode([]byte(v))
+			return value.Decode(finite(v))
 		}
 		return v, nil
 	case nil, bool, int64:
@@ -93,11 +106,31 @@ func (c column) value(v any) (any, error) {
 		}
 		return strconv.ParseFloat(v.String(), 64)
 	case time.Time:
+		switch v.UnixMicro() {
+		case math.MaxInt64:
+			return "infinity", nil
+		case -math.MaxInt64:
+			return "-infinity", nil
+		}
 		return v.UTC().Format(time.RFC3339Nano), nil
 	case []byte:
 		return base64.StdEncoding.EncodeToString(v), nil
 	}
 	return nil, fmt.Errorf("a %s cannot be given to a workflow; cast it to VARCHAR", c.kind)
+}
+
+// unbounded are the numbers that DuckDB writes into JSON, which has none of
+// them, or a text, in which they stay.
+var unbounded = regexp.MustCompile(`"(?:[^"\\]|\\.)*"|-?\b(?:NaN|nan|Infinity|inf)\b`)
+
+// finite has null for what is no finite number.
+func finite(text string) []byte {
+	return unbounded.ReplaceAllFunc([]byte(text), func(found []byte) []byte {
+		if found[0] == '"' {
+			return found
+		}
+		return []byte("null")
+	})
 }
 
 // whole is an integer in the value model.

@@ -2,6 +2,7 @@ package sandbox
 
 import (
 	"database/sql"
+	"encoding/json"
 	"fmt"
 	"maps"
 	"slices"
@@ -23,7 +24,8 @@ const (
 	defaultBytes = 16 << 20
 )
 
-// Bounds gives the sandbox with a bound wherever it had none.
+// Bounds gives the sandbox with a bound wherever it had none, and with
+// arguments that the databases take.
 func Bounds(s store.Sandbox) store.Sandbox {
 	if s.MaxRows <= 0 {
 		s.MaxRows = defaultRows
@@ -31,7 +33,30 @@ func Bounds(s store.Sandbox) store.Sandbox {
 	if s.MaxBytes <= 0 {
 		s.MaxBytes = defaultBytes
 	}
+	args := make([]any, len(s.Args))
+	for i, arg := range s.Args {
+		if n, ok := arg.(sql.NamedArg); ok {
+			args[i] = sql.Named(n.Name, bound(n.Value))
+		} else {
+			args[i] = bound(arg)
+		}
+	}
+	s.Args = args
 	return s
+}
+
+// bound is an argument in a form that the databases take: lists and objects as
+// JSON, a number that is larger than theirs as text.
+func bound(arg any) any {
+	switch arg := arg.(type) {
+	case json.Number:
+		return string(arg)
+	case []any, map[string]any:
+		if text, err := json.Marshal(arg); err == nil {
+			return string(text)
+		}
+	}
+	return arg
 }
 
 // Named gives the name and the value of an argument; "" is the name of one

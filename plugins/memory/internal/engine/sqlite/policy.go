@@ -18,14 +18,17 @@ type policy struct {
 	// views may read what is below them: tables of main that are views, and
 	// the views of the sandbox. What was read so is in below.
 	views, below map[string]bool
-	refused      string
-	rule         string
+	// own are names of the query's own that were counted only, system the ones
+	// that are SQLite's: known to the rehearsal, which finds own.
+	own, system map[string]bool
+	refused     string
+	rule        string
 }
 
 // onStage is the policy for the rehearsal, where the sandbox's views stand
 // in temp, so that they are not found as tables of the database.
-func onStage(bounds store.Sandbox) *policy {
-	p := &policy{main: folded(bounds.Tables...), temp: map[string]bool{}}
+func onStage(bounds store.Sandbox, modules []string) *policy {
+	p := &policy{main: folded(bounds.Tables...), temp: map[string]bool{}, own: map[string]bool{}, system: folded(modules...)}
 	for _, v := range bounds.Views {
 		p.temp[sandbox.Fold(v.Name)] = true
 	}
@@ -35,8 +38,8 @@ func onStage(bounds store.Sandbox) *policy {
 // onDatabase is the policy for the query that has passed its rehearsal. A WITH
 // that has the name of a view could read as much as the view; what it may
 // name was found in the rehearsal.
-func onDatabase(bounds store.Sandbox) *policy {
-	return &policy{main: folded(bounds.Tables...), views: folded(sandbox.Names(bounds)...), below: map[string]bool{}}
+func onDatabase(bounds store.Sandbox, own map[string]bool) *policy {
+	return &policy{main: folded(bounds.Tables...), views: folded(sandbox.Names(bounds)...), below: map[string]bool{}, own: own}
 }
 
 func folded(names ...string) map[string]bool {
@@ -74,13 +77,25 @@ func (p *policy) readable(table, column, database, via string) bool {
 		return p.temp[table]
 	case database != "" && database != "main":
 		return false
-	case p.main[table], pureTables[table], column == "" && (p.below[table] || database == "" && (p.temp[table] || p.views[table])):
+	case p.main[table], pureTables[table]:
 		return true
 	case p.views[via]:
 		p.below[table] = true
 		return true
+	case column != "":
+		return false
 	}
-	return false
+	return p.below[table] || database == "" && p.isOwn(table)
+}
+
+// isOwn says whether a table of which no column is read may be one of the
+// query's own. The rehearsal finds out: where nothing else is, a name that is
+// not SQLite's own can only be one of them.
+func (p *policy) isOwn(table string) bool {
+	if p.system != nil && !p.system[table] && !strings.HasPrefix(table, "sqlite_") && !strings.HasPrefix(table, "pragma_") {
+		p.own[table] = true
+	}
+	return p.own[table] || p.temp[table] || p.views[table]
 }
 
 func (p *policy) deny(what, rule string) sqlite.AuthorizerReturnCode {

@@ -22,6 +22,8 @@ type plan struct {
 	body string
 	// names and declared are its columns' names and declared types.
 	names, declared []string
+	// own are the tables of its own of which it reads no column.
+	own map[string]bool
 }
 
 // planned checks a query, or finds that this was done before.
@@ -68,7 +70,12 @@ func (p *plan) rehearse(ctx context.Context, conn *sql.Conn, bounds store.Sandbo
 	if _, err := empty.ExecContext(ctx, standIns); err != nil {
 		return fmt.Errorf("make the stand-ins: %w", err)
 	}
-	policy := onStage(bounds)
+	modules, err := texts(ctx, empty, "SELECT name FROM pragma_module_list")
+	if err != nil {
+		return err
+	}
+	policy := onStage(bounds, modules)
+	p.own = policy.own
 	_, err = confined(ctx, empty, policy, limits(bounds), func() (store.Table, error) {
 		// In parentheses there is room for one statement only.
 		for _, text := range []string{"SELECT * FROM (\n" + p.body + "\n)", p.body} {
@@ -120,6 +127,22 @@ func standIns(ctx context.Context, conn *sql.Conn, bounds store.Sandbox) (string
 		standIn(&all, "temp", v.Name, columns)
 	}
 	return all.String(), nil
+}
+
+func texts(ctx context.Context, conn *sql.Conn, query string) (found []string, err error) {
+	rows, err := conn.QueryContext(ctx, query)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	for rows.Next() {
+		var text string
+		if err := rows.Scan(&text); err != nil {
+			return nil, err
+		}
+		found = append(found, text)
+	}
+	return found, rows.Err()
 }
 
 type declaration struct{ name, kind string }

@@ -33,7 +33,7 @@ func (Driver) Select(ctx context.Context, conn *sql.Conn, plans *sandbox.Plans, 
 	if err != nil {
 		return store.Table{}, err
 	}
-	policy := onDatabase(bounds)
+	policy := onDatabase(bounds, plan.own)
 	return confined(ctx, conn, policy, limits(bounds), func() (store.Table, error) {
 		table, err := plan.run(ctx, conn, bounds)
 		if policy.refused != "" {

@@ -1,0 +1,170 @@
+package memory
+
+import (
+	"context"
+	"encoding/json"
+
+	tea "github.com/the-edge-agent/tea/sdk"
+
+	"github.com/the-edge-agent/tea/plugins/memory/internal/catalog"
+	"github.com/the-edge-agent/tea/plugins/memory/internal/clock"
+)
+
+// TrackedView is a file of a table as the catalog shows it.
+type TrackedView struct {
+	Table       string          `json:"table"`
+	Path        string          `json:"path"`
+	ContentHash string          `json:"content_hash" doc:"empty where it was not given"`
+	Size        int64           `json:"size" doc:"in bytes"`
+	RowCount    int64           `json:"row_count"`
+	Format      string          `json:"format"`
+	Schema      json.RawMessage `json:"schema" doc:"null where it was not given"`
+	Partition   json.RawMessage `json:"partition" doc:"values of the columns by which the table is partitioned; null where there are none"`
+	Metadata    json.RawMessage `json:"metadata" doc:"null where there is none"`
+	TrackedAt   string          `json:"tracked_at"`
+}
+
+func trackedView(f catalog.File) TrackedView {
+	return TrackedView{
+		Table: f.Table, Path: f.Path, ContentHash: f.ContentHash, Size: f.Size, RowCount: f.Rows, Format: f.Format, Schema: orNull(f.Schema), Partition: orNull(f.Partition),
+		Metadata: orNull(f.Metadata), TrackedAt: clock.Text(f.TrackedAt),
+	}
+}
+
+// TrackedFile describes a file to be tracked.
+type TrackedFile struct {
+	Path        string          `json:"path,omitempty" doc:"its name: a path, a URL, anything that is its own"`
+	ContentHash string          `json:"content_hash,omitempty" maxLength:"200" doc:"hash of the content; where it differs the file has changed"`
+	Size        int64           `json:"size,omitempty" minimum:"0" doc:"in bytes"`
+	RowCount    int64           `json:"row_count,omitempty" minimum:"0"`
+	Format      string          `json:"format,omitempty" maxLength:"100"`
+	Schema      json.RawMessage `json:"schema,omitempty"`
+	Partition   json.RawMessage `json:"partition,omitempty" doc:"an object: values of the columns by which the table is partitioned"`
+	Metadata    json.RawMessage `json:"metadata,omitempty" doc:"an object"`
+}
+
+// CatalogTrackFileParams are the parameters of catalog.track_file: one file, or
+// files.
+type CatalogTrackFileParams struct {
+	Table string `json:"table" minLength:"1"`
+	TrackedFile
+	Files []TrackedFile `json:"files,omitempty" doc:"many files at once instead of path; all are tracked or none"`
+}
+
+// CatalogTracked says what became of a file.
+type CatalogTracked struct {
+	Path   string `json:"path"`
+	Status string `json:"status" enum:"added,changed,unchanged" doc:"added: it is new in the table"`
+}
+
+// CatalogTrackFileResult is the result of catalog.track_file.
+type CatalogTrackFileResult struct {
+	Success   bool             `json:"success"`
+	Table     string           `json:"table"`
+	Files     []CatalogTracked `json:"files" doc:"in the order in which they were given"`
+	Count     int              `json:"count"`
+	Added     int              `json:"added"`
+	Changed   int              `json:"changed"`
+	Unchanged int              `json:"unchanged"`
+}
+
+// CatalogTrackFile is the action catalog.track_file.
+func (m *Memory) CatalogTrackFile(ctx context.Context, _ *tea.Request, p CatalogTrackFileParams) (*CatalogTrackFileResult, error) {
+	given := p.Files
+	switch {
+	case p.Path != "" && given != nil:
+		return nil, tea.Errorf(tea.ValidationError, "catalog.track_file takes path, or files, not both")
+	case p.Path != "":
+		given = []TrackedFile{p.TrackedFile}
+	case given == nil:
+		return nil, tea.Errorf(tea.ValidationError, "catalog.track_file needs path or files")
+	case len(given) > maxItems:
+		return nil, tea.Errorf(tea.ValidationError, "%d files are more than %d", len(given), maxItems)
+	}
+	files := make([]catalog.File, len(given))
+	for i, g := range given {
+		files[i] = catalog.File{
+			Path: g.Path, ContentHash: g.ContentHash, Size: g.Size, Rows: g.RowCount, Format: g.Format, Schema: objectOrNone(g.Schema), Partition: g.Partition, Metadata: g.Metadata,
+		}
+	}
+	outcomes, err := m.folder.catalog.Track(ctx, p.Table, files)
+	if err != nil {
+		return nil, err
+	}
+	r := &CatalogTrackFileResult{Success: true, Table: p.Table, Files: make([]CatalogTracked, len(files)), Count: len(files)}
+	counts := map[catalog.Outcome]*int{catalog.Added: &r.Added, catalog.Changed: &r.Changed, catalog.Unchanged: &r.Unchanged}
+	for i, o := range outcomes {
+		r.Files[i] = CatalogTracked{Path: files[i].Path, Status: string(o)}
+		*counts[o]++
+	}
+	return r, nil
+}
+
+// CatalogFileParams name a file of a table.
+type CatalogFileParams struct {
+	Table string `json:"table" minLength:"1"`
+	Path  string `json:"path" minLength:"1"`
+}
+
+// CatalogUntrackFileResult is the result of catalog.untrack_file.
+type CatalogUntrackFileResult struct {
+	Success bool   `json:"success"`
+	Removed bool   `json:"removed" doc:"false: the table had no such file"`
+	Table   string `json:"table"`
+	Path    string `json:"path"`
+}
+
+// CatalogUntrackFile is the action catalog.untrack_file.
+func (m *Memory) CatalogUntrackFile(ctx context.Context, _ *tea.Request, p CatalogFileParams) (*CatalogUntrackFileResult, error) {
+	removed, err := m.folder.catalog.Forget(ctx, p.Table, p.Path)
+	if err != nil {
+		return nil, err
+	}
+	return &CatalogUntrackFileResult{Success: true, Removed: removed, Table: p.Table, Path: p.Path}, nil
+}
+
+// CatalogFileResult is the result of catalog.get_file.
+type CatalogFileResult struct {
+	Success bool `json:"success"`
+	TrackedView
+}
+
+// CatalogGetFile is the action catalog.get_file.
+func (m *Memory) CatalogGetFile(ctx context.Context, _ *tea.Request, p CatalogFileParams) (*CatalogFileResult, error) {
+	f, err := m.folder.catalog.File(ctx, p.Table, p.Path)
+	if err != nil {
+		return nil, err
+	}
+	return &CatalogFileResult{Success: true, TrackedView: trackedView(f)}, nil
+}
+
+// CatalogListFilesParams are the parameters of catalog.list_files.
+type CatalogListFilesParams struct {
+	Table     string         `json:"table" minLength:"1"`
+	Prefix    string         `json:"prefix,omitempty" doc:"what the paths begin with"`
+	Partition map[string]any `json:"partition,omitempty" doc:"values that the files' partition must have"`
+	Limit     int            `json:"limit,omitempty" default:"100" minimum:"1" maximum:"1000"`
+	Cursor    string         `json:"cursor,omitempty" doc:"next_cursor of the page before"`
+}
+
+// CatalogListFilesResult is the result of catalog.list_files.
+type CatalogListFilesResult struct {
+	Success    bool          `json:"success"`
+	Table      string        `json:"table"`
+	Files      []TrackedView `json:"files" doc:"in the order of their paths"`
+	Count      int           `json:"count" doc:"of this page"`
+	Total      int           `json:"total" doc:"of all pages"`
+	NextCursor string        `json:"next_cursor" doc:"empty on the last page"`
+}
+
+// CatalogListFiles is the action catalog.list_files.
+func (m *Memory) CatalogListFiles(ctx context.Context, _ *tea.Request, p CatalogListFilesParams) (*CatalogListFilesResult, error) {
+	files, total, err := m.folder.catalog.Files(ctx, p.Table, catalog.FileQuery{Prefix: p.Prefix, Partition: p.Partition, Page: catalogPage(p.Limit, p.Cursor)})
+	if err != nil {
+		return nil, err
+	}
+	r := &CatalogListFilesResult{Success: true, Table: p.Table, Total: total}
+	r.Files, r.NextCursor = pageOf(files, p.Limit, trackedView, func(f catalog.File) string { return f.Path })
+	r.Count = len(r.Files)
+	return r, nil
+}

@@ -1,0 +1,182 @@
+package memory
+
+import (
+	"cmp"
+	"context"
+	"log/slog"
+
+	tea "github.com/the-edge-agent/tea/sdk"
+	"github.com/the-edge-agent/tea/sdk/value"
+
+	"github.com/the-edge-agent/tea/plugins/memory/internal/assemble"
+	"github.com/the-edge-agent/tea/plugins/memory/internal/file"
+)
+
+func contextActions() []tea.Action {
+	return []tea.Action{
+		tea.NewMethod("context.assemble", "Puts the context for a question together, of files, long-term memory, sessions and tables.", (*Memory).AssembleContext, tea.Idempotent()),
+	}
+}
+
+// AssembleParams are the parameters of context.assemble.
+type AssembleParams struct {
+	Query     string          `json:"query,omitempty" doc:"the question that the context is for; without one the scopes' priorities alone decide"`
+	Config    *AssembleConfig `json:"config,omitempty" doc:"where to look and how much to take"`
+	Variables map[string]any  `json:"variables,omitempty" doc:"values for {name} in entity_id, user_id, directory and sql"`
+}
+
+// AssembleConfig says where a context comes from.
+type AssembleConfig struct {
+	MaxTokens  int                `json:"max_tokens,omitempty" default:"8000" minimum:"1" maximum:"10000000" doc:"what the context may have, counted as cl100k_base does"`
+	Layers     []AssembleLayer    `json:"layers,omitempty" doc:"where to look; without layers and tabular: everywhere, each in the scope that its path or key begins with"`
+	Tabular    []AssembleTabular  `json:"tabular,omitempty" doc:"rows of tables for the context"`
+	Priorities map[string]float64 `json:"priorities,omitempty" doc:"priorities of scopes, from 0 to 1, in place of the usual ones: app 0.6, user 0.65, matter 0.75, firm 0.8, session 0.9, directory 1; another name is one more scope"`
+	Threshold  *float64           `json:"threshold,omitempty" default:"0.7" minimum:"0" maximum:"1" doc:"least score, where the similarity of the most similar candidate counts as 1; 0 takes everything as long as there is room"`
+	Weights    *AssembleWeights   `json:"weights,omitempty" doc:"what similarity and priority count for the score"`
+	Similarity string             `json:"similarity,omitempty" default:"auto" enum:"auto,cosine,bm25" doc:"how texts are compared: by the vectors that memory.embed and memory.backfill_embeddings have made (cosine), or by their words (bm25); auto: by vectors where there are any"`
+	Collection string             `json:"collection,omitempty" default:"ltm" doc:"where the vectors are"`
+	Model      string             `json:"model,omitempty" doc:"model for embedding.create; the one that made the vectors"`
+}
+
+// AssembleWeights say what similarity and priority count.
+type AssembleWeights struct {
+	Similarity float64 `json:"similarity" minimum:"0" maximum:"1" doc:"usually 0.7"`
+	Priority   float64 `json:"priority" minimum:"0" maximum:"1" doc:"usually 0.3"`
+}
+
+// AssembleLayer is a place where candidates are.
+type AssembleLayer struct {
+	Scope     string   `json:"scope" minLength:"1" doc:"app, user, matter, firm, session, directory, or one of priorities"`
+	EntityID  *string  `json:"entity_id,omitempty" doc:"whose: files below scope/entity_id/ and entries of the long-term memory with that key or below it; for session the session_id; default those of all"`
+	UserID    *string  `json:"user_id,omitempty" doc:"for session: all active sessions of this user"`
+	Directory *string  `json:"directory,omitempty" doc:"folder of files, in place of the scope's own; for the scope directory also the beginning of the entries' keys"`
+	Pattern   string   `json:"pattern,omitempty" doc:"restricts the files, as in memory.file_list"`
+	Priority  *float64 `json:"priority,omitempty" minimum:"0" maximum:"1" doc:"in place of the scope's"`
+	MaxTokens int      `json:"max_tokens,omitempty" minimum:"1" doc:"what the layer may take of the context; default all"`
+}
+
+// AssembleTabular is a query of tables.
+type AssembleTabular struct {
+	Table   string `json:"table" minLength:"1" doc:"what the rows are called"`
+	SQL     string `json:"sql,omitempty" doc:"a SELECT as in data.query; {name} is the value of a variable; default all rows of the table"`
+	MaxRows int    `json:"max_rows,omitempty" default:"100" minimum:"1" maximum:"10000"`
+}
+
+// AssembleResult is the result of context.assemble.
+type AssembleResult struct {
+	Success    bool             `json:"success"`
+	Context    string           `json:"context" doc:"tables, then the sources, each with a heading: ## scope: path"`
+	Tokens     int              `json:"tokens" doc:"of the context; never more than max_tokens"`
+	Sources    []AssembleSource `json:"sources" doc:"what is in the context, in its order: the highest score first"`
+	Tabular    []AssembleTable  `json:"tabular" doc:"the answers of the queries, whole"`
+	Truncated  bool             `json:"truncated" doc:"something was cut or left out, because there was no room"`
+	Similarity string           `json:"similarity" doc:"how texts were compared: cosine or bm25; empty where nothing was"`
+}
+
+// AssembleSource is a part of a context.
+type AssembleSource struct {
+	Path       string  `json:"path" doc:"of a file; the key of an entry; sessions/ID for what is known about a session"`
+	Scope      string  `json:"scope"`
+	Tokens     int     `json:"tokens" doc:"its heading included"`
+	Score      float64 `json:"score" doc:"0.7 x similarity + 0.3 x priority of the scope"`
+	Similarity float64 `json:"similarity" doc:"to the query, from 0 to 1"`
+	Source     string  `json:"source" enum:"file,ltm,session"`
+	Truncated  bool    `json:"truncated" doc:"only its beginning is in the context"`
+}
+
+// AssembleTable is the answer of a query of tables.
+type AssembleTable struct {
+	Table     string           `json:"table"`
+	Columns   []string         `json:"columns"`
+	Rows      []map[string]any `json:"rows"`
+	RowCount  int              `json:"row_count"`
+	Truncated bool             `json:"truncated" doc:"the query has more rows than max_rows"`
+}
+
+// AssembleContext is the action context.assemble.
+func (m *Memory) AssembleContext(ctx context.Context, req *tea.Request, p AssembleParams) (*AssembleResult, error) {
+	r, err := assembleRequest(p)
+	if err != nil {
+		return nil, err
+	}
+	model := ""
+	if p.Config != nil {
+		model = p.Config.Model
+	}
+	r.Embed = func(ctx context.Context, query string) ([]float32, error) {
+		vectors, err := embed(ctx, req, []string{query}, model)
+		if err != nil {
+			return nil, err
+		}
+		return vectors[0], nil
+	}
+	r.Warn = func(message, name string, err error) {
+		req.Host.Log(ctx, slog.LevelWarn, message, map[string]any{"name": name, "error": err.Error()})
+	}
+	made, err := m.folder.assembler.Assemble(ctx, r)
+	if err != nil {
+		return nil, err
+	}
+	return assembleResult(made), nil
+}
+
+// assembleRequest checks the parameters and puts the defaults in their places.
+func assembleRequest(p AssembleParams) (assemble.Request, error) {
+	config := p.Config
+	if config == nil {
+		config = &AssembleConfig{}
+	}
+	r := assemble.Request{
+		Query: p.Query, Priorities: config.Priorities, MaxTokens: cmp.Or(config.MaxTokens, assemble.DefaultTokens),
+		Threshold: assemble.DefaultThreshold, SimilarityWeight: assemble.SimilarityWeight, PriorityWeight: assemble.PriorityWeight,
+		Method: assemble.Method(cmp.Or(config.Similarity, string(assemble.Auto))), Collection: cmp.Or(config.Collection, assemble.DefaultCollection),
+	}
+	if config.Threshold != nil {
+		r.Threshold = *config.Threshold
+	}
+	if w := config.Weights; w != nil {
+		r.SimilarityWeight, r.PriorityWeight = w.Similarity, w.Priority
+	}
+	for scope, priority := range config.Priorities {
+		if priority < 0 || priority > 1 || scope == "" {
+			return r, tea.Errorf(tea.ValidationError, "config.priorities: the priority of %q is %v, not from 0 to 1", scope, priority)
+		}
+	}
+	if len(p.Variables) > 0 {
+		v, err := value.From(p.Variables)
+		if err != nil {
+			return r, tea.Errorf(tea.ValidationError, "variables: %w", err)
+		}
+		r.Variables, _ = v.(map[string]any)
+	}
+	for _, l := range config.Layers {
+		layer := assemble.Layer{Scope: l.Scope, EntityID: l.EntityID, UserID: l.UserID, Directory: l.Directory, Priority: l.Priority, MaxTokens: l.MaxTokens}
+		if l.Pattern != "" {
+			var err error
+			if layer.Pattern, err = file.Compile(l.Pattern); err != nil {
+				return r, err
+			}
+		}
+		r.Layers = append(r.Layers, layer)
+	}
+	for _, t := range config.Tabular {
+		r.Tabular = append(r.Tabular, assemble.TableQuery{Table: t.Table, SQL: t.SQL, MaxRows: t.MaxRows})
+	}
+	return r, nil
+}
+
+func assembleResult(made *assemble.Result) *AssembleResult {
+	r := &AssembleResult{
+		Success: true, Context: made.Context, Tokens: made.Tokens, Sources: make([]AssembleSource, len(made.Sources)), Tabular: make([]AssembleTable, len(made.Tables)),
+		Truncated: made.Truncated, Similarity: string(made.Method),
+	}
+	for i, s := range made.Sources {
+		r.Sources[i] = AssembleSource{
+			Path: s.Path, Scope: s.Scope, Tokens: s.Tokens, Score: s.Score, Similarity: s.Similarity, Source: string(s.Kind), Truncated: s.Truncated,
+		}
+	}
+	for i, t := range made.Tables {
+		r.Tabular[i] = AssembleTable{Table: t.Name, Columns: t.Columns, Rows: t.Rows, RowCount: len(t.Rows), Truncated: t.Truncated}
+	}
+	return r
+}

@@ -1,0 +1,104 @@
+package memory_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/the-edge-agent/tea/plugins/memory/internal/storetest"
+	tea "github.com/the-edge-agent/tea/sdk"
+)
+
+func TestAFullDiskLosesNothingAndIsReadFrom(t *testing.T) {
+	if !storetest.OwnMounts(t) {
+		return
+	}
+	eachEngine(t, func(t *testing.T, engine string) {
+		disk := storetest.NewDisk(t, "24m")
+		settings := map[string]any{"path": disk.Dir + "/memory", "engine": engine}
+		o := mustOpen(t, settings)
+		kept := map[string]bool{}
+		store := func(key string, size int) error {
+			_, err := o.call("ltm.store", map[string]any{"key": key, "value": "pump " + strings.Repeat(key+" ", size/(len(key)+1))})
+			if err == nil {
+				kept[key] = true
+			}
+			return err
+		}
+		for i := range 20 {
+			if err := store(fmt.Sprint("before", i), 100+i%2*2000); err != nil {
+				t.Fatal(err)
+			}
+		}
+		look := func(when string) {
+			t.Helper()
+			for key := range kept {
+				r := o.must("ltm.retrieve", map[string]any{"key": key})
+				if value, _ := r["value"].(string); !strings.HasPrefix(value, "pump "+key) {
+					t.Errorf("%s: %s is %.20q", when, key, value)
+				}
+			}
+			if n := o.must("ltm.list", map[string]any{"limit": 1000})["count"]; n != int64(len(kept)) {
+				t.Errorf("%s: %v entries are listed, %d were stored", when, n, len(kept))
+			}
+			if n := o.must("ltm.search", map[string]any{"query": "pump", "limit": 1000})["count"]; n != int64(len(kept)) {
+				t.Errorf("%s: %v entries are found, %d were stored", when, n, len(kept))
+			}
+		}
+		look("before")
+		disk.Fill(t)
+		failed := 0
+		for i := range 40 {
+			if err := store(fmt.Sprint("full", i), 100+i%2*2000); err != nil {
+				failed++
+				if kind := typeOf(err); kind != tea.ConnectionError && kind != tea.CircuitOpen && !strings.Contains(err.Error(), "no space") {
+					t.Errorf("a full disk gives %v", err)
+				}
+				if failed == 1 {
+					t.Log(err)
+				}
+			}
+		}
+		if failed == 0 {
+			t.Error("a full disk takes everything")
+		}
+		look("while it is full")
+		o.close()
+		o = mustOpen(t, settings)
+		look("started on a full disk")
+		disk.Free(t)
+		if err := store("after", 3000); err != nil {
+			t.Errorf("after there is room again: %v", err)
+		}
+		look("after there is room again")
+		o.close()
+		o = mustOpen(t, settings)
+		defer o.close()
+		look("started again")
+	})
+}
+
+func TestAFolderThatCannotBeWrittenSaysSo(t *testing.T) {
+	if !storetest.OwnMounts(t) {
+		return
+	}
+	eachEngine(t, func(t *testing.T, engine string) {
+		disk := storetest.NewDisk(t, "24m")
+		settings := map[string]any{"path": disk.Dir + "/memory", "engine": engine}
+		for _, when := range []string{"empty", "with a memory"} {
+			disk.Protect(t, true)
+			o, err := openBundle(t, settings)
+			if err == nil {
+				_, err = o.call("ltm.retrieve", map[string]any{"key": "a"})
+				o.close()
+			}
+			if typeOf(err) != tea.PermissionDenied || !strings.Contains(err.Error(), disk.Dir) {
+				t.Errorf("%s: %v; want permission_denied and the folder's name", when, err)
+			}
+			disk.Protect(t, false)
+			o = mustOpen(t, settings)
+			o.must("ltm.store", map[string]any{"key": "a", "value": 1})
+			o.close()
+		}
+	})
+}

@@ -1,0 +1,265 @@
+package memory
+
+import (
+	"context"
+	"encoding/base64"
+	"encoding/json"
+	"errors"
+
+	tea "github.com/the-edge-agent/tea/sdk"
+	"github.com/the-edge-agent/tea/sdk/confine"
+
+	"github.com/the-edge-agent/tea/plugins/memory/internal/clock"
+	"github.com/the-edge-agent/tea/plugins/memory/internal/file"
+	"github.com/the-edge-agent/tea/plugins/memory/internal/place"
+	"github.com/the-edge-agent/tea/plugins/memory/internal/store"
+)
+
+// maxFile is what fits into a payload as base64.
+const maxFile = 45 << 20
+
+func fileActions() []tea.Action {
+	return []tea.Action{
+		tea.NewMethod("memory.file_store", "Stores a file.", (*Memory).FileStore, tea.Idempotent()),
+		tea.NewMethod("memory.file_retrieve", "Gives a file and its content.", (*Memory).FileRetrieve, tea.Idempotent()),
+		tea.NewMethod("memory.file_list", "Lists files by their paths.", (*Memory).FileList, tea.Idempotent()),
+		tea.NewMethod("memory.file_delete", "Removes a file.", (*Memory).FileDelete, tea.Idempotent()),
+	}
+}
+
+// write runs fn with the whole path while it may be written.
+func (m *Memory) write(ctx context.Context, p place.Place, fn func(whole string) error) error {
+	if p.Session == "" {
+		return fn(p.Path)
+	}
+	return m.folder.sessions.Write(ctx, p.Session, func(prefix string) error { return fn(prefix + p.Path) })
+}
+
+// FileView is a file as actions show it.
+type FileView struct {
+	Path        string          `json:"path"`
+	Hash        string          `json:"hash" doc:"SHA-256 of the content"`
+	Size        int64           `json:"size" doc:"in bytes"`
+	ContentType string          `json:"content_type"`
+	Lines       int             `json:"lines" doc:"0 for what is no text"`
+	Tokens      int             `json:"tokens" doc:"cl100k_base; 0 for what is no text"`
+	Metadata    json.RawMessage `json:"metadata" doc:"null where there is none"`
+	SessionID   string          `json:"session_id" doc:"empty for a file of no session"`
+	Archived    bool            `json:"archived" doc:"its session is archived"`
+	CreatedAt   string          `json:"created_at"`
+	UpdatedAt   string          `json:"updated_at"`
+}
+
+func fileView(f file.File) FileView {
+	return FileView{
+		Path: f.Path, Hash: f.Hash, Size: f.Size, ContentType: f.Type, Lines: f.Lines, Tokens: f.Tokens, Metadata: orNull(f.Metadata), SessionID: f.SessionID,
+		Archived: f.Archived(), CreatedAt: clock.Text(f.CreatedAt), UpdatedAt: clock.Text(f.UpdatedAt),
+	}
+}
+
+// FileStoreParams are the parameters of memory.file_store.
+type FileStoreParams struct {
+	Path          string          `json:"path" minLength:"1" doc:"name of the file, parts between slashes"`
+	Content       *string         `json:"content,omitempty" doc:"a text; this or content_base64"`
+	ContentBase64 *string         `json:"content_base64,omitempty" doc:"any bytes"`
+	ContentType   string          `json:"content_type,omitempty" maxLength:"200" doc:"media type; default by the path's ending or the content"`
+	Metadata      json.RawMessage `json:"metadata,omitempty" doc:"an object to filter by"`
+	SessionID     string          `json:"session_id,omitempty" doc:"an active session that the file belongs to; its path begins with sessions/ID/ then"`
+}
+
+// FileStoreResult is the result of memory.file_store.
+type FileStoreResult struct {
+	Success bool `json:"success"`
+	Created bool `json:"created" doc:"false: there was a file before"`
+	Changed bool `json:"changed" doc:"false: content, type and metadata were so before"`
+	FileView
+}
+
+// FileStore is the action memory.file_store.
+func (m *Memory) FileStore(ctx context.Context, _ *tea.Request, p FileStoreParams) (*FileStoreResult, error) {
+	at, err := place.Of(p.Path, p.SessionID)
+	if err != nil {
+		return nil, err
+	}
+	if at.Archived {
+		return nil, tea.Errorf(tea.ValidationError, "the path %q is in the archive, which does not change; session.restore makes its session active", p.Path)
+	}
+	content, err := contentOf(p)
+	if err != nil {
+		return nil, err
+	}
+	var stored file.Stored
+	err = m.write(ctx, at, func(whole string) (err error) {
+		stored, err = m.folder.files.Store(ctx, file.Draft{Path: whole, Content: content, Type: p.ContentType, Metadata: objectOrNone(p.Metadata), SessionID: at.Session})
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	return &FileStoreResult{Success: true, Created: stored.Created, Changed: !stored.Unchanged, FileView: fileView(stored.File)}, nil
+}
+
+func contentOf(p FileStoreParams) (content []byte, err error) {
+	switch {
+	case (p.Content == nil) == (p.ContentBase64 == nil):
+		return nil, tea.Errorf(tea.ValidationError, "memory.file_store needs content or content_base64, and not both")
+	case p.Content != nil:
+		content = []byte(*p.Content)
+	default:
+		if content, err = base64.StdEncoding.DecodeString(*p.ContentBase64); err != nil {
+			return nil, tea.Errorf(tea.ValidationError, "content_base64 is no base64: %w", err)
+		}
+	}
+	if len(content) > maxFile {
+		return nil, tea.Errorf(tea.ValidationError, "the content has %d bytes, more than %d", len(content), maxFile)
+	}
+	return content, nil
+}
+
+// FileRetrieveParams are the parameters of memory.file_retrieve.
+type FileRetrieveParams struct {
+	Path      string `json:"path" minLength:"1"`
+	SessionID string `json:"session_id,omitempty" doc:"the session that the path is in; it may be archived"`
+	Encoding  string `json:"encoding,omitempty" default:"auto" enum:"auto,text,base64" doc:"how the content is given; auto: a text where it is one"`
+}
+
+// FileRetrieveResult is the result of memory.file_retrieve.
+type FileRetrieveResult struct {
+	Success  bool   `json:"success"`
+	Content  string `json:"content"`
+	Encoding string `json:"encoding" enum:"text,base64"`
+	FileView
+}
+
+// FileRetrieve is the action memory.file_retrieve.
+func (m *Memory) FileRetrieve(ctx context.Context, _ *tea.Request, p FileRetrieveParams) (*FileRetrieveResult, error) {
+	at, err := place.Of(p.Path, p.SessionID)
+	if err != nil {
+		return nil, err
+	}
+	if at.Session != "" {
+		if _, err := m.folder.sessions.Sweep(ctx); err != nil { // what has expired is archived
+			return nil, err
+		}
+	}
+	found, content, err := m.folder.files.Read(ctx, at.Whole())
+	if errors.Is(err, store.ErrNotFound) {
+		return nil, tea.Errorf(tea.NotFound, "there is no file %q", at.Whole())
+	}
+	if err != nil {
+		return nil, err
+	}
+	r := &FileRetrieveResult{Success: true, FileView: fileView(found)}
+	switch {
+	case p.Encoding == "text" && !found.Text:
+		return nil, tea.Errorf(tea.ValidationError, "%s is no UTF-8 text (%s); ask for it with encoding: base64", found.Path, found.Type)
+	case p.Encoding != "base64" && found.Text:
+		r.Content, r.Encoding = string(content), "text"
+	default:
+		r.Content, r.Encoding = base64.StdEncoding.EncodeToString(content), "base64"
+	}
+	return r, nil
+}
+
+// FileDeleteParams are the parameters of memory.file_delete.
+type FileDeleteParams struct {
+	Path      string `json:"path" minLength:"1"`
+	SessionID string `json:"session_id,omitempty" doc:"the active session that the path is in"`
+}
+
+// FileDeleteResult is the result of memory.file_delete.
+type FileDeleteResult struct {
+	Success bool   `json:"success"`
+	Deleted bool   `json:"deleted" doc:"false: there was no such file"`
+	Path    string `json:"path"`
+}
+
+// FileDelete is the action memory.file_delete.
+func (m *Memory) FileDelete(ctx context.Context, _ *tea.Request, p FileDeleteParams) (*FileDeleteResult, error) {
+	at, err := place.Of(p.Path, p.SessionID)
+	if err != nil {
+		return nil, err
+	}
+	r := &FileDeleteResult{Success: true}
+	err = m.write(ctx, at, func(whole string) (err error) {
+		r.Path = whole
+		r.Deleted, err = m.folder.files.Delete(ctx, whole)
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	return r, nil
+}
+
+// FileListParams are the parameters of memory.file_list.
+type FileListParams struct {
+	Prefix          string         `json:"prefix,omitempty" doc:"what the paths begin with"`
+	Pattern         string         `json:"pattern,omitempty" doc:"* is anything but a slash, **/ any folders, ? one character, [a-z] one of a set, {a,b} one of several; without a slash it fits the last part of a path"`
+	MetadataFilter  map[string]any `json:"metadata_filter,omitempty" doc:"values that the metadata must have; a list means any of its values"`
+	SessionID       string         `json:"session_id,omitempty" doc:"files of this session only; prefix and pattern are within it"`
+	IncludeArchived bool           `json:"include_archived,omitempty" doc:"files of archived sessions, too"`
+	Limit           int            `json:"limit,omitempty" default:"100" minimum:"1" maximum:"1000"`
+	Cursor          string         `json:"cursor,omitempty" doc:"next_cursor of the page before"`
+}
+
+// FileListResult is the result of memory.file_list.
+type FileListResult struct {
+	Success    bool       `json:"success"`
+	Files      []FileView `json:"files" doc:"in the order of their paths"`
+	Count      int        `json:"count"`
+	NextCursor string     `json:"next_cursor" doc:"empty on the last page"`
+}
+
+// FileList is the action memory.file_list.
+func (m *Memory) FileList(ctx context.Context, _ *tea.Request, p FileListParams) (*FileListResult, error) {
+	q := file.Query{Prefix: p.Prefix, Archived: p.IncludeArchived, After: p.Cursor}
+	if err := selectFiles(&q, p.Pattern, p.MetadataFilter); err != nil {
+		return nil, err
+	}
+	r := &FileListResult{Success: true, Files: []FileView{}}
+	err := m.within(ctx, p.SessionID, &q, func() error {
+		found, next, err := m.folder.files.List(ctx, q, p.Limit)
+		for _, f := range found {
+			r.Files = append(r.Files, fileView(f))
+		}
+		r.Count, r.NextCursor = len(found), next
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	return r, nil
+}
+
+// selectFiles checks what a query of files was given.
+func selectFiles(q *file.Query, pattern string, metadata map[string]any) (err error) {
+	if q.Prefix != "" {
+		if _, err := confine.Clean(q.Prefix); err != nil {
+			return err
+		}
+	}
+	if pattern != "" {
+		if q.Pattern, err = file.Compile(pattern); err != nil {
+			return err
+		}
+	}
+	q.Metadata, err = wanted("metadata_filter", metadata)
+	return err
+}
+
+// within runs fn with a query that is restricted to a session, if one is given.
+// Sessions that have expired are archived before, so that their files are out
+// of sight.
+func (m *Memory) within(ctx context.Context, sessionID string, q *file.Query, fn func() error) error {
+	if sessionID == "" {
+		if _, err := m.folder.sessions.Sweep(ctx); err != nil {
+			return err
+		}
+		return fn()
+	}
+	return m.folder.sessions.Read(ctx, sessionID, func(prefix string) error {
+		q.Within = prefix
+		return fn()
+	})
+}

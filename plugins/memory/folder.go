@@ -1,0 +1,134 @@
+package memory
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"path/filepath"
+	"sync"
+
+	tea "github.com/the-edge-agent/tea/sdk"
+
+	"github.com/the-edge-agent/tea/plugins/memory/internal/assemble"
+	"github.com/the-edge-agent/tea/plugins/memory/internal/blob"
+	"github.com/the-edge-agent/tea/plugins/memory/internal/catalog"
+	"github.com/the-edge-agent/tea/plugins/memory/internal/clock"
+	"github.com/the-edge-agent/tea/plugins/memory/internal/documents"
+	"github.com/the-edge-agent/tea/plugins/memory/internal/engine"
+	"github.com/the-edge-agent/tea/plugins/memory/internal/file"
+	"github.com/the-edge-agent/tea/plugins/memory/internal/longterm"
+	"github.com/the-edge-agent/tea/plugins/memory/internal/recall"
+	"github.com/the-edge-agent/tea/plugins/memory/internal/session"
+	"github.com/the-edge-agent/tea/plugins/memory/internal/shortterm"
+	"github.com/the-edge-agent/tea/plugins/memory/internal/tabular"
+	"github.com/the-edge-agent/tea/plugins/memory/internal/tokens"
+	"github.com/the-edge-agent/tea/plugins/memory/internal/vectors"
+)
+
+// folder is what all instances with one folder share: the database and what
+// stands on it. Each family has its field here and closes it in close.
+type folder struct {
+	dir      string
+	settings settings
+	users    int // guarded by folders.mu
+
+	clock     *clock.Clock
+	engine    *engine.Engine
+	documents *documents.Documents
+	blobs     *blob.Folder
+	longterm  *longterm.Memory
+	vectors   *vectors.Index
+	files     *file.Files
+	sessions  *session.Sessions
+	shortterm *shortterm.Memory
+	recall    *recall.Recall
+	catalog   *catalog.Catalog
+	tables    *tabular.Tables
+	assembler *assemble.Assembler
+	sweeper   *sweeper
+}
+
+func openFolder(ctx context.Context, dir string, settings settings) (*folder, error) {
+	driver, err := settings.driver()
+	if err != nil {
+		return nil, err
+	}
+	f := &folder{dir: dir, settings: settings, clock: clock.New()}
+	f.engine, err = engine.Open(ctx, engine.Options{
+		Dir: dir, Driver: driver, Limits: settings.limits(), LockTimeout: settings.lockTimeout(), Warmup: settings.warmup(), Logger: slog.Default(),
+	})
+	if err != nil {
+		return nil, err
+	}
+	if f.blobs, err = blob.Open(filepath.Join(dir, "blobs")); err != nil {
+		return nil, errors.Join(err, f.engine.Close())
+	}
+	f.documents = documents.New(f.engine)
+	f.files = file.New(file.Options{Documents: f.documents, Blobs: f.blobs, Clock: f.clock, Tokens: tokens.Count})
+	f.sessions = session.New(session.Options{Documents: f.documents, Files: f.files, Clock: f.clock})
+	f.longterm = longterm.New(longterm.Options{
+		Engine: f.engine, Blobs: f.blobs, Clock: f.clock, IndexDir: filepath.Join(dir, "index"), Language: settings.LTM.Language, InlineBytes: settings.LTM.InlineBytes, Logger: slog.Default(),
+	})
+	f.vectors = vectors.New(vectors.Options{Engine: f.engine, Dir: filepath.Join(dir, "vectors"), Search: settings.Vector.options(), Logger: slog.Default()})
+	f.recall = recall.New(recall.Options{LTM: f.longterm, Vectors: f.vectors, Files: f.files})
+	f.catalog = catalog.New(f.documents, f.clock)
+	f.tables = tabular.New(tabular.Options{Engine: f.engine, Documents: f.documents, Catalog: f.catalog, Dir: filepath.Join(dir, "tables"), Logger: slog.Default()})
+	f.assembler = assemble.New(assemble.Options{
+		Engine: f.engine, Files: f.files, LTM: f.longterm, Sessions: f.sessions, Vectors: f.vectors, Tables: f.tables,
+		IndexDir: filepath.Join(dir, "files-index"), Language: settings.LTM.Language, Logger: slog.Default(),
+	})
+	f.sweeper = f.sweeps()
+	return f, nil
+}
+
+// close closes the families and then the database.
+func (f *folder) close() error {
+	f.sweeper.end()
+	return errors.Join(f.shortterm.Close(), f.assembler.Close(), f.longterm.Close(), f.vectors.Close(), f.engine.Close(), f.blobs.Close())
+}
+
+// folders are the open ones of a process, by their path.
+type folders struct {
+	mu        sync.Mutex
+	byPath    map[string]*folder
+	shortTerm map[string]*shortterm.Memory // see shortTermOf
+}
+
+func newFolders() *folders {
+	return &folders{byPath: map[string]*folder{}, shortTerm: map[string]*shortterm.Memory{}}
+}
+
+// take opens a folder or joins those who have it open.
+func (f *folders) take(ctx context.Context, settings settings) (*folder, error) {
+	dir, err := settings.dir()
+	if err != nil {
+		return nil, err
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if open := f.byPath[dir]; open != nil {
+		if open.settings != settings {
+			return nil, tea.Errorf(tea.ValidationError, "%s is open with other settings of the memory; workflows that share a folder at the same time need the same ones", dir)
+		}
+		open.users++
+		return open, nil
+	}
+	opened, err := openFolder(ctx, dir, settings)
+	if err != nil {
+		return nil, err
+	}
+	opened.users, opened.shortterm = 1, f.shortTermOf(dir, settings, opened.clock)
+	f.byPath[dir] = opened
+	return opened, nil
+}
+
+// give says that one instance does not need the folder any more.
+func (f *folders) give(given *folder) error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if given.users--; given.users > 0 {
+		return nil
+	}
+	delete(f.byPath, given.dir)
+	return given.close()
+}

@@ -1,0 +1,276 @@
+package memory
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"strings"
+	"time"
+
+	tea "github.com/the-edge-agent/tea/sdk"
+	"github.com/the-edge-agent/tea/sdk/value"
+
+	"github.com/the-edge-agent/tea/plugins/memory/internal/file"
+	"github.com/the-edge-agent/tea/plugins/memory/internal/store"
+)
+
+const defaultSearchTime = 30 * time.Second
+
+func searchActions() []tea.Action {
+	return []tea.Action{
+		tea.NewMethod("memory.grep", "Finds lines in stored files.", (*Memory).Grep, tea.Idempotent()),
+		tea.NewMethod("memory.search_content", "Finds JSON documents by their fields.", (*Memory).SearchContent, tea.Idempotent()),
+	}
+}
+
+// GrepParams are the parameters of memory.grep.
+type GrepParams struct {
+	Pattern         string  `json:"pattern" minLength:"1" doc:"what a line must contain"`
+	Mode            string  `json:"mode,omitempty" default:"like" doc:"like: a text in which % is any text, _ one character, and a backslash takes the next one as it is; regex: a regular expression (RE2)"`
+	IgnoreCase      bool    `json:"ignore_case,omitempty" doc:"a is A"`
+	Path            string  `json:"path,omitempty" doc:"restricts the files: a pattern as in memory.file_list"`
+	Context         int     `json:"context,omitempty" minimum:"0" maximum:"50" doc:"how many lines before and after a match are given"`
+	Before          *int    `json:"before,omitempty" minimum:"0" maximum:"50" doc:"how many lines before a match are given; default context"`
+	After           *int    `json:"after,omitempty" minimum:"0" maximum:"50" doc:"how many lines after a match are given; default context"`
+	Limit           int     `json:"limit,omitempty" default:"100" minimum:"1" maximum:"10000" doc:"how many matches are given"`
+	MaxBytes        int     `json:"max_bytes,omitempty" default:"1048576" minimum:"1" maximum:"16777216" doc:"size of the texts in the answer"`
+	SessionID       string  `json:"session_id,omitempty" doc:"files of this session only; path is within it"`
+	IncludeArchived bool    `json:"include_archived,omitempty" doc:"files of archived sessions, too"`
+	TimeoutSeconds  float64 `json:"timeout_seconds,omitempty" minimum:"0" doc:"after that the answer is what was found so far; default 30"`
+}
+
+// GrepMatch is a line that was found.
+type GrepMatch struct {
+	Path   string   `json:"path"`
+	Line   int      `json:"line" doc:"from 1"`
+	Column int      `json:"column" doc:"where the match begins, in characters from 1"`
+	Text   string   `json:"text" doc:"the line; a long one is cut around the match"`
+	Before []string `json:"before"`
+	After  []string `json:"after"`
+}
+
+// GrepResult is the result of memory.grep.
+type GrepResult struct {
+	Success       bool        `json:"success"`
+	Matches       []GrepMatch `json:"matches" doc:"in the order of paths and lines, one for each line"`
+	Count         int         `json:"count"`
+	Files         int         `json:"files" doc:"how many files have these matches"`
+	FilesSearched int         `json:"files_searched" doc:"how many files were read: texts, not other bytes"`
+	Truncated     bool        `json:"truncated" doc:"there may be more"`
+}
+
+// Grep is the action memory.grep.
+func (m *Memory) Grep(ctx context.Context, _ *tea.Request, p GrepParams) (*GrepResult, error) {
+	mode := strings.ToLower(p.Mode)
+	if mode != "like" && mode != "regex" {
+		return nil, tea.Errorf(tea.ValidationError, "memory.grep: the mode is like or regex, not %q", p.Mode)
+	}
+	lines, err := file.LinePattern(p.Pattern, mode == "like", p.IgnoreCase)
+	if err != nil {
+		return nil, err
+	}
+	g := file.Grep{Lines: lines, Before: p.Context, Behind: p.Context, MaxMatches: p.Limit, MaxBytes: p.MaxBytes}
+	if p.Before != nil {
+		g.Before = *p.Before
+	}
+	if p.After != nil {
+		g.Behind = *p.After
+	}
+	g.Archived = p.IncludeArchived
+	if err := selectFiles(&g.Query, p.Path, nil); err != nil {
+		return nil, err
+	}
+	limited, cancel, err := searchTime(ctx, p.TimeoutSeconds)
+	if err != nil {
+		return nil, err
+	}
+	defer cancel()
+	var found *file.Matches
+	err = m.within(ctx, p.SessionID, &g.Query, func() (err error) {
+		found, err = m.folder.files.Grep(limited, g)
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	if err := ctx.Err(); err != nil {
+		return nil, err // the caller's own time is over
+	}
+	r := &GrepResult{Success: true, Matches: make([]GrepMatch, len(found.Matches)), Count: len(found.Matches), FilesSearched: found.Searched, Truncated: found.Truncated}
+	for i, f := range found.Matches {
+		r.Matches[i] = GrepMatch{Path: f.Path, Line: f.Line, Column: f.Column, Text: f.Text, Before: f.Before, After: f.After}
+		if i == 0 || f.Path != found.Matches[i-1].Path {
+			r.Files++
+		}
+	}
+	return r, nil
+}
+
+// searchTime bounds a search.
+func searchTime(ctx context.Context, given float64) (context.Context, context.CancelFunc, error) {
+	limit, err := seconds("timeout_seconds", given)
+	if limit == 0 {
+		limit = defaultSearchTime
+	}
+	limited, cancel := context.WithTimeout(ctx, limit)
+	return limited, cancel, err
+}
+
+// ContentCondition compares a field of a document.
+type ContentCondition struct {
+	Path  string          `json:"path" minLength:"1" doc:"$ and then .name, [\"name\"], [0], [*] or .*"`
+	Op    string          `json:"op,omitempty" default:"eq" doc:"eq, ne, gt, gte, lt, lte, in, not_in, contains, startswith, endswith or exists"`
+	Value json.RawMessage `json:"value,omitempty"`
+}
+
+// SearchContentParams are the parameters of memory.search_content.
+type SearchContentParams struct {
+	Fields          map[string]json.RawMessage `json:"fields,omitempty" doc:"values that fields must have, by JSON path: {\"$.unit.name\": \"pump\"}"`
+	Conditions      []ContentCondition         `json:"conditions,omitempty" doc:"comparisons that must all hold, each for one of the nodes that its path names"`
+	Source          string                     `json:"source,omitempty" default:"files" enum:"files,ltm,all" doc:"files: those that are JSON, and each line of JSON Lines; ltm: the values of the long-term memory, with their keys as paths"`
+	Path            string                     `json:"path,omitempty" doc:"restricts files and keys: a pattern as in memory.file_list"`
+	SessionID       string                     `json:"session_id,omitempty" doc:"files of this session only; path is within it"`
+	IncludeArchived bool                       `json:"include_archived,omitempty" doc:"files of archived sessions, too"`
+	Limit           int                        `json:"limit,omitempty" default:"100" minimum:"1" maximum:"1000"`
+	TimeoutSeconds  float64                    `json:"timeout_seconds,omitempty" minimum:"0" doc:"after that the answer is what was found so far; default 30"`
+}
+
+// ContentMatch is a node that a condition has found.
+type ContentMatch struct {
+	Path  string `json:"path"`
+	Value any    `json:"value"`
+}
+
+// ContentFound is a document for which the conditions hold.
+type ContentFound struct {
+	Source  string         `json:"source" enum:"files,ltm"`
+	Path    string         `json:"path" doc:"of the file, or the key"`
+	Line    int            `json:"line,omitempty" doc:"of the document in a file of JSON Lines"`
+	Matches []ContentMatch `json:"matches" doc:"the nodes that the conditions have found, at most 100"`
+}
+
+// SearchContentResult is the result of memory.search_content.
+type SearchContentResult struct {
+	Success       bool           `json:"success"`
+	Results       []ContentFound `json:"results" doc:"files in the order of paths and lines, then keys"`
+	Count         int            `json:"count"`
+	FilesSearched int            `json:"files_searched"`
+	FilesSkipped  int            `json:"files_skipped" doc:"files that are no valid JSON or larger than 2 MiB"`
+	Truncated     bool           `json:"truncated" doc:"there may be more"`
+}
+
+// SearchContent is the action memory.search_content.
+func (m *Memory) SearchContent(ctx context.Context, _ *tea.Request, p SearchContentParams) (*SearchContentResult, error) {
+	conditions, err := conditionsOf(p)
+	if err != nil {
+		return nil, err
+	}
+	s := file.DocumentSearch{Conditions: conditions, Limit: p.Limit}
+	s.Archived = p.IncludeArchived
+	if err := selectFiles(&s.Query, p.Path, nil); err != nil {
+		return nil, err
+	}
+	limited, cancel, err := searchTime(ctx, p.TimeoutSeconds)
+	if err != nil {
+		return nil, err
+	}
+	defer cancel()
+	r := &SearchContentResult{Success: true, Results: []ContentFound{}}
+	if p.Source != "ltm" {
+		if err := m.searchFiles(limited, p.SessionID, s, r); err != nil {
+			return nil, err
+		}
+	}
+	if p.Source != "files" && p.SessionID == "" && !r.Truncated {
+		if err := m.searchMemories(limited, s, r); err != nil {
+			return nil, err
+		}
+	}
+	r.Count = len(r.Results)
+	return r, ctx.Err() // the caller's own time may be over
+}
+
+func conditionsOf(p SearchContentParams) (all []file.Condition, err error) {
+	given := p.Conditions
+	for path, raw := range p.Fields {
+		given = append(given, ContentCondition{Path: path, Op: "eq", Value: raw})
+	}
+	if len(given) == 0 || len(given) > maxConditions {
+		return nil, tea.Errorf(tea.ValidationError, "memory.search_content needs 1 to %d fields or conditions, not %d", maxConditions, len(given))
+	}
+	for _, c := range given {
+		var v any
+		if c.Value != nil {
+			if v, err = value.Decode(c.Value); err != nil {
+				return nil, tea.Errorf(tea.ValidationError, "the value for %s: %w", c.Path, err)
+			}
+		}
+		condition, err := file.NewCondition(c.Path, c.Op, v)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, condition)
+	}
+	return all, nil
+}
+
+const maxConditions = 50
+
+func (m *Memory) searchFiles(ctx context.Context, sessionID string, s file.DocumentSearch, r *SearchContentResult) error {
+	return m.within(ctx, sessionID, &s.Query, func() error {
+		found, err := m.folder.files.Search(ctx, s)
+		if err != nil {
+			return err
+		}
+		for _, d := range found.Documents {
+			r.Results = append(r.Results, ContentFound{Source: "files", Path: d.Path, Line: d.Line, Matches: matchesOf(d.Nodes)})
+		}
+		r.FilesSearched, r.FilesSkipped, r.Truncated = found.Searched, found.Skipped, found.Truncated
+		return nil
+	})
+}
+
+func matchesOf(nodes []file.Node) []ContentMatch {
+	matches := make([]ContentMatch, len(nodes))
+	for i, n := range nodes {
+		matches[i] = ContentMatch(n)
+	}
+	return matches
+}
+
+// searchMemories looks through the values of the long-term memory.
+func (m *Memory) searchMemories(ctx context.Context, s file.DocumentSearch, r *SearchContentResult) error {
+	const page = 100
+	for after := ""; ; {
+		found, err := m.folder.longterm.List(ctx, store.List{After: after, Limit: page})
+		if errors.Is(ctx.Err(), context.DeadlineExceeded) {
+			r.Truncated = true
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		for _, entry := range found {
+			after = entry.Key
+			if s.Pattern != nil && !s.Pattern.Match(entry.Key) {
+				continue
+			}
+			document, err := value.Decode(entry.Value)
+			if err != nil {
+				return err
+			}
+			nodes, fits := file.Fits(s.Conditions, document)
+			if !fits {
+				continue
+			}
+			if len(r.Results) == s.Limit {
+				r.Truncated = true
+				return nil
+			}
+			r.Results = append(r.Results, ContentFound{Source: "ltm", Path: entry.Key, Matches: matchesOf(nodes)})
+		}
+		if len(found) < page {
+			return nil
+		}
+	}
+}

@@ -1,0 +1,311 @@
+package assemble
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/the-edge-agent/tea/plugins/memory/internal/file"
+	"github.com/the-edge-agent/tea/plugins/memory/internal/fulltext"
+	"github.com/the-edge-agent/tea/plugins/memory/internal/recall"
+	"github.com/the-edge-agent/tea/plugins/memory/internal/session"
+	"github.com/the-edge-agent/tea/plugins/memory/internal/store"
+)
+
+const (
+	// maxSessions bounds the sessions of a layer.
+	maxSessions = 1000
+	// maxHits is how many entries of a place are looked at for a question,
+	// maxEntries without one.
+	maxHits    = 200
+	maxEntries = 1000
+)
+
+// name tells candidates from each other.
+type name struct {
+	kind Kind
+	path string
+}
+
+// candidate is what may come into the context.
+type candidate struct {
+	name
+	place *place
+	// file is that of a file, nil for others, whose text and hash are here.
+	file *file.File
+	text string
+	hash string
+
+	words             float64 // BM25
+	cosine            float64
+	hasVector         bool
+	similarity, score float64
+	// admission is the score against which the threshold holds.
+	admission float64
+}
+
+// contentHash is that of the present content, "" for what has none.
+func (c *candidate) contentHash() string {
+	if c.file != nil {
+		return c.file.Hash
+	}
+	return c.hash
+}
+
+// gathering are the candidates of a request on their way into its context.
+type gathering struct {
+	a      *Assembler
+	r      Request
+	places []*place
+	found  map[name]*candidate
+	// statistics weigh the words of the question.
+	statistics fulltext.Statistics
+	method     Method
+	ranked     []*candidate // the admitted ones, the best first
+}
+
+// asked says whether there is a question.
+func (g *gathering) asked() bool { return strings.TrimSpace(g.r.Query) != "" }
+
+// all says whether candidates count that have nothing in common with the
+// question: there is none, or the threshold lets them through.
+func (g *gathering) all() bool {
+	if !g.asked() {
+		return true
+	}
+	return slices.ContainsFunc(g.places, func(p *place) bool { return g.r.PriorityWeight*p.priority >= g.r.Threshold })
+}
+
+// add notes a candidate in the most important place that has it.
+func (g *gathering) add(c *candidate) *candidate {
+	have := g.found[c.name]
+	if have == nil {
+		g.found[c.name] = c
+		return c
+	}
+	if before(c.place, have.place) {
+		have.place = c.place
+	}
+	return have
+}
+
+// before says whether a candidate belongs rather to p than to other.
+func before(p, other *place) bool {
+	if p.elsewhere != other.elsewhere {
+		return other.elsewhere
+	}
+	return p.priority > other.priority
+}
+
+// gather collects the candidates with what their words say.
+func (g *gathering) gather(ctx context.Context) error {
+	if len(g.places) == 0 {
+		return nil
+	}
+	if err := g.a.texts.use(ctx, func() error { return g.files(ctx) }); err != nil {
+		return err
+	}
+	for _, p := range g.places {
+		if err := g.entries(ctx, p); err != nil {
+			return err
+		}
+		for _, s := range p.sessions {
+			g.session(p, s)
+		}
+	}
+	return g.withoutArchived(ctx)
+}
+
+// files finds them; the index is held.
+func (g *gathering) files(ctx context.Context) error {
+	if g.asked() {
+		if err := g.weigh(ctx); err != nil {
+			return err
+		}
+		hits, err := g.a.texts.index.Search(ctx, g.r.Query, fulltext.SearchOptions{Statistics: &g.statistics})
+		if err != nil {
+			return err
+		}
+		for hit := range hits.All() {
+			if t := g.a.texts.byID[hit.ID]; t != nil {
+				g.file(t, hit.Score)
+			}
+		}
+	}
+	if !g.all() {
+		return nil
+	}
+	for _, t := range g.a.texts.byID {
+		g.file(t, 0)
+	}
+	return nil
+}
+
+// file makes a candidate of a file, nil where no place has it.
+func (g *gathering) file(t *text, words float64) *candidate {
+	var in *place
+	for _, p := range g.places {
+		if p.has(t.Path) && (in == nil || before(p, in)) {
+			in = p
+		}
+	}
+	if in == nil {
+		return nil
+	}
+	return g.add(&candidate{name: name{File, t.Path}, place: in, file: t.File, words: words})
+}
+
+// weigh asks both indexes what the words of the question are worth.
+func (g *gathering) weigh(ctx context.Context) (err error) {
+	if g.statistics, err = g.a.texts.index.Statistics(ctx, g.r.Query); err != nil {
+		return err
+	}
+	// A backend that cannot say it has no part in it.
+	ltm, ok := g.a.o.LTM.(interface {
+		Statistics(ctx context.Context, text string) (fulltext.Statistics, error)
+	})
+	if !ok {
+		return nil
+	}
+	of, err := ltm.Statistics(ctx, g.r.Query)
+	if err != nil {
+		return err
+	}
+	g.statistics = g.statistics.Add(of)
+	return nil
+}
+
+// entries finds those of a place.
+func (g *gathering) entries(ctx context.Context, p *place) error {
+	if !p.entries {
+		return nil
+	}
+	if g.asked() {
+		found, err := g.a.o.LTM.Search(ctx, store.Search{Text: g.r.Query, Prefix: p.prefix, Limit: maxHits})
+		if err != nil {
+			return err
+		}
+		for _, f := range found {
+			if err := g.entry(p, f.Memory); err != nil {
+				return err
+			}
+		}
+	}
+	if p.entry != "" {
+		e, err := g.a.o.LTM.Retrieve(ctx, p.entry)
+		switch {
+		case err == nil:
+			err = g.entry(p, e)
+		case errors.Is(err, store.ErrNotFound):
+			err = nil
+		}
+		if err != nil {
+			return err
+		}
+	}
+	if !g.all() {
+		return nil
+	}
+	list, err := g.a.o.LTM.List(ctx, store.List{Prefix: p.prefix, Limit: maxEntries})
+	if err != nil {
+		return err
+	}
+	for _, e := range list {
+		if err := g.entry(p, e); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (g *gathering) entry(p *place, e store.Memory) error {
+	text, err := recall.Text(e.Value)
+	if err != nil {
+		return err
+	}
+	c := g.add(&candidate{name: name{Entry, e.Key}, place: p, text: text, hash: e.ContentHash})
+	g.score(c)
+	return nil
+}
+
+// score counts the words of a candidate that no index ranks with the files.
+func (g *gathering) score(c *candidate) {
+	if g.asked() {
+		c.words = g.statistics.Score(nameOf(c.path), c.text)
+	}
+}
+
+func (g *gathering) session(p *place, s session.Session) {
+	if s.Metadata == nil {
+		return
+	}
+	text, err := recall.Text(s.Metadata)
+	if err != nil || text == "" {
+		return // it was an object before
+	}
+	c := g.add(&candidate{name: name{Session, file.SessionPrefix + s.ID}, place: p, text: text})
+	if g.asked() {
+		c.words = g.statistics.Score(text)
+	}
+}
+
+// sessionOf is the session that an entry belongs to by its key, "" for none.
+func sessionOf(key string) string {
+	rest, ok := strings.CutPrefix(key, InSession+"/")
+	if !ok {
+		return ""
+	}
+	id, _, _ := strings.Cut(rest, "/")
+	return id
+}
+
+// withoutArchived takes out the entries of archived sessions. Their files are
+// not in the index, and their metadata in no place.
+func (g *gathering) withoutArchived(ctx context.Context) error {
+	bySession := map[string][]name{}
+	for n := range g.found {
+		if id := sessionOf(n.path); n.kind == Entry && id != "" {
+			bySession[id] = append(bySession[id], n)
+		}
+	}
+	if len(bySession) == 0 {
+		return nil
+	}
+	archived, err := g.a.o.Sessions.Archived(ctx, slices.Sorted(maps.Keys(bySession)))
+	if err != nil {
+		return err
+	}
+	for id := range archived {
+		for _, n := range bySession[id] {
+			delete(g.found, n)
+		}
+	}
+	return nil
+}
+
+// compare gives the candidates their scores and ranks those that reach the
+// threshold.
+func (g *gathering) compare(ctx context.Context) error {
+	best, err := g.liken(ctx)
+	if err != nil {
+		return err
+	}
+	for _, c := range g.found {
+		relative := 0.0
+		if best > 0 {
+			relative = c.similarity / best
+		}
+		c.score = rounded(g.r.SimilarityWeight*c.similarity + g.r.PriorityWeight*c.place.priority)
+		if c.admission = rounded(g.r.SimilarityWeight*relative + g.r.PriorityWeight*c.place.priority); c.admission >= g.r.Threshold {
+			g.ranked = append(g.ranked, c)
+		}
+	}
+	slices.SortFunc(g.ranked, func(a, b *candidate) int {
+		return cmp.Or(cmp.Compare(b.score, a.score), cmp.Compare(b.place.priority, a.place.priority), cmp.Compare(a.place.layer, b.place.layer),
+			cmp.Compare(a.path, b.path), cmp.Compare(a.kind, b.kind))
+	})
+	return nil
+}

@@ -1,0 +1,291 @@
+package assemble
+
+import (
+	"context"
+	"maps"
+	"regexp"
+	"slices"
+	"strings"
+
+	tea "github.com/the-edge-agent/tea/sdk"
+	"github.com/the-edge-agent/tea/sdk/confine"
+	"github.com/the-edge-agent/tea/sdk/diag"
+	"github.com/the-edge-agent/tea/sdk/value"
+
+	"github.com/the-edge-agent/tea/plugins/memory/internal/file"
+	"github.com/the-edge-agent/tea/plugins/memory/internal/session"
+)
+
+// The scopes that a layer may have.
+const (
+	App       = "app"
+	User      = "user"
+	Matter    = "matter"
+	Firm      = "firm"
+	InSession = "session"
+	Directory = "directory"
+)
+
+// Priorities of the scopes.
+func Priorities() map[string]float64 {
+	return map[string]float64{App: 0.6, User: 0.65, Matter: 0.75, Firm: 0.8, InSession: 0.9, Directory: 1}
+}
+
+// Layer names a place where candidates are.
+//
+//   - files below Directory or, without one, below SCOPE/ENTITY/ (for a session
+//     below sessions/ID/);
+//   - entries of the long-term memory with the key SCOPE/ENTITY or one below;
+//     for the scope directory those below its directory;
+//   - for the scope session, what is known about the session: its metadata.
+//
+// Without an entity the layer has those of all entities of its scope. An
+// archived session has nothing.
+type Layer struct {
+	Scope string
+	// EntityID is whose layer it is, the session's ID for a session.
+	EntityID *string
+	// UserID takes the active sessions of a user in place of EntityID.
+	UserID *string
+	// Directory is a folder of files.
+	Directory *string
+	// Pattern restricts the files' paths; nil = all.
+	Pattern *file.Glob
+	// Priority takes the place of the scope's.
+	Priority *float64
+	// MaxTokens bounds what the layer takes of the context; 0 = all.
+	MaxTokens int
+}
+
+// place is where candidates of a layer are. A prefix is "" for everything, or
+// ends with a slash.
+type place struct {
+	layer     int
+	scope     string
+	priority  float64
+	maxTokens int
+
+	files     bool
+	folder    string
+	pattern   *file.Glob
+	entries   bool
+	prefix    string
+	entry     string // a key beside those below prefix
+	sessions  []session.Session
+	elsewhere bool // the place is all that no other one has
+}
+
+// has says whether a file is there.
+func (p *place) has(path string) bool {
+	return p.files && strings.HasPrefix(path, p.folder) && (p.pattern == nil || p.pattern.Match(path))
+}
+
+// hasKey says whether an entry is there.
+func (p *place) hasKey(key string) bool {
+	return p.entries && (strings.HasPrefix(key, p.prefix) || key == p.entry)
+}
+
+// everything are the layers of a request that names none: each candidate
+// belongs to the scope that its path or key begins with, the rest to app.
+func everything() []Layer {
+	root := "."
+	return []Layer{{Scope: InSession}, {Scope: Firm}, {Scope: Matter}, {Scope: User}, {Scope: App, Directory: &root}}
+}
+
+// places says where the candidates of a request are.
+func (a *Assembler) places(ctx context.Context, r Request) (places []*place, err error) {
+	priorities := Priorities()
+	maps.Copy(priorities, r.Priorities)
+	layers := r.Layers
+	if len(layers) == 0 && len(r.Tabular) == 0 {
+		layers = everything()
+	}
+	for i, l := range layers {
+		priority, known := priorities[l.Scope]
+		if !known {
+			return nil, unknown("config.layers has no scope", l.Scope, slices.Collect(maps.Keys(priorities)), "the scopes are")
+		}
+		if l.Priority != nil {
+			priority = *l.Priority
+		}
+		p := &place{layer: i, scope: l.Scope, priority: priority, maxTokens: l.MaxTokens, pattern: l.Pattern, files: true, entries: true}
+		at, err := l.resolve(r.Variables)
+		if err != nil {
+			return nil, err
+		}
+		switch {
+		case l.Scope == InSession:
+			var some []*place
+			some, err = a.ofSessions(ctx, *p, at)
+			places = append(places, some...)
+		default:
+			err = p.locate(at)
+			places = append(places, p)
+		}
+		if err != nil {
+			return nil, err
+		}
+		if len(r.Layers) == 0 && l.Scope == App {
+			p.entries, p.prefix, p.elsewhere = true, "", true
+		}
+	}
+	return places, nil
+}
+
+// unknown words a name that is not among those there are.
+func unknown(what, given string, known []string, which string) error {
+	slices.Sort(known)
+	hint := diag.Suggest(given, known)
+	if hint == "" {
+		hint = which + " " + strings.Join(known, ", ")
+	}
+	return tea.Errorf(tea.ValidationError, "%s %q; %s", what, given, hint)
+}
+
+// address is a layer's with its variables filled in; "" where it is not given.
+type address struct{ entity, user, directory string }
+
+func (l Layer) resolve(variables map[string]any) (at address, err error) {
+	for _, part := range []struct {
+		name  string
+		given *string
+		into  *string
+	}{{"entity_id", l.EntityID, &at.entity}, {"user_id", l.UserID, &at.user}, {"directory", l.Directory, &at.directory}} {
+		if part.given == nil {
+			continue
+		}
+		filled, err := fillIn(*part.given, variables)
+		if err != nil {
+			return at, err
+		}
+		if filled == "" {
+			return at, tea.Errorf(tea.ValidationError, "the %s of a layer of scope %s is empty; leave it out to have all of them", part.name, l.Scope)
+		}
+		if part.name != "user_id" {
+			if filled, err = confine.Clean(filled); err != nil {
+				return at, err
+			}
+		}
+		*part.into = filled
+	}
+	switch {
+	case l.Scope == Directory && at.directory == "":
+		return at, tea.Errorf(tea.ValidationError, "a layer of scope directory needs its directory")
+	case at.entity == ".":
+		return at, tea.Errorf(tea.ValidationError, "the entity_id of a layer names nothing: %q", *l.EntityID)
+	case l.UserID != nil && (l.Scope != InSession || l.EntityID != nil):
+		return at, tea.Errorf(tea.ValidationError, "user_id is for layers of scope session without an entity_id")
+	}
+	return at, nil
+}
+
+// below is the prefix of all in a folder.
+func below(folder string) string {
+	if folder == "." {
+		return ""
+	}
+	return folder + "/"
+}
+
+func (p *place) locate(at address) error {
+	own := p.scope
+	if at.entity != "" {
+		own += "/" + at.entity
+	}
+	p.folder, p.prefix, p.entry = below(own), below(own), own
+	if at.directory == "" {
+		return nil
+	}
+	p.folder = below(at.directory)
+	if p.scope != Directory {
+		return nil
+	}
+	if at.entity != "" {
+		return tea.Errorf(tea.ValidationError, "a layer of scope directory has a directory and no entity_id")
+	}
+	p.prefix, p.entry = below(at.directory), at.directory
+	return nil
+}
+
+// ofSessions are the places of a layer of scope session.
+func (a *Assembler) ofSessions(ctx context.Context, p place, at address) (places []*place, err error) {
+	if at.entity != "" {
+		s, err := a.o.Sessions.Get(ctx, at.entity)
+		switch {
+		case tea.AsError(err) != nil && tea.AsError(err).Type == tea.NotFound: // there may be entries all the same
+		case err != nil:
+			return nil, err
+		case s.Status == session.Archived:
+			return nil, nil
+		default:
+			p.sessions = []session.Session{s}
+		}
+		return []*place{p.inSession(at.entity, at.directory)}, nil
+	}
+	query := session.Query{Status: session.Active, Limit: maxSessions}
+	if at.user != "" {
+		query.UserID = &at.user
+	}
+	active, _, err := a.o.Sessions.List(ctx, query)
+	if err != nil {
+		return nil, err
+	}
+	if at.user == "" {
+		p.sessions = active
+		return []*place{p.inSession("", at.directory)}, nil
+	}
+	for _, s := range active {
+		one := p
+		one.sessions = []session.Session{s}
+		places = append(places, one.inSession(s.ID, at.directory))
+	}
+	return places, nil
+}
+
+// inSession is the place with the files and entries of a session, or of all.
+func (p place) inSession(id, directory string) *place {
+	p.folder, p.prefix = file.SessionPrefix, InSession+"/"
+	if id != "" {
+		p.folder, p.prefix, p.entry = file.SessionPrefix+id+"/", InSession+"/"+id+"/", InSession+"/"+id
+	}
+	if directory != "" {
+		p.folder = below(directory)
+	}
+	return &p
+}
+
+var variable = regexp.MustCompile(`\{([A-Za-z_][A-Za-z0-9_]*)\}`)
+
+// fillIn puts the values of variables in the place of {name}.
+func fillIn(pattern string, variables map[string]any) (filled string, err error) {
+	filled = variable.ReplaceAllStringFunc(pattern, func(match string) string {
+		name := match[1 : len(match)-1]
+		v, findErr := lookUp(name, variables)
+		if findErr != nil {
+			err = findErr
+			return ""
+		}
+		switch v := v.(type) {
+		case string:
+			return v
+		case nil, []any, map[string]any:
+			err = tea.Errorf(tea.ValidationError, "the variable %q is no text or number", name)
+			return ""
+		default:
+			text, encodeErr := value.Encode(v)
+			if encodeErr != nil {
+				err = encodeErr
+			}
+			return string(text)
+		}
+	})
+	return filled, err
+}
+
+func lookUp(name string, variables map[string]any) (any, error) {
+	v, there := variables[name]
+	if !there {
+		return nil, unknown("there is no variable", name, slices.Collect(maps.Keys(variables)), "the variables are")
+	}
+	return v, nil
+}

@@ -1,0 +1,256 @@
+package assemble
+
+import (
+	"context"
+	"errors"
+	"math"
+	"slices"
+	"strings"
+
+	tea "github.com/the-edge-agent/tea/sdk"
+
+	"github.com/the-edge-agent/tea/plugins/memory/internal/recall"
+	"github.com/the-edge-agent/tea/plugins/memory/internal/store"
+)
+
+const (
+	// firstNear is how many vectors are looked at first, maxNear at most.
+	firstNear = 256
+	maxNear   = 16384
+	// maxLooked is how many candidates without a near vector are asked for one.
+	maxLooked = 500
+	// leastTokens is what a candidate takes of a context at least.
+	leastTokens = 8
+)
+
+// rounded makes sums the same whatever the order of their parts was.
+func rounded(x float64) float64 { return math.Round(x*1e9) / 1e9 }
+
+// liken gives all candidates their likeness to the question and says what the
+// greatest one is.
+func (g *gathering) liken(ctx context.Context) (best float64, err error) {
+	if !g.asked() {
+		for _, c := range g.found {
+			c.similarity = 1
+		}
+		return 1, nil
+	}
+	if err := g.cosines(ctx); err != nil {
+		return 0, err
+	}
+	if len(g.places) > 0 {
+		g.method = BM25
+	}
+	scale, most := 0.0, 0.0
+	for _, c := range g.found {
+		if c.hasVector {
+			g.method, scale = Cosine, max(scale, c.cosine)
+		} else {
+			most = max(most, c.words)
+		}
+	}
+	if scale == 0 {
+		scale = 1
+	}
+	for _, c := range g.found {
+		switch {
+		case c.hasVector:
+			c.similarity = rounded(min(max(c.cosine, 0), 1))
+		case most > 0:
+			c.similarity = rounded(scale * c.words / most)
+		}
+		best = max(best, c.similarity)
+	}
+	return best, nil
+}
+
+// cosines finds the candidates whose vectors are near to the question's.
+func (g *gathering) cosines(ctx context.Context) error {
+	question, err := g.embed(ctx)
+	if question == nil || err != nil {
+		return err
+	}
+	in, best, seen := 0, 0.0, map[string]bool{}
+	for k := firstNear; ; k *= 4 {
+		hits, err := g.a.o.Vectors.Search(ctx, g.r.Collection, store.VectorQuery{Embedding: question, K: k, MinScore: -1})
+		if err != nil {
+			return err
+		}
+		enough := len(hits) < k || k >= maxNear
+		for _, hit := range hits {
+			if seen[hit.ID] {
+				continue
+			}
+			if in >= g.r.MaxTokens/leastTokens || !g.reachable(hit.Score, best) {
+				enough = true
+				break
+			}
+			seen[hit.ID] = true
+			counts, err := g.near(ctx, hit.VectorItem, hit.Score)
+			if err != nil {
+				return err
+			}
+			if counts {
+				in++
+				best = max(best, hit.Score)
+			}
+		}
+		if enough {
+			break
+		}
+	}
+	if err := g.lookUp(ctx, question); err != nil {
+		return err
+	}
+	return g.withoutArchived(ctx)
+}
+
+// reachable says whether a candidate with this cosine may reach the threshold.
+func (g *gathering) reachable(cosine, best float64) bool {
+	if best <= 0 {
+		return true
+	}
+	return slices.ContainsFunc(g.places, func(p *place) bool {
+		return g.r.SimilarityWeight*cosine/best+g.r.PriorityWeight*p.priority >= g.r.Threshold
+	})
+}
+
+// embed gives the question's vector, nil where there is nothing to compare it
+// with or nobody to make it.
+func (g *gathering) embed(ctx context.Context) ([]float32, error) {
+	wanted := g.r.Method == Cosine
+	switch {
+	case g.r.Method == BM25 || len(g.places) == 0:
+		return nil, nil
+	case g.a.o.Vectors == nil || g.r.Embed == nil:
+		if wanted {
+			return nil, tea.Errorf(tea.DependencyMissing, "texts cannot be compared by vectors here")
+		}
+		return nil, nil
+	}
+	collections, err := g.a.o.Vectors.Collections(ctx)
+	if err != nil {
+		return nil, err
+	}
+	has := func(c store.Collection) bool { return c.Name == g.r.Collection && c.Count > 0 }
+	if !slices.ContainsFunc(collections, has) {
+		if wanted {
+			return nil, tea.Errorf(tea.ValidationError, "the collection %q has no vectors; memory.backfill_embeddings makes them", g.r.Collection)
+		}
+		return nil, nil
+	}
+	question, err := g.r.Embed(ctx, g.r.Query)
+	if err == nil || wanted || ctx.Err() != nil {
+		return question, err
+	}
+	switch e := tea.AsError(err); e.Type {
+	case tea.DependencyMissing: // nobody has promised vectors
+	case tea.BudgetExceeded, tea.Canceled:
+		return nil, err
+	default:
+		g.r.Warn("the query cannot be embedded; candidates are compared by their words", g.r.Collection, err)
+	}
+	return nil, nil
+}
+
+// near notes the cosine of a vector's candidate and says whether it counts: it
+// is of the candidate's present content.
+func (g *gathering) near(ctx context.Context, item store.VectorItem, cosine float64) (bool, error) {
+	kind, path, hash, ok := recall.Documented(item)
+	if !ok {
+		return false, nil
+	}
+	c := g.found[name{Kind(kind), path}]
+	if c == nil {
+		var err error
+		if c, err = g.bring(ctx, Kind(kind), path, hash); c == nil || err != nil {
+			return false, err
+		}
+	}
+	if c.contentHash() != hash {
+		return false, nil
+	}
+	c.hasVector, c.cosine = true, cosine
+	return true, nil
+}
+
+// bring makes a candidate of a document whose words say nothing to the
+// question, if a place has it and it is as it was when the vector was made.
+func (g *gathering) bring(ctx context.Context, kind Kind, path, hash string) (c *candidate, err error) {
+	if kind == File {
+		if t, ok := g.a.texts.find(path); ok && t.Hash == hash {
+			c = g.file(&t, 0)
+		}
+		return c, nil
+	}
+	if !slices.ContainsFunc(g.places, func(p *place) bool { return p.hasKey(path) }) {
+		return nil, nil
+	}
+	e, err := g.a.o.LTM.Retrieve(ctx, path)
+	if errors.Is(err, store.ErrNotFound) || err == nil && e.ContentHash != hash {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	for _, p := range g.places {
+		if p.hasKey(path) {
+			if err := g.entry(p, e); err != nil {
+				return nil, err
+			}
+		}
+	}
+	return g.found[name{Entry, path}], nil
+}
+
+// lookUp asks for the vectors of candidates that are not among the near ones,
+// those first whose words say most.
+func (g *gathering) lookUp(ctx context.Context, question []float32) error {
+	var missing []*candidate
+	for _, c := range g.found {
+		if !c.hasVector && c.kind != Session {
+			missing = append(missing, c)
+		}
+	}
+	slices.SortFunc(missing, func(a, b *candidate) int {
+		if a.words != b.words {
+			if a.words > b.words {
+				return -1
+			}
+			return 1
+		}
+		return strings.Compare(a.path, b.path)
+	})
+	missing = missing[:min(len(missing), maxLooked)]
+	byID := make(map[string]*candidate, len(missing))
+	ids := make([]string, len(missing))
+	for i, c := range missing {
+		ids[i] = recall.Document{Source: string(c.kind), Key: c.path}.ID()
+		byID[ids[i]] = c
+	}
+	items, err := g.a.o.Vectors.Get(ctx, g.r.Collection, ids...)
+	if err != nil {
+		return err
+	}
+	for _, item := range items {
+		c := byID[item.ID]
+		_, _, hash, ok := recall.Documented(item)
+		if !ok || hash != c.contentHash() {
+			continue
+		}
+		c.hasVector, c.cosine = true, cosineOf(question, item.Embedding)
+	}
+	return nil
+}
+
+func cosineOf(a, b []float32) float64 {
+	var dot, aa, bb float64
+	for i := range min(len(a), len(b)) {
+		x, y := float64(a[i]), float64(b[i])
+		dot, aa, bb = dot+x*y, aa+x*x, bb+y*y
+	}
+	if aa == 0 || bb == 0 {
+		return 0
+	}
+	return dot / math.Sqrt(aa*bb)
+}

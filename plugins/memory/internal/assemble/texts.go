@@ -1,0 +1,321 @@
+package assemble
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+
+	tea "github.com/the-edge-agent/tea/sdk"
+
+	"github.com/the-edge-agent/tea/plugins/memory/internal/file"
+	"github.com/the-edge-agent/tea/plugins/memory/internal/fulltext"
+	"github.com/the-edge-agent/tea/plugins/memory/internal/store"
+)
+
+// maxIndexed is how much of a file can be found.
+const maxIndexed = 4 << 20
+
+// text is a file as the index knows it.
+type text struct {
+	*file.File
+	id int64 // in the index; 0 where it is not: no text, or archived
+}
+
+// texts are the text files and their index, a companion of their documents:
+// it is compared with them once after the start, and from then on brought up
+// to date before each question with what has changed since the one before. A
+// document of the index has a number made of the path and the content, so the
+// index itself says what it holds.
+type texts struct {
+	o Options
+
+	mu     sync.Mutex // guards what follows
+	index  *fulltext.Index
+	seq    int64 // the last change of the index
+	after  int64 // the last change of the files that is in it
+	byPath map[string]*text
+	byID   map[int64]*text
+	closed bool
+}
+
+func newTexts(o Options) *texts { return &texts{o: o} }
+
+func (t *texts) close() error {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.closed = true
+	return t.drop()
+}
+
+// drop closes the index; the next question opens it again.
+func (t *texts) drop() error {
+	index := t.index
+	t.index, t.byPath, t.byID, t.after = nil, nil, nil, 0
+	if index == nil {
+		return nil
+	}
+	if err := index.Close(); err != nil {
+		return fmt.Errorf("close the text index of the files: %w", err)
+	}
+	return nil
+}
+
+// use runs fn with the index as the files are now. A broken index is built
+// anew, and fn runs once more.
+func (t *texts) use(ctx context.Context, fn func() error) error {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	for try := 0; ; try++ {
+		err := t.refresh(ctx)
+		if err == nil {
+			err = fn()
+		}
+		switch {
+		case err == nil || ctx.Err() != nil:
+			return err
+		case t.index == nil || !errors.Is(err, fulltext.ErrCorrupt) && !errors.Is(err, fulltext.ErrClosed):
+			return err
+		case try > 0:
+			return errors.Join(err, t.drop())
+		}
+		t.o.Logger.Warn("the text index of the files is built anew", "reason", err.Error())
+		if err := t.index.Reset(); err != nil && !errors.Is(err, fulltext.ErrClosed) {
+			return errors.Join(err, t.drop())
+		}
+		if err := t.drop(); err != nil {
+			return err
+		}
+	}
+}
+
+// find gives a text file of the index as it was at the last use.
+func (t *texts) find(path string) (text, bool) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if known := t.byPath[path]; known != nil && known.id != 0 {
+		return *known, true
+	}
+	return text{}, false
+}
+
+// refresh brings the index up to date.
+func (t *texts) refresh(ctx context.Context) error {
+	if t.closed {
+		return tea.Errorf(tea.ConnectionError, "the memory is closed")
+	}
+	if t.index == nil {
+		if err := t.open(ctx); err != nil {
+			return err
+		}
+	}
+	changed, last, total, err := t.o.Files.Changes(ctx, t.after)
+	if err != nil {
+		return err
+	}
+	if err := t.add(ctx, changed); err != nil {
+		return err
+	}
+	if t.after = last; len(t.byPath) == total {
+		return nil
+	}
+	return t.removeOthers(ctx)
+}
+
+// open opens the index and compares it with the files.
+func (t *texts) open(ctx context.Context) error {
+	identity, err := t.o.Engine.Identity(ctx)
+	if err != nil {
+		return err
+	}
+	index, err := fulltext.Open(filepath.Join(t.o.IndexDir, identity), fulltext.Options{Language: t.o.Language})
+	if err != nil {
+		return tea.Errorf(tea.ValidationError, "open the text index of the files: %w", err)
+	}
+	if lost := index.Lost(); lost != nil && !errors.Is(lost, fs.ErrNotExist) {
+		t.o.Logger.Warn("the text index of the files is built anew", "reason", lost.Error())
+	}
+	t.index, t.seq = index, index.Stats().Seq
+	t.byPath, t.byID, t.after = map[string]*text{}, map[int64]*text{}, 0
+	if err := t.compare(ctx); err != nil {
+		return errors.Join(err, t.drop())
+	}
+	return nil
+}
+
+// compare takes out of the index what no file says, and adds the rest.
+func (t *texts) compare(ctx context.Context) error {
+	ids, err := t.index.IDs()
+	if err != nil {
+		return err
+	}
+	had := make(map[int64]bool, len(ids))
+	for _, id := range ids {
+		had[id] = true
+	}
+	all, last, _, err := t.o.Files.Changes(ctx, 0)
+	if err != nil {
+		return err
+	}
+	var missing []file.File
+	for _, f := range all {
+		if id := idOf(f); had[id] || id == 0 {
+			delete(had, id)
+			t.know(&text{File: &f, id: id})
+			continue
+		}
+		missing = append(missing, f)
+	}
+	for _, id := range ids {
+		if !had[id] {
+			continue
+		}
+		if err := t.delete(id); err != nil {
+			return err
+		}
+	}
+	t.after = last
+	return t.add(ctx, missing)
+}
+
+// idOf is the number of a file with its content in the index, 0 for what does
+// not belong there.
+func idOf(f file.File) int64 {
+	if !f.Text || f.Archived() {
+		return 0
+	}
+	sum := sha256.Sum256([]byte(f.Path + "\x00" + f.Hash))
+	return int64(binary.LittleEndian.Uint64(sum[:])>>1) | 1
+}
+
+func (t *texts) know(known *text) {
+	t.byPath[known.Path] = known
+	if known.id != 0 {
+		t.byID[known.id] = known
+	}
+}
+
+// add brings files into the index, in place of what was under their paths.
+func (t *texts) add(ctx context.Context, files []file.File) error {
+	// In one order, so that the index comes out the same.
+	slices.SortFunc(files, func(a, b file.File) int { return strings.Compare(a.Path, b.Path) })
+	for _, f := range files {
+		id := idOf(f)
+		if err := t.forget(f.Path, id); err != nil {
+			return err
+		}
+		if id != 0 && t.byID[id] == nil {
+			content, err := t.content(ctx, f)
+			if err != nil {
+				return err
+			}
+			err = t.index.Put(fulltext.Document{ID: id, Seq: t.next(), Fields: []fulltext.Field{{Name: "name", Text: nameOf(f.Path)}, {Name: "content", Text: content}}})
+			if err := t.taken(err); err != nil {
+				return err
+			}
+		}
+		t.know(&text{File: &f, id: id})
+	}
+	return nil
+}
+
+// taken passes over an error of a change that is in the index all the same:
+// the disk does not take it yet.
+func (t *texts) taken(err error) error {
+	if err == nil || errors.Is(err, fulltext.ErrSeq) || errors.Is(err, fulltext.ErrClosed) || errors.Is(err, fulltext.ErrCorrupt) {
+		return err
+	}
+	t.o.Logger.Warn("the text index of the files cannot be written yet", "error", err.Error())
+	return nil
+}
+
+// content is what of a file can be found. A damaged one has nothing, and must
+// not keep all others from being found.
+func (t *texts) content(ctx context.Context, f file.File) (string, error) {
+	content, err := readText(ctx, t.o.Files, f, maxIndexed)
+	if err == nil || ctx.Err() != nil {
+		return content, err
+	}
+	if !errors.Is(err, store.ErrNotFound) { // else it has just changed, and the next question brings what it is now
+		t.o.Logger.Error("a file cannot be read and is not found by its content", "path", f.Path, "error", err.Error())
+	}
+	return "", nil
+}
+
+// readText reads at most limit bytes of a text file, whole characters.
+func readText(ctx context.Context, files *file.Files, f file.File, limit int64) (string, error) {
+	r, err := files.Content(ctx, f)
+	if err != nil {
+		return "", err
+	}
+	defer r.Close()
+	var b strings.Builder
+	b.Grow(int(min(limit, f.Size)))
+	if limit < f.Size {
+		_, err = io.Copy(&b, io.LimitReader(r, limit))
+	} else {
+		_, err = io.Copy(&b, r) // to the end, where the hash is checked
+	}
+	return strings.ToValidUTF8(b.String(), ""), err // the last character may be cut
+}
+
+// nameOf is what the name of a file or an entry says: the last part, without
+// an ending.
+func nameOf(key string) string {
+	base := path.Base(key)
+	if ending := path.Ext(base); len(ending) < len(base) {
+		base = strings.TrimSuffix(base, ending)
+	}
+	return base
+}
+
+// forget takes what was under a path out, unless it has the number.
+func (t *texts) forget(path string, but int64) error {
+	old := t.byPath[path]
+	if old == nil || old.id == but {
+		return nil
+	}
+	delete(t.byPath, path)
+	if old.id == 0 {
+		return nil
+	}
+	delete(t.byID, old.id)
+	return t.delete(old.id)
+}
+
+// removeOthers takes out what is not there any more.
+func (t *texts) removeOthers(ctx context.Context) error {
+	all, last, _, err := t.o.Files.Changes(ctx, 0)
+	if err != nil {
+		return err
+	}
+	there := make(map[string]bool, len(all))
+	for _, f := range all {
+		there[f.Path] = true
+	}
+	for path := range t.byPath {
+		if there[path] {
+			continue
+		}
+		if err := t.forget(path, -1); err != nil {
+			return err
+		}
+	}
+	t.after = max(t.after, last)
+	return t.add(ctx, all)
+}
+
+func (t *texts) delete(id int64) error { return t.taken(t.index.Delete(id, t.next())) }
+
+func (t *texts) next() int64 {
+	t.seq++
+	return t.seq
+}

@@ -1,0 +1,173 @@
+package catalog
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"regexp"
+	"strings"
+	"unicode"
+
+	tea "github.com/the-edge-agent/tea/sdk"
+	"github.com/the-edge-agent/tea/sdk/diag"
+
+	"github.com/the-edge-agent/tea/plugins/memory/internal/clock"
+	"github.com/the-edge-agent/tea/plugins/memory/internal/documents"
+	"github.com/the-edge-agent/tea/plugins/memory/internal/store"
+)
+
+// The kinds of the catalog's documents.
+const (
+	tableKind    = "catalog_table"
+	fileKind     = "catalog_file"
+	snapshotKind = "catalog_snapshot"
+)
+
+const (
+	maxPath = 1024
+	// maxCandidates bounds the names that a wrong one is compared with.
+	maxCandidates = 1000
+	// maxTries bounds how often a change is repeated that others overtook.
+	maxTries = 100
+)
+
+// Catalog is a catalog of tables. It is safe for concurrent use.
+type Catalog struct {
+	docs  *documents.Documents
+	clock *clock.Clock
+}
+
+// New makes a catalog. The documents belong to the caller.
+func New(docs *documents.Documents, clock *clock.Clock) *Catalog {
+	return &Catalog{docs: docs, clock: clock}
+}
+
+// Page selects a part of a list.
+type Page struct {
+	// Limit bounds the part; 0 = 1,000.
+	Limit int
+	// After is the last of the part before; "" = the list's beginning.
+	After string
+}
+
+var tableName = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_.-]{0,127}$`)
+
+// tableID is the name under which a table is found: the case of its letters
+// does not matter.
+func tableID(name string) (string, error) {
+	if !tableName.MatchString(name) {
+		return "", tea.Errorf(tea.ValidationError, "%q is no name of a table: it begins with a letter or _ and has letters, digits and _.- (at most 128)", name)
+	}
+	return strings.ToLower(name), nil
+}
+
+func checkPath(path string) error {
+	if path == "" || len(path) > maxPath || strings.ContainsFunc(path, unicode.IsControl) {
+		return tea.Errorf(tea.ValidationError, "%q is no path of a file: it has 1 to %d bytes and no control characters", path, maxPath)
+	}
+	return nil
+}
+
+// checkObject takes an object, null or nothing; null becomes nothing.
+func checkObject(what string, raw *json.RawMessage) error {
+	if string(*raw) == "null" {
+		*raw = nil
+	}
+	if *raw == nil {
+		return nil
+	}
+	var object map[string]json.RawMessage
+	if err := json.Unmarshal(*raw, &object); err != nil {
+		return tea.Errorf(tea.ValidationError, "%s is an object, not %.40s", what, *raw)
+	}
+	return nil
+}
+
+// change repeats a change that others overtook.
+func change(ctx context.Context, try func() error) error {
+	for n := 1; ; n++ {
+		err := try()
+		if !errors.Is(err, store.ErrConflict) || n == maxTries || ctx.Err() != nil {
+			return err
+		}
+	}
+}
+
+// get reads one document into v and gives its version, 0 where there is none.
+func (c *Catalog) get(ctx context.Context, kind, id string, v any) (version int64, err error) {
+	doc, err := c.docs.Get(ctx, kind, id)
+	switch {
+	case errors.Is(err, store.ErrNotFound):
+		return 0, nil
+	case err != nil:
+		return 0, err
+	}
+	return doc.Version, decode(doc, v)
+}
+
+func decode(doc store.Document, v any) error {
+	if err := json.Unmarshal(doc.Body, v); err != nil {
+		return fmt.Errorf("read %s %s: %w", doc.Kind, doc.ID, err)
+	}
+	return nil
+}
+
+func decodeAll[T any](docs []store.Document) ([]T, error) {
+	all := make([]T, len(docs))
+	for i, doc := range docs {
+		if err := decode(doc, &all[i]); err != nil {
+			return nil, err
+		}
+	}
+	return all, nil
+}
+
+// put is the change that writes v. Version 0 means that there is none yet.
+func put(kind, id string, version int64, v any) (store.Change, error) {
+	body, err := json.Marshal(v)
+	if err != nil {
+		return store.Change{}, tea.Errorf(tea.ValidationError, "%s %s: %w", kind, id, err)
+	}
+	if version == 0 {
+		version = store.New
+	}
+	return store.Change{Kind: kind, ID: id, Body: body, If: version}, nil
+}
+
+// page gives a part of the documents that fit, those after a condition, and
+// how many there are in all parts.
+func page[T any](ctx context.Context, c *Catalog, query store.DocumentQuery, limit int, after ...store.Condition) (found []T, total int, err error) {
+	if total, err = c.docs.Count(ctx, query); err != nil {
+		return nil, 0, err
+	}
+	query.Limit, query.Where = limit, append(query.Where, after...)
+	docs, err := c.docs.Query(ctx, query)
+	if err != nil {
+		return nil, 0, err
+	}
+	found, err = decodeAll[T](docs)
+	return found, total, err
+}
+
+// missingTable is the error for a table that is not there.
+func (c *Catalog) missingTable(ctx context.Context, name string) error {
+	tables, _, err := c.Tables(ctx, TableQuery{Page: Page{Limit: maxCandidates}})
+	if err != nil {
+		return err
+	}
+	names := make([]string, len(tables))
+	for i, t := range tables {
+		names[i] = t.Name
+	}
+	return NotFound("table", name, names)
+}
+
+// NotFound is the error for a name that is not among those there are.
+func NotFound(what, name string, names []string) error {
+	hint := diag.Suggest(name, names)
+	if hint != "" {
+		hint = "; " + hint
+	}
+	return tea.Errorf(tea.NotFound, "there is no %s %q%s", what, name, hint)
+}

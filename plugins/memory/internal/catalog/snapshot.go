@@ -1,0 +1,188 @@
+package catalog
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	tea "github.com/the-edge-agent/tea/sdk"
+
+	"github.com/the-edge-agent/tea/plugins/memory/internal/store"
+)
+
+// Snapshot is the list of a table's files at one time. It never changes.
+type Snapshot struct {
+	ID          string          `json:"id"`
+	Table       string          `json:"table"`
+	Number      int64           `json:"number"`
+	Parent      string          `json:"parent,omitempty"`
+	Description string          `json:"description,omitempty"`
+	Files       []FileRef       `json:"files"`
+	Metadata    json.RawMessage `json:"metadata,omitempty"`
+	// Version is that of a managed table's rows.
+	Version int64 `json:"version,omitempty"`
+	// Call is NewSnapshot.Call.
+	Call      string    `json:"call,omitempty"`
+	CreatedAt time.Time `json:"created_at"`
+}
+
+// FileRef names a file and its content.
+type FileRef struct {
+	Path        string `json:"path"`
+	ContentHash string `json:"content_hash"`
+	Size        int64  `json:"size,omitempty"`
+	Rows        int64  `json:"row_count,omitempty"`
+}
+
+func refs(files []File) []FileRef {
+	all := make([]FileRef, len(files))
+	for i, f := range files {
+		all[i] = FileRef{Path: f.Path, ContentHash: f.ContentHash, Size: f.Size, Rows: f.Rows}
+	}
+	return all
+}
+
+// snapshotID orders like the number where the table is the same.
+func snapshotID(table string, number int64) string {
+	return fmt.Sprintf("%s%06d", snapshotPrefix(table), number)
+}
+
+// snapshotPrefix begins the ids of a table's snapshots. No name of a table
+// has an @.
+func snapshotPrefix(table string) string { return table + "@" }
+
+// NewSnapshot is what a snapshot is made of. Paths are the files that belong
+// to it; nil = all of the table.
+type NewSnapshot struct {
+	Paths       []string
+	Description string
+	Metadata    json.RawMessage
+	// Call names the call that makes it, which may be repeated after a crash:
+	// a last snapshot of the same call is the one that is asked for.
+	Call string
+}
+
+// CreateSnapshot writes down which files a table has now.
+func (c *Catalog) CreateSnapshot(ctx context.Context, table string, n NewSnapshot) (s Snapshot, err error) {
+	id, err := c.open(ctx, table)
+	if err != nil {
+		return Snapshot{}, err
+	}
+	if err := checkObject("metadata", &n.Metadata); err != nil {
+		return Snapshot{}, err
+	}
+	err = change(ctx, func() error {
+		last, err := c.lastSnapshot(ctx, id)
+		if err != nil {
+			return err
+		}
+		if last != nil && n.Call != "" && last.Call == n.Call {
+			s = *last
+			return nil
+		}
+		files, err := c.allFiles(ctx, id)
+		if err != nil {
+			return err
+		}
+		s = Snapshot{Table: id, Description: n.Description, Metadata: n.Metadata, Files: refs(files), Call: n.Call, CreatedAt: c.clock.Now()}
+		if n.Paths != nil {
+			if s.Files, err = chosen(s.Files, n.Paths); err != nil {
+				return err
+			}
+		}
+		s.follow(last)
+		change, err := put(snapshotKind, s.ID, 0, s)
+		if err != nil {
+			return err
+		}
+		return c.docs.Apply(ctx, change)
+	})
+	return s, err
+}
+
+func (s *Snapshot) follow(last *Snapshot) {
+	if last != nil {
+		s.Number, s.Parent = last.Number, last.ID
+	}
+	s.Number++
+	s.ID = snapshotID(s.Table, s.Number)
+}
+
+func chosen(files []FileRef, paths []string) ([]FileRef, error) {
+	byPath := map[string]FileRef{}
+	names := make([]string, len(files))
+	for i, f := range files {
+		byPath[f.Path], names[i] = f, f.Path
+	}
+	wanted := slices.Compact(slices.Sorted(slices.Values(paths)))
+	all := make([]FileRef, len(wanted))
+	for i, path := range wanted {
+		f, ok := byPath[path]
+		if !ok {
+			return nil, NotFound("tracked file", path, names)
+		}
+		all[i] = f
+	}
+	return all, nil
+}
+
+func (c *Catalog) lastSnapshot(ctx context.Context, id string) (*Snapshot, error) {
+	docs, err := c.docs.Query(ctx, store.DocumentQuery{Kind: snapshotKind, Where: ofTable(id), OrderBy: "number", Descending: true, Limit: 1})
+	if err != nil || len(docs) == 0 {
+		return nil, err
+	}
+	s := &Snapshot{}
+	return s, decode(docs[0], s)
+}
+
+func ofTable(id string) []store.Condition {
+	return []store.Condition{{Field: "id", Op: store.Prefix, Value: snapshotPrefix(id)}}
+}
+
+// LatestSnapshot gives the last snapshot of a table, or a not_found error.
+func (c *Catalog) LatestSnapshot(ctx context.Context, table string) (Snapshot, error) {
+	t, err := c.Table(ctx, table)
+	if err != nil {
+		return Snapshot{}, err
+	}
+	last, err := c.lastSnapshot(ctx, strings.ToLower(t.Name))
+	if err != nil {
+		return Snapshot{}, err
+	}
+	if last == nil {
+		return Snapshot{}, tea.Errorf(tea.NotFound, "table %q has no snapshot", t.Name)
+	}
+	return *last, nil
+}
+
+// Snapshots gives a page of a table's snapshots, the last one first, and how
+// many there are in all pages.
+func (c *Catalog) Snapshots(ctx context.Context, table string, p Page) ([]Snapshot, int, error) {
+	t, err := c.Table(ctx, table)
+	if err != nil {
+		return nil, 0, err
+	}
+	id := strings.ToLower(t.Name)
+	var after []store.Condition
+	if p.After != "" {
+		number, err := strconv.ParseInt(strings.TrimPrefix(p.After, snapshotPrefix(id)), 10, 64)
+		if err != nil {
+			return nil, 0, tea.Errorf(tea.ValidationError, "%q is no snapshot of table %q", p.After, t.Name)
+		}
+		after = append(after, store.Condition{Field: "number", Op: store.Lt, Value: number})
+	}
+	return page[Snapshot](ctx, c, store.DocumentQuery{Kind: snapshotKind, Where: ofTable(id), OrderBy: "number", Descending: true}, p.Limit, after...)
+}
+
+// snapshot gives one of a table's snapshots.
+func (c *Catalog) snapshot(ctx context.Context, table, id string) (s Snapshot, err error) {
+	version, err := c.get(ctx, snapshotKind, id, &s)
+	if err == nil && (version == 0 || s.Table != table) {
+		err = tea.Errorf(tea.NotFound, "table %q has no snapshot %q", table, id)
+	}
+	return s, err
+}

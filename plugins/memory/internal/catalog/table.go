@@ -1,0 +1,118 @@
+package catalog
+
+import (
+	"context"
+	"encoding/json"
+	"strings"
+	"time"
+
+	tea "github.com/the-edge-agent/tea/sdk"
+
+	"github.com/the-edge-agent/tea/plugins/memory/internal/store"
+)
+
+// Table is an entry of the catalog.
+type Table struct {
+	Name        string          `json:"name"`
+	Description string          `json:"description,omitempty"`
+	Format      string          `json:"format,omitempty"`
+	Location    string          `json:"location,omitempty"`
+	Schema      json.RawMessage `json:"schema,omitempty"`
+	PrimaryKey  []string        `json:"primary_key,omitempty"`
+	PartitionBy []string        `json:"partition_by,omitempty"`
+	Metadata    json.RawMessage `json:"metadata,omitempty"`
+	// Managed says that package tabular keeps the table's rows.
+	Managed bool `json:"managed,omitempty"`
+	// Version is the last change of a managed table's rows that its last
+	// consolidation knew.
+	Version   int64     `json:"version,omitempty"`
+	CreatedAt time.Time `json:"created_at"`
+	UpdatedAt time.Time `json:"updated_at"`
+}
+
+// Register writes a table's entry, replacing what was there, and says whether
+// it is new.
+func (c *Catalog) Register(ctx context.Context, t Table) (registered Table, created bool, err error) {
+	id, err := tableID(t.Name)
+	if err != nil {
+		return Table{}, false, err
+	}
+	if err := checkObject("metadata", &t.Metadata); err != nil {
+		return Table{}, false, err
+	}
+	err = change(ctx, func() error {
+		var have Table
+		version, err := c.get(ctx, tableKind, id, &have)
+		if err != nil {
+			return err
+		}
+		if have.Managed {
+			return managed(have)
+		}
+		t.UpdatedAt = c.clock.Now()
+		if t.CreatedAt = have.CreatedAt; version == 0 {
+			t.CreatedAt = t.UpdatedAt
+		}
+		created = version == 0
+		change, err := put(tableKind, id, version, t)
+		if err != nil {
+			return err
+		}
+		return c.docs.Apply(ctx, change)
+	})
+	return t, created, err
+}
+
+func managed(t Table) error {
+	return tea.Errorf(tea.ValidationError, "table %q is one of data.create_table: the actions data.* keep its entry, files and snapshots", t.Name)
+}
+
+// Table gives the entry of a table, or a not_found error.
+func (c *Catalog) Table(ctx context.Context, name string) (t Table, err error) {
+	id, err := tableID(name)
+	if err != nil {
+		return Table{}, err
+	}
+	version, err := c.get(ctx, tableKind, id, &t)
+	if err == nil && version == 0 {
+		err = c.missingTable(ctx, name)
+	}
+	return t, err
+}
+
+// open is Table for those who change it: a managed one is refused.
+func (c *Catalog) open(ctx context.Context, name string) (id string, err error) {
+	t, err := c.Table(ctx, name)
+	if err != nil {
+		return "", err
+	}
+	if t.Managed {
+		return "", managed(t)
+	}
+	return tableID(name)
+}
+
+// TableQuery selects tables.
+type TableQuery struct {
+	Prefix string
+	// Managed restricts to those of package tabular.
+	Managed bool
+	Page
+}
+
+// Tables gives a page of the tables in the order of their names, and how many
+// there are in all pages. Upper and lower case are the same.
+func (c *Catalog) Tables(ctx context.Context, q TableQuery) ([]Table, int, error) {
+	query := store.DocumentQuery{Kind: tableKind, OrderBy: "id"}
+	if q.Prefix != "" {
+		query.Where = append(query.Where, store.Condition{Field: "id", Op: store.Prefix, Value: strings.ToLower(q.Prefix)})
+	}
+	if q.Managed {
+		query.Where = append(query.Where, store.Condition{Field: "managed", Op: store.Eq, Value: true})
+	}
+	var after []store.Condition
+	if q.After != "" {
+		after = append(after, store.Condition{Field: "id", Op: store.Gt, Value: strings.ToLower(q.After)})
+	}
+	return page[Table](ctx, c, query, q.Limit, after...)
+}

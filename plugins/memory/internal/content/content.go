@@ -1,0 +1,170 @@
+package content
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"hash"
+	"io"
+	"sync"
+
+	"github.com/the-edge-agent/tea/plugins/memory/internal/store"
+)
+
+const (
+	// sweepBatch is how many blobs are looked at while nobody may write.
+	sweepBatch = 200
+	stripes    = 64
+)
+
+// Store keeps contents below one prefix of a BlobStorage, of which there is
+// one for each. It is safe for concurrent use.
+type Store struct {
+	blobs  store.BlobStorage
+	prefix string
+	// rows is held for reading from before a blob is looked at until what
+	// names it is there, and for writing while blobs are removed.
+	rows sync.RWMutex
+	// saving is held while one content is written: nobody may rely on a blob
+	// that is not yet on the disk.
+	saving [stripes]sync.Mutex
+}
+
+// New makes a store for blobs whose names begin with prefix, such as "ltm/".
+// The storage belongs to the caller.
+func New(blobs store.BlobStorage, prefix string) *Store { return &Store{blobs: blobs, prefix: prefix} }
+
+// Hash is the name that a content has: its SHA-256 in hex.
+func Hash(data []byte) string {
+	sum := sha256.Sum256(data)
+	return hex.EncodeToString(sum[:])
+}
+
+// Name is the name of the blob of a content.
+func (s *Store) Name(hash string) string { return s.prefix + hash[:2] + "/" + hash }
+
+// Hold keeps blobs from being removed until release is called: from before a
+// Save until what names the content is written, or from before a name is read
+// until its blob is open. It must not be called again before release.
+func (s *Store) Hold() (release func()) {
+	s.rows.RLock()
+	return s.rows.RUnlock
+}
+
+// Save writes a content, unless it is there already. The caller holds the store.
+func (s *Store) Save(ctx context.Context, hash string, data []byte) error {
+	lock := &s.saving[(int(hash[0])*31+int(hash[1]))%stripes]
+	lock.Lock()
+	defer lock.Unlock()
+	name := s.Name(hash)
+	info, err := s.blobs.Stat(ctx, name)
+	if err == nil && info.Size == int64(len(data)) {
+		return nil
+	}
+	if err != nil && !errors.Is(err, store.ErrNotFound) {
+		return err
+	}
+	_, err = s.blobs.Put(ctx, name, bytes.NewReader(data))
+	return err
+}
+
+// Load reads a content and checks it. The caller holds the store.
+func (s *Store) Load(ctx context.Context, hash string) ([]byte, error) {
+	r, err := s.Open(ctx, hash)
+	if err != nil {
+		return nil, err
+	}
+	defer r.Close()
+	return io.ReadAll(r)
+}
+
+// Open gives a content for reading; the caller closes it. A content that was
+// damaged gives an error at its end. The caller holds the store until Open has
+// returned.
+func (s *Store) Open(ctx context.Context, hash string) (io.ReadCloser, error) {
+	name := s.Name(hash)
+	r, err := s.blobs.Get(ctx, name)
+	if err != nil {
+		return nil, err
+	}
+	return &checked{ReadCloser: r, name: name, want: hash, sum: sha256.New()}, nil
+}
+
+// checked compares what was read with its name.
+type checked struct {
+	io.ReadCloser
+	name, want string
+	sum        hash.Hash
+}
+
+func (c *checked) Read(p []byte) (int, error) {
+	n, err := c.ReadCloser.Read(p)
+	_, _ = c.sum.Write(p[:n]) // a hash takes everything
+	if err == io.EOF && hex.EncodeToString(c.sum.Sum(nil)) != c.want {
+		return n, fmt.Errorf("blob %s is damaged: its hash differs", c.name)
+	}
+	return n, err
+}
+
+// Named tells which of these blobs something names.
+type Named func(ctx context.Context, names []string) (map[string]bool, error)
+
+// Sweep removes the blobs that nothing names. Few of them are unnamed: those
+// are found first, and asked for again while nobody can begin to rely on them.
+func (s *Store) Sweep(ctx context.Context, named Named) error {
+	var batch []string
+	flush := func() error {
+		unnamed, err := without(ctx, batch, named)
+		if err == nil && len(unnamed) > 0 {
+			err = s.removeUnnamed(ctx, unnamed, named)
+		}
+		batch = batch[:0]
+		return err
+	}
+	for info, err := range s.blobs.List(ctx, s.prefix) {
+		if err != nil {
+			return err
+		}
+		if batch = append(batch, info.Name); len(batch) < sweepBatch {
+			continue
+		}
+		if err := flush(); err != nil {
+			return err
+		}
+	}
+	if len(batch) == 0 {
+		return nil
+	}
+	return flush()
+}
+
+func (s *Store) removeUnnamed(ctx context.Context, names []string, named Named) error {
+	s.rows.Lock()
+	defer s.rows.Unlock()
+	unnamed, err := without(ctx, names, named)
+	if err != nil {
+		return err
+	}
+	for _, name := range unnamed {
+		if err := s.blobs.Delete(ctx, name); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func without(ctx context.Context, names []string, named Named) (unnamed []string, err error) {
+	kept, err := named(ctx, names)
+	if err != nil {
+		return nil, err
+	}
+	for _, name := range names {
+		if !kept[name] {
+			unnamed = append(unnamed, name)
+		}
+	}
+	return unnamed, nil
+}

@@ -1,0 +1,36 @@
+package longterm
+
+import (
+	"strconv"
+
+	"github.com/the-edge-agent/tea/plugins/memory/internal/store"
+)
+
+// View is the table memories for queries from outside: the live entries. A
+// value that is in a blob is NULL there, and inlined says so.
+func (m *Memory) View() store.View {
+	live := " FROM main.ltm WHERE expires_at IS NULL OR expires_at > " + strconv.FormatInt(m.o.Clock.Micro(), 10)
+	v := store.View{Name: "memories", Columns: []store.Column{
+		{Name: "key"},
+		{Name: "value", Type: store.JSON},
+		{Name: "metadata", Type: store.JSON},
+		{Name: "content_hash"},
+		{Name: "inlined", Type: store.Boolean},
+		{Name: "created_at"},
+		{Name: "updated_at"},
+		{Name: "expires_at"},
+	}}
+	if m.o.Engine.Dialect() == store.DuckDB {
+		v.Query = `SELECT key, CAST(value AS JSON), CAST(metadata AS JSON), content_hash, value IS NOT NULL,
+			make_timestamptz(created_at), make_timestamptz(updated_at), make_timestamptz(expires_at)` + live
+		return v
+	}
+	v.Query = "SELECT key, value, metadata, content_hash, value IS NOT NULL, " + instant("created_at") + ", " + instant("updated_at") + ", " + instant("expires_at") + live
+	return v
+}
+
+// instant is a column of microseconds as text for SQLite, in the form that the
+// documents have.
+func instant(column string) string {
+	return "strftime('%Y-%m-%dT%H:%M:%S', " + column + " / 1000000, 'unixepoch') || printf('.%06dZ', " + column + " % 1000000)"
+}

@@ -1,0 +1,271 @@
+package recall
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"iter"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/the-edge-agent/tea/sdk/value"
+
+	"github.com/the-edge-agent/tea/plugins/memory/internal/file"
+	"github.com/the-edge-agent/tea/plugins/memory/internal/store"
+	"github.com/the-edge-agent/tea/plugins/memory/internal/tokens"
+)
+
+// Where a document comes from.
+const (
+	LTM  = "ltm"
+	File = "file"
+)
+
+const (
+	// pageSize is how many entries are read at a time.
+	pageSize = 500
+	// maxName is how long the id of a vector may be.
+	maxName = 4096
+	// embedTokens is what of a text a vector is made of.
+	embedTokens = 8000
+	// excerptTokens is what of it a result shows.
+	excerptTokens = 200
+)
+
+// The members of a vector's metadata that are not the document's own.
+const (
+	sourceField = "_source"
+	keyField    = "_key"
+	hashField   = "_hash"
+	modelField  = "_model"
+)
+
+// Files are where the files are; [file.Files] is one.
+type Files interface {
+	All(ctx context.Context, q file.Query) iter.Seq2[file.File, error]
+	Stat(ctx context.Context, path string) (file.File, error)
+	Read(ctx context.Context, path string) (file.File, []byte, error)
+}
+
+// Document is an entry or a file.
+type Document struct {
+	// Source is LTM or File, Key the key or the path.
+	Source, Key string
+	// Hash is that of the content.
+	Hash string
+	// Metadata is an object, or nil.
+	Metadata map[string]any
+
+	value json.RawMessage // of an entry
+}
+
+// ID names the document's vector in a collection.
+func (d Document) ID() string {
+	id := d.Source + ":" + d.Key
+	if len(id) <= maxName {
+		return id
+	}
+	sum := sha256.Sum256([]byte(d.Key))
+	return d.Source + "#" + hex.EncodeToString(sum[:])
+}
+
+// item is the document's vector.
+func (d Document) item(text string, embedding []float32, model string) store.VectorItem {
+	metadata := maps.Clone(d.Metadata)
+	if metadata == nil {
+		metadata = map[string]any{}
+	}
+	metadata[sourceField], metadata[keyField], metadata[hashField], metadata[modelField] = d.Source, d.Key, d.Hash, model
+	excerpt, _ := tokens.Cut(text, excerptTokens)
+	return store.VectorItem{ID: d.ID(), Text: excerpt, Embedding: embedding, Metadata: metadata}
+}
+
+// of says whether a vector was made of the document as it is now, by the
+// model, if one is given.
+func (d Document) of(item store.VectorItem, model string) bool {
+	return item.Metadata[hashField] == d.Hash && (model == "" || item.Metadata[modelField] == model)
+}
+
+// documented says which document a vector stands for.
+func documented(item store.VectorItem) (Document, bool) {
+	source, _ := item.Metadata[sourceField].(string)
+	key, _ := item.Metadata[keyField].(string)
+	hash, _ := item.Metadata[hashField].(string)
+	d := Document{Source: source, Key: key, Hash: hash, Metadata: own(item.Metadata)}
+	return d, (source == LTM || source == File) && key != "" && hash != ""
+}
+
+// Documented says which document a vector stands for and the hash of the
+// content that it was made of; ok is false for one that stands for none.
+func Documented(item store.VectorItem) (source, key, hash string, ok bool) {
+	d, ok := documented(item)
+	return d.Source, d.Key, d.Hash, ok
+}
+
+// own are the members of a vector's metadata that are the document's.
+func own(metadata map[string]any) map[string]any {
+	rest := maps.Clone(metadata)
+	for _, name := range []string{sourceField, keyField, hashField, modelField} {
+		delete(rest, name)
+	}
+	if len(rest) == 0 {
+		return nil
+	}
+	return rest
+}
+
+func entryDocument(e store.Memory) (Document, error) {
+	metadata, err := object(e.Metadata)
+	return Document{Source: LTM, Key: e.Key, Hash: e.ContentHash, Metadata: metadata, value: e.Value}, err
+}
+
+func fileDocument(f file.File) (Document, error) {
+	metadata, err := object(f.Metadata)
+	return Document{Source: File, Key: f.Path, Hash: f.Hash, Metadata: metadata}, err
+}
+
+func object(raw json.RawMessage) (map[string]any, error) {
+	if raw == nil {
+		return nil, nil
+	}
+	v, err := value.Decode(raw)
+	if err != nil {
+		return nil, fmt.Errorf("read the metadata: %w", err)
+	}
+	o, _ := v.(map[string]any)
+	return o, nil
+}
+
+// find gives a document as it is now, or an error that wraps store.ErrNotFound.
+func (r *Recall) find(ctx context.Context, source, key string) (Document, error) {
+	if source == File {
+		if r.o.Files == nil {
+			return Document{}, store.ErrNotFound
+		}
+		f, err := r.o.Files.Stat(ctx, key)
+		if err == nil && f.Path != key { // it is in the archive
+			err = store.ErrNotFound
+		}
+		if err != nil {
+			return Document{}, err
+		}
+		return fileDocument(f)
+	}
+	e, err := r.o.LTM.Retrieve(ctx, key)
+	if err != nil {
+		return Document{}, err
+	}
+	return entryDocument(e)
+}
+
+// text is what the document says, with its name in front, which often tells
+// what a short value is about.
+func (r *Recall) text(ctx context.Context, d Document) (string, error) {
+	var text string
+	switch d.Source {
+	case LTM:
+		var err error
+		if text, err = Text(d.value); err != nil {
+			return "", err
+		}
+	default:
+		_, data, err := r.o.Files.Read(ctx, d.Key)
+		if err != nil {
+			return "", err
+		}
+		text = string(data)
+	}
+	if strings.TrimSpace(text) == "" {
+		return "", nil
+	}
+	return text, nil
+}
+
+// documents gives the entries whose keys and the text files whose paths begin
+// with prefix.
+func (r *Recall) documents(ctx context.Context, prefix string) iter.Seq2[Document, error] {
+	return func(yield func(Document, error) bool) {
+		for after := ""; ; {
+			page, err := r.o.LTM.List(ctx, store.List{Prefix: prefix, After: after, Limit: pageSize})
+			if err != nil {
+				yield(Document{}, err)
+				return
+			}
+			for _, e := range page {
+				after = e.Key
+				if !yield(entryDocument(e)) {
+					return
+				}
+			}
+			if len(page) < pageSize {
+				break
+			}
+		}
+		if r.o.Files == nil {
+			return
+		}
+		for f, err := range r.o.Files.All(ctx, file.Query{Prefix: prefix}) {
+			if err != nil {
+				yield(Document{}, err)
+				return
+			}
+			if f.Text && !yield(fileDocument(f)) {
+				return
+			}
+		}
+	}
+}
+
+// Text is what a JSON value says: a text as it is, and of other values a line
+// for each leaf, with the names that lead to it.
+func Text(raw json.RawMessage) (string, error) {
+	v, err := value.Decode(raw)
+	if err != nil {
+		return "", err
+	}
+	if text, ok := v.(string); ok {
+		return text, nil
+	}
+	return strings.Join(lines(nil, "", v), "\n"), nil
+}
+
+func lines(all []string, name string, v any) []string {
+	switch v := v.(type) {
+	case nil:
+		return all
+	case map[string]any:
+		for _, member := range slices.Sorted(maps.Keys(v)) {
+			path := member
+			if name != "" {
+				path = name + "." + member
+			}
+			all = lines(all, path, v[member])
+		}
+		return all
+	case []any:
+		for _, item := range v {
+			all = lines(all, name, item)
+		}
+		return all
+	case string:
+		return append(all, line(name, v))
+	}
+	text, err := value.Encode(v)
+	if err != nil {
+		return all // it was JSON before
+	}
+	return append(all, line(name, string(text)))
+}
+
+func line(name, text string) string {
+	if name == "" {
+		return text
+	}
+	return name + ": " + text
+}
+
+func gone(err error) bool { return errors.Is(err, store.ErrNotFound) }

@@ -1,0 +1,311 @@
+package recall
+
+import (
+	"context"
+	"errors"
+	"slices"
+
+	tea "github.com/the-edge-agent/tea/sdk"
+	"github.com/the-edge-agent/tea/sdk/value"
+
+	"github.com/the-edge-agent/tea/plugins/memory/internal/filter"
+	"github.com/the-edge-agent/tea/plugins/memory/internal/store"
+	"github.com/the-edge-agent/tea/plugins/memory/internal/tokens"
+)
+
+// Options configure a Recall. LTM and Vectors are needed; what they name
+// belongs to the caller.
+type Options struct {
+	LTM     store.LongTermMemory
+	Vectors store.VectorIndex
+	Files   Files // nil = none
+}
+
+// Recall keeps vectors of documents. It is safe for concurrent use.
+type Recall struct{ o Options }
+
+// New makes a Recall.
+func New(o Options) *Recall { return &Recall{o: o} }
+
+// Embed makes one vector for each text and says by which model.
+type Embed func(ctx context.Context, texts []string) (vectors [][]float32, model string, err error)
+
+// Backfill asks for the vectors that are missing.
+type Backfill struct {
+	Collection string
+	// Prefix is what keys and paths begin with.
+	Prefix string
+	// Model is the wanted one; vectors of another one are made anew. "" = any.
+	Model string
+	// BatchSize is how many texts are embedded at a time, Limit how many in
+	// all; both at least 1.
+	BatchSize, Limit int
+	Embed            Embed
+	// Failed is told which document cannot be embedded.
+	Failed func(d Document, err error)
+	// Progress is told after each batch.
+	Progress func(Filled)
+}
+
+// Filled says what a Backfill has done. Remaining are those beyond its limit.
+type Filled struct{ Embedded, Skipped, Failed, Remaining int }
+
+// Backfill makes the vectors that are missing, batch by batch: what was made
+// when it ends early stays, and the next one goes on from there.
+func (r *Recall) Backfill(ctx context.Context, b Backfill) (Filled, error) {
+	f := &fill{Backfill: b, recall: r}
+	var page []Document
+	for d, err := range r.documents(ctx, b.Prefix) {
+		if err != nil {
+			return f.done, err
+		}
+		if page = append(page, d); len(page) < pageSize {
+			continue
+		}
+		if err := f.page(ctx, page); err != nil {
+			return f.done, err
+		}
+		page = page[:0]
+	}
+	if err := f.page(ctx, page); err != nil {
+		return f.done, err
+	}
+	return f.done, f.flush(ctx)
+}
+
+// fill is a Backfill at work.
+type fill struct {
+	Backfill
+	recall *Recall
+	batch  []waiting
+	done   Filled
+	row    int // refused texts after the last good one
+}
+
+type waiting struct {
+	Document
+	text string
+}
+
+// page looks which of these documents have no vector.
+func (f *fill) page(ctx context.Context, page []Document) error {
+	missing, err := f.missing(ctx, page)
+	if err != nil {
+		return err
+	}
+	for _, d := range missing {
+		if f.done.Embedded+f.done.Failed+len(f.batch) >= f.Limit {
+			f.done.Remaining++
+			continue
+		}
+		text, err := f.recall.text(ctx, d)
+		switch {
+		case gone(err):
+			continue // removed meanwhile
+		case err != nil:
+			f.fail(d, err)
+			continue
+		case text == "":
+			f.done.Skipped++
+			continue
+		}
+		if f.batch = append(f.batch, waiting{d, text}); len(f.batch) < f.BatchSize {
+			continue
+		}
+		if err := f.flush(ctx); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// missing are the documents without a vector. Where only the metadata have
+// changed the vector gets them.
+func (f *fill) missing(ctx context.Context, page []Document) (missing []Document, err error) {
+	ids := make([]string, len(page))
+	for i, d := range page {
+		ids[i] = d.ID()
+	}
+	items, err := f.recall.o.Vectors.Get(ctx, f.Collection, ids...)
+	if err != nil {
+		return nil, err
+	}
+	have := make(map[string]store.VectorItem, len(items))
+	for _, item := range items {
+		have[item.ID] = item
+	}
+	var changed []store.VectorItem
+	for i, d := range page {
+		item, there := have[ids[i]]
+		if !there || !d.of(item, f.Model) {
+			missing = append(missing, d)
+			continue
+		}
+		f.done.Skipped++
+		if !value.Equal(own(item.Metadata), d.Metadata) && (len(own(item.Metadata)) > 0 || len(d.Metadata) > 0) {
+			model, _ := item.Metadata[modelField].(string)
+			changed = append(changed, d.item(item.Text, item.Embedding, model))
+		}
+	}
+	return missing, f.recall.o.Vectors.Store(ctx, f.Collection, changed...)
+}
+
+func (f *fill) fail(d Document, err error) {
+	f.done.Failed++
+	if f.Failed != nil {
+		f.Failed(d, err)
+	}
+}
+
+// manyRefused in a row are not because of the texts.
+const manyRefused = 32
+
+// flush embeds the batch. If a text of it is refused they are tried one by one.
+func (f *fill) flush(ctx context.Context) error {
+	batch := f.batch
+	if f.batch = nil; len(batch) == 0 {
+		return nil
+	}
+	if err := f.embed(ctx, batch); err == nil || !refused(err) {
+		return err
+	}
+	for i := range batch {
+		err := f.embed(ctx, batch[i:i+1])
+		switch {
+		case err == nil:
+			continue
+		case !refused(err):
+			return err
+		}
+		f.fail(batch[i].Document, err)
+		if f.row++; f.row >= manyRefused {
+			return err
+		}
+	}
+	return nil
+}
+
+// refusal is an error of Embed that is about its texts.
+type refusal struct{ error }
+
+func (r refusal) Unwrap() error { return r.error }
+
+func refused(err error) bool {
+	var r refusal
+	return errors.As(err, &r)
+}
+
+func (f *fill) embed(ctx context.Context, batch []waiting) error {
+	texts := make([]string, len(batch))
+	for i, w := range batch {
+		texts[i], _ = tokens.Cut(w.Key+"\n\n"+w.text, embedTokens)
+	}
+	vectors, model, err := f.Embed(ctx, texts)
+	if err != nil {
+		if slices.Contains([]tea.ErrorType{tea.ValidationError, tea.QueryError}, tea.AsError(err).Type) {
+			err = refusal{err}
+		}
+		return err
+	}
+	items := make([]store.VectorItem, len(batch))
+	for i, w := range batch {
+		items[i] = w.item(w.text, vectors[i], model)
+	}
+	if err := f.recall.o.Vectors.Store(ctx, f.Collection, items...); err != nil {
+		return err
+	}
+	f.done.Embedded += len(batch)
+	f.row = 0
+	if f.Progress != nil {
+		f.Progress(f.done)
+	}
+	return nil
+}
+
+// One makes the vector of one entry of the long-term memory and gives it.
+func (r *Recall) One(ctx context.Context, collection, key string, embed Embed) (vector []float32, model string, err error) {
+	d, err := r.find(ctx, LTM, key)
+	if err != nil {
+		return nil, "", err
+	}
+	text, err := r.text(ctx, d)
+	if err != nil {
+		return nil, "", err
+	}
+	if text == "" {
+		return nil, "", tea.Errorf(tea.ValidationError, "the value of key %q is empty, and an empty text has no embedding", key)
+	}
+	head, _ := tokens.Cut(d.Key+"\n\n"+text, embedTokens)
+	vectors, model, err := embed(ctx, []string{head})
+	if err != nil {
+		return nil, "", err
+	}
+	return vectors[0], model, r.o.Vectors.Store(ctx, collection, d.item(text, vectors[0], model))
+}
+
+// Hit is a vector that is near. Source is "" for one that stands for no
+// document, as those of vector.store.
+type Hit struct {
+	store.VectorHit
+	Source, Key string
+}
+
+// Search gives the nearest vectors. Those of documents that are gone, have
+// changed, or do not fit the filter any more are left out.
+func (r *Recall) Search(ctx context.Context, collection string, query store.VectorQuery) ([]Hit, error) {
+	wanted := query.K
+	checked := map[string]bool{} // what was looked at, and whether it counts
+	for {
+		found, err := r.o.Vectors.Search(ctx, collection, query)
+		if err != nil {
+			return nil, err
+		}
+		var hits []Hit
+		for _, hit := range found {
+			ok, known := checked[hit.ID]
+			if !known {
+				if ok, err = r.counts(ctx, collection, hit, query.Filter); err != nil {
+					return nil, err
+				}
+				checked[hit.ID] = ok
+			}
+			if !ok {
+				continue
+			}
+			h := Hit{VectorHit: hit}
+			if d, ok := documented(hit.VectorItem); ok {
+				h.Source, h.Key, h.Metadata = d.Source, d.Key, d.Metadata
+			}
+			if hits = append(hits, h); len(hits) == wanted {
+				return hits, nil
+			}
+		}
+		if len(found) < query.K {
+			return hits, nil
+		}
+		query.K *= 4
+	}
+}
+
+// counts says whether a vector tells what its document says now. The vector of
+// a document that is gone goes, too.
+func (r *Recall) counts(ctx context.Context, collection string, hit store.VectorHit, wanted map[string]any) (bool, error) {
+	d, ok := documented(hit.VectorItem)
+	if !ok {
+		return true, nil
+	}
+	now, err := r.find(ctx, d.Source, d.Key)
+	if gone(err) {
+		_, err = r.o.Vectors.Delete(ctx, collection, hit.ID)
+		return false, err
+	}
+	if err != nil || !now.of(hit.VectorItem, "") {
+		return false, err
+	}
+	if len(wanted) == 0 || value.Equal(now.Metadata, d.Metadata) {
+		return true, nil
+	}
+	item := now.item("", nil, "")
+	text, err := value.Encode(item.Metadata)
+	return filter.Matches(text, wanted), err
+}

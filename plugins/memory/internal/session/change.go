@@ -1,0 +1,223 @@
+package session
+
+import (
+	"context"
+	"crypto/rand"
+	"crypto/sha256"
+	"encoding/base32"
+	"encoding/json"
+	"errors"
+	"strings"
+	"time"
+
+	tea "github.com/the-edge-agent/tea/sdk"
+	"github.com/the-edge-agent/tea/sdk/value"
+
+	"github.com/the-edge-agent/tea/plugins/memory/internal/store"
+)
+
+const (
+	maxUser   = 1000
+	maxReason = 200
+	idLength  = 26
+)
+
+// Draft is a session to be created.
+type Draft struct {
+	// ID is its name; "" makes one.
+	ID, UserID string
+	// TTL is how long it lives; 0 = for ever.
+	TTL time.Duration
+	// Metadata is a JSON object, or nil for none.
+	Metadata json.RawMessage
+	// Key stays the same when a call is repeated: the repetition gives the
+	// session that the first one has made. "" = the call is never repeated.
+	Key string
+}
+
+// Create makes an active session. An ID that is taken is a validation_error,
+// unless by the call with the same Key.
+func (s *Sessions) Create(ctx context.Context, d Draft) (Session, error) {
+	if d.ID == "" {
+		d.ID = newID(d.Key)
+	}
+	metadata, err := checked(d)
+	if err != nil {
+		return Session{}, err
+	}
+	now := s.o.Clock.Now().Truncate(time.Microsecond)
+	made := Session{ID: d.ID, UserID: d.UserID, Status: Active, Metadata: metadata, CreatedAt: now, UpdatedAt: now, key: d.Key}
+	made.live(d.TTL, now)
+	c, err := made.change()
+	if err != nil {
+		return Session{}, err
+	}
+	err = s.o.Documents.Apply(ctx, c)
+	s.due.lower(made.ExpiresAt)
+	if errors.Is(err, store.ErrConflict) {
+		have, readErr := s.Get(ctx, d.ID)
+		if readErr == nil && d.Key != "" && have.key == d.Key {
+			return have, nil
+		}
+		return Session{}, errors.Join(tea.Errorf(tea.ValidationError, "there is a session %q already; leave session_id out for a new name", d.ID), readErr)
+	}
+	made.version = 1
+	return made, err
+}
+
+// newID names a session: the same for the same key.
+func newID(key string) string {
+	if key == "" {
+		return strings.ToLower(rand.Text())
+	}
+	sum := sha256.Sum256([]byte("session.create " + key))
+	return strings.ToLower(base32.StdEncoding.EncodeToString(sum[:])[:idLength])
+}
+
+// checked refuses what cannot be stored and gives the metadata in its
+// canonical form.
+func checked(d Draft) (json.RawMessage, error) {
+	if err := checkID(d.ID); err != nil {
+		return nil, err
+	}
+	if len(d.UserID) > maxUser {
+		return nil, tea.Errorf(tea.ValidationError, "the user_id is longer than %d bytes", maxUser)
+	}
+	if d.TTL < 0 {
+		return nil, tea.Errorf(tea.ValidationError, "the ttl is negative")
+	}
+	if d.Metadata == nil {
+		return nil, nil
+	}
+	v, err := value.Decode(d.Metadata)
+	if err != nil {
+		return nil, tea.Errorf(tea.ValidationError, "the metadata: %w", err)
+	}
+	if _, ok := v.(map[string]any); !ok {
+		return nil, tea.Errorf(tea.ValidationError, "the metadata is no object")
+	}
+	return value.Encode(v)
+}
+
+// live gives a session its time from now on.
+func (s *Session) live(ttl time.Duration, now time.Time) {
+	s.TTL, s.ExpiresAt = ttl, time.Time{}
+	if ttl > 0 {
+		s.ExpiresAt = now.Add(max(ttl, time.Microsecond)).Truncate(time.Microsecond)
+	}
+}
+
+// End archives a session because it has ended. One that is archived stays as
+// it is; changed says whether this call did it.
+func (s *Sessions) End(ctx context.Context, id string) (ended Session, changed bool, err error) {
+	return s.Archive(ctx, id, Ended)
+}
+
+// Archive takes a session and its files out of sight; see End.
+func (s *Sessions) Archive(ctx context.Context, id, reason string) (archived Session, changed bool, err error) {
+	if reason == "" || len(reason) > maxReason {
+		return Session{}, false, tea.Errorf(tea.ValidationError, "the reason has 1 to %d bytes, not %d", maxReason, len(reason))
+	}
+	return s.change(ctx, id, func(have *Session, now time.Time) {
+		if have.expired(now) {
+			reason = Expired
+		}
+		have.archive(reason, now)
+	})
+}
+
+func (s *Session) archive(reason string, now time.Time) {
+	if s.Status == Active {
+		s.Status, s.Reason, s.ArchivedAt = Archived, reason, now
+	}
+}
+
+// Restore makes an archived session and its files active again. It lives as
+// long as a new one, or for another ttl. An active one stays as it is.
+func (s *Sessions) Restore(ctx context.Context, id string, ttl *time.Duration) (restored Session, changed bool, err error) {
+	return s.change(ctx, id, func(have *Session, now time.Time) {
+		if have.expired(now) {
+			have.archive(Expired, now)
+		}
+		if have.Status == Active {
+			return
+		}
+		have.Status, have.Reason, have.ArchivedAt = Active, "", time.Time{}
+		if ttl == nil {
+			ttl = &have.TTL
+		}
+		have.live(*ttl, now)
+	})
+}
+
+// change lets fn change a session and writes what came of it, with its files.
+func (s *Sessions) change(ctx context.Context, id string, fn func(have *Session, now time.Time)) (Session, bool, error) {
+	lock := s.lock(id)
+	lock.Lock()
+	defer lock.Unlock()
+	before, err := s.read(ctx, id)
+	if err != nil {
+		return Session{}, false, err
+	}
+	now := s.o.Clock.Now().Truncate(time.Microsecond)
+	after := before
+	if fn(&after, now); after.Status == before.Status && after.ExpiresAt.Equal(before.ExpiresAt) {
+		return before, false, nil
+	}
+	after.UpdatedAt = now
+	var changes []store.Change
+	if from, to := before.Prefix(), after.Prefix(); from != to {
+		if changes, err = s.o.Files.Moves(ctx, from, to); err != nil {
+			return Session{}, false, err
+		}
+	}
+	c, err := after.change()
+	if err != nil {
+		return Session{}, false, err
+	}
+	err = s.o.Documents.Apply(ctx, append(changes, c)...)
+	if after.Status == Active {
+		s.due.lower(after.ExpiresAt)
+	}
+	if err != nil {
+		return Session{}, false, err
+	}
+	after.version++
+	return after, true, nil
+}
+
+// Write runs fn while the session is active and stays so; fn gets the prefix of
+// the session's files and may write below it. An archived session is a
+// validation_error.
+func (s *Sessions) Write(ctx context.Context, id string, fn func(prefix string) error) error {
+	if _, err := s.Get(ctx, id); err != nil { // it archives what has expired
+		return err
+	}
+	lock := s.lock(id)
+	lock.RLock()
+	defer lock.RUnlock()
+	have, err := s.read(ctx, id)
+	if err != nil {
+		return err
+	}
+	if have.Status != Active {
+		return tea.Errorf(tea.ValidationError, "session %q is archived (%s), and so are its files; session.restore makes it active again", id, have.Reason)
+	}
+	return fn(have.Prefix())
+}
+
+// Read runs fn while the session does not change; fn gets the prefix of its
+// files, wherever they are.
+func (s *Sessions) Read(ctx context.Context, id string, fn func(prefix string) error) error {
+	if _, err := s.Get(ctx, id); err != nil {
+		return err
+	}
+	lock := s.lock(id)
+	lock.RLock()
+	defer lock.RUnlock()
+	have, err := s.read(ctx, id)
+	if err != nil {
+		return err
+	}
+	return fn(have.Prefix())
+}

@@ -1,0 +1,151 @@
+package session
+
+import (
+	"context"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/the-edge-agent/tea/plugins/memory/internal/clock"
+	"github.com/the-edge-agent/tea/plugins/memory/internal/store"
+)
+
+// deadline is the next instant at which an active session expires, or an
+// earlier one. It saves asking the database.
+type deadline struct {
+	settling sync.Mutex // one goroutine does what is due; the others wait
+
+	mu      sync.Mutex // guards what follows
+	known   bool
+	next    time.Time // zero = none
+	lowered time.Time // the first one that was added since begin
+}
+
+func (d *deadline) passed(now time.Time) bool {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return !d.known || (!d.next.IsZero() && !d.next.After(now))
+}
+
+// begin says that the database is about to be asked.
+func (d *deadline) begin() (again bool) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.lowered = time.Time{}
+	return d.known
+}
+
+// end takes what the database has answered.
+func (d *deadline) end(next time.Time) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.known, d.next = true, earlier(next, d.lowered)
+}
+
+// lower notes that something expires at an instant; zero = never. It comes
+// after the write, whatever became of that: one that came before could be
+// overtaken by a question that does not see the write yet.
+func (d *deadline) lower(at time.Time) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.next, d.lowered = earlier(d.next, at), earlier(d.lowered, at)
+}
+
+// earlier is the first of two instants; zero = never.
+func earlier(a, b time.Time) time.Time {
+	if a.IsZero() || (!b.IsZero() && b.Before(a)) {
+		return b
+	}
+	return a
+}
+
+// Sweep archives the sessions that have expired and says how many.
+func (s *Sessions) Sweep(ctx context.Context) (int, error) { return s.settle(ctx, s.o.Clock.Now()) }
+
+// settle archives what has expired by now. At its first time it also brings
+// back what a clock that was ahead has archived: the clock of a process only
+// goes on, but the next process may start with an earlier one.
+func (s *Sessions) settle(ctx context.Context, now time.Time) (archived int, err error) {
+	if !s.due.passed(now) {
+		return 0, nil
+	}
+	s.due.settling.Lock()
+	defer s.due.settling.Unlock()
+	if !s.due.passed(now) {
+		return 0, nil
+	}
+	if !s.due.begin() {
+		early := []store.Condition{{Field: "status", Op: store.Eq, Value: string(Archived)}, {Field: "reason", Op: store.Eq, Value: Expired}, {Field: "expires_at", Op: store.Gt, Value: clock.Text(now)}}
+		if _, err := s.each(ctx, early, (*Session).revive); err != nil {
+			return 0, err
+		}
+	}
+	due := []store.Condition{{Field: "status", Op: store.Eq, Value: string(Active)}, {Field: "expires_at", Op: store.Le, Value: clock.Text(now)}}
+	archived, err = s.each(ctx, due, (*Session).expire)
+	if err != nil {
+		return archived, err
+	}
+	next, err := s.o.Documents.Query(ctx, store.DocumentQuery{
+		Kind: Kind, OrderBy: "expires_at", Limit: 1,
+		Where: []store.Condition{{Field: "status", Op: store.Eq, Value: string(Active)}, {Field: "expires_at", Op: store.Gt, Value: ""}},
+	})
+	if err != nil {
+		return archived, err
+	}
+	var first Session
+	if len(next) > 0 {
+		if first, err = decode(next[0]); err != nil {
+			return archived, err
+		}
+	}
+	s.due.end(first.ExpiresAt)
+	return archived, nil
+}
+
+func (s *Session) expire(now time.Time) {
+	if s.expired(now) {
+		s.archive(Expired, now)
+	}
+}
+
+func (s *Session) revive(now time.Time) {
+	if s.early(now) {
+		s.Status, s.Reason, s.ArchivedAt = Active, "", time.Time{}
+	}
+}
+
+// atOnce is how many sessions are changed at the same time: they share the
+// commits, which is what many that have expired together wait for.
+const atOnce = 32
+
+// each changes the sessions for which conditions hold, and says how many it
+// has changed.
+func (s *Sessions) each(ctx context.Context, conditions []store.Condition, fn func(have *Session, now time.Time)) (changed int, err error) {
+	var count atomic.Int64
+	after := ""
+	for {
+		page, err := s.o.Documents.Query(ctx, store.DocumentQuery{
+			Kind: Kind, OrderBy: "id", Limit: pageSize, Where: append([]store.Condition{{Field: "id", Op: store.Gt, Value: after}}, conditions...),
+		})
+		if err != nil {
+			return int(count.Load()), err
+		}
+		var group errgroup.Group
+		group.SetLimit(atOnce)
+		for _, d := range page {
+			after = d.ID
+			group.Go(func() error {
+				_, done, err := s.change(ctx, d.ID, fn)
+				if done {
+					count.Add(1)
+				}
+				return err
+			})
+		}
+		if err := group.Wait(); err != nil || len(page) < pageSize {
+			return int(count.Load()), err
+		}
+	}
+}

@@ -1,0 +1,136 @@
+package session
+
+import (
+	"context"
+	"slices"
+	"time"
+
+	"github.com/the-edge-agent/tea/plugins/memory/internal/clock"
+	"github.com/the-edge-agent/tea/plugins/memory/internal/filter"
+	"github.com/the-edge-agent/tea/plugins/memory/internal/store"
+)
+
+const (
+	// pageSize is how many documents are read at a time.
+	pageSize = 200
+	// maxActive bounds what Active gives.
+	maxActive = 1000
+)
+
+// Get gives a session. One that has expired is archived first. An unknown id
+// is a not_found error.
+func (s *Sessions) Get(ctx context.Context, id string) (Session, error) {
+	if _, err := s.settle(ctx, s.o.Clock.Now()); err != nil {
+		return Session{}, err
+	}
+	have, err := s.read(ctx, id)
+	if err != nil || !have.expired(s.o.Clock.Now()) {
+		return have, err
+	}
+	have, _, err = s.change(ctx, id, (*Session).expire)
+	return have, err
+}
+
+// Query selects sessions. Zero fields select all.
+type Query struct {
+	// UserID restricts to those of a user; nil = of all.
+	UserID *string
+	Status Status
+	Reason string
+	// Metadata are values that the metadata must have; a list as the wanted
+	// value means any of them.
+	Metadata map[string]any
+	// From is the first instant, To the one after the last.
+	CreatedFrom, CreatedTo time.Time
+	UpdatedFrom, UpdatedTo time.Time
+	// After is what the page before gave to go on.
+	After string
+	Limit int
+}
+
+func (q Query) conditions() (all []store.Condition) {
+	add := func(field string, op store.Op, value string) {
+		if value != "" {
+			all = append(all, store.Condition{Field: field, Op: op, Value: value})
+		}
+	}
+	if q.UserID != nil {
+		all = append(all, store.Condition{Field: "user_id", Op: store.Eq, Value: *q.UserID})
+	}
+	add("status", store.Eq, string(q.Status))
+	add("reason", store.Eq, q.Reason)
+	add("created_at", store.Ge, clock.Text(q.CreatedFrom))
+	add("created_at", store.Lt, clock.Text(q.CreatedTo))
+	add("updated_at", store.Ge, clock.Text(q.UpdatedFrom))
+	add("updated_at", store.Lt, clock.Text(q.UpdatedTo))
+	return all
+}
+
+// List gives sessions, those created last first, and what to go on after; ""
+// at the end. What has expired is archived first. A session that is created
+// meanwhile moves no page.
+func (s *Sessions) List(ctx context.Context, q Query) (found []Session, next string, err error) {
+	if _, err := s.settle(ctx, s.o.Clock.Now()); err != nil {
+		return nil, "", err
+	}
+	conditions, after := q.conditions(), q.After
+	for {
+		where := conditions
+		if after != "" {
+			where = append(where[:len(where):len(where)], store.Condition{Field: "place", Op: store.Lt, Value: after})
+		}
+		page, err := s.o.Documents.Query(ctx, store.DocumentQuery{Kind: Kind, Where: where, OrderBy: "place", Descending: true, Limit: pageSize})
+		if err != nil {
+			return nil, "", err
+		}
+		for _, d := range page {
+			have, err := decode(d)
+			if err != nil {
+				return nil, "", err
+			}
+			after = have.place()
+			if !filter.Matches(have.Metadata, q.Metadata) {
+				continue
+			}
+			if len(found) == q.Limit {
+				return found, found[q.Limit-1].place(), nil
+			}
+			found = append(found, have)
+		}
+		if len(page) < pageSize {
+			return found, "", nil
+		}
+	}
+}
+
+// Active gives the active sessions of a user, those created last first.
+func (s *Sessions) Active(ctx context.Context, userID string) ([]Session, error) {
+	found, _, err := s.List(ctx, Query{UserID: &userID, Status: Active, Limit: maxActive})
+	return found, err
+}
+
+// Archived says which of these sessions are archived. Others are active, or
+// there is no such session.
+func (s *Sessions) Archived(ctx context.Context, ids []string) (map[string]bool, error) {
+	if _, err := s.settle(ctx, s.o.Clock.Now()); err != nil {
+		return nil, err
+	}
+	archived := map[string]bool{}
+	for some := range slices.Chunk(ids, pageSize) {
+		wanted := make([]any, len(some))
+		for i, id := range some {
+			wanted[i] = id
+		}
+		found, err := s.o.Documents.Query(ctx, store.DocumentQuery{
+			Kind: Kind, Limit: pageSize,
+			Where: []store.Condition{{Field: "id", Op: store.In, Value: wanted}, {Field: "status", Op: store.Eq, Value: string(Archived)}},
+		})
+		if err != nil {
+			return nil, err
+		}
+		for _, d := range found {
+			archived[d.ID] = true
+		}
+	}
+	return archived, nil
+}

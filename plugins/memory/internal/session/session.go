@@ -1,0 +1,179 @@
+package session
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"hash/maphash"
+	"strings"
+	"sync"
+	"time"
+
+	tea "github.com/the-edge-agent/tea/sdk"
+	"github.com/the-edge-agent/tea/sdk/confine"
+
+	"github.com/the-edge-agent/tea/plugins/memory/internal/clock"
+	"github.com/the-edge-agent/tea/plugins/memory/internal/file"
+	"github.com/the-edge-agent/tea/plugins/memory/internal/store"
+)
+
+// Kind is that of the documents.
+const Kind = "session"
+
+// Status says whether a session takes part in anything.
+type Status string
+
+// The states of a session.
+const (
+	Active   Status = "active"
+	Archived Status = "archived"
+)
+
+// Why a session is archived. Other words are allowed.
+const (
+	Ended   = "ended"
+	Expired = "expired"
+	Manual  = "manual"
+)
+
+const (
+	maxID   = 200
+	stripes = 64
+)
+
+// Options configure Sessions. All are needed.
+type Options struct {
+	Documents store.MetadataStore
+	Files     *file.Files
+	Clock     *clock.Clock
+}
+
+// Sessions are those of a memory, of which there is one for each database. It
+// is safe for concurrent use.
+type Sessions struct {
+	o    Options
+	seed maphash.Seed
+	// files is held, by session, for reading while its files are written and
+	// for writing while the session changes.
+	files [stripes]sync.RWMutex
+	due   deadline
+}
+
+// New makes Sessions. What the options name belongs to the caller.
+func New(o Options) *Sessions { return &Sessions{o: o, seed: maphash.MakeSeed()} }
+
+func (s *Sessions) lock(id string) *sync.RWMutex {
+	return &s.files[maphash.String(s.seed, id)%stripes]
+}
+
+// Session is a session as it was at some time.
+type Session struct {
+	ID, UserID string
+	Status     Status
+	// Reason says why it is archived; "" for an active one.
+	Reason string
+	// Metadata is a JSON object, or nil for none.
+	Metadata json.RawMessage
+	// TTL is how long it lives from its creation or restoration on; 0 = for ever.
+	TTL                  time.Duration
+	CreatedAt, UpdatedAt time.Time
+	// ExpiresAt is zero for one that lives for ever, ArchivedAt for one that
+	// is active.
+	ExpiresAt, ArchivedAt time.Time
+
+	key     string // the idempotency key of its creation
+	version int64
+}
+
+// Prefix begins the paths of the session's files.
+func (s Session) Prefix() string {
+	prefix := file.SessionPrefix + s.ID + "/"
+	if s.Status == Archived {
+		return file.ArchivePrefix + prefix
+	}
+	return prefix
+}
+
+// place orders sessions by their creation; it is unique.
+func (s Session) place() string { return clock.Text(s.CreatedAt) + "/" + s.ID }
+
+// expired says whether an active session has outlived its time.
+func (s Session) expired(now time.Time) bool {
+	return s.Status == Active && !s.ExpiresAt.IsZero() && !s.ExpiresAt.After(now)
+}
+
+// early says that the session was archived by a clock that was ahead: by this
+// one its time has not come.
+func (s Session) early(now time.Time) bool {
+	return s.Status == Archived && s.Reason == Expired && s.ExpiresAt.After(now) && !s.ArchivedAt.Before(s.ExpiresAt)
+}
+
+// body is a session as a document.
+type body struct {
+	Place      string          `json:"place"`
+	UserID     string          `json:"user_id"`
+	Status     Status          `json:"status"`
+	Reason     string          `json:"reason,omitempty"`
+	Metadata   json.RawMessage `json:"metadata,omitempty"`
+	TTL        int64           `json:"ttl_us,omitempty"`
+	CreatedAt  string          `json:"created_at"`
+	UpdatedAt  string          `json:"updated_at"`
+	ExpiresAt  string          `json:"expires_at,omitempty"`
+	ArchivedAt string          `json:"archived_at,omitempty"`
+	Key        string          `json:"key,omitempty"`
+}
+
+func (s Session) change() (store.Change, error) {
+	text, err := json.Marshal(body{
+		Place: s.place(), UserID: s.UserID, Status: s.Status, Reason: s.Reason, Metadata: s.Metadata, TTL: s.TTL.Microseconds(), CreatedAt: clock.Text(s.CreatedAt),
+		UpdatedAt: clock.Text(s.UpdatedAt), ExpiresAt: clock.Text(s.ExpiresAt), ArchivedAt: clock.Text(s.ArchivedAt), Key: s.key,
+	})
+	c := store.Change{Kind: Kind, ID: s.ID, Body: text, If: s.version}
+	if s.version == 0 {
+		c.If = store.New
+	}
+	return c, err
+}
+
+func decode(d store.Document) (Session, error) {
+	var b body
+	if err := json.Unmarshal(d.Body, &b); err != nil {
+		return Session{}, fmt.Errorf("session %s: %w", d.ID, err)
+	}
+	s := Session{ID: d.ID, UserID: b.UserID, Status: b.Status, Reason: b.Reason, Metadata: b.Metadata, TTL: time.Duration(b.TTL) * time.Microsecond, key: b.Key, version: d.Version}
+	for text, into := range map[*string]*time.Time{&b.CreatedAt: &s.CreatedAt, &b.UpdatedAt: &s.UpdatedAt, &b.ExpiresAt: &s.ExpiresAt, &b.ArchivedAt: &s.ArchivedAt} {
+		var err error
+		if *into, err = clock.FromText(*text); err != nil {
+			return Session{}, fmt.Errorf("session %s: %w", d.ID, err)
+		}
+	}
+	return s, nil
+}
+
+// checkID refuses what cannot be the name of a folder.
+func checkID(id string) error {
+	clean, err := confine.Clean(id)
+	switch {
+	case err != nil:
+		return tea.Errorf(tea.AsError(err).Type, "the session_id: %w", err)
+	case clean != id || clean == "." || strings.Contains(id, "/") || len(id) > maxID:
+		return tea.Errorf(tea.ValidationError, "the session_id %q is no plain name of at most %d bytes", id, maxID)
+	}
+	return nil
+}
+
+// read gives the session as it is in the database.
+func (s *Sessions) read(ctx context.Context, id string) (Session, error) {
+	if err := checkID(id); err != nil {
+		return Session{}, err
+	}
+	d, err := s.o.Documents.Get(ctx, Kind, id)
+	switch {
+	case errors.Is(err, store.ErrNotFound):
+		return Session{}, tea.Errorf(tea.NotFound, "there is no session %q", id)
+	case err != nil:
+		return Session{}, err
+	}
+	return decode(d)
+}

@@ -1,0 +1,261 @@
+package shortterm
+
+import (
+	"container/heap"
+	"container/list"
+	"context"
+	"encoding/json"
+	"sync"
+	"time"
+
+	tea "github.com/the-edge-agent/tea/sdk"
+
+	"github.com/the-edge-agent/tea/plugins/memory/internal/clock"
+)
+
+// The default bounds.
+const (
+	DefaultEntries = 10_000
+	DefaultBytes   = 64 << 20
+)
+
+const (
+	maxKey = 4096
+	// perEntry is what an entry takes besides its key and value.
+	perEntry = 200
+)
+
+// Bounds limit what is kept. Zero values are replaced by the defaults.
+type Bounds struct {
+	Entries int
+	// Bytes bounds the sum of keys, values and what it takes to keep them.
+	Bytes int64
+}
+
+// Options configure a Memory. Clock is needed.
+type Options struct {
+	Bounds Bounds
+	Clock  *clock.Clock
+	// Handover passes the values on from process to process; nil = not at all.
+	Handover *Handover
+}
+
+// Memory keeps values under names: a namespace and a key. It is safe for
+// concurrent use.
+type Memory struct {
+	clock    *clock.Clock
+	handover *Handover
+
+	mu      sync.Mutex // guards what follows
+	bounds  Bounds
+	entries map[name]*entry
+	used    *list.List // of *entry, the last used one in front
+	expiry  expiry
+	bytes   int64
+}
+
+type name struct{ namespace, key string }
+
+// entry is a value. at is zero where it lives until it is evicted.
+type entry struct {
+	name  name
+	value json.RawMessage
+	at    time.Time
+	used  *list.Element
+	place int // in the expiry; -1 = not there
+}
+
+func (e *entry) size() int64 {
+	return int64(len(e.name.namespace) + len(e.name.key) + len(e.value) + perEntry)
+}
+
+// New makes an empty memory.
+func New(o Options) *Memory {
+	m := &Memory{clock: o.Clock, handover: o.Handover, entries: map[name]*entry{}, used: list.New()}
+	m.Bound(o.Bounds)
+	return m
+}
+
+// Bound sets other bounds and evicts what is beyond them.
+func (m *Memory) Bound(b Bounds) {
+	if b.Entries <= 0 {
+		b.Entries = DefaultEntries
+	}
+	if b.Bytes <= 0 {
+		b.Bytes = DefaultBytes
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.bounds = b
+	m.evict(m.clock.Now())
+}
+
+// Put stores a value, JSON text that now belongs to the memory, for ttl or, if
+// that is 0, until it is evicted: what has expired goes first, then what was
+// not used for the longest time. A value that is larger than the bounds is a
+// validation_error.
+func (m *Memory) Put(ctx context.Context, namespace, key string, value json.RawMessage, ttl time.Duration) error {
+	if err := m.ready(ctx); err != nil {
+		return err
+	}
+	e := &entry{name: name{namespace, key}, value: value}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	switch {
+	case key == "" || len(key) > maxKey || len(namespace) > maxKey:
+		return tea.Errorf(tea.ValidationError, "a key has 1 to %d bytes, a namespace at most as many", maxKey)
+	case e.size() > m.bounds.Bytes:
+		return tea.Errorf(tea.ValidationError, "the value of key %q has %d bytes, and the short-term memory takes %d (settings.memory.short_term.max_bytes); ltm.store keeps large values", key, len(value), m.bounds.Bytes)
+	}
+	now := m.clock.Now()
+	if ttl > 0 {
+		e.at = now.Add(ttl)
+	}
+	m.put(e)
+	m.evict(now)
+	return nil
+}
+
+func (m *Memory) put(e *entry) {
+	if old := m.entries[e.name]; old != nil {
+		m.remove(old)
+	}
+	m.entries[e.name] = e
+	m.bytes += e.size()
+	e.used = m.used.PushFront(e)
+	if e.place = -1; !e.at.IsZero() {
+		heap.Push(&m.expiry, e)
+	}
+}
+
+func (m *Memory) remove(e *entry) {
+	delete(m.entries, e.name)
+	m.bytes -= e.size()
+	m.used.Remove(e.used)
+	if e.place >= 0 {
+		heap.Remove(&m.expiry, e.place)
+	}
+}
+
+// evict removes what has expired and then, within the bounds, what was used
+// least recently.
+func (m *Memory) evict(now time.Time) {
+	for len(m.expiry) > 0 && !m.expiry[0].at.After(now) {
+		m.remove(m.expiry[0])
+	}
+	for len(m.entries) > m.bounds.Entries || m.bytes > m.bounds.Bytes {
+		m.remove(m.used.Back().Value.(*entry))
+	}
+}
+
+// Get gives the value, which the caller must not change, and whether there is
+// one.
+func (m *Memory) Get(ctx context.Context, namespace, key string) (json.RawMessage, bool, error) {
+	if err := m.ready(ctx); err != nil {
+		return nil, false, err
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	e := m.alive(name{namespace, key})
+	if e == nil {
+		return nil, false, nil
+	}
+	m.used.MoveToFront(e.used)
+	return e.value, true, nil
+}
+
+// Delete removes a value and says whether there was one.
+func (m *Memory) Delete(ctx context.Context, namespace, key string) (bool, error) {
+	if err := m.ready(ctx); err != nil {
+		return false, err
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	e := m.alive(name{namespace, key})
+	if e != nil {
+		m.remove(e)
+	}
+	return e != nil, nil
+}
+
+func (m *Memory) alive(n name) *entry {
+	e := m.entries[n]
+	if e != nil && !e.at.IsZero() && !e.at.After(m.clock.Now()) {
+		m.remove(e)
+		return nil
+	}
+	return e
+}
+
+// ready takes over what an earlier process has left.
+func (m *Memory) ready(ctx context.Context) error {
+	if m.handover == nil {
+		return nil
+	}
+	return m.handover.begin(ctx, m.adopt)
+}
+
+// adopt adds values of an earlier process, the last used ones last. What is
+// there already is newer and stays.
+func (m *Memory) adopt(values []handed) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	now := m.clock.Now()
+	for _, v := range values {
+		e := &entry{name: name{v.Namespace, v.Key}, value: v.Value}
+		if v.Left > 0 {
+			e.at = now.Add(v.Left)
+		}
+		if m.entries[e.name] == nil && e.size() <= m.bounds.Bytes {
+			m.put(e)
+		}
+	}
+	m.evict(now)
+}
+
+// Close hands the values over to the process that comes next, where there is
+// a way. The memory must not be used any more.
+func (m *Memory) Close() error {
+	if m.handover == nil {
+		return nil
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	now := m.clock.Now()
+	m.evict(now)
+	values := make([]handed, 0, len(m.entries))
+	for at := m.used.Back(); at != nil; at = at.Prev() {
+		e := at.Value.(*entry)
+		v := handed{Namespace: e.name.namespace, Key: e.name.key, Value: e.value}
+		if !e.at.IsZero() {
+			v.Left = e.at.Sub(now)
+		}
+		values = append(values, v)
+	}
+	return m.handover.end(values)
+}
+
+// expiry is a heap of the entries that expire, the next one first.
+type expiry []*entry
+
+func (e expiry) Len() int           { return len(e) }
+func (e expiry) Less(i, j int) bool { return e[i].at.Before(e[j].at) }
+func (e expiry) Swap(i, j int) {
+	e[i], e[j] = e[j], e[i]
+	e[i].place, e[j].place = i, j
+}
+
+func (e *expiry) Push(v any) {
+	added := v.(*entry)
+	added.place = len(*e)
+	*e = append(*e, added)
+}
+
+func (e *expiry) Pop() any {
+	last := len(*e) - 1
+	v := (*e)[last]
+	(*e)[last] = nil
+	*e = (*e)[:last]
+	v.place = -1
+	return v
+}

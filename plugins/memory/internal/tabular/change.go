@@ -1,0 +1,268 @@
+package tabular
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	tea "github.com/the-edge-agent/tea/sdk"
+)
+
+// Rows says which rows of a table are meant: those with one of the keys, or
+// those whose columns have the values of Where (a list means any of its
+// values); Both must hold where both are given. All means all.
+type Rows struct {
+	// Keys are the values of the primary key: a list in its order or an object
+	// of its columns; a key of one column may be the value itself.
+	Keys  []json.RawMessage
+	Where Row
+	All   bool
+}
+
+// condition is a WHERE clause and what is bound to it.
+type condition struct {
+	clauses []string
+	args    []any
+	keys    int64 // how many keys were given without further conditions
+}
+
+func (c *condition) add(clause string, args ...any) {
+	c.clauses = append(c.clauses, clause)
+	c.args = append(c.args, args...)
+}
+
+// condition turns Rows into SQL.
+func (s *Tables) condition(t *table, which Rows) (c condition, err error) {
+	if which.Keys == nil && len(which.Where) == 0 {
+		if !which.All {
+			return c, tea.Errorf(tea.ValidationError, "table %q: say which rows by keys or where; all: true means every row", t.entry.Name)
+		}
+		return c, nil
+	}
+	if which.All {
+		return c, tea.Errorf(tea.ValidationError, "all: true goes without keys and where")
+	}
+	given := which.Keys != nil
+	if !given {
+		which = t.keyed(which)
+	}
+	if which.Keys != nil {
+		list, n, err := t.keyList(which.Keys)
+		if err != nil {
+			return c, err
+		}
+		if given && len(which.Where) == 0 {
+			c.keys = n
+		}
+		c.add(within(s.dialect()), list)
+	}
+	for _, name := range slices.Sorted(maps.Keys(which.Where)) {
+		at, err := t.column(name)
+		if err != nil {
+			return c, err
+		}
+		if err := s.compare(&c, t.columns[at], which.Where[name]); err != nil {
+			return c, err
+		}
+	}
+	return c, nil
+}
+
+// keyed finds the rows by their key where Where gives all of it.
+func (t *table) keyed(which Rows) Rows {
+	if len(t.key) == 0 {
+		return which
+	}
+	parts := make([]json.RawMessage, len(t.key))
+	rest := maps.Clone(which.Where)
+	for i, c := range t.keyColumns() {
+		raw := bytes.TrimSpace(which.Where[c.Name])
+		if len(raw) == 0 || raw[0] == '[' || string(raw) == "null" {
+			return which
+		}
+		parts[i] = raw
+		delete(rest, c.Name)
+	}
+	key, err := json.Marshal(parts)
+	if err != nil {
+		return which
+	}
+	return Rows{Keys: []json.RawMessage{key}, Where: rest}
+}
+
+// keyList is a JSON array of the keys as the log has them, and how many
+// different ones there are.
+func (t *table) keyList(keys []json.RawMessage) (list string, n int64, err error) {
+	if len(t.key) == 0 {
+		return "", 0, tea.Errorf(tea.ValidationError, "table %q has no primary key: say which rows by where", t.entry.Name)
+	}
+	texts := make([]string, len(keys))
+	different := map[string]bool{}
+	for i, raw := range keys {
+		if texts[i], err = t.readKey(bytes.TrimSpace(raw)); err != nil {
+			return "", 0, in(fmt.Sprintf("key %d", i), err)
+		}
+		different[texts[i]] = true
+	}
+	text, err := json.Marshal(texts)
+	return string(text), int64(len(different)), err
+}
+
+func (t *table) readKey(raw json.RawMessage) (string, error) {
+	columns := t.keyColumns()
+	var parts []json.RawMessage
+	switch {
+	case bytes.HasPrefix(raw, []byte("[")):
+		if err := json.Unmarshal(raw, &parts); err != nil {
+			return "", err
+		}
+	case bytes.HasPrefix(raw, []byte("{")):
+		var row Row
+		if err := json.Unmarshal(raw, &row); err != nil {
+			return "", err
+		}
+		for _, c := range columns {
+			parts = append(parts, row[c.Name])
+			delete(row, c.Name)
+		}
+		for name := range row {
+			return "", tea.Errorf(tea.ValidationError, "%q is no column of the primary key (%s)", name, strings.Join(t.entry.PrimaryKey, ", "))
+		}
+	default:
+		parts = []json.RawMessage{raw}
+	}
+	if len(parts) != len(columns) {
+		return "", tea.Errorf(tea.ValidationError, "the primary key has %d columns (%s), not %d", len(columns), strings.Join(t.entry.PrimaryKey, ", "), len(parts))
+	}
+	values := make([]any, len(parts))
+	for i, c := range columns {
+		var err error
+		if values[i], err = c.parse(parts[i]); err != nil {
+			return "", err
+		}
+	}
+	return keyOf(columns, values)
+}
+
+// compare adds that a column has a value, or any of a list.
+func (s *Tables) compare(c *condition, column Column, raw json.RawMessage) error {
+	if column.Type == JSON {
+		return tea.Errorf(tea.ValidationError, "column %q is of type json, which where cannot compare", column.Name)
+	}
+	wanted := []json.RawMessage{raw}
+	if trimmed := bytes.TrimSpace(raw); bytes.HasPrefix(trimmed, []byte("[")) {
+		if err := json.Unmarshal(trimmed, &wanted); err != nil {
+			return tea.Errorf(tea.ValidationError, "column %q: %w", column.Name, err)
+		}
+	}
+	either := []string{"1 = 0"} // nothing is any of an empty list
+	column.Nullable = true      // to ask for null is allowed everywhere
+	var args []any
+	for _, one := range wanted {
+		v, err := column.parse(one)
+		switch {
+		case err != nil:
+			return err
+		case v == nil:
+			either = append(either, quote(column.Name)+" IS NULL")
+		default:
+			either = append(either, quote(column.Name)+" = "+column.parameter(s.dialect()))
+			args = append(args, column.bound(s.dialect(), v))
+		}
+	}
+	c.add("("+strings.Join(either, " OR ")+")", args...)
+	return nil
+}
+
+// Update gives columns of the chosen rows new values, all or none. The
+// primary key stays.
+func (s *Tables) Update(ctx context.Context, name string, which Rows, set Row, call Call) (Result, error) {
+	t, err := s.find(ctx, name)
+	if err != nil {
+		return Result{}, err
+	}
+	if len(set) == 0 {
+		return Result{}, tea.Errorf(tea.ValidationError, "table %q: set has no column", t.entry.Name)
+	}
+	values := make([]string, len(t.columns))
+	for i, c := range t.columns {
+		values[i] = quote(c.Name)
+	}
+	var args []any
+	for i, c := range t.columns { // in the order of the parameters
+		raw, there := set[c.Name]
+		if !there {
+			continue
+		}
+		if slices.Contains(t.key, i) {
+			return Result{}, tea.Errorf(tea.ValidationError, "column %q is part of the primary key, which stays: delete the row and insert another one", c.Name)
+		}
+		v, err := c.parse(raw)
+		if err != nil {
+			return Result{}, err
+		}
+		values[i] = c.parameter(s.dialect())
+		args = append(args, c.bound(s.dialect(), v))
+	}
+	for _, name := range slices.Sorted(maps.Keys(set)) {
+		if _, err := t.column(name); err != nil {
+			return Result{}, err
+		}
+	}
+	return s.change(ctx, t, which, call, change{updated, values, args})
+}
+
+// Delete hides the chosen rows, all or none.
+func (s *Tables) Delete(ctx context.Context, name string, which Rows, call Call) (Result, error) {
+	t, err := s.find(ctx, name)
+	if err != nil {
+		return Result{}, err
+	}
+	values := make([]string, len(t.columns))
+	for i, c := range t.columns {
+		values[i] = "NULL"
+		if slices.Contains(t.key, i) {
+			values[i] = quote(c.Name)
+		}
+	}
+	return s.change(ctx, t, which, call, change{deleted, values, nil})
+}
+
+// change is an operation with the values that it leaves, as SQL, and what is
+// bound to them.
+type change struct {
+	op     string
+	values []string
+	args   []any
+}
+
+// change adds a row with an operation and new values for each chosen one.
+func (s *Tables) change(ctx context.Context, t *table, which Rows, call Call, x change) (Result, error) {
+	c, err := s.condition(t, which)
+	if err != nil {
+		return Result{}, err
+	}
+	where := ""
+	if len(c.clauses) > 0 {
+		where = " WHERE " + strings.Join(c.clauses, " AND ")
+	}
+	insert := "INSERT INTO " + t.log() + " (" + t.allColumns() + ") SELECT CAST(? AS BIGINT) + row_number() OVER (ORDER BY _tea_seq), '" + x.op + "', _tea_key, " + strings.Join(x.values, ", ") + " FROM " + t.live() + where
+	return s.write(ctx, t, call, func(ctx context.Context, w *writing) error {
+		bound := append([]any{t.take(0)}, x.args...)
+		n, err := w.tx.Exec(ctx, insert, append(bound, c.args...)...)
+		w.result.Missing = max(0, c.keys-n)
+		if err != nil || n == 0 {
+			return err
+		}
+		if x.op == updated {
+			w.result.Updated = n
+		} else {
+			w.result.Deleted = n
+		}
+		return w.settle(ctx, t.take(n), n, -1)
+	})
+}

@@ -1,0 +1,120 @@
+package tabular
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	tea "github.com/the-edge-agent/tea/sdk"
+
+	"github.com/the-edge-agent/tea/plugins/memory/internal/catalog"
+	"github.com/the-edge-agent/tea/plugins/memory/internal/store"
+)
+
+// Create makes a table and says whether it is new: one that is there already
+// must have the same columns and key, or else it is a validation_error.
+func (s *Tables) Create(ctx context.Context, n NewTable) (created bool, err error) {
+	if err := checkTableName(n.Name); err != nil {
+		return false, err
+	}
+	if strings.ContainsAny(s.o.Dir, "*?[") && s.dialect() == store.DuckDB {
+		return false, tea.Errorf(tea.ValidationError, "the tables cannot be in %s: DuckDB takes * ? [ in a path for a pattern; set another settings.memory.path", s.o.Dir)
+	}
+	have, err := s.find(ctx, n.Name)
+	switch {
+	case err == nil:
+		return false, have.matches(n)
+	case tea.AsError(err).Type != tea.NotFound:
+		return false, err
+	}
+	schema, err := json.Marshal(n.Columns)
+	if err != nil {
+		return false, tea.Errorf(tea.ValidationError, "schema: %w", err)
+	}
+	format := "rows"
+	if s.dialect() == store.DuckDB {
+		format = "parquet"
+	}
+	t, err := newTable(catalog.Table{Name: n.Name, Description: n.Description, Format: format, Schema: schema, PrimaryKey: n.PrimaryKey, Managed: true})
+	if err != nil {
+		return false, err
+	}
+	err = s.o.Engine.Write(ctx, func(ctx context.Context, tx store.Tx) error { return s.create(ctx, tx, t) })
+	if errors.Is(err, errThere) { // somebody else made it meanwhile
+		return s.Create(ctx, n)
+	}
+	return err == nil, err
+}
+
+var errThere = errors.New("the table was made meanwhile")
+
+func (s *Tables) create(ctx context.Context, tx store.Tx, t *table) error {
+	s.mu.Lock()
+	there := s.byName[t.name] != nil
+	s.mu.Unlock()
+	if there {
+		return errThere
+	}
+	found, err := taken(ctx, tx, s.dialect(), t.name)
+	if err != nil {
+		return err
+	}
+	if found {
+		return nameTaken(t.entry.Name)
+	}
+	if err := s.o.Catalog.CreateIn(ctx, tx, t.entry); err != nil {
+		return err
+	}
+	statements := t.createLog(s.dialect())
+	if s.dialect() == store.DuckDB {
+		statements = append(statements, s.renewedViews(t, nil)...)
+	} else {
+		statements = append(statements, t.createViews()...)
+	}
+	if err := execAll(ctx, tx, statements); err != nil {
+		return err
+	}
+	tx.AfterCommit(func() {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		s.byName[t.name] = t
+	})
+	return nil
+}
+
+// matches says why a table is not the one to be made. The columns may have
+// another order.
+func (t *table) matches(n NewTable) error {
+	var differences []string
+	for _, wanted := range n.Columns {
+		at := slices.IndexFunc(t.columns, func(c Column) bool { return c.Name == wanted.Name })
+		switch {
+		case at < 0:
+			differences = append(differences, fmt.Sprintf("there is no column %q", wanted.Name))
+		case t.columns[at] != wanted:
+			differences = append(differences, fmt.Sprintf("column %q is %s, not %s", wanted.Name, t.columns[at], wanted))
+		}
+	}
+	for _, have := range t.columns {
+		if !slices.ContainsFunc(n.Columns, func(c Column) bool { return c.Name == have.Name }) {
+			differences = append(differences, fmt.Sprintf("it has a column %q too", have.Name))
+		}
+	}
+	if !slices.Equal(t.entry.PrimaryKey, n.PrimaryKey) {
+		differences = append(differences, fmt.Sprintf("its primary key is (%s), not (%s)", strings.Join(t.entry.PrimaryKey, ", "), strings.Join(n.PrimaryKey, ", ")))
+	}
+	if len(differences) > 0 {
+		return tea.Errorf(tea.ValidationError, "there is a table %q already, and it is another one: %s", t.entry.Name, strings.Join(differences, "; "))
+	}
+	return nil
+}
+
+func (c Column) String() string {
+	if c.Nullable {
+		return string(c.Type)
+	}
+	return string(c.Type) + " that is never null"
+}

@@ -1,0 +1,264 @@
+package tabular
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+
+	tea "github.com/the-edge-agent/tea/sdk"
+
+	"github.com/the-edge-agent/tea/plugins/memory/internal/store"
+)
+
+// The operations of a row.
+const (
+	inserted = "I"
+	updated  = "U"
+	deleted  = "D"
+)
+
+// Conflict says what becomes of a row whose key is there.
+type Conflict string
+
+// The ways out of a conflict.
+const (
+	Fail    Conflict = "error"
+	Replace Conflict = "replace"
+	Ignore  Conflict = "ignore"
+)
+
+// Row is a row as JSON, by column.
+type Row map[string]json.RawMessage
+
+// Result counts what a change did.
+type Result struct {
+	Inserted, Updated, Deleted, Ignored int64
+	// Missing are the given keys that the table does not have.
+	Missing int64
+	// Version is the number of the table's last change.
+	Version int64
+	// File is the path of the file that the change became, "" for none, and
+	// Bytes its size.
+	File  string
+	Bytes int64
+}
+
+// newRow is a row that is about to be written.
+type newRow struct {
+	op, key string
+	values  []any
+	at      int // its place in what was given
+}
+
+// Insert adds rows, all or none.
+func (s *Tables) Insert(ctx context.Context, name string, rows []Row, conflict Conflict, call Call) (Result, error) {
+	t, err := s.find(ctx, name)
+	if err != nil {
+		return Result{}, err
+	}
+	checked, size, err := t.check(rows, conflict)
+	if err != nil {
+		return Result{}, err
+	}
+	return s.write(ctx, t, call, func(ctx context.Context, w *writing) error { return w.insert(ctx, checked, size, conflict) })
+}
+
+// check turns rows into values. Of two rows with one key the later one wins,
+// or the earlier one, or neither.
+func (t *table) check(rows []Row, conflict Conflict) (checked []*newRow, size int, err error) {
+	at := map[string]int{}
+	for i, row := range rows {
+		r, bytes, err := t.checkRow(row)
+		if err != nil {
+			return nil, 0, in(fmt.Sprintf("row %d", i), err)
+		}
+		r.at = i
+		size += bytes
+		first, twice := at[r.key]
+		switch {
+		case len(t.key) == 0 || !twice:
+			at[r.key] = len(checked)
+			checked = append(checked, r)
+		case conflict == Replace:
+			checked[first] = r
+		case conflict == Ignore:
+		default:
+			return nil, 0, tea.Errorf(tea.ValidationError, "row %d: the key %s is in an earlier row too; on_conflict replace or ignore allows that", i, r.key)
+		}
+	}
+	return checked, size, nil
+}
+
+func (t *table) checkRow(row Row) (*newRow, int, error) {
+	size, used := 0, 0
+	r := &newRow{op: inserted, values: make([]any, len(t.columns))}
+	for i, c := range t.columns {
+		raw, there := row[c.Name]
+		if there {
+			used++
+			size += len(raw) + len(c.Name)
+		}
+		var err error
+		if r.values[i], err = c.parse(raw); err != nil {
+			return nil, 0, err
+		}
+	}
+	if used < len(row) {
+		for _, name := range slices.Sorted(maps.Keys(row)) {
+			if _, err := t.column(name); err != nil {
+				return nil, 0, err
+			}
+		}
+	}
+	if len(t.key) == 0 {
+		return r, size, nil
+	}
+	var err error
+	r.key, err = t.keyOfRow(r.values)
+	return r, size, err
+}
+
+func (t *table) keyOfRow(values []any) (string, error) {
+	parts := make([]any, len(t.key))
+	for i, at := range t.key {
+		parts[i] = values[at]
+	}
+	return keyOf(t.keyColumns(), parts)
+}
+
+// insert writes the rows inside of the transaction.
+func (w *writing) insert(ctx context.Context, rows []*newRow, size int, conflict Conflict) error {
+	t := w.t
+	there := map[string]bool{}
+	if len(t.key) > 0 {
+		var err error
+		if there, err = w.present(ctx, rows); err != nil {
+			return err
+		}
+	}
+	chosen := make([]*newRow, 0, len(rows))
+	for _, r := range rows {
+		n := *r // the transaction may run again
+		switch {
+		case !there[r.key]:
+			w.result.Inserted++
+		case conflict == Replace:
+			n.op = updated
+			w.result.Updated++
+		case conflict == Ignore:
+			w.result.Ignored++
+			continue
+		default:
+			return tea.Errorf(tea.ValidationError, "row %d: table %q has a row with the key %s already; on_conflict replace or ignore allows that", r.at, t.entry.Name, r.key)
+		}
+		chosen = append(chosen, &n)
+	}
+	if len(chosen) == 0 {
+		return nil
+	}
+	before := t.take(int64(len(chosen)))
+	if err := w.append(ctx, before, chosen); err != nil {
+		return err
+	}
+	return w.settle(ctx, before, int64(len(chosen)), size)
+}
+
+// present are the keys of rows that the table has.
+func (w *writing) present(ctx context.Context, rows []*newRow) (map[string]bool, error) {
+	keys := make([]string, len(rows))
+	for i, r := range rows {
+		keys[i] = r.key
+	}
+	list, err := json.Marshal(keys)
+	if err != nil {
+		return nil, err
+	}
+	found, err := w.tx.Query(ctx, "SELECT _tea_key FROM "+w.t.live()+" WHERE "+within(w.s.dialect()), string(list))
+	if err != nil {
+		return nil, err
+	}
+	defer found.Close()
+	there := map[string]bool{}
+	for found.Next() {
+		var key string
+		if err := found.Scan(&key); err != nil {
+			return nil, err
+		}
+		there[key] = true
+	}
+	return there, found.Err()
+}
+
+func (w *writing) append(ctx context.Context, before int64, rows []*newRow) error {
+	dialect := w.s.dialect()
+	all := make([][]any, len(rows))
+	for i, r := range rows {
+		seq := before + int64(i) + 1
+		if len(w.t.key) == 0 {
+			r.key = strconv.FormatInt(seq, 10) // a row without a key is its own
+		}
+		values := append(make([]any, 0, len(r.values)+3), seq, r.op, r.key)
+		for j, c := range w.t.columns {
+			values = append(values, c.stored(dialect, r.values[j]))
+		}
+		all[i] = values
+	}
+	return w.tx.Append(ctx, w.t.log(), all...)
+}
+
+// writing is a change of one table inside of its transaction.
+type writing struct {
+	s      *Tables
+	t      *table
+	tx     store.Tx
+	result Result
+	// file is the Parquet file that was made, if one was.
+	file string
+}
+
+// write runs a change in a transaction.
+func (s *Tables) write(ctx context.Context, t *table, call Call, change func(context.Context, *writing) error) (Result, error) {
+	before, err := s.done(ctx, call)
+	if err != nil || before.same {
+		return before.Result, err
+	}
+	w := &writing{}
+	var unused []string // files of attempts that were undone
+	err = s.o.Engine.Write(ctx, func(ctx context.Context, tx store.Tx) error {
+		if w.file != "" {
+			unused = append(unused, w.file)
+		}
+		w = &writing{s: s, t: t, tx: tx}
+		err := change(ctx, w)
+		if err == nil {
+			w.result.Version = t.take(0)
+			err = w.remember(ctx, call, before)
+		}
+		if err != nil && w.file != "" {
+			unused, w.file = append(unused, w.file), ""
+		}
+		return err
+	})
+	// Where the commit failed nobody knows whether the last file is in the
+	// catalog; the next start does.
+	if len(unused) > 0 {
+		s.readers.retire(unused...)
+	}
+	if err != nil {
+		if after, gone := s.done(ctx, call); gone == nil && after.same {
+			return after.Result, nil // by somebody else, meanwhile
+		}
+		return Result{}, err
+	}
+	s.relieve(ctx, t)
+	if s.countCall(call) {
+		if err := s.forget(ctx); err != nil && !errors.Is(err, context.Canceled) {
+			s.o.Logger.Warn("old calls were not forgotten", "error", err)
+		}
+	}
+	return w.result, nil
+}

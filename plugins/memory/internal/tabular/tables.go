@@ -1,0 +1,167 @@
+package tabular
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"log/slog"
+	"strings"
+	"sync"
+
+	tea "github.com/the-edge-agent/tea/sdk"
+
+	"github.com/the-edge-agent/tea/plugins/memory/internal/catalog"
+	"github.com/the-edge-agent/tea/plugins/memory/internal/documents"
+	"github.com/the-edge-agent/tea/plugins/memory/internal/store"
+)
+
+// Options configure Tables. Engine, Documents, Catalog and Dir are needed.
+type Options struct {
+	Engine    store.QueryEngine
+	Documents *documents.Documents
+	Catalog   *catalog.Catalog
+	// Dir is the folder of the Parquet files; the database must be allowed to
+	// reach it.
+	Dir string
+	// InlineBytes is the size of a change from which it is a file; default 1024.
+	InlineBytes int
+	// MaxFiles and MaxRows are how many files and rows a table may have beside
+	// its base before they are put together without being asked; default 64
+	// and 100,000.
+	MaxFiles, MaxRows int
+	Logger            *slog.Logger
+}
+
+const (
+	defaultInline   = 1024
+	defaultMaxFiles = 64
+	defaultMaxRows  = 100_000
+	// maxTables bounds what is read at the start.
+	maxTables = 10_000
+)
+
+// Tables are the user's tables in a database. They are safe for concurrent use.
+type Tables struct {
+	o       Options
+	readers readers
+	// reached is called at the named steps of a change; tests stop there.
+	reached func(step string)
+
+	opening sync.Mutex // one goroutine reads what is there
+	mu      sync.Mutex // guards what follows
+	opened  bool
+	byName  map[string]*table // by the name in lower case
+	calls   int               // since old ones were forgotten
+}
+
+// New makes Tables. Engine and catalog belong to the caller.
+func New(o Options) *Tables {
+	if o.InlineBytes <= 0 {
+		o.InlineBytes = defaultInline
+	}
+	if o.MaxFiles <= 0 {
+		o.MaxFiles = defaultMaxFiles
+	}
+	if o.MaxRows <= 0 {
+		o.MaxRows = defaultMaxRows
+	}
+	if o.Logger == nil {
+		o.Logger = slog.New(slog.DiscardHandler)
+	}
+	return &Tables{o: o, byName: map[string]*table{}, reached: func(string) {}}
+}
+
+func (s *Tables) dialect() store.Dialect { return s.o.Engine.Dialect() }
+
+// table is one of the tables. What it is made of never changes.
+type table struct {
+	name    string
+	entry   catalog.Table
+	columns []Column
+	key     []int // the columns of the primary key
+	broken  error // why it cannot be used
+
+	merging sync.Mutex // one consolidation at a time
+
+	mu      sync.Mutex // guards what follows
+	version int64      // the last number given
+	done    int64      // the last number that was committed
+	load    load
+}
+
+// load is what a table has beside its base, and the rows of the base. Rows
+// are those in the database; on SQLite those that hide others.
+type load struct {
+	files          int
+	rows, baseRows int64
+	fileRows       int64
+}
+
+func newTable(entry catalog.Table) (*table, error) {
+	t := &table{name: strings.ToLower(entry.Name), entry: entry, version: entry.Version}
+	if err := json.Unmarshal(entry.Schema, &t.columns); err != nil {
+		return nil, fmt.Errorf("read the schema of table %s: %w", entry.Name, err)
+	}
+	for _, name := range entry.PrimaryKey {
+		for i, c := range t.columns {
+			if c.Name == name {
+				t.key = append(t.key, i)
+			}
+		}
+	}
+	return t, nil
+}
+
+// take gives the next n numbers and returns the one before them. It is called
+// inside of transactions only, which run one after the other.
+func (t *table) take(n int64) (before int64) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	before = t.version
+	t.version += n
+	return before
+}
+
+// commit notes that changes are durable.
+func (t *table) commit(version int64, change func(*load)) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.done = max(t.done, version)
+	change(&t.load)
+}
+
+// keyColumns are the columns of the primary key.
+func (t *table) keyColumns() []Column {
+	columns := make([]Column, len(t.key))
+	for i, at := range t.key {
+		columns[i] = t.columns[at]
+	}
+	return columns
+}
+
+// column finds a column by its name.
+func (t *table) column(name string) (int, error) {
+	for i, c := range t.columns {
+		if c.Name == name {
+			return i, nil
+		}
+	}
+	return 0, tea.Errorf(tea.ValidationError, "table %q has no column %q%s", t.entry.Name, name, hint(name, t.columns))
+}
+
+// find gives a table by its name, or a not_found error.
+func (s *Tables) find(ctx context.Context, name string) (*table, error) {
+	if err := s.open(ctx); err != nil {
+		return nil, err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if t := s.byName[strings.ToLower(name)]; t != nil {
+		return t, t.broken
+	}
+	var names []string
+	for _, t := range s.byName {
+		names = append(names, t.entry.Name)
+	}
+	return nil, catalog.NotFound("table of data.create_table", name, names)
+}

@@ -1,0 +1,31 @@
+package memory
+
+import (
+	"context"
+
+	tea "github.com/the-edge-agent/tea/sdk"
+)
+
+// Memory is the bundle opened for one set of settings. Its methods are the
+// actions. It is safe for concurrent use.
+type Memory struct {
+	folder  *folder
+	folders *folders
+}
+
+// open makes a Memory. The database is opened by the first action that needs
+// it, unless the settings ask for it now.
+func (f *folders) open(ctx context.Context, from tea.Settings) (*Memory, error) {
+	s, err := readSettings(from)
+	if err != nil {
+		return nil, err
+	}
+	folder, err := f.take(ctx, s)
+	if err != nil {
+		return nil, err
+	}
+	return &Memory{folder: folder, folders: f}, nil
+}
+
+// Close gives the folder back; the last one to do so closes the database.
+func (m *Memory) Close() error { return m.folders.give(m.folder) }

@@ -1,0 +1,213 @@
+package memory
+
+import (
+	"context"
+	"encoding/json"
+	"time"
+
+	tea "github.com/the-edge-agent/tea/sdk"
+	"github.com/the-edge-agent/tea/sdk/value"
+
+	"github.com/the-edge-agent/tea/plugins/memory/internal/clock"
+	"github.com/the-edge-agent/tea/plugins/memory/internal/session"
+)
+
+func sessionActions() []tea.Action {
+	return []tea.Action{
+		tea.NewMethod("session.create", "Begins a session.", (*Memory).SessionCreate, tea.Idempotent()),
+		tea.NewMethod("session.end", "Ends a session: it is archived with its files.", (*Memory).SessionEnd, tea.Idempotent()),
+		tea.NewMethod("session.archive", "Takes a session and its files out of sight; nothing is deleted.", (*Memory).SessionArchive, tea.Idempotent()),
+		tea.NewMethod("session.restore", "Makes an archived session and its files active again.", (*Memory).SessionRestore, tea.Idempotent()),
+		tea.NewMethod("session.get", "Describes a session.", (*Memory).SessionGet, tea.Idempotent()),
+		tea.NewMethod("session.list", "Lists sessions, those created last first.", (*Memory).SessionList, tea.Idempotent()),
+	}
+}
+
+// SessionView is a session as actions show it.
+type SessionView struct {
+	SessionID  string          `json:"session_id"`
+	UserID     string          `json:"user_id"`
+	Status     string          `json:"status" enum:"active,archived"`
+	Reason     string          `json:"reason" doc:"why it is archived: ended, expired, manual or what session.archive was given; empty for an active one"`
+	Metadata   json.RawMessage `json:"metadata" doc:"null where there is none"`
+	TTL        float64         `json:"ttl" doc:"seconds; 0 = for ever"`
+	CreatedAt  string          `json:"created_at"`
+	UpdatedAt  string          `json:"updated_at"`
+	ExpiresAt  *string         `json:"expires_at" doc:"null for one that lives for ever"`
+	ArchivedAt *string         `json:"archived_at" doc:"null for an active one"`
+	FilesPath  string          `json:"files_path" doc:"what the paths of its files begin with"`
+}
+
+func viewOf(s session.Session) SessionView {
+	return SessionView{
+		SessionID: s.ID, UserID: s.UserID, Status: string(s.Status), Reason: s.Reason, Metadata: orNull(s.Metadata), TTL: s.TTL.Seconds(),
+		CreatedAt: clock.Text(s.CreatedAt), UpdatedAt: clock.Text(s.UpdatedAt), ExpiresAt: instant(s.ExpiresAt), ArchivedAt: instant(s.ArchivedAt), FilesPath: s.Prefix(),
+	}
+}
+
+// instant is null for the zero time.
+func instant(t time.Time) *string {
+	if t.IsZero() {
+		return nil
+	}
+	text := clock.Text(t)
+	return &text
+}
+
+// SessionResult is the result of an action on one session.
+type SessionResult struct {
+	Success bool `json:"success"`
+	SessionView
+}
+
+// SessionChangedResult is the result of an action that may change a session.
+type SessionChangedResult struct {
+	Success bool `json:"success"`
+	Changed bool `json:"changed" doc:"false: it was so before"`
+	SessionView
+}
+
+// SessionCreateParams are the parameters of session.create.
+type SessionCreateParams struct {
+	SessionID string          `json:"session_id,omitempty" doc:"name of the session, which must be new; default one is made"`
+	UserID    string          `json:"user_id,omitempty" doc:"whose session it is"`
+	TTL       float64         `json:"ttl,omitempty" minimum:"0" doc:"seconds after which it is archived; 0 = never"`
+	Metadata  json.RawMessage `json:"metadata,omitempty" doc:"an object to filter by"`
+}
+
+// SessionCreate is the action session.create.
+func (m *Memory) SessionCreate(ctx context.Context, req *tea.Request, p SessionCreateParams) (*SessionResult, error) {
+	ttl, err := seconds("ttl", p.TTL)
+	if err != nil {
+		return nil, err
+	}
+	made, err := m.folder.sessions.Create(ctx, session.Draft{ID: p.SessionID, UserID: p.UserID, TTL: ttl, Metadata: objectOrNone(p.Metadata), Key: req.IdempotencyKey})
+	if err != nil {
+		return nil, err
+	}
+	return &SessionResult{Success: true, SessionView: viewOf(made)}, nil
+}
+
+// SessionParams name a session.
+type SessionParams struct {
+	SessionID string `json:"session_id" minLength:"1"`
+}
+
+// SessionEnd is the action session.end.
+func (m *Memory) SessionEnd(ctx context.Context, _ *tea.Request, p SessionParams) (*SessionChangedResult, error) {
+	s, changed, err := m.folder.sessions.End(ctx, p.SessionID)
+	return changedResult(s, changed, err)
+}
+
+func changedResult(s session.Session, changed bool, err error) (*SessionChangedResult, error) {
+	if err != nil {
+		return nil, err
+	}
+	return &SessionChangedResult{Success: true, Changed: changed, SessionView: viewOf(s)}, nil
+}
+
+// SessionArchiveParams are the parameters of session.archive.
+type SessionArchiveParams struct {
+	SessionID string `json:"session_id" minLength:"1"`
+	Reason    string `json:"reason,omitempty" default:"manual" minLength:"1" maxLength:"200" doc:"ended, expired, manual or a word of your own"`
+}
+
+// SessionArchive is the action session.archive.
+func (m *Memory) SessionArchive(ctx context.Context, _ *tea.Request, p SessionArchiveParams) (*SessionChangedResult, error) {
+	s, changed, err := m.folder.sessions.Archive(ctx, p.SessionID, p.Reason)
+	return changedResult(s, changed, err)
+}
+
+// SessionRestoreParams are the parameters of session.restore.
+type SessionRestoreParams struct {
+	SessionID string   `json:"session_id" minLength:"1"`
+	TTL       *float64 `json:"ttl,omitempty" minimum:"0" doc:"seconds that it lives from now on; 0 = for ever; default the ttl of its creation"`
+}
+
+// SessionRestore is the action session.restore.
+func (m *Memory) SessionRestore(ctx context.Context, _ *tea.Request, p SessionRestoreParams) (*SessionChangedResult, error) {
+	var ttl *time.Duration
+	if p.TTL != nil {
+		given, err := seconds("ttl", *p.TTL)
+		if err != nil {
+			return nil, err
+		}
+		ttl = &given
+	}
+	s, changed, err := m.folder.sessions.Restore(ctx, p.SessionID, ttl)
+	return changedResult(s, changed, err)
+}
+
+// SessionGet is the action session.get.
+func (m *Memory) SessionGet(ctx context.Context, _ *tea.Request, p SessionParams) (*SessionResult, error) {
+	s, err := m.folder.sessions.Get(ctx, p.SessionID)
+	if err != nil {
+		return nil, err
+	}
+	return &SessionResult{Success: true, SessionView: viewOf(s)}, nil
+}
+
+// SessionListParams are the parameters of session.list.
+type SessionListParams struct {
+	UserID        *string        `json:"user_id,omitempty" doc:"default those of all users"`
+	Status        string         `json:"status,omitempty" enum:"active,archived"`
+	Reason        string         `json:"reason,omitempty" doc:"why it is archived"`
+	Metadata      map[string]any `json:"metadata,omitempty" doc:"values that the metadata must have; a list means any of its values"`
+	CreatedAfter  string         `json:"created_after,omitempty" doc:"RFC 3339; that instant included"`
+	CreatedBefore string         `json:"created_before,omitempty" doc:"RFC 3339; that instant excluded"`
+	UpdatedAfter  string         `json:"updated_after,omitempty" doc:"RFC 3339; that instant included"`
+	UpdatedBefore string         `json:"updated_before,omitempty" doc:"RFC 3339; that instant excluded"`
+	Limit         int            `json:"limit,omitempty" default:"100" minimum:"1" maximum:"1000"`
+	Cursor        string         `json:"cursor,omitempty" doc:"next_cursor of the page before"`
+}
+
+// SessionListResult is the result of session.list.
+type SessionListResult struct {
+	Success    bool          `json:"success"`
+	Sessions   []SessionView `json:"sessions" doc:"created last first"`
+	Count      int           `json:"count"`
+	NextCursor string        `json:"next_cursor" doc:"empty on the last page"`
+}
+
+// SessionList is the action session.list.
+func (m *Memory) SessionList(ctx context.Context, _ *tea.Request, p SessionListParams) (*SessionListResult, error) {
+	q := session.Query{UserID: p.UserID, Status: session.Status(p.Status), Reason: p.Reason, After: p.Cursor, Limit: p.Limit}
+	for _, given := range []struct {
+		name, text string
+		into       *time.Time
+	}{
+		{"created_after", p.CreatedAfter, &q.CreatedFrom}, {"created_before", p.CreatedBefore, &q.CreatedTo},
+		{"updated_after", p.UpdatedAfter, &q.UpdatedFrom}, {"updated_before", p.UpdatedBefore, &q.UpdatedTo},
+	} {
+		var err error
+		if *given.into, err = clock.FromText(given.text); err != nil {
+			return nil, tea.Errorf(tea.ValidationError, "%s is no RFC 3339 time such as 2026-03-01T12:00:00Z: %q", given.name, given.text)
+		}
+	}
+	var err error
+	if q.Metadata, err = wanted("metadata", p.Metadata); err != nil {
+		return nil, err
+	}
+	found, next, err := m.folder.sessions.List(ctx, q)
+	if err != nil {
+		return nil, err
+	}
+	r := &SessionListResult{Success: true, Sessions: make([]SessionView, len(found)), Count: len(found), NextCursor: next}
+	for i, s := range found {
+		r.Sessions[i] = viewOf(s)
+	}
+	return r, nil
+}
+
+// wanted brings a filter into the value model.
+func wanted(name string, given map[string]any) (map[string]any, error) {
+	if len(given) == 0 {
+		return nil, nil
+	}
+	v, err := value.From(given)
+	if err != nil {
+		return nil, tea.Errorf(tea.ValidationError, "%s: %w", name, err)
+	}
+	object, _ := v.(map[string]any)
+	return object, nil
+}

@@ -1,0 +1,137 @@
+package memory
+
+import (
+	"os"
+	"path/filepath"
+	"time"
+
+	tea "github.com/the-edge-agent/tea/sdk"
+
+	"github.com/the-edge-agent/tea/plugins/memory/internal/engine"
+	"github.com/the-edge-agent/tea/plugins/memory/internal/engine/duckdb"
+	"github.com/the-edge-agent/tea/plugins/memory/internal/engine/sqlite"
+	"github.com/the-edge-agent/tea/plugins/memory/internal/store"
+	"github.com/the-edge-agent/tea/plugins/memory/internal/vector"
+)
+
+// The top-level keys of a workflow's settings that the bundle reads.
+const (
+	memoryKey = "memory"
+	ltmKey    = "ltm"
+	vectorKey = "vector"
+)
+
+// settings are all that the bundle reads. They are comparable.
+type settings struct {
+	Settings
+	LTM    LTMSettings
+	Vector VectorSettings
+}
+
+func readSettings(from tea.Settings) (s settings, err error) {
+	for key, into := range map[string]any{memoryKey: &s.Settings, ltmKey: &s.LTM, vectorKey: &s.Vector} {
+		if err := from.Decode(key, into); err != nil {
+			return settings{}, err
+		}
+	}
+	return s, nil
+}
+
+// LTMSettings are what a workflow sets under settings.ltm.
+type LTMSettings struct {
+	Language    string `json:"language,omitempty" doc:"language of the stored texts, for word stems and stop words; default english, none = neither"`
+	InlineBytes int    `json:"inline_bytes,omitempty" minimum:"1" doc:"size of JSON from which a value is a file of its own; default 1024"`
+}
+
+// VectorSettings are what a workflow sets under settings.vector.
+type VectorSettings struct {
+	Exact          int     `json:"exact,omitempty" doc:"size of a collection up to which each query is compared with every vector; default 10000, -1 = none: a graph from the first vector on"`
+	M              int     `json:"m,omitempty" minimum:"4" maximum:"64" doc:"links of a vector in the HNSW graph; default 16"`
+	EfConstruction int     `json:"ef_construction,omitempty" minimum:"8" doc:"candidates looked at while the graph is built; default 100"`
+	Recall         float64 `json:"recall,omitempty" minimum:"0.5" maximum:"1" doc:"part of the nearest vectors that a query must find on average; the graph is searched as widely as its measurements show to be needed for that, and where it cannot, every vector is compared; 1 = always; default 0.95"`
+	EfSearch       int     `json:"ef_search,omitempty" minimum:"8" doc:"candidates kept by a query in the graph, fixed instead of measured: recall then means nothing; more finds more and takes longer"`
+}
+
+func (s VectorSettings) options() vector.Options {
+	return vector.Options{Exact: s.Exact, M: s.M, EfConstruction: s.EfConstruction, EfSearch: s.EfSearch, Recall: s.Recall}
+}
+
+// warmupVariable opens the database at once, like settings.memory.warmup.
+const warmupVariable = "DUCKDB_WARMUP"
+
+// Settings are what a workflow sets under settings.memory: where the memory is
+// and what it may use.
+type Settings struct {
+	Engine             string  `json:"engine,omitempty" enum:"duckdb,sqlite" doc:"the database; default duckdb where this build has it, else sqlite"`
+	Path               string  `json:"path,omitempty" doc:"the folder of the memory; default tea/memory in the user's data directory"`
+	LockTimeoutSeconds float64 `json:"lock_timeout,omitempty" minimum:"0" doc:"seconds to wait for another process that has the folder; default 5"`
+	Warmup             bool    `json:"warmup,omitempty" doc:"open the database at the start rather than at the first action"`
+	Connections        int     `json:"connections,omitempty" minimum:"1" maximum:"64" doc:"readers at the same time; default 5"`
+	Threads            int     `json:"threads,omitempty" minimum:"1" doc:"threads of the database; default the processors, at most 4"`
+	MemoryMB           int64   `json:"memory_mb,omitempty" minimum:"16" doc:"memory of the database's buffers; default an eighth of what the process may use, from 64 to 1024"`
+	SpillDir           string  `json:"spill_dir,omitempty" doc:"folder for what does not fit into memory; default spill in path"`
+	ShortTerm          Bounds  `json:"short_term,omitzero" doc:"bounds of memory.store"`
+}
+
+// Bounds limit the short-term memory.
+type Bounds struct {
+	MaxEntries int   `json:"max_entries,omitempty" minimum:"1" doc:"default 10000"`
+	MaxBytes   int64 `json:"max_bytes,omitempty" minimum:"1024" doc:"size of all keys and values as JSON; default 64 MiB"`
+}
+
+const (
+	defaultLockTimeout = 5 * time.Second
+	megabyte           = 1 << 20
+)
+
+// dir is the folder of the memory, absolute.
+func (s Settings) dir() (string, error) {
+	path := s.Path
+	if path == "" {
+		data := os.Getenv("XDG_DATA_HOME")
+		if data == "" {
+			home, err := os.UserHomeDir()
+			if err != nil {
+				return "", tea.Errorf(tea.ValidationError, "settings.memory.path is not set, and there is no home directory to put the memory into: %w", err)
+			}
+			data = filepath.Join(home, ".local", "share")
+		}
+		path = filepath.Join(data, "tea", "memory")
+	}
+	abs, err := filepath.Abs(path)
+	if err != nil {
+		return "", tea.Errorf(tea.ValidationError, "settings.memory.path %q: %w", s.Path, err)
+	}
+	return abs, nil
+}
+
+func (s Settings) driver() (engine.Driver, error) {
+	switch store.Dialect(s.Engine) {
+	case store.DuckDB:
+		return duckdb.New()
+	case "":
+		if duckdb.Available {
+			return duckdb.New()
+		}
+	}
+	return sqlite.Driver{}, nil
+}
+
+func (s Settings) limits() engine.Limits {
+	return engine.Limits{Connections: s.Connections, Threads: s.Threads, MemoryBytes: s.MemoryMB * megabyte, SpillDir: s.SpillDir}
+}
+
+func (s Settings) lockTimeout() time.Duration {
+	if s.LockTimeoutSeconds == 0 {
+		return defaultLockTimeout
+	}
+	return time.Duration(s.LockTimeoutSeconds * float64(time.Second))
+}
+
+func (s Settings) warmup() bool {
+	switch os.Getenv(warmupVariable) {
+	case "1", "true", "yes":
+		return true
+	}
+	return s.Warmup
+}

@@ -1,0 +1,102 @@
+package memory
+
+import (
+	"context"
+	"database/sql"
+	"encoding/json"
+	"maps"
+	"regexp"
+	"slices"
+	"time"
+
+	tea "github.com/the-edge-agent/tea/sdk"
+	"github.com/the-edge-agent/tea/sdk/value"
+
+	"github.com/the-edge-agent/tea/plugins/memory/internal/catalog"
+	"github.com/the-edge-agent/tea/plugins/memory/internal/file"
+	"github.com/the-edge-agent/tea/plugins/memory/internal/store"
+	"github.com/the-edge-agent/tea/plugins/memory/internal/vectors"
+)
+
+func sqlActions() []tea.Action {
+	return []tea.Action{
+		tea.NewMethod("memory.sql_query", "Asks what the memory holds by SQL: one SELECT over memories, sessions, files, vectors, catalog_tables and catalog_files, which can read them and nothing else.",
+			(*Memory).SQLQuery, tea.Idempotent()),
+	}
+}
+
+// SQLQueryParams are the parameters of memory.sql_query.
+type SQLQueryParams struct {
+	SQL string `json:"sql" minLength:"1" doc:"one SELECT in the SQL of the database (duckdb or sqlite) over memories (key, value, metadata, content_hash, inlined, created_at, updated_at, expires_at), sessions (session_id, user_id, status, reason, metadata, created_at, updated_at, expires_at, archived_at), files (path, type, size, is_text, lines, tokens, content_hash, metadata, session_id, archived, created_at, updated_at), vectors (collection, id, text, metadata, dimension), catalog_tables and catalog_files. value is NULL where inlined is false: it is a file of its own"`
+	// Parameters are a list or an object.
+	Parameters     json.RawMessage `json:"parameters,omitempty" doc:"values for the query's parameters: a list for ? and $1, or an object for $name"`
+	MaxRows        int             `json:"max_rows,omitempty" default:"1000" minimum:"1" maximum:"100000" doc:"rows beyond are left out, and truncated is true"`
+	TimeoutSeconds float64         `json:"timeout_seconds,omitempty" default:"30" minimum:"0.001" maximum:"3600"`
+}
+
+// SQLQueryResult is the result of memory.sql_query.
+type SQLQueryResult struct {
+	Success   bool             `json:"success"`
+	Columns   []string         `json:"columns" doc:"names of the columns in their order; the second of two equal names gets a number at its end"`
+	Rows      []map[string]any `json:"rows" doc:"objects of columns and values: JSON, lists, structs and maps as such; an instant is text in RFC 3339 in UTC, a blob base64, a decimal a float, NaN and infinity null, any other type its text"`
+	RowCount  int              `json:"row_count"`
+	Truncated bool             `json:"truncated" doc:"there were more rows than max_rows, or more bytes than an answer may have"`
+}
+
+// SQLQuery is the action memory.sql_query.
+func (m *Memory) SQLQuery(ctx context.Context, _ *tea.Request, p SQLQueryParams) (*SQLQueryResult, error) {
+	args, err := queryArgs(p.Parameters)
+	if err != nil {
+		return nil, err
+	}
+	found, err := m.folder.engine.Select(ctx, p.SQL, store.Sandbox{
+		Views: m.views(), MaxRows: p.MaxRows, MaxBytes: maxAnswer, Timeout: time.Duration(p.TimeoutSeconds * float64(time.Second)), Args: args,
+	})
+	if err != nil {
+		return nil, err
+	}
+	r := &SQLQueryResult{Success: true, Columns: found.Columns, Rows: make([]map[string]any, len(found.Rows)), RowCount: len(found.Rows), Truncated: found.Truncated}
+	for i, row := range found.Rows {
+		r.Rows[i] = make(map[string]any, len(row))
+		for j, v := range row {
+			r.Rows[i][found.Columns[j]] = v
+		}
+	}
+	return r, nil
+}
+
+// views are the tables of memory.sql_query.
+func (m *Memory) views() []store.View {
+	dialect := m.folder.engine.Dialect()
+	views := []store.View{m.folder.longterm.View(), m.folder.sessions.View(dialect), file.View(dialect), vectors.View(dialect)}
+	return append(views, catalog.Views(dialect)...)
+}
+
+var parameterName = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9_]*$`)
+
+// queryArgs are the parameters of a query as the engine takes them.
+func queryArgs(raw json.RawMessage) ([]any, error) {
+	if len(raw) == 0 {
+		return nil, nil
+	}
+	given, err := value.Decode(raw)
+	if err != nil {
+		return nil, tea.Errorf(tea.ValidationError, "parameters: %w", err)
+	}
+	switch given := given.(type) {
+	case nil:
+		return nil, nil
+	case []any:
+		return given, nil
+	case map[string]any:
+		var args []any
+		for _, name := range slices.Sorted(maps.Keys(given)) {
+			if !parameterName.MatchString(name) {
+				return nil, tea.Errorf(tea.ValidationError, "parameters: %q is no name of a parameter: a letter, then letters, digits and _", name)
+			}
+			args = append(args, sql.Named(name, given[name]))
+		}
+		return args, nil
+	}
+	return nil, tea.Errorf(tea.ValidationError, "parameters must be a list or an object")
+}

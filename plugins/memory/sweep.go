@@ -1,0 +1,124 @@
+package memory
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"time"
+)
+
+const (
+	// sweepEvery is the time between two sweeps.
+	sweepEvery = time.Hour
+	// sweepDelay keeps a sweep from the way of the first answers.
+	sweepDelay = 200 * time.Millisecond
+	// sweepAtEnd bounds the sweep of a process that ends before its first one.
+	sweepAtEnd = 500 * time.Millisecond
+	// sweepGrace is how long what has expired is kept: a device may start with
+	// a clock that is a day ahead, and what it would take away then is alive.
+	sweepGrace = 25 * time.Hour
+	// sweptFile has the time of the last complete sweep.
+	sweptFile = "swept"
+)
+
+// sweep removes what has outlived its time by the grace, and the blobs that a
+// crash has left.
+func (f *folder) sweep(ctx context.Context, grace time.Duration) error {
+	_, sessions := f.sessions.Sweep(ctx)
+	_, entries := f.longterm.Sweep(ctx, f.clock.Now().Add(-grace))
+	return errors.Join(f.blobs.Sweep(), sessions, entries, f.files.Sweep(ctx), f.tables.Sweep(ctx))
+}
+
+// sweeper sweeps a folder in the background: soon after its first use and then
+// once in a while.
+type sweeper struct {
+	dir    string
+	opened <-chan struct{} // closed at the first use
+	sweep  func(ctx context.Context) error
+	every  time.Duration
+	delay  time.Duration
+	logger *slog.Logger
+
+	cancel context.CancelFunc
+	done   chan struct{}
+}
+
+// sweeps starts the sweeper of a folder. The caller ends it.
+func (f *folder) sweeps() *sweeper {
+	s := &sweeper{
+		dir: f.dir, opened: f.engine.Opened(), every: sweepEvery, delay: sweepDelay, logger: slog.Default(),
+		sweep: func(ctx context.Context) error { return f.sweep(ctx, sweepGrace) },
+	}
+	s.start()
+	return s
+}
+
+func (s *sweeper) start() {
+	ctx, cancel := context.WithCancel(context.Background())
+	s.cancel, s.done = cancel, make(chan struct{})
+	go s.run(ctx)
+}
+
+func (s *sweeper) run(ctx context.Context) {
+	defer close(s.done)
+	select {
+	case <-s.opened:
+	case <-ctx.Done():
+		select {
+		case <-s.opened:
+		default:
+			return // what was not used needs no sweep
+		}
+	}
+	next := time.NewTimer(s.delay)
+	defer next.Stop()
+	for swept := false; ; swept = true {
+		select {
+		case <-next.C:
+			s.once(ctx)
+			next.Reset(s.every)
+		case <-ctx.Done():
+			if !swept && s.due() {
+				s.last()
+			}
+			return
+		}
+	}
+}
+
+func (s *sweeper) once(ctx context.Context) {
+	err := s.sweep(ctx)
+	switch {
+	case err == nil:
+		if err := os.WriteFile(filepath.Join(s.dir, sweptFile), nil, 0o600); err != nil {
+			s.logger.Warn("the end of a sweep cannot be noted", "error", err.Error())
+		}
+	case ctx.Err() == nil:
+		s.logger.Warn("what has expired cannot be removed; it is tried again later", "error", err.Error())
+	}
+}
+
+// due says whether nobody has swept for a while: where all runs are short, none
+// would ever come to it.
+func (s *sweeper) due() bool {
+	info, err := os.Stat(filepath.Join(s.dir, sweptFile))
+	if err != nil {
+		return true
+	}
+	since := time.Since(info.ModTime())
+	return since > s.every || since < 0
+}
+
+func (s *sweeper) last() {
+	ctx, cancel := context.WithTimeout(context.Background(), sweepAtEnd)
+	defer cancel()
+	s.once(ctx)
+}
+
+// end stops the sweeper and waits for it.
+func (s *sweeper) end() {
+	s.cancel()
+	<-s.done
+}
