@@ -37,7 +37,7 @@ func commands() []command {
 
 // grammar is what stands beside the commands.
 type grammar struct {
-	Version kong.VersionFlag `help:"Print the version and exit."`
+	Version bool `help:"Print the version and exit."`
 }
 
 // newParser makes the parser. Where the first argument is the name of a
@@ -53,5 +53,5 @@ func newParser(args []string, options ...kong.Option) (*kong.Kong, error) {
 	for _, c := range chosen {
 		options = append(options, kong.DynamicCommand(c.name, c.help, "", c.grammar()))
 	}
-	return kong.New(new(grammar), append(options, kong.Name("tea"), kong.Vars{"version": version()})...)
+	return kong.New(new(grammar), append(options, kong.Name("tea"))...)
 }

@@ -29,14 +29,11 @@ func run(args []string) int {
 
 // dispatch parses the command line and runs the command.
 func (a *app) dispatch(args []string) error {
-	exited := false
 	parser, err := newParser(args,
 		kong.Description("Runs AI-agent workflows: YAML state graphs with Lua, and actions in plugins."),
 		kong.ConfigureHelp(kong.HelpOptions{Compact: true, NoExpandSubcommands: true}),
 		kong.Resolvers(configResolver{a}),
 		kong.Writers(a.stdout, a.stderr),
-		// Help has been printed; what follows must not run.
-		kong.Exit(func(int) { exited = true; panic(helpPrinted{}) }),
 	)
 	if err != nil {
 		return err
@@ -44,28 +41,14 @@ func (a *app) dispatch(args []string) error {
 	if len(args) == 0 {
 		args = []string{"--help"}
 	}
-	command, err := parseArgs(parser, args)
-	if exited {
-		return nil
-	}
+	command, err := parse(parser, args)
 	if err != nil {
 		return usageError(err)
 	}
+	if command == nil {
+		return nil
+	}
 	return command.Run(a)
-}
-
-// helpPrinted unwinds kong after --help and --version.
-type helpPrinted struct{}
-
-func parseArgs(parser *kong.Kong, args []string) (command *kong.Context, err error) {
-	defer func() {
-		switch p := recover().(type) {
-		case nil, helpPrinted:
-		default:
-			panic(p)
-		}
-	}()
-	return parser.Parse(args)
 }
 
 // app is what commands share.
