@@ -16,6 +16,9 @@ func files(t *testing.T, contents map[string]string) *session {
 	t.Helper()
 	dir := t.TempDir()
 	for name, text := range contents {
+		if err := os.MkdirAll(filepath.Dir(filepath.Join(dir, name)), 0o700); err != nil {
+			t.Fatal(err)
+		}
 		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
 			t.Fatal(err)
 		}

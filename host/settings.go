@@ -1,4 +1,46 @@
 package host
 
+import (
+	"time"
+
+	"github.com/the-edge-agent/tea/host/internal/script"
+	"github.com/the-edge-agent/tea/host/internal/settings"
+	tea "github.com/the-edge-agent/tea/sdk"
+)
+
 // Settings are the workflow's settings with ${VAR} expanded; to read only.
+// What a variable gave has the type that the reader of the key wants.
 func (wf *Workflow) Settings() map[string]any { return wf.spec.Settings }
+
+// settings collects the keys of settings that somebody reads: the host's own,
+// and those that bundles and plugins declare in their manifests.
+func (h *Host) settings() settings.Declared {
+	var manifests []tea.Manifest
+	for _, b := range h.bundles {
+		manifests = append(manifests, b.Manifest())
+	}
+	if h.o.Plugins != nil {
+		manifests = append(manifests, h.o.Plugins.Manifests()...)
+	}
+	return settings.Declare(manifests...)
+}
+
+// luaOptions reads settings.lua. What does not fit was reported, and reads as
+// absent.
+func luaOptions(given map[string]any) script.Options {
+	object, _ := given[settings.LuaKey].(map[string]any)
+	return script.Options{
+		Timeout:     time.Duration(number(object["timeout_seconds"]) * float64(time.Second)),
+		MemoryBytes: int64(number(object["memory_mb"]) * (1 << 20)),
+	}
+}
+
+func number(v any) float64 {
+	switch v := v.(type) {
+	case int64:
+		return float64(v)
+	case float64:
+		return v
+	}
+	return 0
+}

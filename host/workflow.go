@@ -3,10 +3,8 @@ package host
 import (
 	"context"
 	"errors"
-	"fmt"
 	"path/filepath"
 	"sync"
-	"time"
 
 	"github.com/the-edge-agent/tea/host/internal/catalog"
 	"github.com/the-edge-agent/tea/host/internal/diagcode"
@@ -79,6 +77,8 @@ func (h *Host) compile(s *spec.Workflow, diags diag.List, o LoadOptions) (*Workf
 	if s == nil {
 		return nil, diags
 	}
+	declared := h.settings()
+	declared.Check(s, &diags)
 	wf := &Workflow{host: h, spec: s, options: o, lua: script.New(luaOptions(s.Settings)), graphs: map[string]*graph.Graph{}}
 	var err error
 	if wf.catalog, err = h.catalog(s.Settings); err != nil {
@@ -90,7 +90,7 @@ func (h *Host) compile(s *spec.Workflow, diags diag.List, o LoadOptions) (*Workf
 	for _, a := range h.o.Replace {
 		wf.catalog.Replace(a)
 	}
-	g, more := graph.Compile(s, graph.Env{Lua: wf.lua, Actions: wf.catalog, Modules: modules.byNamespace})
+	g, more := graph.Compile(s, graph.Env{Lua: wf.lua, Actions: wf.catalog, Modules: modules.byNamespace, Settings: declared.Keys()})
 	diags = append(diags, more...)
 	if o.Strict && g != nil && !diags.HasErrors() {
 		diags = append(diags, graph.Check(g)...)
@@ -105,29 +105,6 @@ func (h *Host) compile(s *spec.Workflow, diags diag.List, o LoadOptions) (*Workf
 	}
 	wf.graph, wf.warnings = g, diags
 	return wf, nil
-}
-
-// luaOptions reads settings.lua.
-func luaOptions(settings map[string]any) script.Options {
-	var o script.Options
-	lua, _ := settings["lua"].(map[string]any)
-	if seconds, ok := number(lua["timeout_seconds"]); ok {
-		o.Timeout = time.Duration(seconds * float64(time.Second))
-	}
-	if mb, ok := number(lua["memory_mb"]); ok {
-		o.MemoryBytes = int64(mb * (1 << 20))
-	}
-	return o
-}
-
-func number(v any) (float64, bool) {
-	switch v := v.(type) {
-	case int64:
-		return float64(v), true
-	case float64:
-		return v, true
-	}
-	return 0, false
 }
 
 // modules are the Lua modules of a workflow and its subgraphs; each file is
@@ -225,31 +202,6 @@ func toSchema(m map[string]any) *schema.Schema {
 		return nil
 	}
 	return s
-}
-
-// loadGraph compiles a file for workflow.run; relative paths start at the
-// workflow's own directory.
-func (wf *Workflow) loadGraph(path string) (*graph.Graph, error) {
-	if !filepath.IsAbs(path) {
-		path = filepath.Join(wf.spec.Dir, path)
-	}
-	wf.mu.Lock()
-	defer wf.mu.Unlock()
-	if g := wf.graphs[path]; g != nil {
-		return g, nil
-	}
-	s, diags := spec.Load(path, spec.Options{LookupEnv: wf.options.LookupEnv})
-	if s != nil {
-		modules := newModules()
-		wf.imports(s, &diags, modules)
-		g, more := graph.Compile(s, graph.Env{Lua: wf.lua, Actions: wf.catalog, Modules: modules.byNamespace})
-		diags = append(diags, more...)
-		if g != nil && !diags.HasErrors() {
-			wf.graphs[path] = g
-			return g, nil
-		}
-	}
-	return nil, fmt.Errorf("%w", diags)
 }
 
 // Name is the workflow's name.

@@ -2,10 +2,8 @@ package tea
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"regexp"
-	"strings"
 	"sync"
 
 	"github.com/the-edge-agent/tea/sdk/schema"
@@ -30,24 +28,6 @@ type Bundle struct {
 	// settings, and may be nil. An instance that is an io.Closer is closed at
 	// the end.
 	Open func(ctx context.Context, settings Settings) (instance any, err error)
-}
-
-// Settings are the expanded settings of a workflow, by top-level key.
-type Settings map[string]json.RawMessage
-
-// Decode stores the settings under key in what v points to; an absent key
-// leaves v as it was. Unknown members are refused.
-func (s Settings) Decode(key string, v any) error {
-	raw, ok := s[key]
-	if !ok {
-		return nil
-	}
-	dec := json.NewDecoder(strings.NewReader(string(raw)))
-	dec.DisallowUnknownFields()
-	if err := dec.Decode(v); err != nil {
-		return Errorf(ValidationError, "settings.%s: %w", key, err)
-	}
-	return nil
 }
 
 // Manifest is the bundle's description as data: what `describe` answers and

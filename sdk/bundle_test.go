@@ -49,14 +49,20 @@ func TestBundleCheck(t *testing.T) {
 
 func TestSettingsDecode(t *testing.T) {
 	t.Parallel()
-	type config struct {
-		Base string `json:"base"`
-		Max  int    `json:"max"`
+	type Inner struct {
+		Rate *float64 `json:"rate,omitempty"`
 	}
-	settings := tea.Settings{
-		"good":    json.RawMessage(`{"base":"x"}`),
-		"unknown": json.RawMessage(`{"bsae":"x"}`),
-		"wrong":   json.RawMessage(`{"max":"x"}`),
+	type config struct {
+		Inner
+		Base string           `json:"base"`
+		Max  int              `json:"max"`
+		Sub  map[string]Inner `json:"sub"`
+	}
+	const given = `{"good": {"base":"x"}, "unknown": {"bsae":"x"}, "inside": {"sub": {"a": {"rat": 1}}},
+		"wrong": {"max":"x"}, "embedded": {"rate":"x"}, "deep": {"sub": {"a": {"rate": true}}}, "whole": [1], "float": {"max": 1.5}}`
+	var settings tea.Settings
+	if err := json.Unmarshal([]byte(given), &settings); err != nil {
+		t.Fatal(err)
 	}
 	got := config{Base: "default", Max: 7}
 	if err := settings.Decode("absent", &got); err != nil || got.Base != "default" {
@@ -68,10 +74,18 @@ func TestSettingsDecode(t *testing.T) {
 	if d := cmp.Diff(config{Base: "x", Max: 7}, got); d != "" {
 		t.Error(d)
 	}
-	for _, key := range []string{"unknown", "wrong"} {
-		err := settings.Decode(key, &got)
-		if e := tea.AsError(err); e == nil || e.Type != tea.ValidationError || !strings.HasPrefix(e.Message, "settings."+key+": ") {
-			t.Errorf("%s: %v", key, err)
+	for key, want := range map[string]string{
+		"unknown":  `settings.unknown has no key "bsae"; did you mean "base"?`,
+		"inside":   `settings.inside has no key "sub.a.rat"; did you mean "rate"?`,
+		"wrong":    "settings.wrong.max: expected integer, got string",
+		"embedded": "settings.embedded.rate: expected number, got string",
+		"deep":     "settings.deep.sub.a.rate: expected number, got boolean",
+		"whole":    "settings.whole: expected object, got array",
+		"float":    "settings.float.max: expected integer, got number 1.5",
+	} {
+		err := settings.Decode(key, &config{})
+		if e := tea.AsError(err); e == nil || e.Type != tea.ValidationError || e.Message != want {
+			t.Errorf("%s: %v, want %s", key, err, want)
 		}
 	}
 }

@@ -119,10 +119,7 @@ func (c *checker) checkObject(s *schema.Schema, v map[string]any, path string) (
 		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(v)) {
-		inside := s.Properties.Get(name)
-		if inside == nil {
-			inside = s.AdditionalProperties
-		}
+		inside := s.Member(name)
 		if inside == nil || inside.Never {
 			continue // the decoder refuses what may not be there
 		}
@@ -178,8 +175,55 @@ func checkNumber(s *schema.Schema, v any) string {
 	return ""
 }
 
+// mistyped finds the first value of a wrong type: where, the type that is
+// wanted there, and what is there instead. want is "" where there is none.
+func mistyped(s *schema.Schema, v any, path string) (at, want, got string) {
+	if v == nil {
+		return "", "", ""
+	}
+	if len(s.Type) > 0 && !slices.ContainsFunc(s.Type, func(t string) bool { return hasType(v, t) }) {
+		switch v.(type) {
+		case int64, json.Number:
+			got = "number"
+		case float64:
+			got = "number " + text(v)
+		default:
+			got = value.TypeName(v)
+		}
+		return path, strings.Join(s.Type, " or "), got
+	}
+	switch v := v.(type) {
+	case []any:
+		for i, e := range v {
+			if s.Items == nil {
+				break
+			}
+			if at, want, got := mistyped(s.Items, e, fmt.Sprintf("%s[%d]", path, i)); want != "" {
+				return at, want, got
+			}
+		}
+	case map[string]any:
+		for _, name := range slices.Sorted(maps.Keys(v)) {
+			inside := s.Member(name)
+			if inside == nil {
+				continue
+			}
+			if at, want, got := mistyped(inside, v[name], join(path, name)); want != "" {
+				return at, want, got
+			}
+		}
+	}
+	return "", "", ""
+}
+
+// hasType tells whether Go's decoder takes a value for a JSON type.
+func hasType(v any, want string) bool {
+	have := value.TypeName(v)
+	return have == want || want == "number" && have == "integer"
+}
+
 // unknown finds the first member that an object may not have, and what may
-// have been meant.
+// have been meant, in words that follow.
 func unknown(s *schema.Schema, v any, path string) (at, hint string) {
 	switch v := v.(type) {
 	case []any:
@@ -193,15 +237,15 @@ func unknown(s *schema.Schema, v any, path string) (at, hint string) {
 		}
 	case map[string]any:
 		for _, name := range slices.Sorted(maps.Keys(v)) {
-			inside := s.Properties.Get(name)
-			if inside == nil {
-				inside = s.AdditionalProperties
-			}
+			inside := s.Member(name)
 			if inside == nil {
 				continue
 			}
 			if inside.Never {
-				return join(path, name), diag.Suggest(name, s.Properties.Names())
+				if hint = diag.Suggest(name, s.Properties.Names()); hint != "" {
+					hint = "; " + hint
+				}
+				return join(path, name), hint
 			}
 			if at, hint := unknown(inside, v[name], join(path, name)); at != "" {
 				return at, hint

@@ -5,9 +5,10 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
-	"runtime/debug"
-
-	"github.com/the-edge-agent/tea/sdk/schema"
+	"path"
+	"reflect"
+	"runtime"
+	"strings"
 )
 
 // MaxPayload is the size in bytes up to which parameters and results pass
@@ -31,25 +32,15 @@ func (b *Bundle) NewInstance(ctx context.Context, settings Settings) (inst *Inst
 	}
 	defer func() {
 		if p := recover(); p != nil {
-			slog.ErrorContext(ctx, "panic while opening a bundle", "bundle", b.Name, "panic", fmt.Sprint(p), "stack", string(debug.Stack()))
-			inst, err = nil, Errorf(InternalError, "panic while opening %s: %v", b.Name, p)
+			stack := panicStack()
+			slog.ErrorContext(ctx, "panic while opening a bundle", "bundle", b.Name, "panic", fmt.Sprint(p), "stack", stack)
+			inst, err = nil, Errorf(InternalError, "panic while opening %s: %v, in %s", b.Name, p, stack[0])
 		}
 	}()
 	if inst.value, err = b.Open(ctx, settings.only(b.Settings)); err != nil {
 		return nil, AsError(err)
 	}
 	return inst, nil
-}
-
-// only keeps the settings whose keys stand in declared.
-func (s Settings) only(declared map[string]*schema.Schema) Settings {
-	kept := Settings{}
-	for key, raw := range s {
-		if _, ok := declared[key]; ok {
-			kept[key] = raw
-		}
-	}
-	return kept
 }
 
 // Invoke calls the action that req names and fills in req's Instance. A
@@ -62,8 +53,9 @@ func (i *Instance) Invoke(ctx context.Context, req *Request) (resp *Response, er
 	}
 	defer func() {
 		if p := recover(); p != nil {
-			req.Host.Log(ctx, slog.LevelError, "panic in "+req.Action, map[string]any{"panic": fmt.Sprint(p), "stack": string(debug.Stack())})
-			resp, err = nil, Errorf(InternalError, "panic in %s: %v", req.Action, p)
+			stack := panicStack()
+			req.Host.Log(ctx, slog.LevelError, "panic in "+req.Action, map[string]any{"panic": fmt.Sprint(p), "stack": stack})
+			resp, err = nil, Errorf(InternalError, "panic in %s: %v, in %s", req.Action, p, stack[0])
 		}
 	}()
 	call := *req
@@ -77,6 +69,31 @@ func (i *Instance) Invoke(ctx context.Context, req *Request) (resp *Response, er
 	}
 	return resp, nil
 }
+
+// panicStack lists the calls of a bundle's own that led to a panic, the last
+// one first. It is for the deferred function that recovers; it is never empty.
+func panicStack() []any {
+	var callers [64]uintptr
+	frames := runtime.CallersFrames(callers[:runtime.Callers(3, callers[:])])
+	var stack []any
+	for more := true; more; {
+		var f runtime.Frame
+		f, more = frames.Next()
+		if f.Function == own+".(*Instance).Invoke" || f.Function == own+".(*Bundle).NewInstance" {
+			break
+		}
+		if !strings.HasPrefix(f.Function, "runtime.") || stack != nil { // those raise the panic
+			stack = append(stack, fmt.Sprintf("%s (%s:%d)", path.Base(f.Function), f.File, f.Line))
+		}
+	}
+	if stack == nil {
+		return []any{"the runtime"}
+	}
+	return stack
+}
+
+// own is this package in the names of functions.
+var own = reflect.TypeFor[Instance]().PkgPath()
 
 // Close releases what Open made, where that can be closed.
 func (i *Instance) Close() error {

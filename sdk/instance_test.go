@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -120,6 +121,33 @@ func TestInstanceTurnsEveryFailureIntoATypedError(t *testing.T) {
 				t.Errorf("got %v, want %s", err, want)
 			}
 		})
+	}
+}
+
+func TestPanicTellsWhereItWas(t *testing.T) {
+	t.Parallel()
+	deep := func(m map[string]int) { m["a"] = 1 }
+	bundle := tea.Bundle{Name: "a", Version: "1", Actions: []tea.Action{
+		{Name: "a.panic", Handle: func(context.Context, *tea.Request) (*tea.Response, error) { deep(nil); return nil, nil }},
+	}}
+	inst, err := bundle.NewInstance(t.Context(), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	host := &teatest.Host{}
+	_, err = inst.Invoke(t.Context(), &tea.Request{Action: "a.panic", Host: host})
+	if err == nil || !strings.Contains(err.Error(), "assignment to entry in nil map, in ") || !strings.Contains(err.Error(), "instance_test.go:") {
+		t.Errorf("got %v", err)
+	}
+	logs := host.Recorded().Logs
+	stack, _ := logs[0].Fields["stack"].([]any)
+	if len(stack) != 2 { // the function, and the action that calls it
+		t.Errorf("stack = %q", stack)
+	}
+	for _, call := range stack {
+		if !strings.Contains(call.(string), "instance_test.go:") {
+			t.Errorf("the stack leads to %s", call)
+		}
 	}
 }
 

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"reflect"
 
@@ -134,41 +133,25 @@ func missingParams(action string, s *schema.Schema, raw []byte) error {
 }
 
 func paramError(action string, s *schema.Schema, raw []byte, err error) error {
-	var mismatch *json.UnmarshalTypeError
-	if errors.As(err, &mismatch) {
-		if mismatch.Field == "" {
-			return Errorf(ValidationError, "the parameters of %s must be %s, got %s", action, jsonKind(mismatch.Type), mismatch.Value)
-		}
-		return Errorf(ValidationError, "%s: parameter %q must be %s, got %s", action, mismatch.Field, jsonKind(mismatch.Type), mismatch.Value)
-	}
 	if given, bad := value.Decode(raw); bad == nil && s != nil {
+		switch at, want, got := mistyped(s, given, ""); {
+		case want != "" && at == "":
+			return Errorf(ValidationError, "the parameters of %s must be %s, got %s", action, withArticle(want), got)
+		case want != "":
+			return Errorf(ValidationError, "%s: parameter %q must be %s, got %s", action, at, withArticle(want), got)
+		}
 		if at, hint := unknown(s, given, ""); at != "" {
-			e := Errorf(ValidationError, "%s has no parameter %q", action, at)
-			if hint != "" {
-				e.Message += "; " + hint
-			}
-			return e
+			return Errorf(ValidationError, "%s has no parameter %q%s", action, at, hint)
 		}
 	}
 	return Errorf(ValidationError, "parameters of %s: %v", action, err)
 }
 
-// jsonKind words a Go type the way a workflow author knows it.
-func jsonKind(t reflect.Type) string {
-	for t.Kind() == reflect.Pointer {
-		t = t.Elem()
+// withArticle words a JSON type for a sentence.
+func withArticle(name string) string {
+	switch name[0] {
+	case 'a', 'i', 'o':
+		return "an " + name
 	}
-	switch t.Kind() {
-	case reflect.Bool:
-		return "a boolean"
-	case reflect.String:
-		return "a string"
-	case reflect.Slice, reflect.Array:
-		return "a list"
-	case reflect.Map, reflect.Struct:
-		return "an object"
-	case reflect.Float32, reflect.Float64:
-		return "a number"
-	}
-	return "an integer"
+	return "a " + name
 }

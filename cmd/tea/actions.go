@@ -35,7 +35,9 @@ func (c *actionsCmd) Run(a *app) error {
 	if c.Name == "" {
 		return c.list(a, entries)
 	}
-	i := slices.IndexFunc(entries, func(e host.ActionEntry) bool { return e.Name == c.Name })
+	i := slices.IndexFunc(entries, func(e host.ActionEntry) bool {
+		return e.Name == c.Name || "actions."+strings.Replace(e.Name, ".", "_", 1) == c.Name
+	})
 	if i < 0 {
 		names := make([]string, len(entries))
 		for i, e := range entries {

@@ -13,6 +13,7 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 
 	tea "github.com/the-edge-agent/tea/sdk"
+	"github.com/the-edge-agent/tea/sdk/schema"
 	"github.com/the-edge-agent/tea/sdk/serve"
 )
 
@@ -27,6 +28,10 @@ type greetParams struct {
 	Name string `json:"name"`
 }
 
+type greetSettings struct {
+	Warmth float64 `json:"warmth,omitempty" maximum:"1"`
+}
+
 // greet is a plugin that greets, token by token, and one that crashes.
 func greet() {
 	hello := func(ctx context.Context, req *tea.Request, p greetParams) (map[string]any, error) {
@@ -39,7 +44,8 @@ func greet() {
 		os.Exit(3)
 		return nil, nil
 	}
-	serve.Main(tea.Bundle{Name: "greet", Version: "1.2.3", Description: "Greets.", Actions: []tea.Action{
+	settings := map[string]*schema.Schema{"greet": schema.Of[greetSettings]()}
+	serve.Main(tea.Bundle{Name: "greet", Version: "1.2.3", Description: "Greets.", Settings: settings, Actions: []tea.Action{
 		tea.NewAction("greet.hello", "Says hello.", hello, tea.Streaming()),
 		tea.NewAction("greet.crash", "Crashes.", crash),
 	}})

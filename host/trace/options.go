@@ -6,12 +6,10 @@ import (
 	"io"
 	"log/slog"
 	"net/url"
-	"slices"
 	"strings"
 
+	"github.com/the-edge-agent/tea/host/internal/settings"
 	tea "github.com/the-edge-agent/tea/sdk"
-	"github.com/the-edge-agent/tea/sdk/diag"
-	"github.com/the-edge-agent/tea/sdk/value"
 )
 
 // Exporter says where spans go.
@@ -53,70 +51,22 @@ type Options struct {
 
 // Read adds what a workflow's settings say under trace. Fields that are set
 // already win: they come from flags. The error names the wrong key.
-func (o *Options) Read(settings map[string]any) error {
-	given, ok := settings["trace"]
-	if !ok || given == nil {
-		return nil
+func (o *Options) Read(given map[string]any) error {
+	raw, err := tea.ValuePayload(given[settings.TraceKey]).JSON()
+	if err != nil {
+		return tea.Errorf(tea.ValidationError, "settings.trace: %w", err)
 	}
-	object, ok := given.(map[string]any)
-	if !ok {
-		return tea.Errorf(tea.ValidationError, "settings.trace must be an object, got %s", value.TypeName(given))
+	var t settings.Trace
+	if err := (tea.Settings{settings.TraceKey: raw}).Decode(settings.TraceKey, &t); err != nil {
+		return err
 	}
-	for key, v := range object {
-		if err := o.set(key, v); err != nil {
-			return tea.Errorf(tea.ValidationError, "settings.trace.%s: %w", key, err)
-		}
+	o.Exporter = cmp.Or(o.Exporter, Exporter(t.Exporter))
+	o.Endpoint = cmp.Or(o.Endpoint, t.Endpoint)
+	o.File = cmp.Or(o.File, t.File)
+	if o.Headers == nil {
+		o.Headers = t.Headers
 	}
-	return nil
-}
-
-func (o *Options) set(key string, v any) error {
-	if key == "headers" {
-		return o.setHeaders(v)
-	}
-	if key == "contents" {
-		on, ok := v.(bool)
-		if !ok {
-			return fmt.Errorf("must be true or false, got %s", value.TypeName(v))
-		}
-		o.Contents = o.Contents || on
-		return nil
-	}
-	keys := []string{"exporter", "endpoint", "file", "headers", "contents"}
-	if !slices.Contains(keys, key) {
-		return fmt.Errorf("there is no such setting; %s", cmp.Or(diag.Suggest(key, keys), "there are "+strings.Join(keys, ", ")))
-	}
-	text, ok := v.(string)
-	if !ok {
-		return fmt.Errorf("must be a string, got %s", value.TypeName(v))
-	}
-	switch {
-	case key == "exporter" && o.Exporter == "":
-		o.Exporter = Exporter(text)
-	case key == "endpoint" && o.Endpoint == "":
-		o.Endpoint = text
-	case key == "file" && o.File == "":
-		o.File = text
-	}
-	return nil
-}
-
-func (o *Options) setHeaders(v any) error {
-	object, ok := v.(map[string]any)
-	if !ok {
-		return fmt.Errorf("must be an object, got %s", value.TypeName(v))
-	}
-	if o.Headers != nil {
-		return nil
-	}
-	o.Headers = make(map[string]string, len(object))
-	for name, v := range object {
-		text, ok := v.(string)
-		if !ok {
-			return fmt.Errorf("%s must be a string, got %s", name, value.TypeName(v))
-		}
-		o.Headers[name] = text
-	}
+	o.Contents = o.Contents || t.Contents
 	return nil
 }
 

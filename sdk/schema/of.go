@@ -24,7 +24,10 @@ import (
 //
 // Of panics where a tag is malformed or T has no JSON form: both are bugs in
 // the program, found at its first start.
-func Of[T any]() *Schema { return ofType(reflect.TypeFor[T](), nil) }
+func Of[T any]() *Schema { return OfType(reflect.TypeFor[T]()) }
+
+// OfType is [Of] for a type that is known at run time only.
+func OfType(t reflect.Type) *Schema { return ofType(t, nil) }
 
 var (
 	rawType      = reflect.TypeFor[json.RawMessage]()

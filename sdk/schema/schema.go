@@ -37,6 +37,18 @@ type Schema struct {
 // plain is Schema without its methods.
 type plain Schema
 
+// Member is the schema of an object's member; nil where it may be anything, as
+// where s is nil.
+func (s *Schema) Member(name string) *Schema {
+	if s == nil {
+		return nil
+	}
+	if inside := s.Properties.Get(name); inside != nil {
+		return inside
+	}
+	return s.AdditionalProperties
+}
+
 // MarshalJSON writes false for the schema that allows nothing.
 func (s *Schema) MarshalJSON() ([]byte, error) {
 	if s.Never {

@@ -81,4 +81,7 @@ const (
 const (
 	VariableMissing Code = "TEA1601"
 	VariableSyntax  Code = "TEA1602"
+	WrongSetting    Code = "TEA1603"
+	UnknownSetting  Code = "TEA1604"
+	UnreadSettings  Code = "TEA1605"
 )

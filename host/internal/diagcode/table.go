@@ -80,4 +80,7 @@ var table = []Info{
 
 	{VariableMissing, "An environment variable is not set"},
 	{VariableSyntax, "A ${...} in settings is malformed"},
+	{WrongSetting, "A setting does not fit"},
+	{UnknownSetting, "There is no such setting"},
+	{UnreadSettings, "Nothing reads these settings"},
 }

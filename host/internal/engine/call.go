@@ -258,9 +258,9 @@ func (h *callHost) RunWorkflow(ctx context.Context, path string, input map[strin
 	if f.run.o.LoadGraph == nil {
 		return nil, tea.Errorf(tea.DependencyMissing, "workflow.run is not available here")
 	}
-	g, err := f.run.o.LoadGraph(path)
+	g, err := f.run.o.LoadGraph(f.graph.Workflow.Dir, path)
 	if err != nil {
-		return nil, tea.Errorf(tea.ValidationError, "load %s: %w", path, err)
+		return nil, err
 	}
 	final, err := f.runGraph(ctx, g, h.path, input)
 	if errors.Is(err, errSuspended) {

@@ -61,8 +61,9 @@ type Options struct {
 	Env map[string]any
 	// StartedAt is when the run began; zero = now.
 	StartedAt time.Time
-	// LoadGraph compiles a workflow file, for workflow.run.
-	LoadGraph func(path string) (*graph.Graph, error)
+	// LoadGraph compiles a workflow file below a directory, for workflow.run.
+	// The error is a [*tea.Error].
+	LoadGraph func(dir, path string) (*graph.Graph, error)
 	// Around stands around every call of an action, with next to go on; nil =
 	// nothing does.
 	Around func(ctx context.Context, req *tea.Request, next InvokeFunc) (*tea.Response, error)

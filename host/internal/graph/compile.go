@@ -21,6 +21,9 @@ type Env struct {
 	Actions Actions
 	// Modules are what Lua code finds with require, by namespace.
 	Modules map[string]*script.Module
+	// Settings are the top-level keys of settings that somebody reads; nil
+	// skips the check for others.
+	Settings []string
 }
 
 // Actions is the part of the catalog that compiling needs.
@@ -52,15 +55,19 @@ type compiler struct {
 	params *paramChecker
 	schema *state.Schema
 	reads  []read
+	// settings are the top-level keys of settings that templates read; "" is
+	// all of them.
+	settings map[string]bool
 }
 
 func compileWorkflow(wf *spec.Workflow, env Env, params *paramChecker, diags *diag.List) *Graph {
-	c := &compiler{wf: wf, env: env, diags: diags, params: params, schema: state.NewSchema(wf.Schema)}
+	c := &compiler{wf: wf, env: env, diags: diags, params: params, schema: state.NewSchema(wf.Schema), settings: map[string]bool{}}
 	g := c.graph(wf.Nodes, wf.Edges, nil)
 	g.reads = c.reads
 	c.interrupts(g)
 	c.parallelWrites(g)
 	c.unknownRoots(g)
+	c.unreadSettings()
 	return g
 }
 

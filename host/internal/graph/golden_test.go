@@ -82,7 +82,7 @@ func compile(t *testing.T, archive *txtar.Archive) (*graph.Graph, diag.List) {
 	}
 	lua := script.New(script.Options{})
 	t.Cleanup(lua.Close)
-	return graph.Compile(wf, graph.Env{Lua: lua, Actions: catalog()})
+	return graph.Compile(wf, graph.Env{Lua: lua, Actions: catalog(), Settings: []string{"llm", "trace"}})
 }
 
 // golden runs each archive of a directory under testdata and compares what

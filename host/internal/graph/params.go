@@ -2,6 +2,7 @@ package graph
 
 import (
 	"fmt"
+	"strings"
 
 	"github.com/the-edge-agent/tea/host/internal/diagcode"
 	"github.com/the-edge-agent/tea/host/internal/expr"
@@ -34,7 +35,11 @@ func (p *paramChecker) check(b *spec.ActionBody, diags *diag.List) *schema.Schem
 	}
 	info, ok := p.actions.Describe(b.Uses.Value)
 	if !ok {
-		hint := diag.Suggest(b.Uses.Value, p.actions.Names())
+		name := b.Uses.Value
+		if flat, is := strings.CutPrefix(name, "actions."); is {
+			name = strings.Replace(flat, "_", ".", 1)
+		}
+		hint := diag.Suggest(name, p.actions.Names())
 		if hint == "" {
 			hint = "`tea actions` lists the actions there are; a plugin's are there when its binary is in a plugin directory"
 		}

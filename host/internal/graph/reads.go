@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 
 	"github.com/the-edge-agent/tea/host/internal/diagcode"
 	"github.com/the-edge-agent/tea/host/internal/expr"
@@ -37,6 +38,8 @@ func (c *compiler) readTemplate(text spec.Text, t *expr.Template, roots []string
 		switch {
 		case ref.Root == "state" && len(ref.Path) > 0:
 			c.reads = append(c.reads, read{key: ref.Path[0], pos: pos})
+		case ref.Root == "settings":
+			c.settings[strings.Join(ref.Path[:min(1, len(ref.Path))], "")] = true
 		case slices.Contains(templateRoots, ref.Root) || slices.Contains(roots, ref.Root):
 		default:
 			c.reads = append(c.reads, read{key: ref.Root, pos: pos, isRoot: !isCondition, roots: roots})

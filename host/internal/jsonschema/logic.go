@@ -34,7 +34,7 @@ func (r *run) checkLogic(rules *logicRules, v any, at *place, own *evaluated) {
 		r.checkChoice(rules.oneOf, v, at, own, true)
 	}
 	if rules.not != nil && !r.uncertain(v, at) && len(r.try(rules.not, v, at, nil)) == 0 {
-		r.problem(at, "%s", notMessage(rules.not, v))
+		r.report(Problem{Path: at.String(), Message: notMessage(rules.not, v), Wanted: "is a value that is excluded"})
 	}
 	if rules.cond == nil || (rules.then != nil || rules.otherwise != nil) && r.uncertain(v, at) {
 		return
@@ -91,7 +91,7 @@ func (r *run) noneFits(forms []*node, failed [][]Problem, v any, at *place) {
 	switch {
 	case mistyped == len(forms):
 		slices.Sort(types)
-		r.problem(at, "expected %s, got %s", orList(slices.Compact(types)), describe(v))
+		r.misfit(at, describe(v), "expected %s", orList(slices.Compact(types)))
 	case meant >= 0 && meant < len(forms):
 		for _, p := range failed[meant] {
 			if len(r.problems) < maxProblems {
@@ -99,7 +99,8 @@ func (r *run) noneFits(forms []*node, failed [][]Problem, v any, at *place) {
 			}
 		}
 	default:
-		r.problem(at, "fits none of the %d allowed forms: %s", len(forms), firstOfEach(failed, at.String()))
+		wanted := fmt.Sprintf("fits none of the %d allowed forms", len(forms))
+		r.report(Problem{Path: at.String(), Message: wanted + ": " + firstOfEach(failed, at.String()), Wanted: wanted})
 	}
 }
 

@@ -92,7 +92,14 @@ func sizeOf(v any) int {
 }
 
 func (r *run) problem(at *place, format string, args ...any) {
-	r.report(Problem{Path: at.String(), Message: fmt.Sprintf(format, args...)})
+	message := fmt.Sprintf(format, args...)
+	r.report(Problem{Path: at.String(), Message: message, Wanted: message})
+}
+
+// misfit is a problem whose message ends with what is there instead.
+func (r *run) misfit(at *place, got, format string, args ...any) {
+	wanted := fmt.Sprintf(format, args...)
+	r.report(Problem{Path: at.String(), Message: wanted + ", got " + got, Wanted: wanted})
 }
 
 func (r *run) report(p Problem) {

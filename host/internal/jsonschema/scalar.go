@@ -66,7 +66,7 @@ func (r *run) checkType(types []string, v any, at *place) {
 			return
 		}
 	}
-	r.problem(at, "expected %s, got %s", orList(types), describe(v))
+	r.misfit(at, describe(v), "expected %s", orList(types))
 }
 
 // enumRule is enum and const.
@@ -117,7 +117,7 @@ func (r *run) checkEnum(rule *enumRule, v any, at *place) {
 		return
 	}
 	if len(rule.allowed) == 1 {
-		r.problem(at, "must be %s, got %s", quote(rule.allowed[0]), quote(v))
+		r.misfit(at, quote(v), "must be %s", quote(rule.allowed[0]))
 		return
 	}
 	const shown = 20
@@ -133,7 +133,8 @@ func (r *run) checkEnum(rule *enumRule, v any, at *place) {
 	if s, ok := v.(string); ok {
 		hint = diag.Suggest(s, rule.strings)
 	}
-	r.problem(at, "%s", withHint(fmt.Sprintf("must be one of %s; got %s", strings.Join(texts, ", "), quote(v)), hint))
+	wanted := "must be one of " + strings.Join(texts, ", ")
+	r.report(Problem{Path: at.String(), Message: withHint(wanted+"; got "+quote(v), hint), Wanted: wanted})
 }
 
 // numberRules are the keywords for numbers.
@@ -191,11 +192,11 @@ func (r *run) checkNumber(rules *numberRules, v any, at *place) {
 	}
 	for _, b := range rules.bounds {
 		if !b.fits(number.Cmp(b.limit)) {
-			r.problem(at, "must be %s %s, got %s", b.phrase, numberText(b.given), numberText(v))
+			r.misfit(at, numberText(v), "must be %s %s", b.phrase, numberText(b.given))
 		}
 	}
 	if rules.multipleOf != nil && !new(big.Rat).Quo(number, rules.multipleOf).IsInt() {
-		r.problem(at, "must be a multiple of %s, got %s", numberText(rules.multiple), numberText(v))
+		r.misfit(at, numberText(v), "must be a multiple of %s", numberText(rules.multiple))
 	}
 }
 
@@ -232,9 +233,9 @@ func (r *run) checkText(rules *textRules, s string, at *place) {
 		r.problem(at, "must have at most %s, has %d", count(rules.maxLength, "character"), length)
 	}
 	if rules.pattern != nil && !rules.pattern.MatchString(s) {
-		r.problem(at, "must match the pattern %s, got %s", rules.pattern, quote(s))
+		r.misfit(at, quote(s), "must match the pattern %s", rules.pattern)
 	}
 	if what := formatFault(rules.format, s); what != "" {
-		r.problem(at, "must be %s, got %s", what, quote(s))
+		r.misfit(at, quote(s), "must be %s", what)
 	}
 }

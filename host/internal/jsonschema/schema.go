@@ -26,6 +26,9 @@ type Problem struct {
 	// else may be wrong.
 	Kind   Kind   `json:"-"`
 	Member string `json:"-"`
+	// Wanted is the part of Message that repeats nothing of the value, for
+	// values that may be secret.
+	Wanted string `json:"-"`
 }
 
 // Kind is a kind of [Problem] that callers treat in a way of its own.

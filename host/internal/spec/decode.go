@@ -40,6 +40,9 @@ func (d *decoder) workflow(root element) *Workflow {
 		base := filepath.Base(w.File)
 		w.Name = strings.TrimSuffix(base, filepath.Ext(base))
 	}
+	if given := m.get("settings"); given.is(source.Map) {
+		w.SettingsText = newTree(given)
+	}
 	for _, item := range m.get("edges").items() {
 		if item.is(source.Map) {
 			w.Edges = append(w.Edges, d.edge(item))

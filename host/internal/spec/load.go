@@ -64,15 +64,15 @@ func newLoader(o Options) *loader {
 		o.LookupEnv = os.LookupEnv
 	}
 	if o.ReadFile == nil {
-		o.ReadFile = readBounded
+		o.ReadFile = ReadFile
 	}
 	return &loader{options: o, diags: &diag.List{}, loaded: map[string]*Workflow{}}
 }
 
 func (l *loader) read(file string) ([]byte, error) { return l.options.ReadFile(file) }
 
-// readBounded reads no more than can be accepted, whatever the file is.
-func readBounded(file string) ([]byte, error) {
+// ReadFile reads a file from disk, and no more of it than can be accepted.
+func ReadFile(file string) ([]byte, error) {
 	f, err := os.Open(file)
 	if err != nil {
 		return nil, err

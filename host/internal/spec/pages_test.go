@@ -19,8 +19,11 @@ const pages = "../../../docs/errors"
 // foundHere tells whether the loader reports a code; the others are found by
 // the graph and by whoever runs it.
 func foundHere(code string) bool {
-	if code == diagcode.DuplicateNode || code == diagcode.NodeNameNotAllowed {
+	switch code {
+	case diagcode.DuplicateNode, diagcode.NodeNameNotAllowed:
 		return true
+	case diagcode.WrongSetting, diagcode.UnknownSetting, diagcode.UnreadSettings:
+		return false
 	}
 	return slices.ContainsFunc([]string{"TEA10", "TEA11", "TEA15", "TEA16"}, func(group string) bool { return strings.HasPrefix(code, group) })
 }

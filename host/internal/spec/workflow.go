@@ -27,14 +27,18 @@ type Workflow struct {
 	Schema       []Key
 	InitialState map[string]any
 	Variables    map[string]any
-	// Settings are expanded: ${VAR} and ${VAR:-default} are replaced.
+	// Settings are expanded: ${VAR} and ${VAR:-default} are replaced. What they
+	// give is text; the host makes it the type that its reader wants before
+	// anything else sees it.
 	Settings map[string]any
-	Imports  []Import
-	Nodes    []*Node
-	Edges    []*Edge
-	Config   Config
-	Errors   ErrorPolicy
-	Budget   Budget
+	// SettingsText is the settings as written; nil where there are none.
+	SettingsText *Tree
+	Imports      []Import
+	Nodes        []*Node
+	Edges        []*Edge
+	Config       Config
+	Errors       ErrorPolicy
+	Budget       Budget
 }
 
 // Node finds a top-level node by name; nil where there is none.

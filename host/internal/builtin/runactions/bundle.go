@@ -88,7 +88,7 @@ func secret(_ context.Context, req *tea.Request, p secretParams) (secretResult, 
 }
 
 type workflowParams struct {
-	Path  string         `json:"path" doc:"workflow file; relative to the file of this workflow"`
+	Path  string         `json:"path" doc:"workflow file, below the directory of the workflow that calls and relative to it"`
 	Input map[string]any `json:"input,omitempty" doc:"the input of the run"`
 }
 

@@ -1,0 +1,118 @@
+package settings
+
+import (
+	"encoding/json"
+	"slices"
+
+	"github.com/the-edge-agent/tea/host/internal/source"
+	"github.com/the-edge-agent/tea/host/internal/spec"
+	"github.com/the-edge-agent/tea/sdk/schema"
+	"github.com/the-edge-agent/tea/sdk/value"
+)
+
+// reading is one pass over a key's value by one schema.
+type reading struct {
+	text *spec.Tree
+	// variables are the places whose text came from variables, quoted those
+	// where text stands that would fit without its quotes.
+	variables, quoted map[string]bool
+	// absent are the places that hold nothing, which counts as not set.
+	absent map[string]bool
+	// members are the names that an object may have, by its path.
+	members map[string][]string
+}
+
+func newReading(text *spec.Tree) *reading {
+	return &reading{text: text, variables: map[string]bool{}, quoted: map[string]bool{}, absent: map[string]bool{}, members: map[string][]string{}}
+}
+
+// typed gives v with what variables gave as the type that the schema wants:
+// text is all that the environment has. s may be nil. v is changed in place.
+func (r *reading) typed(v any, s *schema.Schema, path string) any {
+	switch given := v.(type) {
+	case string:
+		v = r.scalar(given, s, path)
+	case []any:
+		for i, e := range given {
+			given[i] = r.typed(e, itemsOf(s), source.Index(path, i))
+		}
+	case map[string]any:
+		if s != nil {
+			r.members[path] = s.Properties.Names()
+		}
+		for name, e := range given {
+			given[name] = r.typed(e, s.Member(name), source.Key(path, name))
+		}
+	}
+	r.absent[path] = v == nil
+	return v
+}
+
+func (r *reading) scalar(text string, s *schema.Schema, path string) any {
+	v := typedText(text, s)
+	if text == r.text.Places[path].Value { // it is written so
+		r.quoted[path] = v != nil && v != text
+		return text
+	}
+	r.variables[path] = true
+	return v
+}
+
+// typedText reads text as a number or a boolean where the schema wants one and
+// no text. Empty text that is no value here is nil: not set.
+func typedText(text string, s *schema.Schema) any {
+	types, takesText := typesOf(s)
+	if takesText {
+		if text == "" && s != nil && len(s.Enum) > 0 && !slices.Contains(s.Enum, any("")) {
+			return nil
+		}
+		return text
+	}
+	if text == "" {
+		return nil
+	}
+	v, err := value.Decode([]byte(text))
+	if err != nil {
+		return text
+	}
+	for _, t := range types {
+		if fits(v, t) {
+			return v
+		}
+	}
+	return text
+}
+
+// typesOf lists the types that a schema names; takesText says that text is one
+// of them, or that it names none.
+func typesOf(s *schema.Schema) (types []string, takesText bool) {
+	if s == nil {
+		return nil, true
+	}
+	types = slices.Clone(s.Type)
+	for _, form := range s.AnyOf {
+		more, _ := typesOf(form)
+		types = append(types, more...)
+	}
+	return types, len(types) == 0 || slices.Contains(types, "string")
+}
+
+// fits tells whether v, a scalar, is of a type.
+func fits(v any, want string) bool {
+	switch v.(type) {
+	case bool:
+		return want == "boolean"
+	case int64, json.Number:
+		return want == "integer" || want == "number"
+	case float64:
+		return want == "number"
+	}
+	return false
+}
+
+func itemsOf(s *schema.Schema) *schema.Schema {
+	if s == nil {
+		return nil
+	}
+	return s.Items
+}

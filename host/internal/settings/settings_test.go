@@ -1,0 +1,186 @@
+package settings_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/the-edge-agent/tea/host/internal/settings"
+	"github.com/the-edge-agent/tea/host/internal/spec"
+	tea "github.com/the-edge-agent/tea/sdk"
+	"github.com/the-edge-agent/tea/sdk/schema"
+)
+
+type model struct {
+	Provider string            `json:"provider,omitempty" enum:"openai,ollama"`
+	Key      string            `json:"api_key,omitempty"`
+	Heat     *float64          `json:"temperature,omitempty" minimum:"0" maximum:"2"`
+	Tokens   int               `json:"max_tokens,omitempty" minimum:"1"`
+	Stream   bool              `json:"stream,omitempty"`
+	Headers  map[string]string `json:"headers,omitempty"`
+	Stops    []int             `json:"stops,omitempty"`
+	Replay   struct {
+		File string `json:"file"`
+	} `json:"replay,omitzero"`
+}
+
+type object = map[string]any
+
+var env = map[string]string{
+	"HALF": "0.5", "FIVE": "5", "TEN": "10", "YES": "true", "WORD": "hunter2", "BIG": "12345678901234567890", "EMPTY": "", "MINUS": "-4711",
+}
+
+// check parses settings and checks them against the bundles' manifests.
+func check(t *testing.T, text string, manifests ...tea.Manifest) (object, string) {
+	t.Helper()
+	if manifests == nil {
+		manifests = []tea.Manifest{
+			{Name: "llm", Settings: map[string]*schema.Schema{"llm": schema.Of[model](), "any": nil}},
+		}
+	}
+	lookup := func(name string) (string, bool) { v, ok := env[name]; return v, ok }
+	w, diags := spec.Parse("flow.yaml", []byte(text+"\nnodes: [{name: a}]\n"), spec.Options{LookupEnv: lookup})
+	if len(diags) > 0 {
+		t.Fatal(diags)
+	}
+	settings.Declare(manifests...).Check(w, &diags)
+	diags.Sort()
+	return w.Settings, diags.Error()
+}
+
+func TestWhatDoesNotFit(t *testing.T) {
+	t.Parallel()
+	for name, test := range map[string]struct{ text, want string }{
+		"fits": {"settings: {llm: {provider: ollama, temperature: 1, stream: true, headers: {X: y}, stops: [1]}}", ""},
+		"unknown key": {
+			"settings:\n  llm: {temprature: 1}",
+			`flow.yaml:2:9: error TEA1604: settings.llm has no key "temprature" (settings.llm.temprature)` + "\n  hint: did you mean \"temperature\"?",
+		},
+		"unknown inside": {
+			"settings:\n  llm: {replay: {file: f, rec: 1}}",
+			`flow.yaml:2:27: error TEA1604: settings.llm.replay has no key "rec" (settings.llm.replay.rec)` + "\n  hint: there are: file",
+		},
+		"wrong type": {
+			"settings:\n  llm: {temperature: warm}",
+			`flow.yaml:2:22: error TEA1603: settings.llm.temperature: expected number, got string "warm" (settings.llm.temperature)`,
+		},
+		"quoted number": {
+			"settings:\n  llm: {temperature: '0.5'}",
+			`flow.yaml:2:22: error TEA1603: settings.llm.temperature: expected number, got string "0.5" (settings.llm.temperature)` + "\n  hint: write it without quotes: 0.5",
+		},
+		"out of range": {
+			"settings:\n  llm: {temperature: 3}",
+			`flow.yaml:2:22: error TEA1603: settings.llm.temperature: must be at most 2, got 3 (settings.llm.temperature)`,
+		},
+		"no such value": {
+			"settings:\n  llm: {provider: olama}",
+			`flow.yaml:2:19: error TEA1603: settings.llm.provider: must be one of "openai", "ollama"; got "olama"; did you mean "ollama"? (settings.llm.provider)`,
+		},
+		"missing": {
+			"settings:\n  llm: {replay: {}}",
+			`flow.yaml:2:17: error TEA1603: settings.llm.replay needs the key "file" (settings.llm.replay)` + "\n  hint: add it",
+		},
+		"in a list": {
+			"settings:\n  llm: {stops: [1, x]}",
+			`flow.yaml:2:20: error TEA1603: settings.llm.stops[1]: expected integer, got string "x" (settings.llm.stops[1])`,
+		},
+		"no object": {
+			"settings:\n  llm: big",
+			`flow.yaml:2:8: error TEA1603: settings.llm: expected object, got string "big" (settings.llm)`,
+		},
+		"null is not set":      {"settings: {llm: {temperature: , stops: [null], replay: }}", ""},
+		"nothing at all":       {"settings: {llm: }", ""},
+		"anything":             {"settings: {any: {x: [1]}}", ""},
+		"declared by nobody":   {"settings: {other: 1}", ""},
+		"the host's own":       {"settings: {lua: {timeout_seconds: 1.5, memory_mb: 64}, trace: {exporter: otlp}}", ""},
+		"the host's own wrong": {"settings:\n  lua: {timeout_seconds: -1}", `flow.yaml:2:26: error TEA1603: settings.lua.timeout_seconds: must be at least 0, got -1 (settings.lua.timeout_seconds)`},
+		"a variable's value is not repeated": {
+			"settings:\n  llm: {temperature: \"${WORD}\", max_tokens: \"${MINUS}\", provider: \"${WORD}\"}",
+			`flow.yaml:2:22: error TEA1603: settings.llm.temperature: expected number; what "${WORD}" gives does not fit (settings.llm.temperature)` + "\n  hint: give the variable a value that fits\n" +
+				`flow.yaml:2:45: error TEA1603: settings.llm.max_tokens: must be at least 1; what "${MINUS}" gives does not fit (settings.llm.max_tokens)` + "\n  hint: give the variable a value that fits\n" +
+				`flow.yaml:2:67: error TEA1603: settings.llm.provider: must be one of "openai", "ollama"; what "${WORD}" gives does not fit (settings.llm.provider)` + "\n  hint: give the variable a value that fits",
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			_, got := check(t, test.text)
+			if d := cmp.Diff(test.want, got); d != "" {
+				t.Error(d)
+			}
+		})
+	}
+}
+
+func TestWhatVariablesGiveHasTheWantedType(t *testing.T) {
+	t.Parallel()
+	got, faults := check(t, `settings:
+  llm: {temperature: "${HALF}", max_tokens: "${TEN}", stream: "${YES}", api_key: "${TEN}", headers: {X: "${TEN}"}, stops: ["${TEN}", 1], provider: "${EMPTY}"}
+  any: "${TEN}"
+  other: "${TEN}"
+  lua: {timeout_seconds: "${NONE:-3}", memory_mb: "${EMPTY}"}`)
+	if faults != "" {
+		t.Error(faults)
+	}
+	want := object{
+		"llm": object{
+			"temperature": 0.5, "max_tokens": int64(10), "stream": true, "api_key": "10", "headers": object{"X": "10"}, "stops": []any{int64(10), int64(1)}, "provider": nil,
+		},
+		"any": "10", "other": "10", "lua": object{"timeout_seconds": int64(3), "memory_mb": nil},
+	}
+	if d := cmp.Diff(want, got); d != "" {
+		t.Error(d)
+	}
+}
+
+// A plugin that a workflow does not use must not stop it.
+func TestSettingsFitOneReaderOfAKey(t *testing.T) {
+	t.Parallel()
+	type number struct {
+		Size int `json:"size,omitempty" maximum:"5"`
+	}
+	type text struct {
+		Size string `json:"size"`
+		Name string `json:"name,omitempty"`
+	}
+	reads := func(s *schema.Schema) tea.Manifest {
+		return tea.Manifest{Settings: map[string]*schema.Schema{"store": s}}
+	}
+	first, second := reads(schema.Of[number]()), reads(schema.Of[text]())
+	for name, test := range map[string]struct {
+		text  string
+		third []tea.Manifest
+		want  object
+		fault string
+	}{
+		"the first":  {`{size: "${FIVE}"}`, nil, object{"size": int64(5)}, ""},
+		"the second": {`{size: "${TEN}", name: n}`, nil, object{"size": "10", "name": "n"}, ""},
+		"none":       {`{size: "${TEN}", name: 1}`, nil, nil, `settings.store has no key "name"`},
+		"anything":   {`{size: "${TEN}", name: 1}`, []tea.Manifest{reads(nil)}, object{"size": "10", "name": int64(1)}, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			got, faults := check(t, "settings: {store: "+test.text+"}", append([]tea.Manifest{first, second}, test.third...)...)
+			if !strings.Contains(faults, test.fault) || (faults == "") != (test.fault == "") {
+				t.Errorf("faults: %s", faults)
+			}
+			if d := cmp.Diff(test.want, got["store"]); test.want != nil && d != "" {
+				t.Error(d)
+			}
+		})
+	}
+}
+
+func TestSettingsOfSubgraphsAreChecked(t *testing.T) {
+	t.Parallel()
+	files := map[string]string{
+		"flow.yaml": "nodes: [{name: a, subgraph: sub.yaml}, {name: b, subgraph: sub.yaml}]",
+		"sub.yaml":  "settings: {lua: {timeout: 1}}\nnodes: [{name: a}]",
+	}
+	w, diags := spec.Load("flow.yaml", spec.Options{ReadFile: func(name string) ([]byte, error) { return []byte(files[name]), nil }})
+	settings.Declare().Check(w, &diags)
+	want := "sub.yaml:1:18: error TEA1604: settings.lua has no key \"timeout\" (settings.lua.timeout)\n  hint: there are: timeout_seconds, memory_mb"
+	if d := cmp.Diff(want, diags.Error()); d != "" {
+		t.Error(d)
+	}
+}

@@ -1,0 +1,67 @@
+package host
+
+import (
+	"path/filepath"
+
+	"github.com/the-edge-agent/tea/host/internal/graph"
+	"github.com/the-edge-agent/tea/host/internal/source"
+	"github.com/the-edge-agent/tea/host/internal/spec"
+	tea "github.com/the-edge-agent/tea/sdk"
+	"github.com/the-edge-agent/tea/sdk/confine"
+)
+
+// loadGraph compiles a file for workflow.run. The path may come from data or a
+// model: it stays below dir, the directory of the workflow that calls. What
+// stands in the file is its author's, who may refer to files elsewhere.
+func (wf *Workflow) loadGraph(dir, path string) (*graph.Graph, error) {
+	name, err := confine.Clean(path)
+	if err != nil {
+		return nil, err
+	}
+	file := filepath.Join(dir, filepath.FromSlash(name))
+	wf.mu.Lock()
+	defer wf.mu.Unlock()
+	if g := wf.graphs[file]; g != nil {
+		return g, nil
+	}
+	data, err := readBelow(dir, path)
+	if err != nil {
+		return nil, err
+	}
+	read := func(other string) ([]byte, error) {
+		if other == file {
+			return data, nil
+		}
+		return spec.ReadFile(other)
+	}
+	s, diags := spec.Load(file, spec.Options{LookupEnv: wf.options.LookupEnv, ReadFile: read})
+	if s != nil {
+		wf.host.settings().Check(s, &diags)
+		modules := newModules()
+		wf.imports(s, &diags, modules)
+		g, more := graph.Compile(s, graph.Env{Lua: wf.lua, Actions: wf.catalog, Modules: modules.byNamespace})
+		diags = append(diags, more...)
+		if g != nil && !diags.HasErrors() {
+			wf.graphs[file] = g
+			return g, nil
+		}
+	}
+	return nil, tea.Errorf(tea.ValidationError, "load %s: %w", path, diags)
+}
+
+// readBelow reads a workflow file in a way that cannot get out of dir.
+func readBelow(dir, path string) ([]byte, error) {
+	root, err := confine.Open(dir)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = root.Close() }() // it was read only
+	info, err := root.Stat(path)
+	if err != nil {
+		return nil, err
+	}
+	if info.Size() > source.MaxBytes {
+		return nil, tea.Errorf(tea.ValidationError, "%s has more than %d bytes", path, source.MaxBytes)
+	}
+	return root.ReadFile(path, source.MaxBytes)
+}
