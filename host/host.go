@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"slices"
+	"sync"
 
 	"github.com/the-edge-agent/tea/host/internal/builtin"
 	"github.com/the-edge-agent/tea/host/internal/builtin/codeactions"
@@ -56,6 +57,8 @@ type Host struct {
 	// bundles are the host's own, and behind them those of the options.
 	bundles []*tea.Bundle
 	own     int
+	// told are the actions of plugins that were warned of.
+	told sync.Map
 }
 
 // New makes a host. A bundle with a mistake in it is an error.
@@ -128,11 +131,23 @@ func (h *Host) catalog(settings map[string]any) (*catalog.Catalog, error) {
 	return c, nil
 }
 
+// addPlugin adds the actions of a plugin that nobody has yet: one plugin too
+// many must not stop every workflow.
 func (h *Host) addPlugin(c *catalog.Catalog, m tea.Manifest, settings map[string]any) error {
 	selected, err := catalog.Select(m, settings)
 	if err != nil {
 		return err
 	}
+	m.Actions = slices.DeleteFunc(slices.Clone(m.Actions), func(a tea.ActionInfo) bool {
+		have := c.Entry(a.Name)
+		if have == nil {
+			return false
+		}
+		if _, told := h.told.LoadOrStore(m.Name+" "+a.Name, true); !told {
+			h.log.Warn(fmt.Sprintf("plugin problem: the action %s of tea-plugin-%s is not used: there is one already, in the %s bundle %s", a.Name, m.Name, have.Kind, have.Bundle))
+		}
+		return true
+	})
 	err = c.Add("plugin", m, func(ctx context.Context) (catalog.Invoker, error) {
 		return h.o.Plugins.Open(ctx, m.Name, selected)
 	})

@@ -18,10 +18,15 @@ import (
 // ErrWorkflowChanged says that a run's workflow is not the one it began with.
 var ErrWorkflowChanged = errors.New("the workflow has changed since the run began")
 
+// ErrInputUnused says that nothing was left to run which input could change;
+// the run is as it was.
+var ErrInputUnused = engine.ErrInputUnused
+
 // Resume goes on with a run of this workflow: a run id, the unique beginning
 // of one, or the path of a checkpoint file. What finished is not run again.
 // A workflow that has changed is refused with [ErrWorkflowChanged] unless
-// Force or Migrate say otherwise.
+// Force or Migrate say otherwise, and input where nothing is left to run with
+// [ErrInputUnused].
 func (wf *Workflow) Resume(ctx context.Context, run string, o RunOptions) (*Result, error) {
 	dir := o.CheckpointDir
 	if dir == "" {

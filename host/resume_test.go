@@ -200,6 +200,11 @@ func TestFinishedRunResumesToItsEnd(t *testing.T) {
 	res = s.resume(res.RunID, host.RunOptions{})
 	wantState(t, res, map[string]any{"name": "a"})
 	s.wantCalls(map[string]int{"a": 1})
+	o := host.RunOptions{CheckpointDir: s.dir, Input: map[string]any{"name": "b"}}
+	if _, err := s.wf.Resume(t.Context(), res.RunID, o); !errors.Is(err, host.ErrInputUnused) {
+		t.Errorf("input at the end: %v", err)
+	}
+	wantState(t, s.resume(res.RunID, host.RunOptions{}), map[string]any{"name": "a"})
 }
 
 func TestStopKeepsWhatFinished(t *testing.T) {

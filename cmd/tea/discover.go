@@ -10,9 +10,10 @@ import (
 	"github.com/the-edge-agent/tea/sdk/diag"
 )
 
-// discover looks for plugins. The caller closes the set.
-func (a *app) discover(flags pluginFlags, log *slog.Logger) (*pluginSet, error) {
-	plugins, problems, err := subproc.Discover(context.Background(), subproc.Options{Dirs: flags.Plugins, Logger: log})
+// discover looks for plugins; askAgain starts also those that gave no answer
+// a short while ago. The caller closes the set.
+func (a *app) discover(flags pluginFlags, log *slog.Logger, askAgain bool) (*pluginSet, error) {
+	plugins, problems, err := subproc.Discover(context.Background(), subproc.Options{Dirs: flags.Plugins, Logger: log, AskAgain: askAgain})
 	if err != nil {
 		return nil, err
 	}

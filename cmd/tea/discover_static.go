@@ -12,7 +12,7 @@ import (
 )
 
 // discover finds no plugins: this build cannot run them.
-func (a *app) discover(flags pluginFlags, _ *slog.Logger) (*pluginSet, error) {
+func (a *app) discover(flags pluginFlags, _ *slog.Logger, _ bool) (*pluginSet, error) {
 	if len(flags.Plugins) > 0 {
 		return nil, errors.New("this tea was built without plugin processes; leave --plugins out or take the full build")
 	}

@@ -81,6 +81,8 @@ func refused(err error) error {
 	var input *host.InputError
 	var answer *tea.Error
 	switch {
+	case errors.Is(err, host.ErrInputUnused):
+		return usageError(err)
 	case errors.As(err, &input):
 		example := map[string]any{}
 		for _, fault := range input.Faults {

@@ -15,12 +15,7 @@ type forkCmd struct {
 
 // Run makes the copy and goes on with it.
 func (c *forkCmd) Run(a *app) error {
-	dir, run, err := a.findRun(c.CheckpointDir, c.RunID)
-	if err != nil {
-		return err
-	}
-	c.CheckpointDir = dir.given
-	runs, err := dir.open(run)
+	dir, run, runs, err := c.openRun(a, c.RunID)
 	if err != nil {
 		return err
 	}
@@ -32,7 +27,14 @@ func (c *forkCmd) Run(a *app) error {
 	if err != nil {
 		return err
 	}
-	return a.resume(&c.runFlags, dir.path, id, func(*host.RunOptions) {})
+	err = a.resume(&c.runFlags, dir.path, id, func(*host.RunOptions) {})
+	if errors.Is(err, host.ErrInputUnused) {
+		err = usageErrorf("fork at %s: %w; `%s` lists earlier steps", c.At, err, dir.tea("checkpoint", "show", run))
+	}
+	if exit := (*exitError)(nil); errors.As(err, &exit) && exit.code == exitUsage {
+		return errors.Join(err, runs.Remove(id)) // nothing has run
+	}
+	return err
 }
 
 // noStep says where to look where a run has no such step.

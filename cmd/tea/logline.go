@@ -11,7 +11,8 @@ import (
 )
 
 // lineHandler writes log records for people: "! node: message (error)". Where
-// a record says what is wrong its other attributes are left to -v.
+// a record says what is wrong its other attributes are left to -v. How a
+// plugin came to its end stands below.
 type lineHandler struct {
 	level slog.Level
 	attrs []slog.Attr
@@ -41,9 +42,13 @@ func (h *lineHandler) Handle(_ context.Context, r slog.Record) error {
 		return true
 	})
 	var where, reason string
-	var rest []string
+	var rest, below []string
 	for _, attr := range attrs {
 		if isMark(attr) {
+			continue
+		}
+		if attr.Key == "stack" || attr.Key == "last_words" {
+			below = append(below, linesOf(attr.Value)...)
 			continue
 		}
 		text := strings.Join(strings.Fields(attr.Value.String()), " ")
@@ -58,17 +63,43 @@ func (h *lineHandler) Handle(_ context.Context, r slog.Record) error {
 			rest = append(rest, attr.Key+" "+text)
 		}
 	}
-	if reason == "" {
+	if reason != "" {
+		below = nil
+	} else {
 		slices.Sort(rest)
 		reason = strings.Join(rest, ", ")
 	}
 	if reason != "" {
 		reason = " (" + reason + ")"
 	}
+	text := fmt.Sprintf("! %s%s%s\n", where, r.Message, reason)
+	for _, line := range below {
+		text += "    " + line + "\n"
+	}
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	_, err := fmt.Fprintf(h.w, "! %s%s%s\n", where, r.Message, reason)
+	_, err := io.WriteString(h.w, text)
 	return err
+}
+
+// linesOf gives the lines of what stands below a record: a list or a text.
+func linesOf(v slog.Value) []string {
+	var lines []string
+	switch v := v.Any().(type) {
+	case []any:
+		for _, e := range v {
+			lines = append(lines, strings.Join(strings.Fields(fmt.Sprint(e)), " "))
+		}
+	case string:
+		for line := range strings.Lines(v) {
+			lines = append(lines, strings.ReplaceAll(strings.TrimRight(line, "\r\n"), "\t", "  "))
+		}
+	}
+	const most = 30
+	if len(lines) > most {
+		lines = append(lines[:most], fmt.Sprintf("and %d lines more", len(lines)-most))
+	}
+	return lines
 }
 
 // WithAttrs adds attributes to every record.

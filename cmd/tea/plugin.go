@@ -49,7 +49,7 @@ func (c *pluginListCmd) Run(a *app) error {
 // findPlugins gives what is found, to look at only: the set is closed.
 func (a *app) findPlugins(flags pluginFlags, report reportFlags) (*pluginSet, error) {
 	a.setReport(report)
-	set, err := a.discover(flags, a.logger(report))
+	set, err := a.discover(flags, a.logger(report), true)
 	if err != nil {
 		return nil, pluginError(err)
 	}

@@ -40,7 +40,7 @@ func (a *app) openHost(plugins pluginFlags, report reportFlags, o host.Options) 
 	if self, err := os.Executable(); err == nil {
 		o.CodeRunner = []string{self, codeRunner}
 	}
-	set, err := a.discover(plugins, o.Logger)
+	set, err := a.discover(plugins, o.Logger, false)
 	if err != nil {
 		return nil, pluginError(err)
 	}

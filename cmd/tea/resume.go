@@ -27,12 +27,7 @@ func (c *resumeCmd) Run(a *app) error {
 	if err != nil {
 		return err
 	}
-	dir, run, err := a.findRun(c.CheckpointDir, c.RunID)
-	if err != nil {
-		return err
-	}
-	c.CheckpointDir = dir.given
-	runs, err := dir.open(run)
+	dir, run, runs, err := c.openRun(a, c.RunID)
 	if err != nil {
 		return err
 	}
@@ -108,6 +103,16 @@ func (d runDir) open(run string) (*host.Runs, error) {
 		return nil, fmt.Errorf("there is no run %q in %s; `%s` lists the runs there", run, d.path, d.tea("runs"))
 	}
 	return runs, err
+}
+
+// openRun finds what a user calls a run and opens its directory, which the
+// flags name from then on.
+func (f *runFlags) openRun(a *app, name string) (dir runDir, run string, runs *host.Runs, err error) {
+	if dir, run, err = a.findRun(f.CheckpointDir, name); err == nil {
+		f.CheckpointDir = dir.given
+		runs, err = dir.open(run)
+	}
+	return dir, run, runs, err
 }
 
 // findRun finds the directory and the id of what a user calls a run.

@@ -112,6 +112,9 @@ func (c *Catalog) Describe(name string) (tea.ActionInfo, bool) {
 	return e.ActionInfo, true
 }
 
+// Entry finds an action by its own name; nil where there is none.
+func (c *Catalog) Entry(name string) *Entry { return c.entries[name] }
+
 // Names lists the names of all actions, sorted.
 func (c *Catalog) Names() []string {
 	names := make([]string, 0, len(c.entries))

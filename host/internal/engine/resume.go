@@ -43,6 +43,7 @@ func (f *frame) goLive(path string, base **state.State) error {
 		return nil
 	}
 	f.inputDone = true
+	r.inputTaken.Store(true)
 	begun := base != nil && r.replay.begun[path]
 	if begun && *base == f.state {
 		*base = f.state.Fork()

@@ -45,7 +45,13 @@ type run struct {
 	noParams map[string]any
 	// last is the path of the node that was started last, for status records.
 	last string
+	// inputTaken says that the input of a resume was merged somewhere.
+	inputTaken atomic.Bool
 }
+
+// ErrInputUnused is what a resume with input comes to where all was done
+// before: nothing has changed.
+var ErrInputUnused = errors.New("nothing is left to run: the input would change nothing")
 
 // Execute runs a graph to its end, an interrupt, a failure or the end of ctx.
 // The error is the run's own trouble (the journal cannot be written, the
@@ -73,6 +79,9 @@ func Execute(ctx context.Context, o Options) (*Result, error) {
 	defer stop()
 	defer r.startClock()()
 	err = root.walk(ctx)
+	if err == nil && r.replay.resumed && len(o.Input) > 0 && !r.inputTaken.Load() {
+		return nil, ErrInputUnused
+	}
 	return r.finish(ctx, root, err)
 }
 

@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
+	"time"
 
 	tea "github.com/the-edge-agent/tea/sdk"
 	"github.com/the-edge-agent/tea/sdk/diag"
@@ -43,7 +44,8 @@ type binary struct {
 
 // Discover looks for plugins in o.Dirs and reads their manifests. A plugin is
 // started only where no manifest is cached for this very file; it is asked
-// once and ended again. What is wrong with single files is in the problems,
+// once and ended again. One that used up its time to start without an answer
+// is not asked again for a while, unless o.AskAgain says so. What is wrong with single files is in the problems,
 // sorted by the order of search. The error is that of ctx.
 //
 // The caller closes the set.
@@ -65,11 +67,19 @@ func Discover(ctx context.Context, o Options) (*Set, []Problem, error) {
 			manifests[i] = m
 			continue
 		}
+		if errs[i] = cache.readSilence(b); errs[i] != nil && !o.AskAgain {
+			continue
+		}
 		asking.Go(func() {
 			slots <- struct{}{}
 			defer func() { <-slots }()
-			if manifests[i], errs[i] = set.describe(ctx, b); errs[i] == nil {
+			begin := time.Now()
+			manifests[i], errs[i] = set.describe(ctx, b)
+			switch {
+			case errs[i] == nil:
 				cache.write(b, manifests[i])
+			case time.Since(begin) >= o.StartTimeout && ctx.Err() == nil:
+				cache.writeSilence(b, reason(errs[i]))
 			}
 		})
 	}

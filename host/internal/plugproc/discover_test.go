@@ -121,6 +121,42 @@ func TestManifestIsAskedForOnce(t *testing.T) {
 	}
 }
 
+func TestPluginThatIsSilentCostsItsTimeOnce(t *testing.T) {
+	t.Parallel()
+	dir := install(t, "mute")
+	path := filepath.Join(dir, "tea-plugin-mute")
+	o := Options{Dirs: []string{dir}, CacheDir: t.TempDir(), StartTimeout: time.Second}
+	_, problems := discover(t, o)
+	if !hasProblem(problems, path, diag.Error, "no handshake in time; its last words: pondering") {
+		t.Fatal(problems)
+	}
+	const noted = "pondering; asked at "
+	patient := o
+	patient.StartTimeout = time.Hour // it would hang if it were asked
+	if _, problems = discover(t, patient); !hasProblem(problems, path, diag.Error, noted) {
+		t.Errorf("got %v", problems)
+	}
+	asksAgain := func(why string, o Options) {
+		t.Helper()
+		if _, problems := discover(t, o); !hasProblem(problems, path, diag.Error, "pondering") || hasProblem(problems, path, diag.Error, noted) {
+			t.Errorf("%s: %v", why, problems)
+		}
+	}
+	again := o
+	again.AskAgain = true
+	asksAgain("on request", again)
+	kept, _ := filepath.Glob(filepath.Join(o.CacheDir, "*"))
+	if len(kept) != 1 {
+		t.Fatalf("the cache holds %v", kept)
+	}
+	for why, when := range map[string]time.Time{"after a while": time.Now().Add(-silence), "with a clock that was wrong": time.Now().Add(time.Hour)} {
+		if err := os.Chtimes(kept[0], when, when); err != nil {
+			t.Fatal(err)
+		}
+		asksAgain(why, o)
+	}
+}
+
 func TestManifestBesideTheBinaryCountsUnlessOlder(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()

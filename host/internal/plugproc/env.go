@@ -16,6 +16,8 @@ var passedOn = []string{
 	"HTTP_PROXY", "HTTPS_PROXY", "NO_PROXY", "http_proxy", "https_proxy", "no_proxy", "SSL_CERT_FILE", "SSL_CERT_DIR",
 	// limits of the Go runtime
 	"GOMAXPROCS", "GOMEMLIMIT", "GOGC",
+	// when a plugin opens its database
+	"DUCKDB_WARMUP",
 }
 
 // cleanEnv is a plugin's environment but for what go-plugin adds: the

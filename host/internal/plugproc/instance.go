@@ -41,7 +41,12 @@ func (i *Instance) try(ctx context.Context, req *tea.Request, stream bool) (*tea
 	if err := gen.configure(ctx, i.id, i.settings); err != nil {
 		return nil, err
 	}
+	open := &gen.process.unanswered
+	open.add(req.Action, 1)
 	resp, err := gen.process.wire.Invoke(ctx, i.id, req, stream)
+	if ctx.Err() == nil { // else the plugin may still be at it
+		open.add(req.Action, -1)
+	}
 	if err != nil {
 		return nil, gen.fault(req.Action, err)
 	}

@@ -1,13 +1,16 @@
 package plugproc
 
 import (
+	"bytes"
 	"context"
 	"errors"
+	"log/slog"
 	"os"
 	"path/filepath"
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -150,6 +153,30 @@ func stubborn(t *testing.T, inst *Instance, calls int) <-chan error {
 		<-host.tokens
 	}
 	return ended
+}
+
+func TestWhoeverIsKilledIsSaidToWaitForAnAction(t *testing.T) {
+	t.Parallel()
+	var log bytes.Buffer
+	set, problems := discover(t, Options{Dirs: []string{install(t, "crash")}, Logger: slog.New(slog.NewTextHandler(&log, nil))})
+	if len(problems) > 0 {
+		t.Fatal(problems)
+	}
+	inst := openIn(t, set, "crash")
+	if _, err := call(t.Context(), inst, "crash.not", nil); err != nil {
+		t.Fatal(err)
+	}
+	ended := stubborn(t, inst, 2)
+	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
+	defer cancel()
+	if err := set.Close(ctx); err != nil {
+		t.Fatal(err)
+	}
+	wantError(t, <-ended, tea.Canceled)
+	wantError(t, <-ended, tea.Canceled)
+	if want := `error="no answer from crash.stubborn"`; !strings.Contains(log.String(), want) {
+		t.Errorf("the log does not say %s:\n%s", want, &log)
+	}
 }
 
 func TestCrashEndsAllCallsInFlight(t *testing.T) {

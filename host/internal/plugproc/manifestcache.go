@@ -10,7 +10,9 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
+	"strings"
 	"syscall"
+	"time"
 
 	tea "github.com/the-edge-agent/tea/sdk"
 )
@@ -99,26 +101,67 @@ func (c manifestCache) write(b binary, m tea.Manifest) {
 		return
 	}
 	target := c.file(b)
-	if err := writeAtomically(target, m); err != nil {
+	data, err := json.Marshal(m)
+	if err == nil {
+		err = c.replace(b, target, data)
+	}
+	if err != nil {
 		c.logger.Debug("the manifest of a plugin was not cached", "plugin", b.name, "error", err)
+	}
+}
+
+// silence is how long a plugin that used up its time to start is left alone:
+// not so long that a device which was overloaded would miss it for good.
+const silence = 10 * time.Minute
+
+// readSilence is the error of a plugin that gave no answer a short while ago;
+// nil where it may be asked.
+func (c manifestCache) readSilence(b binary) error {
+	if c.dir == "" {
+		return nil
+	}
+	info, err := os.Stat(c.silenceFile(b))
+	if err != nil {
+		return nil
+	}
+	if age := time.Since(info.ModTime()); age < 0 || age >= silence {
+		return nil
+	}
+	said, err := os.ReadFile(c.silenceFile(b))
+	if err != nil {
+		return nil
+	}
+	return fmt.Errorf("%s; asked at %s, and again by `tea plugin list` or after %.0f minutes", said, info.ModTime().Format(time.TimeOnly), silence.Minutes())
+}
+
+// writeSilence notes that a plugin gave no answer, and why.
+func (c manifestCache) writeSilence(b binary, why string) {
+	if c.dir == "" {
 		return
 	}
-	earlier, err := filepath.Glob(filepath.Join(c.dir, pathKey(b)+"-*.json"))
+	if err := c.replace(b, c.silenceFile(b), []byte(why)); err != nil {
+		c.logger.Debug("that a plugin gave no answer was not noted", "plugin", b.name, "error", err)
+	}
+}
+
+// replace writes a file of the cache and removes all others of the binary.
+func (c manifestCache) replace(b binary, target string, data []byte) error {
+	if err := writeAtomically(target, data); err != nil {
+		return err
+	}
+	earlier, err := filepath.Glob(filepath.Join(c.dir, pathKey(b)+"-*"))
 	if err != nil {
-		return // the pattern is ours
+		return err // the pattern is ours
 	}
 	for _, file := range earlier {
 		if file != target {
 			os.Remove(file)
 		}
 	}
+	return nil
 }
 
-func writeAtomically(path string, m tea.Manifest) error {
-	data, err := json.Marshal(m)
-	if err != nil {
-		return err
-	}
+func writeAtomically(path string, data []byte) error {
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 		return err
 	}
@@ -140,6 +183,10 @@ func writeAtomically(path string, m tea.Manifest) error {
 // file names the cache's file for a binary as it is now.
 func (c manifestCache) file(b binary) string {
 	return filepath.Join(c.dir, pathKey(b)+"-"+stateKey(b)+".json")
+}
+
+func (c manifestCache) silenceFile(b binary) string {
+	return strings.TrimSuffix(c.file(b), ".json") + ".silent"
 }
 
 func pathKey(b binary) string { return hash(b.path) }

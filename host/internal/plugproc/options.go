@@ -27,6 +27,8 @@ type Options struct {
 	// StartTimeout is how long a plugin may take from its start to its first
 	// answer; 0 is 10 s.
 	StartTimeout time.Duration
+	// AskAgain starts also plugins that gave no answer a short while ago.
+	AskAgain bool
 }
 
 func (o Options) withDefaults() Options {

@@ -34,7 +34,8 @@ type process struct {
 	wire    *wire.Client
 	sockets string
 
-	stopping atomic.Bool
+	stopping   atomic.Bool
+	unanswered unanswered
 }
 
 // connect starts the process and waits for its first answer.
@@ -108,6 +109,9 @@ func (p *process) stop(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, grace)
 	defer cancel()
 	if err := p.wire.Shutdown(ctx, grace); err != nil && !p.dead() {
+		if waited := p.unanswered.String(); waited != "" {
+			err = fmt.Errorf("no answer from %s", waited)
+		}
 		p.logger.Warn("the plugin did not shut down in time and is killed", "error", err)
 		_ = p.runner.Kill(ctx)
 	}

@@ -104,7 +104,7 @@ func hostileEnv() script.Env {
 // TestGarbageIsNoGrowth makes much more garbage than the limit: the run has to
 // wait for collections, and goes on.
 func TestGarbageIsNoGrowth(t *testing.T) { //nolint:paralleltest // memory is measured for the whole process
-	rt := script.New(script.Options{MemoryBytes: 96 << 20})
+	rt := script.New(script.Options{Timeout: 10 * time.Minute, MemoryBytes: 96 << 20})
 	got, err := evalWith(t, rt, `local n = 0 for i = 1, 200 do local s = big:sub(2) .. i n = n + #s end return n > 0`, hostileEnv())
 	if err != nil || got != true {
 		t.Errorf("got %v, %v", got, err)
