@@ -54,6 +54,10 @@ proto: ## make the Go code of proto/ anew
 size: ## check the sizes of the binaries for linux/arm64
 	scripts/size
 
+.PHONY: cross
+cross: ## compile host and plugins for the platforms that are not tested
+	scripts/cross
+
 .PHONY: clean
 clean: ## remove what was built
 	rm -rf bin
