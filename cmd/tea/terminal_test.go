@@ -60,11 +60,22 @@ func onTerminal(t *testing.T, dir string, env []string, args ...string) (stdout,
 	return out.String(), string(drawn)
 }
 
+// The slow branch waits for the quick one, so that both are shown at once.
 const branching = `
 nodes:
   - name: a
-  - {name: slow, uses: time.sleep, with: {seconds: 0.25}, output: {}}
-  - {name: quick, run: "tea.log('warn', 'look out') return {x = 1}"}
+  - name: slow
+    type: while_loop
+    condition: not state.there
+    max_iterations: 1000
+    body:
+      - {name: wait, uses: time.sleep, with: {seconds: 0.25}, output: {}}
+      - {name: look, uses: file.exists, with: {path: "{{ variables.mark }}"}, output: {there: "{{ result.exists }}"}}
+  - name: quick
+    run: |
+      tea.log('warn', 'look out')
+      tea.action('file.write', {path = variables.mark, content = ''})
+      return {x = 1}
   - {name: join, run: "return {x = 1}"}
 edges:
   - {from: a, parallel: [slow, quick], fan_in: join}
@@ -89,7 +100,7 @@ func TestLiveLines(t *testing.T) {
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
-			stdout, screen := onTerminal(t, dir, test.env, "run", "flow.yaml")
+			stdout, screen := onTerminal(t, dir, test.env, "run", "flow.yaml", "-C", `{"variables": {"mark": "`+test.name+`"}}`)
 			if want := "{\n  \"x\": 1\n}\n"; stdout != want {
 				t.Errorf("stdout = %q, want %q", stdout, want)
 			}
