@@ -5,9 +5,7 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
-	"slices"
 	"strings"
-	"sync"
 	"testing"
 	"unicode/utf8"
 
@@ -250,86 +248,6 @@ func TestAssembleContextWithoutAModel(t *testing.T) {
 	a.fails(t, tea.BudgetExceeded, "context.assemble", map[string]any{"query": "pump"})
 }
 
-func TestAssembleContextOfSessions(t *testing.T) {
-	t.Parallel()
-	linkedAgents(t, noHost, func(t *testing.T, a *agent) {
-		for id, user := range map[string]string{"s1": "ann", "s2": "ann", "s3": "bob"} {
-			a.do(t, "session.create", map[string]any{"session_id": id, "user_id": user, "metadata": map[string]any{"about": "the pump"}})
-			a.file(t, "sessions/"+id+"/a.md", "pump")
-			a.entry(t, "session/"+id+"/a", "pump")
-		}
-		of := func(layer map[string]any) []string {
-			t.Helper()
-			found := []string{}
-			for _, s := range assembled(t, a, map[string]any{"query": "pump", "config": with(layers(layer), map[string]any{"threshold": 0.5})}) {
-				found = append(found, strings.Fields(s)[2])
-			}
-			return found
-		}
-		session := func(id string) map[string]any { return map[string]any{"scope": "session", "entity_id": id} }
-		same(t, "one", of(session("s1")), []string{"session/s1/a", "sessions/s1", "sessions/s1/a.md"})
-		same(t, "of a user", len(of(map[string]any{"scope": "session", "user_id": "ann"})), 6)
-		same(t, "all", len(of(map[string]any{"scope": "session"})), 9)
-		same(t, "none", of(session("nobody")), []string{})
-
-		a.do(t, "session.archive", map[string]any{"session_id": "s1"})
-		same(t, "archived", of(session("s1")), []string{})
-		same(t, "of a user", len(of(map[string]any{"scope": "session", "user_id": "ann"})), 3)
-		same(t, "all", len(of(map[string]any{"scope": "session"})), 6)
-		for _, directory := range []string{".", "sessions", "sessions/s1", "archive", "archive/sessions", "archive/sessions/s1", "session/s1", "session"} {
-			for _, path := range of(map[string]any{"scope": "directory", "directory": directory}) {
-				if strings.Contains(path, "s1") {
-					t.Errorf("%s gives %s of an archived session", directory, path)
-				}
-			}
-		}
-		same(t, "everywhere", len(assembled(t, a, map[string]any{"query": "pump", "config": map[string]any{"threshold": 0}})), 6)
-		a.do(t, "session.restore", map[string]any{"session_id": "s1"})
-		same(t, "restored", len(of(session("s1"))), 3)
-		a.do(t, "session.create", map[string]any{"session_id": "short", "ttl": 1e-6})
-		a.entry(t, "session/short/a", "pump")
-		same(t, "expired", of(session("short")), []string{})
-	})
-}
-
-func TestAssembleContextSeesEveryChange(t *testing.T) {
-	t.Parallel()
-	linkedAgents(t, noHost, func(t *testing.T, a *agent) {
-		config := with(layers(map[string]any{"scope": "directory", "directory": "d"}), map[string]any{"threshold": 0.31})
-		check := func(what string, want ...string) {
-			t.Helper()
-			found := []string{}
-			for _, s := range assembled(t, a, map[string]any{"query": "pump", "config": config}) {
-				found = append(found, strings.Fields(s)[2])
-			}
-			if want == nil {
-				want = []string{}
-			}
-			same(t, what, found, want)
-		}
-		check("an empty memory")
-		a.file(t, "d/k.md", "pump")
-		check("stored", "d/k.md")
-		a.file(t, "d/b.md", "pump pump")
-		a.file(t, "d/c.md", "valve")
-		check("more", "d/b.md", "d/k.md")
-		a.file(t, "d/k.md", "lunch")
-		a.file(t, "d/c.md", "pump")
-		check("changed", "d/b.md", "d/c.md")
-		a.do(t, "memory.file_delete", map[string]any{"path": "d/b.md"})
-		check("removed", "d/c.md")
-		a.do(t, "memory.file_delete", map[string]any{"path": "d/c.md"})
-		a.file(t, "d/e.md", "pump")
-		check("one removed, one stored", "d/e.md")
-		a.do(t, "memory.file_store", map[string]any{"path": "d/e.md", "content_base64": "AHB1bXA="})
-		check("no text any more")
-		a.entry(t, "d/k", map[string]any{"of": []any{"pump", 5}})
-		check("an entry", "d/k")
-		a.do(t, "ltm.store", map[string]any{"key": "d/k", "value": "pump", "ttl": 1e-6})
-		check("expired")
-	})
-}
-
 func TestAssembleContextIsTheSameAfterARestart(t *testing.T) {
 	t.Parallel()
 	for _, engine := range engines() {
@@ -455,99 +373,4 @@ func TestAssembleContextFails(t *testing.T) {
 	}
 	same(t, "an empty memory", a.do(t, "context.assemble", nil),
 		map[string]any{"context": "", "tokens": int64(0), "sources": []any{}, "tabular": []any{}, "truncated": false, "similarity": ""})
-}
-
-func TestAssembleContextOfTables(t *testing.T) {
-	t.Parallel()
-	linkedAgents(t, noHost, func(t *testing.T, a *agent) {
-		a.do(t, "data.create_table", map[string]any{"name": "readings", "schema": map[string]any{"id": "int", "pump": "string", "bar": "float"}, "primary_key": []any{"id"}})
-		var rows []any
-		for i := range 30 {
-			rows = append(rows, map[string]any{"id": i, "pump": []string{"north | main", "south"}[i%2], "bar": float64(i) / 2})
-		}
-		a.do(t, "data.insert", map[string]any{"table": "readings", "rows": rows})
-		a.file(t, "d/pump.md", strings.Repeat("The pump in the north. ", 100))
-		tabular := map[string]any{"table": "pressure", "sql": "SELECT id, pump, bar FROM readings WHERE pump = {which} AND bar < {most} ORDER BY id -- not {this}"}
-		variables := map[string]any{"which": "north | main", "most": 2.5}
-		got := a.do(t, "context.assemble", map[string]any{"config": map[string]any{"tabular": []any{tabular}}, "variables": variables})
-		same(t, "context", got["context"], "## table: pressure\n\n| id | pump | bar |\n| --- | --- | --- |\n| 0 | north \\| main | 0.0 |\n| 2 | north \\| main | 1.0 |\n| 4 | north \\| main | 2.0 |")
-		same(t, "tabular", got["tabular"], any([]any{map[string]any{
-			"table": "pressure", "columns": []any{"id", "pump", "bar"}, "row_count": int64(3), "truncated": false, "rows": []any{
-				map[string]any{"id": int64(0), "pump": "north | main", "bar": 0.}, map[string]any{"id": int64(2), "pump": "north | main", "bar": 1.}, map[string]any{"id": int64(4), "pump": "north | main", "bar": 2.},
-			},
-		}}))
-		same(t, "the rest", []any{got["sources"], got["truncated"], got["tokens"]}, []any{[]any{}, false, int64(tokens.Count(got["context"].(string)))})
-
-		both := with(layers(map[string]any{"scope": "directory", "directory": "d"}), map[string]any{"max_tokens": 200, "tabular": []any{map[string]any{"table": "readings", "max_rows": 25}}})
-		got = a.do(t, "context.assemble", map[string]any{"query": "pump", "config": both})
-		text := got["context"].(string)
-		if !strings.HasPrefix(text, "## table: readings (first ") || !strings.Contains(text, " of 25 rows)\n\n| bar | id |") || !strings.Contains(text, "## directory: d/pump.md\n\nThe pump in") {
-			t.Errorf("the context is\n%s", text)
-		}
-		if n := tokens.Count(text); n > 200 || n < 150 || got["truncated"] != true {
-			t.Errorf("%d tokens of 200, truncated %v", n, got["truncated"])
-		}
-		table := got["tabular"].([]any)[0].(map[string]any)
-		same(t, "the answer is whole", []any{table["row_count"], table["truncated"]}, []any{int64(25), true})
-		none := a.do(t, "context.assemble", map[string]any{"config": map[string]any{"tabular": []any{map[string]any{"table": "readings", "sql": "SELECT id FROM readings WHERE bar > 1000"}}}})
-		same(t, "no rows", none["context"], "## table: readings\n\n(no rows)")
-		one := a.do(t, "context.assemble", map[string]any{"config": with(both, map[string]any{"max_tokens": 1})})
-		same(t, "one token", []any{one["context"], one["truncated"]}, []any{"", true})
-
-		for want, sql := range map[tea.ErrorType]string{tea.PermissionDenied: "SELECT * FROM documents", tea.ValidationError: "DELETE FROM readings"} {
-			result, err := a.try(t.Context(), "context.assemble", map[string]any{"config": map[string]any{"tabular": []any{map[string]any{"table": "x", "sql": sql}}}})
-			if e := tea.AsError(err); e == nil || e.Type != tea.PermissionDenied && e.Type != tea.ValidationError {
-				t.Errorf("%s: got %v and %v, want a %s", sql, result, err, want)
-			}
-		}
-		a.fails(t, tea.ValidationError, "context.assemble", map[string]any{
-			"config": map[string]any{"tabular": []any{tabular}}, "variables": map[string]any{"which": []any{}, "most": 1}})
-		a.fails(t, tea.ValidationError, "context.assemble", map[string]any{"config": map[string]any{"tabular": []any{tabular}}})
-		injected := a.do(t, "context.assemble", map[string]any{"config": map[string]any{"tabular": []any{tabular}}, "variables": map[string]any{"which": "' OR 1=1 --", "most": 1}})
-		same(t, "an injection", injected["tabular"].([]any)[0].(map[string]any)["rows"], any([]any{}))
-	})
-}
-
-func TestAssembleContextWhileFilesChange(t *testing.T) {
-	t.Parallel()
-	linkedAgents(t, noHost, func(t *testing.T, a *agent) {
-		a.do(t, "session.create", map[string]any{"session_id": "s"})
-		var group sync.WaitGroup
-		for worker := range 4 {
-			group.Go(func() {
-				for i := range 12 {
-					path := fmt.Sprintf("sessions/s/%d.md", (i+worker)%5)
-					for action, params := range map[string]map[string]any{
-						"memory.file_store": {"path": path, "content": fmt.Sprintf("pump %d %d", worker, i)}, "memory.file_delete": {"path": path},
-						"ltm.store":        {"key": "session/s/a", "value": i},
-						"session.restore":  {"session_id": "s"},
-						"context.assemble": {"query": "pump", "config": map[string]any{"max_tokens": 100}},
-					} {
-						_, err := a.try(t.Context(), action, params)
-						if e := tea.AsError(err); e != nil && e.Type != tea.ValidationError {
-							t.Errorf("%s: %v", action, err)
-						}
-					}
-					if i%4 == worker {
-						a.do(t, "session.archive", map[string]any{"session_id": "s"})
-					}
-				}
-			})
-		}
-		group.Wait()
-		a.do(t, "session.restore", map[string]any{"session_id": "s"})
-		a.do(t, "memory.file_store", map[string]any{"path": "sessions/s/last.md", "content": "pump"})
-		listed := []string{}
-		for _, f := range a.do(t, "memory.file_list", nil)["files"].([]any) {
-			listed = append(listed, f.(map[string]any)["path"].(string))
-		}
-		found := []string{}
-		for _, s := range a.do(t, "context.assemble", map[string]any{"query": "pump", "config": map[string]any{"threshold": 0}})["sources"].([]any) {
-			if o := s.(map[string]any); o["source"] == "file" {
-				found = append(found, o["path"].(string))
-			}
-		}
-		slices.Sort(found)
-		same(t, "in the end", found, listed)
-	})
 }

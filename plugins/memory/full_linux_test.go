@@ -22,7 +22,7 @@ func TestSessionsAndFilesOnAFullDisk(t *testing.T) {
 		t.Run(engine, func(t *testing.T) {
 			t.Parallel()
 			dir := t.TempDir()
-			if err := syscall.Mount("tmpfs", dir, "tmpfs", 0, "size=8m"); err != nil {
+			if err := syscall.Mount("tmpfs", dir, "tmpfs", 0, "size=6m"); err != nil {
 				t.Skip("cannot mount a small file system:", err)
 			}
 			t.Cleanup(func() {
@@ -35,7 +35,7 @@ func TestSessionsAndFilesOnAFullDisk(t *testing.T) {
 			a.do(t, "session.create", map[string]any{"session_id": "s"})
 			a.do(t, "memory.file_store", map[string]any{"path": "keep", "content": "kept", "session_id": "s"})
 
-			large := base64.StdEncoding.EncodeToString(make([]byte, 12<<20))
+			large := base64.StdEncoding.EncodeToString(make([]byte, 7<<20))
 			for _, path := range []string{"keep", "new"} {
 				message := a.fails(t, tea.InternalError, "memory.file_store", map[string]any{"path": path, "content_base64": large, "session_id": "s"})
 				if !strings.Contains(message, "no space left") {

@@ -49,6 +49,9 @@ func (o *opened) close() {
 
 func (o *opened) call(action string, params map[string]any) (map[string]any, error) {
 	o.t.Helper()
+	if params == nil {
+		params = map[string]any{}
+	}
 	resp, err := o.instance.Invoke(o.t.Context(), &tea.Request{Action: action, Params: tea.ValuePayload(params), Call: tea.Call{Attempt: 1}, Host: &teatest.Host{}})
 	if err != nil {
 		return nil, err

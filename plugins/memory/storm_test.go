@@ -11,7 +11,7 @@ import (
 const (
 	stormWriters = 16
 	stormReaders = 16
-	stormRounds  = 12
+	stormRounds  = 4
 )
 
 // TestEverythingAtOnce lets writers and readers use all actions together. Each
@@ -26,15 +26,10 @@ func TestEverythingAtOnce(t *testing.T) {
 		s.must("data.create_table", map[string]any{"name": "ledger", "schema": map[string]any{"id": "string", "amount": "int"}, "primary_key": "id"})
 		s.must("catalog.register_table", map[string]any{"name": "elsewhere"})
 		var writers, readers sync.WaitGroup
-		stop := make(chan struct{})
-		for r := range stormReaders {
+		turns := make(chan int)
+		for range stormReaders {
 			readers.Go(func() {
-				for i := r; ; i++ {
-					select {
-					case <-stop:
-						return
-					default:
-					}
+				for i := range turns {
 					s.read(i)
 				}
 			})
@@ -42,12 +37,13 @@ func TestEverythingAtOnce(t *testing.T) {
 		for w := range stormWriters {
 			writers.Go(func() {
 				for round := 1; round <= stormRounds && !t.Failed(); round++ {
+					turns <- round*stormWriters + w*3
 					s.write(w, round)
 				}
 			})
 		}
 		writers.Wait()
-		close(stop)
+		close(turns)
 		readers.Wait()
 		s.end()
 		s.close()
@@ -85,7 +81,7 @@ func (s *storm) write(w, round int) {
 	s.equal("short-term value", s.must("memory.retrieve", map[string]any{"key": one})["value"], int64(n))
 	s.must("catalog.track_file", map[string]any{"table": "elsewhere", "files": []any{map[string]any{"path": one, "size": n}, map[string]any{"path": two, "size": n}}})
 	s.session(w, round, n)
-	if round%5 == 0 && w%4 == 0 {
+	if round%3 == 0 && w%4 == 0 {
 		s.must("data.consolidate", map[string]any{"table": "ledger"})
 		s.must("catalog.create_snapshot", map[string]any{"table": "elsewhere"})
 	}
@@ -175,11 +171,4 @@ func (s *storm) end() {
 		s.t.Fatal(err)
 	}
 	s.equal("the ledger", string(raw), fmt.Sprintf(`[{"n":%d,"top":%d,"total":0}]`, 2*stormWriters, stormRounds*stormWriters+stormWriters-1))
-}
-
-func (s *storm) equal(what string, got, want any) {
-	s.t.Helper()
-	if got != want {
-		s.t.Errorf("%s: %v, want %v", what, got, want)
-	}
 }

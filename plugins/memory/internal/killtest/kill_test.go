@@ -26,7 +26,7 @@ const workers = 6
 
 func TestNothingIsLostWhenThePluginIsKilled(t *testing.T) {
 	t.Parallel()
-	for engine, kills := range map[string]int{"sqlite": 200, "duckdb": 100} {
+	for engine, kills := range map[string]int{"sqlite": 120, "duckdb": 60} {
 		t.Run(engine, func(t *testing.T) {
 			t.Parallel()
 			if engine == "duckdb" && !duckdb.Available {

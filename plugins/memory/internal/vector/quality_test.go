@@ -262,7 +262,7 @@ func TestMeasuringDuringChanges(t *testing.T) {
 	t.Parallel()
 	from := newSource(32, 40, 0.65)
 	ix := fresh(t, measuredOptions)
-	vecs := from.many(3000)
+	vecs := from.many(2000)
 	ctx, stop := context.WithCancel(t.Context())
 	var group sync.WaitGroup
 	for n := range 3 {
