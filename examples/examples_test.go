@@ -22,8 +22,9 @@ var bin string
 
 // built are the commands that the examples call.
 var built = map[string]string{
-	"tea":            "./cmd/tea",
-	"tea-plugin-llm": "./plugins/llm/cmd/tea-plugin-llm",
+	"tea":               "./cmd/tea",
+	"tea-plugin-llm":    "./plugins/llm/cmd/tea-plugin-llm",
+	"tea-plugin-memory": "./plugins/memory/cmd/tea-plugin-memory",
 }
 
 func TestMain(m *testing.M) {
@@ -78,9 +79,19 @@ func TestREADMEs(t *testing.T) {
 	}
 }
 
+// runREADME runs an example in a copy that has the documentation where the
+// repository has it.
 func runREADME(t *testing.T, example string) {
-	dir := t.TempDir()
+	root := t.TempDir()
+	dir := filepath.Join(root, "examples", example)
 	if err := os.CopyFS(dir, os.DirFS(example)); err != nil {
+		t.Fatal(err)
+	}
+	docs, err := filepath.Abs("../docs")
+	if err == nil {
+		err = os.Symlink(docs, filepath.Join(root, "docs"))
+	}
+	if err != nil {
 		t.Fatal(err)
 	}
 	runPage(t, filepath.Join(example, "README.md"), dir)
