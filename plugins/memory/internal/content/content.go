@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"hash"
 	"io"
+	"path"
 	"sync"
 
 	"github.com/the-edge-agent/tea/plugins/memory/internal/store"
@@ -19,6 +20,9 @@ const (
 	sweepBatch = 200
 	stripes    = 64
 )
+
+// ErrDamaged says that a content is not what was saved.
+var ErrDamaged = errors.New("damaged: the hash of what is there is not its name")
 
 // Store keeps contents below one prefix of a BlobStorage, of which there is
 // one for each. It is safe for concurrent use.
@@ -104,13 +108,13 @@ func (c *checked) Read(p []byte) (int, error) {
 	n, err := c.ReadCloser.Read(p)
 	_, _ = c.sum.Write(p[:n]) // a hash takes everything
 	if err == io.EOF && hex.EncodeToString(c.sum.Sum(nil)) != c.want {
-		return n, fmt.Errorf("blob %s is damaged: its hash differs", c.name)
+		return n, fmt.Errorf("blob %s: %w", c.name, ErrDamaged)
 	}
 	return n, err
 }
 
-// Named tells which of these blobs something names.
-type Named func(ctx context.Context, names []string) (map[string]bool, error)
+// Named tells which of the contents with these hashes something names.
+type Named func(ctx context.Context, hashes []string) (map[string]bool, error)
 
 // Sweep removes the blobs that nothing names. Few of them are unnamed: those
 // are found first, and asked for again while nobody can begin to rely on them.
@@ -157,12 +161,16 @@ func (s *Store) removeUnnamed(ctx context.Context, names []string, named Named) 
 }
 
 func without(ctx context.Context, names []string, named Named) (unnamed []string, err error) {
-	kept, err := named(ctx, names)
+	hashes := make([]string, len(names))
+	for i, name := range names {
+		hashes[i] = path.Base(name)
+	}
+	kept, err := named(ctx, hashes)
 	if err != nil {
 		return nil, err
 	}
-	for _, name := range names {
-		if !kept[name] {
+	for i, name := range names {
+		if !kept[hashes[i]] {
 			unnamed = append(unnamed, name)
 		}
 	}

@@ -151,17 +151,17 @@ func (f *Files) Moves(ctx context.Context, from, to string) (changes []store.Cha
 
 // Sweep removes the contents that no file has any more.
 func (f *Files) Sweep(ctx context.Context) error {
-	return f.content.Sweep(ctx, func(ctx context.Context, names []string) (map[string]bool, error) {
-		hashes := make([]any, len(names))
-		for i, name := range names {
-			hashes[i] = name[strings.LastIndexByte(name, '/')+1:]
+	return f.content.Sweep(ctx, func(ctx context.Context, hashes []string) (map[string]bool, error) {
+		wanted := make([]any, len(hashes))
+		for i, hash := range hashes {
+			wanted[i] = hash
 		}
 		named := map[string]bool{}
 		after := ""
 		for {
 			page, err := f.o.Documents.Query(ctx, store.DocumentQuery{
 				Kind: Kind, OrderBy: "id", Limit: pageSize,
-				Where: []store.Condition{{Field: "id", Op: store.Gt, Value: after}, {Field: "hash", Op: store.In, Value: hashes}},
+				Where: []store.Condition{{Field: "id", Op: store.Gt, Value: after}, {Field: "hash", Op: store.In, Value: wanted}},
 			})
 			if err != nil {
 				return nil, err
@@ -171,7 +171,7 @@ func (f *Files) Sweep(ctx context.Context) error {
 				if err != nil {
 					return nil, err
 				}
-				after, named[f.content.Name(file.Hash)] = d.ID, true
+				after, named[file.Hash] = d.ID, true
 			}
 			if len(page) < pageSize {
 				return named, nil

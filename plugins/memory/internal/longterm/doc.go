@@ -1,5 +1,5 @@
 // Package longterm is [store.LongTermMemory] on an embedded database: rows for
-// the entries (write.go, read.go), blobs for large values (content.go), and a
+// the entries (write.go, read.go), blobs for large values (prepared.go), and a
 // text index as their companion (index.go, search.go). Start with [New].
 //
 // Every change takes a number that only grows. The index is brought up to date

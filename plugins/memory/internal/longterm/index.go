@@ -14,6 +14,7 @@ import (
 	tea "github.com/the-edge-agent/tea/sdk"
 	"github.com/the-edge-agent/tea/sdk/value"
 
+	"github.com/the-edge-agent/tea/plugins/memory/internal/content"
 	"github.com/the-edge-agent/tea/plugins/memory/internal/fulltext"
 )
 
@@ -208,7 +209,7 @@ func (m *Memory) indexed(ctx context.Context, e *entry) (any, error) {
 	switch {
 	case errors.Is(err, errGone): // a later change says so
 		return nil, nil
-	case errors.Is(err, errDamaged):
+	case errors.Is(err, content.ErrDamaged):
 		m.o.Logger.Error("a value is damaged and cannot be found by its text", "key", e.Key, "error", err.Error())
 		return nil, nil
 	case err != nil:

@@ -9,6 +9,7 @@ import (
 	tea "github.com/the-edge-agent/tea/sdk"
 
 	"github.com/the-edge-agent/tea/plugins/memory/internal/clock"
+	"github.com/the-edge-agent/tea/plugins/memory/internal/content"
 	"github.com/the-edge-agent/tea/plugins/memory/internal/fulltext"
 	"github.com/the-edge-agent/tea/plugins/memory/internal/store"
 )
@@ -34,9 +35,7 @@ const defaultInline = 1024
 type Memory struct {
 	o Options
 
-	// blobs is held for reading from before a blob is looked at until the row
-	// that names it is there, and for writing while blobs are removed.
-	blobs sync.RWMutex
+	large *content.Store
 
 	opening sync.Mutex // one goroutine opens the index
 	mu      sync.Mutex // guards what follows
@@ -61,7 +60,7 @@ func New(o Options) *Memory {
 	if o.Logger == nil {
 		o.Logger = slog.New(slog.DiscardHandler)
 	}
-	return &Memory{o: o}
+	return &Memory{o: o, large: content.New(o.Blobs, largePrefix)}
 }
 
 // Close writes the text index.

@@ -1,39 +1,34 @@
 package longterm
 
 import (
-	"bytes"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
 	"errors"
-	"io"
 	"unicode/utf8"
 
 	tea "github.com/the-edge-agent/tea/sdk"
 	"github.com/the-edge-agent/tea/sdk/value"
 
+	"github.com/the-edge-agent/tea/plugins/memory/internal/content"
 	"github.com/the-edge-agent/tea/plugins/memory/internal/store"
 )
 
 const (
 	maxKey = 4096
-	// blobPrefix is where the blobs of this package are.
-	blobPrefix = "ltm/"
+	// largePrefix is where the values are that are too large for a row.
+	largePrefix = "ltm/"
 )
 
-var (
-	// errDamaged says that a value is not there as it was stored.
-	errDamaged = errors.New("what is in its blob is not what was stored")
-	// errGone says that an entry was removed while it was read.
-	errGone = errors.New("removed meanwhile")
-)
+// errGone says that an entry was removed while it was read.
+var errGone = errors.New("removed meanwhile")
 
 // storable says whether there can be an entry under key.
 func storable(key string) bool { return key != "" && len(key) <= maxKey && utf8.ValidString(key) }
 
-// content is an entry made ready to be written.
-type content struct {
+// prepared is an entry made ready to be written.
+type prepared struct {
 	key       string
 	text      string // the value's canonical JSON
 	value     any
@@ -45,7 +40,7 @@ type content struct {
 
 // prepare checks an entry and brings it into its canonical form: members in
 // the order of their names, so that equal values have equal hashes.
-func (m *Memory) prepare(e store.Entry) (*content, error) {
+func (m *Memory) prepare(e store.Entry) (*prepared, error) {
 	switch {
 	case e.Key == "":
 		return nil, tea.Errorf(tea.ValidationError, "the key is empty")
@@ -56,7 +51,7 @@ func (m *Memory) prepare(e store.Entry) (*content, error) {
 	case e.TTL < 0:
 		return nil, tea.Errorf(tea.ValidationError, "key %q: the ttl is negative", e.Key)
 	}
-	c := &content{key: e.Key}
+	c := &prepared{key: e.Key}
 	var err error
 	if c.value, c.text, err = canonical(e.Value); err != nil {
 		return nil, tea.Errorf(tea.ValidationError, "the value of key %q: %w", e.Key, err)
@@ -87,47 +82,26 @@ func canonical(raw json.RawMessage) (v any, text string, err error) {
 	return v, string(encoded), err
 }
 
-// saveBlobs writes the blobs that are not there yet. The caller holds m.blobs
-// for reading until the rows are written.
-func (m *Memory) saveBlobs(ctx context.Context, contents []*content) error {
+// saveLarge writes the values that are too large for their rows. The caller
+// holds m.large until the rows are written.
+func (m *Memory) saveLarge(ctx context.Context, contents []*prepared) error {
 	for _, c := range contents {
 		if c.inline {
 			continue
 		}
-		name := blobName(c.hash)
-		info, err := m.o.Blobs.Stat(ctx, name)
-		if err == nil && info.Size == int64(len(c.text)) {
-			continue
-		}
-		if err != nil && !errors.Is(err, store.ErrNotFound) {
-			return err
-		}
-		if _, err := m.o.Blobs.Put(ctx, name, bytes.NewReader([]byte(c.text))); err != nil {
+		if err := m.large.Save(ctx, c.hash, []byte(c.text)); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// blobName is where a value with this hash is.
-func blobName(hash string) string { return blobPrefix + hash[:2] + "/" + hash }
-
-// loadBlob reads a value from its blob and checks it against its hash.
-func (m *Memory) loadBlob(ctx context.Context, hash string) (json.RawMessage, error) {
+// loadLarge reads a value that is not in its row. It does not hold m.large: it
+// may run inside of a commit that somebody who holds it waits for. See fill for
+// a value that is removed meanwhile.
+func (m *Memory) loadLarge(ctx context.Context, hash string) (json.RawMessage, error) {
 	if len(hash) != hex.EncodedLen(sha256.Size) {
-		return nil, errDamaged
+		return nil, content.ErrDamaged
 	}
-	r, err := m.o.Blobs.Get(ctx, blobName(hash))
-	if err != nil {
-		return nil, err
-	}
-	defer r.Close()
-	text, err := io.ReadAll(r)
-	if err != nil {
-		return nil, err
-	}
-	if sum := sha256.Sum256(text); hex.EncodeToString(sum[:]) != hash {
-		return nil, errDamaged
-	}
-	return text, nil
+	return m.large.Load(ctx, hash)
 }

@@ -12,6 +12,7 @@ import (
 	tea "github.com/the-edge-agent/tea/sdk"
 
 	"github.com/the-edge-agent/tea/plugins/memory/internal/clock"
+	"github.com/the-edge-agent/tea/plugins/memory/internal/content"
 	"github.com/the-edge-agent/tea/plugins/memory/internal/store"
 )
 
@@ -119,12 +120,12 @@ func scan(rows store.Rows) (e entry, err error) {
 // is read again, and errGone says that it is gone, too.
 func (m *Memory) fill(ctx context.Context, e *entry) error {
 	for e.Value == nil {
-		text, err := m.loadBlob(ctx, e.ContentHash)
+		text, err := m.loadLarge(ctx, e.ContentHash)
 		switch {
 		case err == nil:
 			e.Value = text
 			return nil
-		case errors.Is(err, errDamaged):
+		case errors.Is(err, content.ErrDamaged):
 			return damaged(e.Key, err)
 		case !errors.Is(err, store.ErrNotFound):
 			return fmt.Errorf("read the value of key %q: %w", e.Key, err)
@@ -136,7 +137,7 @@ func (m *Memory) fill(ctx context.Context, e *entry) error {
 		case len(again) == 0 || m.expired(again[0]):
 			return errGone
 		case again[0].Value == nil && again[0].ContentHash == e.ContentHash:
-			return damaged(e.Key, fmt.Errorf("blob %s is missing: %w", e.ContentHash, errDamaged))
+			return damaged(e.Key, fmt.Errorf("blob %s is missing: %w", e.ContentHash, content.ErrDamaged))
 		}
 		*e = again[0]
 	}

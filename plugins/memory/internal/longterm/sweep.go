@@ -6,7 +6,6 @@ import (
 	"io/fs"
 	"math"
 	"os"
-	"path"
 	"path/filepath"
 	"strings"
 	"time"
@@ -14,7 +13,7 @@ import (
 	"github.com/the-edge-agent/tea/plugins/memory/internal/store"
 )
 
-// sweepBatch is how many rows or blobs go at a time: a sweep must not keep
+// sweepBatch is how many rows go at a time: a sweep must not keep
 // writers waiting.
 const sweepBatch = 200
 
@@ -31,7 +30,7 @@ func (m *Memory) Sweep(ctx context.Context, before time.Time) (int, error) {
 	if err := m.sweepGone(ctx); err != nil {
 		return removed, err
 	}
-	return removed, m.sweepBlobs(ctx)
+	return removed, m.sweepLarge(ctx)
 }
 
 func (m *Memory) sweepRows(ctx context.Context, before int64) (removed int, err error) {
@@ -117,58 +116,21 @@ func (m *Memory) pastOfIndex(ctx context.Context) (int64, error) {
 	}
 }
 
-// sweepBlobs removes the blobs that no row names.
-func (m *Memory) sweepBlobs(ctx context.Context) error {
-	var batch []string
-	for info, err := range m.o.Blobs.List(ctx, blobPrefix) {
-		if err != nil {
-			return err
-		}
-		if batch = append(batch, info.Name); len(batch) < sweepBatch {
-			continue
-		}
-		if err := m.removeUnnamed(ctx, batch); err != nil {
-			return err
-		}
-		batch = batch[:0]
-	}
-	return m.removeUnnamed(ctx, batch)
-}
+// sweepLarge removes the large values that no row names.
+func (m *Memory) sweepLarge(ctx context.Context) error { return m.large.Sweep(ctx, m.named) }
 
-// removeUnnamed removes those of the blobs that no row names. Few are so: they
-// are found first, and asked for again while nobody can begin to rely on one.
-func (m *Memory) removeUnnamed(ctx context.Context, names []string) error {
-	unnamed, err := m.unnamed(ctx, names)
-	if err != nil || len(unnamed) == 0 {
-		return err
+// named are those of the hashes whose values are not in their rows.
+func (m *Memory) named(ctx context.Context, hashes []string) (map[string]bool, error) {
+	args := make([]any, len(hashes))
+	for i, hash := range hashes {
+		args[i] = hash
 	}
-	m.blobs.Lock()
-	defer m.blobs.Unlock()
-	if unnamed, err = m.unnamed(ctx, unnamed); err != nil {
-		return err
-	}
-	for _, name := range unnamed {
-		if err := m.o.Blobs.Delete(ctx, name); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-func (m *Memory) unnamed(ctx context.Context, names []string) (unnamed []string, err error) {
-	if len(names) == 0 {
-		return nil, nil
-	}
-	hashes := make([]any, len(names))
-	for i, name := range names {
-		hashes[i] = path.Base(name)
-	}
-	rows, err := m.o.Engine.Query(ctx, "SELECT DISTINCT content_hash FROM ltm WHERE value IS NULL AND content_hash IN (?"+strings.Repeat(", ?", len(hashes)-1)+")", hashes...)
+	rows, err := m.o.Engine.Query(ctx, "SELECT DISTINCT content_hash FROM ltm WHERE value IS NULL AND content_hash IN (?"+strings.Repeat(", ?", len(args)-1)+")", args...)
 	if err != nil {
 		return nil, err
 	}
 	defer rows.Close()
-	named := map[string]bool{}
+	named := make(map[string]bool)
 	for rows.Next() {
 		var hash string
 		if err := rows.Scan(&hash); err != nil {
@@ -176,10 +138,5 @@ func (m *Memory) unnamed(ctx context.Context, names []string) (unnamed []string,
 		}
 		named[hash] = true
 	}
-	for _, name := range names {
-		if !named[path.Base(name)] {
-			unnamed = append(unnamed, name)
-		}
-	}
-	return unnamed, rows.Err()
+	return named, rows.Err()
 }

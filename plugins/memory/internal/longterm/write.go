@@ -18,16 +18,15 @@ func (m *Memory) Store(ctx context.Context, entries ...store.Entry) ([]store.Sto
 	if len(entries) == 0 {
 		return nil, nil
 	}
-	contents := make([]*content, len(entries))
+	contents := make([]*prepared, len(entries))
 	for i, e := range entries {
 		var err error
 		if contents[i], err = m.prepare(e); err != nil {
 			return nil, err
 		}
 	}
-	m.blobs.RLock()
-	defer m.blobs.RUnlock()
-	if err := m.saveBlobs(ctx, contents); err != nil {
+	defer m.large.Hold()()
+	if err := m.saveLarge(ctx, contents); err != nil {
 		return nil, err
 	}
 	var results []store.Stored
@@ -55,13 +54,13 @@ type batch struct {
 // row is an entry in the database. Its fields are the table's columns.
 type row struct {
 	id, seq              int64
-	content              *content // nil where it was only read
+	content              *prepared // nil where it was only read
 	key, hash, metadata  string
 	createdAt, expiresAt int64
 	added, changed       bool
 }
 
-func (b *batch) store(ctx context.Context, contents []*content) ([]store.Stored, error) {
+func (b *batch) store(ctx context.Context, contents []*prepared) ([]store.Stored, error) {
 	wanted := make([]string, len(contents))
 	for i, c := range contents {
 		wanted[i] = c.key
@@ -105,7 +104,7 @@ func (b *batch) store(ctx context.Context, contents []*content) ([]store.Stored,
 }
 
 // put lays an entry over what is under its key and says whether the key is new.
-func (b *batch) put(c *content) (r *row, created bool) {
+func (b *batch) put(c *prepared) (r *row, created bool) {
 	r = b.rows[c.key]
 	switch {
 	case r == nil:
