@@ -58,8 +58,11 @@ func makeMemory(t *testing.T, engine, dir string) {
 	o := mustOpen(t, map[string]any{"path": dir, "engine": engine})
 	o.must("ltm.store", map[string]any{"items": []any{
 		map[string]any{"key": "small", "value": map[string]any{"note": "the turbines stopped", "big": json.Number("12345678901234567890")}, "metadata": map[string]any{"site": "north"}},
-		map[string]any{"key": "large", "value": oldText()}, map[string]any{"key": "gone", "value": "turbine"}, map[string]any{"key": "Grüße/日本", "value": nil},
-		map[string]any{"key": "late", "value": "turbine", "ttl": 1e9}, map[string]any{"key": "past", "value": "turbine", "ttl": 1e-6},
+		map[string]any{"key": "large", "value": oldText()},
+		map[string]any{"key": "gone", "value": "turbine"},
+		map[string]any{"key": "Grüße/日本", "value": nil},
+		map[string]any{"key": "late", "value": "turbine", "ttl": 1e9},
+		map[string]any{"key": "past", "value": "turbine", "ttl": 1e-6},
 	}})
 	o.must("ltm.delete", map[string]any{"key": "gone"})
 	o.must("ltm.search", map[string]any{"query": "turbine"})

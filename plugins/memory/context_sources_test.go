@@ -136,7 +136,8 @@ func TestAssembleContextOfTables(t *testing.T) {
 			}
 		}
 		a.fails(t, tea.ValidationError, "context.assemble", map[string]any{
-			"config": map[string]any{"tabular": []any{tabular}}, "variables": map[string]any{"which": []any{}, "most": 1}})
+			"config": map[string]any{"tabular": []any{tabular}}, "variables": map[string]any{"which": []any{}, "most": 1},
+		})
 		a.fails(t, tea.ValidationError, "context.assemble", map[string]any{"config": map[string]any{"tabular": []any{tabular}}})
 		injected := a.do(t, "context.assemble", map[string]any{"config": map[string]any{"tabular": []any{tabular}}, "variables": map[string]any{"which": "' OR 1=1 --", "most": 1}})
 		same(t, "an injection", injected["tabular"].([]any)[0].(map[string]any)["rows"], any([]any{}))

@@ -105,8 +105,10 @@ func TestAssembleContextRanksByScope(t *testing.T) {
 			map[string]any{"priorities": map[string]any{"custom": 0.1}, "weights": map[string]any{"similarity": 0.4, "priority": 0.6}})}),
 			[]string{"file custom other/note.md 0.7000"})
 		same(t, "a pattern", assembled(t, a, map[string]any{"query": "pump", "config": layers(map[string]any{"scope": "directory", "directory": ".", "pattern": "{other,app}/*.md"})}),
-			[]string{"ltm directory app/note 1.0000", "file directory app/note.md 1.0000", "ltm directory docs/note 1.0000", "ltm directory elsewhere 1.0000", "ltm directory firm/acme 1.0000",
-				"file directory other/note.md 1.0000", "ltm directory session/s1/note 1.0000", "ltm directory user/7/note 1.0000", "ltm directory user/70/note 1.0000"})
+			[]string{
+				"ltm directory app/note 1.0000", "file directory app/note.md 1.0000", "ltm directory docs/note 1.0000", "ltm directory elsewhere 1.0000", "ltm directory firm/acme 1.0000",
+				"file directory other/note.md 1.0000", "ltm directory session/s1/note 1.0000", "ltm directory user/7/note 1.0000", "ltm directory user/70/note 1.0000",
+			})
 	})
 }
 
@@ -369,7 +371,8 @@ func TestAssembleContextFails(t *testing.T) {
 	for _, directory := range []string{"../x", "/etc", "a/%2e%2e/b", `a\b`, "file:///x"} {
 		a.fails(t, tea.PermissionDenied, "context.assemble", map[string]any{"config": layers(map[string]any{"scope": "directory", "directory": directory})})
 		a.fails(t, tea.PermissionDenied, "context.assemble", map[string]any{
-			"config": layers(map[string]any{"scope": "user", "entity_id": "{v}"}), "variables": map[string]any{"v": directory}})
+			"config": layers(map[string]any{"scope": "user", "entity_id": "{v}"}), "variables": map[string]any{"v": directory},
+		})
 	}
 	same(t, "an empty memory", a.do(t, "context.assemble", nil),
 		map[string]any{"context": "", "tokens": int64(0), "sources": []any{}, "tabular": []any{}, "truncated": false, "similarity": ""})

@@ -43,7 +43,8 @@ func TestData(t *testing.T) {
 	dataAgents(t, func(t *testing.T, a *agent, engine string) {
 		table := map[string]any{"name": "sensors", "schema": sensorSchema, "primary_key": "id"}
 		columns := []any{
-			map[string]any{"name": "id", "type": "int", "nullable": false}, map[string]any{"name": "site", "type": "string", "nullable": true},
+			map[string]any{"name": "id", "type": "int", "nullable": false},
+			map[string]any{"name": "site", "type": "string", "nullable": true},
 			map[string]any{"name": "value", "type": "float", "nullable": true},
 		}
 		made := map[string]any{"table": "sensors", "created": true, "columns": columns, "primary_key": []any{"id"}}
@@ -111,8 +112,12 @@ func TestDataSaysWhatIsWrong(t *testing.T) {
 			kind   tea.ErrorType
 			text   string
 		}{
-			{"data.create_table", map[string]any{"name": "sensors", "schema": map[string]any{"id": "string", "sites": "string"}, "primary_key": "id"}, tea.ValidationError,
-				`there is a table "sensors" already, and it is another one: column "id" is int that is never null, not string that is never null; there is no column "sites"; it has a column "site" too; it has a column "value" too`},
+			{
+				"data.create_table",
+				map[string]any{"name": "sensors", "schema": map[string]any{"id": "string", "sites": "string"}, "primary_key": "id"},
+				tea.ValidationError,
+				`there is a table "sensors" already, and it is another one: column "id" is int that is never null, not string that is never null; there is no column "sites"; it has a column "site" too; it has a column "value" too`,
+			},
 			{"data.create_table", map[string]any{"name": "sensors", "schema": sensorSchema}, tea.ValidationError, "its primary key is (id), not ()"},
 			{"data.create_table", map[string]any{"name": "t", "schema": sensorSchema, "primary_key": []any{"ids"}}, tea.ValidationError, `did you mean "id"?`},
 			{"data.create_table", map[string]any{"name": "t", "schema": sensorSchema, "primary_key": 5}, tea.ValidationError, "primary_key"},

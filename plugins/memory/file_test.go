@@ -44,8 +44,13 @@ func TestFile(t *testing.T) {
 		same(t, "deleted twice", a.do(t, "memory.file_delete", map[string]any{"path": "data.bin"}), map[string]any{"deleted": false, "path": "data.bin"})
 		a.fails(t, tea.NotFound, "memory.file_retrieve", map[string]any{"path": "data.bin"})
 		for _, params := range []map[string]any{
-			{"path": "a"}, {"path": "a", "content": "x", "content_base64": "eA=="}, {"path": "a", "content_base64": "%%"}, {"path": "", "content": "x"}, {"path": ".", "content": "x"},
-			{"path": "a", "content": "x", "metadata": []any{}}, {"path": "a", "content": 5},
+			{"path": "a"},
+			{"path": "a", "content": "x", "content_base64": "eA=="},
+			{"path": "a", "content_base64": "%%"},
+			{"path": "", "content": "x"},
+			{"path": ".", "content": "x"},
+			{"path": "a", "content": "x", "metadata": []any{}},
+			{"path": "a", "content": 5},
 		} {
 			a.fails(t, tea.ValidationError, "memory.file_store", params)
 		}

@@ -54,8 +54,18 @@ func TestGrep(t *testing.T) {
 			same(t, "count", pick(found, "count", "truncated"), []any{int64(len(places)), false})
 		}
 		for _, params := range []map[string]any{
-			{}, {"pattern": ""}, {"pattern": "a", "mode": "glob"}, {"pattern": "(", "mode": "regex"}, {"pattern": "(a)\\1", "mode": "regex"}, {"pattern": "a", "context": 51}, {"pattern": "a", "before": -1},
-			{"pattern": "a", "limit": 0}, {"pattern": "a", "max_bytes": 1 << 30}, {"pattern": "a", "timeout_seconds": -1}, {"pattern": "a", "path": "[a"}, {"pattern": strings.Repeat("a", 5000)},
+			{},
+			{"pattern": ""},
+			{"pattern": "a", "mode": "glob"},
+			{"pattern": "(", "mode": "regex"},
+			{"pattern": "(a)\\1", "mode": "regex"},
+			{"pattern": "a", "context": 51},
+			{"pattern": "a", "before": -1},
+			{"pattern": "a", "limit": 0},
+			{"pattern": "a", "max_bytes": 1 << 30},
+			{"pattern": "a", "timeout_seconds": -1},
+			{"pattern": "a", "path": "[a"},
+			{"pattern": strings.Repeat("a", 5000)},
 		} {
 			a.fails(t, tea.ValidationError, "memory.grep", params)
 		}
@@ -143,8 +153,15 @@ func TestSearchContent(t *testing.T) {
 		limited = a.do(t, "memory.search_content", map[string]any{"fields": map[string]any{"$.fix": "water"}, "timeout_seconds": 1e-9, "source": "all"})
 		same(t, "without time", pick(limited, "count", "truncated"), []any{int64(0), true})
 		for _, params := range []map[string]any{
-			{}, {"fields": map[string]any{}}, {"fields": map[string]any{"name": 1}}, {"fields": map[string]any{"$..name": 1}}, {"conditions": []any{with("$.a", "like", "x")}}, {"conditions": []any{with("$.a", "in", "x")}},
-			{"conditions": []any{map[string]any{"op": "eq"}}}, {"fields": map[string]any{"$.a": 1}, "source": "web"}, {"fields": map[string]any{"$.a": 1}, "limit": 0},
+			{},
+			{"fields": map[string]any{}},
+			{"fields": map[string]any{"name": 1}},
+			{"fields": map[string]any{"$..name": 1}},
+			{"conditions": []any{with("$.a", "like", "x")}},
+			{"conditions": []any{with("$.a", "in", "x")}},
+			{"conditions": []any{map[string]any{"op": "eq"}}},
+			{"fields": map[string]any{"$.a": 1}, "source": "web"},
+			{"fields": map[string]any{"$.a": 1}, "limit": 0},
 		} {
 			a.fails(t, tea.ValidationError, "memory.search_content", params)
 		}

@@ -176,8 +176,10 @@ func (m *Memory) SessionList(ctx context.Context, _ *tea.Request, p SessionListP
 		name, text string
 		into       *time.Time
 	}{
-		{"created_after", p.CreatedAfter, &q.CreatedFrom}, {"created_before", p.CreatedBefore, &q.CreatedTo},
-		{"updated_after", p.UpdatedAfter, &q.UpdatedFrom}, {"updated_before", p.UpdatedBefore, &q.UpdatedTo},
+		{"created_after", p.CreatedAfter, &q.CreatedFrom},
+		{"created_before", p.CreatedBefore, &q.CreatedTo},
+		{"updated_after", p.UpdatedAfter, &q.UpdatedFrom},
+		{"updated_before", p.UpdatedBefore, &q.UpdatedTo},
 	} {
 		var err error
 		if *given.into, err = clock.FromText(given.text); err != nil {

@@ -120,7 +120,11 @@ func TestShortTermMemory(t *testing.T) {
 	same(t, "delete", a.do(t, "memory.delete", map[string]any{"key": "k"}), map[string]any{"deleted": true, "key": "k"})
 	same(t, "delete again", a.do(t, "memory.delete", map[string]any{"key": "k"}), map[string]any{"deleted": false, "key": "k"})
 	for _, params := range []map[string]any{
-		{"key": "k"}, {"value": 1}, {"key": "", "value": 1}, {"key": "k", "value": 1, "ttl": -1}, {"key": "k", "value": 1, "ttl": 1e11},
+		{"key": "k"},
+		{"value": 1},
+		{"key": "", "value": 1},
+		{"key": "k", "value": 1, "ttl": -1},
+		{"key": "k", "value": 1, "ttl": 1e11},
 		{"key": "k", "value": string(make([]byte, 5000))},
 	} {
 		a.fails(t, tea.ValidationError, "memory.store", params)

@@ -104,8 +104,12 @@ func TestSummarizeFails(t *testing.T) {
 	a := linkedAgent(t, &teatest.Host{})
 	a.do(t, "memory.store", map[string]any{"key": "no list", "value": "text"})
 	for _, params := range []map[string]any{
-		{}, {"messages_key": "k", "messages": []any{}}, {"messages_key": "no list"},
-		{"messages": []any{map[string]any{"role": "user"}}}, {"messages": []any{"a"}, "max_tokens": 0}, {"messages": "a"},
+		{},
+		{"messages_key": "k", "messages": []any{}},
+		{"messages_key": "no list"},
+		{"messages": []any{map[string]any{"role": "user"}}},
+		{"messages": []any{"a"}, "max_tokens": 0},
+		{"messages": "a"},
 	} {
 		a.fails(t, tea.ValidationError, "memory.summarize", params)
 	}

@@ -10,9 +10,6 @@ import (
 	"github.com/the-edge-agent/tea/plugins/memory/internal/store"
 )
 
-// defaultCollection is the one of vector.store and vector.query.
-const defaultCollection = "default"
-
 func vectorActions() []tea.Action {
 	return []tea.Action{
 		tea.NewMethod("vector.store", "Stores texts or vectors to be found by likeness.", (*Memory).VectorStore, tea.Idempotent()),

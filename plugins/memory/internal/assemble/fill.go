@@ -81,7 +81,7 @@ func (f *filling) candidate(ctx context.Context, c *candidate) (fits bool, err e
 	if !ok || ctx.Err() != nil {
 		return true, ctx.Err()
 	}
-	count := 0
+	var count int
 	if c.file != nil && whole {
 		count = c.file.Tokens
 	} else {

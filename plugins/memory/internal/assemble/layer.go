@@ -113,12 +113,11 @@ func (a *Assembler) places(ctx context.Context, r Request) (places []*place, err
 		if err != nil {
 			return nil, err
 		}
-		switch {
-		case l.Scope == InSession:
+		if l.Scope == InSession {
 			var some []*place
 			some, err = a.ofSessions(ctx, *p, at)
 			places = append(places, some...)
-		default:
+		} else {
 			err = p.locate(at)
 			places = append(places, p)
 		}

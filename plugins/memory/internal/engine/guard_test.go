@@ -68,14 +68,14 @@ func TestFiveFailuresInARowOpenTheCircuitFor30Seconds(t *testing.T) {
 			}
 		}
 		open("at once")
-		time.Sleep(30*time.Second - time.Nanosecond)
+		time.Sleep(30*time.Second - time.Nanosecond) //nolint:forbidigo // the clock of the bubble
 		open("just before 30 s")
-		time.Sleep(2 * time.Nanosecond)
+		time.Sleep(2 * time.Nanosecond) //nolint:forbidigo // the clock of the bubble
 		if ran, err := calls(t, g, errBroken); ran != 1 || !errors.Is(err, errBroken) {
 			t.Errorf("the call after 30 s ran %d times: %v", ran, err)
 		}
 		open("after it failed")
-		time.Sleep(30*time.Second + time.Nanosecond)
+		time.Sleep(30*time.Second + time.Nanosecond) //nolint:forbidigo // the clock of the bubble
 		began, end := make(chan struct{}), make(chan error)
 		half := make(chan error, 1)
 		go func() {

@@ -41,7 +41,7 @@ func wantType(t *testing.T, what string, err error, want tea.ErrorType) {
 	}
 }
 
-func add(e *engine.Engine, ctx context.Context, id string) error {
+func add(ctx context.Context, e *engine.Engine, id string) error {
 	return e.Write(ctx, func(ctx context.Context, tx store.Tx) error {
 		_, err := tx.Exec(ctx, insert, "k", id, "{}", 1, 1)
 		return err
@@ -73,7 +73,7 @@ func TestAnInvalidatedDatabaseIsOpenedAnew(t *testing.T) {
 	each(t, func(t *testing.T, driver engine.Driver) {
 		var opened atomic.Int64
 		e := open(t, invalidated{driver, &opened}, t.TempDir())
-		if err := add(e, t.Context(), "before"); err != nil {
+		if err := add(t.Context(), e, "before"); err != nil {
 			t.Fatal(err)
 		}
 		reading, err := e.Query(t.Context(), "SELECT id FROM documents")
@@ -83,7 +83,7 @@ func TestAnInvalidatedDatabaseIsOpenedAnew(t *testing.T) {
 		err = e.Write(t.Context(), func(context.Context, store.Tx) error { return errInvalidated })
 		wantType(t, "the failure", err, tea.ConnectionError)
 		next := make(chan error, 1)
-		go func() { next <- add(e, t.Context(), "after") }()
+		go func() { next <- add(t.Context(), e, "after") }()
 		// Who reads from the failed one keeps it until he is done.
 		if !reading.Next() || reading.Close() != nil {
 			t.Error("the rows that were being read are gone")
@@ -103,7 +103,7 @@ func TestAnInvalidatedDatabaseIsOpenedAnew(t *testing.T) {
 func TestCloseWaitsForRowsThatAreRead(t *testing.T) {
 	each(t, func(t *testing.T, driver engine.Driver) {
 		e := open(t, driver, t.TempDir())
-		if err := add(e, t.Context(), "a"); err != nil {
+		if err := add(t.Context(), e, "a"); err != nil {
 			t.Fatal(err)
 		}
 		reading, err := e.Query(t.Context(), "SELECT id FROM documents")
@@ -173,7 +173,7 @@ func TestWritesThatAreQueuedAtCloseEndOneWayOrTheOther(t *testing.T) {
 		first := make(chan struct{}, 200)
 		for i := range 200 {
 			group.Go(func() {
-				err := add(e, t.Context(), fmt.Sprint(i))
+				err := add(t.Context(), e, fmt.Sprint(i))
 				if err == nil {
 					written.Add(1)
 				} else {
@@ -208,7 +208,7 @@ func TestACanceledWriteInAQueueIsNotWaitedForNorDone(t *testing.T) {
 		<-began
 		ctx, cancel := context.WithCancel(t.Context())
 		waiting := make(chan error, 1)
-		go func() { waiting <- add(e, ctx, "never") }()
+		go func() { waiting <- add(ctx, e, "never") }()
 		cancel()
 		if err := <-waiting; !errors.Is(err, context.Canceled) {
 			t.Errorf("%v, want canceled", err)
@@ -260,7 +260,7 @@ func TestAPanicAfterACommitEndsNothing(t *testing.T) {
 			tx.AfterCommit(func() { panic("no") })
 			return nil
 		})
-		if err := errors.Join(err, add(e, t.Context(), "a")); err != nil {
+		if err := errors.Join(err, add(t.Context(), e, "a")); err != nil {
 			t.Error(err)
 		}
 	})
@@ -291,14 +291,14 @@ func TestAFolderThatIsRemovedIsNotWrittenTo(t *testing.T) {
 	each(t, func(t *testing.T, driver engine.Driver) {
 		dir := filepath.Join(t.TempDir(), "memory")
 		e := open(t, driver, dir)
-		if err := add(e, t.Context(), "a"); err != nil {
+		if err := add(t.Context(), e, "a"); err != nil {
 			t.Fatal(err)
 		}
 		if err := os.RemoveAll(dir); err != nil {
 			t.Skip("cannot remove files that are open:", err)
 		}
 		for range 8 {
-			wantType(t, "a write", add(e, t.Context(), "b"), tea.ConnectionError)
+			wantType(t, "a write", add(t.Context(), e, "b"), tea.ConnectionError)
 		}
 		if e.Lost() == nil {
 			t.Error("the engine does not say that it is lost")
@@ -310,8 +310,8 @@ func TestAFolderThatIsRemovedIsNotWrittenTo(t *testing.T) {
 		if n := count(t, next); n != 0 {
 			t.Errorf("%d documents, want none", n)
 		}
-		wantType(t, "a write to the removed one", add(e, t.Context(), "b"), tea.ConnectionError)
-		if err := add(next, t.Context(), "c"); err != nil {
+		wantType(t, "a write to the removed one", add(t.Context(), e, "b"), tea.ConnectionError)
+		if err := add(t.Context(), next, "c"); err != nil {
 			t.Error(err)
 		}
 	})
@@ -326,9 +326,9 @@ func TestCloseEndsTheWaitForAnotherOwner(t *testing.T) {
 			t.Fatal(err)
 		}
 		waiting := make(chan error, 2)
-		go func() { waiting <- add(e, t.Context(), "a") }()
+		go func() { waiting <- add(t.Context(), e, "a") }()
 		ctx, cancel := context.WithCancel(t.Context())
-		go func() { waiting <- add(e, ctx, "b") }()
+		go func() { waiting <- add(ctx, e, "b") }()
 		cancel()
 		if err := <-waiting; !errors.Is(err, context.Canceled) {
 			t.Errorf("a caller that does not want to wait: %v", err)

@@ -26,7 +26,7 @@ func TestNoMoreReadersThanConnections(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if err := add(e, t.Context(), "a"); err != nil {
+			if err := add(t.Context(), e, "a"); err != nil {
 				t.Fatal(err)
 			}
 			var reading []store.Rows
@@ -43,7 +43,7 @@ func TestNoMoreReadersThanConnections(t *testing.T) {
 				t.Errorf("reader %d: %v", len(reading), err)
 			}
 			cancel()
-			if err := add(e, t.Context(), "b"); err != nil {
+			if err := add(t.Context(), e, "b"); err != nil {
 				t.Error(err)
 			}
 			for _, rows := range reading {
@@ -91,14 +91,14 @@ func (d broken) Fault(err error) engine.Fault {
 func TestWhoCannotWriteCanRead(t *testing.T) {
 	each(t, func(t *testing.T, driver engine.Driver) {
 		e := open(t, broken{driver}, t.TempDir())
-		if err := add(e, t.Context(), "a"); err != nil {
+		if err := add(t.Context(), e, "a"); err != nil {
 			t.Fatal(err)
 		}
 		for range 5 {
 			err := e.Write(t.Context(), func(context.Context, store.Tx) error { return errBroken })
 			wantType(t, "a broken write", err, tea.ConnectionError)
 		}
-		err := add(e, t.Context(), "b")
+		err := add(t.Context(), e, "b")
 		wantType(t, "the sixth write", err, tea.CircuitOpen)
 		var typed *tea.Error
 		if errors.As(err, &typed) && (!typed.Retryable || typed.RetryAfter != 30*time.Second) {
@@ -137,7 +137,7 @@ func TestTheOwnerIsNamedAndADeadOneIsNoObstacle(t *testing.T) {
 		if err := first.Close(); err != nil {
 			t.Fatal(err)
 		}
-		if err := add(open(t, driver, dir), t.Context(), "a"); err != nil {
+		if err := add(t.Context(), open(t, driver, dir), "a"); err != nil {
 			t.Error(err)
 		}
 	})

@@ -17,7 +17,7 @@ func TestStatementsAreDroppedWhileTheyRun(t *testing.T) {
 	each(t, func(t *testing.T, driver engine.Driver) {
 		e := open(t, driver, t.TempDir())
 		for i := range 5 {
-			if err := add(e, t.Context(), fmt.Sprint(i)); err != nil {
+			if err := add(t.Context(), e, fmt.Sprint(i)); err != nil {
 				t.Fatal(err)
 			}
 		}

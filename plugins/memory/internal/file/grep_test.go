@@ -157,7 +157,7 @@ func TestLongLinesAreCut(t *testing.T) {
 			found := d.grep(t, g)
 			text := found.Matches[0].Text
 			want(t, path, strings.Contains(text, "needle") && utf8.ValidString(text) && len(text) <= 510, true)
-			want(t, path+" column", found.Matches[0].Column, utf8.RuneCountInString(line[:strings.Index(line, "needle")])+1)
+			want(t, path+" column", found.Matches[0].Column, utf8.RuneCountInString(strings.SplitN(line, "needle", 2)[0])+1)
 			want(t, path+" truncated", found.Truncated, false)
 		}
 		d.put(t, "huge", strings.Repeat("x", 3<<20)+"needle\nneedle")

@@ -110,10 +110,34 @@ func TestConditionsThatMakeNoSense(t *testing.T) {
 		path, op string
 		value    any
 	}{
-		{"", "eq", 1}, {"name", "eq", 1}, {".name", "eq", 1}, {"$name", "eq", 1}, {"$.", "eq", 1}, {"$..name", "eq", 1}, {"$.a..b", "eq", 1}, {"$[", "eq", 1}, {"$[]", "eq", 1}, {"$[a]", "eq", 1},
-		{"$[0", "eq", 1}, {"$[1:2]", "eq", 1}, {"$[?(@.a)]", "eq", 1}, {"$[01]", "eq", 1}, {"$[99999999999]", "eq", 1}, {"$['a", "eq", 1}, {"$['a'", "eq", 1}, {"$['a'x]", "eq", 1}, {"$.a b", "eq", 1},
-		{"$." + strings.Repeat("a", 2000), "eq", 1}, {"$" + strings.Repeat("[0]", 40), "eq", 1}, {"$.\xff", "eq", 1},
-		{"$.a", "like", 1}, {"$.a", "in", "x"}, {"$.a", "not_in", nil}, {"$.a", "startswith", int64(1)}, {"$.a", "endswith", nil}, {"$.a", "exists", "yes"},
+		{"", "eq", 1},
+		{"name", "eq", 1},
+		{".name", "eq", 1},
+		{"$name", "eq", 1},
+		{"$.", "eq", 1},
+		{"$..name", "eq", 1},
+		{"$.a..b", "eq", 1},
+		{"$[", "eq", 1},
+		{"$[]", "eq", 1},
+		{"$[a]", "eq", 1},
+		{"$[0", "eq", 1},
+		{"$[1:2]", "eq", 1},
+		{"$[?(@.a)]", "eq", 1},
+		{"$[01]", "eq", 1},
+		{"$[99999999999]", "eq", 1},
+		{"$['a", "eq", 1},
+		{"$['a'", "eq", 1},
+		{"$['a'x]", "eq", 1},
+		{"$.a b", "eq", 1},
+		{"$." + strings.Repeat("a", 2000), "eq", 1},
+		{"$" + strings.Repeat("[0]", 40), "eq", 1},
+		{"$.\xff", "eq", 1},
+		{"$.a", "like", 1},
+		{"$.a", "in", "x"},
+		{"$.a", "not_in", nil},
+		{"$.a", "startswith", int64(1)},
+		{"$.a", "endswith", nil},
+		{"$.a", "exists", "yes"},
 	} {
 		_, err := file.NewCondition(test.path, test.op, test.value)
 		if e := tea.AsError(err); e == nil || e.Type != tea.ValidationError {

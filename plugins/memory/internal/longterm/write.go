@@ -2,6 +2,7 @@ package longterm
 
 import (
 	"context"
+	"slices"
 	"strings"
 
 	"github.com/the-edge-agent/tea/plugins/memory/internal/store"
@@ -89,7 +90,7 @@ func (b *batch) store(ctx context.Context, contents []*prepared) ([]store.Stored
 		}
 		r.seq = -1 // it has been taken
 	}
-	written := append(added, changed...)
+	written := slices.Concat(added, changed)
 	for _, r := range written {
 		r.seq = b.m.nextSeq() // in the order in which the index is told
 	}

@@ -124,8 +124,17 @@ func longTermList(t *testing.T, m *memory) {
 	want(t, "the bytes' order", m.listed(t, store.List{}), ordered)
 	want(t, "the same by a search", m.found(t, store.Search{}), ordered)
 	for _, test := range []struct{ prefix, after, want string }{
-		{"a/", "", "a/1 a/2"}, {"a/", "a/1", "a/2"}, {"a/", "a/2", ""}, {"a%", "", "a%"}, {"a_", "", "a_"}, {"a", "a%", "a/1 a/2 a_"},
-		{"", "Z", "a a% a/1 a/2 a_ é 日 \uffff \U0001F600"}, {"a", "A", "a a% a/1 a/2 a_"}, {"a", "z", ""}, {"\U0001F600", "", "\U0001F600"}, {"b", "", ""},
+		{"a/", "", "a/1 a/2"},
+		{"a/", "a/1", "a/2"},
+		{"a/", "a/2", ""},
+		{"a%", "", "a%"},
+		{"a_", "", "a_"},
+		{"a", "a%", "a/1 a/2 a_"},
+		{"", "Z", "a a% a/1 a/2 a_ é 日 \uffff \U0001F600"},
+		{"a", "A", "a a% a/1 a/2 a_"},
+		{"a", "z", ""},
+		{"\U0001F600", "", "\U0001F600"},
+		{"b", "", ""},
 	} {
 		want(t, fmt.Sprintf("prefix %q after %q", test.prefix, test.after), m.listed(t, store.List{Prefix: test.prefix, After: test.after}), test.want)
 	}

@@ -222,8 +222,12 @@ func metadataOrders(t *testing.T, open func(t *testing.T) store.MetadataStore) {
 		descending bool
 		want       string
 	}{
-		{"", false, "c a b d f e"}, {"seq", true, "e f d b a c"}, {"id", false, "a b c d e f"}, {"id", true, "f e d c b a"},
-		{"v", false, "a e c b d f"}, {"v", true, "c a e d b f"},
+		{"", false, "c a b d f e"},
+		{"seq", true, "e f d b a c"},
+		{"id", false, "a b c d e f"},
+		{"id", true, "f e d c b a"},
+		{"v", false, "a e c b d f"},
+		{"v", true, "c a e d b f"},
 	} {
 		got := idsOf(t, s, store.DocumentQuery{Kind: "k", OrderBy: test.by, Descending: test.descending})
 		want(t, fmt.Sprintf("by %q, descending %v", test.by, test.descending), strings.Join(got, " "), test.want)
@@ -268,9 +272,16 @@ func metadataRefusals(t *testing.T, open func(t *testing.T) store.MetadataStore)
 		}
 	}
 	for _, c := range []store.Condition{
-		{Field: "v", Op: "like", Value: "x"}, {Field: "v", Op: store.Lt, Value: true}, {Field: "v", Op: store.Gt, Value: nil}, {Field: "v", Op: store.In, Value: "x"},
-		{Field: "v", Op: store.Prefix, Value: int64(1)}, {Field: "v", Op: store.Eq, Value: []any{}}, {Field: "v", Op: store.In, Value: []any{map[string]any{}}},
-		{Field: "id", Op: store.Eq, Value: int64(1)}, {Field: "id", Op: "like", Value: "x"}, {Field: "id", Op: store.In, Value: []any{int64(1)}},
+		{Field: "v", Op: "like", Value: "x"},
+		{Field: "v", Op: store.Lt, Value: true},
+		{Field: "v", Op: store.Gt, Value: nil},
+		{Field: "v", Op: store.In, Value: "x"},
+		{Field: "v", Op: store.Prefix, Value: int64(1)},
+		{Field: "v", Op: store.Eq, Value: []any{}},
+		{Field: "v", Op: store.In, Value: []any{map[string]any{}}},
+		{Field: "id", Op: store.Eq, Value: int64(1)},
+		{Field: "id", Op: "like", Value: "x"},
+		{Field: "id", Op: store.In, Value: []any{int64(1)}},
 	} {
 		_, err := s.Count(t.Context(), store.DocumentQuery{Kind: "k", Where: []store.Condition{c}})
 		refused(t, fmt.Sprintf("%+v", c), err)

@@ -147,8 +147,8 @@ func (s *Tables) mergedFile(ctx context.Context, t *table, all bool, cut int64) 
 		query = "SELECT _tea_seq, 'I' AS _tea_op, _tea_key, " + t.userColumns() + " FROM " + t.live() + upTo + " ORDER BY _tea_seq"
 	}
 	var n int64
-	f, err := s.writeFile(ctx, t, query, func(copy string) (err error) {
-		n, err = count(ctx, s.o.Engine, copy)
+	f, err := s.writeFile(ctx, t, query, func(statement string) (err error) {
+		n, err = count(ctx, s.o.Engine, statement)
 		return err
 	})
 	if err != nil {

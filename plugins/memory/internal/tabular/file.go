@@ -66,8 +66,8 @@ func (w *writing) measure(ctx context.Context, before int64) (size int, err erro
 func (w *writing) settleInFile(ctx context.Context, before, after, n int64) error {
 	w.s.reached("rows appended")
 	query := fmt.Sprintf("SELECT %s FROM %s WHERE _tea_seq > %d", w.t.allColumns(), w.t.log(), before)
-	f, err := w.s.writeFile(ctx, w.t, query, func(copy string) error {
-		_, err := w.tx.Exec(ctx, copy)
+	f, err := w.s.writeFile(ctx, w.t, query, func(statement string) error {
+		_, err := w.tx.Exec(ctx, statement)
 		return err
 	})
 	if err != nil {
@@ -91,7 +91,7 @@ func (w *writing) settleInFile(ctx context.Context, before, after, n int64) erro
 
 // writeFile writes what a query gives into a new file of the table, which is
 // on the disk on return.
-func (s *Tables) writeFile(ctx context.Context, t *table, query string, run func(copy string) error) (f catalog.File, err error) {
+func (s *Tables) writeFile(ctx context.Context, t *table, query string, run func(statement string) error) (f catalog.File, err error) {
 	f = catalog.File{Table: t.name, Path: path.Join(t.name, strings.ToLower(rand.Text())+".parquet"), Format: "parquet"}
 	final := s.path(f.Path)
 	if err := s.makeDir(filepath.Dir(final)); err != nil {

@@ -61,7 +61,7 @@ func (p *plan) rehearse(ctx context.Context, conn *sql.Conn, bounds store.Sandbo
 		return err
 	}
 	stage := sql.OpenDB(connector)
-	defer stage.Close()
+	defer func() { _ = stage.Close() }() // it is in memory only
 	empty, err := stage.Conn(ctx)
 	if err != nil {
 		return err
