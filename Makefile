@@ -1,6 +1,6 @@
-# make help lists the targets. Needs Go, a C compiler (for the race detector
-# and the test model server), make, git; everything else comes from go.sum or
-# is built into the user's cache at a pinned version.
+# make help lists the targets. Needs Go, a C and C++ compiler (for DuckDB, the
+# race detector and the test model server), make, git; everything else comes
+# from go.sum or is built into the user's cache at a pinned version.
 SHELL := /bin/bash
 .SHELLFLAGS := -euo pipefail -c
 .DEFAULT_GOAL := help

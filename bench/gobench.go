@@ -49,11 +49,38 @@ func promises() []suite {
 			{Benchmark: "RoundTrip", Metric: "ns/op", Unit: "us", Scale: 1e-3, Limit: 110},
 			{Benchmark: "BareCall", Metric: "ns/op", Unit: "us", Scale: 1e-3},
 		}},
+		{Package: "./plugins/memory", Prefix: "memory", Pattern: "^Benchmark(Store|StoreAgainstInsert|StoreTogether|StoreItems|Among|Start|Assemble|Data.*)$", Promises: memoryPromises()},
+		{Package: "./plugins/memory/internal/vector", Prefix: "vectors", Pattern: "^Benchmark(Exact|Graph)$/^(clusters|noise|1000|10000|100000)$/^(1000|10000|100000)$/^default$", Promises: []promise{
+			{Benchmark: "Exact/10000", Metric: "ms-median", Unit: "ms", Scale: 1, Limit: 6},
+		}},
 		{Package: "./bench", Prefix: "growth", Pattern: ".", Promises: []promise{
 			{Benchmark: "DurableStep", Metric: "median-ns/step", Unit: "ms", Scale: 1e-6, Limit: 0.4},
 			{Benchmark: "StateThroughBranches", Metric: "x-state", Unit: "x", Scale: 1, Limit: 2},
 		}},
 	}
+}
+
+// memoryPromises are those of plugins/memory. A rate is shown as the time that
+// one of its calls may take.
+func memoryPromises() []promise {
+	list := []promise{
+		{Benchmark: "StoreAgainstInsert/duckdb", Metric: "x-insert", Unit: "x", Scale: 1, Limit: 1.2},
+		{Benchmark: "StoreTogether/duckdb/plugin", Metric: "ns/op", Unit: "us", Scale: 1e-3, Limit: 667},
+		{Benchmark: "StoreItems/duckdb/plugin", Metric: "ns/item", Unit: "us", Scale: 1e-3, Limit: 50},
+		{Benchmark: "Store/sqlite/plugin", Metric: "ns/op", Unit: "us", Scale: 1e-3, Limit: 400},
+		{Benchmark: "Start/full", Metric: "median-ns/op", Unit: "ms", Scale: 1e-6, Limit: 150},
+		{Benchmark: "Start/lite", Metric: "median-ns/op", Unit: "ms", Scale: 1e-6, Limit: 25},
+	}
+	for _, engine := range []string{"sqlite", "duckdb"} {
+		for _, n := range []string{"1000", "10000", "100000"} {
+			list = append(list,
+				promise{Benchmark: "Among/" + engine + "/" + n + "/retrieve", Metric: "median-ns/op", Unit: "ms", Scale: 1e-6, Limit: 0.7},
+				promise{Benchmark: "Among/" + engine + "/" + n + "/search", Metric: "median-ns/op", Unit: "ms", Scale: 1e-6, Limit: 15},
+				promise{Benchmark: "Among/" + engine + "/" + n + "/store", Metric: "x-insert", Unit: "x", Scale: 1, Limit: 1.3})
+		}
+		list = append(list, promise{Benchmark: "Assemble/" + engine + "/files=1000/same", Metric: "median-ns/op", Unit: "ms", Scale: 1e-6, Limit: 60})
+	}
+	return list
 }
 
 // measureGo runs the Go benchmarks, one package after the other.
