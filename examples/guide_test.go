@@ -1,7 +1,6 @@
 package examples
 
 import (
-	"context"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -10,7 +9,7 @@ import (
 	"testing"
 
 	"github.com/the-edge-agent/tea/host"
-	tea "github.com/the-edge-agent/tea/sdk"
+	"github.com/the-edge-agent/tea/host/subproc"
 )
 
 // pages are those whose commands run: all that have one.
@@ -43,8 +42,11 @@ func TestGuideCommands(t *testing.T) {
 // TestGuideWorkflows loads every workflow of the guide.
 func TestGuideWorkflows(t *testing.T) {
 	t.Parallel()
-	call := host.Func("llm.call", "Stands for the plugin.", func(context.Context, map[string]any) (any, error) { return nil, nil })
-	h, err := host.New(host.Options{Actions: []tea.Action{call}})
+	plugins, problems, err := subproc.Discover(t.Context(), subproc.Options{Dirs: []string{bin}, CacheDir: t.TempDir()})
+	if err != nil || len(problems) > 0 {
+		t.Fatalf("the plugins: %v, %v", err, problems)
+	}
+	h, err := host.New(host.Options{Plugins: plugins})
 	if err != nil {
 		t.Fatal(err)
 	}
