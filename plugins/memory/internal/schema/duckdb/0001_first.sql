@@ -25,6 +25,9 @@ CREATE TABLE ltm (
     expires_at   BIGINT
 );
 
+-- What a search has found is read by its numbers.
+CREATE INDEX ltm_by_id ON ltm (id);
+
 -- Entries that are gone and that a written text index may still hold.
 CREATE TABLE ltm_gone (
     id  BIGINT NOT NULL,
@@ -47,6 +50,8 @@ CREATE TABLE vectors (
     metadata   VARCHAR, -- a JSON object
     PRIMARY KEY (collection, name)
 );
+
+CREATE INDEX vectors_by_id ON vectors (id);
 
 -- Vectors that are gone and that a written index may still hold.
 CREATE TABLE vectors_gone (
