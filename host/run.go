@@ -69,7 +69,7 @@ func (wf *Workflow) Run(ctx context.Context, o RunOptions) (*Result, error) {
 	if o.CheckpointDir == "" || o.Durability == DurabilityOff {
 		return engine.Execute(ctx, eo)
 	}
-	keeper, err := newKeeper(o, checkpoint.Header{
+	keeper, err := newKeeper(ctx, o, eo.Logger, checkpoint.Header{
 		RunID: o.RunID, Workflow: wf.spec.Name, WorkflowFile: absolute(wf.spec.File),
 		Digest: wf.spec.Digest, Plugins: wf.versions(), StartedAt: time.Now(),
 	})
@@ -176,7 +176,7 @@ type keeper struct {
 	events  *eventKeeper
 }
 
-func newKeeper(o RunOptions, h checkpoint.Header) (*keeper, error) {
+func newKeeper(ctx context.Context, o RunOptions, logger *slog.Logger, h checkpoint.Header) (*keeper, error) {
 	if o.Durability == "" {
 		o.Durability = DurabilitySync
 	}
@@ -187,7 +187,7 @@ func newKeeper(o RunOptions, h checkpoint.Header) (*keeper, error) {
 	k := &keeper{store: store}
 	if !o.KeepOldRuns {
 		if _, err := store.GC(checkpoint.DefaultPolicy(), time.Now()); err != nil {
-			return nil, err
+			logger.WarnContext(ctx, "old runs cannot be removed", "dir", o.CheckpointDir, "error", err.Error())
 		}
 	}
 	if k.journal, err = store.Create(h, o.Durability); err != nil {

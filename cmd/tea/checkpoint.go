@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"fmt"
 	"text/tabwriter"
 	"time"
@@ -74,10 +75,13 @@ func clip(text string) string {
 }
 
 type checkpointGCCmd struct {
-	Keep     *int  `placeholder:"N" help:"Keep this many runs that are done. Default: 100."`
-	MaxAge   *age  `placeholder:"30d" help:"Remove runs that are done and older than this. Default: 30d."`
-	MaxBytes *size `placeholder:"256MB" help:"Remove the oldest runs that are done beyond this size. Default: 256MB."`
-	DryRun   bool  `help:"Only say what would be removed."`
+	Keep               *int  `placeholder:"N" help:"Keep this many runs that are done. Default: 100."`
+	MaxAge             *age  `placeholder:"30d" help:"Remove runs that are done and older than this. Default: 30d."`
+	MaxBytes           *size `placeholder:"256MB" help:"Remove the oldest runs that are done beyond this size. Default: 256MB."`
+	KeepUnfinished     *int  `placeholder:"N" help:"Keep this many runs that failed or were stopped. Default: 1000."`
+	MaxUnfinishedAge   *age  `placeholder:"90d" help:"Remove runs that wait, failed or were stopped and are older than this. Default: 90d."`
+	MaxUnfinishedBytes *size `placeholder:"256MB" help:"Remove the oldest runs that failed or were stopped beyond this size. Default: 256MB."`
+	DryRun             bool  `help:"Only say what would be removed."`
 	keepFlags
 }
 
@@ -106,17 +110,20 @@ func (c *checkpointGCCmd) Run(a *app) error {
 // knows stand for 0, which it takes for none.
 func (c *checkpointGCCmd) policy() host.PrunePolicy {
 	p := host.DefaultPrunePolicy()
-	if c.Keep != nil {
-		p.MaxCount = *c.Keep
-		if p.MaxCount <= 0 {
-			p.MaxAge = 1
+	for limit, flag := range map[*int]*int{&p.MaxCount: c.Keep, &p.MaxUnfinished: c.KeepUnfinished} {
+		if flag != nil {
+			*limit = cmp.Or(max(*flag, 0), -1)
 		}
 	}
-	if c.MaxAge != nil {
-		p.MaxAge = max(1, time.Duration(*c.MaxAge))
+	for limit, flag := range map[*time.Duration]*age{&p.MaxAge: c.MaxAge, &p.MaxUnfinishedAge: c.MaxUnfinishedAge} {
+		if flag != nil {
+			*limit = max(1, time.Duration(*flag))
+		}
 	}
-	if c.MaxBytes != nil {
-		p.MaxBytes = max(1, int64(*c.MaxBytes))
+	for limit, flag := range map[*int64]*size{&p.MaxBytes: c.MaxBytes, &p.MaxUnfinishedBytes: c.MaxUnfinishedBytes} {
+		if flag != nil {
+			*limit = max(1, int64(*flag))
+		}
 	}
 	return p
 }

@@ -5,6 +5,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -155,5 +156,21 @@ func BenchmarkList1000(b *testing.B) {
 		if infos, err := s.List(); err != nil || len(infos) != 1000 {
 			b.Fatalf("%d runs, %v", len(infos), err)
 		}
+	}
+}
+
+// BenchmarkGC looks for runs to remove where there are none, as each new run does.
+func BenchmarkGC(b *testing.B) {
+	for _, n := range []int{10, 100, 1000} {
+		b.Run(strconv.Itoa(n), func(b *testing.B) {
+			s := testStore(b)
+			makeRuns(b, s, n, 1_000)
+			b.ReportAllocs()
+			for b.Loop() {
+				if _, err := s.GC(Policy{MaxCount: 10 * n}, testTime); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
 	}
 }

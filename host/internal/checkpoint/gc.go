@@ -11,25 +11,36 @@ import (
 	"time"
 )
 
-// Policy says which runs [Store.GC] removes. A zero field sets no limit.
+// Policy says which runs [Store.GC] removes. A zero field sets no limit;
+// of a negative count none stays.
+//
 // Nothing ever removes a run that a live process owns, or a file that cannot
 // be read: it may be a newer tea's.
 type Policy struct {
 	// MaxCount, MaxAge and MaxBytes are for runs that are done, counted with
 	// their events: the newest MaxCount stay, none older than MaxAge, and as
-	// many as fit in MaxBytes after the runs that may not be removed.
+	// many as fit in MaxBytes after the runs that are not done.
 	MaxCount int
 	MaxAge   time.Duration
 	MaxBytes int64
 	// MaxUnfinishedAge is for runs that wait, failed or were stopped: they may
-	// still be resumed, so only age removes them.
+	// still be resumed.
 	MaxUnfinishedAge time.Duration
+	// MaxUnfinished and MaxUnfinishedBytes are for runs that failed or were
+	// stopped, not for those that wait: the newest MaxUnfinished stay, and
+	// older ones only until those that are newer take MaxUnfinishedBytes.
+	MaxUnfinished      int
+	MaxUnfinishedBytes int64
 }
 
-// DefaultPolicy is what applies when a new run starts.
+// DefaultPolicy is what applies when a new run starts. A device that fails
+// every minute must not fill its disk.
 func DefaultPolicy() Policy {
 	const day = 24 * time.Hour
-	return Policy{MaxCount: 100, MaxAge: 30 * day, MaxBytes: 256 << 20, MaxUnfinishedAge: 90 * day}
+	return Policy{
+		MaxCount: 100, MaxAge: 30 * day, MaxBytes: 256 << 20,
+		MaxUnfinishedAge: 90 * day, MaxUnfinished: 1000, MaxUnfinishedBytes: 256 << 20,
+	}
 }
 
 // candidate is a run that GC decides on: a journal with its events, or the
@@ -39,9 +50,11 @@ type candidate struct {
 	journal, events fs.FileInfo // as they were when looked at; nil where there is none
 	updated         time.Time
 	size            int64
-	finished        bool
-	kept            bool // never removed
+	status          string // empty where the journal cannot be read
 }
+
+// kept tells whether the run is never removed.
+func (c *candidate) kept() bool { return c.status == "" || c.status == StatusRunning }
 
 // GC removes the runs that policy does not keep at the time now, and temporary
 // files that a crash left. It gives the ids of the removed runs. A run that is
@@ -69,35 +82,56 @@ func (s *Store) GC(policy Policy, now time.Time) ([]string, error) {
 // choose gives the runs to be removed, the oldest first.
 func (p Policy) choose(runs []*candidate, now time.Time) []*candidate {
 	slices.SortFunc(runs, func(a, b *candidate) int { return b.updated.Compare(a.updated) })
+	var left []*candidate
 	var bytes int64
 	for _, c := range runs {
-		if !c.finished {
+		if c.status != StatusDone {
+			left = append(left, c)
 			bytes += c.size
 		}
 	}
-	var out []*candidate
+	out := p.chooseUnfinished(left, now)
+	for _, c := range out {
+		bytes -= c.size
+	}
 	count, full := 0, false
 	for _, c := range runs {
-		age := now.Sub(c.updated)
-		switch {
-		case c.kept:
-			continue
-		case !c.finished:
-			if p.MaxUnfinishedAge > 0 && age > p.MaxUnfinishedAge {
-				out = append(out, c)
-			}
+		if c.status != StatusDone {
 			continue
 		}
 		// Once one does not fit, no older one stays in its place.
-		full = full || p.MaxBytes > 0 && bytes+c.size > p.MaxBytes || p.MaxCount > 0 && count >= p.MaxCount
-		if full || p.MaxAge > 0 && age > p.MaxAge {
+		full = full || p.MaxBytes > 0 && bytes+c.size > p.MaxBytes || p.MaxCount != 0 && count >= p.MaxCount
+		if full || p.MaxAge > 0 && now.Sub(c.updated) > p.MaxAge {
 			out = append(out, c)
 			continue
 		}
 		count++
 		bytes += c.size
 	}
-	slices.Reverse(out)
+	slices.SortStableFunc(out, func(a, b *candidate) int { return a.updated.Compare(b.updated) })
+	return out
+}
+
+// chooseUnfinished gives those of the runs, which are not done and sorted with
+// the newest first, that are to be removed.
+func (p Policy) chooseUnfinished(runs []*candidate, now time.Time) []*candidate {
+	var out []*candidate
+	var bytes int64
+	count := 0
+	for _, c := range runs {
+		if c.kept() {
+			continue
+		}
+		old := p.MaxUnfinishedAge > 0 && now.Sub(c.updated) > p.MaxUnfinishedAge
+		if c.status != StatusWaiting {
+			old = old || p.MaxUnfinished != 0 && count >= p.MaxUnfinished || p.MaxUnfinishedBytes > 0 && bytes >= p.MaxUnfinishedBytes
+			count++
+			bytes += c.size
+		}
+		if old {
+			out = append(out, c)
+		}
+	}
 	return out
 }
 
@@ -161,26 +195,10 @@ func (s *Store) candidates(now time.Time) ([]*candidate, error) {
 	}
 	runs := make([]*candidate, 0, len(byID))
 	for _, c := range byID {
-		s.judge(c)
 		runs = append(runs, c)
 	}
+	s.judge(runs)
 	return runs, nil
-}
-
-// judge says how the run stands. Events without a journal are those of a run
-// that ended well, or of one that is going on and owns them.
-func (s *Store) judge(c *candidate) {
-	if c.events != nil {
-		c.updated, c.size, c.finished = c.events.ModTime(), c.events.Size(), true
-	}
-	if c.journal == nil {
-		return
-	}
-	info, err := s.info(c.id)
-	c.updated = info.UpdatedAt
-	c.size += c.journal.Size()
-	c.finished = err == nil && info.Status == StatusDone
-	c.kept = err != nil || info.Status == StatusRunning
 }
 
 // removeLeftover deletes a temporary file of a creation that a crash ended.

@@ -49,6 +49,12 @@ func TestGC(t *testing.T) {
 		"bytes":           {Policy{MaxBytes: 30_000}, []string{"done-3", "done-40", "lone-50"}},
 		"bytes for none":  {Policy{MaxBytes: 1}, []string{"done-1", "done-2", "done-3", "done-40", "lone-50"}},
 		"unfinished only": {Policy{MaxUnfinishedAge: day}, []string{"failed-100", "stopped-80", "waiting-100"}},
+		// One that waits is somebody's business, however many fail.
+		"none done":        {Policy{MaxCount: -1}, []string{"done-1", "done-2", "done-3", "done-40", "lone-50"}},
+		"none unfinished":  {Policy{MaxUnfinished: -1}, []string{"failed-100", "stopped-80"}},
+		"unfinished count": {Policy{MaxUnfinished: 1}, []string{"failed-100"}},
+		"unfinished bytes": {Policy{MaxUnfinishedBytes: 1}, []string{"failed-100"}},
+		"unfinished room":  {Policy{MaxUnfinishedBytes: 1 << 20}, nil},
 	}
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {

@@ -33,12 +33,17 @@ func NewStatusRecord(status, node string) Record {
 // lastStatus reads the last record of a run; ok is false where it is none
 // that says how the run was left.
 func lastStatus(r Record) (body StatusBody, ok bool) {
-	if r.Kind != KindStatus || json.Unmarshal(r.Body, &body) != nil {
+	if r.Kind != KindStatus || json.Unmarshal(r.Body, &body) != nil || !isStatus(body.Status) {
 		return StatusBody{}, false
 	}
-	switch body.Status {
+	return body, true
+}
+
+// isStatus tells whether a run can be left so.
+func isStatus(status string) bool {
+	switch status {
 	case StatusWaiting, StatusFailed, StatusStopped, StatusDone:
-		return body, true
+		return true
 	}
-	return StatusBody{}, false
+	return false
 }

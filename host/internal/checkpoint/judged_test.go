@@ -1,0 +1,92 @@
+package checkpoint
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// judgedStore makes a store of failed runs, a-00 the oldest, that GC has
+// looked at so that it remembers them.
+func judgedStore(t *testing.T) (*Store, []string) {
+	t.Helper()
+	s := testStore(t)
+	var ids []string
+	for i := range judgedWorth {
+		ids = append(ids, fmt.Sprintf("a-%02d", i))
+		agedRun(t, s, ids[i], StatusFailed, time.Duration(judgedWorth-i)*time.Hour, 0)
+	}
+	gcRemoves(t, s, Policy{}, nil)
+	if _, err := os.Stat(filepath.Join(s.Dir(), judgedName)); err != nil {
+		t.Fatal("nothing is remembered: ", err)
+	}
+	return s, ids
+}
+
+func gcRemoves(t *testing.T, s *Store, p Policy, want []string) {
+	t.Helper()
+	got, err := s.GC(p, testTime)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("removed (-want +got):\n%s", diff)
+	}
+}
+
+func TestGCOpensAJournalOnce(t *testing.T) {
+	t.Parallel()
+	s, ids := judgedStore(t)
+	// Of the same length and age, but nothing that could be read.
+	path := s.journalPath(ids[0])
+	stat, err := os.Stat(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(path, make([]byte, stat.Size()), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Chtimes(path, stat.ModTime(), stat.ModTime()); err != nil {
+		t.Fatal(err)
+	}
+	gcRemoves(t, s, Policy{MaxUnfinished: judgedWorth - 2}, ids[:2])
+}
+
+func TestGCSeesThatARunWentOn(t *testing.T) {
+	t.Parallel()
+	s, ids := judgedStore(t)
+	j, _, err := s.Open(ids[0], DurabilitySync)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := errors.Join(j.Append(NewStatusRecord(StatusDone, "x")), j.Close()); err != nil {
+		t.Fatal(err)
+	}
+	gcRemoves(t, s, Policy{MaxUnfinished: judgedWorth - 2}, ids[1:2])
+}
+
+func TestGCWithoutItsMemory(t *testing.T) {
+	t.Parallel()
+	for name, text := range map[string]string{
+		"empty":         "",
+		"another tea":   "tea judged 2\na-00 1 2 3 done\n",
+		"torn":          judgedTitle + "\na-00 12",
+		"no status":     judgedTitle + "\na-00 1 2 3 finished\n",
+		"other numbers": judgedTitle + "\na-00 1 2 3 done\n",
+		"binary":        judgedTitle + "\n\x00\xff\x00",
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s, ids := judgedStore(t)
+			if err := os.WriteFile(filepath.Join(s.Dir(), judgedName), []byte(text), 0o600); err != nil {
+				t.Fatal(err)
+			}
+			gcRemoves(t, s, Policy{MaxUnfinished: judgedWorth - 1}, ids[:1])
+		})
+	}
+}
