@@ -29,6 +29,9 @@ type writer struct {
 	logger *slog.Logger
 	queue  chan *write
 	done   chan struct{}
+	// uncertain says that a transaction may still be open which could not be
+	// undone: what is written without beginning one might join it.
+	uncertain bool
 
 	mu     sync.RWMutex // held for reading while a write is handed over
 	closed bool
@@ -132,9 +135,6 @@ func (w *writer) commit(group []*write) {
 
 func (w *writer) transaction(group []*write) error {
 	background := context.Background()
-	if err := w.begin(background); err != nil {
-		return err
-	}
 	t := newTx(w)
 	for _, p := range group {
 		err := p.ctx.Err()
@@ -143,17 +143,11 @@ func (w *writer) transaction(group []*write) error {
 			t.finish()
 		}
 		if err != nil {
-			return w.undo(err)
+			return w.undo(t, err)
 		}
 	}
-	if err := t.flush(background); err != nil {
-		return w.undo(err)
-	}
-	if err := w.still(); err != nil {
-		return w.undo(err)
-	}
-	if err := w.exec(background, "COMMIT"); err != nil {
-		return w.undo(err)
+	if err := t.commit(background); err != nil {
+		return w.undo(t, err)
 	}
 	for _, fn := range t.after {
 		w.tell(fn)
@@ -164,10 +158,11 @@ func (w *writer) transaction(group []*write) error {
 // begin begins a transaction, ending one that could not be undone before.
 func (w *writer) begin(ctx context.Context) error {
 	err := w.exec(ctx, "BEGIN")
-	if err == nil || w.exec(ctx, "ROLLBACK") != nil {
-		return err
+	if err != nil && w.exec(ctx, "ROLLBACK") == nil {
+		err = w.exec(ctx, "BEGIN")
 	}
-	return w.exec(ctx, "BEGIN")
+	w.uncertain = err != nil
+	return err
 }
 
 // tell runs fn after a commit. What it does is not the write's success, and
@@ -183,8 +178,10 @@ func (w *writer) tell(fn func()) {
 
 // undo rolls back and gives the error that led there. A database that has
 // rolled back by itself says that there is nothing to undo, which is fine.
-func (w *writer) undo(err error) error {
-	_ = w.exec(context.Background(), "ROLLBACK")
+func (w *writer) undo(t *tx, err error) error {
+	if t.begun {
+		w.uncertain = w.exec(context.Background(), "ROLLBACK") != nil
+	}
 	return err
 }
 
