@@ -111,30 +111,38 @@ func manyItems(first, n int) []any {
 	return items
 }
 
-// BenchmarkAmong is what one call costs through a plugin process whose memory
-// has 1,000 to 100,000 entries of 1 KB: retrieving, searching three words, and
-// storing one more that the next search finds.
+// BenchmarkAmong is what one call costs where the memory has 1,000 to 100,000
+// entries of 1 KB: retrieving, searching three words, and storing one more that
+// the next search finds.
 func BenchmarkAmong(b *testing.B) {
-	process := plugin(b)
+	targets := []struct {
+		name   string
+		target teatest.Target
+	}{{"linked", teatest.Linked(memory.Bundle())}, {"plugin", plugin(b)}}
 	for _, engine := range benchEngines() {
-		s := openOn(b, process, engine)
-		random := rand.New(rand.NewPCG(1, 2))
-		have := 0
-		for _, n := range []int{1000, 10_000, 100_000} {
-			for ; have < n; have += 1000 {
-				s.call(b, "ltm.store", map[string]any{"items": textItems(random, have, 1000)})
-			}
-			s.call(b, "ltm.search", map[string]any{"query": "warm"})
-			b.Run(fmt.Sprintf("%s/%d/retrieve", engine, n), func(b *testing.B) {
-				medians(b, func() { s.call(b, "ltm.retrieve", map[string]any{"key": fmt.Sprint("doc/", rand.IntN(n))}) })
-			})
-			b.Run(fmt.Sprintf("%s/%d/search", engine, n), func(b *testing.B) {
-				medians(b, func() {
-					s.call(b, "ltm.search", map[string]any{"query": fmt.Sprintf("w%d w%d w%d", rand.IntN(50), rand.IntN(1000), rand.IntN(10_000))})
-				})
-			})
-			b.Run(fmt.Sprintf("%s/%d/store", engine, n), func(b *testing.B) { storeMore(b, s, random, engine) })
+		for _, t := range targets {
+			b.Run(engine+"/"+t.name, func(b *testing.B) { among(b, openOn(b, t.target, engine), engine) })
 		}
+	}
+}
+
+func among(b *testing.B, s subject, engine string) {
+	random := rand.New(rand.NewPCG(1, 2))
+	have := 0
+	for _, n := range []int{1000, 10_000, 100_000} {
+		for ; have < n; have += 1000 {
+			s.call(b, "ltm.store", map[string]any{"items": textItems(random, have, 1000)})
+		}
+		s.call(b, "ltm.search", map[string]any{"query": "warm"})
+		b.Run(fmt.Sprintf("%d/retrieve", n), func(b *testing.B) {
+			medians(b, func() { s.call(b, "ltm.retrieve", map[string]any{"key": fmt.Sprint("doc/", rand.IntN(n))}) })
+		})
+		b.Run(fmt.Sprintf("%d/search", n), func(b *testing.B) {
+			medians(b, func() {
+				s.call(b, "ltm.search", map[string]any{"query": fmt.Sprintf("w%d w%d w%d", rand.IntN(50), rand.IntN(1000), rand.IntN(10_000))})
+			})
+		})
+		b.Run(fmt.Sprintf("%d/store", n), func(b *testing.B) { storeMore(b, s, random, engine) })
 	}
 }
 

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io/fs"
 	"path/filepath"
+	"runtime/debug"
 	"sort"
 	"strconv"
 	"strings"
@@ -222,42 +223,58 @@ func (m *Memory) indexed(ctx context.Context, e *entry) (any, error) {
 	return v, nil
 }
 
-// indexRows tells the index what was written. It runs after each commit, in
+// indexRows has the index told what was written. It runs after each commit, in
 // the order of the commits.
 func (m *Memory) indexRows(written []*row) {
 	m.mu.Lock()
-	index, told := m.index, m.told
-	if index == nil {
+	if m.index == nil {
 		m.mu.Unlock()
 		return // a later replay reads the rows
 	}
+	size := 0
 	for _, r := range written {
 		m.expiry.add(r.expiresAt, r.id)
+		size += len(r.content.text) + len(r.metadata)
 	}
 	m.mu.Unlock()
-	for _, r := range written {
-		if r.seq <= told {
-			continue
+	m.backlog.add(size, func() {
+		for _, r := range written {
+			m.tellNow(r.seq, func(index *fulltext.Index) error {
+				return index.Put(fulltext.Document{ID: r.id, Seq: r.seq, Fields: fields(r.key, r.content.value, r.metadata)})
+			})
 		}
-		err := index.Put(fulltext.Document{ID: r.id, Seq: r.seq, Fields: fields(r.key, r.content.value, r.metadata)})
-		if err != nil {
-			m.dropIndex(index, err)
-			return
-		}
-	}
+	})
 }
 
-// unindex takes an entry out of the index after its commit.
+// unindex has an entry taken out of the index after its commit.
 func (m *Memory) unindex(id, seq int64) {
+	m.backlog.add(0, func() {
+		m.tellNow(seq, func(index *fulltext.Index) error { return index.Delete(id, seq) })
+	})
+}
+
+// tellNow tells the index of a change, unless a replay has told it already or
+// is going to.
+func (m *Memory) tellNow(seq int64, tell func(*fulltext.Index) error) {
 	m.mu.Lock()
 	index, told := m.index, m.told
 	m.mu.Unlock()
 	if index == nil || seq <= told {
 		return
 	}
-	if err := index.Delete(id, seq); err != nil {
+	if err := unbroken(func() error { return tell(index) }); err != nil {
 		m.dropIndex(index, err)
 	}
+}
+
+// unbroken turns a panic into an error.
+func unbroken(fn func() error) (err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			err = fmt.Errorf("panic: %v\n%s", p, debug.Stack())
+		}
+	}()
+	return fn()
 }
 
 // dropIndex gives up an index that failed. The write that it failed for is

@@ -35,7 +35,8 @@ const defaultInline = 1024
 type Memory struct {
 	o Options
 
-	large *content.Store
+	large   *content.Store
+	backlog backlog
 
 	opening sync.Mutex // one goroutine opens the index
 	mu      sync.Mutex // guards what follows
@@ -67,6 +68,9 @@ func New(o Options) *Memory {
 func (m *Memory) Close() error {
 	m.opening.Lock()
 	defer m.opening.Unlock()
+	if err := m.backlog.wait(context.Background()); err != nil {
+		return err
+	}
 	m.mu.Lock()
 	index := m.index
 	m.index, m.closed = nil, true

@@ -55,6 +55,9 @@ func (m *Memory) rank(ctx context.Context, text string) (*fulltext.Ranked, error
 		if err := m.expire(ctx); err != nil && !m.readable(err) {
 			return nil, err
 		}
+		if err := m.backlog.wait(ctx); err != nil {
+			return nil, err
+		}
 		ranked, err := index.Search(ctx, text, fulltext.SearchOptions{})
 		switch {
 		case err == nil || try > 0:

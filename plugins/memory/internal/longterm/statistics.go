@@ -28,5 +28,8 @@ func (m *Memory) statistics(ctx context.Context, text string) (fulltext.Statisti
 	if err := m.expire(ctx); err != nil {
 		return fulltext.Statistics{}, err
 	}
+	if err := m.backlog.wait(ctx); err != nil {
+		return fulltext.Statistics{}, err
+	}
 	return index.Statistics(ctx, text)
 }
