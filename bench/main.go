@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -21,16 +22,23 @@ func main() {
 }
 
 // run measures everything. A missed limit is shown, not an error: a machine
-// that is busy or slow is no defect of the program.
+// that is busy or slow is no defect of the program. What was measured is shown
+// even where something cannot be.
 func run(ctx context.Context, out, progress io.Writer) error {
 	var all []Figure
+	var failed []error
 	for _, measure := range []func(context.Context) ([]Figure, error){measureProcesses, measureSizes, measureGo} {
 		figures, err := measure(ctx)
-		if err != nil {
-			return err
-		}
 		all = append(all, figures...)
+		if err != nil {
+			failed = append(failed, err)
+		}
 	}
+	return errors.Join(append(failed, show(out, progress, all))...)
+}
+
+// show prints the figures as a table and as JSON.
+func show(out, progress io.Writer, all []Figure) error {
 	if err := writeTable(progress, all); err != nil {
 		return err
 	}

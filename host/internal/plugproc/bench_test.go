@@ -1,7 +1,9 @@
 package plugproc
 
 import (
+	"slices"
 	"testing"
+	"time"
 
 	plugin "github.com/hashicorp/go-plugin"
 	"google.golang.org/grpc/health/grpc_health_v1"
@@ -10,26 +12,16 @@ import (
 	"github.com/the-edge-agent/tea/sdk/teatest"
 )
 
-// BenchmarkRoundTrip is one small call, host to plugin and back.
+// BenchmarkRoundTrip is one small call, host to plugin and back, in turns with
+// gRPC's health check over go-plugin's connection to the same process: what a
+// call costs before tea adds anything.
 func BenchmarkRoundTrip(b *testing.B) {
 	inst := open(b, "crash")
 	req := &tea.Request{
 		Action: "crash.echo", Params: tea.ValuePayload(map[string]any{"text": "hello", "n": int64(1)}),
 		Call: tea.Call{RunID: "run", Node: "node", Attempt: 1, IdempotencyKey: "key"}, Host: &teatest.Host{},
 	}
-	ctx := b.Context()
-	for b.Loop() {
-		if _, err := inst.Invoke(ctx, req); err != nil {
-			b.Fatal(err)
-		}
-	}
-}
-
-// BenchmarkBareCall is gRPC's health check over go-plugin's connection to the
-// same process: what a call costs before tea adds anything.
-func BenchmarkBareCall(b *testing.B) {
-	inst := open(b, "crash")
-	if _, err := call(b.Context(), inst, "crash.echo", nil); err != nil {
+	if _, err := inst.Invoke(b.Context(), req); err != nil {
 		b.Fatal(err)
 	}
 	protocol, err := inst.supervisor.running().process.client.Client()
@@ -37,12 +29,35 @@ func BenchmarkBareCall(b *testing.B) {
 		b.Fatal(err)
 	}
 	health := grpc_health_v1.NewHealthClient(protocol.(*plugin.GRPCClient).Conn)
-	ctx := b.Context()
-	for b.Loop() {
-		if _, err := health.Check(ctx, &grpc_health_v1.HealthCheckRequest{Service: plugin.GRPCServiceName}); err != nil {
+	const turn = 50 // calls of a kind, one after the other
+	var calls, bare []time.Duration
+	took := func(call func() error) time.Duration {
+		began := time.Now()
+		if err := call(); err != nil {
 			b.Fatal(err)
 		}
+		return time.Since(began)
 	}
+	for i := 0; b.Loop(); i++ {
+		calls = append(calls, took(func() error { _, err := inst.Invoke(b.Context(), req); return err }))
+		if i%turn != 0 {
+			continue
+		}
+		b.StopTimer()
+		for range turn {
+			bare = append(bare, took(func() error {
+				_, err := health.Check(b.Context(), &grpc_health_v1.HealthCheckRequest{Service: plugin.GRPCServiceName})
+				return err
+			}))
+		}
+		b.StartTimer()
+	}
+	slices.Sort(calls)
+	slices.Sort(bare)
+	median, before := calls[len(calls)/2], bare[len(bare)/2]
+	b.ReportMetric(float64(median), "median-ns/op")
+	b.ReportMetric(float64(before), "bare-median-ns/op")
+	b.ReportMetric(float64(median-before), "added-ns/op")
 }
 
 // BenchmarkStart is a plugin's whole life: start, one call, shutdown.
