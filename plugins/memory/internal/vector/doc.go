@@ -35,9 +35,9 @@
 // search is measured again. Where comparing everything is cheaper than what
 // the graph needs, that is done, and said once in the log.
 //
-// Searches are told apart by how similar their last hit is: near ones take
-// the short way even if others, to which nothing is near, are compared with
-// everything. What was learned is in [Stats], and forgotten when the graph has
+// Searches are told apart by how similar their last hit is and their first:
+// near ones take the short way even if others, to which nothing is near, are
+// compared with everything. What was learned is in [Stats], and forgotten when the graph has
 // grown by half, when tombstones were cleared away, and at the end: it costs
 // a few exact searches to learn. The benchmarks of this package print what is
 // found beside the time it takes.

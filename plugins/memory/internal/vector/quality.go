@@ -33,15 +33,23 @@ func efAt(level, k int) int { return max(firstEf, k) << level }
 // much of the graph a search must see depends most of all on how near its
 // hits are: where a query lies in a cluster, little is enough, and where all
 // vectors are about equally far from it, a lot is. So what was learned from
-// the one is not applied to the other.
+// the one is not applied to the other. Where a cluster has fewer vectors than
+// are wanted, the last hit is far away all the same, but not the first.
 type kind struct {
 	near     int8 // similarity of the last hit, in sixteenths
+	lead     int8 // how much more that of the first is, in quarters
 	size     int8 // of k, in powers of four
 	filtered bool
 }
 
-func kindOf(last float32, k int, filtered bool) kind {
-	return kind{near: int8(math.Floor(float64(last) * 16)), size: int8((bits.Len(uint(k)) + 1) / 2), filtered: filtered}
+// kindOf tells the kind by what the shortest walk has found.
+func kindOf(found *ranking, filtered bool) kind {
+	last := found.hits[0].Similarity
+	first := slices.MaxFunc(found.hits, func(a, b Hit) int { return cmp.Compare(a.Similarity, b.Similarity) }).Similarity
+	return kind{
+		near: int8(math.Floor(float64(last) * 16)), lead: int8((first - last) * 4),
+		size: int8((bits.Len(uint(found.k)) + 1) / 2), filtered: filtered,
+	}
 }
 
 // sample is what one search measured: the recall at each level, up to the
@@ -174,6 +182,9 @@ type Measured struct {
 	// Similarity is that of the last hit, at least; less than a sixteenth more
 	// belongs to the kind.
 	Similarity float64
+	// Lead is how much more that of the first hit is, at least; less than a
+	// quarter more belongs to the kind.
+	Lead float64
 	// MinK and MaxK are the numbers of hits asked for, both included.
 	MinK, MaxK int
 	// Filtered is set for searches with SearchOptions.Accept.
@@ -194,7 +205,7 @@ func (q *quality) measured() []Measured {
 	var all []Measured
 	for of, g := range q.grades {
 		m := Measured{
-			Similarity: float64(of.near) / 16, MinK: 1 << (2*of.size - 2), MaxK: 1<<(2*of.size) - 1,
+			Similarity: float64(of.near) / 16, Lead: float64(of.lead) / 4, MinK: 1 << (2*of.size - 2), MaxK: 1<<(2*of.size) - 1,
 			Filtered: of.filtered, Samples: len(g.samples), Recall: 1,
 		}
 		if len(g.samples) >= learning && g.level < scanning {
@@ -209,7 +220,7 @@ func (q *quality) measured() []Measured {
 			}
 			return 0
 		}
-		return cmp.Or(cmp.Compare(b.Similarity, a.Similarity), cmp.Compare(a.MinK, b.MinK), filtered(a)-filtered(b))
+		return cmp.Or(cmp.Compare(b.Similarity, a.Similarity), cmp.Compare(b.Lead, a.Lead), cmp.Compare(a.MinK, b.MinK), filtered(a)-filtered(b))
 	})
 	return all
 }

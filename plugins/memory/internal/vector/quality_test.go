@@ -58,7 +58,7 @@ func byGraph(t *testing.T, ix *Index, queries [][]float32) float64 {
 		if found, err := r.walk(t.Context(), efAt(0, 10), r.affordable(), best); err != nil || !found {
 			continue
 		}
-		if level, known := ix.quality.choose(r.v, kindOf(best.hits[0].Similarity, 10, false)); known && level < scanning {
+		if level, known := ix.quality.choose(r.v, kindOf(best, false)); known && level < scanning {
 			n++
 		}
 	}
@@ -153,6 +153,21 @@ func TestOtherQueriesAreMeasuredAnew(t *testing.T) {
 				t.Errorf("round %d, inside %v: recall %.3f\n%+v", round, one == from, r, ix.Stats().Measured)
 			}
 		}
+	}
+	if part := byGraph(t, ix, from.many(100)); part < 0.8 {
+		t.Errorf("the graph answers %.2f of the searches inside", part)
+	}
+}
+
+// Clusters smaller than k: the last hit of a query inside lies as far away as
+// that of one outside, though the one is far easier.
+func TestOtherQueriesAreMeasuredAnewAmongSmallClusters(t *testing.T) {
+	t.Parallel()
+	from := newSource(192, 1000, 0.65)
+	ix := filled(t, Options{Dimension: 192, Exact: -1}, from.many(10_000))
+	recalls(t, ix, from.many(200), 10, nil)
+	if r := mean(recalls(t, ix, foreign(192).many(100), 10, nil)); r < 0.95 {
+		t.Errorf("recall %.3f\n%+v", r, ix.Stats().Measured)
 	}
 	if part := byGraph(t, ix, from.many(100)); part < 0.8 {
 		t.Errorf("the graph answers %.2f of the searches inside", part)

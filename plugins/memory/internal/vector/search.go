@@ -163,7 +163,7 @@ func (r *route) measured(ctx context.Context, best *ranking) (bool, error) {
 	if found, err := r.walk(ctx, ef, r.affordable(), best); !found {
 		return false, err
 	}
-	of := kindOf(best.hits[0].Similarity, best.k, r.accept != nil)
+	of := kindOf(best, r.accept != nil)
 	level, known := r.ix.quality.choose(r.v, of)
 	switch {
 	case !known:
