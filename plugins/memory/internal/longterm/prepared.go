@@ -6,6 +6,8 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"errors"
+	"runtime"
+	"sync"
 	"unicode/utf8"
 
 	tea "github.com/the-edge-agent/tea/sdk"
@@ -36,6 +38,35 @@ type prepared struct {
 	inline    bool   // the value is in the row, not in a blob
 	metadata  string // canonical JSON, "" for none
 	expiresAt int64  // microseconds since 1970; 0 = never
+}
+
+// atOnce is from how many entries on they are prepared by several goroutines.
+const atOnce = 64
+
+// prepareAll prepares the entries; the error is that of the first wrong one.
+func (m *Memory) prepareAll(entries []store.Entry) ([]*prepared, error) {
+	all := make([]*prepared, len(entries))
+	workers := 1
+	if len(entries) >= atOnce {
+		workers = runtime.GOMAXPROCS(0)
+	}
+	share := (len(entries) + workers - 1) / workers
+	failures := make([]error, workers)
+	var group sync.WaitGroup
+	for n := range workers {
+		group.Go(func() {
+			for i := n * share; i < min((n+1)*share, len(entries)) && failures[n] == nil; i++ {
+				all[i], failures[n] = m.prepare(entries[i])
+			}
+		})
+	}
+	group.Wait()
+	for _, err := range failures {
+		if err != nil {
+			return nil, err
+		}
+	}
+	return all, nil
 }
 
 // prepare checks an entry and brings it into its canonical form: members in

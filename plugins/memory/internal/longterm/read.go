@@ -23,20 +23,44 @@ func (m *Memory) Retrieve(ctx context.Context, key string) (store.Memory, error)
 	if err := m.ready(ctx); err != nil {
 		return store.Memory{}, err
 	}
-	var found []entry
-	var err error
-	if storable(key) {
-		if found, err = m.read(ctx, "SELECT "+columns+" FROM ltm WHERE key = ?", key); err != nil {
-			return store.Memory{}, err
-		}
+	if !storable(key) {
+		return store.Memory{}, notFound(key)
 	}
-	if len(found) > 0 && !m.expired(found[0]) {
-		err = m.fill(ctx, &found[0])
-		if !errors.Is(err, errGone) {
-			return found[0].Memory, err
-		}
+	found, err := m.content(ctx, key)
+	switch {
+	case err != nil:
+		return store.Memory{}, err
+	case found == nil || m.expired(*found):
+		return store.Memory{}, notFound(key)
 	}
-	return store.Memory{}, fmt.Errorf("key %q: %w", key, store.ErrNotFound)
+	err = m.fill(ctx, found)
+	if errors.Is(err, errGone) {
+		err = notFound(key)
+	}
+	return found.Memory, err
+}
+
+func notFound(key string) error { return fmt.Errorf("key %q: %w", key, store.ErrNotFound) }
+
+// content reads what is under a key, nil for nothing. Each column less makes it
+// faster.
+func (m *Memory) content(ctx context.Context, key string) (*entry, error) {
+	rows, err := m.o.Engine.Query(ctx, "SELECT value, metadata, content_hash, expires_at FROM ltm WHERE key = ?", key)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	if !rows.Next() {
+		return nil, rows.Err()
+	}
+	e := &entry{store.Memory{Key: key}}
+	var value, metadata sql.NullString
+	var expires sql.NullInt64
+	if err := rows.Scan(&value, &metadata, &e.ContentHash, &expires); err != nil {
+		return nil, err
+	}
+	e.hold(value, metadata, expires)
+	return e, nil
 }
 
 func (m *Memory) expired(e entry) bool {
@@ -105,14 +129,20 @@ func scan(rows store.Rows) (e entry, err error) {
 	if err := rows.Scan(&e.ID, &e.Key, &value, &metadata, &e.ContentHash, &created, &updated, &expires); err != nil {
 		return entry{}, err
 	}
+	e.hold(value, metadata, expires)
+	e.CreatedAt, e.UpdatedAt = clock.FromMicro(created), clock.FromMicro(updated)
+	return e, nil
+}
+
+// hold takes in columns that may be NULL.
+func (e *entry) hold(value, metadata sql.NullString, expires sql.NullInt64) {
 	if value.Valid {
 		e.Value = json.RawMessage(value.String)
 	}
 	if metadata.Valid {
 		e.Metadata = json.RawMessage(metadata.String)
 	}
-	e.CreatedAt, e.UpdatedAt, e.ExpiresAt = clock.FromMicro(created), clock.FromMicro(updated), clock.FromMicro(expires.Int64)
-	return e, nil
+	e.ExpiresAt = clock.FromMicro(expires.Int64)
 }
 
 // fill brings the value of an entry whose value is in a blob. A blob that is
@@ -130,7 +160,7 @@ func (m *Memory) fill(ctx context.Context, e *entry) error {
 		case !errors.Is(err, store.ErrNotFound):
 			return fmt.Errorf("read the value of key %q: %w", e.Key, err)
 		}
-		again, err := m.read(ctx, "SELECT "+columns+" FROM ltm WHERE id = ?", e.ID)
+		again, err := m.read(ctx, "SELECT "+columns+" FROM ltm WHERE key = ?", e.Key)
 		switch {
 		case err != nil:
 			return err

@@ -19,19 +19,16 @@ func (m *Memory) Store(ctx context.Context, entries ...store.Entry) ([]store.Sto
 	if len(entries) == 0 {
 		return nil, nil
 	}
-	contents := make([]*prepared, len(entries))
-	for i, e := range entries {
-		var err error
-		if contents[i], err = m.prepare(e); err != nil {
-			return nil, err
-		}
+	contents, err := m.prepareAll(entries)
+	if err != nil {
+		return nil, err
 	}
 	defer m.large.Hold()()
 	if err := m.saveLarge(ctx, contents); err != nil {
 		return nil, err
 	}
 	var results []store.Stored
-	err := m.o.Engine.Write(ctx, func(ctx context.Context, tx store.Tx) error {
+	err = m.o.Engine.Write(ctx, func(ctx context.Context, tx store.Tx) error {
 		b := &batch{m: m, tx: tx, now: m.o.Clock.Micro()}
 		var err error
 		results, err = b.store(ctx, contents)

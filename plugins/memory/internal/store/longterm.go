@@ -22,7 +22,8 @@ type LongTermMemory interface {
 	// no error. What is no entry is a validation_error.
 	Store(ctx context.Context, entries ...Entry) ([]Stored, error)
 	// Retrieve gives the live entry under key, or an error that wraps
-	// ErrNotFound. A value that is damaged is another error.
+	// ErrNotFound. A value that is damaged is another error. The entry's number
+	// and the times of its changes may be left zero: List gives them.
 	Retrieve(ctx context.Context, key string) (Memory, error)
 	// Delete removes the entry under key and says whether there was a live one.
 	Delete(ctx context.Context, key string) (bool, error)
