@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"flag"
 	"fmt"
 	"io"
 	"os"
@@ -13,7 +14,14 @@ import (
 
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
-	err := run(ctx, os.Stdout, os.Stderr)
+	starts := flag.Bool("starts", false, "measure bin/tea's start only, and fail where it takes more than its budget")
+	flag.Parse()
+	var err error
+	if *starts {
+		err = checkStarts(ctx, os.Stderr)
+	} else {
+		err = run(ctx, os.Stdout, os.Stderr)
+	}
 	stop()
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "bench:", err)
