@@ -10,14 +10,18 @@ import (
 	"hash"
 	"io"
 	"path"
+	"slices"
 	"sync"
 
 	"github.com/the-edge-agent/tea/plugins/memory/internal/store"
 )
 
 const (
-	// sweepBatch is how many blobs are looked at while nobody may write.
-	sweepBatch = 200
+	// lookBatch is how many blobs are asked for at once: who names them may
+	// have to read everything there is.
+	lookBatch = 5000
+	// removeBatch is how many are removed while nobody may write.
+	removeBatch = 200
 	stripes    = 64
 )
 
@@ -122,17 +126,22 @@ func (s *Store) Sweep(ctx context.Context, named Named) error {
 	var batch []string
 	flush := func() error {
 		unnamed, err := without(ctx, batch, named)
-		if err == nil && len(unnamed) > 0 {
-			err = s.removeUnnamed(ctx, unnamed, named)
+		if err != nil {
+			return err
+		}
+		for some := range slices.Chunk(unnamed, removeBatch) {
+			if err := s.removeUnnamed(ctx, some, named); err != nil {
+				return err
+			}
 		}
 		batch = batch[:0]
-		return err
+		return nil
 	}
 	for info, err := range s.blobs.List(ctx, s.prefix) {
 		if err != nil {
 			return err
 		}
-		if batch = append(batch, info.Name); len(batch) < sweepBatch {
+		if batch = append(batch, info.Name); len(batch) < lookBatch {
 			continue
 		}
 		if err := flush(); err != nil {
