@@ -46,23 +46,28 @@ func (s *server) Health(context.Context, *pb.HealthRequest) (*pb.HealthResponse,
 func (s *server) Shutdown(ctx context.Context, req *pb.ShutdownRequest) (*pb.ShutdownResponse, error) {
 	ctx, cancel := context.WithTimeout(ctx, time.Duration(req.GetGraceMs())*time.Millisecond)
 	defer cancel()
-	s.drain(ctx)
+	drained := s.drain(ctx)
 	// The host ends the connection when it has the answer. Where it does not,
 	// the process still goes.
 	time.AfterFunc(time.Second, s.stop)
+	if !drained {
+		return nil, status.Error(codes.DeadlineExceeded, "calls are still running")
+	}
 	return &pb.ShutdownResponse{}, nil
 }
 
 // drain refuses new calls, waits for the running ones as long as ctx allows
-// and closes the instances.
-func (s *server) drain(ctx context.Context) {
+// and closes the instances. It tells whether all calls have ended.
+func (s *server) drain(ctx context.Context) (drained bool) {
 	select {
 	case <-s.calls.drain():
+		drained = true
 	case <-ctx.Done():
 	}
 	if err := s.instances.closeAll(); err != nil {
 		slog.Error("close an instance at shutdown", "error", err)
 	}
+	return drained
 }
 
 // adapter joins the server to go-plugin.

@@ -56,7 +56,8 @@ type PluginClient interface {
 	// last event is a result or an error. Needs the capability "stream".
 	InvokeStream(ctx context.Context, in *InvokeRequest, opts ...grpc.CallOption) (grpc.ServerStreamingClient[InvokeEvent], error)
 	// Shutdown takes no more calls, waits for the running ones within the grace
-	// period, releases all instances, answers, and ends the process.
+	// period, releases all instances, answers (with DEADLINE_EXCEEDED where a call
+	// still runs), and ends the process.
 	Shutdown(ctx context.Context, in *ShutdownRequest, opts ...grpc.CallOption) (*ShutdownResponse, error)
 	// Health answers when the plugin is ready for calls.
 	Health(ctx context.Context, in *HealthRequest, opts ...grpc.CallOption) (*HealthResponse, error)
@@ -170,7 +171,8 @@ type PluginServer interface {
 	// last event is a result or an error. Needs the capability "stream".
 	InvokeStream(*InvokeRequest, grpc.ServerStreamingServer[InvokeEvent]) error
 	// Shutdown takes no more calls, waits for the running ones within the grace
-	// period, releases all instances, answers, and ends the process.
+	// period, releases all instances, answers (with DEADLINE_EXCEEDED where a call
+	// still runs), and ends the process.
 	Shutdown(context.Context, *ShutdownRequest) (*ShutdownResponse, error)
 	// Health answers when the plugin is ready for calls.
 	Health(context.Context, *HealthRequest) (*HealthResponse, error)
