@@ -3,7 +3,6 @@ package memory_test
 import (
 	"context"
 	"encoding/json"
-	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -29,9 +28,9 @@ func (s subject) call(b *testing.B, action string, params any) *tea.Response {
 	return answer
 }
 
-func settingsOf(b *testing.B, engine string) tea.Settings {
+func settingsOf(b *testing.B, engine, dir string) tea.Settings {
 	b.Helper()
-	text, err := json.Marshal(map[string]any{"engine": engine, "path": b.TempDir()})
+	text, err := json.Marshal(map[string]any{"engine": engine, "path": dir})
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -40,7 +39,7 @@ func settingsOf(b *testing.B, engine string) tea.Settings {
 
 func openOn(b *testing.B, target teatest.Target, engine string) subject {
 	b.Helper()
-	instance, err := target.Open(b.Context(), settingsOf(b, engine))
+	instance, err := target.Open(b.Context(), settingsOf(b, engine, b.TempDir()))
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -83,62 +82,6 @@ func each(b *testing.B, run func(b *testing.B, s subject)) {
 		b.Run(engine+"/linked", func(b *testing.B) { run(b, openOn(b, teatest.Linked(memory.Bundle()), engine)) })
 		b.Run(engine+"/plugin", func(b *testing.B) { run(b, openOn(b, process, engine)) })
 	}
-}
-
-// BenchmarkStart is from the start of the process to its first answer.
-func BenchmarkStart(b *testing.B) {
-	binary := filepath.Join(b.TempDir(), "tea-plugin-memory")
-	for name, build := range map[string][]string{"full": {"build", "-o", binary}, "lite": {"build", "-tags", "lite", "-o", binary}} {
-		if name == "full" && !duckdb.Available {
-			continue
-		}
-		cmd := exec.CommandContext(b.Context(), "go", append(build, "./cmd/tea-plugin-memory")...)
-		if name == "lite" {
-			cmd.Env = append(os.Environ(), "CGO_ENABLED=0")
-		}
-		if out, err := cmd.CombinedOutput(); err != nil {
-			b.Fatalf("build the plugin: %v\n%s", err, out)
-		}
-		b.Run(name, func(b *testing.B) {
-			var resident int64
-			medians(b, func() { resident = startOnce(b, binary) })
-			b.ReportMetric(float64(resident)/(1<<20), "MB-resident")
-		})
-	}
-}
-
-// startOnce starts a plugin, stores something, and gives its resident memory.
-func startOnce(b *testing.B, binary string) int64 {
-	b.Helper()
-	cmd := exec.CommandContext(b.Context(), binary)
-	process, err := teatest.Start(b.Context(), cmd, os.Stderr)
-	if err != nil {
-		b.Fatal(err)
-	}
-	defer process.Close()
-	instance, err := process.Open(b.Context(), settingsOf(b, ""))
-	if err != nil {
-		b.Fatal(err)
-	}
-	subject{instance}.call(b, "ltm.store", map[string]any{"key": "a", "value": 1})
-	resident := residentMemory(b, cmd.Process.Pid)
-	if err := instance.Close(); err != nil {
-		b.Fatal(err)
-	}
-	return resident
-}
-
-func residentMemory(b *testing.B, pid int) int64 {
-	b.Helper()
-	data, err := os.ReadFile(fmt.Sprintf("/proc/%d/statm", pid))
-	if err != nil {
-		b.Skip("no /proc here:", err)
-	}
-	var size, resident int64
-	if _, err := fmt.Sscan(string(data), &size, &resident); err != nil {
-		b.Fatal(err)
-	}
-	return resident * int64(os.Getpagesize())
 }
 
 // medians times each call and reports the median.

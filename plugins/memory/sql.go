@@ -7,6 +7,7 @@ import (
 	"maps"
 	"regexp"
 	"slices"
+	"sync"
 	"time"
 
 	tea "github.com/the-edge-agent/tea/sdk"
@@ -72,7 +73,7 @@ func (m *Memory) views() []store.View {
 	return append(views, catalog.Views(dialect)...)
 }
 
-var parameterName = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9_]*$`)
+var parameterName = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[A-Za-z][A-Za-z0-9_]*$`) })
 
 // queryArgs are the parameters of a query as the engine takes them.
 func queryArgs(raw json.RawMessage) ([]any, error) {
@@ -91,7 +92,7 @@ func queryArgs(raw json.RawMessage) ([]any, error) {
 	case map[string]any:
 		var args []any
 		for _, name := range slices.Sorted(maps.Keys(given)) {
-			if !parameterName.MatchString(name) {
+			if !parameterName().MatchString(name) {
 				return nil, tea.Errorf(tea.ValidationError, "parameters: %q is no name of a parameter: a letter, then letters, digits and _", name)
 			}
 			args = append(args, sql.Named(name, given[name]))

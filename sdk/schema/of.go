@@ -4,6 +4,7 @@ import (
 	"encoding"
 	"encoding/json"
 	"fmt"
+	"iter"
 	"reflect"
 	"slices"
 	"strconv"
@@ -158,27 +159,51 @@ func (o *object) add(prop Property, required bool, depth int) {
 }
 
 func applyTags(s *Schema, field reflect.StructField) {
-	tag := field.Tag
-	s.Description = tag.Get("doc")
-	if text, ok := tag.Lookup("default"); ok {
-		s.Default = parseTag(s, field, text)
-	}
-	if list, ok := tag.Lookup("enum"); ok {
-		for text := range strings.SplitSeq(list, ",") {
-			s.Enum = append(s.Enum, parseTag(s, field, text))
+	for name, text := range tags(field.Tag) {
+		switch name {
+		case "doc":
+			s.Description = text
+		case "default":
+			s.Default = parseTag(s, field, text)
+		case "enum":
+			for one := range strings.SplitSeq(text, ",") {
+				s.Enum = append(s.Enum, parseTag(s, field, one))
+			}
+		case "pattern":
+			s.Pattern = text
+		case "format":
+			s.Format = text
+		case "minimum":
+			s.Minimum = number(field, name, text, parseFloat)
+		case "maximum":
+			s.Maximum = number(field, name, text, parseFloat)
+		case "minLength":
+			s.MinLength = number(field, name, text, strconv.Atoi)
+		case "maxLength":
+			s.MaxLength = number(field, name, text, strconv.Atoi)
+		case "minItems":
+			s.MinItems = number(field, name, text, strconv.Atoi)
 		}
 	}
-	if text, ok := tag.Lookup("pattern"); ok {
-		s.Pattern = text
+}
+
+// tags gives a field's tags one after the other. To look each up by its name
+// would read them all each time, and a plugin makes its schemas at every start.
+func tags(tag reflect.StructTag) iter.Seq2[string, string] {
+	return func(yield func(name, text string) bool) {
+		for rest := string(tag); ; {
+			name, value, _ := strings.Cut(strings.TrimLeft(rest, " "), ":")
+			quoted, err := strconv.QuotedPrefix(value)
+			if err != nil {
+				return // the end, or no tag by Go's convention
+			}
+			text, err := strconv.Unquote(quoted)
+			if err != nil || !yield(name, text) {
+				return
+			}
+			rest = value[len(quoted):]
+		}
 	}
-	if text, ok := tag.Lookup("format"); ok {
-		s.Format = text
-	}
-	s.Minimum = floatTag(field, "minimum", s.Minimum)
-	s.Maximum = floatTag(field, "maximum", s.Maximum)
-	s.MinLength = intTag(field, "minLength", s.MinLength)
-	s.MaxLength = intTag(field, "maxLength", s.MaxLength)
-	s.MinItems = intTag(field, "minItems", s.MinItems)
 }
 
 // parseTag reads a tag's text as JSON, or as a plain string where the field is one.
@@ -193,24 +218,10 @@ func parseTag(s *Schema, field reflect.StructField, text string) any {
 	return v
 }
 
-func floatTag(field reflect.StructField, name string, old *float64) *float64 {
-	text, ok := field.Tag.Lookup(name)
-	if !ok {
-		return old
-	}
-	f, err := strconv.ParseFloat(text, 64)
-	if err != nil {
-		panic(fmt.Sprintf("schema: field %s: tag %s: %v", field.Name, name, err))
-	}
-	return &f
-}
+func parseFloat(text string) (float64, error) { return strconv.ParseFloat(text, 64) }
 
-func intTag(field reflect.StructField, name string, old *int) *int {
-	text, ok := field.Tag.Lookup(name)
-	if !ok {
-		return old
-	}
-	n, err := strconv.Atoi(text)
+func number[N int | float64](field reflect.StructField, name, text string, parse func(string) (N, error)) *N {
+	n, err := parse(text)
 	if err != nil {
 		panic(fmt.Sprintf("schema: field %s: tag %s: %v", field.Name, name, err))
 	}

@@ -37,6 +37,17 @@ const startTimeout = 30 * time.Second
 // Start runs the command as a plugin, with output for what the process
 // writes to stderr. The caller ends it with Close.
 func Start(ctx context.Context, cmd *exec.Cmd, output io.Writer) (*Process, error) {
+	return launch(ctx, cmd, output, nil)
+}
+
+// StartKnown is [Start] for a plugin whose manifest is known. Like a host that
+// has kept the manifest, it does not ask for it, only whether the plugin takes
+// calls.
+func StartKnown(ctx context.Context, cmd *exec.Cmd, output io.Writer, manifest tea.Manifest) (*Process, error) {
+	return launch(ctx, cmd, output, &manifest)
+}
+
+func launch(ctx context.Context, cmd *exec.Cmd, output io.Writer, known *tea.Manifest) (*Process, error) {
 	watched, parent, err := os.Pipe()
 	if err != nil {
 		return nil, fmt.Errorf("start %s: %w", cmd.Path, err)
@@ -57,14 +68,14 @@ func Start(ctx context.Context, cmd *exec.Cmd, output io.Writer) (*Process, erro
 		Logger:           hclog.NewNullLogger(),
 		GRPCDialOptions:  wire.DialOptions(),
 	})
-	if err := p.connect(ctx); err != nil {
+	if err := p.connect(ctx, known); err != nil {
 		p.Close()
 		return nil, fmt.Errorf("start %s: %w", cmd.Path, err)
 	}
 	return p, nil
 }
 
-func (p *Process) connect(ctx context.Context) error {
+func (p *Process) connect(ctx context.Context, known *tea.Manifest) error {
 	protocol, err := p.plugin.Client()
 	if err != nil {
 		return err
@@ -76,6 +87,10 @@ func (p *Process) connect(ctx context.Context) error {
 	d := raw.(*dispenser)
 	p.conn = d.conn
 	p.client = wire.Connect(d.conn, d.broker)
+	if known != nil {
+		p.manifest = *known
+		return p.client.Health(ctx)
+	}
 	p.manifest, err = p.client.Describe(ctx)
 	return err
 }

@@ -37,14 +37,22 @@ func (l *launcher) open() error {
 	if l.dir != nil {
 		return nil
 	}
+	// To start the guard takes about as long as to look through a full
+	// directory of temporary files; the first call waits for both.
+	var guard *guard
+	var unguarded error
+	var starting sync.WaitGroup
+	starting.Go(func() { guard, unguarded = newGuard() })
 	dir, err := newRunDir(runBases())
+	starting.Wait()
 	if err != nil {
+		guard.close()
 		return err
 	}
-	l.dir, l.forker = dir, newForker()
-	if l.guard, err = newGuard(); err != nil {
-		l.options.Logger.Debug("processes that plugins start may outlive a host that is killed", "error", err)
+	if unguarded != nil {
+		l.options.Logger.Debug("processes that plugins start may outlive a host that is killed", "error", unguarded)
 	}
+	l.dir, l.forker, l.guard = dir, newForker(), guard
 	return nil
 }
 

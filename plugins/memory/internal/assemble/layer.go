@@ -6,6 +6,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 
 	tea "github.com/the-edge-agent/tea/sdk"
 	"github.com/the-edge-agent/tea/sdk/confine"
@@ -253,11 +254,11 @@ func (p place) inSession(id, directory string) *place {
 	return &p
 }
 
-var variable = regexp.MustCompile(`\{([A-Za-z_][A-Za-z0-9_]*)\}`)
+var variable = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`\{([A-Za-z_][A-Za-z0-9_]*)\}`) })
 
 // fillIn puts the values of variables in the place of {name}.
 func fillIn(pattern string, variables map[string]any) (filled string, err error) {
-	filled = variable.ReplaceAllStringFunc(pattern, func(match string) string {
+	filled = variable().ReplaceAllStringFunc(pattern, func(match string) string {
 		name := match[1 : len(match)-1]
 		v, findErr := lookUp(name, variables)
 		if findErr != nil {

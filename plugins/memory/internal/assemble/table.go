@@ -70,7 +70,7 @@ func bind(sql string, variables map[string]any) (bound string, args []any, err e
 	for sql != "" {
 		end := quoted(sql)
 		if end == 0 {
-			if at := variable.FindStringIndex(sql); at != nil && at[0] == 0 {
+			if at := variable().FindStringIndex(sql); at != nil && at[0] == 0 {
 				v, err := lookUp(sql[1:at[1]-1], variables)
 				if err != nil {
 					return "", nil, err

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"regexp"
 	"strings"
+	"sync"
 	"unicode"
 
 	tea "github.com/the-edge-agent/tea/sdk"
@@ -51,12 +52,12 @@ type Page struct {
 	After string
 }
 
-var tableName = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_.-]{0,127}$`)
+var tableName = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_.-]{0,127}$`) })
 
 // tableID is the name under which a table is found: the case of its letters
 // does not matter.
 func tableID(name string) (string, error) {
-	if !tableName.MatchString(name) {
+	if !tableName().MatchString(name) {
 		return "", tea.Errorf(tea.ValidationError, "%q is no name of a table: it begins with a letter or _ and has letters, digits and _.- (at most 128)", name)
 	}
 	return strings.ToLower(name), nil

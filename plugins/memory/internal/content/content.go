@@ -22,7 +22,7 @@ const (
 	lookBatch = 5000
 	// removeBatch is how many are removed while nobody may write.
 	removeBatch = 200
-	stripes    = 64
+	stripes     = 64
 )
 
 // ErrDamaged says that a content is not what was saved.

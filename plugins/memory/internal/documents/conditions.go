@@ -3,6 +3,7 @@ package documents
 import (
 	"regexp"
 	"strings"
+	"sync"
 	"unicode/utf8"
 
 	tea "github.com/the-edge-agent/tea/sdk"
@@ -16,7 +17,9 @@ const defaultLimit = 1000
 const idField = "id"
 
 // fieldPath is what a condition may name; it is written into the statement.
-var fieldPath = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*(\.[A-Za-z_][A-Za-z0-9_]*)*$`)
+var fieldPath = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*(\.[A-Za-z_][A-Za-z0-9_]*)*$`)
+})
 
 // field is the SQL for a field of the body: its type and its value, so that
 // the number 5 and the text "5" differ.
@@ -45,7 +48,7 @@ func typesOf(dialect store.Dialect) types {
 }
 
 func fieldOf(dialect store.Dialect, path string) (field, error) {
-	if !fieldPath.MatchString(path) {
+	if !fieldPath().MatchString(path) {
 		return field{}, tea.Errorf(tea.ValidationError, "%q is no name of a field: letters, digits and _, with dots between the names", path)
 	}
 	extract := "json_extract"

@@ -56,7 +56,7 @@ func own(ctx context.Context, dir string, timeout time.Duration) (*owner, error)
 	text, err := json.Marshal(claim{PID: os.Getpid(), Since: time.Now().UTC()})
 	if err == nil {
 		// The lock holds without a name, too: a full disk can be read from.
-		if err = os.WriteFile(path, append(text, '\n'), 0o600); errors.Is(err, syscall.ENOSPC) {
+		if err = sign(path, append(text, '\n')); errors.Is(err, syscall.ENOSPC) {
 			err = nil
 		}
 	}
@@ -67,6 +67,21 @@ func own(ctx context.Context, dir string, timeout time.Duration) (*owner, error)
 		return nil, errors.Join(fmt.Errorf("write %s: %w", path, err), o.release())
 	}
 	return o, nil
+}
+
+// sign writes over what stands in the file. One that was emptied first is
+// brought to the disk by some file systems when it is closed, and the start
+// waits for that.
+func sign(path string, text []byte) error {
+	file, err := os.OpenFile(path, os.O_WRONLY, 0)
+	if err != nil {
+		return err
+	}
+	_, err = file.WriteAt(text, 0)
+	if err == nil {
+		err = file.Truncate(int64(len(text)))
+	}
+	return errors.Join(err, file.Close())
 }
 
 func heldBy(dir, path string, waited time.Duration) error {

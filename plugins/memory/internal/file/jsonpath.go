@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"unicode/utf8"
 
 	tea "github.com/the-edge-agent/tea/sdk"
@@ -40,10 +41,10 @@ const (
 )
 
 // plainName is a member that needs no quotes.
-var plainName = regexp.MustCompile(`^[\pL_][\pL\pN_-]*`)
+var plainName = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[\pL_][\pL\pN_-]*`) })
 
 // wholeIndex is what stands between brackets for an item.
-var wholeIndex = regexp.MustCompile(`^-?(0|[1-9][0-9]{0,8})$`)
+var wholeIndex = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^-?(0|[1-9][0-9]{0,8})$`) })
 
 // ParseJSONPath reads a path. Everything beyond the forms of [JSONPath] is a
 // validation_error: filters, expressions, recursive descent, slices.
@@ -77,7 +78,7 @@ func readStep(s string) (found step, length int, fault string) {
 		return step{kind: each}, 2, ""
 	}
 	if s[0] == '.' {
-		name := plainName.FindString(s[1:])
+		name := plainName().FindString(s[1:])
 		if name == "" {
 			return step{}, 0, "a name is missing"
 		}
@@ -97,7 +98,7 @@ func readStep(s string) (found step, length int, fault string) {
 	if inside == "*" {
 		return step{kind: each}, 3, ""
 	}
-	if !wholeIndex.MatchString(inside) {
+	if !wholeIndex().MatchString(inside) {
 		return step{}, 0, "between [ and ] stands a whole number, a name in quotes, or *"
 	}
 	index, err := strconv.Atoi(inside)
@@ -198,7 +199,7 @@ func pathOf(trail []segment) string {
 		switch {
 		case s.item:
 			fmt.Fprintf(&b, "[%d]", s.index)
-		case plainName.FindString(s.name) == s.name && s.name != "":
+		case plainName().FindString(s.name) == s.name && s.name != "":
 			b.WriteString("." + s.name)
 		default:
 			b.WriteString(`["` + strings.NewReplacer(`\`, `\\`, `"`, `\"`).Replace(s.name) + `"]`)

@@ -182,7 +182,7 @@ func (x *Index) sweep() error {
 	}
 	for _, name := range names {
 		whole := strings.TrimSuffix(name, ".tmp")
-		ours := segmentName.MatchString(whole) || whole == manifestName && whole != name
+		ours := segmentName().MatchString(whole) || whole == manifestName && whole != name
 		if !ours || keep[name] {
 			continue
 		}

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"regexp"
+	"sync"
 )
 
 const (
@@ -36,7 +37,7 @@ type manifestSegment struct {
 	Dead []byte `json:"dead,omitempty"`
 }
 
-var segmentName = regexp.MustCompile(`^[0-9]{8,20}\.seg$`)
+var segmentName = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[0-9]{8,20}\.seg$`) })
 
 func (m *manifest) write(d disk) error {
 	body, err := json.Marshal(m)
@@ -98,7 +99,7 @@ func parseManifest(data []byte, lang *language) (*manifest, error) {
 	}
 	seen := map[string]bool{}
 	for _, s := range m.Segments {
-		if !segmentName.MatchString(s.Name) || seen[s.Name] {
+		if !segmentName().MatchString(s.Name) || seen[s.Name] {
 			return nil, corrupt("the manifest names the segment %q", s.Name)
 		}
 		seen[s.Name] = true

@@ -19,9 +19,9 @@ const (
 	crcBytes      = 4
 )
 
-var castagnoli = crc32.MakeTable(crc32.Castagnoli)
-
-func checksum(b []byte) uint32 { return crc32.Checksum(b, castagnoli) }
+// checksum asks for the table each time: it is made once, at the first use
+// rather than when the process starts.
+func checksum(b []byte) uint32 { return crc32.Checksum(b, crc32.MakeTable(crc32.Castagnoli)) }
 
 // appendChecksum adds the checksum of what is there.
 func appendChecksum(b []byte) []byte {

@@ -7,6 +7,7 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
+	"sync"
 
 	tea "github.com/the-edge-agent/tea/sdk"
 
@@ -20,11 +21,13 @@ const (
 	decimalDigits, decimalScale = 15, 3
 )
 
-var decimalName = regexp.MustCompile(`^decimal(?:\(\s*(\d{1,3})\s*(?:,\s*(\d{1,3})\s*)?\))?$`)
+var decimalName = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`^decimal(?:\(\s*(\d{1,3})\s*(?:,\s*(\d{1,3})\s*)?\))?$`)
+})
 
 // decimalType reads decimal, decimal(digits) and decimal(digits, scale).
 func decimalType(name string) (t Type, ok bool, err error) {
-	m := decimalName.FindStringSubmatch(name)
+	m := decimalName().FindStringSubmatch(name)
 	if m == nil {
 		return "", false, nil
 	}

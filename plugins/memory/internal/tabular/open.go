@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"sync"
 
 	tea "github.com/the-edge-agent/tea/sdk"
 
@@ -127,7 +128,7 @@ func (s *Tables) renewViews(ctx context.Context, tables map[string]*table) error
 
 // ours is how a file of this package is called. Whatever else somebody has put
 // into the folder stays.
-var ours = regexp.MustCompile(`^[a-z2-7]{26}\.parquet(\.unfinished)?$`)
+var ours = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[a-z2-7]{26}\.parquet(\.unfinished)?$`) })
 
 // sweep removes files that no row names.
 func (s *Tables) sweep(named map[string]bool) error {
@@ -137,7 +138,7 @@ func (s *Tables) sweep(named map[string]bool) error {
 			return nil
 		case err != nil:
 			return err
-		case !entry.Type().IsRegular() || named[path] || !ours.MatchString(entry.Name()):
+		case !entry.Type().IsRegular() || named[path] || !ours().MatchString(entry.Name()):
 			return nil
 		}
 		return os.Remove(path)

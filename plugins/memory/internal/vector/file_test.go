@@ -107,7 +107,7 @@ func TestUselessFileGivesAnEmptyIndex(t *testing.T) {
 	edit := func(at int, value uint32) []byte {
 		b := bytes.Clone(good)
 		binary.LittleEndian.PutUint32(b[at:], value)
-		binary.LittleEndian.PutUint32(b[headerSize-4:], crc32.Checksum(b[:headerSize-4], castagnoli))
+		binary.LittleEndian.PutUint32(b[headerSize-4:], crc32.Checksum(b[:headerSize-4], castagnoli()))
 		return b
 	}
 	dimension, owner := smallOptions, smallOptions

@@ -29,7 +29,9 @@ const (
 	sumSize       = 4
 )
 
-var castagnoli = crc32.MakeTable(crc32.Castagnoli)
+// castagnoli is the table of the sums; it is made at the first use rather than
+// when the process starts.
+func castagnoli() *crc32.Table { return crc32.MakeTable(crc32.Castagnoli) }
 
 // header is the beginning of the file.
 type header struct {
@@ -58,7 +60,7 @@ func (h header) encode() []byte {
 	b = binary.LittleEndian.AppendUint64(b, h.upper)
 	b = append(b, h.owner[:]...)
 	b = b[:headerSize-sumSize]
-	return binary.LittleEndian.AppendUint32(b, crc32.Checksum(b, castagnoli))
+	return binary.LittleEndian.AppendUint32(b, crc32.Checksum(b, castagnoli()))
 }
 
 // decodeHeader reads a header and checks that it agrees with the options and
@@ -73,7 +75,7 @@ func decodeHeader(b []byte, size int64, o Options) (header, error) {
 		return h, fmt.Errorf("%w: version %d, this program reads %d", ErrVersion, version, formatVersion)
 	}
 	sum := binary.LittleEndian.Uint32(b[headerSize-sumSize:])
-	if crc32.Checksum(b[:headerSize-sumSize], castagnoli) != sum {
+	if crc32.Checksum(b[:headerSize-sumSize], castagnoli()) != sum {
 		return h, fmt.Errorf("%w: checksum of the header", ErrCorrupt)
 	}
 	h = header{

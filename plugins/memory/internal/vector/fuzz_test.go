@@ -16,7 +16,7 @@ func sealed(b []byte, o Options) []byte {
 	}
 	seal := func(from, to int64) {
 		if to <= int64(len(b)) && from <= to-sumSize && from >= 0 {
-			binary.LittleEndian.PutUint32(b[to-sumSize:], crc32.Checksum(b[from:to-sumSize], castagnoli))
+			binary.LittleEndian.PutUint32(b[to-sumSize:], crc32.Checksum(b[from:to-sumSize], castagnoli()))
 		}
 	}
 	seal(0, headerSize)

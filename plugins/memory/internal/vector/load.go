@@ -79,7 +79,7 @@ func (r *reader) section(name string, buf []byte, at, size int64) ([]byte, error
 		return nil, fmt.Errorf("read its %s: %w", name, err)
 	}
 	body := buf[:size]
-	if crc32.Checksum(body, castagnoli) != binary.LittleEndian.Uint32(buf[size:]) {
+	if crc32.Checksum(body, castagnoli()) != binary.LittleEndian.Uint32(buf[size:]) {
 		return nil, fmt.Errorf("%w: checksum of the %s", ErrCorrupt, name)
 	}
 	return body, nil

@@ -103,7 +103,7 @@ type sectionWriter struct {
 
 func (s *sectionWriter) write(b []byte) {
 	if s.err == nil {
-		s.sum = crc32.Update(s.sum, castagnoli, b)
+		s.sum = crc32.Update(s.sum, castagnoli(), b)
 		_, s.err = s.w.Write(b)
 	}
 }

@@ -28,6 +28,8 @@ func (Driver) File() string { return "memory.sqlite" }
 // Open opens the database with a write-ahead log: readers go on while
 // somebody writes, and a commit waits for the disk once.
 func (Driver) Open(ctx context.Context, path string, limits engine.Limits) (engine.Handles, error) {
+	// Where this fails, SQLite tries in its own way, and words what is wrong.
+	_ = create(path)
 	// The page caches share the memory; SQLite counts them in KiB below 0.
 	cache := fmt.Sprintf("cache_size(-%d)", limits.MemoryBytes>>10/int64(limits.Connections+1))
 	common := []string{"busy_timeout(5000)", cache, "foreign_keys(1)", "trusted_schema(0)", "temp_store(0)"}

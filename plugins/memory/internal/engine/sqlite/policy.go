@@ -2,6 +2,7 @@ package sqlite
 
 import (
 	"strings"
+	"sync"
 
 	"modernc.org/sqlite"
 	sqlite3 "modernc.org/sqlite/lib"
@@ -63,7 +64,7 @@ func (p *policy) decide(action sqlite.AuthorizerActionCode, first, second, datab
 		}
 		return p.deny("the table "+first, "only the listed tables are open to queries")
 	case sqlite.AuthFunction:
-		if pure[sandbox.Fold(second)] {
+		if pure()[sandbox.Fold(second)] {
 			return sqlite.AuthorizerOK
 		}
 		return p.deny("the function "+second, "it is none of the functions that are let through")
@@ -77,7 +78,7 @@ func (p *policy) readable(table, column, database, via string) bool {
 		return p.temp[table]
 	case database != "" && database != "main":
 		return false
-	case p.main[table], pureTables[table]:
+	case p.main[table], pureTables()[table]:
 		return true
 	case p.views[via]:
 		p.below[table] = true
@@ -142,10 +143,13 @@ var pure = words(`
 // pureTables are the table functions of which the same is true.
 var pureTables = words("json_each json_tree")
 
-func words(text string) map[string]bool {
-	set := map[string]bool{}
-	for w := range strings.FieldsSeq(text) {
-		set[w] = true
-	}
-	return set
+// words gives a set when it is asked for first: a start does not wait for it.
+func words(text string) func() map[string]bool {
+	return sync.OnceValue(func() map[string]bool {
+		set := map[string]bool{}
+		for w := range strings.FieldsSeq(text) {
+			set[w] = true
+		}
+		return set
+	})
 }

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"regexp"
 	"strings"
+	"sync"
 
 	"modernc.org/sqlite"
 	sqlite3 "modernc.org/sqlite/lib"
@@ -160,7 +161,7 @@ func standIn(to *strings.Builder, schema, name string, columns []declaration) {
 }
 
 // plainType is a declared type that can be written as it is.
-var plainType = regexp.MustCompile(`^[A-Za-z_ ]+(\([0-9, ]+\))?$`)
+var plainType = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[A-Za-z_ ]+(\([0-9, ]+\))?$`) })
 
 func columnsOf(ctx context.Context, conn *sql.Conn, table string) (columns []declaration, err error) {
 	rows, err := conn.QueryContext(ctx, "SELECT name, type FROM pragma_table_info(?, 'main')", table)
@@ -173,7 +174,7 @@ func columnsOf(ctx context.Context, conn *sql.Conn, table string) (columns []dec
 		if err := rows.Scan(&c.name, &c.kind); err != nil {
 			return nil, err
 		}
-		if !plainType.MatchString(c.kind) {
+		if !plainType().MatchString(c.kind) {
 			c.kind = ""
 		}
 		columns = append(columns, c)
@@ -184,8 +185,12 @@ func columnsOf(ctx context.Context, conn *sql.Conn, table string) (columns []dec
 // missing and near are what SQLite says about a table that is not there and
 // about the place where it stopped to understand.
 var (
-	missing = regexp.MustCompile(`^no such (table|module|table-valued function): (.*)$`)
-	near    = regexp.MustCompile(`(?s)^(?:near "(.*)": syntax error|unrecognized token: "(.*)"|no such (?:column|function): (\S+).*)$`)
+	missing = sync.OnceValue(func() *regexp.Regexp {
+		return regexp.MustCompile(`^no such (table|module|table-valued function): (.*)$`)
+	})
+	near = sync.OnceValue(func() *regexp.Regexp {
+		return regexp.MustCompile(`(?s)^(?:near "(.*)": syntax error|unrecognized token: "(.*)"|no such (?:column|function): (\S+).*)$`)
+	})
 )
 
 // refused gives an error of compilation its type.
@@ -198,7 +203,7 @@ func refused(body string, bounds store.Sandbox, policy *policy, err error) error
 		return err
 	}
 	message := reason(failure)
-	if m := missing.FindStringSubmatch(message); m != nil {
+	if m := missing().FindStringSubmatch(message); m != nil {
 		return sandbox.Denied(bounds, body, only(body, m[2]), "the table "+m[2], "only the listed tables are open to queries")
 	}
 	switch failure.Code() & 0xff {
@@ -209,7 +214,7 @@ func refused(body string, bounds store.Sandbox, policy *policy, err error) error
 		return err
 	}
 	offset := -1
-	if m := near.FindStringSubmatch(message); m != nil {
+	if m := near().FindStringSubmatch(message); m != nil {
 		offset = only(body, m[1]+m[2]+m[3])
 	}
 	return sandbox.Invalid(body, offset, message)
