@@ -106,23 +106,6 @@ func (m *memory) value(t *testing.T, key string) string {
 	return string(found.Value)
 }
 
-// entry is what is under a key, as List gives it; Retrieve must say the same.
-func (m *memory) entry(t *testing.T, key string) store.Memory {
-	t.Helper()
-	page, err := m.List(t.Context(), store.List{Prefix: key, Limit: 1})
-	if err != nil || len(page) != 1 {
-		t.Fatalf("list %q: %v, %v", key, page, err)
-	}
-	got, err := m.Retrieve(t.Context(), key)
-	if err != nil {
-		t.Fatal(err)
-	}
-	same := page[0]
-	got.ID, got.CreatedAt, got.UpdatedAt = same.ID, same.CreatedAt, same.UpdatedAt
-	want(t, "the entry "+key, got, same)
-	return same
-}
-
 // found are the keys that a search gives.
 func (m *memory) found(t *testing.T, query store.Search) string {
 	t.Helper()

@@ -273,3 +273,20 @@ func longTermSweepAndWrite(t *testing.T, m *memory) {
 	close(stop)
 	sweeps.Wait()
 }
+
+// entry is what is under a key, as List gives it; Retrieve must say the same.
+func (m *memory) entry(t *testing.T, key string) store.Memory {
+	t.Helper()
+	page, err := m.List(t.Context(), store.List{Prefix: key, Limit: 1})
+	if err != nil || len(page) != 1 {
+		t.Fatalf("list %q: %v, %v", key, page, err)
+	}
+	got, err := m.Retrieve(t.Context(), key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	same := page[0]
+	got.ID, got.CreatedAt, got.UpdatedAt = same.ID, same.CreatedAt, same.UpdatedAt
+	want(t, "the entry "+key, got, same)
+	return same
+}
