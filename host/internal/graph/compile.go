@@ -124,7 +124,7 @@ func (c *compiler) fallback(g *Graph, n *Node, name spec.Text) *Node {
 
 // lookup resolves a target's name; a missing one is reported and leads to the end.
 func (c *compiler) lookup(g *Graph, name spec.Text) Target {
-	if name.Value == spec.End {
+	if name.Value == spec.End || name.Pos == (diag.Pos{}) { // not there: the loader has said so
 		return Target{}
 	}
 	if n := g.byName[name.Value]; n != nil {

@@ -5,11 +5,13 @@ import (
 	"errors"
 	"maps"
 	"slices"
+	"strings"
 
 	"github.com/the-edge-agent/tea/host/internal/diagcode"
 	"github.com/the-edge-agent/tea/host/internal/expr"
 	"github.com/the-edge-agent/tea/host/internal/script"
 	"github.com/the-edge-agent/tea/host/internal/spec"
+	"github.com/the-edge-agent/tea/sdk/diag"
 )
 
 // Condition is a compiled expression: a template where it has braces, else
@@ -43,9 +45,10 @@ func (c *Condition) Eval(ctx context.Context, scope expr.Scope, env script.Env) 
 // IsLua tells which language the expression turned out to be.
 func (c *Condition) IsLua() bool { return c.chunk != nil }
 
-// condition compiles text, which may be nil.
+// condition compiles text, which may be nil or, where the loader has said so,
+// missing.
 func (c *compiler) condition(text *spec.Text, roots []string) *Condition {
-	if text == nil {
+	if text == nil || text.Pos == (diag.Pos{}) {
 		return nil
 	}
 	cond := &Condition{Text: *text}
@@ -55,8 +58,14 @@ func (c *compiler) condition(text *spec.Text, roots []string) *Condition {
 			c.templateError(*text, err)
 			return nil
 		}
-		cond.template = t
 		c.readTemplate(*text, t, roots, true)
+		cond.template = t
+		// Space around {{ }} would make a text of it, which always holds.
+		if bare := strings.TrimSpace(text.Value); bare != text.Value {
+			if t, err := expr.Compile(bare); err == nil {
+				cond.template = t
+			}
+		}
 		return cond
 	}
 	if !c.bareCondition(cond) {

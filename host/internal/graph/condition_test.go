@@ -33,6 +33,7 @@ func TestConditionsMeanTheSameInBothLanguages(t *testing.T) {
 		"count > 3":                   true,
 		"state.count > 3":             true,
 		"{{ count > 3 }}":             true,
+		" {{ count > 5 }} ":           false,
 		"ready == True":               true,
 		"ready == False":              false,
 		"ready == true":               true,

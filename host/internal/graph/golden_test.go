@@ -46,6 +46,12 @@ type getParams struct {
 	Pages   []page            `json:"pages,omitempty"`
 }
 
+type askParams struct {
+	Question  string  `json:"question"`
+	Timeout   float64 `json:"timeout_seconds,omitempty"`
+	OnTimeout string  `json:"on_timeout,omitempty"`
+}
+
 type page struct {
 	Name string `json:"name" pattern:"^[a-z]+$"`
 	Size int    `json:"size,omitempty"`
@@ -61,6 +67,7 @@ func catalog() actions {
 	return actions{
 		"web.get":  {Name: "web.get", Params: schema.Of[getParams](), Result: schema.Of[getResult]()},
 		"any.call": {Name: "any.call"},
+		"any.ask":  {Name: "any.ask", Params: schema.Of[askParams]()},
 	}
 }
 

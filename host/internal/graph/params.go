@@ -2,6 +2,7 @@ package graph
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/the-edge-agent/tea/host/internal/diagcode"
@@ -58,7 +59,20 @@ func (p *paramChecker) check(b *spec.ActionBody, diags *diag.List) *schema.Schem
 	for _, problem := range s.ValidateTemplated(with.Value, isTemplate) {
 		report(info, with, problem, diags)
 	}
+	warnNoTimeout(info, with, diags)
 	return info.Result
+}
+
+// warnNoTimeout warns where on_timeout can never count. Beside action: and
+// without with: timeout_seconds is the node's, which is easily overlooked.
+func warnNoTimeout(info tea.ActionInfo, with *spec.Tree, diags *diag.List) {
+	const on, timeout = "on_timeout", "timeout_seconds"
+	given, _ := with.Value.(map[string]any)
+	if given[on] == nil || given[timeout] != nil || !slices.Contains(info.Params.Properties.Names(), timeout) {
+		return
+	}
+	diags.Warnf(diagcode.MissingParameter, with.KeyPos(on), "give both under with:; beside action: timeout_seconds is the node's own",
+		"%s: %s means nothing without the parameter %q", info.Name, on, timeout)
 }
 
 func (p *paramChecker) schema(info tea.ActionInfo) *jsonschema.Schema {

@@ -105,6 +105,18 @@ on: yes
 	}
 }
 
+func TestEscapesOfJSON(t *testing.T) {
+	t.Parallel()
+	got := parse(t, `{"a": "\ud83d\uDE00 \/ \\ud83d\\/ \ud800 \u00e9 \n",`+"\n"+`"b": 1}`)
+	want := map[string]any{"a": "\U0001F600 / \\ud83d\\/ \uFFFD \u00e9 \n", "b": int64(1)}
+	if diff := cmp.Diff(any(want), got.Value()); diff != "" {
+		t.Error(diff)
+	}
+	if pos := got.Get("b").Pos(""); pos.Line != 2 {
+		t.Errorf("b is at line %d, want 2", pos.Line)
+	}
+}
+
 func TestTextPlaces(t *testing.T) {
 	t.Parallel()
 	tests := []struct {
@@ -170,10 +182,14 @@ func TestProblems(t *testing.T) {
 		{"two colons", "a: b: c\n", `f.yaml:1:5 TEA1006 a ": " where no key can stand`},
 		{"no colon", "a: 1\nb", `f.yaml:2:1 TEA1006 this line is neither "key: value" nor a "- " item`},
 		{"open list", "a: [1, 2\nb: 3\n", "f.yaml:1:5 TEA1006 a list in [ ] is not closed or lacks a comma"},
+		{"missing comma", "a: {b: \"x\" c: [1]}\n", "f.yaml:1:12 TEA1006 a mapping in { } is not closed or lacks a comma"},
+		{"question mark", "a: 1\n\u00e9: {b: x, c: Go on?, d: 1}\n", "f.yaml:2:19 TEA1006 a mapping in { } is not closed or lacks a comma"},
+		{"wrong bracket", "a: {b: [1, \"]\", 'it''s'}, c: 2}\n", "f.yaml:1:24 TEA1006 a list in [ ] is not closed or lacks a comma"},
 		{"open quote", "a: 1\nb: \"x\nc: 2\n", "f.yaml:2:4 TEA1006 a quote that opens here is not closed"},
 		{"text behind a quote", "a: 'b' c\n", "f.yaml:1:8 TEA1006 neither a key nor the end of the mapping"},
 		{"at sign", "a: @b\n", "f.yaml:1:4 TEA1006 a value cannot begin with this character"},
 		{"escape", `a: "\q"`, "f.yaml:1:5 TEA1006 unknown escape in double quotes"},
+		{"escape behind tabs", "{\n\t\"a\": \"\\q\"}", "f.yaml:2:8 TEA1006 unknown escape in double quotes"},
 		{"list behind a key", "a: - b\n", `f.yaml:1:4 TEA1006 a "- " item where no list can begin`},
 		{"template in text", "a: {{ x }} y\n", "f.yaml:1:12 TEA1006 a template is not in quotes"},
 		{"bare star", "a: *\n", "f.yaml:1:4 TEA1006 an anchor or alias has no name"},
@@ -195,6 +211,15 @@ func TestProblems(t *testing.T) {
 				t.Errorf("got  %s\nwant %s", got, test.want)
 			}
 		})
+	}
+}
+
+func TestHintWhereAQuestionMarkEndsText(t *testing.T) {
+	t.Parallel()
+	var diags diag.List
+	source.Parse("f.yaml", []byte("a: {question: Go on?, choices: [1]}\n"), &diags)
+	if len(diags) != 1 || !strings.Contains(diags[0].Hint, "text that holds a ? needs quotes") {
+		t.Errorf("got %v", diags)
 	}
 }
 

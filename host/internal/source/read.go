@@ -22,11 +22,12 @@ func Parse(file string, data []byte, diags *diag.List) *Node {
 	if !checkText(file, data, diags) {
 		return nil
 	}
+	data = withoutJSONEscapes(data)
 	decoder := yaml.NewDecoder(bytes.NewReader(data))
 	var doc yaml.Node
 	if err := decoder.Decode(&doc); err != nil {
 		if errors.Is(err, io.EOF) {
-			diags.Errorf(diagcode.FileEmpty, diag.Pos{File: file}, "a workflow needs at least nodes", "the file is empty")
+			diags.Errorf(diagcode.FileEmpty, diag.Pos{File: file}, "write keys such as nodes: in it", "the file is empty")
 		} else {
 			reportSyntax(file, data, err, diags)
 		}
@@ -44,7 +45,7 @@ func Parse(file string, data []byte, diags *diag.List) *Node {
 	b := builder{file: file, lines: newLines(data), diags: diags, built: map[*yaml.Node]*shared{}}
 	root := b.build(doc.Content[0], 0)
 	if root != nil && root.Kind == Null && root.Text == "" {
-		diags.Errorf(diagcode.FileEmpty, diag.Pos{File: file}, "a workflow needs at least nodes", "the file is empty")
+		diags.Errorf(diagcode.FileEmpty, diag.Pos{File: file}, "write keys such as nodes: in it", "the file is empty")
 		return nil
 	}
 	return root
@@ -54,7 +55,7 @@ func Parse(file string, data []byte, diags *diag.List) *Node {
 func checkText(file string, data []byte, diags *diag.List) bool {
 	if len(data) > MaxBytes {
 		diags.Errorf(diagcode.FileTooLarge, diag.Pos{File: file}, "keep large data in files of its own and read it with file.read",
-			"the file has %d bytes, more than the %d allowed", len(data), MaxBytes)
+			"the file has more than the %d bytes allowed", MaxBytes)
 		return false
 	}
 	for _, mark := range byteOrderMarks {

@@ -52,15 +52,19 @@ func reportSyntax(file string, data []byte, err error, diags *diag.List) {
 func explain(problem string, row []byte) (message, hint string) {
 	indentation := row[:len(row)-len(bytes.TrimLeft(row, " \t"))]
 	switch {
-	case bytes.ContainsRune(indentation, '\t'):
+	case bytes.ContainsRune(indentation, '\t') && !strings.Contains(problem, "escape") && !strings.Contains(problem, "hexdecimal"):
 		return "a tab indents this line", "indent with spaces"
 	case bytes.Contains(row, []byte(": {{")) || bytes.Contains(row, []byte("- {{")):
 		return "a template is not in quotes", "write key: \"{{ ... }}\""
 	}
 	for _, e := range explanations {
-		if strings.HasPrefix(problem, e.problem) {
-			return e.message, e.hint
+		if !strings.HasPrefix(problem, e.problem) {
+			continue
 		}
+		if strings.HasPrefix(e.hint, "add the missing ,") && bytes.ContainsRune(row, '?') {
+			return e.message, e.hint + "; text that holds a ? needs quotes here"
+		}
+		return e.message, e.hint
 	}
 	return problem, ""
 }
@@ -114,6 +118,11 @@ func locate(data []byte, problem string) (line, column int) {
 		return 0, 0
 	}
 	row := l.line(first)
+	if strings.HasPrefix(problem, "did not find expected ',' or") {
+		if column := flowFault(row); column > 0 {
+			return first, column
+		}
+	}
 	start := l.starts[first-1]
 	width := search(len(row), func(n int) bool { return fails(data[:start+n]) })
 	return first, max(utf8.RuneCount(row[:width]), 1)

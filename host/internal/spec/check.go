@@ -116,7 +116,7 @@ func (c *checker) bounds(n *source.Node, path, name string, form *numberForm) {
 	case !ok || form.max == nil && v > math.MaxInt32:
 		c.errorf(diagcode.NumberOutOfRange, n, path, hint, "%s: %s is too large", name, n.Text)
 	case form.max != nil && (v < form.min || v > *form.max):
-		c.errorf(diagcode.NumberOutOfRange, n, path, hint, "%s: %s is not between %v and %v", name, n.Text, form.min, *form.max)
+		c.errorf(diagcode.NumberOutOfRange, n, path, hint, "%s: %s is not between %s and %s", name, n.Text, numeral(form.min), numeral(*form.max))
 	case v < form.min:
 		c.errorf(diagcode.NumberOutOfRange, n, path, hint, "%s: %s is less than %v", name, n.Text, form.min)
 	}

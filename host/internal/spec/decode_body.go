@@ -28,6 +28,9 @@ func (d *decoder) body(m mapping) Body {
 	case "uses":
 		return d.action(m)
 	case "run":
+		if language := m.string("language"); language != "" && language != "lua" {
+			return nil // its code is no Lua to find mistakes in
+		}
 		return &LuaBody{Pos: m.get("run").pos(), Code: *m.text("run"), Output: d.output(m.get("output"))}
 	case "steps":
 		return &StepsBody{Pos: m.get("steps").pos(), Steps: d.steps(m.get("steps"))}

@@ -2,6 +2,7 @@ package spec
 
 import (
 	"cmp"
+	"fmt"
 	"strconv"
 	"strings"
 	"unicode"
@@ -35,7 +36,26 @@ func (d *decoder) nodes(v element) []*Node {
 			add(e.element, e.key, true)
 		}
 	}
+	d.checkPaths(seen, nodes)
 	return nodes
+}
+
+// pathMarks stand behind a node's name in the path of what runs inside of it,
+// or runs again.
+const pathMarks = "/[>!~#"
+
+// checkPaths reports names that read like the path of something inside of
+// another node of the list: a checkpoint could not tell the two apart.
+func (d *decoder) checkPaths(seen map[string]diag.Pos, nodes []*Node) {
+	for _, n := range nodes {
+		for i, r := range n.Name {
+			if _, other := seen[n.Name[:i]]; other && strings.ContainsRune(pathMarks, r) {
+				d.errorf(diagcode.NodeNameNotAllowed, n.NamePos, fmt.Sprintf("choose another name, without the %c", r),
+					"the node's name %q reads like the path of something inside of the node %q", n.Name, n.Name[:i])
+				break
+			}
+		}
+	}
 }
 
 // checkName reports a name that no node can have.
@@ -80,6 +100,7 @@ func (d *decoder) steps(v element) []*Node {
 		d.unique(seen, n)
 		steps = append(steps, n)
 	}
+	d.checkPaths(seen, steps)
 	return steps
 }
 

@@ -6,7 +6,6 @@ import (
 	"github.com/the-edge-agent/tea/host/internal/diagcode"
 	"github.com/the-edge-agent/tea/host/internal/source"
 	"github.com/the-edge-agent/tea/sdk/diag"
-	"github.com/the-edge-agent/tea/sdk/value"
 )
 
 // overlay lays the overlays and the configuration over a document.
@@ -20,7 +19,7 @@ func (l *loader) overlay(root *source.Node) *source.Node {
 		root = l.lay(root, file, data)
 	}
 	if l.options.Config != "" {
-		root = l.lay(root, ConfigFile, withoutSurrogates(l.options.Config))
+		root = l.lay(root, ConfigFile, []byte(l.options.Config))
 	}
 	return root
 }
@@ -57,17 +56,4 @@ func edgeIdentity(edge *source.Node) string {
 		}
 	}
 	return strings.Join(parts, "\x00")
-}
-
-// withoutSurrogates rewrites JSON that escapes a character as two halves of
-// UTF-16 (\ud83d\ude00), as many writers do: YAML does not know that.
-func withoutSurrogates(config string) []byte {
-	if strings.Contains(strings.ToLower(config), `\ud`) {
-		if v, err := value.Decode([]byte(config)); err == nil {
-			if data, err := value.Encode(v); err == nil {
-				return data
-			}
-		}
-	}
-	return []byte(config)
 }

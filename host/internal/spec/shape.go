@@ -3,6 +3,7 @@ package spec
 import (
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -142,10 +143,13 @@ func (f *numberForm) kind() string {
 		kind = "an integer"
 	}
 	if f.max != nil {
-		return fmt.Sprintf("%s from %v to %v", kind, f.min, *f.max)
+		return fmt.Sprintf("%s from %s to %s", kind, numeral(f.min), numeral(*f.max))
 	}
-	return fmt.Sprintf("%s from %v", kind, f.min)
+	return fmt.Sprintf("%s from %s", kind, numeral(f.min))
 }
+
+// numeral is a bound without an exponent.
+func numeral(v float64) string { return strconv.FormatFloat(v, 'f', -1, 64) }
 
 // key is one key of a section.
 type key struct {

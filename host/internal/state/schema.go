@@ -166,6 +166,9 @@ func fit(k spec.Key, v any) (any, error) {
 		_, ok = v.([]any)
 	case spec.TypeDict:
 		_, ok = v.(map[string]any)
+		if list, isList := v.([]any); isList && len(list) == 0 {
+			return nil, &TypeError{Key: k.Name, Expected: string(k.Type), Got: "an empty list (in Lua {} is one; tea.json.object({}) makes an empty dict)"}
+		}
 	default:
 		return v, nil
 	}

@@ -39,7 +39,8 @@ func TestTypes(t *testing.T) {
 		{spec.TypeList, list{}, list{}, ""},
 		{spec.TypeList, object{}, nil, "dict"},
 		{spec.TypeDict, object{}, object{}, ""},
-		{spec.TypeDict, list{}, nil, "list"},
+		{spec.TypeDict, list{"x"}, nil, "list"},
+		{spec.TypeDict, list{}, nil, "an empty list (in Lua {} is one; tea.json.object({}) makes an empty dict)"},
 		{spec.TypeAny, object{}, object{}, ""},
 		{spec.TypeInt, nil, nil, ""},
 	} {
