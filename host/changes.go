@@ -26,20 +26,25 @@ func (wf *Workflow) StateAt(ctx context.Context, c *RunContents, step uint64) (m
 	if step < 1 || step > last {
 		return nil, fmt.Errorf("run %s: %w: it has records 1 to %d", h.RunID, ErrNoStep, last)
 	}
-	records := slices.Clone(c.Records[:step])
-	for i := range records {
-		records[i].Body = masked(records[i].Body)
-	}
 	eo, err := wf.engineOptions(RunOptions{RunID: h.RunID})
 	if err != nil {
 		return nil, err
 	}
-	eo.Replay, eo.StartedAt = records, h.StartedAt
+	eo.Replay, eo.StartedAt = veiled(c.Records[:step]), h.StartedAt
 	state, err := engine.StateAt(ctx, eo)
 	if err != nil {
 		return nil, fmt.Errorf("compute the state of run %s at step %d: %w", h.RunID, step, err)
 	}
 	return state, nil
+}
+
+// veiled are records with *** in the place of secrets.
+func veiled(records []Record) []Record {
+	out := slices.Clone(records)
+	for i := range out {
+		out[i].Body = masked(out[i].Body)
+	}
+	return out
 }
 
 // masked is a record's body with *** in the place of secrets.

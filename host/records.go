@@ -13,7 +13,7 @@ import (
 )
 
 // sealed is how a reference to a secret stands in a record's JSON.
-var sealed = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`\\u0000s[^\\]*\\u0000`) })
+var sealed = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`\\u0000s(?:[^\\]|\\[^u])*\\u0000`) })
 
 // RecordValue gives what a record says, for people: in the place of a secret
 // stands ***.

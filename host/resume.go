@@ -58,7 +58,7 @@ func (wf *Workflow) Resume(ctx context.Context, run string, o RunOptions) (*Resu
 		return nil, errors.Join(err, journal.Close())
 	}
 	eo.Replay = contents.Records
-	if err := checkAnswers(contents.Records, eo.Answers, time.Now()); err != nil {
+	if err := checkAnswers(contents.Records, eo, time.Now()); err != nil {
 		return nil, errors.Join(err, journal.Close())
 	}
 	if h.Digest != wf.spec.Digest && !o.Force {
@@ -72,16 +72,16 @@ func (wf *Workflow) Resume(ctx context.Context, run string, o RunOptions) (*Resu
 
 // checkAnswers refuses answers to nothing, answers that do not fit and those
 // that come after the deadline, before anything goes on.
-func checkAnswers(records []checkpoint.Record, answers map[string]any, now time.Time) error {
-	if len(answers) == 0 {
+func checkAnswers(records []checkpoint.Record, o engine.Options, now time.Time) error {
+	if len(o.Answers) == 0 {
 		return nil
 	}
-	pending, err := engine.Pending(records)
+	pending, err := engine.Pending(records, o.Secrets)
 	if err != nil {
 		return err
 	}
 	var faults []error
-	for id, answer := range answers {
+	for id, answer := range o.Answers {
 		i := slices.IndexFunc(pending, func(i Interrupt) bool { return i.ID == id })
 		if i < 0 {
 			faults = append(faults, fmt.Errorf("no interrupt %q waits for an answer; waiting: %s", id, idsOf(pending)))

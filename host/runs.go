@@ -78,7 +78,8 @@ func (r *Runs) Events(run string, after int64, fn func(seq int64, line []byte) e
 	return nil
 }
 
-// Pending lists the interrupts that wait in a checkpoint.
+// Pending lists the interrupts that wait in a checkpoint, with *** in the
+// place of secrets.
 func Pending(contents *RunContents) ([]Interrupt, error) {
-	return engine.Pending(contents.Records)
+	return engine.Pending(veiled(contents.Records), nil)
 }

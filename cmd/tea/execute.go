@@ -129,7 +129,7 @@ func (a *app) finish(f *runFlags, res *host.Result, broken bool) error {
 		if res.Checkpoint == "" {
 			a.logger(f.reportFlags).Warn("the run cannot go on: it keeps no checkpoint")
 		} else {
-			a.report.Checkpoint(res.Checkpoint, f.resumeCommand(res))
+			a.report.Checkpoint(res.Checkpoint, f.resumeCommand(res, a.mask))
 		}
 		return &exitError{code: codeOf(res)}
 	}

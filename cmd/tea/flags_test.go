@@ -64,7 +64,7 @@ func TestResumeCommandIsQuoted(t *testing.T) {
 	f.Plugins = []string{"it's"}
 	res := &host.Result{RunID: "r1", Pending: []host.Interrupt{{ID: "a>b/ask:ask", Kind: host.InterruptAsk}, {ID: "x:before"}}}
 	want := `tea resume r1 -c 'my runs' --plugins 'it'\''s' --secrets-env MY_ --answer 'a>b/ask:ask="text"' --pass all`
-	if got := f.resumeCommand(res); got != want {
+	if got := f.resumeCommand(res, host.Mask{}); got != want {
 		t.Errorf("got  %s\nwant %s", got, want)
 	}
 }
@@ -157,6 +157,9 @@ func TestExampleAnswerFits(t *testing.T) {
 		{host.Interrupt{Schema: typed("integer"), Default: "wrong"}, "1"},
 		{host.Interrupt{Schema: typed("object")}, "{}"},
 		{host.Interrupt{Schema: map[string]any{"enum": []any{"a"}}}, `"a"`},
+		{host.Interrupt{Schema: map[string]any{"type": "object", "required": []any{"n", "ok", "free"}, "properties": map[string]any{
+			"n": map[string]any{"type": "integer", "minimum": int64(2)}, "ok": typed("boolean"), "more": typed("string"),
+		}}}, `{"free":"text","n":2,"ok":true}`},
 	}
 	for _, test := range tests {
 		if got := encoded(exampleAnswer(test.i)); got != test.want {

@@ -45,6 +45,9 @@ func (f *runFlags) options(a *app) (host.RunOptions, error) {
 			return o, usageError(err)
 		}
 	}
+	if f.Output == "-" { // as other tools call stdout
+		f.Output = ""
+	}
 	o.Env = environment()
 	for _, rule := range f.FailOnState {
 		if !strings.Contains(rule, "=") {
@@ -112,8 +115,9 @@ func environment() map[string]any {
 	return env
 }
 
-// resumeCommand is what goes on with a run that was started by these flags.
-func (f *runFlags) resumeCommand(res *host.Result) string {
+// resumeCommand is what goes on with a run that was started by these flags,
+// without the secrets that an answer may hold.
+func (f *runFlags) resumeCommand(res *host.Result, mask host.Mask) string {
 	words := []string{"resume", res.RunID}
 	if f.CheckpointDir != "" {
 		words = append(words, "-c", f.CheckpointDir)
@@ -130,7 +134,7 @@ func (f *runFlags) resumeCommand(res *host.Result) string {
 	stops := stopsOf(res.Pending)
 	for _, i := range res.Pending {
 		if i.Kind == host.InterruptAsk {
-			words = append(words, "--answer", i.ID+"="+encoded(exampleAnswer(i)))
+			words = append(words, "--answer", i.ID+"="+encoded(mask.Value(exampleAnswer(i))))
 		}
 	}
 	if len(stops) > 0 && len(stops) < len(res.Pending) {

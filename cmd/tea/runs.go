@@ -139,7 +139,7 @@ func (c *runsShowCmd) Run(a *app) error {
 		row("answer by", host.Deadline(i))
 	}
 	if open := out.Status != string(host.Done) && out.Status != string(host.Running); open {
-		row("resume with", (&runFlags{CheckpointDir: dir.given}).resumeCommand(&host.Result{RunID: out.ID, Pending: out.Pending}))
+		row("resume with", (&runFlags{CheckpointDir: dir.given}).resumeCommand(&host.Result{RunID: out.ID, Pending: out.Pending}, a.mask))
 	}
 	return w.Flush()
 }

@@ -225,13 +225,13 @@ func (f *frame) tryBranch(ctx context.Context, b *branch, policy *graph.Parallel
 		return true
 	case inner.Err() != nil:
 		res.Timeout = true
-		res.Err = asFailure(context.Cause(inner))
+		res.Err = f.run.failure(context.Cause(inner))
 		if f.run.o.Callbacks.BranchTimeout != nil {
 			f.run.o.Callbacks.BranchTimeout(b.path, policy.Timeout)
 		}
 		return false
 	}
-	res.Err, res.cause = asFailure(err), err
+	res.Err, res.cause = f.run.failure(err), err
 	return false
 }
 

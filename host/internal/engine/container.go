@@ -227,7 +227,7 @@ func (f *frame) take(ctx context.Context, path string, w way) (*graph.Node, erro
 		res := &results[i]
 		for _, d := range res.frame.deltas {
 			if err := f.change(d); err != nil {
-				return nil, &NodeError{Node: res.Branch, Path: res.path, Err: asFailure(err)}
+				return nil, &NodeError{Node: res.Branch, Path: res.path, Err: f.run.failure(err)}
 			}
 		}
 		f.noteErrors(res.frame.failures)

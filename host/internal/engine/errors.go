@@ -10,6 +10,7 @@ import (
 	"github.com/the-edge-agent/tea/host/internal/state"
 	tea "github.com/the-edge-agent/tea/sdk"
 	"github.com/the-edge-agent/tea/sdk/diag"
+	"github.com/the-edge-agent/tea/sdk/value"
 )
 
 // Types of failures of the graph itself, beside those of actions.
@@ -81,4 +82,20 @@ func asFailure(err error) *tea.Error {
 		return tea.Errorf(tea.InternalError, "%w", err)
 	}
 	return tea.AsError(err)
+}
+
+// failure is asFailure as workflows, checkpoints and events have it: without
+// secrets. A message quotes and cuts what it speaks of, so that a checkpoint
+// could hold no reference in their place.
+func (r *run) failure(err error) *tea.Error {
+	failure := asFailure(err)
+	if r.o.Secrets == nil {
+		return failure
+	}
+	masked := *failure
+	masked.Message, masked.Source = r.o.Secrets.Text(failure.Message), r.o.Secrets.Text(failure.Source)
+	if details, err := value.From(failure.Details); err == nil {
+		masked.Details, _ = r.o.Secrets.Redact(details).(map[string]any)
+	}
+	return &masked
 }

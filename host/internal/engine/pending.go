@@ -6,12 +6,13 @@ import (
 	"strings"
 
 	"github.com/the-edge-agent/tea/host/internal/checkpoint"
+	"github.com/the-edge-agent/tea/host/internal/secret"
 )
 
 // Pending lists the interrupts in a run's records that wait for an answer, by
 // id: not those of a node that has ended without one, by its time-out for
-// instance.
-func Pending(records []checkpoint.Record) ([]Interrupt, error) {
+// instance. Secrets are those of the run.
+func Pending(records []checkpoint.Record, secrets *secret.Set) ([]Interrupt, error) {
 	var waits []checkpoint.Record
 	for _, rec := range records {
 		switch rec.Kind {
@@ -21,7 +22,7 @@ func Pending(records []checkpoint.Record) ([]Interrupt, error) {
 			waits = slices.DeleteFunc(waits, func(w checkpoint.Record) bool { return within(w.Path, rec.Path) })
 		}
 	}
-	p, err := newReplay(waits, nil)
+	p, err := newReplay(waits, secrets)
 	if err != nil {
 		return nil, err
 	}

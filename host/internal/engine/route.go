@@ -84,7 +84,7 @@ func (f *frame) decideStart(ctx context.Context) (way, error) {
 	}
 	w, err := f.decide(ctx, &f.graph.Start, spec.Start, nil)
 	if err != nil {
-		return w, &NodeError{Node: spec.Start, Path: path, Err: asFailure(err)}
+		return w, &NodeError{Node: spec.Start, Path: path, Err: f.run.failure(err)}
 	}
 	if !f.graph.Start.Explicit() {
 		return w, nil

@@ -171,7 +171,7 @@ func (f *frame) failed(ctx context.Context, x *execution, err error) (*graph.Nod
 	if unwinds(ctx, err) {
 		return nil, err
 	}
-	failure := asFailure(err)
+	failure := f.run.failure(err)
 	f.tellError(x, failure)
 	f.run.forget(path)
 	switch {
@@ -223,7 +223,7 @@ func (f *frame) fail(n *graph.Node, path string, attempts int, err error) error 
 	if errors.Is(err, errSuspended) || errors.Is(err, errReplayed) || errors.As(err, &node) || errors.As(err, new(*journalError)) || errors.As(err, new(*BudgetError)) {
 		return err
 	}
-	return &NodeError{Node: n.Name, Path: path, Pos: n.Spec.Pos, Attempts: attempts, Err: asFailure(err)}
+	return &NodeError{Node: n.Name, Path: path, Pos: n.Spec.Pos, Attempts: attempts, Err: f.run.failure(err)}
 }
 
 // unwinds tells whether an error only passes through: a suspended frame, the

@@ -5,19 +5,20 @@ import (
 	"encoding/hex"
 	"net/url"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/the-edge-agent/tea/sdk/value"
 )
 
 // forms are the texts by which a secret is known in output: as it is, and as
-// it looks inside of JSON, a URL, Base64 and hexadecimal digits.
+// it looks inside of JSON, an error message, a URL, Base64 and hexadecimal digits.
 func forms(text string) []string {
-	quoted := string(value.AppendString(nil, text))
-	inner := quoted[1 : len(quoted)-1]
+	unquoted := func(quoted string) string { return quoted[1 : len(quoted)-1] }
+	inner := unquoted(string(value.AppendString(nil, text)))
 	path := url.PathEscape(text)
 	list := []string{
-		text, inner, strings.NewReplacer("<", `\u003c`, ">", `\u003e`, "&", `\u0026`).Replace(inner),
+		text, inner, unquoted(strconv.Quote(text)), strings.NewReplacer("<", `\u003c`, ">", `\u003e`, "&", `\u0026`).Replace(inner),
 		url.QueryEscape(text), strings.ReplaceAll(url.QueryEscape(text), "+", "%20"),
 		path, strings.ReplaceAll(strings.ReplaceAll(url.QueryEscape(text), "+", "%20"), "%2F", "/"),
 		hex.EncodeToString([]byte(text)), strings.ToUpper(hex.EncodeToString([]byte(text))),

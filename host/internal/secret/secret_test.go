@@ -48,6 +48,15 @@ func TestNumberThatIsASecretIsMasked(t *testing.T) {
 	}
 }
 
+func TestSecretOfDigitsIsMaskedAsNumber(t *testing.T) {
+	t.Parallel()
+	s := New(map[string]any{"pin": "482915", "short": "7", "word": "hunter2"})
+	got := s.Redact([]any{int64(482915), int64(7), 482915.5, "482915"})
+	if diff := cmp.Diff(any([]any{"***", int64(7), 482915.5, "***"}), got); diff != "" {
+		t.Error(diff)
+	}
+}
+
 func TestEncodedSecretIsMasked(t *testing.T) {
 	t.Parallel()
 	const secret = "p\"s/w+\u00f6r & d\n<1>"
@@ -74,6 +83,23 @@ func TestEncodedSecretIsMasked(t *testing.T) {
 				t.Errorf("Text(%q) = %q, want %q", c.text, got, c.want)
 			}
 		})
+	}
+}
+
+func TestBeginningOfASecretIsMasked(t *testing.T) {
+	t.Parallel()
+	s := New(map[string]any{"key": "s3cr\"t-key-that-is-long\x01", "other": "s3cr\"t-other"})
+	for text, want := range map[string]string{
+		`got str ("s3cr\"t-key-th...)`:          `got str ("***...)`,
+		`got "s3cr\"t-key-"... and s3cr...`:     `got "***"... and ***...`,
+		`got "s3cr\` + "\u2026":                 `got "***` + "\u2026",
+		`s3c... s3cr: no end, the text goes on`: `s3c... s3cr: no end, the text goes on`,
+		`"s3cr\"t-key-that-is-long\x01"`:        `"***"`,
+		`... nothing`:                           `... nothing`,
+	} {
+		if got := s.Text(text); got != want {
+			t.Errorf("Text(%s) = %s, want %s", text, got, want)
+		}
 	}
 }
 

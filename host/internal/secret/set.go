@@ -21,10 +21,12 @@ const Mask = "***"
 type Set struct {
 	values map[string]any
 	leaves []leaf
-	// numbers are the secrets that are numbers, as text.
+	// numbers are the secrets that are or look like numbers, as text.
 	numbers map[string]bool
 	mask    *strings.Replacer
-	seal    *strings.Replacer
+	// masked are the texts that mask replaces.
+	masked []string
+	seal   *strings.Replacer
 }
 
 // leaf is one string among the secrets, with its path such as "db.password".
@@ -52,6 +54,7 @@ func New(values map[string]any) *Set {
 			masked = append(masked, forms(l.text)...)
 		}
 	}
+	s.masked = masked
 	s.mask = masker(masked)
 	s.seal = strings.NewReplacer(append(seal, escape, escape+escape)...)
 	return s
@@ -73,6 +76,9 @@ func (s *Set) collect(path string, v any) {
 		if v != "" {
 			s.leaves = append(s.leaves, leaf{path, v})
 		}
+		if len(v) >= wholeOnly && isDigits(v) { // one conversion away
+			s.numbers[v] = true
+		}
 	case int64, float64, json.Number:
 		if text := numberText(v); len(text) >= wholeOnly {
 			s.leaves = append(s.leaves, leaf{path, text})
@@ -90,6 +96,10 @@ func (s *Set) collect(path string, v any) {
 			s.collect(fmt.Sprintf("%s[%d]", path, i), e)
 		}
 	}
+}
+
+func isDigits(text string) bool {
+	return strings.IndexFunc(text, func(r rune) bool { return r < '0' || r > '9' }) < 0
 }
 
 // Values are the secrets as templates see them; to read only.
@@ -110,7 +120,7 @@ func (s *Set) Text(text string) string {
 			return Mask
 		}
 	}
-	return s.mask.Replace(text)
+	return s.withoutCut(s.mask.Replace(text))
 }
 
 // Redact masks the secrets in a value and in its keys. What holds none is
