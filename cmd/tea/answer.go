@@ -110,14 +110,40 @@ func interruptOf(flag string, pending []host.Interrupt, name string) (host.Inter
 // exampleAnswer is an answer that fits a question, for a hint.
 func exampleAnswer(i host.Interrupt) any {
 	schema, _ := i.Schema.(map[string]any)
-	allowed, _ := schema["enum"].([]any)
-	candidates := slices.Concat(i.Choices, allowed, []any{i.Default, exampleOf(schema["type"])})
-	for _, v := range candidates {
+	example := exampleBy(schema)
+	for _, v := range slices.Concat(i.Choices, []any{i.Default}) {
 		if v != nil && i.Check(v) == nil {
 			return v
 		}
 	}
-	return exampleOf(schema["type"])
+	return example
+}
+
+// exampleBy is a value that most likely fits a schema: its own example, or the
+// least that it asks for.
+func exampleBy(schema map[string]any) any {
+	list := func(key string) []any { all, _ := schema[key].([]any); return all }
+	for _, v := range slices.Concat([]any{schema["const"], schema["default"]}, list("examples"), list("enum")) {
+		if v != nil {
+			return v
+		}
+	}
+	v := exampleOf(schema["type"])
+	switch v := v.(type) {
+	case int64:
+		if least := schema["minimum"]; least != nil {
+			return least
+		}
+	case map[string]any:
+		properties, _ := schema["properties"].(map[string]any)
+		for _, name := range list("required") {
+			if name, ok := name.(string); ok {
+				property, _ := properties[name].(map[string]any)
+				v[name] = exampleBy(property)
+			}
+		}
+	}
+	return v
 }
 
 // exampleOf is a value of a type, as JSON Schema or as a state schema calls it.

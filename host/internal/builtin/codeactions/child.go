@@ -71,17 +71,20 @@ func runScript(j job, log func(slog.Level, string, map[string]any)) (any, error)
 	defer lua.Close()
 	chunk, err := lua.Compile(script.Source{Name: "code", Line: 1, Text: j.Code})
 	if err != nil {
-		return nil, tea.Errorf(tea.ValidationError, "%w", err)
+		return nil, err
 	}
 	return chunk.Run(context.Background(), script.Env{Globals: map[string]any{"input": input}, Log: log})
 }
 
 func errorType(err error) tea.ErrorType {
 	var e *tea.Error
-	if errors.As(err, &e) {
+	var syntax *script.SyntaxError
+	switch {
+	case errors.As(err, &e):
 		return e.Type
-	}
-	if errors.Is(err, context.DeadlineExceeded) {
+	case errors.As(err, &syntax):
+		return tea.ValidationError
+	case errors.Is(err, context.DeadlineExceeded):
 		return tea.Timeout
 	}
 	return tea.InternalError

@@ -96,6 +96,9 @@ func TestExecuteIsBounded(t *testing.T) {
 			if !errors.As(err, &failure) || failure.Type != test.want || !strings.Contains(failure.Message, test.words) {
 				t.Fatalf("err = %.300v, want %s with %q", err, test.want, test.words)
 			}
+			if strings.Contains(failure.Message, string(failure.Type)) {
+				t.Errorf("the message says the type once more: %.300q", failure.Message)
+			}
 		})
 	}
 }
