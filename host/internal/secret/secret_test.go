@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"net/url"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -116,6 +117,40 @@ func TestSealRoundTrip(t *testing.T) {
 	}
 	if diff := cmp.Diff(any(in), back); diff != "" {
 		t.Error(diff)
+	}
+}
+
+func TestEncodedSecretsAreSealed(t *testing.T) {
+	t.Parallel()
+	const key = "-----BEGIN <KEY>-----\na+b/c d?\"\u00e9"
+	s := New(map[string]any{"pem": key})
+	for _, f := range forms(key) {
+		in := "before:" + f.text + ";after"
+		sealed := s.Seal(in)
+		if text := sealed.(string); strings.Contains(text, f.text) || strings.Contains(text, key[8:16]) {
+			t.Errorf("%s: sealed = %q", f.as, text)
+		}
+		if back, err := s.Unseal(sealed); err != nil || back != in {
+			t.Errorf("%s: got %q, %v; want %q", f.as, back, err, in)
+		}
+		var missing *MissingError
+		if _, err := New(map[string]any{"other": "sk-12345"}).Unseal(sealed); !errors.As(err, &missing) || missing.Name != "pem" {
+			t.Errorf("%s: without the secret: %v", f.as, err)
+		}
+	}
+	// Another secret of that name is put where the old one was, as it was encoded.
+	back, err := New(map[string]any{"pem": "n&w"}).Unseal(s.Seal(hex.EncodeToString([]byte(key)) + " " + url.QueryEscape(key)))
+	if want := hex.EncodeToString([]byte("n&w")) + " n%26w"; err != nil || back != want {
+		t.Errorf("renewed: %q, %v; want %q", back, err, want)
+	}
+}
+
+func TestNameThatLooksLikeAForm(t *testing.T) {
+	t.Parallel()
+	s := New(map[string]any{"key as hex": "sk-12345", "key": "pk-67890"})
+	in := "sk-12345 pk-67890 " + hex.EncodeToString([]byte("sk-12345"))
+	if back, err := s.Unseal(s.Seal(in)); err != nil || back != in {
+		t.Errorf("got %q, %v; want %q", back, err, in)
 	}
 }
 

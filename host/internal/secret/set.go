@@ -47,16 +47,19 @@ func New(values map[string]any) *Set {
 	slices.SortFunc(s.leaves, func(a, b leaf) int {
 		return cmp.Or(cmp.Compare(len(b.text), len(a.text)), cmp.Compare(a.name, b.name))
 	})
-	var seal, masked []string
+	var sealed []sealing
+	var masked []string
 	for _, l := range s.leaves {
 		if len(l.text) >= wholeOnly {
-			seal = append(seal, l.text, reference(l.name))
-			masked = append(masked, forms(l.text)...)
+			for _, f := range forms(l.text) {
+				sealed = append(sealed, sealing{f.text, reference(l.name, f.as)})
+				masked = append(masked, f.text)
+			}
 		}
 	}
 	s.masked = masked
 	s.mask = masker(masked)
-	s.seal = strings.NewReplacer(append(seal, escape, escape+escape)...)
+	s.seal = sealer(sealed)
 	return s
 }
 
