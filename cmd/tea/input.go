@@ -67,7 +67,7 @@ func readBounded(r io.Reader) ([]byte, error) {
 	if err == nil && len(data) > mostInput {
 		err = fmt.Errorf("more than %d bytes", mostInput)
 	}
-	return data, err
+	return bytes.TrimPrefix(data, []byte("\ufeff")), err // a byte order mark
 }
 
 // readSecrets collects secrets from systemd's credentials, the environment

@@ -105,6 +105,17 @@ on: yes
 	}
 }
 
+func TestByteOrderMarkOfUTF8(t *testing.T) {
+	t.Parallel()
+	got := parse(t, "\xef\xbb\xbfa: 1\nb: 2\n")
+	if diff := cmp.Diff(any(map[string]any{"a": int64(1), "b": int64(2)}), got.Value()); diff != "" {
+		t.Error(diff)
+	}
+	if pos := got.Get("a").Pos(""); pos.Line != 1 || pos.Column != 4 {
+		t.Errorf("a is at %d:%d", pos.Line, pos.Column)
+	}
+}
+
 func TestEscapesOfJSON(t *testing.T) {
 	t.Parallel()
 	got := parse(t, `{"a": "\ud83d\uDE00 \/ \\ud83d\\/ \ud800 \u00e9 \n",`+"\n"+`"b": 1}`)
@@ -155,7 +166,7 @@ func TestProblems(t *testing.T) {
 		{"empty", "", "f.yaml TEA1004 the file is empty"},
 		{"comments", "# a\n", "f.yaml TEA1004 the file is empty"},
 		{"empty document", "---\n", "f.yaml TEA1004 the file is empty"},
-		{"UTF-8 mark", "\xef\xbb\xbfa: 1", "f.yaml:1:1 TEA1002 the file begins with a UTF-8 byte order mark"},
+		{"behind a UTF-8 mark", "\xef\xbb\xbfa: @b\n", "f.yaml:1:4 TEA1006 a value cannot begin with this character"},
 		{"UTF-16", "\xff\xfea\x00", "f.yaml:1:1 TEA1002 the file begins with a UTF-16 byte order mark"},
 		{"UTF-32", "\xff\xfe\x00\x00", "f.yaml:1:1 TEA1002 the file begins with a UTF-32 byte order mark"},
 		{"Latin-1", "a: 1\nb: \xe9", "f.yaml:2:4 TEA1002 the file is not UTF-8 here"},

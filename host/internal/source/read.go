@@ -19,6 +19,7 @@ const MaxBytes = 4 << 20
 // wrong is added to diags; the node is nil where the document is unusable,
 // and what could be read of it otherwise.
 func Parse(file string, data []byte, diags *diag.List) *Node {
+	data = bytes.TrimPrefix(data, []byte("\ufeff")) // editors on Windows write that mark
 	if !checkText(file, data, diags) {
 		return nil
 	}
@@ -60,7 +61,7 @@ func checkText(file string, data []byte, diags *diag.List) bool {
 	}
 	for _, mark := range byteOrderMarks {
 		if bytes.HasPrefix(data, mark.bytes) {
-			diags.Errorf(diagcode.NotText, diag.Pos{File: file, Line: 1, Column: 1}, "save the file as UTF-8 without a byte order mark",
+			diags.Errorf(diagcode.NotText, diag.Pos{File: file, Line: 1, Column: 1}, "save the file as UTF-8",
 				"the file begins with a %s byte order mark", mark.name)
 			return false
 		}
@@ -89,7 +90,6 @@ var byteOrderMarks = []struct {
 	name  string
 	bytes []byte
 }{
-	{"UTF-8", []byte("\xef\xbb\xbf")},
 	{"UTF-32", []byte("\xff\xfe\x00\x00")},
 	{"UTF-16", []byte("\xff\xfe")},
 	{"UTF-16", []byte("\xfe\xff")},
