@@ -7,8 +7,10 @@ import "strings"
 // pure are the functions that a query from outside may call. They compute
 // from their arguments alone: no file, no network, no setting, no catalog, no
 // state of the connection. Left out on purpose are those that take the name
-// of a function as a text, and those whose result grows without bound: by a
-// number that growing does not know, or, like list_reduce, with each element.
+// of a function as a text, those whose result grows without bound: by a
+// number that growing does not know, or, like list_reduce, with each element,
+// and those whose time is quadratic, like list_intersect, map_concat and
+// json_merge_patch.
 var pure = words(`
 	! !__postfix !~~ !~~* % & && * ** + - ->> / // <-> << <=> <@ >> @ @> ^ ^@ | || ~ ~~ ~~* ~~~
 	abs acos acosh add asin asinh atan atan2 atanh bit_count bit_length bit_position cbrt ceil ceiling cos cosh cot degrees divide even exp
@@ -32,21 +34,21 @@ var pure = words(`
 	to_quarters to_seconds to_timestamp to_weeks to_years today transaction_timestamp try_strptime week weekday weekofyear year yearweek
 
 	from_json from_json_strict json json_array json_array_length json_contains json_exists json_extract json_extract_path json_extract_path_text
-	json_extract_string json_group_array json_group_object json_group_structure json_keys json_merge_patch json_object json_pretty json_quote
+	json_extract_string json_group_array json_group_object json_group_structure json_keys json_object json_pretty json_quote
 	json_structure json_transform json_transform_strict json_type json_valid json_value array_to_json row_to_json to_json
 
 	apply array_append array_apply array_cat array_concat array_contains array_cosine_distance array_cosine_similarity array_cross_product
 	array_distance array_distinct array_dot_product array_extract array_filter array_grade_up array_has array_has_all array_has_any array_indexof
-	array_inner_product array_intersect array_length array_negative_dot_product array_negative_inner_product array_pop_back array_pop_front
+	array_inner_product array_length array_negative_dot_product array_negative_inner_product array_pop_back array_pop_front
 	array_position array_prepend array_push_back array_push_front array_reverse array_reverse_sort array_select array_slice array_sort
 	array_to_string array_transform array_unique array_value array_where array_zip cardinality element_at filter flatten generate_series
 	grade_up list_any_value list_append list_apply list_approx_count_distinct list_avg list_bit_and list_bit_or list_bit_xor list_bool_and
 	list_bool_or list_cat list_concat list_contains list_cosine_distance list_cosine_similarity list_count list_distance list_distinct
 	list_dot_product list_element list_entropy list_extract list_filter list_first list_grade_up list_has list_has_all list_has_any
-	list_histogram list_indexof list_inner_product list_intersect list_kurtosis list_kurtosis_pop list_last list_mad list_max list_median list_min
+	list_histogram list_indexof list_inner_product list_kurtosis list_kurtosis_pop list_last list_mad list_max list_median list_min
 	list_mode list_negative_dot_product list_negative_inner_product list_pack list_position list_prepend list_product list_reverse
 	list_reverse_sort list_select list_sem list_skewness list_slice list_sort list_stddev_pop list_stddev_samp list_string_agg list_sum
-	list_transform list_unique list_value list_var_pop list_var_samp list_where list_zip map map_concat map_contains map_contains_entry
+	list_transform list_unique list_value list_var_pop list_var_samp list_where list_zip map map_contains map_contains_entry
 	map_contains_value map_entries map_extract map_extract_value map_from_entries map_keys map_values range row struct_concat
 	struct_contains struct_extract struct_extract_at struct_has struct_indexof struct_insert struct_keys struct_pack struct_position
 	struct_update struct_values union_extract union_tag union_value unnest

@@ -25,6 +25,10 @@ type guard struct {
 	tables, views map[string]bool
 	// used are the query's parameters.
 	used map[string]bool
+	// valued says that values of arguments were looked at.
+	valued bool
+	// names are those of the tables in the query.
+	names map[string]bool
 }
 
 // maxSize bounds the expressions of a statement once each alias stands for
@@ -76,6 +80,11 @@ func (g *guard) check(tree map[string]any) error {
 		return err
 	}
 	if err := g.bounded(tree); err != nil {
+		return err
+	}
+	g.names = map[string]bool{}
+	named(tree, g.names)
+	if err := g.lambdas(tree, nil); err != nil {
 		return err
 	}
 	return sandbox.Arguments(g.sandbox, g.used)
@@ -304,6 +313,9 @@ func (g *guard) expression(o map[string]any, class string, s *scope) (int, error
 		name := sandbox.Fold(text(o, "function_name"))
 		if !pure[name] || !builtIn(o) {
 			return 0, g.denied(o, "the function "+text(o, "function_name"), "it is none of the functions that are let through")
+		}
+		if err := g.quick(o, name); err != nil {
+			return 0, err
 		}
 	case "COLUMN_REF":
 		names, _ := o["column_names"].([]any)
