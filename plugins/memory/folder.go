@@ -49,7 +49,7 @@ type folder struct {
 }
 
 func openFolder(ctx context.Context, dir string, settings settings) (*folder, error) {
-	driver, err := settings.driver()
+	driver, err := settings.driver(dir)
 	if err != nil {
 		return nil, err
 	}

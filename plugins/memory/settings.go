@@ -8,9 +8,6 @@ import (
 	tea "github.com/the-edge-agent/tea/sdk"
 
 	"github.com/the-edge-agent/tea/plugins/memory/internal/engine"
-	"github.com/the-edge-agent/tea/plugins/memory/internal/engine/duckdb"
-	"github.com/the-edge-agent/tea/plugins/memory/internal/engine/sqlite"
-	"github.com/the-edge-agent/tea/plugins/memory/internal/store"
 	"github.com/the-edge-agent/tea/plugins/memory/internal/vector"
 )
 
@@ -39,7 +36,7 @@ func readSettings(from tea.Settings) (s settings, err error) {
 
 // LTMSettings are what a workflow sets under settings.ltm.
 type LTMSettings struct {
-	Language    string `json:"language,omitempty" doc:"language of the stored texts, for word stems and stop words; default english, none = neither"`
+	Language    string `json:"language,omitempty" enum:"arabic,danish,dutch,english,finnish,french,german,hungarian,irish,italian,none,norwegian,porter,portuguese,romanian,russian,simple,spanish,swedish,tamil,turkish" doc:"language of the stored texts, for word stems and stop words; default english, none = neither"`
 	InlineBytes int    `json:"inline_bytes,omitempty" minimum:"1" doc:"size of JSON from which a value is a file of its own; default 1024"`
 }
 
@@ -62,7 +59,7 @@ const warmupVariable = "DUCKDB_WARMUP"
 // Settings are what a workflow sets under settings.memory: where the memory is
 // and what it may use.
 type Settings struct {
-	Engine             string  `json:"engine,omitempty" enum:"duckdb,sqlite" doc:"the database; default duckdb where this build has it, else sqlite"`
+	Engine             string  `json:"engine,omitempty" enum:"duckdb,sqlite" doc:"the database; default that of the memory in path, for a new one duckdb where this build has it, else sqlite"`
 	Path               string  `json:"path,omitempty" doc:"the folder of the memory; default tea/memory in the user's data directory"`
 	LockTimeoutSeconds float64 `json:"lock_timeout,omitempty" minimum:"0" doc:"seconds to wait for another process that has the folder; default 5"`
 	Warmup             bool    `json:"warmup,omitempty" doc:"open the database at the start rather than at the first action"`
@@ -103,18 +100,6 @@ func (s Settings) dir() (string, error) {
 		return "", tea.Errorf(tea.ValidationError, "settings.memory.path %q: %w", s.Path, err)
 	}
 	return abs, nil
-}
-
-func (s Settings) driver() (engine.Driver, error) {
-	switch store.Dialect(s.Engine) {
-	case store.DuckDB:
-		return duckdb.New()
-	case "":
-		if duckdb.Available {
-			return duckdb.New()
-		}
-	}
-	return sqlite.Driver{}, nil
 }
 
 func (s Settings) limits() engine.Limits {

@@ -1,0 +1,66 @@
+package memory_test
+
+import (
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	tea "github.com/the-edge-agent/tea/sdk"
+)
+
+// TestAMemoryOfAnotherEngineIsLeftAlone is about a plugin that was replaced by
+// one with fewer engines, or a setting that was changed: the files of the
+// memory belong to rows that the other engine does not see.
+func TestAMemoryOfAnotherEngineIsLeftAlone(t *testing.T) {
+	t.Parallel()
+	eachEngine(t, func(t *testing.T, engine string) {
+		dir := t.TempDir()
+		large := strings.Repeat("x", 5000)
+		first := mustOpen(t, map[string]any{"path": dir, "engine": engine})
+		first.must("ltm.store", map[string]any{"key": "k", "value": large})
+		first.close()
+		other := map[string]string{"sqlite": "duckdb", "duckdb": "sqlite"}[engine]
+		_, err := openBundle(t, map[string]any{"path": dir, "engine": other})
+		if typeOf(err) != tea.ValidationError || !contains(err, "was made with "+engine) || !contains(err, dir) {
+			t.Errorf("with engine %s: %v", other, err)
+		}
+		again := mustOpen(t, map[string]any{"path": dir}) // without an engine it is the memory's own
+		defer again.close()
+		if got := again.must("ltm.retrieve", map[string]any{"key": "k"}); got["value"] != large {
+			t.Errorf("without an engine: %v", got)
+		}
+	})
+}
+
+func TestABuildWithoutTheEngineOfAMemorySaysSo(t *testing.T) {
+	t.Parallel()
+	if slices.Contains(engines(), "duckdb") {
+		t.Skip("this build has all engines")
+	}
+	dir := t.TempDir()
+	if err := os.WriteFile(filepath.Join(dir, "memory.duckdb"), []byte("rows"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	_, err := openBundle(t, map[string]any{"path": dir})
+	if typeOf(err) != tea.DependencyMissing || !contains(err, "was made with duckdb") || !contains(err, "CGO_ENABLED=1") {
+		t.Errorf("a memory of DuckDB: %v", err)
+	}
+	if _, err := os.Stat(filepath.Join(dir, "memory.sqlite")); err == nil {
+		t.Error("a second memory was made")
+	}
+}
+
+func TestTwoMemoriesInOneFolderNeedAnEngine(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	for _, name := range []string{"memory.duckdb", "memory.sqlite"} {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte("rows"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, err := openBundle(t, map[string]any{"path": dir}); typeOf(err) != tea.ValidationError || !contains(err, "settings.memory.engine") {
+		t.Errorf("two memories: %v", err)
+	}
+}
