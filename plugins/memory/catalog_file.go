@@ -159,7 +159,11 @@ type CatalogListFilesResult struct {
 
 // CatalogListFiles is the action catalog.list_files.
 func (m *Memory) CatalogListFiles(ctx context.Context, _ *tea.Request, p CatalogListFilesParams) (*CatalogListFilesResult, error) {
-	files, total, err := m.folder.catalog.Files(ctx, p.Table, catalog.FileQuery{Prefix: p.Prefix, Partition: p.Partition, Page: catalogPage(p.Limit, p.Cursor)})
+	partition, err := wanted("partition", p.Partition)
+	if err != nil {
+		return nil, err
+	}
+	files, total, err := m.folder.catalog.Files(ctx, p.Table, catalog.FileQuery{Prefix: p.Prefix, Partition: partition, Page: catalogPage(p.Limit, p.Cursor)})
 	if err != nil {
 		return nil, err
 	}

@@ -71,6 +71,12 @@ func TestCatalog(t *testing.T) {
 		same(t, "list files", do("list_files", with(table, "partition", map[string]any{"day": "x"})),
 			any(map[string]any{"table": "plant.readings", "files": []any{b}, "count": int64(1), "total": int64(1), "next_cursor": ""}))
 
+		do("track_file", with(with(table, "path", "c.csv"), "partition", map[string]any{"year": 2026, "part": 1.5}))
+		for _, partition := range []map[string]any{{"year": 2026}, {"year": 2026, "part": 1.5}} {
+			same(t, "by numbers", do("list_files", with(table, "partition", partition)).(map[string]any)["count"], any(int64(1)))
+		}
+		do("untrack_file", with(table, "path", "c.csv"))
+
 		first := map[string]any{
 			"snapshot_id": "plant.readings@000001", "table": "plant.readings", "number": int64(1), "parent_id": "", "description": "first", "file_count": int64(2), "size": int64(5),
 			"row_count": int64(2), "metadata": nil,

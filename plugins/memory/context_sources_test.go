@@ -87,7 +87,7 @@ func TestAssembleContextSeesEveryChange(t *testing.T) {
 		check("no text any more")
 		a.entry(t, "d/k", map[string]any{"of": []any{"pump", 5}})
 		check("an entry", "d/k")
-		a.do(t, "ltm.store", map[string]any{"key": "d/k", "value": "pump", "ttl": 1e-6})
+		a.do(t, "ltm.store", map[string]any{"key": "d/k", "value": "pump", "ttl": 1e-12})
 		check("expired")
 	})
 }

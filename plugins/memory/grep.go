@@ -56,6 +56,7 @@ type GrepResult struct {
 	Count         int         `json:"count"`
 	Files         int         `json:"files" doc:"how many files have these matches"`
 	FilesSearched int         `json:"files_searched" doc:"how many files were read: texts, not other bytes"`
+	Damaged       []string    `json:"damaged,omitempty" doc:"paths of files whose content is damaged, and that have no matches therefore"`
 	Truncated     bool        `json:"truncated" doc:"there may be more"`
 }
 
@@ -96,7 +97,7 @@ func (m *Memory) Grep(ctx context.Context, _ *tea.Request, p GrepParams) (*GrepR
 	if err := ctx.Err(); err != nil {
 		return nil, err // the caller's own time is over
 	}
-	r := &GrepResult{Success: true, Matches: make([]GrepMatch, len(found.Matches)), Count: len(found.Matches), FilesSearched: found.Searched, Truncated: found.Truncated}
+	r := &GrepResult{Success: true, Matches: make([]GrepMatch, len(found.Matches)), Count: len(found.Matches), FilesSearched: found.Searched, Damaged: found.Damaged, Truncated: found.Truncated}
 	for i, f := range found.Matches {
 		r.Matches[i] = GrepMatch{Path: f.Path, Line: f.Line, Column: f.Column, Text: f.Text, Before: f.Before, After: f.After}
 		if i == 0 || f.Path != found.Matches[i-1].Path {
@@ -155,7 +156,7 @@ type SearchContentResult struct {
 	Results       []ContentFound `json:"results" doc:"files in the order of paths and lines, then keys"`
 	Count         int            `json:"count"`
 	FilesSearched int            `json:"files_searched"`
-	FilesSkipped  int            `json:"files_skipped" doc:"files that are no valid JSON or larger than 2 MiB"`
+	FilesSkipped  int            `json:"files_skipped" doc:"files that are no valid JSON, damaged, or larger than 2 MiB"`
 	Truncated     bool           `json:"truncated" doc:"there may be more"`
 }
 

@@ -122,7 +122,10 @@ func seconds(name string, s float64) (time.Duration, error) {
 	if s >= longest.Seconds() {
 		return longest / 2, nil // beyond any clock
 	}
-	return time.Duration(s * float64(time.Second)), nil
+	if s == 0 {
+		return 0, nil
+	}
+	return max(time.Duration(s*float64(time.Second)), 1), nil // none at all would be for ever
 }
 
 // objectOrNone takes null for absent.

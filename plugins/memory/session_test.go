@@ -82,7 +82,7 @@ func TestSessionThatExpires(t *testing.T) {
 		ids := func(params map[string]any) string {
 			return column(a.do(t, "session.list", params)["sessions"], "session_id")
 		}
-		a.do(t, "session.create", map[string]any{"session_id": "short", "ttl": 1e-6})
+		a.do(t, "session.create", map[string]any{"session_id": "short", "ttl": 1e-12})
 		a.do(t, "session.create", map[string]any{"session_id": "long", "ttl": 1e9})
 		same(t, "active", ids(map[string]any{"status": "active"}), "long")
 		same(t, "expired", ids(map[string]any{"reason": "expired"}), "short")

@@ -129,7 +129,7 @@ func TestShortTermMemory(t *testing.T) {
 	} {
 		a.fails(t, tea.ValidationError, "memory.store", params)
 	}
-	a.do(t, "memory.store", map[string]any{"key": "k", "value": 1, "ttl": 1e-9})
+	a.do(t, "memory.store", map[string]any{"key": "k", "value": 1, "ttl": 1e-12})
 	same(t, "expired", a.do(t, "memory.retrieve", map[string]any{"key": "k"})["found"], false)
 }
 

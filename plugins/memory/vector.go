@@ -63,13 +63,13 @@ func (m *Memory) VectorStore(ctx context.Context, req *tea.Request, p VectorStor
 	r := &VectorStoreResult{Success: true, Stored: n, IDs: make([]string, n), Collection: p.Collection, Dimension: len(embeddings[0])}
 	for i := range items {
 		items[i].Embedding = embeddings[i]
-		if p.Texts != nil {
+		if len(p.Texts) > 0 {
 			items[i].Text = p.Texts[i]
 		}
-		if p.Metadata != nil {
+		if len(p.Metadata) > 0 {
 			items[i].Metadata = p.Metadata[i]
 		}
-		if p.IDs != nil {
+		if len(p.IDs) > 0 {
 			items[i].ID = p.IDs[i]
 		} else {
 			items[i].ID = textID(items[i].Text)

@@ -11,6 +11,7 @@ import (
 
 	"github.com/the-edge-agent/tea/sdk/value"
 
+	"github.com/the-edge-agent/tea/plugins/memory/internal/content"
 	"github.com/the-edge-agent/tea/plugins/memory/internal/store"
 )
 
@@ -43,7 +44,7 @@ type FoundDocument struct {
 type FoundDocuments struct {
 	Documents []FoundDocument
 	// Searched counts the files that were read, Skipped those that are no
-	// valid JSON or too large.
+	// valid JSON, too large or damaged.
 	Searched, Skipped int
 	// Truncated says that there may be more: the limit was reached or the time
 	// was over.
@@ -69,7 +70,11 @@ func (f *Files) Search(ctx context.Context, s DocumentSearch) (*FoundDocuments, 
 	found := &FoundDocuments{}
 	for file, err := range f.All(ctx, s.Query) {
 		if err == nil && file.Text {
-			err = f.searchFile(ctx, s, file, found)
+			before := *found
+			if err = f.searchFile(ctx, s, file, found); errors.Is(err, content.ErrDamaged) {
+				*found, err = before, nil
+				found.Skipped++
+			}
 		}
 		if outOfTime(ctx, err) {
 			found.Truncated = true

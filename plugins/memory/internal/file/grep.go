@@ -13,6 +13,7 @@ import (
 
 	tea "github.com/the-edge-agent/tea/sdk"
 
+	"github.com/the-edge-agent/tea/plugins/memory/internal/content"
 	"github.com/the-edge-agent/tea/plugins/memory/internal/store"
 )
 
@@ -54,6 +55,9 @@ type Matches struct {
 	Matches []Match
 	// Searched is how many files were read.
 	Searched int
+	// Damaged are the paths of files whose content is not what was stored. They
+	// have no matches.
+	Damaged []string
 	// Truncated says that there may be more: a bound was reached, the time was
 	// over, or a line was longer than 1 MiB.
 	Truncated bool
@@ -137,10 +141,21 @@ func outOfTime(ctx context.Context, err error) bool {
 }
 
 func (f *Files) grepFile(ctx context.Context, g Grep, file File, m *Matches) error {
-	r, err := f.listed(ctx, file)
-	if errors.Is(err, store.ErrNotFound) {
+	before := *m
+	err := f.grepLines(ctx, g, file, m)
+	switch {
+	case errors.Is(err, store.ErrNotFound):
 		return nil // removed meanwhile
+	case errors.Is(err, content.ErrDamaged):
+		*m = before
+		m.Damaged = append(m.Damaged, file.Path)
+		return nil
 	}
+	return err
+}
+
+func (f *Files) grepLines(ctx context.Context, g Grep, file File, m *Matches) error {
+	r, err := f.listed(ctx, file)
 	if err != nil {
 		return err
 	}

@@ -8,6 +8,7 @@ import (
 	"iter"
 	"strings"
 
+	"github.com/the-edge-agent/tea/plugins/memory/internal/content"
 	"github.com/the-edge-agent/tea/plugins/memory/internal/filter"
 	"github.com/the-edge-agent/tea/plugins/memory/internal/store"
 )
@@ -60,7 +61,7 @@ func (f *Files) Open(ctx context.Context, path string) (File, io.ReadCloser, err
 	}
 	r, err := f.content.Open(ctx, file.Hash)
 	if errors.Is(err, store.ErrNotFound) {
-		return File{}, nil, fmt.Errorf("the content of %s is gone: %v", path, err) // which is no file that was not found
+		return File{}, nil, fmt.Errorf("the content of %s is gone: %w", path, content.ErrDamaged) // which is no file that was not found
 	}
 	if err != nil {
 		return File{}, nil, fmt.Errorf("read %s: %w", path, err)

@@ -13,6 +13,9 @@ import (
 const (
 	// pageSize is how many documents are read at a time.
 	pageSize = 200
+	// maxPage is the same where few of them fit: a database goes through all of
+	// them for each page.
+	maxPage = 10_000
 	// maxActive bounds what Active gives.
 	maxActive = 1000
 )
@@ -74,12 +77,16 @@ func (s *Sessions) List(ctx context.Context, q Query) (found []Session, next str
 		return nil, "", err
 	}
 	conditions, after := q.conditions(), q.After
-	for {
+	size := q.Limit + 1
+	if len(q.Metadata) > 0 {
+		size = max(size, pageSize) // the database does not know which fit
+	}
+	for ; ; size = max(size, min(8*size, maxPage)) {
 		where := conditions
 		if after != "" {
 			where = append(where[:len(where):len(where)], store.Condition{Field: "place", Op: store.Lt, Value: after})
 		}
-		page, err := s.o.Documents.Query(ctx, store.DocumentQuery{Kind: Kind, Where: where, OrderBy: "place", Descending: true, Limit: pageSize})
+		page, err := s.o.Documents.Query(ctx, store.DocumentQuery{Kind: Kind, Where: where, OrderBy: "place", Descending: true, Limit: size})
 		if err != nil {
 			return nil, "", err
 		}
@@ -97,7 +104,7 @@ func (s *Sessions) List(ctx context.Context, q Query) (found []Session, next str
 			}
 			found = append(found, have)
 		}
-		if len(page) < pageSize {
+		if len(page) < size {
 			return found, "", nil
 		}
 	}

@@ -7,6 +7,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 
 	tea "github.com/the-edge-agent/tea/sdk"
 	"github.com/the-edge-agent/tea/sdk/diag"
@@ -64,14 +65,15 @@ const (
 	reservedColumn = "_tea_"
 )
 
-var identifier = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]{0,62}$`)
+var identifier = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]{0,62}$`) })
 
 func checkTableName(name string) error {
 	lower := strings.ToLower(name)
 	switch {
-	case !identifier.MatchString(name):
+	case !identifier().MatchString(name):
 		return tea.Errorf(tea.ValidationError, "%q is no name of a table: it begins with a letter or _ and has letters, digits and _ (at most 63)", name)
-	case slices.ContainsFunc([]string{reserved, "_tea_", "sqlite_", "duckdb_", "pragma_", "information_schema", "pg_"}, func(p string) bool { return strings.HasPrefix(lower, p) }):
+	case slices.ContainsFunc([]string{reserved, "_tea_", "sqlite_", "duckdb_", "pragma_", "information_schema", "pg_"}, func(p string) bool { return strings.HasPrefix(lower, p) }),
+		lower == "json_each", lower == "json_tree": // a table would hide the function, which statements need
 		return tea.Errorf(tea.ValidationError, "the name %q is taken by the database; choose another one", name)
 	}
 	return nil
@@ -99,10 +101,12 @@ func ParseSchema(raw json.RawMessage, primaryKey []string) ([]Column, error) {
 	for _, c := range columns {
 		lower := strings.ToLower(c.Name)
 		switch {
-		case !identifier.MatchString(c.Name):
+		case !identifier().MatchString(c.Name):
 			return nil, tea.Errorf(tea.ValidationError, "%q is no name of a column: it begins with a letter or _ and has letters, digits and _ (at most 63)", c.Name)
 		case strings.HasPrefix(lower, reservedColumn):
 			return nil, tea.Errorf(tea.ValidationError, "column %q: names that begin with %s are taken", c.Name, reservedColumn)
+		case lower == "true", lower == "false":
+			return nil, tea.Errorf(tea.ValidationError, "column %q: SQL takes true and false for values", c.Name)
 		case seen[lower]:
 			return nil, tea.Errorf(tea.ValidationError, "column %q is there twice; upper and lower case are the same", c.Name)
 		}

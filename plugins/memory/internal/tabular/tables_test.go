@@ -209,13 +209,13 @@ func TestNamesAreNoWayIn(t *testing.T) {
 	each(t, func(t *testing.T, d *device) {
 		for _, name := range []string{
 			"", "a b", `a"b`, "a;DROP TABLE ltm", "a'", "1a", "é", "documents", "LTM", "vectors", "tea_rows_x", "TEA_schema", "sqlite_master", "sqlite_x",
-			"duckdb_tables", "information_schema", strings.Repeat("a", 64), "../x", "a\x00",
+			"duckdb_tables", "information_schema", "json_each", "JSON_TREE", strings.Repeat("a", 64), "../x", "a\x00",
 		} {
 			_, err := d.Create(t.Context(), NewTable{Name: name, Columns: []Column{{Name: "a", Type: Int}}})
 			fails(t, "table "+name, err, tea.ValidationError, "")
 		}
 		for _, schema := range []string{
-			`[]`, `{}`, `null`, `5`, `["a"]`, `{"a b": "int"}`, `{"a\"": "int"}`, `{"a": "integer64"}`, `{"_tea_seq": "int"}`, `{"a": "int", "A": "int"}`,
+			`[]`, `{}`, `null`, `5`, `["a"]`, `{"a b": "int"}`, `{"a\"": "int"}`, `{"a": "integer64"}`, `{"_tea_seq": "int"}`, `{"true": "int"}`, `{"False": "int"}`, `{"a": "int", "A": "int"}`,
 			`[{"name": "a", "type": "int); DROP TABLE ltm"}]`, `[{"name": "a", "kind": "int"}]`, `{"a": {"type": "int", "required": true, "nullable": true}}`,
 		} {
 			_, err := ParseSchema(json.RawMessage(schema), nil)
