@@ -156,7 +156,7 @@ type SearchContentResult struct {
 	Results       []ContentFound `json:"results" doc:"files in the order of paths and lines, then keys"`
 	Count         int            `json:"count"`
 	FilesSearched int            `json:"files_searched"`
-	FilesSkipped  int            `json:"files_skipped" doc:"files that are no valid JSON, damaged, or larger than 2 MiB"`
+	FilesSkipped  int            `json:"files_skipped" doc:"files that are no valid JSON or larger than 2 MiB, and what is damaged"`
 	Truncated     bool           `json:"truncated" doc:"there may be more"`
 }
 
@@ -254,6 +254,10 @@ func (m *Memory) searchMemories(ctx context.Context, s file.DocumentSearch, r *S
 		for _, entry := range found {
 			after = entry.Key
 			if s.Pattern != nil && !s.Pattern.Match(entry.Key) {
+				continue
+			}
+			if entry.Damaged {
+				r.FilesSkipped++
 				continue
 			}
 			document, err := value.Decode(entry.Value)

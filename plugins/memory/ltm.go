@@ -205,6 +205,7 @@ type LTMFound struct {
 	Value    json.RawMessage `json:"value"`
 	Metadata json.RawMessage `json:"metadata"`
 	Score    float64         `json:"score" doc:"BM25; 0 without a query"`
+	Damaged  bool            `json:"damaged,omitempty" doc:"the value is not what was stored, and null here; store it again or delete it"`
 }
 
 // LTMSearchResult is the result of ltm.search.
@@ -222,7 +223,7 @@ func (m *Memory) LTMSearch(ctx context.Context, _ *tea.Request, p LTMSearchParam
 	}
 	r := &LTMSearchResult{Success: true, Results: make([]LTMFound, len(found)), Count: len(found)}
 	for i, f := range found {
-		r.Results[i] = LTMFound{Key: f.Key, Value: f.Value, Metadata: orNull(f.Metadata), Score: f.Score}
+		r.Results[i] = LTMFound{Key: f.Key, Value: orNull(f.Value), Metadata: orNull(f.Metadata), Score: f.Score, Damaged: f.Damaged}
 	}
 	return r, nil
 }
@@ -241,6 +242,7 @@ type LTMListed struct {
 	Metadata  json.RawMessage `json:"metadata"`
 	UpdatedAt time.Time       `json:"updated_at"`
 	ExpiresAt *time.Time      `json:"expires_at" doc:"null for an entry that lives for ever"`
+	Damaged   bool            `json:"damaged,omitempty" doc:"the value is not what was stored, and null here; store it again or delete it"`
 }
 
 // LTMListResult is the result of ltm.list.
@@ -264,7 +266,7 @@ func (m *Memory) LTMList(ctx context.Context, _ *tea.Request, p LTMListParams) (
 			r.NextCursor = r.Entries[i-1].Key
 			break
 		}
-		listed := LTMListed{Key: e.Key, Value: e.Value, Metadata: orNull(e.Metadata), UpdatedAt: e.UpdatedAt}
+		listed := LTMListed{Key: e.Key, Value: orNull(e.Value), Metadata: orNull(e.Metadata), UpdatedAt: e.UpdatedAt, Damaged: e.Damaged}
 		if !e.ExpiresAt.IsZero() {
 			listed.ExpiresAt = &e.ExpiresAt
 		}

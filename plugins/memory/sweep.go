@@ -26,6 +26,9 @@ const (
 // sweep removes what has outlived its time by the grace, and the blobs that a
 // crash has left.
 func (f *folder) sweep(ctx context.Context, grace time.Duration) error {
+	if err := f.owned(ctx); err != nil {
+		return err
+	}
 	_, sessions := f.sessions.Sweep(ctx)
 	_, entries := f.longterm.Sweep(ctx, f.clock.Now().Add(-grace))
 	return errors.Join(f.blobs.Sweep(), sessions, entries, f.files.Sweep(ctx), f.tables.Sweep(ctx))
@@ -96,7 +99,7 @@ func (s *sweeper) once(ctx context.Context) {
 			s.logger.Warn("the end of a sweep cannot be noted", "error", err.Error())
 		}
 	case ctx.Err() == nil:
-		s.logger.Warn("what has expired cannot be removed; it is tried again later", "error", err.Error())
+		s.logger.Warn("what nobody needs any more cannot be removed; it is tried again later", "error", err.Error())
 	}
 }
 

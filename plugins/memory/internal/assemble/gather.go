@@ -221,7 +221,11 @@ func (g *gathering) entries(ctx context.Context, p *place) error {
 	return nil
 }
 
+// entry is a candidate, unless it is damaged.
 func (g *gathering) entry(p *place, e store.Memory) error {
+	if e.Damaged {
+		return nil
+	}
 	text, err := recall.Text(e.Value)
 	if err != nil {
 		return err

@@ -9,6 +9,7 @@ import (
 
 	tea "github.com/the-edge-agent/tea/sdk"
 
+	"github.com/the-edge-agent/tea/plugins/memory/internal/content"
 	"github.com/the-edge-agent/tea/plugins/memory/internal/recall"
 	"github.com/the-edge-agent/tea/plugins/memory/internal/store"
 )
@@ -187,7 +188,7 @@ func (g *gathering) bring(ctx context.Context, kind Kind, path, hash string) (c 
 		return nil, nil
 	}
 	e, err := g.a.o.LTM.Retrieve(ctx, path)
-	if errors.Is(err, store.ErrNotFound) || err == nil && e.ContentHash != hash {
+	if errors.Is(err, store.ErrNotFound) || errors.Is(err, content.ErrDamaged) || err == nil && e.ContentHash != hash {
 		return nil, nil
 	}
 	if err != nil {

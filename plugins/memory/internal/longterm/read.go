@@ -88,7 +88,7 @@ func (m *Memory) List(ctx context.Context, list store.List) ([]store.Memory, err
 			if list.After = found[i].Key; !strings.HasPrefix(list.After, list.Prefix) {
 				return page, nil
 			}
-			switch err := m.fill(ctx, &found[i]); {
+			switch err := m.fillListed(ctx, &found[i]); {
 			case errors.Is(err, errGone):
 			case err != nil:
 				return nil, err
@@ -172,6 +172,17 @@ func (m *Memory) fill(ctx context.Context, e *entry) error {
 		*e = again[0]
 	}
 	return nil
+}
+
+// fillListed is fill for an entry among others, which one that is damaged must
+// not keep from being seen.
+func (m *Memory) fillListed(ctx context.Context, e *entry) error {
+	err := m.fill(ctx, e)
+	if errors.Is(err, content.ErrDamaged) {
+		m.o.Logger.Error("a value is damaged", "key", e.Key, "error", err.Error())
+		e.Damaged, err = true, nil
+	}
+	return err
 }
 
 // damaged must not look like an entry that was never there.

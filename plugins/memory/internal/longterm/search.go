@@ -106,7 +106,7 @@ func (m *Memory) take(ctx context.Context, query store.Search, hits []fulltext.H
 		if e == nil || m.expired(*e) || !strings.HasPrefix(e.Key, query.Prefix) || !filter.Matches(e.Metadata, query.Metadata) {
 			continue
 		}
-		switch err := m.fill(ctx, e); {
+		switch err := m.fillListed(ctx, e); {
 		case errors.Is(err, errGone):
 			continue
 		case err != nil:

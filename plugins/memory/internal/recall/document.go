@@ -197,6 +197,9 @@ func (r *Recall) documents(ctx context.Context, prefix string) iter.Seq2[Documen
 			}
 			for _, e := range page {
 				after = e.Key
+				if e.Damaged {
+					continue
+				}
 				if !yield(entryDocument(e)) {
 					return
 				}

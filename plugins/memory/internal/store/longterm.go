@@ -80,6 +80,9 @@ type Memory struct {
 	UpdatedAt   time.Time
 	// ExpiresAt is zero for an entry that lives for ever.
 	ExpiresAt time.Time
+	// Damaged says that the value is not what was stored, and Value is nil. List
+	// and Search give such an entry, Retrieve fails.
+	Damaged bool
 }
 
 // Search asks a LongTermMemory.

@@ -214,3 +214,13 @@ func TestALogOfARemovedDatabaseIsNotReadIntoANewOne(t *testing.T) {
 		t.Errorf("integrity_check: %v", got)
 	}
 }
+
+// TestAQueryFillsNoDisk: what it sorts is kept where its memory is watched, not
+// in files that nobody counts.
+func TestAQueryFillsNoDisk(t *testing.T) {
+	t.Parallel()
+	h := database(t, t.TempDir())
+	if got := answers(t, h.Read, "PRAGMA temp_store"); !cmp.Equal(got, []string{"2"}) {
+		t.Errorf("temp_store is %v, want 2 (memory)", got)
+	}
+}

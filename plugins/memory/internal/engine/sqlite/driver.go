@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"net/url"
+	"slices"
 
 	"modernc.org/sqlite"
 	sqlite3 "modernc.org/sqlite/lib"
@@ -32,13 +33,14 @@ func (Driver) Open(ctx context.Context, path string, limits engine.Limits) (engi
 	_ = create(path)
 	// The page caches share the memory; SQLite counts them in KiB below 0.
 	cache := fmt.Sprintf("cache_size(-%d)", limits.MemoryBytes>>10/int64(limits.Connections+1))
-	common := []string{"busy_timeout(5000)", cache, "foreign_keys(1)", "trusted_schema(0)", "temp_store(0)"}
-	write, err := open(ctx, path, "immediate", append(common, "journal_mode(wal)", "synchronous(full)"))
+	common := []string{"busy_timeout(5000)", cache, "foreign_keys(1)", "trusted_schema(0)"}
+	write, err := open(ctx, path, "immediate", slices.Concat(common, []string{"temp_store(0)", "journal_mode(wal)", "synchronous(full)"}))
 	if err != nil {
 		return engine.Handles{}, err
 	}
 	write.SetMaxOpenConns(1)
-	read, err := open(ctx, path, "deferred", append(common, "query_only(1)"))
+	// What a query sorts stays in memory, which is watched: the disk would fill up.
+	read, err := open(ctx, path, "deferred", slices.Concat(common, []string{"temp_store(2)", "query_only(1)"}))
 	if err != nil {
 		return engine.Handles{}, errors.Join(err, write.Close())
 	}
