@@ -24,11 +24,16 @@ func forms(text string) []form {
 	query := url.QueryEscape(text)
 	component := strings.ReplaceAll(query, "+", "%20")
 	list := []form{
-		{"", text}, {"json", inner}, {"quoted", unquoted(strconv.Quote(text))},
+		{"", text},
+		{"json", inner},
+		{"quoted", unquoted(strconv.Quote(text))},
 		{"html json", strings.NewReplacer("<", `\u003c`, ">", `\u003e`, "&", `\u0026`).Replace(inner)},
-		{"query", query}, {"component", component},
-		{"segment", url.PathEscape(text)}, {"path", strings.ReplaceAll(component, "%2F", "/")},
-		{"hex", hex.EncodeToString([]byte(text))}, {"HEX", strings.ToUpper(hex.EncodeToString([]byte(text)))},
+		{"query", query},
+		{"component", component},
+		{"segment", url.PathEscape(text)},
+		{"path", strings.ReplaceAll(component, "%2F", "/")},
+		{"hex", hex.EncodeToString([]byte(text))},
+		{"HEX", strings.ToUpper(hex.EncodeToString([]byte(text)))},
 	}
 	list = append(list, base64Forms("base64", base64.RawStdEncoding, text)...)
 	list = append(list, base64Forms("base64url", base64.RawURLEncoding, text)...)
