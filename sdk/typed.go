@@ -4,7 +4,9 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"io"
 	"reflect"
 
 	"github.com/the-edge-agent/tea/sdk/schema"
@@ -104,13 +106,25 @@ func decodeParams(req *Request, limits *checker, defaults []byte, into any) erro
 	dec := json.NewDecoder(bytes.NewReader(raw))
 	dec.UseNumber()
 	dec.DisallowUnknownFields()
-	if err := dec.Decode(into); err != nil {
+	err = dec.Decode(into)
+	if err == nil {
+		err = nothingMore(dec)
+	}
+	if err != nil {
 		return paramError(req.Action, s, raw, err)
 	}
 	if limits.limits {
 		if at, problem := limits.check(s, params, ""); problem != "" {
 			return Errorf(ValidationError, "%s: parameter %q %s", req.Action, at, problem)
 		}
+	}
+	return nil
+}
+
+// nothingMore is the error of what stands behind a JSON value.
+func nothingMore(dec *json.Decoder) error {
+	if _, err := dec.Token(); !errors.Is(err, io.EOF) {
+		return fmt.Errorf("unexpected data after the JSON value at byte %d", dec.InputOffset())
 	}
 	return nil
 }

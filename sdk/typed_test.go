@@ -45,6 +45,8 @@ func TestTypedParameters(t *testing.T) {
 		{"wrong type inside", `{"url":"u","filter":{"name":[]}}`, "", `web.fetch: parameter "filter.name" must be a string, got array`},
 		{"wrong type behind a pointer", `{"url":"u","limit":"x"}`, "", `web.fetch: parameter "limit" must be an integer, got string`},
 		{"fraction", `{"url":"u","retries":1.5}`, "", `web.fetch: parameter "retries" must be an integer, got number 1.5`},
+		{"no JSON", `{"url":`, "", `parameters of web.fetch: unexpected EOF`},
+		{"more than one", `{"url":"u"} {}`, "", `parameters of web.fetch: unexpected data after the JSON value at byte 13`},
 		{"no object", `[]`, "", `the parameters of web.fetch must be an object, got array`},
 	} {
 		t.Run(test.name, func(t *testing.T) {

@@ -40,7 +40,7 @@ func (s *server) invoke(ctx context.Context, req *pb.InvokeRequest, host *callHo
 		return nil, status.Errorf(codes.FailedPrecondition, "instance %q has not been configured", req.GetInstanceId())
 	}
 	action := req.GetAction()
-	params, err := pb.ToPayload(req.GetParams(), "parameters of "+action)
+	params, err := pb.ToParams(req.GetParams(), "parameters of "+action)
 	if err != nil {
 		return pb.FromOutcome(action, nil, err), nil
 	}

@@ -21,18 +21,25 @@ func FromPayload(p tea.Payload, what string) ([]byte, error) {
 	return raw, nil
 }
 
-// ToPayload checks bytes that came over the border; no bytes are null.
-func ToPayload(raw []byte, what string) (tea.Payload, error) {
+// ToParams takes the parameters of a call, which whoever decodes them checks;
+// no bytes are null.
+func ToParams(raw []byte, what string) (tea.Payload, error) {
 	if len(raw) > tea.MaxPayload {
 		return tea.Payload{}, tea.Errorf(tea.ValidationError, "%s: %d bytes are more than the limit of %d (64 MiB)", what, len(raw), tea.MaxPayload)
 	}
 	if len(raw) == 0 {
 		return tea.Payload{}, nil
 	}
-	if !json.Valid(raw) {
+	return tea.RawPayload(raw), nil
+}
+
+// ToPayload checks bytes that came over the border; no bytes are null.
+func ToPayload(raw []byte, what string) (tea.Payload, error) {
+	payload, err := ToParams(raw, what)
+	if err == nil && len(raw) > 0 && !json.Valid(raw) {
 		return tea.Payload{}, tea.Errorf(tea.InternalError, "%s: not JSON: %s", what, excerpt(raw))
 	}
-	return tea.RawPayload(raw), nil
+	return payload, err
 }
 
 // excerpt is the beginning of hostile bytes, quoted.
