@@ -90,6 +90,35 @@ func TestSettingsDecode(t *testing.T) {
 	}
 }
 
+func TestSettingsGetTheirDefaults(t *testing.T) {
+	t.Parallel()
+	type inner struct {
+		Rate float64 `json:"rate,omitempty" default:"0.5"`
+	}
+	type config struct {
+		Base string           `json:"base,omitempty" default:"x"`
+		Max  int              `json:"max,omitempty" default:"5"`
+		Big  uint64           `json:"big,omitempty"`
+		Own  string           `json:"own,omitempty"`
+		Sub  map[string]inner `json:"sub,omitempty"`
+	}
+	settings := tea.Settings{"empty": []byte(`{}`), "null": []byte(`null`), "some": []byte(`{"max": 0, "big": 18446744073709551615, "sub": {"a": {}}}`)}
+	for key, want := range map[string]config{
+		"absent": {Base: "x", Max: 5, Own: "own"},
+		"empty":  {Base: "x", Max: 5, Own: "own"},
+		"null":   {Base: "x", Max: 5, Own: "own"},
+		"some":   {Base: "x", Max: 0, Big: 1<<64 - 1, Own: "own", Sub: map[string]inner{"a": {Rate: 0.5}}},
+	} {
+		got := config{Own: "own"}
+		if err := settings.Decode(key, &got); err != nil {
+			t.Fatal(err)
+		}
+		if d := cmp.Diff(want, got); d != "" {
+			t.Errorf("%s: %s", key, d)
+		}
+	}
+}
+
 func TestPayloadForms(t *testing.T) {
 	t.Parallel()
 	type point struct {

@@ -52,8 +52,8 @@ func (c *checker) survey(s *schema.Schema, depth int) {
 	}
 }
 
-// fill puts the defaults of objects inside the parameters in their places.
-// Those of the parameters themselves are not its concern.
+// fill puts the defaults of objects inside of v in their places; those of v
+// itself only at a depth above 0.
 func fill(s *schema.Schema, v any, depth int) {
 	switch v := v.(type) {
 	case []any:

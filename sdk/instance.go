@@ -60,7 +60,7 @@ func (i *Instance) Invoke(ctx context.Context, req *Request) (resp *Response, er
 	}()
 	call := *req
 	call.Instance = i.value
-	resp, err = action.Handle(ctx, &call)
+	resp, err = action.Handle(withHost(ctx, req.Host), &call)
 	switch {
 	case err != nil:
 		return nil, AsError(err)

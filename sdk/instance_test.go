@@ -166,12 +166,18 @@ func TestManifestCheck(t *testing.T) {
 	good := func() tea.Manifest {
 		return tea.Manifest{Name: "a", Version: "1", Protocol: tea.ProtocolVersion, Actions: []tea.ActionInfo{{Name: "a.b"}}}
 	}
-	if err := good().Check(); err != nil {
-		t.Error(err)
+	for _, version := range []string{"1", "1.2", "1.2.3", "0.1.0-rc.1+build.5", "1.0.0-dev", "0.0.0-20261121-abc"} {
+		m := good()
+		m.Version = version
+		if err := m.Check(); err != nil {
+			t.Error(err)
+		}
 	}
 	for name, spoil := range map[string]func(*tea.Manifest){
 		"name":      func(m *tea.Manifest) { m.Name = "A" },
 		"version":   func(m *tea.Manifest) { m.Version = "" },
+		"v":         func(m *tea.Manifest) { m.Version = "v1.0.0" },
+		"escape":    func(m *tea.Manifest) { m.Version = "1.0.0\x1b[2J" },
 		"protocol":  func(m *tea.Manifest) { m.Protocol++ },
 		"actions":   func(m *tea.Manifest) { m.Actions = nil },
 		"action":    func(m *tea.Manifest) { m.Actions[0].Name = "b" },

@@ -10,6 +10,8 @@ func (m Manifest) Check() error {
 		return fmt.Errorf("bundle name %q: want lower-case letters, digits and '-', a letter first", m.Name)
 	case m.Version == "":
 		return fmt.Errorf("bundle %s has no version", m.Name)
+	case !version().MatchString(m.Version):
+		return fmt.Errorf("bundle %s: version %q: want a semantic version without a v, such as 1.2.3", m.Name, m.Version)
 	case m.Protocol != ProtocolVersion:
 		return fmt.Errorf("bundle %s speaks protocol %d, want %d", m.Name, m.Protocol, ProtocolVersion)
 	case len(m.Actions) == 0:

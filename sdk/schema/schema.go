@@ -5,8 +5,6 @@ package schema
 import (
 	"bytes"
 	"encoding/json"
-
-	"github.com/the-edge-agent/tea/sdk/value"
 )
 
 // Schema is the part of JSON Schema that actions need. The zero value allows
@@ -57,33 +55,6 @@ func (s *Schema) MarshalJSON() ([]byte, error) {
 	return json.Marshal((*plain)(s))
 }
 
-// UnmarshalJSON reads a schema; true and false are schemas too.
-func (s *Schema) UnmarshalJSON(data []byte) error {
-	switch string(bytes.TrimSpace(data)) {
-	case "true":
-		*s = Schema{}
-		return nil
-	case "false":
-		*s = Schema{Never: true}
-		return nil
-	}
-	dec := json.NewDecoder(bytes.NewReader(data))
-	dec.UseNumber() // a default of 5 is no 5.0
-	if err := dec.Decode((*plain)(s)); err != nil {
-		return err
-	}
-	var err error
-	if s.Default, err = value.From(s.Default); err != nil {
-		return err
-	}
-	for i, e := range s.Enum {
-		if s.Enum[i], err = value.From(e); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
 // Types are the allowed JSON types; one type is written as a plain string.
 type Types []string
 
@@ -93,16 +64,6 @@ func (t Types) MarshalJSON() ([]byte, error) {
 		return json.Marshal(t[0])
 	}
 	return json.Marshal([]string(t))
-}
-
-// UnmarshalJSON reads a string or a list of strings.
-func (t *Types) UnmarshalJSON(data []byte) error {
-	var one string
-	if json.Unmarshal(data, &one) == nil {
-		*t = Types{one}
-		return nil
-	}
-	return json.Unmarshal(data, (*[]string)(t))
 }
 
 // Property is one named member of an object.
@@ -162,24 +123,4 @@ func (p Properties) MarshalJSON() ([]byte, error) {
 	}
 	b.WriteByte('}')
 	return b.Bytes(), nil
-}
-
-// UnmarshalJSON reads an object, keeping the order of its members.
-func (p *Properties) UnmarshalJSON(data []byte) error {
-	dec := json.NewDecoder(bytes.NewReader(data))
-	if _, err := dec.Token(); err != nil {
-		return err
-	}
-	for dec.More() {
-		name, err := dec.Token()
-		if err != nil {
-			return err
-		}
-		s := new(Schema)
-		if err := dec.Decode(s); err != nil {
-			return err
-		}
-		*p = append(*p, Property{Name: name.(string), Schema: s})
-	}
-	return nil
 }

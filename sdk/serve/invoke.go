@@ -44,7 +44,6 @@ func (s *server) invoke(ctx context.Context, req *pb.InvokeRequest, host *callHo
 	if err != nil {
 		return pb.FromOutcome(action, nil, err), nil
 	}
-	ctx = withCall(ctx, host)
 	resp, err := inst.Invoke(ctx, &tea.Request{
 		Action: action,
 		Params: params,

@@ -29,6 +29,7 @@ type Request struct {
 // The context is the test's: it ends when the test does.
 func Call(t testing.TB, bundle tea.Bundle, req Request) (any, error) {
 	t.Helper()
+	routeLogs()
 	if err := bundle.Check(); err != nil {
 		t.Fatalf("teatest: %v", err)
 	}

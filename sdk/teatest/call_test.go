@@ -24,6 +24,8 @@ func shoutBundle() tea.Bundle {
 				req.Host.Token(ctx, "!")
 				req.Host.Progress(ctx, 0.5, "half")
 				req.Host.Log(ctx, slog.LevelWarn, "loud", map[string]any{"n": 1})
+				slog.With("a", 1).WithGroup("g").InfoContext(ctx, "said", "text", p.Text)
+				slog.InfoContext(context.Background(), "of no call")
 				resp, err := req.Host.Invoke(ctx, "text.upper", map[string]any{"text": p.Text})
 				if err != nil {
 					return shout{}, err
@@ -59,9 +61,12 @@ func TestCallRecordsWhatTheActionAsks(t *testing.T) {
 	want := teatest.Record{
 		Tokens:   []string{"hey", "!"},
 		Progress: []teatest.Progress{{Fraction: 0.5, Message: "half"}},
-		Logs:     []teatest.Log{{Level: slog.LevelWarn, Message: "loud", Fields: map[string]any{"n": int64(1)}}},
-		Invoked:  []teatest.Invoked{{Action: "text.upper", Params: map[string]any{"text": "hey"}}},
-		Notes:    map[string]any{"earlier": "x", "done": true},
+		Logs: []teatest.Log{
+			{Level: slog.LevelWarn, Message: "loud", Fields: map[string]any{"n": int64(1)}},
+			{Level: slog.LevelInfo, Message: "said", Fields: map[string]any{"a": int64(1), "g": map[string]any{"text": "hey"}}},
+		},
+		Invoked: []teatest.Invoked{{Action: "text.upper", Params: map[string]any{"text": "hey"}}},
+		Notes:   map[string]any{"earlier": "x", "done": true},
 	}
 	if diff := cmp.Diff(want, host.Recorded()); diff != "" {
 		t.Error(diff)

@@ -7,6 +7,16 @@ import (
 	"github.com/the-edge-agent/tea/sdk/teatest"
 )
 
+// Samples see the same log records in both ways, those of slog included.
+func TestSlogConforms(t *testing.T) {
+	t.Parallel()
+	upper := func(context.Context, any) (any, error) { return map[string]any{"text": "HEY"}, nil }
+	teatest.Conformance(t, shoutBundle(), teatest.Request{
+		Action: "shout.twice", Params: shout{Text: "hey"},
+		Host: &teatest.Host{Actions: map[string]func(context.Context, any) (any, error){"text.upper": upper}},
+	})
+}
+
 // The SDK's own bundle of probes must pass the whole suite over both
 // transports: the protocol is what this test says it is.
 func TestProbeConforms(t *testing.T) {

@@ -31,6 +31,7 @@ func (l linked) Describe(context.Context) (tea.Manifest, error) {
 }
 
 func (l linked) Open(ctx context.Context, settings tea.Settings) (Instance, error) {
+	routeLogs()
 	inst, err := l.bundle.NewInstance(ctx, settings)
 	if err != nil {
 		return nil, err

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"net"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -174,6 +175,23 @@ func TestAnswersOfStrangers(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// A message is printed and kept more than once, so a stranger's has its bounds.
+func TestMessagesOfStrangers(t *testing.T) {
+	t.Parallel()
+	for sent, want := range map[string]string{
+		"":                         "did not say why",
+		strings.Repeat("ä", 1<<20): "... (2080768 more bytes)",
+	} {
+		client := connect(t, &stranger{invoke: func(*pb.InvokeRequest) (*pb.InvokeResponse, error) {
+			return &pb.InvokeResponse{Outcome: &pb.InvokeResponse_Error{Error: &pb.Error{Message: sent}}}, nil
+		}})
+		_, err := client.Invoke(t.Context(), "1", request(&teatest.Host{}), false)
+		if e := tea.AsError(err); e == nil || !strings.HasSuffix(e.Message, want) || len(e.Message) > 17<<10 {
+			t.Errorf("got %.100v", err)
+		}
 	}
 }
 

@@ -1,6 +1,7 @@
 package pb
 
 import (
+	"fmt"
 	"time"
 
 	tea "github.com/the-edge-agent/tea/sdk"
@@ -23,6 +24,10 @@ func FromError(err error) *Error {
 	return out
 }
 
+// maxMessage is how long the message of a failure may be: it is printed, and
+// kept with the run, more than once.
+const maxMessage = 16 << 10
+
 // ToError takes an action's failure off the wire; nil stays nil. One without
 // a type is an internal_error.
 func ToError(e *Error) *tea.Error {
@@ -32,6 +37,12 @@ func ToError(e *Error) *tea.Error {
 	out := &tea.Error{Type: tea.ErrorType(e.GetType()), Message: e.GetMessage(), Retryable: e.GetRetryable(), Source: e.GetSource()}
 	if out.Type == "" {
 		out.Type = tea.InternalError
+	}
+	switch n := len(out.Message); {
+	case n == 0:
+		out.Message = "it failed and did not say why"
+	case n > maxMessage:
+		out.Message = fmt.Sprintf("%s... (%d more bytes)", Text(out.Message[:maxMessage]), n-maxMessage)
 	}
 	out.RetryAfter = time.Duration(max(e.GetRetryAfterMs(), 0)) * time.Millisecond
 	out.Details = toFields(e.GetDetailsJson())

@@ -1,0 +1,103 @@
+package tea
+
+import (
+	"context"
+	"log/slog"
+)
+
+type callKey struct{}
+
+// withHost marks ctx as that of a call, so that records logged with it are
+// the call's.
+func withHost(ctx context.Context, h Host) context.Context {
+	return context.WithValue(ctx, callKey{}, h)
+}
+
+// LogHandler makes a handler for slog that sends what an action logs with its
+// context to the run's log, as [Host.Log] does, and all else to next, which
+// also says which levels count. A plugin's process has it already; a program
+// that links bundles in and wants their records in the run's log makes it its
+// default: slog.SetDefault(slog.New(tea.LogHandler(next))).
+func LogHandler(next slog.Handler) slog.Handler { return &logHandler{Handler: next} }
+
+// logHandler sends a call's records to the host and leaves the rest to the
+// handler inside, which also collects attributes and groups.
+type logHandler struct {
+	slog.Handler
+	// scope puts a record's attributes under the groups and beside the
+	// attributes that the logger has; nil is no change.
+	scope func([]slog.Attr) []slog.Attr
+}
+
+// Handle sends the record to where it belongs.
+func (h *logHandler) Handle(ctx context.Context, r slog.Record) error {
+	call, ok := ctx.Value(callKey{}).(Host)
+	if !ok {
+		return h.Handler.Handle(ctx, r)
+	}
+	attrs := make([]slog.Attr, 0, r.NumAttrs())
+	r.Attrs(func(a slog.Attr) bool {
+		attrs = append(attrs, a)
+		return true
+	})
+	if h.scope != nil {
+		attrs = h.scope(attrs)
+	}
+	call.Log(ctx, r.Level, r.Message, toFields(attrs))
+	return nil
+}
+
+// WithAttrs adds attributes to every record.
+func (h *logHandler) WithAttrs(more []slog.Attr) slog.Handler {
+	return h.scoped(h.Handler.WithAttrs(more), func(attrs []slog.Attr) []slog.Attr {
+		return append(append(make([]slog.Attr, 0, len(more)+len(attrs)), more...), attrs...)
+	})
+}
+
+// WithGroup puts what follows into a group.
+func (h *logHandler) WithGroup(name string) slog.Handler {
+	if name == "" {
+		return h
+	}
+	return h.scoped(h.Handler.WithGroup(name), func(attrs []slog.Attr) []slog.Attr {
+		return []slog.Attr{{Key: name, Value: slog.GroupValue(attrs...)}}
+	})
+}
+
+func (h *logHandler) scoped(inside slog.Handler, inner func([]slog.Attr) []slog.Attr) *logHandler {
+	outer := h.scope
+	if outer == nil {
+		return &logHandler{Handler: inside, scope: inner}
+	}
+	return &logHandler{Handler: inside, scope: func(attrs []slog.Attr) []slog.Attr { return outer(inner(attrs)) }}
+}
+
+// toFields turns attributes into a log record's fields.
+func toFields(attrs []slog.Attr) map[string]any {
+	fields := make(map[string]any, len(attrs))
+	for _, a := range attrs {
+		v := a.Value.Resolve()
+		switch {
+		case v.Kind() != slog.KindGroup:
+			fields[a.Key] = plainValue(v)
+		case a.Key == "":
+			for key, field := range toFields(v.Group()) {
+				fields[key] = field
+			}
+		default:
+			fields[a.Key] = toFields(v.Group())
+		}
+	}
+	return fields
+}
+
+func plainValue(v slog.Value) any {
+	switch v.Kind() {
+	case slog.KindDuration, slog.KindTime:
+		return v.String()
+	}
+	if err, ok := v.Any().(error); ok {
+		return err.Error()
+	}
+	return v.Any()
+}
