@@ -9,11 +9,15 @@ import (
 	"time"
 
 	"google.golang.org/grpc"
+	"google.golang.org/protobuf/proto"
 
 	tea "github.com/the-edge-agent/tea/sdk"
 	"github.com/the-edge-agent/tea/sdk/internal/handshake"
 	"github.com/the-edge-agent/tea/sdk/internal/pb"
 )
+
+// maxManifest bounds a manifest. One of sixty actions has 70 KB.
+const maxManifest = 4 << 20
 
 // Client calls one plugin process. It is safe for concurrent use.
 type Client struct {
@@ -40,6 +44,9 @@ func (c *Client) Describe(ctx context.Context) (tea.Manifest, error) {
 	resp, err := c.plugin.Describe(ctx, &pb.DescribeRequest{})
 	if err != nil {
 		return tea.Manifest{}, toBroken(ctx, "describe", err)
+	}
+	if size := proto.Size(resp.GetManifest()); size > maxManifest {
+		return tea.Manifest{}, tea.Errorf(tea.InternalError, "the plugin's manifest is wrong: %d bytes are more than the %d that a host reads at each start", size, maxManifest)
 	}
 	m, err := pb.ToManifest(resp.GetManifest())
 	if err == nil {

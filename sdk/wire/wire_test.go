@@ -227,6 +227,7 @@ func TestWrongManifestsAreRefused(t *testing.T) {
 		"bad name":       {Name: "../up", Version: "1", Protocol: 1, Actions: []*pb.Action{action}},
 		"other protocol": {Name: "a", Version: "1", Protocol: 2, Actions: []*pb.Action{action}},
 		"twice":          {Name: "a", Version: "1", Protocol: 1, Actions: []*pb.Action{action, action}},
+		"too large":      {Name: "a", Version: "1", Protocol: 1, Actions: []*pb.Action{{Name: "a.b", Summary: strings.Repeat("x", 4<<20)}}},
 		"schema":         {Name: "a", Version: "1", Protocol: 1, Actions: []*pb.Action{{Name: "a.b", ParamsSchemaJson: []byte(`{"type":`)}}},
 	} {
 		t.Run(name, func(t *testing.T) {
