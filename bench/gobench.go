@@ -75,16 +75,24 @@ func memoryPromises() []promise {
 		{Benchmark: "StoreAgainstInsert/duckdb", Metric: "x-insert", Unit: "x", Scale: 1, Limit: 1.2},
 		{Benchmark: "StoreTogether/duckdb/plugin", Metric: "ns/op", Unit: "us", Scale: 1e-3, Limit: 667},
 		{Benchmark: "StoreItems/duckdb/plugin", Metric: "ns/item", Unit: "us", Scale: 1e-3, Limit: 50},
+		{Benchmark: "Store/sqlite/linked", Metric: "ns/op", Unit: "us", Scale: 1e-3, Limit: 400},
 		{Benchmark: "Store/sqlite/plugin", Metric: "ns/op", Unit: "us", Scale: 1e-3, Limit: 400},
+		{Benchmark: "StoreTogether/sqlite/plugin", Metric: "ns/op", Unit: "us", Scale: 1e-3, Limit: 400},
 		{Benchmark: "Start/full", Metric: "median-ns/op", Unit: "ms", Scale: 1e-6, Limit: 150},
+		{Benchmark: "Start/full", Metric: "MB-resident", What: ", RSS", Unit: "MB", Scale: 1, Limit: 90},
 		{Benchmark: "Start/lite", Metric: "median-ns/op", Unit: "ms", Scale: 1e-6, Limit: 25},
+		{Benchmark: "Start/lite", Metric: "MB-resident", What: ", RSS", Unit: "MB", Scale: 1, Limit: 25},
 	}
 	for _, engine := range []string{"sqlite", "duckdb"} {
 		for _, n := range []string{"1000", "10000", "100000"} {
-			list = append(list,
-				promise{Benchmark: "Among/" + engine + "/" + n + "/retrieve", Metric: "median-ns/op", Unit: "ms", Scale: 1e-6, Limit: 0.7},
-				promise{Benchmark: "Among/" + engine + "/" + n + "/search", Metric: "median-ns/op", Unit: "ms", Scale: 1e-6, Limit: 15},
-				promise{Benchmark: "Among/" + engine + "/" + n + "/store", Metric: "x-insert", Unit: "x", Scale: 1, Limit: 1.3})
+			for _, form := range []string{"linked", "plugin"} {
+				among := "Among/" + engine + "/" + form + "/" + n
+				list = append(list,
+					promise{Benchmark: among + "/retrieve", Metric: "median-ns/op", Unit: "ms", Scale: 1e-6, Limit: 0.7},
+					promise{Benchmark: among + "/search", Metric: "median-ns/op", Unit: "ms", Scale: 1e-6, Limit: 15})
+			}
+			// The bare insert has no process in between, so that this has none either.
+			list = append(list, promise{Benchmark: "Among/" + engine + "/linked/" + n + "/store", Metric: "x-insert", Unit: "x", Scale: 1, Limit: 1.3})
 		}
 		list = append(list, promise{Benchmark: "Assemble/" + engine + "/files=1000/same", Metric: "median-ns/op", Unit: "ms", Scale: 1e-6, Limit: 60})
 	}
