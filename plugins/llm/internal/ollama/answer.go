@@ -8,7 +8,6 @@ import (
 	"github.com/the-edge-agent/tea/plugins/llm/internal/chat"
 	"github.com/the-edge-agent/tea/plugins/llm/internal/stream"
 	"github.com/the-edge-agent/tea/plugins/llm/internal/transport"
-	tea "github.com/the-edge-agent/tea/sdk"
 )
 
 // record is one line of a streamed answer, or all of one that is not.
@@ -36,7 +35,7 @@ type assembly struct {
 // answer that is not streamed is a stream of one record.
 func readAnswer(reply transport.Reply, limit time.Duration, emit func(chat.Delta)) (*chat.Answer, error) {
 	a := &assembly{pieces: chat.Pieces{Emit: emit}}
-	lines := stream.NewLines(reply.Body)
+	lines := stream.NewLines(reply.Stream())
 	clock := reply.TokenClock(limit)
 	defer clock.Pause()
 	for {
@@ -65,7 +64,7 @@ func readAnswer(reply transport.Reply, limit time.Duration, emit func(chat.Delta
 func decode(line []byte) (*record, error) {
 	var r record
 	if err := json.Unmarshal(line, &r); err != nil {
-		return nil, tea.Errorf(tea.ConnectionError, "the server sent what is no answer: %w", err)
+		return nil, transport.NoAnswer(line, "what is no answer", err)
 	}
 	if transport.IsError(r.Error) {
 		return nil, transport.StreamError(r.Error)
@@ -103,7 +102,7 @@ func toEmbeddings(raw []byte) (*chat.Embeddings, error) {
 		Error           json.RawMessage `json:"error"`
 	}
 	if err := json.Unmarshal(raw, &answer); err != nil {
-		return nil, tea.Errorf(tea.ConnectionError, "the server sent what are no embeddings: %w", err)
+		return nil, transport.NoAnswer(raw, "what are no embeddings", err)
 	}
 	if transport.IsError(answer.Error) {
 		return nil, transport.StreamError(answer.Error)

@@ -91,7 +91,8 @@ func TestStreamsThatFail(t *testing.T) {
 		{"nothing", servertest.Reply{}, tea.ConnectionError, "closed the connection", 3},
 		{"error behind tokens", servertest.Reply{Chunks: []string{say("a"), `{"error":"llama runner process has terminated"}`}}, tea.ConnectionError, "llama runner", 1},
 		{"no model", servertest.Reply{Status: 404, Chunks: []string{`{"error":"model \"m\" not found, try pulling it first"}`}}, tea.NotFound, "try pulling it", 1},
-		{"no JSON", servertest.Reply{Chunks: []string{"<html>"}}, tea.ConnectionError, "no answer", 3},
+		{"no JSON", servertest.Reply{Chunks: []string{"oops\n"}}, tea.ConnectionError, "no answer", 3},
+		{"a web page", servertest.Reply{Chunks: []string{"<html>log in</html>\n"}}, tea.ConnectionError, "a web page", 3},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()

@@ -1,7 +1,10 @@
 package openai
 
 import (
+	"bytes"
+	"context"
 	"encoding/json"
+	"io"
 
 	"github.com/the-edge-agent/tea/plugins/llm/internal/chat"
 	"github.com/the-edge-agent/tea/plugins/llm/internal/transport"
@@ -19,7 +22,7 @@ type completion struct {
 }
 
 type choice struct {
-	Index        int             `json:"index"`
+	Index        place           `json:"index"`
 	Message      *piece          `json:"message"`
 	Delta        *piece          `json:"delta"`
 	FinishReason word            `json:"finish_reason"`
@@ -107,13 +110,29 @@ func (w *word) UnmarshalJSON(data []byte) error {
 	return nil
 }
 
+// isStream tells whether an answer is a stream, which some servers send
+// although nobody asked for one.
+func isStream(body []byte) bool {
+	body = bytes.TrimLeft(body, "\r\n")
+	for _, start := range []string{"data:", "event:", "id:", ":"} {
+		if bytes.HasPrefix(body, []byte(start)) {
+			return true
+		}
+	}
+	return false
+}
+
 // readAnswer reads an answer that came in one.
-func readAnswer(reply transport.Reply) (*chat.Answer, error) {
+func readAnswer(ctx context.Context, reply transport.Reply) (*chat.Answer, error) {
 	body, err := reply.ReadAll()
 	if err != nil {
 		return nil, err
 	}
 	c, err := decode(body)
+	if err != nil && isStream(body) {
+		reply.Body = io.NopCloser(bytes.NewReader(body))
+		return readStream(ctx, reply, 0, nil)
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -133,7 +152,7 @@ func decode(data []byte) (*completion, error) {
 	}
 	var c completion
 	if err := json.Unmarshal(data, &c); err != nil {
-		return nil, tea.Errorf(tea.ConnectionError, "the server sent what is no answer: %w", err)
+		return nil, transport.NoAnswer(data, "what is no answer", err)
 	}
 	if transport.IsError(c.Error) {
 		return nil, transport.StreamError(c.Error)

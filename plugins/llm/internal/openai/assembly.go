@@ -42,12 +42,23 @@ func (a *assembly) add(c *completion) (grew bool) {
 			grew = true
 		}
 		// Beside deltas a message is all that was said so far, once more.
-		if choice.Message != nil && (choice.Delta == nil || !a.grown && !grew) && a.addPiece(choice.Message) {
+		if choice.Message != nil && (choice.Delta == nil || !a.grown && !grew) && a.addMessage(choice.Message) {
 			grew = true
 		}
 	}
 	a.grown = a.grown || grew
 	return grew
+}
+
+// addMessage takes in a message, whose calls are whole.
+func (a *assembly) addMessage(p *piece) (grew bool) {
+	for _, part := range p.ToolCalls {
+		a.calls.begin(part)
+		grew = true
+	}
+	rest := *p
+	rest.ToolCalls = nil
+	return a.addPiece(&rest) || grew
 }
 
 func (a *assembly) addPiece(p *piece) (grew bool) {

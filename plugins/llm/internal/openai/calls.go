@@ -10,7 +10,7 @@ import (
 
 // callPart is a tool call or a piece of one.
 type callPart struct {
-	Index    *int     `json:"index"`
+	Index    *place   `json:"index"`
 	ID       word     `json:"id"`
 	Function function `json:"function"`
 }
@@ -24,9 +24,13 @@ type function struct {
 type calls struct{ open []*openCall }
 
 type openCall struct {
-	index     *int
+	index     *place
 	id, name  string
 	arguments strings.Builder
+}
+
+func (p callPart) hasArguments() bool {
+	return p.Function.Name != "" && chat.ArgumentsText(p.Function.Arguments) != ""
 }
 
 // complete tells whether the arguments so far are a whole JSON value.
@@ -35,22 +39,33 @@ func (c *openCall) complete() bool { return json.Valid([]byte(c.arguments.String
 func (c *calls) add(part callPart) {
 	call := c.find(part)
 	if call == nil {
-		call = &openCall{index: part.Index}
-		c.open = append(c.open, call)
+		c.begin(part)
+		return
 	}
-	if call.id == "" {
-		call.id = string(part.ID)
+	call.add(part)
+}
+
+// begin adds a call that goes on with none of those before it.
+func (c *calls) begin(part callPart) {
+	call := &openCall{index: part.Index}
+	call.add(part)
+	c.open = append(c.open, call)
+}
+
+func (c *openCall) add(part callPart) {
+	if c.id == "" {
+		c.id = string(part.ID)
 	}
-	if name := part.Function.Name; name != call.name {
-		call.name += name
+	if name := part.Function.Name; name != c.name {
+		c.name += name
 	}
-	call.arguments.WriteString(chat.ArgumentsText(part.Function.Arguments))
+	c.arguments.WriteString(chat.ArgumentsText(part.Function.Arguments))
 }
 
 // find gives the call that a piece goes on with; nil where it begins one.
 // The standard goes by index. Servers leave it out, or number all their calls
-// 0; then the id tells calls apart, and without ids a name that comes when
-// the call before has all its arguments.
+// 0; then the id tells calls apart, and without ids, or with the same id for
+// all, a name that comes when the call before has all its arguments.
 func (c *calls) find(part callPart) *openCall {
 	id := string(part.ID)
 	for i := len(c.open) - 1; i >= 0; i-- {
@@ -60,7 +75,7 @@ func (c *calls) find(part callPart) *openCall {
 			continue
 		case id != "" && call.id != "" && id != call.id:
 			continue
-		case id != "" && id == call.id:
+		case id != "" && id == call.id && !(part.hasArguments() && call.complete()):
 			return call
 		case part.Function.Name != "" && call.complete():
 			continue

@@ -35,14 +35,14 @@ func toEmbeddings(raw []byte, want int) (*chat.Embeddings, error) {
 	var answer struct {
 		Model string `json:"model"`
 		Data  []struct {
-			Index     *int      `json:"index"`
-			Embedding []float64 `json:"embedding"`
+			Index     *place `json:"index"`
+			Embedding vector `json:"embedding"`
 		} `json:"data"`
 		Usage json.RawMessage `json:"usage"`
 		Error json.RawMessage `json:"error"`
 	}
 	if err := json.Unmarshal(raw, &answer); err != nil {
-		return nil, tea.Errorf(tea.ConnectionError, "the server sent what are no embeddings: %w", err)
+		return nil, transport.NoAnswer(raw, "what are no embeddings", err)
 	}
 	if transport.IsError(answer.Error) {
 		return nil, transport.StreamError(answer.Error)
@@ -51,7 +51,7 @@ func toEmbeddings(raw []byte, want int) (*chat.Embeddings, error) {
 	for i, d := range answer.Data {
 		at := i
 		if d.Index != nil {
-			at = *d.Index
+			at = int(*d.Index)
 		}
 		if at >= 0 && at < want {
 			vectors[at] = d.Embedding

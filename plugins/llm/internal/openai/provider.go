@@ -66,7 +66,7 @@ func (p *Provider) Chat(ctx context.Context, req *chat.Request, emit func(chat.D
 	var answer *chat.Answer
 	err := p.server.Post(ctx, p.path("chat/completions"), body, func(reply transport.Reply) (err error) {
 		if emit == nil {
-			answer, err = readAnswer(reply)
+			answer, err = readAnswer(ctx, reply)
 		} else {
 			answer, err = readStream(ctx, reply, p.server.TokenTimeout, emit)
 		}

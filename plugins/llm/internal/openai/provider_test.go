@@ -27,6 +27,11 @@ func TestAnswersThatAreNotStreamed(t *testing.T) {
 			"null content and calls, finish_reason stop", `{"choices":[{"message":{"content":null,"tool_calls":[{"id":"c","function":{"name":"a","arguments":{"x":1}}},{"id":"d","function":{"name":"a","arguments":"{}"}}]},"finish_reason":"stop"}]}`,
 			chat.Answer{ToolCalls: []chat.ToolCall{{ID: "c", Name: "a", Arguments: `{"x":1}`}, {ID: "d", Name: "a", Arguments: `{}`}}, FinishReason: "tool_calls"},
 		},
+		{
+			"one id for all calls", `{"choices":[{"message":{"tool_calls":[{"id":"c","function":{"name":"a","arguments":"{}"}},{"id":"c","function":{"name":"b"}},{"id":"c","function":{"name":"a","arguments":"{}"}}]}}]}`,
+			chat.Answer{ToolCalls: []chat.ToolCall{{ID: "c", Name: "a", Arguments: `{}`}, {ID: "c", Name: "b"}, {ID: "c", Name: "a", Arguments: `{}`}}, FinishReason: "tool_calls"},
+		},
+		{"streamed although nobody asked", "data: {\"choices\":[{\"delta\":{\"content\":\"h\"}}]}\r\n\r\n" + say("i") + stop + done, chat.Answer{Text: "hi", FinishReason: "stop"}},
 		{"no finish_reason", `{"choices":[{"message":{"content":"hi"}}]}`, chat.Answer{Text: "hi", FinishReason: "stop"}},
 		{
 			"parts and thinking", `{"choices":[{"message":{"content":[{"type":"text","text":"hi"}],"reasoning_content":"hm"},"finish_reason":"stop"}]}`,
@@ -62,6 +67,16 @@ func TestAnswersThatAreErrors(t *testing.T) {
 		if e := tea.AsError(err); e == nil || e.Type != want {
 			t.Errorf("%s: got %v, want %s", body, err, want)
 		}
+	}
+}
+
+// A login page or a router's, where the address is that of something else.
+func TestWebPageInsteadOfAnAnswer(t *testing.T) {
+	t.Parallel()
+	p, _ := connect(t, servertest.Reply{Chunks: []string{"<!DOCTYPE html><html><title>Log in</title></html>"}})
+	_, err := p.Chat(t.Context(), hello(), nil)
+	if e := tea.AsError(err); e == nil || e.Type != tea.ConnectionError || !strings.Contains(e.Message, `a web page ("Log in")`) {
+		t.Errorf("got %v", err)
 	}
 }
 
@@ -165,6 +180,10 @@ func TestEmbeddings(t *testing.T) {
 			&chat.Embeddings{Model: "e", Vectors: [][]float64{{1, 2}, {3, 4}}, Usage: &chat.Usage{InputTokens: 5, TotalTokens: 5}},
 		},
 		{"without index", `{"data":[{"embedding":[1,2]},{"embedding":[3,4]}]}`, &chat.Embeddings{Vectors: [][]float64{{1, 2}, {3, 4}}}},
+		{"in base64", `{"data":[{"index":"1","embedding":"AABAQAAAgEA="},{"index":0,"embedding":"AACAPwAAAEA="}]}`, &chat.Embeddings{Vectors: [][]float64{{1, 2}, {3, 4}}}},
+		{"cut base64", `{"data":[{"embedding":"AABAQAAAgA=="},{"embedding":[1]}]}`, nil},
+		{"NaN in base64", `{"data":[{"embedding":"AADAfw=="},{"embedding":[1]}]}`, nil},
+		{"text that is no base64", `{"data":[{"embedding":"oops!"},{"embedding":[1]}]}`, nil},
 		{"one is missing", `{"data":[{"index":0,"embedding":[1,2]}]}`, nil},
 		{"index out of range", `{"data":[{"index":-1,"embedding":[1,2]},{"index":9,"embedding":[1,2]}]}`, nil},
 		{"error", `{"error":{"message":"x"}}`, nil},

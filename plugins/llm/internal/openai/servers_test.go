@@ -38,6 +38,12 @@ func TestServersOwnWays(t *testing.T) {
 		{"empty id and name in later pieces", []string{
 			part(`{"index":0,"id":"c1","function":{"name":"add","arguments":null}}`), part(`{"index":0,"id":"","function":{"name":"","arguments":"{\"x\":1}"}}`), done,
 		}, add},
+		{"indexes as text", []string{
+			sse(`{"choices":[{"index":"0","delta":{"tool_calls":[{"index":"0","id":"c1","function":{"name":"add","arguments":"{\"x\":"}}]}}]}`), part(`{"index":"0","function":{"arguments":"1}"}}`), done,
+		}, add},
+		{"one id for all calls", []string{
+			part(`{"id":"c1","function":{"name":"add","arguments":"{\"x\":1}"}}`), part(`{"id":"c1","function":{"name":"add","arguments":"{\"x\":2}"}}`), done,
+		}, chat.Answer{ToolCalls: []chat.ToolCall{add.ToolCalls[0], {ID: "c1", Name: "add", Arguments: `{"x":2}`}}, FinishReason: "tool_calls"}},
 		{"id behind the name", []string{part(`{"index":0,"function":{"name":"add"}}`), part(`{"index":0,"id":"c1","function":{"arguments":"{\"x\":1}"}}`), done}, add},
 		{"a whole message at the end again", []string{
 			say("a"), sse(`{"choices":[{"delta":{},"message":{"role":"assistant","content":"a"},"finish_reason":"stop"}]}`), done,

@@ -24,6 +24,8 @@ func readStream(ctx context.Context, reply transport.Reply, limit time.Duration,
 	case err == nil:
 	case a.finish != "" && ctx.Err() == nil:
 		// The answer is whole; only the usage that follows it was lost.
+	case errors.Is(err, io.EOF) && !a.seen && reply.IsPage():
+		return nil, tea.Errorf(tea.ConnectionError, "the stream ended without an answer: it sent a web page; is api_base right?")
 	case errors.Is(err, io.EOF) && !a.seen:
 		return nil, tea.Errorf(tea.ConnectionError, "the stream ended without an answer")
 	default:
@@ -40,7 +42,7 @@ func readStream(ctx context.Context, reply transport.Reply, limit time.Duration,
 
 // readEvents reads to the end. done says that the server announced the end.
 func readEvents(reply transport.Reply, limit time.Duration, a *assembly) (done bool, err error) {
-	events := stream.NewEvents(reply.Body)
+	events := stream.NewEvents(reply.Stream())
 	clock := reply.TokenClock(limit)
 	defer clock.Pause()
 	for {

@@ -248,7 +248,7 @@ func TestStreamsThatFail(t *testing.T) {
 		{"error as bare JSON", servertest.Reply{Chunks: []string{say("a"), `{"error":{"message":"boom","type":"rate_limit_error"}}`}}, tea.RateLimited, "boom", 1},
 		{"nothing", servertest.Reply{}, tea.ConnectionError, "without an answer", 3},
 		{"only DONE", servertest.Reply{Chunks: []string{done}}, tea.ConnectionError, "without an answer", 3},
-		{"a web page", servertest.Reply{Header: map[string]string{"Content-Type": "text/html"}, Chunks: []string{"<html>log in</html>"}}, tea.ConnectionError, "without an answer", 3},
+		{"a web page", servertest.Reply{Header: map[string]string{"Content-Type": "text/html"}, Chunks: []string{"<html>log in</html>"}}, tea.ConnectionError, "without an answer: it sent a web page", 3},
 		{"no JSON", servertest.Reply{Chunks: []string{sse("oops")}}, tea.ConnectionError, "no answer", 3},
 		{"cut off without a length", servertest.Reply{Header: map[string]string{"Transfer-Encoding": "identity"}, Chunks: []string{say("a")}}, tea.ConnectionError, "broke off after 1 tokens", 1},
 	} {

@@ -17,6 +17,10 @@ import (
 // MaxBody is the size up to which an answer that is not streamed is read.
 const MaxBody = 64 << 20
 
+// MaxStream is the size up to which a streamed answer is read. What carries a
+// token is many times as long as the token.
+const MaxStream = 4 * MaxBody
+
 // Client sends requests. It is safe for concurrent use; its fields are set
 // before the first one.
 type Client struct {
@@ -150,6 +154,24 @@ func (r Reply) ReadAll() ([]byte, error) {
 		return nil, tea.Errorf(tea.ValidationError, "the server's answer is larger than %d MiB", MaxBody>>20)
 	}
 	return body, nil
+}
+
+// Stream is the body of a streamed answer, which ends with an error beyond
+// [MaxStream]: a server gone wild sends for as long as somebody reads.
+func (r Reply) Stream() io.Reader { return &bounded{in: r.Body, left: MaxStream} }
+
+type bounded struct {
+	in   io.Reader
+	left int
+}
+
+func (b *bounded) Read(p []byte) (int, error) {
+	if b.left <= 0 {
+		return 0, tea.Errorf(tea.ValidationError, "the server's answer is larger than %d MiB", MaxStream>>20)
+	}
+	n, err := b.in.Read(p[:min(len(p), b.left)])
+	b.left -= n
+	return n, err
 }
 
 // Delimited tells whether the end of the body can be told from a connection

@@ -3,6 +3,7 @@ package transport
 import (
 	"context"
 	"errors"
+	"io"
 	"net/http"
 	"net/url"
 	"strings"
@@ -272,4 +273,18 @@ func TestTotalLimit(t *testing.T) {
 		t.Errorf("got %v", err)
 	}
 	<-server.Gone
+}
+
+// wild is a body that never ends.
+type wild struct{}
+
+func (wild) Read(p []byte) (int, error) { return len(p), nil }
+func (wild) Close() error               { return nil }
+
+func TestStreamThatNeverEnds(t *testing.T) {
+	t.Parallel()
+	n, err := io.Copy(io.Discard, Reply{Response: &http.Response{Body: wild{}}}.Stream())
+	if e := tea.AsError(err); n != MaxStream || e == nil || e.Type != tea.ValidationError || !strings.Contains(e.Message, "larger than 256 MiB") {
+		t.Errorf("got %d bytes, %v", n, err)
+	}
 }

@@ -1,0 +1,50 @@
+package openai
+
+import (
+	"encoding/base64"
+	"encoding/binary"
+	"encoding/json"
+	"errors"
+	"math"
+	"strconv"
+)
+
+// place is an index; some servers write it as text.
+type place int
+
+func (p *place) UnmarshalJSON(data []byte) error {
+	var text string
+	if json.Unmarshal(data, &text) != nil {
+		return json.Unmarshal(data, (*int)(p))
+	}
+	n, err := strconv.Atoi(text)
+	*p = place(n)
+	return err
+}
+
+// vector is an embedding: a list of numbers, or the base64 of 32-bit floats,
+// which some servers send to everybody.
+type vector []float64
+
+func (v *vector) UnmarshalJSON(data []byte) error {
+	var text string
+	if json.Unmarshal(data, &text) != nil {
+		return json.Unmarshal(data, (*[]float64)(v))
+	}
+	raw, err := base64.StdEncoding.DecodeString(text)
+	if err != nil {
+		return err
+	}
+	if len(raw)%4 != 0 {
+		return errors.New("a vector in base64 is cut off")
+	}
+	*v = make(vector, len(raw)/4)
+	for i := range *v {
+		f := float64(math.Float32frombits(binary.LittleEndian.Uint32(raw[4*i:])))
+		if math.IsNaN(f) || math.IsInf(f, 0) {
+			return errors.New("a vector holds what is no number")
+		}
+		(*v)[i] = f
+	}
+	return nil
+}
