@@ -124,6 +124,20 @@ nodes:
 	s.wantCalls(map[string]int{"from lua": 2})
 }
 
+// Actions that call each other without an end are stopped before they have
+// used up the machine.
+func TestActionThatCallsItself(t *testing.T) {
+	t.Parallel()
+	s := files(t, map[string]string{
+		"m.lua":     `return {register_actions = function(r) r.again = function(state, p) return tea.action("m.again", {}) end end}`,
+		"main.yaml": "imports: [{path: m.lua, namespace: m}]\nnodes: [{name: a, uses: m.again}]",
+	})
+	res := s.run(host.RunOptions{})
+	if res.Status != host.Failed || !strings.Contains(res.Err.Error(), "actions call each other more than 64 deep") {
+		t.Errorf("got %s, %.300v", res.Status, res.Err)
+	}
+}
+
 func TestFallbackGoesOnAsTheFailedNodeWould(t *testing.T) {
 	t.Parallel()
 	s := newSession(t, `

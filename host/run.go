@@ -82,13 +82,13 @@ func (wf *Workflow) Run(ctx context.Context, o RunOptions) (*Result, error) {
 
 // Stream runs the workflow and gives its events while it goes on. Breaking
 // off the loop stops the run. The last pair holds the run's error, if there
-// is one; its outcome is the run_end event.
+// is one; its outcome is the run_end event. Each loop over it is a run.
 func (wf *Workflow) Stream(ctx context.Context, o RunOptions) iter.Seq2[Event, error] {
 	return func(yield func(Event, error) bool) {
 		ctx, cancel := context.WithCancel(ctx)
 		defer cancel()
 		events := make(chan Event)
-		also := o.Events
+		o, also := o, o.Events
 		o.Events = func(e Event) {
 			if also != nil {
 				also(e)

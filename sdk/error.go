@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"reflect"
 	"time"
 )
 
@@ -55,7 +56,19 @@ func (e *Error) Error() string {
 }
 
 // Unwrap gives the Go error behind, if there is one in this process.
-func (e *Error) Unwrap() error { return e.cause }
+func (e *Error) Unwrap() error {
+	if e == nil {
+		return nil
+	}
+	return e.cause
+}
+
+// failed tells whether err is a failure. A nil [*Error] in an error is none:
+// that is what an author meant who returned one.
+func failed(err error) bool {
+	v := reflect.ValueOf(err)
+	return err != nil && (v.Type() != reflect.TypeFor[*Error]() || !v.IsNil())
+}
 
 // Errorf makes an error. Types that usually pass (timeout, connection_error,
 // rate_limited, plugin_crashed) are retryable; set the field to say otherwise.
@@ -80,12 +93,12 @@ func (t ErrorType) usuallyPasses() bool {
 // AsError gives err as an [*Error]: itself where it is one, timeout and
 // canceled for the context's errors, internal_error otherwise. nil stays nil.
 func AsError(err error) *Error {
-	if err == nil {
+	if !failed(err) {
 		return nil
 	}
 	var e *Error
 	switch {
-	case errors.As(err, &e):
+	case errors.As(err, &e) && e != nil:
 		return e
 	case errors.Is(err, context.DeadlineExceeded):
 		return &Error{Type: Timeout, Message: err.Error(), Retryable: true, cause: err}

@@ -37,7 +37,7 @@ func (b *Bundle) NewInstance(ctx context.Context, settings Settings) (inst *Inst
 			inst, err = nil, Errorf(InternalError, "panic while opening %s: %v, in %s", b.Name, p, stack[0])
 		}
 	}()
-	if inst.value, err = b.Open(ctx, settings.only(b.Settings)); err != nil {
+	if inst.value, err = b.Open(ctx, settings.only(b.Settings)); failed(err) {
 		return nil, AsError(err)
 	}
 	return inst, nil
@@ -62,7 +62,7 @@ func (i *Instance) Invoke(ctx context.Context, req *Request) (resp *Response, er
 	call.Instance = i.value
 	resp, err = action.Handle(withHost(ctx, req.Host), &call)
 	switch {
-	case err != nil:
+	case failed(err):
 		return nil, AsError(err)
 	case resp == nil:
 		return &Response{}, nil

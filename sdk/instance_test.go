@@ -94,6 +94,11 @@ func TestInstanceTurnsEveryFailureIntoATypedError(t *testing.T) {
 		"a.canceled": func(context.Context, *tea.Request) (*tea.Response, error) { return nil, context.Canceled },
 		"a.late":     func(context.Context, *tea.Request) (*tea.Response, error) { return nil, context.DeadlineExceeded },
 		"a.nothing":  func(context.Context, *tea.Request) (*tea.Response, error) { return nil, nil },
+		"a.niltype":  func(context.Context, *tea.Request) (*tea.Response, error) { var e *tea.Error; return nil, e },
+		"a.wrapped": func(context.Context, *tea.Request) (*tea.Response, error) {
+			var e *tea.Error
+			return nil, fmt.Errorf("no: %w", e)
+		},
 	}
 	bundle := tea.Bundle{Name: "a", Version: "1"}
 	for name, handle := range handlers {
@@ -105,7 +110,7 @@ func TestInstanceTurnsEveryFailureIntoATypedError(t *testing.T) {
 	}
 	for action, want := range map[string]tea.ErrorType{
 		"a.panic": tea.InternalError, "a.plain": tea.InternalError, "a.canceled": tea.Canceled,
-		"a.late": tea.Timeout, "a.missing": tea.NotFound, "a.nothing": "",
+		"a.late": tea.Timeout, "a.missing": tea.NotFound, "a.nothing": "", "a.niltype": "", "a.wrapped": tea.InternalError,
 	} {
 		t.Run(action, func(t *testing.T) {
 			t.Parallel()

@@ -26,7 +26,7 @@ func NewAction[P, R any](name, summary string, fn func(ctx context.Context, req 
 			return nil, err
 		}
 		result, err := fn(ctx, req, params)
-		if err != nil {
+		if failed(err) {
 			return nil, err
 		}
 		return &Response{Result: ValuePayload(result)}, nil

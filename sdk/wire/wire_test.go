@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"go.uber.org/goleak"
@@ -191,6 +192,19 @@ func TestMessagesOfStrangers(t *testing.T) {
 		_, err := client.Invoke(t.Context(), "1", request(&teatest.Host{}), false)
 		if e := tea.AsError(err); e == nil || !strings.HasSuffix(e.Message, want) || len(e.Message) > 17<<10 {
 			t.Errorf("got %.100v", err)
+		}
+	}
+}
+
+func TestWaitsOfStrangers(t *testing.T) {
+	t.Parallel()
+	for ms, want := range map[int64]time.Duration{-5: 0, 1500: 1500 * time.Millisecond, 1 << 62: 24 * time.Hour} {
+		client := connect(t, &stranger{invoke: func(*pb.InvokeRequest) (*pb.InvokeResponse, error) {
+			return &pb.InvokeResponse{Outcome: &pb.InvokeResponse_Error{Error: &pb.Error{Message: "later", RetryAfterMs: ms}}}, nil
+		}})
+		_, err := client.Invoke(t.Context(), "1", request(&teatest.Host{}), false)
+		if e := tea.AsError(err); e == nil || e.RetryAfter != want {
+			t.Errorf("%d ms: got %v, want %s", ms, err, want)
 		}
 	}
 }

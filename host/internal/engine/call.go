@@ -64,7 +64,7 @@ func (x *execution) scope(result any) scope {
 
 // call invokes an action and gives its result in the value model.
 func (x *execution) call(ctx context.Context, name string, params tea.Payload, path string, outer *meter) (any, error) {
-	res, spent, err := x.invoke(ctx, name, params, path, outer)
+	res, spent, err := x.invoke(ctx, name, params, path, 0, outer)
 	if err != nil {
 		return nil, err
 	}
@@ -75,9 +75,10 @@ func (x *execution) call(ctx context.Context, name string, params tea.Payload, p
 	return result, err
 }
 
-// invoke calls an action; what it uses counts for outer too. The caller adds
-// what the result says to the meter that comes back.
-func (x *execution) invoke(ctx context.Context, name string, params tea.Payload, path string, outer *meter) (*tea.Response, *meter, error) {
+// invoke calls an action, deep inside of so many others; what it uses counts
+// for outer too. The caller adds what the result says to the meter that comes
+// back.
+func (x *execution) invoke(ctx context.Context, name string, params tea.Payload, path string, deep int, outer *meter) (*tea.Response, *meter, error) {
 	r := x.frame.run
 	// One allocation for both. Each call has its own: a plugin may come back
 	// late, when the next attempt is under way.
@@ -85,7 +86,7 @@ func (x *execution) invoke(ctx context.Context, name string, params tea.Payload,
 		host callHost
 		req  tea.Request
 	}{
-		host: callHost{x: x, path: path, spent: meter{outer: outer}},
+		host: callHost{x: x, path: path, deep: deep, spent: meter{outer: outer}},
 		req: tea.Request{
 			Action: name, Params: params,
 			Call: tea.Call{
@@ -130,10 +131,15 @@ func (r *run) suspendedAt(path string) bool {
 	return false
 }
 
+// maxDeep is how deep calls may be inside of calls.
+const maxDeep = 64
+
 // callHost is what an action can ask of the run while it works.
 type callHost struct {
 	x    *execution
 	path string
+	// deep is how many calls this one is inside of.
+	deep int
 	// spent is what the call has used.
 	spent meter
 	// calls names the calls that the action makes.
@@ -143,11 +149,14 @@ type callHost struct {
 // Invoke calls another action under the same node.
 func (h *callHost) Invoke(ctx context.Context, action string, params any) (*tea.Response, error) {
 	r := h.x.frame.run
+	if h.deep >= maxDeep {
+		return nil, tea.Errorf(tea.ValidationError, "actions call each other more than %d deep; does one call itself?", maxDeep)
+	}
 	if err := r.useTool(&h.spent); err != nil {
 		return nil, tea.Errorf(tea.BudgetExceeded, "%w", err)
 	}
 	payload := tea.AsPayload(params)
-	res, spent, err := h.x.invoke(ctx, action, payload, h.calls.path(h.path, action, payload), &h.spent)
+	res, spent, err := h.x.invoke(ctx, action, payload, h.calls.path(h.path, action, payload), h.deep+1, &h.spent)
 	if errors.Is(err, errSuspended) {
 		r.giveBackTool(&h.spent)
 		r.suspend(Interrupt{Path: h.path, Kind: interruptInner})
@@ -173,10 +182,24 @@ func (h *callHost) Describe(_ context.Context, action string) (*tea.ActionInfo, 
 
 // Log writes to the run's log.
 func (h *callHost) Log(_ context.Context, level slog.Level, message string, fields map[string]any) {
-	if v, err := value.From(fields); err == nil {
-		fields, _ = v.(map[string]any)
+	h.x.frame.run.logEvent(h.x.node.Name, h.x.path, level, message, logFields(fields))
+}
+
+// logFields brings a record's fields into the value model. An error becomes
+// its text, what has no JSON form the reason, so that the record arrives.
+func logFields(fields map[string]any) map[string]any {
+	inModel := make(map[string]any, len(fields))
+	for key, field := range fields {
+		if err, ok := field.(error); ok {
+			field = err.Error()
+		}
+		v, err := value.From(field)
+		if err != nil {
+			v = err.Error()
+		}
+		inModel[key] = v
 	}
-	h.x.frame.run.logEvent(h.x.node.Name, h.x.path, level, message, fields)
+	return inModel
 }
 
 // Token emits a piece of text.

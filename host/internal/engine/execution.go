@@ -273,12 +273,12 @@ func retries(policy graph.Retry, failure *tea.Error) bool {
 
 // backoff is the wait before the next attempt: base times multiplier to the
 // power of the attempts so far, with jitter, at most max, and not before the
-// server's own retry_after.
+// server's own retry_after, of which a day counts.
 func backoff(policy graph.Retry, attempt int, failure *tea.Error) time.Duration {
 	wait := float64(policy.Base) * math.Pow(policy.Multiplier, float64(attempt-1))
 	wait = min(wait, float64(policy.Max))
 	wait *= 1 - policy.Jitter*rand.Float64()
-	return max(time.Duration(wait), failure.RetryAfter)
+	return max(time.Duration(wait), min(failure.RetryAfter, 24*time.Hour))
 }
 
 func sleep(ctx context.Context, d time.Duration) error {

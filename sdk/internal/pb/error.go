@@ -28,6 +28,10 @@ func FromError(err error) *Error {
 // kept with the run, more than once.
 const maxMessage = 16 << 10
 
+// maxWait is how long a failure may ask for patience. Nobody means more, and
+// far more would not fit a duration.
+const maxWait = 24 * time.Hour
+
 // ToError takes an action's failure off the wire; nil stays nil. One without
 // a type is an internal_error.
 func ToError(e *Error) *tea.Error {
@@ -44,7 +48,7 @@ func ToError(e *Error) *tea.Error {
 	case n > maxMessage:
 		out.Message = fmt.Sprintf("%s... (%d more bytes)", Text(out.Message[:maxMessage]), n-maxMessage)
 	}
-	out.RetryAfter = time.Duration(max(e.GetRetryAfterMs(), 0)) * time.Millisecond
+	out.RetryAfter = time.Duration(min(max(e.GetRetryAfterMs(), 0), maxWait.Milliseconds())) * time.Millisecond
 	out.Details = toFields(e.GetDetailsJson())
 	return out
 }

@@ -1,0 +1,117 @@
+package host_test
+
+import (
+	"context"
+	"io"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/the-edge-agent/tea/host"
+	tea "github.com/the-edge-agent/tea/sdk"
+)
+
+func parse(t *testing.T, text string, actions ...tea.Action) *host.Workflow {
+	t.Helper()
+	h, err := host.New(host.Options{Actions: actions})
+	if err != nil {
+		t.Fatal(err)
+	}
+	wf, err := h.Parse("test.yaml", []byte(text), host.LoadOptions{})
+	if err != nil {
+		t.Fatalf("load:\n%v", err)
+	}
+	t.Cleanup(func() { wf.Close(); h.Close() })
+	return wf
+}
+
+// An iterator may be ranged over more than once: each time is a run.
+func TestStreamRunsEachTime(t *testing.T) {
+	t.Parallel()
+	wf := parse(t, "nodes: [{name: a}, {name: b}]")
+	want := []string{"run_start", "node_start a", "node_end a", "node_start b", "node_end b", "run_end"}
+	var also int
+	stream := wf.Stream(t.Context(), host.RunOptions{Events: func(host.Event) { also++ }})
+	for range 2 {
+		var got []string
+		for e, err := range stream {
+			if err != nil {
+				t.Fatal(err)
+			}
+			name := string(e.Type)
+			if e.Path != "" {
+				name += " " + e.Path
+			}
+			got = append(got, name)
+		}
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Error(diff)
+		}
+	}
+	if also != 2*len(want) {
+		t.Errorf("RunOptions.Events was told %d events, want %d", also, 2*len(want))
+	}
+}
+
+func TestStreamBrokenOffStopsTheRun(t *testing.T) {
+	t.Parallel()
+	began, ended := make(chan struct{}), make(chan struct{})
+	wf := parse(t, "nodes: [{name: a, uses: test.wait}]", host.Func("test.wait", "Waits.", func(ctx context.Context, _ map[string]any) (any, error) {
+		close(began)
+		<-ctx.Done()
+		close(ended)
+		return nil, ctx.Err()
+	}))
+	for e, err := range wf.Stream(t.Context(), host.RunOptions{}) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		if e.Type == host.EventNodeStart {
+			<-began
+			break
+		}
+	}
+	<-ended
+}
+
+func TestStreamEndsWithTheError(t *testing.T) {
+	t.Parallel()
+	wf := parse(t, "state_schema: {n: {type: int, required: true}}\nnodes: [{name: a}]")
+	var errs []error
+	for e, err := range wf.Stream(t.Context(), host.RunOptions{}) {
+		if err == nil {
+			t.Errorf("got %v", e)
+		}
+		errs = append(errs, err)
+	}
+	if len(errs) != 1 {
+		t.Errorf("got %v", errs)
+	}
+}
+
+// A field that has no JSON form does not cost the record, nor its place in the
+// events that are kept.
+func TestLogRecordWithOddFieldsArrives(t *testing.T) {
+	t.Parallel()
+	wf := parse(t, "nodes: [{name: a, uses: test.log}]", tea.Action{
+		Name: "test.log",
+		Handle: func(ctx context.Context, req *tea.Request) (*tea.Response, error) {
+			req.Host.Log(ctx, slog.LevelInfo, "odd", map[string]any{"n": 1, "err": io.EOF, "ch": make(chan int)})
+			return nil, nil
+		},
+	})
+	dir := t.TempDir()
+	res, err := wf.Run(t.Context(), host.RunOptions{CheckpointDir: dir})
+	if err != nil {
+		t.Fatal(err)
+	}
+	kept, err := os.ReadFile(filepath.Join(dir, res.RunID+".events.jsonl"))
+	want := `"fields":{"ch":"a Go chan int has no JSON form","err":"EOF","n":1}`
+	if err != nil || !strings.Contains(string(kept), want) {
+		t.Errorf("got %s, %v", kept, err)
+	}
+}
