@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -151,10 +152,14 @@ func scan(dirs []string) ([]binary, []Problem) {
 			problems = append(problems, Problem{Severity: diag.Warning, Path: dir, Message: err.Error()})
 			continue
 		}
+		entries = slices.DeleteFunc(entries, func(e fs.DirEntry) bool { return !isCandidate(e) })
+		if len(entries) > 0 && isOpen(dir) {
+			problems = append(problems, Problem{
+				Severity: diag.Warning, Path: dir, Message: "its plugins are not used, since everybody may write to it (chmod o-w)",
+			})
+			continue
+		}
 		for _, entry := range entries {
-			if !isCandidate(entry) {
-				continue
-			}
 			b, err := inspect(dir, entry.Name())
 			winner, shadowed := first[b.name]
 			switch {
@@ -169,6 +174,12 @@ func scan(dirs []string) ([]binary, []Problem) {
 		}
 	}
 	return binaries, problems
+}
+
+// isOpen tells whether everybody may put a plugin into a directory.
+func isOpen(dir string) bool {
+	info, err := os.Stat(dir)
+	return err == nil && info.Mode().Perm()&0o002 != 0
 }
 
 // isCandidate tells by name and kind whether the entry means to be a plugin.

@@ -69,6 +69,22 @@ func TestFirstDirectoryWinsAndOddFilesAreReported(t *testing.T) {
 	}
 }
 
+// Whoever may write to a directory puts a plugin into it.
+func TestDirectoryThatEverybodyMayWriteToIsNotUsed(t *testing.T) {
+	t.Parallel()
+	open, own := install(t, "probe"), install(t, "probe")
+	if err := os.Chmod(open, 0o777|os.ModeSticky); err != nil {
+		t.Fatal(err)
+	}
+	set, problems := discover(t, Options{Dirs: []string{open, own}})
+	if b := set.Bundles(); len(b) != 1 || filepath.Dir(b[0].Path) != own {
+		t.Errorf("got %v", b)
+	}
+	if len(problems) != 1 || !hasProblem(problems, open, diag.Warning, "everybody may write to it") {
+		t.Errorf("got %v", problems)
+	}
+}
+
 func hasProblem(problems []Problem, path string, severity diag.Severity, word string) bool {
 	for _, p := range problems {
 		if p.Path == path && p.Severity == severity && strings.Contains(p.Message, word) {
