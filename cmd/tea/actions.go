@@ -98,7 +98,7 @@ func (c *actionsCmd) list(a *app, entries []host.ActionEntry) error {
 	w := tabwriter.NewWriter(a.out, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(w, "ACTION\tFROM\tSUMMARY")
 	for _, e := range entries {
-		fmt.Fprintf(w, "%s\t%s\t%s\n", e.Name, origin(e), e.Summary)
+		fmt.Fprintf(w, "%s\t%s\t%s\n", e.Name, origin(e), inLine(e.Summary))
 	}
 	return w.Flush()
 }
@@ -113,7 +113,7 @@ func origin(e host.ActionEntry) string {
 }
 
 func describeAction(out io.Writer, e host.ActionEntry) error {
-	fmt.Fprintf(out, "%s: %s\n", e.Name, e.Summary)
+	fmt.Fprintf(out, "%s: %s\n", e.Name, inLine(e.Summary))
 	traits := []string{origin(e)}
 	if e.Streaming {
 		traits = append(traits, "streams")
@@ -149,7 +149,7 @@ func describeMembers(out io.Writer, title string, s *schema.Schema) error {
 		if title == "\nparameters" && slices.Contains(s.Required, p.Name) {
 			need = "required"
 		}
-		fmt.Fprintf(w, "  %s\t%s\t%s\t%s\n", p.Name, typeWords(p.Schema), need, strings.Join(about, "; "))
+		fmt.Fprintf(w, "  %s\t%s\t%s\t%s\n", p.Name, typeWords(p.Schema), need, inLine(strings.Join(about, "; ")))
 	}
 	return w.Flush()
 }

@@ -68,6 +68,15 @@ func enumOf(v *kong.Value) []string {
 	return strings.Split(v.Enum, ",")
 }
 
+// wordsOf are what completion offers for a flag: its only values, or those
+// that its own check knows.
+func wordsOf(f *kong.Flag) []string {
+	if words := f.Tag.Get("values"); words != "" {
+		return strings.Split(words, ",")
+	}
+	return enumOf(f.Value)
+}
+
 // takesValue tells whether a flag is followed by a value.
 func takesValue(f *kong.Flag) bool { return !f.IsBool() && !f.IsCounter() }
 

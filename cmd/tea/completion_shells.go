@@ -59,7 +59,7 @@ func bashCompletion(w io.Writer, all []completed) error {
 func eachEnum(all []completed, give func(words, values []string)) {
 	for _, c := range all {
 		for _, f := range c.flags {
-			if values := enumOf(f.Value); takesValue(f) && values != nil {
+			if values := wordsOf(f); takesValue(f) && values != nil {
 				var words []string
 				for _, word := range flagWords(f) {
 					words = append(words, c.path+" "+word)
@@ -187,7 +187,7 @@ func fishFlag(f *kong.Flag) string {
 	if f.Short != 0 {
 		out = fmt.Sprintf(" -s %c", f.Short)
 	}
-	switch values := enumOf(f.Value); {
+	switch values := wordsOf(f); {
 	case !takesValue(f):
 	case values != nil:
 		out += " -x -a " + shellQuote(strings.Join(values, " "))

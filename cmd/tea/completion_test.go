@@ -42,6 +42,7 @@ func TestCompletionInRealShells(t *testing.T) {
 		{"tea checkpoint d", "diff", "show"},
 		{"tea checkpoint diff --re", "--records", "--at"},
 		{"tea inspect --format ", "dot json mermaid svg text", "flow.yaml"},
+		{"tea run --durability ", "async exit off sync", "flow.yaml"},
 		{"tea completion ", "bash fish zsh", "flow.yaml"},
 		{"tea run -c checkpoint --st", "--stream", ""},
 	}

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"fmt"
 	"io"
+	"strings"
 	"unicode/utf8"
 
 	"github.com/the-edge-agent/tea/host"
@@ -27,6 +28,10 @@ func escapeJSON(raw []byte) []byte {
 	}
 	return out
 }
+
+// inLine keeps a text of several lines in one, so that it cannot look like
+// what follows it.
+func inLine(text string) string { return strings.Join(strings.Fields(text), " ") }
 
 // maskedText writes text to w without the secrets in it; each write must hold
 // them wholly.

@@ -90,7 +90,7 @@ func (c *pluginInfoCmd) show(a *app, m foundPlugin) error {
 	if c.JSON {
 		return writeJSON(a.stdout, m)
 	}
-	fmt.Fprintf(a.out, "%s %s: %s\npath: %s\nprotocol: %d\n", m.Name, m.Version, m.Description, m.Path, m.Protocol)
+	fmt.Fprintf(a.out, "%s %s: %s\npath: %s\nprotocol: %d\n", m.Name, m.Version, inLine(m.Description), m.Path, m.Protocol)
 	if len(m.Settings) > 0 {
 		var keys []string
 		for key := range m.Settings {
@@ -102,7 +102,7 @@ func (c *pluginInfoCmd) show(a *app, m foundPlugin) error {
 	w := tabwriter.NewWriter(a.out, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(w, "\nactions")
 	for _, action := range m.Actions {
-		fmt.Fprintf(w, "  %s\t%s\n", action.Name, action.Summary)
+		fmt.Fprintf(w, "  %s\t%s\n", action.Name, inLine(action.Summary))
 	}
 	return w.Flush()
 }

@@ -17,7 +17,7 @@ type runFlags struct {
 	Input           string   `short:"i" placeholder:"JSON|@FILE|-" help:"Input, merged over the initial state; on resume, into the state."`
 	Stream          bool     `short:"s" config:"" help:"Print one JSON object per event to stdout while the run goes on."`
 	CheckpointDir   string   `short:"c" config:"" placeholder:"DIR" help:"Keep the run here, durable after each node."`
-	Durability      string   `config:"" placeholder:"sync" help:"When records reach the disk: exit, sync, async or off. Default: sync with -c, else exit."`
+	Durability      string   `config:"" placeholder:"sync" values:"exit,sync,async,off" help:"When records reach the disk: exit, sync, async or off. Default: sync with -c, else exit."`
 	Secrets         string   `config:"" placeholder:"JSON|@FILE" help:"Secrets by name."`
 	SecretsEnv      string   `config:"" placeholder:"PREFIX" help:"Take the environment variables that begin with this as secrets."`
 	InterruptBefore []string `config:"" placeholder:"NODE,..." help:"Stop before these nodes."`

@@ -54,6 +54,7 @@ func TestStreamFitsSchema(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	fields := fieldsOf(t, raw)
 	dir := workdir(t, map[string]string{"flow.yaml": eventful})
 	cmd := exec.Command("tea", "run", "-s", "flow.yaml", "-c", "runs")
 	cmd.Dir = dir
@@ -70,7 +71,13 @@ func TestStreamFitsSchema(t *testing.T) {
 		if err := resolved.Validate(event); err != nil {
 			t.Errorf("%v\n%s", err, line)
 		}
-		seen[event["event"].(string)] = true
+		kind := event["event"].(string)
+		seen[kind] = true
+		for field := range event {
+			if !fields[kind][field] && !fields[""][field] {
+				t.Errorf("the schema does not tell of %s in %s", field, kind)
+			}
+		}
 	}
 	for _, event := range []string{
 		"run_start", "node_start", "node_end", "node_error", "retry", "branch_start", "branch_end", "loop", "log", "interrupt", "checkpoint", "run_end",
@@ -83,4 +90,44 @@ func TestStreamFitsSchema(t *testing.T) {
 	if resolved.Validate(bad) == nil {
 		t.Error("the schema takes a node_end without a node")
 	}
+}
+
+// fieldsOf gives the fields that the schema names for each event; "" are those
+// of every event.
+func fieldsOf(t *testing.T, raw []byte) map[string]map[string]bool {
+	t.Helper()
+	type properties map[string]any
+	var s struct {
+		Properties properties
+		AllOf      []struct {
+			If struct {
+				Properties struct {
+					Event struct {
+						Const string
+						Enum  []string
+					}
+				}
+			}
+			Then struct{ Properties properties }
+		}
+	}
+	if err := json.Unmarshal(raw, &s); err != nil {
+		t.Fatal(err)
+	}
+	fields := map[string]map[string]bool{}
+	add := func(event string, p properties) {
+		if fields[event] == nil {
+			fields[event] = map[string]bool{}
+		}
+		for field := range p {
+			fields[event][field] = true
+		}
+	}
+	add("", s.Properties)
+	for _, rule := range s.AllOf {
+		for _, event := range append(rule.If.Properties.Event.Enum, rule.If.Properties.Event.Const) {
+			add(event, rule.Then.Properties)
+		}
+	}
+	return fields
 }

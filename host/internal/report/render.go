@@ -114,11 +114,11 @@ func (r *Report) details(l *line) string {
 	var parts []string
 	switch l.state {
 	case running:
-		parts = append(parts, brief(r.o.Now().Sub(l.started).Truncate(redrawEvery)))
+		parts = append(parts, r.style.brief(r.o.Now().Sub(l.started).Truncate(redrawEvery)))
 	case skipped:
 		parts = append(parts, "skipped")
 	case done, failed:
-		parts = append(parts, brief(l.elapsed))
+		parts = append(parts, r.style.brief(l.elapsed))
 	}
 	if l.passes > 0 {
 		parts = append(parts, count(l.passes, "pass", "passes"))
@@ -140,7 +140,7 @@ func (r *Report) plainLine(l *line) string {
 	verb := map[state]string{done: "done", skipped: "skipped", failed: "failed", waiting: "waiting"}[l.state]
 	var parts []string
 	if l.state == done || l.state == failed {
-		parts = append(parts, brief(l.elapsed))
+		parts = append(parts, r.style.brief(l.elapsed))
 	}
 	if l.passes > 0 {
 		parts = append(parts, count(l.passes, "pass", "passes"))
@@ -169,10 +169,10 @@ func count(n int64, one, several string) string {
 }
 
 // brief is a duration with three digits.
-func brief(d time.Duration) string {
+func (s style) brief(d time.Duration) string {
 	switch {
 	case d < time.Millisecond:
-		return d.Round(time.Microsecond).String()
+		return strings.Replace(d.Round(time.Microsecond).String(), "µ", s.micro, 1)
 	case d < time.Second:
 		return d.Round(100 * time.Microsecond).String()
 	case d < time.Minute:

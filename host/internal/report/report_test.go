@@ -349,3 +349,12 @@ func TestSummary(t *testing.T) {
 		})
 	}
 }
+
+func TestShortTimesInASCII(t *testing.T) {
+	t.Parallel()
+	for ascii, want := range map[bool]string{true: "880us", false: "880µs"} {
+		if got := newStyle(false, ascii).brief(880 * time.Microsecond); got != want {
+			t.Errorf("got %q, want %q", got, want)
+		}
+	}
+}

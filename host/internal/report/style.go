@@ -10,19 +10,19 @@ type style struct {
 type glyphs struct {
 	done, failed, skipped, waiting, retry string
 	spinner                               []string
-	dot, more                             string
+	dot, more, micro                      string
 }
 
 var unicodeGlyphs = glyphs{
 	done: "✓", failed: "✗", skipped: "-", waiting: "?", retry: "↻",
 	spinner: []string{"⠋", "⠙", "⠹", "⠸", "⠼", "⠴", "⠦", "⠧", "⠇", "⠏"},
-	dot:     " · ", more: "…",
+	dot:     " · ", more: "…", micro: "µ",
 }
 
 var asciiGlyphs = glyphs{
 	done: "+", failed: "x", skipped: "-", waiting: "?", retry: "~",
 	spinner: []string{"|", "/", "-", "\\"},
-	dot:     ", ", more: "...",
+	dot:     ", ", more: "...", micro: "u",
 }
 
 // The colours, as the numbers of SGR sequences.

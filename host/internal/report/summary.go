@@ -16,7 +16,7 @@ func (r *Report) Summary(res *engine.Result, mask func(string) string) {
 		if r.o.Quiet {
 			return
 		}
-		b.WriteString(r.style.paint(green, "done") + " in " + brief(res.Elapsed) + r.usage(res.Usage) + "\n")
+		b.WriteString(r.style.paint(green, "done") + " in " + r.style.brief(res.Elapsed) + r.usage(res.Usage) + "\n")
 	case engine.Waiting:
 		b.WriteString(r.style.paint(yellow, "waiting") + r.style.dot + count(int64(len(res.Pending)), "interrupt", "interrupts") + r.usage(res.Usage) + "\n")
 		for _, i := range res.Pending {

@@ -2,6 +2,7 @@ package flowtest
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -72,7 +73,10 @@ func Load(file string) (*Suite, error) {
 // its directory.
 func Parse(file string, data []byte) (*Suite, error) {
 	var doc yaml.Node
-	if err := yaml.NewDecoder(bytes.NewReader(data)).Decode(&doc); err != nil {
+	switch err := yaml.NewDecoder(bytes.NewReader(data)).Decode(&doc); {
+	case errors.Is(err, io.EOF):
+		return nil, fmt.Errorf("%s: there is no list of tests", file)
+	case err != nil:
 		return nil, fmt.Errorf("read tests %s: %w", file, err)
 	}
 	s := &Suite{File: file}

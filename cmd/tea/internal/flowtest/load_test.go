@@ -49,7 +49,7 @@ func TestParse(t *testing.T) {
 func TestMistakesInTests(t *testing.T) {
 	t.Parallel()
 	tests := []struct{ name, text, want string }{
-		{"empty", "", "EOF"},
+		{"empty", "", "t.yaml: there is no list of tests"},
 		{"no mapping", "[1]", "t.yaml:1:1: want a mapping with tests, workflow"},
 		{"no tests", "workflow: x", "t.yaml:1:1: there is no list of tests"},
 		{"unknown key", "tests: [{nmae: x}]", `t.yaml:1:10: unknown key "nmae"; did you mean "name"?`},

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"slices"
 	"sync"
 	"time"
 
@@ -150,11 +151,12 @@ func asFailure(result any) *tea.Error {
 	return failure
 }
 
-// visited collects the nodes that ran, in the order in which they began.
+// visited collects the nodes that ran, in the order in which they began. One
+// that waited for an answer begins once more when the run goes on.
 type visited struct{ names []any }
 
 func (v *visited) event(e host.Event) {
-	if e.Type == host.EventNodeStart {
+	if e.Type == host.EventNodeStart && !slices.Contains(v.names, any(e.Path)) {
 		v.names = append(v.names, e.Path)
 	}
 }
