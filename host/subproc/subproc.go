@@ -36,7 +36,7 @@ var _ host.Plugins = (*Plugins)(nil)
 // problems; the error is ctx's. The caller closes the plugins, or the host
 // that they are handed to.
 func Discover(ctx context.Context, o Options) (*Plugins, []Problem, error) {
-	o.Dirs = plugproc.SearchPath(o.Dirs, os.Getenv)
+	o.Dirs, o.Named = plugproc.SearchPath(o.Dirs, os.Getenv)
 	set, problems, err := plugproc.Discover(ctx, o)
 	if err != nil {
 		return nil, nil, err

@@ -52,7 +52,7 @@ type binary struct {
 // The caller closes the set.
 func Discover(ctx context.Context, o Options) (*Set, []Problem, error) {
 	o = o.withDefaults()
-	binaries, problems := scan(o.Dirs)
+	binaries, problems := scan(o)
 	set := &Set{launcher: &launcher{options: o}, plugins: map[string]*loaded{}}
 	cache := manifestCache{dir: o.CacheDir, logger: o.Logger}
 	manifests := make([]tea.Manifest, len(binaries))
@@ -139,11 +139,11 @@ func (s *Set) describe(ctx context.Context, b binary) (tea.Manifest, error) {
 }
 
 // scan lists the plugins in the directories, the first of each name.
-func scan(dirs []string) ([]binary, []Problem) {
+func scan(o Options) ([]binary, []Problem) {
 	var binaries []binary
 	var problems []Problem
 	first := map[string]string{}
-	for _, dir := range dirs {
+	for i, dir := range o.Dirs {
 		entries, err := os.ReadDir(dir)
 		if errors.Is(err, fs.ErrNotExist) {
 			continue
@@ -154,10 +154,13 @@ func scan(dirs []string) ([]binary, []Problem) {
 		}
 		entries = slices.DeleteFunc(entries, func(e fs.DirEntry) bool { return !isCandidate(e) })
 		if len(entries) > 0 && isOpen(dir) {
-			problems = append(problems, Problem{
-				Severity: diag.Warning, Path: dir, Message: "its plugins are not used, since everybody may write to it (chmod o-w)",
-			})
-			continue
+			if i >= o.Named {
+				problems = append(problems, Problem{
+					Severity: diag.Warning, Path: dir, Message: "its plugins are not used, since everybody may write to it (chmod o-w, or name it with --plugins)",
+				})
+				continue
+			}
+			o.Logger.Warn("everybody may put a plugin into this directory (chmod o-w)", "dir", dir)
 		}
 		for _, entry := range entries {
 			b, err := inspect(dir, entry.Name())

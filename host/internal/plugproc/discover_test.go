@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -76,7 +77,11 @@ func TestDirectoryThatEverybodyMayWriteToIsNotUsed(t *testing.T) {
 	if err := os.Chmod(open, 0o777|os.ModeSticky); err != nil {
 		t.Fatal(err)
 	}
-	set, problems := discover(t, Options{Dirs: []string{open, own}})
+	set, problems := discover(t, Options{Dirs: []string{open}, Named: 1})
+	if b := set.Bundles(); len(b) != 1 || len(problems) != 0 {
+		t.Errorf("named: got %v, %v", b, problems)
+	}
+	set, problems = discover(t, Options{Dirs: []string{open, own}})
 	if b := set.Bundles(); len(b) != 1 || filepath.Dir(b[0].Path) != own {
 		t.Errorf("got %v", b)
 	}
@@ -255,7 +260,11 @@ func TestSearchPath(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
-			if diff := cmp.Diff(c.want, SearchPath([]string{"given"}, func(name string) string { return c.env[name] })); diff != "" {
+			dirs, named := SearchPath([]string{"given"}, func(name string) string { return c.env[name] })
+			if want := slices.Index(dirs, "plugins"); named != want {
+				t.Errorf("%d of %q are named, want %d", named, dirs, want)
+			}
+			if diff := cmp.Diff(c.want, dirs); diff != "" {
 				t.Error(diff)
 			}
 		})

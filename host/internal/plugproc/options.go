@@ -12,6 +12,9 @@ import (
 type Options struct {
 	// Dirs are searched in this order; the first plugin of a name wins.
 	Dirs []string
+	// Named is how many of Dirs, from the first on, somebody has named. Of
+	// the others, one that everybody may write to is not used.
+	Named int
 	// Logger takes what plugins write and what happens to them; nil is
 	// slog's default.
 	Logger *slog.Logger
@@ -48,15 +51,16 @@ func (o Options) withDefaults() Options {
 
 // SearchPath is the list of directories where plugins are looked for: first
 // the given ones, then those in TEA_PLUGINS, ./plugins,
-// $XDG_DATA_HOME/tea/plugins and /usr/lib/tea/plugins. getenv is os.Getenv
-// outside tests.
-func SearchPath(first []string, getenv func(string) string) []string {
-	dirs := append([]string(nil), first...)
+// $XDG_DATA_HOME/tea/plugins and /usr/lib/tea/plugins. Named is how many of
+// them are not the standard ones. getenv is os.Getenv outside tests.
+func SearchPath(first []string, getenv func(string) string) (dirs []string, named int) {
+	dirs = append(dirs, first...)
 	for _, dir := range filepath.SplitList(getenv("TEA_PLUGINS")) {
 		if dir != "" {
 			dirs = append(dirs, dir)
 		}
 	}
+	named = len(dirs)
 	dirs = append(dirs, "plugins")
 	data := getenv("XDG_DATA_HOME")
 	if data == "" && getenv("HOME") != "" {
@@ -65,5 +69,5 @@ func SearchPath(first []string, getenv func(string) string) []string {
 	if data != "" {
 		dirs = append(dirs, filepath.Join(data, "tea", "plugins"))
 	}
-	return append(dirs, "/usr/lib/tea/plugins")
+	return append(dirs, "/usr/lib/tea/plugins"), named
 }
