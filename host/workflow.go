@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"path/filepath"
+	"strings"
 	"sync"
 
 	"github.com/the-edge-agent/tea/host/internal/catalog"
@@ -44,6 +45,23 @@ type Workflow struct {
 
 // Diagnostics are the findings about a workflow file.
 type Diagnostics = diag.List
+
+// LacksPlugins tells whether all that is wrong with a workflow is that actions
+// or plugins are not there: with another set of plugins it may be valid.
+func LacksPlugins(diags Diagnostics) bool {
+	lacks := false
+	for _, d := range diags {
+		if d.Severity != diag.Error {
+			continue
+		}
+		missing := d.Code == diagcode.UnknownAction || d.Code == diagcode.ImportNotFound && strings.HasSuffix(d.Path, ".plugin")
+		if !missing {
+			return false
+		}
+		lacks = true
+	}
+	return lacks
+}
 
 // Load reads and checks a workflow. The error is a [Diagnostics] with every
 // mistake in the file, or says that it cannot be read.

@@ -53,7 +53,7 @@ func (a *app) exitCode(err error) int {
 		return exitDone
 	case errors.As(err, &diags):
 		a.report.Diagnostics(diags)
-		return exitInvalid
+		return a.codeOfMistakes(diags)
 	case errors.As(err, &exit):
 		if exit.err != nil {
 			a.complain(exit.err)
@@ -62,6 +62,15 @@ func (a *app) exitCode(err error) int {
 	}
 	a.complain(err)
 	return exitFailed
+}
+
+// codeOfMistakes is the exit code for a workflow that is not valid. Where all it
+// lacks are actions, and a plugin is broken, that is the plugin's fault.
+func (a *app) codeOfMistakes(diags host.Diagnostics) int {
+	if a.broken && host.LacksPlugins(diags) {
+		return exitPlugin
+	}
+	return exitInvalid
 }
 
 func (a *app) complain(err error) {

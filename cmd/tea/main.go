@@ -61,6 +61,8 @@ type app struct {
 	getenv func(string) string
 	report *host.Report
 	config *configFiles
+	// broken says that a plugin was found which cannot be used.
+	broken bool
 	// mask takes the secrets of the run out of everything that is printed.
 	mask host.Mask
 }

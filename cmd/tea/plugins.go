@@ -46,6 +46,7 @@ func (a *app) openHost(plugins pluginFlags, report reportFlags, o host.Options) 
 	}
 	for _, p := range set.problems {
 		o.Logger.Warn("plugin problem: "+p.path, "error", p.message)
+		a.broken = a.broken || p.fatal
 	}
 	o.Plugins = set
 	h, err := host.New(o)

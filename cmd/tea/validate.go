@@ -51,7 +51,7 @@ func (c *validateCmd) Run(a *app) error {
 		a.report.Diagnostics(all)
 	}
 	if all.HasErrors() {
-		return &exitError{code: exitInvalid}
+		return &exitError{code: a.codeOfMistakes(all)}
 	}
 	return nil
 }
