@@ -10,8 +10,8 @@ import (
 	tea "github.com/the-edge-agent/tea/sdk"
 )
 
-// run parses and runs a workflow.
-func run(t *testing.T, text string, o host.RunOptions, actions ...tea.Action) *host.Result {
+// parse loads a workflow, with these actions beside the host's own.
+func parse(t *testing.T, text string, actions ...tea.Action) *host.Workflow {
 	t.Helper()
 	h, err := host.New(host.Options{Actions: actions})
 	if err != nil {
@@ -22,7 +22,13 @@ func run(t *testing.T, text string, o host.RunOptions, actions ...tea.Action) *h
 		t.Fatalf("load:\n%v", err)
 	}
 	t.Cleanup(func() { wf.Close(); h.Close() })
-	res, err := wf.Run(t.Context(), o)
+	return wf
+}
+
+// run parses and runs a workflow.
+func run(t *testing.T, text string, o host.RunOptions, actions ...tea.Action) *host.Result {
+	t.Helper()
+	res, err := parse(t, text, actions...).Run(t.Context(), o)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -15,20 +15,6 @@ import (
 	tea "github.com/the-edge-agent/tea/sdk"
 )
 
-func parse(t *testing.T, text string, actions ...tea.Action) *host.Workflow {
-	t.Helper()
-	h, err := host.New(host.Options{Actions: actions})
-	if err != nil {
-		t.Fatal(err)
-	}
-	wf, err := h.Parse("test.yaml", []byte(text), host.LoadOptions{})
-	if err != nil {
-		t.Fatalf("load:\n%v", err)
-	}
-	t.Cleanup(func() { wf.Close(); h.Close() })
-	return wf
-}
-
 // An iterator may be ranged over more than once: each time is a run.
 func TestStreamRunsEachTime(t *testing.T) {
 	t.Parallel()

@@ -182,24 +182,7 @@ func (h *callHost) Describe(_ context.Context, action string) (*tea.ActionInfo, 
 
 // Log writes to the run's log.
 func (h *callHost) Log(_ context.Context, level slog.Level, message string, fields map[string]any) {
-	h.x.frame.run.logEvent(h.x.node.Name, h.x.path, level, message, logFields(fields))
-}
-
-// logFields brings a record's fields into the value model. An error becomes
-// its text, what has no JSON form the reason, so that the record arrives.
-func logFields(fields map[string]any) map[string]any {
-	inModel := make(map[string]any, len(fields))
-	for key, field := range fields {
-		if err, ok := field.(error); ok {
-			field = err.Error()
-		}
-		v, err := value.From(field)
-		if err != nil {
-			v = err.Error()
-		}
-		inModel[key] = v
-	}
-	return inModel
+	h.x.frame.run.logEvent(h.x.node.Name, h.x.path, level, message, value.Fields(fields))
 }
 
 // Token emits a piece of text.

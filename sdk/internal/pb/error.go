@@ -53,21 +53,9 @@ func ToError(e *Error) *tea.Error {
 	return out
 }
 
-// fromFields encodes free fields; one without a JSON form becomes the text
-// of the reason, so that the others arrive.
+// fromFields encodes free fields.
 func fromFields(fields map[string]any) []byte {
-	inModel := make(map[string]any, len(fields))
-	for key, field := range fields {
-		if err, ok := field.(error); ok {
-			field = err.Error()
-		}
-		v, err := value.From(field)
-		if err != nil {
-			v = err.Error()
-		}
-		inModel[key] = v
-	}
-	raw, err := value.Encode(inModel)
+	raw, err := value.Encode(value.Fields(fields))
 	if err != nil {
 		return nil // cannot be: everything is in the value model
 	}
