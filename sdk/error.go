@@ -24,6 +24,8 @@ const (
 	ConnectionError   ErrorType = "connection_error"
 	QueryError        ErrorType = "query_error"
 	RateLimited       ErrorType = "rate_limited"
+	// ResourceExhausted is a full disk, or a limit of memory or size that was reached.
+	ResourceExhausted ErrorType = "resource_exhausted"
 	PluginCrashed     ErrorType = "plugin_crashed"
 	Canceled          ErrorType = "canceled"
 	BudgetExceeded    ErrorType = "budget_exceeded"

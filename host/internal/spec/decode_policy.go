@@ -16,7 +16,7 @@ const defaultJitter = 0.5
 // errorTypes are the types of errors that tea has; an action may have others.
 var errorTypes = []string{
 	string(tea.ValidationError), string(tea.NotFound), string(tea.PermissionDenied), string(tea.DependencyMissing),
-	string(tea.Timeout), string(tea.CircuitOpen), string(tea.ConnectionError), string(tea.QueryError), string(tea.RateLimited),
+	string(tea.Timeout), string(tea.CircuitOpen), string(tea.ConnectionError), string(tea.QueryError), string(tea.RateLimited), string(tea.ResourceExhausted),
 	string(tea.PluginCrashed), string(tea.Canceled), string(tea.BudgetExceeded), string(tea.InternalError),
 }
 
