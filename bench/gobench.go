@@ -40,7 +40,9 @@ type suite struct {
 // that a pattern selects are shown as they are.
 func promises() []suite {
 	return []suite{
-		{Package: "./host", Prefix: "engine", Pattern: "^Benchmark(Chain3|FanOut5|LuaNode)$", Promises: []promise{
+		{Package: "./host", Prefix: "engine", Pattern: "^Benchmark(Chain3|FanOut5|LuaNode|Load)$", Promises: []promise{
+			{Benchmark: "Load/equal/1000", Metric: "ns/op", Unit: "ms", Scale: 1e-6, Limit: 15},
+			{Benchmark: "Load/different/1000", Metric: "ns/op", Unit: "ms", Scale: 1e-6, Limit: 15},
 			{Benchmark: "Chain3", Metric: "ns/op", Unit: "us", Scale: 1e-3, Limit: 12},
 			{Benchmark: "FanOut5", Metric: "ns/op", Unit: "us", Scale: 1e-3, Limit: 40},
 			{Benchmark: "LuaNode", Metric: "ns/node", Unit: "us", Scale: 1e-3, Limit: 10},

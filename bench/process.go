@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -9,6 +10,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"slices"
+	"strings"
 	"syscall"
 	"time"
 )
@@ -31,11 +33,19 @@ func measureProcesses(ctx context.Context) ([]Figure, error) {
 	}
 	// The runs that this user keeps are not part of it.
 	state := filepath.Join(plugins, "state")
-	plain, err := timeRuns(ctx, state, "bench/testdata/plain.yaml")
+	plain, err := timeCommand(ctx, state, "run", "bench/testdata/plain.yaml")
 	if err != nil {
 		return nil, err
 	}
-	plugin, err := timeRuns(ctx, state, "bench/testdata/plugin.yaml", "--plugins", plugins)
+	plugin, err := timeCommand(ctx, state, "run", "bench/testdata/plugin.yaml", "--plugins", plugins)
+	if err != nil {
+		return nil, err
+	}
+	large := filepath.Join(plugins, "large.yaml")
+	if err := os.WriteFile(large, largeWorkflow(1000), 0o600); err != nil {
+		return nil, err
+	}
+	validate, err := timeCommand(ctx, state, "validate", large)
 	if err != nil {
 		return nil, err
 	}
@@ -46,6 +56,7 @@ func measureProcesses(ctx context.Context) ([]Figure, error) {
 		{Name: "tea run, one plugin call", Value: plugin.median, Unit: "ms", Limit: 40},
 		{Name: "tea run, one plugin call, shortest", Value: plugin.shortest, Unit: "ms"},
 		{Name: "tea run, one plugin call, peak RSS of the host", Value: plugin.rss, Unit: "MB"},
+		{Name: "tea validate, 1,000 Lua nodes", Value: validate.median, Unit: "ms", Limit: 20},
 	}, nil
 }
 
@@ -80,16 +91,26 @@ func checkStarts(ctx context.Context, progress io.Writer) error {
 // in ms, the highest resident set in MB.
 type cost struct{ median, shortest, rss float64 }
 
-// timeRuns runs a workflow again and again; what tea keeps goes to state.
-func timeRuns(ctx context.Context, state, workflow string, flags ...string) (cost, error) {
+// largeWorkflow is a workflow of Lua nodes that are all different.
+func largeWorkflow(nodes int) []byte {
+	var text bytes.Buffer
+	text.WriteString("nodes:\n")
+	for i := range nodes {
+		fmt.Fprintf(&text, "  - name: n%d\n    run: |\n      local step = %[1]d\n      return {last = step}\n", i)
+	}
+	return text.Bytes()
+}
+
+// timeCommand runs a command of tea again and again; what tea keeps goes to state.
+func timeCommand(ctx context.Context, state string, args ...string) (cost, error) {
 	var took []time.Duration
 	var c cost
 	for i := range starts + 1 {
-		cmd := exec.CommandContext(ctx, filepath.Join("bin", "tea"), append([]string{"run", workflow}, flags...)...)
+		cmd := exec.CommandContext(ctx, filepath.Join("bin", "tea"), args...)
 		cmd.Env = append(os.Environ(), "XDG_STATE_HOME="+state)
 		began := time.Now()
 		if out, err := cmd.CombinedOutput(); err != nil {
-			return c, fmt.Errorf("tea run %s: %w\n%s", workflow, err, out)
+			return c, fmt.Errorf("tea %s: %w\n%s", strings.Join(args, " "), err, out)
 		}
 		if i == 0 {
 			continue // reads the files and the plugin's manifest for the first time

@@ -3,6 +3,7 @@ package host_test
 import (
 	"context"
 	"fmt"
+	"strings"
 	"testing"
 
 	"github.com/the-edge-agent/tea/host"
@@ -70,4 +71,37 @@ func BenchmarkDurableStep(b *testing.B) {
 
 func BenchmarkEmptyRun(b *testing.B) {
 	repeat(b, load(b, "nodes: [{name: a}]"), host.RunOptions{})
+}
+
+// BenchmarkLoad reads and checks workflows of Lua nodes whose bodies are equal
+// or all different.
+func BenchmarkLoad(b *testing.B) {
+	for _, size := range []int{1000, 10_000} {
+		for name, body := range map[string]string{"equal": "return {total = state.total + 1}", "different": "local step = %d\nreturn {total = state.total + step, last%[1]d = step}"} {
+			var text strings.Builder
+			text.WriteString("initial_state: {total: 0}\nnodes:\n")
+			for i := range size {
+				code := body
+				if name == "different" {
+					code = fmt.Sprintf(body, i)
+				}
+				fmt.Fprintf(&text, "  - name: n%d\n    run: |\n      %s\n", i, strings.ReplaceAll(code, "\n", "\n      "))
+			}
+			b.Run(fmt.Sprintf("%s/%d", name, size), func(b *testing.B) {
+				h, err := host.New(host.Options{})
+				if err != nil {
+					b.Fatal(err)
+				}
+				b.Cleanup(func() { h.Close() })
+				b.ReportAllocs()
+				for b.Loop() {
+					wf, err := h.Parse("bench.yaml", []byte(text.String()), host.LoadOptions{})
+					if err != nil {
+						b.Fatal(err)
+					}
+					wf.Close()
+				}
+			})
+		}
+	}
 }

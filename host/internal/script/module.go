@@ -131,7 +131,11 @@ func (i *instance) fail(format string, args ...any) error {
 func (r *run) moduleInstance(m *Module) (*instance, error) {
 	i := &instance{r: r, module: m, globals: r.moduleGlobals()}
 	r.modules = map[*Module]*lua.LTable{m: nil}
-	v, err := r.call(r.instantiate(m.proto, i.globals), r.m.concat)
+	proto, err := m.code()
+	if err != nil {
+		return nil, err
+	}
+	v, err := r.call(r.instantiate(proto, i.globals), r.m.concat)
 	if err != nil {
 		return nil, err
 	}
@@ -237,7 +241,11 @@ func (r *run) loadModule(L *lua.LState, name string, m *Module) *lua.LTable {
 			delete(r.modules, m)
 		}
 	}()
-	t, ok := r.callback(L, r.instantiate(m.proto, r.moduleGlobals()), r.m.concat).(*lua.LTable)
+	proto, err := m.code()
+	if err != nil {
+		L.RaiseError("%v", err)
+	}
+	t, ok := r.callback(L, r.instantiate(proto, r.moduleGlobals()), r.m.concat).(*lua.LTable)
 	if !ok {
 		L.RaiseError("module %q must return a table", name)
 	}

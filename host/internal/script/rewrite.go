@@ -17,22 +17,29 @@ const maxNesting = 1000
 // may hold: the compiler looks through all of them for each.
 const maxConstants = 1 << 14
 
+// maxPlain is the largest size of a chunk whose code is known to fit the
+// limits of the compiler, which are 200 registers and more of all else.
+const maxPlain = 100
+
 // rewriter replaces the concatenation operator, for which gopher-lua has no
-// hook, by calls of a function that checks the size first. It also gives each
-// node the line it has in the file: the parser counts from 1.
+// hook, by calls of a function that checks the size first.
 type rewriter struct {
 	src       Source
-	shift     int
 	depth     int
 	functions int // how many function bodies surround the node
 	concats   bool
 	constants map[string]struct{} // of the function around the node
+	// size counts nodes and local variables. jumps reports whether the chunk
+	// has statements that the compiler refuses in some places, such as break and ....
+	size  int
+	jumps bool
 }
 
 // rewrite changes stmts in place. A chunk that concatenates starts with
-// `local (concat) = ...`; its runner passes the function.
-func rewrite(src Source, stmts []ast.Stmt) (out []ast.Stmt, err error) {
-	w := &rewriter{src: src, shift: max(src.Line, 1) - 1, constants: map[string]struct{}{}}
+// `local (concat) = ...`; its runner passes the function. canFail reports
+// whether the compiler may refuse the result.
+func rewrite(src Source, stmts []ast.Stmt) (out []ast.Stmt, canFail bool, err error) {
+	w := &rewriter{src: src, constants: map[string]struct{}{}}
 	defer func() {
 		if p := recover(); p != nil {
 			serr, ok := p.(*SyntaxError)
@@ -43,27 +50,23 @@ func rewrite(src Source, stmts []ast.Stmt) (out []ast.Stmt, err error) {
 		}
 	}()
 	w.block(stmts)
+	canFail = w.jumps || w.size > maxPlain
 	if !w.concats {
-		return stmts, nil
+		return stmts, canFail, nil
 	}
 	bind := &ast.LocalAssignStmt{Names: []string{concatName}, Exprs: []ast.Expr{&ast.Comma3Expr{AdjustRet: true}}}
-	bind.SetLine(max(src.Line, 1))
-	bind.Exprs[0].SetLine(max(src.Line, 1))
-	return append([]ast.Stmt{bind}, stmts...), nil
+	bind.SetLine(1)
+	bind.Exprs[0].SetLine(1)
+	return append([]ast.Stmt{bind}, stmts...), canFail, nil
 }
 
 func (w *rewriter) fail(at ast.PositionHolder, format string, args ...any) {
-	panic(&SyntaxError{File: w.src.Name, Line: max(at.Line(), w.src.Line, 1), Message: fmt.Sprintf(format, args...)})
+	panic(&SyntaxError{File: w.src.Name, Line: max(at.Line(), 1) + max(w.src.Line, 1) - 1, Message: fmt.Sprintf(format, args...)})
 }
 
 // enter begins a node. Each is entered once.
 func (w *rewriter) enter(at ast.PositionHolder) {
-	if line := at.Line(); line > 0 {
-		at.SetLine(line + w.shift)
-	}
-	if line := at.LastLine(); line > 0 {
-		at.SetLastLine(line + w.shift)
-	}
+	w.size++
 	if w.depth++; w.depth > maxNesting {
 		w.fail(at, "the script nests more than %d levels deep", maxNesting)
 	}
@@ -89,6 +92,7 @@ func (w *rewriter) stmt(s ast.Stmt) {
 		w.exprs(s.Lhs)
 		w.exprs(s.Rhs)
 	case *ast.LocalAssignStmt:
+		w.size += len(s.Names)
 		w.exprs(s.Exprs)
 	case *ast.FuncCallStmt:
 		s.Expr = w.expr(s.Expr)
@@ -105,9 +109,11 @@ func (w *rewriter) stmt(s ast.Stmt) {
 		w.block(s.Then)
 		w.block(s.Else)
 	case *ast.NumberForStmt:
+		w.size += 4 // the compiler keeps three of its own beside the name
 		s.Init, s.Limit, s.Step = w.expr(s.Init), w.expr(s.Limit), w.expr(s.Step)
 		w.block(s.Stmts)
 	case *ast.GenericForStmt:
+		w.size += 3 + len(s.Names)
 		w.exprs(s.Exprs)
 		w.block(s.Stmts)
 	case *ast.FuncDefStmt:
@@ -117,6 +123,7 @@ func (w *rewriter) stmt(s ast.Stmt) {
 	case *ast.ReturnStmt:
 		w.exprs(s.Exprs)
 	case *ast.BreakStmt, *ast.LabelStmt, *ast.GotoStmt:
+		w.jumps = true
 	default:
 		// An unknown statement could hide a concatenation.
 		w.fail(s, "unsupported statement %T", s)
@@ -150,6 +157,7 @@ func (w *rewriter) expr(e ast.Expr) ast.Expr {
 		if w.functions == 0 {
 			w.fail(e, "cannot use '...' outside a vararg function")
 		}
+		w.jumps = true // the function around it may have no ...
 	case *ast.AttrGetExpr:
 		e.Object, e.Key = w.expr(e.Object), w.expr(e.Key)
 	case *ast.TableExpr:
@@ -183,6 +191,7 @@ func (w *rewriter) expr(e ast.Expr) ast.Expr {
 func (w *rewriter) function(e *ast.FunctionExpr) {
 	outer := w.constants
 	w.constants = map[string]struct{}{}
+	w.size += len(e.ParList.Names)
 	w.functions++
 	w.block(e.Stmts)
 	w.functions--

@@ -47,8 +47,9 @@ type Runtime struct {
 	programs programs
 	watch    watcher
 
-	mu   sync.Mutex
-	idle []*machine
+	mu       sync.Mutex
+	idle     []*machine
+	compiled map[programKey]*program
 }
 
 // New makes a runtime. States are made when they are first needed.
@@ -66,7 +67,7 @@ func New(o Options) *Runtime {
 	if o.MaxDepth <= 0 {
 		o.MaxDepth = defaultMaxDepth
 	}
-	return &Runtime{options: o, programs: compilePrograms(), watch: watcher{limit: uint64(o.MemoryBytes)}}
+	return &Runtime{options: o, programs: compilePrograms(), watch: watcher{limit: uint64(o.MemoryBytes)}, compiled: map[programKey]*program{}}
 }
 
 // Close drops the idle states. Chunks may still run afterwards; they make new

@@ -1,10 +1,12 @@
 package script
 
 import (
+	"bufio"
 	"context"
 	"errors"
 	"fmt"
 	"strings"
+	"sync"
 
 	lua "github.com/yuin/gopher-lua"
 	"github.com/yuin/gopher-lua/ast"
@@ -28,29 +30,32 @@ type Source struct {
 type Chunk struct {
 	runtime *Runtime
 	name    string
-	proto   *lua.FunctionProto
+	shift   int // lines before the text in its file
+	program *program
 	facts   facts
+
+	once  sync.Once
+	proto *lua.FunctionProto
+	err   error
 }
 
-// Compile compiles statements. The error is a [*SyntaxError].
+// Compile compiles statements. The error is a [*SyntaxError]. A runtime
+// compiles equal texts once, whatever their places.
 func (rt *Runtime) Compile(src Source) (*Chunk, error) {
-	stmts, err := parseText(src, "")
-	if err != nil {
-		return nil, err
-	}
-	return rt.compile(src, stmts)
+	return rt.compile(src, false, func() ([]ast.Stmt, error) { return parseText(src, "") })
 }
 
 // CompileExpression compiles a bare expression, such as `count > 3`. A text
-// that is none but a chunk with a return statement counts as that chunk. The
-// error is a [*SyntaxError].
+// that is not an expression but a chunk with a return statement counts as that
+// chunk. The error is a [*SyntaxError].
 func (rt *Runtime) CompileExpression(src Source) (*Chunk, error) {
+	return rt.compile(src, true, func() ([]ast.Stmt, error) { return parseExpression(src) })
+}
+
+func parseExpression(src Source) ([]ast.Stmt, error) {
 	stmts, exprErr := parseText(src, "return ")
 	if exprErr == nil {
-		if err := checkSingleExpression(src, stmts); err != nil {
-			return nil, err
-		}
-		return rt.compile(src, stmts)
+		return stmts, checkSingleExpression(src, stmts)
 	}
 	stmts, err := parseText(src, "")
 	switch {
@@ -59,7 +64,7 @@ func (rt *Runtime) CompileExpression(src Source) (*Chunk, error) {
 	case !hasReturn(stmts):
 		return nil, exprErr
 	}
-	return rt.compile(src, stmts)
+	return stmts, nil
 }
 
 // later is the syntax error that lies further on in the text: that reading of
@@ -77,7 +82,11 @@ func later(a, b error) error {
 // result holds may be shared with env and must not be changed.
 func (c *Chunk) Run(ctx context.Context, env Env) (any, error) {
 	return c.runtime.execute(ctx, env, c.name, func(r *run) (any, error) {
-		v, err := r.call(r.instantiate(c.proto, r.globals), r.m.concat)
+		proto, err := c.code()
+		if err != nil {
+			return nil, err
+		}
+		v, err := r.call(r.instantiate(proto, r.globals), r.m.concat)
 		if err != nil {
 			return nil, err
 		}
@@ -85,14 +94,20 @@ func (c *Chunk) Run(ctx context.Context, env Env) (any, error) {
 	})
 }
 
+// readers are what the parser reads from: it takes a [bufio.Reader] of this
+// size as it is and allocates one for anything else.
+var readers = sync.Pool{New: func() any { return bufio.NewReaderSize(nil, 4096) }}
+
 // parseText parses src behind a prefix on its first line. The lines of the
-// nodes count from 1, until rewrite has seen them.
+// nodes count from 1.
 func parseText(src Source, prefix string) ([]ast.Stmt, error) {
 	if len(src.Text) > maxSource {
 		return nil, &SyntaxError{File: src.Name, Line: src.Line, Message: fmt.Sprintf("the script has %d bytes; at most %d are allowed", len(src.Text), maxSource)}
 	}
-	text := prefix + src.Text
-	stmts, err := parse.Parse(strings.NewReader(text), src.Name)
+	reader := readers.Get().(*bufio.Reader)
+	defer readers.Put(reader)
+	reader.Reset(strings.NewReader(prefix + src.Text))
+	stmts, err := parse.Parse(reader, src.Name)
 	if err == nil {
 		return stmts, nil
 	}
@@ -110,33 +125,6 @@ func checkSingleExpression(src Source, stmts []ast.Stmt) error {
 		}
 	}
 	return &SyntaxError{File: src.Name, Line: max(src.Line, 1), Column: max(src.Column, 1), Message: "not a single expression"}
-}
-
-// compile turns parsed statements, which it changes, into a chunk.
-func (rt *Runtime) compile(src Source, stmts []ast.Stmt) (chunk *Chunk, err error) {
-	stmts, err = rewrite(src, stmts)
-	if err != nil {
-		return nil, err
-	}
-	// Compile panics where it meets a tree it did not expect.
-	defer func() {
-		if p := recover(); p != nil {
-			chunk, err = nil, &SyntaxError{File: src.Name, Line: max(src.Line, 1), Message: fmt.Sprint(p)}
-		}
-	}()
-	proto, err := lua.Compile(stmts, src.Name)
-	if err == nil {
-		// Nobody reads the table `arg` that each call would make.
-		proto.IsVarArg &^= lua.VarArgNeedsArg
-		return &Chunk{runtime: rt, name: src.Name, proto: proto, facts: observe(src, stmts)}, nil
-	}
-	var cerr *lua.CompileError
-	if errors.As(err, &cerr) {
-		// A jump without a label is said to be behind the end of its function.
-		last := max(src.Line, 1) + strings.Count(strings.TrimRight(src.Text, "\n"), "\n")
-		return nil, &SyntaxError{File: src.Name, Line: min(max(cerr.Line, src.Line, 1), last), Message: cerr.Message}
-	}
-	return nil, &SyntaxError{File: src.Name, Line: max(src.Line, 1), Message: err.Error()}
 }
 
 // ownSource names the sandbox's own pieces of Lua; they are left out of

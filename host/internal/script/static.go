@@ -55,9 +55,30 @@ var libraries = func() map[string]bool {
 	return names
 }()
 
+// shifted moves the positions; the rest is shared.
+func (f facts) shifted(lines, columns int) facts {
+	f.assignments = slices.Clone(f.assignments)
+	for i := range f.assignments {
+		f.assignments[i].shift(lines, columns)
+	}
+	f.reads, f.globals = slices.Clone(f.reads), slices.Clone(f.globals)
+	for _, list := range [][]Reference{f.reads, f.globals} {
+		for i := range list {
+			list[i].shift(lines, columns)
+		}
+	}
+	return f
+}
+
+func (p *Position) shift(lines, columns int) {
+	p.Line = shiftedLine(p.Line, lines)
+	if p.Column > 0 {
+		p.Column += columns
+	}
+}
+
 // observer walks a chunk and collects its facts.
 type observer struct {
-	src   Source
 	lines []string
 	facts
 	// locals are the local names in scope, the innermost last.
@@ -77,8 +98,8 @@ type assignment struct {
 
 // observe collects the facts of statements that have been rewritten, whose
 // nesting is bounded therefore.
-func observe(src Source, stmts []ast.Stmt) facts {
-	o := &observer{src: src, lines: strings.Split(src.Text, "\n"), own: map[string]bool{}}
+func observe(text string, stmts []ast.Stmt) facts {
+	o := &observer{lines: strings.Split(text, "\n"), own: map[string]bool{}}
 	o.block(stmts)
 	slices.Sort(o.returns)
 	o.returns = slices.Compact(o.returns)
@@ -210,9 +231,9 @@ const maxLine = 4 << 10
 // position finds the column of a word, which the syntax tree does not hold.
 func (o *observer) position(at ast.PositionHolder, word string) Position {
 	pos := Position{Line: at.Line()}
-	if i := at.Line() - max(o.src.Line, 1); i >= 0 && i < len(o.lines) && len(o.lines[i]) <= maxLine {
+	if i := at.Line() - 1; i >= 0 && i < len(o.lines) && len(o.lines[i]) <= maxLine {
 		if column := strings.Index(o.lines[i], word); column >= 0 {
-			pos.Column = utf8.RuneCountInString(o.lines[i][:column]) + max(o.src.Column, 1)
+			pos.Column = utf8.RuneCountInString(o.lines[i][:column]) + 1
 		}
 	}
 	return pos

@@ -1,0 +1,158 @@
+package script
+
+import (
+	"errors"
+	"fmt"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+
+	lua "github.com/yuin/gopher-lua"
+	"github.com/yuin/gopher-lua/ast"
+)
+
+// program is a text that has been parsed and checked, wherever it appears:
+// its lines and columns count from 1. The chunks of all equal texts share it.
+type program struct {
+	facts facts
+
+	once  sync.Once
+	stmts []ast.Stmt // nil once there is code
+	proto *lua.FunctionProto
+	err   error // a [*SyntaxError] without a file, or what the compiler panicked with
+}
+
+// programKey tells texts apart: some are both a chunk and an expression, with
+// different meanings.
+type programKey struct {
+	text         string
+	isExpression bool
+}
+
+// compile makes a chunk of a text, which parse parses where the runtime has
+// not seen an equal one.
+func (rt *Runtime) compile(src Source, isExpression bool, parse func() ([]ast.Stmt, error)) (*Chunk, error) {
+	key := programKey{src.Text, isExpression}
+	rt.mu.Lock()
+	p := rt.compiled[key]
+	rt.mu.Unlock()
+	if p == nil {
+		stmts, err := parse()
+		if err != nil {
+			return nil, err
+		}
+		if p, err = newProgram(src, stmts); err != nil {
+			return nil, err
+		}
+		rt.mu.Lock()
+		rt.compiled[key] = p
+		rt.mu.Unlock()
+	}
+	c := &Chunk{runtime: rt, name: src.Name, shift: max(src.Line, 1) - 1, program: p}
+	c.facts = p.facts.shifted(c.shift, max(src.Column, 1)-1)
+	return c, nil
+}
+
+// newProgram checks parsed statements, which it changes and keeps. Code is
+// generated at the first run where that cannot fail, and here otherwise, so
+// that every mistake is found before a workflow runs.
+func newProgram(src Source, stmts []ast.Stmt) (*program, error) {
+	stmts, canFail, err := rewrite(src, stmts)
+	if err != nil {
+		return nil, err
+	}
+	p := &program{stmts: stmts, facts: observe(src.Text, stmts)}
+	if canFail {
+		if _, err := p.code(); err != nil {
+			return nil, placed(src, err)
+		}
+	}
+	return p, nil
+}
+
+// code generates the program's code, once.
+func (p *program) code() (*lua.FunctionProto, error) {
+	p.once.Do(func() {
+		defer func() { // the compiler panics where it meets a tree it does not expect
+			if r := recover(); r != nil {
+				p.err = fmt.Errorf("%v", r)
+			}
+		}()
+		if p.proto, p.err = lua.Compile(p.stmts, ""); p.err == nil {
+			// No script reads the table `arg` that each call would make.
+			p.proto.IsVarArg &^= lua.VarArgNeedsArg
+			trim(p.proto)
+		}
+		p.stmts = nil
+	})
+	return p.proto, p.err
+}
+
+// placed is an error of code generation with its place in the file.
+func placed(src Source, err error) *SyntaxError {
+	first := max(src.Line, 1)
+	var cerr *lua.CompileError
+	if !errors.As(err, &cerr) {
+		return &SyntaxError{File: src.Name, Line: first, Message: err.Error()}
+	}
+	// A jump without a label is reported behind the end of its function.
+	last := first + strings.Count(strings.TrimRight(src.Text, "\n"), "\n")
+	message := lineInMessage().ReplaceAllStringFunc(cerr.Message, func(text string) string {
+		line, _ := strconv.Atoi(text[len("line "):])
+		return "line " + strconv.Itoa(line+first-1)
+	})
+	return &SyntaxError{File: src.Name, Line: min(max(cerr.Line+first-1, first), last), Message: message}
+}
+
+// lineInMessage finds the lines that the compiler's messages about goto name.
+var lineInMessage = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`\bline \d+`) })
+
+// code is the program's code with the names and lines of the chunk's file.
+func (c *Chunk) code() (*lua.FunctionProto, error) {
+	c.once.Do(func() {
+		proto, err := c.program.code()
+		if err != nil {
+			c.err = placed(Source{Name: c.name, Line: c.shift + 1}, err)
+			return
+		}
+		c.proto = placedProto(proto, c.name, c.shift)
+	})
+	return c.proto, c.err
+}
+
+// trim gives back the memory that the compiler allocates for a large function.
+func trim(proto *lua.FunctionProto) {
+	proto.Code, proto.Constants = slices.Clone(proto.Code), slices.Clone(proto.Constants)
+	proto.DbgSourcePositions, proto.DbgCalls = slices.Clone(proto.DbgSourcePositions), slices.Clone(proto.DbgCalls)
+	proto.DbgLocals, proto.DbgUpvalues = slices.Clone(proto.DbgLocals), slices.Clone(proto.DbgUpvalues)
+	proto.FunctionPrototypes = slices.Clone(proto.FunctionPrototypes)
+	for _, inner := range proto.FunctionPrototypes {
+		trim(inner)
+	}
+}
+
+// placedProto copies what a function's place changes; the copy shares the rest.
+func placedProto(proto *lua.FunctionProto, name string, shift int) *lua.FunctionProto {
+	at := *proto
+	at.SourceName = name
+	at.LineDefined, at.LastLineDefined = shiftedLine(at.LineDefined, shift), shiftedLine(at.LastLineDefined, shift)
+	at.DbgSourcePositions = slices.Clone(proto.DbgSourcePositions)
+	for i, line := range at.DbgSourcePositions {
+		at.DbgSourcePositions[i] = shiftedLine(line, shift)
+	}
+	at.FunctionPrototypes = make([]*lua.FunctionProto, len(proto.FunctionPrototypes))
+	for i, inner := range proto.FunctionPrototypes {
+		at.FunctionPrototypes[i] = placedProto(inner, name, shift)
+	}
+	return &at
+}
+
+// shiftedLine moves a line down; 0 is an unknown one.
+func shiftedLine(line, shift int) int {
+	if line <= 0 {
+		return line
+	}
+	return line + shift
+}
