@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 
 	tea "github.com/the-edge-agent/tea/sdk"
+	"github.com/the-edge-agent/tea/sdk/value"
 
 	"github.com/the-edge-agent/tea/plugins/memory/internal/catalog"
 	"github.com/the-edge-agent/tea/plugins/memory/internal/clock"
@@ -159,10 +160,11 @@ type CatalogListFilesResult struct {
 
 // CatalogListFiles is the action catalog.list_files.
 func (m *Memory) CatalogListFiles(ctx context.Context, _ *tea.Request, p CatalogListFilesParams) (*CatalogListFilesResult, error) {
-	partition, err := wanted("partition", p.Partition)
+	model, err := value.From(p.Partition)
 	if err != nil {
-		return nil, err
+		return nil, tea.Errorf(tea.ValidationError, "partition: %w", err)
 	}
+	partition, _ := model.(map[string]any)
 	files, total, err := m.folder.catalog.Files(ctx, p.Table, catalog.FileQuery{Prefix: p.Prefix, Partition: partition, Page: catalogPage(p.Limit, p.Cursor)})
 	if err != nil {
 		return nil, err

@@ -11,6 +11,7 @@ import (
 
 	"github.com/the-edge-agent/tea/plugins/memory/internal/clock"
 	"github.com/the-edge-agent/tea/plugins/memory/internal/file"
+	"github.com/the-edge-agent/tea/plugins/memory/internal/filter"
 	"github.com/the-edge-agent/tea/plugins/memory/internal/place"
 	"github.com/the-edge-agent/tea/plugins/memory/internal/store"
 )
@@ -196,7 +197,7 @@ func (m *Memory) FileDelete(ctx context.Context, _ *tea.Request, p FileDeletePar
 type FileListParams struct {
 	Prefix          string         `json:"prefix,omitempty" doc:"what the paths begin with"`
 	Pattern         string         `json:"pattern,omitempty" doc:"* is anything but a slash, **/ any folders, ? one character, [a-z] one of a set, {a,b} one of several; without a slash it fits the last part of a path"`
-	MetadataFilter  map[string]any `json:"metadata_filter,omitempty" doc:"values that the metadata must have; a list means any of its values"`
+	MetadataFilter  map[string]any `json:"metadata_filter,omitempty" doc:"values that the metadata must have; a list means any of its values, an object of operators compares: {\"n\": {\"gte\": 5, \"lt\": 10}}; operators: eq, ne, gt, gte, lt, lte, in, not_in, contains, startswith, endswith, exists"`
 	SessionID       string         `json:"session_id,omitempty" doc:"files of this session only; prefix and pattern are within it"`
 	IncludeArchived bool           `json:"include_archived,omitempty" doc:"files of archived sessions, too"`
 	Limit           int            `json:"limit,omitempty" default:"100" minimum:"1" maximum:"1000"`
@@ -244,7 +245,7 @@ func selectFiles(q *file.Query, pattern string, metadata map[string]any) (err er
 			return err
 		}
 	}
-	q.Metadata, err = wanted("metadata_filter", metadata)
+	q.Metadata, err = filter.Parse("metadata_filter", metadata)
 	return err
 }
 

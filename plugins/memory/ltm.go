@@ -8,6 +8,7 @@ import (
 
 	tea "github.com/the-edge-agent/tea/sdk"
 
+	"github.com/the-edge-agent/tea/plugins/memory/internal/filter"
 	"github.com/the-edge-agent/tea/plugins/memory/internal/store"
 )
 
@@ -194,7 +195,7 @@ func (m *Memory) LTMDelete(ctx context.Context, _ *tea.Request, p LTMDeleteParam
 // LTMSearchParams are the parameters of ltm.search.
 type LTMSearchParams struct {
 	Query          string         `json:"query,omitempty" doc:"words, \"quoted phrases\" and prefixes*; empty = all entries in the order of their keys"`
-	MetadataFilter map[string]any `json:"metadata_filter,omitempty" doc:"values that the metadata must have; a list means any of its values"`
+	MetadataFilter map[string]any `json:"metadata_filter,omitempty" doc:"values that the metadata must have; a list means any of its values, an object of operators compares: {\"n\": {\"gte\": 5, \"lt\": 10}}; operators: eq, ne, gt, gte, lt, lte, in, not_in, contains, startswith, endswith, exists"`
 	Limit          int            `json:"limit,omitempty" default:"10" minimum:"1" maximum:"1000"`
 	Prefix         string         `json:"prefix,omitempty" doc:"what the keys begin with"`
 }
@@ -217,7 +218,11 @@ type LTMSearchResult struct {
 
 // LTMSearch is the action ltm.search.
 func (m *Memory) LTMSearch(ctx context.Context, _ *tea.Request, p LTMSearchParams) (*LTMSearchResult, error) {
-	found, err := m.folder.longterm.Search(ctx, store.Search{Text: p.Query, Prefix: p.Prefix, Metadata: p.MetadataFilter, Limit: min(p.Limit, maxResults)})
+	metadata, err := filter.Parse("metadata_filter", p.MetadataFilter)
+	if err != nil {
+		return nil, err
+	}
+	found, err := m.folder.longterm.Search(ctx, store.Search{Text: p.Query, Prefix: p.Prefix, Metadata: metadata, Limit: min(p.Limit, maxResults)})
 	if err != nil {
 		return nil, err
 	}

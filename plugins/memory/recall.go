@@ -8,6 +8,7 @@ import (
 
 	tea "github.com/the-edge-agent/tea/sdk"
 
+	"github.com/the-edge-agent/tea/plugins/memory/internal/filter"
 	"github.com/the-edge-agent/tea/plugins/memory/internal/recall"
 	"github.com/the-edge-agent/tea/plugins/memory/internal/store"
 )
@@ -141,7 +142,7 @@ type Near struct {
 	Limit             int            `json:"limit,omitempty" minimum:"1" maximum:"1000" doc:"the same as k"`
 	Threshold         *float64       `json:"threshold,omitempty" minimum:"-1" maximum:"1" doc:"leave out what is less similar"`
 	Collection        string         `json:"collection,omitempty" default:"ltm" doc:"ltm has what memory.backfill_embeddings makes"`
-	Filter            map[string]any `json:"filter,omitempty" doc:"values that the metadata must have; a list means any of its values"`
+	Filter            map[string]any `json:"filter,omitempty" doc:"values that the metadata must have; a list means any of its values, an object of operators compares: {\"n\": {\"gte\": 5, \"lt\": 10}}; operators: eq, ne, gt, gte, lt, lte, in, not_in, contains, startswith, endswith, exists"`
 	IncludeEmbeddings bool           `json:"include_embeddings,omitempty" doc:"give the vectors too"`
 }
 
@@ -195,7 +196,11 @@ func (m *Memory) VectorSearchByEmbedding(ctx context.Context, _ *tea.Request, p 
 }
 
 func (m *Memory) near(ctx context.Context, embedding []float32, p Near) (*VectorSearchResult, error) {
-	query := store.VectorQuery{Embedding: embedding, K: defaultNear, Filter: p.Filter, MinScore: -1}
+	wanted, err := filter.Parse("filter", p.Filter)
+	if err != nil {
+		return nil, err
+	}
+	query := store.VectorQuery{Embedding: embedding, K: defaultNear, Filter: wanted, MinScore: -1}
 	switch {
 	case p.K > 0 && p.Limit > 0 && p.K != p.Limit:
 		return nil, tea.Errorf(tea.ValidationError, "k and limit are the same; give one of them")

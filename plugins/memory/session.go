@@ -6,9 +6,9 @@ import (
 	"time"
 
 	tea "github.com/the-edge-agent/tea/sdk"
-	"github.com/the-edge-agent/tea/sdk/value"
 
 	"github.com/the-edge-agent/tea/plugins/memory/internal/clock"
+	"github.com/the-edge-agent/tea/plugins/memory/internal/filter"
 	"github.com/the-edge-agent/tea/plugins/memory/internal/session"
 )
 
@@ -152,7 +152,7 @@ type SessionListParams struct {
 	UserID        *string        `json:"user_id,omitempty" doc:"default those of all users"`
 	Status        string         `json:"status,omitempty" enum:"active,archived"`
 	Reason        string         `json:"reason,omitempty" doc:"why it is archived"`
-	Metadata      map[string]any `json:"metadata,omitempty" doc:"values that the metadata must have; a list means any of its values"`
+	Metadata      map[string]any `json:"metadata,omitempty" doc:"values that the metadata must have; a list means any of its values, an object of operators compares: {\"n\": {\"gte\": 5, \"lt\": 10}}; operators: eq, ne, gt, gte, lt, lte, in, not_in, contains, startswith, endswith, exists"`
 	CreatedAfter  string         `json:"created_after,omitempty" doc:"RFC 3339; that instant included"`
 	CreatedBefore string         `json:"created_before,omitempty" doc:"RFC 3339; that instant excluded"`
 	UpdatedAfter  string         `json:"updated_after,omitempty" doc:"RFC 3339; that instant included"`
@@ -187,7 +187,7 @@ func (m *Memory) SessionList(ctx context.Context, _ *tea.Request, p SessionListP
 		}
 	}
 	var err error
-	if q.Metadata, err = wanted("metadata", p.Metadata); err != nil {
+	if q.Metadata, err = filter.Parse("metadata", p.Metadata); err != nil {
 		return nil, err
 	}
 	found, next, err := m.folder.sessions.List(ctx, q)
@@ -199,17 +199,4 @@ func (m *Memory) SessionList(ctx context.Context, _ *tea.Request, p SessionListP
 		r.Sessions[i] = viewOf(s)
 	}
 	return r, nil
-}
-
-// wanted brings a filter into the value model.
-func wanted(name string, given map[string]any) (map[string]any, error) {
-	if len(given) == 0 {
-		return nil, nil
-	}
-	v, err := value.From(given)
-	if err != nil {
-		return nil, tea.Errorf(tea.ValidationError, "%s: %w", name, err)
-	}
-	object, _ := v.(map[string]any)
-	return object, nil
 }

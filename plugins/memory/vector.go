@@ -7,6 +7,7 @@ import (
 
 	tea "github.com/the-edge-agent/tea/sdk"
 
+	"github.com/the-edge-agent/tea/plugins/memory/internal/filter"
 	"github.com/the-edge-agent/tea/plugins/memory/internal/store"
 )
 
@@ -105,7 +106,7 @@ type VectorQueryParams struct {
 	Embedding         []float64      `json:"embedding,omitempty" doc:"a vector instead of a text"`
 	K                 int            `json:"k,omitempty" default:"5" minimum:"1" maximum:"1000" doc:"how many results"`
 	Collection        string         `json:"collection,omitempty" default:"default"`
-	Filter            map[string]any `json:"filter,omitempty" doc:"values that the metadata must have; a list means any of its values"`
+	Filter            map[string]any `json:"filter,omitempty" doc:"values that the metadata must have; a list means any of its values, an object of operators compares: {\"n\": {\"gte\": 5, \"lt\": 10}}; operators: eq, ne, gt, gte, lt, lte, in, not_in, contains, startswith, endswith, exists"`
 	IncludeEmbeddings bool           `json:"include_embeddings,omitempty" doc:"give the vectors too"`
 	MinScore          float64        `json:"min_score,omitempty" minimum:"-1" maximum:"1" doc:"leave out what is less similar"`
 	Exact             bool           `json:"exact,omitempty" doc:"compare with every vector, also where the graph finds enough of the nearest on average (settings.vector.recall)"`
@@ -134,7 +135,11 @@ func (m *Memory) VectorQuery(ctx context.Context, req *tea.Request, p VectorQuer
 	if (p.Query == "") == (len(p.Embedding) == 0) {
 		return nil, tea.Errorf(tea.ValidationError, "vector.query needs a query or an embedding, and not both")
 	}
-	query := store.VectorQuery{K: p.K, Filter: p.Filter, MinScore: p.MinScore, Exact: p.Exact}
+	wanted, err := filter.Parse("filter", p.Filter)
+	if err != nil {
+		return nil, err
+	}
+	query := store.VectorQuery{K: p.K, Filter: wanted, MinScore: p.MinScore, Exact: p.Exact}
 	if p.MinScore == 0 {
 		query.MinScore = -1
 	}

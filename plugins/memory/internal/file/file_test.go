@@ -262,8 +262,8 @@ func TestQueries(t *testing.T) {
 			{"{?,*/?}", file.Query{}, "archive/x z"},
 			{"", file.Query{Within: "notes/", Prefix: "deep/", After: "deep/c.md"}, "notes/deep/d.txt"},
 			{"deep/*.md", file.Query{Within: "notes/"}, "notes/deep/c.md"},
-			{"", file.Query{Metadata: map[string]any{"len": int64(1)}}, "z"},
-			{"", file.Query{Metadata: map[string]any{"tags": "notesx"}}, "notesx"},
+			{"", file.Query{Metadata: storetest.Filter(t, map[string]any{"len": int64(1)})}, "z"},
+			{"", file.Query{Metadata: storetest.Filter(t, map[string]any{"tags": "notesx"})}, "notesx"},
 		} {
 			if test.pattern != "" {
 				var err error

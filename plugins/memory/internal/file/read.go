@@ -88,9 +88,8 @@ type Query struct {
 	// Within is the beginning of the paths that Prefix, Pattern and After leave
 	// out, such as a session's prefix.
 	Within string
-	// Metadata restricts to files whose metadata has these values; a list as
-	// the wanted value means any of them.
-	Metadata map[string]any
+	// Metadata restricts to files whose metadata fits it.
+	Metadata filter.Filter
 	// Archived includes the files of archived sessions. A prefix that leads
 	// to them does the same.
 	Archived bool

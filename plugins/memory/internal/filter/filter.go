@@ -1,34 +1,91 @@
-// Package filter compares metadata with what a search wants.
+// Package filter selects items by their metadata. [Parse] checks a filter, and
+// [Matches] applies it; a [Comparison] is one operator of it.
 package filter
 
 import (
+	"maps"
+	"slices"
 	"strings"
 
+	tea "github.com/the-edge-agent/tea/sdk"
 	"github.com/the-edge-agent/tea/sdk/value"
 )
 
-// Matches says whether metadata, the JSON text of an object, has the wanted
-// values. A field may be a path with dots; a wanted list means any of its values.
-func Matches(metadata []byte, wanted map[string]any) bool {
-	if len(wanted) == 0 {
+// Filter is a list of conditions that must all hold. The zero value matches
+// everything.
+type Filter []Condition
+
+// Condition is what the value of one field must satisfy.
+type Condition struct {
+	// Field is the name of a member, or a path with dots.
+	Field string
+	// want is the value, where the condition has no comparisons.
+	want        any
+	comparisons []Comparison
+}
+
+// Parse checks a filter, which a parameter of the given name holds. Each member names a field. Its value is the value that
+// the field must have, a list of which it must have one, or an object whose
+// names are all operators, such as {"gte": 5, "lt": 10}. The error is a
+// validation_error.
+func Parse(name string, wanted map[string]any) (Filter, error) {
+	model, err := value.From(wanted)
+	if err != nil {
+		return nil, tea.Errorf(tea.ValidationError, "%s: %w", name, err)
+	}
+	fields, _ := model.(map[string]any)
+	var f Filter
+	for _, field := range slices.Sorted(maps.Keys(fields)) {
+		c := Condition{Field: field, want: fields[field]}
+		if ops, ok := c.want.(map[string]any); ok && hasOperator(ops) {
+			for _, op := range slices.Sorted(maps.Keys(ops)) {
+				comparison, err := NewComparison(op, ops[op])
+				if err != nil {
+					return nil, tea.Errorf(tea.ValidationError, "%s: field %q: %w", name, field, err)
+				}
+				c.comparisons = append(c.comparisons, comparison)
+			}
+		}
+		f = append(f, c)
+	}
+	return f, nil
+}
+
+// hasOperator reports whether a name of the object is an operator: the others
+// must be too.
+func hasOperator(object map[string]any) bool {
+	return slices.ContainsFunc(operators, func(op string) bool { _, ok := object[op]; return ok })
+}
+
+// Matches reports whether metadata, the JSON text of an object, fits the
+// filter.
+func Matches(metadata []byte, f Filter) bool {
+	if len(f) == 0 {
 		return true
 	}
-	decoded, err := value.Decode(metadata)
-	object, ok := decoded.(map[string]any)
-	if err != nil || !ok {
-		return false
+	var object map[string]any
+	if len(metadata) > 0 {
+		decoded, err := value.Decode(metadata)
+		if err != nil {
+			return false
+		}
+		object, _ = decoded.(map[string]any)
 	}
-	for field, want := range wanted {
-		have, there := lookUpField(object, field)
-		if !there || !fits(have, want) {
+	return f.MatchesObject(object)
+}
+
+// MatchesObject reports whether metadata in the value model fits the filter.
+func (f Filter) MatchesObject(metadata map[string]any) bool {
+	for _, c := range f {
+		if !c.Holds(Lookup(metadata, c.Field)) {
 			return false
 		}
 	}
 	return true
 }
 
-// lookUpField finds a member by its name or by a path with dots.
-func lookUpField(object map[string]any, field string) (any, bool) {
+// Lookup finds a member by its name or by a path with dots.
+func Lookup(object map[string]any, field string) (v any, found bool) {
 	if v, ok := object[field]; ok {
 		return v, true
 	}
@@ -37,7 +94,20 @@ func lookUpField(object map[string]any, field string) (any, bool) {
 	if !dotted || !ok {
 		return nil, false
 	}
-	return lookUpField(inner, rest)
+	return Lookup(inner, rest)
+}
+
+// Holds reports whether the field's value satisfies the condition.
+func (c Condition) Holds(v any, found bool) bool {
+	if c.comparisons == nil {
+		return found && fits(v, c.want)
+	}
+	for _, comparison := range c.comparisons {
+		if !comparison.Holds(v, found) {
+			return false
+		}
+	}
+	return true
 }
 
 // fits compares a value with the wanted one: a wanted list means any of its
@@ -47,19 +117,12 @@ func fits(have, want any) bool {
 		return true
 	}
 	if choices, ok := want.([]any); ok {
-		for _, choice := range choices {
-			if fits(have, choice) {
-				return true
-			}
-		}
-		return false
+		return slices.ContainsFunc(choices, func(choice any) bool { return fits(have, choice) })
 	}
-	if items, ok := have.([]any); ok {
-		for _, item := range items {
-			if value.Equal(item, want) {
-				return true
-			}
-		}
-	}
-	return false
+	items, ok := have.([]any)
+	return ok && contains(items, want)
+}
+
+func contains(list []any, v any) bool {
+	return slices.ContainsFunc(list, func(e any) bool { return value.Equal(e, v) })
 }

@@ -20,6 +20,7 @@ import (
 	"github.com/the-edge-agent/tea/plugins/memory/internal/engine/sqlite"
 	"github.com/the-edge-agent/tea/plugins/memory/internal/longterm"
 	"github.com/the-edge-agent/tea/plugins/memory/internal/store"
+	"github.com/the-edge-agent/tea/plugins/memory/internal/storetest"
 )
 
 // device is a memory in a folder, with a clock that the test moves.
@@ -215,9 +216,9 @@ func TestMetadataFilterLosesNothing(t *testing.T) {
 			t.Fatal(err)
 		}
 		for _, text := range []string{"common", ""} {
-			want(t, "equal", d.found(t, store.Search{Text: text, Metadata: map[string]any{"kind": "rare"}}), []string{"k000", "k100", "k200"})
-			want(t, "any of", d.found(t, store.Search{Text: text, Metadata: map[string]any{"n": []any{int64(7), 299.0}}}), []string{"k007", "k299"})
-			want(t, "in a list", d.found(t, store.Search{Text: text, Metadata: map[string]any{"tags": "t5"}}), []string{"k005"})
+			want(t, "equal", d.found(t, store.Search{Text: text, Metadata: storetest.Filter(t, map[string]any{"kind": "rare"})}), []string{"k000", "k100", "k200"})
+			want(t, "any of", d.found(t, store.Search{Text: text, Metadata: storetest.Filter(t, map[string]any{"n": []any{int64(7), 299.0}})}), []string{"k007", "k299"})
+			want(t, "in a list", d.found(t, store.Search{Text: text, Metadata: storetest.Filter(t, map[string]any{"tags": "t5"})}), []string{"k005"})
 		}
 	})
 }

@@ -289,7 +289,7 @@ func (r *Recall) Search(ctx context.Context, collection string, query store.Vect
 
 // counts says whether a vector tells what its document says now. The vector of
 // a document that is gone goes, too.
-func (r *Recall) counts(ctx context.Context, collection string, hit store.VectorHit, wanted map[string]any) (bool, error) {
+func (r *Recall) counts(ctx context.Context, collection string, hit store.VectorHit, wanted filter.Filter) (bool, error) {
 	d, ok := documented(hit.VectorItem)
 	if !ok {
 		return true, nil
@@ -305,7 +305,5 @@ func (r *Recall) counts(ctx context.Context, collection string, hit store.Vector
 	if len(wanted) == 0 || value.Equal(now.Metadata, d.Metadata) {
 		return true, nil
 	}
-	item := now.item("", nil, "")
-	text, err := value.Encode(item.Metadata)
-	return filter.Matches(text, wanted), err
+	return wanted.MatchesObject(now.item("", nil, "").Metadata), nil
 }

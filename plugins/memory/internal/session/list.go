@@ -40,9 +40,8 @@ type Query struct {
 	UserID *string
 	Status Status
 	Reason string
-	// Metadata are values that the metadata must have; a list as the wanted
-	// value means any of them.
-	Metadata map[string]any
+	// Metadata restricts to sessions whose metadata fits it.
+	Metadata filter.Filter
 	// From is the first instant, To the one after the last.
 	CreatedFrom, CreatedTo time.Time
 	UpdatedFrom, UpdatedTo time.Time

@@ -61,8 +61,8 @@ func TestAListReadsWhatItGives(t *testing.T) {
 			{session.Query{Limit: 10}, 10, 1, 11},
 			{session.Query{Limit: 1000, Status: session.Active}, 1000, 1, 1001},
 			{session.Query{Limit: 10, Reason: "none"}, 0, 1, 0},
-			{session.Query{Limit: 10, Metadata: map[string]any{"n": "s0001"}}, 1, 3, n},
-			{session.Query{Limit: 1, Metadata: map[string]any{"n": "s2400"}}, 1, 3, n},
+			{session.Query{Limit: 10, Metadata: storetest.Filter(t, map[string]any{"n": "s0001"})}, 1, 3, n},
+			{session.Query{Limit: 1, Metadata: storetest.Filter(t, map[string]any{"n": "s2400"})}, 1, 3, n},
 		} {
 			c.queries, c.documents = 0, 0
 			found, _, err := d.List(t.Context(), test.query)
@@ -72,7 +72,7 @@ func TestAListReadsWhatItGives(t *testing.T) {
 		}
 		var all []session.Session
 		for after := ""; ; {
-			page, next, err := d.List(t.Context(), session.Query{Limit: 999, After: after, Metadata: map[string]any{}})
+			page, next, err := d.List(t.Context(), session.Query{Limit: 999, After: after, Metadata: storetest.Filter(t, map[string]any{})})
 			if err != nil {
 				t.Fatal(err)
 			}

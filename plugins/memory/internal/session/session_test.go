@@ -11,6 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"github.com/the-edge-agent/tea/plugins/memory/internal/session"
+	"github.com/the-edge-agent/tea/plugins/memory/internal/storetest"
 	tea "github.com/the-edge-agent/tea/sdk"
 )
 
@@ -158,10 +159,10 @@ func TestList(t *testing.T) {
 			{"created", session.Query{CreatedFrom: at(2 * time.Hour), CreatedTo: at(5 * time.Hour)}, "s4 s3 s2"},
 			{"updated", session.Query{UpdatedFrom: at(9 * time.Hour)}, "s9 s4 s3 s2 s1"},
 			{"updated before", session.Query{UpdatedTo: at(time.Hour)}, "s0"},
-			{"metadata", session.Query{Metadata: map[string]any{"n": int64(7)}}, "s7"},
-			{"metadata in a list", session.Query{Metadata: map[string]any{"tags": "t1", "n": []any{int64(3), int64(4), int64(5)}}}, "s5 s3"},
-			{"metadata inside", session.Query{Metadata: map[string]any{"in.odd": true}, Status: session.Active}, "s9 s7 s5"},
-			{"no such", session.Query{Metadata: map[string]any{"x": nil}}, ""},
+			{"metadata", session.Query{Metadata: storetest.Filter(t, map[string]any{"n": int64(7)})}, "s7"},
+			{"metadata in a list", session.Query{Metadata: storetest.Filter(t, map[string]any{"tags": "t1", "n": []any{int64(3), int64(4), int64(5)}})}, "s5 s3"},
+			{"metadata inside", session.Query{Metadata: storetest.Filter(t, map[string]any{"in.odd": true}), Status: session.Active}, "s9 s7 s5"},
+			{"no such", session.Query{Metadata: storetest.Filter(t, map[string]any{"x": nil})}, ""},
 		} {
 			want(t, test.what, d.ids(t, test.query), test.want)
 		}
@@ -183,7 +184,7 @@ func TestPages(t *testing.T) {
 				seen := map[string]bool{}
 				pages := 1
 				for after := ""; ; pages++ {
-					found, next, err := d.List(t.Context(), session.Query{Limit: 4, After: after, Metadata: test.metadata})
+					found, next, err := d.List(t.Context(), session.Query{Limit: 4, After: after, Metadata: storetest.Filter(t, test.metadata)})
 					if err != nil {
 						t.Fatal(err)
 					}

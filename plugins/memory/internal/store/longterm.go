@@ -4,6 +4,8 @@ import (
 	"context"
 	"encoding/json"
 	"time"
+
+	"github.com/the-edge-agent/tea/plugins/memory/internal/filter"
 )
 
 // LongTermMemory keeps JSON values under keys. What Store and Delete have
@@ -91,9 +93,8 @@ type Search struct {
 	Text string
 	// Prefix restricts the keys.
 	Prefix string
-	// Metadata restricts to entries whose metadata has these values; a list
-	// as the wanted value means any of them.
-	Metadata map[string]any
+	// Metadata restricts to entries whose metadata fits it.
+	Metadata filter.Filter
 	// Limit is the number of results; none where it is below 1.
 	Limit int
 }

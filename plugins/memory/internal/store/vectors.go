@@ -1,6 +1,10 @@
 package store
 
-import "context"
+import (
+	"context"
+
+	"github.com/the-edge-agent/tea/plugins/memory/internal/filter"
+)
 
 // VectorIndex keeps vectors with texts and metadata in collections and finds
 // those next to a given one. What Store and Delete have acknowledged survives
@@ -49,9 +53,8 @@ type VectorItem struct {
 type VectorQuery struct {
 	Embedding []float32
 	K         int
-	// Filter restricts to items whose metadata has these values; a list as
-	// the wanted value means any of them. It loses no results.
-	Filter map[string]any
+	// Filter restricts to items whose metadata fits it. It loses no results.
+	Filter filter.Filter
 	// MinScore leaves out what is less similar.
 	MinScore float64
 	// Exact compares with every vector, whatever the size.

@@ -85,12 +85,13 @@ func longTermMetadata(t *testing.T, m *memory) {
 			"any of":    {map[string]any{"n": []any{int64(7), 299.0}}, "k007 k299"},
 			"in a list": {map[string]any{"tags": "t5"}, "k005"},
 			"both":      {map[string]any{"kind": "rare", "n": int64(100)}, "k100"},
+			"a range":   {map[string]any{"n": map[string]any{"gt": 6, "lte": 8}}, "k007 k008"},
 			"nothing":   {map[string]any{"kind": "Rare"}, ""},
 		} {
-			want(t, name, m.found(t, store.Search{Text: text, Metadata: test.metadata}), test.want)
+			want(t, name, m.found(t, store.Search{Text: text, Metadata: Filter(t, test.metadata)}), test.want)
 		}
-		want(t, "the first", m.found(t, store.Search{Text: text, Metadata: map[string]any{"kind": "rare"}, Limit: 2}), "k000 k100")
-		want(t, "with a prefix", m.found(t, store.Search{Text: text, Metadata: map[string]any{"kind": "rare"}, Prefix: "k2"}), "k200")
+		want(t, "the first", m.found(t, store.Search{Text: text, Metadata: Filter(t, map[string]any{"kind": "rare"}), Limit: 2}), "k000 k100")
+		want(t, "with a prefix", m.found(t, store.Search{Text: text, Metadata: Filter(t, map[string]any{"kind": "rare"}), Prefix: "k2"}), "k200")
 	}
 	want(t, "by a word of them", m.found(t, store.Search{Text: "meta123x"}), "k123")
 }

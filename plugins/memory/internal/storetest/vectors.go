@@ -12,6 +12,7 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/the-edge-agent/tea/plugins/memory/internal/filter"
 	"github.com/the-edge-agent/tea/plugins/memory/internal/store"
 )
 
@@ -286,6 +287,8 @@ func vectorsFilter(t *testing.T, x *index) {
 		"any of":    {map[string]any{"tenth": []any{int64(3), 4.0}}, func(i int) bool { return i%10 == 3 || i%10 == 4 }},
 		"two":       {map[string]any{"tenth": int64(3), "odd": true}, func(i int) bool { return i%10 == 3 }},
 		"none":      {map[string]any{"tenth": int64(3), "odd": false}, func(int) bool { return false }},
+		"a range":   {map[string]any{"tenth": map[string]any{"gte": 3, "lt": 5}}, func(i int) bool { return i%10 == 3 || i%10 == 4 }},
+		"not":       {map[string]any{"tenth": map[string]any{"ne": 3}, "other": map[string]any{"exists": false}}, func(i int) bool { return i%10 != 3 }},
 		"no field":  {map[string]any{"other": int64(3)}, func(int) bool { return false }},
 	} {
 		var kept []store.VectorItem
@@ -294,9 +297,19 @@ func vectorsFilter(t *testing.T, x *index) {
 				kept = append(kept, one)
 			}
 		}
-		got := x.search(t, store.VectorQuery{Embedding: q, K: 30, Filter: test.filter, MinScore: -1})
+		got := x.search(t, store.VectorQuery{Embedding: q, K: 30, Filter: Filter(t, test.filter), MinScore: -1})
 		want(t, name, hitIDs(got), hitIDs(nearest(kept, q, 30)))
 	}
+}
+
+// Filter parses a filter.
+func Filter(t *testing.T, wanted map[string]any) filter.Filter {
+	t.Helper()
+	f, err := filter.Parse("filter", wanted)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return f
 }
 
 func vectorsZeros(t *testing.T, x *index) {

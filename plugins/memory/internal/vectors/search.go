@@ -62,8 +62,8 @@ func (x *Index) search(ctx context.Context, collection string, query store.Vecto
 }
 
 // accepted are the numbers of the items that pass the filter.
-func (x *Index) accepted(ctx context.Context, collection string, wanted map[string]any) (map[int64]struct{}, error) {
-	rows, err := x.o.Engine.Query(ctx, "SELECT id, metadata FROM vectors WHERE collection = ? AND metadata IS NOT NULL", collection)
+func (x *Index) accepted(ctx context.Context, collection string, wanted filter.Filter) (map[int64]struct{}, error) {
+	rows, err := x.o.Engine.Query(ctx, "SELECT id, metadata FROM vectors WHERE collection = ?", collection)
 	if err != nil {
 		return nil, fmt.Errorf("filter collection %q: %w", collection, err)
 	}

@@ -17,6 +17,7 @@ import (
 	"github.com/the-edge-agent/tea/plugins/memory/internal/engine/duckdb"
 	"github.com/the-edge-agent/tea/plugins/memory/internal/engine/sqlite"
 	"github.com/the-edge-agent/tea/plugins/memory/internal/store"
+	"github.com/the-edge-agent/tea/plugins/memory/internal/storetest"
 	"github.com/the-edge-agent/tea/plugins/memory/internal/vectors"
 )
 
@@ -133,7 +134,7 @@ func TestFilterLosesNothing(t *testing.T) {
 		for i := range 200 {
 			d.put(t, store.VectorItem{ID: fmt.Sprint(i), Embedding: []float32{1, 0.5, float32(i) / 1000}, Metadata: map[string]any{"kind": "noise"}})
 		}
-		query := store.VectorQuery{Embedding: []float32{1, 0.5, 0}, K: 2, Filter: map[string]any{"kind": "wind"}}
+		query := store.VectorQuery{Embedding: []float32{1, 0.5, 0}, K: 2, Filter: storetest.Filter(t, map[string]any{"kind": "wind"})}
 		want(t, "filtered", d.near(t, query), []string{"east", "north"})
 	})
 }

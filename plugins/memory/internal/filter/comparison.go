@@ -1,0 +1,145 @@
+package filter
+
+import (
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"math/big"
+	"slices"
+	"strings"
+
+	"github.com/the-edge-agent/tea/sdk/value"
+)
+
+// operators are those of data.filter.
+var operators = []string{"eq", "ne", "gt", "gte", "lt", "lte", "in", "not_in", "contains", "startswith", "endswith", "exists"}
+
+// Comparison is an operator with the value that it compares with.
+type Comparison struct {
+	op   string
+	want any
+}
+
+// NewComparison checks an operator and its value.
+func NewComparison(op string, want any) (Comparison, error) {
+	wrong := ""
+	switch op {
+	case "in", "not_in":
+		if _, ok := want.([]any); !ok {
+			wrong = "a list"
+		}
+	case "startswith", "endswith":
+		if _, ok := want.(string); !ok {
+			wrong = "a string"
+		}
+	case "exists":
+		if _, ok := want.(bool); !ok && want != nil {
+			wrong = "true or false"
+		}
+	default:
+		if !slices.Contains(operators, op) {
+			return Comparison{}, fmt.Errorf("unknown operator %q; use one of %s", op, strings.Join(operators, ", "))
+		}
+	}
+	if wrong != "" {
+		return Comparison{}, fmt.Errorf("operator %s takes %s, not %s", op, wrong, value.TypeName(want))
+	}
+	return Comparison{op: op, want: want}, nil
+}
+
+// Negative reports whether the comparison holds where there is no value.
+func (c Comparison) Negative() bool {
+	return c.op == "ne" || c.op == "not_in" || (c.op == "exists" && c.want == false)
+}
+
+// Holds reports whether a value satisfies the comparison. An order holds
+// between two numbers or two strings only.
+func (c Comparison) Holds(v any, found bool) bool {
+	if !found {
+		return c.Negative()
+	}
+	switch c.op {
+	case "eq":
+		return value.Equal(v, c.want)
+	case "ne":
+		return !value.Equal(v, c.want)
+	case "in", "not_in":
+		list, _ := c.want.([]any)
+		return contains(list, v) == (c.op == "in")
+	case "contains":
+		return c.within(v)
+	case "startswith", "endswith":
+		text, ok := v.(string)
+		affix, _ := c.want.(string)
+		if c.op == "startswith" {
+			return ok && strings.HasPrefix(text, affix)
+		}
+		return ok && strings.HasSuffix(text, affix)
+	case "exists":
+		return !c.Negative()
+	}
+	order, ok := compare(v, c.want)
+	switch c.op {
+	case "gt":
+		return ok && order > 0
+	case "gte":
+		return ok && order >= 0
+	case "lt":
+		return ok && order < 0
+	}
+	return ok && order <= 0
+}
+
+// within reports whether the wanted value is part of a string, an item of a
+// list or the name of a member.
+func (c Comparison) within(v any) bool {
+	switch v := v.(type) {
+	case string:
+		part, ok := c.want.(string)
+		return ok && strings.Contains(v, part)
+	case []any:
+		return contains(v, c.want)
+	case map[string]any:
+		name, ok := c.want.(string)
+		_, there := v[name]
+		return ok && there
+	}
+	return false
+}
+
+// compare orders two numbers or two strings; other values have no order.
+func compare(a, b any) (order int, ok bool) {
+	switch a := a.(type) {
+	case string:
+		b, ok := b.(string)
+		return strings.Compare(a, b), ok
+	case int64:
+		if b, ok := b.(int64); ok {
+			return cmp.Compare(a, b), true
+		}
+	case float64:
+		if b, ok := b.(float64); ok {
+			return cmp.Compare(a, b), true
+		}
+	}
+	m, n := number(a), number(b)
+	if m == nil || n == nil {
+		return 0, false
+	}
+	return m.Cmp(n), true
+}
+
+// number is a value without rounding, nil for what is not a number.
+func number(v any) *big.Rat {
+	switch v := v.(type) {
+	case int64:
+		return new(big.Rat).SetInt64(v)
+	case float64:
+		return new(big.Rat).SetFloat64(v)
+	case json.Number:
+		if i, ok := new(big.Int).SetString(v.String(), 10); ok {
+			return new(big.Rat).SetInt(i)
+		}
+	}
+	return nil
+}
