@@ -21,15 +21,20 @@ type eventKeeper struct {
 }
 
 func newEventKeeper(store *checkpoint.Store, runID string, d Durability) *eventKeeper {
-	k := &eventKeeper{store: store, runID: runID, durable: d != DurabilityExit}
-	if k.durable {
-		k.log, k.err = store.OpenEvents(runID)
-	}
-	return k
+	return &eventKeeper{store: store, runID: runID, durable: d != DurabilityExit}
 }
 
+// open opens the log once. That of a new run waits for the first event, so that
+// no events are left of a run whose journal did not come into being.
+func (k *eventKeeper) open() {
+	if k.log == nil && k.err == nil {
+		k.log, k.err = k.store.OpenEvents(k.runID)
+	}
+}
+
+// lastSeq is the number of the last event of a run that is resumed.
 func (k *eventKeeper) lastSeq() int64 {
-	if k.log == nil {
+	if k.open(); k.log == nil {
 		return 0
 	}
 	return int64(k.log.LastSeq())
@@ -50,7 +55,7 @@ func (k *eventKeeper) tee(next func(Event)) func(Event) {
 }
 
 func (k *eventKeeper) put(e Event) {
-	if k.log == nil || e.Type == "token" && k.log.Size() > mostEventBytes {
+	if k.open(); k.log == nil || e.Type == "token" && k.log.Size() > mostEventBytes {
 		return
 	}
 	line, err := e.MarshalJSON()
@@ -65,9 +70,7 @@ func (k *eventKeeper) put(e Event) {
 
 // close writes what waits and closes the file.
 func (k *eventKeeper) close() error {
-	if k.log == nil && k.err == nil {
-		k.log, k.err = k.store.OpenEvents(k.runID)
-	}
+	k.open()
 	for _, e := range k.waiting {
 		k.put(e)
 	}

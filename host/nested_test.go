@@ -212,11 +212,10 @@ nodes:
 			at = rec.Seq
 		}
 	}
-	id, err := runs.Fork(first.RunID, at)
+	res, err := s.wf.Fork(t.Context(), first.RunID, at, host.RunOptions{CheckpointDir: s.dir, Input: map[string]any{"given": "fork"}})
 	if err != nil {
 		t.Fatal(err)
 	}
-	res := s.resume(id, host.RunOptions{Input: map[string]any{"given": "fork"}})
 	if diff := cmp.Diff("fork", res.State["v"]); diff != "" {
 		t.Error(diff)
 	}

@@ -1,6 +1,7 @@
 package host
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -22,52 +23,103 @@ var ErrWorkflowChanged = errors.New("the workflow has changed since the run bega
 // the run is as it was.
 var ErrInputUnused = engine.ErrInputUnused
 
-// Resume goes on with a run of this workflow: a run id, the unique beginning
-// of one, or the path of a checkpoint file. What finished is not run again.
-// A workflow that has changed is refused with [ErrWorkflowChanged] unless
-// Force or Migrate say otherwise, and input where nothing is left to run with
-// [ErrInputUnused].
+// Resume continues a run of this workflow. run is its id, a unique prefix of
+// it, or the path of its checkpoint file. Nodes that finished are not run again.
+//
+// It returns [ErrWorkflowChanged] where the workflow differs from that of the
+// run, unless Force or Migrate is set; [ErrInputUnused] for input where no node
+// is left to run; and the errors of [Workflow.Run].
 func (wf *Workflow) Resume(ctx context.Context, run string, o RunOptions) (*Result, error) {
-	dir := o.CheckpointDir
-	if dir == "" {
-		dir = filepath.Dir(run)
-	}
-	o.CheckpointDir = dir
-	store, err := checkpoint.OpenStore(dir)
+	store, err := o.openStore(run)
 	if err != nil {
 		return nil, err
 	}
-	durability := o.Durability
-	if durability == "" {
-		durability = DurabilitySync
-	}
-	journal, contents, err := store.Open(run, durability)
+	journal, contents, err := store.Open(run, o.Durability)
 	if err != nil {
 		return nil, err
-	}
-	h := contents.Header
-	if h.Digest != wf.spec.Digest && !o.Force && !o.Migrate {
-		return nil, errors.Join(fmt.Errorf("run %s: %w; resume with --migrate to take the new one where everything the run used is still there, or with --force", h.RunID, ErrWorkflowChanged), journal.Close())
 	}
 	for _, note := range contents.Notes {
-		wf.host.log.Warn("checkpoint repaired", "run", h.RunID, "note", note)
+		wf.host.log.Warn("checkpoint repaired", "run", contents.Header.RunID, "note", note)
+	}
+	eo, err := wf.replayOptions(ctx, contents, o)
+	if err != nil {
+		return nil, errors.Join(err, journal.Close())
+	}
+	return newKeeper(store, journal, o.Durability).run(ctx, eo)
+}
+
+// Fork starts a new run with the records of another run of this workflow, up
+// to and including the one numbered at, and continues it. run is as for
+// [Workflow.Resume], and so are the errors; the new run and its input come into
+// being together or not at all.
+func (wf *Workflow) Fork(ctx context.Context, run string, at uint64, o RunOptions) (*Result, error) {
+	store, err := o.openStore(run)
+	if err != nil {
+		return nil, err
+	}
+	source, err := (&Runs{store}).Show(run)
+	if err != nil {
+		return nil, err
+	}
+	cut := *source
+	cut.Records = source.Records[:min(at, uint64(len(source.Records)))]
+	eo, err := wf.replayOptions(ctx, &cut, o)
+	if err != nil {
+		return nil, err
+	}
+	var given []checkpoint.Record
+	if len(eo.Input) > 0 {
+		if _, err := wf.graph.Schema.Fit(eo.Input); err != nil {
+			return nil, err
+		}
+		record, err := engine.GivenRecord(eo.Input, eo.Secrets)
+		if err != nil {
+			return nil, err
+		}
+		given = append(given, record)
+	}
+	eo.RunID = checkpoint.NewRunID(time.Now())
+	journal, contents, err := store.Fork(source, at, eo.RunID, o.Durability, given...)
+	if err != nil {
+		return nil, err
+	}
+	eo.Replay = contents.Records
+	res, err := newKeeper(store, journal, o.Durability).run(ctx, eo)
+	if errors.Is(err, ErrInputUnused) {
+		err = errors.Join(err, store.Remove(eo.RunID)) // nothing has run
+	}
+	return res, err
+}
+
+// openStore opens the directory of an existing run and completes the options.
+func (o *RunOptions) openStore(run string) (*checkpoint.Store, error) {
+	o.CheckpointDir = cmp.Or(o.CheckpointDir, filepath.Dir(run))
+	o.Durability = cmp.Or(o.Durability, DurabilitySync)
+	return checkpoint.OpenStore(o.CheckpointDir)
+}
+
+// replayOptions are those of a run that continues from these contents.
+func (wf *Workflow) replayOptions(ctx context.Context, c *checkpoint.Contents, o RunOptions) (engine.Options, error) {
+	h := c.Header
+	changed := h.Digest != wf.spec.Digest
+	if changed && !o.Force && !o.Migrate {
+		return engine.Options{}, fmt.Errorf("run %s: %w; resume with --migrate to take the new one where everything the run used is still there, or with --force", h.RunID, ErrWorkflowChanged)
 	}
 	o.RunID = h.RunID
 	eo, err := wf.engineOptions(o)
 	if err != nil {
-		return nil, errors.Join(err, journal.Close())
+		return eo, err
 	}
-	eo.Replay = contents.Records
-	if err := checkAnswers(contents.Records, eo, time.Now()); err != nil {
-		return nil, errors.Join(err, journal.Close())
+	eo.Replay = c.Records
+	if err := checkAnswers(c.Records, eo, time.Now()); err != nil {
+		return eo, err
 	}
-	if h.Digest != wf.spec.Digest && !o.Force {
+	if changed && !o.Force {
 		if err := engine.Fits(ctx, eo); err != nil {
-			return nil, errors.Join(fmt.Errorf("run %s cannot be migrated: %w", h.RunID, err), journal.Close())
+			return eo, fmt.Errorf("run %s cannot be migrated: %w", h.RunID, err)
 		}
 	}
-	k := &keeper{store: store, journal: journal, events: newEventKeeper(store, h.RunID, durability)}
-	return k.run(ctx, eo)
+	return eo, nil
 }
 
 // checkAnswers refuses answers to nothing, answers that do not fit and those

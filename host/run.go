@@ -1,6 +1,7 @@
 package host
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -69,7 +70,7 @@ func (wf *Workflow) Run(ctx context.Context, o RunOptions) (*Result, error) {
 	if o.CheckpointDir == "" || o.Durability == DurabilityOff {
 		return engine.Execute(ctx, eo)
 	}
-	keeper, err := newKeeper(ctx, o, eo.Logger, checkpoint.Header{
+	keeper, err := startKeeper(ctx, o, eo.Logger, checkpoint.Header{
 		RunID: o.RunID, Workflow: wf.spec.Name, WorkflowFile: absolute(wf.spec.File),
 		Digest: wf.spec.Digest, Plugins: wf.versions(), StartedAt: time.Now(),
 	})
@@ -176,32 +177,37 @@ type keeper struct {
 	events  *eventKeeper
 }
 
-func newKeeper(ctx context.Context, o RunOptions, logger *slog.Logger, h checkpoint.Header) (*keeper, error) {
-	if o.Durability == "" {
-		o.Durability = DurabilitySync
-	}
+// newKeeper returns a keeper that owns the journal.
+func newKeeper(store *checkpoint.Store, journal *checkpoint.Journal, d Durability) *keeper {
+	return &keeper{store: store, journal: journal, events: newEventKeeper(store, journal.RunID(), d)}
+}
+
+// startKeeper prunes old runs and begins a new one.
+func startKeeper(ctx context.Context, o RunOptions, logger *slog.Logger, h checkpoint.Header) (*keeper, error) {
+	o.Durability = cmp.Or(o.Durability, DurabilitySync)
 	store, err := checkpoint.OpenStore(o.CheckpointDir)
 	if err != nil {
 		return nil, err
 	}
-	k := &keeper{store: store}
 	if !o.KeepOldRuns {
 		if _, err := store.GC(checkpoint.DefaultPolicy(), time.Now()); err != nil {
 			logger.WarnContext(ctx, "old runs cannot be removed", "dir", o.CheckpointDir, "error", err.Error())
 		}
 	}
-	if k.journal, err = store.Create(h, o.Durability); err != nil {
+	journal, err := store.Create(h, o.Durability)
+	if err != nil {
 		return nil, err
 	}
-	k.events = newEventKeeper(store, h.RunID, o.Durability)
-	return k, nil
+	return newKeeper(store, journal, o.Durability), nil
 }
 
 // run executes and closes whatever is kept.
 func (k *keeper) run(ctx context.Context, eo engine.Options) (*Result, error) {
 	eo.Journal = k.journal
 	eo.StartedAt = k.journal.Header().StartedAt
-	eo.FirstSeq = k.events.lastSeq()
+	if len(eo.Replay) > 0 {
+		eo.FirstSeq = k.events.lastSeq()
+	}
 	eo.Events = k.events.tee(eo.Events)
 	res, err := engine.Execute(ctx, eo)
 	if res != nil && res.Status == Done && !k.events.durable {

@@ -53,16 +53,6 @@ func (r *Runs) Prune(p PrunePolicy) ([]string, error) { return r.store.GC(p, tim
 // Remove removes one run.
 func (r *Runs) Remove(run string) error { return r.store.Remove(run) }
 
-// Fork copies a run up to and including a record, under a new id, which it
-// gives. Resume the copy to go another way from there.
-func (r *Runs) Fork(run string, at uint64) (string, error) {
-	id := checkpoint.NewRunID(time.Now())
-	if _, err := r.store.Fork(run, at, id); err != nil {
-		return "", err
-	}
-	return id, nil
-}
-
 // Events reads a run's stored events behind the given seq, as JSON lines.
 func (r *Runs) Events(run string, after int64, fn func(seq int64, line []byte) error) error {
 	contents, err := r.Show(run)

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"fmt"
 
@@ -13,7 +14,7 @@ type forkCmd struct {
 	runFlags
 }
 
-// Run makes the copy and goes on with it.
+// Run starts the fork.
 func (c *forkCmd) Run(a *app) error {
 	dir, run, runs, err := c.openRun(a, c.RunID)
 	if err != nil {
@@ -23,16 +24,11 @@ func (c *forkCmd) Run(a *app) error {
 	if err != nil {
 		return noStep(err, dir, run)
 	}
-	id, err := runs.Fork(run, at)
-	if err != nil {
-		return err
-	}
-	err = a.resume(&c.runFlags, dir.path, id, func(*host.RunOptions) {})
+	err = a.continueRun(&c.runFlags, dir.path, run, func(ctx context.Context, wf *host.Workflow, o host.RunOptions) (*host.Result, error) {
+		return wf.Fork(ctx, run, at, o)
+	})
 	if errors.Is(err, host.ErrInputUnused) {
-		err = usageErrorf("fork at %s: %w; `%s` lists earlier steps", c.At, err, dir.tea("checkpoint", "show", run))
-	}
-	if exit := (*exitError)(nil); errors.As(err, &exit) && exit.code == exitUsage {
-		return errors.Join(err, runs.Remove(id)) // nothing has run
+		return usageErrorf("fork at %s: %w; `%s` lists earlier steps", c.At, host.ErrInputUnused, dir.tea("checkpoint", "show", run))
 	}
 	return err
 }

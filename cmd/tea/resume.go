@@ -35,8 +35,9 @@ func (c *resumeCmd) Run(a *app) error {
 	if err != nil {
 		return err
 	}
-	return a.resume(&c.runFlags, dir.path, run, func(o *host.RunOptions) {
+	return a.continueRun(&c.runFlags, dir.path, run, func(ctx context.Context, wf *host.Workflow, o host.RunOptions) (*host.Result, error) {
 		o.Answers, o.Force, o.Migrate = answers, c.Force, c.Migrate
+		return wf.Resume(ctx, run, o)
 	})
 }
 
@@ -63,8 +64,8 @@ func (c *resumeCmd) answers(runs *host.Runs, run string, given map[string]any) (
 	return answersTo(pending, given, c.Pass)
 }
 
-// resume goes on with a run of a directory; set completes the options.
-func (a *app) resume(f *runFlags, dir, run string, set func(*host.RunOptions)) error {
+// continueRun loads the workflow of a run in a directory and starts it.
+func (a *app) continueRun(f *runFlags, dir, run string, start starter) error {
 	info, err := host.FindRun(dir, run)
 	if err != nil {
 		return err
@@ -73,8 +74,7 @@ func (a *app) resume(f *runFlags, dir, run string, set func(*host.RunOptions)) e
 		return h.Load(info.WorkflowFile, host.LoadOptions{Overlays: info.Overlays, Config: info.Config})
 	}, func(ctx context.Context, wf *host.Workflow, o host.RunOptions) (*host.Result, error) {
 		o.CheckpointDir, o.Hold = dir, true
-		set(&o)
-		return wf.Resume(ctx, info.RunID, o)
+		return start(ctx, wf, o)
 	})
 }
 

@@ -5,8 +5,8 @@
 // Start with [OpenStore], a directory of runs. [Store.Create] begins a run,
 // [Store.Open] takes one up again and gives what it holds; both give a
 // [Journal] to append to. [Read] looks at a journal without owning it,
-// [Store.List] at all of them, [Store.GC] prunes them, [Store.Fork] copies the
-// beginning of one. [EventLog] is the file of a run's events beside it.
+// [Store.List] at all of them, [Store.GC] prunes them, [Store.Fork] begins one
+// with the records of another. [EventLog] is the file of a run's events beside it.
 //
 // The package knows nothing of graphs: a [Record] has a kind, a path and a
 // body of JSON, and only one kind means something here, [KindStatus].

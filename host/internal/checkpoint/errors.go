@@ -18,6 +18,17 @@ func (e *CorruptError) Error() string {
 	return fmt.Sprintf("checkpoint %s is damaged at byte %d: %s; the file was left as it is", e.Path, e.Offset, e.Reason)
 }
 
+// NoStartError says that a journal does not begin with its run's input, so that
+// nobody can tell what the run was to do. The file has not been touched.
+type NoStartError struct {
+	Path string
+}
+
+// Error names the file and the remedy.
+func (e *NoStartError) Error() string {
+	return fmt.Sprintf("checkpoint %s has no start record: the run's input was never written to it; start the run again and remove the file", e.Path)
+}
+
 // VersionError says that a file was written in a format that this program
 // does not know, usually by a newer one. The file has not been touched.
 type VersionError struct {

@@ -26,6 +26,7 @@ func Example() {
 		panic(err)
 	}
 	err = journal.Append(
+		checkpoint.Record{Kind: checkpoint.KindStart, Body: []byte(`{"input":{}}`)},
 		checkpoint.Record{Kind: "finish", Path: "fetch", Body: []byte(`{"update":{"rows":3}}`)},
 		checkpoint.NewStatusRecord(checkpoint.StatusWaiting, "ask"),
 	)
@@ -52,6 +53,7 @@ func Example() {
 	}
 	// Output:
 	// waiting at ask
-	// 1 finish fetch {"update":{"rows":3}}
-	// 2 status ask {"status":"waiting","node":"ask"}
+	// 1 start  {"input":{}}
+	// 2 finish fetch {"update":{"rows":3}}
+	// 3 status ask {"status":"waiting","node":"ask"}
 }

@@ -31,7 +31,7 @@ func (j *Journal) flush(durable bool) error {
 	switch {
 	case err == nil:
 		j.taken(b)
-	case j.durability == DurabilitySync:
+	case j.durability == DurabilitySync, j.durability == DurabilityAsync && j.w == nil:
 		j.dropQueue(err)
 	default:
 		j.requeue(b, err)
@@ -40,14 +40,16 @@ func (j *Journal) flush(durable bool) error {
 }
 
 func (j *Journal) write(b *batch, durable bool) error {
-	if j.w == nil {
-		w, err := createJournalFile(j.path, j.header, nil)
+	switch {
+	case len(b.frames) == 0 && j.w == nil:
+		return nil // a journal without records has no file
+	case j.w == nil:
+		w, err := createJournalFile(j.path, j.header, b.frames)
 		if err != nil {
 			return err
 		}
 		j.w = w
-	}
-	if len(b.frames) > 0 {
+	case len(b.frames) > 0:
 		if err := j.w.write(b.frames); err != nil {
 			return err
 		}
@@ -67,7 +69,7 @@ func (j *Journal) taken(b *batch) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	j.flushErr = nil
-	j.size = j.w.size + int64(len(j.queue.frames))
+	j.size = j.fileSize() + int64(len(j.queue.frames))
 }
 
 // dropQueue lets what was queued behind a failed write fail with it: its
@@ -77,7 +79,15 @@ func (j *Journal) dropQueue(err error) {
 	defer j.mu.Unlock()
 	j.queue.done, j.queue.err = true, err
 	j.queue = &batch{}
-	j.seq, j.size = j.written, j.w.size
+	j.seq, j.size = j.written, j.fileSize()
+}
+
+// fileSize is the size of the file, 0 where there is none. The caller holds io.
+func (j *Journal) fileSize() int64 {
+	if j.w == nil {
+		return 0
+	}
+	return j.w.size
 }
 
 // requeue puts what could not be written back in front of the queue.

@@ -2,41 +2,45 @@ package checkpoint
 
 import (
 	"fmt"
+	"slices"
 	"time"
 )
 
-// Fork makes a new run that begins with the records of another one, up to and
-// including the one numbered at, from 1: the first holds the input. source is what [Store.Find]
-// takes; it may be running. The new run's file is on disk, and owned by
-// nobody, when its path is returned; [Store.Open] takes it up.
+// Fork begins a new run with the records of another one, up to and including
+// the one numbered at, and with the records of more behind them. source may be
+// of a run that is going on. The file of the new run, which the caller owns, is
+// whole and on disk with all of these records when Fork returns, whatever the
+// durability.
 //
-// Errors are those of [Read] and [Store.Create], and that source has no record
-// of that number.
-func (s *Store) Fork(source string, at uint64, newID string) (string, error) {
+// Errors are those of [Store.Create], a [*NoStartError], and that source has no
+// record of that number.
+func (s *Store) Fork(source *Contents, at uint64, newID string, d Durability, more ...Record) (*Journal, *Contents, error) {
 	if err := checkRunID(newID); err != nil {
-		return "", err
+		return nil, nil, err
 	}
-	from, err := s.Find(source)
-	if err != nil {
-		return "", err
+	if err := source.checkStart(s.journalPath(source.Header.RunID)); err != nil {
+		return nil, nil, err
 	}
-	c, err := Read(from)
-	if err != nil {
-		return "", err
+	if last := uint64(len(source.Records)); at < 1 || at > last {
+		return nil, nil, fmt.Errorf("fork run %s at record %d: it has records 1 to %d", source.Header.RunID, at, last)
 	}
-	if last := uint64(len(c.Records)); at < 1 || at > last {
-		return "", fmt.Errorf("fork run %s at record %d: it has records 1 to %d", c.Header.RunID, at, last)
-	}
-	h := c.Header
+	h := source.Header
 	h.RunID, h.StartedAt = newID, time.Now().UTC()
-	h.ParentRun, h.ParentSeq = c.Header.RunID, at
+	h.ParentRun, h.ParentSeq = source.Header.RunID, at
+	fork := &Contents{Header: h, Records: slices.Concat(source.Records[:at], more)}
+	var frames []byte
+	for i := range fork.Records {
+		r := &fork.Records[i]
+		if r.Seq = uint64(i) + 1; r.Time.IsZero() {
+			r.Time = h.StartedAt
+		}
+		frames = appendFrame(frames, func(b []byte) []byte { return appendRecord(b, *r) })
+	}
 	path := s.journalPath(newID)
-	w, err := createJournalFile(path, h, c.Records[:at])
+	w, err := createJournalFile(path, h, frames)
 	if err != nil {
-		return "", fmt.Errorf("fork run %s: %w", c.Header.RunID, err)
+		return nil, nil, fmt.Errorf("fork run %s: %w", source.Header.RunID, err)
 	}
-	if err := w.f.Close(); err != nil {
-		return "", fmt.Errorf("fork run %s: %w", c.Header.RunID, err)
-	}
-	return path, nil
+	fork.Size = w.size
+	return newJournal(h, path, d, w, uint64(len(fork.Records))), fork, nil
 }

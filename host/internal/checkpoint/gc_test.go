@@ -20,7 +20,8 @@ func agedRun(t *testing.T, s *Store, id, status string, age time.Duration, event
 	h.RunID, h.StartedAt = id, testTime.Add(-age)
 	r := NewStatusRecord(status, "x")
 	r.Time = testTime.Add(-age)
-	createRun(t, s, h, r)
+	start := Record{Kind: KindStart, Time: r.Time}
+	createRun(t, s, h, start, r)
 	if events > 0 {
 		agedEvents(t, s, id, age, events)
 	}

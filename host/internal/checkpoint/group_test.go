@@ -89,6 +89,9 @@ func TestConcurrentAppendsShareOneSync(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer j.Close()
+	if err := j.Append(testRecords()[0]); err != nil { // makes the file
+		t.Fatal(err)
+	}
 	disk := &slowDisk{file: j.w.f, started: make(chan struct{}), let: make(chan struct{})}
 	j.w.f = disk
 
@@ -104,7 +107,7 @@ func TestConcurrentAppendsShareOneSync(t *testing.T) {
 	for range waiting {
 		group.Go(appendOne)
 	}
-	for j.Seq() < 1+waiting { // until all of them are in the queue
+	for j.Seq() < 2+waiting { // until all of them are in the queue
 		runtime.Gosched()
 	}
 	close(disk.let)

@@ -20,7 +20,7 @@ type Journal struct {
 
 	// io is held by whoever writes to the file; it is taken before mu.
 	io sync.Mutex
-	w  *writer // nil until there is a file
+	w  *writer // nil until the first records are written
 	// kept: the file holds something that was promised to be there.
 	kept bool
 	// written is the last record in the file.
@@ -45,8 +45,8 @@ type batch struct {
 	err    error
 }
 
-// newJournal makes a journal of a run. w is nil where its file is to be made
-// when it is needed; the journal owns it. last is the last record in it.
+// newJournal makes a journal of a run. It owns w, which is nil where there is no
+// file yet. last is the last record in the file.
 func newJournal(h Header, path string, d Durability, w *writer, last uint64) *Journal {
 	j := &Journal{header: h, path: path, durability: d, w: w, kept: w != nil, written: last, queue: &batch{}, seq: last}
 	if w != nil {
@@ -64,8 +64,8 @@ func (j *Journal) RunID() string { return j.header.RunID }
 // Header is what the run began with.
 func (j *Journal) Header() Header { return j.header }
 
-// Path is where the run's file is, or will be after the first Sync with
-// durability exit; empty with durability off.
+// Path is where the run's file is, or will be once there is one; empty with
+// durability off.
 func (j *Journal) Path() string { return j.path }
 
 // Size is that of the file in bytes, records that still wait included.
@@ -86,8 +86,9 @@ func (j *Journal) Seq() uint64 {
 // their Seq. The records' bodies may be reused after it returns.
 //
 // With durability sync they are on disk when it returns; calls at the same
-// time share the wait for the disk. With async they are written soon, and the
-// error is that of an earlier attempt. With exit they are kept until Sync.
+// time share the wait for the disk. With async the first call makes the file,
+// as with sync; what later calls append is written soon, and the error is that
+// of an earlier attempt. With exit the records wait for Sync.
 //
 // After an error none of the records are in the journal, and the same call may
 // be tried again, for instance after space was made (errors.Is with
@@ -106,28 +107,30 @@ func (j *Journal) Append(records ...Record) error {
 			return err
 		}
 	}
-	b, err := j.enqueue(records)
+	b, first, err := j.enqueue(records)
 	if err != nil {
 		return err
 	}
-	switch j.durability {
-	case DurabilitySync:
+	switch {
+	case j.durability == DurabilitySync, j.durability == DurabilityAsync && first:
 		return j.commit(b)
-	case DurabilityAsync:
+	case j.durability == DurabilityAsync:
 		j.background.wake()
 	}
 	return nil
 }
 
-// enqueue adds the records' frames to the queue.
-func (j *Journal) enqueue(records []Record) (*batch, error) {
+// enqueue adds the records' frames to the queue. first reports whether they are
+// the journal's first.
+func (j *Journal) enqueue(records []Record) (b *batch, first bool, err error) {
 	now := time.Now()
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	if j.closed {
-		return nil, fmt.Errorf("append to checkpoint %s: %w", j.path, os.ErrClosed)
+		return nil, false, fmt.Errorf("append to checkpoint %s: %w", j.path, os.ErrClosed)
 	}
-	b, before := j.queue, len(j.queue.frames)
+	b, first = j.queue, j.seq == 0
+	before := len(b.frames)
 	for _, r := range records {
 		j.seq++
 		r.Seq = j.seq
@@ -138,7 +141,7 @@ func (j *Journal) enqueue(records []Record) (*batch, error) {
 	}
 	b.last = j.seq
 	j.size += int64(len(b.frames) - before)
-	return b, nil
+	return b, first, nil
 }
 
 // Sync makes everything that was appended durable. After an error the records

@@ -38,9 +38,13 @@ func testStore(t testing.TB) *Store {
 	return s
 }
 
-// createRun makes a run with these records and gives the path of its file.
+// createRun makes a run with these records, or a start record where there are
+// none, and returns the path of its file.
 func createRun(t testing.TB, s *Store, h Header, records ...Record) string {
 	t.Helper()
+	if len(records) == 0 {
+		records = testRecords()[:1]
+	}
 	j, err := s.Create(h, DurabilitySync)
 	if err != nil {
 		t.Fatal(err)
@@ -52,6 +56,21 @@ func createRun(t testing.TB, s *Store, h Header, records ...Record) string {
 		t.Fatal(err)
 	}
 	return j.Path()
+}
+
+// createEmpty makes a journal without records, as a kill could leave one before
+// the start record was part of the creation.
+func createEmpty(t testing.TB, s *Store, h Header) string {
+	t.Helper()
+	path := s.journalPath(h.RunID)
+	w, err := createJournalFile(path, h, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := w.f.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return path
 }
 
 func mustRead(t testing.TB, path string) *Contents {

@@ -95,9 +95,10 @@ func (i *Info) load() error {
 	}
 	i.Workflow, i.WorkflowFile, i.ParentRun = header.Workflow, header.WorkflowFile, header.ParentRun
 	i.StartedAt, i.UpdatedAt = header.StartedAt, header.StartedAt
-	if last.Seq > 0 {
-		i.Records, i.UpdatedAt, i.Node = int(last.Seq), last.Time, last.Path
+	if last.Seq == 0 {
+		return &NoStartError{Path: i.Path}
 	}
+	i.Records, i.UpdatedAt, i.Node = int(last.Seq), last.Time, last.Path
 	if body, ok := lastStatus(last); ok {
 		i.Status, i.Node = body.Status, cmp.Or(body.Node, i.Node)
 		return nil

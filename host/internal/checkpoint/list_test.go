@@ -21,7 +21,7 @@ func TestListTellsHowRunsStand(t *testing.T) {
 		status  string
 		node    string
 	}{
-		"no records":           {nil, StatusStopped, ""},
+		"start only":           {testRecords()[:1], StatusStopped, ""},
 		"killed":               {[]Record{finish}, StatusStopped, "fetch"},
 		"waiting":              {[]Record{finish, NewStatusRecord(StatusWaiting, "ask")}, StatusWaiting, "ask"},
 		"failed":               {[]Record{finish, NewStatusRecord(StatusFailed, "fetch")}, StatusFailed, "fetch"},

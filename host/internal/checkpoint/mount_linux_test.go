@@ -52,8 +52,13 @@ func TestRealFullDisk(t *testing.T) {
 	}
 	h := testHeader()
 	h.RunID = "other"
-	if _, err := s.Create(h, DurabilitySync); err == nil {
-		t.Error("a run was created on a full disk")
+	other, err := s.Create(h, DurabilitySync)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer other.Close()
+	if err := other.Append(testRecords()[0]); !errors.Is(err, syscall.ENOSPC) {
+		t.Errorf("a run was created on a full disk: %v", err)
 	}
 	if names := dirNames(t, dir); len(names) != 1 {
 		t.Errorf("the failed creation left files: %q", names)

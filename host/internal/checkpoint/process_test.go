@@ -15,7 +15,7 @@ func TestKilledProcessLosesNothingAcknowledged(t *testing.T) {
 	t.Parallel()
 	s := testStore(t)
 	path := createRun(t, s, testHeader())
-	acknowledged := 0
+	acknowledged := 1 // the start record
 	for round := range 30 {
 		c := startChild(t, "append", s.Dir())
 		for range 1 + rand.IntN(60) {

@@ -42,6 +42,14 @@ func Read(path string) (*Contents, error) {
 	return c, nil
 }
 
+// checkStart returns a [*NoStartError] unless the journal holds the run's input.
+func (c *Contents) checkStart(path string) error {
+	if len(c.Records) == 0 || c.Records[0].Kind != KindStart {
+		return &NoStartError{Path: path}
+	}
+	return nil
+}
+
 // readFrom reads the whole of f, whose position is its beginning.
 func readFrom(f *os.File, path string) (*Contents, error) {
 	info, err := f.Stat()

@@ -36,6 +36,10 @@ type Record struct {
 	Body json.RawMessage `json:"body,omitempty"`
 }
 
+// KindStart is the kind of a journal's first record, which holds the run's
+// input. [Store.Open] and [Store.Fork] refuse a journal without one.
+const KindStart = "start"
+
 // maxRecord is how large kind, path and body of a record may be together.
 const maxRecord = 1 << 30
 

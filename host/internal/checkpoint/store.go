@@ -27,7 +27,7 @@ type Store struct {
 // OpenStore gives the store in dir, which it makes with mode 0700 where it is
 // not there yet. It fails where dir is no directory or cannot be written.
 func OpenStore(dir string) (*Store, error) {
-	if err := os.MkdirAll(dir, 0o700); err != nil {
+	if err := makeDir(dir); err != nil {
 		return nil, fmt.Errorf("open checkpoint directory: %w", err)
 	}
 	s, err := ViewStore(dir)
@@ -61,9 +61,11 @@ func ViewStore(dir string) (*Store, error) {
 // Dir is the store's directory, as an absolute path.
 func (s *Store) Dir() string { return s.dir }
 
-// Create begins the journal of a new run, which the caller owns. With
-// durability exit there is no file before the first [Journal.Sync]; with off
-// there is never one. errors.Is(err, fs.ErrExist) where the run is there.
+// Create begins the journal of a new run, which the caller owns. There is no
+// file yet: it appears with the first records in it, at the first
+// [Journal.Append] with durability sync and async, at the first [Journal.Sync]
+// with exit, and never with off. Create, or the call that makes the file,
+// returns an error that is fs.ErrExist where the run exists already.
 func (s *Store) Create(h Header, d Durability) (*Journal, error) {
 	if err := checkRunID(h.RunID); err != nil {
 		return nil, err
@@ -73,25 +75,18 @@ func (s *Store) Create(h Header, d Durability) (*Journal, error) {
 		return newJournal(h, "", d, nil, 0), nil
 	}
 	path := s.journalPath(h.RunID)
-	if d == DurabilityExit {
-		if _, err := os.Lstat(path); err == nil {
-			return nil, fmt.Errorf("create checkpoint: %w", &os.PathError{Op: "create", Path: path, Err: fs.ErrExist})
-		}
-		return newJournal(h, path, d, nil, 0), nil
+	if _, err := os.Lstat(path); err == nil {
+		return nil, fmt.Errorf("create checkpoint: %w", &os.PathError{Op: "create", Path: path, Err: fs.ErrExist})
 	}
-	w, err := createJournalFile(path, h, nil)
-	if err != nil {
-		return nil, err
-	}
-	return newJournal(h, path, d, w, 0), nil
+	return newJournal(h, path, d, nil, 0), nil
 }
 
-// Open takes a run up again: it becomes its owner, cuts off a torn tail (with
-// a note) and gives what is there. run is what [Store.Find] takes.
+// Open opens a run to go on with it: the caller becomes its owner. A torn tail
+// is cut off, with a note. run is what [Store.Find] takes.
 //
-// Errors: a [*LockedError] where a live process owns the run, a
-// [*CorruptError] or [*VersionError] with the file left as it is, and those of
-// Find.
+// Errors: a [*LockedError] where a live process owns the run; a
+// [*CorruptError], [*VersionError] or [*NoStartError], with the file left as it
+// is; and those of Find.
 func (s *Store) Open(run string, d Durability) (*Journal, *Contents, error) {
 	path, err := s.Find(run)
 	if err != nil {
@@ -119,6 +114,9 @@ func recoverJournal(f *os.File, path string) (*writer, *Contents, error) {
 		return nil, nil, fmt.Errorf("open checkpoint: %w", err)
 	}
 	c, err := readFrom(f, path)
+	if err == nil {
+		err = c.checkStart(path)
+	}
 	if err != nil {
 		return nil, nil, err
 	}

@@ -207,37 +207,40 @@ func TestFork(t *testing.T) {
 	t.Parallel()
 	s := testStore(t)
 	createRun(t, s, testHeader(), testRecords()...)
-	path, err := s.Fork("run", 2, "forked")
-	if err != nil {
-		t.Fatal(err)
-	}
-	j, c, err := s.Open("forked", DurabilitySync)
+	given := Record{Kind: "given", Time: testTime, Body: []byte(`{"values":{"n":1}}`)}
+	source := mustRead(t, s.journalPath("run"))
+	j, c, err := s.Fork(source, 2, "forked", DurabilitySync, given)
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer j.Close()
+	given.Seq = 3
+	wantRecords(t, mustRead(t, j.Path()).Records, append(testRecords()[:2], given))
 	want := testHeader()
 	want.RunID, want.ParentRun, want.ParentSeq = "forked", "run", 2
 	want.StartedAt = c.Header.StartedAt
 	if diff := cmp.Diff(want, c.Header); diff != "" {
 		t.Errorf("header (-want +got):\n%s", diff)
 	}
-	wantRecords(t, c.Records, testRecords()[:2])
+	wantRecords(t, c.Records, append(testRecords()[:2], given))
 	if err := j.Append(Record{Kind: "other"}); err != nil {
 		t.Fatal(err)
 	}
-	if got := mustRead(t, path).Records; len(got) != 3 || got[2].Seq != 3 {
+	if got := mustRead(t, j.Path()).Records; len(got) != 4 || got[3].Seq != 4 {
 		t.Errorf("after an append: %+v", got)
 	}
 	wantRecords(t, mustRead(t, s.journalPath("run")).Records, testRecords())
 
-	for name, fork := range map[string]func() (string, error){
-		"beyond the last record": func() (string, error) { return s.Fork("run", 5, "x") },
-		"onto itself":            func() (string, error) { return s.Fork("run", 1, "run") },
-		"bad name":               func() (string, error) { return s.Fork("run", 1, "../x") },
-		"no such run":            func() (string, error) { return s.Fork("nope", 1, "x") },
+	for name, fork := range map[string]struct {
+		at uint64
+		id string
+	}{
+		"beyond the last record": {5, "x"},
+		"before the first":       {0, "x"},
+		"onto itself":            {1, "run"},
+		"bad name":               {1, "../x"},
 	} {
-		if _, err := fork(); err == nil {
+		if _, _, err := s.Fork(source, fork.at, fork.id, DurabilitySync); err == nil {
 			t.Errorf("%s: no error", name)
 		}
 	}

@@ -66,8 +66,9 @@ type fan struct {
 	policy graph.Parallel
 	// base is the state that each branch starts from.
 	base *state.State
-	// begun says that the branches were at work when the run stopped.
-	begun bool
+	// begun is the record with which the branches began, inputAll where they
+	// have not.
+	begun uint64
 	// tolerant says that a failed branch is a result like any other; else it
 	// fails the frame.
 	tolerant bool
@@ -179,7 +180,7 @@ func (f *frame) runBranch(ctx context.Context, b *branch, fan *fan, res *branchR
 		return
 	}
 	// A branch that had begun before a resume was allowed then.
-	if !r.replay.begun[b.path] && !br.allow() {
+	if !r.replay.hasBegun(b.path) && !br.allow() {
 		res.Err = tea.Errorf(tea.CircuitOpen, "the circuit breaker of branch %q is open", b.name)
 		res.Circuit = br.state()
 		f.endBranch(res, fan.tolerant)

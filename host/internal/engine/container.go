@@ -31,7 +31,7 @@ func (x *execution) container(ctx context.Context) (outcome, error) {
 // frame's state as it was.
 func (x *execution) steps(ctx context.Context, b *graph.Steps, path string) (outcome, error) {
 	f := x.frame
-	inner := f.inner(f.graph, path, x.base, f.run.replay.begun[path])
+	inner := f.inner(f.graph, path, x.base, f.run.replay.begunAt(path))
 	inner.joined = x.joined
 	var last any
 	for _, step := range b.Steps {
@@ -56,7 +56,7 @@ func (f *frame) close(out outcome) outcome {
 
 func (x *execution) loop(ctx context.Context, b *graph.Loop, path string) (outcome, error) {
 	f := x.frame
-	inner := f.inner(b.Body, path, x.base, f.run.replay.begun[path])
+	inner := f.inner(b.Body, path, x.base, f.run.replay.begunAt(path))
 	passes := 0
 	for ; ; passes++ {
 		inner.prefix = indexPath(path, passes)
@@ -68,7 +68,7 @@ func (x *execution) loop(ctx context.Context, b *graph.Loop, path string) (outco
 		if !again {
 			break
 		}
-		if f.run.listening() && !f.run.replay.begun[inner.prefix] {
+		if f.run.listening() && !f.run.replay.hasBegun(inner.prefix) {
 			f.run.emit(EventLoop, x.node.Name, inner.prefix, map[string]any{"iteration": int64(passes)})
 		}
 		if err := inner.walk(ctx); err != nil {
@@ -92,7 +92,7 @@ func (x *execution) again(ctx context.Context, inner *frame, b *graph.Loop, pass
 	if x.rec != nil {
 		return passes < x.rec.count, nil
 	}
-	if inner.run.replay.begun[inner.prefix] {
+	if inner.run.replay.hasBegun(inner.prefix) {
 		return true, nil
 	}
 	holds, err := inner.holds(ctx, b.Condition, nil)
@@ -140,7 +140,7 @@ func (f *frame) runGraph(ctx context.Context, g *graph.Graph, path string, input
 		defer stop()
 	}
 	inner := newFrame(f.run, g, initial)
-	inner.around, inner.prefix, inner.inputDone, inner.replayOnly = f, path, !f.run.replay.begun[path], f.replayOnly
+	inner.around, inner.prefix, inner.inputSeq, inner.replayOnly = f, path, f.run.replay.begunAt(path), f.replayOnly
 	if err := inner.walk(ctx); err != nil {
 		return nil, err
 	}
@@ -166,7 +166,7 @@ func (x *execution) eachItem(ctx context.Context, b *graph.Map, path string) (ou
 			entry: b.Each, alone: true,
 		}
 	}
-	fan := fan{policy: b.Policy, base: x.base, begun: f.run.replay.begun[path], tolerant: b.FanIn != nil && !b.Policy.FailFast}
+	fan := fan{policy: b.Policy, base: x.base, begun: f.run.replay.begunAt(path), tolerant: b.FanIn != nil && !b.Policy.FailFast}
 	results, err := f.runBranches(ctx, list, fan)
 	if err != nil {
 		return outcome{}, err
@@ -210,7 +210,7 @@ func (f *frame) take(ctx context.Context, path string, w way) (*graph.Node, erro
 			entry: b.Entry, stop: join,
 		}
 	}
-	fan := fan{policy: w.fanOut.Policy, base: f.state, begun: f.run.replay.begun[path], tolerant: join != nil && !w.fanOut.Policy.FailFast}
+	fan := fan{policy: w.fanOut.Policy, base: f.state, begun: f.run.replay.begunAt(path), tolerant: join != nil && !w.fanOut.Policy.FailFast}
 	results, err := f.runBranches(ctx, list, fan)
 	if err != nil {
 		return nil, err

@@ -41,9 +41,9 @@ type frame struct {
 	only string
 	// replayOnly stops the frame at the first node that is not recorded.
 	replayOnly bool
-	// inputDone says that the input of a resume was merged here, or does not
-	// belong here.
-	inputDone bool
+	// inputSeq is the last record whose input, given to a resume, the state of
+	// the frame includes; inputAll where it includes every input.
+	inputSeq uint64
 }
 
 func newFrame(r *run, g *graph.Graph, values map[string]any) *frame {
@@ -54,18 +54,18 @@ func newFrame(r *run, g *graph.Graph, values map[string]any) *frame {
 	return f
 }
 
-// inner makes a frame inside this one, with a fork of its state. begun says
-// that the frame's container was at work when the run stopped: only then does
-// the input of a resume belong in here too.
-func (f *frame) inner(g *graph.Graph, prefix string, base *state.State, begun bool) *frame {
+// inner makes a frame inside this one, with a fork of its state. begun is the
+// record with which the frame's container began, inputAll where it has not:
+// the input of later resumes is merged in here too.
+func (f *frame) inner(g *graph.Graph, prefix string, base *state.State, begun uint64) *frame {
 	inner := &frame{}
 	inner.open(f, g, prefix, base, begun)
 	return inner
 }
 
 // open is [frame.inner] for a frame that has its place already.
-func (f *frame) open(outer *frame, g *graph.Graph, prefix string, base *state.State, begun bool) {
-	*f = frame{inputDone: !begun, run: outer.run, graph: g, prefix: prefix, outer: outer, around: outer, replayOnly: outer.replayOnly}
+func (f *frame) open(outer *frame, g *graph.Graph, prefix string, base *state.State, begun uint64) {
+	*f = frame{inputSeq: begun, run: outer.run, graph: g, prefix: prefix, outer: outer, around: outer, replayOnly: outer.replayOnly}
 	base.ForkTo(&f.own)
 	f.state = &f.own
 }

@@ -29,7 +29,7 @@ func (f *frame) tellBranch(b *branch, res *branchResult) {
 			r.o.Callbacks.BranchStart(b.path, b.name)
 		}
 	}
-	if !r.replay.begun[b.path] {
+	if !r.replay.hasBegun(b.path) {
 		announce()
 		return
 	}

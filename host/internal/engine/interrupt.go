@@ -106,7 +106,7 @@ func (f *frame) interrupt(ctx context.Context, i Interrupt) (answer any, err err
 		return nil, err
 	}
 	if values, ok := answer.(map[string]any); ok && i.Kind != InterruptAsk {
-		if err := f.mergeInput(i.Path+":"+string(i.Kind), values, false); err != nil {
+		if err := f.mergeInput(i.Path+":"+string(i.Kind), input{values: values}); err != nil {
 			return nil, err
 		}
 	}

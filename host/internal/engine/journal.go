@@ -11,17 +11,18 @@ import (
 // Kinds of records, with what their body holds. The names are part of the
 // journal's format.
 const (
-	kindStart     = "start"     // input
-	kindNode      = "node"      // what one execution of a node did
-	kindRoute     = "route"     // to, fan: decided after the node's record
-	kindAttempt   = "attempt"   // n: a container or branch starts over
-	kindBranch    = "branch"    // the outcome of a branch that did not end well
-	kindInterrupt = "interrupt" // a pending interrupt
-	kindAnswer    = "answer"    // id, value
-	kindInput     = "input"     // values merged where the run went on
-	kindNote      = "note"      // key, value: an action's durable note
-	kindStatus    = "status"    // status, node, error, usage
-	kindSession   = "session"   // a resume begins; for the time at work
+	kindStart     = checkpoint.KindStart // input
+	kindNode      = "node"               // what one execution of a node did
+	kindRoute     = "route"              // to, fan: decided after the node's record
+	kindAttempt   = "attempt"            // n: a container or branch starts over
+	kindBranch    = "branch"             // the outcome of a branch that did not end well
+	kindInterrupt = "interrupt"          // a pending interrupt
+	kindAnswer    = "answer"             // id, value
+	kindInput     = "input"              // values merged where the run went on
+	kindGiven     = "given"              // values that a resume or fork was given, to be merged
+	kindNote      = "note"               // key, value: an action's durable note
+	kindStatus    = "status"             // status, node, error, usage
+	kindSession   = "session"            // a resume begins; for the time at work
 )
 
 // append seals a record's body and stores it.

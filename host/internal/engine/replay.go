@@ -2,6 +2,7 @@ package engine
 
 import (
 	"fmt"
+	"math"
 	"strings"
 	"time"
 
@@ -32,8 +33,13 @@ type replay struct {
 	session, latest time.Time
 	// done says that the run had ended well, and nothing is recorded since.
 	done bool
-	// begun are the paths of containers that have a record inside.
-	begun map[string]bool
+	// begun are the paths of containers that have a record inside, with the
+	// number of the first.
+	begun map[string]uint64
+	// given are the inputs of resumes that were killed before they ended;
+	// givenTaken says that some frame has merged the last one.
+	given      []given
+	givenTaken bool
 }
 
 // input is what somebody gave on resume, where the run went on. begun says
@@ -41,8 +47,19 @@ type replay struct {
 type input struct {
 	values map[string]any
 	begun  bool
-	seq    uint64
+	// given says that it was merged from what a resume was given.
+	given bool
+	seq   uint64
 }
+
+// given is what a resume or a fork was given as input at a record.
+type given struct {
+	seq    uint64
+	values map[string]any
+}
+
+// inputAll is behind every record.
+const inputAll = math.MaxUint64
 
 func newReplay(records []checkpoint.Record, secrets *secret.Set) (*replay, error) {
 	if len(records) == 0 {
@@ -51,7 +68,7 @@ func newReplay(records []checkpoint.Record, secrets *secret.Set) (*replay, error
 	p := &replay{
 		nodes: map[string]*nodeRecord{}, branches: map[string]map[string]any{}, attempts: map[string]int{},
 		interrupts: map[string]Interrupt{}, answers: map[string]any{}, inputs: map[string][]input{},
-		notes: map[string]map[string]any{}, begun: map[string]bool{}, unseen: map[string]bool{},
+		notes: map[string]map[string]any{}, begun: map[string]uint64{}, unseen: map[string]bool{},
 	}
 	for _, rec := range records {
 		body, err := p.body(rec, secrets)
@@ -114,7 +131,12 @@ func (p *replay) add(rec checkpoint.Record, body map[string]any) {
 	case kindInput:
 		values, _ := body["values"].(map[string]any)
 		begun, _ := body["begun"].(bool)
-		p.inputs[rec.Path] = append(p.inputs[rec.Path], input{values, begun, rec.Seq})
+		merged, _ := body["given"].(bool)
+		p.givenTaken = p.givenTaken || merged
+		p.inputs[rec.Path] = append(p.inputs[rec.Path], input{values, begun, merged, rec.Seq})
+	case kindGiven:
+		values, _ := body["values"].(map[string]any)
+		p.given, p.givenTaken = append(p.given, given{rec.Seq, values}), false
 	case kindNote:
 		key, _ := body["key"].(string)
 		if p.notes[rec.Path] == nil {
@@ -124,7 +146,7 @@ func (p *replay) add(rec checkpoint.Record, body map[string]any) {
 	default:
 		return
 	}
-	p.markBegun(rec.Path)
+	p.markBegun(rec.Path, rec.Seq)
 }
 
 // count adds what a record says of the budget. The usage in a status is that
@@ -140,6 +162,7 @@ func (p *replay) count(rec checkpoint.Record, body map[string]any) {
 		p.worked += p.latest.Sub(p.session)
 		p.session = rec.Time
 	case kindStatus:
+		p.given = nil // the resume came to its end
 		if body["status"] == string(Waiting) {
 			clear(p.unseen)
 		}
@@ -158,16 +181,27 @@ func (p *replay) count(rec checkpoint.Record, body map[string]any) {
 
 // markBegun marks every container around a path: sub of sub/fetch, each and
 // each[3] of each[3]/fetch, a of a>b/clean.
-func (p *replay) markBegun(path string) {
+func (p *replay) markBegun(path string, seq uint64) {
 	for {
 		i := strings.LastIndexAny(path, "/[>!~")
 		if i < 0 {
 			return
 		}
 		path = path[:i]
-		if p.begun[path] {
+		if p.hasBegun(path) {
 			return
 		}
-		p.begun[path] = true
+		p.begun[path] = seq
 	}
+}
+
+// hasBegun reports whether a container has a record inside.
+func (p *replay) hasBegun(path string) bool { return p.begun[path] > 0 }
+
+// begunAt is the first record inside a container, inputAll where there is none.
+func (p *replay) begunAt(path string) uint64 {
+	if seq := p.begun[path]; seq > 0 {
+		return seq
+	}
+	return inputAll
 }

@@ -3,10 +3,15 @@ package engine
 import (
 	"cmp"
 	"context"
+	"fmt"
+	"maps"
 	"slices"
 
+	"github.com/the-edge-agent/tea/host/internal/checkpoint"
 	"github.com/the-edge-agent/tea/host/internal/graph"
+	"github.com/the-edge-agent/tea/host/internal/secret"
 	"github.com/the-edge-agent/tea/host/internal/state"
+	"github.com/the-edge-agent/tea/sdk/value"
 )
 
 // Where a resume's input was merged is part of the path of its record.
@@ -29,52 +34,116 @@ func (f *frame) arrive(path string) *state.State {
 		if in.begun && base == f.state {
 			base = f.state.Fork()
 		}
-		f.replace(in.values)
+		f.replayInput(in)
 	}
 	return base
 }
 
 // goLive is called where a resumed frame meets the first thing that is not
-// recorded: the input of the resume is merged here, once. A container that
-// had begun keeps its base, the state from before.
+// recorded. What resumes were given as input is merged here, once. A container
+// that had begun keeps its base, the state from before.
 func (f *frame) goLive(path string, base **state.State) error {
 	r := f.run
-	if f.inputDone || !r.replay.resumed || len(r.o.Input) == 0 {
+	if f.inputSeq == inputAll || !r.replay.resumed {
 		return nil
 	}
-	f.inputDone = true
-	r.inputTaken.Store(true)
-	begun := base != nil && r.replay.begun[path]
+	values := r.givenAfter(f.inputSeq)
+	f.inputSeq = inputAll
+	if len(values) == 0 {
+		return nil
+	}
+	begun := base != nil && r.replay.hasBegun(path)
 	if begun && *base == f.state {
 		*base = f.state.Fork()
 	}
 	if base != nil {
 		path += markResume
 	}
-	return f.mergeInput(path, r.o.Input, begun)
+	return f.mergeInput(path, input{values: values, begun: begun, given: true})
 }
 
-// mergeInput merges what somebody gave into the state, journaled at path.
-func (f *frame) mergeInput(path string, values map[string]any, begun bool) error {
-	fitted, err := f.graph.Schema.Fit(values)
+// mergeInput merges what a resume was given, or an object that answers an
+// interrupt, into the state, journaled at path.
+func (f *frame) mergeInput(path string, in input) error {
+	r := f.run
+	fitted, err := f.graph.Schema.Fit(in.values)
 	if err != nil {
 		return err
 	}
-	body := map[string]any{"values": values}
-	if begun {
+	body := map[string]any{"values": in.values}
+	if in.begun {
 		body["begun"] = true
 	}
-	if err := f.run.append(kindInput, path, body); err != nil {
+	if in.given {
+		body["given"] = true
+		if err := r.recordGiven(); err != nil {
+			return err
+		}
+	}
+	if err := r.append(kindInput, path, body); err != nil {
 		return err
 	}
 	f.replace(fitted)
 	return nil
 }
 
+// givenAfter is the input of resumes that a state does not include, which
+// includes that up to a record.
+func (r *run) givenAfter(seq uint64) map[string]any {
+	values := map[string]any{}
+	for _, g := range r.replay.given {
+		if g.seq > seq {
+			maps.Copy(values, g.values)
+		}
+	}
+	if !r.givenAgain() {
+		maps.Copy(values, r.o.Input)
+	}
+	return values
+}
+
+// givenAgain reports whether the input of this resume is that of the last one,
+// which was killed: the same command was given again.
+func (r *run) givenAgain() bool {
+	last := len(r.replay.given) - 1
+	return last >= 0 && value.Equal(r.replay.given[last].values, r.o.Input)
+}
+
+// recordGiven records the input of this resume before the first frame merges
+// it, so that after a kill the others still do.
+func (r *run) recordGiven() error {
+	r.giveOnce.Do(func() {
+		if len(r.o.Input) == 0 {
+			return
+		}
+		r.inputTaken.Store(true)
+		if !r.givenAgain() {
+			r.giveErr = r.append(kindGiven, "", map[string]any{"values": r.o.Input})
+		}
+	})
+	return r.giveErr
+}
+
+// GivenRecord is the record of the input that a fork is given.
+func GivenRecord(values map[string]any, secrets *secret.Set) (checkpoint.Record, error) {
+	raw, err := value.Encode(secrets.Seal(map[string]any{"values": values}))
+	if err != nil {
+		return checkpoint.Record{}, fmt.Errorf("encode the input: %w", err)
+	}
+	return checkpoint.Record{Kind: kindGiven, Body: raw}, nil
+}
+
 // replayInputs merges the recorded inputs of a path.
 func (f *frame) replayInputs(path string) {
 	for _, in := range f.run.replay.inputs[path] {
-		f.replace(in.values)
+		f.replayInput(in)
+	}
+}
+
+func (f *frame) replayInput(in input) {
+	f.replace(in.values)
+	if in.given && f.inputSeq != inputAll {
+		f.inputSeq = in.seq
 	}
 }
 

@@ -47,6 +47,8 @@ type run struct {
 	last string
 	// inputTaken says that the input of a resume was merged somewhere.
 	inputTaken atomic.Bool
+	giveOnce   sync.Once
+	giveErr    error
 }
 
 // ErrInputUnused is what a resume with input comes to where all was done
@@ -79,7 +81,7 @@ func Execute(ctx context.Context, o Options) (*Result, error) {
 	defer stop()
 	defer r.startClock()()
 	err = root.walk(ctx)
-	if err == nil && r.replay.resumed && len(o.Input) > 0 && !r.inputTaken.Load() {
+	if err == nil && r.replay.resumed && len(o.Input) > 0 && !r.inputTaken.Load() && !(r.givenAgain() && r.replay.givenTaken) {
 		return nil, ErrInputUnused
 	}
 	return r.finish(ctx, root, err)

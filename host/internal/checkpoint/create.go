@@ -1,0 +1,125 @@
+package checkpoint
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+)
+
+// createJournalFile makes the file of a new run from the frames of its first
+// records. The file appears under its name only when it is whole and on disk:
+// a crash leaves nothing except a temporary file, which [Store.GC] removes. The
+// caller owns the run's lock until it closes the file.
+func createJournalFile(path string, h Header, records []byte) (_ *writer, err error) {
+	temp := tempPath(path)
+	// The file of a creation that crashed is used again; the lock keeps a
+	// second creator out.
+	f, err := os.OpenFile(temp, os.O_RDWR|os.O_CREATE, 0o600)
+	if err != nil {
+		return nil, fmt.Errorf("create checkpoint: %w", err)
+	}
+	if err := claim(f, temp, path); err != nil {
+		_ = releaseFile(f)
+		return nil, fmt.Errorf("create checkpoint: %w", err)
+	}
+	w := &writer{f: journalFile{f}, path: path}
+	defer func() {
+		if err != nil {
+			os.Remove(temp)
+			_ = releaseFile(f)
+		}
+	}()
+	// Checked while the temporary file is ours: two creators of one run
+	// cannot both pass.
+	if _, err := os.Lstat(path); err == nil {
+		return nil, fmt.Errorf("create checkpoint: %w", &os.PathError{Op: "create", Path: path, Err: fs.ErrExist})
+	}
+	if err := w.begin(h, records); err != nil {
+		return nil, err
+	}
+	if err := os.Rename(temp, path); err != nil {
+		return nil, fmt.Errorf("create checkpoint: %w", err)
+	}
+	if err := syncDir(filepath.Dir(path)); err != nil {
+		os.Remove(path)
+		return nil, fmt.Errorf("create checkpoint: %w", err)
+	}
+	return w, nil
+}
+
+// claim makes the caller the owner of the temporary file of the run at path,
+// and empties it.
+func claim(f *os.File, temp, path string) error {
+	if err := lockFile(f, path); err != nil {
+		return err
+	}
+	if err := checkStillThere(f, temp); err != nil {
+		return err
+	}
+	return f.Truncate(0)
+}
+
+// begin writes the preamble, the header and the frames of the first records to
+// an empty file and makes them durable.
+func (w *writer) begin(h Header, records []byte) error {
+	h.Format = FormatVersion
+	header, err := json.Marshal(h)
+	if err != nil {
+		return fmt.Errorf("create checkpoint: encode header: %w", err)
+	}
+	start := preamble(FormatVersion)
+	if _, err := w.f.WriteAt(start, 0); err != nil {
+		return fmt.Errorf("create checkpoint: %w", err)
+	}
+	w.size = int64(len(start))
+	if err := w.write(appendFrame(nil, func(b []byte) []byte { return append(b, header...) })); err != nil {
+		return err
+	}
+	// All of it is on disk before the file gets its name, so for a reader of
+	// the records the header always was.
+	w.durable = w.size
+	if err := w.write(records); err != nil {
+		return err
+	}
+	w.durable = 0
+	return w.sync()
+}
+
+// tempPath is where the file at path is prepared. [Store.List] does not see it.
+func tempPath(path string) string {
+	return filepath.Join(filepath.Dir(path), "."+filepath.Base(path)+tempSuffix)
+}
+
+// makeDir makes a directory of mode 0700, and those around it, and makes their
+// names durable: a journal is only as safe as the path to it.
+func makeDir(dir string) error {
+	missing := []string{}
+	for at := filepath.Clean(dir); ; at = filepath.Dir(at) {
+		if _, err := os.Stat(at); !errors.Is(err, fs.ErrNotExist) {
+			break
+		}
+		missing = append(missing, filepath.Dir(at))
+	}
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return err
+	}
+	for _, parent := range missing {
+		if err := syncDir(parent); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// syncDir makes the names in a directory durable.
+func syncDir(path string) error {
+	dir, err := os.Open(path)
+	if err != nil {
+		return err
+	}
+	defer dir.Close()
+	return dir.Sync()
+}
