@@ -6,7 +6,7 @@ import "github.com/the-edge-agent/tea/host/internal/secret"
 type Mask struct{ set *secret.Set }
 
 // NewMask makes a mask for the secrets of a run; see [RunOptions].
-func NewMask(secrets map[string]any) Mask { return Mask{secret.New(secrets)} }
+func NewMask(secrets map[string]any) Mask { return Mask{secret.New(secrets, nil)} }
 
 // Value gives v, which must be in the value model, with *** in the secrets'
 // place; v itself is not changed.

@@ -128,7 +128,7 @@ func (wf *Workflow) engineOptions(o RunOptions) (engine.Options, error) {
 	return engine.Options{
 		Graph: wf.graph, Actions: wf.catalog, RunID: o.RunID, Input: values,
 		CheckpointDir: o.CheckpointDir, Answers: o.Answers, Hold: o.Hold, Relaxed: o.Force, Ask: o.Ask,
-		Secrets: secret.New(o.Secrets), Env: o.Env, LoadGraph: wf.loadGraph,
+		Secrets: secret.New(o.Secrets, nil), Env: o.Env, LoadGraph: wf.loadGraph,
 		Events: o.Events, Around: o.Around, Callbacks: o.Callbacks, Logger: wf.log(),
 		InterruptBefore: o.InterruptBefore, InterruptAfter: o.InterruptAfter,
 	}, nil

@@ -101,3 +101,55 @@ func TestLogRecordWithOddFieldsArrives(t *testing.T) {
 		t.Errorf("got %s, %v", kept, err)
 	}
 }
+
+// spell is an action that streams a text in pieces, with a log record between.
+func spell(pieces ...string) tea.Action {
+	return tea.NewAction("test.spell", "Spells.", func(ctx context.Context, req *tea.Request, _ struct{}) (map[string]any, error) {
+		for _, piece := range pieces {
+			req.Host.Token(ctx, piece)
+			req.Host.Log(ctx, slog.LevelInfo, "said "+piece, nil)
+		}
+		if pieces[len(pieces)-1] == "" {
+			return nil, tea.Errorf(tea.ConnectionError, "broken off")
+		}
+		return map[string]any{}, nil
+	}, tea.Streaming())
+}
+
+func TestSecretSplitOverTokensIsMasked(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		pieces []string
+		want   string
+	}{
+		"split":       {[]string{"it is TOPSEC", "RETVALUE, see"}, "it is |***, see"},
+		"by letters":  {strings.Split("TOPSECRETVALUE!", ""), "***|!"},
+		"not one":     {[]string{"TOP", "OLOGY", " x"}, "TOPOLOGY| x"},
+		"at the end":  {[]string{"a T"}, "a |T"},
+		"half of it":  {[]string{"a TOPSECRET"}, "a |***"},
+		"a failure":   {[]string{"a TOPSECRET", ""}, "a |***"},
+		"without any": {[]string{"one", " two"}, "one| two"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			wf := parse(t, "nodes: [{name: a, uses: test.spell}]", spell(c.pieces...))
+			var got []string
+			var last host.EventType
+			_, err := wf.Run(t.Context(), host.RunOptions{Secrets: map[string]any{"word": "TOPSECRETVALUE"}, Events: func(e host.Event) {
+				if e.Type == host.EventToken {
+					got = append(got, e.Fields["text"].(string))
+					if last == host.EventNodeEnd || last == host.EventNodeError {
+						t.Error("a token came behind the node's end")
+					}
+				}
+				last = e.Type
+			}})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(c.want, strings.Join(got, "|")); diff != "" {
+				t.Error(diff)
+			}
+		})
+	}
+}

@@ -34,7 +34,7 @@ type Tracer struct {
 // New makes a tracer. The error says that the file cannot be opened, or what
 // is wrong with the options. The caller closes it when the runs are over.
 func New(o Options) (*Tracer, error) {
-	t := &Tracer{contents: o.Contents, secrets: secret.New(o.Secrets), runs: map[string]*tracedRun{}}
+	t := &Tracer{contents: o.Contents, secrets: secret.New(o.Secrets, nil), runs: map[string]*tracedRun{}}
 	log := cmp.Or(o.Logger, slog.New(slog.DiscardHandler))
 	resource := resourceOf(o.Version)
 	switch o.Exporter {

@@ -186,12 +186,7 @@ func (h *callHost) Log(_ context.Context, level slog.Level, message string, fiel
 }
 
 // Token emits a piece of text.
-func (h *callHost) Token(_ context.Context, text string) {
-	if !h.x.frame.run.listening() {
-		return
-	}
-	h.x.frame.run.emit(EventToken, h.x.node.Name, h.x.path, map[string]any{"text": text})
-}
+func (h *callHost) Token(_ context.Context, text string) { h.x.token(text) }
 
 // Progress is a log event with a fraction.
 func (h *callHost) Progress(_ context.Context, fraction float64, message string) {

@@ -11,23 +11,22 @@ import (
 	"github.com/the-edge-agent/tea/sdk/value"
 )
 
-// form is a secret as it looks somewhere. What it is called stands in
-// checkpoints and keeps its meaning for ever; as it is, it has no name.
+// form is a secret in one encoding. The name of the encoding is stored in
+// checkpoints and must keep its meaning; the plain text has no name.
 type form struct{ as, text string }
 
-// forms are the texts by which a secret is known in output: as it is, and as
-// it looks inside of JSON, an error message, a URL, Base64 and hexadecimal
-// digits. Of equal ones the first is there.
+// forms lists the encodings that a checkpoint can name: plain, inside JSON, in
+// an error message, in a URL, in Base64 and in hexadecimal digits. Of equal
+// ones the first is listed.
 func forms(text string) []form {
-	unquoted := func(quoted string) string { return quoted[1 : len(quoted)-1] }
-	inner := unquoted(string(value.AppendString(nil, text)))
+	inner := inJSON(text)
 	query := url.QueryEscape(text)
 	component := strings.ReplaceAll(query, "+", "%20")
 	list := []form{
 		{"", text},
 		{"json", inner},
 		{"quoted", unquoted(strconv.Quote(text))},
-		{"html json", strings.NewReplacer("<", `\u003c`, ">", `\u003e`, "&", `\u0026`).Replace(inner)},
+		{"html json", inHTMLJSON(text)},
 		{"query", query},
 		{"component", component},
 		{"segment", url.PathEscape(text)},
@@ -45,9 +44,38 @@ func forms(text string) []form {
 	})
 }
 
-// base64Forms are the secret in Base64, alone and as a part of something
+// mostNested is how deep a checkpoint names JSON nested in JSON.
+const mostNested = 5
+
+// nestedForms lists a secret as it looks in JSON that is a string in JSON, two
+// levels deep and more. A secret without characters that JSON escapes has none.
+func nestedForms(text string) []form {
+	var list []form
+	for _, style := range []struct {
+		as     string
+		encode func(string) string
+	}{{"json", inJSON}, {"html json", inHTMLJSON}} {
+		inner := style.encode(text)
+		for depth := 2; depth <= mostNested && strings.Contains(inner, `\`); depth++ {
+			inner = style.encode(inner)
+			list = append(list, form{style.as + " " + strconv.Itoa(depth), inner})
+		}
+	}
+	return list
+}
+
+func unquoted(quoted string) string { return quoted[1 : len(quoted)-1] }
+
+func inJSON(text string) string { return unquoted(string(value.AppendString(nil, text))) }
+
+// inHTMLJSON is inJSON with <, > and & escaped, as encoding/json writes them.
+func inHTMLJSON(text string) string {
+	return strings.NewReplacer("<", `\u003c`, ">", `\u003e`, "&", `\u0026`).Replace(inJSON(text))
+}
+
+// base64Forms lists a secret in Base64, alone and as a part of something
 // longer: with zero, one or two bytes before it in its first group of three.
-// Of a part only the characters count that no neighbour has a share in.
+// Of a part only the characters count that hold no bits of its neighbours.
 func base64Forms(name string, encoding *base64.Encoding, text string) []form {
 	whole := encoding.EncodeToString([]byte(text))
 	list := []form{{name + " padded", whole + strings.Repeat("=", -len(whole)&3)}, {name, whole}}
@@ -62,6 +90,50 @@ func base64Forms(name string, encoding *base64.Encoding, text string) []form {
 	return list
 }
 
-// minPart is the length from which a part of a Base64 text is taken for a
-// secret's.
-const minPart = 8
+const (
+	// minPart is the length from which a part of a Base64 text is recognised.
+	minPart = 8
+	// minLine is the length from which one line of a secret is recognised.
+	minLine = 8
+)
+
+// patterns lists the texts by which a secret is recognised, in a text as it is
+// and in its canonical form; see [canonical].
+func patterns(text string) []string {
+	var list []string
+	for _, f := range forms(text) {
+		list = append(list, f.text)
+	}
+	// A document that holds the secret may be encoded as a whole.
+	for _, inner := range []string{inJSON(text), inHTMLJSON(text)} {
+		if inner != text {
+			list = append(list, partsOf(base64Forms("", base64.RawStdEncoding, inner))...)
+			list = append(list, partsOf(base64Forms("", base64.RawURLEncoding, inner))...)
+		}
+	}
+	for line := range strings.Lines(text) {
+		if line = strings.TrimSpace(line); len(line) >= minLine && line != text {
+			list = append(list, line)
+		}
+	}
+	for _, plain := range slices.Clone(list) {
+		// The second one has a backslash before it that is not its own.
+		for _, c := range []string{canonicalText(plain), canonicalText(`\` + plain)} {
+			list = append(list, c)
+			if spaced := strings.ReplaceAll(c, " ", "+"); spaced != c {
+				list = append(list, spaced)
+			}
+		}
+	}
+	list = slices.DeleteFunc(list, func(p string) bool { return len(p) < wholeOnly })
+	slices.Sort(list)
+	return slices.Compact(list)
+}
+
+func partsOf(list []form) []string {
+	parts := make([]string, len(list))
+	for i, f := range list {
+		parts[i] = f.text
+	}
+	return parts
+}

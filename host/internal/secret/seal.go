@@ -1,18 +1,27 @@
 package secret
 
 import (
-	"cmp"
+	"crypto/aes"
+	"crypto/cipher"
+	"crypto/sha256"
+	"encoding/base64"
 	"fmt"
-	"slices"
 	"strings"
+
+	"github.com/the-edge-agent/tea/sdk/value"
 )
 
 // A reference is NUL s NAME NUL, or NUL s NAME as FORM NUL for a secret that
-// is encoded. A NUL that was in the text is doubled, so that no text from outside
-// can pass for a reference.
+// is encoded. A NUL of the text itself is doubled, so that no text from
+// outside can pass for a reference.
 const (
 	escape = "\x00"
 	inForm = " as "
+	// asNumber is the form of a secret that is a number.
+	asNumber = "number"
+	// asPart is the form of what shows a secret in a way that has no name, such
+	// as one line of it: the text itself, encrypted with the secret.
+	asPart = "part "
 )
 
 func reference(name, as string) string {
@@ -22,85 +31,146 @@ func reference(name, as string) string {
 	return escape + "s" + name + escape
 }
 
-// sealing is a text and the reference in its place.
-type sealing struct{ text, reference string }
-
-// sealer replaces texts by references, of two that begin at one place the
-// longer, and of equal ones the first.
-func sealer(list []sealing) *strings.Replacer {
-	slices.SortStableFunc(list, func(a, b sealing) int { return cmp.Compare(len(b.text), len(a.text)) })
-	pairs := make([]string, 0, 2*len(list)+2)
-	for _, one := range list {
-		pairs = append(pairs, one.text, one.reference)
-	}
-	return strings.NewReplacer(append(pairs, escape, escape+escape)...)
-}
-
 // Seal replaces secrets by references, for a checkpoint. v is not changed.
 func (s *Set) Seal(v any) any {
-	f := func(text string) string { return strings.ReplaceAll(text, escape, escape+escape) }
-	if s != nil {
-		f = s.sealText
+	if s == nil {
+		out, _ := rewrite(v, escapeNUL, func(v any) any { return v })
+		return out
 	}
-	out, _ := rewrite(v, f)
+	out, _ := rewrite(v, s.sealText, s.sealNumber)
 	return out
 }
 
+func escapeNUL(text string) string { return strings.ReplaceAll(text, escape, escape+escape) }
+
 func (s *Set) sealText(text string) string {
-	for _, l := range s.leaves {
-		if len(l.text) < wholeOnly && l.text == text {
-			return reference(l.name, "")
-		}
+	if name, is := s.whole(text); is {
+		return reference(name, "")
 	}
-	return s.seal.Replace(text)
+	regions, _ := s.find(text, complete)
+	return replace(text, regions, func(r region) string { return s.sealRegion(text[r.start:r.end], r.owner) }, escapeNUL)
 }
 
-// MissingError is a reference to a secret that was not given.
-type MissingError struct{ Name string }
+func (s *Set) sealRegion(text string, owner int32) string {
+	if ref, known := s.references[text]; known {
+		return ref
+	}
+	l := s.leaves[owner]
+	if strings.Contains(text, `\\`) {
+		for _, f := range nestedForms(l.text) {
+			if f.text == text {
+				return reference(l.name, f.as)
+			}
+		}
+	}
+	seal, nonce := partSeal(l.text, text)
+	sealed := seal.Seal(nonce, nonce, []byte(text), nil)
+	return reference(l.name, asPart+base64.RawStdEncoding.EncodeToString(sealed))
+}
+
+func (s *Set) sealNumber(v any) any {
+	text := numberText(v)
+	if !s.numbers[text] {
+		return v
+	}
+	for _, l := range s.leaves {
+		if l.text == text {
+			return reference(l.name, asNumber)
+		}
+	}
+	return v
+}
+
+// partSeal is the cipher for parts of a secret, and the nonce for one. Equal
+// parts are sealed equally, so that equal runs have equal checkpoints.
+func partSeal(secret, text string) (seal cipher.AEAD, nonce []byte) {
+	key := sha256.Sum256([]byte("tea checkpoint part\x00" + secret))
+	block, err := aes.NewCipher(key[:])
+	if err == nil {
+		seal, err = cipher.NewGCM(block)
+	}
+	if err != nil {
+		panic(err) // the key has the right length
+	}
+	digest := sha256.Sum256(append(key[:], text...))
+	return seal, digest[:seal.NonceSize()]
+}
+
+// MissingError is a reference to a secret that was not given, or that was
+// given with another value where a part of the first one is needed.
+type MissingError struct {
+	Name    string
+	Changed bool
+}
 
 // Error names the secret and says how to give it.
 func (e *MissingError) Error() string {
+	if e.Changed {
+		return fmt.Sprintf("the checkpoint holds a part of the secret %q, which has another value now; give the value of the first run", e.Name)
+	}
 	return fmt.Sprintf("the checkpoint refers to the secret %q; give it with --secrets or --secrets-env as in the first run", e.Name)
 }
 
-// Unseal resolves references; a [*MissingError] where a secret is not there.
-// v is not changed.
+// Unseal resolves references; the error is a [*MissingError] where a secret is
+// not there. v is not changed.
 func (s *Set) Unseal(v any) (any, error) {
-	var missing *MissingError
-	out, _ := rewrite(v, func(text string) string {
-		if !strings.Contains(text, escape) {
-			return text
-		}
-		plain, lost := s.unsealText(text)
-		if lost != "" {
-			missing = &MissingError{Name: lost}
-		}
-		return plain
-	})
-	if missing != nil {
-		return nil, missing
+	u := unsealer{set: s}
+	out := u.value(v)
+	if u.missing != nil {
+		return nil, u.missing
 	}
 	return out, nil
 }
 
-func (s *Set) unsealText(text string) (plain, missing string) {
+// unsealer keeps the first secret that is missing.
+type unsealer struct {
+	set     *Set
+	missing *MissingError
+}
+
+// value is rewrite, where a string may also turn into a number.
+func (u *unsealer) value(v any) any {
+	switch v := v.(type) {
+	case string:
+		if inner, ok := strings.CutSuffix(v, inForm+asNumber+escape); ok && strings.HasPrefix(inner, escape+"s") {
+			if number, err := value.Decode([]byte(u.resolve(inner[2:]))); err == nil {
+				return number
+			}
+		}
+		return u.text(v)
+	case []any:
+		out := make([]any, len(v))
+		for i, e := range v {
+			out[i] = u.value(e)
+		}
+		return out
+	case map[string]any:
+		out := make(map[string]any, len(v))
+		for k, e := range v {
+			out[u.text(k)] = u.value(e)
+		}
+		return out
+	}
+	return v
+}
+
+func (u *unsealer) text(text string) string {
+	if !strings.Contains(text, escape) {
+		return text
+	}
 	var b strings.Builder
 	for {
 		before, rest, found := strings.Cut(text, escape)
 		b.WriteString(before)
 		switch {
 		case !found:
-			return b.String(), missing
+			return b.String()
 		case strings.HasPrefix(rest, escape):
 			b.WriteString(escape)
 			text = rest[1:]
 		case strings.HasPrefix(rest, "s"):
 			name, after, _ := strings.Cut(rest[1:], escape)
-			value, lost := s.find(name)
-			if lost != "" {
-				missing = lost
-			}
-			b.WriteString(value)
+			b.WriteString(u.resolve(name))
 			text = after
 		default:
 			text = rest
@@ -108,28 +178,49 @@ func (s *Set) unsealText(text string) (plain, missing string) {
 	}
 }
 
-// find gives what a reference stands for, or the name of the secret that is not
-// there.
-func (s *Set) find(name string) (text, missing string) {
-	if text, ok := s.leafText(name); ok {
-		return text, ""
+// resolve returns what a reference stands for.
+func (u *unsealer) resolve(name string) string {
+	if text, ok := u.set.leafText(name); ok {
+		return text
 	}
 	at := strings.LastIndex(name, inForm)
 	if at < 0 {
-		return "", name
+		u.missing = &MissingError{Name: name}
+		return ""
 	}
-	text, ok := s.leafText(name[:at])
-	for _, f := range forms(text) {
-		if ok && f.as == name[at+len(inForm):] {
-			return f.text, ""
+	name, as := name[:at], name[at+len(inForm):]
+	text, ok := u.set.leafText(name)
+	if !ok {
+		u.missing = &MissingError{Name: name}
+		return ""
+	}
+	if sealed, is := strings.CutPrefix(as, asPart); is {
+		return u.part(name, text, sealed)
+	}
+	for _, f := range append(forms(text), nestedForms(text)...) {
+		if f.as == as {
+			return f.text
 		}
 	}
-	return "", name[:at]
+	return text // the form is not different from the plain text
+}
+
+func (u *unsealer) part(name, secret, sealed string) string {
+	seal, nonce := partSeal(secret, "")
+	raw, err := base64.RawStdEncoding.DecodeString(sealed)
+	if err == nil && len(raw) >= len(nonce) {
+		var text []byte
+		if text, err = seal.Open(nil, raw[:len(nonce)], raw[len(nonce):], nil); err == nil {
+			return string(text)
+		}
+	}
+	u.missing = &MissingError{Name: name, Changed: true}
+	return ""
 }
 
 func (s *Set) leafText(name string) (string, bool) {
 	if s != nil {
-		for _, l := range s.leaves {
+		for _, l := range append(s.leaves[:len(s.leaves):len(s.leaves)], s.short...) {
 			if l.name == name {
 				return l.text, true
 			}

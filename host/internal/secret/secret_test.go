@@ -18,7 +18,7 @@ func set() *Set {
 	return New(map[string]any{
 		"api_key": "sk-12345", "longer": "sk-12345-67", "pin": "42",
 		"db": map[string]any{"password": "hunter2"},
-	})
+	}, nil)
 }
 
 func TestRedactMasksEverywhere(t *testing.T) {
@@ -41,7 +41,7 @@ func TestRedactMasksEverywhere(t *testing.T) {
 
 func TestNumberThatIsASecretIsMasked(t *testing.T) {
 	t.Parallel()
-	s := New(map[string]any{"pin": int64(482915), "short": int64(7)})
+	s := New(map[string]any{"pin": int64(482915), "short": int64(7)}, nil)
 	got := s.Redact(map[string]any{"list": []any{int64(482915), int64(7), 482915.5}, "text": "code 482915"})
 	want := map[string]any{"list": []any{"***", int64(7), 482915.5}, "text": "code ***"}
 	if diff := cmp.Diff(any(want), got); diff != "" {
@@ -51,7 +51,7 @@ func TestNumberThatIsASecretIsMasked(t *testing.T) {
 
 func TestSecretOfDigitsIsMaskedAsNumber(t *testing.T) {
 	t.Parallel()
-	s := New(map[string]any{"pin": "482915", "short": "7", "word": "hunter2"})
+	s := New(map[string]any{"pin": "482915", "short": "7", "word": "hunter2"}, nil)
 	got := s.Redact([]any{int64(482915), int64(7), 482915.5, "482915"})
 	if diff := cmp.Diff(any([]any{"***", int64(7), 482915.5, "***"}), got); diff != "" {
 		t.Error(diff)
@@ -61,7 +61,7 @@ func TestSecretOfDigitsIsMaskedAsNumber(t *testing.T) {
 func TestEncodedSecretIsMasked(t *testing.T) {
 	t.Parallel()
 	const secret = "p\"s/w+\u00f6r & d\n<1>"
-	s := New(map[string]any{"key": secret, "db": "hunter2"})
+	s := New(map[string]any{"key": secret, "db": "hunter2"}, nil)
 	inJSON, err := json.Marshal(map[string]any{"k": secret})
 	if err != nil {
 		t.Fatal(err)
@@ -89,7 +89,7 @@ func TestEncodedSecretIsMasked(t *testing.T) {
 
 func TestBeginningOfASecretIsMasked(t *testing.T) {
 	t.Parallel()
-	s := New(map[string]any{"key": "s3cr\"t-key-that-is-long\x01", "other": "s3cr\"t-other"})
+	s := New(map[string]any{"key": "s3cr\"t-key-that-is-long\x01", "other": "s3cr\"t-other"}, nil)
 	for text, want := range map[string]string{
 		`got str ("s3cr\"t-key-th...)`:          `got str ("***...)`,
 		`got "s3cr\"t-key-"... and s3cr...`:     `got "***"... and ***...`,
@@ -123,7 +123,7 @@ func TestSealRoundTrip(t *testing.T) {
 func TestEncodedSecretsAreSealed(t *testing.T) {
 	t.Parallel()
 	const key = "-----BEGIN <KEY>-----\na+b/c d?\"\u00e9"
-	s := New(map[string]any{"pem": key})
+	s := New(map[string]any{"pem": key}, nil)
 	for _, f := range forms(key) {
 		in := "before:" + f.text + ";after"
 		sealed := s.Seal(in)
@@ -134,12 +134,12 @@ func TestEncodedSecretsAreSealed(t *testing.T) {
 			t.Errorf("%s: got %q, %v; want %q", f.as, back, err, in)
 		}
 		var missing *MissingError
-		if _, err := New(map[string]any{"other": "sk-12345"}).Unseal(sealed); !errors.As(err, &missing) || missing.Name != "pem" {
+		if _, err := New(map[string]any{"other": "sk-12345"}, nil).Unseal(sealed); !errors.As(err, &missing) || missing.Name != "pem" {
 			t.Errorf("%s: without the secret: %v", f.as, err)
 		}
 	}
 	// Another secret of that name is put where the old one was, as it was encoded.
-	back, err := New(map[string]any{"pem": "n&w"}).Unseal(s.Seal(hex.EncodeToString([]byte(key)) + " " + url.QueryEscape(key)))
+	back, err := New(map[string]any{"pem": "n&w"}, nil).Unseal(s.Seal(hex.EncodeToString([]byte(key)) + " " + url.QueryEscape(key)))
 	if want := hex.EncodeToString([]byte("n&w")) + " n%26w"; err != nil || back != want {
 		t.Errorf("renewed: %q, %v; want %q", back, err, want)
 	}
@@ -147,7 +147,7 @@ func TestEncodedSecretsAreSealed(t *testing.T) {
 
 func TestNameThatLooksLikeAForm(t *testing.T) {
 	t.Parallel()
-	s := New(map[string]any{"key as hex": "sk-12345", "key": "pk-67890"})
+	s := New(map[string]any{"key as hex": "sk-12345", "key": "pk-67890"}, nil)
 	in := "sk-12345 pk-67890 " + hex.EncodeToString([]byte("sk-12345"))
 	if back, err := s.Unseal(s.Seal(in)); err != nil || back != in {
 		t.Errorf("got %q, %v; want %q", back, err, in)

@@ -1,6 +1,7 @@
 // Package secret keeps the values of secrets out of everything tea prints or
-// stores. Output gets *** in their place; a checkpoint gets a reference that
-// is resolved again on resume. Start with [New].
+// stores. Output has *** in their place; a checkpoint has a reference that is
+// resolved on resume. Start with [New]; [Set.Stream] masks text that arrives
+// in pieces.
 package secret
 
 import (
@@ -13,7 +14,7 @@ import (
 	"github.com/the-edge-agent/tea/sdk/value"
 )
 
-// Mask stands in output where a secret was.
+// Mask replaces secrets in output.
 const Mask = "***"
 
 // Set is the secrets of a run. The nil Set has none. It is immutable and safe
@@ -21,12 +22,13 @@ const Mask = "***"
 type Set struct {
 	values map[string]any
 	leaves []leaf
+	// short are the secrets that are masked only where they are a whole value.
+	short []leaf
 	// numbers are the secrets that are or look like numbers, as text.
 	numbers map[string]bool
-	mask    *strings.Replacer
-	// masked are the texts that mask replaces.
-	masked []string
-	seal   *strings.Replacer
+	finder  *automaton
+	// references are what a checkpoint has in the place of each form.
+	references map[string]string
 }
 
 // leaf is one string among the secrets, with its path such as "db.password".
@@ -36,55 +38,52 @@ type leaf struct{ name, text string }
 // whole value: "a" must not turn every word with an a into stars.
 const wholeOnly = 4
 
-// New takes the secrets by name; values may be nested objects.
-func New(values map[string]any) *Set {
-	if len(values) == 0 {
+// New returns the set of the secrets by name; values may be nested objects.
+// Hidden are further values to mask, by a path that checkpoints use for them;
+// templates do not see them.
+func New(values, hidden map[string]any) *Set {
+	s := &Set{values: values, numbers: map[string]bool{}, references: map[string]string{}}
+	s.collect("", values)
+	s.collect("", hidden)
+	if len(s.leaves)+len(s.short) == 0 && len(values) == 0 {
 		return nil
 	}
-	s := &Set{values: values, numbers: map[string]bool{}}
-	s.collect("", values)
-	// The longest first, so that a secret inside another leaves no rest.
+	// The longest first, so that its name is taken where two have equal forms.
 	slices.SortFunc(s.leaves, func(a, b leaf) int {
 		return cmp.Or(cmp.Compare(len(b.text), len(a.text)), cmp.Compare(a.name, b.name))
 	})
-	var sealed []sealing
-	var masked []string
-	for _, l := range s.leaves {
-		if len(l.text) >= wholeOnly {
-			for _, f := range forms(l.text) {
-				sealed = append(sealed, sealing{f.text, reference(l.name, f.as)})
-				masked = append(masked, f.text)
+	found, size := make([][]string, len(s.leaves)), 1
+	for i, l := range s.leaves {
+		found[i] = patterns(l.text)
+		for _, p := range found[i] {
+			size += len(p)
+		}
+	}
+	s.finder = newAutomaton(size)
+	for i, l := range s.leaves {
+		for _, p := range found[i] {
+			s.finder.add(p, int32(i))
+		}
+		for _, f := range forms(l.text) {
+			if _, taken := s.references[f.text]; !taken {
+				s.references[f.text] = reference(l.name, f.as)
 			}
 		}
 	}
-	s.masked = masked
-	s.mask = masker(masked)
-	s.seal = sealer(sealed)
+	s.finder.link()
 	return s
-}
-
-// masker replaces texts, of two that begin at one place the longer.
-func masker(texts []string) *strings.Replacer {
-	slices.SortFunc(texts, func(a, b string) int { return cmp.Or(cmp.Compare(len(b), len(a)), cmp.Compare(a, b)) })
-	pairs := make([]string, 0, 2*len(texts))
-	for _, t := range slices.Compact(texts) {
-		pairs = append(pairs, t, Mask)
-	}
-	return strings.NewReplacer(pairs...)
 }
 
 func (s *Set) collect(path string, v any) {
 	switch v := v.(type) {
 	case string:
-		if v != "" {
-			s.leaves = append(s.leaves, leaf{path, v})
-		}
+		s.add(path, v)
 		if len(v) >= wholeOnly && isDigits(v) { // one conversion away
 			s.numbers[v] = true
 		}
 	case int64, float64, json.Number:
 		if text := numberText(v); len(text) >= wholeOnly {
-			s.leaves = append(s.leaves, leaf{path, text})
+			s.add(path, text)
 			s.numbers[text] = true
 		}
 	case map[string]any:
@@ -101,11 +100,21 @@ func (s *Set) collect(path string, v any) {
 	}
 }
 
+func (s *Set) add(path, text string) {
+	switch {
+	case text == "":
+	case len(text) < wholeOnly:
+		s.short = append(s.short, leaf{path, text})
+	default:
+		s.leaves = append(s.leaves, leaf{path, text})
+	}
+}
+
 func isDigits(text string) bool {
 	return strings.IndexFunc(text, func(r rune) bool { return r < '0' || r > '9' }) < 0
 }
 
-// Values are the secrets as templates see them; to read only.
+// Values are the secrets as templates see them. They must not be changed.
 func (s *Set) Values() map[string]any {
 	if s == nil {
 		return nil
@@ -113,17 +122,75 @@ func (s *Set) Values() map[string]any {
 	return s.values
 }
 
-// Text masks the secrets in a text.
+// Text masks the secrets in a text, in time linear in its length.
 func (s *Set) Text(text string) string {
-	if s == nil {
+	if s == nil || text == "" {
 		return text
 	}
-	for _, l := range s.leaves {
-		if len(l.text) < wholeOnly && l.text == text {
-			return Mask
+	if _, is := s.whole(text); is {
+		return Mask
+	}
+	regions, _ := s.find(text, complete)
+	return replace(text, regions, func(region) string { return Mask }, nil)
+}
+
+// whole reports whether a text is a secret that is too short to be searched for.
+func (s *Set) whole(text string) (name string, is bool) {
+	if len(text) < wholeOnly {
+		for _, l := range s.short {
+			if l.text == text {
+				return l.name, true
+			}
 		}
 	}
-	return s.withoutCut(s.mask.Replace(text))
+	return "", false
+}
+
+// find finds what shows a secret in a text as it is and in its canonical form.
+// Behind rest the text may be the beginning of one, or of an escape.
+func (s *Set) find(text string, end ending) (regions []region, rest int) {
+	regions, rest = scan(s.finder, text, end)
+	if !hasEscapes(text) {
+		return regions, rest
+	}
+	c, length := canonicalise(text), len(text)
+	if end == toBeContinued {
+		c.text, length = c.text[:c.known], c.open
+	}
+	more, behind := scan(s.finder, c.text, end)
+	rest = min(rest, c.original(behind, length))
+	if len(more) == 0 {
+		return regions, rest
+	}
+	for _, r := range more {
+		regions = append(regions, region{c.original(r.start, length), c.original(r.end, length), r.owner})
+	}
+	slices.SortStableFunc(regions, func(a, b region) int { return cmp.Compare(a.start, b.start) })
+	merged := regions[:0]
+	for _, r := range regions {
+		merged = cover(merged, r)
+	}
+	return merged, rest
+}
+
+// replace returns a text with something else in the place of its regions, and
+// the parts between them passed through between, unless that is nil.
+func replace(text string, regions []region, instead func(region) string, between func(string) string) string {
+	if between == nil {
+		between = func(part string) string { return part }
+	}
+	if len(regions) == 0 {
+		return between(text)
+	}
+	var b strings.Builder
+	end := 0
+	for _, r := range regions {
+		b.WriteString(between(text[end:r.start]))
+		b.WriteString(instead(r))
+		end = r.end
+	}
+	b.WriteString(between(text[end:]))
+	return b.String()
 }
 
 // Redact masks the secrets in a value and in its keys. What holds none is
@@ -132,32 +199,13 @@ func (s *Set) Redact(v any) any {
 	if s == nil {
 		return v
 	}
-	out, _ := rewrite(v, s.Text)
-	if len(s.numbers) > 0 {
-		out = s.redactNumbers(out)
-	}
+	out, _ := rewrite(v, s.Text, s.maskNumber)
 	return out
 }
 
-// redactNumbers gives a copy in which the numbers that are secrets are masked.
-func (s *Set) redactNumbers(v any) any {
-	switch v := v.(type) {
-	case int64, float64, json.Number:
-		if s.numbers[numberText(v)] {
-			return Mask
-		}
-	case []any:
-		out := make([]any, len(v))
-		for i, e := range v {
-			out[i] = s.redactNumbers(e)
-		}
-		return out
-	case map[string]any:
-		out := make(map[string]any, len(v))
-		for k, e := range v {
-			out[k] = s.redactNumbers(e)
-		}
-		return out
+func (s *Set) maskNumber(v any) any {
+	if s.numbers[numberText(v)] {
+		return Mask
 	}
 	return v
 }
@@ -171,16 +219,20 @@ func numberText(v any) string {
 	return string(text)
 }
 
-// rewrite applies f to every string; changed tells whether the result is new.
-func rewrite(v any, f func(string) string) (out any, changed bool) {
+// rewrite applies text to every string and number to every number; a nil one
+// is not applied. changed reports whether the result is new.
+func rewrite(v any, text func(string) string, number func(any) any) (out any, changed bool) {
 	switch v := v.(type) {
 	case string:
-		n := f(v)
+		n := text(v)
+		return n, n != v
+	case int64, float64, json.Number:
+		n := number(v)
 		return n, n != v
 	case []any:
 		var list []any
 		for i, e := range v {
-			n, c := rewrite(e, f)
+			n, c := rewrite(e, text, number)
 			if c && list == nil {
 				list = slices.Clone(v)
 			}
@@ -192,17 +244,17 @@ func rewrite(v any, f func(string) string) (out any, changed bool) {
 			return list, true
 		}
 	case map[string]any:
-		return rewriteObject(v, f)
+		return rewriteObject(v, text, number)
 	}
 	return v, false
 }
 
-func rewriteObject(m map[string]any, f func(string) string) (any, bool) {
+func rewriteObject(m map[string]any, text func(string) string, number func(any) any) (any, bool) {
 	changed := false
 	out := make(map[string]any, len(m))
 	for k, e := range m {
-		n, c := rewrite(e, f)
-		key := f(k)
+		n, c := rewrite(e, text, number)
+		key := text(k)
 		changed = changed || c || key != k
 		out[key] = n
 	}

@@ -1,0 +1,66 @@
+package secret
+
+// Stream masks a text that arrives in pieces. What may be the beginning of a
+// secret is held back until more of the text shows whether it is one; nothing
+// else is. It is not safe for concurrent use.
+type Stream struct {
+	set *Set
+	// held is the end of the text so far; the mask for its first covered bytes
+	// has been returned already.
+	held    string
+	covered int
+}
+
+// Stream begins a text.
+func (s *Set) Stream() *Stream { return &Stream{set: s} }
+
+// Next takes a piece, and returns what is known to be no part of a secret, or
+// masked, since the last call; "" where all of it is held back.
+func (t *Stream) Next(piece string) string {
+	if t.set == nil {
+		return piece
+	}
+	if t.held == "" {
+		if _, is := t.set.whole(piece); is {
+			return Mask
+		}
+	}
+	text := t.held + piece
+	regions, rest := t.set.find(text, toBeContinued)
+	for len(regions) > 0 && regions[len(regions)-1].start >= rest { // found again
+		regions = regions[:len(regions)-1]
+	}
+	return t.take(text, rest, regions)
+}
+
+// End returns the masked rest of the text. The stream is empty again.
+func (t *Stream) End() string {
+	if t.set == nil || t.held == "" {
+		return ""
+	}
+	regions, _ := t.set.find(t.held, cutOff)
+	return t.take(t.held, len(t.held), regions)
+}
+
+// take returns the text up to rest, masked, and holds what is behind it.
+func (t *Stream) take(text string, rest int, regions []region) string {
+	if t.covered > 0 {
+		first := region{0, t.covered, 0}
+		for len(regions) > 0 && regions[0].start < first.end {
+			first.end = max(first.end, regions[0].end)
+			regions = regions[1:]
+		}
+		t.covered = first.end
+	}
+	from := min(t.covered, rest)
+	covered := t.covered - from
+	for i, r := range regions {
+		if r.end > rest {
+			covered, regions[i].end = r.end-rest, rest
+		}
+		regions[i].start -= from
+		regions[i].end -= from
+	}
+	t.held, t.covered = text[rest:], covered
+	return replace(text[from:rest], regions, func(region) string { return Mask }, nil)
+}
