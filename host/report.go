@@ -25,5 +25,11 @@ func Printable(text string) string { return report.Printable(text) }
 // Harmful tells whether [Printable] replaces a character.
 func Harmful(r rune) bool { return report.Harmful(r) }
 
+// WriteTable prints rows with aligned columns that fit a width in cells, 0 =
+// any width; a nil header prints none.
+func WriteTable(w io.Writer, columns int, header []string, rows [][]string) error {
+	return report.Table(w, columns, header, rows)
+}
+
 // NewReport makes a report that writes to w, usually stderr. Close it.
 func NewReport(w io.Writer, o ReportOptions) *Report { return report.New(w, o) }

@@ -2,10 +2,8 @@ package main
 
 import (
 	"fmt"
-	"io"
 	"slices"
 	"strings"
-	"text/tabwriter"
 
 	"github.com/the-edge-agent/tea/host"
 	"github.com/the-edge-agent/tea/sdk/diag"
@@ -13,7 +11,7 @@ import (
 )
 
 type actionsCmd struct {
-	Name     string `arg:"" optional:"" help:"Show this action with its parameters."`
+	Name     string `arg:"" optional:"" name:"action" help:"Show this action with its parameters."`
 	Workflow string `short:"w" placeholder:"FILE" help:"Show the actions that this workflow can use, those of its Lua modules included."`
 	JSON     bool   `name:"json" help:"Print JSON."`
 	pluginFlags
@@ -52,7 +50,7 @@ func (c *actionsCmd) Run(a *app) error {
 	if c.JSON {
 		return writeJSON(a.stdout, toActionOutput(entries[i]))
 	}
-	return describeAction(a.out, entries[i])
+	return a.describeAction(entries[i])
 }
 
 func (c *actionsCmd) entries(h *host.Host) ([]host.ActionEntry, error) {
@@ -95,12 +93,11 @@ func (c *actionsCmd) list(a *app, entries []host.ActionEntry) error {
 		}
 		return writeJSON(a.stdout, out)
 	}
-	w := tabwriter.NewWriter(a.out, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(w, "ACTION\tFROM\tSUMMARY")
-	for _, e := range entries {
-		fmt.Fprintf(w, "%s\t%s\t%s\n", e.Name, origin(e), inLine(e.Summary))
+	rows := make([][]string, len(entries))
+	for i, e := range entries {
+		rows[i] = []string{e.Name, origin(e), e.Summary}
 	}
-	return w.Flush()
+	return a.table([]string{"ACTION", "FROM", "SUMMARY"}, rows)
 }
 
 // origin is where an action comes from in a word.
@@ -112,28 +109,28 @@ func origin(e host.ActionEntry) string {
 	return e.Kind
 }
 
-func describeAction(out io.Writer, e host.ActionEntry) error {
-	fmt.Fprintf(out, "%s: %s\n", e.Name, inLine(e.Summary))
+func (a *app) describeAction(e host.ActionEntry) error {
+	fmt.Fprintf(a.out, "%s: %s\n", e.Name, inLine(e.Summary))
 	traits := []string{origin(e)}
 	if e.Streaming {
 		traits = append(traits, "streams")
 	}
 	if e.Idempotent {
-		traits = append(traits, "may be repeated")
+		traits = append(traits, "idempotent")
 	}
-	fmt.Fprintf(out, "(%s)\n", strings.Join(traits, ", "))
-	if err := describeMembers(out, "\nparameters", e.Params); err != nil {
+	fmt.Fprintf(a.out, "(%s)\n", strings.Join(traits, ", "))
+	if err := a.describeMembers("parameters", e.Params); err != nil {
 		return err
 	}
-	return describeMembers(out, "\nresult", e.Result)
+	return a.describeMembers("result", e.Result)
 }
 
-func describeMembers(out io.Writer, title string, s *schema.Schema) error {
+func (a *app) describeMembers(title string, s *schema.Schema) error {
 	if s == nil || s.Properties == nil || len(*s.Properties) == 0 {
 		return nil
 	}
-	fmt.Fprintln(out, title)
-	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(a.out, "\n"+title)
+	var rows [][]string
 	for _, p := range *s.Properties {
 		about := []string{}
 		if p.Schema.Description != "" {
@@ -146,12 +143,12 @@ func describeMembers(out io.Writer, title string, s *schema.Schema) error {
 			about = append(about, "default "+shown(p.Schema.Default))
 		}
 		need := ""
-		if title == "\nparameters" && slices.Contains(s.Required, p.Name) {
+		if title == "parameters" && slices.Contains(s.Required, p.Name) {
 			need = "required"
 		}
-		fmt.Fprintf(w, "  %s\t%s\t%s\t%s\n", p.Name, typeWords(p.Schema), need, inLine(strings.Join(about, "; ")))
+		rows = append(rows, []string{p.Name, typeWords(p.Schema), need, strings.Join(about, "; ")})
 	}
-	return w.Flush()
+	return a.table(nil, rows)
 }
 
 // typeWords names a schema's type.

@@ -3,7 +3,7 @@ package main
 import (
 	"cmp"
 	"fmt"
-	"text/tabwriter"
+	"strconv"
 	"time"
 
 	"github.com/the-edge-agent/tea/host"
@@ -57,12 +57,11 @@ func (c *checkpointShowCmd) Run(a *app) error {
 	for _, note := range contents.Notes {
 		fmt.Fprintf(a.out, "note: %s\n", note)
 	}
-	w := tabwriter.NewWriter(a.out, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(w, "STEP\tTIME\tKIND\tPATH\tBODY")
-	for _, rec := range records {
-		fmt.Fprintf(w, "%d\t%s\t%s\t%s\t%s\n", rec.Seq, rec.Time.Local().Format("15:04:05.000"), rec.Kind, rec.Path, clip(shown(rec.Body)))
+	rows := make([][]string, len(records))
+	for i, rec := range records {
+		rows[i] = []string{strconv.FormatUint(rec.Seq, 10), rec.Time.Local().Format("15:04:05.000"), rec.Kind, rec.Path, clip(shown(rec.Body))}
 	}
-	return w.Flush()
+	return a.table([]string{"STEP", "TIME", "KIND", "PATH", "BODY"}, rows)
 }
 
 // clip cuts a text to what fits on a line; --json has all of it.

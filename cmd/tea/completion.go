@@ -1,10 +1,13 @@
 package main
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 
 	"github.com/alecthomas/kong"
+
+	"github.com/the-edge-agent/tea/host"
 )
 
 type completionCmd struct {
@@ -39,6 +42,58 @@ type completed struct {
 	flags    []*kong.Flag
 	// values are what its argument may be; nil = anything, such as a file.
 	values []string
+	// source is what the shell asks tea for: "run" or "action", "" for nothing.
+	source string
+}
+
+// completer is the hidden command that the scripts call for values that only
+// the machine knows.
+const completer = "__complete"
+
+// complete prints what an argument may be, one value a line: runs or actions.
+// words are the command line so far, for the flags that say where to look. It
+// is silent where anything goes wrong: nobody asked for an answer.
+func (a *app) complete(source string, words []string) {
+	given := map[string][]string{}
+	for i, word := range words {
+		name, text, joined := strings.Cut(word, "=")
+		if !joined && i+1 < len(words) {
+			text = words[i+1]
+		}
+		given[name] = append(given[name], text)
+	}
+	switch source {
+	case "run":
+		dir := keepFlags{}
+		if names := append(given["--checkpoint-dir"], given["-c"]...); len(names) > 0 {
+			dir.CheckpointDir = names[0]
+		}
+		path, err := dir.dir(a)
+		if err != nil {
+			return
+		}
+		runs, err := listRuns(path)
+		if err != nil {
+			return
+		}
+		for _, r := range runs {
+			fmt.Fprintln(a.out, r.ID)
+		}
+	case "action":
+		a.setReport(reportFlags{Quiet: true})
+		h, err := a.openHost(pluginFlags{Plugins: given["--plugins"]}, reportFlags{Quiet: true}, host.Options{})
+		if err != nil {
+			return
+		}
+		defer h.Close()
+		entries, err := h.Actions()
+		if err != nil {
+			return
+		}
+		for _, e := range entries {
+			fmt.Fprintln(a.out, e.Name)
+		}
+	}
 }
 
 func collectCommands(path string, n *kong.Node, out *[]completed) {
@@ -53,6 +108,9 @@ func collectCommands(path string, n *kong.Node, out *[]completed) {
 	}
 	for _, arg := range n.Positional {
 		c.values = append(c.values, enumOf(arg)...)
+		if arg.Name == "run" || arg.Name == "action" {
+			c.source = arg.Name
+		}
 	}
 	*out = append(*out, c)
 	for _, child := range c.commands {

@@ -45,8 +45,12 @@ func bashCompletion(w io.Writer, all []completed) error {
 	}
 	b.WriteString("        esac\n    else\n        case \"$at\" in\n        \"-\") ;;\n")
 	for _, c := range all {
-		if words := c.arguments(); len(words) > 0 {
-			fmt.Fprintf(&b, "        %q) words=%q ;;\n", c.path, strings.Join(words, " "))
+		words := strings.Join(c.arguments(), " ")
+		if c.source != "" {
+			words += fmt.Sprintf("$(tea %s %s \"${COMP_WORDS[@]:1}\" 2>/dev/null)", completer, c.source)
+		}
+		if words != "" {
+			fmt.Fprintf(&b, "        %q) words=\"%s\" ;;\n", c.path, words)
 		}
 	}
 	b.WriteString("        esac\n    fi\n    COMPREPLY=($(compgen -W \"$words\" -- \"$cur\"))\n}\ncomplete -o default -F _tea tea\n")
@@ -126,6 +130,9 @@ func zshCompletion(w io.Writer, all []completed) error {
 		for _, value := range c.values {
 			items = append(items, zshItem(value, ""))
 		}
+		if c.source != "" {
+			items = append(items, fmt.Sprintf("${(f)\"$(tea %s %s ${words[2,-1]} 2>/dev/null)\"}", completer, c.source))
+		}
 		fmt.Fprintf(&b, "        %s) items=(%s) ;;\n", shellQuote(c.path), strings.Join(items, " "))
 	}
 	b.WriteString(zshTail)
@@ -152,6 +159,10 @@ func fishCompletion(w io.Writer, all []completed) error {
 		}
 		if len(c.values) > 0 {
 			fmt.Fprintf(&b, "complete -c tea -n %s -f -a %s\n", shellQuote(here), shellQuote(strings.Join(c.values, " ")))
+		}
+		if c.source != "" {
+			ask := fmt.Sprintf("(tea %s %s (commandline -opc)[2..] 2>/dev/null)", completer, c.source)
+			fmt.Fprintf(&b, "complete -c tea -n %s -f -a %s\n", shellQuote(here), shellQuote(ask))
 		}
 		for _, f := range c.flags {
 			fmt.Fprintf(&b, "complete -c tea -n %s -l %s%s -d %s\n", shellQuote(here), f.Name, fishFlag(f), shellQuote(f.Help))

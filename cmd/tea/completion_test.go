@@ -1,6 +1,7 @@
 package main
 
 import (
+	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
@@ -45,6 +46,9 @@ func TestCompletionInRealShells(t *testing.T) {
 		{"tea run --durability ", "async exit off sync", "flow.yaml"},
 		{"tea completion ", "bash fish zsh", "flow.yaml"},
 		{"tea run -c checkpoint --st", "--stream", ""},
+		{"tea actions json.p", "json.parse", "json.stringify"},
+		{"tea runs show -c kept one", "one", "flow.yaml"},
+		{"tea resume -c kept ", "one", ""},
 	}
 	for shell, program := range completers {
 		t.Run(shell, func(t *testing.T) {
@@ -56,7 +60,17 @@ func TestCompletionInRealShells(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			dir := workdir(t, map[string]string{"complete": program, "flow.yaml": ""})
+			dir := workdir(t, map[string]string{"complete": program, "flow.yaml": "nodes: [{name: a, interrupt: before}]\n"})
+			keep := exec.Command("tea", "run", "flow.yaml", "-c", "kept", "-q")
+			keep.Dir = dir
+			_ = keep.Run() // stops at the interrupt
+			kept, err := filepath.Glob(filepath.Join(dir, "kept", "*.tea"))
+			if err != nil || len(kept) != 1 {
+				t.Fatalf("kept %v, %v", kept, err)
+			}
+			if err := os.Rename(kept[0], filepath.Join(dir, "kept", "one.tea")); err != nil {
+				t.Fatal(err)
+			}
 			script, err := exec.Command("tea", "completion", shell).Output()
 			if err != nil {
 				t.Fatal(err)

@@ -63,11 +63,11 @@ func (c *checkpointDiffCmd) states(a *app) error {
 	for _, change := range changes {
 		switch change.Kind {
 		case host.Added:
-			fmt.Fprintf(a.out, "+ %s: %s\n", cell(change.Key), clip(encoded(change.To)))
+			fmt.Fprintf(a.out, "+ %s: %s\n", inLine(change.Key), clip(encoded(change.To)))
 		case host.Removed:
-			fmt.Fprintf(a.out, "- %s: %s\n", cell(change.Key), clip(encoded(change.From)))
+			fmt.Fprintf(a.out, "- %s: %s\n", inLine(change.Key), clip(encoded(change.From)))
 		default:
-			fmt.Fprintf(a.out, "~ %s: %s -> %s\n", cell(change.Key), clip(encoded(change.From)), clip(encoded(change.To)))
+			fmt.Fprintf(a.out, "~ %s: %s -> %s\n", inLine(change.Key), clip(encoded(change.From)), clip(encoded(change.To)))
 		}
 	}
 	return nil
@@ -133,7 +133,7 @@ func (c *checkpointDiffCmd) records(a *app) error {
 	for _, d := range differences {
 		name := d.Kind
 		if d.Path != "" {
-			name += " " + cell(d.Path)
+			name += " " + inLine(d.Path)
 		}
 		switch {
 		case d.OnlyA:
@@ -141,7 +141,7 @@ func (c *checkpointDiffCmd) records(a *app) error {
 		case d.OnlyB:
 			fmt.Fprintf(a.out, "+ %s: %s\n", name, clip(encoded(d.B)))
 		default:
-			fmt.Fprintf(a.out, "~ %s: %s: %s -> %s\n", name, cell(d.Key), clip(encoded(d.A)), clip(encoded(d.B)))
+			fmt.Fprintf(a.out, "~ %s: %s: %s -> %s\n", name, inLine(d.Key), clip(encoded(d.A)), clip(encoded(d.B)))
 		}
 	}
 	return nil

@@ -24,6 +24,10 @@ func run(args []string) int {
 		return exitDone
 	}
 	a := newApp()
+	if len(args) > 1 && args[0] == completer {
+		a.complete(args[1], args[2:])
+		return exitDone
+	}
 	return a.exitCode(a.dispatch(args))
 }
 

@@ -3,10 +3,7 @@ package main
 import (
 	"bytes"
 	"errors"
-	"fmt"
 	"io/fs"
-	"strings"
-	"text/tabwriter"
 	"time"
 
 	"github.com/the-edge-agent/tea/host"
@@ -62,20 +59,16 @@ func (c *runsListCmd) Run(a *app) error {
 		}
 		return writeJSON(a.stdout, list)
 	}
-	w := tabwriter.NewWriter(a.out, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(w, "RUN\tWORKFLOW\tSTATUS\tNODE\tSTARTED\tUPDATED")
-	for _, r := range list {
+	// The id begins with the time of the start.
+	rows := make([][]string, len(list))
+	for i, r := range list {
+		rows[i] = []string{r.ID, r.Workflow, r.Status, r.Node, when(r.UpdatedAt)}
 		if r.Problem != "" {
-			fmt.Fprintf(w, "%s\t\tunreadable\t\t\t%s\n", r.ID, r.Problem)
-			continue
+			rows[i] = []string{r.ID, "", "unreadable", "", r.Problem}
 		}
-		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s\n", r.ID, cell(r.Workflow), r.Status, cell(r.Node), when(r.StartedAt), when(r.UpdatedAt))
 	}
-	return w.Flush()
+	return a.table([]string{"RUN", "WORKFLOW", "STATUS", "NODE", "UPDATED"}, rows)
 }
-
-// cell makes a text fit for one cell of a table.
-func cell(text string) string { return strings.Join(strings.Fields(text), " ") }
 
 func when(t time.Time) string { return t.Local().Format(time.DateTime) }
 
@@ -115,10 +108,10 @@ func (c *runsShowCmd) Run(a *app) error {
 	if c.JSON {
 		return writeJSON(a.stdout, out)
 	}
-	w := tabwriter.NewWriter(a.out, 0, 0, 2, ' ', 0)
+	var rows [][]string
 	row := func(name, text string) {
 		if text != "" {
-			fmt.Fprintf(w, "%s\t%s\n", name, cell(text))
+			rows = append(rows, []string{name, text})
 		}
 	}
 	row("run", out.ID)
@@ -141,7 +134,7 @@ func (c *runsShowCmd) Run(a *app) error {
 	if open := out.Status != string(host.Done) && out.Status != string(host.Running); open {
 		row("resume with", (&runFlags{CheckpointDir: dir.given}).resumeCommand(&host.Result{RunID: out.ID, Pending: out.Pending}, a.mask))
 	}
-	return w.Flush()
+	return a.table(nil, rows)
 }
 
 type runsEventsCmd struct {

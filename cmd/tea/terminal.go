@@ -78,6 +78,15 @@ func terminalSize(f *os.File) (columns, rows int) {
 	return columns, rows
 }
 
+// table prints rows on stdout, as wide as its terminal is.
+func (a *app) table(header []string, rows [][]string) error {
+	columns := 0
+	if a.terminal(a.stdout) {
+		columns, _ = terminalSize(a.stdout)
+	}
+	return host.WriteTable(a.out, columns, header, rows)
+}
+
 // utf8 tells whether the locale's characters go beyond ASCII.
 func (a *app) utf8() bool {
 	for _, name := range []string{"LC_ALL", "LC_CTYPE", "LANG"} {

@@ -1,0 +1,60 @@
+package report
+
+import (
+	"bytes"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+func TestTable(t *testing.T) {
+	t.Parallel()
+	header := []string{"ACTION", "FROM", "SUMMARY"}
+	rows := [][]string{
+		{"json.parse", "host", "Parses a text as JSON and reports where the fault is."},
+		{"日本.語", "plugin x", "Short."},
+	}
+	tests := []struct {
+		name    string
+		columns int
+		want    string
+	}{
+		{"any width", 0, `
+ACTION      FROM      SUMMARY
+json.parse  host      Parses a text as JSON and reports where the fault is.
+日本.語     plugin x  Short.
+`},
+		{"the last column wraps", 50, `
+ACTION      FROM      SUMMARY
+json.parse  host      Parses a text as JSON and
+                      reports where the fault is.
+日本.語     plugin x  Short.
+`},
+		{"too narrow for columns", 30, `
+json.parse
+  host
+  Parses a text as JSON and
+  reports where the fault is.
+日本.語
+  plugin x  Short.
+`},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			t.Parallel()
+			var out bytes.Buffer
+			if err := Table(&out, test.columns, header, rows); err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(strings.TrimPrefix(test.want, "\n"), out.String()); diff != "" {
+				t.Error(diff)
+			}
+			for line := range strings.Lines(out.String()) {
+				if width := textWidth(strings.TrimRight(line, "\n")); test.columns > 0 && width > test.columns {
+					t.Errorf("line of %d cells: %q", width, line)
+				}
+			}
+		})
+	}
+}
