@@ -8,11 +8,17 @@ import (
 
 type initCmd struct {
 	Dir string `arg:"" optional:"" default:"." help:"Where to write it."`
+	pluginFlags
+	reportFlags
 }
 
 // Run writes the project.
 func (c *initCmd) Run(a *app) error {
-	paths, err := project.Write(c.Dir)
+	schema, err := a.schema(c.pluginFlags, c.reportFlags)
+	if err != nil {
+		return err
+	}
+	paths, err := project.Write(c.Dir, schema)
 	if err != nil {
 		return err
 	}

@@ -34,8 +34,8 @@ func (a *app) readObject(flag, arg string) (map[string]any, error) {
 		return nil, usageErrorf("%s: nothing is there, want a JSON object", flag)
 	case errors.Is(err, io.ErrUnexpectedEOF):
 		return nil, usageErrorf("%s: not JSON: it ends in the middle", flag)
-	case err != nil && isFile(arg):
-		return nil, usageErrorf("%s: not JSON: %w; to read the file write @%s", flag, err, arg)
+	case err != nil && (isFile(arg) || filepath.Ext(arg) == ".json"):
+		return nil, usageErrorf("%s: %q is not JSON; to read a file, write @%s", flag, arg, arg)
 	case err != nil:
 		return nil, usageErrorf("%s: not JSON: %w", flag, err)
 	}

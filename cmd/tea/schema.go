@@ -9,16 +9,23 @@ type schemaCmd struct {
 
 // Run prints the JSON Schema of workflow files.
 func (c *schemaCmd) Run(a *app) error {
-	a.setReport(c.reportFlags)
-	h, err := a.openHost(c.pluginFlags, c.reportFlags, host.Options{})
+	schema, err := a.schema(c.pluginFlags, c.reportFlags)
 	if err != nil {
 		return err
+	}
+	_, err = a.stdout.Write(append(schema, '\n'))
+	return err
+}
+
+// schema returns the JSON Schema of workflow files with the actions of the
+// host and of the plugins that are found.
+func (a *app) schema(plugins pluginFlags, report reportFlags) ([]byte, error) {
+	a.setReport(report)
+	h, err := a.openHost(plugins, report, host.Options{})
+	if err != nil {
+		return nil, err
 	}
 	defer h.Close()
 	schema, err := h.Schema()
-	if err != nil {
-		return err
-	}
-	_, err = a.stdout.Write(append(escapeJSON(schema), '\n'))
-	return err
+	return escapeJSON(schema), err
 }

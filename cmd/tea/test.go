@@ -2,6 +2,8 @@ package main
 
 import (
 	"fmt"
+	"os"
+	"path/filepath"
 	"strings"
 
 	"github.com/the-edge-agent/tea/cmd/tea/internal/flowtest"
@@ -10,7 +12,7 @@ import (
 )
 
 type testCmd struct {
-	Files []string `arg:"" name:"file" help:"Files of tests."`
+	Files []string `arg:"" optional:"" name:"file" help:"Files of tests, or directories with *_test.yaml files. Default: the working directory."`
 	pluginFlags
 	reportFlags
 }
@@ -23,8 +25,12 @@ func (c *testCmd) Run(a *app) error {
 	newHost := func(replace []tea.Action) (*host.Host, error) {
 		return a.openHost(c.pluginFlags, c.reportFlags, host.Options{Replace: replace})
 	}
+	files, err := testFiles(c.Files)
+	if err != nil {
+		return usageError(err)
+	}
 	failed := false
-	for _, file := range c.Files {
+	for _, file := range files {
 		suite, err := flowtest.Load(file)
 		if err != nil {
 			return usageError(err)
@@ -47,6 +53,39 @@ func (c *testCmd) Run(a *app) error {
 		return &exitError{code: exitFailed}
 	}
 	return nil
+}
+
+// testFiles lists the files of tests that paths name; no path means the
+// working directory.
+func testFiles(paths []string) ([]string, error) {
+	if len(paths) == 0 {
+		paths = []string{"."}
+	}
+	var files []string
+	for _, path := range paths {
+		if info, err := os.Stat(path); err != nil || !info.IsDir() {
+			files = append(files, path)
+			continue
+		}
+		entries, err := os.ReadDir(path)
+		if err != nil {
+			return nil, err
+		}
+		before := len(files)
+		for _, e := range entries {
+			if ok, _ := filepath.Match("*_test.y*ml", e.Name()); ok && !e.IsDir() {
+				files = append(files, filepath.Join(path, e.Name()))
+			}
+		}
+		if len(files) == before {
+			abs, err := filepath.Abs(path)
+			if err != nil {
+				return nil, err
+			}
+			return nil, fmt.Errorf("%s has no *_test.yaml file", abs)
+		}
+	}
+	return files, nil
 }
 
 // numbered is "1 test" and "2 tests".

@@ -3,6 +3,9 @@ package spec
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
+	"regexp"
+	"slices"
 	"strings"
 
 	tea "github.com/the-edge-agent/tea/sdk"
@@ -12,14 +15,18 @@ import (
 // part is one object of a JSON Schema.
 type part = map[string]any
 
-// JSONSchema gives the JSON Schema (draft-07) of the file format, for editors.
-// Where a node calls one of the actions, its parameters are checked too.
+// JSONSchema returns the JSON Schema (draft-07) of the file format, for
+// editors, without white space. Where a node calls one of the actions, its
+// parameters are checked too. In the namespace of such an action no other name
+// is valid; other namespaces may belong to Lua modules, which it knows nothing of.
 func JSONSchema(actions []tea.ActionInfo) ([]byte, error) {
 	g := theGrammar()
 	definitions := part{}
 	for _, s := range g.sections() {
-		definitions[definitionName(s)] = sectionSchema(s, actions)
+		definitions[definitionName(s)] = sectionSchema(s)
 	}
+	definitions[actionName] = actionSchema(actions)
+	definitions[actionCall] = part{"allOf": callConditions(g.call, actions)}
 	for _, s := range []*section{g.node, g.step} {
 		definitions[s.title] = choice(s)
 	}
@@ -36,7 +43,7 @@ func JSONSchema(actions []tea.ActionInfo) ([]byte, error) {
 		"allOf":       []any{reference(g.workflow)},
 		"definitions": definitions,
 	}
-	return json.MarshalIndent(document, "", "  ")
+	return json.Marshal(document)
 }
 
 // definitionName is where a section stands among the definitions. The plain
@@ -56,17 +63,59 @@ func referenceTo(name string) part { return part{"$ref": "#/definitions/" + name
 // choice picks the variant of a section by type.
 func choice(s *section) part {
 	chosen := referenceTo(definitionName(s))
-	for kind, variant := range s.variants {
+	for _, kind := range slices.Sorted(maps.Keys(s.variants)) {
 		chosen = part{
 			"if":   part{"properties": part{"type": part{"const": kind}}, "required": []string{"type"}},
-			"then": reference(variant),
+			"then": reference(s.variants[kind]),
 			"else": chosen,
 		}
 	}
 	return chosen
 }
 
-func sectionSchema(s *section, actions []tea.ActionInfo) part {
+// The definitions that every section with a call shares.
+const (
+	actionName = "name-of-an-action"
+	actionCall = "call-of-an-action"
+)
+
+// actionSchema is the schema of what stands in uses.
+func actionSchema(actions []tea.ActionInfo) part {
+	names := make([]string, len(actions))
+	var namespaces []string
+	for i, a := range actions {
+		names[i] = a.Name
+		if namespace, _, ok := strings.Cut(a.Name, "."); ok && !slices.Contains(namespaces, namespace) {
+			namespaces = append(namespaces, regexp.QuoteMeta(namespace))
+		}
+	}
+	if len(names) == 0 {
+		return part{"type": "string"}
+	}
+	return part{"type": "string", "anyOf": []any{
+		part{"enum": names},
+		part{"not": part{"pattern": `^(` + strings.Join(namespaces, "|") + `)\.`}},
+	}}
+}
+
+// oneBody refuses two bodies in one node, and one body under two spellings.
+func oneBody(s *section) part {
+	var bodies []string
+	for _, name := range []string{"uses", "run", "steps", "subgraph"} {
+		if k := s.find(name); k != nil {
+			bodies = append(bodies, k.spellings()...)
+		}
+	}
+	var pairs []any
+	for i, a := range bodies {
+		for _, b := range bodies[i+1:] {
+			pairs = append(pairs, part{"required": []string{a, b}})
+		}
+	}
+	return part{"not": part{"anyOf": pairs}}
+}
+
+func sectionSchema(s *section) part {
 	properties := part{}
 	names := []string{}
 	var conditions []any
@@ -91,9 +140,9 @@ func sectionSchema(s *section, actions []tea.ActionInfo) part {
 		p["additionalProperties"] = false
 	}
 	if s.find("with") != nil {
-		conditions = append(conditions, callConditions(s, actions)...)
+		conditions = append(conditions, oneBody(s), referenceTo(actionCall))
 		for _, spelling := range s.find("uses").spellings() {
-			properties[spelling].(part)["examples"] = actionNames(actions)
+			properties[spelling] = part{"description": properties[spelling].(part)["description"], "allOf": []any{referenceTo(actionName)}}
 		}
 	}
 	if conditions != nil {
@@ -203,14 +252,6 @@ func numberSchema(n *numberForm) part {
 		p["maximum"] = *n.max
 	}
 	return p
-}
-
-func actionNames(actions []tea.ActionInfo) []string {
-	names := make([]string, len(actions))
-	for i, a := range actions {
-		names[i] = a.Name
-	}
-	return names
 }
 
 // callConditions apply an action's schema to with where uses names it.

@@ -6,24 +6,35 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 )
 
 //go:embed files
 var files embed.FS
 
-// Write puts the project's files into a directory, which it makes where there
-// is none, and gives their paths. A file that is there already is an error,
-// and then nothing is written.
-func Write(dir string) ([]string, error) {
+// schemaFile is what the first line of the project's workflow names.
+const schemaFile = "tea.schema.json"
+
+// Write puts the project's files into a directory, which it creates if needed,
+// and returns their paths. schema is the JSON Schema of workflow files, for
+// editors. A file that exists already is an error, and then nothing is written.
+func Write(dir string, schema []byte) ([]string, error) {
 	entries, err := files.ReadDir("files")
 	if err != nil {
 		return nil, err
 	}
-	var paths []string
+	contents := map[string][]byte{schemaFile: append(schema, '\n')}
 	for _, e := range entries {
-		path := filepath.Join(dir, e.Name())
+		if contents[e.Name()], err = files.ReadFile("files/" + e.Name()); err != nil {
+			return nil, err
+		}
+	}
+	var paths []string
+	for _, name := range slices.Sorted(maps.Keys(contents)) {
+		path := filepath.Join(dir, name)
 		if _, err := os.Lstat(path); !errors.Is(err, fs.ErrNotExist) {
 			return nil, fmt.Errorf("write the project: %w", &fs.PathError{Op: "create", Path: path, Err: fs.ErrExist})
 		}
@@ -32,12 +43,8 @@ func Write(dir string) ([]string, error) {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return nil, fmt.Errorf("write the project: %w", err)
 	}
-	for i, e := range entries {
-		data, err := files.ReadFile("files/" + e.Name())
-		if err != nil {
-			return nil, err
-		}
-		if err := writeNew(paths[i], data); err != nil {
+	for _, path := range paths {
+		if err := writeNew(path, contents[filepath.Base(path)]); err != nil {
 			return nil, fmt.Errorf("write the project: %w", err)
 		}
 	}

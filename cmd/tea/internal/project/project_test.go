@@ -15,7 +15,7 @@ func TestWriteKeepsWhatIsThere(t *testing.T) {
 	if err := os.WriteFile(there, []byte("mine"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := Write(dir); !errors.Is(err, fs.ErrExist) {
+	if _, err := Write(dir, []byte("{}")); !errors.Is(err, fs.ErrExist) {
 		t.Fatalf("err = %v, want that the file exists", err)
 	}
 	entries, err := os.ReadDir(dir)
