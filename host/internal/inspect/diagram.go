@@ -30,6 +30,9 @@ type Node struct {
 	Line  int      `json:"line,omitempty"`
 	// Steps are the steps of a node of kind steps, or of a map's item.
 	Steps []Node `json:"steps,omitempty"`
+	// Status is that of the node in a run: done, failed, waiting, skipped or
+	// unreached; "" where the diagram is of no run.
+	Status string `json:"status,omitempty"`
 	// Body is what a loop repeats, or a subgraph.
 	Body *Diagram `json:"body,omitempty"`
 }
@@ -38,7 +41,7 @@ type Node struct {
 type Edge struct {
 	From string `json:"from"`
 	To   string `json:"to"`
-	// Kind is next, when, switch, goto, parallel, map or fallback.
+	// Kind is next, when, switch, goto, parallel, map, fallback or repeat.
 	Kind string `json:"kind"`
 	// Label is the condition, or the result that a switch gave.
 	Label string `json:"label,omitempty"`
@@ -53,6 +56,7 @@ const (
 	parallel = "parallel"
 	each     = "map"
 	fallback = "fallback"
+	repeat   = "repeat"
 )
 
 // otherwise labels the edge that is taken where no other one is.

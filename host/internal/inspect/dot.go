@@ -44,7 +44,7 @@ func dotStyle(kind string) string {
 	switch kind {
 	case parallel, each:
 		return ", style=bold"
-	case fallback:
+	case fallback, repeat:
 		return ", style=dashed"
 	}
 	return ""

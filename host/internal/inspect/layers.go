@@ -1,24 +1,54 @@
 package inspect
 
-// arrange puts each box into a row and finds the way of each edge.
+// arrange puts each box into a row and finds the way of each edge. Where an
+// edge that leads down has a label, a row for labels follows the row of its
+// node, so that no line runs through a label.
 func (l *layout) arrange() {
 	back := l.backEdges()
 	level := l.levels(back)
-	for _, b := range l.order {
-		b.row = level[b.name]
-		for len(l.rows) <= b.row {
-			l.rows = append(l.rows, nil)
+	labels := l.shownLabels()
+	labelled := map[int]bool{}
+	for i, e := range l.diagram.Edges {
+		if labels[i] != "" && !back[i] {
+			labelled[level[e.From]] = true
 		}
+	}
+	row := make([]int, level[end]+1)
+	for at := 1; at < len(row); at++ {
+		row[at] = row[at-1] + 1
+		if labelled[at-1] {
+			l.labelRows[row[at]] = true
+			row[at]++
+		}
+	}
+	l.rows = make([][]*box, row[len(row)-1]+1)
+	for _, b := range l.order {
+		b.row = row[level[b.name]]
 		l.rows[b.row] = append(l.rows[b.row], b)
 	}
 	for i, e := range l.diagram.Edges {
 		from, to := l.boxes[e.From], l.boxes[e.To]
 		if back[i] {
-			l.ways = append(l.ways, l.up(from, to))
+			l.ways = append(l.ways, l.up(from, to, labels[i]))
 		} else {
-			l.ways = append(l.ways, l.down(from, to))
+			l.ways = append(l.ways, l.down(from, to, labels[i]))
 		}
 	}
+}
+
+// shownLabels are the labels of the edges. What several edges from one node
+// say, as the branches of a fan-out do, is shown once.
+func (l *layout) shownLabels() []string {
+	labels := make([]string, len(l.diagram.Edges))
+	seen := map[[2]string]bool{}
+	for i, e := range l.diagram.Edges {
+		about := e.about()
+		if key := [2]string{e.From, about}; !seen[key] {
+			seen[key] = true
+			labels[i] = about
+		}
+	}
+	return labels
 }
 
 // levels puts each node below all nodes that lead to it, edges that lead back
@@ -41,11 +71,13 @@ func (l *layout) levels(back map[int]bool) map[string]int {
 	return level
 }
 
-// down is the way to a box further down: a lane in each row between.
-func (l *layout) down(from, to *box) []*box {
+// down is the way to a box further down: a lane in each row between. The
+// first one has the label.
+func (l *layout) down(from, to *box, label string) []*box {
 	way := []*box{from}
 	for row := from.row + 1; row < to.row; row++ {
-		b := l.lane(lane{to: to.name, row: row})
+		b := l.lane(lane{to: to.name, row: row}, label)
+		label = ""
 		b.above = append(b.above, way[len(way)-1])
 		way = append(way, b)
 	}
@@ -54,11 +86,15 @@ func (l *layout) down(from, to *box) []*box {
 }
 
 // up is the way back: out of the bottom, past the rows of both boxes and all
-// between, and in at the top.
-func (l *layout) up(from, to *box) []*box {
+// between, and in at the top. The lane beside the first box has the label.
+func (l *layout) up(from, to *box, label string) []*box {
 	way, above := []*box{from, to}, to
 	for row := to.row; row <= from.row; row++ {
-		b := l.lane(lane{to: to.name, row: row, up: true})
+		text := ""
+		if row == from.row {
+			text = label
+		}
+		b := l.lane(lane{to: to.name, row: row, up: true}, text)
 		b.above = append(b.above, above)
 		above = b
 		way = append(way[:1], append([]*box{b}, way[1:]...)...)
@@ -66,7 +102,14 @@ func (l *layout) up(from, to *box) []*box {
 	return way
 }
 
-func (l *layout) lane(at lane) *box {
+// lane is where edges to a box pass through a row; an edge with a label has one
+// of its own.
+func (l *layout) lane(at lane, label string) *box {
+	if label != "" {
+		b := &box{row: at.row, text: label, w: padding/2 + cells(label)*labelWidth, h: lineHeight}
+		l.rows[at.row] = append(l.rows[at.row], b)
+		return b
+	}
 	b := l.lanes[at]
 	if b == nil {
 		b = &box{row: at.row}

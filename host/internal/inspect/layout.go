@@ -13,12 +13,15 @@ const (
 	lineHeight = 16
 	padding    = 10
 	gapX       = 40
-	gapY       = 56
+	gapY       = 56 // between rows of nodes
+	gapLabel   = 32 // above and below a row of labels
 )
 
 // box is a node with its place, or a lane; x and y are its upper left corner.
 type box struct {
-	name       string
+	name string
+	// text is the label of the edge that passes through a lane, drawn beside it.
+	text       string
 	node       *Node
 	labels     []string
 	x, y, w, h int
@@ -48,13 +51,16 @@ type layout struct {
 	order   []*box
 	lanes   map[lane]*box
 	rows    [][]*box
+	// labelRows marks the rows that hold the labels of the edges from the row
+	// above.
+	labelRows map[int]bool
 	// ways are what each edge passes through, its ends included.
 	ways [][]*box
 	w, h int
 }
 
 func newLayout(d *Diagram) *layout {
-	l := &layout{diagram: d, boxes: map[string]*box{}, lanes: map[lane]*box{}}
+	l := &layout{diagram: d, boxes: map[string]*box{}, lanes: map[lane]*box{}, labelRows: map[int]bool{}}
 	for _, name := range d.names() {
 		b := &box{name: name, labels: []string{endName(name)}}
 		if i := slices.IndexFunc(d.Nodes, func(n Node) bool { return n.Name == name }); i >= 0 {
@@ -101,4 +107,13 @@ func cells(text string) int {
 
 func (b *box) isLane() bool { return b.name == "" }
 
-func (b *box) middle() int { return b.x + b.w/2 }
+// axis is where edges meet the box, from its left side: the middle of a node,
+// the left side of a label.
+func (b *box) axis() int {
+	if b.text != "" {
+		return 0
+	}
+	return b.w / 2
+}
+
+func (b *box) middle() int { return b.x + b.axis() }

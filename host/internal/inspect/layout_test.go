@@ -49,3 +49,62 @@ func TestEdgesPassBesideBoxes(t *testing.T) {
 		}
 	}
 }
+
+// Labels lie neither on a line nor on a box nor on each other.
+func TestLabelsLieFree(t *testing.T) {
+	t.Parallel()
+	d := &Diagram{
+		Nodes: []Node{{Name: "a"}, {Name: "b"}, {Name: "c"}, {Name: "d"}},
+		Edges: []Edge{
+			{From: start, To: "a"},
+			{From: "a", To: "b", Kind: when, Label: "state.first and state.second"},
+			{From: "a", To: "c", Kind: when, Label: "state.third"},
+			{From: "a", To: "d", Kind: next, Label: otherwise},
+			{From: "b", To: "d"},
+			{From: "c", To: "d"},
+			{From: "d", To: "a", Kind: when, Label: "state.again"},
+			{From: "d", To: end, Kind: next, Label: otherwise},
+		},
+	}
+	l := newLayout(d)
+	labels := 0
+	for _, row := range l.rows {
+		for i, b := range row {
+			if b.text == "" {
+				continue
+			}
+			labels++
+			for j, other := range row {
+				if i != j && other.x < b.x+b.w && b.x < other.x+other.w {
+					t.Errorf("the label %q lies on %q%q", b.text, other.name, other.text)
+				}
+			}
+			for _, way := range l.ways {
+				for _, c := range curves(way) {
+					for quarters := range 5 {
+						p := c.at(quarters)
+						if p.x > b.x && p.x < b.x+b.w && p.y > b.y && p.y < b.y+b.h {
+							t.Errorf("a line crosses the label %q at %v", b.text, p)
+						}
+					}
+				}
+			}
+		}
+	}
+	if labels != 5 {
+		t.Errorf("%d labels, want 5", labels)
+	}
+}
+
+// at is the point of the curve after some quarters of it.
+func (c curve) at(quarters int) point {
+	t := float64(quarters) / 4
+	s := 1 - t
+	along := func(p0, p1, p2, p3 int) int {
+		return int(s*s*s*float64(p0) + 3*s*s*t*float64(p1) + 3*s*t*t*float64(p2) + t*t*t*float64(p3))
+	}
+	return point{
+		along(c.from.x, c.from.x, c.to.x, c.to.x),
+		along(c.from.y, c.from.y+c.fromBend, c.to.y-c.toBend, c.to.y),
+	}
+}

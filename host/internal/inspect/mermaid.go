@@ -36,7 +36,7 @@ func (d *Diagram) mermaidInside(b *bytes.Buffer, num *numbering, indent string) 
 		switch e.Kind {
 		case parallel, each:
 			arrow = "==>"
-		case fallback:
+		case fallback, repeat:
 			arrow = "-.->"
 		}
 		if about := e.about(); about != "" {

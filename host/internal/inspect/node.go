@@ -30,9 +30,12 @@ func body(out *Node, b graph.Body) {
 		}
 	case *graph.Loop:
 		out.Kind, out.Body = "loop", describe(b.Body)
+		condition := ""
 		if b.Condition != nil {
-			out.Notes = append(out.Notes, "while "+oneLine(b.Condition.Value))
+			condition = "while " + oneLine(b.Condition.Value)
+			out.Notes = append(out.Notes, condition)
 		}
+		out.Body.Edges = append(out.Body.Edges, Edge{From: end, To: start, Kind: repeat, Label: condition})
 		out.Notes = append(out.Notes, fmt.Sprintf("at most %d passes", b.MaxIterations))
 	case *graph.Map:
 		var item Node

@@ -9,7 +9,15 @@ import (
 // is room.
 func (l *layout) place() {
 	y := 0
-	for _, row := range l.rows {
+	for _, way := range l.ways {
+		if way[len(way)-1].row == 0 && way[len(way)-2].row == 0 {
+			y = turn // a way back turns above the first row
+		}
+	}
+	for i, row := range l.rows {
+		if i > 0 {
+			y += l.gapAbove(i)
+		}
 		height := 0
 		for _, b := range row {
 			b.want = b.wanted()
@@ -20,10 +28,17 @@ func (l *layout) place() {
 		for _, b := range row {
 			b.y, b.bottom = y, y+height
 		}
-		y += height + gapY
+		y += height
 	}
-	l.h = max(0, y-gapY)
+	l.h = y
 	l.fit()
+}
+
+func (l *layout) gapAbove(row int) int {
+	if l.labelRows[row] || l.labelRows[row-1] {
+		return gapLabel
+	}
+	return gapY
 }
 
 // wanted is the middle of the boxes above; lanes count where there is nothing
@@ -55,7 +70,7 @@ func (b *box) wanted() int {
 func spread(row []*box) {
 	offset, nodes := 0, 0
 	for i, b := range row {
-		b.x = b.want - b.w/2
+		b.x = b.want - b.axis()
 		if i > 0 {
 			left, gap := row[i-1], gapX
 			if b.isLane() || left.isLane() {
@@ -63,7 +78,7 @@ func spread(row []*box) {
 			}
 			b.x = max(b.x, left.x+left.w+gap)
 		}
-		if !b.isLane() {
+		if !b.isLane() || b.text != "" {
 			offset += b.want - b.middle()
 			nodes++
 		}
@@ -80,10 +95,6 @@ func (l *layout) fit() {
 		for _, b := range row {
 			left, right = min(left, b.x), max(right, b.x+b.w)
 		}
-	}
-	for i, at := range l.labels() {
-		half := cells(l.diagram.Edges[i].about()) * labelWidth / 2
-		left, right = min(left, at.x-half), max(right, at.x+half)
 	}
 	for _, row := range l.rows {
 		for _, b := range row {

@@ -6,47 +6,57 @@ import (
 	"fmt"
 )
 
-const svgStyle = `rect{fill:#fff;stroke:#4a5568;rx:6}text{font:12px sans-serif;fill:#1a202c}.end>rect{fill:#e2e8f0;rx:14}.body>rect{fill:#f7fafc}` +
-	`.name{font-weight:bold}path{fill:none;stroke:#4a5568;stroke-width:1.3}.parallel,.map{stroke-width:2.6}.fallback{stroke-dasharray:5 4}` +
-	`.label{font-size:10px;fill:#2b6cb0;stroke:#fff;stroke-width:3px;paint-order:stroke}`
+// svgStyle has colours for light and dark pages. The kind of a node shows in
+// the bar on its left and its second line, the status of a run in its border.
+const svgStyle = `.tea{--page:#fff;--box:#fff;--body:#f7fafc;--end:#e2e8f0;--ink:#1a202c;--line:#4a5568;--label:#2b6cb0;` +
+	`--action:#3182ce;--lua:#805ad5;--ask:#d69e2e;--inner:#319795;--pass:#a0aec0;--done:#2f855a;--failed:#c53030;--waiting:#b7791f}` +
+	`@media(prefers-color-scheme:dark){.tea{--page:#171923;--box:#2d3748;--body:#1f2633;--end:#4a5568;--ink:#edf2f7;--line:#a0aec0;--label:#90cdf4;` +
+	`--action:#63b3ed;--lua:#b794f4;--ask:#f6e05e;--inner:#4fd1c5;--pass:#718096;--done:#68d391;--failed:#fc8181;--waiting:#f6e05e}}` +
+	`.tea .page{fill:var(--page)}.tea .box{fill:var(--box);stroke:var(--line);rx:6}.tea .end>.box{fill:var(--end);rx:14}.tea .body>.box{fill:var(--body)}` +
+	`.tea text{font:12px sans-serif;fill:var(--ink)}.tea .name{font-weight:bold}.tea .bar{fill:var(--inner);rx:2}.tea .action>.bar{fill:var(--action)}` +
+	`.tea .lua>.bar{fill:var(--lua)}.tea .ask>.bar{fill:var(--ask)}.tea .pass>.bar{fill:var(--pass)}.tea .pass>.box{stroke-dasharray:4 3}` +
+	`.tea .map>.box,.tea .loop>.box{stroke-width:2.2}.tea .done>.box{stroke:var(--done);stroke-width:2.2}.tea .failed>.box{stroke:var(--failed);stroke-width:3}` +
+	`.tea .waiting>.box{stroke:var(--waiting);stroke-width:3}.tea .skipped,.tea .unreached{opacity:.45}` +
+	`.tea .edge{fill:none;stroke:var(--line);stroke-width:1.3}.tea .tip{fill:var(--line)}.tea .edge.parallel,.tea .edge.map{stroke-width:2.6}` +
+	`.tea .edge.fallback,.tea .edge.repeat{stroke-dasharray:5 4}.tea .label{font-size:10px;fill:var(--label)}`
 
 // svg draws boxes in layers with curved arrows.
 func (d *Diagram) svg() []byte {
 	l := newLayout(d)
 	var b bytes.Buffer
-	fmt.Fprintf(&b, `<svg xmlns="http://www.w3.org/2000/svg" width="%d" height="%d" viewBox="%d %d %d %d">`+"\n",
+	fmt.Fprintf(&b, `<svg class="tea" xmlns="http://www.w3.org/2000/svg" width="%d" height="%d" viewBox="%d %d %d %d">`+"\n",
 		l.w+2*padding, l.h+2*padding, -padding, -padding, l.w+2*padding, l.h+2*padding)
 	fmt.Fprintf(&b, "<title>%s</title>\n<style>%s</style>\n", escape(d.Name), svgStyle)
-	b.WriteString(`<defs><marker id="tip" viewBox="0 0 10 10" refX="9" refY="5" markerUnits="userSpaceOnUse" markerWidth="10" markerHeight="10" orient="auto-start-reverse"><path d="M0 0L10 5L0 10z" style="fill:#4a5568;stroke:none"/></marker></defs>` + "\n")
+	fmt.Fprintf(&b, `<rect class="page" x="%d" y="%d" width="%d" height="%d"/>`+"\n", -padding, -padding, l.w+2*padding, l.h+2*padding)
+	b.WriteString(`<defs><marker id="tip" viewBox="0 0 10 10" refX="9" refY="5" markerUnits="userSpaceOnUse" markerWidth="10" markerHeight="10" orient="auto-start-reverse"><path class="tip" d="M0 0L10 5L0 10z"/></marker></defs>` + "\n")
 	l.svg(&b)
 	b.WriteString("</svg>\n")
 	return b.Bytes()
 }
 
-func (l *layout) svg(b *bytes.Buffer) {
+func (l *layout) svg(w *bytes.Buffer) {
 	for i, e := range l.diagram.Edges {
-		fmt.Fprintf(b, `<path class="%s" d="%s" marker-end="url(#tip)"/>`+"\n", e.Kind, pathData(l.ways[i]))
+		fmt.Fprintf(w, `<path class="edge %s" d="%s" marker-end="url(#tip)"/>`+"\n", e.Kind, pathData(l.ways[i]))
 	}
 	for _, box := range l.order {
-		box.svg(b)
+		box.svg(w)
 	}
-	labels := l.labels()
-	for i, e := range l.diagram.Edges {
-		if at, ok := labels[i]; ok {
-			fmt.Fprintf(b, `<text class="label" x="%d" y="%d" text-anchor="middle">%s</text>`+"\n", at.x, at.y, escape(e.about()))
+	for _, row := range l.rows {
+		for _, b := range row {
+			if b.text != "" {
+				fmt.Fprintf(w, `<text class="label" x="%d" y="%d">%s</text>`+"\n", b.x+padding/2, b.bottom-4, escape(b.text))
+			}
 		}
 	}
 }
 
+const barWidth = 4
+
 func (b *box) svg(w *bytes.Buffer) {
-	class := "node"
-	switch {
-	case b.node == nil:
-		class = "end"
-	case b.inner != nil:
-		class = "body"
+	fmt.Fprintf(w, `<g class="%s"><rect class="box" x="%d" y="%d" width="%d" height="%d"/>`, b.class(), b.x, b.y, b.w, b.h)
+	if b.node != nil {
+		fmt.Fprintf(w, `<rect class="bar" x="%d" y="%d" width="%d" height="%d"/>`, b.x, b.y, barWidth, b.h)
 	}
-	fmt.Fprintf(w, `<g class="%s"><rect x="%d" y="%d" width="%d" height="%d"/>`, class, b.x, b.y, b.w, b.h)
 	for i, label := range b.labels {
 		name := ""
 		if i == 0 {
@@ -61,6 +71,25 @@ func (b *box) svg(w *bytes.Buffer) {
 		w.WriteString("</g>")
 	}
 	w.WriteString("</g>\n")
+}
+
+// class is what the style sheet knows the box by: its kind, and the status of
+// its node in a run.
+func (b *box) class() string {
+	if b.node == nil {
+		return "end"
+	}
+	class := b.node.Kind
+	if b.node.Uses == "human.ask" {
+		class = "ask"
+	}
+	if b.inner != nil {
+		class += " body"
+	}
+	if b.node.Status != "" {
+		class += " " + b.node.Status
+	}
+	return class
 }
 
 // escape writes text for XML; what XML cannot hold becomes U+FFFD.
