@@ -16,25 +16,25 @@ const (
 	maxDocumentWords = 1 << 20
 )
 
-// word is what the analyzer cuts out of a text.
+// word is what the cutter finds in a text.
 type word struct {
 	pos      int  // counts every word of the text, stop words too
 	unspaced bool // a pair of characters, or the last character of a run
 	single   bool // unspaced, and the run's last character alone
 	alone    bool // single, and the run's only character
-	end      int  // offset in the folded text behind the word
+	end      int  // offset in the text after the word
 }
 
-// wordCutter cuts a folded text into words. The zero value is ready; it keeps
-// its buffer from text to text.
+// wordCutter cuts a normalized text into words. The zero value is ready; it
+// reuses its buffer.
 type wordCutter struct {
 	buf []byte
 }
 
-// cut calls visit for each word of the folded text, the first one at position
-// pos, until it returns false. It returns the position behind the last word.
-// The bytes of a form are only valid during the call.
-func (c *wordCutter) cut(text string, pos int, visit func(form []byte, w word) bool) int {
+// cut calls visit for each word of a normalized text, the first one at position
+// pos, until visit returns false. It returns the position after the last word.
+// The bytes passed to visit are valid only during the call.
+func (c *wordCutter) cut(text string, pos int, visit func(text []byte, w word) bool) int {
 	for i := 0; i < len(text); {
 		r, size := rune(text[i]), 1
 		if r >= utf8.RuneSelf {
@@ -53,6 +53,16 @@ func (c *wordCutter) cut(text string, pos int, visit func(form []byte, w word) b
 				return pos + 1
 			}
 			i, pos = end, pos+1
+		case isSymbol(r):
+			end := i + size
+			if next, more := utf8.DecodeRuneInString(text[end:]); isRegional(r) && isRegional(next) {
+				end += more // a flag
+			}
+			c.buf = append(c.buf[:0], text[i:end]...)
+			if !visit(c.buf, word{pos: pos, end: end}) {
+				return pos + 1
+			}
+			i, pos = end, pos+1
 		default:
 			i += size
 		}
@@ -61,7 +71,7 @@ func (c *wordCutter) cut(text string, pos int, visit func(form []byte, w word) b
 }
 
 // fill copies the word that begins at offset i into the buffer and returns the
-// offset behind it.
+// offset after it.
 func (c *wordCutter) fill(text string, i int) int {
 	c.buf = c.buf[:0]
 	full := false
@@ -118,21 +128,33 @@ func isWordByte(b byte) bool {
 	return b >= 'a' && b <= 'z' || b >= 'A' && b <= 'Z' || b >= '0' && b <= '9'
 }
 
-// isWordRune tells whether r is part of a word.
+// isWordRune reports whether r is part of a word.
 func isWordRune(r rune) bool {
 	if r < utf8.RuneSelf {
 		return isWordByte(byte(r))
 	}
-	return unicode.IsLetter(r) || unicode.IsNumber(r) || unicode.IsMark(r)
+	return (unicode.IsLetter(r) || unicode.IsNumber(r) || unicode.IsMark(r)) && !isIgnored(r)
 }
 
-// isIgnored tells whether r neither ends a word nor belongs to it: the soft
-// hyphen and the joiners.
+// isIgnored reports whether r neither ends a word nor belongs to it: the soft
+// hyphen, joiners, and what selects the variant of a character.
 func isIgnored(r rune) bool {
-	return r == 0x00AD || r >= 0x200B && r <= 0x200D || r == 0x2060 || r == 0xFEFF
+	switch {
+	case r == 0x00AD, r >= 0x200B && r <= 0x200D, r == 0x2060, r == 0xFEFF,
+		r >= 0xFE00 && r <= 0xFE0F, r >= 0x1F3FB && r <= 0x1F3FF, r >= 0xE0020 && r <= 0xE01EF:
+		return true
+	}
+	return false
 }
 
-// isUnspaced tells whether r is a letter of a script that puts no spaces
+// isSymbol reports whether r is a word of its own: an emoji or another symbol
+// that is not used in calculations.
+func isSymbol(r rune) bool { return r >= utf8.RuneSelf && unicode.Is(unicode.So, r) && !isIgnored(r) }
+
+// isRegional reports whether r is half of a flag.
+func isRegional(r rune) bool { return r >= 0x1F1E6 && r <= 0x1F1FF }
+
+// isUnspaced reports whether r is a letter of a script that puts no spaces
 // between words, or few that help.
 func isUnspaced(r rune) bool {
 	switch {
@@ -150,4 +172,11 @@ func isUnspaced(r rune) bool {
 		return unicode.IsLetter(r) || unicode.IsMark(r) || r == 0x3007
 	}
 	return false
+}
+
+func lowerASCII(c byte) byte {
+	if c >= 'A' && c <= 'Z' {
+		return c + 'a' - 'A'
+	}
+	return c
 }

@@ -280,12 +280,12 @@ func (x *Index) analyze(mem *memPart, fields []Field) {
 	x.words = x.words[:0]
 	pos := 0
 	for _, field := range fields {
-		pos = x.cutter.cut(foldText(field.Text), pos, func(form []byte, w word) bool {
+		pos = x.cutter.cut(x.lang.normalize(field.Text), pos, func(text []byte, w word) bool {
 			if len(x.words) == maxDocumentWords || w.pos > maxPosition/2 {
 				return false
 			}
-			if w.unspaced || !x.lang.isStop(form) {
-				x.words = append(x.words, occurrence{mem.term(form, x.lang), uint32(w.pos)})
+			if w.unspaced || !x.lang.isStop(text) {
+				x.words = append(x.words, occurrence{mem.term(text, x.lang), uint32(w.pos)})
 			}
 			return true
 		})

@@ -10,10 +10,11 @@ import (
 // memTerm is the list of a form in the part in memory. Its slices only grow,
 // so a reader may keep a copy of their headers.
 type memTerm struct {
-	form, stem string
-	docs, pos  []byte
-	next       uint32 // the least ord that may come next
-	df         int
+	form      string
+	keys      keys
+	docs, pos []byte
+	next      uint32 // the least ord that may come next
+	df        int
 
 	tf, last uint32 // in the document that is being added
 }
@@ -24,8 +25,9 @@ type memPart struct {
 	lock   *sync.RWMutex
 	terms  map[string]*memTerm
 	stems  map[string][]*memTerm
-	sorted []*memTerm // by form; replaced, never changed
-	fresh  []*memTerm // not yet in sorted
+	forms  map[string]string // of words that are spelled in another way
+	sorted []*memTerm        // by form; replaced, never changed
+	fresh  []*memTerm        // not yet in sorted
 
 	ids     []int64
 	lens    []uint32
@@ -39,7 +41,7 @@ type memPart struct {
 }
 
 func newMemPart(lock *sync.RWMutex) *memPart {
-	return &memPart{lock: lock, terms: map[string]*memTerm{}, stems: map[string][]*memTerm{}, byID: map[int64]uint32{}}
+	return &memPart{lock: lock, terms: map[string]*memTerm{}, stems: map[string][]*memTerm{}, forms: map[string]string{}, byID: map[int64]uint32{}}
 }
 
 // maxFresh is how many forms wait to be sorted in.
@@ -54,14 +56,23 @@ type occurrence struct {
 	pos  uint32
 }
 
-// term returns the term of a form, a new one if need be. The caller holds the
-// writers' lock; a new term becomes visible by add.
-func (m *memPart) term(form []byte, lang *language) *memTerm {
-	if t := m.terms[string(form)]; t != nil {
+// term returns the term of a normalized word, creating it if need be. The
+// caller holds the writers' lock; add makes a new term visible.
+func (m *memPart) term(text []byte, lang *language) *memTerm {
+	if t := m.terms[string(text)]; t != nil {
 		return t
 	}
-	t := &memTerm{form: string(form)}
-	t.stem = lang.stem(t.form)
+	form, known := m.forms[string(text)]
+	if !known {
+		if form = lang.form(string(text)); form != string(text) {
+			m.forms[string(text)] = form
+		}
+	}
+	if t := m.terms[form]; t != nil {
+		return t
+	}
+	t := &memTerm{form: form}
+	t.keys = lang.keys(t.form)
 	return t
 }
 
@@ -105,8 +116,12 @@ func (m *memPart) add(id int64, words []occurrence) {
 // enter makes a term known.
 func (m *memPart) enter(t *memTerm) {
 	m.terms[t.form] = t
-	m.stems[t.stem] = append(m.stems[t.stem], t)
-	m.size += termBytes + len(t.form) + len(t.stem)
+	for _, key := range t.keys {
+		if key != "" {
+			m.stems[key] = append(m.stems[key], t)
+		}
+	}
+	m.size += termBytes + len(t.form) + len(t.keys[0])
 	m.fresh = append(m.fresh, t)
 	if len(m.fresh) < max(maxFresh, len(m.sorted)/4) {
 		return
@@ -144,13 +159,17 @@ func (t *memTerm) list() list {
 	return list{form: t.form, df: t.df, memory: &listBytes{t.docs, t.pos}}
 }
 
-// wordLists returns the lists of the forms that have the stem.
-func (m *memPart) wordLists(stem string, _ *language) ([]list, error) {
+// wordLists returns the lists of the forms that share a key with the word.
+func (m *memPart) wordLists(word keys, _ *language) ([]list, error) {
 	m.lock.RLock()
 	defer m.lock.RUnlock()
 	var out []list
-	for _, t := range m.stems[stem] {
-		out = append(out, t.list())
+	for i, key := range word {
+		for _, t := range m.stems[key] {
+			if i == 0 || !t.keys.has(word[0]) {
+				out = append(out, t.list())
+			}
+		}
 	}
 	return out, nil
 }

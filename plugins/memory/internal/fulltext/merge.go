@@ -193,14 +193,14 @@ func mergeSegments(w io.Writer, lang *language, sources []*mergeSource, stop <-c
 			}
 			s.more = s.cursor.next()
 		}
-		if err := out.addAll(string(form), lang.stem(string(form)), entries); err != nil {
+		if err := out.addAll(string(form), lang.keys(string(form)), entries); err != nil {
 			return 0, err
 		}
 	}
 }
 
 // addAll adds a form with its entries in any order.
-func (s *segmentWriter) addAll(form, stem string, entries []entry) error {
+func (s *segmentWriter) addAll(form string, found keys, entries []entry) error {
 	byOrd := func(a, b entry) int { return cmp.Compare(a.ord, b.ord) }
 	if !slices.IsSortedFunc(entries, byOrd) {
 		slices.SortFunc(entries, byOrd)
@@ -208,7 +208,7 @@ func (s *segmentWriter) addAll(form, stem string, entries []entry) error {
 	for _, e := range entries {
 		s.add(e.posting, e.positions)
 	}
-	return s.end(form, stem)
+	return s.end(form, found)
 }
 
 // renumber gives the live documents of all sources their new numbers, in the
@@ -328,7 +328,7 @@ func writeMem(w io.Writer, m *memPart) (docs int, err error) {
 		if entries, err = appendEntries(entries[:0], postings, t.pos, ords); err != nil {
 			return 0, err
 		}
-		if err := out.addAll(t.form, t.stem, entries); err != nil {
+		if err := out.addAll(t.form, t.keys, entries); err != nil {
 			return 0, err
 		}
 	}

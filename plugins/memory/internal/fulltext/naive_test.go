@@ -19,8 +19,9 @@ type naive struct {
 }
 
 type naiveWord struct {
-	form, stem string
-	pos        int
+	form string
+	keys keys
+	pos  int
 }
 
 func newNaive(t testing.TB, name string) *naive {
@@ -38,9 +39,10 @@ func (n *naive) fields(id int64) [][]naiveWord {
 	for _, f := range n.docs[id] {
 		var words []naiveWord
 		var c wordCutter
-		c.cut(foldText(f.Text), 0, func(form []byte, w word) bool {
-			if w.unspaced || !n.lang.isStop(form) {
-				words = append(words, naiveWord{string(form), n.lang.stem(string(form)), w.pos})
+		c.cut(n.lang.normalize(f.Text), 0, func(text []byte, w word) bool {
+			if w.unspaced || !n.lang.isStop(text) {
+				form := n.lang.form(string(text))
+				words = append(words, naiveWord{form, n.lang.keys(form), w.pos})
 			}
 			return true
 		})
@@ -49,12 +51,7 @@ func (n *naive) fields(id int64) [][]naiveWord {
 	return out
 }
 
-func matches(t term, w naiveWord) bool {
-	if t.prefix {
-		return strings.HasPrefix(w.form, t.text)
-	}
-	return w.stem == t.text
-}
+func matches(t term, w naiveWord) bool { return t.matches(w.form, w.keys) }
 
 func hasPhrase(words []naiveWord, phrase []phraseTerm) bool {
 	for _, start := range words {

@@ -19,10 +19,19 @@ const (
 	maxAllForms   = 4096 // that all of them stand for
 )
 
-// term is what a query asks for: a stem, or a prefix of forms.
+// term is what a query asks for: the forms of a word, or those that begin with
+// a prefix, which is then the only key.
 type term struct {
-	text   string
+	keys
 	prefix bool
+}
+
+// matches reports whether a form is one of the term's.
+func (t term) matches(form string, found keys) bool {
+	if t.prefix {
+		return strings.HasPrefix(form, t.keys[0])
+	}
+	return t.meet(found)
 }
 
 // phraseTerm is a term at a place in a phrase.
@@ -72,7 +81,7 @@ func parseQuery(text string, lang *language) query {
 			}
 			return 1
 		}
-		return cmp.Compare(a.text, b.text)
+		return cmp.Or(cmp.Compare(a.keys[0], b.keys[0]), cmp.Compare(a.keys[1], b.keys[1]))
 	})
 	return p.query
 }
@@ -91,13 +100,12 @@ type queryParser struct {
 func (p *queryParser) words(text string) {
 	for _, item := range strings.Fields(text) {
 		for _, piece := range strings.SplitAfter(item, "*") {
-			folded := foldText(piece)
-			stem, star := strings.CutSuffix(folded, "*")
+			head, star := strings.CutSuffix(p.lang.normalize(piece), "*")
 			var terms []term
-			p.cutter.cut(stem, 0, func(form []byte, w word) bool {
+			p.cutter.cut(head, 0, func(text []byte, w word) bool {
 				// The last word before the star is the prefix.
-				prefix := star && w.end == len(stem)
-				if t, ok := p.term(form, w, prefix); ok {
+				prefix := star && w.end == len(head)
+				if t, ok := p.term(text, w, prefix); ok {
 					terms = append(terms, t)
 				}
 				return len(terms) <= maxTerms
@@ -110,18 +118,19 @@ func (p *queryParser) words(text string) {
 }
 
 // term returns what a word of the query asks for, if anything.
-func (p *queryParser) term(form []byte, w word, prefix bool) (term, bool) {
+func (p *queryParser) term(text []byte, w word, prefix bool) (term, bool) {
 	switch {
 	case w.single && !w.alone:
 		return term{}, false // the pair before has it
 	case w.alone, prefix:
-		return term{text: string(form), prefix: true}, true
+		folded, _, _ := strings.Cut(p.lang.form(string(text)), spelled)
+		return term{keys: keys{folded}, prefix: true}, true
 	case w.unspaced:
-		return term{text: string(form)}, true
-	case p.lang.isStop(form):
+		return term{keys: keys{string(text)}}, true
+	case p.lang.isStop(text):
 		return term{}, false
 	}
-	return term{text: p.lang.stem(string(form))}, true
+	return term{keys: p.lang.keys(p.lang.form(string(text)))}, true
 }
 
 // add adds a term once. It reports false if there are too many.
@@ -150,12 +159,12 @@ func (p *queryParser) phrase(text string) {
 	}
 	var phrase []phraseTerm
 	begin := 0
-	p.cutter.cut(foldText(text), 0, func(form []byte, w word) bool {
+	p.cutter.cut(p.lang.normalize(text), 0, func(text []byte, w word) bool {
 		if w.pos >= maxPhrase {
 			p.query.cut = true
 			return false
 		}
-		t, ok := p.term(form, w, false)
+		t, ok := p.term(text, w, false)
 		if !ok {
 			return true
 		}

@@ -256,12 +256,12 @@ func (s *search) lists(v *scored, number int, t term) ([]list, error) {
 		return nil, err
 	}
 	if !t.prefix {
-		return v.wordLists(t.text, s.lang)
+		return v.wordLists(t.keys, s.lang)
 	}
 	if found, ok := s.forms[t]; ok {
 		return found[number], nil
 	}
-	found, err := s.expand(t.text)
+	found, err := s.expand(t.keys[0])
 	if err != nil {
 		return nil, err
 	}

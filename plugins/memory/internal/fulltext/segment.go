@@ -217,27 +217,44 @@ func (s *segment) listOf(form string, value []byte) (list, error) {
 	return list{form: form, df: int(v[0]), offset: int64(v[1]), docsLen: int(v[2]), posLen: int(v[3])}, nil
 }
 
-// wordLists returns the lists of the forms that have the stem.
-func (s *segment) wordLists(stem string, lang *language) ([]list, error) {
-	var out []list
-	if lang.stem(stem) == stem {
-		if err := s.appendList(&out, stem); err != nil {
+// wordLists returns the lists of the forms that share a key with the word.
+func (s *segment) wordLists(word keys, lang *language) (out []list, err error) {
+	for i, key := range word {
+		if key == "" {
+			continue
+		}
+		forms, err := s.formsOf(key, lang)
+		if err != nil {
 			return nil, err
 		}
+		for _, form := range forms {
+			if i > 0 && lang.keys(form).has(word[0]) {
+				continue
+			}
+			if err := s.appendList(&out, form); err != nil {
+				return nil, err
+			}
+		}
 	}
-	prefix := stem + "\x00"
+	return out, nil
+}
+
+// formsOf returns the forms that have the key.
+func (s *segment) formsOf(key string, lang *language) (forms []string, err error) {
+	if lang.keys(key).has(key) {
+		forms = append(forms, key)
+	}
+	prefix := key + "\x00"
 	c := s.stems.seek(prefix)
 	for c.next() {
 		form, ok := strings.CutPrefix(string(c.key), prefix)
 		if ok {
-			if err := s.appendList(&out, form); err != nil {
-				return nil, err
-			}
+			forms = append(forms, form)
 		} else if string(c.key) > prefix {
 			break
 		}
 	}
-	return out, c.err
+	return forms, c.err
 }
 
 func (s *segment) appendList(out *[]list, form string) error {

@@ -22,12 +22,12 @@ type segmentWriter struct {
 
 	forms      tableWriter
 	formBlocks spool
-	stems      []stemOf
+	stems      []formOf
 	err        error
 }
 
-// stemOf names a form that is not its own stem.
-type stemOf struct{ stem, form string }
+// formOf names a form that is not its own key.
+type formOf struct{ key, form string }
 
 // spool keeps the table of forms until the lists are written: it comes after
 // them in the file, and is a twentieth of their size.
@@ -63,7 +63,7 @@ func (s *segmentWriter) add(p posting, positions []byte) {
 }
 
 // end ends the form in hand. One that no document has leaves no trace.
-func (s *segmentWriter) end(form, stem string) error {
+func (s *segmentWriter) end(form string, found keys) error {
 	if s.df == 0 {
 		return s.err
 	}
@@ -78,8 +78,10 @@ func (s *segmentWriter) end(form, stem string) error {
 	if err := s.forms.add(form, value); err != nil {
 		return err
 	}
-	if stem != form {
-		s.stems = append(s.stems, stemOf{stem, form})
+	for _, key := range found {
+		if key != "" && key != form {
+			s.stems = append(s.stems, formOf{key, form})
+		}
 	}
 	return s.err
 }
@@ -92,15 +94,15 @@ func (s *segmentWriter) finish() error {
 	}
 	s.write(s.formBlocks.data)
 	f.stems = uint64(s.offset)
-	slices.SortFunc(s.stems, func(a, b stemOf) int {
-		if c := strings.Compare(a.stem, b.stem); c != 0 {
+	slices.SortFunc(s.stems, func(a, b formOf) int {
+		if c := strings.Compare(a.key, b.key); c != 0 {
 			return c
 		}
 		return strings.Compare(a.form, b.form)
 	})
 	stems := tableWriter{w: s.w}
 	for _, pair := range s.stems {
-		if err := stems.add(pair.stem+"\x00"+pair.form, nil); err != nil {
+		if err := stems.add(pair.key+"\x00"+pair.form, nil); err != nil {
 			return err
 		}
 	}

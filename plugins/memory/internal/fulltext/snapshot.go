@@ -2,7 +2,7 @@ package fulltext
 
 // source reads the lists of a part.
 type source interface {
-	wordLists(stem string, lang *language) ([]list, error)
+	wordLists(word keys, lang *language) ([]list, error)
 	prefixLists(prefix, after string, n int) ([]list, error)
 	readDocs(l list, buf []byte) ([]byte, error)
 	readPositions(l list, buf []byte) ([]byte, error)

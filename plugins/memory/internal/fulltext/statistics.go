@@ -1,9 +1,6 @@
 package fulltext
 
-import (
-	"context"
-	"strings"
-)
+import "context"
 
 // Statistics are what BM25 must know of some documents to weigh a query. Those
 // of several indexes add up: a search with the sum ranks the documents of each
@@ -69,12 +66,12 @@ func (st Statistics) Score(fields ...string) float64 {
 	length := 0
 	var c wordCutter
 	for _, field := range fields {
-		c.cut(foldText(field), 0, func(form []byte, w word) bool {
-			if !w.unspaced && st.lang.isStop(form) {
+		c.cut(st.lang.normalize(field), 0, func(text []byte, w word) bool {
+			if !w.unspaced && st.lang.isStop(text) {
 				return true
 			}
 			length++
-			st.count(string(form), counts)
+			st.count(st.lang.form(string(text)), counts)
 			return length < maxDocumentWords
 		})
 	}
@@ -88,20 +85,11 @@ func (st Statistics) Score(fields ...string) float64 {
 	return score
 }
 
-// count notes which terms a form stands for.
+// count counts the terms that a form matches.
 func (st Statistics) count(form string, counts []int) {
-	stem := ""
+	found := st.lang.keys(form)
 	for i, t := range st.terms {
-		switch {
-		case t.prefix:
-			if strings.HasPrefix(form, t.text) {
-				counts[i]++
-			}
-			continue
-		case stem == "":
-			stem = st.lang.stem(form)
-		}
-		if stem == t.text {
+		if t.matches(form, found) {
 			counts[i]++
 		}
 	}

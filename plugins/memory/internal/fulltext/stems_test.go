@@ -15,7 +15,7 @@ var stemsOfTheFormat = map[string]string{
 	"none":       "running generalizations nationale kinderen хозяйственный الكتاب evlerimizden x86 犬小",
 	"norwegian":  "running generalization national kinder хозяйственный الكتاب evlerimizd x86 犬小",
 	"porter":     "run gener national kinderen хозяйственный الكتاب evlerimizden x86 犬小",
-	"portuguese": "running generalizations national kinderen хозяйственный الكتاب evlerimizden x86 犬小",
+	"portuguese": "running generalizatiom national kinderen хозяйственный الكتاب evlerimizden x86 犬小",
 	"romanian":   "running generalizations national kinderen хозяйственный الكتاب evlerimizden x86 犬小",
 	"russian":    "running generalizations nationale kinderen хозяйствен الكتاب evlerimizden x86 犬小",
 	"simple":     "running generalizations nationale kinderen хозяйственный الكتاب evlerimizden x86 犬小",

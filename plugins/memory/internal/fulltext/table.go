@@ -15,7 +15,7 @@ import (
 const (
 	blockBytes    = 2 << 10
 	maxBlockBytes = 2*blockBytes + 2*maxKeyBytes
-	maxKeyBytes   = 4 * maxFormBytes
+	maxKeyBytes   = 6 * maxFormBytes
 	crcBytes      = 4
 )
 
