@@ -181,3 +181,35 @@ func text(random *rand.Rand) string {
 	}
 	return b.String()
 }
+
+// BenchmarkBulkLoad stores 100,000 entries of 1 KB, 1,000 a call, and reports
+// what the first search takes: at once, and after the memory was closed and
+// opened again.
+func BenchmarkBulkLoad(b *testing.B) {
+	process := plugin(b)
+	for _, engine := range benchEngines() {
+		b.Run(engine, func(b *testing.B) {
+			const entries, batch = 100_000, 1000
+			var load, first, reopened []time.Duration
+			for b.Loop() {
+				random := rand.New(rand.NewPCG(1, 2))
+				dir := b.TempDir()
+				s, end := openIn(b, process, engine, dir)
+				search := func() { s.call(b, "ltm.search", map[string]any{"query": "w7 w300 w9000"}) }
+				load = append(load, took(func() {
+					for have := 0; have < entries; have += batch {
+						s.call(b, "ltm.store", map[string]any{"items": textItems(random, have, batch)})
+					}
+				}))
+				first = append(first, took(search))
+				end()
+				s, end = openIn(b, process, engine, dir)
+				reopened = append(reopened, took(search))
+				end()
+			}
+			for name, times := range map[string][]time.Duration{"load": load, "first-search": first, "reopened-search": reopened} {
+				b.ReportMetric(float64(median(times))/1e6, name+"-ms")
+			}
+		})
+	}
+}

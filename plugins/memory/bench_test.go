@@ -39,16 +39,23 @@ func settingsOf(b *testing.B, engine, dir string) tea.Settings {
 
 func openOn(b *testing.B, target teatest.Target, engine string) subject {
 	b.Helper()
-	instance, err := target.Open(b.Context(), settingsOf(b, engine, b.TempDir()))
+	s, end := openIn(b, target, engine, b.TempDir())
+	b.Cleanup(end)
+	return s
+}
+
+// openIn opens the memory in a folder.
+func openIn(b *testing.B, target teatest.Target, engine, dir string) (s subject, end func()) {
+	b.Helper()
+	instance, err := target.Open(b.Context(), settingsOf(b, engine, dir))
 	if err != nil {
 		b.Fatal(err)
 	}
-	b.Cleanup(func() {
+	return subject{instance}, func() {
 		if err := instance.Close(); err != nil {
 			b.Error(err)
 		}
-	})
-	return subject{instance}
+	}
 }
 
 func benchEngines() []string {

@@ -19,9 +19,31 @@ import (
 	"github.com/the-edge-agent/tea/plugins/memory/internal/fulltext"
 )
 
-// catchUp is how many changes are read at a time, and how many may be left for
-// the last step, during which writers wait.
-const catchUp = 500
+const (
+	// readAhead is how many changes are read at a time.
+	readAhead = 4000
+	// catchUp is how many changes may be left for the last step of opening the
+	// index, during which writers wait.
+	catchUp = 500
+	// openEvery is after how many changes the index is opened in the background,
+	// so that the first search after a bulk load finds it complete. Fewer changes
+	// are left to the next search: to write the index takes longer than they do.
+	openEvery = 256
+)
+
+// openSoon opens the index in the background.
+func (m *Memory) openSoon() {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.closed {
+		return
+	}
+	m.background.Go(func() {
+		if _, err := m.textIndex(m.life); err != nil && m.life.Err() == nil {
+			m.o.Logger.Warn("the text index cannot be opened; the next search tries again", "error", err.Error())
+		}
+	})
+}
 
 // textIndex gives the index, complete up to the last commit. The first call
 // opens it and reads the rows that its files do not have.
@@ -158,7 +180,7 @@ type change struct {
 // would see two states, and what was written between them might be passed by.
 func (m *Memory) changesAfter(ctx context.Context, seq int64) ([]change, error) {
 	rows, err := m.o.Engine.Query(ctx, `SELECT seq, id, key, value, metadata, content_hash FROM ltm WHERE seq > ?
-		UNION ALL SELECT seq, id, NULL, NULL, NULL, NULL FROM ltm_gone WHERE seq > ? ORDER BY 1 LIMIT ?`, seq, seq, catchUp)
+		UNION ALL SELECT seq, id, NULL, NULL, NULL, NULL FROM ltm_gone WHERE seq > ? ORDER BY 1 LIMIT ?`, seq, seq, readAhead)
 	if err != nil {
 		return nil, err
 	}
@@ -227,9 +249,12 @@ func (m *Memory) indexed(ctx context.Context, e *entry) (any, error) {
 // the order of the commits.
 func (m *Memory) indexRows(written []*row) {
 	m.mu.Lock()
-	if m.index == nil {
+	if m.index == nil { // opening it reads the rows
 		m.mu.Unlock()
-		return // a later replay reads the rows
+		if n := len(written); n > 0 && written[0].seq/openEvery != (written[n-1].seq+1)/openEvery {
+			m.openSoon()
+		}
+		return
 	}
 	size := 0
 	for _, r := range written {

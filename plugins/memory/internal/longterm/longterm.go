@@ -38,6 +38,10 @@ type Memory struct {
 	large   *content.Store
 	backlog backlog
 
+	life       context.Context //nolint:containedctx // it ends the background work
+	end        context.CancelFunc
+	background sync.WaitGroup
+
 	opening sync.Mutex // one goroutine opens the index
 	mu      sync.Mutex // guards what follows
 	numbers numbers
@@ -61,11 +65,18 @@ func New(o Options) *Memory {
 	if o.Logger == nil {
 		o.Logger = slog.New(slog.DiscardHandler)
 	}
-	return &Memory{o: o, large: content.New(o.Blobs, largePrefix)}
+	m := &Memory{o: o, large: content.New(o.Blobs, largePrefix)}
+	m.life, m.end = context.WithCancel(context.Background())
+	return m
 }
 
-// Close writes the text index.
+// Close ends background work and writes the text index.
 func (m *Memory) Close() error {
+	m.mu.Lock()
+	m.closed = true
+	m.mu.Unlock()
+	m.end()
+	m.background.Wait()
 	m.opening.Lock()
 	defer m.opening.Unlock()
 	if err := m.backlog.wait(context.Background()); err != nil {
@@ -73,7 +84,7 @@ func (m *Memory) Close() error {
 	}
 	m.mu.Lock()
 	index := m.index
-	m.index, m.closed = nil, true
+	m.index = nil
 	m.mu.Unlock()
 	if index == nil {
 		return nil
