@@ -2,13 +2,11 @@ package value
 
 import (
 	"encoding/json"
-	"math"
-	"math/big"
 	"strconv"
 )
 
-// Truthy tells whether a value counts as true in a condition: everything
-// does but nil, false, 0, "", an empty list and an empty object.
+// Truthy reports whether a value counts as true in a condition: everything
+// does except nil, false, 0, "", an empty list and an empty object.
 func Truthy(v any) bool {
 	switch v := v.(type) {
 	case nil:
@@ -61,48 +59,14 @@ func Equal(a, b any) bool {
 		}
 		return true
 	case int64, float64, json.Number:
-		return equalNumbers(a, b)
+		order, ok := Compare(a, b)
+		return ok && order == 0
 	}
 	switch b.(type) {
 	case []any, map[string]any:
 		return false
 	}
 	return a == b
-}
-
-// equalNumbers compares a number with any value.
-func equalNumbers(a, b any) bool {
-	if a == b {
-		return true
-	}
-	x, xIsFloat := a.(float64)
-	y, yIsFloat := b.(float64)
-	if xIsFloat && yIsFloat {
-		return x == y
-	}
-	i, ok := wholeNumber(a)
-	if !ok {
-		return false
-	}
-	k, ok := wholeNumber(b)
-	return ok && i.Cmp(k) == 0
-}
-
-// wholeNumber gives a number that is whole, exactly.
-func wholeNumber(v any) (*big.Int, bool) {
-	switch v := v.(type) {
-	case int64:
-		return big.NewInt(v), true
-	case json.Number:
-		return new(big.Int).SetString(string(v), 10)
-	case float64:
-		if v != math.Trunc(v) || math.IsInf(v, 0) {
-			return nil, false
-		}
-		i, _ := big.NewFloat(v).Int(nil)
-		return i, true
-	}
-	return nil, false
 }
 
 // TypeName is the JSON name of a value's type: null, boolean, integer,

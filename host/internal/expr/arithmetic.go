@@ -7,6 +7,8 @@ import (
 	"math"
 	"math/big"
 	"strings"
+
+	"github.com/the-edge-agent/tea/sdk/value"
 )
 
 // maxIntegerDigits bounds integers beyond 64 bits, as Python does.
@@ -126,44 +128,18 @@ func repeat(s string, n int64) (string, error) {
 
 // isNumber tells whether a value can be calculated with: booleans are 0 and 1.
 func isNumber(v any) bool {
-	switch v.(type) {
-	case int64, float64, json.Number, bool:
-		return true
-	}
-	return false
+	return value.IsNumber(withoutBool(v))
 }
 
+// toFloat and toBig convert what isNumber holds for.
 func toFloat(v any) float64 {
-	switch v := v.(type) {
-	case int64:
-		return float64(v)
-	case float64:
-		return v
-	case json.Number:
-		f, _ := v.Float64()
-		return f
-	case bool:
-		if v {
-			return 1
-		}
-	}
-	return 0
+	f, _ := value.Float(withoutBool(v))
+	return f
 }
 
 func toBig(v any) *big.Int {
-	switch v := v.(type) {
-	case int64:
-		return big.NewInt(v)
-	case json.Number:
-		i, _ := new(big.Int).SetString(string(v), 10)
-		if i == nil {
-			i = new(big.Int)
-		}
+	if i, ok := value.Big(withoutBool(v)); ok {
 		return i
-	case bool:
-		if v {
-			return big.NewInt(1)
-		}
 	}
 	return new(big.Int)
 }
@@ -240,19 +216,19 @@ func calculateBig(op string, a, b *big.Int) (any, error) {
 	if out.BitLen() > maxIntegerBits {
 		return nil, errHuge
 	}
-	return integer(out), nil
+	return value.FromBig(out), nil
 }
 
 func power(a, b *big.Int) (any, error) {
 	if b.Sign() < 0 {
-		return finite(calculateFloat("**", toFloat(integer(a)), toFloat(integer(b))))
+		return finite(calculateFloat("**", toFloat(value.FromBig(a)), toFloat(value.FromBig(b))))
 	}
 	if a.BitLen() <= 1 { // 0, 1 or -1: only whether the exponent is 0, odd or even counts
 		b = big.NewInt(int64(b.Bit(0)) + 2*int64(b.Sign()))
 	} else if !b.IsInt64() || b.Int64() > int64(maxIntegerBits/(a.BitLen()-1)) {
 		return nil, errHuge
 	}
-	return integer(new(big.Int).Exp(a, b, nil)), nil
+	return value.FromBig(new(big.Int).Exp(a, b, nil)), nil
 }
 
 func calculateFloat(op string, a, b float64) (float64, error) {
@@ -300,7 +276,7 @@ func negate(v any) (any, error) {
 	case float64:
 		return -v, nil
 	case int64, json.Number, bool:
-		return integer(toBig(v).Neg(toBig(v))), nil
+		return value.FromBig(toBig(v).Neg(toBig(v))), nil
 	}
 	return nil, fmt.Errorf("%s has no sign", typeName(v))
 }

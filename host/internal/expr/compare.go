@@ -2,7 +2,6 @@ package expr
 
 import (
 	"cmp"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"strings"
@@ -43,9 +42,23 @@ func compare(op string, left, right any) (bool, error) {
 }
 
 // equal is [value.Equal] for the values inside a template: what was not
-// found equals null.
+// found equals null, and a boolean equals 0 or 1.
 func equal(a, b any) bool {
+	if order, ok := value.Compare(withoutBool(a), withoutBool(b)); ok {
+		return order == 0
+	}
 	return value.Equal(plainValue(a), plainValue(b))
+}
+
+// withoutBool is the number that a boolean counts as.
+func withoutBool(v any) any {
+	switch v {
+	case true:
+		return int64(1)
+	case false:
+		return int64(0)
+	}
+	return v
 }
 
 func plainValue(v any) any {
@@ -64,8 +77,8 @@ var errNoOrder = errors.New("the values have no order")
 
 // order compares numbers, strings and lists; a boolean is 0 or 1.
 func order(a, b any) (int, error) {
-	if isNumber(a) && isNumber(b) {
-		return orderNumbers(a, b), nil
+	if order, ok := value.Compare(withoutBool(a), withoutBool(b)); ok {
+		return order, nil
 	}
 	switch a := plainValue(a).(type) {
 	case string:
@@ -86,20 +99,6 @@ func order(a, b any) (int, error) {
 		return cmp.Compare(len(a), len(b)), nil
 	}
 	return 0, errNoOrder
-}
-
-func orderNumbers(a, b any) int {
-	_, aFloat := a.(float64)
-	_, bFloat := b.(float64)
-	if aFloat || bFloat {
-		return cmp.Compare(toFloat(a), toFloat(b))
-	}
-	_, aLong := a.(json.Number)
-	_, bLong := b.(json.Number)
-	if aLong || bLong {
-		return toBig(a).Cmp(toBig(b))
-	}
-	return cmp.Compare(toBig(a).Int64(), toBig(b).Int64())
 }
 
 // contains is `item in container`.

@@ -6,6 +6,8 @@ import (
 	"strconv"
 	"strings"
 	"unicode/utf8"
+
+	"github.com/the-edge-agent/tea/sdk/value"
 )
 
 // attributeOf finds a dotted attribute ("a.b.0") or an index in a value.
@@ -150,25 +152,13 @@ func uniqueFilter(a *args) (any, error) {
 		if err := a.run.tick(); err != nil {
 			return nil, err
 		}
-		key, err := identity(sortKey(v, attribute, caseSensitive))
-		if err != nil {
-			return nil, err
-		}
+		key := value.Key(plainValue(sortKey(v, attribute, caseSensitive)))
 		if !seen[key] {
 			seen[key] = true
 			out = append(out, v)
 		}
 	}
 	return out, nil
-}
-
-// identity is a text that is the same for equal values only.
-func identity(v any) (string, error) {
-	if f, ok := v.(float64); ok && f == float64(int64(f)) {
-		v = int64(f)
-	}
-	json, err := appendJSON(nil, v)
-	return string(json), err
 }
 
 // extreme is the largest (sign 1) or smallest (-1) element.

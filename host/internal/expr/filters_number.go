@@ -7,6 +7,8 @@ import (
 	"math/big"
 	"strconv"
 	"strings"
+
+	"github.com/the-edge-agent/tea/sdk/value"
 )
 
 func numberFilters() map[string]filter {
@@ -23,7 +25,7 @@ func absFilter(a *args) (any, error) {
 	if !isNumber(a.in) {
 		return nil, fmt.Errorf("abs needs a number, not %s", typeName(a.in))
 	}
-	if orderNumbers(a.in, int64(0)) < 0 {
+	if order, _ := value.Compare(withoutBool(a.in), int64(0)); order < 0 {
 		return negate(a.in)
 	}
 	return calculate("+", int64(0), a.in)
@@ -57,7 +59,7 @@ func intFilter(a *args) (any, error) {
 	case int64, json.Number:
 		return v, nil
 	case bool:
-		return integer(toBig(v)), nil
+		return withoutBool(v), nil
 	case float64:
 		return whole(v), nil
 	case string:
@@ -71,10 +73,10 @@ func intFilter(a *args) (any, error) {
 	return a.any(0, int64(0)), nil
 }
 
-// whole is a float without its fraction as an integer.
+// whole is a finite float without its fraction as an integer.
 func whole(f float64) any {
-	i, _ := big.NewFloat(math.Trunc(f)).Int(nil)
-	return integer(i)
+	i, _ := value.Integer(math.Trunc(f))
+	return i
 }
 
 // parseInt reads an integer; its prefix must fit the base.
@@ -95,7 +97,7 @@ func parseInt(s string, base int) (any, bool) {
 	if !ok {
 		return nil, false
 	}
-	return integer(i), true
+	return value.FromBig(i), true
 }
 
 func roundFilter(a *args) (any, error) {

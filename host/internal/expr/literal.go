@@ -6,8 +6,6 @@ import (
 	"strconv"
 	"strings"
 	"unicode/utf8"
-
-	"github.com/the-edge-agent/tea/sdk/value"
 )
 
 // number reads a number: decimal, 0x, 0o or 0b integers, floats, with
@@ -173,13 +171,4 @@ func escapeHex(s string, digits int) (rune, int) {
 		return 0, 0
 	}
 	return rune(n), 2 + digits
-}
-
-// integer gives a value-model integer: int64 where it fits.
-func integer(i *big.Int) any {
-	if i.IsInt64() {
-		return i.Int64()
-	}
-	n, _ := value.FromNumber(json.Number(i.String()))
-	return n
 }

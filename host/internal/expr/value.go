@@ -6,7 +6,6 @@ import (
 	"fmt"
 
 	"github.com/the-edge-agent/tea/host/internal/diagcode"
-	"github.com/the-edge-agent/tea/host/internal/source"
 	"github.com/the-edge-agent/tea/sdk/diag"
 )
 
@@ -64,7 +63,7 @@ func (c *compiler) compile(v any, path string) part {
 	case []any:
 		parts, constant := make([]part, len(v)), true
 		for i, e := range v {
-			parts[i] = c.compile(e, source.Index(path, i))
+			parts[i] = c.compile(e, diag.Index(path, i))
 			constant = constant && parts[i].isConstant()
 		}
 		if !constant {
@@ -74,7 +73,7 @@ func (c *compiler) compile(v any, path string) part {
 		names := keys(v)
 		parts, constant := make([]part, len(v)), true
 		for i, k := range names {
-			parts[i] = c.compile(v[k], source.Key(path, k))
+			parts[i] = c.compile(v[k], diag.Key(path, k))
 			constant = constant && parts[i].isConstant()
 		}
 		if !constant {

@@ -8,7 +8,6 @@ import (
 	"github.com/the-edge-agent/tea/host/internal/diagcode"
 	"github.com/the-edge-agent/tea/host/internal/expr"
 	"github.com/the-edge-agent/tea/host/internal/jsonschema"
-	"github.com/the-edge-agent/tea/host/internal/source"
 	"github.com/the-edge-agent/tea/host/internal/spec"
 	tea "github.com/the-edge-agent/tea/sdk"
 	"github.com/the-edge-agent/tea/sdk/diag"
@@ -88,11 +87,11 @@ func report(info tea.ActionInfo, with *spec.Tree, problem jsonschema.Problem, di
 	see := fmt.Sprintf("`tea actions %s` shows the parameters", info.Name)
 	switch problem.Kind {
 	case jsonschema.MissingMember:
-		name := source.Key(problem.Path, problem.Member)
+		name := diag.Key(problem.Path, problem.Member)
 		diags.Errorf(diagcode.MissingParameter, with.ValuePos(problem.Path), see, "%s needs the parameter %q", info.Name, name)
 	case jsonschema.UnknownMember:
 		hint := see
-		if properties := info.Params.Properties; problem.Path == source.Key("", problem.Member) {
+		if properties := info.Params.Properties; problem.Path == diag.Key("", problem.Member) {
 			if near := diag.Suggest(problem.Member, properties.Names()); near != "" {
 				hint = near
 			}

@@ -6,7 +6,6 @@ import (
 	"strings"
 
 	"github.com/the-edge-agent/tea/host/internal/diagcode"
-	"github.com/the-edge-agent/tea/host/internal/source"
 	"github.com/the-edge-agent/tea/sdk/diag"
 )
 
@@ -24,6 +23,6 @@ func (c *compiler) unreadSettings() {
 		if near := diag.Suggest(key, c.env.Settings); near != "" {
 			hint = near + " Else, " + hint
 		}
-		c.diags.Warnf(diagcode.UnreadSettings, c.wf.SettingsText.KeyPos(source.Key("", key)), hint, "nothing here reads settings.%s", key)
+		c.diags.Warnf(diagcode.UnreadSettings, c.wf.SettingsText.KeyPos(diag.Key("", key)), hint, "nothing here reads settings.%s", key)
 	}
 }

@@ -1,5 +1,7 @@
 package jsonschema
 
+import "github.com/the-edge-agent/tea/sdk/value"
+
 // arrayRules are the keywords for arrays.
 type arrayRules struct {
 	prefix                   []*node
@@ -98,7 +100,7 @@ func (r *run) checkUnique(v []any, at *place) {
 		if r.uncertain(item, at.item(i)) {
 			continue
 		}
-		k := key(item)
+		k := value.Key(item)
 		if j, again := first[k]; again {
 			r.problem(at.item(i), "is the same as item %d; items must be unique", j)
 			continue

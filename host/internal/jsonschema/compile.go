@@ -5,7 +5,8 @@ import (
 	"fmt"
 	"strconv"
 
-	"github.com/the-edge-agent/tea/host/internal/source"
+	"github.com/the-edge-agent/tea/sdk/diag"
+	"github.com/the-edge-agent/tea/sdk/value"
 )
 
 // compiler turns a document into nodes: one for each subschema that is
@@ -190,7 +191,7 @@ type keywords struct {
 }
 
 func (k *keywords) failure(keyword, format string, args ...any) *Error {
-	return &Error{Path: source.Key(pathOf(k.pointer), keyword), Message: fmt.Sprintf(format, args...)}
+	return &Error{Path: diag.Key(pathOf(k.pointer), keyword), Message: fmt.Sprintf(format, args...)}
 }
 
 func (k *keywords) fail(keyword, format string, args ...any) {
@@ -296,7 +297,7 @@ func (k *keywords) count(keyword string, absent int) int {
 	if !ok {
 		return absent
 	}
-	n, ok := toInt(raw)
+	n, ok := value.Int(raw)
 	if !ok || n < 0 {
 		k.fail(keyword, "want an integer that is not negative, got %s", describe(raw))
 		return absent

@@ -6,7 +6,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/the-edge-agent/tea/host/internal/source"
+	"github.com/the-edge-agent/tea/sdk/diag"
 )
 
 // shape says what a keyword holds that has subschemas.
@@ -72,7 +72,7 @@ func (d *document) readDraft(root map[string]any) error {
 	case "json-schema.org/draft-07/schema":
 		d.draft7 = true
 	default:
-		return &Error{Path: source.Key("", "$schema"), Message: fmt.Sprintf("%s is not supported; drafts 2020-12 and 7 are", quote(given))}
+		return &Error{Path: diag.Key("", "$schema"), Message: fmt.Sprintf("%s is not supported; drafts 2020-12 and 7 are", quote(given))}
 	}
 	return nil
 }
@@ -135,7 +135,7 @@ func (d *document) indexNames(m map[string]any, pointer, base string) (string, e
 	if ok && !(d.draft7 && hasRef) {
 		uri, fragment, err := resolve(base, id)
 		if err != nil {
-			return "", &Error{Path: source.Key(pathOf(pointer), "$id"), Message: err.Error()}
+			return "", &Error{Path: diag.Key(pathOf(pointer), "$id"), Message: err.Error()}
 		}
 		if strings.HasPrefix(id, "#") {
 			d.uris[uri+"#"+fragment] = pointer

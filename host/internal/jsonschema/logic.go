@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"github.com/the-edge-agent/tea/sdk/value"
 )
 
 // logicRules are the keywords that combine schemas.
@@ -121,7 +123,7 @@ func (n *node) contradicts(v any) bool {
 	}
 	for name, rule := range n.object.properties {
 		given, has := m[name]
-		if has && rule.enum != nil && !rule.enum.keys[key(given)] {
+		if has && rule.enum != nil && !rule.enum.keys[value.Key(given)] {
 			return true
 		}
 	}

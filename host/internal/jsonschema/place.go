@@ -5,7 +5,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/the-edge-agent/tea/host/internal/source"
+	"github.com/the-edge-agent/tea/sdk/diag"
 )
 
 // place is where a value stands in the whole; nil is the root. It is written
@@ -26,9 +26,9 @@ func (p *place) String() string {
 	var parts []string
 	for ; p != nil; p = p.parent {
 		if p.isItem {
-			parts = append(parts, source.Index("", p.index))
+			parts = append(parts, diag.Index("", p.index))
 		} else {
-			parts = append(parts, source.Key("", p.name))
+			parts = append(parts, diag.Key("", p.name))
 		}
 	}
 	var b strings.Builder
@@ -49,10 +49,10 @@ func pathOf(pointer string) string {
 	}
 	for token := range strings.SplitSeq(pointer[1:], "/") {
 		if i, err := strconv.Atoi(token); err == nil {
-			path = source.Index(path, i)
+			path = diag.Index(path, i)
 			continue
 		}
-		path = source.Key(path, unescape(token))
+		path = diag.Key(path, unescape(token))
 	}
 	return path
 }

@@ -3,7 +3,7 @@ package jsonschema
 import (
 	"fmt"
 
-	"github.com/the-edge-agent/tea/host/internal/exact"
+	"github.com/the-edge-agent/tea/sdk/value"
 )
 
 // Bounds of one check, so that it ends whatever the schema: how often a
@@ -179,7 +179,7 @@ func (r *run) keywords(n *node, v any, at *place, own *evaluated) {
 			r.checkObject(n.object, v, at, own)
 		}
 	default:
-		if n.number != nil && exact.IsNumber(v) {
+		if n.number != nil && value.IsNumber(v) {
 			r.checkNumber(n.number, v, at)
 		}
 	}

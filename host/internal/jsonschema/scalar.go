@@ -8,8 +8,8 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"github.com/the-edge-agent/tea/host/internal/exact"
 	"github.com/the-edge-agent/tea/sdk/diag"
+	"github.com/the-edge-agent/tea/sdk/value"
 )
 
 // fill reads every group of keywords that occurs. Definitions are read for
@@ -52,9 +52,9 @@ func (k *keywords) types() []string {
 func typeFits(want string, v any) bool {
 	switch want {
 	case "integer":
-		return exact.IsInteger(v)
+		return value.IsInteger(v)
 	case "number":
-		return exact.IsNumber(v)
+		return value.IsNumber(v)
 	default:
 		return want == typeOf(v)
 	}
@@ -98,7 +98,7 @@ func (k *keywords) enum() *enumRule {
 		if hasConst && hasEnum && !containsEqual(raw, v) {
 			continue // both stand there and must hold
 		}
-		rule.keys[key(v)] = true
+		rule.keys[value.Key(v)] = true
 		if s, ok := v.(string); ok {
 			rule.strings = append(rule.strings, s)
 		}
@@ -108,12 +108,12 @@ func (k *keywords) enum() *enumRule {
 
 func containsEqual(list, v any) bool {
 	items, _ := list.([]any)
-	return slices.ContainsFunc(items, func(e any) bool { return key(e) == key(v) })
+	return slices.ContainsFunc(items, func(e any) bool { return value.Equal(e, v) })
 }
 
 func (r *run) checkEnum(rule *enumRule, v any, at *place) {
 	r.steps -= sizeOf(v)
-	if rule.keys[key(v)] || r.uncertain(v, at) {
+	if rule.keys[value.Key(v)] || r.uncertain(v, at) {
 		return
 	}
 	if len(rule.allowed) == 1 {
@@ -169,7 +169,7 @@ func (k *keywords) numbers() *numberRules {
 		if !ok {
 			continue
 		}
-		limit, ok := decimal(given)
+		limit, ok := value.Decimal(given)
 		if !ok {
 			k.fail(b.keyword, "want a number, got %s", describe(given))
 			continue
@@ -178,7 +178,7 @@ func (k *keywords) numbers() *numberRules {
 	}
 	if given, ok := k.raw["multipleOf"]; ok {
 		rules.multiple = given
-		if rules.multipleOf, ok = decimal(given); !ok || rules.multipleOf.Sign() <= 0 {
+		if rules.multipleOf, ok = value.Decimal(given); !ok || rules.multipleOf.Sign() <= 0 {
 			k.fail("multipleOf", "want a number above 0, got %s", describe(given))
 		}
 	}
@@ -186,17 +186,17 @@ func (k *keywords) numbers() *numberRules {
 }
 
 func (r *run) checkNumber(rules *numberRules, v any, at *place) {
-	number, ok := decimal(v)
+	number, ok := value.Decimal(v)
 	if !ok {
 		return
 	}
 	for _, b := range rules.bounds {
 		if !b.fits(number.Cmp(b.limit)) {
-			r.misfit(at, numberText(v), "must be %s %s", b.phrase, numberText(b.given))
+			r.misfit(at, value.FormatNumber(v), "must be %s %s", b.phrase, value.FormatNumber(b.given))
 		}
 	}
 	if rules.multipleOf != nil && !new(big.Rat).Quo(number, rules.multipleOf).IsInt() {
-		r.misfit(at, numberText(v), "must be a multiple of %s", numberText(rules.multiple))
+		r.misfit(at, value.FormatNumber(v), "must be a multiple of %s", value.FormatNumber(rules.multiple))
 	}
 }
 

@@ -6,7 +6,6 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/the-edge-agent/tea/host/internal/exact"
 	"github.com/the-edge-agent/tea/sdk/value"
 )
 
@@ -15,8 +14,8 @@ const maxShown = 60
 
 // typeOf is the JSON type of v, integer where it is a whole number.
 func typeOf(v any) string {
-	if exact.IsNumber(v) {
-		if exact.IsInteger(v) {
+	if value.IsNumber(v) {
+		if value.IsInteger(v) {
 			return "integer"
 		}
 		return "number"
@@ -61,7 +60,7 @@ func quote(v any) string {
 			text = "null"
 		}
 	default:
-		text = numberText(v)
+		text = value.FormatNumber(v)
 	}
 	return shorten(text, maxShown)
 }

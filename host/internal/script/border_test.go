@@ -48,8 +48,11 @@ func TestTheBorderKeepsWhatAScriptLeavesAlone(t *testing.T) {
 		`local t = {} t[1] = tea.null return t`:                                           list{nil},
 
 		// Numbers.
-		`return {6 / 2, 2^53, -2^63, 2^62, -0.0, 0.5, 1e300}`: list{int64(3), int64(1 << 53), int64(math.MinInt64), int64(1 << 62), int64(0), 0.5, 1e300},
-		`return {2^63, 1.5 * 2, state.big + 0}`:               list{9223372036854775808.0, int64(3), int64(9007199254740993)},
+		`return {6 / 2, 2^53, -2^63, 2^62, -0.0, 0.5, 1e300}`:                                                                        list{int64(3), int64(1 << 53), int64(math.MinInt64), int64(1 << 62), int64(0), 0.5, 1e300},
+		`return {2^63, 1.5 * 2, state.big + 0}`:                                                                                      list{9223372036854775808.0, int64(3), int64(9007199254740992)},
+		`local d, e = 2^53, state.big return {d, e, -(-e), math.max(e, 1), unpack({e})}`:                                             list{int64(1 << 53), int64(9007199254740993), int64(1 << 53), int64(1 << 53), int64(9007199254740993)},
+		`local t = {state.bigs[2], state.bigs[1]} table.insert(t, 1, table.remove(t)) for k, v in pairs(t) do t[k] = v end return t`: list{int64(9007199254740993), int64(9007199254740992)},
+		`local f = function(...) local a, b = select(2, ...) return b, a end return {f(1, state.big, state.bigs[2])}`:                list{int64(9007199254740992), int64(9007199254740993)},
 
 		// Text.
 		`return {("ä"):upper(), ("\255\195\132"):lower(), ("\0"):rep(2)}`: list{"Ä", "\uFFFDä", "\x00\x00"},

@@ -25,8 +25,7 @@
 //     when the table does, unless the script gave it a value.
 //   - Integers beyond 2^53 are numbers like all others, rounded to a float in
 //     arithmetic and comparisons. Passed on, printed or formatted they keep
-//     their digits; two of them that round to the same float keep them in
-//     the table they came in only.
+//     their digits; a number that the script computes does not.
 //
 // On the way back, a table with exactly the keys 1..n is a list, one with
 // only string keys an object. An empty table is what it came from, and an

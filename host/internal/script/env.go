@@ -129,7 +129,6 @@ func isPlain(v any) bool {
 
 // storeState makes state decide about a key from now on.
 func (r *run) storeState(key string, v lua.LValue) lua.LValue {
-	r.notePlace(place{table: r.state, name: key}, v, r.env.State[key])
 	r.markLoaded(key)
 	r.state.RawSetString(key, v)
 	return v

@@ -100,7 +100,7 @@ func (x *exporter) value(v lua.LValue) (any, error) {
 	case lua.LString:
 		return validText(string(typed)), x.account(len(typed))
 	case lua.LNumber:
-		return x.number(typed)
+		return x.number(v) // as it is: a conversion would copy it
 	case *lua.LTable:
 		return x.table(typed)
 	case *lua.LUserData:
@@ -120,15 +120,7 @@ func validText(s string) string {
 	return string([]rune(s))
 }
 
-// member converts a value that stands in a table.
-func (x *exporter) member(at place, v lua.LValue) (any, error) {
-	if exact, ok := x.r.exactAt(at, v); ok {
-		return exact, x.account(0)
-	}
-	return x.value(v)
-}
-
-func (x *exporter) number(v lua.LNumber) (any, error) {
+func (x *exporter) number(v lua.LValue) (any, error) {
 	n, ok := x.r.exportNumber(v)
 	if !ok {
 		return nil, x.fail("is %s, which has no JSON form", x.r.numberText(v))
@@ -182,7 +174,7 @@ func (x *exporter) list(t *lua.LTable, n int) (any, error) {
 		if e == lua.LNil {
 			return nil, x.fail("is nil: a list has no holes; use tea.null")
 		}
-		v, err := x.member(place{table: t, index: i + 1}, e)
+		v, err := x.value(e)
 		if err != nil {
 			return nil, err
 		}
@@ -219,7 +211,7 @@ func (x *exporter) object(t *lua.LTable) (any, error) {
 		if err := x.account(len(name)); err != nil {
 			return nil, err
 		}
-		v, err := x.member(place{table: t, name: string(name)}, e)
+		v, err := x.value(e)
 		if err != nil {
 			return nil, err
 		}

@@ -90,7 +90,6 @@ func (in *importer) list(list []any) (lua.LValue, error) {
 			return nil, err
 		}
 		t.RawSetInt(i+1, lv)
-		in.r.notePlace(place{table: t, index: i + 1}, lv, e)
 	}
 	return t, nil
 }
@@ -114,7 +113,6 @@ func (in *importer) object(object map[string]any) (lua.LValue, error) {
 			return nil, err
 		}
 		t.RawSetString(k, lv)
-		in.r.notePlace(place{table: t, name: k}, lv, e)
 	}
 	return t, nil
 }

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"math"
 	"strconv"
+	"unsafe"
 
 	lua "github.com/yuin/gopher-lua"
 )
@@ -11,60 +12,25 @@ import (
 // maxExact is the largest integer up to which every integer is a float64.
 const maxExact = 1 << 53
 
-// digits remembers the integers beyond 2^53 that came into a run as rounded
-// floats, by value and by the place in a table. A float that two of them
-// round to is known by its place only, until a script moves it.
-type digits struct {
-	values map[float64]any // int64 or json.Number; nil where two share the float
-	places map[place]bigInteger
-}
+// digits are the integers beyond 2^53 that came into a run as rounded floats.
+// A number is recognised by the memory that its interface value points to,
+// which moves with it through registers, tables and calls. A number that a
+// script computes has memory of its own, so that 2^53 is never taken for
+// 2^53 + 1 of the state. The keys keep the memory from being used again.
+type digits map[unsafe.Pointer]any // int64 or json.Number
 
-// place is a field of a table, or an element where name is empty.
-type place struct {
-	table *lua.LTable
-	name  string
-	index int
-}
-
-type bigInteger struct {
-	rounded float64
-	exact   any
+// box is what the interface value of a number points to.
+func box(v *lua.LValue) unsafe.Pointer {
+	return (*[2]unsafe.Pointer)(unsafe.Pointer(v))[1] //nolint:gosec // reads the data word of an interface, which is two words in every version of Go
 }
 
 func (r *run) importBig(f float64, exact any) lua.LValue {
-	if r.digits.values == nil {
-		r.digits.values = map[float64]any{}
+	var v lua.LValue = lua.LNumber(f)
+	if r.digits == nil {
+		r.digits = digits{}
 	}
-	if other, known := r.digits.values[f]; known && other != exact {
-		exact = nil
-	}
-	r.digits.values[f] = exact
-	return lua.LNumber(f)
-}
-
-// notePlace remembers where an integer beyond 2^53 was put.
-func (r *run) notePlace(at place, v lua.LValue, from any) {
-	f, ok := v.(lua.LNumber)
-	if !ok || f > -maxExact && f < maxExact {
-		return
-	}
-	switch from.(type) {
-	case int64, json.Number:
-		if r.digits.places == nil {
-			r.digits.places = map[place]bigInteger{}
-		}
-		r.digits.places[at] = bigInteger{float64(f), from}
-	}
-}
-
-// exactAt gives the integer that was put at a place and is still there.
-func (r *run) exactAt(at place, v lua.LValue) (any, bool) {
-	f, ok := v.(lua.LNumber)
-	if !ok || len(r.digits.places) == 0 {
-		return nil, false
-	}
-	big, ok := r.digits.places[at]
-	return big.exact, ok && big.rounded == float64(f)
+	r.digits[box(&v)] = exact
+	return v
 }
 
 func (r *run) importInt(i int64) lua.LValue {
@@ -80,14 +46,14 @@ func (r *run) importNumber(n json.Number) lua.LValue {
 	return r.importBig(f, n)
 }
 
-// exact gives the integer that a number came from.
+// exact is the integer that a number came from; false for one that the script
+// computed.
 func (r *run) exact(v lua.LValue) (any, bool) {
-	f, ok := v.(lua.LNumber)
-	if !ok || len(r.digits.values) == 0 {
+	if _, ok := v.(lua.LNumber); !ok || len(r.digits) == 0 {
 		return nil, false
 	}
-	exact := r.digits.values[float64(f)]
-	return exact, exact != nil
+	exact, ok := r.digits[box(&v)]
+	return exact, ok
 }
 
 // exportNumber gives an int64 for a whole number that fits, else a float64;

@@ -7,7 +7,6 @@ import (
 
 	"github.com/the-edge-agent/tea/host/internal/diagcode"
 	"github.com/the-edge-agent/tea/host/internal/jsonschema"
-	"github.com/the-edge-agent/tea/host/internal/source"
 	"github.com/the-edge-agent/tea/host/internal/spec"
 	tea "github.com/the-edge-agent/tea/sdk"
 	"github.com/the-edge-agent/tea/sdk/diag"
@@ -65,7 +64,7 @@ func (d Declared) Check(w *spec.Workflow, diags *diag.List) {
 }
 
 func (d Declared) check(w *spec.Workflow, key string, diags *diag.List) {
-	path := source.Key("", key)
+	path := diag.Key("", key)
 	var reported diag.List
 	for _, s := range d.schemas[key] {
 		if s == nil {
@@ -105,7 +104,7 @@ func (r *reading) report(key string, p jsonschema.Problem, diags *diag.List) {
 	path := under(key, p.Path)
 	switch {
 	case p.Kind == jsonschema.UnknownMember:
-		object := strings.TrimSuffix(path, source.Key("x", p.Member)[1:])
+		object := strings.TrimSuffix(path, diag.Key("x", p.Member)[1:])
 		diags.Errorf(diagcode.UnknownSetting, r.text.KeyPos(path), r.meant(object, p.Member), "settings.%s has no key %q", object, p.Member)
 	case p.Kind == jsonschema.MissingMember:
 		diags.Errorf(diagcode.WrongSetting, r.text.ValuePos(path), "add it", "settings.%s needs the key %q", path, p.Member)

@@ -4,8 +4,8 @@ import (
 	"encoding/json"
 	"slices"
 
-	"github.com/the-edge-agent/tea/host/internal/source"
 	"github.com/the-edge-agent/tea/host/internal/spec"
+	"github.com/the-edge-agent/tea/sdk/diag"
 	"github.com/the-edge-agent/tea/sdk/schema"
 	"github.com/the-edge-agent/tea/sdk/value"
 )
@@ -34,14 +34,14 @@ func (r *reading) typed(v any, s *schema.Schema, path string) any {
 		v = r.scalar(given, s, path)
 	case []any:
 		for i, e := range given {
-			given[i] = r.typed(e, itemsOf(s), source.Index(path, i))
+			given[i] = r.typed(e, itemsOf(s), diag.Index(path, i))
 		}
 	case map[string]any:
 		if s != nil {
 			r.members[path] = s.Properties.Names()
 		}
 		for name, e := range given {
-			given[name] = r.typed(e, s.Member(name), source.Key(path, name))
+			given[name] = r.typed(e, s.Member(name), diag.Key(path, name))
 		}
 	}
 	r.absent[path] = v == nil

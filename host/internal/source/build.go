@@ -45,9 +45,9 @@ func (b *builder) here() string {
 	path := ""
 	for _, s := range b.path {
 		if s.key != nil {
-			path = Key(path, s.key.Text)
+			path = diag.Key(path, s.key.Text)
 		} else {
-			path = Index(path, s.index)
+			path = diag.Index(path, s.index)
 		}
 	}
 	return path

@@ -36,7 +36,7 @@ func (m *Merger) mappings(base, over *Node, path string, spelling func(string) s
 	merged := *base
 	merged.Members = slices.Clone(base.Members)
 	for _, member := range over.Members {
-		at := Key(path, member.Key.Text)
+		at := diag.Key(path, member.Key.Text)
 		if path != "" && member.Key.Text == deleteKey {
 			continue
 		}
@@ -96,9 +96,9 @@ func (m *Merger) lists(base, over *Node, path string, identity func(*Node) strin
 	merged := elements(base, identity)
 	taken := make([]bool, len(merged))
 	for i, e := range elements(over, identity) {
-		at := Index(path, i)
+		at := diag.Index(path, i)
 		if e.key != nil {
-			at = Key(path, e.key.Text)
+			at = diag.Key(path, e.key.Text)
 		}
 		same := -1
 		for j := range taken {
@@ -165,7 +165,7 @@ func (m *Merger) deletes(over *Node, path string) bool {
 		return false
 	}
 	if mark.Scalar != true {
-		m.Diags.Errorf(diagcode.BadDelete, mark.Pos(Key(path, deleteKey)), "write __delete__: true", "__delete__ must be true")
+		m.Diags.Errorf(diagcode.BadDelete, mark.Pos(diag.Key(path, deleteKey)), "write __delete__: true", "__delete__ must be true")
 		return false
 	}
 	return true

@@ -246,7 +246,7 @@ func TestSyntaxErrorInALargeFile(t *testing.T) {
 
 func TestPaths(t *testing.T) {
 	t.Parallel()
-	got := source.Key(source.Index(source.Key(source.Key("", "nodes"), `a "b"`), 3), "x-1")
+	got := diag.Key(diag.Index(diag.Key(diag.Key("", "nodes"), `a "b"`), 3), "x-1")
 	if want := `nodes["a \"b\""][3].x-1`; got != want {
 		t.Errorf("got %s, want %s", got, want)
 	}

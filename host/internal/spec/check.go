@@ -12,6 +12,7 @@ import (
 	"github.com/the-edge-agent/tea/host/internal/diagcode"
 	"github.com/the-edge-agent/tea/host/internal/source"
 	"github.com/the-edge-agent/tea/sdk/diag"
+	"github.com/the-edge-agent/tea/sdk/value"
 )
 
 // checker compares a tree with shapes and reports what differs. What it
@@ -110,7 +111,7 @@ func alternatives(words []string) string {
 // bounds checks a number. One without a maximum of its own must fit 32 bits,
 // which is what an int has on small devices.
 func (c *checker) bounds(n *source.Node, path, name string, form *numberForm) {
-	v, ok := toFloat(n.Scalar)
+	v, ok := value.Float(n.Scalar)
 	hint := "write " + form.kind()
 	switch {
 	case !ok || form.max == nil && v > math.MaxInt32:
@@ -122,22 +123,12 @@ func (c *checker) bounds(n *source.Node, path, name string, form *numberForm) {
 	}
 }
 
-func toFloat(v any) (float64, bool) {
-	switch v := v.(type) {
-	case int64:
-		return float64(v), true
-	case float64:
-		return v, true
-	}
-	return 0, false
-}
-
 func (c *checker) elements(n *source.Node, path, name string, s *shape) {
 	if len(n.Items) < s.minItems {
 		c.errorf(diagcode.MissingKey, n, path, "add at least one element", "%s: the list is empty", name)
 	}
 	for i, item := range n.Items {
-		c.value(item, source.Index(path, i), source.Index(name, i), s.list)
+		c.value(item, diag.Index(path, i), diag.Index(name, i), s.list)
 	}
 }
 
@@ -152,7 +143,7 @@ func (c *checker) entries(n *source.Node, path, name string, outer *shape) {
 		return
 	}
 	for _, m := range n.Members {
-		at := source.Key(path, m.Key.Text)
+		at := diag.Key(path, m.Key.Text)
 		switch {
 		case m.Value.Kind == source.Null && s.mapping != nil && s.mapping.named:
 		case m.Value.Kind == source.Map && s.mapping != nil:
@@ -175,7 +166,7 @@ func (c *checker) mapping(n *source.Node, path string, s *section, name string) 
 	found := make(map[*key]*source.Node, len(n.Members))
 	for _, m := range n.Members {
 		k := s.find(m.Key.Text)
-		at := source.Key(path, m.Key.Text)
+		at := diag.Key(path, m.Key.Text)
 		switch {
 		case free(m.Key.Text):
 		case k == nil || params && k.name == "input":

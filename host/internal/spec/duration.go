@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/the-edge-agent/tea/host/internal/source"
+	"github.com/the-edge-agent/tea/sdk/value"
 )
 
 // maxDuration keeps sums of durations inside the range of the type.
@@ -20,7 +21,7 @@ func duration(n *source.Node, unit time.Duration) (d time.Duration, problem stri
 		}
 		d = parsed
 	} else {
-		v, ok := toFloat(n.Scalar)
+		v, ok := value.Float(n.Scalar)
 		if !ok || math.Abs(v) > float64(maxDuration/unit) {
 			return 0, n.Text + " is too long"
 		}

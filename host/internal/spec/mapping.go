@@ -5,6 +5,7 @@ import (
 
 	"github.com/the-edge-agent/tea/host/internal/source"
 	"github.com/the-edge-agent/tea/sdk/diag"
+	"github.com/the-edge-agent/tea/sdk/value"
 )
 
 // mapping reads the keys of one mapping under their canonical names. The
@@ -33,7 +34,7 @@ func openMapping(v element, s *section) mapping {
 			continue
 		}
 		if _, ok := m.members[k.name]; !ok {
-			path := source.Key(v.path, member.Key.Text)
+			path := diag.Key(v.path, member.Key.Text)
 			m.members[k.name], m.keys[k.name] = element{member.Value, path}, element{member.Key, path}
 		}
 	}
@@ -66,7 +67,7 @@ func (v element) items() []element {
 	}
 	items := make([]element, len(v.node.Items))
 	for i, n := range v.node.Items {
-		items[i] = element{n, source.Index(v.path, i)}
+		items[i] = element{n, diag.Index(v.path, i)}
 	}
 	return items
 }
@@ -78,7 +79,7 @@ func (v element) entries() []entry {
 	}
 	entries := make([]entry, len(v.node.Members))
 	for i, m := range v.node.Members {
-		entries[i] = entry{m.Key, element{m.Value, source.Key(v.path, m.Key.Text)}}
+		entries[i] = entry{m.Key, element{m.Value, diag.Key(v.path, m.Key.Text)}}
 	}
 	return entries
 }
@@ -159,7 +160,7 @@ func (m mapping) float(name string) *float64 {
 	if !v.is(source.Int) && !v.is(source.Float) {
 		return nil
 	}
-	f, ok := toFloat(v.node.Scalar)
+	f, ok := value.Float(v.node.Scalar)
 	if !ok {
 		return nil
 	}

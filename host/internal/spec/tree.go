@@ -19,11 +19,11 @@ func (t *Tree) place(v element, inner string) {
 		t.Places[inner] = v.text()
 	case source.List:
 		for i, item := range v.items() {
-			t.place(item, source.Index(inner, i))
+			t.place(item, diag.Index(inner, i))
 		}
 	case source.Map:
 		for _, e := range v.entries() {
-			t.place(e.element, source.Key(inner, e.key.Text))
+			t.place(e.element, diag.Key(inner, e.key.Text))
 		}
 	}
 }
@@ -61,12 +61,12 @@ func find(v element, key *source.Node, inner, path string) (*source.Node, elemen
 		return nil, element{}
 	}
 	for i, item := range v.items() {
-		if k, found := find(item, nil, source.Index(inner, i), path); found.node != nil {
+		if k, found := find(item, nil, diag.Index(inner, i), path); found.node != nil {
 			return k, found
 		}
 	}
 	for _, e := range v.entries() {
-		if k, found := find(e.element, e.key, source.Key(inner, e.key.Text), path); found.node != nil {
+		if k, found := find(e.element, e.key, diag.Key(inner, e.key.Text), path); found.node != nil {
 			return k, found
 		}
 	}

@@ -5,9 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"math"
-	"math/big"
 
-	"github.com/the-edge-agent/tea/host/internal/exact"
 	"github.com/the-edge-agent/tea/host/internal/spec"
 	"github.com/the-edge-agent/tea/sdk/value"
 )
@@ -91,40 +89,14 @@ func union(a, b []any) []any {
 	out := make([]any, 0, len(a)+len(b))
 	for _, list := range [][]any{a, b} {
 		for _, e := range list {
-			id, err := value.Encode(canonical(e))
-			if err != nil {
-				id = fmt.Appendf(nil, "%v", e)
-			}
-			if _, ok := seen[string(id)]; !ok {
-				seen[string(id)] = struct{}{}
+			id := value.Key(e)
+			if _, ok := seen[id]; !ok {
+				seen[id] = struct{}{}
 				out = append(out, e)
 			}
 		}
 	}
 	return out
-}
-
-// canonical gives values that are equal one form: 3.0 becomes 3.
-func canonical(v any) any {
-	switch v := v.(type) {
-	case float64:
-		if r, ok := exact.Rat(v); ok && r.IsInt() {
-			return fromBig(r.Num())
-		}
-	case []any:
-		out := make([]any, len(v))
-		for i, e := range v {
-			out[i] = canonical(e)
-		}
-		return out
-	case map[string]any:
-		out := make(map[string]any, len(v))
-		for k, e := range v {
-			out[k] = canonical(e)
-		}
-		return out
-	}
-	return v
 }
 
 type failure func(format string, args ...any) (any, error)
@@ -174,13 +146,13 @@ func add(old, update any, fail failure) (any, error) {
 			return join(o, u), nil
 		}
 	case int64, float64, json.Number:
-		if a, ok := exact.Int(old); ok {
-			if b, ok := exact.Int(update); ok {
-				return fromBig(a.Add(a, b)), nil
+		if a, ok := value.Big(old); ok {
+			if b, ok := value.Big(update); ok {
+				return value.FromBig(a.Add(a, b)), nil
 			}
 		}
-		a, ok1 := toFloat(old)
-		b, ok2 := toFloat(update)
+		a, ok1 := value.Float(old)
+		b, ok2 := value.Float(update)
 		if !ok1 || !ok2 {
 			break
 		}
@@ -193,26 +165,6 @@ func add(old, update any, fail failure) (any, error) {
 	return fail("cannot add %s to %s", describe(update), describe(old))
 }
 
-func fromBig(n *big.Int) any {
-	if n.IsInt64() {
-		return n.Int64()
-	}
-	return json.Number(n.String())
-}
-
-func toFloat(v any) (float64, bool) {
-	switch v := v.(type) {
-	case int64:
-		return float64(v), true
-	case float64:
-		return v, true
-	case json.Number:
-		f, err := v.Float64()
-		return f, err == nil
-	}
-	return 0, false
-}
-
 // compare orders two texts or two numbers.
 func compare(a, b any) (order int, ok bool) {
 	s, isText := a.(string)
@@ -220,5 +172,5 @@ func compare(a, b any) (order int, ok bool) {
 	if isText && alsoText {
 		return cmp.Compare(s, t), true
 	}
-	return exact.Compare(a, b)
+	return value.Compare(a, b)
 }

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"math"
 	"slices"
 	"strings"
 
@@ -153,13 +152,16 @@ func fit(k spec.Key, v any) (any, error) {
 	case spec.TypeString:
 		_, ok = v.(string)
 	case spec.TypeInt:
-		if f, isFloat := v.(float64); isFloat && f == math.Trunc(f) && math.Abs(f) < 1<<53 {
-			return int64(f), nil
+		if whole, ok := value.Integer(v); ok {
+			if _, isFloat := v.(float64); !isFloat {
+				return v, nil
+			}
+			if i, fits := whole.(int64); fits {
+				return i, nil
+			}
 		}
-		ok = isInt(v)
 	case spec.TypeFloat:
-		_, ok = v.(float64)
-		ok = ok || isInt(v)
+		ok = value.IsNumber(v)
 	case spec.TypeBool:
 		_, ok = v.(bool)
 	case spec.TypeList:
@@ -176,14 +178,6 @@ func fit(k spec.Key, v any) (any, error) {
 		return nil, &TypeError{Key: k.Name, Expected: string(k.Type), Got: describe(v)}
 	}
 	return v, nil
-}
-
-func isInt(v any) bool {
-	switch v.(type) {
-	case int64, json.Number:
-		return true
-	}
-	return false
 }
 
 // describe names a value's type in the words of state_schema, with a short

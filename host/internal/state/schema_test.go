@@ -2,6 +2,7 @@ package state_test
 
 import (
 	"encoding/json"
+	"math"
 	"strings"
 	"testing"
 
@@ -23,6 +24,9 @@ func TestTypes(t *testing.T) {
 		{spec.TypeInt, int64(3), int64(3), ""},
 		{spec.TypeInt, 3.0, int64(3), ""},
 		{spec.TypeInt, long, long, ""},
+		{spec.TypeInt, 9007199254740992.0, int64(9007199254740992), ""},
+		{spec.TypeInt, -9223372036854775808.0, int64(math.MinInt64), ""},
+		{spec.TypeInt, 9223372036854775808.0, nil, "float (9.223372036854776e+18)"},
 		{spec.TypeInt, 3.5, nil, "float (3.5)"},
 		{spec.TypeInt, 1e300, nil, "float (1e+300)"},
 		{spec.TypeInt, "3", nil, `str ("3")`},

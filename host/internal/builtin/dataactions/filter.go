@@ -5,7 +5,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/the-edge-agent/tea/host/internal/exact"
 	tea "github.com/the-edge-agent/tea/sdk"
 	"github.com/the-edge-agent/tea/sdk/diag"
 	"github.com/the-edge-agent/tea/sdk/value"
@@ -129,9 +128,9 @@ func (c condition) holds(item any) bool {
 	}
 	switch c.op {
 	case "eq":
-		return equal(got, c.value)
+		return value.Equal(got, c.value)
 	case "ne":
-		return !equal(got, c.value)
+		return !value.Equal(got, c.value)
 	case "in":
 		return contains(c.value.([]any), got)
 	case "not_in":
@@ -161,16 +160,8 @@ func (c condition) holds(item any) bool {
 	}
 }
 
-// equal compares deeply, two numbers exactly.
-func equal(a, b any) bool {
-	if order, ok := exact.Compare(a, b); ok {
-		return order == 0
-	}
-	return value.Equal(a, b)
-}
-
 func contains(list []any, v any) bool {
-	return slices.ContainsFunc(list, func(e any) bool { return equal(e, v) })
+	return slices.ContainsFunc(list, func(e any) bool { return value.Equal(e, v) })
 }
 
 // contained tells whether got holds the value: as a part of a string, an item
@@ -196,5 +187,5 @@ func compare(a, b any) (order int, ok bool) {
 		t, ok := b.(string)
 		return cmp.Compare(s, t), ok
 	}
-	return exact.Compare(a, b)
+	return value.Compare(a, b)
 }

@@ -7,7 +7,6 @@ import (
 
 	"github.com/jmespath-community/go-jmespath/pkg/parsing"
 
-	"github.com/the-edge-agent/tea/host/internal/exact"
 	"github.com/the-edge-agent/tea/sdk/value"
 )
 
@@ -147,7 +146,7 @@ func (k kind) fits(v any) bool {
 	}
 	switch k {
 	case number:
-		return exact.IsNumber(v)
+		return value.IsNumber(v)
 	case numbers:
 		return all(number)
 	case texts:
@@ -185,7 +184,7 @@ func typeName(v any) string {
 	if list, ok := v.([]any); ok && len(list) > 0 {
 		return "array of " + typeName(list[0]) + " ..."
 	}
-	if exact.IsNumber(v) {
+	if value.IsNumber(v) {
 		return "number"
 	}
 	return value.TypeName(v)

@@ -6,7 +6,7 @@ import (
 	"maps"
 	"slices"
 
-	"github.com/the-edge-agent/tea/host/internal/exact"
+	"github.com/the-edge-agent/tea/sdk/value"
 )
 
 func contains(r *run, args []any) (any, error) {
@@ -184,7 +184,7 @@ func order(a, b any) int {
 	if s, ok := a.(string); ok {
 		return cmp.Compare(s, b.(string))
 	}
-	order, _ := exact.Compare(a, b)
+	order, _ := value.Compare(a, b)
 	return order
 }
 

@@ -3,12 +3,11 @@ package jmespath
 import (
 	"math"
 
-	"github.com/the-edge-agent/tea/host/internal/exact"
 	"github.com/the-edge-agent/tea/sdk/value"
 )
 
 func abs(_ *run, args []any) (any, error) {
-	if sign, _ := exact.Compare(args[0], int64(0)); sign < 0 {
+	if sign, _ := value.Compare(args[0], int64(0)); sign < 0 {
 		return arithmetic('-', int64(0), args[0])
 	}
 	return args[0], nil
@@ -20,7 +19,8 @@ func floor(_ *run, args []any) (any, error) { return rounded(args[0], math.Floor
 
 func rounded(v any, round func(float64) float64) (any, error) {
 	if f, ok := v.(float64); ok {
-		return whole(round(f))
+		whole, _ := value.Integer(round(f))
+		return whole, nil
 	}
 	return v, nil
 }
@@ -52,13 +52,13 @@ func avg(r *run, args []any) (any, error) {
 func toNumber(_ *run, args []any) (any, error) {
 	s, ok := args[0].(string)
 	if !ok {
-		if exact.IsNumber(args[0]) {
+		if value.IsNumber(args[0]) {
 			return args[0], nil
 		}
 		return nil, nil
 	}
 	v, err := value.Decode([]byte(s))
-	if err != nil || !exact.IsNumber(v) {
+	if err != nil || !value.IsNumber(v) {
 		return nil, nil
 	}
 	return v, nil

@@ -7,7 +7,6 @@ import (
 	"strings"
 	"unicode"
 
-	"github.com/the-edge-agent/tea/host/internal/exact"
 	"github.com/the-edge-agent/tea/sdk/value"
 )
 
@@ -32,7 +31,7 @@ func lower(_ *run, args []any) (any, error) { return strings.ToLower(args[0].(st
 func upper(_ *run, args []any) (any, error) { return strings.ToUpper(args[0].(string)), nil }
 
 func typeOf(_ *run, args []any) (any, error) {
-	if exact.IsNumber(args[0]) {
+	if value.IsNumber(args[0]) {
 		return "number", nil
 	}
 	return value.TypeName(args[0]), nil
@@ -68,11 +67,11 @@ func wholeArg(args []any, i, absent int) (int, error) {
 	if i >= len(args) {
 		return absent, nil
 	}
-	f := float(args[i])
-	if f != math.Trunc(f) || math.Abs(f) > 1<<31 {
+	n, ok := value.Int(args[i])
+	if !ok || n > math.MaxInt32 || n < math.MinInt32 {
 		return 0, fmt.Errorf("argument %d must be an integer", i+1)
 	}
-	return int(f), nil
+	return n, nil
 }
 
 // countArg is wholeArg for a number of things.

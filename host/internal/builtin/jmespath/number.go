@@ -1,38 +1,23 @@
 package jmespath
 
 import (
-	"encoding/json"
 	"fmt"
 	"math"
 	"math/big"
 
-	"github.com/the-edge-agent/tea/host/internal/exact"
 	"github.com/the-edge-agent/tea/sdk/value"
 )
 
 // maxBits bounds how long calculated integers get.
 const maxBits = 4096
 
-func float(v any) float64 {
-	switch v := v.(type) {
-	case int64:
-		return float64(v)
-	case float64:
-		return v
-	case json.Number:
-		f, _ := v.Float64() // infinite where it is too large, which the caller refuses
-		return f
-	}
-	return math.NaN()
-}
-
 // arithmetic calculates: with integers exactly, and to an integer where the
 // result is one, 'd' being division rounded down.
 func arithmetic(operator byte, a, b any) (any, error) {
-	ai, aInt := exact.Int(a)
-	bi, bInt := exact.Int(b)
+	ai, aInt := value.Big(a)
+	bi, bInt := value.Big(b)
 	if !aInt || !bInt {
-		return floatArithmetic(operator, float(a), float(b))
+		return floatArithmetic(operator, a, b)
 	}
 	result := new(big.Int)
 	switch operator {
@@ -53,18 +38,22 @@ func arithmetic(operator byte, a, b any) (any, error) {
 	case '/':
 		quotient, rest := new(big.Int).QuoRem(ai, bi, new(big.Int))
 		if rest.Sign() != 0 {
-			return floatArithmetic(operator, float(a), float(b))
+			return floatArithmetic(operator, a, b)
 		}
 		result = quotient
 	}
 	if result.BitLen() > maxBits {
 		return nil, fmt.Errorf("the result has too many digits")
 	}
-	return value.FromNumber(json.Number(result.String()))
+	return value.FromBig(result), nil
 }
 
-func floatArithmetic(operator byte, a, b float64) (any, error) {
+// floatArithmetic calculates with the nearest floats, which are infinite, and
+// refused by their result, where a number is out of range.
+func floatArithmetic(operator byte, x, y any) (any, error) {
 	var f float64
+	a, _ := value.Float(x)
+	b, _ := value.Float(y)
 	switch operator {
 	case '+':
 		f = a + b
@@ -83,10 +72,4 @@ func floatArithmetic(operator byte, a, b float64) (any, error) {
 		return nil, fmt.Errorf("the result is no finite number")
 	}
 	return f, nil
-}
-
-// whole gives a float without fraction as an integer.
-func whole(f float64) (any, error) {
-	i, _ := big.NewFloat(f).Int(nil)
-	return value.FromNumber(json.Number(i.String()))
 }

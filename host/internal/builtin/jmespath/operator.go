@@ -5,7 +5,7 @@ import (
 
 	"github.com/jmespath-community/go-jmespath/pkg/parsing"
 
-	"github.com/the-edge-agent/tea/host/internal/exact"
+	"github.com/the-edge-agent/tea/sdk/value"
 )
 
 // operator evaluates what stands between, or before, operands.
@@ -28,7 +28,7 @@ func (r *run) operator(n *parsing.ASTNode, v any) (any, error) {
 		}
 		return r.eval(&n.Children[1], v)
 	case parsing.ASTArithmeticUnaryExpression:
-		if !exact.IsNumber(left) {
+		if !value.IsNumber(left) {
 			return nil, nil
 		}
 		if n.Value == parsing.TOKMinus {
@@ -57,10 +57,10 @@ func (r *run) compare(operator, left, right any) (any, error) {
 		same, err := r.equal(left, right)
 		return !same, err
 	}
-	if !exact.IsNumber(left) || !exact.IsNumber(right) {
+	if !value.IsNumber(left) || !value.IsNumber(right) {
 		return nil, nil
 	}
-	order, _ := exact.Compare(left, right)
+	order, _ := value.Compare(left, right)
 	switch operator {
 	case parsing.TOKLT:
 		return order < 0, nil
@@ -73,7 +73,7 @@ func (r *run) compare(operator, left, right any) (any, error) {
 	}
 }
 
-// equal compares two values deeply, numbers by value.
+// equal is [value.Equal] that counts its steps.
 func (r *run) equal(a, b any) (bool, error) {
 	if err := r.spend(1); err != nil {
 		return false, err
@@ -106,19 +106,11 @@ func (r *run) equal(a, b any) (bool, error) {
 		}
 		return true, nil
 	}
-	if exact.IsNumber(a) && exact.IsNumber(b) {
-		order, _ := exact.Compare(a, b)
-		return order == 0, nil
-	}
-	switch b.(type) {
-	case []any, map[string]any:
-		return false, nil
-	}
-	return a == b, nil
+	return value.Equal(a, b), nil
 }
 
 func calculate(operator, left, right any) (any, error) {
-	if !exact.IsNumber(left) || !exact.IsNumber(right) {
+	if !value.IsNumber(left) || !value.IsNumber(right) {
 		return nil, nil
 	}
 	switch operator {
@@ -129,7 +121,7 @@ func calculate(operator, left, right any) (any, error) {
 	case parsing.TOKStar, parsing.TOKMultiply:
 		return arithmetic('*', left, right)
 	}
-	if zero, _ := exact.Compare(right, int64(0)); zero == 0 {
+	if zero, _ := value.Compare(right, int64(0)); zero == 0 {
 		return nil, fmt.Errorf("division by zero")
 	}
 	switch operator {

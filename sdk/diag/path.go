@@ -1,9 +1,9 @@
-package source
+package diag
 
 import "strconv"
 
-// Key is the path of a mapping's entry: nodes.fetch, headers["x y"]. A key
-// that is no plain word stands in brackets.
+// Key is the path of a member of an object: nodes.fetch, headers["x y"]. A name
+// that is not a plain word is quoted in brackets.
 func Key(path, key string) string {
 	if !plainWord(key) {
 		return path + "[" + strconv.Quote(key) + "]"
@@ -14,7 +14,7 @@ func Key(path, key string) string {
 	return path + "." + key
 }
 
-// Index is the path of a list's element: nodes[3].
+// Index is the path of an element of a list: nodes[3].
 func Index(path string, i int) string {
 	return path + "[" + strconv.Itoa(i) + "]"
 }
