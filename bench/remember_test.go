@@ -34,6 +34,9 @@ func BenchmarkRemember(b *testing.B) {
 	if err != nil || len(problems) > 0 {
 		b.Fatal(err, problems)
 	}
+	if err := plugins.Learn(b.Context()); err != nil {
+		b.Fatal(err)
+	}
 	h, err := host.New(host.Options{Plugins: plugins})
 	if err != nil {
 		b.Fatal(err)

@@ -40,9 +40,17 @@ func TestEveryErrorPage(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { h.Close() })
+	unread, err := host.New(host.Options{Plugins: &asked{}})
+	if err != nil {
+		t.Fatal(err)
+	}
 	for _, info := range diagcode.All() {
 		t.Run(info.Code, func(t *testing.T) {
 			t.Parallel()
+			h := h
+			if info.Code == diagcode.UncheckedAction {
+				h = unread
+			}
 			file, o := writeExample(t, info.Code)
 			plain := h.Validate(file, o)
 			o.Strict = true

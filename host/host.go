@@ -49,6 +49,17 @@ type Plugins interface {
 	Close() error
 }
 
+// Learner is a [Plugins] that knows the manifests of some bundles only, as long
+// as it has not started the others.
+type Learner interface {
+	// Unread names the bundles whose manifests are not known.
+	Unread() []string
+	// Learn starts the named bundles among them, or all without names, to ask
+	// for their manifests. The error says which cannot be used; they are no
+	// longer unread. A learner that must not start anything does nothing.
+	Learn(ctx context.Context, bundles ...string) error
+}
+
 // Host holds what workflows share: bundles and plugins. It is safe for
 // concurrent use.
 type Host struct {
@@ -121,14 +132,62 @@ func (h *Host) catalog(settings map[string]any) (*catalog.Catalog, error) {
 			return nil, err
 		}
 	}
-	if h.o.Plugins != nil {
+	if h.o.Plugins == nil {
+		return c, nil
+	}
+	var adding sync.Mutex
+	added := map[string]bool{}
+	addPlugins := func() error {
+		adding.Lock()
+		defer adding.Unlock()
 		for _, m := range h.o.Plugins.Manifests() {
-			if err := h.addPlugin(c, m, settings); err != nil {
-				return nil, err
+			if !added[m.Name] {
+				added[m.Name] = true
+				if err := h.addPlugin(c, m, settings); err != nil {
+					return err
+				}
 			}
 		}
+		return nil
 	}
+	if err := addPlugins(); err != nil {
+		return nil, err
+	}
+	c.OnMissing(func(ctx context.Context, bundle string) bool {
+		if !h.learn(ctx, bundle) {
+			return false
+		}
+		if err := addPlugins(); err != nil {
+			h.log.Warn("plugin problem: " + err.Error())
+		}
+		return true
+	})
 	return c, nil
+}
+
+// unread names the plugins whose manifests are not known.
+func (h *Host) unread() []string {
+	if l, ok := h.o.Plugins.(Learner); ok {
+		return l.Unread()
+	}
+	return nil
+}
+
+// learn asks for manifests that are not known and reports whether it did:
+// first for that of the bundle, and at the next call for all.
+func (h *Host) learn(ctx context.Context, bundle string) bool {
+	unread := h.unread()
+	if len(unread) == 0 {
+		return false
+	}
+	names := unread
+	if slices.Contains(unread, bundle) {
+		names = []string{bundle}
+	}
+	if err := h.o.Plugins.(Learner).Learn(ctx, names...); err != nil {
+		h.log.Warn("plugin problem: " + err.Error())
+	}
+	return len(h.unread()) < len(unread)
 }
 
 // addPlugin adds the actions of a plugin that nobody has yet: one plugin too

@@ -4,11 +4,15 @@ import (
 	"bytes"
 	"context"
 	"log/slog"
+	"slices"
 	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
+
 	"github.com/the-edge-agent/tea/host"
 	tea "github.com/the-edge-agent/tea/sdk"
+	"github.com/the-edge-agent/tea/sdk/schema"
 )
 
 // plugins are bundles in this process that pass for plugins.
@@ -70,5 +74,83 @@ nodes:
 		if n := strings.Count(log.String(), once); n != 1 {
 			t.Errorf("%d times %q in:\n%s", n, once, &log)
 		}
+	}
+}
+
+// asked are plugins that are known once they are asked. The zero value has a
+// plugin "sensors" that is never asked.
+type asked struct {
+	plugins // known
+	unread  plugins
+	asks    []string
+}
+
+func (a *asked) Unread() []string {
+	if a.unread == nil {
+		return []string{"sensors"}
+	}
+	var names []string
+	for _, b := range a.unread {
+		names = append(names, b.Name)
+	}
+	return names
+}
+
+func (a *asked) Learn(_ context.Context, names ...string) error {
+	left := plugins{}
+	for _, b := range a.unread {
+		if !slices.Contains(names, b.Name) {
+			left = append(left, b)
+			continue
+		}
+		a.asks = append(a.asks, b.Name)
+		a.plugins = append(a.plugins, b)
+	}
+	if a.unread != nil {
+		a.unread = left
+	}
+	return nil
+}
+
+// A plugin is asked for its manifest when its action is needed, be it in a
+// node, in Lua, or by an import; its settings are known then.
+func TestPluginIsAskedForItsManifestWhenNeeded(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		name, flow string
+		asks       []string
+	}{
+		{"not needed", `nodes: [{name: a, uses: json.parse, with: {text: "1"}}]`, nil},
+		{"a node", `{settings: {sensors: {port: 1}}, nodes: [{name: a, uses: sensors.read}]}`, []string{"sensors"}},
+		{"another name", `nodes: [{name: a, uses: gauge.read}]`, []string{"sensors", "pumps"}},
+		{"Lua", `nodes: [{name: a, run: 'return tea.action("sensors.read")'}]`, []string{"sensors"}},
+		{"an import", `{imports: [{plugin: pumps}], nodes: [{name: a}]}`, []string{"pumps"}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			read := func(name string) tea.Action {
+				return host.Func(name, "Reads.", func(context.Context, map[string]any) (any, error) { return map[string]any{"value": 1}, nil })
+			}
+			p := &asked{unread: plugins{
+				{Name: "sensors", Version: "1.0.0", Settings: map[string]*schema.Schema{"sensors": nil}, Actions: []tea.Action{read("sensors.read"), read("gauge.read")}},
+				{Name: "pumps", Version: "1.0.0", Actions: []tea.Action{read("pumps.read")}},
+			}}
+			h, err := host.New(host.Options{Plugins: p})
+			if err != nil {
+				t.Fatal(err)
+			}
+			t.Cleanup(func() { h.Close() })
+			wf, err := h.Parse("test.yaml", []byte(c.flow), host.LoadOptions{Strict: true})
+			if err != nil {
+				t.Fatal(err)
+			}
+			t.Cleanup(func() { wf.Close() })
+			if res, err := wf.Run(t.Context(), host.RunOptions{}); err != nil || res.Status != host.Done {
+				t.Fatal(res, err)
+			}
+			if diff := cmp.Diff(c.asks, p.asks); diff != "" {
+				t.Error(diff)
+			}
+		})
 	}
 }

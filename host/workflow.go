@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 
@@ -95,6 +96,19 @@ func (h *Host) compile(s *spec.Workflow, diags diag.List, o LoadOptions) (*Workf
 	if s == nil {
 		return nil, diags
 	}
+	unread := len(h.unread())
+	wf, err := h.compileOnce(s, slices.Clone(diags), o)
+	if len(h.unread()) == unread {
+		return wf, err
+	}
+	// Plugins were started to ask what they offer; they may read settings, too.
+	if wf != nil {
+		_ = wf.Close() // nothing of it was opened
+	}
+	return h.compileOnce(s, diags, o)
+}
+
+func (h *Host) compileOnce(s *spec.Workflow, diags diag.List, o LoadOptions) (*Workflow, error) {
 	declared := h.settings()
 	declared.Check(s, &diags)
 	wf := &Workflow{host: h, spec: s, options: o, lua: script.New(luaOptions(s.Settings)), graphs: map[string]*graph.Graph{}}
@@ -108,7 +122,7 @@ func (h *Host) compile(s *spec.Workflow, diags diag.List, o LoadOptions) (*Workf
 	for _, a := range h.o.Replace {
 		wf.catalog.Replace(a)
 	}
-	g, more := graph.Compile(s, graph.Env{Lua: wf.lua, Actions: wf.catalog, Modules: modules.byNamespace, Settings: declared.Keys()})
+	g, more := graph.Compile(s, graph.Env{Lua: wf.lua, Actions: wf.catalog, Modules: modules.byNamespace, Settings: declared.Keys(), Unread: h.unread()})
 	diags = append(diags, more...)
 	if o.Strict && g != nil && !diags.HasErrors() {
 		diags = append(diags, graph.Check(g)...)
@@ -150,6 +164,11 @@ func (wf *Workflow) imports(s *spec.Workflow, diags *diag.List, loaded modules) 
 
 func (wf *Workflow) importBundle(im spec.Import, diags *diag.List) {
 	have := wf.catalog.Bundle(im.Name)
+	if have == nil && slices.Contains(wf.host.unread(), im.Name) {
+		diags.Warnf(diagcode.UncheckedAction, im.Pos, "`tea plugin refresh` starts the plugins and stores their manifests",
+			"the import of the plugin %s is not checked: its manifest is not stored", im.Name)
+		return
+	}
 	if have == nil {
 		hint := diag.Suggest(im.Name, wf.catalog.Bundles())
 		if hint == "" && im.Kind == spec.ImportPlugin {

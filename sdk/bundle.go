@@ -39,6 +39,10 @@ type Manifest struct {
 	Protocol    int                       `json:"protocol"`
 	Actions     []ActionInfo              `json:"actions"`
 	Settings    map[string]*schema.Schema `json:"settings,omitempty"`
+	// Files are further files that the plugin consists of, such as the script
+	// behind a wrapper, relative to the directory of the binary. A stored
+	// manifest is stale when one of them has changed.
+	Files []string `json:"files,omitempty"`
 }
 
 // ProtocolVersion is the major version of the plugin protocol that this SDK speaks.

@@ -33,7 +33,7 @@ func TestBundleCheck(t *testing.T) {
 		"no namespace":   {func(b *tea.Bundle) { b.Actions[0].Name = "hello" }, "namespace.verb"},
 		"odd namespace":  {func(b *tea.Bundle) { b.Actions[0].Name = "greet. x" }, "namespace.verb"},
 		"no handler":     {func(b *tea.Bundle) { b.Actions[0].Handle = nil }, "no handler"},
-		"twice the same": {func(b *tea.Bundle) { b.Actions = append(b.Actions, b.Actions[0]) }, "stands twice"},
+		"twice the same": {func(b *tea.Bundle) { b.Actions = append(b.Actions, b.Actions[0]) }, "appears twice"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

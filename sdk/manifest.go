@@ -2,6 +2,9 @@ package tea
 
 import "fmt"
 
+// maxFiles bounds the files of a manifest, which are checked at each start.
+const maxFiles = 256
+
 // Check finds mistakes in a manifest, which may come from a stranger: bad
 // names, duplicates, another protocol.
 func (m Manifest) Check() error {
@@ -17,13 +20,16 @@ func (m Manifest) Check() error {
 	case len(m.Actions) == 0:
 		return fmt.Errorf("bundle %s has no actions", m.Name)
 	}
+	if len(m.Files) > maxFiles {
+		return fmt.Errorf("bundle %s lists %d files, at most %d are allowed", m.Name, len(m.Files), maxFiles)
+	}
 	seen := map[string]bool{}
 	for _, a := range m.Actions {
 		switch {
 		case !actionName().MatchString(a.Name):
 			return fmt.Errorf("bundle %s: action name %q: want namespace.verb in lower case", m.Name, a.Name)
 		case seen[a.Name]:
-			return fmt.Errorf("bundle %s: action %s stands twice", m.Name, a.Name)
+			return fmt.Errorf("bundle %s: action %s appears twice", m.Name, a.Name)
 		}
 		seen[a.Name] = true
 	}

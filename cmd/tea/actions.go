@@ -21,11 +21,12 @@ type actionsCmd struct {
 // Run lists the actions or shows one.
 func (c *actionsCmd) Run(a *app) error {
 	a.setReport(c.reportFlags)
-	h, err := a.openHost(c.pluginFlags, c.reportFlags, host.Options{})
+	h, err := a.openHost(c.pluginFlags, c.reportFlags, readPlugins, host.Options{})
 	if err != nil {
 		return err
 	}
 	defer h.Close()
+	a.warnUnread(c.reportFlags)
 	entries, err := c.entries(h)
 	if err != nil {
 		return err

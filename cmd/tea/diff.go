@@ -39,7 +39,7 @@ func (c *checkpointDiffCmd) Run(a *app) error {
 }
 
 func (c *checkpointDiffCmd) states(a *app) error {
-	h, err := a.openHost(c.pluginFlags, c.reportFlags, host.Options{})
+	h, err := a.openHost(c.pluginFlags, c.reportFlags, readPlugins, host.Options{})
 	if err != nil {
 		return err
 	}

@@ -11,18 +11,30 @@ import (
 	tea "github.com/the-edge-agent/tea/sdk"
 )
 
+var errNoProcesses = errors.New("this tea was built without plugin processes")
+
 // discover finds no plugins: this build cannot run them.
-func (a *app) discover(flags pluginFlags, _ *slog.Logger, _ bool) (*pluginSet, error) {
+func (a *app) discover(flags pluginFlags, _ *slog.Logger, _ pluginUse) (*pluginSet, error) {
 	if len(flags.Plugins) > 0 {
-		return nil, errors.New("this tea was built without plugin processes; leave --plugins out or take the full build")
+		return nil, pluginError(errors.New(errNoProcesses.Error() + "; omit --plugins or use the full build"))
 	}
-	return &pluginSet{Plugins: noProcesses{}}, nil
+	return &pluginSet{processes: noProcesses{}}, nil
 }
+
+// Run fails: there is nothing to ask.
+func (*pluginRefreshCmd) Run(*app) error { return pluginError(errNoProcesses) }
+
+// Run fails: there is nothing to trust.
+func (*pluginTrustCmd) Run(*app) error { return pluginError(errNoProcesses) }
 
 // noProcesses are no plugins.
 type noProcesses struct{}
 
 func (noProcesses) Manifests() []tea.Manifest { return nil }
+
+func (noProcesses) Unread() []string { return nil }
+
+func (noProcesses) Learn(context.Context, ...string) error { return nil }
 
 func (noProcesses) Open(_ context.Context, bundle string, _ tea.Settings) (host.Invoker, error) {
 	return nil, tea.Errorf(tea.NotFound, "there is no plugin %s", bundle)

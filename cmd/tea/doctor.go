@@ -29,6 +29,10 @@ func (c *doctorCmd) Run(a *app) error {
 	o := checkup.Options{Host: h, UTF8: a.utf8(), Terminal: a.terminal(a.stderr), Now: time.Now()}
 	o.RunDir, _ = c.dir(a) // "" is a finding
 	for _, p := range set.found {
+		if p.Unread != "" {
+			o.PluginProblems = append(o.PluginProblems, p.Path+": "+p.Unread+"; `tea plugin refresh` asks the plugin")
+			continue
+		}
 		o.Plugins = append(o.Plugins, p.Name+" "+p.Version)
 	}
 	for _, p := range set.problems {

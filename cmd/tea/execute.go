@@ -29,7 +29,7 @@ func (a *app) execute(f *runFlags, load loader, start starter) error {
 		return err
 	}
 	a.mask = host.NewMask(o.Secrets)
-	h, err := a.openHost(f.pluginFlags, f.reportFlags, host.Options{})
+	h, err := a.openHost(f.pluginFlags, f.reportFlags, startPlugins, host.Options{})
 	if err != nil {
 		return err
 	}

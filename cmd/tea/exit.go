@@ -67,7 +67,7 @@ func (a *app) exitCode(err error) int {
 // codeOfMistakes is the exit code for a workflow that is not valid. Where all it
 // lacks are actions, and a plugin is broken, that is the plugin's fault.
 func (a *app) codeOfMistakes(diags host.Diagnostics) int {
-	if a.broken && host.LacksPlugins(diags) {
+	if (a.broken || a.plugins != nil && a.plugins.failed.Load()) && host.LacksPlugins(diags) {
 		return exitPlugin
 	}
 	return exitInvalid

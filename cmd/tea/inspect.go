@@ -14,7 +14,7 @@ type inspectCmd struct {
 // Run draws the graph on stdout.
 func (c *inspectCmd) Run(a *app) error {
 	a.setReport(c.reportFlags)
-	h, err := a.openHost(c.pluginFlags, c.reportFlags, host.Options{})
+	h, err := a.openHost(c.pluginFlags, c.reportFlags, readPlugins, host.Options{})
 	if err != nil {
 		return err
 	}

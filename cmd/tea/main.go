@@ -67,6 +67,10 @@ type app struct {
 	config *configFiles
 	// broken says that a plugin was found which cannot be used.
 	broken bool
+	// plugins are those of the host that was opened last.
+	plugins *pluginSet
+	// warned are the problems with plugins that were reported.
+	warned map[pluginProblem]bool
 	// mask takes the secrets of the run out of everything that is printed.
 	mask host.Mask
 }

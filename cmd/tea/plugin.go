@@ -3,6 +3,7 @@ package main
 import (
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 	"text/tabwriter"
 
@@ -10,8 +11,23 @@ import (
 )
 
 type pluginCmd struct {
-	List pluginListCmd `cmd:"" default:"withargs" help:"List the plugins that are found (the default)."`
-	Info pluginInfoCmd `cmd:"" help:"Show a plugin with its actions."`
+	List    pluginListCmd    `cmd:"" default:"withargs" help:"List the plugins that are found (the default)."`
+	Info    pluginInfoCmd    `cmd:"" help:"Show a plugin with its actions."`
+	Refresh pluginRefreshCmd `cmd:"" help:"Start plugins, ask for their manifests and store them."`
+	Trust   pluginTrustCmd   `cmd:"" help:"Use the plugins in ./plugins when tea runs beside it."`
+}
+
+type pluginRefreshCmd struct {
+	Names  []string `arg:"" name:"name" optional:"" help:"Names of plugins; all without one."`
+	Beside bool     `help:"Store the manifests beside the binaries as well, for packaging."`
+	pluginFlags
+	reportFlags
+}
+
+type pluginTrustCmd struct {
+	Dir    string `arg:"" optional:"" default:"plugins" help:"The directory; ./plugins without one."`
+	List   bool   `xor:"trust" help:"List the trusted directories."`
+	Remove bool   `xor:"trust" help:"Trust the directory no longer."`
 }
 
 type pluginListCmd struct {
@@ -35,23 +51,29 @@ func (c *pluginListCmd) Run(a *app) error {
 	w := tabwriter.NewWriter(a.out, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(w, "PLUGIN\tVERSION\tACTIONS\tPATH")
 	for _, p := range set.found {
-		fmt.Fprintf(w, "%s\t%s\t%d\t%s\n", p.Name, p.Version, len(p.Actions), p.Path)
+		version, actions := p.Version, strconv.Itoa(len(p.Actions))
+		if p.Unread != "" {
+			version, actions = "-", "-"
+		}
+		fmt.Fprintf(w, "%s\t%s\t%s\t%s\n", p.Name, version, actions, p.Path)
 	}
 	if err := w.Flush(); err != nil {
 		return err
 	}
+	a.plugins = set
+	a.warnUnread(c.reportFlags)
 	if slices.ContainsFunc(set.problems, func(p pluginProblem) bool { return p.fatal }) {
 		return &exitError{code: exitPlugin}
 	}
 	return nil
 }
 
-// findPlugins gives what is found, to look at only: the set is closed.
+// findPlugins returns what is found, to look at only: the set is closed.
 func (a *app) findPlugins(flags pluginFlags, report reportFlags) (*pluginSet, error) {
 	a.setReport(report)
-	set, err := a.discover(flags, a.logger(report), true)
+	set, err := a.discover(flags, a.logger(report), readPlugins)
 	if err != nil {
-		return nil, pluginError(err)
+		return nil, err
 	}
 	if err := set.Close(); err != nil {
 		return nil, pluginError(err)
@@ -89,6 +111,9 @@ func (c *pluginInfoCmd) Run(a *app) error {
 func (c *pluginInfoCmd) show(a *app, m foundPlugin) error {
 	if c.JSON {
 		return writeJSON(a.stdout, m)
+	}
+	if m.Unread != "" {
+		return pluginError(fmt.Errorf("%s: %s; `tea plugin refresh %s` asks the plugin", m.Path, m.Unread, m.Name))
 	}
 	fmt.Fprintf(a.out, "%s %s: %s\npath: %s\nprotocol: %d\n", m.Name, m.Version, inLine(m.Description), m.Path, m.Protocol)
 	if len(m.Settings) > 0 {

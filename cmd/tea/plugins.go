@@ -1,7 +1,9 @@
 package main
 
 import (
+	"context"
 	"os"
+	"sync/atomic"
 
 	"github.com/the-edge-agent/tea/host"
 	tea "github.com/the-edge-agent/tea/sdk"
@@ -12,47 +14,93 @@ type pluginFlags struct {
 	Plugins []string `sep:"none" config:"" placeholder:"DIR" help:"Look for plugins here first (repeatable)."`
 }
 
+// pluginUse says what a command may do with plugins.
+type pluginUse bool
+
+const (
+	// readPlugins reads stored manifests only: checking somebody's workflow
+	// must not run their programs.
+	readPlugins pluginUse = false
+	// startPlugins also starts plugins, for calls and to learn manifests.
+	startPlugins pluginUse = true
+)
+
+// processes are the plugins of the full build, or none.
+type processes interface {
+	host.Plugins
+	host.Learner
+}
+
 // pluginSet is the plugins that were found; [app.discover] makes it.
 type pluginSet struct {
-	host.Plugins
+	processes
 	found    []foundPlugin
 	problems []pluginProblem
+	// failed says that a plugin was started and cannot be used.
+	failed atomic.Bool
+}
+
+// Learn asks for manifests and remembers whether one is missing afterwards.
+func (s *pluginSet) Learn(ctx context.Context, bundles ...string) error {
+	err := s.processes.Learn(ctx, bundles...)
+	if err != nil {
+		s.failed.Store(true)
+	}
+	return err
 }
 
 // foundPlugin is a plugin with its file.
 type foundPlugin struct {
 	tea.Manifest
 	Path string `json:"path"`
+	// Unread says why the manifest, but for the name, is not known.
+	Unread string `json:"unread,omitempty"`
 }
 
 // pluginProblem is something wrong in a plugin directory.
 type pluginProblem struct {
 	path, message string
-	// fatal says that the plugin is not there for workflows.
+	// fatal says that workflows cannot use the plugin.
 	fatal bool
 }
 
 // openHost makes the host with the plugins that are found. The caller closes
 // it, and has set the report.
-func (a *app) openHost(plugins pluginFlags, report reportFlags, o host.Options) (*host.Host, error) {
+func (a *app) openHost(plugins pluginFlags, report reportFlags, use pluginUse, o host.Options) (*host.Host, error) {
 	o.Logger = a.logger(report)
 	o.Version = version()
 	if self, err := os.Executable(); err == nil {
 		o.CodeRunner = []string{self, codeRunner}
 	}
-	set, err := a.discover(plugins, o.Logger, false)
+	set, err := a.discover(plugins, o.Logger, use)
 	if err != nil {
-		return nil, pluginError(err)
+		return nil, err
 	}
 	for _, p := range set.problems {
+		if a.warned[p] {
+			continue
+		}
+		if a.warned == nil {
+			a.warned = map[pluginProblem]bool{}
+		}
+		a.warned[p] = true
 		o.Logger.Warn("plugin problem: "+p.path, "error", p.message)
 		a.broken = a.broken || p.fatal
 	}
-	o.Plugins = set
+	o.Plugins, a.plugins = set, set
 	h, err := host.New(o)
 	if err != nil {
-		_ = set.Close() // the first error is the one to tell
+		_ = set.Close() // the first error is the one to report
 		return nil, err
 	}
 	return h, nil
+}
+
+// warnUnread says which plugins' actions are missing from a list of all.
+func (a *app) warnUnread(report reportFlags) {
+	for _, p := range a.plugins.found {
+		if p.Unread != "" {
+			a.logger(report).Warn("plugin "+p.Name+": its actions are not listed: "+p.Unread+"; `tea plugin refresh` asks the plugin", "path", p.Path)
+		}
+	}
 }

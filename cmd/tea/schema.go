@@ -21,11 +21,12 @@ func (c *schemaCmd) Run(a *app) error {
 // host and of the plugins that are found.
 func (a *app) schema(plugins pluginFlags, report reportFlags) ([]byte, error) {
 	a.setReport(report)
-	h, err := a.openHost(plugins, report, host.Options{})
+	h, err := a.openHost(plugins, report, readPlugins, host.Options{})
 	if err != nil {
 		return nil, err
 	}
 	defer h.Close()
+	a.warnUnread(report)
 	schema, err := h.Schema()
 	return escapeJSON(schema), err
 }

@@ -54,22 +54,34 @@ func greet() {
 // TestScripts runs the end-to-end cases of test/script.
 func TestScripts(t *testing.T) {
 	t.Parallel()
+	// Stored beside the binary, the manifest is known in each script's home.
+	refresh := exec.CommandContext(t.Context(), "tea", "plugin", "refresh", "--beside", "--plugins", pluginDir(t))
+	refresh.Env = append(os.Environ(), "HOME="+t.TempDir(), "XDG_CACHE_HOME=", "XDG_DATA_HOME=")
+	if out, err := refresh.CombinedOutput(); err != nil {
+		t.Fatalf("store the manifest: %v\n%s", err, out)
+	}
 	testscript.Run(t, testscript.Params{
 		Dir:                 filepath.Join("..", "..", "test", "script"),
 		RequireExplicitExec: true,
 		RequireUniqueNames:  true,
 		Setup: func(env *testscript.Env) error {
-			binary, err := exec.LookPath("tea")
-			if err != nil {
-				return err
-			}
 			env.Vars = append(env.Vars,
-				"PLUGINS="+filepath.Dir(binary), "HOME="+env.WorkDir+"/home",
+				"PLUGINS="+pluginDir(t), "HOME="+env.WorkDir+"/home",
 				"LANG=C.UTF-8", "TERM=xterm", "TZ=UTC", "GORACE="+os.Getenv("GORACE"))
 			return nil
 		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){"exits": exits},
 	})
+}
+
+// pluginDir is the directory with the command tea and the plugin greet.
+func pluginDir(t *testing.T) string {
+	t.Helper()
+	binary, err := exec.LookPath("tea")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return filepath.Dir(binary)
 }
 
 // exits runs a command that must end with an exit code: exits CODE COMMAND...

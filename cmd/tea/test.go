@@ -23,7 +23,7 @@ func (c *testCmd) Run(a *app) error {
 	ctx, stop := stoppable()
 	defer stop(nil)
 	newHost := func(replace []tea.Action) (*host.Host, error) {
-		return a.openHost(c.pluginFlags, c.reportFlags, host.Options{Replace: replace})
+		return a.openHost(c.pluginFlags, c.reportFlags, startPlugins, host.Options{Replace: replace})
 	}
 	files, err := testFiles(c.Files)
 	if err != nil {

@@ -28,7 +28,7 @@ type validateCmd struct {
 // Run checks each file.
 func (c *validateCmd) Run(a *app) error {
 	a.setReport(c.reportFlags)
-	h, err := a.openHost(c.pluginFlags, c.reportFlags, host.Options{})
+	h, err := a.openHost(c.pluginFlags, c.reportFlags, readPlugins, host.Options{})
 	if err != nil {
 		return err
 	}

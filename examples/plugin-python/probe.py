@@ -97,7 +97,7 @@ def caller(call, params):
 
 serve(Bundle(
     name="pyprobe", version="1.0.0", description="Statistics, and probes of the plugin protocol, in Python.",
-    settings=["probe"], open=Probe, actions=[
+    files=["probe.py", "teaplugin.py"], settings=["probe"], open=Probe, actions=[
         Action("stats.describe", "Mean, median and standard deviation of a list of numbers.", describe_numbers,
                objectOf(["values"], values={"type": "array", "items": {"type": "number"}}), idempotent=True),
         Action("probe.echo", "Answers with its parameters.", lambda call, params: params, idempotent=True),

@@ -157,18 +157,23 @@ class Call:
 
 
 class Bundle:
-    """A set of actions. open(settings) makes an instance and may raise ActionError."""
+    """A set of actions. open(settings) makes an instance and may raise ActionError.
 
-    def __init__(self, name, version, description, actions, settings=(), open=lambda settings: None):
+    files are those that the plugin consists of beside its executable: the
+    manifest is stale when one of them has changed.
+    """
+
+    def __init__(self, name, version, description, actions, settings=(), open=lambda settings: None, files=()):
         self.name, self.version, self.description = name, version, description
         self.actions = {action.name: action for action in actions}
-        self.settings, self.open = settings, open
+        self.settings, self.open, self.files = settings, open, files
 
     def manifest(self):
         return pb.Manifest(
             name=self.name, version=self.version, description=self.description, protocol=PROTOCOL,
             actions=[action.to_pb() for action in self.actions.values()],
-            settings_schema_json={key: b"" for key in self.settings})
+            settings_schema_json={key: b"" for key in self.settings},
+            files=self.files)
 
 
 class Broker(broker_grpc.GRPCBrokerServicer):

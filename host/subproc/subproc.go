@@ -24,31 +24,46 @@ type Problem = plugproc.Problem
 // Bundle is a plugin that was found.
 type Bundle = plugproc.Found
 
+// Unread is a plugin whose manifest is not known, with the reason.
+type Unread = plugproc.Unread
+
+// Asked is a plugin's answer to the question for its manifest.
+type Asked = plugproc.Asked
+
+// Trust is a user's list of trusted plugin directories.
+type Trust = plugproc.Trust
+
+// UserTrust is the list that [Discover] goes by.
+func UserTrust() Trust { return plugproc.UserTrust(os.Getenv) }
+
 // Plugins are the plugins of one host, for [host.Options]. The host that gets
 // them closes them. They are safe for concurrent use.
 type Plugins struct{ set *plugproc.Set }
 
-var _ host.Plugins = (*Plugins)(nil)
+var (
+	_ host.Plugins = (*Plugins)(nil)
+	_ host.Learner = (*Plugins)(nil)
+)
 
-// Discover finds the plugins in the directories of the options and in the
-// standard places behind them. A plugin is started only where no manifest of
-// it is cached, to ask for it. What is wrong with single files is in the
-// problems; the error is ctx's. The caller closes the plugins, or the host
-// that they are handed to.
+// Discover finds the plugins in the directories of the options, in those of
+// TEA_PLUGINS, in ./plugins if the user trusts it, and in the standard places,
+// and reads their stored manifests. It starts nothing. What is wrong with
+// single files is in the problems; the error is that of ctx, or a
+// *fs.PathError about a directory that was named. The caller closes the
+// plugins, or the host that they are handed to.
 func Discover(ctx context.Context, o Options) (*Plugins, []Problem, error) {
-	o.Dirs, o.Named = plugproc.SearchPath(o.Dirs, os.Getenv)
-	set, problems, err := plugproc.Discover(ctx, o)
+	set, problems, err := plugproc.Discover(ctx, o.Search(os.Getenv))
 	if err != nil {
 		return nil, nil, err
 	}
 	return &Plugins{set}, problems, nil
 }
 
-// Bundles lists the plugins with their files, in the order in which they were
-// found. It starts nothing.
+// Bundles lists the plugins whose manifests are known with their files, in the
+// order in which they were found.
 func (p *Plugins) Bundles() []Bundle { return p.set.Bundles() }
 
-// Manifests describes the plugins in the same order. It starts nothing.
+// Manifests describes the same plugins in the same order.
 func (p *Plugins) Manifests() []tea.Manifest {
 	bundles := p.set.Bundles()
 	manifests := make([]tea.Manifest, len(bundles))
@@ -58,7 +73,31 @@ func (p *Plugins) Manifests() []tea.Manifest {
 	return manifests
 }
 
-// Open gives an instance of a bundle for a workflow's settings. The plugin
+// Unread names the plugins whose manifests are not known.
+func (p *Plugins) Unread() []string {
+	var names []string
+	for _, u := range p.set.Unread() {
+		names = append(names, u.Name)
+	}
+	return names
+}
+
+// UnreadBundles lists the plugins whose manifests are not known.
+func (p *Plugins) UnreadBundles() []Unread { return p.set.Unread() }
+
+// Learn starts plugins whose manifests are not known, the named or all, and
+// asks for them. The error joins a [Problem] for each that cannot be used.
+func (p *Plugins) Learn(ctx context.Context, bundles ...string) error {
+	return p.set.Learn(ctx, bundles...)
+}
+
+// Refresh starts the named plugins, or all, and stores their manifests in the
+// user's cache, and beside the binaries where beside says so.
+func (p *Plugins) Refresh(ctx context.Context, beside bool, bundles ...string) []Asked {
+	return p.set.Refresh(ctx, beside, bundles...)
+}
+
+// Open returns an instance of a bundle for a workflow's settings. The plugin
 // starts with the instance's first call; settings that it refuses show then.
 // A bundle that is not there is a not_found error.
 func (p *Plugins) Open(ctx context.Context, bundle string, settings tea.Settings) (host.Invoker, error) {

@@ -53,8 +53,9 @@ func byHand(bundle *tea.Bundle, args []string, stdout, stderr io.Writer) int {
 		}
 	}
 	fmt.Fprintf(stderr, `This is tea-plugin-%s %s, a plugin with actions for tea workflows.
-It is not started by hand: put it into ./plugins (or a directory given by
---plugins) and tea starts it when a workflow uses one of its actions.
+It is not started by hand: tea starts it when a workflow uses one of its
+actions. Put it into a directory and name that with --plugins, or into ./plugins
+and run tea plugin trust.
 
   --manifest   print the actions with their parameters as JSON
   --version    print name and version

@@ -19,9 +19,13 @@ type Invoker interface {
 // Opener makes an invoker, when it is needed first.
 type Opener func(ctx context.Context) (Invoker, error)
 
-// Catalog knows every action of one loaded workflow. Adding is not safe for
-// concurrent use; everything else is.
+// Catalog knows every action of one loaded workflow. Add, Alias, Replace and
+// OnMissing must not be called concurrently with each other; everything else
+// is safe for concurrent use.
 type Catalog struct {
+	missing func(ctx context.Context, bundle string) bool
+
+	mu      sync.RWMutex
 	entries map[string]*Entry
 	sources []*source
 }
@@ -50,8 +54,18 @@ type source struct {
 // New makes an empty catalog.
 func New() *Catalog { return &Catalog{entries: map[string]*Entry{}} }
 
+// OnMissing sets a function that may add what the catalog lacks, an action of
+// the named bundle or the bundle itself. It reports whether to look again.
+func (c *Catalog) OnMissing(add func(ctx context.Context, bundle string) bool) { c.missing = add }
+
+func (c *Catalog) addMissing(ctx context.Context, bundle string) bool {
+	return c.missing != nil && c.missing(ctx, bundle)
+}
+
 // Add adds the actions of a manifest. An action that is there already is an error.
 func (c *Catalog) Add(kind string, m tea.Manifest, open Opener) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
 	src := &source{name: m.Name, open: open}
 	for _, info := range m.Actions {
 		if have, twice := c.entries[info.Name]; twice {
@@ -73,10 +87,10 @@ func (c *Catalog) Alias(namespace, bundle string) error {
 		found = true
 		_, verb, _ := strings.Cut(e.Name, ".")
 		name := namespace + "." + verb
-		if have, twice := c.entries[name]; twice && have.source != e.source {
+		if have := c.Entry(name); have != nil && have.source != e.source {
 			return fmt.Errorf("the action %s is in %s and in %s", name, have.Bundle, bundle)
 		}
-		c.entries[name] = &e
+		c.set(name, &e)
 	}
 	if !found {
 		return fmt.Errorf("there is no bundle %q", bundle)
@@ -84,8 +98,31 @@ func (c *Catalog) Alias(namespace, bundle string) error {
 	return nil
 }
 
+func (c *Catalog) set(name string, e *Entry) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.entries[name] = e
+}
+
 // find looks a name up as workflows spell it: ns.verb or actions.ns_verb.
-func (c *Catalog) find(name string) *Entry {
+func (c *Catalog) find(ctx context.Context, name string) *Entry {
+	for {
+		if e := c.spelled(name); e != nil {
+			return e
+		}
+		bundle, _, _ := strings.Cut(name, ".")
+		if flat, ok := strings.CutPrefix(name, "actions."); ok {
+			bundle, _, _ = strings.Cut(flat, "_")
+		}
+		if !c.addMissing(ctx, bundle) {
+			return nil
+		}
+	}
+}
+
+func (c *Catalog) spelled(name string) *Entry {
+	c.mu.RLock()
+	defer c.mu.RUnlock()
 	if e := c.entries[name]; e != nil {
 		return e
 	}
@@ -105,7 +142,7 @@ func (c *Catalog) find(name string) *Entry {
 
 // Describe finds an action by the name a workflow uses.
 func (c *Catalog) Describe(name string) (tea.ActionInfo, bool) {
-	e := c.find(name)
+	e := c.find(context.Background(), name)
 	if e == nil {
 		return tea.ActionInfo{}, false
 	}
@@ -113,10 +150,16 @@ func (c *Catalog) Describe(name string) (tea.ActionInfo, bool) {
 }
 
 // Entry finds an action by its own name; nil where there is none.
-func (c *Catalog) Entry(name string) *Entry { return c.entries[name] }
+func (c *Catalog) Entry(name string) *Entry {
+	c.mu.RLock()
+	defer c.mu.RUnlock()
+	return c.entries[name]
+}
 
 // Names lists the names of all actions, sorted.
 func (c *Catalog) Names() []string {
+	c.mu.RLock()
+	defer c.mu.RUnlock()
 	names := make([]string, 0, len(c.entries))
 	for name := range c.entries {
 		names = append(names, name)
@@ -127,17 +170,17 @@ func (c *Catalog) Names() []string {
 
 // Entries lists all actions by name; the caller owns the slice.
 func (c *Catalog) Entries() []Entry {
-	entries := make([]Entry, 0, len(c.entries))
-	for _, name := range c.Names() {
-		e := *c.entries[name]
-		entries = append(entries, e)
+	names := c.Names()
+	entries := make([]Entry, len(names))
+	for i, name := range names {
+		entries[i] = *c.Entry(name)
 	}
 	return entries
 }
 
 // Invoke calls an action. The name it was called by becomes its own.
 func (c *Catalog) Invoke(ctx context.Context, req *tea.Request) (*tea.Response, error) {
-	e := c.find(req.Action)
+	e := c.find(ctx, req.Action)
 	if e == nil {
 		return nil, tea.Errorf(tea.NotFound, "there is no action %q", req.Action)
 	}
@@ -189,26 +232,31 @@ func (c *Catalog) Replace(a tea.Action) {
 	src := &source{name: b.Name, open: Linked(b, nil)}
 	c.sources = append(c.sources, src)
 	info := a.Info()
-	if have := c.entries[a.Name]; have != nil && info.Params == nil {
+	if have := c.Entry(a.Name); have != nil && info.Params == nil {
 		info = have.ActionInfo
 	}
-	c.entries[a.Name] = &Entry{ActionInfo: info, Bundle: b.Name, Version: b.Version, Kind: "linked", source: src}
+	c.set(a.Name, &Entry{ActionInfo: info, Bundle: b.Name, Version: b.Version, Kind: "linked", source: src})
 }
 
-// Bundle finds an action of a bundle, which tells its version; nil where there is none.
+// Bundle returns an action of a bundle, which has its version; nil where
+// there is none.
 func (c *Catalog) Bundle(name string) *Entry {
-	for _, n := range c.Names() {
-		if e := c.entries[n]; e.Bundle == name && e.Kind != "lua" {
-			return e
+	for {
+		for _, n := range c.Names() {
+			if e := c.Entry(n); e.Bundle == name && e.Kind != "lua" {
+				return e
+			}
+		}
+		if !c.addMissing(context.Background(), name) {
+			return nil
 		}
 	}
-	return nil
 }
 
 // Bundles lists the names of the bundles.
 func (c *Catalog) Bundles() []string {
 	var names []string
-	for _, e := range c.entries {
+	for _, e := range c.Entries() {
 		if e.Kind != "lua" && !slices.Contains(names, e.Bundle) {
 			names = append(names, e.Bundle)
 		}
@@ -219,8 +267,8 @@ func (c *Catalog) Bundles() []string {
 
 // HasModule tells whether a Lua module's actions are there under a namespace.
 func (c *Catalog) HasModule(namespace, path string) bool {
-	for name, e := range c.entries {
-		if e.Kind == "lua" && e.Bundle == path && strings.HasPrefix(name, namespace+".") {
+	for _, e := range c.Entries() {
+		if e.Kind == "lua" && e.Bundle == path && strings.HasPrefix(e.Name, namespace+".") {
 			return true
 		}
 	}

@@ -67,6 +67,7 @@ const (
 	MissingParameter   Code = "TEA1402"
 	UnknownParameter   Code = "TEA1403"
 	WrongParameterType Code = "TEA1404"
+	UncheckedAction    Code = "TEA1405"
 )
 
 // Imports and subgraphs.

@@ -72,6 +72,7 @@ var table = []Info{
 	{MissingParameter, "An action's parameter is missing"},
 	{UnknownParameter, "An action has no such parameter"},
 	{WrongParameterType, "A parameter has the wrong type"},
+	{UncheckedAction, "An action cannot be checked"},
 
 	{ImportNotFound, "An import cannot be read"},
 	{SubgraphUnreadable, "A subgraph cannot be read"},

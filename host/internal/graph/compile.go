@@ -24,6 +24,9 @@ type Env struct {
 	// Settings are the top-level keys of settings that somebody reads; nil
 	// skips the check for others.
 	Settings []string
+	// Unread are the bundles whose manifests are not known: actions that are
+	// not in Actions may be theirs, and so may settings.
+	Unread []string
 }
 
 // Actions is the part of the catalog that compiling needs.
@@ -38,7 +41,7 @@ type Actions interface {
 // warnings; the graph is nil where one of them is an error.
 func Compile(wf *spec.Workflow, env Env) (*Graph, diag.List) {
 	var diags diag.List
-	g := compileWorkflow(wf, env, newParamChecker(env.Actions), &diags)
+	g := compileWorkflow(wf, env, newParamChecker(env), &diags)
 	diags.Sort()
 	diags = slices.Compact(diags) // a subgraph may be used twice
 	if diags.HasErrors() {

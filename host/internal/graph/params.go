@@ -17,13 +17,14 @@ import (
 // paramChecker checks the parameters of action nodes against the actions' schemas.
 type paramChecker struct {
 	actions Actions
+	unread  []string
 	// schemas are those compiled so far, by action; nil where an action's
 	// schema is none, which is not the workflow's fault.
 	schemas map[string]*jsonschema.Schema
 }
 
-func newParamChecker(actions Actions) *paramChecker {
-	return &paramChecker{actions: actions, schemas: map[string]*jsonschema.Schema{}}
+func newParamChecker(env Env) *paramChecker {
+	return &paramChecker{actions: env.Actions, unread: env.Unread, schemas: map[string]*jsonschema.Schema{}}
 }
 
 // check reports what is wrong with a call, and gives the schema of its result,
@@ -35,15 +36,7 @@ func (p *paramChecker) check(b *spec.ActionBody, diags *diag.List) *schema.Schem
 	}
 	info, ok := p.actions.Describe(b.Uses.Value)
 	if !ok {
-		name := b.Uses.Value
-		if flat, is := strings.CutPrefix(name, "actions."); is {
-			name = strings.Replace(flat, "_", ".", 1)
-		}
-		hint := diag.Suggest(name, p.actions.Names())
-		if hint == "" {
-			hint = "`tea actions` lists the actions there are; a plugin's are there when its binary is in a plugin directory"
-		}
-		diags.Errorf(diagcode.UnknownAction, b.Uses.Pos, hint, "there is no action %q", b.Uses.Value)
+		p.unknown(b, diags)
 		return nil
 	}
 	s := p.schema(info)
@@ -61,6 +54,34 @@ func (p *paramChecker) check(b *spec.ActionBody, diags *diag.List) *schema.Schem
 	warnNoTimeout(info, with, diags)
 	return info.Result
 }
+
+// unknown reports an action that no known manifest has.
+func (p *paramChecker) unknown(b *spec.ActionBody, diags *diag.List) {
+	name := b.Uses.Value
+	if flat, is := strings.CutPrefix(name, "actions."); is {
+		name = strings.Replace(flat, "_", ".", 1)
+	}
+	hint := diag.Suggest(name, p.actions.Names())
+	namespace, _, _ := strings.Cut(name, ".")
+	switch {
+	case slices.Contains(p.unread, namespace):
+		diags.Warnf(diagcode.UncheckedAction, b.Uses.Pos, refreshHint,
+			"%s and its parameters are not checked: the manifest of the plugin %s is not stored", b.Uses.Value, namespace)
+	case len(p.unread) > 0:
+		if hint != "" {
+			hint += " Else, "
+		}
+		diags.Warnf(diagcode.UncheckedAction, b.Uses.Pos, hint+refreshHint,
+			"there may be no action %q: no stored manifest has it, and those of some plugins are not stored (%s)", b.Uses.Value, strings.Join(p.unread, ", "))
+	default:
+		if hint == "" {
+			hint = "`tea actions` lists the actions there are; a plugin's are there when its binary is in a plugin directory"
+		}
+		diags.Errorf(diagcode.UnknownAction, b.Uses.Pos, hint, "there is no action %q", b.Uses.Value)
+	}
+}
+
+const refreshHint = "`tea plugin refresh` starts the plugins and stores their manifests"
 
 // warnNoTimeout warns where on_timeout can never count. Beside action: and
 // without with: timeout_seconds is the node's, which is easily overlooked.

@@ -12,7 +12,7 @@ import (
 // unreadSettings warns of top-level keys of the settings that neither a bundle
 // nor a template reads.
 func (c *compiler) unreadSettings() {
-	if c.env.Settings == nil || c.settings[""] {
+	if c.env.Settings == nil || c.settings[""] || len(c.env.Unread) > 0 {
 		return
 	}
 	for _, key := range slices.Sorted(maps.Keys(c.wf.Settings)) {

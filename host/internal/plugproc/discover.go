@@ -9,8 +9,6 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"sync"
-	"time"
 
 	tea "github.com/the-edge-agent/tea/sdk"
 	"github.com/the-edge-agent/tea/sdk/diag"
@@ -19,102 +17,56 @@ import (
 // prefix begins the name of every plugin's binary.
 const prefix = "tea-plugin-"
 
-// maxDescribing is how many plugins without a cached manifest are asked at
-// the same time.
-const maxDescribing = 4
-
-// Problem is something in a plugin directory that is not as its owner may
-// think. An error means that the plugin is not there for workflows.
+// Problem is something wrong in a plugin directory, also as an error. One of
+// severity error means that workflows cannot use the plugin.
 type Problem struct {
 	Severity diag.Severity
 	Path     string
 	Message  string
 }
 
-// String is the problem on one line.
-func (p Problem) String() string {
-	return fmt.Sprintf("%s: %s: %s", p.Path, p.Severity, p.Message)
-}
+// Error is the problem on one line.
+func (p Problem) Error() string { return p.Path + ": " + p.Message }
 
 // binary is a file that may be a plugin.
 type binary struct {
-	name string
-	path string // absolute
-	info fs.FileInfo
+	name  string
+	path  string // absolute
+	state string // see [stateKey]
 }
 
-// Discover looks for plugins in o.Dirs and reads their manifests. A plugin is
-// started only where no manifest is cached for this very file; it is asked
-// once and ended again. One that used up its time to start without an answer
-// is not asked again for a while, unless o.AskAgain says so. What is wrong with single files is in the problems,
-// sorted by the order of search. The error is that of ctx.
+// Discover looks for plugins in the directories of the options and reads
+// their stored manifests. It starts nothing: the plugins without a usable
+// manifest are listed by [Set.Unread]. What is wrong with single files is in
+// the problems, in the order of the search. The error is that of ctx, or a
+// *fs.PathError about one of o.Dirs.
 //
 // The caller closes the set.
 func Discover(ctx context.Context, o Options) (*Set, []Problem, error) {
 	o = o.withDefaults()
-	binaries, problems := scan(o)
-	set := &Set{launcher: &launcher{options: o}, plugins: map[string]*loaded{}}
-	cache := manifestCache{dir: o.CacheDir, logger: o.Logger}
-	manifests := make([]tea.Manifest, len(binaries))
-	errs := make([]error, len(binaries))
-	slots := make(chan struct{}, maxDescribing)
-	var asking sync.WaitGroup
-	for i, b := range binaries {
-		m, found, err := cache.read(b)
+	binaries, problems, err := scan(o)
+	if err != nil {
+		return nil, nil, err
+	}
+	set := &Set{
+		launcher: &launcher{options: o},
+		store:    manifestStore{dir: o.CacheDir, logger: o.Logger},
+		plugins:  map[string]*loaded{},
+	}
+	for _, b := range binaries {
+		if err := ctx.Err(); err != nil {
+			return nil, nil, fmt.Errorf("look for plugins: %w", err)
+		}
+		m, err := set.store.read(b)
 		if err != nil {
-			problems = append(problems, Problem{Severity: diag.Warning, Path: besidePath(b), Message: err.Error()})
-		}
-		if found {
-			manifests[i] = m
+			set.unread = append(set.unread, Unread{Name: b.name, Path: b.path, Reason: err.Error(), binary: b})
 			continue
 		}
-		if errs[i] = cache.readSilence(b); errs[i] != nil && !o.AskAgain {
-			continue
-		}
-		asking.Go(func() {
-			slots <- struct{}{}
-			defer func() { <-slots }()
-			begin := time.Now()
-			manifests[i], errs[i] = set.describe(ctx, b)
-			switch {
-			case errs[i] == nil:
-				cache.write(b, manifests[i])
-			case time.Since(begin) >= o.StartTimeout && ctx.Err() == nil:
-				cache.writeSilence(b, reason(errs[i]))
-			}
-		})
-	}
-	asking.Wait()
-	if err := ctx.Err(); err != nil {
-		return nil, nil, errors.Join(fmt.Errorf("look for plugins: %w", err), set.Close(context.WithoutCancel(ctx)))
-	}
-	for i, b := range binaries {
-		if errs[i] == nil && manifests[i].Name != b.name {
-			errs[i] = fmt.Errorf("it says that its name is %q, which needs a file called %s%s", manifests[i].Name, prefix, manifests[i].Name)
-		}
-		if errs[i] != nil {
-			problems = append(problems, Problem{Severity: diag.Error, Path: b.path, Message: reason(errs[i])})
-			continue
-		}
-		if err := set.refuse(manifests[i]); err != nil {
+		if err := set.add(b, m); err != nil {
 			problems = append(problems, Problem{Severity: diag.Error, Path: b.path, Message: err.Error()})
-			continue
 		}
-		set.add(b, manifests[i])
 	}
 	return set, problems, nil
-}
-
-// refuse says why a plugin cannot stand beside those that are found before it.
-func (s *Set) refuse(m tea.Manifest) error {
-	for _, action := range m.Actions {
-		for _, name := range s.order {
-			if earlier := s.plugins[name]; earlier.Manifest.Find(action.Name) != nil {
-				return fmt.Errorf("not used, since %s, which is found first, has the action %s too: remove one of the two", earlier.Path, action.Name)
-			}
-		}
-	}
-	return nil
 }
 
 // reason words an error beside the path of a plugin: without the plugin's name.
@@ -126,66 +78,116 @@ func reason(err error) string {
 	return err.Error()
 }
 
-// describe starts a plugin to ask for its manifest.
-func (s *Set) describe(ctx context.Context, b binary) (tea.Manifest, error) {
-	p, err := s.launcher.launch(ctx, b.name, b.path)
-	if err != nil {
-		return tea.Manifest{}, err
-	}
-	defer p.stop(context.WithoutCancel(ctx))
-	ctx, cancel := context.WithTimeout(ctx, s.launcher.options.StartTimeout)
-	defer cancel()
-	return p.wire.Describe(ctx)
-}
-
 // scan lists the plugins in the directories, the first of each name.
-func scan(o Options) ([]binary, []Problem) {
-	var binaries []binary
-	var problems []Problem
-	first := map[string]string{}
-	for i, dir := range o.Dirs {
-		entries, err := os.ReadDir(dir)
-		if errors.Is(err, fs.ErrNotExist) {
-			continue
-		}
+func scan(o Options) ([]binary, []Problem, error) {
+	s := scanner{first: map[string]string{}}
+	for _, dir := range o.Dirs {
+		path, err := filepath.Abs(dir)
 		if err != nil {
-			problems = append(problems, Problem{Severity: diag.Warning, Path: dir, Message: err.Error()})
-			continue
+			return nil, nil, err
 		}
-		entries = slices.DeleteFunc(entries, func(e fs.DirEntry) bool { return !isCandidate(e) })
-		if len(entries) > 0 && isOpen(dir) {
-			if i >= o.Named {
-				problems = append(problems, Problem{
-					Severity: diag.Warning, Path: dir, Message: "its plugins are not used, since everybody may write to it (chmod o-w, or name it with --plugins)",
-				})
-				continue
-			}
-			o.Logger.Warn("everybody may put a plugin into this directory (chmod o-w)", "dir", dir)
+		entries, err := os.ReadDir(path)
+		if err != nil {
+			return nil, nil, err
 		}
-		for _, entry := range entries {
-			b, err := inspect(dir, entry.Name())
-			winner, shadowed := first[b.name]
-			switch {
-			case err != nil:
-				problems = append(problems, Problem{Severity: diag.Warning, Path: b.path, Message: err.Error()})
-			case shadowed && winner != b.path:
-				problems = append(problems, Problem{Severity: diag.Warning, Path: b.path, Message: "not used, since " + winner + " is found first"})
-			case !shadowed:
-				first[b.name] = b.path
-				binaries = append(binaries, b)
-			}
+		if s.add(path, entries); isOpen(path) {
+			o.Logger.Warn("everybody may put a plugin into this directory (chmod o-w)", "dir", path)
 		}
 	}
-	return binaries, problems
+	if o.Project != "" {
+		s.project(o)
+	}
+	for _, dir := range o.Standard {
+		entries, err := os.ReadDir(dir)
+		switch {
+		case errors.Is(err, fs.ErrNotExist):
+		case err != nil:
+			s.warn(dir, err.Error())
+		case isOpen(dir) && slices.ContainsFunc(entries, isCandidate):
+			s.warn(dir, "its plugins are not used: everybody may write to it (chmod o-w, or name it with --plugins)")
+		default:
+			s.add(dir, entries)
+		}
+	}
+	return s.binaries, s.problems, nil
 }
 
-// isOpen tells whether everybody may put a plugin into a directory.
+// scanner collects what the directories hold.
+type scanner struct {
+	first    map[string]string // the path of the first plugin of a name
+	binaries []binary
+	problems []Problem
+}
+
+func (s *scanner) warn(path, message string) {
+	s.problems = append(s.problems, Problem{Severity: diag.Warning, Path: path, Message: message})
+}
+
+// project adds the plugins of the working directory where the user trusts it.
+func (s *scanner) project(o Options) {
+	dir, err := filepath.Abs(o.Project)
+	if err != nil || slices.ContainsFunc(o.Dirs, func(named string) bool { return sameDir(named, dir) }) {
+		return
+	}
+	entries, err := os.ReadDir(dir)
+	if errors.Is(err, fs.ErrNotExist) || err == nil && !slices.ContainsFunc(entries, isCandidate) {
+		return
+	}
+	trusted := false
+	if err == nil {
+		trusted, err = o.Trust.has(dir)
+	}
+	switch {
+	case err != nil:
+		s.warn(dir, "its plugins are not used: "+err.Error())
+	case isOpen(dir):
+		s.warn(dir, "its plugins are not used: everybody may write to it (chmod o-w)")
+	case !trusted:
+		s.warn(dir, "its plugins are not used until you trust them: tea plugin trust "+o.Project)
+	default:
+		if resolved, err := filepath.EvalSymlinks(dir); err == nil { // what was trusted is what runs
+			dir = resolved
+		}
+		s.add(dir, entries)
+	}
+}
+
+func sameDir(a, b string) bool {
+	x, err := os.Stat(a)
+	if err != nil {
+		return false
+	}
+	y, err := os.Stat(b)
+	return err == nil && os.SameFile(x, y)
+}
+
+// add adds the plugins among the entries of a directory.
+func (s *scanner) add(dir string, entries []fs.DirEntry) {
+	for _, entry := range entries {
+		if !isCandidate(entry) {
+			continue
+		}
+		b, err := inspect(dir, entry.Name())
+		winner, shadowed := s.first[b.name]
+		switch {
+		case err != nil:
+			s.warn(b.path, err.Error())
+		case shadowed && winner != b.path:
+			s.warn(b.path, "not used, since "+winner+" is found first")
+		case !shadowed:
+			s.first[b.name] = b.path
+			s.binaries = append(s.binaries, b)
+		}
+	}
+}
+
+// isOpen reports whether everybody may put a plugin into a directory.
 func isOpen(dir string) bool {
 	info, err := os.Stat(dir)
 	return err == nil && info.Mode().Perm()&0o002 != 0
 }
 
-// isCandidate tells by name and kind whether the entry means to be a plugin.
+// isCandidate reports whether an entry has the name and kind of a plugin.
 // A manifest lies beside its binary and ends in .json.
 func isCandidate(entry fs.DirEntry) bool {
 	name := entry.Name()
@@ -209,12 +211,12 @@ func inspect(dir, file string) (binary, error) {
 	}
 	switch mode := info.Mode(); {
 	case !mode.IsRegular():
-		return b, errors.New("not run, since it is no regular file")
+		return b, errors.New("not run, since it is not a regular file")
 	case mode.Perm()&0o111 == 0:
 		return b, errors.New("not run, since it is not executable (chmod +x)")
 	case mode.Perm()&0o002 != 0:
 		return b, errors.New("not run, since everybody may write to it (chmod o-w)")
 	}
-	b.info = info
+	b.state = stateKey(path)
 	return b, nil
 }

@@ -1,19 +1,17 @@
 package plugproc
 
 import (
-	"encoding/json"
+	"errors"
+	"io/fs"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/google/go-cmp/cmp"
 
 	tea "github.com/the-edge-agent/tea/sdk"
 	"github.com/the-edge-agent/tea/sdk/diag"
-	"github.com/the-edge-agent/tea/sdk/teatest"
 )
 
 func names(set *Set) []string {
@@ -44,7 +42,7 @@ func TestFirstDirectoryWinsAndOddFilesAreReported(t *testing.T) {
 	if err := os.Mkdir(filepath.Join(second, "tea-plugin-dir"), 0o755); err != nil {
 		t.Fatal(err)
 	}
-	set, problems := discover(t, Options{Dirs: []string{first, filepath.Join(first, "missing"), second}})
+	set, problems := discover(t, Options{Dirs: []string{first, second}})
 	if diff := cmp.Diff([]string{"probe", "crash"}, names(set)); diff != "" {
 		t.Error(diff)
 	}
@@ -77,16 +75,31 @@ func TestDirectoryThatEverybodyMayWriteToIsNotUsed(t *testing.T) {
 	if err := os.Chmod(open, 0o777|os.ModeSticky); err != nil {
 		t.Fatal(err)
 	}
-	set, problems := discover(t, Options{Dirs: []string{open}, Named: 1})
-	if b := set.Bundles(); len(b) != 1 || len(problems) != 0 {
-		t.Errorf("named: got %v, %v", b, problems)
+	set, problems := discoverStored(t, Options{Dirs: []string{open}})
+	if u := set.Unread(); len(u) != 1 || len(problems) != 0 {
+		t.Errorf("named: got %v, %v", u, problems)
 	}
-	set, problems = discover(t, Options{Dirs: []string{open, own}})
-	if b := set.Bundles(); len(b) != 1 || filepath.Dir(b[0].Path) != own {
-		t.Errorf("got %v", b)
+	set, problems = discoverStored(t, Options{Standard: []string{open, own}})
+	if u := set.Unread(); len(u) != 1 || filepath.Dir(u[0].Path) != own {
+		t.Errorf("got %v", u)
 	}
 	if len(problems) != 1 || !hasProblem(problems, open, diag.Warning, "everybody may write to it") {
 		t.Errorf("got %v", problems)
+	}
+}
+
+// A directory that was named and is not there is a mistake; the standard ones
+// need not be there.
+func TestNamedDirectoryMustExist(t *testing.T) {
+	t.Parallel()
+	missing := filepath.Join(t.TempDir(), "missing")
+	_, _, err := Discover(t.Context(), Options{Dirs: []string{missing}, CacheDir: t.TempDir()})
+	var path *fs.PathError
+	if !errors.As(err, &path) || path.Path != missing || !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("got %v", err)
+	}
+	if _, problems := discoverStored(t, Options{Standard: []string{missing}, Project: missing}); len(problems) > 0 {
+		t.Error(problems)
 	}
 }
 
@@ -99,7 +112,7 @@ func hasProblem(problems []Problem, path string, severity diag.Severity, word st
 	return false
 }
 
-// starts counts how often the fake slowstart has been started.
+// starts counts how often the fake slowstart was started.
 func starts(t *testing.T, dir string) int {
 	t.Helper()
 	data, err := os.ReadFile(filepath.Join(dir, startsFile))
@@ -107,113 +120,6 @@ func starts(t *testing.T, dir string) int {
 		t.Fatal(err)
 	}
 	return strings.Count(string(data), "\n")
-}
-
-func TestManifestIsAskedForOnce(t *testing.T) {
-	t.Parallel()
-	dir, cache := install(t, "slowstart"), t.TempDir()
-	for range 3 {
-		set, problems := discover(t, Options{Dirs: []string{dir}, CacheDir: cache})
-		if len(problems) > 0 || len(set.Bundles()) != 1 {
-			t.Fatal(problems)
-		}
-	}
-	if n := starts(t, dir); n != 1 {
-		t.Errorf("the plugin was started %d times, want once", n)
-	}
-	// A changed binary is asked again, and its old manifest goes.
-	path := filepath.Join(dir, "tea-plugin-slowstart")
-	self, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := os.Remove(path); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(path, append(self, 0), 0o755); err != nil {
-		t.Fatal(err)
-	}
-	discover(t, Options{Dirs: []string{dir}, CacheDir: cache})
-	if n := starts(t, dir); n != 2 {
-		t.Errorf("the changed plugin was not asked again: %d starts", n)
-	}
-	if kept, _ := filepath.Glob(filepath.Join(cache, "*")); len(kept) != 1 {
-		t.Errorf("the cache holds %v, want one manifest", kept)
-	}
-}
-
-func TestPluginThatIsSilentCostsItsTimeOnce(t *testing.T) {
-	t.Parallel()
-	dir := install(t, "mute")
-	path := filepath.Join(dir, "tea-plugin-mute")
-	o := Options{Dirs: []string{dir}, CacheDir: t.TempDir(), StartTimeout: time.Second}
-	_, problems := discover(t, o)
-	if !hasProblem(problems, path, diag.Error, "no handshake in time; its last words: pondering") {
-		t.Fatal(problems)
-	}
-	const noted = "pondering; asked at "
-	patient := o
-	patient.StartTimeout = time.Hour // it would hang if it were asked
-	if _, problems = discover(t, patient); !hasProblem(problems, path, diag.Error, noted) {
-		t.Errorf("got %v", problems)
-	}
-	asksAgain := func(why string, o Options) {
-		t.Helper()
-		if _, problems := discover(t, o); !hasProblem(problems, path, diag.Error, "pondering") || hasProblem(problems, path, diag.Error, noted) {
-			t.Errorf("%s: %v", why, problems)
-		}
-	}
-	again := o
-	again.AskAgain = true
-	asksAgain("on request", again)
-	kept, _ := filepath.Glob(filepath.Join(o.CacheDir, "*"))
-	if len(kept) != 1 {
-		t.Fatalf("the cache holds %v", kept)
-	}
-	for why, when := range map[string]time.Time{"after a while": time.Now().Add(-silence), "with a clock that was wrong": time.Now().Add(time.Hour)} {
-		if err := os.Chtimes(kept[0], when, when); err != nil {
-			t.Fatal(err)
-		}
-		asksAgain(why, o)
-	}
-}
-
-func TestManifestBesideTheBinaryCountsUnlessOlder(t *testing.T) {
-	t.Parallel()
-	dir := t.TempDir()
-	path := filepath.Join(dir, "tea-plugin-probe")
-	if err := os.WriteFile(path, []byte("#!/bin/sh\nexit 1\n"), 0o755); err != nil {
-		t.Fatal(err)
-	}
-	probe := teatest.Probe()
-	data, err := json.Marshal(probe.Manifest())
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(path+".json", data, 0o644); err != nil {
-		t.Fatal(err)
-	}
-	set, problems := discover(t, Options{Dirs: []string{dir}})
-	if len(problems) > 0 {
-		t.Fatal(problems)
-	}
-	if diff := cmp.Diff([]string{"probe"}, names(set)); diff != "" {
-		t.Error(diff)
-	}
-	old := time.Now().Add(-time.Hour)
-	if err := os.Chtimes(path+".json", old, old); err != nil {
-		t.Fatal(err)
-	}
-	set, problems = discover(t, Options{Dirs: []string{dir}})
-	if len(set.Bundles()) != 0 || !hasProblem(problems, path, diag.Error, "exit status 1") || !hasProblem(problems, path+".json", diag.Warning, "older than its plugin") {
-		t.Errorf("an outdated manifest was believed: %v", problems)
-	}
-	if err := os.WriteFile(path+".json", []byte(`{"name": "probe", `), 0o644); err != nil {
-		t.Fatal(err)
-	}
-	if _, problems := discover(t, Options{Dirs: []string{dir}}); !hasProblem(problems, path+".json", diag.Warning, "no manifest") {
-		t.Errorf("nobody is told of a broken manifest: %v", problems)
-	}
 }
 
 // One plugin too many must not stop every workflow of the device.
@@ -247,24 +153,22 @@ func TestOpenGivesOnlyDeclaredSettings(t *testing.T) {
 	wantError(t, err, tea.NotFound)
 }
 
-func TestSearchPath(t *testing.T) {
+func TestSearch(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
-		name string
-		env  map[string]string
-		want []string
+		name           string
+		env            map[string]string
+		dirs, standard []string
 	}{
-		{"bare", nil, []string{"given", "plugins", "/usr/lib/tea/plugins"}},
-		{"home", map[string]string{"HOME": "/h"}, []string{"given", "plugins", "/h/.local/share/tea/plugins", "/usr/lib/tea/plugins"}},
-		{"all", map[string]string{"HOME": "/h", "XDG_DATA_HOME": "/d", "TEA_PLUGINS": "/a::/b"}, []string{"given", "/a", "/b", "plugins", "/d/tea/plugins", "/usr/lib/tea/plugins"}},
+		{"bare", nil, []string{"given"}, []string{"/usr/lib/tea/plugins"}},
+		{"home", map[string]string{"HOME": "/h"}, []string{"given"}, []string{"/h/.local/share/tea/plugins", "/usr/lib/tea/plugins"}},
+		{"all", map[string]string{"HOME": "/h", "XDG_DATA_HOME": "/d", "TEA_PLUGINS": "/a::/b:given"}, []string{"given", "/a", "/b"}, []string{"/d/tea/plugins", "/usr/lib/tea/plugins"}},
+		{"relative", map[string]string{"XDG_DATA_HOME": "d"}, []string{"given"}, []string{"/usr/lib/tea/plugins"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
-			dirs, named := SearchPath([]string{"given"}, func(name string) string { return c.env[name] })
-			if want := slices.Index(dirs, "plugins"); named != want {
-				t.Errorf("%d of %q are named, want %d", named, dirs, want)
-			}
-			if diff := cmp.Diff(c.want, dirs); diff != "" {
+			o := Options{Dirs: []string{"given"}}.Search(func(name string) string { return c.env[name] })
+			if diff := cmp.Diff([][]string{c.dirs, c.standard}, [][]string{o.Dirs, o.Standard}); diff != "" {
 				t.Error(diff)
 			}
 		})

@@ -73,9 +73,13 @@ func (l *launcher) close() error {
 // launch starts the plugin and waits until it takes calls. The error is a
 // [*tea.Error]; nothing of the process is left then.
 func (l *launcher) launch(ctx context.Context, name, path string) (*process, error) {
+	if l.options.StoredOnly {
+		return nil, startError(name, tea.Canceled, "this host starts no plugins")
+	}
 	if err := l.open(); err != nil {
 		return nil, startError(name, tea.InternalError, "%w", err)
 	}
+	state := stateKey(path)
 	if err := l.verify(name, path); err != nil {
 		return nil, err
 	}
@@ -87,6 +91,10 @@ func (l *launcher) launch(ctx context.Context, name, path string) (*process, err
 	p.client = plugin.NewClient(l.config(p))
 	stop := context.AfterFunc(ctx, func() { _ = p.runner.Kill(ctx) }) // go-plugin's own start cannot be cancelled
 	err := p.connect(ctx)
+	if _, pinned := l.options.Checksums[name]; pinned && err == nil && stateKey(path) != state {
+		p.runner.failure.Store(startError(name, tea.PermissionDenied, "%s was replaced while it started", path))
+		err = errReplaced
+	}
 	if stop() && err == nil {
 		return p, nil
 	}
@@ -94,6 +102,9 @@ func (l *launcher) launch(ctx context.Context, name, path string) (*process, err
 	p.kill()
 	return nil, reason
 }
+
+// errReplaced says that a verified binary is not the one that runs.
+var errReplaced = errors.New("the binary was replaced")
 
 func (l *launcher) env() []string {
 	level := slog.LevelInfo

@@ -2,6 +2,7 @@ package plugproc
 
 import (
 	"context"
+	"errors"
 	"log/slog"
 	"os"
 	"path/filepath"
@@ -40,8 +41,24 @@ func install(t testing.TB, names ...string) string {
 	return dir
 }
 
-// discover gives a set of fake plugins that is closed with the test.
+// discover returns a set of fake plugins, all of them asked for their
+// manifests, that is closed with the test.
 func discover(t testing.TB, o Options) (*Set, []Problem) {
+	t.Helper()
+	set, problems := discoverStored(t, o)
+	if joined, ok := set.Learn(t.Context()).(interface{ Unwrap() []error }); ok {
+		for _, err := range joined.Unwrap() {
+			var p Problem
+			if errors.As(err, &p) {
+				problems = append(problems, p)
+			}
+		}
+	}
+	return set, problems
+}
+
+// discoverStored returns a set that knows the stored manifests only.
+func discoverStored(t testing.TB, o Options) (*Set, []Problem) {
 	t.Helper()
 	if o.Logger == nil {
 		o.Logger = slog.New(slog.NewTextHandler(t.Output(), &slog.HandlerOptions{Level: slog.LevelDebug}))
@@ -90,3 +107,5 @@ func call(ctx context.Context, inst *Instance, action string, params map[string]
 	}
 	return resp.Result.Value()
 }
+
+var discardLogger = slog.New(slog.DiscardHandler)

@@ -4,17 +4,27 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
+	"slices"
 	"time"
 )
 
 // Options say where plugins are and how they are run. The zero value finds
 // none; see [SearchPath].
 type Options struct {
-	// Dirs are searched in this order; the first plugin of a name wins.
+	// Dirs are searched first, in this order; the first plugin of a name wins.
+	// One that does not exist is an error.
 	Dirs []string
-	// Named is how many of Dirs, from the first on, somebody has named. Of
-	// the others, one that everybody may write to is not used.
-	Named int
+	// Project is the plugin directory of the working directory, searched next
+	// if Trust lists it. "" is none.
+	Project string
+	// Trust lists the directories that the user trusts.
+	Trust Trust
+	// Standard directories are searched last, where they exist and not
+	// everybody may write to them.
+	Standard []string
+	// StoredOnly never starts a plugin, neither to learn its manifest nor for
+	// a call, which fails then.
+	StoredOnly bool
 	// Logger takes what plugins write and what happens to them; nil is
 	// slog's default.
 	Logger *slog.Logger
@@ -30,8 +40,6 @@ type Options struct {
 	// StartTimeout is how long a plugin may take from its start to its first
 	// answer; 0 is 10 s.
 	StartTimeout time.Duration
-	// AskAgain starts also plugins that gave no answer a short while ago.
-	AskAgain bool
 }
 
 func (o Options) withDefaults() Options {
@@ -49,25 +57,38 @@ func (o Options) withDefaults() Options {
 	return o
 }
 
-// SearchPath is the list of directories where plugins are looked for: first
-// the given ones, then those in TEA_PLUGINS, ./plugins,
-// $XDG_DATA_HOME/tea/plugins and /usr/lib/tea/plugins. Named is how many of
-// them are not the standard ones. getenv is os.Getenv outside tests.
-func SearchPath(first []string, getenv func(string) string) (dirs []string, named int) {
-	dirs = append(dirs, first...)
+// Search adds to the options the directories in TEA_PLUGINS, then ./plugins if
+// the user trusts it, and the standard places $XDG_DATA_HOME/tea/plugins and
+// /usr/lib/tea/plugins. getenv is os.Getenv outside tests.
+func (o Options) Search(getenv func(string) string) Options {
 	for _, dir := range filepath.SplitList(getenv("TEA_PLUGINS")) {
-		if dir != "" {
-			dirs = append(dirs, dir)
+		if dir != "" && !slices.Contains(o.Dirs, dir) {
+			o.Dirs = append(slices.Clip(o.Dirs), dir)
 		}
 	}
-	named = len(dirs)
-	dirs = append(dirs, "plugins")
-	data := getenv("XDG_DATA_HOME")
-	if data == "" && getenv("HOME") != "" {
-		data = filepath.Join(getenv("HOME"), ".local", "share")
+	o.Project = "./plugins"
+	o.Trust = UserTrust(getenv)
+	if data := dataHome(getenv); data != "" {
+		o.Standard = append(slices.Clip(o.Standard), filepath.Join(data, "tea", "plugins"))
 	}
-	if data != "" {
-		dirs = append(dirs, filepath.Join(data, "tea", "plugins"))
+	o.Standard = append(slices.Clip(o.Standard), "/usr/lib/tea/plugins")
+	return o
+}
+
+// UserTrust is the user's own list, $XDG_DATA_HOME/tea/trusted-plugins.json.
+func UserTrust(getenv func(string) string) Trust {
+	if data := dataHome(getenv); data != "" {
+		return Trust{filepath.Join(data, "tea", "trusted-plugins.json")}
 	}
-	return append(dirs, "/usr/lib/tea/plugins"), named
+	return Trust{}
+}
+
+func dataHome(getenv func(string) string) string {
+	if dir := getenv("XDG_DATA_HOME"); filepath.IsAbs(dir) {
+		return dir
+	}
+	if home := getenv("HOME"); home != "" {
+		return filepath.Join(home, ".local", "share")
+	}
+	return ""
 }

@@ -26,6 +26,9 @@ func fakeHost() {
 	if err != nil {
 		os.Exit(1)
 	}
+	if err := set.Learn(ctx); err != nil {
+		os.Exit(1)
+	}
 	for _, b := range set.Bundles() {
 		inst, err := set.Open(ctx, b.Manifest.Name, nil)
 		if err != nil {

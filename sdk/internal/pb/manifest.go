@@ -10,7 +10,7 @@ import (
 
 // FromManifest puts a manifest on the wire.
 func FromManifest(m tea.Manifest) (*Manifest, error) {
-	out := &Manifest{Name: m.Name, Version: m.Version, Description: m.Description, Protocol: int32(m.Protocol)}
+	out := &Manifest{Name: m.Name, Version: m.Version, Description: m.Description, Protocol: int32(m.Protocol), Files: m.Files}
 	for _, info := range m.Actions {
 		action, err := FromAction(info)
 		if err != nil {
@@ -33,7 +33,7 @@ func FromManifest(m tea.Manifest) (*Manifest, error) {
 
 // ToManifest takes a manifest off the wire.
 func ToManifest(m *Manifest) (tea.Manifest, error) {
-	out := tea.Manifest{Name: m.GetName(), Version: m.GetVersion(), Description: m.GetDescription(), Protocol: int(m.GetProtocol()), Actions: make([]tea.ActionInfo, 0, len(m.GetActions()))}
+	out := tea.Manifest{Name: m.GetName(), Version: m.GetVersion(), Description: m.GetDescription(), Protocol: int(m.GetProtocol()), Files: m.GetFiles(), Actions: make([]tea.ActionInfo, 0, len(m.GetActions()))}
 	for _, a := range m.GetActions() {
 		info, err := ToAction(a)
 		if err != nil {

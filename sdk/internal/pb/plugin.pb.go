@@ -121,8 +121,12 @@ type Manifest struct {
 	// The top-level keys of a workflow's settings that the bundle reads, each
 	// with its JSON Schema (empty allows anything). Others never reach it.
 	SettingsSchemaJson map[string][]byte `protobuf:"bytes,6,rep,name=settings_schema_json,json=settingsSchemaJson,proto3" json:"settings_schema_json,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
-	unknownFields      protoimpl.UnknownFields
-	sizeCache          protoimpl.SizeCache
+	// Further files that the plugin consists of, such as the script behind a
+	// wrapper, relative to the directory of the binary. A stored manifest is
+	// stale when one of them has changed.
+	Files         []string `protobuf:"bytes,7,rep,name=files,proto3" json:"files,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
 }
 
 func (x *Manifest) Reset() {
@@ -193,6 +197,13 @@ func (x *Manifest) GetActions() []*Action {
 func (x *Manifest) GetSettingsSchemaJson() map[string][]byte {
 	if x != nil {
 		return x.SettingsSchemaJson
+	}
+	return nil
+}
+
+func (x *Manifest) GetFiles() []string {
+	if x != nil {
+		return x.Files
 	}
 	return nil
 }
@@ -1934,14 +1945,15 @@ const file_tea_plugin_v1_plugin_proto_rawDesc = "" +
 	"\x1atea/plugin/v1/plugin.proto\x12\rtea.plugin.v1\"\x11\n" +
 	"\x0fDescribeRequest\"G\n" +
 	"\x10DescribeResponse\x123\n" +
-	"\bmanifest\x18\x01 \x01(\v2\x17.tea.plugin.v1.ManifestR\bmanifest\"\xd1\x02\n" +
+	"\bmanifest\x18\x01 \x01(\v2\x17.tea.plugin.v1.ManifestR\bmanifest\"\xe7\x02\n" +
 	"\bManifest\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x18\n" +
 	"\aversion\x18\x02 \x01(\tR\aversion\x12 \n" +
 	"\vdescription\x18\x03 \x01(\tR\vdescription\x12\x1a\n" +
 	"\bprotocol\x18\x04 \x01(\x05R\bprotocol\x12/\n" +
 	"\aactions\x18\x05 \x03(\v2\x15.tea.plugin.v1.ActionR\aactions\x12a\n" +
-	"\x14settings_schema_json\x18\x06 \x03(\v2/.tea.plugin.v1.Manifest.SettingsSchemaJsonEntryR\x12settingsSchemaJson\x1aE\n" +
+	"\x14settings_schema_json\x18\x06 \x03(\v2/.tea.plugin.v1.Manifest.SettingsSchemaJsonEntryR\x12settingsSchemaJson\x12\x14\n" +
+	"\x05files\x18\a \x03(\tR\x05files\x1aE\n" +
 	"\x17SettingsSchemaJsonEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
 	"\x05value\x18\x02 \x01(\fR\x05value:\x028\x01\"\xd0\x01\n" +

@@ -1,0 +1,310 @@
+package plugproc
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"log/slog"
+	"maps"
+	"os"
+	"path/filepath"
+	"syscall"
+
+	"golang.org/x/sys/unix"
+
+	tea "github.com/the-edge-agent/tea/sdk"
+)
+
+// maxManifest bounds the size of a stored manifest.
+const maxManifest = 8 << 20
+
+// storedManifest is a manifest with what it was made from, as it is stored
+// beside a plugin's binary and in the cache.
+type storedManifest struct {
+	tea.Manifest
+	// SHA256 has the checksums of the binary (under selfKey) and of the files
+	// that the manifest lists. They survive copying and packing, so a manifest
+	// beside a binary has them.
+	SHA256 map[string]string `json:"sha256,omitempty"`
+	// States has the states of the listed files, see [stateKey]. They are
+	// cheap to compare, so a manifest in the cache has them. That of the
+	// binary is in the name of the cache's file.
+	States map[string]string `json:"states,omitempty"`
+}
+
+// selfKey stands for the binary in storedManifest.SHA256.
+const selfKey = "."
+
+// manifestStore finds the manifests of plugins without starting them. A
+// manifest is stored as tea-plugin-NAME.json beside the binary, where a
+// package has it, or in the user's cache under a name made of the binary's
+// path and state: a changed binary finds none.
+type manifestStore struct {
+	dir    string // of the cache; "" for none
+	logger *slog.Logger
+}
+
+// errUnknown says that no manifest is stored for a binary.
+var errUnknown = errors.New("its manifest is not stored")
+
+// read returns the stored manifest of a binary. The error is errUnknown, or
+// says why a stored one does not count.
+func (s manifestStore) read(b binary) (tea.Manifest, error) {
+	if m, err := s.readCached(b); err == nil {
+		return m.Manifest, nil
+	}
+	m, err := readBeside(b)
+	if errors.Is(err, fs.ErrNotExist) {
+		return tea.Manifest{}, errUnknown
+	}
+	if err != nil {
+		return tea.Manifest{}, err
+	}
+	s.write(b, m.Manifest) // so that the checksums are computed once
+	return m.Manifest, nil
+}
+
+// readCached trusts only what nobody else could have written.
+func (s manifestStore) readCached(b binary) (storedManifest, error) {
+	if s.dir == "" {
+		return storedManifest{}, fs.ErrNotExist
+	}
+	if err := checkPrivate(s.dir, fs.ModeDir); err != nil {
+		return storedManifest{}, err
+	}
+	path := s.file(b)
+	if err := checkPrivate(path, 0); err != nil {
+		return storedManifest{}, err
+	}
+	m, err := readManifest(path)
+	if err == nil && !maps.Equal(m.States, stateOf(b, m.Files)) {
+		err = fs.ErrNotExist
+	}
+	return m, err
+}
+
+// checkPrivate checks that a file or directory belongs to this user (or root)
+// and that nobody else may write to it.
+func checkPrivate(path string, kind fs.FileMode) error {
+	info, err := os.Lstat(path)
+	switch {
+	case err != nil:
+		return err
+	case info.Mode().Type() != kind:
+		return fmt.Errorf("%s is of the wrong kind", path)
+	case info.Mode().Perm()&0o022 != 0:
+		return fmt.Errorf("others may write to %s", path)
+	case ownerOf(info) != uint32(os.Geteuid()) && ownerOf(info) != 0:
+		return fmt.Errorf("%s belongs to another user", path)
+	}
+	return nil
+}
+
+func ownerOf(info fs.FileInfo) uint32 { return info.Sys().(*syscall.Stat_t).Uid }
+
+// readBeside reads the manifest beside the binary and checks that it was made
+// from the files as they are now.
+func readBeside(b binary) (storedManifest, error) {
+	path := b.path + ".json"
+	info, err := os.Stat(path)
+	if err != nil {
+		return storedManifest{}, err
+	}
+	if info.Mode().Perm()&0o002 != 0 {
+		return storedManifest{}, fmt.Errorf("its manifest %s is not used: everybody may write to it (chmod o-w)", path)
+	}
+	m, err := readManifest(path)
+	switch {
+	case err != nil:
+		return m, fmt.Errorf("its manifest %s is not valid: %w", path, err)
+	case m.Name != b.name:
+		return m, fmt.Errorf("%s is the manifest of %q", path, m.Name)
+	case m.isStale(b, path):
+		return m, fmt.Errorf("its manifest %s is stale: the plugin has changed since", path)
+	}
+	return m, nil
+}
+
+// isStale reports whether a manifest beside a binary was made from other
+// files. One without checksums must not be older than any of them, neither by
+// the time that a file carries along nor by that of its last change.
+func (m storedManifest) isStale(b binary, path string) bool {
+	if m.SHA256 != nil {
+		sums, err := sumsOf(b, m.Files)
+		return err != nil || !maps.Equal(m.SHA256, sums)
+	}
+	var manifest, file unix.Stat_t
+	if err := unix.Stat(path, &manifest); err != nil {
+		return true
+	}
+	for _, source := range append([]string{b.path}, b.locate(m.Files)...) {
+		err := unix.Stat(source, &file)
+		if err != nil || manifest.Mtim.Nano() < file.Mtim.Nano() || manifest.Ctim.Nano() < file.Ctim.Nano() {
+			return true
+		}
+	}
+	return false
+}
+
+func readManifest(path string) (storedManifest, error) {
+	var m storedManifest
+	f, err := os.Open(path)
+	if err != nil {
+		return m, err
+	}
+	defer f.Close()
+	data, err := io.ReadAll(io.LimitReader(f, maxManifest+1))
+	if err != nil {
+		return m, err
+	}
+	if len(data) > maxManifest {
+		return m, fmt.Errorf("it is larger than %d bytes", maxManifest)
+	}
+	if err := json.Unmarshal(data, &m); err != nil {
+		return m, err
+	}
+	return m, m.Check()
+}
+
+// write stores a manifest in the cache and removes those of the binary's
+// earlier states. Without a usable cache nothing is stored, and tea asks the
+// plugin again.
+func (s manifestStore) write(b binary, m tea.Manifest) {
+	if s.dir == "" {
+		return
+	}
+	target := s.file(b)
+	err := os.MkdirAll(s.dir, 0o700)
+	if err == nil {
+		err = checkPrivate(s.dir, fs.ModeDir)
+	}
+	if err == nil {
+		err = writeJSON(target, storedManifest{Manifest: m, States: stateOf(b, m.Files)}, 0o600)
+	}
+	if err != nil {
+		s.logger.Warn("cannot cache the manifest of a plugin", "plugin", b.name, "error", err)
+		return
+	}
+	stored, _ := filepath.Glob(filepath.Join(s.dir, hash(b.path)+"-*")) // the pattern is valid
+	for _, file := range stored {
+		if file != target {
+			os.Remove(file)
+		}
+	}
+}
+
+// writeBeside stores a manifest beside the binary, for packaging.
+func writeBeside(b binary, m tea.Manifest) error {
+	sums, err := sumsOf(b, m.Files)
+	if err != nil {
+		return err
+	}
+	return writeJSON(b.path+".json", storedManifest{Manifest: m, SHA256: sums}, 0o644)
+}
+
+// writeJSON replaces a file atomically and durably.
+func writeJSON(path string, v any, mode fs.FileMode) error {
+	data, err := json.Marshal(v)
+	if err != nil {
+		return err
+	}
+	temp, err := os.CreateTemp(filepath.Dir(path), ".new-*") // mode 0600
+	if err != nil {
+		return err
+	}
+	_, err = temp.Write(append(data, '\n'))
+	err = errors.Join(err, temp.Chmod(mode), temp.Sync(), temp.Close())
+	if err == nil {
+		err = os.Rename(temp.Name(), path)
+	}
+	if err != nil {
+		os.Remove(temp.Name())
+	}
+	return err
+}
+
+// file is the cache's file for a binary in its present state.
+func (s manifestStore) file(b binary) string {
+	return filepath.Join(s.dir, hash(b.path)+"-"+hash(b.state)+".json")
+}
+
+// locate returns the paths of the files that a manifest lists. They are
+// relative to the directory of the binary, or of what it links to.
+func (b binary) locate(files []string) []string {
+	path, err := filepath.EvalSymlinks(b.path)
+	if err != nil {
+		path = b.path
+	}
+	paths := make([]string, len(files))
+	for i, file := range files {
+		if paths[i] = file; !filepath.IsAbs(file) {
+			paths[i] = filepath.Join(filepath.Dir(path), file)
+		}
+	}
+	return paths
+}
+
+// stateOf returns the states of the files that a manifest lists.
+func stateOf(b binary, files []string) map[string]string {
+	if len(files) == 0 {
+		return nil
+	}
+	states := map[string]string{}
+	for i, path := range b.locate(files) {
+		states[files[i]] = stateKey(path)
+	}
+	return states
+}
+
+// sumsOf returns the checksums of the binary and the files of its manifest.
+func sumsOf(b binary, files []string) (map[string]string, error) {
+	sums := map[string]string{}
+	paths := append([]string{b.path}, b.locate(files)...)
+	for i, name := range append([]string{selfKey}, files...) {
+		sum, err := sumOf(paths[i])
+		if err != nil {
+			return nil, err
+		}
+		sums[name] = sum
+	}
+	return sums, nil
+}
+
+func sumOf(path string) (string, error) {
+	info, err := os.Stat(path)
+	if err != nil {
+		return "", err
+	}
+	if !info.Mode().IsRegular() {
+		return "", fmt.Errorf("%s is not a regular file", path)
+	}
+	f, err := os.Open(path)
+	if err != nil {
+		return "", err
+	}
+	defer f.Close()
+	h := sha256.New()
+	if _, err := io.Copy(h, f); err != nil {
+		return "", err
+	}
+	return hex.EncodeToString(h.Sum(nil)), nil
+}
+
+// stateKey changes with every change of a file. The time of the last change
+// is in it since the modification time can be set, as `cp -p` and tar do.
+func stateKey(path string) string {
+	var stat unix.Stat_t
+	if err := unix.Stat(path, &stat); err != nil {
+		return "missing"
+	}
+	return fmt.Sprint(stat.Size, " ", stat.Mtim.Nano(), " ", stat.Ctim.Nano(), " ", stat.Dev, " ", stat.Ino)
+}
+
+func hash(text string) string {
+	sum := sha256.Sum256([]byte(text))
+	return hex.EncodeToString(sum[:16])
+}
