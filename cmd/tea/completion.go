@@ -81,7 +81,7 @@ func (a *app) complete(source string, words []string) {
 		}
 	case "action":
 		a.setReport(reportFlags{Quiet: true})
-		h, err := a.openHost(pluginFlags{Plugins: given["--plugins"]}, reportFlags{Quiet: true}, host.Options{})
+		h, err := a.openHost(pluginFlags{Plugins: given["--plugins"]}, reportFlags{Quiet: true}, readPlugins, host.Options{})
 		if err != nil {
 			return
 		}
