@@ -9,11 +9,11 @@ import (
 	tea "github.com/the-edge-agent/tea/sdk"
 )
 
-// Invoke stands around the call of an action and makes its span: a further
-// one under the node, or the node's own where the call is all that the node
-// does. What is called sees the span as the caller's in its trace context.
+// Invoke wraps the call of an action and makes its span: a further one under
+// the node, or the node's own where the call is all that the node does. What
+// is called sees the span as the caller's in its trace context.
 func (t *Tracer) Invoke(ctx context.Context, req *tea.Request, next func(context.Context, *tea.Request) (*tea.Response, error)) (*tea.Response, error) {
-	if strings.HasPrefix(req.Action, "trace.") {
+	if !t.exports || strings.HasPrefix(req.Action, "trace.") {
 		return next(ctx, req)
 	}
 	call, own := t.begin(req)
@@ -27,16 +27,17 @@ func (t *Tracer) Invoke(ctx context.Context, req *tea.Request, next func(context
 	return resp, err
 }
 
-// begin gives the span of a call, and whether it is the call's own; nil where
-// the run is not traced.
+// begin returns the span of a call, and whether it is the call's own; nil
+// where the run is not traced.
 func (t *Tracer) begin(req *tea.Request) (call *span, own bool) {
+	asked := t.decoded(isModel(req.Action), req.Params)
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	r := t.runs[req.RunID]
 	if r == nil {
 		return nil, false
 	}
-	call = r.at(req.Node)
+	call = r.belongsTo(req.Node)
 	if own = call.action != req.Action; own {
 		call = &span{
 			trace: r.trace, id: tracecontext.SpanOf(req.IdempotencyKey, req.Attempt), parent: call.id,
@@ -45,28 +46,24 @@ func (t *Tracer) begin(req *tea.Request) (call *span, own bool) {
 		call.set("tea.action", req.Action)
 	}
 	call.action = ""
-	if params, err := req.Params.Shared(); err == nil {
-		call.ask(req.Action, params)
-		if t.contents {
-			call.set("tea.params", content(t.secrets.Redact(params)))
-		}
-	}
+	object, _ := asked.value.(map[string]any)
+	call.ask(req.Action, object)
+	call.set("tea.params", asked.content)
 	return call, own
 }
 
 // conclude adds what came of a call.
 func (t *Tracer) conclude(call *span, own bool, resp *tea.Response, err error) {
+	var answered contents
+	if resp != nil {
+		// The events of a node hold what is told of its own call.
+		answered = t.decoded(own && isModel(call.name), resp.Result)
+	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if resp != nil {
-		if result, err := resp.Result.Shared(); err == nil {
-			object, _ := result.(map[string]any)
-			call.answer(object)
-			if t.contents {
-				call.set("tea.result", content(t.secrets.Redact(result)))
-			}
-		}
-	}
+	object, _ := answered.value.(map[string]any)
+	call.answer(object)
+	call.set("tea.result", answered.content)
 	if !own {
 		return // the node's events tell how it ends
 	}
@@ -76,4 +73,28 @@ func (t *Tracer) conclude(call *span, own bool, resp *tea.Response, err error) {
 	}
 	call.end = now
 	t.export(call)
+}
+
+// contents are the parameters or the result of a call, as far as the span
+// needs them.
+type contents struct {
+	value   any
+	content string
+}
+
+// decoded decodes a payload where the span needs it: for the attributes of a
+// model's call, or since contents are asked for. The caller does not hold mu.
+func (t *Tracer) decoded(needed bool, p tea.Payload) (c contents) {
+	if !needed && !t.contents {
+		return c
+	}
+	v, err := p.Shared()
+	if err != nil {
+		return c
+	}
+	c.value = v
+	if t.contents {
+		c.content = content(t.secrets.Redact(v))
+	}
+	return c
 }

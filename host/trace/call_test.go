@@ -25,7 +25,10 @@ func calls(t *testing.T, o trace.Options, uses string, fail error) (spans []span
 	list := events(
 		host.Event{Type: host.EventRunStart, Fields: map[string]any{"workflow": "flow"}},
 		host.Event{Type: host.EventNodeStart, Node: "n", Path: "n", Fields: map[string]any{"uses": uses}},
-		host.Event{Type: host.EventNodeEnd, Node: "n", Path: "n", Fields: map[string]any{}},
+		host.Event{Type: host.EventNodeEnd, Node: "n", Path: "n", Fields: map[string]any{
+			"model": "small-1", "provider": "openai", "finish_reason": "stop",
+			"usage": map[string]any{"input_tokens": int64(7), "output_tokens": int64(2)},
+		}},
 		host.Event{Type: host.EventRunEnd, Fields: map[string]any{"status": "done"}},
 	)
 	tracer.Event(list[0])

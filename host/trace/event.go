@@ -26,19 +26,19 @@ func (r *tracedRun) take(e host.Event) {
 	case host.EventBranchStart:
 		s := r.child(e.Path, "branch "+text(e.Fields, "branch"), tracecontext.SpanOf(e.Path, 0), e.Time)
 		s.set("tea.path", e.Path)
-		r.branches[e.Path] = s
+		r.update(e.Path, func(o *openSpans) { o.branch = s })
 	case host.EventBranchEnd:
 		r.endBranch(e)
 	case host.EventToken:
 		if r.tracer.contents {
-			if s := r.at(e.Path); len(s.said) < mostContent {
+			if s := r.belongsTo(e.Path); len(s.said) < mostContent {
 				s.said = append(s.said, text(e.Fields, "text")...)
 			}
 		}
 	case host.EventLog:
 		r.log(e)
 	case host.EventLoop, host.EventInterrupt, host.EventCheckpoint:
-		r.at(e.Path).note(e.Time, string(e.Type), e.Fields)
+		r.belongsTo(e.Path).note(e.Time, string(e.Type), e.Fields)
 	case host.EventRunEnd:
 		r.endRun(e)
 	}
@@ -50,33 +50,31 @@ func (r *tracedRun) startNode(e host.Event) {
 	s.set("tea.node", e.Node)
 	s.set("tea.path", e.Path)
 	s.set("tea.action", s.action)
-	r.nodes[e.Path] = s
+	r.update(e.Path, func(o *openSpans) { o.node = s })
 }
 
 func (r *tracedRun) endNode(e host.Event) {
-	s := r.nodes[e.Path]
+	s := r.at(e.Path).node
 	if s == nil {
 		return // skipped, or finished before the run was resumed
 	}
 	s.set("tea.attempts", e.Fields["attempts"])
-	if _, known := s.latest().attributes[operationName]; !known {
-		s.answer(e.Fields)
-	}
-	delete(r.nodes, e.Path)
+	s.latest().answer(e.Fields)
+	r.update(e.Path, func(o *openSpans) { o.node = nil })
 	r.end(s, e)
 }
 
 func (r *tracedRun) endBranch(e host.Event) {
-	s := r.branches[e.Path]
+	open := r.at(e.Path)
+	s := open.branch
 	if s == nil {
 		return // recalled from the checkpoint, or refused by its breaker
 	}
-	if node := r.nodes[e.Path]; node != nil {
+	if open.node != nil {
 		r.abandon(e.Path, e.Time)
-		delete(r.nodes, e.Path)
-		r.unfinished(node, e.Time)
+		r.unfinished(open.node, e.Time)
 	}
-	delete(r.branches, e.Path)
+	r.update(e.Path, func(o *openSpans) { o.branch, o.node = nil, nil })
 	r.end(s, e)
 }
 
@@ -100,9 +98,9 @@ func (r *tracedRun) end(s *span, e host.Event) {
 func (r *tracedRun) retry(e host.Event) {
 	failed, _ := e.Fields["attempt"].(int64)
 	next := int(failed) + 1
-	first, id := r.nodes[e.Path], tracecontext.SpanOf(e.Path, next) // as plugins are told
+	first, id := r.at(e.Path).node, tracecontext.SpanOf(e.Path, next) // as plugins are told
 	if e.Node == "" {
-		first, id = r.branches[e.Path], tracecontext.SpanOf(fmt.Sprintf("%s~%d", e.Path, next), 0)
+		first, id = r.at(e.Path).branch, tracecontext.SpanOf(fmt.Sprintf("%s~%d", e.Path, next), 0)
 	}
 	if first == nil {
 		return
@@ -134,7 +132,7 @@ func (r *tracedRun) log(e host.Event) {
 		r.mark(e, m, attributes)
 		return
 	}
-	r.at(e.Path).note(e.Time, text(e.Fields, "message"), attributes)
+	r.belongsTo(e.Path).note(e.Time, text(e.Fields, "message"), attributes)
 }
 
 func (r *tracedRun) endRun(e host.Event) {

@@ -5,8 +5,13 @@ import "strings"
 // operationName is the attribute that marks the call of a model.
 const operationName = "gen_ai.operation.name"
 
+// isModel reports whether an action is the call of a model.
+func isModel(action string) bool {
+	return strings.HasPrefix(action, "llm.") || strings.HasPrefix(action, "embedding.")
+}
+
 // ask adds what OpenTelemetry's conventions say about a call of a model.
-func (s *span) ask(action string, params any) {
+func (s *span) ask(action string, object map[string]any) {
 	switch {
 	case strings.HasPrefix(action, "llm."):
 		s.set(operationName, "chat")
@@ -16,7 +21,6 @@ func (s *span) ask(action string, params any) {
 		return
 	}
 	s.kind = kindClient
-	object, _ := params.(map[string]any)
 	s.set("gen_ai.request.model", object["model"])
 	s.set("gen_ai.provider.name", object["provider"])
 	for _, name := range []string{"temperature", "top_p", "max_tokens", "seed"} {

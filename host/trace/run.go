@@ -1,13 +1,12 @@
 package trace
 
 import (
-	"cmp"
-	"maps"
 	"slices"
 	"time"
 
 	"github.com/the-edge-agent/tea/host"
 	"github.com/the-edge-agent/tea/host/internal/builtin/traceactions"
+	"github.com/the-edge-agent/tea/host/internal/execpath"
 	"github.com/the-edge-agent/tea/host/internal/tracecontext"
 )
 
@@ -16,25 +15,48 @@ type tracedRun struct {
 	tracer *Tracer
 	trace  tracecontext.Trace
 	root   *span
-	// nodes are the executions of nodes, by path.
-	nodes map[string]*span
-	// branches are the branches of fan-outs and maps, by path: the only node
-	// of a map's branch has the same path as its branch.
-	branches map[string]*span
-	// opened are what trace.start opened, by the path of the sequence of
-	// nodes it was called in; the innermost is the last.
-	opened map[string][]*span
+	// open are the spans that have not ended, by the path of what they stand for.
+	open execpath.Tree[*openSpans]
+	// byID finds the path of what trace.start opened.
+	byID map[tracecontext.Span]string
+}
+
+// openSpans are the open spans of one path. A map's item and the only node in
+// it have the same path.
+type openSpans struct {
+	branch, node *span
+	// opened are what trace.start opened in the sequence of nodes; the
+	// innermost is the last.
+	opened []*span
 }
 
 func newTracedRun(t *Tracer, e host.Event) *tracedRun {
-	r := &tracedRun{
-		tracer: t, trace: tracecontext.TraceOf(e.RunID),
-		nodes: map[string]*span{}, branches: map[string]*span{}, opened: map[string][]*span{},
-	}
+	r := &tracedRun{tracer: t, trace: tracecontext.TraceOf(e.RunID), byID: map[tracecontext.Span]string{}}
 	// The sequence number tells a run's root from that of its resumption.
 	r.root = &span{trace: r.trace, id: tracecontext.SpanOf("", int(e.Seq)), name: "run", kind: kindInternal, start: e.Time}
 	r.root.set("tea.run.id", e.RunID)
 	return r
+}
+
+// at returns the open spans of a path; change them with [tracedRun.update].
+func (r *tracedRun) at(path string) openSpans {
+	if o, ok := r.open.Get(path); ok {
+		return *o
+	}
+	return openSpans{}
+}
+
+// update changes the open spans of a path.
+func (r *tracedRun) update(path string, change func(*openSpans)) {
+	o, ok := r.open.Get(path)
+	if !ok {
+		o = &openSpans{}
+		r.open.Set(path, o)
+	}
+	change(o)
+	if o.branch == nil && o.node == nil && len(o.opened) == 0 {
+		r.open.Delete(path)
+	}
 }
 
 // child begins a span under the one that stands around a path.
@@ -46,36 +68,28 @@ func (r *tracedRun) child(path, name string, id tracecontext.Span, at time.Time)
 // trace.start opened in the same sequence, else the branch or node that the
 // sequence stands in, and so on outwards.
 func (r *tracedRun) around(path string) *span {
-	for p := path; ; p = tracecontext.Outer(p) {
-		if s := last(r.opened[p]); s != nil {
-			return s
-		}
-		if s := r.nodes[p]; s != nil && p != path {
-			return s.latest()
-		}
-		if s := r.branches[p]; s != nil {
-			return s.latest()
-		}
-		if p == "" {
+	for p := path; ; p = execpath.Outer(p) {
+		o := r.at(p)
+		switch {
+		case len(o.opened) > 0:
+			return o.opened[len(o.opened)-1]
+		case o.node != nil && p != path:
+			return o.node.latest()
+		case o.branch != nil:
+			return o.branch.latest()
+		case p == "":
 			return r.root
 		}
 	}
 }
 
-// at finds the span that something at a path belongs to: the node's own, or
-// what is around.
-func (r *tracedRun) at(path string) *span {
-	if s := r.nodes[path]; s != nil {
+// belongsTo finds the span that something at a path belongs to: the node's
+// own, or the one around it.
+func (r *tracedRun) belongsTo(path string) *span {
+	if s := r.at(path).node; s != nil {
 		return s.latest()
 	}
 	return r.around(path)
-}
-
-func last(list []*span) *span {
-	if len(list) == 0 {
-		return nil
-	}
-	return list[len(list)-1]
 }
 
 // finish ends a span and exports it.
@@ -93,23 +107,26 @@ func (r *tracedRun) finish(s *span, at time.Time) {
 // abandon ends what is still open below a path: the run or the branch went
 // on without it.
 func (r *tracedRun) abandon(path string, at time.Time) {
-	for _, open := range []map[string]*span{r.nodes, r.branches} {
-		for _, p := range innermostFirst(open) {
-			if tracecontext.Below(p, path) {
-				r.unfinished(open[p], at)
-				delete(open, p)
+	for _, o := range r.open.Cut(path) {
+		r.abandonOpened(o, at)
+		for _, s := range []*span{o.node, o.branch} {
+			if s != nil {
+				r.unfinished(s, at)
 			}
 		}
 	}
-	for _, frame := range innermostFirst(r.opened) {
-		if frame != path && !tracecontext.Below(frame, path) {
-			continue
-		}
-		for _, s := range slices.Backward(r.opened[frame]) {
-			r.unfinished(s, at)
-		}
-		delete(r.opened, frame)
+	if o, ok := r.open.Get(path); ok && len(o.opened) > 0 {
+		r.update(path, func(o *openSpans) { r.abandonOpened(o, at) })
 	}
+}
+
+// abandonOpened ends what trace.start opened and nobody ended.
+func (r *tracedRun) abandonOpened(o *openSpans, at time.Time) {
+	for _, s := range slices.Backward(o.opened) {
+		delete(r.byID, s.id)
+		r.unfinished(s, at)
+	}
+	o.opened = nil
 }
 
 func (r *tracedRun) unfinished(s *span, at time.Time) {
@@ -120,39 +137,37 @@ func (r *tracedRun) unfinished(s *span, at time.Time) {
 	r.finish(s, at)
 }
 
-func innermostFirst[V any](open map[string]V) []string {
-	return slices.SortedFunc(maps.Keys(open), func(a, b string) int {
-		return cmp.Or(cmp.Compare(len(b), len(a)), cmp.Compare(a, b))
-	})
-}
-
 // mark does what trace.start, trace.log and trace.end ask for.
 func (r *tracedRun) mark(e host.Event, m traceactions.Mark, fields map[string]any) {
+	id, ok := tracecontext.ParseSpan(m.SpanID)
+	frame, known := r.byID[id]
 	switch m.Kind {
 	case traceactions.Start:
-		id, ok := tracecontext.ParseSpan(m.SpanID)
-		if !ok {
+		if !ok || known {
 			return
 		}
 		s := r.child(e.Path, m.Name, id, e.Time)
 		for k, v := range m.Attributes {
 			s.set(k, v)
 		}
-		frame := tracecontext.Frame(e.Path)
-		r.opened[frame] = append(r.opened[frame], s)
+		frame := execpath.Frame(e.Path)
+		r.byID[id] = frame
+		r.update(frame, func(o *openSpans) { o.opened = append(o.opened, s) })
 	case traceactions.Log:
-		s := r.at(e.Path)
-		if frame, i, ok := r.find(m.SpanID); ok {
-			s = r.opened[frame][i]
+		s := r.belongsTo(e.Path)
+		if known {
+			s = openedAs(r.at(frame), id)
 		}
 		s.note(e.Time, text(e.Fields, "message"), fields)
 	case traceactions.End:
-		frame, i, ok := r.find(m.SpanID)
-		if !ok {
+		if !known {
 			return
 		}
-		s := r.opened[frame][i]
-		r.opened[frame] = slices.Delete(r.opened[frame], i, i+1)
+		s := openedAs(r.at(frame), id)
+		delete(r.byID, id)
+		r.update(frame, func(o *openSpans) {
+			o.opened = slices.DeleteFunc(o.opened, func(other *span) bool { return other == s })
+		})
 		if m.Failed {
 			s.fail(e.Time, "error", m.Error)
 		}
@@ -160,14 +175,7 @@ func (r *tracedRun) mark(e host.Event, m traceactions.Mark, fields map[string]an
 	}
 }
 
-// find looks for a span that trace.start opened.
-func (r *tracedRun) find(id string) (frame string, i int, ok bool) {
-	for frame, list := range r.opened {
-		for i, s := range list {
-			if s.id.String() == id {
-				return frame, i, true
-			}
-		}
-	}
-	return "", 0, false
+// openedAs finds a span that trace.start opened.
+func openedAs(o openSpans, id tracecontext.Span) *span {
+	return o.opened[slices.IndexFunc(o.opened, func(s *span) bool { return s.id == id })]
 }

@@ -23,15 +23,17 @@ type exporter interface {
 // Tracer makes spans of the events of runs. It is safe for concurrent use, by
 // many runs at once.
 type Tracer struct {
-	contents  bool
-	secrets   *secret.Set
+	contents bool
+	secrets  *secret.Set
+	// exports is false where nothing takes spans: then none are made.
+	exports   bool
 	exporters []exporter
 
 	mu   sync.Mutex
 	runs map[string]*tracedRun
 }
 
-// New makes a tracer. The error says that the file cannot be opened, or what
+// New makes a tracer; without an exporter it does nothing. The error says that the file cannot be opened, or what
 // is wrong with the options. The caller closes it when the runs are over.
 func New(o Options) (*Tracer, error) {
 	t := &Tracer{contents: o.Contents, secrets: secret.New(o.Secrets, nil), runs: map[string]*tracedRun{}}
@@ -65,12 +67,16 @@ func New(o Options) (*Tracer, error) {
 		}
 		t.exporters = append(t.exporters, f)
 	}
+	t.exports = len(t.exporters) > 0
 	return t, nil
 }
 
 // Event takes the next event of a run: give it to [host.RunOptions].Events.
 // Trouble with an exporter is logged, it never disturbs the run.
 func (t *Tracer) Event(e host.Event) {
+	if !t.exports {
+		return
+	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	r := t.runs[e.RunID]

@@ -5,7 +5,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/the-edge-agent/tea/host/internal/tracecontext"
+	"github.com/the-edge-agent/tea/host/internal/execpath"
 )
 
 // span is one that was started and not ended.
@@ -22,27 +22,38 @@ const mostRuns = 1000
 // spans are the open spans of each run. It is safe for concurrent use.
 type spans struct {
 	mu   sync.Mutex
-	open map[string][]span
+	open map[string]*runSpans
 	runs []string // the keys of open, the oldest first
 }
 
-func newSpans() *spans { return &spans{open: map[string][]span{}} }
+// runSpans are the open spans of one run.
+type runSpans struct {
+	byFrame execpath.Tree[[]span] // in the order of their start
+	byID    map[string]span
+}
+
+func newSpans() *spans { return &spans{open: map[string]*runSpans{}} }
 
 func (s *spans) start(run string, opened span) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if _, known := s.open[run]; !known {
+	r := s.open[run]
+	if r == nil {
+		r = &runSpans{byID: map[string]span{}}
+		s.open[run] = r
 		s.runs = append(s.runs, run)
 		if len(s.runs) > mostRuns {
 			delete(s.open, s.runs[0])
 			s.runs = s.runs[1:]
 		}
 	}
-	s.open[run] = append(s.open[run], opened)
+	list, _ := r.byFrame.Get(opened.frame)
+	r.byFrame.Set(opened.frame, append(list, opened))
+	r.byID[opened.id] = opened
 }
 
-// current is the span that a node's entry belongs to: that with the id or,
-// without one, the innermost of the node's sequence or one around it.
+// current returns the span that a node's entry belongs to: the one with the id
+// or, without one, the innermost of the node's sequence or one around it.
 func (s *spans) current(run, node, id string) (span, bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -57,9 +68,16 @@ func (s *spans) end(run, node, id string) (span, bool) {
 	if !ok {
 		return found, false
 	}
-	rest := slices.DeleteFunc(s.open[run], func(o span) bool { return o.id == found.id })
-	s.open[run] = rest
-	if len(rest) == 0 {
+	r := s.open[run]
+	list, _ := r.byFrame.Get(found.frame)
+	list = slices.DeleteFunc(list, func(o span) bool { return o.id == found.id })
+	if len(list) > 0 {
+		r.byFrame.Set(found.frame, list)
+	} else {
+		r.byFrame.Delete(found.frame)
+	}
+	delete(r.byID, found.id)
+	if len(r.byID) == 0 {
 		delete(s.open, run)
 		s.runs = slices.DeleteFunc(s.runs, func(r string) bool { return r == run })
 	}
@@ -67,21 +85,17 @@ func (s *spans) end(run, node, id string) (span, bool) {
 }
 
 func (s *spans) find(run, node, id string) (span, bool) {
-	frame := tracecontext.Frame(node)
-	var best span
-	found := false
-	for _, o := range s.open[run] {
-		if id != "" {
-			if o.id == id {
-				return o, true
-			}
-			continue
-		}
-		inside := o.frame == frame || tracecontext.Below(frame, o.frame)
-		// The last of the innermost: spans are in the order of their start.
-		if inside && len(o.frame) >= len(best.frame) {
-			best, found = o, true
-		}
+	r := s.open[run]
+	if r == nil {
+		return span{}, false
 	}
-	return best, found
+	if id != "" {
+		found, ok := r.byID[id]
+		return found, ok
+	}
+	list, ok := r.byFrame.Nearest(execpath.Frame(node))
+	if !ok {
+		return span{}, false
+	}
+	return list[len(list)-1], true
 }

@@ -1,0 +1,180 @@
+package execpath
+
+import "iter"
+
+// Tree holds a value for each of a set of paths, in the order of the run: a
+// path comes before what is part of it, and the parts of one path come in the
+// order in which they were added. Finding, adding and removing take time in
+// proportion to a path's depth, however many paths there are. The zero value
+// is an empty tree. It is not safe for concurrent use.
+type Tree[T any] struct {
+	root   place[T]
+	byPath map[string]*place[T]
+	length int
+}
+
+// place is one path of the tree. Places without a value hold others together.
+type place[T any] struct {
+	path          string
+	value         T
+	held          bool
+	outer         *place[T]
+	first, last   *place[T] // parts
+	before, after *place[T] // other parts of outer
+}
+
+// Len returns the number of values.
+func (t *Tree[T]) Len() int { return t.length }
+
+// Get returns the value at a path; ok is false where there is none.
+func (t *Tree[T]) Get(path string) (v T, ok bool) {
+	if p := t.find(path); p != nil {
+		return p.value, p.held
+	}
+	return v, false
+}
+
+// Set stores a value at a path.
+func (t *Tree[T]) Set(path string, v T) {
+	p := t.at(path)
+	if !p.held {
+		p.held = true
+		t.length++
+	}
+	p.value = v
+}
+
+// Delete removes the value at a path. What is part of the path stays.
+func (t *Tree[T]) Delete(path string) {
+	if p := t.find(path); p != nil {
+		t.release(p)
+	}
+}
+
+// Nearest returns the innermost value at a path or around it.
+func (t *Tree[T]) Nearest(path string) (v T, ok bool) {
+	for {
+		if v, ok := t.Get(path); ok || path == "" {
+			return v, ok
+		}
+		path = Outer(path)
+	}
+}
+
+// Below returns the values that are part of a path, in order. Those that it
+// has yielded, and only those, may be deleted during the loop.
+func (t *Tree[T]) Below(path string) iter.Seq2[string, T] {
+	return func(yield func(string, T) bool) {
+		top := t.find(path)
+		if top == nil {
+			return
+		}
+		for p := top.next(top); p != nil; {
+			next := p.next(top)
+			if p.held && !yield(p.path, p.value) {
+				return
+			}
+			p = next
+		}
+	}
+}
+
+// Cut removes the values that are part of a path and returns them, the
+// innermost first.
+func (t *Tree[T]) Cut(path string) []T {
+	var out []T
+	top := t.find(path)
+	if top == nil {
+		return nil
+	}
+	for p := top.first; p != nil; p = top.first {
+		for p.first != nil {
+			p = p.first
+		}
+		if p.held {
+			out = append(out, p.value)
+		}
+		t.remove(p)
+	}
+	t.prune(top)
+	return out
+}
+
+// next returns the place that follows in order, nil behind the last one below top.
+func (p *place[T]) next(top *place[T]) *place[T] {
+	if p.first != nil {
+		return p.first
+	}
+	for ; p != top; p = p.outer {
+		if p.after != nil {
+			return p.after
+		}
+	}
+	return nil
+}
+
+func (t *Tree[T]) find(path string) *place[T] {
+	if path == "" {
+		return &t.root
+	}
+	return t.byPath[path]
+}
+
+// at finds the place of a path, or adds it with those around it.
+func (t *Tree[T]) at(path string) *place[T] {
+	if p := t.find(path); p != nil {
+		return p
+	}
+	outer := t.at(Outer(path))
+	p := &place[T]{path: path, outer: outer, before: outer.last}
+	if outer.last != nil {
+		outer.last.after = p
+	} else {
+		outer.first = p
+	}
+	outer.last = p
+	if t.byPath == nil {
+		t.byPath = map[string]*place[T]{}
+	}
+	t.byPath[path] = p
+	return p
+}
+
+// release drops a place's value, and the place where nothing needs it.
+func (t *Tree[T]) release(p *place[T]) {
+	if p.held {
+		t.length--
+	}
+	var none T
+	p.value, p.held = none, false
+	t.prune(p)
+}
+
+// prune removes a place that holds nothing, and those around it that held
+// only this one.
+func (t *Tree[T]) prune(p *place[T]) {
+	for p != &t.root && p.outer != nil && !p.held && p.first == nil {
+		outer := p.outer
+		t.remove(p)
+		p = outer
+	}
+}
+
+// remove takes a place without parts out of the tree.
+func (t *Tree[T]) remove(p *place[T]) {
+	if p.held {
+		t.length--
+	}
+	if p.before != nil {
+		p.before.after = p.after
+	} else {
+		p.outer.first = p.after
+	}
+	if p.after != nil {
+		p.after.before = p.before
+	} else {
+		p.outer.last = p.before
+	}
+	p.outer = nil
+	delete(t.byPath, p.path)
+}

@@ -1,0 +1,79 @@
+package execpath_test
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/the-edge-agent/tea/host/internal/execpath"
+)
+
+// treeOf holds each path as its own value.
+func treeOf(paths ...string) *execpath.Tree[string] {
+	t := &execpath.Tree[string]{}
+	for _, p := range paths {
+		t.Set(p, p)
+	}
+	return t
+}
+
+func below(t *execpath.Tree[string], path string) []string {
+	var out []string
+	for _, v := range t.Below(path) {
+		out = append(out, v)
+	}
+	return out
+}
+
+func TestTreeKeepsPartsTogether(t *testing.T) {
+	t.Parallel()
+	tree := treeOf("a>c/x", "each", "each[1]", "a>b/x", "each[0]", "each[1]/y", "z", "a>c/y")
+	want := []string{"a>c/x", "a>c/y", "a>b/x", "each", "each[1]", "each[1]/y", "each[0]", "z"}
+	if diff := cmp.Diff(want, below(tree, "")); diff != "" {
+		t.Errorf("-want +got:\n%s", diff)
+	}
+	if diff := cmp.Diff([]string{"each[1]", "each[1]/y", "each[0]"}, below(tree, "each")); diff != "" {
+		t.Errorf("below each: -want +got:\n%s", diff)
+	}
+	if diff := cmp.Diff([]string{"each[1]/y", "each[1]", "each[0]"}, tree.Cut("each")); diff != "" {
+		t.Errorf("cut each: -want +got:\n%s", diff)
+	}
+	if diff := cmp.Diff([]string{"a>c/x", "a>c/y", "a>b/x", "each", "z"}, below(tree, "")); diff != "" || tree.Len() != 5 {
+		t.Errorf("%d left, -want +got:\n%s", tree.Len(), diff)
+	}
+}
+
+func TestTreeFindsWhatIsAround(t *testing.T) {
+	t.Parallel()
+	tree := treeOf("", "each[1]")
+	for path, want := range map[string]string{"each[1]/x": "each[1]", "each[1]": "each[1]", "each[2]/x": "", "b": ""} {
+		if got, ok := tree.Nearest(path); got != want || !ok {
+			t.Errorf("Nearest(%q) = %q, %v, want %q", path, got, ok, want)
+		}
+	}
+	tree.Delete("")
+	if got, ok := tree.Nearest("b"); ok {
+		t.Errorf("found %q in an empty tree", got)
+	}
+}
+
+func TestTreeIsEmptyWhenEverythingIsDeleted(t *testing.T) {
+	t.Parallel()
+	var paths []string
+	for i := range 100 {
+		paths = append(paths, fmt.Sprintf("each[%d]/x", i), fmt.Sprintf("each[%d]", i))
+	}
+	tree := treeOf(paths...)
+	for _, v := range tree.Below("") {
+		tree.Delete(v)
+	}
+	if got := below(tree, ""); len(got) > 0 || tree.Len() != 0 {
+		t.Errorf("%d left: %v", tree.Len(), got)
+	}
+	tree.Set("a", "a")
+	tree.Delete("b")
+	if diff := cmp.Diff([]string{"a"}, below(tree, "")); diff != "" {
+		t.Errorf("-want +got:\n%s", diff)
+	}
+}
