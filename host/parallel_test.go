@@ -222,3 +222,14 @@ func TestRetriesAreEventsAndKeepTheirKey(t *testing.T) {
 		t.Errorf("attempts %v, retries %d, keys %v", attempts, retries, keys)
 	}
 }
+
+func TestMapWithTooManyItemsFailsBeforeItBegins(t *testing.T) {
+	t.Parallel()
+	res := run(t, `
+config: {max_items: 3}
+nodes: [{name: each, type: dynamic_parallel, items: [1, 2, 3, 4], steps: [{uses: count.hit, with: {name: x}}]}]
+`, host.RunOptions{}, newCounter().action())
+	if res.Status != host.Failed || !strings.Contains(res.Err.Error(), `the map "each" has 4 items; config.max_items allows 3`) || tea.AsError(res.Err).Type != tea.ResourceExhausted {
+		t.Errorf("status = %s, err = %v", res.Status, res.Err)
+	}
+}

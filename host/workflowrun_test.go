@@ -59,3 +59,30 @@ func TestWorkflowRunStaysBelowTheCallersDirectory(t *testing.T) {
 		}
 	}
 }
+
+func TestWorkflowThatRunsItselfEnds(t *testing.T) {
+	t.Parallel()
+	for name, node := range map[string]string{
+		"node":       `{name: a, uses: workflow.run, with: {path: main.yaml}}`,
+		"lua":        `{name: a, run: "return tea.action('workflow.run', {path = 'main.yaml'})"}`,
+		"each other": `{name: a, uses: workflow.run, with: {path: other.yaml}}`,
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := files(t, map[string]string{
+				"main.yaml":  "nodes: [" + node + "]",
+				"other.yaml": `nodes: [{name: b, steps: [{uses: workflow.run, with: {path: main.yaml}}]}]`,
+			})
+			res, err := s.wf.Run(t.Context(), host.RunOptions{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if res.Status != host.Failed || !strings.Contains(res.Err.Error(), "nested more than 64 deep") {
+				t.Errorf("status = %s, err = %.200s", res.Status, res.Err)
+			}
+			if len(res.Err.Error()) > 20_000 {
+				t.Errorf("the error has %d bytes", len(res.Err.Error()))
+			}
+		})
+	}
+}

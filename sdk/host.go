@@ -29,3 +29,17 @@ type Host interface {
 	// note is as durable as the run's other steps.
 	SetNote(ctx context.Context, key string, note any) error
 }
+
+// Usage is what one request to a model has used.
+type Usage struct {
+	Tokens int64
+	USD    float64
+}
+
+// UsageReporter is what a [Host] also implements where it keeps a budget.
+// Actions call [Request.Usage], which works with every host.
+type UsageReporter interface {
+	// ReportUsage counts u against the run's budget. It returns an [*Error] of type budget_exceeded when the budget is
+	// spent, u included.
+	ReportUsage(ctx context.Context, u Usage) error
+}

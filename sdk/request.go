@@ -1,5 +1,7 @@
 package tea
 
+import "context"
+
 // Request is one call of an action. It belongs to the call; its fields must
 // not be changed.
 type Request struct {
@@ -14,6 +16,18 @@ type Request struct {
 	// Host is the way back: other actions, logs, tokens, notes. Never nil in
 	// a handler.
 	Host Host
+}
+
+// Usage reports what one request to a model has used: the amounts of that
+// request alone, once after each request, failed and repeated ones included. An
+// error of type budget_exceeded says that the run's budget is spent: make no
+// further request, and return the error unless the result is complete. Where
+// the host keeps no budget it returns nil.
+func (r *Request) Usage(ctx context.Context, u Usage) error {
+	if reporter, ok := r.Host.(UsageReporter); ok {
+		return reporter.ReportUsage(ctx, u)
+	}
+	return nil
 }
 
 // Call identifies a call to the outside world.

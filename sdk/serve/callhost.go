@@ -7,6 +7,8 @@ import (
 	"sync"
 
 	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
 
 	tea "github.com/the-edge-agent/tea/sdk"
 	"github.com/the-edge-agent/tea/sdk/internal/pb"
@@ -175,6 +177,26 @@ func (h *callHost) SetNote(ctx context.Context, key string, note any) error {
 	resp, err := back.SetNote(ctx, &pb.SetNoteRequest{CallId: h.id, Key: pb.Text(key), Note: raw})
 	if err != nil {
 		return broken(ctx, "store note "+key, err)
+	}
+	return asError(resp.GetError())
+}
+
+// ReportUsage counts usage against the run's budget. A host that takes no
+// callbacks, or does not know this one, keeps no budget.
+func (h *callHost) ReportUsage(ctx context.Context, u tea.Usage) error {
+	back, err := h.client()
+	if err != nil {
+		if h.back == nil {
+			return nil
+		}
+		return err
+	}
+	resp, err := back.ReportUsage(ctx, &pb.ReportUsageRequest{CallId: h.id, Tokens: u.Tokens, Usd: u.USD})
+	if status.Code(err) == codes.Unimplemented {
+		return nil
+	}
+	if err != nil {
+		return broken(ctx, "report usage", err)
 	}
 	return asError(resp.GetError())
 }

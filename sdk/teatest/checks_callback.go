@@ -18,6 +18,7 @@ func callbackChecks() []Check {
 		{Name: "another action fails", Needs: []string{"probe.invoke"}, Run: checkInvokeFails},
 		{Name: "describe another action", Needs: []string{"probe.describe"}, Run: checkDescribe},
 		{Name: "notes", Needs: []string{"probe.note"}, Run: checkNotes},
+		{Name: "report usage", Needs: []string{"probe.usage"}, Run: checkUsage},
 	}
 }
 
@@ -92,4 +93,24 @@ func checkNotes(ctx context.Context, s *Subject) error {
 		step("null", nil, map[string]any{"found": true, "note": nil}),
 		equal(map[string]any{"a": "second", "null": nil}, any(host.Recorded().Notes)),
 	)
+}
+
+// checkUsage reports twice and reaches the budget with the second report.
+func checkUsage(ctx context.Context, s *Subject) error {
+	host := &Host{Budget: 1000}
+	report := func(tokens int64, want string) error {
+		got, err := s.call(ctx, "probe.usage", map[string]any{"tokens": tokens, "usd": 0.25}, host)
+		if err != nil {
+			return err
+		}
+		return equal(map[string]any{"error_type": want}, got)
+	}
+	if err := errors.Join(report(400, ""), report(600, string(tea.BudgetExceeded))); err != nil {
+		return err
+	}
+	want := []tea.Usage{{Tokens: 400, USD: 0.25}, {Tokens: 600, USD: 0.25}}
+	if diff := cmp.Diff(want, host.Recorded().Usage); diff != "" {
+		return fmt.Errorf("the reports arrived as -want +got:\n%s", diff)
+	}
+	return nil
 }

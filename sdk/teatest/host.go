@@ -23,6 +23,9 @@ type Host struct {
 	// Infos describe actions; one that has an entry in Actions only is
 	// described by its name alone.
 	Infos map[string]tea.ActionInfo
+	// Budget is how many tokens may be used: when they are, reports of usage
+	// return a budget_exceeded error; 0 = no limit.
+	Budget int64
 	// Notes are there from the beginning, as if an earlier attempt had left them.
 	Notes map[string]any
 
@@ -37,6 +40,8 @@ type Record struct {
 	Progress []Progress
 	// Invoked are the calls of other actions.
 	Invoked []Invoked
+	// Usage are the reports of usage.
+	Usage []tea.Usage
 	// Notes are all notes by key, those the Host began with included.
 	Notes map[string]any
 }
@@ -77,6 +82,7 @@ func (h *Host) Recorded() Record {
 		Logs:     slices.Clone(h.rec.Logs),
 		Progress: slices.Clone(h.rec.Progress),
 		Invoked:  slices.Clone(h.rec.Invoked),
+		Usage:    slices.Clone(h.rec.Usage),
 		Notes:    notes,
 	}
 }
@@ -167,5 +173,20 @@ func (h *Host) SetNote(_ context.Context, key string, note any) error {
 		h.rec.Notes = map[string]any{}
 	}
 	h.rec.Notes[key] = inModel
+	return nil
+}
+
+// ReportUsage records a report and says when the Budget is spent.
+func (h *Host) ReportUsage(_ context.Context, u tea.Usage) error {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.rec.Usage = append(h.rec.Usage, u)
+	var used int64
+	for _, report := range h.rec.Usage {
+		used += report.Tokens
+	}
+	if h.Budget > 0 && used >= h.Budget {
+		return tea.Errorf(tea.BudgetExceeded, "budget reached: tokens (%d of %d)", used, h.Budget)
+	}
 	return nil
 }

@@ -42,6 +42,7 @@ func Probe() tea.Bundle {
 			tea.NewAction("probe.invoke", "Calls another action.", probeInvoke),
 			tea.NewAction("probe.describe", "Describes another action.", probeDescribe),
 			tea.NewAction("probe.note", "Reads a note and stores another under its key.", probeNote),
+			tea.NewAction("probe.usage", "Reports usage, then answers with the error that came of it.", probeUsage),
 			{Name: "probe.call", Summary: "Tells who calls.", Handle: probeCall},
 			{Name: "probe.settings", Summary: "Answers with the settings.", Handle: probeSettings},
 		},
@@ -183,6 +184,22 @@ func probeNote(ctx context.Context, req *tea.Request, p noteParams) (noteResult,
 		return noteResult{}, err
 	}
 	return result, req.Host.SetNote(ctx, p.Key, p.Note)
+}
+
+type usageParams struct {
+	Tokens int64   `json:"tokens"`
+	USD    float64 `json:"usd"`
+}
+
+type usageResult struct {
+	ErrorType string `json:"error_type"`
+}
+
+func probeUsage(ctx context.Context, req *tea.Request, p usageParams) (usageResult, error) {
+	if failure := tea.AsError(req.Usage(ctx, tea.Usage{Tokens: p.Tokens, USD: p.USD})); failure != nil {
+		return usageResult{ErrorType: string(failure.Type)}, nil
+	}
+	return usageResult{}, nil
 }
 
 func probeCall(_ context.Context, req *tea.Request) (*tea.Response, error) {

@@ -164,3 +164,15 @@ func (c *callbacks) SetNote(ctx context.Context, req *pb.SetNoteRequest) (*pb.Se
 	}
 	return &pb.SetNoteResponse{Error: pb.FromError(err)}, nil
 }
+
+// ReportUsage counts usage against the run's budget.
+func (c *callbacks) ReportUsage(ctx context.Context, req *pb.ReportUsageRequest) (*pb.ReportUsageResponse, error) {
+	call, leave, err := c.enter(ctx, req.GetCallId())
+	if err != nil {
+		return &pb.ReportUsageResponse{Error: pb.FromError(err)}, nil
+	}
+	defer leave()
+	report := tea.Request{Host: call.host}
+	err = report.Usage(call.ctx, tea.Usage{Tokens: req.GetTokens(), USD: req.GetUsd()})
+	return &pb.ReportUsageResponse{Error: pb.FromError(err)}, nil
+}

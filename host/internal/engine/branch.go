@@ -159,6 +159,9 @@ func (res *branchResult) failure() error {
 func (f *frame) openBranch(inner *frame, b *branch, path string, fan *fan) {
 	inner.open(f, f.graph, path, fan.base, fan.begun)
 	inner.items = b.item
+	if b.alone {
+		inner.countAlone()
+	}
 	for k, v := range b.item {
 		inner.state.Set(k, v)
 	}

@@ -2,6 +2,7 @@ package engine
 
 import (
 	"fmt"
+	"math"
 	"strings"
 	"time"
 
@@ -9,30 +10,36 @@ import (
 	tea "github.com/the-edge-agent/tea/sdk"
 )
 
-// countStep counts one execution of a node. Those that are recorded were
-// counted with the records.
-func (r *run) countStep(path string) error {
+// countStep counts one execution of a node in a frame. Those that are recorded
+// were counted with the records.
+func (r *run) countStep(f *frame, path string) error {
 	n := int(r.steps.Add(1))
 	wf := r.o.workflow()
-	if limit := wf.Config.MaxSteps; limit > 0 && n > limit {
-		return tea.Errorf(tea.BudgetExceeded, "the run took more than config.max_steps (%d) steps at %s; is there a loop without an exit?", limit, path)
+	if limit := wf.Config.MaxSteps; limit > 0 && f.steps.Load() > int64(limit) {
+		return tea.Errorf(tea.BudgetExceeded, "more steps than config.max_steps (%d) allows, at %s; is there a loop without an exit?", limit, path)
 	}
-	b := wf.Budget
-	if b.Steps > 0 && n > b.Steps {
+	if limit := wf.Budget.Steps; limit > 0 && n > limit {
 		r.steps.Add(-1) // it is not taken
-		return r.exhaust("steps", "%d allowed", b.Steps)
+		return r.exhaust(&BudgetError{Limit: "steps", Used: fmt.Sprintf("%d allowed", limit)})
 	}
-	if b.Tokens == 0 && b.USD == 0 {
+	if b := &wf.Budget; b.Tokens == 0 && b.USD == 0 {
 		return nil
 	}
-	r.mu.Lock()
-	used := r.usage
-	r.mu.Unlock()
+	if spent := r.passedBudget(); spent != nil {
+		return r.exhaust(spent)
+	}
+	return nil
+}
+
+// spent returns the budget that has been used up by requests to models; nil
+// where none is. The caller holds mu.
+func (r *run) spent() *BudgetError {
+	b, used := &r.o.workflow().Budget, &r.usage
 	switch {
 	case b.Tokens > 0 && used.Tokens >= b.Tokens:
-		return r.exhaust("tokens", "%d of %d", used.Tokens, b.Tokens)
+		return &BudgetError{Limit: "tokens", Used: fmt.Sprintf("%d of %d", used.Tokens, b.Tokens)}
 	case b.USD > 0 && used.USD >= b.USD:
-		return r.exhaust("usd", "%.4f of %.4f", used.USD, b.USD)
+		return &BudgetError{Limit: "usd", Used: fmt.Sprintf("%.4f of %.4f", used.USD, b.USD)}
 	}
 	return nil
 }
@@ -43,9 +50,15 @@ func isStep(path string) bool {
 	return path != spec.Start && !strings.HasSuffix(path, "/"+spec.Start)
 }
 
+// passedBudget is [run.spent] for callers that do not hold mu.
+func (r *run) passedBudget() *BudgetError {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.spent()
+}
+
 // exhaust stops the whole run at a budget.
-func (r *run) exhaust(limit, format string, args ...any) error {
-	err := &BudgetError{Limit: limit, Used: fmt.Sprintf(format, args...)}
+func (r *run) exhaust(err *BudgetError) error {
 	r.cancel(err)
 	return err
 }
@@ -87,6 +100,12 @@ func (u *Usage) add(v Usage) {
 	u.ToolCalls += v.ToolCalls
 }
 
+func (u *Usage) sub(v Usage) {
+	u.Tokens -= v.Tokens
+	u.USD -= v.USD
+	u.ToolCalls -= v.ToolCalls
+}
+
 // meter counts what a node or a call has used, with the calls inside it. It
 // is guarded by the run's mutex.
 type meter struct {
@@ -114,20 +133,61 @@ func (r *run) spend(m *meter, result any) {
 	r.usage.add(more)
 }
 
-// useTool counts one call of an action by an action.
-func (r *run) useTool(m *meter) error {
+// report counts what an action says that one request to a model has used. The
+// error says that the budget is spent. An action may finish what it has paid
+// for, but not go on: its next report stops the run.
+func (r *run) report(m *meter, path string, u tea.Usage) error {
+	if u.Tokens < 0 || !(u.USD >= 0 && u.USD <= math.MaxFloat64) {
+		return tea.Errorf(tea.ValidationError, "reported usage must not be negative or infinite, got %d tokens and %g usd", u.Tokens, u.USD)
+	}
 	r.mu.Lock()
-	defer r.mu.Unlock()
-	m.add(Usage{ToolCalls: 1})
-	r.usage.ToolCalls++
-	if b := r.o.workflow().Budget.ToolCalls; b > 0 && r.usage.ToolCalls > b {
-		return r.exhaust("tool_calls", "%d allowed", b)
+	before := r.spent()
+	m.add(Usage{Tokens: u.Tokens, USD: u.USD})
+	r.usage.add(Usage{Tokens: u.Tokens, USD: u.USD})
+	spent := r.spent()
+	r.mu.Unlock()
+	if before != nil {
+		r.cancel(spent)
+	}
+	if err := r.append(kindUsage, path, usageBody(Usage{Tokens: u.Tokens, USD: u.USD})); err != nil {
+		return err
+	}
+	if spent != nil {
+		return tea.Errorf(tea.BudgetExceeded, "%w", spent)
 	}
 	return nil
 }
 
-// giveBackTool takes a call back that waits for an answer: it is made again.
-func (r *run) giveBackTool(m *meter) {
+// overspent turns an action's failure into the end of the run where it failed
+// because the budget is spent.
+func (r *run) overspent(err error) error {
+	if failure := tea.AsError(err); failure.Type != tea.BudgetExceeded {
+		return err
+	}
+	if spent := r.passedBudget(); spent != nil {
+		return r.exhaust(spent)
+	}
+	return err
+}
+
+// useTool counts one call of an action by an action or by Lua code, and
+// refuses it where the budget is spent.
+func (r *run) useTool(m *meter) error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if spent := r.spent(); spent != nil {
+		return r.exhaust(spent)
+	}
+	if limit := r.o.workflow().Budget.ToolCalls; limit > 0 && r.usage.ToolCalls >= limit {
+		return r.exhaust(&BudgetError{Limit: "tool_calls", Used: fmt.Sprintf("%d allowed", limit)})
+	}
+	m.add(Usage{ToolCalls: 1})
+	r.usage.ToolCalls++
+	return nil
+}
+
+// refundTool uncounts a call that waits for an answer: it is made again.
+func (r *run) refundTool(m *meter) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	m.add(Usage{ToolCalls: -1})

@@ -64,13 +64,26 @@ func (x *execution) scope(result any) scope {
 
 // call invokes an action and gives its result in the value model.
 func (x *execution) call(ctx context.Context, name string, params tea.Payload, path string, outer *meter) (any, error) {
-	res, spent, err := x.invoke(ctx, name, params, path, 0, outer)
+	res, spent, err := x.invoke(ctx, name, params, path, x.frame.calls, outer)
 	if err != nil {
 		return nil, err
 	}
 	result, err := res.Result.Value()
 	if err == nil {
 		x.frame.run.spend(spent, result)
+	}
+	return result, err
+}
+
+// callTool is call for Lua code; it counts as a tool call.
+func (x *execution) callTool(ctx context.Context, name string, params tea.Payload) (any, error) {
+	r := x.frame.run
+	if err := r.useTool(&x.trying); err != nil {
+		return nil, tea.Errorf(tea.BudgetExceeded, "%w", err)
+	}
+	result, err := x.call(ctx, name, params, x.calls.path(x.path, name, params), &x.trying)
+	if errors.Is(err, errSuspended) {
+		r.refundTool(&x.trying)
 	}
 	return result, err
 }
@@ -111,7 +124,7 @@ func (x *execution) invoke(ctx context.Context, name string, params tea.Payload,
 		if ctx.Err() != nil && !errors.As(err, new(*tea.Error)) {
 			return nil, nil, context.Cause(ctx)
 		}
-		return nil, nil, err
+		return nil, nil, r.overspent(err)
 	}
 	if res == nil {
 		return nil, nil, tea.Errorf(tea.InternalError, "%s gave neither a result nor an error", name)
@@ -150,7 +163,7 @@ type callHost struct {
 func (h *callHost) Invoke(ctx context.Context, action string, params any) (*tea.Response, error) {
 	r := h.x.frame.run
 	if h.deep >= maxDeep {
-		return nil, tea.Errorf(tea.ValidationError, "actions call each other more than %d deep; does one call itself?", maxDeep)
+		return nil, tea.Errorf(tea.ValidationError, "actions call each other more than %d deep; does %s call itself?", maxDeep, action)
 	}
 	if err := r.useTool(&h.spent); err != nil {
 		return nil, tea.Errorf(tea.BudgetExceeded, "%w", err)
@@ -158,7 +171,7 @@ func (h *callHost) Invoke(ctx context.Context, action string, params any) (*tea.
 	payload := tea.AsPayload(params)
 	res, spent, err := h.x.invoke(ctx, action, payload, h.calls.path(h.path, action, payload), h.deep+1, &h.spent)
 	if errors.Is(err, errSuspended) {
-		r.giveBackTool(&h.spent)
+		r.refundTool(&h.spent)
 		r.suspend(Interrupt{Path: h.path, Kind: interruptInner})
 		return nil, tea.Errorf(tea.Canceled, "the run waits for an answer")
 	}
@@ -169,6 +182,11 @@ func (h *callHost) Invoke(ctx context.Context, action string, params any) (*tea.
 		r.spend(spent, result)
 	}
 	return res, nil
+}
+
+// ReportUsage counts what one request to a model has used.
+func (h *callHost) ReportUsage(_ context.Context, u tea.Usage) error {
+	return h.x.frame.run.report(&h.spent, h.x.path, u)
 }
 
 // Describe gives an action's description.
@@ -256,6 +274,9 @@ func (h *callHost) SaveCheckpoint() (string, error) {
 // RunWorkflow runs another workflow file inside this run.
 func (h *callHost) RunWorkflow(ctx context.Context, path string, input map[string]any) (map[string]any, error) {
 	f := h.x.frame
+	if h.deep >= maxDeep {
+		return nil, tea.Errorf(tea.ValidationError, "workflow.run is nested more than %d deep; does %s run itself?", maxDeep, path)
+	}
 	if f.run.o.LoadGraph == nil {
 		return nil, tea.Errorf(tea.DependencyMissing, "workflow.run is not available here")
 	}
@@ -263,7 +284,7 @@ func (h *callHost) RunWorkflow(ctx context.Context, path string, input map[strin
 	if err != nil {
 		return nil, err
 	}
-	final, err := f.runGraph(ctx, g, h.path, input)
+	final, err := f.runGraph(ctx, g, h.path, input, h.deep+1)
 	if errors.Is(err, errSuspended) {
 		f.run.suspend(Interrupt{Path: h.path, Kind: interruptInner})
 	}

@@ -60,6 +60,7 @@ func (x *execution) loop(ctx context.Context, b *graph.Loop, path string) (outco
 	passes := 0
 	for ; ; passes++ {
 		inner.prefix = indexPath(path, passes)
+		inner.countAlone()
 		inner.nodes.forgetVisits()
 		again, err := x.again(ctx, inner, b, passes)
 		if err != nil {
@@ -121,15 +122,16 @@ func (x *execution) subgraph(ctx context.Context, b *graph.Subgraph, path string
 		}
 		input = object
 	}
-	final, err := x.frame.runGraph(ctx, b.Graph, path, input)
+	final, err := x.frame.runGraph(ctx, b.Graph, path, input, x.frame.calls)
 	if err != nil {
 		return outcome{}, err
 	}
 	return x.output(ctx, b.Output, final)
 }
 
-// runGraph runs another workflow in a frame of its own and gives its final state.
-func (f *frame) runGraph(ctx context.Context, g *graph.Graph, path string, input map[string]any) (map[string]any, error) {
+// runGraph runs another workflow in a frame of its own, inside of so many
+// calls, and returns its final state.
+func (f *frame) runGraph(ctx context.Context, g *graph.Graph, path string, input map[string]any, calls int) (map[string]any, error) {
 	initial, err := g.Schema.Initial(g.Workflow.InitialState, input)
 	if err != nil {
 		return nil, tea.Errorf(tea.ValidationError, "%s: %w", g.Workflow.Name, err)
@@ -140,6 +142,7 @@ func (f *frame) runGraph(ctx context.Context, g *graph.Graph, path string, input
 		defer stop()
 	}
 	inner := newFrame(f.run, g, initial)
+	inner.calls, inner.steps = calls, f.steps
 	inner.around, inner.prefix, inner.inputSeq, inner.replayOnly = f, path, f.run.replay.begunAt(path), f.replayOnly
 	if err := inner.walk(ctx); err != nil {
 		return nil, err
@@ -157,6 +160,9 @@ func (x *execution) eachItem(ctx context.Context, b *graph.Map, path string) (ou
 	items, ok := v.([]any)
 	if !ok && v != nil {
 		return outcome{}, tea.Errorf(tea.ValidationError, "items must be a list, got %s", value.TypeName(v))
+	}
+	if limit := f.graph.Workflow.Config.MaxItems; len(items) > limit {
+		return outcome{}, tea.Errorf(tea.ResourceExhausted, "the map %q has %d items; config.max_items allows %d", x.node.Name, len(items), limit)
 	}
 	list := make([]branch, len(items))
 	for i, item := range items {

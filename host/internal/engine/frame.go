@@ -3,6 +3,7 @@ package engine
 import (
 	"context"
 	"maps"
+	"sync/atomic"
 
 	"github.com/the-edge-agent/tea/host/internal/graph"
 	"github.com/the-edge-agent/tea/host/internal/spec"
@@ -21,6 +22,13 @@ type frame struct {
 	// waits for the first node of a branch that goes on.
 	around *frame
 	herald *herald
+	// steps counts the node executions that config.max_steps bounds: those of
+	// the run, or of the item or the pass that the frame is in, which count by
+	// themselves.
+	steps    *atomic.Int64
+	ownSteps atomic.Int64
+	// calls is how many actions and workflow files the frame is inside of.
+	calls int
 	// nodes are the visits and the last results of the nodes in this frame.
 	nodes ledger
 	// outer is the frame around a branch, loop body or map item, for results
@@ -50,6 +58,7 @@ func newFrame(r *run, g *graph.Graph, values map[string]any) *frame {
 	f := &frame{run: r, graph: g}
 	f.own.Reset(values)
 	f.state = &f.own
+	f.steps = &f.ownSteps
 	f.nodes.list = make([]entry, 0, min(len(g.Nodes), longLedger))
 	return f
 }
@@ -65,9 +74,18 @@ func (f *frame) inner(g *graph.Graph, prefix string, base *state.State, begun ui
 
 // open is [frame.inner] for a frame that has its place already.
 func (f *frame) open(outer *frame, g *graph.Graph, prefix string, base *state.State, begun uint64) {
-	*f = frame{inputSeq: begun, run: outer.run, graph: g, prefix: prefix, outer: outer, around: outer, replayOnly: outer.replayOnly}
+	*f = frame{
+		inputSeq: begun, run: outer.run, graph: g, prefix: prefix, outer: outer, around: outer,
+		replayOnly: outer.replayOnly, steps: outer.steps, calls: outer.calls,
+	}
 	base.ForkTo(&f.own)
 	f.state = &f.own
+}
+
+// countAlone makes the frame count its steps from 0, by itself.
+func (f *frame) countAlone() {
+	f.ownSteps.Store(0)
+	f.steps = &f.ownSteps
 }
 
 // walk runs the frame's graph from its start to its end.

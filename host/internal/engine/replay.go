@@ -28,6 +28,8 @@ type replay struct {
 	// used is what the recorded part has used, worked the time it took.
 	used   Usage
 	worked time.Duration
+	// reported is what nodes that have no record yet have reported.
+	reported map[string]Usage
 	// session and latest are the times of the first and the last record since
 	// worked was known.
 	session, latest time.Time
@@ -69,6 +71,7 @@ func newReplay(records []checkpoint.Record, secrets *secret.Set) (*replay, error
 		nodes: map[string]*nodeRecord{}, branches: map[string]map[string]any{}, attempts: map[string]int{},
 		interrupts: map[string]Interrupt{}, answers: map[string]any{}, inputs: map[string][]input{},
 		notes: map[string]map[string]any{}, begun: map[string]uint64{}, unseen: map[string]bool{},
+		reported: map[string]Usage{},
 	}
 	for _, rec := range records {
 		body, err := p.body(rec, secrets)
@@ -157,7 +160,14 @@ func (p *replay) count(rec checkpoint.Record, body map[string]any) {
 		if isStep(rec.Path) {
 			p.used.Steps++
 			p.used.add(p.nodes[rec.Path].usage)
+			p.used.sub(p.reported[rec.Path])
+			delete(p.reported, rec.Path)
 		}
+	case kindUsage:
+		u := toUsage(body)
+		p.used.add(u)
+		u.add(p.reported[rec.Path])
+		p.reported[rec.Path] = u
 	case kindSession:
 		p.worked += p.latest.Sub(p.session)
 		p.session = rec.Time
@@ -170,6 +180,7 @@ func (p *replay) count(rec checkpoint.Record, body map[string]any) {
 			steps := p.used.Steps
 			p.used, p.worked = toUsage(usage), toSeconds(usage["seconds"])
 			p.used.Steps = steps
+			clear(p.reported)
 			p.session = rec.Time
 		}
 	}

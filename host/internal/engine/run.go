@@ -164,6 +164,9 @@ func (r *run) finish(ctx context.Context, root *frame, err error) (*Result, erro
 	if res.Status != Waiting {
 		res.Pending = nil
 	}
+	if spent := r.passedBudget(); res.Status == Done && spent != nil {
+		r.log.Warn("the run's last request passed the budget", "limit", spent.Limit, "used", spent.Used)
+	}
 	if err := r.close(res); err != nil {
 		return nil, err
 	}

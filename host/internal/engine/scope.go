@@ -112,8 +112,7 @@ func (f *frame) luaEnv(x *execution) script.Env {
 	seed.Write([]byte(x.path))
 	env.Seed = seed.Sum64()
 	env.Action = func(ctx context.Context, name string, params any) (any, error) {
-		payload := tea.AsPayload(params)
-		return x.call(ctx, name, payload, x.calls.path(x.path, name, payload), &x.trying)
+		return x.callTool(ctx, name, tea.AsPayload(params))
 	}
 	env.Log = func(level slog.Level, message string, fields map[string]any) {
 		f.run.logEvent(x.node.Name, x.path, level, message, fields)

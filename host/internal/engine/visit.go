@@ -26,8 +26,9 @@ func (f *frame) visit(ctx context.Context, n *graph.Node) (*graph.Node, error) {
 		path = visitPath(f.prefix, n.Name, visit)
 	}
 	rec := f.run.replay.nodes[path]
+	f.steps.Add(1)
 	if rec == nil && !f.replayOnly {
-		if err := f.run.countStep(path); err != nil {
+		if err := f.run.countStep(f, path); err != nil {
 			return nil, f.fail(n, path, 0, err)
 		}
 	}
@@ -68,7 +69,7 @@ func (f *frame) runNode(ctx context.Context, n *graph.Node, path string, base *s
 		}
 	}
 	f.tellStart(n, path)
-	x := &execution{frame: f, node: n, path: path, base: base, joined: f.joined}
+	x := &execution{frame: f, node: n, path: path, base: base, joined: f.joined, spent: meter{used: r.replay.reported[path]}}
 	if r.listening() {
 		x.started = r.now() // for events only
 	}

@@ -125,7 +125,7 @@ func (d *decoder) checkNamespace(m mapping) {
 }
 
 func (d *decoder) config(v element) Config {
-	c := Config{MaxSteps: DefaultMaxSteps}
+	c := Config{MaxSteps: DefaultMaxSteps, MaxItems: DefaultMaxItems}
 	if !v.is(source.Map) {
 		return c
 	}
@@ -133,6 +133,9 @@ func (d *decoder) config(v element) Config {
 	c.InterruptBefore, c.InterruptAfter = m.texts("interrupt_before"), m.texts("interrupt_after")
 	if steps := m.int("max_steps"); steps != nil {
 		c.MaxSteps = *steps
+	}
+	if items := m.int("max_items"); items != nil {
+		c.MaxItems = *items
 	}
 	c.Timeout = orZero(m.duration("timeout_seconds"))
 	c.MaxConcurrency = orZero(m.int("max_concurrency"))

@@ -144,7 +144,8 @@ func configSection(g *grammar) *section {
 	return &section{title: "config", doc: "How the workflow runs.", keys: []*key{
 		{name: "interrupt_before", shape: listOf(str()), doc: "Nodes to stop before."},
 		{name: "interrupt_after", shape: listOf(str()), doc: "Nodes to stop after."},
-		{name: "max_steps", shape: integer(1), fallback: "1000", doc: "Steps after which a run ends, against endless loops."},
+		{name: "max_steps", shape: integer(1), fallback: "1000", doc: "Steps after which a run ends, against endless loops. Each pass of a loop and each item of a map counts its steps by itself."},
+		{name: "max_items", shape: integer(1), fallback: "100000", doc: "Items that a map may have."},
 		{name: "timeout_seconds", shape: seconds(), doc: "Time for the whole run."},
 		{name: "max_concurrency", shape: integer(1), doc: "Branches that run at once."},
 		{name: "parallel", shape: object(g.parallel), doc: "How branches run."},
@@ -153,11 +154,11 @@ func configSection(g *grammar) *section {
 
 func budgetSection() *section {
 	return &section{title: "budget", doc: "Limits for one run.", keys: []*key{
-		{name: "steps", shape: integer(1), doc: "Finished nodes."},
+		{name: "steps", shape: integer(1), doc: "Finished nodes, those of loops and maps included."},
 		{name: "seconds", shape: seconds(), doc: "Time."},
-		{name: "tokens", shape: integer(1, 1<<53), doc: "Tokens of all models."},
-		{name: "usd", shape: number(0), doc: "Cost."},
-		{name: "tool_calls", shape: integer(1), doc: "Calls of tools."},
+		{name: "tokens", shape: integer(1, 1<<53), doc: "Tokens of all requests to models, failed and repeated ones included."},
+		{name: "usd", shape: number(0), doc: "Cost of these requests."},
+		{name: "tool_calls", shape: integer(1), doc: "Calls that Lua code (tea.action) and actions make."},
 	}}
 }
 

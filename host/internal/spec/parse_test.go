@@ -91,7 +91,7 @@ return {}
 		{Kind: ImportPlugin, Name: "llm", Version: ">=1.2"},
 		{Kind: ImportPlugin, Name: "web", Version: "1.0"},
 	}, w.Imports)
-	compare(t, Config{InterruptBefore: []Text{text("a")}, InterruptAfter: []Text{text("a")}, MaxSteps: 7, Timeout: 1500 * time.Millisecond, MaxConcurrency: 4}, w.Config)
+	compare(t, Config{InterruptBefore: []Text{text("a")}, InterruptAfter: []Text{text("a")}, MaxSteps: 7, MaxItems: DefaultMaxItems, Timeout: 1500 * time.Millisecond, MaxConcurrency: 4}, w.Config)
 	compare(t, ErrorPolicy{OnFailure: OnErrorCheckpoint, Retry: Retry{
 		MaxRetries: ref(2), Base: ref(100 * time.Millisecond), Max: ref(5 * time.Second), Multiplier: ref(1.5), Jitter: ref(0.0),
 	}}, w.Errors)
@@ -102,7 +102,7 @@ func TestDefaults(t *testing.T) {
 	t.Parallel()
 	w := load(t, "-- flow.yaml --\nnodes: {a: }\nconfig:\n", Options{})
 	compare(t, "flow", w.Name)
-	compare(t, Config{MaxSteps: DefaultMaxSteps}, w.Config)
+	compare(t, Config{MaxSteps: DefaultMaxSteps, MaxItems: DefaultMaxItems}, w.Config)
 	compare(t, []*Node{{Name: "a"}}, w.Nodes)
 }
 

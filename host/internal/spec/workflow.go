@@ -119,7 +119,7 @@ type Import struct {
 // Config is the config section.
 type Config struct {
 	InterruptBefore, InterruptAfter []Text
-	MaxSteps                        int
+	MaxSteps, MaxItems              int
 	Timeout                         time.Duration
 	// MaxConcurrency bounds the branches that run at once; 0 = no bound given.
 	MaxConcurrency int
@@ -128,6 +128,9 @@ type Config struct {
 
 // DefaultMaxSteps ends runs that loop by mistake.
 const DefaultMaxSteps = 1000
+
+// DefaultMaxItems bounds the branches of a map, and with them its memory.
+const DefaultMaxItems = 100_000
 
 // Budget holds the limits for one run; 0 = no limit.
 type Budget struct {

@@ -1938,6 +1938,111 @@ func (x *SetNoteResponse) GetError() *Error {
 	return nil
 }
 
+type ReportUsageRequest struct {
+	state  protoimpl.MessageState `protogen:"open.v1"`
+	CallId string                 `protobuf:"bytes,1,opt,name=call_id,json=callId,proto3" json:"call_id,omitempty"`
+	// What was used since the last report of this call.
+	Tokens        int64   `protobuf:"varint,2,opt,name=tokens,proto3" json:"tokens,omitempty"`
+	Usd           float64 `protobuf:"fixed64,3,opt,name=usd,proto3" json:"usd,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ReportUsageRequest) Reset() {
+	*x = ReportUsageRequest{}
+	mi := &file_tea_plugin_v1_plugin_proto_msgTypes[32]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ReportUsageRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ReportUsageRequest) ProtoMessage() {}
+
+func (x *ReportUsageRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_tea_plugin_v1_plugin_proto_msgTypes[32]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ReportUsageRequest.ProtoReflect.Descriptor instead.
+func (*ReportUsageRequest) Descriptor() ([]byte, []int) {
+	return file_tea_plugin_v1_plugin_proto_rawDescGZIP(), []int{32}
+}
+
+func (x *ReportUsageRequest) GetCallId() string {
+	if x != nil {
+		return x.CallId
+	}
+	return ""
+}
+
+func (x *ReportUsageRequest) GetTokens() int64 {
+	if x != nil {
+		return x.Tokens
+	}
+	return 0
+}
+
+func (x *ReportUsageRequest) GetUsd() float64 {
+	if x != nil {
+		return x.Usd
+	}
+	return 0
+}
+
+type ReportUsageResponse struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Error         *Error                 `protobuf:"bytes,1,opt,name=error,proto3" json:"error,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ReportUsageResponse) Reset() {
+	*x = ReportUsageResponse{}
+	mi := &file_tea_plugin_v1_plugin_proto_msgTypes[33]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ReportUsageResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ReportUsageResponse) ProtoMessage() {}
+
+func (x *ReportUsageResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_tea_plugin_v1_plugin_proto_msgTypes[33]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ReportUsageResponse.ProtoReflect.Descriptor instead.
+func (*ReportUsageResponse) Descriptor() ([]byte, []int) {
+	return file_tea_plugin_v1_plugin_proto_rawDescGZIP(), []int{33}
+}
+
+func (x *ReportUsageResponse) GetError() *Error {
+	if x != nil {
+		return x.Error
+	}
+	return nil
+}
+
 var File_tea_plugin_v1_plugin_proto protoreflect.FileDescriptor
 
 const file_tea_plugin_v1_plugin_proto_rawDesc = "" +
@@ -2069,6 +2174,12 @@ const file_tea_plugin_v1_plugin_proto_rawDesc = "" +
 	"\x03key\x18\x02 \x01(\tR\x03key\x12\x12\n" +
 	"\x04note\x18\x03 \x01(\fR\x04note\"=\n" +
 	"\x0fSetNoteResponse\x12*\n" +
+	"\x05error\x18\x01 \x01(\v2\x14.tea.plugin.v1.ErrorR\x05error\"W\n" +
+	"\x12ReportUsageRequest\x12\x17\n" +
+	"\acall_id\x18\x01 \x01(\tR\x06callId\x12\x16\n" +
+	"\x06tokens\x18\x02 \x01(\x03R\x06tokens\x12\x10\n" +
+	"\x03usd\x18\x03 \x01(\x01R\x03usd\"A\n" +
+	"\x13ReportUsageResponse\x12*\n" +
 	"\x05error\x18\x01 \x01(\v2\x14.tea.plugin.v1.ErrorR\x05error2\x96\x04\n" +
 	"\x06Plugin\x12K\n" +
 	"\bDescribe\x12\x1e.tea.plugin.v1.DescribeRequest\x1a\x1f.tea.plugin.v1.DescribeResponse\x12N\n" +
@@ -2077,7 +2188,7 @@ const file_tea_plugin_v1_plugin_proto_rawDesc = "" +
 	"\x06Invoke\x12\x1c.tea.plugin.v1.InvokeRequest\x1a\x1d.tea.plugin.v1.InvokeResponse\x12J\n" +
 	"\fInvokeStream\x12\x1c.tea.plugin.v1.InvokeRequest\x1a\x1a.tea.plugin.v1.InvokeEvent0\x01\x12K\n" +
 	"\bShutdown\x12\x1e.tea.plugin.v1.ShutdownRequest\x1a\x1f.tea.plugin.v1.ShutdownResponse\x12E\n" +
-	"\x06Health\x12\x1c.tea.plugin.v1.HealthRequest\x1a\x1d.tea.plugin.v1.HealthResponse2\x9b\x04\n" +
+	"\x06Health\x12\x1c.tea.plugin.v1.HealthRequest\x1a\x1d.tea.plugin.v1.HealthResponse2\xf1\x04\n" +
 	"\x04Host\x12Q\n" +
 	"\fInvokeAction\x12\".tea.plugin.v1.InvokeActionRequest\x1a\x1d.tea.plugin.v1.InvokeResponse\x12]\n" +
 	"\x0eDescribeAction\x12$.tea.plugin.v1.DescribeActionRequest\x1a%.tea.plugin.v1.DescribeActionResponse\x12<\n" +
@@ -2085,7 +2196,8 @@ const file_tea_plugin_v1_plugin_proto_rawDesc = "" +
 	"\bProgress\x12\x1e.tea.plugin.v1.ProgressRequest\x1a\x1f.tea.plugin.v1.ProgressResponse\x12B\n" +
 	"\x05Token\x12\x1b.tea.plugin.v1.TokenRequest\x1a\x1c.tea.plugin.v1.TokenResponse\x12H\n" +
 	"\aGetNote\x12\x1d.tea.plugin.v1.GetNoteRequest\x1a\x1e.tea.plugin.v1.GetNoteResponse\x12H\n" +
-	"\aSetNote\x12\x1d.tea.plugin.v1.SetNoteRequest\x1a\x1e.tea.plugin.v1.SetNoteResponseB2Z0github.com/the-edge-agent/tea/sdk/internal/pb;pbb\x06proto3"
+	"\aSetNote\x12\x1d.tea.plugin.v1.SetNoteRequest\x1a\x1e.tea.plugin.v1.SetNoteResponse\x12T\n" +
+	"\vReportUsage\x12!.tea.plugin.v1.ReportUsageRequest\x1a\".tea.plugin.v1.ReportUsageResponseB2Z0github.com/the-edge-agent/tea/sdk/internal/pb;pbb\x06proto3"
 
 var (
 	file_tea_plugin_v1_plugin_proto_rawDescOnce sync.Once
@@ -2099,7 +2211,7 @@ func file_tea_plugin_v1_plugin_proto_rawDescGZIP() []byte {
 	return file_tea_plugin_v1_plugin_proto_rawDescData
 }
 
-var file_tea_plugin_v1_plugin_proto_msgTypes = make([]protoimpl.MessageInfo, 34)
+var file_tea_plugin_v1_plugin_proto_msgTypes = make([]protoimpl.MessageInfo, 36)
 var file_tea_plugin_v1_plugin_proto_goTypes = []any{
 	(*DescribeRequest)(nil),        // 0: tea.plugin.v1.DescribeRequest
 	(*DescribeResponse)(nil),       // 1: tea.plugin.v1.DescribeResponse
@@ -2133,14 +2245,16 @@ var file_tea_plugin_v1_plugin_proto_goTypes = []any{
 	(*GetNoteResponse)(nil),        // 29: tea.plugin.v1.GetNoteResponse
 	(*SetNoteRequest)(nil),         // 30: tea.plugin.v1.SetNoteRequest
 	(*SetNoteResponse)(nil),        // 31: tea.plugin.v1.SetNoteResponse
-	nil,                            // 32: tea.plugin.v1.Manifest.SettingsSchemaJsonEntry
-	nil,                            // 33: tea.plugin.v1.ConfigureRequest.SettingsJsonEntry
+	(*ReportUsageRequest)(nil),     // 32: tea.plugin.v1.ReportUsageRequest
+	(*ReportUsageResponse)(nil),    // 33: tea.plugin.v1.ReportUsageResponse
+	nil,                            // 34: tea.plugin.v1.Manifest.SettingsSchemaJsonEntry
+	nil,                            // 35: tea.plugin.v1.ConfigureRequest.SettingsJsonEntry
 }
 var file_tea_plugin_v1_plugin_proto_depIdxs = []int32{
 	2,  // 0: tea.plugin.v1.DescribeResponse.manifest:type_name -> tea.plugin.v1.Manifest
 	3,  // 1: tea.plugin.v1.Manifest.actions:type_name -> tea.plugin.v1.Action
-	32, // 2: tea.plugin.v1.Manifest.settings_schema_json:type_name -> tea.plugin.v1.Manifest.SettingsSchemaJsonEntry
-	33, // 3: tea.plugin.v1.ConfigureRequest.settings_json:type_name -> tea.plugin.v1.ConfigureRequest.SettingsJsonEntry
+	34, // 2: tea.plugin.v1.Manifest.settings_schema_json:type_name -> tea.plugin.v1.Manifest.SettingsSchemaJsonEntry
+	35, // 3: tea.plugin.v1.ConfigureRequest.settings_json:type_name -> tea.plugin.v1.ConfigureRequest.SettingsJsonEntry
 	11, // 4: tea.plugin.v1.ConfigureResponse.error:type_name -> tea.plugin.v1.Error
 	11, // 5: tea.plugin.v1.ReleaseResponse.error:type_name -> tea.plugin.v1.Error
 	11, // 6: tea.plugin.v1.InvokeResponse.error:type_name -> tea.plugin.v1.Error
@@ -2155,39 +2269,42 @@ var file_tea_plugin_v1_plugin_proto_depIdxs = []int32{
 	12, // 15: tea.plugin.v1.TokenRequest.token:type_name -> tea.plugin.v1.Token
 	11, // 16: tea.plugin.v1.GetNoteResponse.error:type_name -> tea.plugin.v1.Error
 	11, // 17: tea.plugin.v1.SetNoteResponse.error:type_name -> tea.plugin.v1.Error
-	0,  // 18: tea.plugin.v1.Plugin.Describe:input_type -> tea.plugin.v1.DescribeRequest
-	4,  // 19: tea.plugin.v1.Plugin.Configure:input_type -> tea.plugin.v1.ConfigureRequest
-	6,  // 20: tea.plugin.v1.Plugin.Release:input_type -> tea.plugin.v1.ReleaseRequest
-	8,  // 21: tea.plugin.v1.Plugin.Invoke:input_type -> tea.plugin.v1.InvokeRequest
-	8,  // 22: tea.plugin.v1.Plugin.InvokeStream:input_type -> tea.plugin.v1.InvokeRequest
-	15, // 23: tea.plugin.v1.Plugin.Shutdown:input_type -> tea.plugin.v1.ShutdownRequest
-	17, // 24: tea.plugin.v1.Plugin.Health:input_type -> tea.plugin.v1.HealthRequest
-	19, // 25: tea.plugin.v1.Host.InvokeAction:input_type -> tea.plugin.v1.InvokeActionRequest
-	20, // 26: tea.plugin.v1.Host.DescribeAction:input_type -> tea.plugin.v1.DescribeActionRequest
-	22, // 27: tea.plugin.v1.Host.Log:input_type -> tea.plugin.v1.LogRequest
-	24, // 28: tea.plugin.v1.Host.Progress:input_type -> tea.plugin.v1.ProgressRequest
-	26, // 29: tea.plugin.v1.Host.Token:input_type -> tea.plugin.v1.TokenRequest
-	28, // 30: tea.plugin.v1.Host.GetNote:input_type -> tea.plugin.v1.GetNoteRequest
-	30, // 31: tea.plugin.v1.Host.SetNote:input_type -> tea.plugin.v1.SetNoteRequest
-	1,  // 32: tea.plugin.v1.Plugin.Describe:output_type -> tea.plugin.v1.DescribeResponse
-	5,  // 33: tea.plugin.v1.Plugin.Configure:output_type -> tea.plugin.v1.ConfigureResponse
-	7,  // 34: tea.plugin.v1.Plugin.Release:output_type -> tea.plugin.v1.ReleaseResponse
-	9,  // 35: tea.plugin.v1.Plugin.Invoke:output_type -> tea.plugin.v1.InvokeResponse
-	10, // 36: tea.plugin.v1.Plugin.InvokeStream:output_type -> tea.plugin.v1.InvokeEvent
-	16, // 37: tea.plugin.v1.Plugin.Shutdown:output_type -> tea.plugin.v1.ShutdownResponse
-	18, // 38: tea.plugin.v1.Plugin.Health:output_type -> tea.plugin.v1.HealthResponse
-	9,  // 39: tea.plugin.v1.Host.InvokeAction:output_type -> tea.plugin.v1.InvokeResponse
-	21, // 40: tea.plugin.v1.Host.DescribeAction:output_type -> tea.plugin.v1.DescribeActionResponse
-	23, // 41: tea.plugin.v1.Host.Log:output_type -> tea.plugin.v1.LogResponse
-	25, // 42: tea.plugin.v1.Host.Progress:output_type -> tea.plugin.v1.ProgressResponse
-	27, // 43: tea.plugin.v1.Host.Token:output_type -> tea.plugin.v1.TokenResponse
-	29, // 44: tea.plugin.v1.Host.GetNote:output_type -> tea.plugin.v1.GetNoteResponse
-	31, // 45: tea.plugin.v1.Host.SetNote:output_type -> tea.plugin.v1.SetNoteResponse
-	32, // [32:46] is the sub-list for method output_type
-	18, // [18:32] is the sub-list for method input_type
-	18, // [18:18] is the sub-list for extension type_name
-	18, // [18:18] is the sub-list for extension extendee
-	0,  // [0:18] is the sub-list for field type_name
+	11, // 18: tea.plugin.v1.ReportUsageResponse.error:type_name -> tea.plugin.v1.Error
+	0,  // 19: tea.plugin.v1.Plugin.Describe:input_type -> tea.plugin.v1.DescribeRequest
+	4,  // 20: tea.plugin.v1.Plugin.Configure:input_type -> tea.plugin.v1.ConfigureRequest
+	6,  // 21: tea.plugin.v1.Plugin.Release:input_type -> tea.plugin.v1.ReleaseRequest
+	8,  // 22: tea.plugin.v1.Plugin.Invoke:input_type -> tea.plugin.v1.InvokeRequest
+	8,  // 23: tea.plugin.v1.Plugin.InvokeStream:input_type -> tea.plugin.v1.InvokeRequest
+	15, // 24: tea.plugin.v1.Plugin.Shutdown:input_type -> tea.plugin.v1.ShutdownRequest
+	17, // 25: tea.plugin.v1.Plugin.Health:input_type -> tea.plugin.v1.HealthRequest
+	19, // 26: tea.plugin.v1.Host.InvokeAction:input_type -> tea.plugin.v1.InvokeActionRequest
+	20, // 27: tea.plugin.v1.Host.DescribeAction:input_type -> tea.plugin.v1.DescribeActionRequest
+	22, // 28: tea.plugin.v1.Host.Log:input_type -> tea.plugin.v1.LogRequest
+	24, // 29: tea.plugin.v1.Host.Progress:input_type -> tea.plugin.v1.ProgressRequest
+	26, // 30: tea.plugin.v1.Host.Token:input_type -> tea.plugin.v1.TokenRequest
+	28, // 31: tea.plugin.v1.Host.GetNote:input_type -> tea.plugin.v1.GetNoteRequest
+	30, // 32: tea.plugin.v1.Host.SetNote:input_type -> tea.plugin.v1.SetNoteRequest
+	32, // 33: tea.plugin.v1.Host.ReportUsage:input_type -> tea.plugin.v1.ReportUsageRequest
+	1,  // 34: tea.plugin.v1.Plugin.Describe:output_type -> tea.plugin.v1.DescribeResponse
+	5,  // 35: tea.plugin.v1.Plugin.Configure:output_type -> tea.plugin.v1.ConfigureResponse
+	7,  // 36: tea.plugin.v1.Plugin.Release:output_type -> tea.plugin.v1.ReleaseResponse
+	9,  // 37: tea.plugin.v1.Plugin.Invoke:output_type -> tea.plugin.v1.InvokeResponse
+	10, // 38: tea.plugin.v1.Plugin.InvokeStream:output_type -> tea.plugin.v1.InvokeEvent
+	16, // 39: tea.plugin.v1.Plugin.Shutdown:output_type -> tea.plugin.v1.ShutdownResponse
+	18, // 40: tea.plugin.v1.Plugin.Health:output_type -> tea.plugin.v1.HealthResponse
+	9,  // 41: tea.plugin.v1.Host.InvokeAction:output_type -> tea.plugin.v1.InvokeResponse
+	21, // 42: tea.plugin.v1.Host.DescribeAction:output_type -> tea.plugin.v1.DescribeActionResponse
+	23, // 43: tea.plugin.v1.Host.Log:output_type -> tea.plugin.v1.LogResponse
+	25, // 44: tea.plugin.v1.Host.Progress:output_type -> tea.plugin.v1.ProgressResponse
+	27, // 45: tea.plugin.v1.Host.Token:output_type -> tea.plugin.v1.TokenResponse
+	29, // 46: tea.plugin.v1.Host.GetNote:output_type -> tea.plugin.v1.GetNoteResponse
+	31, // 47: tea.plugin.v1.Host.SetNote:output_type -> tea.plugin.v1.SetNoteResponse
+	33, // 48: tea.plugin.v1.Host.ReportUsage:output_type -> tea.plugin.v1.ReportUsageResponse
+	34, // [34:49] is the sub-list for method output_type
+	19, // [19:34] is the sub-list for method input_type
+	19, // [19:19] is the sub-list for extension type_name
+	19, // [19:19] is the sub-list for extension extendee
+	0,  // [0:19] is the sub-list for field type_name
 }
 
 func init() { file_tea_plugin_v1_plugin_proto_init() }
@@ -2216,7 +2333,7 @@ func file_tea_plugin_v1_plugin_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_tea_plugin_v1_plugin_proto_rawDesc), len(file_tea_plugin_v1_plugin_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   34,
+			NumMessages:   36,
 			NumExtensions: 0,
 			NumServices:   2,
 		},

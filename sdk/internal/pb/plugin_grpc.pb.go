@@ -397,6 +397,7 @@ const (
 	Host_Token_FullMethodName          = "/tea.plugin.v1.Host/Token"
 	Host_GetNote_FullMethodName        = "/tea.plugin.v1.Host/GetNote"
 	Host_SetNote_FullMethodName        = "/tea.plugin.v1.Host/SetNote"
+	Host_ReportUsage_FullMethodName    = "/tea.plugin.v1.Host/ReportUsage"
 )
 
 // HostClient is the client API for Host service.
@@ -421,6 +422,9 @@ type HostClient interface {
 	GetNote(ctx context.Context, in *GetNoteRequest, opts ...grpc.CallOption) (*GetNoteResponse, error)
 	// SetNote stores one; it is durable when the answer is there.
 	SetNote(ctx context.Context, in *SetNoteRequest, opts ...grpc.CallOption) (*SetNoteResponse, error)
+	// ReportUsage counts what one request to a model has used against the run's
+	// budget. An error of type budget_exceeded says that the budget is spent.
+	ReportUsage(ctx context.Context, in *ReportUsageRequest, opts ...grpc.CallOption) (*ReportUsageResponse, error)
 }
 
 type hostClient struct {
@@ -501,6 +505,16 @@ func (c *hostClient) SetNote(ctx context.Context, in *SetNoteRequest, opts ...gr
 	return out, nil
 }
 
+func (c *hostClient) ReportUsage(ctx context.Context, in *ReportUsageRequest, opts ...grpc.CallOption) (*ReportUsageResponse, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(ReportUsageResponse)
+	err := c.cc.Invoke(ctx, Host_ReportUsage_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
 // HostServer is the server API for Host service.
 // All implementations must embed UnimplementedHostServer
 // for forward compatibility.
@@ -523,6 +537,9 @@ type HostServer interface {
 	GetNote(context.Context, *GetNoteRequest) (*GetNoteResponse, error)
 	// SetNote stores one; it is durable when the answer is there.
 	SetNote(context.Context, *SetNoteRequest) (*SetNoteResponse, error)
+	// ReportUsage counts what one request to a model has used against the run's
+	// budget. An error of type budget_exceeded says that the budget is spent.
+	ReportUsage(context.Context, *ReportUsageRequest) (*ReportUsageResponse, error)
 	mustEmbedUnimplementedHostServer()
 }
 
@@ -553,6 +570,9 @@ func (UnimplementedHostServer) GetNote(context.Context, *GetNoteRequest) (*GetNo
 }
 func (UnimplementedHostServer) SetNote(context.Context, *SetNoteRequest) (*SetNoteResponse, error) {
 	return nil, status.Error(codes.Unimplemented, "method SetNote not implemented")
+}
+func (UnimplementedHostServer) ReportUsage(context.Context, *ReportUsageRequest) (*ReportUsageResponse, error) {
+	return nil, status.Error(codes.Unimplemented, "method ReportUsage not implemented")
 }
 func (UnimplementedHostServer) mustEmbedUnimplementedHostServer() {}
 func (UnimplementedHostServer) testEmbeddedByValue()              {}
@@ -701,6 +721,24 @@ func _Host_SetNote_Handler(srv interface{}, ctx context.Context, dec func(interf
 	return interceptor(ctx, in, info, handler)
 }
 
+func _Host_ReportUsage_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(ReportUsageRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(HostServer).ReportUsage(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: Host_ReportUsage_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(HostServer).ReportUsage(ctx, req.(*ReportUsageRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
 // Host_ServiceDesc is the grpc.ServiceDesc for Host service.
 // It's only intended for direct use with grpc.RegisterService,
 // and not to be introspected or modified (even as a copy)
@@ -735,6 +773,10 @@ var Host_ServiceDesc = grpc.ServiceDesc{
 		{
 			MethodName: "SetNote",
 			Handler:    _Host_SetNote_Handler,
+		},
+		{
+			MethodName: "ReportUsage",
+			Handler:    _Host_ReportUsage_Handler,
 		},
 	},
 	Streams:  []grpc.StreamDesc{},
