@@ -159,9 +159,13 @@ func idsOf(pending []Interrupt) string {
 	return strings.Join(ids, ", ")
 }
 
-// RunInfo is what a checkpoint says of a run before its workflow is loaded.
+// RunInfo is what a checkpoint says of a run before its workflow is loaded; see
+// [Host.LoadRun].
 type RunInfo struct {
-	RunID, Workflow, WorkflowFile string
+	RunID, Workflow string
+	// WorkflowFile is where the workflow was when the run began, and Digest
+	// what it was.
+	WorkflowFile, Digest string
 	// Overlays and Config are how the workflow was loaded.
 	Overlays []string
 	Config   string
@@ -182,9 +186,10 @@ func FindRun(dir, run string) (*RunInfo, error) {
 	if err != nil {
 		return nil, err
 	}
-	info := &RunInfo{RunID: contents.Header.RunID, Workflow: contents.Header.Workflow, WorkflowFile: contents.Header.WorkflowFile, Path: path}
+	h := contents.Header
+	info := &RunInfo{RunID: h.RunID, Workflow: h.Workflow, WorkflowFile: h.WorkflowFile, Digest: h.Digest, Path: path}
 	if len(contents.Records) == 0 {
-		return info, nil
+		return nil, &checkpoint.NoStartError{Path: path}
 	}
 	v, err := value.Decode(contents.Records[0].Body)
 	if err != nil {

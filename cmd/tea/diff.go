@@ -93,7 +93,10 @@ func (c *checkpointDiffCmd) state(a *app, h *host.Host, run, step string) (map[s
 	if err != nil {
 		return nil, err
 	}
-	wf, err := h.Load(info.WorkflowFile, host.LoadOptions{Overlays: info.Overlays, Config: info.Config})
+	wf, err := h.LoadRun(info, "", false)
+	if gone := (*host.WorkflowNotFoundError)(nil); errors.As(err, &gone) {
+		err = fmt.Errorf("%w; --records compares what is written", err)
+	}
 	if err != nil {
 		return nil, err
 	}

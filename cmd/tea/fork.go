@@ -11,6 +11,7 @@ import (
 type forkCmd struct {
 	RunID string `arg:"" name:"run" help:"Id of the run or the beginning of it, or the file of its checkpoint."`
 	At    string `required:"" placeholder:"STEP" help:"Number of the last record to take over, or the path of the node after which to branch off."`
+	workflowFlag
 	runFlags
 }
 
@@ -24,7 +25,7 @@ func (c *forkCmd) Run(a *app) error {
 	if err != nil {
 		return noStep(err, dir, run)
 	}
-	err = a.continueRun(&c.runFlags, dir.path, run, func(ctx context.Context, wf *host.Workflow, o host.RunOptions) (*host.Result, error) {
+	err = a.continueRun(&c.runFlags, dir.path, loadOf(dir.path, run, c.Workflow, false), func(ctx context.Context, wf *host.Workflow, o host.RunOptions) (*host.Result, error) {
 		return wf.Fork(ctx, run, at, o)
 	})
 	if errors.Is(err, host.ErrInputUnused) {

@@ -18,7 +18,13 @@ type resumeCmd struct {
 	Pass    []string `sep:"none" placeholder:"ID|all|none" help:"Pass a stop before or after a node, by its id or its node (repeatable). Default: all, unless --answer is given."`
 	Force   bool     `help:"Go on although the workflow has changed."`
 	Migrate bool     `help:"Go on with a changed workflow if everything the run used is still there."`
+	workflowFlag
 	runFlags
+}
+
+// workflowFlag names the workflow of a run that exists.
+type workflowFlag struct {
+	Workflow string `placeholder:"FILE" help:"Workflow file of the run. Default: where it was, or the file with the same digest near there, the working directory or the checkpoint directory."`
 }
 
 // Run goes on with the run.
@@ -35,7 +41,11 @@ func (c *resumeCmd) Run(a *app) error {
 	if err != nil {
 		return err
 	}
-	return a.continueRun(&c.runFlags, dir.path, run, func(ctx context.Context, wf *host.Workflow, o host.RunOptions) (*host.Result, error) {
+	if c.Workflow == "" && isWorkflowFile(c.RunID) {
+		c.Workflow = c.RunID
+	}
+	load := loadOf(dir.path, run, c.Workflow, c.Force || c.Migrate)
+	return a.continueRun(&c.runFlags, dir.path, load, func(ctx context.Context, wf *host.Workflow, o host.RunOptions) (*host.Result, error) {
 		o.Answers, o.Force, o.Migrate = answers, c.Force, c.Migrate
 		return wf.Resume(ctx, run, o)
 	})
@@ -64,18 +74,28 @@ func (c *resumeCmd) answers(runs *host.Runs, run string, given map[string]any) (
 	return answersTo(pending, given, c.Pass)
 }
 
-// continueRun loads the workflow of a run in a directory and starts it.
-func (a *app) continueRun(f *runFlags, dir, run string, start starter) error {
-	info, err := host.FindRun(dir, run)
-	if err != nil {
-		return err
-	}
-	return a.execute(f, func(h *host.Host) (*host.Workflow, error) {
-		return h.Load(info.WorkflowFile, host.LoadOptions{Overlays: info.Overlays, Config: info.Config})
-	}, func(ctx context.Context, wf *host.Workflow, o host.RunOptions) (*host.Result, error) {
+// continueRun starts what continues a run of a directory.
+func (a *app) continueRun(f *runFlags, dir string, load loader, start starter) error {
+	return a.execute(f, load, func(ctx context.Context, wf *host.Workflow, o host.RunOptions) (*host.Result, error) {
 		o.CheckpointDir, o.Hold = dir, true
 		return start(ctx, wf, o)
 	})
+}
+
+// loadOf loads the workflow of a run: the file, where it is named, or what the
+// host finds. changed takes it as it is now.
+func loadOf(dir, run, file string, changed bool) loader {
+	return func(h *host.Host) (*host.Workflow, error) {
+		info, err := host.FindRun(dir, run)
+		if err != nil {
+			return nil, err
+		}
+		wf, err := h.LoadRun(info, file, changed)
+		if gone := (*host.WorkflowNotFoundError)(nil); errors.As(err, &gone) {
+			return nil, &exitError{exitInvalid, fmt.Errorf("%w; name the file with --workflow FILE", err)}
+		}
+		return wf, err
+	}
 }
 
 // runDir is a directory of runs.
@@ -128,11 +148,17 @@ func (a *app) findRun(given, run string) (runDir, string, error) {
 			return dir, "", err
 		}
 	}
-	if ext := filepath.Ext(run); isFile(run) && (ext == ".yaml" || ext == ".yml") {
+	if isWorkflowFile(run) {
 		id, err := newestOpenRun(dir.path, run)
 		return dir, id, err
 	}
 	return dir, run, nil
+}
+
+// isWorkflowFile reports whether what names a run is a workflow file.
+func isWorkflowFile(run string) bool {
+	ext := filepath.Ext(run)
+	return isFile(run) && (ext == ".yaml" || ext == ".yml")
 }
 
 func isFile(path string) bool {
@@ -140,9 +166,11 @@ func isFile(path string) bool {
 	return err == nil && info.Mode().IsRegular()
 }
 
-// newestOpenRun finds the newest run of a workflow file that can go on.
+// newestOpenRun finds the newest run of a workflow file that can go on: of the
+// file itself, whatever the way to it, or of its content where the file that
+// the run began with is gone.
 func newestOpenRun(dir, file string) (string, error) {
-	abs, err := filepath.Abs(file)
+	here, err := os.Stat(file)
 	if err != nil {
 		return "", err
 	}
@@ -151,7 +179,17 @@ func newestOpenRun(dir, file string) (string, error) {
 		return "", err
 	}
 	for _, r := range list {
-		if r.WorkflowFile == abs && r.Status != string(host.Done) && r.Status != string(host.Running) {
+		if r.Status == "" || r.Status == string(host.Done) || r.Status == string(host.Running) {
+			continue
+		}
+		there, err := os.Stat(r.WorkflowFile)
+		if err == nil && os.SameFile(here, there) {
+			return r.ID, nil
+		}
+		if !errors.Is(err, fs.ErrNotExist) {
+			continue
+		}
+		if info, err := host.FindRun(dir, r.ID); err == nil && info.Has(file) {
 			return r.ID, nil
 		}
 	}

@@ -1,0 +1,207 @@
+package host
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+
+	"github.com/the-edge-agent/tea/host/internal/spec"
+)
+
+// WorkflowNotFoundError reports that the workflow file of a run is gone, and
+// that no file near it or the checkpoint directory has the same content.
+type WorkflowNotFoundError struct {
+	RunID string
+	// File is where the workflow was when the run began, an absolute path.
+	File string
+}
+
+// Error names the run and the file.
+func (e *WorkflowNotFoundError) Error() string {
+	return fmt.Sprintf("run %s: its workflow is not at %s any more, and no file there, in the working directory or around the checkpoint directory has the same digest", e.RunID, e.File)
+}
+
+// LoadRun loads the workflow of a run for [Workflow.Resume] and
+// [Workflow.Fork], with the overlays of the run.
+//
+// A file that is named is loaded as it is. Otherwise it is the file that the
+// run began with; where that is gone or has changed, a file with the same digest
+// near it, in the working directory or around the checkpoint directory, for
+// instance because the directory was renamed. A changed file that is the only
+// one, or with changed set, is loaded too: Resume then decides.
+//
+// The error is a [*WorkflowNotFoundError] or that of [Host.Load].
+func (h *Host) LoadRun(info *RunInfo, file string, changed bool) (*Workflow, error) {
+	if file != "" {
+		p := info.placesAt(file)
+		if i := slices.IndexFunc(p, info.has); i > 0 {
+			p = p[i:]
+		}
+		return h.Load(p[0].file, p[0].options)
+	}
+	recorded := info.recorded()
+	wf, err := h.Load(recorded.file, recorded.options)
+	if err == nil && (changed || wf.Digest() == info.Digest) {
+		return wf, nil
+	}
+	_, gone := os.Stat(recorded.file)
+	for p := range info.places {
+		if !info.has(p) {
+			continue
+		}
+		if wf != nil {
+			wf.Close()
+		}
+		if p.file != recorded.file {
+			h.log.Warn("the workflow of the run was found in another place", "run", info.RunID, "file", p.file)
+		}
+		return h.Load(p.file, p.options)
+	}
+	if gone != nil {
+		return nil, &WorkflowNotFoundError{RunID: info.RunID, File: recorded.file}
+	}
+	return wf, err
+}
+
+// Has reports whether a file holds the workflow of the run.
+func (i *RunInfo) Has(file string) bool { return slices.ContainsFunc(i.placesAt(file), i.has) }
+
+// place is a file that may be a run's workflow, with the overlays to lay over it.
+type place struct {
+	file    string
+	options LoadOptions
+}
+
+func (i *RunInfo) recorded() place {
+	return place{i.WorkflowFile, LoadOptions{Overlays: i.Overlays, Config: i.Config}}
+}
+
+// has reports whether the workflow at a place is that of the run.
+func (i *RunInfo) has(p place) bool {
+	s, _ := spec.Load(p.file, spec.Options{Overlays: p.options.Overlays, Config: p.options.Config})
+	return s != nil && s.Digest == i.Digest
+}
+
+// placesAt are a file with the overlays that are where they were relative to
+// it, and with those that are where they were.
+func (i *RunInfo) placesAt(file string) []place {
+	here := place{file, i.recorded().options}
+	moved := place{file, LoadOptions{Config: i.Config}}
+	for _, overlay := range i.Overlays {
+		if rel, err := filepath.Rel(filepath.Dir(i.WorkflowFile), overlay); err == nil {
+			if at := filepath.Join(filepath.Dir(file), rel); isFile(at) {
+				overlay = at
+			}
+		}
+		moved.options.Overlays = append(moved.options.Overlays, overlay)
+	}
+	if slices.Equal(here.options.Overlays, moved.options.Overlays) {
+		return []place{here}
+	}
+	return []place{moved, here}
+}
+
+// places yields where the workflow of the run may be: the same way down from
+// one of the directories around the checkpoint directory or the working
+// directory, which finds it in a directory that was renamed, copied or reached
+// through a symbolic link; then any workflow file near.
+func (i *RunInfo) places(yield func(place) bool) {
+	if !i.placesAtAll([]string{i.WorkflowFile}, yield) {
+		return
+	}
+	runs := filepath.Dir(i.Path)
+	roots := []string{runs}
+	if real, err := filepath.EvalSymlinks(runs); err == nil && real != runs {
+		roots = append(roots, real)
+	}
+	work, err := os.Getwd()
+	if err == nil {
+		roots = append(roots, work)
+	}
+	for _, root := range roots {
+		for _, dir := range ancestors(root) {
+			if !i.placesAtAll(tails(dir, i.WorkflowFile), yield) {
+				return
+			}
+		}
+	}
+	near := []string{filepath.Dir(i.WorkflowFile)}
+	for _, root := range roots {
+		near = append(near, root, filepath.Dir(root))
+	}
+	seen := map[string]bool{}
+	for _, dir := range near {
+		if seen[dir] {
+			continue
+		}
+		seen[dir] = true
+		if !i.placesAtAll(workflowFiles(dir), yield) {
+			return
+		}
+	}
+}
+
+// placesAtAll yields the places at the files that are there and belong to the
+// user. It reports whether to go on.
+func (i *RunInfo) placesAtAll(files []string, yield func(place) bool) bool {
+	for _, file := range files {
+		if !isFile(file) {
+			continue
+		}
+		for _, p := range i.placesAt(file) {
+			if !yield(p) {
+				return false
+			}
+		}
+	}
+	return true
+}
+
+// ancestors are a directory and those around it.
+func ancestors(dir string) []string {
+	all := []string{dir}
+	for filepath.Dir(dir) != dir {
+		dir = filepath.Dir(dir)
+		all = append(all, dir)
+	}
+	return all
+}
+
+// tails are the paths in dir that end as path does, the longest first.
+func tails(dir, path string) []string {
+	parts := strings.Split(strings.Trim(path, string(filepath.Separator)), string(filepath.Separator))
+	var all []string
+	for i := range parts {
+		all = append(all, filepath.Join(dir, filepath.Join(parts[i:]...)))
+	}
+	return all
+}
+
+// workflowFiles are the YAML files of a directory, up to a number that no
+// project reaches.
+func workflowFiles(dir string) []string {
+	const most = 200
+	entries, _ := os.ReadDir(dir) // a directory that cannot be read has none
+	var files []string
+	for _, e := range entries {
+		if ext := filepath.Ext(e.Name()); (ext == ".yaml" || ext == ".yml") && len(files) < most {
+			files = append(files, filepath.Join(dir, e.Name()))
+		}
+	}
+	return files
+}
+
+// isFile reports whether a path is a regular file of this user or of the
+// system. The digest leaves out settings, so that the file of anybody else may
+// not stand in for a workflow.
+func isFile(path string) bool {
+	info, err := os.Stat(path)
+	if err != nil || !info.Mode().IsRegular() {
+		return false
+	}
+	owner, ok := info.Sys().(*syscall.Stat_t)
+	return !ok || owner.Uid == 0 || int(owner.Uid) == os.Geteuid()
+}
