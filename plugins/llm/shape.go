@@ -7,11 +7,10 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/google/jsonschema-go/jsonschema"
-
 	"github.com/the-edge-agent/tea/plugins/llm/internal/chat"
 	"github.com/the-edge-agent/tea/plugins/llm/internal/transport"
 	tea "github.com/the-edge-agent/tea/sdk"
+	"github.com/the-edge-agent/tea/sdk/jsonschema"
 	"github.com/the-edge-agent/tea/sdk/value"
 )
 
@@ -19,7 +18,7 @@ import (
 // where there is one. It is immutable.
 type shape struct {
 	text  string // the schema, "" for any JSON
-	check *jsonschema.Resolved
+	check *jsonschema.Schema
 }
 
 // newShape compiles a format; no format is no shape.
@@ -34,13 +33,9 @@ func newShape(f *chat.Format) (*shape, error) {
 	if err != nil {
 		return nil, tea.Errorf(tea.ValidationError, "schema: %w", err)
 	}
-	var parsed jsonschema.Schema
-	if err := json.Unmarshal(text, &parsed); err != nil {
-		return nil, tea.Errorf(tea.ValidationError, "schema: %w", err)
-	}
-	check, err := parsed.Resolve(nil)
+	check, err := jsonschema.Compile(json.RawMessage(text))
 	if err != nil {
-		return nil, tea.Errorf(tea.ValidationError, "schema: %w", err)
+		return nil, tea.Errorf(tea.ValidationError, "%w", err)
 	}
 	return &shape{text: string(text), check: check}, nil
 }
@@ -67,10 +62,11 @@ func (s *shape) parse(answer string) (any, error) {
 		if s.check == nil {
 			return data, nil
 		}
-		if err = s.check.Validate(data); err == nil {
+		problems := s.check.Validate(data)
+		if len(problems) == 0 {
 			return data, nil
 		}
-		notFit = cmp.Or(notFit, fmt.Errorf("it does not fit the schema: %w", err))
+		notFit = cmp.Or(notFit, fmt.Errorf("it does not fit the schema: %s", jsonschema.Join(problems)))
 	}
 	return nil, cmp.Or(notFit, notJSON)
 }

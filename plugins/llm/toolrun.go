@@ -10,6 +10,7 @@ import (
 
 	"github.com/the-edge-agent/tea/plugins/llm/internal/chat"
 	tea "github.com/the-edge-agent/tea/sdk"
+	"github.com/the-edge-agent/tea/sdk/jsonschema"
 	"github.com/the-edge-agent/tea/sdk/value"
 )
 
@@ -100,8 +101,8 @@ func (c *conversation) invoke(ctx context.Context, call chat.ToolCall, r *ToolRe
 	}
 	r.Arguments = arguments
 	if t.check != nil {
-		if err := t.check.check.Validate(arguments); err != nil {
-			return nil, tea.Errorf(tea.ValidationError, "the arguments do not fit the tool's parameters: %w", err)
+		if problems := t.check.check.Validate(arguments); len(problems) > 0 {
+			return nil, tea.Errorf(tea.ValidationError, "the arguments do not fit the tool's parameters: %s", jsonschema.Join(problems))
 		}
 	}
 	resp, err := c.inquiry.host.Invoke(ctx, t.action, arguments)

@@ -4,10 +4,10 @@ import (
 	"maps"
 	"slices"
 
-	"github.com/the-edge-agent/tea/host/internal/jsonschema"
 	"github.com/the-edge-agent/tea/host/internal/script"
 	tea "github.com/the-edge-agent/tea/sdk"
 	"github.com/the-edge-agent/tea/sdk/diag"
+	"github.com/the-edge-agent/tea/sdk/jsonschema"
 )
 
 // moduleParams is what a Lua module says about the parameters of one action.

@@ -1,10 +1,8 @@
 package engine
 
 import (
-	"strings"
-
-	"github.com/the-edge-agent/tea/host/internal/jsonschema"
 	tea "github.com/the-edge-agent/tea/sdk"
+	"github.com/the-edge-agent/tea/sdk/jsonschema"
 	"github.com/the-edge-agent/tea/sdk/value"
 )
 
@@ -22,12 +20,8 @@ func (i Interrupt) Check(answer any) error {
 	if err != nil {
 		return tea.Errorf(tea.ValidationError, "the schema of %s: %w", i.ID, err)
 	}
-	var faults []string
-	for _, problem := range schema.Validate(answer) {
-		faults = append(faults, strings.TrimPrefix(problem.Path+": "+problem.Message, ": "))
-	}
-	if len(faults) > 0 {
-		return tea.Errorf(tea.ValidationError, "the answer to %s does not fit: %s", i.ID, strings.Join(faults, "; "))
+	if problems := schema.Validate(answer); len(problems) > 0 {
+		return tea.Errorf(tea.ValidationError, "the answer to %s does not fit: %s", i.ID, jsonschema.Join(problems))
 	}
 	return nil
 }

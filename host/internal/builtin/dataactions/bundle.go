@@ -3,8 +3,8 @@ package dataactions
 import (
 	"context"
 
-	"github.com/the-edge-agent/tea/host/internal/jsonschema"
 	tea "github.com/the-edge-agent/tea/sdk"
+	"github.com/the-edge-agent/tea/sdk/jsonschema"
 	"github.com/the-edge-agent/tea/sdk/value"
 )
 

@@ -5,8 +5,8 @@ import (
 	"time"
 
 	"github.com/the-edge-agent/tea/host/internal/engine"
-	"github.com/the-edge-agent/tea/host/internal/jsonschema"
 	tea "github.com/the-edge-agent/tea/sdk"
+	"github.com/the-edge-agent/tea/sdk/jsonschema"
 )
 
 type askParams struct {

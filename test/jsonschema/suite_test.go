@@ -10,7 +10,7 @@ import (
 
 	reference "github.com/google/jsonschema-go/jsonschema"
 
-	"github.com/the-edge-agent/tea/host/internal/jsonschema"
+	"github.com/the-edge-agent/tea/sdk/jsonschema"
 	"github.com/the-edge-agent/tea/sdk/value"
 )
 
@@ -36,6 +36,24 @@ func TestPublicSuite(t *testing.T) {
 	if ran < 1500 {
 		t.Errorf("only %d cases of the suite ran", ran)
 	}
+}
+
+func decode(t testing.TB, text string) any {
+	t.Helper()
+	v, err := value.Decode([]byte(text))
+	if err != nil {
+		t.Fatalf("%s: %v", text, err)
+	}
+	return v
+}
+
+func compile(t testing.TB, text string) *jsonschema.Schema {
+	t.Helper()
+	s, err := jsonschema.Compile(decode(t, text))
+	if err != nil {
+		t.Fatalf("%s: %v", text, err)
+	}
+	return s
 }
 
 func suiteFile(t *testing.T, file, draft string) (ran int) {

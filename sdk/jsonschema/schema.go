@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/the-edge-agent/tea/sdk/value"
 )
@@ -48,6 +49,20 @@ func (p Problem) Error() string {
 		return p.Message
 	}
 	return p.Path + ": " + p.Message
+}
+
+// Join writes problems on one line, at most ten of them.
+func Join(problems []Problem) string {
+	const shown = 10
+	texts := make([]string, 0, shown+1)
+	for i, p := range problems {
+		if i == shown {
+			texts = append(texts, fmt.Sprintf("%d more", len(problems)-shown))
+			break
+		}
+		texts = append(texts, p.Error())
+	}
+	return strings.Join(texts, "; ")
 }
 
 // Error says what is wrong with a schema.
