@@ -74,8 +74,36 @@ func when(t time.Time) string { return t.Local().Format(time.DateTime) }
 
 type runsShowCmd struct {
 	RunID string `arg:"" name:"run" help:"Id of the run or the beginning of it, or the file of its checkpoint."`
-	JSON  bool   `name:"json" help:"Print JSON."`
+	JSON  bool   `name:"json" xor:"form" help:"Print JSON."`
+	HTML  bool   `name:"html" xor:"form" help:"Print a page of HTML: the graph coloured by status, a timeline, tokens and errors."`
+	workflowFlag
 	keepFlags
+	pluginFlags
+	reportFlags
+}
+
+// html prints the run as a page. Its workflow may be gone or changed.
+func (c *runsShowCmd) html(a *app, runs *host.Runs, dir, id string) error {
+	a.setReport(c.reportFlags)
+	h, err := a.openHost(c.pluginFlags, c.reportFlags, readPlugins, host.Options{})
+	if err != nil {
+		return err
+	}
+	defer h.Close()
+	note := ""
+	wf, err := loadOf(dir, id, c.Workflow, true)(h)
+	if err != nil {
+		note = "The graph is left out: " + err.Error()
+		a.logger(c.reportFlags).Warn("the page has no graph: the workflow cannot be loaded", "error", err)
+	} else {
+		defer wf.Close()
+	}
+	var page bytes.Buffer
+	if err := runs.WriteHTML(&page, id, wf, note); err != nil {
+		return err
+	}
+	_, err = a.stdout.Write(page.Bytes())
+	return err
 }
 
 // runOutput is a run in JSON.
@@ -90,6 +118,9 @@ func (c *runsShowCmd) Run(a *app) error {
 	runs, dir, id, err := c.open(a, c.RunID)
 	if err != nil {
 		return err
+	}
+	if c.HTML {
+		return c.html(a, runs, dir.path, id)
 	}
 	contents, err := runs.Show(id)
 	if err != nil {

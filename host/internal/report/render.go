@@ -168,11 +168,14 @@ func count(n int64, one, several string) string {
 	return fmt.Sprintf("%d %s", n, several)
 }
 
-// brief is a duration with three digits.
-func (s style) brief(d time.Duration) string {
+// brief is [Brief] in the characters of the style.
+func (s style) brief(d time.Duration) string { return strings.Replace(Brief(d), "µ", s.micro, 1) }
+
+// Brief is a duration with about three digits.
+func Brief(d time.Duration) string {
 	switch {
 	case d < time.Millisecond:
-		return strings.Replace(d.Round(time.Microsecond).String(), "µ", s.micro, 1)
+		return d.Round(time.Microsecond).String()
 	case d < time.Second:
 		return d.Round(100 * time.Microsecond).String()
 	case d < time.Minute:
