@@ -15,8 +15,11 @@ import (
 // branch is one path of a fan-out or one item of a map.
 type branch struct {
 	name, path string
-	// item are the variables of a map's branch.
-	item map[string]any
+	// item are the variables of a map's branch; index, count and label are
+	// what events say of it.
+	item         map[string]any
+	index, count int
+	label        any
 	// entry is where the branch begins, stop the fan-in node before which it
 	// ends. A map's branch is entry alone.
 	entry, stop *graph.Node

@@ -169,7 +169,7 @@ func (x *execution) eachItem(ctx context.Context, b *graph.Map, path string) (ou
 		vars := map[string]any{b.ItemVar: item, b.IndexVar: int64(i)}
 		list[i] = branch{
 			name: indexPath(x.node.Name, i), path: indexPath(path, i), item: vars,
-			entry: b.Each, alone: true,
+			entry: b.Each, alone: true, index: i, count: len(items), label: itemLabel(item),
 		}
 	}
 	fan := fan{policy: b.Policy, base: x.base, begun: f.run.replay.begunAt(path), tolerant: b.FanIn != nil && !b.Policy.FailFast}
@@ -200,6 +200,31 @@ func (x *execution) eachItem(ctx context.Context, b *graph.Map, path string) (ou
 		maps.Copy(out.update, mapped.update)
 	}
 	return out, nil
+}
+
+// longestLabel bounds the text of an item in events.
+const longestLabel = 60
+
+// itemLabel is what events call an item: the item, or the name or id of an
+// object; nil where neither is short.
+func itemLabel(item any) any {
+	switch v := item.(type) {
+	case map[string]any:
+		for _, key := range []string{"name", "id"} {
+			if _, nested := v[key].(map[string]any); !nested {
+				if label := itemLabel(v[key]); label != nil {
+					return label
+				}
+			}
+		}
+	case string:
+		if len(v) <= longestLabel {
+			return v
+		}
+	case bool, int64, float64:
+		return v
+	}
+	return nil
 }
 
 // take goes where a decision leads: to a node, or through the branches of a

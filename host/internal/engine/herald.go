@@ -23,7 +23,14 @@ func (f *frame) tellBranch(b *branch, res *branchResult) {
 	r := f.run
 	announce := func() {
 		if r.listening() {
-			r.emit(EventBranchStart, "", b.path, map[string]any{"branch": b.name})
+			fields := map[string]any{"branch": b.name}
+			if b.alone {
+				fields["index"], fields["count"] = int64(b.index), int64(b.count)
+				if b.label != nil {
+					fields["item"] = b.label
+				}
+			}
+			r.emit(EventBranchStart, "", b.path, fields)
 		}
 		if r.o.Callbacks.BranchStart != nil {
 			r.o.Callbacks.BranchStart(b.path, b.name)

@@ -1,6 +1,7 @@
 package report
 
 import (
+	"fmt"
 	"strings"
 	"time"
 
@@ -23,13 +24,19 @@ func (s state) ended() bool { return s >= done }
 // line is one node of the run.
 type line struct {
 	path, label string
-	depth       int
-	state       state
-	started     time.Time
-	elapsed     time.Duration
-	attempts    int64
-	passes      int64
-	tokens      int64
+	// item is which item of a map the line is for, "" for another node.
+	item     string
+	depth    int
+	state    state
+	started  time.Time
+	elapsed  time.Duration
+	attempts int64
+	passes   int64
+	// items is how many items a map has, ended how many have ended.
+	items, ended int64
+	// nodes is how many lines of a branch are folded into this one.
+	nodes  int
+	tokens int64
 	// note is an error or a question.
 	note string
 	// text is the end of what a model has said so far.
@@ -50,9 +57,16 @@ type lines struct {
 	byPath map[string]*line
 	// ended counts what was given out.
 	ended int
+	// branches are the branches at work, by path, with the label of the item
+	// where they belong to a map.
+	branches map[string]string
+	// fold makes one line of the nodes of a branch that ended well.
+	fold bool
 }
 
-func newLines() *lines { return &lines{byPath: map[string]*line{}} }
+func newLines(fold bool) *lines {
+	return &lines{byPath: map[string]*line{}, branches: map[string]string{}, fold: fold}
+}
 
 // take brings the lines up to an event.
 func (ls *lines) take(e engine.Event) {
@@ -84,6 +98,8 @@ func (ls *lines) take(e engine.Event) {
 	case engine.EventInterrupt:
 		l := ls.at(e)
 		l.state, l.note = waiting, question(e)
+	case engine.EventBranchStart:
+		ls.branchStart(e)
 	case engine.EventBranchEnd:
 		ls.branchEnd(e)
 	}
@@ -100,10 +116,35 @@ func (ls *lines) end(l *line, e engine.Event) {
 	}
 }
 
-// branchEnd shows a branch that failed as a whole, by its time-out for
-// instance; a node's failure has its own line.
+// branchStart notes which item of a map a branch is for.
+func (ls *lines) branchStart(e engine.Event) {
+	count := integer(e, "count")
+	if count == 0 {
+		ls.branches[e.Path] = ""
+		return
+	}
+	name := fmt.Sprintf("%d/%d", integer(e, "index")+1, count)
+	if item, ok := e.Fields["item"]; ok {
+		name += " " + compact(item)
+	}
+	ls.branches[e.Path] = name
+	if l := ls.byPath[outer(e.Path)]; l != nil {
+		l.items = count
+	}
+}
+
+// branchEnd folds a branch that ended well, and shows one that failed as a
+// whole, by its time-out for instance; a node's failure has its own line.
 func (ls *lines) branchEnd(e engine.Event) {
+	isItem := ls.branches[e.Path] != ""
+	delete(ls.branches, e.Path)
+	if l := ls.byPath[outer(e.Path)]; l != nil && isItem {
+		l.ended++
+	}
 	if ok, _ := e.Fields["success"].(bool); ok {
+		if ls.fold {
+			ls.foldBranch(e, isItem)
+		}
 		return
 	}
 	for _, l := range ls.open {
@@ -112,6 +153,32 @@ func (ls *lines) branchEnd(e engine.Event) {
 			l.elapsed = e.Time.Sub(l.started)
 		}
 	}
+}
+
+// foldBranch drops the lines of a branch that ended well. An item counts in the
+// line of its map; another branch keeps its first line.
+func (ls *lines) foldBranch(e engine.Event, isItem bool) {
+	var first *line
+	kept := ls.open[:0]
+	for _, l := range ls.open {
+		switch {
+		case !inside(l.path, e.Path) && l.path != e.Path:
+			kept = append(kept, l)
+			continue
+		case first == nil && !isItem:
+			first = l
+			first.nodes = 1
+			kept = append(kept, l)
+			continue
+		case first != nil:
+			first.nodes++
+			first.elapsed = duration(e)
+			first.tokens += l.tokens
+		}
+		delete(ls.byPath, l.path)
+		ls.ended++
+	}
+	ls.open = kept
 }
 
 // pass begins another pass of a loop: what ended well in the last one makes
@@ -144,6 +211,9 @@ func (ls *lines) at(e engine.Event) *line {
 		return l
 	}
 	l := &line{path: e.Path, label: label(e.Path), started: e.Time}
+	if name := ls.branches[e.Path]; name != "" {
+		l.label, l.item = name, name
+	}
 	place := len(ls.open)
 	if parent := ls.parent(e.Path); parent != nil {
 		l.depth = parent.depth + 1
@@ -187,7 +257,7 @@ func (ls *lines) settled(all bool) []*line {
 	var out []*line
 	kept := ls.open[:0]
 	for i, l := range ls.open {
-		if !l.state.ended() {
+		if !l.state.ended() || !all && ls.foldsLater(l) {
 			if !all {
 				kept = append(kept, ls.open[i:]...)
 				break
@@ -201,6 +271,20 @@ func (ls *lines) settled(all bool) []*line {
 	}
 	ls.open = kept
 	return out
+}
+
+// foldsLater reports whether a line belongs to a branch that is at work, which
+// may fold.
+func (ls *lines) foldsLater(l *line) bool {
+	if !ls.fold || l.state == failed {
+		return false
+	}
+	for scope := l.path; scope != ""; scope = outer(scope) {
+		if _, ok := ls.branches[scope]; ok {
+			return true
+		}
+	}
+	return false
 }
 
 // rest gives and drops all lines.

@@ -120,6 +120,12 @@ func (r *Report) details(l *line) string {
 	case done, failed:
 		parts = append(parts, r.style.brief(l.elapsed))
 	}
+	if l.items > 0 {
+		parts = append(parts, fmt.Sprintf("%d/%d", l.ended, l.items))
+	}
+	if l.nodes > 1 {
+		parts = append(parts, count(int64(l.nodes), "node", "nodes"))
+	}
 	if l.passes > 0 {
 		parts = append(parts, count(l.passes, "pass", "passes"))
 	}
@@ -151,7 +157,11 @@ func (r *Report) plainLine(l *line) string {
 	if l.tokens > 0 {
 		parts = append(parts, count(l.tokens, "token", "tokens"))
 	}
-	out := oneLine(l.path) + ": " + verb
+	out := oneLine(l.path)
+	if l.item != "" {
+		out += " " + oneLine(l.item)
+	}
+	out += ": " + verb
 	if len(parts) > 0 {
 		out += " (" + strings.Join(parts, ", ") + ")"
 	}

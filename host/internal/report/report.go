@@ -48,7 +48,9 @@ func New(w io.Writer, o Options) *Report {
 	if o.Now == nil {
 		o.Now = time.Now
 	}
-	return &Report{o: o, style: newStyle(o.Color, o.ASCII), out: w, lines: newLines()}
+	r := &Report{o: o, style: newStyle(o.Color, o.ASCII), out: w}
+	r.lines = newLines(r.live())
+	return r
 }
 
 func (r *Report) live() bool { return r.o.Size != nil && !r.o.Quiet }

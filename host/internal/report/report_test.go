@@ -226,6 +226,62 @@ func TestLoopShowsOnePass(t *testing.T) {
 	r.Close()
 }
 
+// items is a map of two items with two steps each, of which the second item
+// ends first.
+var items = []engine.Event{
+	started("each"),
+	event(0, engine.EventBranchStart, "each[0]", map[string]any{"branch": "each[0]", "index": int64(0), "count": int64(2), "item": "red"}),
+	started("each[0]"), started("each[0]/fetch"),
+	event(0, engine.EventBranchStart, "each[1]", map[string]any{"branch": "each[1]", "index": int64(1), "count": int64(2)}),
+	started("each[1]"), started("each[1]/fetch"), ended("each[1]/fetch", 1), ended("each[1]", 2),
+	event(0, engine.EventBranchEnd, "each[1]", map[string]any{"branch": "each[1]", "success": true, "duration_ms": 2.0}),
+}
+
+func TestItemsOfAMap(t *testing.T) {
+	t.Parallel()
+	var plain bytes.Buffer
+	r := New(&plain, Options{})
+	var screen bytes.Buffer
+	l := live(&screen, wide)
+	for _, e := range items {
+		r.Event(e)
+		l.Event(e)
+	}
+	l.redraw()
+	r.Close()
+	if diff := cmp.Diff("each[1]/fetch: done (1ms)\neach[1] 2/2: done (2ms)\n", plain.String()); diff != "" {
+		t.Error(diff)
+	}
+	want := []string{`| each  0s, 1/2`, `  | 1/2 "red"  0s`, "    | fetch  0s"}
+	if diff := cmp.Diff(want, screenOf(screen.String(), 80)); diff != "" {
+		t.Error(diff)
+	}
+	l.Close()
+}
+
+// On a terminal a branch of several nodes is one line when it has ended well.
+func TestFinishedBranchesFold(t *testing.T) {
+	t.Parallel()
+	var out bytes.Buffer
+	r := live(&out, wide)
+	for _, e := range []engine.Event{
+		started("a"), ended("a", 1),
+		event(0, engine.EventBranchStart, "a>b", map[string]any{"branch": "b"}),
+		started("a>b/b"), ended("a>b/b", 1), started("a>b/c"), ended("a>b/c", 1),
+		event(0, engine.EventBranchStart, "a>d", map[string]any{"branch": "d"}),
+		started("a>d/d"),
+		event(0, engine.EventBranchEnd, "a>b", map[string]any{"branch": "b", "success": true, "duration_ms": 7.0}),
+	} {
+		r.Event(e)
+	}
+	r.redraw()
+	want := []string{"+ a  1ms", "  + b  7ms, 2 nodes", "  | d  0s"}
+	if diff := cmp.Diff(want, screenOf(out.String(), 80)); diff != "" {
+		t.Error(diff)
+	}
+	r.Close()
+}
+
 // While somebody types at the terminal nothing is drawn over it.
 func TestHoldKeepsBack(t *testing.T) {
 	t.Parallel()
