@@ -118,6 +118,7 @@ func (h *Host) Actions() ([]ActionEntry, error) {
 // catalog collects the actions for one set of settings.
 func (h *Host) catalog(settings map[string]any) (*catalog.Catalog, error) {
 	c := catalog.New()
+	c.Patience = patience(settings)
 	for i, b := range h.bundles {
 		m := b.Manifest()
 		selected, err := catalog.Select(m, settings)

@@ -35,6 +35,12 @@ func luaOptions(given map[string]any) script.Options {
 	}
 }
 
+// patience reads settings.plugins; 0 is the default.
+func patience(given map[string]any) time.Duration {
+	object, _ := given[settings.PluginsKey].(map[string]any)
+	return time.Duration(number(object["call_timeout_seconds"]) * float64(time.Second))
+}
+
 func number(v any) float64 {
 	switch v := v.(type) {
 	case int64:

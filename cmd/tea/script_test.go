@@ -44,9 +44,21 @@ func greet() {
 		os.Exit(3)
 		return nil, nil
 	}
+	// falter dies in the middle of its text unless the file exists, and makes it.
+	falter := func(ctx context.Context, req *tea.Request, p greetParams) (map[string]any, error) {
+		req.Host.Token(ctx, "Hello")
+		if f, err := os.OpenFile(p.Name, os.O_CREATE|os.O_EXCL, 0o600); err == nil {
+			req.Host.Token(ctx, ", my")
+			f.Close()
+			os.Exit(3)
+		}
+		req.Host.Token(ctx, ", my friend")
+		return map[string]any{"text": "Hello, my friend"}, nil
+	}
 	settings := map[string]*schema.Schema{"greet": schema.Of[greetSettings]()}
 	serve.Main(tea.Bundle{Name: "greet", Version: "1.2.3", Description: "Greets.", Settings: settings, Actions: []tea.Action{
 		tea.NewAction("greet.hello", "Says hello.", hello, tea.Streaming()),
+		tea.NewAction("greet.falter", "Crashes once in the middle.", falter, tea.Streaming(), tea.Idempotent()),
 		tea.NewAction("greet.crash", "Crashes.", crash),
 	}})
 }

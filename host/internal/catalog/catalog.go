@@ -1,11 +1,13 @@
 package catalog
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
 	"strings"
 	"sync"
+	"time"
 
 	tea "github.com/the-edge-agent/tea/sdk"
 )
@@ -23,6 +25,10 @@ type Opener func(ctx context.Context) (Invoker, error)
 // OnMissing must not be called concurrently with each other; everything else
 // is safe for concurrent use.
 type Catalog struct {
+	// Patience is how long a plugin may be silent during a call that has no
+	// deadline; 0 is DefaultPatience. It is set before the first call.
+	Patience time.Duration
+
 	missing func(ctx context.Context, bundle string) bool
 
 	mu      sync.RWMutex
@@ -189,6 +195,9 @@ func (c *Catalog) Invoke(ctx context.Context, req *tea.Request) (*tea.Response, 
 		return nil, err
 	}
 	req.Action = e.Name
+	if _, bounded := ctx.Deadline(); !bounded && e.Kind == "plugin" {
+		return invokePatiently(ctx, invoker, req, cmp.Or(c.Patience, DefaultPatience))
+	}
 	return invoker.Invoke(ctx, req)
 }
 

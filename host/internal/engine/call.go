@@ -88,10 +88,35 @@ func (x *execution) callTool(ctx context.Context, name string, params tea.Payloa
 	return result, err
 }
 
-// invoke calls an action, deep inside of so many others; what it uses counts
+// invoke is [execution.invokeOnce] and repeats a call of an idempotent action,
+// once, if the plugin died during it. This is the only place that repeats a
+// call. It does not where the node has a retry policy, or where something
+// around it is being retried, so that retries do not multiply.
+func (x *execution) invoke(ctx context.Context, name string, params tea.Payload, path string, deep int, outer *meter) (*tea.Response, *meter, error) {
+	res, spent, err := x.invokeOnce(ctx, name, params, path, deep, outer)
+	if err == nil || ctx.Err() != nil || !x.repeats(name, path, err) {
+		return res, spent, err
+	}
+	fields := retryFields(x.attempt, 0, asFailure(err))
+	fields["call"] = name
+	x.frame.run.emit(EventRetry, x.node.Name, x.path, fields)
+	return x.invokeOnce(ctx, name, params, path, deep, outer)
+}
+
+// repeats reports whether a failed call is made once again.
+func (x *execution) repeats(name, path string, err error) bool {
+	var crash interface{ Crashed() }
+	if !errors.As(err, &crash) || x.node.Retry.MaxRetries > 0 || withoutAttempts(path) != path {
+		return false
+	}
+	info, ok := x.frame.run.o.Actions.Describe(name)
+	return ok && info.Idempotent
+}
+
+// invokeOnce calls an action, deep inside of so many others; what it uses counts
 // for outer too. The caller adds what the result says to the meter that comes
 // back.
-func (x *execution) invoke(ctx context.Context, name string, params tea.Payload, path string, deep int, outer *meter) (*tea.Response, *meter, error) {
+func (x *execution) invokeOnce(ctx context.Context, name string, params tea.Payload, path string, deep int, outer *meter) (*tea.Response, *meter, error) {
 	r := x.frame.run
 	// One allocation for both. Each call has its own: a plugin may come back
 	// late, when the next attempt is under way.
@@ -157,6 +182,8 @@ type callHost struct {
 	spent meter
 	// calls names the calls that the action makes.
 	calls callCounter
+	// cursor is how much of the text that it streams was emitted.
+	cursor tokenCursor
 }
 
 // Invoke calls another action under the same node.
@@ -204,7 +231,7 @@ func (h *callHost) Log(_ context.Context, level slog.Level, message string, fiel
 }
 
 // Token emits a piece of text.
-func (h *callHost) Token(_ context.Context, text string) { h.x.token(text) }
+func (h *callHost) Token(_ context.Context, text string) { h.x.token(h, text) }
 
 // Progress is a log event with a fraction.
 func (h *callHost) Progress(_ context.Context, fraction float64, message string) {

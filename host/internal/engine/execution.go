@@ -6,12 +6,10 @@ import (
 	"math"
 	"math/rand/v2"
 	"slices"
-	"sync"
 	"time"
 
 	"github.com/the-edge-agent/tea/host/internal/expr"
 	"github.com/the-edge-agent/tea/host/internal/graph"
-	"github.com/the-edge-agent/tea/host/internal/secret"
 	"github.com/the-edge-agent/tea/host/internal/state"
 	tea "github.com/the-edge-agent/tea/sdk"
 )
@@ -34,10 +32,7 @@ type execution struct {
 	// calls counts the actions that were called, for idempotency keys.
 	calls callCounter
 
-	tokens struct {
-		mu     sync.Mutex
-		stream *secret.Stream
-	}
+	tokens tokens
 }
 
 // outcome is what a body came to.
@@ -63,6 +58,7 @@ type delta struct {
 
 // withRetries runs the body until it succeeds or the policy gives up.
 func (x *execution) withRetries(ctx context.Context) (outcome, error) {
+	defer x.endTokens()
 	r := x.frame.run
 	policy := x.node.Retry
 	container := isContainer(x.node.Body)
@@ -107,7 +103,6 @@ func (x *execution) once(ctx context.Context) (outcome, error) {
 	x.calls.reset()
 	x.trying = meter{outer: &x.spent}
 	out, err := x.body(inner)
-	x.endTokens()
 	if err != nil && inner.Err() != nil && ctx.Err() == nil && !errors.Is(err, errSuspended) {
 		return outcome{}, context.Cause(inner)
 	}
@@ -140,35 +135,6 @@ func (x *execution) body(ctx context.Context) (outcome, error) {
 		return x.output(ctx, b.Output, result)
 	}
 	return x.container(ctx)
-}
-
-// token emits a piece of the text that an attempt streams. The secrets are
-// masked in the text as a whole, so its end may wait for the next piece.
-func (x *execution) token(text string) {
-	if !x.frame.run.listening() {
-		return
-	}
-	x.tokens.mu.Lock()
-	defer x.tokens.mu.Unlock()
-	if x.tokens.stream == nil {
-		x.tokens.stream = x.frame.run.o.Secrets.Stream()
-	}
-	x.emitToken(x.tokens.stream.Next(text))
-}
-
-// endTokens emits what token held back.
-func (x *execution) endTokens() {
-	x.tokens.mu.Lock()
-	defer x.tokens.mu.Unlock()
-	if x.tokens.stream != nil {
-		x.emitToken(x.tokens.stream.End())
-	}
-}
-
-func (x *execution) emitToken(text string) {
-	if text != "" {
-		x.frame.run.emit(EventToken, x.node.Name, x.path, map[string]any{"text": text})
-	}
 }
 
 func isContainer(b graph.Body) bool {

@@ -19,21 +19,13 @@ type Instance struct {
 // Invoke calls an action and starts the plugin where it does not run. The
 // error is a [*tea.Error]: the action's own, or plugin_crashed where the
 // process died, circuit_open where it died too often, dependency_missing
-// where it cannot be started, timeout or canceled with ctx. An idempotent
-// action is tried once again after a crash, and emits its tokens again then.
+// where it cannot be started, timeout or canceled with ctx. A call is made
+// once: the engine decides whether to repeat one that a crash has ended.
 func (i *Instance) Invoke(ctx context.Context, req *tea.Request) (*tea.Response, error) {
 	action := i.manifest.Find(req.Action)
 	if action == nil {
 		return nil, tea.Errorf(tea.NotFound, "plugin %s has no action %s", i.manifest.Name, req.Action)
 	}
-	resp, err := i.try(ctx, req, action.Streaming)
-	if action.Idempotent && isCrash(err) && ctx.Err() == nil {
-		resp, err = i.try(ctx, req, action.Streaming)
-	}
-	return resp, err
-}
-
-func (i *Instance) try(ctx context.Context, req *tea.Request, stream bool) (*tea.Response, error) {
 	gen, err := i.supervisor.acquire(ctx)
 	if err != nil {
 		return nil, err
@@ -43,7 +35,7 @@ func (i *Instance) try(ctx context.Context, req *tea.Request, stream bool) (*tea
 	}
 	open := &gen.process.unanswered
 	open.add(req.Action, 1)
-	resp, err := gen.process.wire.Invoke(ctx, i.id, req, stream)
+	resp, err := gen.process.wire.Invoke(ctx, i.id, req, action.Streaming)
 	if ctx.Err() == nil { // else the plugin may still be at it
 		open.add(req.Action, -1)
 	}

@@ -103,20 +103,6 @@ func TestCrashIsATypedError(t *testing.T) {
 	}
 }
 
-func TestOnlyIdempotentCallsAreRepeatedAfterACrash(t *testing.T) {
-	t.Parallel()
-	inst := open(t, "crash")
-	got, err := call(t.Context(), inst, "crash.once", map[string]any{"file": filepath.Join(t.TempDir(), "a")})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if diff := cmp.Diff(map[string]any{"survived": true}, got); diff != "" {
-		t.Error(diff)
-	}
-	_, err = call(t.Context(), inst, "crash.once_only", map[string]any{"file": filepath.Join(t.TempDir(), "b")})
-	wantError(t, err, tea.PluginCrashed)
-}
-
 func TestBreakerOpensAfterRepeatedCrashes(t *testing.T) {
 	t.Parallel()
 	inst := open(t, "crash")

@@ -173,7 +173,7 @@ func TestCrashedPluginTakesItsChildrenAlong(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := call(t.Context(), inst, "crash.kill", nil); !isCrash(err) {
+	if _, err := call(t.Context(), inst, "crash.kill", nil); tea.AsError(err).Type != tea.PluginCrashed {
 		t.Fatalf("got %v, want a crash", err)
 	}
 	wantGone(t, int(got.(map[string]any)["pid"].(int64)))

@@ -144,7 +144,7 @@ func (p *process) crashed(action string) *tea.Error {
 		<-p.runner.exited
 	}
 	words := p.runner.output.lastWords()
-	e := tea.Errorf(tea.PluginCrashed, "plugin %s died during %s: %s%s", p.name, action, exitText(p.runner.state), lastWordsNote(words))
+	e := tea.Errorf(tea.PluginCrashed, "plugin %s died during %s: %w%s", p.name, action, died{exitText(p.runner.state)}, lastWordsNote(words))
 	e.Source = p.name
 	e.Details = map[string]any{"last_words": words}
 	if status, ok := p.runner.state.Sys().(syscall.WaitStatus); ok && status.Signaled() {
@@ -154,5 +154,15 @@ func (p *process) crashed(action string) *tea.Error {
 	}
 	return e
 }
+
+// died is the cause of an error where the process of the called action itself
+// has died. It does not cross a process border: an action that passes on the
+// crash of another one has not crashed.
+type died struct{ how string }
+
+func (d died) Error() string { return d.how }
+
+// Crashed marks the error for the engine.
+func (died) Crashed() {}
 
 func exitText(state *os.ProcessState) string { return fmt.Sprint(state) }

@@ -10,10 +10,14 @@ import (
 	"strconv"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	tea "github.com/the-edge-agent/tea/sdk"
 	"github.com/the-edge-agent/tea/sdk/diag"
 )
+
+// slowStart is when a word is said about a plugin that is asked.
+const slowStart = 5 * time.Second
 
 // maxAsked is how many plugins are asked for their manifests at the same time.
 const maxAsked = 4
@@ -221,6 +225,10 @@ func (s *Set) ask(ctx context.Context, binaries []binary) []Asked {
 
 // describe starts a plugin, asks for its manifest and ends it.
 func (s *Set) describe(ctx context.Context, b binary) (tea.Manifest, error) {
+	slow := time.AfterFunc(slowStart, func() {
+		s.launcher.options.Logger.Warn("waiting for its manifest", "plugin", b.name)
+	})
+	defer slow.Stop()
 	p, err := s.launcher.launch(ctx, b.name, b.path)
 	if err != nil {
 		return tea.Manifest{}, err

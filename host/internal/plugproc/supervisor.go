@@ -2,7 +2,6 @@ package plugproc
 
 import (
 	"context"
-	"errors"
 	"log/slog"
 	"sync"
 	"time"
@@ -175,10 +174,4 @@ func (s *supervisor) stop(ctx context.Context) {
 		gen.process.stop(ctx)
 	}
 	s.watches.Wait()
-}
-
-// isCrash tells whether err is the end of a plugin's process.
-func isCrash(err error) bool {
-	var e *tea.Error
-	return errors.As(err, &e) && e.Type == tea.PluginCrashed
 }

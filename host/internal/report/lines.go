@@ -39,6 +39,9 @@ type line struct {
 	tokens int64
 	// note is an error or a question.
 	note string
+	// uses is the node's action; slow says that its wait was reported.
+	uses string
+	slow bool
 	// text is the end of what a model has said so far.
 	text string
 }
@@ -73,7 +76,7 @@ func (ls *lines) take(e engine.Event) {
 	switch e.Type {
 	case engine.EventNodeStart:
 		l := ls.at(e)
-		l.state, l.started = running, e.Time
+		l.state, l.started, l.uses = running, e.Time, text(e, "uses")
 	case engine.EventNodeEnd:
 		ls.end(ls.at(e), e)
 	case engine.EventNodeError:
@@ -83,7 +86,7 @@ func (ls *lines) take(e engine.Event) {
 	case engine.EventRetry:
 		if e.Node != "" {
 			l := ls.at(e)
-			l.attempts, l.text = integer(e, "attempt")+1, ""
+			l.attempts = integer(e, "attempt") + 1
 			l.note = text(e, "error")
 		}
 	case engine.EventLoop:
@@ -285,6 +288,34 @@ func (ls *lines) foldsLater(l *line) bool {
 		}
 	}
 	return false
+}
+
+// slowAfter is how long a node runs before it is said what it waits for.
+const slowAfter = 5 * time.Second
+
+// slow returns the innermost nodes that have been running for slowAfter, each
+// once.
+func (ls *lines) slow(now time.Time) []*line {
+	var out []*line
+	for i, l := range ls.open {
+		if l.state != running || l.slow || now.Sub(l.started) < slowAfter {
+			continue
+		}
+		if i+1 < len(ls.open) && inside(ls.open[i+1].path, l.path) { // it is a container
+			continue
+		}
+		l.slow = true
+		out = append(out, l)
+	}
+	return out
+}
+
+// wait says what a running node waits for.
+func (l *line) wait() string {
+	if l.uses == "" {
+		return "still running"
+	}
+	return "waiting for " + l.uses
 }
 
 // rest gives and drops all lines.

@@ -115,6 +115,9 @@ func (r *Report) details(l *line) string {
 	switch l.state {
 	case running:
 		parts = append(parts, r.style.brief(r.o.Now().Sub(l.started).Truncate(redrawEvery)))
+		if l.slow {
+			parts = append(parts, l.wait())
+		}
 	case skipped:
 		parts = append(parts, "skipped")
 	case done, failed:

@@ -2,6 +2,7 @@ package report
 
 import (
 	"bytes"
+	"fmt"
 	"io"
 	"sync"
 	"time"
@@ -39,11 +40,14 @@ type Report struct {
 	stopped chan struct{}
 }
 
-// redrawEvery is how often the live lines move.
-const redrawEvery = 100 * time.Millisecond
+const (
+	// redrawEvery is how often the live lines move.
+	redrawEvery = 100 * time.Millisecond
+	// lookEvery is how often plain output looks for slow nodes.
+	lookEvery = time.Second
+)
 
-// New makes a report that writes to w. Where it is a terminal, Close must be
-// called.
+// New makes a report that writes to w. Close must be called.
 func New(w io.Writer, o Options) *Report {
 	if o.Now == nil {
 		o.Now = time.Now
@@ -63,6 +67,10 @@ func (r *Report) Event(e engine.Event) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.lines.take(e)
+	if r.stop == nil {
+		r.stop, r.stopped = make(chan struct{}), make(chan struct{})
+		go r.tick(r.stop, r.stopped)
+	}
 	if !r.live() {
 		for _, l := range r.lines.settled(true) {
 			r.above.WriteString(r.plainLine(l) + "\n")
@@ -73,10 +81,6 @@ func (r *Report) Event(e engine.Event) {
 	if e.Type == engine.EventToken {
 		return // the next tick shows it
 	}
-	if r.stop == nil {
-		r.stop, r.stopped = make(chan struct{}), make(chan struct{})
-		go r.tick(r.stop, r.stopped)
-	}
 	if settled := r.lines.settled(false); len(settled) > 0 {
 		columns, _ := r.o.Size()
 		for _, l := range settled {
@@ -86,10 +90,14 @@ func (r *Report) Event(e engine.Event) {
 	}
 }
 
-// tick redraws the live lines until stop is closed.
+// tick redraws the live lines, or reports slow nodes, until stop is closed.
 func (r *Report) tick(stop, stopped chan struct{}) {
 	defer close(stopped)
-	ticker := time.NewTicker(redrawEvery)
+	every := lookEvery
+	if r.live() {
+		every = redrawEvery
+	}
+	ticker := time.NewTicker(every)
 	defer ticker.Stop()
 	for {
 		select {
@@ -101,10 +109,18 @@ func (r *Report) tick(stop, stopped chan struct{}) {
 	}
 }
 
-// redraw draws the live lines anew.
+// redraw draws the live lines anew and says what slow nodes wait for.
 func (r *Report) redraw() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	if r.held {
+		return
+	}
+	for _, l := range r.lines.slow(r.o.Now()) {
+		if !r.live() {
+			fmt.Fprintf(&r.above, "%s: %s (%s)\n", oneLine(l.path), l.wait(), slowAfter)
+		}
+	}
 	r.flush()
 }
 

@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -66,6 +67,40 @@ ask: waiting: Go on?
 `
 	if diff := cmp.Diff(want, out.String()); diff != "" {
 		t.Error(diff)
+	}
+}
+
+// Each node that takes long is mentioned once; what contains it is not.
+func TestSlowNodesSayWhatTheyWaitFor(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		name string
+		size func() (int, int)
+		want string
+	}{
+		{"plain", nil, "ask: waiting for llm.call (5s)\nloop[0]/think: still running (5s)\n"},
+		{"terminal", func() (int, int) { return 80, 24 }, "waiting for llm.call"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			var out bytes.Buffer
+			var now atomic.Int64
+			r := New(&out, Options{Size: c.size, ASCII: true, Now: func() time.Time { return at(int(now.Load())) }})
+			r.Event(event(0, engine.EventNodeStart, "ask", map[string]any{"uses": "llm.call"}))
+			r.Event(started("loop"))
+			r.Event(started("loop[0]/think"))
+			r.redraw()
+			if strings.Contains(out.String(), "waiting") {
+				t.Errorf("too early: %s", &out)
+			}
+			now.Store(5000)
+			r.redraw()
+			r.redraw()
+			r.Close()
+			if c.size == nil && out.String() != c.want || !strings.Contains(out.String(), c.want) {
+				t.Errorf("got %s", &out)
+			}
+		})
 	}
 }
 

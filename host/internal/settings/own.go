@@ -4,14 +4,20 @@ import "github.com/the-edge-agent/tea/sdk/schema"
 
 // The keys that the host reads itself. Those of its bundles stand with them.
 const (
-	LuaKey   = "lua"
-	TraceKey = "trace"
+	LuaKey     = "lua"
+	PluginsKey = "plugins"
+	TraceKey   = "trace"
 )
 
 // Lua is settings.lua.
 type Lua struct {
 	TimeoutSeconds float64 `json:"timeout_seconds,omitempty" minimum:"0" doc:"time for one run, calls of actions included; default 30"`
 	MemoryMB       float64 `json:"memory_mb,omitempty" minimum:"0" doc:"how far the heap may grow while a run lasts; default 256"`
+}
+
+// Plugins is settings.plugins.
+type Plugins struct {
+	CallTimeoutSeconds float64 `json:"call_timeout_seconds,omitempty" minimum:"0" doc:"how long a plugin may be silent during a call that has no timeout_seconds; default 300"`
 }
 
 // Trace is settings.trace.
@@ -25,5 +31,5 @@ type Trace struct {
 
 // own are the schemas of the host's own keys.
 func own() map[string]*schema.Schema {
-	return map[string]*schema.Schema{LuaKey: schema.Of[Lua](), TraceKey: schema.Of[Trace]()}
+	return map[string]*schema.Schema{LuaKey: schema.Of[Lua](), PluginsKey: schema.Of[Plugins](), TraceKey: schema.Of[Trace]()}
 }

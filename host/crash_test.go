@@ -1,0 +1,96 @@
+package host_test
+
+import (
+	"context"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/the-edge-agent/tea/host"
+	tea "github.com/the-edge-agent/tea/sdk"
+)
+
+// death is the cause of an error by which the engine knows a crash.
+type death struct{}
+
+func (death) Error() string { return "killed" }
+func (death) Crashed()      {}
+
+// mortal is a plugin whose process dies during the first calls, after some
+// tokens; the last entry of says is answered.
+func mortal(idempotent bool, calls *int, says ...[]string) tea.Action {
+	return tea.Action{Name: "mortal.talk", Summary: "Talks.", Streaming: true, Idempotent: idempotent, Handle: func(ctx context.Context, req *tea.Request) (*tea.Response, error) {
+		words := says[min(*calls, len(says)-1)]
+		*calls++
+		for _, word := range words {
+			req.Host.Token(ctx, word)
+		}
+		if *calls < len(says) {
+			return nil, tea.Errorf(tea.PluginCrashed, "plugin mortal died: %w", death{})
+		}
+		return tea.Respond(map[string]any{"text": strings.Join(words, "")}), nil
+	}}
+}
+
+func TestCallThatACrashHasEnded(t *testing.T) {
+	t.Parallel()
+	const plain = `nodes: [{name: a, uses: mortal.talk}]`
+	for _, c := range []struct {
+		name, flow string
+		fragile    bool // not idempotent
+		says       [][]string
+		status     host.Status
+		read       string
+		calls      int
+		retries    int
+	}{
+		{"continues its text", plain, false, [][]string{{"Hel", "lo"}, {"Hello ", "world"}}, host.Done, "Hello world", 2, 1},
+		{"by other pieces", plain, false, [][]string{{"Hello w"}, {"Hell", "o", " world"}}, host.Done, "Hello world", 2, 1},
+		{"says no other text", plain, false, [][]string{{"Hello"}, {"Help", " me"}}, host.Done, "Hello", 2, 1},
+		{"said nothing", plain, false, [][]string{{}, {"Hello"}}, host.Done, "Hello", 2, 1},
+		{"once only", plain, false, [][]string{{"He"}, {"Hell"}, {"Hello"}}, host.Failed, "Hell", 2, 1},
+		{"not if it has effects", plain, true, [][]string{{"He"}, {"Hello"}}, host.Failed, "He", 1, 0},
+		{"in Lua", `nodes: [{name: a, run: 'return tea.action("mortal.talk")'}]`, false, [][]string{{"He"}, {"Hello"}}, host.Done, "Hello", 2, 1},
+		{"by the node's policy alone", `nodes: [{name: a, uses: mortal.talk, retry: {max_retries: 1, backoff_base_ms: 1}}]`,
+			false, [][]string{{"He"}, {"Hell"}, {"Hello"}}, host.Failed, "Hell", 2, 1},
+		{"once beside a branch's policy", `
+nodes:
+  - {name: a, parallel: {retry: {max_retries: 1, base_delay: 0.001}}}
+  - {name: b, uses: mortal.talk}
+  - {name: join, run: "return {failed = not parallel_results[1].success}"}
+edges: [{from: a, parallel: [b], fan_in: join}]`,
+			false, [][]string{{}, {}, {}, {}, {"Hello"}}, host.Done, "", 3, 2},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			calls := 0
+			h, err := host.New(host.Options{Actions: []tea.Action{mortal(!c.fragile, &calls, c.says...)}})
+			if err != nil {
+				t.Fatal(err)
+			}
+			t.Cleanup(func() { h.Close() })
+			wf, err := h.Parse("test.yaml", []byte(c.flow), host.LoadOptions{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			t.Cleanup(func() { wf.Close() })
+			var read strings.Builder
+			retries := 0
+			res, _ := wf.Run(t.Context(), host.RunOptions{Events: func(e host.Event) {
+				switch e.Type {
+				case host.EventToken:
+					read.WriteString(e.Fields["text"].(string))
+				case host.EventRetry:
+					retries++
+				}
+			}})
+			if res.Status != c.status || calls != c.calls || retries != c.retries {
+				t.Errorf("%s after %d calls and %d retries, want %s, %d, %d: %v", res.Status, calls, retries, c.status, c.calls, c.retries, res.Err)
+			}
+			if diff := cmp.Diff(c.read, read.String()); diff != "" {
+				t.Error(diff)
+			}
+		})
+	}
+}

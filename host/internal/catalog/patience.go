@@ -1,0 +1,113 @@
+package catalog
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"math"
+	"sync/atomic"
+	"time"
+
+	tea "github.com/the-edge-agent/tea/sdk"
+)
+
+const (
+	// DefaultPatience is how long a call of a plugin may be silent.
+	DefaultPatience = 5 * time.Minute
+	// wholeCall is how many times as long it may take in all.
+	wholeCall = 12
+)
+
+// patience bounds a call that came without a deadline, and is its host: it
+// ends the call when the plugin is silent for too long. Tokens, progress, logs
+// and callbacks are signs of life; while a callback lasts it is not the plugin
+// that is slow.
+type patience struct {
+	tea.Host
+	limit     time.Duration
+	cancel    context.CancelCauseFunc
+	timer     *time.Timer
+	begin     time.Time
+	last      atomic.Int64 // when the plugin was heard last, after begin
+	callbacks atomic.Int64 // under way
+}
+
+// invokePatiently calls an action of a plugin. The error is a timeout where the
+// plugin was silent for longer than limit, or took wholeCall times as long.
+func invokePatiently(ctx context.Context, invoker Invoker, req *tea.Request, limit time.Duration) (*tea.Response, error) {
+	inner, stop := context.WithTimeoutCause(ctx, wholeCall*limit, tea.Errorf(tea.Timeout,
+		"%s took longer than %s; give the node timeout_seconds to allow for more", req.Action, wholeCall*limit))
+	defer stop()
+	inner, cancel := context.WithCancelCause(inner)
+	defer cancel(nil)
+	p := &patience{Host: req.Host, limit: limit, cancel: cancel, begin: time.Now()}
+	req.Host = p
+	p.timer = time.AfterFunc(math.MaxInt64, func() { p.check(req.Action) })
+	p.timer.Reset(limit) // the timer is in its place when it fires
+	defer p.timer.Stop()
+	res, err := invoker.Invoke(inner, req)
+	var late *tea.Error
+	if err != nil && ctx.Err() == nil && errors.As(context.Cause(inner), &late) {
+		return nil, late
+	}
+	return res, err
+}
+
+// check ends the call, or waits for as long as the plugin may still be silent.
+func (p *patience) check(action string) {
+	silent := time.Since(p.begin) - time.Duration(p.last.Load())
+	if left := p.limit - silent; left > 0 {
+		p.timer.Reset(left)
+		return
+	}
+	if p.callbacks.Load() > 0 {
+		p.timer.Reset(p.limit)
+		return
+	}
+	p.cancel(tea.Errorf(tea.Timeout, "%s: the plugin was silent for %s (settings.plugins.call_timeout_seconds, or timeout_seconds of the node)", action, p.limit))
+}
+
+func (p *patience) heard() { p.last.Store(int64(time.Since(p.begin))) }
+
+// enter notes a callback; the result ends it.
+func (p *patience) enter() (leave func()) {
+	p.callbacks.Add(1)
+	return func() {
+		p.heard()
+		p.callbacks.Add(-1)
+	}
+}
+
+func (p *patience) Invoke(ctx context.Context, action string, params any) (*tea.Response, error) {
+	defer p.enter()()
+	return p.Host.Invoke(ctx, action, params)
+}
+
+func (p *patience) Log(ctx context.Context, level slog.Level, message string, fields map[string]any) {
+	p.heard()
+	p.Host.Log(ctx, level, message, fields)
+}
+
+func (p *patience) Token(ctx context.Context, text string) {
+	p.heard()
+	p.Host.Token(ctx, text)
+}
+
+func (p *patience) Progress(ctx context.Context, fraction float64, message string) {
+	p.heard()
+	p.Host.Progress(ctx, fraction, message)
+}
+
+func (p *patience) SetNote(ctx context.Context, key string, note any) error {
+	defer p.enter()()
+	return p.Host.SetNote(ctx, key, note)
+}
+
+// ReportUsage passes on what a host with a budget wants to know.
+func (p *patience) ReportUsage(ctx context.Context, u tea.Usage) error {
+	p.heard()
+	if reporter, ok := p.Host.(tea.UsageReporter); ok {
+		return reporter.ReportUsage(ctx, u)
+	}
+	return nil
+}
