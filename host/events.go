@@ -1,27 +1,51 @@
 package host
 
 import (
+	"cmp"
 	"errors"
+	"fmt"
 
 	"github.com/the-edge-agent/tea/host/internal/checkpoint"
+	"github.com/the-edge-agent/tea/host/internal/settings"
 )
 
-// mostEventBytes is where a run's event log stops taking tokens.
-const mostEventBytes = 64 << 20
+const (
+	// defaultEventBytes is how large a run's event log may grow by default.
+	defaultEventBytes = 16 << 20
+	// reservedEventBytes is what the events that are always kept may take
+	// beyond the limit.
+	reservedEventBytes = 64 << 10
+	// maxWaitingBytes is how much may wait in memory, roughly, with durability
+	// exit.
+	maxWaitingBytes = 4 << 20
+)
 
-// eventKeeper stores a run's events beside its journal. With durability exit
-// they wait in memory until it is clear that the run is kept.
+// eventKeeper stores a run's events beside its journal, up to a size. With
+// durability exit they wait in memory until it is clear that the run is kept.
+// Its methods are for one goroutine at a time.
 type eventKeeper struct {
 	store   *checkpoint.Store
 	runID   string
 	durable bool
-	log     *checkpoint.EventLog
-	waiting []Event
-	err     error
+	// limit is how large the log may grow.
+	limit int64
+	log   *checkpoint.EventLog
+	// tokens have not been stored yet.
+	tokens tokenBuffer
+	// waiting are the events that wait in memory, and waitingBytes their size.
+	waiting      []Event
+	waitingBytes int
+	// cut says that the log has reached its limit.
+	cut bool
+	// err is the first error; nothing is written after it.
+	err error
 }
 
-func newEventKeeper(store *checkpoint.Store, runID string, d Durability) *eventKeeper {
-	return &eventKeeper{store: store, runID: runID, durable: d != DurabilityExit}
+// eventLimit reads settings.events.max_mb. What does not fit was reported, and
+// reads as absent.
+func (wf *Workflow) eventLimit() int64 {
+	object, _ := wf.spec.Settings[settings.EventsKey].(map[string]any)
+	return cmp.Or(int64(number(object["max_mb"])*(1<<20)), defaultEventBytes)
 }
 
 // open opens the log once. That of a new run waits for the first event, so that
@@ -32,47 +56,130 @@ func (k *eventKeeper) open() {
 	}
 }
 
-// lastSeq is the number of the last event of a run that is resumed.
-func (k *eventKeeper) lastSeq() int64 {
-	if k.open(); k.log == nil {
+// lastSeq is a number that no event of a resumed run has had. Of a run that was
+// killed, the last tokens may have been streamed and not stored.
+func (k *eventKeeper) lastSeq(killed bool) int64 {
+	k.open()
+	if k.log == nil || k.log.LastSeq() == 0 {
 		return 0
 	}
-	return int64(k.log.LastSeq())
+	last := int64(k.log.LastSeq())
+	if killed {
+		last += maxGroupTokens
+	}
+	return last
 }
 
 // tee stores an event and hands it on.
 func (k *eventKeeper) tee(next func(Event)) func(Event) {
 	return func(e Event) {
-		if k.durable {
-			k.put(e)
-		} else if len(k.waiting) < 10_000 {
-			k.waiting = append(k.waiting, e)
-		}
+		k.take(e)
 		if next != nil {
 			next(e)
 		}
 	}
 }
 
+// take stores an event; tokens wait for others of their stream.
+func (k *eventKeeper) take(e Event) {
+	if k.tokens.add(e) && !k.tokens.full(e.Time) {
+		return
+	}
+	for _, group := range k.tokens.groups() {
+		k.put(group)
+	}
+	if e.Type != EventToken {
+		k.put(e)
+	}
+	if k.durable && k.log != nil && k.err == nil {
+		k.err = k.log.Flush()
+	}
+}
+
+// put stores an event, or where it waits holds it.
 func (k *eventKeeper) put(e Event) {
-	if k.open(); k.log == nil || e.Type == "token" && k.log.Size() > mostEventBytes {
+	if k.durable {
+		k.write(e)
+		return
+	}
+	size := sizeOf(e)
+	switch {
+	case k.waitingBytes+size <= maxWaitingBytes && !k.cut, alwaysKept(e):
+	case k.cut:
+		return
+	default:
+		k.cut = true
+		e = cutNote(e, "more than 4 MB of events wait in memory, as they do with --durability exit")
+	}
+	k.waiting = append(k.waiting, e)
+	k.waitingBytes += size
+}
+
+// write appends an event to the log unless that is full.
+func (k *eventKeeper) write(e Event) {
+	if k.open(); k.err != nil {
 		return
 	}
 	line, err := e.MarshalJSON()
-	if err == nil {
-		err = k.log.Append(uint64(e.Seq), line)
+	if err != nil {
+		k.err = err
+		return
 	}
-	if err == nil && e.Type != "token" {
-		err = k.log.Flush()
+	room := k.limit - k.log.Size() - int64(len(line))
+	switch {
+	case room >= 0 && !k.cut, alwaysKept(e) && room >= -reservedEventBytes:
+	case k.cut:
+		return
+	default:
+		k.cut = true
+		note := cutNote(e, fmt.Sprintf("the log of this run has reached its limit of %d MB (settings.events.max_mb)", k.limit>>20))
+		if line, err = note.MarshalJSON(); err != nil {
+			k.err = err
+			return
+		}
 	}
-	k.err = errors.Join(k.err, err)
+	k.err = k.log.Append(uint64(e.Seq), line)
+}
+
+// alwaysKept reports whether an event is stored behind the limit too: few, and
+// what a reader needs to know how the run stands.
+func alwaysKept(e Event) bool {
+	switch e.Type {
+	case EventRunStart, EventInterrupt, EventCheckpoint, EventRunEnd:
+		return true
+	}
+	return false
+}
+
+// cutNote takes the place of the first event that is not stored.
+func cutNote(e Event, reason string) Event {
+	return Event{Seq: e.Seq, Time: e.Time, RunID: e.RunID, Type: EventLog, Fields: map[string]any{
+		"level":   "warn",
+		"message": "events are missing from here on, except starts and ends of the run, interrupts and checkpoints: " + reason,
+	}}
+}
+
+// sizeOf is about what an event takes in memory and in the log.
+func sizeOf(e Event) int {
+	size := 200 + len(e.Path)
+	for _, v := range e.Fields {
+		if text, ok := v.(string); ok {
+			size += len(text)
+		}
+	}
+	return size
 }
 
 // close writes what waits and closes the file.
 func (k *eventKeeper) close() error {
-	k.open()
+	for _, group := range k.tokens.groups() {
+		k.put(group)
+	}
+	if len(k.waiting) > 0 {
+		k.durable, k.cut = true, false
+	}
 	for _, e := range k.waiting {
-		k.put(e)
+		k.write(e)
 	}
 	if k.log == nil {
 		return k.err

@@ -45,7 +45,7 @@ func (wf *Workflow) Resume(ctx context.Context, run string, o RunOptions) (*Resu
 	if err != nil {
 		return nil, errors.Join(err, journal.Close())
 	}
-	return newKeeper(store, journal, o.Durability).run(ctx, eo)
+	return wf.newKeeper(store, journal, o.Durability).run(ctx, eo)
 }
 
 // Fork starts a new run with the records of another run of this workflow, up
@@ -84,7 +84,7 @@ func (wf *Workflow) Fork(ctx context.Context, run string, at uint64, o RunOption
 		return nil, err
 	}
 	eo.Replay = contents.Records
-	res, err := newKeeper(store, journal, o.Durability).run(ctx, eo)
+	res, err := wf.newKeeper(store, journal, o.Durability).run(ctx, eo)
 	if errors.Is(err, ErrInputUnused) {
 		err = errors.Join(err, store.Remove(eo.RunID)) // nothing has run
 	}

@@ -70,7 +70,7 @@ func (wf *Workflow) Run(ctx context.Context, o RunOptions) (*Result, error) {
 	if o.CheckpointDir == "" || o.Durability == DurabilityOff {
 		return engine.Execute(ctx, eo)
 	}
-	keeper, err := startKeeper(ctx, o, eo.Logger, checkpoint.Header{
+	keeper, err := wf.startKeeper(ctx, o, checkpoint.Header{
 		RunID: o.RunID, Workflow: wf.spec.Name, WorkflowFile: absolute(wf.spec.File),
 		Digest: wf.spec.Digest, Plugins: wf.versions(), StartedAt: time.Now(),
 	})
@@ -178,12 +178,14 @@ type keeper struct {
 }
 
 // newKeeper returns a keeper that owns the journal.
-func newKeeper(store *checkpoint.Store, journal *checkpoint.Journal, d Durability) *keeper {
-	return &keeper{store: store, journal: journal, events: newEventKeeper(store, journal.RunID(), d)}
+func (wf *Workflow) newKeeper(store *checkpoint.Store, journal *checkpoint.Journal, d Durability) *keeper {
+	return &keeper{store: store, journal: journal, events: &eventKeeper{
+		store: store, runID: journal.RunID(), durable: d != DurabilityExit, limit: wf.eventLimit(),
+	}}
 }
 
 // startKeeper prunes old runs and begins a new one.
-func startKeeper(ctx context.Context, o RunOptions, logger *slog.Logger, h checkpoint.Header) (*keeper, error) {
+func (wf *Workflow) startKeeper(ctx context.Context, o RunOptions, h checkpoint.Header) (*keeper, error) {
 	o.Durability = cmp.Or(o.Durability, DurabilitySync)
 	store, err := checkpoint.OpenStore(o.CheckpointDir)
 	if err != nil {
@@ -191,33 +193,37 @@ func startKeeper(ctx context.Context, o RunOptions, logger *slog.Logger, h check
 	}
 	if !o.KeepOldRuns {
 		if _, err := store.GC(checkpoint.DefaultPolicy(), time.Now()); err != nil {
-			logger.WarnContext(ctx, "old runs cannot be removed", "dir", o.CheckpointDir, "error", err.Error())
+			wf.log().WarnContext(ctx, "old runs cannot be removed", "dir", o.CheckpointDir, "error", err.Error())
 		}
 	}
 	journal, err := store.Create(h, o.Durability)
 	if err != nil {
 		return nil, err
 	}
-	return newKeeper(store, journal, o.Durability), nil
+	return wf.newKeeper(store, journal, o.Durability), nil
 }
 
 // run executes and closes whatever is kept.
 func (k *keeper) run(ctx context.Context, eo engine.Options) (*Result, error) {
 	eo.Journal = k.journal
 	eo.StartedAt = k.journal.Header().StartedAt
-	if len(eo.Replay) > 0 {
-		eo.FirstSeq = k.events.lastSeq()
+	if n := len(eo.Replay); n > 0 {
+		eo.FirstSeq = k.events.lastSeq(eo.Replay[n-1].Kind != checkpoint.KindStatus)
 	}
 	eo.Events = k.events.tee(eo.Events)
 	res, err := engine.Execute(ctx, eo)
+	closeJournal := k.journal.Close
 	if res != nil && res.Status == Done && !k.events.durable {
-		res.Checkpoint = ""
-		return res, errors.Join(err, k.journal.Discard(), k.events.discard())
+		if !k.journal.Promised() {
+			res.Checkpoint = ""
+			return res, errors.Join(err, k.journal.Discard(), k.events.discard())
+		}
+		closeJournal = k.journal.Discard
 	}
 	if closeErr := k.events.close(); closeErr != nil {
 		eo.Logger.Warn("the run's events are incomplete", "error", closeErr)
 	}
-	if closeErr := k.journal.Close(); closeErr != nil && err == nil {
+	if closeErr := closeJournal(); closeErr != nil && err == nil {
 		err = fmt.Errorf("close the checkpoint: %w", closeErr)
 	}
 	return res, err

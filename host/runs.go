@@ -53,15 +53,21 @@ func (r *Runs) Prune(p PrunePolicy) ([]string, error) { return r.store.GC(p, tim
 // Remove removes one run.
 func (r *Runs) Remove(run string) error { return r.store.Remove(run) }
 
-// Events reads a run's stored events behind the given seq, as JSON lines.
+// Events reads a run's stored events behind the given seq, in order, as JSON
+// lines. Tokens, which are stored together, come one by one as they were
+// streamed; their ts is that of the first one of the group.
 func (r *Runs) Events(run string, after int64, fn func(seq int64, line []byte) error) error {
 	contents, err := r.Show(run)
 	if err != nil {
 		return err
 	}
+	reader := eventReader{after: after, fn: fn}
 	err = checkpoint.ReadEvents(r.store.EventsPath(contents.Header.RunID), uint64(max(after, 0)), func(seq uint64, line []byte) error {
-		return fn(int64(seq), line)
+		return reader.line(int64(seq), line)
 	})
+	if err == nil {
+		err = reader.flush()
+	}
 	if err != nil {
 		return fmt.Errorf("read the events of run %s: %w", contents.Header.RunID, err)
 	}

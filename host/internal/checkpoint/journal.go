@@ -170,10 +170,15 @@ func (j *Journal) Close() error {
 // exit and a run that never called Sync, nothing stays on disk; otherwise a
 // file that was promised is there, and is completed. Then it closes.
 func (j *Journal) Discard() error {
+	return j.end(j.Promised())
+}
+
+// Promised reports whether the run has to be on disk: a Sync, or an Append that
+// is durable by itself, has succeeded, or the run was opened and not created.
+func (j *Journal) Promised() bool {
 	j.io.Lock()
-	kept := j.kept
-	j.io.Unlock()
-	return j.end(kept)
+	defer j.io.Unlock()
+	return j.kept
 }
 
 func (j *Journal) end(flush bool) error {

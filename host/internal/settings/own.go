@@ -4,6 +4,7 @@ import "github.com/the-edge-agent/tea/sdk/schema"
 
 // The keys that the host reads itself. Those of its bundles stand with them.
 const (
+	EventsKey  = "events"
 	LuaKey     = "lua"
 	PluginsKey = "plugins"
 	TraceKey   = "trace"
@@ -29,7 +30,14 @@ type Trace struct {
 	Contents bool              `json:"contents,omitempty" doc:"also record what is said to models and actions, and what they answer"`
 }
 
+// Events is settings.events.
+type Events struct {
+	MaxMB float64 `json:"max_mb,omitempty" minimum:"1" maximum:"4096" doc:"how large the log of a run's events may grow; default 16"`
+}
+
 // own are the schemas of the host's own keys.
 func own() map[string]*schema.Schema {
-	return map[string]*schema.Schema{LuaKey: schema.Of[Lua](), PluginsKey: schema.Of[Plugins](), TraceKey: schema.Of[Trace]()}
+	return map[string]*schema.Schema{
+		EventsKey: schema.Of[Events](), LuaKey: schema.Of[Lua](), PluginsKey: schema.Of[Plugins](), TraceKey: schema.Of[Trace](),
+	}
 }

@@ -1,0 +1,194 @@
+package host
+
+import (
+	"bytes"
+	"cmp"
+	"encoding/json"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+	"unicode/utf8"
+)
+
+// Tokens of one stream are stored together: an event for each takes a hundred
+// bytes to keep three. The last token gives the group its seq, so that the log
+// stays in order; groups that are stored together may overlap.
+const (
+	maxGroupBytes  = 32 << 10
+	maxGroupTokens = 1000
+	maxGroupAge    = 500 * time.Millisecond
+)
+
+// The fields of a token event in the log that stands for several.
+const (
+	fieldFirstSeq = "first_seq" // the seq of the first token
+	fieldLengths  = "lengths"   // of the tokens, in bytes
+	fieldSteps    = "seq_steps" // from each token's seq to the next; left out where all are 1
+)
+
+// tokenBuffer collects tokens by the execution that streams them. The zero
+// value is empty.
+type tokenBuffer struct {
+	byPath map[string]*tokenGroup
+	tokens int
+	bytes  int
+	since  time.Time
+}
+
+// tokenGroup is a row of tokens of one execution.
+type tokenGroup struct {
+	event   Event // of the first token
+	text    strings.Builder
+	seqs    []int64
+	lengths []any
+}
+
+// add takes a token; it reports false for any other event.
+func (b *tokenBuffer) add(e Event) bool {
+	if e.Type != EventToken {
+		return false
+	}
+	text, ok := e.Fields["text"].(string)
+	if !ok || len(e.Fields) != 1 {
+		return false
+	}
+	if !utf8.ValidString(text) {
+		text = strings.ToValidUTF8(text, "\uFFFD")
+	}
+	if b.tokens == 0 {
+		b.byPath, b.since = map[string]*tokenGroup{}, e.Time
+	}
+	g := b.byPath[e.Path]
+	if g == nil {
+		g = &tokenGroup{event: e}
+		b.byPath[e.Path] = g
+	}
+	g.text.WriteString(text)
+	g.seqs, g.lengths = append(g.seqs, e.Seq), append(g.lengths, int64(len(text)))
+	b.tokens++
+	b.bytes += len(text)
+	return true
+}
+
+// full reports whether the tokens have to be stored.
+func (b *tokenBuffer) full(now time.Time) bool {
+	return b.bytes >= maxGroupBytes || b.tokens >= maxGroupTokens || now.Sub(b.since) >= maxGroupAge
+}
+
+// groups empties the buffer into one event for each execution, in the order of
+// their last tokens.
+func (b *tokenBuffer) groups() []Event {
+	if b.tokens == 0 {
+		return nil
+	}
+	groups := slices.SortedFunc(maps.Values(b.byPath), func(a, b *tokenGroup) int {
+		return cmp.Compare(a.last(), b.last())
+	})
+	events := make([]Event, len(groups))
+	for i, g := range groups {
+		events[i] = g.event
+		if b.tokens > 1 {
+			events[i] = g.together()
+		}
+	}
+	*b = tokenBuffer{}
+	return events
+}
+
+func (g *tokenGroup) last() int64 { return g.seqs[len(g.seqs)-1] }
+
+// together is the event that stands for the tokens in the log.
+func (g *tokenGroup) together() Event {
+	e := g.event
+	e.Seq = g.last()
+	e.Fields = map[string]any{"text": g.text.String(), fieldFirstSeq: g.seqs[0], fieldLengths: g.lengths}
+	if e.Seq-g.seqs[0] >= int64(len(g.seqs)) {
+		steps := make([]any, len(g.seqs)-1)
+		for i := range steps {
+			steps[i] = g.seqs[i+1] - g.seqs[i]
+		}
+		e.Fields[fieldSteps] = steps
+	}
+	return e
+}
+
+// apart splits a line of the log that stands for several tokens into their
+// events; false for any other line.
+func apart(line []byte) ([]Event, bool) {
+	if !bytes.Contains(line, []byte(`"`+fieldFirstSeq+`":`)) {
+		return nil, false
+	}
+	var g struct {
+		TS       time.Time `json:"ts"`
+		RunID    string    `json:"run_id"`
+		Event    EventType `json:"event"`
+		Node     string    `json:"node"`
+		Path     string    `json:"path"`
+		Text     string    `json:"text"`
+		FirstSeq int64     `json:"first_seq"`
+		Lengths  []int     `json:"lengths"`
+		Steps    []int64   `json:"seq_steps"`
+	}
+	if json.Unmarshal(line, &g) != nil || g.Event != EventToken || g.Steps != nil && len(g.Steps) != len(g.Lengths)-1 {
+		return nil, false
+	}
+	events := make([]Event, len(g.Lengths))
+	seq := g.FirstSeq
+	for i, length := range g.Lengths {
+		if length < 0 || length > len(g.Text) {
+			return nil, false
+		}
+		events[i] = Event{Seq: seq, Time: g.TS, RunID: g.RunID, Type: EventToken, Node: g.Node, Path: g.Path, Fields: map[string]any{"text": g.Text[:length]}}
+		g.Text = g.Text[length:]
+		if seq++; i < len(g.Steps) {
+			seq += g.Steps[i] - 1
+		}
+	}
+	return events, true
+}
+
+// eventReader hands on the events behind a seq in order, tokens one by one.
+type eventReader struct {
+	after int64
+	fn    func(seq int64, line []byte) error
+	// held are tokens of groups that overlap.
+	held []Event
+	last int64
+}
+
+// line takes the next line of the log.
+func (r *eventReader) line(seq int64, line []byte) error {
+	tokens, ok := apart(line)
+	if !ok || len(tokens) == 0 || tokens[0].Seq > r.last {
+		if err := r.flush(); err != nil {
+			return err
+		}
+	}
+	if !ok {
+		return r.fn(seq, line)
+	}
+	r.held = append(r.held, tokens...)
+	r.last = max(r.last, seq)
+	return nil
+}
+
+// flush hands on the held tokens.
+func (r *eventReader) flush() error {
+	held := r.held
+	r.held = nil
+	slices.SortFunc(held, func(a, b Event) int { return cmp.Compare(a.Seq, b.Seq) })
+	for _, e := range held {
+		if e.Seq <= r.after {
+			continue
+		}
+		line, err := e.MarshalJSON()
+		if err == nil {
+			err = r.fn(e.Seq, line)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
