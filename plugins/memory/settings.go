@@ -42,15 +42,14 @@ type LTMSettings struct {
 
 // VectorSettings are what a workflow sets under settings.vector.
 type VectorSettings struct {
-	Exact          int     `json:"exact,omitempty" doc:"size of a collection up to which each query is compared with every vector; default 10000, -1 = none: a graph from the first vector on"`
-	M              int     `json:"m,omitempty" minimum:"4" maximum:"64" doc:"links of a vector in the HNSW graph; default 16"`
-	EfConstruction int     `json:"ef_construction,omitempty" minimum:"8" doc:"candidates looked at while the graph is built; default 100"`
-	Recall         float64 `json:"recall,omitempty" minimum:"0.5" maximum:"1" doc:"part of the nearest vectors that a query must find on average; the graph is searched as widely as its measurements show to be needed for that, and where it cannot, every vector is compared; 1 = always; default 0.95"`
-	EfSearch       int     `json:"ef_search,omitempty" minimum:"8" doc:"candidates kept by a query in the graph, fixed instead of measured: recall then means nothing; more finds more and takes longer"`
+	Exact          int `json:"exact,omitempty" doc:"size of a collection up to which each query is compared with every vector; default 10000, -1 = none: a graph from the first vector on"`
+	M              int `json:"m,omitempty" minimum:"4" maximum:"64" doc:"links of a vector in the HNSW graph; default 16"`
+	EfConstruction int `json:"ef_construction,omitempty" minimum:"8" doc:"candidates looked at while the graph is built; default 100"`
+	EfSearch       int `json:"ef_search,omitempty" minimum:"8" doc:"candidates that a query keeps in the graph; more find more of the nearest and take longer; default 64"`
 }
 
 func (s VectorSettings) options() vector.Options {
-	return vector.Options{Exact: s.Exact, M: s.M, EfConstruction: s.EfConstruction, EfSearch: s.EfSearch, Recall: s.Recall}
+	return vector.Options{Exact: s.Exact, M: s.M, EfConstruction: s.EfConstruction, EfSearch: s.EfSearch}
 }
 
 // warmupVariable opens the database at once, like settings.memory.warmup.

@@ -212,6 +212,9 @@ func (f *fill) embed(ctx context.Context, batch []waiting) error {
 		items[i] = w.item(w.text, vectors[i], model)
 	}
 	if err := f.recall.o.Vectors.Store(ctx, f.Collection, items...); err != nil {
+		if tea.AsError(err).Type == tea.ValidationError { // a vector of zeros, say
+			err = refusal{err}
+		}
 		return err
 	}
 	f.done.Embedded += len(batch)

@@ -18,21 +18,26 @@ import (
 //
 // Implementations are safe for concurrent use.
 type VectorIndex interface {
-	// Store writes the items, all or none; an item replaces the one with the
-	// same id, also within one call. The first item of a collection sets its
-	// dimension; another one is a validation_error, and so is a number that is
-	// not finite. No items are no error and make no collection.
+	// Store writes the items atomically; an item replaces the stored one with
+	// the same id. The first item of a collection sets its dimension. It is a
+	// validation_error if an embedding has another dimension, a number that is
+	// not finite or zeros only, and if two items have the same id. No items are
+	// no error and create no collection.
 	Store(ctx context.Context, collection string, items ...VectorItem) error
 	// Delete removes items and says how many there were. A collection stays,
 	// with its dimension, when its last item goes.
 	Delete(ctx context.Context, collection string, ids ...string) (int, error)
 	// Search gives the items nearest to the query by cosine similarity, the
-	// nearest first. An embedding of another dimension is a validation_error.
-	// A collection that does not exist has no items, and nothing is near a
-	// vector of zeros.
+	// nearest first. An embedding of another dimension or of zeros is a
+	// validation_error. A collection that does not exist has no items.
 	Search(ctx context.Context, collection string, query VectorQuery) ([]VectorHit, error)
 	// Get gives the items under these ids that are there, in that order.
 	Get(ctx context.Context, collection string, ids ...string) ([]VectorItem, error)
+	// List returns the items of a collection in the order of their ids' bytes.
+	List(ctx context.Context, collection string, page VectorPage) ([]VectorItem, error)
+	// Drop removes a collection with all its items and returns how many there
+	// were. It reports whether the collection existed.
+	Drop(ctx context.Context, collection string) (items int, existed bool, err error)
 	// Collections describes what there is, in the order of the names' bytes.
 	Collections(ctx context.Context) ([]Collection, error)
 	// Close ends background work and writes what makes the next start fast.
@@ -59,6 +64,18 @@ type VectorQuery struct {
 	MinScore float64
 	// Exact compares with every vector, whatever the size.
 	Exact bool
+	// Embeddings asks for the embeddings of the hits.
+	Embeddings bool
+}
+
+// VectorPage selects items in the order of their ids.
+type VectorPage struct {
+	// After is the id after which the items begin.
+	After string
+	// Limit is the largest number of items; none if it is below 1.
+	Limit int
+	// Embeddings asks for the embeddings.
+	Embeddings bool
 }
 
 // VectorHit is an item and its cosine similarity to the query, from -1 to 1.

@@ -29,7 +29,8 @@ func VectorIndex(t *testing.T, open func(t *testing.T) store.VectorIndex) {
 		"delete":      vectorsDelete,
 		"nearest":     vectorsNearest,
 		"filter":      vectorsFilter,
-		"zeros":       vectorsZeros,
+		"list":        vectorsList,
+		"drop":        vectorsDrop,
 		"collections": vectorsCollections,
 		"concurrent":  vectorsConcurrent,
 		"closed":      vectorsClosed,
@@ -109,7 +110,7 @@ func vectorsRoundTrip(t *testing.T, x *index) {
 		want(t, "all", x.get(t, "a", "b", "c"), items)
 		want(t, "in the order asked for", x.get(t, "c", "none", "a"), []store.VectorItem{items[2], items[0]})
 		want(t, "none", len(x.get(t)), 0)
-		hits := x.search(t, store.VectorQuery{Embedding: []float32{0, 0, 7}, K: 1})
+		hits := x.search(t, store.VectorQuery{Embedding: []float32{0, 0, 7}, K: 1, Embeddings: true})
 		want(t, "a hit", len(hits), 1)
 		want(t, "its item", hits[0].VectorItem, items[2])
 		if math.Abs(hits[0].Score-1) > 1e-6 {
@@ -122,10 +123,11 @@ func vectorsRoundTrip(t *testing.T, x *index) {
 func vectorsReplace(t *testing.T, x *index) {
 	x.put(t, item("a", 1, 0), item("b", 0, 1))
 	want(t, "before", x.near(t, 5, 1, 0.1), "a b")
-	x.put(t, item("a", -1, 0), store.VectorItem{ID: "b", Text: "first", Embedding: []float32{-1, 1}}, store.VectorItem{ID: "b", Text: "later", Embedding: []float32{1, 0}})
+	x.put(t, item("a", -1, 0), store.VectorItem{ID: "b", Text: "later", Embedding: []float32{1, 0}})
+	refused(t, "two items with one id", x.Store(t.Context(), "c", item("c", 1, 0), item("d", 1, 0), item("c", 0, 1)))
 	for range 2 {
 		want(t, "after", x.near(t, 5, 1, 0.1), "b a")
-		want(t, "the later one of a call", x.get(t, "b")[0].Text, "later")
+		want(t, "the later one", x.get(t, "b")[0].Text, "later")
 		x.reopen(t)
 	}
 }
@@ -135,7 +137,7 @@ func vectorsRefusals(t *testing.T, x *index) {
 	nan, inf := float32(math.NaN()), float32(math.Inf(1))
 	for name, bad := range map[string]store.VectorItem{
 		"another dimension": item("b", 1, 0, 0), "no numbers": item("b"), "not a number": item("b", nan, 0), "infinite": item("b", 0, inf),
-		"no id": item("", 1, 0), "a long id": item(strings.Repeat("i", 4097), 1, 0), "an id that is bytes": item("\xff", 1, 0),
+		"zeros": item("b", 0, 0), "no id": item("", 1, 0), "a long id": item(strings.Repeat("i", 4097), 1, 0), "an id that is bytes": item("\xff", 1, 0),
 		"a text that is bytes": {ID: "b", Text: "\xff", Embedding: []float32{1, 0}},
 	} {
 		refused(t, name, x.Store(t.Context(), "c", item("good", 0, 1), bad))
@@ -152,7 +154,7 @@ func vectorsRefusals(t *testing.T, x *index) {
 		}
 	}
 	want(t, "nothing was stored", x.near(t, 5, 1, 1), "a")
-	for _, embedding := range [][]float32{{1}, {1, 0, 0}, {}, {nan, 1}, {inf, 1}} {
+	for _, embedding := range [][]float32{{1}, {1, 0, 0}, {}, {nan, 1}, {inf, 1}, {0, 0}} {
 		_, err := x.Search(t.Context(), "c", store.VectorQuery{Embedding: embedding, K: 1})
 		refused(t, fmt.Sprintf("a search for %v", embedding), err)
 	}
@@ -312,16 +314,70 @@ func Filter(t *testing.T, wanted map[string]any) filter.Filter {
 	return f
 }
 
-func vectorsZeros(t *testing.T, x *index) {
-	x.put(t, item("zero", 0, 0), item("a", 1, 0))
+func vectorsList(t *testing.T, x *index) {
+	items := random(25, 4, 6)
+	x.put(t, items...)
 	for range 2 {
-		want(t, "what is near", x.near(t, 5, 1, 1), "a")
-		want(t, "near zeros", x.near(t, 5, 0, 0), "")
-		want(t, "it is there", len(x.get(t, "zero")), 1)
+		var listed []store.VectorItem
+		for after := ""; ; {
+			page, err := x.List(t.Context(), "c", store.VectorPage{After: after, Limit: 10, Embeddings: true})
+			if err != nil {
+				t.Fatal(err)
+			}
+			listed = append(listed, page...)
+			if len(page) < 10 {
+				break
+			}
+			after = page[9].ID
+		}
+		want(t, "all pages", listed, items)
 		x.reopen(t)
 	}
-	x.put(t, item("a", 0, 0), item("zero", 0, 1))
-	want(t, "changed places", x.near(t, 5, 1, 1), "zero")
+	for name, page := range map[string]store.VectorPage{"none": {}, "the end": {After: "0024", Limit: 10}} {
+		got, err := x.List(t.Context(), "c", page)
+		want(t, name, len(got), 0)
+		want(t, "its error", err, nil)
+	}
+	page, err := x.List(t.Context(), "c", store.VectorPage{Limit: 1})
+	want(t, "its error", err, nil)
+	want(t, "without embeddings", len(page[0].Embedding), 0)
+	page, err = x.List(t.Context(), "none", store.VectorPage{Limit: 1})
+	want(t, "its error", err, nil)
+	want(t, "no collection", len(page), 0)
+}
+
+func vectorsDrop(t *testing.T, x *index) {
+	drop := func(collection string, items int, existed bool) {
+		t.Helper()
+		n, there, err := x.Drop(t.Context(), collection)
+		if n != items || there != existed || err != nil {
+			t.Errorf("Drop: %d, %v, %v; want %d, %v", n, there, err, items, existed)
+		}
+	}
+	drop("c", 0, false)
+	x.put(t, item("a", 1, 0), item("b", 0, 1))
+	if err := x.Store(t.Context(), "other", item("a", 1, 0)); err != nil {
+		t.Fatal(err)
+	}
+	x.reopen(t)
+	want(t, "before", x.near(t, 5, 1, 0.1), "a b")
+	drop("c", 2, true)
+	for range 2 {
+		want(t, "after", x.near(t, 5, 1, 0), "")
+		want(t, "gone", len(x.get(t, "a", "b")), 0)
+		all, err := x.Collections(t.Context())
+		want(t, "its error", err, nil)
+		want(t, "the other one is left", all, []store.Collection{{Name: "other", Dimension: 2, Count: 1}})
+		x.reopen(t)
+	}
+	x.put(t, item("a", 0, 0, 1), item("z", 1, 0, 0)) // of another dimension
+	for range 2 {
+		want(t, "a new one", x.near(t, 5, 0, 0, 1), "a z")
+		x.reopen(t)
+	}
+	drop("c", 2, true)
+	x.put(t, item("b", 1, 0))
+	want(t, "once more", x.near(t, 1, 1, 0), "b")
 }
 
 func vectorsCollections(t *testing.T, x *index) {
@@ -333,7 +389,7 @@ func vectorsCollections(t *testing.T, x *index) {
 	for i, name := range []string{"B", "a", "b", "é", "\uffff", "\U0001F600"} {
 		wanted = append(wanted, store.Collection{Name: name, Dimension: i + 1, Count: 6 - i})
 		for n := range 6 - i {
-			if err := x.Store(t.Context(), name, item(fmt.Sprint(n), make([]float32, i+1)...)); err != nil {
+			if err := x.Store(t.Context(), name, item(fmt.Sprint(n), append(make([]float32, i), 1)...)); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -383,6 +439,8 @@ func vectorCalls(x store.VectorIndex) map[string]func(ctx context.Context) error
 			return err
 		},
 		"Get":         func(ctx context.Context) error { _, err := x.Get(ctx, "c", "a"); return err },
+		"List":        func(ctx context.Context) error { _, err := x.List(ctx, "c", store.VectorPage{Limit: 1}); return err },
+		"Drop":        func(ctx context.Context) error { _, _, err := x.Drop(ctx, "none"); return err },
 		"Collections": func(ctx context.Context) error { _, err := x.Collections(ctx); return err },
 	}
 }

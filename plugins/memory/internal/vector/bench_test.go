@@ -122,7 +122,7 @@ func BenchmarkExact(b *testing.B) {
 func BenchmarkGraph(b *testing.B) {
 	for _, data := range []string{"clusters", "noise"} {
 		for _, count := range []int{1_000, 10_000, 100_000} {
-			for _, ef := range []int{0, 48, 96, 200, 1000} {
+			for _, ef := range []int{0, 48, 100, 400, 1000} {
 				name := fmt.Sprintf("%s/%d/ef=%d", data, count, ef)
 				if ef == 0 {
 					name = fmt.Sprintf("%s/%d/default", data, count)
@@ -150,10 +150,10 @@ func BenchmarkFilter(b *testing.B) {
 	for _, one := range []int64{1, 2, 10, 100, 10_000} {
 		b.Run(fmt.Sprintf("one in %d", one), func(b *testing.B) {
 			ix := benchIndex(b, "clusters", 100_000, Options{Exact: -1})
-			accept := func(id int64) bool { return id%one == 0 }
+			ids := among(100_000, func(id int64) bool { return id%one == 0 })
 			from := benchSource("clusters")
 			from.many(100_000)
-			measure(b, ix, from.many(50), 10, SearchOptions{Accept: accept})
+			measure(b, ix, from.many(50), 10, SearchOptions{Among: ids})
 		})
 	}
 }

@@ -5,10 +5,18 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"math"
 )
 
-// A generation with fewer tombstones than these is left as it is.
-const fewTombstones = 64
+const (
+	// A generation with fewer tombstones than these is left as it is.
+	fewTombstones = 64
+	// catchUp is how many vectors may be copied while changes wait.
+	catchUp = 256
+	// The builder flushes once the graph is complete if it has grown by so many
+	// slots and by a tenth: a process that is killed later does not lose it.
+	flushGrowth = 2000
+)
 
 // job is what the builder has to do next.
 type job int
@@ -19,7 +27,7 @@ const (
 	jobCompact
 )
 
-// next says what there is to do. The caller holds ix.mu.
+// next returns what there is to do. The caller holds ix.mu.
 func (ix *Index) next() job {
 	g := ix.gen
 	switch dead := g.tombstones(); {
@@ -31,81 +39,161 @@ func (ix *Index) next() job {
 	return jobNone
 }
 
-// nudge tells the builder that something has changed.
+// nudge wakes the builder.
 func (ix *Index) nudge() {
 	select {
 	case ix.wake <- struct{}{}:
-	default: // it has been told
+	default: // it will wake anyway
 	}
 }
 
-// build is the goroutine that does the work in the background, one piece after
-// the other, until the context ends.
+// build is the goroutine that works in the background until the context ends.
 func (ix *Index) build(ctx context.Context) {
 	defer close(ix.done)
 	w := new(walk)
+	written := ix.saved // when the builder flushed last, or tried to
 	for {
 		select {
 		case <-ctx.Done():
 			return
 		case <-ix.wake:
 		}
-		for ctx.Err() == nil {
-			ix.mu.Lock()
-			work, v := ix.next(), ix.gen.viewAt(ix.seq)
-			if work == jobNone {
-				close(ix.settling)
-				ix.settling = make(chan struct{})
-			}
-			ix.mu.Unlock()
-			if work == jobNone {
-				break
-			}
-			var err error
-			if work == jobCompact {
-				err = ix.compact(ctx, w, v)
-			} else {
-				err = ix.insertNext(ctx, w, v)
-			}
-			if errors.Is(err, ErrClosed) {
-				return
-			}
-			if err != nil && ctx.Err() == nil {
-				ix.options.Logger.ErrorContext(ctx, "the vector graph is not built any further",
-					slog.String("path", ix.path), slog.String("error", err.Error()))
-				return
-			}
+		if err := ix.work(ctx, w, &written); err != nil && !errors.Is(err, ErrClosed) && ctx.Err() == nil {
+			ix.options.Logger.ErrorContext(ctx, "build the vector graph", slog.String("path", ix.path), slog.String("error", err.Error()))
 		}
 	}
 }
 
-// insertNext takes the next slot into the graph.
-func (ix *Index) insertNext(ctx context.Context, w *walk, v *view) error {
-	ix.linking.Lock()
-	defer ix.linking.Unlock()
-	slot := v.built
-	if v.visible(slot) {
-		// To the end, even when the index is closed: a flush may come next.
-		if err := w.insert(context.WithoutCancel(ctx), v, slot, ix.options.EfConstruction); err != nil {
+// work does what there is to do.
+func (ix *Index) work(ctx context.Context, w *walk, written *savedState) error {
+	for ctx.Err() == nil {
+		ix.mu.Lock()
+		todo, v := ix.next(), ix.gen.viewAt(ix.seq)
+		if todo == jobNone {
+			close(ix.settling)
+			ix.settling = make(chan struct{})
+		}
+		ix.mu.Unlock()
+		var err error
+		switch todo {
+		case jobInsert:
+			err = ix.insertNext(ctx, w, v)
+		case jobCompact:
+			err = ix.compact(ctx, w, v)
+		default:
+			if written.generation != v.number {
+				*written = savedState{generation: v.number}
+			}
+			if v.built < written.built+max(flushGrowth, written.built/10) {
+				return nil
+			}
+			written.built = v.built
+			return ix.Flush()
+		}
+		if err != nil {
 			return err
 		}
 	}
-	v.generation.built.Store(slot + 1)
 	return nil
 }
 
-// Settle waits until everything is in the graph that should be and the
-// tombstones are cleared away. Searches need no such waiting. The errors are
-// ErrClosed and the context's.
+// insertNext adds the next slot to the graph.
+func (ix *Index) insertNext(ctx context.Context, w *walk, v *view) error {
+	ix.linking.Lock()
+	defer ix.linking.Unlock()
+	if v.visible(v.built) {
+		// To the end, even when the index is closed: a flush may come next.
+		if err := w.insert(context.WithoutCancel(ctx), v, v.built, ix.options.EfConstruction); err != nil {
+			return err
+		}
+	}
+	v.generation.built.Store(v.built + 1)
+	return nil
+}
+
+// compact makes a generation without the view's tombstones and builds its
+// graph. Searches and changes go on in the old one, which takes its memory
+// until then.
+func (ix *Index) compact(ctx context.Context, w *walk, v *view) error {
+	next := newGeneration(v.number+1, v.dimension, v.m)
+	moved := make([]uint32, 0, v.count) // where each old slot is now
+	for {
+		newer, err := ix.look()
+		if err != nil {
+			return err
+		}
+		if newer.generation != v.generation {
+			return nil // it was reset
+		}
+		if len(moved) > 0 && newer.count-uint32(len(moved)) <= catchUp {
+			break
+		}
+		if moved, err = newer.copyTo(ctx, next, moved); err != nil {
+			return err
+		}
+		for n := next.viewAt(0); n.live > ix.options.Exact && n.built < n.count; n.built++ {
+			if err := w.insert(ctx, n, n.built, ix.options.EfConstruction); err != nil {
+				return err
+			}
+			next.built.Store(n.built + 1)
+		}
+	}
+	ix.mu.Lock()
+	defer ix.mu.Unlock()
+	if ix.gen != v.generation {
+		return nil
+	}
+	last := ix.gen.viewAt(ix.seq)
+	moved, err := last.copyTo(ctx, next, moved)
+	if err != nil {
+		return err
+	}
+	// What was deleted after it was copied.
+	for slot, to := range moved {
+		slot := uint32(slot)
+		if to == math.MaxUint32 || last.visible(slot) {
+			continue
+		}
+		next.blocks[to>>blockBits].died[to%blockSlots].Store(last.died(slot))
+		if id := last.id(slot); next.slots[id] == to { // and not replaced
+			delete(next.slots, id)
+		}
+	}
+	ix.gen = next
+	return nil
+}
+
+// copyTo copies the visible slots after those that were moved already, and
+// returns where all of them are now: math.MaxUint32 for those that are gone.
+func (v *view) copyTo(ctx context.Context, next *generation, moved []uint32) ([]uint32, error) {
+	for slot := uint32(len(moved)); slot < v.count; slot++ {
+		if slot%1024 == 0 && ctx.Err() != nil {
+			return nil, ctx.Err()
+		}
+		to := uint32(math.MaxUint32)
+		if v.visible(slot) {
+			var err error
+			if to, err = next.add(v.id(slot), v.row(slot)); err != nil {
+				return nil, err
+			}
+			next.slots[v.id(slot)] = to
+		}
+		moved = append(moved, to)
+	}
+	return moved, nil
+}
+
+// Settle waits until the graph is complete and the tombstones are cleared away.
+// Searches do not need it. The errors are ErrClosed and the context's.
 func (ix *Index) Settle(ctx context.Context) error {
 	for {
 		ix.mu.RLock()
-		work, settling, closed := ix.next(), ix.settling, ix.isClosed
+		todo, settling, closed := ix.next(), ix.settling, ix.isClosed
 		ix.mu.RUnlock()
 		if closed {
 			return fmt.Errorf("wait for the vector index: %w", ErrClosed)
 		}
-		if work == jobNone {
+		if todo == jobNone {
 			return nil
 		}
 		select {

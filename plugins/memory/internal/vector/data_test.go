@@ -83,3 +83,59 @@ func recall(got, exact []Hit) float64 {
 	}
 	return float64(found) / float64(len(exact))
 }
+
+// foreign makes vectors that resemble nothing in the other sources.
+func foreign(dimension int) *source {
+	from := newSource(dimension, 0, 0)
+	from.random = rand.New(rand.NewPCG(1, 2))
+	return from
+}
+
+// unreached returns the slots of the graph that cannot be reached from the
+// entry in the lowest layer.
+func (v *view) unreached() []uint32 {
+	_, entry, ok := unpackEntry(v.entry.Load())
+	if !ok {
+		return nil
+	}
+	seen := make([]bool, v.built)
+	seen[entry] = true
+	for open := []uint32{entry}; len(open) > 0; {
+		at := open[len(open)-1]
+		open = open[:len(open)-1]
+		for twin, more := v.after(at); more; twin, more = v.after(twin) {
+			seen[twin] = true
+		}
+		links := v.links(at, 0)
+		for i := range links[0].Load() {
+			if s := links[1+i].Load(); s < v.built && !seen[s] {
+				seen[s] = true
+				open = append(open, s)
+			}
+		}
+	}
+	var missing []uint32
+	for slot, found := range seen {
+		if !found {
+			missing = append(missing, uint32(slot))
+		}
+	}
+	return missing
+}
+
+// among returns the ids below n that pass.
+func among(n int64, passes func(id int64) bool) []int64 {
+	ids := []int64{}
+	for id := range n {
+		if passes(id) {
+			ids = append(ids, id)
+		}
+	}
+	return ids
+}
+
+// scattered reports whether an id is one of one in n, without a period.
+func scattered(id int64, n uint64) bool {
+	x := (uint64(id) + 1) * 0x9e3779b97f4a7c15
+	return (x^x>>29)%n == 0
+}

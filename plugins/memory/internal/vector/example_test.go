@@ -42,7 +42,7 @@ func Example() {
 		}
 	}
 	hits, err := ix.Search(context.Background(), []float32{2, 0, 0}, 2, vector.SearchOptions{
-		Accept: func(id int64) bool { return id != 12 },
+		Among: []int64{10, 11},
 	})
 	if err != nil {
 		fmt.Println(err)

@@ -115,27 +115,27 @@ func TestUselessFileGivesAnEmptyIndex(t *testing.T) {
 	for name, c := range map[string]struct {
 		file    []byte
 		options Options
-		want    error
 	}{
-		"empty":           {nil, smallOptions, ErrCorrupt},
-		"other file":      {bytes.Repeat([]byte("text "), 200), smallOptions, ErrCorrupt},
-		"only a header":   {good[:headerSize], smallOptions, ErrCorrupt},
-		"truncated":       {good[:len(good)-1], smallOptions, ErrCorrupt},
-		"longer":          {append(bytes.Clone(good), 0), smallOptions, ErrCorrupt},
-		"newer":           {edit(8, formatVersion+1), smallOptions, ErrVersion},
-		"other dimension": {good, dimension, ErrOther},
-		"other owner":     {good, owner, ErrOther},
-		"huge":            {edit(20, 1<<32-1), smallOptions, ErrCorrupt},
-		"huge graph":      {edit(24, 1<<32-1), smallOptions, ErrCorrupt},
-		"huge layers":     {edit(44, 1<<32-1), smallOptions, ErrCorrupt},
-		"wide graph":      {edit(16, 1<<31), smallOptions, ErrCorrupt},
-		"entry outside":   {edit(36, 1<<31), smallOptions, ErrCorrupt},
+		"empty":           {nil, smallOptions},
+		"other file":      {bytes.Repeat([]byte("text "), 200), smallOptions},
+		"only a header":   {good[:headerSize], smallOptions},
+		"truncated":       {good[:len(good)-1], smallOptions},
+		"longer":          {append(bytes.Clone(good), 0), smallOptions},
+		"newer":           {edit(8, formatVersion+1), smallOptions},
+		"older":           {edit(8, formatVersion-1), smallOptions},
+		"other dimension": {good, dimension},
+		"other owner":     {good, owner},
+		"huge":            {edit(20, 1<<32-1), smallOptions},
+		"huge graph":      {edit(24, 1<<32-1), smallOptions},
+		"huge layers":     {edit(44, 1<<32-1), smallOptions},
+		"wide graph":      {edit(16, 1<<31), smallOptions},
+		"entry outside":   {edit(36, 1<<31), smallOptions},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			ix := reopened(t, c.file, c.options)
-			if !errors.Is(ix.Discarded(), c.want) {
-				t.Errorf("got %v, want %v", ix.Discarded(), c.want)
+			if ix.Discarded() == nil {
+				t.Error("the file was used")
 			}
 			if diff := cmp.Diff(Stats{}, ix.Stats()); diff != "" {
 				t.Error(diff)
@@ -154,7 +154,7 @@ func TestUselessFileGivesAnEmptyIndex(t *testing.T) {
 	if !errors.Is(missing.Discarded(), fs.ErrNotExist) {
 		t.Errorf("missing: %v", missing.Discarded())
 	}
-	if ix := open(t, t.TempDir(), smallOptions); !errors.Is(ix.Discarded(), ErrCorrupt) {
+	if ix := open(t, t.TempDir(), smallOptions); ix.Discarded() == nil {
 		t.Errorf("directory: %v", ix.Discarded())
 	}
 }

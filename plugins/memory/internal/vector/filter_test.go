@@ -26,10 +26,10 @@ func TestFiltersLoseNothing(t *testing.T) {
 		exact  bool // the result must equal the exact one
 	}{
 		{"everything", func(int64) bool { return true }, false},
-		{"half", func(id int64) bool { return scatter(uint64(id))%2 == 0 }, false},
+		{"half", func(id int64) bool { return scattered(id, 2) }, false},
 		{"half of the clusters", func(id int64) bool { return cluster(id) < clusters/2 }, false},
 		{"all but the nearest cluster", func(id int64) bool { return cluster(id) != 5 }, false},
-		{"every hundredth", func(id int64) bool { return scatter(uint64(id))%100 == 0 }, true},
+		{"every hundredth", func(id int64) bool { return scattered(id, 100) }, true},
 		{"one cluster", func(id int64) bool { return cluster(id) == 17 }, true},
 		{"one", func(id int64) bool { return id == 1234 }, true},
 		{"few of the same", func(id int64) bool { return id%400 == 1 }, true},
@@ -37,12 +37,13 @@ func TestFiltersLoseNothing(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
-			o := SearchOptions{Accept: c.accept, Ef: 20}
+			ids := among(count, c.accept)
+			o := SearchOptions{Among: ids, Ef: 20}
 			sum, queries := 0.0, 0
 			for q := range clusters {
 				query := vecs[q]
 				got := search(t, ix, query, 10, o)
-				want := search(t, ix, query, 10, SearchOptions{Accept: c.accept, Exact: true})
+				want := search(t, ix, query, 10, SearchOptions{Among: ids, Exact: true})
 				if diff := cmp.Diff(want, got); c.exact && diff != "" {
 					t.Errorf("query %d: %s", q, diff)
 				}
@@ -68,22 +69,7 @@ func TestFilteredSearchUsesTheGraph(t *testing.T) {
 	from := newSource(16, 40, 0.5)
 	ix := filled(t, graphOptions, from.many(2000))
 	half := func(id int64) bool { return id%2 == 0 }
-	if !usesGraph(t, ix, from.next(), SearchOptions{Accept: half, Ef: 10}) {
+	if !usesGraph(t, ix, from.next(), SearchOptions{Among: among(2000, half), Ef: 10}) {
 		t.Error("it compares everything")
-	}
-}
-
-// A filter with a period is not taken for one that lets pass more or less.
-func TestGuessOfPeriodicFilters(t *testing.T) {
-	t.Parallel()
-	ix := still(t, Options{Dimension: 1})
-	for id := range int64(5120) {
-		put(t, ix, id, id+1, 1)
-	}
-	for period := int64(2); period <= 20; period++ {
-		passed, tried := mustLook(t, ix).try(func(id int64) bool { return id%period == 0 })
-		if got := float64(passed*int(period)) / float64(tried); got < 0.5 || got > 2 {
-			t.Errorf("one in %d: %d of %d passed", period, passed, tried)
-		}
 	}
 }

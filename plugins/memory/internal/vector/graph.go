@@ -1,19 +1,32 @@
 package vector
 
 import (
+	"context"
 	"math"
+	"slices"
 	"sync/atomic"
 )
 
-// maxLevel is the highest layer of the graph.
-const maxLevel = 31
+const (
+	// maxLevel is the highest layer of the graph.
+	maxLevel = 31
+	// twinEf is the number of candidates of the search for a twin.
+	twinEf = 8
+	// sameness is the similarity from which on two vectors are twins: rounding
+	// alone makes a difference of this size.
+	sameness = 1 - 1e-6
+)
 
 // levelOf returns the highest layer that the id's vector is in: 0 for most, at
 // least l for one in m^l. It depends on the id alone, so that the same changes
-// build the same graph, and needs no floating point, which processors might
+// build the same graph, and uses no floating point, which processors might
 // round differently.
 func levelOf(id int64, m int) int {
-	x := scatter(uint64(id))
+	// The finalizer of splitmix64.
+	x := uint64(id) + 0x9e3779b97f4a7c15
+	x = (x ^ x>>30) * 0xbf58476d1ce4e5b9
+	x = (x ^ x>>27) * 0x94d049bb133111eb
+	x ^= x >> 31
 	level := 0
 	for part := math.MaxUint64 / uint64(m); x < part && level < maxLevel; level++ {
 		x *= uint64(m) // uniform again
@@ -21,16 +34,8 @@ func levelOf(id int64, m int) int {
 	return level
 }
 
-// scatter is the finalizer of splitmix64.
-func scatter(x uint64) uint64 {
-	x += 0x9e3779b97f4a7c15
-	x = (x ^ x>>30) * 0xbf58476d1ce4e5b9
-	x = (x ^ x>>27) * 0x94d049bb133111eb
-	return x ^ x>>31
-}
-
 // packEntry makes one word of the slot where searches begin and its level. 0
-// says that the graph is empty.
+// means that the graph is empty.
 func packEntry(level int, slot uint32) uint64 { return uint64(level+1)<<32 | uint64(slot) }
 
 func unpackEntry(entry uint64) (level int, slot uint32, ok bool) {
@@ -58,11 +63,8 @@ func (v *view) enter(slot uint32, level int) {
 }
 
 // links returns the words of the slot's neighbours in the layer: how many, then
-// which.
-//
-// While the builder changes them, a reader may find a mixture of old and new
-// neighbours. Each of them is or was a neighbour in this layer, which is all a
-// search relies on: see setLinks.
+// which. While the builder changes them, a reader may find a mixture of old and
+// new neighbours, each of which is or was a neighbour in this layer.
 func (v *view) links(slot uint32, layer int) []atomic.Uint32 {
 	b, i := v.blocks[slot>>blockBits], int(slot%blockSlots)
 	if layer == 0 {
@@ -89,4 +91,133 @@ func setLinks(links []atomic.Uint32, slots []item) {
 		links[1+i].Store(it.slot)
 	}
 	links[0].Store(n)
+}
+
+// The graph holds one of several equal vectors; the others, its twins, hang on
+// it in a chain. If they were linked like the others, a crowd of them would
+// have links to one another only.
+
+// hang appends the slot to the chain of a slot in the graph. Only the builder
+// calls it.
+func (v *view) hang(slot, on uint32) {
+	last, ok := v.tails[on]
+	if !ok {
+		last = on
+	}
+	v.tails[on] = slot
+	v.blocks[slot>>blockBits].twins |= 1 << (slot % blockSlots)
+	v.blocks[last>>blockBits].next[last%blockSlots].Store(slot + 1)
+}
+
+// after returns the next slot in the chain. Slots that are newer than the view
+// end it: a chain grows at its end.
+func (v *view) after(slot uint32) (uint32, bool) {
+	next := v.blocks[slot>>blockBits].next[slot%blockSlots].Load()
+	if next == 0 || next > v.count {
+		return 0, false
+	}
+	return next - 1, true
+}
+
+// isTwin reports whether the slot hangs on another one. Only the builder calls
+// it.
+func (v *view) isTwin(slot uint32) bool {
+	return v.blocks[slot>>blockBits].twins>>(slot%blockSlots)&1 != 0
+}
+
+// insert adds the slot to the graph. Only one goroutine may do so; searches may
+// go on.
+func (w *walk) insert(ctx context.Context, v *view, slot uint32, ef int) error {
+	level := levelOf(v.id(slot), v.m)
+	top, entry, ok := unpackEntry(v.entry.Load())
+	if ok {
+		nearest := w.descend(v, v.row(slot), entry, top, 0)
+		if nearest.near <= sameness {
+			if err := w.layer(ctx, v, v.row(slot), []item{nearest}, 0, twinEf, 0, math.MaxInt, anySlot); err != nil {
+				return err
+			}
+			nearest = w.found()[0]
+		}
+		if nearest.near > sameness {
+			v.hang(slot, nearest.slot)
+			return nil
+		}
+	}
+	v.enter(slot, level)
+	if ok {
+		if err := w.connect(ctx, v, slot, level, top, entry, ef); err != nil {
+			return err
+		}
+	}
+	if !ok || level > top {
+		v.entry.Store(packEntry(level, slot))
+	}
+	return nil
+}
+
+func anySlot(uint32) bool { return true }
+
+// connect finds the slot's neighbours in all its layers and links them both
+// ways.
+func (w *walk) connect(ctx context.Context, v *view, slot uint32, level, top int, entry uint32, ef int) error {
+	query := v.row(slot)
+	level = min(level, top)
+	from := []item{w.descend(v, query, entry, top, level)}
+	for l := level; l >= 0; l-- {
+		if err := w.layer(ctx, v, query, from, l, ef, 0, math.MaxInt, anySlot); err != nil {
+			return err
+		}
+		from = w.found()
+		neighbours := slices.Clone(w.choose(v, from, v.m, v.m/2))
+		setLinks(v.links(slot, l), neighbours)
+		for _, it := range neighbours {
+			w.linkTo(v, it.slot, item{it.near, slot}, l)
+		}
+	}
+	return nil
+}
+
+// linkTo adds a neighbour to the slot's, and thins them out when there is no
+// room for it.
+func (w *walk) linkTo(v *view, slot uint32, neighbour item, layer int) {
+	links := v.links(slot, layer)
+	n := links[0].Load()
+	if int(n) < v.room(layer) {
+		links[1+n].Store(neighbour.slot)
+		links[0].Store(n + 1)
+		return
+	}
+	w.crowded = append(w.crowded[:0], neighbour)
+	for i := range n {
+		other := links[1+i].Load()
+		w.crowded = append(w.crowded, item{v.similarity(other, slot), other})
+	}
+	slices.SortFunc(w.crowded, nearer)
+	setLinks(links, w.choose(v, w.crowded, v.room(layer), v.room(layer)/2))
+}
+
+// choose picks at most limit neighbours for a slot from candidates that are
+// sorted nearest first: the heuristic of Malkov and Yashunin's algorithm 4,
+// which passes over a candidate that is nearer to one already picked than to
+// the slot, so that the links lead in all directions. If fewer than fill are
+// picked, the nearest of those passed over make up the number.
+//
+// The result is valid until the next call.
+func (w *walk) choose(v *view, candidates []item, limit, fill int) []item {
+	w.chosen, w.left = w.chosen[:0], w.left[:0]
+	for _, c := range candidates {
+		if len(w.chosen) == limit {
+			break
+		}
+		near := func(other item) bool { return v.similarity(other.slot, c.slot) > c.near }
+		if !slices.ContainsFunc(w.chosen, near) {
+			w.chosen = append(w.chosen, c)
+		} else if len(w.left) < fill {
+			w.left = append(w.left, c)
+		}
+	}
+	if missing := min(fill, limit) - len(w.chosen); missing > 0 {
+		w.chosen = append(w.chosen, w.left[:min(missing, len(w.left))]...)
+	}
+	return w.chosen
 }

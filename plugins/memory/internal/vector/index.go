@@ -7,11 +7,11 @@ import (
 )
 
 // Index holds the vectors of one collection. It may be used concurrently; the
-// changes however need one order, which is the owner's to give.
+// owner of the rows determines the order of the changes.
 type Index struct {
 	path    string
 	options Options
-	// discarded is why the companion file was not used.
+	// discarded is why the file was not used.
 	discarded error
 
 	mu       sync.RWMutex // guards what follows
@@ -26,24 +26,23 @@ type Index struct {
 	linking  sync.Mutex
 	flushing sync.Mutex
 	walks    sync.Pool
-	quality  quality
 
 	wake chan struct{}
 	stop context.CancelFunc
 	done chan struct{}
 }
 
-// savedState tells whether the file has all there is.
+// savedState is what the file contains.
 type savedState struct {
 	seq        int64
 	built      uint32
 	generation int
 }
 
-// Open reads the companion file at the path and starts the goroutine that
-// builds the graph. It fails only for wrong options: where the file cannot be
-// used the index starts empty, and Discarded says why. The path's directory
-// must exist when Flush is called. No other process may use the path.
+// Open reads the file at the path and starts the goroutine that builds the
+// graph. It fails for wrong options only: if the file cannot be used, the index
+// starts empty and Discarded returns the reason. The directory of the path must
+// exist when Flush is called. No other process may use the path.
 func Open(path string, options Options) (*Index, error) {
 	options, err := options.withDefaults()
 	if err != nil {
@@ -54,7 +53,6 @@ func Open(path string, options Options) (*Index, error) {
 		path: path, options: options, settling: make(chan struct{}),
 		wake: make(chan struct{}, 1), stop: stop, done: make(chan struct{}),
 	}
-	ix.walks.New = func() any { return new(walk) }
 	ix.gen, ix.seq, err = load(path, options)
 	if err != nil {
 		ix.discarded = fmt.Errorf("read the vector index %s: %w", path, err)
@@ -66,15 +64,14 @@ func Open(path string, options Options) (*Index, error) {
 	return ix, nil
 }
 
-// Discarded returns why the companion file was not used, nil if it was. It
-// wraps [io/fs.ErrNotExist], ErrCorrupt, ErrVersion, ErrOther or the error of
-// the file system.
+// Discarded returns why the file was not used, nil if it was. It wraps
+// [io/fs.ErrNotExist] if there is none.
 func (ix *Index) Discarded() error { return ix.discarded }
 
-// Watermark returns the sequence number of the last change that the index
-// has. After Open the owner repeats every change with a greater one. If the
-// rows know no change so late (say, because they were restored from an older
-// copy), the owner calls Reset first.
+// Watermark returns the sequence number of the last change that the index has.
+// After Open the owner repeats every later change. If the rows have no change
+// with that number, for example because they were restored from an older copy,
+// the owner calls Reset first.
 func (ix *Index) Watermark() int64 {
 	ix.mu.RLock()
 	defer ix.mu.RUnlock()
@@ -86,17 +83,16 @@ func (ix *Index) Stats() Stats {
 	ix.mu.RLock()
 	defer ix.mu.RUnlock()
 	return Stats{
-		Vectors: len(ix.gen.slots), Tombstones: ix.gen.tombstones(),
-		Graphed: int(ix.gen.built.Load()), Watermark: ix.seq,
-		Flushed: ix.saved.seq, Generation: ix.gen.number, Measured: ix.quality.measured(),
+		Vectors: len(ix.gen.slots), Tombstones: ix.gen.tombstones(), Graphed: int(ix.gen.built.Load()),
+		Watermark: ix.seq, Flushed: ix.saved.seq, Generation: ix.gen.number,
 	}
 }
 
-// Put stores the vector under the id in place of the one that was there. The
-// very next Search finds it. The vector remains the caller's. The errors are
-// ErrDimension, ErrNotFinite, ErrZero, ErrSequence, ErrFull and ErrClosed;
-// where the row has changed to a vector that is refused, Delete with the same
-// sequence number drops the one before.
+// Put stores the vector under the id and replaces the one that was there. The
+// next Search finds it. The index does not keep the slice. The errors are
+// ErrDimension, ErrNotFinite, ErrZero, ErrSequence, ErrFull and ErrClosed. If
+// the new vector of a row is refused, Delete with the same sequence number
+// removes the old one.
 func (ix *Index) Put(id, seq int64, vec []float32) error {
 	row, directed, err := normalise(vec, ix.options.Dimension)
 	if err == nil && !directed {
@@ -119,8 +115,8 @@ func (ix *Index) Put(id, seq int64, vec []float32) error {
 	return nil
 }
 
-// Delete removes the id's vector. There need not be one. The errors are
-// ErrSequence and ErrClosed.
+// Delete removes the id's vector, if there is one. The errors are ErrSequence
+// and ErrClosed.
 func (ix *Index) Delete(id, seq int64) error {
 	err := ix.change(seq, func(g *generation) error {
 		g.bury(id, seq)
@@ -160,7 +156,7 @@ func (ix *Index) change(seq int64, apply func(*generation) error) error {
 	return nil
 }
 
-// Reset forgets everything, so that the owner can repeat all changes. The file
+// Reset removes everything, so that the owner can repeat all changes. The file
 // stays as it is until the next Flush.
 func (ix *Index) Reset() error {
 	ix.mu.Lock()
@@ -174,7 +170,7 @@ func (ix *Index) Reset() error {
 	return nil
 }
 
-// Close ends the goroutine that builds the graph and frees the index. It does
+// Close ends the goroutine that builds the graph and frees the memory. It does
 // not flush. Searches that have begun finish. A second Close does nothing.
 func (ix *Index) Close() error {
 	ix.mu.Lock()
@@ -190,17 +186,12 @@ func (ix *Index) Close() error {
 	defer ix.flushing.Unlock()
 	ix.mu.Lock()
 	defer ix.mu.Unlock()
-	// Whoever keeps a closed index keeps none of its vectors.
 	ix.gen = newGeneration(ix.gen.number, ix.options.Dimension, ix.options.M)
 	return nil
 }
 
 // look takes a view of the index as it is now.
 func (ix *Index) look() (*view, error) {
-	ix.mu.RLock()
-	defer ix.mu.RUnlock()
-	if ix.isClosed {
-		return nil, ErrClosed
-	}
-	return ix.gen.viewAt(ix.seq), nil
+	v, _, _, err := ix.lookAmong(nil)
+	return v, err
 }

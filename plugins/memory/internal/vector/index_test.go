@@ -204,9 +204,6 @@ func TestWrongOptionsAreRefused(t *testing.T) {
 		{Dimension: 1, M: 1},
 		{Dimension: 1, M: 1000},
 		{Dimension: 1, EfSearch: -1},
-		{Dimension: 1, Recall: 0.4},
-		{Dimension: 1, Recall: 1.1},
-		{Dimension: 1, Recall: math.NaN()},
 		{Dimension: 1, EfConstruction: -1},
 	} {
 		if ix, err := Open(filepath.Join(t.TempDir(), "vectors"), o); err == nil {

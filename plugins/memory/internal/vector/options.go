@@ -1,9 +1,27 @@
 package vector
 
 import (
+	"errors"
 	"fmt"
 	"log/slog"
-	"math"
+)
+
+// Errors of Put, Delete, Search and Flush. A call that fails has changed
+// nothing.
+var (
+	// ErrDimension means that a vector has another length than the collection.
+	ErrDimension = errors.New("wrong dimension")
+	// ErrNotFinite means that an element of a vector is NaN or infinite.
+	ErrNotFinite = errors.New("not a finite number")
+	// ErrZero means that a vector to be stored has no direction. The owner of
+	// such a row calls Delete with the same sequence number instead.
+	ErrZero = errors.New("vector of zeros")
+	// ErrSequence means that a change is not newer than the watermark.
+	ErrSequence = errors.New("sequence number not after the watermark")
+	// ErrFull means that the index holds as many vectors as it can address.
+	ErrFull = errors.New("index is full")
+	// ErrClosed means that the index was closed.
+	ErrClosed = errors.New("index is closed")
 )
 
 // The limits of Options.
@@ -12,36 +30,26 @@ const (
 	maxM         = 256
 )
 
-// Options say what an index holds and how it searches. All but Dimension may
-// be left zero.
+// Options configure an Index. Only Dimension is required.
 type Options struct {
 	// Dimension is the length of every vector, at most 65,536.
 	Dimension int
-	// Owner names what the rows are: say, the database's identity and the
-	// model that made the vectors. A file written under another name is not
-	// used.
+	// Owner identifies the rows, such as the identity of their database. A file
+	// written for another owner is not used.
 	Owner string
-	// Exact is the number of vectors up to which every search compares all of
-	// them and no graph is built: 10,000 if zero, none if negative.
+	// Exact is the number of vectors up to which a search compares all of them
+	// and no graph is built: 10,000 if zero, none if negative.
 	Exact int
-	// M is the number of links that a vector gets in the graph, and half of
-	// what it may have in the lowest layer: 16 if zero. More finds more in
-	// vectors without structure, and costs memory and time. A graph in the
-	// file that was built with another M is built anew.
+	// M is the number of links that a vector gets in each layer of the graph,
+	// twice as many in the lowest: 16 if zero. If the file was written with
+	// another M, its graph is built again.
 	M int
-	// EfConstruction is how many candidates are looked at for those links:
-	// 100 if zero.
+	// EfConstruction is the number of candidates for those links: 100 if zero.
 	EfConstruction int
-	// EfSearch is how many candidates a search in the graph keeps unless
-	// SearchOptions say otherwise. More finds more and takes longer. If zero,
-	// the index finds out how many it takes for the Recall.
+	// EfSearch is the number of candidates that a search in the graph keeps, at
+	// least k: 64 if zero. More find more and take longer.
 	EfSearch int
-	// Recall is which part of the k nearest vectors a search in the graph must
-	// find on average, from 0.5 to 1: 0.95 if zero. Where the graph cannot do
-	// that for less than comparing everything costs, everything is compared,
-	// and for 1 no graph is built. It means nothing where there is an EfSearch.
-	Recall float64
-	// Logger is told what happens in the background; nil for nobody.
+	// Logger receives what happens in the background. It may be nil.
 	Logger *slog.Logger
 }
 
@@ -55,62 +63,50 @@ func (o Options) withDefaults() (Options, error) {
 	fill(&o.Exact, 10_000)
 	fill(&o.M, 16)
 	fill(&o.EfConstruction, 100)
-	if o.Recall == 0 {
-		o.Recall = 0.95
-	}
+	fill(&o.EfSearch, 64)
 	o.Exact = max(o.Exact, 0)
 	if o.Logger == nil {
 		o.Logger = slog.New(slog.DiscardHandler)
 	}
-	if o.Dimension < 1 || o.Dimension > maxDimension {
-		return o, fmt.Errorf("dimension %d is not in 1..%d", o.Dimension, maxDimension)
-	}
-	if o.M < 2 || o.M > maxM {
-		return o, fmt.Errorf("links per vector, M = %d, are not in 2..%d", o.M, maxM)
-	}
-	if o.EfConstruction < 1 || o.EfSearch < 0 {
-		return o, fmt.Errorf("EfConstruction %d is below 1 or EfSearch %d below 0", o.EfConstruction, o.EfSearch)
-	}
-	if math.IsNaN(o.Recall) || o.Recall < 0.5 || o.Recall > 1 {
-		return o, fmt.Errorf("recall %v is not in 0.5..1", o.Recall)
-	}
-	if o.Recall == 1 && o.EfSearch == 0 {
-		o.Exact = math.MaxInt // no measurement promises so much
+	switch {
+	case o.Dimension < 1 || o.Dimension > maxDimension:
+		return o, fmt.Errorf("dimension %d is not between 1 and %d", o.Dimension, maxDimension)
+	case o.M < 2 || o.M > maxM:
+		return o, fmt.Errorf("number of links M = %d is not between 2 and %d", o.M, maxM)
+	case o.EfConstruction < 1 || o.EfSearch < 1:
+		return o, fmt.Errorf("EfConstruction %d or EfSearch %d is below 1", o.EfConstruction, o.EfSearch)
 	}
 	return o, nil
 }
 
-// SearchOptions change one search. The zero value is an ordinary one.
+// SearchOptions change one search. The zero value is an ordinary search.
 type SearchOptions struct {
-	// Accept, if set, says which vectors may be found. It is called by the
-	// goroutine that called Search, in no particular order and maybe more
-	// than once for an id, with no lock held. A filter loses nothing: where
-	// the graph would, everything accepted is compared.
-	Accept func(id int64) bool
-	// Exact compares the query with every vector even where there is a graph.
+	// Among restricts the search to vectors with these ids, if it is not nil.
+	// It loses no results: the more it excludes, the more of the rest is
+	// compared.
+	Among []int64
+	// Exact compares the query with every vector.
 	Exact bool
-	// Ef replaces Options.EfSearch and Options.Recall if it is not zero. It is
-	// raised to k.
+	// Ef replaces Options.EfSearch if it is not zero.
 	Ef int
 }
 
-// Hit is one vector that was found.
+// Hit is a vector that was found.
 type Hit struct {
 	ID int64
-	// Similarity is the cosine of the angle between query and vector, in
-	// -1..1; it is 0 for all vectors if the query is all zeros.
+	// Similarity is the cosine of the angle between query and vector, from -1
+	// to 1; it is 0 if the query is all zeros.
 	Similarity float32
 }
 
-// Stats says what an index holds.
+// Stats describes what an index holds.
 type Stats struct {
 	// Vectors is the number of vectors that can be found.
 	Vectors int
 	// Tombstones is the number of deleted or replaced vectors that still take
-	// room.
+	// memory.
 	Tombstones int
-	// Graphed is how many of both have been put in the graph; the others are
-	// compared one by one.
+	// Graphed is the number of both that are in the graph.
 	Graphed int
 	// Watermark is the sequence number of the last change.
 	Watermark int64
@@ -118,7 +114,4 @@ type Stats struct {
 	Flushed int64
 	// Generation counts how often tombstones were cleared away.
 	Generation int
-	// Measured says how much the searches in the graph find, for each kind of
-	// them; empty where all are exact or Options.EfSearch is set.
-	Measured []Measured
 }

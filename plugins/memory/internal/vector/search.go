@@ -1,20 +1,30 @@
 package vector
 
 import (
+	"cmp"
 	"context"
 	"fmt"
-	"log/slog"
-	"math"
+	"math/bits"
+	"runtime"
+	"slices"
+	"sync"
+
+	"golang.org/x/sync/errgroup"
 )
 
-// trial is how many vectors a filter is tried on to guess what it lets pass.
-const trial = 512
+const (
+	// scanShare is the least number of float32 that a goroutine of a scan
+	// compares: fewer are done sooner than a goroutine starts.
+	scanShare = 1 << 19
+	// walkCost is how much more a comparison in the graph costs than one in a
+	// scan, which reads memory in its order and on all cores.
+	walkCost = 4
+)
 
 // Search returns the k vectors most similar to the query, best first, those
 // equally similar by id; fewer if there are not so many. It sees every change
 // that was made before it began and none that comes later. Where there is a
-// graph it may miss some, see Options.Recall: the part it misses depends on
-// what earlier searches have shown, unless Exact or an Ef is set.
+// graph it may miss some; see Options.EfSearch.
 //
 // The errors are ErrDimension, ErrNotFinite, ErrClosed and the context's.
 func (ix *Index) Search(ctx context.Context, query []float32, k int, options SearchOptions) ([]Hit, error) {
@@ -22,203 +32,188 @@ func (ix *Index) Search(ctx context.Context, query []float32, k int, options Sea
 	if err != nil {
 		return nil, fmt.Errorf("search with the query: %w", err)
 	}
-	v, err := ix.look()
+	v, chosen, live, err := ix.lookAmong(options.Among)
+	if err == nil {
+		err = ctx.Err()
+	}
 	if err != nil {
 		return nil, fmt.Errorf("search: %w", err)
 	}
-	if err := ctx.Err(); err != nil {
-		return nil, fmt.Errorf("search: %w", err)
-	}
-	k = min(k, v.live)
-	if k <= 0 {
+	best := &ranking{k: min(k, live)}
+	if best.k <= 0 {
 		return []Hit{}, nil
 	}
-	best := newRanking(k)
-	found := false
-	// The graph is of no use to a query that points nowhere.
-	if !options.Exact && directed {
-		found, err = ix.searchGraph(ctx, v, row, options, best)
+	from := uint32(0)
+	if !options.Exact && directed { // the graph cannot guide a query without direction
+		ef := max(cmp.Or(options.Ef, ix.options.EfSearch), best.k)
+		found, err := ix.searchGraph(ctx, v, row, ef, chosen, live, best)
+		if err != nil {
+			return nil, fmt.Errorf("search: %w", err)
+		}
+		if found {
+			from = v.built
+		} else {
+			best.hits = best.hits[:0]
+		}
 	}
-	from := v.built
-	if !found {
-		from = 0
-		best.clear()
-	}
-	if err == nil {
-		err = v.scan(ctx, row, from, v.count, options.Accept, best)
-	}
-	if err != nil {
+	if err := v.scan(ctx, row, from, chosen, live, best); err != nil {
 		return nil, fmt.Errorf("search: %w", err)
 	}
-	hits := best.sorted()
-	for i := range hits {
-		hits[i].Similarity += 0 // no negative zero
+	for i := range best.hits {
+		best.hits[i].Similarity += 0 // no negative zero
 	}
-	return hits, nil
+	return best.hits, nil
 }
 
-// searchGraph offers what it finds among the slots in the graph to the
-// ranking. It returns false if there is no graph, or comparing everything is
-// quicker or finds more.
-func (ix *Index) searchGraph(ctx context.Context, v *view, row []float32, options SearchOptions, best *ranking) (bool, error) {
-	r, ok := ix.route(v, row, options.Accept)
-	if !ok {
+// lookAmong takes a view, marks the slots of the ids if they are not nil, and
+// counts the vectors to be searched.
+func (ix *Index) lookAmong(ids []int64) (v *view, chosen bitmap, live int, err error) {
+	ix.mu.RLock()
+	defer ix.mu.RUnlock()
+	if ix.isClosed {
+		return nil, nil, 0, ErrClosed
+	}
+	v = ix.gen.viewAt(ix.seq)
+	if ids == nil {
+		return v, nil, v.live, nil
+	}
+	chosen = make(bitmap, len(v.blocks))
+	for _, id := range ids {
+		if slot, ok := v.slots[id]; ok && !chosen.has(slot) {
+			chosen[slot>>blockBits] |= 1 << (slot % blockSlots)
+			live++
+		}
+	}
+	return v, chosen, live, nil
+}
+
+// bitmap marks slots, a word for each block. nil marks all.
+type bitmap []uint64
+
+func (b bitmap) has(slot uint32) bool {
+	return b == nil || b[slot>>blockBits]>>(slot%blockSlots)&1 != 0
+}
+
+// searchGraph offers what a search with ef candidates finds among the slots in
+// the graph. It returns false if there is no graph, if a scan of the chosen
+// slots takes less time, or if it does not find enough.
+func (ix *Index) searchGraph(ctx context.Context, v *view, row []float32, ef int, chosen bitmap, live int, best *ranking) (bool, error) {
+	top, entry, ok := unpackEntry(v.entry.Load())
+	// A slot that is newer than the view may have become the entry.
+	if !ok || v.live <= ix.options.Exact || entry >= v.count {
 		return false, nil
 	}
-	ef := options.Ef
-	if ef <= 0 {
-		ef = ix.options.EfSearch
-	}
-	if ef <= 0 {
-		return r.measured(ctx, best)
-	}
-	ef = max(min(ef, v.live), best.k)
-	limit := r.built / 4
-	if options.Accept != nil {
-		limit /= 2
-	}
-	// About how many vectors the search will compare.
-	if int64(ef)*int64(v.m)*3/2*int64(r.tried)/int64(r.passed) > int64(limit) {
+	// Of the vectors that a walk compares, only a part is chosen.
+	compared := int64(ef) * int64(v.m) / 2 * int64(v.live) / int64(live)
+	if compared*walkCost > int64(live) {
 		return false, nil
 	}
-	return r.walk(ctx, ef, r.built/2, best)
-}
-
-// route is what searches for one query in the graph have in common.
-type route struct {
-	ix     *Index
-	v      *view
-	row    []float32
-	accept func(int64) bool
-	top    int // layer of the entry
-	entry  uint32
-	built  int
-	// What the filter lets pass of some vectors.
-	passed, tried int
-}
-
-// route returns false if there is no graph, or the filter lets pass next to
-// nothing of it.
-func (ix *Index) route(v *view, row []float32, accept func(int64) bool) (*route, bool) {
-	r := &route{ix: ix, v: v, row: row, accept: accept, built: int(v.built), passed: 1, tried: 1}
-	var ok bool
-	r.top, r.entry, ok = unpackEntry(v.entry.Load())
-	// The first of the tail may have become the entry after the view.
-	if !ok || v.live <= ix.options.Exact || v.built == 0 || r.entry >= v.count {
-		return nil, false
+	passes := func(slot uint32) bool { return slot < v.built && v.visible(slot) && chosen.has(slot) }
+	// The slot or one of its twins.
+	keep := func(slot uint32) bool {
+		for more := true; more; slot, more = v.after(slot) {
+			if passes(slot) {
+				return true
+			}
+		}
+		return false
 	}
-	if accept != nil {
-		r.passed, r.tried = v.try(accept)
+	w, _ := ix.walks.Get().(*walk)
+	if w == nil {
+		w = new(walk)
 	}
-	return r, r.passed > 0
-}
-
-// walk offers to the ranking what a search with ef candidates finds. It returns
-// false if it would compare more vectors than the budget, or does not find
-// enough.
-func (r *route) walk(ctx context.Context, ef, budget int, best *ranking) (bool, error) {
-	v := r.v
-	passes := func(slot uint32) bool { return slot < v.built && v.visible(slot) }
-	if r.accept != nil {
-		// What is not accepted is compared all the same, see layer.
-		passes = func(slot uint32) bool { return slot < v.built && v.visible(slot) && r.accept(v.id(slot)) }
-	}
-	keep := func(slot uint32) bool { return v.any(slot, passes) }
-	w := r.ix.walks.Get().(*walk)
-	defer r.ix.walks.Put(w)
-	nearest := w.descend(v, r.row, r.entry, r.top, 0, math.MaxUint32)
-	w.begin(v.count)
-	whole, err := w.layer(ctx, v, r.row, []item{nearest}, 0, ef, budget, keep)
-	if err != nil || !whole {
+	defer ix.walks.Put(w)
+	nearest := w.descend(v, row, entry, top, 0)
+	if err := w.layer(ctx, v, row, []item{nearest}, 0, ef, best.k, live/walkCost, keep); err != nil {
 		return false, err
 	}
 	for _, it := range w.best {
 		for slot, more := ^it.slot, true; more; slot, more = v.after(slot) {
-			if s := v.compare(slot, r.row); best.beats(s) && passes(slot) {
-				best.offer(Hit{ID: v.id(slot), Similarity: s})
+			if passes(slot) {
+				best.offer(Hit{ID: v.id(slot), Similarity: v.compare(slot, row)})
 			}
 		}
 	}
-	// With too few hits the walk has ended at a gap of tombstones, or what the
-	// filter lets pass lies elsewhere.
 	return len(best.hits) == best.k, nil
 }
 
-// affordable is how many vectors a walk may compare. Each costs about four
-// times as much as in a scan, which reads the memory in its order and on all
-// cores, and only what the filter lets pass.
-func (r *route) affordable() int {
-	return int(int64(r.built) / 4 * int64(r.passed) / int64(r.tried))
+// scan compares the query with the chosen slots from the given one on, on as
+// many cores as are worth it, and offers them to the ranking.
+func (v *view) scan(ctx context.Context, query []float32, from uint32, chosen bitmap, live int, best *ranking) error {
+	first, last := int(from>>blockBits), len(v.blocks)
+	count := min(live, int(v.count-from))
+	workers := min(runtime.GOMAXPROCS(0), 1+count*v.stride/scanShare, last-first)
+	if workers <= 1 {
+		return v.scanBlocks(ctx, query, first, last, from, chosen, best)
+	}
+	// Several shares for each goroutine: one that is held up delays less.
+	shares := min(workers*4, last-first)
+	group, ctx := errgroup.WithContext(ctx)
+	group.SetLimit(workers)
+	var mu sync.Mutex
+	for i := range shares {
+		group.Go(func() error {
+			part := &ranking{k: best.k}
+			begin, end := first+(last-first)*i/shares, first+(last-first)*(i+1)/shares
+			if err := v.scanBlocks(ctx, query, begin, end, from, chosen, part); err != nil {
+				return err
+			}
+			mu.Lock()
+			defer mu.Unlock()
+			for _, hit := range part.hits {
+				best.offer(hit)
+			}
+			return nil
+		})
+	}
+	return group.Wait()
 }
 
-// measured searches at the level that earlier searches of this kind have shown
-// to be enough. As long as they have not, it compares everything and measures
-// what the graph would have found.
-func (r *route) measured(ctx context.Context, best *ranking) (bool, error) {
-	ef := efAt(0, best.k)
-	// Not even the luckiest walk would be worth it.
-	if int64(ef)*int64(r.v.m)/2*int64(r.tried)/int64(r.passed) > int64(r.affordable()) {
-		return false, nil
-	}
-	if found, err := r.walk(ctx, ef, r.affordable(), best); !found {
-		return false, err
-	}
-	of := kindOf(best, r.accept != nil)
-	level, known := r.ix.quality.choose(r.v, of)
-	switch {
-	case !known:
-		return true, r.measure(ctx, of, best)
-	case level == 0:
-		return true, nil
-	case level == scanning:
-		return false, nil
-	}
-	best.clear()
-	return r.walk(ctx, efAt(level, best.k), r.affordable(), best)
-}
-
-// measure puts the true result in place of what the lowest level has found,
-// and notes the recall of the levels.
-func (r *route) measure(ctx context.Context, of kind, best *ranking) error {
-	truth := newRanking(best.k)
-	if err := r.v.scan(ctx, r.row, 0, r.v.built, r.accept, truth); err != nil {
-		return err
-	}
-	s := make(sample, 0, levels)
-	for {
-		s = append(s, best.recall(truth))
-		if s[len(s)-1] >= 1 || len(s) == levels {
-			break
+// scanBlocks scans the chosen slots of the blocks begin..end.
+func (v *view) scanBlocks(ctx context.Context, query []float32, begin, end int, from uint32, chosen bitmap, best *ranking) error {
+	for n := begin; n < end; n++ {
+		if n%16 == 0 {
+			if err := ctx.Err(); err != nil {
+				return err
+			}
 		}
-		best.clear()
-		found, err := r.walk(ctx, efAt(len(s), best.k), r.affordable(), best)
-		if err != nil {
-			return err
+		base := uint32(n) << blockBits
+		marks := ^uint64(0) >> (blockSlots - min(v.count-base, blockSlots))
+		if from > base {
+			marks = marks >> (from - base) << (from - base)
 		}
-		if !found {
-			break
+		if chosen != nil {
+			marks &= chosen[n]
 		}
-	}
-	*best = *truth
-	if o := r.ix.options; r.ix.quality.note(r.v, of, s, o.Recall) {
-		o.Logger.WarnContext(ctx, "the vectors have no structure that the graph can use for some of the queries, which are compared with all of them: right but slower",
-			slog.String("path", r.ix.path), slog.Int("vectors", r.v.live), slog.Float64("recall_of_graph", s[len(s)-1]))
+		for ; marks != 0; marks &= marks - 1 {
+			if slot := base + uint32(bits.TrailingZeros64(marks)); v.visible(slot) {
+				best.offer(Hit{ID: v.id(slot), Similarity: v.compare(slot, query)})
+			}
+		}
 	}
 	return nil
 }
 
-// try asks the filter about some of the vectors, always the same ones. They
-// are scattered: a filter may well have a period.
-func (v *view) try(accept func(int64) bool) (passed, tried int) {
-	for i := range uint64(trial) {
-		slot := uint32(scatter(i) % uint64(v.count))
-		if !v.visible(slot) {
-			continue
-		}
-		tried++
-		if accept(v.id(slot)) {
-			passed++
-		}
+// ranking keeps the best k hits that it is offered, the best first.
+type ranking struct {
+	k    int
+	hits []Hit
+}
+
+// compareHits orders hits best first: by similarity, then by id.
+func compareHits(a, b Hit) int {
+	return cmp.Or(cmp.Compare(b.Similarity, a.Similarity), cmp.Compare(a.ID, b.ID))
+}
+
+// offer adds the hit if it is among the best.
+func (r *ranking) offer(h Hit) {
+	full := len(r.hits) == r.k
+	if full && (r.k == 0 || h.Similarity < r.hits[r.k-1].Similarity || compareHits(h, r.hits[r.k-1]) >= 0) {
+		return
 	}
-	return passed, tried
+	if full {
+		r.hits = r.hits[:r.k-1]
+	}
+	at, _ := slices.BinarySearchFunc(r.hits, h, compareHits)
+	r.hits = slices.Insert(r.hits, at, h)
 }

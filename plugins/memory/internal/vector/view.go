@@ -25,9 +25,9 @@ type block struct {
 	// upper are the neighbours in the layers above, layer by layer in the same
 	// form, for the few slots that reach so high.
 	upper [blockSlots][]atomic.Uint32
-	// next leads to the next twin, see hang: its slot plus one.
+	// next is the slot of the next twin plus one; see hang.
 	next  [blockSlots]atomic.Uint32
-	twins uint64 // which slots hang on others; the builder's
+	twins uint64 // slots that hang on others; used by the builder only
 }
 
 // generation is a set of slots and the graph over the first of them. Slots are
@@ -43,11 +43,11 @@ type generation struct {
 	count  uint32
 	slots  map[int64]uint32 // where the vector of an id is
 
-	// built is the number of slots that the graph has taken in; entry is where
-	// a search begins, see packEntry. Written by the builder alone.
+	// built is the number of slots in the graph; entry is where a search begins,
+	// see packEntry. Only the builder writes them.
 	built atomic.Uint32
 	entry atomic.Uint64
-	tails map[uint32]uint32 // the last twin of a slot; the builder's
+	tails map[uint32]uint32 // the last twin of a slot; used by the builder only
 }
 
 func newGeneration(number, dimension, m int) *generation {
@@ -104,9 +104,14 @@ func (v *view) id(slot uint32) int64 {
 	return v.blocks[slot>>blockBits].ids[slot%blockSlots]
 }
 
-// visible reports whether the slot's vector was there after the view's change.
+// died returns the number of the change that made the slot a tombstone, or 0.
+func (v *view) died(slot uint32) int64 {
+	return v.blocks[slot>>blockBits].died[slot%blockSlots].Load()
+}
+
+// visible reports whether the slot's vector existed after the view's change.
 func (v *view) visible(slot uint32) bool {
-	died := v.blocks[slot>>blockBits].died[slot%blockSlots].Load()
+	died := v.died(slot)
 	return died == 0 || died > v.seq
 }
 

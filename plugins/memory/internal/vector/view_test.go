@@ -18,7 +18,6 @@ func still(t *testing.T, o Options) *Index {
 		options: o, path: filepath.Join(t.TempDir(), "vectors"),
 		gen: newGeneration(0, o.Dimension, o.M), wake: make(chan struct{}, 1),
 	}
-	ix.walks.New = func() any { return new(walk) }
 	return ix
 }
 
@@ -43,12 +42,12 @@ func TestViewStaysAsItWas(t *testing.T) {
 	check := func() {
 		t.Helper()
 		want := []Hit{{1, 1}, {2, 0}, {3, -1}}
-		for _, accept := range []func(int64) bool{nil, func(int64) bool { return true }} {
+		for _, chosen := range []bitmap{nil, {0b111}} {
 			best := &ranking{k: 5}
-			if err := v.scan(t.Context(), []float32{1, 0, 0, 0}, 0, v.count, accept, best); err != nil {
+			if err := v.scan(t.Context(), []float32{1, 0, 0, 0}, 0, chosen, 3, best); err != nil {
 				t.Fatal(err)
 			}
-			if diff := cmp.Diff(want, best.sorted()); diff != "" {
+			if diff := cmp.Diff(want, best.hits); diff != "" {
 				t.Error(diff)
 			}
 		}

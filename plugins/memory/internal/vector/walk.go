@@ -5,28 +5,102 @@ import (
 	"slices"
 )
 
+// item is a slot and how near it is to the query.
+type item struct {
+	near float32
+	slot uint32
+}
+
+// nearer orders items nearest first, and those equally near by slot.
+func nearer(a, b item) int {
+	switch {
+	case a == b:
+		return 0
+	case a.near > b.near || (a.near == b.near && a.slot < b.slot):
+		return -1
+	}
+	return 1
+}
+
+// heap has the item with the smallest near first, and among those the one with
+// the smallest slot. To have the nearest first, near is negated; to have the
+// last slot first among the least near, all bits of the slot are.
+type heap []item
+
+func below(a, b item) bool {
+	return a.near < b.near || (a.near == b.near && a.slot < b.slot)
+}
+
+func (h *heap) push(it item) {
+	s := append(*h, it)
+	*h = s
+	i := len(s) - 1
+	for i > 0 {
+		parent := (i - 1) / 2
+		if !below(it, s[parent]) {
+			break
+		}
+		s[i] = s[parent]
+		i = parent
+	}
+	s[i] = it
+}
+
+// pop removes the first item.
+func (h *heap) pop() item {
+	s := *h
+	first, last := s[0], s[len(s)-1]
+	*h = s[:len(s)-1]
+	if len(s) > 1 {
+		h.replace(last)
+	}
+	return first
+}
+
+// replace puts the item in the place of the first one.
+func (h heap) replace(it item) {
+	i := 0
+	for {
+		child := 2*i + 1
+		if child >= len(h) {
+			break
+		}
+		if child+1 < len(h) && below(h[child+1], h[child]) {
+			child++
+		}
+		if !below(h[child], it) {
+			break
+		}
+		h[i] = h[child]
+		i = child
+	}
+	h[i] = it
+}
+
 // walk is a search in the graph, and the memory it needs. It is used by one
-// goroutine at a time, again and again.
+// goroutine at a time.
 type walk struct {
-	// seen[slot] == round if the walk has come by the slot.
+	// seen[slot] == round if the search has visited the slot.
 	seen  []uint32
 	round uint32
-	// open are the slots whose neighbours have not been looked at, nearest
-	// first; best are those found, the least near first.
+	// open are the slots whose neighbours have not been visited, nearest first;
+	// best are those found, the least near first.
 	open heap
 	best heap
+	// top are the k nearest of them, the least near first; limit is the
+	// similarity that slack allows beyond them.
+	top   heap
+	limit float32
 
 	chosen  []item
 	left    []item
 	crowded []item
-	nearest []item
 }
 
-// begin forgets what was seen, of so many slots.
+// begin forgets what was visited, of so many slots.
 func (w *walk) begin(count uint32) {
 	if uint32(len(w.seen)) < count {
-		// Some more: the index is growing.
-		w.seen = make([]uint32, count+count/8+blockSlots)
+		w.seen = make([]uint32, count+count/8+blockSlots) // some more: the index grows
 		w.round = 0
 	}
 	w.round++
@@ -36,20 +110,20 @@ func (w *walk) begin(count uint32) {
 	}
 }
 
-// descend goes from the entry, in layer top, to the nearest slot it comes to in
-// the layer above the given one. It does not go to the slot except.
-func (w *walk) descend(v *view, query []float32, entry uint32, top, layer int, except uint32) item {
-	at := item{similarity(v.row(entry), query), entry}
+// descend goes from the entry, in layer top, to the nearest slot it finds in
+// the layer above the given one.
+func (w *walk) descend(v *view, query []float32, entry uint32, top, layer int) item {
+	at := item{v.compare(entry, query), entry}
 	for l := top; l > layer; l-- {
 		for moved := true; moved; {
 			moved = false
 			links := v.links(at.slot, l)
 			for i := range links[0].Load() {
 				slot := links[1+i].Load()
-				if slot >= v.count || slot == except {
+				if slot >= v.count {
 					continue
 				}
-				if s := similarity(v.row(slot), query); s > at.near {
+				if s := v.compare(slot, query); s > at.near {
 					at, moved = item{s, slot}, true
 				}
 			}
@@ -58,23 +132,34 @@ func (w *walk) descend(v *view, query []float32, entry uint32, top, layer int, e
 	return at
 }
 
+// slack is how much farther than the k-th nearest slot, as a factor of the
+// squared distance, a search still visits slots. Among similar vectors that is
+// less than ef slots and costs nothing. Where all vectors are about equally far
+// from the query, ef candidates would miss most of the nearest.
+const slack = 1.08
+
 // layer searches one layer from the given slots and leaves the ef nearest ones
-// that keep lets pass in w.best (see heap for their order). It goes on through
-// those that keep does not let pass. It returns false when it has compared
-// more than the budget.
-func (w *walk) layer(ctx context.Context, v *view, query []float32, from []item, layer, ef, budget int, keep func(uint32) bool) (bool, error) {
-	w.open, w.best = w.open[:0], w.best[:0]
+// that keep accepts in w.best (see heap for their order). It continues through
+// those that keep does not accept, and as far as slack allows if k is not 0. It
+// stops early when it has compared more slots than the budget, and then leaves
+// w.best empty.
+func (w *walk) layer(ctx context.Context, v *view, query []float32, from []item, layer, ef, k, budget int, keep func(uint32) bool) error {
+	w.begin(v.count)
+	w.open, w.best, w.top, w.limit = w.open[:0], w.best[:0], w.top[:0], 2
+	if k > 0 {
+		w.limit = -2
+	}
 	for _, it := range from {
 		w.seen[it.slot] = w.round
-		w.take(it, ef, keep)
+		w.take(it, ef, k, keep)
 	}
 	for steps := 1; len(w.open) > 0; steps++ {
 		if steps%128 == 0 && ctx.Err() != nil {
-			return false, ctx.Err()
+			return ctx.Err()
 		}
 		next := w.open.pop()
-		if len(w.best) == ef && -next.near < w.best[0].near {
-			return true, nil
+		if len(w.best) == ef && -next.near < min(w.best[0].near, w.limit) {
+			return nil
 		}
 		links := v.links(next.slot, layer)
 		for i := range links[0].Load() {
@@ -83,38 +168,52 @@ func (w *walk) layer(ctx context.Context, v *view, query []float32, from []item,
 				continue
 			}
 			w.seen[slot] = w.round
-			w.take(item{similarity(v.row(slot), query), slot}, ef, keep)
+			w.take(item{v.compare(slot, query), slot}, ef, k, keep)
 			budget--
 		}
 		if budget < 0 {
-			return false, nil
+			w.best = w.best[:0]
+			return nil
 		}
 	}
-	return true, nil
+	return nil
 }
 
-// take notes a slot that the walk has come to.
-func (w *walk) take(it item, ef int, keep func(uint32) bool) {
+// take notes a slot that the search has reached.
+func (w *walk) take(it item, ef, k int, keep func(uint32) bool) {
 	full := len(w.best) == ef
-	if full && it.near <= w.best[0].near {
+	if full && it.near <= min(w.best[0].near, w.limit) {
 		return
 	}
 	w.open.push(item{-it.near, it.slot})
 	if !keep(it.slot) {
 		return
 	}
-	if full {
-		w.best.replace(item{it.near, ^it.slot})
-	} else {
-		w.best.push(item{it.near, ^it.slot})
+	kept := item{it.near, ^it.slot}
+	if !full {
+		w.best.push(kept)
+	} else if it.near > w.best[0].near {
+		w.best.replace(kept)
+	}
+	if k == 0 {
+		return
+	}
+	if len(w.top) < k {
+		w.top.push(kept)
+	} else if it.near > w.top[0].near {
+		w.top.replace(kept)
+	}
+	if len(w.top) == k {
+		w.limit = 1 - slack*(1-w.top[0].near)
 	}
 }
 
-// found appends what the walk has found, nearest first.
-func (w *walk) found(to []item) []item {
-	for _, it := range w.best {
-		to = append(to, item{it.near, ^it.slot})
+// found returns what the search has found, nearest first.
+func (w *walk) found() []item {
+	found := make([]item, len(w.best))
+	for i, it := range w.best {
+		found[i] = item{it.near, ^it.slot}
 	}
-	slices.SortFunc(to, nearer)
-	return to
+	slices.SortFunc(found, nearer)
+	return found
 }

@@ -30,6 +30,7 @@ type collection struct {
 	// since counts the changes after the last flush.
 	since    atomic.Int64
 	flushing atomic.Bool
+	metadata metadata
 }
 
 func (x *Index) openCollection(ctx context.Context, name string, dimension int) (*collection, error) {
@@ -118,10 +119,11 @@ func (c *collection) tellAll(ctx context.Context, last int64, enough int) (int64
 	}
 }
 
-// change is a vector that was written, or the number of one that is gone.
+// change is an item that was written or removed.
 type change struct {
-	seq, id int64
-	vector  []float32 // nil for one that is gone
+	seq, id  int64
+	vector   []float32 // nil for one that was removed
+	metadata string    // JSON or "", not set by replay
 }
 
 // changesAfter reads the next changes in their order.
@@ -161,6 +163,7 @@ func (c *collection) apply(one change) error {
 // tell passes committed changes on. An index that fails is given up: the rows
 // are safe, and the next search opens it again.
 func (c *collection) tell(changes []change) {
+	c.metadata.apply(changes)
 	for _, one := range changes {
 		if one.seq <= c.told {
 			continue

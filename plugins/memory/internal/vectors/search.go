@@ -10,7 +10,6 @@ import (
 	tea "github.com/the-edge-agent/tea/sdk"
 	"github.com/the-edge-agent/tea/sdk/value"
 
-	"github.com/the-edge-agent/tea/plugins/memory/internal/filter"
 	"github.com/the-edge-agent/tea/plugins/memory/internal/store"
 	"github.com/the-edge-agent/tea/plugins/memory/internal/vector"
 )
@@ -38,13 +37,14 @@ func (x *Index) search(ctx context.Context, collection string, query store.Vecto
 	if err != nil {
 		return nil, err
 	}
+	if len(query.Embedding) > 0 && !slices.ContainsFunc(query.Embedding, func(f float32) bool { return f != 0 }) {
+		return nil, tea.Errorf(tea.ValidationError, "the embedding of the query is all zeros, which are similar to nothing")
+	}
 	options := vector.SearchOptions{Exact: query.Exact}
 	if len(query.Filter) > 0 {
-		accepted, err := x.accepted(ctx, collection, query.Filter)
-		if err != nil {
-			return nil, err
+		if options.Among, err = c.matching(ctx, query.Filter); err != nil {
+			return nil, fmt.Errorf("filter collection %q: %w", collection, err)
 		}
-		options.Accept = func(id int64) bool { _, ok := accepted[id]; return ok }
 	}
 	hits, err := c.index.Search(ctx, query.Embedding, query.K, options)
 	switch {
@@ -55,54 +55,35 @@ func (x *Index) search(ctx context.Context, collection string, query store.Vecto
 		return nil, tea.Errorf(tea.ValidationError, "the embedding of the query: %w", err)
 	case err != nil:
 		return nil, fmt.Errorf("search collection %q: %w", collection, err)
-	case !slices.ContainsFunc(query.Embedding, func(f float32) bool { return f != 0 }):
-		return nil, nil // it has no direction: nothing is near it
 	}
-	return x.items(ctx, collection, hits, query.MinScore)
-}
-
-// accepted are the numbers of the items that pass the filter.
-func (x *Index) accepted(ctx context.Context, collection string, wanted filter.Filter) (map[int64]struct{}, error) {
-	rows, err := x.o.Engine.Query(ctx, "SELECT id, metadata FROM vectors WHERE collection = ?", collection)
-	if err != nil {
-		return nil, fmt.Errorf("filter collection %q: %w", collection, err)
-	}
-	defer rows.Close()
-	accepted := map[int64]struct{}{}
-	for rows.Next() {
-		var id int64
-		var metadata []byte
-		if err := rows.Scan(&id, &metadata); err != nil {
-			return nil, fmt.Errorf("filter collection %q: %w", collection, err)
-		}
-		if filter.Matches(metadata, wanted) {
-			accepted[id] = struct{}{}
-		}
-	}
-	return accepted, rows.Err()
+	return x.items(ctx, collection, hits, query)
 }
 
 // items reads the rows of hits.
-func (x *Index) items(ctx context.Context, collection string, hits []vector.Hit, minScore float64) ([]store.VectorHit, error) {
+func (x *Index) items(ctx context.Context, collection string, hits []vector.Hit, query store.VectorQuery) ([]store.VectorHit, error) {
 	ids := make([]any, 0, len(hits))
 	for _, hit := range hits {
-		ids = append(ids, hit.ID)
+		if float64(hit.Similarity) >= query.MinScore {
+			ids = append(ids, hit.ID)
+		}
 	}
-	byID, err := x.read(ctx, "id", collection, ids)
+	// By the id alone, which is unique in the database: with a second condition
+	// DuckDB reads the whole table, and SQLite may read the whole collection.
+	byID, err := x.read(ctx, collection, "id", query.Embeddings, ids)
 	if err != nil {
 		return nil, err
 	}
-	found := make([]store.VectorHit, 0, len(hits))
-	for _, hit := range hits {
-		item, there := byID[hit.ID]
-		if score := float64(hit.Similarity); there && score >= minScore {
-			found = append(found, store.VectorHit{VectorItem: item, Score: score})
+	found := make([]store.VectorHit, 0, len(ids))
+	for _, hit := range hits[:len(ids)] {
+		// The row may have changed since the search.
+		if item, ok := byID[hit.ID]; ok && query.Filter.MatchesObject(item.Metadata) {
+			found = append(found, store.VectorHit{VectorItem: item, Score: float64(hit.Similarity)})
 		}
 	}
 	return found, nil
 }
 
-// Get gives the items under these ids that are there.
+// Get returns the items with these ids that exist.
 func (x *Index) Get(ctx context.Context, collection string, ids ...string) ([]store.VectorItem, error) {
 	if err := x.ready(ctx); err != nil {
 		return nil, err
@@ -114,7 +95,7 @@ func (x *Index) Get(ctx context.Context, collection string, ids ...string) ([]st
 	for _, id := range ids {
 		names = append(names, id)
 	}
-	byID, err := x.read(ctx, "name", collection, names)
+	byID, err := x.read(ctx, collection, "collection = ? AND name", true, names, collection)
 	if err != nil {
 		return nil, err
 	}
@@ -131,34 +112,58 @@ func (x *Index) Get(ctx context.Context, collection string, ids ...string) ([]st
 	return items, nil
 }
 
-// read gives the items whose column has one of the values, by their numbers.
-func (x *Index) read(ctx context.Context, column, collection string, values []any) (map[int64]store.VectorItem, error) {
+// List returns the items of a collection in the order of their ids.
+func (x *Index) List(ctx context.Context, collection string, page store.VectorPage) ([]store.VectorItem, error) {
+	if err := x.ready(ctx); err != nil || page.Limit < 1 || !named(collection) {
+		return nil, err
+	}
+	rows, err := x.o.Engine.Query(ctx, "SELECT "+columns(page.Embeddings)+" FROM vectors WHERE collection = ? AND name > ? ORDER BY name LIMIT ?", collection, page.After, page.Limit)
+	if err != nil {
+		return nil, fmt.Errorf("list collection %q: %w", collection, err)
+	}
+	var items []store.VectorItem
+	if err := scanItems(rows, func(_ int64, item store.VectorItem) { items = append(items, item) }); err != nil {
+		return nil, fmt.Errorf("list collection %q: %w", collection, err)
+	}
+	return items, nil
+}
+
+// columns are those that scanItems reads.
+func columns(embeddings bool) string {
+	if embeddings {
+		return "id, name, text, metadata, embedding"
+	}
+	return "id, name, text, metadata, NULL"
+}
+
+// read returns the items for which the condition, which may have arguments,
+// ends in one of the values. They come by their numbers.
+func (x *Index) read(ctx context.Context, collection, condition string, embeddings bool, values []any, args ...any) (map[int64]store.VectorItem, error) {
 	found := make(map[int64]store.VectorItem, len(values))
-	for len(values) > 0 {
-		n := min(len(values), lookUp)
-		args := append([]any{collection}, values[:n]...)
-		values = values[n:]
-		rows, err := x.o.Engine.Query(ctx, "SELECT id, name, text, embedding, metadata FROM vectors WHERE collection = ? AND "+column+" IN (?"+strings.Repeat(", ?", n-1)+")", args...)
+	for part := range slices.Chunk(values, lookUp) {
+		rows, err := x.o.Engine.Query(ctx, "SELECT "+columns(embeddings)+" FROM vectors WHERE "+condition+" IN (?"+strings.Repeat(", ?", len(part)-1)+")", append(slices.Clone(args), part...)...)
 		if err != nil {
 			return nil, fmt.Errorf("read collection %q: %w", collection, err)
 		}
-		if err := scanItems(rows, found); err != nil {
+		if err := scanItems(rows, func(id int64, item store.VectorItem) { found[id] = item }); err != nil {
 			return nil, fmt.Errorf("read collection %q: %w", collection, err)
 		}
 	}
 	return found, nil
 }
 
-func scanItems(rows store.Rows, found map[int64]store.VectorItem) error {
+func scanItems(rows store.Rows, add func(id int64, item store.VectorItem)) error {
 	defer rows.Close()
 	for rows.Next() {
 		var id int64
 		var item store.VectorItem
 		var raw, metadata []byte
-		if err := rows.Scan(&id, &item.ID, &item.Text, &raw, &metadata); err != nil {
+		if err := rows.Scan(&id, &item.ID, &item.Text, &metadata, &raw); err != nil {
 			return err
 		}
-		item.Embedding = fromBytes(raw)
+		if raw != nil {
+			item.Embedding = fromBytes(raw)
+		}
 		if metadata != nil {
 			decoded, err := value.Decode(metadata)
 			if err != nil {
@@ -166,7 +171,7 @@ func scanItems(rows store.Rows, found map[int64]store.VectorItem) error {
 			}
 			item.Metadata, _ = decoded.(map[string]any)
 		}
-		found[id] = item
+		add(id, item)
 	}
 	return rows.Err()
 }

@@ -118,6 +118,12 @@ func (x *Index) nextID() int64 {
 	return x.id
 }
 
+func (x *Index) lastID() int64 {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	return x.id
+}
+
 // collection gives an open collection, complete up to the last commit. One
 // that does not exist gives an error that wraps store.ErrNotFound.
 func (x *Index) collection(ctx context.Context, name string) (*collection, error) {
@@ -147,6 +153,16 @@ func (x *Index) collection(ctx context.Context, name string) (*collection, error
 		return nil, fmt.Errorf("open the vector index of %q: %w", name, err)
 	}
 	return c, nil
+}
+
+// Settle waits until the graph of a collection is complete. Searches do not
+// need it.
+func (x *Index) Settle(ctx context.Context, collection string) error {
+	c, err := x.collection(ctx, collection)
+	if err != nil {
+		return err
+	}
+	return c.index.Settle(ctx)
 }
 
 func (x *Index) opened(name string) (*collection, error) {

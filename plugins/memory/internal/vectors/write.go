@@ -3,7 +3,11 @@ package vectors
 import (
 	"context"
 	"encoding/binary"
+	"errors"
+	"fmt"
+	"io/fs"
 	"math"
+	"os"
 	"slices"
 	"strings"
 	"unicode/utf8"
@@ -30,7 +34,7 @@ type row struct {
 	known    bool // there is one under its name
 }
 
-// Store writes the items, all or none.
+// Store writes the items atomically.
 func (x *Index) Store(ctx context.Context, collection string, items ...store.VectorItem) error {
 	if err := x.ready(ctx); err != nil {
 		return err
@@ -45,26 +49,34 @@ func (x *Index) Store(ctx context.Context, collection string, items ...store.Vec
 	return x.doubt(collection, err)
 }
 
-// prepare checks the items; of two with the same id the later one counts.
+// prepare checks the items.
 func prepare(collection string, items []store.VectorItem) ([]*row, error) {
 	if !named(collection) {
-		return nil, tea.Errorf(tea.ValidationError, "%q is no name of a collection: it has 1 to %d bytes of UTF-8", collection, maxCollection)
+		return nil, tea.Errorf(tea.ValidationError, "%q is not a valid name of a collection: use 1 to %d bytes of UTF-8", collection, maxCollection)
 	}
-	byName := make(map[string]int, len(items))
+	seen := make(map[string]bool, len(items))
 	var rows []*row
 	for i, item := range items {
 		switch {
 		case item.ID == "" || len(item.ID) > maxName:
-			return nil, tea.Errorf(tea.ValidationError, "item %d: an id has 1 to %d bytes", i, maxName)
+			return nil, tea.Errorf(tea.ValidationError, "item %d: an id must have 1 to %d bytes", i, maxName)
 		case !utf8.ValidString(item.ID) || !utf8.ValidString(item.Text):
-			return nil, tea.Errorf(tea.ValidationError, "item %q: its id or text is not valid UTF-8", item.ID)
+			return nil, tea.Errorf(tea.ValidationError, "item %q: the id or text is not valid UTF-8", item.ID)
+		case seen[item.ID]:
+			return nil, tea.Errorf(tea.ValidationError, "item %d: duplicate id %q; give each item an id of its own", i, item.ID)
 		case len(item.Embedding) == 0 || len(item.Embedding) > maxDimension:
-			return nil, tea.Errorf(tea.ValidationError, "item %q: an embedding has 1 to %d numbers, not %d", item.ID, maxDimension, len(item.Embedding))
+			return nil, tea.Errorf(tea.ValidationError, "item %q: an embedding must have 1 to %d numbers, not %d", item.ID, maxDimension, len(item.Embedding))
 		}
+		seen[item.ID] = true
+		zeros := true
 		for _, f := range item.Embedding {
 			if math.IsNaN(float64(f)) || math.IsInf(float64(f), 0) {
-				return nil, tea.Errorf(tea.ValidationError, "item %q: the embedding holds a number that is not finite", item.ID)
+				return nil, tea.Errorf(tea.ValidationError, "item %q: the embedding contains a number that is not finite", item.ID)
 			}
+			zeros = zeros && f == 0
+		}
+		if zeros {
+			return nil, tea.Errorf(tea.ValidationError, "item %q: the embedding is all zeros, which are similar to nothing", item.ID)
 		}
 		r := &row{item: item}
 		if item.Metadata != nil {
@@ -74,11 +86,6 @@ func prepare(collection string, items []store.VectorItem) ([]*row, error) {
 			}
 			r.metadata = string(text)
 		}
-		if at, ok := byName[item.ID]; ok {
-			rows[at] = r
-			continue
-		}
-		byName[item.ID] = len(rows)
 		rows = append(rows, r)
 	}
 	return rows, nil
@@ -114,7 +121,7 @@ func (x *Index) write(ctx context.Context, tx store.Tx, collection string, rows 
 			r.id = x.nextID()
 		}
 		r.seq = x.nextSeq()
-		changes[i] = change{seq: r.seq, id: r.id, vector: r.item.Embedding}
+		changes[i] = change{seq: r.seq, id: r.id, vector: r.item.Embedding, metadata: r.metadata}
 		columns := []any{r.id, collection, r.item.ID, r.seq, r.item.Text, toBytes(r.item.Embedding), orNull(r.metadata)}
 		if !r.known {
 			added = append(added, columns)
@@ -132,14 +139,18 @@ func (x *Index) write(ctx context.Context, tx store.Tx, collection string, rows 
 	return nil
 }
 
-// checkDimension holds the items against their collection, which the first
-// ones make.
+// checkDimension compares the items with their collection, which the first ones
+// create.
 func (x *Index) checkDimension(ctx context.Context, tx store.Tx, collection string, rows []*row) error {
 	dimension, err := x.dimension(ctx, tx.Query, collection)
 	if err != nil {
 		return err
 	}
 	if dimension == 0 {
+		// A companion file would be that of a collection that was dropped.
+		if err := os.Remove(x.path(collection)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return fmt.Errorf("create collection %q: %w", collection, err)
+		}
 		dimension = len(rows[0].item.Embedding)
 		if _, err := tx.Exec(ctx, "INSERT INTO vector_collections VALUES (?, ?)", collection, dimension); err != nil {
 			return err
@@ -201,6 +212,77 @@ func (x *Index) Delete(ctx context.Context, collection string, ids ...string) (r
 		return 0, x.doubt(collection, err)
 	}
 	return removed, nil
+}
+
+// Drop removes a collection, its items and its companion file.
+func (x *Index) Drop(ctx context.Context, collection string) (items int, existed bool, err error) {
+	if err := x.ready(ctx); err != nil {
+		return 0, false, err
+	}
+	if !named(collection) {
+		return 0, false, nil
+	}
+	x.opening.Lock() // or an index would be opened with rows that are gone
+	defer x.opening.Unlock()
+	err = x.o.Engine.Write(ctx, func(ctx context.Context, tx store.Tx) error {
+		dimension, err := x.dimension(ctx, tx.Query, collection)
+		if existed = dimension > 0; err != nil || !existed {
+			return err
+		}
+		if items, err = count(ctx, tx.Query, collection); err != nil {
+			return err
+		}
+		for _, statement := range []string{"DELETE FROM vectors WHERE collection = ?", "DELETE FROM vectors_gone WHERE collection = ?", "DELETE FROM vector_collections WHERE name = ?"} {
+			if _, err := tx.Exec(ctx, statement, collection); err != nil {
+				return err
+			}
+		}
+		// The last numbers stay, so that they are not used again.
+		seq := x.nextSeq()
+		if _, err := tx.Exec(ctx, "INSERT INTO vectors_gone VALUES (?, ?, ?)", x.lastID(), collection, seq); err != nil {
+			return err
+		}
+		tx.AfterCommit(func() { x.forget(collection) })
+		return nil
+	})
+	if err != nil {
+		return 0, false, x.doubt(collection, err)
+	}
+	return items, existed, nil
+}
+
+// forget closes the index of a collection that was dropped and removes its
+// file. The writer waits: it might create the collection again.
+func (x *Index) forget(collection string) {
+	x.mu.Lock()
+	c := x.open[collection]
+	delete(x.open, collection)
+	delete(x.doubtful, collection)
+	x.mu.Unlock()
+	var err error
+	if c != nil {
+		err = c.index.Close()
+	}
+	if removed := os.Remove(x.path(collection)); !errors.Is(removed, fs.ErrNotExist) {
+		err = errors.Join(err, removed)
+	}
+	if err != nil {
+		x.o.Logger.Warn("remove the vector index of a dropped collection", "collection", collection, "error", err.Error())
+	}
+}
+
+func count(ctx context.Context, query queryFunc, collection string) (n int, err error) {
+	rows, err := query(ctx, "SELECT count(*) FROM vectors WHERE collection = ?", collection)
+	if err != nil {
+		return 0, err
+	}
+	defer rows.Close()
+	for rows.Next() {
+		if err := rows.Scan(&n); err != nil {
+			return 0, err
+		}
+	}
+	return n, rows.Err()
 }
 
 // idsOf gives the numbers of the items that are there.

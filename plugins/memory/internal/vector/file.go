@@ -1,0 +1,439 @@
+package vector
+
+import (
+	"bufio"
+	"crypto/sha256"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"hash/crc32"
+	"io"
+	"math"
+	"os"
+	"path/filepath"
+	"sync/atomic"
+)
+
+// The file is little-endian. After a header with a checksum of its own come:
+//
+//	ids      for each slot its id
+//	dead     a bitmap of the tombstones, a 64-bit word for each block
+//	levels   for each slot in the graph its highest layer, one byte
+//	twins    for each slot in the graph the slot it hangs on, or its own
+//	links    for each slot in the graph the neighbours in the lowest layer: how
+//	         many, then room for 2M slots
+//	upper    for each slot in higher layers, layer by layer: how many
+//	         neighbours, then room for M
+//	rows     for each slot its normalised vector
+//	sum      the CRC-32C of all that follows the header
+//
+// The header determines the size of the file, which is checked before anything
+// is allocated for it.
+const (
+	magic         = "tea-vec\n"
+	formatVersion = 2
+	headerSize    = 128
+	sumSize       = 4
+	// lengthError is how far the square of a row's length may be from one.
+	lengthError = 1e-3
+)
+
+// errDamaged means that the file is not one that Flush has written.
+var errDamaged = errors.New("the file is damaged")
+
+func castagnoli() *crc32.Table { return crc32.MakeTable(crc32.Castagnoli) }
+
+// header is the beginning of the file.
+type header struct {
+	dimension uint32
+	m         uint32
+	slots     uint32
+	built     uint32
+	watermark int64
+	entry     uint64
+	upper     uint64 // words of the section
+	owner     [sha256.Size]byte
+}
+
+func (h header) encode() []byte {
+	b := append(make([]byte, 0, headerSize), magic...)
+	for _, n := range []uint32{formatVersion, h.dimension, h.m, h.slots, h.built} {
+		b = binary.LittleEndian.AppendUint32(b, n)
+	}
+	for _, n := range []uint64{uint64(h.watermark), h.entry, h.upper} {
+		b = binary.LittleEndian.AppendUint64(b, n)
+	}
+	b = append(b, h.owner[:]...)[:headerSize-sumSize]
+	return binary.LittleEndian.AppendUint32(b, crc32.Checksum(b, castagnoli()))
+}
+
+// decodeHeader reads a header and checks that it agrees with the options and
+// the size of the file.
+func decodeHeader(b []byte, size int64, o Options) (header, error) {
+	if string(b[:len(magic)]) != magic {
+		return header{}, fmt.Errorf("%w: it is not a vector index", errDamaged)
+	}
+	word := func(at int) uint32 { return binary.LittleEndian.Uint32(b[at:]) }
+	long := func(at int) uint64 { return binary.LittleEndian.Uint64(b[at:]) }
+	if version := word(8); version != formatVersion {
+		return header{}, fmt.Errorf("the file has format %d, this program reads %d", version, formatVersion)
+	}
+	h := header{
+		dimension: word(12), m: word(16), slots: word(20), built: word(24),
+		watermark: int64(long(28)), entry: long(36), upper: long(44), owner: [sha256.Size]byte(b[52:]),
+	}
+	switch {
+	case crc32.Checksum(b[:headerSize-sumSize], castagnoli()) != word(headerSize-sumSize):
+		return h, fmt.Errorf("%w: checksum of the header", errDamaged)
+	case h.owner != sha256.Sum256([]byte(o.Owner)):
+		return h, fmt.Errorf("the file has another owner than %q", o.Owner)
+	case h.dimension != uint32(o.Dimension):
+		return h, fmt.Errorf("the file has dimension %d, not %d", h.dimension, o.Dimension)
+	case h.m < 2 || h.m > maxM || h.built > h.slots || h.upper > uint64(h.built)*maxLevel*(1+maxM) || h.watermark < 0 || size != h.size():
+		return h, fmt.Errorf("%w: the header does not fit", errDamaged)
+	}
+	return h, nil
+}
+
+func (h header) blocks() int64 { return (int64(h.slots) + blockSlots - 1) / blockSlots }
+
+// size returns the size of the file.
+func (h header) size() int64 {
+	slots, built := int64(h.slots), int64(h.built)
+	return headerSize + slots*8 + h.blocks()*8 + built*(1+4+4*(1+2*int64(h.m))) + int64(h.upper)*4 + slots*int64(h.dimension)*4 + sumSize
+}
+
+// Flush writes vectors and graph to the file, as they are when it begins; it
+// does nothing if the file has them. Searches and changes go on meanwhile. The
+// file replaces the old one atomically. It is written whole, so on flash memory
+// flush rarely: at the end, and when there is enough to repeat after a crash.
+func (ix *Index) Flush() error {
+	ix.flushing.Lock()
+	defer ix.flushing.Unlock()
+	if err := ix.flush(); err != nil {
+		return fmt.Errorf("flush the vector index: %w", err)
+	}
+	return nil
+}
+
+func (ix *Index) flush() (err error) {
+	// The graph must not change while it is written.
+	ix.linking.Lock()
+	linking := true
+	release := func() {
+		if linking {
+			linking = false
+			ix.linking.Unlock()
+		}
+	}
+	defer release()
+	v, err := ix.look()
+	if err != nil {
+		return err
+	}
+	state := savedState{seq: v.seq, built: v.built, generation: v.number}
+	ix.mu.RLock()
+	saved := ix.saved == state
+	ix.mu.RUnlock()
+	if saved {
+		return nil
+	}
+	temporary := ix.path + ".tmp"
+	f, err := os.OpenFile(temporary, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
+	if err != nil {
+		return err
+	}
+	defer os.Remove(temporary) // does nothing after the rename
+	err = v.save(f, ix.options.Owner, release)
+	if err == nil {
+		err = f.Sync()
+	}
+	if err = errors.Join(err, f.Close()); err != nil {
+		return err
+	}
+	if err := os.Rename(temporary, ix.path); err != nil {
+		return err
+	}
+	dir, err := os.Open(filepath.Dir(ix.path))
+	if err != nil {
+		return err
+	}
+	if err := errors.Join(dir.Sync(), dir.Close()); err != nil {
+		return err
+	}
+	ix.mu.Lock()
+	ix.saved = state
+	ix.mu.Unlock()
+	return nil
+}
+
+// writer writes the part of the file that follows the header. The first error
+// stays.
+type writer struct {
+	to  *bufio.Writer
+	sum uint32
+	err error
+	buf []byte
+}
+
+// flush writes the buffer.
+func (w *writer) flush() {
+	if w.err == nil {
+		w.sum = crc32.Update(w.sum, castagnoli(), w.buf)
+		_, w.err = w.to.Write(w.buf)
+	}
+	w.buf = w.buf[:0]
+}
+
+func (w *writer) word(n uint32) { w.buf = binary.LittleEndian.AppendUint32(w.buf, n) }
+func (w *writer) long(n uint64) { w.buf = binary.LittleEndian.AppendUint64(w.buf, n) }
+
+func (w *writer) links(words []atomic.Uint32) {
+	for i := range words {
+		w.word(words[i].Load())
+	}
+	w.flush()
+}
+
+// save writes the view. It calls graphDone when the graph may change again.
+func (v *view) save(to io.Writer, owner string, graphDone func()) error {
+	h := header{
+		dimension: uint32(v.dimension), m: uint32(v.m), watermark: v.seq,
+		owner: sha256.Sum256([]byte(owner)), slots: v.count, built: v.built, entry: v.entry.Load(),
+	}
+	for slot := range v.built {
+		h.upper += uint64(len(v.blocks[slot>>blockBits].upper[slot%blockSlots]))
+	}
+	w := &writer{to: bufio.NewWriterSize(to, 1<<18)}
+	_, w.err = w.to.Write(h.encode())
+	dead := make([]uint64, len(v.blocks))
+	for slot := range v.count {
+		w.long(uint64(v.id(slot)))
+		if !v.visible(slot) {
+			dead[slot>>blockBits] |= 1 << (slot % blockSlots)
+		}
+	}
+	for _, marks := range dead {
+		w.long(marks)
+	}
+	w.flush()
+	v.saveGraph(w)
+	graphDone()
+	for slot := range v.count {
+		for _, x := range v.row(slot)[:v.dimension] {
+			w.word(math.Float32bits(x))
+		}
+		w.flush()
+	}
+	w.word(w.sum)
+	if w.flush(); w.err != nil {
+		return w.err
+	}
+	return w.to.Flush()
+}
+
+func (v *view) saveGraph(w *writer) {
+	on := make([]uint32, v.built)
+	for slot := range v.built {
+		w.buf = append(w.buf, byte(v.level(slot)))
+		if v.isTwin(slot) {
+			continue
+		}
+		on[slot] = slot
+		for twin, more := v.after(slot); more; twin, more = v.after(twin) {
+			on[twin] = slot
+		}
+	}
+	for _, slot := range on {
+		w.word(slot)
+	}
+	w.flush()
+	blank := make([]atomic.Uint32, 1+v.room(0))
+	for slot := range v.built {
+		if v.blocks[slot>>blockBits].links == nil {
+			w.links(blank) // all of its block were tombstones
+		} else {
+			w.links(v.links(slot, 0))
+		}
+	}
+	for slot := range v.built {
+		w.links(v.blocks[slot>>blockBits].upper[slot%blockSlots])
+	}
+}
+
+// load reads the file.
+func load(path string, o Options) (*generation, int64, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, 0, err
+	}
+	defer f.Close()
+	info, err := f.Stat()
+	if err != nil {
+		return nil, 0, err
+	}
+	return read(bufio.NewReaderSize(f, 1<<18), info.Size(), o)
+}
+
+// read reads a file of the given size. It allocates no more than in proportion
+// to the size.
+func read(from io.Reader, size int64, o Options) (*generation, int64, error) {
+	r := &reader{from: from}
+	first := r.bytes(headerSize)
+	if r.err != nil {
+		return nil, 0, r.err
+	}
+	h, err := decodeHeader(first, size, o)
+	if err != nil {
+		return nil, 0, err
+	}
+	r.sum = 0
+	g := newGeneration(0, o.Dimension, int(h.m))
+	if err := r.generation(g, h); err != nil {
+		return nil, 0, errors.Join(r.err, err)
+	}
+	sum := r.sum
+	if r.word() != sum || r.err != nil {
+		return nil, 0, errors.Join(r.err, fmt.Errorf("%w: checksum", errDamaged))
+	}
+	if g.m != o.M { // the graph has to be built again
+		g.m, g.entry, g.built, g.tails = o.M, atomic.Uint64{}, atomic.Uint32{}, map[uint32]uint32{}
+		for _, b := range g.blocks {
+			b.links, b.upper, b.next, b.twins = nil, [blockSlots][]atomic.Uint32{}, [blockSlots]atomic.Uint32{}, 0
+		}
+	}
+	return g, h.watermark, nil
+}
+
+// reader reads the file. The first error stays; what is read after it is zero.
+type reader struct {
+	from io.Reader
+	sum  uint32
+	err  error
+	buf  []byte
+}
+
+// bytes returns the next n bytes, valid until the next call.
+func (r *reader) bytes(n int) []byte {
+	if cap(r.buf) < n {
+		r.buf = make([]byte, n)
+	}
+	b := r.buf[:n]
+	if r.err == nil {
+		_, r.err = io.ReadFull(r.from, b)
+		r.sum = crc32.Update(r.sum, castagnoli(), b)
+	}
+	if r.err != nil {
+		clear(b)
+	}
+	return b
+}
+
+func (r *reader) word() uint32 { return binary.LittleEndian.Uint32(r.bytes(4)) }
+func (r *reader) long() uint64 { return binary.LittleEndian.Uint64(r.bytes(8)) }
+
+// generation reads what follows the header.
+func (r *reader) generation(g *generation, h header) error {
+	g.blocks = make([]*block, h.blocks())
+	for n := range g.blocks {
+		g.blocks[n] = &block{rows: make([]float32, blockSlots*g.stride)}
+	}
+	g.count = h.slots
+	g.slots = make(map[int64]uint32, g.count)
+	for slot := range g.count {
+		g.blocks[slot>>blockBits].ids[slot%blockSlots] = int64(r.long())
+	}
+	live := 0
+	for n, b := range g.blocks {
+		dead := r.long()
+		for i := range min(blockSlots, int(g.count)-n*blockSlots) {
+			if dead>>i&1 != 0 {
+				b.died[i].Store(math.MinInt64) // before every change
+				continue
+			}
+			g.slots[b.ids[i]] = uint32(n*blockSlots + i)
+			live++
+		}
+	}
+	if len(g.slots) != live {
+		return fmt.Errorf("%w: an id occurs twice", errDamaged)
+	}
+	g.built.Store(h.built)
+	v := g.viewAt(h.watermark)
+	if err := r.graph(v, h); err != nil {
+		return err
+	}
+	for slot := range g.count {
+		row, body := v.row(slot), r.bytes(4*g.dimension)
+		for i := range g.dimension {
+			row[i] = math.Float32frombits(binary.LittleEndian.Uint32(body[4*i:]))
+		}
+		if !(math.Abs(float64(dot(row, row))-1) < lengthError) {
+			return fmt.Errorf("%w: vector %d is not normalised", errDamaged, slot)
+		}
+	}
+	return nil
+}
+
+// graph reads the links and checks that each leads to a slot that has the
+// layer.
+func (r *reader) graph(v *view, h header) error {
+	words := uint64(0)
+	for slot, level := range r.bytes(int(h.built)) {
+		if words += uint64(level) * uint64(1+v.m); level > maxLevel || words > h.upper {
+			return fmt.Errorf("%w: vector %d is in layer %d", errDamaged, slot, level)
+		}
+		v.enter(uint32(slot), int(level))
+	}
+	if words != h.upper {
+		return fmt.Errorf("%w: the layers have %d words instead of %d", errDamaged, words, h.upper)
+	}
+	on := make([]uint32, h.built)
+	for slot := range on {
+		on[slot] = r.word()
+	}
+	for slot, to := range on {
+		if to >= h.built || on[to] != to {
+			return fmt.Errorf("%w: vector %d hangs on vector %d", errDamaged, slot, to)
+		}
+		if to != uint32(slot) {
+			v.hang(uint32(slot), to)
+		}
+	}
+	for slot := range h.built {
+		if err := r.links(v, slot, 0); err != nil {
+			return err
+		}
+	}
+	for slot := range h.built {
+		for l := 1; l <= v.level(slot); l++ {
+			if err := r.links(v, slot, l); err != nil {
+				return err
+			}
+		}
+	}
+	if level, slot, ok := unpackEntry(h.entry); ok && (slot >= h.built || level != v.level(slot) || v.isTwin(slot)) {
+		return fmt.Errorf("%w: a search cannot begin at vector %d", errDamaged, slot)
+	}
+	v.entry.Store(h.entry)
+	return nil
+}
+
+// links reads the neighbours of a slot.
+func (r *reader) links(v *view, slot uint32, layer int) error {
+	links := v.links(slot, layer)
+	body := r.bytes(4 * len(links))
+	n := binary.LittleEndian.Uint32(body)
+	if int(n) >= len(links) {
+		return fmt.Errorf("%w: vector %d has %d neighbours", errDamaged, slot, n)
+	}
+	for i := range n {
+		other := binary.LittleEndian.Uint32(body[4+4*i:])
+		if other >= v.built || v.isTwin(other) || layer > v.level(other) {
+			return fmt.Errorf("%w: neighbour %d of vector %d", errDamaged, other, slot)
+		}
+		links[1+i].Store(other)
+	}
+	links[0].Store(n)
+	return nil
+}
