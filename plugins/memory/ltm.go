@@ -47,7 +47,7 @@ type LTMStoreParams struct {
 
 // LTMStored says what became of an entry.
 type LTMStored struct {
-	Stored       bool   `json:"stored" doc:"always true"`
+	Stored       bool   `json:"stored" doc:"false where items is empty"`
 	Created      bool   `json:"created" doc:"false: the key was there before"`
 	Key          string `json:"key,omitempty"`
 	ContentHash  string `json:"content_hash,omitempty" doc:"SHA-256 of the value's canonical JSON"`
@@ -61,7 +61,7 @@ type LTMStored struct {
 type LTMStoreResult struct {
 	Success bool `json:"success"`
 	LTMStored
-	Count int         `json:"count,omitempty" doc:"how many items were stored"`
+	Count int         `json:"count" doc:"number of entries"`
 	Items []LTMStored `json:"items,omitempty" doc:"one for each item, in their order"`
 }
 
@@ -84,6 +84,9 @@ func (m *Memory) LTMStore(ctx context.Context, _ *tea.Request, p LTMStoreParams)
 	entries := make([]store.Entry, len(items))
 	for i, item := range items {
 		ttl, err := seconds("ttl", item.TTL)
+		if err == nil {
+			err = checkName("key", item.Key)
+		}
 		if err != nil {
 			return nil, err
 		}
@@ -102,9 +105,10 @@ func storeResult(single bool, items []LTMItem, stored []store.Stored) *LTMStoreR
 		all[i] = LTMStored{Stored: true, Created: s.Created, Key: items[i].Key, ContentHash: s.ContentHash, Deduplicated: s.Deduplicated, Inlined: s.Inlined, ByteSize: s.ByteSize}
 	}
 	if single {
-		return &LTMStoreResult{Success: true, LTMStored: all[0]}
+		return &LTMStoreResult{Success: true, LTMStored: all[0], Count: 1}
 	}
-	sum := LTMStored{Stored: true, Created: true, Deduplicated: true, Inlined: true}
+	some := len(all) > 0
+	sum := LTMStored{Stored: some, Created: some, Deduplicated: some, Inlined: some}
 	for _, s := range all {
 		sum.Created = sum.Created && s.Created
 		sum.Deduplicated = sum.Deduplicated && s.Deduplicated

@@ -159,7 +159,7 @@ type VectorSearchParams struct {
 // VectorSearchByEmbeddingParams are the parameters of
 // memory.vector_search_by_embedding.
 type VectorSearchByEmbeddingParams struct {
-	Embedding []float64 `json:"embedding" minItems:"1"`
+	Embedding Embedding `json:"embedding" minItems:"1"`
 	Near
 }
 
@@ -192,7 +192,7 @@ func (m *Memory) VectorSearchByEmbedding(ctx context.Context, _ *tea.Request, p 
 	if len(p.Embedding) == 0 {
 		return nil, tea.Errorf(tea.ValidationError, "the embedding is empty")
 	}
-	return m.near(ctx, toFloat32([][]float64{p.Embedding})[0], p.Near)
+	return m.near(ctx, p.Embedding, p.Near)
 }
 
 func (m *Memory) near(ctx context.Context, embedding []float32, p Near) (*VectorSearchResult, error) {
@@ -200,7 +200,7 @@ func (m *Memory) near(ctx context.Context, embedding []float32, p Near) (*Vector
 	if err != nil {
 		return nil, err
 	}
-	query := store.VectorQuery{Embedding: embedding, K: defaultNear, Filter: wanted, MinScore: -1}
+	query := store.VectorQuery{Embedding: embedding, K: defaultNear, Filter: wanted, MinScore: -1, Embeddings: p.IncludeEmbeddings}
 	switch {
 	case p.K > 0 && p.Limit > 0 && p.K != p.Limit:
 		return nil, tea.Errorf(tea.ValidationError, "k and limit are the same; give one of them")
@@ -220,10 +220,7 @@ func (m *Memory) near(ctx context.Context, embedding []float32, p Near) (*Vector
 		if found.Key == "" {
 			found.Key = hit.ID
 		}
-		found.VectorFound = VectorFound{ID: hit.ID, Text: hit.Text, Score: hit.Score, Metadata: hit.Metadata}
-		if p.IncludeEmbeddings {
-			found.Embedding = hit.Embedding
-		}
+		found.VectorFound = VectorFound{ID: hit.ID, Text: hit.Text, Score: hit.Score, Metadata: hit.Metadata, Embedding: hit.Embedding}
 		r.Results[i] = found
 	}
 	return r, nil

@@ -64,6 +64,9 @@ type StoreResult struct {
 // Store is the action memory.store.
 func (m *Memory) Store(ctx context.Context, _ *tea.Request, p StoreParams) (*StoreResult, error) {
 	ttl, err := seconds("ttl", p.TTL)
+	if err == nil {
+		err = checkName("key", p.Key)
+	}
 	if err != nil {
 		return nil, err
 	}

@@ -4,8 +4,11 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
+	"strings"
+	"unicode/utf8"
 
 	tea "github.com/the-edge-agent/tea/sdk"
+	"github.com/the-edge-agent/tea/sdk/value"
 
 	"github.com/the-edge-agent/tea/plugins/memory/internal/filter"
 	"github.com/the-edge-agent/tea/plugins/memory/internal/store"
@@ -15,13 +18,16 @@ func vectorActions() []tea.Action {
 	return []tea.Action{
 		tea.NewMethod("vector.store", "Stores texts or vectors to be found by likeness.", (*Memory).VectorStore, tea.Idempotent()),
 		tea.NewMethod("vector.query", "Finds the stored items most like a text or vector.", (*Memory).VectorQuery, tea.Idempotent()),
+		tea.NewMethod("vector.list", "Lists the items of a collection in the order of their ids.", (*Memory).VectorList, tea.Idempotent()),
+		tea.NewMethod("vector.delete", "Removes items from a collection.", (*Memory).VectorDelete, tea.Idempotent()),
+		tea.NewMethod("vector.drop", "Removes a collection with all its items.", (*Memory).VectorDrop, tea.Idempotent()),
 	}
 }
 
 // VectorStoreParams are the parameters of vector.store.
 type VectorStoreParams struct {
 	Texts          []string         `json:"texts,omitempty" doc:"what the vectors stand for; without embeddings they are made by embedding.create"`
-	Embeddings     [][]float64      `json:"embeddings,omitempty" doc:"one vector for each text"`
+	Embeddings     []Embedding      `json:"embeddings,omitempty" doc:"one vector for each text"`
 	IDs            []string         `json:"ids,omitempty" doc:"names of the items; default a hash of the text, so that the same text is stored once"`
 	Metadata       []map[string]any `json:"metadata,omitempty" doc:"one object for each text, to filter by"`
 	Collection     string           `json:"collection,omitempty" default:"default" doc:"vectors of one model belong into one collection"`
@@ -31,10 +37,10 @@ type VectorStoreParams struct {
 // VectorStoreResult is the result of vector.store.
 type VectorStoreResult struct {
 	Success    bool     `json:"success"`
-	Stored     int      `json:"stored"`
-	IDs        []string `json:"ids"`
+	Stored     int      `json:"stored" doc:"number of items; 0 for empty lists"`
+	IDs        []string `json:"ids" doc:"one for each text or embedding"`
 	Collection string   `json:"collection"`
-	Dimension  int      `json:"dimension"`
+	Dimension  int      `json:"dimension" doc:"length of the vectors; 0 for empty lists"`
 }
 
 // VectorStore is the action vector.store.
@@ -46,37 +52,55 @@ func (m *Memory) VectorStore(ctx context.Context, req *tea.Request, p VectorStor
 		}
 	}
 	switch {
-	case n == 0:
+	case n == 0 && p.Texts == nil && p.Embeddings == nil:
 		return nil, tea.Errorf(tea.ValidationError, "vector.store needs texts or embeddings")
+	case n == 0:
+		return &VectorStoreResult{Success: true, IDs: []string{}, Collection: p.Collection}, nil
 	case len(p.Texts) == 0 && len(p.IDs) == 0:
 		return nil, tea.Errorf(tea.ValidationError, "vector.store needs ids where there are no texts")
 	case n > maxItems:
 		return nil, tea.Errorf(tea.ValidationError, "%d items are more than %d", n, maxItems)
 	}
-	embeddings := toFloat32(p.Embeddings)
-	if embeddings == nil {
+	embeddings := toVectors(p.Embeddings)
+	if len(embeddings) == 0 {
 		var err error
 		if embeddings, err = embed(ctx, req, p.Texts, p.EmbeddingModel); err != nil {
 			return nil, err
 		}
 	}
-	items := make([]store.VectorItem, n)
-	r := &VectorStoreResult{Success: true, Stored: n, IDs: make([]string, n), Collection: p.Collection, Dimension: len(embeddings[0])}
-	for i := range items {
-		items[i].Embedding = embeddings[i]
+	items := make([]store.VectorItem, 0, n)
+	r := &VectorStoreResult{Success: true, IDs: make([]string, n), Collection: p.Collection, Dimension: len(embeddings[0])}
+	byText := map[string]int{}
+	for i := range n {
+		item := store.VectorItem{Embedding: embeddings[i]}
 		if len(p.Texts) > 0 {
-			items[i].Text = p.Texts[i]
+			item.Text = p.Texts[i]
 		}
 		if len(p.Metadata) > 0 {
-			items[i].Metadata = p.Metadata[i]
+			item.Metadata = p.Metadata[i]
 		}
 		if len(p.IDs) > 0 {
-			items[i].ID = p.IDs[i]
+			item.ID = p.IDs[i]
+			if err := checkName("id", item.ID); err != nil {
+				return nil, err
+			}
 		} else {
-			items[i].ID = textID(items[i].Text)
+			item.ID = textID(item.Text)
+			first, again := byText[item.Text]
+			switch {
+			case !again:
+				byText[item.Text] = i
+			case len(p.Metadata) > 0 && !value.Equal(p.Metadata[first], p.Metadata[i]):
+				return nil, tea.Errorf(tea.ValidationError, "vector.store: texts %d and %d are equal but their metadata is not; give them ids", first, i)
+			}
+			if again {
+				r.IDs[i] = item.ID
+				continue
+			}
 		}
-		r.IDs[i] = items[i].ID
+		r.IDs[i], items = item.ID, append(items, item)
 	}
+	r.Stored = len(items)
 	return r, m.folder.vectors.Store(ctx, p.Collection, items...)
 }
 
@@ -86,30 +110,25 @@ func textID(text string) string {
 	return hex.EncodeToString(sum[:16])
 }
 
-func toFloat32(vectors [][]float64) [][]float32 {
-	if len(vectors) == 0 {
-		return nil
+// checkName refuses a name with U+FFFD, which stands for bytes that are not
+// valid UTF-8: different names would become the same.
+func checkName(what, name string) error {
+	if strings.ContainsRune(name, utf8.RuneError) {
+		return tea.Errorf(tea.ValidationError, "the %s %q is not valid UTF-8", what, name)
 	}
-	out := make([][]float32, len(vectors))
-	for i, v := range vectors {
-		out[i] = make([]float32, len(v))
-		for j, f := range v {
-			out[i][j] = float32(f)
-		}
-	}
-	return out
+	return nil
 }
 
 // VectorQueryParams are the parameters of vector.query.
 type VectorQueryParams struct {
 	Query             string         `json:"query,omitempty" doc:"a text, embedded by embedding.create"`
-	Embedding         []float64      `json:"embedding,omitempty" doc:"a vector instead of a text"`
+	Embedding         Embedding      `json:"embedding,omitempty" doc:"a vector instead of a text"`
 	K                 int            `json:"k,omitempty" default:"5" minimum:"1" maximum:"1000" doc:"how many results"`
 	Collection        string         `json:"collection,omitempty" default:"default"`
 	Filter            map[string]any `json:"filter,omitempty" doc:"values that the metadata must have; a list means any of its values, an object of operators compares: {\"n\": {\"gte\": 5, \"lt\": 10}}; operators: eq, ne, gt, gte, lt, lte, in, not_in, contains, startswith, endswith, exists"`
 	IncludeEmbeddings bool           `json:"include_embeddings,omitempty" doc:"give the vectors too"`
 	MinScore          float64        `json:"min_score,omitempty" minimum:"-1" maximum:"1" doc:"leave out what is less similar"`
-	Exact             bool           `json:"exact,omitempty" doc:"compare with every vector, also where the graph finds enough of the nearest on average (settings.vector.recall)"`
+	Exact             bool           `json:"exact,omitempty" doc:"compare with every vector, even where there is a graph"`
 	EmbeddingModel    string         `json:"embedding_model,omitempty" doc:"model for embedding.create"`
 }
 
@@ -139,7 +158,7 @@ func (m *Memory) VectorQuery(ctx context.Context, req *tea.Request, p VectorQuer
 	if err != nil {
 		return nil, err
 	}
-	query := store.VectorQuery{K: p.K, Filter: wanted, MinScore: p.MinScore, Exact: p.Exact}
+	query := store.VectorQuery{K: p.K, Filter: wanted, MinScore: p.MinScore, Exact: p.Exact, Embeddings: p.IncludeEmbeddings}
 	if p.MinScore == 0 {
 		query.MinScore = -1
 	}
@@ -150,7 +169,7 @@ func (m *Memory) VectorQuery(ctx context.Context, req *tea.Request, p VectorQuer
 		}
 		query.Embedding = vectors[0]
 	} else {
-		query.Embedding = toFloat32([][]float64{p.Embedding})[0]
+		query.Embedding = p.Embedding
 	}
 	hits, err := m.folder.vectors.Search(ctx, p.Collection, query)
 	if err != nil {
@@ -158,10 +177,128 @@ func (m *Memory) VectorQuery(ctx context.Context, req *tea.Request, p VectorQuer
 	}
 	r := &VectorQueryResult{Success: true, Results: make([]VectorFound, len(hits)), Count: len(hits), Collection: p.Collection}
 	for i, hit := range hits {
-		r.Results[i] = VectorFound{ID: hit.ID, Text: hit.Text, Score: hit.Score, Metadata: hit.Metadata}
-		if p.IncludeEmbeddings {
-			r.Results[i].Embedding = hit.Embedding
-		}
+		r.Results[i] = VectorFound{ID: hit.ID, Text: hit.Text, Score: hit.Score, Metadata: hit.Metadata, Embedding: hit.Embedding}
 	}
 	return r, nil
+}
+
+// VectorListParams are the parameters of vector.list.
+type VectorListParams struct {
+	Collection        string         `json:"collection,omitempty" default:"default"`
+	Filter            map[string]any `json:"filter,omitempty" doc:"as for vector.query"`
+	Limit             int            `json:"limit,omitempty" default:"100" minimum:"1" maximum:"1000" doc:"largest number of items in a page"`
+	Cursor            string         `json:"cursor,omitempty" doc:"next_cursor of the page before"`
+	IncludeEmbeddings bool           `json:"include_embeddings,omitempty" doc:"give the vectors too"`
+}
+
+// VectorListed is an item of vector.list.
+type VectorListed struct {
+	ID        string         `json:"id"`
+	Text      string         `json:"text"`
+	Metadata  map[string]any `json:"metadata"`
+	Embedding []float32      `json:"embedding,omitempty"`
+}
+
+// VectorListResult is the result of vector.list.
+type VectorListResult struct {
+	Success    bool           `json:"success"`
+	Items      []VectorListed `json:"items" doc:"in the order of their ids"`
+	Count      int            `json:"count"`
+	Collection string         `json:"collection"`
+	NextCursor string         `json:"next_cursor" doc:"empty on the last page"`
+}
+
+// VectorList is the action vector.list.
+func (m *Memory) VectorList(ctx context.Context, _ *tea.Request, p VectorListParams) (*VectorListResult, error) {
+	wanted, err := filter.Parse("filter", p.Filter)
+	if err != nil {
+		return nil, err
+	}
+	r := &VectorListResult{Success: true, Items: []VectorListed{}, Collection: p.Collection}
+	page := store.VectorPage{After: p.Cursor, Limit: min(p.Limit+1, vectorBatch), Embeddings: p.IncludeEmbeddings}
+	for bytes := 0; ; {
+		items, err := m.folder.vectors.List(ctx, p.Collection, page)
+		if err != nil {
+			return nil, err
+		}
+		for _, item := range items {
+			if !wanted.MatchesObject(item.Metadata) {
+				continue
+			}
+			bytes += len(item.ID) + len(item.Text) + vectorNumber*len(item.Embedding) + sizeOf(item.Metadata)
+			if r.Count == p.Limit || (r.Count > 0 && bytes > maxAnswer/2) {
+				r.NextCursor = r.Items[r.Count-1].ID
+				return r, nil
+			}
+			r.Items = append(r.Items, VectorListed{ID: item.ID, Text: item.Text, Metadata: item.Metadata, Embedding: item.Embedding})
+			r.Count++
+		}
+		if len(items) < page.Limit {
+			return r, nil
+		}
+		page.After = items[len(items)-1].ID
+	}
+}
+
+const (
+	// vectorBatch is how many items are read at a time.
+	vectorBatch = 200
+	// vectorNumber is about how many bytes a number takes in an answer.
+	vectorNumber = 12
+)
+
+// sizeOf is the length of metadata as JSON.
+func sizeOf(metadata map[string]any) int {
+	text, err := value.Encode(metadata)
+	if err != nil {
+		return 0
+	}
+	return len(text)
+}
+
+// VectorDeleteParams are the parameters of vector.delete.
+type VectorDeleteParams struct {
+	IDs        []string `json:"ids" doc:"ids of the items; those that do not exist are ignored"`
+	Collection string   `json:"collection,omitempty" default:"default"`
+}
+
+// VectorDeleteResult is the result of vector.delete.
+type VectorDeleteResult struct {
+	Success    bool   `json:"success"`
+	Deleted    int    `json:"deleted" doc:"number of items that existed"`
+	Collection string `json:"collection"`
+}
+
+// VectorDelete is the action vector.delete.
+func (m *Memory) VectorDelete(ctx context.Context, _ *tea.Request, p VectorDeleteParams) (*VectorDeleteResult, error) {
+	if len(p.IDs) > maxItems {
+		return nil, tea.Errorf(tea.ValidationError, "%d ids are more than %d", len(p.IDs), maxItems)
+	}
+	n, err := m.folder.vectors.Delete(ctx, p.Collection, p.IDs...)
+	if err != nil {
+		return nil, err
+	}
+	return &VectorDeleteResult{Success: true, Deleted: n, Collection: p.Collection}, nil
+}
+
+// VectorDropParams are the parameters of vector.drop.
+type VectorDropParams struct {
+	Collection string `json:"collection" minLength:"1" doc:"there is no default: it is removed with all its items"`
+}
+
+// VectorDropResult is the result of vector.drop.
+type VectorDropResult struct {
+	Success    bool   `json:"success"`
+	Dropped    bool   `json:"dropped" doc:"false: there was no such collection"`
+	Deleted    int    `json:"deleted" doc:"number of its items"`
+	Collection string `json:"collection"`
+}
+
+// VectorDrop is the action vector.drop.
+func (m *Memory) VectorDrop(ctx context.Context, _ *tea.Request, p VectorDropParams) (*VectorDropResult, error) {
+	n, existed, err := m.folder.vectors.Drop(ctx, p.Collection)
+	if err != nil {
+		return nil, err
+	}
+	return &VectorDropResult{Success: true, Dropped: existed, Deleted: n, Collection: p.Collection}, nil
 }
