@@ -15,11 +15,9 @@ import (
 // branch is one path of a fan-out or one item of a map.
 type branch struct {
 	name, path string
-	// item are the variables of a map's branch; index, count and label are
-	// what events say of it.
-	item         map[string]any
-	index, count int
-	label        any
+	// item are the variables of a map's branch, one of count.
+	item  itemVars
+	count int
 	// entry is where the branch begins, stop the fan-in node before which it
 	// ends. A map's branch is entry alone.
 	entry, stop *graph.Node
@@ -72,6 +70,9 @@ type fan struct {
 	// begun is the record with which the branches began, inputAll where they
 	// have not.
 	begun uint64
+	// joins says that a fan-in node gets the branches' states, so that their
+	// changes need not be kept.
+	joins bool
 	// tolerant says that a failed branch is a result like any other; else it
 	// fails the frame.
 	tolerant bool
@@ -93,29 +94,33 @@ func (f *frame) runBranches(ctx context.Context, list []branch, fan fan) ([]bran
 		f.openBranch(res.frame, b, b.path, &fan)
 	}
 	var next atomic.Int64
-	work := func() {
-		for i := next.Add(1) - 1; i < int64(len(list)); i = next.Add(1) - 1 {
+	workers := int64(len(list))
+	if limit := int64(fan.policy.MaxConcurrency); limit > 0 {
+		workers = min(workers, limit)
+	}
+	var started atomic.Int64
+	var wg sync.WaitGroup
+	var work func()
+	work = func() {
+		defer wg.Done()
+		for first := true; ; first = false {
+			i := next.Add(1) - 1
+			if i >= int64(len(list)) {
+				return
+			}
+			// Each worker starts the next one when it has something to do: short
+			// branches are done before there are many.
+			if first && started.Add(1) < workers {
+				wg.Add(1)
+				go work()
+			}
 			f.runBranch(ctx, &list[i], &fan, &results[i])
 			if err := results[i].Err; err != nil {
 				cancel(err)
 			}
 		}
 	}
-	workers := len(list)
-	if fan.policy.MaxConcurrency > 0 {
-		workers = min(workers, fan.policy.MaxConcurrency)
-	}
-	// This goroutine is one of them: short branches are done before another
-	// one wakes up.
-	var wg sync.WaitGroup
-	worker := func() {
-		defer wg.Done()
-		work()
-	}
-	for range workers - 1 {
-		wg.Add(1)
-		go worker()
-	}
+	wg.Add(1)
 	work()
 	wg.Wait()
 	return results, settle(results, fan.tolerant)
@@ -161,12 +166,12 @@ func (res *branchResult) failure() error {
 // openBranch begins the frame of a branch inside this one.
 func (f *frame) openBranch(inner *frame, b *branch, path string, fan *fan) {
 	inner.open(f, f.graph, path, fan.base, fan.begun)
-	inner.items = b.item
+	inner.joins = fan.joins
 	if b.alone {
+		inner.item = b.item
 		inner.countAlone()
-	}
-	for k, v := range b.item {
-		inner.state.Set(k, v)
+		inner.state.Set(b.item.name, b.item.value)
+		inner.state.Set(b.item.indexName, b.item.index)
 	}
 }
 

@@ -166,13 +166,12 @@ func (x *execution) eachItem(ctx context.Context, b *graph.Map, path string) (ou
 	}
 	list := make([]branch, len(items))
 	for i, item := range items {
-		vars := map[string]any{b.ItemVar: item, b.IndexVar: int64(i)}
 		list[i] = branch{
-			name: indexPath(x.node.Name, i), path: indexPath(path, i), item: vars,
-			entry: b.Each, alone: true, index: i, count: len(items), label: itemLabel(item),
+			name: indexPath(x.node.Name, i), path: indexPath(path, i), entry: b.Each, alone: true, count: len(items),
+			item: itemVars{name: b.ItemVar, indexName: b.IndexVar, value: item, index: int64(i)},
 		}
 	}
-	fan := fan{policy: b.Policy, base: x.base, begun: f.run.replay.begunAt(path), tolerant: b.FanIn != nil && !b.Policy.FailFast}
+	fan := fan{policy: b.Policy, base: x.base, begun: f.run.replay.begunAt(path), joins: b.FanIn != nil, tolerant: b.FanIn != nil && !b.Policy.FailFast}
 	results, err := f.runBranches(ctx, list, fan)
 	if err != nil {
 		return outcome{}, err
@@ -241,7 +240,7 @@ func (f *frame) take(ctx context.Context, path string, w way) (*graph.Node, erro
 			entry: b.Entry, stop: join,
 		}
 	}
-	fan := fan{policy: w.fanOut.Policy, base: f.state, begun: f.run.replay.begunAt(path), tolerant: join != nil && !w.fanOut.Policy.FailFast}
+	fan := fan{policy: w.fanOut.Policy, base: f.state, begun: f.run.replay.begunAt(path), joins: join != nil, tolerant: join != nil && !w.fanOut.Policy.FailFast}
 	results, err := f.runBranches(ctx, list, fan)
 	if err != nil {
 		return nil, err

@@ -252,17 +252,20 @@ func (f *frame) change(d delta) error {
 	if err := f.state.Apply(d.values, f.graph.Schema); err != nil {
 		return err
 	}
-	if f.outer != nil {
-		f.deltas = append(f.deltas, d)
-	}
+	f.keep(d)
 	return nil
 }
 
 // replace is a change without reducers and checks.
 func (f *frame) replace(values map[string]any) {
 	f.state.Merge(values)
-	if f.outer != nil {
-		f.deltas = append(f.deltas, delta{values: values, replace: true})
+	f.keep(delta{values: values, replace: true})
+}
+
+// keep remembers a change for the frame around, where there is one that asks.
+func (f *frame) keep(d delta) {
+	if f.outer != nil && !f.joins {
+		f.deltas = append(f.deltas, d)
 	}
 }
 

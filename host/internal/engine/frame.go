@@ -2,7 +2,6 @@ package engine
 
 import (
 	"context"
-	"maps"
 	"sync/atomic"
 
 	"github.com/the-edge-agent/tea/host/internal/graph"
@@ -34,8 +33,10 @@ type frame struct {
 	// outer is the frame around a branch, loop body or map item, for results
 	// and item variables; nil for a run and a subgraph.
 	outer *frame
-	// items are a map's item and index.
-	items map[string]any
+	// item are the variables of a map's item; the zero value has none.
+	item itemVars
+	// joins says that a branch ends at a fan-in node: nobody asks for deltas.
+	joins bool
 	// joined are the results of the fan-out that ends at the next node.
 	joined *joined
 	// route is where the present node leads; standIn replaces that of the
@@ -136,19 +137,33 @@ func (f *frame) allResults() map[string]any {
 	return all
 }
 
-// allItems are the item variables that can be seen from here.
-func (f *frame) allItems() map[string]any {
-	if f.outer == nil {
-		return f.items
+// itemVars are the variables of one item of a map.
+type itemVars struct {
+	name, indexName string
+	value           any
+	index           int64
+}
+
+// itemVar finds an item variable that can be seen from here.
+func (f *frame) itemVar(name string) (any, bool) {
+	for ; f != nil; f = f.outer {
+		switch name {
+		case "": // that of a frame without an item
+		case f.item.indexName:
+			return f.item.index, true
+		case f.item.name:
+			return f.item.value, true
+		}
 	}
-	outer := f.outer.allItems()
-	if len(f.items) == 0 {
-		return outer
+	return nil, false
+}
+
+// addItemVars puts the item variables that can be seen from here into m.
+func (f *frame) addItemVars(m map[string]any) {
+	if f.outer != nil {
+		f.outer.addItemVars(m)
 	}
-	if len(outer) == 0 {
-		return f.items
+	if f.item.name != "" {
+		m[f.item.name], m[f.item.indexName] = f.item.value, f.item.index
 	}
-	all := maps.Clone(outer)
-	maps.Copy(all, f.items)
-	return all
 }

@@ -25,9 +25,9 @@ func (f *frame) tellBranch(b *branch, res *branchResult) {
 		if r.listening() {
 			fields := map[string]any{"branch": b.name}
 			if b.alone {
-				fields["index"], fields["count"] = int64(b.index), int64(b.count)
-				if b.label != nil {
-					fields["item"] = b.label
+				fields["index"], fields["count"] = b.item.index, int64(b.count)
+				if label := itemLabel(b.item.value); label != nil {
+					fields["item"] = label
 				}
 			}
 			r.emit(EventBranchStart, "", b.path, fields)

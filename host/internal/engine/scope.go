@@ -4,7 +4,6 @@ import (
 	"context"
 	"hash/fnv"
 	"log/slog"
-	"maps"
 	"time"
 
 	"github.com/the-edge-agent/tea/host/internal/script"
@@ -53,7 +52,7 @@ func (s scope) Lookup(name string) (any, bool) {
 	if name == "parallel_results" && s.joined != nil {
 		return s.joined.entries(), true
 	}
-	if v, ok := f.allItems()[name]; ok {
+	if v, ok := f.itemVar(name); ok {
 		return v, true
 	}
 	if v, ok := f.state.Get(name); ok {
@@ -99,7 +98,7 @@ func (s scope) Field(root, key string) (any, bool) {
 // luaEnv is what a chunk sees; x is nil for conditions, which cannot call actions.
 func (f *frame) luaEnv(x *execution) script.Env {
 	globals := map[string]any{"variables": orEmpty(f.graph.Workflow.Variables)}
-	maps.Copy(globals, f.allItems())
+	f.addItemVars(globals)
 	env := script.Env{State: f.state.View(), Globals: globals, Missing: f.result, Modules: f.graph.Modules}
 	if x == nil {
 		return env

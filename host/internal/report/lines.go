@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/the-edge-agent/tea/host/internal/engine"
+	"github.com/the-edge-agent/tea/host/internal/execpath"
 )
 
 // state is how the node of a line stands.
@@ -47,19 +48,21 @@ type line struct {
 }
 
 const (
-	// mostLines is how many lines wait for the ones before them to end.
+	// mostLines is how many lines that have ended wait for the ones before them.
 	mostLines = 400
 	// mostText is how much of a model's text is kept.
 	mostText = 2000
 )
 
 // lines are the nodes that are at work, in the order in which they are shown:
-// what is inside another node stands behind it.
+// what is inside another node stands behind it. What an event costs does not
+// depend on how many there are.
 type lines struct {
-	open   []*line
-	byPath map[string]*line
-	// ended counts what was given out.
-	ended int
+	open execpath.Tree[*line]
+	// finished counts the open lines whose node has ended; fresh are those that
+	// have ended since the last call of settled.
+	finished int
+	fresh    []*line
 	// branches are the branches at work, by path, with the label of the item
 	// where they belong to a map.
 	branches map[string]string
@@ -67,21 +70,21 @@ type lines struct {
 	fold bool
 }
 
-func newLines(fold bool) *lines {
-	return &lines{byPath: map[string]*line{}, branches: map[string]string{}, fold: fold}
-}
+func newLines(fold bool) *lines { return &lines{branches: map[string]string{}, fold: fold} }
 
 // take brings the lines up to an event.
 func (ls *lines) take(e engine.Event) {
 	switch e.Type {
 	case engine.EventNodeStart:
 		l := ls.at(e)
-		l.state, l.started, l.uses = running, e.Time, text(e, "uses")
+		ls.turn(l, running)
+		l.started, l.uses = e.Time, text(e, "uses")
 	case engine.EventNodeEnd:
 		ls.end(ls.at(e), e)
 	case engine.EventNodeError:
 		l := ls.at(e)
-		l.state, l.note = failed, text(e, "error_type")+": "+text(e, "error")
+		ls.turn(l, failed)
+		l.note = text(e, "error_type") + ": " + text(e, "error")
 		l.elapsed, l.attempts, l.text = duration(e), integer(e, "attempts"), ""
 	case engine.EventRetry:
 		if e.Node != "" {
@@ -92,7 +95,7 @@ func (ls *lines) take(e engine.Event) {
 	case engine.EventLoop:
 		ls.pass(e)
 	case engine.EventToken:
-		if l := ls.byPath[e.Path]; l != nil {
+		if l, ok := ls.open.Get(e.Path); ok {
 			l.text += text(e, "text")
 			if len(l.text) > mostText {
 				l.text = l.text[len(l.text)-mostText/2:]
@@ -100,7 +103,8 @@ func (ls *lines) take(e engine.Event) {
 		}
 	case engine.EventInterrupt:
 		l := ls.at(e)
-		l.state, l.note = waiting, question(e)
+		ls.turn(l, waiting)
+		l.note = question(e)
 	case engine.EventBranchStart:
 		ls.branchStart(e)
 	case engine.EventBranchEnd:
@@ -108,10 +112,31 @@ func (ls *lines) take(e engine.Event) {
 	}
 }
 
+// turn changes a line's state.
+func (ls *lines) turn(l *line, s state) {
+	switch was := l.state.ended(); {
+	case s.ended() && !was:
+		ls.finished++
+		ls.fresh = append(ls.fresh, l)
+	case was && !s.ended():
+		ls.finished--
+	}
+	l.state = s
+}
+
+// drop takes a line out.
+func (ls *lines) drop(l *line) {
+	if l.state.ended() {
+		ls.finished--
+	}
+	ls.open.Delete(l.path)
+}
+
 func (ls *lines) end(l *line, e engine.Event) {
-	l.state, l.text, l.note = done, "", ""
+	ls.turn(l, done)
+	l.text, l.note = "", ""
 	if s, _ := e.Fields["skipped"].(bool); s {
-		l.state = skipped
+		ls.turn(l, skipped)
 	}
 	l.elapsed, l.attempts = duration(e), integer(e, "attempts")
 	if usage, ok := e.Fields["usage"].(map[string]any); ok {
@@ -131,7 +156,7 @@ func (ls *lines) branchStart(e engine.Event) {
 		name += " " + compact(item)
 	}
 	ls.branches[e.Path] = name
-	if l := ls.byPath[outer(e.Path)]; l != nil {
+	if l, ok := ls.open.Nearest(execpath.Outer(e.Path)); ok {
 		l.items = count
 	}
 }
@@ -141,7 +166,7 @@ func (ls *lines) branchStart(e engine.Event) {
 func (ls *lines) branchEnd(e engine.Event) {
 	isItem := ls.branches[e.Path] != ""
 	delete(ls.branches, e.Path)
-	if l := ls.byPath[outer(e.Path)]; l != nil && isItem {
+	if l, ok := ls.open.Nearest(execpath.Outer(e.Path)); ok && isItem {
 		l.ended++
 	}
 	if ok, _ := e.Fields["success"].(bool); ok {
@@ -150,129 +175,105 @@ func (ls *lines) branchEnd(e engine.Event) {
 		}
 		return
 	}
-	for _, l := range ls.open {
-		if inside(l.path, e.Path) && l.state == running {
-			l.state, l.note, l.text = failed, text(e, "error_type")+": "+text(e, "error"), ""
+	for _, l := range ls.branch(e.Path) {
+		if l.state == running {
+			ls.turn(l, failed)
+			l.note, l.text = text(e, "error_type")+": "+text(e, "error"), ""
 			l.elapsed = e.Time.Sub(l.started)
 		}
 	}
+}
+
+// branch returns the lines of a branch, in order; an item's node has the path
+// of its branch.
+func (ls *lines) branch(path string) []*line {
+	var out []*line
+	if l, ok := ls.open.Get(path); ok {
+		out = append(out, l)
+	}
+	for _, l := range ls.open.Below(path) {
+		out = append(out, l)
+	}
+	return out
 }
 
 // foldBranch drops the lines of a branch that ended well. An item counts in the
 // line of its map; another branch keeps its first line.
 func (ls *lines) foldBranch(e engine.Event, isItem bool) {
 	var first *line
-	kept := ls.open[:0]
-	for _, l := range ls.open {
-		switch {
-		case !inside(l.path, e.Path) && l.path != e.Path:
-			kept = append(kept, l)
-			continue
-		case first == nil && !isItem:
+	for _, l := range ls.branch(e.Path) {
+		if first == nil && !isItem {
 			first = l
 			first.nodes = 1
-			kept = append(kept, l)
 			continue
-		case first != nil:
+		}
+		if first != nil {
 			first.nodes++
 			first.elapsed = duration(e)
 			first.tokens += l.tokens
 		}
-		delete(ls.byPath, l.path)
-		ls.ended++
+		ls.drop(l)
 	}
-	ls.open = kept
 }
 
 // pass begins another pass of a loop: what ended well in the last one makes
 // room.
 func (ls *lines) pass(e engine.Event) {
-	loop := strings.TrimSuffix(e.Path, "]")
-	if i := strings.LastIndexByte(loop, '['); i >= 0 {
-		loop = loop[:i]
-	}
-	l := ls.byPath[loop]
-	if l == nil {
+	loop := execpath.Outer(e.Path)
+	l, ok := ls.open.Get(loop)
+	if !ok {
 		return
 	}
 	l.passes = integer(e, "iteration") + 1
-	kept := ls.open[:0]
-	for _, other := range ls.open {
-		if inside(other.path, loop) && (other.state == done || other.state == skipped) {
-			delete(ls.byPath, other.path)
-			ls.ended++
-			continue
+	for _, other := range ls.open.Below(loop) {
+		if other.state == done || other.state == skipped {
+			ls.drop(other)
 		}
-		kept = append(kept, other)
 	}
-	ls.open = kept
 }
 
 // at finds the line of an event's node or adds one.
 func (ls *lines) at(e engine.Event) *line {
-	if l := ls.byPath[e.Path]; l != nil {
+	if l, ok := ls.open.Get(e.Path); ok {
 		return l
 	}
-	l := &line{path: e.Path, label: label(e.Path), started: e.Time}
+	l := &line{path: e.Path, label: execpath.Label(e.Path), started: e.Time}
 	if name := ls.branches[e.Path]; name != "" {
 		l.label, l.item = name, name
 	}
-	place := len(ls.open)
-	if parent := ls.parent(e.Path); parent != nil {
+	if parent, ok := ls.open.Nearest(execpath.Outer(e.Path)); ok {
 		l.depth = parent.depth + 1
 	} else {
 		l.depth = strings.Count(e.Path, ">")
 	}
-	// Behind the last line that has the same ancestor.
-	for scope := outer(e.Path); scope != ""; scope = outer(scope) {
-		last := -1
-		for i, other := range ls.open {
-			if other.path == scope || inside(other.path, scope) {
-				last = i
-			}
-		}
-		if last >= 0 {
-			place = last + 1
-			break
-		}
-	}
-	ls.open = append(ls.open, nil)
-	copy(ls.open[place+1:], ls.open[place:])
-	ls.open[place] = l
-	ls.byPath[e.Path] = l
+	ls.open.Set(e.Path, l)
 	return l
 }
 
-// parent finds the nearest open line around a path.
-func (ls *lines) parent(path string) *line {
-	for scope := outer(path); scope != ""; scope = outer(scope) {
-		if l := ls.byPath[scope]; l != nil {
-			return l
-		}
-	}
-	return nil
-}
-
-// settled gives and drops the lines that have ended and have nothing open in
+// settled returns and drops the lines that have ended and have nothing open in
 // front of them; with all, or where too many wait, whatever has ended.
 func (ls *lines) settled(all bool) []*line {
-	all = all || len(ls.open) > mostLines
+	fresh := ls.fresh
+	ls.fresh = ls.fresh[:0]
 	var out []*line
-	kept := ls.open[:0]
-	for i, l := range ls.open {
-		if !l.state.ended() || !all && ls.foldsLater(l) {
-			if !all {
-				kept = append(kept, ls.open[i:]...)
-				break
+	if all {
+		for _, l := range fresh {
+			if now, ok := ls.open.Get(l.path); ok && now == l && l.state.ended() {
+				out = append(out, l)
+				ls.drop(l)
 			}
-			kept = append(kept, l)
-			continue
 		}
-		out = append(out, l)
-		delete(ls.byPath, l.path)
-		ls.ended++
+		return out
 	}
-	ls.open = kept
+	all = ls.finished > mostLines
+	for _, l := range ls.open.Below("") {
+		if l.state.ended() && (all || !ls.foldsLater(l)) {
+			out = append(out, l)
+			ls.drop(l)
+		} else if !all {
+			break
+		}
+	}
 	return out
 }
 
@@ -282,7 +283,7 @@ func (ls *lines) foldsLater(l *line) bool {
 	if !ls.fold || l.state == failed {
 		return false
 	}
-	for scope := l.path; scope != ""; scope = outer(scope) {
+	for scope := l.path; scope != ""; scope = execpath.Outer(scope) {
 		if _, ok := ls.branches[scope]; ok {
 			return true
 		}
@@ -297,17 +298,25 @@ const slowAfter = 5 * time.Second
 // once.
 func (ls *lines) slow(now time.Time) []*line {
 	var out []*line
-	for i, l := range ls.open {
+	for _, l := range ls.open.Below("") {
 		if l.state != running || l.slow || now.Sub(l.started) < slowAfter {
 			continue
 		}
-		if i+1 < len(ls.open) && inside(ls.open[i+1].path, l.path) { // it is a container
+		if ls.hasInner(l.path) {
 			continue
 		}
 		l.slow = true
 		out = append(out, l)
 	}
 	return out
+}
+
+// hasInner reports whether the line is that of a container at work.
+func (ls *lines) hasInner(path string) bool {
+	for range ls.open.Below(path) {
+		return true
+	}
+	return false
 }
 
 // wait says what a running node waits for.
@@ -318,9 +327,12 @@ func (l *line) wait() string {
 	return "waiting for " + l.uses
 }
 
-// rest gives and drops all lines.
+// rest returns and drops all lines.
 func (ls *lines) rest() []*line {
-	out := ls.open
-	ls.open, ls.byPath = nil, map[string]*line{}
+	var out []*line
+	for _, l := range ls.open.Below("") {
+		out = append(out, l)
+	}
+	*ls = lines{branches: map[string]string{}, fold: ls.fold}
 	return out
 }

@@ -1,37 +1,11 @@
 package report
 
 import (
-	"strings"
 	"time"
 
 	"github.com/the-edge-agent/tea/host/internal/engine"
 	"github.com/the-edge-agent/tea/sdk/value"
 )
-
-// outer is the path around a path: of the branch, the pass, the item or the
-// node that it is in; "" at the top.
-func outer(path string) string {
-	if i := strings.LastIndexAny(path, "/>["); i > 0 {
-		return path[:i]
-	}
-	return ""
-}
-
-// inside tells whether a path is inside another one.
-func inside(path, scope string) bool {
-	return len(path) > len(scope) && strings.HasPrefix(path, scope) && strings.IndexByte("/>[~", path[len(scope)]) >= 0
-}
-
-// label is a path's last part as a person reads it.
-func label(path string) string {
-	if i := strings.LastIndexByte(path, '/'); i >= 0 {
-		path = path[i+1:]
-	}
-	if name, visit, again := strings.Cut(path, "#"); again {
-		return name + " #" + visit
-	}
-	return path
-}
 
 func text(e engine.Event, key string) string {
 	s, _ := e.Fields[key].(string)

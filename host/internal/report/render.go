@@ -14,12 +14,11 @@ type regionLine struct {
 
 // region draws the lines that are at work, as many as there is room for.
 func (r *Report) region(columns, rows int) []regionLine {
-	open := r.lines.open
-	if len(open) == 0 {
+	if r.lines.open.Len() == 0 {
 		return nil
 	}
 	room := max(1, rows-2)
-	shown := pick(open, room)
+	shown := r.lines.pick(room)
 	var out []regionLine
 	for _, l := range shown {
 		text := r.lineText(l, columns)
@@ -30,7 +29,7 @@ func (r *Report) region(columns, rows int) []regionLine {
 			out = append(out, regionLine{r.style.paint(dim, said), textWidth(said)})
 		}
 	}
-	if missing := len(open) - len(shown); missing > 0 {
+	if missing := r.lines.open.Len() - len(shown); missing > 0 {
 		text := truncate(fmt.Sprintf("  %s %d more", r.style.more, missing), columns-1, "")
 		out = append(out, regionLine{r.style.paint(dim, text), textWidth(text)})
 	}
@@ -38,20 +37,14 @@ func (r *Report) region(columns, rows int) []regionLine {
 }
 
 // pick chooses which lines are shown: those that have not ended come first.
-func pick(open []*line, room int) []*line {
-	if len(open) <= room {
-		return open
+func (ls *lines) pick(room int) []*line {
+	ended := ls.finished
+	if ls.open.Len() > room {
+		room = max(1, room-1)
+		ended = max(0, room-(ls.open.Len()-ls.finished))
 	}
-	room = max(1, room-1)
-	busy := 0
-	for _, l := range open {
-		if !l.state.ended() {
-			busy++
-		}
-	}
-	ended := max(0, room-busy)
 	out := make([]*line, 0, room)
-	for _, l := range open {
+	for _, l := range ls.open.Below("") {
 		if len(out) == room {
 			break
 		}

@@ -78,16 +78,12 @@ func (r *Report) Event(e engine.Event) {
 		r.flush()
 		return
 	}
-	if e.Type == engine.EventToken {
-		return // the next tick shows it
-	}
 	if settled := r.lines.settled(false); len(settled) > 0 {
 		columns, _ := r.o.Size()
 		for _, l := range settled {
 			r.above.WriteString(r.lineText(l, columns) + "\n")
 		}
-		r.flush()
-	}
+	} // the next tick shows it
 }
 
 // tick redraws the live lines, or reports slow nodes, until stop is closed.

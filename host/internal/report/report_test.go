@@ -222,7 +222,7 @@ func TestFitsTheTerminal(t *testing.T) {
 	if want := "  ... 5 more"; lines[len(lines)-1] != want {
 		t.Errorf("last line = %q, want %q", lines[len(lines)-1], want)
 	}
-	for _, l := range r.lines.open {
+	for _, l := range r.lines.open.Below("") {
 		if width := lineWidth(r, l, 20); width >= 20 {
 			t.Errorf("line of %s is %d wide", l.path, width)
 		}
@@ -447,5 +447,21 @@ func TestShortTimesInASCII(t *testing.T) {
 		if got := newStyle(false, ascii).brief(880 * time.Microsecond); got != want {
 			t.Errorf("got %q, want %q", got, want)
 		}
+	}
+}
+
+// A map's item that runs out of time has no event of its node.
+func TestItemThatTimesOutHasALine(t *testing.T) {
+	t.Parallel()
+	var out bytes.Buffer
+	r := New(&out, Options{})
+	r.Event(started("each"))
+	r.Event(started("each[0]"))
+	r.Event(started("each[0]/step"))
+	r.Event(event(50, engine.EventBranchEnd, "each[0]", map[string]any{"success": false, "error": "too slow", "error_type": "timeout"}))
+	r.Close()
+	want := "each[0]: failed (50ms): timeout: too slow\neach[0]/step: failed (50ms): timeout: too slow\n"
+	if diff := cmp.Diff(want, out.String()); diff != "" {
+		t.Error(diff)
 	}
 }
