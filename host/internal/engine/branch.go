@@ -335,28 +335,30 @@ type joined struct {
 	list    []any
 }
 
-// entries are the results as the fan-in node sees them. They are made when it
-// looks at them.
+// entries are the results as the templates of the fan-in node see them.
 func (j *joined) entries() []any {
-	if j.list != nil {
-		return j.list
+	if j.list == nil {
+		j.list = make([]any, len(j.results))
+		for i := range j.results {
+			j.list[i] = j.entry(i)
+		}
 	}
-	list := make([]any, len(j.results))
-	for i := range j.results {
-		res := &j.results[i]
-		entry := map[string]any{
-			"branch": res.Branch, "success": res.Err == nil, "state": res.frame.state.Values(),
-			"error": nil, "error_type": nil, "timeout": res.Timeout, "timing_ms": milliseconds(res.Elapsed),
-			"retry_count": int64(res.Retries), "circuit_state": nil,
-		}
-		if res.Err != nil {
-			entry["error"], entry["error_type"] = res.Err.Message, string(res.Err.Type)
-		}
-		if res.Circuit != "" {
-			entry["circuit_state"] = res.Circuit
-		}
-		list[i] = entry
+	return j.list
+}
+
+// entry is one result as the fan-in node sees it.
+func (j *joined) entry(i int) map[string]any {
+	res := &j.results[i]
+	entry := map[string]any{
+		"branch": res.Branch, "success": res.Err == nil, "state": res.frame.state.Values(),
+		"error": nil, "error_type": nil, "timeout": res.Timeout, "timing_ms": milliseconds(res.Elapsed),
+		"retry_count": int64(res.Retries), "circuit_state": nil,
 	}
-	j.list = list
-	return list
+	if res.Err != nil {
+		entry["error"], entry["error_type"] = res.Err.Message, string(res.Err.Type)
+	}
+	if res.Circuit != "" {
+		entry["circuit_state"] = res.Circuit
+	}
+	return entry
 }

@@ -99,12 +99,16 @@ func (s scope) Field(root, key string) (any, bool) {
 func (f *frame) luaEnv(x *execution) script.Env {
 	globals := map[string]any{"variables": orEmpty(f.graph.Workflow.Variables)}
 	f.addItemVars(globals)
+	joined := f.joined
+	if x != nil {
+		joined = x.joined
+	}
+	if joined != nil {
+		globals["parallel_results"] = script.Objects{Len: len(joined.results), At: joined.entry}
+	}
 	env := script.Env{State: f.state.View(), Globals: globals, Missing: f.result, Modules: f.graph.Modules}
 	if x == nil {
 		return env
-	}
-	if x.joined != nil {
-		globals["parallel_results"] = x.joined.entries()
 	}
 	// The seed depends on the place alone, so that equal runs draw equal numbers.
 	seed := fnv.New64a()

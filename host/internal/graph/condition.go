@@ -34,6 +34,9 @@ func (c *Condition) Eval(ctx context.Context, scope expr.Scope, env script.Env) 
 	if len(c.roots) > 0 {
 		env.Globals = maps.Clone(env.Globals)
 		for _, name := range c.roots {
+			if _, known := env.Globals[name]; known {
+				continue
+			}
 			if v, ok := scope.Lookup(name); ok {
 				env.Globals[name] = v
 			}

@@ -67,16 +67,19 @@ func baseGetMetatable(L *lua.LState) int {
 }
 
 // isMark tells whether a metatable only says what a table came from.
-func (m *machine) isMark(t *lua.LTable) bool { return t == m.listMeta || t == m.objectMeta }
+func (m *machine) isMark(t *lua.LTable) bool { return t == m.listMeta || t == m.objectMeta || t == m.lazyMeta }
 
 func baseSetMetatable(L *lua.LState) int {
 	r := runOf(L)
 	t := r.writable(L, L.CheckTable(1))
+	if t != r.state {
+		r.whole(L, t)
+	}
 	mt := L.Get(2)
 	if mt != lua.LNil && mt.Type() != lua.LTTable {
 		L.ArgError(2, "nil or table expected")
 	}
-	if old, ok := t.Metatable.(*lua.LTable); ok && !r.m.isMark(old) && old.RawGetString("__metatable") != lua.LNil {
+	if old, ok := t.Metatable.(*lua.LTable); ok && (t == r.state || !r.m.isMark(old)) && old.RawGetString("__metatable") != lua.LNil {
 		L.RaiseError("cannot change a protected metatable")
 	}
 	t.Metatable = mt

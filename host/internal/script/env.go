@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
-	"maps"
 	"slices"
 
 	lua "github.com/yuin/gopher-lua"
@@ -21,7 +20,8 @@ type Env struct {
 	// BareNames looks a global name that is not known otherwise up in State,
 	// as conditions do.
 	BareNames bool
-	// Globals are further global names: variables, parallel_results, item ...
+	// Globals are further global names: variables, item ... A value may be
+	// [Objects], too.
 	Globals map[string]any
 	// Action is tea.action; where it is nil, a call says that there is none.
 	// It must return soon after ctx is done. Its failures are best *tea.Error.
@@ -74,101 +74,14 @@ func (r *run) keepGlobal(name string, v lua.LValue) lua.LValue {
 	return v
 }
 
-// stateTable is `state`, whose keys are converted when they are first read.
+// stateTable is `state`.
 func (r *run) stateTable() *lua.LTable {
 	if r.state == nil {
+		r.stateKeys = lazyObject{object: r.env.State, missing: r.env.Missing, place: "state"}
 		r.state = r.m.root.CreateTable(0, 0)
-		r.state.Metatable = r.m.stateMeta
+		r.state.Metatable = r.m.lazyMeta
 	}
 	return r.state
-}
-
-// stateIndex converts a key of the state at its first use.
-func stateIndex(L *lua.LState) int {
-	r := runOf(L)
-	key, ok := L.Get(2).(lua.LString)
-	if !ok {
-		L.Push(lua.LNil)
-		return 1
-	}
-	L.Push(r.loadState(L, string(key)))
-	return 1
-}
-
-func (r *run) loadState(L *lua.LState, key string) lua.LValue {
-	v, ok := r.env.State[key]
-	if !ok && r.env.Missing != nil {
-		v, ok = r.env.Missing(key)
-		if ok {
-			return r.mustImport(L, v, "state."+key)
-		}
-	}
-	if !ok || v == nil {
-		return lua.LNil
-	}
-	if _, ok := r.loaded[key]; ok {
-		return lua.LNil
-	}
-	lv := r.mustImport(L, v, "state."+key)
-	if isPlain(v) {
-		return lv
-	}
-	return r.storeState(key, lv)
-}
-
-// isPlain tells whether converting v again costs less than keeping it.
-func isPlain(v any) bool {
-	switch v := v.(type) {
-	case bool, string, float64:
-		return true
-	case int64:
-		return v > -maxExact && v < maxExact
-	}
-	return false
-}
-
-// storeState makes state decide about a key from now on.
-func (r *run) storeState(key string, v lua.LValue) lua.LValue {
-	r.markLoaded(key)
-	r.state.RawSetString(key, v)
-	return v
-}
-
-func (r *run) markLoaded(key string) {
-	if r.loaded == nil {
-		r.loaded = map[string]struct{}{}
-	}
-	r.loaded[key] = struct{}{}
-}
-
-// stateNewIndex assigns a key that has not been converted: it never will be.
-func stateNewIndex(L *lua.LState) int {
-	r := runOf(L)
-	key, value := L.Get(2), L.Get(3)
-	if name, ok := key.(lua.LString); ok && r.env.State[string(name)] != nil {
-		r.markLoaded(string(name))
-	}
-	L.RawSet(r.state, key, value)
-	return 0
-}
-
-// whole gives a table that can be walked: the table behind a library's proxy,
-// and `state` with all its keys.
-func (r *run) whole(L *lua.LState, t *lua.LTable) *lua.LTable {
-	if t.Metatable == lua.LValue(r.m.stateMeta) {
-		for _, key := range slices.Sorted(maps.Keys(r.env.State)) {
-			if v := r.loadState(L, key); v != lua.LNil {
-				r.storeState(key, v)
-			}
-		}
-		t.Metatable = r.m.objectMeta
-		r.noteNulls(t, r.env.State)
-		return t
-	}
-	if shown, ok := r.m.proxies[t]; ok {
-		return shown
-	}
-	return t
 }
 
 // writable refuses tables that scripts cannot change.

@@ -186,10 +186,12 @@ func (x *exporter) list(t *lua.LTable, n int) (any, error) {
 
 func (x *exporter) object(t *lua.LTable) (any, error) {
 	out := map[string]any{}
-	if t.Metatable == lua.LValue(x.r.m.stateMeta) {
+	isLazy := t.Metatable == lua.LValue(x.r.m.lazyMeta)
+	if isLazy {
 		// Keys that the script did not touch pass as they are.
-		for k, v := range x.r.env.State {
-			if _, ok := x.r.loaded[k]; !ok {
+		z := x.r.lazyOf(t)
+		for k, v := range z.values() {
+			if _, ok := z.loaded[k]; !ok {
 				out[k] = v
 			}
 		}
@@ -218,7 +220,7 @@ func (x *exporter) object(t *lua.LTable) (any, error) {
 		out[text] = v
 	}
 	x.path = x.path[:len(x.path)-1]
-	if len(out) == 0 && t.Metatable != lua.LValue(x.r.m.objectMeta) && t.Metatable != lua.LValue(x.r.m.stateMeta) {
+	if len(out) == 0 && t.Metatable != lua.LValue(x.r.m.objectMeta) && !isLazy {
 		return []any{}, nil
 	}
 	return out, nil

@@ -55,6 +55,8 @@ func (in *importer) value(v any) (lua.LValue, error) {
 		return lua.LNumber(v), nil
 	case json.Number:
 		return in.r.importNumber(v), nil
+	case Objects:
+		return in.objects(v)
 	case []any:
 		return in.list(v)
 	case map[string]any:
@@ -75,8 +77,8 @@ func (in *importer) list(list []any) (lua.LValue, error) {
 		return nil, err
 	}
 	defer func() { in.depth-- }()
-	if len(list) >= maxArray {
-		return nil, fmt.Errorf("a list of %d elements is too long for Lua; at most %d are allowed", len(list), maxArray-1)
+	if err := checkLength(len(list)); err != nil {
+		return nil, err
 	}
 	t := in.r.m.root.CreateTable(len(list), 0)
 	t.Metatable = in.r.m.listMeta
@@ -92,6 +94,31 @@ func (in *importer) list(list []any) (lua.LValue, error) {
 		t.RawSetInt(i+1, lv)
 	}
 	return t, nil
+}
+
+// objects makes a list of lazy tables.
+func (in *importer) objects(list Objects) (lua.LValue, error) {
+	if err := checkLength(list.Len); err != nil {
+		return nil, err
+	}
+	t := in.r.m.root.CreateTable(list.Len, 0)
+	t.Metatable = in.r.m.listMeta
+	entries := make([]lazyObject, list.Len)
+	for i := range entries {
+		if i%checkEvery == 0 && in.r.stopped() {
+			return nil, in.r.stopError()
+		}
+		entries[i] = lazyObject{list: &list, index: i, place: "an entry", nested: true}
+		t.RawSetInt(i+1, in.r.lazyTable(&entries[i]))
+	}
+	return t, nil
+}
+
+func checkLength(n int) error {
+	if n >= maxArray {
+		return fmt.Errorf("a list of %d elements is too long for Lua; at most %d are allowed", n, maxArray-1)
+	}
+	return nil
 }
 
 // object converts in key order, so that pairs() walks it the same each time.

@@ -30,7 +30,7 @@ type machine struct {
 
 	base       *lua.LTable                 // what an environment falls back to
 	envMeta    *lua.LTable                 // metatable of environments
-	stateMeta  *lua.LTable                 // metatable of `state` while some keys are not converted
+	lazyMeta   *lua.LTable                 // metatable of objects of which some keys are not converted
 	listMeta   *lua.LTable                 // marks tables that came from lists
 	objectMeta *lua.LTable                 // marks tables that came from objects
 	errorMeta  *lua.LTable                 // metatable of action errors
@@ -101,7 +101,7 @@ func (m *machine) giveBack(th *lua.LState) {
 // openLibraries fills the base table.
 func (m *machine) openLibraries() {
 	m.base = m.root.CreateTable(0, 48)
-	m.stateMeta = m.meta(map[string]lua.LGFunction{"__index": stateIndex, "__newindex": stateNewIndex})
+	m.lazyMeta = m.meta(map[string]lua.LGFunction{"__index": lazyIndex, "__newindex": lazyNewIndex})
 	m.listMeta, m.objectMeta = m.library(nil), m.library(nil)
 	m.errorMeta = m.meta(map[string]lua.LGFunction{"__tostring": errorToString, "__concat": errorConcat})
 	m.envMeta = m.meta(nil)

@@ -31,9 +31,11 @@ type run struct {
 	limit   int // Options.MaxString
 	globals *lua.LTable
 	state   *lua.LTable
+	// stateKeys are what is behind state.
+	stateKeys lazyObject
 
-	kept     []string            // names that keepGlobal put into the base table
-	loaded   map[string]struct{} // keys of Env.State that state has, or had
+	kept     []string                    // names that keepGlobal put into the base table
+	lazies   map[*lua.LTable]*lazyObject // beside state
 	nulls    map[*lua.LTable]map[string]any
 	digits   digits
 	failures map[*lua.LTable]error

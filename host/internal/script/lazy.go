@@ -1,0 +1,156 @@
+package script
+
+import (
+	"maps"
+	"slices"
+
+	lua "github.com/yuin/gopher-lua"
+)
+
+// Objects is a list of objects that are made when a script looks at them, as a
+// value in [Env.Globals]. At must return the same object for the same index.
+type Objects struct {
+	Len int
+	At  func(i int) map[string]any
+}
+
+// lazyObject is an object whose keys are converted when a script first reads them.
+type lazyObject struct {
+	object map[string]any
+	// list and index make the object where it is nil.
+	list  *Objects
+	index int
+	// missing finds what the object does not have; nil = nothing.
+	missing func(key string) (any, bool)
+	// place names the object in errors.
+	place string
+	// loaded are the keys that the table has, or had.
+	loaded map[string]struct{}
+	// nested makes the objects inside lazy, too.
+	nested bool
+}
+
+// values returns the object itself.
+func (z *lazyObject) values() map[string]any {
+	if z.object == nil && z.list != nil {
+		z.object = z.list.At(z.index)
+	}
+	return z.object
+}
+
+// lazyOf returns what is behind a table with the metatable lazyMeta.
+func (r *run) lazyOf(t *lua.LTable) *lazyObject {
+	if t == r.state {
+		return &r.stateKeys
+	}
+	return r.lazies[t]
+}
+
+// lazyTable makes a table of an object whose keys are converted later.
+func (r *run) lazyTable(z *lazyObject) *lua.LTable {
+	if r.lazies == nil {
+		r.lazies = map[*lua.LTable]*lazyObject{}
+	}
+	t := r.m.root.CreateTable(0, 0)
+	t.Metatable = r.m.lazyMeta
+	r.lazies[t] = z
+	return t
+}
+
+// lazyIndex converts a key at its first use.
+func lazyIndex(L *lua.LState) int {
+	r := runOf(L)
+	t, isTable := L.Get(1).(*lua.LTable)
+	key, ok := L.Get(2).(lua.LString)
+	if !ok || !isTable || t.Metatable != lua.LValue(r.m.lazyMeta) {
+		L.Push(lua.LNil)
+		return 1
+	}
+	L.Push(r.load(L, t, string(key)))
+	return 1
+}
+
+// load converts a key of a lazy table.
+func (r *run) load(L *lua.LState, t *lua.LTable, key string) lua.LValue {
+	z := r.lazyOf(t)
+	v, ok := z.values()[key]
+	if !ok && z.missing != nil {
+		v, ok = z.missing(key)
+		if ok {
+			return r.mustImport(L, v, z.place+"."+key)
+		}
+	}
+	if !ok || v == nil {
+		return lua.LNil
+	}
+	if _, ok := z.loaded[key]; ok {
+		return lua.LNil
+	}
+	if object, ok := v.(map[string]any); ok && z.nested {
+		return z.store(t, key, r.lazyTable(&lazyObject{object: object, place: z.place + "." + key}))
+	}
+	lv := r.mustImport(L, v, z.place+"."+key)
+	if isPlain(v) {
+		return lv
+	}
+	return z.store(t, key, lv)
+}
+
+// isPlain reports whether converting v again costs less than keeping it.
+func isPlain(v any) bool {
+	switch v := v.(type) {
+	case bool, string, float64:
+		return true
+	case int64:
+		return v > -maxExact && v < maxExact
+	}
+	return false
+}
+
+// store makes the table decide about a key from now on.
+func (z *lazyObject) store(t *lua.LTable, key string, v lua.LValue) lua.LValue {
+	z.markLoaded(key)
+	t.RawSetString(key, v)
+	return v
+}
+
+func (z *lazyObject) markLoaded(key string) {
+	if z.loaded == nil {
+		z.loaded = map[string]struct{}{}
+	}
+	z.loaded[key] = struct{}{}
+}
+
+// lazyNewIndex assigns a key that has not been converted: it never will be.
+func lazyNewIndex(L *lua.LState) int {
+	r := runOf(L)
+	t, key, value := L.CheckTable(1), L.Get(2), L.Get(3)
+	if t.Metatable == lua.LValue(r.m.lazyMeta) {
+		z := r.lazyOf(t)
+		if name, ok := key.(lua.LString); ok && z.values()[string(name)] != nil {
+			z.markLoaded(string(name))
+		}
+	}
+	L.RawSet(t, key, value)
+	return 0
+}
+
+// whole returns a table that can be walked: the table behind a library's
+// proxy, and a lazy one with all its keys.
+func (r *run) whole(L *lua.LState, t *lua.LTable) *lua.LTable {
+	if t.Metatable == lua.LValue(r.m.lazyMeta) {
+		z := r.lazyOf(t)
+		for _, key := range slices.Sorted(maps.Keys(z.values())) {
+			if v := r.load(L, t, key); v != lua.LNil {
+				z.store(t, key, v)
+			}
+		}
+		t.Metatable = r.m.objectMeta
+		r.noteNulls(t, z.values())
+		return t
+	}
+	if shown, ok := r.m.proxies[t]; ok {
+		return shown
+	}
+	return t
+}
