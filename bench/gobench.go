@@ -9,6 +9,7 @@ import (
 	"io"
 	"os"
 	"os/exec"
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -133,9 +134,9 @@ func (s suite) run(ctx context.Context) ([]benchResult, error) {
 	return results, errors.Join(failure, err)
 }
 
-// figures turns a benchmark's line into the promised figure and what else the
-// benchmark reports itself; without a promise, into the time of an operation and
-// that.
+// figures turns a benchmark's line into the promised figures and what else the
+// benchmark reports: the median where it reports one, else the mean time of an
+// operation, and its own metrics.
 func (s suite) figures(r benchResult) []Figure {
 	var figures []Figure
 	promised := make(map[string]bool)
@@ -145,15 +146,50 @@ func (s suite) figures(r benchResult) []Figure {
 			promised[p.Metric] = true
 		}
 	}
-	if len(figures) == 0 {
+	hasMedian := slices.ContainsFunc(r.own, func(metric string) bool { return strings.Contains(metric, "median") })
+	if len(figures) == 0 && !hasMedian {
 		figures = append(figures, r.figure(s.Prefix, "", r.metrics["ns/op"]*1e-3, "us", 0))
 	}
-	for _, unit := range r.own {
-		if !promised[unit] {
-			figures = append(figures, Figure{Name: s.Prefix + " " + r.name, Value: r.metrics[unit], Unit: unit})
+	for _, metric := range r.own {
+		if promised[metric] {
+			continue
 		}
+		what, v, unit := readable(metric, r.metrics[metric])
+		if len(figures) == 0 {
+			figures = append(figures, r.figure(s.Prefix, what, v, unit, 0))
+			continue
+		}
+		figures = append(figures, Figure{Name: s.Prefix + " " + r.name + what, Value: v, Unit: unit})
 	}
 	return figures
+}
+
+// readable splits a metric such as "bare-median-ns/op" into what it is about
+// and its unit; nanoseconds become micro- or milliseconds.
+func readable(metric string, v float64) (what string, value float64, unit string) {
+	head, per, _ := strings.Cut(metric, "/")
+	parts := strings.Split(head, "-")
+	i := slices.IndexFunc(parts, func(part string) bool {
+		return slices.Contains([]string{"ns", "us", "ms", "B", "MB", "bytes", "x"}, part)
+	})
+	if i < 0 {
+		return "", v, metric
+	}
+	unit = parts[i]
+	if unit == "ns" {
+		v, unit = v*1e-3, "us"
+		if v >= 1000 {
+			v, unit = v*1e-3, "ms"
+		}
+	}
+	words := slices.Concat(parts[:i], parts[i+1:])
+	if per != "" && per != "op" {
+		words = append(words, "per "+per)
+	}
+	if len(words) > 0 {
+		what = ", " + strings.Join(words, " ")
+	}
+	return what, v, unit
 }
 
 // benchResult is one line of a benchmark's output.

@@ -15,6 +15,8 @@ func TestFiguresOfBenchmarkOutput(t *testing.T) {
 pkg: github.com/the-edge-agent/tea/host
 BenchmarkChain3-2   	  217018	      5500 ns/op	    2832 B/op	      34 allocs/op
 BenchmarkJournal/after-100-2	       1	   1000 ns/op	     12.5 file-bytes/step
+BenchmarkChain/100-2	       1	   9000 ns/op	     2500 median-ns/step	 3000000 again-ns/op	      32 B/op
+BenchmarkSearch-2	       1	   4000 ns/op	     9.00 hits
 PASS
 `
 	results, err := parseBench(strings.NewReader(output))
@@ -29,7 +31,11 @@ PASS
 	want := []Figure{
 		{Name: "engine Chain3", Value: 5.5, Unit: "us", Limit: 5, Bytes: ptr(2832), Allocs: ptr(34)},
 		{Name: "engine Journal/after-100", Value: 1, Unit: "us"},
-		{Name: "engine Journal/after-100", Value: 12.5, Unit: "file-bytes/step"},
+		{Name: "engine Journal/after-100, file per step", Value: 12.5, Unit: "bytes"},
+		{Name: "engine Chain/100, median per step", Value: 2.5, Unit: "us", Bytes: ptr(32)},
+		{Name: "engine Chain/100, again", Value: 3, Unit: "ms"},
+		{Name: "engine Search", Value: 4, Unit: "us"},
+		{Name: "engine Search", Value: 9, Unit: "hits"},
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("-want +got:\n%s", diff)

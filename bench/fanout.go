@@ -1,0 +1,112 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"syscall"
+	"time"
+
+	"github.com/the-edge-agent/tea/host"
+)
+
+// fanOuts are the sizes of a fan-out that are measured, each so many times.
+var fanOuts = []struct{ items, times int }{{1_000, 15}, {10_000, 7}, {100_000, 3}}
+
+// measureFanOut runs a map through bin/tea and through the library, in turns.
+func measureFanOut(ctx context.Context) ([]Figure, error) {
+	dir, err := os.MkdirTemp("", "tea-bench")
+	if err != nil {
+		return nil, err
+	}
+	defer os.RemoveAll(dir)
+	var figures []Figure
+	for _, f := range fanOuts {
+		file := filepath.Join(dir, strconv.Itoa(f.items)+".yaml")
+		if err := os.WriteFile(file, fmt.Appendf(nil, mapWorkflow, f.items), 0o600); err != nil {
+			return nil, err
+		}
+		var program, library []time.Duration
+		var rss float64
+		for range f.times {
+			took, err := timeLibrary(ctx, file)
+			if err != nil {
+				return figures, err
+			}
+			library = append(library, took)
+			took, peak, err := timeFanOut(ctx, dir, file)
+			if err != nil {
+				return figures, err
+			}
+			program, rss = append(program, took), max(rss, peak)
+		}
+		perItem := func(list []time.Duration) float64 {
+			slices.Sort(list)
+			return float64(list[len(list)/2].Nanoseconds()) / 1000 / float64(f.items)
+		}
+		inProgram, inLibrary := perItem(program), perItem(library)
+		name := fmt.Sprintf("fan-out of %d items", f.items)
+		figures = append(figures,
+			Figure{Name: name + ", tea run, median per item", Value: inProgram, Unit: "us"},
+			Figure{Name: name + ", library, median per item", Value: inLibrary, Unit: "us"},
+			Figure{Name: name + ", tea run against library", Value: inProgram / inLibrary, Unit: "x"},
+			Figure{Name: name + ", tea run, peak RSS", Value: rss, Unit: "MB"})
+	}
+	// The start of the process is spread over few items in the smaller ones.
+	last := figures[len(figures)-4:]
+	last[0].Limit, last[2].Limit = 20, 1.3
+	return figures, nil
+}
+
+// mapWorkflow is a map of so many items that call an action of the host.
+const mapWorkflow = `nodes:
+  - name: list
+    run: |
+      local items = {}
+      for i = 1, %d do items[i] = i end
+      return {items = items}
+  - name: each
+    type: dynamic_parallel
+    items: "{{ state.items }}"
+    max_concurrency: 8
+    action: {uses: json.stringify, with: {data: "{{ item }}"}}
+    fan_in: join
+  - {name: join, run: "return {items = {}, results = #parallel_results}"}
+`
+
+func timeLibrary(ctx context.Context, file string) (time.Duration, error) {
+	began := time.Now()
+	h, err := host.New(host.Options{})
+	if err != nil {
+		return 0, err
+	}
+	defer h.Close()
+	wf, err := h.Load(file, host.LoadOptions{})
+	if err != nil {
+		return 0, err
+	}
+	defer wf.Close()
+	res, err := wf.Run(ctx, host.RunOptions{})
+	if err == nil {
+		err = res.Err
+	}
+	return time.Since(began), err
+}
+
+func timeFanOut(ctx context.Context, state, file string) (took time.Duration, rss float64, err error) {
+	cmd := exec.CommandContext(ctx, filepath.Join("bin", "tea"), "run", file)
+	cmd.Env = append(os.Environ(), "XDG_STATE_HOME="+state)
+	began := time.Now()
+	if out, err := cmd.CombinedOutput(); err != nil {
+		return 0, 0, fmt.Errorf("tea run %s: %w\n%.2000s", file, err, out)
+	}
+	took = time.Since(began)
+	if usage, ok := cmd.ProcessState.SysUsage().(*syscall.Rusage); ok {
+		rss = float64(usage.Maxrss) / 1000 // Linux counts KiB
+	}
+	return took, rss, nil
+}
