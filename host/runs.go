@@ -26,7 +26,8 @@ type (
 // DefaultPrunePolicy is what applies when a new run starts.
 func DefaultPrunePolicy() PrunePolicy { return checkpoint.DefaultPolicy() }
 
-// OpenRuns opens a directory of runs. One that does not exist is empty.
+// OpenRuns opens a directory of runs. The error is fs.ErrNotExist where there is
+// none.
 func OpenRuns(dir string) (*Runs, error) {
 	store, err := checkpoint.ViewStore(dir)
 	if err != nil {

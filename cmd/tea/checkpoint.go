@@ -86,12 +86,8 @@ type checkpointGCCmd struct {
 
 // Run removes old runs and prints their ids.
 func (c *checkpointGCCmd) Run(a *app) error {
-	dir, err := c.dir(a)
-	if err != nil {
-		return err
-	}
-	runs, err := host.OpenRuns(dir)
-	if err != nil {
+	runs, err := c.openDir(a)
+	if err != nil || runs == nil {
 		return err
 	}
 	remove := runs.Prune

@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"errors"
+	"fmt"
 	"io/fs"
 	"time"
 
@@ -28,6 +29,21 @@ func (f keepFlags) dir(a *app) (string, error) {
 	return a.defaultRunDir()
 }
 
+// openDir opens the directory that is meant; nil where it does not exist, which
+// the user is told.
+func (f keepFlags) openDir(a *app) (*host.Runs, error) {
+	dir, err := f.dir(a)
+	if err != nil {
+		return nil, err
+	}
+	runs, err := host.OpenRuns(dir)
+	if errors.Is(err, fs.ErrNotExist) {
+		fmt.Fprintf(a.report, "no run has been kept in %s: there is no such directory\n", dir)
+		return nil, nil
+	}
+	return runs, err
+}
+
 // open opens the directory and finds a run in it.
 func (f keepFlags) open(a *app, run string) (*host.Runs, runDir, string, error) {
 	dir, id, err := a.findRun(f.CheckpointDir, run)
@@ -45,18 +61,17 @@ type runsListCmd struct {
 
 // Run lists the runs.
 func (c *runsListCmd) Run(a *app) error {
-	dir, err := c.dir(a)
+	runs, err := c.openDir(a)
 	if err != nil {
 		return err
 	}
-	list, err := listRuns(dir)
-	if err != nil {
-		return err
+	list := []host.RunEntry{}
+	if runs != nil {
+		if list, err = runs.List(); err != nil {
+			return err
+		}
 	}
 	if c.JSON {
-		if list == nil {
-			list = []host.RunEntry{}
-		}
 		return writeJSON(a.stdout, list)
 	}
 	// The id begins with the time of the start.

@@ -1,6 +1,7 @@
 package checkpoint
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -98,7 +99,7 @@ func BenchmarkCreate(b *testing.B) {
 		if err != nil {
 			b.Fatal(err)
 		}
-		if err := j.Close(); err != nil {
+		if err := errors.Join(j.Append(testRecords()[0]), j.Close()); err != nil {
 			b.Fatal(err)
 		}
 	}
