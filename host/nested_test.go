@@ -153,6 +153,19 @@ edges:
 	wantState(t, res, map[string]any{"b": true, "c": true})
 }
 
+func TestActionsCanMaskSecrets(t *testing.T) {
+	t.Parallel()
+	s := newSession(t, `
+nodes:
+  - name: hide
+    uses: secrets.mask
+    with: {value: {text: "Bearer {{ secrets.key }}", n: 9007199254740993}}
+    output: {hidden: "{{ result.value }}"}
+`)
+	res := s.run(host.RunOptions{Secrets: map[string]any{"key": "sk-very-secret"}})
+	wantState(t, res, map[string]any{"hidden": map[string]any{"text": "Bearer ***", "n": int64(9007199254740993)}})
+}
+
 func TestSecretsAreMaskedAndSealed(t *testing.T) {
 	t.Parallel()
 	s := newSession(t, `

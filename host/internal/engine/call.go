@@ -192,8 +192,10 @@ func (h *callHost) Invoke(ctx context.Context, action string, params any) (*tea.
 	if h.deep >= maxDeep {
 		return nil, tea.Errorf(tea.ValidationError, "actions call each other more than %d deep; does %s call itself?", maxDeep, action)
 	}
-	if err := r.useTool(&h.spent); err != nil {
-		return nil, tea.Errorf(tea.BudgetExceeded, "%w", err)
+	if action != MaskAction {
+		if err := r.useTool(&h.spent); err != nil {
+			return nil, tea.Errorf(tea.BudgetExceeded, "%w", err)
+		}
 	}
 	payload := tea.AsPayload(params)
 	res, spent, err := h.x.invoke(ctx, action, payload, h.calls.path(h.path, action, payload), h.deep+1, &h.spent)
@@ -284,6 +286,13 @@ func (h *callHost) Secret(name string) (any, bool) {
 	v, ok := h.x.frame.run.o.Secrets.Values()[name]
 	return v, ok
 }
+
+// MaskAction masks secrets for an action that writes files of its own. It is
+// not a tool of the workflow and does not count as a call.
+const MaskAction = "secrets.mask"
+
+// Mask replaces the run's secrets in a value.
+func (h *callHost) Mask(v any) any { return h.x.frame.run.o.Secrets.Redact(v) }
 
 // SaveCheckpoint makes what is journaled durable and gives the file's path.
 func (h *callHost) SaveCheckpoint() (string, error) {

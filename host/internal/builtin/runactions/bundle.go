@@ -1,6 +1,6 @@
 // Package runactions holds the actions that speak to the run they are called
-// in: human.ask, workflow.run, checkpoint.save and secrets.get. They find the
-// run behind the request's host, by the interfaces in this package.
+// in: human.ask, workflow.run, checkpoint.save, secrets.get and secrets.mask.
+// They find the run behind the request's host, by the interfaces in this package.
 package runactions
 
 import (
@@ -23,21 +23,23 @@ type (
 	}
 	keyring interface {
 		Secret(name string) (any, bool)
+		Mask(v any) any
 	}
 )
 
 // Bundles makes the four bundles.
 func Bundles(version string) []*tea.Bundle {
-	bundle := func(name, description string, a tea.Action) *tea.Bundle {
-		return &tea.Bundle{Name: name, Version: version, Description: description, Actions: []tea.Action{a}}
+	bundle := func(name, description string, actions ...tea.Action) *tea.Bundle {
+		return &tea.Bundle{Name: name, Version: version, Description: description, Actions: actions}
 	}
 	return []*tea.Bundle{
 		bundle("checkpoint", "Saves the run's checkpoint.", tea.NewAction("checkpoint.save",
 			"Makes everything the run has done durable now.", save, tea.Idempotent())),
 		bundle("human", "Asks a person.", tea.NewAction("human.ask",
 			"Asks a person a question and waits for the answer, also over a restart.", ask, tea.Idempotent())),
-		bundle("secrets", "Reads secrets.", tea.NewAction("secrets.get",
-			"Gives a secret by name; its value is masked in all output.", secret, tea.Idempotent())),
+		bundle("secrets", "Reads and masks secrets.",
+			tea.NewAction("secrets.get", "Returns a secret by name; its value is masked in all output.", secret, tea.Idempotent()),
+			tea.NewAction(engine.MaskAction, "Masks the run's secrets in a value, for output that tea does not write itself.", mask, tea.Idempotent())),
 		bundle("workflow", "Runs other workflows.", tea.NewAction("workflow.run",
 			"Runs another workflow file inside this run and gives its final state.", runWorkflow)),
 	}
@@ -85,6 +87,28 @@ func secret(_ context.Context, req *tea.Request, p secretParams) (secretResult, 
 		return secretResult{}, tea.Errorf(tea.NotFound, "there is no secret %q; give it with --secrets or --secrets-env", p.Name)
 	}
 	return secretResult{Success: true, Value: v}, nil
+}
+
+type maskParams struct {
+	Value any `json:"value" doc:"any value"`
+}
+
+type maskResult struct {
+	Success bool `json:"success"`
+	Value   any  `json:"value" doc:"the value with *** in place of each secret"`
+}
+
+func mask(_ context.Context, req *tea.Request, _ maskParams) (maskResult, error) {
+	run, err := partOf[keyring](req)
+	if err != nil {
+		return maskResult{}, err
+	}
+	v, err := req.Params.Value() // as it is: a Go type would round integers
+	if err != nil {
+		return maskResult{}, err
+	}
+	params, _ := v.(map[string]any)
+	return maskResult{Success: true, Value: run.Mask(params["value"])}, nil
 }
 
 type workflowParams struct {
