@@ -32,35 +32,35 @@ func (c *Client) answer(ctx context.Context, req *tea.Request, p *Ask, stream bo
 		return nil, err
 	}
 	tools.offer(question)
-	q, err := c.inquire(ctx, req, p.Connection, stream)
+	x, err := c.exchange(req, p.over(c.settings.Connection), p.Fallbacks, stream)
 	if err != nil {
 		return nil, err
 	}
-	answer, err := q.askShaped(ctx, question, wanted)
+	answer, err := x.askShaped(ctx, question, wanted)
 	if err != nil {
 		return nil, err
 	}
 	var data any
 	if wanted != nil && len(answer.ToolCalls) == 0 {
-		if answer, data, err = q.fit(ctx, question, answer, wanted, p.MaxRepairs); err != nil {
+		if answer, data, err = x.fit(ctx, question, answer, wanted, p.MaxRepairs); err != nil {
 			return nil, err
 		}
 	}
 	tools.fromWire(answer.ToolCalls)
-	return q.result(answer, data), nil
+	return x.result(answer, data), nil
 }
 
-// askShaped asks for an answer of a certain shape. A server that refuses to be
-// told the shape is asked without, and the model is told instead.
-func (q *inquiry) askShaped(ctx context.Context, question *chat.Request, wanted *shape) (*chat.Answer, error) {
-	answer, err := q.ask(ctx, question, q.stream)
-	if err == nil || wanted == nil || !transport.IsRefusal(err) {
+// askShaped asks for an answer of a certain shape. A server that rejects the
+// format is asked without it, and the model is told the shape instead.
+func (x *exchange) askShaped(ctx context.Context, question *chat.Request, wanted *shape) (*chat.Answer, error) {
+	answer, err := x.ask(ctx, question, x.stream)
+	if err == nil || wanted == nil || !transport.IsRejection(err) {
 		return answer, err
 	}
 	plain := *question
 	plain.Format = nil
 	plain.Messages = append([]chat.Message{wanted.instruction()}, question.Messages...)
-	answer, plainErr := q.ask(ctx, &plain, q.stream)
+	answer, plainErr := x.ask(ctx, &plain, x.stream)
 	if plainErr != nil {
 		return nil, err // the format was not the reason
 	}

@@ -18,6 +18,13 @@ import (
 // call runs an action with settings.llm.
 func call(t testing.TB, host *teatest.Host, action string, settings, params map[string]any) (map[string]any, *tea.Error) {
 	t.Helper()
+	if host == nil {
+		host = new(teatest.Host)
+	}
+	if host.Actions == nil {
+		host.Actions = map[string]func(context.Context, any) (any, error){}
+	}
+	host.Actions["secrets.mask"] = func(_ context.Context, params any) (any, error) { return params, nil }
 	got, err := teatest.Call(t, llm.Bundle(), teatest.Request{
 		Action: action, Params: params, Settings: map[string]any{"llm": settings}, Host: host, Call: tea.Call{IdempotencyKey: "key"},
 	})

@@ -3,11 +3,10 @@ package llm
 import (
 	"cmp"
 	"context"
-	"fmt"
-	"log/slog"
 	"net/http"
 	"net/url"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/the-edge-agent/tea/plugins/llm/internal/chat"
@@ -20,22 +19,27 @@ import (
 
 // Defaults of the settings; the guide names them too.
 const (
-	defaultTimeout      = 300 * time.Second
-	defaultTokenTimeout = 60 * time.Second
-	defaultMaxRetries   = 3
-	defaultAzureVersion = "2024-10-21"
+	defaultTimeout       = 300 * time.Second
+	defaultTokenTimeout  = 60 * time.Second
+	defaultMaxRetries    = 3
+	defaultRetryAfterMax = 60 * time.Second
+	defaultMaxAnswer     = 4 << 20
+	defaultAzureVersion  = "2024-10-21"
 )
 
 // Client is the bundle's instance for one set of settings. It is safe for
 // concurrent use.
 type Client struct {
 	settings  Settings
-	transport *transport.Client
 	recording *replay.File
+	limits    *slots
+
+	mu   sync.Mutex
+	http map[transport.Route]*http.Client
 }
 
-func open(_ context.Context, s tea.Settings) (any, error) {
-	c := &Client{transport: &transport.Client{HTTP: transport.NewHTTP()}}
+func open(s tea.Settings, limits *slots) (*Client, error) {
+	c := &Client{limits: limits, http: map[transport.Route]*http.Client{}}
 	if err := s.Decode(settingsKey, &c.settings); err != nil {
 		return nil, err
 	}
@@ -45,32 +49,58 @@ func open(_ context.Context, s tea.Settings) (any, error) {
 	return c, nil
 }
 
-// Close lets go of idle connections.
+// Close closes idle connections.
 func (c *Client) Close() error {
-	c.transport.HTTP.CloseIdleConnections()
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, client := range c.http {
+		client.CloseIdleConnections()
+	}
 	return nil
 }
 
-// target is the server that a call asks.
+// httpFor returns the HTTP client of a route; it is made once.
+func (c *Client) httpFor(route transport.Route) (*http.Client, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	client, ok := c.http[route]
+	if !ok {
+		var err error
+		if client, err = transport.NewHTTP(route); err != nil {
+			return nil, err
+		}
+		c.http[route] = client
+	}
+	return client, nil
+}
+
+// observer receives the failures of requests; an error ends the call.
+type observer = func(context.Context, transport.Failure) error
+
+// target is a server and the model that a call asks there.
 type target struct {
 	chat.Provider
 	name, model string
+	server      string // the address, for limits and messages
+	limit       int    // of requests at the same time
 	timeout     time.Duration
 }
 
-// target finds out whom a call asks: base is what the settings say for this
-// kind of call, conn what the call says itself.
-func (c *Client) target(ctx context.Context, req *tea.Request, conn, base Connection) (*target, error) {
-	conn = conn.over(base)
-	t := &target{name: conn.Provider, model: cmp.Or(conn.Model, conn.Deployment), timeout: seconds(conn.TimeoutSeconds, defaultTimeout)}
+// target resolves a connection to a target. observe receives the failures of
+// its requests.
+func (c *Client) target(req *tea.Request, conn Connection, observe observer) (*target, error) {
+	t := &target{
+		name: conn.Provider, model: cmp.Or(conn.Model, conn.Deployment), server: cmp.Or(conn.APIBase, conn.Provider),
+		limit: conn.MaxConcurrentRequests, timeout: seconds(conn.TimeoutSeconds, defaultTimeout),
+	}
 	if t.model == "" {
 		return nil, tea.Errorf(tea.ValidationError, "%s needs a model: set settings.llm.model or the parameter model", req.Action)
 	}
 	var err error
 	if conn.Provider == providerReplay {
-		t.Provider, err = c.replaying(ctx, req, conn)
+		t.Provider, err = c.replaying(req, conn, observe)
 	} else {
-		t.Provider, err = c.provider(ctx, req, conn)
+		t.Provider, err = c.provider(req, conn, observe)
 	}
 	if err != nil {
 		return nil, err
@@ -78,35 +108,46 @@ func (c *Client) target(ctx context.Context, req *tea.Request, conn, base Connec
 	return t, nil
 }
 
-func (c *Client) replaying(ctx context.Context, req *tea.Request, conn Connection) (chat.Provider, error) {
+func (c *Client) replaying(req *tea.Request, conn Connection, observe observer) (chat.Provider, error) {
 	if c.recording == nil {
 		return nil, tea.Errorf(tea.ValidationError, "provider replay needs settings.llm.replay.file")
 	}
+	mask := func(ctx context.Context, v any) (any, error) { return masked(ctx, req.Host, v) }
 	if !c.settings.Replay.Record {
-		return replay.New(c.recording, nil), nil
+		return replay.New(c.recording, mask, nil), nil
 	}
 	conn.Provider = c.settings.Replay.Provider
 	if conn.Provider == "" && c.settings.Provider != providerReplay {
 		conn.Provider = c.settings.Provider
 	}
-	real, err := c.provider(ctx, req, conn)
+	real, err := c.provider(req, conn, observe)
 	if err != nil {
 		return nil, err
 	}
-	return replay.New(c.recording, real), nil
+	return replay.New(c.recording, mask, real), nil
 }
 
-// provider makes the provider for a connection; it costs nothing until it is
-// asked.
-func (c *Client) provider(ctx context.Context, req *tea.Request, conn Connection) (chat.Provider, error) {
-	server := &transport.Server{
-		Client: c.transport, Base: conn.APIBase, Header: http.Header{},
-		MaxRetries: defaultMaxRetries, TokenTimeout: seconds(conn.TokenTimeoutSeconds, defaultTokenTimeout),
-		OnRetry: func(r transport.Retry) { logRetry(ctx, req.Host, r) },
+// provider makes the provider for a connection; it connects when it is asked.
+func (c *Client) provider(req *tea.Request, conn Connection, observe observer) (chat.Provider, error) {
+	base, socket, err := transport.SplitSocket(conn.APIBase)
+	if err != nil {
+		return nil, err
 	}
-	server.Secrets = secretsOfAddress(conn.APIBase)
+	client, err := c.httpFor(transport.Route{CAFile: conn.CAFile, Socket: socket})
+	if err != nil {
+		return nil, err
+	}
+	server := &transport.Server{
+		HTTP: client, Base: base, Header: http.Header{}, Secrets: secretsOfConnection(conn),
+		MaxRetries: defaultMaxRetries, MaxRetryAfter: seconds(conn.RetryAfterMaxSeconds, defaultRetryAfterMax),
+		TokenTimeout: seconds(conn.TokenTimeoutSeconds, defaultTokenTimeout),
+		MaxAnswer:    cmp.Or(conn.MaxAnswerBytes, defaultMaxAnswer), OnFailure: observe,
+	}
 	if conn.MaxRetries != nil {
 		server.MaxRetries = *conn.MaxRetries
+	}
+	if req.Attempt > 1 {
+		server.MaxRetries = 0 // the node retries; retries of both would multiply
 	}
 	if key := strings.TrimSpace(conn.APIKey); key != "" {
 		if conn.Provider == providerAzure {
@@ -114,11 +155,9 @@ func (c *Client) provider(ctx context.Context, req *tea.Request, conn Connection
 		} else {
 			server.Header.Set("Authorization", "Bearer "+key)
 		}
-		server.Secrets = append(server.Secrets, key)
 	}
 	for name, value := range conn.Headers {
 		server.Header.Set(name, value)
-		server.Secrets = append(server.Secrets, secretsOf(value)...)
 	}
 	switch conn.Provider {
 	case providerOpenAI, "":
@@ -133,12 +172,24 @@ func (c *Client) provider(ctx context.Context, req *tea.Request, conn Connection
 		}
 		return openai.NewAzure(server, cmp.Or(conn.Deployment, conn.Model), cmp.Or(conn.APIVersion, defaultAzureVersion)), nil
 	}
-	return nil, tea.Errorf(tea.ValidationError, "provider %q is not known; there are openai, ollama, azure and replay", conn.Provider)
+	return nil, tea.Errorf(tea.ValidationError, "unknown provider %q; the providers are openai, ollama, azure and replay", conn.Provider)
 }
 
-// secretsOf names what of a header's value must not show: the value and,
-// behind a scheme such as Bearer, the credential. Values too short to be a
-// credential are left alone, since they would blank ordinary words.
+// secretsOfConnection returns the credentials of a connection.
+func secretsOfConnection(conn Connection) []string {
+	secrets := secretsOfAddress(conn.APIBase)
+	if key := strings.TrimSpace(conn.APIKey); key != "" {
+		secrets = append(secrets, key)
+	}
+	for _, value := range conn.Headers {
+		secrets = append(secrets, secretsOf(value)...)
+	}
+	return secrets
+}
+
+// secretsOf returns what of a header's value must not be shown: the value and,
+// after a scheme such as Bearer, the credential. Values too short for a
+// credential are left out, since they would mask ordinary words.
 func secretsOf(header string) []string {
 	const shortest = 8
 	var secrets []string
@@ -150,8 +201,8 @@ func secretsOf(header string) []string {
 	return secrets
 }
 
-// secretsOfAddress names the password and the query's values of an address,
-// as they are and as they are written there.
+// secretsOfAddress returns the password and the query's values of an address,
+// decoded and as they are written there.
 func secretsOfAddress(address string) []string {
 	u, err := url.Parse(address)
 	if err != nil {
@@ -171,10 +222,22 @@ func secretsOfAddress(address string) []string {
 	return secrets
 }
 
-func logRetry(ctx context.Context, host tea.Host, r transport.Retry) {
-	host.Log(ctx, slog.LevelWarn, fmt.Sprintf("the model server is asked again in %s", r.Wait.Round(time.Millisecond)), map[string]any{
-		"attempt": r.Attempt, "wait_ms": r.Wait.Milliseconds(), "error_type": string(r.Reason.Type), "error": r.Reason.Message,
-	})
+// maskAction is the host's action that masks the secrets of the run.
+const maskAction = "secrets.mask"
+
+// masked returns v, a value of the value model, without the secrets of the
+// run, which only the host knows.
+func masked(ctx context.Context, host tea.Host, v any) (any, error) {
+	resp, err := host.Invoke(ctx, maskAction, map[string]any{"value": v})
+	if err != nil {
+		return nil, tea.Errorf(tea.AsError(err).Type, "mask secrets for replay.file: %w", err)
+	}
+	result, err := resp.Result.Value()
+	if err != nil {
+		return nil, tea.Errorf(tea.InternalError, "mask secrets for replay.file: %w", err)
+	}
+	object, _ := result.(map[string]any)
+	return object["value"], nil
 }
 
 // seconds reads a limit; 0 means none.

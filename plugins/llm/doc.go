@@ -2,7 +2,7 @@
 // llm.stream, llm.tools and embedding.create.
 //
 // Start with [Bundle]; each action is a method of [Client], which is made once
-// per set of settings. A call goes from the action (call.go, tools.go,
-// embed.go) through an inquiry, which knows the server, counts and measures
-// (inquiry.go), to a provider below internal/.
+// per set of settings. An action asks through an exchange (exchange.go), which
+// selects the server, counts tokens and cost, and falls back; the protocols of
+// the servers are in packages below internal/.
 package llm

@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"github.com/the-edge-agent/tea/plugins/llm/internal/chat"
-	"github.com/the-edge-agent/tea/plugins/llm/internal/transport"
 	tea "github.com/the-edge-agent/tea/sdk"
 )
 
@@ -32,14 +31,14 @@ type EmbedResult struct {
 	LatencyMS  int64       `json:"latency_ms"`
 }
 
-// Embed is the action embedding.create.
+// Embed is the action embedding.create. It does not fall back: vectors of
+// different models cannot be compared.
 func (c *Client) Embed(ctx context.Context, req *tea.Request, p EmbedParams) (*EmbedResult, error) {
-	start := time.Now()
 	base := c.settings.Connection
 	if model := c.settings.EmbeddingModel; model != "" {
 		base.Model, base.Deployment = model, ""
 	}
-	t, err := c.target(ctx, req, p.Connection, base)
+	x, err := c.exchange(req, p.over(base), []Fallback{}, false)
 	if err != nil {
 		return nil, err
 	}
@@ -51,47 +50,30 @@ func (c *Client) Embed(ctx context.Context, req *tea.Request, p EmbedParams) (*E
 			return nil, tea.Errorf(tea.ValidationError, "input[%d] is empty, and an empty text has no embedding", i)
 		}
 	}
-	r := &EmbedResult{Success: true, Embeddings: make([][]float64, 0, len(p.Input)), Count: len(p.Input), Model: t.model, Provider: t.name}
+	r := &EmbedResult{Success: true, Embeddings: make([][]float64, 0, len(p.Input)), Count: len(p.Input)}
 	for first := 0; first < len(p.Input); first += p.BatchSize {
 		batch := p.Input[first:min(first+p.BatchSize, len(p.Input))]
-		if err := r.add(ctx, t, &chat.EmbedRequest{Model: t.model, Input: batch, Dimensions: p.Dimensions, Extra: p.Extra}); err != nil {
+		got, err := x.embed(ctx, &chat.EmbedRequest{Input: batch, Dimensions: p.Dimensions, Extra: p.Extra})
+		if err != nil {
+			return nil, err
+		}
+		if err := r.add(got.Vectors, p.Dimensions); err != nil {
 			return nil, err
 		}
 	}
-	r.CostUSD = cost(c.settings.Prices, r.Usage, t.model, r.Model)
-	r.LatencyMS = time.Since(start).Milliseconds()
+	r.Model, r.Provider, r.Usage, r.CostUSD = x.model, x.target().name, x.usage, x.cost
+	r.LatencyMS = time.Since(x.start).Milliseconds()
 	return r, nil
 }
 
-// add asks for one batch.
-func (r *EmbedResult) add(ctx context.Context, t *target, req *chat.EmbedRequest) error {
-	ctx, cancel := transport.Expire(ctx, t.timeout)
-	defer cancel()
-	got, err := t.Provider.Embed(ctx, req)
-	if err != nil {
-		return err
-	}
-	for _, v := range got.Vectors {
+// add adds vectors, which must have the same dimensions as the others.
+func (r *EmbedResult) add(vectors [][]float64, want int) error {
+	for _, v := range vectors {
 		r.Dimensions = cmp.Or(r.Dimensions, len(v))
-		if len(v) != r.Dimensions || req.Dimensions > 0 && len(v) != req.Dimensions {
-			return tea.Errorf(tea.ValidationError, "the server sent a vector of %d dimensions instead of %d; has the model a fixed size?", len(v), cmp.Or(req.Dimensions, r.Dimensions))
+		if len(v) != r.Dimensions || want > 0 && len(v) != want {
+			return tea.Errorf(tea.ValidationError, "the server sent a vector of %d dimensions instead of %d; check whether the model has a fixed size", len(v), cmp.Or(want, r.Dimensions))
 		}
 		r.Embeddings = append(r.Embeddings, v)
 	}
-	r.Model = cmp.Or(got.Model, r.Model)
-	r.Usage.Add(usageOf(req, got))
 	return nil
-}
-
-// usageOf gives the server's count or stands in for it.
-func usageOf(req *chat.EmbedRequest, got *chat.Embeddings) chat.Usage {
-	if got.Usage != nil {
-		return *got.Usage
-	}
-	u := chat.Usage{Estimated: true}
-	for _, text := range req.Input {
-		u.InputTokens += chat.EstimateTokens(text)
-	}
-	u.TotalTokens = u.InputTokens
-	return u
 }

@@ -9,14 +9,15 @@ import (
 	"github.com/the-edge-agent/tea/sdk/schema"
 )
 
-// Ask are the parameters that all questions to a model have in common.
+// Ask are the parameters that all questions to a model share.
 type Ask struct {
 	Connection
-	Prompt         string         `json:"prompt,omitempty" doc:"what to ask; comes after messages"`
-	System         string         `json:"system,omitempty" doc:"instructions; come before messages"`
+	Fallbacks      []Fallback     `json:"fallbacks,omitempty" doc:"models or servers to ask in turn when a request fails; default: settings.llm.fallbacks, [] = none"`
+	Prompt         string         `json:"prompt,omitempty" doc:"the question; follows messages"`
+	System         string         `json:"system,omitempty" doc:"instructions; precede messages"`
 	Messages       []chat.Message `json:"messages,omitempty" doc:"the conversation so far"`
-	Temperature    *float64       `json:"temperature,omitempty" minimum:"0" doc:"0 = always the likeliest token"`
-	TopP           *float64       `json:"top_p,omitempty" minimum:"0" maximum:"1" doc:"share of the likeliest tokens to choose from"`
+	Temperature    *float64       `json:"temperature,omitempty" minimum:"0" doc:"0 = always the most likely token"`
+	TopP           *float64       `json:"top_p,omitempty" minimum:"0" maximum:"1" doc:"share of the most likely tokens to choose from"`
 	MaxTokens      int            `json:"max_tokens,omitempty" minimum:"1" doc:"limit for the answer's length"`
 	Stop           Texts          `json:"stop,omitempty" doc:"texts that end the answer"`
 	Seed           *int64         `json:"seed,omitempty" doc:"the same seed gives the same answer, where the server can"`
@@ -31,14 +32,13 @@ type Ask struct {
 // CallParams are the parameters of llm.call.
 type CallParams struct {
 	Ask
-	Stream bool `json:"stream,omitempty" doc:"pass tokens on while they come"`
+	Stream bool `json:"stream,omitempty" doc:"emit tokens as they arrive"`
 }
 
 // StreamParams are the parameters of llm.stream.
 type StreamParams struct{ Ask }
 
-// request writes the question for the provider; tools are added by those who
-// know them.
+// request makes the provider's request; the caller adds the tools.
 func (a *Ask) request(action string, settings *Settings) (*chat.Request, error) {
 	messages := make([]chat.Message, 0, len(a.Messages)+2)
 	if a.System != "" {
@@ -49,7 +49,7 @@ func (a *Ask) request(action string, settings *Settings) (*chat.Request, error) 
 		case "system", "developer", "user", "assistant", "tool":
 			messages = append(messages, m)
 		default:
-			return nil, tea.Errorf(tea.ValidationError, "messages[%d].role is %q; want system, developer, user, assistant or tool", i, m.Role)
+			return nil, tea.Errorf(tea.ValidationError, "messages[%d].role is %q; use system, developer, user, assistant or tool", i, m.Role)
 		}
 	}
 	if a.Prompt != "" {
@@ -119,7 +119,65 @@ func (f *ResponseFormat) UnmarshalJSON(data []byte) error {
 	case "json", "json_object", "json_schema":
 		f.format = &chat.Format{Schema: object.JSONSchema.Schema}
 	default:
-		return tea.Errorf(tea.ValidationError, "response_format %q is not known; there are text, json and an object with a json_schema", object.Type)
+		return tea.Errorf(tea.ValidationError, "unknown response_format %q; use text, json or an object with a json_schema", object.Type)
+	}
+	return nil
+}
+
+// ToolSpec is a tool as a workflow writes it: an action's name, an object
+// {name, description, parameters, action}, or OpenAI's {function: {...}}.
+type ToolSpec struct {
+	Name        string
+	Description string
+	// Parameters is the JSON Schema of the arguments; nil takes the action's.
+	Parameters map[string]any
+	// Action is what llm.tools calls; by default the action called Name.
+	Action string
+}
+
+// JSONSchema describes the forms that UnmarshalJSON reads.
+func (ToolSpec) JSONSchema() *schema.Schema {
+	text := &schema.Schema{Type: schema.Types{"string"}}
+	return &schema.Schema{AnyOf: []*schema.Schema{text, {
+		Type: schema.Types{"object"},
+		Properties: &schema.Properties{
+			{Name: "name", Schema: text},
+			{Name: "description", Schema: text},
+			{Name: "parameters", Schema: &schema.Schema{Type: schema.Types{"object"}}},
+			{Name: "action", Schema: text},
+			{Name: "type", Schema: text},
+			{Name: "function", Schema: &schema.Schema{Type: schema.Types{"object"}}},
+		},
+		AdditionalProperties: &schema.Schema{Never: true},
+	}}}
+}
+
+// UnmarshalJSON reads the three forms.
+func (t *ToolSpec) UnmarshalJSON(data []byte) error {
+	type fields struct {
+		Name        string         `json:"name"`
+		Description string         `json:"description"`
+		Parameters  map[string]any `json:"parameters"`
+	}
+	var in struct {
+		fields
+		Action   string  `json:"action"`
+		Function *fields `json:"function"`
+	}
+	if json.Unmarshal(data, &in.Name) != nil {
+		if err := json.Unmarshal(data, &in); err != nil {
+			return err
+		}
+	}
+	if in.Function != nil {
+		in.fields = *in.Function
+	}
+	*t = ToolSpec{Name: in.Name, Description: in.Description, Parameters: in.Parameters, Action: in.Action}
+	if t.Action == "" {
+		t.Action = t.Name
+	}
+	if t.Name == "" {
+		t.Name = t.Action
 	}
 	return nil
 }

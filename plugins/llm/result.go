@@ -2,6 +2,21 @@ package llm
 
 import (
 	"github.com/the-edge-agent/tea/plugins/llm/internal/chat"
+	"github.com/the-edge-agent/tea/plugins/llm/internal/transport"
+	tea "github.com/the-edge-agent/tea/sdk"
+)
+
+// Types of errors for answers that are not what was asked for. They are also
+// the finish_reason of such an answer where its text is a result.
+const (
+	// Refusal says that the model declined to answer.
+	Refusal tea.ErrorType = chat.FinishRefusal
+	// Length says that the answer was cut off at max_tokens or at the model's
+	// own limit.
+	Length tea.ErrorType = chat.FinishLength
+	// ContentFilter says that a content filter withheld the answer or refused
+	// the request.
+	ContentFilter tea.ErrorType = transport.ContentFiltered
 )
 
 // Result is a model's answer.
@@ -9,27 +24,34 @@ type Result struct {
 	Success      bool            `json:"success"`
 	Content      string          `json:"content" doc:"the answer's text"`
 	Data         any             `json:"data,omitempty" doc:"the parsed answer, where a schema or JSON was asked for"`
-	Reasoning    string          `json:"reasoning,omitempty" doc:"what the model thought before, where the server tells"`
-	Message      chat.Message    `json:"message" doc:"the answer as a message, to go on with"`
-	ToolCalls    []chat.ToolCall `json:"tool_calls" doc:"tools that the model wants to be run"`
-	FinishReason string          `json:"finish_reason" doc:"stop, length, tool_calls, max_tool_rounds, unknown, or the server's own word"`
+	Reasoning    string          `json:"reasoning,omitempty" doc:"what the model thought before it answered: what the server reports, or a <think> block at the beginning of the answer"`
+	Message      chat.Message    `json:"message" doc:"the answer as a message for the next request, with the members that the server added"`
+	ToolCalls    []chat.ToolCall `json:"tool_calls" doc:"calls of tools that the model asked for"`
+	FinishReason string          `json:"finish_reason" doc:"stop, length, tool_calls, content_filter, refusal, max_tool_rounds, unknown, or the server's own word"`
 	Model        string          `json:"model"`
 	Provider     string          `json:"provider"`
 	Usage        chat.Usage      `json:"usage" doc:"tokens of all requests of this call"`
-	CostUSD      *float64        `json:"cost_usd,omitempty" doc:"absent where settings.llm.prices does not know the model"`
+	CostUSD      *float64        `json:"cost_usd,omitempty" doc:"cost of the requests whose model has a price in settings.llm.prices; absent where none has"`
 	Repairs      int             `json:"repairs,omitempty" doc:"how often the model had to correct its answer"`
 	LatencyMS    int64           `json:"latency_ms"`
 	// TimeToFirstTokenMS counts from the start of the call.
 	TimeToFirstTokenMS *int64 `json:"time_to_first_token_ms,omitempty" doc:"streams only"`
 }
 
-// cost prices tokens; nil where the model has no price.
-func cost(prices map[string]Price, usage chat.Usage, models ...string) *float64 {
-	for _, model := range models {
-		if p, ok := prices[model]; ok {
-			usd := (float64(usage.InputTokens)*p.Input + float64(usage.OutputTokens)*p.Output) / 1e6
-			return &usd
-		}
+// outcome is the error for an answer that ended early; nil where it ended
+// normally.
+func outcome(answer *chat.Answer) *tea.Error {
+	var e *tea.Error
+	switch answer.FinishReason {
+	case chat.FinishLength:
+		e = tea.Errorf(Length, "the model's answer was cut off at its maximum length; raise max_tokens or ask for less")
+	case chat.FinishFilter:
+		e = tea.Errorf(ContentFilter, "a content filter withheld the model's answer")
+	case chat.FinishRefusal:
+		e = tea.Errorf(Refusal, "the model refused to answer: %s", cut(answer.Text, 200))
+	default:
+		return nil
 	}
-	return nil
+	e.Details = map[string]any{"content": answer.Text, "finish_reason": answer.FinishReason}
+	return e
 }

@@ -14,14 +14,14 @@ import (
 	"github.com/the-edge-agent/tea/sdk/value"
 )
 
-// shape is the form that an answer must have: JSON, and that of a schema
+// shape is the form that an answer must have: JSON, which matches a schema
 // where there is one. It is immutable.
 type shape struct {
 	text  string // the schema, "" for any JSON
 	check *jsonschema.Schema
 }
 
-// newShape compiles a format; no format is no shape.
+// newShape compiles a format; nil for nil.
 func newShape(f *chat.Format) (*shape, error) {
 	if f == nil {
 		return nil, nil
@@ -40,17 +40,17 @@ func newShape(f *chat.Format) (*shape, error) {
 	return &shape{text: string(text), check: check}, nil
 }
 
-// instruction tells a model what to answer with.
+// instruction tells a model the form of its answer.
 func (s *shape) instruction() chat.Message {
 	text := "Answer with JSON only, without any other text."
 	if s.text != "" {
-		text = "Answer only with JSON that fits this JSON Schema, without any other text:\n" + s.text
+		text = "Answer only with JSON that matches this JSON Schema, without any other text:\n" + s.text
 	}
 	return chat.Text("system", text)
 }
 
-// parse finds the JSON in an answer and checks it. Models wrap it into code
-// fences or sentences; the first wrapping whose inside fits is taken off.
+// parse finds the JSON in an answer and checks it. Models wrap it in code
+// fences or sentences; the first inside that matches is used.
 func (s *shape) parse(answer string) (any, error) {
 	var notJSON, notFit error
 	for _, text := range unwrapped(answer) {
@@ -66,13 +66,13 @@ func (s *shape) parse(answer string) (any, error) {
 		if len(problems) == 0 {
 			return data, nil
 		}
-		notFit = cmp.Or(notFit, fmt.Errorf("it does not fit the schema: %s", jsonschema.Join(problems)))
+		notFit = cmp.Or(notFit, fmt.Errorf("it does not match the schema: %s", jsonschema.Join(problems)))
 	}
 	return nil, cmp.Or(notFit, notJSON)
 }
 
-// unwrapped gives the texts in which an answer's JSON may be, the likeliest
-// first.
+// unwrapped returns the texts in which an answer's JSON may be, the most likely
+// one first.
 func unwrapped(answer string) []string {
 	if i := strings.LastIndex(answer, "</think>"); i >= 0 {
 		answer = answer[i+len("</think>"):]
@@ -92,9 +92,11 @@ func unwrapped(answer string) []string {
 	return texts
 }
 
-// fit gives the data of an answer. Where it does not fit, the model is told
+// fit returns the data of an answer. Where it does not match, the model is told
 // why and asked again, up to maxRepairs times; those answers are not streamed.
-func (q *inquiry) fit(ctx context.Context, question *chat.Request, answer *chat.Answer, wanted *shape, maxRepairs int) (*chat.Answer, any, error) {
+// An answer that was cut off, withheld or refused is an error: to ask again
+// would not help.
+func (x *exchange) fit(ctx context.Context, question *chat.Request, answer *chat.Answer, wanted *shape, maxRepairs int) (*chat.Answer, any, error) {
 	repair := *question
 	if len(repair.Tools) > 0 {
 		repair.ToolChoice = "none"
@@ -104,32 +106,35 @@ func (q *inquiry) fit(ctx context.Context, question *chat.Request, answer *chat.
 		if problem == nil {
 			return answer, data, nil
 		}
+		if e := outcome(answer); e != nil {
+			return nil, nil, e
+		}
 		if tries == maxRepairs {
-			e := tea.Errorf(tea.ValidationError, "the model's answer cannot be used after %d repairs (finish_reason %s): %w", tries, answer.FinishReason, problem)
+			e := tea.Errorf(tea.ValidationError, "the model's answer is not usable after %d repairs (finish_reason %s): %w", tries, answer.FinishReason, problem)
 			e.Details = map[string]any{"content": answer.Text, "finish_reason": answer.FinishReason}
 			return nil, nil, e
 		}
 		repair.Messages = append(append([]chat.Message(nil), repair.Messages...),
-			chat.Text("assistant", answer.Text),
-			chat.Text("user", fmt.Sprintf("This answer cannot be used: %v\n%s", problem, wanted.instruction().Content.Text())))
-		q.repairs++
+			answer.Message(),
+			chat.Text("user", fmt.Sprintf("This answer is not usable: %v\n%s", problem, wanted.instruction().Content.Text())))
+		x.repairs++
 		var err error
-		if answer, err = q.askRepair(ctx, &repair); err != nil {
+		if answer, err = x.askRepair(ctx, &repair); err != nil {
 			return nil, nil, err
 		}
 	}
 }
 
-// askRepair asks for a corrected answer. A server that refuses the format is
-// asked without from then on: the model was told the schema.
-func (q *inquiry) askRepair(ctx context.Context, repair *chat.Request) (*chat.Answer, error) {
-	answer, err := q.ask(ctx, repair, false)
-	if err == nil || repair.Format == nil || !transport.IsRefusal(err) {
+// askRepair asks for a corrected answer. A server that rejects the format is
+// asked without it from then on: the model was told the schema.
+func (x *exchange) askRepair(ctx context.Context, repair *chat.Request) (*chat.Answer, error) {
+	answer, err := x.ask(ctx, repair, false)
+	if err == nil || repair.Format == nil || !transport.IsRejection(err) {
 		return answer, err
 	}
 	plain := *repair
 	plain.Format = nil
-	answer, plainErr := q.ask(ctx, &plain, false)
+	answer, plainErr := x.ask(ctx, &plain, false)
 	if plainErr != nil {
 		return nil, err // the format was not the reason
 	}

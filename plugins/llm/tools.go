@@ -2,36 +2,43 @@ package llm
 
 import (
 	"context"
+	"fmt"
+	"strings"
+	"sync"
+	"time"
+	"unicode/utf8"
 
 	"github.com/the-edge-agent/tea/plugins/llm/internal/chat"
 	tea "github.com/the-edge-agent/tea/sdk"
+	"github.com/the-edge-agent/tea/sdk/jsonschema"
+	"github.com/the-edge-agent/tea/sdk/value"
 )
 
 // MaxToolRounds is the type of the error of llm.tools when the model still
-// wants tools after the last round. It is also the finish_reason of an answer
+// calls tools after the last round. It is also the finish_reason of an answer
 // that the model gave only because it had no more rounds.
 const MaxToolRounds tea.ErrorType = "max_tool_rounds"
 
 // ToolsParams are the parameters of llm.tools.
 type ToolsParams struct {
 	Ask
-	MaxToolRounds  int  `json:"max_tool_rounds,omitempty" default:"10" minimum:"1" doc:"how often the model may call tools"`
-	MaxResultBytes int  `json:"max_result_bytes,omitempty" default:"20000" minimum:"100" doc:"what is longer of a tool's result is cut off before the model sees it"`
-	Stream         bool `json:"stream,omitempty" doc:"pass tokens on while they come"`
+	MaxToolRounds  int  `json:"max_tool_rounds,omitempty" default:"10" minimum:"1" doc:"number of rounds in which the model may call tools"`
+	MaxResultBytes int  `json:"max_result_bytes,omitempty" default:"20000" minimum:"100" doc:"limit for what the model sees of a tool's result; the rest is cut off"`
+	Stream         bool `json:"stream,omitempty" doc:"emit tokens as they arrive"`
 }
 
 // ToolsResult is the answer of a model that used tools.
 type ToolsResult struct {
 	Result
-	Rounds      int            `json:"rounds" doc:"how often the model called tools"`
-	ToolResults []ToolResult   `json:"tool_results" doc:"every call of a tool, in order"`
-	Messages    []chat.Message `json:"messages" doc:"the whole conversation, to go on with"`
+	Rounds      int            `json:"rounds" doc:"number of rounds in which the model called tools"`
+	ToolResults []ToolResult   `json:"tool_results" doc:"all calls of tools, in order"`
+	Messages    []chat.Message `json:"messages" doc:"the complete conversation, for a next call"`
 }
 
 // Tools is the action llm.tools.
 func (c *Client) Tools(ctx context.Context, req *tea.Request, p ToolsParams) (*ToolsResult, error) {
 	if len(p.Tools) == 0 {
-		return nil, tea.Errorf(tea.ValidationError, "llm.tools needs tools; without any use llm.call")
+		return nil, tea.Errorf(tea.ValidationError, "llm.tools needs tools; use llm.call without them")
 	}
 	if p.MaxToolRounds < 1 || p.MaxResultBytes < 1 {
 		return nil, tea.Errorf(tea.ValidationError, "max_tool_rounds and max_result_bytes must be at least 1")
@@ -48,16 +55,16 @@ func (c *Client) Tools(ctx context.Context, req *tea.Request, p ToolsParams) (*T
 	if err != nil {
 		return nil, err
 	}
-	if err := tools.demand(p.Tools); err != nil {
+	if err := tools.compile(p.Tools); err != nil {
 		return nil, err
 	}
 	tools.offer(question)
-	q, err := c.inquire(ctx, req, p.Connection, p.Stream)
+	x, err := c.exchange(req, p.over(c.settings.Connection), p.Fallbacks, p.Stream)
 	if err != nil {
 		return nil, err
 	}
 	talk := &conversation{
-		inquiry: q, question: question, tools: tools, params: &p,
+		exchange: x, question: question, tools: tools, params: &p,
 		notes: notes{host: req.Host, prefix: "llm.tools/" + req.IdempotencyKey},
 	}
 	return talk.run(ctx, wanted)
@@ -66,7 +73,7 @@ func (c *Client) Tools(ctx context.Context, req *tea.Request, p ToolsParams) (*T
 // conversation lets a model use tools until it answers. It belongs to one
 // goroutine.
 type conversation struct {
-	inquiry  *inquiry
+	exchange *exchange
 	question *chat.Request // grows with every round; names are those on the wire
 	tools    *toolset
 	params   *ToolsParams
@@ -77,8 +84,8 @@ type conversation struct {
 func (c *conversation) run(ctx context.Context, wanted *shape) (*ToolsResult, error) {
 	format := c.question.Format
 	if wanted != nil {
-		// Servers that hold a model to a format keep it from calling tools,
-		// so it is told, and held to it only when its answer must be repaired.
+		// Servers that enforce a format prevent calls of tools, so the model is
+		// told the format; it is enforced only when an answer is repaired.
 		c.question.Format = nil
 		c.question.Messages = append([]chat.Message{wanted.instruction()}, c.question.Messages...)
 	}
@@ -90,11 +97,11 @@ func (c *conversation) run(ctx context.Context, wanted *shape) (*ToolsResult, er
 	if wanted != nil {
 		repair := *c.question
 		repair.Format = format
-		if answer, data, err = c.inquiry.fit(ctx, &repair, answer, wanted, c.params.MaxRepairs); err != nil {
+		if answer, data, err = c.exchange.fit(ctx, &repair, answer, wanted, c.params.MaxRepairs); err != nil {
 			return nil, err
 		}
 	}
-	result := &ToolsResult{Result: *c.inquiry.result(answer, data), Rounds: rounds, ToolResults: c.results, Messages: c.question.Messages}
+	result := &ToolsResult{Result: *c.exchange.result(answer, data), Rounds: rounds, ToolResults: c.results, Messages: c.question.Messages}
 	if result.ToolResults == nil {
 		result.ToolResults = []ToolResult{}
 	}
@@ -111,25 +118,31 @@ func (c *conversation) untilAnswered(ctx context.Context) (answer *chat.Answer, 
 		if answer, err = c.ask(ctx, round); err != nil || len(answer.ToolCalls) == 0 {
 			return answer, round - 1, err
 		}
+		if e := outcome(answer); e != nil {
+			return nil, 0, e // the last call may be cut off
+		}
+		if n := len(answer.ToolCalls); n > maxCalls {
+			return nil, 0, tea.Errorf(tea.ResourceExhausted, "the model calls %d tools in one round; the limit is %d", n, maxCalls)
+		}
 		results, err := c.runTools(ctx, round, answer.ToolCalls)
 		if err != nil {
 			return nil, 0, err
 		}
-		c.question.Messages = append(c.question.Messages, toMessage(answer))
+		c.question.Messages = append(c.question.Messages, answer.Message())
 		for _, r := range results {
 			c.question.Messages = append(c.question.Messages, r.message())
 		}
 		c.results = append(c.results, results...)
-		// The choice was for the first round: a model that must call a tool
-		// every time would never answer.
+		// The choice is for the first round: a model that must always call a
+		// tool would never answer.
 		c.question.ToolChoice = ""
 	}
-	answer, err = c.lastWord(ctx)
+	answer, err = c.askLast(ctx)
 	return answer, c.params.MaxToolRounds, err
 }
 
-// lastWord asks a model that had all its rounds once more, without tools.
-func (c *conversation) lastWord(ctx context.Context) (*chat.Answer, error) {
+// askLast asks a model that has used all its rounds once more, without tools.
+func (c *conversation) askLast(ctx context.Context) (*chat.Answer, error) {
 	c.question.ToolChoice = "none"
 	answer, err := c.ask(ctx, c.params.MaxToolRounds+1)
 	if err != nil {
@@ -142,7 +155,7 @@ func (c *conversation) lastWord(ctx context.Context) (*chat.Answer, error) {
 	return answer, nil
 }
 
-// ask gives the model's answer of a round: the one that a crash left in the
+// ask returns the model's answer of a round: the one that a crash left in the
 // notes, or a new one, which is noted before it is acted on.
 func (c *conversation) ask(ctx context.Context, round int) (*chat.Answer, error) {
 	answer, found, err := c.notes.answer(ctx, round)
@@ -150,11 +163,184 @@ func (c *conversation) ask(ctx context.Context, round int) (*chat.Answer, error)
 		return nil, err
 	}
 	if found {
-		c.inquiry.count(answer)
+		c.exchange.model = answer.Model
+		c.exchange.add(*answer.Usage)
 		return answer, nil
 	}
-	if answer, err = c.inquiry.ask(ctx, c.question, c.inquiry.stream); err != nil {
+	if answer, err = c.exchange.ask(ctx, c.question, c.exchange.stream); err != nil {
 		return nil, err
 	}
 	return answer, c.notes.setAnswer(ctx, round, answer)
+}
+
+// maxCalls and maxParallel limit how many tools a model may call in one round,
+// and how many of them run at the same time.
+const (
+	maxCalls    = 128
+	maxParallel = 8
+)
+
+// ToolResult is the result of one call of a tool.
+type ToolResult struct {
+	Round      int           `json:"round"`
+	ID         string        `json:"id"`
+	Name       string        `json:"name"`
+	Arguments  any           `json:"arguments"`
+	Success    bool          `json:"success"`
+	Content    string        `json:"content" doc:"what the model was told"`
+	ErrorType  tea.ErrorType `json:"error_type,omitempty"`
+	DurationMS int64         `json:"duration_ms"`
+}
+
+// message is the result as a turn of the conversation.
+func (r ToolResult) message() chat.Message {
+	m := chat.Text("tool", r.Content)
+	m.ToolCallID = r.ID
+	return m
+}
+
+// runTools runs the calls of one round concurrently and returns their results
+// in the order of the calls. Calls that finished before a crash are not run
+// again. A tool's failure is a result too; an error ends the action, as a
+// question does that somebody must answer first. The other calls of the round
+// are finished and noted nevertheless.
+func (c *conversation) runTools(ctx context.Context, round int, calls []chat.ToolCall) ([]ToolResult, error) {
+	c.exchange.call.Host.Progress(ctx, -1, fmt.Sprintf("round %d: %s", round, c.names(calls)))
+	results := make([]ToolResult, len(calls))
+	failures := make([]error, len(calls))
+	slots := make(chan struct{}, maxParallel)
+	var running sync.WaitGroup
+	for i, call := range calls {
+		slots <- struct{}{}
+		running.Go(func() {
+			defer func() { <-slots }()
+			results[i], failures[i] = c.runTool(ctx, round, i, call)
+		})
+	}
+	running.Wait()
+	for _, err := range failures {
+		if err != nil {
+			return nil, err
+		}
+	}
+	return results, nil
+}
+
+// runTool runs one call, unless its result was noted before a crash.
+func (c *conversation) runTool(ctx context.Context, round, index int, call chat.ToolCall) (ToolResult, error) {
+	noted, found, err := c.notes.result(ctx, round, index)
+	if err != nil || found {
+		return noted, err
+	}
+	r := ToolResult{Round: round, ID: call.ID, Name: call.Name, Arguments: call.Arguments}
+	start := time.Now()
+	content, err := c.invoke(ctx, call, &r)
+	if err != nil {
+		e := tea.AsError(err)
+		if ctx.Err() != nil || e.Type == tea.Canceled || e.Type == tea.BudgetExceeded {
+			return r, e
+		}
+		r.ErrorType = e.Type
+		content = value.AppendString([]byte(`{"error":`), e.Message)
+		content = value.AppendString(append(content, `,"error_type":`...), string(e.Type))
+		content = append(content, '}')
+	}
+	r.Success = err == nil
+	r.Content = cut(string(content), c.params.MaxResultBytes)
+	r.DurationMS = time.Since(start).Milliseconds()
+	return r, c.notes.setResult(ctx, round, index, r)
+}
+
+// invoke calls the action of a tool and returns its result as JSON.
+func (c *conversation) invoke(ctx context.Context, call chat.ToolCall, r *ToolResult) ([]byte, error) {
+	t := c.tools.find(call.Name)
+	if t == nil {
+		return nil, tea.Errorf(tea.NotFound, "%s", c.tools.unknown(call.Name))
+	}
+	r.Name = t.name
+	arguments, err := call.Object()
+	if err != nil {
+		return nil, tea.Errorf(tea.ValidationError, "%w", err)
+	}
+	r.Arguments = arguments
+	if t.check != nil {
+		if problems := t.check.check.Validate(arguments); len(problems) > 0 {
+			return nil, tea.Errorf(tea.ValidationError, "the arguments do not match the tool's parameters: %s", jsonschema.Join(problems))
+		}
+	}
+	resp, err := c.exchange.call.Host.Invoke(ctx, t.action, arguments)
+	if err != nil {
+		return nil, err
+	}
+	return resp.Result.JSON()
+}
+
+// cut shortens a text to limit bytes at the end of a character and says so.
+func cut(text string, limit int) string {
+	if len(text) <= limit {
+		return text
+	}
+	end := limit
+	for end > 0 && !utf8.RuneStart(text[end]) {
+		end--
+	}
+	return fmt.Sprintf("%s... [cut off: %d of %d bytes shown]", text[:end], end, len(text))
+}
+
+// names lists the called tools by the workflow's names.
+func (c *conversation) names(calls []chat.ToolCall) string {
+	list := make([]string, len(calls))
+	for i, call := range calls {
+		list[i] = call.Name
+		if t := c.tools.find(call.Name); t != nil {
+			list[i] = t.name
+		}
+	}
+	return strings.Join(list, ", ")
+}
+
+// notes keep a conversation with tools in the run's checkpoint: each answer
+// of the model before its tools run, and each tool's result as soon as it is
+// known. A repeated call with the same idempotency key reads them instead of
+// asking and running again. With one note per fact the checkpoint grows as the
+// conversation does. It is safe for concurrent use.
+type notes struct {
+	host   tea.Host
+	prefix string
+}
+
+func (n notes) answerKey(round int) string { return fmt.Sprintf("%s/%d", n.prefix, round) }
+
+func (n notes) resultKey(round, index int) string {
+	return fmt.Sprintf("%s/%d/%d", n.prefix, round, index)
+}
+
+func (n notes) answer(ctx context.Context, round int) (*chat.Answer, bool, error) {
+	answer := new(chat.Answer)
+	found, err := n.read(ctx, n.answerKey(round), answer)
+	return answer, found, err
+}
+
+func (n notes) setAnswer(ctx context.Context, round int, answer *chat.Answer) error {
+	return n.host.SetNote(ctx, n.answerKey(round), answer)
+}
+
+func (n notes) result(ctx context.Context, round, index int) (r ToolResult, found bool, err error) {
+	found, err = n.read(ctx, n.resultKey(round, index), &r)
+	return r, found, err
+}
+
+func (n notes) setResult(ctx context.Context, round, index int, r ToolResult) error {
+	return n.host.SetNote(ctx, n.resultKey(round, index), r)
+}
+
+func (n notes) read(ctx context.Context, key string, into any) (found bool, err error) {
+	note, found, err := n.host.Note(ctx, key)
+	if err != nil || !found {
+		return false, err
+	}
+	if err := note.Decode(into); err != nil {
+		return false, tea.Errorf(tea.InternalError, "read the note %s: %w", key, err)
+	}
+	return true, nil
 }

@@ -17,18 +17,18 @@ const maxWireName = 64
 
 // tool is an action that a model may use.
 type tool struct {
-	name   string // as the workflow calls it
+	name   string // in the workflow
 	action string
-	wire   chat.Tool // as the model sees it
-	check  *shape    // what the workflow itself demands of the arguments; may be nil
+	wire   chat.Tool // what the model sees
+	check  *shape    // the workflow's own schema of the arguments; may be nil
 }
 
-// toolset are the tools of one call. Names of actions have dots, which the
+// toolset are the tools of one call. Names of actions contain dots, which the
 // protocols do not allow: a toolset keeps both names.
 type toolset struct{ tools []tool }
 
-// newToolset completes the specs by what the host knows about the actions. A
-// tool without a description of its own must be an action that exists.
+// newToolset completes the specs with the host's descriptions of the actions.
+// A tool without parameters of its own must be an action that exists.
 func newToolset(ctx context.Context, host tea.Host, specs []ToolSpec) (*toolset, error) {
 	s := &toolset{}
 	for i, spec := range specs {
@@ -36,7 +36,7 @@ func newToolset(ctx context.Context, host tea.Host, specs []ToolSpec) (*toolset,
 			return nil, tea.Errorf(tea.ValidationError, "tools[%d] has neither a name nor an action", i)
 		}
 		if s.find(spec.Name) != nil {
-			return nil, tea.Errorf(tea.ValidationError, "the tool %s stands twice", spec.Name)
+			return nil, tea.Errorf(tea.ValidationError, "duplicate tool name %q; rename one of them", spec.Name)
 		}
 		t := tool{name: spec.Name, action: spec.Action, wire: chat.Tool{Name: s.wireName(spec.Name), Description: spec.Description}}
 		if spec.Parameters != nil {
@@ -49,9 +49,9 @@ func newToolset(ctx context.Context, host tea.Host, specs []ToolSpec) (*toolset,
 	return s, nil
 }
 
-// demand makes the tools that have parameters of the workflow's own insist on
-// them; actions check theirs themselves.
-func (s *toolset) demand(specs []ToolSpec) error {
+// compile compiles the parameters that the workflow gave to tools; actions
+// check their own.
+func (s *toolset) compile(specs []ToolSpec) error {
 	for i, spec := range specs {
 		if spec.Parameters == nil {
 			continue
@@ -65,7 +65,7 @@ func (s *toolset) demand(specs []ToolSpec) error {
 	return nil
 }
 
-// describe takes over what the host says about the action.
+// describe uses the host's description of the action.
 func (t *tool) describe(ctx context.Context, host tea.Host) error {
 	info, err := host.Describe(ctx, t.action)
 	if err != nil {
@@ -94,7 +94,7 @@ func (t *tool) describe(ctx context.Context, host tea.Host) error {
 	return nil
 }
 
-// wireName makes a name that servers accept and no other tool has.
+// wireName makes a unique name that servers accept.
 func (s *toolset) wireName(name string) string {
 	base := strings.Map(func(r rune) rune {
 		if r == '-' || r == '_' || r >= '0' && r <= '9' || r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' {
@@ -120,8 +120,8 @@ func (s *toolset) taken(wire string) bool {
 	return false
 }
 
-// find gives the tool that a workflow or a model calls name; nil where there
-// is none. The name on the wire counts first: that is what models were told.
+// find returns the tool that a workflow or a model calls name; nil where there
+// is none. The name on the wire comes first: that is what models were told.
 func (s *toolset) find(name string) *tool {
 	for i := range s.tools {
 		if s.tools[i].wire.Name == name {
@@ -136,8 +136,8 @@ func (s *toolset) find(name string) *tool {
 	return nil
 }
 
-// offer puts the tools into a request and the names in it into their form on
-// the wire.
+// offer adds the tools to a request and converts the names in it to their form
+// on the wire.
 func (s *toolset) offer(req *chat.Request) {
 	for _, t := range s.tools {
 		req.Tools = append(req.Tools, t.wire)
@@ -156,7 +156,7 @@ func (s *toolset) offer(req *chat.Request) {
 	}
 }
 
-// named gives the tool that a workflow calls name; nil where there is none.
+// named returns the tool that a workflow calls name; nil where there is none.
 func (s *toolset) named(name string) *tool {
 	for i := range s.tools {
 		if s.tools[i].name == name {
@@ -166,7 +166,7 @@ func (s *toolset) named(name string) *tool {
 	return nil
 }
 
-// fromWire gives calls the names that the workflow uses, in place.
+// fromWire replaces names on the wire by the workflow's, in place.
 func (s *toolset) fromWire(calls []chat.ToolCall) {
 	for i := range calls {
 		if t := s.find(calls[i].Name); t != nil {
@@ -175,7 +175,7 @@ func (s *toolset) fromWire(calls []chat.ToolCall) {
 	}
 }
 
-// unknown words the answer to a model that called a tool that is not there.
+// unknown is the answer to a model that called a tool that does not exist.
 func (s *toolset) unknown(name string) string {
 	names := make([]string, len(s.tools))
 	for i, t := range s.tools {

@@ -6,13 +6,25 @@ const (
 	FinishStop      = "stop"
 	FinishLength    = "length"
 	FinishToolCalls = "tool_calls"
-	// FinishUnknown is the end of a stream that was whole but did not say so.
+	// FinishFilter is the end of an answer that a content filter withheld.
+	FinishFilter = "content_filter"
+	// FinishRefusal is the end of an answer in which the model declines.
+	FinishRefusal = "refusal"
+	// FinishUnknown is the end of a complete stream without a reason.
 	FinishUnknown = "unknown"
 )
 
+// finishWords are what servers call these reasons.
+var finishWords = map[string]string{
+	"max_tokens": FinishLength, "MAX_TOKENS": FinishLength, "model_length": FinishLength,
+	"SAFETY": FinishFilter, "safety": FinishFilter, "RECITATION": FinishFilter, "PROHIBITED_CONTENT": FinishFilter, "BLOCKLIST": FinishFilter,
+	"STOP": FinishStop, "end_turn": FinishStop, "eos": FinishStop, "eos_token": FinishStop, "stop_sequence": FinishStop,
+	"tool_use": FinishToolCalls, "function_call": FinishToolCalls,
+}
+
 // Answer is what a model said.
 type Answer struct {
-	// Model is the name that the server gave, "" where it gave none.
+	// Model is the name that the server reported, "" where it reported none.
 	Model        string     `json:"model,omitempty"`
 	Text         string     `json:"text,omitempty"`
 	Reasoning    string     `json:"reasoning,omitempty"`
@@ -20,13 +32,18 @@ type Answer struct {
 	FinishReason string     `json:"finish_reason,omitempty"`
 	// Usage is nil where the server did not count.
 	Usage *Usage `json:"usage,omitempty"`
+	// Extra are members of the turn that go back to the server, see [Message].
+	Extra map[string]any `json:"extra,omitempty"`
 }
 
 // Finish sets the reason why the answer ended: what the server said, made
 // consistent with what the answer holds.
 func (a *Answer) Finish(reason string) {
+	if word, ok := finishWords[reason]; ok {
+		reason = word
+	}
 	switch {
-	case len(a.ToolCalls) > 0 && (reason == "" || reason == FinishStop || reason == FinishUnknown || reason == "function_call"):
+	case len(a.ToolCalls) > 0 && (reason == "" || reason == FinishStop || reason == FinishUnknown):
 		reason = FinishToolCalls
 	case reason == "":
 		reason = FinishStop
@@ -34,22 +51,51 @@ func (a *Answer) Finish(reason string) {
 	a.FinishReason = reason
 }
 
+// Message makes the answer a turn of the conversation.
+func (a *Answer) Message() Message {
+	m := Text("assistant", a.Text)
+	m.ToolCalls, m.Extra = a.ToolCalls, a.Extra
+	return m
+}
+
 // Usage counts tokens.
 type Usage struct {
 	InputTokens  int `json:"input_tokens"`
 	OutputTokens int `json:"output_tokens"`
 	TotalTokens  int `json:"total_tokens"`
-	// Estimated says that the server did not count and the numbers come from
-	// the length of the texts.
+	// CachedTokens are those of the input that the server had in its cache.
+	CachedTokens int `json:"cached_tokens,omitempty" doc:"tokens of the input that the server read from its cache"`
+	// ReasoningTokens are those of the output that are not in the answer.
+	ReasoningTokens int `json:"reasoning_tokens,omitempty" doc:"tokens of the output that the model used to think"`
+	// Estimated reports that the server did not count and the numbers come
+	// from the length of the texts.
 	Estimated bool `json:"estimated"`
 }
 
-// Add counts other too.
+// Add adds the counts of other.
 func (u *Usage) Add(other Usage) {
 	u.InputTokens += other.InputTokens
 	u.OutputTokens += other.OutputTokens
 	u.TotalTokens += other.TotalTokens
+	u.CachedTokens += other.CachedTokens
+	u.ReasoningTokens += other.ReasoningTokens
 	u.Estimated = u.Estimated || other.Estimated
+}
+
+// Normalize makes counts of a server consistent: none is negative, the parts
+// are not larger than the whole, and what the total has beyond input and
+// output is output: some servers leave the tokens of reasoning out of it.
+func (u Usage) Normalize() Usage {
+	const most = 1 << 40 // more is a mistake of the server, and sums must not overflow
+	bound := func(n, limit int) int { return max(0, min(n, limit)) }
+	u.InputTokens, u.OutputTokens = bound(u.InputTokens, most), bound(u.OutputTokens, most)
+	if hidden := bound(u.TotalTokens, 2*most) - u.InputTokens - u.OutputTokens; hidden > 0 {
+		u.OutputTokens += hidden
+		u.ReasoningTokens = max(u.ReasoningTokens, hidden)
+	}
+	u.TotalTokens = u.InputTokens + u.OutputTokens
+	u.CachedTokens, u.ReasoningTokens = bound(u.CachedTokens, u.InputTokens), bound(u.ReasoningTokens, u.OutputTokens)
+	return u
 }
 
 // bytesPerToken is a rule of thumb for the tokenizers in use; it serves where
@@ -58,3 +104,22 @@ const bytesPerToken = 4
 
 // EstimateTokens guesses how many tokens a text has.
 func EstimateTokens(text string) int { return (len(text) + bytesPerToken - 1) / bytesPerToken }
+
+// EstimateUsage guesses the tokens of a request and what was said to it so far.
+func EstimateUsage(req *Request, said int) *Usage {
+	asked := 0
+	for _, m := range req.Messages {
+		asked += len(m.Content.Text()) + SizeOfCalls(m.ToolCalls)
+	}
+	u := &Usage{InputTokens: (asked + bytesPerToken - 1) / bytesPerToken, OutputTokens: (said + bytesPerToken - 1) / bytesPerToken, Estimated: true}
+	u.TotalTokens = u.InputTokens + u.OutputTokens
+	return u
+}
+
+// SizeOfCalls is the length of the names and arguments of tool calls.
+func SizeOfCalls(calls []ToolCall) (size int) {
+	for _, c := range calls {
+		size += len(c.Name) + len(c.Arguments)
+	}
+	return size
+}

@@ -3,9 +3,11 @@ package chat
 import (
 	"encoding/json"
 	"fmt"
+	"reflect"
 	"strings"
 
 	"github.com/the-edge-agent/tea/sdk/schema"
+	"github.com/the-edge-agent/tea/sdk/value"
 )
 
 // Message is one turn of a conversation. The message of an answer can be put
@@ -13,14 +15,99 @@ import (
 type Message struct {
 	Role       string     `json:"role" enum:"system,developer,user,assistant,tool" doc:"who speaks"`
 	Content    Content    `json:"content,omitzero" doc:"a text, or a list of parts: {type: text, text}, {type: image_url, image_url: {url}}, {type: image, data, media_type}"`
-	Reasoning  string     `json:"reasoning,omitempty" doc:"what the model thought before it answered; not sent back to it"`
 	Name       string     `json:"name,omitempty" doc:"name of the speaker"`
 	ToolCalls  []ToolCall `json:"tool_calls,omitempty" doc:"the calls an assistant asked for"`
 	ToolCallID string     `json:"tool_call_id,omitempty" doc:"the call that a tool message answers"`
+	// Extra are the members that the protocol does not define, such as
+	// reasoning_content. Servers of thinking models refuse a conversation that
+	// comes back without them. In JSON they are members of the message.
+	Extra map[string]any `json:"-"`
 }
+
+// plainMessage is a message without its extra members.
+type plainMessage Message
 
 // Text makes a message of plain text.
 func Text(role, text string) Message { return Message{Role: role, Content: Content{{Text: text}}} }
+
+// Bare returns the message without the extra members, also of its tool calls:
+// they mean something only to the server that added them.
+func (m Message) Bare() Message {
+	m.Extra = nil
+	calls := append([]ToolCall(nil), m.ToolCalls...)
+	for i := range calls {
+		calls[i].Extra = nil
+	}
+	m.ToolCalls = calls
+	return m
+}
+
+// JSONSchema describes a message; further members are allowed.
+func (Message) JSONSchema() *schema.Schema {
+	s := schema.OfType(reflect.TypeFor[plainMessage]())
+	s.AdditionalProperties = nil
+	return s
+}
+
+// MarshalJSON writes the extra members beside the others.
+func (m Message) MarshalJSON() ([]byte, error) {
+	if len(m.Extra) == 0 {
+		return json.Marshal(plainMessage(m))
+	}
+	v, err := value.From(plainMessage(m))
+	if err != nil {
+		return nil, err
+	}
+	members := v.(map[string]any)
+	for name, extra := range m.Extra {
+		if _, known := members[name]; !known {
+			members[name] = extra
+		}
+	}
+	return value.Encode(members)
+}
+
+// UnmarshalJSON keeps the members that it does not know in Extra.
+func (m *Message) UnmarshalJSON(data []byte) error {
+	var plain plainMessage
+	if err := json.Unmarshal(data, &plain); err != nil {
+		return err
+	}
+	extra, err := Unknown(data, "role", "content", "name", "tool_calls", "tool_call_id")
+	if err != nil {
+		return err
+	}
+	*m = Message(plain)
+	m.Extra = extra
+	return nil
+}
+
+// Unknown returns the members of a JSON object except the known ones and
+// those that are null; nil where there are none.
+func Unknown(object []byte, known ...string) (map[string]any, error) {
+	var members map[string]json.RawMessage
+	if err := json.Unmarshal(object, &members); err != nil {
+		return nil, err
+	}
+	for _, name := range known {
+		delete(members, name)
+	}
+	var unknown map[string]any
+	for name, raw := range members {
+		v, err := value.Decode(raw)
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", name, err)
+		}
+		if v == nil {
+			continue
+		}
+		if unknown == nil {
+			unknown = map[string]any{}
+		}
+		unknown[name] = v
+	}
+	return unknown, nil
+}
 
 // Content is what a message says: text and images in order. In JSON it is a
 // string where it is text only, a list of parts otherwise; null and the
@@ -34,7 +121,7 @@ type Part struct {
 	Image string
 }
 
-// Text puts the text parts together.
+// Text joins the text parts.
 func (c Content) Text() string {
 	if len(c) == 1 {
 		return c[0].Text
@@ -46,7 +133,7 @@ func (c Content) Text() string {
 	return b.String()
 }
 
-// HasImages tells whether there is more than text.
+// HasImages reports whether there is more than text.
 func (c Content) HasImages() bool {
 	for _, p := range c {
 		if p.Image != "" {
@@ -56,7 +143,7 @@ func (c Content) HasImages() bool {
 	return false
 }
 
-// Parts gives the content as the list of parts that OpenAI's protocol knows.
+// Parts returns the content as the list of parts that OpenAI's protocol knows.
 func (c Content) Parts() []any {
 	parts := make([]any, 0, len(c))
 	for _, p := range c {

@@ -55,7 +55,7 @@ func TestToolCallForms(t *testing.T) {
 		`{"id":"c","function":{"name":"add","arguments":{"x":1}}}`,
 	} {
 		var got ToolCall
-		if err := json.Unmarshal([]byte(in), &got); err != nil || got != want {
+		if err := json.Unmarshal([]byte(in), &got); err != nil || !cmp.Equal(want, got) {
 			t.Errorf("%s: got %v, %v", in, got, err)
 		}
 	}
@@ -77,5 +77,37 @@ func TestMerge(t *testing.T) {
 	Merge(body, extra)
 	if diff := cmp.Diff(map[string]any{"a": 1, "c": 3, "options": map[string]any{"x": 1, "y": 3}}, body); diff != "" {
 		t.Error(diff)
+	}
+}
+
+// Members that a server added to a turn are members of the message, so that
+// they survive a workflow's state.
+func TestExtraMembersAreKept(t *testing.T) {
+	t.Parallel()
+	const in = `{"role":"assistant","content":"a","reasoning_content":"hm","n":9007199254740993,"refusal":null,` +
+		`"tool_calls":[{"id":"c","type":"function","function":{"name":"f","arguments":"{}","mark":1},"extra_content":{"google":{"thought_signature":"s"}}}]}`
+	var m Message
+	if err := json.Unmarshal([]byte(in), &m); err != nil {
+		t.Fatal(err)
+	}
+	out, err := json.Marshal(m)
+	if err != nil {
+		t.Fatal(err)
+	}
+	const want = `{"content":"a","n":9007199254740993,"reasoning_content":"hm","role":"assistant",` +
+		`"tool_calls":[{"arguments":{},"extra_content":{"google":{"thought_signature":"s"}},"function":{"mark":1},"id":"c","name":"f"}]}`
+	if string(out) != want {
+		t.Errorf("written as %s", out)
+	}
+	var again Message
+	if err := json.Unmarshal(out, &again); err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(m, again); diff != "" {
+		t.Error(diff)
+	}
+	bare, err := json.Marshal(again.Bare())
+	if want := `{"role":"assistant","content":"a","tool_calls":[{"arguments":{},"id":"c","name":"f"}]}`; err != nil || string(bare) != want {
+		t.Errorf("bare: %s, %v", bare, err)
 	}
 }

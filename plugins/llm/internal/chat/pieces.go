@@ -4,39 +4,164 @@ import (
 	"strings"
 
 	"github.com/the-edge-agent/tea/plugins/llm/internal/stream"
+	tea "github.com/the-edge-agent/tea/sdk"
 )
 
-// Pieces collects a streamed answer's text and gives it out on the way, in
-// whole characters.
+// Pieces assembles an answer from the pieces that a server sends, and emits
+// text and reasoning on the way, in whole characters. Text that begins with a
+// <think> block is split: the block is reasoning.
 type Pieces struct {
-	// Emit gets each piece; nil gives nothing out.
+	// Emit receives each piece; nil emits nothing.
 	Emit func(Delta)
-	// Count is the number of pieces given out.
-	Count int
+	// Max is the size in bytes up to which an answer is accepted; 0 accepts
+	// any.
+	Max int
+	// Emitted is the number of pieces emitted so far.
+	Emitted int
+	// Size is the size of the answer so far, tool calls and extra members
+	// included.
+	Size int
 
-	text, reasoning       strings.Builder
-	textEnd, reasoningEnd stream.Joiner
+	text, reasoning           strings.Builder
+	textJoiner, thoughtJoiner stream.Joiner
+	block                     thinkBlock
+	extra                     Extra
 }
 
-// Add takes the next piece in; its texts went through [stream.Escape].
+// Add takes the next piece; its texts went through [stream.Escape].
 func (p *Pieces) Add(text, reasoning string) {
-	p.give(p.textEnd.Add(text), p.reasoningEnd.Add(reasoning))
+	p.Size += len(text) + len(reasoning)
+	said, thought := p.block.split(p.textJoiner.Add(text))
+	p.emit(said, p.thoughtJoiner.Add(reasoning)+thought)
 }
 
-// End gives the whole texts.
-func (p *Pieces) End() (text, reasoning string) {
-	p.give(p.textEnd.Rest(), p.reasoningEnd.Rest())
-	return p.text.String(), p.reasoning.String()
+// AddExtra takes a piece of the members that the protocol does not define;
+// see [Message].
+func (p *Pieces) AddExtra(members map[string]any) { p.extra.Add(members) }
+
+// Check returns a resource_exhausted error when the answer is too large.
+func (p *Pieces) Check() error {
+	if p.Max > 0 && p.Size > p.Max {
+		return tea.Errorf(tea.ResourceExhausted, "the model's answer is larger than max_answer_bytes (%d bytes)", p.Max)
+	}
+	return nil
 }
 
-func (p *Pieces) give(text, reasoning string) {
+// End completes the answer with texts and extra members.
+func (p *Pieces) End(a *Answer) {
+	said, thought := p.block.split(p.textJoiner.Rest())
+	rest, restThought := p.block.end()
+	p.emit(said+rest, p.thoughtJoiner.Rest()+thought+restThought)
+	a.Text, a.Reasoning, a.Extra = p.text.String(), p.reasoning.String(), p.extra.Members()
+	if !p.block.seen {
+		// A prompt template may have opened the block.
+		if thought, said, ok := splitClosed(a.Text); ok {
+			a.Text, a.Reasoning, p.block.seen = said, a.Reasoning+thought, true
+		}
+	}
+	if p.block.seen {
+		a.Reasoning = strings.TrimSpace(a.Reasoning)
+	}
+}
+
+func (p *Pieces) emit(text, reasoning string) {
 	if text == "" && reasoning == "" {
 		return
 	}
 	p.text.WriteString(text)
 	p.reasoning.WriteString(reasoning)
 	if p.Emit != nil {
-		p.Count++
+		p.Emitted++
 		p.Emit(Delta{Text: text, Reasoning: reasoning})
 	}
+}
+
+const (
+	openThink, closeThink = "<think>", "</think>"
+	space                 = " \t\r\n"
+	// maxLeadingSpace is how much white space may precede a block.
+	maxLeadingSpace = 64
+)
+
+// thinkBlock separates the <think> blocks at the beginning of a text from the
+// rest, piece by piece. A tag may be spread over pieces. A block without an
+// end goes on to the end of the text. The zero value is ready.
+type thinkBlock struct {
+	held string // the end of what was seen, which may be the beginning of a tag
+	// inside and past say where the text is: in a block, and behind the place
+	// where one may begin.
+	inside, past bool
+	seen         bool // there was a block
+}
+
+func (b *thinkBlock) split(piece string) (text, thought string) {
+	if b.past {
+		return piece, ""
+	}
+	rest := b.held + piece
+	b.held = ""
+	for {
+		if b.inside {
+			before, after, closed := strings.Cut(rest, closeThink)
+			if !closed {
+				keep := overlap(rest, closeThink)
+				b.held = rest[len(rest)-keep:]
+				return "", thought + rest[:len(rest)-keep]
+			}
+			thought += before
+			rest, b.inside = after, false
+			continue
+		}
+		trimmed := strings.TrimLeft(rest, space)
+		if after, opened := strings.CutPrefix(trimmed, openThink); opened {
+			rest, b.inside, b.seen = after, true, true
+			continue
+		}
+		if strings.HasPrefix(openThink, trimmed) && len(rest)-len(trimmed) <= maxLeadingSpace {
+			b.held = rest
+			return "", thought
+		}
+		b.past = true
+		if b.seen {
+			rest = trimmed
+		}
+		return rest, thought
+	}
+}
+
+// end returns what was held back.
+func (b *thinkBlock) end() (text, thought string) {
+	held := b.held
+	b.held = ""
+	switch {
+	case b.inside:
+		return "", held
+	case b.seen:
+		return strings.TrimLeft(held, space), ""
+	}
+	return held, ""
+}
+
+// overlap is the length of the longest end of text that begins tag.
+func overlap(text, tag string) int {
+	for n := min(len(text), len(tag)-1); n > 0; n-- {
+		if strings.HasSuffix(text, tag[:n]) {
+			return n
+		}
+	}
+	return 0
+}
+
+// splitClosed splits a text at a closing tag on a line of its own that
+// nothing opened.
+func splitClosed(text string) (thought, said string, ok bool) {
+	thought, said, ok = strings.Cut(text, closeThink)
+	if !ok || strings.Contains(thought, openThink) {
+		return "", "", false
+	}
+	before, after := strings.TrimRight(thought, " \t\r"), strings.TrimLeft(said, " \t\r")
+	if before != "" && !strings.HasSuffix(before, "\n") || after != "" && !strings.HasPrefix(after, "\n") {
+		return "", "", false
+	}
+	return thought, strings.TrimLeft(said, space), true
 }

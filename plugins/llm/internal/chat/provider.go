@@ -5,11 +5,11 @@ import "context"
 // Provider speaks one server's protocol. Its methods are safe for concurrent
 // use, return soon after ctx is done, and fail with a *tea.Error.
 type Provider interface {
-	// Chat asks for one answer. With emit the answer is streamed: emit gets
-	// each piece as soon as it is there, on the caller's goroutine, and the
-	// pieces put together are the answer that is returned.
+	// Chat asks for one answer. With emit the answer is streamed: emit receives
+	// each piece as soon as it arrives, on the caller's goroutine. Joined, the
+	// pieces are the text and the reasoning of the answer that is returned.
 	Chat(ctx context.Context, req *Request, emit func(Delta)) (*Answer, error)
-	// Embed gives one vector per input, in the order of the inputs.
+	// Embed returns one vector per input, in the order of the inputs.
 	Embed(ctx context.Context, req *EmbedRequest) (*Embeddings, error)
 }
 

@@ -9,13 +9,16 @@ import (
 	"github.com/the-edge-agent/tea/sdk/value"
 )
 
-// ToolCall is the model's wish to have a tool run.
+// ToolCall is a model's request to run a tool.
 type ToolCall struct {
 	ID   string
 	Name string
 	// Arguments is JSON text as the model wrote it: usually an object, but
-	// models also write text that is no JSON at all.
+	// models also write text that is not JSON at all.
 	Arguments string
+	// Extra are the members that the protocol does not define, such as a
+	// thought signature; see [Message].
+	Extra map[string]any
 }
 
 // Object parses the arguments. No arguments at all are an empty object.
@@ -49,9 +52,13 @@ func (ToolCall) JSONSchema() *schema.Schema {
 }
 
 // MarshalJSON writes the arguments as an object where they are one, as the
-// model's text otherwise.
+// model's text otherwise, and the extra members beside them.
 func (c ToolCall) MarshalJSON() ([]byte, error) {
-	out := map[string]any{"id": c.ID, "name": c.Name, "arguments": c.Arguments}
+	out := map[string]any{}
+	for name, extra := range c.Extra {
+		out[name] = extra
+	}
+	out["id"], out["name"], out["arguments"] = c.ID, c.Name, c.Arguments
 	if object, err := c.Object(); err == nil {
 		out["arguments"] = object
 	}
@@ -59,28 +66,52 @@ func (c ToolCall) MarshalJSON() ([]byte, error) {
 }
 
 // UnmarshalJSON reads {id, name, arguments} and OpenAI's {id, function: {name,
-// arguments}}, with the arguments as an object or as text.
+// arguments}}, with the arguments as an object or as text. Unknown members
+// are kept in Extra, those of the function under "function".
 func (c *ToolCall) UnmarshalJSON(data []byte) error {
 	var in struct {
 		ID        string          `json:"id"`
 		Name      string          `json:"name"`
 		Arguments json.RawMessage `json:"arguments"`
-		Function  *struct {
-			Name      string          `json:"name"`
-			Arguments json.RawMessage `json:"arguments"`
-		} `json:"function"`
+		Function  json.RawMessage `json:"function"`
 	}
 	if err := json.Unmarshal(data, &in); err != nil {
 		return err
 	}
-	if in.Function != nil {
-		in.Name, in.Arguments = in.Function.Name, in.Function.Arguments
+	extra, err := Unknown(data, "id", "name", "arguments", "type", "index", "function")
+	if err != nil {
+		return err
 	}
-	*c = ToolCall{ID: in.ID, Name: in.Name, Arguments: ArgumentsText(in.Arguments)}
+	if len(in.Function) > 0 && string(in.Function) != "null" {
+		if in.Name == "" {
+			if err := json.Unmarshal(in.Function, &in); err != nil {
+				return err
+			}
+		}
+		inner, err := Unknown(in.Function, "name", "arguments", "index")
+		if err != nil {
+			return err
+		}
+		extra = WithFunction(extra, inner)
+	}
+	*c = ToolCall{ID: in.ID, Name: in.Name, Arguments: ArgumentsText(in.Arguments), Extra: extra}
 	return nil
 }
 
-// ArgumentsText gives the text of arguments that a server sent as a JSON
+// WithFunction adds the unknown members of a call's function to those of the
+// call, and returns nil where there are none.
+func WithFunction(call, function map[string]any) map[string]any {
+	if len(function) == 0 {
+		return call
+	}
+	if call == nil {
+		call = map[string]any{}
+	}
+	call["function"] = function
+	return call
+}
+
+// ArgumentsText returns the text of arguments that a server sent as a JSON
 // string or as a JSON value; null and nothing are "".
 func ArgumentsText(raw json.RawMessage) string {
 	var text string

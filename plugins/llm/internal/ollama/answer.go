@@ -12,12 +12,8 @@ import (
 
 // record is one line of a streamed answer, or all of one that is not.
 type record struct {
-	Model   string `json:"model"`
-	Message struct {
-		Content   string          `json:"content"`
-		Thinking  string          `json:"thinking"`
-		ToolCalls []chat.ToolCall `json:"tool_calls"`
-	} `json:"message"`
+	Model           string          `json:"model"`
+	Message         turn            `json:"message"`
 	Done            bool            `json:"done"`
 	DoneReason      string          `json:"done_reason"`
 	PromptEvalCount int             `json:"prompt_eval_count"`
@@ -25,17 +21,36 @@ type record struct {
 	Error           json.RawMessage `json:"error"`
 }
 
-// assembly puts an answer together from its records.
+// turn is a piece of an answer. extra are its members beyond those of the
+// protocol, and thinking, which goes back with the turn.
+type turn struct {
+	Content   string          `json:"content"`
+	Thinking  string          `json:"thinking"`
+	ToolCalls []chat.ToolCall `json:"tool_calls"`
+	extra     map[string]any
+}
+
+func (t *turn) UnmarshalJSON(data []byte) (err error) {
+	type plain turn
+	*t = turn{}
+	if err := json.Unmarshal(data, (*plain)(t)); err != nil || string(data) == "null" {
+		return err
+	}
+	t.extra, err = chat.Unknown(data, "role", "content", "tool_calls")
+	return err
+}
+
+// assembly builds an answer from its records.
 type assembly struct {
 	pieces chat.Pieces
 	answer chat.Answer
 }
 
-// readAnswer reads records until the one that says that it is the last. An
+// readAnswer reads records until the last one, which is marked as such. An
 // answer that is not streamed is a stream of one record.
 func readAnswer(reply transport.Reply, limit time.Duration, emit func(chat.Delta)) (*chat.Answer, error) {
-	a := &assembly{pieces: chat.Pieces{Emit: emit}}
-	lines := stream.NewLines(reply.Stream())
+	a := &assembly{pieces: chat.Pieces{Emit: emit, Max: reply.MaxAnswer()}}
+	lines := stream.NewLines(reply.Stream(), reply.Limit())
 	clock := reply.TokenClock(limit)
 	defer clock.Pause()
 	for {
@@ -46,14 +61,17 @@ func readAnswer(reply transport.Reply, limit time.Duration, emit func(chat.Delta
 			err = io.ErrUnexpectedEOF
 		}
 		if err != nil {
-			return nil, transport.Interrupted(err, a.pieces.Count)
+			return nil, transport.Interrupted(err, a.pieces.Emitted)
 		}
 		r, err := decode(stream.Escape(line))
 		if err != nil {
-			return nil, transport.Interrupted(err, a.pieces.Count)
+			return nil, transport.Interrupted(err, a.pieces.Emitted)
 		}
 		if a.add(r) {
-			clock.Start()
+			clock.Token()
+		}
+		if err := a.pieces.Check(); err != nil {
+			return nil, transport.Interrupted(err, a.pieces.Emitted)
 		}
 		if r.Done {
 			return a.finish(r), nil
@@ -64,7 +82,7 @@ func readAnswer(reply transport.Reply, limit time.Duration, emit func(chat.Delta
 func decode(line []byte) (*record, error) {
 	var r record
 	if err := json.Unmarshal(line, &r); err != nil {
-		return nil, transport.NoAnswer(line, "what is no answer", err)
+		return nil, transport.NotAnAnswer(line, "an answer", err)
 	}
 	if transport.IsError(r.Error) {
 		return nil, transport.StreamError(r.Error)
@@ -72,7 +90,7 @@ func decode(line []byte) (*record, error) {
 	return &r, nil
 }
 
-// add takes a record in and tells whether it held a piece of the answer.
+// add takes a record and reports whether it held a piece of the answer.
 func (a *assembly) add(r *record) (grew bool) {
 	if r.Model != "" {
 		a.answer.Model = r.Model
@@ -81,14 +99,16 @@ func (a *assembly) add(r *record) (grew bool) {
 		call.Arguments = stream.Join(call.Arguments)
 		a.answer.ToolCalls = append(a.answer.ToolCalls, call)
 	}
+	a.pieces.Size += chat.SizeOfCalls(r.Message.ToolCalls)
+	a.pieces.AddExtra(r.Message.extra)
 	a.pieces.Add(r.Message.Content, r.Message.Thinking)
 	return r.Message.Content != "" || r.Message.Thinking != "" || len(r.Message.ToolCalls) > 0
 }
 
 func (a *assembly) finish(last *record) *chat.Answer {
-	a.answer.Text, a.answer.Reasoning = a.pieces.End()
-	if n := last.PromptEvalCount + last.EvalCount; n > 0 {
-		a.answer.Usage = &chat.Usage{InputTokens: last.PromptEvalCount, OutputTokens: last.EvalCount, TotalTokens: n}
+	a.pieces.End(&a.answer)
+	if usage := (chat.Usage{InputTokens: last.PromptEvalCount, OutputTokens: last.EvalCount}).Normalize(); usage.TotalTokens > 0 {
+		a.answer.Usage = &usage
 	}
 	a.answer.Finish(last.DoneReason)
 	return &a.answer
@@ -102,7 +122,7 @@ func toEmbeddings(raw []byte) (*chat.Embeddings, error) {
 		Error           json.RawMessage `json:"error"`
 	}
 	if err := json.Unmarshal(raw, &answer); err != nil {
-		return nil, transport.NoAnswer(raw, "what are no embeddings", err)
+		return nil, transport.NotAnAnswer(raw, "embeddings", err)
 	}
 	if transport.IsError(answer.Error) {
 		return nil, transport.StreamError(answer.Error)

@@ -38,7 +38,7 @@ func (p *Provider) Chat(ctx context.Context, req *chat.Request, emit func(chat.D
 	return answer, nil
 }
 
-// Embed gives one vector per input, see [chat.Provider].
+// Embed returns one vector per input, see [chat.Provider].
 func (p *Provider) Embed(ctx context.Context, req *chat.EmbedRequest) (*chat.Embeddings, error) {
 	body := map[string]any{"model": req.Model, "input": req.Input}
 	if req.Dimensions > 0 {
@@ -63,8 +63,8 @@ func (p *Provider) Embed(ctx context.Context, req *chat.EmbedRequest) (*chat.Emb
 	return result, nil
 }
 
-// addressHint says what may be wrong with the address of a server that has
-// nothing where it should.
+// addressHint returns what may be wrong with the address of a server that
+// answers not_found.
 func addressHint(path string) string {
 	if path == "" {
 		return ""

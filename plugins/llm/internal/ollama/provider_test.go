@@ -18,9 +18,10 @@ import (
 func connect(t testing.TB, replies ...servertest.Reply) (*Provider, *servertest.Server) {
 	t.Helper()
 	server := servertest.Start(t, replies...)
-	client := &transport.Client{HTTP: transport.NewHTTP(), Sleep: func(ctx context.Context, _ time.Duration) error { return ctx.Err() }}
-	t.Cleanup(client.HTTP.CloseIdleConnections)
-	return New(&transport.Server{Client: client, Base: server.URL, MaxRetries: 2}), server
+	return New(&transport.Server{
+		HTTP: servertest.HTTP(t), Base: server.URL, MaxRetries: 2, MaxAnswer: 1 << 16,
+		Sleep: func(ctx context.Context, _ time.Duration) error { return ctx.Err() },
+	}), server
 }
 
 func hello() *chat.Request {
@@ -45,7 +46,9 @@ func TestStreams(t *testing.T) {
 		{"CRLF, empty lines, cut anywhere", strings.SplitAfter(strings.ReplaceAll(say("h")+"\n"+done, "\n", "\r\n"), ""), chat.Answer{Model: "m", Text: "h", FinishReason: "stop", Usage: usage}},
 		{"no end of line at the end", []string{say("a"), strings.TrimSpace(done)}, chat.Answer{Model: "m", Text: "a", FinishReason: "stop", Usage: usage}},
 		{"no counts, no reason", []string{say("a"), `{"done":true}`}, chat.Answer{Model: "m", Text: "a", FinishReason: "stop"}},
-		{"thinking", []string{`{"message":{"thinking":"hm"}}` + "\n", say("a"), done}, chat.Answer{Model: "m", Text: "a", Reasoning: "hm", FinishReason: "stop", Usage: usage}},
+		{"thinking", []string{`{"message":{"thinking":"hm"}}` + "\n", say("a"), done}, chat.Answer{Model: "m", Text: "a", Reasoning: "hm", FinishReason: "stop", Usage: usage, Extra: map[string]any{"thinking": "hm"}}},
+		{"a think block", []string{say("<thi"), say("nk>hm</think>"), say("a"), done}, chat.Answer{Model: "m", Text: "a", Reasoning: "hm", FinishReason: "stop", Usage: usage}},
+		{"a surrogate pair over lines", []string{say(`a\ud83d`), say(`\ude00`), done}, chat.Answer{Model: "m", Text: "a😀", FinishReason: "stop", Usage: usage}},
 		{"half a character", []string{say("\xe2\x98"), say("\x80"), done}, chat.Answer{Model: "m", Text: "☀", FinishReason: "stop", Usage: usage}},
 		{"cut off by length", []string{say("a"), `{"done":true,"done_reason":"length"}`}, chat.Answer{Model: "m", Text: "a", FinishReason: "length"}},
 		{
@@ -91,8 +94,10 @@ func TestStreamsThatFail(t *testing.T) {
 		{"nothing", servertest.Reply{}, tea.ConnectionError, "closed the connection", 3},
 		{"error behind tokens", servertest.Reply{Chunks: []string{say("a"), `{"error":"llama runner process has terminated"}`}}, tea.ConnectionError, "llama runner", 1},
 		{"no model", servertest.Reply{Status: 404, Chunks: []string{`{"error":"model \"m\" not found, try pulling it first"}`}}, tea.NotFound, "try pulling it", 1},
-		{"no JSON", servertest.Reply{Chunks: []string{"oops\n"}}, tea.ConnectionError, "no answer", 3},
-		{"a web page", servertest.Reply{Chunks: []string{"<html>log in</html>\n"}}, tea.ConnectionError, "a web page", 3},
+		{"no JSON", servertest.Reply{Chunks: []string{"oops\n"}}, tea.ConnectionError, "did not send an answer", 3},
+		{"a web page", servertest.Reply{Chunks: []string{"<html>log in</html>\n"}}, tea.ConnectionError, "a web page", 1},
+		{"an endless line", servertest.Reply{Chunks: []string{strings.Repeat("a", 1<<18)}}, tea.ResourceExhausted, "max_answer_bytes", 1},
+		{"an endless answer", servertest.Reply{Chunks: []string{strings.Repeat(say(strings.Repeat("a", 1000)), 70)}}, tea.ResourceExhausted, "max_answer_bytes", 1},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()

@@ -7,7 +7,7 @@ import (
 	tea "github.com/the-edge-agent/tea/sdk"
 )
 
-// toBody writes a request the way the protocol wants it.
+// toBody writes a request in the protocol's form.
 func toBody(req *chat.Request) (map[string]any, error) {
 	messages, err := toMessages(req.Messages)
 	if err != nil {
@@ -77,12 +77,13 @@ func toMessages(messages []chat.Message) ([]any, error) {
 		if name := names[m.ToolCallID]; m.Role == "tool" && name != "" {
 			msg["tool_name"] = name
 		}
+		chat.Merge(msg, m.Extra)
 		out[i] = msg
 	}
 	return out, nil
 }
 
-// toImages gives the pictures as bare base64, the only form there is.
+// toImages returns the pictures as bare base64, the only form that Ollama takes.
 func toImages(content chat.Content) ([]string, error) {
 	var images []string
 	for _, part := range content {
@@ -91,7 +92,7 @@ func toImages(content chat.Content) ([]string, error) {
 		}
 		head, data, ok := strings.Cut(part.Image, ";base64,")
 		if !ok || !strings.HasPrefix(head, "data:") {
-			return nil, tea.Errorf(tea.ValidationError, "ollama takes images as data only: use {type: image, data: BASE64} or a data: URL")
+			return nil, tea.Errorf(tea.ValidationError, "ollama accepts images as data only: use {type: image, data: BASE64} or a data: URL")
 		}
 		images = append(images, data)
 	}
@@ -105,7 +106,9 @@ func toCalls(calls []chat.ToolCall) []any {
 		if err != nil {
 			arguments = map[string]any{} // the tool's result tells the model what was wrong
 		}
-		out[i] = map[string]any{"function": map[string]any{"name": c.Name, "arguments": arguments}}
+		call := map[string]any{"function": map[string]any{"name": c.Name, "arguments": arguments}}
+		chat.Merge(call, c.Extra)
+		out[i] = call
 	}
 	return out
 }

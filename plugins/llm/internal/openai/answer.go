@@ -5,14 +5,17 @@ import (
 	"context"
 	"encoding/json"
 	"io"
+	"strconv"
+	"strings"
 
 	"github.com/the-edge-agent/tea/plugins/llm/internal/chat"
 	"github.com/the-edge-agent/tea/plugins/llm/internal/transport"
 	tea "github.com/the-edge-agent/tea/sdk"
+	"github.com/the-edge-agent/tea/sdk/value"
 )
 
 // completion is an answer or a chunk of a streamed one. What a server may
-// leave out, send as null or in another shape is held loosely.
+// omit, send as null or in another shape has a tolerant type.
 type completion struct {
 	Object  string          `json:"object"`
 	Model   string          `json:"model"`
@@ -37,9 +40,41 @@ type piece struct {
 	Thinking         text       `json:"thinking"`
 	ToolCalls        []callPart `json:"tool_calls"`
 	FunctionCall     *function  `json:"function_call"`
+	// extra are the members that the protocol does not define, those that
+	// hold reasoning included, and extraSize is their length in JSON.
+	extra     map[string]any
+	extraSize int
 }
 
-// reasoning is what the model thought, under whichever name it came.
+// UnmarshalJSON keeps unknown members: they go back with the turn.
+func (p *piece) UnmarshalJSON(data []byte) error {
+	type plain piece
+	var members map[string]json.RawMessage
+	*p = piece{}
+	if err := json.Unmarshal(data, (*plain)(p)); err != nil {
+		return err
+	}
+	if err := json.Unmarshal(data, &members); err != nil {
+		return err
+	}
+	for _, known := range []string{"role", "content", "refusal", "tool_calls", "function_call"} {
+		delete(members, known)
+	}
+	for name, raw := range members {
+		v, err := value.Decode(raw)
+		if err != nil {
+			return err
+		}
+		if p.extra == nil {
+			p.extra = map[string]any{}
+		}
+		p.extra[name] = v
+		p.extraSize += len(raw)
+	}
+	return nil
+}
+
+// reasoning is what the model thought, under whichever name it was sent.
 func (p *piece) reasoning() string {
 	for _, t := range []text{p.ReasoningContent, p.Reasoning, p.Thinking, p.Content.thought} {
 		if t != "" {
@@ -95,7 +130,7 @@ func (c *content) UnmarshalJSON(data []byte) error {
 	return c.said.UnmarshalJSON(data)
 }
 
-// word is a string; of another scalar it is the text, of null nothing.
+// word is a string; another scalar is read as its text, null as nothing.
 type word string
 
 func (w *word) UnmarshalJSON(data []byte) error {
@@ -110,8 +145,8 @@ func (w *word) UnmarshalJSON(data []byte) error {
 	return nil
 }
 
-// isStream tells whether an answer is a stream, which some servers send
-// although nobody asked for one.
+// isStream reports whether an answer is a stream, which some servers send
+// without being asked for one.
 func isStream(body []byte) bool {
 	body = bytes.TrimLeft(body, "\r\n")
 	for _, start := range []string{"data:", "event:", "id:", ":"} {
@@ -122,7 +157,7 @@ func isStream(body []byte) bool {
 	return false
 }
 
-// readAnswer reads an answer that came in one.
+// readAnswer reads an answer that is not streamed.
 func readAnswer(ctx context.Context, reply transport.Reply) (*chat.Answer, error) {
 	body, err := reply.ReadAll()
 	if err != nil {
@@ -136,15 +171,19 @@ func readAnswer(ctx context.Context, reply transport.Reply) (*chat.Answer, error
 	if err != nil {
 		return nil, err
 	}
-	a := newAssembly(nil)
+	a := newAssembly(reply.MaxAnswer(), nil)
 	a.add(c)
 	if !a.seen {
 		return nil, tea.Errorf(tea.ConnectionError, "the server's answer has no choices")
 	}
+	if err := a.pieces.Check(); err != nil {
+		return nil, err
+	}
 	return a.answer(), nil
 }
 
-// decode reads an answer or a chunk; one that reports an error is one.
+// decode reads an answer or a chunk; one that reports an error is returned as
+// that error.
 func decode(data []byte) (*completion, error) {
 	var list []json.RawMessage
 	if json.Unmarshal(data, &list) == nil && len(list) == 1 {
@@ -152,7 +191,7 @@ func decode(data []byte) (*completion, error) {
 	}
 	var c completion
 	if err := json.Unmarshal(data, &c); err != nil {
-		return nil, transport.NoAnswer(data, "what is no answer", err)
+		return nil, transport.NotAnAnswer(data, "an answer", err)
 	}
 	if transport.IsError(c.Error) {
 		return nil, transport.StreamError(c.Error)
@@ -168,15 +207,42 @@ func decode(data []byte) (*completion, error) {
 	return &c, nil
 }
 
+// count is a number of tokens. Servers also send null, text and fractions.
+type count int
+
+func (c *count) UnmarshalJSON(data []byte) error {
+	n, err := strconv.ParseFloat(strings.Trim(string(data), `"`), 64)
+	if *c = 0; err == nil && n > 0 {
+		*c = count(min(n, 1e15))
+	}
+	return nil
+}
+
 // toUsage reads the token counts; nil where there are none.
 func toUsage(raw json.RawMessage) *chat.Usage {
 	var u struct {
-		Prompt     int `json:"prompt_tokens"`
-		Completion int `json:"completion_tokens"`
-		Total      int `json:"total_tokens"`
+		Prompt     count `json:"prompt_tokens"`
+		Completion count `json:"completion_tokens"`
+		Total      count `json:"total_tokens"`
+		Input      struct {
+			Cached count `json:"cached_tokens"`
+		} `json:"prompt_tokens_details"`
+		Output struct {
+			Reasoning count `json:"reasoning_tokens"`
+		} `json:"completion_tokens_details"`
+		// What other servers call them.
+		CacheHit  count `json:"prompt_cache_hit_tokens"`
+		CacheRead count `json:"cache_read_input_tokens"`
+		Cached    count `json:"cached_tokens"`
+		Reasoning count `json:"reasoning_tokens"`
 	}
 	if len(raw) == 0 || json.Unmarshal(raw, &u) != nil || u.Prompt+u.Completion+u.Total == 0 {
 		return nil
 	}
-	return &chat.Usage{InputTokens: u.Prompt, OutputTokens: u.Completion, TotalTokens: max(u.Total, u.Prompt+u.Completion)}
+	usage := chat.Usage{
+		InputTokens: int(u.Prompt), OutputTokens: int(u.Completion), TotalTokens: int(u.Total),
+		CachedTokens:    int(max(u.Input.Cached, u.CacheHit, u.CacheRead, u.Cached)),
+		ReasoningTokens: int(max(u.Output.Reasoning, u.Reasoning)),
+	}.Normalize()
+	return &usage
 }

@@ -4,25 +4,24 @@ import (
 	"github.com/the-edge-agent/tea/plugins/llm/internal/chat"
 )
 
-// assembly puts an answer together from its chunks and gives out its text on
-// the way.
+// assembly builds an answer from its chunks and emits its text on the way.
 type assembly struct {
 	pieces chat.Pieces
-	// seen says that a choice came at all, grown that it held something,
-	// finish why the answer ended once it has.
-	seen, grown bool
-	finish      string
+	// seen says that there was a choice at all, grown that it held something,
+	// refused that the model declined, finish why the answer ended.
+	seen, grown, refused bool
+	finish               string
 
 	model string
 	usage *chat.Usage
 	calls calls
 }
 
-func newAssembly(emit func(chat.Delta)) *assembly {
-	return &assembly{pieces: chat.Pieces{Emit: emit}}
+func newAssembly(maxAnswer int, emit func(chat.Delta)) *assembly {
+	return &assembly{pieces: chat.Pieces{Emit: emit, Max: maxAnswer}}
 }
 
-// add takes a chunk in and tells whether it held a piece of the answer.
+// add takes a chunk and reports whether it held a piece of the answer.
 func (a *assembly) add(c *completion) (grew bool) {
 	if c.Model != "" {
 		a.model = c.Model
@@ -41,7 +40,7 @@ func (a *assembly) add(c *completion) (grew bool) {
 		if choice.Delta != nil && a.addPiece(choice.Delta) {
 			grew = true
 		}
-		// Beside deltas a message is all that was said so far, once more.
+		// Beside deltas a message repeats all that was said so far.
 		if choice.Message != nil && (choice.Delta == nil || !a.grown && !grew) && a.addMessage(choice.Message) {
 			grew = true
 		}
@@ -50,10 +49,11 @@ func (a *assembly) add(c *completion) (grew bool) {
 	return grew
 }
 
-// addMessage takes in a message, whose calls are whole.
+// addMessage takes a message, whose calls are complete.
 func (a *assembly) addMessage(p *piece) (grew bool) {
 	for _, part := range p.ToolCalls {
 		a.calls.begin(part)
+		a.pieces.Size += part.size()
 		grew = true
 	}
 	rest := *p
@@ -64,23 +64,29 @@ func (a *assembly) addMessage(p *piece) (grew bool) {
 func (a *assembly) addPiece(p *piece) (grew bool) {
 	for _, part := range p.ToolCalls {
 		a.calls.add(part)
+		a.pieces.Size += part.size()
 		grew = true
 	}
 	if p.FunctionCall != nil {
-		a.calls.add(callPart{Function: *p.FunctionCall})
+		part := callPart{Function: *p.FunctionCall}
+		a.calls.add(part)
+		a.pieces.Size += part.size()
 		grew = true
 	}
 	content, reasoning := string(p.Content.said+p.Refusal), p.reasoning()
+	a.pieces.AddExtra(p.extra)
+	a.pieces.Size += max(0, p.extraSize-len(reasoning)) // which is counted by Add
 	a.pieces.Add(content, reasoning)
-	return grew || content != "" || reasoning != ""
+	a.refused = a.refused || p.Refusal != ""
+	return grew || content != "" || reasoning != "" || len(p.extra) > 0
 }
 
-// answer ends the assembly.
+// answer completes the assembly.
 func (a *assembly) answer() *chat.Answer {
-	text, reasoning := a.pieces.End()
-	answer := &chat.Answer{
-		Model: a.model, Text: text, Reasoning: reasoning,
-		ToolCalls: a.calls.list(), Usage: a.usage,
+	answer := &chat.Answer{Model: a.model, ToolCalls: a.calls.list(), Usage: a.usage}
+	a.pieces.End(answer)
+	if a.refused {
+		a.finish = chat.FinishRefusal
 	}
 	answer.Finish(a.finish)
 	return answer

@@ -6,6 +6,7 @@ import (
 
 	"github.com/the-edge-agent/tea/plugins/llm/internal/chat"
 	"github.com/the-edge-agent/tea/plugins/llm/internal/stream"
+	"github.com/the-edge-agent/tea/sdk/value"
 )
 
 // callPart is a tool call or a piece of one.
@@ -13,28 +14,75 @@ type callPart struct {
 	Index    *place   `json:"index"`
 	ID       word     `json:"id"`
 	Function function `json:"function"`
+	extra    map[string]any
 }
 
 type function struct {
 	Name      string          `json:"name"`
 	Arguments json.RawMessage `json:"arguments"`
+	extra     map[string]any
 }
 
-// calls puts tool calls together from their pieces.
+// UnmarshalJSON keeps unknown members, such as a thought signature.
+func (p *callPart) UnmarshalJSON(data []byte) (err error) {
+	type plain callPart
+	*p = callPart{}
+	if err := json.Unmarshal(data, (*plain)(p)); err != nil {
+		return err
+	}
+	if string(data) == "null" {
+		return nil
+	}
+	p.extra, err = chat.Unknown(data, "index", "id", "type", "function")
+	p.extra = chat.WithFunction(p.extra, p.Function.extra)
+	return err
+}
+
+// UnmarshalJSON keeps unknown members.
+func (f *function) UnmarshalJSON(data []byte) (err error) {
+	type plain function
+	*f = function{}
+	if err := json.Unmarshal(data, (*plain)(f)); err != nil || string(data) == "null" {
+		return err
+	}
+	f.extra, err = chat.Unknown(data, "name", "arguments")
+	return err
+}
+
+// size is how much the part adds to the size of the answer.
+func (p callPart) size() int {
+	size := len(p.ID) + len(p.Function.Name) + len(p.Function.Arguments)
+	if len(p.extra) > 0 {
+		if raw, err := value.Encode(p.extra); err == nil {
+			size += len(raw)
+		}
+	}
+	return size
+}
+
+// calls assembles tool calls from their pieces.
 type calls struct{ open []*openCall }
 
 type openCall struct {
 	index     *place
 	id, name  string
 	arguments strings.Builder
+	extra     chat.Extra
 }
 
 func (p callPart) hasArguments() bool {
 	return p.Function.Name != "" && chat.ArgumentsText(p.Function.Arguments) != ""
 }
 
-// complete tells whether the arguments so far are a whole JSON value.
-func (c *openCall) complete() bool { return json.Valid([]byte(c.arguments.String())) }
+// complete reports whether the arguments so far are a complete JSON value.
+func (c *openCall) complete() bool {
+	text := c.arguments.String()
+	// The usual piece ends inside of an object, which is cheap to see.
+	if end := strings.TrimRight(text, " \t\r\n"); strings.HasPrefix(text, "{") && !strings.HasSuffix(end, "}") {
+		return false
+	}
+	return json.Valid([]byte(text))
+}
 
 func (c *calls) add(part callPart) {
 	call := c.find(part)
@@ -45,7 +93,7 @@ func (c *calls) add(part callPart) {
 	call.add(part)
 }
 
-// begin adds a call that goes on with none of those before it.
+// begin adds a call that continues none of the earlier ones.
 func (c *calls) begin(part callPart) {
 	call := &openCall{index: part.Index}
 	call.add(part)
@@ -60,12 +108,13 @@ func (c *openCall) add(part callPart) {
 		c.name += name
 	}
 	c.arguments.WriteString(chat.ArgumentsText(part.Function.Arguments))
+	c.extra.Add(part.extra)
 }
 
-// find gives the call that a piece goes on with; nil where it begins one.
-// The standard goes by index. Servers leave it out, or number all their calls
-// 0; then the id tells calls apart, and without ids, or with the same id for
-// all, a name that comes when the call before has all its arguments.
+// find returns the call that a piece continues; nil where it begins one. The
+// standard goes by index. Servers omit it, or number all their calls 0; then
+// the id distinguishes calls, and without ids, or with one id for all, a name
+// that arrives when the previous call has all its arguments.
 func (c *calls) find(part callPart) *openCall {
 	id := string(part.ID)
 	for i := len(c.open) - 1; i >= 0; i-- {
@@ -93,13 +142,13 @@ func (c *calls) list() []chat.ToolCall {
 		if call.arguments.Len() == 0 && (call.name == "" || c.repeats(i)) {
 			continue
 		}
-		list = append(list, chat.ToolCall{ID: call.id, Name: call.name, Arguments: stream.Join(call.arguments.String())})
+		list = append(list, chat.ToolCall{ID: call.id, Name: call.name, Arguments: stream.Join(call.arguments.String()), Extra: call.extra.Members()})
 	}
 	return list
 }
 
-// repeats tells whether a call without arguments is only the name of the one
-// before it, which some servers send once more at the end.
+// repeats reports whether a call without arguments is only the name of the
+// previous one, which some servers repeat at the end.
 func (c *calls) repeats(i int) bool {
 	if i == 0 {
 		return false

@@ -9,7 +9,7 @@ import (
 	tea "github.com/the-edge-agent/tea/sdk"
 )
 
-// Embed gives one vector per input, see [chat.Provider].
+// Embed returns one vector per input, see [chat.Provider].
 func (p *Provider) Embed(ctx context.Context, req *chat.EmbedRequest) (*chat.Embeddings, error) {
 	body := map[string]any{"model": req.Model, "input": req.Input}
 	if req.Dimensions > 0 {
@@ -42,7 +42,7 @@ func toEmbeddings(raw []byte, want int) (*chat.Embeddings, error) {
 		Error json.RawMessage `json:"error"`
 	}
 	if err := json.Unmarshal(raw, &answer); err != nil {
-		return nil, transport.NoAnswer(raw, "what are no embeddings", err)
+		return nil, transport.NotAnAnswer(raw, "embeddings", err)
 	}
 	if transport.IsError(answer.Error) {
 		return nil, transport.StreamError(answer.Error)

@@ -23,7 +23,7 @@ func (p *place) UnmarshalJSON(data []byte) error {
 }
 
 // vector is an embedding: a list of numbers, or the base64 of 32-bit floats,
-// which some servers send to everybody.
+// which some servers send without being asked.
 type vector []float64
 
 func (v *vector) UnmarshalJSON(data []byte) error {
@@ -42,7 +42,7 @@ func (v *vector) UnmarshalJSON(data []byte) error {
 	for i := range *v {
 		f := float64(math.Float32frombits(binary.LittleEndian.Uint32(raw[4*i:])))
 		if math.IsNaN(f) || math.IsInf(f, 0) {
-			return errors.New("a vector holds what is no number")
+			return errors.New("a vector contains a value that is not a number")
 		}
 		(*v)[i] = f
 	}

@@ -43,8 +43,8 @@ func (p *Provider) path(operation string) string {
 	return "openai/deployments/" + url.PathEscape(p.deployment) + "/" + operation
 }
 
-// addressHint says what may be wrong with the address of a server that has
-// nothing where it should.
+// addressHint returns what may be wrong with the address of a server that
+// answers not_found.
 func (p *Provider) addressHint(path string) string {
 	switch {
 	case p.deployment == "" && path == "":

@@ -35,9 +35,9 @@ func TestAnswersThatAreNotStreamed(t *testing.T) {
 		{"no finish_reason", `{"choices":[{"message":{"content":"hi"}}]}`, chat.Answer{Text: "hi", FinishReason: "stop"}},
 		{
 			"parts and thinking", `{"choices":[{"message":{"content":[{"type":"text","text":"hi"}],"reasoning_content":"hm"},"finish_reason":"stop"}]}`,
-			chat.Answer{Text: "hi", Reasoning: "hm", FinishReason: "stop"},
+			chat.Answer{Text: "hi", Reasoning: "hm", FinishReason: "stop", Extra: map[string]any{"reasoning_content": "hm"}},
 		},
-		{"refusal", `{"choices":[{"message":{"content":null,"refusal":"no"},"finish_reason":"stop"}]}`, chat.Answer{Text: "no", FinishReason: "stop"}},
+		{"refusal", `{"choices":[{"message":{"content":null,"refusal":"no"},"finish_reason":"stop"}]}`, chat.Answer{Text: "no", FinishReason: "refusal"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
@@ -56,7 +56,11 @@ func TestAnswersThatAreNotStreamed(t *testing.T) {
 func TestAnswersThatAreErrors(t *testing.T) {
 	t.Parallel()
 	for body, want := range map[string]tea.ErrorType{
-		`{"error":{"message":"x","code":"model_not_found"}}`: tea.NotFound,
+		`{"error":{"message":"x","code":"model_not_found"}}`:                           tea.NotFound,
+		`{"error":{"message":"filtered","code":"content_filter","innererror":{}}}`:     transport.ContentFiltered,
+		`{"choices":[{"message":{"content":"` + strings.Repeat("a", 1<<16+1) + `"}}]}`: tea.ResourceExhausted,
+		`{"choices":[{"message":{"content":"` + strings.Repeat(" ", 1<<18) + `"}}]}`:   tea.ResourceExhausted,
+		``:               tea.ConnectionError,
 		`{"choices":[]}`: tea.ConnectionError,
 		`{}`:             tea.ConnectionError,
 		`hello`:          tea.ConnectionError,
@@ -65,7 +69,7 @@ func TestAnswersThatAreErrors(t *testing.T) {
 		p, _ := connect(t, servertest.Reply{Chunks: []string{body}})
 		_, err := p.Chat(t.Context(), hello(), nil)
 		if e := tea.AsError(err); e == nil || e.Type != want {
-			t.Errorf("%s: got %v, want %s", body, err, want)
+			t.Errorf("%.80s: got %v, want %s", body, err, want)
 		}
 	}
 }
@@ -153,9 +157,7 @@ func TestAzure(t *testing.T) {
 	t.Parallel()
 	server := servertest.Start(t, servertest.Reply{Chunks: []string{`{"choices":[{"message":{"content":"hi"}}]}`}},
 		servertest.Reply{Chunks: []string{`{"data":[{"embedding":[1,2]}]}`}})
-	client := &transport.Client{HTTP: transport.NewHTTP()}
-	t.Cleanup(client.HTTP.CloseIdleConnections)
-	p := NewAzure(&transport.Server{Client: client, Base: server.URL + "/"}, "my/model", "2024-10-21")
+	p := NewAzure(&transport.Server{HTTP: servertest.HTTP(t), Base: server.URL + "/"}, "my/model", "2024-10-21")
 	if _, err := p.Chat(t.Context(), hello(), nil); err != nil {
 		t.Fatal(err)
 	}
@@ -216,7 +218,7 @@ func TestEmbeddings(t *testing.T) {
 func TestAddressMustBeOne(t *testing.T) {
 	t.Parallel()
 	for _, base := range []string{"localhost:8080/v1", "ftp://host", "http://", "http://a b", ""} {
-		p := New(&transport.Server{Client: &transport.Client{HTTP: transport.NewHTTP()}, Base: base})
+		p := New(&transport.Server{HTTP: servertest.HTTP(t), Base: base})
 		_, err := p.Chat(t.Context(), hello(), nil)
 		if e := tea.AsError(err); e == nil || e.Type != tea.ValidationError || !strings.Contains(e.Message, "api_base") {
 			t.Errorf("%q: got %v", base, err)

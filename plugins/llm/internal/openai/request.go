@@ -4,7 +4,7 @@ import (
 	"github.com/the-edge-agent/tea/plugins/llm/internal/chat"
 )
 
-// toBody writes a request the way the protocol wants it.
+// toBody writes a request in the protocol's form.
 func toBody(req *chat.Request) map[string]any {
 	body := map[string]any{"model": req.Model, "messages": toMessages(req.Messages)}
 	if req.Temperature != nil {
@@ -52,6 +52,7 @@ func toMessages(messages []chat.Message) []any {
 		if len(m.ToolCalls) > 0 {
 			msg["tool_calls"] = toCalls(m.ToolCalls)
 		}
+		chat.Merge(msg, m.Extra)
 		out[i] = msg
 	}
 	return out
@@ -62,9 +63,11 @@ func toCalls(calls []chat.ToolCall) []any {
 	for i, c := range calls {
 		arguments := c.Arguments
 		if _, err := c.Object(); err != nil || arguments == "" {
-			arguments = "{}" // servers refuse a conversation whose arguments are no JSON
+			arguments = "{}" // servers refuse a conversation with arguments that are not JSON
 		}
-		out[i] = map[string]any{"id": c.ID, "type": "function", "function": map[string]any{"name": c.Name, "arguments": arguments}}
+		call := map[string]any{"id": c.ID, "type": "function", "function": map[string]any{"name": c.Name, "arguments": arguments}}
+		chat.Merge(call, c.Extra)
+		out[i] = call
 	}
 	return out
 }
@@ -96,7 +99,7 @@ func toFormat(f *chat.Format) any {
 	}}
 }
 
-// isStrict tells whether a schema meets the conditions of OpenAI's strict
+// isStrict reports whether a schema meets the conditions of OpenAI's strict
 // mode, which refuses others: every object closed, every property required.
 func isStrict(v any) bool {
 	switch v := v.(type) {

@@ -13,27 +13,27 @@ import (
 	tea "github.com/the-edge-agent/tea/sdk"
 )
 
-// readStream reads a streamed answer and gives out its pieces as they come. A
-// server that ignores the wish for a stream sends one whole answer as JSON,
-// which is an event too; what it calls the content tells nothing, since some
-// call a stream JSON.
+// readStream reads a streamed answer and emits its pieces as they arrive. A
+// server that ignores the request for a stream sends one complete answer as
+// JSON, which is an event too; the content type does not help, since some
+// servers call a stream JSON.
 func readStream(ctx context.Context, reply transport.Reply, limit time.Duration, emit func(chat.Delta)) (*chat.Answer, error) {
-	a := newAssembly(emit)
+	a := newAssembly(reply.MaxAnswer(), emit)
 	done, err := readEvents(reply, limit, a)
 	switch {
 	case err == nil:
 	case a.finish != "" && ctx.Err() == nil:
-		// The answer is whole; only the usage that follows it was lost.
+		// The answer is complete; only the usage that follows it was lost.
 	case errors.Is(err, io.EOF) && !a.seen && reply.IsPage():
-		return nil, tea.Errorf(tea.ConnectionError, "the stream ended without an answer: it sent a web page; is api_base right?")
+		return nil, transport.WebPage()
 	case errors.Is(err, io.EOF) && !a.seen:
 		return nil, tea.Errorf(tea.ConnectionError, "the stream ended without an answer")
 	default:
-		return nil, transport.Interrupted(err, a.pieces.Count)
+		return nil, transport.Interrupted(err, a.pieces.Emitted)
 	}
 	if !done && a.finish == "" {
 		if !reply.Delimited() {
-			return nil, transport.Interrupted(io.ErrUnexpectedEOF, a.pieces.Count)
+			return nil, transport.Interrupted(io.ErrUnexpectedEOF, a.pieces.Emitted)
 		}
 		a.finish = chat.FinishUnknown
 	}
@@ -42,7 +42,7 @@ func readStream(ctx context.Context, reply transport.Reply, limit time.Duration,
 
 // readEvents reads to the end. done says that the server announced the end.
 func readEvents(reply transport.Reply, limit time.Duration, a *assembly) (done bool, err error) {
-	events := stream.NewEvents(reply.Stream())
+	events := stream.NewEvents(reply.Stream(), reply.Limit())
 	clock := reply.TokenClock(limit)
 	defer clock.Pause()
 	for {
@@ -72,7 +72,10 @@ func readEvents(reply transport.Reply, limit time.Duration, a *assembly) (done b
 			return false, err
 		}
 		if a.add(chunk) {
-			clock.Start()
+			clock.Token()
+		}
+		if err := a.pieces.Check(); err != nil {
+			return false, err
 		}
 	}
 }

@@ -22,9 +22,10 @@ import (
 func connect(t testing.TB, replies ...servertest.Reply) (*Provider, *servertest.Server) {
 	t.Helper()
 	server := servertest.Start(t, replies...)
-	client := &transport.Client{HTTP: transport.NewHTTP(), Sleep: func(ctx context.Context, _ time.Duration) error { return ctx.Err() }}
-	t.Cleanup(client.HTTP.CloseIdleConnections)
-	return New(&transport.Server{Client: client, Base: server.URL + "/v1", MaxRetries: 2}), server
+	return New(&transport.Server{
+		HTTP: servertest.HTTP(t), Base: server.URL + "/v1", MaxRetries: 2, MaxAnswer: 1 << 16,
+		Sleep: func(ctx context.Context, _ time.Duration) error { return ctx.Err() },
+	}), server
 }
 
 func hello() *chat.Request {
@@ -97,11 +98,60 @@ func TestStreams(t *testing.T) {
 		{name: "half a character at the end", chunks: []string{say("a\xe2"), stop, done}, want: chat.Answer{Text: "a\ufffd", FinishReason: "stop"}},
 		{
 			name: "reasoning_content", chunks: []string{sse(`{"choices":[{"delta":{"reasoning_content":"hm"}}]}`), say("a"), stop, done},
-			want: chat.Answer{Text: "a", Reasoning: "hm", FinishReason: "stop"},
+			want: chat.Answer{Text: "a", Reasoning: "hm", FinishReason: "stop", Extra: map[string]any{"reasoning_content": "hm"}},
 		},
 		{
 			name: "reasoning", chunks: []string{sse(`{"choices":[{"delta":{"content":"","reasoning":"hm"}}]}`), say("a"), stop, done},
-			want: chat.Answer{Text: "a", Reasoning: "hm", FinishReason: "stop"},
+			want: chat.Answer{Text: "a", Reasoning: "hm", FinishReason: "stop", Extra: map[string]any{"reasoning": "hm"}},
+		},
+		{
+			name: "a think block over chunks", chunks: []string{say("<th"), say("ink>h"), say("m</thi"), say(`nk>\n\n`), say("a"), stop, done},
+			want: chat.Answer{Text: "a", Reasoning: "hm", FinishReason: "stop"}, tokens: []string{"a"},
+		},
+		{
+			name: "a think block without an end", chunks: []string{say("<think>hm"), sse(`{"choices":[{"delta":{},"finish_reason":"length"}]}`), done},
+			want: chat.Answer{Reasoning: "hm", FinishReason: "length"},
+		},
+		{
+			name: "a surrogate pair over chunks", chunks: []string{say(`a\ud83d`), say(`\ude00b`), stop, done},
+			want: chat.Answer{Text: "a😀b", FinishReason: "stop"}, tokens: []string{"a", "😀b"},
+		},
+		{
+			name: "a surrogate pair over chunks of arguments", chunks: []string{
+				sse(`{"choices":[{"delta":{"tool_calls":[{"index":0,"id":"c1","function":{"name":"add","arguments":"{\"x\":\"\ud83d"}}]}}]}`),
+				sse(`{"choices":[{"delta":{"tool_calls":[{"index":0,"function":{"arguments":"\ude00\"}"}}]}}]}`), stop, done,
+			},
+			want: chat.Answer{ToolCalls: []chat.ToolCall{call("c1", "add", `{"x":"😀"}`)}, FinishReason: "tool_calls"},
+		},
+		{
+			name: "reasoning with signatures", chunks: []string{
+				sse(`{"choices":[{"delta":{"role":"assistant","content":null,"reasoning_details":[{"type":"reasoning.text","text":"h","format":"f","index":0}]}}]}`),
+				sse(`{"choices":[{"delta":{"reasoning_details":[{"type":"reasoning.text","text":"m","format":"f","index":0,"signature":"sig"}]}}]}`),
+				sse(`{"choices":[{"delta":{"tool_calls":[{"index":0,"id":"c1","type":"function","extra_content":{"google":{"thought_signature":"s/1"}},"function":{"name":"add","arguments":"{}"}}]}}]}`),
+				stop, done,
+			},
+			want: chat.Answer{
+				ToolCalls:    []chat.ToolCall{{ID: "c1", Name: "add", Arguments: "{}", Extra: map[string]any{"extra_content": map[string]any{"google": map[string]any{"thought_signature": "s/1"}}}}},
+				FinishReason: "tool_calls",
+				Extra:        map[string]any{"reasoning_details": []any{map[string]any{"type": "reasoning.text", "text": "hm", "format": "f", "index": int64(0), "signature": "sig"}}},
+			},
+		},
+		{
+			name: "refusal in deltas", chunks: []string{sse(`{"choices":[{"delta":{"refusal":"I "}}]}`), sse(`{"choices":[{"delta":{"refusal":"cannot"}}]}`), stop, done},
+			want: chat.Answer{Text: "I cannot", FinishReason: "refusal"},
+		},
+		{
+			name: "usage with details", chunks: []string{
+				say("a"), stop,
+				sse(`{"choices":[],"usage":{"prompt_tokens":30,"completion_tokens":20,"total_tokens":50,"prompt_tokens_details":{"cached_tokens":10},"completion_tokens_details":{"reasoning_tokens":15}}}`), done,
+			},
+			want: chat.Answer{Text: "a", FinishReason: "stop", Usage: &chat.Usage{InputTokens: 30, OutputTokens: 20, TotalTokens: 50, CachedTokens: 10, ReasoningTokens: 15}},
+		},
+		{
+			name: "usage that is nonsense", chunks: []string{
+				say("a"), stop, sse(`{"choices":[],"usage":{"prompt_tokens":"3","completion_tokens":1e300,"total_tokens":-7,"prompt_tokens_details":null}}`), done,
+			},
+			want: chat.Answer{Text: "a", FinishReason: "stop", Usage: &chat.Usage{InputTokens: 3, OutputTokens: 1 << 40, TotalTokens: 1<<40 + 3}},
 		},
 		{
 			name: "content as parts", chunks: []string{sse(`{"choices":[{"delta":{"content":[{"type":"thinking","thinking":[]},{"type":"text","text":"a"},"b"]}}]}`), stop, done},
@@ -248,8 +298,13 @@ func TestStreamsThatFail(t *testing.T) {
 		{"error as bare JSON", servertest.Reply{Chunks: []string{say("a"), `{"error":{"message":"boom","type":"rate_limit_error"}}`}}, tea.RateLimited, "boom", 1},
 		{"nothing", servertest.Reply{}, tea.ConnectionError, "without an answer", 3},
 		{"only DONE", servertest.Reply{Chunks: []string{done}}, tea.ConnectionError, "without an answer", 3},
-		{"a web page", servertest.Reply{Header: map[string]string{"Content-Type": "text/html"}, Chunks: []string{"<html>log in</html>"}}, tea.ConnectionError, "without an answer: it sent a web page", 3},
-		{"no JSON", servertest.Reply{Chunks: []string{sse("oops")}}, tea.ConnectionError, "no answer", 3},
+		{"a web page", servertest.Reply{Header: map[string]string{"Content-Type": "text/html"}, Chunks: []string{"<html>log in</html>"}}, tea.ConnectionError, "a web page instead of an answer", 1},
+		{"no JSON", servertest.Reply{Chunks: []string{sse("oops")}}, tea.ConnectionError, "did not send an answer", 3},
+		{"an endless stream of empty chunks", servertest.Reply{Chunks: []string{strings.Repeat(sse(`{"choices":[]}`), 1<<18)}}, tea.ResourceExhausted, "too long", 1},
+		{"an endless answer", servertest.Reply{Chunks: []string{strings.Repeat(say(strings.Repeat("a", 1000)), 70)}}, tea.ResourceExhausted, "max_answer_bytes", 1},
+		{"an endless line", servertest.Reply{Chunks: []string{"data: " + strings.Repeat("a", 1<<18)}}, tea.ResourceExhausted, "max_answer_bytes", 1},
+		{"endless arguments", servertest.Reply{Chunks: []string{strings.Repeat(sse(`{"choices":[{"delta":{"tool_calls":[{"index":0,"id":"c","function":{"name":"f","arguments":"`+strings.Repeat("a", 1000)+`"}}]}}]}`), 70)}}, tea.ResourceExhausted, "max_answer_bytes", 1},
+		{"endless members", servertest.Reply{Chunks: []string{strings.Repeat(sse(`{"choices":[{"delta":{"other":"`+strings.Repeat("a", 1000)+`"}}]}`), 70)}}, tea.ResourceExhausted, "max_answer_bytes", 1},
 		{"cut off without a length", servertest.Reply{Header: map[string]string{"Transfer-Encoding": "identity"}, Chunks: []string{say("a")}}, tea.ConnectionError, "broke off after 1 tokens", 1},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -319,7 +374,7 @@ func FuzzStream(f *testing.F) {
 	f.Add(sse(`{"choices":[{"delta":{"tool_calls":[{"function":{"name":"a","arguments":{}}}]}}]}`))
 	f.Add(sse(`{"error":"x"}`))
 	f.Fuzz(func(t *testing.T, body string) {
-		a := newAssembly(func(chat.Delta) {})
+		a := newAssembly(0, func(chat.Delta) {})
 		for event := range strings.SplitSeq(body, "\n\n") {
 			chunk, err := decode([]byte(strings.TrimPrefix(event, "data: ")))
 			if err != nil {

@@ -26,7 +26,7 @@ type File struct {
 // Open names the recording; the file need not exist yet.
 func Open(path string) *File { return &File{path: path} }
 
-// find gives the latest recording of a request.
+// find returns the latest recording with a hash; nil where there is none.
 func (f *File) find(hash string) (*Record, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -37,11 +37,15 @@ func (f *File) find(hash string) (*Record, error) {
 		}
 		f.records = records
 	}
-	if rec, ok := f.records[hash]; ok {
-		return rec, nil
-	}
-	return nil, tea.Errorf(tea.NotFound, "%s has no recording of this request (hash %s, %d recorded); "+
-		"record it by running once with settings.llm.replay.record: true and replay.provider naming the real provider", f.path, hash[:12], len(f.records))
+	return f.records[hash], nil
+}
+
+// howToRecord is the remedy for a recording that is missing.
+const howToRecord = "record it by running once with settings.llm.replay.record: true and replay.provider set to the real provider"
+
+// missing is the error for a request without a recording.
+func (f *File) missing(hash string) error {
+	return tea.Errorf(tea.NotFound, "%s has no recording of this request (hash %s, %d recorded); %s", f.path, hash[:12], len(f.records), howToRecord)
 }
 
 // add appends a recording in one write, so that a crash leaves at most a torn
@@ -54,7 +58,7 @@ func (f *File) add(rec *Record) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if err := appendLine(f.path, line); err != nil {
-		return tea.Errorf(tea.ValidationError, "record to settings.llm.replay.file: %w", err)
+		return tea.Errorf(tea.ValidationError, "write settings.llm.replay.file: %w", err)
 	}
 	if f.records != nil {
 		f.records[rec.Hash] = rec
@@ -62,16 +66,20 @@ func (f *File) add(rec *Record) error {
 	return nil
 }
 
-// appendLine adds a line, in the place of a last line that a crash tore off.
+// appendLine adds a line, in place of a last line that a crash tore off. Only
+// the owner may read the file: it contains prompts.
 func appendLine(path string, line []byte) (err error) {
 	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
 		return err
 	}
-	file, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o644)
+	file, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600)
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, file.Close()) }()
+	if err := file.Chmod(0o600); err != nil {
+		return err
+	}
 	end, err := wholeLines(file)
 	if err != nil {
 		return err
@@ -83,7 +91,7 @@ func appendLine(path string, line []byte) (err error) {
 	return err
 }
 
-// wholeLines gives the length of a file without its torn last line.
+// wholeLines returns the length of a file without its torn last line.
 func wholeLines(file *os.File) (int64, error) {
 	size, err := file.Seek(0, io.SeekEnd)
 	if err != nil {
@@ -105,13 +113,14 @@ func wholeLines(file *os.File) (int64, error) {
 }
 
 // load reads a recording; of two answers to one request the later one counts.
-// A last line that a crash tore off is left out, any other broken line is an
+// A last line that a crash tore off is skipped, any other broken line is an
 // error.
 func load(path string) (map[string]*Record, error) {
 	records := map[string]*Record{}
 	file, err := os.Open(path)
 	if errors.Is(err, fs.ErrNotExist) {
-		return records, nil
+		absolute, _ := filepath.Abs(path)
+		return nil, tea.Errorf(tea.NotFound, "settings.llm.replay.file %s not found; %s", absolute, howToRecord)
 	}
 	if err != nil {
 		return nil, tea.Errorf(tea.ValidationError, "read settings.llm.replay.file: %w", err)
@@ -126,7 +135,7 @@ func load(path string) (map[string]*Record, error) {
 			case err == nil && rec.Hash != "":
 				records[rec.Hash] = rec
 			case readErr == nil:
-				return nil, tea.Errorf(tea.ValidationError, "%s:%d: this line is no recording", path, number)
+				return nil, tea.Errorf(tea.ValidationError, "%s:%d: not a recording", path, number)
 			}
 		}
 		if readErr == io.EOF {

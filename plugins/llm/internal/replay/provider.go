@@ -6,38 +6,39 @@ import (
 
 	"github.com/the-edge-agent/tea/plugins/llm/internal/chat"
 	tea "github.com/the-edge-agent/tea/sdk"
+	"github.com/the-edge-agent/tea/sdk/value"
 )
+
+// Mask returns a value of the value model without the run's secrets. The value
+// given may be shared.
+type Mask func(ctx context.Context, v any) (any, error)
 
 // Provider plays back the recordings of a file or adds to it.
 type Provider struct {
 	file *File
+	mask Mask
 	real chat.Provider
 }
 
 var _ chat.Provider = (*Provider)(nil)
 
 // New makes a provider. With real every request goes there and its answer is
-// recorded; with nil the answers come from the file and nothing else.
-func New(file *File, real chat.Provider) *Provider { return &Provider{file: file, real: real} }
+// recorded; with nil the answers are read from the file and nothing else.
+func New(file *File, mask Mask, real chat.Provider) *Provider {
+	return &Provider{file: file, mask: mask, real: real}
+}
 
 // Chat asks for one answer, see [chat.Provider].
 func (p *Provider) Chat(ctx context.Context, req *chat.Request, emit func(chat.Delta)) (*chat.Answer, error) {
-	hash, err := hashOf("chat", req)
-	if err != nil {
-		return nil, err
-	}
 	if p.real != nil {
-		return p.recordChat(ctx, hash, req, emit)
+		return p.recordChat(ctx, req, emit)
 	}
-	rec, err := p.file.find(hash)
+	rec, err := p.find(ctx, "chat", req)
 	if err != nil {
 		return nil, err
-	}
-	if rec.Refusal != nil {
-		return nil, rec.Refusal.failure()
 	}
 	if rec.Answer == nil {
-		return nil, tea.Errorf(tea.ValidationError, "the recording %s holds no answer", hash)
+		return nil, tea.Errorf(tea.ValidationError, "the recording %s contains no answer", rec.Hash)
 	}
 	if emit != nil {
 		for _, d := range rec.pieces() {
@@ -50,8 +51,8 @@ func (p *Provider) Chat(ctx context.Context, req *chat.Request, emit func(chat.D
 	return clone(rec.Answer), nil
 }
 
-func (p *Provider) recordChat(ctx context.Context, hash string, req *chat.Request, emit func(chat.Delta)) (*chat.Answer, error) {
-	rec := &Record{Hash: hash, Request: req}
+func (p *Provider) recordChat(ctx context.Context, req *chat.Request, emit func(chat.Delta)) (*chat.Answer, error) {
+	rec := &Record{Request: req}
 	tee := emit
 	if emit != nil {
 		tee = func(d chat.Delta) {
@@ -61,18 +62,18 @@ func (p *Provider) recordChat(ctx context.Context, hash string, req *chat.Reques
 	}
 	answer, err := p.real.Chat(ctx, req, tee)
 	if err != nil {
-		return nil, p.recordRefusal(&Record{Hash: hash, Request: req}, err)
+		return nil, p.recordRefusal(ctx, "chat", &Record{Request: req}, err)
 	}
 	rec.Answer = clone(answer)
-	return answer, p.file.add(rec)
+	return answer, p.add(ctx, "chat", rec)
 }
 
-// recordRefusal adds a failure that is as good as an answer, and gives it back.
-func (p *Provider) recordRefusal(rec *Record, err error) error {
+// recordRefusal adds a failure that counts as an answer, and returns it.
+func (p *Provider) recordRefusal(ctx context.Context, kind string, rec *Record, err error) error {
 	if rec.Refusal = refusalOf(err); rec.Refusal == nil {
 		return err
 	}
-	if addErr := p.file.add(rec); addErr != nil {
+	if addErr := p.add(ctx, kind, rec); addErr != nil {
 		return addErr
 	}
 	return err
@@ -85,28 +86,72 @@ func clone(answer *chat.Answer) *chat.Answer {
 	return &own
 }
 
-// Embed gives one vector per input, see [chat.Provider].
+// Embed returns one vector per input, see [chat.Provider].
 func (p *Provider) Embed(ctx context.Context, req *chat.EmbedRequest) (*chat.Embeddings, error) {
-	hash, err := hashOf("embed", req)
-	if err != nil {
-		return nil, err
-	}
 	if p.real != nil {
 		result, err := p.real.Embed(ctx, req)
 		if err != nil {
-			return nil, p.recordRefusal(&Record{Hash: hash, EmbedRequest: req}, err)
+			return nil, p.recordRefusal(ctx, "embed", &Record{Request: req}, err)
 		}
-		return result, p.file.add(&Record{Hash: hash, EmbedRequest: req, Embeddings: result})
+		return result, p.add(ctx, "embed", &Record{Request: req, Embeddings: result})
+	}
+	rec, err := p.find(ctx, "embed", req)
+	if err != nil {
+		return nil, err
+	}
+	if rec.Embeddings == nil {
+		return nil, tea.Errorf(tea.ValidationError, "the recording %s contains no embeddings", rec.Hash)
+	}
+	return rec.Embeddings, nil
+}
+
+// add masks a record and appends it to the file.
+func (p *Provider) add(ctx context.Context, kind string, rec *Record) error {
+	if err := rec.withoutSecrets(func(v any) (any, error) { return p.mask(ctx, v) }); err != nil {
+		return tea.AsError(err)
+	}
+	var err error
+	if rec.Hash, err = hashOf(kind, rec.Request); err != nil {
+		return err
+	}
+	if kind == "embed" {
+		rec.Request, rec.EmbedRequest = nil, rec.Request
+	}
+	return p.file.add(rec)
+}
+
+// find returns the recording of a request; one of a refusal is returned as the
+// error. The request is looked for as it is, and then without secrets, which
+// takes a call of the host.
+func (p *Provider) find(ctx context.Context, kind string, request any) (*Record, error) {
+	v, err := value.From(request)
+	if err != nil {
+		return nil, tea.Errorf(tea.ValidationError, "identify the request: %w", err)
+	}
+	hash, err := hashOf(kind, request)
+	if err != nil {
+		return nil, err
 	}
 	rec, err := p.file.find(hash)
 	if err != nil {
 		return nil, err
 	}
-	if rec.Refusal != nil {
+	if rec == nil {
+		if masked, err := p.mask(ctx, v); err == nil {
+			v = masked
+		}
+		if hash, err = hashOf(kind, v); err != nil {
+			return nil, err
+		}
+		if rec, err = p.file.find(hash); err != nil {
+			return nil, err
+		}
+	}
+	switch {
+	case rec == nil:
+		return nil, p.file.missing(hash)
+	case rec.Refusal != nil:
 		return nil, rec.Refusal.failure()
 	}
-	if rec.Embeddings == nil {
-		return nil, tea.Errorf(tea.ValidationError, "the recording %s holds no embeddings", hash)
-	}
-	return rec.Embeddings, nil
+	return rec, nil
 }

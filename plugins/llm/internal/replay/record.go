@@ -1,8 +1,10 @@
 package replay
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
+	"encoding/json"
 	"maps"
 
 	"github.com/the-edge-agent/tea/plugins/llm/internal/chat"
@@ -12,41 +14,46 @@ import (
 )
 
 // Record is one line of a recording. Requests are kept for people to read;
-// only the hash is used to find an answer. Keys, headers and addresses are no
+// only the hash is used to find an answer. Keys, headers and addresses are not
 // part of a request and so never in a recording.
 type Record struct {
-	Hash         string             `json:"hash"`
-	Request      *chat.Request      `json:"request,omitempty"`
-	EmbedRequest *chat.EmbedRequest `json:"embed_request,omitempty"`
-	Chunks       []chat.Delta       `json:"chunks,omitempty"`
-	Answer       *chat.Answer       `json:"answer,omitempty"`
-	Embeddings   *chat.Embeddings   `json:"embeddings,omitempty"`
-	// Refusal stands in the place of an answer where the server found fault
-	// with the request: callers go on from there, with another request.
+	Hash         string           `json:"hash"`
+	Request      any              `json:"request,omitempty"`
+	EmbedRequest any              `json:"embed_request,omitempty"`
+	Chunks       []chat.Delta     `json:"chunks,omitempty"`
+	Answer       *chat.Answer     `json:"answer,omitempty"`
+	Embeddings   *chat.Embeddings `json:"embeddings,omitempty"`
+	// Refusal stands in place of an answer where the server rejected the
+	// request: callers continue with another request.
 	Refusal *Refusal `json:"refusal,omitempty"`
 }
 
-// Refusal is what a server had against a request.
+// Refusal is the reason why a server rejected a request.
 type Refusal struct {
+	// Type is the type of the error; "" is validation_error.
+	Type    tea.ErrorType  `json:"type,omitempty"`
 	Message string         `json:"message"`
 	Details map[string]any `json:"details"`
 }
 
 func (r *Refusal) failure() *tea.Error {
-	return &tea.Error{Type: tea.ValidationError, Message: r.Message, Details: maps.Clone(r.Details)}
+	return &tea.Error{Type: cmp.Or(r.Type, tea.ValidationError), Message: r.Message, Details: maps.Clone(r.Details)}
 }
 
-// refusalOf gives what to record of a failure; nil where it may pass.
+// refusalOf returns what to record of a failure; nil where it may pass.
 func refusalOf(err error) *Refusal {
-	if !transport.IsRefusal(err) {
-		return nil
-	}
 	e := tea.AsError(err)
-	return &Refusal{Message: e.Message, Details: e.Details}
+	switch {
+	case transport.IsRejection(err):
+		return &Refusal{Message: e.Message, Details: e.Details}
+	case e.Type == transport.ContentFiltered:
+		return &Refusal{Type: e.Type, Message: e.Message, Details: e.Details}
+	}
+	return nil
 }
 
-// pieces gives the recorded stream; an answer that was not streamed when it
-// was recorded comes in one piece.
+// pieces returns the recorded stream; an answer that was not streamed when it
+// was recorded is one piece.
 func (r *Record) pieces() []chat.Delta {
 	if len(r.Chunks) > 0 {
 		return r.Chunks
@@ -57,8 +64,50 @@ func (r *Record) pieces() []chat.Delta {
 	return []chat.Delta{{Text: r.Answer.Text, Reasoning: r.Answer.Reasoning}}
 }
 
-// hashOf identifies what was asked, independent of the order of members and
-// the form of numbers.
+// secretive are the parts of a record that may contain secrets.
+type secretive struct {
+	Request any         `json:"request,omitempty"`
+	Answer  chat.Answer `json:"answer"`
+	Refusal *Refusal    `json:"refusal,omitempty"`
+}
+
+// withoutSecrets masks the record. Pieces of a stream could contain the halves
+// of a secret: where the answer changes, they are dropped.
+func (r *Record) withoutSecrets(mask func(any) (any, error)) error {
+	parts := secretive{Request: r.Request, Refusal: r.Refusal}
+	if r.Answer != nil {
+		parts.Answer = *r.Answer
+		parts.Answer.Usage = nil // a number of tokens is not a secret, whatever it equals
+	}
+	v, err := value.From(parts)
+	if err != nil {
+		return err
+	}
+	if v, err = mask(v); err != nil {
+		return err
+	}
+	raw, err := value.Encode(v)
+	if err != nil {
+		return err
+	}
+	var masked secretive
+	if err := json.Unmarshal(raw, &masked); err != nil {
+		return err
+	}
+	r.Request, r.Refusal = v.(map[string]any)["request"], masked.Refusal
+	if r.Answer == nil {
+		return nil
+	}
+	if masked.Answer.Text != r.Answer.Text || masked.Answer.Reasoning != r.Answer.Reasoning {
+		r.Chunks = nil
+	}
+	masked.Answer.Usage = r.Answer.Usage
+	r.Answer = &masked.Answer
+	return nil
+}
+
+// hashOf identifies a request, independent of the order of members and the
+// form of numbers.
 func hashOf(kind string, request any) (string, error) {
 	v, err := value.From(request)
 	if err == nil {
@@ -71,7 +120,7 @@ func hashOf(kind string, request any) (string, error) {
 	return "", tea.Errorf(tea.ValidationError, "identify the request: %w", err)
 }
 
-// wholeNumbers makes 3.0 the same as 3 in a tree that belongs to the caller.
+// wholeNumbers makes 3.0 equal to 3, in place.
 func wholeNumbers(v any) any {
 	switch v := v.(type) {
 	case float64:

@@ -12,6 +12,7 @@ import (
 
 	"github.com/the-edge-agent/tea/plugins/llm/internal/chat"
 	tea "github.com/the-edge-agent/tea/sdk"
+	"github.com/the-edge-agent/tea/sdk/value"
 )
 
 // fake answers with its text, in pieces of one letter where it is streamed.
@@ -36,6 +37,8 @@ func (f fake) Embed(context.Context, *chat.EmbedRequest) (*chat.Embeddings, erro
 	return &chat.Embeddings{Vectors: [][]float64{{1, 2.5}}}, f.err
 }
 
+func noSecrets(_ context.Context, v any) (any, error) { return v, nil }
+
 func ask(question string) *chat.Request {
 	return &chat.Request{Model: "m", Messages: []chat.Message{chat.Text("user", question)}}
 }
@@ -52,7 +55,7 @@ func play(t *testing.T, p *Provider, req *chat.Request) (text string, pieces []s
 func TestRecordAndPlayBack(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "new", "answers.jsonl")
-	recording := New(Open(path), fake{text: "yes"})
+	recording := New(Open(path), noSecrets, fake{text: "yes"})
 	if _, _, err := play(t, recording, ask("streamed")); err != nil {
 		t.Fatal(err)
 	}
@@ -62,7 +65,7 @@ func TestRecordAndPlayBack(t *testing.T) {
 	if _, err := recording.Embed(t.Context(), &chat.EmbedRequest{Model: "e", Input: []string{"a"}}); err != nil {
 		t.Fatal(err)
 	}
-	player := New(Open(path), nil)
+	player := New(Open(path), noSecrets, nil)
 	for question, want := range map[string][]string{"streamed": {"y", "e", "s"}, "whole": {"yes"}} {
 		text, pieces, err := play(t, player, ask(question))
 		if err != nil || text != "yes" {
@@ -85,10 +88,10 @@ func TestTheLastRecordingCounts(t *testing.T) {
 	t.Parallel()
 	file := Open(filepath.Join(t.TempDir(), "answers.jsonl"))
 	for _, text := range []string{"old", "new"} {
-		if _, err := New(file, fake{text: text}).Chat(t.Context(), ask("q"), nil); err != nil {
+		if _, err := New(file, noSecrets, fake{text: text}).Chat(t.Context(), ask("q"), nil); err != nil {
 			t.Fatal(err)
 		}
-		if got, _, err := play(t, New(file, nil), ask("q")); err != nil || got != text {
+		if got, _, err := play(t, New(file, noSecrets, nil), ask("q")); err != nil || got != text {
 			t.Errorf("got %q, %v", got, err)
 		}
 	}
@@ -107,7 +110,7 @@ func TestAnswersBelongToTheCaller(t *testing.T) {
 		t.Fatal(err)
 	}
 	for range 2 {
-		answer, err := New(file, nil).Chat(t.Context(), ask("q"), nil)
+		answer, err := New(file, noSecrets, nil).Chat(t.Context(), ask("q"), nil)
 		if err != nil || answer.ToolCalls[0].Name != "a" {
 			t.Fatalf("got %v, %v", answer, err)
 		}
@@ -117,17 +120,91 @@ func TestAnswersBelongToTheCaller(t *testing.T) {
 
 func TestMissingRecordingSaysHowToRecord(t *testing.T) {
 	t.Parallel()
-	_, _, err := play(t, New(Open(filepath.Join(t.TempDir(), "none.jsonl")), nil), ask("q"))
-	var e *tea.Error
-	if !errors.As(err, &e) || e.Type != tea.NotFound || !strings.Contains(e.Message, "record: true") {
+	path := filepath.Join(t.TempDir(), "none.jsonl")
+	_, _, err := play(t, New(Open(path), noSecrets, nil), ask("q"))
+	if e := tea.AsError(err); e == nil || e.Type != tea.NotFound || !strings.Contains(e.Message, path+" not found") || !strings.Contains(e.Message, "record: true") {
+		t.Errorf("no file: got %v", err)
+	}
+	if _, err := New(Open(path), noSecrets, fake{text: "a"}).Chat(t.Context(), ask("another"), nil); err != nil {
+		t.Fatal(err)
+	}
+	_, _, err = play(t, New(Open(path), noSecrets, nil), ask("q"))
+	if e := tea.AsError(err); e == nil || e.Type != tea.NotFound || !strings.Contains(e.Message, "no recording of this request") || !strings.Contains(e.Message, "record: true") {
+		t.Errorf("no recording: got %v", err)
+	}
+}
+
+// hideSecret masks what the tests below use as a secret.
+func hideSecret(_ context.Context, v any) (any, error) {
+	raw, err := value.Encode(v)
+	if err != nil {
+		return nil, err
+	}
+	return value.Decode([]byte(strings.ReplaceAll(string(raw), "s3cret", "***")))
+}
+
+// A recording is shared with others: it contains no secrets, also none that is
+// spread over the pieces of a stream, and is still found.
+func TestRecordingContainsNoSecrets(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "answers.jsonl")
+	question := ask("the key is s3cret")
+	question.Messages = append(question.Messages, chat.Message{Role: "assistant", ToolCalls: []chat.ToolCall{{ID: "c", Name: "f", Arguments: `{"key":"s3cret"}`}}})
+	if _, _, err := play(t, New(Open(path), hideSecret, fake{text: "it is s3cret"}), question); err != nil {
+		t.Fatal(err)
+	}
+	rejected := &tea.Error{Type: tea.ValidationError, Message: "HTTP 400: bad s3cret", Details: map[string]any{"status": int64(400), "code": "s3cret"}}
+	if _, err := New(Open(path), hideSecret, fake{err: rejected}).Chat(t.Context(), ask("s3cret?"), nil); err == nil {
+		t.Error("no error")
+	}
+	raw, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if strings.Contains(string(raw), "s3cret") || strings.Contains(string(raw), `"chunks"`) {
+		t.Errorf("recorded %s", raw)
+	}
+	text, pieces, err := play(t, New(Open(path), hideSecret, nil), question)
+	if err != nil || text != "it is ***" {
+		t.Errorf("got %q, %v", text, err)
+	}
+	if diff := cmp.Diff([]string{"it is ***"}, pieces); diff != "" {
+		t.Error(diff)
+	}
+	if _, _, err := play(t, New(Open(path), hideSecret, nil), ask("s3cret?")); err == nil || err.Error() != "validation_error: HTTP 400: bad ***" {
 		t.Errorf("got %v", err)
+	}
+	failing := func(context.Context, any) (any, error) { return nil, errors.New("no mask") }
+	if _, err := New(Open(path), failing, fake{text: "s3cret"}).Chat(t.Context(), ask("q"), nil); err == nil {
+		t.Error("recorded without a mask")
+	}
+}
+
+func TestOnlyTheOwnerReadsARecording(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	old := filepath.Join(dir, "old.jsonl")
+	if err := os.WriteFile(old, nil, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	for _, path := range []string{old, filepath.Join(dir, "new.jsonl")} {
+		if _, err := New(Open(path), noSecrets, fake{text: "a"}).Chat(t.Context(), ask("q"), nil); err != nil {
+			t.Fatal(err)
+		}
+		info, err := os.Stat(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if mode := info.Mode().Perm(); mode != 0o600 {
+			t.Errorf("%s: mode %o", path, mode)
+		}
 	}
 }
 
 func TestFailuresAreNotRecorded(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "answers.jsonl")
-	if _, err := New(Open(path), fake{err: errors.New("down")}).Chat(t.Context(), ask("q"), nil); err == nil {
+	if _, err := New(Open(path), noSecrets, fake{err: errors.New("down")}).Chat(t.Context(), ask("q"), nil); err == nil {
 		t.Error("no error")
 	}
 	if _, err := os.Stat(path); !errors.Is(err, os.ErrNotExist) {
@@ -138,7 +215,7 @@ func TestFailuresAreNotRecorded(t *testing.T) {
 func TestTornLastLineIsReplaced(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "answers.jsonl")
-	if _, err := New(Open(path), fake{text: "a"}).Chat(t.Context(), ask("1"), nil); err != nil {
+	if _, err := New(Open(path), noSecrets, fake{text: "a"}).Chat(t.Context(), ask("1"), nil); err != nil {
 		t.Fatal(err)
 	}
 	whole, err := os.ReadFile(path)
@@ -148,14 +225,14 @@ func TestTornLastLineIsReplaced(t *testing.T) {
 	if err := os.WriteFile(path, append(whole, whole[:len(whole)/2]...), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if text, _, err := play(t, New(Open(path), nil), ask("1")); err != nil || text != "a" {
+	if text, _, err := play(t, New(Open(path), noSecrets, nil), ask("1")); err != nil || text != "a" {
 		t.Errorf("before: got %q, %v", text, err)
 	}
-	if _, err := New(Open(path), fake{text: "b"}).Chat(t.Context(), ask("2"), nil); err != nil {
+	if _, err := New(Open(path), noSecrets, fake{text: "b"}).Chat(t.Context(), ask("2"), nil); err != nil {
 		t.Fatal(err)
 	}
 	for question, want := range map[string]string{"1": "a", "2": "b"} {
-		if text, _, err := play(t, New(Open(path), nil), ask(question)); err != nil || text != want {
+		if text, _, err := play(t, New(Open(path), noSecrets, nil), ask(question)); err != nil || text != want {
 			t.Errorf("after: got %q, %v", text, err)
 		}
 	}
@@ -167,7 +244,7 @@ func TestBrokenLineIsNamed(t *testing.T) {
 	if err := os.WriteFile(path, []byte("\n{\"hash\":\"a\"}\noops\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	_, _, err := play(t, New(Open(path), nil), ask("q"))
+	_, _, err := play(t, New(Open(path), noSecrets, nil), ask("q"))
 	if err == nil || !strings.Contains(err.Error(), "answers.jsonl:3:") {
 		t.Errorf("got %v", err)
 	}

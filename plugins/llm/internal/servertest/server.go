@@ -51,6 +51,14 @@ type Server struct {
 	replies []Reply
 }
 
+// HTTP is a client for servers of a test, closed at its end.
+func HTTP(t testing.TB) *http.Client {
+	t.Helper()
+	transport := http.DefaultTransport.(*http.Transport).Clone()
+	t.Cleanup(transport.CloseIdleConnections)
+	return &http.Client{Transport: transport, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
+}
+
 // Start runs a server until the test ends. Each request gets the next reply;
 // the last one serves all that follow.
 func Start(t testing.TB, replies ...Reply) *Server {

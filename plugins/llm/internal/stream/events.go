@@ -14,23 +14,24 @@ type Event struct {
 }
 
 // Events reads server-sent events. Comments (": keep-alive") and events
-// without data are left out. Beyond the standard, an event at the end of the
+// without data are skipped. Beyond the standard, an event at the end of the
 // stream counts although no empty line follows it; a line that begins with a
-// brace or a bracket begins an event of its own, which goes on until its JSON
-// is whole: servers answer an event stream's request with bare JSON when
-// something goes wrong; and a field called error is an event of that name.
+// brace or a bracket begins an event of its own, which ends where its JSON is
+// complete: servers send bare JSON instead of a stream when something goes
+// wrong; and a field called error is an event of that name.
 type Events struct {
 	in   lineReader
 	data []byte
-	// held is the first line of bare JSON found behind an event that was not
-	// yet closed.
+	// held is the first line of bare JSON found after an event that was not
+	// closed.
 	held []byte
 }
 
-// NewEvents reads from r. It buffers, so r belongs to it from then on.
-func NewEvents(r io.Reader) *Events { return &Events{in: newLineReader(r)} }
+// NewEvents reads events of up to limit bytes from r. It buffers, so r belongs
+// to it from then on.
+func NewEvents(r io.Reader, limit int) *Events { return &Events{in: newLineReader(r, limit)} }
 
-// Next gives the next event; io.EOF after the last one.
+// Next returns the next event; io.EOF after the last one.
 func (e *Events) Next() (Event, error) {
 	var event Event
 	e.data = e.data[:0]
@@ -69,7 +70,7 @@ func (e *Events) Next() (Event, error) {
 				if seen {
 					e.data = append(e.data, '\n')
 				}
-				if len(e.data)+len(text) > MaxRecord {
+				if len(e.data)+len(text) > e.in.limit {
 					return Event{}, ErrTooLong
 				}
 				seen = true
@@ -84,12 +85,12 @@ func beginsJSON(line []byte) bool {
 	return len(line) > 0 && (line[0] == '{' || line[0] == '[')
 }
 
-// bare reads JSON that begins with a line outside of any event. What never
-// becomes whole goes on to the end of the stream.
+// bare reads JSON that begins with a line outside of any event. JSON that is
+// never complete goes on to the end of the stream.
 func (e *Events) bare(line []byte) (Event, error) {
 	var n nesting
 	for {
-		if len(e.data)+len(line) > MaxRecord {
+		if len(e.data)+len(line) > e.in.limit {
 			return Event{}, ErrTooLong
 		}
 		e.data = append(e.data, line...)
@@ -112,7 +113,7 @@ type nesting struct {
 	inText, escaped bool
 }
 
-// closed takes the next line and tells whether all that was opened is closed.
+// closed takes the next line and reports whether every bracket is closed.
 func (n *nesting) closed(line []byte) bool {
 	for _, c := range line {
 		switch {
@@ -137,7 +138,7 @@ func (e *Events) finish(event Event) Event {
 	return event
 }
 
-// splitField takes "name: text" apart; a comment has the empty name.
+// splitField splits "name: text"; a comment has the empty name.
 func splitField(line []byte) (name, text []byte) {
 	name, text, _ = bytes.Cut(line, []byte(":"))
 	return name, bytes.TrimPrefix(text, []byte(" "))

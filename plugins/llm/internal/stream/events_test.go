@@ -12,7 +12,7 @@ import (
 
 func readEvents(t testing.TB, r io.Reader) (events []string, err error) {
 	t.Helper()
-	in := NewEvents(r)
+	in := NewEvents(r, testLimit)
 	for {
 		e, err := in.Next()
 		if err == io.EOF {
@@ -77,7 +77,7 @@ func BenchmarkBareJSON(b *testing.B) {
 	text := "[\n" + strings.Repeat("{},\n", 200_000) + "{}]\n"
 	b.SetBytes(int64(len(text)))
 	for b.Loop() {
-		if _, err := NewEvents(strings.NewReader(text)).Next(); err != nil {
+		if _, err := NewEvents(strings.NewReader(text), testLimit).Next(); err != nil {
 			b.Fatal(err)
 		}
 	}
@@ -89,7 +89,7 @@ func TestEventIsThereAtOnce(t *testing.T) {
 	t.Parallel()
 	for _, end := range []string{"\n\n", "\r\n\r\n", "\r\r"} {
 		r, w := io.Pipe()
-		in := NewEvents(r)
+		in := NewEvents(r, testLimit)
 		go io.WriteString(w, "data: a"+end)
 		e, err := in.Next() // blocks for ever where it waits for more
 		if err != nil || string(e.Data) != "a" {

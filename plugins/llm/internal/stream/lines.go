@@ -3,24 +3,23 @@ package stream
 import (
 	"bufio"
 	"bytes"
-	"errors"
 	"io"
+
+	tea "github.com/the-edge-agent/tea/sdk"
 )
 
-// MaxRecord is the size up to which a line or an event is read.
-const MaxRecord = 16 << 20
-
-// ErrTooLong is what a reader returns for a line or an event beyond [MaxRecord].
-var ErrTooLong = errors.New("the server sent a record of more than 16 MiB")
+// ErrTooLong is what a reader returns for a line or an event beyond its limit.
+var ErrTooLong error = tea.Errorf(tea.ResourceExhausted, "the server sent a record that is larger than max_answer_bytes allows")
 
 // Lines reads records of one line each, such as Ollama's JSON lines. Lines
-// end in LF, CRLF or CR; empty ones are left out; the last one needs no end.
+// end in LF, CRLF or CR; empty ones are skipped; the last one needs no end.
 type Lines struct{ in lineReader }
 
-// NewLines reads from r. It buffers, so r belongs to it from then on.
-func NewLines(r io.Reader) *Lines { return &Lines{in: newLineReader(r)} }
+// NewLines reads lines of up to limit bytes from r. It buffers, so r belongs
+// to it from then on.
+func NewLines(r io.Reader, limit int) *Lines { return &Lines{in: newLineReader(r, limit)} }
 
-// Next gives the next record; io.EOF after the last one. The bytes are valid
+// Next returns the next record; io.EOF after the last one. The bytes are valid
 // until the next call.
 func (l *Lines) Next() ([]byte, error) {
 	for {
@@ -37,18 +36,21 @@ func (l *Lines) Next() ([]byte, error) {
 var byteOrderMark = []byte("\xef\xbb\xbf")
 
 // lineReader splits a stream at LF, CRLF and CR without waiting for the byte
-// behind a CR, so that a line is there as soon as its end is.
+// behind a CR, so that a line is returned as soon as it ends.
 type lineReader struct {
 	r       *bufio.Reader
+	limit   int
 	line    []byte
 	started bool
 	afterCR bool
 }
 
-func newLineReader(r io.Reader) lineReader { return lineReader{r: bufio.NewReader(r)} }
+func newLineReader(r io.Reader, limit int) lineReader {
+	return lineReader{r: bufio.NewReader(r), limit: limit}
+}
 
-// next gives a line without its end. At the end of the stream what is left
-// counts as a line; then comes io.EOF.
+// next returns a line without its end. At the end of the stream the rest
+// counts as a line; io.EOF follows.
 func (l *lineReader) next() ([]byte, error) {
 	l.line = l.line[:0]
 	for {
@@ -67,7 +69,7 @@ func (l *lineReader) next() ([]byte, error) {
 		if end < 0 {
 			end = len(there)
 		}
-		if len(l.line)+end > MaxRecord {
+		if len(l.line)+end > l.limit {
 			return nil, ErrTooLong
 		}
 		l.line = append(l.line, there[:end]...)
@@ -81,7 +83,7 @@ func (l *lineReader) next() ([]byte, error) {
 	}
 }
 
-// discard drops what is in the buffer, which cannot fail.
+// discard drops bytes of the buffer, which cannot fail.
 func (l *lineReader) discard(n int) { _, _ = l.r.Discard(n) }
 
 // withoutMark drops a byte order mark in front of the first line.

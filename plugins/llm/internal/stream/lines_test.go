@@ -11,7 +11,7 @@ import (
 )
 
 func readLines(r io.Reader) (lines []string, err error) {
-	in := NewLines(r)
+	in := NewLines(r, testLimit)
 	for {
 		line, err := in.Next()
 		if err == io.EOF {
@@ -23,6 +23,9 @@ func readLines(r io.Reader) (lines []string, err error) {
 		lines = append(lines, string(line))
 	}
 }
+
+// testLimit is the largest record of these tests.
+const testLimit = 16 << 20
 
 func TestLines(t *testing.T) {
 	t.Parallel()

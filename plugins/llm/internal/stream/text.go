@@ -1,7 +1,9 @@
 package stream
 
 import (
+	"bytes"
 	"strings"
+	"unicode/utf16"
 	"unicode/utf8"
 )
 
@@ -9,22 +11,33 @@ import (
 // private planes, where no text has characters.
 const rawByte = 0x10ff00
 
-// Escape makes JSON text valid UTF-8 without losing anything: a byte that
-// is no part of a character becomes one private character, which a [Joiner]
-// turns back into the byte. Valid text is returned as it is.
+// Escape makes JSON text valid without losing anything: a byte that is not
+// part of a character, and an escaped half of a surrogate pair, become private
+// characters, which a [Joiner] turns back. Other text is returned as it is.
 //
-// A JSON decoder would replace such bytes by U+FFFD, and with them a
-// character whose halves a server sent in two chunks.
+// A JSON decoder would replace both by U+FFFD, and with them a character whose
+// halves a server sent in two chunks.
 func Escape(data []byte) []byte {
-	if utf8.Valid(data) {
+	if utf8.Valid(data) && !hasHalfPair(data) {
 		return data
 	}
 	out := make([]byte, 0, len(data)+len(data)/2)
 	for len(data) > 0 {
 		r, size := utf8.DecodeRune(data)
-		if r == utf8.RuneError && size == 1 {
+		switch {
+		case r == utf8.RuneError && size == 1:
 			out = utf8.AppendRune(out, rawByte+rune(data[0]))
-		} else {
+		case r == '\\':
+			half, length := escapeSequence(data)
+			size = length
+			if half == 0 {
+				out = append(out, data[:size]...)
+				break
+			}
+			for _, b := range surrogateBytes(half) {
+				out = utf8.AppendRune(out, rawByte+rune(b))
+			}
+		default:
 			out = append(out, data[:size]...)
 		}
 		data = data[size:]
@@ -32,55 +45,145 @@ func Escape(data []byte) []byte {
 	return out
 }
 
-// Joiner puts text together that comes in pieces, and gives out whole
-// characters only. The zero value is ready.
+// hasHalfPair reports whether the text has an escaped surrogate outside of a
+// pair.
+func hasHalfPair(data []byte) bool {
+	for {
+		i := bytes.IndexByte(data, '\\')
+		if i < 0 {
+			return false
+		}
+		half, length := escapeSequence(data[i:])
+		if half != 0 {
+			return true
+		}
+		data = data[i+length:]
+	}
+}
+
+// escapeSequence reads the escape sequence at the beginning of JSON text, both
+// halves of a surrogate pair as one. half is a surrogate without its other
+// half, otherwise 0.
+func escapeSequence(data []byte) (half rune, length int) {
+	r, ok := escapedUnit(data)
+	if !ok {
+		return 0, min(2, len(data))
+	}
+	if !utf16.IsSurrogate(r) {
+		return 0, 6
+	}
+	if next, ok := escapedUnit(data[6:]); ok && utf16.DecodeRune(r, next) != utf8.RuneError {
+		return 0, 12
+	}
+	return r, 6
+}
+
+// escapedUnit reads \uXXXX.
+func escapedUnit(data []byte) (r rune, ok bool) {
+	if len(data) < 6 || data[0] != '\\' || data[1] != 'u' {
+		return 0, false
+	}
+	for _, c := range data[2:6] {
+		r <<= 4
+		switch {
+		case c >= '0' && c <= '9':
+			r |= rune(c - '0')
+		case c >= 'a' && c <= 'f':
+			r |= rune(c - 'a' + 10)
+		case c >= 'A' && c <= 'F':
+			r |= rune(c - 'A' + 10)
+		default:
+			return 0, false
+		}
+	}
+	return r, true
+}
+
+// surrogateBytes writes half of a pair in the form that UTF-8 would have for
+// it; UTF-8 itself excludes it, so no text contains it.
+func surrogateBytes(half rune) [3]byte {
+	return [3]byte{0xe0 | byte(half>>12), 0x80 | byte(half>>6)&0x3f, 0x80 | byte(half)&0x3f}
+}
+
+// surrogate reads the form of surrogateBytes; 0 where there is none.
+func surrogate(data []byte) rune {
+	if len(data) < 3 || data[0] != 0xed || data[1] < 0xa0 || data[1] > 0xbf || data[2]&0xc0 != 0x80 {
+		return 0
+	}
+	return 0xd000 | rune(data[1]&0x3f)<<6 | rune(data[2]&0x3f)
+}
+
+// Joiner joins text that arrives in pieces, and returns whole characters
+// only. The zero value is ready.
 type Joiner struct{ rest []byte }
 
 // Add takes the next piece of text out of data that went through [Escape] and
-// gives all that is complete.
+// returns all that is complete.
 func (j *Joiner) Add(piece string) string {
 	if len(j.rest) == 0 && !hasRawByte(piece) {
 		return piece
 	}
 	buf := j.rest
 	for _, r := range piece {
-		if r >= rawByte+0x80 && r <= rawByte+0xff {
+		if isRawByte(r) {
 			buf = append(buf, byte(r-rawByte))
 		} else {
 			buf = utf8.AppendRune(buf, r)
 		}
 	}
-	whole := len(buf) - incompleteTail(buf)
-	text := strings.ToValidUTF8(string(buf[:whole]), "\ufffd")
-	j.rest = append([]byte(nil), buf[whole:]...)
+	text, rest := characters(buf)
+	j.rest = append([]byte(nil), rest...)
 	return text
 }
 
-// Rest gives what is left at the end: nothing, or U+FFFD for a character that
-// was never completed.
+// Rest returns what is left at the end: nothing, or U+FFFD for a character
+// that was never completed.
 func (j *Joiner) Rest() string {
 	rest := j.rest
 	j.rest = nil
 	return strings.ToValidUTF8(string(rest), "\ufffd")
 }
 
-func hasRawByte(s string) bool {
-	return strings.ContainsFunc(s, func(r rune) bool { return r >= rawByte+0x80 && r <= rawByte+0xff })
+// characters decodes UTF-8 and pairs of surrogates up to the end, or to the
+// beginning of a character that further bytes may complete.
+func characters(buf []byte) (text string, rest []byte) {
+	var b strings.Builder
+	for len(buf) > 0 {
+		if mayContinue(buf) {
+			break
+		}
+		_, size := utf8.DecodeRune(buf)
+		if half := surrogate(buf); half != 0 {
+			size = 3
+			if whole := utf16.DecodeRune(half, surrogate(buf[3:])); whole != utf8.RuneError {
+				b.WriteRune(whole)
+				buf = buf[6:]
+				continue
+			}
+		}
+		b.Write(buf[:size])
+		buf = buf[size:]
+	}
+	return strings.ToValidUTF8(b.String(), "\ufffd"), buf
 }
 
-// incompleteTail counts the bytes at the end that begin a character which
-// further bytes may complete.
-func incompleteTail(b []byte) int {
-	for n := 1; n < utf8.UTFMax && n <= len(b); n++ {
-		if tail := b[len(b)-n:]; utf8.RuneStart(tail[0]) {
-			if utf8.FullRune(tail) {
-				return 0
-			}
-			return n
-		}
+// mayContinue reports whether a text consists of the beginning of a character.
+func mayContinue(buf []byte) bool {
+	switch {
+	case !utf8.FullRune(buf):
+		return true
+	case buf[0] != 0xed:
+		return false
+	case len(buf) == 2:
+		return buf[1] >= 0xa0 && buf[1] <= 0xbf
 	}
-	return 0
+	high := surrogate(buf) // the first half of a pair waits for the second
+	return high >= 0xd800 && high < 0xdc00 && len(buf) < 6 && strings.HasPrefix("\xed", string(buf[3:min(4, len(buf))]))
 }
+
+func isRawByte(r rune) bool { return r >= rawByte+0x80 && r <= rawByte+0xff }
+
+func hasRawByte(s string) bool { return strings.ContainsFunc(s, isRawByte) }
 
 // Join is a [Joiner] for text that came in one piece.
 func Join(text string) string {

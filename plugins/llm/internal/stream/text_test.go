@@ -38,6 +38,7 @@ func TestJoiner(t *testing.T) {
 		{"one byte at a time", []string{"\xf0", "\x9f", "\x98", "\x80!"}, []string{"", "", "", "😀!"}, ""},
 		{"never completed", []string{"a\xf0\x9f"}, []string{"a"}, "\ufffd"},
 		{"completed by something else", []string{"\xe2\x82", "x"}, []string{"", "\ufffdx"}, ""},
+		{"half a pair in the bytes of UTF-8", []string{"a\xed\xa0", "\xbd\xed\xb8\x80b"}, []string{"a", "😀b"}, ""},
 		{"no part of a character", []string{"a\xff", "b"}, []string{"a\ufffd", "b"}, ""},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -48,6 +49,48 @@ func TestJoiner(t *testing.T) {
 			}
 			if rest != c.rest {
 				t.Errorf("rest %q, want %q", rest, c.rest)
+			}
+		})
+	}
+}
+
+// Servers that write ASCII only cut a character between the halves of its
+// surrogate pair.
+func TestPairsOfSurrogatesAreJoined(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		name   string
+		pieces []string // the inside of JSON strings
+		want   string
+	}{
+		{"in one piece", []string{`a\ud83d\ude00b`}, "a😀b"},
+		{"in two pieces", []string{`a\ud83d`, `\ude00b`}, "a😀b"},
+		{"in capitals", []string{`\uD83D`, `\uDE00`}, "😀"},
+		{"an empty piece between", []string{`\ud83d`, ``, `\ude00`}, "😀"},
+		{"two pairs", []string{`\ud83d`, `\ude00\ud83d`, `\ude01`}, "😀😁"},
+		{"only the first half", []string{`a\ud83d`, `b`}, "a\ufffdb"},
+		{"only the second half", []string{`a\ude00b`}, "a\ufffdb"},
+		{"the first half at the end", []string{`a\ud83d`}, "a\ufffd"},
+		{"two first halves", []string{`\ud83d`, `\ud83d\ude00`}, "\ufffd😀"},
+		{"a backslash before u", []string{`\\ud83d`, `\\ude00`}, `\ud83d\ude00`},
+		{"other escapes", []string{`\n\u00e9\"`}, "\né\""},
+		{"a character of two bytes after half a pair", []string{`\ud83d`, "\u00e9"}, "\ufffdé"},
+		{"the last character before the surrogates", []string{`\ud83d`, "\ud7ff!"}, "\ufffd\ud7ff!"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			var j Joiner
+			var got strings.Builder
+			for _, piece := range c.pieces {
+				var text string
+				if err := json.Unmarshal(Escape([]byte(`"`+piece+`"`)), &text); err != nil {
+					t.Fatal(err)
+				}
+				got.WriteString(j.Add(text))
+			}
+			got.WriteString(j.Rest())
+			if diff := cmp.Diff(c.want, got.String()); diff != "" {
+				t.Error(diff)
 			}
 		})
 	}

@@ -1,6 +1,6 @@
-// Package transport brings a request to a model server: it tries again what
-// may pass, keeps the time limits, and words failures as *tea.Error without
-// the secrets that the request carried.
+// Package transport sends requests to a model server: it retries transient
+// failures, enforces limits of time and size, and reports failures as
+// *tea.Error without the secrets that a request carried.
 //
-// Start with [Client.Post].
+// Start with [Server.Post].
 package transport

@@ -2,13 +2,18 @@ package transport
 
 import (
 	"bytes"
+	"context"
 	"crypto/tls"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"html"
 	"io"
+	"maps"
+	"mime"
 	"net/http"
 	"net/url"
+	"regexp"
 	"strconv"
 	"strings"
 	"time"
@@ -17,16 +22,20 @@ import (
 	tea "github.com/the-edge-agent/tea/sdk"
 )
 
+// ContentFiltered is the type of the error for a request that the server's
+// content filter refused.
+const ContentFiltered tea.ErrorType = "content_filter"
+
 // maxErrorBody and maxErrorText bound what is read of a failure and what of
-// it gets into a message.
+// it is part of a message.
 const (
 	maxErrorBody = 64 << 10
 	maxErrorText = 1000
 )
 
-// statusError words an answer whose status is no success.
+// statusError is the error for an answer without a status of success.
 func statusError(resp *http.Response) *tea.Error {
-	body, _ := io.ReadAll(io.LimitReader(resp.Body, maxErrorBody)) // what there is of it is still a message
+	body, _ := io.ReadAll(io.LimitReader(resp.Body, maxErrorBody)) // a part of it is still a message
 	if resp.StatusCode >= 300 && resp.StatusCode < 400 {
 		return tea.Errorf(tea.ValidationError, "the server redirects to %s; set api_base to the address it names", resp.Header.Get("Location"))
 	}
@@ -37,14 +46,14 @@ func statusError(resp *http.Response) *tea.Error {
 	return e
 }
 
-// IsRefusal tells whether a server found fault with the request itself: the
-// same request will be refused again.
-func IsRefusal(err error) bool {
+// IsRejection reports whether a server rejected the request itself: the same
+// request will be rejected again.
+func IsRejection(err error) bool {
 	e := tea.AsError(err)
 	return e != nil && e.Type == tea.ValidationError && e.Details["status"] != nil
 }
 
-// IsError tells whether the member error of an answer reports one: servers
+// IsError reports whether the member error of an answer holds one: servers
 // also send it empty.
 func IsError(raw json.RawMessage) bool {
 	switch string(raw) {
@@ -54,14 +63,14 @@ func IsError(raw json.RawMessage) bool {
 	return true
 }
 
-// StreamError words the error that a server sent where a piece of its answer,
-// or an answer, was expected.
+// StreamError is the error that a server sent in place of an answer or of a
+// piece of it.
 func StreamError(raw []byte) *tea.Error {
 	r := toReport(raw)
 	return newFailure(r.status(), r)
 }
 
-// report is what servers say about a failure, whatever shape they give it.
+// report is what servers say about a failure, in whatever form.
 type report struct {
 	message, code, kind string
 }
@@ -117,8 +126,8 @@ func scalar(v any) string {
 	return ""
 }
 
-// statusOf gives the codes that servers use in a stream the status that they
-// would have sent in front of it.
+// statusOf maps the codes that servers use in a stream to the status that they
+// would have sent before it.
 var statusOf = map[string]int{
 	"rate_limit_exceeded":       http.StatusTooManyRequests,
 	"rate_limit_error":          http.StatusTooManyRequests,
@@ -127,6 +136,7 @@ var statusOf = map[string]int{
 	"context_length_exceeded":   http.StatusBadRequest,
 	"exceed_context_size_error": http.StatusBadRequest,
 	"content_filter":            http.StatusBadRequest,
+	"content_policy_violation":  http.StatusBadRequest,
 	"BadRequestError":           http.StatusBadRequest,
 	"invalid_api_key":           http.StatusUnauthorized,
 	"authentication_error":      http.StatusUnauthorized,
@@ -135,7 +145,7 @@ var statusOf = map[string]int{
 	"not_found_error":           http.StatusNotFound,
 }
 
-// status is the HTTP status that fits the report; 500 where nothing says more.
+// status is the HTTP status that the report amounts to; 500 where it is unknown.
 func (r report) status() int {
 	for _, word := range []string{r.code, r.kind} {
 		if n, err := strconv.Atoi(word); err == nil && n >= 400 && n < 600 {
@@ -148,10 +158,22 @@ func (r report) status() int {
 	return http.StatusInternalServerError
 }
 
-// newFailure gives a failure its type and says whether it may pass.
+// isFiltered reports whether a content filter was at work.
+func (r report) isFiltered() bool {
+	for _, word := range []string{r.code, r.kind} {
+		if word == "content_filter" || word == "content_policy_violation" {
+			return true
+		}
+	}
+	return false
+}
+
+// newFailure classifies a failure and decides whether it is retryable.
 func newFailure(status int, r report) *tea.Error {
 	e := &tea.Error{Message: strings.TrimSpace(strings.ToValidUTF8(r.message, "\ufffd")), Details: map[string]any{}}
 	switch {
+	case r.isFiltered():
+		e.Type = ContentFiltered
 	case status == http.StatusUnauthorized || status == http.StatusForbidden:
 		e.Type = tea.PermissionDenied
 	case status == http.StatusNotFound:
@@ -176,8 +198,8 @@ func newFailure(status int, r report) *tea.Error {
 	return e
 }
 
-// connectionError words what went wrong below HTTP. The request's address is
-// left out: it is the error's source, and it may hold a key.
+// connectionError is the error for a failure below HTTP. The request's address
+// is left out: it is the error's source, and it may hold a key.
 func connectionError(err error) *tea.Error {
 	var sent *url.Error
 	if errors.As(err, &sent) {
@@ -186,7 +208,7 @@ func connectionError(err error) *tea.Error {
 	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
 		return tea.Errorf(tea.ConnectionError, "the server closed the connection before its answer was complete: %v", err)
 	}
-	e := tea.Errorf(tea.ConnectionError, "cannot talk to the model server: %v", err)
+	e := tea.Errorf(tea.ConnectionError, "the connection to the model server failed: %v", err)
 	var certificate *tls.CertificateVerificationError
 	if errors.As(err, &certificate) {
 		e.Retryable = false
@@ -194,7 +216,57 @@ func connectionError(err error) *tea.Error {
 	return e
 }
 
-// redact replaces secrets in everything that an error shows.
+// Interrupted marks an error of consume after pieces of the answer were
+// emitted: to try again would emit them twice. With no piece emitted it is the
+// error itself.
+func Interrupted(err error, pieces int) error {
+	if pieces == 0 {
+		return err
+	}
+	return &interrupted{err: err, pieces: pieces}
+}
+
+type interrupted struct {
+	err    error
+	pieces int
+}
+
+func (i *interrupted) Error() string { return i.err.Error() }
+func (i *interrupted) Unwrap() error { return i.err }
+
+// WasInterrupted reports whether a failure came after pieces of an answer had
+// been emitted.
+func WasInterrupted(e *tea.Error) bool { return e.Details["tokens"] != nil }
+
+// toFailure turns any error of a try into a failure with a source and without
+// secrets.
+func (s *Server) toFailure(ctx context.Context, err error) *tea.Error {
+	var failure, known *tea.Error
+	switch {
+	case errors.As(err, &known):
+		failure = known
+	case ctx.Err() != nil:
+		failure = contextError(ctx)
+	default:
+		failure = connectionError(err)
+	}
+	clean := *failure
+	if u, err := url.Parse(s.Base); err == nil {
+		clean.Source = u.Host
+	}
+	clean.Details = map[string]any{}
+	maps.Copy(clean.Details, failure.Details)
+	var broken *interrupted
+	if errors.As(err, &broken) {
+		clean.Message = fmt.Sprintf("the answer broke off after %d tokens: %s", broken.pieces, clean.Message)
+		clean.Details["tokens"] = int64(broken.pieces)
+	}
+	redact(&clean, s.Secrets)
+	clean.Message = shorten(clean.Message) // only now: half a secret would not be found
+	return &clean
+}
+
+// redact replaces secrets everywhere in an error.
 func redact(e *tea.Error, secrets []string) {
 	var pairs []string
 	for _, secret := range secrets {
@@ -227,4 +299,56 @@ func shorten(text string) string {
 		end--
 	}
 	return text[:end] + "..."
+}
+
+var (
+	pageStart = regexp.MustCompile(`(?i)^\s*<(!doctype html|html)\b`)
+	pageTitle = regexp.MustCompile(`(?is)<title[^>]*>(.*?)</title>`)
+)
+
+// titleOf returns the title of a web page, "" where it has none; isPage says
+// whether the text is a page at all. A proxy in front of a server answers with
+// one, and its markup helps nobody.
+func titleOf(text string) (title string, isPage bool) {
+	if !pageStart.MatchString(text) {
+		return "", false
+	}
+	if found := pageTitle.FindStringSubmatch(text); found != nil {
+		title = strings.TrimSpace(html.UnescapeString(found[1]))
+	}
+	return title, true
+}
+
+// NotAnAnswer is the error for a body in the place of an answer, or of
+// embeddings, that could not be read because of err. A web page comes from a
+// login, a proxy or a router: it is named by its title, and trying again
+// would not help.
+func NotAnAnswer(body []byte, expected string, err error) *tea.Error {
+	title, isPage := titleOf(string(body[:min(len(body), maxErrorBody)]))
+	switch {
+	case isPage && title != "":
+		return webPage(fmt.Sprintf("a web page (%q)", title))
+	case isPage:
+		return webPage("a web page")
+	case len(bytes.TrimSpace(body)) == 0:
+		return tea.Errorf(tea.ConnectionError, "the server sent nothing instead of %s", expected)
+	}
+	return tea.Errorf(tea.ConnectionError, "the server did not send %s: %w", expected, err)
+}
+
+func webPage(page string) *tea.Error {
+	e := tea.Errorf(tea.ConnectionError, "the server sent %s instead of an answer; check api_base", page)
+	e.Retryable = false
+	return e
+}
+
+// WebPage is the error for a stream without an answer that the server called a
+// web page.
+func WebPage() *tea.Error { return webPage("a web page") }
+
+// IsPage reports whether the server calls its answer a web page. Servers are
+// wrong about that: it explains an answer that makes no sense, and no other.
+func (r Reply) IsPage() bool {
+	kind, _, _ := mime.ParseMediaType(r.Header.Get("Content-Type"))
+	return kind == "text/html"
 }

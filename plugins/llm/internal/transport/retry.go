@@ -1,6 +1,7 @@
 package transport
 
 import (
+	"context"
 	"math/rand/v2"
 	"net/http"
 	"strconv"
@@ -10,14 +11,27 @@ import (
 	tea "github.com/the-edge-agent/tea/sdk"
 )
 
+// Failure is a try that failed.
+type Failure struct {
+	// Attempt counts the tries so far, from 1.
+	Attempt int
+	Reason  *tea.Error
+	// Again says that another try follows after Wait.
+	Again bool
+	Wait  time.Duration
+	// Answered says that the server was answering when it failed: the model
+	// has worked, and whoever charges for that does.
+	Answered bool
+}
+
 const (
 	firstBackoff = 500 * time.Millisecond
 	maxBackoff   = 30 * time.Second
 )
 
 // backoff is how long to wait after the given try: what the server asked for,
-// otherwise twice as long each time, with half of it left to chance so that
-// many devices do not come back at the same instant.
+// otherwise twice as long each time, half of it at random so that many devices
+// do not return at the same instant.
 func backoff(attempt int, failure *tea.Error) time.Duration {
 	if failure.RetryAfter > 0 {
 		return failure.RetryAfter
@@ -45,10 +59,25 @@ func retryAfter(h http.Header, now time.Time) time.Duration {
 	return 0
 }
 
-// duration takes what a header says for granted only within a day.
+// duration converts the seconds of a header, of which a year counts.
 func duration(seconds float64) time.Duration {
 	if !(seconds > 0) {
 		return 0
 	}
-	return time.Duration(min(seconds, 24*60*60) * float64(time.Second))
+	return time.Duration(min(seconds, 365*24*60*60) * float64(time.Second))
+}
+
+// Expire derives a context for one answer that ends after d with a timeout
+// error; d <= 0 sets no limit.
+func Expire(ctx context.Context, d time.Duration) (context.Context, context.CancelFunc) {
+	if d <= 0 {
+		return context.WithCancel(ctx)
+	}
+	return context.WithTimeoutCause(ctx, d, tea.Errorf(tea.Timeout, "no complete answer within %s (timeout_seconds)", d))
+}
+
+// contextError returns why ctx ended: a limit of this package, the caller's
+// deadline, or cancellation.
+func contextError(ctx context.Context) *tea.Error {
+	return tea.AsError(context.Cause(ctx))
 }

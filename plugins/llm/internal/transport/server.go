@@ -1,8 +1,10 @@
 package transport
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"net/http"
 	"net/url"
 	"strings"
@@ -11,22 +13,39 @@ import (
 	tea "github.com/the-edge-agent/tea/sdk"
 )
 
-// Server is where a provider's requests go and how.
+// Server is where a provider's requests go and how. It is safe for concurrent
+// use; its fields are set before the first request.
 type Server struct {
-	Client *Client
+	// HTTP must not follow redirects; see [NewHTTP].
+	HTTP *http.Client
 	// Base is the address under which the paths of the protocol lie. Its
 	// query, if it has one, is sent with every request.
 	Base   string
 	Header http.Header
-	// Secrets are kept out of errors.
-	Secrets    []string
+	// Secrets are replaced by *** in errors.
+	Secrets []string
+	// MaxRetries is the number of further tries after the first one.
 	MaxRetries int
+	// MaxRetryAfter is the longest wait that the server may ask for.
+	MaxRetryAfter time.Duration
 	// TokenTimeout is how long a stream may pause between two tokens.
 	TokenTimeout time.Duration
-	OnRetry      func(Retry)
+	// MaxAnswer is the largest answer in bytes; 0 is no limit but that of
+	// the protocol.
+	MaxAnswer int
+	// OnFailure receives each failed try; may be nil. An error from it ends
+	// the request.
+	OnFailure func(context.Context, Failure) error
+	// Sleep waits between two tries; it returns early when ctx is done. nil
+	// waits for real.
+	Sleep func(ctx context.Context, d time.Duration) error
 }
 
-// Post sends body as JSON to a path of the server; see [Client.Post].
+// Post sends body as JSON to a path of the server and hands the answer of a
+// successful try to consume, which reads it but need not close it. Failures
+// that may pass, also of consume, are tried again with growing waits, up to
+// MaxRetries times; one marked by [Interrupted] is not. The error is always a
+// *tea.Error.
 func (s *Server) Post(ctx context.Context, path string, body map[string]any, consume func(Reply) error) error {
 	address, err := join(s.Base, path)
 	if err != nil {
@@ -36,14 +55,87 @@ func (s *Server) Post(ctx context.Context, path string, body map[string]any, con
 	if err != nil {
 		return tea.Errorf(tea.ValidationError, "encode the request: %w", err)
 	}
-	return s.Client.Post(ctx, Call{
-		URL: address, Header: s.Header, Body: raw,
-		MaxRetries: s.MaxRetries, Secrets: s.Secrets, OnRetry: s.OnRetry,
-	}, consume)
+	for attempt := 1; ; attempt++ {
+		f := s.try(ctx, address, raw, consume)
+		if f.Reason == nil {
+			return nil
+		}
+		f.Attempt, f.Wait = attempt, backoff(attempt, f.Reason)
+		deadline, limited := ctx.Deadline()
+		f.Again = f.Again && f.Reason.Retryable && attempt <= s.MaxRetries && ctx.Err() == nil && !(limited && time.Until(deadline) <= f.Wait)
+		if s.OnFailure != nil {
+			if err := s.OnFailure(ctx, f); err != nil {
+				return tea.AsError(err)
+			}
+		}
+		if !f.Again {
+			return f.Reason
+		}
+		if err := s.sleep(ctx, f.Wait); err != nil {
+			return contextError(ctx)
+		}
+	}
+}
+
+// try makes one request; a failure without a reason is success.
+func (s *Server) try(ctx context.Context, address string, body []byte, consume func(Reply) error) (f Failure) {
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	answering := false
+	err := s.exchange(ctx, address, body, func(resp *http.Response) error {
+		answering = true
+		return consume(Reply{Response: resp, limit: s.MaxAnswer, cancel: cancel})
+	})
+	if err == nil {
+		return Failure{}
+	}
+	f.Reason = s.toFailure(ctx, err)
+	f.Again = !WasInterrupted(f.Reason)
+	reported := tea.AsError(err).Type // what the server itself reports is not charged
+	f.Answered = answering && (!errors.As(err, new(*tea.Error)) || WasInterrupted(f.Reason) || reported == tea.ResourceExhausted)
+	if s.MaxRetryAfter > 0 && f.Reason.RetryAfter > s.MaxRetryAfter {
+		f.Reason.Details["retry_after_seconds"] = f.Reason.RetryAfter.Seconds()
+		f.Reason.RetryAfter, f.Reason.Retryable = s.MaxRetryAfter, false
+	}
+	return f
+}
+
+func (s *Server) exchange(ctx context.Context, address string, body []byte, consume func(*http.Response) error) error {
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, address, bytes.NewReader(body))
+	if err != nil {
+		return tea.Errorf(tea.ValidationError, "api_base is not a URL")
+	}
+	for name, values := range s.Header {
+		req.Header[name] = values
+	}
+	req.Header.Set("Content-Type", "application/json")
+	resp, err := s.HTTP.Do(req)
+	if err != nil {
+		return err
+	}
+	defer resp.Body.Close()
+	if resp.StatusCode >= 200 && resp.StatusCode < 300 {
+		return consume(resp)
+	}
+	return statusError(resp)
+}
+
+func (s *Server) sleep(ctx context.Context, d time.Duration) error {
+	if s.Sleep != nil {
+		return s.Sleep(ctx, d)
+	}
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-timer.C:
+		return nil
+	}
 }
 
 // Missing explains a not_found error by the path of the address, where hint
-// says what is wrong with it; other errors stay as they are.
+// returns what is wrong with it; other errors stay as they are.
 func (s *Server) Missing(err error, hint func(path string) string) error {
 	u, parseErr := url.Parse(s.Base)
 	if e := tea.AsError(err); e != nil && e.Type == tea.NotFound && parseErr == nil {
@@ -63,7 +155,7 @@ func join(base, path string) (string, error) {
 	case err != nil:
 		return "", tea.Errorf(tea.ValidationError, "api_base is not a URL")
 	case u.Scheme != "http" && u.Scheme != "https" || u.Host == "":
-		return "", tea.Errorf(tea.ValidationError, "api_base must begin with http:// or https:// and name a host")
+		return "", tea.Errorf(tea.ValidationError, "api_base must begin with http://, https:// or unix:/ and name a host or a socket")
 	}
 	return u.JoinPath(path).String(), nil
 }

@@ -2,10 +2,15 @@ package transport
 
 import (
 	"context"
+	"encoding/pem"
 	"errors"
 	"io"
+	"net"
 	"net/http"
+	"net/http/httptest"
 	"net/url"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -20,17 +25,16 @@ import (
 // and gives what was read, how long it would have waited, and the failure.
 func post(ctx context.Context, t *testing.T, retries int, replies ...servertest.Reply) (body string, waits []time.Duration, failure *tea.Error) {
 	t.Helper()
-	server := servertest.Start(t, replies...)
-	client := &Client{HTTP: NewHTTP(), Sleep: func(ctx context.Context, d time.Duration) error {
-		waits = append(waits, d)
-		return ctx.Err()
-	}}
-	t.Cleanup(client.HTTP.CloseIdleConnections)
-	err := client.Post(ctx, Call{
-		URL: server.URL + "/x?key=in-the-query", Body: []byte("{}"), MaxRetries: retries,
+	server := &Server{
+		HTTP: servertest.HTTP(t), Base: servertest.Start(t, replies...).URL + "?key=in-the-query", MaxRetries: retries,
 		Header:  http.Header{"Authorization": {"Bearer very-secret-key"}},
-		Secrets: []string{"very-secret-key"},
-	}, func(reply Reply) error {
+		Secrets: []string{"very-secret-key"}, MaxRetryAfter: time.Minute,
+		Sleep: func(ctx context.Context, d time.Duration) error {
+			waits = append(waits, d)
+			return ctx.Err()
+		},
+	}
+	err := server.Post(ctx, "x", map[string]any{}, func(reply Reply) error {
 		raw, err := reply.ReadAll()
 		body = string(raw)
 		return err
@@ -100,7 +104,7 @@ func TestRetryAfter(t *testing.T) {
 	now := time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
 	for text, want := range map[string]time.Duration{
 		"7": 7 * time.Second, "0.25": 250 * time.Millisecond, " 3 ": 3 * time.Second, "0": 0, "-5": 0, "": 0, "soon": 0, "NaN": 0,
-		"Sun, 01 Mar 2026 12:00:30 GMT": 30 * time.Second, "Sun, 01 Mar 2026 11:00:00 GMT": 0, "1e300": 24 * time.Hour,
+		"Sun, 01 Mar 2026 12:00:30 GMT": 30 * time.Second, "Sun, 01 Mar 2026 11:00:00 GMT": 0, "1e300": 365 * 24 * time.Hour,
 	} {
 		if got := retryAfter(http.Header{"Retry-After": {text}}, now); got != want {
 			t.Errorf("%q: got %s, want %s", text, got, want)
@@ -127,10 +131,10 @@ func TestRetryAfterIsHonoured(t *testing.T) {
 // when to come back.
 func TestRetryAfterBeyondTheDeadlineFailsAtOnce(t *testing.T) {
 	t.Parallel()
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
 	defer cancel()
-	_, waits, failure := post(ctx, t, 3, servertest.Reply{Status: 429, Header: map[string]string{"Retry-After": "3600"}})
-	if len(waits) != 0 || failure == nil || failure.RetryAfter != time.Hour {
+	_, waits, failure := post(ctx, t, 3, servertest.Reply{Status: 429, Header: map[string]string{"Retry-After": "50"}})
+	if len(waits) != 0 || failure == nil || failure.RetryAfter != 50*time.Second {
 		t.Errorf("waited %v, %v", waits, failure)
 	}
 }
@@ -220,9 +224,8 @@ func TestStreamErrorsHaveTheStatusThatTheirCodeMeans(t *testing.T) {
 
 func TestConnectionFailureDoesNotShowTheAddress(t *testing.T) {
 	t.Parallel()
-	client := &Client{HTTP: NewHTTP()}
-	t.Cleanup(client.HTTP.CloseIdleConnections)
-	err := client.Post(t.Context(), Call{URL: "http://user:password@127.0.0.1:1/x?key=in-the-query"}, nil)
+	server := &Server{HTTP: servertest.HTTP(t), Base: "http://user:password@127.0.0.1:1/x?key=in-the-query"}
+	err := server.Post(t.Context(), "", nil, nil)
 	var failure *tea.Error
 	if !errors.As(err, &failure) || failure.Type != tea.ConnectionError || !failure.Retryable {
 		t.Fatalf("got %v", err)
@@ -241,10 +244,9 @@ func TestConnectionFailureDoesNotShowTheAddress(t *testing.T) {
 func TestCancelClosesTheConnection(t *testing.T) {
 	t.Parallel()
 	server := servertest.Start(t, servertest.Reply{Chunks: []string{"a"}, Then: servertest.Hang})
-	client := &Client{HTTP: NewHTTP()}
-	t.Cleanup(client.HTTP.CloseIdleConnections)
+	client := &Server{HTTP: servertest.HTTP(t), Base: server.URL, MaxRetries: 3}
 	ctx, cancel := context.WithCancel(t.Context())
-	err := client.Post(ctx, Call{URL: server.URL, MaxRetries: 3}, func(reply Reply) error {
+	err := client.Post(ctx, "", nil, func(reply Reply) error {
 		cancel()
 		_, err := reply.ReadAll()
 		return err
@@ -261,11 +263,10 @@ func TestCancelClosesTheConnection(t *testing.T) {
 func TestTotalLimit(t *testing.T) {
 	t.Parallel()
 	server := servertest.Start(t, servertest.Reply{Then: servertest.Hang})
-	client := &Client{HTTP: NewHTTP()}
-	t.Cleanup(client.HTTP.CloseIdleConnections)
+	client := &Server{HTTP: servertest.HTTP(t), Base: server.URL, MaxRetries: 3}
 	ctx, cancel := Expire(t.Context(), 30*time.Millisecond)
 	defer cancel()
-	err := client.Post(ctx, Call{URL: server.URL, MaxRetries: 3}, func(reply Reply) error {
+	err := client.Post(ctx, "", nil, func(reply Reply) error {
 		_, err := reply.ReadAll()
 		return err
 	})
@@ -273,6 +274,136 @@ func TestTotalLimit(t *testing.T) {
 		t.Errorf("got %v", err)
 	}
 	<-server.Gone
+}
+
+// A server that asks for a day off is not waited for: the caller learns at
+// once, and may use another server.
+func TestRetryAfterIsBounded(t *testing.T) {
+	t.Parallel()
+	_, waits, failure := post(t.Context(), t, 3, servertest.Reply{Status: 429, Header: map[string]string{"Retry-After": "86400"}})
+	if len(waits) != 0 || failure == nil || failure.Type != tea.RateLimited {
+		t.Fatalf("waited %v, %v", waits, failure)
+	}
+	if failure.Retryable || failure.RetryAfter != time.Minute || failure.Details["retry_after_seconds"] != 86400.0 {
+		t.Errorf("retryable %v, retry_after %s, details %v", failure.Retryable, failure.RetryAfter, failure.Details)
+	}
+}
+
+func TestEndlessHeader(t *testing.T) {
+	t.Parallel()
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		conn, _, err := http.NewResponseController(w).Hijack()
+		if err != nil {
+			t.Error(err)
+			return
+		}
+		defer conn.Close()
+		_, err = io.WriteString(conn, "HTTP/1.1 200 OK\r\n")
+		for err == nil {
+			_, err = io.WriteString(conn, "X-More: "+strings.Repeat("a", 1000)+"\r\n")
+		}
+	}))
+	t.Cleanup(server.Close)
+	client, err := NewHTTP(Route{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(client.CloseIdleConnections)
+	err = (&Server{HTTP: client, Base: server.URL}).Post(t.Context(), "", nil, nil)
+	if e := tea.AsError(err); e == nil || e.Type != tea.ConnectionError || !strings.Contains(e.Message, "headers exceeded") {
+		t.Errorf("got %v", err)
+	}
+}
+
+// A redirect would carry the key to wherever it leads.
+func TestRedirectIsNotFollowed(t *testing.T) {
+	t.Parallel()
+	other := servertest.Start(t, servertest.Reply{})
+	server := servertest.Start(t, servertest.Reply{Status: 307, Header: map[string]string{"Location": other.URL}})
+	client, err := NewHTTP(Route{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(client.CloseIdleConnections)
+	err = (&Server{HTTP: client, Base: server.URL, Header: http.Header{"Authorization": {"Bearer very-secret-key"}}}).Post(t.Context(), "", nil, nil)
+	if e := tea.AsError(err); e == nil || e.Type != tea.ValidationError || !strings.Contains(e.Message, other.URL) {
+		t.Errorf("got %v", err)
+	}
+	if n := len(other.Seen()); n != 0 {
+		t.Errorf("%d requests to another host", n)
+	}
+}
+
+func TestUnixSocket(t *testing.T) {
+	t.Parallel()
+	dir, err := os.MkdirTemp("", "tea-llm-") // a test's own directory may be too long for a socket
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { os.RemoveAll(dir) })
+	path := filepath.Join(dir, "s")
+	listener, err := net.Listen("unix", path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	server := &http.Server{Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { io.WriteString(w, r.URL.Path) })}
+	go server.Serve(listener)
+	t.Cleanup(func() { server.Close() })
+	for base, want := range map[string]string{"unix:" + path: "/x", "unix://" + path + ":/v1": "/v1/x"} {
+		address, socket, err := SplitSocket(base)
+		if err != nil {
+			t.Fatal(err)
+		}
+		client, err := NewHTTP(Route{Socket: socket})
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(client.CloseIdleConnections)
+		err = (&Server{HTTP: client, Base: address}).Post(t.Context(), "x", nil, func(r Reply) error {
+			if body, err := r.ReadAll(); err != nil || string(body) != want {
+				t.Errorf("%s: got %q, %v", base, body, err)
+			}
+			return nil
+		})
+		if err != nil {
+			t.Errorf("%s: %v", base, err)
+		}
+	}
+	for _, base := range []string{"unix:relative.sock", "unix:", "unix:/a.sock:v1"} {
+		if _, _, err := SplitSocket(base); tea.AsError(err) == nil || tea.AsError(err).Type != tea.ValidationError {
+			t.Errorf("%s: got %v", base, err)
+		}
+	}
+}
+
+func TestCAFile(t *testing.T) {
+	t.Parallel()
+	server := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { io.WriteString(w, "fine") }))
+	t.Cleanup(server.Close)
+	dir := t.TempDir()
+	good, bad := filepath.Join(dir, "ca.pem"), filepath.Join(dir, "bad.pem")
+	certificate := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: server.Certificate().Raw})
+	for path, data := range map[string][]byte{good: certificate, bad: []byte("no certificate")} {
+		if err := os.WriteFile(path, data, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, c := range []struct {
+		file string
+		want tea.ErrorType
+	}{{good, ""}, {"", tea.ConnectionError}, {bad, tea.ValidationError}, {filepath.Join(dir, "none.pem"), tea.NotFound}} {
+		client, err := NewHTTP(Route{CAFile: c.file})
+		if err == nil {
+			t.Cleanup(client.CloseIdleConnections)
+			err = (&Server{HTTP: client, Base: server.URL}).Post(t.Context(), "", nil, func(r Reply) error {
+				_, err := r.ReadAll()
+				return err
+			})
+		}
+		if e := tea.AsError(err); e == nil && c.want != "" || e != nil && (e.Type != c.want || e.Retryable) {
+			t.Errorf("%q: got %v", c.file, err)
+		}
+	}
 }
 
 // wild is a body that never ends.
@@ -283,8 +414,8 @@ func (wild) Close() error               { return nil }
 
 func TestStreamThatNeverEnds(t *testing.T) {
 	t.Parallel()
-	n, err := io.Copy(io.Discard, Reply{Response: &http.Response{Body: wild{}}}.Stream())
-	if e := tea.AsError(err); n != MaxStream || e == nil || e.Type != tea.ValidationError || !strings.Contains(e.Message, "larger than 256 MiB") {
+	n, err := io.Copy(io.Discard, Reply{Response: &http.Response{Body: wild{}}, limit: 1 << 20}.Stream())
+	if e := tea.AsError(err); n != streamFactor<<20 || e == nil || e.Type != tea.ResourceExhausted || e.Retryable {
 		t.Errorf("got %d bytes, %v", n, err)
 	}
 }

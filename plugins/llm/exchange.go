@@ -1,0 +1,269 @@
+package llm
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"log/slog"
+	"time"
+
+	"github.com/the-edge-agent/tea/plugins/llm/internal/chat"
+	"github.com/the-edge-agent/tea/plugins/llm/internal/transport"
+	tea "github.com/the-edge-agent/tea/sdk"
+)
+
+// exchange is one call of an action: the requests that it makes, counted and
+// measured together. It belongs to one goroutine.
+type exchange struct {
+	call   *tea.Request
+	limits *slots
+	prices map[string]Price
+	stream bool // whether the caller wants tokens as they arrive
+
+	// targets are the server to ask and those to fall back on, current the
+	// one in use. It stays in use for the rest of the call.
+	targets []*target
+	current int
+	// foreign is how many messages of the conversation are older than the
+	// current target: members that another server added mean nothing to it.
+	foreign int
+
+	start      time.Time
+	firstToken time.Duration // 0 before the first token
+	asked      *chat.Request // the request under way
+	received   int           // bytes of its answer that arrived
+	usage      chat.Usage
+	cost       *float64 // nil until a request has a price
+	spent      error    // that the run's budget is spent
+	model      string
+	repairs    int
+}
+
+// exchange prepares the requests of a call to a server and to those to fall
+// back on; nil fallbacks are those of the settings.
+func (c *Client) exchange(req *tea.Request, conn Connection, fallbacks []Fallback, stream bool) (*exchange, error) {
+	if fallbacks == nil {
+		fallbacks = c.settings.Fallbacks
+	}
+	x := &exchange{call: req, limits: c.limits, prices: c.settings.Prices, stream: stream, start: time.Now()}
+	connections := []Connection{conn}
+	for _, f := range fallbacks {
+		connections = append(connections, f.over(conn))
+	}
+	for _, conn := range connections {
+		t, err := c.target(req, conn, x.failed)
+		if err != nil {
+			return nil, err
+		}
+		x.targets = append(x.targets, t)
+	}
+	x.model = x.targets[0].model
+	return x, nil
+}
+
+// target is the server in use.
+func (x *exchange) target() *target { return x.targets[x.current] }
+
+// ask makes one request and counts its answer. With stream the tokens go to
+// the host as they arrive. A failure that another server may not have falls
+// back, unless the reader has tokens already.
+func (x *exchange) ask(ctx context.Context, req *chat.Request, stream bool) (*chat.Answer, error) {
+	var earlier []string
+	for {
+		if x.spent != nil {
+			return nil, x.spent
+		}
+		answer, err := x.askTarget(ctx, req, stream)
+		if err == nil {
+			x.count(ctx, answer)
+			return answer, nil
+		}
+		failure := tea.AsError(err)
+		if x.current+1 == len(x.targets) || ctx.Err() != nil || !fallsBack(failure) {
+			return nil, withEarlier(failure, earlier)
+		}
+		earlier = append(earlier, fmt.Sprintf("%s: %s", x.target().model, failure.Message))
+		x.current++
+		x.foreign = len(req.Messages)
+		x.call.Host.Log(ctx, slog.LevelWarn, fmt.Sprintf("falling back to %s", x.target().model), map[string]any{
+			"server": x.target().server, "error_type": string(failure.Type), "error": failure.Message,
+		})
+	}
+}
+
+// fallsBack reports whether another server may answer what this one did not.
+func fallsBack(failure *tea.Error) bool {
+	switch failure.Type {
+	case tea.ConnectionError, tea.RateLimited, tea.Timeout, tea.PermissionDenied, tea.NotFound:
+		return !transport.WasInterrupted(failure)
+	}
+	return false
+}
+
+// withEarlier adds the failures before a fallback, of which the first is the
+// cause.
+func withEarlier(failure *tea.Error, earlier []string) error {
+	if len(earlier) == 0 {
+		return failure
+	}
+	all := *failure
+	for _, text := range earlier {
+		all.Message += "; before the fallback: " + text
+	}
+	return &all
+}
+
+// askTarget makes one request to the target in use.
+func (x *exchange) askTarget(ctx context.Context, req *chat.Request, stream bool) (*chat.Answer, error) {
+	t := x.target()
+	release, err := x.limits.acquire(ctx, t.server, t.limit)
+	if err != nil {
+		return nil, tea.AsError(err)
+	}
+	defer release()
+	limited, cancel := transport.Expire(ctx, t.timeout)
+	defer cancel()
+	own := *req
+	own.Model = t.model
+	if x.foreign > 0 {
+		own.Messages = append([]chat.Message(nil), req.Messages...)
+		for i := range min(x.foreign, len(own.Messages)) {
+			own.Messages[i] = own.Messages[i].Bare()
+		}
+	}
+	x.asked, x.received = &own, 0
+	var emit func(chat.Delta)
+	if stream {
+		emit = func(d chat.Delta) { x.token(ctx, d) }
+	}
+	answer, err := t.Chat(limited, &own, emit)
+	if err != nil {
+		return nil, err
+	}
+	x.nameCalls(req, answer)
+	if answer.Usage == nil {
+		answer.Usage = chat.EstimateUsage(&own, len(answer.Text)+len(answer.Reasoning)+chat.SizeOfCalls(answer.ToolCalls))
+	}
+	return answer, nil
+}
+
+// embed makes one request for vectors and counts it.
+func (x *exchange) embed(ctx context.Context, req *chat.EmbedRequest) (*chat.Embeddings, error) {
+	if x.spent != nil {
+		return nil, x.spent
+	}
+	t := x.target()
+	release, err := x.limits.acquire(ctx, t.server, t.limit)
+	if err != nil {
+		return nil, tea.AsError(err)
+	}
+	defer release()
+	limited, cancel := transport.Expire(ctx, t.timeout)
+	defer cancel()
+	req.Model = t.model
+	got, err := t.Embed(limited, req)
+	if err != nil {
+		return nil, err
+	}
+	if got.Usage == nil {
+		got.Usage = &chat.Usage{Estimated: true}
+		for _, text := range req.Input {
+			got.Usage.InputTokens += chat.EstimateTokens(text)
+		}
+		got.Usage.TotalTokens = got.Usage.InputTokens
+	}
+	x.model = cmp.Or(got.Model, x.model)
+	x.charge(ctx, *got.Usage)
+	return got, nil
+}
+
+// nameCalls makes the ids of tool calls unique, since results refer to them.
+func (x *exchange) nameCalls(req *chat.Request, answer *chat.Answer) {
+	seen := map[string]bool{}
+	for i := range answer.ToolCalls {
+		call := &answer.ToolCalls[i]
+		if call.ID == "" || seen[call.ID] {
+			call.ID = fmt.Sprintf("call_%d_%d", len(req.Messages), i)
+		}
+		seen[call.ID] = true
+	}
+}
+
+// count adds an answer to the totals and to the run's budget.
+func (x *exchange) count(ctx context.Context, answer *chat.Answer) {
+	x.model = cmp.Or(answer.Model, x.target().model)
+	x.charge(ctx, *answer.Usage)
+}
+
+// charge counts what one request has used, in the totals and against the run's
+// budget. That the budget is spent matters when there is a further request.
+func (x *exchange) charge(ctx context.Context, usage chat.Usage) {
+	u := tea.Usage{Tokens: int64(usage.TotalTokens)}
+	if usd := x.add(usage); usd != nil {
+		u.USD = *usd
+	}
+	if err := x.call.Usage(ctx, u); err != nil {
+		x.spent = err
+	}
+}
+
+// add adds to the totals and returns the cost, nil where it is unknown.
+func (x *exchange) add(usage chat.Usage) *float64 {
+	x.usage.Add(usage)
+	usd := cost(x.prices, usage, x.target().model, x.model)
+	if usd != nil {
+		if x.cost == nil {
+			x.cost = new(float64)
+		}
+		*x.cost += *usd
+	}
+	return usd
+}
+
+// failed counts a request that failed while the server was answering, which is
+// charged all the same, and logs that it is retried. An error ends the call.
+func (x *exchange) failed(ctx context.Context, f transport.Failure) error {
+	if f.Answered && x.asked != nil {
+		x.charge(ctx, *chat.EstimateUsage(x.asked, x.received))
+		x.received = 0
+	}
+	if !f.Again {
+		return nil
+	}
+	if x.spent != nil {
+		return x.spent
+	}
+	x.call.Host.Log(ctx, slog.LevelWarn, fmt.Sprintf("retrying the model request in %s", f.Wait.Round(time.Millisecond)), map[string]any{
+		"attempt": f.Attempt, "wait_ms": f.Wait.Milliseconds(), "error_type": string(f.Reason.Type), "error": f.Reason.Message,
+	})
+	return nil
+}
+
+func (x *exchange) token(ctx context.Context, d chat.Delta) {
+	x.received += len(d.Text) + len(d.Reasoning)
+	if d.Text == "" {
+		return
+	}
+	if x.firstToken == 0 {
+		x.firstToken = max(time.Since(x.start), 1)
+	}
+	x.call.Host.Token(ctx, d.Text)
+}
+
+// result makes the action's result of the last answer.
+func (x *exchange) result(answer *chat.Answer, data any) *Result {
+	r := &Result{
+		Success: true, Content: answer.Text, Data: data, Reasoning: answer.Reasoning,
+		Message: answer.Message(), ToolCalls: answer.ToolCalls, FinishReason: answer.FinishReason,
+		Model: x.model, Provider: x.target().name, Usage: x.usage, Repairs: x.repairs,
+		CostUSD: x.cost, LatencyMS: time.Since(x.start).Milliseconds(),
+	}
+	if r.ToolCalls == nil {
+		r.ToolCalls = []chat.ToolCall{}
+	}
+	if x.firstToken > 0 {
+		ms := x.firstToken.Milliseconds()
+		r.TimeToFirstTokenMS = &ms
+	}
+	return r
+}

@@ -1,0 +1,136 @@
+package transport
+
+import (
+	"context"
+	"io"
+	"net/http"
+	"time"
+
+	tea "github.com/the-edge-agent/tea/sdk"
+)
+
+// MaxBody is the size up to which an answer without a limit of its own is
+// read, such as that with embeddings.
+const MaxBody = 64 << 20
+
+// Reply is the successful answer to one try.
+type Reply struct {
+	*http.Response
+	limit  int // of the answer in bytes, 0 = none
+	cancel context.CancelCauseFunc
+}
+
+// envelope is what surrounds an answer in the JSON of its body.
+const envelope = 64 << 10
+
+// Limit is the size up to which a body or a record of a stream is read. An
+// answer within its limit is up to twice as long in JSON, since characters
+// are escaped.
+func (r Reply) Limit() int {
+	if r.limit <= 0 {
+		return MaxBody
+	}
+	return 2*r.limit + envelope
+}
+
+// MaxAnswer is the largest answer in bytes, 0 without a limit.
+func (r Reply) MaxAnswer() int { return r.limit }
+
+// ReadAll reads an answer that is not streamed.
+func (r Reply) ReadAll() ([]byte, error) {
+	limit := r.Limit()
+	if r.ContentLength > int64(limit) {
+		return nil, r.tooLarge(limit)
+	}
+	body, err := io.ReadAll(io.LimitReader(r.Body, int64(limit)+1))
+	if err != nil {
+		return nil, err
+	}
+	if len(body) > limit {
+		return nil, r.tooLarge(limit)
+	}
+	return body, nil
+}
+
+func (r Reply) tooLarge(limit int) error {
+	if r.limit > 0 {
+		return tea.Errorf(tea.ResourceExhausted, "the server's answer is larger than max_answer_bytes (%d bytes)", r.limit)
+	}
+	return tea.Errorf(tea.ResourceExhausted, "the server's answer is larger than %d MiB", limit>>20)
+}
+
+// streamFactor is how much longer a stream is than the answer: what carries a
+// token is many times as long as the token.
+const streamFactor = 64
+
+// Stream is the body of a streamed answer, which ends with an error where it
+// is far longer than an answer may be: a server in an endless loop sends for
+// as long as somebody reads.
+func (r Reply) Stream() io.Reader {
+	return &bounded{in: r.Body, left: streamFactor * max(r.limit, envelope)}
+}
+
+type bounded struct {
+	in   io.Reader
+	left int
+}
+
+func (b *bounded) Read(p []byte) (int, error) {
+	if b.left <= 0 {
+		return 0, tea.Errorf(tea.ResourceExhausted, "the server's stream is too long for an answer within max_answer_bytes")
+	}
+	n, err := b.in.Read(p[:min(len(p), b.left)])
+	b.left -= n
+	return n, err
+}
+
+// Delimited reports whether the end of the body can be told from a broken
+// connection: by a length, by chunks, or by the checksum of a compressed body.
+func (r Reply) Delimited() bool {
+	return r.ContentLength >= 0 || len(r.TransferEncoding) > 0 || r.ProtoMajor >= 2 || r.Uncompressed
+}
+
+// TokenClock ends a stream in which no more tokens arrive. It runs only while
+// the reader waits, so that a slow consumer of tokens costs nothing, and only
+// from the first token on: the total limit covers the time before. It belongs
+// to one goroutine.
+type TokenClock struct {
+	limit, left time.Duration
+	cancel      context.CancelCauseFunc
+	timer       *time.Timer
+	since       time.Time
+	started     bool
+}
+
+// TokenClock makes the clock for a streamed answer. Pause must be called at
+// the end. A limit <= 0 never ends the stream.
+func (r Reply) TokenClock(limit time.Duration) *TokenClock {
+	return &TokenClock{limit: limit, cancel: r.cancel}
+}
+
+// Token is called for each piece of the answer; the limit counts from there.
+// What is not a piece of the answer, such as a sign of life, does not reset it.
+func (c *TokenClock) Token() { c.started, c.left = true, c.limit }
+
+// Wait is called before reading on.
+func (c *TokenClock) Wait() {
+	if !c.started || c.limit <= 0 {
+		return
+	}
+	c.since = time.Now()
+	if c.timer == nil {
+		c.timer = time.AfterFunc(c.left, func() {
+			c.cancel(tea.Errorf(tea.Timeout, "no token arrived for %s (token_timeout_seconds)", c.limit))
+		})
+		return
+	}
+	c.timer.Reset(c.left)
+}
+
+// Pause is called when something was read, and at the end.
+func (c *TokenClock) Pause() {
+	if c.timer != nil {
+		c.timer.Stop()
+		c.left = max(0, c.left-time.Since(c.since))
+	}
+}
