@@ -50,65 +50,101 @@ func TestOneDamagedEntryKeepsNoOtherFromBeingSeen(t *testing.T) {
 	})
 }
 
-// TestFilesOfALostDatabaseAreKept is about somebody who removes the database,
-// or puts the files back before it.
-func TestFilesOfALostDatabaseAreKept(t *testing.T) {
+// A database that was removed, emptied or replaced is not taken for a new
+// memory: nothing is answered, and none of its files are removed.
+func TestALostDatabaseIsAnError(t *testing.T) {
 	t.Parallel()
 	eachEngine(t, func(t *testing.T, engine string) {
 		dir := t.TempDir()
 		settings := map[string]any{"path": dir, "engine": engine}
-		run := func(key string) {
+		database := filepath.Join(dir, "memory."+engine)
+		use := func(key string) {
 			o := mustOpen(t, settings)
 			defer o.close() // a short run sweeps at its end
 			o.must("ltm.store", map[string]any{"key": key, "value": key + strings.Repeat(" large", 500)})
 			o.must("memory.file_store", map[string]any{"path": key + ".txt", "content": key})
-			o.must("data.create_table", map[string]any{"name": key, "schema": map[string]any{"a": "str"}})
-			o.must("data.insert", map[string]any{"table": key, "rows": []any{map[string]any{"a": strings.Repeat(key, 5000)}}})
 		}
-		files := func() (names []string) {
-			for _, part := range []string{"blobs", "tables"} {
-				err := filepath.WalkDir(filepath.Join(dir, part), func(path string, d fs.DirEntry, err error) error {
-					if err == nil && d.Type().IsRegular() {
-						names = append(names, path)
-					}
-					return err
-				})
-				if err != nil && engine == "duckdb" {
-					t.Fatal(err)
+		refused := func(when, want string) {
+			t.Helper()
+			o := mustOpen(t, settings)
+			defer o.close()
+			for _, action := range []string{"ltm.list", "memory.file_list"} {
+				_, err := o.call(action, nil)
+				if typeOf(err) != tea.InternalError || tea.AsError(err).Retryable || !contains(err, want) || !contains(err, "tea memory reset") {
+					t.Errorf("%s, %s: %v; want an error that is not retryable and says that it %s", when, action, err, want)
 				}
+			}
+		}
+		blobs := func() (names []string) {
+			err := filepath.WalkDir(filepath.Join(dir, "blobs"), func(path string, d fs.DirEntry, err error) error {
+				if err == nil && d.Type().IsRegular() {
+					names = append(names, path)
+				}
+				return err
+			})
+			if err != nil {
+				t.Fatal(err)
 			}
 			return names
 		}
-		run("first")
-		before := files()
-		databases, err := filepath.Glob(filepath.Join(dir, "memory.*"))
-		if err != nil || len(databases) == 0 {
-			t.Fatal(databases, err)
+		use("first")
+		kept := blobs()
+		whole, err := os.ReadFile(database)
+		if err != nil {
+			t.Fatal(err)
 		}
-		for _, path := range append(databases, filepath.Join(dir, "swept")) {
+		wals, err := filepath.Glob(database + "?*")
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, path := range append(wals, database) {
 			if err := os.Remove(path); err != nil {
 				t.Fatal(err)
 			}
 		}
-		run("second")
-		run("third")
-		now := strings.Join(files(), "\n")
-		for _, path := range before {
-			if !strings.Contains(now, path) {
-				t.Errorf("%s is gone", path)
-			}
-		}
-
-		// Who says so lets them go.
-		if err := os.Remove(filepath.Join(dir, "database.id")); err != nil {
+		refused("removed", "is gone")
+		if err := os.WriteFile(database, nil, 0o600); err != nil {
 			t.Fatal(err)
 		}
-		run("fourth")
-		now = strings.Join(files(), "\n")
-		for _, path := range before {
-			if strings.Contains(now, path) {
-				t.Errorf("%s is still there", path)
+		refused("truncated to nothing", "is empty")
+		if err := os.WriteFile(database, whole[:len(whole)/2], 0o600); err != nil {
+			t.Fatal(err)
+		}
+		refused("truncated to half", "damaged")
+		if err := os.WriteFile(database, []byte(strings.Repeat("rubbish ", 4096)), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		refused("overwritten", "damaged")
+
+		id := filepath.Join(dir, "database.id")
+		noted, err := os.ReadFile(id)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, path := range []string{id, database} {
+			if err := os.Remove(path); err != nil {
+				t.Fatal(err)
 			}
+		}
+		other := mustOpen(t, settings)
+		other.must("memory.file_list", nil)
+		other.close()
+		if err := os.WriteFile(id, noted, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		refused("replaced", "was replaced")
+		if got := strings.Join(blobs(), "\n"); got != strings.Join(kept, "\n") {
+			t.Errorf("the files are now %s, want %s", got, kept)
+		}
+
+		// Put back, it is as it was.
+		if err := os.WriteFile(database, whole, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		o := mustOpen(t, settings)
+		defer o.close()
+		if value, _ := o.must("ltm.retrieve", map[string]any{"key": "first"})["value"].(string); !strings.HasPrefix(value, "first large") {
+			t.Errorf("the value is %.20q", value)
 		}
 	})
 }

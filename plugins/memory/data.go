@@ -9,6 +9,7 @@ import (
 
 	tea "github.com/the-edge-agent/tea/sdk"
 
+	"github.com/the-edge-agent/tea/plugins/memory/internal/store"
 	"github.com/the-edge-agent/tea/plugins/memory/internal/tabular"
 )
 
@@ -217,7 +218,7 @@ func (m *Memory) DataDelete(ctx context.Context, req *tea.Request, p DataDeleteP
 	if err != nil {
 		return nil, err
 	}
-	r, err := m.folder.tables.Delete(ctx, p.Table, p.rows(), call)
+	r, err := m.folder.tables.Delete(store.Freeing(ctx), p.Table, p.rows(), call)
 	if err != nil {
 		return nil, err
 	}

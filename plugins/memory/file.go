@@ -184,7 +184,7 @@ func (m *Memory) FileDelete(ctx context.Context, _ *tea.Request, p FileDeletePar
 	r := &FileDeleteResult{Success: true}
 	err = m.write(ctx, at, func(whole string) (err error) {
 		r.Path = whole
-		r.Deleted, err = m.folder.files.Delete(ctx, whole)
+		r.Deleted, err = m.folder.files.Delete(store.Freeing(ctx), whole)
 		return err
 	})
 	if err != nil {

@@ -72,7 +72,7 @@ func openFolder(ctx context.Context, dir string, settings settings) (*folder, er
 	f.vectors = vectors.New(vectors.Options{Engine: f.engine, Dir: filepath.Join(dir, "vectors"), Search: settings.Vector.options(), Logger: slog.Default()})
 	f.recall = recall.New(recall.Options{LTM: f.longterm, Vectors: f.vectors, Files: f.files})
 	f.catalog = catalog.New(f.documents, f.clock)
-	f.tables = tabular.New(tabular.Options{Engine: f.engine, Documents: f.documents, Catalog: f.catalog, Dir: filepath.Join(dir, "tables"), Owned: f.owned, Logger: slog.Default()})
+	f.tables = tabular.New(tabular.Options{Engine: f.engine, Documents: f.documents, Catalog: f.catalog, Dir: filepath.Join(dir, "tables"), Logger: slog.Default()})
 	f.assembler = assemble.New(assemble.Options{
 		Engine: f.engine, Files: f.files, LTM: f.longterm, Sessions: f.sessions, Vectors: f.vectors, Tables: f.tables,
 		IndexDir: filepath.Join(dir, "files-index"), Language: settings.LTM.Language, Logger: slog.Default(),

@@ -37,7 +37,7 @@ func TestSessionsAndFilesOnAFullDisk(t *testing.T) {
 
 			large := base64.StdEncoding.EncodeToString(make([]byte, 7<<20))
 			for _, path := range []string{"keep", "new"} {
-				message := a.fails(t, tea.InternalError, "memory.file_store", map[string]any{"path": path, "content_base64": large, "session_id": "s"})
+				message := a.fails(t, tea.ResourceExhausted, "memory.file_store", map[string]any{"path": path, "content_base64": large, "session_id": "s"})
 				if !strings.Contains(message, "no space left") {
 					t.Error(message)
 				}
@@ -56,7 +56,7 @@ func TestSessionsAndFilesOnAFullDisk(t *testing.T) {
 			changed, status := false, "active"
 			for _, action := range []string{"session.end", "session.create"} {
 				_, err := a.try(t.Context(), action, map[string]any{"session_id": "s"})
-				if e := tea.AsError(err); e != nil && e.Type != tea.ConnectionError && e.Type != tea.InternalError && e.Type != tea.ValidationError {
+				if e := tea.AsError(err); e != nil && e.Type != tea.ResourceExhausted && e.Type != tea.ValidationError {
 					t.Errorf("%s gives %v", action, err)
 				}
 				changed = changed || action == "session.end" && err == nil // there was room for so little

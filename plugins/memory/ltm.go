@@ -189,7 +189,7 @@ type LTMDeleteResult struct {
 
 // LTMDelete is the action ltm.delete.
 func (m *Memory) LTMDelete(ctx context.Context, _ *tea.Request, p LTMDeleteParams) (*LTMDeleteResult, error) {
-	deleted, err := m.folder.longterm.Delete(ctx, p.Key)
+	deleted, err := m.folder.longterm.Delete(store.Freeing(ctx), p.Key)
 	if err != nil {
 		return nil, err
 	}

@@ -26,9 +26,6 @@ const (
 // sweep removes what has outlived its time by the grace, and the blobs that a
 // crash has left.
 func (f *folder) sweep(ctx context.Context, grace time.Duration) error {
-	if err := f.owned(ctx); err != nil {
-		return err
-	}
 	_, sessions := f.sessions.Sweep(ctx)
 	_, entries := f.longterm.Sweep(ctx, f.clock.Now().Add(-grace))
 	return errors.Join(f.blobs.Sweep(), sessions, entries, f.files.Sweep(ctx), f.tables.Sweep(ctx))

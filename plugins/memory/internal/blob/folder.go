@@ -46,11 +46,11 @@ var _ store.BlobStorage = (*Folder)(nil)
 // Open opens a folder, making it where it is missing. The caller closes it.
 func Open(dir string) (*Folder, error) {
 	if err := os.MkdirAll(dir, dirMode); err != nil {
-		return nil, faultOf(fmt.Errorf("make the folder of blobs: %w", err))
+		return nil, store.SystemError(fmt.Errorf("make the folder of blobs: %w", err))
 	}
 	root, err := os.OpenRoot(dir)
 	if err != nil {
-		return nil, faultOf(fmt.Errorf("open the folder of blobs: %w", err))
+		return nil, store.SystemError(fmt.Errorf("open the folder of blobs: %w", err))
 	}
 	return &Folder{root: root, synced: map[string]bool{}}, nil
 }
@@ -272,22 +272,7 @@ func (f *Folder) fault(verb, name string, err error) error {
 }
 
 func refusal(verb, name string, err error) error {
-	return faultOf(fmt.Errorf("%s blob %s: %w", verb, name, err))
-}
-
-// faultOf gives an error the type that a workflow sees: a folder that must not
-// be written is a matter of rights, and a full disk one of the device.
-func faultOf(err error) error {
-	var typed *tea.Error
-	var errno syscall.Errno
-	switch {
-	case errors.As(err, &typed), errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):
-	case errors.Is(err, fs.ErrPermission), errors.Is(err, syscall.EROFS):
-		return tea.Errorf(tea.PermissionDenied, "%w", err)
-	case errors.As(err, &errno):
-		return tea.Errorf(tea.InternalError, "%w", err)
-	}
-	return err
+	return store.SystemError(fmt.Errorf("%s blob %s: %w", verb, name, err))
 }
 
 // List gives the blobs whose names begin with prefix.

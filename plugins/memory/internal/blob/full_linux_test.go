@@ -60,7 +60,7 @@ func TestAFullDiskKeepsWhatIsThere(t *testing.T) {
 	put(t, f, "a", "old")
 	for _, name := range []string{"a", "new/deep"} {
 		_, err := f.Put(t.Context(), name, strings.NewReader(strings.Repeat("x", 1<<20)))
-		refused(t, "a full disk", err, tea.InternalError, syscall.ENOSPC)
+		refused(t, "a full disk", err, tea.ResourceExhausted, syscall.ENOSPC)
 	}
 	if got := onDisk(t, dir); got != "a" {
 		t.Errorf("on the disk is %q, want a alone", got)

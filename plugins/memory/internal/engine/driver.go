@@ -18,6 +18,10 @@ type Driver interface {
 	Open(ctx context.Context, path string, limits Limits) (Handles, error)
 	// Fault says how to treat an error of the database.
 	Fault(err error) Fault
+	// Full reports whether an error means that the disk is full.
+	Full(err error) bool
+	// Damaged reports whether an error means that the database file is damaged.
+	Damaged(err error) bool
 	// Select runs one SELECT from outside on a connection for reading. What it
 	// finds out about the query it may keep in plans.
 	Select(ctx context.Context, conn *sql.Conn, plans *sandbox.Plans, query string, bounds store.Sandbox) (store.Table, error)

@@ -56,7 +56,7 @@ func Open(ctx context.Context, options Options) (*Engine, error) {
 		options.Limits.Reach = filepath.Join(options.Dir, "tables")
 	}
 	e := &Engine{options: options, turn: make(chan struct{}, 1), opened: make(chan struct{})}
-	e.reads, e.writes = newGuard(e.fault, options.Logger, "reading"), newGuard(e.fault, options.Logger, "writing")
+	e.reads, e.writes = newGuard(e.fault, e.full, options.Logger, "reading"), newGuard(e.fault, e.full, options.Logger, "writing")
 	e.life, e.end = context.WithCancel(context.Background())
 	if options.Warmup {
 		s, err := e.acquire(ctx)
@@ -157,9 +157,17 @@ func (r *rows) finish() {
 	})
 }
 
-// Write runs fn in a transaction that is durable on return.
+// Write runs fn in a transaction that is durable on return. On a full disk what
+// frees space ([store.Freeing]) uses the room of the reserve.
 func (e *Engine) Write(ctx context.Context, fn func(ctx context.Context, tx store.Tx) error) error {
-	return e.on(ctx, e.writes, func(s *session) error { return s.writer.do(ctx, fn) })
+	write := func() error {
+		return e.on(ctx, e.writes, func(s *session) error { return s.writer.do(ctx, fn) })
+	}
+	err := write()
+	if e.full(err) && store.IsFreeing(ctx) && e.releaseReserve() {
+		err = write()
+	}
+	return err
 }
 
 // Barrier runs fn while nobody writes. It counts as reading.

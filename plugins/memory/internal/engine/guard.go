@@ -6,10 +6,8 @@ import (
 	"database/sql/driver"
 	"errors"
 	"fmt"
-	"io/fs"
 	"log/slog"
 	"math/rand/v2"
-	"syscall"
 	"time"
 
 	"github.com/sony/gobreaker/v2"
@@ -36,14 +34,16 @@ type guard struct {
 	breaker *gobreaker.CircuitBreaker[struct{}]
 }
 
-func newGuard(fault func(error) Fault, logger *slog.Logger, name string) *guard {
+func newGuard(fault func(error) Fault, full func(error) bool, logger *slog.Logger, name string) *guard {
 	g := &guard{fault: fault}
 	g.breaker = gobreaker.NewCircuitBreaker[struct{}](gobreaker.Settings{
-		Name:         name,
-		MaxRequests:  1,
-		Timeout:      breakPause,
-		ReadyToTrip:  func(c gobreaker.Counts) bool { return c.ConsecutiveFailures >= breakFailures },
-		IsSuccessful: func(err error) bool { return err == nil || errors.Is(err, errReplaced) || fault(err) < FaultBroken },
+		Name:        name,
+		MaxRequests: 1,
+		Timeout:     breakPause,
+		ReadyToTrip: func(c gobreaker.Counts) bool { return c.ConsecutiveFailures >= breakFailures },
+		IsSuccessful: func(err error) bool {
+			return err == nil || errors.Is(err, errReplaced) || full(err) || fault(err) < FaultBroken
+		},
 		OnStateChange: func(name string, from, to gobreaker.State) {
 			logger.Warn("circuit breaker of the memory", "calls", name, "from", from.String(), "to", to.String())
 		},
@@ -77,6 +77,15 @@ func (e *Engine) fault(err error) Fault {
 	return e.options.Driver.Fault(err)
 }
 
+// full reports whether an error means that the disk has no room.
+func (e *Engine) full(err error) bool {
+	var typed *tea.Error
+	if errors.As(err, &typed) {
+		return typed.Type == tea.ResourceExhausted
+	}
+	return store.IsFull(err) || e.options.Driver.Full(err)
+}
+
 // decided says that the error is not the database's: the caller's own, or one
 // that has its type already.
 func decided(err error) bool {
@@ -102,17 +111,18 @@ func (e *Engine) wrap(ctx context.Context, err error) error {
 	case ctx.Err() != nil: // the database says that it was interrupted
 		return fmt.Errorf("%w: %w", ctx.Err(), err)
 	}
+	switch {
+	case e.full(err):
+		return tea.Errorf(tea.ResourceExhausted, "no space is left for the memory in %s; reading and deleting still work: %w", e.options.Dir, err)
+	case e.options.Driver.Damaged(err):
+		return tea.Errorf(tea.InternalError, "the database of the memory in %s is damaged; restore a backup, or start a new one with `tea memory reset`: %w", e.options.Dir, err)
+	}
 	switch e.fault(err) {
 	case FaultTransient, FaultBroken, FaultFatal:
 		return tea.Errorf(tea.ConnectionError, "%s: %w", e.Dialect(), err)
 	}
-	// The folder's own files are no matter of the database.
-	var errno syscall.Errno
-	switch {
-	case errors.Is(err, fs.ErrPermission), errors.Is(err, syscall.EROFS):
-		return tea.Errorf(tea.PermissionDenied, "the memory needs a folder that it may write; set settings.memory.path: %w", err)
-	case errors.As(err, &errno):
-		return tea.Errorf(tea.ConnectionError, "%w", err)
+	if system := store.SystemError(err); errors.As(system, &typed) {
+		return system // of the folder's own files
 	}
 	return tea.Errorf(tea.QueryError, "%w", err)
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"syscall"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -28,7 +29,7 @@ func testGuard() *guard {
 		}
 		return FaultStatement
 	}
-	return newGuard(fault, slog.New(slog.DiscardHandler), "test")
+	return newGuard(fault, func(err error) bool { return errors.Is(err, syscall.ENOSPC) }, slog.New(slog.DiscardHandler), "test")
 }
 
 // calls makes a call and says how often it ran.

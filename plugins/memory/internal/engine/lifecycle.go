@@ -97,6 +97,7 @@ func (e *Engine) openAs(ctx context.Context, identity string) (*session, error) 
 	if identity != "" && s.identity != identity {
 		return nil, errors.Join(e.lose(), s.close())
 	}
+	keepReserve(e.options.Dir)
 	return s, nil
 }
 

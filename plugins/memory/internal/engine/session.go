@@ -42,6 +42,13 @@ func openSession(ctx context.Context, o Options) (*session, error) {
 		return nil, err
 	}
 	path := filepath.Join(o.Dir, o.Driver.File())
+	noted, err := notedIdentity(o.Dir)
+	if err == nil && noted != "" {
+		err = checkThere(o.Dir, path)
+	}
+	if err != nil {
+		return nil, errors.Join(err, s.owner.release())
+	}
 	if s.handles, err = o.Driver.Open(ctx, path, o.Limits); err != nil {
 		return nil, errors.Join(fmt.Errorf("open %s: %w", path, err), s.owner.release())
 	}
@@ -52,6 +59,11 @@ func openSession(ctx context.Context, o Options) (*session, error) {
 	s.handles.Read.SetMaxOpenConns(connections)
 	s.handles.Read.SetMaxIdleConns(connections)
 	conn, err := s.prepare(ctx, o, path)
+	if err == nil {
+		if err = noteIdentity(o.Dir, noted, s.identity); err != nil {
+			err = errors.Join(err, conn.Close())
+		}
+	}
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("open %s: %w", path, err), s.handles.Close(), s.owner.release())
 	}

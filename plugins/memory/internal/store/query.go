@@ -130,3 +130,14 @@ type Table struct {
 	// Truncated says that there was more than the Sandbox lets through.
 	Truncated bool
 }
+
+type freeingKey struct{}
+
+// Freeing marks the writes of a call as ones that free space: they may use the
+// room that is kept for them on a full disk.
+func Freeing(ctx context.Context) context.Context {
+	return context.WithValue(ctx, freeingKey{}, true)
+}
+
+// IsFreeing reports whether the context is one of [Freeing].
+func IsFreeing(ctx context.Context) bool { return ctx.Value(freeingKey{}) != nil }

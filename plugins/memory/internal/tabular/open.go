@@ -132,12 +132,6 @@ var ours = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[a
 
 // sweep removes files that no row names.
 func (s *Tables) sweep(ctx context.Context, named map[string]bool) error {
-	if s.o.Owned != nil {
-		if err := s.o.Owned(ctx); err != nil {
-			s.o.Logger.Warn("files without a row are kept", "dir", s.o.Dir, "error", err.Error())
-			return nil
-		}
-	}
 	err := filepath.WalkDir(s.o.Dir, func(path string, entry fs.DirEntry, err error) error {
 		switch {
 		case errors.Is(err, fs.ErrNotExist):

@@ -23,9 +23,6 @@ type Options struct {
 	// Dir is the folder of the Parquet files; the database must be allowed to
 	// reach it.
 	Dir string
-	// Owned says by its error that files without a row are not to be removed;
-	// nil for never.
-	Owned func(ctx context.Context) error
 	// InlineBytes is the size of a change from which it is a file; default 1024.
 	InlineBytes int
 	// MaxFiles and MaxRows are how many files and rows a table may have beside

@@ -11,6 +11,7 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -133,4 +134,19 @@ func (database) Fault(err error) engine.Fault {
 		return engine.FaultFatal
 	}
 	return engine.FaultStatement
+}
+
+// Full reports whether the disk is full. DuckDB has no code of its own for it.
+func (database) Full(err error) bool { return ioError(err, "No space left on device") }
+
+// Damaged reports whether the file is no whole DuckDB database, which DuckDB
+// says in words only.
+func (database) Damaged(err error) bool {
+	return ioError(err, "Corrupt database file", "not a valid DuckDB database file", "Could not read enough bytes")
+}
+
+// ioError reports whether an error of reading or writing has one of the texts.
+func ioError(err error, texts ...string) bool {
+	var failure *duckdb.Error
+	return errors.As(err, &failure) && slices.ContainsFunc(texts, func(text string) bool { return strings.Contains(failure.Msg, text) })
 }

@@ -62,11 +62,7 @@ func open(ctx context.Context, path, lock string, pragmas []string) (*sql.DB, er
 
 // Fault says how to treat an error of SQLite.
 func (Driver) Fault(err error) engine.Fault {
-	var failure *sqlite.Error
-	if !errors.As(err, &failure) {
-		return engine.FaultStatement
-	}
-	switch failure.Code() & 0xff { // the primary code
+	switch primaryCode(err) {
 	case sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED:
 		return engine.FaultTransient
 	case sqlite3.SQLITE_FULL, sqlite3.SQLITE_NOMEM:
@@ -75,4 +71,22 @@ func (Driver) Fault(err error) engine.Fault {
 		return engine.FaultFatal
 	}
 	return engine.FaultStatement
+}
+
+// Full reports whether the disk is full.
+func (Driver) Full(err error) bool { return primaryCode(err) == sqlite3.SQLITE_FULL }
+
+// Damaged reports whether the file is no whole SQLite database.
+func (Driver) Damaged(err error) bool {
+	code := primaryCode(err)
+	return code == sqlite3.SQLITE_CORRUPT || code == sqlite3.SQLITE_NOTADB
+}
+
+// primaryCode is the primary result code of an error of SQLite, else SQLITE_OK.
+func primaryCode(err error) int {
+	var failure *sqlite.Error
+	if !errors.As(err, &failure) {
+		return sqlite3.SQLITE_OK
+	}
+	return failure.Code() & 0xff
 }
