@@ -26,6 +26,7 @@ func commands() []command {
 		{"actions", "List the actions, or show one with its parameters.", func() any { return new(actionsCmd) }},
 		{"runs", "List runs, show one, read its events.", func() any { return new(runsCmd) }},
 		{"checkpoint", "Look into checkpoints, compare them, remove old ones.", func() any { return new(checkpointCmd) }},
+		{"memory", "Look into the memory of workflows, or empty it.", func() any { return new(memoryCmd) }},
 		{"plugin", "List plugins, refresh their manifests, trust a directory of them.", func() any { return new(pluginCmd) }},
 		{"schema", "Print the JSON Schema of workflow files, for editors.", func() any { return new(schemaCmd) }},
 		{"init", "Write a small working project.", func() any { return new(initCmd) }},

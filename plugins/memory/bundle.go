@@ -35,6 +35,7 @@ func Bundle() tea.Bundle {
 			catalogActions(),
 			dataActions(),
 			sqlActions(),
+			maintenanceActions(),
 		),
 	}
 }

@@ -7,6 +7,8 @@ import (
 	"os"
 	"path/filepath"
 	"time"
+
+	tea "github.com/the-edge-agent/tea/sdk"
 )
 
 var (
@@ -99,6 +101,31 @@ func (e *Engine) openAs(ctx context.Context, identity string) (*session, error) 
 	}
 	keepReserve(e.options.Dir)
 	return s, nil
+}
+
+// WhileClosed runs fn while nobody has the database open, in this process or
+// another. It fails where this process has it open.
+func (e *Engine) WhileClosed(ctx context.Context, fn func() error) error {
+	select {
+	case e.turn <- struct{}{}:
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+	defer func() { <-e.turn }()
+	e.mu.Lock()
+	open := e.open != nil || e.previous != nil
+	e.mu.Unlock()
+	if open {
+		return tea.Errorf(tea.ValidationError, "the memory in %s is in use by this run", e.options.Dir)
+	}
+	if err := os.MkdirAll(e.options.Dir, 0o700); err != nil {
+		return e.wrap(ctx, err)
+	}
+	o, err := own(ctx, e.options.Dir, e.options.LockTimeout)
+	if err != nil {
+		return e.wrap(ctx, err)
+	}
+	return errors.Join(fn(), o.release())
 }
 
 // lose gives the database up for good: what stands on this engine knows

@@ -1,0 +1,184 @@
+package memory
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+
+	tea "github.com/the-edge-agent/tea/sdk"
+
+	"github.com/the-edge-agent/tea/plugins/memory/internal/store"
+)
+
+func maintenanceActions() []tea.Action {
+	return []tea.Action{
+		tea.NewMethod("memory.inspect", "Describes the memory: where it is, how many entries and how many bytes it has, and whether it can be opened.", (*Memory).Inspect, tea.Idempotent()),
+		tea.NewMethod("memory.reset", "Removes everything that the memory has stored. It must not be in use.", (*Memory).Reset, tea.Idempotent()),
+	}
+}
+
+// parts are what the memory keeps in its folder beside the database.
+var parts = map[string]string{
+	"blobs": "blobs", "index": "text_index", "files-index": "text_index", "vectors": "vector_index", "tables": "tables",
+	"spill": "other", "handover": "other", "swept": "other", "reserve": "other", databaseID: "other",
+}
+
+// databaseID names the database that the folder has.
+const databaseID = "database.id"
+
+// InspectResult is the result of memory.inspect.
+type InspectResult struct {
+	Success    bool             `json:"success"`
+	Path       string           `json:"path" doc:"the folder of the memory"`
+	Engine     string           `json:"engine" enum:"duckdb,sqlite"`
+	State      string           `json:"state" enum:"new,ok,broken" doc:"new: nothing was stored yet; broken: problem says why it cannot be opened"`
+	Problem    string           `json:"problem" doc:"empty unless the state is broken"`
+	Entries    map[string]int64 `json:"entries" doc:"how many there are: ltm, vectors, and each kind of document (sessions, files, the catalog)"`
+	Bytes      map[string]int64 `json:"bytes" doc:"on the disk: database, blobs, text_index, vector_index, tables, other"`
+	TotalBytes int64            `json:"total_bytes"`
+}
+
+// Inspect is memory.inspect.
+func (m *Memory) Inspect(ctx context.Context, _ *tea.Request, _ struct{}) (*InspectResult, error) {
+	f := m.folder
+	r := &InspectResult{Success: true, Path: f.dir, Engine: string(f.engine.Dialect()), State: "ok", Entries: map[string]int64{}, Bytes: map[string]int64{}}
+	if err := f.measure(r); err != nil {
+		return nil, store.SystemError(err)
+	}
+	if r.Bytes["database"] == 0 {
+		if _, err := os.Stat(filepath.Join(f.dir, databaseID)); errors.Is(err, fs.ErrNotExist) {
+			r.State = "new"
+			return r, nil
+		}
+	}
+	if err := f.count(ctx, r.Entries); err != nil {
+		if ctx.Err() != nil {
+			return nil, err
+		}
+		r.State, r.Problem = "broken", err.Error()
+	}
+	return r, nil
+}
+
+// measure adds up the files of the folder.
+func (f *folder) measure(r *InspectResult) error {
+	err := filepath.WalkDir(f.dir, func(path string, entry fs.DirEntry, err error) error {
+		if err != nil || !entry.Type().IsRegular() {
+			return err
+		}
+		info, err := entry.Info()
+		if err != nil {
+			return err
+		}
+		relative, err := filepath.Rel(f.dir, path)
+		if err != nil {
+			return err
+		}
+		if part := partOf(relative); part != "" {
+			r.TotalBytes += info.Size()
+			r.Bytes[part] += info.Size()
+		}
+		return nil
+	})
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil // a file that went away meanwhile, or no folder yet
+	}
+	return err
+}
+
+// partOf is the part that a file of the folder belongs to, "" for one that is
+// not the memory's.
+func partOf(name string) string {
+	first, _, _ := strings.Cut(name, string(filepath.Separator))
+	if strings.HasPrefix(first, "memory.") {
+		return "database"
+	}
+	return parts[first]
+}
+
+// count counts the rows.
+func (f *folder) count(ctx context.Context, entries map[string]int64) error {
+	rows, err := f.engine.Query(ctx, "SELECT 'ltm', count(*) FROM ltm UNION ALL SELECT 'vectors', count(*) FROM vectors UNION ALL SELECT kind, count(*) FROM documents GROUP BY kind")
+	if err != nil {
+		return err
+	}
+	defer rows.Close()
+	for rows.Next() {
+		var name string
+		var n int64
+		if err := rows.Scan(&name, &n); err != nil {
+			return err
+		}
+		entries[name] = n
+	}
+	return rows.Err()
+}
+
+// ResetParams are the parameters of memory.reset.
+type ResetParams struct {
+	Confirm bool `json:"confirm" doc:"must be true: what is removed cannot be had back"`
+}
+
+// ResetResult is the result of memory.reset.
+type ResetResult struct {
+	Success bool   `json:"success"`
+	Path    string `json:"path" doc:"the folder, which is empty now"`
+	Bytes   int64  `json:"bytes" doc:"how much was removed"`
+}
+
+// Reset is memory.reset.
+func (m *Memory) Reset(ctx context.Context, _ *tea.Request, p ResetParams) (*ResetResult, error) {
+	if !p.Confirm {
+		return nil, tea.Errorf(tea.ValidationError, "memory.reset removes everything in %s; set confirm: true", m.folder.dir)
+	}
+	var before InspectResult
+	before.Bytes = map[string]int64{}
+	if err := m.folder.measure(&before); err != nil {
+		return nil, store.SystemError(err)
+	}
+	err := m.folder.engine.WhileClosed(ctx, func() error { return empty(m.folder.dir) })
+	if err != nil {
+		return nil, err
+	}
+	return &ResetResult{Success: true, Path: m.folder.dir, Bytes: before.TotalBytes}, nil
+}
+
+// empty removes what the memory keeps in a folder. The note that there was a
+// database goes last: a crash in between leaves an error, not an empty memory.
+// Directories stay, for those who have them open.
+func empty(dir string) error {
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		return fmt.Errorf("empty the memory: %w", err)
+	}
+	remove := func(path string) {
+		if gone := os.RemoveAll(path); gone != nil {
+			err = errors.Join(err, gone)
+		}
+	}
+	for _, e := range entries {
+		path := filepath.Join(dir, e.Name())
+		switch {
+		case partOf(e.Name()) == "" || e.Name() == databaseID:
+		case e.IsDir():
+			inside, failed := os.ReadDir(path)
+			err = errors.Join(err, failed)
+			for _, i := range inside {
+				remove(filepath.Join(path, i.Name()))
+			}
+		default:
+			remove(path)
+		}
+	}
+	if err == nil {
+		remove(filepath.Join(dir, databaseID))
+	}
+	if err != nil {
+		return store.SystemError(fmt.Errorf("empty the memory: %w", err))
+	}
+	return nil
+}
