@@ -117,19 +117,14 @@ func (h *Host) Actions() ([]ActionEntry, error) {
 
 // catalog collects the actions for one set of settings.
 func (h *Host) catalog(settings map[string]any) (*catalog.Catalog, error) {
-	c := catalog.New()
+	c := catalog.New(settings)
 	c.Patience = patience(settings)
 	for i, b := range h.bundles {
-		m := b.Manifest()
-		selected, err := catalog.Select(m, settings)
-		if err != nil {
-			return nil, err
-		}
 		kind := "host"
 		if i >= h.own {
 			kind = "linked"
 		}
-		if err := c.Add(kind, m, catalog.Linked(b, selected)); err != nil {
+		if err := c.Add(kind, b.Manifest(), catalog.Linked(b)); err != nil {
 			return nil, err
 		}
 	}
@@ -144,7 +139,7 @@ func (h *Host) catalog(settings map[string]any) (*catalog.Catalog, error) {
 		for _, m := range h.o.Plugins.Manifests() {
 			if !added[m.Name] {
 				added[m.Name] = true
-				if err := h.addPlugin(c, m, settings); err != nil {
+				if err := h.addPlugin(c, m); err != nil {
 					return err
 				}
 			}
@@ -193,11 +188,7 @@ func (h *Host) learn(ctx context.Context, bundle string) bool {
 
 // addPlugin adds the actions of a plugin that nobody has yet: one plugin too
 // many must not stop every workflow.
-func (h *Host) addPlugin(c *catalog.Catalog, m tea.Manifest, settings map[string]any) error {
-	selected, err := catalog.Select(m, settings)
-	if err != nil {
-		return err
-	}
+func (h *Host) addPlugin(c *catalog.Catalog, m tea.Manifest) error {
 	m.Actions = slices.DeleteFunc(slices.Clone(m.Actions), func(a tea.ActionInfo) bool {
 		have := c.Entry(a.Name)
 		if have == nil {
@@ -208,7 +199,11 @@ func (h *Host) addPlugin(c *catalog.Catalog, m tea.Manifest, settings map[string
 		}
 		return true
 	})
-	err = c.Add("plugin", m, func(ctx context.Context) (catalog.Invoker, error) {
+	err := c.Add("plugin", m, func(ctx context.Context, settings map[string]any) (catalog.Invoker, error) {
+		selected, err := catalog.Select(m.Settings, settings)
+		if err != nil {
+			return nil, err
+		}
 		return h.o.Plugins.Open(ctx, m.Name, selected)
 	})
 	if err != nil {

@@ -1,16 +1,65 @@
 package host
 
-import "github.com/the-edge-agent/tea/host/internal/secret"
+import (
+	"context"
+	"fmt"
 
-// Mask takes the values of secrets out of what is shown to somebody.
+	"github.com/the-edge-agent/tea/host/internal/engine"
+	"github.com/the-edge-agent/tea/host/internal/secret"
+	"github.com/the-edge-agent/tea/sdk/value"
+)
+
+// Mask replaces the values of secrets in what is shown to somebody. The zero
+// Mask changes nothing. It is safe for concurrent use.
 type Mask struct{ set *secret.Set }
 
-// NewMask makes a mask for the secrets of a run; see [RunOptions].
+// NewMask makes a mask for secrets alone. [Workflow.Mask] knows the settings
+// that are secret too.
 func NewMask(secrets map[string]any) Mask { return Mask{secret.New(secrets, nil)} }
 
-// Value gives v, which must be in the value model, with *** in the secrets'
-// place; v itself is not changed.
+// Value returns v, which must be in the value model, with *** in the place of
+// secrets; v itself is not changed.
 func (m Mask) Value(v any) any { return m.set.Redact(v) }
 
 // Text is Value for a text.
 func (m Mask) Text(text string) string { return m.set.Text(text) }
+
+// Mask makes the mask for a run of the workflow with these secrets.
+func (wf *Workflow) Mask(secrets map[string]any) (Mask, error) {
+	s, err := wf.resolve(secrets)
+	return Mask{s.set}, err
+}
+
+// resolved is a workflow with the secrets of a run.
+type resolved struct {
+	set      *secret.Set
+	settings map[string]any
+	actions  engine.Actions
+}
+
+// resolve puts secrets into the settings. Runs with equal settings share their
+// bundles.
+func (wf *Workflow) resolve(secrets map[string]any) (resolved, error) {
+	settings, err := wf.graph.Settings.Resolve(context.Background(), secrets)
+	if err != nil {
+		return resolved{}, fmt.Errorf("settings: %w", err)
+	}
+	if wf.graph.Settings.UseSecrets() {
+		settings = wf.declared.AbsolutePaths(wf.spec, settings)
+	}
+	r := resolved{settings: settings, set: secret.New(secrets, wf.declared.Secrets(settings)), actions: wf.catalog}
+	if !wf.graph.Settings.UseSecrets() {
+		return r, nil
+	}
+	key, err := value.Encode(settings)
+	if err != nil {
+		return resolved{}, fmt.Errorf("settings: %w", err)
+	}
+	wf.mu.Lock()
+	defer wf.mu.Unlock()
+	if wf.catalogs[string(key)] == nil {
+		wf.catalogs[string(key)] = wf.catalog.Bind(settings)
+	}
+	r.actions = wf.catalogs[string(key)]
+	return r, nil
+}

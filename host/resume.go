@@ -110,6 +110,9 @@ func (wf *Workflow) replayOptions(ctx context.Context, c *checkpoint.Contents, o
 	if err != nil {
 		return eo, err
 	}
+	if err := wf.graph.MissingSecrets(o.Secrets).Err(); err != nil {
+		return eo, err
+	}
 	eo.Replay = c.Records
 	if err := checkAnswers(c.Records, eo, time.Now()); err != nil {
 		return eo, err

@@ -12,7 +12,6 @@ import (
 
 	"github.com/the-edge-agent/tea/host/internal/checkpoint"
 	"github.com/the-edge-agent/tea/host/internal/engine"
-	"github.com/the-edge-agent/tea/host/internal/secret"
 	tea "github.com/the-edge-agent/tea/sdk"
 )
 
@@ -58,8 +57,12 @@ type RunOptions struct {
 
 // Run runs the workflow to its end, an interrupt, a failure or the end of
 // ctx. What became of it is in the result; the error is trouble before or
-// beside the run: input that does not fit ([*InputError]), a checkpoint that cannot be written.
+// beside the run: input that does not fit ([*InputError]), a secret that the
+// workflow reads and that is not given ([Diagnostics]), a checkpoint that cannot be written.
 func (wf *Workflow) Run(ctx context.Context, o RunOptions) (*Result, error) {
+	if err := wf.graph.MissingSecrets(o.Secrets).Err(); err != nil {
+		return nil, err
+	}
 	if o.RunID == "" {
 		o.RunID = checkpoint.NewRunID(time.Now())
 	}
@@ -125,10 +128,14 @@ func (wf *Workflow) engineOptions(o RunOptions) (engine.Options, error) {
 		return engine.Options{}, fmt.Errorf("input: %w", err)
 	}
 	values, _ := input.(map[string]any)
+	r, err := wf.resolve(o.Secrets)
+	if err != nil {
+		return engine.Options{}, err
+	}
 	return engine.Options{
-		Graph: wf.graph, Actions: wf.catalog, RunID: o.RunID, Input: values,
+		Graph: wf.graph, Actions: r.actions, RunID: o.RunID, Input: values,
 		CheckpointDir: o.CheckpointDir, Answers: o.Answers, Hold: o.Hold, Relaxed: o.Force, Ask: o.Ask,
-		Secrets: secret.New(o.Secrets, nil), Env: o.Env, LoadGraph: wf.loadGraph,
+		Secrets: r.set, Env: o.Env, LoadGraph: wf.loadGraph,
 		Events: o.Events, Around: o.Around, Callbacks: o.Callbacks, Logger: wf.log(),
 		InterruptBefore: o.InterruptBefore, InterruptAfter: o.InterruptAfter,
 	}, nil

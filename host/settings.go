@@ -8,9 +8,13 @@ import (
 	tea "github.com/the-edge-agent/tea/sdk"
 )
 
-// Settings are the workflow's settings with ${VAR} expanded; to read only.
-// What a variable gave has the type that the reader of the key wants.
-func (wf *Workflow) Settings() map[string]any { return wf.spec.Settings }
+// Settings are the workflow's settings with ${VAR} and {{ secrets.NAME }}
+// replaced. They must not be changed. What a variable gave has the type that
+// the reader of the key wants.
+func (wf *Workflow) Settings(secrets map[string]any) (map[string]any, error) {
+	r, err := wf.resolve(secrets)
+	return r.settings, err
+}
 
 // settings collects the keys of settings that somebody reads: the host's own,
 // and those that bundles and plugins declare in their manifests.

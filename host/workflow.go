@@ -3,6 +3,7 @@ package host
 import (
 	"context"
 	"errors"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -12,6 +13,7 @@ import (
 	"github.com/the-edge-agent/tea/host/internal/diagcode"
 	"github.com/the-edge-agent/tea/host/internal/graph"
 	"github.com/the-edge-agent/tea/host/internal/script"
+	"github.com/the-edge-agent/tea/host/internal/settings"
 	"github.com/the-edge-agent/tea/host/internal/spec"
 	tea "github.com/the-edge-agent/tea/sdk"
 	"github.com/the-edge-agent/tea/sdk/diag"
@@ -40,8 +42,12 @@ type Workflow struct {
 	options  LoadOptions
 	warnings diag.List
 
+	declared settings.Declared
+
 	mu     sync.Mutex
 	graphs map[string]*graph.Graph
+	// catalogs are those of runs whose settings hold secrets, by settings.
+	catalogs map[string]*catalog.Bound
 }
 
 // Diagnostics are the findings about a workflow file.
@@ -111,7 +117,7 @@ func (h *Host) compile(s *spec.Workflow, diags diag.List, o LoadOptions) (*Workf
 func (h *Host) compileOnce(s *spec.Workflow, diags diag.List, o LoadOptions) (*Workflow, error) {
 	declared := h.settings()
 	declared.Check(s, &diags)
-	wf := &Workflow{host: h, spec: s, options: o, lua: script.New(luaOptions(s.Settings)), graphs: map[string]*graph.Graph{}}
+	wf := &Workflow{host: h, spec: s, options: o, lua: script.New(luaOptions(s.Settings)), graphs: map[string]*graph.Graph{}, catalogs: map[string]*catalog.Bound{}, declared: declared}
 	var err error
 	if wf.catalog, err = h.catalog(s.Settings); err != nil {
 		wf.lua.Close()
@@ -126,6 +132,11 @@ func (h *Host) compileOnce(s *spec.Workflow, diags diag.List, o LoadOptions) (*W
 	diags = append(diags, more...)
 	if o.Strict && g != nil && !diags.HasErrors() {
 		diags = append(diags, graph.Check(g)...)
+		lookup := o.LookupEnv
+		if lookup == nil {
+			lookup = os.LookupEnv
+		}
+		diags = append(diags, g.UnsetEnv(lookup)...)
 		for i := range diags {
 			diags[i].Severity = diag.Error
 		}
@@ -256,6 +267,9 @@ func (wf *Workflow) Actions() []ActionEntry { return wf.catalog.Entries() }
 // Close closes the bundles that the workflow's runs opened.
 func (wf *Workflow) Close() error {
 	err := wf.catalog.Close()
+	for _, c := range wf.catalogs {
+		err = errors.Join(err, c.Close())
+	}
 	wf.lua.Close()
 	return err
 }

@@ -45,6 +45,9 @@ func (a *app) execute(f *runFlags, load loader, start starter) error {
 		return err
 	}
 	defer wf.Close()
+	if a.mask, err = wf.Mask(o.Secrets); err != nil {
+		return err
+	}
 	if err := wf.CheckNodes(slices.Concat(f.InterruptBefore, f.InterruptAfter)...); err != nil {
 		return usageErrorf("interrupt: %w", err)
 	}

@@ -4,10 +4,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strconv"
+	"strings"
 	"testing"
 
 	"github.com/rogpeppe/go-internal/testscript"
@@ -30,6 +32,25 @@ type greetParams struct {
 
 type greetSettings struct {
 	Warmth float64 `json:"warmth,omitempty" maximum:"1"`
+	Key    string  `json:"key,omitempty" secret:"true"`
+	File   string  `json:"file,omitempty" format:"path"`
+}
+
+// spell streams a text in small pieces, logs it and returns the settings. It
+// fails where the text ends in "!".
+func spell(ctx context.Context, req *tea.Request, p greetParams) (greetSettings, error) {
+	for text := p.Name; text != ""; {
+		n := min(len(text), 5)
+		req.Host.Token(ctx, text[:n])
+		text = text[n:]
+	}
+	settings, _ := req.Instance.(*greetSettings)
+	fmt.Fprintln(os.Stderr, "spelled", p.Name, "with", settings.Key)
+	req.Host.Log(ctx, slog.LevelInfo, "spelled "+p.Name, map[string]any{"key": settings.Key})
+	if strings.HasSuffix(p.Name, "!") {
+		return greetSettings{}, tea.Errorf(tea.QueryError, "cannot spell %q with %s", p.Name, settings.Key)
+	}
+	return *settings, nil
 }
 
 // greet is a plugin that greets, token by token, and one that crashes.
@@ -56,7 +77,12 @@ func greet() {
 		return map[string]any{"text": "Hello, my friend"}, nil
 	}
 	settings := map[string]*schema.Schema{"greet": schema.Of[greetSettings]()}
-	serve.Main(tea.Bundle{Name: "greet", Version: "1.2.3", Description: "Greets.", Settings: settings, Actions: []tea.Action{
+	open := func(_ context.Context, from tea.Settings) (any, error) {
+		s := new(greetSettings)
+		return s, from.Decode("greet", s)
+	}
+	serve.Main(tea.Bundle{Name: "greet", Version: "1.2.3", Description: "Greets.", Settings: settings, Open: open, Actions: []tea.Action{
+		tea.NewAction("greet.spell", "Spells.", spell, tea.Streaming()),
 		tea.NewAction("greet.hello", "Says hello.", hello, tea.Streaming()),
 		tea.NewAction("greet.falter", "Crashes once in the middle.", falter, tea.Streaming(), tea.Idempotent()),
 		tea.NewAction("greet.crash", "Crashes.", crash),

@@ -12,9 +12,13 @@ import (
 // they ask for none it does nothing.
 func (a *app) tracer(f *runFlags, wf *host.Workflow, secrets map[string]any) (*trace.Tracer, error) {
 	o := trace.Options{
-		File: f.TraceFile, Secrets: secrets, Console: a.report, Version: version(), Logger: a.logger(f.reportFlags),
+		File: f.TraceFile, Mask: a.mask, Console: a.report, Version: version(), Logger: a.logger(f.reportFlags),
 	}
-	if err := o.Read(wf.Settings()); err != nil {
+	settings, err := wf.Settings(secrets)
+	if err != nil {
+		return nil, err
+	}
+	if err := o.Read(settings); err != nil {
 		return nil, err
 	}
 	return trace.New(o)

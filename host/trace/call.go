@@ -69,7 +69,7 @@ func (t *Tracer) conclude(call *span, own bool, resp *tea.Response, err error) {
 	}
 	now := time.Now()
 	if failure := tea.AsError(err); failure != nil {
-		call.fail(now, string(failure.Type), t.secrets.Text(failure.Message))
+		call.fail(now, string(failure.Type), t.mask.Text(failure.Message))
 	}
 	call.end = now
 	t.export(call)
@@ -94,7 +94,7 @@ func (t *Tracer) decoded(needed bool, p tea.Payload) (c contents) {
 	}
 	c.value = v
 	if t.contents {
-		c.content = content(t.secrets.Redact(v))
+		c.content = content(t.mask.Value(v))
 	}
 	return c
 }

@@ -90,7 +90,7 @@ func TestCallOfAnActionNodeIsTheNodesSpan(t *testing.T) {
 
 func TestFurtherCallHasItsOwnSpan(t *testing.T) {
 	t.Parallel()
-	spans, told := calls(t, trace.Options{Secrets: map[string]any{"key": "hush"}}, "", tea.Errorf(tea.RateLimited, "key hush is used up"))
+	spans, told := calls(t, trace.Options{Mask: host.NewMask(map[string]any{"key": "hush"})}, "", tea.Errorf(tea.RateLimited, "key hush is used up"))
 	if diff := cmp.Diff("flow\n  n\n    llm.call FAILED(rate_limited) [exception]\n", tree(spans)); diff != "" {
 		t.Errorf("-want +got:\n%s", diff)
 	}
@@ -105,7 +105,7 @@ func TestFurtherCallHasItsOwnSpan(t *testing.T) {
 
 func TestContentsOnRequestAndWithoutSecrets(t *testing.T) {
 	t.Parallel()
-	spans, _ := calls(t, trace.Options{Contents: true, Secrets: map[string]any{"key": "hush"}}, "llm.call", nil)
+	spans, _ := calls(t, trace.Options{Contents: true, Mask: host.NewMask(map[string]any{"key": "hush"})}, "llm.call", nil)
 	got := attributes(spans[0])
 	if diff := cmp.Diff(`{"model":"small","prompt":"the key is ***","temperature":0.5}`, got["tea.params"]); diff != "" {
 		t.Error(diff)

@@ -8,6 +8,7 @@ import (
 	"net/url"
 	"strings"
 
+	"github.com/the-edge-agent/tea/host"
 	"github.com/the-edge-agent/tea/host/internal/settings"
 	tea "github.com/the-edge-agent/tea/sdk"
 )
@@ -39,8 +40,8 @@ type Options struct {
 	Headers map[string]string
 	// Contents adds what is said to models and actions, and what they answer.
 	Contents bool
-	// Secrets are masked in what [Tracer.Invoke] sees. Events are masked already.
-	Secrets map[string]any
+	// Mask applies to what [Tracer.Invoke] sees. Events are masked already.
+	Mask host.Mask
 	// Console gets the tree; nil is os.Stderr.
 	Console io.Writer
 	// Version is the program's, for the spans' resource.

@@ -10,7 +10,6 @@ import (
 	"sync"
 
 	"github.com/the-edge-agent/tea/host"
-	"github.com/the-edge-agent/tea/host/internal/secret"
 )
 
 // exporter takes spans that have ended. Exports come one at a time.
@@ -24,7 +23,7 @@ type exporter interface {
 // many runs at once.
 type Tracer struct {
 	contents bool
-	secrets  *secret.Set
+	mask     host.Mask
 	// exports is false where nothing takes spans: then none are made.
 	exports   bool
 	exporters []exporter
@@ -36,7 +35,7 @@ type Tracer struct {
 // New makes a tracer; without an exporter it does nothing. The error says that the file cannot be opened, or what
 // is wrong with the options. The caller closes it when the runs are over.
 func New(o Options) (*Tracer, error) {
-	t := &Tracer{contents: o.Contents, secrets: secret.New(o.Secrets, nil), runs: map[string]*tracedRun{}}
+	t := &Tracer{contents: o.Contents, mask: o.Mask, runs: map[string]*tracedRun{}}
 	log := cmp.Or(o.Logger, slog.New(slog.DiscardHandler))
 	resource := resourceOf(o.Version)
 	switch o.Exporter {

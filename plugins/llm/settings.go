@@ -29,11 +29,11 @@ type Connection struct {
 	Provider              string            `json:"provider,omitempty" enum:"openai,ollama,azure,replay" doc:"the protocol of the server; default openai, which many servers speak"`
 	Model                 string            `json:"model,omitempty" doc:"the model's name at the server"`
 	APIBase               string            `json:"api_base,omitempty" doc:"address of the server, or unix:/path/to.sock:/v1; default: OpenAI, or Ollama on this machine"`
-	APIKey                string            `json:"api_key,omitempty" doc:"key, where the server wants one"`
+	APIKey                string            `json:"api_key,omitempty" secret:"true" doc:"key, where the server wants one"`
 	APIVersion            string            `json:"api_version,omitempty" doc:"azure: version of the API; default 2024-10-21"`
 	Deployment            string            `json:"deployment,omitempty" doc:"azure: name of the deployment; default: model"`
 	Headers               map[string]string `json:"headers,omitempty" doc:"further HTTP headers"`
-	CAFile                string            `json:"ca_file,omitempty" doc:"file of certificates in PEM format to trust beside the system's"`
+	CAFile                string            `json:"ca_file,omitempty" format:"path" doc:"file of certificates in PEM format to trust beside the system's"`
 	TimeoutSeconds        *float64          `json:"timeout_seconds,omitempty" minimum:"0" doc:"limit for one complete answer, retries included; default 300, 0 = none"`
 	TokenTimeoutSeconds   *float64          `json:"token_timeout_seconds,omitempty" minimum:"0" doc:"limit for the time between two tokens of a stream; default 60, 0 = none"`
 	MaxRetries            *int              `json:"max_retries,omitempty" minimum:"0" doc:"further tries after a failure that may pass; default 3. When the node itself is retried, its further attempts make one request each"`
@@ -44,7 +44,7 @@ type Connection struct {
 
 // Replay configures the provider of the same name.
 type Replay struct {
-	File     string `json:"file,omitempty" doc:"the recording, a file of JSON lines"`
+	File     string `json:"file,omitempty" format:"path" doc:"the recording, a file of JSON lines"`
 	Record   bool   `json:"record,omitempty" doc:"ask the real provider and record its answers"`
 	Provider string `json:"provider,omitempty" enum:"openai,ollama,azure" doc:"the real provider; default openai"`
 }

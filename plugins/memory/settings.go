@@ -59,13 +59,13 @@ const warmupVariable = "DUCKDB_WARMUP"
 // and what it may use.
 type Settings struct {
 	Engine             string  `json:"engine,omitempty" enum:"duckdb,sqlite" doc:"the database; default that of the memory in path, for a new one duckdb where this build has it, else sqlite"`
-	Path               string  `json:"path,omitempty" doc:"the folder of the memory; default tea/memory in the user's data directory"`
+	Path               string  `json:"path,omitempty" format:"path" doc:"the folder of the memory; default tea/memory in the user's data directory"`
 	LockTimeoutSeconds float64 `json:"lock_timeout,omitempty" minimum:"0" doc:"seconds to wait for another process that has the folder; default 5"`
 	Warmup             bool    `json:"warmup,omitempty" doc:"open the database at the start rather than at the first action"`
 	Connections        int     `json:"connections,omitempty" minimum:"1" maximum:"64" doc:"readers at the same time; default 5"`
 	Threads            int     `json:"threads,omitempty" minimum:"1" doc:"threads of the database; default the processors, at most 4"`
 	MemoryMB           int64   `json:"memory_mb,omitempty" minimum:"16" doc:"memory of the database's buffers; default an eighth of what the process may use, from 64 to 1024"`
-	SpillDir           string  `json:"spill_dir,omitempty" doc:"folder for what does not fit into memory; default spill in path"`
+	SpillDir           string  `json:"spill_dir,omitempty" format:"path" doc:"folder for what does not fit into memory; default spill in path"`
 	ShortTerm          Bounds  `json:"short_term,omitzero" doc:"bounds of memory.store"`
 }
 

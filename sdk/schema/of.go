@@ -21,7 +21,7 @@ import (
 // the rest:
 //
 //	doc:"what it means"  default:"30"  enum:"a,b"  minimum:"0"  maximum:"9"
-//	minLength:"1"  maxLength:"80"  minItems:"1"  pattern:"^a"  format:"uri"
+//	minLength:"1"  maxLength:"80"  minItems:"1"  pattern:"^a"  format:"uri"  secret:"true"
 //
 // Of panics where a tag is malformed or T has no JSON form: both are bugs in
 // the program, found at its first start.
@@ -173,6 +173,8 @@ func applyTags(s *Schema, field reflect.StructField) {
 			s.Pattern = text
 		case "format":
 			s.Format = text
+		case "secret":
+			s.WriteOnly = *number(field, name, text, strconv.ParseBool)
 		case "minimum":
 			s.Minimum = number(field, name, text, parseFloat)
 		case "maximum":
@@ -220,7 +222,7 @@ func parseTag(s *Schema, field reflect.StructField, text string) any {
 
 func parseFloat(text string) (float64, error) { return strconv.ParseFloat(text, 64) }
 
-func number[N int | float64](field reflect.StructField, name, text string, parse func(string) (N, error)) *N {
+func number[N int | float64 | bool](field reflect.StructField, name, text string, parse func(string) (N, error)) *N {
 	n, err := parse(text)
 	if err != nil {
 		panic(fmt.Sprintf("schema: field %s: tag %s: %v", field.Name, name, err))

@@ -83,6 +83,8 @@ func (s *Schema) readMember(name string, raw []byte) (err error) {
 		s.Pattern, err = text(raw)
 	case "format":
 		s.Format, err = text(raw)
+	case "writeOnly":
+		return json.Unmarshal(raw, &s.WriteOnly)
 	}
 	return err
 }

@@ -26,7 +26,13 @@ type Schema struct {
 	MaxLength            *int        `json:"maxLength,omitempty"`
 	MinItems             *int        `json:"minItems,omitempty"`
 	Pattern              string      `json:"pattern,omitempty"`
-	Format               string      `json:"format,omitempty"`
+	// Format is checked where JSON Schema defines it. In settings, "path" marks
+	// the name of a file or directory: the host makes it absolute, relative to
+	// the workflow file that it is written in. Elsewhere it is a note.
+	Format string `json:"format,omitempty"`
+	// WriteOnly marks a setting that is a secret: the host masks its value
+	// wherever it prints or stores something.
+	WriteOnly bool `json:"writeOnly,omitempty"`
 
 	// Never marks the schema that allows nothing; it is written as false.
 	Never bool `json:"-"`

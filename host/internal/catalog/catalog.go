@@ -3,6 +3,7 @@ package catalog
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -18,8 +19,8 @@ type Invoker interface {
 	Close() error
 }
 
-// Opener makes an invoker, when it is needed first.
-type Opener func(ctx context.Context) (Invoker, error)
+// Opener makes an invoker for a workflow's settings, when it is needed first.
+type Opener func(ctx context.Context, settings map[string]any) (Invoker, error)
 
 // Catalog knows every action of one loaded workflow. Add, Alias, Replace and
 // OnMissing must not be called concurrently with each other; everything else
@@ -29,7 +30,8 @@ type Catalog struct {
 	// deadline; 0 is DefaultPatience. It is set before the first call.
 	Patience time.Duration
 
-	missing func(ctx context.Context, bundle string) bool
+	missing  func(ctx context.Context, bundle string) bool
+	settings map[string]any
 
 	mu      sync.RWMutex
 	entries map[string]*Entry
@@ -49,16 +51,19 @@ type Entry struct {
 
 // source is a bundle that is opened at its first call.
 type source struct {
-	name string
-	open Opener
+	name     string
+	open     Opener
+	settings map[string]any
 
 	mu      sync.Mutex
 	invoker Invoker
 	closed  bool
 }
 
-// New makes an empty catalog.
-func New() *Catalog { return &Catalog{entries: map[string]*Entry{}} }
+// New makes an empty catalog, whose bundles are opened for these settings.
+func New(settings map[string]any) *Catalog {
+	return &Catalog{entries: map[string]*Entry{}, settings: settings}
+}
 
 // OnMissing sets a function that may add what the catalog lacks, an action of
 // the named bundle or the bundle itself. It reports whether to look again.
@@ -72,7 +77,7 @@ func (c *Catalog) addMissing(ctx context.Context, bundle string) bool {
 func (c *Catalog) Add(kind string, m tea.Manifest, open Opener) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	src := &source{name: m.Name, open: open}
+	src := &source{name: m.Name, open: open, settings: c.settings}
 	for _, info := range m.Actions {
 		if have, twice := c.entries[info.Name]; twice {
 			return fmt.Errorf("the action %s is in %s and in %s", info.Name, have.Bundle, m.Name)
@@ -190,7 +195,11 @@ func (c *Catalog) Invoke(ctx context.Context, req *tea.Request) (*tea.Response, 
 	if e == nil {
 		return nil, tea.Errorf(tea.NotFound, "there is no action %q", req.Action)
 	}
-	invoker, err := e.source.get(ctx)
+	return c.invoke(ctx, e, e.source, req)
+}
+
+func (c *Catalog) invoke(ctx context.Context, e *Entry, s *source, req *tea.Request) (*tea.Response, error) {
+	invoker, err := s.get(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -209,7 +218,7 @@ func (s *source) get(ctx context.Context) (Invoker, error) {
 		return nil, tea.Errorf(tea.Canceled, "%s is closed", s.name)
 	}
 	if s.invoker == nil {
-		invoker, err := s.open(ctx)
+		invoker, err := s.open(ctx, s.settings)
 		if err != nil {
 			return nil, err
 		}
@@ -220,25 +229,32 @@ func (s *source) get(ctx context.Context) (Invoker, error) {
 
 // Close closes every bundle that was opened.
 func (c *Catalog) Close() error {
-	var first error
+	var all error
 	for _, s := range c.sources {
-		s.mu.Lock()
-		s.closed = true
-		if s.invoker != nil {
-			if err := s.invoker.Close(); err != nil && first == nil {
-				first = fmt.Errorf("close %s: %w", s.name, err)
-			}
-			s.invoker = nil
-		}
-		s.mu.Unlock()
+		all = errors.Join(all, s.close())
 	}
-	return first
+	return all
+}
+
+func (s *source) close() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.closed = true
+	if s.invoker == nil {
+		return nil
+	}
+	err := s.invoker.Close()
+	s.invoker = nil
+	if err != nil {
+		return fmt.Errorf("close %s: %w", s.name, err)
+	}
+	return nil
 }
 
 // Replace puts an action in the place of the one with its name.
 func (c *Catalog) Replace(a tea.Action) {
 	b := &tea.Bundle{Name: "replaced", Version: "0.0.0", Actions: []tea.Action{a}}
-	src := &source{name: b.Name, open: Linked(b, nil)}
+	src := &source{name: b.Name, open: Linked(b), settings: c.settings}
 	c.sources = append(c.sources, src)
 	info := a.Info()
 	if have := c.Entry(a.Name); have != nil && info.Params == nil {

@@ -5,12 +5,17 @@ import (
 	"fmt"
 
 	tea "github.com/the-edge-agent/tea/sdk"
+	"github.com/the-edge-agent/tea/sdk/schema"
 )
 
 // Linked opens a bundle inside this process.
-func Linked(b *tea.Bundle, settings tea.Settings) Opener {
-	return func(ctx context.Context) (Invoker, error) {
-		instance, err := b.NewInstance(ctx, settings)
+func Linked(b *tea.Bundle) Opener {
+	return func(ctx context.Context, settings map[string]any) (Invoker, error) {
+		selected, err := Select(b.Settings, settings)
+		if err != nil {
+			return nil, err
+		}
+		instance, err := b.NewInstance(ctx, selected)
 		if err != nil {
 			return nil, err
 		}
@@ -19,9 +24,9 @@ func Linked(b *tea.Bundle, settings tea.Settings) Opener {
 }
 
 // Select gives a bundle the settings it asks for and no others.
-func Select(m tea.Manifest, settings map[string]any) (tea.Settings, error) {
+func Select(declared map[string]*schema.Schema, settings map[string]any) (tea.Settings, error) {
 	out := tea.Settings{}
-	for key := range m.Settings {
+	for key := range declared {
 		v, ok := settings[key]
 		if !ok {
 			continue

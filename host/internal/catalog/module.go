@@ -11,7 +11,7 @@ import (
 // Module opens a Lua module's actions. Each is called with the state of the
 // node that calls it.
 func Module(namespace string, m *script.Module, variables map[string]any) Opener {
-	return func(context.Context) (Invoker, error) {
+	return func(context.Context, map[string]any) (Invoker, error) {
 		return &module{namespace: namespace, module: m, variables: variables, params: paramsOf(m)}, nil
 	}
 }

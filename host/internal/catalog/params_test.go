@@ -46,7 +46,7 @@ func call(t *testing.T, action string, params any) (any, error) {
 	for _, a := range m.Actions() {
 		manifest.Actions = append(manifest.Actions, tea.ActionInfo{Name: "geo." + a.Name})
 	}
-	c := catalog.New()
+	c := catalog.New(nil)
 	t.Cleanup(func() { _ = c.Close() })
 	if err := c.Add("lua", manifest, catalog.Module("geo", m, nil)); err != nil {
 		t.Fatal(err)

@@ -59,6 +59,7 @@ const (
 	UnknownRoot     Code = "TEA1304"
 	StateAssignment Code = "TEA1305"
 	UnknownGlobal   Code = "TEA1306"
+	UnknownName     Code = "TEA1307"
 )
 
 // Actions and their parameters.
@@ -85,4 +86,5 @@ const (
 	WrongSetting    Code = "TEA1603"
 	UnknownSetting  Code = "TEA1604"
 	UnreadSettings  Code = "TEA1605"
+	SecretMissing   Code = "TEA1606"
 )

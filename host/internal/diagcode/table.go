@@ -67,6 +67,7 @@ var table = []Info{
 	{UnknownRoot, "Unknown template root"},
 	{StateAssignment, "Assigning to state has no effect in Lua"},
 	{UnknownGlobal, "Unknown name in Lua code"},
+	{UnknownName, "A variable, setting or node does not exist"},
 
 	{UnknownAction, "Unknown action"},
 	{MissingParameter, "An action's parameter is missing"},
@@ -84,4 +85,5 @@ var table = []Info{
 	{WrongSetting, "A setting does not fit"},
 	{UnknownSetting, "There is no such setting"},
 	{UnreadSettings, "Nothing reads these settings"},
+	{SecretMissing, "A secret is not given"},
 }

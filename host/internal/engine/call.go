@@ -320,6 +320,9 @@ func (h *callHost) RunWorkflow(ctx context.Context, path string, input map[strin
 	if err != nil {
 		return nil, err
 	}
+	if missing := g.MissingSecrets(f.run.o.Secrets.Values()).Err(); missing != nil {
+		return nil, tea.Errorf(tea.ValidationError, "run %s: %w", path, missing)
+	}
 	final, err := f.runGraph(ctx, g, h.path, input, h.deep+1)
 	if errors.Is(err, errSuspended) {
 		f.run.suspend(Interrupt{Path: h.path, Kind: interruptInner})

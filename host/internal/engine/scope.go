@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"time"
 
+	"github.com/the-edge-agent/tea/host/internal/graph"
 	"github.com/the-edge-agent/tea/host/internal/script"
 	tea "github.com/the-edge-agent/tea/sdk"
 )
@@ -27,14 +28,13 @@ func (f *frame) scope(result any) scope {
 func (s scope) Lookup(name string) (any, bool) {
 	f := s.frame
 	r := f.run
-	wf := f.graph.Workflow
 	switch name {
 	case "state":
 		return f.state.Values(), true
 	case "variables":
-		return orEmpty(wf.Variables), true
+		return orEmpty(f.graph.Workflow.Variables), true
 	case "settings":
-		return orEmpty(wf.Settings), true
+		return orEmpty(r.settings(f.graph.Settings)), true
 	case "secrets":
 		return orEmpty(r.o.Secrets.Values()), true
 	case "env":
@@ -59,6 +59,15 @@ func (s scope) Lookup(name string) (any, bool) {
 		return v, true
 	}
 	return f.result(name)
+}
+
+// settings are those of a workflow with the run's secrets in them.
+func (r *run) settings(s *graph.Settings) map[string]any {
+	values, err := s.Resolve(context.Background(), r.o.Secrets.Values())
+	if err != nil {
+		r.log.Warn("settings cannot be resolved", "error", r.o.Secrets.Text(err.Error()))
+	}
+	return values
 }
 
 func (r *run) startedAt() time.Time {

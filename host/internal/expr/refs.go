@@ -13,6 +13,8 @@ type Ref struct {
 	Root         string
 	Path         []string
 	Line, Column int
+	// Optional says that the filter default stands behind it.
+	Optional bool
 }
 
 // reader walks a tree and collects what it reads.
@@ -150,7 +152,11 @@ func (r *reader) node(n node) {
 	case *conditional:
 		r.nodes([]node{n.then, n.condition, n.otherwise})
 	case *filtered:
+		before := len(r.refs)
 		r.node(n.input)
+		if _, direct := n.input.(*path); direct && (n.name == "default" || n.name == "d") && len(r.refs) > before {
+			r.refs[before].Optional = true
+		}
 		r.arguments(n.args)
 	case *tested:
 		r.node(n.input)

@@ -97,7 +97,7 @@ func TestRoots(t *testing.T) {
 	for text, want := range map[string][]expr.Ref{
 		`{{ state.items[0].name }}`: {{Root: "state", Path: []string{"items", "0", "name"}, Line: 1, Column: 4}},
 		`{{ state["a"][x.y].z }}`:   {{Root: "state", Path: []string{"a"}, Line: 1, Column: 4}, {Root: "x", Path: []string{"y"}, Line: 1, Column: 15}},
-		"é\n{{ a | default(b) }}":   {{Root: "a", Line: 2, Column: 4}, {Root: "b", Line: 2, Column: 16}},
+		"é\n{{ a | default(b) }}":   {{Root: "a", Line: 2, Column: 4, Optional: true}, {Root: "b", Line: 2, Column: 16}},
 		`{{ a if b else c }}`:       {{Root: "a", Line: 1, Column: 4}, {Root: "b", Line: 1, Column: 9}, {Root: "c", Line: 1, Column: 16}},
 		`{{ state.items() }}`:       {{Root: "state", Line: 1, Column: 4}},
 		`{% for x in a.l if x > m %}{{ x.y }}{{ loop.index }}{% endfor %}{{ x }}`: {

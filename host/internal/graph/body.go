@@ -79,6 +79,8 @@ func (c *compiler) subgraph(b *spec.SubgraphBody, roots []string) Body {
 		return sub // the loader has said why
 	}
 	sub.Graph = compileWorkflow(b.Workflow, c.env, c.params, c.diags)
+	c.names.Secrets = append(c.names.Secrets, sub.Graph.Names.Secrets...)
+	c.names.Env = append(c.names.Env, sub.Graph.Names.Env...)
 	return sub
 }
 

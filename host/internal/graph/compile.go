@@ -61,12 +61,18 @@ type compiler struct {
 	// settings are the top-level keys of settings that templates read; "" is
 	// all of them.
 	settings map[string]bool
+	// compiled are the settings as templates and conditions see them.
+	compiled  *Settings
+	names     Names
+	nodeNames []Name
 }
 
 func compileWorkflow(wf *spec.Workflow, env Env, params *paramChecker, diags *diag.List) *Graph {
 	c := &compiler{wf: wf, env: env, diags: diags, params: params, schema: state.NewSchema(wf.Schema), settings: map[string]bool{}}
+	c.compiled = c.compileSettings()
 	g := c.graph(wf.Nodes, wf.Edges, nil)
-	g.reads = c.reads
+	g.reads, g.Names = c.reads, c.names
+	c.unknownNodes(g)
 	c.interrupts(g)
 	c.parallelWrites(g)
 	c.unknownRoots(g)
@@ -77,7 +83,7 @@ func compileWorkflow(wf *spec.Workflow, env Env, params *paramChecker, diags *di
 // graph compiles one list of nodes. roots are extra template roots that are
 // known inside, such as a map's item.
 func (c *compiler) graph(nodes []*spec.Node, edges []*spec.Edge, roots []string) *Graph {
-	g := &Graph{Workflow: c.wf, Modules: c.env.Modules, Schema: c.schema, byName: make(map[string]*Node, len(nodes))}
+	g := &Graph{Workflow: c.wf, Modules: c.env.Modules, Schema: c.schema, Settings: c.compiled, byName: make(map[string]*Node, len(nodes))}
 	for i, s := range nodes {
 		n := &Node{Name: s.Name, Spec: s, Index: i}
 		g.Nodes = append(g.Nodes, n)

@@ -81,9 +81,12 @@ func (c *compiler) condition(text *spec.Text, roots []string) *Condition {
 	c.readLua(*text, cond.chunk)
 	for _, ref := range cond.chunk.Globals() {
 		switch {
-		case ref.Name == "variables" || slices.Contains(roots, ref.Name):
+		case slices.Contains(roots, ref.Name):
 		case slices.Contains(templateRoots, ref.Name):
-			cond.roots = append(cond.roots, ref.Name)
+			c.readRoot(inChunk(*text, ref.Position), ref.Name, ref.Path)
+			if ref.Name != "variables" && !slices.Contains(cond.roots, ref.Name) {
+				cond.roots = append(cond.roots, ref.Name)
+			}
 		default:
 			c.reads = append(c.reads, read{key: ref.Name, pos: inChunk(*text, ref.Position)})
 		}

@@ -22,6 +22,10 @@ type Graph struct {
 	Schema *state.Schema
 	// Modules are what Lua code finds with require, by namespace.
 	Modules map[string]*script.Module
+	// Settings are those of the file.
+	Settings *Settings
+	// Names are those that depend on the run, for a whole workflow only.
+	Names Names
 
 	byName map[string]*Node
 	// reads are the keys of the state that the workflow reads, in its loops too.

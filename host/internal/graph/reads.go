@@ -38,13 +38,22 @@ func (c *compiler) readTemplate(text spec.Text, t *expr.Template, roots []string
 		switch {
 		case ref.Root == "state" && len(ref.Path) > 0:
 			c.reads = append(c.reads, read{key: ref.Path[0], pos: pos})
-		case ref.Root == "settings":
-			c.settings[strings.Join(ref.Path[:min(1, len(ref.Path))], "")] = true
-		case slices.Contains(templateRoots, ref.Root) || slices.Contains(roots, ref.Root):
+		case slices.Contains(roots, ref.Root):
+		case ref.Root == "env" && ref.Optional:
+		case slices.Contains(templateRoots, ref.Root):
+			c.readRoot(pos, ref.Root, ref.Path)
 		default:
 			c.reads = append(c.reads, read{key: ref.Root, pos: pos, isRoot: !isCondition, roots: roots})
 		}
 	}
+}
+
+// readRoot notes what is read of a root other than the state.
+func (c *compiler) readRoot(pos diag.Pos, root string, path []string) {
+	if root == "settings" {
+		c.settings[strings.Join(path[:min(1, len(path))], "")] = true
+	}
+	c.readName(pos, root, path)
 }
 
 // readLua notes what a chunk reads, and warns where it assigns to the state
@@ -71,6 +80,9 @@ func (c *compiler) unknownGlobals(text spec.Text, chunk *script.Chunk, roots []s
 	known := withRoots(luaGlobals, roots...)
 	told := map[string]bool{}
 	for _, ref := range chunk.Globals() {
+		if ref.Name == "variables" {
+			c.readName(inChunk(text, ref.Position), ref.Name, ref.Path)
+		}
 		if told[ref.Name] || slices.Contains(known, ref.Name) {
 			continue
 		}
@@ -88,8 +100,8 @@ func inChunk(code spec.Text, p script.Position) diag.Pos {
 	return code.At(p.Line-code.Line+1, p.Column)
 }
 
-// unknownRoots warns about names that no template knows and that are no key of
-// the state either. They are looked up there at run time; a typo is null.
+// unknownRoots reports names that no template knows and that are no key of
+// the state either.
 func (c *compiler) unknownRoots(g *Graph) {
 	keys, _ := stateKeys(g)
 	for _, r := range c.reads {
@@ -100,7 +112,7 @@ func (c *compiler) unknownRoots(g *Graph) {
 		if hint == "" {
 			hint = "write state." + r.key + " for a key of the state"
 		}
-		c.diags.Warnf(diagcode.UnknownRoot, r.pos, hint, "templates know no name %q; it is looked up in the state", r.key)
+		c.diags.Errorf(diagcode.UnknownRoot, r.pos, hint, "templates know no name %q", r.key)
 	}
 }
 

@@ -12,9 +12,11 @@ import (
 // column of the source's text, both from 1; the column is 0 where unknown.
 type Position struct{ Line, Column int }
 
-// Reference is a place where a chunk reads a name.
+// Reference is a place where a chunk reads a name. Path holds the keys behind
+// it that are written out.
 type Reference struct {
 	Name string
+	Path []string
 	Position
 }
 
@@ -250,6 +252,9 @@ func (o *observer) expr(e ast.Expr) {
 	case *ast.IdentExpr:
 		o.ident(e)
 	case *ast.AttrGetExpr:
+		if o.field(e) {
+			return
+		}
 		o.expr(e.Key)
 		if !o.isState(e.Object) {
 			o.expr(e.Object)
@@ -284,6 +289,33 @@ func (o *observer) expr(e ast.Expr) {
 		o.block(e.Stmts, e.ParList.Names...)
 		o.functions--
 	}
+}
+
+// field notes a field of a global name with the path to it.
+func (o *observer) field(e *ast.AttrGetExpr) bool {
+	var path []string
+	var keys []ast.Expr
+	object := ast.Expr(e)
+	for {
+		get, ok := object.(*ast.AttrGetExpr)
+		if !ok {
+			break
+		}
+		if key, ok := constantKey(get.Key); ok {
+			path = append(path, key)
+		} else {
+			path = nil // what is behind it is not known
+		}
+		keys, object = append(keys, get.Key), get.Object
+	}
+	root, ok := object.(*ast.IdentExpr)
+	if !ok || root.Value == "state" || libraries[root.Value] || slices.Contains(o.locals, root.Value) {
+		return false
+	}
+	o.exprs(keys)
+	slices.Reverse(path)
+	o.globals = append(o.globals, Reference{Name: root.Value, Path: path, Position: o.position(root, root.Value)})
+	return true
 }
 
 func (o *observer) ident(e *ast.IdentExpr) {

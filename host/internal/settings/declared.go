@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/the-edge-agent/tea/host/internal/diagcode"
+	"github.com/the-edge-agent/tea/host/internal/expr"
 	"github.com/the-edge-agent/tea/host/internal/spec"
 	tea "github.com/the-edge-agent/tea/sdk"
 	"github.com/the-edge-agent/tea/sdk/diag"
@@ -56,6 +57,7 @@ func (d Declared) Check(w *spec.Workflow, diags *diag.List) {
 		for _, key := range slices.Sorted(maps.Keys(w.Settings)) {
 			d.check(w, key, diags)
 		}
+		w.Settings = d.AbsolutePaths(w, w.Settings)
 		for _, sub := range w.Subgraphs() {
 			visit(sub)
 		}
@@ -76,7 +78,9 @@ func (d Declared) check(w *spec.Workflow, key string, diags *diag.List) {
 		}
 		r := newReading(w.SettingsText)
 		typed := r.typed(value.Clone(w.Settings[key]), s, path)
-		problems := compiled.ValidateTemplated(typed, func(at string) bool { return r.absent[under(path, at)] })
+		problems := compiled.ValidateTemplated(typed, func(at string) bool {
+			return r.absent[under(path, at)] || expr.IsTemplate(r.text.Places[under(path, at)].Value)
+		})
 		if len(problems) == 0 {
 			w.Settings[key] = typed
 			return

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"slices"
 
+	"github.com/the-edge-agent/tea/host/internal/expr"
 	"github.com/the-edge-agent/tea/host/internal/spec"
 	"github.com/the-edge-agent/tea/sdk/diag"
 	"github.com/the-edge-agent/tea/sdk/schema"
@@ -23,6 +24,9 @@ type reading struct {
 }
 
 func newReading(text *spec.Tree) *reading {
+	if text == nil { // only defaults are set
+		text = new(spec.Tree)
+	}
 	return &reading{text: text, variables: map[string]bool{}, quoted: map[string]bool{}, absent: map[string]bool{}, members: map[string][]string{}}
 }
 
@@ -50,7 +54,7 @@ func (r *reading) typed(v any, s *schema.Schema, path string) any {
 
 func (r *reading) scalar(text string, s *schema.Schema, path string) any {
 	v := typedText(text, s)
-	if text == r.text.Places[path].Value { // it is written so
+	if written := r.text.Places[path].Value; text == written || expr.IsTemplate(written) {
 		r.quoted[path] = v != nil && v != text
 		return text
 	}

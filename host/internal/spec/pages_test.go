@@ -22,7 +22,7 @@ func foundHere(code string) bool {
 	switch code {
 	case diagcode.DuplicateNode, diagcode.NodeNameNotAllowed:
 		return true
-	case diagcode.WrongSetting, diagcode.UnknownSetting, diagcode.UnreadSettings:
+	case diagcode.WrongSetting, diagcode.UnknownSetting, diagcode.UnreadSettings, diagcode.SecretMissing:
 		return false
 	}
 	return slices.ContainsFunc([]string{"TEA10", "TEA11", "TEA15", "TEA16"}, func(group string) bool { return strings.HasPrefix(code, group) })

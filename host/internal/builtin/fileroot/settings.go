@@ -13,7 +13,7 @@ const SettingsKey = "file"
 
 // Settings are settings.file.
 type Settings struct {
-	Root     string `json:"root,omitempty" doc:"the directory that file actions stay in; relative to the working directory, which is the default"`
+	Root     string `json:"root,omitempty" format:"path" default:"." doc:"the directory that file actions stay in; default the workflow file's"`
 	MaxBytes int64  `json:"max_bytes,omitempty" default:"16777216" minimum:"1" doc:"the largest file that is read or written"`
 }
 

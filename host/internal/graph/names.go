@@ -1,0 +1,134 @@
+package graph
+
+import (
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/the-edge-agent/tea/host/internal/diagcode"
+	"github.com/the-edge-agent/tea/sdk/diag"
+)
+
+// Name is a place where a workflow reads secrets.x or env.x. Path holds x and
+// the steps behind it; it is empty where the whole root is read.
+type Name struct {
+	Path []string
+	Pos  diag.Pos
+}
+
+// Names are the names of one workflow file and its subgraphs that exist only
+// when it runs.
+type Names struct{ Secrets, Env []Name }
+
+// readName checks a name whose root is known: what the file itself defines, at
+// once; the nodes, once all are known; the rest, before a run.
+func (c *compiler) readName(pos diag.Pos, root string, path []string) {
+	if len(path) == 0 {
+		return
+	}
+	switch root {
+	case "variables":
+		c.defined(pos, root, c.wf.Variables, path)
+	case "settings":
+		c.defined(pos, root, c.wf.Settings, path)
+	case "nodes":
+		c.nodeNames = append(c.nodeNames, Name{path, pos})
+	case "secrets":
+		c.names.Secrets = append(c.names.Secrets, Name{path, pos})
+	case "env":
+		c.names.Env = append(c.names.Env, Name{path, pos})
+	}
+}
+
+// defined reports a name that the file does not define.
+func (c *compiler) defined(pos diag.Pos, root string, values map[string]any, path []string) {
+	if at, known, ok := missingStep(values, path); ok {
+		hint := diag.Suggest(path[at], known)
+		if hint == "" {
+			hint = "define it under " + root + ":"
+		}
+		c.diags.Errorf(diagcode.UnknownName, pos, hint, "there is no %s", dotted(root, path[:at+1]))
+	}
+}
+
+// missingStep finds the first step of a path that leads nowhere, and the names
+// that would have led on from there.
+func missingStep(v any, path []string) (at int, known []string, missing bool) {
+	for i, step := range path {
+		switch given := v.(type) {
+		case map[string]any:
+			inner, ok := given[step]
+			if !ok {
+				return i, slices.Sorted(maps.Keys(given)), true
+			}
+			v = inner
+		case []any:
+			n, err := strconv.Atoi(step)
+			if err != nil || n >= len(given) {
+				return i, nil, true
+			}
+			if n < 0 {
+				return 0, nil, false
+			}
+			v = given[n]
+		case nil:
+			return i, nil, true
+		default: // a character of a text, say
+			return 0, nil, false
+		}
+	}
+	return 0, nil, false
+}
+
+func dotted(root string, path []string) string { return root + "." + strings.Join(path, ".") }
+
+// unknownNodes reports names of nodes that the file does not have.
+func (c *compiler) unknownNodes(g *Graph) {
+	if len(c.nodeNames) == 0 {
+		return
+	}
+	known := map[string]bool{}
+	eachNode(g.Nodes, func(n *Node) { known[n.Name] = true })
+	for _, n := range c.nodeNames {
+		if name := n.Path[0]; !known[name] {
+			hint := diag.Suggest(name, slices.Sorted(maps.Keys(known)))
+			if hint == "" {
+				hint = meantNode(g, name)
+			}
+			c.diags.Errorf(diagcode.UnknownName, n.Pos, hint, "there is no node %q", name)
+		}
+	}
+}
+
+// MissingSecrets reports the secrets that a workflow reads and that are not
+// among those given.
+func (g *Graph) MissingSecrets(given map[string]any) diag.List {
+	var diags diag.List
+	for _, n := range g.Names.Secrets {
+		at, known, missing := missingStep(given, n.Path)
+		if !missing {
+			continue
+		}
+		hint := diag.Suggest(n.Path[at], known)
+		if hint == "" {
+			hint = "give it with --secrets or --secrets-env"
+		}
+		diags.Errorf(diagcode.SecretMissing, n.Pos, hint, "the secret %q is not given", strings.Join(n.Path[:at+1], "."))
+	}
+	diags.Sort()
+	return slices.Compact(diags)
+}
+
+// UnsetEnv warns of variables of the environment that a workflow reads and that
+// are not set.
+func (g *Graph) UnsetEnv(lookup func(string) (string, bool)) diag.List {
+	var diags diag.List
+	for _, n := range g.Names.Env {
+		if _, set := lookup(n.Path[0]); !set {
+			diags.Warnf(diagcode.VariableMissing, n.Pos, "set it, or give a default: {{ env."+n.Path[0]+` | default("...") }}`,
+				"the environment variable %s is not set", n.Path[0])
+		}
+	}
+	return diags
+}

@@ -1,0 +1,130 @@
+package settings
+
+import (
+	"cmp"
+	"fmt"
+	"path/filepath"
+
+	"github.com/the-edge-agent/tea/host/internal/expr"
+	"github.com/the-edge-agent/tea/host/internal/spec"
+	"github.com/the-edge-agent/tea/sdk/diag"
+	"github.com/the-edge-agent/tea/sdk/schema"
+)
+
+// formatPath marks settings that name a file or directory.
+const formatPath = "path"
+
+// minSecret is the length from which the value of a secret setting is masked:
+// a key such as "none" must not turn that word into stars.
+const minSecret = 8
+
+// Secrets returns the values of the settings that readers declare as secret,
+// by path.
+func (d Declared) Secrets(values map[string]any) map[string]any {
+	secrets := map[string]any{}
+	for key, readers := range d.schemas {
+		for _, s := range readers {
+			visit(values[key], s, diag.Key("settings", key), func(v any, s *schema.Schema, path string) any {
+				if text, ok := v.(string); s.WriteOnly && (!ok || len(text) >= minSecret) {
+					secrets[path] = v
+				}
+				return v
+			})
+		}
+	}
+	return secrets
+}
+
+// AbsolutePaths makes those of a workflow's settings that name files and
+// directories absolute, in place, and adds those that have a default. They are
+// relative to the file that they are written in: the workflow, an overlay, or
+// for the command line the working directory.
+func (d Declared) AbsolutePaths(w *spec.Workflow, settings map[string]any) map[string]any {
+	for key, readers := range d.schemas {
+		for _, s := range readers {
+			settings = withDefaultPaths(settings, key, s)
+			if v, given := settings[key]; given {
+				settings[key] = visit(v, s, diag.Key("", key), func(v any, s *schema.Schema, path string) any {
+					text, ok := v.(string)
+					if !ok || text == "" || s.Format != formatPath || expr.IsTemplate(text) {
+						return v
+					}
+					return absolute(dirOf(w, path), text)
+				})
+			}
+		}
+	}
+	return settings
+}
+
+// withDefaultPaths sets the members of a setting that name a path by default.
+func withDefaultPaths(settings map[string]any, key string, s *schema.Schema) map[string]any {
+	if s == nil || s.Properties == nil {
+		return settings
+	}
+	for _, p := range *s.Properties {
+		preset, ok := p.Schema.Default.(string)
+		if !ok || p.Schema.Format != formatPath {
+			continue
+		}
+		object, isObject := settings[key].(map[string]any)
+		if settings[key] != nil && !isObject || object[p.Name] != nil {
+			continue
+		}
+		if settings == nil {
+			settings = map[string]any{}
+		}
+		if object == nil {
+			object = map[string]any{}
+			settings[key] = object
+		}
+		object[p.Name] = preset
+	}
+	return settings
+}
+
+// dirOf is the directory of the file that a setting is written in.
+func dirOf(w *spec.Workflow, path string) string {
+	if w.SettingsText == nil {
+		return w.Dir
+	}
+	text, written := w.SettingsText.Places[path]
+	switch file := text.Pos.File; {
+	case !written || file == w.File:
+		return w.Dir
+	case file == spec.ConfigFile:
+		return "."
+	default:
+		return filepath.Dir(file)
+	}
+}
+
+func absolute(dir, path string) string {
+	if !filepath.IsAbs(path) {
+		path = filepath.Join(dir, path)
+	}
+	abs, err := filepath.Abs(path)
+	return cmp.Or(abs, fmt.Sprintf("%s (%v)", path, err))
+}
+
+// visit replaces every value that a schema describes by what f returns, the
+// inner ones first. Objects and lists are changed in place.
+func visit(v any, s *schema.Schema, path string, f func(v any, s *schema.Schema, path string) any) any {
+	if s == nil || v == nil {
+		return v
+	}
+	switch given := v.(type) {
+	case map[string]any:
+		for name, e := range given {
+			given[name] = visit(e, s.Member(name), diag.Key(path, name), f)
+		}
+	case []any:
+		for i, e := range given {
+			given[i] = visit(e, s.Items, diag.Index(path, i), f)
+		}
+	}
+	for _, form := range s.AnyOf {
+		v = visit(v, form, path, f)
+	}
+	return f(v, s, path)
+}
