@@ -3,14 +3,14 @@
 // interrupt, a kill or a power cut.
 //
 // Start with [OpenStore], a directory of runs. [Store.Create] begins a run,
-// [Store.Open] takes one up again and gives what it holds; both give a
-// [Journal] to append to. [Read] looks at a journal without owning it,
-// [Store.List] at all of them, [Store.GC] prunes them, [Store.Fork] begins one
+// [Store.Open] opens an existing one and returns its records; both return a
+// [Journal] to append to. [Read] reads a journal without owning it,
+// [Store.List] lists all of them, [Store.GC] prunes them, [Store.Fork] begins one
 // with the records of another. [EventLog] is the file of a run's events beside it.
 //
 // The package knows nothing of graphs: a [Record] has a kind, a path and a
-// body of JSON, and only one kind means something here, [KindStatus].
+// body of JSON; the package interprets [KindStart] and [KindStatus] only.
 //
-// The file format, and which damage is a torn tail and which is corruption,
-// stands in docs/design/002-checkpoints.md.
+// docs/design/002-checkpoints.md describes the file format, and which damage is
+// a torn tail and which is corruption.
 package checkpoint

@@ -21,13 +21,13 @@ const (
 	DurabilityOff Durability = "off"
 )
 
-// ParseDurability gives the durability of that name. The error lists the names.
+// ParseDurability returns the durability of that name. The error lists the names.
 func ParseDurability(name string) (Durability, error) {
 	switch d := Durability(name); d {
 	case DurabilityExit, DurabilitySync, DurabilityAsync, DurabilityOff:
 		return d, nil
 	}
-	err := fmt.Errorf("durability %q is none of exit, sync, async, off", name)
+	err := fmt.Errorf("unknown durability %q: want exit, sync, async or off", name)
 	if hint := diag.Suggest(name, []string{"exit", "sync", "async", "off"}); hint != "" {
 		err = fmt.Errorf("%w; %s", err, hint)
 	}

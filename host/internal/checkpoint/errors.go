@@ -86,5 +86,5 @@ func (e *PoisonedError) Error() string {
 	return fmt.Sprintf("checkpoint %s cannot be written any more after a failed write: %v", e.Path, e.Err)
 }
 
-// Unwrap gives the failure of the disk.
+// Unwrap returns the failure of the disk.
 func (e *PoisonedError) Unwrap() error { return e.Err }

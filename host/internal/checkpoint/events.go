@@ -71,7 +71,7 @@ func (l *EventLog) recover() error {
 }
 
 // lastWholeLine looks backwards from size for the last line that is an event,
-// and gives its end and its seq, 0 and 0 where there is none.
+// and returns its end and its seq, or 0 and 0.
 func lastWholeLine(f io.ReaderAt, size int64) (end int64, seq uint64, err error) {
 	const step = 64 << 10
 	var tail []byte // the file from at on, as far as it may hold the line
@@ -171,7 +171,7 @@ func (l *EventLog) LastSeq() uint64 {
 // Path is where the log is.
 func (l *EventLog) Path() string { return l.path }
 
-// Close flushes and gives the file up. Closing again does nothing.
+// Close flushes and releases the file. Closing again does nothing.
 func (l *EventLog) Close() error {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -104,7 +104,7 @@ func (j *Journal) requeue(b *batch, err error) {
 }
 
 // makeRoom writes the queue of durability exit or async to the file when it
-// has grown large, and gives the error that keeps async from writing.
+// has grown large, and returns the error that keeps async from writing.
 func (j *Journal) makeRoom() error {
 	j.mu.Lock()
 	full, stuck := len(j.queue.frames) > spillSize && !j.closed, j.flushErr
@@ -163,7 +163,7 @@ func (f *flusher) loop() {
 			return
 		}
 		f.journal.io.Lock()
-		_ = f.journal.flush(true) // the next Append or Sync tells
+		_ = f.journal.flush(true) // the next Append or Sync returns the error
 		f.journal.io.Unlock()
 	}
 }

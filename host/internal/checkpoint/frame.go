@@ -26,7 +26,7 @@ var castagnoli = sync.OnceValue(func() *crc32.Table { return crc32.MakeTable(crc
 
 func checksum(b []byte) uint32 { return crc32.Checksum(b, castagnoli()) }
 
-// preamble is what stands before the first frame. Its layout is the same in
+// preamble returns the bytes before the first frame. Its layout is the same in
 // every version, so that an older program can name a newer one's.
 func preamble(version int) []byte {
 	b := binary.LittleEndian.AppendUint32([]byte(magic), uint32(version))

@@ -53,11 +53,11 @@ type candidate struct {
 	status          string // empty where the journal cannot be read
 }
 
-// kept tells whether the run is never removed.
+// kept reports whether the run is never removed.
 func (c *candidate) kept() bool { return c.status == "" || c.status == StatusRunning }
 
 // GC removes the runs that policy does not keep at the time now, and temporary
-// files that a crash left. It gives the ids of the removed runs. A run that is
+// files that a crash left. It returns the ids of the removed runs. A run that is
 // in use, or changes meanwhile, stays; an error for one run does not keep the
 // others from being removed.
 func (s *Store) GC(policy Policy, now time.Time) ([]string, error) {
@@ -79,7 +79,20 @@ func (s *Store) GC(policy Policy, now time.Time) ([]string, error) {
 	return removed, errors.Join(failed...)
 }
 
-// choose gives the runs to be removed, the oldest first.
+// Prunable returns the ids of the runs that [Store.GC] would remove now.
+func (s *Store) Prunable(policy Policy, now time.Time) ([]string, error) {
+	runs, err := s.candidates(now)
+	if err != nil {
+		return nil, err
+	}
+	var ids []string
+	for _, c := range policy.choose(runs, now) {
+		ids = append(ids, c.id)
+	}
+	return ids, nil
+}
+
+// choose returns the runs to remove, the oldest first.
 func (p Policy) choose(runs []*candidate, now time.Time) []*candidate {
 	slices.SortFunc(runs, func(a, b *candidate) int { return b.updated.Compare(a.updated) })
 	var left []*candidate
@@ -112,7 +125,7 @@ func (p Policy) choose(runs []*candidate, now time.Time) []*candidate {
 	return out
 }
 
-// chooseUnfinished gives those of the runs, which are not done and sorted with
+// chooseUnfinished returns those of the runs, which are not done and sorted with
 // the newest first, that are to be removed.
 func (p Policy) chooseUnfinished(runs []*candidate, now time.Time) []*candidate {
 	var out []*candidate
@@ -137,7 +150,7 @@ func (p Policy) chooseUnfinished(runs []*candidate, now time.Time) []*candidate 
 
 // removeUnchanged deletes the files of a run that nobody owns and that is as
 // it was, the journal first: what a crash leaves then are events without a
-// journal, which the next GC finds. It tells whether the run is gone.
+// journal, which the next GC finds. It reports whether the run is gone.
 func (s *Store) removeUnchanged(c *candidate) (bool, error) {
 	if c.journal != nil {
 		if gone, err := removeUnchangedFile(s.journalPath(c.id), c.journal); !gone {
@@ -197,7 +210,7 @@ func (s *Store) candidates(now time.Time) ([]*candidate, error) {
 	for _, c := range byID {
 		runs = append(runs, c)
 	}
-	s.judge(runs)
+	s.fillStatuses(runs)
 	return runs, nil
 }
 

@@ -159,7 +159,7 @@ func (j *Journal) Sync() error {
 	return j.flush(true)
 }
 
-// Close gives the run up to other owners. With async what waits is written
+// Close releases the run for other owners. With async what waits is written
 // first, and the error says that it was not; with exit what was appended since
 // the last Sync may be lost. Closing again does nothing.
 func (j *Journal) Close() error {

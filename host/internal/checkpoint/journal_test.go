@@ -376,7 +376,7 @@ func TestParseDurability(t *testing.T) {
 		t.Errorf("async: %q, %v", d, err)
 	}
 	_, err := ParseDurability("synk")
-	if want := `durability "synk" is none of exit, sync, async, off; did you mean "sync"?`; err == nil || err.Error() != want {
+	if want := `unknown durability "synk": want exit, sync, async or off; did you mean "sync"?`; err == nil || err.Error() != want {
 		t.Errorf("got %v, want %s", err, want)
 	}
 }

@@ -34,7 +34,7 @@ type Info struct {
 	Problem string `json:"problem,omitempty"`
 }
 
-// List gives the runs of the store, the newest first. It reads the beginning
+// List returns the runs of the store, the newest first. It reads the beginning
 // and the end of each file only, so a run whose middle is damaged is found out
 // when it is opened. A file that cannot be read is listed with its Problem.
 func (s *Store) List() ([]Info, error) {
@@ -56,7 +56,7 @@ func (s *Store) List() ([]Info, error) {
 	return infos, nil
 }
 
-// Info gives one run as List does. With an error, which is that of opening or
+// Info returns one run as List does. With an error, which is that of opening or
 // reading the file, it is filled as far as known and has its Problem set.
 func (s *Store) Info(run string) (Info, error) {
 	path, err := s.Find(run)
@@ -114,7 +114,7 @@ func (i *Info) load() error {
 	return nil
 }
 
-// readEnds gives the header and the last record, whose Seq is 0 where there is
+// readEnds returns the header and the last record, whose Seq is 0 where there is
 // none. Where the end is not a whole frame it reads the file through.
 func readEnds(f *os.File, path string, size int64) (Header, Record, error) {
 	const enough = 1024 // for most headers

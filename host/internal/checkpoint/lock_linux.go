@@ -11,7 +11,7 @@ import (
 // The lock is an open-file-description lock on bytes far behind any content:
 // it belongs to the open file, ends with the process however that ends, and,
 // unlike flock, others can ask for it without taking it. One byte excludes
-// other owners; a second one, whose place tells the owner's pid, is for them
+// other owners; a second one, whose position is the owner's pid, is for them
 // to see who it is.
 const (
 	lockByte    = int64(1) << 62
@@ -42,14 +42,14 @@ func setLock(f *os.File, start int64) error {
 	return unix.FcntlFlock(f.Fd(), unix.F_OFD_SETLK, &unix.Flock_t{Type: unix.F_WRLCK, Start: start, Len: 1})
 }
 
-// releaseFile closes f, and gives up the lock if f has one. Without that the
+// releaseFile closes f, and releases the lock if f has one. Without that the
 // lock would outlive f in a child process that is just being started.
 func releaseFile(f *os.File) error {
 	_ = unix.FcntlFlock(f.Fd(), unix.F_OFD_SETLK, &unix.Flock_t{Type: unix.F_UNLCK, Start: lockByte})
 	return f.Close()
 }
 
-// lockOwner tells whether another open file owns f, and the pid of its
+// lockOwner reports whether another open file owns f, and the pid of its
 // process, 0 where it is not known. f may be open for reading only.
 func lockOwner(f *os.File) (pid int, locked bool, err error) {
 	ask := unix.Flock_t{Type: unix.F_RDLCK, Start: lockPIDZero}

@@ -23,14 +23,14 @@ func lockFile(f *os.File, path string) error {
 	return nil
 }
 
-// releaseFile closes f, and gives up the lock if f has one. Without that the
+// releaseFile closes f, and releases the lock if f has one. Without that the
 // lock would outlive f in a child process that is just being started.
 func releaseFile(f *os.File) error {
 	_ = unix.Flock(int(f.Fd()), unix.LOCK_UN)
 	return f.Close()
 }
 
-// lockOwner tells whether another open file owns f. It takes the lock for a
+// lockOwner reports whether another open file owns f. It takes the lock for a
 // moment to find out; the pid is not known.
 func lockOwner(f *os.File) (pid int, locked bool, err error) {
 	err = unix.Flock(int(f.Fd()), unix.LOCK_SH|unix.LOCK_NB)

@@ -13,7 +13,7 @@ import (
 type Contents struct {
 	Header  Header
 	Records []Record
-	// Notes say what was repaired or left out, for the user.
+	// Notes tell the user what was repaired or left out.
 	Notes []string
 	// Size is that of the file in bytes, without a torn tail.
 	Size int64
@@ -22,7 +22,7 @@ type Contents struct {
 	torn int64
 }
 
-// Read gives the contents of the journal at path, without locking it: the run
+// Read returns the contents of the journal at path, without locking it: the run
 // may be going on, and the records are then those written so far. A torn tail
 // is left out with a note. It returns a [*CorruptError] for a damaged file, a
 // [*VersionError] for one of another format, and the file's errors.
@@ -79,13 +79,13 @@ func decode(buf []byte, path string) (*Contents, error) {
 	}
 }
 
-// parsePreamble gives the format version of the file that begins with buf.
+// parsePreamble returns the format version of the file that begins with buf.
 func parsePreamble(buf []byte, path string) (int, error) {
 	switch {
 	case len(buf) < preambleSize:
 		return 0, &CorruptError{Path: path, Offset: int64(len(buf)), Reason: "it ends before its header"}
 	case string(buf[:len(magic)]) != magic:
-		return 0, &CorruptError{Path: path, Reason: "it does not begin like a checkpoint of tea"}
+		return 0, &CorruptError{Path: path, Reason: "it is not a checkpoint of tea"}
 	case checksum(buf[:12]) != binary.LittleEndian.Uint32(buf[12:]):
 		return 0, &CorruptError{Path: path, Offset: int64(len(magic)), Reason: "the checksum of the format version is wrong"}
 	}
@@ -129,7 +129,7 @@ func (c *Contents) take(payload []byte, header bool) error {
 		return err
 	}
 	if want := uint64(len(c.Records)) + 1; r.Seq != want {
-		return fmt.Errorf("record %d stands where record %d belongs", r.Seq, want)
+		return fmt.Errorf("record %d is in the place of record %d", r.Seq, want)
 	}
 	c.Records = append(c.Records, r)
 	return nil

@@ -2,8 +2,8 @@ package checkpoint
 
 import "encoding/json"
 
-// KindStatus is the kind of the records that say how a run stands when it is
-// left. Such a record counts as long as none follows it: a run that goes on
+// KindStatus is the kind of the records with a run's status when its process
+// leaves it. Such a record counts as long as none follows it: a run that goes on
 // after an interrupt and is killed then is no longer waiting.
 const KindStatus = "status"
 
@@ -24,14 +24,14 @@ type StatusBody struct {
 	Node   string `json:"node,omitempty"`
 }
 
-// NewStatusRecord is a record that says how the run stands, and at which node.
+// NewStatusRecord returns a record of the run's status at a node.
 func NewStatusRecord(status, node string) Record {
 	body, _ := json.Marshal(StatusBody{Status: status, Node: node}) // two strings always encode
 	return Record{Kind: KindStatus, Path: node, Body: body}
 }
 
-// lastStatus reads the last record of a run; ok is false where it is none
-// that says how the run was left.
+// lastStatus reads the last record of a run; ok is false where it is not
+// a status record.
 func lastStatus(r Record) (body StatusBody, ok bool) {
 	if r.Kind != KindStatus || json.Unmarshal(r.Body, &body) != nil || !isStatus(body.Status) {
 		return StatusBody{}, false
@@ -39,7 +39,7 @@ func lastStatus(r Record) (body StatusBody, ok bool) {
 	return body, true
 }
 
-// isStatus tells whether a run can be left so.
+// isStatus reports whether a status record may hold it.
 func isStatus(status string) bool {
 	switch status {
 	case StatusWaiting, StatusFailed, StatusStopped, StatusDone:

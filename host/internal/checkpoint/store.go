@@ -24,8 +24,8 @@ type Store struct {
 	dir string
 }
 
-// OpenStore gives the store in dir, which it makes with mode 0700 where it is
-// not there yet. It fails where dir is no directory or cannot be written.
+// OpenStore returns the store in dir, which it makes with mode 0700 where it
+// does not exist. It fails where dir is not a directory or not writable.
 func OpenStore(dir string) (*Store, error) {
 	if err := makeDir(dir); err != nil {
 		return nil, fmt.Errorf("open checkpoint directory: %w", err)
@@ -40,7 +40,7 @@ func OpenStore(dir string) (*Store, error) {
 	return s, nil
 }
 
-// ViewStore gives the store in an existing directory that may be read-only,
+// ViewStore returns the store in an existing directory that may be read-only,
 // for List, Find and the reading of runs. Nothing is made or checked beyond
 // that it is a directory.
 func ViewStore(dir string) (*Store, error) {
@@ -152,7 +152,7 @@ func checkStillThere(f *os.File, path string) error {
 	return nil
 }
 
-// Find gives the path of a run's file. run is its id, the beginning of its id
+// Find returns the path of a run's file. run is its id, the beginning of its id
 // that no other run has, or the path of a file in this store. Errors:
 // errors.Is fs.ErrNotExist, [*AmbiguousError], or that the path leads out of
 // the store.
@@ -185,7 +185,7 @@ func (s *Store) Find(run string) (string, error) {
 func (s *Store) findFile(path string) (string, error) {
 	id, isJournal := strings.CutSuffix(filepath.Base(path), journalSuffix)
 	if !isJournal || checkRunID(id) != nil {
-		return "", fmt.Errorf("find run: %s is no name of a run's file", path)
+		return "", fmt.Errorf("find run: %s is not the name of a run's file", path)
 	}
 	if strings.ContainsRune(path, filepath.Separator) {
 		dir, err := os.Stat(filepath.Dir(path))
@@ -207,7 +207,7 @@ func (s *Store) findFile(path string) (string, error) {
 	return found, nil
 }
 
-// ids gives the ids of all runs with a journal, sorted.
+// ids returns the ids of all runs with a journal, sorted.
 func (s *Store) ids() ([]string, error) {
 	entries, err := os.ReadDir(s.dir)
 	if err != nil {

@@ -10,7 +10,7 @@ const (
 	leastLost = 8
 )
 
-// tornAt tells whether the damaged frame at buf[off:] is what an interrupted
+// tornAt reports whether the damaged frame at buf[off:] is what an interrupted
 // write leaves, so that cutting it off loses nothing that was acknowledged.
 // f and state are what parseFrame said of it.
 //
@@ -29,14 +29,14 @@ func tornAt(buf []byte, off int, f frame, state frameState) bool {
 	return (endsInZeros(buf, end) || hasLostSector(buf, off, end)) && !provenDurable(buf, off)
 }
 
-// endsInZeros tells whether the file is zeros from before end on. That of
+// endsInZeros reports whether the file is zeros from before end on. That of
 // whole frames never is, for their footers.
 func endsInZeros(buf []byte, end int) bool {
 	from := min(end-1, len(buf)-leastLost)
 	return from >= 0 && allZero(buf[from:])
 }
 
-// hasLostSector tells whether a sector that overlaps buf[from:to] is all zeros
+// hasLostSector reports whether a sector that overlaps buf[from:to] is all zeros
 // from from on. That of a whole frame never is: it begins with its length and
 // a checksum, ends in a footer, and JSON has no zero bytes.
 func hasLostSector(buf []byte, from, to int) bool {
@@ -58,7 +58,7 @@ func allZero(b []byte) bool {
 	return true
 }
 
-// provenDurable tells whether a whole frame behind off was written after
+// provenDurable reports whether a whole frame behind off was written after
 // buf[:off+1] had reached the disk.
 func provenDurable(buf []byte, off int) bool {
 	for at := off + 1; at+frameOverhead <= len(buf); at++ {

@@ -11,19 +11,19 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// judgedStore makes a store of failed runs, a-00 the oldest, that GC has
-// looked at so that it remembers them.
-func judgedStore(t *testing.T) (*Store, []string) {
+// cachedStore makes a store of failed runs, a-00 the oldest, whose statuses GC
+// has cached.
+func cachedStore(t *testing.T) (*Store, []string) {
 	t.Helper()
 	s := testStore(t)
 	var ids []string
-	for i := range judgedWorth {
+	for i := range statusCacheMin {
 		ids = append(ids, fmt.Sprintf("a-%02d", i))
-		agedRun(t, s, ids[i], StatusFailed, time.Duration(judgedWorth-i)*time.Hour, 0)
+		agedRun(t, s, ids[i], StatusFailed, time.Duration(statusCacheMin-i)*time.Hour, 0)
 	}
 	gcRemoves(t, s, Policy{}, nil)
-	if _, err := os.Stat(filepath.Join(s.Dir(), judgedName)); err != nil {
-		t.Fatal("nothing is remembered: ", err)
+	if _, err := os.Stat(filepath.Join(s.Dir(), statusCacheName)); err != nil {
+		t.Fatal("no cache was written: ", err)
 	}
 	return s, ids
 }
@@ -39,9 +39,9 @@ func gcRemoves(t *testing.T, s *Store, p Policy, want []string) {
 	}
 }
 
-func TestGCOpensAJournalOnce(t *testing.T) {
+func TestGCReadsAJournalOnce(t *testing.T) {
 	t.Parallel()
-	s, ids := judgedStore(t)
+	s, ids := cachedStore(t)
 	// Of the same length and age, but nothing that could be read.
 	path := s.journalPath(ids[0])
 	stat, err := os.Stat(path)
@@ -54,12 +54,12 @@ func TestGCOpensAJournalOnce(t *testing.T) {
 	if err := os.Chtimes(path, stat.ModTime(), stat.ModTime()); err != nil {
 		t.Fatal(err)
 	}
-	gcRemoves(t, s, Policy{MaxUnfinished: judgedWorth - 2}, ids[:2])
+	gcRemoves(t, s, Policy{MaxUnfinished: statusCacheMin - 2}, ids[:2])
 }
 
 func TestGCSeesThatARunWentOn(t *testing.T) {
 	t.Parallel()
-	s, ids := judgedStore(t)
+	s, ids := cachedStore(t)
 	j, _, err := s.Open(ids[0], DurabilitySync)
 	if err != nil {
 		t.Fatal(err)
@@ -67,26 +67,26 @@ func TestGCSeesThatARunWentOn(t *testing.T) {
 	if err := errors.Join(j.Append(NewStatusRecord(StatusDone, "x")), j.Close()); err != nil {
 		t.Fatal(err)
 	}
-	gcRemoves(t, s, Policy{MaxUnfinished: judgedWorth - 2}, ids[1:2])
+	gcRemoves(t, s, Policy{MaxUnfinished: statusCacheMin - 2}, ids[1:2])
 }
 
-func TestGCWithoutItsMemory(t *testing.T) {
+func TestGCWithoutItsCache(t *testing.T) {
 	t.Parallel()
 	for name, text := range map[string]string{
 		"empty":         "",
-		"another tea":   "tea judged 2\na-00 1 2 3 done\n",
-		"torn":          judgedTitle + "\na-00 12",
-		"no status":     judgedTitle + "\na-00 1 2 3 finished\n",
-		"other numbers": judgedTitle + "\na-00 1 2 3 done\n",
-		"binary":        judgedTitle + "\n\x00\xff\x00",
+		"another tea":   "tea statuses 2\na-00 1 2 3 done\n",
+		"torn":          statusCacheTitle + "\na-00 12",
+		"no status":     statusCacheTitle + "\na-00 1 2 3 finished\n",
+		"other numbers": statusCacheTitle + "\na-00 1 2 3 done\n",
+		"binary":        statusCacheTitle + "\n\x00\xff\x00",
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			s, ids := judgedStore(t)
-			if err := os.WriteFile(filepath.Join(s.Dir(), judgedName), []byte(text), 0o600); err != nil {
+			s, ids := cachedStore(t)
+			if err := os.WriteFile(filepath.Join(s.Dir(), statusCacheName), []byte(text), 0o600); err != nil {
 				t.Fatal(err)
 			}
-			gcRemoves(t, s, Policy{MaxUnfinished: judgedWorth - 1}, ids[:1])
+			gcRemoves(t, s, Policy{MaxUnfinished: statusCacheMin - 1}, ids[:1])
 		})
 	}
 }
