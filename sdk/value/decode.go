@@ -13,6 +13,15 @@ import (
 // [*json.SyntaxError] with the byte offset; anything but white space behind
 // the value is an error too.
 func Decode(data []byte) (any, error) {
+	if v, ok := parse(data); ok {
+		return v, nil
+	}
+	return decode(data)
+}
+
+// decode is Decode by encoding/json. It words the errors, and it takes what
+// parse leaves alone.
+func decode(data []byte) (any, error) {
 	dec := json.NewDecoder(bytes.NewReader(data))
 	dec.UseNumber()
 	var v any
