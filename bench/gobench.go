@@ -52,7 +52,13 @@ func promises() []suite {
 			{Benchmark: "AppendSync1KB", Metric: "median-ns/op", Unit: "us", Scale: 1e-3},
 			{Benchmark: "BareAppend1KB", Metric: "median-ns/op", Unit: "us", Scale: 1e-3},
 		}},
-		{Package: "./host/internal/plugproc", Prefix: "plugin", Pattern: "^BenchmarkRoundTrip$", Promises: []promise{
+		{Package: "./host/internal/plugproc", Prefix: "plugin", Pattern: "^Benchmark(RoundTrip|LuaLoop)$", Promises: []promise{
+			{Benchmark: "LuaLoop/records/1KB", Metric: "median-ns/call", Unit: "us", Scale: 1e-3},
+			{Benchmark: "LuaLoop/records/1KB", Metric: "x-bare", What: ", against bare go-plugin with JSON", Unit: "x", Scale: 1, Limit: 1.3},
+			{Benchmark: "LuaLoop/text/1KB", Metric: "x-bare", What: ", against bare go-plugin with JSON", Unit: "x", Scale: 1, Limit: 1.3},
+			{Benchmark: "LuaLoop/records/1MB", Metric: "median-ns/call", Unit: "ms", Scale: 1e-6},
+			{Benchmark: "LuaLoop/records/1MB", Metric: "x-bare", What: ", against bare go-plugin with JSON", Unit: "x", Scale: 1, Limit: 1.2},
+			{Benchmark: "LuaLoop/text/1MB", Metric: "x-bare", What: ", against bare go-plugin with JSON", Unit: "x", Scale: 1, Limit: 1.2},
 			{Benchmark: "RoundTrip", Metric: "median-ns/op", Unit: "us", Scale: 1e-3, Limit: 110},
 			{Benchmark: "RoundTrip", Metric: "bare-median-ns/op", What: ", of it the bare call", Unit: "us", Scale: 1e-3},
 			{Benchmark: "RoundTrip", Metric: "added-ns/op", What: ", of it added", Unit: "us", Scale: 1e-3, Limit: 10},

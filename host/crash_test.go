@@ -94,3 +94,36 @@ edges: [{from: a, parallel: [b], fan_in: join}]`,
 		})
 	}
 }
+
+// Whoever calls it, an action whose result cannot be read has failed.
+func TestResultThatIsNotJSONIsATypedError(t *testing.T) {
+	t.Parallel()
+	rubbish := tea.Action{Name: "plugin.rubbish", Handle: func(context.Context, *tea.Request) (*tea.Response, error) {
+		return &tea.Response{Result: tea.RawPayload([]byte(`{"a":`))}, nil
+	}}
+	outer := tea.Action{Name: "plugin.outer", Handle: func(ctx context.Context, req *tea.Request) (*tea.Response, error) {
+		return req.Host.Invoke(ctx, "plugin.rubbish", nil)
+	}}
+	h, err := host.New(host.Options{Actions: []tea.Action{rubbish, outer}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { h.Close() })
+	for name, body := range map[string]string{
+		"a node": "uses: plugin.rubbish", "Lua": `run: 'return tea.action("plugin.rubbish")'`, "another action": "uses: plugin.outer",
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			wf, err := h.Parse("test.yaml", []byte("nodes: [{name: a, "+body+"}]"), host.LoadOptions{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			t.Cleanup(func() { wf.Close() })
+			res, _ := wf.Run(t.Context(), host.RunOptions{})
+			failure := tea.AsError(res.Err)
+			if failure == nil || failure.Type != tea.InternalError || !strings.Contains(failure.Message, "result of plugin.rubbish: not JSON") {
+				t.Errorf("got %v", res.Err)
+			}
+		})
+	}
+}

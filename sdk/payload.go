@@ -9,8 +9,8 @@ import (
 
 // Payload is a JSON value on its way between host and action. It is held as
 // the bytes that came over the wire or as the Go value that was handed over
-// inside one process, and converted only when the other form is asked for.
-// The zero value is null. A Payload is immutable and safe for concurrent use.
+// inside one process, and converted only when the other form is asked for;
+// [Payload.Encoded] holds both. The zero value is null. A Payload is immutable and safe for concurrent use.
 type Payload struct {
 	raw   json.RawMessage
 	value any
@@ -33,6 +33,17 @@ func AsPayload(v any) Payload {
 	return ValuePayload(v)
 }
 
+// Encoded returns the payload with its JSON text, so that it is encoded once
+// however often [Payload.JSON] is called.
+func (p Payload) Encoded() (Payload, error) {
+	raw, err := p.JSON()
+	if err != nil {
+		return p, err
+	}
+	p.raw = raw
+	return p, nil
+}
+
 // JSON gives the value as JSON text. The bytes must not be changed.
 func (p Payload) JSON() ([]byte, error) {
 	if p.raw != nil {
@@ -53,7 +64,7 @@ func (p Payload) JSON() ([]byte, error) {
 
 // Value gives the value in the value model, as a copy that belongs to the caller.
 func (p Payload) Value() (any, error) {
-	if p.raw != nil {
+	if p.isText() {
 		return value.Decode(p.raw)
 	}
 	return value.From(p.value)
@@ -62,7 +73,7 @@ func (p Payload) Value() (any, error) {
 // Shared is [Payload.Value] without the copy where the payload already is in
 // the value model: the result may be shared and must not be changed.
 func (p Payload) Shared() (any, error) {
-	if p.raw == nil && inModel(p.value) {
+	if !p.isText() && inModel(p.value) {
 		return p.value, nil
 	}
 	return p.Value()
@@ -79,6 +90,9 @@ func (p Payload) Decode(v any) error {
 	}
 	return nil
 }
+
+// isText reports whether the JSON text is all there is.
+func (p Payload) isText() bool { return p.raw != nil && p.value == nil }
 
 // inModel tells whether v consists of value model types all the way down.
 func inModel(v any) bool {

@@ -27,10 +27,13 @@ func (c *callCounter) reset() {
 	c.seen = nil
 }
 
-// path names a call made at a path.
-func (c *callCounter) path(at, action string, params tea.Payload) string {
+// path names a call made at a path. It leaves the parameters with their JSON
+// text, which a plugin needs too.
+func (c *callCounter) path(at, action string, params *tea.Payload) string {
 	hash := fnv.New32a()
-	if raw, err := params.JSON(); err == nil {
+	if encoded, err := params.Encoded(); err == nil {
+		*params = encoded
+		raw, _ := encoded.JSON() // it is there
 		hash.Write(raw)
 	}
 	path := fmt.Sprintf("%s!%s:%08x", at, action, hash.Sum32())
@@ -69,10 +72,16 @@ func (x *execution) call(ctx context.Context, name string, params tea.Payload, p
 		return nil, err
 	}
 	result, err := res.Result.Value()
-	if err == nil {
-		x.frame.run.spend(spent, result)
+	if err != nil {
+		return nil, notJSON(name, err)
 	}
-	return result, err
+	x.frame.run.spend(spent, result)
+	return result, nil
+}
+
+// notJSON is the error of an action whose result cannot be read.
+func notJSON(action string, err error) error {
+	return tea.Errorf(tea.InternalError, "result of %s: not JSON: %w", action, err)
 }
 
 // callTool is call for Lua code; it counts as a tool call.
@@ -81,7 +90,8 @@ func (x *execution) callTool(ctx context.Context, name string, params tea.Payloa
 	if err := r.useTool(&x.trying); err != nil {
 		return nil, tea.Errorf(tea.BudgetExceeded, "%w", err)
 	}
-	result, err := x.call(ctx, name, params, x.calls.path(x.path, name, params), &x.trying)
+	path := x.calls.path(x.path, name, &params)
+	result, err := x.call(ctx, name, params, path, &x.trying)
 	if errors.Is(err, errSuspended) {
 		r.refundTool(&x.trying)
 	}
@@ -198,7 +208,8 @@ func (h *callHost) Invoke(ctx context.Context, action string, params any) (*tea.
 		}
 	}
 	payload := tea.AsPayload(params)
-	res, spent, err := h.x.invoke(ctx, action, payload, h.calls.path(h.path, action, payload), h.deep+1, &h.spent)
+	path := h.calls.path(h.path, action, &payload)
+	res, spent, err := h.x.invoke(ctx, action, payload, path, h.deep+1, &h.spent)
 	if errors.Is(err, errSuspended) {
 		r.refundTool(&h.spent)
 		r.suspend(Interrupt{Path: h.path, Kind: interruptInner})
@@ -207,9 +218,11 @@ func (h *callHost) Invoke(ctx context.Context, action string, params any) (*tea.
 	if err != nil {
 		return nil, err
 	}
-	if result, err := res.Result.Shared(); err == nil {
-		r.spend(spent, result)
+	result, err := res.Result.Shared()
+	if err != nil {
+		return nil, notJSON(action, err)
 	}
+	r.spend(spent, result)
 	return res, nil
 }
 

@@ -120,9 +120,6 @@ func crashBundle(name string) tea.Bundle {
 		{Name: "crash.echo", Handle: func(_ context.Context, req *tea.Request) (*tea.Response, error) {
 			return &tea.Response{Result: req.Params}, nil
 		}},
-		{Name: "crash.rubbish", Handle: func(context.Context, *tea.Request) (*tea.Response, error) {
-			return &tea.Response{Result: tea.RawPayload([]byte(`{"half":`))}, nil
-		}},
 		tea.NewAction("crash.flood", "Writes much to stdout and stderr.", func(_ context.Context, _ *tea.Request, p floodParams) (none, error) {
 			line := append(bytes.Repeat([]byte("y"), 100_000), '\n')
 			for n := 0; n < p.Bytes; n += len(line) {

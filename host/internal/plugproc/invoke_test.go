@@ -177,16 +177,6 @@ func TestCrashEndsAllCallsInFlight(t *testing.T) {
 	}
 }
 
-func TestRubbishResultIsATypedError(t *testing.T) {
-	t.Parallel()
-	inst := open(t, "crash")
-	_, err := call(t.Context(), inst, "crash.rubbish", nil)
-	wantError(t, err, tea.InternalError, "not JSON")
-	if _, err := call(t.Context(), inst, "crash.not", nil); err != nil {
-		t.Errorf("the plugin was lost: %v", err)
-	}
-}
-
 func TestFloodedOutputHarmsNobody(t *testing.T) {
 	t.Parallel()
 	inst := open(t, "crash")

@@ -3,7 +3,6 @@ package script
 import (
 	"encoding/json"
 	"fmt"
-	"maps"
 	"slices"
 
 	lua "github.com/yuin/gopher-lua"
@@ -129,7 +128,13 @@ func (in *importer) object(object map[string]any) (lua.LValue, error) {
 	defer func() { in.depth-- }()
 	t := in.r.m.root.CreateTable(0, len(object))
 	t.Metatable = in.r.m.objectMeta
-	for _, k := range slices.Sorted(maps.Keys(object)) {
+	var buf [16]string
+	keys := buf[:0]
+	for k := range object {
+		keys = append(keys, k)
+	}
+	slices.Sort(keys)
+	for _, k := range keys {
 		e := object[k]
 		if e == nil {
 			in.r.noteNulls(t, object)

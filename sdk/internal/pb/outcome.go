@@ -21,8 +21,8 @@ func FromPayload(p tea.Payload, what string) ([]byte, error) {
 	return raw, nil
 }
 
-// ToParams takes the parameters of a call, which whoever decodes them checks;
-// no bytes are null.
+// ToParams takes the parameters or the result of a call, which are checked when
+// they are decoded; no bytes are null.
 func ToParams(raw []byte, what string) (tea.Payload, error) {
 	if len(raw) > tea.MaxPayload {
 		return tea.Payload{}, tea.Errorf(tea.ValidationError, "%s: %d bytes are more than the limit of %d (64 MiB)", what, len(raw), tea.MaxPayload)
@@ -62,13 +62,14 @@ func FromOutcome(action string, resp *tea.Response, err error) *InvokeResponse {
 	return &InvokeResponse{Outcome: &InvokeResponse_Result{Result: raw}}
 }
 
-// ToOutcome decodes how a call ended.
+// ToOutcome decodes how a call ended. Whoever reads the result finds out
+// whether it is JSON.
 func ToOutcome(action string, r *InvokeResponse) (*tea.Response, error) {
 	switch o := r.GetOutcome().(type) {
 	case *InvokeResponse_Error:
 		return nil, ToError(o.Error)
 	case *InvokeResponse_Result:
-		payload, err := ToPayload(o.Result, "result of "+action)
+		payload, err := ToParams(o.Result, "result of "+action)
 		if err != nil {
 			return nil, err
 		}
