@@ -63,7 +63,7 @@ func promises() []suite {
 			{Benchmark: "RoundTrip", Metric: "bare-median-ns/op", What: ", of it the bare call", Unit: "us", Scale: 1e-3},
 			{Benchmark: "RoundTrip", Metric: "added-ns/op", What: ", of it added", Unit: "us", Scale: 1e-3, Limit: 10},
 		}},
-		{Package: "./plugins/memory", Prefix: "memory", Pattern: "^Benchmark(Store|StoreAgainstInsert|StoreTogether|StoreItems|Among|Start|Assemble|Data.*)$", Promises: memoryPromises()},
+		{Package: "./plugins/memory", Prefix: "memory", Pattern: "^Benchmark(Store|StoreAgainstInsert|StoreTogether|StoreItems|Among|BulkLoad|Start|Assemble|Data.*)$", Promises: memoryPromises()},
 		{Package: "./plugins/memory/internal/vector", Prefix: "vectors", Pattern: "^BenchmarkExact$", Promises: []promise{
 			{Benchmark: "Exact/10000", Metric: "ms-median", Unit: "ms", Scale: 1, Limit: 6},
 		}},
@@ -103,6 +103,9 @@ func memoryPromises() []promise {
 			// The bare insert has no process in between, so that this has none either.
 			list = append(list, promise{Benchmark: "Among/" + engine + "/linked/" + n + "/store", Metric: "x-insert", Unit: "x", Scale: 1, Limit: 1.3})
 		}
+		list = append(list,
+			promise{Benchmark: "BulkLoad/" + engine, Metric: "first-search-ms", What: ", first search", Unit: "ms", Scale: 1, Limit: 100},
+			promise{Benchmark: "BulkLoad/" + engine, Metric: "reopened-search-ms", What: ", first search after a restart", Unit: "ms", Scale: 1, Limit: 200})
 		list = append(list, promise{Benchmark: "Assemble/" + engine + "/files=1000/same", Metric: "median-ns/op", Unit: "ms", Scale: 1e-6, Limit: 60})
 	}
 	return list

@@ -251,7 +251,7 @@ func (m *Memory) searchMemories(ctx context.Context, s file.DocumentSearch, r *S
 		if err != nil {
 			return err
 		}
-		for _, entry := range found {
+		for _, entry := range found.Entries {
 			after = entry.Key
 			if s.Pattern != nil && !s.Pattern.Match(entry.Key) {
 				continue
@@ -274,7 +274,7 @@ func (m *Memory) searchMemories(ctx context.Context, s file.DocumentSearch, r *S
 			}
 			r.Results = append(r.Results, ContentFound{Source: "ltm", Path: entry.Key, Matches: matchesOf(nodes)})
 		}
-		if len(found) < page {
+		if !found.More {
 			return nil
 		}
 	}

@@ -8,7 +8,6 @@ import (
 
 	tea "github.com/the-edge-agent/tea/sdk"
 
-	"github.com/the-edge-agent/tea/plugins/memory/internal/filter"
 	"github.com/the-edge-agent/tea/plugins/memory/internal/store"
 )
 
@@ -21,9 +20,9 @@ const (
 func ltmActions() []tea.Action {
 	return []tea.Action{
 		tea.NewMethod("ltm.store", "Stores values that last.", (*Memory).LTMStore, tea.Idempotent()),
-		tea.NewMethod("ltm.retrieve", "Gives the value under a key.", (*Memory).LTMRetrieve, tea.Idempotent()),
-		tea.NewMethod("ltm.delete", "Removes the value under a key.", (*Memory).LTMDelete, tea.Idempotent()),
-		tea.NewMethod("ltm.search", "Finds stored values by their words and metadata.", (*Memory).LTMSearch, tea.Idempotent()),
+		tea.NewMethod("ltm.retrieve", "Returns the value under a key.", (*Memory).LTMRetrieve, tea.Idempotent()),
+		tea.NewMethod("ltm.delete", "Removes the value under a key, or all values whose keys begin with a prefix.", (*Memory).LTMDelete, tea.Idempotent()),
+		tea.NewMethod("ltm.search", "Finds stored values by their words, their vectors or both, and by their metadata.", (*Memory).LTMSearch, tea.Idempotent()),
 		tea.NewMethod("ltm.list", "Lists stored values by their keys.", (*Memory).LTMList, tea.Idempotent()),
 	}
 }
@@ -38,11 +37,12 @@ type LTMItem struct {
 
 // LTMStoreParams are the parameters of ltm.store: one entry, or items.
 type LTMStoreParams struct {
-	Key      string          `json:"key,omitempty" doc:"name of the entry; parts of a path are a good habit: user/7/name"`
-	Value    json.RawMessage `json:"value,omitempty" doc:"any JSON"`
-	Metadata json.RawMessage `json:"metadata,omitempty" doc:"an object to search by"`
-	TTL      float64         `json:"ttl,omitempty" minimum:"0" doc:"seconds that the entry lives; 0 = for ever"`
-	Items    []LTMItem       `json:"items,omitempty" doc:"many entries at once instead of key and value; all are stored or none"`
+	Namespace string          `json:"namespace,omitempty" maxLength:"256" doc:"what separates entries from those of other users or purposes"`
+	Key       string          `json:"key,omitempty" doc:"name of the entry; parts of a path are a good habit: user/7/name"`
+	Value     json.RawMessage `json:"value,omitempty" doc:"any JSON"`
+	Metadata  json.RawMessage `json:"metadata,omitempty" doc:"an object to search by"`
+	TTL       float64         `json:"ttl,omitempty" minimum:"0" doc:"seconds that the entry lives; 0 = for ever"`
+	Items     []LTMItem       `json:"items,omitempty" doc:"many entries at once instead of key and value; all are stored or none, and no key may appear twice"`
 }
 
 // LTMStored says what became of an entry.
@@ -90,7 +90,7 @@ func (m *Memory) LTMStore(ctx context.Context, _ *tea.Request, p LTMStoreParams)
 		if err != nil {
 			return nil, err
 		}
-		entries[i] = store.Entry{Key: item.Key, Value: item.Value, Metadata: objectOrNone(item.Metadata), TTL: ttl}
+		entries[i] = store.Entry{Namespace: p.Namespace, Key: item.Key, Value: item.Value, Metadata: objectOrNone(item.Metadata), TTL: ttl}
 	}
 	stored, err := m.folder.longterm.Store(ctx, entries...)
 	if err != nil {
@@ -143,8 +143,9 @@ func objectOrNone(raw json.RawMessage) json.RawMessage {
 
 // LTMRetrieveParams are the parameters of ltm.retrieve.
 type LTMRetrieveParams struct {
-	Key     string          `json:"key" minLength:"1"`
-	Default json.RawMessage `json:"default,omitempty" doc:"the value where there is no entry; default null"`
+	Namespace string          `json:"namespace,omitempty" maxLength:"256"`
+	Key       string          `json:"key" minLength:"1"`
+	Default   json.RawMessage `json:"default,omitempty" doc:"the value where there is no entry; default null"`
 }
 
 // LTMRetrieveResult is the result of ltm.retrieve.
@@ -158,7 +159,7 @@ type LTMRetrieveResult struct {
 
 // LTMRetrieve is the action ltm.retrieve.
 func (m *Memory) LTMRetrieve(ctx context.Context, _ *tea.Request, p LTMRetrieveParams) (*LTMRetrieveResult, error) {
-	found, err := m.folder.longterm.Retrieve(ctx, p.Key)
+	found, err := m.folder.longterm.Retrieve(ctx, p.Namespace, p.Key)
 	switch {
 	case errors.Is(err, store.ErrNotFound):
 		return &LTMRetrieveResult{Success: true, Value: orNull(p.Default), Metadata: orNull(nil)}, nil
@@ -177,110 +178,34 @@ func orNull(raw json.RawMessage) json.RawMessage {
 
 // LTMDeleteParams are the parameters of ltm.delete.
 type LTMDeleteParams struct {
-	Key string `json:"key" minLength:"1"`
+	Namespace string `json:"namespace,omitempty" maxLength:"256"`
+	Key       string `json:"key,omitempty"`
+	Prefix    string `json:"prefix,omitempty" doc:"instead of key: removes all entries whose keys begin with it"`
 }
 
 // LTMDeleteResult is the result of ltm.delete.
 type LTMDeleteResult struct {
 	Success bool   `json:"success"`
 	Deleted bool   `json:"deleted" doc:"false: there was no such entry"`
-	Key     string `json:"key"`
+	Key     string `json:"key,omitempty"`
+	Count   int    `json:"count" doc:"how many entries were removed"`
 }
 
 // LTMDelete is the action ltm.delete.
 func (m *Memory) LTMDelete(ctx context.Context, _ *tea.Request, p LTMDeleteParams) (*LTMDeleteResult, error) {
-	deleted, err := m.folder.longterm.Delete(store.Freeing(ctx), p.Key)
+	if (p.Key == "") == (p.Prefix == "") {
+		return nil, tea.Errorf(tea.ValidationError, "ltm.delete needs a key or a prefix, and not both")
+	}
+	r := &LTMDeleteResult{Success: true, Key: p.Key}
+	var err error
+	if p.Key == "" {
+		r.Count, err = m.folder.longterm.DeletePrefix(store.Freeing(ctx), p.Namespace, p.Prefix)
+		r.Deleted = r.Count > 0
+	} else if r.Deleted, err = m.folder.longterm.Delete(store.Freeing(ctx), p.Namespace, p.Key); r.Deleted {
+		r.Count = 1
+	}
 	if err != nil {
 		return nil, err
 	}
-	return &LTMDeleteResult{Success: true, Deleted: deleted, Key: p.Key}, nil
-}
-
-// LTMSearchParams are the parameters of ltm.search.
-type LTMSearchParams struct {
-	Query          string         `json:"query,omitempty" doc:"words, \"quoted phrases\" and prefixes*; empty = all entries in the order of their keys"`
-	MetadataFilter map[string]any `json:"metadata_filter,omitempty" doc:"values that the metadata must have; a list means any of its values, an object of operators compares: {\"n\": {\"gte\": 5, \"lt\": 10}}; operators: eq, ne, gt, gte, lt, lte, in, not_in, contains, startswith, endswith, exists"`
-	Limit          int            `json:"limit,omitempty" default:"10" minimum:"1" maximum:"1000"`
-	Prefix         string         `json:"prefix,omitempty" doc:"what the keys begin with"`
-}
-
-// LTMFound is a result of ltm.search.
-type LTMFound struct {
-	Key      string          `json:"key"`
-	Value    json.RawMessage `json:"value"`
-	Metadata json.RawMessage `json:"metadata"`
-	Score    float64         `json:"score" doc:"BM25; 0 without a query"`
-	Damaged  bool            `json:"damaged,omitempty" doc:"the value is not what was stored, and null here; store it again or delete it"`
-}
-
-// LTMSearchResult is the result of ltm.search.
-type LTMSearchResult struct {
-	Success bool       `json:"success"`
-	Results []LTMFound `json:"results" doc:"best first"`
-	Count   int        `json:"count"`
-}
-
-// LTMSearch is the action ltm.search.
-func (m *Memory) LTMSearch(ctx context.Context, _ *tea.Request, p LTMSearchParams) (*LTMSearchResult, error) {
-	metadata, err := filter.Parse("metadata_filter", p.MetadataFilter)
-	if err != nil {
-		return nil, err
-	}
-	found, err := m.folder.longterm.Search(ctx, store.Search{Text: p.Query, Prefix: p.Prefix, Metadata: metadata, Limit: min(p.Limit, maxResults)})
-	if err != nil {
-		return nil, err
-	}
-	r := &LTMSearchResult{Success: true, Results: make([]LTMFound, len(found)), Count: len(found)}
-	for i, f := range found {
-		r.Results[i] = LTMFound{Key: f.Key, Value: orNull(f.Value), Metadata: orNull(f.Metadata), Score: f.Score, Damaged: f.Damaged}
-	}
-	return r, nil
-}
-
-// LTMListParams are the parameters of ltm.list.
-type LTMListParams struct {
-	Prefix string `json:"prefix,omitempty" doc:"what the keys begin with"`
-	Limit  int    `json:"limit,omitempty" default:"100" minimum:"1" maximum:"1000"`
-	Cursor string `json:"cursor,omitempty" doc:"next_cursor of the page before"`
-}
-
-// LTMListed is an entry in a list.
-type LTMListed struct {
-	Key       string          `json:"key"`
-	Value     json.RawMessage `json:"value"`
-	Metadata  json.RawMessage `json:"metadata"`
-	UpdatedAt time.Time       `json:"updated_at"`
-	ExpiresAt *time.Time      `json:"expires_at" doc:"null for an entry that lives for ever"`
-	Damaged   bool            `json:"damaged,omitempty" doc:"the value is not what was stored, and null here; store it again or delete it"`
-}
-
-// LTMListResult is the result of ltm.list.
-type LTMListResult struct {
-	Success    bool        `json:"success"`
-	Entries    []LTMListed `json:"entries" doc:"in the order of their keys"`
-	Count      int         `json:"count"`
-	NextCursor string      `json:"next_cursor" doc:"empty on the last page"`
-}
-
-// LTMList is the action ltm.list.
-func (m *Memory) LTMList(ctx context.Context, _ *tea.Request, p LTMListParams) (*LTMListResult, error) {
-	limit := min(p.Limit, maxResults)
-	page, err := m.folder.longterm.List(ctx, store.List{Prefix: p.Prefix, After: p.Cursor, Limit: limit + 1})
-	if err != nil {
-		return nil, err
-	}
-	r := &LTMListResult{Success: true, Entries: []LTMListed{}}
-	for i, e := range page {
-		if i == limit {
-			r.NextCursor = r.Entries[i-1].Key
-			break
-		}
-		listed := LTMListed{Key: e.Key, Value: orNull(e.Value), Metadata: orNull(e.Metadata), UpdatedAt: e.UpdatedAt, Damaged: e.Damaged}
-		if !e.ExpiresAt.IsZero() {
-			listed.ExpiresAt = &e.ExpiresAt
-		}
-		r.Entries = append(r.Entries, listed)
-	}
-	r.Count = len(r.Entries)
 	return r, nil
 }

@@ -27,6 +27,7 @@ func recallActions() []tea.Action {
 type EmbedParams struct {
 	Text       string `json:"text,omitempty" doc:"what to embed"`
 	Key        string `json:"key,omitempty" doc:"key of an entry of the long-term memory instead; its vector is stored"`
+	Namespace  string `json:"namespace,omitempty" doc:"namespace of the entry"`
 	Collection string `json:"collection,omitempty" default:"ltm" doc:"where the vector of an entry is stored"`
 	Model      string `json:"model,omitempty" doc:"model for embedding.create"`
 }
@@ -48,7 +49,7 @@ func (m *Memory) Embed(ctx context.Context, req *tea.Request, p EmbedParams) (*E
 	r := &EmbedResult{Success: true, Stored: p.Key != ""}
 	var err error
 	if p.Key != "" {
-		r.Embedding, r.Model, err = m.folder.recall.One(ctx, p.Collection, p.Key, embedder(req, p.Model))
+		r.Embedding, r.Model, err = m.folder.recall.One(ctx, p.Collection, p.Namespace, p.Key, embedder(req, p.Model))
 		if errors.Is(err, store.ErrNotFound) {
 			return nil, tea.Errorf(tea.NotFound, "there is no entry with the key %q", p.Key)
 		}
@@ -105,6 +106,7 @@ func (m *Memory) EmbedBatch(ctx context.Context, req *tea.Request, p EmbedBatchP
 
 // BackfillParams are the parameters of memory.backfill_embeddings.
 type BackfillParams struct {
+	Namespace  string `json:"namespace,omitempty" doc:"namespace of the entries; the files belong to the default one"`
 	Prefix     string `json:"prefix,omitempty" doc:"what keys and paths begin with"`
 	BatchSize  int    `json:"batch_size,omitempty" default:"64" minimum:"1" maximum:"2048" doc:"how many texts are embedded at a time"`
 	Limit      int    `json:"limit,omitempty" default:"10000" minimum:"1" doc:"how many are embedded in all; call again for the rest"`
@@ -124,7 +126,7 @@ type BackfillResult struct {
 // BackfillEmbeddings is the action memory.backfill_embeddings.
 func (m *Memory) BackfillEmbeddings(ctx context.Context, req *tea.Request, p BackfillParams) (*BackfillResult, error) {
 	filled, err := m.folder.recall.Backfill(ctx, recall.Backfill{
-		Collection: p.Collection, Prefix: p.Prefix, Model: p.Model, BatchSize: p.BatchSize, Limit: p.Limit, Embed: embedder(req, p.Model),
+		Collection: p.Collection, Namespace: p.Namespace, Prefix: p.Prefix, Model: p.Model, BatchSize: p.BatchSize, Limit: p.Limit, Embed: embedder(req, p.Model),
 		Failed: func(d recall.Document, err error) {
 			req.Host.Log(ctx, slog.LevelWarn, "a text cannot be embedded", map[string]any{"source": d.Source, "key": d.Key, "error": err.Error()})
 		},

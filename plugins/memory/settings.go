@@ -60,7 +60,7 @@ const warmupVariable = "DUCKDB_WARMUP"
 type Settings struct {
 	Engine             string  `json:"engine,omitempty" enum:"duckdb,sqlite" doc:"the database; default that of the memory in path, for a new one duckdb where this build has it, else sqlite"`
 	Path               string  `json:"path,omitempty" format:"path" doc:"the folder of the memory; default tea/memory in the user's data directory"`
-	LockTimeoutSeconds float64 `json:"lock_timeout,omitempty" minimum:"0" doc:"seconds to wait for another process that has the folder; default 5"`
+	LockTimeoutSeconds float64 `json:"lock_timeout,omitempty" minimum:"0" default:"5" doc:"seconds to wait for another process that has the folder; 0 = do not wait"`
 	Warmup             bool    `json:"warmup,omitempty" doc:"open the database at the start rather than at the first action"`
 	Connections        int     `json:"connections,omitempty" minimum:"1" maximum:"64" doc:"readers at the same time; default 5"`
 	Threads            int     `json:"threads,omitempty" minimum:"1" doc:"threads of the database; default the processors, at most 4"`
@@ -76,8 +76,7 @@ type Bounds struct {
 }
 
 const (
-	defaultLockTimeout = 5 * time.Second
-	megabyte           = 1 << 20
+	megabyte = 1 << 20
 )
 
 // dir is the folder of the memory, absolute.
@@ -106,9 +105,6 @@ func (s Settings) limits() engine.Limits {
 }
 
 func (s Settings) lockTimeout() time.Duration {
-	if s.LockTimeoutSeconds == 0 {
-		return defaultLockTimeout
-	}
 	return time.Duration(s.LockTimeoutSeconds * float64(time.Second))
 }
 

@@ -90,7 +90,7 @@ func (m *Memory) messages(ctx context.Context, namespace, key string) ([]json.Ra
 		return nil, err
 	}
 	if !found {
-		entry, err := m.folder.longterm.Retrieve(ctx, key)
+		entry, err := m.folder.longterm.Retrieve(ctx, "", key)
 		switch {
 		case errors.Is(err, store.ErrNotFound):
 			return nil, tea.Errorf(tea.NotFound, "there is nothing under the key %q, neither in the short-term memory (namespace %q) nor in the long-term one", key, namespace)

@@ -172,7 +172,7 @@ func sweepFolder(t *testing.T, f *folder) {
 	if got := blobs(); got != "other" {
 		t.Errorf("after the grace there are the blobs %q", got)
 	}
-	if _, err := f.longterm.Retrieve(t.Context(), "kept"); err != nil {
+	if _, err := f.longterm.Retrieve(t.Context(), "", "kept"); err != nil {
 		t.Error(err)
 	}
 }

@@ -188,14 +188,14 @@ func (g *gathering) entries(ctx context.Context, p *place) error {
 		if err != nil {
 			return err
 		}
-		for _, f := range found {
+		for _, f := range found.Found {
 			if err := g.entry(p, f.Memory); err != nil {
 				return err
 			}
 		}
 	}
 	if p.entry != "" {
-		e, err := g.a.o.LTM.Retrieve(ctx, p.entry)
+		e, err := g.a.o.LTM.Retrieve(ctx, "", p.entry)
 		switch {
 		case err == nil:
 			err = g.entry(p, e)
@@ -213,7 +213,7 @@ func (g *gathering) entries(ctx context.Context, p *place) error {
 	if err != nil {
 		return err
 	}
-	for _, e := range list {
+	for _, e := range list.Entries {
 		if err := g.entry(p, e); err != nil {
 			return err
 		}

@@ -187,7 +187,7 @@ func (g *gathering) bring(ctx context.Context, kind Kind, path, hash string) (c 
 	if !slices.ContainsFunc(g.places, func(p *place) bool { return p.hasKey(path) }) {
 		return nil, nil
 	}
-	e, err := g.a.o.LTM.Retrieve(ctx, path)
+	e, err := g.a.o.LTM.Retrieve(ctx, "", path)
 	if errors.Is(err, store.ErrNotFound) || errors.Is(err, content.ErrDamaged) || err == nil && e.ContentHash != hash {
 		return nil, nil
 	}

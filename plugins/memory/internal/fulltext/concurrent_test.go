@@ -100,7 +100,7 @@ func TestAFlushInTheMiddleOfAPutLosesNoWords(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	x.analyze(mem, d.Fields)
+	x.analyze(mem, d)
 	if err := x.Flush(); err != nil {
 		t.Fatal(err)
 	}

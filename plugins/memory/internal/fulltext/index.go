@@ -32,7 +32,10 @@ type Document struct {
 	ID int64
 	// Seq numbers the change: positive, and greater than that of every change
 	// before.
-	Seq    int64
+	Seq int64
+	// Tag is what SearchOptions may restrict a search to; "" = none. It has at
+	// most 300 bytes.
+	Tag    string
 	Fields []Field
 }
 
@@ -223,7 +226,7 @@ func (x *Index) Put(d Document) error {
 	if err != nil {
 		return err
 	}
-	x.analyze(mem, d.Fields)
+	x.analyze(mem, d)
 	return x.relieve(x.apply(mem, d))
 }
 
@@ -235,7 +238,7 @@ func (x *Index) apply(mem *memPart, d Document) int {
 	for x.mem != mem { // a flush has begun: the new part has its own terms
 		mem = x.mem
 		x.mu.Unlock()
-		x.analyze(mem, d.Fields)
+		x.analyze(mem, d)
 		x.mu.Lock()
 	}
 	x.kill(d.ID)
@@ -275,11 +278,17 @@ func (x *Index) ready(seq int64) (*memPart, error) {
 	return x.mem, nil
 }
 
+// tagged begins the form that stands for a tag.
+const tagged = "\x02"
+
 // analyze cuts the fields into x.words.
-func (x *Index) analyze(mem *memPart, fields []Field) {
+func (x *Index) analyze(mem *memPart, d Document) {
 	x.words = x.words[:0]
+	if d.Tag != "" {
+		x.words = append(x.words, occurrence{mem.term([]byte(tagged+d.Tag), x.lang), 0})
+	}
 	pos := 0
-	for _, field := range fields {
+	for _, field := range d.Fields {
 		pos = x.cutter.cut(x.lang.normalize(field.Text), pos, func(text []byte, w word) bool {
 			if len(x.words) == maxDocumentWords || w.pos > maxPosition/2 {
 				return false

@@ -37,7 +37,7 @@ const DefaultLanguage = "english"
 
 // analysisVersion counts the changes to folding, word boundaries, stop words and
 // stemming. An index of another version is rebuilt.
-const analysisVersion = 2
+const analysisVersion = 3
 
 // analysisName identifies how words are made, including the Unicode tables.
 func analysisName() string {
@@ -131,7 +131,7 @@ const spelled = "\x01"
 // form returns the form of a normalized word: the word without accents,
 // followed by its spelling where that has a stem of its own.
 func (l *language) form(text string) string {
-	if isASCII(text) {
+	if isASCII(text) || strings.HasPrefix(text, tagged) {
 		return text
 	}
 	folded := fold(text)
@@ -157,6 +157,9 @@ func (k keys) meet(other keys) bool { return k.has(other[0]) || k.has(other[1]) 
 // before stemming: the stemmers rely on them. The second key finds a word
 // where either the text or the query was typed without accents.
 func (l *language) keys(form string) keys {
+	if strings.HasPrefix(form, tagged) {
+		return keys{form}
+	}
 	folded, spelling, accented := strings.Cut(form, spelled)
 	plain := l.plainStem(folded)
 	if !accented {

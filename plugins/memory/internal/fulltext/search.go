@@ -24,6 +24,8 @@ func idf(n, df int) float64 {
 type SearchOptions struct {
 	// Limit is how many hits [Ranked.All] gives at most; 0 means all.
 	Limit int
+	// Tag restricts the search to documents that have it; "" = all.
+	Tag string
 	// Accept is asked, in the order of the ranking and only as far as the hits
 	// are read, whether a document may be given.
 	Accept func(id int64) bool
@@ -50,6 +52,10 @@ func (x *Index) Search(ctx context.Context, text string, o SearchOptions) (*Rank
 	s := newSearch(ctx, x.lang, snap, &x.cells)
 	s.statistics = o.Statistics
 	defer s.close()
+	if err := s.restrict(o.Tag); err != nil {
+		x.noteCorruption(err)
+		return nil, err
+	}
 	if err := s.run(q); err != nil {
 		x.noteCorruption(err)
 		return nil, err
@@ -168,6 +174,40 @@ func (s *search) run(q query) (err error) {
 		}
 		for i := range s.views {
 			s.views[i].weigh(weight, average)
+		}
+	}
+	return nil
+}
+
+// restrict narrows what the views want to the documents with a tag. Where a
+// view has no other tag, there is nothing to do.
+func (s *search) restrict(tag string) (err error) {
+	if tag == "" {
+		return nil
+	}
+	defer func() { s.failed = err != nil }()
+	for i := range s.views {
+		v := &s.views[i]
+		tags, err := v.prefixLists(tagged, "", 2)
+		if err != nil {
+			return err
+		}
+		if len(tags) == 1 && tags[0].form == tagged+tag {
+			continue
+		}
+		v.wanted, v.filter = make([]uint64, len(v.ids)/64+1), true
+		lists, err := v.prefixLists(tagged+tag, "", 1)
+		if err != nil {
+			return err
+		}
+		if len(lists) == 0 || lists[0].form != tagged+tag {
+			continue
+		}
+		if s.cells.tmp, err = v.livePostings(s.cells.tmp[:0], lists[0], &s.cells.buf); err != nil {
+			return err
+		}
+		for _, p := range s.cells.tmp {
+			v.wanted[p.ord/64] |= 1 << (p.ord % 64)
 		}
 	}
 	return nil

@@ -25,7 +25,7 @@ func TestFirstWrongEntryOfManyIsNamed(t *testing.T) {
 		if _, err := d.Store(t.Context(), entries...); err == nil || !strings.Contains(err.Error(), "key/0077") {
 			t.Errorf("%v, want that key/0077 is wrong", err)
 		}
-		if page, err := d.List(t.Context(), store.List{Limit: 1}); err != nil || len(page) > 0 {
+		if page, err := d.List(t.Context(), store.List{Limit: 1}); err != nil || len(page.Entries) > 0 {
 			t.Errorf("%v, %v, want nothing", page, err)
 		}
 	})
@@ -50,7 +50,7 @@ func TestManyEntriesAreFoundAtOnce(t *testing.T) {
 			if got := d.found(t, store.Search{Text: "299"}); len(got) != round+1 {
 				t.Errorf("round %d: found %q", round, got)
 			}
-			if _, err := d.Delete(t.Context(), entries[0].Key); err != nil {
+			if _, err := d.Delete(t.Context(), "", entries[0].Key); err != nil {
 				t.Fatal(err)
 			}
 			if got := d.found(t, store.Search{Text: `"value 0"`}); len(got) != 0 {

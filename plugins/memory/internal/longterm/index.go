@@ -192,7 +192,8 @@ func (m *Memory) changesAfter(ctx context.Context, seq int64) ([]change, error) 
 		if err := rows.Scan(&c.seq, &c.ID, &key, &text, &metadata, &hash); err != nil {
 			return nil, err
 		}
-		c.gone, c.Key, c.ContentHash = !key.Valid, key.String, hash.String
+		c.gone, c.ContentHash = !key.Valid, hash.String
+		c.Namespace, c.Key = splitRowKey(key.String)
 		if text.Valid {
 			c.Value = []byte(text.String)
 		}
@@ -218,7 +219,7 @@ func (m *Memory) tell(ctx context.Context, index *fulltext.Index, changes []chan
 		if err != nil {
 			return 0, err
 		}
-		if err := index.Put(fulltext.Document{ID: c.ID, Seq: c.seq, Fields: fields(c.Key, v, string(c.Metadata))}); err != nil {
+		if err := index.Put(fulltext.Document{ID: c.ID, Seq: c.seq, Tag: tag(c.Namespace), Fields: fields(c.Key, v, string(c.Metadata))}); err != nil {
 			return 0, err
 		}
 	}
@@ -265,7 +266,8 @@ func (m *Memory) indexRows(written []*row) {
 	m.backlog.add(size, func() {
 		for _, r := range written {
 			m.tellNow(r.seq, func(index *fulltext.Index) error {
-				return index.Put(fulltext.Document{ID: r.id, Seq: r.seq, Fields: fields(r.key, r.content.value, r.metadata)})
+				namespace, key := splitRowKey(r.key)
+				return index.Put(fulltext.Document{ID: r.id, Seq: r.seq, Tag: tag(namespace), Fields: fields(key, r.content.value, r.metadata)})
 			})
 		}
 	})

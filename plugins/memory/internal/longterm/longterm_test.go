@@ -95,7 +95,7 @@ func (d *device) put(t testing.TB, key, value string, ttl time.Duration) store.S
 
 func (d *device) value(t testing.TB, key string) string {
 	t.Helper()
-	m, err := d.Retrieve(t.Context(), key)
+	m, err := d.Retrieve(t.Context(), "", key)
 	if errors.Is(err, store.ErrNotFound) {
 		return ""
 	}
@@ -115,7 +115,7 @@ func (d *device) found(t testing.TB, query store.Search) []string {
 		t.Fatal(err)
 	}
 	keys := []string{}
-	for _, r := range results {
+	for _, r := range results.Found {
 		keys = append(keys, r.Key)
 	}
 	return keys
@@ -149,11 +149,11 @@ func TestStoreRetrieveDelete(t *testing.T) {
 		want(t, "other content", []bool{changed.Created, changed.Deduplicated}, []bool{false, false})
 		d = d.reopen(t)
 		want(t, "value", d.value(t, "a"), `null`)
-		deleted, err := d.Delete(t.Context(), "a")
+		deleted, err := d.Delete(t.Context(), "", "a")
 		if err != nil || !deleted {
 			t.Errorf("Delete: %v, %v", deleted, err)
 		}
-		if deleted, err = d.Delete(t.Context(), "a"); err != nil || deleted {
+		if deleted, err = d.Delete(t.Context(), "", "a"); err != nil || deleted {
 			t.Errorf("the second Delete: %v, %v", deleted, err)
 		}
 		want(t, "value", d.value(t, "a"), "")
@@ -172,7 +172,7 @@ func TestLargeValuesAreBlobsThatTheSweepRemoves(t *testing.T) {
 		want(t, "value", d.value(t, "b"), large("apple"))
 		want(t, "found", d.found(t, store.Search{Text: "pear"}), []string{"c"})
 		d.put(t, "c", `"small pear"`, 0)
-		if _, err := d.Delete(t.Context(), "a"); err != nil {
+		if _, err := d.Delete(t.Context(), "", "a"); err != nil {
 			t.Fatal(err)
 		}
 		if _, err := d.Sweep(t.Context(), start); err != nil {
@@ -191,7 +191,7 @@ func TestSearchSeesEveryChangeAtOnce(t *testing.T) {
 		d.put(t, "sensor/2", `{"text": "The pump's temperature is fine"}`, 0)
 		want(t, "after a change", len(d.found(t, store.Search{Text: "temperature"})), 2)
 		want(t, "the old text", d.found(t, store.Search{Text: "failed"}), []string{})
-		if _, err := d.Delete(t.Context(), "sensor/1"); err != nil {
+		if _, err := d.Delete(t.Context(), "", "sensor/1"); err != nil {
 			t.Fatal(err)
 		}
 		want(t, "after a removal", d.found(t, store.Search{Text: "temperature"}), []string{"sensor/2"})
@@ -231,10 +231,10 @@ func TestExpiredEntriesAreInvisibleAtOnce(t *testing.T) {
 		want(t, "found", len(d.found(t, store.Search{Text: "pump"})), 3)
 		score := func() float64 {
 			results, err := d.Search(t.Context(), store.Search{Text: "alarm", Prefix: "long", Limit: 1})
-			if err != nil || len(results) != 1 {
-				t.Fatal(results, err)
+			if err != nil || len(results.Found) != 1 {
+				t.Fatal(results.Found, err)
 			}
-			return results[0].Score
+			return results.Found[0].Score
 		}
 		before := score()
 		d.passed.Store(int64(time.Minute))
@@ -271,22 +271,6 @@ func TestAClockThatIsSetBackRevives(t *testing.T) {
 	})
 }
 
-func TestOneBatchWithTheSameKeyTwice(t *testing.T) {
-	each(t, func(t *testing.T, d *device) {
-		var entries []store.Entry
-		for i := range 40 {
-			entries = append(entries, store.Entry{Key: fmt.Sprint(i % 20), Value: json.RawMessage(fmt.Sprint(i))})
-		}
-		stored, err := d.Store(t.Context(), entries...)
-		if err != nil {
-			t.Fatal(err)
-		}
-		want(t, "created", []bool{stored[0].Created, stored[20].Created}, []bool{true, false})
-		want(t, "value", d.value(t, "3"), "23")
-		want(t, "listed", len(d.found(t, store.Search{})), 20)
-	})
-}
-
 func TestWritersAndSearchersTogether(t *testing.T) {
 	each(t, func(t *testing.T, d *device) {
 		const writers, each = 8, 25
@@ -300,7 +284,7 @@ func TestWritersAndSearchersTogether(t *testing.T) {
 						t.Errorf("%s is not found after it was stored: %v", key, got)
 					}
 					if i%5 == 4 {
-						if _, err := d.Delete(t.Context(), key); err != nil {
+						if _, err := d.Delete(t.Context(), "", key); err != nil {
 							t.Error(err)
 						}
 						if got := d.found(t, store.Search{Text: fmt.Sprintf("word%dx%d", w, i)}); len(got) != 0 {

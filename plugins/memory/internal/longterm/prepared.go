@@ -8,7 +8,6 @@ import (
 	"errors"
 	"runtime"
 	"sync"
-	"unicode/utf8"
 
 	tea "github.com/the-edge-agent/tea/sdk"
 	"github.com/the-edge-agent/tea/sdk/value"
@@ -17,21 +16,15 @@ import (
 	"github.com/the-edge-agent/tea/plugins/memory/internal/store"
 )
 
-const (
-	maxKey = 4096
-	// largePrefix is where the values are that are too large for a row.
-	largePrefix = "ltm/"
-)
+// largePrefix is where the values are that are too large for a row.
+const largePrefix = "ltm/"
 
 // errGone says that an entry was removed while it was read.
 var errGone = errors.New("removed meanwhile")
 
-// storable says whether there can be an entry under key.
-func storable(key string) bool { return key != "" && len(key) <= maxKey && utf8.ValidString(key) }
-
 // prepared is an entry made ready to be written.
 type prepared struct {
-	key       string
+	key       string // of the row
 	text      string // the value's canonical JSON
 	value     any
 	hash      string
@@ -66,23 +59,23 @@ func (m *Memory) prepareAll(entries []store.Entry) ([]*prepared, error) {
 			return nil, err
 		}
 	}
+	first := make(map[string]int, len(all))
+	for i, c := range all {
+		if j, twice := first[c.key]; twice {
+			return nil, tea.Errorf(tea.ValidationError, "items %d and %d have the same key %q; store one of them", j, i, entries[i].Key)
+		}
+		first[c.key] = i
+	}
 	return all, nil
 }
 
 // prepare checks an entry and brings it into its canonical form: members in
 // the order of their names, so that equal values have equal hashes.
 func (m *Memory) prepare(e store.Entry) (*prepared, error) {
-	switch {
-	case e.Key == "":
-		return nil, tea.Errorf(tea.ValidationError, "the key is empty")
-	case len(e.Key) > maxKey:
-		return nil, tea.Errorf(tea.ValidationError, "the key has %d bytes, more than %d", len(e.Key), maxKey)
-	case !utf8.ValidString(e.Key):
-		return nil, tea.Errorf(tea.ValidationError, "the key %q is not valid UTF-8", e.Key)
-	case e.TTL < 0:
-		return nil, tea.Errorf(tea.ValidationError, "key %q: the ttl is negative", e.Key)
+	if err := checkEntry(e); err != nil {
+		return nil, err
 	}
-	c := &prepared{key: e.Key}
+	c := &prepared{key: rowKey(e.Namespace, e.Key)}
 	var err error
 	if c.value, c.text, err = canonical(e.Value); err != nil {
 		return nil, tea.Errorf(tea.ValidationError, "the value of key %q: %w", e.Key, err)
@@ -93,7 +86,7 @@ func (m *Memory) prepare(e store.Entry) (*prepared, error) {
 			return nil, tea.Errorf(tea.ValidationError, "the metadata of key %q: %w", e.Key, err)
 		}
 		if _, ok := object.(map[string]any); !ok {
-			return nil, tea.Errorf(tea.ValidationError, "the metadata of key %q is no object", e.Key)
+			return nil, tea.Errorf(tea.ValidationError, "the metadata of key %q is not an object", e.Key)
 		}
 	}
 	sum := sha256.Sum256([]byte(c.text))

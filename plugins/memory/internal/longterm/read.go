@@ -6,8 +6,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"strings"
-	"unicode/utf8"
 
 	tea "github.com/the-edge-agent/tea/sdk"
 
@@ -16,17 +14,24 @@ import (
 	"github.com/the-edge-agent/tea/plugins/memory/internal/store"
 )
 
-const columns = "id, key, value, metadata, content_hash, created_at, updated_at, expires_at"
+const (
+	columns = "id, key, value, metadata, content_hash, created_at, updated_at, expires_at"
+	// withoutValue are the columns for what is looked at before its value is.
+	withoutValue = "id, key, NULL, metadata, content_hash, created_at, updated_at, expires_at"
+)
 
-// Retrieve gives the live entry under key.
-func (m *Memory) Retrieve(ctx context.Context, key string) (store.Memory, error) {
+// Retrieve returns the live entry under key.
+func (m *Memory) Retrieve(ctx context.Context, namespace, key string) (store.Memory, error) {
+	if err := checkNamespace(namespace); err != nil {
+		return store.Memory{}, err
+	}
 	if err := m.ready(ctx); err != nil {
 		return store.Memory{}, err
 	}
 	if !storable(key) {
 		return store.Memory{}, notFound(key)
 	}
-	found, err := m.content(ctx, key)
+	found, err := m.content(ctx, namespace, key)
 	switch {
 	case err != nil:
 		return store.Memory{}, err
@@ -44,8 +49,8 @@ func notFound(key string) error { return fmt.Errorf("key %q: %w", key, store.Err
 
 // content reads what is under a key, nil for nothing. Each column less makes it
 // faster.
-func (m *Memory) content(ctx context.Context, key string) (*entry, error) {
-	rows, err := m.o.Engine.Query(ctx, "SELECT value, metadata, content_hash, expires_at FROM ltm WHERE key = ?", key)
+func (m *Memory) content(ctx context.Context, namespace, key string) (*entry, error) {
+	rows, err := m.o.Engine.Query(ctx, "SELECT value, metadata, content_hash, expires_at FROM ltm WHERE key = ?", rowKey(namespace, key))
 	if err != nil {
 		return nil, err
 	}
@@ -53,7 +58,7 @@ func (m *Memory) content(ctx context.Context, key string) (*entry, error) {
 	if !rows.Next() {
 		return nil, rows.Err()
 	}
-	e := &entry{store.Memory{Key: key}}
+	e := &entry{store.Memory{Namespace: namespace, Key: key}}
 	var value, metadata sql.NullString
 	var expires sql.NullInt64
 	if err := rows.Scan(&value, &metadata, &e.ContentHash, &expires); err != nil {
@@ -67,46 +72,12 @@ func (m *Memory) expired(e entry) bool {
 	return !e.ExpiresAt.IsZero() && !e.ExpiresAt.After(m.o.Clock.Now())
 }
 
-// List gives live entries in the order of their keys.
-func (m *Memory) List(ctx context.Context, list store.List) ([]store.Memory, error) {
-	if !utf8.ValidString(list.Prefix) || !utf8.ValidString(list.After) {
-		return nil, tea.Errorf(tea.ValidationError, "the prefix %q or the key %q to begin after is not valid UTF-8", list.Prefix, list.After)
-	}
-	if err := m.ready(ctx); err != nil || list.Limit < 1 {
-		return nil, err
-	}
-	var page []store.Memory
-	for {
-		// The keys below a prefix lie together, from the prefix itself on.
-		want := list.Limit - len(page)
-		found, err := m.read(ctx, "SELECT "+columns+` FROM ltm WHERE key > ? AND key >= ? AND (expires_at IS NULL OR expires_at > ?)
-			ORDER BY key LIMIT ?`, list.After, list.Prefix, m.o.Clock.Micro(), want)
-		if err != nil {
-			return nil, err
-		}
-		for i := range found {
-			if list.After = found[i].Key; !strings.HasPrefix(list.After, list.Prefix) {
-				return page, nil
-			}
-			switch err := m.fillListed(ctx, &found[i]); {
-			case errors.Is(err, errGone):
-			case err != nil:
-				return nil, err
-			default:
-				page = append(page, found[i].Memory)
-			}
-		}
-		if len(found) < want || len(page) == list.Limit {
-			return page, nil
-		}
-	}
-}
-
 // entry is a row as it was read: its value, if it is nil, is in a blob.
 type entry struct{ store.Memory }
 
-func (m *Memory) read(ctx context.Context, query string, args ...any) ([]entry, error) {
-	rows, err := m.o.Engine.Query(ctx, query, args...)
+// read reads rows. The condition follows FROM.
+func (m *Memory) read(ctx context.Context, columns, condition string, args ...any) ([]entry, error) {
+	rows, err := m.o.Engine.Query(ctx, "SELECT "+columns+" FROM ltm "+condition, args...)
 	if err != nil {
 		return nil, err
 	}
@@ -129,6 +100,7 @@ func scan(rows store.Rows) (e entry, err error) {
 	if err := rows.Scan(&e.ID, &e.Key, &value, &metadata, &e.ContentHash, &created, &updated, &expires); err != nil {
 		return entry{}, err
 	}
+	e.Namespace, e.Key = splitRowKey(e.Key)
 	e.hold(value, metadata, expires)
 	e.CreatedAt, e.UpdatedAt = clock.FromMicro(created), clock.FromMicro(updated)
 	return e, nil
@@ -145,9 +117,10 @@ func (e *entry) hold(value, metadata sql.NullString, expires sql.NullInt64) {
 	e.ExpiresAt = clock.FromMicro(expires.Int64)
 }
 
-// fill brings the value of an entry whose value is in a blob. A blob that is
-// not there may have gone with a change since the row was read: then the entry
-// is read again, and errGone says that it is gone, too.
+// fill brings the value of an entry whose value is in a blob, and checks one
+// that is in the row. A blob that is not there may have gone with a change since
+// the row was read: then the entry is read again, and errGone says that it is
+// gone, too.
 func (m *Memory) fill(ctx context.Context, e *entry) error {
 	for e.Value == nil {
 		text, err := m.loadLarge(ctx, e.ContentHash)
@@ -160,7 +133,7 @@ func (m *Memory) fill(ctx context.Context, e *entry) error {
 		case !errors.Is(err, store.ErrNotFound):
 			return fmt.Errorf("read the value of key %q: %w", e.Key, err)
 		}
-		again, err := m.read(ctx, "SELECT "+columns+" FROM ltm WHERE key = ?", e.Key)
+		again, err := m.read(ctx, columns, "WHERE key = ?", rowKey(e.Namespace, e.Key))
 		switch {
 		case err != nil:
 			return err
@@ -171,16 +144,21 @@ func (m *Memory) fill(ctx context.Context, e *entry) error {
 		}
 		*e = again[0]
 	}
+	if content.Hash(e.Value) != e.ContentHash {
+		return damaged(e.Key, fmt.Errorf("the row's value: %w", content.ErrDamaged))
+	}
 	return nil
 }
 
-// fillListed is fill for an entry among others, which one that is damaged must
-// not keep from being seen.
+// fillListed is fill for an entry among others: a damaged one must not hide them.
 func (m *Memory) fillListed(ctx context.Context, e *entry) error {
 	err := m.fill(ctx, e)
+	if err == nil && e.Metadata != nil && !json.Valid(e.Metadata) {
+		e.Metadata, err = nil, content.ErrDamaged
+	}
 	if errors.Is(err, content.ErrDamaged) {
-		m.o.Logger.Error("a value is damaged", "key", e.Key, "error", err.Error())
-		e.Damaged, err = true, nil
+		m.o.Logger.Error("an entry is damaged", "key", e.Key, "error", err.Error())
+		e.Value, e.Damaged, err = nil, true, nil
 	}
 	return err
 }

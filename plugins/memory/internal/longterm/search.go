@@ -3,8 +3,8 @@ package longterm
 import (
 	"context"
 	"errors"
+	"slices"
 	"strings"
-	"unicode/utf8"
 
 	tea "github.com/the-edge-agent/tea/sdk"
 
@@ -16,37 +16,45 @@ import (
 // searchBatch is how many rows are read at least for the hits of the index.
 const searchBatch = 32
 
-// Search gives the live entries that fit the query, best first.
-func (m *Memory) Search(ctx context.Context, query store.Search) ([]store.Found, error) {
-	if !utf8.ValidString(query.Prefix) {
-		return nil, tea.Errorf(tea.ValidationError, "the prefix %q is not valid UTF-8", query.Prefix)
+// largestBatch is how many rows are read at most for the hits of the index.
+const largestBatch = 4096
+
+// Search returns the live entries that fit the query, best first.
+func (m *Memory) Search(ctx context.Context, query store.Search) (store.Results, error) {
+	if err := checkPrefix(query.Namespace, query.Prefix); err != nil || query.Limit < 1 {
+		return store.Results{}, err
 	}
-	if query.Limit < 1 {
-		return nil, nil
-	}
+	p := &page{skip: query.Skip, limit: query.Limit, maxBytes: query.MaxBytes, keysOnly: query.KeysOnly}
 	if strings.TrimSpace(query.Text) == "" {
-		return m.searchKeys(ctx, query)
+		p.skip = 0
+		err := m.walk(ctx, store.List{Namespace: query.Namespace, Prefix: query.Prefix, After: query.After, Limit: query.Limit}, query.Metadata, p)
+		return store.Results{Found: p.found, More: p.more}, err
 	}
-	ranked, err := m.rank(ctx, query.Text)
+	ranked, err := m.rank(ctx, query)
 	if err != nil {
-		return nil, err
+		return store.Results{}, err
 	}
-	var results []store.Found
+	// Where few hits pass the filter, more are looked at each time.
+	size := max(query.Skip+query.Limit+1, searchBatch)
+	complete := false
 	var batch []fulltext.Hit
 	for hit := range ranked.All() {
-		if batch = append(batch, hit); len(batch) < max(query.Limit, searchBatch) {
+		if batch = append(batch, hit); len(batch) < size {
 			continue
 		}
-		if results, err = m.take(ctx, query, batch, results); err != nil || len(results) == query.Limit {
-			return results, err
+		if complete, err = m.take(ctx, query, batch, p); complete || err != nil {
+			break
 		}
-		batch = batch[:0]
+		batch, size = batch[:0], min(4*size, max(size, largestBatch))
 	}
-	return m.take(ctx, query, batch, results)
+	if !complete && err == nil {
+		_, err = m.take(ctx, query, batch, p)
+	}
+	return store.Results{Found: p.found, More: p.more, Cut: ranked.Cut()}, err
 }
 
 // rank asks the index, and once more where its files turn out to be broken.
-func (m *Memory) rank(ctx context.Context, text string) (*fulltext.Ranked, error) {
+func (m *Memory) rank(ctx context.Context, query store.Search) (*fulltext.Ranked, error) {
 	for try := 0; ; try++ {
 		index, err := m.textIndex(ctx)
 		if err != nil {
@@ -58,7 +66,7 @@ func (m *Memory) rank(ctx context.Context, text string) (*fulltext.Ranked, error
 		if err := m.backlog.wait(ctx); err != nil {
 			return nil, err
 		}
-		ranked, err := index.Search(ctx, text, fulltext.SearchOptions{})
+		ranked, err := index.Search(ctx, query.Text, fulltext.SearchOptions{Tag: tag(query.Namespace)})
 		switch {
 		case err == nil || try > 0:
 			return ranked, err
@@ -84,16 +92,46 @@ func (m *Memory) readable(err error) bool {
 	return true
 }
 
-// take adds the entries of these hits that fit the query to the results.
-func (m *Memory) take(ctx context.Context, query store.Search, hits []fulltext.Hit, results []store.Found) ([]store.Found, error) {
+// take puts the entries of these hits that fit the query on the page.
+func (m *Memory) take(ctx context.Context, query store.Search, hits []fulltext.Hit, p *page) (complete bool, err error) {
+	fits := func(e *entry) bool {
+		return e != nil && !m.expired(*e) && e.Namespace == query.Namespace && strings.HasPrefix(e.Key, query.Prefix) && filter.Matches(e.Metadata, query.Metadata)
+	}
+	if query.Prefix != "" || len(query.Metadata) > 0 { // the values of the others need not be read
+		found, err := m.byID(ctx, withoutValue, hits)
+		if err != nil {
+			return false, err
+		}
+		hits = slices.DeleteFunc(hits, func(hit fulltext.Hit) bool { return !fits(found[hit.ID]) })
+	}
+	for part := range slices.Chunk(hits, max(p.skip+p.limit-len(p.found)+1, searchBatch)) {
+		found, err := m.byID(ctx, columns, part)
+		if err != nil {
+			return false, err
+		}
+		for _, hit := range part {
+			e := found[hit.ID]
+			if !fits(e) {
+				continue
+			}
+			if complete, err := p.add(ctx, m, e, hit.Score); complete || err != nil {
+				return complete, err
+			}
+		}
+	}
+	return false, nil
+}
+
+// byID reads the entries of these hits.
+func (m *Memory) byID(ctx context.Context, columns string, hits []fulltext.Hit) (map[int64]*entry, error) {
 	if len(hits) == 0 {
-		return results, nil
+		return nil, nil
 	}
 	args := make([]any, len(hits))
 	for i, hit := range hits {
 		args[i] = hit.ID
 	}
-	found, err := m.read(ctx, "SELECT "+columns+" FROM ltm WHERE id IN (?"+strings.Repeat(", ?", len(args)-1)+")", args...)
+	found, err := m.read(ctx, columns, "WHERE id IN (?"+strings.Repeat(", ?", len(args)-1)+")", args...)
 	if err != nil {
 		return nil, err
 	}
@@ -101,45 +139,5 @@ func (m *Memory) take(ctx context.Context, query store.Search, hits []fulltext.H
 	for i := range found {
 		byID[found[i].ID] = &found[i]
 	}
-	for _, hit := range hits {
-		e := byID[hit.ID]
-		if e == nil || m.expired(*e) || !strings.HasPrefix(e.Key, query.Prefix) || !filter.Matches(e.Metadata, query.Metadata) {
-			continue
-		}
-		switch err := m.fillListed(ctx, e); {
-		case errors.Is(err, errGone):
-			continue
-		case err != nil:
-			return nil, err
-		}
-		if results = append(results, store.Found{Memory: e.Memory, Score: hit.Score}); len(results) == query.Limit {
-			break
-		}
-	}
-	return results, nil
-}
-
-// searchKeys is a search without a text: entries in the order of their keys.
-func (m *Memory) searchKeys(ctx context.Context, query store.Search) ([]store.Found, error) {
-	var results []store.Found
-	after := ""
-	for {
-		limit := max(query.Limit, searchBatch)
-		page, err := m.List(ctx, store.List{Prefix: query.Prefix, After: after, Limit: limit})
-		if err != nil {
-			return nil, err
-		}
-		for _, e := range page {
-			after = e.Key
-			if !filter.Matches(e.Metadata, query.Metadata) {
-				continue
-			}
-			if results = append(results, store.Found{Memory: e}); len(results) == query.Limit {
-				return results, nil
-			}
-		}
-		if len(page) < limit {
-			return results, nil
-		}
-	}
+	return byID, nil
 }

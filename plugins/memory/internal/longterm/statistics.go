@@ -5,6 +5,7 @@ import (
 	"errors"
 
 	"github.com/the-edge-agent/tea/plugins/memory/internal/fulltext"
+	"github.com/the-edge-agent/tea/plugins/memory/internal/store"
 )
 
 // Statistics are those of the live entries for a query, so that other texts
@@ -14,7 +15,7 @@ func (m *Memory) Statistics(ctx context.Context, text string) (fulltext.Statisti
 	if !errors.Is(err, fulltext.ErrCorrupt) && !errors.Is(err, fulltext.ErrClosed) {
 		return found, err
 	}
-	if _, err := m.rank(ctx, text); err != nil { // it mends the index
+	if _, err := m.rank(ctx, store.Search{Text: text}); err != nil { // it mends the index
 		return found, err
 	}
 	return m.statistics(ctx, text)

@@ -38,7 +38,7 @@ func (m *Memory) sweepRows(ctx context.Context, before int64) (removed int, err 
 		n := 0
 		err := m.o.Engine.Write(ctx, func(ctx context.Context, tx store.Tx) error {
 			b := &batch{m: m, tx: tx, now: before}
-			old, err := b.old(ctx)
+			old, err := b.old(ctx, "expires_at < ?", before, sweepBatch)
 			if err != nil {
 				return err
 			}
@@ -60,9 +60,9 @@ func (m *Memory) sweepRows(ctx context.Context, before int64) (removed int, err 
 	}
 }
 
-// old are some of the rows that expired before b.now.
-func (b *batch) old(ctx context.Context) ([]*row, error) {
-	rows, err := b.tx.Query(ctx, "SELECT id, key FROM ltm WHERE expires_at < ? LIMIT ?", b.now, sweepBatch)
+// old reads rows that are to be removed.
+func (b *batch) old(ctx context.Context, condition string, args ...any) ([]*row, error) {
+	rows, err := b.tx.Query(ctx, "SELECT id, key, coalesce(expires_at, 0) FROM ltm WHERE "+condition+" LIMIT ?", args...)
 	if err != nil {
 		return nil, err
 	}
@@ -70,7 +70,7 @@ func (b *batch) old(ctx context.Context) ([]*row, error) {
 	var old []*row
 	for rows.Next() {
 		r := &row{}
-		if err := rows.Scan(&r.id, &r.key); err != nil {
+		if err := rows.Scan(&r.id, &r.key, &r.expiresAt); err != nil {
 			return nil, err
 		}
 		old = append(old, r)

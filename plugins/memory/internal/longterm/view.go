@@ -11,6 +11,7 @@ import (
 func (m *Memory) View() store.View {
 	live := " FROM main.ltm WHERE expires_at IS NULL OR expires_at > " + strconv.FormatInt(m.o.Clock.Micro(), 10)
 	v := store.View{Name: "memories", Columns: []store.Column{
+		{Name: "namespace"},
 		{Name: "key"},
 		{Name: "value", Type: store.JSON},
 		{Name: "metadata", Type: store.JSON},
@@ -20,12 +21,16 @@ func (m *Memory) View() store.View {
 		{Name: "updated_at"},
 		{Name: "expires_at"},
 	}}
+	named := func(char string) string {
+		return "CASE WHEN key < " + char + "(1114111) THEN '' ELSE substr(key, 2, instr(key, " + char + "(1)) - 2) END, " +
+			"CASE WHEN key < " + char + "(1114111) THEN key ELSE substr(key, instr(key, " + char + "(1)) + 1) END, "
+	}
 	if m.o.Engine.Dialect() == store.DuckDB {
-		v.Query = `SELECT key, CAST(value AS JSON), CAST(metadata AS JSON), content_hash, value IS NOT NULL,
+		v.Query = "SELECT " + named("chr") + `CAST(value AS JSON), CAST(metadata AS JSON), content_hash, value IS NOT NULL,
 			make_timestamptz(created_at), make_timestamptz(updated_at), make_timestamptz(expires_at)` + live
 		return v
 	}
-	v.Query = "SELECT key, value, metadata, content_hash, value IS NOT NULL, " + instant("created_at") + ", " + instant("updated_at") + ", " + instant("expires_at") + live
+	v.Query = "SELECT " + named("char") + "value, metadata, content_hash, value IS NOT NULL, " + instant("created_at") + ", " + instant("updated_at") + ", " + instant("expires_at") + live
 	return v
 }
 

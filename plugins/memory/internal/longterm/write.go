@@ -76,16 +76,12 @@ func (b *batch) store(ctx context.Context, contents []*prepared) ([]store.Stored
 		}
 	}
 	for _, c := range contents {
-		r := b.rows[c.key]
-		switch {
-		case r.seq != 0 || (!r.added && !r.changed):
-			continue // written for an earlier entry, or as it was
+		switch r := b.rows[c.key]; {
 		case r.added:
 			added = append(added, r)
-		default:
+		case r.changed:
 			changed = append(changed, r)
 		}
-		r.seq = -1 // it has been taken
 	}
 	written := slices.Concat(added, changed)
 	for _, r := range written {
@@ -194,11 +190,15 @@ func (b *batch) update(ctx context.Context, changed []*row) error {
 	return nil
 }
 
-// Delete removes the entry under key and says whether there was a live one.
-func (m *Memory) Delete(ctx context.Context, key string) (deleted bool, err error) {
+// Delete removes the entry under key and reports whether there was a live one.
+func (m *Memory) Delete(ctx context.Context, namespace, key string) (deleted bool, err error) {
+	if err := checkNamespace(namespace); err != nil {
+		return false, err
+	}
 	if err := m.ready(ctx); err != nil || !storable(key) {
 		return false, err
 	}
+	key = rowKey(namespace, key)
 	err = m.o.Engine.Write(ctx, func(ctx context.Context, tx store.Tx) error {
 		b := &batch{m: m, tx: tx, now: m.o.Clock.Micro()}
 		found, err := b.find(ctx, []string{key})
@@ -213,6 +213,46 @@ func (m *Memory) Delete(ctx context.Context, key string) (deleted bool, err erro
 	})
 	if err != nil {
 		return false, m.doubt(err)
+	}
+	return deleted, nil
+}
+
+// deleteBatch is how many entries are deleted in one transaction.
+const deleteBatch = 1000
+
+// DeletePrefix removes the entries whose keys begin with prefix and returns how
+// many live ones there were.
+func (m *Memory) DeletePrefix(ctx context.Context, namespace, prefix string) (deleted int, err error) {
+	if err := checkPrefix(namespace, prefix); err != nil {
+		return 0, err
+	}
+	if err := m.ready(ctx); err != nil {
+		return 0, err
+	}
+	for from, last := rowKey(namespace, prefix), false; !last; {
+		live := 0
+		err := m.o.Engine.Write(ctx, func(ctx context.Context, tx store.Tx) error {
+			b := &batch{m: m, tx: tx, now: m.o.Clock.Micro()}
+			old, err := b.old(ctx, "key >= ? ORDER BY key", from, deleteBatch)
+			live, last = 0, err == nil && len(old) < deleteBatch
+			for _, r := range old {
+				if ns, key := splitRowKey(r.key); ns != namespace || !strings.HasPrefix(key, prefix) {
+					last = true
+					break
+				}
+				if r.expiresAt == 0 || r.expiresAt > b.now {
+					live++
+				}
+				if err := b.remove(ctx, r); err != nil {
+					return err
+				}
+			}
+			return err
+		})
+		if err != nil {
+			return deleted, m.doubt(err)
+		}
+		deleted += live
 	}
 	return deleted, nil
 }

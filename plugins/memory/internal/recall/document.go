@@ -28,6 +28,8 @@ const (
 const (
 	// pageSize is how many entries are read at a time.
 	pageSize = 500
+	// pageBytes bounds what of them is in memory.
+	pageBytes = 16 << 20
 	// maxName is how long the id of a vector may be.
 	maxName = 4096
 	// embedTokens is what of a text a vector is made of.
@@ -40,6 +42,7 @@ const (
 const (
 	sourceField = "_source"
 	keyField    = "_key"
+	spaceField  = "_namespace" // absent in the default one
 	hashField   = "_hash"
 	modelField  = "_model"
 )
@@ -55,6 +58,8 @@ type Files interface {
 type Document struct {
 	// Source is LTM or File, Key the key or the path.
 	Source, Key string
+	// Namespace is that of an entry.
+	Namespace string
 	// Hash is that of the content.
 	Hash string
 	// Metadata is an object, or nil.
@@ -66,10 +71,16 @@ type Document struct {
 // ID names the document's vector in a collection.
 func (d Document) ID() string {
 	id := d.Source + ":" + d.Key
+	if d.Namespace != "" { // its length in front keeps it apart from the key
+		id = fmt.Sprintf("%s@%d:%s:%s", d.Source, len(d.Namespace), d.Namespace, d.Key)
+	}
 	if len(id) <= maxName {
 		return id
 	}
-	sum := sha256.Sum256([]byte(d.Key))
+	if d.Namespace == "" {
+		id = d.Key
+	}
+	sum := sha256.Sum256([]byte(id))
 	return d.Source + "#" + hex.EncodeToString(sum[:])
 }
 
@@ -80,6 +91,9 @@ func (d Document) item(text string, embedding []float32, model string) store.Vec
 		metadata = map[string]any{}
 	}
 	metadata[sourceField], metadata[keyField], metadata[hashField], metadata[modelField] = d.Source, d.Key, d.Hash, model
+	if d.Namespace != "" {
+		metadata[spaceField] = d.Namespace
+	}
 	excerpt, _ := tokens.Cut(text, excerptTokens)
 	return store.VectorItem{ID: d.ID(), Text: excerpt, Embedding: embedding, Metadata: metadata}
 }
@@ -95,7 +109,8 @@ func documented(item store.VectorItem) (Document, bool) {
 	source, _ := item.Metadata[sourceField].(string)
 	key, _ := item.Metadata[keyField].(string)
 	hash, _ := item.Metadata[hashField].(string)
-	d := Document{Source: source, Key: key, Hash: hash, Metadata: own(item.Metadata)}
+	namespace, _ := item.Metadata[spaceField].(string)
+	d := Document{Source: source, Key: key, Namespace: namespace, Hash: hash, Metadata: own(item.Metadata)}
 	return d, (source == LTM || source == File) && key != "" && hash != ""
 }
 
@@ -109,7 +124,7 @@ func Documented(item store.VectorItem) (source, key, hash string, ok bool) {
 // own are the members of a vector's metadata that are the document's.
 func own(metadata map[string]any) map[string]any {
 	rest := maps.Clone(metadata)
-	for _, name := range []string{sourceField, keyField, hashField, modelField} {
+	for _, name := range []string{sourceField, keyField, spaceField, hashField, modelField} {
 		delete(rest, name)
 	}
 	if len(rest) == 0 {
@@ -120,7 +135,7 @@ func own(metadata map[string]any) map[string]any {
 
 func entryDocument(e store.Memory) (Document, error) {
 	metadata, err := object(e.Metadata)
-	return Document{Source: LTM, Key: e.Key, Hash: e.ContentHash, Metadata: metadata, value: e.Value}, err
+	return Document{Source: LTM, Namespace: e.Namespace, Key: e.Key, Hash: e.ContentHash, Metadata: metadata, value: e.Value}, err
 }
 
 func fileDocument(f file.File) (Document, error) {
@@ -141,7 +156,7 @@ func object(raw json.RawMessage) (map[string]any, error) {
 }
 
 // find gives a document as it is now, or an error that wraps store.ErrNotFound.
-func (r *Recall) find(ctx context.Context, source, key string) (Document, error) {
+func (r *Recall) find(ctx context.Context, source, namespace, key string) (Document, error) {
 	if source == File {
 		if r.o.Files == nil {
 			return Document{}, store.ErrNotFound
@@ -155,7 +170,7 @@ func (r *Recall) find(ctx context.Context, source, key string) (Document, error)
 		}
 		return fileDocument(f)
 	}
-	e, err := r.o.LTM.Retrieve(ctx, key)
+	e, err := r.o.LTM.Retrieve(ctx, namespace, key)
 	if err != nil {
 		return Document{}, err
 	}
@@ -185,17 +200,17 @@ func (r *Recall) text(ctx context.Context, d Document) (string, error) {
 	return text, nil
 }
 
-// documents gives the entries whose keys and the text files whose paths begin
-// with prefix.
-func (r *Recall) documents(ctx context.Context, prefix string) iter.Seq2[Document, error] {
+// documents gives the entries of a namespace whose keys begin with prefix, and
+// with those of the default one the text files whose paths do.
+func (r *Recall) documents(ctx context.Context, namespace, prefix string) iter.Seq2[Document, error] {
 	return func(yield func(Document, error) bool) {
 		for after := ""; ; {
-			page, err := r.o.LTM.List(ctx, store.List{Prefix: prefix, After: after, Limit: pageSize})
+			page, err := r.o.LTM.List(ctx, store.List{Namespace: namespace, Prefix: prefix, After: after, Limit: pageSize, MaxBytes: pageBytes})
 			if err != nil {
 				yield(Document{}, err)
 				return
 			}
-			for _, e := range page {
+			for _, e := range page.Entries {
 				after = e.Key
 				if e.Damaged {
 					continue
@@ -204,11 +219,11 @@ func (r *Recall) documents(ctx context.Context, prefix string) iter.Seq2[Documen
 					return
 				}
 			}
-			if len(page) < pageSize {
+			if !page.More {
 				break
 			}
 		}
-		if r.o.Files == nil {
+		if r.o.Files == nil || namespace != "" {
 			return
 		}
 		for f, err := range r.o.Files.All(ctx, file.Query{Prefix: prefix}) {

@@ -33,6 +33,8 @@ type Embed func(ctx context.Context, texts []string) (vectors [][]float32, model
 // Backfill asks for the vectors that are missing.
 type Backfill struct {
 	Collection string
+	// Namespace is that of the entries. Files belong to the default one.
+	Namespace string
 	// Prefix is what keys and paths begin with.
 	Prefix string
 	// Model is the wanted one; vectors of another one are made anew. "" = any.
@@ -55,7 +57,7 @@ type Filled struct{ Embedded, Skipped, Failed, Remaining int }
 func (r *Recall) Backfill(ctx context.Context, b Backfill) (Filled, error) {
 	f := &fill{Backfill: b, recall: r}
 	var page []Document
-	for d, err := range r.documents(ctx, b.Prefix) {
+	for d, err := range r.documents(ctx, b.Namespace, b.Prefix) {
 		if err != nil {
 			return f.done, err
 		}
@@ -226,8 +228,8 @@ func (f *fill) embed(ctx context.Context, batch []waiting) error {
 }
 
 // One makes the vector of one entry of the long-term memory and gives it.
-func (r *Recall) One(ctx context.Context, collection, key string, embed Embed) (vector []float32, model string, err error) {
-	d, err := r.find(ctx, LTM, key)
+func (r *Recall) One(ctx context.Context, collection, namespace, key string, embed Embed) (vector []float32, model string, err error) {
+	d, err := r.find(ctx, LTM, namespace, key)
 	if err != nil {
 		return nil, "", err
 	}
@@ -256,6 +258,11 @@ type Hit struct {
 // Search gives the nearest vectors. Those of documents that are gone, have
 // changed, or do not fit the filter any more are left out.
 func (r *Recall) Search(ctx context.Context, collection string, query store.VectorQuery) ([]Hit, error) {
+	return r.search(ctx, collection, query, nil)
+}
+
+// search is Search for the documents that are accepted; nil = for all vectors.
+func (r *Recall) search(ctx context.Context, collection string, query store.VectorQuery, accept func(Document) bool) ([]Hit, error) {
 	wanted := query.K
 	checked := map[string]bool{} // what was looked at, and whether it counts
 	for {
@@ -265,6 +272,10 @@ func (r *Recall) Search(ctx context.Context, collection string, query store.Vect
 		}
 		var hits []Hit
 		for _, hit := range found {
+			d, documents := documented(hit.VectorItem)
+			if accept != nil && !(documents && accept(d)) {
+				continue
+			}
 			ok, known := checked[hit.ID]
 			if !known {
 				if ok, err = r.counts(ctx, collection, hit, query.Filter); err != nil {
@@ -276,7 +287,7 @@ func (r *Recall) Search(ctx context.Context, collection string, query store.Vect
 				continue
 			}
 			h := Hit{VectorHit: hit}
-			if d, ok := documented(hit.VectorItem); ok {
+			if documents {
 				h.Source, h.Key, h.Metadata = d.Source, d.Key, d.Metadata
 			}
 			if hits = append(hits, h); len(hits) == wanted {
@@ -297,7 +308,7 @@ func (r *Recall) counts(ctx context.Context, collection string, hit store.Vector
 	if !ok {
 		return true, nil
 	}
-	now, err := r.find(ctx, d.Source, d.Key)
+	now, err := r.find(ctx, d.Source, d.Namespace, d.Key)
 	if gone(err) {
 		_, err = r.o.Vectors.Delete(ctx, collection, hit.ID)
 		return false, err

@@ -5,8 +5,10 @@ import (
 	"container/list"
 	"context"
 	"encoding/json"
+	"strings"
 	"sync"
 	"time"
+	"unicode/utf8"
 
 	tea "github.com/the-edge-agent/tea/sdk"
 
@@ -104,6 +106,8 @@ func (m *Memory) Put(ctx context.Context, namespace, key string, value json.RawM
 	switch {
 	case key == "" || len(key) > maxKey || len(namespace) > maxKey:
 		return tea.Errorf(tea.ValidationError, "a key has 1 to %d bytes, a namespace at most as many", maxKey)
+	case !utf8.ValidString(namespace+key) || strings.ContainsRune(namespace+key, utf8.RuneError): // which replaces other bytes in JSON
+		return tea.Errorf(tea.ValidationError, "the key %q (namespace %q) is not valid UTF-8", key, namespace)
 	case e.size() > m.bounds.Bytes:
 		return tea.Errorf(tea.ValidationError, "the value of key %q has %d bytes, and the short-term memory takes %d (settings.memory.short_term.max_bytes); ltm.store keeps large values", key, len(value), m.bounds.Bytes)
 	}

@@ -11,29 +11,37 @@ import (
 // LongTermMemory keeps JSON values under keys. What Store and Delete have
 // acknowledged survives a crash, and the next Search sees it.
 //
+// Namespaces separate entries: a call sees those of one namespace only, and a
+// key can be in each. The default namespace is "". A namespace has at most 256
+// bytes of UTF-8 without control characters; another one is a validation_error.
+//
 // A key has 1 to 4,096 bytes of UTF-8 and is compared byte by byte: case,
-// spaces and forms of normalization count, and no character is special. What
-// is no key is refused by Store with a validation_error; elsewhere it is a key
-// that is not there. After Close every call fails with a connection_error; one
-// whose context has ended fails with the context's error, or has done its work.
+// spaces and forms of normalization count, and no character is special. Store
+// refuses what is not a key with a validation_error; elsewhere it is a key that
+// is not there. After Close every call fails with a connection_error; one whose
+// context has ended fails with the context's error, or has done its work.
 //
 // Implementations are safe for concurrent use.
 type LongTermMemory interface {
 	// Store writes the entries, all or none. The results have the order of
-	// the entries; of two with the same key the later one wins. No entries are
-	// no error. What is no entry is a validation_error.
+	// the entries. No entries are not an error. An invalid entry and two with
+	// the same key are a validation_error.
 	Store(ctx context.Context, entries ...Entry) ([]Stored, error)
-	// Retrieve gives the live entry under key, or an error that wraps
+	// Retrieve returns the live entry under key, or an error that wraps
 	// ErrNotFound. A value that is damaged is another error. The entry's number
-	// and the times of its changes may be left zero: List gives them.
-	Retrieve(ctx context.Context, key string) (Memory, error)
-	// Delete removes the entry under key and says whether there was a live one.
-	Delete(ctx context.Context, key string) (bool, error)
-	// Search gives the live entries that fit the query, best first; without a
+	// and the times of its changes may be left zero: List has them.
+	Retrieve(ctx context.Context, namespace, key string) (Memory, error)
+	// Delete removes the entry under key and reports whether there was a live one.
+	Delete(ctx context.Context, namespace, key string) (bool, error)
+	// DeletePrefix removes the entries whose keys begin with prefix and returns
+	// how many live ones there were. It may do so in several steps: one that
+	// fails leaves the rest.
+	DeletePrefix(ctx context.Context, namespace, prefix string) (int, error)
+	// Search returns the live entries that fit the query, best first; without a
 	// text in the order of their keys.
-	Search(ctx context.Context, query Search) ([]Found, error)
-	// List gives live entries in the order of their keys' bytes.
-	List(ctx context.Context, list List) ([]Memory, error)
+	Search(ctx context.Context, query Search) (Results, error)
+	// List returns live entries in the order of their keys' bytes.
+	List(ctx context.Context, list List) (Page, error)
 	// Sweep removes what expired before the given instant and blobs that no
 	// row names. It returns how many entries went. No live entry is harmed,
 	// whatever is written at the same time.
@@ -44,7 +52,8 @@ type LongTermMemory interface {
 
 // Entry is what is stored.
 type Entry struct {
-	Key string
+	Namespace string
+	Key       string
 	// Value is any JSON text. It comes back as canonical JSON: members in the
 	// order of their names, integers of any size exact.
 	Value json.RawMessage
@@ -74,6 +83,7 @@ type Stored struct {
 type Memory struct {
 	// ID is the entry's number; it stays while the entry lives.
 	ID          int64
+	Namespace   string
 	Key         string
 	Value       json.RawMessage
 	Metadata    json.RawMessage
@@ -82,21 +92,54 @@ type Memory struct {
 	UpdatedAt   time.Time
 	// ExpiresAt is zero for an entry that lives for ever.
 	ExpiresAt time.Time
-	// Damaged says that the value is not what was stored, and Value is nil. List
-	// and Search give such an entry, Retrieve fails.
+	// Damaged says that the entry is not what was stored, and Value is nil. List
+	// and Search return such an entry, Retrieve fails.
 	Damaged bool
 }
 
-// Search asks a LongTermMemory.
+// entryBytes is what an entry takes in a result beside its key, value and
+// metadata.
+const entryBytes = 256
+
+// JSONBytes is about what the entry takes in a result, never less.
+func (m *Memory) JSONBytes() int64 {
+	escaped := 0
+	for i := range len(m.Key) {
+		if c := m.Key[i]; c < ' ' || c == '"' || c == '\\' || c == 0x7f {
+			escaped++
+		}
+	}
+	return int64(entryBytes + len(m.Key) + 5*escaped + len(m.Value) + len(m.Metadata))
+}
+
+// Search is a question to a LongTermMemory.
 type Search struct {
+	Namespace string
 	// Text is what a person would type: words, "quoted phrases", prefixes*.
 	Text string
 	// Prefix restricts the keys.
 	Prefix string
 	// Metadata restricts to entries whose metadata fits it.
 	Metadata filter.Filter
+	// Skip is how many of the best results are left out; for a query with a text.
+	Skip int
+	// After is the key after which the results begin; for a query without one.
+	After string
 	// Limit is the number of results; none where it is below 1.
 	Limit int
+	// KeysOnly leaves values and metadata out.
+	KeysOnly bool
+	// MaxBytes bounds the results as JSON, but for the first one; 0 = no bound.
+	MaxBytes int64
+}
+
+// Results are what a Search has found.
+type Results struct {
+	Found []Found
+	// More says that further entries fit the query.
+	More bool
+	// Cut says that a part of the text was left out because of its size.
+	Cut bool
 }
 
 // Found is a result of a Search. Score is BM25, 0 without a text.
@@ -107,9 +150,21 @@ type Found struct {
 
 // List asks for a page of entries.
 type List struct {
-	Prefix string
+	Namespace string
+	Prefix    string
 	// After is the key after which the page begins; "" = the first.
 	After string
 	// Limit is the number of entries; none where it is below 1.
 	Limit int
+	// KeysOnly leaves values and metadata out.
+	KeysOnly bool
+	// MaxBytes bounds the page as JSON, but for its first entry; 0 = no bound.
+	MaxBytes int64
+}
+
+// Page is the answer to a List.
+type Page struct {
+	Entries []Memory
+	// More says that further entries follow.
+	More bool
 }

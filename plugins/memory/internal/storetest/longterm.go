@@ -43,6 +43,9 @@ func LongTermMemory(t *testing.T, open OpenLongTerm) {
 		"sweep":              longTermSweep,
 		"sweep and write":    longTermSweepAndWrite,
 		"concurrent":         longTermConcurrent,
+		"namespaces":         longTermNamespaces,
+		"delete by prefix":   longTermDeletePrefix,
+		"pages":              longTermPages,
 		"closed":             longTermClosed,
 		"canceled":           longTermCanceled,
 	} {
@@ -86,7 +89,7 @@ func (m *memory) batch(t *testing.T, entries ...store.Entry) []store.Stored {
 
 func (m *memory) remove(t *testing.T, key string) bool {
 	t.Helper()
-	deleted, err := m.Delete(t.Context(), key)
+	deleted, err := m.Delete(t.Context(), "", key)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -96,7 +99,7 @@ func (m *memory) remove(t *testing.T, key string) bool {
 // value is what is under a key, "" for nothing.
 func (m *memory) value(t *testing.T, key string) string {
 	t.Helper()
-	found, err := m.Retrieve(t.Context(), key)
+	found, err := m.Retrieve(t.Context(), "", key)
 	if errors.Is(err, store.ErrNotFound) {
 		return ""
 	}
@@ -116,8 +119,8 @@ func (m *memory) found(t *testing.T, query store.Search) string {
 	if err != nil {
 		t.Fatalf("%+v: %v", query, err)
 	}
-	keys := make([]string, len(results))
-	for i, r := range results {
+	keys := make([]string, len(results.Found))
+	for i, r := range results.Found {
 		keys[i] = r.Key
 	}
 	return strings.Join(keys, " ")
@@ -133,8 +136,8 @@ func (m *memory) listed(t *testing.T, list store.List) string {
 	if err != nil {
 		t.Fatalf("%+v: %v", list, err)
 	}
-	keys := make([]string, len(page))
-	for i, e := range page {
+	keys := make([]string, len(page.Entries))
+	for i, e := range page.Entries {
 		keys[i] = e.Key
 	}
 	return strings.Join(keys, " ")
@@ -158,7 +161,7 @@ func longTermRoundTrip(t *testing.T, m *memory) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		for _, e := range page {
+		for _, e := range page.Entries {
 			got[m.value(t, e.Key)] = string(e.Value)
 		}
 		wanted := map[string]string{}
@@ -236,12 +239,14 @@ func longTermRefusals(t *testing.T, m *memory) {
 		_, err := m.Store(t.Context(), good, e)
 		refused(t, name, err)
 	}
+	_, err := m.Store(t.Context(), good, store.Entry{Key: "other", Value: json.RawMessage(`1`)}, good)
+	refused(t, "a key twice", err)
 	want(t, "nothing was stored", m.listed(t, store.List{}), "")
 	for _, key := range []string{"", strings.Repeat("k", 4097), "a\xff"} {
 		want(t, fmt.Sprintf("%.10q has no value", key), m.value(t, key), "")
 		want(t, fmt.Sprintf("%.10q is not deleted", key), m.remove(t, key), false)
 	}
-	_, err := m.Search(t.Context(), store.Search{Prefix: "\xff", Limit: 1})
+	_, err = m.Search(t.Context(), store.Search{Prefix: "\xff", Limit: 1})
 	refused(t, "a search below bytes", err)
 	_, err = m.List(t.Context(), store.List{After: "\xff", Limit: 1})
 	refused(t, "a list after bytes", err)
@@ -262,12 +267,18 @@ func longTermBatch(t *testing.T, m *memory) {
 	m.store(t, "7", `"early harbor"`, 0)
 	want(t, "found before", m.found(t, store.Search{Text: "harbor"}), "5 7")
 	var entries []store.Entry
-	for i := range 1500 {
-		entries = append(entries, store.Entry{Key: fmt.Sprint(i % 750), Value: json.RawMessage(fmt.Sprintf(`"number%dx meadow"`, i))})
+	for i := range 750 {
+		entries = append(entries, store.Entry{Key: fmt.Sprint(i), Value: json.RawMessage(fmt.Sprintf(`"number%dx meadow"`, i))})
 	}
+	m.batch(t, entries...)
+	for i := range entries {
+		entries[i].Value = json.RawMessage(fmt.Sprintf(`"number%dx meadow"`, i+750))
+	}
+	entries = append(entries, store.Entry{Key: "new", Value: json.RawMessage(`"number1500x"`)})
 	stored := m.batch(t, entries...)
-	want(t, "results", len(stored), 1500)
-	want(t, "created", []bool{stored[0].Created, stored[5].Created, stored[6].Created, stored[750].Created}, []bool{true, false, true, false})
+	want(t, "results", len(stored), 751)
+	want(t, "created", []bool{stored[0].Created, stored[5].Created, stored[750].Created}, []bool{false, false, true})
+	want(t, "removed again", m.remove(t, "new"), true)
 	for range 2 {
 		want(t, "the later one wins", m.value(t, "3"), `"number753x meadow"`)
 		// New entries and changed ones came in turn.
@@ -347,14 +358,15 @@ func longTermCalls(m store.LongTermMemory) map[string]func(ctx context.Context) 
 			_, err := m.Store(ctx, store.Entry{Key: "a", Value: json.RawMessage(`1`)})
 			return err
 		},
-		"Retrieve": func(ctx context.Context) error { _, err := m.Retrieve(ctx, "a"); return err },
-		"Delete":   func(ctx context.Context) error { _, err := m.Delete(ctx, "a"); return err },
+		"Retrieve": func(ctx context.Context) error { _, err := m.Retrieve(ctx, "", "a"); return err },
+		"Delete":   func(ctx context.Context) error { _, err := m.Delete(ctx, "", "a"); return err },
 		"Search": func(ctx context.Context) error {
 			_, err := m.Search(ctx, store.Search{Text: "a", Limit: 1})
 			return err
 		},
-		"List":  func(ctx context.Context) error { _, err := m.List(ctx, store.List{Limit: 1}); return err },
-		"Sweep": func(ctx context.Context) error { _, err := m.Sweep(ctx, Start); return err },
+		"DeletePrefix": func(ctx context.Context) error { _, err := m.DeletePrefix(ctx, "", "a"); return err },
+		"List":         func(ctx context.Context) error { _, err := m.List(ctx, store.List{Limit: 1}); return err },
+		"Sweep":        func(ctx context.Context) error { _, err := m.Sweep(ctx, Start); return err },
 	}
 }
 

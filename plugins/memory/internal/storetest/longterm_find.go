@@ -31,7 +31,7 @@ func longTermSearch(t *testing.T, m *memory) {
 	for _, limit := range []int{0, -1} {
 		for _, text := range []string{"temperature", ""} {
 			results, err := m.Search(t.Context(), store.Search{Text: text, Limit: limit})
-			if err != nil || len(results) != 0 {
+			if err != nil || len(results.Found) != 0 {
 				t.Errorf("%q with limit %d: %v, %v", text, limit, results, err)
 			}
 		}
@@ -101,9 +101,10 @@ func longTermRanking(t *testing.T, m *memory) {
 		m.store(t, fmt.Sprintf("%02d", i), fmt.Sprintf(`"%s%s"`, strings.Repeat("pump ", i%7+1), strings.Repeat("valve ", i%11)), 0)
 	}
 	query := store.Search{Text: "pump valve", Limit: 40}
-	first, err := m.Search(t.Context(), query)
-	if err != nil || len(first) != 40 {
-		t.Fatalf("%d results, %v", len(first), err)
+	results, err := m.Search(t.Context(), query)
+	first := results.Found
+	if err != nil || len(first) != 40 || !results.More {
+		t.Fatalf("%d results, more %v, %v", len(first), results.More, err)
 	}
 	for i := 1; i < len(first); i++ {
 		if first[i].Score > first[i-1].Score || first[i].Score <= 0 {
@@ -113,7 +114,7 @@ func longTermRanking(t *testing.T, m *memory) {
 	m.reopen(t)
 	again, err := m.Search(t.Context(), query)
 	want(t, "the error", err, nil)
-	want(t, "ranking and scores after a restart", again, first)
+	want(t, "ranking and scores after a restart", again.Found, first)
 }
 
 func longTermList(t *testing.T, m *memory) {
@@ -145,17 +146,17 @@ func longTermList(t *testing.T, m *memory) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		for _, e := range page {
+		for _, e := range page.Entries {
 			after = e.Key
 			pages = append(pages, e.Key)
 		}
-		if len(page) < 4 {
+		if !page.More {
 			break
 		}
 	}
 	want(t, "pages", strings.Join(pages, " "), ordered)
 	page, err := m.List(t.Context(), store.List{})
-	if err != nil || len(page) != 0 {
+	if err != nil || len(page.Entries) != 0 {
 		t.Errorf("a page of no entries: %v, %v", page, err)
 	}
 }
@@ -279,14 +280,14 @@ func longTermSweepAndWrite(t *testing.T, m *memory) {
 func (m *memory) entry(t *testing.T, key string) store.Memory {
 	t.Helper()
 	page, err := m.List(t.Context(), store.List{Prefix: key, Limit: 1})
-	if err != nil || len(page) != 1 {
+	if err != nil || len(page.Entries) != 1 {
 		t.Fatalf("list %q: %v, %v", key, page, err)
 	}
-	got, err := m.Retrieve(t.Context(), key)
+	got, err := m.Retrieve(t.Context(), "", key)
 	if err != nil {
 		t.Fatal(err)
 	}
-	same := page[0]
+	same := page.Entries[0]
 	got.ID, got.CreatedAt, got.UpdatedAt = same.ID, same.CreatedAt, same.UpdatedAt
 	want(t, "the entry "+key, got, same)
 	return same

@@ -1,0 +1,167 @@
+package storetest
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+	"testing"
+
+	tea "github.com/the-edge-agent/tea/sdk"
+
+	"github.com/the-edge-agent/tea/plugins/memory/internal/store"
+)
+
+// longTermNamespaces has entries under the same keys in namespaces whose names
+// and keys are alike, and looks at each with every call.
+func longTermNamespaces(t *testing.T, m *memory) {
+	const last = "\U0010FFFF"
+	spaces := []string{"", "a", "a/b", "A", "ä", " ", "%", "*", last, strings.Repeat("n", 256)}
+	keys := []string{"a", "b/c", last + "x", last, "a\x01b"}
+	for i, space := range spaces {
+		var entries []store.Entry
+		for _, key := range keys {
+			entries = append(entries, store.Entry{Namespace: space, Key: key, Value: fmt.Appendf(nil, `"common word%dx"`, i), Metadata: fmt.Appendf(nil, `{"n": %d}`, i)})
+		}
+		m.batch(t, entries...)
+	}
+	ordered := strings.Join([]string{"a", "a\x01b", "b/c", last, last + "x"}, " ")
+	for range 2 {
+		for i, space := range spaces {
+			what := fmt.Sprintf("in %.20q", space)
+			want(t, what, m.listed(t, store.List{Namespace: space}), ordered)
+			want(t, "below a prefix "+what, m.listed(t, store.List{Namespace: space, Prefix: "a"}), "a a\x01b")
+			want(t, "after a key "+what, m.listed(t, store.List{Namespace: space, After: "a"}), "a\x01b b/c "+last+" "+last+"x")
+			want(t, "without a text "+what, m.found(t, store.Search{Namespace: space}), ordered)
+			for j := range spaces {
+				n := len(strings.Fields(m.found(t, store.Search{Namespace: space, Text: fmt.Sprintf("word%dx", j)})))
+				want(t, fmt.Sprintf("the word of %.20q %s", spaces[j], what), n > 0, i == j)
+			}
+			want(t, "common "+what, len(strings.Fields(m.found(t, store.Search{Namespace: space, Text: "common"}))), len(keys))
+			want(t, "a phrase "+what, len(strings.Fields(m.found(t, store.Search{Namespace: space, Text: fmt.Sprintf(`"common word%dx"`, i)}))), len(keys))
+			want(t, "filtered "+what, len(strings.Fields(m.found(t, store.Search{Namespace: space, Text: "common", Metadata: Filter(t, map[string]any{"n": (i + 1) % len(spaces)})}))), 0)
+			for _, key := range keys {
+				e, err := m.Retrieve(t.Context(), space, key)
+				want(t, "the error "+what, err, nil)
+				want(t, "the value "+what, string(e.Value), fmt.Sprintf(`"common word%dx"`, i))
+				want(t, "the name "+what, []string{e.Namespace, e.Key}, []string{space, key})
+			}
+		}
+		want(t, "nobody's namespace", m.listed(t, store.List{Namespace: "nobody"})+m.found(t, store.Search{Namespace: "nobody", Text: "common"}), "")
+		m.reopen(t)
+	}
+	deleted, err := m.Delete(t.Context(), "a", "b/c")
+	want(t, "deleted", []any{deleted, err}, []any{true, error(nil)})
+	for _, space := range spaces {
+		want(t, "left of the key", strings.Contains(m.listed(t, store.List{Namespace: space}), "b/c"), space != "a")
+		want(t, "found of the key", strings.Contains(m.found(t, store.Search{Namespace: space, Text: "common"}), "b/c"), space != "a")
+	}
+	for _, space := range []string{"\xff", "a\x01", "a\nb", "\x7f", strings.Repeat("n", 257)} {
+		_, storing := m.Store(t.Context(), store.Entry{Namespace: space, Key: "a", Value: json.RawMessage("1")})
+		_, retrieving := m.Retrieve(t.Context(), space, "a")
+		_, deleting := m.Delete(t.Context(), space, "a")
+		_, all := m.DeletePrefix(t.Context(), space, "a")
+		_, searching := m.Search(t.Context(), store.Search{Namespace: space, Text: "a", Limit: 1})
+		_, listing := m.List(t.Context(), store.List{Namespace: space, Limit: 1})
+		for i, err := range []error{storing, retrieving, deleting, all, searching, listing} {
+			if tea.AsError(err) == nil || tea.AsError(err).Type != tea.ValidationError {
+				t.Errorf("call %d with the namespace %.20q returns %v", i, space, err)
+			}
+		}
+	}
+}
+
+func longTermDeletePrefix(t *testing.T, m *memory) {
+	var entries []store.Entry
+	for i := range 2300 {
+		entries = append(entries, store.Entry{Key: fmt.Sprintf("a/%04d", i), Value: json.RawMessage(`"pump"`)})
+	}
+	for _, key := range []string{"a", "a.", "a0", "b", "A/1", "a/%", "a/x"} {
+		entries = append(entries, store.Entry{Key: key, Value: json.RawMessage(`"pump ` + strings.Repeat("large ", 300) + `"`)}, store.Entry{Namespace: "n", Key: key, Value: json.RawMessage(`"pump"`)})
+	}
+	m.batch(t, entries...)
+	m.store(t, "a/gone", `"pump"`, 1)
+	m.pass(1)
+	remove := func(space, prefix string, n int) {
+		t.Helper()
+		got, err := m.DeletePrefix(t.Context(), space, prefix)
+		if err != nil || got != n {
+			t.Errorf("DeletePrefix(%q, %q) = %d, %v; want %d", space, prefix, got, err, n)
+		}
+	}
+	remove("", "a/0", 1000)
+	remove("", "a/", 1302)
+	remove("", "a/", 0)
+	remove("n", "a/", 2)
+	remove("none", "", 0)
+	for range 2 {
+		want(t, "what is left", m.listed(t, store.List{}), "A/1 a a. a0 b")
+		want(t, "what is found", len(strings.Fields(m.found(t, store.Search{Text: "pump"}))), 5)
+		want(t, "what is left in a namespace", m.listed(t, store.List{Namespace: "n"}), "A/1 a a. a0 b")
+		m.reopen(t)
+	}
+	remove("n", "", 5)
+	want(t, "an empty namespace", m.found(t, store.Search{Namespace: "n", Text: "pump"})+m.listed(t, store.List{Namespace: "n"}), "")
+	want(t, "the default one", len(strings.Fields(m.found(t, store.Search{Text: "pump"}))), 5)
+}
+
+// longTermPages reads all entries in pages of all kinds.
+func longTermPages(t *testing.T, m *memory) {
+	var entries []store.Entry
+	for i := range 90 {
+		entries = append(entries, store.Entry{Key: fmt.Sprintf("k%02d", i), Value: fmt.Appendf(nil, `"pump %s"`, strings.Repeat("x", i%3*2000)), Metadata: fmt.Appendf(nil, `{"n": %d}`, i%2)})
+	}
+	m.batch(t, entries...)
+	even := Filter(t, map[string]any{"n": 0})
+	for name, query := range map[string]store.Search{
+		"by a limit":             {Limit: 7},
+		"by bytes":               {Limit: 1000, MaxBytes: 10_000},
+		"one by one":             {Limit: 1000, MaxBytes: 1},
+		"filtered":               {Limit: 7, Metadata: even},
+		"filtered by bytes":      {Limit: 7, MaxBytes: 10_000, Metadata: even},
+		"keys only":              {Limit: 40, MaxBytes: 1 << 20, KeysOnly: true},
+		"keys only, exactly":     {Limit: 45, KeysOnly: true},
+		"a limit at the end":     {Limit: 90},
+		"more than there are":    {Limit: 1000},
+		"below a prefix":         {Limit: 3, Prefix: "k1"},
+		"exactly below a prefix": {Limit: 5, Prefix: "k1"},
+	} {
+		for _, text := range []string{"", "pump"} {
+			query := query
+			query.Text = text
+			total := map[bool]int{true: 45, false: 90}[len(query.Metadata) > 0]
+			if query.Prefix != "" {
+				total = 10
+			}
+			seen := map[string]bool{}
+			pages := 0
+			for more := true; more; pages++ {
+				results, err := m.Search(t.Context(), query)
+				if err != nil {
+					t.Fatal(err)
+				}
+				bytes := 0
+				for _, f := range results.Found {
+					bytes += len(f.Value) + len(f.Metadata)
+					seen[f.Key] = true
+					query.After = f.Key
+					want(t, name+": has a value", f.Value != nil && f.Metadata != nil, !query.KeysOnly)
+				}
+				query.Skip += len(results.Found)
+				if len(results.Found) == 0 || len(results.Found) > 1 && query.MaxBytes > 0 && int64(bytes) > query.MaxBytes {
+					t.Errorf("%s: a page of %d results and %d bytes", name, len(results.Found), bytes)
+				}
+				if text == "" && len(query.Metadata) == 0 {
+					last := results.Found[len(results.Found)-1].Key
+					page, err := m.List(t.Context(), store.List{Prefix: query.Prefix, After: beforeKey(results.Found[0].Key), Limit: query.Limit, MaxBytes: query.MaxBytes, KeysOnly: query.KeysOnly})
+					want(t, name+": the same list", []any{err, page.More, page.Entries[len(page.Entries)-1].Key}, []any{error(nil), results.More, last})
+				}
+				more = results.More
+			}
+			want(t, name+": all of them", len(seen), total)
+			want(t, name+": pages that are not full", pages <= (total+query.Limit-1)/query.Limit || query.MaxBytes > 0, true)
+		}
+	}
+}
+
+// beforeKey is a key right before one of longTermPages, after the one before.
+func beforeKey(key string) string { return key[:len(key)-1] + string(key[len(key)-1]-1) + "~" }
