@@ -30,7 +30,7 @@ type LTMSearchParams struct {
 	Namespace      string         `json:"namespace,omitempty" maxLength:"256"`
 	Query          string         `json:"query,omitempty" doc:"words, \"quoted phrases\" and prefixes*; empty = all entries in the order of their keys"`
 	Mode           string         `json:"mode,omitempty" enum:"text,vector,hybrid" default:"text" doc:"rank by words (BM25), by vectors (cosine), or by both (reciprocal rank fusion)"`
-	Embedding      []float64      `json:"embedding,omitempty" doc:"for vector and hybrid: the vector of the query; default: embedding.create makes it"`
+	Embedding      Embedding      `json:"embedding,omitempty" doc:"for vector and hybrid: the vector of the query; default: embedding.create makes it"`
 	Model          string         `json:"model,omitempty" doc:"model for embedding.create"`
 	Collection     string         `json:"collection,omitempty" default:"ltm" doc:"for vector and hybrid: where memory.backfill_embeddings has stored the entries' vectors"`
 	MetadataFilter map[string]any `json:"metadata_filter,omitempty" doc:"values that the metadata must have; a list means any of its values, an object of operators compares: {\"n\": {\"gte\": 5, \"lt\": 10}}; operators: eq, ne, gt, gte, lt, lte, in, not_in, contains, startswith, endswith, exists"`
@@ -114,7 +114,7 @@ func (m *Memory) search(ctx context.Context, req *tea.Request, p LTMSearchParams
 		}
 		return m.folder.longterm.Search(ctx, q)
 	}
-	entries := recall.EntryQuery{Search: q, Collection: p.Collection, Embedding: toFloat32([][]float64{p.Embedding})[0]}
+	entries := recall.EntryQuery{Search: q, Collection: p.Collection, Embedding: p.Embedding}
 	if len(p.Embedding) == 0 {
 		vectors, err := embed(ctx, req, []string{p.Query}, p.Model)
 		if err != nil {
