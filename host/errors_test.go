@@ -15,7 +15,7 @@ import (
 	"github.com/the-edge-agent/tea/sdk/diag"
 )
 
-var badExample = regexp.MustCompile("(?s)```yaml (bad|overlay)\n(.*?)```")
+var badExample = regexp.MustCompile("(?s)```(?:yaml|lua) (bad|overlay|module)\n(.*?)```")
 
 // notYAML are files for the codes that no YAML text can show; a nil one is
 // not there.
@@ -121,8 +121,12 @@ func writeExample(t *testing.T, code string) (file string, o host.LoadOptions) {
 		t.Fatal("the page has no example")
 	}
 	for _, example := range examples {
-		if string(example[1]) == "overlay" {
+		switch string(example[1]) {
+		case "overlay":
 			o.Overlays = append(o.Overlays, write("overlay.yaml", example[2]))
+			continue
+		case "module":
+			write("module.lua", example[2])
 			continue
 		}
 		write("flow.yaml", example[2])

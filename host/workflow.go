@@ -15,9 +15,7 @@ import (
 	"github.com/the-edge-agent/tea/host/internal/script"
 	"github.com/the-edge-agent/tea/host/internal/settings"
 	"github.com/the-edge-agent/tea/host/internal/spec"
-	tea "github.com/the-edge-agent/tea/sdk"
 	"github.com/the-edge-agent/tea/sdk/diag"
-	"github.com/the-edge-agent/tea/sdk/schema"
 )
 
 // LoadOptions change what is read. The zero value reads the file as it is.
@@ -224,32 +222,13 @@ func (wf *Workflow) importModule(s *spec.Workflow, im spec.Import, diags *diag.L
 	if wf.catalog.HasModule(namespace, path) {
 		return
 	}
-	manifest := tea.Manifest{Name: path, Protocol: tea.ProtocolVersion}
-	for _, a := range m.Actions() {
-		manifest.Actions = append(manifest.Actions, tea.ActionInfo{
-			Name: namespace + "." + a.Name, Summary: a.Description, Params: toSchema(a.Params), Result: toSchema(a.Result),
-		})
+	manifest, err := catalog.ModuleManifest(namespace, path, m)
+	if err != nil {
+		diags.Warnf(diagcode.ModuleSchema, im.Pos, "parameters are not checked against it", "import %s: __tea_actions__: %v", im.Name, err)
 	}
 	if err := wf.catalog.Add("lua", manifest, catalog.Module(namespace, m, s.Variables)); err != nil {
 		diags.Errorf(diagcode.NamespaceProblem, im.Pos, "choose another namespace", "%v", err)
 	}
-}
-
-// toSchema turns a module's metadata into a schema; what is none is ignored,
-// since it only informs.
-func toSchema(m map[string]any) *schema.Schema {
-	if m == nil {
-		return nil
-	}
-	raw, err := tea.ValuePayload(m).JSON()
-	if err != nil {
-		return nil
-	}
-	s := new(schema.Schema)
-	if err := s.UnmarshalJSON(raw); err != nil {
-		return nil
-	}
-	return s
 }
 
 // Name is the workflow's name.

@@ -27,6 +27,8 @@ type Action struct {
 	Idempotent bool
 	// Handle does the work. It is called concurrently.
 	Handle Handler
+
+	check *ParamCheck // of Params; nil until an instance makes one
 }
 
 // Info is the part of the action that is data.

@@ -21,12 +21,18 @@ const MaxPayload = 64 << 20
 type Instance struct {
 	bundle *Bundle
 	value  any
+	checks map[string]*ParamCheck
 }
 
 // NewInstance opens the bundle. Only the settings that the bundle declares
 // reach it. The error is an [*Error]; the caller closes the instance.
 func (b *Bundle) NewInstance(ctx context.Context, settings Settings) (inst *Instance, err error) {
-	inst = &Instance{bundle: b}
+	inst = &Instance{bundle: b, checks: make(map[string]*ParamCheck, len(b.Actions))}
+	for _, a := range b.Actions {
+		if inst.checks[a.Name] = a.check; a.check == nil {
+			inst.checks[a.Name] = NewParamCheck(a.Params)
+		}
+	}
 	if b.Open == nil {
 		return inst, nil
 	}
@@ -44,7 +50,8 @@ func (b *Bundle) NewInstance(ctx context.Context, settings Settings) (inst *Inst
 }
 
 // Invoke calls the action that req names and fills in req's Instance. A
-// missing action is a not_found error and a panic an internal_error; every
+// missing action is a not_found error, parameters that do not fit its schema
+// are a validation_error, and a panic is an internal_error; every
 // error is an [*Error]. The response is not nil where the error is.
 func (i *Instance) Invoke(ctx context.Context, req *Request) (resp *Response, err error) {
 	action := i.bundle.Find(req.Action)
@@ -60,6 +67,10 @@ func (i *Instance) Invoke(ctx context.Context, req *Request) (resp *Response, er
 	}()
 	call := *req
 	call.Instance = i.value
+	if call.accepted, err = req.accept(i.checks[action.Name]); err != nil {
+		return nil, err
+	}
+	call.Params = ValuePayload(call.accepted)
 	resp, err = action.Handle(withHost(ctx, req.Host), &call)
 	switch {
 	case failed(err):

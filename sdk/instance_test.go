@@ -50,7 +50,7 @@ func ExampleNewAction() {
 	}
 	// Output:
 	// {"text":"Hello Ada"}
-	// validation_error: greet.hello needs the parameter "name"
+	// validation_error: greet.hello needs the parameter "name"; has no parameter "nme"; did you mean "name"?
 }
 
 // closer is an instance that knows when it is closed.

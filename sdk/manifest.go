@@ -1,6 +1,13 @@
 package tea
 
-import "fmt"
+import (
+	"fmt"
+	"maps"
+	"slices"
+
+	"github.com/the-edge-agent/tea/sdk/jsonschema"
+	"github.com/the-edge-agent/tea/sdk/schema"
+)
 
 // maxFiles bounds the files of a manifest, which are checked at each start.
 const maxFiles = 256
@@ -32,6 +39,35 @@ func (m Manifest) Check() error {
 			return fmt.Errorf("bundle %s: action %s appears twice", m.Name, a.Name)
 		}
 		seen[a.Name] = true
+	}
+	return nil
+}
+
+// CheckSchemas finds the first schema of a manifest that cannot be used to
+// check values. It compiles them all: a host does so once for each plugin that
+// is new to it.
+func (m Manifest) CheckSchemas() error {
+	check := func(s *schema.Schema, format string, args ...any) error {
+		if s == nil {
+			return nil
+		}
+		if _, err := jsonschema.Compile(s); err != nil {
+			return fmt.Errorf("bundle %s: %s: %w", m.Name, fmt.Sprintf(format, args...), err)
+		}
+		return nil
+	}
+	for _, a := range m.Actions {
+		if err := check(a.Params, "parameters of %s", a.Name); err != nil {
+			return err
+		}
+		if err := check(a.Result, "result of %s", a.Name); err != nil {
+			return err
+		}
+	}
+	for _, key := range slices.Sorted(maps.Keys(m.Settings)) {
+		if err := check(m.Settings[key], "settings.%s", key); err != nil {
+			return err
+		}
 	}
 	return nil
 }

@@ -79,13 +79,13 @@ func (p Payload) Shared() (any, error) {
 	return p.Value()
 }
 
-// Decode stores the value in what v points to, as encoding/json does.
+// Decode stores the value in what v points to (see [value.Into]).
 func (p Payload) Decode(v any) error {
-	raw, err := p.JSON()
-	if err != nil {
-		return err
+	shared, err := p.Shared()
+	if err == nil {
+		err = value.Into(shared, v)
 	}
-	if err := json.Unmarshal(raw, v); err != nil {
+	if err != nil {
 		return fmt.Errorf("decode payload: %w", err)
 	}
 	return nil

@@ -16,6 +16,8 @@ type Request struct {
 	// Host is the way back: other actions, logs, tokens, notes. Never nil in
 	// a handler.
 	Host Host
+
+	accepted map[string]any // Params once they are completed and checked
 }
 
 // Usage reports what one request to a model has used: the amounts of that

@@ -1,10 +1,13 @@
 package tea
 
 import (
-	"bytes"
 	"encoding/json"
+	"fmt"
 	"reflect"
+	"slices"
+	"strings"
 
+	"github.com/the-edge-agent/tea/sdk/jsonschema"
 	"github.com/the-edge-agent/tea/sdk/schema"
 	"github.com/the-edge-agent/tea/sdk/value"
 )
@@ -14,55 +17,54 @@ type Settings map[string]json.RawMessage
 
 // Decode stores the settings under key in what v points to. What is absent,
 // be it all of them, gets its default tag where v is a struct that has some,
-// as parameters do, and stays as it was otherwise. Unknown members are refused.
+// as parameters do, and stays as it was otherwise. Settings that do not fit
+// the type and its tags are a validation_error that names every problem.
 func (s Settings) Decode(key string, v any) error {
-	raw, ok := s[key]
-	if !ok {
-		raw = json.RawMessage("null")
+	compiled, err := jsonschema.Compile(schema.OfType(reflect.TypeOf(v)))
+	if err != nil {
+		return Errorf(InternalError, "settings.%s: %w", key, err)
 	}
-	dec := json.NewDecoder(bytes.NewReader(withDefaults(raw, reflect.TypeOf(v))))
-	dec.DisallowUnknownFields()
-	if err := dec.Decode(v); err != nil {
-		return settingsError(key, raw, reflect.TypeOf(v), err)
+	var given any
+	raw, isGiven := s[key]
+	if isGiven {
+		if given, err = value.Decode(raw); err != nil {
+			return Errorf(ValidationError, "settings.%s: %w", key, err)
+		}
+	}
+	if given == nil {
+		if reflect.Indirect(reflect.ValueOf(v)).Kind() != reflect.Struct {
+			return nil
+		}
+		given = compiled.Complete(map[string]any{})
+	} else {
+		given = compiled.Complete(given)
+		problems := slices.DeleteFunc(compiled.Validate(given), func(p jsonschema.Problem) bool { return p.Kind == jsonschema.MissingMember })
+		if len(problems) > 0 {
+			return settingsError(key, problems)
+		}
+	}
+	if err := value.Into(given, v); err != nil {
+		return Errorf(ValidationError, "settings.%s: %w", key, err)
 	}
 	return nil
 }
 
-// withDefaults puts the default tags of a pointer's struct in their places.
-func withDefaults(raw json.RawMessage, into reflect.Type) json.RawMessage {
-	if into.Kind() != reflect.Pointer || into.Elem().Kind() != reflect.Struct {
-		return raw
+// settingsError words what does not fit. What is there may be secret and is not
+// repeated.
+func settingsError(key string, problems []jsonschema.Problem) error {
+	texts := make([]string, len(problems))
+	for i, p := range problems {
+		if p.Kind == jsonschema.UnknownMember {
+			texts[i] = fmt.Sprintf("settings.%s has no key %q", key, p.Path)
+			if p.Hint != "" {
+				texts[i] += "; " + p.Hint
+			}
+			continue
+		}
+		path := strings.TrimSuffix(key+"."+p.Path, ".")
+		texts[i] = fmt.Sprintf("settings.%s: %s", path, p.Wanted)
 	}
-	given, err := value.Decode(raw)
-	if err != nil {
-		return raw // the decoder says it better
-	}
-	if given == nil {
-		given = map[string]any{}
-	}
-	fill(schema.OfType(into), given, 1)
-	filled, err := value.Encode(given)
-	if err != nil {
-		return raw
-	}
-	return filled
-}
-
-// settingsError words what is wrong for the author of the workflow, who does
-// not know the type that it was decoded into.
-func settingsError(key string, raw []byte, into reflect.Type, err error) error {
-	given, bad := value.Decode(raw)
-	if bad != nil {
-		return Errorf(ValidationError, "settings.%s: %w", key, bad)
-	}
-	s := schema.OfType(into)
-	if at, want, got := mistyped(s, given, key); want != "" {
-		return Errorf(ValidationError, "settings.%s: expected %s, got %s", at, want, got)
-	}
-	if at, hint := unknown(s, given, ""); at != "" {
-		return Errorf(ValidationError, "settings.%s has no key %q%s", key, at, hint)
-	}
-	return Errorf(ValidationError, "settings.%s: %w", key, err)
+	return Errorf(ValidationError, "%s", strings.Join(texts, "; "))
 }
 
 // only keeps the settings whose keys stand in declared.

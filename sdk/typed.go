@@ -1,12 +1,7 @@
 package tea
 
 import (
-	"bytes"
 	"context"
-	"encoding/json"
-	"errors"
-	"fmt"
-	"io"
 	"reflect"
 
 	"github.com/the-edge-agent/tea/sdk/schema"
@@ -15,15 +10,21 @@ import (
 
 // NewAction makes an action of a typed function. The schemas come from P and
 // R (see package schema for the field tags); parameters that do not fit are
-// refused with a validation_error before fn is called, whatever the tags say
-// of them included, and absent ones get their default tag, in nested structs too. P must be a struct or a map with string keys.
+// refused with a validation_error before fn is called, and absent ones get
+// their default tag, in nested structs too. A null counts as absent unless the
+// schema allows it. P must be a struct or a map with string keys.
 func NewAction[P, R any](name, summary string, fn func(ctx context.Context, req *Request, params P) (R, error), options ...Option) Action {
 	a := Action{Name: name, Summary: summary, Params: schema.Of[P](), Result: schema.Of[R]()}
-	defaults, limits := defaultsOf(a.Params), newChecker(a.Params)
+	check := NewParamCheck(a.Params)
+	a.check = check
 	a.Handle = func(ctx context.Context, req *Request) (*Response, error) {
-		var params P
-		if err := decodeParams(req, limits, defaults, &params); err != nil {
+		given, err := req.accept(check)
+		if err != nil {
 			return nil, err
+		}
+		var params P
+		if err := value.Into(given, &params); err != nil {
+			return nil, Errorf(ValidationError, "%s: parameter %w", req.Action, err)
 		}
 		result, err := fn(ctx, req, params)
 		if failed(err) {
@@ -37,6 +38,18 @@ func NewAction[P, R any](name, summary string, fn func(ctx context.Context, req 
 	return a
 }
 
+// accept is the parameters, completed and checked, once for each request.
+func (r *Request) accept(check *ParamCheck) (map[string]any, error) {
+	if r.accepted != nil {
+		return r.accepted, nil
+	}
+	given, err := r.Params.Shared()
+	if err != nil {
+		return nil, Errorf(ValidationError, "parameters of %s: %w", r.Action, err)
+	}
+	return check.Accept(r.Action, given)
+}
+
 // NewMethod makes an action of a method of the value that the bundle's Open
 // returned: tea.NewMethod("llm.call", "Asks a model.", (*Client).Call).
 func NewMethod[I, P, R any](name, summary string, method func(instance I, ctx context.Context, req *Request, params P) (R, error), options ...Option) Action {
@@ -48,124 +61,4 @@ func NewMethod[I, P, R any](name, summary string, method func(instance I, ctx co
 		}
 		return method(instance, ctx, req, params)
 	}, options...)
-}
-
-func defaultsOf(s *schema.Schema) []byte {
-	defaults := map[string]any{}
-	for _, p := range propertiesOf(s) {
-		if p.Schema.Default != nil {
-			defaults[p.Name] = p.Schema.Default
-		}
-	}
-	if len(defaults) == 0 {
-		return nil
-	}
-	raw, err := json.Marshal(defaults)
-	if err != nil {
-		panic(fmt.Sprintf("tea: defaults: %v", err)) // they came out of JSON
-	}
-	return raw
-}
-
-func propertiesOf(s *schema.Schema) schema.Properties {
-	if s == nil || s.Properties == nil {
-		return nil
-	}
-	return *s.Properties
-}
-
-func decodeParams(req *Request, limits *checker, defaults []byte, into any) error {
-	s := limits.schema
-	raw, err := req.Params.JSON()
-	if err != nil {
-		return Errorf(ValidationError, "parameters of %s: %v", req.Action, err)
-	}
-	if len(raw) == 0 || string(raw) == "null" {
-		raw = []byte("{}")
-	}
-	if err := missingParams(req.Action, s, raw); err != nil {
-		return err
-	}
-	var params any
-	if limits.limits || limits.inner {
-		if params, err = value.Decode(raw); err != nil {
-			return Errorf(ValidationError, "parameters of %s: %v", req.Action, err)
-		}
-	}
-	if limits.inner {
-		fill(s, params, 0)
-		if raw, err = value.Encode(params); err != nil {
-			return Errorf(ValidationError, "parameters of %s: %v", req.Action, err)
-		}
-	}
-	if defaults != nil {
-		if err := json.Unmarshal(defaults, into); err != nil {
-			return Errorf(InternalError, "defaults of %s: %v", req.Action, err)
-		}
-	}
-	dec := json.NewDecoder(bytes.NewReader(raw))
-	dec.UseNumber()
-	dec.DisallowUnknownFields()
-	err = dec.Decode(into)
-	if err == nil {
-		err = nothingMore(dec)
-	}
-	if err != nil {
-		return paramError(req.Action, s, raw, err)
-	}
-	if limits.limits {
-		if at, problem := limits.check(s, params, ""); problem != "" {
-			return Errorf(ValidationError, "%s: parameter %q %s", req.Action, at, problem)
-		}
-	}
-	return nil
-}
-
-// nothingMore is the error of what stands behind a JSON value.
-func nothingMore(dec *json.Decoder) error {
-	if _, err := dec.Token(); !errors.Is(err, io.EOF) {
-		return fmt.Errorf("unexpected data after the JSON value at byte %d", dec.InputOffset())
-	}
-	return nil
-}
-
-// missingParams finds required members that are absent: Go's decoder does not.
-func missingParams(action string, s *schema.Schema, raw []byte) error {
-	if s == nil || len(s.Required) == 0 {
-		return nil
-	}
-	var given map[string]json.RawMessage
-	if json.Unmarshal(raw, &given) != nil {
-		return nil // the decoder's own message is better
-	}
-	for _, name := range s.Required {
-		if _, ok := given[name]; !ok {
-			return Errorf(ValidationError, "%s needs the parameter %q", action, name)
-		}
-	}
-	return nil
-}
-
-func paramError(action string, s *schema.Schema, raw []byte, err error) error {
-	if given, bad := value.Decode(raw); bad == nil && s != nil {
-		switch at, want, got := mistyped(s, given, ""); {
-		case want != "" && at == "":
-			return Errorf(ValidationError, "the parameters of %s must be %s, got %s", action, withArticle(want), got)
-		case want != "":
-			return Errorf(ValidationError, "%s: parameter %q must be %s, got %s", action, at, withArticle(want), got)
-		}
-		if at, hint := unknown(s, given, ""); at != "" {
-			return Errorf(ValidationError, "%s has no parameter %q%s", action, at, hint)
-		}
-	}
-	return Errorf(ValidationError, "parameters of %s: %v", action, err)
-}
-
-// withArticle words a JSON type for a sentence.
-func withArticle(name string) string {
-	switch name[0] {
-	case 'a', 'i', 'o':
-		return "an " + name
-	}
-	return "a " + name
 }

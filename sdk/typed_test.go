@@ -39,15 +39,15 @@ func TestTypedParameters(t *testing.T) {
 		{"null is not absent", `{"url":"u","retries":null,"limit":null}`, "u 3 none ", ""},
 		{"missing", `{"retries":1}`, "", `web.fetch needs the parameter "url"`},
 		{"nothing", `null`, "", `web.fetch needs the parameter "url"`},
-		{"unknown", `{"url":"u","zzz":1,"retrys":1}`, "", `web.fetch has no parameter "retrys"; did you mean "retries"?`},
+		{"unknown", `{"url":"u","zzz":1,"retrys":1}`, "", `web.fetch has no parameter "retrys"; did you mean "retries"?; has no parameter "zzz"`},
 		{"unknown inside", `{"url":"u","filter":{"nam":1}}`, "", `web.fetch has no parameter "filter.nam"; did you mean "name"?`},
-		{"wrong type", `{"url":3}`, "", `web.fetch: parameter "url" must be a string, got number`},
-		{"wrong type inside", `{"url":"u","filter":{"name":[]}}`, "", `web.fetch: parameter "filter.name" must be a string, got array`},
-		{"wrong type behind a pointer", `{"url":"u","limit":"x"}`, "", `web.fetch: parameter "limit" must be an integer, got string`},
-		{"fraction", `{"url":"u","retries":1.5}`, "", `web.fetch: parameter "retries" must be an integer, got number 1.5`},
+		{"wrong type", `{"url":3}`, "", `web.fetch: parameter "url": expected string, got integer 3`},
+		{"wrong type inside", `{"url":"u","filter":{"name":[]}}`, "", `web.fetch: parameter "filter.name": expected string, got an array of 0 items`},
+		{"wrong type behind a pointer", `{"url":"u","limit":"x"}`, "", `web.fetch: parameter "limit": expected integer or null, got string "x"`},
+		{"fraction", `{"url":"u","retries":1.5}`, "", `web.fetch: parameter "retries": expected integer, got number 1.5`},
 		{"no JSON", `{"url":`, "", `parameters of web.fetch: unexpected EOF`},
 		{"more than one", `{"url":"u"} {}`, "", `parameters of web.fetch: unexpected data after the JSON value at byte 13`},
-		{"no object", `[]`, "", `the parameters of web.fetch must be an object, got array`},
+		{"no object", `[]`, "", `web.fetch: the parameters: expected object, got an array of 0 items`},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	tea "github.com/the-edge-agent/tea/sdk"
+	"github.com/the-edge-agent/tea/sdk/schema"
 
 	"github.com/the-edge-agent/tea/plugins/memory/internal/store"
 	"github.com/the-edge-agent/tea/plugins/memory/internal/tabular"
@@ -47,6 +48,12 @@ type DataCreateTableParams struct {
 
 // keyNames is one name or a list of names.
 type keyNames []string
+
+// JSONSchema describes both forms.
+func (keyNames) JSONSchema() *schema.Schema {
+	one := &schema.Schema{Type: schema.Types{"string"}}
+	return &schema.Schema{AnyOf: []*schema.Schema{one, {Type: schema.Types{"array"}, Items: one}}}
+}
 
 // UnmarshalJSON takes a text for a list of one.
 func (k *keyNames) UnmarshalJSON(raw []byte) error {

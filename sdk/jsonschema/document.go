@@ -3,6 +3,7 @@ package jsonschema
 import (
 	"fmt"
 	"net/url"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -29,6 +30,72 @@ func applicators() map[string]shape {
 		"allOf": schemaList, "anyOf": schemaList, "oneOf": schemaList,
 		"not": oneSchema, "if": oneSchema, "then": oneSchema, "else": oneSchema,
 	}
+}
+
+// plainKeywords are the supported keywords without subschemas, notes for the
+// reader included.
+func plainKeywords() []string {
+	return []string{
+		"$schema", "$id", "$anchor", "$dynamicAnchor", "$ref", "$dynamicRef", "$comment",
+		"title", "description", "default", "examples", "deprecated", "readOnly", "writeOnly", "contentEncoding", "contentMediaType", "contentSchema",
+		"type", "enum", "const", "minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf",
+		"minLength", "maxLength", "pattern", "format", "required", "minProperties", "maxProperties", "dependentRequired",
+		"minItems", "maxItems", "uniqueItems", "minContains", "maxContains",
+	}
+}
+
+// CheckKeywords finds the first keyword in a schema and its subschemas that
+// this package does not support, and that [Compile] would ignore as JSON
+// Schema demands. Keywords that begin with x- are notes. The error is an
+// [*Error].
+func CheckKeywords(schema any) error { return checkKeywords(schema, "", 0) }
+
+func checkKeywords(schema any, pointer string, depth int) error {
+	m, ok := schema.(map[string]any)
+	if !ok || depth > maxDepth {
+		return nil
+	}
+	withSchemas, plain := applicators(), plainKeywords()
+	for _, keyword := range sortedKeys(m) {
+		shape, ok := withSchemas[keyword]
+		at := pointer + "/" + escape(keyword)
+		if !ok {
+			if !slices.Contains(plain, keyword) && !strings.HasPrefix(keyword, "x-") {
+				hint := diag.Suggest(keyword, append(sortedKeys(withSchemas), plain...))
+				return &Error{Path: pathOf(pointer), Message: withHint(fmt.Sprintf("the keyword %q is not supported", keyword), hint)}
+			}
+			continue
+		}
+		if err := eachSubschema(m[keyword], shape, at, func(sub any, at string) error { return checkKeywords(sub, at, depth+1) }); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// eachSubschema calls visit for the subschemas that a keyword holds.
+func eachSubschema(held any, s shape, at string, visit func(sub any, at string) error) error {
+	switch sub := held.(type) {
+	case []any:
+		if s != schemaList && s != schemaOrList {
+			return nil
+		}
+		for i, e := range sub {
+			if err := visit(e, at+"/"+strconv.Itoa(i)); err != nil {
+				return err
+			}
+		}
+	case map[string]any:
+		if s != schemaMap {
+			return visit(sub, at)
+		}
+		for _, name := range sortedKeys(sub) {
+			if err := visit(sub[name], at+"/"+escape(name)); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
 }
 
 // documentURI is the base of a document without an $id.
@@ -101,28 +168,9 @@ func (d *document) index(raw any, pointer, base string, depth int) error {
 			continue
 		}
 		at := pointer + "/" + escape(keyword)
-		switch sub := m[keyword].(type) {
-		case []any:
-			if shape != schemaList && shape != schemaOrList {
-				continue
-			}
-			for i, e := range sub {
-				if err := d.index(e, at+"/"+strconv.Itoa(i), base, depth+1); err != nil {
-					return err
-				}
-			}
-		case map[string]any:
-			if shape != schemaMap {
-				if err := d.index(sub, at, base, depth+1); err != nil {
-					return err
-				}
-				continue
-			}
-			for _, name := range sortedKeys(sub) {
-				if err := d.index(sub[name], at+"/"+escape(name), base, depth+1); err != nil {
-					return err
-				}
-			}
+		err := eachSubschema(m[keyword], shape, at, func(sub any, at string) error { return d.index(sub, at, base, depth+1) })
+		if err != nil {
+			return err
 		}
 	}
 	return nil

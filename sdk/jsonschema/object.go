@@ -11,6 +11,7 @@ import (
 type objectRules struct {
 	properties       map[string]*node
 	names            []string // of properties, sorted
+	fallbacks        []string // properties with a default, sorted
 	patterns         []patternRule
 	additional       *node
 	nameRule         *node
@@ -42,6 +43,11 @@ func (k *keywords) objects() *objectRules {
 		unevaluated:      k.schema("unevaluatedProperties"),
 	}
 	rules.names = sortedKeys(rules.properties)
+	for _, name := range rules.names {
+		if rules.properties[name] != nil && rules.properties[name].hasFallback {
+			rules.fallbacks = append(rules.fallbacks, name)
+		}
+	}
 	if rules.unevaluated != nil {
 		k.c.tracks = true
 	}
@@ -132,8 +138,9 @@ func (r *run) checkMember(rules *objectRules, name string, v any, at *place, own
 	case rules.additional == nil:
 		return
 	case rules.additional.never:
-		message := withHint("unknown member "+quote(name), diag.Suggest(name, rules.names))
-		r.report(Problem{Path: here.String(), Message: message, Kind: UnknownMember, Member: name})
+		hint := diag.Suggest(name, rules.names)
+		message := withHint("unknown member "+quote(name), hint)
+		r.report(Problem{Path: here.String(), Message: message, Kind: UnknownMember, Member: name, Hint: hint})
 	default:
 		r.validate(rules.additional, v, here, nil)
 	}

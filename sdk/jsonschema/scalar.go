@@ -17,6 +17,7 @@ import (
 func (k *keywords) fill(n *node) {
 	k.schemaMap("$defs")
 	k.schemaMap("definitions")
+	n.fallback, n.hasFallback = k.raw["default"]
 	n.types = k.types()
 	n.enum = k.enum()
 	n.number = k.numbers()
@@ -134,7 +135,7 @@ func (r *run) checkEnum(rule *enumRule, v any, at *place) {
 		hint = diag.Suggest(s, rule.strings)
 	}
 	wanted := "must be one of " + strings.Join(texts, ", ")
-	r.report(Problem{Path: at.String(), Message: withHint(wanted+"; got "+quote(v), hint), Wanted: wanted})
+	r.report(Problem{Path: at.String(), Message: withHint(wanted+"; got "+quote(v), hint), Wanted: wanted, Hint: hint})
 }
 
 // numberRules are the keywords for numbers.

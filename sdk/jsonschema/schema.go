@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/the-edge-agent/tea/sdk/diag"
 	"github.com/the-edge-agent/tea/sdk/value"
 )
 
@@ -30,6 +31,8 @@ type Problem struct {
 	// Wanted is the part of Message that repeats nothing of the value, for
 	// values that may be secret.
 	Wanted string `json:"-"`
+	// Hint is the part of Message that suggests another name or value, if any.
+	Hint string `json:"-"`
 }
 
 // Kind is a kind of [Problem] that callers treat in a way of its own.
@@ -63,6 +66,41 @@ func Join(problems []Problem) string {
 		texts = append(texts, p.Error())
 	}
 	return strings.Join(texts, "; ")
+}
+
+// Describe writes problems as what follows the name of a thing with named
+// parts: ` needs the parameter "url"; has no parameter "retrys"; did you mean
+// "retries"?`. what is the word for a part. At most ten problems are written.
+func Describe(problems []Problem, what string) string {
+	const shown = 10
+	var b strings.Builder
+	for i, p := range problems {
+		if i > 0 {
+			b.WriteByte(';')
+		}
+		switch {
+		case i == shown:
+			fmt.Fprintf(&b, " and %d more problems", len(problems)-shown)
+			return b.String()
+		case p.Kind == MissingMember:
+			fmt.Fprintf(&b, " needs the %s %q", what, diag.Key(p.Path, p.Member))
+		case p.Kind == UnknownMember:
+			fmt.Fprintf(&b, " has no %s %q", what, p.Path)
+			if p.Hint != "" {
+				b.WriteString("; " + p.Hint)
+			}
+		default:
+			if i == 0 {
+				b.WriteByte(':')
+			}
+			if p.Path == "" {
+				fmt.Fprintf(&b, " the %ss: %s", what, p.Message)
+			} else {
+				fmt.Fprintf(&b, " %s %q: %s", what, p.Path, p.Message)
+			}
+		}
+	}
+	return b.String()
 }
 
 // Error says what is wrong with a schema.
@@ -134,16 +172,19 @@ type node struct {
 	pointer  string
 	resource *resource
 
-	never   bool // the schema false
-	ref     *node
-	dynamic *dynamicRef
-	types   []string
-	enum    *enumRule
-	number  *numberRules
-	text    *textRules
-	object  *objectRules
-	array   *arrayRules
-	logic   *logicRules
+	never bool // the schema false
+	// fallback is the default, where there is one.
+	fallback    any
+	hasFallback bool
+	ref         *node
+	dynamic     *dynamicRef
+	types       []string
+	enum        *enumRule
+	number      *numberRules
+	text        *textRules
+	object      *objectRules
+	array       *arrayRules
+	logic       *logicRules
 }
 
 // dynamicRef is a $dynamicRef: target, or the outermost node in scope whose

@@ -6,10 +6,13 @@ import (
 	"fmt"
 	"iter"
 	"reflect"
+	"regexp"
+	"regexp/syntax"
 	"slices"
 	"strconv"
 	"strings"
 	"time"
+	"unicode/utf8"
 
 	"github.com/the-edge-agent/tea/sdk/value"
 )
@@ -187,6 +190,77 @@ func applyTags(s *Schema, field reflect.StructField) {
 			s.MinItems = number(field, name, text, strconv.Atoi)
 		}
 	}
+	if problem := misplacedTag(s); problem != "" {
+		panic(fmt.Sprintf("schema: field %s: %s", field.Name, problem))
+	}
+	for _, v := range s.Enum {
+		if problem := misfit(s, v); problem != "" {
+			panic(fmt.Sprintf("schema: field %s: enum %v %s", field.Name, v, problem))
+		}
+	}
+	if s.Default == nil {
+		return
+	}
+	if problem := misfit(s, s.Default); problem != "" {
+		panic(fmt.Sprintf("schema: field %s: default %v %s", field.Name, s.Default, problem))
+	}
+	if field.Type.Kind() == reflect.Pointer {
+		s.Type = append(s.Type, "null") // to write null is to choose nothing over the default
+	}
+}
+
+// misplacedTag finds a tag that the type of its field gives no meaning, a
+// pattern that cannot be used, and limits that exclude each other.
+func misplacedTag(s *Schema) string {
+	is := func(types ...string) bool {
+		return len(s.Type) == 0 || slices.ContainsFunc(s.Type, func(t string) bool { return slices.Contains(types, t) })
+	}
+	switch {
+	case (s.Minimum != nil || s.Maximum != nil) && !is("integer", "number"):
+		return "minimum and maximum are for numbers"
+	case (s.MinLength != nil || s.MaxLength != nil || s.Pattern != "") && !is("string"):
+		return "minLength, maxLength and pattern are for strings"
+	case s.MinItems != nil && !is("array"):
+		return "minItems is for lists"
+	case s.Minimum != nil && s.Maximum != nil && *s.Minimum > *s.Maximum:
+		return "minimum is above maximum"
+	case s.MinLength != nil && s.MaxLength != nil && *s.MinLength > *s.MaxLength:
+		return "minLength is above maxLength"
+	}
+	if s.Pattern != "" {
+		if _, err := syntax.Parse(s.Pattern, syntax.Perl); err != nil {
+			return "pattern: " + err.Error()
+		}
+	}
+	return ""
+}
+
+// misfit finds what is wrong with a default or a listed value.
+func misfit(s *Schema, v any) string {
+	fits := func(t string) bool {
+		return t == value.TypeName(v) || t == "number" && value.IsNumber(v) || t == "integer" && value.IsInteger(v)
+	}
+	if len(s.Type) > 0 && !slices.ContainsFunc(s.Type, fits) {
+		return "is not of type " + strings.Join(s.Type, " or ")
+	}
+	if len(s.Enum) > 0 && !slices.ContainsFunc(s.Enum, func(e any) bool { return value.Equal(e, v) }) {
+		return "is not in enum"
+	}
+	text, isText := v.(string)
+	number, isNumber := value.Float(v)
+	switch {
+	case isNumber && s.Minimum != nil && number < *s.Minimum:
+		return "is below minimum"
+	case isNumber && s.Maximum != nil && number > *s.Maximum:
+		return "is above maximum"
+	case isText && s.MinLength != nil && utf8.RuneCountInString(text) < *s.MinLength:
+		return "is shorter than minLength"
+	case isText && s.MaxLength != nil && utf8.RuneCountInString(text) > *s.MaxLength:
+		return "is longer than maxLength"
+	case isText && s.Pattern != "" && !regexp.MustCompile(s.Pattern).MatchString(text):
+		return "does not match pattern"
+	}
+	return ""
 }
 
 // tags gives a field's tags one after the other. To look each up by its name

@@ -7,6 +7,7 @@ import (
 	"iter"
 	"unicode/utf8"
 
+	"github.com/the-edge-agent/tea/sdk/jsonschema"
 	"github.com/the-edge-agent/tea/sdk/value"
 )
 
@@ -22,8 +23,8 @@ func (s *Schema) UnmarshalJSON(data []byte) error {
 	return s.read(data)
 }
 
-// read reads a schema from valid JSON. Members that it does not know are left
-// out.
+// read reads a schema from valid JSON. A keyword that package jsonschema does
+// not support is an error: what it asks for could not be checked.
 func (s *Schema) read(data []byte) error {
 	data = bytes.TrimSpace(data)
 	*s = Schema{Never: string(data) == "false"}
@@ -61,6 +62,9 @@ func (s *Schema) readMember(name string, raw []byte) (err error) {
 		s.AdditionalProperties = new(Schema)
 		return s.AdditionalProperties.read(raw)
 	case "items":
+		if raw[0] == '[' { // draft 7
+			return s.readExtra(name, raw)
+		}
 		s.Items = new(Schema)
 		return s.Items.read(raw)
 	case "anyOf":
@@ -85,8 +89,25 @@ func (s *Schema) readMember(name string, raw []byte) (err error) {
 		s.Format, err = text(raw)
 	case "writeOnly":
 		return json.Unmarshal(raw, &s.WriteOnly)
+	default:
+		return s.readExtra(name, raw)
 	}
 	return err
+}
+
+func (s *Schema) readExtra(name string, raw []byte) error {
+	v, err := value.Decode(raw)
+	if err != nil {
+		return err
+	}
+	if err := jsonschema.CheckKeywords(map[string]any{name: v}); err != nil {
+		return err
+	}
+	if s.Extra == nil {
+		s.Extra = map[string]any{}
+	}
+	s.Extra[name] = v
+	return nil
 }
 
 func (s *Schema) readAnyOf(raw []byte) error {

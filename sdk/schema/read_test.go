@@ -19,7 +19,7 @@ func TestReadAnyFormOfJSON(t *testing.T) {
 	want := &Schema{
 		Type: Types{"object", "null"}, Title: `a "b\`, Description: "\u00e9\U0001F600 }],{",
 		Properties: &Properties{
-			{Name: "z", Schema: &Schema{Type: Types{"integer"}, Minimum: ptr(-100.0), Default: int64(5)}},
+			{Name: "z", Schema: &Schema{Type: Types{"integer"}, Minimum: ptr(-100.0), Default: int64(5), Extra: map[string]any{"x-unknown": map[string]any{"a": []any{int64(1), "]}"}}}}},
 			{Name: `a"b`, Schema: &Schema{}},
 			{Name: "n", Schema: &Schema{}},
 			{Name: "no", Schema: &Schema{Never: true}},
@@ -27,6 +27,7 @@ func TestReadAnyFormOfJSON(t *testing.T) {
 		Required: []string{"z"}, AdditionalProperties: &Schema{Never: true},
 		AnyOf:   []*Schema{{Type: Types{"string"}, Enum: []any{"a", int64(1), nil, map[string]any{"k": []any{}}}}, {}},
 		Default: map[string]any{"k": []any{int64(1), 2.0, nil}}, MaxLength: ptr(3), MinItems: ptr(0), Pattern: `^\d$`, Format: "date",
+		Extra: map[string]any{"$ref": "x"},
 	}
 	got := new(Schema)
 	if err := json.Unmarshal([]byte(text), got); err != nil {
@@ -89,4 +90,33 @@ func FuzzRead(f *testing.F) {
 			t.Error(diff)
 		}
 	})
+}
+
+// What a plugin in another language asks for is kept, or refused; nothing is
+// dropped.
+func TestOtherKeywordsAreKeptOrRefused(t *testing.T) {
+	t.Parallel()
+	for text, want := range map[string]string{
+		`{"type":"object","properties":{"a":{"oneOf":[{"const":1},{"multipleOf":3}]}},"$defs":{"x":{}},"minProperties":1}`: "",
+		`{"items":[{"type":"string"}],"$schema":"http://json-schema.org/draft-07/schema#"}`:                                "",
+		`{"x-unit":"m","title":"t"}`:                             "",
+		`{"properties":{"a":{"minimun":1}}}`:                     `properties: a: minimun: schema: the keyword "minimun" is not supported; did you mean "minimum"?`,
+		`{"allOf":[{"properties":{"a":{"unevaluated":false}}}]}`: `allOf: schema at allOf[0].properties.a: the keyword "unevaluated" is not supported`,
+	} {
+		var s Schema
+		if err := json.Unmarshal([]byte(text), &s); err != nil || want != "" {
+			if err == nil || err.Error() != want {
+				t.Errorf("%s: %v, want %q", text, err, want)
+			}
+			continue
+		}
+		raw, err := json.Marshal(&s)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var got, given any
+		if json.Unmarshal(raw, &got) != nil || json.Unmarshal([]byte(text), &given) != nil || !cmp.Equal(given, got) {
+			t.Errorf("%s became %s", text, raw)
+		}
+	}
 }

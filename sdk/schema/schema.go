@@ -5,10 +5,12 @@ package schema
 import (
 	"bytes"
 	"encoding/json"
+
+	"github.com/the-edge-agent/tea/sdk/value"
 )
 
-// Schema is the part of JSON Schema that actions need. The zero value allows
-// anything.
+// Schema is a JSON Schema; the keywords that actions need most are fields. The
+// zero value allows anything.
 type Schema struct {
 	Type                 Types       `json:"type,omitempty"`
 	Title                string      `json:"title,omitempty"`
@@ -36,6 +38,9 @@ type Schema struct {
 
 	// Never marks the schema that allows nothing; it is written as false.
 	Never bool `json:"-"`
+	// Extra are other keywords that package jsonschema supports, such as oneOf,
+	// as values of the model.
+	Extra map[string]any `json:"-"`
 }
 
 // plain is Schema without its methods.
@@ -58,7 +63,15 @@ func (s *Schema) MarshalJSON() ([]byte, error) {
 	if s.Never {
 		return []byte("false"), nil
 	}
-	return json.Marshal((*plain)(s))
+	raw, err := json.Marshal((*plain)(s))
+	if err != nil || len(s.Extra) == 0 {
+		return raw, err
+	}
+	extra, err := value.Encode(s.Extra)
+	if err != nil || len(raw) == len("{}") {
+		return extra, err
+	}
+	return append(append(raw[:len(raw)-1], ','), extra[1:]...), nil
 }
 
 // Types are the allowed JSON types; one type is written as a plain string.

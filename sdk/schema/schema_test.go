@@ -4,6 +4,8 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/netip"
+	"reflect"
+	"strings"
 	"testing"
 	"time"
 
@@ -119,36 +121,78 @@ func TestSchemaSurvivesARoundTripInOrder(t *testing.T) {
 	}
 }
 
+// A tag that is malformed fails where the bundle is built.
 func TestMalformedTagsPanic(t *testing.T) {
 	t.Parallel()
-	for name, of := range map[string]func(){
-		"default": func() {
-			schema.Of[struct {
-				A int `json:"a" default:"x"`
-			}]()
-		},
-		"minimum": func() {
-			schema.Of[struct {
-				A int `json:"a" minimum:"x"`
-			}]()
-		},
-		"minLength": func() {
-			schema.Of[struct {
-				A string `json:"a" minLength:"1.5"`
-			}]()
-		},
-		"no JSON form": func() { schema.Of[struct{ A chan int }]() },
+	for _, test := range []struct {
+		field any
+		want  string
+	}{
+		{struct {
+			F string `pattern:"(["`
+		}{}, "pattern: "},
+		{struct {
+			F string `minimum:"1"`
+		}{}, "for numbers"},
+		{struct {
+			F int `maxLength:"1"`
+		}{}, "for strings"},
+		{struct {
+			F int `pattern:"a"`
+		}{}, "for strings"},
+		{struct {
+			F string `minItems:"1"`
+		}{}, "for lists"},
+		{struct {
+			F int `minimum:"x"`
+		}{}, "tag minimum"},
+		{struct {
+			F int `minimum:"2" maximum:"1"`
+		}{}, "minimum is above maximum"},
+		{struct {
+			F int `maximum:"9" default:"10"`
+		}{}, "default 10 is above maximum"},
+		{struct {
+			F int `default:"1.5"`
+		}{}, "default 1.5 is not of type integer"},
+		{struct {
+			F bool `default:"1"`
+		}{}, "default 1 is not of type boolean"},
+		{struct {
+			F string `enum:"a,b" default:"c"`
+		}{}, "default c is not in enum"},
+		{struct {
+			F string `pattern:"^a" default:"b"`
+		}{}, "does not match pattern"},
+		{struct {
+			F int `enum:"1,x"`
+		}{}, "not JSON"},
+		{struct {
+			F []int `default:"[1"`
+		}{}, "not JSON"},
+		{struct {
+			F string `minLength:"1.5"`
+		}{}, "tag minLength"},
 	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
+		func() {
 			defer func() {
-				if recover() == nil {
-					t.Error("no panic")
+				if got := fmt.Sprint(recover()); !strings.Contains(got, test.want) || !strings.Contains(got, "field F") {
+					t.Errorf("%T: %s, want %q in it", test.field, got, test.want)
 				}
 			}()
-			of()
-		})
+			schema.OfType(reflect.TypeOf(test.field))
+		}()
 	}
+}
+
+func TestTypesWithoutJSONFormPanic(t *testing.T) {
+	t.Parallel()
+	defer func() {
+		if recover() == nil {
+			t.Error("no panic")
+		}
+	}()
+	schema.Of[struct{ A chan int }]()
 }
 
 func ExampleOf() {

@@ -52,6 +52,9 @@ func (c *Client) Describe(ctx context.Context) (tea.Manifest, error) {
 	if err == nil {
 		err = m.Check()
 	}
+	if err == nil {
+		err = m.CheckSchemas()
+	}
 	if err != nil {
 		return tea.Manifest{}, tea.Errorf(tea.InternalError, "the plugin's manifest is wrong: %w", err)
 	}

@@ -47,6 +47,9 @@ type Entry struct {
 	Kind string
 
 	source *source
+	// check is of the parameters; nil for bundles inside this process, which
+	// check by themselves.
+	check *tea.ParamCheck
 }
 
 // source is a bundle that is opened at its first call.
@@ -82,7 +85,11 @@ func (c *Catalog) Add(kind string, m tea.Manifest, open Opener) error {
 		if have, twice := c.entries[info.Name]; twice {
 			return fmt.Errorf("the action %s is in %s and in %s", info.Name, have.Bundle, m.Name)
 		}
-		c.entries[info.Name] = &Entry{ActionInfo: info, Bundle: m.Name, Version: m.Version, Kind: kind, source: src}
+		e := &Entry{ActionInfo: info, Bundle: m.Name, Version: m.Version, Kind: kind, source: src}
+		if kind == "plugin" || kind == "lua" {
+			e.check = tea.NewParamCheck(info.Params)
+		}
+		c.entries[info.Name] = e
 	}
 	c.sources = append(c.sources, src)
 	return nil
@@ -189,7 +196,9 @@ func (c *Catalog) Entries() []Entry {
 	return entries
 }
 
-// Invoke calls an action. The name it was called by becomes its own.
+// Invoke calls an action. The name it was called by becomes its own, and
+// parameters that are absent get their defaults; those that do not fit the
+// action's schema are a validation_error, and its bundle is not opened for them.
 func (c *Catalog) Invoke(ctx context.Context, req *tea.Request) (*tea.Response, error) {
 	e := c.find(ctx, req.Action)
 	if e == nil {
@@ -199,11 +208,18 @@ func (c *Catalog) Invoke(ctx context.Context, req *tea.Request) (*tea.Response, 
 }
 
 func (c *Catalog) invoke(ctx context.Context, e *Entry, s *source, req *tea.Request) (*tea.Response, error) {
+	req.Action = e.Name
+	if e.check != nil {
+		params, err := e.check.AcceptPayload(e.Name, req.Params)
+		if err != nil {
+			return nil, err
+		}
+		req.Params = params
+	}
 	invoker, err := s.get(ctx)
 	if err != nil {
 		return nil, err
 	}
-	req.Action = e.Name
 	if _, bounded := ctx.Deadline(); !bounded && e.Kind == "plugin" {
 		return invokePatiently(ctx, invoker, req, cmp.Or(c.Patience, DefaultPatience))
 	}

@@ -2,25 +2,56 @@ package catalog
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"log/slog"
 
 	"github.com/the-edge-agent/tea/host/internal/script"
 	tea "github.com/the-edge-agent/tea/sdk"
+	"github.com/the-edge-agent/tea/sdk/jsonschema"
+	"github.com/the-edge-agent/tea/sdk/schema"
 )
 
 // Module opens a Lua module's actions. Each is called with the state of the
 // node that calls it.
 func Module(namespace string, m *script.Module, variables map[string]any) Opener {
 	return func(context.Context, map[string]any) (Invoker, error) {
-		return &module{namespace: namespace, module: m, variables: variables, params: paramsOf(m)}, nil
+		return &module{namespace: namespace, module: m, variables: variables}, nil
 	}
+}
+
+// ModuleManifest describes a module's actions under a namespace. A schema in
+// the module's metadata that cannot be used is left out and part of the error.
+func ModuleManifest(namespace, path string, m *script.Module) (tea.Manifest, error) {
+	manifest := tea.Manifest{Name: path, Protocol: tea.ProtocolVersion}
+	var problems []error
+	read := func(action, part string, about map[string]any) *schema.Schema {
+		if about == nil {
+			return nil
+		}
+		_, err := jsonschema.Compile(about)
+		s := new(schema.Schema)
+		if err == nil {
+			err = tea.ValuePayload(about).Decode(s)
+		}
+		if err != nil {
+			problems = append(problems, fmt.Errorf("%s of %s: %w", part, action, err))
+			return nil
+		}
+		return s
+	}
+	for _, a := range m.Actions() {
+		manifest.Actions = append(manifest.Actions, tea.ActionInfo{
+			Name: namespace + "." + a.Name, Summary: a.Description, Params: read(a.Name, "params", a.Params), Result: read(a.Name, "result", a.Result),
+		})
+	}
+	return manifest, errors.Join(problems...)
 }
 
 type module struct {
 	namespace string
 	module    *script.Module
 	variables map[string]any
-	params    map[string]*moduleParams
 }
 
 // stateReader is a host that shows the state of the calling node.
@@ -32,11 +63,8 @@ func (m *module) Invoke(ctx context.Context, req *tea.Request) (*tea.Response, e
 	if err != nil {
 		return nil, tea.Errorf(tea.ValidationError, "parameters of %s: %w", req.Action, err)
 	}
+	params, _ := v.(map[string]any) // the catalog has checked them
 	name := req.Action[len(m.namespace)+1:]
-	params, err := m.params[name].accept(req.Action, v)
-	if err != nil {
-		return nil, err
-	}
 	env := script.Env{
 		Globals: map[string]any{"variables": m.variables},
 		Action: func(ctx context.Context, name string, params any) (any, error) {

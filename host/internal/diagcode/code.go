@@ -77,6 +77,7 @@ const (
 	SubgraphUnreadable Code = "TEA1502"
 	SubgraphCycle      Code = "TEA1503"
 	NamespaceProblem   Code = "TEA1504"
+	ModuleSchema       Code = "TEA1505"
 )
 
 // Settings and environment.

@@ -79,6 +79,7 @@ var table = []Info{
 	{SubgraphUnreadable, "A subgraph cannot be read"},
 	{SubgraphCycle, "Subgraphs contain each other"},
 	{NamespaceProblem, "A namespace is invalid"},
+	{ModuleSchema, "A Lua module has an invalid schema"},
 
 	{VariableMissing, "An environment variable is not set"},
 	{VariableSyntax, "A ${...} in settings is malformed"},

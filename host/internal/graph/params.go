@@ -1,6 +1,7 @@
 package graph
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -48,7 +49,7 @@ func (p *paramChecker) check(b *spec.ActionBody, diags *diag.List) *schema.Schem
 		with = &spec.Tree{Pos: b.Pos, Value: map[string]any{}}
 	}
 	isTemplate := func(path string) bool { return expr.IsTemplate(with.Places[path].Value) }
-	for _, problem := range s.ValidateTemplated(with.Value, isTemplate) {
+	for _, problem := range s.ValidateTemplated(s.Complete(with.Value), isTemplate) {
 		report(info, with, problem, diags)
 	}
 	warnNoTimeout(info, with, diags)
@@ -111,12 +112,7 @@ func report(info tea.ActionInfo, with *spec.Tree, problem jsonschema.Problem, di
 		name := diag.Key(problem.Path, problem.Member)
 		diags.Errorf(diagcode.MissingParameter, with.ValuePos(problem.Path), see, "%s needs the parameter %q", info.Name, name)
 	case jsonschema.UnknownMember:
-		hint := see
-		if properties := info.Params.Properties; problem.Path == diag.Key("", problem.Member) {
-			if near := diag.Suggest(problem.Member, properties.Names()); near != "" {
-				hint = near
-			}
-		}
+		hint := cmp.Or(problem.Hint, see)
 		diags.Errorf(diagcode.UnknownParameter, with.KeyPos(problem.Path), hint, "%s has no parameter %q", info.Name, problem.Path)
 	case jsonschema.Misfit:
 		what := "the parameters"

@@ -373,7 +373,7 @@ func TestBadParameters(t *testing.T) {
 		{params{"url": "http://a", "headers": params{"X": "1\r\nY: 2"}}, "one line"},
 		{params{"url": "http://a", "expect_status": "ok"}, "expect_status"},
 		{params{"url": "http://a", "timout": 1}, `has no parameter "timout"`},
-		{params{"url": "http://a", "method": "G T"}, `parameter "method" must match`},
+		{params{"url": "http://a", "method": "G T"}, `parameter "method": must match`},
 	} {
 		action := "http.get"
 		if test.params["method"] != nil {

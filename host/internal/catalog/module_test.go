@@ -3,6 +3,7 @@ package catalog_test
 import (
 	"context"
 	"errors"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -42,9 +43,9 @@ func call(t *testing.T, action string, params any) (any, error) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	manifest := tea.Manifest{Name: "geo.lua"}
-	for _, a := range m.Actions() {
-		manifest.Actions = append(manifest.Actions, tea.ActionInfo{Name: "geo." + a.Name})
+	manifest, err := catalog.ModuleManifest("geo", "geo.lua", m)
+	if err == nil || !strings.Contains(err.Error(), `params of broken: schema at type: there is no type "nothing that JSON has"`) {
+		t.Errorf("err = %v", err)
 	}
 	c := catalog.New(nil)
 	t.Cleanup(func() { _ = c.Close() })
@@ -79,7 +80,7 @@ func TestModuleParametersAreChecked(t *testing.T) {
 		"unknown":       {"geo.area", object{"r": 1.5, "units": "km"}, nil, `geo.area has no parameter "units"; did you mean "unit"?`},
 		"nested":        {"geo.area", object{"r": 1.5, "marks": []any{object{"at": true}}}, nil, `geo.area: parameter "marks[0].at": expected integer, got boolean true`},
 		"nested member": {"geo.area", object{"r": 1.5, "marks": []any{object{}}}, nil, `geo.area needs the parameter "marks[0].at"`},
-		"no object":     {"geo.area", []any{int64(1)}, nil, `the parameters of geo.area must be an object`},
+		"no object":     {"geo.area", []any{int64(1)}, nil, `geo.area: the parameters: expected object, got an array of 1 item`},
 		"no schema":     {"geo.free", object{"x": "y"}, object{"x": "y"}, ""},
 		"broken schema": {"geo.broken", object{"x": "y"}, object{"x": "y"}, ""},
 	} {

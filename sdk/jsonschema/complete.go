@@ -1,0 +1,108 @@
+package jsonschema
+
+import "slices"
+
+// Complete makes what a schema of parameters means of a value: a member that
+// is null although its schema does not allow null counts as absent, and an
+// absent member gets its default, in nested objects and lists too. Defaults
+// below allOf, anyOf and the like are not used. v stays as it is; the result
+// shares what did not change with v, and the defaults with the schema: it must
+// not be changed.
+func (s *Schema) Complete(v any) any {
+	out, _ := s.root.complete(v)
+	return out
+}
+
+func (n *node) complete(v any) (out any, changed bool) {
+	for n.ref != nil && n.object == nil && n.array == nil {
+		n = n.ref
+	}
+	switch v := v.(type) {
+	case map[string]any:
+		if n.object != nil {
+			return n.object.complete(v)
+		}
+	case []any:
+		if n.array != nil {
+			return n.array.complete(v)
+		}
+	}
+	return v, false
+}
+
+// refusesNull reports whether a schema says which values it allows, and null is
+// not among them.
+func (n *node) refusesNull() bool {
+	refuse := func(alternatives []*node) bool {
+		return len(alternatives) > 0 && !slices.ContainsFunc(alternatives, func(n *node) bool { return !n.refusesNull() })
+	}
+	switch {
+	case n.types != nil:
+		return !slices.Contains(n.types, "null")
+	case n.enum != nil:
+		return !n.enum.keys["null"]
+	case n.ref != nil:
+		return n.ref.refusesNull()
+	}
+	return n.logic != nil && (refuse(n.logic.anyOf) || refuse(n.logic.oneOf))
+}
+
+func (rules *objectRules) complete(v map[string]any) (any, bool) {
+	var out map[string]any // nil until something changes
+	write := func() map[string]any {
+		if out == nil {
+			out = make(map[string]any, len(v)+len(rules.fallbacks))
+			for name, member := range v {
+				out[name] = member
+			}
+		}
+		return out
+	}
+	for name, member := range v {
+		rule := rules.properties[name]
+		if rule == nil {
+			rule = rules.additional
+		}
+		if rule == nil {
+			continue
+		}
+		if member == nil && rule.refusesNull() {
+			delete(write(), name)
+		} else if completed, changed := rule.complete(member); changed {
+			write()[name] = completed
+		}
+	}
+	for _, name := range rules.fallbacks {
+		given, ok := v[name]
+		if rule := rules.properties[name]; !ok || given == nil && rule.refusesNull() {
+			write()[name] = rule.fallback
+		}
+	}
+	if out == nil {
+		return v, false
+	}
+	return out, true
+}
+
+func (rules *arrayRules) complete(v []any) (any, bool) {
+	var out []any
+	for i, item := range v {
+		rule := rules.rest
+		if i < len(rules.prefix) {
+			rule = rules.prefix[i]
+		}
+		if rule == nil {
+			break
+		}
+		if completed, changed := rule.complete(item); changed {
+			if out == nil {
+				out = slices.Clone(v)
+			}
+			out[i] = completed
+		}
+	}
+	if out == nil {
+		return v, false
+	}
+	return out, true
+}
