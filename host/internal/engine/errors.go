@@ -26,12 +26,15 @@ type NodeError struct {
 	Pos        diag.Pos
 	Attempts   int
 	Err        *tea.Error
+	// InCode says that Pos is where the node's Lua code failed, which Err says
+	// too; else it is where the node is written.
+	InCode bool
 }
 
 // Error is position, node and cause on one line.
 func (e *NodeError) Error() string {
 	at := ""
-	if pos := e.Pos.String(); pos != "" {
+	if pos := e.Pos.String(); pos != "" && !e.InCode {
 		at = pos + ": "
 	}
 	tries := ""

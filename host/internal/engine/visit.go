@@ -5,9 +5,11 @@ import (
 	"errors"
 
 	"github.com/the-edge-agent/tea/host/internal/graph"
+	"github.com/the-edge-agent/tea/host/internal/script"
 	"github.com/the-edge-agent/tea/host/internal/spec"
 	"github.com/the-edge-agent/tea/host/internal/state"
 	tea "github.com/the-edge-agent/tea/sdk"
+	"github.com/the-edge-agent/tea/sdk/diag"
 )
 
 // visit runs one node, or applies what the journal knows of it, and gives the
@@ -224,7 +226,12 @@ func (f *frame) fail(n *graph.Node, path string, attempts int, err error) error 
 	if errors.Is(err, errSuspended) || errors.Is(err, errReplayed) || errors.As(err, &node) || errors.As(err, new(*journalError)) || errors.As(err, new(*BudgetError)) {
 		return err
 	}
-	return &NodeError{Node: n.Name, Path: path, Pos: n.Spec.Pos, Attempts: attempts, Err: f.run.failure(err)}
+	failed := &NodeError{Node: n.Name, Path: path, Pos: n.Spec.Pos, Attempts: attempts, Err: f.run.failure(err)}
+	var code *script.RunError
+	if errors.As(err, &code) && code.Line > 0 {
+		failed.Pos, failed.InCode = diag.Pos{File: code.File, Line: code.Line}, true
+	}
+	return failed
 }
 
 // unwinds tells whether an error only passes through: a suspended frame, the

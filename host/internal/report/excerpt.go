@@ -48,16 +48,21 @@ func readLines(file string) [][]byte {
 	return bytes.Split(data, []byte("\n"))
 }
 
-// excerpt shows the line a position is about with a caret below; "" where
-// the line is not to be had.
+// excerpt shows the line a position is about with a caret below, the whole line
+// where the column is not known; "" where the line cannot be read.
 func (s sources) excerpt(pos diag.Pos, st style) string {
 	raw := s.line(pos.File, pos.Line)
-	if raw == nil || pos.Column < 1 {
+	if raw == nil {
 		return ""
 	}
 	runes := []rune(Printable(strings.TrimRight(string(raw), "\r")))
 	at := min(pos.Column-1, len(runes))
-	end := wordEnd(runes, at)
+	end := len(runes)
+	if pos.Column < 1 {
+		at = end - len([]rune(strings.TrimLeft(string(runes), " \t")))
+	} else {
+		end = wordEnd(runes, at)
+	}
 	from := 0
 	if end > excerptWidth {
 		from = max(0, at-excerptWidth/2)

@@ -58,7 +58,9 @@ const (
 // what is inside another node stands behind it. What an event costs does not
 // depend on how many there are.
 type lines struct {
-	open execpath.Tree[*line]
+	// failed is the path of the node that failed last.
+	failed string
+	open   execpath.Tree[*line]
 	// finished counts the open lines whose node has ended; fresh are those that
 	// have ended since the last call of settled.
 	finished int
@@ -82,6 +84,7 @@ func (ls *lines) take(e engine.Event) {
 	case engine.EventNodeEnd:
 		ls.end(ls.at(e), e)
 	case engine.EventNodeError:
+		ls.failed = e.Path
 		l := ls.at(e)
 		ls.turn(l, failed)
 		l.note = text(e, "error_type") + ": " + text(e, "error")
@@ -333,6 +336,6 @@ func (ls *lines) rest() []*line {
 	for _, l := range ls.open.Below("") {
 		out = append(out, l)
 	}
-	*ls = lines{branches: map[string]string{}, fold: ls.fold}
+	*ls = lines{failed: ls.failed, branches: map[string]string{}, fold: ls.fold}
 	return out
 }

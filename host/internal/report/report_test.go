@@ -391,6 +391,23 @@ gone.yaml:1:1: warning TEA2: odd
 	}
 }
 
+// A failure that a line has told is not told again in full.
+func TestSummaryDoesNotRepeatAFailure(t *testing.T) {
+	t.Parallel()
+	var out bytes.Buffer
+	r := New(&out, Options{})
+	r.Event(started("boom"))
+	r.Event(event(0, engine.EventNodeError, "boom", map[string]any{"error": "no route", "error_type": "timeout", "duration_ms": 1.0}))
+	r.Close()
+	r.Summary(&engine.Result{Status: engine.Failed, Err: &engine.NodeError{
+		Node: "boom", Path: "boom", Pos: diag.Pos{File: "f.yaml", Line: 3}, Err: tea.Errorf(tea.Timeout, "no route"),
+	}}, func(text string) string { return text })
+	want := "boom: failed (1ms): timeout: no route\nfailed: f.yaml:3: node \"boom\" failed\n"
+	if diff := cmp.Diff(want, out.String()); diff != "" {
+		t.Error(diff)
+	}
+}
+
 func TestSummary(t *testing.T) {
 	t.Parallel()
 	mask := func(text string) string { return strings.ReplaceAll(text, "hunter2", "***") }

@@ -31,9 +31,14 @@ func (r *Report) Summary(res *engine.Result, mask func(string) string) {
 		}
 		b.WriteString(r.style.paint(yellow, "stopped") + why + r.usage(res.Usage) + "\n")
 	default:
-		b.WriteString(r.style.paint(red, "failed") + ": " + Printable(mask(res.Err.Error())) + "\n")
 		var node *engine.NodeError
-		if errors.As(res.Err, &node) {
+		b.WriteString(r.style.paint(red, "failed") + ": ")
+		if errors.As(res.Err, &node) && r.lines.failed == node.Path && !r.o.Quiet {
+			fmt.Fprintf(&b, "%s: node %q failed\n", Printable(node.Pos.String()), node.Path) // its line says why
+		} else {
+			b.WriteString(Printable(mask(res.Err.Error())) + "\n")
+		}
+		if node != nil {
 			b.WriteString(sources{}.excerpt(node.Pos, r.style))
 		}
 	}
