@@ -299,7 +299,9 @@ func TestTimeout(t *testing.T) {
 	if err == nil || err.Type != tea.Timeout || !err.Retryable {
 		t.Errorf("got %v", err)
 	}
-	<-server.Gone
+	if len(server.Seen()) > 0 { // on a busy machine the limit may come first
+		<-server.Gone
+	}
 }
 
 func TestReplay(t *testing.T) {

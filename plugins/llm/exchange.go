@@ -116,6 +116,7 @@ func withEarlier(failure *tea.Error, earlier []string) error {
 // askTarget makes one request to the target in use.
 func (x *exchange) askTarget(ctx context.Context, req *chat.Request, stream bool) (*chat.Answer, error) {
 	t := x.target()
+	defer x.keepAlive(ctx)()
 	release, err := x.limits.acquire(ctx, t.server, t.limit)
 	if err != nil {
 		return nil, tea.AsError(err)
@@ -153,6 +154,7 @@ func (x *exchange) embed(ctx context.Context, req *chat.EmbedRequest) (*chat.Emb
 		return nil, x.spent
 	}
 	t := x.target()
+	defer x.keepAlive(ctx)()
 	release, err := x.limits.acquire(ctx, t.server, t.limit)
 	if err != nil {
 		return nil, tea.AsError(err)
@@ -175,6 +177,29 @@ func (x *exchange) embed(ctx context.Context, req *chat.EmbedRequest) (*chat.Emb
 	x.model = cmp.Or(got.Model, x.model)
 	x.charge(ctx, *got.Usage)
 	return got, nil
+}
+
+// progressInterval is how often a call reports that it waits for a server: a
+// host ends calls that are silent for minutes.
+const progressInterval = time.Minute
+
+// keepAlive reports progress until stop is called.
+func (x *exchange) keepAlive(ctx context.Context) (stop func()) {
+	ctx, stop = context.WithCancel(ctx)
+	message := "waiting for " + x.target().model
+	go func() {
+		ticker := time.NewTicker(progressInterval)
+		defer ticker.Stop()
+		for {
+			select {
+			case <-ctx.Done():
+				return
+			case <-ticker.C:
+				x.call.Host.Progress(ctx, -1, message)
+			}
+		}
+	}()
+	return stop
 }
 
 // nameCalls makes the ids of tool calls unique, since results refer to them.

@@ -19,10 +19,10 @@ import (
 // Version is the release of Ollama that scripts/ollama installs.
 const Version = "v0.6.5"
 
-// ErrNotInstalled says that there is no server to start.
+// ErrNotInstalled means that there is no server to start.
 var ErrNotInstalled = errors.New("ollama is not installed: run scripts/ollama install, or set TEA_OLLAMA to its path")
 
-// Find gives the path of the server's program: TEA_OLLAMA, or where
+// Find returns the path of the server's program: TEA_OLLAMA, or where
 // scripts/ollama puts it.
 func Find() (string, error) {
 	path := os.Getenv("TEA_OLLAMA")

@@ -96,7 +96,7 @@ func (t *text) UnmarshalJSON(data []byte) error {
 	}
 	var parts []json.RawMessage
 	if json.Unmarshal(data, &parts) != nil {
-		return nil // an object of the server's own is no text
+		return nil // an object of the server's own is not text
 	}
 	for _, raw := range parts {
 		var part struct {
@@ -187,7 +187,7 @@ func readAnswer(ctx context.Context, reply transport.Reply) (*chat.Answer, error
 func decode(data []byte) (*completion, error) {
 	var list []json.RawMessage
 	if json.Unmarshal(data, &list) == nil && len(list) == 1 {
-		data = list[0] // Google's servers put an error into a list
+		data = list[0] // Google's servers wrap an error in a list
 	}
 	var c completion
 	if err := json.Unmarshal(data, &c); err != nil {

@@ -23,7 +23,7 @@ type tensor struct {
 	data []float32
 }
 
-// Numbers that GGUF version 3 gives to types of values.
+// Numbers of the types of values in GGUF version 3.
 const (
 	typeUint32  = 4
 	typeInt32   = 5

@@ -42,13 +42,13 @@ const (
 	kindByte    = 6
 )
 
-// wordBreak stands for a blank in front of a word.
+// wordBreak stands for a blank before a word.
 const wordBreak = "\u2581"
 
 // plainCharacters get tokens of their own so that prompts are not all bytes.
 const plainCharacters = wordBreak + "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789.,:;!?'\"(){}[]_-/"
 
-// Encode gives the model as a GGUF file. Each word may occur once in all
+// Encode returns the model as a GGUF file. Each word may occur once in all
 // answers together, because the word alone decides what follows it; there can
 // be about 50 words.
 func (s Spec) Encode() ([]byte, error) {
@@ -110,7 +110,7 @@ func newModel() *model {
 // addToken adds a token with a dimension of its own.
 func (m *model) addToken(text string) (token int, err error) {
 	if slices.Contains(m.tokens, text) {
-		return 0, fmt.Errorf("%q stands twice in the answers", strings.ReplaceAll(text, wordBreak, " "))
+		return 0, fmt.Errorf("duplicate word %q in the answers", strings.ReplaceAll(text, wordBreak, " "))
 	}
 	token = len(m.tokens)
 	m.tokens, m.kinds = append(m.tokens, text), append(m.kinds, kindNormal)

@@ -1,6 +1,7 @@
 package transport
 
 import (
+	"bytes"
 	"context"
 	"io"
 	"net/http"
@@ -42,14 +43,17 @@ func (r Reply) ReadAll() ([]byte, error) {
 	if r.ContentLength > int64(limit) {
 		return nil, r.tooLarge(limit)
 	}
-	body, err := io.ReadAll(io.LimitReader(r.Body, int64(limit)+1))
-	if err != nil {
+	var body bytes.Buffer
+	if r.ContentLength > 0 {
+		body.Grow(int(r.ContentLength) + bytes.MinRead) // once, not by doubling
+	}
+	if _, err := body.ReadFrom(io.LimitReader(r.Body, int64(limit)+1)); err != nil {
 		return nil, err
 	}
-	if len(body) > limit {
+	if body.Len() > limit {
 		return nil, r.tooLarge(limit)
 	}
-	return body, nil
+	return body.Bytes(), nil
 }
 
 func (r Reply) tooLarge(limit int) error {

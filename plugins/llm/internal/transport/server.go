@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"net/http"
 	"net/url"
 	"strings"
@@ -94,6 +95,7 @@ func (s *Server) try(ctx context.Context, address string, body []byte, consume f
 	reported := tea.AsError(err).Type // what the server itself reports is not charged
 	f.Answered = answering && (!errors.As(err, new(*tea.Error)) || WasInterrupted(f.Reason) || reported == tea.ResourceExhausted)
 	if s.MaxRetryAfter > 0 && f.Reason.RetryAfter > s.MaxRetryAfter {
+		f.Reason.Message += fmt.Sprintf("; the server asks for a wait of %s, which is longer than retry_after_max_seconds", f.Reason.RetryAfter)
 		f.Reason.Details["retry_after_seconds"] = f.Reason.RetryAfter.Seconds()
 		f.Reason.RetryAfter, f.Reason.Retryable = s.MaxRetryAfter, false
 	}
