@@ -5,6 +5,7 @@ import (
 	"context"
 	"net/http"
 	"net/url"
+	"path/filepath"
 	"strings"
 	"sync"
 	"time"
@@ -132,6 +133,9 @@ func (c *Client) provider(req *tea.Request, conn Connection, observe observer) (
 	base, socket, err := transport.SplitSocket(conn.APIBase)
 	if err != nil {
 		return nil, err
+	}
+	if conn.CAFile != "" && conn.CAFile != c.settings.CAFile && !filepath.IsAbs(conn.CAFile) {
+		return nil, tea.Errorf(tea.ValidationError, "ca_file %q must be an absolute path here; paths in settings.llm are relative to the workflow file", conn.CAFile)
 	}
 	client, err := c.httpFor(transport.Route{CAFile: conn.CAFile, Socket: socket})
 	if err != nil {

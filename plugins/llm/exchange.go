@@ -83,11 +83,18 @@ func (x *exchange) ask(ctx context.Context, req *chat.Request, stream bool) (*ch
 			return nil, withEarlier(failure, earlier)
 		}
 		earlier = append(earlier, fmt.Sprintf("%s: %s", x.target().model, failure.Message))
-		x.current++
-		x.foreign = len(req.Messages)
+		x.moveTo(x.current+1, req)
 		x.call.Host.Log(ctx, slog.LevelWarn, fmt.Sprintf("falling back to %s", x.target().model), map[string]any{
 			"server": x.target().server, "error_type": string(failure.Type), "error": failure.Message,
 		})
+	}
+}
+
+// moveTo makes a target the current one. What other servers added to the turns
+// so far means nothing to it.
+func (x *exchange) moveTo(target int, req *chat.Request) {
+	if target != x.current && target < len(x.targets) {
+		x.current, x.foreign = target, len(req.Messages)
 	}
 }
 

@@ -1,6 +1,7 @@
 package llm_test
 
 import (
+	"context"
 	"io"
 	"net/http"
 	"net/http/httptest"
@@ -181,6 +182,31 @@ func TestExtraMembersStayWithTheirServer(t *testing.T) {
 		t.Errorf("sent %v", foreign)
 	}
 	if own["reasoning_content"] != "hm" {
+		t.Errorf("lost members of its own: %v", own)
+	}
+}
+
+// A conversation that goes on after a crash stays with the server that it had
+// fallen back to.
+func TestResumedConversationStaysWithItsServer(t *testing.T) {
+	t.Parallel()
+	const turn = `{"choices":[{"message":{"reasoning_content":"hm","tool_calls":[{"id":"c1","function":{"name":"crash","arguments":"{}"}}]}}]}`
+	primary, other := servertest.Start(t, servertest.Reply{Status: 401}), servertest.Start(t, servertest.Reply{Chunks: []string{turn}}, says("ok"))
+	settings := openAI(primary)
+	settings["fallbacks"] = []any{map[string]any{"api_base": other.URL}}
+	params := map[string]any{"prompt": "hi", "tools": []any{"crash"}}
+	host := &teatest.Host{Actions: map[string]action{"crash": func(context.Context, any) (any, error) { return nil, tea.Errorf(tea.Canceled, "the power went off") }}}
+	if _, err := call(t, host, "llm.tools", settings, params); err == nil {
+		t.Fatal("no error")
+	}
+	resumed := crashless(&teatest.Host{Actions: map[string]action{}, Notes: host.Recorded().Notes})
+	if _, err := call(t, resumed, "llm.tools", settings, params); err != nil {
+		t.Fatal(err)
+	}
+	if n := len(primary.Seen()); n != 1 {
+		t.Errorf("the first server was asked %d times", n)
+	}
+	if own := other.Seen()[1].Body["messages"].([]any)[1].(map[string]any); own["reasoning_content"] != "hm" {
 		t.Errorf("lost members of its own: %v", own)
 	}
 }

@@ -162,15 +162,18 @@ func (c *conversation) ask(ctx context.Context, round int) (*chat.Answer, error)
 	if err != nil {
 		return nil, err
 	}
+	x := c.exchange
 	if found {
-		c.exchange.model = answer.Model
-		c.exchange.add(*answer.Usage)
-		return answer, nil
+		x.model = answer.Model
+		x.moveTo(answer.Target, c.question)
+		x.add(*answer.Usage)
+		return answer.Answer, nil
 	}
-	if answer, err = c.exchange.ask(ctx, c.question, c.exchange.stream); err != nil {
+	if answer.Answer, err = x.ask(ctx, c.question, x.stream); err != nil {
 		return nil, err
 	}
-	return answer, c.notes.setAnswer(ctx, round, answer)
+	answer.Target = x.current
+	return answer.Answer, c.notes.setAnswer(ctx, round, answer)
 }
 
 // maxCalls and maxParallel limit how many tools a model may call in one round,
@@ -315,13 +318,18 @@ func (n notes) resultKey(round, index int) string {
 	return fmt.Sprintf("%s/%d/%d", n.prefix, round, index)
 }
 
-func (n notes) answer(ctx context.Context, round int) (*chat.Answer, bool, error) {
-	answer := new(chat.Answer)
-	found, err := n.read(ctx, n.answerKey(round), answer)
+// notedAnswer is an answer and the target that it came from.
+type notedAnswer struct {
+	*chat.Answer
+	Target int `json:"target,omitempty"`
+}
+
+func (n notes) answer(ctx context.Context, round int) (answer notedAnswer, found bool, err error) {
+	found, err = n.read(ctx, n.answerKey(round), &answer)
 	return answer, found, err
 }
 
-func (n notes) setAnswer(ctx context.Context, round int, answer *chat.Answer) error {
+func (n notes) setAnswer(ctx context.Context, round int, answer notedAnswer) error {
 	return n.host.SetNote(ctx, n.answerKey(round), answer)
 }
 
