@@ -48,19 +48,25 @@ type piece struct {
 
 // UnmarshalJSON keeps unknown members: they go back with the turn.
 func (p *piece) UnmarshalJSON(data []byte) error {
-	type plain piece
-	var members map[string]json.RawMessage
 	*p = piece{}
-	if err := json.Unmarshal(data, (*plain)(p)); err != nil {
-		return err
-	}
+	var members map[string]json.RawMessage
 	if err := json.Unmarshal(data, &members); err != nil {
 		return err
 	}
-	for _, known := range []string{"role", "content", "refusal", "tool_calls", "function_call"} {
-		delete(members, known)
+	known := map[string]any{
+		"content": &p.Content, "refusal": &p.Refusal, "tool_calls": &p.ToolCalls, "function_call": &p.FunctionCall,
+		"reasoning_content": &p.ReasoningContent, "reasoning": &p.Reasoning, "thinking": &p.Thinking, "role": nil,
 	}
 	for name, raw := range members {
+		field, ok := known[name]
+		if ok && field != nil {
+			if err := json.Unmarshal(raw, field); err != nil {
+				return err
+			}
+		}
+		if ok && !isReasoning(name) {
+			continue
+		}
 		v, err := value.Decode(raw)
 		if err != nil {
 			return err
@@ -72,6 +78,12 @@ func (p *piece) UnmarshalJSON(data []byte) error {
 		p.extraSize += len(raw)
 	}
 	return nil
+}
+
+// isReasoning reports whether a member goes back with the turn although the
+// assembly reads it.
+func isReasoning(member string) bool {
+	return member == "reasoning_content" || member == "reasoning" || member == "thinking"
 }
 
 // reasoning is what the model thought, under whichever name it was sent.
@@ -117,7 +129,7 @@ type content struct{ said, thought text }
 func (c *content) UnmarshalJSON(data []byte) error {
 	*c = content{}
 	var parts []json.RawMessage
-	if json.Unmarshal(data, &parts) == nil {
+	if data[0] == '[' && json.Unmarshal(data, &parts) == nil {
 		for _, raw := range parts {
 			var part struct {
 				Thinking text `json:"thinking"`
@@ -134,9 +146,11 @@ func (c *content) UnmarshalJSON(data []byte) error {
 type word string
 
 func (w *word) UnmarshalJSON(data []byte) error {
-	var s string
-	if json.Unmarshal(data, &s) != nil {
-		s = string(data)
+	s := string(data)
+	if data[0] == '"' {
+		if err := json.Unmarshal(data, &s); err != nil {
+			return err
+		}
 	}
 	if s == "null" {
 		s = ""
@@ -186,7 +200,7 @@ func readAnswer(ctx context.Context, reply transport.Reply) (*chat.Answer, error
 // that error.
 func decode(data []byte) (*completion, error) {
 	var list []json.RawMessage
-	if json.Unmarshal(data, &list) == nil && len(list) == 1 {
+	if bytes.HasPrefix(data, []byte("[")) && json.Unmarshal(data, &list) == nil && len(list) == 1 {
 		data = list[0] // Google's servers wrap an error in a list
 	}
 	var c completion

@@ -7,17 +7,17 @@ import (
 	"errors"
 	"math"
 	"strconv"
+	"strings"
 )
 
 // place is an index; some servers write it as text.
 type place int
 
 func (p *place) UnmarshalJSON(data []byte) error {
-	var text string
-	if json.Unmarshal(data, &text) != nil {
-		return json.Unmarshal(data, (*int)(p))
+	if *p = 0; string(data) == "null" {
+		return nil
 	}
-	n, err := strconv.Atoi(text)
+	n, err := strconv.Atoi(strings.Trim(string(data), `"`))
 	*p = place(n)
 	return err
 }
