@@ -87,9 +87,9 @@ type target struct {
 	timeout     time.Duration
 }
 
-// target resolves a connection to a target. observe receives the failures of
-// its requests.
-func (c *Client) target(req *tea.Request, conn Connection, observe observer) (*target, error) {
+// target resolves a connection to a target. real is the provider behind a
+// recording; observe receives the failures of requests.
+func (c *Client) target(req *tea.Request, conn Connection, real string, observe observer) (*target, error) {
 	t := &target{
 		name: conn.Provider, model: cmp.Or(conn.Model, conn.Deployment), server: cmp.Or(conn.APIBase, conn.Provider),
 		limit: conn.MaxConcurrentRequests, timeout: seconds(conn.TimeoutSeconds, defaultTimeout),
@@ -99,7 +99,7 @@ func (c *Client) target(req *tea.Request, conn Connection, observe observer) (*t
 	}
 	var err error
 	if conn.Provider == providerReplay {
-		t.Provider, err = c.replaying(req, conn, observe)
+		t.Provider, err = c.replaying(req, conn, real, observe)
 	} else {
 		t.Provider, err = c.provider(req, conn, observe)
 	}
@@ -109,7 +109,7 @@ func (c *Client) target(req *tea.Request, conn Connection, observe observer) (*t
 	return t, nil
 }
 
-func (c *Client) replaying(req *tea.Request, conn Connection, observe observer) (chat.Provider, error) {
+func (c *Client) replaying(req *tea.Request, conn Connection, real string, observe observer) (chat.Provider, error) {
 	if c.recording == nil {
 		return nil, tea.Errorf(tea.ValidationError, "provider replay needs settings.llm.replay.file")
 	}
@@ -117,15 +117,14 @@ func (c *Client) replaying(req *tea.Request, conn Connection, observe observer) 
 	if !c.settings.Replay.Record {
 		return replay.New(c.recording, mask, nil), nil
 	}
-	conn.Provider = c.settings.Replay.Provider
-	if conn.Provider == "" && c.settings.Provider != providerReplay {
+	if conn.Provider = real; real == "" && c.settings.Provider != providerReplay {
 		conn.Provider = c.settings.Provider
 	}
-	real, err := c.provider(req, conn, observe)
+	provider, err := c.provider(req, conn, observe)
 	if err != nil {
 		return nil, err
 	}
-	return replay.New(c.recording, mask, real), nil
+	return replay.New(c.recording, mask, provider), nil
 }
 
 // provider makes the provider for a connection; it connects when it is asked.

@@ -46,12 +46,15 @@ func (c *Client) exchange(req *tea.Request, conn Connection, fallbacks []Fallbac
 		fallbacks = c.settings.Fallbacks
 	}
 	x := &exchange{call: req, limits: c.limits, prices: c.settings.Prices, stream: stream, start: time.Now()}
-	connections := []Connection{conn}
-	for _, f := range fallbacks {
-		connections = append(connections, f.over(conn))
-	}
-	for _, conn := range connections {
-		t, err := c.target(req, conn, x.failed)
+	for i := range len(fallbacks) + 1 {
+		to, real := conn, c.settings.Replay.Provider
+		if i > 0 {
+			to = fallbacks[i-1].over(conn)
+		}
+		if conn.Provider == providerReplay && to.Provider != providerReplay {
+			to.Provider, real = providerReplay, to.Provider // a recording has the fallbacks too
+		}
+		t, err := c.target(req, to, real, x.failed)
 		if err != nil {
 			return nil, err
 		}

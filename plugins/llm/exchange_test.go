@@ -211,6 +211,29 @@ func TestResumedConversationStaysWithItsServer(t *testing.T) {
 	}
 }
 
+// A workflow that plays recordings needs no network, whatever it falls back to.
+func TestFallbacksAreRecordedToo(t *testing.T) {
+	t.Parallel()
+	primary, other := servertest.Start(t, servertest.Reply{Status: 401}), servertest.Start(t, servertest.Reply{Chunks: []string{`{"message":{"content":"hello"},"done":true}`}})
+	settings := openAI(primary)
+	replay := map[string]any{"file": t.TempDir() + "/answers.jsonl", "record": true}
+	settings["provider"], settings["replay"] = "replay", replay
+	settings["fallbacks"] = []any{map[string]any{"provider": "ollama", "model": "tiny", "api_base": other.URL}}
+	params := map[string]any{"prompt": "hi"}
+	for _, record := range []bool{true, false} {
+		if !record {
+			delete(replay, "record")
+		}
+		got, err := call(t, nil, "llm.call", settings, params)
+		if err != nil || got["content"] != "hello" {
+			t.Errorf("got %v, %v", got, err)
+		}
+	}
+	if n, m := len(primary.Seen()), len(other.Seen()); n != 1 || m != 1 {
+		t.Errorf("%d and %d requests", n, m)
+	}
+}
+
 func TestCachedAndReasoningTokensArePriced(t *testing.T) {
 	t.Parallel()
 	server := servertest.Start(t, servertest.Reply{Chunks: []string{`{"choices":[{"message":{"content":"a"}}],"usage":{"prompt_tokens":1000,"completion_tokens":500,"total_tokens":1500,` +
