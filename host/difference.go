@@ -1,21 +1,13 @@
 package host
 
-import (
-	"maps"
-	"slices"
-	"strconv"
-
-	"github.com/the-edge-agent/tea/sdk/value"
-)
-
-// Difference is a place in which two runs differ.
+// Difference is a place where two runs differ.
 type Difference struct {
 	// Kind and Path name the record: what happened, and to which node.
 	Kind string `json:"kind"`
 	Path string `json:"path,omitempty"`
 	// Key is the place in the record; "" is all of it.
 	Key string `json:"key,omitempty"`
-	// A and B are what stands there; nil also where one has nothing.
+	// A and B are the values there; nil also where one has none.
 	A any `json:"a"`
 	B any `json:"b"`
 	// OnlyA and OnlyB say that the other run has no such record.
@@ -25,9 +17,9 @@ type Difference struct {
 
 type recordName struct{ kind, path string }
 
-// CompareRuns finds what two runs did differently, in the order of the first
-// run's records, then those that only the second one has. How they stand is
-// no difference.
+// CompareRuns returns what two runs did differently, in the order of the first
+// run's records, then what only the second one has. Their statuses are not
+// compared.
 func CompareRuns(a, b *RunContents) ([]Difference, error) {
 	first, inFirst, err := named(a)
 	if err != nil {
@@ -40,13 +32,13 @@ func CompareRuns(a, b *RunContents) ([]Difference, error) {
 	var out []Difference
 	for _, name := range first {
 		other, both := inSecond[name]
-		d := Difference{Kind: name.kind, Path: name.path}
 		if !both {
-			d.A, d.OnlyA = inFirst[name], true
-			out = append(out, d)
+			out = append(out, Difference{Kind: name.kind, Path: name.path, A: inFirst[name], OnlyA: true})
 			continue
 		}
-		out = appendDifferences(out, d, inFirst[name], other)
+		for _, c := range valueChanges(nil, "", inFirst[name], other) {
+			out = append(out, Difference{Kind: name.kind, Path: name.path, Key: c.Key, A: c.From, B: c.To})
+		}
 	}
 	for _, name := range second {
 		if _, both := inFirst[name]; !both {
@@ -56,7 +48,7 @@ func CompareRuns(a, b *RunContents) ([]Difference, error) {
 	return out, nil
 }
 
-// named gives the last body of each record by its name.
+// named returns the last body of each record by its name.
 func named(c *RunContents) ([]recordName, map[recordName]any, error) {
 	var order []recordName
 	bodies := map[recordName]any{}
@@ -75,40 +67,4 @@ func named(c *RunContents) ([]recordName, map[recordName]any, error) {
 		bodies[name] = body
 	}
 	return order, bodies, nil
-}
-
-// appendDifferences goes into objects and lists of equal length.
-func appendDifferences(out []Difference, at Difference, a, b any) []Difference {
-	if value.Equal(a, b) {
-		return out
-	}
-	inner := func(key string, a, b any) {
-		next := at
-		next.Key += key
-		out = appendDifferences(out, next, a, b)
-	}
-	switch x := a.(type) {
-	case map[string]any:
-		if y, ok := b.(map[string]any); ok {
-			keys := maps.Clone(x)
-			maps.Copy(keys, y)
-			for _, key := range slices.Sorted(maps.Keys(keys)) {
-				dot := "."
-				if at.Key == "" {
-					dot = ""
-				}
-				inner(dot+key, x[key], y[key])
-			}
-			return out
-		}
-	case []any:
-		if y, ok := b.([]any); ok && len(x) == len(y) {
-			for i := range x {
-				inner("["+strconv.Itoa(i)+"]", x[i], y[i])
-			}
-			return out
-		}
-	}
-	at.A, at.B = a, b
-	return append(out, at)
 }
