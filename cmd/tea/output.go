@@ -14,6 +14,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/the-edge-agent/tea/host"
+	"github.com/the-edge-agent/tea/sdk/atomicfile"
 	"github.com/the-edge-agent/tea/sdk/value"
 )
 
@@ -68,14 +69,15 @@ func special(path string) bool {
 	return err == nil && !info.Mode().IsRegular()
 }
 
-// writeFile writes a plain file so that it is there wholly or not at all, and
-// into anything else. Errors name the path.
+// writeFile replaces a plain file atomically, and writes into anything else.
+// Errors name the path.
 func writeFile(path string, write func(io.Writer) error) error {
-	put := replaceFile
+	var err error
 	if special(path) {
-		put = writeInto
+		err = writeInto(path, write)
+	} else {
+		err = atomicfile.Write(path, 0o644, write)
 	}
-	err := put(path, write)
 	var (
 		inner *os.PathError
 		link  *os.LinkError
@@ -97,31 +99,6 @@ func writeInto(path string, write func(io.Writer) error) error {
 		return err
 	}
 	return errors.Join(write(f), f.Close())
-}
-
-func replaceFile(path string, write func(io.Writer) error) (err error) {
-	f, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+".*")
-	if err != nil {
-		return err
-	}
-	defer func() {
-		if err != nil {
-			err = errors.Join(err, f.Close(), os.Remove(f.Name()))
-		}
-	}()
-	if err := write(f); err != nil {
-		return err
-	}
-	if err := f.Chmod(0o644); err != nil {
-		return err
-	}
-	if err := f.Sync(); err != nil {
-		return err
-	}
-	if err := os.Rename(f.Name(), path); err != nil {
-		return err
-	}
-	return f.Close()
 }
 
 // eventStream prints events as JSON lines to w; nil prints none. The last one

@@ -7,6 +7,7 @@ import (
 	"path"
 
 	tea "github.com/the-edge-agent/tea/sdk"
+	"github.com/the-edge-agent/tea/sdk/atomicfile"
 )
 
 // Entry is one file or directory of a listing.
@@ -43,7 +44,7 @@ func (r *Root) List(ctx context.Context, given string, recursive bool, limit int
 		case p == name:
 			return nil
 		}
-		if isTemporary(d.Name()) {
+		if atomicfile.IsTemporary(d.Name()) {
 			return nil
 		}
 		info, err := d.Info()

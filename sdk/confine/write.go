@@ -1,14 +1,14 @@
 package confine
 
 import (
-	"crypto/rand"
 	"errors"
+	"io"
 	"io/fs"
 	"os"
 	"path"
-	"strings"
 
 	tea "github.com/the-edge-agent/tea/sdk"
+	"github.com/the-edge-agent/tea/sdk/atomicfile"
 )
 
 // WriteFile puts data in a file so that a reader, also after a crash, finds
@@ -20,63 +20,21 @@ func (r *Root) WriteFile(given string, data []byte, createDirs bool) error {
 	if err != nil {
 		return err
 	}
-	perm := fs.FileMode(0o644)
 	switch info, err := r.root.Lstat(name); {
 	case errors.Is(err, fs.ErrNotExist):
 	case err != nil:
 		return failure("write", given, err)
-	case info.Mode().IsRegular():
-		perm = info.Mode().Perm()
-	case info.Mode()&fs.ModeSymlink == 0:
+	case !info.Mode().IsRegular() && info.Mode()&fs.ModeSymlink == 0:
 		return failure("write", given, notRegular(info.Mode()))
 	}
-	temporary := path.Join(path.Dir(name), "."+rand.Text()+temporarySuffix)
-	if err := r.writeNew(temporary, data, perm); err != nil {
-		return failure("write", given, err)
-	}
-	if err := r.root.Rename(temporary, name); err != nil {
-		return failure("write", given, errors.Join(err, r.root.Remove(temporary)))
-	}
-	if err := r.syncDir(path.Dir(name)); err != nil {
+	err = atomicfile.WriteIn(r.root, name, 0o644, func(w io.Writer) error {
+		_, err := w.Write(data)
+		return err
+	})
+	if err != nil {
 		return failure("write", given, err)
 	}
 	return nil
-}
-
-// temporarySuffix ends the name of a file that becomes another one when it is
-// whole; it begins with a dot.
-const temporarySuffix = ".tea-tmp"
-
-// isTemporary tells such a name.
-func isTemporary(name string) bool {
-	return strings.HasPrefix(name, ".") && strings.HasSuffix(name, temporarySuffix)
-}
-
-// writeNew makes a file that is safely on disk when it returns; where that
-// fails, nothing stays behind.
-func (r *Root) writeNew(name string, data []byte, perm fs.FileMode) (err error) {
-	f, err := r.root.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, perm)
-	if err != nil {
-		return err
-	}
-	defer func() {
-		if err != nil {
-			err = errors.Join(err, r.root.Remove(name))
-		}
-	}()
-	if perm != 0o644 { // the file that is replaced may be closed to others, or open wider than the umask
-		err = f.Chmod(perm)
-	}
-	if err == nil {
-		_, err = f.Write(data)
-	}
-	if err == nil {
-		err = f.Sync()
-	}
-	if closed := f.Close(); err == nil {
-		err = closed
-	}
-	return err
 }
 
 // AppendFile adds data at the end of a file, which is made where it is
@@ -122,13 +80,4 @@ func (r *Root) target(given string, createDirs bool) (string, error) {
 		}
 	}
 	return name, nil
-}
-
-func (r *Root) syncDir(name string) error {
-	dir, err := r.root.Open(name)
-	if err != nil {
-		return err
-	}
-	defer dir.Close()
-	return dir.Sync()
 }

@@ -17,6 +17,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	tea "github.com/the-edge-agent/tea/sdk"
+	"github.com/the-edge-agent/tea/sdk/atomicfile"
 )
 
 // maxManifest bounds the size of a stored manifest.
@@ -212,19 +213,10 @@ func writeJSON(path string, v any, mode fs.FileMode) error {
 	if err != nil {
 		return err
 	}
-	temp, err := os.CreateTemp(filepath.Dir(path), ".new-*") // mode 0600
-	if err != nil {
+	return atomicfile.Write(path, mode, func(w io.Writer) error {
+		_, err := w.Write(append(data, '\n'))
 		return err
-	}
-	_, err = temp.Write(append(data, '\n'))
-	err = errors.Join(err, temp.Chmod(mode), temp.Sync(), temp.Close())
-	if err == nil {
-		err = os.Rename(temp.Name(), path)
-	}
-	if err != nil {
-		os.Remove(temp.Name())
-	}
-	return err
+	})
 }
 
 // file is the cache's file for a binary in its present state.

@@ -1,0 +1,80 @@
+// Package atomicfile replaces files atomically and durably. Host, command line,
+// SDK and plugins use it alike; start with [Write].
+package atomicfile
+
+import (
+	"crypto/rand"
+	"errors"
+	"io"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+	"strings"
+)
+
+// Write replaces the file at a path with what write produces. A reader, also
+// after a crash, finds the old content or the new one and never a part; when
+// Write returns without an error the new one is on disk. An existing regular
+// file keeps its permissions, a new one gets perm less the umask, a symbolic
+// link is replaced by the file. Of two writers at once the last one wins.
+//
+// After an error the old content is there. The errors are those of write, and
+// an [*fs.PathError] that may name the temporary file beside the path.
+func Write(name string, perm fs.FileMode, write func(io.Writer) error) error {
+	root, err := os.OpenRoot(filepath.Dir(name))
+	if err != nil {
+		return err
+	}
+	defer root.Close()
+	return WriteIn(root, filepath.Base(name), perm, write)
+}
+
+// WriteIn is [Write] for a name below a root, which it cannot leave.
+func WriteIn(root *os.Root, name string, perm fs.FileMode, write func(io.Writer) error) error {
+	keep := false
+	if info, err := root.Lstat(name); err == nil && info.Mode().IsRegular() {
+		perm, keep = info.Mode().Perm(), true
+	}
+	dir := path.Dir(filepath.ToSlash(name))
+	temporary := path.Join(dir, "."+rand.Text()+temporarySuffix)
+	f, err := root.OpenFile(temporary, os.O_WRONLY|os.O_CREATE|os.O_EXCL, perm)
+	if err != nil {
+		return err
+	}
+	if keep { // it may be closed to others, or open wider than the umask
+		err = f.Chmod(perm)
+	}
+	if err == nil {
+		err = write(f)
+	}
+	if err == nil {
+		err = f.Sync()
+	}
+	err = errors.Join(err, f.Close())
+	if err == nil {
+		err = root.Rename(temporary, name)
+	}
+	if err != nil {
+		return errors.Join(err, root.Remove(temporary))
+	}
+	return syncDir(root, dir)
+}
+
+// temporarySuffix ends the name of a file that gets another name when it is
+// complete. A crash may leave one.
+const temporarySuffix = ".tea-tmp"
+
+// IsTemporary reports whether the name is that of a file that is not complete.
+func IsTemporary(name string) bool {
+	return strings.HasPrefix(name, ".") && strings.HasSuffix(name, temporarySuffix)
+}
+
+// syncDir makes the names in a directory durable.
+func syncDir(root *os.Root, name string) error {
+	dir, err := root.Open(name)
+	if err != nil {
+		return err
+	}
+	return errors.Join(dir.Sync(), dir.Close())
+}
