@@ -11,9 +11,12 @@ import (
 )
 
 const (
-	// catchUp is how many changes are read at a time, and how many may be
-	// left for the last step, during which writers wait.
+	// catchUp is how many changes may be left for the last step of replay, during
+	// which writers wait.
 	catchUp = 500
+	// replayBytes is about how many bytes of vectors replay reads at a time, at
+	// least catchUp vectors. DuckDB reads the whole table each time.
+	replayBytes = 8 << 20
 	// flushAfter is after how many changes the companion file is written
 	// again, or a tenth of the vectors if that is more.
 	flushAfter = 2000
@@ -22,9 +25,10 @@ const (
 
 // collection is an open index and what it was told.
 type collection struct {
-	x     *Index
-	name  string
-	index *vector.Index
+	x         *Index
+	name      string
+	dimension int
+	index     *vector.Index
 	// told is the last change that the index was told when it was opened.
 	told int64
 	// since counts the changes after the last flush.
@@ -47,7 +51,7 @@ func (x *Index) openCollection(ctx context.Context, name string, dimension int) 
 	if lost := index.Discarded(); lost != nil && !errors.Is(lost, fs.ErrNotExist) {
 		x.o.Logger.Warn("a vector index is built anew", "collection", name, "reason", lost.Error())
 	}
-	c := &collection{x: x, name: name, index: index}
+	c := &collection{x: x, name: name, dimension: dimension, index: index}
 	if err := c.replay(ctx); err != nil {
 		return nil, errors.Join(err, index.Close())
 	}
@@ -105,8 +109,9 @@ func (c *collection) replay(ctx context.Context) error {
 // tellAll tells the index what comes after last, until fewer than enough
 // changes are left.
 func (c *collection) tellAll(ctx context.Context, last int64, enough int) (int64, error) {
+	limit := max(catchUp, replayBytes/(4*c.dimension))
 	for {
-		changes, err := c.changesAfter(ctx, last)
+		changes, err := c.changesAfter(ctx, last, limit)
 		if err != nil || len(changes) < enough {
 			return last, err
 		}
@@ -127,9 +132,9 @@ type change struct {
 }
 
 // changesAfter reads the next changes in their order.
-func (c *collection) changesAfter(ctx context.Context, seq int64) ([]change, error) {
+func (c *collection) changesAfter(ctx context.Context, seq int64, limit int) ([]change, error) {
 	rows, err := c.x.o.Engine.Query(ctx, `SELECT seq, id, embedding FROM vectors WHERE collection = ? AND seq > ?
-		UNION ALL SELECT seq, id, NULL FROM vectors_gone WHERE collection = ? AND seq > ? ORDER BY 1 LIMIT ?`, c.name, seq, c.name, seq, catchUp)
+		UNION ALL SELECT seq, id, NULL FROM vectors_gone WHERE collection = ? AND seq > ? ORDER BY 1 LIMIT ?`, c.name, seq, c.name, seq, limit)
 	if err != nil {
 		return nil, err
 	}

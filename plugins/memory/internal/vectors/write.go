@@ -43,9 +43,17 @@ func (x *Index) Store(ctx context.Context, collection string, items ...store.Vec
 	if err != nil || len(rows) == 0 {
 		return err
 	}
-	err = x.o.Engine.Write(ctx, func(ctx context.Context, tx store.Tx) error {
-		return x.write(ctx, tx, collection, rows)
+	created := false
+	err = x.o.Engine.Write(ctx, func(ctx context.Context, tx store.Tx) (err error) {
+		created, err = x.write(ctx, tx, collection, rows)
+		return err
 	})
+	if err == nil && created {
+		// The graph is built while more is stored, not at the first search.
+		if _, err := x.collection(ctx, collection); err != nil {
+			x.o.Logger.Warn("open the index of a new collection", "collection", collection, "error", err.Error())
+		}
+	}
 	return x.doubt(collection, err)
 }
 
@@ -101,9 +109,11 @@ func storable(ids []string) []string {
 	return slices.DeleteFunc(slices.Clone(ids), func(id string) bool { return id == "" || len(id) > maxName || !utf8.ValidString(id) })
 }
 
-func (x *Index) write(ctx context.Context, tx store.Tx, collection string, rows []*row) error {
-	if err := x.checkDimension(ctx, tx, collection, rows); err != nil {
-		return err
+// write writes the rows and reports whether they are the first of their
+// collection.
+func (x *Index) write(ctx context.Context, tx store.Tx, collection string, rows []*row) (created bool, err error) {
+	if created, err = x.checkDimension(ctx, tx, collection, rows); err != nil {
+		return false, err
 	}
 	names := make([]string, len(rows))
 	for i, r := range rows {
@@ -111,7 +121,7 @@ func (x *Index) write(ctx context.Context, tx store.Tx, collection string, rows 
 	}
 	known, err := idsOf(ctx, tx.Query, collection, names)
 	if err != nil {
-		return err
+		return false, err
 	}
 	var added [][]any
 	changes := make([]change, len(rows))
@@ -129,39 +139,39 @@ func (x *Index) write(ctx context.Context, tx store.Tx, collection string, rows 
 		}
 		if _, err := tx.Exec(ctx, "UPDATE vectors SET seq = ?, text = ?, embedding = ?, metadata = ? WHERE collection = ? AND name = ?",
 			r.seq, columns[4], columns[5], columns[6], collection, r.item.ID); err != nil {
-			return err
+			return false, err
 		}
 	}
 	if err := tx.Append(ctx, "vectors", added...); err != nil {
-		return err
+		return false, err
 	}
 	x.tellAfter(tx, collection, changes)
-	return nil
+	return created, nil
 }
 
 // checkDimension compares the items with their collection, which the first ones
 // create.
-func (x *Index) checkDimension(ctx context.Context, tx store.Tx, collection string, rows []*row) error {
+func (x *Index) checkDimension(ctx context.Context, tx store.Tx, collection string, rows []*row) (created bool, err error) {
 	dimension, err := x.dimension(ctx, tx.Query, collection)
 	if err != nil {
-		return err
+		return false, err
 	}
-	if dimension == 0 {
+	if created = dimension == 0; created {
 		// A companion file would be that of a collection that was dropped.
 		if err := os.Remove(x.path(collection)); err != nil && !errors.Is(err, fs.ErrNotExist) {
-			return fmt.Errorf("create collection %q: %w", collection, err)
+			return false, fmt.Errorf("create collection %q: %w", collection, err)
 		}
 		dimension = len(rows[0].item.Embedding)
 		if _, err := tx.Exec(ctx, "INSERT INTO vector_collections VALUES (?, ?)", collection, dimension); err != nil {
-			return err
+			return false, err
 		}
 	}
 	for _, r := range rows {
 		if len(r.item.Embedding) != dimension {
-			return wrongDimension(collection, len(r.item.Embedding), dimension)
+			return false, wrongDimension(collection, len(r.item.Embedding), dimension)
 		}
 	}
-	return nil
+	return created, nil
 }
 
 func wrongDimension(collection string, got, want int) error {
