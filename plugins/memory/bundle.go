@@ -2,16 +2,42 @@ package memory
 
 import (
 	"context"
+	"log/slog"
 	"slices"
+	"sync"
+	"time"
 
 	tea "github.com/the-edge-agent/tea/sdk"
 	"github.com/the-edge-agent/tea/sdk/schema"
 )
 
-// Bundle is the set of actions, for serve.Main or to be linked into a host.
-// Instances of one bundle that have the same folder share its database.
-func Bundle() tea.Bundle {
-	shared := newFolders()
+// Bundle is the set of actions, to be linked into a host. Instances of one bundle
+// that have the same folder share its database.
+//
+// DuckDB cannot stop every SQL query. While such a query of memory.sql_query or
+// data.query goes on in the background, further ones are refused. A program that
+// runs SQL that it does not trust uses SQLite or the plugin.
+func Bundle() tea.Bundle { return bundle(nil) }
+
+// Exit codes and times of ProcessBundle.
+const (
+	overrunCode = 3
+	// answerTime is how long the process lives on, for the answers under way.
+	answerTime = 200 * time.Millisecond
+)
+
+// ProcessBundle is Bundle for a process of its own, which a host starts again
+// when it has ended. The process ends by exit, usually os.Exit, after an SQL
+// query that the database could not stop. What was acknowledged is kept.
+func ProcessBundle(exit func(code int)) tea.Bundle {
+	return bundle(sync.OnceFunc(func() {
+		slog.Error("the memory's process ends since an SQL query cannot be stopped; the next call starts it again")
+		time.AfterFunc(answerTime, func() { exit(overrunCode) })
+	}))
+}
+
+func bundle(overrun func()) tea.Bundle {
+	shared := newFolders(overrun)
 	return tea.Bundle{
 		Name:        "memory",
 		Version:     "0.1.0",

@@ -48,14 +48,14 @@ type folder struct {
 	sweeper   *sweeper
 }
 
-func openFolder(ctx context.Context, dir string, settings settings) (*folder, error) {
+func openFolder(ctx context.Context, dir string, settings settings, overrun func()) (*folder, error) {
 	driver, err := settings.driver(dir)
 	if err != nil {
 		return nil, err
 	}
 	f := &folder{dir: dir, settings: settings, clock: clock.New()}
 	f.engine, err = engine.Open(ctx, engine.Options{
-		Dir: dir, Driver: driver, Limits: settings.limits(), LockTimeout: settings.lockTimeout(), Warmup: settings.warmup(), Logger: slog.Default(),
+		Dir: dir, Driver: driver, Limits: settings.limits(), LockTimeout: settings.lockTimeout(), Warmup: settings.warmup(), Logger: slog.Default(), Overrun: overrun,
 	})
 	if err != nil {
 		return nil, err
@@ -92,10 +92,11 @@ type folders struct {
 	mu        sync.Mutex
 	byPath    map[string]*folder
 	shortTerm map[string]*shortterm.Memory // see shortTermOf
+	overrun   func()                       // see engine.Options
 }
 
-func newFolders() *folders {
-	return &folders{byPath: map[string]*folder{}, shortTerm: map[string]*shortterm.Memory{}}
+func newFolders(overrun func()) *folders {
+	return &folders{overrun: overrun, byPath: map[string]*folder{}, shortTerm: map[string]*shortterm.Memory{}}
 }
 
 // take opens a folder or joins those who have it open.
@@ -113,7 +114,7 @@ func (f *folders) take(ctx context.Context, settings settings) (*folder, error) 
 		open.users++
 		return open, nil
 	}
-	opened, err := openFolder(ctx, dir, settings)
+	opened, err := openFolder(ctx, dir, settings, f.overrun)
 	if err != nil {
 		return nil, err
 	}

@@ -112,7 +112,7 @@ func TestSweepTakesWhatIsOldAndWhatACrashHasLeft(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			m, err := newFolders().open(t.Context(), tea.Settings{memoryKey: raw})
+			m, err := newFolders(nil).open(t.Context(), tea.Settings{memoryKey: raw})
 			if e := tea.AsError(err); e != nil && e.Type == tea.DependencyMissing {
 				t.Skip(err)
 			}

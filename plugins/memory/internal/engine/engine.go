@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"path/filepath"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/the-edge-agent/tea/plugins/memory/internal/engine/sandbox"
@@ -21,6 +22,7 @@ type Engine struct {
 	// anybody from reading.
 	reads, writes *guard
 	plans         sandbox.Plans
+	stuck         atomic.Int32 // queries that could not be stopped
 
 	// turn is held by the one who opens the database.
 	turn chan struct{}
@@ -180,35 +182,6 @@ func (e *Engine) Barrier(ctx context.Context, fn func()) error {
 	})
 }
 
-// selectMemory is what a query from outside may take beside the buffers of the
-// database.
-const selectMemory = 128 << 20
-
-// Select runs one SELECT that came from outside.
-func (e *Engine) Select(ctx context.Context, query string, bounds store.Sandbox) (table store.Table, err error) {
-	if bounds.Timeout > 0 {
-		var cancel context.CancelFunc
-		ctx, cancel = context.WithTimeout(ctx, bounds.Timeout)
-		defer cancel()
-	}
-	bounds = sandbox.Bounds(bounds)
-	if bounds.MaxMemory <= 0 {
-		bounds.MaxMemory = e.options.Limits.MemoryBytes + selectMemory
-	}
-	err = e.on(ctx, e.reads, func(s *session) error {
-		conn, err := s.handles.Read.Conn(ctx)
-		if err != nil {
-			return sandbox.Failure(ctx, err, bounds.Timeout)
-		}
-		defer conn.Close()
-		watched, stop := sandbox.Watch(ctx, bounds.MaxMemory)
-		defer stop()
-		table, err = e.options.Driver.Select(watched, conn, &e.plans, query, bounds)
-		return sandbox.Failure(watched, err, bounds.Timeout)
-	})
-	return table, err
-}
-
 // on runs a call on the open database.
 func (e *Engine) on(ctx context.Context, g *guard, fn func(*session) error) error {
 	err := g.call(ctx, func() error {
@@ -244,6 +217,13 @@ func (e *Engine) Close() error {
 	}
 	if s == nil {
 		return nil
+	}
+	if e.stuck.Load() > 0 {
+		select {
+		case <-s.idle:
+		case <-time.After(patience):
+			return errStuck()
+		}
 	}
 	<-s.idle
 	return s.close()

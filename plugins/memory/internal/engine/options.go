@@ -17,6 +17,9 @@ type Options struct {
 	// Warmup opens the database in Open rather than at the first call.
 	Warmup bool
 	Logger *slog.Logger
+	// Overrun, if set, is called when a query from outside cannot be stopped. A
+	// process that can be replaced ends then.
+	Overrun func()
 }
 
 // Limits bound what a database uses. Zero values are replaced by defaults

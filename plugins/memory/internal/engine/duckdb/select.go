@@ -58,7 +58,7 @@ func (database) Select(ctx context.Context, conn *sql.Conn, plans *sandbox.Plans
 	if err != nil {
 		return store.Table{}, err
 	}
-	if table, err = s.run(ctx, made); err == nil && !made.once {
+	if table, err = s.run(ctx, made); err == nil {
 		plans.Keep(key, made)
 	}
 	return table, err
@@ -79,8 +79,6 @@ type plan struct {
 	columns []column
 	// types are those of the text's columns, nil before its first run.
 	types []string
-	// once says that it was checked for these arguments only.
-	once bool
 }
 
 // errOtherTypes says that a table has changed its columns since the plan was
@@ -126,10 +124,7 @@ func (s *selection) plan(ctx context.Context) (*plan, error) {
 	if err != nil {
 		return nil, err
 	}
-	g := newGuard(p.text, s.bounds)
-	err = g.check(tree)
-	p.once = g.valued
-	return p, err
+	return p, newGuard(p.text, s.bounds).check(tree)
 }
 
 // describe gives the columns of the answer and finds what is wrong with the

@@ -1,0 +1,104 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"runtime/debug"
+	"time"
+
+	tea "github.com/the-edge-agent/tea/sdk"
+
+	"github.com/the-edge-agent/tea/plugins/memory/internal/engine/sandbox"
+	"github.com/the-edge-agent/tea/plugins/memory/internal/store"
+)
+
+const (
+	// selectMemory is what a query from outside may take besides the buffers of
+	// the database.
+	selectMemory = 128 << 20
+	// A query that goes on so long after it was interrupted is not expected to
+	// end: one that takes too much memory gets less time.
+	stopGrace   = time.Second
+	memoryGrace = 200 * time.Millisecond
+)
+
+// errStuck is the answer to queries while one that cannot be stopped runs.
+func errStuck() error {
+	return tea.Errorf(tea.ResourceExhausted, "an earlier SQL query cannot be stopped and still runs; SQL is refused until it ends or the process is started again")
+}
+
+// Select runs one SELECT that came from outside. A query that does not stop
+// after its time or memory is used up fails with the same error as one that
+// does; it goes on in the background, Options.Overrun is called, and further
+// queries are refused until it ends.
+func (e *Engine) Select(ctx context.Context, query string, bounds store.Sandbox) (store.Table, error) {
+	if e.stuck.Load() > 0 {
+		return store.Table{}, errStuck()
+	}
+	if bounds.Timeout > 0 {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(ctx, bounds.Timeout)
+		defer cancel()
+	}
+	bounds = sandbox.Bounds(bounds)
+	if bounds.MaxMemory <= 0 {
+		bounds.MaxMemory = e.options.Limits.MemoryBytes + selectMemory
+	}
+	watched, stop := sandbox.Watch(ctx, bounds.MaxMemory)
+	defer stop()
+	var table store.Table
+	var err error
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		table, err = e.selectOn(watched, query, bounds)
+	}()
+	select {
+	case <-done:
+		return table, err
+	case <-watched.Done():
+	}
+	failure := tea.AsError(sandbox.Failure(watched, context.Cause(watched), bounds.Timeout))
+	grace := stopGrace
+	if failure.Type == tea.ValidationError {
+		grace = memoryGrace
+	}
+	select {
+	case <-done:
+		return table, err
+	case <-time.After(grace):
+	}
+	e.stuck.Add(1)
+	go func() {
+		<-done
+		e.stuck.Add(-1)
+	}()
+	e.options.Logger.Error("an SQL query cannot be stopped", "engine", string(e.Dialect()), "error", failure.Message)
+	if e.options.Overrun != nil {
+		e.options.Overrun()
+	}
+	failure.Message += "; the database did not stop it"
+	return store.Table{}, failure
+}
+
+func (e *Engine) selectOn(ctx context.Context, query string, bounds store.Sandbox) (table store.Table, err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			err = fmt.Errorf("panic in a query: %v\n%s", p, debug.Stack())
+		}
+	}()
+	err = e.on(ctx, e.reads, func(s *session) error {
+		conn, err := s.handles.Read.Conn(ctx)
+		if err != nil {
+			return err
+		}
+		defer conn.Close()
+		table, err = e.options.Driver.Select(ctx, conn, &e.plans, query, bounds)
+		return sandbox.Failure(ctx, err, bounds.Timeout)
+	})
+	if errors.Is(err, context.Cause(ctx)) {
+		err = sandbox.Failure(ctx, err, bounds.Timeout)
+	}
+	return table, err
+}
