@@ -10,6 +10,8 @@ import (
 type (
 	// Result is what came of a run.
 	Result = engine.Result
+	// Failure is a node or branch that failed on the way.
+	Failure = engine.Failure
 	// Usage counts against the budget.
 	Usage = engine.Usage
 	// BranchOutcome is how a branch ended.

@@ -1,7 +1,9 @@
 package host
 
 import (
+	"encoding/json"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/the-edge-agent/tea/host/internal/checkpoint"
@@ -79,4 +81,25 @@ func (r *Runs) Events(run string, after int64, fn func(seq int64, line []byte) e
 // place of secrets.
 func Pending(contents *RunContents) ([]Interrupt, error) {
 	return engine.Pending(veiled(contents.Records), nil)
+}
+
+// RunFailure is what the last status in a checkpoint says of failures, with ***
+// in the place of secrets.
+type RunFailure struct {
+	// Error is why the run failed or stopped.
+	Error string `json:"error,omitempty"`
+	// Failures and FailedBranches are as in [Result].
+	Failures       []Failure `json:"failures,omitempty"`
+	FailedBranches int       `json:"failed_branches,omitempty"`
+}
+
+// FailureOf reads what went wrong in a run.
+func FailureOf(contents *RunContents) (f RunFailure, err error) {
+	for _, rec := range slices.Backward(contents.Records) {
+		if rec.Kind == "status" {
+			err = json.Unmarshal(masked(rec.Body), &f)
+			break
+		}
+	}
+	return f, err
 }

@@ -124,6 +124,7 @@ func (c *runsShowCmd) html(a *app, runs *host.Runs, dir, id string) error {
 // runOutput is a run in JSON.
 type runOutput struct {
 	host.RunEntry
+	host.RunFailure
 	Pending []host.Interrupt `json:"pending"`
 	Notes   []string         `json:"notes,omitempty"`
 }
@@ -151,6 +152,9 @@ func (c *runsShowCmd) Run(a *app) error {
 		return err
 	}
 	out.Pending = append(out.Pending, pending...)
+	if out.RunFailure, err = host.FailureOf(contents); err != nil {
+		return err
+	}
 	if c.JSON {
 		return writeJSON(a.stdout, out)
 	}
@@ -165,6 +169,15 @@ func (c *runsShowCmd) Run(a *app) error {
 	row("file", out.WorkflowFile)
 	row("status", out.Status)
 	row("node", out.Node)
+	row("error", out.Error)
+	for i, f := range out.Failures {
+		switch {
+		case f.Branch:
+			row("failed branch", f.String())
+		case i == 0 && out.Error != "":
+			row("first failure", f.String())
+		}
+	}
 	row("started", when(out.StartedAt))
 	row("updated", when(out.UpdatedAt))
 	row("forked from", out.ParentRun)

@@ -27,6 +27,7 @@ type branch struct {
 // walk runs the branch in its frame.
 func (b *branch) walk(ctx context.Context, inner *frame) error {
 	if !b.alone {
+		inner.stop = b.stop
 		return inner.walkFrom(ctx, b.entry, b.stop)
 	}
 	inner.only = inner.prefix
@@ -181,7 +182,11 @@ func (f *frame) runBranch(ctx context.Context, b *branch, fan *fan, res *branchR
 	r := f.run
 	br := r.breakers.get(b.name, fan.policy.Breaker)
 	if rec, ok := r.replay.branches[b.path]; ok {
-		if res.recall(ctx, b, rec); res.Err != nil && res.Err.Type != tea.CircuitOpen {
+		res.recall(ctx, b, rec)
+		if res.Err != nil {
+			r.failures.note(b.path, true, res.Err)
+		}
+		if res.Err != nil && res.Err.Type != tea.CircuitOpen {
 			br.record(false)
 		}
 		return
@@ -277,6 +282,7 @@ func (f *frame) endBranch(res *branchResult, tolerant bool) {
 	res.Success = res.Err == nil
 	if !res.Success {
 		r.forget(res.path)
+		r.failures.note(res.path, true, res.Err)
 	}
 	if !res.Success && tolerant {
 		if err := r.append(kindBranch, res.path, res.body()); err != nil {
@@ -333,6 +339,19 @@ func (res *branchResult) recall(ctx context.Context, b *branch, rec map[string]a
 type joined struct {
 	results []branchResult
 	list    []any
+}
+
+// failure is that of the first branch that failed, nil where none did.
+func (j *joined) failure() error {
+	if j == nil {
+		return nil
+	}
+	for i := range j.results {
+		if res := &j.results[i]; res.Err != nil {
+			return res.failure()
+		}
+	}
+	return nil
 }
 
 // entries are the results as the templates of the fan-in node see them.

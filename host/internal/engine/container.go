@@ -171,7 +171,7 @@ func (x *execution) eachItem(ctx context.Context, b *graph.Map, path string) (ou
 			item: itemVars{name: b.ItemVar, indexName: b.IndexVar, value: item, index: int64(i)},
 		}
 	}
-	fan := fan{policy: b.Policy, base: x.base, begun: f.run.replay.begunAt(path), joins: b.FanIn != nil, tolerant: b.FanIn != nil && !b.Policy.FailFast}
+	fan := fan{policy: b.Policy, base: x.base, begun: f.run.replay.begunAt(path), joins: b.FanIn != nil, tolerant: f.handsResultsTo(b.FanIn) && !b.Policy.FailFast}
 	results, err := f.runBranches(ctx, list, fan)
 	if err != nil {
 		return outcome{}, err
@@ -226,6 +226,12 @@ func itemLabel(item any) any {
 	return nil
 }
 
+// handsResultsTo reports whether a fan-in node looks at the results of the
+// branches that end there. One that ends an outer branch does not see them.
+func (f *frame) handsResultsTo(join *graph.Node) bool {
+	return join != nil && join != f.stop && join.ReadsResults
+}
+
 // take goes where a decision leads: to a node, or through the branches of a
 // fan-out to its join.
 func (f *frame) take(ctx context.Context, path string, w way) (*graph.Node, error) {
@@ -240,7 +246,7 @@ func (f *frame) take(ctx context.Context, path string, w way) (*graph.Node, erro
 			entry: b.Entry, stop: join,
 		}
 	}
-	fan := fan{policy: w.fanOut.Policy, base: f.state, begun: f.run.replay.begunAt(path), joins: join != nil, tolerant: join != nil && !w.fanOut.Policy.FailFast}
+	fan := fan{policy: w.fanOut.Policy, base: f.state, begun: f.run.replay.begunAt(path), joins: join != nil, tolerant: f.handsResultsTo(join) && !w.fanOut.Policy.FailFast}
 	results, err := f.runBranches(ctx, list, fan)
 	if err != nil {
 		return nil, err

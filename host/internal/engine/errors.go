@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync"
 
 	"github.com/the-edge-agent/tea/host/internal/expr"
 	"github.com/the-edge-agent/tea/host/internal/script"
@@ -63,6 +64,28 @@ var errSuspended = errors.New("suspended at an interrupt")
 
 // errReplayed ends a frame that only gathers what is recorded.
 var errReplayed = errors.New("the recorded part ends here")
+
+// maxFailures is how many failures a result keeps.
+const maxFailures = 20
+
+// failures are what failed in a run so far.
+type failures struct {
+	mu       sync.Mutex
+	first    []Failure
+	branches int
+}
+
+// note adds a failure.
+func (f *failures) note(path string, branch bool, failure *tea.Error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if branch {
+		f.branches++
+	}
+	if len(f.first) < maxFailures {
+		f.first = append(f.first, Failure{Path: path, Branch: branch, Type: failure.Type, Message: failure.Message})
+	}
+}
 
 // asFailure brings whatever a body returned into an action error.
 func asFailure(err error) *tea.Error {

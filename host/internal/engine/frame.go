@@ -37,6 +37,8 @@ type frame struct {
 	item itemVars
 	// joins says that a branch ends at a fan-in node: nobody asks for deltas.
 	joins bool
+	// stop is the fan-in node at which a branch ends.
+	stop *graph.Node
 	// joined are the results of the fan-out that ends at the next node.
 	joined *joined
 	// route is where the present node leads; standIn replaces that of the

@@ -115,6 +115,11 @@ type Result struct {
 	Pending []Interrupt
 	// Err is why the run failed or stopped; nil when it is done or waiting.
 	Err error
+	// Failures are what failed before the run came to its end, the first first:
+	// nodes that the run went on from, and branches. At most 20 are kept.
+	Failures []Failure
+	// FailedBranches counts the branches and items of maps that failed.
+	FailedBranches int
 	// Usage is what the run has used so far, resumed parts included.
 	Usage Usage
 	// Checkpoint is the file to resume from; "" where nothing is kept.
@@ -123,6 +128,18 @@ type Result struct {
 	Started time.Time
 	Elapsed time.Duration
 }
+
+// Failure is a node or branch that failed.
+type Failure struct {
+	// Path is that of the node or branch.
+	Path    string        `json:"path"`
+	Branch  bool          `json:"branch,omitempty"`
+	Type    tea.ErrorType `json:"error_type"`
+	Message string        `json:"error"`
+}
+
+// String is the failure on one line.
+func (f Failure) String() string { return f.Path + ": " + string(f.Type) + ": " + f.Message }
 
 // Usage counts against the budget.
 type Usage struct {

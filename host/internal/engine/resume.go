@@ -149,6 +149,9 @@ func (f *frame) replayInput(in input) {
 
 // replayNode applies a recorded execution.
 func (f *frame) replayNode(ctx context.Context, n *graph.Node, path string, base *state.State, rec *nodeRecord) (*graph.Node, error) {
+	if rec.failure != nil {
+		f.run.failures.note(path, false, rec.failure)
+	}
 	if rec.fallback {
 		return f.visitFallback(n)
 	}

@@ -27,6 +27,7 @@ type run struct {
 	cancel   context.CancelCauseFunc
 	steps    atomic.Int64
 	breakers breakers
+	failures failures
 
 	traceOnce sync.Once
 	trace     tracecontext.Trace
@@ -160,6 +161,7 @@ func (r *run) finish(ctx context.Context, root *frame, err error) (*Result, erro
 	slices.SortFunc(res.Pending, func(a, b Interrupt) int { return cmp.Compare(a.ID, b.ID) })
 	r.mu.Unlock()
 	res.Usage.Steps = int(r.steps.Load())
+	res.Failures, res.FailedBranches = r.failures.first, r.failures.branches
 	res.Status, res.Err = r.judge(ctx, err)
 	if res.Status != Waiting {
 		res.Pending = nil
@@ -218,6 +220,9 @@ func (r *run) close(res *Result) error {
 	if res.Err != nil {
 		body["error"] = res.Err.Error()
 	}
+	if len(res.Failures) > 0 {
+		body["failures"], body["failed_branches"] = failureList(res.Failures), int64(res.FailedBranches)
+	}
 	usage := usageBody(res.Usage)
 	usage["seconds"] = r.clock.total().Seconds()
 	body["usage"] = usage
@@ -232,6 +237,19 @@ func (r *run) close(res *Result) error {
 	}
 	r.emit(EventCheckpoint, "", "", map[string]any{"path": res.Checkpoint})
 	return nil
+}
+
+// failureList is failures in a record.
+func failureList(failures []Failure) []any {
+	list := make([]any, len(failures))
+	for i, f := range failures {
+		entry := map[string]any{"path": f.Path, "error": f.Message, "error_type": string(f.Type)}
+		if f.Branch {
+			entry["branch"] = true
+		}
+		list[i] = entry
+	}
+	return list
 }
 
 func (r *run) emitEnd(res *Result) {
@@ -252,6 +270,9 @@ func (r *run) emitEnd(res *Result) {
 	}
 	if res.Usage.USD > 0 {
 		fields["usd"] = res.Usage.USD
+	}
+	if res.FailedBranches > 0 {
+		fields["failed_branches"] = int64(res.FailedBranches)
 	}
 	if res.Err != nil {
 		maps.Copy(fields, failureFields(asFailure(res.Err)))

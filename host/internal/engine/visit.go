@@ -61,6 +61,10 @@ func (f *frame) runNode(ctx context.Context, n *graph.Node, path string, base *s
 			return nil, f.fail(n, path, 0, err)
 		}
 		if !holds {
+			// A node that is skipped looks at no results, but its condition may.
+			if err := f.joined.failure(); err != nil && !n.GuardReadsResults {
+				return nil, err
+			}
 			f.joined = nil
 			return f.leave(ctx, n, path, &nodeRecord{skipped: true}, nil)
 		}
@@ -177,8 +181,12 @@ func (f *frame) failed(ctx context.Context, x *execution, err error) (*graph.Nod
 	failure := f.run.failure(err)
 	f.tellError(x, failure)
 	f.run.forget(path)
+	goesOn := n.Fallback != nil && (n.OnError == spec.OnErrorFallback || n.Spec.OnError == spec.OnErrorDefault)
+	if goesOn || n.OnError == spec.OnErrorContinue {
+		f.run.failures.note(path, false, failure)
+	}
 	switch {
-	case n.Fallback != nil && (n.OnError == spec.OnErrorFallback || n.Spec.OnError == spec.OnErrorDefault):
+	case goesOn:
 		rec := &nodeRecord{failure: failure, fallback: true, usage: x.usage()}
 		if err := f.run.appendNode(kindNode, path, rec); err != nil {
 			return nil, err

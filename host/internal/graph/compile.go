@@ -97,6 +97,7 @@ func (c *compiler) graph(nodes []*spec.Node, edges []*spec.Edge, roots []string)
 	c.routes(g, edges, roots)
 	c.joins(g)
 	mapJoins(g)
+	c.readers(g)
 	return g
 }
 

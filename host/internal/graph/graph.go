@@ -62,6 +62,10 @@ type Node struct {
 
 	InterruptBefore, InterruptAfter bool
 
+	// ReadsResults says, of a fan-in node, that its condition, parameters or
+	// code use parallel_results; GuardReadsResults that its condition does.
+	ReadsResults, GuardReadsResults bool
+
 	// following is the next node in the list, nil at its end.
 	following *Node
 }

@@ -14,7 +14,7 @@ func (r *Report) Summary(res *engine.Result, mask func(string) string) {
 	switch res.Status {
 	case engine.Done:
 		if r.o.Quiet {
-			return
+			break
 		}
 		b.WriteString(r.style.paint(green, "done") + " in " + r.style.brief(res.Elapsed) + r.usage(res.Usage) + "\n")
 	case engine.Waiting:
@@ -42,7 +42,36 @@ func (r *Report) Summary(res *engine.Result, mask func(string) string) {
 			b.WriteString(sources{}.excerpt(node.Pos, r.style))
 		}
 	}
-	r.print(b.String())
+	b.WriteString(failuresText(res, mask))
+	if b.Len() > 0 {
+		r.print(b.String())
+	}
+}
+
+// failuresText names the branches that failed and, where the run has failed
+// too, what failed first.
+func failuresText(res *engine.Result, mask func(string) string) string {
+	var b strings.Builder
+	if len(res.Failures) > 0 && res.Err != nil {
+		if first := res.Failures[0]; !first.Branch {
+			fmt.Fprintf(&b, "first failure: %s\n", oneLine(mask(first.String())))
+		}
+	}
+	if res.FailedBranches == 0 {
+		return b.String()
+	}
+	fmt.Fprintf(&b, "%s failed:\n", count(int64(res.FailedBranches), "branch", "branches"))
+	named := 0
+	for _, f := range res.Failures {
+		if f.Branch {
+			fmt.Fprintf(&b, "  %s\n", oneLine(mask(f.String())))
+			named++
+		}
+	}
+	if more := res.FailedBranches - named; more > 0 {
+		fmt.Fprintf(&b, "  and %d more\n", more)
+	}
+	return b.String()
 }
 
 func (r *Report) usage(u engine.Usage) string {

@@ -26,6 +26,9 @@ type facts struct {
 	reads       []Reference
 	globals     []Reference
 	returns     []string
+	// named are the globals that are read, own ones and fields of _G included.
+	named    []string
+	requires []string
 	// otherReturns says that the chunk returns something else than tables
 	// that are written out.
 	otherReturns bool
@@ -47,6 +50,14 @@ func (c *Chunk) ReturnKeys() (keys []string, all bool) { return c.facts.returns,
 // Globals lists the places where the chunk reads a global name that is
 // neither state nor one of the libraries', and that it does not set itself. The slice must not be changed.
 func (c *Chunk) Globals() []Reference { return c.facts.globals }
+
+// Reads reports whether the chunk reads a global name, by itself or as a field
+// of _G.
+func (c *Chunk) Reads(global string) bool { return slices.Contains(c.facts.named, global) }
+
+// Requires lists the modules that the chunk requires by a name that is written
+// out. The slice must not be changed.
+func (c *Chunk) Requires() []string { return c.facts.requires }
 
 // libraries are the global names that every script finds.
 var libraries = func() map[string]bool {
@@ -214,9 +225,11 @@ func (o *observer) assign(target ast.Expr) {
 	o.assigned = append(o.assigned, assignment{key, o.position(target, "state")})
 }
 
-func (o *observer) isState(e ast.Expr) bool {
+func (o *observer) isState(e ast.Expr) bool { return o.isGlobal(e, "state") }
+
+func (o *observer) isGlobal(e ast.Expr, name string) bool {
 	ident, ok := e.(*ast.IdentExpr)
-	return ok && ident.Value == "state" && !slices.Contains(o.locals, "state")
+	return ok && ident.Value == name && !slices.Contains(o.locals, name)
 }
 
 func constantKey(e ast.Expr) (string, bool) {
@@ -256,6 +269,9 @@ func (o *observer) expr(e ast.Expr) {
 			return
 		}
 		o.expr(e.Key)
+		if key, ok := constantKey(e.Key); ok && o.isGlobal(e.Object, "_G") {
+			o.named = append(o.named, key)
+		}
 		if !o.isState(e.Object) {
 			o.expr(e.Object)
 		} else if key, ok := constantKey(e.Key); ok {
@@ -272,6 +288,11 @@ func (o *observer) expr(e ast.Expr) {
 	case *ast.FuncCallExpr:
 		o.exprs([]ast.Expr{e.Func, e.Receiver})
 		o.exprs(e.Args)
+		if len(e.Args) > 0 && o.isGlobal(e.Func, "require") {
+			if name, ok := constantKey(e.Args[0]); ok {
+				o.requires = append(o.requires, name)
+			}
+		}
 	case *ast.LogicalOpExpr:
 		o.exprs([]ast.Expr{e.Lhs, e.Rhs})
 	case *ast.RelationalOpExpr:
@@ -327,6 +348,7 @@ func (o *observer) ident(e *ast.IdentExpr) {
 		return
 	}
 	if !libraries[e.Value] {
+		o.named = append(o.named, e.Value)
 		o.globals = append(o.globals, Reference{Name: e.Value, Position: o.position(e, e.Value)})
 	}
 }
