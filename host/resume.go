@@ -23,6 +23,10 @@ var ErrWorkflowChanged = errors.New("the workflow has changed since the run bega
 // the run is as it was.
 var ErrInputUnused = engine.ErrInputUnused
 
+// ErrNothingFailed is the error of a resume with RetryFailed of a run that is
+// done and in which no branch failed.
+var ErrNothingFailed = engine.ErrNothingFailed
+
 // Resume continues a run of this workflow. run is its id, a unique prefix of
 // it, or the path of its checkpoint file. Nodes that finished are not run again.
 //

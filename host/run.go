@@ -48,6 +48,9 @@ type RunOptions struct {
 	Callbacks Callbacks
 	// InterruptBefore and InterruptAfter name further nodes to stop at.
 	InterruptBefore, InterruptAfter []string
+	// RetryFailed runs the failed branches of a run again on resume, and what
+	// follows them; branches that succeeded are kept.
+	RetryFailed bool
 	// Force resumes although the workflow has changed; Migrate does so where
 	// everything that the checkpoint refers to is still there.
 	Force, Migrate bool
@@ -134,7 +137,7 @@ func (wf *Workflow) engineOptions(o RunOptions) (engine.Options, error) {
 	}
 	return engine.Options{
 		Graph: wf.graph, Actions: r.actions, RunID: o.RunID, Input: values,
-		CheckpointDir: o.CheckpointDir, Answers: o.Answers, Hold: o.Hold, Relaxed: o.Force, Ask: o.Ask,
+		CheckpointDir: o.CheckpointDir, Answers: o.Answers, Hold: o.Hold, RetryFailed: o.RetryFailed, Relaxed: o.Force, Ask: o.Ask,
 		Secrets: r.set, Env: o.Env, LoadGraph: wf.loadGraph,
 		Events: o.Events, Around: o.Around, Callbacks: o.Callbacks, Logger: wf.log(),
 		InterruptBefore: o.InterruptBefore, InterruptAfter: o.InterruptAfter,

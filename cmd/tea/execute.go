@@ -84,7 +84,7 @@ func refused(err error) error {
 	var input *host.InputError
 	var answer *tea.Error
 	switch {
-	case errors.Is(err, host.ErrInputUnused):
+	case errors.Is(err, host.ErrInputUnused), errors.Is(err, host.ErrNothingFailed):
 		return usageError(err)
 	case errors.As(err, &input):
 		example := map[string]any{}
@@ -135,6 +135,9 @@ func (a *app) finish(f *runFlags, res *host.Result, broken bool) error {
 			a.report.Checkpoint(res.Checkpoint, f.resumeCommand(res, a.mask))
 		}
 		return &exitError{code: codeOf(res)}
+	}
+	if res.FailedBranches > 0 && res.Checkpoint != "" {
+		a.report.Retry(f.resumeCommand(res, a.mask) + " --retry-failed")
 	}
 	if err := a.deliver(f, a.mask.Value(res.State)); err != nil {
 		return fmt.Errorf("write the final state: %w", err)

@@ -13,11 +13,12 @@ import (
 )
 
 type resumeCmd struct {
-	RunID   string   `arg:"" name:"run" help:"Id of the run or the beginning of it, the file of its checkpoint, or the workflow file whose newest open run is meant."`
-	Answer  []string `sep:"none" placeholder:"ID=JSON" help:"Answer an interrupt, by its id or its node (repeatable)."`
-	Pass    []string `sep:"none" placeholder:"ID|all|none" help:"Pass a stop before or after a node, by its id or its node (repeatable). Default: all, unless --answer is given."`
-	Force   bool     `help:"Go on although the workflow has changed."`
-	Migrate bool     `help:"Go on with a changed workflow if everything the run used is still there."`
+	RunID       string   `arg:"" name:"run" help:"Id of the run or the beginning of it, the file of its checkpoint, or the workflow file whose newest open run is meant."`
+	Answer      []string `sep:"none" placeholder:"ID=JSON" help:"Answer an interrupt, by its id or its node (repeatable)."`
+	Pass        []string `sep:"none" placeholder:"ID|all|none" help:"Pass a stop before or after a node, by its id or its node (repeatable). Default: all, unless --answer is given."`
+	RetryFailed bool     `help:"Run the branches and map items that failed again, and what follows them."`
+	Force       bool     `help:"Go on although the workflow has changed."`
+	Migrate     bool     `help:"Go on with a changed workflow if everything the run used is still there."`
 	workflowFlag
 	runFlags
 }
@@ -46,7 +47,7 @@ func (c *resumeCmd) Run(a *app) error {
 	}
 	load := loadOf(dir.path, run, c.Workflow, c.Force || c.Migrate)
 	return a.continueRun(&c.runFlags, dir.path, load, func(ctx context.Context, wf *host.Workflow, o host.RunOptions) (*host.Result, error) {
-		o.Answers, o.Force, o.Migrate = answers, c.Force, c.Migrate
+		o.Answers, o.RetryFailed, o.Force, o.Migrate = answers, c.RetryFailed, c.Force, c.Migrate
 		return wf.Resume(ctx, run, o)
 	})
 }

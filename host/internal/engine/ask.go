@@ -10,14 +10,15 @@ import (
 func (f *frame) ask(ctx context.Context, node, path string, q Question) (answer any, timedOut bool, err error) {
 	r := f.run
 	id := path + ":ask"
-	i, known := r.replay.interrupts[id]
+	i := r.replay.interrupts[id]
+	known := f.waitedAt(id)
 	if !known {
 		i = Interrupt{ID: id, Kind: InterruptAsk, Node: node, Path: path, Question: q.Text, Schema: q.Schema, Choices: q.Choices, Default: q.Default, AskedAt: r.now()}
 		if q.Deadline > 0 {
 			i.Deadline, i.OnTimeout = i.AskedAt.Add(q.Deadline), q.OnTimeout
 		}
 	}
-	_, answered := r.answered(id)
+	_, answered := f.answered(id)
 	if !answered && !i.Deadline.IsZero() {
 		if known && !r.now().Before(i.Deadline) {
 			return nil, true, nil

@@ -124,6 +124,9 @@ func (f *frame) runBranches(ctx context.Context, list []branch, fan fan) ([]bran
 	wg.Add(1)
 	work()
 	wg.Wait()
+	for i := range results {
+		f.void = max(f.void, f.run.replay.redone[list[i].path], results[i].frame.void)
+	}
 	return results, settle(results, fan.tolerant)
 }
 
@@ -181,7 +184,7 @@ func (f *frame) openBranch(inner *frame, b *branch, path string, fan *fan) {
 func (f *frame) runBranch(ctx context.Context, b *branch, fan *fan, res *branchResult) {
 	r := f.run
 	br := r.breakers.get(b.name, fan.policy.Breaker)
-	if rec, ok := r.replay.branches[b.path]; ok {
+	if rec, ok := r.replay.branch(b.path, f.void); ok {
 		res.recall(ctx, b, rec)
 		if res.Err != nil {
 			r.failures.note(b.path, true, res.Err)
@@ -196,7 +199,7 @@ func (f *frame) runBranch(ctx context.Context, b *branch, fan *fan, res *branchR
 		return
 	}
 	// A branch that had begun before a resume was allowed then.
-	if !r.replay.hasBegun(b.path) && !br.allow() {
+	if !r.replay.hasBegun(b.path, f.void) && !br.allow() {
 		res.Err = tea.Errorf(tea.CircuitOpen, "the circuit breaker of branch %q is open", b.name)
 		res.Circuit = br.state()
 		f.endBranch(res, fan.tolerant)

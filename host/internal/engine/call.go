@@ -264,7 +264,9 @@ func (h *callHost) Note(_ context.Context, key string) (tea.Payload, bool, error
 	defer r.mu.Unlock()
 	v, ok := r.notes[h.path][key]
 	if !ok {
-		v, ok = r.replay.notes[h.path][key]
+		if v, ok = r.replay.notes[h.path][key]; ok && r.replay.isStale(kindNote, h.path+" "+key, h.x.frame.void) {
+			v, ok = nil, false
+		}
 	}
 	return tea.ValuePayload(v), ok, nil
 }

@@ -31,7 +31,7 @@ func (x *execution) container(ctx context.Context) (outcome, error) {
 // frame's state as it was.
 func (x *execution) steps(ctx context.Context, b *graph.Steps, path string) (outcome, error) {
 	f := x.frame
-	inner := f.inner(f.graph, path, x.base, f.run.replay.begunAt(path))
+	inner := f.inner(f.graph, path, x.base, f.run.replay.begunAt(path, f.void))
 	inner.joined = x.joined
 	var last any
 	for _, step := range b.Steps {
@@ -49,6 +49,7 @@ func (x *execution) steps(ctx context.Context, b *graph.Steps, path string) (out
 // close ends an inner frame: its changes and results go to the frame around.
 func (f *frame) close(out outcome) outcome {
 	out.deltas = append(f.deltas, out.deltas...)
+	f.outer.void = max(f.outer.void, f.void)
 	f.outer.noteErrors(f.failures)
 	f.outer.nodes.addResults(&f.nodes)
 	return out
@@ -56,7 +57,7 @@ func (f *frame) close(out outcome) outcome {
 
 func (x *execution) loop(ctx context.Context, b *graph.Loop, path string) (outcome, error) {
 	f := x.frame
-	inner := f.inner(b.Body, path, x.base, f.run.replay.begunAt(path))
+	inner := f.inner(b.Body, path, x.base, f.run.replay.begunAt(path, f.void))
 	passes := 0
 	for ; ; passes++ {
 		inner.prefix = indexPath(path, passes)
@@ -69,7 +70,7 @@ func (x *execution) loop(ctx context.Context, b *graph.Loop, path string) (outco
 		if !again {
 			break
 		}
-		if f.run.listening() && !f.run.replay.hasBegun(inner.prefix) {
+		if f.run.listening() && !f.run.replay.hasBegun(inner.prefix, inner.void) {
 			f.run.emit(EventLoop, x.node.Name, inner.prefix, map[string]any{"iteration": int64(passes)})
 		}
 		if err := inner.walk(ctx); err != nil {
@@ -93,7 +94,7 @@ func (x *execution) again(ctx context.Context, inner *frame, b *graph.Loop, pass
 	if x.rec != nil {
 		return passes < x.rec.count, nil
 	}
-	if inner.run.replay.hasBegun(inner.prefix) {
+	if inner.run.replay.hasBegun(inner.prefix, inner.void) {
 		return true, nil
 	}
 	holds, err := inner.holds(ctx, b.Condition, nil)
@@ -142,11 +143,12 @@ func (f *frame) runGraph(ctx context.Context, g *graph.Graph, path string, input
 		defer stop()
 	}
 	inner := newFrame(f.run, g, initial)
-	inner.calls, inner.steps = calls, f.steps
-	inner.around, inner.prefix, inner.inputSeq, inner.replayOnly = f, path, f.run.replay.begunAt(path), f.replayOnly
+	inner.calls, inner.steps, inner.void = calls, f.steps, f.void
+	inner.around, inner.prefix, inner.inputSeq, inner.replayOnly = f, path, f.run.replay.begunAt(path, f.void), f.replayOnly
 	if err := inner.walk(ctx); err != nil {
 		return nil, err
 	}
+	f.void = max(f.void, inner.void)
 	return inner.state.Values(), nil
 }
 
@@ -171,7 +173,7 @@ func (x *execution) eachItem(ctx context.Context, b *graph.Map, path string) (ou
 			item: itemVars{name: b.ItemVar, indexName: b.IndexVar, value: item, index: int64(i)},
 		}
 	}
-	fan := fan{policy: b.Policy, base: x.base, begun: f.run.replay.begunAt(path), joins: b.FanIn != nil, tolerant: f.handsResultsTo(b.FanIn) && !b.Policy.FailFast}
+	fan := fan{policy: b.Policy, base: x.base, begun: f.run.replay.begunAt(path, f.void), joins: b.FanIn != nil, tolerant: f.handsResultsTo(b.FanIn) && !b.Policy.FailFast}
 	results, err := f.runBranches(ctx, list, fan)
 	if err != nil {
 		return outcome{}, err
@@ -246,7 +248,7 @@ func (f *frame) take(ctx context.Context, path string, w way) (*graph.Node, erro
 			entry: b.Entry, stop: join,
 		}
 	}
-	fan := fan{policy: w.fanOut.Policy, base: f.state, begun: f.run.replay.begunAt(path), joins: join != nil, tolerant: f.handsResultsTo(join) && !w.fanOut.Policy.FailFast}
+	fan := fan{policy: w.fanOut.Policy, base: f.state, begun: f.run.replay.begunAt(path, f.void), joins: join != nil, tolerant: f.handsResultsTo(join) && !w.fanOut.Policy.FailFast}
 	results, err := f.runBranches(ctx, list, fan)
 	if err != nil {
 		return nil, err

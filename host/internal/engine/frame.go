@@ -52,6 +52,9 @@ type frame struct {
 	only string
 	// replayOnly stops the frame at the first node that is not recorded.
 	replayOnly bool
+	// void is the record up to which none counts any more in this frame, since
+	// branches were run again.
+	void uint64
 	// inputSeq is the last record whose input, given to a resume, the state of
 	// the frame includes; inputAll where it includes every input.
 	inputSeq uint64
@@ -79,7 +82,7 @@ func (f *frame) inner(g *graph.Graph, prefix string, base *state.State, begun ui
 func (f *frame) open(outer *frame, g *graph.Graph, prefix string, base *state.State, begun uint64) {
 	*f = frame{
 		inputSeq: begun, run: outer.run, graph: g, prefix: prefix, outer: outer, around: outer,
-		replayOnly: outer.replayOnly, steps: outer.steps, calls: outer.calls,
+		replayOnly: outer.replayOnly, steps: outer.steps, calls: outer.calls, void: outer.void,
 	}
 	base.ForkTo(&f.own)
 	f.state = &f.own

@@ -36,7 +36,7 @@ func (f *frame) tellBranch(b *branch, res *branchResult) {
 			r.o.Callbacks.BranchStart(b.path, b.name)
 		}
 	}
-	if !r.replay.hasBegun(b.path) {
+	if !r.replay.hasBegun(b.path, f.void) {
 		announce()
 		return
 	}

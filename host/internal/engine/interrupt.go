@@ -81,10 +81,10 @@ func toInterrupt(path string, m map[string]any) Interrupt {
 // the state.
 func (f *frame) interrupt(ctx context.Context, i Interrupt) (answer any, err error) {
 	r := f.run
-	if v, passed := r.replay.answers[i.ID]; passed {
+	if v, passed := r.replay.answers[i.ID]; passed && !r.replay.isStale(kindAnswer, i.ID, f.void) {
 		return v, nil
 	}
-	_, known := r.replay.interrupts[i.ID]
+	known := f.waitedAt(i.ID)
 	answer, given := r.o.Answers[i.ID]
 	switch {
 	case given:
@@ -136,14 +136,15 @@ func (f *frame) wait(i Interrupt, known bool) error {
 // waitedAt tells whether the run had come to an interrupt before: it is one
 // also where the node is no place to stop at any more, as without the flags
 // that the run began with.
-func (r *run) waitedAt(id string) bool {
-	_, known := r.replay.interrupts[id]
-	return known
+func (f *frame) waitedAt(id string) bool {
+	_, known := f.run.replay.interrupts[id]
+	return known && !f.run.replay.isStale(kindInterrupt, id, f.void)
 }
 
 // answered looks for an answer from this resume or an earlier one.
-func (r *run) answered(id string) (any, bool) {
-	if v, ok := r.replay.answers[id]; ok {
+func (f *frame) answered(id string) (any, bool) {
+	r := f.run
+	if v, ok := r.replay.answers[id]; ok && !r.replay.isStale(kindAnswer, id, f.void) {
 		return v, true
 	}
 	v, ok := r.o.Answers[id]

@@ -23,6 +23,7 @@ const (
 	kindNote      = "note"               // key, value: an action's durable note
 	kindStatus    = "status"             // status, node, error, usage
 	kindSession   = "session"            // a resume begins; for the time at work
+	kindRetry     = "retry"              // paths of failed branches that run again, and what follows them
 	kindUsage     = "usage"              // tokens, usd of one request at path, until the node's record
 )
 

@@ -17,7 +17,7 @@ func Fits(ctx context.Context, o Options) error {
 	r := &run{o: o, seen: map[string]bool{}, noParams: map[string]any{}}
 	r.breakers.init(r)
 	var err error
-	if r.replay, err = newReplay(o.Replay, o.Secrets); err != nil {
+	if r.replay, err = newReplay(o.Replay, o.Secrets, o.RetryFailed); err != nil {
 		return err
 	}
 	root, err := r.begin()

@@ -50,6 +50,9 @@ type Options struct {
 	// Hold leaves every interrupt that waits to Answers and Ask; else a resume
 	// without answers passes those before and after nodes.
 	Hold bool
+	// RetryFailed runs the branches that failed again, and what follows them;
+	// see [ErrNothingFailed].
+	RetryFailed bool
 	// Relaxed lets recorded decisions that no longer fit the graph be made
 	// anew instead of failing (resume --force).
 	Relaxed bool

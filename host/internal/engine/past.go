@@ -13,7 +13,7 @@ func StateAt(ctx context.Context, o Options) (map[string]any, error) {
 	r := &run{o: o}
 	r.breakers.init(r)
 	var err error
-	if r.replay, err = newReplay(o.Replay, o.Secrets); err != nil {
+	if r.replay, err = newReplay(o.Replay, o.Secrets, o.RetryFailed); err != nil {
 		return nil, err
 	}
 	root, err := r.begin()

@@ -17,6 +17,9 @@ import (
 //	a>b/clean        in the branch that begins at b, of the fan-out behind a
 //	a>b~2/clean      in its second attempt
 
+// pathBorders are the characters that begin a further part of a path.
+const pathBorders = "/[>!~"
+
 func visitPath(prefix, node string, visit int) string {
 	path := node
 	if prefix != "" {

@@ -22,7 +22,7 @@ func Pending(records []checkpoint.Record, secrets *secret.Set) ([]Interrupt, err
 			waits = slices.DeleteFunc(waits, func(w checkpoint.Record) bool { return within(w.Path, rec.Path) })
 		}
 	}
-	p, err := newReplay(waits, secrets)
+	p, err := newReplay(waits, secrets, false)
 	if err != nil {
 		return nil, err
 	}
@@ -40,5 +40,5 @@ func Pending(records []checkpoint.Record, secrets *secret.Set) ([]Interrupt, err
 // node in a branch, a pass, an item or a subgraph, or of a call.
 func within(path, scope string) bool {
 	rest, ok := strings.CutPrefix(path, scope)
-	return ok && (rest == "" || strings.ContainsRune("/[>!~", rune(rest[0])))
+	return ok && (rest == "" || strings.ContainsRune(pathBorders, rune(rest[0])))
 }

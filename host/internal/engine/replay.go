@@ -35,6 +35,12 @@ type replay struct {
 	session, latest time.Time
 	// done says that the run had ended well, and nothing is recorded since.
 	done bool
+	// redone are the branches that were run again after they had failed, and
+	// the containers around them: what is recorded up to there is void.
+	redone map[string]uint64
+	// seqs are the numbers of the last records of each kind and path, where
+	// there were retries.
+	seqs map[string]uint64
 	// begun are the paths of containers that have a record inside, with the
 	// number of the first.
 	begun map[string]uint64
@@ -63,7 +69,7 @@ type given struct {
 // inputAll is behind every record.
 const inputAll = math.MaxUint64
 
-func newReplay(records []checkpoint.Record, secrets *secret.Set) (*replay, error) {
+func newReplay(records []checkpoint.Record, secrets *secret.Set, retry bool) (*replay, error) {
 	if len(records) == 0 {
 		return &replay{}, nil
 	}
@@ -71,7 +77,10 @@ func newReplay(records []checkpoint.Record, secrets *secret.Set) (*replay, error
 		nodes: map[string]*nodeRecord{}, branches: map[string]map[string]any{}, attempts: map[string]int{},
 		interrupts: map[string]Interrupt{}, answers: map[string]any{}, inputs: map[string][]input{},
 		notes: map[string]map[string]any{}, begun: map[string]uint64{}, unseen: map[string]bool{},
-		reported: map[string]Usage{},
+		reported: map[string]Usage{}, redone: map[string]uint64{},
+	}
+	if retry || hasRetries(records) {
+		p.seqs = map[string]uint64{}
 	}
 	for _, rec := range records {
 		body, err := p.body(rec, secrets)
@@ -114,6 +123,7 @@ func (p *replay) add(rec checkpoint.Record, body map[string]any) {
 		p.resumed = true
 	case kindNode:
 		p.nodes[rec.Path] = toNodeRecord(body)
+		p.stamp(kindNode, rec.Path, rec.Seq)
 	case kindRoute:
 		if n := p.nodes[rec.Path]; n != nil {
 			late := toNodeRecord(body)
@@ -121,16 +131,20 @@ func (p *replay) add(rec checkpoint.Record, body map[string]any) {
 		}
 	case kindBranch:
 		p.branches[rec.Path] = body
+		p.stamp(kindBranch, rec.Path, rec.Seq)
 	case kindAttempt:
 		n, _ := body["n"].(int64)
 		p.attempts[rec.Path] = int(n)
 	case kindInterrupt:
 		i := toInterrupt(rec.Path, body)
 		p.interrupts[i.ID] = i
+		delete(p.answers, i.ID) // of before a retry
 		p.unseen[i.ID] = true
+		p.stamp(kindInterrupt, i.ID, rec.Seq)
 	case kindAnswer:
 		id, _ := body["id"].(string)
 		p.answers[id] = body["value"]
+		p.stamp(kindAnswer, id, rec.Seq)
 	case kindInput:
 		values, _ := body["values"].(map[string]any)
 		begun, _ := body["begun"].(bool)
@@ -146,6 +160,14 @@ func (p *replay) add(rec checkpoint.Record, body map[string]any) {
 			p.notes[rec.Path] = map[string]any{}
 		}
 		p.notes[rec.Path][key] = body["value"]
+		p.stamp(kindNote, rec.Path+" "+key, rec.Seq)
+	case kindRetry:
+		paths, _ := body["paths"].([]any)
+		for _, path := range paths {
+			text, _ := path.(string)
+			p.retry(text, rec.Seq)
+		}
+		return
 	default:
 		return
 	}
@@ -194,25 +216,34 @@ func (p *replay) count(rec checkpoint.Record, body map[string]any) {
 // each[3] of each[3]/fetch, a of a>b/clean.
 func (p *replay) markBegun(path string, seq uint64) {
 	for {
-		i := strings.LastIndexAny(path, "/[>!~")
+		i := strings.LastIndexAny(path, pathBorders)
 		if i < 0 {
 			return
 		}
 		path = path[:i]
-		if p.hasBegun(path) {
-			return
+		p.stamp(stampInside, path, seq)
+		if p.begun[path] == 0 {
+			p.begun[path] = seq
+		} else if p.seqs == nil {
+			return // and so are those around
 		}
-		p.begun[path] = seq
 	}
 }
 
-// hasBegun reports whether a container has a record inside.
-func (p *replay) hasBegun(path string) bool { return p.begun[path] > 0 }
+// stampInside is the kind of the last record inside a container.
+const stampInside = "inside"
 
-// begunAt is the first record inside a container, inputAll where there is none.
-func (p *replay) begunAt(path string) uint64 {
-	if seq := p.begun[path]; seq > 0 {
-		return seq
+// hasBegun reports whether a container has a record inside that counts in a
+// frame.
+func (p *replay) hasBegun(path string, void uint64) bool {
+	return p.begun[path] > 0 && !p.isStale(stampInside, path, void)
+}
+
+// begunAt is the first record inside a container, inputAll where there is none
+// that counts.
+func (p *replay) begunAt(path string, void uint64) uint64 {
+	if p.hasBegun(path, void) {
+		return p.begun[path]
 	}
 	return inputAll
 }

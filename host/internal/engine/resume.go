@@ -52,7 +52,7 @@ func (f *frame) goLive(path string, base **state.State) error {
 	if len(values) == 0 {
 		return nil
 	}
-	begun := base != nil && r.replay.hasBegun(path)
+	begun := base != nil && r.replay.hasBegun(path, f.void)
 	if begun && *base == f.state {
 		*base = f.state.Fork()
 	}
@@ -168,7 +168,7 @@ func (f *frame) replayNode(ctx context.Context, n *graph.Node, path string, base
 	} else if ok {
 		return f.take(ctx, path, way)
 	}
-	if f.stopsAfter(n) || f.run.waitedAt(path+":after") {
+	if f.stopsAfter(n) || f.waitedAt(path+":after") {
 		return f.leaveAfterInterrupt(ctx, n, path)
 	}
 	return f.leaveLate(ctx, n, path)

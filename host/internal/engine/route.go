@@ -73,7 +73,7 @@ func (f *frame) decideStart(ctx context.Context) (way, error) {
 	r := f.run
 	path := visitPath(f.prefix, spec.Start, 1)
 	f.route = &f.graph.Start
-	if rec := r.replay.nodes[path]; rec != nil {
+	if rec := r.replay.node(path, f.void); rec != nil {
 		r.saw(path)
 		if w, ok, err := f.recorded(rec); ok || err != nil {
 			return w, err

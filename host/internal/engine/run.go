@@ -67,11 +67,14 @@ func Execute(ctx context.Context, o Options) (*Result, error) {
 	r.started = r.now()
 	r.breakers.init(r)
 	var err error
-	if r.replay, err = newReplay(o.Replay, o.Secrets); err != nil {
+	if r.replay, err = newReplay(o.Replay, o.Secrets, o.RetryFailed); err != nil {
 		return nil, fmt.Errorf("read the checkpoint: %w", err)
 	}
 	r.usage = r.replay.used
 	r.steps.Store(int64(r.usage.Steps))
+	if err := r.beginRetry(); err != nil {
+		return nil, err
+	}
 	root, err := r.begin()
 	if err != nil {
 		return nil, err
@@ -229,7 +232,7 @@ func (r *run) close(res *Result) error {
 	if err := r.append(kindStatus, "", body); err != nil {
 		return err
 	}
-	if res.Status == Done {
+	if res.Status == Done && res.FailedBranches == 0 {
 		return nil
 	}
 	if err := r.o.Journal.Sync(); err != nil {

@@ -27,7 +27,7 @@ func (f *frame) visit(ctx context.Context, n *graph.Node) (*graph.Node, error) {
 	if path == "" {
 		path = visitPath(f.prefix, n.Name, visit)
 	}
-	rec := f.run.replay.nodes[path]
+	rec := f.run.replay.node(path, f.void)
 	f.steps.Add(1)
 	if rec == nil && !f.replayOnly {
 		if err := f.run.countStep(f, path); err != nil {
@@ -69,7 +69,7 @@ func (f *frame) runNode(ctx context.Context, n *graph.Node, path string, base *s
 			return f.leave(ctx, n, path, &nodeRecord{skipped: true}, nil)
 		}
 	}
-	if n.InterruptBefore || f.interrupts(r.o.InterruptBefore, n) || r.waitedAt(path+":before") {
+	if n.InterruptBefore || f.interrupts(r.o.InterruptBefore, n) || f.waitedAt(path+":before") {
 		if _, err := f.interrupt(ctx, Interrupt{ID: path + ":before", Kind: InterruptBefore, Node: n.Name, Path: path}); err != nil {
 			return nil, f.fail(n, path, 0, err)
 		}

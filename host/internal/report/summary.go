@@ -132,3 +132,10 @@ func Deadline(i engine.Interrupt) string {
 func (r *Report) Checkpoint(path, command string) {
 	r.print("checkpoint: " + Printable(path) + "\nresume with: " + Printable(command) + "\n")
 }
+
+// Retry says what runs failed branches again.
+func (r *Report) Retry(command string) {
+	if !r.o.Quiet {
+		r.print("run them again with: " + Printable(command) + "\n")
+	}
+}
