@@ -28,7 +28,7 @@ nodes:
   - name: fan
   - {name: good, run: "return {}"}
   - {name: bad, run: "error('no')"}
-  - {name: join}
+  - {name: join, run: "return {branches = #parallel_results}"}
   - name: ask
     uses: human.ask
     with: {question: "Go on?", choices: [true, false], timeout_seconds: 60}

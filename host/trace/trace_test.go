@@ -206,7 +206,7 @@ nodes:
   - {name: a}
   - {name: b, uses: json.parse, with: {text: "{"}}
   - {name: c, run: "return {}"}
-  - {name: join}
+  - {name: join, run: "return {n = #parallel_results}"}
 edges:
   - {from: a, parallel: [b, c], fan_in: join}
 `, `flow
