@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/the-edge-agent/tea/host"
+	tea "github.com/the-edge-agent/tea/sdk"
 )
 
 func TestFailures(t *testing.T) {
@@ -112,4 +113,37 @@ func TestInputThatDoesNotFit(t *testing.T) {
 			t.Errorf("%q is not in %v", part, err)
 		}
 	}
+}
+
+// Templates and conditions around a node's body obey its time-out, too.
+func TestTimeoutHoldsForConditions(t *testing.T) {
+	t.Parallel()
+	const slow = "{% for i in range(100000) %}{% for j in range(100000) %}{% endfor %}{% endfor %}x"
+	for name, node := range map[string]string{
+		"if":             `if: "SLOW"`,
+		"goto":           `goto: [{if: "SLOW", to: b}, {to: END}]`,
+		"parameters":     `uses: json.stringify, with: {data: "SLOW"}`,
+		"output":         `uses: json.stringify, with: {data: 1}, output: {x: "SLOW"}`,
+		"items":          `type: dynamic_parallel, items: "SLOW", steps: [{run: "return {}"}]`,
+		"loop":           `type: while_loop, condition: "SLOW", max_iterations: 2, body: [{name: x}]`,
+		"loop's output":  `type: while_loop, condition: "false", max_iterations: 2, body: [{name: x}], output: {x: "SLOW"}`,
+		"step's if":      `steps: [{run: "return {}", if: "SLOW"}]`,
+		"Lua condition":  `if: "(function() while true do end end)()"`,
+		"map's template": `type: dynamic_parallel, items: [1], action: {uses: json.stringify, with: {data: "SLOW"}}`,
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			res := run(t, "nodes: [{name: a, timeout_seconds: 0.02, "+strings.ReplaceAll(node, "SLOW", slow)+"}, {name: b}]", host.RunOptions{})
+			if res.Status != host.Failed || tea.AsError(res.Err).Type != tea.Timeout {
+				t.Errorf("status = %s, err = %v", res.Status, res.Err)
+			}
+		})
+	}
+	t.Run("when", func(t *testing.T) {
+		t.Parallel()
+		res := run(t, "nodes: [{name: a, timeout_seconds: 0.02}, {name: b}]\nedges: [{from: a, to: b, when: \""+slow+"\"}]", host.RunOptions{})
+		if res.Status != host.Failed || tea.AsError(res.Err).Type != tea.Timeout {
+			t.Errorf("status = %s, err = %v", res.Status, res.Err)
+		}
+	})
 }

@@ -94,12 +94,8 @@ func (x *execution) withRetries(ctx context.Context) (outcome, error) {
 
 // once runs the body under the node's time-out.
 func (x *execution) once(ctx context.Context) (outcome, error) {
-	inner := ctx
-	if d := x.node.Timeout; d > 0 {
-		var stop context.CancelFunc
-		inner, stop = context.WithTimeoutCause(ctx, d, tea.Errorf(tea.Timeout, "node %q took longer than timeout_seconds (%s)", x.node.Name, d))
-		defer stop()
-	}
+	inner, stop := withTimeout(ctx, x.node)
+	defer stop()
 	x.calls.reset()
 	x.trying = meter{outer: &x.spent}
 	out, err := x.body(inner)
@@ -107,6 +103,16 @@ func (x *execution) once(ctx context.Context) (outcome, error) {
 		return outcome{}, context.Cause(inner)
 	}
 	return out, err
+}
+
+// withTimeout is the context for one try of a node's body, for its condition,
+// or for the conditions behind it.
+func withTimeout(ctx context.Context, n *graph.Node) (context.Context, context.CancelFunc) {
+	d := n.Timeout
+	if d <= 0 {
+		return ctx, func() {}
+	}
+	return context.WithTimeoutCause(ctx, d, tea.Errorf(tea.Timeout, "node %q took longer than timeout_seconds (%s)", n.Name, d))
 }
 
 func (x *execution) body(ctx context.Context) (outcome, error) {

@@ -94,6 +94,13 @@ func (f *frame) decideStart(ctx context.Context) (way, error) {
 	return w, r.appendNode(kindNode, path, &rec)
 }
 
+// decideBehind evaluates the present route, within the time-out of its node.
+func (f *frame) decideBehind(ctx context.Context, n *graph.Node) (way, error) {
+	limited, stop := withTimeout(ctx, n)
+	defer stop()
+	return f.decide(limited, f.route, n.Name, f.ownResult(n.Name))
+}
+
 // decide evaluates a route. Nothing matching is an error that lists what was
 // tried.
 func (f *frame) decide(ctx context.Context, route *graph.Route, from string, result any) (way, error) {

@@ -56,7 +56,9 @@ func (f *frame) runNode(ctx context.Context, n *graph.Node, path string, base *s
 	r.last = path
 	r.mu.Unlock()
 	if n.If != nil {
-		holds, err := f.holds(ctx, n.If, nil)
+		limited, stop := withTimeout(ctx, n)
+		holds, err := f.holds(limited, n.If, nil)
+		stop()
 		if err != nil {
 			return nil, f.fail(n, path, 0, err)
 		}
@@ -104,7 +106,7 @@ func (f *frame) leave(ctx context.Context, n *graph.Node, path string, rec *node
 	var way way
 	var routeErr error
 	if !stops {
-		if way, routeErr = f.decide(ctx, f.route, n.Name, f.ownResult(n.Name)); routeErr == nil && f.run.o.Journal != nil {
+		if way, routeErr = f.decideBehind(ctx, n); routeErr == nil && f.run.o.Journal != nil {
 			way.record(rec)
 		}
 	}
@@ -140,7 +142,7 @@ func (f *frame) leaveLate(ctx context.Context, n *graph.Node, path string) (*gra
 	if err := f.goLive(path+":after", nil); err != nil {
 		return nil, f.fail(n, path, 0, err)
 	}
-	way, err := f.decide(ctx, f.route, n.Name, f.ownResult(n.Name))
+	way, err := f.decideBehind(ctx, n)
 	if err != nil {
 		return nil, f.fail(n, path, 0, err)
 	}

@@ -13,6 +13,7 @@ const (
 	maxRange     = 100_000   // Jinja's sandbox allows as many
 	maxCalls     = 64        // macros and recursive loops inside each other
 	ticksPerLook = 256       // steps between two looks at the context
+	maxTicks     = 50_000_000
 )
 
 // run is one evaluation of a template that needs more than look-ups. It is
@@ -87,7 +88,9 @@ func (e *hintedError) Error() string { return e.message }
 // tick counts one small step of work, one of many elements, and looks at the
 // context now and then. What may take long by itself calls alive.
 func (r *run) tick() error {
-	r.ticks++
+	if r.ticks++; r.ticks > maxTicks {
+		return fmt.Errorf("the evaluation takes more than %d steps", maxTicks)
+	}
 	if r.ticks%ticksPerLook == 0 {
 		return r.alive()
 	}
