@@ -36,6 +36,7 @@ func TestFailedBranchFailsTheRunWhereNobodyLooks(t *testing.T) {
 		{"empty", "{name: j}", false},
 		{"Lua without them", "{name: j, run: 'return {done = true}'}", false},
 		{"Lua", "{name: j, run: 'return {n = #parallel_results}'}", true},
+		{"Lua by a path", "{name: j, run: 'return {ok = parallel_results[1].success}'}", true},
 		{"Lua by _G", `{name: j, run: 'return {n = #_G["parallel_results"]}'}`, true},
 		{"a comment", "{name: j, run: \"-- parallel_results\\nreturn {}\"}", false},
 		{"a text", `{name: j, run: 'return {s = "parallel_results"}'}`, false},

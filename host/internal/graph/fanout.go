@@ -1,6 +1,8 @@
 package graph
 
 import (
+	"cmp"
+	"maps"
 	"slices"
 
 	"github.com/the-edge-agent/tea/host/internal/diagcode"
@@ -17,7 +19,11 @@ type joiner struct {
 	// around are the fan-outs around the one that is being settled.
 	around []*FanOut
 	// inner are the entries of each settled fan-out and of those inside it.
-	inner map[*FanOut][]*Node
+	inner map[*FanOut]map[*Node]bool
+	// marked are the nodes with fan_in: true.
+	marked []*Node
+	// behind remembers what behindEntries finds for the present fan-out.
+	behind map[*Node]*Node
 	// joins are the fan-in nodes of the settled fan-outs; ending are the nodes
 	// in branches without one, which end by themselves.
 	joins, ending map[*Node]bool
@@ -25,8 +31,13 @@ type joiner struct {
 
 func (c *compiler) joins(g *Graph) {
 	j := &joiner{
-		graph: g, diags: c.diags, settled: map[*FanOut]bool{}, inner: map[*FanOut][]*Node{},
+		graph: g, diags: c.diags, settled: map[*FanOut]bool{}, inner: map[*FanOut]map[*Node]bool{},
 		joins: map[*Node]bool{}, ending: map[*Node]bool{},
+	}
+	for _, n := range g.Nodes {
+		if n.Spec.FanIn {
+			j.marked = append(j.marked, n)
+		}
 	}
 	j.settle(&g.Start, diag.Pos{File: c.wf.File})
 	for _, n := range g.Nodes {
@@ -42,6 +53,7 @@ func (j *joiner) settle(r *Route, pos diag.Pos) {
 	}
 	j.settled[f] = true
 	j.settleInner(f)
+	j.behind = map[*Node]*Node{}
 	for _, b := range f.Branches {
 		j.closeBranch(f, b.Entry)
 	}
@@ -64,20 +76,24 @@ func (j *joiner) settle(r *Route, pos diag.Pos) {
 
 func (j *joiner) settleInner(f *FanOut) {
 	j.around = append(j.around, f)
+	entries := maps.Clone(f.entries)
 	for _, b := range f.Branches {
-		j.inner[f] = append(j.inner[f], b.Entry)
-	}
-	for _, b := range f.Branches {
-		branch := reachable(b.Entry, f)
-		for _, n := range j.graph.Nodes {
-			inner := n.Route.FanOut
-			if inner == nil || j.settled[inner] || !branch[n] {
-				continue
+		var inner []*Node
+		for n := range reachable(b.Entry, f) {
+			if n.Route.FanOut != nil && !j.settled[n.Route.FanOut] {
+				inner = append(inner, n)
+			}
+		}
+		slices.SortFunc(inner, func(a, b *Node) int { return cmp.Compare(a.Index, b.Index) })
+		for _, n := range inner {
+			if j.settled[n.Route.FanOut] {
+				continue // by the one before
 			}
 			j.settle(&n.Route, n.Spec.Pos)
-			j.inner[f] = append(j.inner[f], j.inner[inner]...)
+			maps.Copy(entries, j.inner[n.Route.FanOut])
 		}
 	}
+	j.inner[f] = entries
 	j.around = j.around[:len(j.around)-1]
 }
 
@@ -128,9 +144,7 @@ func (f *FanOut) walk(entry *Node, seen map[*Node]bool, visit func(*Node) bool) 
 	}
 }
 
-func (f *FanOut) hasEntry(n *Node) bool {
-	return slices.ContainsFunc(f.Branches, func(b Branch) bool { return b.Entry == n })
-}
+func (f *FanOut) hasEntry(n *Node) bool { return f.entries[n] }
 
 // closeBranch looks for the nodes of a branch whose implicit chain leaves it,
 // by running into another branch or off the end of the list, and leads them
@@ -144,7 +158,7 @@ func (j *joiner) closeBranch(f *FanOut, entry *Node) {
 		if implicit == nil || j.ending[n] {
 			return true
 		}
-		if implicit.Node == nil || slices.Contains(j.inner[f], implicit.Node) || j.isAround(implicit.Node) {
+		if implicit.Node == nil || j.inner[f][implicit.Node] || j.isAround(implicit.Node) {
 			n.Route.Implicit = &Target{Node: j.meeting(f, n, entry)}
 		}
 		return true
@@ -164,24 +178,52 @@ func (j *joiner) meeting(f *FanOut, n, entry *Node) *Node {
 	if f.Join != nil {
 		return f.Join
 	}
-	for _, m := range slices.Concat(j.graph.Nodes[n.Index+1:], j.graph.Nodes[:n.Index]) {
-		if j.canJoin(f, m) {
-			return m
-		}
+	if m := j.markedBehind(f, n); m != nil {
+		return m
 	}
 	next := n.following
-	if n != entry && slices.Contains(j.inner[f], next) {
+	if n != entry && j.inner[f][next] {
 		j.diags.Warnf(diagcode.FanInNotReached, n.Spec.Pos, "name the fan-in node: fan_in: on the edge, or fan_in: true on the node",
 			"the branch that begins at %q ends at %q, since the node listed next belongs to another branch", entry.Name, n.Name)
 		return nil
 	}
-	for next != nil && slices.Contains(j.inner[f], next) {
-		next = next.following
-	}
-	if next == nil || j.isAround(next) {
+	if next = j.behindEntries(f, next); next == nil || j.isAround(next) {
 		return nil
 	}
 	return next
+}
+
+// behindEntries is the first node from n on in the list that begins no branch;
+// nil at the end of the list.
+func (j *joiner) behindEntries(f *FanOut, n *Node) *Node {
+	if found, ok := j.behind[n]; ok {
+		return found
+	}
+	found := n
+	for found != nil && j.inner[f][found] {
+		found = found.following
+	}
+	for ; n != found; n = n.following {
+		j.behind[n] = found
+	}
+	return found
+}
+
+// markedBehind finds the marked node behind n, or else the first one, where
+// branches can meet.
+func (j *joiner) markedBehind(f *FanOut, n *Node) (first *Node) {
+	for _, m := range j.marked {
+		if m == n || !j.canJoin(f, m) {
+			continue
+		}
+		if m.Index > n.Index {
+			return m
+		}
+		if first == nil {
+			first = m
+		}
+	}
+	return first
 }
 
 // canJoin tells whether a node is marked as the end of branches and not taken

@@ -65,6 +65,9 @@ type FanOut struct {
 	// updates are merged.
 	Join   *Node
 	Policy Parallel
+
+	// entries are those of the branches.
+	entries map[*Node]bool
 }
 
 // Branch begins at Entry where When holds (nil = always).

@@ -87,12 +87,14 @@ func (c *compiler) branch(g *Graph, r *Route, to spec.Text, when *Condition) {
 		}
 		return
 	}
-	for _, b := range r.FanOut.Branches {
-		if b.Entry == target.Node {
-			c.diags.Errorf(diagcode.FanInNotReached, to.Pos, "give each branch a node of its own", "two branches begin at the node %q", to.Value)
-			return
-		}
+	if r.FanOut.entries[target.Node] {
+		c.diags.Errorf(diagcode.FanInNotReached, to.Pos, "give each branch a node of its own", "two branches begin at the node %q", to.Value)
+		return
 	}
+	if r.FanOut.entries == nil {
+		r.FanOut.entries = map[*Node]bool{}
+	}
+	r.FanOut.entries[target.Node] = true
 	r.FanOut.Branches = append(r.FanOut.Branches, Branch{Entry: target.Node, When: when})
 }
 

@@ -335,6 +335,7 @@ func (o *observer) field(e *ast.AttrGetExpr) bool {
 	}
 	o.exprs(keys)
 	slices.Reverse(path)
+	o.named = append(o.named, root.Value)
 	o.globals = append(o.globals, Reference{Name: root.Value, Path: path, Position: o.position(root, root.Value)})
 	return true
 }

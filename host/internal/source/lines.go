@@ -13,6 +13,10 @@ type lines struct {
 	data   []byte
 	text   string // data, once a scalar needs it
 	starts []int
+	// row, column and rest are the place that was looked for last: in a long
+	// line the next one is not far behind it.
+	row, column int
+	rest        []byte
 }
 
 func newLines(data []byte) *lines { return &lines{data: data} }
@@ -87,7 +91,7 @@ func (l *lines) locateText(y *yaml.Node, n *Node) {
 // compare sets what n keeps of its spelling in the file.
 func (l *lines) compare(n *Node, quoted, block bool) {
 	row := l.line(n.TextLine)
-	rest := skipRunes(row, n.TextColumn-1)
+	rest := l.from(n.TextLine, n.TextColumn)
 	behind, same := bytes.CutPrefix(rest, []byte(n.Text))
 	switch {
 	case row == nil:
@@ -109,7 +113,7 @@ func (l *lines) compare(n *Node, quoted, block bool) {
 // skipProperties moves a text's place behind the anchor and the tag that
 // stand before it on the line.
 func (l *lines) skipProperties(n *Node) {
-	rest := string(skipRunes(l.line(n.TextLine), n.TextColumn-1))
+	rest := string(l.from(n.TextLine, n.TextColumn))
 	for strings.HasPrefix(rest, "&") || strings.HasPrefix(rest, "!") {
 		end := strings.IndexAny(rest, " \t\r\n")
 		if end < 0 {
@@ -122,6 +126,16 @@ func (l *lines) skipProperties(n *Node) {
 		n.TextColumn += utf8.RuneCountInString(rest[:len(rest)-len(trimmed)])
 		rest = trimmed
 	}
+}
+
+// from is a line from a column on.
+func (l *lines) from(row, column int) []byte {
+	if row != l.row || column < l.column {
+		l.row, l.column, l.rest = row, 1, l.line(row)
+	}
+	l.rest = skipRunes(l.rest, column-l.column)
+	l.column = max(l.column, column)
+	return l.rest
 }
 
 func skipRunes(b []byte, n int) []byte {

@@ -43,11 +43,7 @@ func (d *decoder) workflow(root element) *Workflow {
 	if given := m.get("settings"); given.is(source.Map) {
 		w.SettingsText = newTree(given)
 	}
-	for _, item := range m.get("edges").items() {
-		if item.is(source.Map) {
-			w.Edges = append(w.Edges, d.edge(item))
-		}
-	}
+	w.Edges = d.edges(m.get("edges"))
 	d.checkInitialState(w.Schema, m.get("initial_state"))
 	return w
 }

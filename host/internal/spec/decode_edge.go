@@ -5,6 +5,26 @@ import (
 	"github.com/the-edge-agent/tea/host/internal/source"
 )
 
+// maxEdges bounds the edges of a file, each target of a list counted.
+const maxEdges = 100_000
+
+func (d *decoder) edges(v element) []*Edge {
+	var edges []*Edge
+	count := 0
+	for _, item := range v.items() {
+		if !item.is(source.Map) {
+			continue
+		}
+		e := d.edge(item)
+		if count += max(1, len(e.To), len(e.Targets)); count > maxEdges {
+			d.errorf(diagcode.FileTooLarge, e.Pos, "use a map (type: dynamic_parallel) for many equal branches", "the workflow has more than %d edges", maxEdges)
+			return nil
+		}
+		edges = append(edges, e)
+	}
+	return edges
+}
+
 func (d *decoder) edge(v element) *Edge {
 	m := openMapping(v, d.grammar.edge)
 	e := &Edge{
