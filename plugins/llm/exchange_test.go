@@ -234,6 +234,32 @@ func TestFallbacksAreRecordedToo(t *testing.T) {
 	}
 }
 
+// The host counts what each attempt of a node has used: what an earlier one
+// noted must not count again, and what a crash left behind must.
+func TestNotedAnswersCountOnce(t *testing.T) {
+	t.Parallel()
+	server := servertest.Start(t, wants([2]string{"math_add", `{"x":1}`}), servertest.Reply{Status: 401})
+	host := adder()
+	params := map[string]any{"prompt": "hi", "tools": []any{"math.add"}}
+	if _, err := call(t, host, "llm.tools", openAI(server), params); err == nil {
+		t.Fatal("no error")
+	}
+	for attempt, want := range map[int]int64{1: 30, 2: 15} {
+		again := adder()
+		again.Notes = host.Recorded().Notes
+		got, err := teatest.Call(t, llm.Bundle(), teatest.Request{
+			Action: "llm.tools", Params: params, Settings: map[string]any{"llm": openAI(servertest.Start(t, says("ok")))},
+			Host: again, Call: tea.Call{IdempotencyKey: "key", Attempt: attempt},
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if usage := got.(map[string]any)["usage"].(map[string]any); usage["total_tokens"] != want {
+			t.Errorf("attempt %d: usage %v, want %d", attempt, usage, want)
+		}
+	}
+}
+
 func TestCachedAndReasoningTokensArePriced(t *testing.T) {
 	t.Parallel()
 	server := servertest.Start(t, servertest.Reply{Chunks: []string{`{"choices":[{"message":{"content":"a"}}],"usage":{"prompt_tokens":1000,"completion_tokens":500,"total_tokens":1500,` +

@@ -20,10 +20,10 @@ type Ask struct {
 	TopP           *float64       `json:"top_p,omitempty" minimum:"0" maximum:"1" doc:"share of the most likely tokens to choose from"`
 	MaxTokens      int            `json:"max_tokens,omitempty" minimum:"1" doc:"limit for the answer's length"`
 	Stop           Texts          `json:"stop,omitempty" doc:"texts that end the answer"`
-	Seed           *int64         `json:"seed,omitempty" doc:"the same seed gives the same answer, where the server can"`
+	Seed           *int64         `json:"seed,omitempty" doc:"the same seed leads to the same answer, where the server supports it"`
 	Schema         map[string]any `json:"schema,omitempty" doc:"JSON Schema; the answer is parsed, checked against it and returned as data"`
 	ResponseFormat ResponseFormat `json:"response_format,omitzero" doc:"text, json (any JSON, returned as data), or an object as in OpenAI's API"`
-	MaxRepairs     int            `json:"max_repairs,omitempty" default:"2" minimum:"0" doc:"how often the model is asked to correct an answer that does not fit the schema"`
+	MaxRepairs     int            `json:"max_repairs,omitempty" default:"2" minimum:"0" doc:"how often the model is asked to correct an answer that does not match the schema"`
 	Tools          []ToolSpec     `json:"tools,omitempty" doc:"names of actions, or objects {name, description, parameters, action}"`
 	ToolChoice     string         `json:"tool_choice,omitempty" doc:"auto, none, required, or the name of a tool"`
 	Extra          map[string]any `json:"extra,omitempty" doc:"further members of the request's body; null removes one"`

@@ -166,7 +166,9 @@ func (c *conversation) ask(ctx context.Context, round int) (*chat.Answer, error)
 	if found {
 		x.model = answer.Model
 		x.moveTo(answer.Target, c.question)
-		x.add(*answer.Usage)
+		if x.call.Attempt <= 1 {
+			x.add(*answer.Usage) // the node's earlier attempts counted theirs
+		}
 		return answer.Answer, nil
 	}
 	if answer.Answer, err = x.ask(ctx, c.question, x.stream); err != nil {
