@@ -82,7 +82,7 @@ type observer = func(context.Context, transport.Failure) error
 type target struct {
 	chat.Provider
 	name, model string
-	server      string // the address, for limits and messages
+	server      string // the address
 	limit       int    // of requests at the same time
 	timeout     time.Duration
 }
@@ -107,6 +107,16 @@ func (c *Client) target(req *tea.Request, conn Connection, real string, observe 
 		return nil, err
 	}
 	return t, nil
+}
+
+// String names the target in messages, without credentials in its address.
+func (t *target) String() string {
+	u, err := url.Parse(t.server)
+	if err != nil {
+		return t.model
+	}
+	u.User, u.RawQuery = nil, ""
+	return t.model + " at " + u.String()
 }
 
 func (c *Client) replaying(req *tea.Request, conn Connection, real string, observe observer) (chat.Provider, error) {

@@ -85,10 +85,10 @@ func (x *exchange) ask(ctx context.Context, req *chat.Request, stream bool) (*ch
 		if x.current+1 == len(x.targets) || ctx.Err() != nil || !fallsBack(failure) {
 			return nil, withEarlier(failure, earlier)
 		}
-		earlier = append(earlier, fmt.Sprintf("%s: %s", x.target().model, failure.Message))
+		earlier = append(earlier, fmt.Sprintf("%s: %s", x.target(), failure.Message))
 		x.moveTo(x.current+1, req)
-		x.call.Host.Log(ctx, slog.LevelWarn, fmt.Sprintf("falling back to %s", x.target().model), map[string]any{
-			"server": x.target().server, "error_type": string(failure.Type), "error": failure.Message,
+		x.call.Host.Log(ctx, slog.LevelWarn, fmt.Sprintf("falling back to %s", x.target()), map[string]any{
+			"error_type": string(failure.Type), "error": failure.Message,
 		})
 	}
 }
@@ -196,7 +196,7 @@ const progressInterval = time.Minute
 // keepAlive reports progress until stop is called.
 func (x *exchange) keepAlive(ctx context.Context) (stop func()) {
 	ctx, stop = context.WithCancel(ctx)
-	message := "waiting for " + x.target().model
+	message := fmt.Sprintf("waiting for %s", x.target())
 	go func() {
 		ticker := time.NewTicker(progressInterval)
 		defer ticker.Stop()

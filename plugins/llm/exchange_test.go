@@ -2,6 +2,7 @@ package llm_test
 
 import (
 	"context"
+	"fmt"
 	"io"
 	"net/http"
 	"net/http/httptest"
@@ -79,9 +80,14 @@ func TestAllFallbacksFail(t *testing.T) {
 	t.Parallel()
 	server := servertest.Start(t, servertest.Reply{Status: 401, Chunks: []string{`{"error":"who?"}`}}, servertest.Reply{Status: 404, Chunks: []string{`{"error":"no m-2"}`}})
 	settings := openAI(server)
+	settings["api_base"] = strings.Replace(server.URL, "://", "://user:hidden-word@", 1) + "?key=hidden-word"
 	settings["fallbacks"] = []any{"m-2"}
-	_, err := call(t, nil, "llm.call", settings, map[string]any{"prompt": "hi"})
-	if err == nil || err.Type != tea.NotFound || !strings.Contains(err.Message, "no m-2") || !strings.Contains(err.Message, "m: HTTP 401: who?") {
+	host := &teatest.Host{}
+	_, err := call(t, host, "llm.call", settings, map[string]any{"prompt": "hi"})
+	if logs := fmt.Sprint(host.Recorded().Logs, err); strings.Contains(logs, "hidden-word") || !strings.Contains(logs, "falling back to m-2 at "+server.URL) {
+		t.Errorf("logs %s", logs)
+	}
+	if err == nil || err.Type != tea.NotFound || !strings.Contains(err.Message, "no m-2") || !strings.Contains(err.Message, "m at "+server.URL+": HTTP 401: who?") {
 		t.Errorf("got %v", err)
 	}
 	server = servertest.Start(t, servertest.Reply{Status: 401})

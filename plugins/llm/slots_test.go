@@ -51,11 +51,11 @@ func TestCallThatWaitsIsNotSilent(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		host := new(teatest.Host)
-		x := &exchange{call: &tea.Request{Host: host}, limits: new(slots), targets: []*target{{Provider: slow{}, model: "m"}}}
+		x := &exchange{call: &tea.Request{Host: host}, limits: new(slots), targets: []*target{{Provider: slow{}, model: "m", server: "ollama"}}}
 		if _, err := x.ask(t.Context(), &chat.Request{}, false); err != nil {
 			t.Fatal(err)
 		}
-		want := []teatest.Progress{{Fraction: -1, Message: "waiting for m"}, {Fraction: -1, Message: "waiting for m"}}
+		want := []teatest.Progress{{Fraction: -1, Message: "waiting for m at ollama"}, {Fraction: -1, Message: "waiting for m at ollama"}}
 		if diff := cmp.Diff(want, host.Recorded().Progress); diff != "" {
 			t.Error(diff)
 		}
