@@ -89,3 +89,24 @@ func TestDefaultsInsideOfParameters(t *testing.T) {
 		t.Error("the caller's parameters were changed")
 	}
 }
+
+// A handler that calls another with other parameters does not get around the
+// check of those.
+func TestForwardedRequestsAreChecked(t *testing.T) {
+	t.Parallel()
+	inner := tea.NewAction("plot.draw", "Draws.", func(_ context.Context, _ *tea.Request, p plotParams) (plotParams, error) { return p, nil })
+	outer := inner
+	outer.Handle = func(ctx context.Context, req *tea.Request) (*tea.Response, error) {
+		other := *req
+		other.Params = tea.RawPayload([]byte(`{"name":"x","points":[]}`))
+		return inner.Handle(ctx, &other)
+	}
+	instance, err := (&tea.Bundle{Name: "plot", Version: "1.0.0", Actions: []tea.Action{outer}}).NewInstance(t.Context(), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = instance.Invoke(t.Context(), &tea.Request{Action: "plot.draw", Params: tea.RawPayload([]byte(`{"name":"ab","points":[{"x":1}]}`))})
+	if e := tea.AsError(err); e == nil || e.Type != tea.ValidationError || len(e.Details["errors"].([]any)) != 2 {
+		t.Errorf("got %v", err)
+	}
+}

@@ -67,10 +67,11 @@ func (i *Instance) Invoke(ctx context.Context, req *Request) (resp *Response, er
 	}()
 	call := *req
 	call.Instance = i.value
-	if call.accepted, err = req.accept(i.checks[action.Name]); err != nil {
+	check := i.checks[action.Name]
+	if call.Params, err = check.Accept(req.Action, req.Params); err != nil {
 		return nil, err
 	}
-	call.Params = ValuePayload(call.accepted)
+	call.accepted = acceptance{check, call.Params}
 	resp, err = action.Handle(withHost(ctx, req.Host), &call)
 	switch {
 	case failed(err):

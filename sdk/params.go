@@ -1,6 +1,7 @@
 package tea
 
 import (
+	"reflect"
 	"sync"
 
 	"github.com/the-edge-agent/tea/sdk/jsonschema"
@@ -24,35 +25,46 @@ func NewParamCheck(s *schema.Schema) *ParamCheck {
 // Accept completes parameters (see [jsonschema.Schema.Complete]) and checks
 // them. The error is a validation_error that names every problem; its details
 // list them under "errors". A schema that cannot be compiled checks nothing:
-// [Manifest.CheckSchemas] refuses it. params must be in the value model and is not
-// changed; the result may share containers with it.
-func (c *ParamCheck) Accept(action string, params any) (map[string]any, error) {
-	if params == nil {
-		params = map[string]any{}
-	}
-	if c.compiled != nil {
-		if s, err := c.compiled(); err == nil {
-			params = s.Complete(params)
-			if problems := s.Validate(params); len(problems) > 0 {
-				return nil, refuse(action, problems)
-			}
-		}
-	}
-	object, ok := params.(map[string]any)
-	if !ok {
-		return nil, Errorf(ValidationError, "the parameters of %s must be an object", action)
-	}
-	return object, nil
-}
-
-// AcceptPayload is [ParamCheck.Accept] for a payload.
-func (c *ParamCheck) AcceptPayload(action string, params Payload) (Payload, error) {
+// [Manifest.CheckSchemas] refuses it. The result keeps the JSON text of params
+// where nothing was added, and holds the value too, so that neither is made again.
+func (c *ParamCheck) Accept(action string, params Payload) (Payload, error) {
 	given, err := params.Shared()
 	if err != nil {
 		return params, Errorf(ValidationError, "parameters of %s: %w", action, err)
 	}
-	accepted, err := c.Accept(action, given)
-	return ValuePayload(accepted), err
+	completed, changed := given, given == nil
+	if changed {
+		completed = map[string]any{}
+	}
+	if c.compiled != nil {
+		if s, err := c.compiled(); err == nil {
+			filled, added := s.Complete(completed)
+			completed, changed = filled, changed || added
+			if problems := s.Validate(completed); len(problems) > 0 {
+				return params, refuse(action, problems)
+			}
+		}
+	}
+	if _, ok := completed.(map[string]any); !ok {
+		return params, Errorf(ValidationError, "the parameters of %s must be an object", action)
+	}
+	if changed {
+		return ValuePayload(completed), nil
+	}
+	return Payload{raw: params.raw, value: completed}, nil
+}
+
+// acceptance says which parameters of a request a check has accepted. A handler
+// may hand a changed copy of its request to another one.
+type acceptance struct {
+	check  *ParamCheck
+	params Payload
+}
+
+func (a acceptance) is(check *ParamCheck, params Payload) bool {
+	have, ok := a.params.value.(map[string]any)
+	given, isObject := params.value.(map[string]any)
+	return ok && isObject && a.check == check && reflect.ValueOf(have).Pointer() == reflect.ValueOf(given).Pointer()
 }
 
 // refuse words what is wrong with the parameters of an action.

@@ -17,7 +17,7 @@ type Request struct {
 	// a handler.
 	Host Host
 
-	accepted map[string]any // Params once they are completed and checked
+	accepted acceptance
 }
 
 // Usage reports what one request to a model has used: the amounts of that

@@ -35,9 +35,9 @@ func (s Settings) Decode(key string, v any) error {
 		if reflect.Indirect(reflect.ValueOf(v)).Kind() != reflect.Struct {
 			return nil
 		}
-		given = compiled.Complete(map[string]any{})
+		given, _ = compiled.Complete(map[string]any{})
 	} else {
-		given = compiled.Complete(given)
+		given, _ = compiled.Complete(given)
 		problems := slices.DeleteFunc(compiled.Validate(given), func(p jsonschema.Problem) bool { return p.Kind == jsonschema.MissingMember })
 		if len(problems) > 0 {
 			return settingsError(key, problems)

@@ -18,12 +18,15 @@ func NewAction[P, R any](name, summary string, fn func(ctx context.Context, req 
 	check := NewParamCheck(a.Params)
 	a.check = check
 	a.Handle = func(ctx context.Context, req *Request) (*Response, error) {
-		given, err := req.accept(check)
-		if err != nil {
-			return nil, err
+		given := req.Params
+		if !req.accepted.is(check, given) {
+			var err error
+			if given, err = check.Accept(req.Action, given); err != nil {
+				return nil, err
+			}
 		}
 		var params P
-		if err := value.Into(given, &params); err != nil {
+		if err := value.Into(given.value, &params); err != nil {
 			return nil, Errorf(ValidationError, "%s: parameter %w", req.Action, err)
 		}
 		result, err := fn(ctx, req, params)
@@ -36,18 +39,6 @@ func NewAction[P, R any](name, summary string, fn func(ctx context.Context, req 
 		option(&a)
 	}
 	return a
-}
-
-// accept is the parameters, completed and checked, once for each request.
-func (r *Request) accept(check *ParamCheck) (map[string]any, error) {
-	if r.accepted != nil {
-		return r.accepted, nil
-	}
-	given, err := r.Params.Shared()
-	if err != nil {
-		return nil, Errorf(ValidationError, "parameters of %s: %w", r.Action, err)
-	}
-	return check.Accept(r.Action, given)
 }
 
 // NewMethod makes an action of a method of the value that the bundle's Open

@@ -7,11 +7,8 @@ import "slices"
 // absent member gets its default, in nested objects and lists too. Defaults
 // below allOf, anyOf and the like are not used. v stays as it is; the result
 // shares what did not change with v, and the defaults with the schema: it must
-// not be changed.
-func (s *Schema) Complete(v any) any {
-	out, _ := s.root.complete(v)
-	return out
-}
+// not be changed. It is v itself where changed is false.
+func (s *Schema) Complete(v any) (completed any, changed bool) { return s.root.complete(v) }
 
 func (n *node) complete(v any) (out any, changed bool) {
 	for n.ref != nil && n.object == nil && n.array == nil {

@@ -26,7 +26,7 @@ func TestComplete(t *testing.T) {
 	}`)
 	for _, test := range []struct{ name, given, want string }{
 		{"defaults", `{}`, `{"choice":3,"text":"d"}`},
-		{"given", `{"text":"","choice":0}`, `{"choice":0,"text":""}`},
+		{"given", `{"choice":0,"text":""}`, `{"choice":0,"text":""}`},
 		{"null where it is not allowed", `{"text":null,"names":null,"mode":null,"list":null,"more":null}`, `{"choice":3,"text":"d"}`},
 		{"null where it is allowed", `{"choice":null,"any":null}`, `{"any":null,"choice":null,"text":"d"}`},
 		{"inside", `{"inner":{"x":null},"list":[{},{"n":1},null,3]}`, `{"choice":3,"inner":{"y":1.5},"list":[{"n":0},{"n":1},null,3],"text":"d"}`},
@@ -35,7 +35,11 @@ func TestComplete(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
 			given := decode(t, test.given)
-			got, err := value.Encode(s.Complete(given))
+			completed, changed := s.Complete(given)
+			if changed == (test.given == test.want) {
+				t.Errorf("changed is %v", changed)
+			}
+			got, err := value.Encode(completed)
 			if d := cmp.Diff(test.want, string(got)); err != nil || d != "" {
 				t.Error(err, d)
 			}

@@ -210,7 +210,7 @@ func (c *Catalog) Invoke(ctx context.Context, req *tea.Request) (*tea.Response, 
 func (c *Catalog) invoke(ctx context.Context, e *Entry, s *source, req *tea.Request) (*tea.Response, error) {
 	req.Action = e.Name
 	if e.check != nil {
-		params, err := e.check.AcceptPayload(e.Name, req.Params)
+		params, err := e.check.Accept(e.Name, req.Params)
 		if err != nil {
 			return nil, err
 		}

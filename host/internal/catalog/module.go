@@ -72,7 +72,7 @@ func (m *module) Invoke(ctx context.Context, req *tea.Request) (*tea.Response, e
 			if err != nil {
 				return nil, err
 			}
-			return res.Result.Value()
+			return res.Result.Shared() // Lua gets a copy
 		},
 		Log: func(level slog.Level, message string, fields map[string]any) {
 			req.Host.Log(ctx, level, message, fields)

@@ -49,7 +49,8 @@ func (p *paramChecker) check(b *spec.ActionBody, diags *diag.List) *schema.Schem
 		with = &spec.Tree{Pos: b.Pos, Value: map[string]any{}}
 	}
 	isTemplate := func(path string) bool { return expr.IsTemplate(with.Places[path].Value) }
-	for _, problem := range s.ValidateTemplated(s.Complete(with.Value), isTemplate) {
+	completed, _ := s.Complete(with.Value)
+	for _, problem := range s.ValidateTemplated(completed, isTemplate) {
 		report(info, with, problem, diags)
 	}
 	warnNoTimeout(info, with, diags)
