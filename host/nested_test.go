@@ -1,6 +1,7 @@
 package host_test
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -242,6 +243,70 @@ func TestRequireFindsImportedModules(t *testing.T) {
 		"main.yaml": "imports: [{path: m.lua, namespace: m}]\nnodes: [{name: a, run: \"return {n = require('m').double(21)}\"}]\n",
 	})
 	wantState(t, s.run(host.RunOptions{}), map[string]any{"n": int64(42)})
+}
+
+func TestModulesRequireEachOtherInAnyOrder(t *testing.T) {
+	t.Parallel()
+	a := "local b = require('b')\nreturn {base = 20, register_actions = function(r)\n r.sum = function(state, p) return {sum = p.n + b.one() + require('c').two} end\nend}"
+	b := "local c = require('c')\nreturn {one = function() return c.two - 1 end, register_actions = function(r) r.own = function() return {} end end}"
+	for _, imports := range []string{"{path: lib/a.lua}, {path: lib/b.lua}, {path: lib/c.lua}", "{path: lib/c.lua}, {path: lib/b.lua}, {path: lib/a.lua}"} {
+		s := files(t, map[string]string{
+			"lib/a.lua": a, "lib/b.lua": b, "lib/c.lua": "return {two = 2}",
+			"main.yaml": "imports: [" + imports + "]\nnodes: [{name: a, uses: a.sum, with: {n: 39}}]\n",
+		})
+		wantState(t, s.run(host.RunOptions{}), map[string]any{"sum": int64(42)})
+	}
+}
+
+func TestCycleOfModulesIsNamed(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	write := func(name, text string) string {
+		file := filepath.Join(dir, name)
+		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		return file
+	}
+	a, b := write("a.lua", "return {x = require('b')}"), write("b.lua", "local x = 1\nreturn {x = require('a')}")
+	flow := write("flow.yaml", "imports: [{path: a.lua}, {path: b.lua}]\nnodes: [{name: n}]\n")
+	h, err := host.New(host.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { h.Close() })
+	got := h.Validate(flow, host.LoadOptions{}).Error()
+	for _, want := range []string{b + ":2: modules require each other: " + a + " -> " + b + " -> " + a, a + ":1: modules require each other: " + b + " -> " + a + " -> " + b} {
+		if !strings.Contains(got, want) {
+			t.Errorf("no %q in:\n%s", want, got)
+		}
+	}
+}
+
+func TestImportOfTheWrongKindIsRefused(t *testing.T) {
+	t.Parallel()
+	h, err := host.New(host.Options{Bundles: []*tea.Bundle{{Name: "mine", Version: "1.4.0", Actions: []tea.Action{host.Func("mine.own", "Owns.", nil)}}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { h.Close() })
+	for imports, want := range map[string]string{
+		"{builtin: json, namespace: j}":                      "",
+		"{plugin: mine, version: '>=1.2, <2', namespace: m}": "",
+		"{plugin: mine@^1.4}":                                "",
+		"{plugin: mine, version: '>=2'}":                     "plugin mine: ",
+		"{plugin: json}":                                     `"json" is not a plugin but a builtin`,
+		"{builtin: mine}":                                    `"mine" is not a builtin but a plugin`,
+		"{builtin: jsn}":                                     `there is no builtin "jsn"`,
+	} {
+		wf, err := h.Parse("flow.yaml", []byte("imports: ["+imports+"]\nnodes: [{name: n}]\n"), host.LoadOptions{})
+		if err == nil {
+			t.Cleanup(func() { wf.Close() })
+		}
+		if got := fmt.Sprint(err); want == "" && err != nil || !strings.Contains(got, want) {
+			t.Errorf("%s: %s, want %q", imports, got, want)
+		}
+	}
 }
 
 func TestSkippedNodeDoesNotInterrupt(t *testing.T) {

@@ -3,6 +3,7 @@ package host
 import (
 	"context"
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
@@ -121,12 +122,11 @@ func (h *Host) compileOnce(s *spec.Workflow, diags diag.List, o LoadOptions) (*W
 		wf.lua.Close()
 		return nil, err
 	}
-	modules := newModules()
-	wf.imports(s, &diags, modules)
+	modules := wf.imports(s, &diags)
 	for _, a := range h.o.Replace {
 		wf.catalog.Replace(a)
 	}
-	g, more := graph.Compile(s, graph.Env{Lua: wf.lua, Actions: wf.catalog, Modules: modules.byNamespace, Settings: declared.Keys(), Unread: h.unread()})
+	g, more := graph.Compile(s, graph.Env{Lua: wf.lua, Actions: wf.catalog, Modules: modules, Settings: declared.Keys(), Unread: h.unread()})
 	diags = append(diags, more...)
 	if o.Strict && g != nil && !diags.HasErrors() {
 		diags = append(diags, graph.Check(g)...)
@@ -150,24 +150,53 @@ func (h *Host) compileOnce(s *spec.Workflow, diags diag.List, o LoadOptions) (*W
 
 // modules are the Lua modules of a workflow and its subgraphs; each file is
 // loaded once.
-type modules struct{ byPath, byNamespace map[string]*script.Module }
-
-func newModules() modules {
-	return modules{byPath: map[string]*script.Module{}, byNamespace: map[string]*script.Module{}}
+type modules struct {
+	byPath, byNamespace map[string]*script.Module
+	imports             []moduleImport
 }
 
-// imports adds what a workflow and its subgraphs import to the catalog.
-func (wf *Workflow) imports(s *spec.Workflow, diags *diag.List, loaded modules) {
+// moduleImport is one import of a module.
+type moduleImport struct {
+	spec.Import
+	namespace string
+	module    *script.Module
+	variables map[string]any
+}
+
+// imports adds what a workflow and its subgraphs import to the catalog. No
+// module runs before all are compiled: they may require each other.
+func (wf *Workflow) imports(s *spec.Workflow, diags *diag.List) map[string]*script.Module {
+	m := &modules{byPath: map[string]*script.Module{}, byNamespace: map[string]*script.Module{}}
+	wf.collect(s, diags, m)
+	found := map[*script.Module]bool{}
+	for _, im := range m.imports {
+		if done, again := found[im.module]; again {
+			if done {
+				wf.addModule(im, m, diags)
+			}
+			continue
+		}
+		err := im.module.FindActions(context.Background(), m.byNamespace)
+		if found[im.module] = err == nil; err != nil {
+			diags.Errorf(diagcode.LuaSyntax, im.Pos, "", "import %s: %v", im.Name, err)
+			continue
+		}
+		wf.addModule(im, m, diags)
+	}
+	return m.byNamespace
+}
+
+func (wf *Workflow) collect(s *spec.Workflow, diags *diag.List, m *modules) {
 	for _, im := range s.Imports {
 		switch im.Kind {
 		case spec.ImportPath:
-			wf.importModule(s, im, diags, loaded)
+			wf.compileModule(s, im, diags, m)
 		case spec.ImportBuiltin, spec.ImportPlugin:
 			wf.importBundle(im, diags)
 		}
 	}
 	for _, sub := range s.Subgraphs() {
-		wf.imports(sub, diags, loaded)
+		wf.collect(sub, diags, m)
 	}
 }
 
@@ -176,6 +205,14 @@ func (wf *Workflow) importBundle(im spec.Import, diags *diag.List) {
 	if have == nil && slices.Contains(wf.host.unread(), im.Name) {
 		diags.Warnf(diagcode.UncheckedAction, im.Pos, "`tea plugin refresh` starts the plugins and stores their manifests",
 			"the import of the plugin %s is not checked: its manifest is not stored", im.Name)
+		return
+	}
+	if have != nil && (have.Kind == "host") != (im.Kind == spec.ImportBuiltin) {
+		other := spec.ImportPlugin
+		if have.Kind == "host" {
+			other = spec.ImportBuiltin
+		}
+		diags.Errorf(diagcode.ImportNotFound, im.Pos, fmt.Sprintf("write %s: %s", other, im.Name), "%q is not a %s but a %s", im.Name, im.Kind, other)
 		return
 	}
 	if have == nil {
@@ -196,37 +233,37 @@ func (wf *Workflow) importBundle(im spec.Import, diags *diag.List) {
 	}
 }
 
-func (wf *Workflow) importModule(s *spec.Workflow, im spec.Import, diags *diag.List, loaded modules) {
-	path := im.Name
-	if !filepath.IsAbs(path) {
-		path = filepath.Join(s.Dir, path)
-	}
+func (wf *Workflow) compileModule(s *spec.Workflow, im spec.Import, diags *diag.List, m *modules) {
 	namespace := im.Namespace
 	if namespace == "" {
-		base := filepath.Base(path)
-		namespace = base[:len(base)-len(filepath.Ext(base))]
+		namespace = strings.TrimSuffix(filepath.Base(im.Path), filepath.Ext(im.Path))
 	}
-	m, again := loaded.byPath[path]
-	if !again {
+	module := m.byPath[im.Path]
+	if module == nil {
 		if im.Code == nil {
 			return // the loader has said why
 		}
 		var err error
-		if m, err = wf.lua.LoadModule(context.Background(), script.Source{Name: path, Line: 1, Text: string(im.Code)}); err != nil {
+		if module, err = wf.lua.CompileModule(script.Source{Name: im.Path, Line: 1, Text: string(im.Code)}); err != nil {
 			diags.Errorf(diagcode.LuaSyntax, im.Pos, "", "import %s: %v", im.Name, err)
 			return
 		}
-		loaded.byPath[path] = m
+		m.byPath[im.Path] = module
 	}
-	loaded.byNamespace[namespace] = m
-	if wf.catalog.HasModule(namespace, path) {
+	m.byNamespace[namespace] = module
+	m.imports = append(m.imports, moduleImport{im, namespace, module, s.Variables})
+}
+
+// addModule adds the actions of a module to the catalog.
+func (wf *Workflow) addModule(im moduleImport, m *modules, diags *diag.List) {
+	if wf.catalog.HasModule(im.namespace, im.Path) {
 		return
 	}
-	manifest, err := catalog.ModuleManifest(namespace, path, m)
+	manifest, err := catalog.ModuleManifest(im.namespace, im.Path, im.module)
 	if err != nil {
 		diags.Warnf(diagcode.ModuleSchema, im.Pos, "parameters are not checked against it", "import %s: __tea_actions__: %v", im.Name, err)
 	}
-	if err := wf.catalog.Add("lua", manifest, catalog.Module(namespace, m, s.Variables)); err != nil {
+	if err := wf.catalog.Add("lua", manifest, catalog.Module(im.namespace, im.module, im.variables, m.byNamespace)); err != nil {
 		diags.Errorf(diagcode.NamespaceProblem, im.Pos, "choose another namespace", "%v", err)
 	}
 }

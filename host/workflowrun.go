@@ -37,9 +37,8 @@ func (wf *Workflow) loadGraph(dir, path string) (*graph.Graph, error) {
 	s, diags := spec.Load(file, spec.Options{LookupEnv: wf.options.LookupEnv, ReadFile: read})
 	if s != nil {
 		wf.host.settings().Check(s, &diags)
-		modules := newModules()
-		wf.imports(s, &diags, modules)
-		g, more := graph.Compile(s, graph.Env{Lua: wf.lua, Actions: wf.catalog, Modules: modules.byNamespace})
+		modules := wf.imports(s, &diags)
+		g, more := graph.Compile(s, graph.Env{Lua: wf.lua, Actions: wf.catalog, Modules: modules})
 		diags = append(diags, more...)
 		if g != nil && !diags.HasErrors() {
 			wf.graphs[file] = g

@@ -13,10 +13,10 @@ import (
 )
 
 // Module opens a Lua module's actions. Each is called with the state of the
-// node that calls it.
-func Module(namespace string, m *script.Module, variables map[string]any) Opener {
+// node that calls it, and finds the modules with require.
+func Module(namespace string, m *script.Module, variables map[string]any, modules map[string]*script.Module) Opener {
 	return func(context.Context, map[string]any) (Invoker, error) {
-		return &module{namespace: namespace, module: m, variables: variables}, nil
+		return &module{namespace: namespace, module: m, variables: variables, modules: modules}, nil
 	}
 }
 
@@ -52,6 +52,7 @@ type module struct {
 	namespace string
 	module    *script.Module
 	variables map[string]any
+	modules   map[string]*script.Module
 }
 
 // stateReader is a host that shows the state of the calling node.
@@ -66,7 +67,7 @@ func (m *module) Invoke(ctx context.Context, req *tea.Request) (*tea.Response, e
 	params, _ := v.(map[string]any) // the catalog has checked them
 	name := req.Action[len(m.namespace)+1:]
 	env := script.Env{
-		Globals: map[string]any{"variables": m.variables},
+		Globals: map[string]any{"variables": m.variables}, Modules: m.modules,
 		Action: func(ctx context.Context, name string, params any) (any, error) {
 			res, err := req.Host.Invoke(ctx, name, params)
 			if err != nil {

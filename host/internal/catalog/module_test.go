@@ -39,8 +39,11 @@ func call(t *testing.T, action string, params any) (any, error) {
 	t.Helper()
 	rt := script.New(script.Options{})
 	t.Cleanup(rt.Close)
-	m, err := rt.LoadModule(t.Context(), script.Source{Name: "geo.lua", Text: measures})
+	m, err := rt.CompileModule(script.Source{Name: "geo.lua", Text: measures})
 	if err != nil {
+		t.Fatal(err)
+	}
+	if err := m.FindActions(t.Context(), nil); err != nil {
 		t.Fatal(err)
 	}
 	manifest, err := catalog.ModuleManifest("geo", "geo.lua", m)
@@ -49,7 +52,7 @@ func call(t *testing.T, action string, params any) (any, error) {
 	}
 	c := catalog.New(nil)
 	t.Cleanup(func() { _ = c.Close() })
-	if err := c.Add("lua", manifest, catalog.Module("geo", m, nil)); err != nil {
+	if err := c.Add("lua", manifest, catalog.Module("geo", m, nil, nil)); err != nil {
 		t.Fatal(err)
 	}
 	res, err := c.Invoke(context.Background(), &tea.Request{Action: action, Params: tea.ValuePayload(params)})

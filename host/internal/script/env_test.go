@@ -203,7 +203,7 @@ return M`
 func TestModule(t *testing.T) {
 	t.Parallel()
 	rt := script.New(script.Options{})
-	m, err := rt.LoadModule(t.Context(), script.Source{Name: "geometry.lua", Text: geometry})
+	m, err := loadModule(t, rt, script.Source{Name: "geometry.lua", Text: geometry})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -261,7 +261,7 @@ func TestModulesThatAreWrong(t *testing.T) {
 			if strings.HasPrefix(text, "while") {
 				rt = script.New(script.Options{Timeout: 20 * time.Millisecond})
 			}
-			_, err := rt.LoadModule(t.Context(), script.Source{Name: "m.lua", Text: text})
+			_, err := loadModule(t, rt, script.Source{Name: "m.lua", Text: text})
 			if err == nil || err.Error() != want {
 				t.Errorf("got  %v\nwant %s", err, want)
 			}
@@ -273,7 +273,7 @@ func TestModulesRequireEachOther(t *testing.T) {
 	t.Parallel()
 	rt := script.New(script.Options{})
 	load := func(name, text string) *script.Module {
-		m, err := rt.LoadModule(t.Context(), script.Source{Name: name, Text: text})
+		m, err := loadModule(t, rt, script.Source{Name: name, Text: text})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -323,4 +323,13 @@ func TestConcurrentRuns(t *testing.T) {
 			t.Error(err)
 		}
 	}
+}
+
+func loadModule(t *testing.T, rt *script.Runtime, src script.Source) (*script.Module, error) {
+	t.Helper()
+	m, err := rt.CompileModule(src)
+	if err != nil {
+		return nil, err
+	}
+	return m, m.FindActions(t.Context(), nil)
 }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 
 	lua "github.com/yuin/gopher-lua"
 
@@ -20,27 +21,33 @@ type ModuleAction struct {
 }
 
 // Module is a file of Lua: a table of functions, with register_actions where
-// it offers actions. It is immutable and safe for concurrent use; every run
-// that uses it makes its functions anew, so that nothing is kept in them.
+// it offers actions. Once [Module.FindActions] has returned it is immutable and
+// safe for concurrent use; every run that uses it makes its functions anew, so
+// that nothing is kept in them.
 type Module struct {
 	*Chunk
 	actions []ModuleAction
 }
 
-// LoadModule compiles a module and runs it once to list its actions. The
-// error is a [*SyntaxError] or a [*RunError].
+// CompileModule compiles a module, without running it: the modules that it
+// requires may be compiled after it. The error is a [*SyntaxError].
+func (rt *Runtime) CompileModule(src Source) (*Module, error) {
+	chunk, err := rt.Compile(src)
+	if err != nil {
+		return nil, err
+	}
+	return &Module{Chunk: chunk}, nil
+}
+
+// FindActions runs a module once to find its actions. It finds other modules
+// with require, by name. The error is a [*RunError].
 //
 // A module returns a table. Where that has a function register_actions, it is
 // called with a table, the registry, and each function put there is an
 // action. A field __tea_actions__ of the module's table, or a global of that
 // name, describes them: name -> {description, params, result}.
-func (rt *Runtime) LoadModule(ctx context.Context, src Source) (*Module, error) {
-	chunk, err := rt.Compile(src)
-	if err != nil {
-		return nil, err
-	}
-	m := &Module{Chunk: chunk}
-	_, err = rt.execute(ctx, Env{}, src.Name, func(r *run) (any, error) {
+func (m *Module) FindActions(ctx context.Context, modules map[string]*Module) error {
+	_, err := m.runtime.execute(ctx, Env{Modules: modules}, m.name, func(r *run) (any, error) {
 		inst, err := r.moduleInstance(m)
 		if err != nil {
 			return nil, err
@@ -56,10 +63,7 @@ func (rt *Runtime) LoadModule(ctx context.Context, src Source) (*Module, error) 
 		m.actions, err = m.describe(names, about)
 		return nil, err
 	})
-	if err != nil {
-		return nil, err
-	}
-	return m, nil
+	return err
 }
 
 // Actions lists the module's actions by name.
@@ -130,7 +134,8 @@ func (i *instance) fail(format string, args ...any) error {
 // moduleInstance runs a module's code, from outside Lua.
 func (r *run) moduleInstance(m *Module) (*instance, error) {
 	i := &instance{r: r, module: m, globals: r.moduleGlobals()}
-	r.modules = map[*Module]*lua.LTable{m: nil}
+	r.modules, r.loading = map[*Module]*lua.LTable{m: nil}, []*Module{m}
+	defer func() { r.loading = nil }()
 	proto, err := m.code()
 	if err != nil {
 		return nil, err
@@ -222,12 +227,21 @@ func baseRequire(L *lua.LState) int {
 	t, loading := r.modules[m]
 	if t == nil {
 		if loading {
-			L.RaiseError("module %q requires itself", name)
+			L.RaiseError("modules require each other: %s", r.cycle(m))
 		}
 		t = r.loadModule(L, name, m)
 	}
 	L.Push(t)
 	return 1
+}
+
+// cycle names the files between a module that is being loaded and itself.
+func (r *run) cycle(m *Module) string {
+	var names []string
+	for _, other := range r.loading[slices.Index(r.loading, m):] {
+		names = append(names, other.name)
+	}
+	return strings.Join(append(names, m.name), " -> ")
 }
 
 // loadModule runs a module's code, from inside Lua.
@@ -236,7 +250,9 @@ func (r *run) loadModule(L *lua.LState, name string, m *Module) *lua.LTable {
 		r.modules = map[*Module]*lua.LTable{}
 	}
 	r.modules[m] = nil
+	r.loading = append(r.loading, m)
 	defer func() {
+		r.loading = r.loading[:len(r.loading)-1]
 		if r.modules[m] == nil { // it failed, and may be tried again
 			delete(r.modules, m)
 		}

@@ -40,6 +40,7 @@ type run struct {
 	digits   digits
 	failures map[*lua.LTable]error
 	modules  map[*Module]*lua.LTable // nil while loading
+	loading  []*Module               // those whose code runs, the innermost last
 	random   *rand.Rand
 
 	protected  int           // calls of protect that are under way

@@ -88,15 +88,10 @@ func dirOf(w *spec.Workflow, path string) string {
 	if w.SettingsText == nil {
 		return w.Dir
 	}
-	text, written := w.SettingsText.Places[path]
-	switch file := text.Pos.File; {
-	case !written || file == w.File:
-		return w.Dir
-	case file == spec.ConfigFile:
-		return "."
-	default:
-		return filepath.Dir(file)
+	if text, written := w.SettingsText.Places[path]; written {
+		return w.DirOf(text.Pos.File)
 	}
+	return w.Dir
 }
 
 func absolute(dir, path string) string {

@@ -21,7 +21,10 @@ type Merger struct {
 	NameKey  string
 	// Spelling gives the canonical spelling of a key inside those elements.
 	Spelling func(key string) string
-	Diags    *diag.List
+	// Deleted is called for each element of such a list that over removes; nil
+	// = is not called.
+	Deleted func(list string, element, over *Node)
+	Diags   *diag.List
 }
 
 // Merge gives base with over laid on it, both mappings. Neither is changed.
@@ -109,6 +112,9 @@ func (m *Merger) lists(base, over *Node, path string, identity func(*Node) strin
 		}
 		switch deleted := m.deletes(e.element, at); {
 		case deleted && same >= 0:
+			if m.Deleted != nil {
+				m.Deleted(path, merged[same].element, e.element)
+			}
 			taken = slices.Delete(taken, same, same+1)
 			merged = slices.Delete(merged, same, same+1)
 		case deleted:

@@ -7,6 +7,7 @@ import (
 
 	"github.com/the-edge-agent/tea/host/internal/diagcode"
 	"github.com/the-edge-agent/tea/host/internal/source"
+	"github.com/the-edge-agent/tea/sdk/diag"
 )
 
 // maxSubgraphs bounds a chain of subgraphs, each in the one before.
@@ -15,7 +16,7 @@ const maxSubgraphs = 32
 // subgraph reads the workflow behind a path in the file being read; nil where
 // it is unusable. One that is used twice is read once.
 func (d *decoder) subgraph(path Text) *Workflow {
-	file := d.resolve(path.Value)
+	file := d.resolve(path.Pos, path.Value)
 	if w, ok := d.loaded[file]; ok {
 		return w
 	}
@@ -30,7 +31,7 @@ func (d *decoder) subgraph(path Text) *Workflow {
 	}
 	data, err := d.read(file)
 	if err != nil {
-		d.errorf(diagcode.SubgraphUnreadable, path.Pos, "the path is relative to "+d.chain[len(d.chain)-1], "cannot read the subgraph %s: %v", file, withoutPath(err))
+		d.errorf(diagcode.SubgraphUnreadable, path.Pos, relativeTo(path.Pos), "cannot read the subgraph %s: %v", d.shown(file), withoutPath(err))
 		return nil
 	}
 	w := d.document(file, filepath.Dir(file), data, false)
@@ -40,10 +41,11 @@ func (d *decoder) subgraph(path Text) *Workflow {
 
 // module reads the Lua module of an import.
 func (d *decoder) module(imp *Import) {
-	data, err := d.read(d.resolve(imp.Name))
+	imp.Path = d.resolve(imp.Pos, imp.Name)
+	data, err := d.read(imp.Path)
 	switch {
 	case err != nil:
-		d.errorf(diagcode.ImportNotFound, imp.Pos, "the path is relative to "+d.chain[len(d.chain)-1], "cannot read the module %s: %v", imp.Name, withoutPath(err))
+		d.errorf(diagcode.ImportNotFound, imp.Pos, relativeTo(imp.Pos), "cannot read the module %s: %v", d.shown(imp.Path), withoutPath(err))
 	case len(data) > source.MaxBytes:
 		d.errorf(diagcode.FileTooLarge, imp.Pos, "", "the module %s has more than %d bytes", imp.Name, source.MaxBytes)
 	default:
@@ -51,10 +53,40 @@ func (d *decoder) module(imp *Import) {
 	}
 }
 
-// resolve gives a path in the file as one that can be opened.
-func (d *decoder) resolve(path string) string {
+// resolve returns a path as one that can be opened. It is relative to the file
+// that it is written in, which may be an overlay.
+func (d *decoder) resolve(at diag.Pos, path string) string {
 	if filepath.IsAbs(path) {
 		return filepath.Clean(path)
 	}
-	return filepath.Join(d.dir, path)
+	return filepath.Join(dirOf(at.File, d.chain[len(d.chain)-1], d.dir), path)
+}
+
+// DirOf is the directory that paths written in a file are relative to: that of
+// the workflow or of an overlay, or the working directory for the command line.
+func (w *Workflow) DirOf(file string) string { return dirOf(file, filepath.Clean(w.File), w.Dir) }
+
+func dirOf(file, workflow, dir string) string {
+	switch {
+	case filepath.Clean(file) == workflow:
+		return dir
+	case file == ConfigFile:
+		return "."
+	}
+	return filepath.Dir(file)
+}
+
+func relativeTo(at diag.Pos) string {
+	if at.File == ConfigFile {
+		return "the path is relative to the working directory"
+	}
+	return "the path is relative to " + at.File
+}
+
+// shown is a file's name for messages: absolute, where it is one on disk.
+func (l *loader) shown(file string) string {
+	if abs, err := filepath.Abs(file); err == nil && l.onDisk {
+		return abs
+	}
+	return file
 }

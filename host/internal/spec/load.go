@@ -36,7 +36,7 @@ func Load(file string, o Options) (*Workflow, diag.List) {
 	l := newLoader(o)
 	data, err := l.read(file)
 	if err != nil {
-		l.diags.Errorf(diagcode.FileUnreadable, diag.Pos{File: file}, "", "cannot read the workflow: %v", withoutPath(err))
+		l.diags.Errorf(diagcode.FileUnreadable, diag.Pos{File: file}, "", "cannot read the workflow %s: %v", l.shown(file), withoutPath(err))
 		return nil, *l.diags
 	}
 	return l.finish(l.document(file, filepath.Dir(file), data, true))
@@ -56,17 +56,21 @@ type loader struct {
 	// chain are the files being read, each a subgraph of the one before.
 	chain []string
 	// loaded are the subgraphs read, by path.
-	loaded map[string]*Workflow
+	loaded  map[string]*Workflow
+	deleted []deletedEdge
+	// onDisk says that files have absolute names.
+	onDisk bool
 }
 
 func newLoader(o Options) *loader {
 	if o.LookupEnv == nil {
 		o.LookupEnv = os.LookupEnv
 	}
-	if o.ReadFile == nil {
+	onDisk := o.ReadFile == nil
+	if onDisk {
 		o.ReadFile = ReadFile
 	}
-	return &loader{options: o, diags: &diag.List{}, loaded: map[string]*Workflow{}}
+	return &loader{options: o, onDisk: onDisk, diags: &diag.List{}, loaded: map[string]*Workflow{}}
 }
 
 func (l *loader) read(file string) ([]byte, error) { return l.options.ReadFile(file) }
@@ -107,6 +111,9 @@ func (l *loader) document(file, dir string, data []byte, first bool) *Workflow {
 	l.chain = append(l.chain, filepath.Clean(file))
 	d := decoder{loader: l, grammar: g, dir: dir}
 	w := d.workflow(element{node: root})
+	if first {
+		l.chainedAgain(w)
+	}
 	l.chain = l.chain[:len(l.chain)-1]
 
 	w.Digest = digest(w, root)

@@ -13,7 +13,7 @@ func (l *loader) overlay(root *source.Node) *source.Node {
 	for _, file := range l.options.Overlays {
 		data, err := l.read(file)
 		if err != nil {
-			l.diags.Errorf(diagcode.FileUnreadable, diag.Pos{File: file}, "", "cannot read the overlay: %v", withoutPath(err))
+			l.diags.Errorf(diagcode.FileUnreadable, diag.Pos{File: file}, "", "cannot read the overlay %s: %v", l.shown(file), withoutPath(err))
 			continue
 		}
 		root = l.lay(root, file, data)
@@ -25,7 +25,12 @@ func (l *loader) overlay(root *source.Node) *source.Node {
 }
 
 func (l *loader) lay(root *source.Node, file string, data []byte) *source.Node {
-	over := source.Parse(file, data, l.diags)
+	var found diag.List
+	over := source.Parse(file, data, &found)
+	if len(found) == 1 && found[0].Code == diagcode.FileEmpty {
+		return root // comments alone change nothing
+	}
+	*l.diags = append(*l.diags, found...)
 	switch {
 	case over == nil:
 		return root
@@ -34,7 +39,73 @@ func (l *loader) lay(root *source.Node, file string, data []byte) *source.Node {
 		return root
 	}
 	merger := source.Merger{Identity: identities, NameKey: "name", Spelling: theGrammar().node.canonical, Diags: l.diags}
+	merger.Deleted = func(list string, element, over *source.Node) {
+		if list == "edges" {
+			l.deleted = append(l.deleted, deletedEdge{element, over.Pos("")})
+		}
+	}
 	return merger.Merge(root, over)
+}
+
+// deletedEdge is an edge that an overlay has removed.
+type deletedEdge struct {
+	edge *source.Node
+	pos  diag.Pos
+}
+
+// chainedAgain warns of deleted edges that change nothing: a node without edges
+// and goto goes on to the next one in the list.
+func (l *loader) chainedAgain(w *Workflow) {
+	for _, d := range l.deleted {
+		from := canonicalName(nodeText(d.edge.Get("from")))
+		next, ok := w.implicitNext(from)
+		if !ok {
+			continue
+		}
+		for _, key := range []string{"to", "parallel"} {
+			targets := d.edge.Get(key)
+			if targets == nil {
+				continue
+			}
+			for _, to := range append([]*source.Node{targets}, targets.Items...) {
+				if canonicalName(nodeText(to)) == next {
+					l.diags.Warnf(diagcode.BadDelete, d.pos, "write a goto: at the node, or another edge from it",
+						"deleting the edge from %q to %q changes nothing: without an edge the run goes on to the next node of the list, %q", from, next, next)
+				}
+			}
+		}
+	}
+}
+
+func nodeText(n *source.Node) string {
+	if n == nil || n.Kind != source.String {
+		return ""
+	}
+	return n.Text
+}
+
+// implicitNext is where implicit chaining leads from a node, or from START.
+func (w *Workflow) implicitNext(from string) (next string, ok bool) {
+	for _, e := range w.Edges {
+		if canonicalName(e.From.Value) == from {
+			return "", false
+		}
+	}
+	if from == Start && len(w.Nodes) > 0 {
+		return w.Nodes[0].Name, true
+	}
+	for i, n := range w.Nodes {
+		switch {
+		case n.Name != from:
+		case len(n.Goto) > 0:
+			return "", false
+		case i+1 < len(w.Nodes):
+			return w.Nodes[i+1].Name, true
+		default:
+			return End, true
+		}
+	}
+	return "", false
 }
 
 // identities tell which nodes and which edges of an overlay are those of the

@@ -1,6 +1,8 @@
 package spec
 
 import (
+	"io/fs"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -153,5 +155,72 @@ func TestDigestIgnoresTheEnvironment(t *testing.T) {
 	}
 	if digest("one") != digest("two") {
 		t.Error("the digest depends on an environment variable")
+	}
+}
+
+func TestOverlayOfCommentsChangesNothing(t *testing.T) {
+	t.Parallel()
+	for _, text := range []string{"", "# nothing yet\n", "---\n# nothing\n", "\n\n"} {
+		w, diags := Load("flow.yaml", Options{Overlays: []string{"over.yaml"}, ReadFile: func(name string) ([]byte, error) {
+			if name == "over.yaml" {
+				return []byte(text), nil
+			}
+			return []byte("nodes: [{name: a}]"), nil
+		}})
+		if len(diags) > 0 || len(w.Nodes) != 1 {
+			t.Errorf("%q: %v", text, diags)
+		}
+	}
+}
+
+func TestDeletedEdgeThatChainingPutsBackIsWarnedOf(t *testing.T) {
+	t.Parallel()
+	const flow = "nodes: [{name: a}, {name: b}, {name: c, goto: a}, {name: d}]\nedges: [{from: START, to: a}, {from: a, to: b}, {from: b, to: d}, {from: c, to: d}, {from: d, to: END}]\n"
+	for edge, next := range map[string]string{
+		"{from: a, to: b, __delete__: true}":                   "b",
+		"{from: START, to: a, __delete__: true}":               "a",
+		"{from: d, to: __end__, __delete__: true}":             "__end__",
+		"{from: b, to: d, __delete__: true}":                   "", // c follows b
+		"{from: c, to: d, __delete__: true}":                   "", // c has a goto
+		"{from: a, to: b, __delete__: true}, {from: a, to: c}": "",
+	} {
+		_, diags := Load("flow.yaml", Options{Overlays: []string{"over.yaml"}, ReadFile: func(name string) ([]byte, error) {
+			if name == "over.yaml" {
+				return []byte("edges: [" + edge + "]"), nil
+			}
+			return []byte(flow), nil
+		}})
+		got := diags.Error()
+		if (next != "") != strings.Contains(got, "changes nothing") || !strings.Contains(got, next) {
+			t.Errorf("%s: %s", edge, got)
+		}
+	}
+}
+
+func TestPathsAreRelativeToTheFileTheyAreWrittenIn(t *testing.T) {
+	t.Parallel()
+	read := map[string]bool{}
+	files := map[string]string{
+		"dir/flow.yaml":      "imports: [{path: lib/m.lua}]\nnodes: [{name: a, subgraph: subs/s.yaml}]",
+		"conf/over.yaml":     "nodes: [{name: b, subgraph: ../subs/t.yaml}, {name: a, subgraph: u.yaml}]",
+		"dir/lib/m.lua":      "return {}",
+		"subs/t.yaml":        "nodes: [{name: x, subgraph: inner/v.yaml}]",
+		"subs/inner/v.yaml":  "nodes: [{name: x}]",
+		"conf/u.yaml":        "nodes: [{name: x}]",
+		"from/here/cli.yaml": "nodes: [{name: x}]",
+	}
+	_, diags := Load("dir/flow.yaml", Options{
+		Overlays: []string{"conf/over.yaml"}, Config: `{"nodes": {"c": {"subgraph": "from/here/cli.yaml"}}}`,
+		ReadFile: func(name string) ([]byte, error) {
+			name = filepath.ToSlash(name)
+			read[name] = true
+			if text, ok := files[name]; ok {
+				return []byte(text), nil
+			}
+			return nil, fs.ErrNotExist
+		},
+	})
+	if len(diags) > 0 || len(read) != len(files) {
+		t.Errorf("%v\nread %v", diags, read)
 	}
 }

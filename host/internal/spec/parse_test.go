@@ -86,7 +86,7 @@ return {}
 	compare(t, map[string]any{"b": int64(5), "t": "2024-01-01", "y": "yes", "o": int64(15), "big": json.Number("123456789012345678901234567890"), "f": 3.0, "n": nil}, w.InitialState)
 	compare(t, map[string]any{"v": []any{int64(1), "two"}}, w.Variables)
 	compare(t, []Import{
-		{Kind: ImportPath, Name: "lib.lua", Namespace: "lib", Code: []byte("return {}\n")},
+		{Kind: ImportPath, Name: "lib.lua", Path: "lib.lua", Namespace: "lib", Code: []byte("return {}\n")},
 		{Kind: ImportBuiltin, Name: "json"},
 		{Kind: ImportPlugin, Name: "llm", Version: ">=1.2"},
 		{Kind: ImportPlugin, Name: "web", Version: "1.0"},

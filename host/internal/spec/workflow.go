@@ -106,8 +106,10 @@ const (
 type Import struct {
 	diag.Pos
 	Kind ImportKind
-	// Name is the path (relative to Dir), the builtin set or the plugin.
+	// Name is the path as it is written, the builtin set or the plugin.
 	Name string
+	// Path is the file of a path import.
+	Path string
 	// Version is the constraint of a plugin import, "" for any.
 	Version   string
 	Namespace string
