@@ -32,6 +32,10 @@ func (c *compiler) readName(pos diag.Pos, root string, path []string) {
 		c.defined(pos, root, c.wf.Variables, path)
 	case "settings":
 		c.defined(pos, root, c.wf.Settings, path)
+	case "run":
+		c.defined(pos, root, map[string]any{"id": "", "started_at": ""}, path)
+	case "checkpoint":
+		c.defined(pos, root, map[string]any{"dir": "", "last": ""}, path)
 	case "nodes":
 		c.nodeNames = append(c.nodeNames, Name{path, pos})
 	case "secrets":
@@ -45,8 +49,12 @@ func (c *compiler) readName(pos diag.Pos, root string, path []string) {
 func (c *compiler) defined(pos diag.Pos, root string, values map[string]any, path []string) {
 	if at, known, ok := missingStep(values, path); ok {
 		hint := diag.Suggest(path[at], known)
-		if hint == "" {
+		switch {
+		case hint != "":
+		case root == "variables" || root == "settings":
 			hint = "define it under " + root + ":"
+		default:
+			hint = "there are: " + strings.Join(known, ", ")
 		}
 		c.diags.Errorf(diagcode.UnknownName, pos, hint, "there is no %s", dotted(root, path[:at+1]))
 	}

@@ -7,6 +7,9 @@ import "strings"
 type automaton struct {
 	root  [256]int32
 	nodes []node
+	// pairs has a bit for each pair of characters that a pattern begins with:
+	// most of a text is passed over by them.
+	pairs [1 << 11]uint32
 }
 
 // node is a prefix of patterns. Links are indexes; 0 is the root, the empty
@@ -28,7 +31,10 @@ type node struct {
 // newAutomaton has room for patterns of so many bytes.
 func newAutomaton(size int) *automaton { return &automaton{nodes: make([]node, 1, size)} }
 
+// add adds a pattern of at least two characters.
 func (a *automaton) add(pattern string, owner int32) {
+	pair := int(pattern[0])<<8 | int(pattern[1])
+	a.pairs[pair>>5] |= 1 << (pair & 31)
 	at := int32(0)
 	for i := range len(pattern) {
 		next := a.next(at, pattern[i])
@@ -118,6 +124,11 @@ func scan[T string | []byte](a *automaton, text T, end ending) (regions []region
 	for i := 0; i < len(text); i++ {
 		c := text[i]
 		if at == 0 {
+			if i+1 < len(text) {
+				if pair := int(c)<<8 | int(text[i+1]); a.pairs[pair>>5]&(1<<(pair&31)) == 0 {
+					continue
+				}
+			}
 			at = a.root[c]
 			continue
 		}

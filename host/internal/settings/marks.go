@@ -24,11 +24,10 @@ func (d Declared) Secrets(values map[string]any) map[string]any {
 	secrets := map[string]any{}
 	for key, readers := range d.schemas {
 		for _, s := range readers {
-			visit(values[key], s, diag.Key("settings", key), func(v any, s *schema.Schema, path string) any {
+			visit(values[key], s, diag.Key("settings", key), nil, func(v any, s *schema.Schema, path string, _ func(any)) {
 				if text, ok := v.(string); s.WriteOnly && (!ok || len(text) >= minSecret) {
 					secrets[path] = v
 				}
-				return v
 			})
 		}
 	}
@@ -43,15 +42,11 @@ func (d Declared) AbsolutePaths(w *spec.Workflow, settings map[string]any) map[s
 	for key, readers := range d.schemas {
 		for _, s := range readers {
 			settings = withDefaultPaths(settings, key, s)
-			if v, given := settings[key]; given {
-				settings[key] = visit(v, s, diag.Key("", key), func(v any, s *schema.Schema, path string) any {
-					text, ok := v.(string)
-					if !ok || text == "" || s.Format != formatPath || expr.IsTemplate(text) {
-						return v
-					}
-					return absolute(dirOf(w, path), text)
-				})
-			}
+			visit(settings[key], s, diag.Key("", key), func(v any) { settings[key] = v }, func(v any, s *schema.Schema, path string, set func(any)) {
+				if text, ok := v.(string); ok && text != "" && s.Format == formatPath && !expr.IsTemplate(text) {
+					set(absolute(dirOf(w, path), text))
+				}
+			})
 		}
 	}
 	return settings
@@ -102,24 +97,24 @@ func absolute(dir, path string) string {
 	return cmp.Or(abs, fmt.Sprintf("%s (%v)", path, err))
 }
 
-// visit replaces every value that a schema describes by what f returns, the
-// inner ones first. Objects and lists are changed in place.
-func visit(v any, s *schema.Schema, path string, f func(v any, s *schema.Schema, path string) any) any {
+// visit calls f with every value that a schema describes. set changes it in
+// place, and must not be called where the value is shared.
+func visit(v any, s *schema.Schema, path string, set func(any), f func(v any, s *schema.Schema, path string, set func(any))) {
 	if s == nil || v == nil {
-		return v
+		return
 	}
 	switch given := v.(type) {
 	case map[string]any:
 		for name, e := range given {
-			given[name] = visit(e, s.Member(name), diag.Key(path, name), f)
+			visit(e, s.Member(name), diag.Key(path, name), func(v any) { given[name] = v }, f)
 		}
 	case []any:
 		for i, e := range given {
-			given[i] = visit(e, s.Items, diag.Index(path, i), f)
+			visit(e, s.Items, diag.Index(path, i), func(v any) { given[i] = v }, f)
 		}
 	}
 	for _, form := range s.AnyOf {
-		v = visit(v, form, path, f)
+		visit(v, form, path, set, f)
 	}
-	return f(v, s, path)
+	f(v, s, path, set)
 }
