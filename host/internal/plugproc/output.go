@@ -7,6 +7,7 @@ import (
 	"errors"
 	"io"
 	"log/slog"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -35,6 +36,8 @@ type output struct {
 	second  int64 // the second that count is about
 	count   int
 	dropped int
+	// begun are lines of streams that arrive in pieces and have no end yet.
+	begun map[string]string
 }
 
 // read takes in lines until the stream ends.
@@ -120,7 +123,11 @@ func (o *output) meter(second int64) (dropped int, speak bool) {
 func (o *output) lastWords() string {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	return strings.Join(o.last, "\n")
+	last := slices.Clone(o.last)
+	for _, line := range o.begun {
+		last = append(last, line)
+	}
+	return strings.Join(last, "\n")
 }
 
 // logLine is a log record that came as a line of JSON.
@@ -170,13 +177,34 @@ func toLevel(name string) slog.Level {
 
 // writer takes in what go-plugin brings of a plugin's replaced stdout and
 // stderr, until the SDK has put the real ones back.
+// A line may come in several pieces; one without an end waits for it.
 func (o *output) writer(stream string) io.Writer {
 	return writerFunc(func(p []byte) (int, error) {
-		for line := range strings.Lines(string(p)) {
-			o.add(stream, strings.TrimRight(line, "\r\n"))
+		for part := range strings.Lines(string(p)) {
+			if line, ended := o.extend(stream, part); ended {
+				o.add(stream, line)
+			}
 		}
 		return len(p), nil
 	})
+}
+
+// extend adds a piece to the line that a stream has begun, and returns the line
+// with its last piece.
+func (o *output) extend(stream, part string) (line string, ended bool) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.begun == nil {
+		o.begun = map[string]string{}
+	}
+	line = o.begun[stream]
+	line += part[:min(len(part), maxLine-len(line))]
+	if ended = strings.HasSuffix(part, "\n"); ended {
+		delete(o.begun, stream)
+		return strings.TrimRight(line, "\r\n"), true
+	}
+	o.begun[stream] = line
+	return "", false
 }
 
 type writerFunc func(p []byte) (int, error)

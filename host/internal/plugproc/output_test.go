@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"bytes"
 	"fmt"
+	"io"
 	"log/slog"
 	"strings"
 	"testing"
@@ -105,4 +106,24 @@ func FuzzOutput(f *testing.F) {
 			t.Errorf("a wrong handshake is %s", e.Type)
 		}
 	})
+}
+
+func TestLineInPiecesIsOneRecord(t *testing.T) {
+	t.Parallel()
+	var log bytes.Buffer
+	o := &output{logger: slog.New(slog.NewTextHandler(&log, nil))}
+	w := o.writer("stderr")
+	for _, piece := range []string{"the key is TOPSEC", "RETVALUE, two\nnext", " line\nlast wo", "rds"} {
+		if _, err := io.WriteString(w, piece); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, want := range []string{`msg="the key is TOPSECRETVALUE, two"`, `msg="next line"`} {
+		if !strings.Contains(log.String(), want) {
+			t.Errorf("no %s in:\n%s", want, &log)
+		}
+	}
+	if want := "the key is TOPSECRETVALUE, two\nnext line\nlast words"; o.lastWords() != want {
+		t.Errorf("last words: %q", o.lastWords())
+	}
 }
