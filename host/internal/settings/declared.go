@@ -15,17 +15,17 @@ import (
 	"github.com/the-edge-agent/tea/sdk/value"
 )
 
-// Declared is every top-level key of settings that somebody reads. It is
+// Declared is the set of top-level keys of settings that have a reader. It is
 // immutable.
 type Declared struct {
-	// schemas are nil where a reader takes anything. Where several read one
-	// key, the first whose schema fits counts: a plugin that the workflow does
-	// not use must not stand in its way. Who cannot do with what is there says
-	// so when it is opened.
+	// schemas has a nil schema for a reader that accepts anything. A value has
+	// to fit one reader of its key: a plugin that the workflow does not use
+	// must not make it invalid. The other readers report it when they are opened.
 	schemas map[string][]*schema.Schema
 }
 
-// Declare collects what the host and the bundles behind the manifests read.
+// Declare collects the settings that the host and the bundles of the manifests
+// read.
 func Declare(manifests ...tea.Manifest) Declared {
 	d := Declared{schemas: map[string][]*schema.Schema{}}
 	d.add(own())
@@ -44,8 +44,8 @@ func (d Declared) add(settings map[string]*schema.Schema) {
 // Keys lists the keys, sorted.
 func (d Declared) Keys() []string { return slices.Sorted(maps.Keys(d.schemas)) }
 
-// Check makes what variables gave the type that its reader wants, in w and its
-// subgraphs, and reports what does not fit.
+// Check converts the values of ${VAR} to the types that their readers expect and
+// makes paths absolute, in w and its subgraphs, and reports what does not fit.
 func (d Declared) Check(w *spec.Workflow, diags *diag.List) {
 	seen := map[*spec.Workflow]bool{}
 	var visit func(w *spec.Workflow)
@@ -102,8 +102,8 @@ func under(key, inner string) string {
 	return key + "." + inner
 }
 
-// report words a problem for the author of the workflow. What a variable gave
-// may be secret: only its name is repeated.
+// report adds a problem to the diagnostics. The value of a variable may be
+// secret: the message names the variable only.
 func (r *reading) report(key string, p jsonschema.Problem, diags *diag.List) {
 	path := under(key, p.Path)
 	switch {
@@ -124,7 +124,7 @@ func (r *reading) report(key string, p jsonschema.Problem, diags *diag.List) {
 	}
 }
 
-// meant is the hint for a key that is not there.
+// meant returns the hint for a key that does not exist.
 func (r *reading) meant(object, member string) string {
 	names := r.members[object]
 	if near := diag.Suggest(member, names); near != "" || len(names) == 0 {

@@ -14,10 +14,10 @@ import (
 // reading is one pass over a key's value by one schema.
 type reading struct {
 	text *spec.Tree
-	// variables are the places whose text came from variables, quoted those
-	// where text stands that would fit without its quotes.
+	// variables are the paths whose text came from variables, quoted those of
+	// text that would fit without its quotes.
 	variables, quoted map[string]bool
-	// absent are the places that hold nothing, which counts as not set.
+	// absent are the paths without a value, which count as not set.
 	absent map[string]bool
 	// members are the names that an object may have, by its path.
 	members map[string][]string
@@ -30,8 +30,8 @@ func newReading(text *spec.Tree) *reading {
 	return &reading{text: text, variables: map[string]bool{}, quoted: map[string]bool{}, absent: map[string]bool{}, members: map[string][]string{}}
 }
 
-// typed gives v with what variables gave as the type that the schema wants:
-// text is all that the environment has. s may be nil. v is changed in place.
+// typed converts the values of variables in v to the types that the schema
+// expects, as the environment has text only. s may be nil. v is changed in place.
 func (r *reading) typed(v any, s *schema.Schema, path string) any {
 	switch given := v.(type) {
 	case string:
@@ -62,8 +62,8 @@ func (r *reading) scalar(text string, s *schema.Schema, path string) any {
 	return v
 }
 
-// typedText reads text as a number or a boolean where the schema wants one and
-// no text. Empty text that is no value here is nil: not set.
+// typedText reads text as a number or a boolean where the schema expects one
+// and no text. Empty text that is not valid here is nil: not set.
 func typedText(text string, s *schema.Schema) any {
 	types, takesText := typesOf(s)
 	if takesText {
@@ -87,8 +87,8 @@ func typedText(text string, s *schema.Schema) any {
 	return text
 }
 
-// typesOf lists the types that a schema names; takesText says that text is one
-// of them, or that it names none.
+// typesOf lists the types that a schema names; takesText reports whether text
+// is one of them, or whether it names none.
 func typesOf(s *schema.Schema) (types []string, takesText bool) {
 	if s == nil {
 		return nil, true
@@ -101,7 +101,7 @@ func typesOf(s *schema.Schema) (types []string, takesText bool) {
 	return types, len(types) == 0 || slices.Contains(types, "string")
 }
 
-// fits tells whether v, a scalar, is of a type.
+// fits reports whether v, a scalar, has a type.
 func fits(v any, want string) bool {
 	switch v.(type) {
 	case bool:

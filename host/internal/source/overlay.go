@@ -7,16 +7,16 @@ import (
 	"github.com/the-edge-agent/tea/sdk/diag"
 )
 
-// deleteKey marks a mapping of an overlay that removes what it stands for.
+// deleteKey marks an element of an overlay that removes the one of the document.
 const deleteKey = "__delete__"
 
 // Merger lays overlays over documents. Mappings merge deeply, other values
 // are replaced; values keep the position of the file they came from.
 type Merger struct {
-	// Identity tells, for a top-level key, which elements of its list are the
-	// same: those with one identity merge, others are added at the end. Such
-	// a list may also be written as a mapping identity -> element, to which
-	// NameKey gives the identity's key in the list form.
+	// Identity returns, for a top-level key, the identity of an element of its
+	// list: elements of equal identity merge, others are added at the end. Such
+	// a list may also be written as a mapping from identity to element; NameKey
+	// is the key of the identity in the list form.
 	Identity map[string]func(element *Node) string
 	NameKey  string
 	// Spelling gives the canonical spelling of a key inside those elements.
@@ -27,7 +27,7 @@ type Merger struct {
 	Diags   *diag.List
 }
 
-// Merge gives base with over laid on it, both mappings. Neither is changed.
+// Merge returns base with over laid on it, both mappings. Neither is changed.
 func (m *Merger) Merge(base, over *Node) *Node {
 	return m.mappings(base, over, "", asWritten)
 }
@@ -164,7 +164,7 @@ func (e named) asItem(nameKey string) *Node {
 	return &item
 }
 
-// deletes tells whether a value of an overlay removes what is there.
+// deletes reports whether a value of an overlay removes that of the document.
 func (m *Merger) deletes(over *Node, path string) bool {
 	mark := over.Get(deleteKey)
 	if mark == nil {
