@@ -3,7 +3,6 @@ package plugproc
 import (
 	"bytes"
 	"context"
-	"errors"
 	"fmt"
 	"net"
 	"os"
@@ -115,8 +114,6 @@ func crashBundle(name string) tea.Bundle {
 			block()
 			return none{}, nil
 		}),
-		tea.NewAction("crash.once", "Exits unless the file exists, and makes it.", crashOnce, tea.Idempotent()),
-		tea.NewAction("crash.once_only", "Does the same but may not be repeated.", crashOnce),
 		{Name: "crash.echo", Handle: func(_ context.Context, req *tea.Request) (*tea.Response, error) {
 			return &tea.Response{Result: req.Params}, nil
 		}},
@@ -146,12 +143,4 @@ func crashBundle(name string) tea.Bundle {
 			return map[string]any{"env": os.Environ(), "stdin": fmt.Sprint(n, " ", err)}, nil
 		}),
 	}}
-}
-
-func crashOnce(_ context.Context, _ *tea.Request, p fileParams) (map[string]any, error) {
-	if _, err := os.Stat(p.File); errors.Is(err, os.ErrNotExist) {
-		os.WriteFile(p.File, nil, 0o600)
-		os.Exit(1)
-	}
-	return map[string]any{"survived": true}, nil
 }

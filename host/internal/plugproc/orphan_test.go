@@ -114,6 +114,67 @@ func wantGone(t *testing.T, pids ...int) {
 	}
 }
 
+// A host that is killed while its plugins start, before and during their
+// handshakes, leaves none of them either.
+func TestHostKilledDuringAStartLeavesNoProcesses(t *testing.T) {
+	t.Parallel()
+	if _, err := os.Stat("/proc/self/cmdline"); err != nil {
+		t.Skip("processes are found by /proc")
+	}
+	for _, delay := range []time.Duration{1, 3, 6, 10, 20, 40, 80, 160} {
+		t.Run(fmt.Sprint(delay), func(t *testing.T) {
+			t.Parallel()
+			runtimeDir, err := os.MkdirTemp("/tmp", "teaorphan") //nolint:usetesting // t.TempDir is too deep for a socket's path
+			if err != nil {
+				t.Fatal(err)
+			}
+			t.Cleanup(func() { os.RemoveAll(runtimeDir) })
+			dir := install(t, "crash", "slowstart", "mute")
+			self, err := os.Executable()
+			if err != nil {
+				t.Fatal(err)
+			}
+			host := &exec.Cmd{
+				Path: self, Args: []string{"fake-host", dir, t.TempDir()},
+				Env: append(os.Environ(), "XDG_RUNTIME_DIR="+runtimeDir), Stderr: t.Output(),
+			}
+			if err := host.Start(); err != nil {
+				t.Fatal(err)
+			}
+			<-time.After(delay * time.Millisecond)
+			if err := host.Process.Kill(); err != nil {
+				t.Fatal(err)
+			}
+			host.Wait()
+			wantGone(t, processesOf(t, dir)...)
+			if left := processesOf(t, dir); len(left) > 0 {
+				t.Errorf("%v were started after the host had died", left)
+			}
+		})
+	}
+}
+
+// processesOf finds the processes whose program is in a directory.
+func processesOf(t *testing.T, dir string) []int {
+	t.Helper()
+	files, err := filepath.Glob("/proc/[0-9]*/cmdline")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var pids []int
+	for _, file := range files {
+		line, err := os.ReadFile(file)
+		if err != nil || !strings.HasPrefix(string(line), dir) {
+			continue // ended meanwhile, or another's
+		}
+		pid, err := strconv.Atoi(filepath.Base(filepath.Dir(file)))
+		if err == nil && !gone(pid) {
+			pids = append(pids, pid)
+		}
+	}
+	return pids
+}
+
 func TestKilledHostLeavesNoProcessesAndItsSocketsGoWithTheNextStart(t *testing.T) {
 	t.Parallel()
 	runtimeDir, err := os.MkdirTemp("/tmp", "teaorphan") //nolint:usetesting // t.TempDir is too deep for a socket's path

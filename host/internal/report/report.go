@@ -38,6 +38,9 @@ type Report struct {
 	screen  screen
 	stop    chan struct{}
 	stopped chan struct{}
+	// look finds slow nodes where there are no live lines.
+	look   *time.Timer
+	closed bool
 }
 
 const (
@@ -67,10 +70,7 @@ func (r *Report) Event(e engine.Event) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.lines.take(e)
-	if r.stop == nil {
-		r.stop, r.stopped = make(chan struct{}), make(chan struct{})
-		go r.tick(r.stop, r.stopped)
-	}
+	r.begin()
 	if !r.live() {
 		for _, l := range r.lines.settled(true) {
 			r.above.WriteString(r.plainLine(l) + "\n")
@@ -86,14 +86,30 @@ func (r *Report) Event(e engine.Event) {
 	} // the next tick shows it
 }
 
-// tick redraws the live lines, or reports slow nodes, until stop is closed.
+// begin starts what moves between events, once: the live lines, or the search
+// for slow nodes, which costs a short run nothing.
+func (r *Report) begin() {
+	switch {
+	case r.stop != nil || r.look != nil:
+	case r.live():
+		r.stop, r.stopped = make(chan struct{}), make(chan struct{})
+		go r.tick(r.stop, r.stopped)
+	default:
+		r.look = time.AfterFunc(slowAfter, func() {
+			r.redraw()
+			r.mu.Lock()
+			defer r.mu.Unlock()
+			if !r.closed {
+				r.look.Reset(lookEvery)
+			}
+		})
+	}
+}
+
+// tick redraws the live lines until stop is closed.
 func (r *Report) tick(stop, stopped chan struct{}) {
 	defer close(stopped)
-	every := lookEvery
-	if r.live() {
-		every = redrawEvery
-	}
-	ticker := time.NewTicker(every)
+	ticker := time.NewTicker(redrawEvery)
 	defer ticker.Stop()
 	for {
 		select {
@@ -184,7 +200,10 @@ func (r *Report) Hold() (release func()) {
 func (r *Report) Close() {
 	r.mu.Lock()
 	stop := r.stop
-	r.stop = nil
+	r.stop, r.closed = nil, true
+	if r.look != nil {
+		r.look.Stop()
+	}
 	r.mu.Unlock()
 	if stop != nil {
 		close(stop)

@@ -2,7 +2,6 @@ package httpactions
 
 import (
 	"context"
-	"net/http"
 	"strings"
 
 	tea "github.com/the-edge-agent/tea/sdk"
@@ -11,6 +10,13 @@ import (
 
 // Bundle gives the bundle http.
 func Bundle(version string) *tea.Bundle {
+	// The actions differ in their method only; one schema serves all of them.
+	call := tea.NewMethod("http.call", "", (*client).call)
+	method := func(name, summary string, idempotent bool) tea.Action {
+		a := call
+		a.Name, a.Summary, a.Idempotent = "http."+name, summary, idempotent
+		return a
+	}
 	return &tea.Bundle{
 		Name: "http", Version: version, Description: "Calls HTTP servers.",
 		Settings: map[string]*schema.Schema{"http": schema.Of[Settings]()},
@@ -18,11 +24,11 @@ func Bundle(version string) *tea.Bundle {
 			return newClient(settings, version)
 		},
 		Actions: []tea.Action{
-			method(http.MethodGet, "Fetches a URL.", tea.Idempotent()),
-			method(http.MethodPost, "Sends data to a URL."),
-			method(http.MethodPut, "Stores data at a URL.", tea.Idempotent()),
-			method(http.MethodPatch, "Changes what is at a URL."),
-			method(http.MethodDelete, "Deletes what is at a URL.", tea.Idempotent()),
+			method("get", "Fetches a URL.", true),
+			method("post", "Sends data to a URL.", false),
+			method("put", "Stores data at a URL.", true),
+			method("patch", "Changes what is at a URL.", false),
+			method("delete", "Deletes what is at a URL.", true),
 			tea.NewMethod("http.request", "Calls a URL with any method.", (*client).request),
 		},
 	}
@@ -37,13 +43,12 @@ type result struct {
 	Text    string            `json:"text" doc:"the body as text"`
 }
 
-// method makes the action of one HTTP method. POST and PATCH carry the call's
-// idempotency key in the header Idempotency-Key, unless one is given.
-func method(name, summary string, options ...tea.Option) tea.Action {
-	send := func(c *client, ctx context.Context, req *tea.Request, p CallParams) (result, error) {
-		return c.send(ctx, name, req, p)
-	}
-	return tea.NewMethod("http."+strings.ToLower(name), summary, send, options...)
+// call sends a request with the method that the action is named after. POST and
+// PATCH carry the call's idempotency key in the header Idempotency-Key, unless
+// one is given.
+func (c *client) call(ctx context.Context, req *tea.Request, p CallParams) (result, error) {
+	_, method, _ := strings.Cut(req.Action, ".")
+	return c.send(ctx, strings.ToUpper(method), req, p)
 }
 
 func (c *client) request(ctx context.Context, req *tea.Request, p requestParams) (result, error) {
