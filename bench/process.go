@@ -50,10 +50,10 @@ func measureProcesses(ctx context.Context) ([]Figure, error) {
 		return nil, err
 	}
 	return []Figure{
-		{Name: "tea run, no plugin", Value: plain.median, Unit: "ms", Limit: 10},
+		{Name: "tea run, no plugin", Value: plain.median, Unit: "ms", Limit: 5},
 		{Name: "tea run, no plugin, shortest", Value: plain.shortest, Unit: "ms"},
-		{Name: "tea run, no plugin, peak RSS", Value: plain.rss, Unit: "MB", Limit: 20},
-		{Name: "tea run, one plugin call", Value: plugin.median, Unit: "ms", Limit: 40},
+		{Name: "tea run, no plugin, peak RSS", Value: plain.rss, Unit: "MB", Limit: 16},
+		{Name: "tea run, one plugin call", Value: plugin.median, Unit: "ms", Limit: 20},
 		{Name: "tea run, one plugin call, shortest", Value: plugin.shortest, Unit: "ms"},
 		{Name: "tea run, one plugin call, peak RSS of the host", Value: plugin.rss, Unit: "MB"},
 		{Name: "tea validate, 1,000 Lua nodes", Value: validate.median, Unit: "ms", Limit: 20},
@@ -64,9 +64,9 @@ func measureProcesses(ctx context.Context) ([]Figure, error) {
 // busy or not: a library that works before main is found out, noise is not.
 func budgets() map[string]float64 {
 	return map[string]float64{
-		"tea run, no plugin, shortest":       20,
-		"tea run, no plugin, peak RSS":       20,
-		"tea run, one plugin call, shortest": 60,
+		"tea run, no plugin, shortest":       15,
+		"tea run, no plugin, peak RSS":       17,
+		"tea run, one plugin call, shortest": 45,
 	}
 }
 

@@ -1,4 +1,7 @@
 package plugproc
 
-// Fakes is what the test binary can be, for tests outside of the package.
-var Fakes = fakes
+// For benchmarks that need a whole host, which this package knows nothing of.
+var (
+	BareEcho   = bareEcho
+	Executable = executable
+)

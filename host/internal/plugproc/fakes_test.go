@@ -31,6 +31,8 @@ var fakes = map[string]func(){
 	"tea-plugin-floods":    func() { flood(os.Stdout, bytes.Repeat([]byte("x"), 1<<16)) },
 	"tea-plugin-newer":     func() { fmt.Println("1|2|unix|/nowhere|grpc|"); block() },
 	"tea-plugin-netrpc":    func() { fmt.Println("1|1|unix|/nowhere|netrpc|"); block() },
+	"tea-plugin-echo":      serveEcho,
+	"bare-echo":            serveBareEcho,
 	"fake-host":            fakeHost,
 }
 
