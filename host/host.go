@@ -131,34 +131,55 @@ func (h *Host) catalog(settings map[string]any) (*catalog.Catalog, error) {
 	if h.o.Plugins == nil {
 		return c, nil
 	}
-	var adding sync.Mutex
-	added := map[string]bool{}
-	addPlugins := func() error {
-		adding.Lock()
-		defer adding.Unlock()
-		for _, m := range h.o.Plugins.Manifests() {
-			if !added[m.Name] {
-				added[m.Name] = true
-				if err := h.addPlugin(c, m); err != nil {
-					return err
-				}
-			}
-		}
-		return nil
-	}
-	if err := addPlugins(); err != nil {
+	known := &knownPlugins{host: h, catalog: c, added: map[string]bool{}}
+	if _, err := known.add(); err != nil {
 		return nil, err
 	}
-	c.OnMissing(func(ctx context.Context, bundle string) bool {
-		if !h.learn(ctx, bundle) {
+	c.OnMissing(known.find)
+	return c, nil
+}
+
+// knownPlugins adds plugins to a catalog as their manifests become known.
+type knownPlugins struct {
+	host    *Host
+	catalog *catalog.Catalog
+
+	mu    sync.Mutex
+	added map[string]bool
+}
+
+// add adds what is known and not in the catalog, and reports whether there was
+// anything.
+func (k *knownPlugins) add() (more bool, err error) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	for _, m := range k.host.o.Plugins.Manifests() {
+		if k.added[m.Name] {
+			continue
+		}
+		more, k.added[m.Name] = true, true
+		if err := k.host.addPlugin(k.catalog, m); err != nil {
+			return more, err
+		}
+	}
+	return more, nil
+}
+
+// find adds plugins until one may have what is missing. Another workflow may
+// have had them asked meanwhile.
+func (k *knownPlugins) find(ctx context.Context, bundle string) bool {
+	for {
+		more, err := k.add()
+		if err != nil {
+			k.host.log.Warn("plugin problem: " + err.Error())
+		}
+		if more {
+			return true
+		}
+		if !k.host.learn(ctx, bundle) {
 			return false
 		}
-		if err := addPlugins(); err != nil {
-			h.log.Warn("plugin problem: " + err.Error())
-		}
-		return true
-	})
-	return c, nil
+	}
 }
 
 // unread names the plugins whose manifests are not known.

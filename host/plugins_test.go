@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -83,9 +84,24 @@ type asked struct {
 	plugins // known
 	unread  plugins
 	asks    []string
+	mu      sync.Mutex
+}
+
+func (a *asked) Manifests() []tea.Manifest {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.plugins.Manifests()
+}
+
+func (a *asked) Open(ctx context.Context, bundle string, settings tea.Settings) (host.Invoker, error) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.plugins.Open(ctx, bundle, settings)
 }
 
 func (a *asked) Unread() []string {
+	a.mu.Lock()
+	defer a.mu.Unlock()
 	if a.unread == nil {
 		return []string{"sensors"}
 	}
@@ -97,6 +113,8 @@ func (a *asked) Unread() []string {
 }
 
 func (a *asked) Learn(_ context.Context, names ...string) error {
+	a.mu.Lock()
+	defer a.mu.Unlock()
 	left := plugins{}
 	for _, b := range a.unread {
 		if !slices.Contains(names, b.Name) {
@@ -124,6 +142,10 @@ func TestPluginIsAskedForItsManifestWhenNeeded(t *testing.T) {
 		{"a node", `{settings: {sensors: {port: 1}}, nodes: [{name: a, uses: sensors.read}]}`, []string{"sensors"}},
 		{"another name", `nodes: [{name: a, uses: gauge.read}]`, []string{"sensors", "pumps"}},
 		{"Lua", `nodes: [{name: a, run: 'return tea.action("sensors.read")'}]`, []string{"sensors"}},
+		{"Lua, concurrently", `
+nodes:
+  - {name: a, type: dynamic_parallel, items: [1, 2, 3, 4, 5, 6, 7, 8], fail_fast: true, steps: [{run: 'return tea.action("gauge.read")'}]}`,
+			[]string{"sensors", "pumps"}},
 		{"an import", `{imports: [{plugin: pumps}], nodes: [{name: a}]}`, []string{"pumps"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {

@@ -271,7 +271,9 @@ func (s *source) close() error {
 func (c *Catalog) Replace(a tea.Action) {
 	b := &tea.Bundle{Name: "replaced", Version: "0.0.0", Actions: []tea.Action{a}}
 	src := &source{name: b.Name, open: Linked(b), settings: c.settings}
+	c.mu.Lock()
 	c.sources = append(c.sources, src)
+	c.mu.Unlock()
 	info := a.Info()
 	if have := c.Entry(a.Name); have != nil && info.Params == nil {
 		info = have.ActionInfo
