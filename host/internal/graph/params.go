@@ -69,11 +69,8 @@ func (p *paramChecker) unknown(b *spec.ActionBody, diags *diag.List) {
 	case slices.Contains(p.unread, namespace):
 		diags.Warnf(diagcode.UncheckedAction, b.Uses.Pos, refreshHint,
 			"%s and its parameters are not checked: the manifest of the plugin %s is not stored", b.Uses.Value, namespace)
-	case len(p.unread) > 0:
-		if hint != "" {
-			hint += " Else, "
-		}
-		diags.Warnf(diagcode.UncheckedAction, b.Uses.Pos, hint+refreshHint,
+	case len(p.unread) > 0 && !strings.Contains(hint, `"`+namespace+"."): // else it is a typing mistake
+		diags.Warnf(diagcode.UncheckedAction, b.Uses.Pos, refreshHint,
 			"there may be no action %q: no stored manifest has it, and those of some plugins are not stored (%s)", b.Uses.Value, strings.Join(p.unread, ", "))
 	default:
 		if hint == "" {
