@@ -50,7 +50,7 @@ func (h *callHost) emit(event *pb.InvokeEvent) bool {
 	return true
 }
 
-// client gives the way back, or the reason why there is none.
+// client returns the way back, or the reason why there is none.
 func (h *callHost) client() (pb.HostClient, error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()

@@ -29,7 +29,7 @@ func (c *calls) end() {
 	}
 }
 
-// drain refuses further calls and gives a channel that is closed when the
+// drain refuses further calls and returns a channel that is closed when the
 // last running one has ended.
 func (c *calls) drain() <-chan struct{} {
 	c.mu.Lock()

@@ -22,7 +22,7 @@ func (i *instances) find(id string) *tea.Instance {
 	return i.byID[id]
 }
 
-// put stores inst under id and gives the one that stood there, if any.
+// put stores inst under id and returns the one it replaces, if any.
 func (i *instances) put(id string, inst *tea.Instance) *tea.Instance {
 	i.mu.Lock()
 	defer i.mu.Unlock()

@@ -33,7 +33,7 @@ func Main(bundle tea.Bundle) {
 	os.Exit(0)
 }
 
-// byHand answers somebody who started the plugin without a host and gives
+// byHand answers a user who started the plugin without a host, and returns
 // the exit code.
 func byHand(bundle *tea.Bundle, args []string, stdout, stderr io.Writer) int {
 	if len(args) == 1 {

@@ -46,7 +46,7 @@ func serve(bundle *tea.Bundle) error {
 	// This line tells the host where to connect. Its form is described in
 	// go-plugin's guide for plugins in other languages.
 	if _, err := fmt.Fprintf(os.Stdout, "%d|%d|unix|%s|grpc\n", plugin.CoreProtocolVersion, tea.ProtocolVersion, listener.Addr()); err != nil {
-		return fmt.Errorf("tell the host where to connect: %w", err)
+		return fmt.Errorf("print the handshake: %w", err)
 	}
 	return g.Serve(listener)
 }

@@ -57,7 +57,7 @@ func (s *server) Shutdown(ctx context.Context, req *pb.ShutdownRequest) (*pb.Shu
 }
 
 // drain refuses new calls, waits for the running ones as long as ctx allows
-// and closes the instances. It tells whether all calls have ended.
+// and closes the instances. It reports whether all calls have ended.
 func (s *server) drain(ctx context.Context) (drained bool) {
 	select {
 	case <-s.calls.drain():

@@ -29,7 +29,7 @@ func (e *BrokenError) Error() string {
 	return fmt.Sprintf("%s: the plugin broke the protocol: %v", e.Doing, e.err)
 }
 
-// Unwrap gives gRPC's error.
+// Unwrap returns gRPC's error.
 func (e *BrokenError) Unwrap() error { return e.err }
 
 // toBroken turns gRPC's error into what the caller should see.

@@ -91,7 +91,7 @@ func (c *Client) Configure(ctx context.Context, id string, settings tea.Settings
 	return nil
 }
 
-// can tells whether the plugin has said that it has the capability.
+// can reports whether the plugin has said that it has the capability.
 func (c *Client) can(capability string) bool {
 	c.mu.RLock()
 	defer c.mu.RUnlock()

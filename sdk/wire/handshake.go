@@ -6,8 +6,8 @@ import (
 	"github.com/the-edge-agent/tea/sdk/internal/handshake"
 )
 
-// What a host needs to start a plugin with go-plugin: the cookie that stands
-// in the plugin's environment, the name of the service, the environment
+// What a host needs to start a plugin with go-plugin: the cookie in
+// the plugin's environment, the name of the service, the environment
 // variables for the parent pipe's descriptor and for the least level of log
 // records worth sending.
 const (

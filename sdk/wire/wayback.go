@@ -26,7 +26,7 @@ type wayBack struct {
 	callbacks *callbacks
 }
 
-// open gives the id of the host's services, 0 where the plugin has no broker.
+// open returns the id of the host's services, 0 where the plugin has no broker.
 func (w *wayBack) open(ctx context.Context) (uint32, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -45,7 +45,7 @@ func (w *wayBack) open(ctx context.Context) (uint32, error) {
 	return w.service, nil
 }
 
-// calls gives the callbacks, nil where there is no way back.
+// calls returns the callbacks, nil where there is no way back.
 func (w *wayBack) calls() *callbacks {
 	w.mu.Lock()
 	defer w.mu.Unlock()

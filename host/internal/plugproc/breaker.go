@@ -33,7 +33,7 @@ func (b *breaker) crash(now time.Time) {
 	}
 }
 
-// tried tells whether the breaker was open not long ago.
+// tried reports whether the breaker was open not long ago.
 func (b *breaker) tried(now time.Time) bool {
 	return !b.openUntil.IsZero() && now.Sub(b.openUntil) < crashWindow
 }
@@ -45,7 +45,7 @@ func (b *breaker) forget(now time.Time) {
 	}
 }
 
-// wait gives how long the next start has to wait, or a circuit_open error
+// wait returns how long the next start has to wait, or a circuit_open error
 // while the breaker is open.
 func (b *breaker) wait(name string, now time.Time) (time.Duration, error) {
 	if now.Before(b.openUntil) {

@@ -56,12 +56,12 @@ func newGuard() (*guard, error) {
 }
 
 // add has a group killed when the host is gone.
-func (g *guard) add(group int) { g.tell('+', group) }
+func (g *guard) add(group int) { g.send('+', group) }
 
 // forget must be called before the group's number can be another's.
-func (g *guard) forget(group int) { g.tell('-', group) }
+func (g *guard) forget(group int) { g.send('-', group) }
 
-func (g *guard) tell(op rune, group int) {
+func (g *guard) send(op rune, group int) {
 	if g == nil {
 		return
 	}

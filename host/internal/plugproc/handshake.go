@@ -46,14 +46,14 @@ func checkHandshake(name, line string) *tea.Error {
 }
 
 func notAPlugin(name, line string) *tea.Error {
-	return startError(name, tea.InternalError, "it is no tea plugin: the first line on its stdout is %.120q instead of a handshake", line)
+	return startError(name, tea.InternalError, "it is not a tea plugin: the first line on its stdout is %.120q instead of a handshake", line)
 }
 
 // cannotExecute words the system's refusal to execute a file that is there.
 func cannotExecute(name string, err error) *tea.Error {
 	switch {
 	case errors.Is(err, syscall.ENOEXEC):
-		return startError(name, tea.DependencyMissing, "it is no program for this machine (%s/%s): it was built for another one, is damaged, or is a script without #! (%w)",
+		return startError(name, tea.DependencyMissing, "it is not a program for this machine (%s/%s): it was built for another one, is damaged, or is a script without #! (%w)",
 			runtime.GOOS, runtime.GOARCH, err)
 	case errors.Is(err, fs.ErrNotExist):
 		return startError(name, tea.DependencyMissing, "the file, or the interpreter or loader that it names, is not there (%w)", err)

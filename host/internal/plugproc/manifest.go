@@ -37,7 +37,7 @@ type storedManifest struct {
 	States map[string]string `json:"states,omitempty"`
 }
 
-// selfKey stands for the binary in storedManifest.SHA256.
+// selfKey represents the binary in storedManifest.SHA256.
 const selfKey = "."
 
 // manifestStore finds the manifests of plugins without starting them. A

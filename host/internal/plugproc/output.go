@@ -105,7 +105,7 @@ func isFatal(line string) bool {
 	return strings.HasPrefix(line, "panic: ") || strings.HasPrefix(line, "fatal error: ")
 }
 
-// meter tells whether a line may be logged in this second, and how many were
+// meter reports whether a line may be logged in this second, and how many were
 // dropped before, once. The caller holds the lock.
 func (o *output) meter(second int64) (dropped int, speak bool) {
 	if second != o.second {

@@ -5,7 +5,11 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"maps"
 	"os"
+	"slices"
+	"strings"
+	"sync"
 	"sync/atomic"
 	"syscall"
 	"time"
@@ -76,7 +80,7 @@ func (p *process) diedAtStart(reason string) *tea.Error {
 	return e
 }
 
-// dead tells whether the process has ended.
+// dead reports whether the process has ended.
 func (p *process) dead() bool {
 	select {
 	case <-p.runner.exited:
@@ -86,7 +90,7 @@ func (p *process) dead() bool {
 	}
 }
 
-// awaitExit waits a while for the process to end, and tells whether it has.
+// awaitExit waits a while for the process to end and reports whether it has.
 func (p *process) awaitExit(limit time.Duration) bool {
 	timer := time.NewTimer(limit)
 	defer timer.Stop()
@@ -166,3 +170,28 @@ func (d died) Error() string { return d.how }
 func (died) Crashed() {}
 
 func exitText(state *os.ProcessState) string { return fmt.Sprint(state) }
+
+// unanswered are the calls that a process has not answered, those included
+// that nobody waits for any more. The zero value has none.
+type unanswered struct {
+	mu     sync.Mutex
+	counts map[string]int // by action
+}
+
+func (u *unanswered) add(action string, n int) {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	if u.counts == nil {
+		u.counts = map[string]int{}
+	}
+	if u.counts[action] += n; u.counts[action] == 0 {
+		delete(u.counts, action)
+	}
+}
+
+// String lists the actions; "" where all calls were answered.
+func (u *unanswered) String() string {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	return strings.Join(slices.Sorted(maps.Keys(u.counts)), ", ")
+}

@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 	"os/exec"
+	"runtime"
 	"strconv"
 	"strings"
 	"sync"
@@ -150,7 +151,7 @@ func (r *runner) killGroup() {
 	_ = syscall.Kill(-int(r.pid.Load()), syscall.SIGKILL) // gone already is fine
 }
 
-// started tells whether there is, or was, a process.
+// started reports whether there is, or was, a process.
 func (r *runner) started() bool { return r.pid.Load() != 0 }
 
 // Wait waits until the process has ended.
@@ -168,10 +169,10 @@ func (r *runner) Kill(context.Context) error {
 	return r.line.Close()
 }
 
-// Stdout gives the handshake line.
+// Stdout returns the handshake line.
 func (r *runner) Stdout() io.ReadCloser { return r.line }
 
-// Stderr gives nothing: the runner reads it itself.
+// Stderr is empty: the runner reads it itself.
 func (r *runner) Stderr() io.ReadCloser { return io.NopCloser(strings.NewReader("")) }
 
 // Name is the binary's path.
@@ -197,3 +198,30 @@ func (r *runner) PluginToHost(network, addr string) (string, string, error) {
 func (r *runner) HostToPlugin(network, addr string) (string, string, error) {
 	return network, addr, nil
 }
+
+// forker starts processes from one thread that lives as long as it does. The
+// kernel ties the parent-death signal to the thread that forked, not to the
+// process: from a thread of the scheduler's pool, which may end at any time,
+// plugins would be killed for no reason.
+type forker struct{ jobs chan func() }
+
+func newForker() *forker {
+	f := &forker{jobs: make(chan func())}
+	go func() {
+		runtime.LockOSThread() // and never unlock: the thread ends with the goroutine
+		for job := range f.jobs {
+			job()
+		}
+	}()
+	return f
+}
+
+// start runs a function that starts a process.
+func (f *forker) start(fn func() error) error {
+	result := make(chan error, 1)
+	f.jobs <- func() { result <- fn() }
+	return <-result
+}
+
+// close ends the thread, and with it the processes that it has started.
+func (f *forker) close() { close(f.jobs) }

@@ -24,7 +24,7 @@ func TestStartFailures(t *testing.T) {
 	}{
 		{"exits", tea.PluginCrashed, []string{"exit status 3", "the licence has run out"}},
 		{"rubbish", tea.InternalError, []string{"Hello, world!"}},
-		{"floods", tea.InternalError, []string{"no tea plugin"}},
+		{"floods", tea.InternalError, []string{"not a tea plugin"}},
 		{"mute", tea.PluginCrashed, []string{"no handshake in time", "pondering"}},
 		{"deaf", tea.PluginCrashed, []string{"no answer in time"}},
 		{"newer", tea.DependencyMissing, []string{"version 2", "speaks 1"}},
@@ -62,8 +62,8 @@ func launchFails(t *testing.T, o Options, path string) error {
 func TestFilesThatCannotBeRun(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct{ name, content, word string }{
-		{"not an executable", "\x7fELF but not really", "no program for this machine (" + runtime.GOOS + "/" + runtime.GOARCH + ")"},
-		{"empty", "", "no program for this machine"},
+		{"not an executable", "\x7fELF but not really", "not a program for this machine (" + runtime.GOOS + "/" + runtime.GOARCH + ")"},
+		{"empty", "", "not a program for this machine"},
 		{"missing interpreter", "#!/no/such/interpreter\n", "interpreter"},
 	} {
 		t.Run(c.name, func(t *testing.T) {

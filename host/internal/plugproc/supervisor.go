@@ -9,7 +9,7 @@ import (
 	tea "github.com/the-edge-agent/tea/sdk"
 )
 
-// supervisor stands for one plugin: it starts the process when it is first
+// supervisor represents one plugin: it starts the process when it is first
 // needed, and again after a crash. It is safe for concurrent use.
 type supervisor struct {
 	name   string
@@ -47,7 +47,7 @@ func (s *supervisor) errClosed() error {
 	return tea.Errorf(tea.Canceled, "plugin %s: the host is closing", s.name)
 }
 
-// acquire gives the running generation and starts one where there is none.
+// acquire returns the running generation and starts one where there is none.
 func (s *supervisor) acquire(ctx context.Context) (*generation, error) {
 	s.mu.Lock()
 	if s.closed {
@@ -126,7 +126,7 @@ func (s *supervisor) newGeneration() (*generation, error) {
 	return newGeneration(proc), nil
 }
 
-// running gives the current generation, or nil. Its process may have died a
+// running returns the current generation, or nil. Its process may have died a
 // moment ago.
 func (s *supervisor) running() *generation {
 	s.mu.Lock()
