@@ -110,6 +110,10 @@ func (c Condition) Holds(v any, found bool) bool {
 	return true
 }
 
+// Value returns the value that the field must have, or that must be in its
+// list; ok is false for a condition of another kind.
+func (c Condition) Value() (want any, ok bool) { return c.want, c.comparisons == nil }
+
 // fits compares a value with the wanted one: a wanted list means any of its
 // values, and a list is found by any of its own.
 func fits(have, want any) bool {

@@ -26,6 +26,9 @@ type SearchOptions struct {
 	Limit int
 	// Tag restricts the search to documents that have it; "" = all.
 	Tag string
+	// Require are texts that a document must contain as phrases. They do not
+	// count for the score, and one without words asks for nothing.
+	Require []string
 	// Accept is asked, in the order of the ranking and only as far as the hits
 	// are read, whether a document may be given.
 	Accept func(id int64) bool
@@ -40,6 +43,11 @@ type SearchOptions struct {
 // are those of the context, of reading, or [ErrCorrupt].
 func (x *Index) Search(ctx context.Context, text string, o SearchOptions) (*Ranked, error) {
 	q := parseQuery(text, x.lang)
+	for _, text := range o.Require {
+		p := queryParser{lang: x.lang, seen: map[term]bool{}}
+		p.phrase(text)
+		q.phrases = append(q.phrases, p.query.phrases...)
+	}
 	snap, err := x.snapshot()
 	if err != nil {
 		return nil, err

@@ -321,15 +321,15 @@ func (m *Memory) dropIndex(index *fulltext.Index, reason error) {
 // fields are what of an entry can be found: its key and the leaves of its
 // value and metadata.
 func fields(key string, v any, metadata string) []fulltext.Field {
-	all := leaves([]fulltext.Field{{Name: "key", Text: key}}, "value", v)
-	if metadata == "" {
-		return all
+	all := []fulltext.Field{{Name: "key", Text: key}}
+	// The metadata come first: of a very long value not all words count, and
+	// a filter relies on theirs.
+	if metadata != "" {
+		if object, err := value.Decode([]byte(metadata)); err == nil { // else it is damaged
+			all = leaves(all, "metadata", object)
+		}
 	}
-	object, err := value.Decode([]byte(metadata))
-	if err != nil {
-		return all // it was checked before it was stored
-	}
-	return leaves(all, "metadata", object)
+	return leaves(all, "value", v)
 }
 
 func leaves(all []fulltext.Field, name string, v any) []fulltext.Field {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"slices"
+	"strconv"
 	"strings"
 
 	tea "github.com/the-edge-agent/tea/sdk"
@@ -34,11 +35,18 @@ func (m *Memory) Search(ctx context.Context, query store.Search) (store.Results,
 	if err != nil {
 		return store.Results{}, err
 	}
+	within, err := m.within(ctx, query)
+	if err != nil {
+		return store.Results{}, err
+	}
 	// Where few hits pass the filter, more are looked at each time.
 	size := max(query.Skip+query.Limit+1, searchBatch)
 	complete := false
 	var batch []fulltext.Hit
 	for hit := range ranked.All() {
+		if within != nil && !within[hit.ID] {
+			continue
+		}
 		if batch = append(batch, hit); len(batch) < size {
 			continue
 		}
@@ -51,6 +59,56 @@ func (m *Memory) Search(ctx context.Context, query store.Search) (store.Results,
 		_, err = m.take(ctx, query, batch, p)
 	}
 	return store.Results{Found: p.found, More: p.more, Cut: ranked.Cut()}, err
+}
+
+// within returns the numbers of the entries below the query's prefix, nil if
+// there is none or if they are many: then hits of them are not rare.
+func (m *Memory) within(ctx context.Context, query store.Search) (map[int64]bool, error) {
+	if query.Prefix == "" {
+		return nil, nil
+	}
+	rows, err := m.o.Engine.Query(ctx, "SELECT id, key FROM ltm WHERE key >= ? ORDER BY key LIMIT ?", rowKey(query.Namespace, query.Prefix), largestBatch)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	ids := map[int64]bool{}
+	for rows.Next() {
+		var id int64
+		var row string
+		if err := rows.Scan(&id, &row); err != nil {
+			return nil, err
+		}
+		if namespace, key := splitRowKey(row); namespace != query.Namespace || !strings.HasPrefix(key, query.Prefix) {
+			return ids, nil
+		}
+		ids[id] = true
+	}
+	if len(ids) == largestBatch {
+		ids = nil
+	}
+	return ids, rows.Err()
+}
+
+// exactBelow is the size below which an integer has the same digits as an equal
+// float.
+const exactBelow = 1_000_000
+
+// required are texts that entries must contain to pass the filter: values of
+// the metadata can be found like all others. The filter has the last word.
+func required(wanted filter.Filter) (texts []string) {
+	for _, c := range wanted {
+		want, _ := c.Value()
+		switch want := want.(type) {
+		case string:
+			texts = append(texts, want)
+		case int64:
+			if -exactBelow < want && want < exactBelow {
+				texts = append(texts, strconv.FormatInt(want, 10))
+			}
+		}
+	}
+	return texts
 }
 
 // rank asks the index, and once more where its files turn out to be broken.
@@ -66,7 +124,7 @@ func (m *Memory) rank(ctx context.Context, query store.Search) (*fulltext.Ranked
 		if err := m.backlog.wait(ctx); err != nil {
 			return nil, err
 		}
-		ranked, err := index.Search(ctx, query.Text, fulltext.SearchOptions{Tag: tag(query.Namespace)})
+		ranked, err := index.Search(ctx, query.Text, fulltext.SearchOptions{Tag: tag(query.Namespace), Require: required(query.Metadata)})
 		switch {
 		case err == nil || try > 0:
 			return ranked, err

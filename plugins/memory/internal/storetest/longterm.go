@@ -46,6 +46,7 @@ func LongTermMemory(t *testing.T, open OpenLongTerm) {
 		"namespaces":         longTermNamespaces,
 		"delete by prefix":   longTermDeletePrefix,
 		"pages":              longTermPages,
+		"required words":     longTermRequired,
 		"closed":             longTermClosed,
 		"canceled":           longTermCanceled,
 	} {

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	tea "github.com/the-edge-agent/tea/sdk"
+	"github.com/the-edge-agent/tea/sdk/value"
 
 	"github.com/the-edge-agent/tea/plugins/memory/internal/store"
 )
@@ -165,3 +166,31 @@ func longTermPages(t *testing.T, m *memory) {
 
 // beforeKey is a key right before one of longTermPages, after the one before.
 func beforeKey(key string) string { return key[:len(key)-1] + string(key[len(key)-1]-1) + "~" }
+
+// longTermRequired filters by values whose words, if they have any, are not
+// theirs alone: a filter must find the entry of each among all others.
+func longTermRequired(t *testing.T, m *memory) {
+	values := []string{
+		`"the"`, `"The"`, `"!?"`, `""`, `"犬"`, `"犬猫"`, `"two words"`, `"words two"`, `"ação"`, `"acao"`, `"x*"`, `"\"x\""`, `"a@b.example"`, `"🎉"`, `"` + strings.Repeat("long ", 100) + `"`,
+		`7`, `7.5`, `-7`, `70`, `1000000`, `1e300`, `0`, `true`, `false`, `null`, `["in", "a list"]`, `{"a": 1}`,
+	}
+	var entries []store.Entry
+	for i, v := range values {
+		entries = append(entries, store.Entry{Key: fmt.Sprintf("%02d", i), Value: json.RawMessage(`"pump"`), Metadata: []byte(`{"v": ` + v + `}`)})
+	}
+	entries = append(entries, store.Entry{Key: "float", Value: json.RawMessage(`"pump"`), Metadata: []byte(`{"v": 7.0}`)})
+	m.batch(t, entries...)
+	for i, v := range values {
+		want, err := value.Decode([]byte(v))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, text := range []string{"", "pump"} {
+			found := m.found(t, store.Search{Text: text, Metadata: Filter(t, map[string]any{"v": want})})
+			if key := fmt.Sprintf("%02d", i); found != key && (v != "7" || found != key+" float") {
+				t.Errorf("the query %q with the filter %.40s finds %q, want %q", text, v, found, key)
+			}
+		}
+	}
+	want(t, "in a list", m.found(t, store.Search{Text: "pump", Metadata: Filter(t, map[string]any{"v": "a list"})}), "25")
+}
