@@ -62,6 +62,7 @@ func bundle(overrun func()) tea.Bundle {
 			dataActions(),
 			sqlActions(),
 			maintenanceActions(),
+			chunkActions(),
 		),
 	}
 }

@@ -2,7 +2,9 @@ package assemble
 
 import (
 	"context"
+	"regexp"
 	"strings"
+	"sync"
 
 	"github.com/the-edge-agent/tea/plugins/memory/internal/tokens"
 )
@@ -38,6 +40,11 @@ type filling struct {
 	used   int
 	taken  map[int]int // tokens by layer
 }
+
+// posing finds lines of a text that look like a heading of the context.
+var posing = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`(?m)(^|[\r\v\f\x{85}\x{2028}\x{2029}])([ \t]*)(##[ \t]*[^\s:]+:)`)
+})
 
 // fill writes the context: the tables, and then the candidates as long as
 // there is room.
@@ -81,13 +88,15 @@ func (f *filling) candidate(ctx context.Context, c *candidate) (fits bool, err e
 	if !ok || ctx.Err() != nil {
 		return true, ctx.Err()
 	}
+	// A text must not pose as another source of the context.
+	disarmed := posing().ReplaceAllString(body, `$1$2\$3`)
 	var count int
-	if c.file != nil && whole {
+	if c.file != nil && whole && disarmed == body {
 		count = c.file.Tokens
 	} else {
 		var head string
-		head, count = tokens.Cut(body, room)
-		whole = whole && len(head) == len(body)
+		head, count = tokens.Cut(disarmed, room)
+		whole = whole && len(head) == len(disarmed)
 		body = head
 	}
 	if body == "" || !whole && count < leastBody/2 {

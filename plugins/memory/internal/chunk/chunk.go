@@ -1,0 +1,208 @@
+package chunk
+
+import (
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/rivo/uniseg"
+)
+
+// By says where a text may be cut.
+type By string
+
+// The ways to cut.
+const (
+	// Tokens cuts between words.
+	Tokens By = "tokens"
+	// Sentences cuts between sentences (Unicode Standard Annex #29), and inside
+	// one that is larger than a chunk.
+	Sentences By = "sentences"
+	// Headings cuts at the headings of Markdown, and between sentences in a
+	// section that is larger than a chunk. No chunk has parts of two sections.
+	Headings By = "headings"
+)
+
+// Options say how to cut. Size and Overlap are in tokens; Overlap is less than
+// Size.
+type Options struct {
+	By            By
+	Size, Overlap int
+	// Count counts the tokens of a text.
+	Count func(text string) int
+}
+
+// Chunk is a piece of a text: the bytes from Start to End.
+type Chunk struct {
+	Text       string
+	Start, End int
+	Tokens     int
+	// Headings are the headings that the chunk is under, the outermost first.
+	Headings []string
+}
+
+// Split cuts a text. Every character other than white space at the ends of
+// chunks is in a chunk; with an overlap some are in two. A chunk has at most
+// Size tokens, except where one word alone has more. The work grows with the
+// length of the text.
+func Split(text string, o Options) []Chunk {
+	var chunks []Chunk
+	for _, s := range sections(text, o.By) {
+		chunks = append(chunks, s.pack(text, o)...)
+	}
+	return chunks
+}
+
+// section is a part of a text that a chunk does not go beyond.
+type section struct {
+	start, end int
+	headings   []string
+}
+
+func sections(text string, by By) []section {
+	if by != Headings {
+		return []section{{0, len(text), nil}}
+	}
+	var (
+		out    []section
+		path   []string
+		levels []int
+		fence  string
+		at     = section{}
+	)
+	for offset := 0; offset < len(text); {
+		line := text[offset:]
+		if i := strings.IndexByte(line, '\n'); i >= 0 {
+			line = line[:i+1]
+		}
+		trimmed := strings.TrimSpace(line)
+		switch {
+		case fence != "":
+			if strings.HasPrefix(trimmed, fence) {
+				fence = ""
+			}
+		case strings.HasPrefix(trimmed, "```"), strings.HasPrefix(trimmed, "~~~"):
+			fence = trimmed[:3]
+		default:
+			level, title := heading(line)
+			if level == 0 {
+				break
+			}
+			if at.end = offset; at.end > at.start {
+				out = append(out, at)
+			}
+			for len(levels) > 0 && levels[len(levels)-1] >= level {
+				levels, path = levels[:len(levels)-1], path[:len(path)-1]
+			}
+			levels, path = append(levels, level), append(path[:len(path):len(path)], title)
+			at = section{start: offset, headings: path}
+		}
+		offset += len(line)
+	}
+	if at.end = len(text); at.end > at.start {
+		out = append(out, at)
+	}
+	return out
+}
+
+// heading reads an ATX heading of CommonMark; level 0 = the line is none.
+func heading(line string) (level int, title string) {
+	rest := strings.TrimLeft(line, " ")
+	if len(line)-len(rest) > 3 {
+		return 0, ""
+	}
+	rest = strings.TrimRight(rest, " \t\r\n")
+	title = strings.TrimLeft(rest, "#")
+	level = len(rest) - len(title)
+	if level == 0 || level > 6 || title != "" && title[0] != ' ' && title[0] != '\t' {
+		return 0, ""
+	}
+	return level, strings.TrimSpace(strings.TrimRight(title, "#"))
+}
+
+// atom is the smallest part that a chunk is made of: a sentence or a word, with
+// the white space behind it.
+type atom struct{ start, end, tokens int }
+
+// pack makes chunks of the atoms of a section.
+func (s section) pack(text string, o Options) []Chunk {
+	atoms := s.atoms(text, o)
+	var chunks []Chunk
+	for first := 0; first < len(atoms); {
+		tokens, next := atoms[first].tokens, first+1
+		for next < len(atoms) && tokens+atoms[next].tokens <= o.Size {
+			tokens += atoms[next].tokens
+			next++
+		}
+		if c, ok := s.chunk(text, atoms[first].start, atoms[next-1].end, o); ok {
+			chunks = append(chunks, c)
+		}
+		if next == len(atoms) {
+			break
+		}
+		// The next chunk repeats the last atoms, but never all of them.
+		back, repeated := next, 0
+		for back-1 > first && repeated+atoms[back-1].tokens <= o.Overlap {
+			back--
+			repeated += atoms[back].tokens
+		}
+		first = back
+	}
+	return chunks
+}
+
+// chunk is the part of the text without white space at its ends; false where
+// nothing is left.
+func (s section) chunk(text string, start, end int, o Options) (Chunk, bool) {
+	part := text[start:end]
+	start += len(part) - len(strings.TrimLeftFunc(part, unicode.IsSpace))
+	part = strings.TrimSpace(part)
+	if part == "" {
+		return Chunk{}, false
+	}
+	return Chunk{Text: part, Start: start, End: start + len(part), Tokens: o.Count(part), Headings: s.headings}, true
+}
+
+func (s section) atoms(text string, o Options) []atom {
+	if o.By == Tokens {
+		return words(text, s.start, s.end, o)
+	}
+	var atoms []atom
+	state := -1
+	for offset := s.start; offset < s.end; {
+		sentence, _, next := uniseg.FirstSentenceInString(text[offset:s.end], state)
+		state = next
+		end := offset + len(sentence)
+		if tokens := o.Count(sentence); tokens <= o.Size {
+			atoms = append(atoms, atom{offset, end, tokens})
+		} else {
+			atoms = append(atoms, words(text, offset, end, o)...)
+		}
+		offset = end
+	}
+	return atoms
+}
+
+// longWord is from how many bytes on a word is cut: scripts without spaces have
+// no other place.
+const longWord = 48
+
+// words cuts behind white space.
+func words(text string, start, end int, o Options) []atom {
+	var atoms []atom
+	for at := start; at < end; {
+		next := at
+		for next < end && next-at < longWord && !isSpace(text[next]) {
+			_, size := utf8.DecodeRuneInString(text[next:end])
+			next += size
+		}
+		for next < end && isSpace(text[next]) {
+			next++
+		}
+		atoms = append(atoms, atom{at, next, o.Count(text[at:next])})
+		at = next
+	}
+	return atoms
+}
+
+func isSpace(c byte) bool { return c == ' ' || '\t' <= c && c <= '\r' }

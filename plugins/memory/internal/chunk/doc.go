@@ -1,0 +1,3 @@
+// Package chunk cuts texts into pieces for embeddings and for the context of a
+// model. Start with [Split].
+package chunk
