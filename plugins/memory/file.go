@@ -28,6 +28,30 @@ func fileActions() []tea.Action {
 	}
 }
 
+// place checks a path, and that its session does not belong to somebody else
+// than the user, where one is given.
+func (m *Memory) place(ctx context.Context, path, session, user string) (place.Place, error) {
+	at, err := place.Of(path, session)
+	if err != nil {
+		return place.Place{}, err
+	}
+	return at, m.checkOwner(ctx, at.Session, user)
+}
+
+func (m *Memory) checkOwner(ctx context.Context, session, user string) error {
+	if session == "" || user == "" {
+		return nil
+	}
+	s, err := m.folder.sessions.Get(ctx, session)
+	if err != nil {
+		return err
+	}
+	if s.UserID != "" && s.UserID != user {
+		return tea.Errorf(tea.PermissionDenied, "session %q belongs to another user", session)
+	}
+	return nil
+}
+
 // write runs fn with the whole path while it may be written.
 func (m *Memory) write(ctx context.Context, p place.Place, fn func(whole string) error) error {
 	if p.Session == "" {
@@ -66,6 +90,7 @@ type FileStoreParams struct {
 	ContentType   string          `json:"content_type,omitempty" maxLength:"200" doc:"media type; default by the path's ending or the content"`
 	Metadata      json.RawMessage `json:"metadata,omitempty" doc:"an object to filter by"`
 	SessionID     string          `json:"session_id,omitempty" doc:"an active session that the file belongs to; its path begins with sessions/ID/ then"`
+	UserID        string          `json:"user_id,omitempty" doc:"who asks: a file of a session that belongs to another user is refused"`
 }
 
 // FileStoreResult is the result of memory.file_store.
@@ -78,7 +103,7 @@ type FileStoreResult struct {
 
 // FileStore is the action memory.file_store.
 func (m *Memory) FileStore(ctx context.Context, _ *tea.Request, p FileStoreParams) (*FileStoreResult, error) {
-	at, err := place.Of(p.Path, p.SessionID)
+	at, err := m.place(ctx, p.Path, p.SessionID, p.UserID)
 	if err != nil {
 		return nil, err
 	}
@@ -121,6 +146,7 @@ func contentOf(p FileStoreParams) (content []byte, err error) {
 type FileRetrieveParams struct {
 	Path      string `json:"path" minLength:"1"`
 	SessionID string `json:"session_id,omitempty" doc:"the session that the path is in; it may be archived"`
+	UserID    string `json:"user_id,omitempty" doc:"who asks: a file of a session that belongs to another user is refused"`
 	Encoding  string `json:"encoding,omitempty" default:"auto" enum:"auto,text,base64" doc:"how the content is given; auto: a text where it is one"`
 }
 
@@ -134,7 +160,7 @@ type FileRetrieveResult struct {
 
 // FileRetrieve is the action memory.file_retrieve.
 func (m *Memory) FileRetrieve(ctx context.Context, _ *tea.Request, p FileRetrieveParams) (*FileRetrieveResult, error) {
-	at, err := place.Of(p.Path, p.SessionID)
+	at, err := m.place(ctx, p.Path, p.SessionID, p.UserID)
 	if err != nil {
 		return nil, err
 	}
@@ -166,6 +192,7 @@ func (m *Memory) FileRetrieve(ctx context.Context, _ *tea.Request, p FileRetriev
 type FileDeleteParams struct {
 	Path      string `json:"path" minLength:"1"`
 	SessionID string `json:"session_id,omitempty" doc:"the active session that the path is in"`
+	UserID    string `json:"user_id,omitempty" doc:"who asks: a file of a session that belongs to another user is refused"`
 }
 
 // FileDeleteResult is the result of memory.file_delete.
@@ -177,7 +204,7 @@ type FileDeleteResult struct {
 
 // FileDelete is the action memory.file_delete.
 func (m *Memory) FileDelete(ctx context.Context, _ *tea.Request, p FileDeleteParams) (*FileDeleteResult, error) {
-	at, err := place.Of(p.Path, p.SessionID)
+	at, err := m.place(ctx, p.Path, p.SessionID, p.UserID)
 	if err != nil {
 		return nil, err
 	}
@@ -199,6 +226,7 @@ type FileListParams struct {
 	Pattern         string         `json:"pattern,omitempty" doc:"* is anything but a slash, **/ any folders, ? one character, [a-z] one of a set, {a,b} one of several; without a slash it fits the last part of a path"`
 	MetadataFilter  map[string]any `json:"metadata_filter,omitempty" doc:"values that the metadata must have; a list means any of its values, an object of operators compares: {\"n\": {\"gte\": 5, \"lt\": 10}}; operators: eq, ne, gt, gte, lt, lte, in, not_in, contains, startswith, endswith, exists"`
 	SessionID       string         `json:"session_id,omitempty" doc:"files of this session only; prefix and pattern are within it"`
+	UserID          string         `json:"user_id,omitempty" doc:"who asks: a session_id whose session belongs to another user is refused"`
 	IncludeArchived bool           `json:"include_archived,omitempty" doc:"files of archived sessions, too"`
 	Limit           int            `json:"limit,omitempty" default:"100" minimum:"1" maximum:"1000"`
 	Cursor          string         `json:"cursor,omitempty" doc:"next_cursor of the page before"`
@@ -216,6 +244,9 @@ type FileListResult struct {
 func (m *Memory) FileList(ctx context.Context, _ *tea.Request, p FileListParams) (*FileListResult, error) {
 	q := file.Query{Prefix: p.Prefix, Archived: p.IncludeArchived, After: p.Cursor}
 	if err := selectFiles(&q, p.Pattern, p.MetadataFilter); err != nil {
+		return nil, err
+	}
+	if err := m.checkOwner(ctx, p.SessionID, p.UserID); err != nil {
 		return nil, err
 	}
 	r := &FileListResult{Success: true, Files: []FileView{}}

@@ -215,3 +215,39 @@ func onlyHashes(t testing.TB, top string) {
 		t.Error(err)
 	}
 }
+
+// A user who is named does not get at the files of another user's session, by
+// the session or by the whole path.
+func TestFilesOfAnotherUsersSessionAreRefused(t *testing.T) {
+	t.Parallel()
+	eachEngine(t, func(t *testing.T, engine string) {
+		o := mustOpen(t, map[string]any{"path": t.TempDir(), "engine": engine})
+		defer o.close()
+		o.must("session.create", map[string]any{"session_id": "s", "user_id": "ann"})
+		o.must("memory.file_store", map[string]any{"path": "f", "content": "secret", "session_id": "s", "user_id": "ann"})
+		calls := []struct {
+			action string
+			params map[string]any
+		}{
+			{"memory.file_retrieve", map[string]any{"path": "f", "session_id": "s"}},
+			{"memory.file_retrieve", map[string]any{"path": "sessions/s/f"}},
+			{"memory.file_store", map[string]any{"path": "f", "content": "changed", "session_id": "s"}},
+			{"memory.file_list", map[string]any{"session_id": "s"}},
+			{"memory.file_delete", map[string]any{"path": "sessions/s/f"}},
+		}
+		for _, c := range calls {
+			c.params["user_id"] = "bob"
+			if _, err := o.call(c.action, c.params); typeOf(err) != tea.PermissionDenied {
+				t.Errorf("%s %v by another user: %v", c.action, c.params, err)
+			}
+			if c.action == "memory.file_delete" {
+				break
+			}
+			c.params["user_id"] = "ann"
+			if _, err := o.call(c.action, c.params); err != nil {
+				t.Errorf("%s %v by the owner: %v", c.action, c.params, err)
+			}
+		}
+		same(t, "content", o.must("memory.file_retrieve", map[string]any{"path": "f", "session_id": "s"})["content"], any("changed"))
+	})
+}
