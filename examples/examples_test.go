@@ -49,6 +49,11 @@ func buildAndRun(m *testing.M) (code int, err error) {
 			return 0, fmt.Errorf("build %s: %w\n%s", pkg, err, out)
 		}
 	}
+	// Installed plugins have their manifests stored too.
+	refreshed, err := shell(context.Background(), bin, bin, "tea plugin refresh --beside")
+	if err != nil || refreshed.code != 0 {
+		return 0, fmt.Errorf("tea plugin refresh: %w\n%s", err, refreshed.stderr)
+	}
 	if *update {
 		if err := recordAll(); err != nil {
 			return 0, err
