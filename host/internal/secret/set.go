@@ -42,6 +42,9 @@ const wholeOnly = 4
 // Hidden are further values to mask, by a path that checkpoints use for them;
 // templates do not see them.
 func New(values, hidden map[string]any) *Set {
+	if len(values)+len(hidden) == 0 {
+		return nil
+	}
 	s := &Set{values: values, numbers: map[string]bool{}, references: map[string]string{}}
 	s.collect("", values)
 	s.collect("", hidden)

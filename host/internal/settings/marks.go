@@ -22,9 +22,9 @@ const minSecret = 8
 // by path.
 func (d Declared) Secrets(values map[string]any) map[string]any {
 	secrets := map[string]any{}
-	for key, readers := range d.schemas {
-		for _, s := range readers {
-			visit(values[key], s, diag.Key("settings", key), nil, func(v any, s *schema.Schema, path string, _ func(any)) {
+	for key, given := range values {
+		for _, s := range d.schemas[key] {
+			visit(given, s, diag.Key("settings", key), nil, func(v any, s *schema.Schema, path string, _ func(any)) {
 				if text, ok := v.(string); s.WriteOnly && (!ok || len(text) >= minSecret) {
 					secrets[path] = v
 				}
