@@ -54,8 +54,8 @@ type branchResult struct {
 	// frame is that of the last attempt; first holds the one of the first.
 	frame *frame
 	first frame
-	// herald is that of a branch that was under way when the run stopped.
-	herald *herald
+	// start is set for a branch that was under way when the run stopped.
+	start *branchStart
 	// cause is the error behind Err, with the node that failed.
 	cause error
 	// err is what ended the branch where it is no failure of its own: a
@@ -206,14 +206,14 @@ func (f *frame) runBranch(ctx context.Context, b *branch, fan *fan, res *branchR
 		return
 	}
 	started := r.now()
-	f.tellBranch(b, res)
+	f.startBranch(b, res)
 	for attempt := max(1, r.replay.attempts[b.path]); ; attempt++ {
 		res.Retries = attempt - 1
 		if attempt > 1 {
 			res.frame = &frame{}
 			f.openBranch(res.frame, b, attemptPath(b.path, attempt), fan)
 		}
-		res.frame.herald = res.herald
+		res.frame.start = res.start
 		if f.tryBranch(ctx, b, &fan.policy, res) || !f.retryBranch(ctx, &fan.policy, attempt, res) {
 			break
 		}
@@ -293,7 +293,7 @@ func (f *frame) endBranch(res *branchResult, tolerant bool) {
 			return
 		}
 	}
-	if res.herald != nil && !res.herald.told {
+	if res.start != nil && !res.start.emitted {
 		return // it had ended before
 	}
 	if r.listening() {

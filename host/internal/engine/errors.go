@@ -125,3 +125,33 @@ func (r *run) failure(err error) *tea.Error {
 	}
 	return &masked
 }
+
+// errorsKey collects the failures of nodes with on_error: continue.
+const errorsKey = "__errors__"
+
+// failureResult is the result of a failed node that the run goes on from.
+func failureResult(failure *tea.Error) map[string]any {
+	m := failureFields(failure)
+	m["success"] = false
+	return m
+}
+
+// noteFailure appends a failure to the state's list of errors.
+func (f *frame) noteFailure(path string, failure *tea.Error) {
+	entry := failureFields(failure)
+	entry["node"] = path
+	f.noteErrors([]any{entry})
+}
+
+func (f *frame) noteErrors(entries []any) {
+	if len(entries) == 0 {
+		return
+	}
+	old, _ := f.state.Get(errorsKey)
+	list, _ := old.([]any)
+	all := make([]any, 0, len(list)+len(entries))
+	f.state.Set(errorsKey, append(append(all, list...), entries...))
+	if f.outer != nil {
+		f.failures = append(f.failures, entries...)
+	}
+}

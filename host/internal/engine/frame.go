@@ -17,10 +17,10 @@ type frame struct {
 	state  *state.State
 	// own is where state lives in the beginning.
 	own state.State
-	// around is the frame around this one, that of a subgraph too; herald
+	// around is the frame around this one, that of a subgraph too; start
 	// waits for the first node of a branch that goes on.
 	around *frame
-	herald *herald
+	start  *branchStart
 	// steps counts the node executions that config.max_steps bounds: those of
 	// the run, or of the item or the pass that the frame is in, which count by
 	// themselves.
@@ -29,7 +29,7 @@ type frame struct {
 	// calls is how many actions and workflow files the frame is inside of.
 	calls int
 	// nodes are the visits and the last results of the nodes in this frame.
-	nodes ledger
+	nodes visits
 	// outer is the frame around a branch, loop body or map item, for results
 	// and item variables; nil for a run and a subgraph.
 	outer *frame
@@ -65,7 +65,7 @@ func newFrame(r *run, g *graph.Graph, values map[string]any) *frame {
 	f.own.Reset(values)
 	f.state = &f.own
 	f.steps = &f.ownSteps
-	f.nodes.list = make([]entry, 0, min(len(g.Nodes), longLedger))
+	f.nodes.list = make([]entry, 0, min(len(g.Nodes), longVisits))
 	return f
 }
 

@@ -1,12 +1,18 @@
 package engine
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"slices"
+	"strings"
 	"time"
 
+	"github.com/the-edge-agent/tea/host/internal/checkpoint"
+	"github.com/the-edge-agent/tea/host/internal/secret"
 	tea "github.com/the-edge-agent/tea/sdk"
+	"github.com/the-edge-agent/tea/sdk/jsonschema"
+	"github.com/the-edge-agent/tea/sdk/value"
 )
 
 // InterruptKind says why a run waits.
@@ -179,3 +185,94 @@ type Question struct {
 
 // ErrAskTimeout says that nobody answered before the deadline.
 var ErrAskTimeout = tea.Errorf(tea.Timeout, "nobody answered in time")
+
+// ask is human.ask: an interrupt whose answer is checked before it counts.
+func (f *frame) ask(ctx context.Context, node, path string, q Question) (answer any, timedOut bool, err error) {
+	r := f.run
+	id := path + ":ask"
+	i := r.replay.interrupts[id]
+	known := f.waitedAt(id)
+	if !known {
+		i = Interrupt{ID: id, Kind: InterruptAsk, Node: node, Path: path, Question: q.Text, Schema: q.Schema, Choices: q.Choices, Default: q.Default, AskedAt: r.now()}
+		if q.Deadline > 0 {
+			i.Deadline, i.OnTimeout = i.AskedAt.Add(q.Deadline), q.OnTimeout
+		}
+	}
+	_, answered := f.answered(id)
+	if !answered && !i.Deadline.IsZero() {
+		if known && !r.now().Before(i.Deadline) {
+			return nil, true, nil
+		}
+		var stop context.CancelFunc
+		ctx, stop = context.WithTimeoutCause(ctx, time.Until(i.Deadline), ErrAskTimeout)
+		defer stop()
+	}
+	answer, err = f.interrupt(ctx, i)
+	if err != nil && !errors.Is(err, errSuspended) && errors.Is(context.Cause(ctx), ErrAskTimeout) {
+		return nil, true, nil
+	}
+	return answer, false, err
+}
+
+// Check says what is wrong with an answer to the interrupt: a
+// validation_error where it is none of the choices or does not fit the
+// schema. Only questions have either.
+func (i Interrupt) Check(answer any) error {
+	if len(i.Choices) > 0 && !contains(i.Choices, answer) {
+		return tea.Errorf(tea.ValidationError, "the answer to %s must be one of %s", i.ID, brief(i.Choices))
+	}
+	if i.Schema == nil {
+		return nil
+	}
+	schema, err := jsonschema.Compile(i.Schema)
+	if err != nil {
+		return tea.Errorf(tea.ValidationError, "the schema of %s: %w", i.ID, err)
+	}
+	if problems := schema.Validate(answer); len(problems) > 0 {
+		return tea.Errorf(tea.ValidationError, "the answer to %s does not fit: %s", i.ID, jsonschema.Join(problems))
+	}
+	return nil
+}
+
+func contains(list []any, v any) bool {
+	for _, e := range list {
+		if value.Equal(e, v) {
+			return true
+		}
+	}
+	return false
+}
+
+// Pending lists the interrupts in a run's records that wait for an answer, by
+// id: not those of a node that has ended without one, by its time-out for
+// instance. Secrets are those of the run.
+func Pending(records []checkpoint.Record, secrets *secret.Set) ([]Interrupt, error) {
+	var waits []checkpoint.Record
+	for _, rec := range records {
+		switch rec.Kind {
+		case kindInterrupt, kindAnswer:
+			waits = append(waits, rec)
+		case kindNode, kindBranch:
+			waits = slices.DeleteFunc(waits, func(w checkpoint.Record) bool { return within(w.Path, rec.Path) })
+		}
+	}
+	p, err := newReplay(waits, secrets, false)
+	if err != nil {
+		return nil, err
+	}
+	var pending []Interrupt
+	for id, i := range p.interrupts {
+		if _, answered := p.answers[id]; !answered {
+			pending = append(pending, i)
+		}
+	}
+	slices.SortFunc(pending, func(a, b Interrupt) int { return cmp.Compare(a.ID, b.ID) })
+	return pending, nil
+}
+
+// within tells whether a path is that of something or of a part of it: of a
+// node in a branch, a pass, an item or a subgraph, or of a call.
+func within(path, scope string) bool {
+	rest, ok := strings.CutPrefix(path, scope)
+	return ok && (rest == "" || strings.ContainsRune(pathBorders, rune(rest[0])))
+}

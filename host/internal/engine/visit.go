@@ -76,7 +76,7 @@ func (f *frame) runNode(ctx context.Context, n *graph.Node, path string, base *s
 			return nil, f.fail(n, path, 0, err)
 		}
 	}
-	f.tellStart(n, path)
+	f.emitNodeStart(n, path)
 	x := &execution{frame: f, node: n, path: path, base: base, joined: f.joined, spent: meter{used: r.replay.reported[path]}}
 	if r.listening() {
 		x.started = r.now() // for events only
@@ -113,7 +113,7 @@ func (f *frame) leave(ctx context.Context, n *graph.Node, path string, rec *node
 	if err := f.run.appendNode(kindNode, path, rec); err != nil {
 		return nil, err
 	}
-	f.tellEnd(n, path, rec, end)
+	f.emitNodeEnd(n, path, rec, end)
 	if stops {
 		return f.leaveAfterInterrupt(ctx, n, path)
 	}
@@ -181,7 +181,7 @@ func (f *frame) failed(ctx context.Context, x *execution, err error) (*graph.Nod
 		return nil, err
 	}
 	failure := f.run.failure(err)
-	f.tellError(x, failure)
+	f.emitNodeError(x, failure)
 	f.run.forget(path)
 	goesOn := n.Fallback != nil && (n.OnError == spec.OnErrorFallback || n.Spec.OnError == spec.OnErrorDefault)
 	if goesOn || n.OnError == spec.OnErrorContinue {

@@ -7,10 +7,10 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-func TestLedgerFindsShortAndLong(t *testing.T) {
+func TestVisitsFindShortAndLong(t *testing.T) {
 	t.Parallel()
-	for _, n := range []int{1, longLedger, longLedger + 1, 100} {
-		var l, around ledger
+	for _, n := range []int{1, longVisits, longVisits + 1, 100} {
+		var l, around visits
 		want := map[string]any{}
 		for i := range n {
 			name := strconv.Itoa(i)

@@ -1,9 +1,9 @@
 package engine
 
-// ledger keeps what a frame knows of its nodes by name: how often each was
+// visits holds what a frame knows of its nodes by name: how often each was
 // visited, and its last result. Most frames have few nodes, so it is a list
 // until it has grown.
-type ledger struct {
+type visits struct {
 	list []entry
 	// index finds an entry of a long list.
 	index map[string]int
@@ -17,11 +17,11 @@ type entry struct {
 	ended bool
 }
 
-// longLedger is the length from which on a ledger has an index.
-const longLedger = 8
+// longVisits is the length from which on there is an index.
+const longVisits = 8
 
 // at gives the place of a node in the list, which it gets where it has none.
-func (l *ledger) at(name string) *entry {
+func (l *visits) at(name string) *entry {
 	if e := l.find(name); e != nil {
 		return e
 	}
@@ -29,7 +29,7 @@ func (l *ledger) at(name string) *entry {
 	switch n := len(l.list); {
 	case l.index != nil:
 		l.index[name] = n - 1
-	case n > longLedger:
+	case n > longVisits:
 		l.index = make(map[string]int, 2*n)
 		for i, e := range l.list {
 			l.index[e.name] = i
@@ -40,7 +40,7 @@ func (l *ledger) at(name string) *entry {
 
 // find gives the place of a node, nil where there is none. It is good until
 // the next node comes.
-func (l *ledger) find(name string) *entry {
+func (l *visits) find(name string) *entry {
 	if l.index != nil {
 		if i, ok := l.index[name]; ok {
 			return &l.list[i]
@@ -56,34 +56,34 @@ func (l *ledger) find(name string) *entry {
 }
 
 // visit counts a visit of a node and gives their number.
-func (l *ledger) visit(name string) int {
+func (l *visits) visit(name string) int {
 	e := l.at(name)
 	e.visits++
 	return e.visits
 }
 
 // forgetVisits begins to count anew.
-func (l *ledger) forgetVisits() {
+func (l *visits) forgetVisits() {
 	for i := range l.list {
 		l.list[i].visits = 0
 	}
 }
 
-func (l *ledger) setResult(name string, v any) {
+func (l *visits) setResult(name string, v any) {
 	e := l.at(name)
 	e.result, e.ended = v, true
 }
 
 // result gives the last result of a node; ok is false where there is none.
-func (l *ledger) result(name string) (v any, ok bool) {
+func (l *visits) result(name string) (v any, ok bool) {
 	if e := l.find(name); e != nil && e.ended {
 		return e.result, true
 	}
 	return nil, false
 }
 
-// addResults takes over the results of another ledger.
-func (l *ledger) addResults(from *ledger) {
+// addResults takes over the results of another visits.
+func (l *visits) addResults(from *visits) {
 	for _, e := range from.list {
 		if e.ended {
 			l.setResult(e.name, e.result)
@@ -92,7 +92,7 @@ func (l *ledger) addResults(from *ledger) {
 }
 
 // copyResults puts the results into m.
-func (l *ledger) copyResults(m map[string]any) {
+func (l *visits) copyResults(m map[string]any) {
 	for _, e := range l.list {
 		if e.ended {
 			m[e.name] = e.result
