@@ -102,11 +102,11 @@ nodes:
 		{
 			"map in the items of a map", `
 nodes:
-  - {name: each, type: dynamic_parallel, items: [0, 1], steps: [{name: s, type: dynamic_parallel, items: [5, 6], steps: [{uses: count.hit, with: {name: "{{ item }}{{ index }}"}, output: last}]}, {run: "return {last = {name = 'e'}}"}], fan_in: j}` + collect,
-			[]string{"61"},
+  - {name: each, type: dynamic_parallel, items: [0, 1], steps: [{name: s, type: dynamic_parallel, items: [5, 6], item_var: part, steps: [{uses: count.hit, with: {name: "{{ item }}{{ part }}"}, output: last}]}, {run: "return {last = {name = 'e'}}"}], fan_in: j}` + collect,
+			[]string{"06"},
 			[]any{"each[0] false -", "each[1] true e"},
 			[]any{"each[0] true e", "each[1] true e"},
-			map[string]int{"50": 2, "61": 2, "after": 2},
+			map[string]int{"05": 1, "06": 1, "15": 1, "16": 1, "after": 2},
 		},
 	}
 	for _, test := range tests {
