@@ -1,10 +1,7 @@
 package filter
 
 import (
-	"cmp"
-	"encoding/json"
 	"fmt"
-	"math/big"
 	"slices"
 	"strings"
 
@@ -109,37 +106,9 @@ func (c Comparison) within(v any) bool {
 
 // compare orders two numbers or two strings; other values have no order.
 func compare(a, b any) (order int, ok bool) {
-	switch a := a.(type) {
-	case string:
-		b, ok := b.(string)
-		return strings.Compare(a, b), ok
-	case int64:
-		if b, ok := b.(int64); ok {
-			return cmp.Compare(a, b), true
-		}
-	case float64:
-		if b, ok := b.(float64); ok {
-			return cmp.Compare(a, b), true
-		}
+	if text, isText := a.(string); isText {
+		other, ok := b.(string)
+		return strings.Compare(text, other), ok
 	}
-	m, n := number(a), number(b)
-	if m == nil || n == nil {
-		return 0, false
-	}
-	return m.Cmp(n), true
-}
-
-// number is a value without rounding, nil for what is not a number.
-func number(v any) *big.Rat {
-	switch v := v.(type) {
-	case int64:
-		return new(big.Rat).SetInt64(v)
-	case float64:
-		return new(big.Rat).SetFloat64(v)
-	case json.Number:
-		if i, ok := new(big.Int).SetString(v.String(), 10); ok {
-			return new(big.Rat).SetInt(i)
-		}
-	}
-	return nil
+	return value.Compare(a, b)
 }
