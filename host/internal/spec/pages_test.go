@@ -22,7 +22,7 @@ func foundHere(code string) bool {
 	switch code {
 	case diagcode.DuplicateNode, diagcode.NodeNameNotAllowed:
 		return true
-	case diagcode.WrongSetting, diagcode.UnknownSetting, diagcode.UnreadSettings, diagcode.SecretMissing:
+	case diagcode.WrongSetting, diagcode.UnknownSetting, diagcode.UnreadSettings, diagcode.SecretMissing, diagcode.ModuleSchema:
 		return false
 	}
 	return slices.ContainsFunc([]string{"TEA10", "TEA11", "TEA15", "TEA16"}, func(group string) bool { return strings.HasPrefix(code, group) })
@@ -31,7 +31,10 @@ func foundHere(code string) bool {
 // notInAFile are the codes that no text of a workflow can trigger.
 var notInAFile = []string{diagcode.FileUnreadable, diagcode.NotText, diagcode.FileTooLarge}
 
-var examples = regexp.MustCompile("(?s)```yaml (bad|overlay)\n(.*?)```")
+var (
+	examples = regexp.MustCompile("(?s)```yaml (bad|overlay)\n(.*?)```")
+	module   = regexp.MustCompile("(?s)```lua module\n(.*?)```")
+)
 
 // TestPages loads the example on each code's page. It must give that code, or,
 // where the loader does not look for it, nothing.
@@ -65,6 +68,9 @@ func checkExample(t *testing.T, code, page string) {
 			o.Overlays = []string{name}
 		}
 		files = append(files, txtar.File{Name: name, Data: []byte(example[2])})
+	}
+	for _, code := range module.FindAllStringSubmatch(page, -1) {
+		files = append(files, txtar.File{Name: "module.lua", Data: []byte(code[1])})
 	}
 	o.ReadFile = archiveFiles(files)
 	_, diags := Load("flow.yaml", o)
