@@ -88,6 +88,7 @@ var changing = []struct {
 	{regexp.MustCompile(`\b\d\d:\d\d:\d\d\.\d+`), "TIME"},
 	{regexp.MustCompile(`\b\d+(\.\d+)?(µs|ms|s)\b`), "SPAN"},
 	{regexp.MustCompile(`"(duration_ms|timing_ms|latency_ms|execution_time_ms)":\s*[0-9.]+`), `"$1":N`},
+	{regexp.MustCompile(`(no such file or directory: )/\S*/`), "$1/DIR/"},
 	{regexp.MustCompile(`[ \t]+`), " "},
 }
 

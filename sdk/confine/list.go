@@ -27,10 +27,10 @@ func (r *Root) List(ctx context.Context, given string, recursive bool, limit int
 	}
 	info, err := r.root.Stat(name)
 	if err != nil {
-		return nil, failure("list", given, err)
+		return nil, r.failure("list", given, err)
 	}
 	if !info.IsDir() {
-		return nil, failure("list", given, tea.Errorf(tea.ValidationError, "it is not a directory"))
+		return nil, r.failure("list", given, tea.Errorf(tea.ValidationError, "it is not a directory"))
 	}
 	var entries []Entry
 	err = fs.WalkDir(r.root.FS(), name, func(p string, d fs.DirEntry, err error) error {
@@ -64,7 +64,7 @@ func (r *Root) List(ctx context.Context, given string, recursive bool, limit int
 		return nil
 	})
 	if err != nil {
-		return nil, failure("list", given, err)
+		return nil, r.failure("list", given, err)
 	}
 	return entries, nil
 }

@@ -53,7 +53,7 @@ func (r *Root) ReadFile(given string, limit int64) ([]byte, error) {
 	}
 	f, size, err := r.openRegular(name, os.O_RDONLY, 0)
 	if err != nil {
-		return nil, failure("read", given, err)
+		return nil, r.failure("read", given, err)
 	}
 	defer f.Close()
 	if size > limit {
@@ -61,7 +61,7 @@ func (r *Root) ReadFile(given string, limit int64) ([]byte, error) {
 	}
 	data, err := io.ReadAll(io.LimitReader(f, limit+1))
 	if err != nil {
-		return nil, failure("read", given, err)
+		return nil, r.failure("read", given, err)
 	}
 	if int64(len(data)) > limit {
 		return nil, tooLarge(given, int64(len(data)), limit) // it grew, or hides its size as files in /proc do
@@ -106,7 +106,7 @@ func (r *Root) Stat(given string) (fs.FileInfo, error) {
 	}
 	info, err := r.root.Stat(name)
 	if err != nil {
-		return nil, failure("look at", given, err)
+		return nil, r.failure("look at", given, err)
 	}
 	return info, nil
 }
@@ -121,13 +121,23 @@ func (r *Root) Remove(given string) error {
 		return tea.Errorf(tea.PermissionDenied, "the root itself cannot be deleted")
 	}
 	if err := r.root.Remove(name); err != nil {
-		return failure("delete", given, err)
+		return r.failure("delete", given, err)
 	}
 	return nil
 }
 
-// failure gives an error of the file system as an action's error.
-func failure(verb, given string, err error) error {
+// failure is the function of that name; what does not exist is named with its
+// absolute path.
+func (r *Root) failure(verb, given string, err error) error {
+	e := failure(verb, given, err)
+	if errors.Is(err, fs.ErrNotExist) {
+		e.Message += ": " + filepath.Join(r.dir, filepath.FromSlash(given))
+	}
+	return e
+}
+
+// failure returns an error of the file system as an action's error.
+func failure(verb, given string, err error) *tea.Error {
 	var typed *tea.Error
 	if errors.As(err, &typed) {
 		wrapped := tea.Errorf(typed.Type, "%s %s: %s", verb, given, typed.Message)

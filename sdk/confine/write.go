@@ -23,16 +23,16 @@ func (r *Root) WriteFile(given string, data []byte, createDirs bool) error {
 	switch info, err := r.root.Lstat(name); {
 	case errors.Is(err, fs.ErrNotExist):
 	case err != nil:
-		return failure("write", given, err)
+		return r.failure("write", given, err)
 	case !info.Mode().IsRegular() && info.Mode()&fs.ModeSymlink == 0:
-		return failure("write", given, notRegular(info.Mode()))
+		return r.failure("write", given, notRegular(info.Mode()))
 	}
 	err = atomicfile.WriteIn(r.root, name, 0o644, func(w io.Writer) error {
 		_, err := w.Write(data)
 		return err
 	})
 	if err != nil {
-		return failure("write", given, err)
+		return r.failure("write", given, err)
 	}
 	return nil
 }
@@ -47,7 +47,7 @@ func (r *Root) AppendFile(given string, data []byte, createDirs bool) error {
 	}
 	f, size, err := r.openRegular(name, os.O_WRONLY|os.O_APPEND|os.O_CREATE, 0o644)
 	if err != nil {
-		return failure("append to", given, err)
+		return r.failure("append to", given, err)
 	}
 	_, err = f.Write(data)
 	if err == nil {
@@ -60,7 +60,7 @@ func (r *Root) AppendFile(given string, data []byte, createDirs bool) error {
 		err = closed
 	}
 	if err != nil {
-		return failure("append to", given, err)
+		return r.failure("append to", given, err)
 	}
 	return nil
 }
@@ -76,7 +76,7 @@ func (r *Root) target(given string, createDirs bool) (string, error) {
 	}
 	if dir := path.Dir(name); createDirs && dir != "." {
 		if err := r.root.MkdirAll(dir, 0o755); err != nil {
-			return "", failure("make the directory of", given, err)
+			return "", r.failure("make the directory of", given, err)
 		}
 	}
 	return name, nil

@@ -109,7 +109,7 @@ func TestReadEncodingsAndFormats(t *testing.T) {
 		{tea.ValidationError, params{"path": "data.json", "parse": "xml"}, "csv"},
 		{tea.ValidationError, params{"path": "latin", "encoding": "utf-16"}, "latin-1"},
 		{tea.ValidationError, params{"path": "large"}, "the limit is 1000"},
-		{tea.NotFound, params{"path": "missing"}, "read missing: there is no such file"},
+		{tea.NotFound, params{"path": "missing"}, "read missing: there is no such file or directory: /"},
 		{tea.PermissionDenied, params{"path": "../x"}, ".."},
 		{tea.PermissionDenied, params{"path": "/etc/passwd"}, "absolute"},
 	} {
