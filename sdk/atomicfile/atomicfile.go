@@ -26,7 +26,7 @@ func Write(name string, perm fs.FileMode, write func(io.Writer) error) error {
 	if err != nil {
 		return err
 	}
-	defer root.Close()
+	defer func() { _ = root.Close() }() // it holds nothing that could be lost
 	return WriteIn(root, filepath.Base(name), perm, write)
 }
 
