@@ -19,17 +19,23 @@
 // segments that count. A search takes a snapshot of the parts (snapshot.go),
 // reads the lists of its terms, and adds up scores (search.go).
 //
-// Lists are kept per form (a folded word as it stood in the text), and a term
-// is a set of forms: a word stands for all forms with its stem, a prefix for
-// all forms that begin with it. So prefixes match what a reader sees although
-// words are stemmed, and both are exact at any time.
+// Lists are kept per form: a word without accents, followed by its spelling
+// where that has a stem of its own. A term is a set of forms: a word stands for
+// all forms that share one of its keys (its stem, and its stem without accents),
+// a prefix for all forms that begin with it. So prefixes match what a reader
+// sees although words are stemmed, and both are exact at any time.
 //
 // # Words
 //
-// A word is a run of letters, marks and digits; everything else separates.
-// Compatibility forms are made plain (NFKD), case and accents are folded. Runs
-// of scripts that are written without spaces become pairs of characters.
-// See analyzer.go and fold.go.
+// A word is a run of letters, marks and digits, or a single symbol such as an
+// emoji; everything else separates. Texts are normalized to NFKC and lower case,
+// words are stemmed as they are spelled, and accents are removed from the stems
+// (language.go). Runs of scripts that are written without spaces become pairs of
+// characters (analyzer.go).
+//
+// # Tags
+//
+// A document may have a tag, and a search may be restricted to one.
 //
 // # Queries
 //
