@@ -63,11 +63,11 @@ func promises() []suite {
 			{Benchmark: "RoundTrip", Metric: "bare-median-ns/op", What: ", of it the bare call", Unit: "us", Scale: 1e-3},
 			{Benchmark: "RoundTrip", Metric: "added-ns/op", What: ", of it added", Unit: "us", Scale: 1e-3, Limit: 10},
 		}},
-		{Package: "./plugins/memory", Prefix: "memory", Pattern: "^Benchmark(Store|StoreAgainstInsert|StoreTogether|StoreItems|Among|BulkLoad|Start|Assemble|Data.*)$", Promises: memoryPromises()},
+		{Package: "./plugins/memory", Prefix: "memory", Pattern: "^Benchmark(Store|StoreAgainstInsert|StoreTogether|StoreItems|Among|BulkLoad|Start|Assemble|Data.*|VectorQuery)$", Promises: memoryPromises()},
 		{Package: "./plugins/memory/internal/vector", Prefix: "vectors", Pattern: "^BenchmarkExact$", Promises: []promise{
 			{Benchmark: "Exact/10000", Metric: "ms-median", Unit: "ms", Scale: 1, Limit: 6},
 		}},
-		{Package: "./plugins/memory/internal/vector", Prefix: "vectors", Pattern: "^BenchmarkGraph$/^(clusters|noise)$/^(1000|10000|100000)$/^default$", Promises: []promise{
+		{Package: "./plugins/memory/internal/vector", Prefix: "vectors", Pattern: "^BenchmarkGraph$/^clusters$/^100000$/^default$|^BenchmarkGraph$/^noise$/^10000$/^default$", Promises: []promise{
 			{Benchmark: "Graph/clusters/100000/default/inside", Metric: "ms-median", Unit: "ms", Scale: 1, Limit: 2},
 		}},
 		{Package: "./bench", Prefix: "growth", Pattern: ".", Promises: []promise{
@@ -106,6 +106,9 @@ func memoryPromises() []promise {
 		list = append(list,
 			promise{Benchmark: "BulkLoad/" + engine, Metric: "first-search-ms", What: ", first search", Unit: "ms", Scale: 1, Limit: 100},
 			promise{Benchmark: "BulkLoad/" + engine, Metric: "reopened-search-ms", What: ", first search after a restart", Unit: "ms", Scale: 1, Limit: 200})
+		for query, limit := range map[string]float64{"inside": 2.5, "tenth": 10, "thousandth": 10} {
+			list = append(list, promise{Benchmark: "VectorQuery/" + engine + "/" + query, Metric: "median-ns/op", Unit: "ms", Scale: 1e-6, Limit: limit})
+		}
 		list = append(list, promise{Benchmark: "Assemble/" + engine + "/files=1000/same", Metric: "median-ns/op", Unit: "ms", Scale: 1e-6, Limit: 60})
 	}
 	return list

@@ -48,10 +48,11 @@ func (ix *Index) nudge() {
 }
 
 // build is the goroutine that works in the background until the context ends.
-func (ix *Index) build(ctx context.Context) {
+// written is what the file contained when the builder last wrote it, or tried
+// to.
+func (ix *Index) build(ctx context.Context, written savedState) {
 	defer close(ix.done)
 	w := new(walk)
-	written := ix.saved // when the builder flushed last, or tried to
 	for {
 		select {
 		case <-ctx.Done():

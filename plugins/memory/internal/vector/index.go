@@ -59,7 +59,7 @@ func Open(path string, options Options) (*Index, error) {
 		ix.gen, ix.seq = newGeneration(0, options.Dimension, options.M), 0
 	}
 	ix.saved = savedState{seq: ix.seq, built: ix.gen.built.Load()}
-	go ix.build(ctx)
+	go ix.build(ctx, ix.saved)
 	ix.nudge()
 	return ix, nil
 }

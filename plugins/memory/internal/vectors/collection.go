@@ -17,10 +17,11 @@ const (
 	// replayBytes is about how many bytes of vectors replay reads at a time, at
 	// least catchUp vectors. DuckDB reads the whole table each time.
 	replayBytes = 8 << 20
-	// flushAfter is after how many changes the companion file is written
-	// again, or a tenth of the vectors if that is more.
+	// flushAfter is the number of changes after which the companion file is
+	// written again, or a half of the vectors if that is more: a bulk load would
+	// write the file many times otherwise.
 	flushAfter = 2000
-	flushShare = 10
+	flushShare = 2
 )
 
 // collection is an open index and what it was told.
