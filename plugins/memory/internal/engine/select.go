@@ -19,8 +19,8 @@ const (
 	selectMemory = 128 << 20
 	// A query that goes on so long after it was interrupted is not expected to
 	// end: one that takes too much memory gets less time.
-	stopGrace   = time.Second
-	memoryGrace = 200 * time.Millisecond
+	stopGrace   = 2 * time.Second
+	memoryGrace = 500 * time.Millisecond
 )
 
 // errStuck is the answer to queries while one that cannot be stopped runs.

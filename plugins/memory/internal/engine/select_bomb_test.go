@@ -155,7 +155,7 @@ func explode(t *testing.T, e *engine.Engine, query string) {
 	t.Helper()
 	bounds := outside()
 	bounds.Timeout = 250 * time.Millisecond
-	table, err := e.Select(t.Context(), query, bounds)
+	table, err := selectOnceFree(t, e, query, bounds)
 	var typed *tea.Error
 	switch {
 	case err == nil && len(table.Rows) > bounds.MaxRows:
