@@ -67,7 +67,9 @@ func baseGetMetatable(L *lua.LState) int {
 }
 
 // isMark tells whether a metatable only says what a table came from.
-func (m *machine) isMark(t *lua.LTable) bool { return t == m.listMeta || t == m.objectMeta || t == m.lazyMeta }
+func (m *machine) isMark(t *lua.LTable) bool {
+	return t == m.listMeta || t == m.objectMeta || t == m.lazyMeta
+}
 
 func baseSetMetatable(L *lua.LState) int {
 	r := runOf(L)
