@@ -65,8 +65,8 @@ func (a *app) complete(source string, words []string) {
 	switch source {
 	case "run":
 		dir := keepFlags{}
-		if names := append(given["--checkpoint-dir"], given["-c"]...); len(names) > 0 {
-			dir.CheckpointDir = names[0]
+		for _, name := range slices.Concat(given["--checkpoint-dir"], given["-c"]) {
+			dir.CheckpointDir = name
 		}
 		path, err := dir.dir(a)
 		if err != nil {

@@ -49,13 +49,13 @@ func (a *app) subprocesses(flags pluginFlags, log *slog.Logger, use pluginUse) (
 }
 
 // Run asks the plugins and lists them.
-func (c *pluginRefreshCmd) Run(a *app) error {
+func (c *pluginRefreshCmd) Run(a *app) (err error) {
 	a.setReport(c.reportFlags)
 	plugins, problems, err := a.subprocesses(c.pluginFlags, a.logger(c.reportFlags), startPlugins)
 	if err != nil {
 		return err
 	}
-	defer plugins.Close()
+	defer func() { err = errors.Join(err, plugins.Close()) }()
 	for _, p := range problems {
 		a.logger(c.reportFlags).Warn("plugin problem: "+p.Path, "error", p.Message)
 	}

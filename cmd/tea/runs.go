@@ -158,6 +158,11 @@ func (c *runsShowCmd) Run(a *app) error {
 	if c.JSON {
 		return writeJSON(a.stdout, out)
 	}
+	return a.table(nil, out.rows(a, dir))
+}
+
+// rows describe the run to a person.
+func (out *runOutput) rows(a *app, dir runDir) [][]string {
 	var rows [][]string
 	row := func(name, text string) {
 		if text != "" {
@@ -193,7 +198,7 @@ func (c *runsShowCmd) Run(a *app) error {
 	if open := out.Status != string(host.Done) && out.Status != string(host.Running); open {
 		row("resume with", (&runFlags{CheckpointDir: dir.given}).resumeCommand(&host.Result{RunID: out.ID, Pending: out.Pending}, a.mask))
 	}
-	return a.table(nil, rows)
+	return rows
 }
 
 type runsEventsCmd struct {

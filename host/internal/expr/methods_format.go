@@ -96,7 +96,7 @@ func (f *fields) value(name string) (any, error) {
 // inside follows .key and [index] behind a field's name.
 func inside(v any, path string) (any, error) {
 	for path != "" {
-		key := ""
+		var key string
 		if path[0] == '.' {
 			end := strings.IndexAny(path[1:], ".[") + 1
 			if end == 0 {

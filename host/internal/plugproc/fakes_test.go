@@ -77,10 +77,6 @@ func fakeSlowStart() {
 	serve.Main(slowBundle())
 }
 
-type fileParams struct {
-	File string `json:"file"`
-}
-
 type floodParams struct {
 	Bytes int `json:"bytes"`
 }

@@ -121,7 +121,7 @@ func TestHostKilledDuringAStartLeavesNoProcesses(t *testing.T) {
 	if _, err := os.Stat("/proc/self/cmdline"); err != nil {
 		t.Skip("processes are found by /proc")
 	}
-	for _, delay := range []time.Duration{1, 3, 6, 10, 20, 40, 80, 160} {
+	for _, delay := range []int{1, 3, 6, 10, 20, 40, 80, 160} {
 		t.Run(fmt.Sprint(delay), func(t *testing.T) {
 			t.Parallel()
 			runtimeDir, err := os.MkdirTemp("/tmp", "teaorphan") //nolint:usetesting // t.TempDir is too deep for a socket's path
@@ -141,7 +141,7 @@ func TestHostKilledDuringAStartLeavesNoProcesses(t *testing.T) {
 			if err := host.Start(); err != nil {
 				t.Fatal(err)
 			}
-			<-time.After(delay * time.Millisecond)
+			<-time.After(time.Duration(delay) * time.Millisecond)
 			if err := host.Process.Kill(); err != nil {
 				t.Fatal(err)
 			}

@@ -121,7 +121,7 @@ const (
 // position behind which the text may be the beginning of one.
 func scan[T string | []byte](a *automaton, text T, end ending) (regions []region, rest int) {
 	at := int32(0)
-	for i := 0; i < len(text); i++ {
+	for i := range len(text) {
 		c := text[i]
 		if at == 0 {
 			if i+1 < len(text) {
