@@ -52,15 +52,23 @@ func TestCallThatACrashHasEnded(t *testing.T) {
 		{"once only", plain, false, [][]string{{"He"}, {"Hell"}, {"Hello"}}, host.Failed, "Hell", 2, 1},
 		{"not if it has effects", plain, true, [][]string{{"He"}, {"Hello"}}, host.Failed, "He", 1, 0},
 		{"in Lua", `nodes: [{name: a, run: 'return tea.action("mortal.talk")'}]`, false, [][]string{{"He"}, {"Hello"}}, host.Done, "Hello", 2, 1},
-		{"by the node's policy alone", `nodes: [{name: a, uses: mortal.talk, retry: {max_retries: 1, backoff_base_ms: 1}}]`,
-			false, [][]string{{"He"}, {"Hell"}, {"Hello"}}, host.Failed, "Hell", 2, 1},
-		{"once beside a branch's policy", `
+		{
+			"by the node's policy alone", `nodes: [{name: a, uses: mortal.talk, retry: {max_retries: 1, backoff_base_ms: 1}}]`,
+			false,
+			[][]string{{"He"}, {"Hell"}, {"Hello"}},
+			host.Failed, "Hell", 2, 1,
+		},
+		{
+			"once beside a branch's policy", `
 nodes:
   - {name: a, parallel: {retry: {max_retries: 1, base_delay: 0.001}}}
   - {name: b, uses: mortal.talk}
   - {name: join, run: "return {failed = not parallel_results[1].success}"}
 edges: [{from: a, parallel: [b], fan_in: join}]`,
-			false, [][]string{{}, {}, {}, {}, {"Hello"}}, host.Done, "", 3, 2},
+			false,
+			[][]string{{}, {}, {}, {}, {"Hello"}},
+			host.Done, "", 3, 2,
+		},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()

@@ -142,10 +142,12 @@ func TestPluginIsAskedForItsManifestWhenNeeded(t *testing.T) {
 		{"a node", `{settings: {sensors: {port: 1}}, nodes: [{name: a, uses: sensors.read}]}`, []string{"sensors"}},
 		{"another name", `nodes: [{name: a, uses: gauge.read}]`, []string{"sensors", "pumps"}},
 		{"Lua", `nodes: [{name: a, run: 'return tea.action("sensors.read")'}]`, []string{"sensors"}},
-		{"Lua, concurrently", `
+		{
+			"Lua, concurrently", `
 nodes:
   - {name: a, type: dynamic_parallel, items: [1, 2, 3, 4, 5, 6, 7, 8], fail_fast: true, steps: [{run: 'return tea.action("gauge.read")'}]}`,
-			[]string{"sensors", "pumps"}},
+			[]string{"sensors", "pumps"},
+		},
 		{"an import", `{imports: [{plugin: pumps}], nodes: [{name: a}]}`, []string{"pumps"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {

@@ -42,7 +42,7 @@ func TestSlots(t *testing.T) {
 type slow struct{ chat.Provider }
 
 func (slow) Chat(context.Context, *chat.Request, func(chat.Delta)) (*chat.Answer, error) {
-	time.Sleep(150 * time.Second)
+	time.Sleep(150 * time.Second) //nolint:forbidigo // the clock of the bubble
 	return &chat.Answer{Text: "a"}, nil
 }
 

@@ -103,8 +103,14 @@ func TestLTMSearchModes(t *testing.T) {
 		}
 		same(t, "in pages", strings.Join(paged, " "), "both words late vector more other")
 		for _, params := range []map[string]any{
-			{"mode": "vector"}, {"mode": "hybrid"}, {"mode": "hybrid", "embedding": []any{1, 0, 0, 0, 0}}, {"mode": "text", "query": "a", "embedding": []any{1}},
-			{"mode": "vector", "embedding": []any{1}}, {"mode": "other", "query": "a"}, {"query": "a", "cursor": "b"}, {"query": "a", "cursor": "-1"},
+			{"mode": "vector"},
+			{"mode": "hybrid"},
+			{"mode": "hybrid", "embedding": []any{1, 0, 0, 0, 0}},
+			{"mode": "text", "query": "a", "embedding": []any{1}},
+			{"mode": "vector", "embedding": []any{1}},
+			{"mode": "other", "query": "a"},
+			{"query": "a", "cursor": "b"},
+			{"query": "a", "cursor": "-1"},
 		} {
 			a.fails(t, tea.ValidationError, "ltm.search", params)
 		}

@@ -17,7 +17,7 @@ func TestTokenClockCountsFromTheLastToken(t *testing.T) {
 		clock := Reply{cancel: cancel}.TokenClock(10 * time.Second)
 		read := func(wait time.Duration) {
 			clock.Wait()
-			time.Sleep(wait)
+			time.Sleep(wait) //nolint:forbidigo // the clock of the bubble
 			clock.Pause()
 			synctest.Wait()
 		}
@@ -25,7 +25,7 @@ func TestTokenClockCountsFromTheLastToken(t *testing.T) {
 		clock.Token()
 		read(6 * time.Second)
 		clock.Token()
-		time.Sleep(time.Hour) // the reader is slow
+		time.Sleep(time.Hour) //nolint:forbidigo // the clock of the bubble: the reader is slow
 		read(6 * time.Second)
 		if ctx.Err() != nil {
 			t.Fatalf("ended early: %v", context.Cause(ctx))

@@ -341,7 +341,7 @@ func TestRedirectIsNotFollowed(t *testing.T) {
 
 func TestUnixSocket(t *testing.T) {
 	t.Parallel()
-	dir, err := os.MkdirTemp("", "tea-llm-") // a test's own directory may be too long for a socket
+	dir, err := os.MkdirTemp("", "tea-llm-") //nolint:usetesting // a test's own directory may be too long for a socket
 	if err != nil {
 		t.Fatal(err)
 	}
