@@ -127,7 +127,7 @@ func result(text string) *pb.InvokeResponse {
 	return &pb.InvokeResponse{Outcome: &pb.InvokeResponse_Result{Result: []byte(text)}}
 }
 
-// The result is checked by whoever reads it, once.
+// The reader checks the result, once.
 func TestResultThatIsNotJSONCannotBeRead(t *testing.T) {
 	t.Parallel()
 	client := connect(t, &stranger{invoke: func(*pb.InvokeRequest) (*pb.InvokeResponse, error) { return result(`{"a":`), nil }})

@@ -270,7 +270,7 @@ func Pending(records []checkpoint.Record, secrets *secret.Set) ([]Interrupt, err
 	return pending, nil
 }
 
-// within tells whether a path is that of something or of a part of it: of a
+// within reports whether a path is that of something or of a part of it: of a
 // node in a branch, a pass, an item or a subgraph, or of a call.
 func within(path, scope string) bool {
 	rest, ok := strings.CutPrefix(path, scope)

@@ -100,7 +100,7 @@ func inChunk(code spec.Text, p script.Position) diag.Pos {
 	return code.At(p.Line-code.Line+1, p.Column)
 }
 
-// unknownRoots reports names that no template knows and that are no key of
+// unknownRoots reports names that no template knows and that are not keys of
 // the state either.
 func (c *compiler) unknownRoots(g *Graph) {
 	keys, _ := stateKeys(g)

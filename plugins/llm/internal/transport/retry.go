@@ -20,7 +20,7 @@ type Failure struct {
 	Again bool
 	Wait  time.Duration
 	// Answered says that the server was answering when it failed: the model
-	// has worked, and whoever charges for that does.
+	// has worked, and a server that charges counts that.
 	Answered bool
 }
 

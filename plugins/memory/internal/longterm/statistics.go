@@ -15,7 +15,7 @@ func (m *Memory) Statistics(ctx context.Context, text string) (fulltext.Statisti
 	if !errors.Is(err, fulltext.ErrCorrupt) && !errors.Is(err, fulltext.ErrClosed) {
 		return found, err
 	}
-	if _, err := m.rank(ctx, store.Search{Text: text}); err != nil { // it mends the index
+	if _, err := m.rank(ctx, store.Search{Text: text}); err != nil { // it rebuilds a broken index
 		return found, err
 	}
 	return m.statistics(ctx, text)
