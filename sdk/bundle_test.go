@@ -77,11 +77,11 @@ func TestSettingsDecode(t *testing.T) {
 	for key, want := range map[string]string{
 		"unknown":  `settings.unknown has no key "bsae"; did you mean "base"?`,
 		"inside":   `settings.inside has no key "sub.a.rat"; did you mean "rate"?`,
-		"wrong":    "settings.wrong.max: expected integer",
-		"embedded": "settings.embedded.rate: expected number",
-		"deep":     "settings.deep.sub.a.rate: expected number",
-		"whole":    "settings.whole: expected object",
-		"float":    "settings.float.max: expected integer",
+		"wrong":    "settings.wrong.max: expected integer, got string",
+		"embedded": "settings.embedded.rate: expected number, got string",
+		"deep":     "settings.deep.sub.a.rate: expected number, got boolean",
+		"whole":    "settings.whole: expected object, got array",
+		"float":    "settings.float.max: expected integer, got number",
 	} {
 		err := settings.Decode(key, &config{})
 		if e := tea.AsError(err); e == nil || e.Type != tea.ValidationError || e.Message != want {

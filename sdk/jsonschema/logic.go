@@ -93,7 +93,7 @@ func (r *run) noneFits(forms []*node, failed [][]Problem, v any, at *place) {
 	switch {
 	case mistyped == len(forms):
 		slices.Sort(types)
-		r.misfit(at, describe(v), "expected %s", orList(slices.Compact(types)))
+		r.wrongType(at, v, slices.Compact(types))
 	case meant >= 0 && meant < len(forms):
 		for _, p := range failed[meant] {
 			if len(r.problems) < maxProblems {

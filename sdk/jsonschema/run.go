@@ -102,6 +102,12 @@ func (r *run) misfit(at *place, got, format string, args ...any) {
 	r.report(Problem{Path: at.String(), Message: wanted + ", got " + got, Wanted: wanted})
 }
 
+// wrongType reports a value of another type than any of these.
+func (r *run) wrongType(at *place, v any, types []string) {
+	expected := "expected " + orList(types) + ", got "
+	r.report(Problem{Path: at.String(), Message: expected + describe(v), Wanted: expected + typeOf(v)})
+}
+
 func (r *run) report(p Problem) {
 	if len(r.problems) >= maxProblems {
 		r.stop(fmt.Sprintf("more than %d problems; the rest is not listed", maxProblems))

@@ -67,7 +67,7 @@ func (r *run) checkType(types []string, v any, at *place) {
 			return
 		}
 	}
-	r.misfit(at, describe(v), "expected %s", orList(types))
+	r.wrongType(at, v, types)
 }
 
 // enumRule is enum and const.

@@ -28,8 +28,7 @@ type Problem struct {
 	// else may be wrong.
 	Kind   Kind   `json:"-"`
 	Member string `json:"-"`
-	// Wanted is the part of Message that repeats nothing of the value, for
-	// values that may be secret.
+	// Wanted is Message without the value itself, which may be secret.
 	Wanted string `json:"-"`
 	// Hint is the part of Message that suggests another name or value, if any.
 	Hint string `json:"-"`

@@ -97,7 +97,7 @@ func TestWhatDoesNotFit(t *testing.T) {
 		"the host's own wrong": {"settings:\n  lua: {timeout_seconds: -1}", `flow.yaml:2:26: error TEA1603: settings.lua.timeout_seconds: must be at least 0, got -1 (settings.lua.timeout_seconds)`},
 		"a variable's value is not repeated": {
 			"settings:\n  llm: {temperature: \"${WORD}\", max_tokens: \"${MINUS}\", provider: \"${WORD}\"}",
-			`flow.yaml:2:22: error TEA1603: settings.llm.temperature: expected number; what "${WORD}" gives does not fit (settings.llm.temperature)` + "\n  hint: give the variable a value that fits\n" +
+			`flow.yaml:2:22: error TEA1603: settings.llm.temperature: expected number, got string; what "${WORD}" gives does not fit (settings.llm.temperature)` + "\n  hint: give the variable a value that fits\n" +
 				`flow.yaml:2:45: error TEA1603: settings.llm.max_tokens: must be at least 1; what "${MINUS}" gives does not fit (settings.llm.max_tokens)` + "\n  hint: give the variable a value that fits\n" +
 				`flow.yaml:2:67: error TEA1603: settings.llm.provider: must be one of "openai", "ollama"; what "${WORD}" gives does not fit (settings.llm.provider)` + "\n  hint: give the variable a value that fits",
 		},
