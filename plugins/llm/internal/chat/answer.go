@@ -86,7 +86,7 @@ func (u *Usage) Add(other Usage) {
 // are not larger than the whole, and what the total has beyond input and
 // output is output: some servers leave the tokens of reasoning out of it.
 func (u Usage) Normalize() Usage {
-	const most = 1 << 40 // more is a mistake of the server, and sums must not overflow
+	const most = 1 << 29 // more is a mistake of the server, and sums must not overflow
 	bound := func(n, limit int) int { return max(0, min(n, limit)) }
 	u.InputTokens, u.OutputTokens = bound(u.InputTokens, most), bound(u.OutputTokens, most)
 	if hidden := bound(u.TotalTokens, 2*most) - u.InputTokens - u.OutputTokens; hidden > 0 {
