@@ -41,7 +41,7 @@ func TestWrongSettingsNameTheKey(t *testing.T) {
 	for wrong, settings := range map[string]any{
 		"settings.trace: expected object, got string":                   "otlp",
 		"settings.trace.contents: expected boolean, got string":         map[string]any{"contents": "yes"},
-		"settings.trace.file: expected string, got integer":              map[string]any{"file": int64(3)},
+		"settings.trace.file: expected string, got integer":             map[string]any{"file": int64(3)},
 		"settings.trace.headers.X: expected string, got boolean":        map[string]any{"headers": map[string]any{"X": true}},
 		`settings.trace has no key "exportr"; did you mean "exporter"?`: map[string]any{"exportr": "otlp"},
 	} {

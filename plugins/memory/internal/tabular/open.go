@@ -48,7 +48,7 @@ func (s *Tables) open(ctx context.Context) error {
 		found[t.name] = t
 	}
 	if s.dialect() == store.DuckDB {
-		if err := s.sweep(ctx, named); err != nil {
+		if err := s.sweep(named); err != nil {
 			return err
 		}
 		if err := s.renewViews(ctx, found); err != nil {
@@ -131,7 +131,7 @@ func (s *Tables) renewViews(ctx context.Context, tables map[string]*table) error
 var ours = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[a-z2-7]{26}\.parquet(\.unfinished)?$`) })
 
 // sweep removes files that no row names.
-func (s *Tables) sweep(ctx context.Context, named map[string]bool) error {
+func (s *Tables) sweep(named map[string]bool) error {
 	err := filepath.WalkDir(s.o.Dir, func(path string, entry fs.DirEntry, err error) error {
 		switch {
 		case errors.Is(err, fs.ErrNotExist):
