@@ -64,14 +64,15 @@ func TestLTMSearchModes(t *testing.T) {
 	t.Parallel()
 	linkedAgents(t, embedder, func(t *testing.T, a *agent) {
 		a.fails(t, tea.ValidationError, "ltm.search", map[string]any{"query": "pump", "mode": "vector"}) // no vectors yet
-		for key, value := range map[string]any{
-			"words":  "rattle",             // the query's word, another topic
-			"both":   "rattle pump",        // both
-			"vector": "pump pump",          // the query's topic only
-			"other":  "lunch",              // neither
-			"more":   "lunch pump weather", // a little of the topic
+		// In this order: equal scores are in the order in which they were stored.
+		for _, e := range [][2]string{
+			{"words", "rattle"},            // the query's word, another topic
+			{"both", "rattle pump"},        // both
+			{"vector", "pump pump"},        // the query's topic only
+			{"other", "lunch"},             // neither
+			{"more", "lunch pump weather"}, // a little of the topic
 		} {
-			a.do(t, "ltm.store", map[string]any{"key": key, "value": value, "metadata": map[string]any{"n": len(key)}})
+			a.do(t, "ltm.store", map[string]any{"key": e[0], "value": e[1], "metadata": map[string]any{"n": len(e[0])}})
 		}
 		a.do(t, "memory.backfill_embeddings", nil)
 		a.do(t, "ltm.store", map[string]any{"key": "late", "value": "rattle rattle rattle pump"}) // has no vector

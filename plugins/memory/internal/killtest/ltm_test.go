@@ -132,8 +132,7 @@ func (a *ltmArea) checkOne(ctx context.Context, p *plugin, worker, key int, e lt
 	c := &a.cells[worker][key]
 	var gen int64
 	if found {
-		n, _ := e.Value["gen"].(float64)
-		gen = int64(n)
+		gen, _ = e.Value["gen"].(int64)
 		want := ltmEntry(worker, key, gen)
 		if diff := cmp.Diff(want.Value, map[string]any{"gen": gen, "text": e.Value["text"]}); diff != "" {
 			return fmt.Errorf("its value is mixed up: %.300s", diff)

@@ -73,8 +73,7 @@ func (a *vectorArea) check(ctx context.Context, p *plugin) error {
 	}
 	there := map[string]int64{}
 	for _, hit := range found.Results {
-		n, _ := hit.Metadata["gen"].(float64)
-		gen := int64(n)
+		gen, _ := hit.Metadata["gen"].(int64)
 		there[hit.ID] = gen
 		// The score comes from the index, the rest from the row.
 		if want := cosine(query, embedding(gen)); math.Abs(hit.Score-want) > 1e-4 || hit.Text != "text of "+word(gen) || cosine(hit.Embedding, embedding(gen)) < 0.9999 {
