@@ -19,7 +19,7 @@ type Figure struct {
 	Allocs *float64 `json:"allocs_per_op,omitempty"`
 }
 
-// verdict tells whether the figure keeps its promise.
+// verdict reports whether the figure meets its target.
 func (f Figure) verdict() string {
 	switch {
 	case f.Limit == 0:

@@ -14,7 +14,7 @@ import (
 	"strings"
 )
 
-// promise is a Go benchmark that stands for a figure.
+// promise is a Go benchmark that measures a figure.
 type promise struct {
 	// Benchmark is the benchmark's name without the prefix, and Metric the
 	// unit in which go test prints the number.
@@ -115,7 +115,7 @@ func memoryPromises() []promise {
 }
 
 // measureGo runs the Go benchmarks, one package after the other. With an error
-// it gives what the others have measured.
+// it returns what the others have measured.
 func measureGo(ctx context.Context) ([]Figure, error) {
 	var all []Figure
 	var failed []error

@@ -101,7 +101,7 @@ func largeWorkflow(nodes int) []byte {
 	return text.Bytes()
 }
 
-// timeCommand runs a command of tea again and again; what tea keeps goes to state.
+// timeCommand runs a command of tea repeatedly, with its data in state.
 func timeCommand(ctx context.Context, state string, args ...string) (cost, error) {
 	var took []time.Duration
 	var c cost

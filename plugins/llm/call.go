@@ -36,7 +36,11 @@ func (c *Client) answer(ctx context.Context, req *tea.Request, p *Ask, stream bo
 	if err != nil {
 		return nil, err
 	}
-	answer, err := x.askShaped(ctx, question, wanted)
+	var instruction []chat.Message
+	if wanted != nil {
+		instruction = append(instruction, wanted.instruction())
+	}
+	answer, err := x.askFormatted(ctx, question, x.stream, instruction...)
 	if err != nil {
 		return nil, err
 	}
@@ -50,17 +54,18 @@ func (c *Client) answer(ctx context.Context, req *tea.Request, p *Ask, stream bo
 	return x.result(answer, data), nil
 }
 
-// askShaped asks for an answer of a certain shape. A server that rejects the
-// format is asked without it, and the model is told the shape instead.
-func (x *exchange) askShaped(ctx context.Context, question *chat.Request, wanted *shape) (*chat.Answer, error) {
-	answer, err := x.ask(ctx, question, x.stream)
-	if err == nil || wanted == nil || !transport.IsRejection(err) {
+// askFormatted asks for an answer in the format of question. A server that
+// rejects the format is asked again without it, after the instruction; later
+// requests then omit the format too.
+func (x *exchange) askFormatted(ctx context.Context, question *chat.Request, stream bool, instruction ...chat.Message) (*chat.Answer, error) {
+	answer, err := x.ask(ctx, question, stream)
+	if err == nil || question.Format == nil || !transport.IsRejection(err) {
 		return answer, err
 	}
 	plain := *question
 	plain.Format = nil
-	plain.Messages = append([]chat.Message{wanted.instruction()}, question.Messages...)
-	answer, plainErr := x.ask(ctx, &plain, x.stream)
+	plain.Messages = append(instruction, question.Messages...)
+	answer, plainErr := x.ask(ctx, &plain, stream)
 	if plainErr != nil {
 		return nil, err // the format was not the reason
 	}

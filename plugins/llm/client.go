@@ -60,7 +60,7 @@ func (c *Client) Close() error {
 	return nil
 }
 
-// httpFor returns the HTTP client of a route; it is made once.
+// httpFor returns the HTTP client of a route and creates it on first use.
 func (c *Client) httpFor(route transport.Route) (*http.Client, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -75,7 +75,7 @@ func (c *Client) httpFor(route transport.Route) (*http.Client, error) {
 	return client, nil
 }
 
-// observer receives the failures of requests; an error ends the call.
+// observer is notified of failed requests; an error from it ends the call.
 type observer = func(context.Context, transport.Failure) error
 
 // target is a server and the model that a call asks there.
@@ -137,7 +137,7 @@ func (c *Client) replaying(req *tea.Request, conn Connection, real string, obser
 	return replay.New(c.recording, mask, provider), nil
 }
 
-// provider makes the provider for a connection; it connects when it is asked.
+// provider returns the provider for a connection. It does not connect yet.
 func (c *Client) provider(req *tea.Request, conn Connection, observe observer) (chat.Provider, error) {
 	base, socket, err := transport.SplitSocket(conn.APIBase)
 	if err != nil {
@@ -238,8 +238,8 @@ func secretsOfAddress(address string) []string {
 // maskAction is the host's action that masks the secrets of the run.
 const maskAction = "secrets.mask"
 
-// masked returns v, a value of the value model, without the secrets of the
-// run, which only the host knows.
+// masked returns v, a value of the value model, with the secrets of the run
+// masked by the host, which alone has them.
 func masked(ctx context.Context, host tea.Host, v any) (any, error) {
 	resp, err := host.Invoke(ctx, maskAction, map[string]any{"value": v})
 	if err != nil {
@@ -253,7 +253,7 @@ func masked(ctx context.Context, host tea.Host, v any) (any, error) {
 	return object["value"], nil
 }
 
-// seconds reads a limit; 0 means none.
+// seconds converts a limit from the settings; 0 means no limit.
 func seconds(limit *float64, otherwise time.Duration) time.Duration {
 	if limit == nil {
 		return otherwise

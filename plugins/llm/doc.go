@@ -1,7 +1,7 @@
 // Package llm is the bundle of actions that ask language models: llm.call,
 // llm.stream, llm.tools and embedding.create.
 //
-// Start with [Bundle]; each action is a method of [Client], which is made once
+// Start with [Bundle]; each action is a method of [Client], which is created once
 // per set of settings. An action asks through an exchange (exchange.go), which
 // selects the server, counts tokens and cost, and falls back; the protocols of
 // the servers are in packages below internal/.

@@ -27,7 +27,7 @@ type EmbedResult struct {
 	Model      string      `json:"model"`
 	Provider   string      `json:"provider"`
 	Usage      chat.Usage  `json:"usage"`
-	CostUSD    *float64    `json:"cost_usd,omitempty" doc:"absent where settings.llm.prices does not know the model"`
+	CostUSD    *float64    `json:"cost_usd,omitempty" doc:"absent if settings.llm.prices has no entry for the model"`
 	LatencyMS  int64       `json:"latency_ms"`
 }
 

@@ -13,34 +13,34 @@ import (
 )
 
 // exchange is one call of an action: the requests that it makes, counted and
-// measured together. It belongs to one goroutine.
+// measured together. It is not safe for concurrent use.
 type exchange struct {
 	call   *tea.Request
 	limits *slots
 	prices map[string]Price
-	stream bool // whether the caller wants tokens as they arrive
+	stream bool // whether tokens are emitted as they arrive
 
 	// targets are the server to ask and those to fall back on, current the
 	// one in use. It stays in use for the rest of the call.
 	targets []*target
 	current int
-	// foreign is how many messages of the conversation are older than the
-	// current target: members that another server added mean nothing to it.
+	// foreign is the number of messages that precede the first request to the
+	// current target: it does not understand members added by other servers.
 	foreign int
 
 	start      time.Time
 	firstToken time.Duration // 0 before the first token
-	asked      *chat.Request // the request under way
+	asked      *chat.Request // the current request
 	received   int           // bytes of its answer that arrived
 	usage      chat.Usage
 	cost       *float64 // nil until a request has a price
-	spent      error    // that the run's budget is spent
+	spent      error    // set once the run's budget is spent
 	model      string
 	repairs    int
 }
 
-// exchange prepares the requests of a call to a server and to those to fall
-// back on; nil fallbacks are those of the settings.
+// exchange prepares the requests of a call to a server and its fallbacks; nil
+// fallbacks means those of the settings.
 func (c *Client) exchange(req *tea.Request, conn Connection, fallbacks []Fallback, stream bool) (*exchange, error) {
 	if fallbacks == nil {
 		fallbacks = c.settings.Fallbacks
@@ -93,15 +93,15 @@ func (x *exchange) ask(ctx context.Context, req *chat.Request, stream bool) (*ch
 	}
 }
 
-// moveTo makes a target the current one. What other servers added to the turns
-// so far means nothing to it.
+// moveTo switches to a target. Members that other servers added to earlier turns
+// are not sent to it.
 func (x *exchange) moveTo(target int, req *chat.Request) {
 	if target != x.current && target < len(x.targets) {
 		x.current, x.foreign = target, len(req.Messages)
 	}
 }
 
-// fallsBack reports whether another server may answer what this one did not.
+// fallsBack reports whether a failure is worth a request to another server.
 func fallsBack(failure *tea.Error) bool {
 	switch failure.Type {
 	case tea.ConnectionError, tea.RateLimited, tea.Timeout, tea.PermissionDenied, tea.NotFound:
@@ -110,8 +110,7 @@ func fallsBack(failure *tea.Error) bool {
 	return false
 }
 
-// withEarlier adds the failures before a fallback, of which the first is the
-// cause.
+// withEarlier appends the failures that led to the fallbacks.
 func withEarlier(failure *tea.Error, earlier []string) error {
 	if len(earlier) == 0 {
 		return failure
@@ -126,14 +125,11 @@ func withEarlier(failure *tea.Error, earlier []string) error {
 // askTarget makes one request to the target in use.
 func (x *exchange) askTarget(ctx context.Context, req *chat.Request, stream bool) (*chat.Answer, error) {
 	t := x.target()
-	defer x.keepAlive(ctx)()
-	release, err := x.limits.acquire(ctx, t.server, t.limit)
+	limited, release, err := x.begin(ctx, t)
 	if err != nil {
-		return nil, tea.AsError(err)
+		return nil, err
 	}
 	defer release()
-	limited, cancel := transport.Expire(ctx, t.timeout)
-	defer cancel()
 	own := *req
 	own.Model = t.model
 	if x.foreign > 0 {
@@ -164,14 +160,11 @@ func (x *exchange) embed(ctx context.Context, req *chat.EmbedRequest) (*chat.Emb
 		return nil, x.spent
 	}
 	t := x.target()
-	defer x.keepAlive(ctx)()
-	release, err := x.limits.acquire(ctx, t.server, t.limit)
+	limited, release, err := x.begin(ctx, t)
 	if err != nil {
-		return nil, tea.AsError(err)
+		return nil, err
 	}
 	defer release()
-	limited, cancel := transport.Expire(ctx, t.timeout)
-	defer cancel()
 	req.Model = t.model
 	got, err := t.Embed(limited, req)
 	if err != nil {
@@ -189,8 +182,21 @@ func (x *exchange) embed(ctx context.Context, req *chat.EmbedRequest) (*chat.Emb
 	return got, nil
 }
 
-// progressInterval is how often a call reports that it waits for a server: a
-// host ends calls that are silent for minutes.
+// begin waits for a slot of a target and starts the time limit of a request and
+// its progress reports. release ends them.
+func (x *exchange) begin(ctx context.Context, t *target) (limited context.Context, release func(), err error) {
+	stop := x.keepAlive(ctx)
+	free, err := x.limits.acquire(ctx, t.server, t.limit)
+	if err != nil {
+		stop()
+		return nil, nil, tea.AsError(err)
+	}
+	limited, cancel := transport.Expire(ctx, t.timeout)
+	return limited, func() { cancel(); free(); stop() }, nil
+}
+
+// progressInterval is how often a waiting call reports progress: the host ends
+// calls that are silent for minutes.
 const progressInterval = time.Minute
 
 // keepAlive reports progress until stop is called.
@@ -212,7 +218,7 @@ func (x *exchange) keepAlive(ctx context.Context) (stop func()) {
 	return stop
 }
 
-// nameCalls makes the ids of tool calls unique, since results refer to them.
+// nameCalls makes the ids of tool calls unique because results refer to them.
 func (x *exchange) nameCalls(req *chat.Request, answer *chat.Answer) {
 	seen := map[string]bool{}
 	for i := range answer.ToolCalls {
@@ -230,8 +236,8 @@ func (x *exchange) count(ctx context.Context, answer *chat.Answer) {
 	x.charge(ctx, *answer.Usage)
 }
 
-// charge counts what one request has used, in the totals and against the run's
-// budget. That the budget is spent matters when there is a further request.
+// charge adds the usage of one request to the totals and to the run's budget. A
+// spent budget fails the next request, not this one.
 func (x *exchange) charge(ctx context.Context, usage chat.Usage) {
 	u := tea.Usage{Tokens: int64(usage.TotalTokens)}
 	if usd := x.add(usage); usd != nil {
@@ -255,8 +261,8 @@ func (x *exchange) add(usage chat.Usage) *float64 {
 	return usd
 }
 
-// failed counts a request that failed while the server was answering, which is
-// charged all the same, and logs that it is retried. An error ends the call.
+// failed charges a request that failed while the server was answering and logs
+// that it is retried. An error ends the call.
 func (x *exchange) failed(ctx context.Context, f transport.Failure) error {
 	if f.Answered && x.asked != nil {
 		x.charge(ctx, *chat.EstimateUsage(x.asked, x.received))

@@ -129,7 +129,7 @@ func (f *ResponseFormat) UnmarshalJSON(data []byte) error {
 type ToolSpec struct {
 	Name        string
 	Description string
-	// Parameters is the JSON Schema of the arguments; nil takes the action's.
+	// Parameters is the JSON Schema of the arguments; nil means the action's.
 	Parameters map[string]any
 	// Action is what llm.tools calls; by default the action called Name.
 	Action string

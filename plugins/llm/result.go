@@ -6,8 +6,8 @@ import (
 	tea "github.com/the-edge-agent/tea/sdk"
 )
 
-// Types of errors for answers that are not what was asked for. They are also
-// the finish_reason of such an answer where its text is a result.
+// Types of errors for answers that ended early. They are also the finish_reason
+// of such an answer when its text is returned as a result.
 const (
 	// Refusal says that the model declined to answer.
 	Refusal tea.ErrorType = chat.FinishRefusal

@@ -26,17 +26,17 @@ type Settings struct {
 // Connection is a server and how to ask it. A call's parameters override the
 // settings one by one.
 type Connection struct {
-	Provider              string            `json:"provider,omitempty" enum:"openai,ollama,azure,replay" doc:"the protocol of the server; default openai, which many servers speak"`
+	Provider              string            `json:"provider,omitempty" enum:"openai,ollama,azure,replay" doc:"the protocol of the server; default openai, which many servers implement"`
 	Model                 string            `json:"model,omitempty" doc:"the model's name at the server"`
 	APIBase               string            `json:"api_base,omitempty" doc:"address of the server, or unix:/path/to.sock:/v1; default: OpenAI, or Ollama on this machine"`
-	APIKey                string            `json:"api_key,omitempty" secret:"true" doc:"key, where the server wants one"`
+	APIKey                string            `json:"api_key,omitempty" secret:"true" doc:"key, if the server requires one"`
 	APIVersion            string            `json:"api_version,omitempty" doc:"azure: version of the API; default 2024-10-21"`
 	Deployment            string            `json:"deployment,omitempty" doc:"azure: name of the deployment; default: model"`
 	Headers               map[string]string `json:"headers,omitempty" doc:"further HTTP headers"`
-	CAFile                string            `json:"ca_file,omitempty" format:"path" doc:"file of certificates in PEM format to trust beside the system's; an absolute path in parameters"`
+	CAFile                string            `json:"ca_file,omitempty" format:"path" doc:"file of certificates in PEM format to trust in addition to the system's; an absolute path in parameters"`
 	TimeoutSeconds        *float64          `json:"timeout_seconds,omitempty" minimum:"0" doc:"limit for one complete answer, retries included; default 300, 0 = none"`
 	TokenTimeoutSeconds   *float64          `json:"token_timeout_seconds,omitempty" minimum:"0" doc:"limit for the time between two tokens of a stream; default 60, 0 = none"`
-	MaxRetries            *int              `json:"max_retries,omitempty" minimum:"0" doc:"further tries after a failure that may pass; default 3. When the node itself is retried, its further attempts make one request each"`
+	MaxRetries            *int              `json:"max_retries,omitempty" minimum:"0" doc:"retries after a transient failure; default 3. When the node itself is retried, each further attempt makes one request"`
 	RetryAfterMaxSeconds  *float64          `json:"retry_after_max_seconds,omitempty" minimum:"0" doc:"longest wait that a server may ask for with Retry-After; a request that would wait longer fails, or falls back; default 60"`
 	MaxAnswerBytes        int               `json:"max_answer_bytes,omitempty" minimum:"1" maximum:"16777216" doc:"limit for one answer, tool calls and reasoning included; default 4194304 (4 MiB)"`
 	MaxConcurrentRequests int               `json:"max_concurrent_requests,omitempty" minimum:"0" doc:"requests that the server gets at the same time, others wait; default 0 = no limit"`
@@ -57,10 +57,10 @@ const (
 	providerReplay = "replay"
 )
 
-// over lays a call's connection over the settings'. Keys and headers go only
-// to the server that they were set for: a call that names another provider or
-// address brings its own. A recording stands for any provider, so switching
-// to it keeps everything.
+// over returns base overridden by c. Keys and headers are sent only to the
+// server that they were set for: a call that names another provider or address
+// must set its own. A recording replaces any provider, so switching to it keeps
+// everything.
 func (c Connection) over(base Connection) Connection {
 	if base.Provider == "" {
 		base.Provider = providerOpenAI
@@ -73,7 +73,7 @@ func (c Connection) over(base Connection) Connection {
 		}
 	}
 	if c.Model != "" {
-		base.Deployment = "" // it is that of another model
+		base.Deployment = "" // it belongs to the other model
 	}
 	if c.APIBase != "" && c.APIBase != base.APIBase {
 		base.APIKey, base.Headers, base.MaxConcurrentRequests = "", nil, 0

@@ -8,7 +8,6 @@ import (
 	"strings"
 
 	"github.com/the-edge-agent/tea/plugins/llm/internal/chat"
-	"github.com/the-edge-agent/tea/plugins/llm/internal/transport"
 	tea "github.com/the-edge-agent/tea/sdk"
 	"github.com/the-edge-agent/tea/sdk/jsonschema"
 	"github.com/the-edge-agent/tea/sdk/value"
@@ -40,7 +39,7 @@ func newShape(f *chat.Format) (*shape, error) {
 	return &shape{text: string(text), check: check}, nil
 }
 
-// instruction tells a model the form of its answer.
+// instruction returns the message that describes the form of the answer.
 func (s *shape) instruction() chat.Message {
 	text := "Answer with JSON only, without any other text."
 	if s.text != "" {
@@ -92,10 +91,10 @@ func unwrapped(answer string) []string {
 	return texts
 }
 
-// fit returns the data of an answer. Where it does not match, the model is told
-// why and asked again, up to maxRepairs times; those answers are not streamed.
-// An answer that was cut off, withheld or refused is an error: to ask again
-// would not help.
+// fit returns the data of an answer. If it does not match, the model is asked
+// to correct it, up to maxRepairs times; corrections are not streamed. An
+// answer that was cut off, withheld or refused is an error: asking again would
+// not help.
 func (x *exchange) fit(ctx context.Context, question *chat.Request, answer *chat.Answer, wanted *shape, maxRepairs int) (*chat.Answer, any, error) {
 	repair := *question
 	if len(repair.Tools) > 0 {
@@ -119,25 +118,8 @@ func (x *exchange) fit(ctx context.Context, question *chat.Request, answer *chat
 			chat.Text("user", fmt.Sprintf("This answer is not usable: %v\n%s", problem, wanted.instruction().Content.Text())))
 		x.repairs++
 		var err error
-		if answer, err = x.askRepair(ctx, &repair); err != nil {
+		if answer, err = x.askFormatted(ctx, &repair, false); err != nil {
 			return nil, nil, err
 		}
 	}
-}
-
-// askRepair asks for a corrected answer. A server that rejects the format is
-// asked without it from then on: the model was told the schema.
-func (x *exchange) askRepair(ctx context.Context, repair *chat.Request) (*chat.Answer, error) {
-	answer, err := x.ask(ctx, repair, false)
-	if err == nil || repair.Format == nil || !transport.IsRejection(err) {
-		return answer, err
-	}
-	plain := *repair
-	plain.Format = nil
-	answer, plainErr := x.ask(ctx, &plain, false)
-	if plainErr != nil {
-		return nil, err // the format was not the reason
-	}
-	repair.Format = nil
-	return answer, nil
 }

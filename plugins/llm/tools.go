@@ -141,7 +141,7 @@ func (c *conversation) untilAnswered(ctx context.Context) (answer *chat.Answer, 
 	return answer, c.params.MaxToolRounds, err
 }
 
-// askLast asks a model that has used all its rounds once more, without tools.
+// askLast asks for a final answer without tools once all rounds are used.
 func (c *conversation) askLast(ctx context.Context) (*chat.Answer, error) {
 	c.question.ToolChoice = "none"
 	answer, err := c.ask(ctx, c.params.MaxToolRounds+1)
@@ -149,7 +149,7 @@ func (c *conversation) askLast(ctx context.Context) (*chat.Answer, error) {
 		return nil, err
 	}
 	if answer.Text == "" {
-		return nil, tea.Errorf(MaxToolRounds, "the model still calls tools after %d rounds; raise max_tool_rounds or give it a clearer task", c.params.MaxToolRounds)
+		return nil, tea.Errorf(MaxToolRounds, "the model still calls tools after %d rounds; raise max_tool_rounds or make the task clearer", c.params.MaxToolRounds)
 	}
 	answer.ToolCalls, answer.FinishReason = nil, string(MaxToolRounds)
 	return answer, nil
@@ -192,7 +192,7 @@ type ToolResult struct {
 	Name       string        `json:"name"`
 	Arguments  any           `json:"arguments"`
 	Success    bool          `json:"success"`
-	Content    string        `json:"content" doc:"what the model was told"`
+	Content    string        `json:"content" doc:"what the model received"`
 	ErrorType  tea.ErrorType `json:"error_type,omitempty"`
 	DurationMS int64         `json:"duration_ms"`
 }
@@ -206,9 +206,9 @@ func (r ToolResult) message() chat.Message {
 
 // runTools runs the calls of one round concurrently and returns their results
 // in the order of the calls. Calls that finished before a crash are not run
-// again. A tool's failure is a result too; an error ends the action, as a
-// question does that somebody must answer first. The other calls of the round
-// are finished and noted nevertheless.
+// again. A tool's failure is a result too. An error ends the action, for
+// example an interrupt that waits for an answer; the other calls of the round
+// still finish and are noted.
 func (c *conversation) runTools(ctx context.Context, round int, calls []chat.ToolCall) ([]ToolResult, error) {
 	c.exchange.call.Host.Progress(ctx, -1, fmt.Sprintf("round %d: %s", round, c.names(calls)))
 	results := make([]ToolResult, len(calls))

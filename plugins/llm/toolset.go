@@ -28,7 +28,7 @@ type tool struct {
 type toolset struct{ tools []tool }
 
 // newToolset completes the specs with the host's descriptions of the actions.
-// A tool without parameters of its own must be an action that exists.
+// A tool without parameters must name an existing action.
 func newToolset(ctx context.Context, host tea.Host, specs []ToolSpec) (*toolset, error) {
 	s := &toolset{}
 	for i, spec := range specs {
@@ -175,7 +175,7 @@ func (s *toolset) fromWire(calls []chat.ToolCall) {
 	}
 }
 
-// unknown is the answer to a model that called a tool that does not exist.
+// unknown returns the result for a call of a tool that does not exist.
 func (s *toolset) unknown(name string) string {
 	names := make([]string, len(s.tools))
 	for i, t := range s.tools {

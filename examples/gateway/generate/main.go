@@ -49,7 +49,7 @@ type line struct {
 	text string
 }
 
-// device is one sensor; value gives its reading at an hour of the day, nan
+// device is one sensor; value returns its reading at an hour of the day, nan
 // for none, from noise around 0 with deviation 1.
 type device struct {
 	name, metric, unit string
@@ -70,7 +70,7 @@ var devices = []device{
 		return v
 	}},
 	{"tank-1", "level", "%", func(h, noise float64) float64 {
-		if h >= 2.6 && h < 4.4 { // nobody answers on the bus
+		if h >= 2.6 && h < 4.4 { // no answer on the bus
 			return math.NaN()
 		}
 		return 88 - math.Mod(h+3, 8)*6.5 + 0.6*noise

@@ -36,8 +36,8 @@ type Answer struct {
 	Extra map[string]any `json:"extra,omitempty"`
 }
 
-// Finish sets the reason why the answer ended: what the server said, made
-// consistent with what the answer holds.
+// Finish sets the reason why the answer ended: the server's reason, made
+// consistent with the answer's contents.
 func (a *Answer) Finish(reason string) {
 	if word, ok := finishWords[reason]; ok {
 		reason = word

@@ -14,7 +14,7 @@ type Extra map[string]any // leaves are *strings.Builder for text
 // lookBack is how many items of a list are compared with the next piece.
 const lookBack = 16
 
-// Add takes a piece of the members.
+// Add merges a piece of the members.
 func (o *Extra) Add(members map[string]any) {
 	if *o == nil && len(members) > 0 {
 		*o = Extra{}

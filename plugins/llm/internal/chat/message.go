@@ -13,7 +13,7 @@ import (
 // Message is one turn of a conversation. The message of an answer can be put
 // back into the messages of the next request as it is.
 type Message struct {
-	Role       string     `json:"role" enum:"system,developer,user,assistant,tool" doc:"who speaks"`
+	Role       string     `json:"role" enum:"system,developer,user,assistant,tool" doc:"author of the message"`
 	Content    Content    `json:"content,omitzero" doc:"a text, or a list of parts: {type: text, text}, {type: image_url, image_url: {url}}, {type: image, data, media_type}"`
 	Name       string     `json:"name,omitempty" doc:"name of the speaker"`
 	ToolCalls  []ToolCall `json:"tool_calls,omitempty" doc:"the calls an assistant asked for"`
@@ -49,7 +49,7 @@ func (Message) JSONSchema() *schema.Schema {
 	return s
 }
 
-// MarshalJSON writes the extra members beside the others.
+// MarshalJSON writes the extra members together with the others.
 func (m Message) MarshalJSON() ([]byte, error) {
 	if len(m.Extra) == 0 {
 		return json.Marshal(plainMessage(m))
@@ -67,7 +67,7 @@ func (m Message) MarshalJSON() ([]byte, error) {
 	return value.Encode(members)
 }
 
-// UnmarshalJSON keeps the members that it does not know in Extra.
+// UnmarshalJSON stores unknown members in Extra.
 func (m *Message) UnmarshalJSON(data []byte) error {
 	var plain plainMessage
 	if err := json.Unmarshal(data, &plain); err != nil {
@@ -143,7 +143,7 @@ func (c Content) HasImages() bool {
 	return false
 }
 
-// Parts returns the content as the list of parts that OpenAI's protocol knows.
+// Parts returns the content as a list of parts in the form of OpenAI's protocol.
 func (c Content) Parts() []any {
 	parts := make([]any, 0, len(c))
 	for _, p := range c {

@@ -28,14 +28,14 @@ type Pieces struct {
 	extra                     Extra
 }
 
-// Add takes the next piece; its texts went through [stream.Escape].
+// Add appends the next piece; its texts are escaped by [stream.Escape].
 func (p *Pieces) Add(text, reasoning string) {
 	p.Size += len(text) + len(reasoning)
 	said, thought := p.block.split(p.textJoiner.Add(text))
 	p.emit(said, p.thoughtJoiner.Add(reasoning)+thought)
 }
 
-// AddExtra takes a piece of the members that the protocol does not define;
+// AddExtra appends a piece of the members that the protocol does not define;
 // see [Message].
 func (p *Pieces) AddExtra(members map[string]any) { p.extra.Add(members) }
 
@@ -85,11 +85,10 @@ const (
 
 // thinkBlock separates the <think> blocks at the beginning of a text from the
 // rest, piece by piece. A tag may be spread over pieces. A block without an
-// end goes on to the end of the text. The zero value is ready.
+// end extends to the end of the text. The zero value is ready to use.
 type thinkBlock struct {
 	held string // the end of what was seen, which may be the beginning of a tag
-	// inside and past say where the text is: in a block, and behind the place
-	// where one may begin.
+	// inside is set within a block, past after the place where one can begin.
 	inside, past bool
 	seen         bool // there was a block
 }
@@ -152,8 +151,8 @@ func overlap(text, tag string) int {
 	return 0
 }
 
-// splitClosed splits a text at a closing tag on a line of its own that
-// nothing opened.
+// splitClosed splits a text at a closing tag that is alone on its line and has
+// no opening tag.
 func splitClosed(text string) (thought, said string, ok bool) {
 	thought, said, ok = strings.Cut(text, closeThink)
 	if !ok || strings.Contains(thought, openThink) {

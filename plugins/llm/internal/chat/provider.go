@@ -2,7 +2,7 @@ package chat
 
 import "context"
 
-// Provider speaks one server's protocol. Its methods are safe for concurrent
+// Provider implements one server's protocol. Its methods are safe for concurrent
 // use, return soon after ctx is done, and fail with a *tea.Error.
 type Provider interface {
 	// Chat asks for one answer. With emit the answer is streamed: emit receives

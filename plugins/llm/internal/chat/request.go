@@ -14,7 +14,7 @@ type Request struct {
 	Tools       []Tool    `json:"tools,omitempty"`
 	// ToolChoice is "auto", "none", "required", the name of a tool, or "".
 	ToolChoice string `json:"tool_choice,omitempty"`
-	// Extra is merged into the body that goes to the server, see [Merge].
+	// Extra is merged into the body of the request, see [Merge].
 	Extra map[string]any `json:"extra,omitempty"`
 }
 
@@ -31,9 +31,8 @@ type Tool struct {
 	Parameters any `json:"parameters"`
 }
 
-// Merge lays extra over body: objects are merged member by member, null
-// removes a member, everything else replaces what was there. body is changed,
-// extra is not.
+// Merge merges extra into body: objects member by member, null removes a
+// member, any other value replaces the one in body. It modifies body only.
 func Merge(body, extra map[string]any) {
 	for key, v := range extra {
 		if v == nil {

@@ -51,8 +51,8 @@ func (ToolCall) JSONSchema() *schema.Schema {
 	}}
 }
 
-// MarshalJSON writes the arguments as an object where they are one, as the
-// model's text otherwise, and the extra members beside them.
+// MarshalJSON writes the arguments as an object if they are one, otherwise as
+// the model's text, together with the extra members.
 func (c ToolCall) MarshalJSON() ([]byte, error) {
 	out := map[string]any{}
 	for name, extra := range c.Extra {

@@ -90,7 +90,7 @@ func decode(line []byte) (*record, error) {
 	return &r, nil
 }
 
-// add takes a record and reports whether it held a piece of the answer.
+// add consumes a record and reports whether it contains a piece of the answer.
 func (a *assembly) add(r *record) (grew bool) {
 	if r.Model != "" {
 		a.answer.Model = r.Model

@@ -104,7 +104,7 @@ func toCalls(calls []chat.ToolCall) []any {
 	for i, c := range calls {
 		arguments, err := c.Object()
 		if err != nil {
-			arguments = map[string]any{} // the tool's result tells the model what was wrong
+			arguments = map[string]any{} // the tool's result describes the problem
 		}
 		call := map[string]any{"function": map[string]any{"name": c.Name, "arguments": arguments}}
 		chat.Merge(call, c.Extra)

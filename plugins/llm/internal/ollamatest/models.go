@@ -31,14 +31,14 @@ const (
 const plainTemplate = `{{ range .Messages }}{{ .Role }}: {{ .Content }}
 {{ end }}assistant:`
 
-// toolTemplate mentions .Tools and .ToolCalls, which is how Ollama learns that
-// a model knows tools and what a call looks like. A prompt that ends in a
+// toolTemplate mentions .Tools and .ToolCalls, from which Ollama derives that
+// the model supports tools and the form of a call. A prompt that ends with a
 // tool's result ends in #, any other in a colon.
 const toolTemplate = `{{ if .Tools }}{{ .Tools }}
 {{ end }}{{ range $i, $m := .Messages }}{{ .Role }}: {{ .Content }}{{ range .ToolCalls }}{"name": "{{ .Function.Name }}", "arguments": {{ .Function.Arguments }}}{{ end }}
 {{ if eq (len (slice $.Messages $i)) 1 }}{{ if eq .Role "tool" }}#{{ else }}assistant:{{ end }}{{ end }}{{ end }}`
 
-// Models are what every server is given.
+// Models returns the models that [Start] creates on every server.
 func Models() []Model {
 	return []Model{
 		{Name: "tiny", Spec: tinymodel.Spec{Answer: TinyAnswer}, Template: plainTemplate},
@@ -46,7 +46,7 @@ func Models() []Model {
 	}
 }
 
-// create hands the model to a running server.
+// create creates the model on a running server.
 func (m Model) create(ctx context.Context, program, dir, host string) error {
 	weights, err := m.Spec.Encode()
 	if err != nil {

@@ -19,7 +19,7 @@ import (
 // Version is the release of Ollama that scripts/ollama installs.
 const Version = "v0.6.5"
 
-// ErrNotInstalled means that there is no server to start.
+// ErrNotInstalled is returned when the server's program cannot be found.
 var ErrNotInstalled = errors.New("ollama is not installed: run scripts/ollama install, or set TEA_OLLAMA to its path")
 
 // Find returns the path of the server's program: TEA_OLLAMA, or where
@@ -50,8 +50,8 @@ type Server struct {
 }
 
 // Start runs the server below dir, which must be empty and of the caller's,
-// on a free port of the loopback interface and gives it the models of
-// [Models]. ctx limits the start only; the caller must call Stop.
+// on a free port of the loopback interface and creates the models of [Models].
+// ctx limits the start only; the caller must call Stop.
 func Start(ctx context.Context, program, dir string) (s *Server, err error) {
 	out := &output{}
 	reader, writer, err := os.Pipe()
@@ -81,7 +81,7 @@ func Start(ctx context.Context, program, dir string) (s *Server, err error) {
 	case a := <-address:
 		s.URL = "http://" + a
 	case <-s.ended:
-		return nil, errors.New("ollama ended at once")
+		return nil, errors.New("ollama exited during its start")
 	case <-ctx.Done():
 		return nil, fmt.Errorf("wait for ollama: %w", ctx.Err())
 	}

@@ -80,8 +80,8 @@ func (p *piece) UnmarshalJSON(data []byte) error {
 	return nil
 }
 
-// isReasoning reports whether a member goes back with the turn although the
-// assembly reads it.
+// isReasoning reports whether a member that the assembly reads is also sent back
+// with the turn.
 func isReasoning(member string) bool {
 	return member == "reasoning_content" || member == "reasoning" || member == "thinking"
 }

@@ -7,8 +7,8 @@ import (
 // assembly builds an answer from its chunks and emits its text on the way.
 type assembly struct {
 	pieces chat.Pieces
-	// seen says that there was a choice at all, grown that it held something,
-	// refused that the model declined, finish why the answer ended.
+	// seen is set after the first choice, grown after the first piece of an
+	// answer, refused if the model declined. finish is why the answer ended.
 	seen, grown, refused bool
 	finish               string
 
@@ -21,7 +21,7 @@ func newAssembly(maxAnswer int, emit func(chat.Delta)) *assembly {
 	return &assembly{pieces: chat.Pieces{Emit: emit, Max: maxAnswer}}
 }
 
-// add takes a chunk and reports whether it held a piece of the answer.
+// add consumes a chunk and reports whether it contains a piece of the answer.
 func (a *assembly) add(c *completion) (grew bool) {
 	if c.Model != "" {
 		a.model = c.Model
@@ -40,7 +40,7 @@ func (a *assembly) add(c *completion) (grew bool) {
 		if choice.Delta != nil && a.addPiece(choice.Delta) {
 			grew = true
 		}
-		// Beside deltas a message repeats all that was said so far.
+		// Next to deltas, a message repeats the whole answer so far.
 		if choice.Message != nil && (choice.Delta == nil || !a.grown && !grew) && a.addMessage(choice.Message) {
 			grew = true
 		}
@@ -49,7 +49,7 @@ func (a *assembly) add(c *completion) (grew bool) {
 	return grew
 }
 
-// addMessage takes a message, whose calls are complete.
+// addMessage consumes a message, whose calls are complete.
 func (a *assembly) addMessage(p *piece) (grew bool) {
 	for _, part := range p.ToolCalls {
 		a.calls.begin(part)

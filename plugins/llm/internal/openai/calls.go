@@ -111,10 +111,10 @@ func (c *openCall) add(part callPart) {
 	c.extra.Add(part.extra)
 }
 
-// find returns the call that a piece continues; nil where it begins one. The
-// standard goes by index. Servers omit it, or number all their calls 0; then
-// the id distinguishes calls, and without ids, or with one id for all, a name
-// that arrives when the previous call has all its arguments.
+// find returns the call that a piece continues; nil if it begins one. The
+// protocol identifies calls by index. Some servers omit it or number all their
+// calls 0; then the id identifies a call. Without ids, or with one id for all, a
+// name that arrives after complete arguments begins a call.
 func (c *calls) find(part callPart) *openCall {
 	id := string(part.ID)
 	for i := len(c.open) - 1; i >= 0; i-- {

@@ -12,7 +12,7 @@ import (
 // DefaultBase is OpenAI's own server.
 const DefaultBase = "https://api.openai.com/v1"
 
-// Provider is a server that speaks the protocol.
+// Provider is a server that implements the protocol.
 type Provider struct {
 	server     *transport.Server
 	deployment string
@@ -21,7 +21,7 @@ type Provider struct {
 var _ chat.Provider = (*Provider)(nil)
 
 // New makes a provider for any compatible server; the key, where the server
-// wants one, is part of the server's header.
+// requires one, is part of the server's header.
 func New(server *transport.Server) *Provider { return &Provider{server: server} }
 
 // NewAzure makes a provider for a deployment at Azure. The server's base is
@@ -48,7 +48,7 @@ func (p *Provider) path(operation string) string {
 func (p *Provider) addressHint(path string) string {
 	switch {
 	case p.deployment == "" && path == "":
-		return "most servers want an api_base that ends in /v1"
+		return "most servers need an api_base that ends in /v1"
 	case p.deployment != "" && path != "":
 		return "for azure, api_base is the address without a path"
 	}

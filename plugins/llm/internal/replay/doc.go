@@ -1,4 +1,4 @@
-// Package replay is a provider that stands between the actions and a real
+// Package replay is a provider that sits between the actions and a real
 // provider: it records the real answers and plays them back later without a
 // server, a network or a key. Workflows are tested and shown with it.
 //

@@ -112,7 +112,7 @@ func wholeLines(file *os.File) (int64, error) {
 	return 0, nil
 }
 
-// load reads a recording; of two answers to one request the later one counts.
+// load reads a recording; of two answers to the same request the last one wins.
 // A last line that a crash tore off is skipped, any other broken line is an
 // error.
 func load(path string) (map[string]*Record, error) {

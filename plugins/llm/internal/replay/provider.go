@@ -121,8 +121,8 @@ func (p *Provider) add(ctx context.Context, kind string, rec *Record) error {
 }
 
 // find returns the recording of a request; one of a refusal is returned as the
-// error. The request is looked for as it is, and then without secrets, which
-// takes a call of the host.
+// error. The request is looked up as it is first, then with its secrets masked,
+// which needs a call to the host.
 func (p *Provider) find(ctx context.Context, kind string, request any) (*Record, error) {
 	v, err := value.From(request)
 	if err != nil {

@@ -23,7 +23,7 @@ type Record struct {
 	Chunks       []chat.Delta     `json:"chunks,omitempty"`
 	Answer       *chat.Answer     `json:"answer,omitempty"`
 	Embeddings   *chat.Embeddings `json:"embeddings,omitempty"`
-	// Refusal stands in place of an answer where the server rejected the
+	// Refusal replaces the answer if the server rejected the
 	// request: callers continue with another request.
 	Refusal *Refusal `json:"refusal,omitempty"`
 }
@@ -40,7 +40,7 @@ func (r *Refusal) failure() *tea.Error {
 	return &tea.Error{Type: cmp.Or(r.Type, tea.ValidationError), Message: r.Message, Details: maps.Clone(r.Details)}
 }
 
-// refusalOf returns what to record of a failure; nil where it may pass.
+// refusalOf returns the record of a permanent failure; nil for a transient one.
 func refusalOf(err error) *Refusal {
 	e := tea.AsError(err)
 	switch {

@@ -15,7 +15,7 @@ type Reply struct {
 	Header map[string]string
 	// Chunks are sent one by one, each on its own way before the next.
 	Chunks []string
-	// Then is done behind the chunks.
+	// Then is what happens after the chunks.
 	Then Ending
 }
 
@@ -24,7 +24,7 @@ type Ending int
 
 // Endings of an answer.
 const (
-	// Close ends the answer as HTTP wants it.
+	// Close ends the answer as HTTP requires.
 	Close Ending = iota
 	// Break tears the connection.
 	Break
@@ -70,7 +70,7 @@ func Start(t testing.TB, replies ...Reply) *Server {
 	return s
 }
 
-// Seen gives the requests so far.
+// Seen returns the requests received so far.
 func (s *Server) Seen() []Seen {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -14,11 +14,11 @@ type Event struct {
 }
 
 // Events reads server-sent events. Comments (": keep-alive") and events
-// without data are skipped. Beyond the standard, an event at the end of the
-// stream counts although no empty line follows it; a line that begins with a
-// brace or a bracket begins an event of its own, which ends where its JSON is
-// complete: servers send bare JSON instead of a stream when something goes
-// wrong; and a field called error is an event of that name.
+// without data are skipped. It is more lenient than the standard: an event at
+// the end of the stream need not be followed by an empty line; a line that
+// begins with a brace or a bracket starts a separate event, which ends where its
+// JSON is complete, because servers report failures as bare JSON; and a field
+// named error is an event of that name.
 type Events struct {
 	in   lineReader
 	data []byte
@@ -86,7 +86,7 @@ func beginsJSON(line []byte) bool {
 }
 
 // bare reads JSON that begins with a line outside of any event. JSON that is
-// never complete goes on to the end of the stream.
+// never complete extends to the end of the stream.
 func (e *Events) bare(line []byte) (Event, error) {
 	var n nesting
 	for {
@@ -113,7 +113,7 @@ type nesting struct {
 	inText, escaped bool
 }
 
-// closed takes the next line and reports whether every bracket is closed.
+// closed consumes the next line and reports whether every bracket is closed.
 func (n *nesting) closed(line []byte) bool {
 	for _, c := range line {
 		switch {

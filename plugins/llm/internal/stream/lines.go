@@ -35,8 +35,8 @@ func (l *Lines) Next() ([]byte, error) {
 
 var byteOrderMark = []byte("\xef\xbb\xbf")
 
-// lineReader splits a stream at LF, CRLF and CR without waiting for the byte
-// behind a CR, so that a line is returned as soon as it ends.
+// lineReader splits a stream at LF, CRLF and CR. It does not wait for the byte
+// after a CR, so a line is returned as soon as it ends.
 type lineReader struct {
 	r       *bufio.Reader
 	limit   int

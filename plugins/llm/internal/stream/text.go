@@ -117,8 +117,8 @@ func surrogate(data []byte) rune {
 // only. The zero value is ready.
 type Joiner struct{ rest []byte }
 
-// Add takes the next piece of text out of data that went through [Escape] and
-// returns all that is complete.
+// Add appends the next piece of text, taken from data escaped by [Escape], and
+// returns all complete characters.
 func (j *Joiner) Add(piece string) string {
 	if len(j.rest) == 0 && !hasRawByte(piece) {
 		return piece

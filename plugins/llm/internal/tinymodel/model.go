@@ -42,7 +42,7 @@ const (
 	kindByte    = 6
 )
 
-// wordBreak stands for a blank before a word.
+// wordBreak marks a space before a word.
 const wordBreak = "\u2581"
 
 // plainCharacters get tokens of their own so that prompts are not all bytes.
@@ -89,7 +89,7 @@ func (s Spec) Encode() ([]byte, error) {
 type model struct {
 	tokens []string
 	kinds  []int32
-	fact   map[int]int // token -> the dimension that stands for it
+	fact   map[int]int // token -> its dimension
 	facts  int
 	next   map[int]int // dimension -> the token that follows
 }
@@ -107,7 +107,7 @@ func newModel() *model {
 	return m
 }
 
-// addToken adds a token with a dimension of its own.
+// addToken adds a token with its own dimension.
 func (m *model) addToken(text string) (token int, err error) {
 	if slices.Contains(m.tokens, text) {
 		return 0, fmt.Errorf("duplicate word %q in the answers", strings.ReplaceAll(text, wordBreak, " "))
@@ -119,7 +119,7 @@ func (m *model) addToken(text string) (token int, err error) {
 	return token, nil
 }
 
-// addAnswer adds the words of an answer, one after the other, and gives the
+// addAnswer adds the words of an answer, one after the other, and returns the
 // token of the first.
 func (m *model) addAnswer(answer string) (first int, err error) {
 	words := strings.Fields(answer)

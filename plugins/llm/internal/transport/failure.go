@@ -308,7 +308,7 @@ var (
 
 // titleOf returns the title of a web page, "" where it has none; isPage says
 // whether the text is a page at all. A proxy in front of a server answers with
-// one, and its markup helps nobody.
+// one, and its markup is of no use.
 func titleOf(text string) (title string, isPage bool) {
 	if !pageStart.MatchString(text) {
 		return "", false

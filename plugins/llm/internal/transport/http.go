@@ -21,7 +21,7 @@ const maxHeader = 1 << 20
 // Route is how a server is reached beyond its address. The zero value is the
 // ordinary way.
 type Route struct {
-	// CAFile is a file of certificates in PEM that are trusted beside the
+	// CAFile is a file of certificates in PEM that are trusted in addition to the
 	// system's.
 	CAFile string
 	// Socket is the path of a Unix socket to connect to, whatever the address.
@@ -29,7 +29,7 @@ type Route struct {
 }
 
 // NewHTTP makes the HTTP client for a [Server]. It does not follow redirects,
-// which would carry keys to wherever they lead. Its connections belong to
+// which could send keys to another server. Its connections belong to
 // it: close them with CloseIdleConnections.
 func NewHTTP(route Route) (*http.Client, error) {
 	t := http.DefaultTransport.(*http.Transport).Clone()

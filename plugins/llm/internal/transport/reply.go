@@ -10,8 +10,8 @@ import (
 	tea "github.com/the-edge-agent/tea/sdk"
 )
 
-// MaxBody is the size up to which an answer without a limit of its own is
-// read, such as that with embeddings.
+// MaxBody is the maximum size of an answer without a configured limit, such as
+// a list of embeddings.
 const MaxBody = 64 << 20
 
 // Reply is the successful answer to one try.
@@ -21,12 +21,12 @@ type Reply struct {
 	cancel context.CancelCauseFunc
 }
 
-// envelope is what surrounds an answer in the JSON of its body.
+// envelope is the size allowed for the JSON around an answer.
 const envelope = 64 << 10
 
-// Limit is the size up to which a body or a record of a stream is read. An
-// answer within its limit is up to twice as long in JSON, since characters
-// are escaped.
+// Limit returns the maximum size of a body or of a record of a stream. An answer
+// within its limit takes up to twice as many bytes in JSON because characters are
+// escaped.
 func (r Reply) Limit() int {
 	if r.limit <= 0 {
 		return MaxBody
@@ -63,13 +63,13 @@ func (r Reply) tooLarge(limit int) error {
 	return tea.Errorf(tea.ResourceExhausted, "the server's answer is larger than %d MiB", limit>>20)
 }
 
-// streamFactor is how much longer a stream is than the answer: what carries a
-// token is many times as long as the token.
+// streamFactor is the maximum ratio of a stream's size to the answer's: the JSON
+// around a token is many times as long as the token.
 const streamFactor = 64
 
-// Stream is the body of a streamed answer, which ends with an error where it
-// is far longer than an answer may be: a server in an endless loop sends for
-// as long as somebody reads.
+// Stream returns the body of a streamed answer. Reading fails once the stream is
+// far longer than an answer can be, which ends the stream of a server that is
+// stuck in a loop.
 func (r Reply) Stream() io.Reader {
 	return &bounded{in: r.Body, left: streamFactor * max(r.limit, envelope)}
 }

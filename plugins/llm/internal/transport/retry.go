@@ -19,8 +19,8 @@ type Failure struct {
 	// Again says that another try follows after Wait.
 	Again bool
 	Wait  time.Duration
-	// Answered says that the server was answering when it failed: the model
-	// has worked, and a server that charges counts that.
+	// Answered is set if the server failed while it was answering: the model has
+	// worked, and a server that charges for tokens counts them.
 	Answered bool
 }
 

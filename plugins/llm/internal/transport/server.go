@@ -31,21 +31,21 @@ type Server struct {
 	MaxRetryAfter time.Duration
 	// TokenTimeout is how long a stream may pause between two tokens.
 	TokenTimeout time.Duration
-	// MaxAnswer is the largest answer in bytes; 0 is no limit but that of
-	// the protocol.
+	// MaxAnswer is the maximum size of an answer in bytes; 0 means the
+	// protocol's limit.
 	MaxAnswer int
 	// OnFailure receives each failed try; may be nil. An error from it ends
 	// the request.
 	OnFailure func(context.Context, Failure) error
-	// Sleep waits between two tries; it returns early when ctx is done. nil
-	// waits for real.
+	// Sleep waits between two tries and returns early when ctx is done; nil
+	// means the real clock.
 	Sleep func(ctx context.Context, d time.Duration) error
 }
 
-// Post sends body as JSON to a path of the server and hands the answer of a
-// successful try to consume, which reads it but need not close it. Failures
-// that may pass, also of consume, are tried again with growing waits, up to
-// MaxRetries times; one marked by [Interrupted] is not. The error is always a
+// Post sends body as JSON to a path of the server and passes the answer of a
+// successful try to consume, which reads it and need not close it. Transient
+// failures, including those of consume, are retried with backoff up to
+// MaxRetries times, except one marked by [Interrupted]. The error is always a
 // *tea.Error.
 func (s *Server) Post(ctx context.Context, path string, body map[string]any, consume func(Reply) error) error {
 	address, err := join(s.Base, path)
