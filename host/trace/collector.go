@@ -11,6 +11,8 @@ import (
 	"strconv"
 	"sync/atomic"
 	"time"
+
+	"github.com/the-edge-agent/tea/sdk/backoff"
 )
 
 const (
@@ -25,6 +27,9 @@ const (
 	// mostTries is how often a request is sent.
 	mostTries = 4
 )
+
+// tryAgain are the waits between these tries.
+var tryAgain = backoff.Policy{Base: time.Second, Max: time.Minute, Multiplier: 2}
 
 // collector sends spans over OTLP/HTTP from a goroutine of its own, so that
 // no run waits for the network.
@@ -122,9 +127,9 @@ func (c *collector) send(ctx context.Context, batch []*span) {
 			break
 		}
 		if wait < 0 {
-			wait = time.Second << (try - 1)
+			wait = tryAgain.Wait(try)
 		}
-		if err = sleep(ctx, wait); err != nil {
+		if err = backoff.Sleep(ctx, wait); err != nil {
 			break
 		}
 	}
@@ -182,15 +187,4 @@ func retryAfter(h http.Header) time.Duration {
 		return -1
 	}
 	return min(time.Duration(seconds)*time.Second, time.Minute)
-}
-
-func sleep(ctx context.Context, d time.Duration) error {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return nil
-	case <-ctx.Done():
-		return context.Cause(ctx)
-	}
 }

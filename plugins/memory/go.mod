@@ -10,7 +10,6 @@ require (
 	github.com/duckdb/duckdb-go/v2 v2.10505.0
 	github.com/gofrs/flock v0.13.0
 	github.com/google/go-cmp v0.7.0
-	github.com/sony/gobreaker/v2 v2.4.0
 	github.com/the-edge-agent/tea/sdk v0.1.0
 	github.com/tiktoken-go/tokenizer v0.10.0
 	go.uber.org/goleak v1.3.0

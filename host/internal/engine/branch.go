@@ -10,6 +10,7 @@ import (
 	"github.com/the-edge-agent/tea/host/internal/graph"
 	"github.com/the-edge-agent/tea/host/internal/state"
 	tea "github.com/the-edge-agent/tea/sdk"
+	"github.com/the-edge-agent/tea/sdk/backoff"
 )
 
 // branch is one path of a fan-out or one item of a map.
@@ -183,14 +184,14 @@ func (f *frame) openBranch(inner *frame, b *branch, path string, fan *fan) {
 // the journal knows how it ended.
 func (f *frame) runBranch(ctx context.Context, b *branch, fan *fan, res *branchResult) {
 	r := f.run
-	br := r.breakers.get(b.name, fan.policy.Breaker)
+	br := r.breaker(b.name, fan.policy.Breaker)
 	if rec, ok := r.replay.branch(b.path, f.void); ok {
 		res.recall(ctx, b, rec)
 		if res.Err != nil {
 			r.failures.note(b.path, true, res.Err)
 		}
 		if res.Err != nil && res.Err.Type != tea.CircuitOpen {
-			br.record(false)
+			br.Record(false)
 		}
 		return
 	}
@@ -199,9 +200,9 @@ func (f *frame) runBranch(ctx context.Context, b *branch, fan *fan, res *branchR
 		return
 	}
 	// A branch that had begun before a resume was allowed then.
-	if !r.replay.hasBegun(b.path, f.void) && !br.allow() {
+	if !r.replay.hasBegun(b.path, f.void) && !br.Allow() {
 		res.Err = tea.Errorf(tea.CircuitOpen, "the circuit breaker of branch %q is open", b.name)
-		res.Circuit = br.state()
+		res.Circuit = string(br.State())
 		f.endBranch(res, fan.tolerant)
 		return
 	}
@@ -222,8 +223,8 @@ func (f *frame) runBranch(ctx context.Context, b *branch, fan *fan, res *branchR
 	if res.err != nil {
 		return
 	}
-	br.record(res.Err == nil)
-	res.Circuit = br.state()
+	br.Record(res.Err == nil)
+	res.Circuit = string(br.State())
 	f.endBranch(res, fan.tolerant)
 }
 
@@ -260,14 +261,14 @@ func (f *frame) retryBranch(ctx context.Context, policy *graph.Parallel, attempt
 	if attempt > policy.Retry.MaxRetries || !retries(policy.Retry, res.Err) {
 		return false
 	}
-	wait := backoff(policy.Retry, attempt, res.Err)
+	wait := retryWait(policy.Retry, attempt, res.Err)
 	fields := retryFields(attempt, wait, res.Err)
 	fields["branch"] = res.Branch
 	f.run.emit(EventRetry, "", res.path, fields)
 	if f.run.o.Callbacks.BranchRetry != nil {
 		f.run.o.Callbacks.BranchRetry(res.path, attempt, wait, res.Err)
 	}
-	if err := sleep(ctx, wait); err != nil {
+	if err := backoff.Sleep(ctx, wait); err != nil {
 		res.err = err
 		return false
 	}

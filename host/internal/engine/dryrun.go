@@ -15,7 +15,6 @@ import (
 func Fits(ctx context.Context, o Options) error {
 	o.Journal, o.Events, o.Callbacks = nil, nil, Callbacks{}
 	r := &run{o: o, seen: map[string]bool{}, noParams: map[string]any{}}
-	r.breakers.init(r)
 	var err error
 	if r.replay, err = newReplay(o.Replay, o.Secrets, o.RetryFailed); err != nil {
 		return err
@@ -70,7 +69,6 @@ func (p *replay) retried(path string) bool {
 func StateAt(ctx context.Context, o Options) (map[string]any, error) {
 	o.Journal, o.Events, o.Callbacks = nil, nil, Callbacks{}
 	r := &run{o: o}
-	r.breakers.init(r)
 	var err error
 	if r.replay, err = newReplay(o.Replay, o.Secrets, o.RetryFailed); err != nil {
 		return nil, err

@@ -3,8 +3,6 @@ package engine
 import (
 	"context"
 	"errors"
-	"math"
-	"math/rand/v2"
 	"slices"
 	"time"
 
@@ -12,6 +10,7 @@ import (
 	"github.com/the-edge-agent/tea/host/internal/graph"
 	"github.com/the-edge-agent/tea/host/internal/state"
 	tea "github.com/the-edge-agent/tea/sdk"
+	"github.com/the-edge-agent/tea/sdk/backoff"
 )
 
 // execution is one visit of a node with all its attempts.
@@ -78,9 +77,9 @@ func (x *execution) withRetries(ctx context.Context) (outcome, error) {
 		if x.attempt > policy.MaxRetries || !retries(policy, failure) {
 			return outcome{}, err
 		}
-		wait := backoff(policy, x.attempt, failure)
+		wait := retryWait(policy, x.attempt, failure)
 		r.emit(EventRetry, x.node.Name, x.path, retryFields(x.attempt, wait, failure))
-		if err := sleep(ctx, wait); err != nil {
+		if err := backoff.Sleep(ctx, wait); err != nil {
 			return outcome{}, err
 		}
 		if container {
@@ -283,25 +282,10 @@ func retries(policy graph.Retry, failure *tea.Error) bool {
 	return failure.Retryable
 }
 
-// backoff is the wait before the next attempt: base times multiplier to the
-// power of the attempts so far, with jitter, at most max, and not before the
-// server's own retry_after, of which a day counts.
-func backoff(policy graph.Retry, attempt int, failure *tea.Error) time.Duration {
-	wait := float64(policy.Base) * math.Pow(policy.Multiplier, float64(attempt-1))
-	wait = min(wait, float64(policy.Max))
-	wait *= 1 - policy.Jitter*rand.Float64()
-	return max(time.Duration(wait), min(failure.RetryAfter, 24*time.Hour))
-}
-
-func sleep(ctx context.Context, d time.Duration) error {
-	t := time.NewTimer(d)
-	defer t.Stop()
-	select {
-	case <-t.C:
-		return nil
-	case <-ctx.Done():
-		return context.Cause(ctx)
-	}
+// retryWait returns the wait before the next attempt: that of the policy, or
+// the longer one that the failure asks for, up to a day.
+func retryWait(policy graph.Retry, attempt int, failure *tea.Error) time.Duration {
+	return max(policy.Wait(attempt), min(failure.RetryAfter, 24*time.Hour))
 }
 
 func retryFields(attempt int, wait time.Duration, failure *tea.Error) map[string]any {

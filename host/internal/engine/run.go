@@ -65,7 +65,6 @@ func Execute(ctx context.Context, o Options) (*Result, error) {
 		r.log = slog.New(slog.DiscardHandler)
 	}
 	r.started = r.now()
-	r.breakers.init(r)
 	var err error
 	if r.replay, err = newReplay(o.Replay, o.Secrets, o.RetryFailed); err != nil {
 		return nil, fmt.Errorf("read the checkpoint: %w", err)

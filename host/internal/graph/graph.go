@@ -7,6 +7,7 @@ import (
 	"github.com/the-edge-agent/tea/host/internal/script"
 	"github.com/the-edge-agent/tea/host/internal/spec"
 	"github.com/the-edge-agent/tea/host/internal/state"
+	"github.com/the-edge-agent/tea/sdk/backoff"
 	"github.com/the-edge-agent/tea/sdk/schema"
 )
 
@@ -144,10 +145,8 @@ type OutputField struct {
 // Retry is a node's retry policy with every default filled in.
 type Retry struct {
 	MaxRetries int
-	Base, Max  time.Duration
-	Multiplier float64
-	Jitter     float64
-	RetryOn    []string
+	backoff.Policy
+	RetryOn []string
 }
 
 // Parallel says how the branches of one fan-out run, defaults filled in.

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/the-edge-agent/tea/host/internal/spec"
+	"github.com/the-edge-agent/tea/sdk/backoff"
 )
 
 // Defaults of a retry policy where neither node nor error_policy say more.
@@ -26,11 +27,13 @@ func resolveRetry(node, policy *spec.Retry) Retry {
 	}
 	r := Retry{
 		MaxRetries: first(node.MaxRetries, policy.MaxRetries, 0),
-		Base:       first(node.Base, policy.Base, defaultBackoff),
-		Max:        first(node.Max, policy.Max, defaultMaxBackoff),
-		Multiplier: first(node.Multiplier, policy.Multiplier, defaultMultiplier),
-		Jitter:     first(node.Jitter, policy.Jitter, defaultJitter),
-		RetryOn:    node.RetryOn,
+		Policy: backoff.Policy{
+			Base:       first(node.Base, policy.Base, defaultBackoff),
+			Max:        first(node.Max, policy.Max, defaultMaxBackoff),
+			Multiplier: first(node.Multiplier, policy.Multiplier, defaultMultiplier),
+			Jitter:     first(node.Jitter, policy.Jitter, defaultJitter),
+		},
+		RetryOn: node.RetryOn,
 	}
 	if r.RetryOn == nil {
 		r.RetryOn = policy.RetryOn

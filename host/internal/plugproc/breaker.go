@@ -4,6 +4,8 @@ import (
 	"time"
 
 	tea "github.com/the-edge-agent/tea/sdk"
+	"github.com/the-edge-agent/tea/sdk/backoff"
+	"github.com/the-edge-agent/tea/sdk/breaker"
 )
 
 const (
@@ -11,52 +13,26 @@ const (
 	crashLimit  = 5
 	crashWindow = time.Minute
 	openFor     = 30 * time.Second
-	// firstBackoff doubles with each crash in the window, up to maxBackoff.
-	// The first restart does not wait.
-	firstBackoff = 100 * time.Millisecond
-	maxBackoff   = 5 * time.Second
 )
 
-// breaker decides when a plugin that crashes may be started again. It is
-// not safe for concurrent use.
-type breaker struct {
-	crashes   []time.Time // within the window, the newest at the end
-	openUntil time.Time
+// newBreaker returns the breaker of a plugin's crashes.
+func newBreaker(now func() time.Time) *breaker.Breaker {
+	return breaker.New(breaker.Settings{Failures: crashLimit, Window: crashWindow, Pause: openFor, Now: now})
 }
 
-// crash records a crash. One soon after the breaker was open opens it again.
-func (b *breaker) crash(now time.Time) {
-	b.forget(now)
-	b.crashes = append(b.crashes, now)
-	if len(b.crashes) >= crashLimit || b.tried(now) {
-		b.openUntil = now.Add(openFor)
-	}
-}
-
-// tried reports whether the breaker was open not long ago.
-func (b *breaker) tried(now time.Time) bool {
-	return !b.openUntil.IsZero() && now.Sub(b.openUntil) < crashWindow
-}
-
-// forget drops the crashes that are out of the window.
-func (b *breaker) forget(now time.Time) {
-	for len(b.crashes) > 0 && now.Sub(b.crashes[0]) > crashWindow {
-		b.crashes = b.crashes[1:]
-	}
-}
-
-// wait returns how long the next start has to wait, or a circuit_open error
-// while the breaker is open.
-func (b *breaker) wait(name string, now time.Time) (time.Duration, error) {
-	if now.Before(b.openUntil) {
-		e := tea.Errorf(tea.CircuitOpen, "plugin %s crashed %d times within a minute and is not started for the next %s",
-			name, len(b.crashes), b.openUntil.Sub(now).Round(time.Second))
-		e.Source, e.RetryAfter = name, b.openUntil.Sub(now)
+// restartWait returns how long the next start of a plugin has to wait, or a
+// circuit_open error while its breaker is open. Neither the first start, nor
+// the first restart, nor the trial of a half-open breaker waits.
+func restartWait(name string, b *breaker.Breaker) (time.Duration, error) {
+	if !b.Allow() {
+		pause := b.OpenFor()
+		e := tea.Errorf(tea.CircuitOpen, "plugin %s keeps crashing; it is not started for the next %s", name, pause.Round(time.Second))
+		e.Source, e.RetryAfter = name, pause
 		return 0, e
 	}
-	b.forget(now)
-	if len(b.crashes) < 2 || b.tried(now) {
+	if b.Failures() < 2 || b.State() == breaker.HalfOpen {
 		return 0, nil
 	}
-	return min(firstBackoff<<(len(b.crashes)-2), maxBackoff), nil
+	waits := backoff.Policy{Base: 100 * time.Millisecond, Max: 5 * time.Second, Multiplier: 2}
+	return waits.Wait(b.Failures() - 1), nil
 }

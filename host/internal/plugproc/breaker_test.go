@@ -10,10 +10,10 @@ import (
 func TestBreaker(t *testing.T) {
 	t.Parallel()
 	now := time.Unix(1_000_000, 0)
-	var b breaker
+	b := newBreaker(func() time.Time { return now })
 	wait := func() time.Duration {
 		t.Helper()
-		d, err := b.wait("x", now)
+		d, err := restartWait("x", b)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -23,23 +23,23 @@ func TestBreaker(t *testing.T) {
 		if got := wait(); got != want {
 			t.Errorf("after %d crashes the start waits %s, want %s", i, got, want)
 		}
-		b.crash(now)
+		b.Record(false)
 		now = now.Add(time.Second)
 	}
-	_, err := b.wait("x", now)
+	_, err := restartWait("x", b)
 	wantError(t, err, tea.CircuitOpen)
 	now = now.Add(openFor)
 	if got := wait(); got != 0 {
 		t.Errorf("the trial waits %s", got)
 	}
-	b.crash(now)
-	_, err = b.wait("x", now)
+	b.Record(false)
+	_, err = restartWait("x", b)
 	wantError(t, err, tea.CircuitOpen)
 	now = now.Add(openFor + 2*crashWindow)
 	for range 2 {
-		b.crash(now)
+		b.Record(false)
 	}
-	if got := wait(); got != firstBackoff {
-		t.Errorf("old crashes count: the start waits %s, want %s", got, firstBackoff)
+	if got := wait(); got != 100*time.Millisecond {
+		t.Errorf("old crashes count: the start waits %s, want %s", got, 100*time.Millisecond)
 	}
 }

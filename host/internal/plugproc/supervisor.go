@@ -7,6 +7,8 @@ import (
 	"time"
 
 	tea "github.com/the-edge-agent/tea/sdk"
+	"github.com/the-edge-agent/tea/sdk/backoff"
+	"github.com/the-edge-agent/tea/sdk/breaker"
 )
 
 // supervisor represents one plugin: it starts the process when it is first
@@ -26,7 +28,7 @@ type supervisor struct {
 	closed  bool
 	current *generation // the one that takes new calls; nil where none runs
 	start   *start      // the start that is under way; nil where none is
-	breaker breaker
+	breaker *breaker.Breaker // of its crashes
 }
 
 // start is an attempt at a new generation. Everybody who needs one waits for it.
@@ -37,7 +39,7 @@ type start struct {
 }
 
 func newSupervisor(name string, logger *slog.Logger, launch func(context.Context) (*process, error)) *supervisor {
-	s := &supervisor{name: name, logger: logger.With("plugin", name), launch: launch}
+	s := &supervisor{name: name, logger: logger.With("plugin", name), launch: launch, breaker: newBreaker(time.Now)}
 	s.life, s.end = context.WithCancel(context.Background())
 	return s
 }
@@ -97,17 +99,11 @@ func (s *supervisor) newGeneration() (*generation, error) {
 	if gen := s.running(); gen != nil {
 		s.retire(gen) // its process is dead, or nobody would ask for another
 	}
-	s.mu.Lock()
-	wait, err := s.breaker.wait(s.name, time.Now())
-	s.mu.Unlock()
+	wait, err := restartWait(s.name, s.breaker)
 	if err != nil {
 		return nil, err
 	}
-	timer := time.NewTimer(wait)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-	case <-s.life.Done():
+	if backoff.Sleep(s.life, wait) != nil {
 		return nil, s.errClosed()
 	}
 	began := time.Now()
@@ -116,9 +112,7 @@ func (s *supervisor) newGeneration() (*generation, error) {
 		if s.life.Err() != nil {
 			return nil, s.errClosed()
 		}
-		s.mu.Lock()
-		s.breaker.crash(time.Now())
-		s.mu.Unlock()
+		s.breaker.Record(false)
 		s.logger.Error("the plugin did not start", "error", err)
 		return nil, err
 	}
@@ -156,7 +150,7 @@ func (s *supervisor) retire(gen *generation) {
 	if gen.process.stopping.Load() {
 		return
 	}
-	s.breaker.crash(time.Now())
+	s.breaker.Record(false)
 	s.logger.Error("the plugin died", "reason", exitText(gen.process.runner.state), "last_words", gen.process.runner.output.lastWords())
 }
 

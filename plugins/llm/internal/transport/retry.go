@@ -1,14 +1,15 @@
 package transport
 
 import (
+	"cmp"
 	"context"
-	"math/rand/v2"
 	"net/http"
 	"strconv"
 	"strings"
 	"time"
 
 	tea "github.com/the-edge-agent/tea/sdk"
+	"github.com/the-edge-agent/tea/sdk/backoff"
 )
 
 // Failure is a try that failed.
@@ -24,23 +25,12 @@ type Failure struct {
 	Answered bool
 }
 
-const (
-	firstBackoff = 500 * time.Millisecond
-	maxBackoff   = 30 * time.Second
-)
+// waits are the pauses between tries where the server does not ask for one.
+var waits = backoff.Policy{Base: 500 * time.Millisecond, Max: 30 * time.Second, Multiplier: 2, Jitter: 0.5}
 
-// backoff is how long to wait after the given try: what the server asked for,
-// otherwise twice as long each time, half of it at random so that many devices
-// do not return at the same instant.
-func backoff(attempt int, failure *tea.Error) time.Duration {
-	if failure.RetryAfter > 0 {
-		return failure.RetryAfter
-	}
-	d := maxBackoff
-	if attempt < 7 {
-		d = min(maxBackoff, firstBackoff<<(attempt-1))
-	}
-	return d/2 + rand.N(d/2)
+// retryWait returns how long to wait after a try.
+func retryWait(attempt int, failure *tea.Error) time.Duration {
+	return cmp.Or(failure.RetryAfter, waits.Wait(attempt))
 }
 
 // retryAfter reads a Retry-After header: seconds (some servers send

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	tea "github.com/the-edge-agent/tea/sdk"
+	"github.com/the-edge-agent/tea/sdk/backoff"
 )
 
 // Server is where a provider's requests go and how. It is safe for concurrent
@@ -61,7 +62,7 @@ func (s *Server) Post(ctx context.Context, path string, body map[string]any, con
 		if f.Reason == nil {
 			return nil
 		}
-		f.Attempt, f.Wait = attempt, backoff(attempt, f.Reason)
+		f.Attempt, f.Wait = attempt, retryWait(attempt, f.Reason)
 		deadline, limited := ctx.Deadline()
 		f.Again = f.Again && f.Reason.Retryable && attempt <= s.MaxRetries && ctx.Err() == nil && !(limited && time.Until(deadline) <= f.Wait)
 		if s.OnFailure != nil {
@@ -126,14 +127,7 @@ func (s *Server) sleep(ctx context.Context, d time.Duration) error {
 	if s.Sleep != nil {
 		return s.Sleep(ctx, d)
 	}
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-ctx.Done():
-		return ctx.Err()
-	case <-timer.C:
-		return nil
-	}
+	return backoff.Sleep(ctx, d)
 }
 
 // Missing explains a not_found error by the path of the address, where hint

@@ -93,7 +93,7 @@ func TestRetriesEndAndWaitLonger(t *testing.T) {
 		t.Fatalf("waited %v", waits)
 	}
 	for i, wait := range waits {
-		if full := firstBackoff << i; wait < full/2 || wait > full {
+		if full := (500 * time.Millisecond) << i; wait < full/2 || wait > full {
 			t.Errorf("wait %d is %s, want %s to %s", i+1, wait, full/2, full)
 		}
 	}

@@ -7,12 +7,11 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"math/rand/v2"
 	"time"
 
-	"github.com/sony/gobreaker/v2"
-
 	tea "github.com/the-edge-agent/tea/sdk"
+	"github.com/the-edge-agent/tea/sdk/backoff"
+	"github.com/the-edge-agent/tea/sdk/breaker"
 
 	"github.com/the-edge-agent/tea/plugins/memory/internal/store"
 )
@@ -22,48 +21,56 @@ const (
 	// one call through after breakPause.
 	breakFailures = 5
 	breakPause    = 30 * time.Second
-	// A transient fault is tried again this often, with a growing wait.
+	// transientTries is how often a call with a transient fault is made.
 	transientTries = 4
-	transientWait  = 5 * time.Millisecond
 )
+
+// transientWaits are the pauses between these calls.
+var transientWaits = backoff.Policy{Base: 10 * time.Millisecond, Max: time.Second, Multiplier: 2, Jitter: 0.5}
+
+// errOpen is the error of a call that the breaker refuses.
+var errOpen = errors.New("the circuit breaker is open")
 
 // guard repeats what is transient and stops asking a database that keeps
 // failing.
 type guard struct {
 	fault   func(error) Fault
-	breaker *gobreaker.CircuitBreaker[struct{}]
+	full    func(error) bool
+	breaker *breaker.Breaker
 }
 
 func newGuard(fault func(error) Fault, full func(error) bool, logger *slog.Logger, name string) *guard {
-	g := &guard{fault: fault}
-	g.breaker = gobreaker.NewCircuitBreaker[struct{}](gobreaker.Settings{
-		Name:        name,
-		MaxRequests: 1,
-		Timeout:     breakPause,
-		ReadyToTrip: func(c gobreaker.Counts) bool { return c.ConsecutiveFailures >= breakFailures },
-		IsSuccessful: func(err error) bool {
-			return err == nil || errors.Is(err, errReplaced) || full(err) || fault(err) < FaultBroken
+	return &guard{fault: fault, full: full, breaker: breaker.New(breaker.Settings{
+		Failures: breakFailures,
+		Pause:    breakPause,
+		OnChange: func(from, to breaker.State) {
+			logger.Warn("circuit breaker of the memory", "calls", name, "from", from, "to", to)
 		},
-		OnStateChange: func(name string, from, to gobreaker.State) {
-			logger.Warn("circuit breaker of the memory", "calls", name, "from", from.String(), "to", to.String())
-		},
-	})
-	return g
+	})}
 }
 
 func (g *guard) call(ctx context.Context, fn func() error) error {
 	for try := 1; ; try++ {
-		_, err := g.breaker.Execute(func() (struct{}, error) { return struct{}{}, fn() })
+		err := g.once(fn)
 		if err == nil || try == transientTries || g.fault(err) != FaultTransient {
 			return err
 		}
-		wait := transientWait << (try - 1)
-		select {
-		case <-time.After(wait + rand.N(wait)):
-		case <-ctx.Done():
+		if backoff.Sleep(ctx, transientWaits.Wait(try)) != nil {
 			return err
 		}
 	}
+}
+
+// once makes one call. A panic counts as a failure.
+func (g *guard) once(fn func() error) (err error) {
+	if !g.breaker.Allow() {
+		return errOpen
+	}
+	works := false
+	defer func() { g.breaker.Record(works) }()
+	err = fn()
+	works = err == nil || errors.Is(err, errReplaced) || g.full(err) || g.fault(err) < FaultBroken
+	return err
 }
 
 // fault says how to treat an error of a call.
@@ -102,7 +109,7 @@ func (e *Engine) wrap(ctx context.Context, err error) error {
 	case errors.As(err, &typed), errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded),
 		errors.Is(err, store.ErrNotFound), errors.Is(err, store.ErrConflict):
 		return err
-	case errors.Is(err, gobreaker.ErrOpenState), errors.Is(err, gobreaker.ErrTooManyRequests):
+	case errors.Is(err, errOpen):
 		open := tea.Errorf(tea.CircuitOpen, "the memory failed %d times in a row; it is tried again after %v", breakFailures, breakPause)
 		open.Retryable, open.RetryAfter = true, breakPause
 		return open

@@ -10,7 +10,6 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/sony/gobreaker/v2"
 )
 
 var (
@@ -64,7 +63,7 @@ func TestFiveFailuresInARowOpenTheCircuitFor30Seconds(t *testing.T) {
 		}
 		open := func(when string) {
 			t.Helper()
-			if ran, err := calls(t, g, nil); ran != 0 || !errors.Is(err, gobreaker.ErrOpenState) {
+			if ran, err := calls(t, g, nil); ran != 0 || !errors.Is(err, errOpen) {
 				t.Errorf("%s: ran %d times, %v", when, ran, err)
 			}
 		}
@@ -83,7 +82,7 @@ func TestFiveFailuresInARowOpenTheCircuitFor30Seconds(t *testing.T) {
 			half <- g.call(t.Context(), func() error { close(began); return <-end })
 		}()
 		<-began
-		if ran, err := calls(t, g, nil); ran != 0 || !errors.Is(err, gobreaker.ErrTooManyRequests) {
+		if ran, err := calls(t, g, nil); ran != 0 || !errors.Is(err, errOpen) {
 			t.Errorf("a second call while one is tried: ran %d times, %v", ran, err)
 		}
 		end <- nil
