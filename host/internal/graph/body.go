@@ -84,6 +84,20 @@ func (c *compiler) subgraph(b *spec.SubgraphBody, roots []string) Body {
 	return sub
 }
 
+// compileLua compiles the code of all nodes together, which is faster than one
+// by one.
+func (c *compiler) compileLua() {
+	var sources []script.Source
+	seen := map[string]bool{}
+	for body := range spec.Bodies(c.wf.Nodes) {
+		if lua, ok := body.(*spec.LuaBody); ok && !seen[lua.Code.Value] {
+			seen[lua.Code.Value] = true
+			sources = append(sources, luaSource(lua.Code))
+		}
+	}
+	c.env.Lua.CompileAll(sources)
+}
+
 func (c *compiler) chunk(code spec.Text, roots []string) *script.Chunk {
 	chunk, err := c.env.Lua.Compile(luaSource(code))
 	if err != nil {

@@ -70,6 +70,7 @@ type compiler struct {
 func compileWorkflow(wf *spec.Workflow, env Env, params *paramChecker, diags *diag.List) *Graph {
 	c := &compiler{wf: wf, env: env, diags: diags, params: params, schema: state.NewSchema(wf.Schema), settings: map[string]bool{}}
 	c.compiled = c.compileSettings()
+	c.compileLua()
 	g := c.graph(wf.Nodes, wf.Edges, nil)
 	g.reads, g.Names = c.reads, c.names
 	c.unknownNodes(g)

@@ -4,10 +4,12 @@ import (
 	"errors"
 	"fmt"
 	"regexp"
+	"runtime"
 	"slices"
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 
 	lua "github.com/yuin/gopher-lua"
 	"github.com/yuin/gopher-lua/ast"
@@ -31,28 +33,59 @@ type programKey struct {
 	isExpression bool
 }
 
-// compile makes a chunk of a text, which parse parses where the runtime has
-// not seen an equal one.
-func (rt *Runtime) compile(src Source, isExpression bool, parse func() ([]ast.Stmt, error)) (*Chunk, error) {
+// chunk makes a chunk of a program at a place in a file.
+func (rt *Runtime) chunk(src Source, p *program) *Chunk {
+	c := &Chunk{runtime: rt, name: src.Name, shift: max(src.Line, 1) - 1, program: p}
+	c.facts = p.facts.shifted(c.shift, max(src.Column, 1)-1)
+	return c
+}
+
+// program returns the program of a text. It parses only a text that the
+// runtime has not seen yet.
+func (rt *Runtime) program(src Source, isExpression bool) (*program, error) {
 	key := programKey{src.Text, isExpression}
 	rt.mu.Lock()
 	p := rt.compiled[key]
 	rt.mu.Unlock()
-	if p == nil {
-		stmts, err := parse()
-		if err != nil {
-			return nil, err
-		}
-		if p, err = newProgram(src, stmts); err != nil {
-			return nil, err
-		}
-		rt.mu.Lock()
-		rt.compiled[key] = p
-		rt.mu.Unlock()
+	if p != nil {
+		return p, nil
 	}
-	c := &Chunk{runtime: rt, name: src.Name, shift: max(src.Line, 1) - 1, program: p}
-	c.facts = p.facts.shifted(c.shift, max(src.Column, 1)-1)
-	return c, nil
+	parse := parseChunk
+	if isExpression {
+		parse = parseExpression
+	}
+	stmts, err := parse(src)
+	if err != nil {
+		return nil, err
+	}
+	if p, err = newProgram(src, stmts); err != nil {
+		return nil, err
+	}
+	rt.mu.Lock()
+	rt.compiled[key] = p
+	rt.mu.Unlock()
+	return p, nil
+}
+
+// CompileAll compiles statements on all processors. A Compile of an equal text
+// then finds the result. CompileAll leaves texts with mistakes out, for Compile
+// to report.
+func (rt *Runtime) CompileAll(sources []Source) {
+	var group sync.WaitGroup
+	var next atomic.Int64
+	const batch = 16 // fewer are not worth a goroutine
+	for range min(runtime.GOMAXPROCS(0), len(sources)/batch) {
+		group.Go(func() {
+			for {
+				i := int(next.Add(1)) - 1
+				if i >= len(sources) {
+					return
+				}
+				_, _ = rt.program(sources[i], false)
+			}
+		})
+	}
+	group.Wait()
 }
 
 // newProgram checks parsed statements, which it changes and keeps. Code is

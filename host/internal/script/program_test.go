@@ -72,3 +72,33 @@ func TestCompileFindsEveryMistake(t *testing.T) {
 		}
 	}
 }
+
+// CompileAll changes neither results nor errors of a later Compile.
+func TestCompileAllLeavesMistakesToCompile(t *testing.T) {
+	t.Parallel()
+	rt := script.New(script.Options{})
+	t.Cleanup(rt.Close)
+	sources := make([]script.Source, 100)
+	for i := range sources {
+		sources[i] = script.Source{Name: "a.yaml", Line: i + 1, Text: fmt.Sprintf("return %d", i)}
+		if i%10 == 3 {
+			sources[i].Text += " +"
+		}
+	}
+	rt.CompileAll(sources)
+	alone := script.New(script.Options{})
+	t.Cleanup(alone.Close)
+	for i, src := range sources {
+		chunk, err := rt.Compile(src)
+		_, want := alone.Compile(src)
+		if d := cmp.Diff(fmt.Sprint(want), fmt.Sprint(err)); d != "" {
+			t.Errorf("%d (-want +got):\n%s", i, d)
+		}
+		if err != nil {
+			continue
+		}
+		if got, err := chunk.Run(t.Context(), script.Env{State: object{}}); err != nil || got != int64(i) {
+			t.Errorf("%d: got %v, %v", i, got, err)
+		}
+	}
+}

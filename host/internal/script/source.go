@@ -42,15 +42,25 @@ type Chunk struct {
 // Compile compiles statements. The error is a [*SyntaxError]. A runtime
 // compiles equal texts once, whatever their places.
 func (rt *Runtime) Compile(src Source) (*Chunk, error) {
-	return rt.compile(src, false, func() ([]ast.Stmt, error) { return parseText(src, "") })
+	p, err := rt.program(src, false)
+	if err != nil {
+		return nil, err
+	}
+	return rt.chunk(src, p), nil
 }
 
 // CompileExpression compiles a bare expression, such as `count > 3`. A text
 // that is not an expression but a chunk with a return statement counts as that
 // chunk. The error is a [*SyntaxError].
 func (rt *Runtime) CompileExpression(src Source) (*Chunk, error) {
-	return rt.compile(src, true, func() ([]ast.Stmt, error) { return parseExpression(src) })
+	p, err := rt.program(src, true)
+	if err != nil {
+		return nil, err
+	}
+	return rt.chunk(src, p), nil
 }
+
+func parseChunk(src Source) ([]ast.Stmt, error) { return parseText(src, "") }
 
 func parseExpression(src Source) ([]ast.Stmt, error) {
 	stmts, exprErr := parseText(src, "return ")

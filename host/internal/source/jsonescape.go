@@ -1,7 +1,6 @@
 package source
 
 import (
-	"bytes"
 	"encoding/json"
 	"regexp"
 	"strconv"
@@ -20,7 +19,7 @@ var jsonEscape = sync.OnceValue(func() *regexp.Regexp {
 // does not know: a character as two halves of UTF-16 (\ud83d\ude00), and \/.
 // Many writers use them. Lines stay where they are.
 func withoutJSONEscapes(data []byte) []byte {
-	if !bytes.Contains(data, []byte(`\/`)) && !bytes.Contains(bytes.ToLower(data), []byte(`\ud`)) || !json.Valid(data) {
+	if !json.Valid(data) {
 		return data
 	}
 	return jsonEscape().ReplaceAllFunc(data, func(escape []byte) []byte {

@@ -20,8 +20,7 @@ import (
 type checker struct {
 	diags   *diag.List
 	grammar *grammar
-	// where leads messages inside a named thing: `node "fetch": `.
-	where string
+	where   scope
 }
 
 // value checks one value. name is what messages call it: its key.
@@ -160,10 +159,10 @@ func (c *checker) mapping(n *source.Node, path string, s *section, name string) 
 	s = s.variant(n)
 	outer := c.where
 	if s.named {
-		c.where = whereIn(cmp.Or(nameOf(n), name), path)
+		c.where = scope{cmp.Or(nameOf(n), name), path}
 	}
 	params := s.takesParams(n)
-	found := make(map[*key]*source.Node, len(n.Members))
+	found := make(foundKeys, 0, len(n.Members))
 	for _, m := range n.Members {
 		k := s.find(m.Key.Text)
 		at := diag.Key(path, m.Key.Text)
@@ -173,10 +172,10 @@ func (c *checker) mapping(n *source.Node, path string, s *section, name string) 
 			if !params {
 				c.unknown(n, m.Key, at, s)
 			}
-		case found[k] != nil:
-			c.errorf(diagcode.TwoSpellings, m.Key, at, "keep one of the two", "%s and %s mean the same", found[k].Text, m.Key.Text)
+		case found.get(k) != nil:
+			c.errorf(diagcode.TwoSpellings, m.Key, at, "keep one of the two", "%s and %s mean the same", found.get(k).Text, m.Key.Text)
 		default:
-			found[k] = m.Key
+			found = append(found, foundKey{k, m.Key})
 			if m.Value.Kind != source.Null || k.shape.anything {
 				c.key(m.Value, at, m.Key.Text, k)
 				continue
@@ -185,16 +184,34 @@ func (c *checker) mapping(n *source.Node, path string, s *section, name string) 
 				c.errorf(diagcode.WrongType, m.Key, at, CutHint, "%s has no value: the rest of the line is a comment", m.Key.Text)
 			}
 			if k.required {
-				delete(found, k)
+				found = found[:len(found)-1]
 			}
 		}
 	}
 	for _, k := range s.keys {
-		if k.required && found[k] == nil && (k.name != "name" || name == "") {
+		if k.required && found.get(k) == nil && (k.name != "name" || name == "") {
 			c.errorf(diagcode.MissingKey, n, path, "add "+k.name+":", "%s is missing", k.name)
 		}
 	}
 	c.where = outer
+}
+
+// foundKeys are the keys of a mapping that the grammar has, as written.
+type foundKeys []foundKey
+
+type foundKey struct {
+	key     *key
+	written *source.Node
+}
+
+// get returns the node of a key, or nil if the mapping does not have it.
+func (f foundKeys) get(k *key) *source.Node {
+	for _, found := range f {
+		if found.key == k {
+			return found.written
+		}
+	}
+	return nil
 }
 
 func (c *checker) key(v *source.Node, path, name string, k *key) {
@@ -205,13 +222,19 @@ func (c *checker) key(v *source.Node, path, name string, k *key) {
 	c.value(v, path, name, k.shape)
 }
 
-// whereIn leads the messages inside a node: by its name, or its path where
-// it has none.
-func whereIn(name, path string) string {
-	if name == "" {
-		return path + ": "
+// scope is the named thing that is being read: a node or a step.
+type scope struct{ name, path string }
+
+// String leads the messages inside the scope: the node's name, or its path
+// if it has no name. It is empty outside of nodes.
+func (s scope) String() string {
+	switch {
+	case s == scope{}:
+		return ""
+	case s.name == "":
+		return s.path + ": "
 	}
-	return fmt.Sprintf("node %q: ", name)
+	return fmt.Sprintf("node %q: ", s.name)
 }
 
 // nameOf is the name a node gives itself, "" where it has none.

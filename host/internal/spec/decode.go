@@ -16,9 +16,8 @@ type decoder struct {
 	*loader
 	grammar *grammar
 	// dir is where relative paths start.
-	dir string
-	// where leads messages inside a node: `node "fetch": `.
-	where string
+	dir   string
+	where scope
 }
 
 func (d *decoder) workflow(root element) *Workflow {

@@ -9,14 +9,14 @@ import (
 
 	"github.com/the-edge-agent/tea/host/internal/diagcode"
 	"github.com/the-edge-agent/tea/host/internal/source"
-	"github.com/the-edge-agent/tea/sdk/diag"
 )
 
 // nodes reads a list of nodes or a mapping name -> node. One without a name,
 // already reported, is read for its mistakes alone.
 func (d *decoder) nodes(v element) []*Node {
 	var nodes []*Node
-	seen := map[string]diag.Pos{}
+	items, entries := v.items(), v.entries()
+	seen := make(map[string]*Node, len(items)+len(entries))
 	add := func(item element, key *source.Node, named bool) {
 		n := d.node(item, d.grammar.node, key)
 		if named {
@@ -25,13 +25,13 @@ func (d *decoder) nodes(v element) []*Node {
 			nodes = append(nodes, n)
 		}
 	}
-	for _, item := range v.items() {
+	for _, item := range items {
 		if item.is(source.Map) {
 			_, named := nameIn(item.node)
 			add(item, nil, named)
 		}
 	}
-	for _, e := range v.entries() {
+	for _, e := range entries {
 		if e.is(source.Map) || e.is(source.Null) {
 			add(e.element, e.key, true)
 		}
@@ -46,10 +46,10 @@ const pathMarks = "/[>!~#"
 
 // checkPaths reports names that read like the path of something inside of
 // another node of the list: a checkpoint could not tell the two apart.
-func (d *decoder) checkPaths(seen map[string]diag.Pos, nodes []*Node) {
+func (d *decoder) checkPaths(seen map[string]*Node, nodes []*Node) {
 	for _, n := range nodes {
 		for i, r := range n.Name {
-			if _, other := seen[n.Name[:i]]; other && strings.ContainsRune(pathMarks, r) {
+			if seen[n.Name[:i]] != nil && strings.ContainsRune(pathMarks, r) {
 				d.errorf(diagcode.NodeNameNotAllowed, n.NamePos, fmt.Sprintf("choose another name, without the %c", r),
 					"the node's name %q reads like the path of something inside of the node %q", n.Name, n.Name[:i])
 				break
@@ -74,18 +74,18 @@ func (d *decoder) checkName(n *Node) {
 	d.errorf(diagcode.NodeNameNotAllowed, n.NamePos, "choose another name", "the node's name %q %s", n.Name, problem)
 }
 
-func (d *decoder) unique(seen map[string]diag.Pos, n *Node) {
-	if first, ok := seen[n.Name]; ok {
-		d.errorf(diagcode.DuplicateNode, n.NamePos, "rename one of the two", "the node name %q stands twice; the first is at %s", n.Name, first)
+func (d *decoder) unique(seen map[string]*Node, n *Node) {
+	if first := seen[n.Name]; first != nil {
+		d.errorf(diagcode.DuplicateNode, n.NamePos, "rename one of the two", "the node name %q stands twice; the first is at %s", n.Name, first.NamePos)
 		return
 	}
-	seen[n.Name] = n.NamePos
+	seen[n.Name] = n
 }
 
 // steps reads a list of steps. One without a name is called by its index.
 func (d *decoder) steps(v element) []*Node {
 	var steps []*Node
-	seen := map[string]diag.Pos{}
+	seen := map[string]*Node{}
 	for i, item := range v.items() {
 		if !item.is(source.Map) {
 			continue
@@ -114,7 +114,7 @@ func (d *decoder) node(v element, s *section, key *source.Node) *Node {
 		at = m.get("name").pos()
 	}
 	outer := d.where
-	d.where = whereIn(cmp.Or(m.string("name"), name), v.path)
+	d.where = scope{cmp.Or(m.string("name"), name), v.path}
 	defer func() { d.where = outer }()
 	n := &Node{
 		Pos: m.pos(), Name: m.string("name"), NamePos: at, Description: m.string("description"), Metadata: m.object("metadata"),

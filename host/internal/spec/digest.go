@@ -11,26 +11,29 @@ import (
 )
 
 // digest identifies what a workflow does: its document in canonical form,
-// the Lua modules it imports and its subgraphs. The order of keys does not
-// count, but where it means something: a mapping of nodes.
-func digest(w *Workflow, root *source.Node) string {
+// the Lua modules it imports and its subgraphs.
+func digest(w *Workflow, document []byte) string {
 	hash := sha256.New()
-	document, err := value.Encode(canonical(root))
-	if err != nil {
-		// The parser refuses what has no JSON form.
-		panic("encode the document: " + err.Error())
-	}
 	hash.Write(document)
 	for _, imp := range w.Imports {
 		sum := sha256.Sum256(imp.Code)
 		hash.Write(sum[:])
 	}
-	for _, sub := range subgraphs(w.Nodes) {
-		if sub.Workflow != nil {
-			io.WriteString(hash, sub.Workflow.Digest)
-		}
+	for _, sub := range w.Subgraphs() {
+		io.WriteString(hash, sub.Digest)
 	}
 	return hex.EncodeToString(hash.Sum(nil))
+}
+
+// canonicalDocument encodes a workflow's document. The order of keys counts
+// only in a mapping of nodes, where it has a meaning.
+func canonicalDocument(root *source.Node) []byte {
+	document, err := value.Encode(canonical(root))
+	if err != nil {
+		// The parser refuses what has no JSON form.
+		panic("encode the document: " + err.Error())
+	}
+	return document
 }
 
 // canonical is a workflow's document as a value; mappings of nodes become
@@ -69,26 +72,4 @@ func canonicalNode(n *source.Node) any {
 		return n.Value()
 	}
 	return canonical(n)
-}
-
-// subgraphs lists the subgraph bodies inside nodes, in order.
-func subgraphs(nodes []*Node) []*SubgraphBody {
-	var found []*SubgraphBody
-	var visit func(b Body)
-	visit = func(b Body) {
-		switch b := b.(type) {
-		case *SubgraphBody:
-			found = append(found, b)
-		case *StepsBody:
-			found = append(found, subgraphs(b.Steps)...)
-		case *LoopBody:
-			found = append(found, subgraphs(b.Nodes)...)
-		case *MapBody:
-			visit(b.Do)
-		}
-	}
-	for _, n := range nodes {
-		visit(n.Body)
-	}
-	return found
 }

@@ -105,6 +105,9 @@ func (l *loader) document(file, dir string, data []byte, first bool) *Workflow {
 		root = l.overlay(root)
 	}
 	g := theGrammar()
+	canonical := make(chan []byte, 1)
+	go func() { canonical <- canonicalDocument(root) }() // the root does not change any more
+
 	check := checker{diags: l.diags, grammar: g}
 	check.mapping(root, "", g.workflow, "")
 
@@ -116,7 +119,7 @@ func (l *loader) document(file, dir string, data []byte, first bool) *Workflow {
 	}
 	l.chain = l.chain[:len(l.chain)-1]
 
-	w.Digest = digest(w, root)
+	w.Digest = digest(w, <-canonical)
 	return w
 }
 

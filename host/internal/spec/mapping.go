@@ -14,8 +14,13 @@ import (
 type mapping struct {
 	element
 	section *section
-	members map[string]element
-	keys    map[string]element
+	members []member
+}
+
+// member is a known key of a mapping and its value; both have the key's path.
+type member struct {
+	name       string // canonical
+	key, value element
 }
 
 // element is a node with the path it stands at.
@@ -26,19 +31,28 @@ type element struct {
 
 func openMapping(v element, s *section) mapping {
 	s = s.variant(v.node)
-	m := mapping{element: v, section: s, members: make(map[string]element, len(v.node.Members)), keys: map[string]element{}}
+	m := mapping{element: v, section: s, members: make([]member, 0, len(v.node.Members))}
 	params := s.takesParams(v.node)
-	for _, member := range v.node.Members {
-		k := s.find(member.Key.Text)
-		if k == nil || params && k.name == "input" || member.Value.Kind == source.Null && !k.shape.anything {
+	for _, written := range v.node.Members {
+		k := s.find(written.Key.Text)
+		if k == nil || params && k.name == "input" || written.Value.Kind == source.Null && !k.shape.anything {
 			continue
 		}
-		if _, ok := m.members[k.name]; !ok {
-			path := diag.Key(v.path, member.Key.Text)
-			m.members[k.name], m.keys[k.name] = element{member.Value, path}, element{member.Key, path}
+		if !m.has(k.name) {
+			path := diag.Key(v.path, written.Key.Text)
+			m.members = append(m.members, member{k.name, element{written.Key, path}, element{written.Value, path}})
 		}
 	}
 	return m
+}
+
+func (m mapping) member(name string) member {
+	for _, found := range m.members {
+		if found.name == name {
+			return found
+		}
+	}
+	return member{}
 }
 
 func (v element) pos() diag.Pos { return v.node.Pos(v.path) }
@@ -90,13 +104,13 @@ type entry struct {
 }
 
 // get is the value of a key; its node is nil where there is none.
-func (m mapping) get(name string) element { return m.members[name] }
+func (m mapping) get(name string) element { return m.member(name).value }
 
 // key is the key itself, for messages about it rather than its value; name
 // must be there.
-func (m mapping) key(name string) element { return m.keys[name] }
+func (m mapping) key(name string) element { return m.member(name).key }
 
-func (m mapping) has(name string) bool { return m.members[name].node != nil }
+func (m mapping) has(name string) bool { return m.get(name).node != nil }
 
 func (m mapping) string(name string) string {
 	if v := m.get(name); v.scalar() {

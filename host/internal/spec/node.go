@@ -1,6 +1,7 @@
 package spec
 
 import (
+	"iter"
 	"time"
 
 	"github.com/the-edge-agent/tea/sdk/diag"
@@ -123,4 +124,49 @@ type Output struct {
 type OutputField struct {
 	Key   string
 	Value *Tree
+}
+
+// Bodies returns every body of nodes and of what is inside them (steps, loops
+// and maps, but not subgraphs), in the order written.
+func Bodies(nodes []*Node) iter.Seq[Body] {
+	return func(yield func(Body) bool) {
+		for _, n := range nodes {
+			if n.Body != nil && !visit(n.Body, yield) {
+				return
+			}
+		}
+	}
+}
+
+func visit(b Body, yield func(Body) bool) bool {
+	if !yield(b) {
+		return false
+	}
+	var inner []*Node
+	switch b := b.(type) {
+	case *StepsBody:
+		inner = b.Steps
+	case *LoopBody:
+		inner = b.Nodes
+	case *MapBody:
+		return b.Do == nil || visit(b.Do, yield)
+	}
+	for body := range Bodies(inner) {
+		if !yield(body) {
+			return false
+		}
+	}
+	return true
+}
+
+// Subgraphs returns the workflows that this one names in its nodes, in the
+// order written.
+func (w *Workflow) Subgraphs() []*Workflow {
+	var found []*Workflow
+	for body := range Bodies(w.Nodes) {
+		if sub, ok := body.(*SubgraphBody); ok && sub.Workflow != nil {
+			found = append(found, sub.Workflow)
+		}
+	}
+	return found
 }
