@@ -16,10 +16,10 @@ var update = flag.Bool("update", false, "make the files of the newest version in
 
 // newest is the version of the schema whose files -update makes. Those of the
 // versions before are never made again.
-const newest = "v1"
+const newest = "v2"
 
 // versions are the ones whose files are in testdata.
-var versions = []string{"v1"}
+var versions = []string{"v1", "v2"}
 
 // TestOldMemoriesAreRead opens what released versions have written.
 func TestOldMemoriesAreRead(t *testing.T) {
@@ -87,7 +87,7 @@ func makeMemory(t *testing.T, engine, dir string) {
 	o.must("catalog.track_file", map[string]any{"table": "elsewhere", "path": "a.csv", "size": 5, "content_hash": "x"})
 	o.must("catalog.create_snapshot", map[string]any{"table": "elsewhere"})
 	o.close()
-	for _, name := range []string{"owner.lock", "swept"} {
+	for _, name := range []string{"owner.lock", "swept", "reserve"} {
 		if err := os.Remove(filepath.Join(dir, name)); err != nil && !os.IsNotExist(err) {
 			t.Fatal(err)
 		}

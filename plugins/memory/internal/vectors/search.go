@@ -69,7 +69,7 @@ func (x *Index) items(ctx context.Context, collection string, hits []vector.Hit,
 	}
 	// By the id alone, which is unique in the database: with a second condition
 	// DuckDB reads the whole table, and SQLite may read the whole collection.
-	byID, err := x.read(ctx, collection, "id", query.Embeddings, ids)
+	byID, err := x.read(ctx, collection, query.Embeddings, ids)
 	if err != nil {
 		return nil, err
 	}
@@ -91,21 +91,21 @@ func (x *Index) Get(ctx context.Context, collection string, ids ...string) ([]st
 	if ids = storable(ids); !named(collection) || len(ids) == 0 {
 		return nil, nil
 	}
-	names := make([]any, 0, len(ids))
-	for _, id := range ids {
-		names = append(names, id)
+	known, err := x.idsOf(ctx, x.o.Engine.Query, collection, ids)
+	if err != nil {
+		return nil, fmt.Errorf("read collection %q: %w", collection, err)
 	}
-	byID, err := x.read(ctx, collection, "collection = ? AND name", true, names, collection)
+	numbers := make([]any, 0, len(known))
+	for _, id := range known {
+		numbers = append(numbers, id)
+	}
+	byID, err := x.read(ctx, collection, true, numbers)
 	if err != nil {
 		return nil, err
 	}
-	byName := make(map[string]store.VectorItem, len(byID))
-	for _, item := range byID {
-		byName[item.ID] = item
-	}
 	var items []store.VectorItem
 	for _, id := range ids {
-		if item, ok := byName[id]; ok {
+		if item, ok := byID[known[id]]; ok {
 			items = append(items, item)
 		}
 	}
@@ -136,12 +136,11 @@ func columns(embeddings bool) string {
 	return "id, name, text, metadata, NULL"
 }
 
-// read returns the items for which the condition, which may have arguments,
-// ends in one of the values. They come by their numbers.
-func (x *Index) read(ctx context.Context, collection, condition string, embeddings bool, values []any, args ...any) (map[int64]store.VectorItem, error) {
-	found := make(map[int64]store.VectorItem, len(values))
-	for part := range slices.Chunk(values, lookUp) {
-		rows, err := x.o.Engine.Query(ctx, "SELECT "+columns(embeddings)+" FROM vectors WHERE "+condition+" IN (?"+strings.Repeat(", ?", len(part)-1)+")", append(slices.Clone(args), part...)...)
+// read returns the items of the rows with these ids, by the ids.
+func (x *Index) read(ctx context.Context, collection string, embeddings bool, ids []any) (map[int64]store.VectorItem, error) {
+	found := make(map[int64]store.VectorItem, len(ids))
+	for part := range slices.Chunk(ids, lookUp) {
+		rows, err := x.o.Engine.Query(ctx, "SELECT "+columns(embeddings)+" FROM vectors WHERE id IN (?"+strings.Repeat(", ?", len(part)-1)+")", part...)
 		if err != nil {
 			return nil, fmt.Errorf("read collection %q: %w", collection, err)
 		}

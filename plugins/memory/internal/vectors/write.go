@@ -119,7 +119,7 @@ func (x *Index) write(ctx context.Context, tx store.Tx, collection string, rows 
 	for i, r := range rows {
 		names[i] = r.item.ID
 	}
-	known, err := idsOf(ctx, tx.Query, collection, names)
+	known, err := x.idsOf(ctx, tx.Query, collection, names)
 	if err != nil {
 		return false, err
 	}
@@ -137,8 +137,8 @@ func (x *Index) write(ctx context.Context, tx store.Tx, collection string, rows 
 			added = append(added, columns)
 			continue
 		}
-		if _, err := tx.Exec(ctx, "UPDATE vectors SET seq = ?, text = ?, embedding = ?, metadata = ? WHERE collection = ? AND name = ?",
-			r.seq, columns[4], columns[5], columns[6], collection, r.item.ID); err != nil {
+		if _, err := tx.Exec(ctx, "UPDATE vectors SET seq = ?, text = ?, embedding = ?, metadata = ? WHERE id = ?",
+			r.seq, columns[4], columns[5], columns[6], r.id); err != nil {
 			return false, err
 		}
 	}
@@ -199,15 +199,15 @@ func (x *Index) Delete(ctx context.Context, collection string, ids ...string) (r
 		return 0, nil
 	}
 	err = x.o.Engine.Write(ctx, func(ctx context.Context, tx store.Tx) error {
-		known, err := idsOf(ctx, tx.Query, collection, ids)
+		known, err := x.idsOf(ctx, tx.Query, collection, ids)
 		if err != nil {
 			return err
 		}
 		removed = len(known)
 		changes := make([]change, 0, len(known))
-		for name, id := range known {
+		for _, id := range known {
 			gone := change{seq: x.nextSeq(), id: id}
-			if _, err := tx.Exec(ctx, "DELETE FROM vectors WHERE collection = ? AND name = ?", collection, name); err != nil {
+			if _, err := tx.Exec(ctx, "DELETE FROM vectors WHERE id = ?", id); err != nil {
 				return err
 			}
 			if _, err := tx.Exec(ctx, "INSERT INTO vectors_gone VALUES (?, ?, ?)", id, collection, gone.seq); err != nil {
@@ -295,17 +295,21 @@ func count(ctx context.Context, query queryFunc, collection string) (n int, err 
 	return n, rows.Err()
 }
 
-// idsOf gives the numbers of the items that are there.
-func idsOf(ctx context.Context, query queryFunc, collection string, names []string) (map[string]int64, error) {
+// idsOf returns the ids of the rows that exist, by the items' names.
+func (x *Index) idsOf(ctx context.Context, query queryFunc, collection string, names []string) (map[string]int64, error) {
 	known := make(map[string]int64, len(names))
-	for len(names) > 0 {
-		n := min(len(names), lookUp)
-		args := []any{collection}
-		for _, name := range names[:n] {
+	for part := range slices.Chunk(names, lookUp) {
+		var args []any
+		for _, name := range part {
 			args = append(args, name)
 		}
-		names = names[n:]
-		rows, err := query(ctx, "SELECT name, id FROM vectors WHERE collection = ? AND name IN (?"+strings.Repeat(", ?", n-1)+")", args...)
+		in := "name IN (?" + strings.Repeat(", ?", len(part)-1) + ")"
+		find := "SELECT name, id FROM vectors WHERE " + in + " AND collection = ?"
+		if x.o.Engine.Dialect() == store.DuckDB {
+			// DuckDB uses an index for a condition on its one column only.
+			find = "WITH named AS MATERIALIZED (SELECT collection, name, id FROM vectors WHERE " + in + ") SELECT name, id FROM named WHERE collection = ?"
+		}
+		rows, err := query(ctx, find, append(args, collection)...)
 		if err != nil {
 			return nil, err
 		}
