@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/the-edge-agent/tea/host"
+	"github.com/the-edge-agent/tea/host/flow"
 	tea "github.com/the-edge-agent/tea/sdk"
 )
 
@@ -35,13 +36,13 @@ func parse(b *testing.B, h *host.Host, text string) *host.Workflow {
 	return wf
 }
 
-func runOnce(b *testing.B, wf *host.Workflow, o host.RunOptions) *host.Result {
+func runOnce(b *testing.B, wf *host.Workflow, o host.RunOptions) *flow.Result {
 	b.Helper()
 	res, err := wf.Run(b.Context(), o)
 	if err != nil {
 		b.Fatal(err)
 	}
-	if res.Status != host.Done {
+	if res.Status != flow.Done {
 		b.Fatalf("the run is %s: %v", res.Status, res.Err)
 	}
 	return res
@@ -156,7 +157,7 @@ func BenchmarkJournal(b *testing.B) {
 			wf, dir := parse(b, newHost(b), steps(n)), b.TempDir()
 			var size int64
 			for b.Loop() {
-				res := runOnce(b, wf, host.RunOptions{CheckpointDir: dir, Durability: host.DurabilityAsync})
+				res := runOnce(b, wf, host.RunOptions{CheckpointDir: dir, Durability: flow.DurabilityAsync})
 				info, err := os.Stat(res.Checkpoint)
 				if err != nil {
 					b.Fatal(err)
@@ -176,7 +177,7 @@ func BenchmarkDurableStep(b *testing.B) {
 	var took []time.Duration
 	for b.Loop() {
 		var last time.Time
-		runOnce(b, wf, host.RunOptions{CheckpointDir: dir, Durability: host.DurabilitySync, Events: func(e host.Event) {
+		runOnce(b, wf, host.RunOptions{CheckpointDir: dir, Durability: flow.DurabilitySync, Events: func(e flow.Event) {
 			if e.Type != "node_end" || e.Node != "step" {
 				return
 			}

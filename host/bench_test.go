@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/the-edge-agent/tea/host"
+	"github.com/the-edge-agent/tea/host/flow"
 	tea "github.com/the-edge-agent/tea/sdk"
 )
 
@@ -31,7 +32,7 @@ func repeat(b *testing.B, wf *host.Workflow, o host.RunOptions) {
 	b.ReportAllocs()
 	for b.Loop() {
 		res, err := wf.Run(context.Background(), o)
-		if err != nil || res.Status != host.Done {
+		if err != nil || res.Status != flow.Done {
 			b.Fatal(err, res.Err)
 		}
 	}

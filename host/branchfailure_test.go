@@ -7,6 +7,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/the-edge-agent/tea/host"
+	"github.com/the-edge-agent/tea/host/flow"
 	tea "github.com/the-edge-agent/tea/sdk"
 )
 
@@ -58,8 +59,8 @@ func TestFailedBranchFailsTheRunWhereNobodyLooks(t *testing.T) {
 				t.Parallel()
 				res := run(t, strings.Replace(text, "JOIN", test.join, 1), host.RunOptions{})
 				if test.looks {
-					wantStatus(t, res, host.Done)
-				} else if wantStatus(t, res, host.Failed); tea.AsError(res.Err).Type != tea.ValidationError {
+					wantStatus(t, res, flow.Done)
+				} else if wantStatus(t, res, flow.Failed); tea.AsError(res.Err).Type != tea.ValidationError {
 					t.Errorf("err = %v", res.Err)
 				}
 				if res.FailedBranches != 1 || len(res.Failures) != 1 || !res.Failures[0].Branch {
@@ -83,9 +84,9 @@ func TestModuleThatReadsResultsLooksAtThem(t *testing.T) {
 			})
 			res := s.run(host.RunOptions{})
 			if looks {
-				wantStatus(t, res, host.Done)
+				wantStatus(t, res, flow.Done)
 			} else {
-				wantStatus(t, res, host.Failed)
+				wantStatus(t, res, flow.Failed)
 			}
 		})
 	}
@@ -109,7 +110,7 @@ nodes:
       return {out = out}
 edges: [{from: a, parallel: [b, c], fan_in: j}, {from: b, parallel: [ok, bad], fan_in: j}]
 `, host.RunOptions{})
-	wantStatus(t, res, host.Done)
+	wantStatus(t, res, flow.Done)
 	if diff := cmp.Diff([]any{"b false", "c true"}, res.State["out"]); diff != "" {
 		t.Error(diff)
 	}
@@ -122,9 +123,9 @@ nodes:
   - {name: load, uses: json.parse, with: {text: "{"}, on_error: continue}
   - {name: use, run: "error('nothing was loaded')"}
 `)
-	check := func(res *host.Result) {
+	check := func(res *flow.Result) {
 		t.Helper()
-		wantStatus(t, res, host.Failed)
+		wantStatus(t, res, flow.Failed)
 		if len(res.Failures) != 1 || res.Failures[0].Path != "load" || res.Failures[0].Type != tea.ValidationError || res.Failures[0].Branch {
 			t.Errorf("failures = %v", res.Failures)
 		}

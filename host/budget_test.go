@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/the-edge-agent/tea/host"
+	"github.com/the-edge-agent/tea/host/flow"
 	tea "github.com/the-edge-agent/tea/sdk"
 )
 
@@ -24,10 +25,10 @@ var caller = tea.Action{Name: "test.caller", Handle: func(ctx context.Context, r
 	return tea.Respond(map[string]any{"ok": true}), nil
 }}
 
-func wantBudget(t *testing.T, res *host.Result, limit string) {
+func wantBudget(t *testing.T, res *flow.Result, limit string) {
 	t.Helper()
-	var budget *host.BudgetError
-	if res.Status != host.Stopped || !errors.As(res.Err, &budget) || budget.Limit != limit {
+	var budget *flow.BudgetError
+	if res.Status != flow.Stopped || !errors.As(res.Err, &budget) || budget.Limit != limit {
 		t.Fatalf("status = %s, err = %v, want the budget's %s", res.Status, res.Err, limit)
 	}
 }
@@ -39,19 +40,19 @@ nodes: [{name: a, uses: test.caller}, {name: b, interrupt: before}, {name: c, us
 budget: {tool_calls: 8}
 `, caller)
 	res := s.run(host.RunOptions{})
-	if res.Status != host.Waiting {
+	if res.Status != flow.Waiting {
 		t.Fatalf("status = %s, err = %v", res.Status, res.Err)
 	}
 	if res.Usage.ToolCalls != 2 {
 		t.Errorf("tool calls = %d, want the two that were answered", res.Usage.ToolCalls)
 	}
 	res = s.resume(res.RunID, host.RunOptions{Answers: map[string]any{res.Pending[0].ID: "yes"}})
-	wantStatus(t, res, host.Waiting, "b:before")
+	wantStatus(t, res, flow.Waiting, "b:before")
 	if res.Usage.ToolCalls != 5 { // two were made again
 		t.Errorf("tool calls = %d, want 5", res.Usage.ToolCalls)
 	}
 	res = s.resume(res.RunID, host.RunOptions{})
-	if res.Status != host.Waiting || res.Usage.ToolCalls != 7 {
+	if res.Status != flow.Waiting || res.Usage.ToolCalls != 7 {
 		t.Fatalf("status = %s, tool calls = %d, err = %v", res.Status, res.Usage.ToolCalls, res.Err)
 	}
 	wantBudget(t, s.resume(res.RunID, host.RunOptions{}), "tool_calls")
@@ -66,8 +67,8 @@ budget: {seconds: 0.01}
 	res := s.run(host.RunOptions{})
 	wantBudget(t, res, "seconds")
 	started := 0
-	res = s.resume(res.RunID, host.RunOptions{Events: func(e host.Event) {
-		if e.Type == host.EventNodeStart {
+	res = s.resume(res.RunID, host.RunOptions{Events: func(e flow.Event) {
+		if e.Type == flow.EventNodeStart {
 			started++
 		}
 	}})
@@ -99,9 +100,9 @@ nodes:
 			s := newSession(t, test.text)
 			s.c.fail["hit"] = true
 			res := s.run(host.RunOptions{})
-			wantStatus(t, res, host.Waiting, "b:before")
+			wantStatus(t, res, flow.Waiting, "b:before")
 			again := s.resume(res.RunID, host.RunOptions{})
-			for _, u := range []host.Usage{res.Usage, again.Usage} {
+			for _, u := range []flow.Usage{res.Usage, again.Usage} {
 				if u.Tokens != 20 || u.USD != 0.5 {
 					t.Errorf("usage = %+v, want 20 tokens and 0.5 usd", u)
 				}
@@ -212,7 +213,7 @@ nodes:
   - {name: each, type: dynamic_parallel, items: "{{ state.list }}", steps: [{run: "return {}"}], output: out}
   - {name: count, run: "return {out = #state.out}"}
 `, host.RunOptions{})
-	if res.Status != host.Done || res.State["out"] != int64(2000) {
+	if res.Status != flow.Done || res.State["out"] != int64(2000) {
 		t.Fatalf("status = %s, err = %v", res.Status, res.Err)
 	}
 }
@@ -228,7 +229,7 @@ func TestEndlessWaysInsideOfPassesAndItemsEnd(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			res := run(t, text, host.RunOptions{})
-			if res.Status != host.Failed || !strings.Contains(res.Err.Error(), "config.max_steps") {
+			if res.Status != flow.Failed || !strings.Contains(res.Err.Error(), "config.max_steps") {
 				t.Errorf("status = %s, err = %v", res.Status, res.Err)
 			}
 		})

@@ -6,6 +6,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/the-edge-agent/tea/host"
+	"github.com/the-edge-agent/tea/host/flow"
 )
 
 func TestNestedFanOutsOfALoopComeBack(t *testing.T) {
@@ -28,9 +29,9 @@ edges:
   - {from: bj, to: join}
 `)
 	res := s.run(host.RunOptions{})
-	wantStatus(t, res, host.Waiting, "a>b/b>b2/b2:before")
+	wantStatus(t, res, flow.Waiting, "a>b/b>b2/b2:before")
 	res = s.resume(res.RunID, host.RunOptions{})
-	wantStatus(t, res, host.Waiting, "a#2>b/b>b2/b2:before")
+	wantStatus(t, res, flow.Waiting, "a#2>b/b>b2/b2:before")
 	res = s.resume(res.RunID, host.RunOptions{})
 	wantState(t, res, map[string]any{"n": int64(2), "inner": int64(2), "b": true})
 	s.wantCalls(map[string]int{"b1-0": 1, "b2-0": 1, "c-0": 1, "b1-1": 1, "b2-1": 1, "c-1": 1})
@@ -49,7 +50,7 @@ nodes:
 edges: [{from: a, parallel: [b, c], fan_in: join}]
 `)
 	res := s.run(host.RunOptions{})
-	wantStatus(t, res, host.Waiting, "f2:before")
+	wantStatus(t, res, flow.Waiting, "f2:before")
 	wantState(t, s.resume(res.RunID, host.RunOptions{}), map[string]any{"n": int64(2)})
 }
 
@@ -64,12 +65,12 @@ nodes:
   - {name: late}
   - {name: join}
 edges: [{from: a, parallel: [bad, late], fan_in: join}]
-`, host.RunOptions{Events: func(e host.Event) {
+`, host.RunOptions{Events: func(e flow.Event) {
 		if strings.HasPrefix(string(e.Type), "branch_") {
 			told = append(told, string(e.Type)+" "+e.Path)
 		}
 	}})
-	if diff := cmp.Diff([]string{"branch_start a>bad", "branch_end a>bad"}, told); diff != "" || res.Status != host.Failed {
+	if diff := cmp.Diff([]string{"branch_start a>bad", "branch_end a>bad"}, told); diff != "" || res.Status != flow.Failed {
 		t.Errorf("status = %s, events: %s", res.Status, diff)
 	}
 }
@@ -86,12 +87,12 @@ nodes:
 edges: [{from: a, parallel: [b, c], fan_in: join}]
 `)
 	retries := []string{}
-	res := s.run(host.RunOptions{Events: func(e host.Event) {
-		if e.Type == host.EventRetry {
+	res := s.run(host.RunOptions{Events: func(e flow.Event) {
+		if e.Type == flow.EventRetry {
 			retries = append(retries, e.Path)
 		}
 	}})
-	wantStatus(t, res, host.Waiting, "join:before")
+	wantStatus(t, res, flow.Waiting, "join:before")
 	if diff := cmp.Diff([]string{"a>b/b", "a>b", "a>b~2/b"}, retries); diff != "" {
 		t.Error(diff)
 	}
@@ -111,10 +112,10 @@ nodes:
 `)
 	s.c.fail["x1"] = true
 	res := s.run(host.RunOptions{})
-	wantStatus(t, res, host.Waiting, "a[0]~2/ask:ask", "a[1]/ask:ask")
+	wantStatus(t, res, flow.Waiting, "a[0]~2/ask:ask", "a[1]/ask:ask")
 	res = s.resume(res.RunID, host.RunOptions{Answers: map[string]any{"a[0]~2/ask:ask": 1}})
-	wantStatus(t, res, host.Waiting, "a[1]/ask:ask")
+	wantStatus(t, res, flow.Waiting, "a[1]/ask:ask")
 	res = s.resume(res.RunID, host.RunOptions{Answers: map[string]any{"a[1]/ask:ask": 1}})
-	wantStatus(t, res, host.Done)
+	wantStatus(t, res, flow.Done)
 	s.wantCalls(map[string]int{"x1": 1, "yy1": 1})
 }

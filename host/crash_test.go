@@ -8,6 +8,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/the-edge-agent/tea/host"
+	"github.com/the-edge-agent/tea/host/flow"
 	tea "github.com/the-edge-agent/tea/sdk"
 )
 
@@ -40,23 +41,23 @@ func TestCallThatACrashHasEnded(t *testing.T) {
 		name, flow string
 		fragile    bool // not idempotent
 		says       [][]string
-		status     host.Status
+		status     flow.Status
 		read       string
 		calls      int
 		retries    int
 	}{
-		{"continues its text", plain, false, [][]string{{"Hel", "lo"}, {"Hello ", "world"}}, host.Done, "Hello world", 2, 1},
-		{"by other pieces", plain, false, [][]string{{"Hello w"}, {"Hell", "o", " world"}}, host.Done, "Hello world", 2, 1},
-		{"says no other text", plain, false, [][]string{{"Hello"}, {"Help", " me"}}, host.Done, "Hello", 2, 1},
-		{"said nothing", plain, false, [][]string{{}, {"Hello"}}, host.Done, "Hello", 2, 1},
-		{"once only", plain, false, [][]string{{"He"}, {"Hell"}, {"Hello"}}, host.Failed, "Hell", 2, 1},
-		{"not if it has effects", plain, true, [][]string{{"He"}, {"Hello"}}, host.Failed, "He", 1, 0},
-		{"in Lua", `nodes: [{name: a, run: 'return tea.action("mortal.talk")'}]`, false, [][]string{{"He"}, {"Hello"}}, host.Done, "Hello", 2, 1},
+		{"continues its text", plain, false, [][]string{{"Hel", "lo"}, {"Hello ", "world"}}, flow.Done, "Hello world", 2, 1},
+		{"by other pieces", plain, false, [][]string{{"Hello w"}, {"Hell", "o", " world"}}, flow.Done, "Hello world", 2, 1},
+		{"says no other text", plain, false, [][]string{{"Hello"}, {"Help", " me"}}, flow.Done, "Hello", 2, 1},
+		{"said nothing", plain, false, [][]string{{}, {"Hello"}}, flow.Done, "Hello", 2, 1},
+		{"once only", plain, false, [][]string{{"He"}, {"Hell"}, {"Hello"}}, flow.Failed, "Hell", 2, 1},
+		{"not if it has effects", plain, true, [][]string{{"He"}, {"Hello"}}, flow.Failed, "He", 1, 0},
+		{"in Lua", `nodes: [{name: a, run: 'return tea.action("mortal.talk")'}]`, false, [][]string{{"He"}, {"Hello"}}, flow.Done, "Hello", 2, 1},
 		{
 			"by the node's policy alone", `nodes: [{name: a, uses: mortal.talk, retry: {max_retries: 1, backoff_base_ms: 1}}]`,
 			false,
 			[][]string{{"He"}, {"Hell"}, {"Hello"}},
-			host.Failed, "Hell", 2, 1,
+			flow.Failed, "Hell", 2, 1,
 		},
 		{
 			"once beside a branch's policy", `
@@ -67,7 +68,7 @@ nodes:
 edges: [{from: a, parallel: [b], fan_in: join}]`,
 			false,
 			[][]string{{}, {}, {}, {}, {"Hello"}},
-			host.Done, "", 3, 2,
+			flow.Done, "", 3, 2,
 		},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -85,11 +86,11 @@ edges: [{from: a, parallel: [b], fan_in: join}]`,
 			t.Cleanup(func() { wf.Close() })
 			var read strings.Builder
 			retries := 0
-			res, _ := wf.Run(t.Context(), host.RunOptions{Events: func(e host.Event) {
+			res, _ := wf.Run(t.Context(), host.RunOptions{Events: func(e flow.Event) {
 				switch e.Type {
-				case host.EventToken:
+				case flow.EventToken:
 					read.WriteString(e.Fields["text"].(string))
-				case host.EventRetry:
+				case flow.EventRetry:
 					retries++
 				}
 			}})

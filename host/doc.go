@@ -5,13 +5,15 @@
 //	defer h.Close()
 //	wf, err := h.Load("flow.yaml", host.LoadOptions{})
 //	...
+//	defer wf.Close()
 //	res, err := wf.Run(ctx, host.RunOptions{Input: map[string]any{"name": "Ada"}})
 //
-// Go functions become actions by [Func]; bundles of actions are linked in by
-// Options.Bundles, or run in processes of their own by the option of package
-// host/subproc. This package itself links no gRPC.
+// Go functions become actions with [Func]; Options.Bundles links bundles of
+// actions in, and the option of package host/subproc runs them as processes.
+// This package itself links no gRPC.
 //
-// Start with [New], [Host.Load], [Workflow.Run]. [Workflow.Stream] gives the
-// events of a run as an iterator, [Workflow.Resume] goes on with one that was
-// interrupted, and [OpenRuns] looks at the runs of a checkpoint directory.
+// Start with [New], [Host.Load], [Workflow.Run]. [Workflow.Stream] returns the
+// events of a run as an iterator, [Workflow.Resume] continues one that was
+// interrupted, and [OpenRuns] reads the runs of a checkpoint directory. Package
+// host/flow has the types of events, interrupts and results.
 package host

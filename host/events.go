@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/the-edge-agent/tea/host/flow"
 	"github.com/the-edge-agent/tea/host/internal/checkpoint"
 	"github.com/the-edge-agent/tea/host/internal/settings"
 )
@@ -33,7 +34,7 @@ type eventKeeper struct {
 	// tokens have not been stored yet.
 	tokens tokenBuffer
 	// waiting are the events that wait in memory, and waitingBytes their size.
-	waiting      []Event
+	waiting      []flow.Event
 	waitingBytes int
 	// cut says that the log has reached its limit.
 	cut bool
@@ -71,8 +72,8 @@ func (k *eventKeeper) lastSeq(killed bool) int64 {
 }
 
 // tee stores an event and hands it on.
-func (k *eventKeeper) tee(next func(Event)) func(Event) {
-	return func(e Event) {
+func (k *eventKeeper) tee(next func(flow.Event)) func(flow.Event) {
+	return func(e flow.Event) {
 		k.take(e)
 		if next != nil {
 			next(e)
@@ -81,14 +82,14 @@ func (k *eventKeeper) tee(next func(Event)) func(Event) {
 }
 
 // take stores an event; tokens wait for others of their stream.
-func (k *eventKeeper) take(e Event) {
+func (k *eventKeeper) take(e flow.Event) {
 	if k.tokens.add(e) && !k.tokens.full(e.Time) {
 		return
 	}
 	for _, group := range k.tokens.groups() {
 		k.put(group)
 	}
-	if e.Type != EventToken {
+	if e.Type != flow.EventToken {
 		k.put(e)
 	}
 	if k.durable && k.log != nil && k.err == nil {
@@ -97,7 +98,7 @@ func (k *eventKeeper) take(e Event) {
 }
 
 // put stores an event, or where it waits holds it.
-func (k *eventKeeper) put(e Event) {
+func (k *eventKeeper) put(e flow.Event) {
 	if k.durable {
 		k.write(e)
 		return
@@ -116,7 +117,7 @@ func (k *eventKeeper) put(e Event) {
 }
 
 // write appends an event to the log unless that is full.
-func (k *eventKeeper) write(e Event) {
+func (k *eventKeeper) write(e flow.Event) {
 	if k.open(); k.err != nil {
 		return
 	}
@@ -143,24 +144,24 @@ func (k *eventKeeper) write(e Event) {
 
 // alwaysKept reports whether an event is stored behind the limit too: few, and
 // what a reader needs to know how the run stands.
-func alwaysKept(e Event) bool {
+func alwaysKept(e flow.Event) bool {
 	switch e.Type {
-	case EventRunStart, EventInterrupt, EventCheckpoint, EventRunEnd:
+	case flow.EventRunStart, flow.EventInterrupt, flow.EventCheckpoint, flow.EventRunEnd:
 		return true
 	}
 	return false
 }
 
 // cutNote takes the place of the first event that is not stored.
-func cutNote(e Event, reason string) Event {
-	return Event{Seq: e.Seq, Time: e.Time, RunID: e.RunID, Type: EventLog, Fields: map[string]any{
+func cutNote(e flow.Event, reason string) flow.Event {
+	return flow.Event{Seq: e.Seq, Time: e.Time, RunID: e.RunID, Type: flow.EventLog, Fields: map[string]any{
 		"level":   "warn",
 		"message": "events are missing from here on, except starts and ends of the run, interrupts and checkpoints: " + reason,
 	}}
 }
 
 // sizeOf is about what an event takes in memory and in the log.
-func sizeOf(e Event) int {
+func sizeOf(e flow.Event) int {
 	size := 200 + len(e.Path)
 	for _, v := range e.Fields {
 		if text, ok := v.(string); ok {

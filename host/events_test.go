@@ -12,6 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/the-edge-agent/tea/host"
+	"github.com/the-edge-agent/tea/host/flow"
 	"github.com/the-edge-agent/tea/host/internal/checkpoint"
 	tea "github.com/the-edge-agent/tea/sdk"
 )
@@ -34,7 +35,7 @@ var speak = tea.Action{Name: "test.speak", Handle: func(ctx context.Context, req
 // that they were stored in, and how to read them.
 func kept(t *testing.T, s *session, o host.RunOptions) (live []string, file string, read func(after int64) []string) {
 	t.Helper()
-	o.Events = func(e host.Event) { live = append(live, brief(t, mustMarshal(t, e))) }
+	o.Events = func(e flow.Event) { live = append(live, brief(t, mustMarshal(t, e))) }
 	res := s.run(o)
 	return live, filepath.Join(s.dir, res.RunID+".events.jsonl"), reader(t, s, res.RunID)
 }
@@ -58,7 +59,7 @@ func reader(t *testing.T, s *session, run string) func(after int64) []string {
 	}
 }
 
-func mustMarshal(t *testing.T, e host.Event) []byte {
+func mustMarshal(t *testing.T, e flow.Event) []byte {
 	t.Helper()
 	line, err := e.MarshalJSON()
 	if err != nil {
@@ -90,12 +91,12 @@ initial_state: {n: 0}
 nodes: [{name: l, type: while_loop, condition: state.n < 300, max_iterations: 300, body: [{name: a, uses: test.speak, with: {tokens: 1}}, {name: i, run: "return {n = state.n + 1}"}]}]
 config: {max_steps: 5000}`,
 	} {
-		for _, d := range []host.Durability{host.DurabilitySync, host.DurabilityExit} {
+		for _, d := range []flow.Durability{flow.DurabilitySync, flow.DurabilityExit} {
 			t.Run(name+" "+string(d), func(t *testing.T) {
 				t.Parallel()
 				s := newSession(t, text+"\nbudget: {steps: 100000}", speak)
 				o := host.RunOptions{Durability: d}
-				if d == host.DurabilityExit {
+				if d == flow.DurabilityExit {
 					o.InterruptAfter = []string{"a", "j", "l"} // so that the run is kept
 				}
 				live, file, read := kept(t, s, o)
@@ -180,7 +181,7 @@ func TestEventsOfAKilledRunGoOnBehindItsLast(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	journal, _, err := store.Fork(contents, 2, "killed", host.DurabilitySync)
+	journal, _, err := store.Fork(contents, 2, "killed", flow.DurabilitySync)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/the-edge-agent/tea/host"
+	"github.com/the-edge-agent/tea/host/flow"
 	tea "github.com/the-edge-agent/tea/sdk"
 )
 
@@ -65,7 +66,7 @@ nodes: [{name: a, type: dynamic_parallel, items: "{{ state.n }}", action: {uses:
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
 			res := run(t, test.text, host.RunOptions{Input: test.input})
-			if res.Status != host.Failed {
+			if res.Status != flow.Failed {
 				t.Fatalf("status = %s, state = %v", res.Status, res.State)
 			}
 			for _, part := range test.want {
@@ -88,8 +89,8 @@ func TestBudgets(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			res := run(t, text, host.RunOptions{})
-			var budget *host.BudgetError
-			if res.Status != host.Stopped || !errors.As(res.Err, &budget) || budget.Limit != name {
+			var budget *flow.BudgetError
+			if res.Status != flow.Stopped || !errors.As(res.Err, &budget) || budget.Limit != name {
 				t.Fatalf("status = %s, err = %v", res.Status, res.Err)
 			}
 		})
@@ -134,7 +135,7 @@ func TestTimeoutHoldsForConditions(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			res := run(t, "nodes: [{name: a, timeout_seconds: 0.02, "+strings.ReplaceAll(node, "SLOW", slow)+"}, {name: b}]", host.RunOptions{})
-			if res.Status != host.Failed || tea.AsError(res.Err).Type != tea.Timeout {
+			if res.Status != flow.Failed || tea.AsError(res.Err).Type != tea.Timeout {
 				t.Errorf("status = %s, err = %v", res.Status, res.Err)
 			}
 		})
@@ -142,7 +143,7 @@ func TestTimeoutHoldsForConditions(t *testing.T) {
 	t.Run("when", func(t *testing.T) {
 		t.Parallel()
 		res := run(t, "nodes: [{name: a, timeout_seconds: 0.02}, {name: b}]\nedges: [{from: a, to: b, when: \""+slow+"\"}]", host.RunOptions{})
-		if res.Status != host.Failed || tea.AsError(res.Err).Type != tea.Timeout {
+		if res.Status != flow.Failed || tea.AsError(res.Err).Type != tea.Timeout {
 			t.Errorf("status = %s, err = %v", res.Status, res.Err)
 		}
 	})

@@ -6,6 +6,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/the-edge-agent/tea/host"
+	"github.com/the-edge-agent/tea/host/flow"
 	"github.com/the-edge-agent/tea/host/internal/checkpoint"
 )
 
@@ -53,7 +54,7 @@ edges:
 `})
 	given := map[string]any{"n": int64(10)}
 	first := s.run(host.RunOptions{})
-	wantStatus(t, first, host.Waiting, "a>b/b2:before", "a>c/c2:before")
+	wantStatus(t, first, flow.Waiting, "a>b/b2:before", "a>c/c2:before")
 	runs, err := host.OpenRuns(s.dir)
 	if err != nil {
 		t.Fatal(err)
@@ -83,7 +84,7 @@ edges:
 		rec := contents.Records[at-1]
 		for name, input := range map[string]map[string]any{"once": nil, "again": given} {
 			id := fmt.Sprint("killed-", at, "-", name)
-			journal, _, err := store.Fork(contents, uint64(at), id, host.DurabilitySync)
+			journal, _, err := store.Fork(contents, uint64(at), id, flow.DurabilitySync)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -111,7 +112,7 @@ nodes:
 	if err != nil {
 		t.Fatal(err)
 	}
-	wantStatus(t, res, host.Waiting, "b:before")
+	wantStatus(t, res, flow.Waiting, "b:before")
 	runs, err := host.OpenRuns(s.dir)
 	if err != nil {
 		t.Fatal(err)

@@ -7,6 +7,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/the-edge-agent/tea/host"
+	"github.com/the-edge-agent/tea/host/flow"
 	tea "github.com/the-edge-agent/tea/sdk"
 )
 
@@ -26,7 +27,7 @@ func parse(t *testing.T, text string, actions ...tea.Action) *host.Workflow {
 }
 
 // run parses and runs a workflow.
-func run(t *testing.T, text string, o host.RunOptions, actions ...tea.Action) *host.Result {
+func run(t *testing.T, text string, o host.RunOptions, actions ...tea.Action) *flow.Result {
 	t.Helper()
 	res, err := parse(t, text, actions...).Run(t.Context(), o)
 	if err != nil {
@@ -35,9 +36,9 @@ func run(t *testing.T, text string, o host.RunOptions, actions ...tea.Action) *h
 	return res
 }
 
-func wantState(t *testing.T, res *host.Result, want map[string]any) {
+func wantState(t *testing.T, res *flow.Result, want map[string]any) {
 	t.Helper()
-	if res.Status != host.Done {
+	if res.Status != flow.Done {
 		t.Fatalf("status = %s, err = %v", res.Status, res.Err)
 	}
 	if diff := cmp.Diff(want, res.State); diff != "" {

@@ -29,7 +29,7 @@ func (r *Runs) WriteHTML(w io.Writer, run string, wf *Workflow, note string) err
 		return err
 	}
 	page := runhtml.New()
-	page.Run, page.Workflow, page.Status = entry.ID, entry.Workflow, entry.Status
+	page.Run, page.Workflow, page.Status = entry.ID, entry.Workflow, string(entry.Status)
 	page.StartedAt, page.UpdatedAt, page.Note = entry.StartedAt, entry.UpdatedAt, note
 	if wf != nil {
 		page.Diagram = inspect.New(wf.graph)

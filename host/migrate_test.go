@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/the-edge-agent/tea/host"
+	"github.com/the-edge-agent/tea/host/flow"
 )
 
 func TestChangedWorkflow(t *testing.T) {
@@ -33,7 +34,7 @@ nodes:
 			t.Parallel()
 			s := newSession(t, before)
 			res := s.run(host.RunOptions{})
-			wantStatus(t, res, host.Waiting, "stop:before")
+			wantStatus(t, res, flow.Waiting, "stop:before")
 			changed := newSession(t, test.after)
 			again, err := changed.wf.Resume(t.Context(), res.RunID, host.RunOptions{CheckpointDir: s.dir, Force: test.force, Migrate: test.migrate})
 			if test.wantErr != "" {

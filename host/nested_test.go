@@ -9,6 +9,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/the-edge-agent/tea/host"
+	"github.com/the-edge-agent/tea/host/flow"
 	tea "github.com/the-edge-agent/tea/sdk"
 )
 
@@ -56,7 +57,7 @@ nodes:
   - {name: after, run: "return {twice = state.m * 2}"}
 `})
 	res := s.run(host.RunOptions{Input: map[string]any{"start": 4}})
-	wantStatus(t, res, host.Waiting, "inner/ask:before")
+	wantStatus(t, res, flow.Waiting, "inner/ask:before")
 	res = s.resume(res.RunID, host.RunOptions{Answers: map[string]any{"inner/ask:before": map[string]any{"extra": "x"}}})
 	wantState(t, res, map[string]any{"start": int64(4), "m": int64(40), "extra": "x", "twice": int64(80)})
 	s.wantCalls(map[string]int{"s4": 1})
@@ -79,9 +80,9 @@ nodes:
       return {out = out}
 `})
 	res := s.run(host.RunOptions{})
-	wantStatus(t, res, host.Waiting, "each[0]/ask:before", "each[1]/ask:before", "each[2]/ask:before")
+	wantStatus(t, res, flow.Waiting, "each[0]/ask:before", "each[1]/ask:before", "each[2]/ask:before")
 	res = s.resume(res.RunID, host.RunOptions{Answers: map[string]any{"each[1]/ask:before": true}})
-	wantStatus(t, res, host.Waiting, "each[0]/ask:before", "each[2]/ask:before")
+	wantStatus(t, res, flow.Waiting, "each[0]/ask:before", "each[2]/ask:before")
 	res = s.resume(res.RunID, host.RunOptions{})
 	wantState(t, res, map[string]any{"out": []any{int64(10), int64(20), int64(30)}})
 	s.wantCalls(map[string]int{"s1": 1, "s2": 1, "s3": 1})
@@ -95,7 +96,7 @@ nodes:
     run: return {r = tea.action("workflow.run", {path = "sub.yaml", input = {n = 7}}).state.m}
 `})
 	res := s.run(host.RunOptions{})
-	if res.Status != host.Waiting || len(res.Pending) != 1 || !strings.HasPrefix(res.Pending[0].ID, "call!workflow.run:") {
+	if res.Status != flow.Waiting || len(res.Pending) != 1 || !strings.HasPrefix(res.Pending[0].ID, "call!workflow.run:") {
 		t.Fatalf("status = %s %v", res.Status, res.Pending)
 	}
 	res = s.resume(res.RunID, host.RunOptions{})
@@ -134,7 +135,7 @@ func TestActionThatCallsItself(t *testing.T) {
 		"main.yaml": "imports: [{path: m.lua, namespace: m}]\nnodes: [{name: a, uses: m.again}]",
 	})
 	res := s.run(host.RunOptions{})
-	if res.Status != host.Failed || !strings.Contains(res.Err.Error(), "actions call each other more than 64 deep") {
+	if res.Status != flow.Failed || !strings.Contains(res.Err.Error(), "actions call each other more than 64 deep") {
 		t.Errorf("got %s, %.300v", res.Status, res.Err)
 	}
 }
@@ -176,7 +177,7 @@ nodes:
 `)
 	secrets := map[string]any{"key": "sk-very-secret"}
 	var seen strings.Builder
-	events := func(e host.Event) {
+	events := func(e flow.Event) {
 		raw, err := e.MarshalJSON()
 		if err != nil {
 			t.Error(err)
@@ -184,7 +185,7 @@ nodes:
 		seen.Write(raw)
 	}
 	res := s.run(host.RunOptions{Secrets: secrets, Events: events})
-	wantStatus(t, res, host.Waiting, "stop:before")
+	wantStatus(t, res, flow.Waiting, "stop:before")
 	raw, err := os.ReadFile(res.Checkpoint)
 	if err != nil {
 		t.Fatal(err)

@@ -9,6 +9,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/the-edge-agent/tea/host"
+	"github.com/the-edge-agent/tea/host/flow"
 	tea "github.com/the-edge-agent/tea/sdk"
 )
 
@@ -82,7 +83,7 @@ edges:
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
 			res := run(t, test.text, host.RunOptions{})
-			if res.Status != host.Done {
+			if res.Status != flow.Done {
 				t.Fatalf("status = %s, err = %v", res.Status, res.Err)
 			}
 			if diff := cmp.Diff(any(test.want), res.State["out"]); diff != "" {
@@ -102,8 +103,8 @@ nodes:
   - {name: join}
 edges: [{from: a, parallel: [slow, bad], fan_in: join}]
 `, host.RunOptions{})
-	var node *host.NodeError
-	if res.Status != host.Failed || !errors.As(res.Err, &node) || node.Path != "a>bad/bad" {
+	var node *flow.NodeError
+	if res.Status != flow.Failed || !errors.As(res.Err, &node) || node.Path != "a>bad/bad" {
 		t.Fatalf("status = %s, err = %v", res.Status, res.Err)
 	}
 }
@@ -117,7 +118,7 @@ nodes:
   - {name: bad, uses: json.parse, with: {text: "{"}}
 edges: [{from: a, parallel: [ok, bad]}, {from: ok, to: END}, {from: bad, to: END}]
 `, host.RunOptions{})
-	if res.Status != host.Failed || !strings.Contains(res.Err.Error(), `"a>bad/bad"`) {
+	if res.Status != flow.Failed || !strings.Contains(res.Err.Error(), `"a>bad/bad"`) {
 		t.Fatalf("status = %s, err = %v", res.Status, res.Err)
 	}
 }
@@ -185,7 +186,7 @@ edges:
 	var first map[string][]string
 	for range 20 {
 		events := map[string][]string{}
-		run(t, text, host.RunOptions{Events: func(e host.Event) {
+		run(t, text, host.RunOptions{Events: func(e flow.Event) {
 			branch, _, _ := strings.Cut(e.Path, "/")
 			events[branch] = append(events[branch], string(e.Type)+" "+e.Path)
 		}})
@@ -212,7 +213,7 @@ func TestRetriesAreEventsAndKeepTheirKey(t *testing.T) {
 	}}
 	retries := 0
 	res := run(t, `nodes: [{name: a, uses: test.flaky, retry: {max_retries: 3, backoff_base_ms: 1}}]`,
-		host.RunOptions{Events: func(e host.Event) {
+		host.RunOptions{Events: func(e flow.Event) {
 			if e.Type == "retry" {
 				retries++
 			}
@@ -229,7 +230,7 @@ func TestMapWithTooManyItemsFailsBeforeItBegins(t *testing.T) {
 config: {max_items: 3}
 nodes: [{name: each, type: dynamic_parallel, items: [1, 2, 3, 4], steps: [{uses: count.hit, with: {name: x}}]}]
 `, host.RunOptions{}, newCounter().action())
-	if res.Status != host.Failed || !strings.Contains(res.Err.Error(), `the map "each" has 4 items; config.max_items allows 3`) || tea.AsError(res.Err).Type != tea.ResourceExhausted {
+	if res.Status != flow.Failed || !strings.Contains(res.Err.Error(), `the map "each" has 4 items; config.max_items allows 3`) || tea.AsError(res.Err).Type != tea.ResourceExhausted {
 		t.Errorf("status = %s, err = %v", res.Status, res.Err)
 	}
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/the-edge-agent/tea/host"
+	"github.com/the-edge-agent/tea/host/flow"
 	tea "github.com/the-edge-agent/tea/sdk"
 	"github.com/the-edge-agent/tea/sdk/schema"
 )
@@ -169,7 +170,7 @@ nodes:
 				t.Fatal(err)
 			}
 			t.Cleanup(func() { wf.Close() })
-			if res, err := wf.Run(t.Context(), host.RunOptions{}); err != nil || res.Status != host.Done {
+			if res, err := wf.Run(t.Context(), host.RunOptions{}); err != nil || res.Status != flow.Done {
 				t.Fatal(res, err)
 			}
 			if diff := cmp.Diff(c.asks, p.asks); diff != "" {

@@ -8,6 +8,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/the-edge-agent/tea/host"
+	"github.com/the-edge-agent/tea/host/flow"
 	tea "github.com/the-edge-agent/tea/sdk"
 )
 
@@ -33,9 +34,9 @@ nodes:
 edges: [{from: a, parallel: [b, c], fan_in: join}]
 `})
 	res := s.run(host.RunOptions{})
-	wantStatus(t, res, host.Waiting, "a>b/b/each[0]/ok:ask", "a>b/b/each[1]/ok:ask")
+	wantStatus(t, res, flow.Waiting, "a>b/b/each[0]/ok:ask", "a>b/b/each[1]/ok:ask")
 	res = s.resume(res.RunID, host.RunOptions{Answers: map[string]any{"a>b/b/each[1]/ok:ask": true}})
-	wantStatus(t, res, host.Waiting, "a>b/b/each[0]/ok:ask")
+	wantStatus(t, res, flow.Waiting, "a>b/b/each[0]/ok:ask")
 	res = s.resume(res.RunID, host.RunOptions{Answers: map[string]any{"a>b/b/each[0]/ok:ask": true}})
 	wantState(t, res, map[string]any{"n": int64(2)})
 	s.wantCalls(map[string]int{"x": 1, "y": 1, "x2": 1, "y2": 1, "c": 1})
@@ -53,10 +54,10 @@ edges: [{from: a, parallel: [b, c]}, {from: b, to: END}, {from: c, to: END}]
 `)
 	s.c.fail["c"] = true
 	res := s.run(host.RunOptions{})
-	wantStatus(t, res, host.Failed)
+	wantStatus(t, res, flow.Failed)
 	res = s.resume(res.RunID, host.RunOptions{})
-	wantStatus(t, res, host.Waiting, "a>b/b:before")
-	wantStatus(t, s.resume(res.RunID, host.RunOptions{}), host.Done)
+	wantStatus(t, res, flow.Waiting, "a>b/b:before")
+	wantStatus(t, s.resume(res.RunID, host.RunOptions{}), flow.Done)
 	s.wantCalls(map[string]int{"b": 1, "c": 1})
 }
 
@@ -77,7 +78,7 @@ edges:
   - {from: bj, to: join}
 `)
 	res := s.run(host.RunOptions{})
-	wantStatus(t, res, host.Waiting, "join:before")
+	wantStatus(t, res, flow.Waiting, "join:before")
 	res = s.resume(res.RunID, host.RunOptions{})
 	wantState(t, res, map[string]any{"timeout": true})
 }
@@ -91,9 +92,9 @@ nodes:
 `)
 	s.c.fail["a"] = true
 	res := s.run(host.RunOptions{})
-	wantStatus(t, res, host.Waiting, "a:before")
+	wantStatus(t, res, flow.Waiting, "a:before")
 	res = s.resume(res.RunID, host.RunOptions{Input: map[string]any{"k": 1}, Answers: map[string]any{"a:before": map[string]any{"k": int64(2)}}})
-	wantStatus(t, res, host.Failed)
+	wantStatus(t, res, flow.Failed)
 	res = s.resume(res.RunID, host.RunOptions{})
 	if res.State["seen"] != int64(2) {
 		t.Errorf("state = %v, want k as it was given last", res.State)
@@ -114,26 +115,26 @@ edges: [{from: a, parallel: [b, c], fan_in: join}, {from: join, to: d}]
 	var mu sync.Mutex
 	told := []string{}
 	o := host.RunOptions{
-		Events: func(e host.Event) {
+		Events: func(e flow.Event) {
 			if strings.HasPrefix(string(e.Type), "branch_") {
 				told = append(told, string(e.Type)+" "+e.Path)
 			}
 		},
-		Callbacks: host.Callbacks{BranchEnd: func(path string, _ host.BranchOutcome) {
+		Callbacks: flow.Callbacks{BranchEnd: func(path string, _ flow.BranchOutcome) {
 			mu.Lock()
 			defer mu.Unlock()
 			told = append(told, "callback "+path)
 		}},
 	}
 	res := s.run(host.RunOptions{})
-	wantStatus(t, res, host.Waiting, "a>c/c:before")
+	wantStatus(t, res, flow.Waiting, "a>c/c:before")
 	res = s.resume(res.RunID, o)
-	wantStatus(t, res, host.Waiting, "d:before")
+	wantStatus(t, res, flow.Waiting, "d:before")
 	if diff := cmp.Diff([]string{"branch_start a>c", "branch_end a>c", "callback a>c"}, told); diff != "" {
 		t.Error(diff)
 	}
 	told = []string{}
-	wantStatus(t, s.resume(res.RunID, o), host.Done)
+	wantStatus(t, s.resume(res.RunID, o), flow.Done)
 	if diff := cmp.Diff([]string{}, told); diff != "" {
 		t.Error(diff)
 	}
@@ -156,9 +157,9 @@ config: {parallel: {circuit_breaker: {failure_threshold: 2, reset_timeout: 3600}
 `)
 	res := s.run(host.RunOptions{})
 	res = s.resume(res.RunID, host.RunOptions{})
-	wantStatus(t, res, host.Waiting, "join#2:after")
+	wantStatus(t, res, flow.Waiting, "join#2:after")
 	res = s.resume(res.RunID, host.RunOptions{})
-	wantStatus(t, res, host.Waiting, "join#3:after")
+	wantStatus(t, res, flow.Waiting, "join#3:after")
 	if res.State["kind"] != "circuit_open" || res.State["circuit"] != "closed" {
 		t.Errorf("state = %v", res.State)
 	}
@@ -195,7 +196,7 @@ nodes:
     condition: "not state.x"
     body: [{name: y, uses: test.flaky, retry: {max_retries: 0}}, {name: x, run: "return {x = true}"}]
 `, host.RunOptions{}, flaky)
-	if res.Status != host.Done || len(keys) != 2 {
+	if res.Status != flow.Done || len(keys) != 2 {
 		t.Errorf("status = %s, err = %v, keys = %v, want two", res.Status, res.Err, keys)
 	}
 }
@@ -213,7 +214,7 @@ nodes:
   - {name: stop, interrupt: before}
 `)
 	res := s.run(host.RunOptions{})
-	wantStatus(t, res, host.Waiting, "stop:before")
+	wantStatus(t, res, flow.Waiting, "stop:before")
 	if _, there := res.State["sum"]; there {
 		t.Errorf("state = %v, want nothing of the map", res.State)
 	}
@@ -228,7 +229,7 @@ func TestAnswerThatDoesNotFitNamesTheNode(t *testing.T) {
 	s := newSession(t, "state_schema: {n: int}\nnodes: [{name: a, interrupt: before}]")
 	res := s.run(host.RunOptions{})
 	res = s.resume(res.RunID, host.RunOptions{Answers: map[string]any{"a:before": map[string]any{"n": "x"}}})
-	if res.Status != host.Failed || !strings.Contains(res.Err.Error(), `node "a" failed`) {
+	if res.Status != flow.Failed || !strings.Contains(res.Err.Error(), `node "a" failed`) {
 		t.Fatalf("status = %s, err = %v", res.Status, res.Err)
 	}
 }
@@ -241,7 +242,7 @@ nodes:
   - {name: join, interrupt: before, run: "return {n = #parallel_results}"}
 `)
 	res := s.run(host.RunOptions{})
-	wantStatus(t, res, host.Waiting, "join:before")
+	wantStatus(t, res, flow.Waiting, "join:before")
 	wantState(t, s.resume(res.RunID, host.RunOptions{}), map[string]any{"n": int64(0)})
 }
 
@@ -260,9 +261,9 @@ nodes:
       - {name: join, interrupt: before, run: "return {n = state.n + #parallel_results}"}
 `)
 	res := s.run(host.RunOptions{})
-	wantStatus(t, res, host.Waiting, "loop[0]/join:before")
+	wantStatus(t, res, flow.Waiting, "loop[0]/join:before")
 	res = s.resume(res.RunID, host.RunOptions{})
-	wantStatus(t, res, host.Waiting, "loop[1]/join:before")
+	wantStatus(t, res, flow.Waiting, "loop[1]/join:before")
 	res = s.resume(res.RunID, host.RunOptions{})
 	wantState(t, res, map[string]any{"n": int64(4)})
 	s.wantCalls(map[string]int{"01": 1, "02": 1, "21": 1, "22": 1})

@@ -3,6 +3,7 @@ package host
 import (
 	"io"
 
+	"github.com/the-edge-agent/tea/host/flow"
 	"github.com/the-edge-agent/tea/host/internal/report"
 )
 
@@ -16,7 +17,7 @@ type (
 
 // Deadline says until when an interrupt can be answered and what counts then;
 // "" where it waits for ever.
-func Deadline(i Interrupt) string { return report.Deadline(i) }
+func Deadline(i flow.Interrupt) string { return report.Deadline(i) }
 
 // Printable makes a text from outside harmless to a terminal: control
 // characters become spaces; line breaks and tabs stay.

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/the-edge-agent/tea/host/flow"
 	"github.com/the-edge-agent/tea/host/internal/checkpoint"
 	"github.com/the-edge-agent/tea/host/internal/engine"
 	tea "github.com/the-edge-agent/tea/sdk"
@@ -33,7 +34,7 @@ var ErrNothingFailed = engine.ErrNothingFailed
 // It returns [ErrWorkflowChanged] where the workflow differs from that of the
 // run, unless Force or Migrate is set; [ErrInputUnused] for input where no node
 // is left to run; and the errors of [Workflow.Run].
-func (wf *Workflow) Resume(ctx context.Context, run string, o RunOptions) (*Result, error) {
+func (wf *Workflow) Resume(ctx context.Context, run string, o RunOptions) (*flow.Result, error) {
 	store, err := o.openStore(run)
 	if err != nil {
 		return nil, err
@@ -56,7 +57,7 @@ func (wf *Workflow) Resume(ctx context.Context, run string, o RunOptions) (*Resu
 // to and including the one numbered at, and continues it. run is as for
 // [Workflow.Resume], and so are the errors; the new run and its input come into
 // being together or not at all.
-func (wf *Workflow) Fork(ctx context.Context, run string, at uint64, o RunOptions) (*Result, error) {
+func (wf *Workflow) Fork(ctx context.Context, run string, at uint64, o RunOptions) (*flow.Result, error) {
 	store, err := o.openStore(run)
 	if err != nil {
 		return nil, err
@@ -98,7 +99,7 @@ func (wf *Workflow) Fork(ctx context.Context, run string, at uint64, o RunOption
 // openStore opens the directory of an existing run and completes the options.
 func (o *RunOptions) openStore(run string) (*checkpoint.Store, error) {
 	o.CheckpointDir = cmp.Or(o.CheckpointDir, filepath.Dir(run))
-	o.Durability = cmp.Or(o.Durability, DurabilitySync)
+	o.Durability = cmp.Or(o.Durability, flow.DurabilitySync)
 	return checkpoint.OpenStore(o.CheckpointDir)
 }
 
@@ -141,7 +142,7 @@ func checkAnswers(records []checkpoint.Record, o engine.Options, now time.Time) 
 	}
 	var faults []error
 	for id, answer := range o.Answers {
-		i := slices.IndexFunc(pending, func(i Interrupt) bool { return i.ID == id })
+		i := slices.IndexFunc(pending, func(i flow.Interrupt) bool { return i.ID == id })
 		if i < 0 {
 			faults = append(faults, fmt.Errorf("no interrupt %q waits for an answer; waiting: %s", id, idsOf(pending)))
 			continue
@@ -155,7 +156,7 @@ func checkAnswers(records []checkpoint.Record, o engine.Options, now time.Time) 
 	return errors.Join(faults...)
 }
 
-func idsOf(pending []Interrupt) string {
+func idsOf(pending []flow.Interrupt) string {
 	if len(pending) == 0 {
 		return "none"
 	}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/the-edge-agent/tea/host"
+	"github.com/the-edge-agent/tea/host/flow"
 	tea "github.com/the-edge-agent/tea/sdk"
 )
 
@@ -66,7 +67,7 @@ func newSession(t *testing.T, text string, more ...tea.Action) *session {
 	return &session{t: t, wf: wf, dir: t.TempDir(), c: c}
 }
 
-func (s *session) run(o host.RunOptions) *host.Result {
+func (s *session) run(o host.RunOptions) *flow.Result {
 	s.t.Helper()
 	o.CheckpointDir = s.dir
 	res, err := s.wf.Run(s.t.Context(), o)
@@ -76,7 +77,7 @@ func (s *session) run(o host.RunOptions) *host.Result {
 	return res
 }
 
-func (s *session) resume(id string, o host.RunOptions) *host.Result {
+func (s *session) resume(id string, o host.RunOptions) *flow.Result {
 	s.t.Helper()
 	o.CheckpointDir = s.dir
 	res, err := s.wf.Resume(s.t.Context(), id, o)
@@ -93,7 +94,7 @@ func (s *session) wantCalls(want map[string]int) {
 	}
 }
 
-func wantStatus(t *testing.T, res *host.Result, want host.Status, pending ...string) {
+func wantStatus(t *testing.T, res *flow.Result, want flow.Status, pending ...string) {
 	t.Helper()
 	var ids []string
 	for _, i := range res.Pending {
@@ -118,7 +119,7 @@ edges:
   - {from: no, to: END}
 `)
 	res := s.run(host.RunOptions{})
-	wantStatus(t, res, host.Waiting, "a:after")
+	wantStatus(t, res, flow.Waiting, "a:after")
 	res = s.resume(res.RunID, host.RunOptions{Input: map[string]any{"approved": true}})
 	wantState(t, res, map[string]any{"a": map[string]any{"name": "a"}, "approved": true, "went": "yes"})
 	s.wantCalls(map[string]int{"a": 1})
@@ -141,14 +142,14 @@ edges:
   - {from: a, parallel: [b, c, d], fan_in: join}
 `)
 	res := s.run(host.RunOptions{})
-	wantStatus(t, res, host.Waiting, "a>b/b:ask", "a>c/c:ask")
+	wantStatus(t, res, flow.Waiting, "a>b/b:ask", "a>c/c:ask")
 	for id, answer := range map[string]any{"a>c/c:ask": int64(3), "nobody:ask": true} {
 		if _, err := s.wf.Resume(t.Context(), res.RunID, host.RunOptions{CheckpointDir: s.dir, Answers: map[string]any{id: answer}}); err == nil {
 			t.Errorf("the answer %v to %s was accepted", answer, id)
 		}
 	}
 	res = s.resume(res.RunID, host.RunOptions{Answers: map[string]any{"a>c/c:ask": int64(2)}})
-	wantStatus(t, res, host.Waiting, "a>b/b:ask")
+	wantStatus(t, res, flow.Waiting, "a>b/b:ask")
 	res = s.resume(res.RunID, host.RunOptions{Answers: map[string]any{"a>b/b:ask": "B"}})
 	wantState(t, res, map[string]any{"a": map[string]any{"name": "a"}, "out": []any{"B", int64(2), "none"}})
 	s.wantCalls(map[string]int{"a": 1, "d": 1})
@@ -176,8 +177,8 @@ nodes:
 `)
 	s.c.fail["h1"], s.c.fail["y2"] = true, true
 	res := s.run(host.RunOptions{})
-	wantStatus(t, res, host.Failed)
-	var node *host.NodeError
+	wantStatus(t, res, flow.Failed)
+	var node *flow.NodeError
 	if !errors.As(res.Err, &node) || node.Path != "loop[1]/hit" {
 		t.Fatalf("err = %v", res.Err)
 	}
@@ -186,7 +187,7 @@ nodes:
 		t.Fatalf("err = %v", res.Err)
 	}
 	res = s.resume(res.RunID, host.RunOptions{})
-	wantStatus(t, res, host.Done)
+	wantStatus(t, res, flow.Done)
 	s.wantCalls(map[string]int{"h0": 1, "h1": 1, "h2": 1, "x1": 1, "x2": 1, "y1": 1, "y2": 1, "z1": 1, "z2": 1})
 	if res.State["done"] != int64(3) {
 		t.Errorf("state = %v", res.State)
@@ -216,7 +217,7 @@ nodes:
 `)
 	ctx, cancel := context.WithCancelCause(t.Context())
 	stop := errors.New("told to stop")
-	res, err := s.wf.Run(ctx, host.RunOptions{CheckpointDir: s.dir, Events: func(e host.Event) {
+	res, err := s.wf.Run(ctx, host.RunOptions{CheckpointDir: s.dir, Events: func(e flow.Event) {
 		if e.Type == "node_start" && e.Node == "b" {
 			cancel(stop)
 		}
@@ -224,7 +225,7 @@ nodes:
 	if err != nil {
 		t.Fatal(err)
 	}
-	if res.Status != host.Stopped || !errors.Is(res.Err, stop) {
+	if res.Status != flow.Stopped || !errors.Is(res.Err, stop) {
 		t.Fatalf("status = %s, err = %v", res.Status, res.Err)
 	}
 }
@@ -247,7 +248,7 @@ nodes:
 edges: [{from: fan, parallel: [b, c]}, {from: b, to: END}, {from: c, to: END}]
 `)
 	res := s.run(host.RunOptions{})
-	wantStatus(t, res, host.Waiting, "a:after")
+	wantStatus(t, res, flow.Waiting, "a:after")
 	res = s.resume(res.RunID, host.RunOptions{Input: map[string]any{"n": 0}})
 	wantState(t, res, map[string]any{"n": int64(10), "b": int64(10), "c": int64(10)})
 }
@@ -263,7 +264,7 @@ nodes:
 edges: [{from: a, parallel: [b, c]}, {from: b, to: END}, {from: c, to: END}]
 `)
 	res := s.run(host.RunOptions{})
-	wantStatus(t, res, host.Failed)
+	wantStatus(t, res, flow.Failed)
 	res = s.resume(res.RunID, host.RunOptions{Input: map[string]any{"text": "[1]"}})
 	wantState(t, res, map[string]any{
 		"text": "[1]", "hit": map[string]any{"name": "c"}, "parsed": map[string]any{"success": true, "data": []any{int64(1)}},

@@ -7,6 +7,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/the-edge-agent/tea/host"
+	"github.com/the-edge-agent/tea/host/flow"
 )
 
 const collect = `
@@ -18,7 +19,7 @@ const collect = `
   - {name: after, uses: count.hit, with: {name: after}, output: after}
 `
 
-func wantOut(t *testing.T, res *host.Result, want ...any) {
+func wantOut(t *testing.T, res *flow.Result, want ...any) {
 	t.Helper()
 	if diff := cmp.Diff(want, res.State["out"]); diff != "" {
 		t.Errorf("-want +got:\n%s", diff)
@@ -117,7 +118,7 @@ nodes:
 				s.c.fail[name] = true
 			}
 			res := s.run(host.RunOptions{})
-			wantStatus(t, res, host.Done)
+			wantStatus(t, res, flow.Done)
 			wantOut(t, res, test.before...)
 			// A plain resume changes nothing.
 			again := s.resume(res.RunID, host.RunOptions{})
@@ -126,7 +127,7 @@ nodes:
 				t.Errorf("%d failed branches after a plain resume, want %d", again.FailedBranches, len(test.fail))
 			}
 			res = s.resume(res.RunID, host.RunOptions{RetryFailed: true})
-			wantStatus(t, res, host.Done)
+			wantStatus(t, res, flow.Done)
 			wantOut(t, res, test.after...)
 			if res.FailedBranches != 0 {
 				t.Errorf("%d failed branches: %v", res.FailedBranches, res.Failures)
@@ -134,7 +135,7 @@ nodes:
 			s.wantCalls(test.calls)
 			// It is done now, for later resumes too.
 			res = s.resume(res.RunID, host.RunOptions{})
-			wantStatus(t, res, host.Done)
+			wantStatus(t, res, flow.Done)
 			wantOut(t, res, test.after...)
 			s.wantCalls(test.calls)
 			if _, err := s.wf.Resume(t.Context(), res.RunID, host.RunOptions{CheckpointDir: s.dir, RetryFailed: true}); !errors.Is(err, host.ErrNothingFailed) {
@@ -167,7 +168,7 @@ nodes:
 		if err != nil {
 			t.Fatalf("at %d: %v", at, err)
 		}
-		wantStatus(t, fork, host.Done)
+		wantStatus(t, fork, flow.Done)
 		if got := s.c.calls["a0"] + s.c.calls["a2"]; got != before {
 			t.Errorf("at %d: branches that had succeeded ran again", at)
 		}
@@ -187,11 +188,11 @@ config: {interrupt_before: [after]}
 `)
 	s.c.fail["a1"] = true
 	res := s.run(host.RunOptions{})
-	wantStatus(t, res, host.Waiting, "after:before")
+	wantStatus(t, res, flow.Waiting, "after:before")
 	res = s.resume(res.RunID, host.RunOptions{})
-	wantStatus(t, res, host.Done)
+	wantStatus(t, res, flow.Done)
 	res = s.resume(res.RunID, host.RunOptions{RetryFailed: true})
-	wantStatus(t, res, host.Waiting, "after:before")
+	wantStatus(t, res, flow.Waiting, "after:before")
 	runs, err := host.OpenRuns(s.dir)
 	if err != nil {
 		t.Fatal(err)
@@ -204,7 +205,7 @@ config: {interrupt_before: [after]}
 		t.Errorf("pending = %v, %v", pending, err)
 	}
 	res = s.resume(res.RunID, host.RunOptions{})
-	wantStatus(t, res, host.Done)
+	wantStatus(t, res, flow.Done)
 	s.wantCalls(map[string]int{"a0": 1, "a1": 1, "after": 2})
 }
 

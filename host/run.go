@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"time"
 
+	"github.com/the-edge-agent/tea/host/flow"
 	"github.com/the-edge-agent/tea/host/internal/checkpoint"
 	"github.com/the-edge-agent/tea/host/internal/engine"
 	tea "github.com/the-edge-agent/tea/sdk"
@@ -24,7 +25,7 @@ type RunOptions struct {
 	// CheckpointDir is where the run is kept; "" keeps nothing.
 	CheckpointDir string
 	// Durability says when it is written; "" is sync.
-	Durability Durability
+	Durability flow.Durability
 	// RunID names the run; "" makes one. Ignored on resume.
 	RunID string
 	// Secrets are what templates find under secrets; nested objects are
@@ -38,14 +39,14 @@ type RunOptions struct {
 	Answers map[string]any
 	Hold    bool
 	// Ask answers interrupts at once; nil stops the run at them.
-	Ask func(ctx context.Context, i Interrupt) (answer any, err error)
+	Ask func(ctx context.Context, i flow.Interrupt) (answer any, err error)
 	// Events receives the run's events, in order, one at a time.
-	Events func(Event)
+	Events func(flow.Event)
 	// Around stands around every call of an action, with next to go on, for
 	// traces and the like; nil = nothing does.
 	Around func(ctx context.Context, req *tea.Request, next func(context.Context, *tea.Request) (*tea.Response, error)) (*tea.Response, error)
 	// Callbacks are called while the run goes on.
-	Callbacks Callbacks
+	Callbacks flow.Callbacks
 	// InterruptBefore and InterruptAfter name further nodes to stop at.
 	InterruptBefore, InterruptAfter []string
 	// RetryFailed runs the failed branches of a run again on resume, and what
@@ -60,9 +61,9 @@ type RunOptions struct {
 
 // Run runs the workflow to its end, an interrupt, a failure or the end of
 // ctx. What became of it is in the result; the error is trouble before or
-// beside the run: input that does not fit ([*InputError]), a secret that the
+// beside the run: input that does not fit ([*flow.InputError]), a secret that the
 // workflow reads and that is not given ([Diagnostics]), a checkpoint that cannot be written.
-func (wf *Workflow) Run(ctx context.Context, o RunOptions) (*Result, error) {
+func (wf *Workflow) Run(ctx context.Context, o RunOptions) (*flow.Result, error) {
 	if err := wf.graph.MissingSecrets(o.Secrets).Err(); err != nil {
 		return nil, err
 	}
@@ -73,7 +74,7 @@ func (wf *Workflow) Run(ctx context.Context, o RunOptions) (*Result, error) {
 	if err != nil {
 		return nil, err
 	}
-	if o.CheckpointDir == "" || o.Durability == DurabilityOff {
+	if o.CheckpointDir == "" || o.Durability == flow.DurabilityOff {
 		return engine.Execute(ctx, eo)
 	}
 	keeper, err := wf.startKeeper(ctx, o, checkpoint.Header{
@@ -90,13 +91,13 @@ func (wf *Workflow) Run(ctx context.Context, o RunOptions) (*Result, error) {
 // Stream runs the workflow and gives its events while it goes on. Breaking
 // off the loop stops the run. The last pair holds the run's error, if there
 // is one; its outcome is the run_end event. Each loop over it is a run.
-func (wf *Workflow) Stream(ctx context.Context, o RunOptions) iter.Seq2[Event, error] {
-	return func(yield func(Event, error) bool) {
+func (wf *Workflow) Stream(ctx context.Context, o RunOptions) iter.Seq2[flow.Event, error] {
+	return func(yield func(flow.Event, error) bool) {
 		ctx, cancel := context.WithCancel(ctx)
 		defer cancel()
-		events := make(chan Event)
+		events := make(chan flow.Event)
 		o, also := o, o.Events
-		o.Events = func(e Event) {
+		o.Events = func(e flow.Event) {
 			if also != nil {
 				also(e)
 			}
@@ -120,7 +121,7 @@ func (wf *Workflow) Stream(ctx context.Context, o RunOptions) iter.Seq2[Event, e
 			}
 		}
 		if err := <-failed; err != nil {
-			yield(Event{}, err)
+			yield(flow.Event{}, err)
 		}
 	}
 }
@@ -188,15 +189,15 @@ type keeper struct {
 }
 
 // newKeeper returns a keeper that owns the journal.
-func (wf *Workflow) newKeeper(store *checkpoint.Store, journal *checkpoint.Journal, d Durability) *keeper {
+func (wf *Workflow) newKeeper(store *checkpoint.Store, journal *checkpoint.Journal, d flow.Durability) *keeper {
 	return &keeper{store: store, journal: journal, events: &eventKeeper{
-		store: store, runID: journal.RunID(), durable: d != DurabilityExit, limit: wf.eventLimit(),
+		store: store, runID: journal.RunID(), durable: d != flow.DurabilityExit, limit: wf.eventLimit(),
 	}}
 }
 
 // startKeeper prunes old runs and begins a new one.
 func (wf *Workflow) startKeeper(ctx context.Context, o RunOptions, h checkpoint.Header) (*keeper, error) {
-	o.Durability = cmp.Or(o.Durability, DurabilitySync)
+	o.Durability = cmp.Or(o.Durability, flow.DurabilitySync)
 	store, err := checkpoint.OpenStore(o.CheckpointDir)
 	if err != nil {
 		return nil, err
@@ -214,7 +215,7 @@ func (wf *Workflow) startKeeper(ctx context.Context, o RunOptions, h checkpoint.
 }
 
 // run executes and closes whatever is kept.
-func (k *keeper) run(ctx context.Context, eo engine.Options) (*Result, error) {
+func (k *keeper) run(ctx context.Context, eo engine.Options) (*flow.Result, error) {
 	eo.Journal = k.journal
 	eo.StartedAt = k.journal.Header().StartedAt
 	if n := len(eo.Replay); n > 0 {
@@ -223,7 +224,7 @@ func (k *keeper) run(ctx context.Context, eo engine.Options) (*Result, error) {
 	eo.Events = k.events.tee(eo.Events)
 	res, err := engine.Execute(ctx, eo)
 	closeJournal := k.journal.Close
-	if res != nil && res.Status == Done && !k.events.durable {
+	if res != nil && res.Status == flow.Done && !k.events.durable {
 		if !k.journal.Promised() {
 			res.Checkpoint = ""
 			return res, errors.Join(err, k.journal.Discard(), k.events.discard())

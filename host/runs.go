@@ -6,6 +6,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/the-edge-agent/tea/host/flow"
 	"github.com/the-edge-agent/tea/host/internal/checkpoint"
 	"github.com/the-edge-agent/tea/host/internal/engine"
 )
@@ -79,7 +80,7 @@ func (r *Runs) Events(run string, after int64, fn func(seq int64, line []byte) e
 
 // Pending lists the interrupts that wait in a checkpoint, with *** in the
 // place of secrets.
-func Pending(contents *RunContents) ([]Interrupt, error) {
+func Pending(contents *RunContents) ([]flow.Interrupt, error) {
 	return engine.Pending(veiled(contents.Records), nil)
 }
 
@@ -88,9 +89,9 @@ func Pending(contents *RunContents) ([]Interrupt, error) {
 type RunFailure struct {
 	// Error is why the run failed or stopped.
 	Error string `json:"error,omitempty"`
-	// Failures and FailedBranches are as in [Result].
-	Failures       []Failure `json:"failures,omitempty"`
-	FailedBranches int       `json:"failed_branches,omitempty"`
+	// Failures and FailedBranches are as in [flow.Result].
+	Failures       []flow.Failure `json:"failures,omitempty"`
+	FailedBranches int            `json:"failed_branches,omitempty"`
 }
 
 // FailureOf reads what went wrong in a run.

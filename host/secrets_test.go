@@ -12,6 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/the-edge-agent/tea/host"
+	"github.com/the-edge-agent/tea/host/flow"
 	tea "github.com/the-edge-agent/tea/sdk"
 	"github.com/the-edge-agent/tea/sdk/schema"
 )
@@ -90,7 +91,7 @@ nodes: [{name: a, uses: vault.show}, {name: b, run: "tea.log('info', state.key .
 	}})
 	dir := t.TempDir()
 	var events strings.Builder
-	res, err := wf.Run(t.Context(), host.RunOptions{CheckpointDir: dir, Events: func(e host.Event) { fmt.Fprintln(&events, e.Fields) }})
+	res, err := wf.Run(t.Context(), host.RunOptions{CheckpointDir: dir, Events: func(e flow.Event) { fmt.Fprintln(&events, e.Fields) }})
 	if err != nil || res.State["key"] != "k-0123456789" {
 		t.Fatal(res, err)
 	}

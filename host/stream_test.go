@@ -12,6 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/the-edge-agent/tea/host"
+	"github.com/the-edge-agent/tea/host/flow"
 	tea "github.com/the-edge-agent/tea/sdk"
 )
 
@@ -21,7 +22,7 @@ func TestStreamRunsEachTime(t *testing.T) {
 	wf := parse(t, "nodes: [{name: a}, {name: b}]")
 	want := []string{"run_start", "node_start a", "node_end a", "node_start b", "node_end b", "run_end"}
 	var also int
-	stream := wf.Stream(t.Context(), host.RunOptions{Events: func(host.Event) { also++ }})
+	stream := wf.Stream(t.Context(), host.RunOptions{Events: func(flow.Event) { also++ }})
 	for range 2 {
 		var got []string
 		for e, err := range stream {
@@ -56,7 +57,7 @@ func TestStreamBrokenOffStopsTheRun(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if e.Type == host.EventNodeStart {
+		if e.Type == flow.EventNodeStart {
 			<-began
 			break
 		}
@@ -134,11 +135,11 @@ func TestSecretSplitOverTokensIsMasked(t *testing.T) {
 			t.Parallel()
 			wf := parse(t, "nodes: [{name: a, uses: test.spell}]", spell(c.pieces...))
 			var got []string
-			var last host.EventType
-			_, err := wf.Run(t.Context(), host.RunOptions{Secrets: map[string]any{"word": "TOPSECRETVALUE"}, Events: func(e host.Event) {
-				if e.Type == host.EventToken {
+			var last flow.EventType
+			_, err := wf.Run(t.Context(), host.RunOptions{Secrets: map[string]any{"word": "TOPSECRETVALUE"}, Events: func(e flow.Event) {
+				if e.Type == flow.EventToken {
 					got = append(got, e.Fields["text"].(string))
-					if last == host.EventNodeEnd || last == host.EventNodeError {
+					if last == flow.EventNodeEnd || last == flow.EventNodeError {
 						t.Error("a token came behind the node's end")
 					}
 				}

@@ -9,6 +9,8 @@ import (
 	"strings"
 	"time"
 	"unicode/utf8"
+
+	"github.com/the-edge-agent/tea/host/flow"
 )
 
 // Tokens of one stream are stored together: an event for each takes a hundred
@@ -38,15 +40,15 @@ type tokenBuffer struct {
 
 // tokenGroup is a row of tokens of one execution.
 type tokenGroup struct {
-	event   Event // of the first token
+	event   flow.Event // of the first token
 	text    strings.Builder
 	seqs    []int64
 	lengths []any
 }
 
 // add takes a token; it reports false for any other event.
-func (b *tokenBuffer) add(e Event) bool {
-	if e.Type != EventToken {
+func (b *tokenBuffer) add(e flow.Event) bool {
+	if e.Type != flow.EventToken {
 		return false
 	}
 	text, ok := e.Fields["text"].(string)
@@ -78,14 +80,14 @@ func (b *tokenBuffer) full(now time.Time) bool {
 
 // groups empties the buffer into one event for each execution, in the order of
 // their last tokens.
-func (b *tokenBuffer) groups() []Event {
+func (b *tokenBuffer) groups() []flow.Event {
 	if b.tokens == 0 {
 		return nil
 	}
 	groups := slices.SortedFunc(maps.Values(b.byPath), func(a, b *tokenGroup) int {
 		return cmp.Compare(a.last(), b.last())
 	})
-	events := make([]Event, len(groups))
+	events := make([]flow.Event, len(groups))
 	for i, g := range groups {
 		events[i] = g.event
 		if b.tokens > 1 {
@@ -99,7 +101,7 @@ func (b *tokenBuffer) groups() []Event {
 func (g *tokenGroup) last() int64 { return g.seqs[len(g.seqs)-1] }
 
 // together is the event that stands for the tokens in the log.
-func (g *tokenGroup) together() Event {
+func (g *tokenGroup) together() flow.Event {
 	e := g.event
 	e.Seq = g.last()
 	e.Fields = map[string]any{"text": g.text.String(), fieldFirstSeq: g.seqs[0], fieldLengths: g.lengths}
@@ -115,31 +117,31 @@ func (g *tokenGroup) together() Event {
 
 // apart splits a line of the log that stands for several tokens into their
 // events; false for any other line.
-func apart(line []byte) ([]Event, bool) {
+func apart(line []byte) ([]flow.Event, bool) {
 	if !bytes.Contains(line, []byte(`"`+fieldFirstSeq+`":`)) {
 		return nil, false
 	}
 	var g struct {
-		TS       time.Time `json:"ts"`
-		RunID    string    `json:"run_id"`
-		Event    EventType `json:"event"`
-		Node     string    `json:"node"`
-		Path     string    `json:"path"`
-		Text     string    `json:"text"`
-		FirstSeq int64     `json:"first_seq"`
-		Lengths  []int     `json:"lengths"`
-		Steps    []int64   `json:"seq_steps"`
+		TS       time.Time      `json:"ts"`
+		RunID    string         `json:"run_id"`
+		Event    flow.EventType `json:"event"`
+		Node     string         `json:"node"`
+		Path     string         `json:"path"`
+		Text     string         `json:"text"`
+		FirstSeq int64          `json:"first_seq"`
+		Lengths  []int          `json:"lengths"`
+		Steps    []int64        `json:"seq_steps"`
 	}
-	if json.Unmarshal(line, &g) != nil || g.Event != EventToken || g.Steps != nil && len(g.Steps) != len(g.Lengths)-1 {
+	if json.Unmarshal(line, &g) != nil || g.Event != flow.EventToken || g.Steps != nil && len(g.Steps) != len(g.Lengths)-1 {
 		return nil, false
 	}
-	events := make([]Event, len(g.Lengths))
+	events := make([]flow.Event, len(g.Lengths))
 	seq := g.FirstSeq
 	for i, length := range g.Lengths {
 		if length < 0 || length > len(g.Text) {
 			return nil, false
 		}
-		events[i] = Event{Seq: seq, Time: g.TS, RunID: g.RunID, Type: EventToken, Node: g.Node, Path: g.Path, Fields: map[string]any{"text": g.Text[:length]}}
+		events[i] = flow.Event{Seq: seq, Time: g.TS, RunID: g.RunID, Type: flow.EventToken, Node: g.Node, Path: g.Path, Fields: map[string]any{"text": g.Text[:length]}}
 		g.Text = g.Text[length:]
 		if seq++; i < len(g.Steps) {
 			seq += g.Steps[i] - 1
@@ -153,7 +155,7 @@ type eventReader struct {
 	after int64
 	fn    func(seq int64, line []byte) error
 	// held are tokens of groups that overlap.
-	held []Event
+	held []flow.Event
 	last int64
 }
 
@@ -177,7 +179,7 @@ func (r *eventReader) line(seq int64, line []byte) error {
 func (r *eventReader) flush() error {
 	held := r.held
 	r.held = nil
-	slices.SortFunc(held, func(a, b Event) int { return cmp.Compare(a.Seq, b.Seq) })
+	slices.SortFunc(held, func(a, b flow.Event) int { return cmp.Compare(a.Seq, b.Seq) })
 	for _, e := range held {
 		if e.Seq <= r.after {
 			continue

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/the-edge-agent/tea/host"
+	"github.com/the-edge-agent/tea/host/flow"
 	tea "github.com/the-edge-agent/tea/sdk"
 )
 
@@ -53,7 +54,7 @@ func TestWorkflowRunStaysBelowTheCallersDirectory(t *testing.T) {
 		}
 		switch {
 		case test.fault == "":
-			wantStatus(t, res, host.Done)
+			wantStatus(t, res, flow.Done)
 		case res.Err == nil || !strings.Contains(res.Err.Error(), test.fault) || string(tea.AsError(res.Err).Type) != test.kind:
 			t.Errorf("%s %q: %s %v, want %s", test.how, test.path, res.Status, res.Err, test.fault)
 		}
@@ -77,7 +78,7 @@ func TestWorkflowThatRunsItselfEnds(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if res.Status != host.Failed || !strings.Contains(res.Err.Error(), "nested more than 64 deep") {
+			if res.Status != flow.Failed || !strings.Contains(res.Err.Error(), "nested more than 64 deep") {
 				t.Errorf("status = %s, err = %.200s", res.Status, res.Err)
 			}
 			if len(res.Err.Error()) > 20_000 {

@@ -4,7 +4,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/the-edge-agent/tea/host"
+	"github.com/the-edge-agent/tea/host/flow"
 	"github.com/the-edge-agent/tea/sdk/value"
 )
 
@@ -33,7 +33,7 @@ const (
 // answersTo finds the interrupts that answers are meant for and those that
 // pass names. Without either every stop that waits is passed: all of them were
 // shown when the run stopped.
-func answersTo(pending []host.Interrupt, given map[string]any, pass []string) (map[string]any, error) {
+func answersTo(pending []flow.Interrupt, given map[string]any, pass []string) (map[string]any, error) {
 	answers := map[string]any{}
 	answer := func(flag, name string, value any) error {
 		i, err := interruptOf(flag, pending, name)
@@ -43,7 +43,7 @@ func answersTo(pending []host.Interrupt, given map[string]any, pass []string) (m
 		if _, twice := answers[i.ID]; twice {
 			return usageErrorf("%s %s: %s is answered twice", flag, name, i.ID)
 		}
-		if flag == "--pass" && i.Kind == host.InterruptAsk {
+		if flag == "--pass" && i.Kind == flow.InterruptAsk {
 			return usageErrorf("--pass %s: %s is a question; answer it with --answer", name, i.ID)
 		}
 		answers[i.ID] = value
@@ -72,10 +72,10 @@ func answersTo(pending []host.Interrupt, given map[string]any, pass []string) (m
 }
 
 // stopsOf are the ids of the interrupts before and after nodes.
-func stopsOf(pending []host.Interrupt) []string {
+func stopsOf(pending []flow.Interrupt) []string {
 	var ids []string
 	for _, i := range pending {
-		if i.Kind != host.InterruptAsk {
+		if i.Kind != flow.InterruptAsk {
 			ids = append(ids, i.ID)
 		}
 	}
@@ -84,9 +84,9 @@ func stopsOf(pending []host.Interrupt) []string {
 
 // interruptOf finds the interrupt that a flag names by its id, or by its path
 // or node where one alone has it.
-func interruptOf(flag string, pending []host.Interrupt, name string) (host.Interrupt, error) {
+func interruptOf(flag string, pending []flow.Interrupt, name string) (flow.Interrupt, error) {
 	var ids []string
-	var found []host.Interrupt
+	var found []flow.Interrupt
 	for _, i := range pending {
 		if i.ID == name {
 			return i, nil
@@ -100,15 +100,15 @@ func interruptOf(flag string, pending []host.Interrupt, name string) (host.Inter
 	case len(found) == 1:
 		return found[0], nil
 	case len(found) > 1:
-		return host.Interrupt{}, usageErrorf("%s %s: several interrupts there wait for an answer; name one of %s", flag, name, strings.Join(ids, ", "))
+		return flow.Interrupt{}, usageErrorf("%s %s: several interrupts there wait for an answer; name one of %s", flag, name, strings.Join(ids, ", "))
 	case len(ids) == 0:
 		ids = []string{"none"}
 	}
-	return host.Interrupt{}, usageErrorf("no interrupt %q waits for an answer; waiting: %s", name, strings.Join(ids, ", "))
+	return flow.Interrupt{}, usageErrorf("no interrupt %q waits for an answer; waiting: %s", name, strings.Join(ids, ", "))
 }
 
 // exampleAnswer is an answer that fits a question, for a hint.
-func exampleAnswer(i host.Interrupt) any {
+func exampleAnswer(i flow.Interrupt) any {
 	schema, _ := i.Schema.(map[string]any)
 	example := exampleBy(schema)
 	for _, v := range slices.Concat(i.Choices, []any{i.Default}) {

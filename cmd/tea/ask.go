@@ -9,6 +9,7 @@ import (
 	"sync"
 
 	"github.com/the-edge-agent/tea/host"
+	"github.com/the-edge-agent/tea/host/flow"
 	"github.com/the-edge-agent/tea/sdk/value"
 )
 
@@ -22,7 +23,7 @@ type asker struct {
 
 // ask puts a question until an answer fits. When the input ends nobody is
 // there any more: the run waits, to be resumed.
-func (k *asker) ask(ctx context.Context, i host.Interrupt) (any, error) {
+func (k *asker) ask(ctx context.Context, i flow.Interrupt) (any, error) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	release := k.app.report.Hold()
@@ -48,9 +49,9 @@ func (k *asker) ask(ctx context.Context, i host.Interrupt) (any, error) {
 func (k *asker) out() io.Writer { return maskedText{k.app.mask, plainText{k.app.stderr}} }
 
 // say shows what is asked and what may be answered.
-func (k *asker) say(i host.Interrupt) {
+func (k *asker) say(i flow.Interrupt) {
 	w := k.out()
-	if i.Kind != host.InterruptAsk {
+	if i.Kind != flow.InterruptAsk {
 		fmt.Fprintf(w, "\n%s node %s: press Enter to go on, or give a JSON object to merge into the state\n", i.Kind, i.Path)
 		return
 	}
@@ -102,7 +103,7 @@ func (k *asker) line(ctx context.Context) (string, error) {
 	select {
 	case text, ok := <-k.lines:
 		if !ok {
-			return "", host.ErrNobody
+			return "", flow.ErrNobody
 		}
 		return text, nil
 	case <-ctx.Done():
@@ -112,14 +113,14 @@ func (k *asker) line(ctx context.Context) (string, error) {
 
 // parseAnswer takes what was typed as a choice's number, as JSON, as text or
 // as yes or no, whichever fits first. Nothing typed is the default.
-func parseAnswer(i host.Interrupt, text string) (any, error) {
+func parseAnswer(i flow.Interrupt, text string) (any, error) {
 	if text == "" {
-		if i.Kind == host.InterruptAsk && i.Default == nil {
+		if i.Kind == flow.InterruptAsk && i.Default == nil {
 			return nil, fmt.Errorf("an answer is needed")
 		}
 		return i.Default, nil
 	}
-	if i.Kind != host.InterruptAsk {
+	if i.Kind != flow.InterruptAsk {
 		v, err := value.Decode([]byte(text))
 		if _, ok := v.(map[string]any); err != nil || !ok {
 			return nil, fmt.Errorf("want a JSON object, or nothing")
@@ -140,7 +141,7 @@ func parseAnswer(i host.Interrupt, text string) (any, error) {
 }
 
 // readings are the values that a typed text may mean.
-func readings(i host.Interrupt, text string) []any {
+func readings(i flow.Interrupt, text string) []any {
 	var all []any
 	v, err := value.Decode([]byte(text))
 	if err == nil {

@@ -11,13 +11,14 @@ import (
 	"syscall"
 
 	"github.com/the-edge-agent/tea/host"
+	"github.com/the-edge-agent/tea/host/flow"
 	"github.com/the-edge-agent/tea/host/trace"
 	tea "github.com/the-edge-agent/tea/sdk"
 )
 
 type (
 	loader  func(h *host.Host) (*host.Workflow, error)
-	starter func(ctx context.Context, wf *host.Workflow, o host.RunOptions) (*host.Result, error)
+	starter func(ctx context.Context, wf *host.Workflow, o host.RunOptions) (*flow.Result, error)
 )
 
 // execute loads a workflow, starts it and shows what it does and what came of
@@ -81,7 +82,7 @@ func (a *app) execute(f *runFlags, load loader, start starter) error {
 // refused turns trouble before the run into wrong usage where what was given
 // is at fault.
 func refused(err error) error {
-	var input *host.InputError
+	var input *flow.InputError
 	var answer *tea.Error
 	switch {
 	case errors.Is(err, host.ErrInputUnused), errors.Is(err, host.ErrNothingFailed):
@@ -114,7 +115,7 @@ func (a *app) watch(f *runFlags, wf *host.Workflow, o *host.RunOptions) (*watche
 	if f.Stream {
 		w.stream.w = a.stdout
 	}
-	o.Events = func(e host.Event) {
+	o.Events = func(e flow.Event) {
 		a.report.Event(e)
 		w.stream.event(e)
 		w.tracer.Event(e)
@@ -125,10 +126,10 @@ func (a *app) watch(f *runFlags, wf *host.Workflow, o *host.RunOptions) (*watche
 
 // finish prints the result and gives the exit code as an error. broken says
 // that there was trouble beside the run.
-func (a *app) finish(f *runFlags, res *host.Result, broken bool) error {
+func (a *app) finish(f *runFlags, res *flow.Result, broken bool) error {
 	a.report.Close()
 	a.report.Summary(res, a.mask.Text)
-	if res.Status != host.Done {
+	if res.Status != flow.Done {
 		if res.Checkpoint == "" {
 			a.logger(f.reportFlags).Warn("the run cannot go on: it keeps no checkpoint")
 		} else {

@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"github.com/the-edge-agent/tea/host"
+	"github.com/the-edge-agent/tea/host/flow"
 	tea "github.com/the-edge-agent/tea/sdk"
 )
 
@@ -78,17 +79,17 @@ func (a *app) complain(err error) {
 }
 
 // codeOf is the exit code for what came of a run.
-func codeOf(res *host.Result) int {
+func codeOf(res *flow.Result) int {
 	var (
-		budget  *host.BudgetError
+		budget  *flow.BudgetError
 		failure *tea.Error
 	)
 	switch {
-	case res.Status == host.Done:
+	case res.Status == flow.Done:
 		return exitDone
 	case errors.As(res.Err, &budget):
 		return exitBudget
-	case res.Status == host.Waiting, res.Status == host.Stopped:
+	case res.Status == flow.Waiting, res.Status == flow.Stopped:
 		return exitStopped
 	case errors.As(res.Err, &failure) && failure.Type == tea.PluginCrashed:
 		return exitPlugin

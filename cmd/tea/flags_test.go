@@ -7,22 +7,23 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/the-edge-agent/tea/host"
+	"github.com/the-edge-agent/tea/host/flow"
 )
 
 func TestParseAnswer(t *testing.T) {
 	t.Parallel()
-	ask := host.Interrupt{Kind: host.InterruptAsk}
-	with := func(change func(*host.Interrupt)) host.Interrupt {
+	ask := flow.Interrupt{Kind: flow.InterruptAsk}
+	with := func(change func(*flow.Interrupt)) flow.Interrupt {
 		i := ask
 		change(&i)
 		return i
 	}
-	choices := with(func(i *host.Interrupt) { i.Choices = []any{"red", int64(7)} })
-	boolean := with(func(i *host.Interrupt) { i.Schema = map[string]any{"type": "boolean"} })
-	text := with(func(i *host.Interrupt) { i.Schema = map[string]any{"type": "string"} })
+	choices := with(func(i *flow.Interrupt) { i.Choices = []any{"red", int64(7)} })
+	boolean := with(func(i *flow.Interrupt) { i.Schema = map[string]any{"type": "boolean"} })
+	text := with(func(i *flow.Interrupt) { i.Schema = map[string]any{"type": "string"} })
 	tests := []struct {
 		name  string
-		i     host.Interrupt
+		i     flow.Interrupt
 		typed string
 		want  any
 		fails bool
@@ -40,9 +41,9 @@ func TestParseAnswer(t *testing.T) {
 		{"a number as text", text, "42", "42", false},
 		{"text in quotes", text, `"x y"`, "x y", false},
 		{"nothing", ask, "", nil, true},
-		{"the default", with(func(i *host.Interrupt) { i.Default = "d" }), "", "d", false},
-		{"nothing at an interrupt", host.Interrupt{Kind: host.InterruptBefore}, "", nil, false},
-		{"text at an interrupt", host.Interrupt{Kind: host.InterruptBefore}, "x", nil, true},
+		{"the default", with(func(i *flow.Interrupt) { i.Default = "d" }), "", "d", false},
+		{"nothing at an interrupt", flow.Interrupt{Kind: flow.InterruptBefore}, "", nil, false},
+		{"text at an interrupt", flow.Interrupt{Kind: flow.InterruptBefore}, "x", nil, true},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
@@ -62,7 +63,7 @@ func TestResumeCommandIsQuoted(t *testing.T) {
 	t.Parallel()
 	f := &runFlags{CheckpointDir: "my runs", Secrets: `{"key": "x"}`, SecretsEnv: "MY_"}
 	f.Plugins = []string{"it's"}
-	res := &host.Result{RunID: "r1", Pending: []host.Interrupt{{ID: "a>b/ask:ask", Kind: host.InterruptAsk}, {ID: "x:before"}}}
+	res := &flow.Result{RunID: "r1", Pending: []flow.Interrupt{{ID: "a>b/ask:ask", Kind: flow.InterruptAsk}, {ID: "x:before"}}}
 	want := `tea resume r1 -c 'my runs' --plugins 'it'\''s' --secrets-env MY_ --answer 'a>b/ask:ask="text"' --pass all`
 	if got := f.resumeCommand(res, host.Mask{}); got != want {
 		t.Errorf("got  %s\nwant %s", got, want)
@@ -124,7 +125,7 @@ func TestUnits(t *testing.T) {
 
 func TestInterruptOf(t *testing.T) {
 	t.Parallel()
-	pending := []host.Interrupt{
+	pending := []flow.Interrupt{
 		{ID: "each[0]/ask:ask", Path: "each[0]/ask", Node: "ask"},
 		{ID: "each[1]/ask:ask", Path: "each[1]/ask", Node: "ask"},
 		{ID: "gate:before", Path: "gate", Node: "gate"},
@@ -147,17 +148,17 @@ func TestExampleAnswerFits(t *testing.T) {
 	t.Parallel()
 	typed := func(name string) map[string]any { return map[string]any{"type": name} }
 	tests := []struct {
-		i    host.Interrupt
+		i    flow.Interrupt
 		want string
 	}{
-		{host.Interrupt{}, `"text"`},
-		{host.Interrupt{Choices: []any{"high", "low"}}, `"high"`},
-		{host.Interrupt{Default: false}, "false"},
-		{host.Interrupt{Schema: typed("boolean")}, "true"},
-		{host.Interrupt{Schema: typed("integer"), Default: "wrong"}, "1"},
-		{host.Interrupt{Schema: typed("object")}, "{}"},
-		{host.Interrupt{Schema: map[string]any{"enum": []any{"a"}}}, `"a"`},
-		{host.Interrupt{Schema: map[string]any{"type": "object", "required": []any{"n", "ok", "free"}, "properties": map[string]any{
+		{flow.Interrupt{}, `"text"`},
+		{flow.Interrupt{Choices: []any{"high", "low"}}, `"high"`},
+		{flow.Interrupt{Default: false}, "false"},
+		{flow.Interrupt{Schema: typed("boolean")}, "true"},
+		{flow.Interrupt{Schema: typed("integer"), Default: "wrong"}, "1"},
+		{flow.Interrupt{Schema: typed("object")}, "{}"},
+		{flow.Interrupt{Schema: map[string]any{"enum": []any{"a"}}}, `"a"`},
+		{flow.Interrupt{Schema: map[string]any{"type": "object", "required": []any{"n", "ok", "free"}, "properties": map[string]any{
 			"n": map[string]any{"type": "integer", "minimum": int64(2)}, "ok": typed("boolean"), "more": typed("string"),
 		}}}, `{"free":"text","n":2,"ok":true}`},
 	}

@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	"github.com/the-edge-agent/tea/host"
+	"github.com/the-edge-agent/tea/host/flow"
 )
 
 type forkCmd struct {
@@ -25,7 +26,7 @@ func (c *forkCmd) Run(a *app) error {
 	if err != nil {
 		return noStep(err, dir, run)
 	}
-	err = a.continueRun(&c.runFlags, dir.path, loadOf(dir.path, run, c.Workflow, false), func(ctx context.Context, wf *host.Workflow, o host.RunOptions) (*host.Result, error) {
+	err = a.continueRun(&c.runFlags, dir.path, loadOf(dir.path, run, c.Workflow, false), func(ctx context.Context, wf *host.Workflow, o host.RunOptions) (*flow.Result, error) {
 		return wf.Fork(ctx, run, at, o)
 	})
 	if errors.Is(err, host.ErrInputUnused) {

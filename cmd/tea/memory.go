@@ -9,6 +9,7 @@ import (
 	"slices"
 
 	"github.com/the-edge-agent/tea/host"
+	"github.com/the-edge-agent/tea/host/flow"
 )
 
 type memoryCmd struct {
@@ -122,7 +123,7 @@ func (a *app) callMemory(f memoryFlags, action string, params map[string]any) (m
 	if err != nil {
 		return nil, err
 	}
-	var failed *host.NodeError
+	var failed *flow.NodeError
 	if errors.As(res.Err, &failed) {
 		return nil, &exitError{codeOf(res), failed.Err}
 	}

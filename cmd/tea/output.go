@@ -13,7 +13,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/the-edge-agent/tea/host"
+	"github.com/the-edge-agent/tea/host/flow"
 	"github.com/the-edge-agent/tea/sdk/atomicfile"
 	"github.com/the-edge-agent/tea/sdk/value"
 )
@@ -105,12 +105,12 @@ func writeInto(path string, write func(io.Writer) error) error {
 // waits for the final state, which it carries.
 type eventStream struct {
 	w      io.Writer
-	last   *host.Event
+	last   *flow.Event
 	failed error
 }
 
-func (s *eventStream) event(e host.Event) {
-	if e.Type == host.EventRunEnd {
+func (s *eventStream) event(e flow.Event) {
+	if e.Type == flow.EventRunEnd {
 		s.last = &e
 		return
 	}
@@ -129,7 +129,7 @@ func (s *eventStream) end(state any) {
 }
 
 // print goes on when the reader has gone: the run matters more.
-func (s *eventStream) print(e host.Event) {
+func (s *eventStream) print(e flow.Event) {
 	if s.w == nil || s.failed != nil {
 		return
 	}

@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/the-edge-agent/tea/host"
+	"github.com/the-edge-agent/tea/host/flow"
 )
 
 type resumeCmd struct {
@@ -46,7 +47,7 @@ func (c *resumeCmd) Run(a *app) error {
 		c.Workflow = c.RunID
 	}
 	load := loadOf(dir.path, run, c.Workflow, c.Force || c.Migrate)
-	return a.continueRun(&c.runFlags, dir.path, load, func(ctx context.Context, wf *host.Workflow, o host.RunOptions) (*host.Result, error) {
+	return a.continueRun(&c.runFlags, dir.path, load, func(ctx context.Context, wf *host.Workflow, o host.RunOptions) (*flow.Result, error) {
 		o.Answers, o.RetryFailed, o.Force, o.Migrate = answers, c.RetryFailed, c.Force, c.Migrate
 		return wf.Resume(ctx, run, o)
 	})
@@ -58,7 +59,7 @@ func (c *resumeCmd) answers(runs *host.Runs, run string, given map[string]any) (
 	if err != nil {
 		return nil, err
 	}
-	if entry.Status == string(host.Done) && c.Input != "" {
+	if entry.Status == flow.Done && c.Input != "" {
 		return nil, usageErrorf("run %s is done: there is nothing left for --input; `tea fork` goes another way from one of its steps", entry.ID)
 	}
 	contents, err := runs.Show(run)
@@ -77,7 +78,7 @@ func (c *resumeCmd) answers(runs *host.Runs, run string, given map[string]any) (
 
 // continueRun starts what continues a run of a directory.
 func (a *app) continueRun(f *runFlags, dir string, load loader, start starter) error {
-	return a.execute(f, load, func(ctx context.Context, wf *host.Workflow, o host.RunOptions) (*host.Result, error) {
+	return a.execute(f, load, func(ctx context.Context, wf *host.Workflow, o host.RunOptions) (*flow.Result, error) {
 		o.CheckpointDir, o.Hold = dir, true
 		return start(ctx, wf, o)
 	})
@@ -180,7 +181,7 @@ func newestOpenRun(dir, file string) (string, error) {
 		return "", err
 	}
 	for _, r := range list {
-		if r.Status == "" || r.Status == string(host.Done) || r.Status == string(host.Running) {
+		if r.Status == "" || r.Status == flow.Done || r.Status == flow.Running {
 			continue
 		}
 		there, err := os.Stat(r.WorkflowFile)

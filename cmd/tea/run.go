@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"github.com/the-edge-agent/tea/host"
+	"github.com/the-edge-agent/tea/host/flow"
 )
 
 type runCmd struct {
@@ -16,7 +17,7 @@ type runCmd struct {
 func (c *runCmd) Run(a *app) error {
 	return a.execute(&c.runFlags, func(h *host.Host) (*host.Workflow, error) {
 		return h.Load(c.File, c.loadOptions())
-	}, func(ctx context.Context, wf *host.Workflow, o host.RunOptions) (*host.Result, error) {
+	}, func(ctx context.Context, wf *host.Workflow, o host.RunOptions) (*flow.Result, error) {
 		return wf.Run(ctx, o)
 	})
 }

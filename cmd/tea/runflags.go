@@ -10,6 +10,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/the-edge-agent/tea/host"
+	"github.com/the-edge-agent/tea/host/flow"
 )
 
 // runFlags are what run, resume and fork share.
@@ -41,7 +42,7 @@ func (f *runFlags) options(a *app) (host.RunOptions, error) {
 		return o, err
 	}
 	if f.Durability != "" {
-		if o.Durability, err = host.ParseDurability(f.Durability); err != nil {
+		if o.Durability, err = flow.ParseDurability(f.Durability); err != nil {
 			return o, usageError(err)
 		}
 	}
@@ -66,20 +67,20 @@ func (f *runFlags) options(a *app) (host.RunOptions, error) {
 // all the same, with a warning.
 func (a *app) keepByDefault(o *host.RunOptions) error {
 	dir, err := a.defaultRunDir()
-	if err == nil && o.Durability != host.DurabilityOff {
+	if err == nil && o.Durability != flow.DurabilityOff {
 		err = writable(dir)
 	}
 	if err != nil {
-		if o.Durability != "" && o.Durability != host.DurabilityOff {
+		if o.Durability != "" && o.Durability != flow.DurabilityOff {
 			return err
 		}
 		a.logger(reportFlags{}).Warn("this run keeps no checkpoint; name a directory with -c", "error", err)
-		o.Durability = host.DurabilityOff
+		o.Durability = flow.DurabilityOff
 		return nil
 	}
 	o.CheckpointDir = dir
 	if o.Durability == "" {
-		o.Durability = host.DurabilityExit
+		o.Durability = flow.DurabilityExit
 	}
 	return nil
 }
@@ -117,7 +118,7 @@ func environment() map[string]any {
 
 // resumeCommand is what goes on with a run that was started by these flags,
 // without the secrets that an answer may hold.
-func (f *runFlags) resumeCommand(res *host.Result, mask host.Mask) string {
+func (f *runFlags) resumeCommand(res *flow.Result, mask host.Mask) string {
 	words := []string{"resume", res.RunID}
 	if f.CheckpointDir != "" {
 		words = append(words, "-c", f.CheckpointDir)
@@ -133,7 +134,7 @@ func (f *runFlags) resumeCommand(res *host.Result, mask host.Mask) string {
 	}
 	stops := stopsOf(res.Pending)
 	for _, i := range res.Pending {
-		if i.Kind == host.InterruptAsk {
+		if i.Kind == flow.InterruptAsk {
 			words = append(words, "--answer", i.ID+"="+encoded(mask.Value(exampleAnswer(i))))
 		}
 	}

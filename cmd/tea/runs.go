@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/the-edge-agent/tea/host"
+	"github.com/the-edge-agent/tea/host/flow"
 )
 
 type runsCmd struct {
@@ -77,7 +78,7 @@ func (c *runsListCmd) Run(a *app) error {
 	// The id begins with the time of the start.
 	rows := make([][]string, len(list))
 	for i, r := range list {
-		rows[i] = []string{r.ID, r.Workflow, r.Status, r.Node, when(r.UpdatedAt)}
+		rows[i] = []string{r.ID, r.Workflow, string(r.Status), r.Node, when(r.UpdatedAt)}
 		if r.Problem != "" {
 			rows[i] = []string{r.ID, "", "unreadable", "", r.Problem}
 		}
@@ -125,7 +126,7 @@ func (c *runsShowCmd) html(a *app, runs *host.Runs, dir, id string) error {
 type runOutput struct {
 	host.RunEntry
 	host.RunFailure
-	Pending []host.Interrupt `json:"pending"`
+	Pending []flow.Interrupt `json:"pending"`
 	Notes   []string         `json:"notes,omitempty"`
 }
 
@@ -146,7 +147,7 @@ func (c *runsShowCmd) Run(a *app) error {
 	if err != nil {
 		return err
 	}
-	out := runOutput{RunEntry: entry, Pending: []host.Interrupt{}, Notes: contents.Notes}
+	out := runOutput{RunEntry: entry, Pending: []flow.Interrupt{}, Notes: contents.Notes}
 	pending, err := host.Pending(contents)
 	if err != nil {
 		return err
@@ -172,7 +173,7 @@ func (out *runOutput) rows(a *app, dir runDir) [][]string {
 	row("run", out.ID)
 	row("workflow", out.Workflow)
 	row("file", out.WorkflowFile)
-	row("status", out.Status)
+	row("status", string(out.Status))
 	row("node", out.Node)
 	row("error", out.Error)
 	for i, f := range out.Failures {
@@ -195,8 +196,8 @@ func (out *runOutput) rows(a *app, dir runDir) [][]string {
 		row("question", i.Question)
 		row("answer by", host.Deadline(i))
 	}
-	if open := out.Status != string(host.Done) && out.Status != string(host.Running); open {
-		row("resume with", (&runFlags{CheckpointDir: dir.given}).resumeCommand(&host.Result{RunID: out.ID, Pending: out.Pending}, a.mask))
+	if open := out.Status != flow.Done && out.Status != flow.Running; open {
+		row("resume with", (&runFlags{CheckpointDir: dir.given}).resumeCommand(&flow.Result{RunID: out.ID, Pending: out.Pending}, a.mask))
 	}
 	return rows
 }
@@ -240,5 +241,5 @@ func (c *runsEventsCmd) Run(a *app) error {
 
 func isRunning(runs *host.Runs, id string) bool {
 	entry, err := runs.Entry(id)
-	return err == nil && entry.Status == string(host.Running)
+	return err == nil && entry.Status == flow.Running
 }

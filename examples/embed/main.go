@@ -10,11 +10,12 @@ import (
 	"sync"
 
 	"github.com/the-edge-agent/tea/host"
+	"github.com/the-edge-agent/tea/host/flow"
 	tea "github.com/the-edge-agent/tea/sdk"
 )
 
 //go:embed flow.yaml
-var flow []byte
+var definition []byte
 
 // tank is what the program controls.
 type tank struct {
@@ -54,22 +55,22 @@ func (t *tank) actions() []tea.Action {
 }
 
 // control runs the workflow; ask answers what it asks.
-func control(ctx context.Context, t *tank, target float64, ask func(question string) bool) (*host.Result, error) {
+func control(ctx context.Context, t *tank, target float64, ask func(question string) bool) (*flow.Result, error) {
 	h, err := host.New(host.Options{Actions: t.actions()})
 	if err != nil {
 		return nil, err
 	}
 	defer h.Close()
-	wf, err := h.Parse("flow.yaml", flow, host.LoadOptions{})
+	wf, err := h.Parse("flow.yaml", definition, host.LoadOptions{})
 	if err != nil {
 		return nil, err
 	}
 	defer wf.Close()
 	return wf.Run(ctx, host.RunOptions{
 		Input: map[string]any{"target": target},
-		Ask:   func(_ context.Context, i host.Interrupt) (any, error) { return ask(i.Question), nil },
-		Events: func(e host.Event) {
-			if e.Type == host.EventNodeEnd {
+		Ask:   func(_ context.Context, i flow.Interrupt) (any, error) { return ask(i.Question), nil },
+		Events: func(e flow.Event) {
+			if e.Type == flow.EventNodeEnd {
 				fmt.Println("done:", e.Path)
 			}
 		},

@@ -3,7 +3,7 @@ package main
 import (
 	"testing"
 
-	"github.com/the-edge-agent/tea/host"
+	"github.com/the-edge-agent/tea/host/flow"
 )
 
 func TestControl(t *testing.T) {
@@ -27,7 +27,7 @@ func TestControl(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if res.Status != host.Done {
+			if res.Status != flow.Done {
 				t.Fatalf("status = %s, %v", res.Status, res.Err)
 			}
 			if tk.percent != test.want || asked != test.asked {

@@ -9,6 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/the-edge-agent/tea/host"
+	"github.com/the-edge-agent/tea/host/flow"
 	"github.com/the-edge-agent/tea/host/trace"
 	tea "github.com/the-edge-agent/tea/sdk"
 )
@@ -23,13 +24,13 @@ func calls(t *testing.T, o trace.Options, uses string, fail error) (spans []span
 		t.Fatal(err)
 	}
 	list := events(
-		host.Event{Type: host.EventRunStart, Fields: map[string]any{"workflow": "flow"}},
-		host.Event{Type: host.EventNodeStart, Node: "n", Path: "n", Fields: map[string]any{"uses": uses}},
-		host.Event{Type: host.EventNodeEnd, Node: "n", Path: "n", Fields: map[string]any{
+		flow.Event{Type: flow.EventRunStart, Fields: map[string]any{"workflow": "flow"}},
+		flow.Event{Type: flow.EventNodeStart, Node: "n", Path: "n", Fields: map[string]any{"uses": uses}},
+		flow.Event{Type: flow.EventNodeEnd, Node: "n", Path: "n", Fields: map[string]any{
 			"model": "small-1", "provider": "openai", "finish_reason": "stop",
 			"usage": map[string]any{"input_tokens": int64(7), "output_tokens": int64(2)},
 		}},
-		host.Event{Type: host.EventRunEnd, Fields: map[string]any{"status": "done"}},
+		flow.Event{Type: flow.EventRunEnd, Fields: map[string]any{"status": "done"}},
 	)
 	tracer.Event(list[0])
 	tracer.Event(list[1])

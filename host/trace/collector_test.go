@@ -15,7 +15,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/the-edge-agent/tea/host"
+	"github.com/the-edge-agent/tea/host/flow"
 	"github.com/the-edge-agent/tea/host/trace"
 )
 
@@ -23,7 +23,7 @@ import (
 func at(ms int) time.Time { return time.UnixMilli(1_700_000_000_000 + int64(ms)).UTC() }
 
 // events are those of an invented run, one millisecond apart unless a time is set.
-func events(list ...host.Event) []host.Event {
+func events(list ...flow.Event) []flow.Event {
 	for i := range list {
 		list[i].Seq, list[i].RunID = int64(i+1), "run1"
 		if list[i].Time.IsZero() {
@@ -34,21 +34,21 @@ func events(list ...host.Event) []host.Event {
 }
 
 // smallRun is a run of one node that calls a model.
-func smallRun() []host.Event {
+func smallRun() []flow.Event {
 	return events(
-		host.Event{Type: host.EventRunStart, Fields: map[string]any{"workflow": "flow"}},
-		host.Event{Type: host.EventNodeStart, Node: "ask", Path: "ask", Fields: map[string]any{"uses": "llm.call"}},
-		host.Event{Type: host.EventToken, Node: "ask", Path: "ask", Fields: map[string]any{"text": "private"}},
-		host.Event{Type: host.EventNodeEnd, Node: "ask", Path: "ask", Fields: map[string]any{
+		flow.Event{Type: flow.EventRunStart, Fields: map[string]any{"workflow": "flow"}},
+		flow.Event{Type: flow.EventNodeStart, Node: "ask", Path: "ask", Fields: map[string]any{"uses": "llm.call"}},
+		flow.Event{Type: flow.EventToken, Node: "ask", Path: "ask", Fields: map[string]any{"text": "private"}},
+		flow.Event{Type: flow.EventNodeEnd, Node: "ask", Path: "ask", Fields: map[string]any{
 			"usage": map[string]any{"input_tokens": int64(12), "output_tokens": int64(3)}, "model": "tiny", "cost_usd": 0.5,
 		}},
-		host.Event{Type: host.EventRunEnd, Fields: map[string]any{
+		flow.Event{Type: flow.EventRunEnd, Fields: map[string]any{
 			"status": "failed", "error": "too bad", "error_type": "timeout", "steps": int64(1),
 		}},
 	)
 }
 
-func feed(t *testing.T, o trace.Options, list []host.Event) error {
+func feed(t *testing.T, o trace.Options, list []flow.Event) error {
 	t.Helper()
 	tracer, err := trace.New(o)
 	if err != nil {

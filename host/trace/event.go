@@ -4,47 +4,47 @@ import (
 	"fmt"
 	"maps"
 
-	"github.com/the-edge-agent/tea/host"
+	"github.com/the-edge-agent/tea/host/flow"
 	"github.com/the-edge-agent/tea/host/internal/builtin/traceactions"
 	"github.com/the-edge-agent/tea/host/internal/tracecontext"
 )
 
 // take brings an event into the run's spans.
-func (r *tracedRun) take(e host.Event) {
+func (r *tracedRun) take(e flow.Event) {
 	switch e.Type {
-	case host.EventRunStart:
+	case flow.EventRunStart:
 		if name := text(e.Fields, "workflow"); name != "" {
 			r.root.name = name
 		}
 		r.root.set("tea.resumed", e.Fields["resumed"])
-	case host.EventNodeStart:
+	case flow.EventNodeStart:
 		r.startNode(e)
-	case host.EventNodeEnd, host.EventNodeError:
+	case flow.EventNodeEnd, flow.EventNodeError:
 		r.endNode(e)
-	case host.EventRetry:
+	case flow.EventRetry:
 		r.retry(e)
-	case host.EventBranchStart:
+	case flow.EventBranchStart:
 		s := r.child(e.Path, "branch "+text(e.Fields, "branch"), tracecontext.SpanOf(e.Path, 0), e.Time)
 		s.set("tea.path", e.Path)
 		r.update(e.Path, func(o *openSpans) { o.branch = s })
-	case host.EventBranchEnd:
+	case flow.EventBranchEnd:
 		r.endBranch(e)
-	case host.EventToken:
+	case flow.EventToken:
 		if r.tracer.contents {
 			if s := r.belongsTo(e.Path); len(s.said) < mostContent {
 				s.said = append(s.said, text(e.Fields, "text")...)
 			}
 		}
-	case host.EventLog:
+	case flow.EventLog:
 		r.log(e)
-	case host.EventLoop, host.EventInterrupt, host.EventCheckpoint:
+	case flow.EventLoop, flow.EventInterrupt, flow.EventCheckpoint:
 		r.belongsTo(e.Path).note(e.Time, string(e.Type), e.Fields)
-	case host.EventRunEnd:
+	case flow.EventRunEnd:
 		r.endRun(e)
 	}
 }
 
-func (r *tracedRun) startNode(e host.Event) {
+func (r *tracedRun) startNode(e flow.Event) {
 	s := r.child(e.Path, e.Node, tracecontext.SpanOf(e.Path, 1), e.Time)
 	s.action = text(e.Fields, "uses")
 	s.set("tea.node", e.Node)
@@ -53,7 +53,7 @@ func (r *tracedRun) startNode(e host.Event) {
 	r.update(e.Path, func(o *openSpans) { o.node = s })
 }
 
-func (r *tracedRun) endNode(e host.Event) {
+func (r *tracedRun) endNode(e flow.Event) {
 	s := r.at(e.Path).node
 	if s == nil {
 		return // skipped, or finished before the run was resumed
@@ -64,7 +64,7 @@ func (r *tracedRun) endNode(e host.Event) {
 	r.end(s, e)
 }
 
-func (r *tracedRun) endBranch(e host.Event) {
+func (r *tracedRun) endBranch(e flow.Event) {
 	open := r.at(e.Path)
 	s := open.branch
 	if s == nil {
@@ -80,7 +80,7 @@ func (r *tracedRun) endBranch(e host.Event) {
 
 // end ends a node or branch as an event says, with its repetition and
 // whatever is still open inside.
-func (r *tracedRun) end(s *span, e host.Event) {
+func (r *tracedRun) end(s *span, e flow.Event) {
 	r.abandon(e.Path, e.Time)
 	errorType, failed := e.Fields["error_type"].(string)
 	for _, ending := range []*span{s.again, s} {
@@ -95,7 +95,7 @@ func (r *tracedRun) end(s *span, e host.Event) {
 }
 
 // retry notes why an attempt failed and begins the span of the next one.
-func (r *tracedRun) retry(e host.Event) {
+func (r *tracedRun) retry(e flow.Event) {
 	failed, _ := e.Fields["attempt"].(int64)
 	next := int(failed) + 1
 	first, id := r.at(e.Path).node, tracecontext.SpanOf(e.Path, next) // as plugins are told
@@ -117,7 +117,7 @@ func (r *tracedRun) retry(e host.Event) {
 	}
 }
 
-func (r *tracedRun) log(e host.Event) {
+func (r *tracedRun) log(e flow.Event) {
 	fields, _ := e.Fields["fields"].(map[string]any)
 	attributes := maps.Clone(fields)
 	if attributes == nil {
@@ -135,12 +135,12 @@ func (r *tracedRun) log(e host.Event) {
 	r.belongsTo(e.Path).note(e.Time, text(e.Fields, "message"), attributes)
 }
 
-func (r *tracedRun) endRun(e host.Event) {
+func (r *tracedRun) endRun(e flow.Event) {
 	r.abandon("", e.Time)
 	for _, key := range []string{"status", "steps", "tokens", "usd"} {
 		r.root.set("tea."+key, e.Fields[key])
 	}
-	if text(e.Fields, "status") == string(host.Failed) {
+	if text(e.Fields, "status") == string(flow.Failed) {
 		r.root.fail(e.Time, text(e.Fields, "error_type"), text(e.Fields, "error"))
 	}
 	r.finish(r.root, e.Time)

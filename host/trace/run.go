@@ -4,7 +4,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/the-edge-agent/tea/host"
+	"github.com/the-edge-agent/tea/host/flow"
 	"github.com/the-edge-agent/tea/host/internal/builtin/traceactions"
 	"github.com/the-edge-agent/tea/host/internal/execpath"
 	"github.com/the-edge-agent/tea/host/internal/tracecontext"
@@ -30,7 +30,7 @@ type openSpans struct {
 	opened []*span
 }
 
-func newTracedRun(t *Tracer, e host.Event) *tracedRun {
+func newTracedRun(t *Tracer, e flow.Event) *tracedRun {
 	r := &tracedRun{tracer: t, trace: tracecontext.TraceOf(e.RunID), byID: map[tracecontext.Span]string{}}
 	// The sequence number tells a run's root from that of its resumption.
 	r.root = &span{trace: r.trace, id: tracecontext.SpanOf("", int(e.Seq)), name: "run", kind: kindInternal, start: e.Time}
@@ -138,7 +138,7 @@ func (r *tracedRun) unfinished(s *span, at time.Time) {
 }
 
 // mark does what trace.start, trace.log and trace.end ask for.
-func (r *tracedRun) mark(e host.Event, m traceactions.Mark, fields map[string]any) {
+func (r *tracedRun) mark(e flow.Event, m traceactions.Mark, fields map[string]any) {
 	id, ok := tracecontext.ParseSpan(m.SpanID)
 	frame, known := r.byID[id]
 	switch m.Kind {

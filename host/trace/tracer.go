@@ -10,6 +10,7 @@ import (
 	"sync"
 
 	"github.com/the-edge-agent/tea/host"
+	"github.com/the-edge-agent/tea/host/flow"
 )
 
 // exporter takes spans that have ended. Exports come one at a time.
@@ -72,7 +73,7 @@ func New(o Options) (*Tracer, error) {
 
 // Event takes the next event of a run: give it to [host.RunOptions].Events.
 // Trouble with an exporter is logged, it never disturbs the run.
-func (t *Tracer) Event(e host.Event) {
+func (t *Tracer) Event(e flow.Event) {
 	if !t.exports {
 		return
 	}
@@ -84,7 +85,7 @@ func (t *Tracer) Event(e host.Event) {
 		t.runs[e.RunID] = r
 	}
 	r.take(e)
-	if e.Type == host.EventRunEnd {
+	if e.Type == flow.EventRunEnd {
 		delete(t.runs, e.RunID)
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"math"
 	"slices"
 	"strconv"
+	"strings"
 	"unicode/utf8"
 )
 
@@ -142,4 +143,16 @@ func AppendString(dst []byte, s string) []byte {
 		start = i
 	}
 	return append(append(dst, s[start:]...), '"')
+}
+
+// Brief returns v as JSON for a message, cut to about 60 bytes.
+func Brief(v any) string {
+	raw, err := Encode(v)
+	if err != nil {
+		return fmt.Sprintf("%T", v)
+	}
+	if len(raw) > 60 {
+		return strings.ToValidUTF8(string(raw[:57]), "") + "..."
+	}
+	return string(raw)
 }

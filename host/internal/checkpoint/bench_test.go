@@ -10,6 +10,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/the-edge-agent/tea/host/flow"
 )
 
 // stepRecord is what a step with an update of about 1 KB appends.
@@ -17,7 +19,7 @@ func stepRecord() Record {
 	return Record{Kind: "finish", Path: "each[3]/fetch", Body: []byte(`{"update":{"text":"` + strings.Repeat("x", 1000) + `"}}`)}
 }
 
-func benchJournal(b *testing.B, d Durability) *Journal {
+func benchJournal(b *testing.B, d flow.Durability) *Journal {
 	b.Helper()
 	j, err := testStore(b).Create(testHeader(), d)
 	if err != nil {
@@ -28,7 +30,7 @@ func benchJournal(b *testing.B, d Durability) *Journal {
 }
 
 func BenchmarkAppendSync1KB(b *testing.B) {
-	j := benchJournal(b, DurabilitySync)
+	j := benchJournal(b, flow.DurabilitySync)
 	r := stepRecord()
 	b.ReportAllocs()
 	reportMedian(b, func() error { return j.Append(r) })
@@ -65,7 +67,7 @@ func reportMedian(b *testing.B, step func() error) {
 }
 
 func BenchmarkAppendSync1KBParallel(b *testing.B) {
-	j := benchJournal(b, DurabilitySync)
+	j := benchJournal(b, flow.DurabilitySync)
 	b.ReportAllocs()
 	b.SetParallelism(16)
 	b.RunParallel(func(pb *testing.PB) {
@@ -80,7 +82,7 @@ func BenchmarkAppendSync1KBParallel(b *testing.B) {
 }
 
 func BenchmarkAppendExit1KB(b *testing.B) {
-	j := benchJournal(b, DurabilityExit)
+	j := benchJournal(b, flow.DurabilityExit)
 	r := stepRecord()
 	b.ReportAllocs()
 	for b.Loop() {
@@ -95,7 +97,7 @@ func BenchmarkCreate(b *testing.B) {
 	for i := 0; b.Loop(); i++ {
 		h := testHeader()
 		h.RunID = fmt.Sprintf("run%d", i)
-		j, err := s.Create(h, DurabilitySync)
+		j, err := s.Create(h, flow.DurabilitySync)
 		if err != nil {
 			b.Fatal(err)
 		}
@@ -126,7 +128,7 @@ func BenchmarkSize(b *testing.B) {
 		b.Run(fmt.Sprint(n), func(b *testing.B) {
 			var size int64
 			for b.Loop() {
-				j := benchJournal(b, DurabilityExit)
+				j := benchJournal(b, flow.DurabilityExit)
 				if err := j.Append(steps(n)...); err != nil {
 					b.Fatal(err)
 				}

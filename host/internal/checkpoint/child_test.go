@@ -13,6 +13,8 @@ import (
 	"testing"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/the-edge-agent/tea/host/flow"
 )
 
 // child is a process of this test binary.
@@ -63,7 +65,7 @@ func childAppend(dir string) int {
 	if err != nil {
 		return complain(err)
 	}
-	j, c, err := store.Open("run", DurabilitySync)
+	j, c, err := store.Open("run", flow.DurabilitySync)
 	if err != nil {
 		return complain(err)
 	}
@@ -83,7 +85,7 @@ func childOwn(dir string) int {
 	if err != nil {
 		return complain(err)
 	}
-	j, _, err := store.Open("run", DurabilitySync)
+	j, _, err := store.Open("run", flow.DurabilitySync)
 	if err != nil {
 		return complain(err)
 	}
@@ -101,7 +103,7 @@ func childLimited(dir string) int {
 	if err != nil {
 		return complain(err)
 	}
-	j, err := store.Create(Header{RunID: "run"}, DurabilitySync)
+	j, err := store.Create(Header{RunID: "run"}, flow.DurabilitySync)
 	if err != nil {
 		return complain(err)
 	}

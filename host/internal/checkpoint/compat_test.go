@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/the-edge-agent/tea/host/flow"
 )
 
 var update = flag.Bool("update", false, "write the files of the present format version in test/compat again")
@@ -56,7 +58,7 @@ func (c compatCase) write(t *testing.T) []byte {
 	if len(c.records) == 0 {
 		createEmpty(t, s, c.header)
 	} else {
-		j, err := s.Create(c.header, DurabilitySync)
+		j, err := s.Create(c.header, flow.DurabilitySync)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -8,13 +8,15 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/the-edge-agent/tea/host/flow"
 )
 
 // A kill between the creation of the file and its first record would leave a
 // run that nobody knows the input of.
 func TestFileAppearsWithItsFirstRecord(t *testing.T) {
 	t.Parallel()
-	for _, d := range []Durability{DurabilitySync, DurabilityAsync} {
+	for _, d := range []flow.Durability{flow.DurabilitySync, flow.DurabilityAsync} {
 		s := testStore(t)
 		j, err := s.Create(testHeader(), d)
 		if err != nil {
@@ -63,10 +65,10 @@ func TestJournalWithoutStartIsRefused(t *testing.T) {
 				t.Fatal(err)
 			}
 			var noStart *NoStartError
-			if _, _, err := s.Open("run", DurabilitySync); !errors.As(err, &noStart) || noStart.Path != path {
+			if _, _, err := s.Open("run", flow.DurabilitySync); !errors.As(err, &noStart) || noStart.Path != path {
 				t.Errorf("Open: %v, want a NoStartError", err)
 			}
-			if _, _, err := s.Fork(mustRead(t, path), 1, "fork", DurabilitySync); !errors.As(err, new(*NoStartError)) {
+			if _, _, err := s.Fork(mustRead(t, path), 1, "fork", flow.DurabilitySync); !errors.As(err, new(*NoStartError)) {
 				t.Errorf("Fork: %v, want a NoStartError", err)
 			}
 			if records == nil {
@@ -113,7 +115,7 @@ func TestCreationInProgressIsLeftAlone(t *testing.T) {
 	if err := lockFile(f, temp); err != nil {
 		t.Fatal(err)
 	}
-	j, err := s.Create(testHeader(), DurabilitySync)
+	j, err := s.Create(testHeader(), flow.DurabilitySync)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -10,6 +10,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/the-edge-agent/tea/host/flow"
 )
 
 // smallJournal gives the bytes of a journal whose records were acknowledged
@@ -17,7 +19,7 @@ import (
 func smallJournal(t testing.TB) (buf []byte, ends []int) {
 	t.Helper()
 	s := testStore(t)
-	j, err := s.Create(testHeader(), DurabilitySync)
+	j, err := s.Create(testHeader(), flow.DurabilitySync)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -55,7 +57,7 @@ func openBytes(t *testing.T, s *Store, buf []byte) (*Journal, *Contents, error) 
 	if err := os.WriteFile(filepath.Join(s.Dir(), "run.tea"), buf, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	return s.Open("run", DurabilitySync)
+	return s.Open("run", flow.DurabilitySync)
 }
 
 // wholeRecords is how many records end at or before offset; -1 where not even
@@ -195,7 +197,7 @@ func TestFlippedByteIsRefusedAtEverySectorOffset(t *testing.T) {
 func TestLostPageOfTheLastWriteIsTorn(t *testing.T) {
 	t.Parallel()
 	s := testStore(t)
-	j, err := s.Create(testHeader(), DurabilitySync)
+	j, err := s.Create(testHeader(), flow.DurabilitySync)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -239,7 +241,7 @@ func TestLostPageOfAnEarlierWriteIsRefused(t *testing.T) {
 	s := testStore(t)
 	big := Record{Kind: "finish", Body: []byte(`"` + strings.Repeat("y", 9000) + `"`)}
 	path := createRun(t, s, testHeader(), testRecords()[0], big)
-	j, _, err := s.Open("run", DurabilitySync)
+	j, _, err := s.Open("run", flow.DurabilitySync)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -5,6 +5,7 @@ import (
 	"os"
 	"time"
 
+	"github.com/the-edge-agent/tea/host/flow"
 	"github.com/the-edge-agent/tea/host/internal/checkpoint"
 )
 
@@ -21,14 +22,14 @@ func Example() {
 	}
 
 	id := checkpoint.NewRunID(time.Now())
-	journal, err := store.Create(checkpoint.Header{RunID: id, Workflow: "report", StartedAt: time.Now()}, checkpoint.DurabilitySync)
+	journal, err := store.Create(checkpoint.Header{RunID: id, Workflow: "report", StartedAt: time.Now()}, flow.DurabilitySync)
 	if err != nil {
 		panic(err)
 	}
 	err = journal.Append(
 		checkpoint.Record{Kind: checkpoint.KindStart, Body: []byte(`{"input":{}}`)},
 		checkpoint.Record{Kind: "finish", Path: "fetch", Body: []byte(`{"update":{"rows":3}}`)},
-		checkpoint.NewStatusRecord(checkpoint.StatusWaiting, "ask"),
+		checkpoint.NewStatusRecord(flow.Waiting, "ask"),
 	)
 	if err != nil {
 		panic(err)
@@ -43,7 +44,7 @@ func Example() {
 	}
 	fmt.Println(info.Status, "at", info.Node)
 
-	journal, contents, err := store.Open(id, checkpoint.DurabilitySync)
+	journal, contents, err := store.Open(id, flow.DurabilitySync)
 	if err != nil {
 		panic(err)
 	}

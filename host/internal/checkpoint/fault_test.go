@@ -8,6 +8,8 @@ import (
 	"sync"
 	"syscall"
 	"testing"
+
+	"github.com/the-edge-agent/tea/host/flow"
 )
 
 // faultyDisk is a file that fails as it is told to.
@@ -58,7 +60,7 @@ func (d *faultyDisk) set(change func(*faultyDisk)) {
 }
 
 // faultyJournal is a run with one record on a disk that does not fail yet.
-func faultyJournal(t *testing.T, d Durability) (*Journal, *faultyDisk) {
+func faultyJournal(t *testing.T, d flow.Durability) (*Journal, *faultyDisk) {
 	t.Helper()
 	s := testStore(t)
 	createRun(t, s, testHeader(), testRecords()[0])
@@ -75,7 +77,7 @@ func faultyJournal(t *testing.T, d Durability) (*Journal, *faultyDisk) {
 func TestFullDiskIsRolledBack(t *testing.T) {
 	t.Parallel()
 	for _, room := range []int{0, 1, 19, 20, 40} {
-		j, disk := faultyJournal(t, DurabilitySync)
+		j, disk := faultyJournal(t, flow.DurabilitySync)
 		size := j.Size()
 		disk.set(func(d *faultyDisk) { d.write, d.room = syscall.ENOSPC, room })
 		if err := j.Append(testRecords()[1:3]...); !errors.Is(err, syscall.ENOSPC) {
@@ -95,7 +97,7 @@ func TestFullDiskIsRolledBack(t *testing.T) {
 // What queues behind a failed write must not leave a gap in the numbers.
 func TestFullDiskUnderConcurrentAppends(t *testing.T) {
 	t.Parallel()
-	j, disk := faultyJournal(t, DurabilitySync)
+	j, disk := faultyJournal(t, flow.DurabilitySync)
 	var acknowledged sync.Map
 	var group sync.WaitGroup
 	for w := range 16 {
@@ -153,7 +155,7 @@ func (d *heldDisk) WriteAt(b []byte, off int64) (int, error) {
 
 func TestAppendsQueuedBehindAFailedWriteFail(t *testing.T) {
 	t.Parallel()
-	j, disk := faultyJournal(t, DurabilitySync)
+	j, disk := faultyJournal(t, flow.DurabilitySync)
 	held := &heldDisk{file: disk, started: make(chan struct{}), let: make(chan struct{})}
 	j.w.f = held
 	var group sync.WaitGroup
@@ -181,7 +183,7 @@ func TestAppendsQueuedBehindAFailedWriteFail(t *testing.T) {
 
 func TestBufferedRecordsSurviveAFullDisk(t *testing.T) {
 	t.Parallel()
-	for _, d := range []Durability{DurabilityAsync, DurabilityExit} {
+	for _, d := range []flow.Durability{flow.DurabilityAsync, flow.DurabilityExit} {
 		j, disk := faultyJournal(t, d)
 		disk.set(func(d *faultyDisk) { d.write, d.room = syscall.ENOSPC, 7 })
 		if err := j.Append(testRecords()[1:3]...); err != nil {
@@ -191,7 +193,7 @@ func TestBufferedRecordsSurviveAFullDisk(t *testing.T) {
 			t.Fatalf("%s: Sync: %v, want ENOSPC", d, err)
 		}
 		err := j.Append(testRecords()[3])
-		if d == DurabilityAsync {
+		if d == flow.DurabilityAsync {
 			if !errors.Is(err, syscall.ENOSPC) {
 				t.Fatalf("%s: Append while the disk is full: %v", d, err)
 			}
@@ -202,7 +204,7 @@ func TestBufferedRecordsSurviveAFullDisk(t *testing.T) {
 		if err := j.Sync(); err != nil {
 			t.Fatal(err)
 		}
-		if d == DurabilityAsync {
+		if d == flow.DurabilityAsync {
 			if err := j.Append(testRecords()[3]); err != nil {
 				t.Fatalf("Append after the disk had room again: %v", err)
 			}
@@ -216,7 +218,7 @@ func TestBufferedRecordsSurviveAFullDisk(t *testing.T) {
 
 func TestSpillFailureKeepsTheJournal(t *testing.T) {
 	t.Parallel()
-	j, disk := faultyJournal(t, DurabilityExit)
+	j, disk := faultyJournal(t, flow.DurabilityExit)
 	disk.set(func(d *faultyDisk) { d.write = syscall.ENOSPC })
 	big := Record{Kind: "finish", Body: make([]byte, spillSize+1)}
 	if err := j.Append(big); err != nil {
@@ -239,7 +241,7 @@ func TestSpillFailureKeepsTheJournal(t *testing.T) {
 
 func TestFailedSyncIsFinal(t *testing.T) {
 	t.Parallel()
-	for _, d := range []Durability{DurabilitySync, DurabilityAsync, DurabilityExit} {
+	for _, d := range []flow.Durability{flow.DurabilitySync, flow.DurabilityAsync, flow.DurabilityExit} {
 		j, disk := faultyJournal(t, d)
 		disk.set(func(d *faultyDisk) { d.sync = syscall.EIO })
 		err := j.Append(testRecords()[1])
@@ -254,7 +256,7 @@ func TestFailedSyncIsFinal(t *testing.T) {
 		if err := j.Sync(); !errors.As(err, &poisoned) {
 			t.Errorf("%s: second Sync: %v, want the PoisonedError", d, err)
 		}
-		if err := j.Append(testRecords()[1]); d != DurabilityExit && !errors.As(err, &poisoned) {
+		if err := j.Append(testRecords()[1]); d != flow.DurabilityExit && !errors.As(err, &poisoned) {
 			t.Errorf("%s: Append afterwards: %v, want the PoisonedError", d, err)
 		}
 		wantRecords(t, mustRead(t, j.Path()).Records, testRecords()[:1])
@@ -263,7 +265,7 @@ func TestFailedSyncIsFinal(t *testing.T) {
 
 func TestFailedRollbackIsFinal(t *testing.T) {
 	t.Parallel()
-	j, disk := faultyJournal(t, DurabilitySync)
+	j, disk := faultyJournal(t, flow.DurabilitySync)
 	disk.set(func(d *faultyDisk) { d.write, d.room, d.truncate = syscall.ENOSPC, 30, syscall.EIO })
 	var poisoned *PoisonedError
 	if err := j.Append(testRecords()[1]); !errors.As(err, &poisoned) || !errors.Is(err, syscall.ENOSPC) || !errors.Is(err, syscall.EIO) {

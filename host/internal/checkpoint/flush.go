@@ -1,6 +1,10 @@
 package checkpoint
 
-import "time"
+import (
+	"time"
+
+	"github.com/the-edge-agent/tea/host/flow"
+)
 
 // flushInterval is how long records of durability async may wait, so that a
 // fast run costs a few writes a second and not one for each node.
@@ -31,7 +35,7 @@ func (j *Journal) flush(durable bool) error {
 	switch {
 	case err == nil:
 		j.taken(b)
-	case j.durability == DurabilitySync, j.durability == DurabilityAsync && j.w == nil:
+	case j.durability == flow.DurabilitySync, j.durability == flow.DurabilityAsync && j.w == nil:
 		j.dropQueue(err)
 	default:
 		j.requeue(b, err)
@@ -94,7 +98,7 @@ func (j *Journal) fileSize() int64 {
 func (j *Journal) requeue(b *batch, err error) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	if j.durability == DurabilityAsync {
+	if j.durability == flow.DurabilityAsync {
 		j.flushErr = err
 	}
 	j.queue = &batch{
@@ -118,7 +122,7 @@ func (j *Journal) makeRoom() error {
 	}
 	j.io.Lock()
 	defer j.io.Unlock()
-	return j.flush(j.durability == DurabilityAsync)
+	return j.flush(j.durability == flow.DurabilityAsync)
 }
 
 // flusher writes the queue of a journal in the background.

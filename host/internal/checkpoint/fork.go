@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"slices"
 	"time"
+
+	"github.com/the-edge-agent/tea/host/flow"
 )
 
 // Fork begins a new run with the records of another one, up to and including
@@ -14,7 +16,7 @@ import (
 //
 // Errors are those of [Store.Create], a [*NoStartError], and that source has no
 // record of that number.
-func (s *Store) Fork(source *Contents, at uint64, newID string, d Durability, more ...Record) (*Journal, *Contents, error) {
+func (s *Store) Fork(source *Contents, at uint64, newID string, d flow.Durability, more ...Record) (*Journal, *Contents, error) {
 	if err := checkRunID(newID); err != nil {
 		return nil, nil, err
 	}

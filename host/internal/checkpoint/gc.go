@@ -9,6 +9,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/the-edge-agent/tea/host/flow"
 )
 
 // Policy says which runs [Store.GC] removes. A zero field sets no limit;
@@ -50,11 +52,11 @@ type candidate struct {
 	journal, events fs.FileInfo // as they were when looked at; nil where there is none
 	updated         time.Time
 	size            int64
-	status          string // empty where the journal cannot be read
+	status          flow.Status // empty where the journal cannot be read
 }
 
 // kept reports whether the run is never removed.
-func (c *candidate) kept() bool { return c.status == "" || c.status == StatusRunning }
+func (c *candidate) kept() bool { return c.status == "" || c.status == flow.Running }
 
 // GC removes the runs that policy does not keep at the time now, and temporary
 // files that a crash left. It returns the ids of the removed runs. A run that is
@@ -98,7 +100,7 @@ func (p Policy) choose(runs []*candidate, now time.Time) []*candidate {
 	var left []*candidate
 	var bytes int64
 	for _, c := range runs {
-		if c.status != StatusDone {
+		if c.status != flow.Done {
 			left = append(left, c)
 			bytes += c.size
 		}
@@ -109,7 +111,7 @@ func (p Policy) choose(runs []*candidate, now time.Time) []*candidate {
 	}
 	count, full := 0, false
 	for _, c := range runs {
-		if c.status != StatusDone {
+		if c.status != flow.Done {
 			continue
 		}
 		// Once one does not fit, no older one stays in its place.
@@ -136,7 +138,7 @@ func (p Policy) chooseUnfinished(runs []*candidate, now time.Time) []*candidate 
 			continue
 		}
 		old := p.MaxUnfinishedAge > 0 && now.Sub(c.updated) > p.MaxUnfinishedAge
-		if c.status != StatusWaiting {
+		if c.status != flow.Waiting {
 			old = old || p.MaxUnfinished != 0 && count >= p.MaxUnfinished || p.MaxUnfinishedBytes > 0 && bytes >= p.MaxUnfinishedBytes
 			count++
 			bytes += c.size

@@ -8,13 +8,15 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/the-edge-agent/tea/host/flow"
 )
 
 const day = 24 * time.Hour
 
 // agedRun makes a run that was left with this status so long before testTime,
 // with size bytes of events.
-func agedRun(t *testing.T, s *Store, id, status string, age time.Duration, events int) {
+func agedRun(t *testing.T, s *Store, id string, status flow.Status, age time.Duration, events int) {
 	t.Helper()
 	h := testHeader()
 	h.RunID, h.StartedAt = id, testTime.Add(-age)
@@ -61,13 +63,13 @@ func TestGC(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			s := testStore(t)
-			agedRun(t, s, "done-1", StatusDone, day, 10_000)
-			agedRun(t, s, "done-2", StatusDone, 2*day, 10_000)
-			agedRun(t, s, "done-3", StatusDone, 3*day, 10_000)
-			agedRun(t, s, "done-40", StatusDone, 40*day, 10)
-			agedRun(t, s, "waiting-100", StatusWaiting, 100*day, 0)
-			agedRun(t, s, "failed-100", StatusFailed, 100*day, 0)
-			agedRun(t, s, "stopped-80", StatusStopped, 80*day, 0)
+			agedRun(t, s, "done-1", flow.Done, day, 10_000)
+			agedRun(t, s, "done-2", flow.Done, 2*day, 10_000)
+			agedRun(t, s, "done-3", flow.Done, 3*day, 10_000)
+			agedRun(t, s, "done-40", flow.Done, 40*day, 10)
+			agedRun(t, s, "waiting-100", flow.Waiting, 100*day, 0)
+			agedRun(t, s, "failed-100", flow.Failed, 100*day, 0)
+			agedRun(t, s, "stopped-80", flow.Stopped, 80*day, 0)
 			agedEvents(t, s, "lone-50", 50*day, 10)
 			if err := os.WriteFile(s.journalPath("broken"), []byte("?"), 0o600); err != nil {
 				t.Fatal(err)
@@ -98,11 +100,11 @@ func TestGC(t *testing.T) {
 func TestGCLeavesRunsInUse(t *testing.T) {
 	t.Parallel()
 	s := testStore(t)
-	agedRun(t, s, "done", StatusDone, 300*day, 0)
-	agedRun(t, s, "waiting", StatusWaiting, 300*day, 0)
+	agedRun(t, s, "done", flow.Done, 300*day, 0)
+	agedRun(t, s, "waiting", flow.Waiting, 300*day, 0)
 	agedEvents(t, s, "lone", 300*day, 0)
 	for _, id := range []string{"done", "waiting"} {
-		j, _, err := s.Open(id, DurabilitySync)
+		j, _, err := s.Open(id, flow.DurabilitySync)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -7,11 +7,13 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+
+	"github.com/the-edge-agent/tea/host/flow"
 )
 
 func TestGroupCommit(t *testing.T) {
 	t.Parallel()
-	for _, d := range []Durability{DurabilitySync, DurabilityAsync, DurabilityExit} {
+	for _, d := range []flow.Durability{flow.DurabilitySync, flow.DurabilityAsync, flow.DurabilityExit} {
 		t.Run(string(d), func(t *testing.T) {
 			t.Parallel()
 			s := testStore(t)
@@ -84,7 +86,7 @@ func (d *slowDisk) Sync() error {
 func TestConcurrentAppendsShareOneSync(t *testing.T) {
 	t.Parallel()
 	s := testStore(t)
-	j, err := s.Create(testHeader(), DurabilitySync)
+	j, err := s.Create(testHeader(), flow.DurabilitySync)
 	if err != nil {
 		t.Fatal(err)
 	}

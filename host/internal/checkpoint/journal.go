@@ -5,6 +5,8 @@ import (
 	"os"
 	"sync"
 	"time"
+
+	"github.com/the-edge-agent/tea/host/flow"
 )
 
 // spillSize is how much waits in memory before it goes to the file.
@@ -16,7 +18,7 @@ const spillSize = 4 << 20
 type Journal struct {
 	header     Header
 	path       string
-	durability Durability
+	durability flow.Durability
 
 	// io is held by whoever writes to the file; it is taken before mu.
 	io sync.Mutex
@@ -47,12 +49,12 @@ type batch struct {
 
 // newJournal makes a journal of a run. It owns w, which is nil where there is no
 // file yet. last is the last record in the file.
-func newJournal(h Header, path string, d Durability, w *writer, last uint64) *Journal {
+func newJournal(h Header, path string, d flow.Durability, w *writer, last uint64) *Journal {
 	j := &Journal{header: h, path: path, durability: d, w: w, kept: w != nil, written: last, queue: &batch{}, seq: last}
 	if w != nil {
 		j.size = w.size
 	}
-	if d == DurabilityAsync {
+	if d == flow.DurabilityAsync {
 		j.background = startFlusher(j)
 	}
 	return j
@@ -94,7 +96,7 @@ func (j *Journal) Seq() uint64 {
 // be tried again, for instance after space was made (errors.Is with
 // syscall.ENOSPC); a [*PoisonedError] is final.
 func (j *Journal) Append(records ...Record) error {
-	if j.durability == DurabilityOff || len(records) == 0 {
+	if j.durability == flow.DurabilityOff || len(records) == 0 {
 		return nil
 	}
 	for _, r := range records {
@@ -102,7 +104,7 @@ func (j *Journal) Append(records ...Record) error {
 			return fmt.Errorf("append to checkpoint %s: a record of %d bytes is larger than %d", j.path, size, maxRecord)
 		}
 	}
-	if j.durability != DurabilitySync {
+	if j.durability != flow.DurabilitySync {
 		if err := j.makeRoom(); err != nil {
 			return err
 		}
@@ -112,9 +114,9 @@ func (j *Journal) Append(records ...Record) error {
 		return err
 	}
 	switch {
-	case j.durability == DurabilitySync, j.durability == DurabilityAsync && first:
+	case j.durability == flow.DurabilitySync, j.durability == flow.DurabilityAsync && first:
 		return j.commit(b)
-	case j.durability == DurabilityAsync:
+	case j.durability == flow.DurabilityAsync:
 		j.background.wake()
 	}
 	return nil
@@ -148,7 +150,7 @@ func (j *Journal) enqueue(records []Record) (b *batch, first bool, err error) {
 // of durability exit and async still wait, and Sync may be tried again; a
 // [*PoisonedError] is final.
 func (j *Journal) Sync() error {
-	if j.durability == DurabilityOff {
+	if j.durability == flow.DurabilityOff {
 		return nil
 	}
 	j.io.Lock()
@@ -163,7 +165,7 @@ func (j *Journal) Sync() error {
 // first, and the error says that it was not; with exit what was appended since
 // the last Sync may be lost. Closing again does nothing.
 func (j *Journal) Close() error {
-	return j.end(j.durability == DurabilitySync || j.durability == DurabilityAsync)
+	return j.end(j.durability == flow.DurabilitySync || j.durability == flow.DurabilityAsync)
 }
 
 // Discard ends a run that ended well and need not be resumed. With durability

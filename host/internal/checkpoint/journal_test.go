@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/the-edge-agent/tea/host/flow"
 )
 
 var testTime = time.Date(2026, 11, 21, 2, 45, 12, 345678901, time.UTC)
@@ -45,7 +47,7 @@ func createRun(t testing.TB, s *Store, h Header, records ...Record) string {
 	if len(records) == 0 {
 		records = testRecords()[:1]
 	}
-	j, err := s.Create(h, DurabilitySync)
+	j, err := s.Create(h, flow.DurabilitySync)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -91,7 +93,7 @@ func wantRecords(t testing.TB, got, want []Record) {
 
 func TestJournalRoundTrip(t *testing.T) {
 	t.Parallel()
-	for _, d := range []Durability{DurabilitySync, DurabilityAsync, DurabilityExit} {
+	for _, d := range []flow.Durability{flow.DurabilitySync, flow.DurabilityAsync, flow.DurabilityExit} {
 		t.Run(string(d), func(t *testing.T) {
 			t.Parallel()
 			s := testStore(t)
@@ -166,7 +168,7 @@ func TestAppendSetsTheTime(t *testing.T) {
 func TestSyncIsDurableWithoutClose(t *testing.T) {
 	t.Parallel()
 	s := testStore(t)
-	j, err := s.Create(testHeader(), DurabilitySync)
+	j, err := s.Create(testHeader(), flow.DurabilitySync)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -181,7 +183,7 @@ func TestAsyncWritesInTheBackground(t *testing.T) {
 	t.Parallel()
 	s := testStore(t)
 	synctest.Test(t, func(t *testing.T) {
-		j, err := s.Create(testHeader(), DurabilityAsync)
+		j, err := s.Create(testHeader(), flow.DurabilityAsync)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -198,7 +200,7 @@ func TestAsyncWritesInTheBackground(t *testing.T) {
 func TestAsyncCloseWritesWhatWaits(t *testing.T) {
 	t.Parallel()
 	s := testStore(t)
-	j, err := s.Create(testHeader(), DurabilityAsync)
+	j, err := s.Create(testHeader(), flow.DurabilityAsync)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -231,7 +233,7 @@ func TestExitLeavesNothingWithoutSync(t *testing.T) {
 			t.Run(name+" "+size, func(t *testing.T) {
 				t.Parallel()
 				s := testStore(t)
-				j, err := s.Create(testHeader(), DurabilityExit)
+				j, err := s.Create(testHeader(), flow.DurabilityExit)
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -258,7 +260,7 @@ func TestExitLeavesNothingWithoutSync(t *testing.T) {
 func TestExitSpillsInOrder(t *testing.T) {
 	t.Parallel()
 	s := testStore(t)
-	j, err := s.Create(testHeader(), DurabilityExit)
+	j, err := s.Create(testHeader(), flow.DurabilityExit)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -290,7 +292,7 @@ func TestExitSpillsInOrder(t *testing.T) {
 func TestDiscardCompletesAPromisedFile(t *testing.T) {
 	t.Parallel()
 	s := testStore(t)
-	j, err := s.Create(testHeader(), DurabilityExit)
+	j, err := s.Create(testHeader(), flow.DurabilityExit)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -300,7 +302,7 @@ func TestDiscardCompletesAPromisedFile(t *testing.T) {
 	if err := j.Sync(); err != nil {
 		t.Fatal(err)
 	}
-	if err := j.Append(NewStatusRecord(StatusDone, "")); err != nil {
+	if err := j.Append(NewStatusRecord(flow.Done, "")); err != nil {
 		t.Fatal(err)
 	}
 	if err := j.Discard(); err != nil {
@@ -310,7 +312,7 @@ func TestDiscardCompletesAPromisedFile(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if info.Status != StatusDone || info.Records != 2 {
+	if info.Status != flow.Done || info.Records != 2 {
 		t.Errorf("status %q with %d records, want done with 2", info.Status, info.Records)
 	}
 }
@@ -318,7 +320,7 @@ func TestDiscardCompletesAPromisedFile(t *testing.T) {
 func TestOffWritesNothing(t *testing.T) {
 	t.Parallel()
 	s := testStore(t)
-	j, err := s.Create(testHeader(), DurabilityOff)
+	j, err := s.Create(testHeader(), flow.DurabilityOff)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -337,7 +339,7 @@ func TestOffWritesNothing(t *testing.T) {
 
 func TestClosedJournalRefuses(t *testing.T) {
 	t.Parallel()
-	for _, d := range []Durability{DurabilitySync, DurabilityAsync, DurabilityExit} {
+	for _, d := range []flow.Durability{flow.DurabilitySync, flow.DurabilityAsync, flow.DurabilityExit} {
 		s := testStore(t)
 		j, err := s.Create(testHeader(), d)
 		if err != nil {
@@ -360,7 +362,7 @@ func TestClosedJournalRefuses(t *testing.T) {
 
 func TestCreateTwiceIsRefused(t *testing.T) {
 	t.Parallel()
-	for _, d := range []Durability{DurabilitySync, DurabilityExit} {
+	for _, d := range []flow.Durability{flow.DurabilitySync, flow.DurabilityExit} {
 		s := testStore(t)
 		path := createRun(t, s, testHeader(), testRecords()...)
 		if _, err := s.Create(testHeader(), d); !errors.Is(err, fs.ErrExist) {
@@ -372,10 +374,10 @@ func TestCreateTwiceIsRefused(t *testing.T) {
 
 func TestParseDurability(t *testing.T) {
 	t.Parallel()
-	if d, err := ParseDurability("async"); d != DurabilityAsync || err != nil {
+	if d, err := flow.ParseDurability("async"); d != flow.DurabilityAsync || err != nil {
 		t.Errorf("async: %q, %v", d, err)
 	}
-	_, err := ParseDurability("synk")
+	_, err := flow.ParseDurability("synk")
 	if want := `unknown durability "synk": want exit, sync, async or off; did you mean "sync"?`; err == nil || err.Error() != want {
 		t.Errorf("got %v, want %s", err, want)
 	}

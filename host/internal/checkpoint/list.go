@@ -11,6 +11,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/the-edge-agent/tea/host/flow"
 )
 
 // Info is a run in a list.
@@ -18,7 +20,7 @@ type Info struct {
 	ID       string `json:"id"`
 	Workflow string `json:"workflow"`
 	// Status is one of the Status constants, or empty where Problem is set.
-	Status string `json:"status"`
+	Status flow.Status `json:"status"`
 	// Node is where the run was left; the path of its last record where it
 	// did not say.
 	Node         string    `json:"node"`
@@ -103,13 +105,13 @@ func (i *Info) load() error {
 		i.Status, i.Node = body.Status, cmp.Or(body.Node, i.Node)
 		return nil
 	}
-	i.Status = StatusStopped
+	i.Status = flow.Stopped
 	_, owned, err := lockOwner(f)
 	if err != nil {
 		return fmt.Errorf("ask for the owner of %s: %w", i.Path, err)
 	}
 	if owned {
-		i.Status = StatusRunning
+		i.Status = flow.Running
 	}
 	return nil
 }

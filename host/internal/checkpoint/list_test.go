@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/the-edge-agent/tea/host/flow"
 )
 
 func TestListTellsHowRunsStand(t *testing.T) {
@@ -18,18 +20,18 @@ func TestListTellsHowRunsStand(t *testing.T) {
 	big := Record{Kind: "finish", Path: "big", Body: []byte(`"` + strings.Repeat("x", 100_000) + `"`)}
 	cases := map[string]struct {
 		records []Record
-		status  string
+		status  flow.Status
 		node    string
 	}{
-		"start only":           {testRecords()[:1], StatusStopped, ""},
-		"killed":               {[]Record{finish}, StatusStopped, "fetch"},
-		"waiting":              {[]Record{finish, NewStatusRecord(StatusWaiting, "ask")}, StatusWaiting, "ask"},
-		"failed":               {[]Record{finish, NewStatusRecord(StatusFailed, "fetch")}, StatusFailed, "fetch"},
-		"stopped":              {[]Record{NewStatusRecord(StatusStopped, "loop#2")}, StatusStopped, "loop#2"},
-		"done":                 {[]Record{big, NewStatusRecord(StatusDone, "")}, StatusDone, ""},
-		"killed after waiting": {[]Record{NewStatusRecord(StatusWaiting, "ask"), finish}, StatusStopped, "fetch"},
-		"last record is large": {[]Record{finish, big}, StatusStopped, "big"},
-		"unknown status":       {[]Record{NewStatusRecord("running", "x")}, StatusStopped, "x"},
+		"start only":           {testRecords()[:1], flow.Stopped, ""},
+		"killed":               {[]Record{finish}, flow.Stopped, "fetch"},
+		"waiting":              {[]Record{finish, NewStatusRecord(flow.Waiting, "ask")}, flow.Waiting, "ask"},
+		"failed":               {[]Record{finish, NewStatusRecord(flow.Failed, "fetch")}, flow.Failed, "fetch"},
+		"stopped":              {[]Record{NewStatusRecord(flow.Stopped, "loop#2")}, flow.Stopped, "loop#2"},
+		"done":                 {[]Record{big, NewStatusRecord(flow.Done, "")}, flow.Done, ""},
+		"killed after waiting": {[]Record{NewStatusRecord(flow.Waiting, "ask"), finish}, flow.Stopped, "fetch"},
+		"last record is large": {[]Record{finish, big}, flow.Stopped, "big"},
+		"unknown status":       {[]Record{NewStatusRecord("running", "x")}, flow.Stopped, "x"},
 	}
 	for name, c := range cases {
 		for _, tail := range []string{"", "torn"} {
@@ -74,7 +76,7 @@ func TestListInfo(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := []Info{{
-		ID: "run", Workflow: "report", Status: StatusWaiting, Node: "ask", StartedAt: testTime, UpdatedAt: testTime,
+		ID: "run", Workflow: "report", Status: flow.Waiting, Node: "ask", StartedAt: testTime, UpdatedAt: testTime,
 		WorkflowFile: "/flows/report.yaml", Path: path, Size: mustRead(t, path).Size, Records: 4,
 	}}
 	if diff := cmp.Diff(want, infos); diff != "" {
@@ -147,7 +149,7 @@ func TestListIsNewestFirst(t *testing.T) {
 // disk.
 func makeRuns(t testing.TB, s *Store, n, size int) {
 	t.Helper()
-	path := createRun(t, s, testHeader(), Record{Kind: "finish", Body: []byte(`"` + strings.Repeat("x", size) + `"`)}, NewStatusRecord(StatusDone, "end"))
+	path := createRun(t, s, testHeader(), Record{Kind: "finish", Body: []byte(`"` + strings.Repeat("x", size) + `"`)}, NewStatusRecord(flow.Done, "end"))
 	buf, err := os.ReadFile(path)
 	if err != nil {
 		t.Fatal(err)

@@ -7,6 +7,8 @@ import (
 	"testing"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/the-edge-agent/tea/host/flow"
 )
 
 // needMount mounts a tmpfs, which takes root; CI runs as root and may not skip.
@@ -37,7 +39,7 @@ func TestRealFullDisk(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	j, err := s.Create(testHeader(), DurabilitySync)
+	j, err := s.Create(testHeader(), flow.DurabilitySync)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -52,7 +54,7 @@ func TestRealFullDisk(t *testing.T) {
 	}
 	h := testHeader()
 	h.RunID = "other"
-	other, err := s.Create(h, DurabilitySync)
+	other, err := s.Create(h, flow.DurabilitySync)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -88,14 +90,14 @@ func TestReadOnlyDirectory(t *testing.T) {
 	if _, err := OpenStore(dir); !errors.Is(err, syscall.EROFS) {
 		t.Errorf("OpenStore: %v, want that it is read-only", err)
 	}
-	if _, _, err := s.Open("run", DurabilitySync); !errors.Is(err, syscall.EROFS) {
+	if _, _, err := s.Open("run", flow.DurabilitySync); !errors.Is(err, syscall.EROFS) {
 		t.Errorf("Open: %v, want that it is read-only", err)
 	}
 	view, err := ViewStore(dir)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if infos, err := view.List(); err != nil || len(infos) != 1 || infos[0].Status != StatusWaiting {
+	if infos, err := view.List(); err != nil || len(infos) != 1 || infos[0].Status != flow.Waiting {
 		t.Errorf("List: %+v, %v", infos, err)
 	}
 	wantRecords(t, mustRead(t, path).Records, testRecords())

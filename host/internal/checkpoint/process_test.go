@@ -9,6 +9,8 @@ import (
 	"testing"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/the-edge-agent/tea/host/flow"
 )
 
 func TestKilledProcessLosesNothingAcknowledged(t *testing.T) {
@@ -43,7 +45,7 @@ func TestSecondOwnerIsRefused(t *testing.T) {
 	c := startChild(t, "own", s.Dir())
 	c.line(t)
 
-	_, _, err := s.Open("run", DurabilitySync)
+	_, _, err := s.Open("run", flow.DurabilitySync)
 	var locked *LockedError
 	if !errors.As(err, &locked) || locked.PID != c.cmd.Process.Pid || locked.Path != path {
 		t.Fatalf("got %v, want that process %d uses %s", err, c.cmd.Process.Pid, path)
@@ -51,22 +53,22 @@ func TestSecondOwnerIsRefused(t *testing.T) {
 	if err := s.Remove("run"); !errors.As(err, &locked) {
 		t.Errorf("Remove: %v, want a LockedError", err)
 	}
-	if info, err := s.Info("run"); err != nil || info.Status != StatusRunning {
+	if info, err := s.Info("run"); err != nil || info.Status != flow.Running {
 		t.Errorf("status %q, %v; want running", info.Status, err)
 	}
 	wantRecords(t, mustRead(t, path).Records, testRecords()[:1])
 
 	c.cmd.Process.Kill()
 	c.cmd.Wait()
-	if info, err := s.Info("run"); err != nil || info.Status != StatusStopped {
+	if info, err := s.Info("run"); err != nil || info.Status != flow.Stopped {
 		t.Errorf("after the owner was killed: status %q, %v; want stopped", info.Status, err)
 	}
-	j, _, err := s.Open("run", DurabilitySync)
+	j, _, err := s.Open("run", flow.DurabilitySync)
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer j.Close()
-	_, _, err = s.Open("run", DurabilitySync)
+	_, _, err = s.Open("run", flow.DurabilitySync)
 	if !errors.As(err, &locked) || locked.PID != os.Getpid() {
 		t.Errorf("twice in one process: %v, want a LockedError", err)
 	}
@@ -91,7 +93,7 @@ func TestClosedRunIsFreeWhileAChildStarts(t *testing.T) {
 	t.Parallel()
 	s := testStore(t)
 	createRun(t, s, testHeader())
-	j, _, err := s.Open("run", DurabilitySync)
+	j, _, err := s.Open("run", flow.DurabilitySync)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -103,7 +105,7 @@ func TestClosedRunIsFreeWhileAChildStarts(t *testing.T) {
 	if err := j.Close(); err != nil {
 		t.Fatal(err)
 	}
-	j, _, err = s.Open("run", DurabilitySync)
+	j, _, err = s.Open("run", flow.DurabilitySync)
 	if err != nil {
 		t.Fatal(err)
 	}

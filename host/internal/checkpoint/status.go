@@ -1,31 +1,27 @@
 package checkpoint
 
-import "encoding/json"
+import (
+	"encoding/json"
+
+	"github.com/the-edge-agent/tea/host/flow"
+)
 
 // KindStatus is the kind of the records with a run's status when its process
 // leaves it. Such a record counts as long as none follows it: a run that goes on
 // after an interrupt and is killed then is no longer waiting.
+//
+// No record has the status running. It is that of a run without a last status
+// whose owner lives; without an owner the status is stopped, for it was killed.
 const KindStatus = "status"
-
-// The statuses of a run. StatusRunning is never in a record: it is a run
-// without a last status whose owner lives; without an owner it is
-// StatusStopped, for it was killed.
-const (
-	StatusRunning = "running"
-	StatusWaiting = "waiting"
-	StatusFailed  = "failed"
-	StatusStopped = "stopped"
-	StatusDone    = "done"
-)
 
 // StatusBody is the body of a [KindStatus] record.
 type StatusBody struct {
-	Status string `json:"status"`
-	Node   string `json:"node,omitempty"`
+	Status flow.Status `json:"status"`
+	Node   string      `json:"node,omitempty"`
 }
 
 // NewStatusRecord returns a record of the run's status at a node.
-func NewStatusRecord(status, node string) Record {
+func NewStatusRecord(status flow.Status, node string) Record {
 	body, _ := json.Marshal(StatusBody{Status: status, Node: node}) // two strings always encode
 	return Record{Kind: KindStatus, Path: node, Body: body}
 }
@@ -40,9 +36,9 @@ func lastStatus(r Record) (body StatusBody, ok bool) {
 }
 
 // isStatus reports whether a status record may hold it.
-func isStatus(status string) bool {
+func isStatus(status flow.Status) bool {
 	switch status {
-	case StatusWaiting, StatusFailed, StatusStopped, StatusDone:
+	case flow.Waiting, flow.Failed, flow.Stopped, flow.Done:
 		return true
 	}
 	return false

@@ -10,6 +10,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/the-edge-agent/tea/host/flow"
 )
 
 const (
@@ -28,7 +30,7 @@ const (
 type cachedStatus struct {
 	size, modified int64 // bytes; nanoseconds since 1970
 	updated        int64 // nanoseconds since 1970
-	status         string
+	status         flow.Status
 }
 
 // applies reports whether the journal has not changed since.
@@ -68,7 +70,7 @@ func parseCachedStatus(line string) (id string, c cachedStatus, ok bool) {
 		}
 		*into = n
 	}
-	c.status = fields[4]
+	c.status = flow.Status(fields[4])
 	return fields[0], c, isStatus(c.status)
 }
 
@@ -102,7 +104,7 @@ func (s *Store) fillStatuses(runs []*candidate) {
 	read := 0
 	for _, c := range runs {
 		if c.events != nil {
-			c.updated, c.size, c.status = c.events.ModTime(), c.events.Size(), StatusDone
+			c.updated, c.size, c.status = c.events.ModTime(), c.events.Size(), flow.Done
 		}
 		if c.journal == nil {
 			// Events without a journal are those of a run that ended well, or
@@ -134,5 +136,5 @@ func (s *Store) readStatus(r *candidate) (c cachedStatus, lasts bool) {
 		size: r.journal.Size(), modified: r.journal.ModTime().UnixNano(),
 		updated: info.UpdatedAt.UnixNano(), status: info.Status,
 	}
-	return c, err == nil && info.Status != StatusRunning
+	return c, err == nil && info.Status != flow.Running
 }

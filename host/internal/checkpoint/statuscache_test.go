@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/the-edge-agent/tea/host/flow"
 )
 
 // cachedStore makes a store of failed runs, a-00 the oldest, whose statuses GC
@@ -19,7 +21,7 @@ func cachedStore(t *testing.T) (*Store, []string) {
 	var ids []string
 	for i := range statusCacheMin {
 		ids = append(ids, fmt.Sprintf("a-%02d", i))
-		agedRun(t, s, ids[i], StatusFailed, time.Duration(statusCacheMin-i)*time.Hour, 0)
+		agedRun(t, s, ids[i], flow.Failed, time.Duration(statusCacheMin-i)*time.Hour, 0)
 	}
 	gcRemoves(t, s, Policy{}, nil)
 	if _, err := os.Stat(filepath.Join(s.Dir(), statusCacheName)); err != nil {
@@ -60,11 +62,11 @@ func TestGCReadsAJournalOnce(t *testing.T) {
 func TestGCSeesThatARunWentOn(t *testing.T) {
 	t.Parallel()
 	s, ids := cachedStore(t)
-	j, _, err := s.Open(ids[0], DurabilitySync)
+	j, _, err := s.Open(ids[0], flow.DurabilitySync)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := errors.Join(j.Append(NewStatusRecord(StatusDone, "x")), j.Close()); err != nil {
+	if err := errors.Join(j.Append(NewStatusRecord(flow.Done, "x")), j.Close()); err != nil {
 		t.Fatal(err)
 	}
 	gcRemoves(t, s, Policy{MaxUnfinished: statusCacheMin - 2}, ids[1:2])

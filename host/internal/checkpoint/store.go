@@ -9,6 +9,8 @@ import (
 	"strings"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/the-edge-agent/tea/host/flow"
 )
 
 // The names of a run's files are its id and one of these.
@@ -66,12 +68,12 @@ func (s *Store) Dir() string { return s.dir }
 // [Journal.Append] with durability sync and async, at the first [Journal.Sync]
 // with exit, and never with off. Create, or the call that makes the file,
 // returns an error that is fs.ErrExist where the run exists already.
-func (s *Store) Create(h Header, d Durability) (*Journal, error) {
+func (s *Store) Create(h Header, d flow.Durability) (*Journal, error) {
 	if err := checkRunID(h.RunID); err != nil {
 		return nil, err
 	}
 	h.Format = FormatVersion
-	if d == DurabilityOff {
+	if d == flow.DurabilityOff {
 		return newJournal(h, "", d, nil, 0), nil
 	}
 	path := s.journalPath(h.RunID)
@@ -87,7 +89,7 @@ func (s *Store) Create(h Header, d Durability) (*Journal, error) {
 // Errors: a [*LockedError] where a live process owns the run; a
 // [*CorruptError], [*VersionError] or [*NoStartError], with the file left as it
 // is; and those of Find.
-func (s *Store) Open(run string, d Durability) (*Journal, *Contents, error) {
+func (s *Store) Open(run string, d flow.Durability) (*Journal, *Contents, error) {
 	path, err := s.Find(run)
 	if err != nil {
 		return nil, nil, err

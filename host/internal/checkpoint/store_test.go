@@ -12,6 +12,8 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/the-edge-agent/tea/host/flow"
 )
 
 func TestOpenStoreMakesAPrivateDirectory(t *testing.T) {
@@ -111,7 +113,7 @@ func TestNamesThatLeadOutAreRefused(t *testing.T) {
 	for _, id := range []string{"", "../x", "a/b", ".hidden", "run.events", "-x", strings.Repeat("x", 200)} {
 		h := testHeader()
 		h.RunID = id
-		for _, d := range []Durability{DurabilitySync, DurabilityExit, DurabilityOff} {
+		for _, d := range []flow.Durability{flow.DurabilitySync, flow.DurabilityExit, flow.DurabilityOff} {
 			if _, err := s.Create(h, d); err == nil {
 				t.Errorf("a run %q was created (%s)", id, d)
 			}
@@ -155,7 +157,7 @@ func TestPipeInPlaceOfARunIsRefused(t *testing.T) {
 	if err := syscall.Mkfifo(s.journalPath("run"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if _, _, err := s.Open("run", DurabilitySync); err == nil {
+	if _, _, err := s.Open("run", flow.DurabilitySync); err == nil {
 		t.Error("a pipe was opened as a run")
 	}
 	infos, err := s.List()
@@ -209,7 +211,7 @@ func TestFork(t *testing.T) {
 	createRun(t, s, testHeader(), testRecords()...)
 	given := Record{Kind: "given", Time: testTime, Body: []byte(`{"values":{"n":1}}`)}
 	source := mustRead(t, s.journalPath("run"))
-	j, c, err := s.Fork(source, 2, "forked", DurabilitySync, given)
+	j, c, err := s.Fork(source, 2, "forked", flow.DurabilitySync, given)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -240,7 +242,7 @@ func TestFork(t *testing.T) {
 		"onto itself":            {1, "run"},
 		"bad name":               {1, "../x"},
 	} {
-		if _, _, err := s.Fork(source, fork.at, fork.id, DurabilitySync); err == nil {
+		if _, _, err := s.Fork(source, fork.at, fork.id, flow.DurabilitySync); err == nil {
 			t.Errorf("%s: no error", name)
 		}
 	}

@@ -7,6 +7,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/the-edge-agent/tea/host/flow"
 	"github.com/the-edge-agent/tea/host/internal/graph"
 	"github.com/the-edge-agent/tea/host/internal/state"
 	tea "github.com/the-edge-agent/tea/sdk"
@@ -36,21 +37,8 @@ func (b *branch) walk(ctx context.Context, inner *frame) error {
 	return err
 }
 
-// BranchOutcome is how a branch ended.
-type BranchOutcome struct {
-	Branch  string
-	Success bool
-	Err     *tea.Error
-	Timeout bool
-	Elapsed time.Duration
-	// Retries counts the repetitions of the branch.
-	Retries int
-	// Circuit is the breaker's state, "" without one.
-	Circuit string
-}
-
 type branchResult struct {
-	BranchOutcome
+	flow.BranchOutcome
 	path string
 	// frame is that of the last attempt; first holds the one of the first.
 	frame *frame
@@ -161,11 +149,11 @@ func settle(results []branchResult, tolerant bool) error {
 }
 
 func (res *branchResult) failure() error {
-	var node *NodeError
+	var node *flow.NodeError
 	if errors.As(res.cause, &node) {
 		return node
 	}
-	return &NodeError{Node: res.Branch, Path: res.path, Err: res.Err}
+	return &flow.NodeError{Node: res.Branch, Path: res.path, Err: res.Err}
 }
 
 // openBranch begins the frame of a branch inside this one.
@@ -241,7 +229,7 @@ func (f *frame) tryBranch(ctx context.Context, b *branch, policy *graph.Parallel
 	switch {
 	case err == nil:
 		return true
-	case unwinds(ctx, err) || errors.As(err, new(*BudgetError)):
+	case unwinds(ctx, err) || errors.As(err, new(*flow.BudgetError)):
 		res.err = err
 		return true
 	case inner.Err() != nil:
@@ -264,7 +252,7 @@ func (f *frame) retryBranch(ctx context.Context, policy *graph.Parallel, attempt
 	wait := retryWait(policy.Retry, attempt, res.Err)
 	fields := retryFields(attempt, wait, res.Err)
 	fields["branch"] = res.Branch
-	f.run.emit(EventRetry, "", res.path, fields)
+	f.run.emit(flow.EventRetry, "", res.path, fields)
 	if f.run.o.Callbacks.BranchRetry != nil {
 		f.run.o.Callbacks.BranchRetry(res.path, attempt, wait, res.Err)
 	}
@@ -302,7 +290,7 @@ func (f *frame) endBranch(res *branchResult, tolerant bool) {
 		if res.Err != nil {
 			fields["error"], fields["error_type"], fields["timeout"] = res.Err.Message, string(res.Err.Type), res.Timeout
 		}
-		r.emit(EventBranchEnd, "", res.path, fields)
+		r.emit(flow.EventBranchEnd, "", res.path, fields)
 	}
 	if !res.Success && r.o.Callbacks.BranchError != nil {
 		r.o.Callbacks.BranchError(res.path, res.BranchOutcome)

@@ -1,6 +1,10 @@
 package engine
 
-import "sync"
+import (
+	"sync"
+
+	"github.com/the-edge-agent/tea/host/flow"
+)
 
 // branchStart emits the start of a branch once, when the first of its nodes
 // runs. A resume does not repeat it for branches that had ended before.
@@ -30,7 +34,7 @@ func (f *frame) startBranch(b *branch, res *branchResult) {
 					fields["item"] = label
 				}
 			}
-			r.emit(EventBranchStart, "", b.path, fields)
+			r.emit(flow.EventBranchStart, "", b.path, fields)
 		}
 		if r.o.Callbacks.BranchStart != nil {
 			r.o.Callbacks.BranchStart(b.path, b.name)

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/the-edge-agent/tea/host/flow"
 	"github.com/the-edge-agent/tea/host/internal/spec"
 	tea "github.com/the-edge-agent/tea/sdk"
 )
@@ -20,7 +21,7 @@ func (r *run) countStep(f *frame, path string) error {
 	}
 	if limit := wf.Budget.Steps; limit > 0 && n > limit {
 		r.steps.Add(-1) // it is not taken
-		return r.exhaust(&BudgetError{Limit: "steps", Used: fmt.Sprintf("%d allowed", limit)})
+		return r.exhaust(&flow.BudgetError{Limit: "steps", Used: fmt.Sprintf("%d allowed", limit)})
 	}
 	if b := &wf.Budget; b.Tokens == 0 && b.USD == 0 {
 		return nil
@@ -33,13 +34,13 @@ func (r *run) countStep(f *frame, path string) error {
 
 // spent returns the budget that has been used up by requests to models; nil
 // where none is. The caller holds mu.
-func (r *run) spent() *BudgetError {
+func (r *run) spent() *flow.BudgetError {
 	b, used := &r.o.workflow().Budget, &r.usage
 	switch {
 	case b.Tokens > 0 && used.Tokens >= b.Tokens:
-		return &BudgetError{Limit: "tokens", Used: fmt.Sprintf("%d of %d", used.Tokens, b.Tokens)}
+		return &flow.BudgetError{Limit: "tokens", Used: fmt.Sprintf("%d of %d", used.Tokens, b.Tokens)}
 	case b.USD > 0 && used.USD >= b.USD:
-		return &BudgetError{Limit: "usd", Used: fmt.Sprintf("%.4f of %.4f", used.USD, b.USD)}
+		return &flow.BudgetError{Limit: "usd", Used: fmt.Sprintf("%.4f of %.4f", used.USD, b.USD)}
 	}
 	return nil
 }
@@ -51,14 +52,14 @@ func isStep(path string) bool {
 }
 
 // passedBudget is [run.spent] for callers that do not hold mu.
-func (r *run) passedBudget() *BudgetError {
+func (r *run) passedBudget() *flow.BudgetError {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.spent()
 }
 
 // exhaust stops the whole run at a budget.
-func (r *run) exhaust(err *BudgetError) error {
+func (r *run) exhaust(err *flow.BudgetError) error {
 	r.cancel(err)
 	return err
 }
@@ -70,14 +71,14 @@ func (r *run) startClock() (stop func()) {
 		return func() {} // nobody wants to know
 	}
 	r.clock = workClock{now: r.now, used: r.replay.worked, limit: limit, over: func() {
-		r.cancel(&BudgetError{Limit: "seconds", Used: limit.String()})
+		r.cancel(&flow.BudgetError{Limit: "seconds", Used: limit.String()})
 	}}
 	r.clock.start()
 	return r.clock.stop
 }
 
 // impliedUsage is what an action's result says it has used.
-func impliedUsage(result any) (u Usage) {
+func impliedUsage(result any) (u flow.Usage) {
 	object, ok := result.(map[string]any)
 	if !ok {
 		return u
@@ -93,29 +94,16 @@ func impliedUsage(result any) (u Usage) {
 	return u
 }
 
-func (u *Usage) add(v Usage) {
-	u.Steps += v.Steps
-	u.Tokens += v.Tokens
-	u.USD += v.USD
-	u.ToolCalls += v.ToolCalls
-}
-
-func (u *Usage) sub(v Usage) {
-	u.Tokens -= v.Tokens
-	u.USD -= v.USD
-	u.ToolCalls -= v.ToolCalls
-}
-
 // meter counts what a node or a call has used, with the calls inside it. It
 // is guarded by the run's mutex.
 type meter struct {
-	used  Usage
+	used  flow.Usage
 	outer *meter
 }
 
-func (m *meter) add(u Usage) {
+func (m *meter) add(u flow.Usage) {
 	for ; m != nil; m = m.outer {
-		m.used.add(u)
+		m.used = m.used.Add(u)
 	}
 }
 
@@ -123,14 +111,14 @@ func (m *meter) add(u Usage) {
 // inside it have used is counted already and may be a part of that.
 func (r *run) spend(m *meter, result any) {
 	u := impliedUsage(result)
-	if u == (Usage{}) {
+	if u == (flow.Usage{}) {
 		return
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	more := Usage{Tokens: max(0, u.Tokens-m.used.Tokens), USD: max(0, u.USD-m.used.USD)}
+	more := flow.Usage{Tokens: max(0, u.Tokens-m.used.Tokens), USD: max(0, u.USD-m.used.USD)}
 	m.add(more)
-	r.usage.add(more)
+	r.usage = r.usage.Add(more)
 }
 
 // report counts what an action says that one request to a model has used. The
@@ -142,14 +130,14 @@ func (r *run) report(m *meter, path string, u tea.Usage) error {
 	}
 	r.mu.Lock()
 	before := r.spent()
-	m.add(Usage{Tokens: u.Tokens, USD: u.USD})
-	r.usage.add(Usage{Tokens: u.Tokens, USD: u.USD})
+	m.add(flow.Usage{Tokens: u.Tokens, USD: u.USD})
+	r.usage = r.usage.Add(flow.Usage{Tokens: u.Tokens, USD: u.USD})
 	spent := r.spent()
 	r.mu.Unlock()
 	if before != nil {
 		r.cancel(spent)
 	}
-	if err := r.append(kindUsage, path, usageBody(Usage{Tokens: u.Tokens, USD: u.USD})); err != nil {
+	if err := r.append(kindUsage, path, usageBody(flow.Usage{Tokens: u.Tokens, USD: u.USD})); err != nil {
 		return err
 	}
 	if spent != nil {
@@ -179,9 +167,9 @@ func (r *run) useTool(m *meter) error {
 		return r.exhaust(spent)
 	}
 	if limit := r.o.workflow().Budget.ToolCalls; limit > 0 && r.usage.ToolCalls >= limit {
-		return r.exhaust(&BudgetError{Limit: "tool_calls", Used: fmt.Sprintf("%d allowed", limit)})
+		return r.exhaust(&flow.BudgetError{Limit: "tool_calls", Used: fmt.Sprintf("%d allowed", limit)})
 	}
-	m.add(Usage{ToolCalls: 1})
+	m.add(flow.Usage{ToolCalls: 1})
 	r.usage.ToolCalls++
 	return nil
 }
@@ -190,12 +178,12 @@ func (r *run) useTool(m *meter) error {
 func (r *run) refundTool(m *meter) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	m.add(Usage{ToolCalls: -1})
+	m.add(flow.Usage{ToolCalls: -1})
 	r.usage.ToolCalls--
 }
 
 // usage is what the execution has used in all its attempts.
-func (x *execution) usage() Usage {
+func (x *execution) usage() flow.Usage {
 	r := x.frame.run
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -203,7 +191,7 @@ func (x *execution) usage() Usage {
 }
 
 // usageBody is usage in a record.
-func usageBody(u Usage) map[string]any {
+func usageBody(u flow.Usage) map[string]any {
 	m := map[string]any{}
 	if u.Tokens != 0 {
 		m["tokens"] = u.Tokens
@@ -217,7 +205,7 @@ func usageBody(u Usage) map[string]any {
 	return m
 }
 
-func toUsage(m map[string]any) (u Usage) {
+func toUsage(m map[string]any) (u flow.Usage) {
 	u.Tokens, _ = m["tokens"].(int64)
 	u.USD = number(m["usd"])
 	calls, _ := m["tool_calls"].(int64)

@@ -8,6 +8,7 @@ import (
 	"log/slog"
 	"sync"
 
+	"github.com/the-edge-agent/tea/host/flow"
 	"github.com/the-edge-agent/tea/host/internal/graph"
 	tea "github.com/the-edge-agent/tea/sdk"
 	"github.com/the-edge-agent/tea/sdk/value"
@@ -109,7 +110,7 @@ func (x *execution) invoke(ctx context.Context, name string, params tea.Payload,
 	}
 	fields := retryFields(x.attempt, 0, asFailure(err))
 	fields["call"] = name
-	x.frame.run.emit(EventRetry, x.node.Name, x.path, fields)
+	x.frame.run.emit(flow.EventRetry, x.node.Name, x.path, fields)
 	return x.invokeOnce(ctx, name, params, path, deep, outer)
 }
 
@@ -212,7 +213,7 @@ func (h *callHost) Invoke(ctx context.Context, action string, params any) (*tea.
 	res, spent, err := h.x.invoke(ctx, action, payload, path, h.deep+1, &h.spent)
 	if errors.Is(err, errSuspended) {
 		r.refundTool(&h.spent)
-		r.suspend(Interrupt{Path: h.path, Kind: interruptInner})
+		r.suspend(flow.Interrupt{Path: h.path, Kind: interruptInner})
 		return nil, tea.Errorf(tea.Canceled, "the run waits for an answer")
 	}
 	if err != nil {
@@ -254,7 +255,7 @@ func (h *callHost) Progress(_ context.Context, fraction float64, message string)
 	if fraction >= 0 {
 		fields["progress"] = fraction
 	}
-	h.x.frame.run.emit(EventLog, h.x.node.Name, h.x.path, fields)
+	h.x.frame.run.emit(flow.EventLog, h.x.node.Name, h.x.path, fields)
 }
 
 // Note reads a durable note of this call.
@@ -318,7 +319,7 @@ func (h *callHost) SaveCheckpoint() (string, error) {
 	if err := j.Sync(); err != nil {
 		return "", tea.Errorf(tea.InternalError, "write the checkpoint: %w", err)
 	}
-	h.x.frame.run.emit(EventCheckpoint, h.x.node.Name, h.x.path, map[string]any{"path": j.Path()})
+	h.x.frame.run.emit(flow.EventCheckpoint, h.x.node.Name, h.x.path, map[string]any{"path": j.Path()})
 	return j.Path(), nil
 }
 
@@ -340,7 +341,7 @@ func (h *callHost) RunWorkflow(ctx context.Context, path string, input map[strin
 	}
 	final, err := f.runGraph(ctx, g, h.path, input, h.deep+1)
 	if errors.Is(err, errSuspended) {
-		f.run.suspend(Interrupt{Path: h.path, Kind: interruptInner})
+		f.run.suspend(flow.Interrupt{Path: h.path, Kind: interruptInner})
 	}
 	return final, err
 }

@@ -6,6 +6,7 @@ import (
 	"maps"
 	"slices"
 
+	"github.com/the-edge-agent/tea/host/flow"
 	"github.com/the-edge-agent/tea/host/internal/graph"
 	tea "github.com/the-edge-agent/tea/sdk"
 	"github.com/the-edge-agent/tea/sdk/value"
@@ -71,7 +72,7 @@ func (x *execution) loop(ctx context.Context, b *graph.Loop, path string) (outco
 			break
 		}
 		if f.run.listening() && !f.run.replay.hasBegun(inner.prefix, inner.void) {
-			f.run.emit(EventLoop, x.node.Name, inner.prefix, map[string]any{"iteration": int64(passes)})
+			f.run.emit(flow.EventLoop, x.node.Name, inner.prefix, map[string]any{"iteration": int64(passes)})
 		}
 		if err := inner.walk(ctx); err != nil {
 			return outcome{}, err
@@ -265,7 +266,7 @@ func (f *frame) take(ctx context.Context, path string, w way) (*graph.Node, erro
 		res := &results[i]
 		for _, d := range res.frame.deltas {
 			if err := f.change(d); err != nil {
-				return nil, &NodeError{Node: res.Branch, Path: res.path, Err: f.run.failure(err)}
+				return nil, &flow.NodeError{Node: res.Branch, Path: res.path, Err: f.run.failure(err)}
 			}
 		}
 		f.noteErrors(res.frame.failures)

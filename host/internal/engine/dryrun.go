@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/the-edge-agent/tea/host/flow"
 	tea "github.com/the-edge-agent/tea/sdk"
 )
 
@@ -13,7 +14,7 @@ import (
 // without running or writing anything: a validation_error where a recorded
 // decision leads nowhere, or a recorded node is not met on the way.
 func Fits(ctx context.Context, o Options) error {
-	o.Journal, o.Events, o.Callbacks = nil, nil, Callbacks{}
+	o.Journal, o.Events, o.Callbacks = nil, nil, flow.Callbacks{}
 	r := &run{o: o, seen: map[string]bool{}, noParams: map[string]any{}}
 	var err error
 	if r.replay, err = newReplay(o.Replay, o.Secrets, o.RetryFailed); err != nil {
@@ -67,7 +68,7 @@ func (p *replay) retried(path string) bool {
 // or writing anything. What a branch, a loop or a subgraph that has not ended
 // there did so far is not in it.
 func StateAt(ctx context.Context, o Options) (map[string]any, error) {
-	o.Journal, o.Events, o.Callbacks = nil, nil, Callbacks{}
+	o.Journal, o.Events, o.Callbacks = nil, nil, flow.Callbacks{}
 	r := &run{o: o}
 	var err error
 	if r.replay, err = newReplay(o.Replay, o.Secrets, o.RetryFailed); err != nil {
@@ -80,7 +81,7 @@ func StateAt(ctx context.Context, o Options) (map[string]any, error) {
 	root.replayOnly = true
 	ctx, r.cancel = context.WithCancelCause(ctx)
 	defer r.cancel(nil)
-	var ended *NodeError
+	var ended *flow.NodeError
 	if err := root.walk(ctx); err != nil && !errors.Is(err, errReplayed) && !errors.As(err, &ended) {
 		return nil, err
 	}

@@ -3,14 +3,13 @@ package engine
 import (
 	"context"
 	"errors"
-	"fmt"
 	"sync"
 
+	"github.com/the-edge-agent/tea/host/flow"
 	"github.com/the-edge-agent/tea/host/internal/expr"
 	"github.com/the-edge-agent/tea/host/internal/script"
 	"github.com/the-edge-agent/tea/host/internal/state"
 	tea "github.com/the-edge-agent/tea/sdk"
-	"github.com/the-edge-agent/tea/sdk/diag"
 	"github.com/the-edge-agent/tea/sdk/value"
 )
 
@@ -19,45 +18,6 @@ const (
 	NoMatchingEdge      tea.ErrorType = "NoMatchingEdge"
 	ConditionEvaluation tea.ErrorType = "ConditionEvaluation"
 )
-
-// NodeError is a run's failure: which node, where it stands in the file, and
-// the error. errors.As reaches the [*tea.Error] inside.
-type NodeError struct {
-	Node, Path string
-	Pos        diag.Pos
-	Attempts   int
-	Err        *tea.Error
-	// InCode says that Pos is where the node's Lua code failed, which Err says
-	// too; else it is where the node is written.
-	InCode bool
-}
-
-// Error is position, node and cause on one line.
-func (e *NodeError) Error() string {
-	at := ""
-	if pos := e.Pos.String(); pos != "" && !e.InCode {
-		at = pos + ": "
-	}
-	tries := ""
-	if e.Attempts > 1 {
-		tries = fmt.Sprintf(" after %d attempts", e.Attempts)
-	}
-	return fmt.Sprintf("%snode %q failed%s: %s", at, e.Path, tries, e.Err)
-}
-
-// Unwrap gives the action's error.
-func (e *NodeError) Unwrap() error { return e.Err }
-
-// BudgetError is a limit of the budget that a run has reached.
-type BudgetError struct {
-	Limit string
-	Used  string
-}
-
-// Error names the limit.
-func (e *BudgetError) Error() string {
-	return fmt.Sprintf("budget reached: %s (%s)", e.Limit, e.Used)
-}
 
 // errSuspended unwinds a frame in which an interrupt waits for an answer.
 var errSuspended = errors.New("suspended at an interrupt")
@@ -71,7 +31,7 @@ const maxFailures = 20
 // failures are what failed in a run so far.
 type failures struct {
 	mu       sync.Mutex
-	first    []Failure
+	first    []flow.Failure
 	branches int
 }
 
@@ -83,7 +43,7 @@ func (f *failures) note(path string, branch bool, failure *tea.Error) {
 		f.branches++
 	}
 	if len(f.first) < maxFailures {
-		f.first = append(f.first, Failure{Path: path, Branch: branch, Type: failure.Type, Message: failure.Message})
+		f.first = append(f.first, flow.Failure{Path: path, Branch: branch, Type: failure.Type, Message: failure.Message})
 	}
 }
 
@@ -92,7 +52,7 @@ func asFailure(err error) *tea.Error {
 	var (
 		lua      *script.RunError
 		template *expr.EvalError
-		badType  *state.TypeError
+		badType  *flow.TypeError
 		reduce   *state.ReduceError
 		action   *tea.Error
 	)

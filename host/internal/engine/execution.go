@@ -6,6 +6,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/the-edge-agent/tea/host/flow"
 	"github.com/the-edge-agent/tea/host/internal/expr"
 	"github.com/the-edge-agent/tea/host/internal/graph"
 	"github.com/the-edge-agent/tea/host/internal/state"
@@ -78,7 +79,7 @@ func (x *execution) withRetries(ctx context.Context) (outcome, error) {
 			return outcome{}, err
 		}
 		wait := retryWait(policy, x.attempt, failure)
-		r.emit(EventRetry, x.node.Name, x.path, retryFields(x.attempt, wait, failure))
+		r.emit(flow.EventRetry, x.node.Name, x.path, retryFields(x.attempt, wait, failure))
 		if err := backoff.Sleep(ctx, wait); err != nil {
 			return outcome{}, err
 		}

@@ -8,48 +8,18 @@ import (
 	"strings"
 	"time"
 
+	"github.com/the-edge-agent/tea/host/flow"
 	"github.com/the-edge-agent/tea/host/internal/checkpoint"
 	"github.com/the-edge-agent/tea/host/internal/secret"
 	tea "github.com/the-edge-agent/tea/sdk"
-	"github.com/the-edge-agent/tea/sdk/jsonschema"
-	"github.com/the-edge-agent/tea/sdk/value"
 )
 
-// InterruptKind says why a run waits.
-type InterruptKind string
+// interruptInner marks a call inside of which something waits; it is not shown.
+const interruptInner flow.InterruptKind = "inner"
 
-// The kinds of interrupt.
-const (
-	InterruptBefore InterruptKind = "before"
-	InterruptAfter  InterruptKind = "after"
-	InterruptAsk    InterruptKind = "ask"
-
-	// interruptInner marks a call inside of which something waits; it is not shown.
-	interruptInner InterruptKind = "inner"
-)
-
-// Interrupt is a place where a run waits for somebody.
-type Interrupt struct {
-	// ID is stable: the same interrupt has it in every resume.
-	ID   string        `json:"id"`
-	Kind InterruptKind `json:"kind"`
-	Node string        `json:"node"`
-	Path string        `json:"path"`
-	// The rest is set for human.ask.
-	Question string    `json:"question,omitempty"`
-	Schema   any       `json:"schema,omitempty"`
-	Choices  []any     `json:"choices,omitempty"`
-	Default  any       `json:"default,omitempty"`
-	AskedAt  time.Time `json:"asked_at,omitzero"`
-	// Deadline is when on_timeout decides; zero = never.
-	Deadline time.Time `json:"deadline,omitzero"`
-	// OnTimeout says what counts then: deny, default or fail.
-	OnTimeout string `json:"on_timeout,omitempty"`
-}
-
-func (i Interrupt) body() map[string]any {
+func interruptBody(i flow.Interrupt) map[string]any {
 	m := map[string]any{"id": i.ID, "kind": string(i.Kind), "node": i.Node}
-	if i.Kind != InterruptAsk {
+	if i.Kind != flow.InterruptAsk {
 		return m
 	}
 	m["question"] = i.Question
@@ -69,11 +39,11 @@ func (i Interrupt) body() map[string]any {
 	return m
 }
 
-func toInterrupt(path string, m map[string]any) Interrupt {
+func toInterrupt(path string, m map[string]any) flow.Interrupt {
 	text := func(key string) string { s, _ := m[key].(string); return s }
 	at := func(key string) time.Time { t, _ := time.Parse(time.RFC3339Nano, text(key)); return t }
-	i := Interrupt{
-		ID: text("id"), Kind: InterruptKind(text("kind")), Node: text("node"), Path: path,
+	i := flow.Interrupt{
+		ID: text("id"), Kind: flow.InterruptKind(text("kind")), Node: text("node"), Path: path,
 		Question: text("question"), Schema: m["schema"], Default: m["default"],
 		AskedAt: at("asked_at"), Deadline: at("deadline"), OnTimeout: text("on_timeout"),
 	}
@@ -85,7 +55,7 @@ func toInterrupt(path string, m map[string]any) Interrupt {
 // answered now, or somebody is there to ask. The answer is journaled before
 // the run goes on; an object that answers a before or after is merged into
 // the state.
-func (f *frame) interrupt(ctx context.Context, i Interrupt) (answer any, err error) {
+func (f *frame) interrupt(ctx context.Context, i flow.Interrupt) (answer any, err error) {
 	r := f.run
 	if v, passed := r.replay.answers[i.ID]; passed && !r.replay.isStale(kindAnswer, i.ID, f.void) {
 		return v, nil
@@ -94,7 +64,7 @@ func (f *frame) interrupt(ctx context.Context, i Interrupt) (answer any, err err
 	answer, given := r.o.Answers[i.ID]
 	switch {
 	case given:
-	case known && i.Kind != InterruptAsk && len(r.o.Answers) == 0 && !r.o.Hold && !r.replay.unseen[i.ID]:
+	case known && i.Kind != flow.InterruptAsk && len(r.o.Answers) == 0 && !r.o.Hold && !r.replay.unseen[i.ID]:
 		// A plain resume passes every interrupt that waits.
 	case r.o.Ask == nil:
 		return nil, f.wait(i, known)
@@ -102,7 +72,7 @@ func (f *frame) interrupt(ctx context.Context, i Interrupt) (answer any, err err
 		r.clock.pause()
 		answer, err = r.o.Ask(ctx, i)
 		r.clock.resume()
-		if errors.Is(err, ErrNobody) {
+		if errors.Is(err, flow.ErrNobody) {
 			return nil, f.wait(i, known)
 		} else if err != nil {
 			return nil, err
@@ -111,7 +81,7 @@ func (f *frame) interrupt(ctx context.Context, i Interrupt) (answer any, err err
 	if err := i.Check(answer); err != nil {
 		return nil, err
 	}
-	if values, ok := answer.(map[string]any); ok && i.Kind != InterruptAsk {
+	if values, ok := answer.(map[string]any); ok && i.Kind != flow.InterruptAsk {
 		if err := f.mergeInput(i.Path+":"+string(i.Kind), input{values: values}); err != nil {
 			return nil, err
 		}
@@ -119,21 +89,17 @@ func (f *frame) interrupt(ctx context.Context, i Interrupt) (answer any, err err
 	return answer, r.append(kindAnswer, i.Path, map[string]any{"id": i.ID, "value": answer})
 }
 
-// ErrNobody is what Ask gives where nobody is there to answer: the run stops
-// at the interrupt as if there were no Ask.
-var ErrNobody = errors.New("nobody is there to answer")
-
 // wait notes that the run waits at an interrupt; known says that it did so
 // before.
-func (f *frame) wait(i Interrupt, known bool) error {
+func (f *frame) wait(i flow.Interrupt, known bool) error {
 	r := f.run
 	if !known {
-		if err := r.append(kindInterrupt, i.Path, i.body()); err != nil {
+		if err := r.append(kindInterrupt, i.Path, interruptBody(i)); err != nil {
 			return err
 		}
-		fields := i.body()
+		fields := interruptBody(i)
 		delete(fields, "node") // the event has it
-		r.emit(EventInterrupt, i.Node, i.Path, fields)
+		r.emit(flow.EventInterrupt, i.Node, i.Path, fields)
 	}
 	r.suspend(i)
 	return errSuspended
@@ -161,11 +127,11 @@ func (f *frame) answered(id string) (any, bool) {
 func (r *run) forget(scope string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.pending = slices.DeleteFunc(r.pending, func(i Interrupt) bool { return within(i.Path, scope) })
+	r.pending = slices.DeleteFunc(r.pending, func(i flow.Interrupt) bool { return within(i.Path, scope) })
 }
 
 // suspend notes a pending interrupt.
-func (r *run) suspend(i Interrupt) {
+func (r *run) suspend(i flow.Interrupt) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.pending = append(r.pending, i)
@@ -193,7 +159,7 @@ func (f *frame) ask(ctx context.Context, node, path string, q Question) (answer 
 	i := r.replay.interrupts[id]
 	known := f.waitedAt(id)
 	if !known {
-		i = Interrupt{ID: id, Kind: InterruptAsk, Node: node, Path: path, Question: q.Text, Schema: q.Schema, Choices: q.Choices, Default: q.Default, AskedAt: r.now()}
+		i = flow.Interrupt{ID: id, Kind: flow.InterruptAsk, Node: node, Path: path, Question: q.Text, Schema: q.Schema, Choices: q.Choices, Default: q.Default, AskedAt: r.now()}
 		if q.Deadline > 0 {
 			i.Deadline, i.OnTimeout = i.AskedAt.Add(q.Deadline), q.OnTimeout
 		}
@@ -214,39 +180,10 @@ func (f *frame) ask(ctx context.Context, node, path string, q Question) (answer 
 	return answer, false, err
 }
 
-// Check says what is wrong with an answer to the interrupt: a
-// validation_error where it is none of the choices or does not fit the
-// schema. Only questions have either.
-func (i Interrupt) Check(answer any) error {
-	if len(i.Choices) > 0 && !contains(i.Choices, answer) {
-		return tea.Errorf(tea.ValidationError, "the answer to %s must be one of %s", i.ID, brief(i.Choices))
-	}
-	if i.Schema == nil {
-		return nil
-	}
-	schema, err := jsonschema.Compile(i.Schema)
-	if err != nil {
-		return tea.Errorf(tea.ValidationError, "the schema of %s: %w", i.ID, err)
-	}
-	if problems := schema.Validate(answer); len(problems) > 0 {
-		return tea.Errorf(tea.ValidationError, "the answer to %s does not fit: %s", i.ID, jsonschema.Join(problems))
-	}
-	return nil
-}
-
-func contains(list []any, v any) bool {
-	for _, e := range list {
-		if value.Equal(e, v) {
-			return true
-		}
-	}
-	return false
-}
-
 // Pending lists the interrupts in a run's records that wait for an answer, by
 // id: not those of a node that has ended without one, by its time-out for
 // instance. Secrets are those of the run.
-func Pending(records []checkpoint.Record, secrets *secret.Set) ([]Interrupt, error) {
+func Pending(records []checkpoint.Record, secrets *secret.Set) ([]flow.Interrupt, error) {
 	var waits []checkpoint.Record
 	for _, rec := range records {
 		switch rec.Kind {
@@ -260,13 +197,13 @@ func Pending(records []checkpoint.Record, secrets *secret.Set) ([]Interrupt, err
 	if err != nil {
 		return nil, err
 	}
-	var pending []Interrupt
+	var pending []flow.Interrupt
 	for id, i := range p.interrupts {
 		if _, answered := p.answers[id]; !answered {
 			pending = append(pending, i)
 		}
 	}
-	slices.SortFunc(pending, func(a, b Interrupt) int { return cmp.Compare(a.ID, b.ID) })
+	slices.SortFunc(pending, func(a, b flow.Interrupt) int { return cmp.Compare(a.ID, b.ID) })
 	return pending, nil
 }
 

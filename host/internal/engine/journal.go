@@ -3,6 +3,7 @@ package engine
 import (
 	"fmt"
 
+	"github.com/the-edge-agent/tea/host/flow"
 	"github.com/the-edge-agent/tea/host/internal/checkpoint"
 	tea "github.com/the-edge-agent/tea/sdk"
 	"github.com/the-edge-agent/tea/sdk/value"
@@ -74,7 +75,7 @@ type nodeRecord struct {
 	fallback bool
 	// usage is what the execution has used; in a record where the result does
 	// not tell.
-	usage Usage
+	usage flow.Usage
 }
 
 func (n *nodeRecord) body() map[string]any {

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/the-edge-agent/tea/host/flow"
 	"github.com/the-edge-agent/tea/host/internal/checkpoint"
 	"github.com/the-edge-agent/tea/host/internal/secret"
 	"github.com/the-edge-agent/tea/sdk/value"
@@ -18,7 +19,7 @@ type replay struct {
 	nodes      map[string]*nodeRecord
 	branches   map[string]map[string]any
 	attempts   map[string]int
-	interrupts map[string]Interrupt
+	interrupts map[string]flow.Interrupt
 	answers    map[string]any
 	inputs     map[string][]input
 	notes      map[string]map[string]any
@@ -26,10 +27,10 @@ type replay struct {
 	// them until it failed or was stopped.
 	unseen map[string]bool
 	// used is what the recorded part has used, worked the time it took.
-	used   Usage
+	used   flow.Usage
 	worked time.Duration
 	// reported is what nodes that have no record yet have reported.
-	reported map[string]Usage
+	reported map[string]flow.Usage
 	// session and latest are the times of the first and the last record since
 	// worked was known.
 	session, latest time.Time
@@ -75,9 +76,9 @@ func newReplay(records []checkpoint.Record, secrets *secret.Set, retry bool) (*r
 	}
 	p := &replay{
 		nodes: map[string]*nodeRecord{}, branches: map[string]map[string]any{}, attempts: map[string]int{},
-		interrupts: map[string]Interrupt{}, answers: map[string]any{}, inputs: map[string][]input{},
+		interrupts: map[string]flow.Interrupt{}, answers: map[string]any{}, inputs: map[string][]input{},
 		notes: map[string]map[string]any{}, begun: map[string]uint64{}, unseen: map[string]bool{},
-		reported: map[string]Usage{}, redone: map[string]uint64{},
+		reported: map[string]flow.Usage{}, redone: map[string]uint64{},
 	}
 	if retry || hasRetries(records) {
 		p.seqs = map[string]uint64{}
@@ -116,7 +117,7 @@ func (p *replay) body(rec checkpoint.Record, secrets *secret.Set) (map[string]an
 }
 
 func (p *replay) add(rec checkpoint.Record, body map[string]any) {
-	p.done = rec.Kind == kindStatus && body["status"] == string(Done)
+	p.done = rec.Kind == kindStatus && body["status"] == string(flow.Done)
 	switch rec.Kind {
 	case kindStart:
 		p.start, _ = body["input"].(map[string]any)
@@ -181,21 +182,19 @@ func (p *replay) count(rec checkpoint.Record, body map[string]any) {
 	case kindNode:
 		if isStep(rec.Path) {
 			p.used.Steps++
-			p.used.add(p.nodes[rec.Path].usage)
-			p.used.sub(p.reported[rec.Path])
+			p.used = p.used.Add(p.nodes[rec.Path].usage).Sub(p.reported[rec.Path])
 			delete(p.reported, rec.Path)
 		}
 	case kindUsage:
 		u := toUsage(body)
-		p.used.add(u)
-		u.add(p.reported[rec.Path])
-		p.reported[rec.Path] = u
+		p.used = p.used.Add(u)
+		p.reported[rec.Path] = p.reported[rec.Path].Add(u)
 	case kindSession:
 		p.worked += p.latest.Sub(p.session)
 		p.session = rec.Time
 	case kindStatus:
 		p.given = nil // the resume came to its end
-		if body["status"] == string(Waiting) {
+		if body["status"] == string(flow.Waiting) {
 			clear(p.unseen)
 		}
 		if usage, ok := body["usage"].(map[string]any); ok {

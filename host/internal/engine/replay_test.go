@@ -8,6 +8,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/the-edge-agent/tea/host/flow"
 	"github.com/the-edge-agent/tea/host/internal/checkpoint"
 )
 
@@ -27,7 +28,7 @@ func rec(kind, path, body string) checkpoint.Record {
 // view is what a table compares of a replay.
 type view struct {
 	Done   bool
-	Used   Usage
+	Used   flow.Usage
 	Nodes  []string // that count at the top
 	Failed []string // branches whose outcome counts
 	Begun  []string
@@ -68,77 +69,77 @@ func TestReplay(t *testing.T) {
 			"nodes and where they lead",
 			[]checkpoint.Record{start, rec(kindNode, "__start__", `{"to": "a"}`), rec(kindNode, "a", `{"r": {"y": 2}, "to": "__end__"}`)},
 			false,
-			view{Used: Usage{Steps: 1}, Nodes: []string{"__start__", "a"}, Worked: 2 * time.Second},
+			view{Used: flow.Usage{Steps: 1}, Nodes: []string{"__start__", "a"}, Worked: 2 * time.Second},
 		},
 		{
 			"a status that counts",
 			[]checkpoint.Record{start, rec(kindNode, "a", `{"use": {"tokens": 5}}`), rec(kindStatus, "", `{"status": "done", "usage": {"tokens": 7, "seconds": 3}}`)},
 			false,
-			view{Done: true, Used: Usage{Steps: 1, Tokens: 7}, Nodes: []string{"a"}, Worked: 3 * time.Second},
+			view{Done: true, Used: flow.Usage{Steps: 1, Tokens: 7}, Nodes: []string{"a"}, Worked: 3 * time.Second},
 		},
 		{
 			"done, and continued since",
 			[]checkpoint.Record{start, rec(kindStatus, "", `{"status": "done"}`), rec(kindNode, "a", `{}`)},
 			false,
-			view{Used: Usage{Steps: 1}, Nodes: []string{"a"}, Worked: 2 * time.Second},
+			view{Used: flow.Usage{Steps: 1}, Nodes: []string{"a"}, Worked: 2 * time.Second},
 		},
 		{
 			"containers that have begun",
 			[]checkpoint.Record{start, rec(kindNode, "l[0]/m[2]/x", `{}`), rec(kindNode, "a>b/y", `{}`)},
 			false,
-			view{Used: Usage{Steps: 2}, Nodes: []string{"a>b/y", "l[0]/m[2]/x"}, Begun: []string{"a", "a>b", "l", "l[0]", "l[0]/m", "l[0]/m[2]"}, Worked: 2 * time.Second},
+			view{Used: flow.Usage{Steps: 2}, Nodes: []string{"a>b/y", "l[0]/m[2]/x"}, Begun: []string{"a", "a>b", "l", "l[0]", "l[0]/m", "l[0]/m[2]"}, Worked: 2 * time.Second},
 		},
 		{
 			"a session after a pause",
 			[]checkpoint.Record{start, rec(kindNode, "a", `{}`), rec(kindSession, "", `{}`), rec(kindNode, "b", `{}`)},
 			false,
-			view{Used: Usage{Steps: 2}, Nodes: []string{"a", "b"}, Worked: 2 * time.Second},
+			view{Used: flow.Usage{Steps: 2}, Nodes: []string{"a", "b"}, Worked: 2 * time.Second},
 		},
 		{
 			"usage of a node that was killed",
 			[]checkpoint.Record{start, rec(kindUsage, "a", `{"tokens": 400}`), rec(kindUsage, "a", `{"tokens": 500, "usd": 0.5}`)},
 			false,
-			view{Used: Usage{Tokens: 900, USD: 0.5}, Worked: 2 * time.Second},
+			view{Used: flow.Usage{Tokens: 900, USD: 0.5}, Worked: 2 * time.Second},
 		},
 		{
 			"usage that the node's record holds",
 			[]checkpoint.Record{start, rec(kindUsage, "a", `{"tokens": 400}`), rec(kindNode, "a", `{"use": {"tokens": 450}}`)},
 			false,
-			view{Used: Usage{Steps: 1, Tokens: 450}, Nodes: []string{"a"}, Worked: 2 * time.Second},
+			view{Used: flow.Usage{Steps: 1, Tokens: 450}, Nodes: []string{"a"}, Worked: 2 * time.Second},
 		},
 		{
 			"usage that a status holds",
 			[]checkpoint.Record{start, rec(kindUsage, "a", `{"tokens": 400}`), rec(kindStatus, "", `{"status": "failed", "usage": {"tokens": 400}}`), rec(kindUsage, "a", `{"tokens": 100}`), rec(kindNode, "a", `{"use": {"tokens": 100}}`)},
 			false,
-			view{Used: Usage{Steps: 1, Tokens: 500}, Nodes: []string{"a"}, Worked: 2 * time.Second},
+			view{Used: flow.Usage{Steps: 1, Tokens: 500}, Nodes: []string{"a"}, Worked: 2 * time.Second},
 		},
 		{
 			"a kind that is not known",
 			[]checkpoint.Record{start, rec("later", "a/b", `{"x": 1}`), rec(kindNode, "a", `{}`)},
 			false,
-			view{Used: Usage{Steps: 1}, Nodes: []string{"a"}, Worked: 2 * time.Second},
+			view{Used: flow.Usage{Steps: 1}, Nodes: []string{"a"}, Worked: 2 * time.Second},
 		},
 		{
 			"a failed item", mapOfTwo, false,
-			view{Used: Usage{Steps: 4}, Nodes: []string{"a", "each", "each[0]", "j"}, Failed: []string{"each[1]"}, Begun: []string{"each"}, Worked: 5 * time.Second},
+			view{Used: flow.Usage{Steps: 4}, Nodes: []string{"a", "each", "each[0]", "j"}, Failed: []string{"each[1]"}, Begun: []string{"each"}, Worked: 5 * time.Second},
 		},
 		{
 			"a failed item to run again", mapOfTwo, true,
-			view{Used: Usage{Steps: 4}, Nodes: []string{"a", "each[0]", "j"}, Begun: []string{"each"}, Worked: 5 * time.Second},
+			view{Used: flow.Usage{Steps: 4}, Nodes: []string{"a", "each[0]", "j"}, Begun: []string{"each"}, Worked: 5 * time.Second},
 		},
 		{
 			"a failed item that runs again", append(slices.Clone(mapOfTwo), rec(kindRetry, "", `{"paths": ["each[1]"]}`)), false,
-			view{Used: Usage{Steps: 4}, Nodes: []string{"a", "each[0]", "j"}, Begun: []string{"each"}, Worked: 6 * time.Second},
+			view{Used: flow.Usage{Steps: 4}, Nodes: []string{"a", "each[0]", "j"}, Begun: []string{"each"}, Worked: 6 * time.Second},
 		},
 		{
 			"a failed item that has failed again", append(slices.Clone(mapOfTwo), rec(kindRetry, "", `{"paths": ["each[1]"]}`), rec(kindBranch, "each[1]", failed), rec(kindNode, "each", `{"to": "j"}`)), false,
-			view{Used: Usage{Steps: 5}, Nodes: []string{"a", "each", "each[0]", "j"}, Failed: []string{"each[1]"}, Begun: []string{"each"}, Worked: 8 * time.Second},
+			view{Used: flow.Usage{Steps: 5}, Nodes: []string{"a", "each", "each[0]", "j"}, Failed: []string{"each[1]"}, Begun: []string{"each"}, Worked: 8 * time.Second},
 		},
 		{
 			"an inner branch to run again",
 			[]checkpoint.Record{start, rec(kindNode, "x", `{}`), rec(kindNode, "x>y/a", `{}`), rec(kindBranch, "x>y/a>b", failed), rec(kindNode, "x>y/s/t", `{}`), rec(kindNode, "x>y/s", `{}`)},
 			true,
-			view{Used: Usage{Steps: 4}, Nodes: []string{"x", "x>y/a", "x>y/s", "x>y/s/t"}, Begun: []string{"x", "x>y", "x>y/a", "x>y/s"}, Worked: 5 * time.Second},
+			view{Used: flow.Usage{Steps: 4}, Nodes: []string{"x", "x>y/a", "x>y/s", "x>y/s/t"}, Begun: []string{"x", "x>y", "x>y/a", "x>y/s"}, Worked: 5 * time.Second},
 		},
 	}
 	for _, test := range tests {

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/the-edge-agent/tea/host/flow"
 	"github.com/the-edge-agent/tea/host/internal/graph"
 	"github.com/the-edge-agent/tea/host/internal/spec"
 	tea "github.com/the-edge-agent/tea/sdk"
@@ -84,7 +85,7 @@ func (f *frame) decideStart(ctx context.Context) (way, error) {
 	}
 	w, err := f.decide(ctx, &f.graph.Start, spec.Start, nil)
 	if err != nil {
-		return w, &NodeError{Node: spec.Start, Path: path, Err: f.run.failure(err)}
+		return w, &flow.NodeError{Node: spec.Start, Path: path, Err: f.run.failure(err)}
 	}
 	if !f.graph.Start.Explicit() {
 		return w, nil
@@ -176,7 +177,7 @@ func (f *frame) tryRule(ctx context.Context, cond *graph.Condition, result any, 
 	if err != nil {
 		return false, err
 	}
-	*tried = append(*tried, fmt.Sprintf("%s = %s", cond.Value, brief(v)))
+	*tried = append(*tried, fmt.Sprintf("%s = %s", cond.Value, value.Brief(v)))
 	return value.Truthy(v), nil
 }
 
@@ -194,7 +195,7 @@ func (f *frame) trySwitch(ctx context.Context, sw *graph.Switch, result any, tri
 	}
 	name, isText := v.(string)
 	if !isText {
-		name = brief(v)
+		name = value.Brief(v)
 	}
 	known := make([]string, len(sw.Targets))
 	for i, t := range sw.Targets {
@@ -204,7 +205,7 @@ func (f *frame) trySwitch(ctx context.Context, sw *graph.Switch, result any, tri
 		known[i] = t.Result
 	}
 	return graph.Target{}, false, tea.Errorf(NoMatchingEdge, "the condition %q gave %s, which is none of its targets (%s)",
-		firstLine(sw.Condition.Value), brief(v), strings.Join(known, ", "))
+		firstLine(sw.Condition.Value), value.Brief(v), strings.Join(known, ", "))
 }
 
 // evaluate runs a condition; its own failure is a ConditionEvaluation.
@@ -230,16 +231,4 @@ func firstLine(text string) string {
 		line += " ..."
 	}
 	return line
-}
-
-// brief is a value for a message, cut to a readable length.
-func brief(v any) string {
-	raw, err := value.Encode(v)
-	if err != nil {
-		return fmt.Sprintf("%T", v)
-	}
-	if len(raw) > 60 {
-		return string(raw[:57]) + "..."
-	}
-	return string(raw)
 }

@@ -14,6 +14,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/the-edge-agent/tea/host/flow"
 	"github.com/the-edge-agent/tea/host/internal/tracecontext"
 	tea "github.com/the-edge-agent/tea/sdk"
 )
@@ -36,8 +37,8 @@ type run struct {
 	seq     int64
 
 	mu      sync.Mutex
-	pending []Interrupt
-	usage   Usage
+	pending []flow.Interrupt
+	usage   flow.Usage
 	clock   workClock
 	notes   map[string]map[string]any
 	// seen are the recorded paths that were walked, where somebody asks.
@@ -59,7 +60,7 @@ var ErrInputUnused = errors.New("nothing is left to run: the input would change 
 // Execute runs a graph to its end, an interrupt, a failure or the end of ctx.
 // The error is the run's own trouble (the journal cannot be written, the
 // records do not fit); what became of the workflow is in the result.
-func Execute(ctx context.Context, o Options) (*Result, error) {
+func Execute(ctx context.Context, o Options) (*flow.Result, error) {
 	r := &run{o: o, log: o.Logger, seq: o.FirstSeq, noParams: map[string]any{}}
 	if r.log == nil {
 		r.log = slog.New(slog.DiscardHandler)
@@ -125,7 +126,7 @@ func (r *run) begin() (*frame, error) {
 		if r.replay.resumed {
 			fields["resumed"] = true
 		}
-		r.emit(EventRunStart, "", "", fields)
+		r.emit(flow.EventRunStart, "", "", fields)
 	}
 	if r.o.Callbacks.FlowStart != nil {
 		r.o.Callbacks.FlowStart(r.o.RunID)
@@ -151,8 +152,8 @@ func (r *run) withLimits(ctx context.Context) (context.Context, context.CancelFu
 }
 
 // finish writes the run's status and sums it up.
-func (r *run) finish(ctx context.Context, root *frame, err error) (*Result, error) {
-	res := &Result{RunID: r.o.RunID, State: root.state.Values(), Started: r.started}
+func (r *run) finish(ctx context.Context, root *frame, err error) (*flow.Result, error) {
+	res := &flow.Result{RunID: r.o.RunID, State: root.state.Values(), Started: r.started}
 	r.mu.Lock()
 	res.Usage = r.usage
 	for _, i := range r.pending {
@@ -160,15 +161,15 @@ func (r *run) finish(ctx context.Context, root *frame, err error) (*Result, erro
 			res.Pending = append(res.Pending, i)
 		}
 	}
-	slices.SortFunc(res.Pending, func(a, b Interrupt) int { return cmp.Compare(a.ID, b.ID) })
+	slices.SortFunc(res.Pending, func(a, b flow.Interrupt) int { return cmp.Compare(a.ID, b.ID) })
 	r.mu.Unlock()
 	res.Usage.Steps = int(r.steps.Load())
 	res.Failures, res.FailedBranches = r.failures.first, r.failures.branches
 	res.Status, res.Err = r.judge(ctx, err)
-	if res.Status != Waiting {
+	if res.Status != flow.Waiting {
 		res.Pending = nil
 	}
-	if spent := r.passedBudget(); res.Status == Done && spent != nil {
+	if spent := r.passedBudget(); res.Status == flow.Done && spent != nil {
 		r.log.Warn("the run's last request passed the budget", "limit", spent.Limit, "used", spent.Used)
 	}
 	if err := r.close(res); err != nil {
@@ -180,39 +181,39 @@ func (r *run) finish(ctx context.Context, root *frame, err error) (*Result, erro
 }
 
 // judge tells what an error that unwound the root frame means.
-func (r *run) judge(ctx context.Context, err error) (Status, error) {
+func (r *run) judge(ctx context.Context, err error) (flow.Status, error) {
 	if err == nil {
-		return Done, nil
+		return flow.Done, nil
 	}
-	var budget *BudgetError
+	var budget *flow.BudgetError
 	cause := context.Cause(ctx)
 	switch {
 	case errors.Is(err, errSuspended):
-		return Waiting, nil
+		return flow.Waiting, nil
 	case errors.As(cause, &budget):
-		return Stopped, budget
+		return flow.Stopped, budget
 	case errors.As(err, &budget):
-		return Stopped, budget
+		return flow.Stopped, budget
 	case cause != nil:
 		var timeout *tea.Error
 		if errors.As(cause, &timeout) && timeout.Type == tea.Timeout {
-			return Failed, timeout
+			return flow.Failed, timeout
 		}
-		if errors.As(cause, new(*NodeError)) {
-			return Failed, cause
+		if errors.As(cause, new(*flow.NodeError)) {
+			return flow.Failed, cause
 		}
-		return Stopped, cause
+		return flow.Stopped, cause
 	}
-	return Failed, err
+	return flow.Failed, err
 }
 
 // close stores the status record and makes the journal durable.
-func (r *run) close(res *Result) error {
+func (r *run) close(res *flow.Result) error {
 	if r.o.Journal == nil {
 		return nil
 	}
 	res.Checkpoint = r.o.Journal.Path()
-	if r.replay.done && r.last == "" && res.Status == Done {
+	if r.replay.done && r.last == "" && res.Status == flow.Done {
 		return nil // it was done before and is as it was
 	}
 	body := map[string]any{"status": string(res.Status), "node": r.last}
@@ -231,18 +232,18 @@ func (r *run) close(res *Result) error {
 	if err := r.append(kindStatus, "", body); err != nil {
 		return err
 	}
-	if res.Status == Done && res.FailedBranches == 0 {
+	if res.Status == flow.Done && res.FailedBranches == 0 {
 		return nil
 	}
 	if err := r.o.Journal.Sync(); err != nil {
 		return fmt.Errorf("write the checkpoint: %w", err)
 	}
-	r.emit(EventCheckpoint, "", "", map[string]any{"path": res.Checkpoint})
+	r.emit(flow.EventCheckpoint, "", "", map[string]any{"path": res.Checkpoint})
 	return nil
 }
 
 // failureList is failures in a record.
-func failureList(failures []Failure) []any {
+func failureList(failures []flow.Failure) []any {
 	list := make([]any, len(failures))
 	for i, f := range failures {
 		entry := map[string]any{"path": f.Path, "error": f.Message, "error_type": string(f.Type)}
@@ -254,7 +255,7 @@ func failureList(failures []Failure) []any {
 	return list
 }
 
-func (r *run) emitEnd(res *Result) {
+func (r *run) emitEnd(res *flow.Result) {
 	if res.Err != nil && r.o.Callbacks.FlowError != nil {
 		r.o.Callbacks.FlowError(r.o.RunID, res.Err)
 	}
@@ -280,7 +281,7 @@ func (r *run) emitEnd(res *Result) {
 		maps.Copy(fields, failureFields(asFailure(res.Err)))
 		fields["error"] = res.Err.Error()
 	}
-	r.emit(EventRunEnd, "", "", fields)
+	r.emit(flow.EventRunEnd, "", "", fields)
 }
 
 func milliseconds(d time.Duration) float64 {

@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"time"
 
+	"github.com/the-edge-agent/tea/host/flow"
 	"github.com/the-edge-agent/tea/host/internal/graph"
 	"github.com/the-edge-agent/tea/host/internal/script"
 	tea "github.com/the-edge-agent/tea/sdk"
@@ -140,7 +141,7 @@ func (r *run) logEvent(node, path string, level slog.Level, message string, fiel
 		if len(fields) > 0 {
 			m["fields"] = fields
 		}
-		r.emit(EventLog, node, path, m)
+		r.emit(flow.EventLog, node, path, m)
 	}
 	attrs := []any{"node", path}
 	for k, v := range fields {

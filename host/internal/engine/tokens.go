@@ -4,6 +4,7 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/the-edge-agent/tea/host/flow"
 	"github.com/the-edge-agent/tea/host/internal/secret"
 )
 
@@ -102,6 +103,6 @@ func (x *execution) endTokens() {
 
 func (x *execution) emitToken(text string) {
 	if text != "" {
-		x.frame.run.emit(EventToken, x.node.Name, x.path, map[string]any{"text": text})
+		x.frame.run.emit(flow.EventToken, x.node.Name, x.path, map[string]any{"text": text})
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 
+	"github.com/the-edge-agent/tea/host/flow"
 	"github.com/the-edge-agent/tea/host/internal/graph"
 	"github.com/the-edge-agent/tea/host/internal/script"
 	"github.com/the-edge-agent/tea/host/internal/spec"
@@ -72,7 +73,7 @@ func (f *frame) runNode(ctx context.Context, n *graph.Node, path string, base *s
 		}
 	}
 	if n.InterruptBefore || f.interrupts(r.o.InterruptBefore, n) || f.waitedAt(path+":before") {
-		if _, err := f.interrupt(ctx, Interrupt{ID: path + ":before", Kind: InterruptBefore, Node: n.Name, Path: path}); err != nil {
+		if _, err := f.interrupt(ctx, flow.Interrupt{ID: path + ":before", Kind: flow.InterruptBefore, Node: n.Name, Path: path}); err != nil {
 			return nil, f.fail(n, path, 0, err)
 		}
 	}
@@ -127,7 +128,7 @@ func (f *frame) leaveAfterInterrupt(ctx context.Context, n *graph.Node, path str
 	if f.replayOnly {
 		return nil, errReplayed
 	}
-	if _, err := f.interrupt(ctx, Interrupt{ID: path + ":after", Kind: InterruptAfter, Node: n.Name, Path: path}); err != nil {
+	if _, err := f.interrupt(ctx, flow.Interrupt{ID: path + ":after", Kind: flow.InterruptAfter, Node: n.Name, Path: path}); err != nil {
 		return nil, err
 	}
 	return f.leaveLate(ctx, n, path)
@@ -232,11 +233,11 @@ func (f *frame) visitFallback(failed *graph.Node) (*graph.Node, error) {
 // fail makes the error that ends the frame; errors that only pass through
 // stay what they are.
 func (f *frame) fail(n *graph.Node, path string, attempts int, err error) error {
-	var node *NodeError
-	if errors.Is(err, errSuspended) || errors.Is(err, errReplayed) || errors.As(err, &node) || errors.As(err, new(*journalError)) || errors.As(err, new(*BudgetError)) {
+	var node *flow.NodeError
+	if errors.Is(err, errSuspended) || errors.Is(err, errReplayed) || errors.As(err, &node) || errors.As(err, new(*journalError)) || errors.As(err, new(*flow.BudgetError)) {
 		return err
 	}
-	failed := &NodeError{Node: n.Name, Path: path, Pos: n.Spec.Pos, Attempts: attempts, Err: f.run.failure(err)}
+	failed := &flow.NodeError{Node: n.Name, Path: path, Pos: n.Spec.Pos, Attempts: attempts, Err: f.run.failure(err)}
 	var code *script.RunError
 	if errors.As(err, &code) && code.Line > 0 {
 		failed.Pos, failed.InCode = diag.Pos{File: code.File, Line: code.Line}, true

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/the-edge-agent/tea/host"
+	"github.com/the-edge-agent/tea/host/flow"
 	"github.com/the-edge-agent/tea/host/internal/plugproc"
 	"github.com/the-edge-agent/tea/host/subproc"
 )
@@ -61,7 +62,7 @@ nodes:
 			for b.Loop() {
 				began := time.Now()
 				res, err := wf.Run(b.Context(), host.RunOptions{Input: map[string]any{"params": c.params}})
-				if err != nil || res.Status != host.Done {
+				if err != nil || res.Status != flow.Done {
 					b.Fatal(err, res.Err)
 				}
 				through = append(through, time.Since(began)/calls)

@@ -5,7 +5,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/the-edge-agent/tea/host/internal/engine"
+	"github.com/the-edge-agent/tea/host/flow"
 	"github.com/the-edge-agent/tea/host/internal/execpath"
 )
 
@@ -75,42 +75,42 @@ type lines struct {
 func newLines(fold bool) *lines { return &lines{branches: map[string]string{}, fold: fold} }
 
 // take brings the lines up to an event.
-func (ls *lines) take(e engine.Event) {
+func (ls *lines) take(e flow.Event) {
 	switch e.Type {
-	case engine.EventNodeStart:
+	case flow.EventNodeStart:
 		l := ls.at(e)
 		ls.turn(l, running)
 		l.started, l.uses = e.Time, text(e, "uses")
-	case engine.EventNodeEnd:
+	case flow.EventNodeEnd:
 		ls.end(ls.at(e), e)
-	case engine.EventNodeError:
+	case flow.EventNodeError:
 		ls.failed = e.Path
 		l := ls.at(e)
 		ls.turn(l, failed)
 		l.note = text(e, "error_type") + ": " + text(e, "error")
 		l.elapsed, l.attempts, l.text = duration(e), integer(e, "attempts"), ""
-	case engine.EventRetry:
+	case flow.EventRetry:
 		if e.Node != "" {
 			l := ls.at(e)
 			l.attempts = integer(e, "attempt") + 1
 			l.note = text(e, "error")
 		}
-	case engine.EventLoop:
+	case flow.EventLoop:
 		ls.pass(e)
-	case engine.EventToken:
+	case flow.EventToken:
 		if l, ok := ls.open.Get(e.Path); ok {
 			l.text += text(e, "text")
 			if len(l.text) > mostText {
 				l.text = l.text[len(l.text)-mostText/2:]
 			}
 		}
-	case engine.EventInterrupt:
+	case flow.EventInterrupt:
 		l := ls.at(e)
 		ls.turn(l, waiting)
 		l.note = question(e)
-	case engine.EventBranchStart:
+	case flow.EventBranchStart:
 		ls.branchStart(e)
-	case engine.EventBranchEnd:
+	case flow.EventBranchEnd:
 		ls.branchEnd(e)
 	}
 }
@@ -135,7 +135,7 @@ func (ls *lines) drop(l *line) {
 	ls.open.Delete(l.path)
 }
 
-func (ls *lines) end(l *line, e engine.Event) {
+func (ls *lines) end(l *line, e flow.Event) {
 	ls.turn(l, done)
 	l.text, l.note = "", ""
 	if s, _ := e.Fields["skipped"].(bool); s {
@@ -148,7 +148,7 @@ func (ls *lines) end(l *line, e engine.Event) {
 }
 
 // branchStart notes which item of a map a branch is for.
-func (ls *lines) branchStart(e engine.Event) {
+func (ls *lines) branchStart(e flow.Event) {
 	count := integer(e, "count")
 	if count == 0 {
 		ls.branches[e.Path] = ""
@@ -166,7 +166,7 @@ func (ls *lines) branchStart(e engine.Event) {
 
 // branchEnd folds a branch that ended well, and shows one that failed as a
 // whole, by its time-out for instance; a node's failure has its own line.
-func (ls *lines) branchEnd(e engine.Event) {
+func (ls *lines) branchEnd(e flow.Event) {
 	isItem := ls.branches[e.Path] != ""
 	delete(ls.branches, e.Path)
 	if l, ok := ls.open.Nearest(execpath.Outer(e.Path)); ok && isItem {
@@ -202,7 +202,7 @@ func (ls *lines) branch(path string) []*line {
 
 // foldBranch drops the lines of a branch that ended well. An item counts in the
 // line of its map; another branch keeps its first line.
-func (ls *lines) foldBranch(e engine.Event, isItem bool) {
+func (ls *lines) foldBranch(e flow.Event, isItem bool) {
 	var first *line
 	for _, l := range ls.branch(e.Path) {
 		if first == nil && !isItem {
@@ -221,7 +221,7 @@ func (ls *lines) foldBranch(e engine.Event, isItem bool) {
 
 // pass begins another pass of a loop: what ended well in the last one makes
 // room.
-func (ls *lines) pass(e engine.Event) {
+func (ls *lines) pass(e flow.Event) {
 	loop := execpath.Outer(e.Path)
 	l, ok := ls.open.Get(loop)
 	if !ok {
@@ -236,7 +236,7 @@ func (ls *lines) pass(e engine.Event) {
 }
 
 // at finds the line of an event's node or adds one.
-func (ls *lines) at(e engine.Event) *line {
+func (ls *lines) at(e flow.Event) *line {
 	if l, ok := ls.open.Get(e.Path); ok {
 		return l
 	}

@@ -3,27 +3,27 @@ package report
 import (
 	"time"
 
-	"github.com/the-edge-agent/tea/host/internal/engine"
+	"github.com/the-edge-agent/tea/host/flow"
 	"github.com/the-edge-agent/tea/sdk/value"
 )
 
-func text(e engine.Event, key string) string {
+func text(e flow.Event, key string) string {
 	s, _ := e.Fields[key].(string)
 	return s
 }
 
-func integer(e engine.Event, key string) int64 {
+func integer(e flow.Event, key string) int64 {
 	n, _ := e.Fields[key].(int64)
 	return n
 }
 
-func duration(e engine.Event) time.Duration {
+func duration(e flow.Event) time.Duration {
 	ms, _ := e.Fields["duration_ms"].(float64)
 	return time.Duration(ms * float64(time.Millisecond))
 }
 
 // question is what an interrupt waits for.
-func question(e engine.Event) string {
+func question(e flow.Event) string {
 	if q := text(e, "question"); q != "" {
 		return q
 	}

@@ -7,7 +7,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/the-edge-agent/tea/host/internal/engine"
+	"github.com/the-edge-agent/tea/host/flow"
 )
 
 // Options say how to write. The zero value prints plain lines.
@@ -63,7 +63,7 @@ func New(w io.Writer, o Options) *Report {
 func (r *Report) live() bool { return r.o.Size != nil && !r.o.Quiet }
 
 // Event shows an event of a run.
-func (r *Report) Event(e engine.Event) {
+func (r *Report) Event(e flow.Event) {
 	if r.o.Quiet {
 		return
 	}

@@ -12,34 +12,34 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/the-edge-agent/tea/host/internal/engine"
+	"github.com/the-edge-agent/tea/host/flow"
 	tea "github.com/the-edge-agent/tea/sdk"
 	"github.com/the-edge-agent/tea/sdk/diag"
 )
 
 func at(ms int) time.Time { return time.UnixMilli(int64(ms)) }
 
-func event(ms int, kind engine.EventType, path string, fields map[string]any) engine.Event {
+func event(ms int, kind flow.EventType, path string, fields map[string]any) flow.Event {
 	node := path[strings.LastIndexAny(path, "/>")+1:]
-	return engine.Event{Time: at(ms), Type: kind, Node: node, Path: path, Fields: fields}
+	return flow.Event{Time: at(ms), Type: kind, Node: node, Path: path, Fields: fields}
 }
 
-func started(path string) engine.Event { return event(0, engine.EventNodeStart, path, nil) }
+func started(path string) flow.Event { return event(0, flow.EventNodeStart, path, nil) }
 
-func ended(path string, ms float64) engine.Event {
-	return event(0, engine.EventNodeEnd, path, map[string]any{"duration_ms": ms})
+func ended(path string, ms float64) flow.Event {
+	return event(0, flow.EventNodeEnd, path, map[string]any{"duration_ms": ms})
 }
 
 // fanOut is a fan-out whose second branch ends first.
-var fanOut = []engine.Event{
+var fanOut = []flow.Event{
 	started("a"), ended("a", 1),
-	event(0, engine.EventBranchStart, "a>b", map[string]any{"branch": "b"}),
-	event(0, engine.EventBranchStart, "a>c", map[string]any{"branch": "c"}),
+	event(0, flow.EventBranchStart, "a>b", map[string]any{"branch": "b"}),
+	event(0, flow.EventBranchStart, "a>c", map[string]any{"branch": "c"}),
 	started("a>b/b"), started("a>c/c"), ended("a>c/c", 2),
-	event(0, engine.EventBranchEnd, "a>c", map[string]any{"branch": "c", "success": true}),
-	event(0, engine.EventRetry, "a>b/b", map[string]any{"attempt": int64(1), "error": "slow"}),
-	event(0, engine.EventNodeEnd, "a>b/b", map[string]any{"duration_ms": 3.0, "attempts": int64(2), "usage": map[string]any{"total_tokens": int64(40)}}),
-	event(0, engine.EventBranchEnd, "a>b", map[string]any{"branch": "b", "success": true}),
+	event(0, flow.EventBranchEnd, "a>c", map[string]any{"branch": "c", "success": true}),
+	event(0, flow.EventRetry, "a>b/b", map[string]any{"attempt": int64(1), "error": "slow"}),
+	event(0, flow.EventNodeEnd, "a>b/b", map[string]any{"duration_ms": 3.0, "attempts": int64(2), "usage": map[string]any{"total_tokens": int64(40)}}),
+	event(0, flow.EventBranchEnd, "a>b", map[string]any{"branch": "b", "success": true}),
 	started("join"), ended("join", 4),
 }
 
@@ -50,12 +50,12 @@ func TestPlainLines(t *testing.T) {
 	for _, e := range fanOut {
 		r.Event(e)
 	}
-	r.Event(event(0, engine.EventNodeEnd, "off", map[string]any{"skipped": true}))
+	r.Event(event(0, flow.EventNodeEnd, "off", map[string]any{"skipped": true}))
 	r.Event(started("bad"))
-	r.Event(event(0, engine.EventNodeError, "bad", map[string]any{
+	r.Event(event(0, flow.EventNodeError, "bad", map[string]any{
 		"error": "no\x1b[2J\nroute", "error_type": "timeout", "duration_ms": 1500.0, "attempts": int64(3),
 	}))
-	r.Event(event(0, engine.EventInterrupt, "ask", map[string]any{"question": "Go on?"}))
+	r.Event(event(0, flow.EventInterrupt, "ask", map[string]any{"question": "Go on?"}))
 	r.Close()
 	want := `a: done (1ms)
 a>c/c: done (2ms)
@@ -86,7 +86,7 @@ func TestSlowNodesSayWhatTheyWaitFor(t *testing.T) {
 			var out bytes.Buffer
 			var now atomic.Int64
 			r := New(&out, Options{Size: c.size, ASCII: true, Now: func() time.Time { return at(int(now.Load())) }})
-			r.Event(event(0, engine.EventNodeStart, "ask", map[string]any{"uses": "llm.call"}))
+			r.Event(event(0, flow.EventNodeStart, "ask", map[string]any{"uses": "llm.call"}))
 			r.Event(started("loop"))
 			r.Event(started("loop[0]/think"))
 			r.redraw()
@@ -186,7 +186,7 @@ func TestLogLinesDoNotGarble(t *testing.T) {
 	var out bytes.Buffer
 	r := live(&out, wide)
 	r.Event(started("think"))
-	r.Event(event(0, engine.EventToken, "think", map[string]any{"text": "Once upon\na \x1b[31mtime"}))
+	r.Event(event(0, flow.EventToken, "think", map[string]any{"text": "Once upon\na \x1b[31mtime"}))
 	r.redraw()
 	if _, err := r.Write([]byte("level=WARN msg=care")); err != nil {
 		t.Fatal(err)
@@ -244,8 +244,8 @@ func TestLoopShowsOnePass(t *testing.T) {
 	t.Parallel()
 	var out bytes.Buffer
 	r := live(&out, wide)
-	pass := func(n int64, path string) engine.Event {
-		return engine.Event{Type: engine.EventLoop, Node: "loop", Path: path, Fields: map[string]any{"iteration": n}}
+	pass := func(n int64, path string) flow.Event {
+		return flow.Event{Type: flow.EventLoop, Node: "loop", Path: path, Fields: map[string]any{"iteration": n}}
 	}
 	r.Event(started("loop"))
 	r.Event(pass(0, "loop[0]"))
@@ -263,13 +263,13 @@ func TestLoopShowsOnePass(t *testing.T) {
 
 // items is a map of two items with two steps each, of which the second item
 // ends first.
-var items = []engine.Event{
+var items = []flow.Event{
 	started("each"),
-	event(0, engine.EventBranchStart, "each[0]", map[string]any{"branch": "each[0]", "index": int64(0), "count": int64(2), "item": "red"}),
+	event(0, flow.EventBranchStart, "each[0]", map[string]any{"branch": "each[0]", "index": int64(0), "count": int64(2), "item": "red"}),
 	started("each[0]"), started("each[0]/fetch"),
-	event(0, engine.EventBranchStart, "each[1]", map[string]any{"branch": "each[1]", "index": int64(1), "count": int64(2)}),
+	event(0, flow.EventBranchStart, "each[1]", map[string]any{"branch": "each[1]", "index": int64(1), "count": int64(2)}),
 	started("each[1]"), started("each[1]/fetch"), ended("each[1]/fetch", 1), ended("each[1]", 2),
-	event(0, engine.EventBranchEnd, "each[1]", map[string]any{"branch": "each[1]", "success": true, "duration_ms": 2.0}),
+	event(0, flow.EventBranchEnd, "each[1]", map[string]any{"branch": "each[1]", "success": true, "duration_ms": 2.0}),
 }
 
 func TestItemsOfAMap(t *testing.T) {
@@ -299,13 +299,13 @@ func TestFinishedBranchesFold(t *testing.T) {
 	t.Parallel()
 	var out bytes.Buffer
 	r := live(&out, wide)
-	for _, e := range []engine.Event{
+	for _, e := range []flow.Event{
 		started("a"), ended("a", 1),
-		event(0, engine.EventBranchStart, "a>b", map[string]any{"branch": "b"}),
+		event(0, flow.EventBranchStart, "a>b", map[string]any{"branch": "b"}),
 		started("a>b/b"), ended("a>b/b", 1), started("a>b/c"), ended("a>b/c", 1),
-		event(0, engine.EventBranchStart, "a>d", map[string]any{"branch": "d"}),
+		event(0, flow.EventBranchStart, "a>d", map[string]any{"branch": "d"}),
 		started("a>d/d"),
-		event(0, engine.EventBranchEnd, "a>b", map[string]any{"branch": "b", "success": true, "duration_ms": 7.0}),
+		event(0, flow.EventBranchEnd, "a>b", map[string]any{"branch": "b", "success": true, "duration_ms": 7.0}),
 	} {
 		r.Event(e)
 	}
@@ -397,9 +397,9 @@ func TestSummaryDoesNotRepeatAFailure(t *testing.T) {
 	var out bytes.Buffer
 	r := New(&out, Options{})
 	r.Event(started("boom"))
-	r.Event(event(0, engine.EventNodeError, "boom", map[string]any{"error": "no route", "error_type": "timeout", "duration_ms": 1.0}))
+	r.Event(event(0, flow.EventNodeError, "boom", map[string]any{"error": "no route", "error_type": "timeout", "duration_ms": 1.0}))
 	r.Close()
-	r.Summary(&engine.Result{Status: engine.Failed, Err: &engine.NodeError{
+	r.Summary(&flow.Result{Status: flow.Failed, Err: &flow.NodeError{
 		Node: "boom", Path: "boom", Pos: diag.Pos{File: "f.yaml", Line: 3}, Err: tea.Errorf(tea.Timeout, "no route"),
 	}}, func(text string) string { return text })
 	want := "boom: failed (1ms): timeout: no route\nfailed: f.yaml:3: node \"boom\" failed\n"
@@ -414,24 +414,24 @@ func TestSummary(t *testing.T) {
 	by := at(0).Format("2006-01-02 15:04:05 MST")
 	tests := []struct {
 		name string
-		res  engine.Result
+		res  flow.Result
 		want string
 	}{
 		{
 			"done",
-			engine.Result{Status: engine.Done, Elapsed: 1500 * time.Millisecond, Usage: engine.Usage{Steps: 3, Tokens: 1, USD: 0.5, ToolCalls: 2}},
+			flow.Result{Status: flow.Done, Elapsed: 1500 * time.Millisecond, Usage: flow.Usage{Steps: 3, Tokens: 1, USD: 0.5, ToolCalls: 2}},
 			"done in 1.5s · 3 steps · 1 token · 2 tool calls · $0.5000\n",
 		},
 		{
 			"waiting",
-			engine.Result{Status: engine.Waiting, Usage: engine.Usage{Steps: 1}, Pending: []engine.Interrupt{
+			flow.Result{Status: flow.Waiting, Usage: flow.Usage{Steps: 1}, Pending: []flow.Interrupt{
 				{ID: "ask:ask", Question: "hunter2?", Choices: []any{"a"}, Default: int64(1)},
 			}},
 			"waiting · 1 interrupt · 1 step\n  ask:ask: ***?\n    choices: [\"a\"]\n    default: 1\n",
 		},
 		{
 			"a question with a deadline",
-			engine.Result{Status: engine.Waiting, Pending: []engine.Interrupt{
+			flow.Result{Status: flow.Waiting, Pending: []flow.Interrupt{
 				{ID: "a:ask", Deadline: at(0), OnTimeout: "default", Default: "high"},
 				{ID: "b:ask", Deadline: at(0), OnTimeout: "deny"},
 				{ID: "c:ask", Deadline: at(0), OnTimeout: "fail"},
@@ -442,7 +442,7 @@ func TestSummary(t *testing.T) {
 		},
 		{
 			"failed",
-			engine.Result{Status: engine.Failed, Err: &engine.NodeError{Node: "a", Path: "a", Err: tea.Errorf(tea.Timeout, "hunter2")}},
+			flow.Result{Status: flow.Failed, Err: &flow.NodeError{Node: "a", Path: "a", Err: tea.Errorf(tea.Timeout, "hunter2")}},
 			"failed: node \"a\" failed: timeout: ***\n",
 		},
 	}
@@ -475,7 +475,7 @@ func TestItemThatTimesOutHasALine(t *testing.T) {
 	r.Event(started("each"))
 	r.Event(started("each[0]"))
 	r.Event(started("each[0]/step"))
-	r.Event(event(50, engine.EventBranchEnd, "each[0]", map[string]any{"success": false, "error": "too slow", "error_type": "timeout"}))
+	r.Event(event(50, flow.EventBranchEnd, "each[0]", map[string]any{"success": false, "error": "too slow", "error_type": "timeout"}))
 	r.Close()
 	want := "each[0]: failed (50ms): timeout: too slow\neach[0]/step: failed (50ms): timeout: too slow\n"
 	if diff := cmp.Diff(want, out.String()); diff != "" {

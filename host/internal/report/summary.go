@@ -5,24 +5,24 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/the-edge-agent/tea/host/internal/engine"
+	"github.com/the-edge-agent/tea/host/flow"
 )
 
 // Summary prints how a run ended. mask takes the secrets out of a text.
-func (r *Report) Summary(res *engine.Result, mask func(string) string) {
+func (r *Report) Summary(res *flow.Result, mask func(string) string) {
 	var b strings.Builder
 	switch res.Status {
-	case engine.Done:
+	case flow.Done:
 		if r.o.Quiet {
 			break
 		}
 		b.WriteString(r.style.paint(green, "done") + " in " + r.style.brief(res.Elapsed) + r.usage(res.Usage) + "\n")
-	case engine.Waiting:
+	case flow.Waiting:
 		b.WriteString(r.style.paint(yellow, "waiting") + r.style.dot + count(int64(len(res.Pending)), "interrupt", "interrupts") + r.usage(res.Usage) + "\n")
 		for _, i := range res.Pending {
 			b.WriteString(pendingText(i, mask))
 		}
-	case engine.Stopped:
+	case flow.Stopped:
 		why := Printable(mask(res.Err.Error()))
 		if by, ok := strings.CutPrefix(why, "stopped "); ok {
 			why = " " + by
@@ -31,7 +31,7 @@ func (r *Report) Summary(res *engine.Result, mask func(string) string) {
 		}
 		b.WriteString(r.style.paint(yellow, "stopped") + why + r.usage(res.Usage) + "\n")
 	default:
-		var node *engine.NodeError
+		var node *flow.NodeError
 		b.WriteString(r.style.paint(red, "failed") + ": ")
 		if errors.As(res.Err, &node) && r.lines.failed == node.Path && !r.o.Quiet {
 			fmt.Fprintf(&b, "%s: node %q failed\n", Printable(node.Pos.String()), node.Path) // its line says why
@@ -50,7 +50,7 @@ func (r *Report) Summary(res *engine.Result, mask func(string) string) {
 
 // failuresText names the branches that failed and, where the run has failed
 // too, what failed first.
-func failuresText(res *engine.Result, mask func(string) string) string {
+func failuresText(res *flow.Result, mask func(string) string) string {
 	var b strings.Builder
 	if len(res.Failures) > 0 && res.Err != nil {
 		if first := res.Failures[0]; !first.Branch {
@@ -74,7 +74,7 @@ func failuresText(res *engine.Result, mask func(string) string) string {
 	return b.String()
 }
 
-func (r *Report) usage(u engine.Usage) string {
+func (r *Report) usage(u flow.Usage) string {
 	out := r.style.dot + count(int64(u.Steps), "step", "steps")
 	if u.Tokens > 0 {
 		out += r.style.dot + count(u.Tokens, "token", "tokens")
@@ -89,7 +89,7 @@ func (r *Report) usage(u engine.Usage) string {
 }
 
 // pendingText is one interrupt with what may answer it.
-func pendingText(i engine.Interrupt, mask func(string) string) string {
+func pendingText(i flow.Interrupt, mask func(string) string) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "  %s", oneLine(i.ID))
 	if i.Question != "" {
@@ -113,7 +113,7 @@ func pendingText(i engine.Interrupt, mask func(string) string) string {
 
 // Deadline says until when an interrupt can be answered and what counts then;
 // "" where it waits for ever.
-func Deadline(i engine.Interrupt) string {
+func Deadline(i flow.Interrupt) string {
 	if i.Deadline.IsZero() {
 		return ""
 	}

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/the-edge-agent/tea/host/flow"
 	"github.com/the-edge-agent/tea/host/internal/spec"
 	"github.com/the-edge-agent/tea/sdk/value"
 )
@@ -27,31 +28,6 @@ func NewSchema(keys []spec.Key) *Schema {
 	return s
 }
 
-// TypeError is a value that does not fit its key's type, or one that is
-// required and missing: then Got is "".
-type TypeError struct{ Key, Expected, Got string }
-
-// Error names key, expected and got.
-func (e *TypeError) Error() string {
-	if e.Got == "" {
-		return fmt.Sprintf("state key %q is required (%s) and missing from the input", e.Key, e.Expected)
-	}
-	return fmt.Sprintf("state key %q: expected %s, got %s", e.Key, e.Expected, e.Got)
-}
-
-// InputError is an initial state that does not fit, with all that is wrong
-// with it, by key.
-type InputError struct{ Faults []*TypeError }
-
-// Error lists the faults.
-func (e *InputError) Error() string {
-	texts := make([]string, len(e.Faults))
-	for i, fault := range e.Faults {
-		texts[i] = fault.Error()
-	}
-	return strings.Join(texts, "; ")
-}
-
 // Reducer gives a key's reducer.
 func (s *Schema) Reducer(key string) spec.Reducer {
 	if s == nil {
@@ -62,7 +38,7 @@ func (s *Schema) Reducer(key string) spec.Reducer {
 
 // Initial gives the state a run starts with: the schema's defaults, then the
 // workflow's initial state, then the input, each checked. The error is an
-// [*InputError].
+// [*flow.InputError].
 func (s *Schema) Initial(initial, input map[string]any) (map[string]any, error) {
 	values := make(map[string]any, len(initial)+len(input))
 	if s != nil {
@@ -81,25 +57,25 @@ func (s *Schema) Initial(initial, input map[string]any) (map[string]any, error) 
 	if s == nil {
 		return values, nil
 	}
-	var faults []*TypeError
+	var faults []*flow.TypeError
 	for name, k := range s.keys {
 		v, ok := values[name]
 		if !ok || v == nil {
 			if k.Required {
-				faults = append(faults, &TypeError{Key: name, Expected: string(k.Type)})
+				faults = append(faults, &flow.TypeError{Key: name, Expected: string(k.Type)})
 			}
 			continue
 		}
 		fitted, err := fit(k, v)
-		if fault := new(TypeError); errors.As(err, &fault) {
+		if fault := new(flow.TypeError); errors.As(err, &fault) {
 			faults = append(faults, fault)
 			continue
 		}
 		values[name] = fitted
 	}
 	if len(faults) > 0 {
-		slices.SortFunc(faults, func(a, b *TypeError) int { return strings.Compare(a.Key, b.Key) })
-		return nil, &InputError{faults}
+		slices.SortFunc(faults, func(a, b *flow.TypeError) int { return strings.Compare(a.Key, b.Key) })
+		return nil, &flow.InputError{Faults: faults}
 	}
 	return values, nil
 }
@@ -143,7 +119,7 @@ func (s *Schema) reduce(key string, old, update any) (any, error) {
 func fit(k spec.Key, v any) (any, error) {
 	if v == nil {
 		if k.Required {
-			return nil, &TypeError{Key: k.Name, Expected: string(k.Type), Got: "null"}
+			return nil, &flow.TypeError{Key: k.Name, Expected: string(k.Type), Got: "null"}
 		}
 		return nil, nil
 	}
@@ -169,13 +145,13 @@ func fit(k spec.Key, v any) (any, error) {
 	case spec.TypeDict:
 		_, ok = v.(map[string]any)
 		if list, isList := v.([]any); isList && len(list) == 0 {
-			return nil, &TypeError{Key: k.Name, Expected: string(k.Type), Got: "an empty list (in Lua {} is one; tea.json.object({}) makes an empty dict)"}
+			return nil, &flow.TypeError{Key: k.Name, Expected: string(k.Type), Got: "an empty list (in Lua {} is one; tea.json.object({}) makes an empty dict)"}
 		}
 	default:
 		return v, nil
 	}
 	if !ok {
-		return nil, &TypeError{Key: k.Name, Expected: string(k.Type), Got: describe(v)}
+		return nil, &flow.TypeError{Key: k.Name, Expected: string(k.Type), Got: describe(v)}
 	}
 	return v, nil
 }

@@ -64,7 +64,7 @@ func (s *State) Merge(values map[string]any) {
 }
 
 // Apply merges a node's update: each key through its reducer, then checked
-// against its type. On an error (a [*TypeError] or [*ReduceError]) the state
+// against its type. On an error (a [*flow.TypeError] or [*ReduceError]) the state
 // is as it was.
 func (s *State) Apply(update map[string]any, schema *Schema) error {
 	if schema == nil {

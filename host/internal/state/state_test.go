@@ -8,6 +8,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/the-edge-agent/tea/host/flow"
 	"github.com/the-edge-agent/tea/host/internal/spec"
 	"github.com/the-edge-agent/tea/host/internal/state"
 )
@@ -108,7 +109,7 @@ func TestFailedApplyChangesNothing(t *testing.T) {
 func TestErrorsAreTyped(t *testing.T) {
 	t.Parallel()
 	schema := keys(spec.Key{Name: "n", Type: spec.TypeInt}, spec.Key{Name: "m", Type: spec.TypeAny, Reducer: spec.ReduceMax})
-	var typed *state.TypeError
+	var typed *flow.TypeError
 	if err := state.New(nil).Apply(object{"n": "x"}, schema); !errors.As(err, &typed) || typed.Key != "n" {
 		t.Errorf("err = %v", err)
 	}

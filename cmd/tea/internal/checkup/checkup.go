@@ -10,6 +10,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/the-edge-agent/tea/host"
+	"github.com/the-edge-agent/tea/host/flow"
 )
 
 // Verdict says how a check ended.
@@ -103,14 +104,14 @@ func (o Options) checkpoint(ctx context.Context) Finding {
 	}
 	defer os.RemoveAll(dir)
 	started := time.Now()
-	if _, err := o.run(ctx, host.RunOptions{CheckpointDir: dir, Durability: host.DurabilitySync}); err != nil {
+	if _, err := o.run(ctx, host.RunOptions{CheckpointDir: dir, Durability: flow.DurabilitySync}); err != nil {
 		f.Message = err.Error()
 		return f
 	}
 	runs, err := host.OpenRuns(dir)
 	if err == nil {
 		var list []host.RunEntry
-		if list, err = runs.List(); err == nil && (len(list) != 1 || list[0].Status != string(host.Done)) {
+		if list, err = runs.List(); err == nil && (len(list) != 1 || list[0].Status != flow.Done) {
 			err = fmt.Errorf("the run that was written cannot be found again")
 		}
 	}
@@ -135,7 +136,7 @@ func (o Options) lua(ctx context.Context) Finding {
 	return f
 }
 
-func (o Options) run(ctx context.Context, ro host.RunOptions) (*host.Result, error) {
+func (o Options) run(ctx context.Context, ro host.RunOptions) (*flow.Result, error) {
 	wf, err := o.Host.Parse("doctor", []byte(probe), host.LoadOptions{})
 	if err != nil {
 		return nil, err

@@ -7,19 +7,19 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/the-edge-agent/tea/host"
+	"github.com/the-edge-agent/tea/host/flow"
 	tea "github.com/the-edge-agent/tea/sdk"
 	"github.com/the-edge-agent/tea/sdk/value"
 )
 
 // check compares what came of a run with what is expected. A test that says
 // nothing of the status expects the run to be done.
-func (t *Test) check(res *host.Result, visited []any) []Failure {
+func (t *Test) check(res *flow.Result, visited []any) []Failure {
 	var failures []Failure
 	expects := func(key string) bool {
 		return slices.ContainsFunc(t.Expect, func(e Expectation) bool { return e.Key == key })
 	}
-	if !expects("status") && !expects("error") && !expects("error_type") && !expects("pending") && res.Status != host.Done {
+	if !expects("status") && !expects("error") && !expects("error_type") && !expects("pending") && res.Status != flow.Done {
 		failures = append(failures, t.failf("the run is %s%s", res.Status, because(res))...)
 	}
 	exact := slices.ContainsFunc(t.Expect, func(e Expectation) bool { return e.Key == "exact" && e.Value == true })
@@ -31,7 +31,7 @@ func (t *Test) check(res *host.Result, visited []any) []Failure {
 	return failures
 }
 
-func because(res *host.Result) string {
+func because(res *flow.Result) string {
 	if res.Err == nil {
 		return ""
 	}
@@ -39,7 +39,7 @@ func because(res *host.Result) string {
 }
 
 // check gives what is wrong with one expectation.
-func (e Expectation) check(res *host.Result, visited []any, exact bool) []string {
+func (e Expectation) check(res *flow.Result, visited []any, exact bool) []string {
 	switch e.Key {
 	case "status":
 		if e.Value != string(res.Status) {

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/the-edge-agent/tea/host"
+	"github.com/the-edge-agent/tea/host/flow"
 	tea "github.com/the-edge-agent/tea/sdk"
 	"github.com/the-edge-agent/tea/sdk/diag"
 	"github.com/the-edge-agent/tea/sdk/value"
@@ -70,15 +71,15 @@ func (t *Test) run(ctx context.Context, newHost NewHost) []Failure {
 	defer os.RemoveAll(dir)
 	visits := &visited{}
 	o := host.RunOptions{
-		Input: t.Input, Secrets: t.Secrets, CheckpointDir: dir, Durability: host.DurabilityExit, Events: visits.event,
+		Input: t.Input, Secrets: t.Secrets, CheckpointDir: dir, Durability: flow.DurabilityExit, Events: visits.event,
 	}
 	res, err := wf.Run(ctx, o)
-	if err == nil && res.Status == host.Waiting && len(t.Answers) > 0 {
+	if err == nil && res.Status == flow.Waiting && len(t.Answers) > 0 {
 		res, err = t.answer(ctx, wf, o, res)
 	}
 	var refused *tea.Error
 	if errors.As(err, &refused) { // input that does not fit, say
-		res, err = &host.Result{Status: host.Failed, Err: refused}, nil
+		res, err = &flow.Result{Status: flow.Failed, Err: refused}, nil
 	}
 	if err != nil {
 		return t.failf("%v", err)
@@ -87,9 +88,9 @@ func (t *Test) run(ctx context.Context, newHost NewHost) []Failure {
 }
 
 // answer goes on for as long as there are answers to what is asked.
-func (t *Test) answer(ctx context.Context, wf *host.Workflow, o host.RunOptions, res *host.Result) (*host.Result, error) {
-	o.Input, o.Durability = nil, host.DurabilityAsync
-	for res.Status == host.Waiting {
+func (t *Test) answer(ctx context.Context, wf *host.Workflow, o host.RunOptions, res *flow.Result) (*flow.Result, error) {
+	o.Input, o.Durability = nil, flow.DurabilityAsync
+	for res.Status == flow.Waiting {
 		o.Answers = map[string]any{}
 		for _, i := range res.Pending {
 			if v, ok := t.Answers[i.ID]; ok {
@@ -155,8 +156,8 @@ func asFailure(result any) *tea.Error {
 // that waited for an answer begins once more when the run goes on.
 type visited struct{ names []any }
 
-func (v *visited) event(e host.Event) {
-	if e.Type == host.EventNodeStart && !slices.Contains(v.names, any(e.Path)) {
+func (v *visited) event(e flow.Event) {
+	if e.Type == flow.EventNodeStart && !slices.Contains(v.names, any(e.Path)) {
 		v.names = append(v.names, e.Path)
 	}
 }

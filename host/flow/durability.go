@@ -1,4 +1,4 @@
-package checkpoint
+package flow
 
 import (
 	"fmt"
@@ -6,14 +6,16 @@ import (
 	"github.com/the-edge-agent/tea/sdk/diag"
 )
 
-// Durability says when appended records reach the disk.
+// Durability says when the records of a run reach the disk; see
+// docs/guide/checkpoints.md.
 type Durability string
 
+// The durabilities.
 const (
-	// DurabilityExit keeps records in memory until [Journal.Sync]; a long run
-	// spills them to the file without waiting for the disk.
+	// DurabilityExit keeps records in memory until an interrupt, a failure or
+	// the end; a long run spills them to the file without waiting for the disk.
 	DurabilityExit Durability = "exit"
-	// DurabilitySync has each record on disk before [Journal.Append] returns.
+	// DurabilitySync has each record on disk before the run continues.
 	DurabilitySync Durability = "sync"
 	// DurabilityAsync writes in the background, a fraction of a second later.
 	DurabilityAsync Durability = "async"

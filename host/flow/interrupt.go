@@ -1,0 +1,64 @@
+package flow
+
+import (
+	"errors"
+	"slices"
+	"time"
+
+	tea "github.com/the-edge-agent/tea/sdk"
+	"github.com/the-edge-agent/tea/sdk/jsonschema"
+	"github.com/the-edge-agent/tea/sdk/value"
+)
+
+// InterruptKind says why a run waits.
+type InterruptKind string
+
+// The kinds of interrupts.
+const (
+	InterruptBefore InterruptKind = "before"
+	InterruptAfter  InterruptKind = "after"
+	InterruptAsk    InterruptKind = "ask"
+)
+
+// Interrupt is a place where a run waits for an answer.
+type Interrupt struct {
+	// ID is stable: the same interrupt has it in every resume.
+	ID   string        `json:"id"`
+	Kind InterruptKind `json:"kind"`
+	Node string        `json:"node"`
+	Path string        `json:"path"`
+	// The rest is set for human.ask.
+	Question string    `json:"question,omitempty"`
+	Schema   any       `json:"schema,omitempty"`
+	Choices  []any     `json:"choices,omitempty"`
+	Default  any       `json:"default,omitempty"`
+	AskedAt  time.Time `json:"asked_at,omitzero"`
+	// Deadline is when OnTimeout decides; zero = never.
+	Deadline time.Time `json:"deadline,omitzero"`
+	// OnTimeout is what happens then: deny, default or fail.
+	OnTimeout string `json:"on_timeout,omitempty"`
+}
+
+// ErrNobody is the error of an Ask function that cannot ask anybody: the run
+// stops at the interrupt as if there were no Ask, and can be resumed.
+var ErrNobody = errors.New("nobody is there to answer")
+
+// Check reports what is wrong with an answer to the interrupt: a
+// validation_error where it is none of the choices or does not fit the
+// schema. Only questions have either.
+func (i Interrupt) Check(answer any) error {
+	if len(i.Choices) > 0 && !slices.ContainsFunc(i.Choices, func(c any) bool { return value.Equal(c, answer) }) {
+		return tea.Errorf(tea.ValidationError, "the answer to %s must be one of %s", i.ID, value.Brief(i.Choices))
+	}
+	if i.Schema == nil {
+		return nil
+	}
+	schema, err := jsonschema.Compile(i.Schema)
+	if err != nil {
+		return tea.Errorf(tea.ValidationError, "the schema of %s: %w", i.ID, err)
+	}
+	if problems := schema.Validate(answer); len(problems) > 0 {
+		return tea.Errorf(tea.ValidationError, "the answer to %s does not fit: %s", i.ID, jsonschema.Join(problems))
+	}
+	return nil
+}
