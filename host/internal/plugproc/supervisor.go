@@ -26,8 +26,8 @@ type supervisor struct {
 
 	mu      sync.Mutex
 	closed  bool
-	current *generation // the one that takes new calls; nil where none runs
-	start   *start      // the start that is under way; nil where none is
+	current *generation      // the one that takes new calls; nil where none runs
+	start   *start           // the start that is under way; nil where none is
 	breaker *breaker.Breaker // of its crashes
 }
 
