@@ -162,7 +162,7 @@ func (o *object) add(prop Property, required bool, depth int) {
 }
 
 func applyTags(s *Schema, field reflect.StructField) {
-	for name, text := range tags(field.Tag) {
+	for name, text := range tags(field) {
 		switch name {
 		case "doc":
 			s.Description = text
@@ -235,7 +235,9 @@ func misplacedTag(s *Schema) string {
 	return ""
 }
 
-// misfit finds what is wrong with a default or a listed value.
+// misfit finds what is wrong with a default or a listed value. It covers what
+// tags can say: to compile each schema and validate with it would take 4 ms of
+// every start of a large plugin.
 func misfit(s *Schema, v any) string {
 	fits := func(t string) bool {
 		return t == value.TypeName(v) || t == "number" && value.IsNumber(v) || t == "integer" && value.IsInteger(v)
@@ -247,6 +249,7 @@ func misfit(s *Schema, v any) string {
 		return "is not in enum"
 	}
 	text, isText := v.(string)
+	list, isList := v.([]any)
 	number, isNumber := value.Float(v)
 	switch {
 	case isNumber && s.Minimum != nil && number < *s.Minimum:
@@ -259,25 +262,27 @@ func misfit(s *Schema, v any) string {
 		return "is longer than maxLength"
 	case isText && s.Pattern != "" && !regexp.MustCompile(s.Pattern).MatchString(text):
 		return "does not match pattern"
+	case isList && s.MinItems != nil && len(list) < *s.MinItems:
+		return "is shorter than minItems"
 	}
 	return ""
 }
 
-// tags gives a field's tags one after the other. To look each up by its name
-// would read them all each time, and a plugin makes its schemas at every start.
-func tags(tag reflect.StructTag) iter.Seq2[string, string] {
+// tags iterates over a field's tags. To look each up by its name would read
+// them all each time, and a plugin makes its schemas at every start.
+func tags(field reflect.StructField) iter.Seq2[string, string] {
 	return func(yield func(name, text string) bool) {
-		for rest := string(tag); ; {
-			name, value, _ := strings.Cut(strings.TrimLeft(rest, " "), ":")
+		for rest := strings.TrimLeft(string(field.Tag), " "); rest != ""; {
+			name, value, _ := strings.Cut(rest, ":")
 			quoted, err := strconv.QuotedPrefix(value)
 			if err != nil {
-				return // the end, or no tag by Go's convention
+				panic(fmt.Sprintf("schema: field %s: tag %s is not of the form key:\"value\"", field.Name, rest))
 			}
 			text, err := strconv.Unquote(quoted)
 			if err != nil || !yield(name, text) {
 				return
 			}
-			rest = value[len(quoted):]
+			rest = strings.TrimLeft(value[len(quoted):], " ")
 		}
 	}
 }

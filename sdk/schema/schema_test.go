@@ -173,6 +173,12 @@ func TestMalformedTagsPanic(t *testing.T) {
 		{struct {
 			F string `minLength:"1.5"`
 		}{}, "tag minLength"},
+		{struct {
+			F []int `minItems:"1" default:"[]"`
+		}{}, "default [] is shorter than minItems"},
+		{reflect.New(reflect.StructOf([]reflect.StructField{{
+			Name: "F", Type: reflect.TypeFor[string](), Tag: `json:"f" pattern:^a$`,
+		}})).Elem().Interface(), `tag pattern:^a$ is not of the form key:"value"`},
 	} {
 		func() {
 			defer func() {
