@@ -4,12 +4,12 @@
 // 	protoc        (unknown)
 // source: tea/plugin/v1/plugin.proto
 
-// The protocol between a tea host and an action plugin. How it is used, step
-// by step, stands in docs/guide/plugins.md; why it is so, in
-// docs/design/001-plugin-protocol.md.
+// The protocol between a tea host and an action plugin.
+// docs/guide/plugins.md describes its use step by step;
+// docs/design/001-plugin-protocol.md explains the decisions.
 //
 // Fields called *_json, params, result and note are JSON text in UTF-8. Both
-// sides ignore fields and capabilities that they do not know.
+// sides ignore unknown fields and capabilities.
 
 package pb
 
@@ -119,7 +119,7 @@ type Manifest struct {
 	Protocol int32     `protobuf:"varint,4,opt,name=protocol,proto3" json:"protocol,omitempty"`
 	Actions  []*Action `protobuf:"bytes,5,rep,name=actions,proto3" json:"actions,omitempty"`
 	// The top-level keys of a workflow's settings that the bundle reads, each
-	// with its JSON Schema (empty allows anything). Others never reach it.
+	// with its JSON Schema (empty allows anything). Other keys are not sent.
 	SettingsSchemaJson map[string][]byte `protobuf:"bytes,6,rep,name=settings_schema_json,json=settingsSchemaJson,proto3" json:"settings_schema_json,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
 	// Further files that the plugin consists of, such as the script behind a
 	// wrapper, relative to the directory of the binary. A stored manifest is
@@ -218,7 +218,7 @@ type Action struct {
 	ResultSchemaJson []byte `protobuf:"bytes,4,opt,name=result_schema_json,json=resultSchemaJson,proto3" json:"result_schema_json,omitempty"`
 	// The action emits tokens or progress: the host calls InvokeStream.
 	Streaming bool `protobuf:"varint,5,opt,name=streaming,proto3" json:"streaming,omitempty"`
-	// The host may call once again after a crash.
+	// The host can repeat a call after a crash.
 	Idempotent    bool `protobuf:"varint,6,opt,name=idempotent,proto3" json:"idempotent,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -301,10 +301,10 @@ type ConfigureRequest struct {
 	InstanceId string                 `protobuf:"bytes,1,opt,name=instance_id,json=instanceId,proto3" json:"instance_id,omitempty"`
 	// Settings by top-level key.
 	SettingsJson map[string][]byte `protobuf:"bytes,2,rep,name=settings_json,json=settingsJson,proto3" json:"settings_json,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
-	// What the host can do, such as "stream" and "host".
+	// The host's capabilities, such as "stream" and "host".
 	Capabilities []string `protobuf:"bytes,3,rep,name=capabilities,proto3" json:"capabilities,omitempty"`
-	// The broker's id of the Host service; 0 where the host offers none. It is
-	// the same in every Configure of one process.
+	// The broker's id of the Host service; 0 if the host does not offer it. It
+	// is the same in every Configure of one process.
 	HostService   uint32 `protobuf:"varint,4,opt,name=host_service,json=hostService,proto3" json:"host_service,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -370,9 +370,9 @@ func (x *ConfigureRequest) GetHostService() uint32 {
 
 type ConfigureResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Set where the settings are wrong or the instance cannot be made.
+	// Set if the settings are not valid or the instance cannot be opened.
 	Error *Error `protobuf:"bytes,1,opt,name=error,proto3" json:"error,omitempty"`
-	// What the plugin can do.
+	// The plugin's capabilities.
 	Capabilities  []string `protobuf:"bytes,2,rep,name=capabilities,proto3" json:"capabilities,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -513,7 +513,7 @@ func (x *ReleaseResponse) GetError() *Error {
 type InvokeRequest struct {
 	state      protoimpl.MessageState `protogen:"open.v1"`
 	InstanceId string                 `protobuf:"bytes,1,opt,name=instance_id,json=instanceId,proto3" json:"instance_id,omitempty"`
-	// Names this call in callbacks; unique within the process's life.
+	// Names this call in callbacks; unique during the life of the process.
 	CallId string `protobuf:"bytes,2,opt,name=call_id,json=callId,proto3" json:"call_id,omitempty"`
 	Action string `protobuf:"bytes,3,opt,name=action,proto3" json:"action,omitempty"`
 	// A JSON object.
@@ -521,7 +521,7 @@ type InvokeRequest struct {
 	RunId  string `protobuf:"bytes,5,opt,name=run_id,json=runId,proto3" json:"run_id,omitempty"`
 	// The path of the node in the run.
 	Node string `protobuf:"bytes,6,opt,name=node,proto3" json:"node,omitempty"`
-	// Counts tries from 1.
+	// Counts attempts from 1.
 	Attempt int32 `protobuf:"varint,7,opt,name=attempt,proto3" json:"attempt,omitempty"`
 	// Stays the same when a call is repeated.
 	IdempotencyKey string `protobuf:"bytes,8,opt,name=idempotency_key,json=idempotencyKey,proto3" json:"idempotency_key,omitempty"`
@@ -844,22 +844,22 @@ func (*InvokeEvent_Result) isInvokeEvent_Event() {}
 
 func (*InvokeEvent_Error) isInvokeEvent_Event() {}
 
-// Error is an action's failure.
+// Error is the failure of an action.
 type Error struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// One of validation_error, not_found, permission_denied,
 	// dependency_missing, timeout, circuit_open, connection_error,
-	// query_error, rate_limited, canceled, budget_exceeded, internal_error, or
-	// a type of the plugin's own.
+	// query_error, rate_limited, resource_exhausted, canceled,
+	// budget_exceeded, internal_error, or the plugin's own type.
 	Type    string `protobuf:"bytes,1,opt,name=type,proto3" json:"type,omitempty"`
 	Message string `protobuf:"bytes,2,opt,name=message,proto3" json:"message,omitempty"`
 	// The same call may succeed later.
 	Retryable bool `protobuf:"varint,3,opt,name=retryable,proto3" json:"retryable,omitempty"`
-	// How long to wait at least; 0 where unknown.
+	// The least time to wait before the next attempt; 0 if unknown.
 	RetryAfterMs int64 `protobuf:"varint,4,opt,name=retry_after_ms,json=retryAfterMs,proto3" json:"retry_after_ms,omitempty"`
-	// Where it came from, such as a server's name.
+	// The origin of the error, such as the name of a server.
 	Source string `protobuf:"bytes,5,opt,name=source,proto3" json:"source,omitempty"`
-	// A JSON object of further fields; empty where there are none.
+	// A JSON object of further fields; empty if there are none.
 	DetailsJson   []byte `protobuf:"bytes,6,opt,name=details_json,json=detailsJson,proto3" json:"details_json,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -983,7 +983,7 @@ func (x *Token) GetText() string {
 
 type Progress struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// From 0 to 1; below 0 where unknown.
+	// From 0 to 1; negative if unknown.
 	Fraction      float64 `protobuf:"fixed64,1,opt,name=fraction,proto3" json:"fraction,omitempty"`
 	Message       string  `protobuf:"bytes,2,opt,name=message,proto3" json:"message,omitempty"`
 	unknownFields protoimpl.UnknownFields
@@ -1039,7 +1039,7 @@ type Log struct {
 	// debug, info, warn or error, with an offset where needed: "info+2".
 	Level   string `protobuf:"bytes,1,opt,name=level,proto3" json:"level,omitempty"`
 	Message string `protobuf:"bytes,2,opt,name=message,proto3" json:"message,omitempty"`
-	// A JSON object; empty where there are none.
+	// A JSON object; empty if there are none.
 	FieldsJson    []byte `protobuf:"bytes,3,opt,name=fields_json,json=fieldsJson,proto3" json:"fields_json,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1941,7 +1941,7 @@ func (x *SetNoteResponse) GetError() *Error {
 type ReportUsageRequest struct {
 	state  protoimpl.MessageState `protogen:"open.v1"`
 	CallId string                 `protobuf:"bytes,1,opt,name=call_id,json=callId,proto3" json:"call_id,omitempty"`
-	// What was used since the last report of this call.
+	// The usage since the last report of this call.
 	Tokens        int64   `protobuf:"varint,2,opt,name=tokens,proto3" json:"tokens,omitempty"`
 	Usd           float64 `protobuf:"fixed64,3,opt,name=usd,proto3" json:"usd,omitempty"`
 	unknownFields protoimpl.UnknownFields

@@ -4,12 +4,12 @@
 // - protoc             (unknown)
 // source: tea/plugin/v1/plugin.proto
 
-// The protocol between a tea host and an action plugin. How it is used, step
-// by step, stands in docs/guide/plugins.md; why it is so, in
-// docs/design/001-plugin-protocol.md.
+// The protocol between a tea host and an action plugin.
+// docs/guide/plugins.md describes its use step by step;
+// docs/design/001-plugin-protocol.md explains the decisions.
 //
 // Fields called *_json, params, result and note are JSON text in UTF-8. Both
-// sides ignore fields and capabilities that they do not know.
+// sides ignore unknown fields and capabilities.
 
 package pb
 
@@ -39,27 +39,28 @@ const (
 //
 // For semantics around ctx use and closing/ending streaming RPCs, please refer to https://pkg.go.dev/google.golang.org/grpc/?tab=doc#ClientConn.NewStream.
 //
-// Plugin is what every plugin serves.
+// Plugin is the service of every plugin.
 type PluginClient interface {
-	// Describe answers with the manifest. It is the same for the life of the
-	// process, needs no Configure, and must not touch the network.
+	// Describe returns the manifest. It does not change during the life of the
+	// process. Describe needs no Configure and must not use the network.
 	Describe(ctx context.Context, in *DescribeRequest, opts ...grpc.CallOption) (*DescribeResponse, error)
-	// Configure makes an instance of the bundle for one set of settings.
+	// Configure opens an instance of the bundle for one set of settings.
 	Configure(ctx context.Context, in *ConfigureRequest, opts ...grpc.CallOption) (*ConfigureResponse, error)
-	// Release ends an instance. Its running calls are over by then.
+	// Release closes an instance. The host sends it after the last call has ended.
 	Release(ctx context.Context, in *ReleaseRequest, opts ...grpc.CallOption) (*ReleaseResponse, error)
-	// Invoke calls an action. Deadline and cancellation are gRPC's. An action's
-	// error is part of the response; a status that is not OK says that the
-	// plugin is broken.
+	// Invoke calls an action. Deadline and cancellation are those of gRPC. The
+	// error of an action is part of the response; a status other than OK means
+	// that the plugin is broken.
 	Invoke(ctx context.Context, in *InvokeRequest, opts ...grpc.CallOption) (*InvokeResponse, error)
-	// InvokeStream does the same with tokens, progress and logs on the way. The
-	// last event is a result or an error. Needs the capability "stream".
+	// InvokeStream is Invoke with tokens, progress and log records before the
+	// answer. The last event is a result or an error. It requires the capability
+	// "stream".
 	InvokeStream(ctx context.Context, in *InvokeRequest, opts ...grpc.CallOption) (grpc.ServerStreamingClient[InvokeEvent], error)
-	// Shutdown takes no more calls, waits for the running ones within the grace
-	// period, releases all instances, answers (with DEADLINE_EXCEEDED where a call
-	// still runs), and ends the process.
+	// Shutdown refuses new calls, waits for running calls up to the grace
+	// period, releases all instances, responds (with DEADLINE_EXCEEDED if a call
+	// is still running) and ends the process.
 	Shutdown(ctx context.Context, in *ShutdownRequest, opts ...grpc.CallOption) (*ShutdownResponse, error)
-	// Health answers when the plugin is ready for calls.
+	// Health reports whether the plugin is ready for calls.
 	Health(ctx context.Context, in *HealthRequest, opts ...grpc.CallOption) (*HealthResponse, error)
 }
 
@@ -154,27 +155,28 @@ func (c *pluginClient) Health(ctx context.Context, in *HealthRequest, opts ...gr
 // All implementations must embed UnimplementedPluginServer
 // for forward compatibility.
 //
-// Plugin is what every plugin serves.
+// Plugin is the service of every plugin.
 type PluginServer interface {
-	// Describe answers with the manifest. It is the same for the life of the
-	// process, needs no Configure, and must not touch the network.
+	// Describe returns the manifest. It does not change during the life of the
+	// process. Describe needs no Configure and must not use the network.
 	Describe(context.Context, *DescribeRequest) (*DescribeResponse, error)
-	// Configure makes an instance of the bundle for one set of settings.
+	// Configure opens an instance of the bundle for one set of settings.
 	Configure(context.Context, *ConfigureRequest) (*ConfigureResponse, error)
-	// Release ends an instance. Its running calls are over by then.
+	// Release closes an instance. The host sends it after the last call has ended.
 	Release(context.Context, *ReleaseRequest) (*ReleaseResponse, error)
-	// Invoke calls an action. Deadline and cancellation are gRPC's. An action's
-	// error is part of the response; a status that is not OK says that the
-	// plugin is broken.
+	// Invoke calls an action. Deadline and cancellation are those of gRPC. The
+	// error of an action is part of the response; a status other than OK means
+	// that the plugin is broken.
 	Invoke(context.Context, *InvokeRequest) (*InvokeResponse, error)
-	// InvokeStream does the same with tokens, progress and logs on the way. The
-	// last event is a result or an error. Needs the capability "stream".
+	// InvokeStream is Invoke with tokens, progress and log records before the
+	// answer. The last event is a result or an error. It requires the capability
+	// "stream".
 	InvokeStream(*InvokeRequest, grpc.ServerStreamingServer[InvokeEvent]) error
-	// Shutdown takes no more calls, waits for the running ones within the grace
-	// period, releases all instances, answers (with DEADLINE_EXCEEDED where a call
-	// still runs), and ends the process.
+	// Shutdown refuses new calls, waits for running calls up to the grace
+	// period, releases all instances, responds (with DEADLINE_EXCEEDED if a call
+	// is still running) and ends the process.
 	Shutdown(context.Context, *ShutdownRequest) (*ShutdownResponse, error)
-	// Health answers when the plugin is ready for calls.
+	// Health reports whether the plugin is ready for calls.
 	Health(context.Context, *HealthRequest) (*HealthResponse, error)
 	mustEmbedUnimplementedPluginServer()
 }
@@ -404,26 +406,26 @@ const (
 //
 // For semantics around ctx use and closing/ending streaming RPCs, please refer to https://pkg.go.dev/google.golang.org/grpc/?tab=doc#ClientConn.NewStream.
 //
-// Host is what a plugin can ask of its host while a call runs. The plugin
-// reaches it through go-plugin's broker under ConfigureRequest.host_service.
-// Every request names its call; once the call is over it is refused.
+// Host is the service of the host for running calls. The plugin reaches it
+// through go-plugin's broker with the id ConfigureRequest.host_service. Every
+// request names its call and is refused after the call has ended.
 type HostClient interface {
 	// InvokeAction calls another action of the workflow.
 	InvokeAction(ctx context.Context, in *InvokeActionRequest, opts ...grpc.CallOption) (*InvokeResponse, error)
-	// DescribeAction gives an action's description.
+	// DescribeAction returns the description of an action.
 	DescribeAction(ctx context.Context, in *DescribeActionRequest, opts ...grpc.CallOption) (*DescribeActionResponse, error)
 	// Log writes a record to the run's log.
 	Log(ctx context.Context, in *LogRequest, opts ...grpc.CallOption) (*LogResponse, error)
-	// Progress reports how far the work is.
+	// Progress reports the progress of the call.
 	Progress(ctx context.Context, in *ProgressRequest, opts ...grpc.CallOption) (*ProgressResponse, error)
 	// Token emits a piece of text.
 	Token(ctx context.Context, in *TokenRequest, opts ...grpc.CallOption) (*TokenResponse, error)
 	// GetNote reads a durable note of the calling node.
 	GetNote(ctx context.Context, in *GetNoteRequest, opts ...grpc.CallOption) (*GetNoteResponse, error)
-	// SetNote stores one; it is durable when the answer is there.
+	// SetNote stores a note. The note is durable when SetNote returns.
 	SetNote(ctx context.Context, in *SetNoteRequest, opts ...grpc.CallOption) (*SetNoteResponse, error)
-	// ReportUsage counts what one request to a model has used against the run's
-	// budget. An error of type budget_exceeded says that the budget is spent.
+	// ReportUsage counts the usage of one request to a model against the run's
+	// budget. An error of type budget_exceeded means that the budget is spent.
 	ReportUsage(ctx context.Context, in *ReportUsageRequest, opts ...grpc.CallOption) (*ReportUsageResponse, error)
 }
 
@@ -519,26 +521,26 @@ func (c *hostClient) ReportUsage(ctx context.Context, in *ReportUsageRequest, op
 // All implementations must embed UnimplementedHostServer
 // for forward compatibility.
 //
-// Host is what a plugin can ask of its host while a call runs. The plugin
-// reaches it through go-plugin's broker under ConfigureRequest.host_service.
-// Every request names its call; once the call is over it is refused.
+// Host is the service of the host for running calls. The plugin reaches it
+// through go-plugin's broker with the id ConfigureRequest.host_service. Every
+// request names its call and is refused after the call has ended.
 type HostServer interface {
 	// InvokeAction calls another action of the workflow.
 	InvokeAction(context.Context, *InvokeActionRequest) (*InvokeResponse, error)
-	// DescribeAction gives an action's description.
+	// DescribeAction returns the description of an action.
 	DescribeAction(context.Context, *DescribeActionRequest) (*DescribeActionResponse, error)
 	// Log writes a record to the run's log.
 	Log(context.Context, *LogRequest) (*LogResponse, error)
-	// Progress reports how far the work is.
+	// Progress reports the progress of the call.
 	Progress(context.Context, *ProgressRequest) (*ProgressResponse, error)
 	// Token emits a piece of text.
 	Token(context.Context, *TokenRequest) (*TokenResponse, error)
 	// GetNote reads a durable note of the calling node.
 	GetNote(context.Context, *GetNoteRequest) (*GetNoteResponse, error)
-	// SetNote stores one; it is durable when the answer is there.
+	// SetNote stores a note. The note is durable when SetNote returns.
 	SetNote(context.Context, *SetNoteRequest) (*SetNoteResponse, error)
-	// ReportUsage counts what one request to a model has used against the run's
-	// budget. An error of type budget_exceeded says that the budget is spent.
+	// ReportUsage counts the usage of one request to a model against the run's
+	// budget. An error of type budget_exceeded means that the budget is spent.
 	ReportUsage(context.Context, *ReportUsageRequest) (*ReportUsageResponse, error)
 	mustEmbedUnimplementedHostServer()
 }
