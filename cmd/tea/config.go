@@ -37,7 +37,12 @@ func (r configResolver) Resolve(_ *kong.Context, _ *kong.Path, flag *kong.Flag) 
 		}
 		return text, nil
 	}
-	return r.app.config.lookup(strings.ReplaceAll(flag.Name, "-", "_"))
+	key := strings.ReplaceAll(flag.Name, "-", "_")
+	v, fromProject, err := r.app.config.lookup(key)
+	if fromProject && key == "plugins" {
+		r.app.projectPlugins = true
+	}
+	return v, err
 }
 
 func anySlice(list []string) []any {
@@ -65,18 +70,19 @@ type configFiles struct {
 	values []map[string]any
 }
 
-// lookup finds a key; nil where no file has it.
-func (c *configFiles) lookup(key string) (any, error) {
+// lookup finds a key; nil where no file has it. fromProject reports whether the
+// value is from the project's file.
+func (c *configFiles) lookup(key string) (v any, fromProject bool, err error) {
 	if !c.read {
 		c.read = true
 		c.err = c.load()
 	}
-	for _, values := range c.values {
+	for i, values := range c.values {
 		if v, ok := values[key]; ok {
-			return v, nil
+			return v, i == 0, nil
 		}
 	}
-	return nil, c.err
+	return nil, false, c.err
 }
 
 func (c *configFiles) load() error {

@@ -37,7 +37,9 @@ func (a *app) discover(flags pluginFlags, log *slog.Logger, use pluginUse) (*plu
 }
 
 func (a *app) subprocesses(flags pluginFlags, log *slog.Logger, use pluginUse) (*subproc.Plugins, []subproc.Problem, error) {
-	plugins, problems, err := subproc.Discover(context.Background(), subproc.Options{Dirs: flags.Plugins, Logger: log, StoredOnly: use == readPlugins})
+	plugins, problems, err := subproc.Discover(context.Background(), subproc.Options{
+		Dirs: flags.Plugins, Foreign: a.foreign(flags.Plugins), Logger: log, StoredOnly: use == readPlugins,
+	})
 	var path *fs.PathError
 	if errors.As(err, &path) {
 		return nil, nil, usageErrorf("--plugins (or TEA_PLUGINS, or plugins in a configuration file): %s: %w", path.Path, path.Err)
@@ -46,6 +48,28 @@ func (a *app) subprocesses(flags pluginFlags, log *slog.Logger, use pluginUse) (
 		return nil, nil, pluginError(err)
 	}
 	return plugins, problems, nil
+}
+
+// foreign returns the plugin directories that a checkout may have brought
+// with it: its configuration names them, and they are inside of it.
+func (a *app) foreign(dirs []string) []string {
+	if !a.projectPlugins {
+		return nil
+	}
+	project := resolved(".")
+	return slices.DeleteFunc(slices.Clone(dirs), func(dir string) bool {
+		rel, err := filepath.Rel(project, resolved(dir))
+		return filepath.IsAbs(dir) && err == nil && !filepath.IsLocal(rel)
+	})
+}
+
+// resolved returns an absolute path, without symbolic links if it exists.
+func resolved(path string) string {
+	path = absolute(path)
+	if target, err := filepath.EvalSymlinks(path); err == nil {
+		return target
+	}
+	return path
 }
 
 // Run asks the plugins and lists them.

@@ -3,6 +3,7 @@ package main
 import (
 	"errors"
 	"fmt"
+	"log/slog"
 
 	"github.com/the-edge-agent/tea/host"
 	"github.com/the-edge-agent/tea/host/flow"
@@ -54,6 +55,7 @@ func (a *app) exitCode(err error) int {
 		return exitDone
 	case errors.As(err, &diags):
 		a.report.Diagnostics(diags)
+		a.explainMissing(diags)
 		return a.codeOfMistakes(diags)
 	case errors.As(err, &exit):
 		if exit.err != nil {
@@ -72,6 +74,18 @@ func (a *app) codeOfMistakes(diags host.Diagnostics) int {
 		return exitPlugin
 	}
 	return exitInvalid
+}
+
+// explainMissing repeats the problems with plugins that -q has hidden, where
+// they may be why an action is missing.
+func (a *app) explainMissing(diags host.Diagnostics) {
+	if !a.quiet || !host.LacksPlugins(diags) {
+		return
+	}
+	log := slog.New(newLineHandler(maskedWriter{a}, slog.LevelWarn))
+	for _, p := range a.problems {
+		p.log(log)
+	}
 }
 
 func (a *app) complain(err error) {

@@ -64,13 +64,17 @@ type app struct {
 	stderr *os.File
 	getenv func(string) string
 	report *host.Report
+	// quiet says that -q was given.
+	quiet  bool
 	config *configFiles
+	// projectPlugins says that the project's file names the plugin directories.
+	projectPlugins bool
 	// broken says that a plugin was found which cannot be used.
 	broken bool
 	// plugins are those of the host that was opened last.
 	plugins *pluginSet
-	// warned are the problems with plugins that were reported.
-	warned map[pluginProblem]bool
+	// problems are those with plugins that were logged.
+	problems []pluginProblem
 	// mask takes the secrets of the run out of everything that is printed.
 	mask host.Mask
 }

@@ -2,7 +2,9 @@ package main
 
 import (
 	"context"
+	"log/slog"
 	"os"
+	"slices"
 	"sync/atomic"
 
 	"github.com/the-edge-agent/tea/host"
@@ -64,6 +66,10 @@ type pluginProblem struct {
 	fatal bool
 }
 
+func (p pluginProblem) log(to *slog.Logger) {
+	to.Warn("plugin problem: "+p.path, "error", p.message)
+}
+
 // openHost makes the host with the plugins that are found. The caller closes
 // it, and has set the report.
 func (a *app) openHost(plugins pluginFlags, report reportFlags, use pluginUse, o host.Options) (*host.Host, error) {
@@ -77,14 +83,11 @@ func (a *app) openHost(plugins pluginFlags, report reportFlags, use pluginUse, o
 		return nil, err
 	}
 	for _, p := range set.problems {
-		if a.warned[p] {
+		if slices.Contains(a.problems, p) {
 			continue
 		}
-		if a.warned == nil {
-			a.warned = map[pluginProblem]bool{}
-		}
-		a.warned[p] = true
-		o.Logger.Warn("plugin problem: "+p.path, "error", p.message)
+		a.problems = append(a.problems, p)
+		p.log(o.Logger)
 		a.broken = a.broken || p.fatal
 	}
 	o.Plugins, a.plugins = set, set

@@ -19,6 +19,7 @@ type reportFlags struct {
 
 // setReport makes the report that everything for people goes through.
 func (a *app) setReport(f reportFlags) {
+	a.quiet = f.Quiet
 	o := host.ReportOptions{Quiet: f.Quiet, ASCII: !a.utf8()}
 	if a.terminal(a.stderr) {
 		o.Color = a.getenv("NO_COLOR") == ""

@@ -90,12 +90,16 @@ func scan(o Options) ([]binary, []Problem, error) {
 		if err != nil {
 			return nil, nil, err
 		}
+		if slices.Contains(o.Foreign, dir) {
+			s.addTrusted(o.Trust, dir)
+			continue
+		}
 		if s.add(path, entries); isOpen(path) {
 			o.Logger.Warn("everybody may put a plugin into this directory (chmod o-w)", "dir", path)
 		}
 	}
-	if o.Project != "" {
-		s.project(o)
+	if o.Project != "" && !slices.ContainsFunc(o.Dirs, func(named string) bool { return sameDir(named, o.Project) }) {
+		s.addTrusted(o.Trust, o.Project)
 	}
 	for _, dir := range o.Standard {
 		entries, err := os.ReadDir(dir)
@@ -123,10 +127,10 @@ func (s *scanner) warn(path, message string) {
 	s.problems = append(s.problems, Problem{Severity: diag.Warning, Path: path, Message: message})
 }
 
-// project adds the plugins of the working directory where the user trusts it.
-func (s *scanner) project(o Options) {
-	dir, err := filepath.Abs(o.Project)
-	if err != nil || slices.ContainsFunc(o.Dirs, func(named string) bool { return sameDir(named, dir) }) {
+// addTrusted adds the plugins of a directory if the user trusts it.
+func (s *scanner) addTrusted(trust Trust, given string) {
+	dir, err := filepath.Abs(given)
+	if err != nil {
 		return
 	}
 	entries, err := os.ReadDir(dir)
@@ -135,7 +139,7 @@ func (s *scanner) project(o Options) {
 	}
 	trusted := false
 	if err == nil {
-		trusted, err = o.Trust.has(dir)
+		trusted, err = trust.has(dir)
 	}
 	switch {
 	case err != nil:
@@ -143,7 +147,7 @@ func (s *scanner) project(o Options) {
 	case isOpen(dir):
 		s.warn(dir, "its plugins are not used: everybody may write to it (chmod o-w)")
 	case !trusted:
-		s.warn(dir, "its plugins are not used until you trust them: tea plugin trust "+o.Project)
+		s.warn(dir, "its plugins are not used until you trust them: tea plugin trust "+given)
 	default:
 		if resolved, err := filepath.EvalSymlinks(dir); err == nil { // what was trusted is what runs
 			dir = resolved

@@ -14,6 +14,9 @@ type Options struct {
 	// Dirs are searched first, in this order; the first plugin of a name wins.
 	// One that does not exist is an error.
 	Dirs []string
+	// Foreign are those of Dirs that somebody other than the user has named,
+	// such as the author of a project. They are used if Trust lists them.
+	Foreign []string
 	// Project is the plugin directory of the working directory, searched next
 	// if Trust lists it. "" is none.
 	Project string
