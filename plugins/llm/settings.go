@@ -32,7 +32,7 @@ type Connection struct {
 	APIKey                string            `json:"api_key,omitempty" secret:"true" doc:"key, if the server requires one"`
 	APIVersion            string            `json:"api_version,omitempty" doc:"azure: version of the API; default 2024-10-21"`
 	Deployment            string            `json:"deployment,omitempty" doc:"azure: name of the deployment; default: model"`
-	Headers               map[string]string `json:"headers,omitempty" doc:"further HTTP headers"`
+	Headers               map[string]string `json:"headers,omitempty" secret:"true" doc:"further HTTP headers"`
 	CAFile                string            `json:"ca_file,omitempty" format:"path" doc:"file of certificates in PEM format to trust in addition to the system's; an absolute path in parameters"`
 	TimeoutSeconds        *float64          `json:"timeout_seconds,omitempty" minimum:"0" doc:"limit for one complete answer, retries included; default 300, 0 = none"`
 	TokenTimeoutSeconds   *float64          `json:"token_timeout_seconds,omitempty" minimum:"0" doc:"limit for the time between two tokens of a stream; default 60, 0 = none"`

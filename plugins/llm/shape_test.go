@@ -128,6 +128,25 @@ func TestRecordedRefusalOfTheFormat(t *testing.T) {
 	}
 }
 
+// The details of a recorded failure keep their integers: details.status was
+// 400 when it was recorded and 400.0 when it was played back.
+func TestRecordedFailureKeepsIntegers(t *testing.T) {
+	t.Parallel()
+	settings := openAI(servertest.Start(t, servertest.Reply{Status: 400, Chunks: []string{`{"error":{"message":"bad"}}`}}))
+	settings["provider"] = "replay"
+	replay := map[string]any{"file": t.TempDir() + "/answers.jsonl", "record": true}
+	settings["replay"] = replay
+	_, recorded := call(t, nil, "llm.call", settings, map[string]any{"prompt": "hi"})
+	delete(replay, "record")
+	_, played := call(t, nil, "llm.call", settings, map[string]any{"prompt": "hi"})
+	if recorded == nil || played == nil {
+		t.Fatalf("got %v and %v, want failures", recorded, played)
+	}
+	if diff := cmp.Diff(int64(400), played.Details["status"]); diff != "" {
+		t.Error(diff)
+	}
+}
+
 func TestResponseFormats(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"path/filepath"
+	"regexp"
 
 	"github.com/the-edge-agent/tea/host/internal/expr"
 	"github.com/the-edge-agent/tea/host/internal/spec"
@@ -18,20 +19,47 @@ const formatPath = "path"
 // a key such as "none" must not turn that word into stars.
 const minSecret = 8
 
-// Secrets returns the values of the settings that readers declare as secret,
-// by path.
+// Secrets returns the strings in the settings that readers declare as secret,
+// by path. A setting that is an object, such as HTTP headers, is secret as a
+// whole. Of a value such as "Bearer KEY", the credential alone is a secret too.
 func (d Declared) Secrets(values map[string]any) map[string]any {
 	secrets := map[string]any{}
 	for key, given := range values {
 		for _, s := range d.schemas[key] {
 			visit(given, s, diag.Key("settings", key), nil, func(v any, s *schema.Schema, path string, _ func(any)) {
-				if text, ok := v.(string); s.WriteOnly && (!ok || len(text) >= minSecret) {
-					secrets[path] = v
+				if s.WriteOnly {
+					addSecrets(secrets, v, path)
 				}
 			})
 		}
 	}
 	return secrets
+}
+
+// scheme is the authentication scheme before a credential in an HTTP header.
+var scheme = regexp.MustCompile(`^[A-Za-z]+ +([^ ]+)$`)
+
+func addSecrets(secrets map[string]any, v any, path string) {
+	switch v := v.(type) {
+	case map[string]any:
+		for name, e := range v {
+			addSecrets(secrets, e, diag.Key(path, name))
+		}
+	case []any:
+		for i, e := range v {
+			addSecrets(secrets, e, diag.Index(path, i))
+		}
+	case string:
+		if len(v) >= minSecret {
+			secrets[path] = v
+		}
+		if m := scheme.FindStringSubmatch(v); m != nil && len(m[1]) >= minSecret {
+			secrets[path+" (credential)"] = m[1]
+		}
+	case nil:
+	default:
+		secrets[path] = v
+	}
 }
 
 // AbsolutePaths makes those of a workflow's settings that name files and

@@ -26,7 +26,7 @@ type Trace struct {
 	Exporter string            `json:"exporter,omitempty" enum:"console,file,otlp" doc:"where spans go; default file where a file is named, else nowhere"`
 	Endpoint string            `json:"endpoint,omitempty" doc:"the collector's address; default http://localhost:4318"`
 	File     string            `json:"file,omitempty" format:"path" doc:"the file that spans are appended to"`
-	Headers  map[string]string `json:"headers,omitempty" doc:"sent with each request to the collector"`
+	Headers  map[string]string `json:"headers,omitempty" secret:"true" doc:"sent with each request to the collector"`
 	Contents bool              `json:"contents,omitempty" doc:"also record what is said to models and actions, and what they answer"`
 }
 

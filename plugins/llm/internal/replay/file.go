@@ -12,6 +12,7 @@ import (
 	"sync"
 
 	tea "github.com/the-edge-agent/tea/sdk"
+	"github.com/the-edge-agent/tea/sdk/value"
 )
 
 // File is a recording on disk. It is read when the first answer is wanted and
@@ -131,7 +132,7 @@ func load(path string) (map[string]*Record, error) {
 		line, readErr := in.ReadBytes('\n')
 		if line = bytes.TrimSpace(line); len(line) > 0 {
 			rec := new(Record)
-			switch err := json.Unmarshal(line, rec); {
+			switch err := decode(line, rec); {
 			case err == nil && rec.Hash != "":
 				records[rec.Hash] = rec
 			case readErr == nil:
@@ -145,4 +146,13 @@ func load(path string) (map[string]*Record, error) {
 			return nil, tea.Errorf(tea.ValidationError, "read settings.llm.replay.file: %w", readErr)
 		}
 	}
+}
+
+// decode reads a record. Its details keep their integers.
+func decode(line []byte, rec *Record) error {
+	v, err := value.Decode(line)
+	if err != nil {
+		return err
+	}
+	return value.Into(v, rec)
 }
