@@ -41,7 +41,7 @@ func Fits(ctx context.Context, o Options) error {
 		return nil
 	}
 	slices.Sort(lost)
-	return tea.Errorf(tea.ValidationError, "the changed workflow does not come by %s, which the checkpoint holds", strings.Join(lost[:min(5, len(lost))], ", "))
+	return tea.Errorf(tea.ValidationError, "the changed workflow no longer reaches %s, which the checkpoint contains", strings.Join(lost[:min(5, len(lost))], ", "))
 }
 
 // saw notes that a recorded path was walked.

@@ -131,6 +131,29 @@ type Table struct {
 	Truncated bool
 }
 
+// Scan reads all rows of a query into dest, calls row after each, and closes
+// the rows. It takes what Query returned: err is returned as it is.
+func Scan(rows Rows, err error, row func(), dest ...any) error {
+	if err != nil {
+		return err
+	}
+	defer rows.Close()
+	for rows.Next() {
+		if err := rows.Scan(dest...); err != nil {
+			return err
+		}
+		row()
+	}
+	return rows.Err()
+}
+
+// Int returns the only value of a query's result, 0 if there is none; see
+// [Scan].
+func Int(rows Rows, err error) (n int64, _ error) {
+	err = Scan(rows, err, func() {}, &n)
+	return n, err
+}
+
 type freeingKey struct{}
 
 // Freeing marks the writes of a call as ones that free space: they may use the

@@ -12,22 +12,22 @@ import (
 	tea "github.com/the-edge-agent/tea/sdk"
 )
 
-// Rows says which rows of a table are meant: those with one of the keys, or
-// those whose columns have the values of Where (a list means any of its
-// values); Both must hold where both are given. All means all.
+// Rows selects rows of a table: those with one of the keys, or those whose
+// columns have the values of Where (a list means any of its values). If both
+// are given, both must match. All selects all rows.
 type Rows struct {
-	// Keys are the values of the primary key: a list in its order or an object
-	// of its columns; a key of one column may be the value itself.
+	// Keys are values of the primary key: a list in its order or an object of
+	// its columns; for a key of one column also the value itself.
 	Keys  []json.RawMessage
 	Where Row
 	All   bool
 }
 
-// condition is a WHERE clause and what is bound to it.
+// condition is a WHERE clause and its arguments.
 type condition struct {
 	clauses []string
 	args    []any
-	keys    int64 // how many keys were given without further conditions
+	keys    int64 // the number of keys, if there are no other conditions
 }
 
 func (c *condition) add(clause string, args ...any) {
@@ -39,12 +39,12 @@ func (c *condition) add(clause string, args ...any) {
 func (s *Tables) condition(t *table, which Rows) (c condition, err error) {
 	if which.Keys == nil && len(which.Where) == 0 {
 		if !which.All {
-			return c, tea.Errorf(tea.ValidationError, "table %q: say which rows by keys or where; all: true means every row", t.entry.Name)
+			return c, tea.Errorf(tea.ValidationError, "table %q: select rows with keys or where, or all rows with all: true", t.entry.Name)
 		}
 		return c, nil
 	}
 	if which.All {
-		return c, tea.Errorf(tea.ValidationError, "all: true goes without keys and where")
+		return c, tea.Errorf(tea.ValidationError, "all: true cannot be combined with keys or where")
 	}
 	given := which.Keys != nil
 	if !given {
@@ -72,7 +72,7 @@ func (s *Tables) condition(t *table, which Rows) (c condition, err error) {
 	return c, nil
 }
 
-// keyed finds the rows by their key where Where gives all of it.
+// keyed moves the primary key from Where to Keys if Where has all of it.
 func (t *table) keyed(which Rows) Rows {
 	if len(t.key) == 0 {
 		return which
@@ -94,11 +94,11 @@ func (t *table) keyed(which Rows) Rows {
 	return Rows{Keys: []json.RawMessage{key}, Where: rest}
 }
 
-// keyList is a JSON array of the keys as the log has them, and how many
-// different ones there are.
+// keyList returns a JSON array of the keys in the form of the log, and the
+// number of different ones.
 func (t *table) keyList(keys []json.RawMessage) (list string, n int64, err error) {
 	if len(t.key) == 0 {
-		return "", 0, tea.Errorf(tea.ValidationError, "table %q has no primary key: say which rows by where", t.entry.Name)
+		return "", 0, tea.Errorf(tea.ValidationError, "table %q has no primary key: select rows with where", t.entry.Name)
 	}
 	texts := make([]string, len(keys))
 	different := map[string]bool{}
@@ -130,7 +130,7 @@ func (t *table) readKey(raw json.RawMessage) (string, error) {
 			delete(row, c.Name)
 		}
 		for name := range row {
-			return "", tea.Errorf(tea.ValidationError, "%q is no column of the primary key (%s)", name, strings.Join(t.entry.PrimaryKey, ", "))
+			return "", tea.Errorf(tea.ValidationError, "%q is not a column of the primary key (%s)", name, strings.Join(t.entry.PrimaryKey, ", "))
 		}
 	default:
 		parts = []json.RawMessage{raw}
@@ -148,10 +148,10 @@ func (t *table) readKey(raw json.RawMessage) (string, error) {
 	return keyOf(columns, values)
 }
 
-// compare adds that a column has a value, or any of a list.
+// compare adds the condition that a column has a value, or any of a list.
 func (s *Tables) compare(c *condition, column Column, raw json.RawMessage) error {
 	if column.Type == JSON {
-		return tea.Errorf(tea.ValidationError, "column %q is of type json, which where cannot compare", column.Name)
+		return tea.Errorf(tea.ValidationError, "column %q has the type json, which where cannot compare", column.Name)
 	}
 	wanted := []json.RawMessage{raw}
 	if trimmed := bytes.TrimSpace(raw); bytes.HasPrefix(trimmed, []byte("[")) {
@@ -159,8 +159,8 @@ func (s *Tables) compare(c *condition, column Column, raw json.RawMessage) error
 			return tea.Errorf(tea.ValidationError, "column %q: %w", column.Name, err)
 		}
 	}
-	either := []string{"1 = 0"} // nothing is any of an empty list
-	column.Nullable = true      // to ask for null is allowed everywhere
+	either := []string{"1 = 0"} // for an empty list
+	column.Nullable = true      // where can ask for null in any column
 	var args []any
 	for _, one := range wanted {
 		v, err := column.parse(one)
@@ -178,15 +178,15 @@ func (s *Tables) compare(c *condition, column Column, raw json.RawMessage) error
 	return nil
 }
 
-// Update gives columns of the chosen rows new values, all or none. The
-// primary key stays.
+// Update sets columns of the selected rows, atomically. The primary key cannot
+// change.
 func (s *Tables) Update(ctx context.Context, name string, which Rows, set Row, call Call) (Result, error) {
 	t, err := s.find(ctx, name)
 	if err != nil {
 		return Result{}, err
 	}
 	if len(set) == 0 {
-		return Result{}, tea.Errorf(tea.ValidationError, "table %q: set has no column", t.entry.Name)
+		return Result{}, tea.Errorf(tea.ValidationError, "table %q: set has no columns", t.entry.Name)
 	}
 	values := make([]string, len(t.columns))
 	for i, c := range t.columns {
@@ -199,7 +199,7 @@ func (s *Tables) Update(ctx context.Context, name string, which Rows, set Row, c
 			continue
 		}
 		if slices.Contains(t.key, i) {
-			return Result{}, tea.Errorf(tea.ValidationError, "column %q is part of the primary key, which stays: delete the row and insert another one", c.Name)
+			return Result{}, tea.Errorf(tea.ValidationError, "column %q is part of the primary key, which cannot change: delete the row and insert a new one", c.Name)
 		}
 		v, err := c.parse(raw)
 		if err != nil {
@@ -216,7 +216,7 @@ func (s *Tables) Update(ctx context.Context, name string, which Rows, set Row, c
 	return s.change(ctx, t, which, call, change{updated, values, args})
 }
 
-// Delete hides the chosen rows, all or none.
+// Delete removes the selected rows, atomically.
 func (s *Tables) Delete(ctx context.Context, name string, which Rows, call Call) (Result, error) {
 	t, err := s.find(ctx, name)
 	if err != nil {
@@ -232,15 +232,15 @@ func (s *Tables) Delete(ctx context.Context, name string, which Rows, call Call)
 	return s.change(ctx, t, which, call, change{deleted, values, nil})
 }
 
-// change is an operation with the values that it leaves, as SQL, and what is
-// bound to them.
+// change is an operation with the new values in SQL, and their arguments.
 type change struct {
 	op     string
 	values []string
 	args   []any
 }
 
-// change adds a row with an operation and new values for each chosen one.
+// change appends a row with the operation and the new values for each selected
+// one to the log.
 func (s *Tables) change(ctx context.Context, t *table, which Rows, call Call, x change) (Result, error) {
 	c, err := s.condition(t, which)
 	if err != nil {

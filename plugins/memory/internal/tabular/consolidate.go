@@ -9,19 +9,19 @@ import (
 	"github.com/the-edge-agent/tea/plugins/memory/internal/store"
 )
 
-// Consolidated says what a consolidation did.
+// Consolidated is the result of a consolidation.
 type Consolidated struct {
 	FilesBefore int
-	RowsBefore  int64 // changes in files and in the database
+	RowsBefore  int64 // changes, in files and in the database
 	Rows        int64 // rows of the table
 	File        string
 	Bytes       int64
 	Snapshot    catalog.Snapshot
 }
 
-// Consolidate puts all files and rows of a table together into one file with
-// each key once, and makes a snapshot of that. Readers and writers go on
-// meanwhile; what they write stays beside the new file.
+// Consolidate merges all files and rows of a table into one file that has each
+// key once, and creates a snapshot of it. Readers and writers continue
+// meanwhile; later writes become the new delta.
 func (s *Tables) Consolidate(ctx context.Context, name string) (Consolidated, error) {
 	t, err := s.find(ctx, name)
 	if err != nil {
@@ -35,15 +35,15 @@ func (s *Tables) Consolidate(ctx context.Context, name string) (Consolidated, er
 	return s.prune(ctx, t)
 }
 
-// prune is the consolidation of SQLite: what is not the last change of a key
-// goes.
+// prune is the consolidation of SQLite: it removes all changes except the last
+// one of each key.
 func (s *Tables) prune(ctx context.Context, t *table) (c Consolidated, err error) {
 	last, err := s.o.Catalog.LastSnapshot(ctx, t.name)
 	if err != nil {
 		return c, err
 	}
 	err = s.o.Engine.Write(ctx, func(ctx context.Context, tx store.Tx) error {
-		if c.RowsBefore, err = count(ctx, tx, "SELECT count(*) FROM "+t.log()); err != nil {
+		if c.RowsBefore, err = store.Int(tx.Query(ctx, "SELECT count(*) FROM "+t.log())); err != nil {
 			return err
 		}
 		if err := execAll(ctx, tx, []string{
@@ -53,7 +53,7 @@ func (s *Tables) prune(ctx context.Context, t *table) (c Consolidated, err error
 		}); err != nil {
 			return err
 		}
-		if c.Rows, err = count(ctx, tx, "SELECT count(*) FROM "+t.log()); err != nil {
+		if c.Rows, err = store.Int(tx.Query(ctx, "SELECT count(*) FROM "+t.log())); err != nil {
 			return err
 		}
 		entry := t.entry
@@ -68,11 +68,10 @@ func (s *Tables) prune(ctx context.Context, t *table) (c Consolidated, err error
 	return c, err
 }
 
-// merge is the consolidation of DuckDB. With all it puts base and delta
-// together; without, the delta alone, keeping what hides rows of the base.
+// merge is the consolidation of DuckDB. If all is set it merges base and delta,
+// otherwise only the delta, and keeps the changes that hide rows of the base.
 //
-// It puts together what was committed up to a number, the cut: files are on
-// one side of it as a whole. What comes later stays where it is.
+// It merges the changes up to a number, the cut. Each file is on one side of it.
 func (s *Tables) merge(ctx context.Context, t *table, all bool) (c Consolidated, err error) {
 	defer s.readers.begin()()
 	t.mu.Lock()
@@ -82,7 +81,7 @@ func (s *Tables) merge(ctx context.Context, t *table, all bool) (c Consolidated,
 	if err != nil {
 		return c, err
 	}
-	rows, err := count(ctx, s.o.Engine, "SELECT count(*) FROM "+t.log()+" WHERE _tea_seq <= ?", cut)
+	rows, err := store.Int(s.o.Engine.Query(ctx, "SELECT count(*) FROM "+t.log()+" WHERE _tea_seq <= ?", cut))
 	if err != nil {
 		return c, err
 	}
@@ -96,7 +95,7 @@ func (s *Tables) merge(ctx context.Context, t *table, all bool) (c Consolidated,
 	}
 	if all && rows == 0 && len(old) == 1 && old[0].Base && last != nil {
 		c.File, c.Bytes, c.Rows, c.Snapshot = old[0].Path, old[0].Size, old[0].Rows, *last
-		return c, nil // it is put together already
+		return c, nil // it is consolidated already
 	}
 	added, err := s.mergedFile(ctx, t, all, cut)
 	if err != nil {
@@ -122,7 +121,7 @@ func (s *Tables) merge(ctx context.Context, t *table, all bool) (c Consolidated,
 	return c, nil
 }
 
-// replaceable are the files that a merge puts together.
+// replaceable returns the files that a merge replaces.
 func (s *Tables) replaceable(ctx context.Context, t *table, all bool, cut int64) (old []catalog.File, err error) {
 	files, err := s.o.Catalog.FilesIn(ctx, nil, t.name)
 	if err != nil {
@@ -136,9 +135,8 @@ func (s *Tables) replaceable(ctx context.Context, t *table, all bool, cut int64)
 	return old, nil
 }
 
-// mergedFile writes the file of a merge; without rows there is none. A row
-// that takes the place of an earlier one stays a U without it: the base may
-// have a third.
+// mergedFile writes the file of a merge, or none if there are no rows. A row
+// that replaces an earlier one stays a U, since the base may have the key too.
 func (s *Tables) mergedFile(ctx context.Context, t *table, all bool, cut int64) ([]catalog.File, error) {
 	upTo := " WHERE _tea_seq <= " + strconv.FormatInt(cut, 10)
 	query := "SELECT _tea_seq, CASE WHEN _tea_op = 'I' AND count(*) OVER of_key > 1 THEN 'U' ELSE _tea_op END AS _tea_op, _tea_key, " + t.userColumns() + " FROM " + t.delta() + upTo +
@@ -148,7 +146,7 @@ func (s *Tables) mergedFile(ctx context.Context, t *table, all bool, cut int64) 
 	}
 	var n int64
 	f, err := s.writeFile(ctx, t, query, func(statement string) (err error) {
-		n, err = count(ctx, s.o.Engine, statement)
+		n, err = store.Int(s.o.Engine.Query(ctx, statement))
 		return err
 	})
 	if err != nil {
@@ -162,7 +160,7 @@ func (s *Tables) mergedFile(ctx context.Context, t *table, all bool, cut int64) 
 	return []catalog.File{f}, nil
 }
 
-// swap is what a merge writes into the database.
+// swap is the change of a merge in the database.
 type swap struct {
 	all        bool
 	cut        int64
@@ -208,8 +206,8 @@ func (s *Tables) swap(ctx context.Context, tx store.Tx, t *table, w swap) (snaps
 	return snapshot, nil
 }
 
-// relieve puts a table's parts together where they have become many. The
-// write that led there has happened, whatever comes of this.
+// relieve consolidates a table whose delta has become large. It only logs
+// errors: the write before it is done.
 func (s *Tables) relieve(ctx context.Context, t *table) {
 	if !t.merging.TryLock() {
 		return
@@ -218,7 +216,8 @@ func (s *Tables) relieve(ctx context.Context, t *table) {
 	t.mu.Lock()
 	l := t.load
 	t.mu.Unlock()
-	// To write the base anew costs its size, so it waits for its share.
+	// Writing the base costs time in proportion to its size, so a large one is
+	// written less often.
 	many := max(int64(s.o.MaxRows), l.baseRows/4)
 	var err error
 	switch {
@@ -232,26 +231,6 @@ func (s *Tables) relieve(ctx context.Context, t *table) {
 		_, err = s.merge(ctx, t, false)
 	}
 	if err != nil && !errors.Is(err, context.Canceled) {
-		s.o.Logger.Warn("a table was not consolidated", "table", t.entry.Name, "error", err)
+		s.o.Logger.Warn("consolidate a table", "table", t.entry.Name, "error", err)
 	}
-}
-
-// queryer is an engine or a transaction.
-type queryer interface {
-	Query(ctx context.Context, query string, args ...any) (store.Rows, error)
-}
-
-// count runs a statement whose answer is one number.
-func count(ctx context.Context, on queryer, query string, args ...any) (n int64, err error) {
-	rows, err := on.Query(ctx, query, args...)
-	if err != nil {
-		return 0, err
-	}
-	defer rows.Close()
-	for rows.Next() {
-		if err := rows.Scan(&n); err != nil {
-			return 0, err
-		}
-	}
-	return n, rows.Err()
 }

@@ -14,14 +14,23 @@ import (
 	"github.com/the-edge-agent/tea/plugins/memory/internal/store"
 )
 
-// Create makes a table and says whether it is new: one that is there already
-// must have the same columns and key, or else it is a validation_error.
+// NewTable defines a table.
+type NewTable struct {
+	Name        string
+	Columns     []Column
+	PrimaryKey  []string
+	Description string
+}
+
+// Create creates a table and reports whether it is new. A table that exists
+// already must have the same columns and primary key, otherwise the error is a
+// validation_error.
 func (s *Tables) Create(ctx context.Context, n NewTable) (created bool, err error) {
 	if err := checkTableName(n.Name); err != nil {
 		return false, err
 	}
 	if strings.ContainsAny(s.o.Dir, "*?[") && s.dialect() == store.DuckDB {
-		return false, tea.Errorf(tea.ValidationError, "the tables cannot be in %s: DuckDB takes * ? [ in a path for a pattern; set another settings.memory.path", s.o.Dir)
+		return false, tea.Errorf(tea.ValidationError, "DuckDB cannot keep tables in %s, since it reads * ? [ in a path as a pattern; set another settings.memory.path", s.o.Dir)
 	}
 	have, err := s.find(ctx, n.Name)
 	switch {
@@ -43,27 +52,23 @@ func (s *Tables) Create(ctx context.Context, n NewTable) (created bool, err erro
 		return false, err
 	}
 	err = s.o.Engine.Write(ctx, func(ctx context.Context, tx store.Tx) error { return s.create(ctx, tx, t) })
-	if errors.Is(err, errThere) { // somebody else made it meanwhile
+	if errors.Is(err, errExists) {
 		return s.Create(ctx, n)
 	}
 	return err == nil, err
 }
 
-var errThere = errors.New("the table was made meanwhile")
+var errExists = errors.New("the table was created by a concurrent call")
 
 func (s *Tables) create(ctx context.Context, tx store.Tx, t *table) error {
 	s.mu.Lock()
-	there := s.byName[t.name] != nil
+	exists := s.byName[t.name] != nil
 	s.mu.Unlock()
-	if there {
-		return errThere
+	if exists {
+		return errExists
 	}
-	found, err := taken(ctx, tx, s.dialect(), t.name)
-	if err != nil {
+	if err := checkNameIsFree(ctx, tx, s.dialect(), t.entry.Name); err != nil {
 		return err
-	}
-	if found {
-		return nameTaken(t.entry.Name)
 	}
 	if err := s.o.Catalog.CreateIn(ctx, tx, t.entry); err != nil {
 		return err
@@ -85,8 +90,8 @@ func (s *Tables) create(ctx context.Context, tx store.Tx, t *table) error {
 	return nil
 }
 
-// matches says why a table is not the one to be made. The columns may have
-// another order.
+// matches returns an error that lists how the table differs from a definition.
+// The order of the columns does not matter.
 func (t *table) matches(n NewTable) error {
 	var differences []string
 	for _, wanted := range n.Columns {
@@ -100,14 +105,14 @@ func (t *table) matches(n NewTable) error {
 	}
 	for _, have := range t.columns {
 		if !slices.ContainsFunc(n.Columns, func(c Column) bool { return c.Name == have.Name }) {
-			differences = append(differences, fmt.Sprintf("it has a column %q too", have.Name))
+			differences = append(differences, fmt.Sprintf("it also has a column %q", have.Name))
 		}
 	}
 	if !slices.Equal(t.entry.PrimaryKey, n.PrimaryKey) {
 		differences = append(differences, fmt.Sprintf("its primary key is (%s), not (%s)", strings.Join(t.entry.PrimaryKey, ", "), strings.Join(n.PrimaryKey, ", ")))
 	}
 	if len(differences) > 0 {
-		return tea.Errorf(tea.ValidationError, "there is a table %q already, and it is another one: %s", t.entry.Name, strings.Join(differences, "; "))
+		return tea.Errorf(tea.ValidationError, "table %q already exists with another definition: %s", t.entry.Name, strings.Join(differences, "; "))
 	}
 	return nil
 }
@@ -116,5 +121,5 @@ func (c Column) String() string {
 	if c.Nullable {
 		return string(c.Type)
 	}
-	return string(c.Type) + " that is never null"
+	return string(c.Type) + " not null"
 }

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"math"
+	"math/big"
 	"regexp"
 	"strconv"
 	"strings"
@@ -15,9 +16,9 @@ import (
 )
 
 const (
-	// maxDigits is how many decimal digits a number in a workflow has exactly.
+	// maxDigits is the number of decimal digits that a float64 has exactly.
 	maxDigits = 15
-	// decimalDigits and decimalScale are those of a plain decimal.
+	// decimalDigits and decimalScale are the defaults.
 	decimalDigits, decimalScale = 15, 3
 )
 
@@ -37,12 +38,13 @@ func decimalType(name string) (t Type, ok bool, err error) {
 		scale, _ = strconv.Atoi("0" + m[2])
 	}
 	if digits < 1 || digits > maxDigits || scale > digits {
-		return "", true, tea.Errorf(tea.ValidationError, "%s: a decimal has 1 to %d digits, of which none or all are after the point: decimal(12, 2)", name, maxDigits)
+		return "", true, tea.Errorf(tea.ValidationError, "%s: a decimal has 1 to %d digits, and at most as many after the point: decimal(12, 2)", name, maxDigits)
 	}
 	return Type(fmt.Sprintf("decimal(%d,%d)", digits, scale)), true, nil
 }
 
-// decimal gives the digits of a decimal type, and those after the point.
+// decimal returns the number of digits of a decimal type, and of those after
+// the point.
 func (t Type) decimal() (digits, scale int, ok bool) {
 	inner, ok := strings.CutPrefix(string(t), "decimal(")
 	if !ok {
@@ -69,51 +71,28 @@ func decimalSQL(dialect store.Dialect, digits, scale int) string {
 	return "DOUBLE"
 }
 
-// parseDecimal takes a JSON number, or a text of one.
+// parseDecimal reads a JSON number, or a string with one.
 func parseDecimal(raw json.RawMessage, digits, scale int) (d store.Decimal, ok bool) {
 	number := string(raw)
 	if number[0] == '"' {
-		if number, ok = text(raw); !ok || !json.Valid([]byte(number)) {
+		if number, ok = text(raw); !ok || number == "" {
 			return d, false
 		}
 	}
-	number, negative := strings.CutPrefix(number, "-")
-	if number == "" || number[0] < '0' || number[0] > '9' {
+	r, ok := exactly(number)
+	if !ok {
 		return d, false
 	}
-	mantissa, exponent, _ := strings.Cut(strings.ToLower(number), "e")
-	integer, fraction, _ := strings.Cut(mantissa, ".")
-	shift := scale
-	if exponent != "" {
-		e, err := strconv.Atoi(exponent)
-		if err != nil || e > 1000 || e < -1000 {
-			return d, false
-		}
-		shift += e
-	}
-	// The digits as a whole number, with the point moved to their end.
-	whole, point := integer+fraction, len(integer)+shift
-	whole = strings.TrimRight(whole, "0")
-	if point > len(whole) {
-		whole += strings.Repeat("0", point-len(whole))
-	}
-	if whole = strings.TrimLeft(whole, "0"); whole == "" {
-		return store.Decimal{Scale: scale}, true
-	}
-	if point < len(strings.TrimRight(integer+fraction, "0")) || len(whole) > digits {
+	units := r.Mul(r, new(big.Rat).SetInt(powerOfTen(scale)))
+	if !units.IsInt() || units.Num().CmpAbs(powerOfTen(digits)) >= 0 {
 		return d, false
 	}
-	units, err := strconv.ParseInt(whole, 10, 64)
-	if err != nil {
-		return d, false
-	}
-	if negative {
-		units = -units
-	}
-	return store.Decimal{Units: units, Scale: scale}, true
+	return store.Decimal{Units: units.Num().Int64(), Scale: scale}, true
 }
 
-// decimalNumber is a decimal as SQLite keeps it.
+func powerOfTen(n int) *big.Int { return new(big.Int).Exp(big.NewInt(10), big.NewInt(int64(n)), nil) }
+
+// decimalNumber is the form of a decimal in SQLite.
 func decimalNumber(d store.Decimal) any {
 	if d.Scale == 0 {
 		return d.Units

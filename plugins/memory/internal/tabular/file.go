@@ -19,9 +19,9 @@ import (
 
 const dirMode = 0o700
 
-// settle decides whether the rows that the transaction has added after a
-// number stay in the database or become a file. Size is what they take in
-// bytes, below 0 = not known.
+// settle decides whether the n rows that the transaction has added after a
+// number stay in the database or become a file. size is their size in bytes,
+// negative if it is not known.
 func (w *writing) settle(ctx context.Context, before, n int64, size int) error {
 	after := before + n
 	if w.s.dialect() == store.DuckDB {
@@ -43,23 +43,14 @@ func (w *writing) settle(ctx context.Context, before, n int64, size int) error {
 	return nil
 }
 
-// measure is the size of the rows after a number, as texts.
-func (w *writing) measure(ctx context.Context, before int64) (size int, err error) {
+// measure returns the size of the rows after a number, as texts.
+func (w *writing) measure(ctx context.Context, before int64) (int, error) {
 	lengths := make([]string, len(w.t.columns))
 	for i, c := range w.t.columns {
 		lengths[i] = "coalesce(strlen(CAST(" + quote(c.Name) + " AS VARCHAR)), 0)"
 	}
-	rows, err := w.tx.Query(ctx, "SELECT CAST(coalesce(sum("+strings.Join(lengths, " + ")+"), 0) AS BIGINT) FROM "+w.t.log()+" WHERE _tea_seq > ?", before)
-	if err != nil {
-		return 0, err
-	}
-	defer rows.Close()
-	for rows.Next() {
-		if err := rows.Scan(&size); err != nil {
-			return 0, err
-		}
-	}
-	return size, rows.Err()
+	size, err := store.Int(w.tx.Query(ctx, "SELECT CAST(coalesce(sum("+strings.Join(lengths, " + ")+"), 0) AS BIGINT) FROM "+w.t.log()+" WHERE _tea_seq > ?", before))
+	return int(size), err
 }
 
 // settleInFile moves the rows after a number into a file.
@@ -89,8 +80,8 @@ func (w *writing) settleInFile(ctx context.Context, before, after, n int64) erro
 	return nil
 }
 
-// writeFile writes what a query gives into a new file of the table, which is
-// on the disk on return.
+// writeFile writes the result of a query to a new file of the table. run
+// executes the statement. The file is durable on return.
 func (s *Tables) writeFile(ctx context.Context, t *table, query string, run func(statement string) error) (f catalog.File, err error) {
 	f = catalog.File{Table: t.name, Path: path.Join(t.name, strings.ToLower(rand.Text())+".parquet"), Format: "parquet"}
 	final := s.path(f.Path)
@@ -119,19 +110,19 @@ func (s *Tables) writeFile(ctx context.Context, t *table, query string, run func
 	return f, ctx.Err()
 }
 
-// makeDir makes a table's folder and brings its name to the disk.
+// makeDir creates a table's folder and makes its name durable.
 func (s *Tables) makeDir(dir string) error {
 	err := os.Mkdir(dir, dirMode)
 	switch {
 	case errors.Is(err, os.ErrExist):
 		return nil
 	case err != nil:
-		return fmt.Errorf("make a table's folder: %w", err)
+		return fmt.Errorf("create the folder of a table: %w", err)
 	}
 	return syncDir(s.o.Dir)
 }
 
-// sealed brings a file to the disk and describes it.
+// sealed syncs a file and returns its hash and size.
 func sealed(name string) (hash string, size int64, err error) {
 	file, err := os.OpenFile(name, os.O_RDWR, 0)
 	if err != nil {

@@ -21,40 +21,40 @@ const (
 	deleted  = "D"
 )
 
-// Conflict says what becomes of a row whose key is there.
+// Conflict decides about a new row whose key exists.
 type Conflict string
 
-// The ways out of a conflict.
+// Fail refuses all rows, Replace updates the row that exists, Ignore leaves it.
 const (
 	Fail    Conflict = "error"
 	Replace Conflict = "replace"
 	Ignore  Conflict = "ignore"
 )
 
-// Row is a row as JSON, by column.
+// Row is the JSON values of a row, by column.
 type Row map[string]json.RawMessage
 
-// Result counts what a change did.
+// Result counts the rows of a change.
 type Result struct {
 	Inserted, Updated, Deleted, Ignored int64
-	// Missing are the given keys that the table does not have.
+	// Missing is the number of given keys that do not exist.
 	Missing int64
 	// Version is the number of the table's last change.
 	Version int64
-	// File is the path of the file that the change became, "" for none, and
-	// Bytes its size.
+	// File is the path of the file that was written, "" for none, and Bytes its
+	// size.
 	File  string
 	Bytes int64
 }
 
-// newRow is a row that is about to be written.
+// newRow is a row to be written.
 type newRow struct {
 	op, key string
 	values  []any
-	at      int // its place in what was given
+	at      int // its position in the parameters
 }
 
-// Insert adds rows, all or none.
+// Insert adds rows, atomically.
 func (s *Tables) Insert(ctx context.Context, name string, rows []Row, conflict Conflict, call Call) (Result, error) {
 	t, err := s.find(ctx, name)
 	if err != nil {
@@ -67,8 +67,8 @@ func (s *Tables) Insert(ctx context.Context, name string, rows []Row, conflict C
 	return s.write(ctx, t, call, func(ctx context.Context, w *writing) error { return w.insert(ctx, checked, size, conflict) })
 }
 
-// check turns rows into values. Of two rows with one key the later one wins,
-// or the earlier one, or neither.
+// check converts rows to values. Of two rows with the same key conflict decides
+// which one is kept.
 func (t *table) check(rows []Row, conflict Conflict) (checked []*newRow, size int, err error) {
 	at := map[string]int{}
 	for i, row := range rows {
@@ -87,7 +87,7 @@ func (t *table) check(rows []Row, conflict Conflict) (checked []*newRow, size in
 			checked[first] = r
 		case conflict == Ignore:
 		default:
-			return nil, 0, tea.Errorf(tea.ValidationError, "row %d: the key %s is in an earlier row too; on_conflict replace or ignore allows that", i, r.key)
+			return nil, 0, tea.Errorf(tea.ValidationError, "row %d: the key %s appears in an earlier row too; set on_conflict to replace or ignore to allow that", i, r.key)
 		}
 	}
 	return checked, size, nil
@@ -130,13 +130,13 @@ func (t *table) keyOfRow(values []any) (string, error) {
 	return keyOf(t.keyColumns(), parts)
 }
 
-// insert writes the rows inside of the transaction.
+// insert writes the rows in the transaction.
 func (w *writing) insert(ctx context.Context, rows []*newRow, size int, conflict Conflict) error {
 	t := w.t
-	there := map[string]bool{}
+	var exists map[string]bool
 	if len(t.key) > 0 {
 		var err error
-		if there, err = w.present(ctx, rows); err != nil {
+		if exists, err = w.existing(ctx, rows); err != nil {
 			return err
 		}
 	}
@@ -144,7 +144,7 @@ func (w *writing) insert(ctx context.Context, rows []*newRow, size int, conflict
 	for _, r := range rows {
 		n := *r // the transaction may run again
 		switch {
-		case !there[r.key]:
+		case !exists[r.key]:
 			w.result.Inserted++
 		case conflict == Replace:
 			n.op = updated
@@ -153,7 +153,7 @@ func (w *writing) insert(ctx context.Context, rows []*newRow, size int, conflict
 			w.result.Ignored++
 			continue
 		default:
-			return tea.Errorf(tea.ValidationError, "row %d: table %q has a row with the key %s already; on_conflict replace or ignore allows that", r.at, t.entry.Name, r.key)
+			return tea.Errorf(tea.ValidationError, "row %d: table %q already has a row with the key %s; set on_conflict to replace or ignore to allow that", r.at, t.entry.Name, r.key)
 		}
 		chosen = append(chosen, &n)
 	}
@@ -167,8 +167,8 @@ func (w *writing) insert(ctx context.Context, rows []*newRow, size int, conflict
 	return w.settle(ctx, before, int64(len(chosen)), size)
 }
 
-// present are the keys of rows that the table has.
-func (w *writing) present(ctx context.Context, rows []*newRow) (map[string]bool, error) {
+// existing returns the keys of the rows that the table has.
+func (w *writing) existing(ctx context.Context, rows []*newRow) (map[string]bool, error) {
 	keys := make([]string, len(rows))
 	for i, r := range rows {
 		keys[i] = r.key
@@ -177,20 +177,11 @@ func (w *writing) present(ctx context.Context, rows []*newRow) (map[string]bool,
 	if err != nil {
 		return nil, err
 	}
+	exists := map[string]bool{}
+	var key string
 	found, err := w.tx.Query(ctx, "SELECT _tea_key FROM "+w.t.live()+" WHERE "+within(w.s.dialect()), string(list))
-	if err != nil {
-		return nil, err
-	}
-	defer found.Close()
-	there := map[string]bool{}
-	for found.Next() {
-		var key string
-		if err := found.Scan(&key); err != nil {
-			return nil, err
-		}
-		there[key] = true
-	}
-	return there, found.Err()
+	err = store.Scan(found, err, func() { exists[key] = true }, &key)
+	return exists, err
 }
 
 func (w *writing) append(ctx context.Context, before int64, rows []*newRow) error {
@@ -199,7 +190,7 @@ func (w *writing) append(ctx context.Context, before int64, rows []*newRow) erro
 	for i, r := range rows {
 		seq := before + int64(i) + 1
 		if len(w.t.key) == 0 {
-			r.key = strconv.FormatInt(seq, 10) // a row without a key is its own
+			r.key = strconv.FormatInt(seq, 10) // unique
 		}
 		values := append(make([]any, 0, len(r.values)+3), seq, r.op, r.key)
 		for j, c := range w.t.columns {
@@ -210,24 +201,24 @@ func (w *writing) append(ctx context.Context, before int64, rows []*newRow) erro
 	return w.tx.Append(ctx, w.t.log(), all...)
 }
 
-// writing is a change of one table inside of its transaction.
+// writing is a change of one table in its transaction.
 type writing struct {
 	s      *Tables
 	t      *table
 	tx     store.Tx
 	result Result
-	// file is the Parquet file that was made, if one was.
+	// file is the path of the Parquet file that was written, "" for none.
 	file string
 }
 
-// write runs a change in a transaction.
+// write runs a change in a transaction, unless the call was done before.
 func (s *Tables) write(ctx context.Context, t *table, call Call, change func(context.Context, *writing) error) (Result, error) {
 	before, err := s.done(ctx, call)
 	if err != nil || before.same {
 		return before.Result, err
 	}
 	w := &writing{}
-	var unused []string // files of attempts that were undone
+	var unused []string // files of attempts that were rolled back
 	err = s.o.Engine.Write(ctx, func(ctx context.Context, tx store.Tx) error {
 		if w.file != "" {
 			unused = append(unused, w.file)
@@ -243,21 +234,21 @@ func (s *Tables) write(ctx context.Context, t *table, call Call, change func(con
 		}
 		return err
 	})
-	// Where the commit failed nobody knows whether the last file is in the
-	// catalog; the next start does.
+	// After a failed commit the last file may be in the catalog or not; the next
+	// start finds out.
 	if len(unused) > 0 {
 		s.readers.retire(unused...)
 	}
 	if err != nil {
 		if after, gone := s.done(ctx, call); gone == nil && after.same {
-			return after.Result, nil // by somebody else, meanwhile
+			return after.Result, nil // by a concurrent call
 		}
 		return Result{}, err
 	}
 	s.relieve(ctx, t)
 	if s.countCall(call) {
 		if err := s.forget(ctx); err != nil && !errors.Is(err, context.Canceled) {
-			s.o.Logger.Warn("old calls were not forgotten", "error", err)
+			s.o.Logger.Warn("remove old calls", "error", err)
 		}
 	}
 	return w.result, nil

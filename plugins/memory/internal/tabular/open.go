@@ -16,12 +16,11 @@ import (
 	"github.com/the-edge-agent/tea/plugins/memory/internal/store"
 )
 
-// Sweep removes the files that a crash has left without a row. Once it, or any
-// other call, has done so there is nothing more to sweep until the next start.
+// Sweep removes the files that a crash left without a catalog row. The first
+// call of any method does so too; later calls of Sweep do nothing.
 func (s *Tables) Sweep(ctx context.Context) error { return s.open(ctx) }
 
-// open reads which tables there are, once, and removes files that a crash has
-// left without a row.
+// open reads the list of tables once and removes files without a catalog row.
 func (s *Tables) open(ctx context.Context) error {
 	s.opening.Lock()
 	defer s.opening.Unlock()
@@ -64,7 +63,8 @@ func (s *Tables) open(ctx context.Context) error {
 	return nil
 }
 
-// readTable reads what is known of a table's rows and notes its files.
+// readTable reads the versions and sizes of a table's rows, and adds its files
+// to named.
 func (s *Tables) readTable(ctx context.Context, t *table, named map[string]bool) error {
 	files, err := s.o.Catalog.FilesIn(ctx, nil, t.name)
 	if err != nil {
@@ -79,23 +79,18 @@ func (s *Tables) readTable(ctx context.Context, t *table, named map[string]bool)
 			t.broken = tea.Errorf(tea.InternalError, "table %q has lost a file: %w", t.entry.Name, err)
 		}
 	}
-	last, err := count(ctx, s.o.Engine, "SELECT coalesce(max(_tea_seq), 0) FROM "+t.log())
+	last, err := store.Int(s.o.Engine.Query(ctx, "SELECT coalesce(max(_tea_seq), 0) FROM "+t.log()))
 	if err != nil {
 		return err
 	}
 	t.version = max(t.version, last)
 	t.done = t.version
-	t.load.rows, err = count(ctx, s.o.Engine, "SELECT count(*) FROM "+t.log()+s.loading())
-	return err
-}
-
-// loading is which rows of the log are a load: on SQLite the rest has no
-// better place.
-func (s *Tables) loading() string {
+	counted := "SELECT count(*) FROM " + t.log()
 	if s.dialect() == store.SQLite {
-		return " WHERE _tea_op <> 'I'"
+		counted += " WHERE _tea_op <> 'I'" // the others stay in the log
 	}
-	return ""
+	t.load.rows, err = store.Int(s.o.Engine.Query(ctx, counted))
+	return err
 }
 
 func (l *load) add(f catalog.File) {
@@ -107,8 +102,8 @@ func (l *load) add(f catalog.File) {
 	l.fileRows += f.Rows
 }
 
-// renewViews makes the views anew: they name files by their full paths, and
-// the folder may have been moved.
+// renewViews replaces the views: they name files by their full paths, and the
+// folder may have been moved.
 func (s *Tables) renewViews(ctx context.Context, tables map[string]*table) error {
 	if len(tables) == 0 {
 		return nil
@@ -126,11 +121,11 @@ func (s *Tables) renewViews(ctx context.Context, tables map[string]*table) error
 	})
 }
 
-// ours is how a file of this package is called. Whatever else somebody has put
-// into the folder stays.
+// ours matches the names of this package's files. Other files in the folder
+// are left alone.
 var ours = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[a-z2-7]{26}\.parquet(\.unfinished)?$`) })
 
-// sweep removes files that no row names.
+// sweep removes files that no catalog row names.
 func (s *Tables) sweep(named map[string]bool) error {
 	err := filepath.WalkDir(s.o.Dir, func(path string, entry fs.DirEntry, err error) error {
 		switch {
@@ -149,5 +144,5 @@ func (s *Tables) sweep(named map[string]bool) error {
 	return nil
 }
 
-// path is where a file of the catalog lies.
+// path is the full path of a file in the catalog.
 func (s *Tables) path(name string) string { return filepath.Join(s.o.Dir, filepath.FromSlash(name)) }

@@ -9,25 +9,27 @@ import (
 	"github.com/the-edge-agent/tea/plugins/memory/internal/store"
 )
 
-// Query is a SELECT that came from outside.
+// Query is a SELECT of a workflow.
 type Query struct {
 	SQL  string
 	Args []any
-	// Tables restricts what may be read; nil = all tables of this package.
+	// Tables are the tables that it can read; nil = all tables.
 	Tables   []string
 	MaxRows  int
 	MaxBytes int
 	Timeout  time.Duration
 }
 
-// Answer is what a Query gives. The rows are objects by column.
+// Answer is the result of a Query. Truncated reports that rows are missing
+// because of MaxRows or MaxBytes.
 type Answer struct {
 	Columns   []string
 	Rows      []map[string]any
 	Truncated bool
 }
 
-// Query runs a SELECT over the tables as they are now.
+// Query runs a SELECT over the committed rows, under the restrictions of
+// [store.QueryEngine].
 func (s *Tables) Query(ctx context.Context, q Query) (Answer, error) {
 	tables, err := s.readable(ctx, q.Tables)
 	if err != nil {
@@ -43,10 +45,18 @@ func (s *Tables) Query(ctx context.Context, q Query) (Answer, error) {
 	if err != nil {
 		return Answer{}, err
 	}
-	return toAnswer(found), nil
+	a := Answer{Columns: found.Columns, Rows: make([]map[string]any, len(found.Rows)), Truncated: found.Truncated}
+	for i, row := range found.Rows {
+		a.Rows[i] = make(map[string]any, len(row))
+		for j, v := range row {
+			a.Rows[i][found.Columns[j]] = v
+		}
+	}
+	return a, nil
 }
 
-// readable are the tables of a query: those named, or all that can be used.
+// readable returns the tables of a query: the named ones, or all that can be
+// used.
 func (s *Tables) readable(ctx context.Context, names []string) ([]*table, error) {
 	if err := s.open(ctx); err != nil {
 		return nil, err
@@ -70,16 +80,4 @@ func (s *Tables) readable(ctx context.Context, names []string) ([]*table, error)
 		}
 	}
 	return tables, nil
-}
-
-// toAnswer makes objects of the rows.
-func toAnswer(found store.Table) Answer {
-	a := Answer{Columns: found.Columns, Rows: make([]map[string]any, len(found.Rows)), Truncated: found.Truncated}
-	for i, row := range found.Rows {
-		a.Rows[i] = make(map[string]any, len(row))
-		for j, v := range row {
-			a.Rows[i][found.Columns[j]] = v
-		}
-	}
-	return a
 }

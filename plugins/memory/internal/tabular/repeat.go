@@ -9,38 +9,38 @@ import (
 	"github.com/the-edge-agent/tea/plugins/memory/internal/store"
 )
 
-// Call names a change for the case that it is asked for again: after a crash a
-// workflow repeats the call that was under way, which may have been done. The
-// same Key and Hash give the result of the first time and change nothing. A
-// Call without a Key is never a repetition.
+// Call identifies a change so that it can be repeated: after a crash a workflow
+// repeats the call that was running, which may be done already. A call with the
+// Key and Hash of an earlier one returns the earlier result and changes nothing.
+// Without a Key every call is a new one.
 type Call struct {
 	Key string
-	// Hash is that of what is asked for.
+	// Hash is a hash of the parameters.
 	Hash string
 }
 
 const (
 	callKind = "tabular_call"
-	// keptCalls is how many calls are known again, keptMore how many more
-	// there may be before the oldest are forgotten.
+	// keptCalls is the number of calls that are remembered; the oldest are
+	// removed when there are keptMore more.
 	keptCalls = 10_000
 	keptMore  = 1000
 )
 
-// note is what is remembered of a call.
+// note is the document of a call.
 type note struct {
 	Hash   string `json:"hash"`
 	Result Result `json:"result"`
 }
 
-// known is what is known of a call's key.
+// known is the state of a call's key.
 type known struct {
 	note
-	version int64 // of the document; 0 = there is none
-	same    bool  // the call was made before
+	version int64 // of the document; 0 = none
+	same    bool  // the call is a repetition
 }
 
-// done looks a call up.
+// done looks up a call.
 func (s *Tables) done(ctx context.Context, call Call) (k known, err error) {
 	if call.Key == "" {
 		return k, nil
@@ -53,14 +53,14 @@ func (s *Tables) done(ctx context.Context, call Call) (k known, err error) {
 		return k, err
 	}
 	if err := json.Unmarshal(doc.Body, &k.note); err != nil {
-		return k, fmt.Errorf("read what is known of a call: %w", err)
+		return k, fmt.Errorf("read the record of a call: %w", err)
 	}
 	k.version, k.same = doc.Version, k.Hash == call.Hash
 	return k, nil
 }
 
-// remember writes the result of a call down, together with what it changes.
-// The call that runs at the same time for a second time fails here.
+// remember stores the result of a call in the transaction of its change. Of two
+// equal calls at the same time the second one fails here.
 func (w *writing) remember(ctx context.Context, call Call, before known) error {
 	if call.Key == "" {
 		return nil
@@ -76,7 +76,7 @@ func (w *writing) remember(ctx context.Context, call Call, before known) error {
 	return w.s.o.Documents.ApplyIn(ctx, w.tx, change)
 }
 
-// forget removes the oldest of the calls, now and then.
+// forget removes the oldest calls beyond keptCalls.
 func (s *Tables) forget(ctx context.Context) error {
 	n, err := s.o.Documents.Count(ctx, store.DocumentQuery{Kind: callKind})
 	for err == nil && n > keptCalls {
@@ -92,12 +92,12 @@ func (s *Tables) forget(ctx context.Context) error {
 		err = s.o.Documents.Apply(ctx, changes...)
 	}
 	if err != nil {
-		return fmt.Errorf("forget old calls: %w", err)
+		return fmt.Errorf("remove old calls: %w", err)
 	}
 	return nil
 }
 
-// countCall notes one more call and tells whether it is time to forget.
+// countCall counts a call and reports whether it is time to forget.
 func (s *Tables) countCall(call Call) bool {
 	if call.Key == "" {
 		return false

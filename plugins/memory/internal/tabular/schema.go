@@ -15,10 +15,10 @@ import (
 	"github.com/the-edge-agent/tea/plugins/memory/internal/store"
 )
 
-// Type is what a column holds.
+// Type is the type of a column's values.
 type Type string
 
-// The types; decimal(12,2) is one too.
+// The types, besides those like decimal(12,2).
 const (
 	String    Type = "string"
 	Int       Type = "int"
@@ -29,14 +29,14 @@ const (
 	JSON      Type = "json"
 )
 
-// typeNames are the names of types that a schema may use.
+// typeNames are the names of types in a schema.
 var typeNames = map[string]Type{
 	"string": String, "int": Int, "float": Float, "bool": Bool, "timestamp": Timestamp, "date": Date, "json": JSON,
 	"str": String, "text": String, "integer": Int, "number": Float, "boolean": Bool, "datetime": Timestamp,
 }
 
-// sql is the type of the database's column. For SQLite the name says how a
-// query gives the value; TEXT in it keeps the text "5" from becoming a number.
+// sql is the type of the column in the database. In SQLite it decides how a
+// query returns the value; with TEXT in it the text "5" stays a text.
 func (t Type) sql(dialect store.Dialect) string {
 	if digits, scale, ok := t.decimal(); ok {
 		return decimalSQL(dialect, digits, scale)
@@ -51,7 +51,7 @@ func (t Type) sql(dialect store.Dialect) string {
 	return names[t][1]
 }
 
-// Column is a column of a table.
+// Column defines a column of a table.
 type Column struct {
 	Name     string `json:"name"`
 	Type     Type   `json:"type"`
@@ -71,15 +71,19 @@ func checkTableName(name string) error {
 	lower := strings.ToLower(name)
 	switch {
 	case !identifier().MatchString(name):
-		return tea.Errorf(tea.ValidationError, "%q is no name of a table: it begins with a letter or _ and has letters, digits and _ (at most 63)", name)
+		return tea.Errorf(tea.ValidationError, "%q is not a valid table name: use at most 63 letters, digits and _, and no digit first", name)
 	case slices.ContainsFunc([]string{reserved, "_tea_", "sqlite_", "duckdb_", "pragma_", "information_schema", "pg_"}, func(p string) bool { return strings.HasPrefix(lower, p) }),
 		lower == "json_each", lower == "json_tree": // a table would hide the function, which statements need
-		return tea.Errorf(tea.ValidationError, "the name %q is taken by the database; choose another one", name)
+		return reservedName(name)
 	}
 	return nil
 }
 
-// given is a column as a schema has it.
+func reservedName(name string) error {
+	return tea.Errorf(tea.ValidationError, "the name %q is reserved by the database; choose another one", name)
+}
+
+// given is a column in a schema.
 type given struct {
 	Name     string `json:"name"`
 	Type     string `json:"type"`
@@ -87,8 +91,9 @@ type given struct {
 	Required *bool  `json:"required"`
 }
 
-// ParseSchema reads the columns of a table: a list of {name, type, nullable}
-// in their order, or an object of name and type (or {type, nullable}).
+// ParseSchema reads the columns of a table: a list of {name, type, nullable},
+// or an object of names and types, each a name or {type, nullable}. The order
+// is kept. The error is a validation_error.
 func ParseSchema(raw json.RawMessage, primaryKey []string) ([]Column, error) {
 	columns, err := readSchema(raw)
 	if err != nil {
@@ -102,13 +107,13 @@ func ParseSchema(raw json.RawMessage, primaryKey []string) ([]Column, error) {
 		lower := strings.ToLower(c.Name)
 		switch {
 		case !identifier().MatchString(c.Name):
-			return nil, tea.Errorf(tea.ValidationError, "%q is no name of a column: it begins with a letter or _ and has letters, digits and _ (at most 63)", c.Name)
+			return nil, tea.Errorf(tea.ValidationError, "%q is not a valid column name: use at most 63 letters, digits and _, and no digit first", c.Name)
 		case strings.HasPrefix(lower, reservedColumn):
-			return nil, tea.Errorf(tea.ValidationError, "column %q: names that begin with %s are taken", c.Name, reservedColumn)
+			return nil, tea.Errorf(tea.ValidationError, "column %q: names that begin with %s are reserved", c.Name, reservedColumn)
 		case lower == "true", lower == "false":
-			return nil, tea.Errorf(tea.ValidationError, "column %q: SQL takes true and false for values", c.Name)
+			return nil, tea.Errorf(tea.ValidationError, "column %q: true and false are values in SQL", c.Name)
 		case seen[lower]:
-			return nil, tea.Errorf(tea.ValidationError, "column %q is there twice; upper and lower case are the same", c.Name)
+			return nil, tea.Errorf(tea.ValidationError, "column %q appears twice; upper and lower case are the same", c.Name)
 		}
 		seen[lower] = true
 	}
@@ -123,9 +128,9 @@ func markKey(columns []Column, primaryKey []string) error {
 		case at < 0:
 			return tea.Errorf(tea.ValidationError, "primary_key: there is no column %q%s", name, hint(name, columns))
 		case slices.Contains(primaryKey[:i], name):
-			return tea.Errorf(tea.ValidationError, "primary_key: %q is there twice", name)
+			return tea.Errorf(tea.ValidationError, "primary_key: %q appears twice", name)
 		case columns[at].Type == JSON:
-			return tea.Errorf(tea.ValidationError, "primary_key: column %q is of type json, which has no fixed form", name)
+			return tea.Errorf(tea.ValidationError, "primary_key: column %q has the type json, which cannot be part of a key", name)
 		}
 		columns[at].Nullable = false
 	}
@@ -140,7 +145,7 @@ func hint(name string, columns []Column) string {
 	if s := diag.Suggest(name, names); s != "" {
 		return "; " + s
 	}
-	return "; there are " + strings.Join(names, ", ")
+	return "; the columns are " + strings.Join(names, ", ")
 }
 
 func readSchema(raw json.RawMessage) ([]Column, error) {
@@ -160,9 +165,9 @@ func readSchema(raw json.RawMessage) ([]Column, error) {
 		return columns, nil
 	}
 	if !bytes.HasPrefix(raw, []byte("{")) {
-		return nil, tea.Errorf(tea.ValidationError, "schema is a list of {name, type} or an object of names and types")
+		return nil, tea.Errorf(tea.ValidationError, "schema must be a list of {name, type} or an object of names and types")
 	}
-	// The columns have the order in which they were written.
+	// A map would lose the order of the columns.
 	decoder := json.NewDecoder(bytes.NewReader(raw))
 	if _, err := decoder.Token(); err != nil {
 		return nil, tea.Errorf(tea.ValidationError, "schema: %w", err)
@@ -197,7 +202,7 @@ func readColumn(name string, raw json.RawMessage) (Column, error) {
 		strict := json.NewDecoder(bytes.NewReader(raw))
 		strict.DisallowUnknownFields()
 		if err := strict.Decode(&g); err != nil {
-			return Column{}, tea.Errorf(tea.ValidationError, "schema: a column is {name, type, nullable}: %w", err)
+			return Column{}, tea.Errorf(tea.ValidationError, "schema: a column must be {name, type, nullable}: %w", err)
 		}
 		if name != "" {
 			g.Name = name
@@ -213,7 +218,7 @@ func readColumn(name string, raw json.RawMessage) (Column, error) {
 	}
 	if g.Required != nil {
 		if g.Nullable != nil && *g.Nullable == *g.Required {
-			return Column{}, tea.Errorf(tea.ValidationError, "column %q: required and nullable say different things", g.Name)
+			return Column{}, tea.Errorf(tea.ValidationError, "column %q: required and nullable contradict each other", g.Name)
 		}
 		c.Nullable = !*g.Required
 	}
@@ -231,12 +236,12 @@ func typeOf(name string) (Type, error) {
 	names := []string{"string", "int", "float", "decimal", "bool", "timestamp", "date", "json"}
 	more := "; " + diag.Suggest(name, names)
 	if more == "; " {
-		more = "; there are " + strings.Join(names, ", ")
+		more = "; the types are " + strings.Join(names, ", ")
 	}
-	return "", tea.Errorf(tea.ValidationError, "there is no type %q%s", name, more)
+	return "", tea.Errorf(tea.ValidationError, "unknown type %q%s", name, more)
 }
 
-// in says where a value was wrong.
+// in adds the place of a wrong value to an error.
 func in(where string, err error) error {
 	return tea.Errorf(tea.ValidationError, "%s: %s", where, tea.AsError(err).Message)
 }

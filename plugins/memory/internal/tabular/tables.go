@@ -20,14 +20,12 @@ type Options struct {
 	Engine    store.QueryEngine
 	Documents *documents.Documents
 	Catalog   *catalog.Catalog
-	// Dir is the folder of the Parquet files; the database must be allowed to
-	// reach it.
+	// Dir is the folder of the Parquet files; the database must have access to it.
 	Dir string
-	// InlineBytes is the size of a change from which it is a file; default 1024.
+	// InlineBytes is the size from which a change becomes a file; default 1024.
 	InlineBytes int
-	// MaxFiles and MaxRows are how many files and rows a table may have beside
-	// its base before they are put together without being asked; default 64
-	// and 100,000.
+	// MaxFiles and MaxRows are the numbers of files and rows besides the base
+	// from which a table is consolidated automatically; default 64 and 100,000.
 	MaxFiles, MaxRows int
 	Logger            *slog.Logger
 }
@@ -36,25 +34,26 @@ const (
 	defaultInline   = 1024
 	defaultMaxFiles = 64
 	defaultMaxRows  = 100_000
-	// maxTables bounds what is read at the start.
+	// maxTables bounds the number of tables that are opened.
 	maxTables = 10_000
 )
 
-// Tables are the user's tables in a database. They are safe for concurrent use.
+// Tables are the user's tables in a database. Methods open the tables at the
+// first call. They are safe for concurrent use; writes run one after the other.
 type Tables struct {
 	o       Options
 	readers readers
-	// reached is called at the named steps of a change; tests stop there.
+	// reached is called at the named steps of a change, for tests.
 	reached func(step string)
 
-	opening sync.Mutex // one goroutine reads what is there
+	opening sync.Mutex // held by the goroutine that opens the tables
 	mu      sync.Mutex // guards what follows
 	opened  bool
 	byName  map[string]*table // by the name in lower case
-	calls   int               // since old ones were forgotten
+	calls   int               // since old ones were removed
 }
 
-// New makes Tables. Engine and catalog belong to the caller.
+// New creates Tables. The caller closes the engine, after its last call here.
 func New(o Options) *Tables {
 	if o.InlineBytes <= 0 {
 		o.InlineBytes = defaultInline
@@ -73,24 +72,24 @@ func New(o Options) *Tables {
 
 func (s *Tables) dialect() store.Dialect { return s.o.Engine.Dialect() }
 
-// table is one of the tables. What it is made of never changes.
+// table is one of the tables. Its columns never change.
 type table struct {
 	name    string
 	entry   catalog.Table
 	columns []Column
 	key     []int // the columns of the primary key
-	broken  error // why it cannot be used
+	broken  error // the reason why it cannot be used, or nil
 
 	merging sync.Mutex // one consolidation at a time
 
 	mu      sync.Mutex // guards what follows
-	version int64      // the last number given
+	version int64      // the last number that was assigned
 	done    int64      // the last number that was committed
 	load    load
 }
 
-// load is what a table has beside its base, and the rows of the base. Rows
-// are those in the database; on SQLite those that hide others.
+// load is the size of a table's delta, and the rows of its base. Rows are
+// those in the database; on SQLite those that hide others.
 type load struct {
 	files          int
 	rows, baseRows int64
@@ -112,8 +111,8 @@ func newTable(entry catalog.Table) (*table, error) {
 	return t, nil
 }
 
-// take gives the next n numbers and returns the one before them. It is called
-// inside of transactions only, which run one after the other.
+// take assigns the next n numbers and returns the one before them. It is called
+// in transactions only, which run one after the other.
 func (t *table) take(n int64) (before int64) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -122,7 +121,7 @@ func (t *table) take(n int64) (before int64) {
 	return before
 }
 
-// commit notes that changes are durable.
+// commit records that changes are durable.
 func (t *table) commit(version int64, change func(*load)) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -139,7 +138,7 @@ func (t *table) keyColumns() []Column {
 	return columns
 }
 
-// column finds a column by its name.
+// column returns the position of a column.
 func (t *table) column(name string) (int, error) {
 	for i, c := range t.columns {
 		if c.Name == name {
@@ -149,7 +148,7 @@ func (t *table) column(name string) (int, error) {
 	return 0, tea.Errorf(tea.ValidationError, "table %q has no column %q%s", t.entry.Name, name, hint(name, t.columns))
 }
 
-// find gives a table by its name, or a not_found error.
+// find returns the table with a name, or a not_found error.
 func (s *Tables) find(ctx context.Context, name string) (*table, error) {
 	if err := s.open(ctx); err != nil {
 		return nil, err

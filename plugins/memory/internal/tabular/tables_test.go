@@ -16,7 +16,7 @@ func TestInsertUpdateDelete(t *testing.T) {
 		d.make(t, "sensors", sensors, "id")
 		want(t, "insert", d.insert(t, "sensors", `[{"id": 1, "site": "a", "value": 1}, {"id": 2, "site": "b"}, {"id": 3, "site": "a"}]`, Fail), Result{Inserted: 3, Version: 3})
 		_, err := d.Insert(t.Context(), "sensors", rowsOf(t, `[{"id": 4}, {"id": 2}]`), Fail, Call{})
-		fails(t, "a key that is there", err, tea.ValidationError, "the key [2] already")
+		fails(t, "a key that is there", err, tea.ValidationError, "already has a row with the key [2]")
 		want(t, "ignore", d.insert(t, "sensors", `[{"id": 4}, {"id": 2}]`, Ignore).Ignored, 1)
 		r := d.insert(t, "sensors", `[{"id": 2, "site": "c"}, {"id": 5, "site": "a"}]`, Replace)
 		want(t, "replace", []int64{r.Inserted, r.Updated}, []int64{1, 1})
@@ -170,7 +170,7 @@ func TestWrongValuesAreRefused(t *testing.T) {
 			`[{"id": 1, "s": "", "ts": "yesterday"}]`:         "a time like",
 			`[{"id": 1, "s": "", "day": "2026-02-30"}]`:       "a date like",
 			`[{"id": 1, "s": "", "flagg": true}]`:             `no column "flagg"; did you mean "flag"?`,
-			`[{"id": 1, "s": ""}, {"id": 1.0, "s": "again"}]`: "the key [1] is in an earlier row",
+			`[{"id": 1, "s": ""}, {"id": 1.0, "s": "again"}]`: "the key [1] appears in an earlier row",
 		} {
 			_, err := d.Insert(t.Context(), "v", rowsOf(t, rows), Fail, Call{})
 			fails(t, rows, err, tea.ValidationError, text)
@@ -182,15 +182,15 @@ func TestWrongValuesAreRefused(t *testing.T) {
 			which Rows
 			set   string
 		}{
-			"say which rows":                 {none, `{"s": "x"}`},
-			"primary key":                    {key, `{"id": 7}`},
-			`column "s" must`:                {key, `{"s": null}`},
-			`did you mean "flag"`:            {key, `{"flags": null}`},
-			"set has no column":              {key, `{}`},
-			"has no column \"q\"":            {Rows{Where: Row{"q": nil}}, `{"s": "x"}`},
-			"key 0: the primary key has":     {Rows{Keys: []json.RawMessage{json.RawMessage("[1, 2]")}}, `{"s": "x"}`},
-			"key 0: column \"id\" takes":     {Rows{Keys: []json.RawMessage{json.RawMessage(`"x"`)}}, `{"s": "x"}`},
-			"is no column of the primary ke": {Rows{Keys: []json.RawMessage{json.RawMessage(`{"id": 1, "s": 2}`)}}, `{"s": "x"}`},
+			"select rows with keys":             {none, `{"s": "x"}`},
+			"primary key":                       {key, `{"id": 7}`},
+			`column "s" must`:                   {key, `{"s": null}`},
+			`did you mean "flag"`:               {key, `{"flags": null}`},
+			"set has no column":                 {key, `{}`},
+			"has no column \"q\"":               {Rows{Where: Row{"q": nil}}, `{"s": "x"}`},
+			"key 0: the primary key has":        {Rows{Keys: []json.RawMessage{json.RawMessage("[1, 2]")}}, `{"s": "x"}`},
+			"key 0: column \"id\" takes":        {Rows{Keys: []json.RawMessage{json.RawMessage(`"x"`)}}, `{"s": "x"}`},
+			"is not a column of the primary ke": {Rows{Keys: []json.RawMessage{json.RawMessage(`{"id": 1, "s": 2}`)}}, `{"s": "x"}`},
 		} {
 			var set Row
 			if err := json.Unmarshal([]byte(update.set), &set); err != nil {

@@ -13,15 +13,14 @@ import (
 	"github.com/the-edge-agent/tea/plugins/memory/internal/store"
 )
 
-// edit is new values for some columns of one row.
+// edit is the new values for some columns of one row.
 type edit struct {
 	key    string
-	values map[int]any // by the column
+	values map[int]any // by the position of the column
 }
 
-// UpdateRows gives each of the rows with the keys of the given ones its own new
-// values, all or none. Columns that are not given stay, and so does the
-// primary key. A row that is not there is left out and counted.
+// UpdateRows sets the given columns of the rows with the same primary keys,
+// atomically. Rows that do not exist are counted as missing.
 func (s *Tables) UpdateRows(ctx context.Context, name string, rows []Row, call Call) (Result, error) {
 	t, err := s.find(ctx, name)
 	if err != nil {
@@ -37,7 +36,7 @@ func (s *Tables) UpdateRows(ctx context.Context, name string, rows []Row, call C
 			return Result{}, in(fmt.Sprintf("row %d", i), err)
 		}
 		if before, twice := first[edits[i].key]; twice {
-			return Result{}, tea.Errorf(tea.ValidationError, "row %d: the key %s is in row %d too", i, edits[i].key, before)
+			return Result{}, tea.Errorf(tea.ValidationError, "row %d: the key %s appears in row %d too", i, edits[i].key, before)
 		}
 		first[edits[i].key] = i
 	}
@@ -67,17 +66,17 @@ func (t *table) editOf(row Row) (e edit, err error) {
 	}
 	for i, c := range t.keyColumns() {
 		if key[i] == nil {
-			return e, tea.Errorf(tea.ValidationError, "column %q of the primary key is missing: it says which row to change", c.Name)
+			return e, tea.Errorf(tea.ValidationError, "column %q of the primary key is missing: it selects the row", c.Name)
 		}
 	}
 	if len(e.values) == 0 {
-		return e, tea.Errorf(tea.ValidationError, "there is no column to change beside the primary key")
+		return e, tea.Errorf(tea.ValidationError, "there is no column to change besides the primary key")
 	}
 	e.key, err = keyOf(t.keyColumns(), key)
 	return e, err
 }
 
-// edit writes the changed rows inside of the transaction.
+// edit writes the changed rows in the transaction.
 func (w *writing) edit(ctx context.Context, edits []edit) error {
 	have, err := w.current(ctx, edits)
 	if err != nil {
@@ -107,7 +106,7 @@ func (w *writing) edit(ctx context.Context, edits []edit) error {
 	return w.settle(ctx, before, n, -1)
 }
 
-// current are the rows that are to be changed, by their keys.
+// current returns the values of the rows to change, by their keys.
 func (w *writing) current(ctx context.Context, edits []edit) (map[string][]any, error) {
 	keys := make([]string, len(edits))
 	for i, e := range edits {
@@ -120,32 +119,25 @@ func (w *writing) current(ctx context.Context, edits []edit) (map[string][]any, 
 	columns := make([]string, len(w.t.columns))
 	for i, c := range w.t.columns {
 		if columns[i] = quote(c.Name); c.Type.isDecimal() && w.s.dialect() == store.DuckDB {
-			columns[i] = "CAST(" + columns[i] + " AS VARCHAR)" // which is as exact, and binds
+			columns[i] = "CAST(" + columns[i] + " AS VARCHAR)" // the driver's type cannot be written back
 		}
+	}
+	have := make(map[string][]any, len(edits))
+	var key string
+	values := make([]any, len(w.t.columns))
+	into := []any{&key}
+	for i := range values {
+		into = append(into, &values[i])
 	}
 	found, err := w.tx.Query(ctx, "SELECT _tea_key, "+strings.Join(columns, ", ")+" FROM "+w.t.live()+" WHERE "+within(w.s.dialect()), string(list))
-	if err != nil {
-		return nil, err
-	}
-	defer found.Close()
-	have := make(map[string][]any, len(edits))
-	for found.Next() {
-		var key string
-		values := make([]any, len(w.t.columns))
-		into := []any{&key}
-		for i := range values {
-			into = append(into, &values[i])
-		}
-		if err := found.Scan(into...); err != nil {
-			return nil, err
-		}
+	err = store.Scan(found, err, func() {
 		for i, c := range w.t.columns {
 			if number, ok := values[i].(string); ok && c.Type.isDecimal() {
 				digits, scale, _ := c.Type.decimal()
-				values[i], _ = parseDecimal(json.RawMessage(number), digits, scale) // the column has such only
+				values[i], _ = parseDecimal(json.RawMessage(number), digits, scale) // it is valid
 			}
 		}
-		have[key] = values
-	}
-	return have, found.Err()
+		have[key] = slices.Clone(values)
+	}, into...)
+	return have, err
 }

@@ -4,7 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
-	"math"
+	"math/big"
 	"strconv"
 	"strings"
 	"time"
@@ -15,20 +15,18 @@ import (
 )
 
 const (
-	// timestampText is how SQLite keeps an instant, always in UTC: such texts
-	// have the order of the instants.
+	// timestampText is the form of an instant in SQLite, always in UTC, so that
+	// the order of the texts is the order of the instants.
 	timestampText = "2006-01-02T15:04:05.000000Z"
 	dateText      = "2006-01-02"
-	// exact is up to where a float has every whole number.
-	exact = 1 << 53
 )
 
-// timestampForms are the texts that a timestamp may have; without a zone it
-// is in UTC.
+// timestampForms are the accepted forms of a timestamp; without a zone it is in
+// UTC.
 var timestampForms = []string{time.RFC3339Nano, "2006-01-02T15:04:05.999999999", "2006-01-02 15:04:05.999999999Z07:00", "2006-01-02 15:04:05.999999999", dateText}
 
-// parse takes a JSON value for the column: nil, a string, int64, float64,
-// bool, store.Decimal or time.Time.
+// parse converts a JSON value for the column to nil, a string, int64, float64,
+// bool, store.Decimal or time.Time. The error is a validation_error.
 func (c Column) parse(raw json.RawMessage) (any, error) {
 	raw = bytes.TrimSpace(raw)
 	if len(raw) == 0 || string(raw) == "null" {
@@ -39,12 +37,12 @@ func (c Column) parse(raw json.RawMessage) (any, error) {
 	}
 	v, ok := c.convert(raw)
 	if !ok {
-		return nil, tea.Errorf(tea.ValidationError, "column %q takes %s, not %.60s", c.Name, c.Type.wants(), raw)
+		return nil, tea.Errorf(tea.ValidationError, "column %q takes %s, not %.60s", c.Name, c.Type.describe(), raw)
 	}
 	return v, nil
 }
 
-func (t Type) wants() string {
+func (t Type) describe() string {
 	if digits, scale, ok := t.decimal(); ok {
 		return fmt.Sprintf("a number with at most %d digits before and %d after the point", digits-scale, scale)
 	}
@@ -92,20 +90,34 @@ func text(raw json.RawMessage) (string, bool) {
 
 // whole reads an integer exactly. 5.0 and 5e3 are integers too.
 func whole(number string) (int64, bool) {
-	if integer, fraction, ok := strings.Cut(number, "."); ok && strings.Trim(fraction, "0") == "" {
-		number = integer
-	}
 	if n, err := strconv.ParseInt(number, 10, 64); err == nil {
 		return n, number[0] != '+'
 	}
-	f, err := strconv.ParseFloat(number, 64)
-	if err != nil || !strings.ContainsAny(number, ".eE") || f != math.Trunc(f) || math.Abs(f) > exact || (f == 0 && strings.ContainsAny(number, "123456789")) {
+	r, ok := exactly(number)
+	if !ok || !r.IsInt() || !r.Num().IsInt64() {
 		return 0, false
 	}
-	return int64(f), true
+	return r.Num().Int64(), true
 }
 
-// instant reads a time to the microsecond.
+// maxNumber and maxExponent bound the numbers that exactly reads: 1e999999999
+// would need memory for all its digits.
+const maxNumber, maxExponent = 4096, 1000
+
+// exactly reads a number of JSON without rounding it.
+func exactly(number string) (*big.Rat, bool) {
+	if len(number) > maxNumber || strings.IndexByte("-0123456789", number[0]) < 0 || !json.Valid([]byte(number)) {
+		return nil, false
+	}
+	if _, exponent, ok := strings.Cut(strings.ToLower(number), "e"); ok {
+		if e, err := strconv.Atoi(exponent); err != nil || e < -maxExponent || e > maxExponent {
+			return nil, false
+		}
+	}
+	return new(big.Rat).SetString(number)
+}
+
+// instant reads a time, truncated to microseconds.
 func instant(raw json.RawMessage, forms ...string) (time.Time, bool) {
 	s, ok := text(raw)
 	if !ok {
@@ -122,22 +134,15 @@ func instant(raw json.RawMessage, forms ...string) (time.Time, bool) {
 	return time.Time{}, false
 }
 
-// stored is a value as the database's bulk insert takes it.
+// stored is a value in the form for [store.Tx.Append].
 func (c Column) stored(dialect store.Dialect, v any) any {
-	switch v := v.(type) {
-	case time.Time:
-		if dialect == store.SQLite {
-			return c.timeText(v)
-		}
-	case store.Decimal:
-		if dialect == store.SQLite {
-			return decimalNumber(v)
-		}
+	if dialect == store.DuckDB {
+		return v
 	}
-	return v
+	return c.bound(dialect, v)
 }
 
-// bound is a value as it is bound to a parameter.
+// bound is a value in the form for a parameter of a statement.
 func (c Column) bound(dialect store.Dialect, v any) any {
 	if d, ok := v.(store.Decimal); ok && dialect == store.SQLite {
 		return decimalNumber(d)
@@ -145,8 +150,8 @@ func (c Column) bound(dialect store.Dialect, v any) any {
 	return c.plain(v)
 }
 
-// plain is a value without the types of this package, the same on each
-// database.
+// plain is a value without the types of this package, in a form that is the
+// same on both databases.
 func (c Column) plain(v any) any {
 	switch v := v.(type) {
 	case time.Time:
@@ -157,7 +162,7 @@ func (c Column) plain(v any) any {
 	return v
 }
 
-// parameter is where bound goes in a statement.
+// parameter is the placeholder of a bound value in a statement.
 func (c Column) parameter(dialect store.Dialect) string {
 	if dialect == store.DuckDB {
 		return "CAST(? AS " + c.Type.sql(dialect) + ")"
@@ -172,7 +177,8 @@ func (c Column) timeText(t time.Time) string {
 	return t.Format(timestampText)
 }
 
-// keyOf is the key of a row: its values as a JSON array.
+// keyOf returns the key of a row: the values of its primary key as a JSON
+// array.
 func keyOf(columns []Column, values []any) (string, error) {
 	parts := make([]any, len(values))
 	for i, v := range values {

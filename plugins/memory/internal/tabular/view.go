@@ -4,8 +4,6 @@ import (
 	"context"
 	"strings"
 
-	tea "github.com/the-edge-agent/tea/sdk"
-
 	"github.com/the-edge-agent/tea/plugins/memory/internal/catalog"
 	"github.com/the-edge-agent/tea/plugins/memory/internal/store"
 )
@@ -18,10 +16,10 @@ func (t *table) live() string  { return reserved + "live_" + t.name }
 
 func quote(name string) string { return `"` + name + `"` }
 
-// literal is a text as SQL writes it.
+// literal is a string literal of SQL.
 func literal(s string) string { return "'" + strings.ReplaceAll(s, "'", "''") + "'" }
 
-// userColumns are the table's columns as SQL writes them.
+// userColumns are the table's columns in SQL.
 func (t *table) userColumns() string {
 	names := make([]string, len(t.columns))
 	for i, c := range t.columns {
@@ -30,7 +28,7 @@ func (t *table) userColumns() string {
 	return strings.Join(names, ", ")
 }
 
-// shownColumns are the table's columns as a query of DuckDB sees them.
+// shownColumns are the table's columns in the view for the user on DuckDB.
 func (t *table) shownColumns() string {
 	shown := make([]string, len(t.columns))
 	for i, c := range t.columns {
@@ -44,7 +42,7 @@ func (t *table) shownColumns() string {
 // allColumns are those of the log.
 func (t *table) allColumns() string { return "_tea_seq, _tea_op, _tea_key, " + t.userColumns() }
 
-// createLog are the statements that make the log.
+// createLog returns the statements that create the log.
 func (t *table) createLog(dialect store.Dialect) []string {
 	var columns strings.Builder
 	for _, c := range t.columns {
@@ -60,9 +58,9 @@ func (t *table) createLog(dialect store.Dialect) []string {
 	}
 }
 
-// createViews are the statements that make the views of SQLite, where they
-// never change. The last one is what the user sees; it names no other view,
-// so that a check of what a query reads finds the log right below it.
+// createViews returns the statements that create the views of SQLite, which
+// never change. The last one is what the user sees. It names no other view:
+// the check of a query looks only one level below a view for tables.
 func (t *table) createViews() []string {
 	from := " FROM " + t.log() + " AS r WHERE r._tea_op <> 'D' AND NOT EXISTS (SELECT 1 FROM " + t.log() + " AS n INDEXED BY " + t.log() + "_hiding" +
 		" WHERE n._tea_op <> 'I' AND n._tea_key = r._tea_key AND n._tea_seq > r._tea_seq)"
@@ -72,8 +70,8 @@ func (t *table) createViews() []string {
 	}
 }
 
-// renewedViews are the statements that make the views of DuckDB for the given
-// files.
+// renewedViews returns the statements that create the views of DuckDB for the
+// given files.
 func (s *Tables) renewedViews(t *table, files []catalog.File) []string {
 	columns := t.allColumns()
 	var base, delta []string
@@ -101,7 +99,7 @@ func (s *Tables) renewedViews(t *table, files []catalog.File) []string {
 	}
 }
 
-// refresh makes DuckDB's views for the files that the transaction sees.
+// refresh replaces DuckDB's views by those for the files in the transaction.
 func (s *Tables) refresh(ctx context.Context, tx store.Tx, t *table) error {
 	files, err := s.o.Catalog.FilesIn(ctx, tx, t.name)
 	if err != nil {
@@ -119,8 +117,8 @@ func execAll(ctx context.Context, tx store.Tx, statements []string) error {
 	return nil
 }
 
-// within is the condition that a row's key is in a list, which is bound as a
-// JSON array of strings.
+// within is the condition that a row's key is in a list, bound as a JSON array
+// of strings.
 func within(dialect store.Dialect) string {
 	if dialect == store.DuckDB {
 		return `_tea_key IN (SELECT unnest(from_json(?, '["VARCHAR"]')))`
@@ -128,29 +126,15 @@ func within(dialect store.Dialect) string {
 	return "_tea_key IN (SELECT value FROM json_each(?))"
 }
 
-// NewTable is what a table is made of.
-type NewTable struct {
-	Name        string
-	Columns     []Column
-	PrimaryKey  []string
-	Description string
-}
-
-// taken finds what else has a name in the database.
-func taken(ctx context.Context, tx store.Tx, dialect store.Dialect, name string) (bool, error) {
-	query := "SELECT name FROM sqlite_master WHERE lower(name) = ?"
+// checkNameIsFree refuses a name that the database uses.
+func checkNameIsFree(ctx context.Context, tx store.Tx, dialect store.Dialect, name string) error {
+	query := "SELECT count(*) FROM sqlite_master WHERE lower(name) = ?"
 	if dialect == store.DuckDB {
-		query = "SELECT table_name FROM duckdb_tables() WHERE lower(table_name) = $1 UNION ALL SELECT view_name FROM duckdb_views() WHERE lower(view_name) = $1"
+		query = "SELECT (SELECT count(*) FROM duckdb_tables() WHERE lower(table_name) = $1) + (SELECT count(*) FROM duckdb_views() WHERE lower(view_name) = $1)"
 	}
-	rows, err := tx.Query(ctx, query, name)
-	if err != nil {
-		return false, err
+	n, err := store.Int(tx.Query(ctx, query, strings.ToLower(name)))
+	if err == nil && n > 0 {
+		err = reservedName(name)
 	}
-	defer rows.Close()
-	there := rows.Next()
-	return there, rows.Err()
-}
-
-func nameTaken(name string) error {
-	return tea.Errorf(tea.ValidationError, "the name %q is taken by the database; choose another one", name)
+	return err
 }
