@@ -42,7 +42,7 @@ func (c *actionsCmd) Run(a *app) error {
 		for i, e := range entries {
 			names[i] = e.Name
 		}
-		err := fmt.Errorf("there is no action %q", c.Name)
+		err := fmt.Errorf("unknown action %q", c.Name)
 		if hint := diag.Suggest(c.Name, names); hint != "" {
 			err = fmt.Errorf("%w; %s", err, hint)
 		}

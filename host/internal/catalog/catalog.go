@@ -202,7 +202,7 @@ func (c *Catalog) Entries() []Entry {
 func (c *Catalog) Invoke(ctx context.Context, req *tea.Request) (*tea.Response, error) {
 	e := c.find(ctx, req.Action)
 	if e == nil {
-		return nil, tea.Errorf(tea.NotFound, "there is no action %q", req.Action)
+		return nil, tea.Errorf(tea.NotFound, "unknown action %q", req.Action)
 	}
 	return c.invoke(ctx, e, e.source, req)
 }

@@ -1,5 +1,5 @@
-// Package diagcode is the one list of diagnostic codes. A code is stable: it
-// is never given a second meaning, and docs/errors has a page for it.
+// Package diagcode lists the diagnostic codes. A code is stable: its meaning
+// never changes, and docs/errors has a page for it.
 //
 //	TEA10xx  files and YAML
 //	TEA11xx  keys and types of the workflow file
@@ -8,7 +8,7 @@
 //	TEA14xx  actions and their parameters
 //	TEA15xx  imports, subgraphs, plugins
 //	TEA16xx  settings, secrets, environment
-//	TEA2xxx  errors while a run goes on
+//	TEA2xxx  errors during a run
 //
 // Start with [All]. To add a code, add a constant and its line in the table.
 package diagcode

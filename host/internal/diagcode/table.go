@@ -2,16 +2,16 @@ package diagcode
 
 import "slices"
 
-// Info says what a code is about.
+// Info describes a code.
 type Info struct {
 	Code  Code
 	Title string
 }
 
-// All lists every code in order. The caller owns the slice.
+// All returns every code in order. The caller owns the slice.
 func All() []Info { return slices.Clone(table) }
 
-// Title is the title of a code, "" where there is no such code.
+// Title returns the title of a code, or "" for an unknown code.
 func Title(code Code) string {
 	for _, info := range table {
 		if info.Code == code {
@@ -26,40 +26,40 @@ var table = []Info{
 	{NotText, "The file is not plain UTF-8 text"},
 	{FileTooLarge, "The file is too large"},
 	{FileEmpty, "The file is empty"},
-	{SeveralDocuments, "The file holds several YAML documents"},
+	{SeveralDocuments, "The file contains several YAML documents"},
 	{Syntax, "YAML syntax error"},
 	{NestingTooDeep, "Values are nested too deeply"},
 	{AliasProblem, "An alias is unknown, refers to itself or expands to too much"},
-	{DuplicateKey, "A key stands twice in one mapping"},
+	{DuplicateKey, "Duplicate key in a mapping"},
 	{KeyNotText, "A key is not text"},
-	{NoJSONForm, "A value has no JSON form"},
+	{NoJSONForm, "A value cannot be represented in JSON"},
 	{BadMergeKey, "A merge key has nothing to merge"},
-	{BadDelete, "A deletion in an overlay makes no sense"},
+	{BadDelete, "Invalid deletion in an overlay"},
 	{DocumentNoMapping, "The document is not a mapping"},
 
 	{UnknownKey, "Unknown key"},
 	{WrongType, "Wrong type of value"},
 	{MissingKey, "A required key is missing"},
-	{ValueNotAllowed, "A value that is not allowed here"},
+	{ValueNotAllowed, "A value is not allowed here"},
 	{NumberOutOfRange, "A number is out of range"},
-	{TwoSpellings, "One key is given under two spellings"},
+	{TwoSpellings, "One key has two spellings"},
 	{TwoBodies, "A node has two bodies"},
-	{KeysConflict, "Keys that exclude or need each other"},
+	{KeysConflict, "Keys exclude or need each other"},
 	{BadDuration, "Not a duration"},
 	{SchemaMismatch, "A value does not match its state_schema entry"},
 	{UnknownNodeType, "Unknown type of node"},
 	{UnknownLanguage, "Unknown script language"},
 
 	{UnknownTarget, "Unknown target"},
-	{DuplicateNode, "Two nodes have one name"},
+	{DuplicateNode, "Duplicate node name"},
 	{Unreachable, "A node cannot be reached"},
-	{NoWayOut, "A node may have no way out"},
+	{NoWayOut, "A node can have no way out"},
 	{FanInNotReached, "A branch does not reach the fan-in node"},
 	{ParallelWrites, "Parallel branches write one key without a reducer"},
 	{NeverWritten, "A state key is read but never written"},
-	{FallbackProblem, "A fallback or goto that cannot work"},
+	{FallbackProblem, "Invalid fallback"},
 	{UnknownInterrupt, "An interrupt names an unknown node"},
-	{NodeNameNotAllowed, "A node's name is reserved or invalid"},
+	{NodeNameNotAllowed, "A node name is reserved or invalid"},
 
 	{TemplateSyntax, "Template syntax error"},
 	{ConditionSyntax, "A condition is neither Lua nor Jinja"},
@@ -71,7 +71,7 @@ var table = []Info{
 
 	{UnknownAction, "Unknown action"},
 	{MissingParameter, "An action's parameter is missing"},
-	{UnknownParameter, "An action has no such parameter"},
+	{UnknownParameter, "Unknown parameter of an action"},
 	{WrongParameterType, "A parameter has the wrong type"},
 	{UncheckedAction, "An action cannot be checked"},
 
@@ -83,8 +83,8 @@ var table = []Info{
 
 	{VariableMissing, "An environment variable is not set"},
 	{VariableSyntax, "A ${...} in settings is malformed"},
-	{WrongSetting, "A setting does not fit"},
-	{UnknownSetting, "There is no such setting"},
+	{WrongSetting, "Invalid setting"},
+	{UnknownSetting, "Unknown setting"},
 	{UnreadSettings, "Nothing reads these settings"},
-	{SecretMissing, "A secret is not given"},
+	{SecretMissing, "A secret is missing"},
 }

@@ -236,7 +236,7 @@ func (h *callHost) ReportUsage(_ context.Context, u tea.Usage) error {
 func (h *callHost) Describe(_ context.Context, action string) (*tea.ActionInfo, error) {
 	info, ok := h.x.frame.run.o.Actions.Describe(action)
 	if !ok {
-		return nil, tea.Errorf(tea.NotFound, "there is no action %q", action)
+		return nil, tea.Errorf(tea.NotFound, "unknown action %q", action)
 	}
 	return &info, nil
 }

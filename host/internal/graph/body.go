@@ -31,8 +31,8 @@ func (c *compiler) body(g *Graph, n *Node, body spec.Body, roots []string) Body 
 	return nil
 }
 
-// steps compiles the steps of a node. Each has the node's retry policy where
-// it has none of its own, so that a retry repeats the step that failed only.
+// steps compiles the steps of a node. A step without a retry policy has that of
+// the node, so that a retry repeats only the failed step.
 func (c *compiler) steps(g *Graph, n *Node, specs []*spec.Node, roots []string) []*Node {
 	steps := make([]*Node, len(specs))
 	for i, s := range specs {
@@ -41,7 +41,7 @@ func (c *compiler) steps(g *Graph, n *Node, specs []*spec.Node, roots []string) 
 		if s.Retry == nil {
 			steps[i].Retry = n.Retry
 		}
-		if s.OnError == spec.OnErrorDefault { // error_policy is for the node that has the steps
+		if s.OnError == spec.OnErrorDefault { // error_policy applies to the node with the steps
 			steps[i].OnError = spec.OnErrorStop
 		}
 	}
@@ -76,7 +76,7 @@ func (c *compiler) mapBody(g *Graph, n *Node, b *spec.MapBody, roots []string) *
 func (c *compiler) subgraph(b *spec.SubgraphBody, roots []string) Body {
 	sub := &Subgraph{Input: c.tree(b.Input, roots), Output: c.output(b.Output, roots)}
 	if b.Workflow == nil {
-		return sub // the loader has said why
+		return sub // already reported
 	}
 	sub.Graph = compileWorkflow(b.Workflow, c.env, c.params, c.diags)
 	c.names.Secrets = append(c.names.Secrets, sub.Graph.Names.Secrets...)
@@ -84,8 +84,7 @@ func (c *compiler) subgraph(b *spec.SubgraphBody, roots []string) Body {
 	return sub
 }
 
-// compileLua compiles the code of all nodes together, which is faster than one
-// by one.
+// compileLua compiles the code of all nodes together, on all processors.
 func (c *compiler) compileLua() {
 	var sources []script.Source
 	seen := map[string]bool{}

@@ -9,10 +9,9 @@ import (
 	"github.com/the-edge-agent/tea/sdk/diag"
 )
 
-// Check finds what runs but is probably not meant: nodes that nothing leads
-// to, nodes that may have no way out, and keys of the state that are read but
-// never written. Subgraphs are looked into, but for their keys: those may
-// come from any of the workflows that use them.
+// Check warns of probable mistakes: unreachable nodes, nodes that can have no
+// way out, and keys of the state that are read but never written. It covers
+// subgraphs, except their keys, which any workflow that uses them can set.
 func Check(g *Graph) diag.List {
 	var diags diag.List
 	neverWritten(g, &diags)
@@ -53,13 +52,13 @@ func unreachable(g *Graph, diags *diag.List) {
 	}
 	for _, n := range g.Nodes {
 		if !reached[n] {
-			diags.Warnf(diagcode.Unreachable, n.Spec.Pos, "add an edge to it, or remove it", "nothing leads to the node %q", n.Name)
+			diags.Warnf(diagcode.Unreachable, n.Spec.Pos, "add an edge to it, or remove it", "the node %q is unreachable", n.Name)
 		}
 	}
 }
 
-// noWayOut warns about a node all of whose ways are guarded. A switch says
-// itself what it leads to, and a guard beside its opposite leaves nothing out.
+// noWayOut warns of a node whose routes all have conditions. A switch, and a
+// condition together with its opposite, cover every case.
 func noWayOut(n *Node, diags *diag.List) {
 	r := &n.Route
 	if r.Default != nil || r.Implicit != nil {
@@ -90,10 +89,10 @@ func noWayOut(n *Node, diags *diag.List) {
 		return
 	}
 	diags.Warnf(diagcode.NoWayOut, n.Spec.Pos, "add an edge without when:, or a goto without if:, as the default",
-		"the node %q has no way out when none of its conditions holds (%s)", n.Name, strings.Join(guards, "; "))
+		"the node %q has no way out if all its conditions are false (%s)", n.Name, strings.Join(guards, "; "))
 }
 
-// exhaustive tells whether one guard is written as the opposite of another.
+// exhaustive reports whether one guard is the opposite of another as written.
 func exhaustive(guards []string) bool {
 	for _, a := range guards {
 		for _, b := range guards {
@@ -111,7 +110,7 @@ var (
 	connective = regexp.MustCompile(`\b(and|or|not|if|else|in|is)\b`)
 )
 
-// bare is an expression without braces, outer brackets and odd spaces.
+// bare returns an expression without braces, outer brackets and extra spaces.
 func bare(text string) string {
 	text = strings.TrimSpace(text)
 	if inner, ok := strings.CutPrefix(text, "{{"); ok {
@@ -125,8 +124,7 @@ func bare(text string) string {
 	return spaces.ReplaceAllString(text, " ")
 }
 
-// opposites are the ways in which the opposite of an expression is usually
-// written.
+// opposites returns the usual spellings of the opposite of an expression.
 func opposites(text string) []string {
 	text = bare(text)
 	out := []string{"not " + text, "not (" + text + ")", "not(" + text + ")", "!" + text, "!(" + text + ")"}

@@ -12,38 +12,39 @@ import (
 	"github.com/the-edge-agent/tea/sdk/diag"
 )
 
-// Env is what compiling needs from outside.
+// Env is the environment of [Compile].
 type Env struct {
 	// Lua compiles chunks.
 	Lua *script.Runtime
-	// Actions are the actions there are; nil skips the checks of actions and
+	// Actions are the available actions; nil skips the checks of actions and
 	// their parameters.
 	Actions Actions
-	// Modules are what Lua code finds with require, by namespace.
+	// Modules are the modules that Lua code can require, by namespace.
 	Modules map[string]*script.Module
-	// Settings are the top-level keys of settings that somebody reads; nil
-	// skips the check for others.
+	// Settings are the top-level keys of settings that have a reader; nil skips
+	// the check for others.
 	Settings []string
-	// Unread are the bundles whose manifests are not known: actions that are
-	// not in Actions may be theirs, and so may settings.
+	// Unread are the bundles without a stored manifest. Actions that are not in
+	// Actions can be theirs, and so can settings.
 	Unread []string
 }
 
-// Actions is the part of the catalog that compiling needs.
+// Actions is the part of the catalog that [Compile] needs.
 type Actions interface {
-	// Describe finds an action by the name a workflow uses.
+	// Describe returns an action by the name that a workflow uses.
 	Describe(name string) (tea.ActionInfo, bool)
-	// Names lists every name, for hints.
+	// Names returns every name, for hints.
 	Names() []string
 }
 
-// Compile makes the graph of a workflow. All mistakes are reported, with
-// warnings; the graph is nil where one of them is an error.
+// Compile compiles a workflow. It reports all mistakes, with warnings; the
+// graph is nil if one of them is an error. The graph shares wf, which must not
+// change.
 func Compile(wf *spec.Workflow, env Env) (*Graph, diag.List) {
 	var diags diag.List
 	g := compileWorkflow(wf, env, newParamChecker(env), &diags)
 	diags.Sort()
-	diags = slices.Compact(diags) // a subgraph may be used twice
+	diags = slices.Compact(diags) // a subgraph can be used twice
 	if diags.HasErrors() {
 		return nil, diags
 	}
@@ -58,10 +59,10 @@ type compiler struct {
 	params *paramChecker
 	schema *state.Schema
 	reads  []read
-	// settings are the top-level keys of settings that templates read; "" is
-	// all of them.
+	// settings has the top-level keys of settings that templates read; "" is all
+	// of them.
 	settings map[string]bool
-	// compiled are the settings as templates and conditions see them.
+	// compiled are the settings for templates and conditions.
 	compiled  *Settings
 	names     Names
 	nodeNames []Name
@@ -81,8 +82,8 @@ func compileWorkflow(wf *spec.Workflow, env Env, params *paramChecker, diags *di
 	return g
 }
 
-// graph compiles one list of nodes. roots are extra template roots that are
-// known inside, such as a map's item.
+// graph compiles one list of nodes. roots are additional template roots, such
+// as a map's item.
 func (c *compiler) graph(nodes []*spec.Node, edges []*spec.Edge, roots []string) *Graph {
 	g := &Graph{Workflow: c.wf, Modules: c.env.Modules, Schema: c.schema, Settings: c.compiled, byName: make(map[string]*Node, len(nodes))}
 	for i, s := range nodes {
@@ -123,7 +124,7 @@ func (c *compiler) node(g *Graph, n *Node, roots []string) {
 
 func (c *compiler) fallback(g *Graph, n *Node, name spec.Text) *Node {
 	if name.Value == spec.End {
-		c.diags.Errorf(diagcode.FallbackProblem, name.Pos, "name a node, or write on_error: continue and goto: "+spec.End, "%s cannot run in the place of %q", spec.End, n.Name)
+		c.diags.Errorf(diagcode.FallbackProblem, name.Pos, "name a node, or write on_error: continue and goto: "+spec.End, "%s cannot be the fallback of %q", spec.End, n.Name)
 		return nil
 	}
 	fallback := c.lookup(g, name).Node
@@ -133,23 +134,24 @@ func (c *compiler) fallback(g *Graph, n *Node, name spec.Text) *Node {
 	return fallback
 }
 
-// lookup resolves a target's name; a missing one is reported and leads to the end.
+// lookup resolves a target's name; it reports an unknown one and returns the
+// end.
 func (c *compiler) lookup(g *Graph, name spec.Text) Target {
-	if name.Value == spec.End || name.Pos == (diag.Pos{}) { // not there: the loader has said so
+	if name.Value == spec.End || name.Pos == (diag.Pos{}) { // not there: already reported
 		return Target{}
 	}
 	if n := g.byName[name.Value]; n != nil {
 		return Target{Node: n}
 	}
 	if name.Value == spec.Start {
-		c.diags.Errorf(diagcode.UnknownTarget, name.Pos, "name the node to go to", "START is where a run begins; nothing leads to it")
+		c.diags.Errorf(diagcode.UnknownTarget, name.Pos, "name the node to go to", "START cannot be a target: a run begins there")
 		return Target{}
 	}
-	c.diags.Errorf(diagcode.UnknownTarget, name.Pos, meantNode(g, name.Value, spec.End), "there is no node %q", name.Value)
+	c.diags.Errorf(diagcode.UnknownTarget, name.Pos, meantNode(g, name.Value, spec.End), "unknown node %q", name.Value)
 	return Target{}
 }
 
-// meantNode is the hint for a name that no node of a graph has.
+// meantNode returns the hint for an unknown node name.
 func meantNode(g *Graph, name string, others ...string) string {
 	names := slices.Clone(others)
 	for _, n := range g.Nodes {
@@ -170,7 +172,7 @@ func (c *compiler) interrupts(g *Graph) {
 		for _, name := range names {
 			n := g.byName[name.Value]
 			if n == nil {
-				c.diags.Errorf(diagcode.UnknownInterrupt, name.Pos, meantNode(g, name.Value), "the interrupt names a node %q that does not exist", name.Value)
+				c.diags.Errorf(diagcode.UnknownInterrupt, name.Pos, meantNode(g, name.Value), "the interrupt names an unknown node %q", name.Value)
 				continue
 			}
 			set(n)

@@ -14,8 +14,8 @@ import (
 	"github.com/the-edge-agent/tea/sdk/diag"
 )
 
-// Condition is a compiled expression: a template where it has braces, else
-// Lua, else bare Jinja.
+// Condition is a compiled expression: a template if it has braces, else Lua,
+// else bare Jinja.
 type Condition struct {
 	spec.Text
 	template *expr.Template
@@ -24,8 +24,8 @@ type Condition struct {
 	roots []string
 }
 
-// Eval gives the expression's value. Lua finds the roots of templates, such
-// as nodes and result, as globals too.
+// Eval returns the expression's value. In Lua, the roots of templates, such as
+// nodes and result, are globals.
 func (c *Condition) Eval(ctx context.Context, scope expr.Scope, env script.Env) (any, error) {
 	if c.template != nil {
 		return c.template.Eval(ctx, scope)
@@ -45,10 +45,10 @@ func (c *Condition) Eval(ctx context.Context, scope expr.Scope, env script.Env) 
 	return c.chunk.Run(ctx, env)
 }
 
-// IsLua tells which language the expression turned out to be.
+// IsLua reports whether the expression is Lua.
 func (c *Condition) IsLua() bool { return c.chunk != nil }
 
-// condition compiles text, which may be nil or, where the loader has said so,
+// condition compiles text, which may be nil or, where already reported,
 // missing.
 func (c *compiler) condition(text *spec.Text, roots []string) *Condition {
 	if text == nil || text.Pos == (diag.Pos{}) {
@@ -63,7 +63,8 @@ func (c *compiler) condition(text *spec.Text, roots []string) *Condition {
 		}
 		c.readTemplate(*text, t, roots, true)
 		cond.template = t
-		// Space around {{ }} would make a text of it, which always holds.
+		// With space around {{ }} the value would be a text, which is always
+		// true.
 		if bare := strings.TrimSpace(text.Value); bare != text.Value {
 			if t, err := expr.Compile(bare); err == nil {
 				cond.template = t
@@ -94,8 +95,8 @@ func (c *compiler) condition(text *spec.Text, roots []string) *Condition {
 	return cond
 }
 
-// bareCondition compiles an expression without braces: Lua where it is Lua,
-// else Jinja.
+// bareCondition compiles an expression without braces: as Lua if it is Lua,
+// else as Jinja.
 func (c *compiler) bareCondition(cond *Condition) bool {
 	chunk, luaErr := c.env.Lua.CompileExpression(luaSource(cond.Text))
 	name := ""
@@ -112,7 +113,7 @@ func (c *compiler) bareCondition(cond *Condition) bool {
 		return true
 	case luaErr == nil:
 		c.diags.Errorf(diagcode.ConditionSyntax, cond.Pos, "Lua writes true, false and nil",
-			"the condition is Lua, which knows no %s, and no Jinja (%s)", name, messageOf(jinjaErr))
+			"the condition is Lua, which has no %s, and not Jinja (%s)", name, messageOf(jinjaErr))
 	default:
 		hint := "write a Lua expression (state.count > 3), a Jinja expression, or a template with {{ }}"
 		if cond.Cut {
@@ -124,8 +125,8 @@ func (c *compiler) bareCondition(cond *Condition) bool {
 	return false
 }
 
-// foreignConstant finds a constant of Jinja in a chunk that is Lua by its
-// form: `ready == True` would compare with a global that does not exist.
+// foreignConstant finds a constant of Jinja in a valid chunk of Lua: `ready ==
+// True` would compare with an undefined global.
 func (c *compiler) foreignConstant(chunk *script.Chunk) string {
 	for _, ref := range chunk.Globals() {
 		if slices.Contains([]string{"True", "False", "None", "null"}, ref.Name) && !c.declares(ref.Name) {
@@ -135,7 +136,7 @@ func (c *compiler) foreignConstant(chunk *script.Chunk) string {
 	return ""
 }
 
-// declares tells whether a name is a key of the state that the file mentions.
+// declares reports whether the file declares a key of the state.
 func (c *compiler) declares(name string) bool {
 	if _, ok := c.wf.InitialState[name]; ok {
 		return true
@@ -147,7 +148,7 @@ func luaSource(text spec.Text) script.Source {
 	return script.Source{Name: text.File, Line: text.Line, Text: text.Value}
 }
 
-// messageOf strips the position, which the diagnostic carries itself.
+// messageOf removes the position, which the diagnostic has.
 func messageOf(err error) string {
 	var lua *script.SyntaxError
 	if errors.As(err, &lua) {

@@ -1,7 +1,7 @@
-// Package graph is the compiled, immutable form of a workflow: nodes with
-// their bodies, templates and Lua compiled, and for each node where the run
-// goes next. It is pure: no I/O, nothing runs here.
+// Package graph compiles a workflow into an immutable graph: nodes with
+// compiled bodies, templates and Lua code, and the routes between them. It does
+// no I/O and runs nothing.
 //
-// Start with [Compile]. The engine walks a [Graph]; [Check] adds the checks
-// of validate --strict.
+// Start with [Compile]. The engine walks a [Graph]; [Check] adds the checks of
+// validate --strict.
 package graph

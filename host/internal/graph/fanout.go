@@ -9,23 +9,23 @@ import (
 	"github.com/the-edge-agent/tea/sdk/diag"
 )
 
-// joiner settles where the branches of a graph's fan-outs end: implicit
-// chaining never leads from one branch into another, and a fan-out that names
-// no fan-in node gets the nearest one.
+// joiner determines where the branches of a graph's fan-outs end: implicit
+// chaining never leads from one branch into another, and a fan-out without a
+// fan-in node gets the nearest one.
 type joiner struct {
 	graph   *Graph
 	diags   *diag.List
 	settled map[*FanOut]bool
-	// around are the fan-outs around the one that is being settled.
+	// around are the fan-outs around the current one.
 	around []*FanOut
-	// inner are the entries of each settled fan-out and of those inside it.
+	// inner has the entries of each finished fan-out and of those inside it.
 	inner map[*FanOut]map[*Node]bool
 	// marked are the nodes with fan_in: true.
 	marked []*Node
-	// behind remembers what behindEntries finds for the present fan-out.
+	// behind caches behindEntries for the current fan-out.
 	behind map[*Node]*Node
-	// joins are the fan-in nodes of the settled fan-outs; ending are the nodes
-	// in branches without one, which end by themselves.
+	// joins are the fan-in nodes of the finished fan-outs; ending are the nodes
+	// in branches without one.
 	joins, ending map[*Node]bool
 }
 
@@ -45,7 +45,8 @@ func (c *compiler) joins(g *Graph) {
 	}
 }
 
-// settle closes the branches of one fan-out, those of the fan-outs inside it first.
+// settle closes the branches of one fan-out, after those of the fan-outs inside
+// it.
 func (j *joiner) settle(r *Route, pos diag.Pos) {
 	f := r.FanOut
 	if f == nil || j.settled[f] {
@@ -87,7 +88,7 @@ func (j *joiner) settleInner(f *FanOut) {
 		slices.SortFunc(inner, func(a, b *Node) int { return cmp.Compare(a.Index, b.Index) })
 		for _, n := range inner {
 			if j.settled[n.Route.FanOut] {
-				continue // by the one before
+				continue // by the previous one
 			}
 			j.settle(&n.Route, n.Spec.Pos)
 			maps.Copy(entries, j.inner[n.Route.FanOut])
@@ -97,7 +98,7 @@ func (j *joiner) settleInner(f *FanOut) {
 	j.around = j.around[:len(j.around)-1]
 }
 
-// checkReached warns where a branch never comes to the fan-in node named.
+// checkReached warns of a branch that never reaches its fan-in node.
 func (j *joiner) checkReached(f *FanOut, pos diag.Pos) {
 	for _, b := range f.Branches {
 		reached := false
@@ -111,24 +112,24 @@ func (j *joiner) checkReached(f *FanOut, pos diag.Pos) {
 	}
 }
 
-// checkOwn warns where a fan-out ends where the one around it ends: the
-// results of its branches would be lost there.
+// checkOwn warns of a fan-out that ends at the fan-in node of the one around
+// it: the results of its branches would be lost.
 func (j *joiner) checkOwn(f *FanOut, pos diag.Pos) {
 	if slices.ContainsFunc(j.around, func(outer *FanOut) bool { return outer.Join == f.Join }) {
-		j.diags.Warnf(diagcode.FanInNotReached, pos, "lead the branches to a node of their own before it",
-			"the branches end at %q, which is the fan-in node of the fan-out around them and does not see their results", f.Join.Name)
+		j.diags.Warnf(diagcode.FanInNotReached, pos, "add a separate fan-in node before it",
+			"the branches end at %q, the fan-in node of the fan-out around them, which does not get their results", f.Join.Name)
 	}
 }
 
-// reachable collects the nodes of a branch: all that its entry leads to, up to
-// the fan-in node and the entries of the other branches.
+// reachable collects the nodes of a branch: all nodes reachable from its entry,
+// up to the fan-in node and the entries of the other branches.
 func reachable(entry *Node, f *FanOut) map[*Node]bool {
 	seen := map[*Node]bool{}
 	f.walk(entry, seen, func(*Node) bool { return true })
 	return seen
 }
 
-// walk visits the nodes of a branch in depth, as long as visit says so.
+// walk visits the nodes of a branch depth-first as long as visit returns true.
 func (f *FanOut) walk(entry *Node, seen map[*Node]bool, visit func(*Node) bool) {
 	stack := []*Node{entry}
 	for len(stack) > 0 {
@@ -146,9 +147,9 @@ func (f *FanOut) walk(entry *Node, seen map[*Node]bool, visit func(*Node) bool) 
 
 func (f *FanOut) hasEntry(n *Node) bool { return f.entries[n] }
 
-// closeBranch looks for the nodes of a branch whose implicit chain leaves it,
-// by running into another branch or off the end of the list, and leads them
-// to where the branches meet.
+// closeBranch finds the nodes of a branch whose implicit chain leaves it, into
+// another branch or past the end of the list, and routes them to the node where
+// the branches meet.
 func (j *joiner) closeBranch(f *FanOut, entry *Node) {
 	f.walk(entry, map[*Node]bool{}, func(n *Node) bool {
 		if f.Join == nil && n != entry && j.canJoin(f, n) {
@@ -165,15 +166,15 @@ func (j *joiner) closeBranch(f *FanOut, entry *Node) {
 	})
 }
 
-// isAround tells whether a node begins a branch of, or ends, a fan-out around
-// the one that is being settled.
+// isAround reports whether a node is an entry or the fan-in node of a fan-out
+// around the current one.
 func (j *joiner) isAround(n *Node) bool {
 	return slices.ContainsFunc(j.around, func(outer *FanOut) bool { return n == outer.Join || outer.hasEntry(n) })
 }
 
-// meeting is where the chain of n goes on, which is the last node of its
-// branch: at the fan-in node that is named; else at one that is marked; else
-// behind the entries, where the branches are listed one node each. nil is the end.
+// meeting returns the node after n, the last node of its branch: the fan-in
+// node of the fan-out, else a node marked as one, else the node after the
+// entries if each branch is one node. nil is the end.
 func (j *joiner) meeting(f *FanOut, n, entry *Node) *Node {
 	if f.Join != nil {
 		return f.Join
@@ -193,8 +194,8 @@ func (j *joiner) meeting(f *FanOut, n, entry *Node) *Node {
 	return next
 }
 
-// behindEntries is the first node from n on in the list that begins no branch;
-// nil at the end of the list.
+// behindEntries returns the first node from n on that is not an entry; nil at
+// the end of the list.
 func (j *joiner) behindEntries(f *FanOut, n *Node) *Node {
 	if found, ok := j.behind[n]; ok {
 		return found
@@ -209,8 +210,8 @@ func (j *joiner) behindEntries(f *FanOut, n *Node) *Node {
 	return found
 }
 
-// markedBehind finds the marked node behind n, or else the first one, where
-// branches can meet.
+// markedBehind returns the next marked node after n, or else the first one,
+// that branches can join at.
 func (j *joiner) markedBehind(f *FanOut, n *Node) (first *Node) {
 	for _, m := range j.marked {
 		if m == n || !j.canJoin(f, m) {
@@ -226,15 +227,15 @@ func (j *joiner) markedBehind(f *FanOut, n *Node) (first *Node) {
 	return first
 }
 
-// canJoin tells whether a node is marked as the end of branches and not taken
-// by another fan-out.
+// canJoin reports whether a node is marked as a fan-in node and not used by
+// another fan-out.
 func (j *joiner) canJoin(f *FanOut, n *Node) bool {
 	return n.Spec.FanIn && !j.joins[n] && !f.hasEntry(n) && !j.isAround(n)
 }
 
-// nearestCommon finds the node that every branch reaches with the smallest
-// largest distance; the one written first where several are equal. Nodes
-// marked fan_in win over others.
+// nearestCommon returns the node that every branch reaches with the smallest
+// maximum distance; the first in the list if several are equal. Nodes marked
+// fan_in take precedence.
 func nearestCommon(branches []Branch) *Node {
 	if len(branches) == 0 {
 		return nil
@@ -272,8 +273,8 @@ func nearestCommon(branches []Branch) *Node {
 	return best
 }
 
-// distances gives the nodes that can be reached from a node, itself at 0,
-// each with the number of edges to it.
+// distances returns the nodes that are reachable from a node, each with its
+// number of edges, 0 for the node itself.
 func distances(from *Node) map[*Node]int {
 	dist := map[*Node]int{from: 0}
 	queue := []*Node{from}
@@ -293,8 +294,8 @@ func distances(from *Node) map[*Node]int {
 	return dist
 }
 
-// successors lists the nodes that may run right behind a node, its fallback
-// and the fan-in node of its fan-out included; nil stands for the end.
+// successors returns the nodes that can run after a node, including its
+// fallback and the fan-in node of its fan-out; nil is the end.
 func (n *Node) successors() []*Node {
 	next := n.Route.Targets()
 	if m, ok := n.Body.(*Map); ok && m.FanIn != nil {
@@ -309,8 +310,8 @@ func (n *Node) successors() []*Node {
 	return next
 }
 
-// mapJoins gives a map without fan_in the node it leads to, where that is
-// marked fan_in: true and does not end a fan-out around the map.
+// mapJoins sets the fan-in node of a map without fan_in: the next node, if it
+// is marked fan_in: true and not the fan-in node of a fan-out around the map.
 func mapJoins(g *Graph) {
 	taken := map[*Node]bool{}
 	for _, r := range g.allRoutes() {

@@ -14,29 +14,29 @@ import (
 // Graph is a list of nodes with routing: a workflow, or the body of a loop.
 // It is safe for concurrent use.
 type Graph struct {
-	// Workflow is the file the graph was made from; for a loop's body, the
-	// file around it.
+	// Workflow is the file of the graph; for a loop's body, the file around it.
 	Workflow *spec.Workflow
 	Nodes    []*Node
 	// Start is where a run begins.
 	Start  Route
 	Schema *state.Schema
-	// Modules are what Lua code finds with require, by namespace.
+	// Modules are the modules that Lua code can require, by namespace.
 	Modules map[string]*script.Module
 	// Settings are those of the file.
 	Settings *Settings
-	// Names are those that depend on the run, for a whole workflow only.
+	// Names are the names that depend on the run; set for a whole workflow only.
 	Names Names
 
 	byName map[string]*Node
-	// reads are the keys of the state that the workflow reads, in its loops too.
+	// reads are the keys of the state that the workflow reads, including its
+	// loops.
 	reads []read
 }
 
-// Node finds a node by name; nil where there is none.
+// Node returns a node by name, or nil.
 func (g *Graph) Node(name string) *Node { return g.byName[name] }
 
-// allRoutes lists the routes of the start and of every node.
+// allRoutes returns the routes of the start and of every node.
 func (g *Graph) allRoutes() []*Route {
 	routes := []*Route{&g.Start}
 	for _, n := range g.Nodes {
@@ -49,7 +49,7 @@ func (g *Graph) allRoutes() []*Route {
 type Node struct {
 	Name string
 	Spec *spec.Node
-	// Index is the node's place in the list.
+	// Index is the node's index in the list.
 	Index int
 	// Body is what the node does; nil passes the state through.
 	Body    Body
@@ -57,14 +57,14 @@ type Node struct {
 	Route   Route
 	Retry   Retry
 	OnError spec.OnError
-	// Fallback runs in the node's place after a failure; nil = none.
+	// Fallback runs instead of the node after a failure; nil = none.
 	Fallback *Node
 	Timeout  time.Duration
 
 	InterruptBefore, InterruptAfter bool
 
-	// ReadsResults says, of a fan-in node, that its condition, parameters or
-	// code use parallel_results; GuardReadsResults that its condition does.
+	// ReadsResults reports that a fan-in node uses parallel_results in its
+	// condition, parameters or code; GuardReadsResults, that its condition does.
 	ReadsResults, GuardReadsResults bool
 
 	// following is the next node in the list, nil at its end.
@@ -80,7 +80,7 @@ type Action struct {
 	With   *expr.Value
 	Output *Output
 
-	// result is the schema of what comes back; nil = not known.
+	// result is the schema of the result; nil = unknown.
 	result *schema.Schema
 }
 
@@ -93,7 +93,7 @@ type Lua struct {
 // Steps runs nodes in order on one working copy.
 type Steps struct{ Steps []*Node }
 
-// Loop repeats its body while the condition holds.
+// Loop repeats its body while the condition is true.
 type Loop struct {
 	Condition     *Condition
 	MaxIterations int
@@ -107,7 +107,7 @@ type Map struct {
 	Items             *expr.Value
 	ItemVar, IndexVar string
 	MaxConcurrency    int
-	// Each is the node that a branch runs; its name is the map's.
+	// Each is the node that a branch runs; it has the name of the map.
 	Each *Node
 	// FanIn gets the results; nil = the updates are merged in order.
 	FanIn  *Node
@@ -117,7 +117,7 @@ type Map struct {
 
 // Subgraph runs another workflow.
 type Subgraph struct {
-	// Graph is nil where the file could not be read.
+	// Graph is nil if the file could not be read.
 	Graph  *Graph
 	Input  *expr.Value
 	Output *Output
@@ -130,7 +130,7 @@ func (*Loop) isBody()     {}
 func (*Map) isBody()      {}
 func (*Subgraph) isBody() {}
 
-// Output says where a result goes; see [spec.Output].
+// Output is the destination of a result; see [spec.Output].
 type Output struct {
 	Key    string
 	Fields []OutputField
@@ -149,7 +149,7 @@ type Retry struct {
 	RetryOn []string
 }
 
-// Parallel says how the branches of one fan-out run, defaults filled in.
+// Parallel is the policy of one fan-out with every default filled in.
 type Parallel struct {
 	Timeout        time.Duration
 	FailFast       bool

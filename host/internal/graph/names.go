@@ -10,19 +10,19 @@ import (
 	"github.com/the-edge-agent/tea/sdk/diag"
 )
 
-// Name is a place where a workflow reads secrets.x or env.x. Path holds x and
-// the steps behind it; it is empty where the whole root is read.
+// Name is an expression that reads secrets.x or env.x. Path is x and the keys
+// after it; it is empty if the whole root is read.
 type Name struct {
 	Path []string
 	Pos  diag.Pos
 }
 
-// Names are the names of one workflow file and its subgraphs that exist only
-// when it runs.
+// Names are the names of a workflow file and its subgraphs that are known only
+// at run time.
 type Names struct{ Secrets, Env []Name }
 
-// readName checks a name whose root is known: what the file itself defines, at
-// once; the nodes, once all are known; the rest, before a run.
+// readName checks a name with a known root. Names that the file defines are
+// checked here, nodes in unknownNodes, the rest before a run.
 func (c *compiler) readName(pos diag.Pos, root string, path []string) {
 	if len(path) == 0 {
 		return
@@ -56,12 +56,12 @@ func (c *compiler) defined(pos diag.Pos, root string, values map[string]any, pat
 		default:
 			hint = "there are: " + strings.Join(known, ", ")
 		}
-		c.diags.Errorf(diagcode.UnknownName, pos, hint, "there is no %s", dotted(root, path[:at+1]))
+		c.diags.Errorf(diagcode.UnknownName, pos, hint, "unknown name %s", dotted(root, path[:at+1]))
 	}
 }
 
-// missingStep finds the first step of a path that leads nowhere, and the names
-// that would have led on from there.
+// missingStep returns the index of the first key of a path that does not exist,
+// and the keys that do.
 func missingStep(v any, path []string) (at int, known []string, missing bool) {
 	for i, step := range path {
 		switch given := v.(type) {
@@ -82,7 +82,7 @@ func missingStep(v any, path []string) (at int, known []string, missing bool) {
 			v = given[n]
 		case nil:
 			return i, nil, true
-		default: // a character of a text, say
+		default: // such as a character of a text
 			return 0, nil, false
 		}
 	}
@@ -104,13 +104,13 @@ func (c *compiler) unknownNodes(g *Graph) {
 			if hint == "" {
 				hint = meantNode(g, name)
 			}
-			c.diags.Errorf(diagcode.UnknownName, n.Pos, hint, "there is no node %q", name)
+			c.diags.Errorf(diagcode.UnknownName, n.Pos, hint, "unknown node %q", name)
 		}
 	}
 }
 
-// MissingSecrets reports the secrets that a workflow reads and that are not
-// among those given.
+// MissingSecrets reports the secrets that a workflow reads and that were not
+// given.
 func (g *Graph) MissingSecrets(given map[string]any) diag.List {
 	var diags diag.List
 	for _, n := range g.Names.Secrets {
@@ -120,16 +120,16 @@ func (g *Graph) MissingSecrets(given map[string]any) diag.List {
 		}
 		hint := diag.Suggest(n.Path[at], known)
 		if hint == "" {
-			hint = "give it with --secrets or --secrets-env"
+			hint = "pass it with --secrets or --secrets-env"
 		}
-		diags.Errorf(diagcode.SecretMissing, n.Pos, hint, "the secret %q is not given", strings.Join(n.Path[:at+1], "."))
+		diags.Errorf(diagcode.SecretMissing, n.Pos, hint, "the secret %q is missing", strings.Join(n.Path[:at+1], "."))
 	}
 	diags.Sort()
 	return slices.Compact(diags)
 }
 
-// UnsetEnv warns of variables of the environment that a workflow reads and that
-// are not set.
+// UnsetEnv warns of environment variables that a workflow reads and that are
+// not set.
 func (g *Graph) UnsetEnv(lookup func(string) (string, bool)) diag.List {
 	var diags diag.List
 	for _, n := range g.Names.Env {

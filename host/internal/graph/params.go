@@ -19,8 +19,8 @@ import (
 type paramChecker struct {
 	actions Actions
 	unread  []string
-	// schemas are those compiled so far, by action; nil where an action's
-	// schema is none, which is not the workflow's fault.
+	// schemas are compiled on demand, by action; nil for an action without a
+	// valid schema, which is not the workflow's fault.
 	schemas map[string]*jsonschema.Schema
 }
 
@@ -28,11 +28,10 @@ func newParamChecker(env Env) *paramChecker {
 	return &paramChecker{actions: env.Actions, unread: env.Unread, schemas: map[string]*jsonschema.Schema{}}
 }
 
-// check reports what is wrong with a call, and gives the schema of its result,
-// nil where that is not known. Values that come from templates are trusted
-// here and checked when they are known.
+// check reports mistakes in a call and returns the schema of its result, nil if
+// unknown. Values of templates are checked at run time.
 func (p *paramChecker) check(b *spec.ActionBody, diags *diag.List) *schema.Schema {
-	if p.actions == nil || b.Uses.Pos == (diag.Pos{}) { // no name: the loader has said so
+	if p.actions == nil || b.Uses.Pos == (diag.Pos{}) { // no name, already reported
 		return nil
 	}
 	info, ok := p.actions.Describe(b.Uses.Value)
@@ -57,7 +56,7 @@ func (p *paramChecker) check(b *spec.ActionBody, diags *diag.List) *schema.Schem
 	return info.Result
 }
 
-// unknown reports an action that no known manifest has.
+// unknown reports an action that is in no stored manifest.
 func (p *paramChecker) unknown(b *spec.ActionBody, diags *diag.List) {
 	name := b.Uses.Value
 	if flat, is := strings.CutPrefix(name, "actions."); is {
@@ -69,29 +68,29 @@ func (p *paramChecker) unknown(b *spec.ActionBody, diags *diag.List) {
 	case slices.Contains(p.unread, namespace):
 		diags.Warnf(diagcode.UncheckedAction, b.Uses.Pos, refreshHint,
 			"%s and its parameters are not checked: the manifest of the plugin %s is not stored", b.Uses.Value, namespace)
-	case len(p.unread) > 0 && !strings.Contains(hint, `"`+namespace+"."): // else it is a typing mistake
+	case len(p.unread) > 0 && !strings.Contains(hint, `"`+namespace+"."): // else it is a typo
 		diags.Warnf(diagcode.UncheckedAction, b.Uses.Pos, refreshHint,
-			"there may be no action %q: no stored manifest has it, and those of some plugins are not stored (%s)", b.Uses.Value, strings.Join(p.unread, ", "))
+			"the action %q is in no stored manifest, and some plugins have none (%s)", b.Uses.Value, strings.Join(p.unread, ", "))
 	default:
 		if hint == "" {
-			hint = "`tea actions` lists the actions there are; a plugin's are there when its binary is in a plugin directory"
+			hint = "`tea actions` lists the available actions; those of a plugin need its binary in a plugin directory"
 		}
-		diags.Errorf(diagcode.UnknownAction, b.Uses.Pos, hint, "there is no action %q", b.Uses.Value)
+		diags.Errorf(diagcode.UnknownAction, b.Uses.Pos, hint, "unknown action %q", b.Uses.Value)
 	}
 }
 
 const refreshHint = "`tea plugin refresh` starts the plugins and stores their manifests"
 
-// warnNoTimeout warns where on_timeout can never count. Beside action: and
-// without with: timeout_seconds is the node's, which is easily overlooked.
+// warnNoTimeout warns of an on_timeout without effect. With action: and without
+// with:, timeout_seconds is the node's, which is easy to overlook.
 func warnNoTimeout(info tea.ActionInfo, with *spec.Tree, diags *diag.List) {
 	const on, timeout = "on_timeout", "timeout_seconds"
 	given, _ := with.Value.(map[string]any)
 	if given[on] == nil || given[timeout] != nil || !slices.Contains(info.Params.Properties.Names(), timeout) {
 		return
 	}
-	diags.Warnf(diagcode.MissingParameter, with.KeyPos(on), "give both under with:; beside action: timeout_seconds is the node's own",
-		"%s: %s means nothing without the parameter %q", info.Name, on, timeout)
+	diags.Warnf(diagcode.MissingParameter, with.KeyPos(on), "put both under with:; next to action:, timeout_seconds belongs to the node",
+		"%s: %s has no effect without the parameter %q", info.Name, on, timeout)
 }
 
 func (p *paramChecker) schema(info tea.ActionInfo) *jsonschema.Schema {

@@ -8,7 +8,7 @@ import (
 	"github.com/the-edge-agent/tea/sdk/backoff"
 )
 
-// Defaults of a retry policy where neither node nor error_policy say more.
+// Defaults of a retry policy that neither the node nor error_policy sets.
 const (
 	defaultBackoff    = 500 * time.Millisecond
 	defaultMaxBackoff = 30 * time.Second
@@ -51,7 +51,7 @@ func first[T any](a, b *T, fallback T) T {
 	return fallback
 }
 
-// resolveParallel lays a node's parallel section over config.parallel.
+// resolveParallel merges a node's parallel section with config.parallel.
 func resolveParallel(node, config *spec.Parallel, maxConcurrency int) Parallel {
 	if node == nil {
 		node = &spec.Parallel{}

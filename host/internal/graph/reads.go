@@ -13,25 +13,25 @@ import (
 	"github.com/the-edge-agent/tea/sdk/diag"
 )
 
-// templateRoots are the names that every template knows.
+// templateRoots are the predefined names of every template.
 var templateRoots = []string{"state", "variables", "settings", "secrets", "env", "nodes", "run", "checkpoint", "result", "parallel_results"}
 
 func withRoots(roots []string, more ...string) []string {
 	return append(slices.Clone(roots), more...)
 }
 
-// read is a place where a workflow reads a key of the state.
+// read is an expression that reads a key of the state.
 type read struct {
 	key string
 	pos diag.Pos
-	// isRoot says that a template begins with the key as if it were a root;
-	// roots are those that are known there.
+	// isRoot reports that the key is the first name of a template expression;
+	// roots are the additional roots there.
 	isRoot bool
 	roots  []string
 }
 
-// readTemplate notes what a template reads. In a condition a bare name is
-// meant to be a key of the state; anywhere else it may be a misspelt root.
+// readTemplate records the names that a template reads. In a condition a bare
+// name is a key of the state; elsewhere it can be a misspelt root.
 func (c *compiler) readTemplate(text spec.Text, t *expr.Template, roots []string, isCondition bool) {
 	for _, ref := range t.Roots() {
 		pos := text.At(ref.Line, ref.Column)
@@ -48,7 +48,7 @@ func (c *compiler) readTemplate(text spec.Text, t *expr.Template, roots []string
 	}
 }
 
-// readRoot notes what is read of a root other than the state.
+// readRoot records a read of a root other than the state.
 func (c *compiler) readRoot(pos diag.Pos, root string, path []string) {
 	if root == "settings" {
 		c.settings[strings.Join(path[:min(1, len(path))], "")] = true
@@ -56,26 +56,26 @@ func (c *compiler) readRoot(pos diag.Pos, root string, path []string) {
 	c.readName(pos, root, path)
 }
 
-// readLua notes what a chunk reads, and warns where it assigns to the state
-// for nothing.
+// readLua records the names that a chunk reads, and warns of assignments to the
+// state, which have no effect.
 func (c *compiler) readLua(text spec.Text, chunk *script.Chunk) {
 	for _, r := range chunk.StateReads() {
 		c.reads = append(c.reads, read{key: r.Name, pos: inChunk(text, r.Position)})
 	}
 	for _, p := range chunk.StateAssignments() {
-		c.diags.Warnf(diagcode.StateAssignment, inChunk(text, p), "return what shall change: return {key = value}",
+		c.diags.Warnf(diagcode.StateAssignment, inChunk(text, p), "return the changes: return {key = value}",
 			"the state is a copy here: the assignment changes nothing")
 	}
 }
 
-// luaGlobals are the names of a node's code beside the libraries'.
+// luaGlobals are the predefined names of a node's code besides the libraries.
 var luaGlobals = []string{"state", "variables", "parallel_results"}
 
-// luaWords are words that a misspelt name may have been meant for.
+// luaWords are candidates for the correction of a misspelt name.
 var luaWords = []string{"return", "local", "function", "then", "else", "elseif", "while", "repeat", "until", "tea", "string", "table", "math", "ipairs", "pairs", "tostring", "tonumber", "error", "require"}
 
-// unknownGlobals warns of names in a node's code that nothing gives a value:
-// they are nil, and a typo in a keyword often is a call of such a name.
+// unknownGlobals warns of undefined names in a node's code. They are nil, and a
+// typo in a keyword often becomes a call of such a name.
 func (c *compiler) unknownGlobals(text spec.Text, chunk *script.Chunk, roots []string) {
 	known := withRoots(luaGlobals, roots...)
 	told := map[string]bool{}
@@ -91,17 +91,17 @@ func (c *compiler) unknownGlobals(text spec.Text, chunk *script.Chunk, roots []s
 		if hint == "" || c.declares(ref.Name) {
 			hint = fmt.Sprintf("write state.%s for a key of the state, or set it before: local %s = ...", ref.Name, ref.Name)
 		}
-		c.diags.Warnf(diagcode.UnknownGlobal, inChunk(text, ref.Position), hint, "Lua knows no name %q here; it is nil", ref.Name)
+		c.diags.Warnf(diagcode.UnknownGlobal, inChunk(text, ref.Position), hint, "Lua: %q is not defined here; it is nil", ref.Name)
 	}
 }
 
-// inChunk gives the place in the file of a position in Lua code.
+// inChunk returns the position in the file of a position in Lua code.
 func inChunk(code spec.Text, p script.Position) diag.Pos {
 	return code.At(p.Line-code.Line+1, p.Column)
 }
 
-// unknownRoots reports names that no template knows and that are not keys of
-// the state either.
+// unknownRoots reports names that are neither roots of templates nor keys of
+// the state.
 func (c *compiler) unknownRoots(g *Graph) {
 	keys, _ := stateKeys(g)
 	for _, r := range c.reads {
@@ -112,13 +112,12 @@ func (c *compiler) unknownRoots(g *Graph) {
 		if hint == "" {
 			hint = "write state." + r.key + " for a key of the state"
 		}
-		c.diags.Errorf(diagcode.UnknownRoot, r.pos, hint, "templates know no name %q", r.key)
+		c.diags.Errorf(diagcode.UnknownRoot, r.pos, hint, "unknown name %q in a template", r.key)
 	}
 }
 
-// neverWritten warns about keys that are read and never written. It needs
-// every write to be known: one result of unknown shape may hold any key, and
-// then there is nothing to say.
+// neverWritten warns of keys that are read and never written. It needs to know
+// all writes: a result of unknown shape can contain any key.
 func neverWritten(g *Graph, diags *diag.List) {
 	keys, all := stateKeys(g)
 	if !all {
@@ -131,7 +130,7 @@ func neverWritten(g *Graph, diags *diag.List) {
 		}
 		hint := diag.Suggest(r.key, known)
 		if hint == "" {
-			hint = "declare it in state_schema if the input brings it"
+			hint = "declare it in state_schema if it is part of the input"
 		}
 		diags.Warnf(diagcode.NeverWritten, r.pos, hint, "the state key %q is read but nothing writes it", r.key)
 	}

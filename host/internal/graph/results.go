@@ -7,11 +7,11 @@ import (
 	"github.com/the-edge-agent/tea/host/internal/script"
 )
 
-// resultsRoot is the name of the branch results in a fan-in node.
+// resultsRoot is the template root of the branch results in a fan-in node.
 const resultsRoot = "parallel_results"
 
-// readers notes of every fan-in node whether it reads the results of the
-// branches. Where it does not, a failed branch is the run's failure.
+// readers records for every fan-in node whether it reads the results of the
+// branches. If it does not, a failed branch fails the run.
 func (c *compiler) readers(g *Graph) {
 	note := func(join *Node) {
 		if join != nil {
@@ -42,7 +42,7 @@ func (c *compiler) nodeReads(n *Node) bool {
 		return c.chunkReads(b.Chunk, nil) || outputReads(b.Output)
 	case *Steps:
 		return slices.ContainsFunc(b.Steps, c.nodeReads)
-	case *Loop: // its body does not see them
+	case *Loop: // its body does not have them
 		return outputReads(b.Output)
 	case *Map:
 		return valueReads(b.Items) || outputReads(b.Output)
@@ -62,7 +62,7 @@ func (c *compiler) conditionReads(cond *Condition) bool {
 	return c.chunkReads(cond.chunk, nil)
 }
 
-// chunkReads looks into the modules that the chunk requires, too.
+// chunkReads also checks the modules that the chunk requires.
 func (c *compiler) chunkReads(chunk *script.Chunk, seen []*script.Chunk) bool {
 	if chunk == nil || slices.Contains(seen, chunk) {
 		return false

@@ -2,14 +2,14 @@ package graph
 
 import "github.com/the-edge-agent/tea/sdk/diag"
 
-// Route says where a run goes behind a node. The parts are tried in the
-// order of the fields.
+// Route determines the next node. The parts are tried in the order of the
+// fields.
 type Route struct {
-	// Goto, when it has rules, is all there is.
+	// If Goto has rules, the other fields are not used.
 	Goto []Rule
-	// FanOut starts branches when at least one of them holds.
+	// FanOut starts the branches whose condition is true, if any.
 	FanOut *FanOut
-	// Arms are the edges, tried in the order written.
+	// Arms are the guarded edges, tried in the order written.
 	Arms []Arm
 	// Default is the edge without a guard; nil = none.
 	Default *Target
@@ -17,13 +17,13 @@ type Route struct {
 	Implicit *Target
 }
 
-// Explicit tells whether the author wrote where to go.
+// Explicit reports whether the workflow specifies the route.
 func (r *Route) Explicit() bool { return r.Implicit == nil }
 
-// Target is where a route leads; a nil Node is the end of the run.
+// Target is the end of a route; a nil Node is the end of the run.
 type Target struct{ Node *Node }
 
-// Name of the target for messages and events.
+// Name returns the name of the target for messages and events.
 func (t Target) Name() string {
 	if t.Node == nil {
 		return "__end__"
@@ -31,7 +31,7 @@ func (t Target) Name() string {
 	return t.Node.Name
 }
 
-// Rule is one goto; a nil If always holds.
+// Rule is one rule of goto; a nil If is always true.
 type Rule struct {
 	If *Condition
 	To Target
@@ -61,7 +61,7 @@ type SwitchTarget struct {
 // FanOut starts several branches.
 type FanOut struct {
 	Branches []Branch
-	// Join is the fan-in node; nil = the branches run to their ends and their
+	// Join is the fan-in node; nil = the branches run to their end and their
 	// updates are merged.
 	Join   *Node
 	Policy Parallel
@@ -70,14 +70,14 @@ type FanOut struct {
 	entries map[*Node]bool
 }
 
-// Branch begins at Entry where When holds (nil = always).
+// Branch begins at Entry if When is true (nil = always).
 type Branch struct {
 	Entry *Node
 	When  *Condition
 }
 
-// only is the node that the route leads to whatever holds; nil where there are
-// several, or it ends.
+// only returns the single node that the route can lead to; nil if there are
+// several, or the run ends.
 func (r *Route) only() *Node {
 	if next := r.Targets(); len(next) == 1 && r.FanOut == nil {
 		return next[0]
@@ -85,8 +85,8 @@ func (r *Route) only() *Node {
 	return nil
 }
 
-// Targets lists every node that the route can lead to, in the order written;
-// nil stands for the end.
+// Targets returns every node that the route can lead to, in the order written;
+// nil is the end.
 func (r *Route) Targets() []*Node {
 	var out []*Node
 	for _, rule := range r.Goto {

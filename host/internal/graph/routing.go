@@ -5,7 +5,7 @@ import (
 	"github.com/the-edge-agent/tea/host/internal/spec"
 )
 
-// routes fills in where each node, and the start, leads.
+// routes sets the routes of the start and of each node.
 func (c *compiler) routes(g *Graph, edges []*spec.Edge, roots []string) {
 	bySource := map[string][]*spec.Edge{}
 	for _, e := range edges {
@@ -26,7 +26,7 @@ func (c *compiler) routes(g *Graph, edges []*spec.Edge, roots []string) {
 		n.Route = c.route(g, n, bySource[n.Name], roots)
 		for at, rule := range n.Spec.Goto {
 			if at > 0 && n.Spec.Goto[at-1].If == nil {
-				c.diags.Warnf(diagcode.NoWayOut, rule.Pos, "put the rule without if: last", "this rule is never tried: the one before it always holds")
+				c.diags.Warnf(diagcode.NoWayOut, rule.Pos, "put the rule without if: last", "this rule is never tried: the one before it is always true")
 			}
 			n.Route.Goto = append(n.Route.Goto, Rule{If: c.condition(rule.If, roots), To: c.lookup(g, rule.To)})
 		}
@@ -65,7 +65,7 @@ func (c *compiler) route(g *Graph, from *Node, edges []*spec.Edge, roots []strin
 // join resolves the name of a fan-in node.
 func (c *compiler) join(g *Graph, name spec.Text) *Node {
 	if name.Value == spec.End {
-		c.diags.Errorf(diagcode.UnknownTarget, name.Pos, "name a node, or leave fan_in out", "%s cannot be a fan-in node", spec.End)
+		c.diags.Errorf(diagcode.UnknownTarget, name.Pos, "name a node, or remove fan_in", "%s cannot be a fan-in node", spec.End)
 		return nil
 	}
 	return c.lookup(g, name).Node
@@ -88,7 +88,7 @@ func (c *compiler) branch(g *Graph, r *Route, to spec.Text, when *Condition) {
 		return
 	}
 	if r.FanOut.entries[target.Node] {
-		c.diags.Errorf(diagcode.FanInNotReached, to.Pos, "give each branch a node of its own", "two branches begin at the node %q", to.Value)
+		c.diags.Errorf(diagcode.FanInNotReached, to.Pos, "give each branch its own node", "two branches begin at the node %q", to.Value)
 		return
 	}
 	if r.FanOut.entries == nil {
@@ -122,7 +122,7 @@ func (c *compiler) arm(g *Graph, r *Route, e *spec.Edge, roots []string) {
 		return
 	}
 	if len(e.To) == 0 {
-		return // the loader has said so
+		return // already reported
 	}
 	to := c.lookup(g, e.To[0])
 	if e.When != nil {
@@ -131,7 +131,7 @@ func (c *compiler) arm(g *Graph, r *Route, e *spec.Edge, roots []string) {
 	}
 	if r.Default != nil {
 		c.diags.Warnf(diagcode.NoWayOut, e.Pos, "add when: to one of them, or type: parallel to both",
-			"a second edge without when leaves %q; only the first is ever taken", e.From.Value)
+			"a second edge without when leaves %q; only the first is taken", e.From.Value)
 		return
 	}
 	r.Default = &to

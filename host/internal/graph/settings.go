@@ -11,7 +11,7 @@ import (
 	"github.com/the-edge-agent/tea/sdk/diag"
 )
 
-// Settings are the settings of a workflow. Strings in them may be templates
+// Settings are the settings of a workflow. Strings in them can be templates
 // that use secrets.
 type Settings struct {
 	values    map[string]any
@@ -58,13 +58,13 @@ func (s *Settings) resolve(ctx context.Context, v any, path string, scope expr.S
 	return v, nil
 }
 
-// secretScope is what templates in settings see.
+// secretScope is the scope of templates in settings.
 type secretScope map[string]any
 
 func (s secretScope) Lookup(name string) (any, bool) { return map[string]any(s), name == "secrets" }
 
-// compileSettings compiles the templates that are written in the settings.
-// What a variable of the environment holds is not one.
+// compileSettings compiles the templates in the settings. The value of an
+// environment variable is not a template.
 func (c *compiler) compileSettings() *Settings {
 	s := &Settings{values: c.wf.Settings, templates: map[string]*expr.Template{}}
 	if c.wf.SettingsText == nil {
@@ -83,8 +83,8 @@ func (c *compiler) compileSettings() *Settings {
 		for _, ref := range t.Roots() {
 			if ref.Root != "secrets" {
 				c.diags.Errorf(diagcode.UnknownRoot, text.At(ref.Line, ref.Column),
-					"settings may use {{ secrets.NAME }} and ${VARIABLE}; write {% raw %}...{% endraw %} around braces that are no template",
-					"settings know no name %q", ref.Root)
+					"settings may use {{ secrets.NAME }} and ${VARIABLE}; write {% raw %}...{% endraw %} around braces that are not a template",
+					"settings have no name %q", ref.Root)
 				continue
 			}
 			c.readName(text.At(ref.Line, ref.Column), ref.Root, ref.Path)
@@ -94,7 +94,7 @@ func (c *compiler) compileSettings() *Settings {
 	return s
 }
 
-// at finds the value at a path of settings.
+// at returns the value at a path of settings.
 func at(v any, path string) any {
 	var found any
 	var find func(v any, here string)
@@ -128,10 +128,10 @@ func (c *compiler) unreadSettings() {
 		if slices.Contains(c.env.Settings, key) || c.settings[key] || strings.HasPrefix(key, "x-") {
 			continue
 		}
-		hint := "if a plugin does, it is missing: `tea plugin list` shows those that are found"
+		hint := "if a plugin reads it, the plugin is missing: `tea plugin list` shows the plugins that are found"
 		if near := diag.Suggest(key, c.env.Settings); near != "" {
 			hint = near + " Else, " + hint
 		}
-		c.diags.Warnf(diagcode.UnreadSettings, c.wf.SettingsText.KeyPos(diag.Key("", key)), hint, "nothing here reads settings.%s", key)
+		c.diags.Warnf(diagcode.UnreadSettings, c.wf.SettingsText.KeyPos(diag.Key("", key)), hint, "nothing reads settings.%s", key)
 	}
 }

@@ -8,12 +8,12 @@ import (
 	"github.com/the-edge-agent/tea/sdk/schema"
 )
 
-// errorsKey holds the failures that a run went on from.
+// errorsKey is the state key of the failures after which a run continued.
 const errorsKey = "__errors__"
 
-// Writes lists the state keys that a node is known to write, by name. all is
-// false where it may write others too: not every Lua chunk and action says
-// what its result holds.
+// Writes returns the state keys that a node is known to write. all is false if
+// it can write others too, as the result of a Lua chunk or an action is not
+// always known.
 func Writes(n *Node) (keys []string, all bool) {
 	switch b := n.Body.(type) {
 	case *Action:
@@ -53,7 +53,7 @@ func writesOf(o *Output, nodes []*Node) (keys []string, all bool) {
 	return keys, all
 }
 
-// keys lists the state keys that an output names.
+// keys returns the state keys of an output.
 func (o *Output) keys() []string {
 	switch {
 	case o == nil:
@@ -68,13 +68,13 @@ func (o *Output) keys() []string {
 	return keys
 }
 
-// resultKeys lists the members that an action's result merges into the state.
+// resultKeys returns the members that an action's result merges into the state.
 func resultKeys(s *schema.Schema) (keys []string, all bool) {
 	if s == nil || len(s.Type) == 0 {
 		return nil, false
 	}
 	if !slices.Contains(s.Type, "object") {
-		return nil, true // it goes under the node's name
+		return nil, true // it is stored under the node's name
 	}
 	for _, name := range s.Properties.Names() {
 		if name != "success" {
@@ -84,8 +84,8 @@ func resultKeys(s *schema.Schema) (keys []string, all bool) {
 	return keys, s.AdditionalProperties != nil && s.AdditionalProperties.Never
 }
 
-// stateKeys collects the keys that a workflow's state may hold. all is false
-// where there may be others.
+// stateKeys collects the keys of a workflow's state. all is false if there can
+// be others.
 func stateKeys(g *Graph) (keys map[string]bool, all bool) {
 	keys = map[string]bool{errorsKey: true}
 	for key := range g.Workflow.InitialState {
@@ -109,7 +109,7 @@ func stateKeys(g *Graph) (keys map[string]bool, all bool) {
 	return keys, all
 }
 
-// eachNode visits nodes and those inside them, but for subgraphs'.
+// eachNode visits nodes and those inside them, except those of subgraphs.
 func eachNode(nodes []*Node, visit func(*Node)) {
 	for _, n := range nodes {
 		visit(n)
@@ -124,8 +124,8 @@ func eachNode(nodes []*Node, visit func(*Node)) {
 	}
 }
 
-// parallelWrites warns where two branches without a fan-in node write one key
-// that has no reducer: the branch written last wins.
+// parallelWrites warns of two branches without a fan-in node that write one key
+// without a reducer: the last branch wins.
 func (c *compiler) parallelWrites(g *Graph) {
 	for _, r := range g.allRoutes() {
 		if r.FanOut == nil || r.FanOut.Join != nil {
@@ -146,7 +146,7 @@ func (c *compiler) parallelWrites(g *Graph) {
 	}
 }
 
-// branchWrites lists the keys that are known to be written in a branch.
+// branchWrites returns the keys that a branch is known to write.
 func branchWrites(entry *Node) []string {
 	var keys []string
 	for n := range distances(entry) {

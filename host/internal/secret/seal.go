@@ -108,7 +108,7 @@ func (e *MissingError) Error() string {
 	if e.Changed {
 		return fmt.Sprintf("the checkpoint holds a part of the secret %q, which has another value now; give the value of the first run", e.Name)
 	}
-	return fmt.Sprintf("the checkpoint refers to the secret %q; give it with --secrets or --secrets-env as in the first run", e.Name)
+	return fmt.Sprintf("the checkpoint refers to the secret %q; pass it with --secrets or --secrets-env as in the first run", e.Name)
 }
 
 // Unseal resolves references; the error is a [*MissingError] where a secret is

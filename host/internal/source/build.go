@@ -9,8 +9,8 @@ import (
 	"github.com/the-edge-agent/tea/sdk/diag"
 )
 
-// Limits on what a document may expand to. A file without aliases is bounded
-// by MaxBytes alone.
+// Limits on the expansion of a document. A file without aliases is bounded by
+// MaxBytes alone.
 const (
 	MaxDepth      = 64
 	MaxAliasNodes = 100_000
@@ -35,7 +35,7 @@ type step struct {
 	index int
 }
 
-// shared is an anchor's node; node is nil while it is being built.
+// shared is the node of an anchor; node is nil while it is being built.
 type shared struct {
 	node *Node
 	size int
@@ -57,7 +57,7 @@ func (b *builder) pos(y *yaml.Node) diag.Pos {
 	return diag.Pos{File: b.file, Line: y.Line, Column: y.Column, Path: b.here()}
 }
 
-// build gives the node for y, or nil where it is unusable.
+// build returns the node for y, or nil if it is unusable.
 func (b *builder) build(y *yaml.Node, depth int) *Node {
 	if depth > MaxDepth {
 		b.diags.Errorf(diagcode.NestingTooDeep, b.pos(y), "", "values are nested more than %d levels deep", MaxDepth)
@@ -94,11 +94,11 @@ func (b *builder) build(y *yaml.Node, depth int) *Node {
 func (b *builder) alias(y *yaml.Node, depth int) *Node {
 	anchor, ok := b.built[y.Alias]
 	if ok && anchor.node == nil {
-		b.diags.Errorf(diagcode.AliasProblem, b.pos(y), "", "the alias *%s stands inside its own anchor", y.Value)
+		b.diags.Errorf(diagcode.AliasProblem, b.pos(y), "", "the alias *%s is inside its own anchor", y.Value)
 		return nil
 	}
 	if !ok {
-		// What holds the anchor is already reported.
+		// The problem with the anchor is already reported.
 		return nil
 	}
 	b.size += anchor.size
@@ -141,7 +141,7 @@ func (b *builder) scalar(y *yaml.Node, n *Node) *Node {
 		n.Kind, n.Scalar, err = resolvePlain(y.Value)
 	}
 	if err != nil {
-		b.diags.Errorf(diagcode.NoJSONForm, b.pos(y), "write it in quotes to have it as text", "%v", err)
+		b.diags.Errorf(diagcode.NoJSONForm, b.pos(y), "put it in quotes to use it as text", "%v", err)
 		return nil
 	}
 	b.lines.locateText(y, n)
@@ -168,7 +168,7 @@ func (b *builder) members(y *yaml.Node, depth int) []Member {
 		k, v := y.Content[i], y.Content[i+1]
 		if k.Kind == yaml.ScalarNode && k.Tag == "!!merge" {
 			if merge != nil {
-				b.diags.Errorf(diagcode.DuplicateKey, b.pos(k), "write one << with a list: << : [*a, *b]", "the key << stands twice")
+				b.diags.Errorf(diagcode.DuplicateKey, b.pos(k), "use one << with a list: << : [*a, *b]", "duplicate key <<")
 			}
 			merge = &merged{at: len(members), from: b.mergeSources(v, depth)}
 			continue
@@ -179,7 +179,7 @@ func (b *builder) members(y *yaml.Node, depth int) []Member {
 		}
 		b.path = append(b.path, step{key: key})
 		if first, ok := seen[key.Text]; ok {
-			b.diags.Errorf(diagcode.DuplicateKey, b.pos(k), "remove one of the two", "the key %q stands twice; the first is at line %d, column %d", key.Text, first.Line, first.Column)
+			b.diags.Errorf(diagcode.DuplicateKey, b.pos(k), "remove one of the two", "duplicate key %q (first defined at line %d, column %d)", key.Text, first.Line, first.Column)
 		} else {
 			seen[key.Text] = key
 			if value := b.build(v, depth+1); value != nil {
@@ -194,12 +194,12 @@ func (b *builder) members(y *yaml.Node, depth int) []Member {
 	return slices.Insert(members, merge.at, merge.missing(seen)...)
 }
 
-// key gives a mapping's key, or nil where it is no scalar.
+// key returns a mapping's key, or nil if it is not a scalar.
 func (b *builder) key(k *yaml.Node, depth int) *Node {
 	if k.Kind == yaml.AliasNode {
 		k = k.Alias
 	} else if k.Anchor != "" {
-		// An alias may stand for the key as a value.
+		// An alias can refer to the key as a value.
 		b.build(k, depth+1)
 	}
 	if k.Kind == yaml.ScalarNode {
@@ -214,14 +214,14 @@ func (b *builder) key(k *yaml.Node, depth int) *Node {
 	return nil
 }
 
-// merged is a << key: the mappings to merge and the place among the members.
+// merged is a << key: the mappings to merge and its index among the members.
 type merged struct {
 	at   int
 	from []*Node
 }
 
-// missing are the members to add: written keys win over merged ones, earlier
-// sources over later ones.
+// missing returns the members to add. Written keys take precedence over merged
+// ones, earlier sources over later ones.
 func (m *merged) missing(seen map[string]*Node) []Member {
 	var members []Member
 	for _, source := range m.from {
@@ -235,7 +235,7 @@ func (m *merged) missing(seen map[string]*Node) []Member {
 	return members
 }
 
-// mergeSources gives the mappings behind a << key.
+// mergeSources returns the mappings of a << key.
 func (b *builder) mergeSources(v *yaml.Node, depth int) []*Node {
 	n := b.build(v, depth+1)
 	if n == nil {

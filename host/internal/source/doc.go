@@ -1,10 +1,11 @@
-// Package source reads workflow files: bytes to a tree of [Node] values, each
-// with the place it came from. It knows YAML and overlays, not workflows.
+// Package source reads workflow files: it turns bytes into a tree of [Node]
+// values, each with its position. It handles YAML and overlays; what the keys
+// mean is up to package spec.
 //
-// Anchors, aliases and merge keys are resolved, duplicate keys refused, and
-// everything a hostile file could blow up (size, nesting, aliases) bounded.
-// Scalars follow the YAML 1.2 core schema: yes, on, 0777 and 2024-01-01 are
-// what they look like, two strings, the number 777 and a string.
+// Anchors, aliases and merge keys are resolved and duplicate keys are rejected.
+// File size, nesting and the expansion of aliases are bounded. Scalars follow
+// the YAML 1.2 core schema: yes, on and 2024-01-01 are strings, and 0777 is the
+// number 777.
 //
-// Start with [Parse]; [Merge] lays an overlay over a tree.
+// Start with [Parse]; [Merger.Merge] applies an overlay to a tree.
 package source

@@ -8,14 +8,13 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// maxFlowRow is the longest line that flowFault looks through: it parses each
-// of its beginnings.
+// maxFlowRow is the longest line that flowFault examines: it parses every
+// prefix.
 const maxFlowRow = 1000
 
-// flowFault finds the column at which a line's lists in [ ] and mappings in
-// { } go wrong: behind its longest beginning that is right once the open
-// brackets are closed. 0 where that is all of the line, or the line is no
-// help.
+// flowFault finds the column of a mistake in a line's lists in [ ] and mappings
+// in { }: after the longest prefix that is valid once its open brackets are
+// closed. It returns 0 if that is the whole line or nothing.
 func flowFault(row []byte) int {
 	row = bytes.TrimRight(row, " \r\n")
 	begin := bytes.IndexAny(row, "{[")
@@ -53,7 +52,7 @@ func flowFault(row []byte) int {
 	return utf8.RuneCount(row[:len(row)-len(rest)]) + 1
 }
 
-// closes tells whether a text is YAML with brackets behind it.
+// closes reports whether a text is valid YAML when closers follow it.
 func closes(text, closers []byte) bool {
 	doc := string(text)
 	for i := len(closers) - 1; i >= 0; i-- {

@@ -8,20 +8,20 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// lines finds text in a file by line and column. It splits where YAML does.
+// lines finds text in a file by line and column. It splits lines as YAML does.
 type lines struct {
 	data   []byte
 	text   string // data, once a scalar needs it
 	starts []int
-	// row, column and rest are the place that was looked for last: in a long
-	// line the next one is not far behind it.
+	// row, column and rest are the last position that was looked up; the next one
+	// in a long line is usually close to it.
 	row, column int
 	rest        []byte
 }
 
 func newLines(data []byte) *lines { return &lines{data: data} }
 
-// line is the text of a line from 1, its break included; nil beyond the end.
+// line returns line n, counted from 1, with its line break; nil beyond the end.
 func (l *lines) line(n int) []byte {
 	if l.starts == nil {
 		l.split()
@@ -45,7 +45,7 @@ func (l *lines) split() {
 	}
 }
 
-// breakAt is the size of the line break that data begins with, or 0.
+// breakAt returns the size of the line break at the start of data, or 0.
 func breakAt(data []byte) int {
 	switch data[0] {
 	case '\n':
@@ -67,7 +67,7 @@ func breakAt(data []byte) int {
 	return 0
 }
 
-// locateText sets where the content of a scalar begins.
+// locateText sets the position at which the content of a scalar begins.
 func (l *lines) locateText(y *yaml.Node, n *Node) {
 	n.TextLine, n.TextColumn = y.Line, y.Column
 	block := y.Style&(yaml.LiteralStyle|yaml.FoldedStyle) != 0
@@ -88,7 +88,7 @@ func (l *lines) locateText(y *yaml.Node, n *Node) {
 	}
 }
 
-// compare sets what n keeps of its spelling in the file.
+// compare sets the fields of n that record its spelling in the file.
 func (l *lines) compare(n *Node, quoted, block bool) {
 	row := l.line(n.TextLine)
 	rest := l.from(n.TextLine, n.TextColumn)
@@ -110,8 +110,8 @@ func (l *lines) compare(n *Node, quoted, block bool) {
 	}
 }
 
-// skipProperties moves a text's place behind the anchor and the tag that
-// stand before it on the line.
+// skipProperties moves the position of a text past an anchor and a tag on the
+// same line.
 func (l *lines) skipProperties(n *Node) {
 	rest := string(l.from(n.TextLine, n.TextColumn))
 	for strings.HasPrefix(rest, "&") || strings.HasPrefix(rest, "!") {
@@ -128,7 +128,7 @@ func (l *lines) skipProperties(n *Node) {
 	}
 }
 
-// from is a line from a column on.
+// from returns a line from a column on.
 func (l *lines) from(row, column int) []byte {
 	if row != l.row || column < l.column {
 		l.row, l.column, l.rest = row, 1, l.line(row)
@@ -146,9 +146,9 @@ func skipRunes(b []byte, n int) []byte {
 	return b
 }
 
-// blockColumn is the column at which the lines of a block scalar begin: the
-// indentation of its first line that is not blank, less the spaces that the
-// value itself keeps.
+// blockColumn returns the column at which the lines of a block scalar begin:
+// the indentation of its first line that is not blank, less the spaces that
+// belong to the value.
 func (l *lines) blockColumn(first int, value string) int {
 	for row := range strings.SplitSeq(value, "\n") {
 		kept := len(row) - len(strings.TrimLeft(row, " "))

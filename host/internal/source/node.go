@@ -16,7 +16,7 @@ const (
 	Map
 )
 
-// String is the kind with its article, as messages use it: "a list".
+// String returns the kind with its article, as messages use it: "a list".
 func (k Kind) String() string {
 	return [...]string{"nothing", "a boolean", "an integer", "a number", "a string", "a list", "a mapping"}[k]
 }
@@ -37,13 +37,13 @@ type Node struct {
 	// quote or at the first line of a block. Block marks a block scalar.
 	TextLine, TextColumn int
 	Block                bool
-	// Written is the file from the content on, where a string is written
-	// otherwise than it reads: with escapes, or folded from several lines.
-	// Quote is the quote before it, or 0.
+	// Written is the rest of the file from the content on, for a string whose
+	// spelling differs from its value: one with escapes, or folded from several
+	// lines. Quote is the quote before it, or 0.
 	Written string
 	Quote   byte
-	// Cut says that a plain scalar, or nothing, ends at a comment on its
-	// line. What follows the # may have been meant as a part of it.
+	// Cut reports that a plain scalar, possibly empty, ends at a comment on its
+	// line. The author may have meant the text after the # to be part of it.
 	Cut bool
 	// Items are the elements of a list.
 	Items []*Node
@@ -57,12 +57,12 @@ type Member struct {
 	Key, Value *Node
 }
 
-// Pos is the node's place, with the path the caller found it at.
+// Pos returns the node's position with the given path.
 func (n *Node) Pos(path string) diag.Pos {
 	return diag.Pos{File: n.File, Line: n.Line, Column: n.Column, Path: path}
 }
 
-// Get finds the value of a key; nil where there is none.
+// Get returns the value of a key, or nil if there is none.
 func (n *Node) Get(key string) *Node {
 	for _, m := range n.Members {
 		if m.Key.Text == key {
@@ -72,7 +72,8 @@ func (n *Node) Get(key string) *Node {
 	return nil
 }
 
-// Value is the node in the value model. The result shares nothing with the node.
+// Value converts the node to the value model. The result shares nothing with
+// the node.
 func (n *Node) Value() any {
 	switch n.Kind {
 	case List:

@@ -7,11 +7,11 @@ import (
 	"github.com/the-edge-agent/tea/sdk/diag"
 )
 
-// deleteKey marks an element of an overlay that removes the one of the document.
+// deleteKey marks an element of an overlay that removes that of the document.
 const deleteKey = "__delete__"
 
-// Merger lays overlays over documents. Mappings merge deeply, other values
-// are replaced; values keep the position of the file they came from.
+// Merger applies overlays to documents. Mappings merge deeply, other values are
+// replaced; each value keeps the position in its own file.
 type Merger struct {
 	// Identity returns, for a top-level key, the identity of an element of its
 	// list: elements of equal identity merge, others are added at the end. Such
@@ -21,20 +21,21 @@ type Merger struct {
 	NameKey  string
 	// Spelling gives the canonical spelling of a key inside those elements.
 	Spelling func(key string) string
-	// Deleted is called for each element of such a list that over removes; nil
-	// = is not called.
+	// Deleted, if not nil, is called for each element of such a list that over
+	// removes.
 	Deleted func(list string, element, over *Node)
 	Diags   *diag.List
 }
 
-// Merge returns base with over laid on it, both mappings. Neither is changed.
+// Merge returns base with over applied to it. Both must be mappings; neither is
+// changed.
 func (m *Merger) Merge(base, over *Node) *Node {
 	return m.mappings(base, over, "", asWritten)
 }
 
 func asWritten(key string) string { return key }
 
-// mappings merges two mappings; spelling tells which keys are the same.
+// mappings merges two mappings. Keys with the same spelling are the same key.
 func (m *Merger) mappings(base, over *Node, path string, spelling func(string) string) *Node {
 	merged := *base
 	merged.Members = slices.Clone(base.Members)
@@ -58,7 +59,7 @@ func (m *Merger) mappings(base, over *Node, path string, spelling func(string) s
 	return &merged
 }
 
-// values merges the values of one key; base is nil where there is none.
+// values merges the values of one key; base is nil if there is none.
 func (m *Merger) values(base, over *Node, path string, spelling func(string) string) *Node {
 	if identity := m.Identity[path]; identity != nil && (over.Kind == List || over.Kind == Map) {
 		if base == nil || base.Kind != List && base.Kind != Map {
@@ -93,8 +94,8 @@ func elements(n *Node, identity func(*Node) string) []named {
 	return list
 }
 
-// lists merges two lists by the identity of their elements. The result has
-// the form of base.
+// lists merges two lists by the identity of their elements. The result is a
+// list or a mapping, as base is.
 func (m *Merger) lists(base, over *Node, path string, identity func(*Node) string) *Node {
 	merged := elements(base, identity)
 	taken := make([]bool, len(merged))
@@ -139,7 +140,7 @@ func (m *Merger) lists(base, over *Node, path string, identity func(*Node) strin
 	return &result
 }
 
-// asKey is the key of an element in the mapping form.
+// asKey returns the key of an element in the mapping form.
 func (e named) asKey() *Node {
 	if e.key != nil {
 		return e.key
@@ -147,8 +148,8 @@ func (e named) asKey() *Node {
 	return &Node{Kind: String, File: e.element.File, Line: e.element.Line, Column: e.element.Column, Text: e.identity}
 }
 
-// asItem is the element in the list form: one that came from a mapping gets
-// its key as its name.
+// asItem returns the element in the list form: one from a mapping gets its key
+// as its name.
 func (e named) asItem(nameKey string) *Node {
 	if e.key == nil || e.element.Kind != Map && e.element.Kind != Null || e.element.Get(nameKey) != nil {
 		return e.element
@@ -178,5 +179,5 @@ func (m *Merger) deletes(over *Node, path string) bool {
 }
 
 func (m *Merger) nothingToDelete(over *Node, path string) {
-	m.Diags.Warnf(diagcode.BadDelete, over.Get(deleteKey).Pos(path), "remove it, or correct the name", "there is nothing here to delete")
+	m.Diags.Warnf(diagcode.BadDelete, over.Get(deleteKey).Pos(path), "remove it, or correct the name", "there is nothing to delete here")
 }

@@ -170,18 +170,18 @@ func TestProblems(t *testing.T) {
 		{"UTF-16", "\xff\xfea\x00", "f.yaml:1:1 TEA1002 the file begins with a UTF-16 byte order mark"},
 		{"UTF-32", "\xff\xfe\x00\x00", "f.yaml:1:1 TEA1002 the file begins with a UTF-32 byte order mark"},
 		{"Latin-1", "a: 1\nb: \xe9", "f.yaml:2:4 TEA1002 the file is not UTF-8 here"},
-		{"NUL", "é: \x00", "f.yaml:1:4 TEA1002 the file holds a NUL character"},
-		{"control character", "a: \x07", "f.yaml:1:4 TEA1002 the file holds a control character that YAML does not allow"},
+		{"NUL", "é: \x00", "f.yaml:1:4 TEA1002 the file contains a NUL character"},
+		{"control character", "a: \x07", "f.yaml:1:4 TEA1002 the file contains a control character that YAML does not allow"},
 		{"two documents", "a: 1\n---\nb: 2\n", "f.yaml:2:1 TEA1005 a second YAML document begins here"},
-		{"duplicate key", "a: 1\nb: {c: 1, \"c\": 2}\n", `f.yaml:2:11 TEA1009 the key "c" stands twice; the first is at line 2, column 5`},
-		{"duplicate merge", "a: &a {x: 1}\nb: {<<: *a, <<: *a}", "f.yaml:2:13 TEA1009 the key << stands twice"},
+		{"duplicate key", "a: 1\nb: {c: 1, \"c\": 2}\n", `f.yaml:2:11 TEA1009 duplicate key "c" (first defined at line 2, column 5)`},
+		{"duplicate merge", "a: &a {x: 1}\nb: {<<: *a, <<: *a}", "f.yaml:2:13 TEA1009 duplicate key <<"},
 		{"merge of a list", "a: &a [1]\nb: {<<: *a}", "f.yaml:2:9 TEA1012 a merge key needs a mapping, got an integer"},
 		{"merge of text", "b: {<<: x}", "f.yaml:1:9 TEA1012 a merge key needs a mapping, got a string"},
-		{"alias inside its anchor", "a: &a [1, *a]", "f.yaml:1:11 TEA1008 the alias *a stands inside its own anchor"},
+		{"alias inside its anchor", "a: &a [1, *a]", "f.yaml:1:11 TEA1008 the alias *a is inside its own anchor"},
 		{"unknown anchor", "a: 1\nb: *nobody\n", `f.yaml:2:4 TEA1008 unknown anchor "nobody"`},
 		{"list as key", "? [a]\n: 1", "f.yaml:1:3 TEA1010 a list or a mapping cannot be a key"},
 		{"template without quotes", "a: {{ x }}", "f.yaml:1:5 TEA1010 a list or a mapping cannot be a key"},
-		{"not a number", "a: .NaN", "f.yaml:1:4 TEA1011 .NaN is not a number that JSON can hold"},
+		{"not a number", "a: .NaN", "f.yaml:1:4 TEA1011 .NaN is not a number that JSON can represent"},
 		{"too large", "a: 1e999", "f.yaml:1:4 TEA1011 1e999 does not fit a 64-bit float"},
 		{"unknown tag", "a: !env HOME", "f.yaml:1:4 TEA1011 the tag !env is not supported"},
 		{"unknown tag of a list", "a: !set [b]", "f.yaml:1:4 TEA1011 the tag !set is not supported"},
@@ -189,8 +189,8 @@ func TestProblems(t *testing.T) {
 
 		{"tab", "a:\n\tb: 1\n", "f.yaml:2:1 TEA1006 a tab indents this line"},
 		{"indentation", "a:\n  - name: b\n   run: c\n", `f.yaml:3:4 TEA1006 neither a "- " item nor the end of the list`},
-		{"deeper key", "a: b\n c: d\n", `f.yaml:2:3 TEA1006 a ": " where no key can stand`},
-		{"two colons", "a: b: c\n", `f.yaml:1:5 TEA1006 a ": " where no key can stand`},
+		{"deeper key", "a: b\n c: d\n", `f.yaml:2:3 TEA1006 a ": " where no key is allowed`},
+		{"two colons", "a: b: c\n", `f.yaml:1:5 TEA1006 a ": " where no key is allowed`},
 		{"no colon", "a: 1\nb", `f.yaml:2:1 TEA1006 this line is neither "key: value" nor a "- " item`},
 		{"open list", "a: [1, 2\nb: 3\n", "f.yaml:1:5 TEA1006 a list in [ ] is not closed or lacks a comma"},
 		{"missing comma", "a: {b: \"x\" c: [1]}\n", "f.yaml:1:12 TEA1006 a mapping in { } is not closed or lacks a comma"},
@@ -204,7 +204,7 @@ func TestProblems(t *testing.T) {
 		{"list behind a key", "a: - b\n", `f.yaml:1:4 TEA1006 a "- " item where no list can begin`},
 		{"template in text", "a: {{ x }} y\n", "f.yaml:1:12 TEA1006 a template is not in quotes"},
 		{"bare star", "a: *\n", "f.yaml:1:4 TEA1006 an anchor or alias has no name"},
-		{"text behind a bar", "a: |x\n b\n", "f.yaml:1:5 TEA1006 text behind the | or > of a block"},
+		{"text behind a bar", "a: |x\n b\n", "f.yaml:1:5 TEA1006 text after the | or > of a block"},
 		{"bracket too many", "a: 1\n]\n", "f.yaml:2:1 TEA1006 neither a key nor the end of the mapping"},
 		{"less indented", "a:\n  b: 1\n c: 2\n", "f.yaml:3:2 TEA1006 neither a key nor the end of the mapping"},
 		{"mistake in the second document", "a: 1\n---\nb: [\n", "f.yaml:3:4 TEA1006 a value is missing or cannot begin like this"},
@@ -229,7 +229,7 @@ func TestHintWhereAQuestionMarkEndsText(t *testing.T) {
 	t.Parallel()
 	var diags diag.List
 	source.Parse("f.yaml", []byte("a: {question: Go on?, choices: [1]}\n"), &diags)
-	if len(diags) != 1 || !strings.Contains(diags[0].Hint, "text that holds a ? needs quotes") {
+	if len(diags) != 1 || !strings.Contains(diags[0].Hint, "text that contains a ? needs quotes") {
 		t.Errorf("got %v", diags)
 	}
 }

@@ -2,8 +2,13 @@ package source
 
 import (
 	"bytes"
+	"encoding/json"
 	"errors"
 	"io"
+	"regexp"
+	"strconv"
+	"sync"
+	"unicode/utf16"
 	"unicode/utf8"
 
 	"go.yaml.in/yaml/v3"
@@ -12,12 +17,12 @@ import (
 	"github.com/the-edge-agent/tea/sdk/diag"
 )
 
-// MaxBytes is the size a file may have.
+// MaxBytes is the maximum size of a file.
 const MaxBytes = 4 << 20
 
-// Parse reads one document. file is the name that positions carry. What is
-// wrong is added to diags; the node is nil where the document is unusable,
-// and what could be read of it otherwise.
+// Parse reads one document. file is the file name in positions. Parse adds
+// mistakes to diags; it returns nil if the document is unusable, and otherwise
+// what it could read.
 func Parse(file string, data []byte, diags *diag.List) *Node {
 	data = bytes.TrimPrefix(data, []byte("\ufeff")) // editors on Windows write that mark
 	if !checkText(file, data, diags) {
@@ -52,10 +57,11 @@ func Parse(file string, data []byte, diags *diag.List) *Node {
 	return root
 }
 
-// checkText refuses what is no plain UTF-8 text, before the YAML parser sees it.
+// checkText rejects anything but plain UTF-8 text before the YAML parser reads
+// it.
 func checkText(file string, data []byte, diags *diag.List) bool {
 	if len(data) > MaxBytes {
-		diags.Errorf(diagcode.FileTooLarge, diag.Pos{File: file}, "keep large data in files of its own and read it with file.read",
+		diags.Errorf(diagcode.FileTooLarge, diag.Pos{File: file}, "keep large data in separate files and read it with file.read",
 			"the file has more than the %d bytes allowed", MaxBytes)
 		return false
 	}
@@ -100,9 +106,39 @@ func textProblem(r rune, size int) string {
 	case r == utf8.RuneError && size == 1:
 		return "the file is not UTF-8 here"
 	case r == 0:
-		return "the file holds a NUL character"
+		return "the file contains a NUL character"
 	case r < ' ' && r != '\t' && r != '\n' && r != '\r', r == 0x7f, r >= 0x80 && r < 0xa0 && r != 0x85, r == 0xfeff, r == 0xfffe, r == 0xffff:
-		return "the file holds a control character that YAML does not allow"
+		return "the file contains a control character that YAML does not allow"
 	}
 	return ""
+}
+
+// jsonEscape matches an escape in JSON: a UTF-16 surrogate pair, a single
+// surrogate, or any other escape.
+var jsonEscape = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`(?i)\\(?:ud[89ab][0-9a-f]{2}\\ud[c-f][0-9a-f]{2}|ud[89a-f][0-9a-f]{2}|.)`)
+})
+
+// withoutJSONEscapes rewrites the escapes of JSON that the YAML parser does not
+// support: UTF-16 surrogate pairs (\ud83d\ude00) and \/. The number of lines
+// does not change.
+func withoutJSONEscapes(data []byte) []byte {
+	if !json.Valid(data) {
+		return data
+	}
+	return jsonEscape().ReplaceAllFunc(data, func(escape []byte) []byte {
+		half := func(digits []byte) rune {
+			n, _ := strconv.ParseUint(string(digits), 16, 32)
+			return rune(n)
+		}
+		switch {
+		case len(escape) == len(`\ud83d\ude00`):
+			return utf8.AppendRune(nil, utf16.DecodeRune(half(escape[2:6]), half(escape[8:])))
+		case len(escape) == len(`\ud83d`):
+			return utf8.AppendRune(nil, utf8.RuneError)
+		case escape[1] == '/':
+			return escape[1:]
+		}
+		return escape
+	})
 }

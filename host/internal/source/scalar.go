@@ -4,13 +4,15 @@ import (
 	"encoding/json"
 	"fmt"
 	"math/big"
+	"regexp"
 	"strconv"
 	"strings"
+	"sync"
 )
 
-// resolvePlain gives an unquoted scalar its kind and value by the YAML 1.2
-// core schema; the value of a string is its text. The error says in plain
-// words why a value cannot be used.
+// resolvePlain returns the kind and value of an unquoted scalar by the YAML 1.2
+// core schema; the value is nil for a string. The error says why a value cannot
+// be used.
 func resolvePlain(text string) (Kind, any, error) {
 	switch text {
 	case "", "~", "null", "Null", "NULL":
@@ -20,82 +22,35 @@ func resolvePlain(text string) (Kind, any, error) {
 	case "false", "False", "FALSE":
 		return Bool, false, nil
 	case ".nan", ".NaN", ".NAN", ".inf", ".Inf", ".INF", "+.inf", "+.Inf", "+.INF", "-.inf", "-.Inf", "-.INF":
-		return Float, nil, fmt.Errorf("%s is not a number that JSON can hold", text)
+		return Float, nil, fmt.Errorf("%s is not a number that JSON can represent", text)
 	}
 	if c := text[0]; c != '+' && c != '-' && c != '.' && (c < '0' || c > '9') {
 		return String, nil, nil
 	}
-	switch shape := numberShape(text); shape {
-	case 'i':
-		v, err := parseInt(strings.TrimPrefix(text, "+"), 10)
-		return Int, v, err
-	case 'o', 'x':
-		base := map[byte]int{'o': 8, 'x': 16}[shape]
-		v, err := parseInt(text[2:], base)
-		return Int, v, err
-	case 'f':
-		f, err := strconv.ParseFloat(text, 64)
-		if err != nil {
-			return Float, nil, fmt.Errorf("%s does not fit a 64-bit float", text)
-		}
-		return Float, f, nil
+	match := number().FindStringSubmatch(text)
+	if match == nil {
+		return String, nil, nil
 	}
-	return String, nil, nil
+	for group, base := range []int{1: 10, 2: 8, 3: 16} {
+		if base > 0 && match[group] != "" {
+			v, err := parseInt(strings.TrimPrefix(match[group], "+"), base)
+			return Int, v, err
+		}
+	}
+	f, err := strconv.ParseFloat(text, 64)
+	if err != nil {
+		return Float, nil, fmt.Errorf("%s does not fit a 64-bit float", text)
+	}
+	return Float, f, nil
 }
 
-// numberShape tells which kind of number a text is written as: i(nteger),
-// o(ctal), x (hexadecimal), f(loat), or 0 for none.
-func numberShape(text string) byte {
-	if len(text) > 2 && text[0] == '0' && (text[1] == 'o' || text[1] == 'x') {
-		digits := "01234567"
-		if text[1] == 'x' {
-			digits = "0123456789abcdefABCDEF"
-		}
-		if strings.Trim(text[2:], digits) == "" {
-			return text[1]
-		}
-		return 0
-	}
-	rest := strings.TrimLeft(text, "+-")
-	if len(text)-len(rest) > 1 {
-		return 0
-	}
-	whole := skipDigits(rest)
-	if whole == len(rest) && whole > 0 {
-		return 'i'
-	}
-	at, digits := whole, whole
-	if at < len(rest) && rest[at] == '.' {
-		fraction := skipDigits(rest[at+1:])
-		at, digits = at+1+fraction, digits+fraction
-	}
-	if digits == 0 {
-		return 0
-	}
-	if at < len(rest) && (rest[at] == 'e' || rest[at] == 'E') {
-		exponent := strings.TrimLeft(rest[at+1:], "+-")
-		signs := len(rest) - at - 1 - len(exponent)
-		if signs > 1 || exponent == "" {
-			return 0
-		}
-		at = len(rest) - len(exponent) + skipDigits(exponent)
-	}
-	if at != len(rest) {
-		return 0
-	}
-	return 'f'
-}
+// number matches the spellings of a number, each kind in one group:
+// integer, octal, hexadecimal and float.
+var number = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`^(?:([-+]?[0-9]+)|0o([0-7]+)|0x([0-9a-fA-F]+)|([-+]?(?:\.[0-9]+|[0-9]+(?:\.[0-9]*)?)(?:[eE][-+]?[0-9]+)?))$`)
+})
 
-func skipDigits(s string) int {
-	n := 0
-	for n < len(s) && s[n] >= '0' && s[n] <= '9' {
-		n++
-	}
-	return n
-}
-
-// maxDigits bounds integers beyond int64: reading them takes time that grows
-// with the square of their length.
+// maxDigits bounds integers beyond int64, whose parsing takes quadratic time.
 const maxDigits = 1000
 
 func parseInt(digits string, base int) (any, error) {
@@ -107,12 +62,12 @@ func parseInt(digits string, base int) (any, error) {
 	}
 	var long big.Int
 	if _, ok := long.SetString(digits, base); !ok {
-		return nil, fmt.Errorf("%s is no integer", digits)
+		return nil, fmt.Errorf("%s is not an integer", digits)
 	}
 	return json.Number(long.String()), nil
 }
 
-// resolveTagged gives a scalar with an explicit tag its value.
+// resolveTagged is resolvePlain for a scalar with an explicit tag.
 func resolveTagged(tag, text string) (Kind, any, error) {
 	switch tag {
 	case "!!str", "!!timestamp", "!", "!!binary":

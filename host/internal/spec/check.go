@@ -15,15 +15,15 @@ import (
 	"github.com/the-edge-agent/tea/sdk/value"
 )
 
-// checker compares a tree with shapes and reports what differs. What it
-// reports, the decoder reads as absent.
+// checker compares a tree with shapes and reports what differs. The decoder
+// treats what it reports as absent.
 type checker struct {
 	diags   *diag.List
 	grammar *grammar
 	where   scope
 }
 
-// value checks one value. name is what messages call it: its key.
+// value checks one value. name is its name in messages, the key.
 func (c *checker) value(n *source.Node, path, name string, s *shape) {
 	isText, isBool := n.Kind == source.String, n.Kind == source.Bool
 	isNumber := n.Kind == source.Int || n.Kind == source.Float
@@ -59,7 +59,7 @@ func (c *checker) duration(n *source.Node, path, name string, unit time.Duration
 	}
 }
 
-// typeHint says how to write a value so that it fits, where that is clear.
+// typeHint returns a hint how to write a value so that it fits.
 func typeHint(n *source.Node, s *shape) string {
 	isText := n.Kind == source.String
 	switch {
@@ -107,8 +107,8 @@ func alternatives(words []string) string {
 	return strings.Join(words[:len(words)-1], ", ") + " or " + words[len(words)-1]
 }
 
-// bounds checks a number. One without a maximum of its own must fit 32 bits,
-// which is what an int has on small devices.
+// bounds checks a number. Without a maximum, it must fit the int of a 32-bit
+// device.
 func (c *checker) bounds(n *source.Node, path, name string, form *numberForm) {
 	v, ok := value.Float(n.Scalar)
 	hint := "write " + form.kind()
@@ -131,8 +131,8 @@ func (c *checker) elements(n *source.Node, path, name string, s *shape) {
 	}
 }
 
-// entries checks a mapping with free keys. A null entry of named things, as
-// in `nodes: {a: }`, is one without keys.
+// entries checks a mapping with free keys. A null entry of named things, as in
+// `nodes: {a: }`, is an empty mapping.
 func (c *checker) entries(n *source.Node, path, name string, outer *shape) {
 	if len(n.Members) < outer.minItems {
 		c.errorf(diagcode.MissingKey, n, path, "add at least one entry", "%s: the mapping is empty", name)
@@ -153,8 +153,8 @@ func (c *checker) entries(n *source.Node, path, name string, outer *shape) {
 	}
 }
 
-// mapping checks a mapping with known keys. name is the thing's name where a
-// surrounding mapping gives it.
+// mapping checks a mapping with known keys. name is the key of the mapping in a
+// surrounding mapping, if any.
 func (c *checker) mapping(n *source.Node, path string, s *section, name string) {
 	s = s.variant(n)
 	outer := c.where
@@ -237,14 +237,14 @@ func (s scope) String() string {
 	return fmt.Sprintf("node %q: ", s.name)
 }
 
-// nameOf is the name a node gives itself, "" where it has none.
+// nameOf returns the name inside a node, "" if it has none.
 func nameOf(n *source.Node) string {
 	name, _ := nameIn(n)
 	return name
 }
 
-// nameIn is nameOf, and tells whether there is a name at all.
-func nameIn(n *source.Node) (string, bool) {
+// nameIn is nameOf; ok reports whether there is a name.
+func nameIn(n *source.Node) (name string, ok bool) {
 	for _, spelling := range []string{"name", "id"} {
 		if v := n.Get(spelling); v != nil && v.Kind == source.String {
 			return v.Text, true

@@ -10,8 +10,8 @@ import (
 	"github.com/the-edge-agent/tea/sdk/diag"
 )
 
-// decoder builds the workflow of one file and reports what the check of
-// single values cannot see: keys that exclude or need each other.
+// decoder builds the workflow of one file and reports what the checker of
+// single values cannot: keys that exclude or need each other.
 type decoder struct {
 	*loader
 	grammar *grammar
@@ -76,26 +76,26 @@ func (d *decoder) imported(m mapping) (Import, bool) {
 			continue
 		}
 		if imp.Kind != "" {
-			d.conflict(m.key(string(kind)), "write an import of its own for each", "an import cannot have both %s and %s", imp.Kind, kind)
+			d.conflict(m.key(string(kind)), "write a separate import for each", "an import cannot have both %s and %s", imp.Kind, kind)
 			continue
 		}
 		imp.Kind, imp.Name = kind, m.string(string(kind))
 		imp.Pos = m.get(string(kind)).pos()
 	}
 	if imp.Kind == "" {
-		d.errorf(diagcode.MissingKey, m.pos(), "add path:, builtin: or plugin:", "the import says neither path nor builtin nor plugin")
+		d.errorf(diagcode.MissingKey, m.pos(), "add path:, builtin: or plugin:", "the import has neither path, builtin nor plugin")
 		return imp, false
 	}
 	if imp.Kind == ImportPlugin {
 		name, version, found := strings.Cut(imp.Name, "@")
 		if found && imp.Version != "" {
-			d.conflict(m.key("version"), "keep one of the two", "the plugin's version is given twice")
+			d.conflict(m.key("version"), "keep one of the two", "the plugin has two versions")
 		}
 		if imp.Name = name; found {
 			imp.Version = version
 		}
 	} else if m.has("version") {
-		d.conflict(m.key("version"), "remove version", "only a plugin has a version")
+		d.conflict(m.key("version"), "remove version", "version is for plugins only")
 	}
 	if imp.Kind == ImportPath {
 		d.module(&imp)
@@ -115,7 +115,7 @@ func (d *decoder) checkNamespace(m mapping) {
 		}
 	}
 	if m.string("namespace") == "" {
-		d.errorf(diagcode.NamespaceProblem, m.get("namespace").pos(), "leave it out, or give it a name", "namespace: the name is empty")
+		d.errorf(diagcode.NamespaceProblem, m.get("namespace").pos(), "remove it, or give it a value", "namespace: the name is empty")
 	}
 }
 
@@ -149,7 +149,7 @@ func (d *decoder) budget(v element) Budget {
 	}
 }
 
-// target is the name of a node, START and END in their canonical form.
+// target returns the name of a node, START and END in their canonical form.
 func target(t Text) Text {
 	t.Value = canonicalName(t.Value)
 	return t

@@ -9,7 +9,7 @@ import (
 	"github.com/the-edge-agent/tea/host/internal/source"
 )
 
-// body reads what a node does; nil where it passes the state through.
+// body reads the body of a node; nil if there is none.
 func (d *decoder) body(m mapping) Body {
 	switch m.string("type") {
 	case typeLoop:
@@ -29,7 +29,7 @@ func (d *decoder) body(m mapping) Body {
 		return d.action(m)
 	case "run":
 		if language := m.string("language"); language != "" && language != "lua" {
-			return nil // its code is no Lua to find mistakes in
+			return nil // its code is not Lua
 		}
 		return &LuaBody{Pos: m.get("run").pos(), Code: *m.text("run"), Output: d.output(m.get("output"))}
 	case "steps":
@@ -40,8 +40,9 @@ func (d *decoder) body(m mapping) Body {
 	return nil
 }
 
-// onlyBody finds which of the keys is there and reports a second one. A key
-// of the wrong type, already reported, counts as none.
+// onlyBody returns the one of the keys that is present and reports a second
+// one. A key with a value of the wrong type, already reported, counts as
+// absent.
 func (d *decoder) onlyBody(m mapping, keys ...string) string {
 	found := ""
 	for _, k := range keys {
@@ -50,7 +51,7 @@ func (d *decoder) onlyBody(m mapping, keys ...string) string {
 			continue
 		}
 		if found != "" {
-			d.errorf(diagcode.TwoBodies, m.key(k).pos(), "make two nodes of it, or use steps:", "a node has one body, this one has both %s and %s",
+			d.errorf(diagcode.TwoBodies, m.key(k).pos(), "split it into two nodes, or use steps:", "a node cannot have both %s and %s",
 				d.spelled(m, found), d.spelled(m, k))
 			continue
 		}
@@ -62,7 +63,7 @@ func (d *decoder) onlyBody(m mapping, keys ...string) string {
 	return found
 }
 
-// spelled is the spelling that the file uses for a key.
+// spelled returns the spelling that the file uses for a key.
 func (d *decoder) spelled(m mapping, name string) string {
 	for _, member := range m.node.Members {
 		if k := m.section.find(member.Key.Text); k != nil && k.name == name {
@@ -72,7 +73,7 @@ func (d *decoder) spelled(m mapping, name string) string {
 	return name
 }
 
-// needs reports a key that stands without the body it belongs to.
+// needs reports a key without the body that it belongs to.
 func (d *decoder) needs(m mapping, found, body, key string) {
 	if m.has(key) && found != body && !m.has(body) {
 		spelled := d.spelled(m, key)
@@ -80,11 +81,11 @@ func (d *decoder) needs(m mapping, found, body, key string) {
 	}
 }
 
-// action reads a call. Beside action: and without with: the keys that are no
-// node keys are its parameters.
+// action reads a call. With action: and without with:, keys that are not node
+// keys are its parameters.
 func (d *decoder) action(m mapping) *ActionBody {
 	a := &ActionBody{Pos: m.pos(), Output: d.output(m.get("output"))}
-	if uses := m.text("uses"); uses != nil { // in a map it may be missing
+	if uses := m.text("uses"); uses != nil { // optional in a map
 		a.Pos, a.Uses = uses.Pos, *uses
 	}
 	switch with := m.get("with"); {
@@ -163,7 +164,7 @@ func (d *decoder) mapBody(m mapping) *MapBody {
 	return b
 }
 
-// checkItems reports items that can never be a list: a text without a template.
+// checkItems reports items that cannot be a list: a text without a template.
 func (d *decoder) checkItems(items element) {
 	if !items.scalar() || strings.Contains(items.node.Text, "{{") || strings.Contains(items.node.Text, "{%") {
 		return
@@ -175,15 +176,15 @@ func (d *decoder) checkItems(items element) {
 	d.errorf(diagcode.WrongType, items.pos(), hint, "items: expected a list or a template, got %s", items.node.Kind)
 }
 
-// templateNames are what templates and Lua know by themselves.
+// templateNames are the predefined names of templates and Lua.
 var templateNames = []string{"state", "variables", "settings", "secrets", "env", "nodes", "run", "checkpoint", "result", "parallel_results", "tea"}
 
-// checkItemNames reports names for item and index that hide each other, or
-// something else that templates can read.
+// checkItemNames reports names for item and index that hide each other or a
+// predefined name.
 func (d *decoder) checkItemNames(m mapping, b *MapBody) {
 	for _, key := range []string{"item_var", "index_var"} {
 		if name := m.string(key); slices.Contains(templateNames, name) {
-			d.errorf(diagcode.ValueNotAllowed, m.get(key).pos(), "choose another name", "%s: %q already means something else in templates", key, name)
+			d.errorf(diagcode.ValueNotAllowed, m.get(key).pos(), "choose another name", "%s: %q has another meaning in templates", key, name)
 		}
 	}
 	if b.ItemVar != b.IndexVar {
@@ -193,7 +194,7 @@ func (d *decoder) checkItemNames(m mapping, b *MapBody) {
 	if m.has("index_var") {
 		key = "index_var"
 	}
-	d.errorf(diagcode.ValueNotAllowed, m.get(key).pos(), "choose another name", "%s: item and index are both called %q", key, b.ItemVar)
+	d.errorf(diagcode.ValueNotAllowed, m.get(key).pos(), "choose another name", "%s: item and index have the same name %q", key, b.ItemVar)
 }
 
 func (d *decoder) subgraphBody(m mapping) *SubgraphBody {
@@ -203,14 +204,14 @@ func (d *decoder) subgraphBody(m mapping) *SubgraphBody {
 		b.Input = newTree(input)
 	}
 	if strings.Contains(path.Value, "{{") || strings.Contains(path.Value, "{%") {
-		d.errorf(diagcode.SubgraphUnreadable, path.Pos, "write the path out; use the action workflow.run to choose a file at run time", "subgraph: a template cannot name the file")
+		d.errorf(diagcode.SubgraphUnreadable, path.Pos, "write the path without a template; use the action workflow.run to choose a file at run time", "subgraph: the path cannot be a template")
 		return b
 	}
 	b.Workflow = d.subgraph(path)
 	return b
 }
 
-// output reads where a result goes: one key, or an expression per key.
+// output reads the destination of a result: one key, or an expression per key.
 func (d *decoder) output(v element) *Output {
 	switch {
 	case v.is(source.String):

@@ -5,7 +5,7 @@ import (
 	"github.com/the-edge-agent/tea/host/internal/source"
 )
 
-// maxEdges bounds the edges of a file, each target of a list counted.
+// maxEdges bounds the edges of a file; each target of a list counts.
 const maxEdges = 100_000
 
 func (d *decoder) edges(v element) []*Edge {
@@ -59,14 +59,14 @@ func (d *decoder) checkEdge(m mapping, e *Edge) {
 			d.conflict(m.key(b), hint, "an edge cannot have both %s and %s", a, b)
 		}
 	}
-	exclude("to", "parallel", "list all branches in one of the two")
+	exclude("to", "parallel", "list all branches in one of them")
 	exclude("when", "condition", "when guards one edge, condition chooses among targets")
 	exclude("condition", "parallel", "condition chooses one of targets")
 	switch {
 	case m.has("condition") && !m.has("targets") && m.has("to"):
 		d.conflict(m.key("condition"), "write when: to guard one edge, or targets: with a node for each result", "condition needs targets")
 	case m.has("condition") && !m.has("targets"):
-		d.errorf(diagcode.MissingKey, m.pos(), "add targets: with a node for each result", "targets is missing beside condition")
+		d.errorf(diagcode.MissingKey, m.pos(), "add targets: with a node for each result", "condition needs targets")
 	case m.has("condition"):
 		exclude("condition", "to", "condition chooses one of targets")
 	case m.has("targets") || m.has("default"):

@@ -11,8 +11,8 @@ import (
 	"github.com/the-edge-agent/tea/host/internal/source"
 )
 
-// nodes reads a list of nodes or a mapping name -> node. One without a name,
-// already reported, is read for its mistakes alone.
+// nodes reads a list of nodes or a mapping name -> node. A node without a name,
+// already reported, is read to report its other mistakes.
 func (d *decoder) nodes(v element) []*Node {
 	var nodes []*Node
 	items, entries := v.items(), v.entries()
@@ -40,25 +40,25 @@ func (d *decoder) nodes(v element) []*Node {
 	return nodes
 }
 
-// pathMarks stand behind a node's name in the path of what runs inside of it,
-// or runs again.
+// pathMarks follow a node's name in the paths of what runs inside it or runs
+// again.
 const pathMarks = "/[>!~#"
 
-// checkPaths reports names that read like the path of something inside of
-// another node of the list: a checkpoint could not tell the two apart.
+// checkPaths reports names that look like the path of something inside another
+// node of the list: in a checkpoint the two would be the same.
 func (d *decoder) checkPaths(seen map[string]*Node, nodes []*Node) {
 	for _, n := range nodes {
 		for i, r := range n.Name {
 			if seen[n.Name[:i]] != nil && strings.ContainsRune(pathMarks, r) {
 				d.errorf(diagcode.NodeNameNotAllowed, n.NamePos, fmt.Sprintf("choose another name, without the %c", r),
-					"the node's name %q reads like the path of something inside of the node %q", n.Name, n.Name[:i])
+					"the node name %q looks like a path inside the node %q", n.Name, n.Name[:i])
 				break
 			}
 		}
 	}
 }
 
-// checkName reports a name that no node can have.
+// checkName reports a name that is not valid for a node.
 func (d *decoder) checkName(n *Node) {
 	var problem string
 	switch {
@@ -67,22 +67,22 @@ func (d *decoder) checkName(n *Node) {
 	case strings.TrimSpace(n.Name) != n.Name || n.Name == "":
 		problem = "is empty or has spaces around it"
 	case strings.ContainsFunc(n.Name, unicode.IsControl):
-		problem = "holds a control character"
+		problem = "contains a control character"
 	default:
 		return
 	}
-	d.errorf(diagcode.NodeNameNotAllowed, n.NamePos, "choose another name", "the node's name %q %s", n.Name, problem)
+	d.errorf(diagcode.NodeNameNotAllowed, n.NamePos, "choose another name", "the node name %q %s", n.Name, problem)
 }
 
 func (d *decoder) unique(seen map[string]*Node, n *Node) {
 	if first := seen[n.Name]; first != nil {
-		d.errorf(diagcode.DuplicateNode, n.NamePos, "rename one of the two", "the node name %q stands twice; the first is at %s", n.Name, first.NamePos)
+		d.errorf(diagcode.DuplicateNode, n.NamePos, "rename one of them", "duplicate node name %q (first defined at %s)", n.Name, first.NamePos)
 		return
 	}
 	seen[n.Name] = n
 }
 
-// steps reads a list of steps. One without a name is called by its index.
+// steps reads a list of steps. The name of an unnamed one is its index.
 func (d *decoder) steps(v element) []*Node {
 	var steps []*Node
 	seen := map[string]*Node{}
@@ -104,7 +104,7 @@ func (d *decoder) steps(v element) []*Node {
 	return steps
 }
 
-// node reads one node or step; key is what it stands under, if anything.
+// node reads one node or step; key is its key in a mapping of nodes, else nil.
 func (d *decoder) node(v element, s *section, key *source.Node) *Node {
 	m := openMapping(v, s)
 	name, at := "", m.pos()
@@ -125,7 +125,7 @@ func (d *decoder) node(v element, s *section, key *source.Node) *Node {
 	}
 	if name != "" {
 		if n.Name != "" && n.Name != name {
-			d.conflict(m.key("name"), "remove "+m.nameKey(), "the node is called %q by its key and %q by its %s", name, n.Name, m.nameKey())
+			d.conflict(m.key("name"), "remove "+m.nameKey(), "the node has two names: %q is its key, %q its %s", name, n.Name, m.nameKey())
 		}
 		n.Name = name
 	}
@@ -136,7 +136,7 @@ func (d *decoder) node(v element, s *section, key *source.Node) *Node {
 	return n
 }
 
-// nameKey is the spelling under which a node gives its name.
+// nameKey returns the spelling of the key with the node's name.
 func (m mapping) nameKey() string {
 	if m.node.Get("name") != nil {
 		return "name"

@@ -13,14 +13,14 @@ import (
 // defaultJitter is what jitter: true means.
 const defaultJitter = 0.5
 
-// errorTypes are the types of errors that tea has; an action may have others.
+// errorTypes are the error types of tea; an action can have others.
 var errorTypes = []string{
 	string(tea.ValidationError), string(tea.NotFound), string(tea.PermissionDenied), string(tea.DependencyMissing),
 	string(tea.Timeout), string(tea.CircuitOpen), string(tea.ConnectionError), string(tea.QueryError), string(tea.RateLimited), string(tea.ResourceExhausted),
 	string(tea.PluginCrashed), string(tea.Canceled), string(tea.BudgetExceeded), string(tea.InternalError),
 }
 
-// retry reads a retry section; nil where there is none.
+// retry reads a retry section; nil if there is none.
 func (d *decoder) retry(v element) *Retry {
 	if !v.is(source.Map) {
 		return nil
@@ -50,18 +50,18 @@ func (d *decoder) retryOf(m mapping) Retry {
 	return r
 }
 
-// checkErrorType warns of a type that looks misspelt; actions may have types
-// of their own.
+// checkErrorType warns of a type that looks misspelt; actions can have other
+// types.
 func (d *decoder) checkErrorType(t Text) {
 	if near := diag.Suggest(t.Value, errorTypes); near != "" && !slices.Contains(errorTypes, t.Value) {
-		d.diags.Warnf(diagcode.ValueNotAllowed, t.Pos, near, "%sretry_on: tea has no error of the type %q", d.where, t.Value)
+		d.diags.Warnf(diagcode.ValueNotAllowed, t.Pos, near, "%sretry_on: %q is not an error type of tea", d.where, t.Value)
 	}
 }
 
-// delay reads a wait that may be given in milliseconds or in seconds.
+// delay reads a wait in milliseconds or in seconds.
 func (d *decoder) delay(m mapping, inMillis, inSeconds string) *time.Duration {
 	if m.has(inMillis) && m.has(inSeconds) {
-		d.conflict(m.key(inSeconds), "keep one of the two", "%s and %s both set one wait", inMillis, inSeconds)
+		d.conflict(m.key(inSeconds), "keep one of the two", "%s and %s set the same wait", inMillis, inSeconds)
 	}
 	if m.has(inMillis) {
 		return m.duration(inMillis)

@@ -9,7 +9,7 @@ import (
 	"github.com/the-edge-agent/tea/sdk/value"
 )
 
-// typeSpellings are the spellings of types and what they mean.
+// typeSpellings are the spellings of types.
 var typeSpellings = []struct {
 	spelling string
 	meaning  Type
@@ -55,7 +55,7 @@ func reducerNames() []string {
 	return names
 }
 
-// Accepts tells whether a value in the value model has the type.
+// Accepts reports whether a value in the value model has the type.
 func (t Type) Accepts(v any) bool {
 	switch v.(type) {
 	case string:
@@ -98,14 +98,14 @@ func (d *decoder) schema(v element) []Key {
 	return keys
 }
 
-// reducerTypes are the types that a reducer can work on.
+// reducerTypes are the types that a reducer supports.
 var reducerTypes = map[Reducer][]Type{
 	ReduceAppend: {TypeList}, ReduceExtend: {TypeList}, ReduceUnion: {TypeList}, ReduceMerge: {TypeDict},
 	ReduceAdd: {TypeInt, TypeFloat, TypeString, TypeList},
 	ReduceMax: {TypeInt, TypeFloat, TypeString}, ReduceMin: {TypeInt, TypeFloat, TypeString},
 }
 
-// checkReducer reports a reducer that can never work on the key's type.
+// checkReducer reports a reducer that does not support the key's type.
 func (d *decoder) checkReducer(k Key, m mapping) {
 	types, ok := reducerTypes[k.Reducer]
 	if !ok || k.Type == TypeAny || slices.Contains(types, k.Type) {
@@ -132,7 +132,8 @@ func (d *decoder) checkInitialState(schema []Key, initial element) {
 	}
 }
 
-// checkType reports a value that has not the type of its key; null is allowed.
+// checkType reports a value that does not have the type of its key; null is
+// allowed.
 func (d *decoder) checkType(k Key, v element) {
 	got := v.node.Value()
 	if got != nil && !k.Type.Accepts(got) {

@@ -10,8 +10,8 @@ import (
 	"github.com/the-edge-agent/tea/sdk/value"
 )
 
-// digest identifies what a workflow does: its document in canonical form,
-// the Lua modules it imports and its subgraphs.
+// digest identifies the behaviour of a workflow: its document in canonical
+// form, its Lua modules and its subgraphs.
 func digest(w *Workflow, document []byte) string {
 	hash := sha256.New()
 	hash.Write(document)
@@ -36,8 +36,8 @@ func canonicalDocument(root *source.Node) []byte {
 	return document
 }
 
-// canonical is a workflow's document as a value; mappings of nodes become
-// lists, which keep their order.
+// canonical converts a workflow's document to a value; mappings of nodes become
+// lists, which preserve their order.
 func canonical(root *source.Node) any {
 	document := make(map[string]any, len(root.Members))
 	for _, m := range root.Members {

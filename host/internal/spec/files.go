@@ -13,8 +13,8 @@ import (
 // maxSubgraphs bounds a chain of subgraphs, each in the one before.
 const maxSubgraphs = 32
 
-// subgraph reads the workflow behind a path in the file being read; nil where
-// it is unusable. One that is used twice is read once.
+// subgraph reads the workflow that a path in the current file refers to; nil if
+// it is unusable. Each file is read once.
 func (d *decoder) subgraph(path Text) *Workflow {
 	file := d.resolve(path.Pos, path.Value)
 	if w, ok := d.loaded[file]; ok {
@@ -53,8 +53,8 @@ func (d *decoder) module(imp *Import) {
 	}
 }
 
-// resolve returns a path as one that can be opened. It is relative to the file
-// that it is written in, which may be an overlay.
+// resolve makes a path relative to the working directory. It is relative to the
+// file that it is written in, which can be an overlay.
 func (d *decoder) resolve(at diag.Pos, path string) string {
 	if filepath.IsAbs(path) {
 		return filepath.Clean(path)
@@ -62,8 +62,9 @@ func (d *decoder) resolve(at diag.Pos, path string) string {
 	return filepath.Join(dirOf(at.File, d.chain[len(d.chain)-1], d.dir), path)
 }
 
-// DirOf is the directory that paths written in a file are relative to: that of
-// the workflow or of an overlay, or the working directory for the command line.
+// DirOf returns the directory that paths written in a file are relative to:
+// that of the workflow or of an overlay, or the working directory for the
+// command line.
 func (w *Workflow) DirOf(file string) string { return dirOf(file, filepath.Clean(w.File), w.Dir) }
 
 func dirOf(file, workflow, dir string) string {
@@ -83,7 +84,7 @@ func relativeTo(at diag.Pos) string {
 	return "the path is relative to " + at.File
 }
 
-// shown is a file's name for messages: absolute, where it is one on disk.
+// shown returns a file's name for messages: absolute for a file on disk.
 func (l *loader) shown(file string) string {
 	if abs, err := filepath.Abs(file); err == nil && l.onDisk {
 		return abs

@@ -20,14 +20,14 @@ const (
 	maxIterations = 1000
 )
 
-// grammar holds every section of the file format: the one table behind the
-// check of keys and types, the JSON Schema and the reference.
+// grammar has every section of the file format. It is the table for the
+// checker, the JSON Schema and the reference.
 type grammar struct {
 	workflow, schemaKey, imports, node, step, call, rule, edge *section
 	config, parallel, breaker, retry, errorPolicy, budget      *section
 }
 
-// theGrammar is built at the first use and never changed.
+// theGrammar is built at the first use and never changes.
 var theGrammar = sync.OnceValue(newGrammar)
 
 // sections lists every section in the order of the reference.
@@ -76,7 +76,7 @@ func newGrammar() *grammar {
 	return g
 }
 
-// nodes is the shape of a list of nodes, or of a mapping name -> node.
+// nodes returns the shape of a list of nodes, or of a mapping name -> node.
 func (g *grammar) nodes() *shape {
 	return listOf(object(g.node)).nonEmpty().or(entriesOf(object(g.node)))
 }
@@ -89,12 +89,12 @@ func workflowSection(g *grammar) *section {
 		{name: "state_schema", shape: entriesOf(oneOf(typeNames()...).or(object(g.schemaKey))), doc: "The keys of the state and their types, enforced on the input and on each node's update."},
 		{name: "initial_state", shape: anyMapping(), doc: "Defaults of the state; the caller's input wins per key."},
 		{name: "variables", shape: anyMapping(), doc: "Constants for templates and Lua."},
-		{name: "settings", shape: anyMapping(), doc: "Settings per plugin or subsystem; ${VAR} and ${VAR:-default} are expanded here, $${ is a plain ${."},
+		{name: "settings", shape: anyMapping(), doc: "Settings per plugin or subsystem; ${VAR} and ${VAR:-default} are expanded here, $${ is a literal ${."},
 		{name: "imports", shape: listOf(object(g.imports)), doc: "Lua modules, builtin sets and plugins that the workflow uses."},
 		{name: "nodes", shape: g.nodes(), required: true, doc: "The nodes: a list, or a mapping name -> node in the order written."},
-		{name: "edges", shape: listOf(object(g.edge)), doc: "The edges. A node with neither goto nor edge goes on to the next one in the list."},
+		{name: "edges", shape: listOf(object(g.edge)), doc: "The edges. A node with neither goto nor edge continues with the next one in the list."},
 		{name: "config", shape: object(g.config), doc: "How the workflow runs."},
-		{name: "error_policy", shape: object(g.errorPolicy), doc: "What a failure does; the default of every node."},
+		{name: "error_policy", shape: object(g.errorPolicy), doc: "Effect of a failure; the default of every node."},
 		{name: "budget", shape: object(g.budget), doc: "Limits for one run; a run that reaches one stops with a checkpoint and exit code 4."},
 	}}
 }
@@ -102,9 +102,9 @@ func workflowSection(g *grammar) *section {
 func schemaKeySection() *section {
 	return &section{title: "state_schema entry", doc: "The long form of a state key.", keys: []*key{
 		{name: "type", shape: oneOf(typeNames()...), fallback: "any", doc: "Type of the value; float accepts integers too."},
-		{name: "default", shape: anything(), doc: "Value where neither the input nor initial_state gives one."},
-		{name: "required", shape: boolean(), fallback: "false", doc: "The input must hold the key."},
-		{name: "reducer", shape: oneOf(reducerNames()...), doc: "How an update meets the value that is there; without one it replaces it."},
+		{name: "default", shape: anything(), doc: "Value if neither the input nor initial_state has one."},
+		{name: "required", shape: boolean(), fallback: "false", doc: "The input must have the key."},
+		{name: "reducer", shape: oneOf(reducerNames()...), doc: "How an update combines with the current value; without a reducer it replaces it."},
 		{name: "description", shape: str(), doc: "What the key is for."},
 	}}
 }
@@ -120,8 +120,8 @@ func importSection() *section {
 }
 
 func ruleSection() *section {
-	return &section{title: "goto rule", doc: "One rule of a goto list; the first that holds wins.", keys: []*key{
-		{name: "if", shape: written(), doc: "Condition; without one the rule always holds."},
+	return &section{title: "goto rule", doc: "One rule of a goto list; the first whose condition is true applies.", keys: []*key{
+		{name: "if", shape: written(), doc: "Condition; without one the rule always applies."},
 		{name: "to", shape: str(), required: true, doc: "Node to go to, or END."},
 	}}
 }
@@ -133,7 +133,7 @@ func edgeSection() *section {
 		{name: "when", shape: written(), doc: "Condition that guards the edge; without one it is the default."},
 		{name: "condition", shape: written(), doc: "Lua code that returns the name of a target."},
 		{name: "targets", shape: entriesOf(str()).nonEmpty(), doc: "Result of condition -> node."},
-		{name: "default", shape: str(), doc: "Node where condition returns nil."},
+		{name: "default", shape: str(), doc: "Target if condition returns nil."},
 		{name: "type", shape: oneOf("parallel"), doc: "parallel makes the edge a branch of a fan-out."},
 		{name: "parallel", shape: listOf(str()).nonEmpty(), doc: "Target nodes of a fan-out."},
 		{name: "fan_in", shape: str(), doc: "Node at which the branches join.", fallback: "the nearest node that every branch reaches"},
@@ -144,19 +144,19 @@ func configSection(g *grammar) *section {
 	return &section{title: "config", doc: "How the workflow runs.", keys: []*key{
 		{name: "interrupt_before", shape: listOf(str()), doc: "Nodes to stop before."},
 		{name: "interrupt_after", shape: listOf(str()), doc: "Nodes to stop after."},
-		{name: "max_steps", shape: integer(1), fallback: "1000", doc: "Steps after which a run ends, against endless loops. Each pass of a loop and each item of a map counts its steps by itself."},
-		{name: "max_items", shape: integer(1), fallback: "100000", doc: "Items that a map may have."},
-		{name: "timeout_seconds", shape: seconds(), doc: "Time for the whole run."},
-		{name: "max_concurrency", shape: integer(1), doc: "Branches that run at once."},
+		{name: "max_steps", shape: integer(1), fallback: "1000", doc: "Maximum number of steps of a run, against endless loops. Each iteration of a loop and each item of a map has its own count."},
+		{name: "max_items", shape: integer(1), fallback: "100000", doc: "Maximum number of items of a map."},
+		{name: "timeout_seconds", shape: seconds(), doc: "Timeout of the whole run."},
+		{name: "max_concurrency", shape: integer(1), doc: "Branches that run concurrently."},
 		{name: "parallel", shape: object(g.parallel), doc: "How branches run."},
 	}}
 }
 
 func budgetSection() *section {
 	return &section{title: "budget", doc: "Limits for one run.", keys: []*key{
-		{name: "steps", shape: integer(1), doc: "Finished nodes, those of loops and maps included."},
+		{name: "steps", shape: integer(1), doc: "Finished nodes, including those of loops and maps."},
 		{name: "seconds", shape: seconds(), doc: "Time."},
-		{name: "tokens", shape: integer(1, 1<<53), doc: "Tokens of all requests to models, failed and repeated ones included."},
+		{name: "tokens", shape: integer(1, 1<<53), doc: "Tokens of all requests to models, including failed and repeated ones."},
 		{name: "usd", shape: number(0), doc: "Cost of these requests."},
 		{name: "tool_calls", shape: integer(1), doc: "Calls that Lua code (tea.action) and actions make."},
 	}}
@@ -164,4 +164,47 @@ func budgetSection() *section {
 
 func languageKey() *key {
 	return &key{name: "language", shape: oneOf("lua"), fallback: "lua", code: diagcode.UnknownLanguage, doc: "Language of run; Lua is the only one."}
+}
+
+func retryKeys() []*key {
+	return []*key{
+		{name: "max_retries", shape: integer(0), doc: "Attempts after the first."},
+		{name: "backoff_base_ms", shape: milliseconds(), doc: "First wait."},
+		{name: "base_delay", shape: seconds(), doc: "First wait, in seconds."},
+		{name: "backoff_max_ms", shape: milliseconds(), doc: "Longest wait."},
+		{name: "max_delay", shape: seconds(), doc: "Longest wait, in seconds."},
+		{name: "backoff_multiplier", shape: number(1), doc: "Factor by which the wait grows."},
+		{name: "jitter", shape: boolean().or(number(0, 1)), doc: "Random share of the wait; true is 0.5."},
+		{name: "retry_on", shape: listOf(str()), doc: "Error types to retry.", fallback: "those marked retryable"},
+	}
+}
+
+func retrySection() *section {
+	return &section{title: "retry", doc: "Retry policy for failed calls.", keys: retryKeys()}
+}
+
+func errorPolicySection(*grammar) *section {
+	return &section{title: "error_policy", doc: "Effect of a failure; the default of every node.", keys: append(retryKeys(),
+		&key{
+			name: "on_failure", shape: oneOf(string(OnErrorStop), string(OnErrorCheckpoint), string(OnErrorContinue), string(OnErrorFallback)), fallback: "stop",
+			doc: "Effect after the retries; checkpoint_and_exit is stop with a guaranteed checkpoint.",
+		})}
+}
+
+func parallelSection(g *grammar) *section {
+	return &section{title: "parallel", doc: "How the branches of a fan-out run.", keys: []*key{
+		{name: "timeout_seconds", shape: seconds(), doc: "Timeout of each branch; a branch that exceeds it is a result with timeout: true."},
+		{name: "fail_fast", shape: boolean(), fallback: "false", doc: "The first failed branch ends the run."},
+		{name: "max_concurrency", shape: integer(1), doc: "Branches that run concurrently."},
+		{name: "retry", shape: object(g.retry), doc: "Repeats a whole branch."},
+		{name: "circuit_breaker", shape: object(g.breaker), doc: "Stops calling a branch that keeps failing."},
+	}}
+}
+
+func breakerSection() *section {
+	return &section{title: "circuit_breaker", doc: "A circuit breaker per branch: closed, open, half-open.", keys: []*key{
+		{name: "failure_threshold", shape: integer(1), doc: "Failures in a row that open it."},
+		{name: "reset_timeout", shape: seconds(), doc: "Time until it is half-open."},
+		{name: "half_open_max_calls", shape: integer(1), doc: "Calls let through while half-open."},
+	}}
 }

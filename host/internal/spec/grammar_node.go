@@ -6,14 +6,14 @@ import (
 	"github.com/the-edge-agent/tea/host/internal/diagcode"
 )
 
-// fillNode sets the keys of a node, or of a step, which has no routing, and
-// of its variants by type.
+// fillNode sets the keys of a node and of its variants by type. A step is a
+// node without routing.
 func fillNode(g *grammar, s *section, routing bool) {
 	common := slices.Concat(nameKeys(routing), commonKeys(g))
 	if routing {
 		common = slices.Concat(common, routingKeys(g))
 	} else {
-		common = append(common, &key{name: "on_error", shape: oneOf(string(OnErrorStop), string(OnErrorContinue)), doc: "What a failure does after the retries."})
+		common = append(common, &key{name: "on_error", shape: oneOf(string(OnErrorStop), string(OnErrorContinue)), doc: "Effect of a failure after the retries."})
 	}
 	s.doc = "A node with at most one body: uses, run, steps or subgraph. Without one it passes the state through."
 	if !routing {
@@ -23,7 +23,7 @@ func fillNode(g *grammar, s *section, routing bool) {
 	s.keys = slices.Concat(common, fanInKeys(routing, false), bodyKeys(g))
 	s.variants = map[string]*section{
 		typeLoop: {
-			title: s.title + " of type " + typeLoop, doc: "Runs its body as long as the condition holds.", named: true,
+			title: s.title + " of type " + typeLoop, doc: "Runs its body as long as the condition is true.", named: true,
 			keys: slices.Concat(common, fanInKeys(routing, false), loopKeys(g)),
 		},
 		typeMap: {
@@ -34,7 +34,7 @@ func fillNode(g *grammar, s *section, routing bool) {
 }
 
 func nameKeys(required bool) []*key {
-	return []*key{{name: "name", aliases: []string{"id"}, shape: str(), required: required, doc: "Name, unique among its neighbours."}}
+	return []*key{{name: "name", aliases: []string{"id"}, shape: str(), required: required, doc: "Name, unique in its list."}}
 }
 
 func commonKeys(g *grammar) []*key {
@@ -42,29 +42,29 @@ func commonKeys(g *grammar) []*key {
 		{name: "type", shape: oneOf(typeLoop, typeMap), code: diagcode.UnknownNodeType, doc: "Kind of a node that repeats its body."},
 		{name: "description", shape: str(), doc: "What it does."},
 		{name: "metadata", shape: anyMapping(), doc: "Anything, for tools."},
-		{name: "if", shape: written(), doc: "Skips it when false."},
-		{name: "retry", shape: object(g.retry), doc: "How often and how soon a failure is tried again."},
-		{name: "timeout_seconds", shape: seconds(), doc: "Time for one try."},
+		{name: "if", shape: written(), doc: "Skips the node when false."},
+		{name: "retry", shape: object(g.retry), doc: "Retry policy for failures."},
+		{name: "timeout_seconds", shape: seconds(), doc: "Timeout of one attempt."},
 		{name: "output", aliases: []string{"store_as"}, shape: str().or(anyMapping()), doc: "Where the result goes: a state key, or a mapping key: \"{{ result.field }}\".", fallback: "an object merges into the state, another value is stored under the node's name"},
 	}
 }
 
 func routingKeys(g *grammar) []*key {
 	return []*key{
-		{name: "goto", shape: str().or(listOf(object(g.rule)).nonEmpty()), doc: "Where to go on: a node, or a list of rules."},
-		{name: "fallback", shape: str(), doc: "Node that runs in this one's place after a failure."},
-		{name: "on_error", shape: oneOf(string(OnErrorStop), string(OnErrorContinue), string(OnErrorFallback)), doc: "What a failure does after the retries.", fallback: "as error_policy says"},
+		{name: "goto", shape: str().or(listOf(object(g.rule)).nonEmpty()), doc: "The next node, or a list of rules."},
+		{name: "fallback", shape: str(), doc: "Node that runs instead of this one after a failure."},
+		{name: "on_error", shape: oneOf(string(OnErrorStop), string(OnErrorContinue), string(OnErrorFallback)), doc: "Effect of a failure after the retries.", fallback: "as in error_policy"},
 		{name: "interrupt", shape: oneOf("before", "after"), doc: "Stops the run before or after the node."},
 		{name: "parallel", shape: object(g.parallel), doc: "How the branches of a fan-out from here run."},
 	}
 }
 
-// fanInKeys is fan_in: true on a node; a map may name the node that gets its
+// fanInKeys is fan_in: true on a node; a map can name the node that gets its
 // results instead.
 func fanInKeys(routing, isMap bool) []*key {
 	switch {
 	case isMap && routing:
-		return []*key{{name: "fan_in", shape: boolean().or(str()), doc: "Node that gets the results; true marks this node as the end of parallel branches.", fallback: "the next node, where that has fan_in: true"}}
+		return []*key{{name: "fan_in", shape: boolean().or(str()), doc: "Node that gets the results; true marks this node as the end of parallel branches.", fallback: "the next node if it has fan_in: true"}}
 	case routing:
 		return []*key{{name: "fan_in", shape: boolean(), doc: "Marks the node as the end of parallel branches."}}
 	}
@@ -74,7 +74,7 @@ func fanInKeys(routing, isMap bool) []*key {
 func callKeys() []*key {
 	return []*key{
 		{name: "uses", aliases: []string{"action"}, shape: str(), doc: "Action to call, as namespace.action."},
-		{name: "with", aliases: []string{"config", "params"}, shape: anyMapping(), doc: "Parameters of the action. Beside action: and without with: the keys that are no node keys are the parameters."},
+		{name: "with", aliases: []string{"config", "params"}, shape: anyMapping(), doc: "Parameters of the action. With action: and without with:, keys that are not node keys are the parameters."},
 	}
 }
 
@@ -90,7 +90,7 @@ func bodyKeys(g *grammar) []*key {
 
 func loopKeys(g *grammar) []*key {
 	return []*key{
-		{name: "condition", shape: written(), required: true, doc: "Goes on as long as it holds."},
+		{name: "condition", shape: written(), required: true, doc: "The loop continues as long as it is true."},
 		{name: "max_iterations", shape: integer(minIterations, maxIterations), fallback: "1000", doc: "Bound on the iterations; reaching it is an error."},
 		{name: "on_max", shape: oneOf("stop"), doc: "stop ends the loop at the maximum instead of failing."},
 		{name: "body", shape: g.nodes(), required: true, doc: "Nodes to repeat."},
@@ -102,7 +102,7 @@ func mapKeys(g *grammar) []*key {
 		{name: "items", shape: written().or(listOf(anything())), required: true, doc: "The list, usually a template."},
 		{name: "item_var", shape: str(), fallback: "item", doc: "Name of the item in templates, state and Lua."},
 		{name: "index_var", shape: str(), fallback: "index", doc: "Name of the index, from 0."},
-		{name: "max_concurrency", shape: integer(1), doc: "Branches that run at once."},
+		{name: "max_concurrency", shape: integer(1), doc: "Branches that run concurrently."},
 		{name: "fail_fast", shape: boolean(), fallback: "false", doc: "The first failed branch ends the map."},
 		{name: "action", shape: object(g.call), doc: "Action to call for each item."},
 		{name: "steps", shape: listOf(object(g.step)).nonEmpty(), doc: "Bodies to run for each item."},

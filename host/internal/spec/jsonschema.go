@@ -12,13 +12,13 @@ import (
 	"github.com/the-edge-agent/tea/sdk/schema"
 )
 
-// part is one object of a JSON Schema.
+// part is an object of a JSON Schema.
 type part = map[string]any
 
-// JSONSchema returns the JSON Schema (draft-07) of the file format, for
-// editors, without white space. Where a node calls one of the actions, its
-// parameters are checked too. In the namespace of such an action no other name
-// is valid; other namespaces may belong to Lua modules, which it knows nothing of.
+// JSONSchema returns the compact JSON Schema (draft-07) of the file format, for
+// editors. It covers the parameters of the given actions. In the namespace of
+// such an action no other name is valid; other namespaces can belong to Lua
+// modules, which it does not include.
 func JSONSchema(actions []tea.ActionInfo) ([]byte, error) {
 	g := theGrammar()
 	definitions := part{}
@@ -46,8 +46,8 @@ func JSONSchema(actions []tea.ActionInfo) ([]byte, error) {
 	return json.Marshal(document)
 }
 
-// definitionName is where a section stands among the definitions. The plain
-// name of one with variants is that of the choice between them.
+// definitionName returns the name of a section's definition. The plain name of
+// a section with variants is that of the choice between them.
 func definitionName(s *section) string {
 	name := strings.ReplaceAll(s.title, " ", "-")
 	if s.variants != nil {
@@ -60,7 +60,7 @@ func reference(s *section) part { return referenceTo(strings.ReplaceAll(s.title,
 
 func referenceTo(name string) part { return part{"$ref": "#/definitions/" + name} }
 
-// choice picks the variant of a section by type.
+// choice selects the variant of a section by type.
 func choice(s *section) part {
 	chosen := referenceTo(definitionName(s))
 	for _, kind := range slices.Sorted(maps.Keys(s.variants)) {
@@ -79,7 +79,7 @@ const (
 	actionCall = "call-of-an-action"
 )
 
-// actionSchema is the schema of what stands in uses.
+// actionSchema returns the schema of a value of uses.
 func actionSchema(actions []tea.ActionInfo) part {
 	names := make([]string, len(actions))
 	var namespaces []string
@@ -98,7 +98,7 @@ func actionSchema(actions []tea.ActionInfo) part {
 	}}
 }
 
-// oneBody refuses two bodies in one node, and one body under two spellings.
+// oneBody rejects two bodies in one node, and one body under two spellings.
 func oneBody(s *section) part {
 	var bodies []string
 	for _, name := range []string{"uses", "run", "steps", "subgraph"} {
@@ -167,7 +167,7 @@ func anyRequired(names []string) part {
 func keySchema(k *key, spelling string) part {
 	p := shapeSchema(k.shape)
 	if _, isReference := p["$ref"]; isReference {
-		// draft-07 ignores what stands beside $ref.
+		// draft-07 ignores the siblings of $ref.
 		p = part{"allOf": []any{p}}
 	}
 	p["description"] = k.doc
@@ -180,7 +180,7 @@ func keySchema(k *key, spelling string) part {
 	return p
 }
 
-// shapeSchema is the schema of a shape: of its one form, or of any of them.
+// shapeSchema returns the schema of a shape, which accepts any of its forms.
 func shapeSchema(s *shape) part {
 	var forms []part
 	if s.text != nil {
@@ -217,8 +217,8 @@ func shapeSchema(s *shape) part {
 	return part{"anyOf": forms}
 }
 
-// elementSchema is the schema of a list's element. A named thing gets its
-// name from itself there, not from a key.
+// elementSchema returns the schema of a list's element. A named thing in a list
+// needs its name, as it has no key.
 func elementSchema(s *shape) part {
 	p := shapeSchema(s)
 	if s.mapping == nil || !s.mapping.named {
@@ -254,7 +254,7 @@ func numberSchema(n *numberForm) part {
 	return p
 }
 
-// callConditions apply an action's schema to with where uses names it.
+// callConditions apply the schema of the action in uses to with.
 func callConditions(s *section, actions []tea.ActionInfo) []any {
 	var list []any
 	for _, a := range actions {
@@ -271,7 +271,7 @@ func callConditions(s *section, actions []tea.ActionInfo) []any {
 	return list
 }
 
-// paramsSchema is an action's own schema, in which a template may stand for
+// paramsSchema returns an action's schema, which also accepts a template for
 // any value.
 func paramsSchema(a tea.ActionInfo) (any, error) {
 	if a.Params == nil {
@@ -284,7 +284,8 @@ func paramsSchema(a tea.ActionInfo) (any, error) {
 	return json.RawMessage(data), nil
 }
 
-// withTemplates copies a schema; every value inside may be a template.
+// withTemplates returns a copy of a schema that accepts a template for every
+// value inside.
 func withTemplates(s *schema.Schema) *schema.Schema {
 	c := *s
 	if s.Properties != nil {

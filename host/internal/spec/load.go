@@ -15,12 +15,12 @@ import (
 // ConfigFile is the file name that positions inside [Options].Config carry.
 const ConfigFile = "--config"
 
-// Options are what surrounds a workflow file. The zero value reads from disk
-// and from the process's environment.
+// Options configure the reading of a workflow file. The zero value reads from
+// disk and from the process's environment.
 type Options struct {
-	// Overlays are files laid over the workflow, in order.
+	// Overlays are files applied to the workflow, in order.
 	Overlays []string
-	// Config is JSON laid over all of them; "" for none.
+	// Config is JSON applied after them; "" for none.
 	Config string
 	// LookupEnv finds ${VAR} in settings; nil is os.LookupEnv.
 	LookupEnv func(string) (string, bool)
@@ -30,8 +30,8 @@ type Options struct {
 }
 
 // Load reads a workflow file with its overlays, imports and subgraphs. The
-// diagnostics are sorted; the workflow is nil only where nothing of it is
-// usable, and not to be run where they hold an error.
+// diagnostics are sorted. The workflow is nil only if nothing of it is usable;
+// do not run it if the diagnostics contain an error.
 func Load(file string, o Options) (*Workflow, diag.List) {
 	l := newLoader(o)
 	data, err := l.read(file)
@@ -42,7 +42,7 @@ func Load(file string, o Options) (*Workflow, diag.List) {
 	return l.finish(l.document(file, filepath.Dir(file), data, true))
 }
 
-// Parse is [Load] for a workflow in memory; name stands for the file's name.
+// Parse is [Load] for a workflow in memory; name is used as its file name.
 // Relative paths start in the current directory.
 func Parse(name string, data []byte, o Options) (*Workflow, diag.List) {
 	l := newLoader(o)
@@ -53,12 +53,12 @@ func Parse(name string, data []byte, o Options) (*Workflow, diag.List) {
 type loader struct {
 	options Options
 	diags   *diag.List
-	// chain are the files being read, each a subgraph of the one before.
+	// chain has the files being read, each a subgraph of the previous one.
 	chain []string
-	// loaded are the subgraphs read, by path.
+	// loaded has the subgraphs by path.
 	loaded  map[string]*Workflow
 	deleted []deletedEdge
-	// onDisk says that files have absolute names.
+	// onDisk reports whether files have absolute names.
 	onDisk bool
 }
 
@@ -75,7 +75,7 @@ func newLoader(o Options) *loader {
 
 func (l *loader) read(file string) ([]byte, error) { return l.options.ReadFile(file) }
 
-// ReadFile reads a file from disk, and no more of it than can be accepted.
+// ReadFile reads a file from disk, at most one byte more than is accepted.
 func ReadFile(file string) ([]byte, error) {
 	f, err := os.Open(file)
 	if err != nil {
@@ -90,8 +90,7 @@ func (l *loader) finish(w *Workflow) (*Workflow, diag.List) {
 	return w, *l.diags
 }
 
-// document makes a workflow of one file's content; overlays apply to the
-// first file alone.
+// document reads one file's content; overlays apply to the first file only.
 func (l *loader) document(file, dir string, data []byte, first bool) *Workflow {
 	root := source.Parse(file, data, l.diags)
 	if root == nil {
@@ -106,7 +105,7 @@ func (l *loader) document(file, dir string, data []byte, first bool) *Workflow {
 	}
 	g := theGrammar()
 	canonical := make(chan []byte, 1)
-	go func() { canonical <- canonicalDocument(root) }() // the root does not change any more
+	go func() { canonical <- canonicalDocument(root) }() // the root no longer changes
 
 	check := checker{diags: l.diags, grammar: g}
 	check.mapping(root, "", g.workflow, "")
@@ -123,7 +122,7 @@ func (l *loader) document(file, dir string, data []byte, first bool) *Workflow {
 	return w
 }
 
-// withoutPath is the reason alone of an error that repeats the path.
+// withoutPath removes the path from an error that repeats it.
 func withoutPath(err error) error {
 	if pathError, ok := errors.AsType[*fs.PathError](err); ok {
 		return pathError.Err

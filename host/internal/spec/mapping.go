@@ -1,6 +1,7 @@
 package spec
 
 import (
+	"math"
 	"time"
 
 	"github.com/the-edge-agent/tea/host/internal/source"
@@ -8,9 +9,8 @@ import (
 	"github.com/the-edge-agent/tea/sdk/value"
 )
 
-// mapping reads the keys of one mapping under their canonical names. The
-// check has reported what is wrong; here a value of the wrong type reads as
-// absent.
+// mapping reads the keys of one mapping under their canonical names. A value of
+// the wrong type, which the checker has reported, reads as absent.
 type mapping struct {
 	element
 	section *section
@@ -23,7 +23,7 @@ type member struct {
 	key, value element
 }
 
-// element is a node with the path it stands at.
+// element is a node with its path.
 type element struct {
 	node *source.Node
 	path string
@@ -59,7 +59,7 @@ func (v element) pos() diag.Pos { return v.node.Pos(v.path) }
 
 func (v element) is(kind source.Kind) bool { return v.node != nil && v.node.Kind == kind }
 
-// text is a scalar with the place of its content.
+// text returns a scalar with the position of its content.
 func (v element) text() Text {
 	n := v.node
 	t := Text{Pos: v.pos(), Value: n.Text, Block: n.Block, Cut: n.Cut, written: n.Written, quote: n.Quote}
@@ -74,7 +74,7 @@ func (v element) scalar() bool {
 	return v.node != nil && v.node.Kind != source.Null && v.node.Kind < source.List
 }
 
-// items are the elements of a list; none for another value.
+// items returns the elements of a list; none for another value.
 func (v element) items() []element {
 	if !v.is(source.List) {
 		return nil
@@ -86,7 +86,7 @@ func (v element) items() []element {
 	return items
 }
 
-// entries are the values of a mapping under their keys, in order.
+// entries returns the keys and values of a mapping, in order.
 func (v element) entries() []entry {
 	if !v.is(source.Map) {
 		return nil
@@ -103,11 +103,10 @@ type entry struct {
 	element
 }
 
-// get is the value of a key; its node is nil where there is none.
+// get returns the value of a key; its node is nil if there is none.
 func (m mapping) get(name string) element { return m.member(name).value }
 
-// key is the key itself, for messages about it rather than its value; name
-// must be there.
+// key returns the key itself, for messages about the key rather than its value.
 func (m mapping) key(name string) element { return m.member(name).key }
 
 func (m mapping) has(name string) bool { return m.get(name).node != nil }
@@ -119,7 +118,7 @@ func (m mapping) string(name string) string {
 	return ""
 }
 
-// text is a key's text; nil where the key is absent.
+// text returns a key's text; nil if the key is absent.
 func (m mapping) text(name string) *Text {
 	v := m.get(name)
 	if !v.scalar() {
@@ -181,7 +180,7 @@ func (m mapping) float(name string) *float64 {
 	return &f
 }
 
-// duration is a duration in the unit the grammar gives the key.
+// duration returns a duration; a plain number is in the unit of the key.
 func (m mapping) duration(name string) *time.Duration {
 	v := m.get(name)
 	if !v.scalar() || v.is(source.Bool) {
@@ -194,7 +193,7 @@ func (m mapping) duration(name string) *time.Duration {
 	return &d
 }
 
-// object is a mapping in the value model; nil where the key is absent.
+// object returns a mapping in the value model; nil if the key is absent.
 func (m mapping) object(name string) map[string]any {
 	v := m.get(name)
 	if !v.is(source.Map) {
@@ -203,11 +202,39 @@ func (m mapping) object(name string) map[string]any {
 	return v.node.Value().(map[string]any)
 }
 
-// orZero is what p points to, or the zero value.
+// orZero returns *p, or the zero value for nil.
 func orZero[T any](p *T) T {
 	if p == nil {
 		var zero T
 		return zero
 	}
 	return *p
+}
+
+// maxDuration is small enough that sums of durations do not overflow.
+const maxDuration = 100 * 365 * 24 * time.Hour
+
+// duration reads a number of units, or a text such as 1m30s. The problem is ""
+// if it is valid.
+func duration(n *source.Node, unit time.Duration) (d time.Duration, problem string) {
+	if n.Kind == source.String {
+		parsed, err := time.ParseDuration(n.Text)
+		if err != nil {
+			return 0, "\"" + n.Text + "\" is not a duration"
+		}
+		d = parsed
+	} else {
+		v, ok := value.Float(n.Scalar)
+		if !ok || math.Abs(v) > float64(maxDuration/unit) {
+			return 0, n.Text + " is too long"
+		}
+		d = time.Duration(v * float64(unit))
+	}
+	switch {
+	case d < 0:
+		return 0, "a duration cannot be negative"
+	case d > maxDuration:
+		return 0, n.Text + " is too long"
+	}
+	return d, ""
 }

@@ -11,15 +11,15 @@ import (
 	"github.com/the-edge-agent/tea/sdk/diag"
 )
 
-// unknown reports a key of n that its section does not have, and says where
-// it belongs or what was probably meant.
+// unknown reports a key of n that its section does not have, with a hint where
+// it belongs or what the author probably meant.
 func (c *checker) unknown(n, k *source.Node, path string, s *section) {
 	calls := s.find("uses") != nil && (n.Get("uses") != nil || n.Get("action") != nil)
 	c.errorf(diagcode.UnknownKey, k, path, c.meant(k.Text, s, calls), "unknown key %q in %s", k.Text, s.title)
 }
 
-// meant is the hint for an unknown key; calls says that an action is called
-// beside it.
+// meant returns the hint for an unknown key; calls reports that n also calls an
+// action.
 func (c *checker) meant(word string, s *section, calls bool) string {
 	for _, name := range []string{s.title + "." + word, s.kind() + "." + word, word} {
 		if hint, ok := otherNames[name]; ok {
@@ -37,10 +37,10 @@ func (c *checker) meant(word string, s *section, calls bool) string {
 	if calls {
 		return strings.TrimSpace(suggestion + " Parameters of an action go under with.")
 	}
-	return cmp.Or(suggestion, "keys of your own begin with x-")
+	return cmp.Or(suggestion, "custom keys begin with x-")
 }
 
-// placesOf lists the kinds of section that have a key of this name.
+// placesOf returns the kinds of section that have a key of this name.
 func (g *grammar) placesOf(word string, except *section) []string {
 	var places []string
 	for _, s := range g.sections() {
@@ -51,8 +51,7 @@ func (g *grammar) placesOf(word string, except *section) []string {
 	return places
 }
 
-// otherNames are the names that other tools give to what the format has
-// under a name of its own, by themselves or in one section.
+// otherNames are hints for key names of other tools, in any section or in one.
 var otherNames = map[string]string{
 	"retries":                            "the number of retries is retry.max_retries",
 	"max_attempts":                       "the number of retries is retry.max_retries",

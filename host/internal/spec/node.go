@@ -11,7 +11,7 @@ import (
 type Node struct {
 	diag.Pos
 	Name string
-	// NamePos is where the name stands; Pos where a step has none.
+	// NamePos is the position of the name; Pos for a step without one.
 	NamePos     diag.Pos
 	Description string
 	Metadata    map[string]any
@@ -23,9 +23,9 @@ type Node struct {
 	Goto    []Rule
 	Retry   *Retry
 	Timeout time.Duration
-	// Fallback is the node that runs in this one's place after a failure.
+	// Fallback is the node that runs instead of this one after a failure.
 	Fallback *Text
-	// OnError is what a failure does; "" = as error_policy says.
+	// OnError is the effect of a failure; "" = as in error_policy.
 	OnError OnError
 	// InterruptBefore and InterruptAfter stop the run at this node.
 	InterruptBefore, InterruptAfter bool
@@ -35,7 +35,7 @@ type Node struct {
 	Parallel *Parallel
 }
 
-// Rule is one entry of goto; a nil If always holds.
+// Rule is one entry of goto; a nil If is always true.
 type Rule struct {
 	diag.Pos
 	If *Text
@@ -61,8 +61,8 @@ type LuaBody struct {
 	Output *Output
 }
 
-// StepsBody runs bodies in order on one working copy of the state. A step is
-// a node without routing; an unnamed one is called by its index.
+// StepsBody runs bodies in order on one working copy of the state. A step is a
+// node without routing; the name of an unnamed one is its index.
 type StepsBody struct {
 	diag.Pos
 	Steps []*Node
@@ -86,8 +86,8 @@ type MapBody struct {
 	ItemVar, IndexVar string
 	MaxConcurrency    int
 	FailFast          bool
-	// FanIn is the node that gets the results; nil = the node that the map
-	// leads to, where that is marked fan_in: true.
+	// FanIn is the node that gets the results; nil = the node after the map if it
+	// is marked fan_in: true.
 	FanIn *Text
 	// Do is the body of a branch: *ActionBody, *StepsBody or *SubgraphBody.
 	Do     Body
@@ -111,8 +111,8 @@ func (*LoopBody) isBody()     {}
 func (*MapBody) isBody()      {}
 func (*SubgraphBody) isBody() {}
 
-// Output says where a result goes: under one key, or field by field. A nil
-// Output merges an object result into the state and stores another value
+// Output is the destination of a result: one key, or an expression per key. A
+// nil Output merges an object result into the state and stores another value
 // under the node's name.
 type Output struct {
 	diag.Pos
@@ -169,4 +169,26 @@ func (w *Workflow) Subgraphs() []*Workflow {
 		}
 	}
 	return found
+}
+
+// Edge is one entry of edges. Several targets, or Parallel, make a fan-out.
+type Edge struct {
+	diag.Pos
+	From Text
+	To   []Text
+	// When guards the edge; nil = the default.
+	When *Text
+	// Condition is Lua or Jinja code that returns the name of a target.
+	Condition *Text
+	Targets   []Target
+	Default   *Text
+	Parallel  bool
+	// FanIn is the join of the branches; nil = found by the graph.
+	FanIn *Text
+}
+
+// Target is one entry of an edge's targets: result -> node.
+type Target struct {
+	Result string
+	To     Text
 }

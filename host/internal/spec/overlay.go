@@ -8,7 +8,7 @@ import (
 	"github.com/the-edge-agent/tea/sdk/diag"
 )
 
-// overlay lays the overlays and the configuration over a document.
+// overlay applies the overlays and the configuration to a document.
 func (l *loader) overlay(root *source.Node) *source.Node {
 	for _, file := range l.options.Overlays {
 		data, err := l.read(file)
@@ -28,7 +28,7 @@ func (l *loader) lay(root *source.Node, file string, data []byte) *source.Node {
 	var found diag.List
 	over := source.Parse(file, data, &found)
 	if len(found) == 1 && found[0].Code == diagcode.FileEmpty {
-		return root // comments alone change nothing
+		return root // only comments
 	}
 	*l.diags = append(*l.diags, found...)
 	switch {
@@ -47,14 +47,14 @@ func (l *loader) lay(root *source.Node, file string, data []byte) *source.Node {
 	return merger.Merge(root, over)
 }
 
-// deletedEdge is an edge that an overlay has removed.
+// deletedEdge is an edge that an overlay removed.
 type deletedEdge struct {
 	edge *source.Node
 	pos  diag.Pos
 }
 
-// chainedAgain warns of deleted edges that change nothing: a node without edges
-// and goto goes on to the next one in the list.
+// chainedAgain warns of deleted edges that change nothing, since a node without
+// edges and goto continues with the next one in the list.
 func (l *loader) chainedAgain(w *Workflow) {
 	for _, d := range l.deleted {
 		from := canonicalName(nodeText(d.edge.Get("from")))
@@ -70,7 +70,7 @@ func (l *loader) chainedAgain(w *Workflow) {
 			for _, to := range append([]*source.Node{targets}, targets.Items...) {
 				if canonicalName(nodeText(to)) == next {
 					l.diags.Warnf(diagcode.BadDelete, d.pos, "write a goto: at the node, or another edge from it",
-						"deleting the edge from %q to %q changes nothing: without an edge the run goes on to the next node of the list, %q", from, next, next)
+						"deleting the edge from %q to %q changes nothing: without an edge the run continues with the next node of the list, %q", from, next, next)
 				}
 			}
 		}
@@ -84,7 +84,8 @@ func nodeText(n *source.Node) string {
 	return n.Text
 }
 
-// implicitNext is where implicit chaining leads from a node, or from START.
+// implicitNext returns the node that follows a node, or START, by implicit
+// chaining.
 func (w *Workflow) implicitNext(from string) (next string, ok bool) {
 	for _, e := range w.Edges {
 		if canonicalName(e.From.Value) == from {
@@ -108,8 +109,8 @@ func (w *Workflow) implicitNext(from string) (next string, ok bool) {
 	return "", false
 }
 
-// identities tell which nodes and which edges of an overlay are those of the
-// file: nodes have one name, edges one source and the same targets.
+// identities match nodes and edges of an overlay with those of the file: nodes
+// by name, edges by source and targets.
 var identities = map[string]func(*source.Node) string{"nodes": nameOf, "edges": edgeIdentity}
 
 func edgeIdentity(edge *source.Node) string {

@@ -113,7 +113,7 @@ func numberCell(n *numberForm) string {
 		cell = "integer"
 	}
 	if n.max != nil {
-		return fmt.Sprintf("%s %v to %v", cell, n.min, *n.max)
+		return fmt.Sprintf("%s %s to %s", cell, numeral(n.min), numeral(*n.max))
 	}
-	return fmt.Sprintf("%s from %v", cell, n.min)
+	return fmt.Sprintf("%s from %s", cell, numeral(n.min))
 }

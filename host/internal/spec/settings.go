@@ -7,8 +7,8 @@ import (
 	"github.com/the-edge-agent/tea/host/internal/source"
 )
 
-// settings reads the settings with ${VAR} and ${VAR:-default} replaced in
-// every string.
+// settings reads the settings and replaces ${VAR} and ${VAR:-default} in every
+// string.
 func (d *decoder) settings(v element) map[string]any {
 	if !v.is(source.Map) {
 		return nil
@@ -36,7 +36,7 @@ func (d *decoder) expanded(v element) any {
 	return v.node.Scalar
 }
 
-// expand replaces the variables in one string. $${ is a plain ${.
+// expand replaces the variables in one string. $${ becomes ${.
 func (d *decoder) expand(v element) string {
 	text := v.text()
 	rest := text.Value
@@ -58,7 +58,7 @@ func (d *decoder) expand(v element) string {
 		out.WriteString(rest[:at])
 		end := strings.IndexByte(rest[at:], '}')
 		if end < 0 {
-			d.errorf(diagcode.VariableSyntax, v.pos(), "close it with }, or write $${ for a plain ${", "a ${ is not closed")
+			d.errorf(diagcode.VariableSyntax, v.pos(), "close it with }, or write $${ for a literal ${", "a ${ is not closed")
 			return out.String()
 		}
 		out.WriteString(d.variable(v, rest[at+2:at+end]))
@@ -66,12 +66,12 @@ func (d *decoder) expand(v element) string {
 	}
 }
 
-// variable is the value of VAR or VAR:-default; as in a shell the default
-// stands in for an empty variable too.
+// variable returns the value of VAR or VAR:-default. As in a shell, the default
+// also replaces an empty value.
 func (d *decoder) variable(v element, inner string) string {
 	name, preset, hasDefault := strings.Cut(inner, ":-")
 	if !isVariable(name) {
-		d.errorf(diagcode.VariableSyntax, v.pos(), "write ${NAME} or ${NAME:-default}, and $${ for a plain ${", "${%s} names no variable", inner)
+		d.errorf(diagcode.VariableSyntax, v.pos(), "write ${NAME} or ${NAME:-default}, and $${ for a literal ${", "${%s} is not a variable name", inner)
 		return ""
 	}
 	found, ok := d.options.LookupEnv(name)

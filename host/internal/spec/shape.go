@@ -10,9 +10,9 @@ import (
 	"github.com/the-edge-agent/tea/host/internal/source"
 )
 
-// shape says what a value may look like: one form or several, told apart by
-// the kind of YAML value. The check, the JSON Schema and the reference are
-// all made from shapes.
+// shape describes the accepted values: one form or several, distinguished by
+// the kind of the YAML value. The checker, the JSON Schema and the reference
+// all use shapes.
 type shape struct {
 	text     *textForm
 	boolean  bool
@@ -25,14 +25,14 @@ type shape struct {
 	anything bool
 }
 
-// textForm is a string. Scalar says that a number or a boolean will do,
-// taken as written.
+// textForm is a string. If scalar is set, it is also a number or a boolean, as
+// written.
 type textForm struct {
 	enum   []string
 	scalar bool
 }
 
-// numberForm is a number of at least min and, where it is set, at most max.
+// numberForm is a number of at least min and, unless max is nil, at most max.
 type numberForm struct {
 	integer bool
 	min     float64
@@ -51,7 +51,7 @@ func object(s *section) *shape      { return &shape{mapping: s} }
 func anything() *shape              { return &shape{anything: true} }
 func anyMapping() *shape            { return entriesOf(anything()) }
 
-// integer is one of at least low, and at most high where that is given.
+// integer is an integer of at least low, and at most high if given.
 func integer(low float64, high ...float64) *shape { return &shape{number: between(true, low, high)} }
 
 func number(low float64, high ...float64) *shape { return &shape{number: between(false, low, high)} }
@@ -64,7 +64,7 @@ func between(integer bool, low float64, high []float64) *numberForm {
 	return form
 }
 
-// or joins the forms of two shapes that share no kind of value.
+// or combines the forms of two shapes that have no kind of value in common.
 func (s *shape) or(other *shape) *shape {
 	both := *s
 	if other.text != nil {
@@ -86,13 +86,13 @@ func (s *shape) or(other *shape) *shape {
 	return &both
 }
 
-// nonEmpty asks for at least one element, or one free key.
+// nonEmpty requires at least one element, or one free key.
 func (s *shape) nonEmpty() *shape {
 	s.minItems = 1
 	return s
 }
 
-// kinds names what the shape accepts, as messages word it.
+// kinds describes the accepted values for messages.
 func (s *shape) kinds() string {
 	var kinds []string
 	add := func(holds bool, kind string) {
@@ -114,7 +114,7 @@ func (s *shape) kinds() string {
 	return strings.Join(kinds, "")
 }
 
-// example says how a value of the shape is written.
+// example returns a hint how to write a value of the shape.
 func (s *shape) example() string {
 	var forms []string
 	add := func(holds bool, form string) {
@@ -136,7 +136,7 @@ func (s *shape) example() string {
 	return "write " + strings.Join(forms, ", or ")
 }
 
-// kind is what a number must be.
+// kind describes the accepted numbers.
 func (f *numberForm) kind() string {
 	kind := "a number"
 	if f.integer {
@@ -148,7 +148,7 @@ func (f *numberForm) kind() string {
 	return fmt.Sprintf("%s from %s", kind, numeral(f.min))
 }
 
-// numeral is a bound without an exponent.
+// numeral formats a bound without an exponent.
 func numeral(v float64) string { return strconv.FormatFloat(v, 'f', -1, 64) }
 
 // key is one key of a section.
@@ -157,14 +157,14 @@ type key struct {
 	aliases []string
 	shape   *shape
 	doc     string
-	// fallback is the default, as the reference shows it.
+	// fallback is the default value as shown in the reference.
 	fallback string
 	required bool
-	// code is reported for a value outside the enum; "" = the general one.
+	// code is the code of a value outside the enum; "" = the general one.
 	code string
 }
 
-// holdsCode tells whether a # is likely to be meant as code: Lua's length.
+// holdsCode reports whether a # is likely to be code: Lua's length operator.
 func (k *key) holdsCode() bool {
 	return slices.Contains([]string{"if", "when", "condition", "run"}, k.name)
 }
@@ -173,31 +173,32 @@ func (k *key) spellings() []string { return append([]string{k.name}, k.aliases..
 
 // section is a kind of mapping with known keys.
 type section struct {
-	// title is how messages call it: "node", "edge".
+	// title is the name in messages: "node", "edge".
 	title string
 	doc   string
 	keys  []*key
-	// variants are the sections that replace this one by the value of type.
+	// variants are the sections that replace this one, by the value of type.
 	variants map[string]*section
-	// named says that messages carry the name of the thing.
+	// named sections have a name, which leads messages.
 	named bool
-	// inlineParams says that beside action: and without with: unknown keys
-	// are parameters.
+	// inlineParams treats unknown keys as parameters if there is action: but no
+	// with:.
 	inlineParams bool
 
 	index map[string]*key
 }
 
-// kind is the title without the variant.
+// kind returns the title without the variant.
 func (s *section) kind() string {
 	kind, _, _ := strings.Cut(s.title, " of type ")
 	return kind
 }
 
-// find gives the key with a spelling; nil where there is none.
+// find returns the key with a spelling, or nil.
 func (s *section) find(spelling string) *key { return s.index[spelling] }
 
-// canonical is the name of the key with a spelling, or the spelling itself.
+// canonical returns the name of the key with a spelling, or the spelling
+// itself.
 func (s *section) canonical(spelling string) string {
 	if k := s.find(spelling); k != nil {
 		return k.name
@@ -205,7 +206,7 @@ func (s *section) canonical(spelling string) string {
 	return spelling
 }
 
-// variant is the section that applies to a mapping.
+// variant returns the section that applies to a mapping.
 func (s *section) variant(n *source.Node) *section {
 	if kind := n.Get("type"); kind != nil && kind.Kind == source.String {
 		if v := s.variants[kind.Text]; v != nil {
@@ -215,7 +216,7 @@ func (s *section) variant(n *source.Node) *section {
 	return s
 }
 
-// takesParams tells whether unknown keys of a mapping are parameters.
+// takesParams reports whether unknown keys of a mapping are parameters.
 func (s *section) takesParams(n *source.Node) bool {
 	if !s.inlineParams || n.Get("action") == nil {
 		return false
@@ -226,5 +227,5 @@ func (s *section) takesParams(n *source.Node) bool {
 	})
 }
 
-// free tells whether a key is the user's own.
+// free reports whether a key is custom.
 func free(key string) bool { return strings.HasPrefix(key, "x-") }

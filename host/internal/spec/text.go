@@ -7,29 +7,29 @@ import (
 	"github.com/the-edge-agent/tea/sdk/diag"
 )
 
-// Text is a string of the document with its place. Pos is where the content
-// begins: the first character behind a quote, or the first line of a block.
+// Text is a string of the document with its position. Pos is where the content
+// begins: the first character after a quote, or the first line of a block.
 type Text struct {
 	diag.Pos
 	Value string
 	// Block says that the text is a YAML block scalar: line n of the text is
 	// line n of the file, and every line begins at Pos.Column.
 	Block bool
-	// Cut says that the text ends at a comment, which may have been meant as
-	// a part of it.
+	// Cut reports that the text ends at a comment, which the author may have
+	// meant to be part of it.
 	Cut bool
 
-	// written is the file from Pos on, where the text is written otherwise
-	// than it reads; quote is the quote before it, or 0.
+	// written is the rest of the file from Pos on for a text whose spelling
+	// differs from its value; quote is the quote before it, or 0.
 	written string
 	quote   byte
 }
 
-// CutHint tells what to do about code that ends at a comment; see [Text.Cut].
-const CutHint = "YAML takes ' #' as a comment: use a block scalar (run: |) or quotes"
+// CutHint is the hint for code that ends at a comment; see [Text.Cut].
+const CutHint = "' #' begins a comment in YAML: use a block scalar (run: |) or quotes"
 
-// At gives the place in the file of a line and column inside the text, both
-// from 1.
+// At returns the position in the file of a line and column inside the text,
+// both from 1.
 func (t Text) At(line, column int) diag.Pos {
 	pos := t.Pos
 	if t.written != "" {
@@ -62,12 +62,12 @@ func (t Text) offset(line, column int) int {
 	return offset + max(column, 1) - 1
 }
 
-// Tree is a value of the document whose strings may hold templates.
+// Tree is a value of the document whose strings can contain templates.
 type Tree struct {
 	diag.Pos
 	Value any
-	// Places gives the text behind a string at a path inside the value, such
-	// as "items[0].name"; "" is the value itself.
+	// Places has the texts of the strings by their path inside the value, such as
+	// "items[0].name"; "" is the value itself.
 	Places map[string]Text
 
 	root element

@@ -5,14 +5,14 @@ import (
 	"github.com/the-edge-agent/tea/sdk/diag"
 )
 
-// newTree makes a Tree of a value.
+// newTree returns the Tree of a value.
 func newTree(v element) *Tree {
 	t := &Tree{Pos: v.pos(), Value: v.node.Value(), Places: map[string]Text{}, root: v}
 	t.place(v, "")
 	return t
 }
 
-// place notes the strings inside v; inner is the path from the tree's root.
+// place records the strings inside v; inner is the path from the tree's root.
 func (t *Tree) place(v element, inner string) {
 	switch v.node.Kind {
 	case source.String:
@@ -28,8 +28,8 @@ func (t *Tree) place(v element, inner string) {
 	}
 }
 
-// KeyPos is the place of the key under which the value at a path stands, and
-// that of the value where it has no key.
+// KeyPos returns the position of the key of the value at a path, or of the
+// value if it has no key.
 func (t *Tree) KeyPos(path string) diag.Pos {
 	key, v := find(t.root, nil, "", path)
 	pos := t.posOf(v)
@@ -39,7 +39,7 @@ func (t *Tree) KeyPos(path string) diag.Pos {
 	return pos
 }
 
-// ValuePos is the place of the value at a path.
+// ValuePos returns the position of the value at a path.
 func (t *Tree) ValuePos(path string) diag.Pos {
 	_, v := find(t.root, nil, "", path)
 	return t.posOf(v)
@@ -52,7 +52,7 @@ func (t *Tree) posOf(v element) diag.Pos {
 	return v.pos()
 }
 
-// find looks for the value at a path inside v, which stands at inner itself.
+// find looks for the value at a path inside v, whose own path is inner.
 func find(v element, key *source.Node, inner, path string) (*source.Node, element) {
 	if inner == path {
 		return key, v

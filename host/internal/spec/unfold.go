@@ -5,10 +5,10 @@ import (
 	"unicode/utf8"
 )
 
-// unfold finds the character of a scalar with n others before it, in the way
-// the scalar is written: behind its quote, or plain or folded where quote is
-// 0. It gives how many lines further down that is, and how many characters
-// stand before it on its line.
+// unfold finds the character at index n of a scalar in its spelling in the
+// file, which begins after the quote; quote is 0 for a plain or folded scalar.
+// It returns the number of lines before it, and the number of characters before
+// it on its line.
 func unfold(written string, quote byte, n int) (down, right int) {
 	for written != "" {
 		u := nextUnit(written, quote)
@@ -28,8 +28,8 @@ func unfold(written string, quote byte, n int) (down, right int) {
 	return down, right
 }
 
-// unit is a piece of a scalar that stands for some characters of its text: an
-// escape, a fold between lines, or just a character.
+// unit is a piece of a spelled scalar and the number of characters it means: an
+// escape, a fold between lines, or a character.
 type unit struct{ size, chars int }
 
 func nextUnit(written string, quote byte) unit {

@@ -27,11 +27,10 @@ type Workflow struct {
 	Schema       []Key
 	InitialState map[string]any
 	Variables    map[string]any
-	// Settings are expanded: ${VAR} and ${VAR:-default} are replaced. What they
-	// give is text; the host makes it the type that its reader wants before
-	// anything else sees it.
+	// Settings are expanded: ${VAR} and ${VAR:-default} are replaced by text,
+	// which the host converts to the type that the schema of the setting expects.
 	Settings map[string]any
-	// SettingsText is the settings as written; nil where there are none.
+	// SettingsText is the settings as written; nil if there are none.
 	SettingsText *Tree
 	Imports      []Import
 	Nodes        []*Node
@@ -41,7 +40,7 @@ type Workflow struct {
 	Budget       Budget
 }
 
-// Node finds a top-level node by name; nil where there is none.
+// Node returns a top-level node by name, or nil.
 func (w *Workflow) Node(name string) *Node {
 	for _, n := range w.Nodes {
 		if n.Name == name {
@@ -77,7 +76,7 @@ const (
 	TypeAny    Type = "any"
 )
 
-// Reducer says how an update meets the value that is there.
+// Reducer says how an update combines with the current value.
 type Reducer string
 
 // The reducers; ReduceReplace is the default.
@@ -92,7 +91,7 @@ const (
 	ReduceMin     Reducer = "min"
 )
 
-// ImportKind says what an import brings in.
+// ImportKind is the kind of thing that is imported.
 type ImportKind string
 
 // The kinds of import.
@@ -113,8 +112,8 @@ type Import struct {
 	// Version is the constraint of a plugin import, "" for any.
 	Version   string
 	Namespace string
-	// Code is the text of the module of a path import, as it was when the
-	// workflow was read: what runs is what the digest covers.
+	// Code is the text of the module of a path import, read with the workflow:
+	// what runs is what the digest covers.
 	Code []byte
 }
 
@@ -141,4 +140,55 @@ type Budget struct {
 	Tokens    int64
 	USD       float64
 	ToolCalls int
+}
+
+// OnError is the effect of a failure after the retries.
+type OnError string
+
+// The effects of a failure. OnErrorCheckpoint is OnErrorStop with a guaranteed
+// checkpoint.
+const (
+	OnErrorDefault    OnError = ""
+	OnErrorStop       OnError = "stop"
+	OnErrorCheckpoint OnError = "checkpoint_and_exit"
+	OnErrorContinue   OnError = "continue"
+	OnErrorFallback   OnError = "fallback"
+)
+
+// Retry is a retry policy. A nil pointer means that the file does not set the
+// field, which a node inherits.
+type Retry struct {
+	diag.Pos
+	MaxRetries *int
+	Base, Max  *time.Duration
+	Multiplier *float64
+	// Jitter is the random share of the wait, 0 to 1; true in a file is 0.5.
+	Jitter *float64
+	// RetryOn are the error types to retry; empty = those marked retryable.
+	RetryOn []string
+}
+
+// ErrorPolicy is the error_policy section.
+type ErrorPolicy struct {
+	Retry
+	OnFailure OnError
+}
+
+// Parallel is config.parallel or a node's parallel: how branches run.
+type Parallel struct {
+	diag.Pos
+	Timeout        time.Duration
+	FailFast       *bool
+	MaxConcurrency int
+	// Retry repeats a whole branch.
+	Retry   *Retry
+	Breaker *Breaker
+}
+
+// Breaker is a circuit breaker for the branches of one fan-out, kept per
+// branch entry over the whole run.
+type Breaker struct {
+	FailureThreshold int
+	ResetTimeout     time.Duration
+	HalfOpenMaxCalls int
 }

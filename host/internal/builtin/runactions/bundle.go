@@ -84,7 +84,7 @@ func secret(_ context.Context, req *tea.Request, p secretParams) (secretResult, 
 	}
 	v, ok := run.Secret(p.Name)
 	if !ok {
-		return secretResult{}, tea.Errorf(tea.NotFound, "there is no secret %q; give it with --secrets or --secrets-env", p.Name)
+		return secretResult{}, tea.Errorf(tea.NotFound, "there is no secret %q; pass it with --secrets or --secrets-env", p.Name)
 	}
 	return secretResult{Success: true, Value: v}, nil
 }
