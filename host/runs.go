@@ -57,23 +57,46 @@ func (r *Runs) Prune(p PrunePolicy) ([]string, error) { return r.store.GC(p, tim
 // Remove removes one run.
 func (r *Runs) Remove(run string) error { return r.store.Remove(run) }
 
-// Events reads a run's stored events behind the given seq, in order, as JSON
-// lines. Tokens, which are stored together, come one by one as they were
-// streamed; their ts is that of the first one of the group.
+// Events calls fn with a run's stored events after the given seq, in order; see
+// [RunEvents.Next].
 func (r *Runs) Events(run string, after int64, fn func(seq int64, line []byte) error) error {
-	contents, err := r.Show(run)
+	events, err := r.OpenEvents(run, after)
 	if err != nil {
 		return err
 	}
-	reader := eventReader{after: after, fn: fn}
-	err = checkpoint.ReadEvents(r.store.EventsPath(contents.Header.RunID), uint64(max(after, 0)), func(seq uint64, line []byte) error {
-		return reader.line(int64(seq), line)
-	})
+	return events.Next(fn)
+}
+
+// OpenEvents returns the stored events of a run after the given seq.
+func (r *Runs) OpenEvents(run string, after int64) (*RunEvents, error) {
+	contents, err := r.Show(run)
+	if err != nil {
+		return nil, err
+	}
+	id := contents.Header.RunID
+	return &RunEvents{run: id, after: after, log: checkpoint.EventReader{Path: r.store.EventsPath(id), After: uint64(max(after, 0))}}, nil
+}
+
+// RunEvents are the stored events of a run, which can still go on. They are not
+// safe for concurrent use.
+type RunEvents struct {
+	run   string
+	after int64
+	log   checkpoint.EventReader
+}
+
+// Next calls fn with each event that was stored since the last call, in order,
+// as a line of JSON that is valid during the call only. Tokens, which are stored
+// together, come one by one as they were streamed; their ts is that of the first
+// one of the group.
+func (e *RunEvents) Next(fn func(seq int64, line []byte) error) error {
+	reader := eventReader{after: e.after, fn: fn}
+	err := e.log.Read(func(seq uint64, line []byte) error { return reader.line(int64(seq), line) })
 	if err == nil {
 		err = reader.flush()
 	}
 	if err != nil {
-		return fmt.Errorf("read the events of run %s: %w", contents.Header.RunID, err)
+		return fmt.Errorf("read the events of run %s: %w", e.run, err)
 	}
 	return nil
 }

@@ -218,22 +218,21 @@ func (c *runsEventsCmd) Run(a *app) error {
 	if err != nil {
 		return err
 	}
+	events, err := runs.OpenEvents(id, c.After)
+	if err != nil {
+		return err
+	}
 	ticker := time.NewTicker(followEvery)
 	defer ticker.Stop()
-	after := c.After
 	for {
 		// Asked before the reading, so that the last events are not missed.
 		goesOn := c.Follow && isRunning(runs, id)
-		err := runs.Events(id, after, func(seq int64, line []byte) error {
-			after = seq
+		err := events.Next(func(_ int64, line []byte) error {
 			_, err := a.stdout.Write(append(bytes.Clone(escapeJSON(line)), '\n'))
 			return err
 		})
-		if err != nil && !(goesOn && errors.Is(err, fs.ErrNotExist)) {
+		if err != nil || !goesOn {
 			return err
-		}
-		if !goesOn {
-			return nil
 		}
 		<-ticker.C
 	}

@@ -183,12 +183,28 @@ func (l *EventLog) Close() error {
 }
 
 // ReadEvents calls fn with each event of the log at path whose seq is greater
-// than after, in order. line is valid during the call only. A run that goes on
-// may be read; a last line that is not whole yet is left out. It returns fn's
-// error as it is, and a [*CorruptError] for a line that is no event. A file
-// that is not there holds no events.
+// than after, in order; see [EventReader.Read].
 func ReadEvents(path string, after uint64, fn func(seq uint64, line []byte) error) error {
-	f, err := os.Open(path)
+	return (&EventReader{Path: path, After: after}).Read(fn)
+}
+
+// EventReader reads a log of events that can still grow. It is not safe for
+// concurrent use.
+type EventReader struct {
+	Path string
+	// After leaves out the events up to this seq.
+	After uint64
+
+	offset int64 // of what was not read yet
+}
+
+// Read calls fn with each event that was added since the last call, in order.
+// line is valid during the call only. A last line that is not complete yet is
+// left for the next call. Read returns an error of fn as it is, and a
+// [*CorruptError] for a line that is not an event. A file that does not exist
+// has no events.
+func (r *EventReader) Read(fn func(seq uint64, line []byte) error) error {
+	f, err := os.Open(r.Path)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}
@@ -196,18 +212,20 @@ func ReadEvents(path string, after uint64, fn func(seq uint64, line []byte) erro
 		return fmt.Errorf("read events: %w", err)
 	}
 	defer f.Close()
+	if _, err := f.Seek(r.offset, io.SeekStart); err != nil {
+		return fmt.Errorf("read events: %w", err)
+	}
 	lines := bufio.NewScanner(f)
 	lines.Buffer(make([]byte, 64<<10), maxEventLine)
 	lines.Split(splitWholeLines)
-	var offset int64
 	for lines.Scan() {
 		line := lines.Bytes()
 		seq, ok := eventSeq(line)
 		if !ok {
-			return &CorruptError{Path: path, Offset: offset, Reason: "a line is no event"}
+			return &CorruptError{Path: r.Path, Offset: r.offset, Reason: "a line is no event"}
 		}
-		offset += int64(len(line)) + 1
-		if seq <= after {
+		r.offset += int64(len(line)) + 1
+		if seq <= r.After {
 			continue
 		}
 		if err := fn(seq, line); err != nil {
@@ -215,7 +233,7 @@ func ReadEvents(path string, after uint64, fn func(seq uint64, line []byte) erro
 		}
 	}
 	if err := lines.Err(); err != nil {
-		return fmt.Errorf("read events %s: %w", path, err)
+		return fmt.Errorf("read events %s: %w", r.Path, err)
 	}
 	return nil
 }

@@ -6,6 +6,7 @@ import (
 	"io"
 	"io/fs"
 	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -152,5 +153,42 @@ func TestReadEventsReportsDamage(t *testing.T) {
 	}
 	if err := ReadEvents(s.EventsPath("none"), 0, nil); err != nil {
 		t.Errorf("no file: %v", err)
+	}
+}
+
+// A reader goes on where it stopped, with what was written since.
+func TestEventReaderReturnsWhatWasAdded(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "events")
+	r := EventReader{Path: path, After: 2}
+	add := func(text string) {
+		t.Helper()
+		f, err := os.OpenFile(path, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
+		if err == nil {
+			_, err = f.WriteString(text)
+			err = errors.Join(err, f.Close())
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, step := range []struct {
+		add  string
+		want []uint64
+	}{
+		{"", nil},
+		{`{"seq":1,"event":"log"}` + "\n", nil},
+		{`{"seq":2,"event":"log"}` + "\n" + `{"seq":3,"event":"log"}` + "\n" + `{"seq":4,"ev`, []uint64{3}},
+		{`ent":"log"}` + "\n", []uint64{4}},
+		{"", nil},
+	} {
+		add(step.add)
+		var got []uint64
+		if err := r.Read(func(seq uint64, _ []byte) error { got = append(got, seq); return nil }); err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(step.want, got); diff != "" {
+			t.Errorf("after %q: %s", step.add, diff)
+		}
 	}
 }
