@@ -21,6 +21,7 @@ func contextActions() []tea.Action {
 // AssembleParams are the parameters of context.assemble.
 type AssembleParams struct {
 	Query     string          `json:"query,omitempty" doc:"the question that the context is for; without one the scopes' priorities alone decide"`
+	Namespace string          `json:"namespace,omitempty" maxLength:"256" doc:"namespace of the entries; files and sessions belong to all"`
 	Config    *AssembleConfig `json:"config,omitempty" doc:"where to look and how much to take"`
 	Variables map[string]any  `json:"variables,omitempty" doc:"values for {name} in entity_id, user_id, directory and sql"`
 }
@@ -81,7 +82,16 @@ type AssembleSource struct {
 	Score      float64 `json:"score" doc:"0.7 x similarity + 0.3 x priority of the scope"`
 	Similarity float64 `json:"similarity" doc:"to the query, from 0 to 1"`
 	Source     string  `json:"source" enum:"file,ltm,session"`
-	Truncated  bool    `json:"truncated" doc:"only its beginning is in the context"`
+	Truncated  bool    `json:"truncated" doc:"only a part is in the context: the passages, or, without any, its beginning"`
+
+	Passages []AssemblePassage `json:"passages,omitempty" doc:"the parts of a long source that were chosen by the query, in its order"`
+}
+
+// AssemblePassage is a part of a source.
+type AssemblePassage struct {
+	FirstLine int      `json:"first_line" doc:"from 1"`
+	LastLine  int      `json:"last_line"`
+	Headings  []string `json:"headings" doc:"of Markdown, which lead to the passage, the outermost first"`
 }
 
 // AssembleTable is the answer of a query of tables.
@@ -127,7 +137,7 @@ func assembleRequest(p AssembleParams) (assemble.Request, error) {
 		config = &AssembleConfig{}
 	}
 	r := assemble.Request{
-		Query: p.Query, Priorities: config.Priorities, MaxTokens: cmp.Or(config.MaxTokens, assemble.DefaultTokens),
+		Query: p.Query, Namespace: p.Namespace, Priorities: config.Priorities, MaxTokens: cmp.Or(config.MaxTokens, assemble.DefaultTokens),
 		Threshold: assemble.DefaultThreshold, SimilarityWeight: assemble.SimilarityWeight, PriorityWeight: assemble.PriorityWeight,
 		Method: assemble.Method(cmp.Or(config.Similarity, string(assemble.Auto))), Collection: cmp.Or(config.Collection, assemble.DefaultCollection),
 	}
@@ -173,6 +183,9 @@ func assembleResult(made *assemble.Result) *AssembleResult {
 	for i, s := range made.Sources {
 		r.Sources[i] = AssembleSource{
 			Path: s.Path, Scope: s.Scope, Tokens: s.Tokens, Score: s.Score, Similarity: s.Similarity, Source: string(s.Kind), Truncated: s.Truncated,
+		}
+		for _, p := range s.Passages {
+			r.Sources[i].Passages = append(r.Sources[i].Passages, AssemblePassage{FirstLine: p.FirstLine, LastLine: p.LastLine, Headings: append([]string{}, p.Headings...)})
 		}
 	}
 	for i, t := range made.Tables {

@@ -187,3 +187,32 @@ func TestAssembleContextWhileFilesChange(t *testing.T) {
 		same(t, "in the end", found, listed)
 	})
 }
+
+func TestAssembleContextOfANamespace(t *testing.T) {
+	t.Parallel()
+	linkedAgents(t, embedder, func(t *testing.T, a *agent) {
+		for _, namespace := range []string{"", "acme"} {
+			a.do(t, "ltm.store", map[string]any{"namespace": namespace, "key": "user/7", "value": "the pump of <" + namespace + ">"})
+			a.do(t, "ltm.store", map[string]any{"namespace": namespace, "key": "user/7/same", "value": "a valve"})
+		}
+		a.file(t, "user/7/a.md", "pump")
+		check := func(similarity string) {
+			t.Helper()
+			for _, namespace := range []string{"", "acme"} {
+				got := a.do(t, "context.assemble", map[string]any{"query": "pump valve", "namespace": namespace, "config": with(
+					layers(map[string]any{"scope": "user", "entity_id": "7"}), map[string]any{"threshold": 0, "similarity": similarity})})
+				text := got["context"].(string)
+				if len(sources(got)) != 3 || strings.Count(text, "the pump of <") != 1 || !strings.Contains(text, "the pump of <"+namespace+">") {
+					t.Errorf("namespace %q, by %s: the context is\n%s", namespace, similarity, text)
+				}
+			}
+		}
+		check("bm25")
+		a.do(t, "memory.backfill_embeddings", map[string]any{"namespace": "acme"})
+		check("cosine")
+		a.do(t, "memory.backfill_embeddings", nil)
+		check("cosine")
+		none := a.do(t, "context.assemble", map[string]any{"query": "valve", "namespace": "other", "config": map[string]any{"similarity": "bm25"}})
+		same(t, "another namespace", sources(none), []string{})
+	})
+}

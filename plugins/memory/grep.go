@@ -129,6 +129,7 @@ type SearchContentParams struct {
 	Fields          map[string]json.RawMessage `json:"fields,omitempty" doc:"values that fields must have, by JSON path: {\"$.unit.name\": \"pump\"}"`
 	Conditions      []ContentCondition         `json:"conditions,omitempty" doc:"comparisons that must all hold, each for one of the nodes that its path names"`
 	Source          string                     `json:"source,omitempty" default:"files" enum:"files,ltm,all" doc:"files: those that are JSON, and each line of JSON Lines; ltm: the values of the long-term memory, with their keys as paths"`
+	Namespace       string                     `json:"namespace,omitempty" maxLength:"256" doc:"namespace of the entries of the long-term memory"`
 	Path            string                     `json:"path,omitempty" doc:"restricts files and keys: a pattern as in memory.file_list"`
 	SessionID       string                     `json:"session_id,omitempty" doc:"files of this session only; path is within it"`
 	IncludeArchived bool                       `json:"include_archived,omitempty" doc:"files of archived sessions, too"`
@@ -183,7 +184,7 @@ func (m *Memory) SearchContent(ctx context.Context, _ *tea.Request, p SearchCont
 		}
 	}
 	if p.Source != "files" && p.SessionID == "" && !r.Truncated {
-		if err := m.searchMemories(limited, s, r); err != nil {
+		if err := m.searchMemories(limited, p.Namespace, s, r); err != nil {
 			return nil, err
 		}
 	}
@@ -240,10 +241,10 @@ func matchesOf(nodes []file.Node) []ContentMatch {
 }
 
 // searchMemories looks through the values of the long-term memory.
-func (m *Memory) searchMemories(ctx context.Context, s file.DocumentSearch, r *SearchContentResult) error {
+func (m *Memory) searchMemories(ctx context.Context, namespace string, s file.DocumentSearch, r *SearchContentResult) error {
 	const page = 100
 	for after := ""; ; {
-		found, err := m.folder.longterm.List(ctx, store.List{After: after, Limit: page})
+		found, err := m.folder.longterm.List(ctx, store.List{Namespace: namespace, After: after, Limit: page})
 		if errors.Is(ctx.Err(), context.DeadlineExceeded) {
 			r.Truncated = true
 			return nil

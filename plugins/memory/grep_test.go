@@ -100,6 +100,19 @@ func TestGrepIsBounded(t *testing.T) {
 	})
 }
 
+func TestSearchContentOfANamespace(t *testing.T) {
+	t.Parallel()
+	linkedAgents(t, noHost, func(t *testing.T, a *agent) {
+		for _, namespace := range []string{"", "acme"} {
+			a.do(t, "ltm.store", map[string]any{"namespace": namespace, "key": "of <" + namespace + ">", "value": map[string]any{"n": 1}})
+		}
+		for _, namespace := range []string{"", "acme"} {
+			got := a.do(t, "memory.search_content", map[string]any{"namespace": namespace, "source": "all", "fields": map[string]any{"$.n": 1}})
+			same(t, namespace, []any{got["count"], got["results"].([]any)[0].(map[string]any)["path"]}, []any{int64(1), "of <" + namespace + ">"})
+		}
+	})
+}
+
 func TestSearchContent(t *testing.T) {
 	t.Parallel()
 	linkedAgents(t, alone, func(t *testing.T, a *agent) {

@@ -73,6 +73,8 @@ const (
 type Request struct {
 	// Query is the question, "" for none.
 	Query string
+	// Namespace is that of the entries.
+	Namespace string
 	// Layers say where candidates are; none means everything.
 	Layers []Layer
 	// Priorities of scopes that differ from the default ones, or of more scopes.
@@ -118,8 +120,16 @@ type Source struct {
 	// Tokens are those of the part, its heading included.
 	Tokens            int
 	Score, Similarity float64
-	// Truncated says that only a part of it is in the context.
+	// Truncated says that only a part of it is in the context: the Passages, or,
+	// without any, the beginning.
 	Truncated bool
+	Passages  []Passage
+}
+
+// Passage is a part of a source, by its lines and the headings that lead to it.
+type Passage struct {
+	FirstLine, LastLine int
+	Headings            []string
 }
 
 // Kind says what a source is.

@@ -1,8 +1,10 @@
 package assemble
 
 import (
+	"cmp"
 	"context"
 	"regexp"
+	"slices"
 	"strings"
 	"sync"
 
@@ -10,7 +12,7 @@ import (
 )
 
 const (
-	// between lies between two parts of a context.
+	// between separates two parts of a context.
 	between = "\n\n"
 	// leastBody is what of a text must fit, in tokens, for a part of it to be
 	// worth its heading.
@@ -18,8 +20,8 @@ const (
 	// bytesPerToken is how much of a large file is read for each token that
 	// there is room for. A token has four bytes of prose.
 	bytesPerToken = 16
-	// maxMisses is how many candidates in a row may be too large for what is
-	// left before the rest is not looked at any more.
+	// maxMisses is how many units in a row may be too large for the room before
+	// the rest is skipped.
 	maxMisses = 50
 )
 
@@ -33,95 +35,214 @@ func (p part) text() string { return p.heading + between + p.body }
 
 // filling is a context that grows.
 type filling struct {
-	a      *Assembler
-	r      Request
-	result *Result
-	parts  []part
-	used   int
-	taken  map[int]int // tokens by layer
+	g        *gathering
+	r        Request
+	result   *Result
+	parts    []part // of tables, and in the end all
+	sections map[*candidate]*section
+	used     int         // tokens
+	taken    map[int]int // tokens by layer
+}
+
+// unit is what is taken or left out: a whole candidate, or a passage of one.
+type unit struct {
+	*candidate
+	passage int // -1 for the whole candidate
+	value   float64
 }
 
 // posing finds lines of a text that look like a heading of the context.
 var posing = sync.OnceValue(func() *regexp.Regexp {
-	return regexp.MustCompile(`(?m)(^|[\r\v\f\x{85}\x{2028}\x{2029}])([ \t]*)(##[ \t]*[^\s:]+:)`)
+	return regexp.MustCompile(`(?m)(^|[\r\v\f\x{85}\x{2028}\x{2029}])([\pZ\p{Cf}\t]*)(##[\pZ\p{Cf}\t]*[^\s:]+:)`)
 })
 
-// fill writes the context: the tables, and then the candidates as long as
-// there is room.
+// disarm escapes what looks like a heading, so that no text poses as another
+// source of the context.
+func disarm(text string) string { return posing().ReplaceAllString(text, `$1$2\$3`) }
+
+// fill writes the context: the tables, and then the candidates while there is
+// room.
 func (a *Assembler) fill(ctx context.Context, r Request, g *gathering, tables []Table) (*Result, error) {
-	f := &filling{a: a, r: r, result: &Result{Sources: []Source{}, Tables: tables, Method: g.method}, taken: map[int]int{}}
+	f := &filling{
+		g: g, r: r, result: &Result{Sources: []Source{}, Tables: tables, Method: g.method}, sections: map[*candidate]*section{}, taken: map[int]int{},
+	}
 	f.tables(len(g.ranked) > 0)
-	misses := 0
-	for _, c := range g.ranked {
-		if misses == maxMisses {
-			break
-		}
-		fits, err := f.candidate(ctx, c)
-		if err != nil {
-			return nil, err
-		}
-		if misses++; fits {
-			misses = 0
-		}
+	if err := f.candidates(ctx); err != nil {
+		return nil, err
 	}
 	f.finish()
 	return f.result, nil
 }
 
-// candidate adds one, or the beginning of it. It says whether there was room.
-func (f *filling) candidate(ctx context.Context, c *candidate) (fits bool, err error) {
-	heading := "## " + c.place.scope + ": " + oneLine(c.path)
-	cost := tokens.Count(heading + between)
-	room := f.r.MaxTokens - f.used - cost
-	if len(f.parts) > 0 {
-		room-- // for what is between
-	}
-	if limit := c.place.maxTokens; limit > 0 {
-		room = min(room, limit-f.taken[c.place.layer]-cost)
-	}
-	whole := room > 0 && (c.file == nil || c.file.Tokens <= room)
-	if room <= 0 || !whole && room < leastBody {
+// candidates takes the units with the greatest value. A candidate that does not
+// fit is replaced by its passages. What then remains of the room is filled with
+// the beginnings of what did not fit.
+func (f *filling) candidates(ctx context.Context) error {
+	asked := f.g.asked()
+	queue, left, full := f.units(), []unit(nil), map[*candidate]bool{}
+	for misses := 0; len(queue) > 0 && misses < maxMisses; {
+		u := queue[0]
+		queue = queue[1:]
+		if full[u.candidate] {
+			continue // what is worth less does not take the place of a passage that did not fit
+		}
+		fits, err := f.take(ctx, u, !asked)
+		switch {
+		case err != nil:
+			return err
+		case fits:
+			misses = 0
+			continue
+		}
 		f.result.Truncated = true
+		if asked && u.passage < 0 && f.room(u.candidate) >= leastBody {
+			parts, err := f.split(ctx, u.candidate)
+			if err != nil {
+				return err
+			}
+			if len(parts) > 0 {
+				queue = append(parts, queue...)
+				slices.SortFunc(queue, unit.compare)
+				continue
+			}
+		}
+		misses++
+		full[u.candidate] = true
+		left = append(left, u)
+	}
+	if !asked {
+		return nil
+	}
+	for _, u := range left {
+		_, err := f.take(ctx, u, true)
+		if err == nil && f.sections[u.candidate] == nil && u.passage >= 0 { // there is no room to say where the passage is
+			u.passage = -1
+			_, err = f.take(ctx, u, true)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// units are the candidates in the order of their ranks. Those that have nothing
+// in common with the question come last.
+func (f *filling) units() []unit {
+	units := make([]unit, len(f.g.ranked))
+	for i, c := range f.g.ranked {
+		units[i] = unit{candidate: c, passage: -1, value: c.score}
+		if c.similarity == 0 {
+			units[i].value -= 1 + f.r.PriorityWeight
+		}
+	}
+	slices.SortFunc(units, unit.compare)
+	return units
+}
+
+// split returns the passages of a candidate that are worth reading. The value of
+// a passage is the candidate's score with the passage's share of its similarity.
+func (f *filling) split(ctx context.Context, c *candidate) (units []unit, err error) {
+	s, err := f.g.passagesOf(ctx, c)
+	if s == nil || err != nil {
+		return nil, err
+	}
+	for i, p := range s.all {
+		if p.likeness > 0 {
+			value := rounded(f.r.SimilarityWeight*c.similarity*p.likeness + f.r.PriorityWeight*c.place.priority)
+			units = append(units, unit{candidate: c, passage: i, value: value})
+		}
+	}
+	return units, nil
+}
+
+// compare orders units by their value, the greatest first.
+func (u unit) compare(other unit) int {
+	return cmp.Or(cmp.Compare(other.value, u.value), cmp.Compare(u.rank, other.rank), cmp.Compare(u.passage, other.passage))
+}
+
+// room is how many tokens there are for more of a candidate.
+func (f *filling) room(c *candidate) int {
+	room := f.r.MaxTokens - f.used
+	if limit := c.place.maxTokens; limit > 0 {
+		room = min(room, limit-f.taken[c.place.layer])
+	}
+	return room
+}
+
+func (f *filling) spend(c *candidate, cost int) {
+	f.used += cost
+	f.taken[c.place.layer] += cost
+}
+
+// take adds a unit, or, with cut, the beginning of one that does not fit. It
+// reports whether all of it fits.
+func (f *filling) take(ctx context.Context, u unit, cut bool) (fits bool, err error) {
+	if u.passage >= 0 {
+		return f.passage(u, cut), nil
+	}
+	s := newSection(u.candidate)
+	room := f.room(u.candidate) - s.cost
+	whole := room > 0 && (u.file == nil || u.file.Tokens <= room)
+	if room <= 0 || !whole && (!cut || room < leastBody) {
 		return false, nil
 	}
-	body, ok := f.body(ctx, c, room, whole)
+	body, ok := f.body(ctx, u.candidate, room, whole)
 	if !ok || ctx.Err() != nil {
 		return true, ctx.Err()
 	}
-	// A text must not pose as another source of the context.
-	disarmed := posing().ReplaceAllString(body, `$1$2\$3`)
+	disarmed := disarm(body)
 	var count int
-	if c.file != nil && whole && disarmed == body {
-		count = c.file.Tokens
+	if u.file != nil && whole && disarmed == body {
+		count = u.file.Tokens
 	} else {
-		var head string
-		head, count = tokens.Cut(disarmed, room)
-		whole = whole && len(head) == len(disarmed)
-		body = head
+		body, count = tokens.Cut(disarmed, room)
+		whole = whole && len(body) == len(disarmed)
 	}
-	if body == "" || !whole && count < leastBody/2 {
-		f.result.Truncated = true
+	if body == "" || !whole && (!cut || count < leastBody/2) {
 		return false, nil
 	}
 	f.result.Truncated = f.result.Truncated || !whole
-	f.result.Sources = append(f.result.Sources, Source{
-		Kind: c.kind, Path: c.path, Scope: c.place.scope, Tokens: cost + count, Score: c.score, Similarity: c.similarity, Truncated: !whole,
-	})
-	f.add(part{heading: heading, body: body, source: len(f.result.Sources) - 1}, cost+count)
-	f.taken[c.place.layer] += cost + count
+	s.body, s.truncated = body, !whole
+	s.cost += count
+	f.sections[u.candidate] = s
+	f.spend(u.candidate, s.cost)
 	return whole, nil
 }
 
-func (f *filling) add(p part, cost int) {
-	if len(f.parts) > 0 {
-		f.used++
+// passage adds a passage, or the beginning of it.
+func (f *filling) passage(u unit, cut bool) (fits bool) {
+	s := f.sections[u.candidate]
+	cost := 0
+	if s == nil {
+		s = newSection(u.candidate)
+		cost = s.cost + tokens.Count(between+leftOut)
 	}
-	f.parts = append(f.parts, p)
-	f.used += cost
+	p := u.passages.all[u.passage]
+	cost += s.joint(u.passage)
+	room := f.room(u.candidate) - cost
+	if room <= 0 {
+		return false
+	}
+	text := u.passages.text[p.start:p.end]
+	count := tokens.Count(disarm(text))
+	if count > room {
+		if !cut || room < leastBody {
+			return false
+		}
+		text, _ = tokens.Cut(text, room)
+		if count = tokens.Count(disarm(text)); text == "" || count > room {
+			return false
+		}
+	}
+	s.spans = append(s.spans, span{passage: u.passage, end: p.start + len(text)})
+	f.sections[u.candidate] = s
+	f.spend(u.candidate, cost+count)
+	return p.start+len(text) == p.end
 }
 
 // body is the text of a candidate, or enough of it to be cut. One that has
-// gone meanwhile, is damaged or says nothing is passed over.
+// gone meanwhile, is damaged or says nothing is skipped.
 func (f *filling) body(ctx context.Context, c *candidate, room int, whole bool) (text string, ok bool) {
 	text = c.text
 	if c.file != nil {
@@ -130,7 +251,7 @@ func (f *filling) body(ctx context.Context, c *candidate, room int, whole bool) 
 			limit = min(limit, int64(room)*bytesPerToken+leastBody*bytesPerToken)
 		}
 		var err error
-		if text, err = readText(ctx, f.a.o.Files, *c.file, limit); err != nil {
+		if text, err = readText(ctx, f.g.a.o.Files, *c.file, limit); err != nil {
 			if ctx.Err() == nil {
 				f.r.Warn("a file cannot be read and is left out of the context", c.path, err)
 			}
@@ -141,9 +262,25 @@ func (f *filling) body(ctx context.Context, c *candidate, room int, whole bool) 
 	return text, text != ""
 }
 
-// finish puts the parts together. The tokens of a whole may differ by a few
-// from the sum of its parts; what is then too much is taken from the end.
+// add adds a table.
+func (f *filling) add(p part, cost int) {
+	if len(f.parts) > 0 {
+		f.used++
+	}
+	f.parts = append(f.parts, p)
+	f.used += cost
+}
+
+// finish puts the parts together, in the order of their ranks. The tokens of
+// the whole may differ by a few from the sum of its parts; what is then too
+// much is taken from the end.
 func (f *filling) finish() {
+	for _, c := range f.g.ranked {
+		if s := f.sections[c]; s != nil {
+			f.result.Sources = append(f.result.Sources, s.source())
+			f.parts = append(f.parts, part{heading: s.heading, body: s.render(), source: len(f.result.Sources) - 1})
+		}
+	}
 	for {
 		texts := make([]string, len(f.parts))
 		for i, p := range f.parts {
@@ -166,7 +303,7 @@ func (f *filling) shorten(over int) {
 	last := &f.parts[end]
 	before := tokens.Count(last.body)
 	body, count := tokens.Cut(last.body, before-over)
-	if last.source < 0 || body == "" || len(body) >= len(last.body) {
+	if last.source < 0 || body == "" || len(body) >= len(last.body) || len(f.result.Sources[last.source].Passages) > 0 {
 		f.parts = f.parts[:end]
 		if last.source >= 0 {
 			f.result.Sources = f.result.Sources[:last.source]

@@ -42,7 +42,9 @@ type candidate struct {
 	words             float64 // BM25
 	cosine            float64
 	hasVector         bool
+	passages          *passages // see passagesOf
 	similarity, score float64
+	rank              int // among the admitted ones
 	// admission is the score against which the threshold holds.
 	admission float64
 }
@@ -63,6 +65,9 @@ type gathering struct {
 	found  map[name]*candidate
 	// statistics weigh the words of the question.
 	statistics fulltext.Statistics
+	counter    *fulltext.Counter // of the statistics
+	long       int               // texts that were split into passages
+	longBytes  int64
 	method     Method
 	ranked     []*candidate // the admitted ones, the best first
 }
@@ -184,7 +189,7 @@ func (g *gathering) entries(ctx context.Context, p *place) error {
 		return nil
 	}
 	if g.asked() {
-		found, err := g.a.o.LTM.Search(ctx, store.Search{Text: g.r.Query, Prefix: p.prefix, Limit: maxHits})
+		found, err := g.a.o.LTM.Search(ctx, store.Search{Namespace: g.r.Namespace, Text: g.r.Query, Prefix: p.prefix, Limit: maxHits})
 		if err != nil {
 			return err
 		}
@@ -195,7 +200,7 @@ func (g *gathering) entries(ctx context.Context, p *place) error {
 		}
 	}
 	if p.entry != "" {
-		e, err := g.a.o.LTM.Retrieve(ctx, "", p.entry)
+		e, err := g.a.o.LTM.Retrieve(ctx, g.r.Namespace, p.entry)
 		switch {
 		case err == nil:
 			err = g.entry(p, e)
@@ -209,7 +214,7 @@ func (g *gathering) entries(ctx context.Context, p *place) error {
 	if !g.all() {
 		return nil
 	}
-	list, err := g.a.o.LTM.List(ctx, store.List{Prefix: p.prefix, Limit: maxEntries})
+	list, err := g.a.o.LTM.List(ctx, store.List{Namespace: g.r.Namespace, Prefix: p.prefix, Limit: maxEntries})
 	if err != nil {
 		return err
 	}
@@ -238,8 +243,16 @@ func (g *gathering) entry(p *place, e store.Memory) error {
 // score counts the words of a candidate that no index ranks with the files.
 func (g *gathering) score(c *candidate) {
 	if g.asked() {
-		c.words = g.statistics.Score(nameOf(c.path), c.text)
+		c.words = g.statistics.Score(g.count(nameOf(c.path), c.text))
 	}
+}
+
+// count counts the words of the question in a text.
+func (g *gathering) count(fields ...string) fulltext.Counts {
+	if g.counter == nil {
+		g.counter = g.statistics.Counter()
+	}
+	return g.counter.Count(fields...)
 }
 
 func (g *gathering) session(p *place, s session.Session) {
@@ -252,7 +265,7 @@ func (g *gathering) session(p *place, s session.Session) {
 	}
 	c := g.add(&candidate{name: name{Session, file.SessionPrefix + s.ID}, place: p, text: text})
 	if g.asked() {
-		c.words = g.statistics.Score(text)
+		c.words = g.statistics.Score(g.count(text))
 	}
 }
 
@@ -311,5 +324,8 @@ func (g *gathering) compare(ctx context.Context) error {
 		return cmp.Or(cmp.Compare(b.score, a.score), cmp.Compare(b.place.priority, a.place.priority), cmp.Compare(a.place.layer, b.place.layer),
 			cmp.Compare(a.path, b.path), cmp.Compare(a.kind, b.kind))
 	})
+	for i, c := range g.ranked {
+		c.rank = i
+	}
 	return nil
 }

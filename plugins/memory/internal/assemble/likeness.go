@@ -1,6 +1,7 @@
 package assemble
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"math"
@@ -37,6 +38,9 @@ func (g *gathering) liken(ctx context.Context) (best float64, err error) {
 		return 1, nil
 	}
 	if err := g.cosines(ctx); err != nil {
+		return 0, err
+	}
+	if err := g.compareLong(ctx); err != nil {
 		return 0, err
 	}
 	if len(g.places) > 0 {
@@ -157,18 +161,18 @@ func (g *gathering) embed(ctx context.Context) ([]float32, error) {
 // near notes the cosine of a vector's candidate and says whether it counts: it
 // is of the candidate's present content.
 func (g *gathering) near(ctx context.Context, item store.VectorItem, cosine float64) (bool, error) {
-	kind, path, hash, ok := recall.Documented(item)
-	if !ok {
+	d, ok := recall.Documented(item)
+	if !ok || d.Source == recall.LTM && d.Namespace != g.r.Namespace {
 		return false, nil
 	}
-	c := g.found[name{Kind(kind), path}]
+	c := g.found[name{Kind(d.Source), d.Key}]
 	if c == nil {
 		var err error
-		if c, err = g.bring(ctx, Kind(kind), path, hash); c == nil || err != nil {
+		if c, err = g.bring(ctx, Kind(d.Source), d.Key, d.Hash); c == nil || err != nil {
 			return false, err
 		}
 	}
-	if c.contentHash() != hash {
+	if c.contentHash() != d.Hash {
 		return false, nil
 	}
 	c.hasVector, c.cosine = true, cosine
@@ -187,7 +191,7 @@ func (g *gathering) bring(ctx context.Context, kind Kind, path, hash string) (c 
 	if !slices.ContainsFunc(g.places, func(p *place) bool { return p.hasKey(path) }) {
 		return nil, nil
 	}
-	e, err := g.a.o.LTM.Retrieve(ctx, "", path)
+	e, err := g.a.o.LTM.Retrieve(ctx, g.r.Namespace, path)
 	if errors.Is(err, store.ErrNotFound) || errors.Is(err, content.ErrDamaged) || err == nil && e.ContentHash != hash {
 		return nil, nil
 	}
@@ -213,20 +217,16 @@ func (g *gathering) lookUp(ctx context.Context, question []float32) error {
 			missing = append(missing, c)
 		}
 	}
-	slices.SortFunc(missing, func(a, b *candidate) int {
-		if a.words != b.words {
-			if a.words > b.words {
-				return -1
-			}
-			return 1
-		}
-		return strings.Compare(a.path, b.path)
-	})
+	slices.SortFunc(missing, byWords)
 	missing = missing[:min(len(missing), maxLooked)]
 	byID := make(map[string]*candidate, len(missing))
 	ids := make([]string, len(missing))
 	for i, c := range missing {
-		ids[i] = recall.Document{Source: string(c.kind), Key: c.path}.ID()
+		d := recall.Document{Source: string(c.kind), Key: c.path}
+		if c.kind == Entry {
+			d.Namespace = g.r.Namespace
+		}
+		ids[i] = d.ID()
 		byID[ids[i]] = c
 	}
 	items, err := g.a.o.Vectors.Get(ctx, g.r.Collection, ids...)
@@ -235,13 +235,18 @@ func (g *gathering) lookUp(ctx context.Context, question []float32) error {
 	}
 	for _, item := range items {
 		c := byID[item.ID]
-		_, _, hash, ok := recall.Documented(item)
-		if !ok || hash != c.contentHash() {
+		d, ok := recall.Documented(item)
+		if !ok || d.Hash != c.contentHash() {
 			continue
 		}
 		c.hasVector, c.cosine = true, cosineOf(question, item.Embedding)
 	}
 	return nil
+}
+
+// byWords orders candidates by their words, the best first.
+func byWords(a, b *candidate) int {
+	return cmp.Or(cmp.Compare(b.words, a.words), strings.Compare(a.path, b.path), cmp.Compare(a.kind, b.kind))
 }
 
 func cosineOf(a, b []float32) float64 {

@@ -47,28 +47,32 @@ type Chunk struct {
 // length of the text.
 func Split(text string, o Options) []Chunk {
 	var chunks []Chunk
-	for _, s := range sections(text, o.By) {
+	all := []Section{{0, len(text), nil}}
+	if o.By == Headings {
+		all = Sections(text)
+	}
+	for _, s := range all {
 		chunks = append(chunks, s.pack(text, o)...)
 	}
 	return chunks
 }
 
-// section is a part of a text that a chunk does not go beyond.
-type section struct {
-	start, end int
-	headings   []string
+// Section is a part of a text from one heading of Markdown to the next: the
+// bytes from Start to End.
+type Section struct {
+	Start, End int
+	// Headings are the headings that the section is under, the outermost first.
+	Headings []string
 }
 
-func sections(text string, by By) []section {
-	if by != Headings {
-		return []section{{0, len(text), nil}}
-	}
+// Sections splits a text at its headings.
+func Sections(text string) []Section {
 	var (
-		out    []section
+		out    []Section
 		path   []string
 		levels []int
 		fence  string
-		at     = section{}
+		at     = Section{}
 	)
 	for offset := 0; offset < len(text); {
 		line := text[offset:]
@@ -88,18 +92,18 @@ func sections(text string, by By) []section {
 			if level == 0 {
 				break
 			}
-			if at.end = offset; at.end > at.start {
+			if at.End = offset; at.End > at.Start {
 				out = append(out, at)
 			}
 			for len(levels) > 0 && levels[len(levels)-1] >= level {
 				levels, path = levels[:len(levels)-1], path[:len(path)-1]
 			}
 			levels, path = append(levels, level), append(path[:len(path):len(path)], title)
-			at = section{start: offset, headings: path}
+			at = Section{Start: offset, Headings: path}
 		}
 		offset += len(line)
 	}
-	if at.end = len(text); at.end > at.start {
+	if at.End = len(text); at.End > at.Start {
 		out = append(out, at)
 	}
 	return out
@@ -125,7 +129,7 @@ func heading(line string) (level int, title string) {
 type atom struct{ start, end, tokens int }
 
 // pack makes chunks of the atoms of a section.
-func (s section) pack(text string, o Options) []Chunk {
+func (s Section) pack(text string, o Options) []Chunk {
 	atoms := s.atoms(text, o)
 	var chunks []Chunk
 	for first := 0; first < len(atoms); {
@@ -153,24 +157,24 @@ func (s section) pack(text string, o Options) []Chunk {
 
 // chunk is the part of the text without white space at its ends; false where
 // nothing is left.
-func (s section) chunk(text string, start, end int, o Options) (Chunk, bool) {
+func (s Section) chunk(text string, start, end int, o Options) (Chunk, bool) {
 	part := text[start:end]
 	start += len(part) - len(strings.TrimLeftFunc(part, unicode.IsSpace))
 	part = strings.TrimSpace(part)
 	if part == "" {
 		return Chunk{}, false
 	}
-	return Chunk{Text: part, Start: start, End: start + len(part), Tokens: o.Count(part), Headings: s.headings}, true
+	return Chunk{Text: part, Start: start, End: start + len(part), Tokens: o.Count(part), Headings: s.Headings}, true
 }
 
-func (s section) atoms(text string, o Options) []atom {
+func (s Section) atoms(text string, o Options) []atom {
 	if o.By == Tokens {
-		return words(text, s.start, s.end, o)
+		return words(text, s.Start, s.End, o)
 	}
 	var atoms []atom
 	state := -1
-	for offset := s.start; offset < s.end; {
-		sentence, _, next := uniseg.FirstSentenceInString(text[offset:s.end], state)
+	for offset := s.Start; offset < s.End; {
+		sentence, _, next := uniseg.FirstSentenceInString(text[offset:s.End], state)
 		state = next
 		end := offset + len(sentence)
 		if tokens := o.Count(sentence); tokens <= o.Size {

@@ -59,40 +59,97 @@ func (st Statistics) average() float64 {
 	return float64(st.words) / float64(st.docs)
 }
 
-// Score is what a document of these fields would get. Phrases count as their
-// words.
-func (st Statistics) Score(fields ...string) float64 {
-	counts := make([]int, len(st.terms))
-	length := 0
-	var c wordCutter
+// Counts are how often the terms of a query occur in one text.
+type Counts struct {
+	terms  []int // nil where none of them does
+	length int
+}
+
+// Any reports whether a term occurs.
+func (c Counts) Any() bool { return c.terms != nil }
+
+// Counter counts the terms of a query in texts. Phrases count as their words. It
+// remembers the words that it has seen, and is not safe for concurrent use.
+type Counter struct {
+	st     Statistics
+	cutter wordCutter
+	known  map[string][]int // the terms that a word matches
+}
+
+// maxKnown bounds the words that a Counter remembers.
+const maxKnown = 1 << 16
+
+// Counter returns a counter of the query's terms.
+func (st Statistics) Counter() *Counter { return &Counter{st: st, known: map[string][]int{}} }
+
+// Count counts the terms in the fields of one text.
+func (c *Counter) Count(fields ...string) (counts Counts) {
 	for _, field := range fields {
-		c.cut(st.lang.normalize(field), 0, func(text []byte, w word) bool {
-			if !w.unspaced && st.lang.isStop(text) {
+		if c.st.lang == nil {
+			break
+		}
+		c.cutter.cut(c.st.lang.normalize(field), 0, func(text []byte, w word) bool {
+			if !w.unspaced && c.st.lang.isStop(text) {
 				return true
 			}
-			length++
-			st.count(st.lang.form(string(text)), counts)
-			return length < maxDocumentWords
+			counts.length++
+			for _, i := range c.matches(text) {
+				if counts.terms == nil {
+					counts.terms = make([]int, len(c.st.terms))
+				}
+				counts.terms[i]++
+			}
+			return counts.length < maxDocumentWords
 		})
 	}
+	return counts
+}
+
+// matches returns the terms that a word matches.
+func (c *Counter) matches(text []byte) []int {
+	if found, ok := c.known[string(text)]; ok {
+		return found
+	}
+	if len(c.known) == maxKnown {
+		clear(c.known)
+	}
+	var found []int
+	form := c.st.lang.form(string(text))
+	k := c.st.lang.keys(form)
+	for i, t := range c.st.terms {
+		if t.matches(form, k) {
+			found = append(found, i)
+		}
+	}
+	c.known[string(text)] = found
+	return found
+}
+
+// Among returns the statistics of the same query where the documents are these
+// texts.
+func (st Statistics) Among(texts []Counts) Statistics {
+	among := Statistics{docs: len(texts), lang: st.lang, terms: st.terms, found: map[term]int{}}
+	for _, c := range texts {
+		among.words += int64(c.length)
+		for i, n := range c.terms {
+			if n > 0 {
+				among.found[st.terms[i]]++
+			}
+		}
+	}
+	return among
+}
+
+// Score returns the BM25 score of a text.
+func (st Statistics) Score(c Counts) float64 {
 	const flat = k1 * (1 - b)
 	score := 0.0
-	for i, t := range st.terms {
-		if tf := float64(counts[i]); tf > 0 {
-			score += st.weight(t) * (k1 + 1) * tf / (tf + flat + k1*b*float64(length)/st.average())
+	for i, n := range c.terms {
+		if tf := float64(n); tf > 0 {
+			score += st.weight(st.terms[i]) * (k1 + 1) * tf / (tf + flat + k1*b*float64(c.length)/st.average())
 		}
 	}
 	return score
-}
-
-// count counts the terms that a form matches.
-func (st Statistics) count(form string, counts []int) {
-	found := st.lang.keys(form)
-	for i, t := range st.terms {
-		if t.matches(form, found) {
-			counts[i]++
-		}
-	}
 }
 
 // IDs are the documents of the index, in no order.

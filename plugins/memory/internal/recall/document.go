@@ -104,21 +104,15 @@ func (d Document) of(item store.VectorItem, model string) bool {
 	return item.Metadata[hashField] == d.Hash && (model == "" || item.Metadata[modelField] == model)
 }
 
-// documented says which document a vector stands for.
-func documented(item store.VectorItem) (Document, bool) {
+// Documented returns the document that a vector was made of, with the hash of
+// the content at that time; ok is false for a vector that has none.
+func Documented(item store.VectorItem) (d Document, ok bool) {
 	source, _ := item.Metadata[sourceField].(string)
 	key, _ := item.Metadata[keyField].(string)
 	hash, _ := item.Metadata[hashField].(string)
 	namespace, _ := item.Metadata[spaceField].(string)
-	d := Document{Source: source, Key: key, Namespace: namespace, Hash: hash, Metadata: own(item.Metadata)}
+	d = Document{Source: source, Key: key, Namespace: namespace, Hash: hash, Metadata: own(item.Metadata)}
 	return d, (source == LTM || source == File) && key != "" && hash != ""
-}
-
-// Documented says which document a vector stands for and the hash of the
-// content that it was made of; ok is false for one that stands for none.
-func Documented(item store.VectorItem) (source, key, hash string, ok bool) {
-	d, ok := documented(item)
-	return d.Source, d.Key, d.Hash, ok
 }
 
 // own are the members of a vector's metadata that are the document's.

@@ -272,7 +272,7 @@ func (r *Recall) search(ctx context.Context, collection string, query store.Vect
 		}
 		var hits []Hit
 		for _, hit := range found {
-			d, documents := documented(hit.VectorItem)
+			d, documents := Documented(hit.VectorItem)
 			if accept != nil && !(documents && accept(d)) {
 				continue
 			}
@@ -304,7 +304,7 @@ func (r *Recall) search(ctx context.Context, collection string, query store.Vect
 // counts says whether a vector tells what its document says now. The vector of
 // a document that is gone goes, too.
 func (r *Recall) counts(ctx context.Context, collection string, hit store.VectorHit, wanted filter.Filter) (bool, error) {
-	d, ok := documented(hit.VectorItem)
+	d, ok := Documented(hit.VectorItem)
 	if !ok {
 		return true, nil
 	}

@@ -31,7 +31,7 @@ func Cut(text string, limit int) (head string, count int) {
 
 // place is where to cut at or before end.
 func place(text string, end int) int {
-	at := breakBefore(text, end)
+	at := Break(text, end)
 	fence, open := openFence(text[:at])
 	switch {
 	case !open:
@@ -45,7 +45,10 @@ func place(text string, end int) int {
 	return at
 }
 
-func breakBefore(text string, end int) int {
+// Break returns where to cut a text at or before the byte at end: at the end of
+// a paragraph, a sentence, a line or a word in the second half, else between two
+// characters.
+func Break(text string, end int) int {
 	half := end / 2
 	if i := strings.LastIndex(text[half:end], "\n\n"); i >= 0 {
 		return half + i
