@@ -32,7 +32,7 @@ func (wf *Workflow) loadGraph(dir, path string) (*graph.Graph, error) {
 		if other == file {
 			return data, nil
 		}
-		return spec.ReadFile(other)
+		return confine.ReadRegular(other, source.MaxBytes)
 	}
 	s, diags := spec.Load(file, spec.Options{LookupEnv: wf.options.LookupEnv, ReadFile: read})
 	if s != nil {

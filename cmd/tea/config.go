@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -12,6 +11,7 @@ import (
 	"github.com/alecthomas/kong"
 	"go.yaml.in/yaml/v3"
 
+	"github.com/the-edge-agent/tea/sdk/confine"
 	"github.com/the-edge-agent/tea/sdk/diag"
 )
 
@@ -100,8 +100,11 @@ func (c *configFiles) load() error {
 	return nil
 }
 
+// maxConfig is the maximum size of a configuration file in bytes.
+const maxConfig = 1 << 20
+
 func readConfig(file string) (map[string]any, error) {
-	data, err := os.ReadFile(file)
+	data, err := confine.ReadRegular(file, maxConfig)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}

@@ -91,11 +91,34 @@ func (r *Root) openRegular(name string, flag int, perm fs.FileMode) (*os.File, i
 	return f, info.Size(), nil
 }
 
-func notRegular(mode fs.FileMode) error {
-	if mode.IsDir() {
-		return tea.Errorf(tea.ValidationError, "it is a directory")
+// ReadRegular reads a file that is not confined to a root, at most limit bytes
+// and one more, which shows that there are others. A pipe, a device or a
+// directory is refused: reading it could block or never end.
+func ReadRegular(file string, limit int64) ([]byte, error) {
+	f, err := os.OpenFile(file, os.O_RDONLY|syscall.O_NONBLOCK, 0)
+	if err != nil {
+		return nil, err
 	}
-	return tea.Errorf(tea.ValidationError, "it is not a regular file")
+	defer f.Close()
+	info, err := f.Stat()
+	if err != nil {
+		return nil, err
+	}
+	if !info.Mode().IsRegular() {
+		return nil, &fs.PathError{Op: "read", Path: file, Err: errors.New(kindOf(info.Mode()))}
+	}
+	return io.ReadAll(io.LimitReader(f, limit+1))
+}
+
+func notRegular(mode fs.FileMode) error {
+	return tea.Errorf(tea.ValidationError, "%s", kindOf(mode))
+}
+
+func kindOf(mode fs.FileMode) string {
+	if mode.IsDir() {
+		return "it is a directory"
+	}
+	return "it is not a regular file"
 }
 
 // Stat describes a file, following symbolic links that stay inside.

@@ -29,7 +29,7 @@ func (d *decoder) subgraph(path Text) *Workflow {
 		d.errorf(diagcode.SubgraphCycle, path.Pos, "", "subgraphs are nested more than %d levels deep", maxSubgraphs)
 		return nil
 	}
-	data, err := d.read(file)
+	data, err := d.readNamed(file)
 	if err != nil {
 		d.errorf(diagcode.SubgraphUnreadable, path.Pos, relativeTo(path.Pos), "cannot read the subgraph %s: %v", d.shown(file), withoutPath(err))
 		return nil
@@ -42,7 +42,7 @@ func (d *decoder) subgraph(path Text) *Workflow {
 // module reads the Lua module of an import.
 func (d *decoder) module(imp *Import) {
 	imp.Path = d.resolve(imp.Pos, imp.Name)
-	data, err := d.read(imp.Path)
+	data, err := d.readNamed(imp.Path)
 	switch {
 	case err != nil:
 		d.errorf(diagcode.ImportNotFound, imp.Pos, relativeTo(imp.Pos), "cannot read the module %s: %v", d.shown(imp.Path), withoutPath(err))

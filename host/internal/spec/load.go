@@ -9,6 +9,7 @@ import (
 
 	"github.com/the-edge-agent/tea/host/internal/diagcode"
 	"github.com/the-edge-agent/tea/host/internal/source"
+	"github.com/the-edge-agent/tea/sdk/confine"
 	"github.com/the-edge-agent/tea/sdk/diag"
 )
 
@@ -74,6 +75,14 @@ func newLoader(o Options) *loader {
 }
 
 func (l *loader) read(file string) ([]byte, error) { return l.options.ReadFile(file) }
+
+// readNamed reads a file that the document names: a subgraph or a module.
+func (l *loader) readNamed(file string) ([]byte, error) {
+	if l.onDisk {
+		return confine.ReadRegular(file, source.MaxBytes)
+	}
+	return l.options.ReadFile(file)
+}
 
 // ReadFile reads a file from disk, at most one byte more than is accepted.
 func ReadFile(file string) ([]byte, error) {

@@ -5,13 +5,13 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 
 	"go.yaml.in/yaml/v3"
 
+	"github.com/the-edge-agent/tea/sdk/confine"
 	"github.com/the-edge-agent/tea/sdk/diag"
 	"github.com/the-edge-agent/tea/sdk/value"
 )
@@ -57,12 +57,7 @@ var (
 
 // Load reads a file of tests. Its errors carry the position.
 func Load(file string) (*Suite, error) {
-	f, err := os.Open(file)
-	if err != nil {
-		return nil, fmt.Errorf("read tests: %w", err)
-	}
-	defer f.Close()
-	data, err := io.ReadAll(io.LimitReader(f, mostBytes))
+	data, err := confine.ReadRegular(file, mostBytes)
 	if err != nil {
 		return nil, fmt.Errorf("read tests: %w", err)
 	}
