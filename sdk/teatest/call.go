@@ -1,6 +1,8 @@
 package teatest
 
 import (
+	"log/slog"
+	"os"
 	"testing"
 
 	tea "github.com/the-edge-agent/tea/sdk"
@@ -67,4 +69,14 @@ func toRequest(t testing.TB, req Request) *tea.Request {
 	}
 	req.Call.Attempt = max(req.Call.Attempt, 1)
 	return &tea.Request{Action: req.Action, Params: tea.RawPayload(params), Call: req.Call, Host: req.Host}
+}
+
+var firstLogger = slog.Default()
+
+// routeLogs makes what actions log with slog reach the call's host, as it does
+// in a plugin's process. A test that made another logger its default keeps it.
+func routeLogs() {
+	if slog.Default() == firstLogger {
+		slog.SetDefault(slog.New(tea.LogHandler(slog.NewTextHandler(os.Stderr, nil))))
+	}
 }
