@@ -55,7 +55,7 @@ func settingsError(key string, problems []jsonschema.Problem) error {
 	texts := make([]string, len(problems))
 	for i, p := range problems {
 		if p.Kind == jsonschema.UnknownMember {
-			texts[i] = fmt.Sprintf("settings.%s has no key %q", key, p.Path)
+			texts[i] = fmt.Sprintf("settings.%s: unknown key %q", key, p.Path)
 			if p.Hint != "" {
 				texts[i] += "; " + p.Hint
 			}

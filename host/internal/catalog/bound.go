@@ -8,8 +8,8 @@ import (
 	tea "github.com/the-edge-agent/tea/sdk"
 )
 
-// Bound is a catalog whose bundles are opened again, for other settings. It is
-// safe for concurrent use; the caller closes it.
+// Bound is a view of a catalog that opens the bundles again with other
+// settings. It is safe for concurrent use. The caller must close it.
 type Bound struct {
 	*Catalog
 	settings map[string]any
@@ -18,12 +18,12 @@ type Bound struct {
 	sources map[*source]*source
 }
 
-// Bind returns the catalog for other settings.
+// Bind returns a view of the catalog with other settings.
 func (c *Catalog) Bind(settings map[string]any) *Bound {
 	return &Bound{Catalog: c, settings: settings, sources: map[*source]*source{}}
 }
 
-// Invoke calls an action. The name it was called by becomes its own.
+// Invoke calls an action. It sets req.Action to the action's own name.
 func (b *Bound) Invoke(ctx context.Context, req *tea.Request) (*tea.Response, error) {
 	e := b.find(ctx, req.Action)
 	if e == nil {
@@ -41,7 +41,7 @@ func (b *Bound) source(s *source) *source {
 	return b.sources[s]
 }
 
-// Close closes the bundles that were opened for these settings, and no others.
+// Close closes only the bundles that were opened for these settings.
 func (b *Bound) Close() error {
 	b.mu.Lock()
 	defer b.mu.Unlock()

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	tea "github.com/the-edge-agent/tea/sdk"
+	"github.com/the-edge-agent/tea/sdk/schema"
 )
 
 // Invoker calls the actions of one bundle, configured for one workflow.
@@ -19,15 +20,16 @@ type Invoker interface {
 	Close() error
 }
 
-// Opener makes an invoker for a workflow's settings, when it is needed first.
+// Opener opens an invoker for a workflow's settings. It is called at the first
+// call of one of its actions.
 type Opener func(ctx context.Context, settings map[string]any) (Invoker, error)
 
-// Catalog knows every action of one loaded workflow. Add, Alias, Replace and
-// OnMissing must not be called concurrently with each other; everything else
-// is safe for concurrent use.
+// Catalog has every action of one loaded workflow. Add, Alias, Replace and
+// OnMissing must not be called concurrently with each other; all other methods
+// are safe for concurrent use. The owner must call [Catalog.Close].
 type Catalog struct {
-	// Patience is how long a plugin may be silent during a call that has no
-	// deadline; 0 is DefaultPatience. It is set before the first call.
+	// Patience bounds the silence of a plugin during a call without a deadline; 0
+	// is DefaultPatience. Set it before the first call.
 	Patience time.Duration
 
 	missing  func(ctx context.Context, bundle string) bool
@@ -38,7 +40,7 @@ type Catalog struct {
 	sources []*source
 }
 
-// Entry is one action with where it comes from.
+// Entry is one action with its origin.
 type Entry struct {
 	tea.ActionInfo
 	// Bundle and Version name the bundle, or the file of a Lua module.
@@ -47,8 +49,8 @@ type Entry struct {
 	Kind string
 
 	source *source
-	// check is of the parameters; nil for bundles inside this process, which
-	// check by themselves.
+	// check checks the parameters; nil for bundles in this process, which do so
+	// themselves.
 	check *tea.ParamCheck
 }
 
@@ -63,27 +65,27 @@ type source struct {
 	closed  bool
 }
 
-// New makes an empty catalog, whose bundles are opened for these settings.
+// New returns an empty catalog, which opens bundles with these settings.
 func New(settings map[string]any) *Catalog {
 	return &Catalog{entries: map[string]*Entry{}, settings: settings}
 }
 
-// OnMissing sets a function that may add what the catalog lacks, an action of
-// the named bundle or the bundle itself. It reports whether to look again.
+// OnMissing sets a function that can add a missing action of the named bundle,
+// or the bundle itself. It reports whether to look again.
 func (c *Catalog) OnMissing(add func(ctx context.Context, bundle string) bool) { c.missing = add }
 
 func (c *Catalog) addMissing(ctx context.Context, bundle string) bool {
 	return c.missing != nil && c.missing(ctx, bundle)
 }
 
-// Add adds the actions of a manifest. An action that is there already is an error.
+// Add adds the actions of a manifest. It fails if one of them exists already.
 func (c *Catalog) Add(kind string, m tea.Manifest, open Opener) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	src := &source{name: m.Name, open: open, settings: c.settings}
 	for _, info := range m.Actions {
 		if have, twice := c.entries[info.Name]; twice {
-			return fmt.Errorf("the action %s is in %s and in %s", info.Name, have.Bundle, m.Name)
+			return fmt.Errorf("the action %s is in both %s and %s", info.Name, have.Bundle, m.Name)
 		}
 		e := &Entry{ActionInfo: info, Bundle: m.Name, Version: m.Version, Kind: kind, source: src}
 		if kind == "plugin" || kind == "lua" {
@@ -95,7 +97,7 @@ func (c *Catalog) Add(kind string, m tea.Manifest, open Opener) error {
 	return nil
 }
 
-// Alias makes the actions of a bundle reachable under another namespace.
+// Alias adds another namespace for the actions of a bundle.
 func (c *Catalog) Alias(namespace, bundle string) error {
 	found := false
 	for _, e := range c.Entries() {
@@ -106,12 +108,12 @@ func (c *Catalog) Alias(namespace, bundle string) error {
 		_, verb, _ := strings.Cut(e.Name, ".")
 		name := namespace + "." + verb
 		if have := c.Entry(name); have != nil && have.source != e.source {
-			return fmt.Errorf("the action %s is in %s and in %s", name, have.Bundle, bundle)
+			return fmt.Errorf("the action %s is in both %s and %s", name, have.Bundle, bundle)
 		}
 		c.set(name, &e)
 	}
 	if !found {
-		return fmt.Errorf("there is no bundle %q", bundle)
+		return fmt.Errorf("unknown bundle %q", bundle)
 	}
 	return nil
 }
@@ -122,7 +124,7 @@ func (c *Catalog) set(name string, e *Entry) {
 	c.entries[name] = e
 }
 
-// find looks a name up as workflows spell it: ns.verb or actions.ns_verb.
+// find looks up a name as workflows spell it: ns.verb or actions.ns_verb.
 func (c *Catalog) find(ctx context.Context, name string) *Entry {
 	for {
 		if e := c.spelled(name); e != nil {
@@ -158,7 +160,7 @@ func (c *Catalog) spelled(name string) *Entry {
 	return nil
 }
 
-// Describe finds an action by the name a workflow uses.
+// Describe returns an action by the name that a workflow uses.
 func (c *Catalog) Describe(name string) (tea.ActionInfo, bool) {
 	e := c.find(context.Background(), name)
 	if e == nil {
@@ -167,14 +169,14 @@ func (c *Catalog) Describe(name string) (tea.ActionInfo, bool) {
 	return e.ActionInfo, true
 }
 
-// Entry finds an action by its own name; nil where there is none.
+// Entry returns an action by its own name, or nil.
 func (c *Catalog) Entry(name string) *Entry {
 	c.mu.RLock()
 	defer c.mu.RUnlock()
 	return c.entries[name]
 }
 
-// Names lists the names of all actions, sorted.
+// Names returns the names of all actions, sorted.
 func (c *Catalog) Names() []string {
 	c.mu.RLock()
 	defer c.mu.RUnlock()
@@ -186,7 +188,7 @@ func (c *Catalog) Names() []string {
 	return names
 }
 
-// Entries lists all actions by name; the caller owns the slice.
+// Entries returns all actions by name; the caller owns the slice.
 func (c *Catalog) Entries() []Entry {
 	names := c.Names()
 	entries := make([]Entry, len(names))
@@ -196,9 +198,9 @@ func (c *Catalog) Entries() []Entry {
 	return entries
 }
 
-// Invoke calls an action. The name it was called by becomes its own, and
-// parameters that are absent get their defaults; those that do not fit the
-// action's schema are a validation_error, and its bundle is not opened for them.
+// Invoke calls an action. It sets req.Action to the action's own name and fills
+// the defaults of absent parameters. Parameters that do not match the action's
+// schema are a validation_error, for which the bundle is not opened.
 func (c *Catalog) Invoke(ctx context.Context, req *tea.Request) (*tea.Response, error) {
 	e := c.find(ctx, req.Action)
 	if e == nil {
@@ -226,7 +228,7 @@ func (c *Catalog) invoke(ctx context.Context, e *Entry, s *source, req *tea.Requ
 	return invoker.Invoke(ctx, req)
 }
 
-// get opens the bundle once; a failure is tried again at the next call.
+// get opens the bundle once; after a failure, the next call tries again.
 func (s *source) get(ctx context.Context) (Invoker, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -267,7 +269,7 @@ func (s *source) close() error {
 	return nil
 }
 
-// Replace puts an action in the place of the one with its name.
+// Replace replaces the action of the same name.
 func (c *Catalog) Replace(a tea.Action) {
 	b := &tea.Bundle{Name: "replaced", Version: "0.0.0", Actions: []tea.Action{a}}
 	src := &source{name: b.Name, open: Linked(b), settings: c.settings}
@@ -281,8 +283,7 @@ func (c *Catalog) Replace(a tea.Action) {
 	c.set(a.Name, &Entry{ActionInfo: info, Bundle: b.Name, Version: b.Version, Kind: "linked", source: src})
 }
 
-// Bundle returns an action of a bundle, which has its version; nil where
-// there is none.
+// Bundle returns an action of a bundle, which has the bundle's version, or nil.
 func (c *Catalog) Bundle(name string) *Entry {
 	for {
 		for _, n := range c.Names() {
@@ -296,7 +297,7 @@ func (c *Catalog) Bundle(name string) *Entry {
 	}
 }
 
-// Bundles lists the names of the bundles.
+// Bundles returns the names of the bundles.
 func (c *Catalog) Bundles() []string {
 	var names []string
 	for _, e := range c.Entries() {
@@ -308,7 +309,7 @@ func (c *Catalog) Bundles() []string {
 	return names
 }
 
-// HasModule tells whether a Lua module's actions are there under a namespace.
+// HasModule reports whether a namespace has the actions of a Lua module.
 func (c *Catalog) HasModule(namespace, path string) bool {
 	for _, e := range c.Entries() {
 		if e.Kind == "lua" && e.Bundle == path && strings.HasPrefix(e.Name, namespace+".") {
@@ -316,4 +317,36 @@ func (c *Catalog) HasModule(namespace, path string) bool {
 		}
 	}
 	return false
+}
+
+// Linked returns the opener of a bundle in this process.
+func Linked(b *tea.Bundle) Opener {
+	return func(ctx context.Context, settings map[string]any) (Invoker, error) {
+		selected, err := Select(b.Settings, settings)
+		if err != nil {
+			return nil, err
+		}
+		instance, err := b.NewInstance(ctx, selected)
+		if err != nil {
+			return nil, err
+		}
+		return instance, nil
+	}
+}
+
+// Select returns only the settings that a bundle declares.
+func Select(declared map[string]*schema.Schema, settings map[string]any) (tea.Settings, error) {
+	out := tea.Settings{}
+	for key := range declared {
+		v, ok := settings[key]
+		if !ok {
+			continue
+		}
+		raw, err := tea.ValuePayload(v).JSON()
+		if err != nil {
+			return nil, fmt.Errorf("encode settings.%s: %w", key, err)
+		}
+		out[key] = raw
+	}
+	return out, nil
 }

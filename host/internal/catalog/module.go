@@ -12,16 +12,17 @@ import (
 	"github.com/the-edge-agent/tea/sdk/schema"
 )
 
-// Module opens a Lua module's actions. Each is called with the state of the
-// node that calls it, and finds the modules with require.
+// Module returns the opener of a Lua module's actions. An action gets the state
+// of the node that calls it, and can require modules.
 func Module(namespace string, m *script.Module, variables map[string]any, modules map[string]*script.Module) Opener {
 	return func(context.Context, map[string]any) (Invoker, error) {
 		return &module{namespace: namespace, module: m, variables: variables, modules: modules}, nil
 	}
 }
 
-// ModuleManifest describes a module's actions under a namespace. A schema in
-// the module's metadata that cannot be used is left out and part of the error.
+// ModuleManifest returns the manifest of a module's actions under a namespace.
+// It omits invalid schemas in the module's metadata and returns them as the
+// error.
 func ModuleManifest(namespace, path string, m *script.Module) (tea.Manifest, error) {
 	manifest := tea.Manifest{Name: path, Protocol: tea.ProtocolVersion}
 	var problems []error
@@ -55,7 +56,7 @@ type module struct {
 	modules   map[string]*script.Module
 }
 
-// stateReader is a host that shows the state of the calling node.
+// stateReader is a host that provides the state of the calling node.
 type stateReader interface{ State() map[string]any }
 
 // Invoke calls the Lua function.
@@ -64,7 +65,7 @@ func (m *module) Invoke(ctx context.Context, req *tea.Request) (*tea.Response, e
 	if err != nil {
 		return nil, tea.Errorf(tea.ValidationError, "parameters of %s: %w", req.Action, err)
 	}
-	params, _ := v.(map[string]any) // the catalog has checked them
+	params, _ := v.(map[string]any) // checked by the catalog
 	name := req.Action[len(m.namespace)+1:]
 	env := script.Env{
 		Globals: map[string]any{"variables": m.variables}, Modules: m.modules,

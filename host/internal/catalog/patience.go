@@ -12,38 +12,37 @@ import (
 )
 
 const (
-	// DefaultPatience is how long a call of a plugin may be silent.
+	// DefaultPatience bounds the silence of a plugin during a call.
 	DefaultPatience = 5 * time.Minute
-	// wholeCall is how many times as long it may take in all.
+	// wholeCall is the bound of the whole call, as a multiple of the patience.
 	wholeCall = 12
 )
 
-// patience bounds a call that came without a deadline, and is its host: it
-// ends the call when the plugin is silent for too long. Tokens, progress, logs
-// and callbacks are signs of life; while a callback lasts it is not the plugin
-// that is slow.
+// patience bounds a call without a deadline, and is its host: it ends the call
+// when the plugin is silent for too long. Tokens, progress, logs and callbacks
+// count as activity; the time of a callback is not silence.
 type patience struct {
 	tea.Host
 	limit     time.Duration
 	cancel    context.CancelCauseFunc
 	timer     *time.Timer
 	begin     time.Time
-	last      atomic.Int64 // when the plugin was heard last, after begin
+	last      atomic.Int64 // time of the last activity, after begin
 	callbacks atomic.Int64 // under way
 }
 
-// invokePatiently calls an action of a plugin. The error is a timeout where the
+// invokePatiently calls an action of a plugin. The error is a timeout if the
 // plugin was silent for longer than limit, or took wholeCall times as long.
 func invokePatiently(ctx context.Context, invoker Invoker, req *tea.Request, limit time.Duration) (*tea.Response, error) {
 	inner, stop := context.WithTimeoutCause(ctx, wholeCall*limit, tea.Errorf(tea.Timeout,
-		"%s took longer than %s; give the node timeout_seconds to allow for more", req.Action, wholeCall*limit))
+		"%s took longer than %s; set timeout_seconds of the node to allow more", req.Action, wholeCall*limit))
 	defer stop()
 	inner, cancel := context.WithCancelCause(inner)
 	defer cancel(nil)
 	p := &patience{Host: req.Host, limit: limit, cancel: cancel, begin: time.Now()}
 	req.Host = p
 	p.timer = time.AfterFunc(math.MaxInt64, func() { p.check(req.Action) })
-	p.timer.Reset(limit) // the timer is in its place when it fires
+	p.timer.Reset(limit) // set before it fires
 	defer p.timer.Stop()
 	res, err := invoker.Invoke(inner, req)
 	var late *tea.Error
@@ -53,7 +52,7 @@ func invokePatiently(ctx context.Context, invoker Invoker, req *tea.Request, lim
 	return res, err
 }
 
-// check ends the call, or waits for as long as the plugin may still be silent.
+// check ends the call, or waits for the rest of the allowed silence.
 func (p *patience) check(action string) {
 	silent := time.Since(p.begin) - time.Duration(p.last.Load())
 	if left := p.limit - silent; left > 0 {
@@ -69,7 +68,7 @@ func (p *patience) check(action string) {
 
 func (p *patience) heard() { p.last.Store(int64(time.Since(p.begin))) }
 
-// enter notes a callback; the result ends it.
+// enter records a callback; the returned function ends it.
 func (p *patience) enter() (leave func()) {
 	p.callbacks.Add(1)
 	return func() {
@@ -103,7 +102,7 @@ func (p *patience) SetNote(ctx context.Context, key string, note any) error {
 	return p.Host.SetNote(ctx, key, note)
 }
 
-// ReportUsage passes on what a host with a budget wants to know.
+// ReportUsage forwards usage to a host with a budget.
 func (p *patience) ReportUsage(ctx context.Context, u tea.Usage) error {
 	p.heard()
 	if reporter, ok := p.Host.(tea.UsageReporter); ok {

@@ -10,7 +10,7 @@ import (
 	"github.com/the-edge-agent/tea/sdk/teatest"
 )
 
-// invoked is an invoker that is a function.
+// invoked is a function that is an invoker.
 type invoked func(ctx context.Context, req *tea.Request) (*tea.Response, error)
 
 func (f invoked) Invoke(ctx context.Context, req *tea.Request) (*tea.Response, error) {

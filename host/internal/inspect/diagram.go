@@ -1,12 +1,16 @@
 package inspect
 
 import (
+	"fmt"
+	"strings"
+
 	"github.com/the-edge-agent/tea/host/internal/graph"
 	"github.com/the-edge-agent/tea/host/internal/spec"
 )
 
-// Diagram is a graph as it is shown: the workflow, a loop's body or a
-// subgraph.
+// Diagram is a graph prepared for display: the workflow, a loop's body or a
+// subgraph. It is immutable after [New], except for the statuses that a caller
+// sets.
 type Diagram struct {
 	Name        string `json:"name,omitempty"`
 	Description string `json:"description,omitempty"`
@@ -20,20 +24,20 @@ type Node struct {
 	Name string `json:"name"`
 	// Kind is action, lua, steps, loop, map, subgraph or pass.
 	Kind string `json:"kind"`
-	// Uses is the action that is called.
+	// Uses is the called action.
 	Uses        string `json:"uses,omitempty"`
 	Description string `json:"description,omitempty"`
 	// If is the condition under which the node runs.
 	If string `json:"if,omitempty"`
-	// Notes say what else is special, such as "retry 3".
+	// Notes has further properties, such as "retry 3".
 	Notes []string `json:"notes,omitempty"`
 	Line  int      `json:"line,omitempty"`
 	// Steps are the steps of a node of kind steps, or of a map's item.
 	Steps []Node `json:"steps,omitempty"`
-	// Status is that of the node in a run: done, failed, waiting, skipped or
-	// unreached; "" where the diagram is of no run.
+	// Status is the status of the node in a run: done, failed, waiting, skipped
+	// or unreached; "" if the diagram does not show a run.
 	Status string `json:"status,omitempty"`
-	// Body is what a loop repeats, or a subgraph.
+	// Body is the body of a loop, or a subgraph.
 	Body *Diagram `json:"body,omitempty"`
 }
 
@@ -43,7 +47,7 @@ type Edge struct {
 	To   string `json:"to"`
 	// Kind is next, when, switch, goto, parallel, map, fallback or repeat.
 	Kind string `json:"kind"`
-	// Label is the condition, or the result that a switch gave.
+	// Label is the condition, or the result of a switch.
 	Label string `json:"label,omitempty"`
 }
 
@@ -59,10 +63,10 @@ const (
 	repeat   = "repeat"
 )
 
-// otherwise labels the edge that is taken where no other one is.
+// otherwise is the label of the default edge.
 const otherwise = "otherwise"
 
-// New describes a graph.
+// New returns the diagram of a graph.
 func New(g *graph.Graph) *Diagram {
 	wf := g.Workflow
 	d := describe(g)
@@ -136,4 +140,91 @@ func guard(c *graph.Condition, others bool) string {
 		return otherwise
 	}
 	return ""
+}
+
+func node(n *graph.Node) Node {
+	out := Node{Name: n.Name, Description: n.Spec.Description, Line: n.Spec.Line, Notes: notes(n)}
+	if n.If != nil {
+		out.If = oneLine(n.If.Value)
+	}
+	body(&out, n.Body)
+	return out
+}
+
+func body(out *Node, b graph.Body) {
+	switch b := b.(type) {
+	case *graph.Action:
+		out.Kind, out.Uses = "action", b.Uses
+	case *graph.Lua:
+		out.Kind = "lua"
+	case *graph.Steps:
+		out.Kind = "steps"
+		for _, step := range b.Steps {
+			out.Steps = append(out.Steps, node(step))
+		}
+	case *graph.Loop:
+		out.Kind, out.Body = "loop", describe(b.Body)
+		condition := ""
+		if b.Condition != nil {
+			condition = "while " + oneLine(b.Condition.Value)
+			out.Notes = append(out.Notes, condition)
+		}
+		out.Body.Edges = append(out.Body.Edges, Edge{From: end, To: start, Kind: repeat, Label: condition})
+		out.Notes = append(out.Notes, fmt.Sprintf("at most %d iterations", b.MaxIterations))
+	case *graph.Map:
+		var item Node
+		body(&item, b.Each.Body)
+		out.Kind, out.Uses, out.Steps, out.Body = "map", item.Uses, item.Steps, item.Body
+		out.Notes = append(out.Notes, "for each "+b.ItemVar)
+	case *graph.Subgraph:
+		out.Kind = "subgraph"
+		if b.Graph != nil {
+			out.Body = New(b.Graph)
+		}
+	default:
+		out.Kind = "pass"
+	}
+}
+
+// notes describes the properties of a node besides its body.
+func notes(n *graph.Node) []string {
+	var out []string
+	if n.Retry.MaxRetries > 0 {
+		out = append(out, fmt.Sprintf("retry %d", n.Retry.MaxRetries))
+	}
+	if n.Timeout > 0 {
+		out = append(out, "timeout "+n.Timeout.String())
+	}
+	if n.OnError == spec.OnErrorContinue {
+		out = append(out, "continues after a failure")
+	}
+	if n.InterruptBefore {
+		out = append(out, "interrupt before")
+	}
+	if n.InterruptAfter {
+		out = append(out, "interrupt after")
+	}
+	return out
+}
+
+// what describes a node's body in a few words.
+func (n *Node) what() string {
+	switch {
+	case n.Kind == "map" && n.Uses != "":
+		return "map of " + n.Uses
+	case n.Uses != "":
+		return n.Uses
+	}
+	return n.Kind
+}
+
+const mostLabel = 60
+
+// oneLine shortens a condition to fit next to an arrow.
+func oneLine(text string) string {
+	text = strings.Join(strings.Fields(text), " ")
+	if runes := []rune(text); len(runes) > mostLabel {
+		return string(runes[:mostLabel-1]) + "…"
+	}
+	return text
 }

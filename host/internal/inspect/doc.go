@@ -1,6 +1,5 @@
-// Package inspect draws a compiled graph for people and programs: as text,
-// JSON, DOT, Mermaid and SVG.
+// Package inspect renders a compiled graph as text, JSON, DOT, Mermaid or SVG.
 //
-// Start with [New], which brings a graph into a [Diagram] of nodes and edges;
-// the formats draw that.
+// Start with [New], which converts a graph to a [Diagram] of nodes and edges,
+// and [Diagram.Draw].
 package inspect

@@ -12,7 +12,8 @@ import (
 // Formats are the names of what [Diagram.Draw] can draw.
 func Formats() []string { return []string{"text", "json", "dot", "mermaid", "svg"} }
 
-// Draw gives the diagram in a format. The error lists the formats.
+// Draw renders the diagram in a format. The error of an unknown format lists
+// the formats.
 func (d *Diagram) Draw(format string) ([]byte, error) {
 	switch format {
 	case "text":
@@ -26,7 +27,7 @@ func (d *Diagram) Draw(format string) ([]byte, error) {
 	case "svg":
 		return d.svg(), nil
 	}
-	err := fmt.Errorf("the format %q is none of %s", format, strings.Join(Formats(), ", "))
+	err := fmt.Errorf("unknown format %q: use one of %s", format, strings.Join(Formats(), ", "))
 	if hint := diag.Suggest(format, Formats()); hint != "" {
 		err = fmt.Errorf("%w; %s", err, hint)
 	}
@@ -42,8 +43,8 @@ func (d *Diagram) json() ([]byte, error) {
 	return b.Bytes(), err
 }
 
-// numbering gives every node of a diagram and of the bodies inside an id that
-// any format accepts.
+// numbering assigns an id that any format accepts to every node of a diagram
+// and of the bodies inside.
 type numbering struct{ next int }
 
 func (n *numbering) of(d *Diagram) map[string]string {
@@ -55,7 +56,7 @@ func (n *numbering) of(d *Diagram) map[string]string {
 	return ids
 }
 
-// names lists the ends and the nodes of a diagram that edges touch.
+// names returns the ends and the nodes of a diagram that have edges.
 func (d *Diagram) names() []string {
 	touched := map[string]bool{}
 	for _, e := range d.Edges {
@@ -72,4 +73,109 @@ func (d *Diagram) names() []string {
 		names = append(names, end)
 	}
 	return names
+}
+
+// dot draws for Graphviz.
+func (d *Diagram) dot() []byte {
+	var b bytes.Buffer
+	fmt.Fprintf(&b, "digraph %s {\n", dotQuote(d.Name))
+	b.WriteString("  rankdir=TB;\n  node [shape=box, style=rounded, fontname=\"sans-serif\"];\n  edge [fontname=\"sans-serif\", fontsize=10];\n")
+	d.dotInside(&b, &numbering{}, "  ")
+	b.WriteString("}\n")
+	return b.Bytes()
+}
+
+// dotInside draws the nodes and edges; a body becomes a cluster.
+func (d *Diagram) dotInside(b *bytes.Buffer, num *numbering, indent string) {
+	ids := num.of(d)
+	for _, name := range []string{start, end} {
+		if id, ok := ids[name]; ok {
+			fmt.Fprintf(b, "%s%s [label=%s, shape=circle, style=filled];\n", indent, id, dotQuote(endName(name)))
+		}
+	}
+	for _, n := range d.Nodes {
+		id := ids[n.Name]
+		if n.Body == nil {
+			fmt.Fprintf(b, "%s%s [label=%s];\n", indent, id, dotQuote(strings.Join(n.labels(), "\n")))
+			continue
+		}
+		fmt.Fprintf(b, "%ssubgraph cluster_%s {\n%s  label=%s;\n", indent, id, indent, dotQuote(strings.Join(n.labels(), " - ")))
+		fmt.Fprintf(b, "%s  %s [label=%s, shape=plaintext];\n", indent, id, dotQuote(n.Name))
+		n.Body.dotInside(b, num, indent+"  ")
+		fmt.Fprintf(b, "%s}\n", indent)
+	}
+	for _, e := range d.Edges {
+		fmt.Fprintf(b, "%s%s -> %s [label=%s%s];\n", indent, ids[e.From], ids[e.To], dotQuote(e.about()), dotStyle(e.Kind))
+	}
+}
+
+func dotStyle(kind string) string {
+	switch kind {
+	case parallel, each:
+		return ", style=bold"
+	case fallback, repeat:
+		return ", style=dashed"
+	}
+	return ""
+}
+
+// labels returns the lines in a node's box.
+func (n *Node) labels() []string {
+	lines := []string{oneLine(n.Name), n.what()}
+	for _, step := range n.Steps {
+		lines = append(lines, "• "+step.Name+": "+step.what())
+	}
+	if n.If != "" {
+		lines = append(lines, "if "+n.If)
+	}
+	return append(lines, n.Notes...)
+}
+
+func dotQuote(text string) string {
+	return `"` + strings.NewReplacer(`\`, `\\`, `"`, `\"`, "\n", `\n`, "\r", "").Replace(text) + `"`
+}
+
+// mermaid draws a flowchart.
+func (d *Diagram) mermaid() []byte {
+	var b bytes.Buffer
+	b.WriteString("flowchart TD\n")
+	d.mermaidInside(&b, &numbering{}, "  ")
+	return b.Bytes()
+}
+
+func (d *Diagram) mermaidInside(b *bytes.Buffer, num *numbering, indent string) {
+	ids := num.of(d)
+	for _, name := range []string{start, end} {
+		if id, ok := ids[name]; ok {
+			fmt.Fprintf(b, "%s%s((%s))\n", indent, id, mermaidQuote(endName(name)))
+		}
+	}
+	for _, n := range d.Nodes {
+		id := ids[n.Name]
+		if n.Body == nil {
+			fmt.Fprintf(b, "%s%s[%s]\n", indent, id, mermaidQuote(strings.Join(n.labels(), "\n")))
+			continue
+		}
+		fmt.Fprintf(b, "%ssubgraph %s[%s]\n", indent, id, mermaidQuote(strings.Join(n.labels(), "\n")))
+		n.Body.mermaidInside(b, num, indent+"  ")
+		fmt.Fprintf(b, "%send\n", indent)
+	}
+	for _, e := range d.Edges {
+		arrow := "-->"
+		switch e.Kind {
+		case parallel, each:
+			arrow = "==>"
+		case fallback, repeat:
+			arrow = "-.->"
+		}
+		if about := e.about(); about != "" {
+			arrow += "|" + mermaidQuote(about) + "|"
+		}
+		fmt.Fprintf(b, "%s%s %s %s\n", indent, ids[e.From], arrow, ids[e.To])
+	}
+}
+
+// mermaidQuote writes special characters in labels as entities.
+func mermaidQuote(text string) string {
+	return `"` + strings.NewReplacer("&", "#amp;", `"`, "#quot;", "<", "#lt;", ">", "#gt;", "#", "#35;", "\n", "<br/>").Replace(text) + `"`
 }

@@ -1,8 +1,8 @@
 package inspect
 
-// arrange puts each box into a row and finds the way of each edge. Where an
-// edge that leads down has a label, a row for labels follows the row of its
-// node, so that no line runs through a label.
+// arrange assigns each box to a row and finds the way of each edge. If a
+// downward edge has a label, a row for labels follows the row of its node, so
+// that no line crosses a label.
 func (l *layout) arrange() {
 	back := l.backEdges()
 	level := l.levels(back)
@@ -36,8 +36,8 @@ func (l *layout) arrange() {
 	}
 }
 
-// shownLabels are the labels of the edges. What several edges from one node
-// say, as the branches of a fan-out do, is shown once.
+// shownLabels returns the labels of the edges. A label that several edges from
+// one node share, such as the branches of a fan-out, is shown once.
 func (l *layout) shownLabels() []string {
 	labels := make([]string, len(l.diagram.Edges))
 	seen := map[[2]string]bool{}
@@ -51,8 +51,8 @@ func (l *layout) shownLabels() []string {
 	return labels
 }
 
-// levels puts each node below all nodes that lead to it, edges that lead back
-// aside; the end is at the bottom.
+// levels puts each node below its predecessors, not counting edges back; the
+// end is at the bottom.
 func (l *layout) levels(back map[int]bool) map[string]int {
 	level := map[string]int{}
 	// The longest way from the top; without back edges it ends.
@@ -71,7 +71,7 @@ func (l *layout) levels(back map[int]bool) map[string]int {
 	return level
 }
 
-// down is the way to a box further down: a lane in each row between. The
+// down returns the way to a box further down: a lane in each row between. The
 // first one has the label.
 func (l *layout) down(from, to *box, label string) []*box {
 	way := []*box{from}
@@ -85,8 +85,9 @@ func (l *layout) down(from, to *box, label string) []*box {
 	return append(way, to)
 }
 
-// up is the way back: out of the bottom, past the rows of both boxes and all
-// between, and in at the top. The lane beside the first box has the label.
+// up returns the way back: out of the bottom, past the rows of both boxes and
+// all rows between, and in at the top. The lane next to the first box has the
+// label.
 func (l *layout) up(from, to *box, label string) []*box {
 	way, above := []*box{from, to}, to
 	for row := to.row; row <= from.row; row++ {
@@ -102,8 +103,8 @@ func (l *layout) up(from, to *box, label string) []*box {
 	return way
 }
 
-// lane is where edges to a box pass through a row; an edge with a label has one
-// of its own.
+// lane returns the lane of edges to a box through a row; an edge with a label
+// has a separate one.
 func (l *layout) lane(at lane, label string) *box {
 	if label != "" {
 		b := &box{row: at.row, text: label, w: padding/2 + cells(label)*labelWidth, h: lineHeight}
@@ -119,7 +120,7 @@ func (l *layout) lane(at lane, label string) *box {
 	return b
 }
 
-// backEdges finds the edges that close a circle, by a walk into the depth.
+// backEdges finds the edges that close a cycle, depth-first.
 func (l *layout) backEdges() map[int]bool {
 	leaving := map[string][]int{}
 	for i, e := range l.diagram.Edges {

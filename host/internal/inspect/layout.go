@@ -1,7 +1,9 @@
 package inspect
 
 import (
+	"fmt"
 	"slices"
+	"strings"
 	"unicode/utf8"
 )
 
@@ -9,7 +11,7 @@ import (
 const (
 	charWidth  = 7
 	nameWidth  = 8 // of a letter in bold
-	labelWidth = 6 // of a letter beside an arrow
+	labelWidth = 6 // of a letter next to an arrow
 	lineHeight = 16
 	padding    = 10
 	gapX       = 40
@@ -17,10 +19,11 @@ const (
 	gapLabel   = 32 // above and below a row of labels
 )
 
-// box is a node with its place, or a lane; x and y are its upper left corner.
+// box is a node with its position, or a lane; x and y are its upper left
+// corner.
 type box struct {
 	name string
-	// text is the label of the edge that passes through a lane, drawn beside it.
+	// text is the label of the edge that passes through a lane, drawn next to it.
 	text       string
 	node       *Node
 	labels     []string
@@ -29,22 +32,22 @@ type box struct {
 	inner *layout
 
 	row int
-	// bottom is where the row ends.
+	// bottom is the lower end of the row.
 	bottom int
-	// above are the boxes that lead here; want is the middle of them.
+	// above are the predecessors of the box; want is their middle.
 	above []*box
 	want  int
 }
 
-// lane says where edges to a node pass through a row, up or down, without
-// crossing what stands there.
+// lane is the gap in a row through which edges to a node pass, up or down,
+// without crossing boxes.
 type lane struct {
 	to  string
 	row int
 	up  bool
 }
 
-// layout is a diagram with places: layers from top to bottom, each a row.
+// layout is a diagram with positions: layers from top to bottom, each a row.
 type layout struct {
 	diagram *Diagram
 	boxes   map[string]*box
@@ -54,7 +57,7 @@ type layout struct {
 	// labelRows marks the rows that hold the labels of the edges from the row
 	// above.
 	labelRows map[int]bool
-	// ways are what each edge passes through, its ends included.
+	// ways has the boxes that each edge passes through, including its ends.
 	ways [][]*box
 	w, h int
 }
@@ -93,8 +96,8 @@ func (b *box) measure() {
 	}
 }
 
-// cells is how many letters wide a text is: a Chinese sign, say, or a picture
-// takes the room of two.
+// cells returns the width of a text in letters: a Chinese character or an emoji
+// has the width of two.
 func cells(text string) int {
 	n := utf8.RuneCountInString(text)
 	for _, r := range text {
@@ -107,8 +110,8 @@ func cells(text string) int {
 
 func (b *box) isLane() bool { return b.name == "" }
 
-// axis is where edges meet the box, from its left side: the middle of a node,
-// the left side of a label.
+// axis returns the x position at which edges meet the box, from its left side:
+// the middle of a node, the left side of a label.
 func (b *box) axis() int {
 	if b.text != "" {
 		return 0
@@ -117,3 +120,55 @@ func (b *box) axis() int {
 }
 
 func (b *box) middle() int { return b.x + b.axis() }
+
+// point is a place in the drawing.
+type point struct{ x, y int }
+
+// curve connects two points and is vertical at both, for the number of pixels
+// of the bend, upwards if it is negative.
+type curve struct {
+	from, to         point
+	fromBend, toBend int
+}
+
+// turn is the vertical extent of a curve where it turns back.
+const turn = gapLabel * 3 / 4
+
+// curves returns the parts of a way between the boxes that it passes.
+func curves(way []*box) []curve {
+	up := way[0].row == way[1].row
+	var out []curve
+	for i, b := range way[1:] {
+		a := way[i]
+		c := curve{from: point{a.middle(), a.bottom}, to: point{b.middle(), b.y}}
+		if up && a.isLane() {
+			c.from.y = a.y
+		}
+		if up && b.isLane() {
+			c.to.y = b.bottom
+		}
+		switch half := (c.to.y - c.from.y) / 2; {
+		case !up:
+			c.fromBend, c.toBend = half, half
+		case a.isLane() && b.isLane():
+			c.fromBend, c.toBend = half, half
+		case a.isLane():
+			c.fromBend, c.toBend = -turn, turn
+		default:
+			c.fromBend, c.toBend = turn, -turn
+		}
+		out = append(out, c)
+	}
+	return out
+}
+
+// pathData returns the SVG path of a way.
+func pathData(way []*box) string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "M%d %d", way[0].middle(), way[0].y+way[0].h)
+	for _, c := range curves(way) {
+		fmt.Fprintf(&b, "V%d", c.from.y)
+		fmt.Fprintf(&b, "C%d %d %d %d %d %d", c.from.x, c.from.y+c.fromBend, c.to.x, c.to.y-c.toBend, c.to.x, c.to.y)
+	}
+	return b.String()
+}

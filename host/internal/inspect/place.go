@@ -5,13 +5,13 @@ import (
 	"slices"
 )
 
-// place gives every box its corner: below what leads to it, as far as there
+// place sets the corner of every box: below its predecessors, as far as there
 // is room.
 func (l *layout) place() {
 	y := 0
 	for _, way := range l.ways {
 		if way[len(way)-1].row == 0 && way[len(way)-2].row == 0 {
-			y = turn // a way back turns above the first row
+			y = turn // an edge back turns above the first row
 		}
 	}
 	for i, row := range l.rows {
@@ -41,8 +41,8 @@ func (l *layout) gapAbove(row int) int {
 	return gapY
 }
 
-// wanted is the middle of the boxes above; lanes count where there is nothing
-// else, so that what stands in a column stays there.
+// wanted returns the middle of the boxes above; lanes count only if there is
+// nothing else, so that a column stays straight.
 func (b *box) wanted() int {
 	sum, n, lanes := 0, 0, true
 	for _, a := range b.above {
@@ -54,7 +54,7 @@ func (b *box) wanted() int {
 		}
 		n++
 		if a.row == b.row {
-			sum += a.want // an edge back begins beside its end
+			sum += a.want // an edge back begins next to its end
 		} else {
 			sum += a.middle()
 		}
@@ -65,8 +65,8 @@ func (b *box) wanted() int {
 	return sum / n
 }
 
-// spread puts the boxes of a row beside each other and moves the row to where
-// its nodes want to be.
+// spread arranges the boxes of a row side by side and moves the row to the
+// preferred position of its nodes.
 func spread(row []*box) {
 	offset, nodes := 0, 0
 	for i, b := range row {
@@ -88,7 +88,7 @@ func spread(row []*box) {
 	}
 }
 
-// fit moves everything to the right of 0 and measures the whole.
+// fit moves everything to the right of 0 and measures the drawing.
 func (l *layout) fit() {
 	left, right := 0, 0
 	for _, row := range l.rows {

@@ -6,8 +6,8 @@ import (
 	"fmt"
 )
 
-// svgStyle has colours for light and dark pages. The kind of a node shows in
-// the bar on its left and its second line, the status of a run in its border.
+// svgStyle has colours for light and dark pages. The bar on the left of a node
+// and its second line show its kind, the border shows its status in a run.
 const svgStyle = `.tea{--page:#fff;--box:#fff;--body:#f7fafc;--end:#e2e8f0;--ink:#1a202c;--line:#4a5568;--label:#2b6cb0;` +
 	`--action:#3182ce;--lua:#805ad5;--ask:#d69e2e;--inner:#319795;--pass:#a0aec0;--done:#2f855a;--failed:#c53030;--waiting:#b7791f}` +
 	`@media(prefers-color-scheme:dark){.tea{--page:#171923;--box:#2d3748;--body:#1f2633;--end:#4a5568;--ink:#edf2f7;--line:#a0aec0;--label:#90cdf4;` +
@@ -73,8 +73,8 @@ func (b *box) svg(w *bytes.Buffer) {
 	w.WriteString("</g>\n")
 }
 
-// class is what the style sheet knows the box by: its kind, and the status of
-// its node in a run.
+// class returns the CSS classes of the box: its kind, and the status of its
+// node in a run.
 func (b *box) class() string {
 	if b.node == nil {
 		return "end"
@@ -92,9 +92,10 @@ func (b *box) class() string {
 	return class
 }
 
-// escape writes text for XML; what XML cannot hold becomes U+FFFD.
+// escape escapes text for XML; characters that XML does not allow become
+// U+FFFD.
 func escape(text string) string {
 	var b bytes.Buffer
-	_ = xml.EscapeText(&b, []byte(text)) // a buffer takes everything
+	_ = xml.EscapeText(&b, []byte(text)) // a buffer does not fail
 	return b.String()
 }

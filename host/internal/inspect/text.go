@@ -79,7 +79,7 @@ func (d *Diagram) arrows(b *bytes.Buffer, indent, from string) {
 	}
 }
 
-// about is an arrow's label with the word that says what it means.
+// about returns an arrow's label with a word for its kind.
 func (e Edge) about() string {
 	switch {
 	case e.Kind == when || e.Kind == jump && e.Label != "" && e.Label != otherwise:
@@ -96,7 +96,7 @@ func (e Edge) about() string {
 	return e.Label
 }
 
-// called is endName where no node of the diagram has that name.
+// called returns endName unless a node of the diagram has that name.
 func (d *Diagram) called(name string) string {
 	plain := endName(name)
 	if plain != name && slices.ContainsFunc(d.Nodes, func(n Node) bool { return n.Name == plain }) {
@@ -105,7 +105,7 @@ func (d *Diagram) called(name string) string {
 	return plain
 }
 
-// endName is a node's name, with the ends of the graph in plain words.
+// endName returns a node's name, or plain words for the ends of the graph.
 func endName(name string) string {
 	switch name {
 	case start:

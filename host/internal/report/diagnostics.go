@@ -1,14 +1,17 @@
 package report
 
 import (
+	"bytes"
 	"fmt"
+	"io"
+	"os"
 	"strings"
 
 	"github.com/the-edge-agent/tea/sdk/diag"
 )
 
-// Diagnostics prints findings, each with the line it is about and what to do,
-// and how many there are.
+// Diagnostics prints diagnostics, each with its source line and hint, and their
+// number.
 func (r *Report) Diagnostics(list diag.List) {
 	var b strings.Builder
 	files := sources{}
@@ -48,7 +51,7 @@ func (r *Report) diagnostic(b *strings.Builder, files sources, d diag.Diagnostic
 	}
 }
 
-// countWords is "2 errors, 1 warning".
+// countWords returns a text such as "2 errors, 1 warning".
 func countWords(errors, warnings int) string {
 	var parts []string
 	add := func(n int, word string) {
@@ -62,4 +65,85 @@ func countWords(errors, warnings int) string {
 	add(errors, "error")
 	add(warnings, "warning")
 	return strings.Join(parts, ", ")
+}
+
+const (
+	// mostSource bounds the part of a file that is read for an excerpt.
+	mostSource = 4 << 20
+	// excerptWidth is the maximum number of characters shown of a line.
+	excerptWidth = 110
+)
+
+// sources reads and caches files for excerpts.
+type sources map[string][][]byte
+
+// line returns a line of a file, counted from 1, or nil.
+func (s sources) line(file string, n int) []byte {
+	lines, known := s[file]
+	if !known {
+		lines = readLines(file)
+		s[file] = lines
+	}
+	if n < 1 || n > len(lines) {
+		return nil
+	}
+	return lines[n-1]
+}
+
+// readLines returns nil if the file cannot be read: a diagnostic about a
+// command-line argument has no file.
+func readLines(file string) [][]byte {
+	f, err := os.Open(file)
+	if err != nil {
+		return nil
+	}
+	defer f.Close()
+	data, err := io.ReadAll(io.LimitReader(f, mostSource))
+	if err != nil {
+		return nil
+	}
+	return bytes.Split(data, []byte("\n"))
+}
+
+// excerpt returns the line of a position with carets below, under the whole
+// line if the column is unknown; "" if the line cannot be read.
+func (s sources) excerpt(pos diag.Pos, st style) string {
+	raw := s.line(pos.File, pos.Line)
+	if raw == nil {
+		return ""
+	}
+	runes := []rune(Printable(strings.TrimRight(string(raw), "\r")))
+	at := min(pos.Column-1, len(runes))
+	end := len(runes)
+	if pos.Column < 1 {
+		at = end - len([]rune(strings.TrimLeft(string(runes), " \t")))
+	} else {
+		end = wordEnd(runes, at)
+	}
+	from := 0
+	if end > excerptWidth {
+		from = max(0, at-excerptWidth/2)
+	}
+	to := min(len(runes), from+excerptWidth)
+	shown := expandTabs(runes[from:to])
+	indent := textWidth(expandTabs(runes[from:at]))
+	marks := max(1, textWidth(expandTabs(runes[at:min(end, to)])))
+	number := fmt.Sprint(pos.Line)
+	gutter := strings.Repeat(" ", len(number))
+	return fmt.Sprintf("  %s %s\n  %s %s\n",
+		st.paint(blue, number+" |"), strings.TrimRight(shown, " "),
+		st.paint(blue, gutter+" |"), strings.Repeat(" ", indent)+st.paint(red, "^"+strings.Repeat("~", marks-1)))
+}
+
+func expandTabs(runes []rune) string {
+	return strings.ReplaceAll(string(runes), "\t", "    ")
+}
+
+// wordEnd returns the end of the marked word.
+func wordEnd(runes []rune, at int) int {
+	end := at
+	for end < len(runes) && !strings.ContainsRune(" \t,:;()[]{}\"'#", runes[end]) {
+		end++
+	}
+	return max(end, min(at+1, len(runes)))
 }

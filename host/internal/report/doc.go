@@ -1,7 +1,6 @@
-// Package report says to a person what happens: the wording of diagnostics
-// with the line they are about, the progress of a run and how it ended. It is
-// the only place that does.
+// Package report writes output for people: diagnostics with their source lines,
+// the progress of a run and its outcome. All such output is formatted here.
 //
-// Start with [New]. On a terminal a [Report] draws a live line for each node
-// that is at work; elsewhere it prints a line when something ends.
+// Start with [New]. On a terminal a [Report] draws a live line for each running
+// node; elsewhere it prints a line when a node ends.
 package report

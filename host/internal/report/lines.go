@@ -9,7 +9,7 @@ import (
 	"github.com/the-edge-agent/tea/host/internal/execpath"
 )
 
-// state is how the node of a line stands.
+// state is the state of a line's node.
 type state int
 
 const (
@@ -25,7 +25,8 @@ func (s state) ended() bool { return s >= done }
 // line is one node of the run.
 type line struct {
 	path, label string
-	// item is which item of a map the line is for, "" for another node.
+	// item is the label of the map item that the line is for, "" for another
+	// node.
 	item     string
 	depth    int
 	state    state
@@ -33,48 +34,48 @@ type line struct {
 	elapsed  time.Duration
 	attempts int64
 	passes   int64
-	// items is how many items a map has, ended how many have ended.
+	// items is the number of items of a map, ended the number of those that have
+	// ended.
 	items, ended int64
-	// nodes is how many lines of a branch are folded into this one.
+	// nodes is the number of lines of a branch that are folded into this one.
 	nodes  int
 	tokens int64
 	// note is an error or a question.
 	note string
-	// uses is the node's action; slow says that its wait was reported.
+	// uses is the node's action; slow reports that its wait was reported.
 	uses string
 	slow bool
-	// text is the end of what a model has said so far.
+	// text is the end of a model's output so far.
 	text string
 }
 
 const (
-	// mostLines is how many lines that have ended wait for the ones before them.
+	// mostLines bounds the ended lines that wait for the lines before them.
 	mostLines = 400
-	// mostText is how much of a model's text is kept.
+	// mostText is the length of a model's output that is kept.
 	mostText = 2000
 )
 
-// lines are the nodes that are at work, in the order in which they are shown:
-// what is inside another node stands behind it. What an event costs does not
-// depend on how many there are.
+// lines are the running nodes in display order: nodes inside another node
+// follow it. The cost of an event does not depend on their number.
 type lines struct {
-	// failed is the path of the node that failed last.
+	// failed is the path of the last node that failed.
 	failed string
 	open   execpath.Tree[*line]
-	// finished counts the open lines whose node has ended; fresh are those that
-	// have ended since the last call of settled.
+	// finished counts the open lines whose node has ended; fresh has those that
+	// ended since the last call of settled.
 	finished int
 	fresh    []*line
-	// branches are the branches at work, by path, with the label of the item
-	// where they belong to a map.
+	// branches has the running branches by path, with the label of the item if
+	// they belong to a map.
 	branches map[string]string
-	// fold makes one line of the nodes of a branch that ended well.
+	// fold combines the nodes of a successful branch in one line.
 	fold bool
 }
 
 func newLines(fold bool) *lines { return &lines{branches: map[string]string{}, fold: fold} }
 
-// take brings the lines up to an event.
+// take updates the lines with an event.
 func (ls *lines) take(e flow.Event) {
 	switch e.Type {
 	case flow.EventNodeStart:
@@ -115,7 +116,7 @@ func (ls *lines) take(e flow.Event) {
 	}
 }
 
-// turn changes a line's state.
+// turn sets a line's state.
 func (ls *lines) turn(l *line, s state) {
 	switch was := l.state.ended(); {
 	case s.ended() && !was:
@@ -127,7 +128,7 @@ func (ls *lines) turn(l *line, s state) {
 	l.state = s
 }
 
-// drop takes a line out.
+// drop removes a line.
 func (ls *lines) drop(l *line) {
 	if l.state.ended() {
 		ls.finished--
@@ -147,7 +148,7 @@ func (ls *lines) end(l *line, e flow.Event) {
 	}
 }
 
-// branchStart notes which item of a map a branch is for.
+// branchStart records the map item of a branch.
 func (ls *lines) branchStart(e flow.Event) {
 	count := integer(e, "count")
 	if count == 0 {
@@ -164,8 +165,8 @@ func (ls *lines) branchStart(e flow.Event) {
 	}
 }
 
-// branchEnd folds a branch that ended well, and shows one that failed as a
-// whole, by its time-out for instance; a node's failure has its own line.
+// branchEnd folds a successful branch, and shows one that failed as a whole,
+// such as by its timeout; a node's failure has its own line.
 func (ls *lines) branchEnd(e flow.Event) {
 	isItem := ls.branches[e.Path] != ""
 	delete(ls.branches, e.Path)
@@ -187,8 +188,8 @@ func (ls *lines) branchEnd(e flow.Event) {
 	}
 }
 
-// branch returns the lines of a branch, in order; an item's node has the path
-// of its branch.
+// branch returns the lines of a branch, in order; the node of an item has the
+// path of its branch.
 func (ls *lines) branch(path string) []*line {
 	var out []*line
 	if l, ok := ls.open.Get(path); ok {
@@ -200,7 +201,7 @@ func (ls *lines) branch(path string) []*line {
 	return out
 }
 
-// foldBranch drops the lines of a branch that ended well. An item counts in the
+// foldBranch removes the lines of a successful branch. An item counts in the
 // line of its map; another branch keeps its first line.
 func (ls *lines) foldBranch(e flow.Event, isItem bool) {
 	var first *line
@@ -219,8 +220,8 @@ func (ls *lines) foldBranch(e flow.Event, isItem bool) {
 	}
 }
 
-// pass begins another pass of a loop: what ended well in the last one makes
-// room.
+// pass begins another iteration of a loop: the successful nodes of the last one
+// are removed.
 func (ls *lines) pass(e flow.Event) {
 	loop := execpath.Outer(e.Path)
 	l, ok := ls.open.Get(loop)
@@ -235,7 +236,7 @@ func (ls *lines) pass(e flow.Event) {
 	}
 }
 
-// at finds the line of an event's node or adds one.
+// at returns the line of an event's node, and adds it if necessary.
 func (ls *lines) at(e flow.Event) *line {
 	if l, ok := ls.open.Get(e.Path); ok {
 		return l
@@ -253,8 +254,8 @@ func (ls *lines) at(e flow.Event) *line {
 	return l
 }
 
-// settled returns and drops the lines that have ended and have nothing open in
-// front of them; with all, or where too many wait, whatever has ended.
+// settled returns and removes the ended lines with no open line before them;
+// with all, or if too many wait, every ended line.
 func (ls *lines) settled(all bool) []*line {
 	fresh := ls.fresh
 	ls.fresh = ls.fresh[:0]
@@ -280,8 +281,8 @@ func (ls *lines) settled(all bool) []*line {
 	return out
 }
 
-// foldsLater reports whether a line belongs to a branch that is at work, which
-// may fold.
+// foldsLater reports whether a line belongs to a running branch, which can
+// fold.
 func (ls *lines) foldsLater(l *line) bool {
 	if !ls.fold || l.state == failed {
 		return false
@@ -294,11 +295,11 @@ func (ls *lines) foldsLater(l *line) bool {
 	return false
 }
 
-// slowAfter is how long a node runs before it is said what it waits for.
+// slowAfter is the time after which the wait of a running node is reported.
 const slowAfter = 5 * time.Second
 
 // slow returns the innermost nodes that have been running for slowAfter, each
-// once.
+// of them once.
 func (ls *lines) slow(now time.Time) []*line {
 	var out []*line
 	for _, l := range ls.open.Below("") {
@@ -314,7 +315,7 @@ func (ls *lines) slow(now time.Time) []*line {
 	return out
 }
 
-// hasInner reports whether the line is that of a container at work.
+// hasInner reports whether the line is that of a running container.
 func (ls *lines) hasInner(path string) bool {
 	for range ls.open.Below(path) {
 		return true
@@ -322,7 +323,7 @@ func (ls *lines) hasInner(path string) bool {
 	return false
 }
 
-// wait says what a running node waits for.
+// wait describes what a running node waits for.
 func (l *line) wait() string {
 	if l.uses == "" {
 		return "still running"
@@ -330,7 +331,7 @@ func (l *line) wait() string {
 	return "waiting for " + l.uses
 }
 
-// rest returns and drops all lines.
+// rest returns and removes all lines.
 func (ls *lines) rest() []*line {
 	var out []*line
 	for _, l := range ls.open.Below("") {

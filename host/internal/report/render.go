@@ -1,7 +1,10 @@
 package report
 
 import (
+	"bytes"
 	"fmt"
+	"io"
+	"strconv"
 	"strings"
 	"time"
 )
@@ -12,7 +15,7 @@ type regionLine struct {
 	width int
 }
 
-// region draws the lines that are at work, as many as there is room for.
+// region returns the running lines, as many as fit.
 func (r *Report) region(columns, rows int) []regionLine {
 	if r.lines.open.Len() == 0 {
 		return nil
@@ -36,7 +39,7 @@ func (r *Report) region(columns, rows int) []regionLine {
 	return out
 }
 
-// pick chooses which lines are shown: those that have not ended come first.
+// pick chooses the lines to show: those that have not ended come first.
 func (ls *lines) pick(room int) []*line {
 	ended := ls.finished
 	if ls.open.Len() > room {
@@ -59,7 +62,7 @@ func (ls *lines) pick(room int) []*line {
 	return out
 }
 
-// lineText is a node's line for a terminal.
+// lineText returns a node's line for a terminal.
 func (r *Report) lineText(l *line, columns int) string {
 	glyph, color := r.glyph(l)
 	head, details := r.parts(l, columns, glyph)
@@ -74,7 +77,7 @@ func lineWidth(r *Report, l *line, columns int) int {
 	return textWidth(head + details)
 }
 
-// parts gives the two halves of a line, cut to the terminal's width.
+// parts returns the two halves of a line, cut to the terminal's width.
 func (r *Report) parts(l *line, columns int, glyph string) (head, details string) {
 	width := max(8, columns-1)
 	head = strings.Repeat("  ", l.depth) + glyph + " " + oneLine(l.label)
@@ -102,7 +105,7 @@ func (r *Report) glyph(l *line) (glyph, color string) {
 	return frames[int(r.o.Now().UnixMilli()/redrawEvery.Milliseconds())%len(frames)], blue
 }
 
-// details are a line's times and counts.
+// details returns a line's times and counts.
 func (r *Report) details(l *line) string {
 	var parts []string
 	switch l.state {
@@ -137,7 +140,7 @@ func (r *Report) details(l *line) string {
 	return strings.Join(parts, r.style.dot)
 }
 
-// plainLine is a line for a log: the whole path, no colours.
+// plainLine returns a line for a log: the whole path, no colours.
 func (r *Report) plainLine(l *line) string {
 	verb := map[state]string{done: "done", skipped: "skipped", failed: "failed", waiting: "waiting"}[l.state]
 	var parts []string
@@ -174,10 +177,10 @@ func count(n int64, one, several string) string {
 	return fmt.Sprintf("%d %s", n, several)
 }
 
-// brief is [Brief] in the characters of the style.
+// brief is [Brief] with the characters of the style.
 func (s style) brief(d time.Duration) string { return strings.Replace(Brief(d), "µ", s.micro, 1) }
 
-// Brief is a duration with about three digits.
+// Brief formats a duration with about three digits.
 func Brief(d time.Duration) string {
 	switch {
 	case d < time.Millisecond:
@@ -188,4 +191,93 @@ func Brief(d time.Duration) string {
 		return d.Round(10 * time.Millisecond).String()
 	}
 	return d.Round(time.Second).String()
+}
+
+// screen records the lines that it has drawn at the bottom of a terminal.
+type screen struct {
+	// widths has the width in cells of each line that is drawn.
+	widths  []int
+	columns int
+}
+
+func (s *screen) empty() bool { return len(s.widths) == 0 }
+
+// draw replaces the lines, and writes text above them that stays, in one write.
+// columns is the current width of the terminal.
+func (s *screen) draw(w io.Writer, above []byte, region []regionLine, columns int) {
+	var b bytes.Buffer
+	if rows := s.rows(columns); rows > 0 {
+		b.WriteString("\x1b[" + strconv.Itoa(rows) + "A\r\x1b[J")
+	}
+	b.Write(above)
+	s.widths, s.columns = s.widths[:0], columns
+	for _, line := range region {
+		b.WriteString(line.text)
+		b.WriteByte('\n')
+		s.widths = append(s.widths, line.width)
+	}
+	_, _ = w.Write(b.Bytes()) // there is nowhere to report the error
+}
+
+// rows returns the number of rows that the drawn lines take; a terminal that
+// became narrower has wrapped them.
+func (s *screen) rows(columns int) int {
+	rows := len(s.widths)
+	if columns <= 0 || columns >= s.columns {
+		return rows
+	}
+	for _, width := range s.widths {
+		rows += max(0, width-1) / columns
+	}
+	return rows
+}
+
+// style has the glyphs and colours of the output.
+type style struct {
+	color bool
+	glyphs
+}
+
+// glyphs are the symbols at the start of lines.
+type glyphs struct {
+	done, failed, skipped, waiting, retry string
+	spinner                               []string
+	dot, more, micro                      string
+}
+
+var unicodeGlyphs = glyphs{
+	done: "✓", failed: "✗", skipped: "-", waiting: "?", retry: "↻",
+	spinner: []string{"⠋", "⠙", "⠹", "⠸", "⠼", "⠴", "⠦", "⠧", "⠇", "⠏"},
+	dot:     " · ", more: "…", micro: "µ",
+}
+
+var asciiGlyphs = glyphs{
+	done: "+", failed: "x", skipped: "-", waiting: "?", retry: "~",
+	spinner: []string{"|", "/", "-", "\\"},
+	dot:     ", ", more: "...", micro: "u",
+}
+
+// The colours, as the numbers of SGR sequences.
+const (
+	bold   = "1"
+	dim    = "2"
+	red    = "31"
+	green  = "32"
+	yellow = "33"
+	blue   = "34"
+)
+
+func newStyle(color, ascii bool) style {
+	s := style{color: color, glyphs: unicodeGlyphs}
+	if ascii {
+		s.glyphs = asciiGlyphs
+	}
+	return s
+}
+
+func (s style) paint(code, text string) string {
+	if !s.color || text == "" {
+		return text
+	}
+	return "\x1b[" + code + "m" + text + "\x1b[0m"
 }

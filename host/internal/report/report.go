@@ -10,11 +10,11 @@ import (
 	"github.com/the-edge-agent/tea/host/flow"
 )
 
-// Options say how to write. The zero value prints plain lines.
+// Options configure a report. The zero value prints plain lines.
 type Options struct {
-	// Size gives the terminal's columns and rows; nil = not a terminal.
+	// Size returns the terminal's columns and rows; nil = not a terminal.
 	Size func() (columns, rows int)
-	// Color allows colours; ASCII keeps to ASCII characters.
+	// Color allows colours; ASCII restricts glyphs to ASCII characters.
 	Color, ASCII bool
 	// Quiet prints errors only.
 	Quiet bool
@@ -22,7 +22,8 @@ type Options struct {
 	Now func() time.Time
 }
 
-// Report writes to one place, usually stderr. It is safe for concurrent use.
+// Report writes diagnostics and the progress of runs to one writer, usually
+// stderr. It is safe for concurrent use.
 type Report struct {
 	o     Options
 	style style
@@ -30,27 +31,27 @@ type Report struct {
 	mu    sync.Mutex
 	out   io.Writer
 	lines *lines
-	// partial is the beginning of a log line whose end has not come yet.
+	// partial is the beginning of an incomplete log line.
 	partial []byte
-	// held keeps everything back while somebody else uses the terminal.
+	// held buffers all output while the caller of Hold uses the terminal.
 	held    bool
 	above   bytes.Buffer
 	screen  screen
 	stop    chan struct{}
 	stopped chan struct{}
-	// look finds slow nodes where there are no live lines.
+	// look finds slow nodes if there are no live lines.
 	look   *time.Timer
 	closed bool
 }
 
 const (
-	// redrawEvery is how often the live lines move.
+	// redrawEvery is the interval between redraws of the live lines.
 	redrawEvery = 100 * time.Millisecond
-	// lookEvery is how often plain output looks for slow nodes.
+	// lookEvery is the interval at which plain output looks for slow nodes.
 	lookEvery = time.Second
 )
 
-// New makes a report that writes to w. Close must be called.
+// New returns a report that writes to w. The caller must call [Report.Close].
 func New(w io.Writer, o Options) *Report {
 	if o.Now == nil {
 		o.Now = time.Now
@@ -86,8 +87,8 @@ func (r *Report) Event(e flow.Event) {
 	} // the next tick shows it
 }
 
-// begin starts what moves between events, once: the live lines, or the search
-// for slow nodes, which costs a short run nothing.
+// begin starts the periodic work once: the live lines, or the search for slow
+// nodes.
 func (r *Report) begin() {
 	switch {
 	case r.stop != nil || r.look != nil:
@@ -121,7 +122,7 @@ func (r *Report) tick(stop, stopped chan struct{}) {
 	}
 }
 
-// redraw draws the live lines anew and says what slow nodes wait for.
+// redraw redraws the live lines and reports what slow nodes wait for.
 func (r *Report) redraw() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -136,14 +137,14 @@ func (r *Report) redraw() {
 	r.flush()
 }
 
-// flush writes what waits above the live lines and draws those anew.
+// flush writes the buffered lines above the live lines and redraws those.
 func (r *Report) flush() {
 	if r.held {
 		return
 	}
 	if !r.live() {
 		if r.above.Len() > 0 {
-			_, _ = r.out.Write(r.above.Bytes()) // nobody is there to tell
+			_, _ = r.out.Write(r.above.Bytes()) // there is nowhere to report the error
 			r.above.Reset()
 		}
 		return
@@ -157,7 +158,7 @@ func (r *Report) flush() {
 	r.above.Reset()
 }
 
-// print writes a text at once.
+// print writes a text immediately.
 func (r *Report) print(text string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -165,7 +166,7 @@ func (r *Report) print(text string) {
 	r.flush()
 }
 
-// Write takes lines of a log; they come out whole, above the live lines.
+// Write writes log lines, each as a whole, above the live lines.
 func (r *Report) Write(p []byte) (int, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -178,8 +179,8 @@ func (r *Report) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// Hold clears the live lines and keeps everything back until the function it
-// gives is called, so that the terminal can be used otherwise.
+// Hold clears the live lines and buffers all output until the caller calls the
+// returned function, so that the caller can use the terminal.
 func (r *Report) Hold() (release func()) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -196,7 +197,7 @@ func (r *Report) Hold() (release func()) {
 	}
 }
 
-// Close ends the live lines; what has not ended is shown as it is.
+// Close stops the live lines and prints the final state of open ones.
 func (r *Report) Close() {
 	r.mu.Lock()
 	stop := r.stop

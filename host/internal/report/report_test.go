@@ -110,8 +110,8 @@ func live(out *bytes.Buffer, size func() (int, int)) *Report {
 
 func wide() (int, int) { return 80, 24 }
 
-// On a terminal the branches of a fan-out stand under it in the order in
-// which they are written, whichever ends first.
+// On a terminal the branches of a fan-out are below it in the order in which
+// they are written, whichever ends first.
 func TestTerminalShowsBranchesInOrder(t *testing.T) {
 	t.Parallel()
 	var out bytes.Buffer
@@ -131,9 +131,8 @@ func TestTerminalShowsBranchesInOrder(t *testing.T) {
 	}
 }
 
-// screenOf plays what was written on a terminal and gives the lines on it. It
-// knows what this package uses: line breaks, carriage returns, cursor up,
-// erase below, colours.
+// screenOf replays output on a terminal and returns the lines on it. It
+// supports line breaks, carriage returns, cursor up, erase below and colours.
 func screenOf(text string, columns int) []string {
 	var rows [][]rune
 	row, column := 0, 0
@@ -436,9 +435,9 @@ func TestSummary(t *testing.T) {
 				{ID: "b:ask", Deadline: at(0), OnTimeout: "deny"},
 				{ID: "c:ask", Deadline: at(0), OnTimeout: "fail"},
 			}},
-			"waiting · 3 interrupts · 0 steps\n  a:ask\n    default: \"high\"\n    answer by " + by + ", else \"high\" counts when the run is resumed\n" +
-				"  b:ask\n    answer by " + by + ", else false counts when the run is resumed\n" +
-				"  c:ask\n    answer by " + by + ", else the question fails when the run is resumed\n",
+			"waiting · 3 interrupts · 0 steps\n  a:ask\n    default: \"high\"\n    answer by " + by + "; later a resume uses \"high\"\n" +
+				"  b:ask\n    answer by " + by + "; later a resume uses false\n" +
+				"  c:ask\n    answer by " + by + "; later a resume fails the question\n",
 		},
 		{
 			"failed",

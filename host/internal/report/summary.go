@@ -8,7 +8,7 @@ import (
 	"github.com/the-edge-agent/tea/host/flow"
 )
 
-// Summary prints how a run ended. mask takes the secrets out of a text.
+// Summary prints the outcome of a run. mask masks the secrets in a text.
 func (r *Report) Summary(res *flow.Result, mask func(string) string) {
 	var b strings.Builder
 	switch res.Status {
@@ -34,7 +34,7 @@ func (r *Report) Summary(res *flow.Result, mask func(string) string) {
 		var node *flow.NodeError
 		b.WriteString(r.style.paint(red, "failed") + ": ")
 		if errors.As(res.Err, &node) && r.lines.failed == node.Path && !r.o.Quiet {
-			fmt.Fprintf(&b, "%s: node %q failed\n", Printable(node.Pos.String()), node.Path) // its line says why
+			fmt.Fprintf(&b, "%s: node %q failed\n", Printable(node.Pos.String()), node.Path) // its line has the reason
 		} else {
 			b.WriteString(Printable(mask(res.Err.Error())) + "\n")
 		}
@@ -48,8 +48,8 @@ func (r *Report) Summary(res *flow.Result, mask func(string) string) {
 	}
 }
 
-// failuresText names the branches that failed and, where the run has failed
-// too, what failed first.
+// failuresText names the failed branches and, if the run failed, the first
+// failure.
 func failuresText(res *flow.Result, mask func(string) string) string {
 	var b strings.Builder
 	if len(res.Failures) > 0 && res.Err != nil {
@@ -88,7 +88,7 @@ func (r *Report) usage(u flow.Usage) string {
 	return out
 }
 
-// pendingText is one interrupt with what may answer it.
+// pendingText describes one interrupt and its possible answers.
 func pendingText(i flow.Interrupt, mask func(string) string) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "  %s", oneLine(i.ID))
@@ -111,8 +111,8 @@ func pendingText(i flow.Interrupt, mask func(string) string) string {
 	return b.String()
 }
 
-// Deadline says until when an interrupt can be answered and what counts then;
-// "" where it waits for ever.
+// Deadline describes until when an interrupt can be answered and what happens
+// afterwards; "" if it has no deadline.
 func Deadline(i flow.Interrupt) string {
 	if i.Deadline.IsZero() {
 		return ""
@@ -120,20 +120,20 @@ func Deadline(i flow.Interrupt) string {
 	until := i.Deadline.Local().Format("2006-01-02 15:04:05 MST")
 	switch i.OnTimeout {
 	case "deny":
-		return until + ", else false counts when the run is resumed"
+		return until + "; later a resume uses false"
 	case "default":
-		return until + ", else " + compact(i.Default) + " counts when the run is resumed"
+		return until + "; later a resume uses " + compact(i.Default)
 	}
-	return until + ", else the question fails when the run is resumed"
+	return until + "; later a resume fails the question"
 }
 
-// Checkpoint says where a run that has not ended is kept, and what goes on
-// with it.
+// Checkpoint prints the path of the checkpoint of a run that has not ended, and
+// the command that resumes it.
 func (r *Report) Checkpoint(path, command string) {
 	r.print("checkpoint: " + Printable(path) + "\nresume with: " + Printable(command) + "\n")
 }
 
-// Retry says what runs failed branches again.
+// Retry prints the command that runs failed branches again.
 func (r *Report) Retry(command string) {
 	if !r.o.Quiet {
 		r.print("run them again with: " + Printable(command) + "\n")

@@ -8,15 +8,14 @@ import (
 
 const (
 	columnGap = 2
-	// leastText is the narrowest column that running text is wrapped in.
+	// leastText is the minimum width of a column of wrapped text.
 	leastText = 24
 )
 
-// Table prints rows with aligned columns. A nil header prints none. columns is
-// the width that it must fit into, 0 = any width: there the text of the last
-// column wraps, and where the other columns leave too little room for it, each
-// row becomes its first cell with the other cells indented below. Nothing is
-// cut off except by the terminal itself, where one word is wider than it.
+// Table formats rows with aligned columns. A nil header prints none. columns is
+// the available width, 0 = any width. The text of the last column wraps; if the
+// other columns leave too little room for it, each row becomes its first cell
+// with the other cells indented below. Nothing is truncated.
 func Table(w io.Writer, columns int, header []string, rows [][]string) error {
 	if header != nil {
 		rows = append([][]string{header}, rows...)
@@ -63,7 +62,8 @@ func columnWidths(rows [][]string) []int {
 	return widths
 }
 
-// aligned writes rows as columns; text is the width of the last one, 0 = any.
+// aligned writes rows as columns; text is the width of the last column, 0 =
+// any.
 func aligned(b *strings.Builder, rows [][]string, widths []int, before, text int) {
 	last := len(widths) - 1
 	for _, row := range rows {
@@ -109,7 +109,7 @@ func stacked(b *strings.Builder, rows [][]string, columns int) {
 }
 
 // wrap breaks a text between words into lines of at most width cells, 0 = one
-// line. A word that is wider has a line of its own.
+// line. A word that is wider has its own line.
 func wrap(text string, width int) []string {
 	if width <= 0 || textWidth(text) <= width {
 		return []string{text}

@@ -12,11 +12,11 @@ import (
 	"github.com/the-edge-agent/tea/host/internal/report"
 )
 
-// mostRows is how many node executions and how many problems a page lists; it
-// says how many it left out.
+// mostRows bounds the node executions and the problems on a page, which states
+// how many more there are.
 const mostRows = 2000
 
-// Event is what the page needs of one event. Texts must be free of secrets.
+// Event has the fields of an event that the page shows. Secrets must be masked.
 type Event struct {
 	Type       string    `json:"event"`
 	Time       time.Time `json:"ts"`
@@ -49,12 +49,12 @@ type problem struct {
 	path, message string
 }
 
-// Page collects a run. The zero value is not usable. It is not safe for
+// Page collects the events of a run; create it with [New]. It is not safe for
 // concurrent use.
 type Page struct {
 	Run, Workflow, Status string
 	StartedAt, UpdatedAt  time.Time
-	// Diagram is the workflow's graph; nil leaves it out and Note says why.
+	// Diagram is the workflow's graph; if it is nil, Note has the reason.
 	Diagram *inspect.Diagram
 	Note    string
 
@@ -75,7 +75,7 @@ func New() *Page {
 	return &Page{open: map[string]*execution{}, status: map[string]string{}}
 }
 
-// Add takes the next event of the run.
+// Add adds the next event of the run.
 func (p *Page) Add(e Event) {
 	if p.first.IsZero() {
 		p.first = e.Time
@@ -103,7 +103,7 @@ func (p *Page) Add(e Event) {
 		p.finish(e, "waiting")
 		p.problem(e, "waiting: "+cmp.Or(e.Question, "interrupt"))
 	case "run_end":
-		// Those of a resumed run include what was used before.
+		// Those of a resumed run include the earlier usage.
 		p.steps, p.tokens, p.usd = e.Steps, e.Tokens, e.USD
 		if e.Error != "" {
 			p.problem(e, "run failed: "+e.Error)
@@ -143,8 +143,8 @@ func (p *Page) problem(e Event, message string) {
 	}
 }
 
-// nodeKey is the node of the diagram that a path is about: without branches,
-// indexes and visits. each[3]/fetch#2 is each/fetch, start>disk/check is check.
+// nodeKey returns the path of a node in the diagram, without branches, indexes
+// and visits: each/fetch for each[3]/fetch#2, check for start>disk/check.
 func nodeKey(path string) string {
 	var names []string
 	for _, part := range strings.Split(path, "/") {
@@ -159,7 +159,7 @@ func nodeKey(path string) string {
 	return strings.Join(names, "/")
 }
 
-// mark gives the nodes of a diagram their status.
+// mark sets the statuses of the nodes of a diagram.
 func (p *Page) mark(d *inspect.Diagram, prefix string) {
 	for i := range d.Nodes {
 		n := &d.Nodes[i]

@@ -15,12 +15,13 @@ import (
 	"github.com/the-edge-agent/tea/sdk/value"
 )
 
-// Declared is the set of top-level keys of settings that have a reader. It is
-// immutable.
+// Declared is the set of top-level keys of settings that have a reader, with
+// their schemas. It is immutable and safe for concurrent use.
 type Declared struct {
-	// schemas has a nil schema for a reader that accepts anything. A value has
-	// to fit one reader of its key: a plugin that the workflow does not use
-	// must not make it invalid. The other readers report it when they are opened.
+	// schemas has a nil schema for a reader that accepts anything. A value must
+	// match the schema of one reader of its key: a plugin that the workflow does
+	// not use must not make it invalid. The other readers report it when they are
+	// opened.
 	schemas map[string][]*schema.Schema
 }
 
@@ -41,11 +42,11 @@ func (d Declared) add(settings map[string]*schema.Schema) {
 	}
 }
 
-// Keys lists the keys, sorted.
+// Keys returns the keys, sorted.
 func (d Declared) Keys() []string { return slices.Sorted(maps.Keys(d.schemas)) }
 
-// Check converts the values of ${VAR} to the types that their readers expect and
-// makes paths absolute, in w and its subgraphs, and reports what does not fit.
+// Check converts the values of ${VAR} to the types that their readers expect
+// and makes paths absolute, in w and its subgraphs, and reports invalid values.
 func (d Declared) Check(w *spec.Workflow, diags *diag.List) {
 	seen := map[*spec.Workflow]bool{}
 	var visit func(w *spec.Workflow)
@@ -94,7 +95,7 @@ func (d Declared) check(w *spec.Workflow, key string, diags *diag.List) {
 	*diags = append(*diags, reported...)
 }
 
-// under is the path of something inside a key, such as llm.headers.X.
+// under returns the path of a value inside a key, such as llm.headers.X.
 func under(key, inner string) string {
 	if inner == "" || strings.HasPrefix(inner, "[") {
 		return key + inner
@@ -102,19 +103,19 @@ func under(key, inner string) string {
 	return key + "." + inner
 }
 
-// report adds a problem to the diagnostics. The value of a variable may be
-// secret: the message names the variable only.
+// report adds a problem to the diagnostics. As the value of a variable can be
+// secret, the message names only the variable.
 func (r *reading) report(key string, p jsonschema.Problem, diags *diag.List) {
 	path := under(key, p.Path)
 	switch {
 	case p.Kind == jsonschema.UnknownMember:
 		object := strings.TrimSuffix(path, diag.Key("x", p.Member)[1:])
-		diags.Errorf(diagcode.UnknownSetting, r.text.KeyPos(path), r.meant(object, p.Member), "settings.%s has no key %q", object, p.Member)
+		diags.Errorf(diagcode.UnknownSetting, r.text.KeyPos(path), r.meant(object, p.Member), "settings.%s: unknown key %q", object, p.Member)
 	case p.Kind == jsonschema.MissingMember:
 		diags.Errorf(diagcode.WrongSetting, r.text.ValuePos(path), "add it", "settings.%s needs the key %q", path, p.Member)
 	case r.variables[path]:
-		diags.Errorf(diagcode.WrongSetting, r.text.ValuePos(path), "give the variable a value that fits",
-			"settings.%s: %s; what %q gives does not fit", path, p.Wanted, r.text.Places[path].Value)
+		diags.Errorf(diagcode.WrongSetting, r.text.ValuePos(path), "set the variable to a valid value",
+			"settings.%s: %s; the value of %q does not match", path, p.Wanted, r.text.Places[path].Value)
 	default:
 		hint := ""
 		if text, ok := r.text.Places[path]; ok && r.quoted[path] {
@@ -124,11 +125,51 @@ func (r *reading) report(key string, p jsonschema.Problem, diags *diag.List) {
 	}
 }
 
-// meant returns the hint for a key that does not exist.
+// meant returns the hint for an unknown key.
 func (r *reading) meant(object, member string) string {
 	names := r.members[object]
 	if near := diag.Suggest(member, names); near != "" || len(names) == 0 {
 		return near
 	}
 	return "there are: " + strings.Join(names, ", ")
+}
+
+// The keys that the host reads itself. The host's bundles declare their own.
+const (
+	EventsKey  = "events"
+	LuaKey     = "lua"
+	PluginsKey = "plugins"
+	TraceKey   = "trace"
+)
+
+// Lua is settings.lua.
+type Lua struct {
+	TimeoutSeconds float64 `json:"timeout_seconds,omitempty" minimum:"0" doc:"timeout of one script, including its calls of actions; default 30"`
+	MemoryMB       float64 `json:"memory_mb,omitempty" minimum:"0" doc:"maximum growth of the heap while a script runs; default 256"`
+}
+
+// Plugins is settings.plugins.
+type Plugins struct {
+	CallTimeoutSeconds float64 `json:"call_timeout_seconds,omitempty" minimum:"0" doc:"timeout of a silent plugin during a call without timeout_seconds; default 300"`
+}
+
+// Trace is settings.trace.
+type Trace struct {
+	Exporter string            `json:"exporter,omitempty" enum:"console,file,otlp" doc:"destination of spans; default file if file is set, else none"`
+	Endpoint string            `json:"endpoint,omitempty" doc:"the collector's address; default http://localhost:4318"`
+	File     string            `json:"file,omitempty" format:"path" doc:"the file that spans are appended to"`
+	Headers  map[string]string `json:"headers,omitempty" secret:"true" doc:"sent with each request to the collector"`
+	Contents bool              `json:"contents,omitempty" doc:"also record the inputs and outputs of models and actions"`
+}
+
+// Events is settings.events.
+type Events struct {
+	MaxMB float64 `json:"max_mb,omitempty" minimum:"1" maximum:"4096" doc:"maximum size of the log of a run's events; default 16"`
+}
+
+// own returns the schemas of the host's own keys.
+func own() map[string]*schema.Schema {
+	return map[string]*schema.Schema{
+		EventsKey: schema.Of[Events](), LuaKey: schema.Of[Lua](), PluginsKey: schema.Of[Plugins](), TraceKey: schema.Of[Trace](),
+	}
 }

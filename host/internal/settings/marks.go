@@ -15,8 +15,8 @@ import (
 // formatPath marks settings that name a file or directory.
 const formatPath = "path"
 
-// minSecret is the length from which the value of a secret setting is masked:
-// a key such as "none" must not turn that word into stars.
+// minSecret is the minimum length at which the value of a secret setting is
+// masked: a value such as "none" must not mask that word everywhere.
 const minSecret = 8
 
 // Secrets returns the strings in the settings that readers declare as secret,
@@ -62,10 +62,9 @@ func addSecrets(secrets map[string]any, v any, path string) {
 	}
 }
 
-// AbsolutePaths makes those of a workflow's settings that name files and
-// directories absolute, in place, and adds those that have a default. They are
-// relative to the file that they are written in: the workflow, an overlay, or
-// for the command line the working directory.
+// AbsolutePaths makes the paths in a workflow's settings absolute, in place,
+// and adds default paths. Paths are relative to the file that they are written
+// in: the workflow, an overlay, or the working directory for the command line.
 func (d Declared) AbsolutePaths(w *spec.Workflow, settings map[string]any) map[string]any {
 	for key, readers := range d.schemas {
 		for _, s := range readers {
@@ -80,7 +79,7 @@ func (d Declared) AbsolutePaths(w *spec.Workflow, settings map[string]any) map[s
 	return settings
 }
 
-// withDefaultPaths sets the members of a setting that name a path by default.
+// withDefaultPaths sets the members of a setting that have a default path.
 func withDefaultPaths(settings map[string]any, key string, s *schema.Schema) map[string]any {
 	if s == nil || s.Properties == nil {
 		return settings
@@ -106,7 +105,7 @@ func withDefaultPaths(settings map[string]any, key string, s *schema.Schema) map
 	return settings
 }
 
-// dirOf is the directory of the file that a setting is written in.
+// dirOf returns the directory of the file that a setting is written in.
 func dirOf(w *spec.Workflow, path string) string {
 	if w.SettingsText == nil {
 		return w.Dir
@@ -125,8 +124,8 @@ func absolute(dir, path string) string {
 	return cmp.Or(abs, fmt.Sprintf("%s (%v)", path, err))
 }
 
-// visit calls f with every value that a schema describes. set changes it in
-// place, and must not be called where the value is shared.
+// visit calls f with every value that a schema describes. set changes the value
+// in place and must not be called for a shared value.
 func visit(v any, s *schema.Schema, path string, set func(any), f func(v any, s *schema.Schema, path string, set func(any))) {
 	if s == nil || v == nil {
 		return

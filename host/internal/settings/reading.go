@@ -14,12 +14,12 @@ import (
 // reading is one pass over a key's value by one schema.
 type reading struct {
 	text *spec.Tree
-	// variables are the paths whose text came from variables, quoted those of
-	// text that would fit without its quotes.
+	// variables has the paths whose text is from variables, quoted those of text
+	// that would be valid without its quotes.
 	variables, quoted map[string]bool
-	// absent are the paths without a value, which count as not set.
+	// absent has the paths without a value, which count as not set.
 	absent map[string]bool
-	// members are the names that an object may have, by its path.
+	// members has the allowed names of an object, by its path.
 	members map[string][]string
 }
 
@@ -30,8 +30,8 @@ func newReading(text *spec.Tree) *reading {
 	return &reading{text: text, variables: map[string]bool{}, quoted: map[string]bool{}, absent: map[string]bool{}, members: map[string][]string{}}
 }
 
-// typed converts the values of variables in v to the types that the schema
-// expects, as the environment has text only. s may be nil. v is changed in place.
+// typed converts the values of variables in v, which are text, to the types
+// that the schema expects. s can be nil. v is changed in place.
 func (r *reading) typed(v any, s *schema.Schema, path string) any {
 	switch given := v.(type) {
 	case string:
@@ -62,8 +62,8 @@ func (r *reading) scalar(text string, s *schema.Schema, path string) any {
 	return v
 }
 
-// typedText reads text as a number or a boolean where the schema expects one
-// and no text. Empty text that is not valid here is nil: not set.
+// typedText parses text as a number or a boolean if the schema expects one and
+// does not allow text. Empty text that is not valid becomes nil: not set.
 func typedText(text string, s *schema.Schema) any {
 	types, takesText := typesOf(s)
 	if takesText {
@@ -87,7 +87,7 @@ func typedText(text string, s *schema.Schema) any {
 	return text
 }
 
-// typesOf lists the types that a schema names; takesText reports whether text
+// typesOf returns the types that a schema names; takesText reports whether text
 // is one of them, or whether it names none.
 func typesOf(s *schema.Schema) (types []string, takesText bool) {
 	if s == nil {

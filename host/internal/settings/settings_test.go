@@ -55,11 +55,11 @@ func TestWhatDoesNotFit(t *testing.T) {
 		"fits": {"settings: {llm: {provider: ollama, temperature: 1, stream: true, headers: {X: y}, stops: [1]}}", ""},
 		"unknown key": {
 			"settings:\n  llm: {temprature: 1}",
-			`flow.yaml:2:9: error TEA1604: settings.llm has no key "temprature" (settings.llm.temprature)` + "\n  hint: did you mean \"temperature\"?",
+			`flow.yaml:2:9: error TEA1604: settings.llm: unknown key "temprature" (settings.llm.temprature)` + "\n  hint: did you mean \"temperature\"?",
 		},
 		"unknown inside": {
 			"settings:\n  llm: {replay: {file: f, rec: 1}}",
-			`flow.yaml:2:27: error TEA1604: settings.llm.replay has no key "rec" (settings.llm.replay.rec)` + "\n  hint: there are: file",
+			`flow.yaml:2:27: error TEA1604: settings.llm.replay: unknown key "rec" (settings.llm.replay.rec)` + "\n  hint: there are: file",
 		},
 		"wrong type": {
 			"settings:\n  llm: {temperature: warm}",
@@ -97,9 +97,9 @@ func TestWhatDoesNotFit(t *testing.T) {
 		"the host's own wrong": {"settings:\n  lua: {timeout_seconds: -1}", `flow.yaml:2:26: error TEA1603: settings.lua.timeout_seconds: must be at least 0, got -1 (settings.lua.timeout_seconds)`},
 		"a variable's value is not repeated": {
 			"settings:\n  llm: {temperature: \"${WORD}\", max_tokens: \"${MINUS}\", provider: \"${WORD}\"}",
-			`flow.yaml:2:22: error TEA1603: settings.llm.temperature: expected number, got string; what "${WORD}" gives does not fit (settings.llm.temperature)` + "\n  hint: give the variable a value that fits\n" +
-				`flow.yaml:2:45: error TEA1603: settings.llm.max_tokens: must be at least 1; what "${MINUS}" gives does not fit (settings.llm.max_tokens)` + "\n  hint: give the variable a value that fits\n" +
-				`flow.yaml:2:67: error TEA1603: settings.llm.provider: must be one of "openai", "ollama"; what "${WORD}" gives does not fit (settings.llm.provider)` + "\n  hint: give the variable a value that fits",
+			`flow.yaml:2:22: error TEA1603: settings.llm.temperature: expected number, got string; the value of "${WORD}" does not match (settings.llm.temperature)` + "\n  hint: set the variable to a valid value\n" +
+				`flow.yaml:2:45: error TEA1603: settings.llm.max_tokens: must be at least 1; the value of "${MINUS}" does not match (settings.llm.max_tokens)` + "\n  hint: set the variable to a valid value\n" +
+				`flow.yaml:2:67: error TEA1603: settings.llm.provider: must be one of "openai", "ollama"; the value of "${WORD}" does not match (settings.llm.provider)` + "\n  hint: set the variable to a valid value",
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -155,7 +155,7 @@ func TestSettingsFitOneReaderOfAKey(t *testing.T) {
 	}{
 		"the first":  {`{size: "${FIVE}"}`, nil, object{"size": int64(5)}, ""},
 		"the second": {`{size: "${TEN}", name: n}`, nil, object{"size": "10", "name": "n"}, ""},
-		"none":       {`{size: "${TEN}", name: 1}`, nil, nil, `settings.store has no key "name"`},
+		"none":       {`{size: "${TEN}", name: 1}`, nil, nil, `settings.store: unknown key "name"`},
 		"anything":   {`{size: "${TEN}", name: 1}`, []tea.Manifest{reads(nil)}, object{"size": "10", "name": int64(1)}, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -179,7 +179,7 @@ func TestSettingsOfSubgraphsAreChecked(t *testing.T) {
 	}
 	w, diags := spec.Load("flow.yaml", spec.Options{ReadFile: func(name string) ([]byte, error) { return []byte(files[name]), nil }})
 	settings.Declare().Check(w, &diags)
-	want := "sub.yaml:1:18: error TEA1604: settings.lua has no key \"timeout\" (settings.lua.timeout)\n  hint: there are: timeout_seconds, memory_mb"
+	want := "sub.yaml:1:18: error TEA1604: settings.lua: unknown key \"timeout\" (settings.lua.timeout)\n  hint: there are: timeout_seconds, memory_mb"
 	if d := cmp.Diff(want, diags.Error()); d != "" {
 		t.Error(d)
 	}
