@@ -1,6 +1,7 @@
 package graph
 
 import (
+	"cmp"
 	"errors"
 
 	"github.com/the-edge-agent/tea/host/internal/diagcode"
@@ -56,9 +57,7 @@ func (c *compiler) mapBody(g *Graph, n *Node, b *spec.MapBody, roots []string) *
 	}
 	node := n.Spec
 	m.Policy = resolveParallel(node.Parallel, c.wf.Config.Parallel, c.wf.Config.MaxConcurrency)
-	if b.MaxConcurrency > 0 {
-		m.Policy.MaxConcurrency = b.MaxConcurrency
-	}
+	m.Policy.MaxConcurrency = cmp.Or(b.MaxConcurrency, m.Policy.MaxConcurrency, spec.DefaultMapConcurrency)
 	if b.FailFast {
 		m.Policy.FailFast = true
 	}

@@ -147,7 +147,7 @@ func configSection(g *grammar) *section {
 		{name: "max_steps", shape: integer(1), fallback: "1000", doc: "Maximum number of steps of a run, against endless loops. Each iteration of a loop and each item of a map has its own count."},
 		{name: "max_items", shape: integer(1), fallback: "100000", doc: "Maximum number of items of a map."},
 		{name: "timeout_seconds", shape: seconds(), doc: "Timeout of the whole run."},
-		{name: "max_concurrency", shape: integer(1), doc: "Branches that run concurrently."},
+		{name: "max_concurrency", shape: integer(1), doc: "Maximum number of branches that run concurrently. Default: 64 for the items of a map, otherwise unlimited."},
 		{name: "parallel", shape: object(g.parallel), doc: "How branches run."},
 	}}
 }
@@ -195,7 +195,7 @@ func parallelSection(g *grammar) *section {
 	return &section{title: "parallel", doc: "How the branches of a fan-out run.", keys: []*key{
 		{name: "timeout_seconds", shape: seconds(), doc: "Timeout of each branch; a branch that exceeds it is a result with timeout: true."},
 		{name: "fail_fast", shape: boolean(), fallback: "false", doc: "The first failed branch ends the run."},
-		{name: "max_concurrency", shape: integer(1), doc: "Branches that run concurrently."},
+		{name: "max_concurrency", shape: integer(1), doc: "Maximum number of branches that run concurrently. Default: 64 for the items of a map, otherwise unlimited."},
 		{name: "retry", shape: object(g.retry), doc: "Repeats a whole branch."},
 		{name: "circuit_breaker", shape: object(g.breaker), doc: "Stops calling a branch that keeps failing."},
 	}}

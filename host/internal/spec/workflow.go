@@ -133,6 +133,10 @@ const DefaultMaxSteps = 1000
 // DefaultMaxItems bounds the branches of a map, and with them its memory.
 const DefaultMaxItems = 100_000
 
+// DefaultMapConcurrency bounds the items of a map that run concurrently, and
+// with them its memory, where nothing else does.
+const DefaultMapConcurrency = 64
+
 // Budget holds the limits for one run; 0 = no limit.
 type Budget struct {
 	Steps     int
