@@ -44,7 +44,7 @@ type TableView struct {
 func tableView(t catalog.Table) TableView {
 	return TableView{
 		Table: t.Name, Description: t.Description, Format: t.Format, Location: t.Location, Schema: orNull(t.Schema), PrimaryKey: notNil(t.PrimaryKey),
-		PartitionBy: notNil(t.PartitionBy), Metadata: orNull(t.Metadata), Managed: t.Managed, CreatedAt: clock.Text(t.CreatedAt), UpdatedAt: clock.Text(t.UpdatedAt),
+		PartitionBy: notNil(t.PartitionBy), Metadata: orNull(t.Metadata), Managed: t.Managed, CreatedAt: clock.Text(t.CreatedAt.Time), UpdatedAt: clock.Text(t.UpdatedAt.Time),
 	}
 }
 

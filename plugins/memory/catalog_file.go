@@ -28,7 +28,7 @@ type TrackedView struct {
 func trackedView(f catalog.File) TrackedView {
 	return TrackedView{
 		Table: f.Table, Path: f.Path, ContentHash: f.ContentHash, Size: f.Size, RowCount: f.Rows, Format: f.Format, Schema: orNull(f.Schema), Partition: orNull(f.Partition),
-		Metadata: orNull(f.Metadata), TrackedAt: clock.Text(f.TrackedAt),
+		Metadata: orNull(f.Metadata), TrackedAt: clock.Text(f.TrackedAt.Time),
 	}
 }
 

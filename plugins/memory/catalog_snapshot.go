@@ -42,7 +42,7 @@ type SnapshotSummary struct {
 
 func snapshotSummary(s catalog.Snapshot) SnapshotSummary {
 	v := SnapshotSummary{
-		SnapshotID: s.ID, Table: s.Table, Number: s.Number, ParentID: s.Parent, Description: s.Description, FileCount: len(s.Files), Metadata: orNull(s.Metadata), CreatedAt: clock.Text(s.CreatedAt),
+		SnapshotID: s.ID, Table: s.Table, Number: s.Number, ParentID: s.Parent, Description: s.Description, FileCount: len(s.Files), Metadata: orNull(s.Metadata), CreatedAt: clock.Text(s.CreatedAt.Time),
 	}
 	for _, f := range s.Files {
 		v.Size += f.Size

@@ -78,7 +78,7 @@ type FileView struct {
 func fileView(f file.File) FileView {
 	return FileView{
 		Path: f.Path, Hash: f.Hash, Size: f.Size, ContentType: f.Type, Lines: f.Lines, Tokens: f.Tokens, Metadata: orNull(f.Metadata), SessionID: f.SessionID,
-		Archived: f.Archived(), CreatedAt: clock.Text(f.CreatedAt), UpdatedAt: clock.Text(f.UpdatedAt),
+		Archived: f.Archived(), CreatedAt: clock.Text(f.CreatedAt.Time), UpdatedAt: clock.Text(f.UpdatedAt.Time),
 	}
 }
 

@@ -27,50 +27,53 @@ const (
 
 const (
 	maxPath = 1024
-	// maxCandidates bounds the names that a wrong one is compared with.
+	// maxCandidates bounds the names that are searched for a suggestion.
 	maxCandidates = 1000
-	// maxTries bounds how often a change is repeated that others overtook.
+	// maxTries bounds the repetitions of a change after conflicts.
 	maxTries = 100
 )
 
-// Catalog is a catalog of tables. It is safe for concurrent use.
+// Catalog is a catalog of tables. It is safe for concurrent use. Names of tables
+// are not case-sensitive.
 type Catalog struct {
 	docs  *documents.Documents
 	clock *clock.Clock
 }
 
-// New makes a catalog. The documents belong to the caller.
+// New creates a catalog. The documents belong to the caller.
 func New(docs *documents.Documents, clock *clock.Clock) *Catalog {
 	return &Catalog{docs: docs, clock: clock}
 }
+
+func (c *Catalog) now() clock.Instant { return clock.Instant{Time: c.clock.Now()} }
 
 // Page selects a part of a list.
 type Page struct {
 	// Limit bounds the part; 0 = 1,000.
 	Limit int
-	// After is the last of the part before; "" = the list's beginning.
+	// After is the last entry of the part before; "" = from the beginning.
 	After string
 }
 
 var tableName = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_.-]{0,127}$`) })
 
-// tableID is the name under which a table is found: the case of its letters
-// does not matter.
+// tableID returns the id of a table, its name in lower case.
 func tableID(name string) (string, error) {
 	if !tableName().MatchString(name) {
-		return "", tea.Errorf(tea.ValidationError, "%q is no name of a table: it begins with a letter or _ and has letters, digits and _.- (at most 128)", name)
+		return "", tea.Errorf(tea.ValidationError, "%q is not a valid table name: use at most 128 letters, digits and _.-, with a letter or _ first", name)
 	}
 	return strings.ToLower(name), nil
 }
 
 func checkPath(path string) error {
 	if path == "" || len(path) > maxPath || strings.ContainsFunc(path, unicode.IsControl) {
-		return tea.Errorf(tea.ValidationError, "%q is no path of a file: it has 1 to %d bytes and no control characters", path, maxPath)
+		return tea.Errorf(tea.ValidationError, "%q is not a valid path: use 1 to %d bytes without control characters", path, maxPath)
 	}
 	return nil
 }
 
-// checkObject takes an object, null or nothing; null becomes nothing.
+// checkObject checks that a parameter is an object, null or absent; null becomes
+// absent.
 func checkObject(what string, raw *json.RawMessage) error {
 	if string(*raw) == "null" {
 		*raw = nil
@@ -80,12 +83,12 @@ func checkObject(what string, raw *json.RawMessage) error {
 	}
 	var object map[string]json.RawMessage
 	if err := json.Unmarshal(*raw, &object); err != nil {
-		return tea.Errorf(tea.ValidationError, "%s is an object, not %.40s", what, *raw)
+		return tea.Errorf(tea.ValidationError, "%s must be an object, not %.40s", what, *raw)
 	}
 	return nil
 }
 
-// change repeats a change that others overtook.
+// change repeats a change while it conflicts with concurrent ones.
 func change(ctx context.Context, try func() error) error {
 	for n := 1; ; n++ {
 		err := try()
@@ -95,7 +98,7 @@ func change(ctx context.Context, try func() error) error {
 	}
 }
 
-// get reads one document into v and gives its version, 0 where there is none.
+// get reads a document into v and returns its version, 0 if it does not exist.
 func (c *Catalog) get(ctx context.Context, kind, id string, v any) (version int64, err error) {
 	doc, err := c.docs.Get(ctx, kind, id)
 	switch {
@@ -124,7 +127,7 @@ func decodeAll[T any](docs []store.Document) ([]T, error) {
 	return all, nil
 }
 
-// put is the change that writes v. Version 0 means that there is none yet.
+// put returns the change that writes v. Version 0 means that it is new.
 func put(kind, id string, version int64, v any) (store.Change, error) {
 	body, err := json.Marshal(v)
 	if err != nil {
@@ -136,8 +139,8 @@ func put(kind, id string, version int64, v any) (store.Change, error) {
 	return store.Change{Kind: kind, ID: id, Body: body, If: version}, nil
 }
 
-// page gives a part of the documents that fit, those after a condition, and
-// how many there are in all parts.
+// page returns a part of the selected documents, those for which after holds,
+// and the number of documents in all parts.
 func page[T any](ctx context.Context, c *Catalog, query store.DocumentQuery, limit int, after ...store.Condition) (found []T, total int, err error) {
 	if total, err = c.docs.Count(ctx, query); err != nil {
 		return nil, 0, err
@@ -151,7 +154,7 @@ func page[T any](ctx context.Context, c *Catalog, query store.DocumentQuery, lim
 	return found, total, err
 }
 
-// missingTable is the error for a table that is not there.
+// missingTable is the error for a table that does not exist.
 func (c *Catalog) missingTable(ctx context.Context, name string) error {
 	tables, _, err := c.Tables(ctx, TableQuery{Page: Page{Limit: maxCandidates}})
 	if err != nil {
@@ -164,11 +167,38 @@ func (c *Catalog) missingTable(ctx context.Context, name string) error {
 	return NotFound("table", name, names)
 }
 
-// NotFound is the error for a name that is not among those there are.
+// NotFound is a not_found error with a suggestion from the names that exist.
 func NotFound(what, name string, names []string) error {
 	hint := diag.Suggest(name, names)
 	if hint != "" {
 		hint = "; " + hint
 	}
 	return tea.Errorf(tea.NotFound, "there is no %s %q%s", what, name, hint)
+}
+
+// Views are the tables catalog_tables and catalog_files for queries of workflows.
+func Views(dialect store.Dialect) []store.View {
+	return []store.View{
+		documents.View(dialect, "catalog_tables", tableKind, []documents.Shown{
+			{Name: "name", Field: "name"},
+			{Name: "description", Field: "description"},
+			{Name: "format", Field: "format"},
+			{Name: "location", Field: "location"},
+			{Name: "schema", Field: "schema", As: documents.Object},
+			{Name: "metadata", Field: "metadata", As: documents.Object},
+			{Name: "managed", Field: "managed", As: documents.Bool},
+			{Name: "created_at", Field: "created_at", As: documents.Instant},
+			{Name: "updated_at", Field: "updated_at", As: documents.Instant},
+		}),
+		documents.View(dialect, "catalog_files", fileKind, []documents.Shown{
+			{Name: "table_name", Field: "table"},
+			{Name: "path", Field: "path"},
+			{Name: "content_hash", Field: "content_hash"},
+			{Name: "size", Field: "size", As: documents.Number},
+			{Name: "row_count", Field: "row_count", As: documents.Number},
+			{Name: "format", Field: "format"},
+			{Name: "metadata", Field: "metadata", As: documents.Object},
+			{Name: "tracked_at", Field: "tracked_at", As: documents.Instant},
+		}),
+	}
 }

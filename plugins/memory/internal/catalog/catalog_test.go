@@ -9,6 +9,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
@@ -21,6 +22,8 @@ import (
 	"github.com/the-edge-agent/tea/plugins/memory/internal/engine"
 	"github.com/the-edge-agent/tea/plugins/memory/internal/engine/duckdb"
 	"github.com/the-edge-agent/tea/plugins/memory/internal/engine/sqlite"
+	"github.com/the-edge-agent/tea/plugins/memory/internal/store"
+	"github.com/the-edge-agent/tea/plugins/memory/internal/storetest"
 )
 
 // each runs a test on every database of this build.
@@ -132,10 +135,10 @@ func TestTables(t *testing.T) {
 		fails(t, "none", err, tea.NotFound, `did you mean "plant.Readings"?`)
 		for _, name := range []string{"", "1a", "a b", "a/b", "a@1", "é", strings.Repeat("a", 129), "a\x00"} {
 			_, _, err := c.Register(t.Context(), catalog.Table{Name: name})
-			fails(t, name, err, tea.ValidationError, "no name of a table")
+			fails(t, name, err, tea.ValidationError, "not a valid table name")
 		}
 		_, _, err = c.Register(t.Context(), catalog.Table{Name: "a", Metadata: json.RawMessage(`[1]`)})
-		fails(t, "metadata", err, tea.ValidationError, "metadata is an object")
+		fails(t, "metadata", err, tea.ValidationError, "metadata must be an object")
 	})
 }
 
@@ -221,12 +224,12 @@ func TestWrongFilesAreRefusedTogether(t *testing.T) {
 		register(t, c, catalog.Table{Name: "t"})
 		good := catalog.File{Path: "good"}
 		for text, bad := range map[string]catalog.File{
-			"no path":             {},
-			"control characters":  {Path: "a\nb"},
-			"given twice":         {Path: "good"},
-			"not below 0":         {Path: "a", Size: -1},
-			"partition is an obj": {Path: "a", Partition: json.RawMessage(`"x"`)},
-			"metadata is an obje": {Path: "a", Metadata: json.RawMessage(`3`)},
+			"is not a valid path":      {},
+			"control characters":       {Path: "a\nb"},
+			"appears twice":            {Path: "good"},
+			"not be negative":          {Path: "a", Size: -1},
+			"partition must be an obj": {Path: "a", Partition: json.RawMessage(`"x"`)},
+			"metadata must be an obje": {Path: "a", Metadata: json.RawMessage(`3`)},
 		} {
 			_, err := c.Track(t.Context(), "t", []catalog.File{good, bad})
 			fails(t, text, err, tea.ValidationError, text)
@@ -349,5 +352,22 @@ func TestManyAtOnce(t *testing.T) {
 		last := must[catalog.Snapshot](t)(c.LatestSnapshot(t.Context(), "t"))
 		same(t, "snapshots", last.Number, int64(writers*each))
 		same(t, "parent", last.Parent, fmt.Sprintf("t@%06d", writers*each-1))
+	})
+}
+
+// TestTextsOfTimesHaveTheOrderOfTheTimes sorts by a time, as a query of a
+// workflow does.
+func TestTextsOfTimesHaveTheOrderOfTheTimes(t *testing.T) {
+	storetest.EachDevice(t, func(t *testing.T, d *storetest.Device) {
+		c := catalog.New(d.Documents, d.Clock)
+		for i, name := range []string{"first", "second", "third"} {
+			d.Pass(time.Duration(i) * 500 * time.Millisecond)
+			register(t, c, catalog.Table{Name: name})
+		}
+		var order []string
+		for _, doc := range must[[]store.Document](t)(d.Documents.Query(t.Context(), store.DocumentQuery{Kind: "catalog_table", OrderBy: "created_at"})) {
+			order = append(order, doc.ID)
+		}
+		same(t, "by created_at", order, []string{"first", "second", "third"})
 	})
 }

@@ -8,18 +8,18 @@ import (
 	tea "github.com/the-edge-agent/tea/sdk"
 )
 
-// Compare says what is compared with what. Without Files it is the snapshot
-// Since (default the last one; none = an empty table) with the snapshot Until
-// (default the files now). With Files it is the files now, or those of the
-// snapshot Since, with Files.
+// Compare selects the two lists of files to compare. Without Files these are the
+// snapshot Since (default the last one, or no files if there is none) and the
+// snapshot Until (default the current files). With Files they are the snapshot
+// Since (default the current files) and Files.
 type Compare struct {
 	Since, Until string
 	Files        []FileRef
 }
 
-// Difference is what a comparison found. The lists are in the order of paths.
+// Difference is the result of a comparison. The lists are in the order of paths.
 type Difference struct {
-	// From and To are snapshots; empty = the files now, or those given.
+	// From and To are snapshots; empty = the current or given files.
 	From, To                string
 	Added, Changed, Removed []FileRef
 	Unchanged               int
@@ -34,7 +34,7 @@ func (c *Catalog) ChangedFiles(ctx context.Context, table string, q Compare) (Di
 	id := strings.ToLower(t.Name)
 	if q.Files != nil {
 		if q.Until != "" {
-			return Difference{}, tea.Errorf(tea.ValidationError, "files are compared with one snapshot: leave out until")
+			return Difference{}, tea.Errorf(tea.ValidationError, "files are compared with one snapshot: remove until")
 		}
 		for _, f := range q.Files {
 			if err := checkPath(f.Path); err != nil {
@@ -44,7 +44,7 @@ func (c *Catalog) ChangedFiles(ctx context.Context, table string, q Compare) (Di
 		return c.compare(ctx, id, q.Since, "", q.Files)
 	}
 	if q.Since == "" {
-		last, err := c.lastSnapshot(ctx, id)
+		last, err := c.LastSnapshot(ctx, id)
 		if err != nil {
 			return Difference{}, err
 		}
@@ -70,13 +70,13 @@ func (c *Catalog) compare(ctx context.Context, id, since, until string, after []
 	return difference(before, after, Difference{From: since, To: until}), nil
 }
 
-// filesAt are the files of a snapshot, or those now.
+// filesAt returns the files of a snapshot, or the current ones.
 func (c *Catalog) filesAt(ctx context.Context, id, snapshot string) ([]FileRef, error) {
 	if snapshot != "" {
 		s, err := c.snapshot(ctx, id, snapshot)
 		return s.Files, err
 	}
-	files, err := c.allFiles(ctx, id)
+	files, err := c.FilesIn(ctx, nil, id)
 	return refs(files), err
 }
 
@@ -112,7 +112,7 @@ func difference(before, after []FileRef, d Difference) Difference {
 	return d
 }
 
-// sameContent compares hashes; where there are none, sizes.
+// sameContent compares hashes, or sizes if there are none.
 func (f FileRef) sameContent(other FileRef) bool {
 	if f.ContentHash != "" || other.ContentHash != "" {
 		return f.ContentHash == other.ContentHash

@@ -4,16 +4,16 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
-	"fmt"
+	"maps"
 	"slices"
-	"time"
 
 	tea "github.com/the-edge-agent/tea/sdk"
 
+	"github.com/the-edge-agent/tea/plugins/memory/internal/clock"
 	"github.com/the-edge-agent/tea/plugins/memory/internal/store"
 )
 
-// File is a file of a table. The catalog never opens it.
+// File describes a file of a table. The catalog never opens it.
 type File struct {
 	Table       string          `json:"table"` // the table's id
 	Path        string          `json:"path"`
@@ -24,17 +24,17 @@ type File struct {
 	Schema      json.RawMessage `json:"schema,omitempty"`
 	Partition   json.RawMessage `json:"partition,omitempty"`
 	Metadata    json.RawMessage `json:"metadata,omitempty"`
-	// Base says that a file of a managed table has each key once and no
-	// tombstones; FirstVersion and LastVersion are the changes in it.
-	Base         bool      `json:"base,omitempty"`
-	FirstVersion int64     `json:"first_version,omitempty"`
-	LastVersion  int64     `json:"last_version,omitempty"`
-	TrackedAt    time.Time `json:"tracked_at"`
+	// Base reports that a file of a managed table has each key once and no
+	// deletions. FirstVersion and LastVersion are the range of its changes.
+	Base         bool          `json:"base,omitempty"`
+	FirstVersion int64         `json:"first_version,omitempty"`
+	LastVersion  int64         `json:"last_version,omitempty"`
+	TrackedAt    clock.Instant `json:"tracked_at"`
 }
 
 func (f File) id() string { return f.Table + "/" + f.Path }
 
-// Outcome says what Track did with a file.
+// Outcome is what Track did with a file.
 type Outcome string
 
 // The outcomes.
@@ -44,8 +44,7 @@ const (
 	Unchanged Outcome = "unchanged"
 )
 
-// Track writes down which files a table has: all of the given or none. A file
-// that is known by its path is replaced.
+// Track adds files to a table atomically. A file with the same path is replaced.
 func (c *Catalog) Track(ctx context.Context, table string, files []File) ([]Outcome, error) {
 	id, err := c.open(ctx, table)
 	if err != nil {
@@ -59,7 +58,7 @@ func (c *Catalog) Track(ctx context.Context, table string, files []File) ([]Outc
 			return nil, err
 		}
 		if seen[f.Path] {
-			return nil, tea.Errorf(tea.ValidationError, "the file %q is given twice", f.Path)
+			return nil, tea.Errorf(tea.ValidationError, "the file %q appears twice", f.Path)
 		}
 		seen[f.Path] = true
 	}
@@ -73,7 +72,7 @@ func (f *File) check() error {
 		return err
 	}
 	if f.Size < 0 || f.Rows < 0 {
-		return tea.Errorf(tea.ValidationError, "file %q: size and row_count are not below 0", f.Path)
+		return tea.Errorf(tea.ValidationError, "file %q: size and row_count must not be negative", f.Path)
 	}
 	if err := checkObject("partition", &f.Partition); err != nil {
 		return err
@@ -90,7 +89,7 @@ func (c *Catalog) track(ctx context.Context, files []File, outcomes []Outcome) e
 		if err != nil {
 			return err
 		}
-		f.TrackedAt = c.clock.Now()
+		f.TrackedAt = c.now()
 		switch {
 		case version == 0:
 			outcomes[i] = Added
@@ -112,7 +111,7 @@ func (c *Catalog) track(ctx context.Context, files []File, outcomes []Outcome) e
 	return c.docs.Apply(ctx, changes...)
 }
 
-// same compares all but the time.
+// same compares files without their times.
 func same(a, b File) bool {
 	a.TrackedAt = b.TrackedAt
 	left, errLeft := json.Marshal(a)
@@ -120,7 +119,7 @@ func same(a, b File) bool {
 	return errLeft == nil && errRight == nil && bytes.Equal(left, right)
 }
 
-// Forget takes a file out of a table and says whether it was there.
+// Forget removes a file from a table and reports whether the table had it.
 func (c *Catalog) Forget(ctx context.Context, table, path string) (removed bool, err error) {
 	id, err := c.open(ctx, table)
 	if err != nil {
@@ -143,7 +142,7 @@ func (c *Catalog) Forget(ctx context.Context, table, path string) (removed bool,
 	return removed, err
 }
 
-// File gives one file of a table, or a not_found error.
+// File returns one file of a table, or a not_found error.
 func (c *Catalog) File(ctx context.Context, table, path string) (f File, err error) {
 	t, err := c.Table(ctx, table)
 	if err != nil {
@@ -163,13 +162,13 @@ func (c *Catalog) File(ctx context.Context, table, path string) (f File, err err
 // FileQuery selects files of a table.
 type FileQuery struct {
 	Prefix string
-	// Partition are values that a file's partition must have.
+	// Partition are values that a file's partition must contain.
 	Partition map[string]any
 	Page
 }
 
-// Files gives a page of a table's files in the order of their paths, and how
-// many there are in all pages.
+// Files returns a page of a table's files in the order of their paths, and the
+// number of files in all pages.
 func (c *Catalog) Files(ctx context.Context, table string, q FileQuery) ([]File, int, error) {
 	if _, err := c.Table(ctx, table); err != nil {
 		return nil, 0, err
@@ -179,7 +178,7 @@ func (c *Catalog) Files(ctx context.Context, table string, q FileQuery) ([]File,
 		return nil, 0, err
 	}
 	query := store.DocumentQuery{Kind: fileKind, OrderBy: "id", Where: []store.Condition{{Field: "id", Op: store.Prefix, Value: id + "/" + q.Prefix}}}
-	for _, name := range sortedKeys(q.Partition) {
+	for _, name := range slices.Sorted(maps.Keys(q.Partition)) {
 		query.Where = append(query.Where, store.Condition{Field: "partition." + name, Op: store.Eq, Value: q.Partition[name]})
 	}
 	var after []store.Condition
@@ -191,22 +190,4 @@ func (c *Catalog) Files(ctx context.Context, table string, q FileQuery) ([]File,
 		err = tea.Errorf(tea.ValidationError, "partition: %s", tea.AsError(err).Message)
 	}
 	return files, total, err
-}
-
-func sortedKeys(m map[string]any) []string {
-	names := make([]string, 0, len(m))
-	for name := range m {
-		names = append(names, name)
-	}
-	slices.Sort(names)
-	return names
-}
-
-// allFiles are all files of a table, by path.
-func (c *Catalog) allFiles(ctx context.Context, id string) ([]File, error) {
-	docs, err := c.docs.Below(ctx, nil, fileKind, id)
-	if err != nil {
-		return nil, fmt.Errorf("list the files of %s: %w", id, err)
-	}
-	return decodeAll[File](docs)
 }

@@ -11,17 +11,17 @@ import (
 	"github.com/the-edge-agent/tea/plugins/memory/internal/store"
 )
 
-// keptSnapshots is how many snapshots of a managed table stay.
+// keptSnapshots is the number of snapshots of a managed table that are kept.
 const keptSnapshots = 20
 
-// CreateIn adds a managed table inside of a transaction. A name that is taken
-// gives a validation_error.
+// CreateIn adds a managed table in a transaction. If the name exists the error is
+// a validation_error.
 func (c *Catalog) CreateIn(ctx context.Context, tx store.Tx, t Table) error {
 	id, err := tableID(t.Name)
 	if err != nil {
 		return err
 	}
-	t.Managed, t.CreatedAt = true, c.clock.Now()
+	t.Managed, t.CreatedAt = true, c.now()
 	t.UpdatedAt = t.CreatedAt
 	change, err := put(tableKind, id, 0, t)
 	if err != nil {
@@ -29,13 +29,13 @@ func (c *Catalog) CreateIn(ctx context.Context, tx store.Tx, t Table) error {
 	}
 	err = c.docs.ApplyIn(ctx, tx, change)
 	if errors.Is(err, store.ErrConflict) {
-		return tea.Errorf(tea.ValidationError, "the catalog has a table %q already, which data.create_table has not made; choose another name", t.Name)
+		return tea.Errorf(tea.ValidationError, "the catalog already has a table %q from catalog.register_table; choose another name", t.Name)
 	}
 	return err
 }
 
-// FilesIn are all files of a table as a transaction sees them; from may be
-// nil for what was committed.
+// FilesIn returns all files of a table, by path. from is a transaction, or nil
+// for the committed files.
 func (c *Catalog) FilesIn(ctx context.Context, from documents.Reader, table string) ([]File, error) {
 	docs, err := c.docs.Below(ctx, from, fileKind, strings.ToLower(table))
 	if err != nil {
@@ -44,14 +44,14 @@ func (c *Catalog) FilesIn(ctx context.Context, from documents.Reader, table stri
 	return decodeAll[File](docs)
 }
 
-// SwapIn adds and removes files of a managed table inside of a transaction.
+// SwapIn adds and removes files of a managed table in a transaction.
 func (c *Catalog) SwapIn(ctx context.Context, tx store.Tx, added, removed []File) error {
 	var changes []store.Change
 	for _, f := range removed {
 		changes = append(changes, store.Change{Kind: fileKind, ID: f.id()})
 	}
 	for _, f := range added {
-		f.TrackedAt = c.clock.Now()
+		f.TrackedAt = c.now()
 		change, err := put(fileKind, f.id(), 0, f)
 		if err != nil {
 			return err
@@ -61,12 +61,12 @@ func (c *Catalog) SwapIn(ctx context.Context, tx store.Tx, added, removed []File
 	return c.docs.ApplyIn(ctx, tx, changes...)
 }
 
-// SnapshotIn adds a snapshot of a managed table inside of a transaction,
-// writes the version into the table's entry, and forgets old snapshots. Last
-// is what LastSnapshot gave.
+// SnapshotIn adds a snapshot of a managed table in a transaction, writes the
+// version to the table's entry, and removes old snapshots. last is the result of
+// LastSnapshot.
 func (c *Catalog) SnapshotIn(ctx context.Context, tx store.Tx, t Table, files []File, last *Snapshot) (Snapshot, error) {
 	id := strings.ToLower(t.Name)
-	s := Snapshot{Table: id, Files: refs(files), Version: t.Version, CreatedAt: c.clock.Now()}
+	s := Snapshot{Table: id, Files: refs(files), Version: t.Version, CreatedAt: c.now()}
 	s.follow(last)
 	snapshot, err := put(snapshotKind, s.ID, 0, s)
 	if err != nil {
@@ -83,10 +83,4 @@ func (c *Catalog) SnapshotIn(ctx context.Context, tx store.Tx, t Table, files []
 		changes = append(changes, store.Change{Kind: snapshotKind, ID: snapshotID(id, old)})
 	}
 	return s, c.docs.ApplyIn(ctx, tx, changes...)
-}
-
-// LastSnapshot is the last snapshot of a managed table, nil where there is
-// none. Whoever is about to add one lets nobody else do so meanwhile.
-func (c *Catalog) LastSnapshot(ctx context.Context, table string) (*Snapshot, error) {
-	return c.lastSnapshot(ctx, strings.ToLower(table))
 }

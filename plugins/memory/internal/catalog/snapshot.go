@@ -7,14 +7,14 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"time"
 
 	tea "github.com/the-edge-agent/tea/sdk"
 
+	"github.com/the-edge-agent/tea/plugins/memory/internal/clock"
 	"github.com/the-edge-agent/tea/plugins/memory/internal/store"
 )
 
-// Snapshot is the list of a table's files at one time. It never changes.
+// Snapshot is the list of a table's files at a point in time. It never changes.
 type Snapshot struct {
 	ID          string          `json:"id"`
 	Table       string          `json:"table"`
@@ -23,14 +23,14 @@ type Snapshot struct {
 	Description string          `json:"description,omitempty"`
 	Files       []FileRef       `json:"files"`
 	Metadata    json.RawMessage `json:"metadata,omitempty"`
-	// Version is that of a managed table's rows.
+	// Version is the last change in a managed table.
 	Version int64 `json:"version,omitempty"`
 	// Call is NewSnapshot.Call.
-	Call      string    `json:"call,omitempty"`
-	CreatedAt time.Time `json:"created_at"`
+	Call      string        `json:"call,omitempty"`
+	CreatedAt clock.Instant `json:"created_at"`
 }
 
-// FileRef names a file and its content.
+// FileRef identifies a file and its content.
 type FileRef struct {
 	Path        string `json:"path"`
 	ContentHash string `json:"content_hash"`
@@ -46,27 +46,28 @@ func refs(files []File) []FileRef {
 	return all
 }
 
-// snapshotID orders like the number where the table is the same.
+// snapshotID returns the id of a snapshot. The order of a table's ids is that of
+// the numbers.
 func snapshotID(table string, number int64) string {
 	return fmt.Sprintf("%s%06d", snapshotPrefix(table), number)
 }
 
-// snapshotPrefix begins the ids of a table's snapshots. No name of a table
-// has an @.
+// snapshotPrefix begins the ids of a table's snapshots. Names of tables do not
+// contain an @.
 func snapshotPrefix(table string) string { return table + "@" }
 
-// NewSnapshot is what a snapshot is made of. Paths are the files that belong
-// to it; nil = all of the table.
+// NewSnapshot defines a snapshot.
 type NewSnapshot struct {
+	// Paths are its files; nil = all files of the table.
 	Paths       []string
 	Description string
 	Metadata    json.RawMessage
-	// Call names the call that makes it, which may be repeated after a crash:
-	// a last snapshot of the same call is the one that is asked for.
+	// Call identifies the call, which is repeated after a crash: if the last
+	// snapshot is of the same call, it is the result.
 	Call string
 }
 
-// CreateSnapshot writes down which files a table has now.
+// CreateSnapshot stores the list of the files that a table has now.
 func (c *Catalog) CreateSnapshot(ctx context.Context, table string, n NewSnapshot) (s Snapshot, err error) {
 	id, err := c.open(ctx, table)
 	if err != nil {
@@ -76,7 +77,7 @@ func (c *Catalog) CreateSnapshot(ctx context.Context, table string, n NewSnapsho
 		return Snapshot{}, err
 	}
 	err = change(ctx, func() error {
-		last, err := c.lastSnapshot(ctx, id)
+		last, err := c.LastSnapshot(ctx, id)
 		if err != nil {
 			return err
 		}
@@ -84,11 +85,11 @@ func (c *Catalog) CreateSnapshot(ctx context.Context, table string, n NewSnapsho
 			s = *last
 			return nil
 		}
-		files, err := c.allFiles(ctx, id)
+		files, err := c.FilesIn(ctx, nil, id)
 		if err != nil {
 			return err
 		}
-		s = Snapshot{Table: id, Description: n.Description, Metadata: n.Metadata, Files: refs(files), Call: n.Call, CreatedAt: c.clock.Now()}
+		s = Snapshot{Table: id, Description: n.Description, Metadata: n.Metadata, Files: refs(files), Call: n.Call, CreatedAt: c.now()}
 		if n.Paths != nil {
 			if s.Files, err = chosen(s.Files, n.Paths); err != nil {
 				return err
@@ -104,6 +105,7 @@ func (c *Catalog) CreateSnapshot(ctx context.Context, table string, n NewSnapsho
 	return s, err
 }
 
+// follow numbers the snapshot after the last one, which can be nil.
 func (s *Snapshot) follow(last *Snapshot) {
 	if last != nil {
 		s.Number, s.Parent = last.Number, last.ID
@@ -130,8 +132,10 @@ func chosen(files []FileRef, paths []string) ([]FileRef, error) {
 	return all, nil
 }
 
-func (c *Catalog) lastSnapshot(ctx context.Context, id string) (*Snapshot, error) {
-	docs, err := c.docs.Query(ctx, store.DocumentQuery{Kind: snapshotKind, Where: ofTable(id), OrderBy: "number", Descending: true, Limit: 1})
+// LastSnapshot returns the last snapshot of a table, or nil. A caller who then
+// adds one must prevent concurrent additions.
+func (c *Catalog) LastSnapshot(ctx context.Context, table string) (*Snapshot, error) {
+	docs, err := c.docs.Query(ctx, store.DocumentQuery{Kind: snapshotKind, Where: ofTable(strings.ToLower(table)), OrderBy: "number", Descending: true, Limit: 1})
 	if err != nil || len(docs) == 0 {
 		return nil, err
 	}
@@ -143,13 +147,13 @@ func ofTable(id string) []store.Condition {
 	return []store.Condition{{Field: "id", Op: store.Prefix, Value: snapshotPrefix(id)}}
 }
 
-// LatestSnapshot gives the last snapshot of a table, or a not_found error.
+// LatestSnapshot returns the last snapshot of a table, or a not_found error.
 func (c *Catalog) LatestSnapshot(ctx context.Context, table string) (Snapshot, error) {
 	t, err := c.Table(ctx, table)
 	if err != nil {
 		return Snapshot{}, err
 	}
-	last, err := c.lastSnapshot(ctx, strings.ToLower(t.Name))
+	last, err := c.LastSnapshot(ctx, t.Name)
 	if err != nil {
 		return Snapshot{}, err
 	}
@@ -159,8 +163,8 @@ func (c *Catalog) LatestSnapshot(ctx context.Context, table string) (Snapshot, e
 	return *last, nil
 }
 
-// Snapshots gives a page of a table's snapshots, the last one first, and how
-// many there are in all pages.
+// Snapshots returns a page of a table's snapshots, the last one first, and the
+// number of snapshots in all pages.
 func (c *Catalog) Snapshots(ctx context.Context, table string, p Page) ([]Snapshot, int, error) {
 	t, err := c.Table(ctx, table)
 	if err != nil {
@@ -171,14 +175,14 @@ func (c *Catalog) Snapshots(ctx context.Context, table string, p Page) ([]Snapsh
 	if p.After != "" {
 		number, err := strconv.ParseInt(strings.TrimPrefix(p.After, snapshotPrefix(id)), 10, 64)
 		if err != nil {
-			return nil, 0, tea.Errorf(tea.ValidationError, "%q is no snapshot of table %q", p.After, t.Name)
+			return nil, 0, tea.Errorf(tea.ValidationError, "%q is not a snapshot of table %q", p.After, t.Name)
 		}
 		after = append(after, store.Condition{Field: "number", Op: store.Lt, Value: number})
 	}
 	return page[Snapshot](ctx, c, store.DocumentQuery{Kind: snapshotKind, Where: ofTable(id), OrderBy: "number", Descending: true}, p.Limit, after...)
 }
 
-// snapshot gives one of a table's snapshots.
+// snapshot returns one of a table's snapshots.
 func (c *Catalog) snapshot(ctx context.Context, table, id string) (s Snapshot, err error) {
 	version, err := c.get(ctx, snapshotKind, id, &s)
 	if err == nil && (version == 0 || s.Table != table) {

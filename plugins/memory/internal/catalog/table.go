@@ -4,10 +4,10 @@ import (
 	"context"
 	"encoding/json"
 	"strings"
-	"time"
 
 	tea "github.com/the-edge-agent/tea/sdk"
 
+	"github.com/the-edge-agent/tea/plugins/memory/internal/clock"
 	"github.com/the-edge-agent/tea/plugins/memory/internal/store"
 )
 
@@ -21,17 +21,17 @@ type Table struct {
 	PrimaryKey  []string        `json:"primary_key,omitempty"`
 	PartitionBy []string        `json:"partition_by,omitempty"`
 	Metadata    json.RawMessage `json:"metadata,omitempty"`
-	// Managed says that package tabular keeps the table's rows.
+	// Managed reports that the table belongs to package tabular.
 	Managed bool `json:"managed,omitempty"`
 	// Version is the last change of a managed table's rows that its last
-	// consolidation knew.
-	Version   int64     `json:"version,omitempty"`
-	CreatedAt time.Time `json:"created_at"`
-	UpdatedAt time.Time `json:"updated_at"`
+	// consolidation included.
+	Version   int64         `json:"version,omitempty"`
+	CreatedAt clock.Instant `json:"created_at"`
+	UpdatedAt clock.Instant `json:"updated_at"`
 }
 
-// Register writes a table's entry, replacing what was there, and says whether
-// it is new.
+// Register writes or replaces a table's entry and reports whether it is new. A
+// managed table is a validation_error.
 func (c *Catalog) Register(ctx context.Context, t Table) (registered Table, created bool, err error) {
 	id, err := tableID(t.Name)
 	if err != nil {
@@ -49,7 +49,7 @@ func (c *Catalog) Register(ctx context.Context, t Table) (registered Table, crea
 		if have.Managed {
 			return managed(have)
 		}
-		t.UpdatedAt = c.clock.Now()
+		t.UpdatedAt = c.now()
 		if t.CreatedAt = have.CreatedAt; version == 0 {
 			t.CreatedAt = t.UpdatedAt
 		}
@@ -64,10 +64,10 @@ func (c *Catalog) Register(ctx context.Context, t Table) (registered Table, crea
 }
 
 func managed(t Table) error {
-	return tea.Errorf(tea.ValidationError, "table %q is one of data.create_table: the actions data.* keep its entry, files and snapshots", t.Name)
+	return tea.Errorf(tea.ValidationError, "table %q was created by data.create_table; only the data.* actions change it", t.Name)
 }
 
-// Table gives the entry of a table, or a not_found error.
+// Table returns the entry of a table, or a not_found error.
 func (c *Catalog) Table(ctx context.Context, name string) (t Table, err error) {
 	id, err := tableID(name)
 	if err != nil {
@@ -80,7 +80,8 @@ func (c *Catalog) Table(ctx context.Context, name string) (t Table, err error) {
 	return t, err
 }
 
-// open is Table for those who change it: a managed one is refused.
+// open returns the id of a table that is to be changed, or a validation_error for
+// a managed one.
 func (c *Catalog) open(ctx context.Context, name string) (id string, err error) {
 	t, err := c.Table(ctx, name)
 	if err != nil {
@@ -95,13 +96,13 @@ func (c *Catalog) open(ctx context.Context, name string) (id string, err error) 
 // TableQuery selects tables.
 type TableQuery struct {
 	Prefix string
-	// Managed restricts to those of package tabular.
+	// Managed restricts the list to managed tables.
 	Managed bool
 	Page
 }
 
-// Tables gives a page of the tables in the order of their names, and how many
-// there are in all pages. Upper and lower case are the same.
+// Tables returns a page of the tables in the order of their names, and the
+// number of tables in all pages.
 func (c *Catalog) Tables(ctx context.Context, q TableQuery) ([]Table, int, error) {
 	query := store.DocumentQuery{Kind: tableKind, OrderBy: "id"}
 	if q.Prefix != "" {

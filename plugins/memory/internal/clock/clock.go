@@ -2,6 +2,7 @@
 package clock
 
 import (
+	"encoding/json"
 	"fmt"
 	"time"
 )
@@ -57,6 +58,22 @@ func Text(t time.Time) string {
 		t = time.Date(9999, 12, 31, 23, 59, 59, 0, time.UTC)
 	}
 	return t.Format(layout)
+}
+
+// Instant is a time in the JSON of a document, in the form of [Text].
+type Instant struct{ time.Time }
+
+// MarshalJSON writes the instant.
+func (i Instant) MarshalJSON() ([]byte, error) { return json.Marshal(Text(i.Time)) }
+
+// UnmarshalJSON reads an instant of any form of RFC 3339.
+func (i *Instant) UnmarshalJSON(data []byte) error {
+	var text string
+	err := json.Unmarshal(data, &text)
+	if err == nil {
+		i.Time, err = FromText(text)
+	}
+	return err
 }
 
 // FromText is the instant of a Text; "" is the zero time.

@@ -1,12 +1,11 @@
-// Package file keeps a workflow's files. A file is a document of kind "file"
-// under its path (file.go, write.go, read.go) and a blob under its hash
-// (package content), so that what the document says and what the file holds
-// never disagree: the blob is written first, and the document in one
-// transaction. Files with the same content share a blob, and moving files
-// changes documents only. Start with [New].
+// Package file stores a workflow's files. A file is a document of kind "file"
+// under its path (file.go, write.go, read.go) and a blob under the hash of its
+// content (package content). The blob is written first, then the document in one
+// transaction, so that a file's description and content always agree. Files with
+// the same content share a blob, and moving a file changes its document only.
+// Start with [New].
 //
-// On top of that stand searches: grep.go for lines, conditions.go and
-// jsonpath.go for fields of JSON documents. Paths that reach this package are
-// clean (package sdk/confine); which of them may be written is the caller's
-// business.
+// Searches are in grep.go, for lines, and in documents.go, for fields of JSON
+// documents. The caller passes clean paths (package sdk/confine) and decides
+// which of them can be written.
 package file

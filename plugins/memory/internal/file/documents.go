@@ -9,50 +9,96 @@ import (
 	"path"
 	"strings"
 
+	tea "github.com/the-edge-agent/tea/sdk"
 	"github.com/the-edge-agent/tea/sdk/value"
 
 	"github.com/the-edge-agent/tea/plugins/memory/internal/content"
+	"github.com/the-edge-agent/tea/plugins/memory/internal/filter"
 	"github.com/the-edge-agent/tea/plugins/memory/internal/store"
 )
 
-// MaxDocument is how large a JSON document may be to be searched: as values
-// of Go it takes many times the memory.
+// MaxDocument is the size in bytes of the largest JSON document that is
+// searched. Decoded, a document takes several times its size.
 const MaxDocument = 2 << 20
 
-// maxValues bounds the nodes that are shown of one document.
+// maxValues bounds the nodes in the result of one document.
 const maxValues = 100
 
-// DocumentSearch asks for JSON documents: files that are JSON, and the lines
-// of files of JSON Lines.
+// DocumentSearch selects JSON documents: JSON files, and the lines of JSON Lines
+// files.
 type DocumentSearch struct {
-	// Conditions must all hold.
+	// Conditions must all match.
 	Conditions []Condition
 	Query
 	Limit int
 }
 
-// FoundDocument is a document for which the conditions hold.
+// FoundDocument is a document that matches.
 type FoundDocument struct {
 	Path string
-	// Line is that of the document in a file of JSON Lines, from 1; else 0.
+	// Line is the line in a JSON Lines file, from 1; 0 in other files.
 	Line int
-	// Nodes are what the conditions have found.
+	// Nodes are the nodes that satisfy the conditions.
 	Nodes []Node
 }
 
-// FoundDocuments is the answer of a DocumentSearch.
+// FoundDocuments is the result of a DocumentSearch.
 type FoundDocuments struct {
 	Documents []FoundDocument
-	// Searched counts the files that were read, Skipped those that are no
-	// valid JSON, too large or damaged.
+	// Searched counts the files that were read, Skipped those that are not valid
+	// JSON, too large or damaged.
 	Searched, Skipped int
-	// Truncated says that there may be more: the limit was reached or the time
-	// was over.
+	// Truncated reports that the limit or the deadline ended the search.
 	Truncated bool
 }
 
-// Fits says whether all conditions hold for a document, and which nodes they
-// have found.
+// Condition compares the nodes that a path selects with a value. A document
+// matches if one of them satisfies the comparison; for a negative comparison all
+// of them must.
+type Condition struct {
+	path       *JSONPath
+	comparison filter.Comparison
+}
+
+// signs are the other spellings of operators.
+func signs() map[string]string {
+	return map[string]string{"": "eq", "=": "eq", "==": "eq", "!=": "ne", ">": "gt", ">=": "gte", "<": "lt", "<=": "lte"}
+}
+
+// NewCondition checks a condition. wanted is in the value model. The error is a
+// validation_error.
+func NewCondition(path, op string, wanted any) (Condition, error) {
+	p, err := ParseJSONPath(path)
+	if err != nil {
+		return Condition{}, err
+	}
+	if name, ok := signs()[op]; ok {
+		op = name
+	}
+	comparison, err := filter.NewComparison(op, wanted)
+	if err != nil {
+		return Condition{}, tea.Errorf(tea.ValidationError, "%s: %w", path, err)
+	}
+	return Condition{path: p, comparison: comparison}, nil
+}
+
+// find reports whether a document matches, and by which nodes; a negative
+// condition has none.
+func (c Condition) find(document any) (nodes []Node, holds bool) {
+	negative := c.comparison.Negative()
+	c.path.visit(document, func(trail []segment, v any) bool {
+		if c.comparison.Holds(v, true) != negative {
+			nodes = append(nodes, Node{Path: pathOf(trail), Value: v})
+		}
+		return len(nodes) < maxValues && (!negative || len(nodes) == 0)
+	})
+	if negative {
+		return nil, len(nodes) == 0
+	}
+	return nodes, len(nodes) > 0
+}
+
+// Fits reports whether a document matches all conditions, and by which nodes.
 func Fits(conditions []Condition, document any) (nodes []Node, fits bool) {
 	for _, c := range conditions {
 		found, holds := c.find(document)
@@ -64,8 +110,8 @@ func Fits(conditions []Condition, document any) (nodes []Node, fits bool) {
 	return nodes, true
 }
 
-// Search finds documents in the order of their paths and lines. When the
-// context ends for lack of time, what was found so far is the answer.
+// Search finds documents in the order of their paths and lines. At the context's
+// deadline it returns what it has found, without an error.
 func (f *Files) Search(ctx context.Context, s DocumentSearch) (*FoundDocuments, error) {
 	found := &FoundDocuments{}
 	for file, err := range f.All(ctx, s.Query) {
@@ -142,8 +188,8 @@ func searchLines(ctx context.Context, s DocumentSearch, path string, r io.Reader
 	return nil
 }
 
-// take adds a document where the conditions hold. It says whether the text is
-// valid JSON.
+// take adds a document if it matches, and reports whether the text is valid
+// JSON.
 func (found *FoundDocuments) take(s DocumentSearch, path string, line int, text []byte) (valid bool) {
 	document, err := value.Decode(text)
 	if err != nil {

@@ -6,19 +6,19 @@ import (
 	"hash/maphash"
 	"strings"
 	"sync"
-	"time"
 
 	"github.com/the-edge-agent/tea/plugins/memory/internal/clock"
 	"github.com/the-edge-agent/tea/plugins/memory/internal/content"
+	"github.com/the-edge-agent/tea/plugins/memory/internal/documents"
 	"github.com/the-edge-agent/tea/plugins/memory/internal/place"
 	"github.com/the-edge-agent/tea/plugins/memory/internal/store"
 )
 
 const (
-	// Kind is that of the documents.
+	// Kind is the kind of the documents.
 	Kind = "file"
-	// ArchivePrefix begins the paths of archived files: their path before is
-	// what follows. A reader may use either path.
+	// ArchivePrefix begins the paths of archived files, before their original
+	// path. Readers can use both paths.
 	ArchivePrefix = place.Archive
 	// SessionPrefix begins the paths of the files of sessions.
 	SessionPrefix = place.Sessions
@@ -27,26 +27,27 @@ const (
 	stripes    = 256
 )
 
-// Options configure Files. Documents, Blobs and Clock are needed.
+// Options configure Files. Documents, Blobs and Clock are required; they belong
+// to the caller.
 type Options struct {
 	Documents store.MetadataStore
 	Blobs     store.BlobStorage
 	Clock     *clock.Clock
-	// Tokens counts those of a text; nil counts a token for four bytes.
+	// Tokens counts the tokens of a text; nil counts one for four bytes.
 	Tokens func(string) int
 }
 
-// Files are the files of a memory, of which there is one for each database.
-// It is safe for concurrent use.
+// Files are the files of a memory. There must be one for each database. It is
+// safe for concurrent use.
 type Files struct {
 	o       Options
 	content *content.Store
 	seed    maphash.Seed
-	// writing is held, by path, while a file is written or removed.
+	// writing is locked, by path, while a file is written or removed.
 	writing [stripes]sync.Mutex
 }
 
-// New makes Files. What the options name belongs to the caller.
+// New creates Files.
 func New(o Options) *Files {
 	if o.Tokens == nil {
 		o.Tokens = func(text string) int { return (len(text) + 3) / 4 }
@@ -54,71 +55,60 @@ func New(o Options) *Files {
 	return &Files{o: o, content: content.New(o.Blobs, blobPrefix), seed: maphash.MakeSeed()}
 }
 
-// lock keeps other writers of a path away until unlock is called.
+// lock excludes other writers of a path until unlock is called.
 func (f *Files) lock(path string) (unlock func()) {
 	m := &f.writing[maphash.String(f.seed, path)%stripes]
 	m.Lock()
 	return m.Unlock
 }
 
-// File describes a file.
+// File describes a file. Its JSON is the body of its document.
 type File struct {
-	Path string
+	Path string `json:"-"`
 	// Hash is the SHA-256 of the content in hex.
-	Hash string
-	Size int64
+	Hash string `json:"hash"`
+	Size int64  `json:"size"`
 	// Type is the media type.
-	Type string
-	// Text says that the content is UTF-8 without NUL. Lines and Tokens are 0
-	// for what is no text.
-	Text          bool
-	Lines, Tokens int
+	Type string `json:"type"`
+	// Text reports whether the content is UTF-8 without NUL. Lines and Tokens
+	// are 0 if it is not.
+	Text   bool `json:"text"`
+	Lines  int  `json:"lines"`
+	Tokens int  `json:"tokens"`
 	// Metadata is a JSON object, or nil for none.
-	Metadata json.RawMessage
-	// SessionID is the session that the file belongs to, "" for none.
-	SessionID            string
-	CreatedAt, UpdatedAt time.Time
+	Metadata json.RawMessage `json:"metadata,omitempty"`
+	// SessionID is the session of the file, "" for none.
+	SessionID string        `json:"session_id,omitempty"`
+	CreatedAt clock.Instant `json:"created_at"`
+	UpdatedAt clock.Instant `json:"updated_at"`
 }
 
-// Archived says whether the file is out of sight with its session.
+// Archived reports whether the file belongs to an archived session.
 func (f File) Archived() bool { return strings.HasPrefix(f.Path, ArchivePrefix+SessionPrefix) }
 
-// body is a file as a document.
-type body struct {
-	Hash      string          `json:"hash"`
-	Size      int64           `json:"size"`
-	Type      string          `json:"type"`
-	Text      bool            `json:"text"`
-	Lines     int             `json:"lines"`
-	Tokens    int             `json:"tokens"`
-	Metadata  json.RawMessage `json:"metadata,omitempty"`
-	SessionID string          `json:"session_id,omitempty"`
-	CreatedAt string          `json:"created_at"`
-	UpdatedAt string          `json:"updated_at"`
-}
-
-func (f File) encode() (json.RawMessage, error) {
-	return json.Marshal(body{
-		Hash: f.Hash, Size: f.Size, Type: f.Type, Text: f.Text, Lines: f.Lines, Tokens: f.Tokens, Metadata: f.Metadata, SessionID: f.SessionID,
-		CreatedAt: clock.Text(f.CreatedAt), UpdatedAt: clock.Text(f.UpdatedAt),
-	})
-}
-
 func decode(d store.Document) (File, error) {
-	var b body
-	if err := json.Unmarshal(d.Body, &b); err != nil {
+	f := File{Path: d.ID}
+	if err := json.Unmarshal(d.Body, &f); err != nil {
 		return File{}, fmt.Errorf("file %s: %w", d.ID, err)
 	}
-	created, err := clock.FromText(b.CreatedAt)
-	if err != nil {
-		return File{}, fmt.Errorf("file %s: %w", d.ID, err)
-	}
-	updated, err := clock.FromText(b.UpdatedAt)
-	if err != nil {
-		return File{}, fmt.Errorf("file %s: %w", d.ID, err)
-	}
-	return File{
-		Path: d.ID, Hash: b.Hash, Size: b.Size, Type: b.Type, Text: b.Text, Lines: b.Lines, Tokens: b.Tokens, Metadata: b.Metadata, SessionID: b.SessionID,
-		CreatedAt: created, UpdatedAt: updated,
-	}, nil
+	return f, nil
+}
+
+// View is the table files for queries of workflows. It does not have the
+// contents: see Search and Grep.
+func View(dialect store.Dialect) store.View {
+	return documents.View(dialect, "files", Kind, []documents.Shown{
+		{Name: "path"},
+		{Name: "type", Field: "type"},
+		{Name: "size", Field: "size", As: documents.Number},
+		{Name: "is_text", Field: "text", As: documents.Bool},
+		{Name: "lines", Field: "lines", As: documents.Number},
+		{Name: "tokens", Field: "tokens", As: documents.Number},
+		{Name: "content_hash", Field: "hash"},
+		{Name: "metadata", Field: "metadata", As: documents.Object},
+		{Name: "session_id", Field: "session_id"},
+		{Name: "archived", As: documents.Bool, Is: "id LIKE '" + ArchivePrefix + SessionPrefix + "%'"},
+		{Name: "created_at", Field: "created_at", As: documents.Instant},
+		{Name: "updated_at", Field: "updated_at", As: documents.Instant},
+	})
 }

@@ -15,6 +15,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/the-edge-agent/tea/plugins/memory/internal/clock"
 	"github.com/the-edge-agent/tea/plugins/memory/internal/file"
 	"github.com/the-edge-agent/tea/plugins/memory/internal/store"
 	"github.com/the-edge-agent/tea/plugins/memory/internal/storetest"
@@ -106,7 +107,7 @@ func TestStoreReadDelete(t *testing.T) {
 		}
 		want(t, "stored", stored, file.Stored{Created: true, File: file.File{
 			Path: "notes/ä.md", Hash: hashOf("one\ntwo\nthrée"), Size: 14, Type: "text/markdown", Text: true, Lines: 3, Tokens: 4,
-			Metadata: json.RawMessage(`{"a":[2],"b":1}`), CreatedAt: storetest.Start, UpdatedAt: storetest.Start,
+			Metadata: json.RawMessage(`{"a":[2],"b":1}`), CreatedAt: clock.Instant{Time: storetest.Start}, UpdatedAt: clock.Instant{Time: storetest.Start},
 		}})
 		d.Pass(1e9)
 		again, err := d.Store(t.Context(), file.Draft{Path: "notes/ä.md", Content: []byte("one\ntwo\nthrée"), Metadata: json.RawMessage(`{"a":[2],"b":1}`)})

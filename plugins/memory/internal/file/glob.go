@@ -11,24 +11,26 @@ import (
 
 const maxPattern = 4096
 
-// Glob is a pattern of paths.
+// Glob is a pattern for paths. Matching takes time linear in the path, whatever
+// the pattern: it is a regular expression (RE2). Glob libraries backtrack, for a
+// pattern like {a,a}{a,a}... without a bound.
 type Glob struct {
 	re *regexp.Regexp
-	// prefix begins all paths that fit.
+	// prefix begins all paths that match.
 	prefix string
 }
 
-// Match says whether a path fits.
+// Match reports whether a path matches.
 func (g *Glob) Match(path string) bool { return g.re.MatchString(path) }
 
-// Compile reads a pattern: * is anything but a slash, ** anything, **/ any
-// folders or none, ? one character, [a-z] and [!a-z] one of a set, {a,b} one
-// of several. A backslash takes the next character as it is. A pattern
-// without a slash fits the last part of a path, one with a slash at its end
-// all that is below.
+// Compile reads a pattern: * matches anything except a slash, ** anything, **/
+// any folders or none, ? one character, [a-z] and [!a-z] one character of a set,
+// {a,b} one of several patterns. A backslash escapes the next character. A
+// pattern without a slash matches the last part of a path, one that ends in a
+// slash everything below. The error is a validation_error.
 func Compile(pattern string) (*Glob, error) {
 	if len(pattern) > maxPattern || !utf8.ValidString(pattern) {
-		return nil, tea.Errorf(tea.ValidationError, "a pattern of paths is UTF-8 of at most %d bytes", maxPattern)
+		return nil, tea.Errorf(tea.ValidationError, "a pattern for paths must be UTF-8 of at most %d bytes", maxPattern)
 	}
 	if strings.HasSuffix(pattern, "/") {
 		pattern += "**"
@@ -51,7 +53,7 @@ func Compile(pattern string) (*Glob, error) {
 	return &Glob{re: re, prefix: prefix}, nil
 }
 
-// translate gives a pattern as a regular expression.
+// translate returns a pattern as a regular expression.
 func translate(pattern string) (string, error) {
 	var b strings.Builder
 	braces := 0
@@ -98,8 +100,8 @@ func translate(pattern string) (string, error) {
 	return b.String(), nil
 }
 
-// charSet reads a set such as [a-z] or [!0-9] and gives it as a regular
-// expression with its length; 0 where it does not end.
+// charSet translates a set such as [a-z] or [!0-9] and returns its length, 0 if
+// it does not end. A set never matches the slash.
 func charSet(s string) (set string, length int) {
 	end := strings.IndexByte(s[1:], ']')
 	if end < 1 {
@@ -126,14 +128,14 @@ func charSet(s string) (set string, length int) {
 			writeRange(&b, low, high)
 			continue
 		}
-		if low < '/' { // what is on both sides of the slash
+		if low < '/' { // the parts on both sides of the slash
 			writeRange(&b, low, '/'-1)
 		}
 		if high > '/' {
 			writeRange(&b, '/'+1, high)
 		}
 	}
-	if b.Len() == 1 { // the slash alone: nothing
+	if b.Len() == 1 { // only the slash
 		return `[^\x{0}-\x{10FFFF}]`, end + 2
 	}
 	b.WriteByte(']')

@@ -18,60 +18,60 @@ import (
 )
 
 const (
-	// maxLine is how much of a line is searched.
+	// maxLine bounds the part of a line that is searched.
 	maxLine = 1 << 20
-	// longLine is how much is searched without asking whether the time is over.
+	// longLine is the length from which a search in a line can be canceled.
 	longLine = 16 << 10
-	// maxShown is how much of a line is shown, around what was found.
+	// maxShown bounds the part of a line that is returned, around the match.
 	maxShown = 500
 	// MaxContext bounds the lines before and after a match.
 	MaxContext = 50
 )
 
-// Grep asks for lines.
+// Grep selects lines.
 type Grep struct {
-	// Lines is what a line must contain.
+	// Lines must match a part of the line.
 	Lines *regexp.Regexp
 	Query
-	// Before and Behind are how many lines around a match are given.
+	// Before and Behind are the numbers of lines of context.
 	Before, Behind int
-	// MaxMatches and MaxBytes bound the answer; MaxBytes counts its texts, of
-	// which the last match's line may be beyond it.
+	// MaxMatches and MaxBytes bound the result. MaxBytes counts its texts; the
+	// line of the last match can exceed it.
 	MaxMatches, MaxBytes int
 }
 
-// Match is a line that was found.
+// Match is a matching line.
 type Match struct {
 	Path string
 	// Line and Column count from 1; the column is in characters.
 	Line, Column int
-	// Text is the line without its end. A long one is cut, with … where.
+	// Text is the line without its newline. A long one is cut, marked by ….
 	Text          string
 	Before, After []string
 }
 
-// Matches is the answer of a Grep.
+// Matches is the result of a Grep.
 type Matches struct {
 	Matches []Match
-	// Searched is how many files were read.
+	// Searched is the number of files that were read.
 	Searched int
-	// Damaged are the paths of files whose content is not what was stored. They
-	// have no matches.
+	// Damaged are the paths of files whose content is damaged. They have no
+	// matches.
 	Damaged []string
-	// Truncated says that there may be more: a bound was reached, the time was
-	// over, or a line was longer than 1 MiB.
+	// Truncated reports that a bound or the deadline ended the search, or that a
+	// line was longer than 1 MiB.
 	Truncated bool
 
 	bytes int
-	more  bool // there was a match for which there was no room
+	more  bool // a bound was reached
 }
 
-// LinePattern is what a line must contain: a pattern of LIKE, where % is any
-// text, _ one character and a backslash takes the next one as it is, or a
-// regular expression (RE2, whose time is linear).
+// LinePattern compiles a pattern: one of SQL's LIKE, where % matches any text,
+// _ one character and a backslash escapes the next one, or a regular expression
+// (RE2, whose time is linear). The error is a validation_error.
 func LinePattern(pattern string, like, ignoreCase bool) (*regexp.Regexp, error) {
 	if pattern == "" || len(pattern) > maxPattern || !utf8.ValidString(pattern) {
-		return nil, tea.Errorf(tea.ValidationError, "a pattern is UTF-8 of 1 to %d bytes", maxPattern)
+		return nil, tea.Errorf(tea.ValidationError, "a pattern must be UTF-8 of 1 to %d bytes", maxPattern)
 	}
 	expression := pattern
 	if like {
@@ -82,14 +82,14 @@ func LinePattern(pattern string, like, ignoreCase bool) (*regexp.Regexp, error) 
 	}
 	re, err := regexp.Compile(expression)
 	if err != nil {
-		return nil, tea.Errorf(tea.ValidationError, "the pattern %q is no regular expression (RE2: no back references, no look-around): %w", pattern, err)
+		return nil, tea.Errorf(tea.ValidationError, "the pattern %q is not a valid regular expression (RE2: no back references, no look-around): %w", pattern, err)
 	}
 	return re, nil
 }
 
 func fromLike(pattern string) string {
 	var b strings.Builder
-	// What is found anyhow need not be said, and moves the column.
+	// A leading % is redundant, and would move the column.
 	pattern = strings.TrimLeft(pattern, "%")
 	escaped := false
 	for _, r := range pattern {
@@ -111,8 +111,8 @@ func fromLike(pattern string) string {
 	return b.String()
 }
 
-// Grep searches the lines of text files, in the order of the paths. When the
-// context ends for lack of time, what was found so far is the answer.
+// Grep searches the lines of text files, in the order of their paths. At the
+// context's deadline it returns what it has found, without an error.
 func (f *Files) Grep(ctx context.Context, g Grep) (*Matches, error) {
 	m := &Matches{}
 	for file, err := range f.All(ctx, g.Query) {
@@ -134,8 +134,7 @@ func (f *Files) Grep(ctx context.Context, g Grep) (*Matches, error) {
 	return m, nil
 }
 
-// outOfTime says that a search ended because its own time was over, not
-// because its caller gave up.
+// outOfTime reports whether a search ended at its deadline, not by cancellation.
 func outOfTime(ctx context.Context, err error) bool {
 	return err != nil && errors.Is(ctx.Err(), context.DeadlineExceeded)
 }
@@ -165,14 +164,14 @@ func (f *Files) grepLines(ctx context.Context, g Grep, file File, m *Matches) er
 	return s.run(ctx)
 }
 
-// lineSearch is one file on its way through Grep.
+// lineSearch is the search in one file.
 type lineSearch struct {
 	g      Grep
 	path   string
 	m      *Matches
 	lines  lineReader
-	before []string // the lines before this one
-	open   []int    // matches that wait for lines after them
+	before []string // the lines before the current one
+	open   []int    // matches that lack lines of context after them
 }
 
 func (s *lineSearch) run(ctx context.Context) error {
@@ -224,7 +223,7 @@ func (s *lineSearch) look(ctx context.Context, number int, line []byte) {
 	}
 }
 
-// room takes room for a line around a match, where there is any.
+// room reports whether the result has room for a line of context, and takes it.
 func (m *Matches) room(g Grep, text string) bool {
 	if m.bytes+len(text) > g.MaxBytes {
 		m.more = true
@@ -234,8 +233,8 @@ func (m *Matches) room(g Grep, text string) bool {
 	return true
 }
 
-// find is where a line has what is looked for. An expression may take a
-// microsecond for a byte: in a long line it must be possible to stop it.
+// find returns the place of the match in a line. An expression can take a
+// microsecond per byte, so in a long line the search must be cancelable.
 func find(ctx context.Context, re *regexp.Regexp, line []byte) []int {
 	if len(line) <= longLine {
 		return re.FindIndex(line)
@@ -254,7 +253,7 @@ type untilDone struct {
 	read int
 }
 
-// ReadRune gives the next character.
+// ReadRune returns the next character.
 func (u *untilDone) ReadRune() (r rune, size int, err error) {
 	if u.read++; u.read%1024 == 0 && u.ctx.Err() != nil {
 		return 0, 0, io.EOF
@@ -262,7 +261,7 @@ func (u *untilDone) ReadRune() (r rune, size int, err error) {
 	return u.r.ReadRune()
 }
 
-// continueOpen gives a line to the matches before it.
+// continueOpen adds a line to the matches before it.
 func (s *lineSearch) continueOpen(line []byte) {
 	if len(s.open) == 0 {
 		return
@@ -290,12 +289,12 @@ func (s *lineSearch) remember(line []byte) {
 	s.before = append(s.before, shown(line, 0, 0))
 }
 
-// shown is a line, or as much of a long one around what was found.
+// shown returns a line, or the part of a long one around the match.
 func shown(line []byte, from, to int) string {
 	if len(line) <= maxShown {
 		return string(line)
 	}
-	// What was found is shown from a fifth of the way on.
+	// The match begins after a fifth of the part.
 	start := max(0, min(from-maxShown/5, len(line)-maxShown))
 	if to-from > maxShown*4/5 {
 		start = from
@@ -324,8 +323,8 @@ type lineReader struct {
 	cut bool // a line was longer than maxLine
 }
 
-// next gives a line without its end, at most maxLine of it. It is valid until
-// the next call.
+// next returns a line without its newline, cut at maxLine. It is valid until the
+// next call.
 func (l *lineReader) next() ([]byte, error) {
 	l.buf = l.buf[:0]
 	for {

@@ -18,12 +18,10 @@ const (
 	maxJSONSteps = 32
 )
 
-// JSONPath names nodes of a JSON document: $ is the document, .name and
-// ["name"] a member, [0] an item, [-1] the last one, [*] and .* each of them.
-type JSONPath struct {
-	text  string
-	steps []step
-}
+// JSONPath selects nodes of a JSON document: $ is the document, .name and
+// ["name"] a member, [0] an item, [-1] the last one, [*] and .* all of them.
+// These are the forms of RFC 9535 whose results are bounded by the document.
+type JSONPath struct{ steps []step }
 
 // step goes from a node to others.
 type step struct {
@@ -40,110 +38,73 @@ const (
 	each
 )
 
-// plainName is a member that needs no quotes.
-var plainName = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[\pL_][\pL\pN_-]*`) })
+var (
+	// plainName matches a member name that needs no quotes.
+	plainName = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[\pL_][\pL\pN_-]*$`) })
+	// stepForms matches a step. Its groups are a plain name, an index and the two
+	// kinds of quoted names.
+	stepForms = sync.OnceValue(func() *regexp.Regexp {
+		return regexp.MustCompile(`(?s)^(?:\.\*|\[\*\]|\.([\pL_][\pL\pN_-]*)|\[(-?(?:0|[1-9][0-9]{0,8}))\]|\["((?:[^"\\]|\\.)*)"\]|\['((?:[^'\\]|\\.)*)'\])`)
+	})
+	escaped = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`(?s)\\(.)`) })
+)
 
-// wholeIndex is what stands between brackets for an item.
-var wholeIndex = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^-?(0|[1-9][0-9]{0,8})$`) })
-
-// ParseJSONPath reads a path. Everything beyond the forms of [JSONPath] is a
-// validation_error: filters, expressions, recursive descent, slices.
+// ParseJSONPath reads a path. All other forms, such as filters, slices and
+// recursive descent, are a validation_error.
 func ParseJSONPath(text string) (*JSONPath, error) {
-	bad := func(at int, why string) (*JSONPath, error) {
-		return nil, tea.Errorf(tea.ValidationError, "the JSON path %q, at character %d: %s; a path is $ and then .name, [\"name\"], [0], [*] or .*", text, utf8.RuneCountInString(text[:at])+1, why)
+	if len(text) > maxJSONPath || !utf8.ValidString(text) {
+		return nil, tea.Errorf(tea.ValidationError, "a JSON path must be UTF-8 of at most %d bytes", maxJSONPath)
 	}
-	switch {
-	case len(text) > maxJSONPath || !utf8.ValidString(text):
-		return nil, tea.Errorf(tea.ValidationError, "a JSON path is UTF-8 of at most %d bytes", maxJSONPath)
-	case !strings.HasPrefix(text, "$"):
-		return bad(0, "it does not begin with $")
+	rest, ok := strings.CutPrefix(text, "$")
+	p := &JSONPath{}
+	for ok && rest != "" {
+		var form []string
+		if form = stepForms().FindStringSubmatch(rest); form == nil {
+			ok = false
+			break
+		}
+		rest = rest[len(form[0]):]
+		if p.steps = append(p.steps, stepOf(form)); len(p.steps) > maxJSONSteps {
+			return nil, tea.Errorf(tea.ValidationError, "the JSON path %q has more than %d steps", text, maxJSONSteps)
+		}
 	}
-	p := &JSONPath{text: text}
-	for at := 1; at < len(text); {
-		s, n, fault := readStep(text[at:])
-		if fault != "" {
-			return bad(at, fault)
-		}
-		if p.steps = append(p.steps, s); len(p.steps) > maxJSONSteps {
-			return bad(at, fmt.Sprintf("it has more than %d steps", maxJSONSteps))
-		}
-		at += n
+	if !ok {
+		at := utf8.RuneCountInString(text) - utf8.RuneCountInString(rest) + 1
+		return nil, tea.Errorf(tea.ValidationError, "the JSON path %q is not valid at character %d; a path is $ followed by .name, [\"name\"], [0], [*] or .*", text, at)
 	}
 	return p, nil
 }
 
-// readStep reads the step at the beginning of s.
-func readStep(s string) (found step, length int, fault string) {
-	if s == ".*" || strings.HasPrefix(s, ".*.") || strings.HasPrefix(s, ".*[") {
-		return step{kind: each}, 2, ""
+// stepOf returns the step of a match of stepForms.
+func stepOf(form []string) step {
+	switch {
+	case form[0] == ".*" || form[0] == "[*]":
+		return step{kind: each}
+	case form[1] != "":
+		return step{name: form[1]}
+	case form[2] != "":
+		index, _ := strconv.Atoi(form[2]) // at most nine digits
+		return step{kind: item, index: index}
 	}
-	if s[0] == '.' {
-		name := plainName().FindString(s[1:])
-		if name == "" {
-			return step{}, 0, "a name is missing"
-		}
-		return step{name: name}, 1 + len(name), ""
-	}
-	if s[0] != '[' || len(s) < 3 {
-		return step{}, 0, "that is no step"
-	}
-	if s[1] == '"' || s[1] == '\'' {
-		return readQuoted(s)
-	}
-	end := strings.IndexByte(s, ']')
-	if end < 0 {
-		return step{}, 0, "the ] is missing"
-	}
-	inside := s[1:end]
-	if inside == "*" {
-		return step{kind: each}, 3, ""
-	}
-	if !wholeIndex().MatchString(inside) {
-		return step{}, 0, "between [ and ] stands a whole number, a name in quotes, or *"
-	}
-	index, err := strconv.Atoi(inside)
-	if err != nil {
-		return step{}, 0, err.Error()
-	}
-	return step{kind: item, index: index}, end + 1, ""
+	return step{name: escaped().ReplaceAllString(form[3]+form[4], "$1")}
 }
 
-// readQuoted reads ["name"] or ['name']; a backslash takes the next character.
-func readQuoted(s string) (found step, length int, fault string) {
-	var name strings.Builder
-	for i := 2; i < len(s); i++ {
-		switch {
-		case s[i] == '\\' && i+1 < len(s):
-			i++
-			name.WriteByte(s[i])
-		case s[i] == s[1]:
-			if i+1 < len(s) && s[i+1] == ']' {
-				return step{name: name.String()}, i + 2, ""
-			}
-			return step{}, 0, "the ] is missing behind the name"
-		default:
-			name.WriteByte(s[i])
-		}
-	}
-	return step{}, 0, "the name has no end"
-}
-
-// Node is a part of a document and the path that leads to it alone.
+// Node is a part of a document, and the path that selects only it.
 type Node struct {
 	Path  string
 	Value any
 }
 
-// segment is a step that was taken: to a member or to an item.
+// segment is a step to one member or item.
 type segment struct {
 	name  string
 	index int
 	item  bool
 }
 
-// visit calls fn for the parts of a document that the path names, in their
-// order; members in that of their names. The trail is valid during the call.
-// It ends where fn gives false.
+// visit calls fn for the selected nodes of a document until fn returns false:
+// items in their order, members in the order of their names. The trail is valid
+// during the call.
 func (p *JSONPath) visit(document any, fn func(trail []segment, v any) bool) {
 	descend(p.steps, document, make([]segment, 0, len(p.steps)), fn)
 }
@@ -191,7 +152,7 @@ func descend(steps []step, v any, trail []segment, fn func([]segment, any) bool)
 	return true
 }
 
-// pathOf is the path of one node.
+// pathOf returns the path of one node.
 func pathOf(trail []segment) string {
 	var b strings.Builder
 	b.WriteByte('$')
@@ -199,7 +160,7 @@ func pathOf(trail []segment) string {
 		switch {
 		case s.item:
 			fmt.Fprintf(&b, "[%d]", s.index)
-		case plainName().FindString(s.name) == s.name && s.name != "":
+		case plainName().MatchString(s.name):
 			b.WriteString("." + s.name)
 		default:
 			b.WriteString(`["` + strings.NewReplacer(`\`, `\\`, `"`, `\"`).Replace(s.name) + `"]`)

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"iter"
+	"math"
 	"strings"
 
 	"github.com/the-edge-agent/tea/plugins/memory/internal/content"
@@ -13,12 +14,12 @@ import (
 	"github.com/the-edge-agent/tea/plugins/memory/internal/store"
 )
 
-// pageSize is how many documents are read at a time.
+// pageSize is the number of documents that are read at a time.
 const pageSize = 500
 
-// Stat describes the file under a path, or gives an error that wraps
-// store.ErrNotFound. A file of a session is found under its path among the
-// active ones and among the archived ones, wherever it is.
+// Stat describes the file at a path, or returns an error that wraps
+// store.ErrNotFound. A file of a session is found by its active path and by its
+// archived path, wherever it is.
 func (f *Files) Stat(ctx context.Context, path string) (File, error) {
 	places := []any{path}
 	if strings.HasPrefix(path, SessionPrefix) {
@@ -26,7 +27,7 @@ func (f *Files) Stat(ctx context.Context, path string) (File, error) {
 	} else if active, ok := strings.CutPrefix(path, ArchivePrefix); ok && strings.HasPrefix(active, SessionPrefix) {
 		places = append(places, active)
 	}
-	// One question, so that a file that moves meanwhile is in one of them.
+	// One query, so that a file that moves meanwhile is found.
 	found, err := f.o.Documents.Query(ctx, store.DocumentQuery{Kind: Kind, OrderBy: "id", Limit: 1, Where: []store.Condition{{Field: "id", Op: store.In, Value: places}}})
 	if err != nil {
 		return File{}, err
@@ -37,7 +38,7 @@ func (f *Files) Stat(ctx context.Context, path string) (File, error) {
 	return decode(found[0])
 }
 
-// Read gives a file and its content; see Stat.
+// Read returns a file and its content; see Stat and Open for the errors.
 func (f *Files) Read(ctx context.Context, path string) (File, []byte, error) {
 	file, r, err := f.Open(ctx, path)
 	if err != nil {
@@ -51,8 +52,8 @@ func (f *Files) Read(ctx context.Context, path string) (File, []byte, error) {
 	return file, data, nil
 }
 
-// Open gives a file and its content for reading; the caller closes it. See
-// Stat. A damaged content gives an error at its end.
+// Open opens the file at a path; see Stat. The caller closes the reader. If the
+// content is damaged, reading ends with an error that wraps content.ErrDamaged.
 func (f *Files) Open(ctx context.Context, path string) (File, io.ReadCloser, error) {
 	defer f.content.Hold()()
 	file, err := f.Stat(ctx, path)
@@ -61,7 +62,7 @@ func (f *Files) Open(ctx context.Context, path string) (File, io.ReadCloser, err
 	}
 	r, err := f.content.Open(ctx, file.Hash)
 	if errors.Is(err, store.ErrNotFound) {
-		return File{}, nil, fmt.Errorf("the content of %s is gone: %w", path, content.ErrDamaged) // which is no file that was not found
+		return File{}, nil, fmt.Errorf("the content of %s is gone: %w", path, content.ErrDamaged) // the file itself was found
 	}
 	if err != nil {
 		return File{}, nil, fmt.Errorf("read %s: %w", path, err)
@@ -69,8 +70,8 @@ func (f *Files) Open(ctx context.Context, path string) (File, io.ReadCloser, err
 	return file, r, nil
 }
 
-// listed opens a file as a listing has described it, or as it is now where
-// that content is gone.
+// listed opens a file with the content of a listing, or with the current one if
+// that is gone.
 func (f *Files) listed(ctx context.Context, file File) (io.ReadCloser, error) {
 	r, err := f.Content(ctx, file)
 	if errors.Is(err, store.ErrNotFound) {
@@ -81,23 +82,23 @@ func (f *Files) listed(ctx context.Context, file File) (io.ReadCloser, error) {
 
 // Query selects files.
 type Query struct {
-	// Prefix is what the paths begin with.
+	// Prefix begins the paths.
 	Prefix string
 	// Pattern restricts the paths; see [Compile]. nil = all.
 	Pattern *Glob
-	// Within is the beginning of the paths that Prefix, Pattern and After leave
-	// out, such as a session's prefix.
+	// Within is a prefix, such as that of a session, to which Prefix, Pattern and
+	// After are relative.
 	Within string
-	// Metadata restricts to files whose metadata fits it.
+	// Metadata restricts the files by their metadata.
 	Metadata filter.Filter
-	// Archived includes the files of archived sessions. A prefix that leads
-	// to them does the same.
+	// Archived includes the files of archived sessions. So does a prefix that
+	// begins their paths.
 	Archived bool
 	// After is the path after which the files begin.
 	After string
 }
 
-// prefix is what the paths begin with for sure.
+// prefix is a prefix of all selected paths.
 func (q Query) prefix() string {
 	prefix := q.Prefix
 	if q.Pattern != nil && strings.HasPrefix(q.Pattern.prefix, prefix) {
@@ -110,8 +111,8 @@ func (q Query) matches(f File) bool {
 	return (q.Pattern == nil || q.Pattern.Match(strings.TrimPrefix(f.Path, q.Within))) && filter.Matches(f.Metadata, q.Metadata)
 }
 
-// All gives the files that a query selects in the order of their paths. A file
-// that is stored meanwhile is among them if its path is still to come.
+// All returns the selected files in the order of their paths. A file that is
+// stored meanwhile is included if its path comes later.
 func (f *Files) All(ctx context.Context, q Query) iter.Seq2[File, error] {
 	return func(yield func(File, error) bool) {
 		const archive = ArchivePrefix + SessionPrefix
@@ -130,7 +131,7 @@ func (f *Files) All(ctx context.Context, q Query) iter.Seq2[File, error] {
 			skipped := false
 			for _, d := range page {
 				if after = d.ID; !withArchive && strings.HasPrefix(d.ID, archive) {
-					after, skipped = archive+"\U0010FFFF", true // go on behind them
+					after, skipped = archive+"\U0010FFFF", true // continue after them
 					break
 				}
 				file, err := decode(d)
@@ -149,7 +150,8 @@ func (f *Files) All(ctx context.Context, q Query) iter.Seq2[File, error] {
 	}
 }
 
-// List gives at most limit files, and the path to go on after; "" at the end.
+// List returns at most limit files. next is the path for Query.After of the next
+// page, "" at the end.
 func (f *Files) List(ctx context.Context, q Query, limit int) (files []File, next string, err error) {
 	for file, err := range f.All(ctx, q) {
 		if err != nil {
@@ -163,7 +165,7 @@ func (f *Files) List(ctx context.Context, q Query, limit int) (files []File, nex
 	return files, "", nil
 }
 
-// below asks for the next files whose path begins with prefix.
+// below is the query for the next files whose paths begin with prefix.
 func below(prefix, after string, limit int) store.DocumentQuery {
 	q := store.DocumentQuery{Kind: Kind, OrderBy: "id", Limit: limit}
 	if prefix != "" {
@@ -173,4 +175,51 @@ func below(prefix, after string, limit int) store.DocumentQuery {
 		q.Where = append(q.Where, store.Condition{Field: "id", Op: store.Gt, Value: after})
 	}
 	return q
+}
+
+// Changes returns the files that were stored or moved after a change (0 = all
+// files), the number of the last change, and the number of all files, those of
+// archived sessions included. Removed files are not reported: a caller who adds
+// the changes to the files it had has more than total then, and asks for all
+// files again. The numbers of changes only grow while the process runs.
+func (f *Files) Changes(ctx context.Context, after int64) (changed []File, last int64, total int, err error) {
+	last = after
+	for limit := 1; ; limit *= 32 {
+		if after == 0 {
+			limit = math.MaxInt32
+		}
+		// The last ones first, and more of them with each step, all in one
+		// statement: changes between two statements could hide one.
+		page, err := f.o.Documents.Query(ctx, store.DocumentQuery{Kind: Kind, OrderBy: "seq", Descending: true, Limit: limit})
+		if err != nil {
+			return nil, 0, 0, err
+		}
+		if len(page) == limit && page[limit-1].Seq > after {
+			continue
+		}
+		for _, d := range page {
+			if d.Seq <= after {
+				break
+			}
+			file, err := decode(d)
+			if err != nil {
+				return nil, 0, 0, err
+			}
+			changed, last = append(changed, file), max(last, d.Seq)
+		}
+		total, err = f.o.Documents.Count(ctx, store.DocumentQuery{Kind: Kind})
+		return changed, last, total, err
+	}
+}
+
+// Content opens the content of a file as it was described; the caller closes
+// it. The error wraps store.ErrNotFound if the file has changed and no file has
+// that content now.
+func (f *Files) Content(ctx context.Context, file File) (io.ReadCloser, error) {
+	defer f.content.Hold()()
+	r, err := f.content.Open(ctx, file.Hash)
+	if err != nil && !errors.Is(err, store.ErrNotFound) {
+		return nil, fmt.Errorf("read %s: %w", file.Path, err)
+	}
+	return r, err
 }

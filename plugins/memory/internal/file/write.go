@@ -5,12 +5,15 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"net/http"
+	"path"
 	"strings"
 	"unicode/utf8"
 
 	tea "github.com/the-edge-agent/tea/sdk"
 	"github.com/the-edge-agent/tea/sdk/value"
 
+	"github.com/the-edge-agent/tea/plugins/memory/internal/clock"
 	"github.com/the-edge-agent/tea/plugins/memory/internal/content"
 	"github.com/the-edge-agent/tea/plugins/memory/internal/store"
 )
@@ -19,25 +22,24 @@ import (
 type Draft struct {
 	Path    string
 	Content []byte
-	// Type is the media type; "" = from the name or the content.
+	// Type is the media type; "" derives it from the name or the content.
 	Type string
 	// Metadata is a JSON object, or nil for none.
 	Metadata  json.RawMessage
 	SessionID string
 }
 
-// Stored says what became of a Draft.
+// Stored is the result of storing a Draft.
 type Stored struct {
 	File
-	// Created is false where there was a file under the path.
+	// Created reports whether the path had no file.
 	Created bool
-	// Unchanged says that content, type and metadata were there: nothing was
-	// written.
+	// Unchanged reports that the file had this content, type and metadata, so
+	// nothing was written.
 	Unchanged bool
 }
 
-// Store writes a file, replacing what is under its path. It is durable on
-// return.
+// Store writes a file and replaces the one at its path. It is durable on return.
 func (f *Files) Store(ctx context.Context, d Draft) (Stored, error) {
 	file, err := f.describe(d)
 	if err != nil {
@@ -60,7 +62,7 @@ func (f *Files) Store(ctx context.Context, d Draft) (Stored, error) {
 		}
 		file.CreatedAt, change.If = have.CreatedAt, before.Version
 	}
-	if change.Body, err = file.encode(); err != nil {
+	if change.Body, err = json.Marshal(file); err != nil {
 		return Stored{}, err
 	}
 	defer f.content.Hold()()
@@ -70,9 +72,9 @@ func (f *Files) Store(ctx context.Context, d Draft) (Stored, error) {
 	return Stored{File: file, Created: created}, f.o.Documents.Apply(ctx, change)
 }
 
-// describe is the file that a draft makes.
+// describe returns the file of a draft.
 func (f *Files) describe(d Draft) (File, error) {
-	now := f.o.Clock.Now()
+	now := clock.Instant{Time: f.o.Clock.Now()}
 	file := File{
 		Path: d.Path, Hash: content.Hash(d.Content), Size: int64(len(d.Content)), Type: d.Type, Text: isText(d.Content), SessionID: d.SessionID,
 		CreatedAt: now, UpdatedAt: now,
@@ -91,20 +93,20 @@ func (f *Files) describe(d Draft) (File, error) {
 		return File{}, tea.Errorf(tea.ValidationError, "the metadata of %s: %w", d.Path, err)
 	}
 	if _, ok := v.(map[string]any); !ok {
-		return File{}, tea.Errorf(tea.ValidationError, "the metadata of %s is no object", d.Path)
+		return File{}, tea.Errorf(tea.ValidationError, "the metadata of %s is not an object", d.Path)
 	}
 	file.Metadata, err = value.Encode(v)
 	return file, err
 }
 
-// same says that storing the other one would change nothing.
+// same reports whether storing the other one would change nothing.
 func (f File) same(other File) bool {
 	return f.Hash == other.Hash && f.Type == other.Type && bytes.Equal(f.Metadata, other.Metadata) && f.SessionID == other.SessionID && f.Tokens == other.Tokens
 }
 
 func isText(data []byte) bool { return utf8.Valid(data) && bytes.IndexByte(data, 0) < 0 }
 
-// lines counts them; the last one needs no end.
+// lines counts lines; the last one needs no newline.
 func lines(data []byte) int {
 	n := bytes.Count(data, []byte{'\n'})
 	if len(data) > 0 && data[len(data)-1] != '\n' {
@@ -113,7 +115,7 @@ func lines(data []byte) int {
 	return n
 }
 
-// Delete removes a file and says whether there was one.
+// Delete removes a file and reports whether it existed.
 func (f *Files) Delete(ctx context.Context, path string) (bool, error) {
 	defer f.lock(path)()
 	d, err := f.o.Documents.Get(ctx, Kind, path)
@@ -127,9 +129,8 @@ func (f *Files) Delete(ctx context.Context, path string) (bool, error) {
 	return err == nil, err
 }
 
-// Moves are the changes that give all files below one prefix another one. The
-// caller applies them, with changes of its own, and lets nobody write there
-// meanwhile.
+// Moves returns the changes that replace the prefix of all files below it. The
+// caller applies them and prevents other writes there until then.
 func (f *Files) Moves(ctx context.Context, from, to string) (changes []store.Change, err error) {
 	after := ""
 	for {
@@ -149,7 +150,7 @@ func (f *Files) Moves(ctx context.Context, from, to string) (changes []store.Cha
 	}
 }
 
-// Sweep removes the contents that no file has any more.
+// Sweep removes the contents that no file uses.
 func (f *Files) Sweep(ctx context.Context) error {
 	return f.content.Sweep(ctx, func(ctx context.Context, hashes []string) (map[string]bool, error) {
 		wanted := make([]any, len(hashes))
@@ -178,4 +179,31 @@ func (f *Files) Sweep(ctx context.Context) error {
 			}
 		}
 	})
+}
+
+const (
+	typeJSON      = "application/json"
+	typeJSONLines = "application/x-ndjson"
+)
+
+// mediaTypes are the types of common file names. Package mime would use the
+// table of the machine, and a file could have another type on another device.
+func mediaTypes() map[string]string {
+	return map[string]string{
+		".json": typeJSON, ".jsonl": typeJSONLines, ".ndjson": typeJSONLines, ".yaml": "application/yaml", ".yml": "application/yaml", ".toml": "application/toml", ".xml": "application/xml",
+		".md": "text/markdown", ".markdown": "text/markdown", ".txt": "text/plain", ".log": "text/plain", ".csv": "text/csv", ".tsv": "text/tab-separated-values",
+		".html": "text/html", ".htm": "text/html", ".css": "text/css", ".js": "text/javascript", ".mjs": "text/javascript", ".ts": "text/x-typescript", ".go": "text/x-go",
+		".py": "text/x-python", ".lua": "text/x-lua", ".sh": "text/x-shellscript", ".sql": "application/sql", ".svg": "image/svg+xml",
+		".png": "image/png", ".jpg": "image/jpeg", ".jpeg": "image/jpeg", ".gif": "image/gif", ".webp": "image/webp", ".pdf": "application/pdf", ".zip": "application/zip",
+		".gz": "application/gzip", ".wasm": "application/wasm", ".parquet": "application/vnd.apache.parquet", ".wav": "audio/wav", ".mp3": "audio/mpeg", ".mp4": "video/mp4",
+	}
+}
+
+// typeOf returns a file's media type, by its name or else by its content.
+func typeOf(name string, data []byte) string {
+	if known := mediaTypes()[strings.ToLower(path.Ext(name))]; known != "" {
+		return known
+	}
+	sniffed, _, _ := strings.Cut(http.DetectContentType(data), ";")
+	return sniffed
 }
