@@ -143,7 +143,7 @@ func (t *texts) open(ctx context.Context) error {
 	if lost := index.Lost(); lost != nil && !errors.Is(lost, fs.ErrNotExist) {
 		t.o.Logger.Warn("the text index of the files is built anew", "reason", lost.Error())
 	}
-	t.index, t.seq = index, index.Stats().Seq
+	t.index, t.seq = index, index.Watermark()
 	t.byPath, t.byID, t.after = map[string]*text{}, map[int64]*text{}, 0
 	if err := t.compare(ctx); err != nil {
 		return errors.Join(err, t.drop())

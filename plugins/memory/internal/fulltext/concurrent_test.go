@@ -55,7 +55,7 @@ func TestSearchesSeeOneMomentWhileEverythingChanges(t *testing.T) {
 					t.Errorf("%s found %d, %d of them different, want %d", query, r.Len(), len(seen), docs)
 					return
 				}
-				_, _, _ = x.Len(), x.Watermark(), x.Stats()
+				_, _ = x.Watermark(), x.Stats()
 			}
 		})
 	}
@@ -86,35 +86,4 @@ func TestSearchesSeeOneMomentWhileEverythingChanges(t *testing.T) {
 	if s := x.Stats(); s.Documents != docs || s.Watermark != seq || s.Segments > 3*mergeWidth {
 		t.Errorf("in the end %+v", s)
 	}
-}
-
-// TestAFlushInTheMiddleOfAPutLosesNoWords: the words were looked up in a part
-// that takes no more documents.
-func TestAFlushInTheMiddleOfAPutLosesNoWords(t *testing.T) {
-	t.Parallel()
-	dir := t.TempDir()
-	x := mustOpen(t, dir, "")
-	put(t, x, "valve pump")
-	d := Document{ID: 2, Seq: 2, Fields: []Field{{Text: "pump valve sensor"}}}
-	mem, err := x.ready(d.Seq)
-	if err != nil {
-		t.Fatal(err)
-	}
-	x.analyze(mem, d)
-	if err := x.Flush(); err != nil {
-		t.Fatal(err)
-	}
-	x.apply(mem, d)
-	for range 2 {
-		for _, query := range []string{"valve pump", `valv*`} {
-			if got := found(t, x, query); len(got) != 2 {
-				t.Errorf("%s finds %v", query, got)
-			}
-		}
-		if err := x.Close(); err != nil {
-			t.Fatal(err)
-		}
-		x = mustOpen(t, dir, "")
-	}
-	x.Close()
 }

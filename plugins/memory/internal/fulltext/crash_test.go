@@ -189,16 +189,14 @@ func TestAResetDuringAMergeStaysEmpty(t *testing.T) {
 	h := newHistory(t, d)
 	var once sync.Once
 	resets := 0
+	h.x.merging.Lock() // no merge begins before the reset can interrupt it
 	for range 2 * mergeWidth {
 		h.change(3)
-		x := h.x
-		x.commit.Lock() // a flush that wakes nobody
-		err := x.flushLocked()
-		x.commit.Unlock()
-		if err != nil {
+		if err := h.x.Flush(); err != nil {
 			t.Fatal(err)
 		}
 	}
+	h.x.merging.Unlock()
 	d.pause = func() {
 		once.Do(func() {
 			resets++

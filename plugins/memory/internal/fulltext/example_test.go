@@ -32,11 +32,11 @@ func Example() {
 		panic(err)
 	}
 
-	ranked, err := index.Search(context.Background(), `pump "high temperature"`, fulltext.SearchOptions{Limit: 10})
+	ranked, err := index.Search(context.Background(), `pump "high temperature"`, fulltext.SearchOptions{})
 	if err != nil {
 		panic(err)
 	}
-	for hit := range ranked.All() {
+	for _, hit := range ranked.Top(10) {
 		fmt.Printf("%s (%.3f)\n", rows[hit.ID-1], hit.Score)
 	}
 	fmt.Println("watermark", index.Watermark())

@@ -1,10 +1,7 @@
 package fulltext
 
 import (
-	"bytes"
-	"context"
 	"strings"
-	"sync"
 	"testing"
 	"unicode/utf8"
 )
@@ -84,32 +81,31 @@ func FuzzQuery(f *testing.F) {
 	})
 }
 
-// FuzzSegment reads segments whose checksums are not looked at, so that the
-// checks behind them have to hold.
-func FuzzSegment(f *testing.F) {
-	d := newMemDisk()
-	h := newHistory(f, d)
+// FuzzLists decodes lists and dictionary entries whose checksums match.
+func FuzzLists(f *testing.F) {
+	h := newHistory(f, newMemDisk())
 	h.change(30)
-	settle(f, h.x)
-	names, _ := d.list()
-	for _, name := range names {
-		f.Add(d.files[name].data)
+	for _, t := range h.x.mem.terms {
+		f.Add(t.docs, t.pos)
 	}
-	f.Fuzz(func(t *testing.T, data []byte) {
-		s, err := openSegment("fuzz", memReader{bytes.NewReader(data)}, int64(len(data)), true)
-		if err != nil {
-			return
-		}
-		lang := h.x.lang
-		snap := &snapshot{views: []view{{source: s, ids: s.ids, lens: s.lens}}, docs: len(s.ids), tokens: s.tokens}
-		for _, text := range append(probes, "x* r* s*", `"sensor valve" "pump"`) {
-			w := newSearch(context.Background(), lang, snap, new(sync.Pool))
-			if w.run(parseQuery(text, lang)) == nil {
-				w.hits()
+	f.Fuzz(func(t *testing.T, docs, positions []byte) {
+		postings, err := decodePostings(nil, docs, 100)
+		for i, p := range postings {
+			if p.ord >= 100 || i > 0 && postings[i-1].ord >= p.ord {
+				t.Fatalf("postings %v", postings)
 			}
-			w.close()
+			if err == nil {
+				var own []byte
+				if own, positions, err = takePositions(positions, p.tf); err == nil {
+					_, _ = decodePositions(nil, own)
+				}
+			}
 		}
-		_, _ = mergeSegments(&bytes.Buffer{}, lang, []*mergeSource{{segment: s}}, nil)
+		for key := []byte(nil); len(docs) > 0; {
+			if key, _, docs, err = readEntry(key, docs); err != nil {
+				return
+			}
+		}
 	})
 }
 
@@ -121,16 +117,17 @@ func FuzzManifest(f *testing.F) {
 		settle(f, h.x)
 	}
 	f.Add(d.files[manifestName].data)
-	f.Add([]byte("tea-fulltext 1 00000000\n{}"))
+	f.Add([]byte("tea-fulltext 2 00000000\n{}"))
 	f.Fuzz(func(t *testing.T, data []byte) {
-		m, err := parseManifest(data, h.x.lang)
+		damaged := d.clone()
+		damaged.files[manifestName] = &memFile{data: data}
+		x, err := open("fuzz", damaged, Options{})
 		if err != nil {
-			return
+			t.Fatal(err)
 		}
-		for _, s := range m.Segments {
-			if dead, ok := deadSetOf(s.Dead, 100); ok && dead.n > 100 {
-				t.Fatalf("%d of 100 documents are dead", dead.n)
-			}
+		defer x.Close()
+		if x.Lost() != nil && (x.Len() != 0 || x.Watermark() != 0) {
+			t.Fatalf("lost, but %d documents at %d", x.Len(), x.Watermark())
 		}
 	})
 }

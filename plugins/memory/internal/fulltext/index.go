@@ -7,91 +7,78 @@ import (
 	"os"
 	"strings"
 	"sync"
+	"sync/atomic"
 )
 
-// Options says how an index works.
+// Options configures an index.
 type Options struct {
-	// Language names the stop words and the stemmer, one of [Languages]. The
-	// zero value is [DefaultLanguage]. An index of another language is thrown
-	// away by Open.
+	// Language selects the stop words and the stemmer, one of [Languages]. The
+	// zero value is [DefaultLanguage]. Open discards an index of another language.
 	Language string
-	// MemoryBytes is about what may be in memory before it is flushed without
-	// being asked; 0 means 8 MiB.
+	// MemoryBytes is about how much the part in memory may take before Put
+	// flushes it; 0 means 8 MiB.
 	MemoryBytes int
 }
 
 // Field is a part of a document. All fields count as one text, but a phrase
-// lies in one of them.
+// matches within one of them.
 type Field struct {
 	Name, Text string
 }
 
 // Document is what Put takes.
 type Document struct {
-	// ID tells documents from each other. Equal scores are ordered by it.
+	// ID identifies the document. Equal scores are ordered by it.
 	ID int64
 	// Seq numbers the change: positive, and greater than that of every change
 	// before.
 	Seq int64
-	// Tag is what SearchOptions may restrict a search to; "" = none. It has at
+	// Tag is what SearchOptions can restrict a search to; "" = none. It has at
 	// most 300 bytes.
 	Tag    string
 	Fields []Field
 }
 
-// ErrSeq says that a change does not come after the last one.
+// ErrSeq reports a change that does not come after the last one.
 var ErrSeq = errors.New("the change is out of order")
 
-// ErrClosed says that the index was closed.
+// ErrClosed reports that the index was closed.
 var ErrClosed = errors.New("the full-text index is closed")
 
-// Index is an open index. All methods may be called at any time from any
-// goroutine. The directory belongs to one Index at a time; the owner of the
-// rows sees to that.
+// Index is an open index. Its methods are safe for concurrent use. The
+// directory belongs to one Index at a time, which the owner of the rows ensures.
 type Index struct {
 	disk  disk
 	lang  *language
 	limit int
 
-	cells  sync.Pool  // of *cells, for searches
-	writer sync.Mutex // one change at a time
-	cutter wordCutter
-	words  []occurrence
+	cells   sync.Pool // of *cells, for searches
+	next    atomic.Uint64
+	merging sync.Mutex // one merge at a time; locked before writer
+	merges  sync.WaitGroup
+	stop    chan struct{}
 
-	merging sync.Mutex // one merge at a time
+	writer   sync.Mutex // held by changes, flushes, and the begin and end of merges
+	cutter   wordCutter
+	words    []occurrence
+	obsolete []string // files to remove when the manifest no longer lists them
+	stale    bool     // the manifest lists other segments
+	retry    int      // after a failed flush, the size at which Put tries again
+	failed   error    // of the last merge
 
-	commit sync.Mutex // one manifest at a time
-	failed error      // of the background work, under commit
-
-	mu        sync.RWMutex // everything below, and what is in the memParts
+	mu        sync.RWMutex // searches hold it; with writer, it guards the parts and all below
 	mem       *memPart
-	frozen    *memPart // being written, or nil
-	segments  []*liveSegment
+	segments  []*segment
 	watermark int64
-	next      uint64 // numbers the segments
 	seq       int64
-	docs      int   // that are live
-	tokens    int64 // that live documents have
 	broken    error
 	closed    bool
 	lost      error
-
-	work   chan struct{} // wakes the worker
-	stop   chan struct{} // closed by Close
-	worker sync.WaitGroup
 }
 
-// liveSegment is a segment and the documents in it that are dead: now, and in
-// the state that the last flush has frozen.
-type liveSegment struct {
-	*segment
-	dead, saved deadSet
-	merging     bool
-}
-
-// Open opens the index in a directory, and makes it if need be. An index that
-// cannot be used is deleted and begun anew: see [Index.Lost]. An error means
-// that the options are wrong or the directory cannot be written.
+// Open opens the index in a directory, and creates it if needed. An index that
+// cannot be used is deleted and starts empty: see [Index.Lost]. An error means
+// that the options are not valid or the directory cannot be written.
 func Open(dir string, o Options) (*Index, error) {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return nil, fmt.Errorf("make the index's directory: %w", err)
@@ -107,25 +94,23 @@ func open(dir string, d disk, o Options) (*Index, error) {
 	if o.MemoryBytes <= 0 {
 		o.MemoryBytes = 8 << 20
 	}
-	x := &Index{disk: d, lang: lang, limit: o.MemoryBytes, work: make(chan struct{}, 1), stop: make(chan struct{})}
-	x.mem = newMemPart(&x.mu)
+	x := &Index{disk: d, lang: lang, limit: o.MemoryBytes, mem: newMemPart(), stop: make(chan struct{})}
 	if err := x.load(); err != nil {
-		x.lost = fmt.Errorf("the full-text index in %s begins empty: %w", dir, err)
-		x.dropSegments()
+		x.lost = fmt.Errorf("the full-text index in %s starts empty: %w", dir, err)
+		x.closeSegments()
+		x.watermark, x.seq = 0, 0
 		if err := ignoreMissing(d.remove(manifestName)); err != nil {
-			return nil, fmt.Errorf("remove a broken index: %w", err)
+			return nil, fmt.Errorf("remove a damaged index: %w", err)
 		}
 	}
 	if err := x.sweep(); err != nil {
-		x.dropSegments()
+		x.closeSegments()
 		return nil, err
 	}
-	x.worker.Add(1)
-	go x.background()
 	return x, nil
 }
 
-// load opens what the manifest names.
+// load opens what the manifest lists.
 func (x *Index) load() error {
 	m, err := readManifest(x.disk, x.lang)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -134,59 +119,43 @@ func (x *Index) load() error {
 	if err != nil {
 		return err
 	}
+	x.watermark, x.seq = m.Watermark, m.Watermark
 	for _, named := range m.Segments {
-		file, size, err := x.disk.open(named.Name)
-		if err != nil {
-			return fmt.Errorf("open segment %s: %v", named.Name, err)
+		s, err := openSegment(x.disk, named)
+		if errors.Is(err, fs.ErrNotExist) {
+			return corrupt("%v", err)
 		}
-		s, err := openSegment(named.Name, file, size, false)
 		if err != nil {
 			return err
 		}
-		live := &liveSegment{segment: s}
-		x.segments = append(x.segments, live)
-		var ok bool
-		if live.dead, ok = deadSetOf(named.Dead, len(s.ids)); !ok || s.sum != named.Sum {
-			return corrupt("the manifest does not fit segment %s", named.Name)
-		}
-		x.arm(s)
-		live.saved = live.dead
-		x.docs += len(s.ids) - live.dead.n
-		x.tokens += s.tokens
-		live.dead.since(deadSet{}, func(ord uint32) { x.tokens -= int64(s.lens[ord]) })
+		x.segments = append(x.segments, s)
 	}
-	x.watermark, x.seq, x.next = m.Watermark, m.Watermark, m.Next
 	return nil
 }
 
-// arm says how the segment's file is removed when nobody reads it any more.
-func (x *Index) arm(s *segment) {
-	s.drop = func() { _ = x.disk.remove(s.name) } // else the next Open sweeps it
-}
-
-// dropSegments closes all segments and forgets them.
-func (x *Index) dropSegments() {
+func (x *Index) closeSegments() {
 	for _, s := range x.segments {
-		s.release()
+		s.file.Close()
 	}
-	x.segments, x.docs, x.tokens, x.watermark, x.seq, x.next = nil, 0, 0, 0, 0, 0
+	x.segments = nil
 }
 
-// sweep removes the index's files that the manifest does not name: what an
-// interrupted flush has left.
+// sweep removes the index's files that the manifest does not list: what an
+// interrupted flush or merge has left.
 func (x *Index) sweep() error {
 	names, err := x.disk.list()
 	if err != nil {
 		return fmt.Errorf("list the index's directory: %w", err)
 	}
-	keep := map[string]bool{}
+	keep := map[string]bool{manifestName: true}
 	for _, s := range x.segments {
-		keep[s.name] = true
+		keep[s.Name] = true
 	}
 	for _, name := range names {
 		whole := strings.TrimSuffix(name, ".tmp")
-		ours := segmentName().MatchString(whole) || whole == manifestName && whole != name
-		if !ours || keep[name] {
+		n, ours := segmentNumber(whole)
+		x.next.Store(max(x.next.Load(), n))
+		if keep[name] || !ours && whole != manifestName {
 			continue
 		}
 		if err := ignoreMissing(x.disk.remove(name)); err != nil {
@@ -196,8 +165,8 @@ func (x *Index) sweep() error {
 	return nil
 }
 
-// Lost says why Open could not use what was in the directory; nil if it could.
-// It wraps [fs.ErrNotExist] if there was nothing.
+// Lost returns why Open could not use what was in the directory; nil if it
+// could. It wraps [fs.ErrNotExist] if the directory was empty.
 func (x *Index) Lost() error { return x.lost }
 
 // Watermark returns the number of the last change that is on disk. After Open
@@ -208,84 +177,84 @@ func (x *Index) Watermark() int64 {
 	return x.watermark
 }
 
-// Len returns the number of documents.
-func (x *Index) Len() int {
-	x.mu.RLock()
-	defer x.mu.RUnlock()
-	return x.docs
+// usable returns why the index cannot be used, if so. The caller holds a lock.
+func (x *Index) usable() error {
+	if x.closed {
+		return ErrClosed
+	}
+	return x.broken
+}
+
+// parts returns all parts. The caller holds a lock.
+func (x *Index) parts() []*part {
+	out := make([]*part, 0, len(x.segments)+1)
+	for _, s := range x.segments {
+		out = append(out, &s.part)
+	}
+	return append(out, &x.mem.part)
 }
 
 // Put adds a document in place of an earlier one with its ID. The next Search
-// finds it; [Index.Flush] makes it last. Of very long texts the first million
-// words count. An error other than [ErrSeq], [ErrClosed] and [ErrCorrupt] says
-// that the disk does not take what is in memory; the change is in nevertheless.
+// finds it; [Index.Flush] makes it durable. Of a very long text the first
+// million words count. An error other than [ErrSeq], [ErrClosed] and
+// [ErrCorrupt] means that the part in memory cannot be written to disk; the
+// change is made nevertheless.
 func (x *Index) Put(d Document) error {
 	x.writer.Lock()
 	defer x.writer.Unlock()
-	mem, err := x.ready(d.Seq)
-	if err != nil {
+	if err := x.accepts(d.Seq); err != nil {
 		return err
 	}
-	x.analyze(mem, d)
-	return x.relieve(x.apply(mem, d))
-}
-
-// apply puts the words of a document, which were looked up in mem, into the
-// part in memory. It returns the part's size.
-func (x *Index) apply(mem *memPart, d Document) int {
+	x.analyze(d)
 	x.mu.Lock()
-	defer x.mu.Unlock()
-	for x.mem != mem { // a flush has begun: the new part has its own terms
-		mem = x.mem
-		x.mu.Unlock()
-		x.analyze(mem, d)
-		x.mu.Lock()
-	}
 	x.kill(d.ID)
-	mem.add(d.ID, x.words)
-	x.docs++
-	x.tokens += int64(len(x.words))
-	x.seq, mem.lastSeq = d.Seq, d.Seq
-	return mem.size
+	x.mem.add(d.ID, x.words, x.lang)
+	x.seq = d.Seq
+	x.mu.Unlock()
+	if x.mem.size < max(x.limit, x.retry) {
+		return nil
+	}
+	err := x.flush()
+	if err != nil && x.mem.size < 4*x.limit {
+		x.retry = x.mem.size + x.limit/4
+		return nil
+	}
+	return err
 }
 
-// Delete takes a document out. One that is not there is no error.
+// Delete removes a document, if it is there.
 func (x *Index) Delete(id, seq int64) error {
 	x.writer.Lock()
 	defer x.writer.Unlock()
-	if _, err := x.ready(seq); err != nil {
+	if err := x.accepts(seq); err != nil {
 		return err
 	}
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	x.kill(id)
-	x.seq, x.mem.lastSeq = seq, seq
+	x.seq = seq
 	return nil
 }
 
-// ready checks that a change may be made, and returns the part that takes it.
-func (x *Index) ready(seq int64) (*memPart, error) {
-	x.mu.RLock()
-	defer x.mu.RUnlock()
-	switch {
-	case x.closed:
-		return nil, ErrClosed
-	case x.broken != nil:
-		return nil, x.broken
-	case seq <= x.seq:
-		return nil, fmt.Errorf("%w: %d comes after %d", ErrSeq, seq, x.seq)
+// accepts checks that a change can be made.
+func (x *Index) accepts(seq int64) error {
+	if err := x.usable(); err != nil {
+		return err
 	}
-	return x.mem, nil
+	if seq <= x.seq {
+		return fmt.Errorf("%w: %d comes after %d", ErrSeq, seq, x.seq)
+	}
+	return nil
 }
 
 // tagged begins the form that stands for a tag.
 const tagged = "\x02"
 
 // analyze cuts the fields into x.words.
-func (x *Index) analyze(mem *memPart, d Document) {
+func (x *Index) analyze(d Document) {
 	x.words = x.words[:0]
 	if d.Tag != "" {
-		x.words = append(x.words, occurrence{mem.term([]byte(tagged+d.Tag), x.lang), 0})
+		x.words = append(x.words, x.mem.occurrence([]byte(tagged+d.Tag), 0, x.lang))
 	}
 	pos := 0
 	for _, field := range d.Fields {
@@ -294,7 +263,7 @@ func (x *Index) analyze(mem *memPart, d Document) {
 				return false
 			}
 			if w.unspaced || !x.lang.isStop(text) {
-				x.words = append(x.words, occurrence{mem.term(text, x.lang), uint32(w.pos)})
+				x.words = append(x.words, x.mem.occurrence(text, uint32(w.pos), x.lang))
 			}
 			return true
 		})
@@ -302,23 +271,16 @@ func (x *Index) analyze(mem *memPart, d Document) {
 	}
 }
 
-// kill marks the live version of a document dead, wherever it is.
+// kill marks the live version of a document as dead, wherever it is.
 func (x *Index) kill(id int64) {
-	for _, m := range []*memPart{x.mem, x.frozen} {
-		if m == nil {
-			continue
-		}
-		if n, ok := m.kill(id); ok {
-			x.docs--
-			x.tokens -= int64(n)
-			return
-		}
+	if ord, ok := x.mem.byID[id]; ok {
+		delete(x.mem.byID, id)
+		x.mem.kill(ord)
+		return
 	}
 	for _, s := range x.segments {
 		if ord, ok := s.find(id); ok && !s.dead.has(ord) {
-			s.dead = s.dead.with(ord)
-			x.docs--
-			x.tokens -= int64(s.lens[ord])
+			s.kill(ord)
 			return
 		}
 	}

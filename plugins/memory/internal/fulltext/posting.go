@@ -4,26 +4,47 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"hash/crc32"
+	"slices"
 )
 
-// ErrCorrupt says that a file of the index does not hold what was written. The
-// index answers no more: the owner calls [Index.Reset] and replays all changes.
+// ErrCorrupt reports that a file of the index does not contain what was
+// written. The index no longer answers: the owner calls [Index.Reset] and
+// replays all changes.
 var ErrCorrupt = errors.New("the full-text index is corrupt")
 
 func corrupt(format string, args ...any) error {
 	return fmt.Errorf("%w: "+format, append([]any{ErrCorrupt}, args...)...)
 }
 
-// posting says how often a form stands in a document. A document's ord is its
-// number in its part.
+// checksum builds the table at the first use rather than when the process starts.
+func checksum(b []byte) uint32 { return crc32.Checksum(b, crc32.MakeTable(crc32.Castagnoli)) }
+
+// crcBytes is the size of a checksum.
+const crcBytes = 4
+
+// appendChecksum appends the checksum of b to b.
+func appendChecksum(b []byte) []byte { return binary.LittleEndian.AppendUint32(b, checksum(b)) }
+
+// checked removes the checksum from data. It reports false if it does not match.
+func checked(data []byte) ([]byte, bool) {
+	if len(data) < crcBytes {
+		return nil, false
+	}
+	body := data[:len(data)-crcBytes]
+	return body, checksum(body) == binary.LittleEndian.Uint32(data[len(body):])
+}
+
+// posting is a document that contains a form, and how often. A document's ord
+// is its number in its part.
 type posting struct {
 	ord, tf uint32
 }
 
 // A list of postings is a string of varints: the gap to the document before,
-// doubled, plus one if the form stands there once; otherwise the count
-// follows. Positions are kept apart, so that a search without phrases never
-// reads them: for each document the first position, then the gaps.
+// doubled, plus one if the form occurs once; otherwise the count follows.
+// Positions are stored separately, so that a search without phrases does not
+// read them: for each document the first position, then the gaps.
 
 // appendPosting adds a document to a list whose next possible ord is next.
 func appendPosting(list []byte, next uint32, p posting) []byte {
@@ -34,85 +55,65 @@ func appendPosting(list []byte, next uint32, p posting) []byte {
 	return binary.AppendUvarint(binary.AppendUvarint(list, gap), uint64(p.tf))
 }
 
-// decodePostings appends the postings of a list whose documents are below
-// docs. It stops before the first one that is not and reports whether the
-// list was used up.
-func decodePostings(out []posting, list []byte, docs uint32) (_ []posting, whole bool, err error) {
+// decodePostings appends the postings of a list. The part has that many documents.
+func decodePostings(out []posting, list []byte, docs uint32) ([]posting, error) {
 	next := uint64(0)
 	for i := 0; i < len(list); {
-		v := uint64(list[i])
-		i++
+		v, n := uint64(list[i]), 1
 		if v >= 0x80 { // one byte is usual, two are not rare
-			if i < len(list) && list[i] < 0x80 {
-				v = v&0x7F | uint64(list[i])<<7
-				i++
-			} else {
-				var n int
-				v, n = binary.Uvarint(list[i-1:])
-				if n <= 0 {
-					return out, false, corrupt("a list has a broken number")
-				}
-				i += n - 1
+			if i+1 < len(list) && list[i+1] < 0x80 {
+				v, n = v&0x7F|uint64(list[i+1])<<7, 2
+			} else if v, n = binary.Uvarint(list[i:]); n <= 0 {
+				return out, corrupt("a list has an invalid number")
 			}
 		}
+		i += n
 		tf := uint64(1)
 		if v&1 == 0 {
-			n := 1
-			if i < len(list) && list[i] < 0x80 {
+			if n = 1; i < len(list) && list[i] < 0x80 {
 				tf = uint64(list[i])
 			} else {
 				tf, n = binary.Uvarint(list[i:])
 			}
-			if n <= 0 || tf < 2 || tf > maxDocumentWords {
-				return out, false, corrupt("a list has a broken count")
+			if i += n; n <= 0 || tf < 2 || tf > maxDocumentWords {
+				return out, corrupt("a list has an invalid count")
 			}
-			i += n
 		}
 		ord := v>>1 + next
 		if ord >= uint64(docs) || v>>1 > uint64(docs) {
-			return out, false, nil
+			return out, corrupt("a list has an unknown document")
 		}
 		out = append(out, posting{ord: uint32(ord), tf: uint32(tf)})
 		next = ord + 1
 	}
-	return out, true, nil
+	return out, nil
 }
 
-// positionReader walks through the positions of a list, document by document.
-type positionReader struct {
-	data []byte
-}
-
-// take returns the bytes of the next document's positions.
-func (r *positionReader) take(tf uint32) ([]byte, error) {
+// takePositions cuts off the positions of the next document, which has tf of them.
+func takePositions(data []byte, tf uint32) (doc, rest []byte, err error) {
 	end := 0
-	for range tf {
-		for {
-			if end >= len(r.data) {
-				return nil, corrupt("a list has too few positions")
-			}
-			end++
-			if r.data[end-1] < 0x80 {
-				break
-			}
+	for ; tf > 0 && end < len(data); end++ {
+		if data[end] < 0x80 {
+			tf--
 		}
 	}
-	head := r.data[:end]
-	r.data = r.data[end:]
-	return head, nil
+	if tf > 0 {
+		return nil, nil, corrupt("a list has too few positions")
+	}
+	return data[:end], data[end:], nil
 }
 
-// decodePositions appends the positions in the bytes of one document.
-func decodePositions(out []uint32, data []byte) ([]uint32, error) {
+// decodePositions appends the positions of one document.
+func decodePositions(out []uint32, doc []byte) ([]uint32, error) {
 	at := uint64(0)
-	for len(data) > 0 {
-		v, n := binary.Uvarint(data)
+	for len(doc) > 0 {
+		v, n := binary.Uvarint(doc)
 		if n <= 0 || v > maxPosition || at+v > maxPosition {
-			return out, corrupt("a list has a broken position")
+			return out, corrupt("a list has an invalid position")
 		}
 		at += v
 		out = append(out, uint32(at))
-		data = data[n:]
+		doc = doc[n:]
 	}
 	return out, nil
 }
@@ -120,3 +121,17 @@ func decodePositions(out []uint32, data []byte) ([]uint32, error) {
 // maxPosition bounds positions: every word of a document, and a gap between
 // any two fields.
 const maxPosition = 1 << 31
+
+// bitmap is a set of ords. The zero value is empty.
+type bitmap []uint64
+
+func (b bitmap) has(ord uint32) bool {
+	return int(ord/64) < len(b) && b[ord/64]&(1<<(ord%64)) != 0
+}
+
+func (b *bitmap) set(ord uint32) {
+	if n := int(ord/64) + 1; n > len(*b) {
+		*b = append(*b, slices.Repeat([]uint64{0}, n-len(*b))...)
+	}
+	(*b)[ord/64] |= 1 << (ord % 64)
+}

@@ -3,44 +3,37 @@ package fulltext
 import (
 	"context"
 	"math"
-	"slices"
-	"strings"
 	"sync"
 )
 
-// The parameters of BM25, and not to be set: they are the ones that every row
-// store with a full-text index starts from.
+// The parameters of BM25. They are not options: these are the defaults of
+// every row store with a full-text index.
 const (
 	k1 = 1.2
 	b  = 0.75
 )
 
-// idf weighs a term that df of n documents have.
+// idf weighs a term that df of n documents contain.
 func idf(n, df int) float64 {
 	return math.Log1p((float64(n-df) + 0.5) / (float64(df) + 0.5))
 }
 
 // SearchOptions narrows a search. The zero value takes every match.
 type SearchOptions struct {
-	// Limit is how many hits [Ranked.All] gives at most; 0 means all.
-	Limit int
 	// Tag restricts the search to documents that have it; "" = all.
 	Tag string
 	// Require are texts that a document must contain as phrases. They do not
-	// count for the score, and one without words asks for nothing.
+	// count for the score, and one without words requires nothing.
 	Require []string
-	// Accept is asked, in the order of the ranking and only as far as the hits
-	// are read, whether a document may be given.
-	Accept func(id int64) bool
 	// Statistics weigh the same query with more documents than the index has;
 	// nil = with its own.
 	Statistics *Statistics
 }
 
 // Search finds the documents that have any of the query's words, and all of
-// its phrases, and ranks them by BM25 over the documents that are live at this
-// moment. A query without words, or of stop words only, finds nothing. Errors
-// are those of the context, of reading, or [ErrCorrupt].
+// its phrases, and ranks them by BM25 over the live documents. A query without
+// words, or of stop words only, finds nothing. Errors are those of the context,
+// of reading, or [ErrCorrupt].
 func (x *Index) Search(ctx context.Context, text string, o SearchOptions) (*Ranked, error) {
 	q := parseQuery(text, x.lang)
 	for _, text := range o.Require {
@@ -48,63 +41,72 @@ func (x *Index) Search(ctx context.Context, text string, o SearchOptions) (*Rank
 		p.phrase(text)
 		q.phrases = append(q.phrases, p.query.phrases...)
 	}
-	snap, err := x.snapshot()
+	if len(q.terms) == 0 {
+		q.phrases = nil
+	}
+	ranked := newRanked(nil, q.cut)
+	err := x.search(ctx, func(s *search) error {
+		if s.docs == 0 {
+			return nil
+		}
+		if err := s.run(q, o); err != nil {
+			return err
+		}
+		ranked = newRanked(s.hits(), q.cut || s.cut)
+		return nil
+	})
 	if err != nil {
 		return nil, err
 	}
-	defer snap.close()
-	r := &Ranked{accept: o.Accept, limit: o.Limit, cut: q.cut}
-	if len(q.terms) == 0 || snap.docs == 0 {
-		return r, ctx.Err()
-	}
-	s := newSearch(ctx, x.lang, snap, &x.cells)
-	s.statistics = o.Statistics
-	defer s.close()
-	if err := s.restrict(o.Tag); err != nil {
-		x.noteCorruption(err)
-		return nil, err
-	}
-	if err := s.run(q); err != nil {
-		x.noteCorruption(err)
-		return nil, err
-	}
-	r.cut = r.cut || s.cut
-	r.hits = s.hits()
-	return r, nil
+	return ranked, nil
 }
 
-// search is one search at work. Its arrays have one cell per document; they
-// come from a pool, the scores and counts full of zeros, and go back so.
+// search calls fn with a search of the index as it is now.
+func (x *Index) search(ctx context.Context, fn func(*search) error) error {
+	x.mu.RLock()
+	err := x.usable()
+	if err == nil {
+		s := newSearch(ctx, x.parts(), &x.cells)
+		if err = fn(s); err == nil {
+			x.cells.Put(s.cells) // after an error they are not clean
+			err = ctx.Err()
+		}
+	}
+	x.mu.RUnlock()
+	x.noteCorruption(err)
+	return err
+}
+
+// search is a search in progress. Its arrays have one cell per document; they
+// come from a pool and go back to it, the scores and counts full of zeros.
 type search struct {
-	ctx    context.Context
-	lang   *language
-	snap   *snapshot
-	views  []scored
-	pool   *sync.Pool
-	cells  *cells
-	forms  map[term][][]list // what prefixes stand for, by view
-	taken  int               // forms, by all prefixes
-	cut    bool
-	failed bool
-
-	statistics *Statistics // nil = those of the snapshot
+	ctx   context.Context
+	parts []*part
+	views []view
+	docs  int
+	words int64
+	cells *cells
+	forms map[term][][]list // of prefixes, by view
+	taken int               // forms, by all prefixes
+	cut   bool
 }
 
-// scored is a view with the search's state of its documents.
-type scored struct {
-	view
+// view is a part with the search's state of its documents.
+type view struct {
+	*part
 	scores  []float64
 	counts  []uint32
 	touched []uint32  // documents with a score
-	out     []posting // of the term in hand
-	wanted  []uint64  // a bitmap: with filter, only these documents match
+	out     []posting // of the current term
+	wanted  bitmap    // with filter, only these documents match
 	filter  bool
 }
 
-// wants tells whether the document has the phrases so far.
-func (v *scored) wants(ord uint32) bool {
-	return !v.filter || v.wanted[ord/64]&(1<<(ord%64)) != 0
-}
+// wants reports whether the document passes the tag and the phrases so far.
+func (v *view) wants(ord uint32) bool { return !v.filter || v.wanted.has(ord) }
+
+// restrict makes only these documents match.
+func (v *view) restrict(to bitmap) { v.wanted, v.filter = to, true }
 
 // cells are the arrays of a search.
 type cells struct {
@@ -116,13 +118,15 @@ type cells struct {
 	tmp      []posting
 	buf, pos []byte
 	places   []uint32
-	begins   [2][]begin
 }
 
-func newSearch(ctx context.Context, lang *language, snap *snapshot, pool *sync.Pool) *search {
+func newSearch(ctx context.Context, parts []*part, pool *sync.Pool) *search {
+	s := &search{ctx: ctx, parts: parts, views: make([]view, len(parts)), forms: map[term][][]list{}}
 	total := 0
-	for _, v := range snap.views {
-		total += len(v.ids)
+	for _, p := range parts {
+		total += len(p.ids)
+		s.docs += len(p.ids) - p.gone
+		s.words += p.live
 	}
 	c, ok := pool.Get().(*cells)
 	if !ok {
@@ -132,41 +136,35 @@ func newSearch(ctx context.Context, lang *language, snap *snapshot, pool *sync.P
 		n := total + total/8
 		c.scores, c.counts, c.touched, c.out = make([]float64, n), make([]uint32, n), make([]uint32, n), make([]posting, n)
 	}
-	s := &search{ctx: ctx, lang: lang, snap: snap, pool: pool, cells: c}
-	s.views = make([]scored, len(snap.views))
-	base := 0
-	for i, v := range snap.views {
-		end := base + len(v.ids)
-		s.views[i] = scored{
-			view: v, scores: c.scores[base:end], counts: c.counts[base:end],
-			touched: c.touched[base:base:end], out: c.out[base:base:end],
+	s.cells = c
+	from := 0
+	for i, p := range parts {
+		end := from + len(p.ids)
+		s.views[i] = view{
+			part: p, scores: c.scores[from:end], counts: c.counts[from:end],
+			touched: c.touched[from:from:end], out: c.out[from:from:end],
 		}
-		base = end
+		from = end
 	}
 	return s
 }
 
-// close gives the arrays back. After an error they are not clean and go.
-func (s *search) close() {
-	if !s.failed {
-		s.pool.Put(s.cells)
-	}
-}
-
 // run adds up the scores. Each term is counted over all views before it is
-// weighed: its weight needs the number of live documents that have it.
-func (s *search) run(q query) (err error) {
-	defer func() { s.failed = err != nil }()
+// weighed: its weight depends on the number of live documents that have it.
+func (s *search) run(q query, o SearchOptions) error {
+	if err := s.restrict(o.Tag); err != nil {
+		return err
+	}
 	for _, phrase := range q.phrases {
 		for i := range s.views {
-			if err := s.matchPhrase(&s.views[i], i, phrase); err != nil {
+			if err := s.matchPhrase(i, phrase); err != nil {
 				return err
 			}
 		}
 	}
-	average := float64(s.snap.tokens) / float64(s.snap.docs)
-	if s.statistics != nil {
-		average = s.statistics.average()
+	average := float64(s.words) / float64(s.docs)
+	if o.Statistics != nil {
+		average = o.Statistics.average()
 	}
 	for _, t := range q.terms {
 		df, err := s.gatherAll(t)
@@ -176,9 +174,9 @@ func (s *search) run(q query) (err error) {
 		if df == 0 {
 			continue
 		}
-		weight := idf(s.snap.docs, df)
-		if s.statistics != nil {
-			weight = s.statistics.weight(t)
+		weight := idf(s.docs, df)
+		if o.Statistics != nil {
+			weight = o.Statistics.weight(t)
 		}
 		for i := range s.views {
 			s.views[i].weigh(weight, average)
@@ -187,66 +185,62 @@ func (s *search) run(q query) (err error) {
 	return nil
 }
 
-// restrict narrows what the views want to the documents with a tag. Where a
-// view has no other tag, there is nothing to do.
-func (s *search) restrict(tag string) (err error) {
+// restrict narrows the views to the documents with a tag. Where all documents
+// of a view have it, there is nothing to do.
+func (s *search) restrict(tag string) error {
 	if tag == "" {
 		return nil
 	}
-	defer func() { s.failed = err != nil }()
 	for i := range s.views {
 		v := &s.views[i]
-		tags, err := v.prefixLists(tagged, "", 2)
+		lists, err := v.wordLists(keys{tagged + tag})
 		if err != nil {
 			return err
 		}
-		if len(tags) == 1 && tags[0].form == tagged+tag {
+		if len(lists) == 1 && lists[0].df == len(v.ids) {
 			continue
 		}
-		v.wanted, v.filter = make([]uint64, len(v.ids)/64+1), true
-		lists, err := v.prefixLists(tagged+tag, "", 1)
-		if err != nil {
-			return err
+		var wanted bitmap
+		for _, l := range lists {
+			if s.cells.tmp, err = v.postings(s.cells.tmp[:0], l, &s.cells.buf); err != nil {
+				return err
+			}
+			for _, p := range s.cells.tmp {
+				wanted.set(p.ord)
+			}
 		}
-		if len(lists) == 0 || lists[0].form != tagged+tag {
-			continue
-		}
-		if s.cells.tmp, err = v.livePostings(s.cells.tmp[:0], lists[0], &s.cells.buf); err != nil {
-			return err
-		}
-		for _, p := range s.cells.tmp {
-			v.wanted[p.ord/64] |= 1 << (p.ord % 64)
-		}
+		v.restrict(wanted)
 	}
 	return nil
 }
 
-// gatherAll collects the live postings of a term in all views and says how
+// gatherAll collects the live postings of a term in all views and returns how
 // many there are.
 func (s *search) gatherAll(t term) (df int, err error) {
 	for i := range s.views {
-		if err := s.gather(&s.views[i], i, t); err != nil {
+		if err := s.gather(i, t); err != nil {
 			return 0, err
 		}
 		df += len(s.views[i].out)
 	}
-	delete(s.forms, t) // the next prefix may stand for as many
+	delete(s.forms, t) // the next prefix can have as many
 	return df, nil
 }
 
-// gather collects the live postings of a term into v.out, in any order.
-func (s *search) gather(v *scored, number int, t term) error {
+// gather collects the live postings of a term into the view's out, in any order.
+func (s *search) gather(i int, t term) error {
+	v := &s.views[i]
 	v.out = v.out[:0]
-	lists, err := s.lists(v, number, t)
+	lists, err := s.lists(i, t)
 	if err != nil {
 		return err
 	}
 	if len(lists) == 1 {
-		v.out, err = v.livePostings(v.out, lists[0], &s.cells.buf)
+		v.out, err = v.postings(v.out, lists[0], &s.cells.buf)
 		return err
 	}
 	for _, l := range lists {
-		if s.cells.tmp, err = v.livePostings(s.cells.tmp[:0], l, &s.cells.buf); err != nil {
+		if s.cells.tmp, err = v.postings(s.cells.tmp[:0], l, &s.cells.buf); err != nil {
 			return err
 		}
 		for _, p := range s.cells.tmp {
@@ -263,13 +257,13 @@ func (s *search) gather(v *scored, number int, t term) error {
 	return nil
 }
 
-// weigh adds the scores of the term in hand.
-func (v *scored) weigh(weight, average float64) {
+// weigh adds the scores of the current term.
+func (v *view) weigh(weight, average float64) {
 	const flat = k1 * (1 - b)
 	weight *= k1 + 1
 	slope := k1 * b / average
 	for _, p := range v.out {
-		if v.filter && !v.wants(p.ord) {
+		if !v.wants(p.ord) {
 			continue
 		}
 		tf := float64(p.tf)
@@ -298,89 +292,65 @@ func (s *search) hits() []Hit {
 	return out
 }
 
-// lists returns the lists that a term stands for in a view.
-func (s *search) lists(v *scored, number int, t term) ([]list, error) {
+// lists returns the lists of a term in a view.
+func (s *search) lists(i int, t term) ([]list, error) {
 	if err := s.ctx.Err(); err != nil {
 		return nil, err
 	}
 	if !t.prefix {
-		return v.wordLists(t.keys, s.lang)
+		return s.views[i].wordLists(t.keys)
 	}
-	if found, ok := s.forms[t]; ok {
-		return found[number], nil
-	}
-	found, err := s.expand(t.keys[0])
-	if err != nil {
-		return nil, err
-	}
-	if s.forms == nil {
-		s.forms = map[term][][]list{}
-	}
-	s.forms[t] = found
-	return found[number], nil
-}
-
-// expand finds what a prefix stands for: by view, the lists of the first
-// maxForms forms that a live document has. Forms of dead documents do not
-// count, so that a merge changes nothing.
-func (s *search) expand(prefix string) ([][]list, error) {
-	const round = 256
-	found := make([][]list, len(s.views))
-	limit := min(maxForms, maxAllForms-s.taken)
-	taken := 0
-	defer func() { s.taken += taken }()
-	for after := ""; ; {
-		if err := s.ctx.Err(); err != nil {
+	if s.forms[t] == nil {
+		found, err := s.expand(t.keys[0])
+		if err != nil {
 			return nil, err
 		}
-		type place struct {
-			view int
-			list
+		s.forms[t] = found
+	}
+	return s.forms[t][i], nil
+}
+
+// expand returns the lists of the first maxForms forms that begin with the
+// prefix and that a live document has, by view. Forms of dead documents do not
+// count, so that a merge changes nothing.
+func (s *search) expand(prefix string) ([][]list, error) {
+	found := make([][]list, len(s.parts))
+	limit := min(maxForms, maxAllForms-s.taken)
+	for lists, err := range walk(s.parts, prefix) {
+		if err != nil {
+			return nil, err
 		}
-		var places []place
-		horizon := "" // beyond it some view has not been asked
-		for i := range s.views {
-			lists, err := s.views[i].prefixLists(prefix, after, round)
-			if err != nil {
+		live := false
+		for i := 0; i < len(lists) && !live; i++ {
+			if live, err = s.hasLive(i, lists[i]); err != nil {
 				return nil, err
 			}
-			for _, l := range lists {
-				places = append(places, place{i, l})
-			}
-			if len(lists) == round && (horizon == "" || lists[round-1].form < horizon) {
-				horizon = lists[round-1].form
+		}
+		if !live {
+			continue
+		}
+		if limit == 0 {
+			s.cut = true
+			break
+		}
+		limit--
+		s.taken++
+		for i, l := range lists {
+			if l.df > 0 {
+				found[i] = append(found[i], l)
 			}
 		}
-		slices.SortFunc(places, func(a, b place) int { return strings.Compare(a.form, b.form) })
-		for i := 0; i < len(places); {
-			if horizon != "" && places[i].form > horizon {
-				break
-			}
-			end, live := i, false
-			for ; end < len(places) && places[end].form == places[i].form; end++ {
-				if live {
-					continue
-				}
-				var err error
-				if live, err = s.views[places[end].view].hasLive(places[end].list, &s.cells.tmp, &s.cells.buf); err != nil {
-					return nil, err
-				}
-			}
-			if live {
-				if taken == limit {
-					s.cut = true
-					return found, nil
-				}
-				taken++
-				for _, p := range places[i:end] {
-					found[p.view] = append(found[p.view], p.list)
-				}
-			}
-			i = end
-		}
-		if horizon == "" {
-			return found, nil
-		}
-		after = horizon
 	}
+	return found, nil
+}
+
+// hasLive reports whether a list has a live document.
+func (s *search) hasLive(i int, l list) (bool, error) {
+	v := &s.views[i]
+	if v.gone < l.df || l.df == 0 {
+		return l.df > 0, nil
+	}
+	var err error
+	s.cells.tmp, err = v.postings(s.cells.tmp[:0], l, &s.cells.buf)
+	return len(s.cells.tmp) > 0, err
 }

@@ -1,91 +1,48 @@
 package fulltext
 
 import (
+	"bufio"
+	"bytes"
 	"encoding/binary"
+	"encoding/gob"
 	"errors"
 	"fmt"
 	"io"
+	"iter"
 	"slices"
+	"sort"
 	"strings"
-	"sync/atomic"
 )
 
-// A segment file holds a part: the lists, the table of forms (form -> where
-// its list is), the table of stems (stem, zero byte, form; only of forms that
-// are not their own stem), the indexes of both tables, the documents' IDs and
-// lengths in the order of the IDs, and a footer with the offsets. Everything
-// has a checksum; the manifest has the footer's.
+// A segment is an immutable file with a part: the lists in the order of their
+// forms, the dictionary (key -> where the list is) in blocks, and the tail.
+// Each list and block ends in a checksum; the manifest has that of the tail
+// and where it begins.
+
 const (
-	segmentMagic   = "tea-fts\n"
-	segmentVersion = 1
-	headerBytes    = len(segmentMagic) + 4
-	footerFields   = 8
-	footerBytes    = footerFields*8 + crcBytes
-	docBytes       = 12
-	maxSegmentDocs = 1 << 30
+	blockBytes    = 2 << 10
+	maxBlockBytes = 2 * blockBytes
+	maxKeyBytes   = 6 * maxFormBytes
 )
 
-// footer is the end of a segment file: offsets and sizes.
-type footer struct {
-	docs       uint64 // how many
-	tokens     uint64 // the sum of their lengths
-	forms      uint64 // where the table begins, which is where the lists end
-	stems      uint64
-	formsIndex uint64
-	stemsIndex uint64
-	docTable   uint64
-	end        uint64 // where the footer begins
+// segmentTail is what of a segment is read into memory, encoded by gob.
+type segmentTail struct {
+	Keys   []string // the first of each block
+	Blocks []int64  // where they begin, and where the last one ends
+	IDs    []int64  // ascending
+	Lens   []uint32
 }
 
-func (f *footer) fields() [footerFields]*uint64 {
-	return [...]*uint64{&f.docs, &f.tokens, &f.forms, &f.stems, &f.formsIndex, &f.stemsIndex, &f.docTable, &f.end}
-}
-
-// valid tells whether the footer fits a file of that size.
-func (f *footer) valid(size int64) bool {
-	fields := f.fields()
-	for _, place := range fields[2:] {
-		if *place > uint64(size) { // before any sum of them can overflow
-			return false
-		}
-	}
-	return size >= int64(headerBytes+footerBytes) && f.end == uint64(size)-uint64(footerBytes) &&
-		uint64(headerBytes) <= f.forms && f.forms <= f.stems && f.stems <= f.formsIndex &&
-		f.formsIndex+crcBytes <= f.stemsIndex && f.stemsIndex+crcBytes <= f.docTable && f.docTable+crcBytes <= f.end &&
-		f.docs > 0 && f.docs <= maxSegmentDocs && f.end-f.docTable == f.docs*docBytes+crcBytes
-}
-
-// list says where the list of a form is. A list of the part in memory is its
-// own bytes.
-type list struct {
-	form            string
-	df              int
-	offset          int64
-	docsLen, posLen int
-	memory          *listBytes
-}
-
-// listBytes is a list of the part in memory.
-type listBytes struct{ docs, pos []byte }
-
-// segment is an immutable part on disk. It is read by ReadAt; in memory are
-// the documents' IDs and lengths and the sparse indexes of the tables.
+// segment is an open segment file.
 type segment struct {
-	name   string
+	part
+	manifestSegment
 	file   fileReader
 	size   int64
-	sum    uint32 // of the footer
-	trust  bool
-	lists  int64 // where the lists end
-	forms  *table
-	stems  *table
-	ids    []int64
-	lens   []uint32
-	tokens int64
+	keys   []string
+	blocks []int64
 
-	refs    atomic.Int32
-	dropped atomic.Bool
-	drop    func() // removes the file
+	merging bool
 }
 
 // fileReader is an open file.
@@ -94,105 +51,64 @@ type fileReader interface {
 	io.Closer
 }
 
-// openSegment reads what is kept in memory. It owns the file from now on and
-// closes it if it fails.
-func openSegment(name string, file fileReader, size int64, trust bool) (_ *segment, err error) {
-	defer func() {
-		if err != nil {
-			file.Close()
-			err = fmt.Errorf("segment %s: %w", name, err)
-		}
-	}()
-	if size < int64(headerBytes+footerBytes) {
-		return nil, corrupt("it is too short")
+// openSegment opens what the manifest names.
+func openSegment(d disk, named manifestSegment) (*segment, error) {
+	file, size, err := d.open(named.Name)
+	if err != nil {
+		return nil, fmt.Errorf("open segment %s: %w", named.Name, err)
 	}
-	head := make([]byte, headerBytes)
-	if _, err := file.ReadAt(head, 0); err != nil {
-		return nil, readError(err)
+	s := &segment{manifestSegment: named, file: file, size: size}
+	s.lists = s
+	if err := s.load(); err != nil {
+		file.Close()
+		return nil, fmt.Errorf("segment %s: %w", named.Name, err)
 	}
-	if string(head[:len(segmentMagic)]) != segmentMagic {
-		return nil, corrupt("it does not begin like one")
-	}
-	if v := binary.LittleEndian.Uint32(head[len(segmentMagic):]); v != segmentVersion {
-		return nil, corrupt("it has format %d, this program reads %d", v, segmentVersion)
-	}
-	tail := make([]byte, footerBytes)
-	if _, err := file.ReadAt(tail, size-int64(footerBytes)); err != nil {
-		return nil, readError(err)
-	}
-	fields, ok := checked(tail, trust)
-	if !ok {
-		return nil, corrupt("its footer is broken")
-	}
-	var f footer
-	for i, field := range f.fields() {
-		*field = binary.LittleEndian.Uint64(fields[i*8:])
-	}
-	if !f.valid(size) {
-		return nil, corrupt("its footer names impossible places")
-	}
-	s := &segment{
-		name: name, file: file, size: size, trust: trust, lists: int64(f.forms),
-		sum: binary.LittleEndian.Uint32(tail[len(fields):]), tokens: int64(f.tokens),
-	}
-	s.refs.Store(1)
-	return s, s.load(f)
+	return s, nil
 }
 
-// load reads the indexes and the documents.
-func (s *segment) load(f footer) error {
-	region := func(from, to uint64) ([]byte, error) {
-		return s.read(nil, int64(from), int(to-from))
+// load reads the tail.
+func (s *segment) load() error {
+	if s.Tail < 0 || s.Tail > s.size {
+		return corrupt("it is too short")
 	}
-	index, err := region(f.formsIndex, f.stemsIndex)
-	if err != nil {
-		return err
+	data := make([]byte, s.size-s.Tail)
+	if _, err := s.file.ReadAt(data, s.Tail); err != nil && len(data) > 0 {
+		return readError(err)
 	}
-	var ok bool
-	if s.forms, ok = newTable(s.file, index, int64(f.forms), int64(f.stems), s.trust); !ok {
-		return corrupt("its index of forms is broken")
+	var tail segmentTail
+	if checksum(data) != s.Sum {
+		return corrupt("its tail does not match the manifest")
 	}
-	if index, err = region(f.stemsIndex, f.docTable); err != nil {
-		return err
+	if err := gob.NewDecoder(bytes.NewReader(data)).Decode(&tail); err != nil {
+		return corrupt("decode its tail: %v", err)
 	}
-	if s.stems, ok = newTable(s.file, index, int64(f.stems), int64(f.formsIndex), s.trust); !ok {
-		return corrupt("its index of stems is broken")
-	}
-	docs, err := region(f.docTable, f.end)
-	if err != nil {
-		return err
-	}
-	n := int(f.docs)
-	s.ids, s.lens = make([]int64, n), make([]uint32, n)
-	tokens := uint64(0)
-	for i := range s.ids {
-		s.ids[i] = int64(binary.LittleEndian.Uint64(docs[i*8:]))
-		s.lens[i] = binary.LittleEndian.Uint32(docs[n*8+i*4:])
-		tokens += uint64(s.lens[i])
-		if i > 0 && s.ids[i-1] >= s.ids[i] {
-			return corrupt("its documents are out of order")
+	s.keys, s.blocks, s.ids, s.lens = tail.Keys, tail.Blocks, tail.IDs, tail.Lens
+	dead := s.Dead
+	s.Dead = nil
+	for ord, n := range s.lens {
+		s.live += int64(n)
+		if dead.has(uint32(ord)) {
+			s.kill(uint32(ord))
 		}
-	}
-	if tokens != f.tokens {
-		return corrupt("its documents' lengths do not add up")
 	}
 	return nil
 }
 
-// read reads bytes that end in a checksum, into buf if it is large enough.
-func (s *segment) read(buf []byte, offset int64, size int) ([]byte, error) {
-	buf = slices.Grow(buf[:0], size)[:size]
-	if _, err := s.file.ReadAt(buf, offset); err != nil {
-		return nil, readError(err)
+// read returns bytes that are followed by their checksum, in buf if it is
+// large enough.
+func (s *segment) read(buf []byte, at int64, size int) (data, grown []byte, err error) {
+	buf = slices.Grow(buf[:0], size+crcBytes)[:size+crcBytes]
+	if _, err := s.file.ReadAt(buf, at); err != nil {
+		return nil, buf, readError(err)
 	}
-	data, ok := checked(buf, s.trust)
+	data, ok := checked(buf)
 	if !ok {
-		return nil, corrupt("segment %s has broken bytes at %d", s.name, offset)
+		return nil, buf, corrupt("segment %s has damaged bytes at %d", s.Name, at)
 	}
-	return data, nil
+	return data, buf, nil
 }
 
-// readError says that a file which ends early is corrupt.
+// readError reports a file that ends early as corrupt.
 func readError(err error) error {
 	if errors.Is(err, io.EOF) {
 		return corrupt("a file ends early")
@@ -200,118 +116,160 @@ func readError(err error) error {
 	return fmt.Errorf("read the index: %w", err)
 }
 
-// listOf reads a value of the table of forms.
-func (s *segment) listOf(form string, value []byte) (list, error) {
-	var v [4]uint64
-	for i := range v {
-		var n int
-		if v[i], n = binary.Uvarint(value); n <= 0 {
-			return list{}, corrupt("segment %s has a broken entry", s.name)
-		}
-		value = value[n:]
-	}
-	room := uint64(s.lists)
-	if v[0] > uint64(len(s.ids)) || v[1] > room || v[2] > room || v[3] > room || v[1]+v[2]+v[3]+2*crcBytes > room {
-		return list{}, corrupt("segment %s has an impossible entry", s.name)
-	}
-	return list{form: form, df: int(v[0]), offset: int64(v[1]), docsLen: int(v[2]), posLen: int(v[3])}, nil
-}
-
-// wordLists returns the lists of the forms that share a key with the word.
-func (s *segment) wordLists(word keys, lang *language) (out []list, err error) {
-	for i, key := range word {
-		if key == "" {
-			continue
-		}
-		forms, err := s.formsOf(key, lang)
-		if err != nil {
-			return nil, err
-		}
-		for _, form := range forms {
-			if i > 0 && lang.keys(form).has(word[0]) {
-				continue
-			}
-			if err := s.appendList(&out, form); err != nil {
-				return nil, err
-			}
-		}
-	}
-	return out, nil
-}
-
-// formsOf returns the forms that have the key.
-func (s *segment) formsOf(key string, lang *language) (forms []string, err error) {
-	if lang.keys(key).has(key) {
-		forms = append(forms, key)
-	}
-	prefix := key + "\x00"
-	c := s.stems.seek(prefix)
-	for c.next() {
-		form, ok := strings.CutPrefix(string(c.key), prefix)
-		if ok {
-			forms = append(forms, form)
-		} else if string(c.key) > prefix {
-			break
-		}
-	}
-	return forms, c.err
-}
-
-func (s *segment) appendList(out *[]list, form string) error {
-	value, ok, err := s.forms.find(form)
-	if err != nil || !ok {
-		return err
-	}
-	l, err := s.listOf(form, value)
-	*out = append(*out, l)
-	return err
-}
-
-// prefixLists returns the first n lists, by form, of the forms that begin with
-// the prefix and come after the given one.
-func (s *segment) prefixLists(prefix, after string, n int) ([]list, error) {
-	var out []list
-	c := s.forms.seek(max(prefix, after))
-	for len(out) < n && c.next() {
-		form := string(c.key)
-		switch {
-		case strings.HasPrefix(form, prefix) && form > after:
-			l, err := s.listOf(form, c.value)
-			if err != nil {
-				return nil, err
-			}
-			out = append(out, l)
-		case form > prefix && !strings.HasPrefix(form, prefix):
-			return out, nil
-		}
-	}
-	return out, c.err
-}
-
-// readDocs returns the bytes of a list's postings.
-func (s *segment) readDocs(l list, buf []byte) ([]byte, error) {
-	return s.read(buf, l.offset, l.docsLen+crcBytes)
-}
-
-// readPositions returns the bytes of a list's positions.
-func (s *segment) readPositions(l list, buf []byte) ([]byte, error) {
-	return s.read(buf, l.offset+int64(l.docsLen)+crcBytes, l.posLen+crcBytes)
-}
-
-// find returns the number of the document with that ID.
+// find returns the ord of the document with that ID.
 func (s *segment) find(id int64) (ord uint32, ok bool) {
 	i, ok := slices.BinarySearch(s.ids, id)
 	return uint32(i), ok
 }
 
-// release gives a reference back. The last one closes the file, and removes it
-// if the segment was dropped.
-func (s *segment) release() {
-	if s.refs.Add(-1) > 0 {
-		return
+// scan reads the dictionary.
+func (s *segment) scan(prefix string) iter.Seq2[list, error] {
+	return func(yield func(list, error) bool) {
+		first := sort.Search(len(s.keys), func(i int) bool { return s.keys[i] > prefix })
+		var buf, key []byte
+		for i := max(0, first-1); i < len(s.keys); i++ {
+			var data []byte
+			var err error
+			if data, buf, err = s.read(buf, s.blocks[i], int(s.blocks[i+1]-s.blocks[i])-crcBytes); err != nil {
+				yield(list{}, err)
+				return
+			}
+			for len(data) > 0 {
+				var l list
+				if key, l, data, err = readEntry(key, data); err != nil {
+					yield(l, err)
+					return
+				}
+				l.segment = s
+				switch {
+				case prefix == "" && key[0] == stemMark[0]:
+					return
+				case bytes.HasPrefix(key, []byte(prefix)):
+					if l.key = string(key); !yield(l, nil) {
+						return
+					}
+				case string(key) > prefix:
+					return
+				}
+			}
+		}
 	}
-	s.file.Close()
-	if s.dropped.Load() && s.drop != nil {
-		s.drop()
+}
+
+// readEntry reads an entry of a block. The key before it is overwritten.
+func readEntry(before, data []byte) (key []byte, l list, rest []byte, err error) {
+	var n [6]uint64
+	for i := range n {
+		var size int
+		if n[i], size = binary.Uvarint(data); size <= 0 {
+			return nil, l, nil, corrupt("a dictionary has an invalid entry")
+		}
+		data = data[size:]
 	}
+	shared, more := n[0], n[1]
+	if shared > uint64(len(before)) || more > uint64(len(data)) {
+		return nil, l, nil, corrupt("a dictionary has an invalid key")
+	}
+	key = append(before[:shared], data[:more]...)
+	return key, list{df: int(n[2]), at: int64(n[3]), docsLen: int(n[4]), posLen: int(n[5])}, data[more:], nil
+}
+
+// segmentWriter writes a segment file: add for each form in ascending order,
+// then finish.
+type segmentWriter struct {
+	w       *bufio.Writer
+	offset  int64
+	lang    *language
+	tail    segmentTail
+	stems   []list
+	spooled []byte // the dictionary, which comes after the lists and is much smaller
+	block   []byte
+	last    string
+
+	docs, pos []byte
+}
+
+func newSegmentWriter(w io.Writer, lang *language, ids []int64, lens []uint32) *segmentWriter {
+	return &segmentWriter{w: bufio.NewWriterSize(w, 256<<10), lang: lang, tail: segmentTail{IDs: ids, Lens: lens, Blocks: []int64{0}}}
+}
+
+// write writes bytes. The writer keeps the first error, which finish returns.
+func (s *segmentWriter) write(b []byte) {
+	_, _ = s.w.Write(b)
+	s.offset += int64(len(b))
+}
+
+// entry is a posting on its way into a new segment, with its positions as they
+// are stored.
+type entry struct {
+	posting
+	positions []byte
+}
+
+// add adds a form with the documents that contain it, ascending by ord.
+func (s *segmentWriter) add(form string, entries []entry) {
+	s.docs, s.pos = s.docs[:0], s.pos[:0]
+	next := uint32(0)
+	for _, e := range entries {
+		s.docs = appendPosting(s.docs, next, e.posting)
+		s.pos = append(s.pos, e.positions...)
+		next = e.ord + 1
+	}
+	l := list{key: form, df: len(entries), at: s.offset, docsLen: len(s.docs), posLen: len(s.pos)}
+	s.write(appendChecksum(s.docs))
+	s.write(appendChecksum(s.pos))
+	s.enter(l)
+	for _, stem := range s.lang.keys(form) {
+		if stem != "" {
+			l.key = stemKey(stem, form)
+			s.stems = append(s.stems, l)
+		}
+	}
+}
+
+// enter adds an entry to the dictionary.
+func (s *segmentWriter) enter(l list) {
+	shared := 0
+	if len(s.block) == 0 {
+		s.tail.Keys = append(s.tail.Keys, l.key)
+	} else {
+		for shared < len(l.key) && shared < len(s.last) && l.key[shared] == s.last[shared] {
+			shared++
+		}
+	}
+	for _, n := range [...]uint64{uint64(shared), uint64(len(l.key) - shared), uint64(l.df), uint64(l.at), uint64(l.docsLen), uint64(l.posLen)} {
+		s.block = binary.AppendUvarint(s.block, n)
+	}
+	s.block = append(s.block, l.key[shared:]...)
+	if s.last = l.key; len(s.block) >= blockBytes {
+		s.endBlock()
+	}
+}
+
+func (s *segmentWriter) endBlock() {
+	s.spooled = append(s.spooled, appendChecksum(s.block)...)
+	s.tail.Blocks = append(s.tail.Blocks, int64(len(s.spooled)))
+	s.block = s.block[:0]
+}
+
+// finish writes the rest. It returns where the tail begins, and its checksum.
+func (s *segmentWriter) finish() (tail int64, sum uint32, err error) {
+	slices.SortFunc(s.stems, func(a, b list) int { return strings.Compare(a.key, b.key) })
+	for _, l := range s.stems {
+		s.enter(l)
+	}
+	if len(s.block) > 0 {
+		s.endBlock()
+	}
+	for i := range s.tail.Blocks {
+		s.tail.Blocks[i] += s.offset
+	}
+	s.write(s.spooled)
+	var encoded bytes.Buffer
+	if err := gob.NewEncoder(&encoded).Encode(s.tail); err != nil {
+		return 0, 0, err
+	}
+	tail = s.offset
+	s.write(encoded.Bytes())
+	return tail, checksum(encoded.Bytes()), s.w.Flush()
 }

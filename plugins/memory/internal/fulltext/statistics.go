@@ -2,9 +2,10 @@ package fulltext
 
 import "context"
 
-// Statistics are what BM25 must know of some documents to weigh a query. Those
-// of several indexes add up: a search with the sum ranks the documents of each
-// as if all were in one index, and a text that is in none is scored like them.
+// Statistics are the figures of a set of documents that BM25 needs to weigh a
+// query. Those of several indexes add up: a search with the sum ranks the
+// documents of each as if all were in one index, and scores a text that is in
+// none of them alike.
 type Statistics struct {
 	docs  int
 	words int64
@@ -13,30 +14,28 @@ type Statistics struct {
 	found map[term]int // how many documents have it
 }
 
-// Statistics are those of the live documents, for one query.
+// Statistics returns those of the live documents, for one query.
 func (x *Index) Statistics(ctx context.Context, text string) (Statistics, error) {
-	snap, err := x.snapshot()
+	st := Statistics{lang: x.lang, terms: parseQuery(text, x.lang).terms, found: map[term]int{}}
+	err := x.search(ctx, func(s *search) error {
+		st.docs, st.words = s.docs, s.words
+		for _, t := range st.terms {
+			n, err := s.gatherAll(t)
+			if err != nil {
+				return err
+			}
+			st.found[t] = n
+		}
+		return nil
+	})
 	if err != nil {
 		return Statistics{}, err
 	}
-	defer snap.close()
-	st := Statistics{docs: snap.docs, words: snap.tokens, lang: x.lang, terms: parseQuery(text, x.lang).terms, found: map[term]int{}}
-	s := newSearch(ctx, x.lang, snap, &x.cells)
-	defer s.close()
-	for _, t := range st.terms {
-		n, err := s.gatherAll(t)
-		if err != nil {
-			s.failed = true
-			x.noteCorruption(err)
-			return Statistics{}, err
-		}
-		st.found[t] = n
-	}
-	return st, ctx.Err()
+	return st, nil
 }
 
-// Add gives the statistics of both sets of documents for the same query. The
-// zero value is that of none.
+// Add returns the statistics of both sets of documents for the same query. The
+// zero value is that of the empty set.
 func (st Statistics) Add(other Statistics) Statistics {
 	if st.lang == nil {
 		return other
@@ -48,10 +47,10 @@ func (st Statistics) Add(other Statistics) Statistics {
 	return sum
 }
 
-// weight is that of a term.
+// weight returns the weight of a term.
 func (st Statistics) weight(t term) float64 { return idf(st.docs, min(st.found[t], st.docs)) }
 
-// average is the length of a document.
+// average returns the average length of a document.
 func (st Statistics) average() float64 {
 	if st.docs == 0 || st.words == 0 {
 		return 1
@@ -152,17 +151,17 @@ func (st Statistics) Score(c Counts) float64 {
 	return score
 }
 
-// IDs are the documents of the index, in no order.
+// IDs returns the documents of the index, in no order.
 func (x *Index) IDs() ([]int64, error) {
-	snap, err := x.snapshot()
-	if err != nil {
+	x.mu.RLock()
+	defer x.mu.RUnlock()
+	if err := x.usable(); err != nil {
 		return nil, err
 	}
-	defer snap.close()
-	ids := make([]int64, 0, snap.docs)
-	for _, v := range snap.views {
-		for ord, id := range v.ids {
-			if !v.dead.has(uint32(ord)) {
+	var ids []int64
+	for _, p := range x.parts() {
+		for ord, id := range p.ids {
+			if !p.dead.has(uint32(ord)) {
 				ids = append(ids, id)
 			}
 		}
