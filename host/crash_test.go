@@ -89,7 +89,7 @@ edges: [{from: a, parallel: [b], fan_in: join}]`,
 			res, _ := wf.Run(t.Context(), host.RunOptions{Events: func(e flow.Event) {
 				switch e.Type {
 				case flow.EventToken:
-					read.WriteString(e.Fields["text"].(string))
+					read.WriteString(e.Text("text"))
 				case flow.EventRetry:
 					retries++
 				}

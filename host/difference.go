@@ -1,5 +1,7 @@
 package host
 
+import "github.com/the-edge-agent/tea/host/internal/checkpoint"
+
 // Difference is a place where two runs differ.
 type Difference struct {
 	// Kind and Path name the record: what happened, and to which node.
@@ -53,7 +55,7 @@ func named(c *RunContents) ([]recordName, map[recordName]any, error) {
 	var order []recordName
 	bodies := map[recordName]any{}
 	for _, rec := range c.Records {
-		if rec.Kind == "status" {
+		if rec.Kind == checkpoint.KindStatus {
 			continue
 		}
 		body, err := RecordValue(rec)

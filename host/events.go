@@ -154,17 +154,17 @@ func alwaysKept(e flow.Event) bool {
 
 // cutNote takes the place of the first event that is not stored.
 func cutNote(e flow.Event, reason string) flow.Event {
-	return flow.Event{Seq: e.Seq, Time: e.Time, RunID: e.RunID, Type: flow.EventLog, Fields: map[string]any{
-		"level":   "warn",
-		"message": "events are missing from here on, except starts and ends of the run, interrupts and checkpoints: " + reason,
+	return flow.Event{Seq: e.Seq, Time: e.Time, RunID: e.RunID, Type: flow.EventLog, Fields: []flow.Field{
+		{Key: "level", Value: "warn"},
+		{Key: "message", Value: "events are missing from here on, except starts and ends of the run, interrupts and checkpoints: " + reason},
 	}}
 }
 
 // sizeOf is about what an event takes in memory and in the log.
 func sizeOf(e flow.Event) int {
 	size := 200 + len(e.Path)
-	for _, v := range e.Fields {
-		if text, ok := v.(string); ok {
+	for _, f := range e.Fields {
+		if text, ok := f.Value.(string); ok {
 			size += len(text)
 		}
 	}

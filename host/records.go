@@ -9,6 +9,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/the-edge-agent/tea/host/internal/engine/replay"
 	"github.com/the-edge-agent/tea/sdk/value"
 )
 
@@ -45,7 +46,7 @@ func (r *Runs) Step(run, step string) (uint64, error) {
 		return seq, nil
 	}
 	for _, rec := range slices.Backward(contents.Records) {
-		if rec.Path == step && rec.Kind == "node" {
+		if rec.Path == step && rec.Kind == replay.KindNode {
 			return rec.Seq, nil
 		}
 	}

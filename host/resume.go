@@ -13,8 +13,8 @@ import (
 	"github.com/the-edge-agent/tea/host/flow"
 	"github.com/the-edge-agent/tea/host/internal/checkpoint"
 	"github.com/the-edge-agent/tea/host/internal/engine"
+	"github.com/the-edge-agent/tea/host/internal/engine/replay"
 	tea "github.com/the-edge-agent/tea/sdk"
-	"github.com/the-edge-agent/tea/sdk/value"
 )
 
 // ErrWorkflowChanged says that a run's workflow is not the one it began with.
@@ -77,7 +77,7 @@ func (wf *Workflow) Fork(ctx context.Context, run string, at uint64, o RunOption
 		if _, err := wf.graph.Schema.Fit(eo.Input); err != nil {
 			return nil, err
 		}
-		record, err := engine.GivenRecord(eo.Input, eo.Secrets)
+		record, err := replay.Encode("", &replay.Given{Values: eo.Input}, eo.Secrets)
 		if err != nil {
 			return nil, err
 		}
@@ -136,7 +136,7 @@ func checkAnswers(records []checkpoint.Record, o engine.Options, now time.Time) 
 	if len(o.Answers) == 0 {
 		return nil
 	}
-	pending, err := engine.Pending(records, o.Secrets)
+	pending, err := replay.Pending(records, o.Secrets)
 	if err != nil {
 		return err
 	}
@@ -199,17 +199,10 @@ func FindRun(dir, run string) (*RunInfo, error) {
 	if len(contents.Records) == 0 {
 		return nil, &checkpoint.NoStartError{Path: path}
 	}
-	v, err := value.Decode(contents.Records[0].Body)
+	origin, err := replay.OriginOf(contents.Records[0])
 	if err != nil {
 		return nil, fmt.Errorf("read the start of run %s: %w", info.RunID, err)
 	}
-	start, _ := v.(map[string]any)
-	info.Config, _ = start["config"].(string)
-	overlays, _ := start["overlays"].([]any)
-	for _, o := range overlays {
-		if text, ok := o.(string); ok {
-			info.Overlays = append(info.Overlays, text)
-		}
-	}
+	info.Overlays, info.Config = origin.Overlays, origin.Config
 	return info, nil
 }

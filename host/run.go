@@ -13,6 +13,7 @@ import (
 	"github.com/the-edge-agent/tea/host/flow"
 	"github.com/the-edge-agent/tea/host/internal/checkpoint"
 	"github.com/the-edge-agent/tea/host/internal/engine"
+	"github.com/the-edge-agent/tea/host/internal/engine/replay"
 	tea "github.com/the-edge-agent/tea/sdk"
 )
 
@@ -159,19 +160,12 @@ func (wf *Workflow) versions() map[string]string {
 }
 
 // origin is how the workflow was loaded, so that a resume can do the same.
-func (wf *Workflow) origin() map[string]any {
-	m := map[string]any{}
-	if len(wf.options.Overlays) > 0 {
-		list := make([]any, len(wf.options.Overlays))
-		for i, f := range wf.options.Overlays {
-			list[i] = absolute(f)
-		}
-		m["overlays"] = list
+func (wf *Workflow) origin() replay.Origin {
+	o := replay.Origin{Config: wf.options.Config}
+	for _, f := range wf.options.Overlays {
+		o.Overlays = append(o.Overlays, absolute(f))
 	}
-	if wf.options.Config != "" {
-		m["config"] = wf.options.Config
-	}
-	return m
+	return o
 }
 
 func absolute(path string) string {

@@ -8,7 +8,7 @@ import (
 
 	"github.com/the-edge-agent/tea/host/flow"
 	"github.com/the-edge-agent/tea/host/internal/checkpoint"
-	"github.com/the-edge-agent/tea/host/internal/engine"
+	"github.com/the-edge-agent/tea/host/internal/engine/replay"
 )
 
 // Runs is a directory of runs, to look at and to tidy up.
@@ -104,7 +104,7 @@ func (e *RunEvents) Next(fn func(seq int64, line []byte) error) error {
 // Pending lists the interrupts that wait in a checkpoint, with *** in the
 // place of secrets.
 func Pending(contents *RunContents) ([]flow.Interrupt, error) {
-	return engine.Pending(veiled(contents.Records), nil)
+	return replay.Pending(veiled(contents.Records), nil)
 }
 
 // RunFailure is what the last status in a checkpoint says of failures, with ***
@@ -120,7 +120,7 @@ type RunFailure struct {
 // FailureOf reads what went wrong in a run.
 func FailureOf(contents *RunContents) (f RunFailure, err error) {
 	for _, rec := range slices.Backward(contents.Records) {
-		if rec.Kind == "status" {
+		if rec.Kind == checkpoint.KindStatus {
 			err = json.Unmarshal(masked(rec.Body), &f)
 			break
 		}

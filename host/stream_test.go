@@ -138,7 +138,7 @@ func TestSecretSplitOverTokensIsMasked(t *testing.T) {
 			var last flow.EventType
 			_, err := wf.Run(t.Context(), host.RunOptions{Secrets: map[string]any{"word": "TOPSECRETVALUE"}, Events: func(e flow.Event) {
 				if e.Type == flow.EventToken {
-					got = append(got, e.Fields["text"].(string))
+					got = append(got, e.Text("text"))
 					if last == flow.EventNodeEnd || last == flow.EventNodeError {
 						t.Error("a token came behind the node's end")
 					}

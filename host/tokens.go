@@ -51,7 +51,7 @@ func (b *tokenBuffer) add(e flow.Event) bool {
 	if e.Type != flow.EventToken {
 		return false
 	}
-	text, ok := e.Fields["text"].(string)
+	text, ok := e.Field("text").(string)
 	if !ok || len(e.Fields) != 1 {
 		return false
 	}
@@ -104,13 +104,15 @@ func (g *tokenGroup) last() int64 { return g.seqs[len(g.seqs)-1] }
 func (g *tokenGroup) together() flow.Event {
 	e := g.event
 	e.Seq = g.last()
-	e.Fields = map[string]any{"text": g.text.String(), fieldFirstSeq: g.seqs[0], fieldLengths: g.lengths}
+	e.Fields = []flow.Field{
+		{Key: "text", Value: g.text.String()}, {Key: fieldFirstSeq, Value: g.seqs[0]}, {Key: fieldLengths, Value: g.lengths},
+	}
 	if e.Seq-g.seqs[0] >= int64(len(g.seqs)) {
 		steps := make([]any, len(g.seqs)-1)
 		for i := range steps {
 			steps[i] = g.seqs[i+1] - g.seqs[i]
 		}
-		e.Fields[fieldSteps] = steps
+		e.Fields = append(e.Fields, flow.Field{Key: fieldSteps, Value: steps})
 	}
 	return e
 }
@@ -141,7 +143,7 @@ func apart(line []byte) ([]flow.Event, bool) {
 		if length < 0 || length > len(g.Text) {
 			return nil, false
 		}
-		events[i] = flow.Event{Seq: seq, Time: g.TS, RunID: g.RunID, Type: flow.EventToken, Node: g.Node, Path: g.Path, Fields: map[string]any{"text": g.Text[:length]}}
+		events[i] = flow.Event{Seq: seq, Time: g.TS, RunID: g.RunID, Type: flow.EventToken, Node: g.Node, Path: g.Path, Fields: []flow.Field{{Key: "text", Value: g.Text[:length]}}}
 		g.Text = g.Text[length:]
 		if seq++; i < len(g.Steps) {
 			seq += g.Steps[i] - 1

@@ -6,9 +6,9 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"golang.org/x/sys/unix"
@@ -122,9 +122,7 @@ func (s *eventStream) end(state any) {
 	if s.last == nil {
 		return
 	}
-	fields := maps.Clone(s.last.Fields)
-	fields["state"] = state
-	s.last.Fields = fields
+	s.last.Fields = append(slices.Clip(s.last.Fields), flow.Field{Key: "state", Value: state})
 	s.print(*s.last)
 }
 

@@ -1,7 +1,9 @@
 package flow
 
 import (
+	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/the-edge-agent/tea/sdk/value"
@@ -28,8 +30,7 @@ const (
 	EventRunEnd      EventType = "run_end"
 )
 
-// Event is one thing that happened in a run. Fields are the event's own,
-// masked of secrets; they are shared and must not be changed.
+// Event is one thing that happened in a run, masked of secrets.
 type Event struct {
 	// Seq counts the events of a run from 1, resumptions included.
 	Seq   int64
@@ -37,16 +38,42 @@ type Event struct {
 	RunID string
 	Type  EventType
 	// Node and Path are empty where the event is not about a node.
-	Node   string
-	Path   string
-	Fields map[string]any
+	Node string
+	Path string
+	// Fields are the event's own. They are shared between the receivers of the
+	// event and must not be changed.
+	Fields []Field
 }
 
-// MarshalJSON writes the event as one flat object.
+// Field is a member of an event. Value is in the value model of package
+// sdk/value.
+type Field struct {
+	Key   string
+	Value any
+}
+
+// Field returns the value of a field; nil where the event does not have it.
+func (e Event) Field(key string) any {
+	for _, f := range e.Fields {
+		if f.Key == key {
+			return f.Value
+		}
+	}
+	return nil
+}
+
+// Text returns the value of a field that is a string, otherwise "".
+func (e Event) Text(key string) string {
+	text, _ := e.Field(key).(string)
+	return text
+}
+
+// MarshalJSON writes the event as one flat object: its fields follow the
+// common members, by name.
 func (e Event) MarshalJSON() ([]byte, error) {
-	dst := append(make([]byte, 0, 160), `{"seq":`...)
+	dst := append(make([]byte, 0, 256), `{"seq":`...)
 	dst = strconv.AppendInt(dst, e.Seq, 10)
-	dst = append(append(dst, `,"ts":"`...), e.Time.UTC().Format(time.RFC3339Nano)...)
+	dst = e.Time.UTC().AppendFormat(append(dst, `,"ts":"`...), time.RFC3339Nano)
 	dst = append(dst, `","run_id":`...)
 	dst = value.AppendString(dst, e.RunID)
 	dst = append(dst, `,"event":`...)
@@ -59,12 +86,17 @@ func (e Event) MarshalJSON() ([]byte, error) {
 		dst = append(dst, `,"path":`...)
 		dst = value.AppendString(dst, e.Path)
 	}
-	if len(e.Fields) > 0 {
-		fields, err := value.Encode(e.Fields)
-		if err != nil {
+	byName := func(a, b Field) int { return strings.Compare(a.Key, b.Key) }
+	fields := e.Fields
+	if !slices.IsSortedFunc(fields, byName) {
+		fields = slices.SortedFunc(slices.Values(fields), byName)
+	}
+	for _, f := range fields {
+		dst = append(value.AppendString(append(dst, ','), f.Key), ':')
+		var err error
+		if dst, err = value.Append(dst, f.Value); err != nil {
 			return nil, err
 		}
-		dst = append(append(dst, ','), fields[1:len(fields)-1]...)
 	}
 	return append(dst, '}'), nil
 }

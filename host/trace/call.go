@@ -5,6 +5,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/the-edge-agent/tea/host/internal/execpath"
 	"github.com/the-edge-agent/tea/host/internal/tracecontext"
 	tea "github.com/the-edge-agent/tea/sdk"
 )
@@ -37,7 +38,7 @@ func (t *Tracer) begin(req *tea.Request) (call *span, own bool) {
 	if r == nil {
 		return nil, false
 	}
-	call = r.belongsTo(req.Node)
+	call = r.belongsTo(execpath.Path(req.Node))
 	if own = call.action != req.Action; own {
 		call = &span{
 			trace: r.trace, id: tracecontext.SpanOf(req.IdempotencyKey, req.Attempt), parent: call.id,

@@ -24,13 +24,13 @@ func calls(t *testing.T, o trace.Options, uses string, fail error) (spans []span
 		t.Fatal(err)
 	}
 	list := events(
-		flow.Event{Type: flow.EventRunStart, Fields: map[string]any{"workflow": "flow"}},
-		flow.Event{Type: flow.EventNodeStart, Node: "n", Path: "n", Fields: map[string]any{"uses": uses}},
-		flow.Event{Type: flow.EventNodeEnd, Node: "n", Path: "n", Fields: map[string]any{
+		flow.Event{Type: flow.EventRunStart, Fields: fields(map[string]any{"workflow": "flow"})},
+		flow.Event{Type: flow.EventNodeStart, Node: "n", Path: "n", Fields: fields(map[string]any{"uses": uses})},
+		flow.Event{Type: flow.EventNodeEnd, Node: "n", Path: "n", Fields: fields(map[string]any{
 			"model": "small-1", "provider": "openai", "finish_reason": "stop",
 			"usage": map[string]any{"input_tokens": int64(7), "output_tokens": int64(2)},
-		}},
-		flow.Event{Type: flow.EventRunEnd, Fields: map[string]any{"status": "done"}},
+		})},
+		flow.Event{Type: flow.EventRunEnd, Fields: fields(map[string]any{"status": "done"})},
 	)
 	tracer.Event(list[0])
 	tracer.Event(list[1])

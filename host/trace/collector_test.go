@@ -36,15 +36,15 @@ func events(list ...flow.Event) []flow.Event {
 // smallRun is a run of one node that calls a model.
 func smallRun() []flow.Event {
 	return events(
-		flow.Event{Type: flow.EventRunStart, Fields: map[string]any{"workflow": "flow"}},
-		flow.Event{Type: flow.EventNodeStart, Node: "ask", Path: "ask", Fields: map[string]any{"uses": "llm.call"}},
-		flow.Event{Type: flow.EventToken, Node: "ask", Path: "ask", Fields: map[string]any{"text": "private"}},
-		flow.Event{Type: flow.EventNodeEnd, Node: "ask", Path: "ask", Fields: map[string]any{
+		flow.Event{Type: flow.EventRunStart, Fields: fields(map[string]any{"workflow": "flow"})},
+		flow.Event{Type: flow.EventNodeStart, Node: "ask", Path: "ask", Fields: fields(map[string]any{"uses": "llm.call"})},
+		flow.Event{Type: flow.EventToken, Node: "ask", Path: "ask", Fields: fields(map[string]any{"text": "private"})},
+		flow.Event{Type: flow.EventNodeEnd, Node: "ask", Path: "ask", Fields: fields(map[string]any{
 			"usage": map[string]any{"input_tokens": int64(12), "output_tokens": int64(3)}, "model": "tiny", "cost_usd": 0.5,
-		}},
-		flow.Event{Type: flow.EventRunEnd, Fields: map[string]any{
+		})},
+		flow.Event{Type: flow.EventRunEnd, Fields: fields(map[string]any{
 			"status": "failed", "error": "too bad", "error_type": "timeout", "steps": int64(1),
-		}},
+		})},
 	)
 }
 

@@ -2,6 +2,8 @@ package trace_test
 
 import (
 	"bytes"
+	"maps"
+	"slices"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -12,15 +14,15 @@ import (
 
 func TestConsoleTree(t *testing.T) {
 	t.Parallel()
-	node := func(kind flow.EventType, name, path string, fields map[string]any) flow.Event {
-		return flow.Event{Type: kind, Node: name, Path: path, Fields: fields}
+	node := func(kind flow.EventType, name, path string, members map[string]any) flow.Event {
+		return flow.Event{Type: kind, Node: name, Path: path, Fields: fields(members)}
 	}
 	branch := func(kind flow.EventType, path, name string) flow.Event {
-		return flow.Event{Type: kind, Path: path, Fields: map[string]any{"branch": name}}
+		return flow.Event{Type: kind, Path: path, Fields: fields(map[string]any{"branch": name})}
 	}
 	var out bytes.Buffer
 	err := feed(t, trace.Options{Exporter: trace.Console, Console: &out}, events(
-		flow.Event{Type: flow.EventRunStart, Fields: map[string]any{"workflow": "gateway"}},
+		flow.Event{Type: flow.EventRunStart, Fields: fields(map[string]any{"workflow": "gateway"})},
 		node(flow.EventNodeStart, "read", "read", nil),
 		node(flow.EventLog, "read", "read", map[string]any{"level": "INFO", "message": "two\nlines"}),
 		node(flow.EventNodeEnd, "read", "read", nil),
@@ -36,7 +38,7 @@ func TestConsoleTree(t *testing.T) {
 		node(flow.EventNodeEnd, "explain", "explain", map[string]any{
 			"model": "tiny", "usage": map[string]any{"input_tokens": int64(12), "output_tokens": int64(3)},
 		}),
-		flow.Event{Type: flow.EventRunEnd, Fields: map[string]any{"status": "done"}},
+		flow.Event{Type: flow.EventRunEnd, Fields: fields(map[string]any{"status": "done"})},
 	))
 	if err != nil {
 		t.Fatal(err)
@@ -56,4 +58,13 @@ gateway  14ms
 	if diff := cmp.Diff(want, out.String()); diff != "" {
 		t.Errorf("-want +got:\n%s", diff)
 	}
+}
+
+// fields are the members of an object, by name.
+func fields(members map[string]any) []flow.Field {
+	var list []flow.Field
+	for _, key := range slices.Sorted(maps.Keys(members)) {
+		list = append(list, flow.Field{Key: key, Value: members[key]})
+	}
+	return list
 }

@@ -18,7 +18,7 @@ type tracedRun struct {
 	// open are the spans that have not ended, by the path of what they stand for.
 	open execpath.Tree[*openSpans]
 	// byID finds the path of what trace.start opened.
-	byID map[tracecontext.Span]string
+	byID map[tracecontext.Span]execpath.Path
 }
 
 // openSpans are the open spans of one path. A map's item and the only node in
@@ -31,7 +31,7 @@ type openSpans struct {
 }
 
 func newTracedRun(t *Tracer, e flow.Event) *tracedRun {
-	r := &tracedRun{tracer: t, trace: tracecontext.TraceOf(e.RunID), byID: map[tracecontext.Span]string{}}
+	r := &tracedRun{tracer: t, trace: tracecontext.TraceOf(e.RunID), byID: map[tracecontext.Span]execpath.Path{}}
 	// The sequence number tells a run's root from that of its resumption.
 	r.root = &span{trace: r.trace, id: tracecontext.SpanOf("", int(e.Seq)), name: "run", kind: kindInternal, start: e.Time}
 	r.root.set("tea.run.id", e.RunID)
@@ -39,7 +39,7 @@ func newTracedRun(t *Tracer, e flow.Event) *tracedRun {
 }
 
 // at returns the open spans of a path; change them with [tracedRun.update].
-func (r *tracedRun) at(path string) openSpans {
+func (r *tracedRun) at(path execpath.Path) openSpans {
 	if o, ok := r.open.Get(path); ok {
 		return *o
 	}
@@ -47,7 +47,7 @@ func (r *tracedRun) at(path string) openSpans {
 }
 
 // update changes the open spans of a path.
-func (r *tracedRun) update(path string, change func(*openSpans)) {
+func (r *tracedRun) update(path execpath.Path, change func(*openSpans)) {
 	o, ok := r.open.Get(path)
 	if !ok {
 		o = &openSpans{}
@@ -60,15 +60,15 @@ func (r *tracedRun) update(path string, change func(*openSpans)) {
 }
 
 // child begins a span under the one that stands around a path.
-func (r *tracedRun) child(path, name string, id tracecontext.Span, at time.Time) *span {
+func (r *tracedRun) child(path execpath.Path, name string, id tracecontext.Span, at time.Time) *span {
 	return &span{trace: r.trace, id: id, parent: r.around(path).id, name: name, kind: kindInternal, start: at}
 }
 
 // around finds the innermost open span outside the execution of a path: what
 // trace.start opened in the same sequence, else the branch or node that the
 // sequence stands in, and so on outwards.
-func (r *tracedRun) around(path string) *span {
-	for p := path; ; p = execpath.Outer(p) {
+func (r *tracedRun) around(path execpath.Path) *span {
+	for p := path; ; p = p.Outer() {
 		o := r.at(p)
 		switch {
 		case len(o.opened) > 0:
@@ -85,7 +85,7 @@ func (r *tracedRun) around(path string) *span {
 
 // belongsTo finds the span that something at a path belongs to: the node's
 // own, or the one around it.
-func (r *tracedRun) belongsTo(path string) *span {
+func (r *tracedRun) belongsTo(path execpath.Path) *span {
 	if s := r.at(path).node; s != nil {
 		return s.latest()
 	}
@@ -106,7 +106,7 @@ func (r *tracedRun) finish(s *span, at time.Time) {
 
 // abandon ends what is still open below a path: the run or the branch went
 // on without it.
-func (r *tracedRun) abandon(path string, at time.Time) {
+func (r *tracedRun) abandon(path execpath.Path, at time.Time) {
 	for _, o := range r.open.Cut(path) {
 		r.abandonOpened(o, at)
 		for _, s := range []*span{o.node, o.branch} {
@@ -146,19 +146,19 @@ func (r *tracedRun) mark(e flow.Event, m traceactions.Mark, fields map[string]an
 		if !ok || known {
 			return
 		}
-		s := r.child(e.Path, m.Name, id, e.Time)
+		s := r.child(pathOf(e), m.Name, id, e.Time)
 		for k, v := range m.Attributes {
 			s.set(k, v)
 		}
-		frame := execpath.Frame(e.Path)
+		frame := pathOf(e).Frame()
 		r.byID[id] = frame
 		r.update(frame, func(o *openSpans) { o.opened = append(o.opened, s) })
 	case traceactions.Log:
-		s := r.belongsTo(e.Path)
+		s := r.belongsTo(pathOf(e))
 		if known {
 			s = openedAs(r.at(frame), id)
 		}
-		s.note(e.Time, text(e.Fields, "message"), fields)
+		s.note(e.Time, e.Text("message"), fields)
 	case traceactions.End:
 		if !known {
 			return
@@ -179,3 +179,6 @@ func (r *tracedRun) mark(e flow.Event, m traceactions.Mark, fields map[string]an
 func openedAs(o openSpans, id tracecontext.Span) *span {
 	return o.opened[slices.IndexFunc(o.opened, func(s *span) bool { return s.id == id })]
 }
+
+// pathOf returns the path of the execution that an event is about.
+func pathOf(e flow.Event) execpath.Path { return execpath.Path(e.Path) }

@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"github.com/the-edge-agent/tea/host/flow"
+	"github.com/the-edge-agent/tea/host/internal/engine/replay"
+	"github.com/the-edge-agent/tea/host/internal/execpath"
 	"github.com/the-edge-agent/tea/host/internal/graph"
 	"github.com/the-edge-agent/tea/host/internal/state"
 	tea "github.com/the-edge-agent/tea/sdk"
@@ -16,7 +18,8 @@ import (
 
 // branch is one path of a fan-out or one item of a map.
 type branch struct {
-	name, path string
+	name string
+	path execpath.Path
 	// item are the variables of a map's branch, one of count.
 	item  itemVars
 	count int
@@ -39,7 +42,7 @@ func (b *branch) walk(ctx context.Context, inner *frame) error {
 
 type branchResult struct {
 	flow.BranchOutcome
-	path string
+	path execpath.Path
 	// frame is that of the last attempt; first holds the one of the first.
 	frame *frame
 	first frame
@@ -57,7 +60,7 @@ type fan struct {
 	policy graph.Parallel
 	// base is the state that each branch starts from.
 	base *state.State
-	// begun is the record with which the branches began, inputAll where they
+	// begun is the record with which the branches began, replay.End where they
 	// have not.
 	begun uint64
 	// joins says that a fan-in node gets the branches' states, so that their
@@ -114,7 +117,7 @@ func (f *frame) runBranches(ctx context.Context, list []branch, fan fan) ([]bran
 	work()
 	wg.Wait()
 	for i := range results {
-		f.void = max(f.void, f.run.replay.redone[list[i].path], results[i].frame.void)
+		f.void = max(f.void, f.run.replay.Redone(list[i].path), results[i].frame.void)
 	}
 	return results, settle(results, fan.tolerant)
 }
@@ -153,11 +156,11 @@ func (res *branchResult) failure() error {
 	if errors.As(res.cause, &node) {
 		return node
 	}
-	return &flow.NodeError{Node: res.Branch, Path: res.path, Err: res.Err}
+	return &flow.NodeError{Node: res.Branch, Path: string(res.path), Err: res.Err}
 }
 
 // openBranch begins the frame of a branch inside this one.
-func (f *frame) openBranch(inner *frame, b *branch, path string, fan *fan) {
+func (f *frame) openBranch(inner *frame, b *branch, path execpath.Path, fan *fan) {
 	inner.open(f, f.graph, path, fan.base, fan.begun)
 	inner.joins = fan.joins
 	if b.alone {
@@ -173,7 +176,7 @@ func (f *frame) openBranch(inner *frame, b *branch, path string, fan *fan) {
 func (f *frame) runBranch(ctx context.Context, b *branch, fan *fan, res *branchResult) {
 	r := f.run
 	br := r.breaker(b.name, fan.policy.Breaker)
-	if rec, ok := r.replay.branch(b.path, f.void); ok {
+	if rec := r.replay.Branch(b.path, f.void); rec != nil {
 		res.recall(ctx, b, rec)
 		if res.Err != nil {
 			r.failures.note(b.path, true, res.Err)
@@ -188,7 +191,7 @@ func (f *frame) runBranch(ctx context.Context, b *branch, fan *fan, res *branchR
 		return
 	}
 	// A branch that had begun before a resume was allowed then.
-	if !r.replay.hasBegun(b.path, f.void) && !br.Allow() {
+	if !r.replay.Begun(b.path, f.void) && !br.Allow() {
 		res.Err = tea.Errorf(tea.CircuitOpen, "the circuit breaker of branch %q is open", b.name)
 		res.Circuit = string(br.State())
 		f.endBranch(res, fan.tolerant)
@@ -196,11 +199,11 @@ func (f *frame) runBranch(ctx context.Context, b *branch, fan *fan, res *branchR
 	}
 	started := r.now()
 	f.startBranch(b, res)
-	for attempt := max(1, r.replay.attempts[b.path]); ; attempt++ {
+	for attempt := r.replay.Attempt(b.path); ; attempt++ {
 		res.Retries = attempt - 1
 		if attempt > 1 {
 			res.frame = &frame{}
-			f.openBranch(res.frame, b, attemptPath(b.path, attempt), fan)
+			f.openBranch(res.frame, b, b.path.Attempt(attempt), fan)
 		}
 		res.frame.start = res.start
 		if f.tryBranch(ctx, b, &fan.policy, res) || !f.retryBranch(ctx, &fan.policy, attempt, res) {
@@ -236,7 +239,7 @@ func (f *frame) tryBranch(ctx context.Context, b *branch, policy *graph.Parallel
 		res.Timeout = true
 		res.Err = f.run.failure(context.Cause(inner))
 		if f.run.o.Callbacks.BranchTimeout != nil {
-			f.run.o.Callbacks.BranchTimeout(b.path, policy.Timeout)
+			f.run.o.Callbacks.BranchTimeout(string(b.path), policy.Timeout)
 		}
 		return false
 	}
@@ -250,18 +253,16 @@ func (f *frame) retryBranch(ctx context.Context, policy *graph.Parallel, attempt
 		return false
 	}
 	wait := retryWait(policy.Retry, attempt, res.Err)
-	fields := retryFields(attempt, wait, res.Err)
-	fields["branch"] = res.Branch
-	f.run.emit(flow.EventRetry, "", res.path, fields)
+	f.run.emit(flow.EventRetry, "", res.path, retryFields(attempt, wait, res.Err, field("branch", res.Branch))...)
 	if f.run.o.Callbacks.BranchRetry != nil {
-		f.run.o.Callbacks.BranchRetry(res.path, attempt, wait, res.Err)
+		f.run.o.Callbacks.BranchRetry(string(res.path), attempt, wait, res.Err)
 	}
 	if err := backoff.Sleep(ctx, wait); err != nil {
 		res.err = err
 		return false
 	}
 	f.run.forget(res.path)
-	if err := f.run.append(kindAttempt, res.path, map[string]any{"n": int64(attempt + 1)}); err != nil {
+	if err := f.run.append(res.path, &replay.Attempt{N: attempt + 1}); err != nil {
 		res.err = err
 		return false
 	}
@@ -277,7 +278,7 @@ func (f *frame) endBranch(res *branchResult, tolerant bool) {
 		r.failures.note(res.path, true, res.Err)
 	}
 	if !res.Success && tolerant {
-		if err := r.append(kindBranch, res.path, res.body()); err != nil {
+		if err := r.append(res.path, res.record()); err != nil {
 			res.err = err
 			return
 		}
@@ -286,41 +287,34 @@ func (f *frame) endBranch(res *branchResult, tolerant bool) {
 		return // it had ended before
 	}
 	if r.listening() {
-		fields := map[string]any{"branch": res.Branch, "success": res.Success, "duration_ms": milliseconds(res.Elapsed)}
+		fields := []flow.Field{field("branch", res.Branch), field("success", res.Success), field("duration_ms", milliseconds(res.Elapsed))}
 		if res.Err != nil {
-			fields["error"], fields["error_type"], fields["timeout"] = res.Err.Message, string(res.Err.Type), res.Timeout
+			fields = append(fields, field("error", res.Err.Message), field("error_type", string(res.Err.Type)), field("timeout", res.Timeout))
 		}
-		r.emit(flow.EventBranchEnd, "", res.path, fields)
+		r.emit(flow.EventBranchEnd, "", res.path, fields...)
 	}
 	if !res.Success && r.o.Callbacks.BranchError != nil {
-		r.o.Callbacks.BranchError(res.path, res.BranchOutcome)
+		r.o.Callbacks.BranchError(string(res.path), res.BranchOutcome)
 	}
 	if r.o.Callbacks.BranchEnd != nil {
-		r.o.Callbacks.BranchEnd(res.path, res.BranchOutcome)
+		r.o.Callbacks.BranchEnd(string(res.path), res.BranchOutcome)
 	}
 }
 
-// body is the record of a branch that failed.
-func (res *branchResult) body() map[string]any {
-	return map[string]any{
-		"err": failureFields(res.Err), "timeout": res.Timeout, "ms": milliseconds(res.Elapsed),
-		"retries": int64(res.Retries), "circuit": res.Circuit,
+// record is the record of a branch that failed.
+func (res *branchResult) record() *replay.Branch {
+	return &replay.Branch{
+		Failure: replay.NewFailure(res.Err), Timeout: res.Timeout, Milliseconds: milliseconds(res.Elapsed),
+		Retries: res.Retries, Circuit: res.Circuit,
 	}
 }
 
 // recall takes a failed branch's outcome from the journal; its state is
 // gathered from the nodes that finished.
-func (res *branchResult) recall(ctx context.Context, b *branch, rec map[string]any) {
-	if fields, ok := rec["err"].(map[string]any); ok {
-		res.Err = fromFailureFields(fields)
-	}
-	res.Timeout, _ = rec["timeout"].(bool)
-	ms, _ := rec["ms"].(float64)
-	res.Elapsed = time.Duration(ms * float64(time.Millisecond))
-	retries, _ := rec["retries"].(int64)
-	res.Retries = int(retries)
-	res.Circuit, _ = rec["circuit"].(string)
-	res.frame.prefix = attemptPath(res.path, res.Retries+1)
+func (res *branchResult) recall(ctx context.Context, b *branch, rec *replay.Branch) {
+	res.Err, res.Timeout, res.Retries, res.Circuit = rec.Failure.Err(), rec.Timeout, rec.Retries, rec.Circuit
+	res.Elapsed = time.Duration(rec.Milliseconds * float64(time.Millisecond))
+	res.frame.prefix = res.path.Attempt(res.Retries + 1)
 	res.frame.replayOnly = true
 	if err := b.walk(ctx, res.frame); err != nil && !errors.Is(err, errReplayed) && ctx.Err() != nil {
 		res.err = err

@@ -27,20 +27,20 @@ func (f *frame) startBranch(b *branch, res *branchResult) {
 	r := f.run
 	emit := func() {
 		if r.listening() {
-			fields := map[string]any{"branch": b.name}
+			fields := append(make([]flow.Field, 0, 4), field("branch", b.name))
 			if b.alone {
-				fields["index"], fields["count"] = b.item.index, int64(b.count)
+				fields = append(fields, field("index", b.item.index), field("count", int64(b.count)))
 				if label := itemLabel(b.item.value); label != nil {
-					fields["item"] = label
+					fields = append(fields, field("item", label))
 				}
 			}
-			r.emit(flow.EventBranchStart, "", b.path, fields)
+			r.emit(flow.EventBranchStart, "", b.path, fields...)
 		}
 		if r.o.Callbacks.BranchStart != nil {
-			r.o.Callbacks.BranchStart(b.path, b.name)
+			r.o.Callbacks.BranchStart(string(b.path), b.name)
 		}
 	}
-	if !r.replay.hasBegun(b.path, f.void) {
+	if !r.replay.Begun(b.path, f.void) {
 		emit()
 		return
 	}
@@ -50,7 +50,7 @@ func (f *frame) startBranch(b *branch, res *branchResult) {
 // wake emits the start of the branches around that continue here, the outermost
 // first.
 func (f *frame) wake() {
-	if f == nil || !f.run.replay.resumed {
+	if f == nil || !f.run.replay.Resumed() {
 		return
 	}
 	f.around.wake()

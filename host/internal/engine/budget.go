@@ -3,17 +3,16 @@ package engine
 import (
 	"fmt"
 	"math"
-	"strings"
-	"time"
 
 	"github.com/the-edge-agent/tea/host/flow"
-	"github.com/the-edge-agent/tea/host/internal/spec"
+	"github.com/the-edge-agent/tea/host/internal/engine/replay"
+	"github.com/the-edge-agent/tea/host/internal/execpath"
 	tea "github.com/the-edge-agent/tea/sdk"
 )
 
 // countStep counts one execution of a node in a frame. Those that are recorded
 // were counted with the records.
-func (r *run) countStep(f *frame, path string) error {
+func (r *run) countStep(f *frame, path execpath.Path) error {
 	n := int(r.steps.Add(1))
 	wf := r.o.workflow()
 	if limit := wf.Config.MaxSteps; limit > 0 && f.steps.Load() > int64(limit) {
@@ -45,12 +44,6 @@ func (r *run) spent() *flow.BudgetError {
 	return nil
 }
 
-// isStep tells whether a node's record is that of a step; the decision where
-// a frame begins is none.
-func isStep(path string) bool {
-	return path != spec.Start && !strings.HasSuffix(path, "/"+spec.Start)
-}
-
 // passedBudget is [run.spent] for callers that do not hold mu.
 func (r *run) passedBudget() *flow.BudgetError {
 	r.mu.Lock()
@@ -70,28 +63,11 @@ func (r *run) startClock() (stop func()) {
 	if limit <= 0 && r.o.Journal == nil {
 		return func() {} // nobody wants to know
 	}
-	r.clock = workClock{now: r.now, used: r.replay.worked, limit: limit, over: func() {
+	r.clock = workClock{now: r.now, used: r.replay.Worked, limit: limit, over: func() {
 		r.cancel(&flow.BudgetError{Limit: "seconds", Used: limit.String()})
 	}}
 	r.clock.start()
 	return r.clock.stop
-}
-
-// impliedUsage is what an action's result says it has used.
-func impliedUsage(result any) (u flow.Usage) {
-	object, ok := result.(map[string]any)
-	if !ok {
-		return u
-	}
-	usage, _ := object["usage"].(map[string]any)
-	u.Tokens, _ = usage["total_tokens"].(int64)
-	switch cost := object["cost_usd"].(type) {
-	case float64:
-		u.USD = cost
-	case int64:
-		u.USD = float64(cost)
-	}
-	return u
 }
 
 // meter counts what a node or a call has used, with the calls inside it. It
@@ -110,7 +86,7 @@ func (m *meter) add(u flow.Usage) {
 // spend counts what the result of something says it has used. What the calls
 // inside it have used is counted already and may be a part of that.
 func (r *run) spend(m *meter, result any) {
-	u := impliedUsage(result)
+	u := replay.ImpliedUsage(result)
 	if u == (flow.Usage{}) {
 		return
 	}
@@ -124,7 +100,7 @@ func (r *run) spend(m *meter, result any) {
 // report counts what an action says that one request to a model has used. The
 // error says that the budget is spent. An action may finish what it has paid
 // for, but not go on: its next report stops the run.
-func (r *run) report(m *meter, path string, u tea.Usage) error {
+func (r *run) report(m *meter, path execpath.Path, u tea.Usage) error {
 	if u.Tokens < 0 || !(u.USD >= 0 && u.USD <= math.MaxFloat64) {
 		return tea.Errorf(tea.ValidationError, "reported usage must not be negative or infinite, got %d tokens and %g usd", u.Tokens, u.USD)
 	}
@@ -137,7 +113,7 @@ func (r *run) report(m *meter, path string, u tea.Usage) error {
 	if before != nil {
 		r.cancel(spent)
 	}
-	if err := r.append(kindUsage, path, usageBody(flow.Usage{Tokens: u.Tokens, USD: u.USD})); err != nil {
+	if err := r.append(path, &replay.Usage{Tokens: u.Tokens, USD: u.USD}); err != nil {
 		return err
 	}
 	if spent != nil {
@@ -189,37 +165,3 @@ func (x *execution) usage() flow.Usage {
 	defer r.mu.Unlock()
 	return x.spent.used
 }
-
-// usageBody is usage in a record.
-func usageBody(u flow.Usage) map[string]any {
-	m := map[string]any{}
-	if u.Tokens != 0 {
-		m["tokens"] = u.Tokens
-	}
-	if u.USD != 0 {
-		m["usd"] = u.USD
-	}
-	if u.ToolCalls != 0 {
-		m["tool_calls"] = int64(u.ToolCalls)
-	}
-	return m
-}
-
-func toUsage(m map[string]any) (u flow.Usage) {
-	u.Tokens, _ = m["tokens"].(int64)
-	u.USD = number(m["usd"])
-	calls, _ := m["tool_calls"].(int64)
-	u.ToolCalls = int(calls)
-	return u
-}
-
-// number reads a float that JSON may have brought back as an integer.
-func number(v any) float64 {
-	if n, ok := v.(int64); ok {
-		return float64(n)
-	}
-	f, _ := v.(float64)
-	return f
-}
-
-func toSeconds(v any) time.Duration { return time.Duration(number(v) * float64(time.Second)) }

@@ -3,12 +3,13 @@ package engine
 import (
 	"context"
 	"errors"
-	"fmt"
 	"hash/fnv"
 	"log/slog"
 	"sync"
 
 	"github.com/the-edge-agent/tea/host/flow"
+	"github.com/the-edge-agent/tea/host/internal/engine/replay"
+	"github.com/the-edge-agent/tea/host/internal/execpath"
 	"github.com/the-edge-agent/tea/host/internal/graph"
 	tea "github.com/the-edge-agent/tea/sdk"
 	"github.com/the-edge-agent/tea/sdk/value"
@@ -19,7 +20,7 @@ import (
 // and occurrence, not by order, since calls may be concurrent.
 type callCounter struct {
 	mu   sync.Mutex
-	seen map[string]int
+	seen map[execpath.Path]int
 }
 
 func (c *callCounter) reset() {
@@ -30,21 +31,21 @@ func (c *callCounter) reset() {
 
 // path names a call made at a path. It leaves the parameters with their JSON
 // text, which a plugin needs too.
-func (c *callCounter) path(at, action string, params *tea.Payload) string {
+func (c *callCounter) path(at execpath.Path, action string, params *tea.Payload) execpath.Path {
 	hash := fnv.New32a()
 	if encoded, err := params.Encoded(); err == nil {
 		*params = encoded
 		raw, _ := encoded.JSON() // it is there
 		hash.Write(raw)
 	}
-	path := fmt.Sprintf("%s!%s:%08x", at, action, hash.Sum32())
+	path := at.Call(action, hash.Sum32())
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.seen == nil {
-		c.seen = map[string]int{}
+		c.seen = map[execpath.Path]int{}
 	}
 	c.seen[path]++
-	return visitPath("", path, c.seen[path])
+	return path.Visit(c.seen[path])
 }
 
 // action calls the action of an action node.
@@ -67,7 +68,7 @@ func (x *execution) scope(result any) scope {
 }
 
 // call invokes an action and gives its result in the value model.
-func (x *execution) call(ctx context.Context, name string, params tea.Payload, path string, outer *meter) (any, error) {
+func (x *execution) call(ctx context.Context, name string, params tea.Payload, path execpath.Path, outer *meter) (any, error) {
 	res, spent, err := x.invoke(ctx, name, params, path, x.frame.calls, outer)
 	if err != nil {
 		return nil, err
@@ -103,21 +104,19 @@ func (x *execution) callTool(ctx context.Context, name string, params tea.Payloa
 // once, if the plugin died during it. This is the only place that repeats a
 // call. It does not where the node has a retry policy, or where something
 // around it is being retried, so that retries do not multiply.
-func (x *execution) invoke(ctx context.Context, name string, params tea.Payload, path string, deep int, outer *meter) (*tea.Response, *meter, error) {
+func (x *execution) invoke(ctx context.Context, name string, params tea.Payload, path execpath.Path, deep int, outer *meter) (*tea.Response, *meter, error) {
 	res, spent, err := x.invokeOnce(ctx, name, params, path, deep, outer)
 	if err == nil || ctx.Err() != nil || !x.repeats(name, path, err) {
 		return res, spent, err
 	}
-	fields := retryFields(x.attempt, 0, asFailure(err))
-	fields["call"] = name
-	x.frame.run.emit(flow.EventRetry, x.node.Name, x.path, fields)
+	x.frame.run.emit(flow.EventRetry, x.node.Name, x.path, retryFields(x.attempt, 0, asFailure(err), field("call", name))...)
 	return x.invokeOnce(ctx, name, params, path, deep, outer)
 }
 
 // repeats reports whether a failed call is made once again.
-func (x *execution) repeats(name, path string, err error) bool {
+func (x *execution) repeats(name string, path execpath.Path, err error) bool {
 	var crash interface{ Crashed() }
-	if !errors.As(err, &crash) || x.node.Retry.MaxRetries > 0 || withoutAttempts(path) != path {
+	if !errors.As(err, &crash) || x.node.Retry.MaxRetries > 0 || path.WithoutAttempts() != path {
 		return false
 	}
 	info, ok := x.frame.run.o.Actions.Describe(name)
@@ -127,7 +126,7 @@ func (x *execution) repeats(name, path string, err error) bool {
 // invokeOnce calls an action, deep inside of so many others; what it uses counts
 // for outer too. The caller adds what the result says to the meter that comes
 // back.
-func (x *execution) invokeOnce(ctx context.Context, name string, params tea.Payload, path string, deep int, outer *meter) (*tea.Response, *meter, error) {
+func (x *execution) invokeOnce(ctx context.Context, name string, params tea.Payload, path execpath.Path, deep int, outer *meter) (*tea.Response, *meter, error) {
 	r := x.frame.run
 	// One allocation for both. Each call has its own: a plugin may come back
 	// late, when the next attempt is under way.
@@ -139,7 +138,7 @@ func (x *execution) invokeOnce(ctx context.Context, name string, params tea.Payl
 		req: tea.Request{
 			Action: name, Params: params,
 			Call: tea.Call{
-				RunID: r.o.RunID, Node: x.path, Attempt: x.attempt,
+				RunID: r.o.RunID, Node: string(x.path), Attempt: x.attempt,
 				IdempotencyKey: r.idempotencyKey(path), Traceparent: r.traceparent(x.path, x.attempt),
 			},
 		},
@@ -169,11 +168,11 @@ func (x *execution) invokeOnce(ctx context.Context, name string, params tea.Payl
 }
 
 // suspendedAt tells whether an interrupt waits at a path.
-func (r *run) suspendedAt(path string) bool {
+func (r *run) suspendedAt(path execpath.Path) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	for _, i := range r.pending {
-		if i.Path == path {
+		if i.Path == string(path) {
 			return true
 		}
 	}
@@ -183,10 +182,16 @@ func (r *run) suspendedAt(path string) bool {
 // maxDeep is how deep calls may be inside of calls.
 const maxDeep = 64
 
+// noteName names a durable note of a call.
+type noteName struct {
+	path execpath.Path
+	key  string
+}
+
 // callHost is what an action can ask of the run while it works.
 type callHost struct {
 	x    *execution
-	path string
+	path execpath.Path
 	// deep is how many calls this one is inside of.
 	deep int
 	// spent is what the call has used.
@@ -213,7 +218,7 @@ func (h *callHost) Invoke(ctx context.Context, action string, params any) (*tea.
 	res, spent, err := h.x.invoke(ctx, action, payload, path, h.deep+1, &h.spent)
 	if errors.Is(err, errSuspended) {
 		r.refundTool(&h.spent)
-		r.suspend(flow.Interrupt{Path: h.path, Kind: interruptInner})
+		r.suspend(flow.Interrupt{Path: string(h.path), Kind: interruptInner})
 		return nil, tea.Errorf(tea.Canceled, "the run waits for an answer")
 	}
 	if err != nil {
@@ -251,11 +256,11 @@ func (h *callHost) Token(_ context.Context, text string) { h.x.token(h, text) }
 
 // Progress is a log event with a fraction.
 func (h *callHost) Progress(_ context.Context, fraction float64, message string) {
-	fields := map[string]any{"level": slog.LevelInfo.String(), "message": message}
+	fields := []flow.Field{field("level", slog.LevelInfo.String()), field("message", message)}
 	if fraction >= 0 {
-		fields["progress"] = fraction
+		fields = append(fields, field("progress", fraction))
 	}
-	h.x.frame.run.emit(flow.EventLog, h.x.node.Name, h.x.path, fields)
+	h.x.frame.run.emit(flow.EventLog, h.x.node.Name, h.x.path, fields...)
 }
 
 // Note reads a durable note of this call.
@@ -263,11 +268,9 @@ func (h *callHost) Note(_ context.Context, key string) (tea.Payload, bool, error
 	r := h.x.frame.run
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	v, ok := r.notes[h.path][key]
+	v, ok := r.notes[noteName{h.path, key}]
 	if !ok {
-		if v, ok = r.replay.notes[h.path][key]; ok && r.replay.isStale(kindNote, h.path+" "+key, h.x.frame.void) {
-			v, ok = nil, false
-		}
+		v, ok = r.replay.Note(h.path, key, h.x.frame.void)
 	}
 	return tea.ValuePayload(v), ok, nil
 }
@@ -279,18 +282,15 @@ func (h *callHost) SetNote(_ context.Context, key string, note any) error {
 		return tea.Errorf(tea.ValidationError, "note %q: %w", key, err)
 	}
 	r := h.x.frame.run
-	if err := r.append(kindNote, h.path, map[string]any{"key": key, "value": v}); err != nil {
+	if err := r.append(h.path, &replay.Note{Key: key, Value: v}); err != nil {
 		return err
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.notes == nil {
-		r.notes = map[string]map[string]any{}
+		r.notes = map[noteName]any{}
 	}
-	if r.notes[h.path] == nil {
-		r.notes[h.path] = map[string]any{}
-	}
-	r.notes[h.path][key] = v
+	r.notes[noteName{h.path, key}] = v
 	return nil
 }
 
@@ -319,7 +319,7 @@ func (h *callHost) SaveCheckpoint() (string, error) {
 	if err := j.Sync(); err != nil {
 		return "", tea.Errorf(tea.InternalError, "write the checkpoint: %w", err)
 	}
-	h.x.frame.run.emit(flow.EventCheckpoint, h.x.node.Name, h.x.path, map[string]any{"path": j.Path()})
+	h.x.frame.run.emit(flow.EventCheckpoint, h.x.node.Name, h.x.path, field("path", j.Path()))
 	return j.Path(), nil
 }
 
@@ -341,7 +341,7 @@ func (h *callHost) RunWorkflow(ctx context.Context, path string, input map[strin
 	}
 	final, err := f.runGraph(ctx, g, h.path, input, h.deep+1)
 	if errors.Is(err, errSuspended) {
-		f.run.suspend(flow.Interrupt{Path: h.path, Kind: interruptInner})
+		f.run.suspend(flow.Interrupt{Path: string(h.path), Kind: interruptInner})
 	}
 	return final, err
 }

@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/the-edge-agent/tea/host/flow"
+	"github.com/the-edge-agent/tea/host/internal/execpath"
 	"github.com/the-edge-agent/tea/host/internal/graph"
 	tea "github.com/the-edge-agent/tea/sdk"
 	"github.com/the-edge-agent/tea/sdk/value"
@@ -14,7 +15,7 @@ import (
 
 // container runs a body that has nodes inside, or walks a recorded one again.
 func (x *execution) container(ctx context.Context) (outcome, error) {
-	path := attemptPath(x.path, max(x.attempt, x.frame.run.replay.attempts[x.path]))
+	path := x.path.Attempt(max(x.attempt, x.frame.run.replay.Attempt(x.path)))
 	switch b := x.node.Body.(type) {
 	case *graph.Steps:
 		return x.steps(ctx, b, path)
@@ -30,9 +31,9 @@ func (x *execution) container(ctx context.Context) (outcome, error) {
 
 // steps runs bodies in order on a fork of the state; a failing one leaves the
 // frame's state as it was.
-func (x *execution) steps(ctx context.Context, b *graph.Steps, path string) (outcome, error) {
+func (x *execution) steps(ctx context.Context, b *graph.Steps, path execpath.Path) (outcome, error) {
 	f := x.frame
-	inner := f.inner(f.graph, path, x.base, f.run.replay.begunAt(path, f.void))
+	inner := f.inner(f.graph, path, x.base, f.run.replay.BegunAt(path, f.void))
 	inner.joined = x.joined
 	var last any
 	for _, step := range b.Steps {
@@ -56,12 +57,12 @@ func (f *frame) close(out outcome) outcome {
 	return out
 }
 
-func (x *execution) loop(ctx context.Context, b *graph.Loop, path string) (outcome, error) {
+func (x *execution) loop(ctx context.Context, b *graph.Loop, path execpath.Path) (outcome, error) {
 	f := x.frame
-	inner := f.inner(b.Body, path, x.base, f.run.replay.begunAt(path, f.void))
+	inner := f.inner(b.Body, path, x.base, f.run.replay.BegunAt(path, f.void))
 	passes := 0
 	for ; ; passes++ {
-		inner.prefix = indexPath(path, passes)
+		inner.prefix = path.Index(passes)
 		inner.countAlone()
 		inner.nodes.forgetVisits()
 		again, err := x.again(ctx, inner, b, passes)
@@ -71,8 +72,8 @@ func (x *execution) loop(ctx context.Context, b *graph.Loop, path string) (outco
 		if !again {
 			break
 		}
-		if f.run.listening() && !f.run.replay.hasBegun(inner.prefix, inner.void) {
-			f.run.emit(flow.EventLoop, x.node.Name, inner.prefix, map[string]any{"iteration": int64(passes)})
+		if f.run.listening() && !f.run.replay.Begun(inner.prefix, inner.void) {
+			f.run.emit(flow.EventLoop, x.node.Name, inner.prefix, field("iteration", int64(passes)))
 		}
 		if err := inner.walk(ctx); err != nil {
 			return outcome{}, err
@@ -93,9 +94,9 @@ func (x *execution) loop(ctx context.Context, b *graph.Loop, path string) (outco
 // not decided anew.
 func (x *execution) again(ctx context.Context, inner *frame, b *graph.Loop, passes int) (bool, error) {
 	if x.rec != nil {
-		return passes < x.rec.count, nil
+		return passes < x.rec.Count, nil
 	}
-	if inner.run.replay.hasBegun(inner.prefix, inner.void) {
+	if inner.run.replay.Begun(inner.prefix, inner.void) {
 		return true, nil
 	}
 	holds, err := inner.holds(ctx, b.Condition, nil)
@@ -111,7 +112,7 @@ func (x *execution) again(ctx context.Context, inner *frame, b *graph.Loop, pass
 	return true, nil
 }
 
-func (x *execution) subgraph(ctx context.Context, b *graph.Subgraph, path string) (outcome, error) {
+func (x *execution) subgraph(ctx context.Context, b *graph.Subgraph, path execpath.Path) (outcome, error) {
 	input := x.base.Values()
 	if b.Input != nil {
 		v, err := b.Input.Eval(ctx, x.scope(nil))
@@ -133,7 +134,7 @@ func (x *execution) subgraph(ctx context.Context, b *graph.Subgraph, path string
 
 // runGraph runs another workflow in a frame of its own, inside of so many
 // calls, and returns its final state.
-func (f *frame) runGraph(ctx context.Context, g *graph.Graph, path string, input map[string]any, calls int) (map[string]any, error) {
+func (f *frame) runGraph(ctx context.Context, g *graph.Graph, path execpath.Path, input map[string]any, calls int) (map[string]any, error) {
 	initial, err := g.Schema.Initial(g.Workflow.InitialState, input)
 	if err != nil {
 		return nil, tea.Errorf(tea.ValidationError, "%s: %w", g.Workflow.Name, err)
@@ -145,7 +146,7 @@ func (f *frame) runGraph(ctx context.Context, g *graph.Graph, path string, input
 	}
 	inner := newFrame(f.run, g, initial)
 	inner.calls, inner.steps, inner.void = calls, f.steps, f.void
-	inner.around, inner.prefix, inner.inputSeq, inner.replayOnly = f, path, f.run.replay.begunAt(path, f.void), f.replayOnly
+	inner.around, inner.prefix, inner.inputSeq, inner.replayOnly = f, path, f.run.replay.BegunAt(path, f.void), f.replayOnly
 	if err := inner.walk(ctx); err != nil {
 		return nil, err
 	}
@@ -154,7 +155,7 @@ func (f *frame) runGraph(ctx context.Context, g *graph.Graph, path string, input
 }
 
 // eachItem runs a map's body for each item.
-func (x *execution) eachItem(ctx context.Context, b *graph.Map, path string) (outcome, error) {
+func (x *execution) eachItem(ctx context.Context, b *graph.Map, path execpath.Path) (outcome, error) {
 	f := x.frame
 	v, err := b.Items.Eval(ctx, x.scope(nil))
 	if err != nil {
@@ -170,11 +171,11 @@ func (x *execution) eachItem(ctx context.Context, b *graph.Map, path string) (ou
 	list := make([]branch, len(items))
 	for i, item := range items {
 		list[i] = branch{
-			name: indexPath(x.node.Name, i), path: indexPath(path, i), entry: b.Each, alone: true, count: len(items),
+			name: string(execpath.Path(x.node.Name).Index(i)), path: path.Index(i), entry: b.Each, alone: true, count: len(items),
 			item: itemVars{name: b.ItemVar, indexName: b.IndexVar, value: item, index: int64(i)},
 		}
 	}
-	fan := fan{policy: b.Policy, base: x.base, begun: f.run.replay.begunAt(path, f.void), joins: b.FanIn != nil, tolerant: f.handsResultsTo(b.FanIn) && !b.Policy.FailFast}
+	fan := fan{policy: b.Policy, base: x.base, begun: f.run.replay.BegunAt(path, f.void), joins: b.FanIn != nil, tolerant: f.handsResultsTo(b.FanIn) && !b.Policy.FailFast}
 	results, err := f.runBranches(ctx, list, fan)
 	if err != nil {
 		return outcome{}, err
@@ -237,7 +238,7 @@ func (f *frame) handsResultsTo(join *graph.Node) bool {
 
 // take goes where a decision leads: to a node, or through the branches of a
 // fan-out to its join.
-func (f *frame) take(ctx context.Context, path string, w way) (*graph.Node, error) {
+func (f *frame) take(ctx context.Context, path execpath.Path, w way) (*graph.Node, error) {
 	if w.fanOut == nil {
 		return w.to.Node, nil
 	}
@@ -245,11 +246,11 @@ func (f *frame) take(ctx context.Context, path string, w way) (*graph.Node, erro
 	list := make([]branch, len(w.taken))
 	for i, b := range w.taken {
 		list[i] = branch{
-			name: b.Entry.Name, path: branchPath(path, b.Entry.Name),
+			name: b.Entry.Name, path: path.Branch(b.Entry.Name),
 			entry: b.Entry, stop: join,
 		}
 	}
-	fan := fan{policy: w.fanOut.Policy, base: f.state, begun: f.run.replay.begunAt(path, f.void), joins: join != nil, tolerant: f.handsResultsTo(join) && !w.fanOut.Policy.FailFast}
+	fan := fan{policy: w.fanOut.Policy, base: f.state, begun: f.run.replay.BegunAt(path, f.void), joins: join != nil, tolerant: f.handsResultsTo(join) && !w.fanOut.Policy.FailFast}
 	results, err := f.runBranches(ctx, list, fan)
 	if err != nil {
 		return nil, err
@@ -266,7 +267,7 @@ func (f *frame) take(ctx context.Context, path string, w way) (*graph.Node, erro
 		res := &results[i]
 		for _, d := range res.frame.deltas {
 			if err := f.change(d); err != nil {
-				return nil, &flow.NodeError{Node: res.Branch, Path: res.path, Err: f.run.failure(err)}
+				return nil, &flow.NodeError{Node: res.Branch, Path: string(res.path), Err: f.run.failure(err)}
 			}
 		}
 		f.noteErrors(res.frame.failures)

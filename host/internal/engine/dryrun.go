@@ -3,10 +3,11 @@ package engine
 import (
 	"context"
 	"errors"
-	"slices"
 	"strings"
 
 	"github.com/the-edge-agent/tea/host/flow"
+	"github.com/the-edge-agent/tea/host/internal/engine/replay"
+	"github.com/the-edge-agent/tea/host/internal/execpath"
 	tea "github.com/the-edge-agent/tea/sdk"
 )
 
@@ -15,9 +16,9 @@ import (
 // decision leads nowhere, or a recorded node is not met on the way.
 func Fits(ctx context.Context, o Options) error {
 	o.Journal, o.Events, o.Callbacks = nil, nil, flow.Callbacks{}
-	r := &run{o: o, seen: map[string]bool{}, noParams: map[string]any{}}
+	r := &run{o: o, seen: map[execpath.Path]bool{}, noParams: map[string]any{}}
 	var err error
-	if r.replay, err = newReplay(o.Replay, o.Secrets, o.RetryFailed); err != nil {
+	if r.replay, err = replay.New(o.Replay, o.Secrets, o.RetryFailed); err != nil {
 		return err
 	}
 	root, err := r.begin()
@@ -30,38 +31,30 @@ func Fits(ctx context.Context, o Options) error {
 	if err := root.walk(ctx); err != nil && !errors.Is(err, errReplayed) {
 		return err
 	}
-	var lost []string
-	for path := range r.replay.nodes {
-		// Attempts before the last one are recorded, but not walked again.
-		if !r.seen[path] && withoutAttempts(path) == path && !r.replay.retried(path) {
-			lost = append(lost, path)
-		}
-	}
+	lost := r.replay.Left(r.seen)
 	if len(lost) == 0 {
 		return nil
 	}
-	slices.Sort(lost)
-	return tea.Errorf(tea.ValidationError, "the changed workflow no longer reaches %s, which the checkpoint contains", strings.Join(lost[:min(5, len(lost))], ", "))
+	return tea.Errorf(tea.ValidationError, "the changed workflow no longer reaches %s, which the checkpoint contains", brief(lost))
+}
+
+// brief names the first of some paths.
+func brief(paths []execpath.Path) string {
+	names := make([]string, min(5, len(paths)))
+	for i := range names {
+		names[i] = string(paths[i])
+	}
+	return strings.Join(names, ", ")
 }
 
 // saw notes that a recorded path was walked.
-func (r *run) saw(path string) {
+func (r *run) saw(path execpath.Path) {
 	if r.seen == nil {
 		return
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.seen[path] = true
-}
-
-// retried tells whether a path is inside something that was tried again.
-func (p *replay) retried(path string) bool {
-	for at := range p.attempts {
-		if strings.HasPrefix(path, at+"/") || strings.HasPrefix(path, at+"[") || strings.HasPrefix(path, at+">") {
-			return true
-		}
-	}
-	return false
 }
 
 // StateAt gives the state that the records of a run lead to, without running
@@ -71,7 +64,7 @@ func StateAt(ctx context.Context, o Options) (map[string]any, error) {
 	o.Journal, o.Events, o.Callbacks = nil, nil, flow.Callbacks{}
 	r := &run{o: o}
 	var err error
-	if r.replay, err = newReplay(o.Replay, o.Secrets, o.RetryFailed); err != nil {
+	if r.replay, err = replay.New(o.Replay, o.Secrets, o.RetryFailed); err != nil {
 		return nil, err
 	}
 	root, err := r.begin()

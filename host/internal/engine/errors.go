@@ -6,6 +6,7 @@ import (
 	"sync"
 
 	"github.com/the-edge-agent/tea/host/flow"
+	"github.com/the-edge-agent/tea/host/internal/execpath"
 	"github.com/the-edge-agent/tea/host/internal/expr"
 	"github.com/the-edge-agent/tea/host/internal/script"
 	"github.com/the-edge-agent/tea/host/internal/state"
@@ -36,14 +37,14 @@ type failures struct {
 }
 
 // note adds a failure.
-func (f *failures) note(path string, branch bool, failure *tea.Error) {
+func (f *failures) note(path execpath.Path, branch bool, failure *tea.Error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if branch {
 		f.branches++
 	}
 	if len(f.first) < maxFailures {
-		f.first = append(f.first, flow.Failure{Path: path, Branch: branch, Type: failure.Type, Message: failure.Message})
+		f.first = append(f.first, flow.Failure{Path: string(path), Branch: branch, Type: failure.Type, Message: failure.Message})
 	}
 }
 
@@ -97,9 +98,9 @@ func failureResult(failure *tea.Error) map[string]any {
 }
 
 // noteFailure appends a failure to the state's list of errors.
-func (f *frame) noteFailure(path string, failure *tea.Error) {
+func (f *frame) noteFailure(path execpath.Path, failure *tea.Error) {
 	entry := failureFields(failure)
-	entry["node"] = path
+	entry["node"] = string(path)
 	f.noteErrors([]any{entry})
 }
 

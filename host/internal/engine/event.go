@@ -2,68 +2,88 @@ package engine
 
 import (
 	"github.com/the-edge-agent/tea/host/flow"
+	"github.com/the-edge-agent/tea/host/internal/engine/replay"
+	"github.com/the-edge-agent/tea/host/internal/execpath"
 	"github.com/the-edge-agent/tea/host/internal/graph"
 	tea "github.com/the-edge-agent/tea/sdk"
+	"maps"
+	"slices"
 )
 
 // emit sends an event. Callers with costly fields ask listening first.
-func (r *run) emit(t flow.EventType, node, path string, fields map[string]any) {
+func (r *run) emit(t flow.EventType, node string, path execpath.Path, fields ...flow.Field) {
 	if !r.listening() {
 		return
 	}
-	if fields != nil && r.o.Secrets != nil {
-		fields, _ = r.o.Secrets.Redact(fields).(map[string]any)
+	if r.o.Secrets != nil {
+		for i, f := range fields {
+			fields[i].Value = r.o.Secrets.Redact(f.Value)
+		}
 	}
 	r.eventMu.Lock()
 	defer r.eventMu.Unlock()
 	r.seq++
-	r.o.Events(flow.Event{Seq: r.seq, Time: r.now(), RunID: r.o.RunID, Type: t, Node: node, Path: path, Fields: fields})
+	r.o.Events(flow.Event{Seq: r.seq, Time: r.now(), RunID: r.o.RunID, Type: t, Node: node, Path: string(path), Fields: fields})
+}
+
+func field(key string, v any) flow.Field { return flow.Field{Key: key, Value: v} }
+
+// failed are the fields of an error, with others behind them.
+func failed(e *tea.Error, more ...flow.Field) []flow.Field {
+	return slices.Concat(memberFields(failureFields(e)), more)
+}
+
+// memberFields are the members of an object, by name.
+func memberFields(m map[string]any) []flow.Field {
+	fields := make([]flow.Field, 0, len(m))
+	for _, key := range slices.Sorted(maps.Keys(m)) {
+		fields = append(fields, field(key, m[key]))
+	}
+	return fields
 }
 
 func (r *run) listening() bool { return r.o.Events != nil }
 
 // emitNodeStart emits the start of a node, with the action it uses.
-func (f *frame) emitNodeStart(n *graph.Node, path string) {
+func (f *frame) emitNodeStart(n *graph.Node, path execpath.Path) {
 	if !f.run.listening() {
 		return
 	}
-	var fields map[string]any
 	if a, ok := n.Body.(*graph.Action); ok {
-		fields = map[string]any{"uses": a.Uses}
+		f.run.emit(flow.EventNodeStart, n.Name, path, field("uses", a.Uses))
+	} else {
+		f.run.emit(flow.EventNodeStart, n.Name, path)
 	}
-	f.run.emit(flow.EventNodeStart, n.Name, path, fields)
 }
 
 // emitNodeEnd emits the end of a node; x is nil for one that was skipped or failed.
-func (f *frame) emitNodeEnd(n *graph.Node, path string, rec *nodeRecord, x *execution) {
+func (f *frame) emitNodeEnd(n *graph.Node, path execpath.Path, rec *replay.Node, x *execution) {
 	r := f.run
-	if !r.listening() || rec.failure != nil {
+	if !r.listening() || rec.Failure != nil {
 		return
 	}
-	if rec.skipped {
-		r.emit(flow.EventNodeEnd, n.Name, path, map[string]any{"skipped": true})
+	if rec.Skipped {
+		r.emit(flow.EventNodeEnd, n.Name, path, field("skipped", true))
 		return
 	}
-	fields := map[string]any{"duration_ms": milliseconds(r.now().Sub(x.started))}
+	fields := []flow.Field{field("duration_ms", milliseconds(r.now().Sub(x.started)))}
 	if x.attempt > 1 {
-		fields["attempts"] = int64(x.attempt)
+		fields = append(fields, field("attempts", int64(x.attempt)))
 	}
-	if result, ok := rec.result.(map[string]any); ok {
+	if result, ok := rec.Result.(map[string]any); ok {
 		for _, key := range []string{"usage", "cost_usd", "model", "provider", "finish_reason"} {
 			if v, ok := result[key]; ok {
-				fields[key] = v
+				fields = append(fields, field(key, v))
 			}
 		}
 	}
-	r.emit(flow.EventNodeEnd, n.Name, path, fields)
+	r.emit(flow.EventNodeEnd, n.Name, path, fields...)
 }
 
 func (f *frame) emitNodeError(x *execution, failure *tea.Error) {
 	if !f.run.listening() {
 		return
 	}
-	fields := failureFields(failure)
-	fields["attempts"] = int64(x.attempt)
-	fields["duration_ms"] = milliseconds(f.run.now().Sub(x.started))
-	f.run.emit(flow.EventNodeError, x.node.Name, x.path, fields)
+	f.run.emit(flow.EventNodeError, x.node.Name, x.path, failed(failure,
+		field("attempts", int64(x.attempt)), field("duration_ms", milliseconds(f.run.now().Sub(x.started))))...)
 }

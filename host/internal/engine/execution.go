@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"github.com/the-edge-agent/tea/host/flow"
+	"github.com/the-edge-agent/tea/host/internal/engine/replay"
+	"github.com/the-edge-agent/tea/host/internal/execpath"
 	"github.com/the-edge-agent/tea/host/internal/expr"
 	"github.com/the-edge-agent/tea/host/internal/graph"
 	"github.com/the-edge-agent/tea/host/internal/state"
@@ -18,7 +20,7 @@ import (
 type execution struct {
 	frame *frame
 	node  *graph.Node
-	path  string
+	path  execpath.Path
 	// base is the state that the frames inside a container start from.
 	base *state.State
 	// joined are the branch results that a fan-in node gets.
@@ -26,7 +28,7 @@ type execution struct {
 	attempt int
 	started time.Time
 	// rec is set when a finished container is walked again.
-	rec *nodeRecord
+	rec *replay.Node
 	// spent is what all attempts have used, trying what the present one has.
 	spent, trying meter
 	// calls counts the actions that were called, for idempotency keys.
@@ -67,7 +69,7 @@ func (x *execution) withRetries(ctx context.Context) (outcome, error) {
 	}
 	first := 1
 	if container {
-		first = max(1, r.replay.attempts[x.path])
+		first = r.replay.Attempt(x.path)
 	}
 	for x.attempt = first; ; x.attempt++ {
 		out, err := x.once(ctx)
@@ -79,13 +81,13 @@ func (x *execution) withRetries(ctx context.Context) (outcome, error) {
 			return outcome{}, err
 		}
 		wait := retryWait(policy, x.attempt, failure)
-		r.emit(flow.EventRetry, x.node.Name, x.path, retryFields(x.attempt, wait, failure))
+		r.emit(flow.EventRetry, x.node.Name, x.path, retryFields(x.attempt, wait, failure)...)
 		if err := backoff.Sleep(ctx, wait); err != nil {
 			return outcome{}, err
 		}
 		if container {
 			r.forget(x.path)
-			if err := r.append(kindAttempt, x.path, map[string]any{"n": int64(x.attempt + 1)}); err != nil {
+			if err := r.append(x.path, &replay.Attempt{N: x.attempt + 1}); err != nil {
 				return outcome{}, err
 			}
 		}
@@ -289,9 +291,6 @@ func retryWait(policy graph.Retry, attempt int, failure *tea.Error) time.Duratio
 	return max(policy.Wait(attempt), min(failure.RetryAfter, 24*time.Hour))
 }
 
-func retryFields(attempt int, wait time.Duration, failure *tea.Error) map[string]any {
-	m := failureFields(failure)
-	m["attempt"] = int64(attempt)
-	m["wait_ms"] = milliseconds(wait)
-	return m
+func retryFields(attempt int, wait time.Duration, failure *tea.Error, more ...flow.Field) []flow.Field {
+	return append(failed(failure, field("attempt", int64(attempt)), field("wait_ms", milliseconds(wait))), more...)
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"sync/atomic"
 
+	"github.com/the-edge-agent/tea/host/internal/execpath"
 	"github.com/the-edge-agent/tea/host/internal/graph"
 	"github.com/the-edge-agent/tea/host/internal/spec"
 	"github.com/the-edge-agent/tea/host/internal/state"
@@ -13,7 +14,7 @@ import (
 type frame struct {
 	run    *run
 	graph  *graph.Graph
-	prefix string
+	prefix execpath.Path
 	state  *state.State
 	// own is where state lives in the beginning.
 	own state.State
@@ -49,14 +50,14 @@ type frame struct {
 	deltas   []delta
 	failures []any
 	// only is the path of the one node of a map's branch.
-	only string
+	only execpath.Path
 	// replayOnly stops the frame at the first node that is not recorded.
 	replayOnly bool
 	// void is the record up to which none counts any more in this frame, since
 	// branches were run again.
 	void uint64
 	// inputSeq is the last record whose input, given to a resume, the state of
-	// the frame includes; inputAll where it includes every input.
+	// the frame includes; replay.End where it includes every input.
 	inputSeq uint64
 }
 
@@ -70,16 +71,16 @@ func newFrame(r *run, g *graph.Graph, values map[string]any) *frame {
 }
 
 // inner makes a frame inside this one, with a fork of its state. begun is the
-// record with which the frame's container began, inputAll where it has not:
+// record with which the frame's container began, replay.End where it has not:
 // the input of later resumes is merged in here too.
-func (f *frame) inner(g *graph.Graph, prefix string, base *state.State, begun uint64) *frame {
+func (f *frame) inner(g *graph.Graph, prefix execpath.Path, base *state.State, begun uint64) *frame {
 	inner := &frame{}
 	inner.open(f, g, prefix, base, begun)
 	return inner
 }
 
 // open is [frame.inner] for a frame that has its place already.
-func (f *frame) open(outer *frame, g *graph.Graph, prefix string, base *state.State, begun uint64) {
+func (f *frame) open(outer *frame, g *graph.Graph, prefix execpath.Path, base *state.State, begun uint64) {
 	*f = frame{
 		inputSeq: begun, run: outer.run, graph: g, prefix: prefix, outer: outer, around: outer,
 		replayOnly: outer.replayOnly, steps: outer.steps, calls: outer.calls, void: outer.void,
@@ -100,7 +101,7 @@ func (f *frame) walk(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	next, err := f.take(ctx, visitPath(f.prefix, spec.Start, 1), way)
+	next, err := f.take(ctx, f.prefix.Node(spec.Start), way)
 	if err != nil {
 		return err
 	}

@@ -7,6 +7,7 @@ import (
 
 	"github.com/the-edge-agent/tea/host/flow"
 	"github.com/the-edge-agent/tea/host/internal/checkpoint"
+	"github.com/the-edge-agent/tea/host/internal/engine/replay"
 	"github.com/the-edge-agent/tea/host/internal/graph"
 	"github.com/the-edge-agent/tea/host/internal/secret"
 	"github.com/the-edge-agent/tea/host/internal/spec"
@@ -43,7 +44,7 @@ type Options struct {
 	// CheckpointDir is shown to templates as checkpoint.dir.
 	CheckpointDir string
 	// Origin is stored with the start of a new run: how its workflow was loaded.
-	Origin map[string]any
+	Origin replay.Origin
 	// Replay are the records of the run that is resumed; empty for a new run.
 	Replay []checkpoint.Record
 	// Answers answer pending interrupts by id, on resume.

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/the-edge-agent/tea/host/flow"
+	"github.com/the-edge-agent/tea/host/internal/engine/replay"
 	"github.com/the-edge-agent/tea/host/internal/graph"
 	"github.com/the-edge-agent/tea/host/internal/spec"
 	tea "github.com/the-edge-agent/tea/sdk"
@@ -20,45 +21,46 @@ type way struct {
 	taken  []graph.Branch
 }
 
-func (w way) record(rec *nodeRecord) {
+// record returns the decision for the journal.
+func (w way) record() replay.Route {
 	if w.fanOut == nil {
-		rec.to = w.to.Name()
-		return
+		return replay.Route{To: w.to.Name()}
 	}
-	rec.branches = make([]string, len(w.taken))
+	branches := make([]string, len(w.taken))
 	for i, b := range w.taken {
-		rec.branches[i] = b.Entry.Name
+		branches[i] = b.Entry.Name
 	}
+	return replay.Route{Branches: branches}
 }
 
 // recorded finds the decision that the journal holds; ok is false where none
 // was made. A target that is gone is an error, or decided anew by --force.
-func (f *frame) recorded(rec *nodeRecord) (w way, ok bool, err error) {
-	if rec.branches != nil {
+func (f *frame) recorded(rec *replay.Node) (w way, ok bool, err error) {
+	if rec.Branches != nil {
 		w.fanOut = f.route.FanOut
 		if w.fanOut == nil {
 			return w, false, f.gone("a fan-out")
 		}
-		for _, name := range rec.branches {
+		for _, name := range rec.Branches {
 			for _, b := range w.fanOut.Branches {
 				if b.Entry.Name == name {
 					w.taken = append(w.taken, b)
 				}
 			}
 		}
-		if len(w.taken) != len(rec.branches) {
+		if len(w.taken) != len(rec.Branches) {
 			return w, false, f.gone("a branch of the fan-out")
 		}
 		return w, true, nil
 	}
-	switch rec.to {
+	switch rec.To {
 	case "":
 		return w, false, nil
 	case spec.End:
 		return w, true, nil
 	}
-	if w.to.Node = f.graph.Node(rec.to); w.to.Node == nil {
-		return w, false, f.gone("the node " + rec.to)
+	if w.to.Node = f.graph.Node(rec.To); w.to.Node == nil {
+		return w, false, f.gone("the node " + rec.To)
 	}
 	return w, true, nil
 }
@@ -72,9 +74,9 @@ func (f *frame) gone(what string) error {
 
 func (f *frame) decideStart(ctx context.Context) (way, error) {
 	r := f.run
-	path := visitPath(f.prefix, spec.Start, 1)
+	path := f.prefix.Node(spec.Start)
 	f.route = &f.graph.Start
-	if rec := r.replay.node(path, f.void); rec != nil {
+	if rec := r.replay.Node(path, f.void); rec != nil {
 		r.saw(path)
 		if w, ok, err := f.recorded(rec); ok || err != nil {
 			return w, err
@@ -85,14 +87,14 @@ func (f *frame) decideStart(ctx context.Context) (way, error) {
 	}
 	w, err := f.decide(ctx, &f.graph.Start, spec.Start, nil)
 	if err != nil {
-		return w, &flow.NodeError{Node: spec.Start, Path: path, Err: f.run.failure(err)}
+		return w, &flow.NodeError{Node: spec.Start, Path: string(path), Err: f.run.failure(err)}
 	}
 	if !f.graph.Start.Explicit() {
 		return w, nil
 	}
-	var rec nodeRecord
-	w.record(&rec)
-	return w, r.appendNode(kindNode, path, &rec)
+	var rec replay.Node
+	rec.Route = w.record()
+	return w, r.append(path, &rec)
 }
 
 // decideBehind evaluates the present route, within the time-out of its node.

@@ -8,13 +8,14 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"maps"
 	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
 
 	"github.com/the-edge-agent/tea/host/flow"
+	"github.com/the-edge-agent/tea/host/internal/engine/replay"
+	"github.com/the-edge-agent/tea/host/internal/execpath"
 	"github.com/the-edge-agent/tea/host/internal/tracecontext"
 	tea "github.com/the-edge-agent/tea/sdk"
 )
@@ -22,7 +23,7 @@ import (
 // run is one execution of a graph.
 type run struct {
 	o        Options
-	replay   *replay
+	replay   *replay.Replay
 	log      *slog.Logger
 	started  time.Time
 	cancel   context.CancelCauseFunc
@@ -40,13 +41,13 @@ type run struct {
 	pending []flow.Interrupt
 	usage   flow.Usage
 	clock   workClock
-	notes   map[string]map[string]any
+	notes   map[noteName]any
 	// seen are the recorded paths that were walked, where somebody asks.
-	seen map[string]bool
+	seen map[execpath.Path]bool
 	// noParams are the parameters of a call without any; it stays empty.
 	noParams map[string]any
 	// last is the path of the node that was started last, for status records.
-	last string
+	last execpath.Path
 	// inputTaken says that the input of a resume was merged somewhere.
 	inputTaken atomic.Bool
 	giveOnce   sync.Once
@@ -67,10 +68,10 @@ func Execute(ctx context.Context, o Options) (*flow.Result, error) {
 	}
 	r.started = r.now()
 	var err error
-	if r.replay, err = newReplay(o.Replay, o.Secrets, o.RetryFailed); err != nil {
+	if r.replay, err = replay.New(o.Replay, o.Secrets, o.RetryFailed); err != nil {
 		return nil, fmt.Errorf("read the checkpoint: %w", err)
 	}
-	r.usage = r.replay.used
+	r.usage = r.replay.Used
 	r.steps.Store(int64(r.usage.Steps))
 	if err := r.beginRetry(); err != nil {
 		return nil, err
@@ -85,7 +86,7 @@ func Execute(ctx context.Context, o Options) (*flow.Result, error) {
 	defer stop()
 	defer r.startClock()()
 	err = root.walk(ctx)
-	if err == nil && r.replay.resumed && len(o.Input) > 0 && !r.inputTaken.Load() && !(r.givenAgain() && r.replay.givenTaken) {
+	if err == nil && r.replay.Resumed() && len(o.Input) > 0 && !r.inputTaken.Load() && !(r.givenAgain() && r.replay.GivenTaken) {
 		return nil, ErrInputUnused
 	}
 	return r.finish(ctx, root, err)
@@ -102,31 +103,29 @@ func (r *run) now() time.Time {
 func (r *run) begin() (*frame, error) {
 	wf := r.o.workflow()
 	input := r.o.Input
-	if r.replay.resumed {
-		input = r.replay.start
+	if r.replay.Resumed() {
+		input = r.replay.Start.Input
 	}
 	initial, err := r.o.Graph.Schema.Initial(wf.InitialState, input)
 	if err != nil {
 		return nil, tea.Errorf(tea.ValidationError, "%w", err)
 	}
-	if !r.replay.resumed && r.o.Journal != nil {
-		start := map[string]any{"input": orEmpty(input)}
-		maps.Copy(start, r.o.Origin)
-		if err := r.append(kindStart, "", start); err != nil {
+	if !r.replay.Resumed() && r.o.Journal != nil {
+		if err := r.append("", &replay.Start{Input: orEmpty(input), Origin: r.o.Origin}); err != nil {
 			return nil, err
 		}
 	}
-	if r.replay.resumed && wf.Budget.Duration > 0 {
-		if err := r.append(kindSession, "", map[string]any{}); err != nil {
+	if r.replay.Resumed() && wf.Budget.Duration > 0 {
+		if err := r.append("", &replay.Session{}); err != nil {
 			return nil, err
 		}
 	}
 	if r.listening() {
-		fields := map[string]any{"workflow": wf.Name}
-		if r.replay.resumed {
-			fields["resumed"] = true
+		fields := []flow.Field{field("workflow", wf.Name)}
+		if r.replay.Resumed() {
+			fields = append(fields, field("resumed", true))
 		}
-		r.emit(flow.EventRunStart, "", "", fields)
+		r.emit(flow.EventRunStart, "", "", fields...)
 	}
 	if r.o.Callbacks.FlowStart != nil {
 		r.o.Callbacks.FlowStart(r.o.RunID)
@@ -213,23 +212,21 @@ func (r *run) close(res *flow.Result) error {
 		return nil
 	}
 	res.Checkpoint = r.o.Journal.Path()
-	if r.replay.done && r.last == "" && res.Status == flow.Done {
+	if r.replay.Done && r.last == "" && res.Status == flow.Done {
 		return nil // it was done before and is as it was
 	}
-	body := map[string]any{"status": string(res.Status), "node": r.last}
+	rec := &replay.Status{
+		Status: res.Status, Node: string(r.last), Failures: res.Failures, FailedBranches: res.FailedBranches,
+		Usage: replay.NewUsage(res.Usage),
+	}
+	rec.Usage.Seconds = r.clock.total().Seconds()
 	if len(res.Pending) > 0 {
-		body["node"] = res.Pending[0].Path
+		rec.Node = res.Pending[0].Path
 	}
 	if res.Err != nil {
-		body["error"] = res.Err.Error()
+		rec.Error = res.Err.Error()
 	}
-	if len(res.Failures) > 0 {
-		body["failures"], body["failed_branches"] = failureList(res.Failures), int64(res.FailedBranches)
-	}
-	usage := usageBody(res.Usage)
-	usage["seconds"] = r.clock.total().Seconds()
-	body["usage"] = usage
-	if err := r.append(kindStatus, "", body); err != nil {
+	if err := r.append("", rec); err != nil {
 		return err
 	}
 	if res.Status == flow.Done && res.FailedBranches == 0 {
@@ -238,21 +235,8 @@ func (r *run) close(res *flow.Result) error {
 	if err := r.o.Journal.Sync(); err != nil {
 		return fmt.Errorf("write the checkpoint: %w", err)
 	}
-	r.emit(flow.EventCheckpoint, "", "", map[string]any{"path": res.Checkpoint})
+	r.emit(flow.EventCheckpoint, "", "", field("path", res.Checkpoint))
 	return nil
-}
-
-// failureList is failures in a record.
-func failureList(failures []flow.Failure) []any {
-	list := make([]any, len(failures))
-	for i, f := range failures {
-		entry := map[string]any{"path": f.Path, "error": f.Message, "error_type": string(f.Type)}
-		if f.Branch {
-			entry["branch"] = true
-		}
-		list[i] = entry
-	}
-	return list
 }
 
 func (r *run) emitEnd(res *flow.Result) {
@@ -265,23 +249,24 @@ func (r *run) emitEnd(res *flow.Result) {
 	if !r.listening() {
 		return
 	}
-	fields := map[string]any{
-		"status": string(res.Status), "duration_ms": milliseconds(res.Elapsed), "steps": int64(res.Usage.Steps),
+	fields := []flow.Field{
+		field("status", string(res.Status)), field("duration_ms", milliseconds(res.Elapsed)), field("steps", int64(res.Usage.Steps)),
 	}
 	if res.Usage.Tokens > 0 {
-		fields["tokens"] = res.Usage.Tokens
+		fields = append(fields, field("tokens", res.Usage.Tokens))
 	}
 	if res.Usage.USD > 0 {
-		fields["usd"] = res.Usage.USD
+		fields = append(fields, field("usd", res.Usage.USD))
 	}
 	if res.FailedBranches > 0 {
-		fields["failed_branches"] = int64(res.FailedBranches)
+		fields = append(fields, field("failed_branches", int64(res.FailedBranches)))
 	}
 	if res.Err != nil {
-		maps.Copy(fields, failureFields(asFailure(res.Err)))
-		fields["error"] = res.Err.Error()
+		failure := *asFailure(res.Err)
+		failure.Message = res.Err.Error()
+		fields = failed(&failure, fields...)
 	}
-	r.emit(flow.EventRunEnd, "", "", fields)
+	r.emit(flow.EventRunEnd, "", "", fields...)
 }
 
 func milliseconds(d time.Duration) float64 {
@@ -290,9 +275,9 @@ func milliseconds(d time.Duration) float64 {
 
 // idempotencyKey names a call for the outside world: the same for every
 // repetition of the call at this path of this run.
-func (r *run) idempotencyKey(path string) string {
+func (r *run) idempotencyKey(path execpath.Path) string {
 	var buf [128]byte // most fit
-	text := append(append(append(buf[:0], r.o.RunID...), 0), withoutAttempts(path)...)
+	text := append(append(append(buf[:0], r.o.RunID...), 0), path.WithoutAttempts()...)
 	sum := sha256.Sum256(text)
 	var key [32]byte
 	hex.Encode(key[:], sum[:16])
@@ -301,7 +286,7 @@ func (r *run) idempotencyKey(path string) string {
 
 // traceparent is the W3C trace context of a call: the trace is the run, the
 // span the execution of the node.
-func (r *run) traceparent(path string, attempt int) string {
+func (r *run) traceparent(path execpath.Path, attempt int) string {
 	r.traceOnce.Do(func() { r.trace = tracecontext.TraceOf(r.o.RunID) })
-	return r.trace.Parent(tracecontext.SpanOf(path, attempt))
+	return r.trace.Parent(tracecontext.SpanOf(string(path), attempt))
 }

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/the-edge-agent/tea/host/flow"
+	"github.com/the-edge-agent/tea/host/internal/execpath"
 	"github.com/the-edge-agent/tea/host/internal/graph"
 	"github.com/the-edge-agent/tea/host/internal/script"
 	tea "github.com/the-edge-agent/tea/sdk"
@@ -134,16 +135,16 @@ func (f *frame) luaEnv(x *execution) script.Env {
 }
 
 // logEvent turns a record of an action or script into an event and a log line.
-func (r *run) logEvent(node, path string, level slog.Level, message string, fields map[string]any) {
+func (r *run) logEvent(node string, path execpath.Path, level slog.Level, message string, fields map[string]any) {
 	message = r.o.Secrets.Text(message)
 	if r.listening() {
-		m := map[string]any{"level": level.String(), "message": message}
+		all := []flow.Field{field("level", level.String()), field("message", message)}
 		if len(fields) > 0 {
-			m["fields"] = fields
+			all = append(all, field("fields", fields))
 		}
-		r.emit(flow.EventLog, node, path, m)
+		r.emit(flow.EventLog, node, path, all...)
 	}
-	attrs := []any{"node", path}
+	attrs := []any{"node", string(path)}
 	for k, v := range fields {
 		attrs = append(attrs, k, r.o.Secrets.Redact(v))
 	}

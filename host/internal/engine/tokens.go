@@ -5,6 +5,7 @@ import (
 	"sync"
 
 	"github.com/the-edge-agent/tea/host/flow"
+	"github.com/the-edge-agent/tea/host/internal/execpath"
 	"github.com/the-edge-agent/tea/host/internal/secret"
 )
 
@@ -17,7 +18,7 @@ const mostShown = 1 << 20
 type tokens struct {
 	mu    sync.Mutex
 	mask  *secret.Stream
-	shown map[string]*shownText // by the path of the call
+	shown map[execpath.Path]*shownText // by the path of the call
 }
 
 // shownText is what a reader has got of a call's text.
@@ -41,7 +42,7 @@ func (t *tokens) next(h *callHost, token string) string {
 	s := t.shown[h.path]
 	if s == nil {
 		if t.shown == nil {
-			t.shown = map[string]*shownText{}
+			t.shown = map[execpath.Path]*shownText{}
 		}
 		s = &shownText{}
 		t.shown[h.path] = s
@@ -103,6 +104,6 @@ func (x *execution) endTokens() {
 
 func (x *execution) emitToken(text string) {
 	if text != "" {
-		x.frame.run.emit(flow.EventToken, x.node.Name, x.path, map[string]any{"text": text})
+		x.frame.run.emit(flow.EventToken, x.node.Name, x.path, field("text", text))
 	}
 }

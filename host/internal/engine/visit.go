@@ -5,6 +5,8 @@ import (
 	"errors"
 
 	"github.com/the-edge-agent/tea/host/flow"
+	"github.com/the-edge-agent/tea/host/internal/engine/replay"
+	"github.com/the-edge-agent/tea/host/internal/execpath"
 	"github.com/the-edge-agent/tea/host/internal/graph"
 	"github.com/the-edge-agent/tea/host/internal/script"
 	"github.com/the-edge-agent/tea/host/internal/spec"
@@ -26,9 +28,9 @@ func (f *frame) visit(ctx context.Context, n *graph.Node) (*graph.Node, error) {
 	}
 	path := f.only
 	if path == "" {
-		path = visitPath(f.prefix, n.Name, visit)
+		path = f.prefix.Node(n.Name).Visit(visit)
 	}
-	rec := f.run.replay.node(path, f.void)
+	rec := f.run.replay.Node(path, f.void)
 	f.steps.Add(1)
 	if rec == nil && !f.replayOnly {
 		if err := f.run.countStep(f, path); err != nil {
@@ -51,7 +53,7 @@ func (f *frame) visit(ctx context.Context, n *graph.Node) (*graph.Node, error) {
 }
 
 // runNode runs a node for the first time.
-func (f *frame) runNode(ctx context.Context, n *graph.Node, path string, base *state.State) (*graph.Node, error) {
+func (f *frame) runNode(ctx context.Context, n *graph.Node, path execpath.Path, base *state.State) (*graph.Node, error) {
 	r := f.run
 	r.mu.Lock()
 	r.last = path
@@ -69,16 +71,16 @@ func (f *frame) runNode(ctx context.Context, n *graph.Node, path string, base *s
 				return nil, err
 			}
 			f.joined = nil
-			return f.leave(ctx, n, path, &nodeRecord{skipped: true}, nil)
+			return f.leave(ctx, n, path, &replay.Node{Skipped: true}, nil)
 		}
 	}
-	if n.InterruptBefore || f.interrupts(r.o.InterruptBefore, n) || f.waitedAt(path+":before") {
-		if _, err := f.interrupt(ctx, flow.Interrupt{ID: path + ":before", Kind: flow.InterruptBefore, Node: n.Name, Path: path}); err != nil {
+	if n.InterruptBefore || f.interrupts(r.o.InterruptBefore, n) || f.waitedAt(string(path.Mark(execpath.Before))) {
+		if _, err := f.interrupt(ctx, flow.Interrupt{ID: string(path.Mark(execpath.Before)), Kind: flow.InterruptBefore, Node: n.Name, Path: string(path)}); err != nil {
 			return nil, f.fail(n, path, 0, err)
 		}
 	}
 	f.emitNodeStart(n, path)
-	x := &execution{frame: f, node: n, path: path, base: base, joined: f.joined, spent: meter{used: r.replay.reported[path]}}
+	x := &execution{frame: f, node: n, path: path, base: base, joined: f.joined, spent: meter{used: r.replay.Reported(path)}}
 	if r.listening() {
 		x.started = r.now() // for events only
 	}
@@ -92,26 +94,27 @@ func (f *frame) runNode(ctx context.Context, n *graph.Node, path string, base *s
 		f.restore(before)
 		return f.failed(ctx, x, err)
 	}
-	rec := &nodeRecord{count: out.count, usage: x.usage()}
+	rec := &replay.Node{Count: out.count}
 	if !isContainer(n.Body) {
-		rec.result, rec.update = out.result, out.update
+		rec.Result, rec.Update = out.result, out.update
 	}
+	rec.SetUsage(x.usage())
 	return f.leave(ctx, n, path, rec, x)
 }
 
 // leave decides where to go, stores the record, tells of the end and stops at
 // an interrupt after the node. With such an interrupt the decision comes
 // last, so that it sees what somebody gave.
-func (f *frame) leave(ctx context.Context, n *graph.Node, path string, rec *nodeRecord, end *execution) (*graph.Node, error) {
+func (f *frame) leave(ctx context.Context, n *graph.Node, path execpath.Path, rec *replay.Node, end *execution) (*graph.Node, error) {
 	stops := f.stopsAfter(n)
 	var way way
 	var routeErr error
 	if !stops {
 		if way, routeErr = f.decideBehind(ctx, n); routeErr == nil && f.run.o.Journal != nil {
-			way.record(rec)
+			rec.Route = way.record()
 		}
 	}
-	if err := f.run.appendNode(kindNode, path, rec); err != nil {
+	if err := f.run.append(path, rec); err != nil {
 		return nil, err
 	}
 	f.emitNodeEnd(n, path, rec, end)
@@ -124,32 +127,31 @@ func (f *frame) leave(ctx context.Context, n *graph.Node, path string, rec *node
 	return f.take(ctx, path, way)
 }
 
-func (f *frame) leaveAfterInterrupt(ctx context.Context, n *graph.Node, path string) (*graph.Node, error) {
+func (f *frame) leaveAfterInterrupt(ctx context.Context, n *graph.Node, path execpath.Path) (*graph.Node, error) {
 	if f.replayOnly {
 		return nil, errReplayed
 	}
-	if _, err := f.interrupt(ctx, flow.Interrupt{ID: path + ":after", Kind: flow.InterruptAfter, Node: n.Name, Path: path}); err != nil {
+	if _, err := f.interrupt(ctx, flow.Interrupt{ID: string(path.Mark(execpath.After)), Kind: flow.InterruptAfter, Node: n.Name, Path: string(path)}); err != nil {
 		return nil, err
 	}
 	return f.leaveLate(ctx, n, path)
 }
 
 // leaveLate decides where a node that is recorded already leads.
-func (f *frame) leaveLate(ctx context.Context, n *graph.Node, path string) (*graph.Node, error) {
+func (f *frame) leaveLate(ctx context.Context, n *graph.Node, path execpath.Path) (*graph.Node, error) {
 	if f.replayOnly {
 		return nil, errReplayed
 	}
 	f.wake()
-	if err := f.goLive(path+":after", nil); err != nil {
+	if err := f.goLive(path.Mark(execpath.After), nil); err != nil {
 		return nil, f.fail(n, path, 0, err)
 	}
 	way, err := f.decideBehind(ctx, n)
 	if err != nil {
 		return nil, f.fail(n, path, 0, err)
 	}
-	var rec nodeRecord
-	way.record(&rec)
-	if err := f.run.appendNode(kindRoute, path, &rec); err != nil {
+	rec := way.record()
+	if err := f.run.append(path, &rec); err != nil {
 		return nil, err
 	}
 	return f.take(ctx, path, way)
@@ -164,7 +166,7 @@ func (f *frame) stopsAfter(n *graph.Node) bool {
 // by path.
 func (f *frame) interrupts(names []string, n *graph.Node) bool {
 	for _, name := range names {
-		if name == visitPath(f.prefix, n.Name, 1) || name == n.Name && f.topLevel() {
+		if name == string(f.prefix.Node(n.Name)) || name == n.Name && f.topLevel() {
 			return true
 		}
 	}
@@ -190,8 +192,9 @@ func (f *frame) failed(ctx context.Context, x *execution, err error) (*graph.Nod
 	}
 	switch {
 	case goesOn:
-		rec := &nodeRecord{failure: failure, fallback: true, usage: x.usage()}
-		if err := f.run.appendNode(kindNode, path, rec); err != nil {
+		rec := &replay.Node{Failure: replay.NewFailure(failure), Fallback: true}
+		rec.SetUsage(x.usage())
+		if err := f.run.append(path, rec); err != nil {
 			return nil, err
 		}
 		f.joined = x.joined
@@ -203,7 +206,9 @@ func (f *frame) failed(ctx context.Context, x *execution, err error) (*graph.Nod
 		if err := f.apply(n, out); err != nil {
 			return nil, f.fail(n, path, x.attempt, err)
 		}
-		return f.leave(ctx, n, path, &nodeRecord{failure: failure, result: out.result, update: out.update, usage: x.usage()}, nil)
+		rec := &replay.Node{Failure: replay.NewFailure(failure), Result: out.result, Update: out.update}
+		rec.SetUsage(x.usage())
+		return f.leave(ctx, n, path, rec, nil)
 	}
 	return nil, f.fail(n, path, x.attempt, err)
 }
@@ -232,12 +237,12 @@ func (f *frame) visitFallback(failed *graph.Node) (*graph.Node, error) {
 
 // fail makes the error that ends the frame; errors that only pass through
 // stay what they are.
-func (f *frame) fail(n *graph.Node, path string, attempts int, err error) error {
+func (f *frame) fail(n *graph.Node, path execpath.Path, attempts int, err error) error {
 	var node *flow.NodeError
 	if errors.Is(err, errSuspended) || errors.Is(err, errReplayed) || errors.As(err, &node) || errors.As(err, new(*journalError)) || errors.As(err, new(*flow.BudgetError)) {
 		return err
 	}
-	failed := &flow.NodeError{Node: n.Name, Path: path, Pos: n.Spec.Pos, Attempts: attempts, Err: f.run.failure(err)}
+	failed := &flow.NodeError{Node: n.Name, Path: string(path), Pos: n.Spec.Pos, Attempts: attempts, Err: f.run.failure(err)}
 	var code *script.RunError
 	if errors.As(err, &code) && code.Line > 0 {
 		failed.Pos, failed.InCode = diag.Pos{File: code.File, Line: code.Line}, true

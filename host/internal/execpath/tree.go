@@ -9,13 +9,13 @@ import "iter"
 // is an empty tree. It is not safe for concurrent use.
 type Tree[T any] struct {
 	root   place[T]
-	byPath map[string]*place[T]
+	byPath map[Path]*place[T]
 	length int
 }
 
 // place is one path of the tree. Places without a value hold others together.
 type place[T any] struct {
-	path          string
+	path          Path
 	value         T
 	held          bool
 	outer         *place[T]
@@ -27,7 +27,7 @@ type place[T any] struct {
 func (t *Tree[T]) Len() int { return t.length }
 
 // Get returns the value at a path; ok is false where there is none.
-func (t *Tree[T]) Get(path string) (v T, ok bool) {
+func (t *Tree[T]) Get(path Path) (v T, ok bool) {
 	if p := t.find(path); p != nil {
 		return p.value, p.held
 	}
@@ -35,7 +35,7 @@ func (t *Tree[T]) Get(path string) (v T, ok bool) {
 }
 
 // Set stores a value at a path.
-func (t *Tree[T]) Set(path string, v T) {
+func (t *Tree[T]) Set(path Path, v T) {
 	p := t.at(path)
 	if !p.held {
 		p.held = true
@@ -45,26 +45,26 @@ func (t *Tree[T]) Set(path string, v T) {
 }
 
 // Delete removes the value at a path. What is part of the path stays.
-func (t *Tree[T]) Delete(path string) {
+func (t *Tree[T]) Delete(path Path) {
 	if p := t.find(path); p != nil {
 		t.release(p)
 	}
 }
 
 // Nearest returns the innermost value at a path or around it.
-func (t *Tree[T]) Nearest(path string) (v T, ok bool) {
+func (t *Tree[T]) Nearest(path Path) (v T, ok bool) {
 	for {
 		if v, ok := t.Get(path); ok || path == "" {
 			return v, ok
 		}
-		path = Outer(path)
+		path = path.Outer()
 	}
 }
 
 // Below returns the values that are part of a path, in order. Those that it
 // has yielded, and only those, may be deleted during the loop.
-func (t *Tree[T]) Below(path string) iter.Seq2[string, T] {
-	return func(yield func(string, T) bool) {
+func (t *Tree[T]) Below(path Path) iter.Seq2[Path, T] {
+	return func(yield func(Path, T) bool) {
 		top := t.find(path)
 		if top == nil {
 			return
@@ -81,7 +81,7 @@ func (t *Tree[T]) Below(path string) iter.Seq2[string, T] {
 
 // Cut removes the values that are part of a path and returns them, the
 // innermost first.
-func (t *Tree[T]) Cut(path string) []T {
+func (t *Tree[T]) Cut(path Path) []T {
 	var out []T
 	top := t.find(path)
 	if top == nil {
@@ -113,7 +113,7 @@ func (p *place[T]) next(top *place[T]) *place[T] {
 	return nil
 }
 
-func (t *Tree[T]) find(path string) *place[T] {
+func (t *Tree[T]) find(path Path) *place[T] {
 	if path == "" {
 		return &t.root
 	}
@@ -121,11 +121,11 @@ func (t *Tree[T]) find(path string) *place[T] {
 }
 
 // at finds the place of a path, or adds it with those around it.
-func (t *Tree[T]) at(path string) *place[T] {
+func (t *Tree[T]) at(path Path) *place[T] {
 	if p := t.find(path); p != nil {
 		return p
 	}
-	outer := t.at(Outer(path))
+	outer := t.at(path.Outer())
 	p := &place[T]{path: path, outer: outer, before: outer.last}
 	if outer.last != nil {
 		outer.last.after = p
@@ -134,7 +134,7 @@ func (t *Tree[T]) at(path string) *place[T] {
 	}
 	outer.last = p
 	if t.byPath == nil {
-		t.byPath = map[string]*place[T]{}
+		t.byPath = map[Path]*place[T]{}
 	}
 	t.byPath[path] = p
 	return p

@@ -1,7 +1,6 @@
 package execpath_test
 
 import (
-	"fmt"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -10,16 +9,16 @@ import (
 )
 
 // treeOf holds each path as its own value.
-func treeOf(paths ...string) *execpath.Tree[string] {
-	t := &execpath.Tree[string]{}
+func treeOf(paths ...execpath.Path) *execpath.Tree[execpath.Path] {
+	t := &execpath.Tree[execpath.Path]{}
 	for _, p := range paths {
 		t.Set(p, p)
 	}
 	return t
 }
 
-func below(t *execpath.Tree[string], path string) []string {
-	var out []string
+func below(t *execpath.Tree[execpath.Path], path execpath.Path) []execpath.Path {
+	var out []execpath.Path
 	for _, v := range t.Below(path) {
 		out = append(out, v)
 	}
@@ -29,17 +28,17 @@ func below(t *execpath.Tree[string], path string) []string {
 func TestTreeKeepsPartsTogether(t *testing.T) {
 	t.Parallel()
 	tree := treeOf("a>c/x", "each", "each[1]", "a>b/x", "each[0]", "each[1]/y", "z", "a>c/y")
-	want := []string{"a>c/x", "a>c/y", "a>b/x", "each", "each[1]", "each[1]/y", "each[0]", "z"}
+	want := []execpath.Path{"a>c/x", "a>c/y", "a>b/x", "each", "each[1]", "each[1]/y", "each[0]", "z"}
 	if diff := cmp.Diff(want, below(tree, "")); diff != "" {
 		t.Errorf("-want +got:\n%s", diff)
 	}
-	if diff := cmp.Diff([]string{"each[1]", "each[1]/y", "each[0]"}, below(tree, "each")); diff != "" {
+	if diff := cmp.Diff([]execpath.Path{"each[1]", "each[1]/y", "each[0]"}, below(tree, "each")); diff != "" {
 		t.Errorf("below each: -want +got:\n%s", diff)
 	}
-	if diff := cmp.Diff([]string{"each[1]/y", "each[1]", "each[0]"}, tree.Cut("each")); diff != "" {
+	if diff := cmp.Diff([]execpath.Path{"each[1]/y", "each[1]", "each[0]"}, tree.Cut("each")); diff != "" {
 		t.Errorf("cut each: -want +got:\n%s", diff)
 	}
-	if diff := cmp.Diff([]string{"a>c/x", "a>c/y", "a>b/x", "each", "z"}, below(tree, "")); diff != "" || tree.Len() != 5 {
+	if diff := cmp.Diff([]execpath.Path{"a>c/x", "a>c/y", "a>b/x", "each", "z"}, below(tree, "")); diff != "" || tree.Len() != 5 {
 		t.Errorf("%d left, -want +got:\n%s", tree.Len(), diff)
 	}
 }
@@ -47,7 +46,7 @@ func TestTreeKeepsPartsTogether(t *testing.T) {
 func TestTreeFindsWhatIsAround(t *testing.T) {
 	t.Parallel()
 	tree := treeOf("", "each[1]")
-	for path, want := range map[string]string{"each[1]/x": "each[1]", "each[1]": "each[1]", "each[2]/x": "", "b": ""} {
+	for path, want := range map[execpath.Path]execpath.Path{"each[1]/x": "each[1]", "each[1]": "each[1]", "each[2]/x": "", "b": ""} {
 		if got, ok := tree.Nearest(path); got != want || !ok {
 			t.Errorf("Nearest(%q) = %q, %v, want %q", path, got, ok, want)
 		}
@@ -60,9 +59,9 @@ func TestTreeFindsWhatIsAround(t *testing.T) {
 
 func TestTreeIsEmptyWhenEverythingIsDeleted(t *testing.T) {
 	t.Parallel()
-	var paths []string
+	var paths []execpath.Path
 	for i := range 100 {
-		paths = append(paths, fmt.Sprintf("each[%d]/x", i), fmt.Sprintf("each[%d]", i))
+		paths = append(paths, execpath.Path("each").Index(i).Node("x"), execpath.Path("each").Index(i))
 	}
 	tree := treeOf(paths...)
 	for _, v := range tree.Below("") {
@@ -73,7 +72,7 @@ func TestTreeIsEmptyWhenEverythingIsDeleted(t *testing.T) {
 	}
 	tree.Set("a", "a")
 	tree.Delete("b")
-	if diff := cmp.Diff([]string{"a"}, below(tree, "")); diff != "" {
+	if diff := cmp.Diff([]execpath.Path{"a"}, below(tree, "")); diff != "" {
 		t.Errorf("-want +got:\n%s", diff)
 	}
 }

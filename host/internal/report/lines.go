@@ -24,7 +24,8 @@ func (s state) ended() bool { return s >= done }
 
 // line is one node of the run.
 type line struct {
-	path, label string
+	path  execpath.Path
+	label string
 	// item is the label of the map item that the line is for, "" for another
 	// node.
 	item     string
@@ -68,12 +69,12 @@ type lines struct {
 	fresh    []*line
 	// branches has the running branches by path, with the label of the item if
 	// they belong to a map.
-	branches map[string]string
+	branches map[execpath.Path]string
 	// fold combines the nodes of a successful branch in one line.
 	fold bool
 }
 
-func newLines(fold bool) *lines { return &lines{branches: map[string]string{}, fold: fold} }
+func newLines(fold bool) *lines { return &lines{branches: map[execpath.Path]string{}, fold: fold} }
 
 // take updates the lines with an event.
 func (ls *lines) take(e flow.Event) {
@@ -81,26 +82,26 @@ func (ls *lines) take(e flow.Event) {
 	case flow.EventNodeStart:
 		l := ls.at(e)
 		ls.turn(l, running)
-		l.started, l.uses = e.Time, text(e, "uses")
+		l.started, l.uses = e.Time, e.Text("uses")
 	case flow.EventNodeEnd:
 		ls.end(ls.at(e), e)
 	case flow.EventNodeError:
 		ls.failed = e.Path
 		l := ls.at(e)
 		ls.turn(l, failed)
-		l.note = text(e, "error_type") + ": " + text(e, "error")
+		l.note = e.Text("error_type") + ": " + e.Text("error")
 		l.elapsed, l.attempts, l.text = duration(e), integer(e, "attempts"), ""
 	case flow.EventRetry:
 		if e.Node != "" {
 			l := ls.at(e)
 			l.attempts = integer(e, "attempt") + 1
-			l.note = text(e, "error")
+			l.note = e.Text("error")
 		}
 	case flow.EventLoop:
 		ls.pass(e)
 	case flow.EventToken:
-		if l, ok := ls.open.Get(e.Path); ok {
-			l.text += text(e, "text")
+		if l, ok := ls.open.Get(execpath.Path(e.Path)); ok {
+			l.text += e.Text("text")
 			if len(l.text) > mostText {
 				l.text = l.text[len(l.text)-mostText/2:]
 			}
@@ -139,11 +140,11 @@ func (ls *lines) drop(l *line) {
 func (ls *lines) end(l *line, e flow.Event) {
 	ls.turn(l, done)
 	l.text, l.note = "", ""
-	if s, _ := e.Fields["skipped"].(bool); s {
+	if s, _ := e.Field("skipped").(bool); s {
 		ls.turn(l, skipped)
 	}
 	l.elapsed, l.attempts = duration(e), integer(e, "attempts")
-	if usage, ok := e.Fields["usage"].(map[string]any); ok {
+	if usage, ok := e.Field("usage").(map[string]any); ok {
 		l.tokens, _ = usage["total_tokens"].(int64)
 	}
 }
@@ -152,15 +153,15 @@ func (ls *lines) end(l *line, e flow.Event) {
 func (ls *lines) branchStart(e flow.Event) {
 	count := integer(e, "count")
 	if count == 0 {
-		ls.branches[e.Path] = ""
+		ls.branches[execpath.Path(e.Path)] = ""
 		return
 	}
 	name := fmt.Sprintf("%d/%d", integer(e, "index")+1, count)
-	if item, ok := e.Fields["item"]; ok {
+	if item := e.Field("item"); item != nil {
 		name += " " + compact(item)
 	}
-	ls.branches[e.Path] = name
-	if l, ok := ls.open.Nearest(execpath.Outer(e.Path)); ok {
+	ls.branches[execpath.Path(e.Path)] = name
+	if l, ok := ls.open.Nearest(execpath.Path(e.Path).Outer()); ok {
 		l.items = count
 	}
 }
@@ -168,21 +169,21 @@ func (ls *lines) branchStart(e flow.Event) {
 // branchEnd folds a successful branch, and shows one that failed as a whole,
 // such as by its timeout; a node's failure has its own line.
 func (ls *lines) branchEnd(e flow.Event) {
-	isItem := ls.branches[e.Path] != ""
-	delete(ls.branches, e.Path)
-	if l, ok := ls.open.Nearest(execpath.Outer(e.Path)); ok && isItem {
+	isItem := ls.branches[execpath.Path(e.Path)] != ""
+	delete(ls.branches, execpath.Path(e.Path))
+	if l, ok := ls.open.Nearest(execpath.Path(e.Path).Outer()); ok && isItem {
 		l.ended++
 	}
-	if ok, _ := e.Fields["success"].(bool); ok {
+	if ok, _ := e.Field("success").(bool); ok {
 		if ls.fold {
 			ls.foldBranch(e, isItem)
 		}
 		return
 	}
-	for _, l := range ls.branch(e.Path) {
+	for _, l := range ls.branch(execpath.Path(e.Path)) {
 		if l.state == running {
 			ls.turn(l, failed)
-			l.note, l.text = text(e, "error_type")+": "+text(e, "error"), ""
+			l.note, l.text = e.Text("error_type")+": "+e.Text("error"), ""
 			l.elapsed = e.Time.Sub(l.started)
 		}
 	}
@@ -190,7 +191,7 @@ func (ls *lines) branchEnd(e flow.Event) {
 
 // branch returns the lines of a branch, in order; the node of an item has the
 // path of its branch.
-func (ls *lines) branch(path string) []*line {
+func (ls *lines) branch(path execpath.Path) []*line {
 	var out []*line
 	if l, ok := ls.open.Get(path); ok {
 		out = append(out, l)
@@ -205,7 +206,7 @@ func (ls *lines) branch(path string) []*line {
 // line of its map; another branch keeps its first line.
 func (ls *lines) foldBranch(e flow.Event, isItem bool) {
 	var first *line
-	for _, l := range ls.branch(e.Path) {
+	for _, l := range ls.branch(execpath.Path(e.Path)) {
 		if first == nil && !isItem {
 			first = l
 			first.nodes = 1
@@ -223,7 +224,7 @@ func (ls *lines) foldBranch(e flow.Event, isItem bool) {
 // pass begins another iteration of a loop: the successful nodes of the last one
 // are removed.
 func (ls *lines) pass(e flow.Event) {
-	loop := execpath.Outer(e.Path)
+	loop := execpath.Path(e.Path).Outer()
 	l, ok := ls.open.Get(loop)
 	if !ok {
 		return
@@ -238,19 +239,19 @@ func (ls *lines) pass(e flow.Event) {
 
 // at returns the line of an event's node, and adds it if necessary.
 func (ls *lines) at(e flow.Event) *line {
-	if l, ok := ls.open.Get(e.Path); ok {
+	if l, ok := ls.open.Get(execpath.Path(e.Path)); ok {
 		return l
 	}
-	l := &line{path: e.Path, label: execpath.Label(e.Path), started: e.Time}
-	if name := ls.branches[e.Path]; name != "" {
+	l := &line{path: execpath.Path(e.Path), label: execpath.Path(e.Path).Label(), started: e.Time}
+	if name := ls.branches[execpath.Path(e.Path)]; name != "" {
 		l.label, l.item = name, name
 	}
-	if parent, ok := ls.open.Nearest(execpath.Outer(e.Path)); ok {
+	if parent, ok := ls.open.Nearest(execpath.Path(e.Path).Outer()); ok {
 		l.depth = parent.depth + 1
 	} else {
 		l.depth = strings.Count(e.Path, ">")
 	}
-	ls.open.Set(e.Path, l)
+	ls.open.Set(execpath.Path(e.Path), l)
 	return l
 }
 
@@ -287,7 +288,7 @@ func (ls *lines) foldsLater(l *line) bool {
 	if !ls.fold || l.state == failed {
 		return false
 	}
-	for scope := l.path; scope != ""; scope = execpath.Outer(scope) {
+	for scope := l.path; scope != ""; scope = scope.Outer() {
 		if _, ok := ls.branches[scope]; ok {
 			return true
 		}
@@ -316,7 +317,7 @@ func (ls *lines) slow(now time.Time) []*line {
 }
 
 // hasInner reports whether the line is that of a running container.
-func (ls *lines) hasInner(path string) bool {
+func (ls *lines) hasInner(path execpath.Path) bool {
 	for range ls.open.Below(path) {
 		return true
 	}
@@ -337,6 +338,6 @@ func (ls *lines) rest() []*line {
 	for _, l := range ls.open.Below("") {
 		out = append(out, l)
 	}
-	*ls = lines{failed: ls.failed, branches: map[string]string{}, fold: ls.fold}
+	*ls = lines{failed: ls.failed, branches: map[execpath.Path]string{}, fold: ls.fold}
 	return out
 }

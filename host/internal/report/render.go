@@ -156,7 +156,7 @@ func (r *Report) plainLine(l *line) string {
 	if l.tokens > 0 {
 		parts = append(parts, count(l.tokens, "token", "tokens"))
 	}
-	out := oneLine(l.path)
+	out := oneLine(string(l.path))
 	if l.item != "" {
 		out += " " + oneLine(l.item)
 	}

@@ -131,7 +131,7 @@ func (r *Report) redraw() {
 	}
 	for _, l := range r.lines.slow(r.o.Now()) {
 		if !r.live() {
-			fmt.Fprintf(&r.above, "%s: %s (%s)\n", oneLine(l.path), l.wait(), slowAfter)
+			fmt.Fprintf(&r.above, "%s: %s (%s)\n", oneLine(string(l.path)), l.wait(), slowAfter)
 		}
 	}
 	r.flush()

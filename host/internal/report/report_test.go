@@ -2,8 +2,10 @@ package report
 
 import (
 	"bytes"
+	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -19,9 +21,9 @@ import (
 
 func at(ms int) time.Time { return time.UnixMilli(int64(ms)) }
 
-func event(ms int, kind flow.EventType, path string, fields map[string]any) flow.Event {
+func event(ms int, kind flow.EventType, path string, members map[string]any) flow.Event {
 	node := path[strings.LastIndexAny(path, "/>")+1:]
-	return flow.Event{Time: at(ms), Type: kind, Node: node, Path: path, Fields: fields}
+	return flow.Event{Time: at(ms), Type: kind, Node: node, Path: path, Fields: fields(members)}
 }
 
 func started(path string) flow.Event { return event(0, flow.EventNodeStart, path, nil) }
@@ -244,7 +246,7 @@ func TestLoopShowsOnePass(t *testing.T) {
 	var out bytes.Buffer
 	r := live(&out, wide)
 	pass := func(n int64, path string) flow.Event {
-		return flow.Event{Type: flow.EventLoop, Node: "loop", Path: path, Fields: map[string]any{"iteration": n}}
+		return flow.Event{Type: flow.EventLoop, Node: "loop", Path: path, Fields: fields(map[string]any{"iteration": n})}
 	}
 	r.Event(started("loop"))
 	r.Event(pass(0, "loop[0]"))
@@ -480,4 +482,13 @@ func TestItemThatTimesOutHasALine(t *testing.T) {
 	if diff := cmp.Diff(want, out.String()); diff != "" {
 		t.Error(diff)
 	}
+}
+
+// fields are the members of an object, by name.
+func fields(members map[string]any) []flow.Field {
+	var list []flow.Field
+	for _, key := range slices.Sorted(maps.Keys(members)) {
+		list = append(list, flow.Field{Key: key, Value: members[key]})
+	}
+	return list
 }

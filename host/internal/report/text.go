@@ -38,27 +38,22 @@ func oneLine(text string) string {
 	return strings.Join(strings.Fields(Printable(text)), " ")
 }
 
-func text(e flow.Event, key string) string {
-	s, _ := e.Fields[key].(string)
-	return s
-}
-
 func integer(e flow.Event, key string) int64 {
-	n, _ := e.Fields[key].(int64)
+	n, _ := e.Field(key).(int64)
 	return n
 }
 
 func duration(e flow.Event) time.Duration {
-	ms, _ := e.Fields["duration_ms"].(float64)
+	ms, _ := e.Field("duration_ms").(float64)
 	return time.Duration(ms * float64(time.Millisecond))
 }
 
 // question returns the question of an interrupt.
 func question(e flow.Event) string {
-	if q := text(e, "question"); q != "" {
+	if q := e.Text("question"); q != "" {
 		return q
 	}
-	return "interrupt " + text(e, "kind")
+	return "interrupt " + e.Text("kind")
 }
 
 // compact returns a value as JSON on one line.

@@ -45,7 +45,7 @@ func (s *spans) traceStart(ctx context.Context, req *tea.Request, p startParams)
 	}
 	// The call's key tells two spans of one node apart and stays when a run
 	// is repeated.
-	opened := span{id: tracecontext.SpanOf(req.IdempotencyKey, req.Attempt).String(), frame: execpath.Frame(req.Node), started: time.Now()}
+	opened := span{id: tracecontext.SpanOf(req.IdempotencyKey, req.Attempt).String(), frame: execpath.Path(req.Node).Frame(), started: time.Now()}
 	s.start(req.RunID, opened)
 	tell(ctx, req, slog.LevelDebug, "trace.start "+p.Name, nil, Mark{Kind: Start, SpanID: opened.id, Name: p.Name, Attributes: p.Attributes})
 	return result{Success: true, SpanID: opened.id}, nil

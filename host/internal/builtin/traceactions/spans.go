@@ -11,7 +11,7 @@ import (
 // span is one that was started and not ended.
 type span struct {
 	id      string
-	frame   string
+	frame   execpath.Path
 	started time.Time
 }
 
@@ -93,7 +93,7 @@ func (s *spans) find(run, node, id string) (span, bool) {
 		found, ok := r.byID[id]
 		return found, ok
 	}
-	list, ok := r.byFrame.Nearest(execpath.Frame(node))
+	list, ok := r.byFrame.Nearest(execpath.Path(node).Frame())
 	if !ok {
 		return span{}, false
 	}

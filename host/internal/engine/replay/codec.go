@@ -1,0 +1,129 @@
+package replay
+
+import (
+	"bytes"
+	"cmp"
+	"errors"
+	"fmt"
+	"reflect"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/the-edge-agent/tea/host/internal/checkpoint"
+	"github.com/the-edge-agent/tea/host/internal/execpath"
+	"github.com/the-edge-agent/tea/host/internal/secret"
+	"github.com/the-edge-agent/tea/sdk/value"
+)
+
+// A record's body is an object with a member for each field, by its JSON tag
+// and sorted. Values of the value model are encoded as they are: encoding/json
+// would turn their integers and floats into each other.
+
+// field is a field of a record's struct.
+type field struct {
+	name string
+	// omit says that the zero value is left out.
+	omit  bool
+	index []int
+}
+
+var fieldsByType sync.Map // reflect.Type -> []field
+
+// fieldsOf returns the fields of a struct by name, those of embedded structs
+// included.
+func fieldsOf(t reflect.Type) []field {
+	if known, ok := fieldsByType.Load(t); ok {
+		return known.([]field)
+	}
+	var fields []field
+	for _, f := range reflect.VisibleFields(t) {
+		if name, option, tagged := strings.Cut(f.Tag.Get("json"), ","); name != "" {
+			fields = append(fields, field{name, tagged && option == "omitzero", f.Index})
+		}
+	}
+	slices.SortFunc(fields, func(a, b field) int { return cmp.Compare(a.name, b.name) })
+	fieldsByType.Store(t, fields)
+	return fields
+}
+
+// isValue reports whether a field holds a value of the value model.
+func isValue(v reflect.Value) bool {
+	return v.Kind() == reflect.Interface || v.Type() == reflect.TypeFor[map[string]any]()
+}
+
+// Encode returns the record with a body, with references in the place of
+// secrets.
+func Encode(path execpath.Path, rec Record, secrets *secret.Set) (checkpoint.Record, error) {
+	out := checkpoint.Record{Kind: rec.kind(), Path: string(path)}
+	v := reflect.ValueOf(rec).Elem()
+	body := append(make([]byte, 0, 128), '{')
+	for _, f := range fieldsOf(v.Type()) {
+		member := v.FieldByIndex(f.index)
+		if f.omit && member.IsZero() {
+			continue
+		}
+		content, err := member.Interface(), error(nil)
+		if !isValue(member) {
+			content, err = value.From(content)
+		}
+		if err == nil {
+			if len(body) > 1 {
+				body = append(body, ',')
+			}
+			body = append(value.AppendString(body, f.name), ':')
+			body, err = value.Append(body, secrets.Seal(content))
+		}
+		if err != nil {
+			return out, fmt.Errorf("encode the %s record of %s: %w", out.Kind, path, err)
+		}
+	}
+	out.Body = append(body, '}')
+	return out, nil
+}
+
+// decode reads a record's body into its struct. Members that the struct does
+// not have are ignored. Without unseal, references to secrets stay.
+func decode(rec checkpoint.Record, into Record, unseal func(any) (any, error)) error {
+	if len(rec.Body) == 0 {
+		return nil
+	}
+	v, err := value.Decode(rec.Body)
+	if err == nil && unseal != nil && bytes.Contains(rec.Body, []byte(`\u0000`)) {
+		v, err = unseal(v)
+	}
+	if err != nil {
+		return err
+	}
+	object, ok := v.(map[string]any)
+	if !ok {
+		return fmt.Errorf("the body is %s, not an object", value.TypeName(v))
+	}
+	to := reflect.ValueOf(into).Elem()
+	for _, f := range fieldsOf(to.Type()) {
+		content := object[f.name]
+		if content == nil {
+			continue
+		}
+		member := to.FieldByIndex(f.index)
+		switch {
+		case !isValue(member):
+			err = value.Into(content, member.Addr().Interface())
+		case !reflect.TypeOf(content).AssignableTo(member.Type()):
+			err = errors.New("not an object")
+		default:
+			member.Set(reflect.ValueOf(content))
+		}
+		if err != nil {
+			return fmt.Errorf("%s: %w", f.name, err)
+		}
+	}
+	return nil
+}
+
+// OriginOf returns how the workflow of a run was loaded; rec is its first record.
+func OriginOf(rec checkpoint.Record) (Origin, error) {
+	var start Start
+	err := decode(rec, &start, nil)
+	return start.Origin, err
+}

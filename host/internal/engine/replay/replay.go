@@ -1,0 +1,297 @@
+package replay
+
+import (
+	"fmt"
+	"maps"
+	"math"
+	"time"
+
+	"github.com/the-edge-agent/tea/host/flow"
+	"github.com/the-edge-agent/tea/host/internal/checkpoint"
+	"github.com/the-edge-agent/tea/host/internal/execpath"
+	"github.com/the-edge-agent/tea/host/internal/secret"
+	"github.com/the-edge-agent/tea/host/internal/spec"
+	"github.com/the-edge-agent/tea/sdk/value"
+)
+
+// End is a number behind every record.
+const End = math.MaxUint64
+
+// Replay is the index of a resumed run's records. The zero value is that of a
+// new run. Apart from [Replay.Retry] it is immutable, and safe for concurrent
+// use.
+//
+// Where a method takes void, records up to that number do not count.
+type Replay struct {
+	// Start is the record with which the run began; nil for a new run.
+	Start *Start
+	// Done says that the run had ended well, and nothing is recorded since.
+	Done bool
+	// Used is what the recorded part has used, Worked the time it took.
+	Used   flow.Usage
+	Worked time.Duration
+	// GivenTaken says that a frame has merged the last of the given inputs.
+	GivenTaken bool
+
+	nodes      map[execpath.Path]*Node
+	branches   map[execpath.Path]*Branch
+	attempts   map[execpath.Path]int
+	interrupts map[string]flow.Interrupt
+	answers    map[string]any
+	inputs     map[execpath.Path][]Merged
+	notes      map[noteName]any
+	// unseen are interrupts that were not reported: the run continued next to
+	// them until it failed or was stopped.
+	unseen map[string]bool
+	// reported is what nodes that have no record yet have reported.
+	reported map[execpath.Path]flow.Usage
+	// session and latest are the times of the first and the last record since
+	// Worked was known.
+	session, latest time.Time
+	// redone are the branches that were run again after they had failed, and
+	// the containers around them: what is recorded up to there is void.
+	redone map[execpath.Path]uint64
+	// seqs are the numbers of the last records, where there were retries.
+	seqs map[stamp]uint64
+	// begun are the paths of containers that have a record inside, with the
+	// number of the first.
+	begun map[execpath.Path]uint64
+	// given are the inputs of resumes that were killed before they ended.
+	given []givenAt
+}
+
+type noteName struct {
+	path execpath.Path
+	key  string
+}
+
+// Merged is an input that was merged, with the number of its record.
+type Merged struct {
+	Input
+	Seq uint64
+}
+
+type givenAt struct {
+	seq    uint64
+	values map[string]any
+}
+
+// stamp names the last record of something.
+type stamp struct {
+	what byte
+	name string
+}
+
+const (
+	stampNode      = 'n' // a path
+	stampBranch    = 'b' // a path
+	stampInside    = '/' // a path: the last record inside it
+	stampInterrupt = 'i' // an id
+	stampAnswer    = 'a' // an id
+	stampNote      = '=' // a path and a key
+)
+
+// New reads the records of a run; retry says that its failed branches are
+// about to run again. The error names the record that cannot be read, or is a
+// [*secret.MissingError].
+func New(records []checkpoint.Record, secrets *secret.Set, retry bool) (*Replay, error) {
+	if len(records) == 0 {
+		return &Replay{}, nil
+	}
+	p := &Replay{
+		nodes: map[execpath.Path]*Node{}, branches: map[execpath.Path]*Branch{}, attempts: map[execpath.Path]int{},
+		interrupts: map[string]flow.Interrupt{}, answers: map[string]any{}, inputs: map[execpath.Path][]Merged{},
+		notes: map[noteName]any{}, begun: map[execpath.Path]uint64{}, unseen: map[string]bool{},
+		reported: map[execpath.Path]flow.Usage{}, redone: map[execpath.Path]uint64{},
+	}
+	if retry || hasRetries(records) {
+		p.seqs = map[stamp]uint64{}
+	}
+	for _, rec := range records {
+		body := newRecord(rec.Kind)
+		p.Done = false
+		if body != nil {
+			if err := decode(rec, body, secrets.Unseal); err != nil {
+				return nil, fmt.Errorf("record %d (%s %s): %w", rec.Seq, rec.Kind, rec.Path, err)
+			}
+			p.add(rec, body)
+			p.count(rec, body)
+		}
+		if p.session.IsZero() {
+			p.session = rec.Time
+		}
+		p.latest = rec.Time
+	}
+	p.Worked += p.latest.Sub(p.session)
+	if _, waits := newRecord(records[len(records)-1].Kind).(*Interrupt); waits {
+		clear(p.unseen) // the run stopped there
+	}
+	return p, nil
+}
+
+// add indexes a record.
+func (p *Replay) add(rec checkpoint.Record, body Record) {
+	path := execpath.Path(rec.Path)
+	switch b := body.(type) {
+	case *Start:
+		p.Start = b
+	case *Node:
+		p.nodes[path] = b
+		p.stamp(stampNode, rec.Path, rec.Seq)
+	case *Route:
+		if n := p.nodes[path]; n != nil {
+			n.Route = *b
+		}
+	case *Branch:
+		p.branches[path] = b
+		p.stamp(stampBranch, rec.Path, rec.Seq)
+	case *Attempt:
+		p.attempts[path] = b.N
+	case *Interrupt:
+		p.interrupts[b.ID] = b.at(rec.Path)
+		delete(p.answers, b.ID) // of before a retry
+		p.unseen[b.ID] = true
+		p.stamp(stampInterrupt, b.ID, rec.Seq)
+	case *Answer:
+		p.answers[b.ID] = b.Value
+		p.stamp(stampAnswer, b.ID, rec.Seq)
+	case *Input:
+		p.GivenTaken = p.GivenTaken || b.Given
+		p.inputs[path] = append(p.inputs[path], Merged{*b, rec.Seq})
+	case *Given:
+		p.given, p.GivenTaken = append(p.given, givenAt{rec.Seq, b.Values}), false
+	case *Note:
+		p.notes[noteName{path, b.Key}] = b.Value
+		p.stamp(stampNote, rec.Path+" "+b.Key, rec.Seq)
+	case *Retry:
+		for _, path := range b.Paths {
+			p.retry(path, rec.Seq)
+		}
+		return
+	default:
+		return
+	}
+	p.markBegun(path, rec.Seq)
+}
+
+// count adds what a record says of the budget. The usage in a status is that
+// of the whole run so far, failures and interrupted work included.
+func (p *Replay) count(rec checkpoint.Record, body Record) {
+	path := execpath.Path(rec.Path)
+	switch b := body.(type) {
+	case *Node:
+		if isStep(path) {
+			p.Used.Steps++
+			p.Used = p.Used.Add(b.used()).Sub(p.reported[path])
+			delete(p.reported, path)
+		}
+	case *Usage:
+		p.Used = p.Used.Add(b.sum())
+		p.reported[path] = p.reported[path].Add(b.sum())
+	case *Session:
+		p.Worked += p.latest.Sub(p.session)
+		p.session = rec.Time
+	case *Status:
+		p.Done = b.Status == flow.Done
+		p.given = nil // the resume reached its end
+		if b.Status == flow.Waiting {
+			clear(p.unseen)
+		}
+		if b.Usage == nil {
+			return
+		}
+		steps := p.Used.Steps
+		p.Used, p.Worked = b.Usage.sum(), time.Duration(b.Usage.Seconds*float64(time.Second))
+		p.Used.Steps = steps
+		clear(p.reported)
+		p.session = rec.Time
+	}
+}
+
+// isStep reports whether a node's record is that of a step; the decision where
+// a frame begins is none.
+func isStep(path execpath.Path) bool {
+	return path != spec.Start && path != path.Outer().Node(spec.Start)
+}
+
+// markBegun marks every container around a path: sub of sub/fetch, each and
+// each[3] of each[3]/fetch, a of a>b/clean.
+func (p *Replay) markBegun(path execpath.Path, seq uint64) {
+	for path = path.Outer(); path != ""; path = path.Outer() {
+		p.stamp(stampInside, string(path), seq)
+		if p.begun[path] == 0 {
+			p.begun[path] = seq
+		} else if p.seqs == nil {
+			return // and so are those around
+		}
+	}
+}
+
+// Resumed reports whether the run has records.
+func (p *Replay) Resumed() bool { return p.Start != nil }
+
+// Begun reports whether a container has a record inside that counts.
+func (p *Replay) Begun(path execpath.Path, void uint64) bool {
+	return p.begun[path] > 0 && !p.isStale(stampInside, string(path), void)
+}
+
+// BegunAt returns the number of the first record inside a container, [End]
+// where none counts.
+func (p *Replay) BegunAt(path execpath.Path, void uint64) uint64 {
+	if p.Begun(path, void) {
+		return p.begun[path]
+	}
+	return End
+}
+
+// Attempt returns the number of the attempt, counted from 1, in which a
+// container or branch was.
+func (p *Replay) Attempt(path execpath.Path) int { return max(1, p.attempts[path]) }
+
+// Interrupt returns an interrupt that the run had reached. It remains one where
+// the node is not a place to stop at any more, as without the flags that the
+// run began with.
+func (p *Replay) Interrupt(id string, void uint64) (i flow.Interrupt, ok bool) {
+	i, ok = p.interrupts[id]
+	return i, ok && !p.isStale(stampInterrupt, id, void)
+}
+
+// Unseen reports whether an interrupt was never reported.
+func (p *Replay) Unseen(id string) bool { return p.unseen[id] }
+
+// Answer returns the answer to an interrupt.
+func (p *Replay) Answer(id string, void uint64) (answer any, ok bool) {
+	answer, ok = p.answers[id]
+	return answer, ok && !p.isStale(stampAnswer, id, void)
+}
+
+// Inputs are what was merged at a place, in order.
+func (p *Replay) Inputs(place execpath.Path) []Merged { return p.inputs[place] }
+
+// Note returns an action's note at a path.
+func (p *Replay) Note(path execpath.Path, key string, void uint64) (note any, ok bool) {
+	note, ok = p.notes[noteName{path, key}]
+	return note, ok && !p.isStale(stampNote, string(path)+" "+key, void)
+}
+
+// Reported returns what the node at a path has reported, which has no record yet.
+func (p *Replay) Reported(path execpath.Path) flow.Usage { return p.reported[path] }
+
+// GivenAfter returns the inputs of killed resumes behind a record, the later
+// ones laid over the earlier.
+func (p *Replay) GivenAfter(seq uint64) map[string]any {
+	values := map[string]any{}
+	for _, g := range p.given {
+		if g.seq > seq {
+			maps.Copy(values, g.values)
+		}
+	}
+	return values
+}
+
+// GivenLast reports whether an input is that of the last resume, which was
+// killed: the same command was given again.
+func (p *Replay) GivenLast(input map[string]any) bool {
+	last := len(p.given) - 1
+	return last >= 0 && value.Equal(p.given[last].values, input)
+}

@@ -1,0 +1,112 @@
+package replay
+
+import (
+	"maps"
+	"slices"
+
+	"github.com/the-edge-agent/tea/host/internal/checkpoint"
+	"github.com/the-edge-agent/tea/host/internal/execpath"
+)
+
+// A failed branch that a fan-in node has looked at is an outcome like any
+// other. To run it again, a retry record takes the outcome back, and with it
+// everything that came after it: the fan-in node and what follows in its
+// frame, and the same in the frames around. The branches that succeeded keep
+// their records. So does what the branch itself did before it failed.
+//
+// The containers around a retried branch count as unfinished. When a frame has
+// walked its branches again, the records up to the retry are void for the rest
+// of the frame: [Replay.Redone].
+
+// isStale reports whether the last record of something is void: it is not
+// behind seq.
+func (p *Replay) isStale(what byte, name string, seq uint64) bool {
+	return seq > 0 && p.seqs[stamp{what, name}] <= seq
+}
+
+// stamp notes the number of the last record of something, where there are
+// retries.
+func (p *Replay) stamp(what byte, name string, seq uint64) {
+	if p.seqs != nil {
+		p.seqs[stamp{what, name}] = seq
+	}
+}
+
+// Redone is the number of the record up to which all are void behind a branch,
+// since it ran again; 0 where it did not.
+func (p *Replay) Redone(path execpath.Path) uint64 { return p.redone[path] }
+
+// Node returns the record of a node, nil where none counts.
+func (p *Replay) Node(path execpath.Path, void uint64) *Node {
+	n := p.nodes[path]
+	if n != nil && p.isStale(stampNode, string(path), max(void, p.redone[path])) {
+		return nil
+	}
+	return n
+}
+
+// Branch returns the outcome of a branch that failed, nil where none counts.
+func (p *Replay) Branch(path execpath.Path, void uint64) *Branch {
+	b := p.branches[path]
+	if b != nil && p.isStale(stampBranch, string(path), max(void, p.redone[path])) {
+		return nil
+	}
+	return b
+}
+
+// retry takes the outcome of a branch back: records up to seq are void for it,
+// and for the containers around it. The node behind which it began has ended.
+func (p *Replay) retry(path execpath.Path, seq uint64) {
+	for path != "" {
+		p.redone[path] = max(p.redone[path], seq)
+		for path.IsBranch() {
+			path = path.Outer()
+		}
+		path = path.Outer()
+	}
+}
+
+// Retry takes the outcomes of all failed branches back, as a retry record
+// behind the last one does, and returns their paths, in order. It must not be
+// called concurrently with other methods.
+func (p *Replay) Retry(last uint64) []execpath.Path {
+	var paths []execpath.Path
+	for _, path := range slices.Sorted(maps.Keys(p.branches)) {
+		if p.Branch(path, 0) != nil {
+			paths = append(paths, path)
+		}
+	}
+	for _, path := range paths {
+		p.retry(path, last)
+	}
+	p.Done = p.Done && len(paths) == 0
+	return paths
+}
+
+// hasRetries reports whether records hold a retry.
+func hasRetries(records []checkpoint.Record) bool {
+	kind := (*Retry)(nil).kind()
+	return slices.ContainsFunc(records, func(rec checkpoint.Record) bool { return rec.Kind == kind })
+}
+
+// Left returns the nodes that are recorded and were not walked, in order.
+// Attempts before the last one are not walked again.
+func (p *Replay) Left(walked map[execpath.Path]bool) []execpath.Path {
+	var left []execpath.Path
+	for _, path := range slices.Sorted(maps.Keys(p.nodes)) {
+		if !walked[path] && path.WithoutAttempts() == path && !p.retried(path) {
+			left = append(left, path)
+		}
+	}
+	return left
+}
+
+// retried reports whether a path is inside something that was tried again.
+func (p *Replay) retried(path execpath.Path) bool {
+	for at := range p.attempts {
+		if path.Below(at) {
+			return true
+		}
+	}
+	return false
+}
