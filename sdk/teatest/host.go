@@ -121,17 +121,9 @@ func (h *Host) Describe(_ context.Context, action string) (*tea.ActionInfo, erro
 
 // Log records a log record; its fields are brought into the value model.
 func (h *Host) Log(_ context.Context, level slog.Level, message string, fields map[string]any) {
-	seen := make(map[string]any, len(fields))
-	for key, v := range fields {
-		inModel, err := value.From(v)
-		if err != nil {
-			inModel = err.Error()
-		}
-		seen[key] = inModel
-	}
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	h.rec.Logs = append(h.rec.Logs, Log{Level: level, Message: message, Fields: seen})
+	h.rec.Logs = append(h.rec.Logs, Log{Level: level, Message: message, Fields: value.Fields(fields)})
 }
 
 // Token records a token.
