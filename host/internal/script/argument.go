@@ -6,10 +6,11 @@ import (
 	lua "github.com/yuin/gopher-lua"
 )
 
-// mostCount is the largest count or index: what an int and a float64 hold.
+// mostCount is the largest count or index that both an int and a float64
+// represent.
 const mostCount = min(maxExact, math.MaxInt)
 
-// checkInt is argument n as an integer. Out of range is clamped to mostCount.
+// checkInt returns argument n as an integer, clamped to mostCount.
 func checkInt(L *lua.LState, n int) int {
 	f := float64(L.CheckNumber(n))
 	switch {
@@ -31,7 +32,7 @@ func optInt(L *lua.LState, n, otherwise int) int {
 	return checkInt(L, n)
 }
 
-// checkText is argument n as a string; numbers count with their own digits.
+// checkText returns argument n as a string; numbers keep their digits.
 func checkText(L *lua.LState, n int) string {
 	s, ok := runOf(L).text(L.Get(n))
 	if !ok {
@@ -40,7 +41,7 @@ func checkText(L *lua.LState, n int) string {
 	return s
 }
 
-// arguments are the arguments from the n-th on.
+// arguments returns the arguments from the n-th on.
 func arguments(L *lua.LState, n int) []lua.LValue {
 	var out []lua.LValue
 	for i := n; i <= L.GetTop(); i++ {
@@ -56,7 +57,7 @@ func pushAll(L *lua.LState, values []lua.LValue) int {
 	return len(values)
 }
 
-// checkSize refuses a string of n bytes before it is made.
+// checkSize raises an error if a string of n bytes would be too long.
 func (r *run) checkSize(L *lua.LState, n int) {
 	if n > r.limit {
 		L.RaiseError("string too long: at most %d bytes are allowed", r.limit)

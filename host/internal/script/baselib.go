@@ -8,7 +8,7 @@ import (
 	lua "github.com/yuin/gopher-lua"
 )
 
-// maxUnpack is how many values one call may spread over arguments.
+// maxUnpack bounds the results of one call of unpack.
 const maxUnpack = 8000
 
 func baseFunctions() map[string]lua.LGFunction {
@@ -46,8 +46,8 @@ func baseAssert(L *lua.LState) int {
 	return 0
 }
 
-// baseError raises its argument. gopher-lua counts this function as a level
-// of its own, but for the first.
+// baseError raises its argument. gopher-lua counts this function as a level,
+// except the first.
 func baseError(L *lua.LState) int {
 	level := optInt(L, 2, 1)
 	if level > 1 {
@@ -66,7 +66,7 @@ func baseGetMetatable(L *lua.LState) int {
 	return 1
 }
 
-// isMark tells whether a metatable only says what a table came from.
+// isMark reports whether a metatable only marks the origin of a table.
 func (m *machine) isMark(t *lua.LTable) bool {
 	return t == m.listMeta || t == m.objectMeta || t == m.lazyMeta
 }
@@ -157,8 +157,8 @@ func baseXpcall(L *lua.LState) int {
 	return 1 + pushAll(L, results)
 }
 
-// callable gives argument n as a function. What cannot be called becomes a
-// function whose call fails, as pcall is to report it.
+// callable returns argument n as a function. A value that cannot be called
+// becomes a function that fails, for pcall to report.
 func (r *run) callable(L *lua.LState, n int) *lua.LFunction {
 	v := L.CheckAny(n)
 	if fn, ok := v.(*lua.LFunction); ok {
@@ -284,7 +284,7 @@ func baseToNumber(L *lua.LState) int {
 	return 1
 }
 
-// parseNumber reads a number as Lua writes it: decimal, or hexadecimal
+// parseNumber parses a number in Lua's syntax: decimal, or hexadecimal
 // integers; nil for other text.
 func parseNumber(s string) lua.LValue {
 	s = strings.TrimSpace(s)
@@ -300,7 +300,7 @@ func parseNumber(s string) lua.LValue {
 		return lua.LNumber(u)
 	}
 	if strings.Trim(s, "+-.0123456789eE") != "" {
-		return lua.LNil // ParseFloat knows inf, nan and underscores
+		return lua.LNil // ParseFloat accepts inf, nan and underscores
 	}
 	f, err := strconv.ParseFloat(s, 64)
 	if err != nil {

@@ -4,11 +4,11 @@ import (
 	lua "github.com/yuin/gopher-lua"
 )
 
-// maxProtected is how many protected calls and coroutines may be inside each
-// other. Each takes a piece of the Go stack.
+// maxProtected bounds the nesting of protected calls and coroutines, which use
+// the Go stack.
 const maxProtected = 64
 
-// call runs fn from outside Lua and gives its first result.
+// call runs fn from outside Lua and returns its first result.
 func (r *run) call(fn *lua.LFunction, args ...lua.LValue) (lua.LValue, error) {
 	th := r.m.borrow(r)
 	_, err, results := r.m.root.Resume(th, fn, args...)
@@ -18,11 +18,12 @@ func (r *run) call(fn *lua.LFunction, args ...lua.LValue) (lua.LValue, error) {
 	if err != nil {
 		return nil, r.failureAt(th, errorObject(err))
 	}
-	r.m.giveBack(th)
+	r.m.release(th)
 	return results[0], nil
 }
 
-// protect calls fn on a thread of its own. An error gives its object.
+// protect calls fn on a separate thread. It returns the error object of a
+// failure.
 func (r *run) protect(L *lua.LState, fn *lua.LFunction, args []lua.LValue) (results []lua.LValue, failure lua.LValue) {
 	saved := r.nest(L)
 	th := r.m.borrow(r)
@@ -36,11 +37,11 @@ func (r *run) protect(L *lua.LState, fn *lua.LFunction, args []lua.LValue) (resu
 	if err != nil {
 		return nil, errorObject(err)
 	}
-	r.m.giveBack(th)
+	r.m.release(th)
 	return results, nil
 }
 
-// nesting is what an error may leave behind when it passes.
+// nesting is the state to restore after an error.
 type nesting struct{ protected, coroutines, callbacks int }
 
 func (r *run) nest(L *lua.LState) nesting {
@@ -57,7 +58,7 @@ func (r *run) unnest(saved nesting) {
 	r.coroutines, r.boundaries = r.coroutines[:saved.coroutines], r.boundaries[:saved.coroutines]
 }
 
-// callback calls a Lua function from a library function and gives its first
+// callback calls a Lua function from a library function and returns its first
 // result.
 func (r *run) callback(L *lua.LState, fn lua.LValue, args ...lua.LValue) lua.LValue {
 	r.check(L)

@@ -22,13 +22,13 @@ func coroutineCreate(L *lua.LState) int {
 	return 1
 }
 
-// newCoroutine makes a thread and runs it up to a first yield, behind which
-// fn waits: gopher-lua keeps no place for a function that has not begun.
+// newCoroutine creates a thread and runs it up to a first yield before fn, as
+// gopher-lua cannot represent a function that has not begun.
 func (r *run) newCoroutine(L *lua.LState, fn *lua.LFunction) *lua.LState {
 	th := r.m.thread(coroutineDepth)
 	th.SetContext(r)
 	saved := r.beginResume(L, th)
-	// Nothing but the end of the run can fail here, and check sees that.
+	// Only the end of the run can fail here, which check reports.
 	_, _, _ = L.Resume(th, r.instantiate(r.m.programs.start, r.globals), r.m.yield, fn)
 	r.unnest(saved)
 	r.check(L)
@@ -42,7 +42,7 @@ func (r *run) beginResume(L *lua.LState, th *lua.LState) nesting {
 	return saved
 }
 
-// resume continues th; an error gives its object.
+// resume continues th; it returns the error object of a failure.
 func (r *run) resume(L, th *lua.LState, args []lua.LValue) (results []lua.LValue, failure lua.LValue) {
 	switch r.status(th) {
 	case "dead":
@@ -59,7 +59,7 @@ func (r *run) resume(L, th *lua.LState, args []lua.LValue) (results []lua.LValue
 	case err != nil:
 		return nil, errorObject(err)
 	case r.yielded == th && state != lua.ResumeYield:
-		// gopher-lua goes on where it should have stopped.
+		// gopher-lua continues where it should have stopped.
 		return nil, lua.LString("attempt to yield across a metamethod or an iterator")
 	}
 	return results, nil

@@ -9,32 +9,32 @@ import (
 	lua "github.com/yuin/gopher-lua"
 )
 
-// Env is what a run sees. The maps are in the value model, shared and never
-// changed; they are converted only as far as the script looks.
+// Env is the environment of a run. The maps are in the value model, shared and
+// never changed; they are converted only as far as the script reads them.
 type Env struct {
-	// State is `state`: a copy to the script, whatever it assigns.
+	// State is `state`. The script has a copy.
 	State map[string]any
-	// Missing finds what state.KEY gives where State has no such key, to read
-	// only: it is no part of the table when that is walked; nil = nothing.
+	// Missing returns the value of state.KEY if State does not have the key. It
+	// is not used by iteration; nil = no value.
 	Missing func(key string) (any, bool)
-	// BareNames looks a global name that is not known otherwise up in State,
-	// as conditions do.
+	// BareNames looks up otherwise undefined global names in State, as in
+	// conditions.
 	BareNames bool
-	// Globals are further global names: variables, item ... A value may be
-	// [Objects], too.
+	// Globals are further global names, such as variables and item. A value can
+	// also be [Objects].
 	Globals map[string]any
-	// Action is tea.action; where it is nil, a call says that there is none.
-	// It must return soon after ctx is done. Its failures are best *tea.Error.
+	// Action is tea.action; if it is nil, tea.action fails. It must return soon
+	// after ctx is done. Its errors should be *tea.Error.
 	Action func(ctx context.Context, name string, params any) (any, error)
 	// Log is tea.log and print; nil drops them.
 	Log func(level slog.Level, message string, fields map[string]any)
-	// Modules are what require(name) finds.
+	// Modules are the modules of require(name).
 	Modules map[string]*Module
-	// Seed starts math.random, so that equal runs draw equal numbers.
+	// Seed is the seed of math.random, so that equal runs have equal numbers.
 	Seed uint64
 }
 
-// globalIndex finds the names that neither the script nor a library defines.
+// globalIndex resolves the names that neither the script nor a library defines.
 func globalIndex(L *lua.LState) int {
 	r := runOf(L)
 	key, ok := L.Get(2).(lua.LString)
@@ -65,9 +65,9 @@ func (r *run) global(L *lua.LState, name string) lua.LValue {
 	return lua.LNil
 }
 
-// keepGlobal makes a name known for the rest of the run. It goes into the base
-// table, which scripts cannot reach: making room in the run's own environment
-// costs more than the rest of a small run.
+// keepGlobal defines a name for the rest of the run, in the base table, which
+// scripts cannot access: growing the run's own environment costs more than the
+// rest of a small run.
 func (r *run) keepGlobal(name string, v lua.LValue) lua.LValue {
 	r.m.base.RawSetString(name, v)
 	r.kept = append(r.kept, name)
@@ -84,7 +84,7 @@ func (r *run) stateTable() *lua.LTable {
 	return r.state
 }
 
-// writable refuses tables that scripts cannot change.
+// writable raises an error for tables that scripts cannot change.
 func (r *run) writable(L *lua.LState, t *lua.LTable) *lua.LTable {
 	if _, ok := r.m.proxies[t]; ok {
 		L.RaiseError("the libraries cannot be changed")
@@ -105,7 +105,7 @@ func currentLine(L *lua.LState) int {
 	return 0
 }
 
-// withheld are parts of Lua that the sandbox leaves out.
+// withheld are the parts of Lua that the sandbox omits.
 var withheld = []string{
 	"collectgarbage", "channel", "debug", "dofile", "getfenv", "io", "load", "loadfile", "loadstring",
 	"module", "newproxy", "os", "package", "setfenv",

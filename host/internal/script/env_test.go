@@ -252,7 +252,7 @@ func TestModulesThatAreWrong(t *testing.T) {
 		`return {register_actions = function(r) r.area = print end, __tea_actions__ = {aera = {}}}`: `m.lua: __tea_actions__ describes "aera", which register_actions does not register; did you mean "area"?`,
 		"\nerror('at load')":  "m.lua:2: at load",
 		`return {`:            "m.lua:1:9: unexpected end of the script",
-		`while true do end`:   "m.lua: the script ran longer than it may",
+		`while true do end`:   "m.lua: the script exceeded its time limit",
 		`return require("m")`: `m.lua:1: module "m" is not imported`,
 	} {
 		t.Run(text, func(t *testing.T) {

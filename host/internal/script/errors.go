@@ -6,15 +6,15 @@ import (
 	"fmt"
 )
 
-// SyntaxError says that a text is no Lua, and where.
+// SyntaxError is a syntax error in Lua code, with its position.
 type SyntaxError struct {
 	File    string
 	Line    int
-	Column  int // from 1; 0 where unknown
+	Column  int // from 1; 0 if unknown
 	Message string
 }
 
-// Error is file:line:column: message.
+// Error returns file:line:column: message.
 func (e *SyntaxError) Error() string {
 	if e.Column > 0 {
 		return fmt.Sprintf("%s:%d:%d: %s", e.File, e.Line, e.Column, e.Message)
@@ -22,20 +22,20 @@ func (e *SyntaxError) Error() string {
 	return fmt.Sprintf("%s:%d: %s", e.File, e.Line, e.Message)
 }
 
-// Kind says what ended a run.
+// Kind is the cause of a failed run.
 type Kind string
 
 const (
-	// ScriptError is a mistake of the script, or its call of error().
+	// ScriptError is an error in the script, or a call of error().
 	ScriptError Kind = "script"
-	// ActionError is the failure of an action that the script called and did
-	// not catch. The *tea.Error is inside: use errors.As.
+	// ActionError is the failure of an action that the script did not catch. It
+	// wraps the *tea.Error.
 	ActionError Kind = "action"
-	// DeadlineError means that the time was up. It is a
-	// context.DeadlineExceeded for errors.Is.
+	// DeadlineError means that the deadline passed. It wraps
+	// context.DeadlineExceeded.
 	DeadlineError Kind = "deadline"
-	// CanceledError means that the context was canceled. It is a
-	// context.Canceled for errors.Is.
+	// CanceledError means that the context was canceled. It wraps
+	// context.Canceled.
 	CanceledError Kind = "canceled"
 	// MemoryError means that the heap grew beyond [Options.MemoryBytes].
 	MemoryError Kind = "memory"
@@ -44,18 +44,18 @@ const (
 // RunError is the failure of a run.
 type RunError struct {
 	Kind Kind
-	// File and Line are where it happened, in the workflow's or the module's
-	// own numbers; Line is 0 where unknown.
+	// File and Line are the position in the workflow or the module; Line is 0 if
+	// unknown.
 	File    string
 	Line    int
 	Message string
-	// Traceback lists the calls that led there, innermost first; it may be empty.
+	// Traceback has the calls, innermost first; it can be empty.
 	Traceback string
 
 	cause error
 }
 
-// Error is file:line: message.
+// Error returns file:line: message.
 func (e *RunError) Error() string {
 	if e.Line > 0 {
 		return fmt.Sprintf("%s:%d: %s", e.File, e.Line, e.Message)
@@ -63,13 +63,13 @@ func (e *RunError) Error() string {
 	return fmt.Sprintf("%s: %s", e.File, e.Message)
 }
 
-// Unwrap gives the action's error, or the context's where the run was stopped.
+// Unwrap returns the error of the action or of the context, if any.
 func (e *RunError) Unwrap() error { return e.cause }
 
-// stoppedError is the error of a run whose context ended with err.
+// stoppedError returns the error of a run whose context ended with err.
 func stoppedError(name string, err error) *RunError {
 	if errors.Is(err, context.DeadlineExceeded) {
-		return &RunError{Kind: DeadlineError, File: name, Message: "the script ran longer than it may", cause: context.DeadlineExceeded}
+		return &RunError{Kind: DeadlineError, File: name, Message: "the script exceeded its time limit", cause: context.DeadlineExceeded}
 	}
 	return &RunError{Kind: CanceledError, File: name, Message: "the script was canceled", cause: context.Canceled}
 }

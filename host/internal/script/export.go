@@ -9,14 +9,14 @@ import (
 	lua "github.com/yuin/gopher-lua"
 )
 
-// maxResult bounds the bytes of text in one exported value. Tables can share
-// a string, and a value can be small in memory and endless when written out.
+// maxResult bounds the bytes of text in one exported value. As tables can share
+// strings, a value that is small in memory can be huge when written.
 const maxResult = 64 << 20
 
 // maxValues bounds the values in one exported value, for the same reason.
 const maxValues = 8 << 20
 
-// exporter brings a Lua value into the value model.
+// exporter converts a Lua value to the value model.
 type exporter struct {
 	r     *run
 	root  string
@@ -30,13 +30,13 @@ func (r *run) exporter(root string) exporter {
 	return exporter{r: r, root: root, path: r.m.path[:0], seen: r.m.seen[:0]}
 }
 
-// segment is a field's name, or an index where name is empty.
+// segment is the name of a field, or an index if name is empty.
 type segment struct {
 	name  string
 	index int
 }
 
-// export converts v; root names it in errors. The error is a [*RunError].
+// export converts v; root is its name in errors. The error is a [*RunError].
 func (r *run) export(v lua.LValue, root string) (any, error) {
 	out := r.exporter(root)
 	value, err := out.value(v)
@@ -49,7 +49,7 @@ func (r *run) export(v lua.LValue, root string) (any, error) {
 	return nil, &RunError{Kind: ScriptError, File: r.name, Message: err.Error()}
 }
 
-// mustExport converts v for a library function, or raises.
+// mustExport converts v for a library function, or raises an error.
 func (r *run) mustExport(L *lua.LState, v lua.LValue, root string) any {
 	out := r.exporter(root)
 	value, err := out.value(v)
@@ -100,7 +100,7 @@ func (x *exporter) value(v lua.LValue) (any, error) {
 	case lua.LString:
 		return validText(string(typed)), x.account(len(typed))
 	case lua.LNumber:
-		return x.number(v) // as it is: a conversion would copy it
+		return x.number(v) // a conversion would copy it
 	case *lua.LTable:
 		return x.table(typed)
 	case *lua.LUserData:
@@ -111,8 +111,8 @@ func (x *exporter) value(v lua.LValue) (any, error) {
 	return nil, x.fail("is a %s, which has no JSON form", v.Type())
 }
 
-// validText puts U+FFFD in the place of each byte that is no UTF-8, as JSON
-// would later: a state must not change when it is read back.
+// validText replaces each byte that is not UTF-8 by U+FFFD, as JSON would do
+// later: a state must not change when it is read back.
 func validText(s string) string {
 	if utf8.ValidString(s) {
 		return s
@@ -131,10 +131,10 @@ func (x *exporter) number(v lua.LValue) (any, error) {
 func (x *exporter) account(bytes int) error {
 	x.bytes += bytes
 	if x.bytes > maxResult {
-		return fmt.Errorf("%s holds more than %d bytes of text", x.root, maxResult)
+		return fmt.Errorf("%s has more than %d bytes of text", x.root, maxResult)
 	}
 	if x.count++; x.count > maxValues {
-		return fmt.Errorf("%s holds more than %d values", x.root, maxValues)
+		return fmt.Errorf("%s has more than %d values", x.root, maxValues)
 	}
 	if x.count%checkEvery == 0 && x.r.stopped() {
 		return x.r.stopError()
@@ -188,7 +188,7 @@ func (x *exporter) object(t *lua.LTable) (any, error) {
 	out := map[string]any{}
 	isLazy := t.Metatable == lua.LValue(x.r.m.lazyMeta)
 	if isLazy {
-		// Keys that the script did not touch pass as they are.
+		// Keys that the script did not read are copied unchanged.
 		z := x.r.lazyOf(t)
 		for k, v := range z.values() {
 			if _, ok := z.loaded[k]; !ok {

@@ -8,19 +8,17 @@ import (
 	lua "github.com/yuin/gopher-lua"
 )
 
-// maxMessage is how long an error's message may be; a script can raise any
-// string.
+// maxMessage bounds the message of an error, as a script can raise any string.
 const maxMessage = 4096
 
-// missingName is the last global that was read and not found.
+// missingName is the last undefined global that was read.
 type missingName struct {
 	name string
 	line int
 }
 
-// errorObject is what was raised. A library function that was called
-// directly by pcall has a position in the sandbox's own code, which says
-// nothing.
+// errorObject returns the raised object, without a position in the sandbox's
+// own code, as a library function has that pcall calls directly.
 func errorObject(err error) lua.LValue {
 	var aerr *lua.ApiError
 	if !errors.As(err, &aerr) || aerr.Object == nil {
@@ -43,12 +41,12 @@ func panicObject(p any) lua.LValue {
 
 func (r *run) stopError() *RunError {
 	if r.stop.Load() == outOfMemory {
-		return &RunError{Kind: MemoryError, File: r.name, Message: "the script used more memory than it may"}
+		return &RunError{Kind: MemoryError, File: r.name, Message: "the script exceeded its memory limit"}
 	}
 	return stoppedError(r.name, r.Err())
 }
 
-// failure is the error for what a script raised.
+// failure returns the error for an object that a script raised.
 func (r *run) failure(object lua.LValue) *RunError {
 	if r.stopped() {
 		return r.stopError()
@@ -69,7 +67,7 @@ func (r *run) failure(object lua.LValue) *RunError {
 	return out
 }
 
-// tableMessage is what a table that a script raised has to say.
+// tableMessage returns the message of a table that a script raised.
 func (r *run) tableMessage(t *lua.LTable) string {
 	if s, ok := t.RawGetString("message").(lua.LString); ok {
 		return clip(string(s), maxMessage)
@@ -77,7 +75,7 @@ func (r *run) tableMessage(t *lua.LTable) string {
 	return "the script raised a table without a message"
 }
 
-// failureAt adds what th's stack tells.
+// failureAt adds the position and traceback of th's stack.
 func (r *run) failureAt(th *lua.LState, object lua.LValue) *RunError {
 	out := r.failure(object)
 	frames := stackFrames(th)
@@ -95,7 +93,8 @@ func (r *run) failureAt(th *lua.LState, object lua.LValue) *RunError {
 	return out
 }
 
-// sourceNames are the names that positions in messages may start with.
+// sourceNames returns the file names with which positions in messages can
+// begin.
 func (r *run) sourceNames() []string {
 	names := []string{r.name}
 	for m := range r.modules {
@@ -104,8 +103,7 @@ func (r *run) sourceNames() []string {
 	return names
 }
 
-// splitPosition takes the "name:line: " off a message that gopher-lua put
-// there.
+// splitPosition splits the "name:line: " of gopher-lua from a message.
 func splitPosition(message string, names []string) (file string, line int, rest string, ok bool) {
 	for _, name := range names {
 		tail, found := strings.CutPrefix(message, name+":")
@@ -133,7 +131,7 @@ type frame struct {
 	line int
 }
 
-// stackFrames lists the Lua functions on a thread that failed.
+// stackFrames returns the Lua functions on the stack of a failed thread.
 func stackFrames(th *lua.LState) []frame {
 	const most = 20
 	var out []frame

@@ -11,7 +11,7 @@ import (
 
 // formatSpec is one %... of string.format.
 type formatSpec struct {
-	flags string // "%" and flags, width, precision as Go knows them
+	flags string // "%" and flags, width and precision in Go's syntax
 	verb  byte
 }
 
@@ -50,8 +50,8 @@ func stringFormat(L *lua.LState) int {
 	return 1
 }
 
-// parseSpec reads a specification: flags, at most two digits of width and of
-// precision each, and a letter.
+// parseSpec parses a specification: flags, at most two digits each of width and
+// precision, and a letter.
 func parseSpec(L *lua.LState, s string) (formatSpec, int) {
 	i := 1
 	for i < len(s) && strings.IndexByte("-+ #0", s[i]) >= 0 {
@@ -121,7 +121,7 @@ func (t byteText) Format(f fmt.State, _ rune) {
 	_, _ = f.Write([]byte(s))
 }
 
-// integer is an argument as an integer with all the digits it is known to have.
+// integer returns an argument as an integer with all its known digits.
 func (r *run) integer(L *lua.LState, arg int) int64 {
 	if exact, ok := r.exact(L.Get(arg)); ok {
 		if i, ok := exact.(int64); ok {
@@ -159,12 +159,12 @@ func formatFloat(spec formatSpec, f float64) string {
 	}
 	flags := spec.flags
 	if !strings.Contains(flags, ".") {
-		flags += ".6" // what C takes where nothing is said
+		flags += ".6" // the default of C
 	}
 	return fmt.Sprintf(flags+string(spec.verb), f)
 }
 
-// quoted writes a string so that Lua reads it back.
+// quoted quotes a string for Lua.
 func (r *run) quoted(L *lua.LState, s string) string {
 	var out strings.Builder
 	out.WriteByte('"')

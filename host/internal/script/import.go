@@ -8,20 +8,20 @@ import (
 	lua "github.com/yuin/gopher-lua"
 )
 
-// maxValueDepth is how deeply values may nest on their way in and out.
+// maxValueDepth bounds the nesting of converted values.
 const maxValueDepth = 200
 
-// checkEvery is how many values are converted between looks at the deadline.
+// checkEvery is the number of conversions between checks of the deadline.
 const checkEvery = 1024
 
-// importer brings a value of the model into Lua.
+// importer converts a value of the model to Lua.
 type importer struct {
 	r     *run
 	depth int
 	count int
 }
 
-// mustImport converts v or raises an error that names the place.
+// mustImport converts v or raises an error with its path.
 func (r *run) mustImport(L *lua.LState, v any, place string) lua.LValue {
 	lv, err := r.imported(v)
 	if err != nil {
@@ -61,7 +61,7 @@ func (in *importer) value(v any) (lua.LValue, error) {
 	case map[string]any:
 		return in.object(v)
 	}
-	return nil, fmt.Errorf("a Go %T is no value that Lua can see", v)
+	return nil, fmt.Errorf("cannot convert a Go %T to Lua", v)
 }
 
 func (in *importer) enter() error {
@@ -95,7 +95,7 @@ func (in *importer) list(list []any) (lua.LValue, error) {
 	return t, nil
 }
 
-// objects makes a list of lazy tables.
+// objects returns a list of lazy tables.
 func (in *importer) objects(list Objects) (lua.LValue, error) {
 	if err := checkLength(list.Len); err != nil {
 		return nil, err
@@ -120,7 +120,7 @@ func checkLength(n int) error {
 	return nil
 }
 
-// object converts in key order, so that pairs() walks it the same each time.
+// object converts in key order, so that pairs() has the same order each time.
 func (in *importer) object(object map[string]any) (lua.LValue, error) {
 	if err := in.enter(); err != nil {
 		return nil, err
@@ -149,8 +149,8 @@ func (in *importer) object(object map[string]any) (lua.LValue, error) {
 	return t, nil
 }
 
-// noteNulls remembers which object a table came from, where that has null
-// fields: they are nil in Lua and must come back.
+// noteNulls records the object of a table if it has null fields, which are nil
+// in Lua and must be restored.
 func (r *run) noteNulls(t *lua.LTable, object map[string]any) {
 	if r.nulls == nil {
 		r.nulls = map[*lua.LTable]map[string]any{}

@@ -30,7 +30,7 @@ func jsonDecode(L *lua.LState) int {
 	r.checkSize(L, len(text))
 	v, err := detached(r, L, len(text), func() (any, error) {
 		if jsonWeight(text) > r.watch.limit {
-			return nil, errors.New("the text holds more values than there is memory for")
+			return nil, errors.New("the text has more values than fit in memory")
 		}
 		return value.Decode([]byte(text))
 	})
@@ -45,7 +45,7 @@ func jsonDecode(L *lua.LState) int {
 	return 1
 }
 
-// jsonObject marks a table as an object, which matters while it is empty.
+// jsonObject marks a table as an object, which matters if it is empty.
 func jsonObject(L *lua.LState) int {
 	r := runOf(L)
 	t := r.writable(L, L.OptTable(1, nil))
@@ -59,8 +59,8 @@ func jsonObject(L *lua.LState) int {
 	return 1
 }
 
-// jsonWeight is about how many bytes the values of a JSON text take beside
-// the text itself. A few letters can stand for a map of hundreds of bytes.
+// jsonWeight estimates the memory of the values of a JSON text in addition to
+// the text itself: a few characters can be a map of hundreds of bytes.
 func jsonWeight(text string) uint64 {
 	const object, list, element = 336, 40, 24
 	weight := uint64(0)

@@ -7,7 +7,7 @@ import (
 	lua "github.com/yuin/gopher-lua"
 )
 
-// Objects is a list of objects that are made when a script looks at them, as a
+// Objects is a list of objects that are created when a script reads them, as a
 // value in [Env.Globals]. At must return the same object for the same index.
 type Objects struct {
 	Len int
@@ -17,16 +17,17 @@ type Objects struct {
 // lazyObject is an object whose keys are converted when a script first reads them.
 type lazyObject struct {
 	object map[string]any
-	// list and index make the object where it is nil.
+	// list and index create the object if it is nil.
 	list  *Objects
 	index int
-	// missing finds what the object does not have; nil = nothing.
+	// missing returns the values of keys that the object does not have; nil =
+	// none.
 	missing func(key string) (any, bool)
-	// place names the object in errors.
+	// place is the path of the object in errors.
 	place string
-	// loaded are the keys that the table has, or had.
+	// loaded has the keys that the table has, or had.
 	loaded map[string]struct{}
-	// nested makes the objects inside lazy, too.
+	// nested makes the objects inside lazy too.
 	nested bool
 }
 
@@ -38,7 +39,7 @@ func (z *lazyObject) values() map[string]any {
 	return z.object
 }
 
-// lazyOf returns what is behind a table with the metatable lazyMeta.
+// lazyOf returns the object of a table with the metatable lazyMeta.
 func (r *run) lazyOf(t *lua.LTable) *lazyObject {
 	if t == r.state {
 		return &r.stateKeys
@@ -46,7 +47,7 @@ func (r *run) lazyOf(t *lua.LTable) *lazyObject {
 	return r.lazies[t]
 }
 
-// lazyTable makes a table of an object whose keys are converted later.
+// lazyTable returns a table for an object whose keys are converted on demand.
 func (r *run) lazyTable(z *lazyObject) *lua.LTable {
 	if r.lazies == nil {
 		r.lazies = map[*lua.LTable]*lazyObject{}
@@ -96,7 +97,7 @@ func (r *run) load(L *lua.LState, t *lua.LTable, key string) lua.LValue {
 	return z.store(t, key, lv)
 }
 
-// isPlain reports whether converting v again costs less than keeping it.
+// isPlain reports whether converting v again costs less than storing it.
 func isPlain(v any) bool {
 	switch v := v.(type) {
 	case bool, string, float64:
@@ -107,7 +108,8 @@ func isPlain(v any) bool {
 	return false
 }
 
-// store makes the table decide about a key from now on.
+// store stores the value of a key in the table, which is authoritative from now
+// on.
 func (z *lazyObject) store(t *lua.LTable, key string, v lua.LValue) lua.LValue {
 	z.markLoaded(key)
 	t.RawSetString(key, v)
@@ -121,7 +123,8 @@ func (z *lazyObject) markLoaded(key string) {
 	z.loaded[key] = struct{}{}
 }
 
-// lazyNewIndex assigns a key that has not been converted: it never will be.
+// lazyNewIndex assigns a key that has not been converted; it is not converted
+// later.
 func lazyNewIndex(L *lua.LState) int {
 	r := runOf(L)
 	t, key, value := L.CheckTable(1), L.Get(2), L.Get(3)
@@ -135,8 +138,8 @@ func lazyNewIndex(L *lua.LState) int {
 	return 0
 }
 
-// whole returns a table that can be walked: the table behind a library's
-// proxy, and a lazy one with all its keys.
+// whole returns a table for iteration: the table of a library's proxy, and a
+// lazy table with all its keys.
 func (r *run) whole(L *lua.LState, t *lua.LTable) *lua.LTable {
 	if t.Metatable == lua.LValue(r.m.lazyMeta) {
 		z := r.lazyOf(t)

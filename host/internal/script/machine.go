@@ -11,30 +11,29 @@ import (
 )
 
 const (
-	// coroutineDepth is how deeply calls nest in one coroutine.
+	// coroutineDepth bounds the nesting of calls in one coroutine.
 	coroutineDepth = 200
 	// maxRegisters bounds the values on one thread's stack.
 	maxRegisters = 256 << 10
 )
 
 // machine is a Lua state with the sandbox's libraries. One run uses it at a
-// time; the libraries are the same tables for all runs, behind proxies that
-// cannot be written to.
+// time; all runs share the tables of the libraries, through read-only proxies.
 type machine struct {
-	root     *lua.LState   // holds what all threads share; runs nothing itself
+	root     *lua.LState   // has the state that all threads share; runs nothing itself
 	spare    []*lua.LState // threads whose function has returned
 	depth    int
 	current  atomic.Pointer[run]
 	timer    *time.Timer // calls overdue
 	programs programs
 
-	base       *lua.LTable                 // what an environment falls back to
+	base       *lua.LTable                 // fallback of environments
 	envMeta    *lua.LTable                 // metatable of environments
-	lazyMeta   *lua.LTable                 // metatable of objects of which some keys are not converted
-	listMeta   *lua.LTable                 // marks tables that came from lists
-	objectMeta *lua.LTable                 // marks tables that came from objects
+	lazyMeta   *lua.LTable                 // metatable of lazy tables
+	listMeta   *lua.LTable                 // marks tables of lists
+	objectMeta *lua.LTable                 // marks tables of objects
 	errorMeta  *lua.LTable                 // metatable of action errors
-	proxies    map[*lua.LTable]*lua.LTable // read-only table -> what it shows
+	proxies    map[*lua.LTable]*lua.LTable // read-only table -> its target
 	patterns   map[patternKey]*pattern
 	path       []segment     // exporters' memory
 	seen       []*lua.LTable // exporters' memory
@@ -55,8 +54,8 @@ func newMachine(rt *Runtime) *machine {
 	return m
 }
 
-// overdue is called once a run has lasted for a while, and at its deadline. A
-// call that comes late and finds the next run does it no harm.
+// overdue is called when a run has lasted for a while, and at its deadline. A
+// late call has no effect on the next run.
 func (m *machine) overdue() {
 	r := m.current.Load()
 	if r == nil {
@@ -70,14 +69,15 @@ func (m *machine) overdue() {
 	r.halt(pastDeadline)
 }
 
-// thread makes a Lua thread for depth nested calls.
+// thread returns a new Lua thread for depth nested calls.
 func (m *machine) thread(depth int) *lua.LState {
 	m.root.Options.CallStackSize = depth
 	th, _ := m.root.NewThread()
 	return th
 }
 
-// borrow gives a thread for a chunk or a protected call, watching ctx.
+// borrow returns a thread for a chunk or a protected call, with the context
+// ctx.
 func (m *machine) borrow(ctx context.Context) *lua.LState {
 	var th *lua.LState
 	if n := len(m.spare); n > 0 {
@@ -89,9 +89,9 @@ func (m *machine) borrow(ctx context.Context) *lua.LState {
 	return th
 }
 
-// giveBack keeps a thread whose function has returned. It is dead to
-// gopher-lua, but its stacks are empty and it can start again.
-func (m *machine) giveBack(th *lua.LState) {
+// release returns a thread whose function has returned to the pool. gopher-lua
+// considers it dead, but its stacks are empty and it can start again.
+func (m *machine) release(th *lua.LState) {
 	if len(m.spare) < 4 {
 		th.Dead = false
 		m.spare = append(m.spare, th)
@@ -127,12 +127,12 @@ func (m *machine) openLibraries() {
 	stringMeta.RawSetString("__index", text)
 	m.root.SetMetatable(lua.LString(""), stringMeta)
 
-	// Names that are nowhere else: state, variables and the like.
+	// Names that are not in a library, such as state and variables.
 	fallback := m.meta(map[string]lua.LGFunction{"__index": globalIndex})
 	m.base.Metatable = fallback
 }
 
-// library makes a table of functions, in the order of their names.
+// library returns a table of functions, in the order of their names.
 func (m *machine) library(functions map[string]lua.LGFunction) *lua.LTable {
 	t := m.root.CreateTable(0, len(functions))
 	for _, name := range slices.Sorted(maps.Keys(functions)) {
@@ -141,14 +141,14 @@ func (m *machine) library(functions map[string]lua.LGFunction) *lua.LTable {
 	return t
 }
 
-// meta makes a metatable that scripts can neither read nor replace.
+// meta returns a metatable that scripts can neither read nor replace.
 func (m *machine) meta(functions map[string]lua.LGFunction) *lua.LTable {
 	t := m.library(functions)
 	t.RawSetString("__metatable", lua.LFalse)
 	return t
 }
 
-// readOnly gives a table that shows t and refuses to be written to.
+// readOnly returns a read-only proxy of t.
 func (m *machine) readOnly(t *lua.LTable) *lua.LTable {
 	mt := m.meta(map[string]lua.LGFunction{"__newindex": refuseWrite})
 	mt.RawSetString("__index", t)

@@ -2,12 +2,12 @@ package script
 
 import "strings"
 
-// stepsPerCheck is how many steps a match takes between looks at the clock.
+// stepsPerCheck is the number of steps of a match between checks of the
+// deadline.
 const stepsPerCheck = 1 << 14
 
-// matcher runs a pattern over a subject. It backtracks as Lua's own does, and
-// can therefore take as long; it counts its steps and gives up when stopped
-// says so.
+// matcher matches a pattern against a subject. It backtracks as Lua's own
+// matcher does, but counts its steps and stops when stopped returns true.
 type matcher struct {
 	*pattern
 	subject  string
@@ -21,7 +21,7 @@ type capture struct{ start, end int }
 
 const positionCapture = -1
 
-// matchStopped is what a matcher panics with when it gives up.
+// matchStopped is the panic value of a stopped matcher.
 type matchStopped struct{}
 
 // step counts n steps.
@@ -35,7 +35,7 @@ func (m *matcher) step(n int) {
 	}
 }
 
-// find looks for the first match at init or behind.
+// find returns the first match at or after init.
 func (m *matcher) find(init int) (start, end int, ok bool) {
 	for s := init; s <= len(m.subject); s++ {
 		if e := m.match(0, s); e >= 0 {
@@ -48,7 +48,8 @@ func (m *matcher) find(init int) (start, end int, ok bool) {
 	return 0, 0, false
 }
 
-// match matches the items from the given one on at s, and gives the end or -1.
+// match matches the items from the given one on at s, and returns the end or
+// -1.
 func (m *matcher) match(at, s int) int {
 	for ; at < len(m.items); at++ {
 		m.step(1)
@@ -131,7 +132,7 @@ func (m *matcher) lazy(it *item, at, s int) int {
 	}
 }
 
-// group sets a capture and takes it back where the rest does not match.
+// group sets a capture and removes it if the rest does not match.
 func (m *matcher) group(it *item, at, s int) int {
 	c := &m.captures[it.group]
 	saved := *c

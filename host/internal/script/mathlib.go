@@ -7,8 +7,8 @@ import (
 	lua "github.com/yuin/gopher-lua"
 )
 
-// mathLibrary is gopher-lua's, but for what draws random numbers: each run
-// has its own source, with a seed that the host chooses.
+// mathLibrary is gopher-lua's, except for random numbers: each run has its own
+// source, with a seed from the host.
 func (m *machine) mathLibrary() *lua.LTable {
 	m.root.Push(m.root.NewFunction(lua.OpenMath))
 	m.root.Call(0, 1)

@@ -12,7 +12,7 @@ import (
 	"github.com/the-edge-agent/tea/sdk/diag"
 )
 
-// ModuleAction is one action of a module, as its metadata describe it.
+// ModuleAction is one action of a module, with its metadata.
 type ModuleAction struct {
 	Name        string
 	Description string
@@ -20,17 +20,17 @@ type ModuleAction struct {
 	Result      map[string]any // JSON Schema of the result, or nil
 }
 
-// Module is a file of Lua: a table of functions, with register_actions where
-// it offers actions. Once [Module.FindActions] has returned it is immutable and
-// safe for concurrent use; every run that uses it makes its functions anew, so
-// that nothing is kept in them.
+// Module is a Lua file that returns a table of functions, with register_actions
+// if it has actions. After [Module.FindActions] it is immutable and safe for
+// concurrent use. Every run creates its functions again, so that they cannot
+// keep state.
 type Module struct {
 	*Chunk
 	actions []ModuleAction
 }
 
-// CompileModule compiles a module, without running it: the modules that it
-// requires may be compiled after it. The error is a [*SyntaxError].
+// CompileModule compiles a module without running it, so that the modules that
+// it requires can be compiled later. The error is a [*SyntaxError].
 func (rt *Runtime) CompileModule(src Source) (*Module, error) {
 	chunk, err := rt.Compile(src)
 	if err != nil {
@@ -39,11 +39,11 @@ func (rt *Runtime) CompileModule(src Source) (*Module, error) {
 	return &Module{Chunk: chunk}, nil
 }
 
-// FindActions runs a module once to find its actions. It finds other modules
-// with require, by name. The error is a [*RunError].
+// FindActions runs a module once to find its actions. The module can require
+// the given modules by name. The error is a [*RunError].
 //
-// A module returns a table. Where that has a function register_actions, it is
-// called with a table, the registry, and each function put there is an
+// A module returns a table. If it has a function register_actions, that is
+// called with a table, the registry, and each function in the registry is an
 // action. A field __tea_actions__ of the module's table, or a global of that
 // name, describes them: name -> {description, params, result}.
 func (m *Module) FindActions(ctx context.Context, modules map[string]*Module) error {
@@ -66,7 +66,7 @@ func (m *Module) FindActions(ctx context.Context, modules map[string]*Module) er
 	return err
 }
 
-// Actions lists the module's actions by name.
+// Actions returns the module's actions, sorted by name.
 func (m *Module) Actions() []ModuleAction { return m.actions }
 
 // Call runs an action: its function with the state and params. The error is
@@ -97,7 +97,7 @@ func (m *Module) Call(ctx context.Context, action string, env Env, params map[st
 	})
 }
 
-// describe joins the names that a module registers with its metadata.
+// describe joins the registered names of a module with its metadata.
 func (m *Module) describe(names []string, about map[string]any) ([]ModuleAction, error) {
 	for name := range about {
 		if !slices.Contains(names, name) {
@@ -119,7 +119,7 @@ func (m *Module) describe(names []string, about map[string]any) ([]ModuleAction,
 	return actions, nil
 }
 
-// instance is a module as one run sees it.
+// instance is a module in one run.
 type instance struct {
 	r       *run
 	module  *Module
@@ -152,14 +152,14 @@ func (r *run) moduleInstance(m *Module) (*instance, error) {
 	return i, nil
 }
 
-// moduleGlobals is an environment beside the chunk's own.
+// moduleGlobals is the environment of a module.
 func (r *run) moduleGlobals() *lua.LTable {
 	t := r.newGlobals()
 	t.RawSetString("_G", t)
 	return t
 }
 
-// registry is the table that register_actions has filled.
+// registry returns the table that register_actions has filled.
 func (i *instance) registry() (*lua.LTable, error) {
 	registry := i.r.m.root.CreateTable(0, 8)
 	register := i.table.RawGetString("register_actions")
@@ -191,7 +191,7 @@ func (i *instance) actionNames() ([]string, error) {
 	return names, nil
 }
 
-// metadata is __tea_actions__ in the value model; nil where there is none.
+// metadata returns __tea_actions__ in the value model; nil if there is none.
 func (i *instance) metadata() (map[string]any, error) {
 	const field = "__tea_actions__"
 	v := i.table.RawGetString(field)
@@ -207,12 +207,12 @@ func (i *instance) metadata() (map[string]any, error) {
 	}
 	object, ok := about.(map[string]any)
 	if !ok {
-		return nil, i.fail("%s must map names of actions to what describes them", field)
+		return nil, i.fail("%s must map action names to their descriptions", field)
 	}
 	return object, nil
 }
 
-// baseRequire gives an imported module's table: require(name).
+// baseRequire returns an imported module's table: require(name).
 func baseRequire(L *lua.LState) int {
 	r := runOf(L)
 	name := L.CheckString(1)
@@ -235,7 +235,7 @@ func baseRequire(L *lua.LState) int {
 	return 1
 }
 
-// cycle names the files between a module that is being loaded and itself.
+// cycle returns the files of a cycle through a module that is being loaded.
 func (r *run) cycle(m *Module) string {
 	var names []string
 	for _, other := range r.loading[slices.Index(r.loading, m):] {
@@ -253,7 +253,7 @@ func (r *run) loadModule(L *lua.LState, name string, m *Module) *lua.LTable {
 	r.loading = append(r.loading, m)
 	defer func() {
 		r.loading = r.loading[:len(r.loading)-1]
-		if r.modules[m] == nil { // it failed, and may be tried again
+		if r.modules[m] == nil { // it failed, and can be tried again
 			delete(r.modules, m)
 		}
 	}()

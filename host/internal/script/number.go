@@ -9,17 +9,17 @@ import (
 	lua "github.com/yuin/gopher-lua"
 )
 
-// maxExact is the largest integer up to which every integer is a float64.
+// maxExact is the bound up to which a float64 represents every integer.
 const maxExact = 1 << 53
 
-// digits are the integers beyond 2^53 that came into a run as rounded floats.
-// A number is recognised by the memory that its interface value points to,
-// which moves with it through registers, tables and calls. A number that a
-// script computes has memory of its own, so that 2^53 is never taken for
-// 2^53 + 1 of the state. The keys keep the memory from being used again.
+// digits has the integers beyond 2^53 that a run has as rounded floats. A
+// number is recognised by the pointer in its interface value, which moves with
+// it through registers, tables and calls. A computed number has another
+// pointer, so that 2^53 is not confused with 2^53 + 1 of the state. The keys
+// keep the memory alive.
 type digits map[unsafe.Pointer]any // int64 or json.Number
 
-// box is what the interface value of a number points to.
+// box returns the pointer in the interface value of a number.
 func box(v *lua.LValue) unsafe.Pointer {
 	return (*[2]unsafe.Pointer)(unsafe.Pointer(v))[1] //nolint:gosec // reads the data word of an interface, which is two words in every version of Go
 }
@@ -41,13 +41,12 @@ func (r *run) importInt(i int64) lua.LValue {
 }
 
 func (r *run) importNumber(n json.Number) lua.LValue {
-	// A range error still gives the infinity that such a number rounds to.
+	// With a range error, f is the infinity that the number rounds to.
 	f, _ := strconv.ParseFloat(string(n), 64)
 	return r.importBig(f, n)
 }
 
-// exact is the integer that a number came from; false for one that the script
-// computed.
+// exact returns the original integer of a number; false for a computed one.
 func (r *run) exact(v lua.LValue) (any, bool) {
 	if _, ok := v.(lua.LNumber); !ok || len(r.digits) == 0 {
 		return nil, false
@@ -56,8 +55,8 @@ func (r *run) exact(v lua.LValue) (any, bool) {
 	return exact, ok
 }
 
-// exportNumber gives an int64 for a whole number that fits, else a float64;
-// false for what JSON cannot hold.
+// exportNumber returns an int64 for a whole number that fits, else a float64;
+// false for numbers that JSON does not have.
 func (r *run) exportNumber(v lua.LValue) (any, bool) {
 	if exact, ok := r.exact(v); ok {
 		return exact, true
@@ -72,7 +71,7 @@ func (r *run) exportNumber(v lua.LValue) (any, bool) {
 	return f, true
 }
 
-// text is a string or number as the text Lua gives it; false for others.
+// text returns a string or number as text, as Lua does; false for other values.
 func (r *run) text(v lua.LValue) (string, bool) {
 	switch typed := v.(type) {
 	case lua.LString:

@@ -9,8 +9,8 @@ import (
 	"github.com/yuin/gopher-lua/parse"
 )
 
-// positioned words a parser's error and puts it where the token begins that it
-// is about.
+// positioned rewords a parser error and sets its position to the start of the
+// offending token.
 func positioned(src Source, prefix string, perr *parse.Error) *SyntaxError {
 	text := prefix + src.Text
 	out := &SyntaxError{File: src.Name, Message: perr.Message}
@@ -33,9 +33,9 @@ func positioned(src Source, prefix string, perr *parse.Error) *SyntaxError {
 	return out
 }
 
-// offender finds the token that a parser's error is about. The error itself
-// has the place where the token ends, or where the parser gave up reading it:
-// that is the next line for a string without an end.
+// offender finds the token of a parser error. The error itself has the position
+// at which the token ends, or at which the parser stopped: the next line for an
+// unterminated string.
 func offender(text string, perr *parse.Error) ast.Position {
 	scanner := parse.NewScanner(strings.NewReader(text), "")
 	lexer := &parse.Lexer{}
@@ -51,7 +51,7 @@ func offender(text string, perr *parse.Error) ast.Position {
 
 func samePlace(a, b ast.Position) bool { return a.Line == b.Line && a.Column == b.Column }
 
-// runeColumn counts a column, which the parser has in bytes, in letters.
+// runeColumn converts a column in bytes to one in characters.
 func runeColumn(text string, pos ast.Position) int {
 	for range pos.Line - 1 {
 		_, text, _ = strings.Cut(text, "\n")

@@ -8,11 +8,11 @@ import (
 
 const (
 	maxCaptures = 32
-	// maxBranches bounds the items of a pattern that need a call of match
-	// each, and with that its recursion.
+	// maxBranches bounds the items of a pattern that need a call of match each,
+	// and thus its recursion.
 	maxBranches = 200
-	// maxPattern bounds a pattern's text: compiled, each character takes many
-	// times its room.
+	// maxPattern bounds a pattern's text, as a compiled character takes many
+	// times its size.
 	maxPattern = 64 << 10
 )
 
@@ -40,7 +40,7 @@ func (s *charSet) invert() {
 	}
 }
 
-// itemKind says what an item of a pattern does.
+// itemKind is the kind of a pattern's item.
 type itemKind byte
 
 const (
@@ -72,7 +72,7 @@ type pattern struct {
 	anchored bool
 }
 
-// patternParser reads a Lua pattern.
+// patternParser parses a Lua pattern.
 type patternParser struct {
 	text     string
 	at       int
@@ -82,8 +82,8 @@ type patternParser struct {
 	branches int
 }
 
-// compilePattern reads a Lua 5.1 pattern. anchors says whether a leading ^
-// has its meaning; gmatch has none.
+// compilePattern parses a Lua 5.1 pattern. anchors reports whether a leading ^
+// is an anchor, which it is not in gmatch.
 func compilePattern(text string, anchors bool) (*pattern, error) {
 	if len(text) > maxPattern {
 		return nil, fmt.Errorf("pattern too long: at most %d bytes are allowed", maxPattern)
@@ -200,7 +200,7 @@ func (p *patternParser) repeated(set charSet) item {
 	return item{kind: oneChar, set: set}
 }
 
-// class reads what matches one byte: a letter, %a, . or [set].
+// class parses an item that matches one byte: a letter, %a, . or [set].
 func (p *patternParser) class() (set charSet, err error) {
 	c := p.text[p.at]
 	p.at++
@@ -257,8 +257,8 @@ func (p *patternParser) bracket() (set charSet, err error) {
 	}
 }
 
-// letterClass is the set of %c: a class for a letter Lua knows, turned around
-// for its capital, else the byte itself.
+// letterClass returns the set of %c: a character class, its complement for the
+// upper-case letter, else the byte itself.
 func letterClass(c byte) (set charSet) {
 	switch c | 0x20 {
 	case 'a':

@@ -7,9 +7,9 @@ import (
 )
 
 const (
-	// maxPatterns is how many compiled patterns a machine keeps.
+	// maxPatterns bounds the compiled patterns that a machine caches.
 	maxPatterns = 64
-	// maxKept is how long they may be.
+	// maxKept bounds the length of a cached pattern.
 	maxKept = 1 << 10
 )
 
@@ -34,12 +34,12 @@ func (m *machine) pattern(text string, anchors bool) (*pattern, error) {
 	if len(m.patterns) >= maxPatterns {
 		clear(m.patterns)
 	}
-	key.text = strings.Clone(text) // which may be a piece of a large string
+	key.text = strings.Clone(text) // it can be a part of a large string
 	m.patterns[key] = p
 	return p, nil
 }
 
-// newMatcher compiles text, or raises.
+// newMatcher compiles text, or raises an error.
 func (r *run) newMatcher(L *lua.LState, subject, text string, anchors bool) *matcher {
 	p, err := r.m.pattern(text, anchors)
 	if err != nil {
@@ -48,7 +48,7 @@ func (r *run) newMatcher(L *lua.LState, subject, text string, anchors bool) *mat
 	return &matcher{pattern: p, subject: subject, stopped: r.stopped}
 }
 
-// findIn is m.find, with a Lua error where the run was stopped.
+// findIn is m.find, with a Lua error if the run was stopped.
 func (r *run) findIn(L *lua.LState, m *matcher, init int) (start, end int, ok bool) {
 	defer func() {
 		if p := recover(); p != nil {
@@ -61,7 +61,7 @@ func (r *run) findIn(L *lua.LState, m *matcher, init int) (start, end int, ok bo
 	return m.find(init)
 }
 
-// captured is capture i of a match; a pattern without groups captures the
+// captured returns capture i of a match; a pattern without groups captures the
 // whole match.
 func (m *matcher) captured(i, start, end int) lua.LValue {
 	if m.groups == 0 {
@@ -82,7 +82,7 @@ func (m *matcher) pushCaptures(L *lua.LState, start, end int) int {
 	return n
 }
 
-// startIndex is argument n as an offset into a string of the given length.
+// startIndex returns argument n as an offset into a string of the given length.
 func startIndex(L *lua.LState, n, length int) int {
 	i := optInt(L, n, 1)
 	if i < 0 {
@@ -191,8 +191,7 @@ func stringGsub(L *lua.LState) int {
 	return 2
 }
 
-// replacer gives what takes the place of a match, as gsub's third argument
-// says.
+// replacer returns the replacement function for gsub's third argument.
 func (r *run) replacer(L *lua.LState, m *matcher) func(start, end int) string {
 	with := L.Get(3)
 	if text, ok := r.text(with); ok {
@@ -202,7 +201,7 @@ func (r *run) replacer(L *lua.LState, m *matcher) func(start, end int) string {
 	switch with := with.(type) {
 	case *lua.LTable:
 		lookup = func(start, end int) lua.LValue {
-			r.callbacks++ // __index may be Lua
+			r.callbacks++ // __index can be Lua
 			v := L.GetTable(with, m.captured(0, start, end))
 			r.callbacks--
 			return v
@@ -231,7 +230,7 @@ func (r *run) replacer(L *lua.LState, m *matcher) func(start, end int) string {
 	}
 }
 
-// expand fills %0 to %9 in a replacement text.
+// expand replaces %0 to %9 in a replacement text.
 func (r *run) expand(L *lua.LState, m *matcher, text string, start, end int) string {
 	if !strings.Contains(text, "%") {
 		return text

@@ -15,25 +15,25 @@ import (
 	"github.com/yuin/gopher-lua/ast"
 )
 
-// program is a text that has been parsed and checked, wherever it appears:
-// its lines and columns count from 1. The chunks of all equal texts share it.
+// program is a parsed and checked text, independent of its position: its lines
+// and columns count from 1. The chunks of all equal texts share it.
 type program struct {
 	facts facts
 
 	once  sync.Once
-	stmts []ast.Stmt // nil once there is code
+	stmts []ast.Stmt // nil after code generation
 	proto *lua.FunctionProto
-	err   error // a [*SyntaxError] without a file, or what the compiler panicked with
+	err   error // a [*SyntaxError] without a file, or a panic of the compiler
 }
 
-// programKey tells texts apart: some are both a chunk and an expression, with
-// different meanings.
+// programKey identifies a program: a text can be both a chunk and an
+// expression, with different meanings.
 type programKey struct {
 	text         string
 	isExpression bool
 }
 
-// chunk makes a chunk of a program at a place in a file.
+// chunk returns a chunk of a program at a position in a file.
 func (rt *Runtime) chunk(src Source, p *program) *Chunk {
 	c := &Chunk{runtime: rt, name: src.Name, shift: max(src.Line, 1) - 1, program: p}
 	c.facts = p.facts.shifted(c.shift, max(src.Column, 1)-1)
@@ -88,9 +88,9 @@ func (rt *Runtime) CompileAll(sources []Source) {
 	group.Wait()
 }
 
-// newProgram checks parsed statements, which it changes and keeps. Code is
-// generated at the first run where that cannot fail, and here otherwise, so
-// that every mistake is found before a workflow runs.
+// newProgram checks parsed statements, which it takes over. It generates code
+// at the first run if that cannot fail, and otherwise now, so that every
+// mistake is found before a workflow runs.
 func newProgram(src Source, stmts []ast.Stmt) (*program, error) {
 	stmts, canFail, err := rewrite(src, stmts)
 	if err != nil {
@@ -108,13 +108,13 @@ func newProgram(src Source, stmts []ast.Stmt) (*program, error) {
 // code generates the program's code, once.
 func (p *program) code() (*lua.FunctionProto, error) {
 	p.once.Do(func() {
-		defer func() { // the compiler panics where it meets a tree it does not expect
+		defer func() { // the compiler panics on unexpected trees
 			if r := recover(); r != nil {
 				p.err = fmt.Errorf("%v", r)
 			}
 		}()
 		if p.proto, p.err = lua.Compile(p.stmts, ""); p.err == nil {
-			// No script reads the table `arg` that each call would make.
+			// No script can read the table `arg` that each call would create.
 			p.proto.IsVarArg &^= lua.VarArgNeedsArg
 			trim(p.proto)
 		}
@@ -123,14 +123,14 @@ func (p *program) code() (*lua.FunctionProto, error) {
 	return p.proto, p.err
 }
 
-// placed is an error of code generation with its place in the file.
+// placed returns an error of code generation with its position in the file.
 func placed(src Source, err error) *SyntaxError {
 	first := max(src.Line, 1)
 	var cerr *lua.CompileError
 	if !errors.As(err, &cerr) {
 		return &SyntaxError{File: src.Name, Line: first, Message: err.Error()}
 	}
-	// A jump without a label is reported behind the end of its function.
+	// A jump without a label is reported after the end of its function.
 	last := first + strings.Count(strings.TrimRight(src.Text, "\n"), "\n")
 	message := lineInMessage().ReplaceAllStringFunc(cerr.Message, func(text string) string {
 		line, _ := strconv.Atoi(text[len("line "):])
@@ -139,10 +139,10 @@ func placed(src Source, err error) *SyntaxError {
 	return &SyntaxError{File: src.Name, Line: min(max(cerr.Line+first-1, first), last), Message: message}
 }
 
-// lineInMessage finds the lines that the compiler's messages about goto name.
+// lineInMessage matches the line numbers in the compiler's messages about goto.
 var lineInMessage = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`\bline \d+`) })
 
-// code is the program's code with the names and lines of the chunk's file.
+// code returns the program's code with the name and lines of the chunk's file.
 func (c *Chunk) code() (*lua.FunctionProto, error) {
 	c.once.Do(func() {
 		proto, err := c.program.code()
@@ -155,7 +155,7 @@ func (c *Chunk) code() (*lua.FunctionProto, error) {
 	return c.proto, c.err
 }
 
-// trim gives back the memory that the compiler allocates for a large function.
+// trim releases the memory that the compiler allocates for a large function.
 func trim(proto *lua.FunctionProto) {
 	proto.Code, proto.Constants = slices.Clone(proto.Code), slices.Clone(proto.Constants)
 	proto.DbgSourcePositions, proto.DbgCalls = slices.Clone(proto.DbgSourcePositions), slices.Clone(proto.DbgCalls)
@@ -166,7 +166,8 @@ func trim(proto *lua.FunctionProto) {
 	}
 }
 
-// placedProto copies what a function's place changes; the copy shares the rest.
+// placedProto copies the fields that depend on a function's position; the copy
+// shares the rest.
 func placedProto(proto *lua.FunctionProto, name string, shift int) *lua.FunctionProto {
 	at := *proto
 	at.SourceName = name
@@ -182,7 +183,7 @@ func placedProto(proto *lua.FunctionProto, name string, shift int) *lua.Function
 	return &at
 }
 
-// shiftedLine moves a line down; 0 is an unknown one.
+// shiftedLine adds shift to a line; 0 is an unknown line.
 func shiftedLine(line, shift int) int {
 	if line <= 0 {
 		return line

@@ -6,19 +6,19 @@ import (
 	"github.com/yuin/gopher-lua/ast"
 )
 
-// concatName is the local variable that holds the bounded concatenation. No
-// script can spell it.
+// concatName is the local variable of the bounded concatenation. It is not a
+// valid name in a script.
 const concatName = "(concat)"
 
-// maxNesting is how deeply a script's syntax may nest: the compiler recurses.
+// maxNesting bounds the nesting of a script's syntax, as the compiler recurses.
 const maxNesting = 1000
 
-// maxConstants is how many different names, strings and numbers one function
-// may hold: the compiler looks through all of them for each.
+// maxConstants bounds the different names, strings and numbers in one function,
+// as the compiler searches all of them for each.
 const maxConstants = 1 << 14
 
-// maxPlain is the largest size of a chunk whose code is known to fit the
-// limits of the compiler, which are 200 registers and more of all else.
+// maxPlain is the largest size of a chunk that is certain to stay within the
+// limits of the compiler, the smallest of which is 200 registers.
 const maxPlain = 100
 
 // rewriter replaces the concatenation operator, for which gopher-lua has no
@@ -26,18 +26,19 @@ const maxPlain = 100
 type rewriter struct {
 	src       Source
 	depth     int
-	functions int // how many function bodies surround the node
+	functions int // number of function bodies around the node
 	concats   bool
 	constants map[string]struct{} // of the function around the node
-	// size counts nodes and local variables. jumps reports whether the chunk
-	// has statements that the compiler refuses in some places, such as break and ....
+	// size counts nodes and local variables. jumps reports whether the chunk has
+	// statements that the compiler rejects in some places, such as break and
+	// `...`.
 	size  int
 	jumps bool
 }
 
-// rewrite changes stmts in place. A chunk that concatenates starts with
-// `local (concat) = ...`; its runner passes the function. canFail reports
-// whether the compiler may refuse the result.
+// rewrite changes stmts in place. A chunk that concatenates starts with `local
+// (concat) = ...`; its caller passes the function. canFail reports whether the
+// compiler can reject the result.
 func rewrite(src Source, stmts []ast.Stmt) (out []ast.Stmt, canFail bool, err error) {
 	w := &rewriter{src: src, constants: map[string]struct{}{}}
 	defer func() {
@@ -74,7 +75,7 @@ func (w *rewriter) enter(at ast.PositionHolder) {
 
 func (w *rewriter) constant(at ast.PositionHolder, text string) {
 	if w.constants[text] = struct{}{}; len(w.constants) > maxConstants {
-		w.fail(at, "one function holds more than %d different names, strings and numbers; data belongs into the state or a file", maxConstants)
+		w.fail(at, "one function has more than %d different names, strings and numbers; put data into the state or a file", maxConstants)
 	}
 }
 
@@ -109,7 +110,7 @@ func (w *rewriter) stmt(s ast.Stmt) {
 		w.block(s.Then)
 		w.block(s.Else)
 	case *ast.NumberForStmt:
-		w.size += 4 // the compiler keeps three of its own beside the name
+		w.size += 4 // the compiler adds three to the name
 		s.Init, s.Limit, s.Step = w.expr(s.Init), w.expr(s.Limit), w.expr(s.Step)
 		w.block(s.Stmts)
 	case *ast.GenericForStmt:
@@ -125,7 +126,7 @@ func (w *rewriter) stmt(s ast.Stmt) {
 	case *ast.BreakStmt, *ast.LabelStmt, *ast.GotoStmt:
 		w.jumps = true
 	default:
-		// An unknown statement could hide a concatenation.
+		// An unknown statement could contain a concatenation.
 		w.fail(s, "unsupported statement %T", s)
 	}
 }
@@ -136,7 +137,7 @@ func (w *rewriter) exprs(list []ast.Expr) {
 	}
 }
 
-// expr gives what takes e's place; nil stays nil.
+// expr returns the replacement of e; nil stays nil.
 func (w *rewriter) expr(e ast.Expr) ast.Expr {
 	if e == nil {
 		return nil
@@ -157,7 +158,7 @@ func (w *rewriter) expr(e ast.Expr) ast.Expr {
 		if w.functions == 0 {
 			w.fail(e, "cannot use '...' outside a vararg function")
 		}
-		w.jumps = true // the function around it may have no ...
+		w.jumps = true // the function around it might not have ...
 	case *ast.AttrGetExpr:
 		e.Object, e.Key = w.expr(e.Object), w.expr(e.Key)
 	case *ast.TableExpr:
@@ -221,8 +222,7 @@ func (w *rewriter) concat(e *ast.StringConcatOpExpr) ast.Expr {
 	return call
 }
 
-// single makes an expression that may give several values give one, as an
-// operand does.
+// single truncates an expression to one value, as an operand.
 func single(e ast.Expr) ast.Expr {
 	switch e := e.(type) {
 	case *ast.FuncCallExpr:
@@ -233,7 +233,7 @@ func single(e ast.Expr) ast.Expr {
 	return e
 }
 
-// hasReturn tells whether a chunk returns something itself, not only in its
+// hasReturn reports whether a chunk has a return statement outside its
 // functions.
 func hasReturn(stmts []ast.Stmt) bool {
 	for _, s := range stmts {

@@ -10,11 +10,11 @@ import (
 	lua "github.com/yuin/gopher-lua"
 )
 
-// watchAfter is how long a run lasts before its memory is watched.
+// watchAfter is the time after which the memory of a run is watched.
 const watchAfter = 5 * time.Millisecond
 
-// run is one use of a machine. It is the context that the machine's threads
-// watch, which is also how the libraries' functions find it.
+// run is one use of a machine. It is the context of the machine's threads,
+// through which library functions find it.
 type run struct {
 	parent   context.Context
 	done     <-chan struct{} // the parent's
@@ -31,32 +31,32 @@ type run struct {
 	limit   int // Options.MaxString
 	globals *lua.LTable
 	state   *lua.LTable
-	// stateKeys are what is behind state.
+	// stateKeys is the object of state.
 	stateKeys lazyObject
 
-	kept     []string                    // names that keepGlobal put into the base table
-	lazies   map[*lua.LTable]*lazyObject // beside state
+	kept     []string                    // names that keepGlobal added to the base table
+	lazies   map[*lua.LTable]*lazyObject // besides state
 	nulls    map[*lua.LTable]map[string]any
 	digits   digits
 	failures map[*lua.LTable]error
 	modules  map[*Module]*lua.LTable // nil while loading
-	loading  []*Module               // those whose code runs, the innermost last
+	loading  []*Module               // modules whose code is running, innermost last
 	random   *rand.Rand
 
-	protected  int           // calls of protect that are under way
-	coroutines []*lua.LState // those that are under way, innermost last
+	protected  int           // active calls of protect
+	coroutines []*lua.LState // active ones, innermost last
 	yielded    *lua.LState   // the coroutine that yielded last
 	callbacks  int           // calls from a library function back into Lua
 	boundaries []int         // callbacks at the start of each coroutine
 	missing    missingName
-	steps      int // of library functions since the last look at the clock
+	steps      int // of library functions since the last check of the deadline
 
-	mu      sync.Mutex
-	cancel  context.CancelFunc // of the action that is being called
-	verdict chan struct{}      // closed when a suspended run goes on or ends
+	mu       sync.Mutex
+	cancel   context.CancelFunc // of the called action
+	decision chan struct{}      // closed when a suspended run continues or ends
 }
 
-// stopReason says why a run must end, where its parent does not say so.
+// stopReason is the reason to stop a run, other than its parent context.
 type stopReason = int32
 
 const (
@@ -79,7 +79,7 @@ func newRun(parent context.Context, rt *Runtime, m *machine, env Env, name strin
 	return r
 }
 
-// end takes the run's traces off the machine.
+// end removes the run's state from the machine.
 func (r *run) end() {
 	r.ended.Store(true)
 	r.m.timer.Stop()
@@ -90,7 +90,7 @@ func (r *run) end() {
 	}
 	clear(r.m.seen[:cap(r.m.seen)])
 	if time.Since(r.begin) > watchAfter {
-		r.m.spare = nil // their stacks may have grown, and never shrink
+		r.m.spare = nil // their stacks can have grown, and never shrink
 	}
 }
 
@@ -101,9 +101,8 @@ var closed = func() <-chan struct{} {
 	return c
 }()
 
-// Done is asked for by every Lua instruction. Rather than a channel of its
-// own, which would have to follow the parent's, a run has the parent's until
-// it is stopped.
+// Done is called by every Lua instruction. It returns the parent's channel
+// until the run is stopped.
 func (r *run) Done() <-chan struct{} {
 	switch r.stop.Load() {
 	case goingOn:
@@ -115,32 +114,32 @@ func (r *run) Done() <-chan struct{} {
 	return closed
 }
 
-// suspend makes the run wait, at its next instruction, for judge or halt.
+// suspend makes the run wait, at its next instruction, for decide or halt.
 func (r *run) suspend() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.verdict = make(chan struct{})
+	r.decision = make(chan struct{})
 	r.stop.CompareAndSwap(goingOn, suspended)
 }
 
 // await waits for the end of a suspension.
 func (r *run) await() {
 	r.mu.Lock()
-	verdict := r.verdict
+	decision := r.decision
 	r.mu.Unlock()
-	<-verdict
+	<-decision
 }
 
-// judge ends a suspension: the run goes on, or stops.
-func (r *run) judge(sentence stopReason) {
+// decide ends a suspension: the run continues, or stops.
+func (r *run) decide(sentence stopReason) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.stop.CompareAndSwap(suspended, sentence) {
-		close(r.verdict)
+		close(r.decision)
 	}
 }
 
-// Err says why Done is ready.
+// Err returns the reason for which Done is closed.
 func (r *run) Err() error {
 	switch r.stop.Load() {
 	case pastDeadline:
@@ -151,7 +150,8 @@ func (r *run) Err() error {
 	return r.parent.Err()
 }
 
-// Deadline is the run's or the parent's, whichever is earlier.
+// Deadline returns the deadline of the run or of the parent, whichever is
+// earlier.
 func (r *run) Deadline() (time.Time, bool) {
 	if d, ok := r.parent.Deadline(); ok && d.Before(r.deadline) {
 		return d, true
@@ -159,12 +159,12 @@ func (r *run) Deadline() (time.Time, bool) {
 	return r.deadline, true
 }
 
-// Value is the parent's.
+// Value returns the parent's value.
 func (r *run) Value(key any) any { return r.parent.Value(key) }
 
 // halt stops the run from another goroutine.
 func (r *run) halt(why stopReason) {
-	r.judge(why)
+	r.decide(why)
 	r.stop.CompareAndSwap(goingOn, why)
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -173,8 +173,8 @@ func (r *run) halt(why stopReason) {
 	}
 }
 
-// actionContext is a context for one action. A run itself would not do:
-// something may hold on to it when the run is over.
+// actionContext returns a context for one action. A run itself is not suitable,
+// as the action can retain the context after the run.
 func (r *run) actionContext() (context.Context, context.CancelFunc) {
 	ctx, cancel := context.WithDeadline(r.parent, r.deadline)
 	r.mu.Lock()
@@ -186,11 +186,12 @@ func (r *run) actionContext() (context.Context, context.CancelFunc) {
 	return ctx, cancel
 }
 
-// largeWork is from how many bytes of text on work is done by detached.
+// largeWork is the number of bytes of text from which work is detached.
 const largeWork = 256 << 10
 
-// detached runs work that cannot be interrupted, but ends: where it is large
-// and the run is stopped meanwhile, it is left to end on its own.
+// detached runs work that cannot be interrupted, but ends: if it is large and
+// the run is stopped meanwhile, detached returns and the work continues in the
+// background.
 func detached[T any](r *run, L *lua.LState, size int, work func() (T, error)) (T, error) {
 	if size < largeWork {
 		return work()
@@ -217,18 +218,18 @@ func detached[T any](r *run, L *lua.LState, size int, work func() (T, error)) (T
 	}
 }
 
-// expire stops the run where its deadline has passed. A timer of the
-// standard library may say so a moment before the run's own.
+// expire stops the run if its deadline has passed. A standard library timer can
+// fire a moment before the run's own.
 func (r *run) expire() {
 	if !time.Now().Before(r.deadline) {
 		r.halt(pastDeadline)
 	}
 }
 
-// runOf is the run that a library function was called in.
+// runOf returns the run of a library function's thread.
 func runOf(L *lua.LState) *run { return L.Context().(*run) }
 
-// stopped tells whether the run must end.
+// stopped reports whether the run must end.
 func (r *run) stopped() bool {
 	select {
 	case <-r.Done():
@@ -238,14 +239,15 @@ func (r *run) stopped() bool {
 	}
 }
 
-// check ends the run where it must end. Library functions call it in loops.
+// check raises an error if the run must end. Library functions call it in
+// loops.
 func (r *run) check(L *lua.LState) {
 	if r.stopped() {
 		L.RaiseError("the script was stopped")
 	}
 }
 
-// step is check for loops whose steps are small.
+// step is check for loops with small steps.
 func (r *run) step(L *lua.LState) {
 	if r.steps++; r.steps >= stepsPerCheck {
 		r.steps = 0
@@ -259,7 +261,7 @@ func (r *run) newGlobals() *lua.LTable {
 	return t
 }
 
-// instantiate gives a function of proto with its globals in env.
+// instantiate returns a function of proto with its globals in env.
 func (r *run) instantiate(proto *lua.FunctionProto, env *lua.LTable) *lua.LFunction {
 	fn := r.m.root.NewFunctionFromProto(proto)
 	fn.Env = env

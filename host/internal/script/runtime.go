@@ -8,18 +8,18 @@ import (
 	lua "github.com/yuin/gopher-lua"
 )
 
-// Options bound what scripts may do. Zero values give the defaults.
+// Options are the limits of scripts. Zero values mean the defaults.
 type Options struct {
-	// Timeout is how long one run may take, calls of tea.action included;
-	// 30 s by default. The context's deadline counts as well.
+	// Timeout bounds one run, including calls of tea.action; default 30 s. The
+	// context's deadline also applies.
 	Timeout time.Duration
-	// MaxString is how many bytes one string may reach; 16 MiB by default.
+	// MaxString bounds the bytes of one string; default 16 MiB.
 	MaxString int
-	// MemoryBytes is how far the heap may grow while a run lasts before the
-	// run is stopped; 256 MiB by default. The heap is the process's: with
-	// several runs at once, all that have lasted through the growth stop.
+	// MemoryBytes bounds the growth of the heap during a run; default 256 MiB.
+	// The heap is the process's: of several concurrent runs, all that have lasted
+	// through the growth are stopped.
 	MemoryBytes int64
-	// MaxDepth is how deeply calls may nest; 1000 by default.
+	// MaxDepth bounds the nesting of calls; default 1000.
 	MaxDepth int
 }
 
@@ -29,19 +29,20 @@ const (
 	defaultMemory    = 256 << 20
 	defaultMaxDepth  = 1000
 
-	// maxArray is the largest list index kept in a table's array part. One
-	// assignment to an index fills the array up to it, so this bounds what a
-	// single instruction can allocate (16 MiB), and how long it takes.
+	// maxArray is the largest list index in a table's array part. One assignment
+	// to an index fills the array up to it, so this bounds the memory (16 MiB)
+	// and time of a single instruction.
 	maxArray = 1 << 20
-	// maxIdle is how many machines wait for their next run.
+	// maxIdle bounds the idle machines.
 	maxIdle = 16
 )
 
-// limitArrays guards the one process-wide setting that gopher-lua has no
-// option for: it must be set before the first state runs.
+// limitArrays guards a process-wide setting of gopher-lua, which must be set
+// before the first state runs.
 var limitArrays = sync.OnceFunc(func() { lua.MaxArrayIndex = maxArray })
 
-// Runtime is a pool of Lua states. It is safe for concurrent use.
+// Runtime compiles Lua code and has a pool of Lua states to run it. It is safe
+// for concurrent use. The owner should call [Runtime.Close].
 type Runtime struct {
 	options  Options
 	programs programs
@@ -52,7 +53,7 @@ type Runtime struct {
 	compiled map[programKey]*program
 }
 
-// New makes a runtime. States are made when they are first needed.
+// New returns a runtime. It creates Lua states on demand.
 func New(o Options) *Runtime {
 	limitArrays()
 	if o.Timeout <= 0 {
@@ -70,8 +71,8 @@ func New(o Options) *Runtime {
 	return &Runtime{options: o, programs: compilePrograms(), watch: watcher{limit: uint64(o.MemoryBytes)}, compiled: map[programKey]*program{}}
 }
 
-// Close drops the idle states. Chunks may still run afterwards; they make new
-// ones.
+// Close releases the idle states. Chunks can still run afterwards, on new
+// states.
 func (rt *Runtime) Close() {
 	rt.mu.Lock()
 	defer rt.mu.Unlock()
@@ -98,8 +99,8 @@ func (rt *Runtime) put(m *machine) {
 	}
 }
 
-// execute gives body a run on a machine of its own. name is the source that
-// errors are about.
+// execute calls body with a run on a machine of the pool. name is the source
+// file in errors.
 func (rt *Runtime) execute(ctx context.Context, env Env, name string, body func(*run) (any, error)) (result any, err error) {
 	if err := ctx.Err(); err != nil {
 		return nil, stoppedError(name, err)

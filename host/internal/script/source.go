@@ -13,15 +13,16 @@ import (
 	"github.com/yuin/gopher-lua/parse"
 )
 
-// maxSource is how long a text may be; compiling takes memory in proportion.
+// maxSource bounds the length of a text, as compiling takes memory in
+// proportion.
 const maxSource = 1 << 20
 
-// Source is Lua text and its place in a file.
+// Source is Lua text and its position in a file.
 type Source struct {
 	Name string // file or path shown in messages
 	Line int    // line of the first line of Text, from 1; 0 counts as 1
-	// Column is the column of Text's first character, from 1; 0 counts as 1.
-	// It is added on every line, as a YAML block has one indentation.
+	// Column is the column of Text's first character, from 1; 0 counts as 1. It
+	// applies to every line, as a YAML block has one indentation.
 	Column int
 	Text   string
 }
@@ -77,8 +78,8 @@ func parseExpression(src Source) ([]ast.Stmt, error) {
 	return stmts, nil
 }
 
-// later is the syntax error that lies further on in the text: that reading of
-// it made more sense.
+// later returns the syntax error that is further on in the text: that parse got
+// further.
 func later(a, b error) error {
 	var ea, eb *SyntaxError
 	if errors.As(a, &ea) && errors.As(b, &eb) && (eb.Line > ea.Line || eb.Line == ea.Line && eb.Column > ea.Column) {
@@ -87,9 +88,9 @@ func later(a, b error) error {
 	return a
 }
 
-// Run runs the chunk and gives the first value it returns, in the value
-// model; nil where it returns nothing. The error is a [*RunError]. What the
-// result holds may be shared with env and must not be changed.
+// Run runs the chunk and returns its first result in the value model; nil if
+// there is none. The error is a [*RunError]. The result can share values with
+// env and must not be changed.
 func (c *Chunk) Run(ctx context.Context, env Env) (any, error) {
 	return c.runtime.execute(ctx, env, c.name, func(r *run) (any, error) {
 		proto, err := c.code()
@@ -104,12 +105,12 @@ func (c *Chunk) Run(ctx context.Context, env Env) (any, error) {
 	})
 }
 
-// readers are what the parser reads from: it takes a [bufio.Reader] of this
-// size as it is and allocates one for anything else.
+// readers is a pool of readers for the parser, which uses a [bufio.Reader] of
+// this size directly and otherwise allocates one.
 var readers = sync.Pool{New: func() any { return bufio.NewReaderSize(nil, 4096) }}
 
-// parseText parses src behind a prefix on its first line. The lines of the
-// nodes count from 1.
+// parseText parses src with a prefix on its first line. The lines of the nodes
+// count from 1.
 func parseText(src Source, prefix string) ([]ast.Stmt, error) {
 	if len(src.Text) > maxSource {
 		return nil, &SyntaxError{File: src.Name, Line: src.Line, Message: fmt.Sprintf("the script has %d bytes; at most %d are allowed", len(src.Text), maxSource)}
@@ -137,12 +138,12 @@ func checkSingleExpression(src Source, stmts []ast.Stmt) error {
 	return &SyntaxError{File: src.Name, Line: max(src.Line, 1), Column: max(src.Column, 1), Message: "not a single expression"}
 }
 
-// ownSource names the sandbox's own pieces of Lua; they are left out of
-// positions and tracebacks.
+// ownSource is the source name of the sandbox's own Lua code, which is omitted
+// from positions and tracebacks.
 const ownSource = "[tea]"
 
-// programs are the pieces of Lua that the sandbox itself needs. A function of
-// Go cannot be the first frame of a gopher-lua thread, hence apply.
+// programs is the Lua code of the sandbox itself. A Go function cannot be the
+// first frame of a gopher-lua thread, hence apply.
 type programs struct {
 	apply *lua.FunctionProto // function(f, ...) return f(...) end
 	start *lua.FunctionProto // function(yield, f) return f(yield()) end

@@ -8,58 +8,59 @@ import (
 	"github.com/yuin/gopher-lua/ast"
 )
 
-// Position is a place in a chunk's source: the line in the file, and the
-// column of the source's text, both from 1; the column is 0 where unknown.
+// Position is a position in a chunk's source: the line in the file, and the
+// column, both from 1; the column is 0 if unknown.
 type Position struct{ Line, Column int }
 
-// Reference is a place where a chunk reads a name. Path holds the keys behind
-// it that are written out.
+// Reference is an expression that reads a name. Path has the constant keys
+// after it.
 type Reference struct {
 	Name string
 	Path []string
 	Position
 }
 
-// facts are what a chunk's text tells about it, for checks before it runs.
+// facts are the results of static analysis of a chunk.
 type facts struct {
 	assignments []Position
 	reads       []Reference
 	globals     []Reference
 	returns     []string
-	// named are the globals that are read, own ones and fields of _G included.
+	// named are the globals that are read, including own ones and fields of _G.
 	named    []string
 	requires []string
-	// otherReturns says that the chunk returns something else than tables
-	// that are written out.
+	// otherReturns reports that the chunk returns anything other than table
+	// constructors.
 	otherReturns bool
 }
 
-// StateAssignments lists the places where the chunk assigns to the state and
-// nothing comes of it: it neither returns the state or that key, nor hands
-// the state on. The slice must not be changed.
+// StateAssignments returns the positions of assignments to the state without
+// effect: the chunk neither returns the state or that key, nor passes the state
+// on. The caller must not change the slice.
 func (c *Chunk) StateAssignments() []Position { return c.facts.assignments }
 
-// StateReads lists the places where the chunk reads a key of the state by a
-// name that is written out. The slice must not be changed.
+// StateReads returns the expressions that read a constant key of the state. The
+// caller must not change the slice.
 func (c *Chunk) StateReads() []Reference { return c.facts.reads }
 
-// ReturnKeys lists the keys of the tables that the chunk returns. all is
-// false where it may return others too. The slice must not be changed.
+// ReturnKeys returns the keys of the tables that the chunk returns. all is
+// false if it can return others too. The caller must not change the slice.
 func (c *Chunk) ReturnKeys() (keys []string, all bool) { return c.facts.returns, !c.facts.otherReturns }
 
-// Globals lists the places where the chunk reads a global name that is
-// neither state nor one of the libraries', and that it does not set itself. The slice must not be changed.
+// Globals returns the expressions that read a global name other than state and
+// the libraries, and that the chunk does not set itself. The caller must not
+// change the slice.
 func (c *Chunk) Globals() []Reference { return c.facts.globals }
 
 // Reads reports whether the chunk reads a global name, by itself or as a field
 // of _G.
 func (c *Chunk) Reads(global string) bool { return slices.Contains(c.facts.named, global) }
 
-// Requires lists the modules that the chunk requires by a name that is written
-// out. The slice must not be changed.
+// Requires returns the modules that the chunk requires by a constant name. The
+// caller must not change the slice.
 func (c *Chunk) Requires() []string { return c.facts.requires }
 
-// libraries are the global names that every script finds.
+// libraries are the predefined global names of every script.
 var libraries = func() map[string]bool {
 	names := map[string]bool{"_G": true, "_VERSION": true, "string": true, "table": true, "math": true, "coroutine": true, "tea": true}
 	for name := range baseFunctions() {
@@ -68,7 +69,7 @@ var libraries = func() map[string]bool {
 	return names
 }()
 
-// shifted moves the positions; the rest is shared.
+// shifted returns f with its positions moved; the copy shares the rest.
 func (f facts) shifted(lines, columns int) facts {
 	f.assignments = slices.Clone(f.assignments)
 	for i := range f.assignments {
@@ -100,7 +101,7 @@ type observer struct {
 	assigned  []assignment
 	// own are the globals that the chunk sets itself.
 	own map[string]bool
-	// escapes says that the state as a whole is returned or handed on.
+	// escapes reports that the state as a whole is returned or passed on.
 	escapes bool
 }
 
@@ -109,8 +110,7 @@ type assignment struct {
 	at  Position
 }
 
-// observe collects the facts of statements that have been rewritten, whose
-// nesting is bounded therefore.
+// observe collects the facts of rewritten statements, whose nesting is bounded.
 func observe(text string, stmts []ast.Stmt) facts {
 	o := &observer{lines: strings.Split(text, "\n"), own: map[string]bool{}}
 	o.block(stmts)
@@ -128,7 +128,7 @@ func observe(text string, stmts []ast.Stmt) facts {
 	return o.facts
 }
 
-// block walks statements in a scope of their own.
+// block walks statements in a new scope.
 func (o *observer) block(stmts []ast.Stmt, names ...string) {
 	mark := len(o.locals)
 	o.locals = append(o.locals, names...)
@@ -147,7 +147,7 @@ func (o *observer) stmt(s ast.Stmt) {
 		}
 	case *ast.LocalAssignStmt:
 		if len(s.Exprs) == 1 && isFunction(s.Exprs[0]) {
-			// `local function f` knows itself inside.
+			// `local function f` is visible inside itself.
 			o.locals = append(o.locals, s.Names...)
 			o.exprs(s.Exprs)
 			return
@@ -197,7 +197,8 @@ func isFunction(e ast.Expr) bool {
 	return ok
 }
 
-// assign notes an assignment to the state, and walks what else a target holds.
+// assign records an assignment to the state, and walks the other parts of the
+// target.
 func (o *observer) assign(target ast.Expr) {
 	var path []ast.Expr
 	root := target
@@ -240,10 +241,10 @@ func constantKey(e ast.Expr) (string, bool) {
 	return text.Value, true
 }
 
-// maxLine is how long a line may be for columns to be looked for.
+// maxLine bounds the length of a line in which columns are searched.
 const maxLine = 4 << 10
 
-// position finds the column of a word, which the syntax tree does not hold.
+// position finds the column of a word, which is not in the syntax tree.
 func (o *observer) position(at ast.PositionHolder, word string) Position {
 	pos := Position{Line: at.Line()}
 	if i := at.Line() - 1; i >= 0 && i < len(o.lines) && len(o.lines[i]) <= maxLine {
@@ -312,7 +313,7 @@ func (o *observer) expr(e ast.Expr) {
 	}
 }
 
-// field notes a field of a global name with the path to it.
+// field records a field of a global name with the path to it.
 func (o *observer) field(e *ast.AttrGetExpr) bool {
 	var path []string
 	var keys []ast.Expr
@@ -325,7 +326,7 @@ func (o *observer) field(e *ast.AttrGetExpr) bool {
 		if key, ok := constantKey(get.Key); ok {
 			path = append(path, key)
 		} else {
-			path = nil // what is behind it is not known
+			path = nil // the rest is not constant
 		}
 		keys, object = append(keys, get.Key), get.Object
 	}
@@ -354,7 +355,7 @@ func (o *observer) ident(e *ast.IdentExpr) {
 	}
 }
 
-// returned notes the keys of a table that is written out.
+// returned records the keys of a table constructor.
 func (o *observer) returned(exprs []ast.Expr) {
 	if len(exprs) == 0 {
 		return
@@ -365,7 +366,7 @@ func (o *observer) returned(exprs []ast.Expr) {
 	case *ast.TableExpr:
 		for _, f := range e.Fields {
 			if f.Key == nil {
-				continue // a list, which goes under the node's name
+				continue // a list, which is stored under the node's name
 			}
 			key, ok := constantKey(f.Key)
 			if !ok {

@@ -27,7 +27,8 @@ func stringFunctions() map[string]lua.LGFunction {
 	}
 }
 
-// bounds are arguments n and n+1 as a part of a string of the given length.
+// bounds returns arguments n and n+1 as a range of a string of the given
+// length.
 func bounds(L *lua.LState, n, length, first, last int) (start, end int) {
 	start, end = optInt(L, n, first), optInt(L, n+1, last)
 	if start < 0 {
@@ -84,8 +85,8 @@ func stringLen(L *lua.LState) int {
 func stringLower(L *lua.LState) int { return pushCase(L, unicode.ToLower) }
 func stringUpper(L *lua.LState) int { return pushCase(L, unicode.ToUpper) }
 
-// pushCase changes the case of letters; some letters change their length.
-// Bytes that are no UTF-8 stay as they are.
+// pushCase changes the case of letters, which can change their length. Bytes
+// that are not UTF-8 stay unchanged.
 func pushCase(L *lua.LState, change func(rune) rune) int {
 	r := runOf(L)
 	s := checkText(L, 1)
@@ -130,7 +131,7 @@ func stringReverse(L *lua.LState) int {
 	return 1
 }
 
-// concatenate is the operator `..` on two operands or more.
+// concatenate is the operator `..` on two or more operands.
 func concatenate(L *lua.LState) int {
 	r := runOf(L)
 	n := L.GetTop()
@@ -150,7 +151,7 @@ func concatenate(L *lua.LState) int {
 	return 1
 }
 
-// concatPairs joins from the right, where a metamethod may have a say.
+// concatPairs joins from the right if an operand has a metamethod.
 func (r *run) concatPairs(L *lua.LState, n int) lua.LValue {
 	right := L.Get(n)
 	for i := n - 1; i >= 1; i-- {

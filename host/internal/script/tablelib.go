@@ -97,7 +97,7 @@ func tableRemove(L *lua.LState) int {
 	return 1
 }
 
-// sorter sorts a copy: a comparator may look at the table, or fail.
+// sorter sorts a copy, as a comparator can read the table, or fail.
 type sorter struct {
 	r      *run
 	L      *lua.LState
@@ -116,7 +116,7 @@ func (s *sorter) Less(i, j int) bool {
 	if s.count++; s.count%checkEvery == 0 {
 		s.r.check(s.L)
 	}
-	s.r.callbacks++ // __lt may be Lua
+	s.r.callbacks++ // __lt can be Lua
 	less := s.L.LessThan(s.values[i], s.values[j])
 	s.r.callbacks--
 	return less

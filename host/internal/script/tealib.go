@@ -58,7 +58,7 @@ func (r *run) callAction(name string, params map[string]any) (any, error) {
 	return r.env.Action(ctx, name, params)
 }
 
-// exportObject converts a table that has to be an object; an empty one is.
+// exportObject converts a table that must be an object; an empty table is one.
 func (r *run) exportObject(L *lua.LState, t *lua.LTable, root string) map[string]any {
 	switch v := r.mustExport(L, t, root).(type) {
 	case map[string]any:
@@ -71,8 +71,8 @@ func (r *run) exportObject(L *lua.LState, t *lua.LTable, root string) map[string
 	return map[string]any{}
 }
 
-// errorTable is an action's failure as Lua catches it: type, message,
-// retryable. Raised again, it is the same failure.
+// errorTable is an action's failure as a Lua error object with type, message
+// and retryable. Raised again, it is the same failure.
 func (r *run) errorTable(err error) *lua.LTable {
 	failure := tea.AsError(err)
 	t := r.m.root.CreateTable(0, 4)
@@ -105,7 +105,8 @@ var logLevels = map[string]slog.Level{
 	"debug": slog.LevelDebug, "info": slog.LevelInfo, "warn": slog.LevelWarn, "warning": slog.LevelWarn, "error": slog.LevelError,
 }
 
-// teaLog writes a record: tea.log(level, message, fields), or tea.log(message).
+// teaLog writes a log record: tea.log(level, message, fields), or
+// tea.log(message).
 func teaLog(L *lua.LState) int {
 	r := runOf(L)
 	level, message := "info", 1
@@ -114,7 +115,7 @@ func teaLog(L *lua.LState) int {
 	}
 	severity, ok := logLevels[level]
 	if !ok {
-		L.ArgError(1, "the level is debug, info, warn or error")
+		L.ArgError(1, "the level must be debug, info, warn or error")
 	}
 	text := r.display(L, L.CheckAny(message))
 	var fields map[string]any

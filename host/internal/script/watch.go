@@ -7,30 +7,30 @@ import (
 	"time"
 )
 
-// watchEvery is how often the heap is measured while long runs last.
+// watchEvery is the interval at which the heap is measured during long runs.
 const watchEvery = 5 * time.Millisecond
 
 const heapMetric = "/memory/classes/heap/objects:bytes"
 
-// watcher ends runs that make the heap grow too far.
-// gopher-lua cannot count what a state allocates, so the whole process is
-// measured: a run that has lasted while the heap grew by the limit is stopped,
-// and with it others that have lasted as long; but for those that wait for an
-// action, which do not allocate. Short runs never come here, and
-// the watcher's goroutine lives only while there is something to watch.
+// watcher ends runs that make the heap grow too far. gopher-lua cannot count
+// the allocations of a state, so the whole process is measured: if the heap
+// grows by the limit during a run, the run is stopped, together with others
+// that have lasted as long, except those that wait for an action, which do not
+// allocate. Short runs are not watched, and the watcher's goroutine runs only
+// while there are runs to watch.
 type watcher struct {
 	limit uint64
 
 	mu   sync.Mutex
-	runs map[*run]uint64 // the smallest heap since the run came under watch
+	runs map[*run]uint64 // the smallest heap since the run is watched
 }
 
-// add puts a run under watch until remove.
+// add watches a run until remove.
 func (w *watcher) add(r *run) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	switch {
-	case r.ended.Load(): // the timer was late
+	case r.ended.Load(): // the timer fired late
 		return
 	case w.runs == nil:
 		w.runs = map[*run]uint64{}
@@ -45,7 +45,7 @@ func (w *watcher) remove(r *run) {
 	delete(w.runs, r)
 }
 
-// rebase starts measuring a run anew, after it has waited for something else.
+// rebase restarts the measurement of a run after it waited.
 func (w *watcher) rebase(r *run) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -76,9 +76,9 @@ func (w *watcher) loop() {
 	}
 }
 
-// stopGrown collects what is garbage and stops the runs that are still over
-// the limit. They wait meanwhile: a script can allocate faster than a
-// collection ends.
+// stopGrown collects garbage and stops the runs that are still over the limit.
+// They are suspended meanwhile, as a script can allocate faster than the
+// collection.
 func (w *watcher) stopGrown(grown []*run) {
 	for _, r := range grown {
 		r.suspend()
@@ -91,11 +91,11 @@ func (w *watcher) stopGrown(grown []*run) {
 		delete(w.runs, r)
 	}
 	for _, r := range grown {
-		r.judge(goingOn)
+		r.decide(goingOn)
 	}
 }
 
-// overLimit lists the runs since whose start the heap has grown too far.
+// overLimit returns the runs during which the heap has grown too far.
 func (w *watcher) overLimit(heap uint64) []*run {
 	var out []*run
 	for r, lowest := range w.runs {

@@ -2,13 +2,13 @@ package secret
 
 import "strings"
 
-// automaton finds all patterns in a text in one pass (Aho and Corasick). It is
+// automaton finds all patterns in a text in one pass (Aho-Corasick). It is
 // immutable once built.
 type automaton struct {
 	root  [256]int32
 	nodes []node
-	// pairs has a bit for each pair of characters that a pattern begins with:
-	// most of a text is passed over by them.
+	// pairs has a bit for each pair of characters at the start of a pattern, to
+	// skip most of a text.
 	pairs [1 << 11]uint32
 }
 
@@ -23,12 +23,12 @@ type node struct {
 	depth int32
 	// shortest is the length of the shortest pattern that begins so.
 	shortest int32
-	// owner is the secret that the first such pattern belongs to.
+	// owner is the secret of the first such pattern.
 	owner int32
 	char  byte
 }
 
-// newAutomaton has room for patterns of so many bytes.
+// newAutomaton returns an automaton with capacity for patterns of size bytes.
 func newAutomaton(size int) *automaton { return &automaton{nodes: make([]node, 1, size)} }
 
 // add adds a pattern of at least two characters.
@@ -55,7 +55,7 @@ func (a *automaton) add(pattern string, owner int32) {
 	a.nodes[at].found = at
 }
 
-// next is the prefix one character longer; 0 = no pattern has it.
+// next returns the prefix that is one character longer; 0 = no pattern has it.
 func (a *automaton) next(at int32, char byte) int32 {
 	if at == 0 {
 		return a.root[char]
@@ -68,7 +68,7 @@ func (a *automaton) next(at int32, char byte) int32 {
 	return 0
 }
 
-// link sets the links to suffixes, once all patterns are there.
+// link sets the links to suffixes, after all patterns are added.
 func (a *automaton) link() {
 	queue := make([]int32, 0, len(a.nodes))
 	for _, n := range a.root {
@@ -94,31 +94,31 @@ func (a *automaton) link() {
 	}
 }
 
-// region is a part of a text that shows a secret, the one of the given owner.
+// region is a part of a text that contains the secret of the owner.
 type region struct {
 	start, end int
 	owner      int32
 }
 
 const (
-	// minShown is how much of the beginning of a secret counts as shown where
-	// a text is cut off, minPrefix anywhere; in each case at least half of it,
-	// except before an ellipsis.
+	// minShown is the length at which the beginning of a secret is masked at the
+	// end of a truncated text, minPrefix elsewhere; in each case at least half of
+	// the secret, except before an ellipsis.
 	minShown  = 4
 	minPrefix = 12
 )
 
-// ending says what is known of the end of a text.
+// ending is the kind of the end of a text.
 type ending int
 
 const (
 	complete ending = iota
-	cutOff          // somebody broke it off
+	cutOff          // truncated
 	toBeContinued
 )
 
-// scan finds what shows a secret, in order and without overlaps, and the
-// position behind which the text may be the beginning of one.
+// scan returns the regions in order and without overlaps, and the position
+// after which the text can be the beginning of a secret.
 func scan[T string | []byte](a *automaton, text T, end ending) (regions []region, rest int) {
 	at := int32(0)
 	for i := range len(text) {
@@ -146,7 +146,7 @@ func scan[T string | []byte](a *automaton, text T, end ending) (regions []region
 			regions = cover(regions, region{i + 1 - int(a.nodes[found].depth), i + 1, a.nodes[found].owner})
 		}
 	}
-	for at != 0 && a.nodes[at].child == 0 { // no pattern goes on
+	for at != 0 && a.nodes[at].child == 0 { // no pattern continues
 		at = a.nodes[at].fail
 	}
 	rest = len(text) - int(a.nodes[at].depth)
@@ -161,7 +161,7 @@ func scan[T string | []byte](a *automaton, text T, end ending) (regions []region
 }
 
 // prefix covers the beginning of a secret that ends before end, if it is long
-// enough to count.
+// enough.
 func (a *automaton) prefix(regions []region, at int32, end, least int) []region {
 	n := &a.nodes[at]
 	if int(n.depth) >= least && 2*n.depth >= n.shortest {
@@ -170,7 +170,7 @@ func (a *automaton) prefix(regions []region, at int32, end, least int) []region 
 	return regions
 }
 
-// cover adds a region to those before it, and merges those that it overlaps.
+// cover adds a region, and merges the regions that it overlaps.
 func cover(regions []region, r region) []region {
 	for len(regions) > 0 {
 		last := regions[len(regions)-1]
@@ -189,8 +189,8 @@ func cover(regions []region, r region) []region {
 	return append(regions, r)
 }
 
-// isEllipsis reports whether a text is cut at i: three dots, behind a quote or
-// not.
+// isEllipsis reports whether a text is truncated at i: three dots, optionally
+// after a quote.
 func isEllipsis[T string | []byte](text T, i int) bool {
 	switch text[i] {
 	case '"', '\'', '`':

@@ -7,24 +7,24 @@ import (
 	"unicode/utf8"
 )
 
-// A canonical text has no escapes of JSON strings and URLs, however deep they
-// are nested: a secret has one canonical form, whatever it was encoded with.
-// It serves recognition only, since it is ambiguous: a run of backslashes
-// counts as one, and so does %25 before two digits.
+// A canonical text has no escapes of JSON strings and URLs at any depth of
+// nesting: a secret has one canonical form for all these encodings. It serves
+// recognition only, since it is ambiguous: a run of backslashes counts as one,
+// and so does %25 before two digits.
 type canonical struct {
 	text []byte
 	// spans map positions in text to those in the original.
 	spans []span
-	// open is where an escape begins that has no end yet, in the original, and
-	// known the length of text before it.
+	// open is the start of an incomplete escape in the original, and known the
+	// length of text before it.
 	open, known int
 }
 
-// span says that the canonical position to stands for the original position
-// from, and so do those behind it, one by one, up to the next span.
+// span maps the canonical position to to the original position from, and the
+// following positions one by one, up to the next span.
 type span struct{ to, from int }
 
-// canonicalText is the canonical form of a text.
+// canonicalText returns the canonical form of a text.
 func canonicalText(text string) string {
 	if !hasEscapes(text) {
 		return text
@@ -36,8 +36,7 @@ func hasEscapes(text string) bool {
 	return strings.IndexByte(text, '\\') >= 0 || strings.IndexByte(text, '%') >= 0
 }
 
-// mostEscape is the length from which an escape without an end is taken for
-// text.
+// mostEscape is the length from which an incomplete escape is treated as text.
 const mostEscape = 256
 
 // canonicalise takes linear time.
@@ -62,14 +61,14 @@ func canonicalise(text string) canonical {
 	return c
 }
 
-// unfinished notes that the escape at start may go on behind the text.
+// unfinished records that the escape at start can continue after the text.
 func (c *canonical) unfinished(start int) {
 	if c.open < 0 {
 		c.open, c.known = start, len(c.text)
 	}
 }
 
-// escape decodes the escape at start, and returns where it ends.
+// escape decodes the escape at start, and returns its end.
 func (c *canonical) escape(text string, start int) int {
 	b, i, complete := unit(text, start)
 	escaped := false
@@ -88,7 +87,7 @@ func (c *canonical) escape(text string, start int) int {
 		last := i - 1
 		var known bool
 		if out, i, known = c.decode(text, start, b, i); !known {
-			begin = last // the backslashes belong to what is before them
+			begin = last // the backslashes belong to the text before them
 		}
 	}
 	c.spans = append(c.spans, span{len(c.text), begin})
@@ -96,7 +95,8 @@ func (c *canonical) escape(text string, start int) int {
 	return i
 }
 
-// decode returns what a backslash and b stand for; i is behind them.
+// decode returns the meaning of a backslash followed by b; i is the position
+// after them.
 func (c *canonical) decode(text string, start int, b byte, i int) (out []byte, end int, known bool) {
 	if at := strings.IndexByte(`"/'ntrbf`, b); at >= 0 {
 		return []byte{"\"/'\n\t\r\b\f"[at]}, i, true
@@ -128,7 +128,7 @@ func (c *canonical) decode(text string, start int, b byte, i int) (out []byte, e
 	return utf8.AppendRune(nil, r), i, true
 }
 
-// unit is the byte at i, which may be percent-encoded more than once.
+// unit returns the byte at i, which can be percent-encoded more than once.
 func unit(text string, i int) (b byte, end int, complete bool) {
 	if text[i] != '%' {
 		return text[i], i + 1, true
@@ -162,8 +162,8 @@ func isHex(text string) bool {
 	return ok
 }
 
-// original is the position in the original text, whose length is given, of a
-// canonical one.
+// original returns the position in the original text, of the given length, of a
+// canonical position.
 func (c *canonical) original(at, length int) int {
 	if at >= len(c.text) {
 		return length

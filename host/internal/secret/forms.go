@@ -11,13 +11,13 @@ import (
 	"github.com/the-edge-agent/tea/sdk/value"
 )
 
-// form is a secret in one encoding. The name of the encoding is stored in
-// checkpoints and must keep its meaning; the plain text has no name.
+// form is a secret in one encoding. Checkpoints contain the name of the
+// encoding, whose meaning must not change; the plain text has no name.
 type form struct{ as, text string }
 
-// forms lists the encodings that a checkpoint can name: plain, inside JSON, in
-// an error message, in a URL, in Base64 and in hexadecimal digits. Of equal
-// ones the first is listed.
+// forms returns the encodings that a checkpoint can name: plain, inside JSON,
+// in an error message, in a URL, in Base64 and in hexadecimal digits. Of equal
+// texts it returns the first.
 func forms(text string) []form {
 	inner := inJSON(text)
 	query := url.QueryEscape(text)
@@ -44,11 +44,13 @@ func forms(text string) []form {
 	})
 }
 
-// mostNested is how deep a checkpoint names JSON nested in JSON.
+// mostNested is the maximum depth of JSON nested in JSON that a checkpoint
+// names.
 const mostNested = 5
 
-// nestedForms lists a secret as it looks in JSON that is a string in JSON, two
-// levels deep and more. A secret without characters that JSON escapes has none.
+// nestedForms returns a secret in JSON that is a string in JSON, two levels
+// deep and more. It returns none for a secret without characters that JSON
+// escapes.
 func nestedForms(text string) []form {
 	var list []form
 	for _, style := range []struct {
@@ -73,9 +75,9 @@ func inHTMLJSON(text string) string {
 	return strings.NewReplacer("<", `\u003c`, ">", `\u003e`, "&", `\u0026`).Replace(inJSON(text))
 }
 
-// base64Forms lists a secret in Base64, alone and as a part of something
-// longer: with zero, one or two bytes before it in its first group of three.
-// Of a part only the characters count that hold no bits of its neighbours.
+// base64Forms returns a secret in Base64, alone and as a part of a longer text:
+// with zero, one or two bytes before it in its first group of three. For a
+// part, it returns only the characters without bits of the surrounding text.
 func base64Forms(name string, encoding *base64.Encoding, text string) []form {
 	whole := encoding.EncodeToString([]byte(text))
 	list := []form{{name + " padded", whole + strings.Repeat("=", -len(whole)&3)}, {name, whole}}
@@ -91,20 +93,20 @@ func base64Forms(name string, encoding *base64.Encoding, text string) []form {
 }
 
 const (
-	// minPart is the length from which a part of a Base64 text is recognised.
+	// minPart is the minimum length of a recognised part of a Base64 text.
 	minPart = 8
-	// minLine is the length from which one line of a secret is recognised.
+	// minLine is the minimum length of a recognised single line of a secret.
 	minLine = 8
 )
 
-// patterns lists the texts by which a secret is recognised, in a text as it is
-// and in its canonical form; see [canonical].
+// patterns returns the texts by which a secret is recognised, in a text as
+// written and in its canonical form; see [canonical].
 func patterns(text string) []string {
 	var list []string
 	for _, f := range forms(text) {
 		list = append(list, f.text)
 	}
-	// A document that holds the secret may be encoded as a whole.
+	// A document with the secret can be encoded as a whole.
 	for _, inner := range []string{inJSON(text), inHTMLJSON(text)} {
 		if inner != text {
 			list = append(list, partsOf(base64Forms("", base64.RawStdEncoding, inner))...)
@@ -117,7 +119,7 @@ func patterns(text string) []string {
 		}
 	}
 	for _, plain := range slices.Clone(list) {
-		// The second one has a backslash before it that is not its own.
+		// The second one follows a backslash that is not part of it.
 		for _, c := range []string{canonicalText(plain), canonicalText(`\` + plain)} {
 			list = append(list, c)
 			if spaced := strings.ReplaceAll(c, " ", "+"); spaced != c {

@@ -11,16 +11,16 @@ import (
 	"github.com/the-edge-agent/tea/sdk/value"
 )
 
-// A reference is NUL s NAME NUL, or NUL s NAME as FORM NUL for a secret that
-// is encoded. A NUL of the text itself is doubled, so that no text from
-// outside can pass for a reference.
+// A reference is NUL s NAME NUL, or NUL s NAME as FORM NUL for a secret that is
+// encoded. A NUL of the text itself is doubled, so that no other text can look
+// like a reference.
 const (
 	escape = "\x00"
 	inForm = " as "
 	// asNumber is the form of a secret that is a number.
 	asNumber = "number"
-	// asPart is the form of what shows a secret in a way that has no name, such
-	// as one line of it: the text itself, encrypted with the secret.
+	// asPart is the form of an encoding without a name, such as one line of a
+	// secret: the text itself, encrypted with the secret.
 	asPart = "part "
 )
 
@@ -31,7 +31,7 @@ func reference(name, as string) string {
 	return escape + "s" + name + escape
 }
 
-// Seal replaces secrets by references, for a checkpoint. v is not changed.
+// Seal replaces secrets by references, for a checkpoint. It does not change v.
 func (s *Set) Seal(v any) any {
 	if s == nil {
 		out, _ := rewrite(v, escapeNUL, func(v any) any { return v })
@@ -81,8 +81,8 @@ func (s *Set) sealNumber(v any) any {
 	return v
 }
 
-// partSeal is the cipher for parts of a secret, and the nonce for one. Equal
-// parts are sealed equally, so that equal runs have equal checkpoints.
+// partSeal returns the cipher for parts of a secret, and the nonce for one.
+// Equal parts are sealed equally, so that equal runs have equal checkpoints.
 func partSeal(secret, text string) (seal cipher.AEAD, nonce []byte) {
 	key := sha256.Sum256([]byte("tea checkpoint part\x00" + secret))
 	block, err := aes.NewCipher(key[:])
@@ -96,23 +96,23 @@ func partSeal(secret, text string) (seal cipher.AEAD, nonce []byte) {
 	return seal, digest[:seal.NonceSize()]
 }
 
-// MissingError is a reference to a secret that was not given, or that was
-// given with another value where a part of the first one is needed.
+// MissingError is a reference to a secret that is missing, or that has another
+// value now if a part of the original is needed.
 type MissingError struct {
 	Name    string
 	Changed bool
 }
 
-// Error names the secret and says how to give it.
+// Error names the secret and says how to pass it.
 func (e *MissingError) Error() string {
 	if e.Changed {
-		return fmt.Sprintf("the checkpoint holds a part of the secret %q, which has another value now; give the value of the first run", e.Name)
+		return fmt.Sprintf("the checkpoint contains a part of the secret %q, which has another value now; pass the value of the first run", e.Name)
 	}
 	return fmt.Sprintf("the checkpoint refers to the secret %q; pass it with --secrets or --secrets-env as in the first run", e.Name)
 }
 
-// Unseal resolves references; the error is a [*MissingError] where a secret is
-// not there. v is not changed.
+// Unseal resolves references; the error is a [*MissingError] if a secret is
+// missing. It does not change v.
 func (s *Set) Unseal(v any) (any, error) {
 	u := unsealer{set: s}
 	out := u.value(v)
@@ -128,7 +128,7 @@ type unsealer struct {
 	missing *MissingError
 }
 
-// value is rewrite, where a string may also turn into a number.
+// value is rewrite, except that a string can become a number.
 func (u *unsealer) value(v any) any {
 	switch v := v.(type) {
 	case string:
@@ -178,7 +178,7 @@ func (u *unsealer) text(text string) string {
 	}
 }
 
-// resolve returns what a reference stands for.
+// resolve returns the value of a reference.
 func (u *unsealer) resolve(name string) string {
 	if text, ok := u.set.leafText(name); ok {
 		return text

@@ -1,7 +1,7 @@
-// Package secret keeps the values of secrets out of everything tea prints or
-// stores. Output has *** in their place; a checkpoint has a reference that is
-// resolved on resume. Start with [New]; [Set.Stream] masks text that arrives
-// in pieces.
+// Package secret keeps the values of secrets out of everything that tea prints
+// or stores. Output has *** instead; a checkpoint has a reference that is
+// resolved on resume. Start with [New]; [Set.Stream] masks text that arrives in
+// pieces.
 package secret
 
 import (
@@ -17,30 +17,30 @@ import (
 // Mask replaces secrets in output.
 const Mask = "***"
 
-// Set is the secrets of a run. The nil Set has none. It is immutable and safe
+// Set has the secrets of a run. The nil Set is empty. It is immutable and safe
 // for concurrent use.
 type Set struct {
 	values map[string]any
 	leaves []leaf
-	// short are the secrets that are masked only where they are a whole value.
+	// short are the secrets that are masked only as a whole value.
 	short []leaf
 	// numbers are the secrets that are or look like numbers, as text.
 	numbers map[string]bool
 	finder  *automaton
-	// references are what a checkpoint has in the place of each form.
+	// references has the replacement in a checkpoint for each form.
 	references map[string]string
 }
 
 // leaf is one string among the secrets, with its path such as "db.password".
 type leaf struct{ name, text string }
 
-// wholeOnly is the length below which a secret is masked only where it is a
-// whole value: "a" must not turn every word with an a into stars.
+// wholeOnly is the length below which a secret is masked only as a whole value:
+// "a" must not be masked in every word.
 const wholeOnly = 4
 
-// New returns the set of the secrets by name; values may be nested objects.
-// Hidden are further values to mask, by a path that checkpoints use for them;
-// templates do not see them.
+// New returns the set of the secrets by name; values can be nested objects.
+// Hidden has further values to mask, by the path that checkpoints use for them;
+// they are not available to templates.
 func New(values, hidden map[string]any) *Set {
 	if len(values)+len(hidden) == 0 {
 		return nil
@@ -51,7 +51,7 @@ func New(values, hidden map[string]any) *Set {
 	if len(s.leaves)+len(s.short) == 0 && len(values) == 0 {
 		return nil
 	}
-	// The longest first, so that its name is taken where two have equal forms.
+	// The longest first, so that its name is used if two have equal forms.
 	slices.SortFunc(s.leaves, func(a, b leaf) int {
 		return cmp.Or(cmp.Compare(len(b.text), len(a.text)), cmp.Compare(a.name, b.name))
 	})
@@ -81,7 +81,7 @@ func (s *Set) collect(path string, v any) {
 	switch v := v.(type) {
 	case string:
 		s.add(path, v)
-		if len(v) >= wholeOnly && isDigits(v) { // one conversion away
+		if len(v) >= wholeOnly && isDigits(v) { // can be converted to a number
 			s.numbers[v] = true
 		}
 	case int64, float64, json.Number:
@@ -117,7 +117,7 @@ func isDigits(text string) bool {
 	return strings.IndexFunc(text, func(r rune) bool { return r < '0' || r > '9' }) < 0
 }
 
-// Values are the secrets as templates see them. They must not be changed.
+// Values returns the secrets for templates. The caller must not change them.
 func (s *Set) Values() map[string]any {
 	if s == nil {
 		return nil
@@ -125,7 +125,7 @@ func (s *Set) Values() map[string]any {
 	return s.values
 }
 
-// Text masks the secrets in a text, in time linear in its length.
+// Text masks the secrets in a text, in linear time.
 func (s *Set) Text(text string) string {
 	if s == nil || text == "" {
 		return text
@@ -149,8 +149,8 @@ func (s *Set) whole(text string) (name string, is bool) {
 	return "", false
 }
 
-// find finds what shows a secret in a text as it is and in its canonical form.
-// Behind rest the text may be the beginning of one, or of an escape.
+// find finds the secrets in a text, as written and in its canonical form. The
+// text after rest can be the beginning of a secret or of an escape.
 func (s *Set) find(text string, end ending) (regions []region, rest int) {
 	regions, rest = scan(s.finder, text, end)
 	if !hasEscapes(text) {
@@ -176,8 +176,8 @@ func (s *Set) find(text string, end ending) (regions []region, rest int) {
 	return merged, rest
 }
 
-// replace returns a text with something else in the place of its regions, and
-// the parts between them passed through between, unless that is nil.
+// replace returns a text with its regions replaced, and with between applied to
+// the parts between them, unless it is nil.
 func replace(text string, regions []region, instead func(region) string, between func(string) string) string {
 	if between == nil {
 		between = func(part string) string { return part }
@@ -196,8 +196,8 @@ func replace(text string, regions []region, instead func(region) string, between
 	return b.String()
 }
 
-// Redact masks the secrets in a value and in its keys. What holds none is
-// returned as it is; v is not changed.
+// Redact masks the secrets in a value and in its keys. It does not change v;
+// parts without secrets are shared.
 func (s *Set) Redact(v any) any {
 	if s == nil {
 		return v
@@ -213,7 +213,7 @@ func (s *Set) maskNumber(v any) any {
 	return v
 }
 
-// numberText is a number as it looks in output; "" where it has no JSON form.
+// numberText returns a number as in output; "" if it has no JSON form.
 func numberText(v any) string {
 	text, err := value.Encode(v)
 	if err != nil {
@@ -222,8 +222,8 @@ func numberText(v any) string {
 	return string(text)
 }
 
-// rewrite applies text to every string and number to every number; a nil one
-// is not applied. changed reports whether the result is new.
+// rewrite applies text to every string and number to every number, unless they
+// are nil. changed reports whether the result is new.
 func rewrite(v any, text func(string) string, number func(any) any) (out any, changed bool) {
 	switch v := v.(type) {
 	case string:

@@ -1,21 +1,21 @@
 package secret
 
-// Stream masks a text that arrives in pieces. What may be the beginning of a
-// secret is held back until more of the text shows whether it is one; nothing
-// else is. It is not safe for concurrent use.
+// Stream masks a text that arrives in pieces. It holds back only what can be
+// the beginning of a secret, until more text decides. It is not safe for
+// concurrent use.
 type Stream struct {
 	set *Set
-	// held is the end of the text so far; the mask for its first covered bytes
-	// has been returned already.
+	// held is the end of the text so far; the mask for its first covered bytes is
+	// already returned.
 	held    string
 	covered int
 }
 
-// Stream begins a text.
+// Stream starts a text.
 func (s *Set) Stream() *Stream { return &Stream{set: s} }
 
-// Next takes a piece, and returns what is known to be no part of a secret, or
-// masked, since the last call; "" where all of it is held back.
+// Next adds a piece and returns the masked text that is decided since the last
+// call; "" if all of it is held back.
 func (t *Stream) Next(piece string) string {
 	if t.set == nil {
 		return piece
@@ -42,7 +42,7 @@ func (t *Stream) End() string {
 	return t.take(t.held, len(t.held), regions)
 }
 
-// take returns the text up to rest, masked, and holds what is behind it.
+// take returns the masked text up to rest, and holds the text after it.
 func (t *Stream) take(text string, rest int, regions []region) string {
 	if t.covered > 0 {
 		first := region{0, t.covered, 0}
