@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"strings"
 	"testing"
 	"time"
 
@@ -9,15 +10,21 @@ import (
 	"github.com/the-edge-agent/tea/sdk/backoff"
 )
 
-// A server may ask for more patience than any device has.
-func TestBackoffCountsADayOfRetryAfter(t *testing.T) {
+// A server's Retry-After of a day made a run wait for a day.
+func TestRetryAfterIsBounded(t *testing.T) {
 	t.Parallel()
-	policy := graph.Retry{Policy: backoff.Policy{Base: time.Second, Max: time.Minute, Multiplier: 2}}
-	for asked, want := range map[time.Duration]time.Duration{
-		0: 4 * time.Second, 10 * time.Second: 10 * time.Second, 100 * 365 * 24 * time.Hour: 24 * time.Hour,
-	} {
-		if got := retryWait(policy, 3, &tea.Error{RetryAfter: asked}); got != want {
-			t.Errorf("asked for %s: got %s, want %s", asked, got, want)
+	policy := graph.Retry{Policy: backoff.Policy{Base: time.Second, Max: time.Minute, Multiplier: 2}, RetryAfterMax: time.Minute}
+	for asked, want := range map[time.Duration]time.Duration{0: 4 * time.Second, 10 * time.Second: 10 * time.Second, time.Minute: time.Minute} {
+		if got, err := retryWait(policy, 3, &tea.Error{RetryAfter: asked}); got != want || err != nil {
+			t.Errorf("asked for %s: got %s and %v, want %s", asked, got, err, want)
 		}
+	}
+	failure := &tea.Error{Type: tea.RateLimited, Message: "too many requests", RetryAfter: 24 * time.Hour}
+	_, err := retryWait(policy, 3, failure)
+	if err == nil || !strings.Contains(err.Error(), "too many requests; not retried: the wait that it asks for, 24h0m0s, is longer than retry_after_max_seconds (60)") {
+		t.Errorf("got %v", err)
+	}
+	if failure.Message != "too many requests" {
+		t.Error("the failure was changed")
 	}
 }

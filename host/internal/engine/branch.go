@@ -252,7 +252,11 @@ func (f *frame) retryBranch(ctx context.Context, policy *graph.Parallel, attempt
 	if attempt > policy.Retry.MaxRetries || !retries(policy.Retry, res.Err) {
 		return false
 	}
-	wait := retryWait(policy.Retry, attempt, res.Err)
+	wait, err := retryWait(policy.Retry, attempt, res.Err)
+	if err != nil {
+		res.Err = tea.AsError(err)
+		return false
+	}
 	f.run.emit(flow.EventRetry, "", res.path, retryFields(attempt, wait, res.Err, field("branch", res.Branch))...)
 	if f.run.o.Callbacks.BranchRetry != nil {
 		f.run.o.Callbacks.BranchRetry(string(res.path), attempt, wait, res.Err)

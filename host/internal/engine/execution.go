@@ -3,6 +3,7 @@ package engine
 import (
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 	"time"
 
@@ -80,7 +81,10 @@ func (x *execution) withRetries(ctx context.Context) (outcome, error) {
 		if x.attempt > policy.MaxRetries || !retries(policy, failure) {
 			return outcome{}, err
 		}
-		wait := retryWait(policy, x.attempt, failure)
+		wait, err := retryWait(policy, x.attempt, failure)
+		if err != nil {
+			return outcome{}, err
+		}
 		r.emit(flow.EventRetry, x.node.Name, x.path, retryFields(x.attempt, wait, failure)...)
 		if err := backoff.Sleep(ctx, wait); err != nil {
 			return outcome{}, err
@@ -286,9 +290,16 @@ func retries(policy graph.Retry, failure *tea.Error) bool {
 }
 
 // retryWait returns the wait before the next attempt: that of the policy, or
-// the longer one that the failure asks for, up to a day.
-func retryWait(policy graph.Retry, attempt int, failure *tea.Error) time.Duration {
-	return max(policy.Wait(attempt), min(failure.RetryAfter, 24*time.Hour))
+// the longer one that the failure asks for. If that is longer than the policy
+// allows, the error is the failure with the reason why it is not retried.
+func retryWait(policy graph.Retry, attempt int, failure *tea.Error) (time.Duration, error) {
+	if failure.RetryAfter > policy.RetryAfterMax {
+		final := *failure
+		final.Message += fmt.Sprintf("; not retried: the wait that it asks for, %s, is longer than retry_after_max_seconds (%g)",
+			failure.RetryAfter.Round(time.Second), policy.RetryAfterMax.Seconds())
+		return 0, &final
+	}
+	return max(policy.Wait(attempt), failure.RetryAfter), nil
 }
 
 func retryFields(attempt int, wait time.Duration, failure *tea.Error, more ...flow.Field) []flow.Field {

@@ -146,7 +146,10 @@ type OutputField struct {
 type Retry struct {
 	MaxRetries int
 	backoff.Policy
-	RetryOn []string
+	// RetryAfterMax is the longest wait that a failure can ask for. One that
+	// asks for a longer wait is not retried.
+	RetryAfterMax time.Duration
+	RetryOn       []string
 }
 
 // Parallel is the policy of one fan-out with every default filled in.

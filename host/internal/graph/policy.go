@@ -14,6 +14,7 @@ const (
 	defaultMaxBackoff = 30 * time.Second
 	defaultMultiplier = 2.0
 	defaultJitter     = 0.5
+	defaultRetryAfter = time.Minute
 )
 
 // resolveRetry takes each field from the node, else from the workflow's
@@ -33,7 +34,8 @@ func resolveRetry(node, policy *spec.Retry) Retry {
 			Multiplier: first(node.Multiplier, policy.Multiplier, defaultMultiplier),
 			Jitter:     first(node.Jitter, policy.Jitter, defaultJitter),
 		},
-		RetryOn: node.RetryOn,
+		RetryAfterMax: first(node.RetryAfterMax, policy.RetryAfterMax, defaultRetryAfter),
+		RetryOn:       node.RetryOn,
 	}
 	if r.RetryOn == nil {
 		r.RetryOn = policy.RetryOn

@@ -30,7 +30,7 @@ func (d *decoder) retry(v element) *Retry {
 }
 
 func (d *decoder) retryOf(m mapping) Retry {
-	r := Retry{Pos: m.pos(), MaxRetries: m.int("max_retries"), Multiplier: m.float("backoff_multiplier"), Jitter: m.float("jitter")}
+	r := Retry{Pos: m.pos(), MaxRetries: m.int("max_retries"), Multiplier: m.float("backoff_multiplier"), Jitter: m.float("jitter"), RetryAfterMax: m.duration("retry_after_max_seconds")}
 	r.Base = d.delay(m, "backoff_base_ms", "base_delay")
 	r.Max = d.delay(m, "backoff_max_ms", "max_delay")
 	if on := m.bool("jitter"); on != nil {

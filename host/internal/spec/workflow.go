@@ -168,6 +168,8 @@ type Retry struct {
 	Multiplier *float64
 	// Jitter is the random share of the wait, 0 to 1; true in a file is 0.5.
 	Jitter *float64
+	// RetryAfterMax is the longest wait that a failure can ask for.
+	RetryAfterMax *time.Duration
 	// RetryOn are the error types to retry; empty = those marked retryable.
 	RetryOn []string
 }
