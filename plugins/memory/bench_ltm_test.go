@@ -182,6 +182,37 @@ func text(random *rand.Rand) string {
 	return b.String()
 }
 
+// BenchmarkFilteredSearch is ltm.search among 20,000 entries that all contain
+// the word, with ranges that half of them, few and none pass.
+func BenchmarkFilteredSearch(b *testing.B) {
+	process := plugin(b)
+	for _, engine := range benchEngines() {
+		b.Run(engine, func(b *testing.B) {
+			s := openOn(b, process, engine)
+			const entries = 20_000
+			for from := 0; from < entries; from += 1000 {
+				items := make([]any, 1000)
+				for i := range items {
+					n := from + i
+					items[i] = map[string]any{"key": fmt.Sprint("doc/", n), "value": fmt.Sprint("common text of entry ", n), "metadata": map[string]any{"n": n * 7919 % entries}}
+				}
+				s.call(b, "ltm.store", map[string]any{"items": items})
+			}
+			for _, test := range []struct {
+				name string
+				from int
+			}{{"half", entries / 2}, {"hundredth", entries - entries/100}, {"ten", entries - 10}, {"none", entries}} {
+				b.Run(test.name, func(b *testing.B) {
+					params := map[string]any{"query": "common", "metadata_filter": map[string]any{"n": map[string]any{"gte": test.from}}}
+					first := took(func() { s.call(b, "ltm.search", params) })
+					medians(b, func() { s.call(b, "ltm.search", params) })
+					b.ReportMetric(float64(first)/1e6, "ms-first")
+				})
+			}
+		})
+	}
+}
+
 // BenchmarkBulkLoad stores 100,000 entries of 1 KB, 1,000 a call, and reports
 // what the first search takes: at once, and after the memory was closed and
 // opened again.

@@ -35,10 +35,15 @@ type Ranked struct {
 
 func newRanked(hits []Hit, cut bool) *Ranked {
 	r := &Ranked{cut: cut, len: len(hits), rest: hits}
-	for i := len(hits)/2 - 1; i >= 0; i-- {
+	r.build()
+	return r
+}
+
+// build makes the rest a heap.
+func (r *Ranked) build() {
+	for i := len(r.rest)/2 - 1; i >= 0; i-- {
 		r.sink(i)
 	}
-	return r
 }
 
 // Len returns how many documents match.
@@ -46,6 +51,14 @@ func (r *Ranked) Len() int { return r.len }
 
 // Cut reports whether a part of the query was ignored because of its size.
 func (r *Ranked) Cut() bool { return r.cut }
+
+// Keep drops all hits but those with the ids that keep accepts. It must not be
+// called during an iteration.
+func (r *Ranked) Keep(keep func(id int64) bool) {
+	hits := slices.DeleteFunc(append(r.done, r.rest...), func(h Hit) bool { return !keep(h.ID) })
+	r.len, r.rest, r.done = len(hits), hits, nil
+	r.build()
+}
 
 // All returns the hits, best first; equal scores in the order of the IDs. Each
 // call begins with the best one.

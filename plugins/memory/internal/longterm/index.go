@@ -17,6 +17,7 @@ import (
 
 	"github.com/the-edge-agent/tea/plugins/memory/internal/content"
 	"github.com/the-edge-agent/tea/plugins/memory/internal/fulltext"
+	"github.com/the-edge-agent/tea/plugins/memory/internal/metadata"
 )
 
 const (
@@ -117,6 +118,7 @@ func (m *Memory) doubt(err error) error {
 	m.doubtful = true
 	index := m.index
 	m.mu.Unlock()
+	m.fields.Reset()
 	if index != nil {
 		m.dropIndex(index, err)
 	}
@@ -166,6 +168,7 @@ func (m *Memory) finish(ctx context.Context, index *fulltext.Index, last int64) 
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.index, m.told, m.expiry, m.doubtful = index, last, waiting, false
+	m.fields.Reset()
 	return nil
 }
 
@@ -249,6 +252,9 @@ func (m *Memory) indexed(ctx context.Context, e *entry) (any, error) {
 // indexRows has the index told what was written. It runs after each commit, in
 // the order of the commits.
 func (m *Memory) indexRows(written []*row) {
+	for _, r := range written {
+		m.fields.Apply(metadata.Change{ID: r.id, Metadata: r.metadata})
+	}
 	m.mu.Lock()
 	if m.index == nil { // opening it reads the rows
 		m.mu.Unlock()
@@ -275,6 +281,7 @@ func (m *Memory) indexRows(written []*row) {
 
 // unindex has an entry taken out of the index after its commit.
 func (m *Memory) unindex(id, seq int64) {
+	m.fields.Apply(metadata.Change{ID: id, Gone: true})
 	m.backlog.add(0, func() {
 		m.tellNow(seq, func(index *fulltext.Index) error { return index.Delete(id, seq) })
 	})

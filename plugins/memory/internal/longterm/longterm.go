@@ -11,6 +11,7 @@ import (
 	"github.com/the-edge-agent/tea/plugins/memory/internal/clock"
 	"github.com/the-edge-agent/tea/plugins/memory/internal/content"
 	"github.com/the-edge-agent/tea/plugins/memory/internal/fulltext"
+	"github.com/the-edge-agent/tea/plugins/memory/internal/metadata"
 	"github.com/the-edge-agent/tea/plugins/memory/internal/store"
 )
 
@@ -37,6 +38,7 @@ type Memory struct {
 
 	large   *content.Store
 	backlog backlog
+	fields  metadata.Cache
 
 	life       context.Context //nolint:containedctx // it ends the background work
 	end        context.CancelFunc

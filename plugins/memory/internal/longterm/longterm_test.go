@@ -223,6 +223,50 @@ func TestMetadataFilterLosesNothing(t *testing.T) {
 	})
 }
 
+// TestARareRangeSeesEveryChange filters so many hits that the fields are kept in
+// memory, and changes the entries afterwards.
+func TestARareRangeSeesEveryChange(t *testing.T) {
+	each(t, func(t *testing.T, d *device) {
+		entry := func(key string, n int) store.Entry {
+			return store.Entry{Key: key, Value: json.RawMessage(`"common words"`), Metadata: json.RawMessage(fmt.Sprintf(`{"n": %d}`, n))}
+		}
+		put := func(entries ...store.Entry) {
+			t.Helper()
+			if _, err := d.Store(t.Context(), entries...); err != nil {
+				t.Fatal(err)
+			}
+		}
+		above := func(limit int64) []string {
+			t.Helper()
+			return d.found(t, store.Search{Text: "common", Metadata: storetest.Filter(t, map[string]any{"n": map[string]any{"gte": limit}})})
+		}
+		var entries []store.Entry
+		for i := range 400 {
+			entries = append(entries, entry(fmt.Sprintf("k%03d", i), i))
+		}
+		put(entries...)
+		want(t, "at first", above(398), []string{"k398", "k399"})
+		put(entry("k000", 1000), entry("new", 1001))
+		want(t, "after changes", above(399), []string{"k000", "k399", "new"})
+		if _, err := d.Delete(t.Context(), "", "k399"); err != nil {
+			t.Fatal(err)
+		}
+		want(t, "after a removal", above(399), []string{"k000", "new"})
+		d.put(t, "new", `"common"`, 0)
+		want(t, "after the metadata were dropped", above(399), []string{"k000"})
+		short := entry("short", 2000)
+		short.TTL = time.Minute
+		put(short)
+		want(t, "before it expires", above(1000), []string{"k000", "short"})
+		d.passed.Add(int64(time.Hour))
+		want(t, "after it expired", above(1000), []string{"k000"})
+		want(t, "not rare", above(0)[:2], []string{"k000", "k001"})
+		d = d.reopen(t)
+		want(t, "after a restart", above(399), []string{"k000"})
+		want(t, "with a prefix", d.found(t, store.Search{Text: "common", Prefix: "k1", Metadata: storetest.Filter(t, map[string]any{"n": map[string]any{"gt": int64(198)}})}), []string{"k199"})
+	})
+}
+
 func TestExpiredEntriesAreInvisibleAtOnce(t *testing.T) {
 	each(t, func(t *testing.T, d *device) {
 		d.put(t, "short", `"pump alarm"`, time.Minute)

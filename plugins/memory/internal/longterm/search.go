@@ -3,6 +3,7 @@ package longterm
 import (
 	"context"
 	"errors"
+	"iter"
 	"slices"
 	"strconv"
 	"strings"
@@ -25,45 +26,86 @@ func (m *Memory) Search(ctx context.Context, query store.Search) (store.Results,
 	if err := checkPrefix(query.Namespace, query.Prefix); err != nil || query.Limit < 1 {
 		return store.Results{}, err
 	}
-	p := &page{skip: query.Skip, limit: query.Limit, maxBytes: query.MaxBytes, keysOnly: query.KeysOnly}
+	fresh := page{skip: query.Skip, limit: query.Limit, maxBytes: query.MaxBytes, keysOnly: query.KeysOnly}
+	p := fresh
 	if strings.TrimSpace(query.Text) == "" {
 		p.skip = 0
-		err := m.walk(ctx, store.List{Namespace: query.Namespace, Prefix: query.Prefix, After: query.After, Limit: query.Limit}, query.Metadata, p)
+		err := m.walk(ctx, store.List{Namespace: query.Namespace, Prefix: query.Prefix, After: query.After, Limit: query.Limit}, query.Metadata, &p)
 		return store.Results{Found: p.found, More: p.more}, err
 	}
 	ranked, err := m.rank(ctx, query)
 	if err != nil {
 		return store.Results{}, err
 	}
-	within, err := m.within(ctx, query)
+	below, err := m.below(ctx, query)
 	if err != nil {
 		return store.Results{}, err
 	}
-	// Where few hits pass the filter, more are looked at each time.
-	size := max(query.Skip+query.Limit+1, searchBatch)
-	complete := false
-	var batch []fulltext.Hit
-	for hit := range ranked.All() {
-		if within != nil && !within[hit.ID] {
-			continue
-		}
-		if batch = append(batch, hit); len(batch) < size {
-			continue
-		}
-		if complete, err = m.take(ctx, query, batch, p); complete || err != nil {
-			break
-		}
-		batch, size = batch[:0], min(4*size, max(size, largestBatch))
+	if below != nil {
+		ranked.Keep(below.has)
 	}
-	if !complete && err == nil {
-		_, err = m.take(ctx, query, batch, p)
+	complete := false
+	if len(query.Metadata) > 0 && ranked.Len() > rareAfter {
+		if complete, err = m.takeAll(ctx, query, slices.Values(ranked.Top(rareAfter)), &p); err != nil {
+			return store.Results{}, err
+		}
+		if !complete {
+			passing, err := m.passing(ctx, query.Metadata)
+			if err != nil {
+				return store.Results{}, err
+			}
+			ranked.Keep(passing.has)
+			p = fresh
+		}
+	}
+	if !complete {
+		_, err = m.takeAll(ctx, query, ranked.All(), &p)
 	}
 	return store.Results{Found: p.found, More: p.more, Cut: ranked.Cut()}, err
 }
 
-// within returns the numbers of the entries below the query's prefix, nil if
-// there is none or if they are many: then hits of them are not rare.
-func (m *Memory) within(ctx context.Context, query store.Search) (map[int64]bool, error) {
+// takeAll puts the hits that fit the query on the page, and reports whether it is
+// complete.
+func (m *Memory) takeAll(ctx context.Context, query store.Search, hits iter.Seq[fulltext.Hit], p *page) (complete bool, err error) {
+	// Where few hits fit, more are looked at each time.
+	size := max(query.Skip+query.Limit+1, searchBatch)
+	var batch []fulltext.Hit
+	for hit := range hits {
+		if batch = append(batch, hit); len(batch) < size {
+			continue
+		}
+		if complete, err := m.take(ctx, query, batch, p); complete || err != nil {
+			return complete, err
+		}
+		batch, size = batch[:0], min(4*size, max(size, largestBatch))
+	}
+	return m.take(ctx, query, batch, p)
+}
+
+// rareAfter is how many hits are read before those that pass the filter count as
+// rare: then all entries that pass it are selected from the fields in memory.
+const rareAfter = 128
+
+// selection is a sorted set of ids.
+type selection []int64
+
+func (s selection) has(id int64) bool {
+	_, found := slices.BinarySearch(s, id)
+	return found
+}
+
+// passing returns the entries whose metadata pass the filter.
+func (m *Memory) passing(ctx context.Context, wanted filter.Filter) (selection, error) {
+	ids, err := m.fields.Matching(ctx, wanted, func(ctx context.Context) (store.Rows, error) {
+		return m.o.Engine.Query(ctx, "SELECT id, metadata FROM ltm")
+	})
+	slices.Sort(ids)
+	return ids, err
+}
+
+// below returns the entries below the query's prefix, nil if there is none or
+// if they are many: then hits of them are not rare.
+func (m *Memory) below(ctx context.Context, query store.Search) (selection, error) {
 	if query.Prefix == "" {
 		return nil, nil
 	}
@@ -72,7 +114,7 @@ func (m *Memory) within(ctx context.Context, query store.Search) (map[int64]bool
 		return nil, err
 	}
 	defer rows.Close()
-	ids := map[int64]bool{}
+	ids := selection{}
 	for rows.Next() {
 		var id int64
 		var row string
@@ -80,13 +122,14 @@ func (m *Memory) within(ctx context.Context, query store.Search) (map[int64]bool
 			return nil, err
 		}
 		if namespace, key := splitRowKey(row); namespace != query.Namespace || !strings.HasPrefix(key, query.Prefix) {
-			return ids, nil
+			break
 		}
-		ids[id] = true
+		ids = append(ids, id)
 	}
 	if len(ids) == largestBatch {
-		ids = nil
+		return nil, rows.Err()
 	}
+	slices.Sort(ids)
 	return ids, rows.Err()
 }
 

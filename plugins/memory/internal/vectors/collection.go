@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"sync/atomic"
 
+	"github.com/the-edge-agent/tea/plugins/memory/internal/metadata"
 	"github.com/the-edge-agent/tea/plugins/memory/internal/store"
 	"github.com/the-edge-agent/tea/plugins/memory/internal/vector"
 )
@@ -35,7 +36,7 @@ type collection struct {
 	// since counts the changes after the last flush.
 	since    atomic.Int64
 	flushing atomic.Bool
-	metadata metadata
+	metadata metadata.Cache
 }
 
 func (x *Index) openCollection(ctx context.Context, name string, dimension int) (*collection, error) {
@@ -169,7 +170,9 @@ func (c *collection) apply(one change) error {
 // tell passes committed changes on. An index that fails is given up: the rows
 // are safe, and the next search opens it again.
 func (c *collection) tell(changes []change) {
-	c.metadata.apply(changes)
+	for _, one := range changes {
+		c.metadata.Apply(metadata.Change{ID: one.id, Metadata: one.metadata, Gone: one.vector == nil})
+	}
 	for _, one := range changes {
 		if one.seq <= c.told {
 			continue

@@ -42,7 +42,10 @@ func (x *Index) search(ctx context.Context, collection string, query store.Vecto
 	}
 	options := vector.SearchOptions{Exact: query.Exact}
 	if len(query.Filter) > 0 {
-		if options.Among, err = c.matching(ctx, query.Filter); err != nil {
+		options.Among, err = c.metadata.Matching(ctx, query.Filter, func(ctx context.Context) (store.Rows, error) {
+			return x.o.Engine.Query(ctx, "SELECT id, metadata FROM vectors WHERE collection = ?", c.name)
+		})
+		if err != nil {
 			return nil, fmt.Errorf("filter collection %q: %w", collection, err)
 		}
 	}

@@ -1,4 +1,6 @@
-package vectors
+// Package metadata keeps metadata fields in memory, so that a filter over many
+// items does not read their rows. Start with [Cache].
+package metadata
 
 import (
 	"context"
@@ -8,22 +10,31 @@ import (
 	"github.com/the-edge-agent/tea/sdk/value"
 
 	"github.com/the-edge-agent/tea/plugins/memory/internal/filter"
+	"github.com/the-edge-agent/tea/plugins/memory/internal/store"
 )
 
 // maxFields bounds the metadata fields that are kept in memory. When there
 // would be more, those of the last filter are kept.
 const maxFields = 16
 
-// metadata keeps the fields that filters have used, so that a filter does not
-// read all rows. The zero value is ready.
-type metadata struct {
+// Cache keeps the fields that filters have used. The zero value is ready, and
+// safe for concurrent use. The owner of the rows passes every committed change
+// to Apply, in the order of the commits.
+type Cache struct {
 	reading sync.Mutex // held by the goroutine that reads fields
 
 	mu     sync.Mutex // guards what follows
 	fields *fields    // nil until the first filter
-	// pending are the changes since the reading of fields began; nil if nobody
-	// reads them.
-	pending []change
+	// pending are the changes since the reading of fields began; nil if none are
+	// being read.
+	pending []Change
+}
+
+// Change is an item that was written or removed.
+type Change struct {
+	ID       int64
+	Metadata string // the JSON text of an object, or ""
+	Gone     bool
 }
 
 // fields are the values of metadata fields by item.
@@ -52,13 +63,13 @@ func newFields(names []string) *fields {
 	return f
 }
 
-// has reports whether all fields of the filter are there.
+// has reports whether it has all fields of the filter.
 func (f *fields) has(wanted filter.Filter) bool {
 	return f != nil && !slices.ContainsFunc(wanted, func(c filter.Condition) bool { return f.columns[c.Field] == nil })
 }
 
-// put sets the metadata of an item, the JSON text of an object or "". A damaged
-// text counts as none.
+// put sets the metadata of an item, the JSON text of an object or "". Damaged
+// metadata count as none.
 func (f *fields) put(id int64, text []byte) {
 	var object map[string]any
 	if len(text) > 0 {
@@ -106,7 +117,7 @@ func (f *fields) remove(id int64) {
 	}
 }
 
-// matching returns the ids of the items that fit the filter.
+// matching returns the ids of the items that match the filter.
 func (f *fields) matching(wanted filter.Filter) []int64 {
 	columns, verdicts := make([]*column, len(wanted)), make([][]bool, len(wanted))
 	for i, condition := range wanted {
@@ -130,91 +141,103 @@ rows:
 	return ids
 }
 
-// apply passes committed changes on.
-func (m *metadata) apply(changes []change) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	if m.pending != nil {
-		m.pending = append(m.pending, changes...)
+// Apply applies committed changes.
+func (c *Cache) Apply(changes ...Change) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.pending != nil {
+		c.pending = append(c.pending, changes...)
 	}
-	if m.fields == nil {
+	if c.fields == nil {
 		return
 	}
-	m.fields.apply(changes)
-	if m.fields.removed > len(m.fields.ids)/2 {
-		m.fields = nil // the next filter reads them again
+	c.fields.apply(changes)
+	if c.fields.removed > len(c.fields.ids)/2 {
+		c.fields = nil // the next filter reads them again
 	}
 }
 
-func (f *fields) apply(changes []change) {
+// Reset drops all fields: the next filter reads them again. The owner calls it
+// when the rows can have changed without Apply.
+func (c *Cache) Reset() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.fields, c.pending = nil, nil
+}
+
+func (f *fields) apply(changes []Change) {
 	for _, one := range changes {
-		if one.vector == nil {
-			f.remove(one.id)
+		if one.Gone {
+			f.remove(one.ID)
 		} else {
-			f.put(one.id, []byte(one.metadata))
+			f.put(one.ID, []byte(one.Metadata))
 		}
 	}
 }
 
-// matching returns the ids of the collection's items that fit the filter. The
-// first filter that uses a field reads the metadata of all items.
-func (c *collection) matching(ctx context.Context, wanted filter.Filter) ([]int64, error) {
-	m := &c.metadata
-	find := func() (ids []int64, names []string) {
-		m.mu.Lock()
-		defer m.mu.Unlock()
-		if m.fields.has(wanted) {
-			return m.fields.matching(wanted), nil
-		}
-		for _, condition := range wanted {
-			names = append(names, condition.Field)
-		}
-		if m.fields != nil && len(names)+len(m.fields.columns) <= maxFields {
-			for name := range m.fields.columns {
-				names = append(names, name)
-			}
-		}
-		return nil, names
-	}
-	if ids, names := find(); names == nil {
+// Matching returns the ids of the items that match the filter, in no order. The
+// first filter that uses a field calls query, which selects the ids and the
+// metadata of all items.
+func (c *Cache) Matching(ctx context.Context, wanted filter.Filter, query func(ctx context.Context) (store.Rows, error)) ([]int64, error) {
+	if ids, names := c.find(wanted); names == nil {
 		return ids, nil
 	}
-	m.reading.Lock()
-	defer m.reading.Unlock()
-	ids, names := find()
+	c.reading.Lock()
+	defer c.reading.Unlock()
+	ids, names := c.find(wanted)
 	if names == nil {
 		return ids, nil
 	}
-	m.mu.Lock()
-	m.pending = []change{}
-	m.mu.Unlock()
-	read, err := c.readFields(ctx, names)
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	pending := m.pending
-	m.pending = nil
+	c.mu.Lock()
+	c.pending = []Change{}
+	c.mu.Unlock()
+	f := newFields(names)
+	err := f.read(ctx, query)
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	pending := c.pending
+	c.pending = nil
 	if err != nil {
 		return nil, err
 	}
-	read.apply(pending) // once more for those that were read, which changes nothing
-	m.fields = read
-	return read.matching(wanted), nil
+	f.apply(pending) // again for those that were read, which changes nothing
+	if pending != nil {
+		c.fields = f // otherwise they were reset meanwhile
+	}
+	return f.matching(wanted), nil
 }
 
-func (c *collection) readFields(ctx context.Context, names []string) (*fields, error) {
-	rows, err := c.x.o.Engine.Query(ctx, "SELECT id, metadata FROM vectors WHERE collection = ?", c.name)
+func (f *fields) read(ctx context.Context, query func(ctx context.Context) (store.Rows, error)) error {
+	rows, err := query(ctx)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	defer rows.Close()
-	f := newFields(names)
 	for rows.Next() {
 		var id int64
 		var text []byte
 		if err := rows.Scan(&id, &text); err != nil {
-			return nil, err
+			return err
 		}
 		f.put(id, text)
 	}
-	return f, rows.Err()
+	return rows.Err()
+}
+
+// find returns the ids that match the filter, or the names of the fields to read.
+func (c *Cache) find(wanted filter.Filter) (ids []int64, names []string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.fields.has(wanted) {
+		return c.fields.matching(wanted), nil
+	}
+	for _, condition := range wanted {
+		names = append(names, condition.Field)
+	}
+	if c.fields != nil && len(names)+len(c.fields.columns) <= maxFields {
+		for name := range c.fields.columns {
+			names = append(names, name)
+		}
+	}
+	return nil, names
 }
