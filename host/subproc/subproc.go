@@ -1,5 +1,5 @@
-// Package subproc adds action plugins that run as processes of their own to a
-// host. A host that does not import it links no gRPC.
+// Package subproc adds action plugins that run as separate processes to a host.
+// A host that does not import it links no gRPC.
 //
 // Start with [Discover].
 package subproc
@@ -14,11 +14,11 @@ import (
 	tea "github.com/the-edge-agent/tea/sdk"
 )
 
-// Options say where plugins are and how they are run.
+// Options configure the search for plugins and their processes.
 type Options = plugproc.Options
 
-// Problem is something wrong in a plugin directory that does not stop the
-// other plugins.
+// Problem is a fault in a plugin directory that does not stop the other
+// plugins.
 type Problem = plugproc.Problem
 
 // Bundle is a plugin that was found.
@@ -27,17 +27,17 @@ type Bundle = plugproc.Found
 // Unread is a plugin whose manifest is not known, with the reason.
 type Unread = plugproc.Unread
 
-// Asked is a plugin's answer to the question for its manifest.
+// Asked is the answer of a plugin to the question for its manifest.
 type Asked = plugproc.Asked
 
 // Trust is a user's list of trusted plugin directories.
 type Trust = plugproc.Trust
 
-// UserTrust is the list that [Discover] goes by.
+// UserTrust returns the list that [Discover] uses.
 func UserTrust() Trust { return plugproc.UserTrust(os.Getenv) }
 
-// Plugins are the plugins of one host, for [host.Options]. The host that gets
-// them closes them. They are safe for concurrent use.
+// Plugins are the plugins of one host, for [host.Options]. The host closes the
+// plugins that it is given. They are safe for concurrent use.
 type Plugins struct{ set *plugproc.Set }
 
 var (
@@ -47,10 +47,10 @@ var (
 
 // Discover finds the plugins in the directories of the options, in those of
 // TEA_PLUGINS, in ./plugins if the user trusts it, and in the standard places,
-// and reads their stored manifests. It starts nothing. What is wrong with
-// single files is in the problems; the error is that of ctx, or a
-// *fs.PathError about a directory that was named. The caller closes the
-// plugins, or the host that they are handed to.
+// and reads their stored manifests. It starts nothing. The problems are those
+// of single files; the error is that of ctx, or a *fs.PathError about a
+// directory that was named. The caller closes the plugins, or passes them to a
+// host.
 func Discover(ctx context.Context, o Options) (*Plugins, []Problem, error) {
 	set, problems, err := plugproc.Discover(ctx, o.Search(os.Getenv))
 	if err != nil {
@@ -59,11 +59,11 @@ func Discover(ctx context.Context, o Options) (*Plugins, []Problem, error) {
 	return &Plugins{set}, problems, nil
 }
 
-// Bundles lists the plugins whose manifests are known with their files, in the
+// Bundles lists the plugins whose manifests are known, with their files, in the
 // order in which they were found.
 func (p *Plugins) Bundles() []Bundle { return p.set.Bundles() }
 
-// Manifests describes the same plugins in the same order.
+// Manifests returns the manifests of the same plugins in the same order.
 func (p *Plugins) Manifests() []tea.Manifest {
 	bundles := p.set.Bundles()
 	manifests := make([]tea.Manifest, len(bundles))
@@ -85,21 +85,22 @@ func (p *Plugins) Unread() []string {
 // UnreadBundles lists the plugins whose manifests are not known.
 func (p *Plugins) UnreadBundles() []Unread { return p.set.Unread() }
 
-// Learn starts plugins whose manifests are not known, the named or all, and
-// asks for them. The error joins a [Problem] for each that cannot be used.
+// Learn starts the plugins without a known manifest, all or the named ones, and
+// asks for it. The error joins a [Problem] for each plugin that cannot be used.
 func (p *Plugins) Learn(ctx context.Context, bundles ...string) error {
 	return p.set.Learn(ctx, bundles...)
 }
 
-// Refresh starts the named plugins, or all, and stores their manifests in the
-// user's cache, and beside the binaries where beside says so.
+// Refresh starts all plugins, or the named ones, and stores their manifests in
+// the user's cache, and next to the binaries if beside is true.
 func (p *Plugins) Refresh(ctx context.Context, beside bool, bundles ...string) []Asked {
 	return p.set.Refresh(ctx, beside, bundles...)
 }
 
 // Open returns an instance of a bundle for a workflow's settings. The plugin
-// starts with the instance's first call; settings that it refuses show then.
-// A bundle that is not there is a not_found error.
+// starts with the first call of the instance, which returns the error of
+// settings that the plugin refuses. A bundle that does not exist is a not_found
+// error.
 func (p *Plugins) Open(ctx context.Context, bundle string, settings tea.Settings) (host.Invoker, error) {
 	inst, err := p.set.Open(ctx, bundle, settings)
 	if err != nil {
@@ -108,16 +109,16 @@ func (p *Plugins) Open(ctx context.Context, bundle string, settings tea.Settings
 	return inst, nil
 }
 
-// grace is how long running calls have when the host closes.
+// grace is the time that running calls have when the host closes.
 const grace = 2 * time.Second
 
-// Close is [Plugins.Shutdown] with 2 s for the calls that still run.
+// Close is [Plugins.Shutdown] with 2 s for running calls.
 func (p *Plugins) Close() error {
 	ctx, cancel := context.WithTimeout(context.Background(), grace)
 	defer cancel()
 	return p.Shutdown(ctx)
 }
 
-// Shutdown ends all plugins, gracefully within ctx, and then by force. When
-// it returns, no process, goroutine or file of theirs is left.
+// Shutdown ends all plugins, gracefully within ctx, then by force. No process,
+// goroutine or file of theirs is left when it returns.
 func (p *Plugins) Shutdown(ctx context.Context) error { return p.set.Close(ctx) }

@@ -17,7 +17,7 @@ import (
 // prefix begins the name of every plugin's binary.
 const prefix = "tea-plugin-"
 
-// Problem is something wrong in a plugin directory, also as an error. One of
+// Problem is a fault in a plugin directory. It is also an error. A problem of
 // severity error means that workflows cannot use the plugin.
 type Problem struct {
 	Severity diag.Severity
@@ -25,21 +25,20 @@ type Problem struct {
 	Message  string
 }
 
-// Error is the problem on one line.
+// Error returns the problem on one line.
 func (p Problem) Error() string { return p.Path + ": " + p.Message }
 
-// binary is a file that may be a plugin.
+// binary is a file that can be a plugin.
 type binary struct {
 	name  string
 	path  string // absolute
 	state string // see [stateKey]
 }
 
-// Discover looks for plugins in the directories of the options and reads
-// their stored manifests. It starts nothing: the plugins without a usable
-// manifest are listed by [Set.Unread]. What is wrong with single files is in
-// the problems, in the order of the search. The error is that of ctx, or a
-// *fs.PathError about one of o.Dirs.
+// Discover finds the plugins in the directories of the options and reads their
+// stored manifests. It starts nothing; [Set.Unread] lists the plugins without a
+// usable manifest. The problems are those of single files, in the order of the
+// search. The error is that of ctx, or a *fs.PathError about one of o.Dirs.
 //
 // The caller closes the set.
 func Discover(ctx context.Context, o Options) (*Set, []Problem, error) {
@@ -69,7 +68,8 @@ func Discover(ctx context.Context, o Options) (*Set, []Problem, error) {
 	return set, problems, nil
 }
 
-// reason words an error beside the path of a plugin: without the plugin's name.
+// reason returns the message of an error next to the path of a plugin, without
+// the plugin's name.
 func reason(err error) string {
 	var e *tea.Error
 	if errors.As(err, &e) {
@@ -95,7 +95,7 @@ func scan(o Options) ([]binary, []Problem, error) {
 			continue
 		}
 		if s.add(path, entries); isOpen(path) {
-			o.Logger.Warn("everybody may put a plugin into this directory (chmod o-w)", "dir", path)
+			o.Logger.Warn("everybody can put a plugin into this directory (chmod o-w)", "dir", path)
 		}
 	}
 	if o.Project != "" && !slices.ContainsFunc(o.Dirs, func(named string) bool { return sameDir(named, o.Project) }) {
@@ -108,7 +108,7 @@ func scan(o Options) ([]binary, []Problem, error) {
 		case err != nil:
 			s.warn(dir, err.Error())
 		case isOpen(dir) && slices.ContainsFunc(entries, isCandidate):
-			s.warn(dir, "its plugins are not used: everybody may write to it (chmod o-w, or name it with --plugins)")
+			s.warn(dir, "its plugins are not used: everybody can write to it (chmod o-w, or name it with --plugins)")
 		default:
 			s.add(dir, entries)
 		}
@@ -116,7 +116,7 @@ func scan(o Options) ([]binary, []Problem, error) {
 	return s.binaries, s.problems, nil
 }
 
-// scanner collects what the directories hold.
+// scanner collects the contents of the directories.
 type scanner struct {
 	first    map[string]string // the path of the first plugin of a name
 	binaries []binary
@@ -145,11 +145,11 @@ func (s *scanner) addTrusted(trust Trust, given string) {
 	case err != nil:
 		s.warn(dir, "its plugins are not used: "+err.Error())
 	case isOpen(dir):
-		s.warn(dir, "its plugins are not used: everybody may write to it (chmod o-w)")
+		s.warn(dir, "its plugins are not used: everybody can write to it (chmod o-w)")
 	case !trusted:
 		s.warn(dir, "its plugins are not used until you trust them: tea plugin trust "+given)
 	default:
-		if resolved, err := filepath.EvalSymlinks(dir); err == nil { // what was trusted is what runs
+		if resolved, err := filepath.EvalSymlinks(dir); err == nil { // use what was trusted
 			dir = resolved
 		}
 		s.add(dir, entries)
@@ -177,7 +177,7 @@ func (s *scanner) add(dir string, entries []fs.DirEntry) {
 		case err != nil:
 			s.warn(b.path, err.Error())
 		case shadowed && winner != b.path:
-			s.warn(b.path, "not used, since "+winner+" is found first")
+			s.warn(b.path, "not used: "+winner+" is found first")
 		case !shadowed:
 			s.first[b.name] = b.path
 			s.binaries = append(s.binaries, b)
@@ -185,20 +185,21 @@ func (s *scanner) add(dir string, entries []fs.DirEntry) {
 	}
 }
 
-// isOpen reports whether everybody may put a plugin into a directory.
+// isOpen reports whether everybody can put a plugin into a directory.
 func isOpen(dir string) bool {
 	info, err := os.Stat(dir)
 	return err == nil && info.Mode().Perm()&0o002 != 0
 }
 
-// isCandidate reports whether an entry has the name and kind of a plugin.
-// A manifest lies beside its binary and ends in .json.
+// isCandidate reports whether an entry has the name and kind of a plugin. A
+// manifest is next to its binary and ends in .json.
 func isCandidate(entry fs.DirEntry) bool {
 	name := entry.Name()
 	return strings.HasPrefix(name, prefix) && !entry.IsDir() && filepath.Ext(name) != ".json"
 }
 
-// inspect refuses what must not be run. The target of a symbolic link counts.
+// inspect refuses files that must not be run. A symbolic link counts as its
+// target.
 func inspect(dir, file string) (binary, error) {
 	b := binary{name: strings.TrimPrefix(file, prefix), path: filepath.Join(dir, file)}
 	path, err := filepath.Abs(b.path)
@@ -208,18 +209,18 @@ func inspect(dir, file string) (binary, error) {
 	b.path = path
 	info, err := os.Stat(path)
 	if errors.Is(err, fs.ErrNotExist) {
-		return b, errors.New("not run, since the link leads nowhere")
+		return b, errors.New("not run: the target of the link does not exist")
 	}
 	if err != nil {
 		return b, err
 	}
 	switch mode := info.Mode(); {
 	case !mode.IsRegular():
-		return b, errors.New("not run, since it is not a regular file")
+		return b, errors.New("not run: it is not a regular file")
 	case mode.Perm()&0o111 == 0:
-		return b, errors.New("not run, since it is not executable (chmod +x)")
+		return b, errors.New("not run: it is not executable (chmod +x)")
 	case mode.Perm()&0o002 != 0:
-		return b, errors.New("not run, since everybody may write to it (chmod o-w)")
+		return b, errors.New("not run: everybody can write to it (chmod o-w)")
 	}
 	b.state = stateKey(path)
 	return b, nil

@@ -1,16 +1,16 @@
-// Package plugproc runs action plugins as processes: it finds them, reads
-// their stored manifests, starts one when its first action is needed,
-// watches it, turns its death into typed errors, starts it again, and sees
-// that no process outlives the host. Nothing else in the host imports
+// Package plugproc runs action plugins as processes. It finds them, reads their
+// stored manifests, starts a plugin when its first action is needed, watches
+// it, reports its death as a typed error, restarts it, and makes sure that no
+// process outlives the host. It is the only package of the host that imports
 // go-plugin.
 //
-// Start with [Discover]. A [Set] holds the plugins that were found; [Set.Open]
+// Start with [Discover]. A [Set] has the plugins that were found; [Set.Open]
 // returns an [Instance] for one set of settings; [Set.Close] ends everything.
 //
-// Inside, a supervisor represents one plugin and holds its current
-// generation: a process and the instances configured in it. A call ends on
-// the generation that it began on. A launcher makes processes; what is special
-// about them (a clean environment, no stdin, a process group, the
-// parent-death signal, the socket's directory) is all in launcher, runner and
-// rundir. Stored manifests are in manifest, trusted directories in trust. The package needs a Unix system.
+// A supervisor represents one plugin and has its current generation: a process
+// and the instances configured in it. A call ends on the generation that it
+// began on. A launcher starts processes; launcher, runner and rundir give them
+// a clean environment, no stdin, a process group, the parent-death signal and
+// the directory of the socket. Stored manifests are in manifest, trusted
+// directories in trust. The package needs a Unix system.
 package plugproc

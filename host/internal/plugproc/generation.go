@@ -10,7 +10,7 @@ import (
 	"github.com/the-edge-agent/tea/sdk/wire"
 )
 
-// configureTimeout bounds the making of an instance, which may reach out to a
+// configureTimeout bounds the opening of an instance, which can connect to a
 // database or a server.
 const configureTimeout = 30 * time.Second
 
@@ -23,7 +23,8 @@ type generation struct {
 	instances map[string]*configured
 }
 
-// configured is an instance in a process, or the reason why it is none.
+// configured is an instance in a process, or the reason why it could not be
+// opened.
 type configured struct {
 	done chan struct{}
 	err  error
@@ -33,8 +34,8 @@ func newGeneration(p *process) *generation {
 	return &generation{process: p, instances: map[string]*configured{}}
 }
 
-// configure makes the instance in this process unless it is there. Several
-// callers share one attempt; one that failed is made again by the next call.
+// configure opens the instance in this process unless it is open. Concurrent
+// callers share one attempt; after a failed one the next call tries again.
 func (g *generation) configure(ctx context.Context, id string, settings tea.Settings) error {
 	g.mu.Lock()
 	c, ok := g.instances[id]
@@ -64,7 +65,7 @@ func (g *generation) open(c *configured, id string, settings tea.Settings) {
 	close(c.done)
 }
 
-// release ends the instance, where the process still runs and has it.
+// release closes the instance if the process still runs and has it.
 func (g *generation) release(ctx context.Context, id string) error {
 	g.mu.Lock()
 	_, ok := g.instances[id]
@@ -76,7 +77,8 @@ func (g *generation) release(ctx context.Context, id string) error {
 	return g.fault("release", g.process.wire.Release(ctx, id))
 }
 
-// fault turns a broken plugin into an action's error; other errors stay.
+// fault returns the error of an action whose plugin is broken; it returns other
+// errors unchanged.
 func (g *generation) fault(doing string, err error) error {
 	var broken *wire.BrokenError
 	if !errors.As(err, &broken) {

@@ -9,8 +9,8 @@ import (
 	"syscall"
 )
 
-// guardScript reads the process groups that run, and those that have ended,
-// until the host closes its end of the pipe or dies, and kills what is left.
+// guardScript reads the process groups that start (+) and end (-). When the
+// host closes its end of the pipe or dies, it kills the groups that are left.
 const guardScript = `groups=
 while read -r op id; do
 	rest=
@@ -21,13 +21,13 @@ done
 for g in $groups; do kill -9 "-$g"; done`
 
 // guard is a small process that outlives the host and kills the plugins'
-// process groups when the host is gone, however it ended. The kernel's
-// parent-death signal reaches a plugin alone, and that at once, so that the
-// plugin has no moment left for the processes that it has started.
+// process groups when the host has ended in any way. The kernel's parent-death
+// signal kills only the plugin itself, before it can end the processes that it
+// has started.
 //
-// Where there is no shell there is no guard: plugins still end by the
-// parent-death signal and their own watch of the host. The nil guard does
-// nothing. A guard is safe for concurrent use.
+// Without a shell there is no guard; plugins still end by the parent-death
+// signal and by watching the host themselves. The nil guard does nothing. A
+// guard is safe for concurrent use.
 type guard struct {
 	cmd *exec.Cmd
 
@@ -39,7 +39,7 @@ func newGuard() (*guard, error) {
 	cmd := &exec.Cmd{
 		Path: "/bin/sh", Args: []string{"tea-plugin-guard", "-c", guardScript},
 		Dir: "/", Env: []string{},
-		SysProcAttr: &syscall.SysProcAttr{Setsid: true}, // Ctrl-C and a hang-up are for the host
+		SysProcAttr: &syscall.SysProcAttr{Setsid: true}, // the host handles Ctrl-C and a hang-up
 	}
 	in, out, err := os.Pipe()
 	if err != nil {
@@ -55,10 +55,10 @@ func newGuard() (*guard, error) {
 	return &guard{cmd: cmd, pipe: out}, nil
 }
 
-// add has a group killed when the host is gone.
+// add registers a group to be killed when the host has ended.
 func (g *guard) add(group int) { g.send('+', group) }
 
-// forget must be called before the group's number can be another's.
+// forget must be called before the number of the group can be reused.
 func (g *guard) forget(group int) { g.send('-', group) }
 
 func (g *guard) send(op rune, group int) {
@@ -67,14 +67,14 @@ func (g *guard) send(op rune, group int) {
 	}
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	fmt.Fprintf(g.pipe, "%c %d\n", op, group) // a guard that is gone cannot be helped
+	fmt.Fprintf(g.pipe, "%c %d\n", op, group) // the guard has died; plugins still watch the host
 }
 
-// close ends the guard. No group that it has may run any more.
+// close ends the guard. None of its groups can be running.
 func (g *guard) close() {
 	if g == nil {
 		return
 	}
 	g.pipe.Close()
-	_ = g.cmd.Wait() // its exit code says nothing
+	_ = g.cmd.Wait() // its exit code has no meaning
 }

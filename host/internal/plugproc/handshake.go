@@ -17,8 +17,8 @@ import (
 // maxHandshake is the longest first line that can be a handshake.
 const maxHandshake = 4096
 
-// checkHandshake reads a plugin's first line on stdout,
-// CORE|VERSION|NETWORK|ADDRESS|PROTOCOL|..., and says what is wrong with it.
+// checkHandshake checks the first line of a plugin on stdout,
+// CORE|VERSION|NETWORK|ADDRESS|PROTOCOL|...
 func checkHandshake(name, line string) *tea.Error {
 	parts := strings.Split(strings.TrimSpace(line), "|")
 	if len(parts) < 5 {
@@ -49,7 +49,7 @@ func notAPlugin(name, line string) *tea.Error {
 	return startError(name, tea.InternalError, "it is not a tea plugin: the first line on its stdout is %.120q instead of a handshake", line)
 }
 
-// cannotExecute words the system's refusal to execute a file that is there.
+// cannotExecute explains why the system refuses to execute a file.
 func cannotExecute(name string, err error) *tea.Error {
 	switch {
 	case errors.Is(err, syscall.ENOEXEC):
@@ -61,18 +61,18 @@ func cannotExecute(name string, err error) *tea.Error {
 	return startError(name, tea.DependencyMissing, "%w", err)
 }
 
-// startError words why a plugin did not start.
+// startError returns the error of a plugin that did not start.
 func startError(name string, t tea.ErrorType, format string, args ...any) *tea.Error {
 	e := tea.Errorf(t, "plugin %s did not start: "+format, append([]any{name}, args...)...)
 	e.Source = name
 	return e
 }
 
-// lastWordsNote is appended to an error's message: the one line that is the
-// most telling. All of them are in the error's details.
+// lastWordsNote returns the end of an error message: the most informative line
+// of the last output. The details of the error have all lines.
 func lastWordsNote(words string) string {
 	if words == "" {
-		return "; it said nothing"
+		return "; it wrote nothing"
 	}
 	line := words[strings.LastIndexByte(words, '\n')+1:]
 	if isFatal(words) {

@@ -16,11 +16,11 @@ type Instance struct {
 	supervisor *supervisor
 }
 
-// Invoke calls an action and starts the plugin where it does not run. The
-// error is a [*tea.Error]: the action's own, or plugin_crashed where the
-// process died, circuit_open where it died too often, dependency_missing
-// where it cannot be started, timeout or canceled with ctx. A call is made
-// once: the engine decides whether to repeat one that a crash has ended.
+// Invoke calls an action and starts the plugin if it is not running. The error
+// is a [*tea.Error]: the action's own, plugin_crashed if the process died,
+// circuit_open if it died too often, dependency_missing if it cannot be
+// started, timeout or canceled with ctx. Invoke makes a call once: the engine
+// decides whether to repeat a call that a crash has ended.
 func (i *Instance) Invoke(ctx context.Context, req *tea.Request) (*tea.Response, error) {
 	action := i.manifest.Find(req.Action)
 	if action == nil {
@@ -36,7 +36,7 @@ func (i *Instance) Invoke(ctx context.Context, req *tea.Request) (*tea.Response,
 	open := &gen.process.unanswered
 	open.add(req.Action, 1)
 	resp, err := gen.process.wire.Invoke(ctx, i.id, req, action.Streaming)
-	if ctx.Err() == nil { // else the plugin may still be at it
+	if ctx.Err() == nil { // otherwise the plugin can still be working on it
 		open.add(req.Action, -1)
 	}
 	if err != nil {
@@ -46,7 +46,7 @@ func (i *Instance) Invoke(ctx context.Context, req *tea.Request) (*tea.Response,
 }
 
 // Close releases the instance in the plugin's process. Its calls must have
-// ended. A plugin that does not run is not started for it.
+// ended. Close does not start a plugin.
 func (i *Instance) Close() error {
 	gen := i.supervisor.running()
 	if gen == nil {

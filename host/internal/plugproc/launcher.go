@@ -20,27 +20,27 @@ import (
 	"github.com/the-edge-agent/tea/sdk/wire"
 )
 
-// launcher starts plugin processes for one host. What the processes share, a
-// directory for sockets, the thread that forks and the guard, is made with the
-// first.
+// launcher starts plugin processes for one host. It opens what the processes
+// share (a directory for sockets, the thread that forks, and the guard) with
+// the first of them.
 type launcher struct {
 	options Options
 
 	mu     sync.Mutex
 	dir    *runDir
 	forker *forker
-	guard  *guard // nil where there is none
+	guard  *guard // can be nil
 }
 
-// open makes what the processes share.
+// open opens what the processes share.
 func (l *launcher) open() error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.dir != nil {
 		return nil
 	}
-	// To start the guard takes about as long as to look through a full
-	// directory of temporary files; the first call waits for both.
+	// Starting the guard takes about as long as searching a full directory of
+	// temporary files; both run at the same time.
 	var guard *guard
 	var unguarded error
 	var starting sync.WaitGroup
@@ -58,7 +58,7 @@ func (l *launcher) open() error {
 	return nil
 }
 
-// close releases what open made. No process may run any more.
+// close releases what open opened. All processes must have ended.
 func (l *launcher) close() error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -72,8 +72,8 @@ func (l *launcher) close() error {
 	return err
 }
 
-// launch starts the plugin and waits until it takes calls. The error is a
-// [*tea.Error]; nothing of the process is left then.
+// launch starts the plugin and waits until it accepts calls. The error is a
+// [*tea.Error]; the process has ended then.
 func (l *launcher) launch(ctx context.Context, name, path string) (*process, error) {
 	if l.options.StoredOnly {
 		return nil, startError(name, tea.Canceled, "this host starts no plugins")
@@ -91,7 +91,7 @@ func (l *launcher) launch(ctx context.Context, name, path string) (*process, err
 	out := &output{logger: logger}
 	p := &process{name: name, logger: logger, runner: newRunner(name, path, l.env(), l.forker, l.guard, out)}
 	p.client = plugin.NewClient(l.config(p))
-	stop := context.AfterFunc(ctx, func() { _ = p.runner.Kill(ctx) }) // go-plugin's own start cannot be cancelled
+	stop := context.AfterFunc(ctx, func() { _ = p.runner.Kill(ctx) }) // go-plugin's own start cannot be canceled
 	err := p.connect(ctx)
 	if _, pinned := l.options.Checksums[name]; pinned && err == nil && stateKey(path) != state {
 		p.runner.failure.Store(startError(name, tea.PermissionDenied, "%s was replaced while it started", path))
@@ -105,7 +105,8 @@ func (l *launcher) launch(ctx context.Context, name, path string) (*process, err
 	return nil, reason
 }
 
-// errReplaced says that a verified binary is not the one that runs.
+// errReplaced is the error of a verified binary that was replaced before it
+// ran.
 var errReplaced = errors.New("the binary was replaced")
 
 func (l *launcher) env() []string {
@@ -116,8 +117,8 @@ func (l *launcher) env() []string {
 	return append(cleanEnv(os.Environ(), l.options.Env), wire.LogLevel+"="+level.String())
 }
 
-// verify compares the binary's checksum where one is pinned. go-plugin checks
-// only processes that it starts itself.
+// verify compares the checksum of the binary with the pinned one, if there is
+// one. go-plugin checks only processes that it starts itself.
 func (l *launcher) verify(name, path string) error {
 	sum, pinned := l.options.Checksums[name]
 	if !pinned {
@@ -145,11 +146,11 @@ func (l *launcher) config(p *process) *plugin.ClientConfig {
 			return p.runner, nil
 		},
 		SkipHostEnv:      true,
-		StartTimeout:     2 * l.options.StartTimeout, // the launch's context speaks first
+		StartTimeout:     2 * l.options.StartTimeout, // the context of the launch ends first
 		UnixSocketConfig: &plugin.UnixSocketConfig{TempDir: l.dir.path},
 		SyncStdout:       p.runner.output.writer("stdout"),
 		SyncStderr:       p.runner.output.writer("stderr"),
-		Logger:           hclog.NewNullLogger(), // everything it would say is in our errors
+		Logger:           hclog.NewNullLogger(), // our errors contain everything that it would log
 		GRPCDialOptions:  wire.DialOptions(),
 	}
 }
@@ -160,25 +161,25 @@ type dispenser struct {
 	process *process
 }
 
-// GRPCServer is the plugin's part.
+// GRPCServer is not used: the plugin serves.
 func (dispenser) GRPCServer(*plugin.GRPCBroker, *grpc.Server) error {
 	return errors.New("a host is not a plugin")
 }
 
-// GRPCClient connects the protocol's client.
+// GRPCClient returns the client of the protocol.
 func (d dispenser) GRPCClient(_ context.Context, broker *plugin.GRPCBroker, conn *grpc.ClientConn) (any, error) {
 	d.process.wire = wire.Connect(conn, broker)
 	return d.process.wire, nil
 }
 
-// passedOn are the host's variables that every plugin gets. A plugin's keys
-// and addresses come by the workflow's settings, never from here.
+// passedOn are the variables of the host that every plugin gets. Keys and
+// addresses reach a plugin through the settings of the workflow only.
 var passedOn = []string{
-	// where things are
+	// paths
 	"PATH", "HOME", "USER", "LOGNAME", "TMPDIR", "XDG_CACHE_HOME", "XDG_CONFIG_HOME", "XDG_DATA_HOME",
 	// language and time
 	"LANG", "LC_ALL", "LC_CTYPE", "TZ",
-	// the way to the network
+	// network
 	"HTTP_PROXY", "HTTPS_PROXY", "NO_PROXY", "http_proxy", "https_proxy", "no_proxy", "SSL_CERT_FILE", "SSL_CERT_DIR",
 	// limits of the Go runtime
 	"GOMAXPROCS", "GOMEMLIMIT", "GOGC",
@@ -186,7 +187,7 @@ var passedOn = []string{
 	"DUCKDB_WARMUP",
 }
 
-// cleanEnv is a plugin's environment but for what go-plugin adds: the
+// cleanEnv returns the environment of a plugin without what go-plugin adds: the
 // variables that are passed on, and extra.
 func cleanEnv(host, extra []string) []string {
 	env := make([]string, 0, len(passedOn)+len(extra))

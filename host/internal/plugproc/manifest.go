@@ -23,17 +23,17 @@ import (
 // maxManifest bounds the size of a stored manifest.
 const maxManifest = 8 << 20
 
-// storedManifest is a manifest with what it was made from, as it is stored
-// beside a plugin's binary and in the cache.
+// storedManifest is a manifest with the state of the files that it describes,
+// as it is stored next to a plugin's binary and in the cache.
 type storedManifest struct {
 	tea.Manifest
 	// SHA256 has the checksums of the binary (under selfKey) and of the files
-	// that the manifest lists. They survive copying and packing, so a manifest
-	// beside a binary has them.
+	// that the manifest lists. A manifest next to a binary has them, because
+	// they survive copying and packing.
 	SHA256 map[string]string `json:"sha256,omitempty"`
-	// States has the states of the listed files, see [stateKey]. They are
-	// cheap to compare, so a manifest in the cache has them. That of the
-	// binary is in the name of the cache's file.
+	// States has the states of the listed files, see [stateKey]. A manifest in
+	// the cache has them, because they are cheap to compare. The state of the
+	// binary is part of the name of the file in the cache.
 	States map[string]string `json:"states,omitempty"`
 }
 
@@ -41,19 +41,19 @@ type storedManifest struct {
 const selfKey = "."
 
 // manifestStore finds the manifests of plugins without starting them. A
-// manifest is stored as tea-plugin-NAME.json beside the binary, where a
-// package has it, or in the user's cache under a name made of the binary's
-// path and state: a changed binary finds none.
+// manifest is stored as tea-plugin-NAME.json next to the binary, as in a
+// package, or in the user's cache under a name made of the binary's path and
+// state. A binary that has changed has another name there.
 type manifestStore struct {
 	dir    string // of the cache; "" for none
 	logger *slog.Logger
 }
 
-// errUnknown says that no manifest is stored for a binary.
+// errUnknown is the error of a binary without a stored manifest.
 var errUnknown = errors.New("its manifest is not stored")
 
 // read returns the stored manifest of a binary. The error is errUnknown, or
-// says why a stored one does not count.
+// says why a stored manifest is not used.
 func (s manifestStore) read(b binary) (tea.Manifest, error) {
 	if m, err := s.readCached(b); err == nil {
 		return m.Manifest, nil
@@ -65,11 +65,11 @@ func (s manifestStore) read(b binary) (tea.Manifest, error) {
 	if err != nil {
 		return tea.Manifest{}, err
 	}
-	s.write(b, m.Manifest) // so that the checksums are computed once
+	s.write(b, m.Manifest) // later reads need no checksums
 	return m.Manifest, nil
 }
 
-// readCached trusts only what nobody else could have written.
+// readCached uses only files that other users cannot have written.
 func (s manifestStore) readCached(b binary) (storedManifest, error) {
 	if s.dir == "" {
 		return storedManifest{}, fs.ErrNotExist
@@ -89,7 +89,7 @@ func (s manifestStore) readCached(b binary) (storedManifest, error) {
 }
 
 // checkPrivate checks that a file or directory belongs to this user (or root)
-// and that nobody else may write to it.
+// and that other users cannot write to it.
 func checkPrivate(path string, kind fs.FileMode) error {
 	info, err := os.Lstat(path)
 	switch {
@@ -98,7 +98,7 @@ func checkPrivate(path string, kind fs.FileMode) error {
 	case info.Mode().Type() != kind:
 		return fmt.Errorf("%s is of the wrong kind", path)
 	case info.Mode().Perm()&0o022 != 0:
-		return fmt.Errorf("others may write to %s", path)
+		return fmt.Errorf("other users can write to %s", path)
 	case ownerOf(info) != uint32(os.Geteuid()) && ownerOf(info) != 0:
 		return fmt.Errorf("%s belongs to another user", path)
 	}
@@ -107,8 +107,8 @@ func checkPrivate(path string, kind fs.FileMode) error {
 
 func ownerOf(info fs.FileInfo) uint32 { return info.Sys().(*syscall.Stat_t).Uid }
 
-// readBeside reads the manifest beside the binary and checks that it was made
-// from the files as they are now.
+// readBeside reads the manifest next to the binary and checks that it describes
+// the present files.
 func readBeside(b binary) (storedManifest, error) {
 	path := b.path + ".json"
 	info, err := os.Stat(path)
@@ -116,7 +116,7 @@ func readBeside(b binary) (storedManifest, error) {
 		return storedManifest{}, err
 	}
 	if info.Mode().Perm()&0o002 != 0 {
-		return storedManifest{}, fmt.Errorf("its manifest %s is not used: everybody may write to it (chmod o-w)", path)
+		return storedManifest{}, fmt.Errorf("its manifest %s is not used: everybody can write to it (chmod o-w)", path)
 	}
 	m, err := readManifest(path)
 	switch {
@@ -130,9 +130,9 @@ func readBeside(b binary) (storedManifest, error) {
 	return m, nil
 }
 
-// isStale reports whether a manifest beside a binary was made from other
-// files. One without checksums must not be older than any of them, neither by
-// the time that a file carries along nor by that of its last change.
+// isStale reports whether a manifest next to a binary describes other files. A
+// manifest without checksums must not be older than any of the files, by the
+// time of the last modification and by that of the last change.
 func (m storedManifest) isStale(b binary, path string) bool {
 	if m.SHA256 != nil {
 		sums, err := sumsOf(b, m.Files)
@@ -171,9 +171,9 @@ func readManifest(path string) (storedManifest, error) {
 	return m, m.Check()
 }
 
-// write stores a manifest in the cache and removes those of the binary's
-// earlier states. Without a usable cache nothing is stored, and tea asks the
-// plugin again.
+// write stores a manifest in the cache and removes those of earlier states of
+// the binary. Without a usable cache it stores nothing, and tea asks the plugin
+// again.
 func (s manifestStore) write(b binary, m tea.Manifest) {
 	if s.dir == "" {
 		return
@@ -198,7 +198,7 @@ func (s manifestStore) write(b binary, m tea.Manifest) {
 	}
 }
 
-// writeBeside stores a manifest beside the binary, for packaging.
+// writeBeside stores a manifest next to the binary, for packaging.
 func writeBeside(b binary, m tea.Manifest) error {
 	sums, err := sumsOf(b, m.Files)
 	if err != nil {
@@ -219,13 +219,13 @@ func writeJSON(path string, v any, mode fs.FileMode) error {
 	})
 }
 
-// file is the cache's file for a binary in its present state.
+// file returns the file in the cache for a binary in its present state.
 func (s manifestStore) file(b binary) string {
 	return filepath.Join(s.dir, hash(b.path)+"-"+hash(b.state)+".json")
 }
 
 // locate returns the paths of the files that a manifest lists. They are
-// relative to the directory of the binary, or of what it links to.
+// relative to the directory of the binary, or of the target if it is a link.
 func (b binary) locate(files []string) []string {
 	path, err := filepath.EvalSymlinks(b.path)
 	if err != nil {
@@ -252,7 +252,7 @@ func stateOf(b binary, files []string) map[string]string {
 	return states
 }
 
-// sumsOf returns the checksums of the binary and the files of its manifest.
+// sumsOf returns the checksums of the binary and of the files of its manifest.
 func sumsOf(b binary, files []string) (map[string]string, error) {
 	sums := map[string]string{}
 	paths := append([]string{b.path}, b.locate(files)...)
@@ -286,8 +286,9 @@ func sumOf(path string) (string, error) {
 	return hex.EncodeToString(h.Sum(nil)), nil
 }
 
-// stateKey changes with every change of a file. The time of the last change
-// is in it since the modification time can be set, as `cp -p` and tar do.
+// stateKey returns a text that changes with every change of a file. It includes
+// the time of the last change, because the modification time can be set, as `cp
+// -p` and tar do.
 func stateKey(path string) string {
 	var stat unix.Stat_t
 	if err := unix.Stat(path, &stat); err != nil {

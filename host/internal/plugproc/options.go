@@ -8,40 +8,40 @@ import (
 	"time"
 )
 
-// Options say where plugins are and how they are run. The zero value finds
-// none; see [SearchPath].
+// Options configure the search for plugins and their processes. The zero value
+// finds no plugins; see [Options.Search].
 type Options struct {
 	// Dirs are searched first, in this order; the first plugin of a name wins.
-	// One that does not exist is an error.
+	// A directory that does not exist is an error.
 	Dirs []string
 	// Foreign are those of Dirs that somebody other than the user has named,
-	// such as the author of a project. They are used if Trust lists them.
+	// such as the author of a project. They are used only if Trust lists them.
 	Foreign []string
-	// Project is the plugin directory of the working directory, searched next
-	// if Trust lists it. "" is none.
+	// Project is the plugin directory of the working directory. It is searched
+	// next, if Trust lists it; "" means none.
 	Project string
 	// Trust lists the directories that the user trusts.
 	Trust Trust
-	// Standard directories are searched last, where they exist and not
-	// everybody may write to them.
+	// Standard directories are searched last, if they exist and not everybody
+	// can write to them.
 	Standard []string
-	// StoredOnly never starts a plugin, neither to learn its manifest nor for
-	// a call, which fails then.
+	// StoredOnly never starts a plugin, neither to learn its manifest nor for a
+	// call. Calls fail.
 	StoredOnly bool
-	// Logger takes what plugins write and what happens to them; nil is
-	// slog's default.
+	// Logger receives the output of plugins and what happens to them; nil means
+	// slog.Default.
 	Logger *slog.Logger
-	// CacheDir holds the manifests of plugins that have none beside them.
-	// Empty is tea/manifests in the user's cache directory.
+	// CacheDir stores the manifests of plugins that have none next to them.
+	// Empty means tea/manifests in the user's cache directory.
 	CacheDir string
-	// Env are further variables (NAME=value) for every plugin, beside the few
-	// that are passed on from the host's own environment (see passedOn).
+	// Env are further variables (NAME=value) for every plugin, in addition to
+	// the few that are passed on from the host's environment (see passedOn).
 	Env []string
-	// Checksums pin binaries by bundle name: a binary whose SHA-256 is
-	// another is not started.
+	// Checksums pin binaries by bundle name: a binary with another SHA-256 is
+	// not started.
 	Checksums map[string][]byte
-	// StartTimeout is how long a plugin may take from its start to its first
-	// answer; 0 is 10 s.
+	// StartTimeout bounds the time from the start of a plugin to its first
+	// answer; 0 means 10 s.
 	StartTimeout time.Duration
 }
 

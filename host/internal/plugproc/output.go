@@ -16,31 +16,32 @@ import (
 )
 
 const (
-	// maxLine is how much of a line is kept.
+	// maxLine is the length in bytes up to which a line is kept.
 	maxLine = 8 << 10
-	// linesPerSecond is how much a plugin may say; the rest is counted.
+	// linesPerSecond is the number of lines that are logged; the rest is
+	// counted.
 	linesPerSecond = 500
-	// keptLines and keptBytes bound what is remembered as last words.
+	// keptLines and keptBytes bound the last output that is kept.
 	keptLines, keptBytes = 20, 4 << 10
 )
 
-// output turns what a process writes into log records and remembers the end
-// of it. It is safe for concurrent use.
+// output turns the output of a process into log records and keeps the end of
+// it. It is safe for concurrent use.
 type output struct {
 	logger *slog.Logger
 
 	mu      sync.Mutex
-	last    []string // the newest at the end
+	last    []string // newest last
 	size    int
-	fatal   bool  // last begins with the runtime's reason for a crash
-	second  int64 // the second that count is about
+	fatal   bool  // last begins with the Go runtime's reason for a crash
+	second  int64 // the second that count belongs to
 	count   int
 	dropped int
-	// begun are lines of streams that arrive in pieces and have no end yet.
+	// begun are lines that arrive in pieces and have no end yet, by stream.
 	begun map[string]string
 }
 
-// read takes in lines until the stream ends.
+// read reads lines until the stream ends.
 func (o *output) read(stream string, r *bufio.Reader) {
 	for {
 		line, err := readLine(r, maxLine)
@@ -53,7 +54,7 @@ func (o *output) read(stream string, r *bufio.Reader) {
 	}
 }
 
-// readLine reads a line and drops what goes beyond limit.
+// readLine reads a line and drops what exceeds limit.
 func readLine(r *bufio.Reader, limit int) (string, error) {
 	var line []byte
 	for {
@@ -83,9 +84,9 @@ func (o *output) add(stream, line string) {
 	}
 }
 
-// remember keeps the line as one of the last. What the Go runtime says when
-// it gives up begins with the reason and may be long: of that the beginning is
-// kept. The caller holds the lock.
+// remember keeps the line as one of the last. A crash report of the Go runtime
+// begins with the reason and can be long: its beginning is kept. The caller
+// holds the lock.
 func (o *output) remember(line string) {
 	if isFatal(line) && !o.fatal {
 		o.last, o.size, o.fatal = nil, 0, true
@@ -105,8 +106,8 @@ func isFatal(line string) bool {
 	return strings.HasPrefix(line, "panic: ") || strings.HasPrefix(line, "fatal error: ")
 }
 
-// meter reports whether a line may be logged in this second, and how many were
-// dropped before, once. The caller holds the lock.
+// meter reports whether a line can be logged in this second, and once how many
+// were dropped before. The caller holds the lock.
 func (o *output) meter(second int64) (dropped int, speak bool) {
 	if second != o.second {
 		dropped, o.dropped = o.dropped, 0
@@ -119,7 +120,7 @@ func (o *output) meter(second int64) (dropped int, speak bool) {
 	return dropped, true
 }
 
-// lastWords are the last lines.
+// lastWords returns the last lines.
 func (o *output) lastWords() string {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -130,7 +131,7 @@ func (o *output) lastWords() string {
 	return strings.Join(last, "\n")
 }
 
-// logLine is a log record that came as a line of JSON.
+// logLine is a log record that arrived as a line of JSON.
 type logLine struct {
 	level   slog.Level
 	message string
@@ -175,9 +176,8 @@ func toLevel(name string) slog.Level {
 	return slog.LevelInfo
 }
 
-// writer takes in what go-plugin brings of a plugin's replaced stdout and
-// stderr, until the SDK has put the real ones back.
-// A line may come in several pieces; one without an end waits for it.
+// writer receives what go-plugin captures from a plugin's replaced stdout and
+// stderr until the SDK restores them. A line can arrive in several pieces.
 func (o *output) writer(stream string) io.Writer {
 	return writerFunc(func(p []byte) (int, error) {
 		for part := range strings.Lines(string(p)) {
@@ -189,8 +189,8 @@ func (o *output) writer(stream string) io.Writer {
 	})
 }
 
-// extend adds a piece to the line that a stream has begun, and returns the line
-// with its last piece.
+// extend adds a piece to the line that a stream has begun. It returns the line
+// when the piece completes it.
 func (o *output) extend(stream, part string) (line string, ended bool) {
 	o.mu.Lock()
 	defer o.mu.Unlock()

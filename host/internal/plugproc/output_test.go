@@ -83,7 +83,7 @@ func TestLastWordsAreBounded(t *testing.T) {
 func TestLastWordsNoteIsTheTellingLine(t *testing.T) {
 	t.Parallel()
 	for words, want := range map[string]string{
-		"":                         "; it said nothing",
+		"":                         "; it wrote nothing",
 		"first\nsecond":            "; its last words: second",
 		"panic: boom\ngoroutine 1": "; its last words: panic: boom",
 	} {

@@ -21,11 +21,11 @@ import (
 )
 
 const (
-	// defaultGrace is how long calls may take to end at a shutdown without a
-	// deadline of its own.
+	// defaultGrace is the time that calls have to end at a shutdown without a
+	// deadline.
 	defaultGrace = 5 * time.Second
-	// exitGrace is how long a process may take to end after it has answered
-	// the shutdown, or after its connection was lost.
+	// exitGrace is the time that a process has to end after it has answered the
+	// shutdown, or after its connection was lost.
 	exitGrace = time.Second
 )
 
@@ -54,7 +54,7 @@ func (p *process) connect(ctx context.Context) error {
 	return p.wire.Health(ctx)
 }
 
-// startFailure says why the process did not start.
+// startFailure returns the reason why the process did not start.
 func (p *process) startFailure(ctx context.Context, err error) *tea.Error {
 	switch known := p.runner.failure.Load(); {
 	case known != nil:
@@ -90,7 +90,8 @@ func (p *process) dead() bool {
 	}
 }
 
-// awaitExit waits a while for the process to end and reports whether it has.
+// awaitExit waits up to limit for the process to end and reports whether it has
+// ended.
 func (p *process) awaitExit(limit time.Duration) bool {
 	timer := time.NewTimer(limit)
 	defer timer.Stop()
@@ -102,8 +103,8 @@ func (p *process) awaitExit(limit time.Duration) bool {
 	}
 }
 
-// stop shuts the plugin down, gracefully within ctx, and by force after it.
-// Nothing of the process is left when it returns.
+// stop shuts the plugin down, gracefully within ctx, then by force. No part of
+// the process is left when it returns.
 func (p *process) stop(ctx context.Context) {
 	p.stopping.Store(true)
 	grace := defaultGrace
@@ -122,14 +123,14 @@ func (p *process) stop(ctx context.Context) {
 	p.kill()
 }
 
-// kill frees everything that belongs to the process. One that still runs has
-// a moment to end by itself.
+// kill releases everything that belongs to the process. A process that still
+// runs gets a moment to end by itself.
 func (p *process) kill() {
 	if p.wire != nil {
 		p.wire.Close()
 	}
 	if p.runner.started() {
-		// go-plugin asks the plugin to end without a time limit.
+		// go-plugin asks the plugin to end, without a time limit.
 		late := time.AfterFunc(exitGrace, func() { _ = p.runner.Kill(context.Background()) })
 		p.client.Kill()
 		<-p.runner.exited
@@ -140,8 +141,9 @@ func (p *process) kill() {
 	}
 }
 
-// crashed is the error of a call that the process did not survive. The
-// connection is lost or the process has ended; it is killed where it lingers.
+// crashed returns the error of a call during which the process died. The
+// connection is lost or the process has ended; a process that still runs is
+// killed.
 func (p *process) crashed(action string) *tea.Error {
 	if !p.awaitExit(exitGrace) {
 		_ = p.runner.Kill(context.Background())
@@ -159,9 +161,9 @@ func (p *process) crashed(action string) *tea.Error {
 	return e
 }
 
-// died is the cause of an error where the process of the called action itself
-// has died. It does not cross a process border: an action that passes on the
-// crash of another one has not crashed.
+// died is the cause of an error if the process of the called action itself has
+// died. It does not cross a process border: an action that returns the crash of
+// another one has not crashed.
 type died struct{ how string }
 
 func (d died) Error() string { return d.how }
@@ -171,8 +173,8 @@ func (died) Crashed() {}
 
 func exitText(state *os.ProcessState) string { return fmt.Sprint(state) }
 
-// unanswered are the calls that a process has not answered, those included
-// that nobody waits for any more. The zero value has none.
+// unanswered are the calls that a process has not answered, including those
+// that were canceled. The zero value is empty.
 type unanswered struct {
 	mu     sync.Mutex
 	counts map[string]int // by action
@@ -189,7 +191,7 @@ func (u *unanswered) add(action string, n int) {
 	}
 }
 
-// String lists the actions; "" where all calls were answered.
+// String lists the actions; "" if all calls were answered.
 func (u *unanswered) String() string {
 	u.mu.Lock()
 	defer u.mu.Unlock()

@@ -18,20 +18,21 @@ const (
 	// socketSuffix is the length of what go-plugin appends for a socket:
 	// "/plugin-dirNNNNNNNNNN/pluginNNNNNNNNNN".
 	socketSuffix = 2 * (1 + len("plugin-dir") + 10)
-	// maxSocket is the longest path of a Unix socket that every system takes.
+	// maxSocket is the longest path of a Unix socket that every system
+	// supports.
 	maxSocket = 103
 )
 
-// runDir is the directory of one host's sockets, for its owner only. The
-// host holds a lock on a file in it while it lives; a directory whose lock is
-// free belonged to a host that was killed, and goes with the next start.
+// runDir is the directory of one host's sockets, for its owner only. The host
+// holds a lock on a file in it while it runs. A directory whose lock is free
+// belonged to a host that was killed; the next start removes it.
 type runDir struct {
 	path string
 	lock *os.File
 }
 
-// newRunDir makes the directory in the first of bases that can hold it, and
-// removes what killed hosts left there.
+// newRunDir makes the directory in the first of bases that works, and removes
+// what killed hosts left there.
 func newRunDir(bases []string) (*runDir, error) {
 	var errs []error
 	for _, base := range bases {
@@ -49,7 +50,7 @@ func newRunDir(bases []string) (*runDir, error) {
 	return nil, fmt.Errorf("make a directory for plugin sockets: %w", errors.Join(errs...))
 }
 
-// runBases are where the directory may be, the best first.
+// runBases returns the possible parents of the directory, the best first.
 func runBases() []string {
 	var bases []string
 	if dir := os.Getenv("XDG_RUNTIME_DIR"); dir != "" {
@@ -58,8 +59,8 @@ func runBases() []string {
 	return append(bases, os.TempDir(), "/tmp")
 }
 
-// makeRunDir gives the directory its name when the lock is held: another host
-// that tidies up at this moment would take it for a dead host's.
+// makeRunDir renames the directory when the lock is held: until then another
+// host that removes stale directories would take it for one.
 func makeRunDir(base string) (*runDir, error) {
 	path, err := os.MkdirTemp(base, newPrefix) // mode 0700
 	if err != nil {
@@ -87,8 +88,8 @@ func (d *runDir) remove() error {
 	return err
 }
 
-// removeStale removes the directories of this user's dead hosts. A host that
-// is just starting may have no lock yet: a new directory stays for a minute.
+// removeStale removes the directories of this user's dead hosts. A host that is
+// starting can have no lock yet: a new directory stays for a minute.
 func removeStale(base string) {
 	entries, err := os.ReadDir(base)
 	if err != nil {

@@ -19,14 +19,14 @@ import (
 	"github.com/the-edge-agent/tea/sdk/wire"
 )
 
-// afterExit is how long the output of a process that has ended is still read:
-// a child that it left behind may hold the pipes open.
+// afterExit bounds the time that the output of a process that has ended is
+// still read: a child that it left behind can hold the pipes open.
 const afterExit = 500 * time.Millisecond
 
 // runner is one process, as go-plugin's runner.Runner. It starts the process,
-// reads all of its output itself, and hands go-plugin the handshake line only:
-// go-plugin stops reading at the first overlong line, which would block the
-// plugin.
+// reads all of its output, and passes only the handshake line to go-plugin:
+// go-plugin stops reading at the first line that is too long, which would block
+// the plugin.
 type runner struct {
 	name   string
 	path   string
@@ -36,7 +36,7 @@ type runner struct {
 	output *output
 
 	cmd    *exec.Cmd
-	parent *os.File // held open while the host lives
+	parent *os.File // open while the host runs
 	exited chan struct{}
 	state  *os.ProcessState // set before exited is closed
 
@@ -44,10 +44,10 @@ type runner struct {
 	lineDone *io.PipeWriter
 
 	pid     atomic.Int64              // 0 before the start
-	killed  atomic.Bool               // Kill was called, maybe before the start
-	ended   atomic.Bool               // the process number may be another's by now
-	greeted atomic.Bool               // the handshake was right
-	failure atomic.Pointer[tea.Error] // why it did not start, where that is known
+	killed  atomic.Bool               // Kill was called, possibly before the start
+	ended   atomic.Bool               // the process number can be reused
+	greeted atomic.Bool               // the handshake was valid
+	failure atomic.Pointer[tea.Error] // why it did not start, if known
 }
 
 func newRunner(name, path string, env []string, f *forker, g *guard, o *output) *runner {
@@ -100,7 +100,7 @@ func (r *runner) Start(ctx context.Context) error {
 	return nil
 }
 
-// follow reads the output and waits for the end.
+// follow reads the output and waits for the end of the process.
 func (r *runner) follow(stdout, stderr *os.File) {
 	var reading sync.WaitGroup
 	reading.Go(func() { r.readStdout(bufio.NewReaderSize(stdout, maxHandshake)) })
@@ -109,7 +109,7 @@ func (r *runner) follow(stdout, stderr *os.File) {
 		if !awaitExit(int(r.pid.Load())) {
 			_ = r.cmd.Wait() // reaps it; its number is free a moment too early
 		}
-		r.killGroup() // what it leaves behind goes with it
+		r.killGroup() // and what it leaves behind
 		r.guard.forget(int(r.pid.Load()))
 		r.ended.Store(true)
 		_ = r.cmd.Wait()
@@ -127,14 +127,14 @@ func (r *runner) follow(stdout, stderr *os.File) {
 	}()
 }
 
-// readStdout passes a proper handshake on to go-plugin; everything behind it
-// is output like any other.
+// readStdout passes a valid handshake to go-plugin; everything after it is
+// output like any other.
 func (r *runner) readStdout(stdout *bufio.Reader) {
-	// The buffer bounds the line: rubbish without an end is no handshake.
+	// The buffer bounds the line: endless output is not a handshake.
 	first, err := stdout.ReadSlice('\n')
 	line := strings.ToValidUTF8(strings.TrimSpace(string(first)), "\ufffd")
 	switch bad := checkHandshake(r.name, line); {
-	case line == "" && err != nil: // it ended without a word; its exit says more
+	case line == "" && err != nil: // it ended without output; its exit status is more informative
 	case bad != nil:
 		r.failure.Store(bad)
 		r.output.add("stdout", line)
@@ -148,7 +148,7 @@ func (r *runner) readStdout(stdout *bufio.Reader) {
 
 // killGroup kills the process and its children.
 func (r *runner) killGroup() {
-	_ = syscall.Kill(-int(r.pid.Load()), syscall.SIGKILL) // gone already is fine
+	_ = syscall.Kill(-int(r.pid.Load()), syscall.SIGKILL) // it can have ended already
 }
 
 // started reports whether there is, or was, a process.
@@ -160,7 +160,7 @@ func (r *runner) Wait(context.Context) error {
 	return nil
 }
 
-// Kill ends the process and its children at once.
+// Kill kills the process and its children.
 func (r *runner) Kill(context.Context) error {
 	r.killed.Store(true)
 	if r.started() && !r.ended.Load() {
@@ -175,10 +175,10 @@ func (r *runner) Stdout() io.ReadCloser { return r.line }
 // Stderr is empty: the runner reads it itself.
 func (r *runner) Stderr() io.ReadCloser { return io.NopCloser(strings.NewReader("")) }
 
-// Name is the binary's path.
+// Name returns the path of the binary.
 func (r *runner) Name() string { return r.path }
 
-// ID is the process id, empty before the start.
+// ID returns the process id, "" before the start.
 func (r *runner) ID() string {
 	if !r.started() {
 		return ""
@@ -186,29 +186,29 @@ func (r *runner) ID() string {
 	return strconv.FormatInt(r.pid.Load(), 10)
 }
 
-// Diagnose adds nothing: the runner keeps its own reason.
+// Diagnose returns nothing: the runner keeps its own reason.
 func (r *runner) Diagnose(context.Context) string { return "" }
 
-// PluginToHost leaves addresses as they are.
+// PluginToHost returns addresses unchanged.
 func (r *runner) PluginToHost(network, addr string) (string, string, error) {
 	return network, addr, nil
 }
 
-// HostToPlugin leaves addresses as they are.
+// HostToPlugin returns addresses unchanged.
 func (r *runner) HostToPlugin(network, addr string) (string, string, error) {
 	return network, addr, nil
 }
 
 // forker starts processes from one thread that lives as long as it does. The
 // kernel ties the parent-death signal to the thread that forked, not to the
-// process: from a thread of the scheduler's pool, which may end at any time,
-// plugins would be killed for no reason.
+// process: if a thread of the scheduler's pool forked, plugins would be killed
+// when that thread ends.
 type forker struct{ jobs chan func() }
 
 func newForker() *forker {
 	f := &forker{jobs: make(chan func())}
 	go func() {
-		runtime.LockOSThread() // and never unlock: the thread ends with the goroutine
+		runtime.LockOSThread() // never unlocked: the thread ends with the goroutine
 		for job := range f.jobs {
 			job()
 		}

@@ -16,10 +16,12 @@ import (
 	"github.com/the-edge-agent/tea/sdk/diag"
 )
 
-// slowStart is when a word is said about a plugin that is asked.
+// slowStart is the time after which a plugin that has not returned its manifest
+// is logged.
 const slowStart = 5 * time.Second
 
-// maxAsked is how many plugins are asked for their manifests at the same time.
+// maxAsked is the number of plugins that are asked for their manifests at the
+// same time.
 const maxAsked = 4
 
 // Set is the plugins of one host. It is safe for concurrent use.
@@ -49,8 +51,8 @@ type Unread struct {
 	binary binary
 }
 
-// Asked is a plugin's answer to the question for its manifest, or the reason
-// why there is none.
+// Asked is the answer of a plugin to the question for its manifest, or the
+// error.
 type Asked struct {
 	Found
 	Err error
@@ -58,14 +60,14 @@ type Asked struct {
 	binary binary
 }
 
-// loaded is a plugin with whoever runs it.
+// loaded is a plugin with its supervisor.
 type loaded struct {
 	Found
 	binary     binary
 	supervisor *supervisor
 }
 
-// add adds a plugin. It fails where the plugin cannot be used beside the ones
+// add adds a plugin. It fails if the plugin cannot be used together with those
 // that were found before it.
 func (s *Set) add(b binary, m tea.Manifest) error {
 	if m.Name != b.name {
@@ -76,7 +78,7 @@ func (s *Set) add(b binary, m tea.Manifest) error {
 	for _, action := range m.Actions {
 		for _, name := range s.order {
 			if earlier := s.plugins[name]; earlier.Manifest.Find(action.Name) != nil {
-				return fmt.Errorf("not used, since %s, which is found first, has the action %s too: remove one of the two", earlier.Path, action.Name)
+				return fmt.Errorf("not used: %s, which is found first, has the action %s too; remove one of the two", earlier.Path, action.Name)
 			}
 		}
 	}
@@ -87,8 +89,8 @@ func (s *Set) add(b binary, m tea.Manifest) error {
 	return nil
 }
 
-// launch returns the function that starts a plugin. Where its files have
-// changed since the manifest was read, the process must offer the same.
+// launch returns the function that starts a plugin. If its files have changed
+// since the manifest was read, the process must offer the same manifest.
 func (s *Set) launch(b binary, m tea.Manifest) func(context.Context) (*process, error) {
 	accepted := fmt.Sprint(b.state, stateOf(b, m.Files))
 	return func(ctx context.Context) (*process, error) {
@@ -143,9 +145,9 @@ func (s *Set) Unread() []Unread {
 	return slices.Clone(s.unread)
 }
 
-// Learn starts the named plugins, or all without names, whose manifests are
-// not known, and asks for them. Each is asked once. The error has a [Problem]
-// for each plugin that cannot be used. With StoredOnly it does nothing.
+// Learn starts the plugins without a known manifest, all or the named ones, and
+// asks for it. Each is asked once. The error has a [Problem] for each plugin
+// that cannot be used. With StoredOnly it does nothing.
 func (s *Set) Learn(ctx context.Context, names ...string) error {
 	if s.launcher.options.StoredOnly {
 		return nil
@@ -174,9 +176,9 @@ func (s *Set) Learn(ctx context.Context, names ...string) error {
 	return errors.Join(errs...)
 }
 
-// Refresh starts the named plugins, or all without names, asks for their
-// manifests and stores those: in the cache, or beside the binaries, where a
-// package has them. The set itself stays as it is.
+// Refresh starts all plugins, or the named ones, asks for their manifests and
+// stores them in the cache, or next to the binaries for packaging. The set
+// itself does not change.
 func (s *Set) Refresh(ctx context.Context, beside bool, names ...string) []Asked {
 	var binaries []binary
 	s.mu.RLock()
@@ -223,7 +225,7 @@ func (s *Set) ask(ctx context.Context, binaries []binary) []Asked {
 	return answers
 }
 
-// describe starts a plugin, asks for its manifest and ends it.
+// describe starts a plugin, asks for its manifest and stops it.
 func (s *Set) describe(ctx context.Context, b binary) (tea.Manifest, error) {
 	slow := time.AfterFunc(slowStart, func() {
 		s.launcher.options.Logger.Warn("waiting for its manifest", "plugin", b.name)
@@ -239,10 +241,10 @@ func (s *Set) describe(ctx context.Context, b binary) (tea.Manifest, error) {
 	return p.wire.Describe(ctx)
 }
 
-// Open returns an instance of a plugin for a workflow's settings; only those
-// that the plugin declares are kept. Nothing is started: settings that the
-// plugin refuses show at the first call. A plugin that is not there is a
-// not_found error.
+// Open returns an instance of a plugin for a workflow's settings; settings that
+// the plugin does not declare are dropped. Open starts nothing: the first call
+// returns the error of settings that the plugin refuses. A plugin that does not
+// exist is a not_found error.
 func (s *Set) Open(_ context.Context, bundle string, settings tea.Settings) (*Instance, error) {
 	s.mu.RLock()
 	p, ok := s.plugins[bundle]
@@ -264,9 +266,9 @@ func (s *Set) Open(_ context.Context, bundle string, settings tea.Settings) (*In
 	}, nil
 }
 
-// Close shuts all plugins down: running calls may end within ctx's deadline
-// (5 s without one), then the process groups are killed. Calls made after it
-// fail as canceled. When it returns, no process, goroutine or file is left.
+// Close shuts all plugins down: running calls can end within ctx's deadline (5
+// s without one), then the process groups are killed. Later calls fail as
+// canceled. No process, goroutine or file is left when it returns.
 func (s *Set) Close(ctx context.Context) error {
 	s.mu.RLock()
 	defer s.mu.RUnlock()

@@ -12,13 +12,13 @@ import (
 )
 
 // supervisor represents one plugin: it starts the process when it is first
-// needed, and again after a crash. It is safe for concurrent use.
+// needed and after a crash. It is safe for concurrent use.
 type supervisor struct {
 	name   string
 	logger *slog.Logger
 	launch func(ctx context.Context) (*process, error)
 
-	// life ends with stop; starts and their waiting end with it.
+	// life ends with stop; starts and the waits before them end with it.
 	life context.Context
 	end  context.CancelFunc
 	// watches are the goroutines that wait for the end of generations.
@@ -26,12 +26,13 @@ type supervisor struct {
 
 	mu      sync.Mutex
 	closed  bool
-	current *generation      // the one that takes new calls; nil where none runs
-	start   *start           // the start that is under way; nil where none is
+	current *generation      // takes new calls; nil if none runs
+	start   *start           // in progress; nil if there is none
 	breaker *breaker.Breaker // of its crashes
 }
 
-// start is an attempt at a new generation. Everybody who needs one waits for it.
+// start is an attempt to start a generation. All callers that need one wait for
+// it.
 type start struct {
 	done chan struct{} // closed when gen or err is set
 	gen  *generation
@@ -44,12 +45,12 @@ func newSupervisor(name string, logger *slog.Logger, launch func(context.Context
 	return s
 }
 
-// errClosed is what callers get once the host has closed the plugin.
+// errClosed returns the error of callers after the host has closed the plugin.
 func (s *supervisor) errClosed() error {
 	return tea.Errorf(tea.Canceled, "plugin %s: the host is closing", s.name)
 }
 
-// acquire returns the running generation and starts one where there is none.
+// acquire returns the running generation; it starts one if there is none.
 func (s *supervisor) acquire(ctx context.Context) (*generation, error) {
 	s.mu.Lock()
 	if s.closed {
@@ -74,7 +75,7 @@ func (s *supervisor) acquire(ctx context.Context) (*generation, error) {
 	}
 }
 
-// begin makes a generation for everybody who waits for it.
+// begin starts a generation for all callers that wait for it.
 func (s *supervisor) begin(attempt *start) {
 	gen, err := s.newGeneration()
 	s.mu.Lock()
@@ -97,7 +98,7 @@ func (s *supervisor) begin(attempt *start) {
 
 func (s *supervisor) newGeneration() (*generation, error) {
 	if gen := s.running(); gen != nil {
-		s.retire(gen) // its process is dead, or nobody would ask for another
+		s.retire(gen) // its process is dead, otherwise there would be no attempt
 	}
 	wait, err := restartWait(s.name, s.breaker)
 	if err != nil {
@@ -120,8 +121,8 @@ func (s *supervisor) newGeneration() (*generation, error) {
 	return newGeneration(proc), nil
 }
 
-// running returns the current generation, or nil. Its process may have died a
-// moment ago.
+// running returns the current generation, or nil. Its process can have died in
+// the meantime.
 func (s *supervisor) running() *generation {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -136,7 +137,7 @@ func (s *supervisor) watch(gen *generation) {
 }
 
 // retire takes a generation whose process has died out of service, once. A
-// death that nobody asked for counts as a crash.
+// death that was not requested counts as a crash.
 func (s *supervisor) retire(gen *generation) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -154,7 +155,7 @@ func (s *supervisor) retire(gen *generation) {
 	s.logger.Error("the plugin died", "reason", exitText(gen.process.runner.state), "last_words", gen.process.runner.output.lastWords())
 }
 
-// stop ends the plugin and waits until nothing of it is left.
+// stop ends the plugin and waits until no part of it is left.
 func (s *supervisor) stop(ctx context.Context) {
 	s.mu.Lock()
 	s.closed = true

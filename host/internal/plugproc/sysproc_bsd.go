@@ -9,13 +9,13 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// processAttr puts a plugin into a process group of its own. There is no
-// parent-death signal here; the guard and the plugin's own watch of its host
+// processAttr gives a plugin its own process group. There is no parent-death
+// signal on this system; the guard and the plugin's own watch of its host
 // remain.
 func processAttr() *syscall.SysProcAttr { return &syscall.SysProcAttr{Setpgid: true} }
 
-// awaitExit blocks until the child has ended but leaves it unreaped, so that
-// its process group cannot be mistaken for another. It is false where it could
+// awaitExit blocks until the child has ended but does not reap it, so that its
+// process group cannot be mistaken for another. It returns false if it could
 // not wait.
 func awaitExit(pid int) bool {
 	queue, err := unix.Kqueue()

@@ -7,14 +7,14 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// processAttr puts a plugin into a process group of its own and has the
-// kernel kill it when the host dies.
+// processAttr gives a plugin its own process group and has the kernel kill it
+// when the host dies.
 func processAttr() *syscall.SysProcAttr {
 	return &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
 }
 
-// awaitExit blocks until the child has ended but leaves it unreaped, so that
-// its process group cannot be mistaken for another. It is false where it could
+// awaitExit blocks until the child has ended but does not reap it, so that its
+// process group cannot be mistaken for another. It returns false if it could
 // not wait.
 func awaitExit(pid int) bool {
 	for {

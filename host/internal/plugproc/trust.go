@@ -11,21 +11,20 @@ import (
 	"syscall"
 )
 
-// TrustedDir is a plugin directory that the user has trusted: its path
-// without symbolic links, and its owner at that time. Another directory under
-// this path, or this one under another owner or path, is not trusted.
+// TrustedDir is a plugin directory that the user has trusted: its path without
+// symbolic links, and its owner at that time. If the path or the owner changes,
+// the trust ends.
 type TrustedDir struct {
 	Path string `json:"path"`
 	UID  uint32 `json:"uid"`
 }
 
-// Trust is the user's list of trusted plugin directories. It is a file that
-// only this user may write. Concurrent changes, also by other processes, are
-// serialized.
+// Trust is the user's list of trusted plugin directories, a file that only this
+// user can write. Changes are serialized, also between processes.
 type Trust struct{ File string }
 
 // List returns the trusted directories in the order in which they were added.
-// It fails where somebody else could have written the list.
+// It fails if another user could have written the list.
 func (t Trust) List() ([]TrustedDir, error) {
 	err := checkPrivate(t.File, 0)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -45,14 +44,14 @@ func (t Trust) List() ([]TrustedDir, error) {
 	return dirs, nil
 }
 
-// Add trusts a directory. One that everybody may write to is refused.
+// Add trusts a directory. It refuses a directory that everybody can write to.
 func (t Trust) Add(dir string) (TrustedDir, error) {
 	d, err := identify(dir)
 	if err != nil {
 		return TrustedDir{}, err
 	}
 	if isOpen(d.Path) {
-		return TrustedDir{}, fmt.Errorf("%s: everybody may write to it (chmod o-w)", d.Path)
+		return TrustedDir{}, fmt.Errorf("%s: everybody can write to it (chmod o-w)", d.Path)
 	}
 	return d, t.change(func(dirs []TrustedDir) []TrustedDir {
 		dirs = slices.DeleteFunc(dirs, func(have TrustedDir) bool { return have.Path == d.Path })
@@ -61,7 +60,7 @@ func (t Trust) Add(dir string) (TrustedDir, error) {
 }
 
 // Remove ends the trust in a directory, which need not exist any more. The
-// error is fs.ErrNotExist where it was not trusted.
+// error is fs.ErrNotExist if the directory was not trusted.
 func (t Trust) Remove(dir string) error {
 	path, err := filepath.Abs(dir)
 	if err != nil {

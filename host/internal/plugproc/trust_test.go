@@ -31,7 +31,7 @@ func TestProjectPluginsNeedTrust(t *testing.T) {
 			link := filepath.Join(t.TempDir(), "plugins")
 			return link + noError(t, os.Symlink(dir, link))
 		}, true, ""},
-		{"open for everybody", func(t *testing.T, _ Trust, dir string) string { return dir + noError(t, os.Chmod(dir, 0o777)) }, false, "everybody may write"},
+		{"open for everybody", func(t *testing.T, _ Trust, dir string) string { return dir + noError(t, os.Chmod(dir, 0o777)) }, false, "everybody can write"},
 		{"of another owner", func(t *testing.T, _ Trust, dir string) string {
 			if os.Geteuid() != 0 {
 				t.Skip("only root can give a directory away")
@@ -40,7 +40,7 @@ func TestProjectPluginsNeedTrust(t *testing.T) {
 		}, false, "tea plugin trust "},
 		{"with a list of another user", func(t *testing.T, trust Trust, dir string) string {
 			return dir + noError(t, os.Chmod(trust.File, 0o622))
-		}, false, "others may write"},
+		}, false, "other users can write"},
 		{"with a broken list", func(t *testing.T, trust Trust, dir string) string {
 			return dir + noError(t, os.WriteFile(trust.File, []byte("["), 0o600))
 		}, false, "trusted"},
@@ -108,6 +108,6 @@ func TestTrust(t *testing.T) {
 		t.Fatal(err)
 	}
 	if _, err := trust.Add(open); err == nil {
-		t.Error("a directory that everybody may write to was trusted")
+		t.Error("a directory that everybody can write to was trusted")
 	}
 }
