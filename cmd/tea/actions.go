@@ -66,7 +66,7 @@ func (c *actionsCmd) entries(h *host.Host) ([]host.ActionEntry, error) {
 	return wf.Actions(), nil
 }
 
-// actionOutput is an action in JSON.
+// actionOutput is the JSON form of an action.
 type actionOutput struct {
 	Name       string         `json:"name"`
 	Summary    string         `json:"summary"`
@@ -101,7 +101,7 @@ func (c *actionsCmd) list(a *app, entries []host.ActionEntry) error {
 	return a.table([]string{"ACTION", "FROM", "SUMMARY"}, rows)
 }
 
-// origin is where an action comes from in a word.
+// origin names the source of an action.
 func origin(e host.ActionEntry) string {
 	switch e.Kind {
 	case "plugin", "linked":
@@ -152,7 +152,7 @@ func (a *app) describeMembers(title string, s *schema.Schema) error {
 	return a.table(nil, rows)
 }
 
-// typeWords names a schema's type.
+// typeWords returns the type of a schema in words.
 func typeWords(s *schema.Schema) string {
 	if len(s.Type) == 0 {
 		return "any"

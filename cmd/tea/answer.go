@@ -13,26 +13,26 @@ func parseAnswers(list []string) (map[string]any, error) {
 	for _, text := range list {
 		id, raw, ok := strings.Cut(text, "=")
 		if !ok {
-			return nil, usageErrorf("--answer %s: want ID=JSON", text)
+			return nil, usageErrorf("--answer %s: expected ID=JSON", text)
 		}
 		answer, err := value.Decode([]byte(raw))
 		if err != nil {
-			return nil, usageErrorf("--answer %s: the answer is no JSON: %w; put text into quotes: %s='\"text\"'", text, err, id)
+			return nil, usageErrorf("--answer %s: the answer is not JSON: %w; quote text: %s='\"text\"'", text, err, id)
 		}
 		answers[id] = answer
 	}
 	return answers, nil
 }
 
-// The words of --pass beside the names of interrupts.
+// The values of --pass other than names of interrupts.
 const (
 	passAll  = "all"
 	passNone = "none"
 )
 
-// answersTo finds the interrupts that answers are meant for and those that
-// pass names. Without either every stop that waits is passed: all of them were
-// shown when the run stopped.
+// answersTo returns the answers by interrupt id: the given ones, and those of
+// the stops that pass names. Without either, every pending stop is passed: the
+// user saw them when the run stopped.
 func answersTo(pending []flow.Interrupt, given map[string]any, pass []string) (map[string]any, error) {
 	answers := map[string]any{}
 	answer := func(flag, name string, value any) error {
@@ -71,7 +71,7 @@ func answersTo(pending []flow.Interrupt, given map[string]any, pass []string) (m
 	return answers, nil
 }
 
-// stopsOf are the ids of the interrupts before and after nodes.
+// stopsOf returns the ids of the interrupts before and after nodes.
 func stopsOf(pending []flow.Interrupt) []string {
 	var ids []string
 	for _, i := range pending {
@@ -82,8 +82,8 @@ func stopsOf(pending []flow.Interrupt) []string {
 	return ids
 }
 
-// interruptOf finds the interrupt that a flag names by its id, or by its path
-// or node where one alone has it.
+// interruptOf finds the interrupt that a flag names: by its id, or by a path or
+// node that only one interrupt has.
 func interruptOf(flag string, pending []flow.Interrupt, name string) (flow.Interrupt, error) {
 	var ids []string
 	var found []flow.Interrupt
@@ -100,14 +100,14 @@ func interruptOf(flag string, pending []flow.Interrupt, name string) (flow.Inter
 	case len(found) == 1:
 		return found[0], nil
 	case len(found) > 1:
-		return flow.Interrupt{}, usageErrorf("%s %s: several interrupts there wait for an answer; name one of %s", flag, name, strings.Join(ids, ", "))
+		return flow.Interrupt{}, usageErrorf("%s %s: several interrupts match; name one of %s", flag, name, strings.Join(ids, ", "))
 	case len(ids) == 0:
 		ids = []string{"none"}
 	}
-	return flow.Interrupt{}, usageErrorf("no interrupt %q waits for an answer; waiting: %s", name, strings.Join(ids, ", "))
+	return flow.Interrupt{}, usageErrorf("no pending interrupt %q; pending: %s", name, strings.Join(ids, ", "))
 }
 
-// exampleAnswer is an answer that fits a question, for a hint.
+// exampleAnswer returns an answer to a question, for a hint.
 func exampleAnswer(i flow.Interrupt) any {
 	schema, _ := i.Schema.(map[string]any)
 	example := exampleBy(schema)
@@ -119,8 +119,8 @@ func exampleAnswer(i flow.Interrupt) any {
 	return example
 }
 
-// exampleBy is a value that most likely fits a schema: its own example, or the
-// least that it asks for.
+// exampleBy returns a value that probably fits a schema: its own example, or
+// the simplest value that it allows.
 func exampleBy(schema map[string]any) any {
 	list := func(key string) []any { all, _ := schema[key].([]any); return all }
 	for _, v := range slices.Concat([]any{schema["const"], schema["default"]}, list("examples"), list("enum")) {
@@ -146,7 +146,8 @@ func exampleBy(schema map[string]any) any {
 	return v
 }
 
-// exampleOf is a value of a type, as JSON Schema or as a state schema calls it.
+// exampleOf returns a value of a type as JSON Schema or a state schema names
+// it.
 func exampleOf(name any) any {
 	switch name {
 	case "boolean", "bool":

@@ -13,7 +13,7 @@ import (
 	"github.com/the-edge-agent/tea/sdk/value"
 )
 
-// asker answers interrupts by asking at the terminal, one at a time.
+// asker answers interrupts by asking the user at the terminal, one at a time.
 type asker struct {
 	app *app
 
@@ -21,8 +21,8 @@ type asker struct {
 	lines chan string
 }
 
-// ask puts a question until an answer fits. When the input ends nobody is
-// there any more: the run waits, to be resumed.
+// ask repeats a question until an answer fits. At the end of the input the user
+// has left: the run waits to be resumed.
 func (k *asker) ask(ctx context.Context, i flow.Interrupt) (any, error) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -33,7 +33,7 @@ func (k *asker) ask(ctx context.Context, i flow.Interrupt) (any, error) {
 		fmt.Fprint(k.app.stderr, "> ")
 		text, err := k.line(ctx)
 		if err != nil {
-			fmt.Fprintln(k.app.stderr) // the prompt stands alone
+			fmt.Fprintln(k.app.stderr) // a line for itself
 			return nil, err
 		}
 		answer, err := parseAnswer(i, strings.TrimSpace(text))
@@ -44,15 +44,14 @@ func (k *asker) ask(ctx context.Context, i flow.Interrupt) (any, error) {
 	}
 }
 
-// out is the terminal without the secrets and without what a question could
-// do to it.
+// out writes to the terminal, without secrets and control characters.
 func (k *asker) out() io.Writer { return maskedText{k.app.mask, plainText{k.app.stderr}} }
 
-// say shows what is asked and what may be answered.
+// say prints the question and the possible answers.
 func (k *asker) say(i flow.Interrupt) {
 	w := k.out()
 	if i.Kind != flow.InterruptAsk {
-		fmt.Fprintf(w, "\n%s node %s: press Enter to go on, or give a JSON object to merge into the state\n", i.Kind, i.Path)
+		fmt.Fprintf(w, "\n%s node %s: press Enter to continue, or enter a JSON object to merge into the state\n", i.Kind, i.Path)
 		return
 	}
 	fmt.Fprintf(w, "\n%s\n", i.Question)
@@ -77,7 +76,7 @@ func shown(v any) string {
 	return encoded(v)
 }
 
-// encoded is a value as JSON.
+// encoded returns a value as JSON.
 func encoded(v any) string {
 	raw, err := value.Encode(v)
 	if err != nil {
@@ -86,8 +85,8 @@ func encoded(v any) string {
 	return string(escapeJSON(raw))
 }
 
-// line reads one line, or ends with ctx; a read that nobody waits for any
-// more goes on until the program ends.
+// line reads one line, or ends with ctx. A read that is abandoned continues
+// until the program ends.
 func (k *asker) line(ctx context.Context) (string, error) {
 	if k.lines == nil {
 		k.lines = make(chan string)
@@ -111,8 +110,8 @@ func (k *asker) line(ctx context.Context) (string, error) {
 	}
 }
 
-// parseAnswer takes what was typed as a choice's number, as JSON, as text or
-// as yes or no, whichever fits first. Nothing typed is the default.
+// parseAnswer reads the typed text as the number of a choice, as JSON, as text
+// or as yes or no, whichever fits first. An empty line is the default.
 func parseAnswer(i flow.Interrupt, text string) (any, error) {
 	if text == "" {
 		if i.Kind == flow.InterruptAsk && i.Default == nil {
@@ -123,7 +122,7 @@ func parseAnswer(i flow.Interrupt, text string) (any, error) {
 	if i.Kind != flow.InterruptAsk {
 		v, err := value.Decode([]byte(text))
 		if _, ok := v.(map[string]any); err != nil || !ok {
-			return nil, fmt.Errorf("want a JSON object, or nothing")
+			return nil, fmt.Errorf("expected a JSON object, or an empty line")
 		}
 		return v, nil
 	}
@@ -140,7 +139,7 @@ func parseAnswer(i flow.Interrupt, text string) (any, error) {
 	return nil, failed
 }
 
-// readings are the values that a typed text may mean.
+// readings returns the values that a typed text can mean.
 func readings(i flow.Interrupt, text string) []any {
 	var all []any
 	v, err := value.Decode([]byte(text))

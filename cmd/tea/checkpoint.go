@@ -24,7 +24,7 @@ type checkpointShowCmd struct {
 	keepFlags
 }
 
-// recordOutput is a record in JSON.
+// recordOutput is the JSON form of a record.
 type recordOutput struct {
 	Seq  uint64    `json:"seq"`
 	Time time.Time `json:"time"`
@@ -66,7 +66,7 @@ func (c *checkpointShowCmd) Run(a *app) error {
 	return a.table([]string{"STEP", "TIME", "KIND", "PATH", "BODY"}, rows)
 }
 
-// clip cuts a text to what fits on a line; --json has all of it.
+// clip shortens a text to one line; --json prints all of it.
 func clip(text string) string {
 	const most = 100
 	if runes := []rune(text); len(runes) > most {
@@ -82,7 +82,7 @@ type checkpointGCCmd struct {
 	KeepUnfinished     *int  `placeholder:"N" help:"Keep this many runs that failed or were stopped. Default: 1000."`
 	MaxUnfinishedAge   *age  `placeholder:"90d" help:"Remove runs that wait, failed or were stopped and are older than this. Default: 90d."`
 	MaxUnfinishedBytes *size `placeholder:"256MB" help:"Remove the oldest runs that failed or were stopped beyond this size. Default: 256MB."`
-	DryRun             bool  `help:"Only say what would be removed."`
+	DryRun             bool  `help:"Print what would be removed, without removing it."`
 	keepFlags
 }
 
@@ -103,8 +103,8 @@ func (c *checkpointGCCmd) Run(a *app) error {
 	return err
 }
 
-// policy lays the flags over the default. The smallest limits that the host
-// knows stand for 0, which it takes for none.
+// policy applies the flags to the default. A limit of 0 becomes the smallest
+// limit of the host, for which 0 means no limit.
 func (c *checkpointGCCmd) policy() host.PrunePolicy {
 	p := host.DefaultPrunePolicy()
 	for limit, flag := range map[*int]*int{&p.MaxCount: c.Keep, &p.MaxUnfinished: c.KeepUnfinished} {
@@ -125,7 +125,7 @@ func (c *checkpointGCCmd) policy() host.PrunePolicy {
 	return p
 }
 
-// age is a duration on the command line; it knows days (30d).
+// age is a duration on the command line; it supports days (30d).
 type age time.Duration
 
 // UnmarshalText reads 90m, 12h or 30d.
@@ -139,13 +139,13 @@ func (d *age) UnmarshalText(text []byte) error {
 	}
 	v, err := time.ParseDuration(string(text))
 	if err != nil || v < 0 {
-		return fmt.Errorf("%q is no age; write 90m, 12h or 30d", text)
+		return fmt.Errorf("%q is not a valid age; use 90m, 12h or 30d", text)
 	}
 	*d = age(v)
 	return nil
 }
 
-// size is a number of bytes on the command line; it knows KB, MB and GB.
+// size is a number of bytes on the command line; it supports KB, MB and GB.
 type size int64
 
 // UnmarshalText reads 1000, 64KB, 256MB or 2GB.
@@ -158,7 +158,7 @@ func (s *size) UnmarshalText(text []byte) error {
 	}
 	n, err := strconv.ParseInt(digits, 10, 64)
 	if err != nil || n < 0 || n > math.MaxInt64/unit {
-		return fmt.Errorf("%q is no size; write 1000, 64KB, 256MB or 2GB", text)
+		return fmt.Errorf("%q is not a valid size; use 1000, 64KB, 256MB or 2GB", text)
 	}
 	*s = size(n * unit)
 	return nil

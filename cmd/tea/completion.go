@@ -14,8 +14,8 @@ type completionCmd struct {
 	Shell string `arg:"" enum:"bash,zsh,fish" help:"bash, zsh or fish."`
 }
 
-// Run prints the script, which knows every command with its flags; where
-// neither fits, the shell completes files.
+// Run prints the script. It completes commands, flags and their values, and
+// files everywhere else.
 func (c *completionCmd) Run(a *app) error {
 	parser, err := newParser(nil)
 	if err != nil {
@@ -34,25 +34,26 @@ func (c *completionCmd) Run(a *app) error {
 	return err
 }
 
-// completed is a command with what may follow it.
+// completed is a command with its possible continuations.
 type completed struct {
-	// path is the command's words, "" for tea itself.
+	// path has the words of the command, "" for tea itself.
 	path     string
 	commands []*kong.Node
 	flags    []*kong.Flag
-	// values are what its argument may be; nil = anything, such as a file.
+	// values are the possible values of its argument; nil allows anything, such
+	// as a file.
 	values []string
-	// source is what the shell asks tea for: "run" or "action", "" for nothing.
+	// source is what the shell asks tea for: "run" or "action"; "" for nothing.
 	source string
 }
 
-// completer is the hidden command that the scripts call for values that only
-// the machine knows.
+// completer is the hidden command with which the scripts ask for runs and
+// actions.
 const completer = "__complete"
 
-// complete prints what an argument may be, one value a line: runs or actions.
-// words are the command line so far, for the flags that say where to look. It
-// is silent where anything goes wrong: nobody asked for an answer.
+// complete prints the possible values of an argument, one on each line: runs or
+// actions. words are the command line so far, for the flags that name
+// directories. Errors are ignored: the user has not asked for anything yet.
 func (a *app) complete(source string, words []string) {
 	given := map[string][]string{}
 	for i, word := range words {
@@ -118,7 +119,8 @@ func collectCommands(path string, n *kong.Node, out *[]completed) {
 	}
 }
 
-// enumOf are the only values that a flag or an argument takes; nil = any.
+// enumOf returns the only allowed values of a flag or an argument; nil allows
+// any.
 func enumOf(v *kong.Value) []string {
 	if v.Enum == "" {
 		return nil
@@ -126,8 +128,8 @@ func enumOf(v *kong.Value) []string {
 	return strings.Split(v.Enum, ",")
 }
 
-// wordsOf are what completion offers for a flag: its only values, or those
-// that its own check knows.
+// wordsOf returns the completions of a flag: its only allowed values, or those
+// in its values tag.
 func wordsOf(f *kong.Flag) []string {
 	if words := f.Tag.Get("values"); words != "" {
 		return strings.Split(words, ",")
@@ -135,10 +137,10 @@ func wordsOf(f *kong.Flag) []string {
 	return enumOf(f.Value)
 }
 
-// takesValue tells whether a flag is followed by a value.
+// takesValue reports whether a flag takes a value.
 func takesValue(f *kong.Flag) bool { return !f.IsBool() && !f.IsCounter() }
 
-// flagWords are a flag's long and short form.
+// flagWords returns the long and the short form of a flag.
 func flagWords(f *kong.Flag) []string {
 	words := []string{"--" + f.Name}
 	if f.Short != 0 {
@@ -147,7 +149,7 @@ func flagWords(f *kong.Flag) []string {
 	return words
 }
 
-// valueFlags are the flags of all commands that are followed by a value.
+// valueFlags returns the flags of all commands that take a value.
 func valueFlags(all []completed) []string {
 	var words []string
 	for _, c := range all {
@@ -161,7 +163,7 @@ func valueFlags(all []completed) []string {
 	return slices.Compact(words)
 }
 
-// arguments are the words that may follow where no flag does.
+// arguments returns the possible words that are not flags.
 func (c completed) arguments() []string {
 	words := slices.Clone(c.values)
 	for _, n := range c.commands {

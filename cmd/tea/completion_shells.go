@@ -8,8 +8,8 @@ import (
 	"github.com/alecthomas/kong"
 )
 
-// The scripts for bash and zsh find out which command the words before the
-// cursor name, in at, and whether a flag waits for its value, in flag.
+// The scripts for bash and zsh set at to the command that the words before the
+// cursor name, and flag to the flag that needs a value.
 
 const bashHead = `# bash completion for tea; load it with: source <(tea completion bash)
 _tea() {
@@ -58,8 +58,8 @@ func bashCompletion(w io.Writer, all []completed) error {
 	return err
 }
 
-// eachEnum gives the flags that take one of a few values, with those: words
-// are the command and the flag.
+// eachEnum iterates over the flags with a few allowed values, and those values;
+// words are the command and the flag.
 func eachEnum(all []completed, give func(words, values []string)) {
 	for _, c := range all {
 		for _, f := range c.flags {
@@ -140,7 +140,7 @@ func zshCompletion(w io.Writer, all []completed) error {
 	return err
 }
 
-// zshItem is a word with its explanation.
+// zshItem returns a word with its description.
 func zshItem(word, help string) string {
 	word = strings.ReplaceAll(word, ":", `\:`)
 	if help != "" {
@@ -172,8 +172,8 @@ func fishCompletion(w io.Writer, all []completed) error {
 	return err
 }
 
-// fishCondition holds where the words so far name a command and none of those
-// below it.
+// fishCondition returns a condition that is true if the words so far name a
+// command and none of its subcommands.
 func fishCondition(c completed) string {
 	if c.path == "" {
 		return "__fish_use_subcommand"
@@ -192,7 +192,7 @@ func fishCondition(c completed) string {
 	return strings.Join(conditions, "; and ")
 }
 
-// fishFlag says what follows a flag: nothing, a file or one of a few values.
+// fishFlag returns what follows a flag: nothing, a file or one of a few values.
 func fishFlag(f *kong.Flag) string {
 	out := ""
 	if f.Short != 0 {

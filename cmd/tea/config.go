@@ -15,18 +15,18 @@ import (
 	"github.com/the-edge-agent/tea/sdk/diag"
 )
 
-// projectFile holds defaults of flags for everybody who works in a directory.
+// projectFile has the defaults of flags for everybody who works in a directory.
 const projectFile = ".tea.yaml"
 
-// configResolver finds the value of a flag that is not on the command line:
-// in TEA_* variables, the project's file, the user's file. Flags take part
-// that are tagged config.
+// configResolver finds the value of a flag that is not on the command line: in
+// TEA_* variables, then the project's file, then the user's file. It covers the
+// flags with a config tag.
 type configResolver struct{ app *app }
 
 // Validate accepts every application.
 func (configResolver) Validate(*kong.Application) error { return nil }
 
-// Resolve gives the value or nil.
+// Resolve returns the value, or nil.
 func (r configResolver) Resolve(_ *kong.Context, _ *kong.Path, flag *kong.Flag) (any, error) {
 	if !flag.Tag.Has("config") {
 		return nil, nil
@@ -53,16 +53,18 @@ func anySlice(list []string) []any {
 	return out
 }
 
-// configKeys are the keys of the configuration files.
+// configKeys are the allowed keys of the configuration files.
 var configKeys = []string{
 	"checkpoint_dir", "durability", "interrupt_after", "interrupt_before", "plugins",
 	"quiet", "secrets", "secrets_env", "stream", "trace_file",
 }
 
-// pathKeys are those whose values are paths, which start at the file's directory.
+// pathKeys are those whose values are paths, relative to the directory of the
+// file.
 var pathKeys = []string{"checkpoint_dir", "plugins", "trace_file"}
 
-// configFiles are the project's and the user's file, read when first needed.
+// configFiles are the project's and the user's file. They are read on the first
+// access.
 type configFiles struct {
 	getenv func(string) string
 	read   bool
@@ -70,8 +72,8 @@ type configFiles struct {
 	values []map[string]any
 }
 
-// lookup finds a key; nil where no file has it. fromProject reports whether the
-// value is from the project's file.
+// lookup returns the value of a key; nil if no file has it. fromProject reports
+// whether the value is from the project's file.
 func (c *configFiles) lookup(key string) (v any, fromProject bool, err error) {
 	if !c.read {
 		c.read = true
@@ -130,7 +132,7 @@ func readConfig(file string) (map[string]any, error) {
 	return values, nil
 }
 
-// fromDir makes a path, or each path of a list, start at a directory.
+// fromDir makes a path, or each path of a list, relative to a directory.
 func fromDir(dir string, v any) any {
 	switch v := v.(type) {
 	case string:
@@ -149,7 +151,7 @@ func fromDir(dir string, v any) any {
 
 func configHome(getenv func(string) string) string { return xdg(getenv, "XDG_CONFIG_HOME", ".config") }
 
-// stateHome is where runs are kept without -c.
+// stateHome is the parent directory of runs without -c.
 func stateHome(getenv func(string) string) string {
 	return xdg(getenv, "XDG_STATE_HOME", filepath.Join(".local", "state"))
 }

@@ -10,10 +10,10 @@ import (
 
 type checkpointDiffCmd struct {
 	A       string `arg:"" name:"run" help:"Id of the run or the beginning of it, or the file of its checkpoint."`
-	B       string `arg:"" name:"other" optional:"" help:"The run that it is compared with. Default: the same."`
+	B       string `arg:"" name:"other" optional:"" help:"The run to compare with. Default: the same."`
 	At      string `placeholder:"STEP" help:"Step of the first run: the number of a record, or the path of a node that has ended. Default: its end; its start where no other run is named."`
 	To      string `placeholder:"STEP" help:"Step of the other run. Default: its end."`
-	Records bool   `help:"Compare what the checkpoints of two runs hold instead of the states."`
+	Records bool   `help:"Compare the records of two runs instead of their states."`
 	JSON    bool   `name:"json" help:"Print JSON."`
 	keepFlags
 	pluginFlags
@@ -24,7 +24,7 @@ type checkpointDiffCmd struct {
 func (c *checkpointDiffCmd) Run(a *app) error {
 	a.setReport(c.reportFlags)
 	if c.Records && (c.B == "" || c.At != "" || c.To != "") {
-		return usageErrorf("--records compares two whole runs: name both, without --at and --to")
+		return usageErrorf("--records compares two complete runs: name both, without --at and --to")
 	}
 	if c.B == "" {
 		c.B = c.A
@@ -73,7 +73,7 @@ func (c *checkpointDiffCmd) states(a *app) error {
 	return nil
 }
 
-// state computes the state of a run at a step; "" is its end.
+// state computes the state of a run after a step; "" is the last one.
 func (c *checkpointDiffCmd) state(a *app, h *host.Host, run, step string) (map[string]any, error) {
 	runs, dir, id, err := c.open(a, run)
 	if err != nil {
@@ -95,7 +95,7 @@ func (c *checkpointDiffCmd) state(a *app, h *host.Host, run, step string) (map[s
 	}
 	wf, err := h.LoadRun(info, "", false)
 	if gone := (*host.WorkflowNotFoundError)(nil); errors.As(err, &gone) {
-		err = fmt.Errorf("%w; --records compares what is written", err)
+		err = fmt.Errorf("%w; use --records to compare the records", err)
 	}
 	if err != nil {
 		return nil, err
@@ -103,12 +103,12 @@ func (c *checkpointDiffCmd) state(a *app, h *host.Host, run, step string) (map[s
 	defer wf.Close()
 	state, err := wf.StateAt(context.Background(), contents, at)
 	if errors.Is(err, host.ErrWorkflowChanged) {
-		return nil, fmt.Errorf("%w; --records compares what is written", err)
+		return nil, fmt.Errorf("%w; use --records to compare the records", err)
 	}
 	return state, err
 }
 
-// records compares what two runs did.
+// records compares the records of two runs.
 func (c *checkpointDiffCmd) records(a *app) error {
 	var contents [2]*host.RunContents
 	for i, run := range []string{c.A, c.B} {
@@ -150,7 +150,7 @@ func (c *checkpointDiffCmd) records(a *app) error {
 	return nil
 }
 
-// say tells a person what a program sees without it.
+// say prints a message for people; JSON output has no need for it.
 func (a *app) say(f reportFlags, text string) {
 	if !f.Quiet {
 		fmt.Fprintln(a.report, text)

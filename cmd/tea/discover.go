@@ -17,7 +17,7 @@ import (
 	"github.com/the-edge-agent/tea/sdk/diag"
 )
 
-// discover looks for plugins. The caller closes the set.
+// discover finds plugins. The caller closes the set.
 func (a *app) discover(flags pluginFlags, log *slog.Logger, use pluginUse) (*pluginSet, error) {
 	plugins, problems, err := a.subprocesses(flags, log, use)
 	if err != nil {
@@ -50,8 +50,9 @@ func (a *app) subprocesses(flags pluginFlags, log *slog.Logger, use pluginUse) (
 	return plugins, problems, nil
 }
 
-// foreign returns the plugin directories that a checkout may have brought
-// with it: its configuration names them, and they are inside of it.
+// foreign returns the plugin directories that can have come with a checkout:
+// the project's file names them by a relative path, or they are inside of the
+// project.
 func (a *app) foreign(dirs []string) []string {
 	if !a.projectPlugins {
 		return nil
@@ -72,7 +73,7 @@ func resolved(path string) string {
 	return path
 }
 
-// Run asks the plugins and lists them.
+// Run asks the plugins for their manifests and lists them.
 func (c *pluginRefreshCmd) Run(a *app) (err error) {
 	a.setReport(c.reportFlags)
 	plugins, problems, err := a.subprocesses(c.pluginFlags, a.logger(c.reportFlags), startPlugins)
@@ -106,7 +107,7 @@ func (c *pluginRefreshCmd) Run(a *app) (err error) {
 	return nil
 }
 
-// Run changes or prints the list.
+// Run changes or prints the list of trusted directories.
 func (c *pluginTrustCmd) Run(a *app) error {
 	trust := subproc.UserTrust()
 	switch {

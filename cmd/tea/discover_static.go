@@ -21,13 +21,13 @@ func (a *app) discover(flags pluginFlags, _ *slog.Logger, _ pluginUse) (*pluginS
 	return &pluginSet{processes: noProcesses{}}, nil
 }
 
-// Run fails: there is nothing to ask.
+// Run fails: this build has no plugin processes.
 func (*pluginRefreshCmd) Run(*app) error { return pluginError(errNoProcesses) }
 
-// Run fails: there is nothing to trust.
+// Run fails: this build has no plugin processes.
 func (*pluginTrustCmd) Run(*app) error { return pluginError(errNoProcesses) }
 
-// noProcesses are no plugins.
+// noProcesses is an empty set of plugins.
 type noProcesses struct{}
 
 func (noProcesses) Manifests() []tea.Manifest { return nil }

@@ -1,6 +1,6 @@
 // Command tea runs agent workflows. It turns flags into calls of package host
-// and shows what comes back; there is no logic of workflows here.
+// and shows the results; it has no workflow logic.
 //
-// Start with [commands]: one struct per command, each in the file of its name. What the commands that run workflows share is in
-// execute.go, exit codes are in exit.go.
+// Start with [commands]: one struct per command. What the commands that run
+// workflows share is in execute.go, the exit codes are in exit.go.
 package main

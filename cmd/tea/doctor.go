@@ -15,7 +15,7 @@ type doctorCmd struct {
 	pluginFlags
 }
 
-// Run makes the checks; one that fails makes the exit code 1.
+// Run makes the checks. The exit code is 1 if one of them fails.
 func (c *doctorCmd) Run(a *app) error {
 	set, err := a.findPlugins(c.pluginFlags, reportFlags{Quiet: true})
 	if err != nil {
@@ -27,7 +27,7 @@ func (c *doctorCmd) Run(a *app) error {
 	}
 	defer h.Close()
 	o := checkup.Options{Host: h, UTF8: a.utf8(), Terminal: a.terminal(a.stderr), Now: time.Now()}
-	o.RunDir, _ = c.dir(a) // "" is a finding
+	o.RunDir, _ = c.dir(a) // "" becomes a finding
 	for _, p := range set.found {
 		if p.Unread != "" {
 			o.PluginProblems = append(o.PluginProblems, p.Path+": "+p.Unread+"; `tea plugin refresh` asks the plugin")

@@ -10,8 +10,9 @@ import (
 	"github.com/the-edge-agent/tea/host"
 )
 
-// escapeJSON writes the characters that a terminal may take for more than
-// text as escapes: JSON itself allows some of them. The meaning stays.
+// escapeJSON writes control characters and other characters that can mislead
+// the reader of a terminal as escapes; JSON itself allows some of them. The
+// value does not change.
 func escapeJSON(raw []byte) []byte {
 	if bytes.IndexFunc(raw, host.Harmful) < 0 {
 		return raw
@@ -29,12 +30,11 @@ func escapeJSON(raw []byte) []byte {
 	return out
 }
 
-// inLine keeps a text of several lines in one, so that it cannot look like
-// what follows it.
+// inLine joins the lines of a text, so that it cannot imitate other output.
 func inLine(text string) string { return strings.Join(strings.Fields(text), " ") }
 
-// maskedText writes text to w without the secrets in it; each write must hold
-// them wholly.
+// maskedText writes text to w without the secrets in it. A secret must not be
+// split between two writes.
 type maskedText struct {
 	mask host.Mask
 	w    io.Writer
@@ -47,8 +47,7 @@ func (m maskedText) Write(text []byte) (int, error) {
 	return len(text), nil
 }
 
-// plainText writes text for people to w, without what a terminal may take for
-// more than text.
+// plainText writes text for people to w, without control characters.
 type plainText struct{ w io.Writer }
 
 func (p plainText) Write(text []byte) (int, error) {

@@ -22,8 +22,8 @@ type (
 	starter func(ctx context.Context, wf *host.Workflow, o host.RunOptions) (*flow.Result, error)
 )
 
-// execute loads a workflow, starts it and shows what it does and what came of
-// it, for all commands that run workflows.
+// execute loads a workflow, runs it and reports progress and result, for all
+// commands that run workflows.
 func (a *app) execute(f *runFlags, load loader, start starter) error {
 	a.setReport(f.reportFlags)
 	o, err := f.options(a)
@@ -75,13 +75,13 @@ func (a *app) execute(f *runFlags, load loader, start starter) error {
 	}
 	w.stream.end(a.mask.Value(res.State))
 	if w.stream.failed != nil {
-		a.logger(f.reportFlags).Warn("the stream of events broke off", "error", w.stream.failed)
+		a.logger(f.reportFlags).Warn("the stream of events ended early", "error", w.stream.failed)
 	}
 	return a.finish(f, res, err != nil)
 }
 
-// refused turns trouble before the run into wrong usage where what was given
-// is at fault.
+// refused turns an error before the run into a usage error if the arguments are
+// at fault.
 func refused(err error) error {
 	var input *flow.InputError
 	var answer *tea.Error
@@ -93,20 +93,20 @@ func refused(err error) error {
 		for _, fault := range input.Faults {
 			example[fault.Key] = exampleOf(fault.Expected)
 		}
-		return usageErrorf("--input: %w\n  hint: give it as in -i %s", input, shellQuote(encoded(example)))
+		return usageErrorf("--input: %w\n  hint: pass it as in -i %s", input, shellQuote(encoded(example)))
 	case errors.As(err, &answer) && answer.Type == tea.ValidationError:
 		return usageError(err)
 	}
 	return err
 }
 
-// watchers see a run's events beside the report.
+// watchers receive the events of a run in addition to the report.
 type watchers struct {
 	stream *eventStream
 	tracer *trace.Tracer
 }
 
-// watch hands the run's events to whoever the flags ask for.
+// watch sends the run's events to the consumers that the flags ask for.
 func (a *app) watch(f *runFlags, wf *host.Workflow, o *host.RunOptions) (*watchers, error) {
 	tracer, err := a.tracer(f, wf, o.Secrets)
 	if err != nil {
@@ -125,14 +125,14 @@ func (a *app) watch(f *runFlags, wf *host.Workflow, o *host.RunOptions) (*watche
 	return w, nil
 }
 
-// finish prints the result and gives the exit code as an error. broken says
-// that there was trouble beside the run.
+// finish prints the result and returns the exit code as an error. broken
+// reports whether there was an error besides that of the run.
 func (a *app) finish(f *runFlags, res *flow.Result, broken bool) error {
 	a.report.Close()
 	a.report.Summary(res, a.mask.Text)
 	if res.Status != flow.Done {
 		if res.Checkpoint == "" {
-			a.logger(f.reportFlags).Warn("the run cannot go on: it keeps no checkpoint")
+			a.logger(f.reportFlags).Warn("the run cannot be resumed: it has no checkpoint")
 		} else {
 			a.report.Checkpoint(res.Checkpoint, f.resumeCommand(res, a.mask))
 		}
@@ -153,8 +153,8 @@ func (a *app) finish(f *runFlags, res *flow.Result, broken bool) error {
 	return nil
 }
 
-// deliver writes the final state to where it was asked for. Where the file
-// cannot be written stdout takes it, so that it is not lost.
+// deliver writes the final state to the place that the flags name. If the file
+// cannot be written, the state goes to stdout and is not lost.
 func (a *app) deliver(f *runFlags, state any) error {
 	write := func(w io.Writer) error { return writeState(w, state) }
 	switch {
@@ -170,17 +170,17 @@ func (a *app) deliver(f *runFlags, state any) error {
 	return write(a.stdout)
 }
 
-// stopped is the cause of a run that somebody ended from outside.
+// stopped is the cause of a run that was stopped from outside.
 type stopped struct{ by string }
 
 func (s *stopped) Error() string { return "stopped by " + s.by }
 
-// Unwrap makes the error of type canceled.
+// Unwrap gives the error the type canceled.
 func (s *stopped) Unwrap() error { return context.Canceled }
 
-// stoppable gives a context that the first SIGINT, SIGTERM or SIGHUP ends;
-// the second ends the program at once. Writing to a closed pipe is an error
-// and not the end.
+// stoppable returns a context that the first SIGINT, SIGTERM or SIGHUP cancels;
+// the second signal exits immediately. Writing to a closed pipe is an error and
+// does not kill the process.
 func stoppable() (context.Context, context.CancelCauseFunc) {
 	ctx, stop := context.WithCancelCause(context.Background())
 	signals := make(chan os.Signal, 2)
@@ -207,8 +207,8 @@ func signalName(s os.Signal) string {
 	return s.String()
 }
 
-// tracer makes the tracer that --trace-file and settings.trace ask for; where
-// they ask for none it does nothing.
+// tracer returns the tracer that --trace-file and settings.trace configure.
+// Without either it does nothing.
 func (a *app) tracer(f *runFlags, wf *host.Workflow, secrets map[string]any) (*trace.Tracer, error) {
 	o := trace.Options{
 		File: f.TraceFile, Mask: a.mask, Console: a.report, Version: version(), Logger: a.logger(f.reportFlags),
@@ -223,7 +223,7 @@ func (a *app) tracer(f *runFlags, wf *host.Workflow, secrets map[string]any) (*t
 	return trace.New(o)
 }
 
-// traceGrace is how long a collector may take when the run is over.
+// traceGrace bounds the time that a collector has after the run.
 const traceGrace = 5 * time.Second
 
 func (a *app) closeTracer(t *trace.Tracer) {

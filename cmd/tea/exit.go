@@ -10,7 +10,7 @@ import (
 	tea "github.com/the-edge-agent/tea/sdk"
 )
 
-// The exit codes; see docs/reference/cli.md.
+// The exit codes. docs/reference/cli.md explains them.
 const (
 	exitDone    = 0
 	exitFailed  = 1
@@ -21,8 +21,8 @@ const (
 	exitStopped = 130
 )
 
-// exitError ends the program with a code. err is printed; nil where the user
-// has been told already.
+// exitError ends the program with a code. err is printed; nil if the user has
+// been told already.
 type exitError struct {
 	code int
 	err  error
@@ -43,7 +43,7 @@ func usageErrorf(format string, args ...any) error { return usageError(fmt.Error
 
 func pluginError(err error) error { return &exitError{exitPlugin, err} }
 
-// exitCode prints what has gone wrong and gives the code to exit with.
+// exitCode prints the error and returns the exit code.
 func (a *app) exitCode(err error) int {
 	defer a.report.Close()
 	var (
@@ -67,8 +67,8 @@ func (a *app) exitCode(err error) int {
 	return exitFailed
 }
 
-// codeOfMistakes is the exit code for a workflow that is not valid. Where all it
-// lacks are actions, and a plugin is broken, that is the plugin's fault.
+// codeOfMistakes returns the exit code for a workflow that is not valid. If
+// only actions are missing and a plugin is broken, the plugin is at fault.
 func (a *app) codeOfMistakes(diags host.Diagnostics) int {
 	if (a.broken || a.plugins != nil && a.plugins.failed.Load()) && host.LacksPlugins(diags) {
 		return exitPlugin
@@ -76,8 +76,8 @@ func (a *app) codeOfMistakes(diags host.Diagnostics) int {
 	return exitInvalid
 }
 
-// explainMissing repeats the problems with plugins that -q has hidden, where
-// they may be why an action is missing.
+// explainMissing prints the plugin problems that -q has hidden if they can be
+// the reason for a missing action.
 func (a *app) explainMissing(diags host.Diagnostics) {
 	if !a.quiet || !host.LacksPlugins(diags) {
 		return
@@ -92,7 +92,7 @@ func (a *app) complain(err error) {
 	fmt.Fprintf(a.report, "tea: error: %s\n", a.mask.Text(err.Error()))
 }
 
-// codeOf is the exit code for what came of a run.
+// codeOf returns the exit code for the result of a run.
 func codeOf(res *flow.Result) int {
 	var (
 		budget  *flow.BudgetError

@@ -12,7 +12,7 @@ import (
 	"github.com/the-edge-agent/tea/sdk/value"
 )
 
-// mostInput is how large an input may be.
+// mostInput is the maximum size of an input in bytes.
 const mostInput = 64 << 20
 
 // readInput reads JSON, @file or - for stdin; it must be an object.
@@ -31,9 +31,9 @@ func (a *app) readObject(flag, arg string) (map[string]any, error) {
 	v, err := value.Decode(data)
 	switch {
 	case len(bytes.TrimSpace(data)) == 0:
-		return nil, usageErrorf("%s: nothing is there, want a JSON object", flag)
+		return nil, usageErrorf("%s: empty; expected a JSON object", flag)
 	case errors.Is(err, io.ErrUnexpectedEOF):
-		return nil, usageErrorf("%s: not JSON: it ends in the middle", flag)
+		return nil, usageErrorf("%s: not JSON: unexpected end of input", flag)
 	case err != nil && (isFile(arg) || filepath.Ext(arg) == ".json"):
 		return nil, usageErrorf("%s: %q is not JSON; to read a file, write @%s", flag, arg, arg)
 	case err != nil:
@@ -41,7 +41,7 @@ func (a *app) readObject(flag, arg string) (map[string]any, error) {
 	}
 	object, ok := v.(map[string]any)
 	if !ok {
-		return nil, usageErrorf("%s: want a JSON object, got %s", flag, value.TypeName(v))
+		return nil, usageErrorf("%s: expected a JSON object, got %s", flag, value.TypeName(v))
 	}
 	return object, nil
 }
@@ -70,8 +70,8 @@ func readBounded(r io.Reader) ([]byte, error) {
 	return bytes.TrimPrefix(data, []byte("\ufeff")), err // a byte order mark
 }
 
-// readSecrets collects secrets from systemd's credentials, the environment
-// and the flag; the later win.
+// readSecrets collects secrets from systemd's credentials, the environment and
+// the flag, lowest precedence first.
 func (a *app) readSecrets(arg, prefix string) (map[string]any, error) {
 	secrets := map[string]any{}
 	if dir := a.getenv("CREDENTIALS_DIRECTORY"); dir != "" {
@@ -82,7 +82,7 @@ func (a *app) readSecrets(arg, prefix string) (map[string]any, error) {
 	if prefix != "" {
 		for _, entry := range os.Environ() {
 			name, text, _ := strings.Cut(entry, "=")
-			// Workflows find it as it is written and in lower case.
+			// Workflows can use the name as written or in lower case.
 			if name, ok := strings.CutPrefix(name, prefix); ok && name != "" && text != "" {
 				secrets[name], secrets[strings.ToLower(name)] = text, text
 			}
@@ -100,7 +100,8 @@ func (a *app) readSecrets(arg, prefix string) (map[string]any, error) {
 	return secrets, nil
 }
 
-// readCredentials takes each file of systemd's directory as a secret.
+// readCredentials adds each file of systemd's credentials directory as a
+// secret.
 func readCredentials(dir string, secrets map[string]any) error {
 	entries, err := os.ReadDir(dir)
 	if err != nil {

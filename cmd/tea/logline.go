@@ -10,9 +10,9 @@ import (
 	"sync"
 )
 
-// lineHandler writes log records for people: "! node: message (error)". Where
-// a record says what is wrong its other attributes are left to -v. How a
-// plugin came to its end stands below.
+// lineHandler writes log records for people: "! node: message (error)". A
+// record with an error shows no other attributes; -v shows all. The stack or
+// last output of a plugin follows on lines of their own.
 type lineHandler struct {
 	level slog.Level
 	attrs []slog.Attr
@@ -24,11 +24,11 @@ func newLineHandler(w io.Writer, level slog.Level) *lineHandler {
 	return &lineHandler{level: level, mu: &sync.Mutex{}, w: w}
 }
 
-// Enabled tells whether a level is shown.
+// Enabled reports whether a level is shown.
 func (h *lineHandler) Enabled(_ context.Context, level slog.Level) bool { return level >= h.level }
 
-// isMark tells what the trace actions add to a record for the tracer, which
-// says nothing to a person.
+// isMark reports whether an attribute was added by a trace action for the
+// tracer.
 func isMark(attr slog.Attr) bool {
 	mark, ok := attr.Value.Any().(map[string]any)
 	return attr.Key == "trace" && ok && mark["kind"] != nil && mark["span_id"] != nil
@@ -82,7 +82,7 @@ func (h *lineHandler) Handle(_ context.Context, r slog.Record) error {
 	return err
 }
 
-// linesOf gives the lines of what stands below a record: a list or a text.
+// linesOf returns the lines that follow a record: a list or a text.
 func linesOf(v slog.Value) []string {
 	var lines []string
 	switch v := v.Any().(type) {
@@ -97,7 +97,7 @@ func linesOf(v slog.Value) []string {
 	}
 	const most = 30
 	if len(lines) > most {
-		lines = append(lines[:most], fmt.Sprintf("and %d lines more", len(lines)-most))
+		lines = append(lines[:most], fmt.Sprintf("and %d more lines", len(lines)-most))
 	}
 	return lines
 }
@@ -109,5 +109,5 @@ func (h *lineHandler) WithAttrs(attrs []slog.Attr) slog.Handler {
 	return &with
 }
 
-// WithGroup changes nothing: groups are for programs.
+// WithGroup changes nothing: people do not need groups.
 func (h *lineHandler) WithGroup(string) slog.Handler { return h }

@@ -14,12 +14,12 @@ import (
 	"github.com/the-edge-agent/tea/host"
 )
 
-// codeRunner is the hidden command that is the child process of code.execute.
+// codeRunner is the hidden command of the child process of code.execute.
 const codeRunner = "__run-code"
 
 func main() { os.Exit(run(os.Args[1:])) }
 
-// run is the whole program; it gives the exit code.
+// run executes the command line and returns the exit code.
 func run(args []string) int {
 	if slices.Equal(args, []string{codeRunner}) {
 		if err := host.RunCode(os.Stdin, os.Stdout); err != nil {
@@ -59,27 +59,28 @@ func (a *app) dispatch(args []string) error {
 	return command.Run(a)
 }
 
-// app is what commands share.
+// app is the state that commands share.
 type app struct {
 	stdin  io.Reader
 	stdout *os.File
-	// out is stdout for text that people read.
+	// out is stdout without control characters, for text that people read.
 	out    io.Writer
 	stderr *os.File
 	getenv func(string) string
 	report *host.Report
-	// quiet says that -q was given.
+	// quiet is -q.
 	quiet  bool
 	config *configFiles
-	// projectPlugins says that the project's file names the plugin directories.
+	// projectPlugins reports whether the project's file names the plugin
+	// directories.
 	projectPlugins bool
-	// broken says that a plugin was found which cannot be used.
+	// broken reports whether a plugin was found that cannot be used.
 	broken bool
-	// plugins are those of the host that was opened last.
+	// plugins are those of the last host that was opened.
 	plugins *pluginSet
-	// problems are those with plugins that were logged.
+	// problems are the problems with plugins that were logged.
 	problems []pluginProblem
-	// mask takes the secrets of the run out of everything that is printed.
+	// mask removes the secrets of the run from all output.
 	mask host.Mask
 }
 
@@ -91,10 +92,10 @@ func newApp() *app {
 	return a
 }
 
-// release is set when a release is built.
+// release is set by the build of a release.
 var release string
 
-// version is the release, or the module's version for `go install`.
+// version returns the release, or the module's version for `go install`.
 func version() string {
 	if release != "" {
 		return release

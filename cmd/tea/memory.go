@@ -13,14 +13,14 @@ import (
 )
 
 type memoryCmd struct {
-	Inspect memoryInspectCmd `cmd:"" help:"Show where the memory is, what it holds and whether it can be opened."`
-	Reset   memoryResetCmd   `cmd:"" help:"Remove everything that the memory has stored."`
+	Inspect memoryInspectCmd `cmd:"" help:"Show the path and the contents of the memory, and whether it can be opened."`
+	Reset   memoryResetCmd   `cmd:"" help:"Remove everything in the memory."`
 }
 
-// memoryFlags say which memory is meant.
+// memoryFlags select the memory.
 type memoryFlags struct {
 	Path   string `placeholder:"DIR" help:"The folder, as settings.memory.path of a workflow. Default: tea/memory in the user's data directory."`
-	Engine string `placeholder:"ENGINE" enum:",duckdb,sqlite" default:"" help:"duckdb or sqlite. Default: that of the memory."`
+	Engine string `placeholder:"ENGINE" enum:",duckdb,sqlite" default:"" help:"duckdb or sqlite. Default: the engine of the memory."`
 	pluginFlags
 	reportFlags
 }
@@ -30,7 +30,7 @@ type memoryInspectCmd struct {
 	memoryFlags
 }
 
-// Run describes the memory; one that cannot be opened is a failure.
+// Run describes the memory. It fails if the memory cannot be opened.
 func (c *memoryInspectCmd) Run(a *app) error {
 	r, err := a.callMemory(c.memoryFlags, "memory.inspect", map[string]any{})
 	if err != nil {
@@ -61,18 +61,18 @@ func (a *app) showMemory(r map[string]any) error {
 }
 
 type memoryResetCmd struct {
-	Yes bool `help:"Do it: what is removed cannot be had back."`
+	Yes bool `help:"Confirm: removed data cannot be restored."`
 	memoryFlags
 }
 
-// Run removes what the memory has stored.
+// Run removes the contents of the memory.
 func (c *memoryResetCmd) Run(a *app) error {
 	if !c.Yes {
 		r, err := a.callMemory(c.memoryFlags, "memory.inspect", map[string]any{})
 		if err != nil {
 			return err
 		}
-		return usageErrorf("this removes %v bytes in %v; to do it, add --yes", r["total_bytes"], r["path"])
+		return usageErrorf("this would remove %v bytes in %v; add --yes to confirm", r["total_bytes"], r["path"])
 	}
 	r, err := a.callMemory(c.memoryFlags, "memory.reset", map[string]any{"confirm": true})
 	if err != nil {
@@ -82,7 +82,7 @@ func (c *memoryResetCmd) Run(a *app) error {
 	return nil
 }
 
-// callMemory calls an action of the memory outside of a workflow.
+// callMemory calls an action of the memory plugin outside of a workflow.
 func (a *app) callMemory(f memoryFlags, action string, params map[string]any) (map[string]any, error) {
 	a.setReport(f.reportFlags)
 	settings := map[string]any{}

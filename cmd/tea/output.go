@@ -45,7 +45,7 @@ func writeJSON(w io.Writer, v any) error {
 	return err
 }
 
-// checkOutput says early what [writeFile] would say after the run.
+// checkOutput returns early what [writeFile] would return after the run.
 func checkOutput(path string) error {
 	if path == "" {
 		return nil
@@ -62,14 +62,14 @@ func checkOutput(path string) error {
 	return nil
 }
 
-// special tells whether a path is there and no plain file, a device or a link
-// for instance, which must not be replaced by one.
+// special reports whether a path exists and is not a regular file, for example
+// a device or a link. Such a path must not be replaced.
 func special(path string) bool {
 	info, err := os.Lstat(path)
 	return err == nil && !info.Mode().IsRegular()
 }
 
-// writeFile replaces a plain file atomically, and writes into anything else.
+// writeFile replaces a regular file atomically, and writes into anything else.
 // Errors name the path.
 func writeFile(path string, write func(io.Writer) error) error {
 	var err error
@@ -101,8 +101,8 @@ func writeInto(path string, write func(io.Writer) error) error {
 	return errors.Join(write(f), f.Close())
 }
 
-// eventStream prints events as JSON lines to w; nil prints none. The last one
-// waits for the final state, which it carries.
+// eventStream prints events as JSON lines to w; nil prints nothing. The last
+// event waits for the final state, which it includes.
 type eventStream struct {
 	w      io.Writer
 	last   *flow.Event
@@ -126,7 +126,7 @@ func (s *eventStream) end(state any) {
 	s.print(*s.last)
 }
 
-// print goes on when the reader has gone: the run matters more.
+// print ignores a reader that has gone: the run continues.
 func (s *eventStream) print(e flow.Event) {
 	if s.w == nil || s.failed != nil {
 		return
@@ -138,7 +138,7 @@ func (s *eventStream) print(e flow.Event) {
 	s.failed = err
 }
 
-// holds tells whether a state has a value at a dotted key. The value is
+// holds reports whether a state has a value at a dotted key. The value is
 // compared as JSON and as text.
 func holds(state map[string]any, key, want string) bool {
 	v, ok := state[key]

@@ -8,17 +8,17 @@ import (
 	"github.com/alecthomas/kong"
 )
 
-// runner is what a command of the grammar is.
+// runner is a command of the grammar.
 type runner interface {
 	Run(a *app) error
 }
 
-// parse applies the command line to the grammar and gives the chosen command;
-// nil where help or the version was printed and nothing is left to do.
+// parse applies the command line to the grammar and returns the selected
+// command; nil if help or the version was printed.
 //
-// kong's own Parse and Run would do the same, but they look up methods by
-// names that are known at run time only. Then the linker must keep every
-// exported method of every type, a tenth of the binary.
+// kong's own Parse and Run would do the same, but they look up methods by names
+// that are known at run time only. The linker would have to keep every exported
+// method of every type, a tenth of the binary.
 func parse(parser *kong.Kong, args []string) (runner, error) {
 	c, err := kong.Trace(parser, args)
 	if err != nil {
@@ -49,8 +49,8 @@ func parse(parser *kong.Kong, args []string) (runner, error) {
 	return chosen(c)
 }
 
-// chosen is the command of a command line that was applied, if all is there
-// that it needs.
+// chosen returns the command of a command line that was applied, if nothing is
+// missing.
 func chosen(c *kong.Context) (runner, error) {
 	node := c.Selected()
 	if node == nil {

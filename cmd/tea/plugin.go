@@ -14,20 +14,20 @@ type pluginCmd struct {
 	List    pluginListCmd    `cmd:"" default:"withargs" help:"List the plugins that are found (the default)."`
 	Info    pluginInfoCmd    `cmd:"" help:"Show a plugin with its actions."`
 	Refresh pluginRefreshCmd `cmd:"" help:"Start plugins, ask for their manifests and store them."`
-	Trust   pluginTrustCmd   `cmd:"" help:"Use the plugins in ./plugins when tea runs beside it."`
+	Trust   pluginTrustCmd   `cmd:"" help:"Trust the plugins in a directory of this project."`
 }
 
 type pluginRefreshCmd struct {
-	Names  []string `arg:"" name:"name" optional:"" help:"Names of plugins; all without one."`
-	Beside bool     `help:"Store the manifests beside the binaries as well, for packaging."`
+	Names  []string `arg:"" name:"name" optional:"" help:"Names of plugins. Default: all."`
+	Beside bool     `help:"Also store the manifests next to the binaries, for packaging."`
 	pluginFlags
 	reportFlags
 }
 
 type pluginTrustCmd struct {
-	Dir    string `arg:"" optional:"" default:"plugins" help:"The directory; ./plugins without one."`
+	Dir    string `arg:"" optional:"" default:"plugins" help:"The directory. Default: ./plugins."`
 	List   bool   `xor:"trust" help:"List the trusted directories."`
-	Remove bool   `xor:"trust" help:"Trust the directory no longer."`
+	Remove bool   `xor:"trust" help:"End the trust in the directory."`
 }
 
 type pluginListCmd struct {
@@ -36,7 +36,7 @@ type pluginListCmd struct {
 	reportFlags
 }
 
-// Run lists the plugins, with what is wrong with others.
+// Run lists the plugins, and the problems with others.
 func (c *pluginListCmd) Run(a *app) error {
 	set, err := a.findPlugins(c.pluginFlags, c.reportFlags)
 	if err != nil {
@@ -68,7 +68,8 @@ func (c *pluginListCmd) Run(a *app) error {
 	return nil
 }
 
-// findPlugins returns what is found, to look at only: the set is closed.
+// findPlugins returns the plugins that are found, for reading only: the set is
+// closed.
 func (a *app) findPlugins(flags pluginFlags, report reportFlags) (*pluginSet, error) {
 	a.setReport(report)
 	set, err := a.discover(flags, a.logger(report), readPlugins)

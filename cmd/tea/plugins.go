@@ -11,17 +11,17 @@ import (
 	tea "github.com/the-edge-agent/tea/sdk"
 )
 
-// pluginFlags say where plugins are.
+// pluginFlags name the plugin directories.
 type pluginFlags struct {
 	Plugins []string `sep:"none" config:"" placeholder:"DIR" help:"Look for plugins here first (repeatable)."`
 }
 
-// pluginUse says what a command may do with plugins.
+// pluginUse is what a command can do with plugins.
 type pluginUse bool
 
 const (
-	// readPlugins reads stored manifests only: checking somebody's workflow
-	// must not run their programs.
+	// readPlugins only reads stored manifests: checking a workflow must not run
+	// programs that come with it.
 	readPlugins pluginUse = false
 	// startPlugins also starts plugins, for calls and to learn manifests.
 	startPlugins pluginUse = true
@@ -33,16 +33,16 @@ type processes interface {
 	host.Learner
 }
 
-// pluginSet is the plugins that were found; [app.discover] makes it.
+// pluginSet is the set of plugins that were found; [app.discover] returns it.
 type pluginSet struct {
 	processes
 	found    []foundPlugin
 	problems []pluginProblem
-	// failed says that a plugin was started and cannot be used.
+	// failed reports whether a plugin was started and cannot be used.
 	failed atomic.Bool
 }
 
-// Learn asks for manifests and remembers whether one is missing afterwards.
+// Learn asks for manifests and records whether it failed.
 func (s *pluginSet) Learn(ctx context.Context, bundles ...string) error {
 	err := s.processes.Learn(ctx, bundles...)
 	if err != nil {
@@ -55,14 +55,15 @@ func (s *pluginSet) Learn(ctx context.Context, bundles ...string) error {
 type foundPlugin struct {
 	tea.Manifest
 	Path string `json:"path"`
-	// Unread says why the manifest, but for the name, is not known.
+	// Unread is the reason why only the name is known, not the rest of the
+	// manifest.
 	Unread string `json:"unread,omitempty"`
 }
 
-// pluginProblem is something wrong in a plugin directory.
+// pluginProblem is a fault in a plugin directory.
 type pluginProblem struct {
 	path, message string
-	// fatal says that workflows cannot use the plugin.
+	// fatal reports whether workflows cannot use the plugin.
 	fatal bool
 }
 
@@ -70,7 +71,7 @@ func (p pluginProblem) log(to *slog.Logger) {
 	to.Warn("plugin problem: "+p.path, "error", p.message)
 }
 
-// openHost makes the host with the plugins that are found. The caller closes
+// openHost opens the host with the plugins that are found. The caller closes
 // it, and has set the report.
 func (a *app) openHost(plugins pluginFlags, report reportFlags, use pluginUse, o host.Options) (*host.Host, error) {
 	o.Logger = a.logger(report)
@@ -99,7 +100,7 @@ func (a *app) openHost(plugins pluginFlags, report reportFlags, use pluginUse, o
 	return h, nil
 }
 
-// warnUnread says which plugins' actions are missing from a list of all.
+// warnUnread logs the plugins whose actions are missing from a list.
 func (a *app) warnUnread(report reportFlags) {
 	for _, p := range a.plugins.found {
 		if p.Unread != "" {

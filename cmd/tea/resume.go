@@ -14,22 +14,22 @@ import (
 )
 
 type resumeCmd struct {
-	RunID       string   `arg:"" name:"run" help:"Id of the run or the beginning of it, the file of its checkpoint, or the workflow file whose newest open run is meant."`
+	RunID       string   `arg:"" name:"run" help:"Id of the run or the beginning of it, the file of its checkpoint, or a workflow file for its newest run that can be resumed."`
 	Answer      []string `sep:"none" placeholder:"ID=JSON" help:"Answer an interrupt, by its id or its node (repeatable)."`
 	Pass        []string `sep:"none" placeholder:"ID|all|none" help:"Pass a stop before or after a node, by its id or its node (repeatable). Default: all, unless --answer is given."`
-	RetryFailed bool     `help:"Run the branches and map items that failed again, and what follows them."`
-	Force       bool     `help:"Go on although the workflow has changed."`
-	Migrate     bool     `help:"Go on with a changed workflow if everything the run used is still there."`
+	RetryFailed bool     `help:"Run failed branches and map items again, and what follows them."`
+	Force       bool     `help:"Resume although the workflow has changed."`
+	Migrate     bool     `help:"Resume with a changed workflow if everything that the run used still exists."`
 	workflowFlag
 	runFlags
 }
 
-// workflowFlag names the workflow of a run that exists.
+// workflowFlag names the workflow of an existing run.
 type workflowFlag struct {
-	Workflow string `placeholder:"FILE" help:"Workflow file of the run. Default: where it was, or the file with the same digest near there, the working directory or the checkpoint directory."`
+	Workflow string `placeholder:"FILE" help:"Workflow file of the run. Default: the original path, or a file with the same digest near it, in the working directory or in the checkpoint directory."`
 }
 
-// Run goes on with the run.
+// Run continues the run.
 func (c *resumeCmd) Run(a *app) error {
 	given, err := parseAnswers(c.Answer)
 	if err != nil {
@@ -53,14 +53,14 @@ func (c *resumeCmd) Run(a *app) error {
 	})
 }
 
-// answers finds what the flags say to the interrupts of the run.
+// answers returns the answers of the flags to the interrupts of the run.
 func (c *resumeCmd) answers(runs *host.Runs, run string, given map[string]any) (map[string]any, error) {
 	entry, err := runs.Entry(run)
 	if err != nil {
 		return nil, err
 	}
 	if entry.Status == flow.Done && c.Input != "" {
-		return nil, usageErrorf("run %s is done: there is nothing left for --input; `tea fork` goes another way from one of its steps", entry.ID)
+		return nil, usageErrorf("run %s is done: --input has no effect; use `tea fork` to continue from one of its steps", entry.ID)
 	}
 	contents, err := runs.Show(run)
 	if err != nil {
@@ -71,12 +71,12 @@ func (c *resumeCmd) answers(runs *host.Runs, run string, given map[string]any) (
 		return nil, err
 	}
 	if c.Interactive && len(c.Pass) == 0 {
-		c.Pass = []string{passNone} // each is asked about
+		c.Pass = []string{passNone} // the user is asked about each
 	}
 	return answersTo(pending, given, c.Pass)
 }
 
-// continueRun starts what continues a run of a directory.
+// continueRun continues a run of a directory.
 func (a *app) continueRun(f *runFlags, dir string, load loader, start starter) error {
 	return a.execute(f, load, func(ctx context.Context, wf *host.Workflow, o host.RunOptions) (*flow.Result, error) {
 		o.CheckpointDir, o.Hold = dir, true
@@ -84,8 +84,8 @@ func (a *app) continueRun(f *runFlags, dir string, load loader, start starter) e
 	})
 }
 
-// loadOf loads the workflow of a run: the file, where it is named, or what the
-// host finds. changed takes it as it is now.
+// loadOf returns a loader for the workflow of a run: the named file, or what
+// the host finds. changed accepts a workflow that has changed.
 func loadOf(dir, run, file string, changed bool) loader {
 	return func(h *host.Host) (*host.Workflow, error) {
 		info, err := host.FindRun(dir, run)
@@ -103,11 +103,11 @@ func loadOf(dir, run, file string, changed bool) loader {
 // runDir is a directory of runs.
 type runDir struct {
 	path string
-	// given is the path where the user has named it, "" for the default one.
+	// given is the path if the user has named it, "" for the default one.
 	given string
 }
 
-// tea is a command line that looks into the directory.
+// tea returns a command line for the directory.
 func (d runDir) tea(words ...string) string {
 	if d.given != "" {
 		words = append(words, "-c", d.given)
@@ -115,7 +115,8 @@ func (d runDir) tea(words ...string) string {
 	return commandLine(words)
 }
 
-// open opens the directory; that run is not in it is the error to show.
+// open opens the directory. A run that is not in it is an error that lists the
+// command to find it.
 func (d runDir) open(run string) (*host.Runs, error) {
 	runs, err := host.OpenRuns(d.path)
 	if err == nil {
@@ -127,8 +128,8 @@ func (d runDir) open(run string) (*host.Runs, error) {
 	return runs, err
 }
 
-// openRun finds what a user calls a run and opens its directory, which the
-// flags name from then on.
+// openRun finds a run by the name that a user gives, and opens its directory.
+// Afterwards the flags name that directory.
 func (f *runFlags) openRun(a *app, name string) (dir runDir, run string, runs *host.Runs, err error) {
 	if dir, run, err = a.findRun(f.CheckpointDir, name); err == nil {
 		f.CheckpointDir = dir.given
@@ -137,7 +138,8 @@ func (f *runFlags) openRun(a *app, name string) (dir runDir, run string, runs *h
 	return dir, run, runs, err
 }
 
-// findRun finds the directory and the id of what a user calls a run.
+// findRun returns the directory and the id of a run by the name that a user
+// gives.
 func (a *app) findRun(given, run string) (runDir, string, error) {
 	if strings.HasSuffix(run, ".tea") && strings.ContainsRune(run, filepath.Separator) {
 		dir := filepath.Dir(run)
@@ -168,9 +170,9 @@ func isFile(path string) bool {
 	return err == nil && info.Mode().IsRegular()
 }
 
-// newestOpenRun finds the newest run of a workflow file that can go on: of the
-// file itself, whatever the way to it, or of its content where the file that
-// the run began with is gone.
+// newestOpenRun finds the newest run of a workflow file that can be resumed: a
+// run of the file itself by any path, or of the same content if the file that
+// the run began with no longer exists.
 func newestOpenRun(dir, file string) (string, error) {
 	here, err := os.Stat(file)
 	if err != nil {
@@ -195,10 +197,11 @@ func newestOpenRun(dir, file string) (string, error) {
 			return r.ID, nil
 		}
 	}
-	return "", fmt.Errorf("no run of %s in %s can go on", file, dir)
+	return "", fmt.Errorf("no run of %s in %s can be resumed", file, dir)
 }
 
-// listRuns lists the runs of a directory; one that is not there has none.
+// listRuns lists the runs of a directory; it is empty if the directory does not
+// exist.
 func listRuns(dir string) ([]host.RunEntry, error) {
 	runs, err := host.OpenRuns(dir)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -212,7 +215,7 @@ func listRuns(dir string) ([]host.RunEntry, error) {
 
 type forkCmd struct {
 	RunID string `arg:"" name:"run" help:"Id of the run or the beginning of it, or the file of its checkpoint."`
-	At    string `required:"" placeholder:"STEP" help:"Number of the last record to take over, or the path of the node after which to branch off."`
+	At    string `required:"" placeholder:"STEP" help:"Number of the last record to copy, or path of the node after which the fork begins."`
 	workflowFlag
 	runFlags
 }
@@ -236,7 +239,7 @@ func (c *forkCmd) Run(a *app) error {
 	return err
 }
 
-// noStep says where to look where a run has no such step.
+// noStep adds the command that lists the steps of a run.
 func noStep(err error, dir runDir, run string) error {
 	if errors.Is(err, host.ErrNoStep) {
 		return fmt.Errorf("%w; `%s` lists its records", err, dir.tea("checkpoint", "show", run))

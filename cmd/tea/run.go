@@ -14,25 +14,25 @@ import (
 	"github.com/the-edge-agent/tea/host/flow"
 )
 
-// runFlags are what run, resume and fork share.
+// runFlags are the common flags of run, resume and fork.
 type runFlags struct {
 	Input           string   `short:"i" placeholder:"JSON|@FILE|-" help:"Input, merged over the initial state; on resume, into the state."`
-	Stream          bool     `short:"s" config:"" help:"Print one JSON object per event to stdout while the run goes on."`
-	CheckpointDir   string   `short:"c" config:"" placeholder:"DIR" help:"Keep the run here, durable after each node."`
-	Durability      string   `config:"" placeholder:"sync" values:"exit,sync,async,off" help:"When records reach the disk: exit, sync, async or off. Default: sync with -c, else exit."`
+	Stream          bool     `short:"s" config:"" help:"Print one JSON object per event to stdout during the run."`
+	CheckpointDir   string   `short:"c" config:"" placeholder:"DIR" help:"Directory of the run's checkpoint, which is written after each node."`
+	Durability      string   `config:"" placeholder:"sync" values:"exit,sync,async,off" help:"When records reach the disk: exit, sync, async or off. Default: sync with -c, otherwise exit."`
 	Secrets         string   `config:"" placeholder:"JSON|@FILE" help:"Secrets by name."`
-	SecretsEnv      string   `config:"" placeholder:"PREFIX" help:"Take the environment variables that begin with this as secrets."`
+	SecretsEnv      string   `config:"" placeholder:"PREFIX" help:"Use the environment variables with this prefix as secrets."`
 	InterruptBefore []string `config:"" placeholder:"NODE,..." help:"Stop before these nodes."`
 	InterruptAfter  []string `config:"" placeholder:"NODE,..." help:"Stop after these nodes."`
-	Interactive     bool     `short:"I" help:"Ask at the terminal instead of stopping at interrupts."`
+	Interactive     bool     `short:"I" help:"Ask on the terminal instead of stopping at interrupts."`
 	Output          string   `short:"o" placeholder:"FILE" help:"Write the final state to this file instead of stdout."`
-	FailOnState     []string `sep:"none" placeholder:"KEY=VALUE" help:"Exit with 1 if the final state holds this (repeatable)."`
+	FailOnState     []string `sep:"none" placeholder:"KEY=VALUE" help:"Exit with 1 if the final state has this value (repeatable)."`
 	TraceFile       string   `config:"" placeholder:"FILE" help:"Append the run's spans to this file, one JSON object a line."`
 	pluginFlags
 	reportFlags
 }
 
-// options brings the flags into the form of the host.
+// options converts the flags to options of the host.
 func (f *runFlags) options(a *app) (host.RunOptions, error) {
 	var o host.RunOptions
 	var err error
@@ -47,13 +47,13 @@ func (f *runFlags) options(a *app) (host.RunOptions, error) {
 			return o, usageError(err)
 		}
 	}
-	if f.Output == "-" { // as other tools call stdout
+	if f.Output == "-" { // the usual name for stdout
 		f.Output = ""
 	}
 	o.Env = environment()
 	for _, rule := range f.FailOnState {
 		if !strings.Contains(rule, "=") {
-			return o, usageErrorf("--fail-on-state %s: want KEY=VALUE", rule)
+			return o, usageErrorf("--fail-on-state %s: expected KEY=VALUE", rule)
 		}
 	}
 	o.InterruptBefore, o.InterruptAfter = f.InterruptBefore, f.InterruptAfter
@@ -63,9 +63,9 @@ func (f *runFlags) options(a *app) (host.RunOptions, error) {
 	return o, err
 }
 
-// keepByDefault keeps the run in the user's own directory, where it leaves
-// nothing if it ends well. A machine without a place to write runs workflows
-// all the same, with a warning.
+// keepByDefault stores the run in the user's own directory, from where it is
+// removed if it ends well. Without a writable directory the run has no
+// checkpoint, and a warning says so.
 func (a *app) keepByDefault(o *host.RunOptions) error {
 	dir, err := a.defaultRunDir()
 	if err == nil && o.Durability != flow.DurabilityOff {
@@ -75,7 +75,7 @@ func (a *app) keepByDefault(o *host.RunOptions) error {
 		if o.Durability != "" && o.Durability != flow.DurabilityOff {
 			return err
 		}
-		a.logger(reportFlags{}).Warn("this run keeps no checkpoint; name a directory with -c", "error", err)
+		a.logger(reportFlags{}).Warn("this run has no checkpoint; name a directory with -c", "error", err)
 		o.Durability = flow.DurabilityOff
 		return nil
 	}
@@ -86,7 +86,7 @@ func (a *app) keepByDefault(o *host.RunOptions) error {
 	return nil
 }
 
-// writable makes a directory where there is none.
+// writable creates a directory if needed and checks that it can be written to.
 func writable(dir string) error {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return err
@@ -97,7 +97,7 @@ func writable(dir string) error {
 	return nil
 }
 
-// defaultRunDir is where runs are kept without -c.
+// defaultRunDir returns the directory of runs without -c.
 func (a *app) defaultRunDir() (string, error) {
 	home := stateHome(a.getenv)
 	if home == "" {
@@ -106,7 +106,7 @@ func (a *app) defaultRunDir() (string, error) {
 	return filepath.Join(home, "tea", "runs"), nil
 }
 
-// environment is the root env of templates.
+// environment returns the root env of templates.
 func environment() map[string]any {
 	env := map[string]any{}
 	for _, entry := range os.Environ() {
@@ -117,8 +117,8 @@ func environment() map[string]any {
 	return env
 }
 
-// resumeCommand is what goes on with a run that was started by these flags,
-// without the secrets that an answer may hold.
+// resumeCommand returns the command that resumes a run that was started with
+// these flags, without the secrets that an answer can contain.
 func (f *runFlags) resumeCommand(res *flow.Result, mask host.Mask) string {
 	words := []string{"resume", res.RunID}
 	if f.CheckpointDir != "" {
@@ -145,7 +145,7 @@ func (f *runFlags) resumeCommand(res *flow.Result, mask host.Mask) string {
 	return commandLine(words)
 }
 
-// commandLine is a call of tea for a shell.
+// commandLine returns a call of tea for a shell.
 func commandLine(words []string) string {
 	line := "tea"
 	for _, word := range words {

@@ -13,16 +13,16 @@ import (
 
 type runsCmd struct {
 	List   runsListCmd   `cmd:"" default:"withargs" help:"List runs, the newest first (the default)."`
-	Show   runsShowCmd   `cmd:"" help:"Show how a run stands and what it waits for."`
+	Show   runsShowCmd   `cmd:"" help:"Show the status of a run and what it waits for."`
 	Events runsEventsCmd `cmd:"" help:"Print a run's events as JSON lines."`
 }
 
-// keepFlags say where runs are.
+// keepFlags name the directory of runs.
 type keepFlags struct {
 	CheckpointDir string `short:"c" config:"" placeholder:"DIR" help:"Directory of runs."`
 }
 
-// dir is the directory that is meant.
+// dir returns the named or the default directory.
 func (f keepFlags) dir(a *app) (string, error) {
 	if f.CheckpointDir != "" {
 		return f.CheckpointDir, nil
@@ -30,8 +30,8 @@ func (f keepFlags) dir(a *app) (string, error) {
 	return a.defaultRunDir()
 }
 
-// openDir opens the directory that is meant; nil where it does not exist, which
-// the user is told.
+// openDir opens the named or the default directory. It returns nil, with a
+// message to the user, if the directory does not exist.
 func (f keepFlags) openDir(a *app) (*host.Runs, error) {
 	dir, err := f.dir(a)
 	if err != nil {
@@ -39,7 +39,7 @@ func (f keepFlags) openDir(a *app) (*host.Runs, error) {
 	}
 	runs, err := host.OpenRuns(dir)
 	if errors.Is(err, fs.ErrNotExist) {
-		fmt.Fprintf(a.report, "no run has been kept in %s: there is no such directory\n", dir)
+		fmt.Fprintf(a.report, "no runs in %s: the directory does not exist\n", dir)
 		return nil, nil
 	}
 	return runs, err
@@ -98,7 +98,7 @@ type runsShowCmd struct {
 	reportFlags
 }
 
-// html prints the run as a page. Its workflow may be gone or changed.
+// html prints the run as a page. The workflow can be missing or changed.
 func (c *runsShowCmd) html(a *app, runs *host.Runs, dir, id string) error {
 	a.setReport(c.reportFlags)
 	h, err := a.openHost(c.pluginFlags, c.reportFlags, readPlugins, host.Options{})
@@ -109,7 +109,7 @@ func (c *runsShowCmd) html(a *app, runs *host.Runs, dir, id string) error {
 	note := ""
 	wf, err := loadOf(dir, id, c.Workflow, true)(h)
 	if err != nil {
-		note = "The graph is left out: " + err.Error()
+		note = "The graph is missing: " + err.Error()
 		a.logger(c.reportFlags).Warn("the page has no graph: the workflow cannot be loaded", "error", err)
 	} else {
 		defer wf.Close()
@@ -122,7 +122,7 @@ func (c *runsShowCmd) html(a *app, runs *host.Runs, dir, id string) error {
 	return err
 }
 
-// runOutput is a run in JSON.
+// runOutput is the JSON form of a run.
 type runOutput struct {
 	host.RunEntry
 	host.RunFailure
@@ -162,7 +162,7 @@ func (c *runsShowCmd) Run(a *app) error {
 	return a.table(nil, out.rows(a, dir))
 }
 
-// rows describe the run to a person.
+// rows describe the run for people.
 func (out *runOutput) rows(a *app, dir runDir) [][]string {
 	var rows [][]string
 	row := func(name, text string) {
@@ -204,12 +204,12 @@ func (out *runOutput) rows(a *app, dir runDir) [][]string {
 
 type runsEventsCmd struct {
 	RunID  string `arg:"" name:"run" help:"Id of the run or the beginning of it, or the file of its checkpoint."`
-	After  int64  `placeholder:"SEQ" help:"Leave out the events up to this number."`
-	Follow bool   `help:"Go on until the run ends."`
+	After  int64  `placeholder:"SEQ" help:"Omit the events up to this number."`
+	Follow bool   `help:"Continue until the run ends."`
 	keepFlags
 }
 
-// followEvery is how often the file of a run that goes on is looked at.
+// followEvery is the interval at which the log of a running run is read.
 const followEvery = 100 * time.Millisecond
 
 // Run prints the events.
@@ -225,7 +225,7 @@ func (c *runsEventsCmd) Run(a *app) error {
 	ticker := time.NewTicker(followEvery)
 	defer ticker.Stop()
 	for {
-		// Asked before the reading, so that the last events are not missed.
+		// Before the reading, so that the last events are not missed.
 		goesOn := c.Follow && isRunning(runs, id)
 		err := events.Next(func(_ int64, line []byte) error {
 			_, err := a.stdout.Write(append(bytes.Clone(escapeJSON(line)), '\n'))

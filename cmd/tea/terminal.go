@@ -11,13 +11,13 @@ import (
 	"github.com/the-edge-agent/tea/host"
 )
 
-// reportFlags say how much is told.
+// reportFlags set how much is reported.
 type reportFlags struct {
-	Verbose int  `short:"v" type:"counter" help:"Show log lines; -vv also those for debugging."`
+	Verbose int  `short:"v" type:"counter" help:"Show log lines; -vv also shows those for debugging."`
 	Quiet   bool `short:"q" config:"" help:"Show nothing but errors."`
 }
 
-// setReport makes the report that everything for people goes through.
+// setReport makes the report that receives all output for people.
 func (a *app) setReport(f reportFlags) {
 	a.quiet = f.Quiet
 	o := host.ReportOptions{Quiet: f.Quiet, ASCII: !a.utf8()}
@@ -28,8 +28,8 @@ func (a *app) setReport(f reportFlags) {
 	a.report = host.NewReport(a.stderr, o)
 }
 
-// logger writes to the report what the flags ask for: warnings as lines for
-// people, or with -v everything as key=value.
+// logger returns a logger to the report at the level of the flags: warnings as
+// lines for people, or with -v everything as key=value.
 func (a *app) logger(f reportFlags) *slog.Logger {
 	w := maskedWriter{a}
 	switch {
@@ -44,7 +44,7 @@ func (a *app) logger(f reportFlags) *slog.Logger {
 }
 
 // maskedWriter writes log lines to the report without the secrets in them: a
-// plugin may print what it was given.
+// plugin can print its settings.
 type maskedWriter struct{ app *app }
 
 func (w maskedWriter) Write(line []byte) (int, error) {
@@ -59,14 +59,14 @@ func newLogger(w io.Writer, level slog.Level) *slog.Logger {
 		Level: level,
 		ReplaceAttr: func(groups []string, attr slog.Attr) slog.Attr {
 			if len(groups) == 0 && attr.Key == slog.TimeKey {
-				return slog.Attr{} // whoever keeps logs adds the time
+				return slog.Attr{} // the system log adds the time
 			}
 			return attr
 		},
 	}))
 }
 
-// terminal tells whether a file is a terminal that can move its cursor.
+// terminal reports whether a file is a terminal that can move its cursor.
 func (a *app) terminal(f *os.File) bool {
 	return a.getenv("TERM") != "dumb" && a.getenv("TERM") != "" && term.IsTerminal(int(f.Fd()))
 }
@@ -79,7 +79,7 @@ func terminalSize(f *os.File) (columns, rows int) {
 	return columns, rows
 }
 
-// table prints rows on stdout, as wide as its terminal is.
+// table prints rows on stdout, at the width of its terminal.
 func (a *app) table(header []string, rows [][]string) error {
 	columns := 0
 	if a.terminal(a.stdout) {
@@ -88,7 +88,7 @@ func (a *app) table(header []string, rows [][]string) error {
 	return host.WriteTable(a.out, columns, header, rows)
 }
 
-// utf8 tells whether the locale's characters go beyond ASCII.
+// utf8 reports whether the locale uses UTF-8.
 func (a *app) utf8() bool {
 	for _, name := range []string{"LC_ALL", "LC_CTYPE", "LANG"} {
 		if locale := a.getenv(name); locale != "" {

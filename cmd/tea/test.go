@@ -17,7 +17,7 @@ type testCmd struct {
 	reportFlags
 }
 
-// Run runs the tests of each file and prints what failed, as go test does.
+// Run runs the tests of each file and prints the failures, as go test does.
 func (c *testCmd) Run(a *app) error {
 	a.setReport(c.reportFlags)
 	ctx, stop := stoppable()
@@ -38,7 +38,7 @@ func (c *testCmd) Run(a *app) error {
 		good := true
 		err = suite.Run(ctx, newHost, func(o flowtest.Outcome) {
 			good = good && len(o.Failures) == 0
-			c.tell(a, o)
+			c.report(a, o)
 		})
 		if err != nil {
 			return err
@@ -55,7 +55,7 @@ func (c *testCmd) Run(a *app) error {
 	return nil
 }
 
-// testFiles lists the files of tests that paths name; no path means the
+// testFiles returns the test files that paths name; without paths, those of the
 // working directory.
 func testFiles(paths []string) ([]string, error) {
 	if len(paths) == 0 {
@@ -88,7 +88,7 @@ func testFiles(paths []string) ([]string, error) {
 	return files, nil
 }
 
-// numbered is "1 test" and "2 tests".
+// numbered returns "1 test" or "2 tests".
 func numbered(n int, word string) string {
 	if n != 1 {
 		word += "s"
@@ -96,8 +96,8 @@ func numbered(n int, word string) string {
 	return fmt.Sprintf("%d %s", n, word)
 }
 
-// tell prints a test that failed; with -v every one.
-func (c *testCmd) tell(a *app, o flowtest.Outcome) {
+// report prints a test that failed; with -v every test.
+func (c *testCmd) report(a *app, o flowtest.Outcome) {
 	if len(o.Failures) == 0 {
 		if c.Verbose > 0 {
 			fmt.Fprintf(a.out, "--- PASS: %s (%.2fs)\n", o.Test.Name, o.Elapsed.Seconds())

@@ -7,10 +7,10 @@ import (
 	"github.com/the-edge-agent/tea/host"
 )
 
-// loadFlags change what is read of a workflow.
+// loadFlags change the workflow that is loaded.
 type loadFlags struct {
-	Config  string   `short:"C" placeholder:"JSON" help:"Lay this JSON over the workflow."`
-	Overlay []string `short:"f" sep:"none" placeholder:"FILE" help:"Lay this file over the workflow (repeatable)."`
+	Config  string   `short:"C" placeholder:"JSON" help:"Merge this JSON over the workflow."`
+	Overlay []string `short:"f" sep:"none" placeholder:"FILE" help:"Merge this file over the workflow (repeatable)."`
 }
 
 func (f loadFlags) loadOptions() host.LoadOptions {
@@ -19,7 +19,7 @@ func (f loadFlags) loadOptions() host.LoadOptions {
 
 type validateCmd struct {
 	Files  []string `arg:"" name:"file" help:"Workflow files."`
-	Strict bool     `help:"Find more, such as nodes that nothing leads to; warnings count as errors."`
+	Strict bool     `help:"Check more, for example for unreachable nodes; warnings count as errors."`
 	JSON   bool     `name:"json" help:"Print the findings as a JSON list."`
 	loadFlags
 	pluginFlags
@@ -124,7 +124,7 @@ func (a *app) schema(plugins pluginFlags, report reportFlags) ([]byte, error) {
 }
 
 type initCmd struct {
-	Dir string `arg:"" optional:"" default:"." help:"Where to write it."`
+	Dir string `arg:"" optional:"" default:"." help:"Directory of the project."`
 	pluginFlags
 	reportFlags
 }

@@ -1,5 +1,4 @@
-// Package checkup looks whether a machine is fit to run workflows. Start with
-// [Run].
+// Package checkup checks whether a machine can run workflows. Start with [Run].
 package checkup
 
 import (
@@ -15,40 +14,41 @@ import (
 	"github.com/the-edge-agent/tea/host/flow"
 )
 
-// Verdict says how a check ended.
+// Verdict is the result of a check.
 type Verdict string
 
-// The verdicts. Only Fail means that workflows will not run.
+// The verdicts. Only Fail means that workflows cannot run.
 const (
 	OK   Verdict = "ok"
 	Warn Verdict = "warn"
 	Fail Verdict = "fail"
 )
 
-// Finding is what one check has found.
+// Finding is the result of one check, for people.
 type Finding struct {
 	Check   string  `json:"check"`
 	Verdict Verdict `json:"verdict"`
 	Message string  `json:"message"`
-	// Hint says what to do; "" where all is well.
+	// Hint is the remedy; "" if there is nothing to do.
 	Hint string `json:"hint,omitempty"`
 }
 
-// Options say what is looked at.
+// Options select what is checked.
 type Options struct {
 	Host *host.Host
-	// RunDir is where runs are kept; "" where no place is known.
+	// RunDir is the directory of runs; "" if there is none.
 	RunDir string
-	// Plugins are the bundles found, PluginProblems what is wrong with others.
+	// Plugins are the plugins that were found, PluginProblems the faults of
+	// others.
 	Plugins        []string
 	PluginProblems []string
-	// UTF8 and Terminal say what the terminal can do.
+	// UTF8 and Terminal describe the terminal.
 	UTF8, Terminal bool
 	// Now is the clock.
 	Now time.Time
 }
 
-// Run makes every check, in the order of the list it gives.
+// Run makes every check and returns the findings in the order of the checks.
 func Run(ctx context.Context, o Options) []Finding {
 	return []Finding{
 		o.directory(), o.space(), o.checkpoint(ctx), o.lua(ctx),
@@ -74,7 +74,7 @@ func (o Options) directory() Finding {
 }
 
 func (o Options) space() Finding {
-	f := Finding{Check: "disk space", Verdict: Warn, Hint: "make room; `tea checkpoint gc` removes old runs"}
+	f := Finding{Check: "disk space", Verdict: Warn, Hint: "free some space; `tea checkpoint gc` removes old runs"}
 	var stat unix.Statfs_t
 	if err := unix.Statfs(o.RunDir, &stat); err != nil {
 		f.Message = "unknown: " + err.Error()
@@ -98,7 +98,7 @@ nodes:
 `
 
 func (o Options) checkpoint(ctx context.Context) Finding {
-	f := Finding{Check: "checkpoint", Verdict: Fail, Hint: "a run cannot be kept there; check the disk and the rights of the directory"}
+	f := Finding{Check: "checkpoint", Verdict: Fail, Hint: "runs cannot be stored there; check the disk and the permissions of the directory"}
 	dir, err := os.MkdirTemp(o.RunDir, "doctor-")
 	if err != nil {
 		f.Message = err.Error()
@@ -163,14 +163,14 @@ func (o Options) plugins() Finding {
 	return f
 }
 
-// oldest is before this program was written: a clock that shows less has
-// not been set.
+// oldest is before this program was written. An earlier time means that the
+// clock was not set.
 var oldest = time.Date(2025, 1, 1, 0, 0, 0, 0, time.UTC)
 
 func (o Options) clock() Finding {
 	f := Finding{Check: "clock", Verdict: OK, Message: o.Now.UTC().Format(time.RFC3339)}
 	if o.Now.Before(oldest) {
-		f.Verdict, f.Hint = Warn, "set the clock (timedatectl, chrony): run ids, certificates and the pruning of old runs go by it"
+		f.Verdict, f.Hint = Warn, "set the clock (timedatectl, chrony): run ids, certificates and the removal of old runs depend on it"
 	}
 	return f
 }
@@ -179,7 +179,7 @@ func (o Options) locale() Finding {
 	if o.UTF8 {
 		return Finding{Check: "locale", Verdict: OK, Message: "UTF-8"}
 	}
-	return Finding{Check: "locale", Verdict: Warn, Message: "not UTF-8, so signs are drawn in ASCII", Hint: "set LANG=C.UTF-8"}
+	return Finding{Check: "locale", Verdict: Warn, Message: "not UTF-8; symbols are drawn in ASCII", Hint: "set LANG=C.UTF-8"}
 }
 
 func (o Options) terminal() Finding {

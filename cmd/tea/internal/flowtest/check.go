@@ -12,8 +12,8 @@ import (
 	"github.com/the-edge-agent/tea/sdk/value"
 )
 
-// check compares what came of a run with what is expected. A test that says
-// nothing of the status expects the run to be done.
+// check compares the result of a run with what is expected. A test without a
+// status expects the run to be done.
 func (t *Test) check(res *flow.Result, visited []any) []Failure {
 	var failures []Failure
 	expects := func(key string) bool {
@@ -38,7 +38,7 @@ func because(res *flow.Result) string {
 	return ": " + res.Err.Error()
 }
 
-// check gives what is wrong with one expectation.
+// check returns the failures of one expectation.
 func (e Expectation) check(res *flow.Result, visited []any, exact bool) []string {
 	switch e.Key {
 	case "status":
@@ -73,8 +73,8 @@ func (e Expectation) check(res *flow.Result, visited []any, exact bool) []string
 	return nil
 }
 
-// difference compares deeply. Objects may have more members than are
-// expected unless the comparison is exact.
+// difference compares deeply. Objects can have more members than expected
+// unless the comparison is exact.
 func difference(path string, want, got any, exact bool) []string {
 	object, ok := want.(map[string]any)
 	other, same := got.(map[string]any)
@@ -91,7 +91,7 @@ func difference(path string, want, got any, exact bool) []string {
 	for _, key := range slices.Sorted(maps.Keys(object)) {
 		v, there := other[key]
 		if !there {
-			out = append(out, fmt.Sprintf("%s.%s: want %s, there is none", path, key, show(object[key])))
+			out = append(out, fmt.Sprintf("%s.%s: want %s, got nothing", path, key, show(object[key])))
 			continue
 		}
 		out = append(out, difference(path+"."+key, object[key], v, exact)...)

@@ -1,6 +1,6 @@
-// Package flowtest runs the tests of workflows: files that say what goes in,
-// which actions are replaced by what, and what must come out.
+// Package flowtest runs the tests of workflows: files that define the input,
+// the results of replaced actions, and the expected outcome.
 //
-// Start with [Load] and [Suite.Run]. The format stands in
-// docs/guide/testing.md.
+// Start with [Load] and [Suite.Run]. docs/guide/testing.md describes the
+// format.
 package flowtest

@@ -22,31 +22,31 @@ type Suite struct {
 	Tests []Test
 }
 
-// Test is one run of a workflow with what must come of it.
+// Test is one run of a workflow with its expected outcome.
 type Test struct {
 	Name string
-	// Pos is where the test stands.
+	// Pos is the position of the test in the file.
 	Pos diag.Pos
 	// Workflow is the path of the workflow's file.
 	Workflow string
 	Overlays []string
 	Input    map[string]any
 	Secrets  map[string]any
-	// Actions are the results of replaced actions by name: each a list that
-	// is used up call by call, the last one for ever.
+	// Actions are the results of replaced actions by name. Each call uses the
+	// next result of the list; the last one repeats.
 	Actions map[string][]any
 	Answers map[string]any
 	Expect  []Expectation
 }
 
-// Expectation is one entry of expect, with its place.
+// Expectation is one entry of expect, with its position.
 type Expectation struct {
 	Pos   diag.Pos
 	Key   string
 	Value any
 }
 
-// mostBytes is how large a file of tests may be.
+// mostBytes is the maximum size of a file of tests.
 const mostBytes = 4 << 20
 
 var (
@@ -55,7 +55,7 @@ var (
 	expectKeys = []string{"status", "state", "exact", "error", "error_type", "visited", "pending"}
 )
 
-// Load reads a file of tests. Its errors carry the position.
+// Load reads a file of tests. Its errors have a position.
 func Load(file string) (*Suite, error) {
 	data, err := confine.ReadRegular(file, mostBytes)
 	if err != nil {
@@ -64,13 +64,13 @@ func Load(file string) (*Suite, error) {
 	return Parse(file, data)
 }
 
-// Parse is [Load] from memory; file stands in messages, and paths start at
-// its directory.
+// Parse is [Load] from memory. file is used in messages, and paths are relative
+// to its directory.
 func Parse(file string, data []byte) (*Suite, error) {
 	var doc yaml.Node
 	switch err := yaml.NewDecoder(bytes.NewReader(data)).Decode(&doc); {
 	case errors.Is(err, io.EOF):
-		return nil, fmt.Errorf("%s: there is no list of tests", file)
+		return nil, fmt.Errorf("%s: no list of tests", file)
 	case err != nil:
 		return nil, fmt.Errorf("read tests %s: %w", file, err)
 	}
@@ -89,13 +89,13 @@ func (s *Suite) pos(n *yaml.Node) diag.Pos {
 	return diag.Pos{File: s.File, Line: n.Line, Column: n.Column}
 }
 
-// members walks over a mapping and refuses keys that are not known.
+// members calls each for the members of a mapping. Unknown keys are errors.
 func (s *Suite) members(n *yaml.Node, known []string, each func(key, v *yaml.Node) error) error {
 	if n.Kind == yaml.AliasNode {
 		n = n.Alias
 	}
 	if n.Kind != yaml.MappingNode {
-		return s.fail(n, "want a mapping with %s", strings.Join(known, ", "))
+		return s.fail(n, "expected a mapping with %s", strings.Join(known, ", "))
 	}
 	for i := 0; i < len(n.Content); i += 2 {
 		key := n.Content[i]
@@ -128,7 +128,7 @@ func (s *Suite) decode(root *yaml.Node) error {
 		return err
 	}
 	if list == nil || list.Kind != yaml.SequenceNode || len(list.Content) == 0 {
-		return s.fail(root, "there is no list of tests")
+		return s.fail(root, "no list of tests")
 	}
 	for i, n := range list.Content {
 		t := Test{Name: fmt.Sprintf("test %d", i+1), Pos: s.pos(n), Workflow: workflow}
@@ -136,7 +136,7 @@ func (s *Suite) decode(root *yaml.Node) error {
 			return err
 		}
 		if t.Workflow == "" {
-			return s.fail(n, "%s names no workflow", t.Name)
+			return s.fail(n, "%s does not name a workflow", t.Name)
 		}
 		t.Workflow = s.beside(t.Workflow)
 		for i, f := range t.Overlays {
@@ -147,7 +147,7 @@ func (s *Suite) decode(root *yaml.Node) error {
 	return nil
 }
 
-// beside makes a path start at the directory of the tests.
+// beside makes a path relative to the directory of the tests.
 func (s *Suite) beside(path string) string {
 	if filepath.IsAbs(path) {
 		return path
@@ -183,7 +183,7 @@ func (s *Suite) test(t *Test, n *yaml.Node) error {
 	})
 }
 
-// actions reads what stands in for each action.
+// actions reads the results of replaced actions.
 func (s *Suite) actions(t *Test, n *yaml.Node) error {
 	var all map[string]any
 	if err := s.object(n, &all); err != nil {
@@ -210,7 +210,7 @@ func (s *Suite) into(n *yaml.Node, target any) error {
 	return nil
 }
 
-// value brings YAML into the value model.
+// value converts YAML to the value model.
 func (s *Suite) value(n *yaml.Node) (any, error) {
 	var raw any
 	if err := s.into(n, &raw); err != nil {
@@ -230,7 +230,7 @@ func (s *Suite) object(n *yaml.Node, target *map[string]any) error {
 	}
 	object, ok := v.(map[string]any)
 	if !ok && v != nil {
-		return s.fail(n, "want an object")
+		return s.fail(n, "expected an object")
 	}
 	*target = object
 	return nil

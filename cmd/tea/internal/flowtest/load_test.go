@@ -49,13 +49,13 @@ func TestParse(t *testing.T) {
 func TestMistakesInTests(t *testing.T) {
 	t.Parallel()
 	tests := []struct{ name, text, want string }{
-		{"empty", "", "t.yaml: there is no list of tests"},
-		{"no mapping", "[1]", "t.yaml:1:1: want a mapping with tests, workflow"},
-		{"no tests", "workflow: x", "t.yaml:1:1: there is no list of tests"},
+		{"empty", "", "t.yaml: no list of tests"},
+		{"no mapping", "[1]", "t.yaml:1:1: expected a mapping with tests, workflow"},
+		{"no tests", "workflow: x", "t.yaml:1:1: no list of tests"},
 		{"unknown key", "tests: [{nmae: x}]", `t.yaml:1:10: unknown key "nmae"; did you mean "name"?`},
 		{"unknown expectation", "tests: [{workflow: x, expect: {stat: done}}]", `did you mean "state"?`},
-		{"no workflow", "tests: [{name: x}]", "t.yaml:1:9: x names no workflow"},
-		{"input no object", "tests: [{workflow: x, input: 3}]", "t.yaml:1:30: want an object"},
+		{"no workflow", "tests: [{name: x}]", "t.yaml:1:9: x does not name a workflow"},
+		{"input no object", "tests: [{workflow: x, input: 3}]", "t.yaml:1:30: expected an object"},
 		{"no results", "tests: [{workflow: x, actions: {a.b: []}}]", "the list of results of a.b is empty"},
 	}
 	for _, test := range tests {
@@ -89,7 +89,7 @@ func TestDifference(t *testing.T) {
 			"several",
 			map[string]any{"a": "1", "b": nil, "l": []any{}},
 			false,
-			[]string{`state.a: want "1", got 1`, `state.b: want null, there is none`, `state.l: want [], got [{"k":true,"m":null}]`},
+			[]string{`state.a: want "1", got 1`, `state.b: want null, got nothing`, `state.l: want [], got [{"k":true,"m":null}]`},
 		},
 		{"in a list", map[string]any{"l": []any{map[string]any{"k": false}}}, false, []string{`state.l[0].k: want false, got true`}},
 	}

@@ -16,25 +16,27 @@ import (
 	"github.com/the-edge-agent/tea/sdk/value"
 )
 
-// Outcome is what came of one test.
+// Outcome is the result of one test.
 type Outcome struct {
 	Test    *Test
 	Elapsed time.Duration
-	// Failures are what was not as expected; empty = passed.
+	// Failures are the differences from what is expected; empty if the test
+	// passed.
 	Failures []Failure
 }
 
-// Failure is one thing that is wrong, with the place in the file of tests.
+// Failure is one difference, with its position in the file of tests.
 type Failure struct {
 	Pos     diag.Pos
 	Message string
 }
 
-// NewHost makes a host with actions replaced; the test closes it.
+// NewHost returns a host with replaced actions. The test closes it.
 type NewHost func(replace []tea.Action) (*host.Host, error)
 
-// Run runs the tests of the suite in order and tells of each.
-func (s *Suite) Run(ctx context.Context, newHost NewHost, tell func(Outcome)) error {
+// Run runs the tests of the suite in order and calls report with the outcome of
+// each.
+func (s *Suite) Run(ctx context.Context, newHost NewHost, report func(Outcome)) error {
 	for i := range s.Tests {
 		if err := ctx.Err(); err != nil {
 			return context.Cause(ctx)
@@ -42,7 +44,7 @@ func (s *Suite) Run(ctx context.Context, newHost NewHost, tell func(Outcome)) er
 		started := time.Now()
 		t := &s.Tests[i]
 		failures := t.run(ctx, newHost)
-		tell(Outcome{Test: t, Elapsed: time.Since(started), Failures: failures})
+		report(Outcome{Test: t, Elapsed: time.Since(started), Failures: failures})
 	}
 	return nil
 }
@@ -62,8 +64,7 @@ func (t *Test) run(ctx context.Context, newHost NewHost) []Failure {
 		return t.failf("the workflow is invalid:\n%v", err)
 	}
 	defer wf.Close()
-	// Questions that have no answer leave a run that waits, which needs a
-	// place to be kept.
+	// Questions without an answer leave a run that waits, which must be stored.
 	dir, err := os.MkdirTemp("", "tea-test-")
 	if err != nil {
 		return t.failf("make a directory for the run: %v", err)
@@ -78,7 +79,7 @@ func (t *Test) run(ctx context.Context, newHost NewHost) []Failure {
 		res, err = t.answer(ctx, wf, o, res)
 	}
 	var refused *tea.Error
-	if errors.As(err, &refused) { // input that does not fit, say
+	if errors.As(err, &refused) { // for example, input that does not fit
 		res, err = &flow.Result{Status: flow.Failed, Err: refused}, nil
 	}
 	if err != nil {
@@ -87,7 +88,7 @@ func (t *Test) run(ctx context.Context, newHost NewHost) []Failure {
 	return t.check(res, visits.names)
 }
 
-// answer goes on for as long as there are answers to what is asked.
+// answer resumes the run while the test has answers to its questions.
 func (t *Test) answer(ctx context.Context, wf *host.Workflow, o host.RunOptions, res *flow.Result) (*flow.Result, error) {
 	o.Input, o.Durability = nil, flow.DurabilityAsync
 	for res.Status == flow.Waiting {
@@ -110,7 +111,7 @@ func (t *Test) answer(ctx context.Context, wf *host.Workflow, o host.RunOptions,
 	return res, nil
 }
 
-// replacements are the actions that give the results of the test.
+// replacements returns the actions that return the results of the test.
 func (t *Test) replacements() []tea.Action {
 	var actions []tea.Action
 	for name, results := range t.Actions {
@@ -152,8 +153,8 @@ func asFailure(result any) *tea.Error {
 	return failure
 }
 
-// visited collects the nodes that ran, in the order in which they began. One
-// that waited for an answer begins once more when the run goes on.
+// visited collects the nodes that ran, in the order in which they began. A node
+// that waited for an answer begins again when the run is resumed.
 type visited struct{ names []any }
 
 func (v *visited) event(e flow.Event) {

@@ -15,12 +15,13 @@ import (
 //go:embed files
 var files embed.FS
 
-// schemaFile is what the first line of the project's workflow names.
+// schemaFile is the file that the first line of the project's workflow names.
 const schemaFile = "tea.schema.json"
 
-// Write puts the project's files into a directory, which it creates if needed,
-// and returns their paths. schema is the JSON Schema of workflow files, for
-// editors. A file that exists already is an error, and then nothing is written.
+// Write writes the project's files into a directory, which it creates if
+// needed, and returns their paths. schema is the JSON Schema of workflow files,
+// for editors. If one of the files exists, Write returns an error and writes
+// nothing.
 func Write(dir string, schema []byte) ([]string, error) {
 	entries, err := files.ReadDir("files")
 	if err != nil {
