@@ -92,7 +92,7 @@ func TestRecordThatDoesNotFit(t *testing.T) {
 		"not an object":        {`[]`, "record 1 (node a): the body is array, not an object"},
 		"update not an object": {`{"u": 1}`, "record 1 (node a): u: not an object"},
 		"wrong type":           {`{"to": 1}`, "record 1 (node a): to: cannot store integer in a Go string"},
-		"a secret is missing":  {`{"r": "\u0000sgone\u0000"}`, `record 1 (node a): the checkpoint refers to the secret "gone"; give it with --secrets or --secrets-env as in the first run`},
+		"a secret is missing":  {`{"r": "\u0000sgone\u0000"}`, "record 1 (node a): " + (&secret.MissingError{Name: "gone"}).Error()},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
