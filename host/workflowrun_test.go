@@ -87,3 +87,24 @@ func TestWorkflowThatRunsItselfEnds(t *testing.T) {
 		})
 	}
 }
+
+// Depth alone does not bound a workflow that runs itself for each item.
+func TestWorkflowThatRunsItselfInAMapEnds(t *testing.T) {
+	t.Parallel()
+	s := files(t, map[string]string{"main.yaml": `
+nodes:
+  - name: m
+    type: dynamic_parallel
+    items: [1, 2, 3, 4]
+    action: {uses: workflow.run, with: {path: main.yaml}}
+    fan_in: j
+  - {name: j, run: "return {n = #parallel_results}"}
+`})
+	res, err := s.wf.Run(t.Context(), host.RunOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if res.Status != flow.Stopped || !strings.Contains(res.Err.Error(), "budget reached: recursion") {
+		t.Errorf("status = %s, err = %.200s", res.Status, res.Err)
+	}
+}

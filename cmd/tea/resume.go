@@ -35,7 +35,7 @@ func (c *resumeCmd) Run(a *app) error {
 	if err != nil {
 		return err
 	}
-	dir, run, runs, err := c.openRun(a, c.RunID)
+	dir, run, runs, err := c.openRun(a, c.RunID, c.RetryFailed)
 	if err != nil {
 		return err
 	}
@@ -130,8 +130,8 @@ func (d runDir) open(run string) (*host.Runs, error) {
 
 // openRun finds a run by the name that a user gives, and opens its directory.
 // Afterwards the flags name that directory.
-func (f *runFlags) openRun(a *app, name string) (dir runDir, run string, runs *host.Runs, err error) {
-	if dir, run, err = a.findRun(f.CheckpointDir, name); err == nil {
+func (f *runFlags) openRun(a *app, name string, retry bool) (dir runDir, run string, runs *host.Runs, err error) {
+	if dir, run, err = a.findRun(f.CheckpointDir, name, retry); err == nil {
 		f.CheckpointDir = dir.given
 		runs, err = dir.open(run)
 	}
@@ -140,7 +140,7 @@ func (f *runFlags) openRun(a *app, name string) (dir runDir, run string, runs *h
 
 // findRun returns the directory and the id of a run by the name that a user
 // gives.
-func (a *app) findRun(given, run string) (runDir, string, error) {
+func (a *app) findRun(given, run string, retry bool) (runDir, string, error) {
 	if strings.HasSuffix(run, ".tea") && strings.ContainsRune(run, filepath.Separator) {
 		dir := filepath.Dir(run)
 		return runDir{dir, dir}, run, nil
@@ -153,7 +153,7 @@ func (a *app) findRun(given, run string) (runDir, string, error) {
 		}
 	}
 	if isWorkflowFile(run) {
-		id, err := newestOpenRun(dir.path, run)
+		id, err := newestOpenRun(dir.path, run, retry)
 		return dir, id, err
 	}
 	return dir, run, nil
@@ -172,8 +172,9 @@ func isFile(path string) bool {
 
 // newestOpenRun finds the newest run of a workflow file that can be resumed: a
 // run of the file itself by any path, or of the same content if the file that
-// the run began with no longer exists.
-func newestOpenRun(dir, file string) (string, error) {
+// the run began with no longer exists. With retry, a run that is done can be
+// resumed if a branch failed.
+func newestOpenRun(dir, file string, retry bool) (string, error) {
 	here, err := os.Stat(file)
 	if err != nil {
 		return "", err
@@ -183,7 +184,7 @@ func newestOpenRun(dir, file string) (string, error) {
 		return "", err
 	}
 	for _, r := range list {
-		if r.Status == "" || r.Status == flow.Done || r.Status == flow.Running {
+		if r.Status == "" || r.Status == flow.Running || r.Status == flow.Done && !(retry && r.FailedBranches > 0) {
 			continue
 		}
 		there, err := os.Stat(r.WorkflowFile)
@@ -222,7 +223,7 @@ type forkCmd struct {
 
 // Run starts the fork.
 func (c *forkCmd) Run(a *app) error {
-	dir, run, runs, err := c.openRun(a, c.RunID)
+	dir, run, runs, err := c.openRun(a, c.RunID, false)
 	if err != nil {
 		return err
 	}

@@ -47,7 +47,7 @@ func (f keepFlags) openDir(a *app) (*host.Runs, error) {
 
 // open opens the directory and finds a run in it.
 func (f keepFlags) open(a *app, run string) (*host.Runs, runDir, string, error) {
-	dir, id, err := a.findRun(f.CheckpointDir, run)
+	dir, id, err := a.findRun(f.CheckpointDir, run, false)
 	if err != nil {
 		return nil, dir, "", err
 	}

@@ -42,9 +42,9 @@ func (t *Tracer) begin(req *tea.Request) (call *span, own bool) {
 	if own = call.action != req.Action; own {
 		call = &span{
 			trace: r.trace, id: tracecontext.SpanOf(req.IdempotencyKey, req.Attempt), parent: call.id,
-			name: req.Action, kind: kindClient, start: time.Now(),
+			name: t.mask.Text(req.Action), kind: kindClient, start: time.Now(),
 		}
-		call.set("tea.action", req.Action)
+		call.set("tea.action", call.name)
 	}
 	call.action = ""
 	object, _ := asked.value.(map[string]any)

@@ -2,6 +2,7 @@ package trace_test
 
 import (
 	"context"
+	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -67,6 +68,33 @@ func attributes(s span) map[string]any {
 		}
 	}
 	return m
+}
+
+// The name of an action that Lua calls can hold anything.
+func TestSecretInTheNameOfAnActionIsMasked(t *testing.T) {
+	t.Parallel()
+	o := trace.Options{File: filepath.Join(t.TempDir(), "spans.jsonl"), Mask: host.NewMask(map[string]any{"key": "hush-hush"})}
+	tracer, err := trace.New(o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	list := events(flow.Event{Type: flow.EventRunStart}, flow.Event{Type: flow.EventNodeStart, Node: "n", Path: "n"})
+	tracer.Event(list[0])
+	tracer.Event(list[1])
+	req := &tea.Request{Action: "file.hush-hush", Call: tea.Call{RunID: list[0].RunID, Node: "n"}}
+	_, _ = tracer.Invoke(t.Context(), req, func(_ context.Context, req *tea.Request) (*tea.Response, error) {
+		return nil, tea.Errorf(tea.NotFound, "there is no action %q", req.Action)
+	})
+	if err := tracer.Close(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	written, err := os.ReadFile(o.File)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !strings.Contains(string(written), `"file.***"`) || strings.Contains(string(written), "hush") {
+		t.Errorf("the trace: %s", written)
+	}
 }
 
 func TestCallOfAnActionNodeIsTheNodesSpan(t *testing.T) {

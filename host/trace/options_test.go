@@ -39,11 +39,11 @@ func TestSettingsGiveWayToFlags(t *testing.T) {
 func TestWrongSettingsNameTheKey(t *testing.T) {
 	t.Parallel()
 	for wrong, settings := range map[string]any{
-		"settings.trace: expected object, got string":                   "otlp",
-		"settings.trace.contents: expected boolean, got string":         map[string]any{"contents": "yes"},
-		"settings.trace.file: expected string, got integer":             map[string]any{"file": int64(3)},
-		"settings.trace.headers.X: expected string, got boolean":        map[string]any{"headers": map[string]any{"X": true}},
-		`settings.trace has no key "exportr"; did you mean "exporter"?`: map[string]any{"exportr": "otlp"},
+		"settings.trace: expected object, got string":                     "otlp",
+		"settings.trace.contents: expected boolean, got string":           map[string]any{"contents": "yes"},
+		"settings.trace.file: expected string, got integer":               map[string]any{"file": int64(3)},
+		"settings.trace.headers.X: expected string, got boolean":          map[string]any{"headers": map[string]any{"X": true}},
+		`settings.trace: unknown key "exportr"; did you mean "exporter"?`: map[string]any{"exportr": "otlp"},
 	} {
 		var o trace.Options
 		if err := o.Read(map[string]any{"trace": settings}); err == nil || !strings.Contains(err.Error(), wrong) {

@@ -25,7 +25,7 @@ func createJournalFile(path string, h Header, records []byte) (_ *writer, err er
 		_ = releaseFile(f)
 		return nil, fmt.Errorf("create checkpoint: %w", err)
 	}
-	w := &writer{f: journalFile{f}, path: path}
+	w := &writer{f: journalFile{f, path}, path: path}
 	defer func() {
 		if err != nil {
 			os.Remove(temp)

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"io/fs"
 	"os"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -125,5 +126,25 @@ func TestCreationInProgressIsLeftAlone(t *testing.T) {
 	}
 	if diff := cmp.Diff([]string{".run.tea.tmp"}, dirNames(t, s.Dir())); diff != "" {
 		t.Errorf("files (-want +got):\n%s", diff)
+	}
+}
+
+// The file is written under another name before it appears.
+func TestErrorNamesTheFileThatIsThere(t *testing.T) {
+	t.Parallel()
+	s := testStore(t)
+	j, err := s.Create(testHeader(), flow.DurabilitySync)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := j.Append(testRecords()[0]); err != nil {
+		t.Fatal(err)
+	}
+	if err := j.w.f.(journalFile).File.Close(); err != nil {
+		t.Fatal(err)
+	}
+	err = j.Append(testRecords()[1])
+	if err == nil || !strings.Contains(err.Error(), " "+j.Path()+":") {
+		t.Errorf("got %v, want the path %s", err, j.Path())
 	}
 }

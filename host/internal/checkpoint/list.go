@@ -30,6 +30,8 @@ type Info struct {
 	Path         string    `json:"path"`
 	Size         int64     `json:"size"`
 	Records      int       `json:"records"`
+	// FailedBranches counts the branches and items of maps that failed.
+	FailedBranches int `json:"-"`
 	// ParentRun is the run this one was forked from.
 	ParentRun string `json:"parent_run,omitempty"`
 	// Problem says why the file cannot be read.
@@ -102,7 +104,7 @@ func (i *Info) load() error {
 	}
 	i.Records, i.UpdatedAt, i.Node = int(last.Seq), last.Time, last.Path
 	if body, ok := lastStatus(last); ok {
-		i.Status, i.Node = body.Status, cmp.Or(body.Node, i.Node)
+		i.Status, i.Node, i.FailedBranches = body.Status, cmp.Or(body.Node, i.Node), body.FailedBranches
 		return nil
 	}
 	i.Status = flow.Stopped

@@ -18,6 +18,8 @@ const KindStatus = "status"
 type StatusBody struct {
 	Status flow.Status `json:"status"`
 	Node   string      `json:"node,omitempty"`
+	// FailedBranches counts the branches and items of maps that failed.
+	FailedBranches int `json:"failed_branches,omitempty"`
 }
 
 // NewStatusRecord returns a record of the run's status at a node.

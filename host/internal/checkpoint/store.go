@@ -130,7 +130,7 @@ func recoverJournal(f *os.File, path string) (*writer, *Contents, error) {
 	}
 	// A killed owner may have left records that are in the kernel's memory
 	// only; the caller is about to rely on them.
-	w := &writer{f: journalFile{f}, path: path, size: c.Size}
+	w := &writer{f: journalFile{f, path}, path: path, size: c.Size}
 	if err := w.sync(); err != nil {
 		return nil, nil, err
 	}

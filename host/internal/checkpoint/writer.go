@@ -1,6 +1,7 @@
 package checkpoint
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"math"
@@ -21,11 +22,28 @@ type file interface {
 }
 
 // journalFile is an owned file whose Sync leaves out what only concerns its
-// inode.
-type journalFile struct{ *os.File }
+// inode. Its errors name path, since a new file is written under another name
+// until it is whole.
+type journalFile struct {
+	*os.File
+	path string
+}
 
-func (f journalFile) Sync() error  { return syncData(f.File) }
-func (f journalFile) Close() error { return releaseFile(f.File) }
+func (f journalFile) WriteAt(b []byte, offset int64) (int, error) {
+	n, err := f.File.WriteAt(b, offset)
+	return n, f.named(err)
+}
+
+func (f journalFile) Truncate(size int64) error { return f.named(f.File.Truncate(size)) }
+func (f journalFile) Sync() error               { return f.named(syncData(f.File)) }
+func (f journalFile) Close() error              { return f.named(releaseFile(f.File)) }
+
+func (f journalFile) named(err error) error {
+	if fault := (*os.PathError)(nil); errors.As(err, &fault) {
+		return &os.PathError{Op: fault.Op, Path: f.path, Err: fault.Err}
+	}
+	return err
+}
 
 // writer appends frames to a file, all of them or none. It is for one
 // goroutine at a time.

@@ -3,6 +3,7 @@ package engine
 import (
 	"context"
 	"errors"
+	"fmt"
 	"hash/fnv"
 	"log/slog"
 	"sync"
@@ -182,6 +183,21 @@ func (r *run) suspendedAt(path execpath.Path) bool {
 // maxDeep is how deep calls may be inside of calls.
 const maxDeep = 64
 
+// maxRecursions is how many times workflows can run themselves in one run,
+// directly or through others: the depth does not bound those that do so for
+// each item of a map.
+const maxRecursions = 2_000
+
+// isInside reports whether a frame is a part of a run of a graph.
+func (f *frame) isInside(g *graph.Graph) bool {
+	for ; f != nil; f = f.around {
+		if f.graph == g {
+			return true
+		}
+	}
+	return false
+}
+
 // noteName names a durable note of a call.
 type noteName struct {
 	path execpath.Path
@@ -338,6 +354,9 @@ func (h *callHost) RunWorkflow(ctx context.Context, path string, input map[strin
 	}
 	if missing := g.MissingSecrets(f.run.o.Secrets.Values()).Err(); missing != nil {
 		return nil, tea.Errorf(tea.ValidationError, "run %s: %w", path, missing)
+	}
+	if f.isInside(g) && f.run.recursions.Add(1) > maxRecursions {
+		return nil, f.run.exhaust(&flow.BudgetError{Limit: "recursion", Used: fmt.Sprintf("%d runs of %s inside itself", maxRecursions, path)})
 	}
 	final, err := f.runGraph(ctx, g, h.path, input, h.deep+1)
 	if errors.Is(err, errSuspended) {

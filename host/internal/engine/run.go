@@ -22,14 +22,16 @@ import (
 
 // run is one execution of a graph.
 type run struct {
-	o        Options
-	replay   *replay.Replay
-	log      *slog.Logger
-	started  time.Time
-	cancel   context.CancelCauseFunc
-	steps    atomic.Int64
-	breakers breakers
-	failures failures
+	o       Options
+	replay  *replay.Replay
+	log     *slog.Logger
+	started time.Time
+	cancel  context.CancelCauseFunc
+	steps   atomic.Int64
+	// recursions counts the workflows that were run inside themselves.
+	recursions atomic.Int64
+	breakers   breakers
+	failures   failures
 
 	traceOnce sync.Once
 	trace     tracecontext.Trace
@@ -225,6 +227,9 @@ func (r *run) close(res *flow.Result) error {
 	}
 	if res.Err != nil {
 		rec.Error = res.Err.Error()
+	}
+	if failed := (*flow.NodeError)(nil); errors.As(res.Err, &failed) {
+		rec.Node = failed.Path
 	}
 	if err := r.append("", rec); err != nil {
 		return err
