@@ -11,15 +11,15 @@ import (
 	tea "github.com/the-edge-agent/tea/sdk"
 )
 
-// Options are what the bundles need to know of their host.
+// Options are the options of the host's bundles.
 type Options struct {
-	// Version is the host's version, which is the bundles' too.
+	// Version is the version of the host and the bundles.
 	Version string
-	// WorkDir is where relative file roots begin; "" is the working directory.
+	// WorkDir is the base of relative file roots; "" is the working directory.
 	WorkDir string
 }
 
-// Bundles makes the bundles, in the order of their names.
+// Bundles returns the bundles, sorted by name.
 func Bundles(o Options) []*tea.Bundle {
 	return []*tea.Bundle{
 		csvactions.Bundle(o.Version, o.WorkDir),

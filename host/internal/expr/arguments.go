@@ -9,8 +9,8 @@ import (
 	"github.com/the-edge-agent/tea/sdk/diag"
 )
 
-// filter is a filter, a test, a function or a method: what it is called with
-// and what it does. variadic ones take any arguments.
+// filter is a filter, a test, a function or a method with its parameters. A
+// variadic one takes any arguments.
 type filter struct {
 	params   []string
 	required int
@@ -44,22 +44,22 @@ func objectMethods() map[string]filter { return objectMethodTable.get(buildObjec
 
 func (f filter) index(param string) int { return slices.Index(f.params, param) }
 
-// args are the arguments of one call, matched to the parameters. A wrong
-// type is noted in err and the default given, so that an apply function
-// reads its arguments without a check for each; call looks at err.
+// args are the arguments of one call, matched to the parameters. For a wrong
+// type a method sets err and returns the default, so that an apply function
+// needs no check for each argument; call checks err.
 type args struct {
 	run    *run
 	what   string
 	filter filter
 	in     any
-	list   []any // by parameter; absent is the zero interface of type missing
+	list   []any // by parameter; an absent one has the type missing
 	values values
 	err    error
 }
 
 type missing struct{}
 
-// call matches the arguments to the parameters and applies the filter.
+// call matches the arguments to the parameters and calls the filter.
 func (r *run) call(f filter, what string, in any, v values) (any, error) {
 	if err := r.alive(); err != nil {
 		return nil, err
@@ -113,7 +113,7 @@ func (a *args) has(i int) bool {
 	return !absent
 }
 
-// any is an argument as it is.
+// any returns an argument of any type.
 func (a *args) any(i int, fallback any) any {
 	if !a.has(i) {
 		return fallback
@@ -161,7 +161,7 @@ func (a *args) int(i, fallback int) int {
 	return fallback
 }
 
-// text is the input as text: null is empty.
+// text returns the input as text; null is empty.
 func (a *args) text() string {
 	s, err := textOf(a.in)
 	if err != nil && a.err == nil {
@@ -170,7 +170,7 @@ func (a *args) text() string {
 	return s
 }
 
-// elements are the input's elements: null has none.
+// elements returns the input's elements; null has none.
 func (a *args) elements() []any {
 	list, err := elements(a.in)
 	if err != nil && a.err == nil {

@@ -14,13 +14,13 @@ import (
 // maxIntegerDigits bounds integers beyond 64 bits, as Python does.
 const maxIntegerDigits = 4300
 
-// maxIntegerBits is about as long in binary.
+// maxIntegerBits is about the same in bits.
 const maxIntegerBits = 14_285
 
 var (
 	errDivision   = errors.New("division by zero")
 	errHuge       = fmt.Errorf("the result has more than %d digits", maxIntegerDigits)
-	errNotFinite  = errors.New("the result is no finite number")
+	errNotFinite  = errors.New("the result is not a finite number")
 	errListRepeat = fmt.Errorf("the list would have more than %d elements", maxElements)
 )
 
@@ -48,7 +48,7 @@ func operate(op string, left, right any) (any, error) {
 	message := fmt.Sprintf("cannot calculate %s %s %s", typeName(left), op, typeName(right))
 	switch {
 	case isNull(left) || isNull(right):
-		return nil, &hintedError{message, "give what may be missing a value: x | default(0)"}
+		return nil, &hintedError{message, "set a default for values that can be missing: x | default(0)"}
 	case op == "+":
 		return nil, &hintedError{message, "join texts with ~, or convert with | int, | float or | string"}
 	}
@@ -115,7 +115,7 @@ func multiply(left, right any) (v any, ok bool, err error) {
 	return nil, false, nil
 }
 
-// repeat is s n times, refused before it is made where it gets too long.
+// repeat returns s n times; it fails before it allocates if that is too long.
 func repeat(s string, n int64) (string, error) {
 	if n <= 0 || s == "" {
 		return "", nil
@@ -126,12 +126,12 @@ func repeat(s string, n int64) (string, error) {
 	return strings.Repeat(s, int(n)), nil
 }
 
-// isNumber tells whether a value can be calculated with: booleans are 0 and 1.
+// isNumber reports whether a value is a number; booleans are 0 and 1.
 func isNumber(v any) bool {
 	return value.IsNumber(withoutBool(v))
 }
 
-// toFloat and toBig convert what isNumber holds for.
+// toFloat and toBig convert values for which isNumber is true.
 func toFloat(v any) float64 {
 	f, _ := value.Float(withoutBool(v))
 	return f
@@ -160,7 +160,7 @@ func calculate(op string, left, right any) (any, error) {
 	return calculateBig(op, toBig(left), toBig(right))
 }
 
-// calculateSmall calculates where neither an overflow nor a special case is
+// calculateSmall calculates if neither an overflow nor a special case is
 // possible.
 func calculateSmall(op string, a, b int64) (int64, bool) {
 	switch op {
@@ -223,7 +223,7 @@ func power(a, b *big.Int) (any, error) {
 	if b.Sign() < 0 {
 		return finite(calculateFloat("**", toFloat(value.FromBig(a)), toFloat(value.FromBig(b))))
 	}
-	if a.BitLen() <= 1 { // 0, 1 or -1: only whether the exponent is 0, odd or even counts
+	if a.BitLen() <= 1 { // 0, 1 or -1: the result depends only on whether the exponent is 0, odd or even
 		b = big.NewInt(int64(b.Bit(0)) + 2*int64(b.Sign()))
 	} else if !b.IsInt64() || b.Int64() > int64(maxIntegerBits/(a.BitLen()-1)) {
 		return nil, errHuge

@@ -20,7 +20,7 @@ type (
 		steps []step
 		pos   int
 	}
-	// attribute is object.name where object is no path.
+	// attribute is object.name if object is not a path.
 	attribute struct {
 		object node
 		name   string
@@ -57,7 +57,7 @@ type (
 		left, right node
 		pos         int
 	}
-	// logical is "and" or "or"; it gives one of its operands, as in Python.
+	// logical is "and" or "or"; its value is one of its operands, as in Python.
 	logical struct {
 		or          bool
 		left, right node
@@ -72,7 +72,7 @@ type (
 		term node
 		pos  int
 	}
-	// conditional is `then if condition else otherwise`; otherwise may be nil.
+	// conditional is `then if condition else otherwise`; otherwise can be nil.
 	conditional struct{ condition, then, otherwise node }
 
 	filtered struct {
@@ -174,17 +174,17 @@ type (
 	macroStatement struct {
 		name     string
 		params   []string
-		defaults []node // nil where a parameter has none
+		defaults []node // nil if a parameter has none
 		body     []statement
 		pos      int
 	}
-	// callBlock calls a macro that finds the body as caller().
+	// callBlock calls a macro that can call the body as caller().
 	callBlock struct {
 		call node
 		body *macroStatement
 		pos  int
 	}
-	// do evaluates an expression for nothing but its errors.
+	// do evaluates an expression and discards the value.
 	do struct{ value node }
 	// group runs its body in place: block and autoescape.
 	group struct{ body []statement }

@@ -26,7 +26,7 @@ func compare(op string, left, right any) (bool, error) {
 	if err != nil {
 		message := fmt.Sprintf("cannot compare %s %s %s", typeName(left), op, typeName(right))
 		if isNull(left) || isNull(right) {
-			return false, &hintedError{message, "give what may be missing a value: x | default(0)"}
+			return false, &hintedError{message, "set a default for values that can be missing: x | default(0)"}
 		}
 		return false, errors.New(message)
 	}
@@ -41,8 +41,8 @@ func compare(op string, left, right any) (bool, error) {
 	return order >= 0, nil
 }
 
-// equal is [value.Equal] for the values inside a template: what was not
-// found equals null, and a boolean equals 0 or 1.
+// equal is [value.Equal] for the values inside a template: undefined equals
+// null, and a boolean equals 0 or 1.
 func equal(a, b any) bool {
 	if order, ok := value.Compare(withoutBool(a), withoutBool(b)); ok {
 		return order == 0
@@ -50,7 +50,7 @@ func equal(a, b any) bool {
 	return value.Equal(plainValue(a), plainValue(b))
 }
 
-// withoutBool is the number that a boolean counts as.
+// withoutBool converts a boolean to 0 or 1.
 func withoutBool(v any) any {
 	switch v {
 	case true:
@@ -101,7 +101,7 @@ func order(a, b any) (int, error) {
 	return 0, errNoOrder
 }
 
-// contains is `item in container`.
+// contains evaluates `item in container`.
 func contains(container, item any) (bool, error) {
 	switch c := plainValue(container).(type) {
 	case nil:
@@ -127,5 +127,5 @@ func contains(container, item any) (bool, error) {
 		_, found := c[key]
 		return err == nil && found, nil
 	}
-	return false, fmt.Errorf("%s contains nothing", typeName(container))
+	return false, fmt.Errorf("%s has no elements to search", typeName(container))
 }

@@ -6,32 +6,32 @@ import (
 	"unicode/utf8"
 )
 
-// SyntaxError says why a text cannot be compiled. Line and Column count from
-// 1 within the text; a column is a character, not a byte.
+// SyntaxError is a mistake in a template or expression. Line and Column count
+// from 1 within the text; a column is a character, not a byte.
 type SyntaxError struct {
 	Line, Column int
 	Message      string
-	// Hint says what to do, and may be empty.
+	// Hint is the remedy; it can be empty.
 	Hint string
 }
 
-// Error is the message with its position.
+// Error returns the message with its position.
 func (e *SyntaxError) Error() string { return describe(e.Line, e.Column, e.Message, e.Hint) }
 
-// EvalError says why a template that compiled could not be evaluated. It
-// unwraps to its cause, the context's error where the context ended.
+// EvalError is a failed evaluation. It unwraps to its cause, which is the
+// context's error if the context ended.
 type EvalError struct {
 	Line, Column int
 	Message      string
-	// Hint says what to do, and may be empty.
+	// Hint is the remedy; it can be empty.
 	Hint string
 	Err  error
 }
 
-// Error is the message with its position.
+// Error returns the message with its position.
 func (e *EvalError) Error() string { return describe(e.Line, e.Column, e.Message, e.Hint) }
 
-// Unwrap is the cause.
+// Unwrap returns the cause.
 func (e *EvalError) Unwrap() error { return e.Err }
 
 func describe(line, column int, message, hint string) string {
@@ -42,7 +42,7 @@ func describe(line, column int, message, hint string) string {
 	return text
 }
 
-// lineColumn is the position of a byte offset, both from 1.
+// lineColumn returns the position of a byte offset, both from 1.
 func lineColumn(text string, offset int) (line, column int) {
 	before := text[:min(offset, len(text))]
 	line = strings.Count(before, "\n") + 1

@@ -38,8 +38,8 @@ func (n *listLiteral) eval(r *run) (any, error) {
 	return list, r.wrap(n.pos, cmp.Or(r.alive(), measuredParts(list)))
 }
 
-// measuredParts checks a list that holds other containers: naming one value
-// many times, level by level, is how a short text makes a huge one.
+// measuredParts checks a list with other containers: by repeating one value on
+// each level, a short text can create a huge value.
 func measuredParts(list []any) error {
 	for _, e := range list {
 		switch e.(type) {
@@ -79,7 +79,7 @@ func (n *dictLiteral) eval(r *run) (any, error) {
 	return out, r.wrap(n.pos, measured(out))
 }
 
-// keyText is the key of an object: a string, or a scalar as its text.
+// keyText returns the key of an object: a string, or a scalar as its text.
 func keyText(key any) (string, error) {
 	switch key.(type) {
 	case string, int64, float64, bool:
@@ -231,7 +231,7 @@ func (n *tested) eval(r *run) (any, error) {
 	return truthy(v) != n.negate, nil
 }
 
-// callable is a value of a template's own that can be called by its name.
+// callable is a value inside a template that can be called by its name.
 type callable interface {
 	call(r *run, args values, pos int) (any, error)
 }
@@ -248,7 +248,7 @@ func (n *call) eval(r *run) (any, error) {
 	}
 	f, ok := functions()[n.name]
 	if !ok {
-		return nil, r.fail(n.pos, "%q is no macro here", n.name)
+		return nil, r.fail(n.pos, "%q is not a macro here", n.name)
 	}
 	v, err := r.call(f, n.name+"()", nil, args)
 	return v, r.wrap(n.pos, err)

@@ -96,7 +96,7 @@ func (s *setStatement) exec(r *run) error {
 	return nil
 }
 
-// assign binds one name to the value, or several to its elements.
+// assign binds one name to the value, or several names to its elements.
 func (r *run) assign(targets []string, isTuple bool, v any) error {
 	if !isTuple {
 		r.vars.set(targets[0], v)
@@ -107,7 +107,7 @@ func (r *run) assign(targets []string, isTuple bool, v any) error {
 		return err
 	}
 	if len(list) != len(targets) {
-		return fmt.Errorf("cannot spread %d value(s) over %d names", len(list), len(targets))
+		return fmt.Errorf("cannot assign %d value(s) to %d names", len(list), len(targets))
 	}
 	for i, name := range targets {
 		r.vars.set(name, list[i])
@@ -115,7 +115,7 @@ func (r *run) assign(targets []string, isTuple bool, v any) error {
 	return nil
 }
 
-// captured is the text of a body in a frame of its own, after its filters.
+// captured returns the text of a body in a new frame, after its filters.
 func (r *run) captured(body []statement, filters []filtered) (any, error) {
 	pop := r.push()
 	s, err := r.capture(body)
@@ -148,7 +148,7 @@ func (s *filterBlock) exec(r *run) error {
 	return r.wrap(s.pos, r.write(v))
 }
 
-// macro is a macro with the names it can see.
+// macro is a macro with the names in its scope.
 type macro struct {
 	statement *macroStatement
 	vars      *frame
@@ -164,7 +164,7 @@ func (s *callBlock) exec(r *run) error {
 	v, _ := r.vars.get(c.name)
 	m, ok := v.(*macro)
 	if !ok {
-		return r.fail(c.pos, "%q is no macro here", c.name)
+		return r.fail(c.pos, "%q is not a macro here", c.name)
 	}
 	args, err := r.args(&c.args, c.pos)
 	if err != nil {
@@ -181,7 +181,7 @@ func (s *callBlock) exec(r *run) error {
 	return r.wrap(s.pos, r.write(result))
 }
 
-// call expands the macro and gives its text.
+// call expands the macro and returns its text.
 func (m *macro) call(r *run, args values, pos int) (any, error) {
 	if err := r.enterCall(pos); err != nil {
 		return nil, err
@@ -226,7 +226,7 @@ func (m *macro) call(r *run, args values, pos int) (any, error) {
 // enterCall counts one level of macros and recursive loops.
 func (r *run) enterCall(pos int) error {
 	if r.calls >= maxCalls {
-		return r.fail(pos, "macros or loops call themselves deeper than %d levels", maxCalls)
+		return r.fail(pos, "macros or recursive loops are nested more than %d levels deep", maxCalls)
 	}
 	r.calls++
 	return nil

@@ -4,7 +4,7 @@ import (
 	"math/rand/v2"
 )
 
-// buildFilters makes the table of Jinja's filters and tea's own, by name.
+// buildFilters returns the table of Jinja's filters and tea's own, by name.
 func buildFilters() map[string]filter {
 	table := map[string]filter{}
 	for _, part := range []map[string]filter{
@@ -50,7 +50,8 @@ func listFilters() map[string]filter {
 	}
 }
 
-// defaultFilter replaces null, and with boolean=true whatever counts as false.
+// defaultFilter replaces null, and with boolean=true every value that counts as
+// false.
 func defaultFilter(a *args) (any, error) {
 	if isNull(a.in) || a.bool(1, false) && !truthy(a.in) {
 		return a.any(0, ""), nil

@@ -68,12 +68,12 @@ func fromjsonFilter(a *args) (any, error) {
 		return nil, errors.New("fromjson: the text is empty")
 	case errors.Is(err, io.ErrUnexpectedEOF):
 		line, column := lineColumn(string(text), len(text))
-		return nil, fmt.Errorf("fromjson: no valid JSON at line %d, column %d: the text ends too early", line, column)
+		return nil, fmt.Errorf("fromjson: invalid JSON at line %d, column %d: the text ends too early", line, column)
 	case errors.As(err, &syntax):
 		line, column := lineColumn(string(text), max(0, int(syntax.Offset)-1))
-		return nil, fmt.Errorf("fromjson: no valid JSON at line %d, column %d: %s", line, column, syntax)
+		return nil, fmt.Errorf("fromjson: invalid JSON at line %d, column %d: %s", line, column, syntax)
 	}
-	return nil, fmt.Errorf("fromjson: no valid JSON: %w", err)
+	return nil, fmt.Errorf("fromjson: invalid JSON: %w", err)
 }
 
 func b64decodeFilter(a *args) (any, error) {
@@ -84,10 +84,10 @@ func b64decodeFilter(a *args) (any, error) {
 	}
 	out, err := encoding.DecodeString(s)
 	if err != nil {
-		return nil, errors.New("b64decode: the text is no base64")
+		return nil, errors.New("b64decode: the text is not base64")
 	}
 	if !utf8.Valid(out) {
-		return nil, errors.New("b64decode: the decoded bytes are no UTF-8 text")
+		return nil, errors.New("b64decode: the decoded bytes are not UTF-8 text")
 	}
 	return string(out), nil
 }

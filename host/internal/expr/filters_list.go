@@ -10,7 +10,7 @@ import (
 	"github.com/the-edge-agent/tea/sdk/value"
 )
 
-// attributeOf finds a dotted attribute ("a.b.0") or an index in a value.
+// attributeOf returns a dotted attribute ("a.b.0") or an index of a value.
 func attributeOf(v, attribute any) any {
 	name, ok := attribute.(string)
 	if !ok {
@@ -28,7 +28,7 @@ func attributeOf(v, attribute any) any {
 	return v
 }
 
-// sortKey is what an element is compared by: its attribute, in lower case
+// sortKey returns the sort key of an element: its attribute, in lower case
 // unless the case counts.
 func sortKey(v, attribute any, caseSensitive bool) any {
 	if attribute != nil {
@@ -40,7 +40,7 @@ func sortKey(v, attribute any, caseSensitive bool) any {
 	return v
 }
 
-// sorted gives the list in order of the keys; equal ones keep their order.
+// sorted returns the list sorted by the keys; equal ones keep their order.
 func (a *args) sorted(list []any, reverse bool, keyOf func(v any) []any) ([]any, error) {
 	type keyed struct {
 		key   []any
@@ -106,7 +106,7 @@ func dictsortFilter(a *args) (any, error) {
 	case "value":
 		by = 1
 	default:
-		return nil, fmt.Errorf(`dictsort goes by "key" or by "value"`)
+		return nil, fmt.Errorf(`dictsort needs by="key" or by="value"`)
 	}
 	list := make([]any, len(entries))
 	for i, e := range entries {
@@ -161,7 +161,7 @@ func uniqueFilter(a *args) (any, error) {
 	return out, nil
 }
 
-// extreme is the largest (sign 1) or smallest (-1) element.
+// extreme returns the largest (sign 1) or smallest (-1) element.
 func extreme(a *args, sign int) (any, error) {
 	caseSensitive, attribute := a.bool(0, false), known(a.any(1, nil))
 	best := undefined
@@ -251,7 +251,7 @@ func itemsFilter(a *args) (any, error) {
 	return out, nil
 }
 
-// batchFilter cuts a list into rows of linecount elements.
+// batchFilter splits a list into rows of linecount elements.
 func batchFilter(a *args) (any, error) {
 	size, fill := a.int(0, 1), known(a.any(1, nil))
 	if size < 1 || size > maxElements {
@@ -268,7 +268,7 @@ func batchFilter(a *args) (any, error) {
 	return out, nil
 }
 
-// sliceFilter deals a list out to a number of columns.
+// sliceFilter distributes a list over a number of columns.
 func sliceFilter(a *args) (any, error) {
 	columns, fill := a.int(0, 1), known(a.any(1, nil))
 	if columns < 1 || columns > maxElements {

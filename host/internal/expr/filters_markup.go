@@ -44,8 +44,8 @@ func striptagsFilter(a *args) (any, error) {
 	return html.UnescapeString(strings.Join(strings.Fields(s), " ")), nil
 }
 
-// urlencodeFilter encodes a text, keeping "/", or makes a query of an object
-// or a list of pairs.
+// urlencodeFilter encodes a text, except "/", or the query of an object or a
+// list of pairs.
 func urlencodeFilter(a *args) (any, error) {
 	switch plainValue(a.in).(type) {
 	case map[string]any, []any:
@@ -79,7 +79,7 @@ func xmlattrFilter(a *args) (any, error) {
 			continue
 		}
 		if strings.ContainsAny(e.key, " \t\r\n\f/>=") {
-			return nil, fmt.Errorf("%q is no name for an attribute", e.key)
+			return nil, fmt.Errorf("%q is not a valid attribute name", e.key)
 		}
 		text, err := textOf(e.value)
 		if err != nil {
@@ -106,7 +106,7 @@ var (
 	mailPattern = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^\S+@\w[\w.-]*\.\w+$`) })
 )
 
-// urlizeFilter makes links of addresses.
+// urlizeFilter converts addresses to links.
 func urlizeFilter(a *args) (any, error) {
 	limit := a.int(0, -1)
 	rel := "noopener"
@@ -142,7 +142,7 @@ func urlizeFilter(a *args) (any, error) {
 	return b.String(), nil
 }
 
-// linked makes a link of a word that is an address between punctuation.
+// linked converts a word to a link if it is an address between punctuation.
 func linked(word string, limit int, attributes string) string {
 	middle := strings.TrimLeft(word, "(<")
 	middle = strings.TrimPrefix(middle, "&lt;")

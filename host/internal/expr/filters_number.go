@@ -31,7 +31,7 @@ func absFilter(a *args) (any, error) {
 	return calculate("+", int64(0), a.in)
 }
 
-// parseFloat reads a float as Python's float() does, but no infinities.
+// parseFloat parses a float as Python's float() does, except infinities.
 func parseFloat(s string) (float64, bool) {
 	s = strings.ReplaceAll(strings.TrimSpace(s), "_", "")
 	if strings.ContainsAny(s, "xXpPiInN") {
@@ -73,13 +73,13 @@ func intFilter(a *args) (any, error) {
 	return a.any(0, int64(0)), nil
 }
 
-// whole is a finite float without its fraction as an integer.
+// whole returns a finite float without its fraction as an integer.
 func whole(f float64) any {
 	i, _ := value.Integer(math.Trunc(f))
 	return i
 }
 
-// parseInt reads an integer; its prefix must fit the base.
+// parseInt parses an integer; its prefix must match the base.
 func parseInt(s string, base int) (any, bool) {
 	s = strings.ToLower(strings.ReplaceAll(strings.TrimSpace(s), "_", ""))
 	prefix := map[int]string{2: "0b", 8: "0o", 16: "0x"}[base]
@@ -106,7 +106,7 @@ func roundFilter(a *args) (any, error) {
 		return nil, fmt.Errorf("round needs a number, not %s", typeName(a.in))
 	}
 	if precision < -400 || precision > 400 {
-		return nil, fmt.Errorf("round: a precision of %d makes no sense", precision)
+		return nil, fmt.Errorf("round: %d is not a valid precision", precision)
 	}
 	f, isFloat := a.in.(float64)
 	if !isFloat {
@@ -131,7 +131,7 @@ func roundFilter(a *args) (any, error) {
 		}
 		return finite(step(f*scale)/scale, nil)
 	}
-	return nil, fmt.Errorf(`round: the method is "common", "ceil" or "floor"`)
+	return nil, fmt.Errorf(`round: the method must be "common", "ceil" or "floor"`)
 }
 
 // roundHalfEven rounds the exact value of f to a number of decimals.

@@ -61,7 +61,7 @@ func mapping(a *args) (func(v any) (any, error), error) {
 	return func(v any) (any, error) { return a.run.call(f, "filter "+name, v, rest) }, nil
 }
 
-// named finds a filter or test by a name that is a value.
+// named returns a filter or test by a name that is a value.
 func named(table map[string]filter, kind string, name any) (filter, string, error) {
 	s, ok := name.(string)
 	if !ok {
@@ -74,8 +74,8 @@ func named(table map[string]filter, kind string, name any) (filter, string, erro
 	return f, s, nil
 }
 
-// choose keeps the elements for which a test (or their truth) is as wanted;
-// with byAttribute the first argument names what is tested.
+// choose returns the elements for which a test, or the truth of the element, is
+// wanted; with byAttribute the first argument is the tested attribute.
 func choose(a *args, byAttribute, wanted bool) (any, error) {
 	rest := a.values.positional
 	var attribute any

@@ -35,8 +35,7 @@ func strip(a *args, space func(string, func(rune) bool) string, set func(string,
 	return set(a.text(), a.str(0, ""))
 }
 
-// upper is strings.ToUpper with the one letter of a living language whose
-// capital is two.
+// upper is strings.ToUpper, except that ß becomes SS.
 func upper(s string) string { return strings.ReplaceAll(strings.ToUpper(s), "ß", "SS") }
 
 func capitalize(s string) string {
@@ -44,8 +43,8 @@ func capitalize(s string) string {
 	return strings.ToUpper(s[:size]) + strings.ToLower(s[size:])
 }
 
-// title puts each word's first letter in upper case, the rest in lower case;
-// words end at white space, hyphens and opening brackets.
+// title converts the first letter of each word to upper case, the rest to lower
+// case; words end at white space, hyphens and opening brackets.
 func title(s string) string {
 	start := true
 	return strings.Map(func(r rune) rune {
@@ -68,8 +67,8 @@ const (
 	alignCenter
 )
 
-// pad fills a string up to a width; where it is centred, the odd space goes
-// where Python puts it.
+// pad fills a string up to a width; if it is centred, an odd space goes to the
+// same side as in Python.
 func pad(s string, width int, fill string, align alignment) (any, error) {
 	missing := width - utf8.RuneCountInString(s)
 	if missing <= 0 {
@@ -135,7 +134,7 @@ func truncateFilter(a *args) (any, error) {
 	s, size, end, leeway := []rune(a.text()), a.int(0, 255), a.str(2, "..."), a.int(3, 5)
 	endSize := utf8.RuneCountInString(end)
 	if size < endSize {
-		return nil, fmt.Errorf("truncate: the length %d is less than that of the end %q", size, end)
+		return nil, fmt.Errorf("truncate: the length %d is less than the length of the end %q", size, end)
 	}
 	if len(s) <= size || len(s)-size <= leeway {
 		return string(s), nil

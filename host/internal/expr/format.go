@@ -13,7 +13,7 @@ const maxFormatWidth = 10_000
 func formatFilter(a *args) (any, error) {
 	if len(a.values.named) > 0 {
 		if len(a.values.positional) > 0 {
-			return nil, errors.New("format takes arguments with names or without, not both")
+			return nil, errors.New("format takes either named or positional arguments")
 		}
 		return formatText(a.text(), a.values.named)
 	}
@@ -29,7 +29,7 @@ type directive struct {
 	verb             byte
 }
 
-// formatText is Python's % for strings: a list gives the values in order, an
+// formatText is Python's % for strings: a list has the values in order, an
 // object those of %(name)s, anything else is the only value.
 func formatText(format string, v any) (string, error) {
 	named, _ := plainValue(v).(map[string]any)
@@ -60,7 +60,7 @@ func formatText(format string, v any) (string, error) {
 			arg = named[d.key]
 		} else {
 			if used >= len(list) {
-				return "", errors.New("the format needs more values than it was given")
+				return "", errors.New("the format has more directives than values")
 			}
 			arg = list[used]
 			used++
@@ -74,7 +74,7 @@ func formatText(format string, v any) (string, error) {
 		}
 	}
 	if named == nil && used < len(list) {
-		return "", errors.New("the format was given more values than it needs")
+		return "", errors.New("the format has fewer directives than values")
 	}
 	return b.String(), nil
 }
@@ -127,7 +127,7 @@ func formatNumber(s string, i int) (n, end int, err error) {
 	return n, end, nil
 }
 
-// format writes one value.
+// format formats one value.
 func (d directive) format(v any) (string, error) {
 	switch d.verb {
 	case 's':
@@ -164,7 +164,7 @@ func (d directive) format(v any) (string, error) {
 		}
 		return d.sprintf("s", s), nil
 	}
-	return "", fmt.Errorf("the format has the unknown directive %%%c", d.verb)
+	return "", fmt.Errorf("unknown directive in the format: %%%c", d.verb)
 }
 
 func (d directive) sprintf(verb string, v any) string {

@@ -5,7 +5,7 @@ import (
 	"math"
 )
 
-// buildFunctions makes the table of what a template can call by name.
+// buildFunctions returns the table of global functions, by name.
 func buildFunctions() map[string]filter {
 	return map[string]filter{
 		"range":     {params: []string{"start", "stop", "step"}, required: 1, apply: rangeFunction},
@@ -37,8 +37,8 @@ func rangeFunction(a *args) (any, error) {
 	return out, nil
 }
 
-// namedValues makes an object of named arguments, and of an object or a list
-// of pairs before them.
+// namedValues returns an object of the named arguments, and of an object or a
+// list of pairs before them.
 func namedValues(a *args) (map[string]any, error) {
 	out := map[string]any{}
 	for _, v := range a.values.positional {
@@ -62,7 +62,7 @@ type entry struct {
 	value any
 }
 
-// pairs are an object's entries in order of their keys, or those of a list
+// pairs returns an object's entries in order of their keys, or those of a list
 // of [key, value].
 func pairs(v any) ([]entry, error) {
 	if object, ok := plainValue(v).(map[string]any); ok {
@@ -101,7 +101,7 @@ func namespaceFunction(a *args) (any, error) {
 	return &namespace{values: v}, err
 }
 
-// cycler gives its values in turn.
+// cycler returns its values in turn.
 type cycler struct {
 	items []any
 	next  int
@@ -140,7 +140,7 @@ type joiner struct {
 	used      bool
 }
 
-func (j *joiner) call(*run, values, int) (any, error) { //nolint:unparam // a callable may fail
+func (j *joiner) call(*run, values, int) (any, error) { //nolint:unparam // a callable can fail
 	if j.used {
 		return j.separator, nil
 	}

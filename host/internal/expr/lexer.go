@@ -22,9 +22,9 @@ const (
 	tokenOperator
 )
 
-// token is one piece of a template: text is what was written, or the text
-// that stands for it (a string without quotes and escapes); value is the
-// number of a number. pos is a byte offset.
+// token is one token of a template: text is the text as written, except a
+// string without quotes and escapes; value is the value of a number. pos is a
+// byte offset.
 type token struct {
 	kind  tokenKind
 	text  string
@@ -36,17 +36,17 @@ type token struct {
 // the recursion over it.
 const maxTokens = 20_000
 
-// lexer cuts a template into tokens. White space control ({%- and -%}) is
-// applied here; comments and raw blocks never reach the parser.
+// lexer splits a template into tokens. It applies white space control ({%- and
+// -%}) and handles comments and raw blocks.
 type lexer struct {
 	text     string
 	pos      int
 	tokens   []token
-	brackets []byte // the closers that are awaited
+	brackets []byte // the expected closing brackets
 	trimNext bool   // the last tag ended with "-"
 }
 
-// lexTemplate gives the tokens of a text with tags.
+// lexTemplate returns the tokens of a text with tags.
 func lexTemplate(text string) ([]token, error) {
 	l := &lexer{text: text}
 	for l.pos < len(text) {
@@ -63,13 +63,13 @@ func lexTemplate(text string) ([]token, error) {
 			return nil, err
 		}
 		if len(l.tokens) > maxTokens {
-			return nil, l.errorf(open, "the template is too long: more than %d pieces", maxTokens)
+			return nil, l.errorf(open, "the template is too long: more than %d tokens", maxTokens)
 		}
 	}
 	return append(l.tokens, token{kind: tokenEOF, pos: len(text)}), nil
 }
 
-// lexExpression gives the tokens of an expression without braces.
+// lexExpression returns the tokens of an expression without braces.
 func lexExpression(text string) ([]token, error) {
 	l := &lexer{text: text}
 	if err := l.code(""); err != nil {
@@ -78,7 +78,7 @@ func lexExpression(text string) ([]token, error) {
 	return append(l.tokens, token{kind: tokenEOF, pos: len(text)}), nil
 }
 
-// nextTag is the offset of the next {{, {% or {#, or -1.
+// nextTag returns the offset of the next {{, {% or {#, or -1.
 func nextTag(text string, from int) int {
 	for i := from; ; i++ {
 		n := strings.IndexByte(text[i:], '{')
@@ -115,14 +115,14 @@ func (l *lexer) addText(text string, stripRight bool) {
 	}
 }
 
-// tag reads one tag from its opening braces to its closing ones.
+// tag scans one tag from its opening braces to its closing ones.
 func (l *lexer) tag() error {
 	start := l.pos
 	l.pos += 2
 	if l.text[start+1] == '#' {
 		end := strings.Index(l.text[l.pos:], "#}")
 		if end < 0 {
-			return l.errorf(start, "the comment {# is never closed: #} is missing")
+			return l.errorf(start, "the comment {# is not closed: #} is missing")
 		}
 		l.trimNext = end > 0 && l.text[l.pos+end-1] == '-'
 		l.pos += end + 2
@@ -142,7 +142,7 @@ func (l *lexer) tag() error {
 	return l.code("%}")
 }
 
-// raw takes {% raw %} ... {% endraw %} as text.
+// raw scans {% raw %} ... {% endraw %} as text.
 func (l *lexer) raw(start int) (bool, error) {
 	body, strip, ok := tagNamed(l.text[l.pos:], "raw")
 	if !ok {
@@ -152,7 +152,7 @@ func (l *lexer) raw(start int) (bool, error) {
 	for i := body; ; {
 		n := strings.Index(l.text[i:], "{%")
 		if n < 0 {
-			return true, l.errorf(start, "{%% raw %%} is never closed: {%% endraw %%} is missing")
+			return true, l.errorf(start, "{%% raw %%} is not closed: {%% endraw %%} is missing")
 		}
 		inner := i + n + 2
 		stripEnd := strings.HasPrefix(l.text[inner:], "-")
@@ -171,7 +171,8 @@ func (l *lexer) raw(start int) (bool, error) {
 	}
 }
 
-// tagNamed tells whether code is `name %}`: where it ends, and whether with "-".
+// tagNamed reports whether code begins with `name %}`, where it ends, and
+// whether it has a "-".
 func tagNamed(code, name string) (end int, strip, ok bool) {
 	rest, found := strings.CutPrefix(strings.TrimLeftFunc(code, unicode.IsSpace), name)
 	if !found {
@@ -185,8 +186,8 @@ func tagNamed(code, name string) (end int, strip, ok bool) {
 	return len(code) - len(trimmed) + 2, strip, true
 }
 
-// code reads tokens up to the closing braces, or to the end of the text
-// where closer is empty.
+// code scans tokens up to the closing braces, or to the end of the text if
+// closer is empty.
 func (l *lexer) code(closer string) error {
 	start := len(l.tokens) - 1
 	l.brackets = l.brackets[:0]
@@ -204,7 +205,7 @@ func (l *lexer) code(closer string) error {
 			return err
 		}
 		if len(l.tokens) > maxTokens {
-			return l.errorf(l.pos, "the expression is too long: more than %d pieces", maxTokens)
+			return l.errorf(l.pos, "the expression is too long: more than %d tokens", maxTokens)
 		}
 	}
 }
@@ -212,7 +213,7 @@ func (l *lexer) code(closer string) error {
 func (l *lexer) atEnd(closer string, start int) error {
 	if closer != "" {
 		open := l.tokens[start]
-		return l.errorf(open.pos, "%s is never closed: %s is missing", open.text, closer)
+		return l.errorf(open.pos, "%s is not closed: %s is missing", open.text, closer)
 	}
 	if n := len(l.brackets); n > 0 {
 		return l.errorf(l.pos, "%q is missing at the end", string(l.brackets[n-1]))
@@ -220,7 +221,7 @@ func (l *lexer) atEnd(closer string, start int) error {
 	return nil
 }
 
-// closed takes the closing braces where they stand next.
+// closed consumes the closing braces if they are next.
 func (l *lexer) closed(closer string) bool {
 	rest := l.text[l.pos:]
 	strip := rest[0] == '-'
@@ -240,7 +241,7 @@ func (l *lexer) closed(closer string) bool {
 	return true
 }
 
-// next reads one token of code.
+// next scans one token of code.
 func (l *lexer) next() error {
 	c := l.text[l.pos]
 	switch {

@@ -8,7 +8,7 @@ import (
 	"unicode/utf8"
 )
 
-// number reads a number: decimal, 0x, 0o or 0b integers, floats, with
+// number scans a number: decimal, 0x, 0o or 0b integers, floats, with
 // underscores between digits. An integer beyond int64 keeps its digits.
 func (l *lexer) number() error {
 	start := l.pos
@@ -69,14 +69,14 @@ func (l *lexer) addInteger(start int) error {
 	}
 	i, ok := new(big.Int).SetString(digits, base)
 	if !ok {
-		return l.errorf(start, "%s is no number", l.text[start:l.pos])
+		return l.errorf(start, "%s is not a number", l.text[start:l.pos])
 	}
 	return l.addNumber(json.Number(i.String()), start)
 }
 
 func (l *lexer) addNumber(v any, start int) error {
 	if r, _ := utf8.DecodeRuneInString(l.text[l.pos:]); l.pos < len(l.text) && isWord(r) {
-		return l.errorf(start, "a number must not run into a name")
+		return l.errorf(start, "a number must not be followed by a name")
 	}
 	l.tokens = append(l.tokens, token{kind: tokenNumber, text: l.text[start:l.pos], value: v, pos: start})
 	return nil
@@ -84,8 +84,8 @@ func (l *lexer) addNumber(v any, start int) error {
 
 func isHexDigit(c byte) bool { return isDigit(c) || 'a' <= c|0x20 && c|0x20 <= 'f' }
 
-// str reads a quoted string with Python's escapes; an unknown escape keeps
-// its backslash.
+// str scans a quoted string with Python's escapes; an unknown escape keeps its
+// backslash.
 func (l *lexer) str(quote byte) error {
 	start := l.pos
 	for i := start + 1; i < len(l.text); i++ {
@@ -98,7 +98,7 @@ func (l *lexer) str(quote byte) error {
 			return nil
 		}
 	}
-	return l.errorf(start, "the string is never closed: %c is missing", quote)
+	return l.errorf(start, "the string is not closed: %c is missing", quote)
 }
 
 func unescape(s string) string {
@@ -128,8 +128,8 @@ func unescape(s string) string {
 	return b.String()
 }
 
-// escape decodes the escape at the start of s: the character (-1 for none)
-// and how many bytes it takes, 0 where it is no escape.
+// escape decodes the escape at the start of s. It returns the character, -1 for
+// none, and the length in bytes, 0 if it is not an escape.
 func escape(s string) (rune, int) {
 	switch s[1] {
 	case '\n':

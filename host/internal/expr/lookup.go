@@ -6,16 +6,16 @@ import (
 	"unicode/utf8"
 )
 
-// undefinedType is the type of what a look-up did not find. It is null
-// everywhere but in the tests `is defined` and `is undefined`, and it never
-// leaves the package.
+// undefinedType is the type of the result of a failed look-up. It is null
+// except in the tests `is defined` and `is undefined`, and it never leaves the
+// package.
 type undefinedType struct{}
 
 var undefined any = undefinedType{}
 
 func isNull(v any) bool { return v == nil || v == undefined }
 
-// known turns what was not found into null.
+// known converts undefined to null.
 func known(v any) any {
 	if v == undefined {
 		return nil
@@ -24,7 +24,7 @@ func known(v any) any {
 }
 
 // lookup finds the path in a scope, without a template's own names. With bare
-// names a name that is no root is a key of the state.
+// names, a name that is not a root is a key of the state.
 func (n *path) lookup(s Scope, bare bool) any {
 	if len(n.steps) > 0 && n.steps[0].isKey {
 		if finder, ok := s.(FieldFinder); ok {
@@ -55,13 +55,13 @@ func walk(v any, steps []step) any {
 	return v
 }
 
-// fielder is a value of a template's own (a loop, a namespace, a group)
-// whose fields can be read.
+// fielder is a value inside a template (a loop, a namespace, a group) with
+// readable fields.
 type fielder interface {
 	field(name string) any
 }
 
-// field is v.name.
+// field returns v.name.
 func field(v any, name string) any {
 	switch v := v.(type) {
 	case map[string]any:
@@ -74,8 +74,8 @@ func field(v any, name string) any {
 	return undefined
 }
 
-// element is v[i]; a negative index counts from the end. An object has the
-// number's text as its key, since {0: "low"} is written {"0": "low"} in JSON.
+// element returns v[i]; a negative index counts from the end. For an object the
+// key is the number's text, as {0: "low"} is {"0": "low"} in JSON.
 func element(v any, i int) any {
 	switch v := v.(type) {
 	case map[string]any:
@@ -111,7 +111,7 @@ func character(s string, i int) any {
 	return undefined
 }
 
-// at is v[key] with a computed key.
+// at returns v[key] with a computed key.
 func at(v, key any) any {
 	switch key := key.(type) {
 	case string:
@@ -128,5 +128,5 @@ func at(v, key any) any {
 	return undefined
 }
 
-// clamp is an integer as an int, which is shorter on 32-bit devices.
+// clamp converts an integer to an int, which has 32 bits on some devices.
 func clamp(i int64) int { return int(min(max(i, math.MinInt), math.MaxInt)) }

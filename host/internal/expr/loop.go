@@ -8,7 +8,7 @@ import (
 // loop is the object `loop` inside a for statement.
 type loop struct {
 	statement *forStatement
-	vars      *frame // what the statement sees, for a recursive call
+	vars      *frame // the names of the statement, for a recursive call
 	items     []any
 	index     int
 	depth     int
@@ -49,7 +49,7 @@ func (l *loop) field(name string) any {
 	return undefined
 }
 
-// method is loop.cycle(...) and loop.changed(...).
+// method calls loop.cycle(...) and loop.changed(...).
 func (l *loop) method(name string, args values) (any, error) {
 	switch name {
 	case "cycle":
@@ -63,7 +63,7 @@ func (l *loop) method(name string, args values) (any, error) {
 	return nil, fmt.Errorf("a loop has no method %q", name)
 }
 
-// hasChanged tells whether the value differs from the last call's.
+// hasChanged reports whether the value differs from that of the last call.
 func (l *loop) hasChanged(values []any) bool {
 	if l.seen && equal(l.changed, values) {
 		return false
@@ -117,7 +117,7 @@ func (s *forStatement) iterate(r *run, v any, depth int) error {
 	return nil
 }
 
-// selected are the items for which the statement's `if` holds.
+// selected returns the items for which the statement's `if` is true.
 func (s *forStatement) selected(r *run, items []any) ([]any, error) {
 	if s.condition == nil {
 		return items, nil
@@ -144,7 +144,7 @@ func (s *forStatement) selected(r *run, items []any) ([]any, error) {
 	return out, nil
 }
 
-// call is loop(items) in a recursive loop: the text of the next level.
+// call evaluates loop(items) in a recursive loop: the text of the next level.
 func (l *loop) call(r *run, args values, pos int) (any, error) {
 	if !l.statement.recursive {
 		return nil, r.fail(pos, "loop() needs a recursive loop: {%% for ... in ... recursive %%}")

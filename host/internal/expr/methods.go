@@ -8,8 +8,8 @@ import (
 	"github.com/the-edge-agent/tea/sdk/diag"
 )
 
-// method calls object.name(...): Python's methods that change nothing, from
-// tables of our own. A method of null gives null.
+// method calls object.name(...): Python's methods that do not change the
+// object. A method of null returns null.
 func (r *run) method(object any, name string, v values) (any, error) {
 	if own, ok := object.(interface {
 		method(name string, args values) (any, error)

@@ -9,8 +9,8 @@ import (
 	"unicode/utf8"
 )
 
-// formatMethod is "{}".format(...): fields by order, number or name, with
-// keys and indices behind them, and Python's format specifications.
+// formatMethod is "{}".format(...): fields by order, number or name, followed
+// by keys and indices, and Python's format specifications.
 func formatMethod(a *args) (any, error) {
 	f := fields{args: a.values}
 	s := a.text()
@@ -43,13 +43,13 @@ func formatMethod(a *args) (any, error) {
 	return b.String(), nil
 }
 
-// fields are the values of one format(), and how many {} took theirs.
+// fields are the values of one format(), and the number of {} so far.
 type fields struct {
 	args values
 	next int
 }
 
-// format writes one field: NAME.key[index]!s:SPEC.
+// format formats one field: NAME.key[index]!s:SPEC.
 func (f *fields) format(field string) (string, error) {
 	name, spec, _ := strings.Cut(field, ":")
 	name, conversion, converted := strings.Cut(name, "!")
@@ -65,7 +65,7 @@ func (f *fields) format(field string) (string, error) {
 		return "", err
 	}
 	if converted && conversion != "s" {
-		return "", fmt.Errorf("format() knows no conversion !%s", conversion)
+		return "", fmt.Errorf("format() has no conversion !%s", conversion)
 	}
 	p, err := parsePresentation(spec)
 	if err != nil {
@@ -83,17 +83,17 @@ func (f *fields) value(name string) (any, error) {
 	case err != nil:
 		v, ok := f.args.named[name]
 		if !ok {
-			return nil, fmt.Errorf("format() was given no %q", name)
+			return nil, fmt.Errorf("format() has no argument %q", name)
 		}
 		return v, nil
 	}
 	if i < 0 || i >= len(f.args.positional) {
-		return nil, fmt.Errorf("format() needs %d values, it was given %d", i+1, len(f.args.positional))
+		return nil, fmt.Errorf("format() needs %d values, got %d", i+1, len(f.args.positional))
 	}
 	return f.args.positional[i], nil
 }
 
-// inside follows .key and [index] behind a field's name.
+// inside follows .key and [index] after a field's name.
 func inside(v any, path string) (any, error) {
 	for path != "" {
 		var key string
@@ -167,12 +167,12 @@ func parsePresentation(s string) (presentation, error) {
 	}
 	p.verb = take("sdnbcoxXeEfFgG%")
 	if s != "" {
-		return p, fmt.Errorf("format() does not understand the specification %q", whole)
+		return p, fmt.Errorf("format() does not support the specification %q", whole)
 	}
 	return p, nil
 }
 
-// format writes a value as the presentation says.
+// format formats a value according to the presentation.
 func (p presentation) format(v any) (string, error) {
 	if !isNumber(v) || p.verb == 's' || typeName(v) == "boolean" && p.verb == 0 {
 		return p.formatOther(v)
@@ -237,7 +237,7 @@ func (p presentation) padded(s string) (string, error) {
 	return out.(string), nil
 }
 
-// digits writes a number without padding and grouping.
+// digits formats a number without padding and grouping.
 func (p presentation) digits(v any) (string, error) {
 	_, isFloat := v.(float64)
 	switch p.verb {
@@ -262,7 +262,7 @@ func (p presentation) integer(n *big.Int) string {
 	case 'n':
 		verb = "d"
 	case 'c':
-		return string(rune(n.Int64())) //nolint:gosec // what is no character becomes U+FFFD
+		return string(rune(n.Int64())) //nolint:gosec // invalid code points become U+FFFD
 	}
 	return fmt.Sprintf("%"+verb, n)
 }
@@ -278,7 +278,7 @@ func (p presentation) float(f float64) string {
 	return fmt.Sprintf("%.*"+string(p.verb), precision, f)
 }
 
-// grouped puts the separator between the thousands of the whole part.
+// grouped inserts the separator between the thousands of the whole part.
 func (p presentation) grouped(digits string) string {
 	if p.group == 0 {
 		return digits

@@ -10,17 +10,17 @@ import (
 func TestFormatMethodRefuses(t *testing.T) {
 	t.Parallel()
 	for text, want := range map[string]string{
-		`{{ "{} {}".format(1) }}`:        "needs 2 values, it was given 1",
-		`{{ "{x}".format(y=1) }}`:        `was given no "x"`,
+		`{{ "{} {}".format(1) }}`:        "needs 2 values, got 1",
+		`{{ "{x}".format(y=1) }}`:        `has no argument "x"`,
 		`{{ "{".format(1) }}`:            "a single { or }",
 		`{{ "a } b".format(1) }}`:        "a single { or }",
 		`{{ "{:d}".format("x") }}`:       ":d needs a number, not string",
 		`{{ "{:d}".format(1.5) }}`:       "needs an integer",
-		`{{ "{:q}".format(1) }}`:         `does not understand the specification "q"`,
+		`{{ "{:q}".format(1) }}`:         `does not support the specification "q"`,
 		`{{ "{!r}".format(1) }}`:         "no conversion !r",
 		`{{ "{0[a}".format({"a": 1}) }}`: "[ without ]",
 		`{{ "{:99999999}".format(1) }}`:  "a width above",
-		`{{ "abc".index("z") }}`:         "find() gives -1 instead",
+		`{{ "abc".index("z") }}`:         "find() returns -1 instead",
 	} {
 		t.Run(text, func(t *testing.T) {
 			t.Parallel()

@@ -17,8 +17,8 @@ func texts(list []string) []any {
 	return out
 }
 
-// errManyParts refuses to cut a text into more pieces than a list may have.
-var errManyParts = fmt.Errorf("the text would be cut into more than %d pieces", maxElements)
+// errManyParts is the error of a split into more parts than a list can have.
+var errManyParts = fmt.Errorf("the text has more than %d parts", maxElements)
 
 func splitlinesMethod(a *args) (any, error) {
 	s := a.text()
@@ -31,7 +31,7 @@ func splitlinesMethod(a *args) (any, error) {
 	return texts(splitLines(s)), nil
 }
 
-// linesWithEnds cuts a text after each line break.
+// linesWithEnds splits a text after each line break.
 func linesWithEnds(s string) []string {
 	var lines []string
 	for s != "" {
@@ -48,8 +48,9 @@ func linesWithEnds(s string) []string {
 	return lines
 }
 
-// partition gives what stands before the separator, the separator and what
-// stands after it; without one the text is the end that is searched last.
+// partition returns the text before the separator, the separator and the text
+// after it. Without a separator the whole text is the part that is searched
+// last.
 func partition(a *args, index func(s, part string) int) (any, error) {
 	s, separator := a.text(), a.str(0, "")
 	if separator == "" {
@@ -65,11 +66,11 @@ func partition(a *args, index func(s, part string) int) (any, error) {
 	return []any{s, "", ""}, nil
 }
 
-// mustFind is find that takes a part that is not there for an error.
+// mustFind is find, except that a missing part is an error.
 func mustFind(a *args, name string, index func(s, part string) int) (any, error) {
 	i := find(a, index)
 	if i == int64(-1) {
-		return nil, &hintedError{fmt.Sprintf("%s(): the part is not in the text", name), "find() gives -1 instead"}
+		return nil, &hintedError{fmt.Sprintf("%s(): the part is not in the text", name), "find() returns -1 instead"}
 	}
 	return i, nil
 }
@@ -114,7 +115,7 @@ func splitMethod(a *args) (any, error) {
 func splitFields(s string, limit int) (any, error) {
 	s = strings.TrimSpace(s)
 	out := []any{}
-	rest := 0 // where the part after the last field begins
+	rest := 0 // start of the part after the last field
 	for field := range strings.FieldsSeq(s) {
 		start := rest + strings.Index(s[rest:], field)
 		if len(out) == limit {
@@ -170,7 +171,7 @@ func affix(a *args, has func(s, affix string) bool) (any, error) {
 	return false, nil
 }
 
-// find is the index of a part in characters, -1 where there is none.
+// find returns the index of a part in characters, or -1.
 func find(a *args, index func(s, part string) int) any {
 	s := a.text()
 	i := index(s, a.str(0, ""))

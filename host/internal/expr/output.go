@@ -11,7 +11,7 @@ import (
 
 var errTextTooLong = fmt.Errorf("the text is longer than %d MiB", maxText>>20)
 
-// textOf is a value as text: a string as it is, null empty, numbers and
+// textOf converts a value to text: a string unchanged, null empty, numbers and
 // booleans as in JSON, lists and objects as compact JSON.
 func textOf(v any) (string, error) {
 	if s, ok := v.(string); ok {
@@ -38,8 +38,8 @@ func appendText(dst []byte, v any) ([]byte, error) {
 	return dst, err
 }
 
-// appendJSON is [value.Append] for the values inside a template, and stops
-// where the text gets too long.
+// appendJSON is [value.Append] for the values inside a template, and fails if
+// the text gets too long.
 func appendJSON(dst []byte, v any) ([]byte, error) {
 	if len(dst) > maxText {
 		return dst, errTextTooLong
@@ -82,7 +82,7 @@ func appendJSON(dst []byte, v any) ([]byte, error) {
 	}
 }
 
-// appendIndented is appendJSON over several lines. margin starts each line.
+// appendIndented is appendJSON with line breaks. margin is the indentation.
 func appendIndented(dst []byte, v any, margin, indent string) ([]byte, error) {
 	var err error
 	inner := margin + indent

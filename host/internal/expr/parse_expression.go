@@ -5,7 +5,7 @@ import (
 	"slices"
 )
 
-// expression reads a full expression: `a if b else c`.
+// expression parses a full expression: `a if b else c`.
 func (p *parser) expression() (node, error) {
 	if err := p.enter(); err != nil {
 		return nil, err
@@ -25,7 +25,7 @@ func (p *parser) expression() (node, error) {
 	return result, err
 }
 
-// tuple reads an expression, or several with commas, which make a list.
+// tuple parses an expression, or several with commas, which make a list.
 func (p *parser) tuple(element func() (node, error)) (node, error) {
 	first, err := element()
 	if err != nil || !p.isOperator(",") {
@@ -124,7 +124,7 @@ func (p *parser) compare() (node, error) {
 	return c, nil
 }
 
-// operators reads left-associative operators of one precedence.
+// operators parses left-associative operators of one precedence.
 func (p *parser) operators(operand func() (node, error), ops ...string) (node, error) {
 	left, err := operand()
 	for err == nil {
@@ -147,8 +147,8 @@ func (p *parser) power() (node, error)   { return p.operators(p.filteredUnary, "
 
 func (p *parser) filteredUnary() (node, error) { return p.unary(true) }
 
-// unary reads a sign or `!`, an operand with its accessors, and, unless a
-// sign stands before it, its filters and tests.
+// unary parses a sign or `!`, an operand with its accessors, and, unless it has
+// a sign, its filters and tests.
 func (p *parser) unary(withFilters bool) (node, error) {
 	if err := p.enter(); err != nil {
 		return nil, err
@@ -202,7 +202,7 @@ func (p *parser) primary() (node, error) {
 		return &literal{value: t.value}, nil
 	case tokenString:
 		s := ""
-		for p.peek().kind == tokenString { // neighbours join, as in Python
+		for p.peek().kind == tokenString { // adjacent strings join, as in Python
 			s += p.take().text
 		}
 		return &literal{value: s}, nil

@@ -6,7 +6,8 @@ import (
 	"github.com/the-edge-agent/tea/sdk/diag"
 )
 
-// accessors reads what follows an operand: .name, [key], [a:b], (arguments).
+// accessors parses the accessors of an operand: .name, [key], [a:b],
+// (arguments).
 func (p *parser) accessors(object node) (node, error) {
 	for {
 		t := p.peek()
@@ -44,7 +45,7 @@ func (p *parser) dot(object node, dot token) (node, error) {
 	return &methodCall{object: object, name: name, args: args, pos: t.pos}, err
 }
 
-// access adds a static step to a path, or looks into a computed value.
+// access adds a static step to a path, or accesses a computed value.
 func access(object node, s step, pos int) node {
 	if base, ok := object.(*path); ok {
 		base.steps = append(base.steps, s)
@@ -89,7 +90,7 @@ func (p *parser) brackets(object node, open token) (node, error) {
 	return &subscript{object: object, key: parts[0], pos: open.pos}, nil
 }
 
-// callName reads the arguments of name(...).
+// callName parses the arguments of name(...).
 func (p *parser) callName(object node) (node, error) {
 	callee, ok := object.(*path)
 	if !ok || len(callee.steps) > 0 {
@@ -101,7 +102,7 @@ func (p *parser) callName(object node) (node, error) {
 	return c, err
 }
 
-// arguments reads (a, b, name=c, *list, **dict).
+// arguments parses (a, b, name=c, *list, **dict).
 func (p *parser) arguments() (arguments, error) {
 	var args arguments
 	p.next++
@@ -135,7 +136,7 @@ func (p *parser) argument(args *arguments) (err error) {
 		args.named = append(args.named, namedArgument{name: t.text, value: v})
 	default:
 		if len(args.named) > 0 {
-			return p.errorf(t.pos, "", "an argument without a name must stand before those with one")
+			return p.errorf(t.pos, "", "positional arguments must come before named ones")
 		}
 		var v node
 		v, err = p.expression()
@@ -144,7 +145,7 @@ func (p *parser) argument(args *arguments) (err error) {
 	return err
 }
 
-// filtersAndTests reads | filter and `is test`, as many as follow.
+// filtersAndTests parses any number of | filter and `is test`.
 func (p *parser) filtersAndTests(input node) (node, error) {
 	for {
 		var err error
@@ -185,7 +186,7 @@ func (p *parser) filter(input node) (*filtered, error) {
 	return result, p.checkInnerName(result)
 }
 
-// checkInnerName finds unknown names in map("filter") and select("test").
+// checkInnerName reports unknown names in map("filter") and select("test").
 func (p *parser) checkInnerName(f *filtered) error {
 	table, what, at := tests, "test", 0
 	switch f.name {
@@ -248,7 +249,7 @@ func (p *parser) test(input node) (node, error) {
 	return result, p.checkArguments("test", result.name, t, result.args, result.pos)
 }
 
-// startsOperand tells whether a test's argument follows without brackets.
+// startsOperand reports whether a test's argument follows without brackets.
 func (p *parser) startsOperand() bool {
 	switch t := p.peek(); t.kind {
 	case tokenString, tokenNumber:
@@ -261,7 +262,7 @@ func (p *parser) startsOperand() bool {
 	return false
 }
 
-// checkArguments finds arguments that a filter or test does not take.
+// checkArguments reports arguments that a filter or test does not take.
 func (p *parser) checkArguments(kind, name string, f filter, args arguments, pos int) error {
 	if f.variadic {
 		return nil
@@ -276,7 +277,7 @@ func (p *parser) checkArguments(kind, name string, f filter, args arguments, pos
 			return p.errorf(pos, diag.Suggest(n.name, f.params), "%s %q has no argument %q", kind, name, n.name)
 		}
 		if i < len(args.positional) {
-			return p.errorf(pos, "", "%s %q is given its argument %q twice", kind, name, n.name)
+			return p.errorf(pos, "", "%s %q has the argument %q twice", kind, name, n.name)
 		}
 		given++
 	}

@@ -7,8 +7,8 @@ import (
 	"github.com/the-edge-agent/tea/sdk/diag"
 )
 
-// body reads statements up to one of the block tags named in ends, whose
-// name is taken; without ends it reads to the end of the text.
+// body parses statements up to one of the block tags named in ends, whose name
+// it consumes; without ends it parses to the end of the text.
 func (p *parser) body(ends ...string) ([]statement, string, error) {
 	if err := p.enter(); err != nil {
 		return nil, "", err
@@ -53,7 +53,7 @@ func (p *parser) body(ends ...string) ([]statement, string, error) {
 	}
 }
 
-// close reads the end of a block tag.
+// close parses the end of a block tag.
 func (p *parser) close() error {
 	if p.peek().kind != tokenBlockClose {
 		return p.unexpected("%}")
@@ -62,7 +62,7 @@ func (p *parser) close() error {
 	return nil
 }
 
-// closedBody reads `%} body {% end %}`.
+// closedBody parses `%} body {% end %}`.
 func (p *parser) closedBody(end string) ([]statement, error) {
 	if err := p.close(); err != nil {
 		return nil, err
@@ -102,12 +102,12 @@ func (p *parser) statement(tag token, ends []string) (statement, error) {
 		return p.group(tag)
 	case "break", "continue":
 		if p.loops == 0 {
-			return nil, p.errorf(tag.pos, "", "%s stands outside of a loop", tag.text)
+			return nil, p.errorf(tag.pos, "", "%s outside of a loop", tag.text)
 		}
 		return &loopControl{stop: tag.text == "break"}, p.close()
 	case "include", "import", "from", "extends":
 		return nil, p.errorf(tag.pos, "define a macro in the same text instead",
-			"%q is not available: a template reads no other files", tag.text)
+			"%q is not available: a template cannot read other files", tag.text)
 	}
 	hint := diag.Suggest(tag.text, statementNames)
 	if len(ends) > 0 && (strings.HasPrefix(tag.text, "end") || tag.text == "else" || tag.text == "elif") {
@@ -141,7 +141,7 @@ func (p *parser) ifStatement() (statement, error) {
 	return s, p.close()
 }
 
-// targets reads the names that a loop or an assignment binds.
+// targets parses the names that a loop or an assignment binds.
 func (p *parser) targets() (names []string, isTuple bool, err error) {
 	brackets := p.skipOperator("(")
 	for {
@@ -229,7 +229,7 @@ func (p *parser) setStatement(tag token) (statement, error) {
 	return block, err
 }
 
-// filterChain reads | a | b of a block.
+// filterChain parses | a | b of a block.
 func (p *parser) filterChain() ([]filtered, error) {
 	var chain []filtered
 	for p.isOperator("|") {
@@ -296,7 +296,7 @@ func (p *parser) group(tag token) (statement, error) {
 }
 
 func (p *parser) macroStatement(tag token) (statement, error) {
-	name, err := p.expectName("the macro's name")
+	name, err := p.expectName("the name of the macro")
 	if err != nil {
 		return nil, err
 	}
@@ -309,8 +309,8 @@ func (p *parser) macroStatement(tag token) (statement, error) {
 	return m, err
 }
 
-// macroBody reads a body in which break and continue of a loop around it
-// have no meaning.
+// macroBody parses a body in which break and continue of a surrounding loop are
+// not valid.
 func (p *parser) macroBody(end string) ([]statement, error) {
 	loops := p.loops
 	p.loops = 0
@@ -357,7 +357,7 @@ func (p *parser) callBlock(tag token) (statement, error) {
 		return nil, err
 	}
 	if _, ok := s.call.(*call); !ok {
-		return nil, p.errorf(tag.pos, "", "a call block needs the call of a macro")
+		return nil, p.errorf(tag.pos, "", "a call block needs a call of a macro")
 	}
 	s.body.body, err = p.macroBody("endcall")
 	return s, err

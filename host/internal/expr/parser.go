@@ -6,17 +6,17 @@ import (
 	"github.com/the-edge-agent/tea/sdk/diag"
 )
 
-// maxNesting bounds brackets, operators and blocks inside each other.
+// maxNesting bounds the nesting of brackets, operators and blocks.
 const maxNesting = 100
 
-// parser builds the tree. It follows Jinja2's grammar and precedence.
+// parser builds the tree, with Jinja2's grammar and precedence.
 type parser struct {
 	text   string
 	tokens []token
 	next   int
 	depth  int
 	loops  int
-	calls  []call // every name(...), checked when all macros are known
+	calls  []call // every name(...), checked after all macros are parsed
 	bound  map[string]bool
 }
 
@@ -30,7 +30,7 @@ func (p *parser) take() token {
 	return t
 }
 
-// isOperator tells whether the next token is that operator.
+// isOperator reports whether the next token is that operator.
 func (p *parser) isOperator(op string) bool {
 	t := p.peek()
 	return t.kind == tokenOperator && t.text == op
@@ -72,7 +72,7 @@ func (p *parser) expectName(what string) (string, error) {
 	return "", p.unexpected(what)
 }
 
-// unexpected is the error for a next token that is not what was wanted.
+// unexpected returns the error for a next token other than wanted.
 func (p *parser) unexpected(wanted string) error {
 	t := p.peek()
 	got := fmt.Sprintf("%q", t.text)
@@ -90,7 +90,7 @@ func (p *parser) errorf(pos int, hint, format string, args ...any) error {
 	return &SyntaxError{Line: line, Column: column, Message: fmt.Sprintf(format, args...), Hint: hint}
 }
 
-// enter counts one level of nesting; leave it with p.depth--.
+// enter counts one level of nesting; p.depth-- leaves it.
 func (p *parser) enter() error {
 	if p.depth++; p.depth > maxNesting {
 		return p.errorf(p.peek().pos, "", "nested deeper than %d levels", maxNesting)
@@ -98,7 +98,7 @@ func (p *parser) enter() error {
 	return nil
 }
 
-// checkCalls finds calls of what is neither a macro nor a function.
+// checkCalls reports calls of names that are neither macros nor functions.
 func (p *parser) checkCalls() error {
 	for _, c := range p.calls {
 		if _, ok := functions()[c.name]; !ok && !p.bound[c.name] {

@@ -5,25 +5,25 @@ import (
 	"strconv"
 )
 
-// Ref is one place where a template reads a name that it does not bind
-// itself. Path holds the static steps behind it, an index as its decimal
-// number: state.items[0].name is {Root: "state", Path: ["items","0","name"]}.
-// A bare name of an expression is its Root, as no root is known here.
+// Ref is an expression that reads a name that the template does not bind
+// itself. Path has the static steps after it, an index as its decimal number:
+// state.items[0].name is {Root: "state", Path: ["items","0","name"]}. A bare
+// name of an expression is its Root.
 type Ref struct {
 	Root         string
 	Path         []string
 	Line, Column int
-	// Optional says that the filter default stands behind it.
+	// Optional reports that the filter default follows.
 	Optional bool
 }
 
-// reader walks a tree and collects what it reads.
+// reader walks a tree and collects its references.
 type reader struct {
 	text  string
 	bound []string
 	refs  []Ref
-	// where the last reference stood: most follow in order, so that their
-	// positions cost one pass over the text
+	// position of the last reference: as most are in order, all positions take
+	// one pass over the text
 	offset, line, column int
 }
 
@@ -33,7 +33,7 @@ func references(text string, body []statement) []Ref {
 	return r.refs
 }
 
-// scoped reads with names bound, which are free again behind it.
+// scoped calls read with names bound.
 func (r *reader) scoped(read func(), names ...string) {
 	mark := len(r.bound)
 	r.bound = append(r.bound, names...)

@@ -6,18 +6,18 @@ import (
 	"fmt"
 )
 
-// Bounds of one evaluation. A string or text beyond maxText is refused too.
+// Bounds of one evaluation, in addition to maxText.
 const (
-	maxElements  = 4_000_000 // of one value, all levels together
+	maxElements  = 4_000_000 // of one value, on all levels
 	maxDepth     = 1000      // levels of one computed value
-	maxRange     = 100_000   // Jinja's sandbox allows as many
-	maxCalls     = 64        // macros and recursive loops inside each other
-	ticksPerLook = 256       // steps between two looks at the context
+	maxRange     = 100_000   // as in Jinja's sandbox
+	maxCalls     = 64        // nested macros and recursive loops
+	ticksPerLook = 256       // steps between two checks of the context
 	maxTicks     = 50_000_000
 )
 
-// run is one evaluation of a template that needs more than look-ups. It is
-// used by one goroutine.
+// run is one evaluation of a template that needs more than look-ups. It is not
+// safe for concurrent use.
 type run struct {
 	ctx      context.Context
 	scope    Scope
@@ -28,7 +28,7 @@ type run struct {
 	calls    int
 }
 
-// frame holds the names that a block binds.
+// frame has the names that a block binds.
 type frame struct {
 	parent *frame
 	names  []string
@@ -56,7 +56,7 @@ func (f *frame) get(name string) (any, bool) {
 	return nil, false
 }
 
-// push opens a frame and gives what closes it.
+// push opens a frame and returns the function that closes it.
 func (r *run) push() func() {
 	outer := r.vars
 	r.vars = &frame{parent: outer}
@@ -67,7 +67,7 @@ func (r *run) fail(pos int, format string, args ...any) error {
 	return r.template.failure(pos, "", fmt.Errorf(format, args...))
 }
 
-// wrap gives an error its position; one that has a position keeps it.
+// wrap adds a position to an error without one.
 func (r *run) wrap(pos int, err error) error {
 	var positioned *EvalError
 	if err == nil || errors.As(err, &positioned) {
@@ -80,13 +80,13 @@ func (r *run) wrap(pos int, err error) error {
 	return r.template.failure(pos, "", err)
 }
 
-// hintedError is an error that knows what to do about it.
+// hintedError is an error with a hint.
 type hintedError struct{ message, hint string }
 
 func (e *hintedError) Error() string { return e.message }
 
-// tick counts one small step of work, one of many elements, and looks at the
-// context now and then. What may take long by itself calls alive.
+// tick counts one small step of work, such as one element, and regularly checks
+// the context. Code with long steps calls alive.
 func (r *run) tick() error {
 	if r.ticks++; r.ticks > maxTicks {
 		return fmt.Errorf("the evaluation takes more than %d steps", maxTicks)
@@ -101,10 +101,10 @@ func (r *run) alive() error {
 	if r.ctx.Err() == nil {
 		return nil
 	}
-	return fmt.Errorf("the evaluation was ended: %w", context.Cause(r.ctx))
+	return fmt.Errorf("the evaluation was stopped: %w", context.Cause(r.ctx))
 }
 
-// body executes statements one after the other.
+// body executes statements in order.
 func (r *run) body(body []statement) error {
 	for _, s := range body {
 		if err := r.alive(); err != nil {
@@ -117,7 +117,7 @@ func (r *run) body(body []statement) error {
 	return nil
 }
 
-// capture executes statements and gives their text instead of writing it.
+// capture executes statements and returns their text instead of writing it.
 func (r *run) capture(body []statement) (string, error) {
 	outer := r.out
 	r.out = nil
@@ -127,8 +127,8 @@ func (r *run) capture(body []statement) (string, error) {
 	return result, err
 }
 
-// keep checks a computed value that the template will use again: the size of
-// a value that contains others many times is what it would be written out.
+// keep checks a computed value that the template uses again. Values that it
+// contains several times count each time.
 func (r *run) keep(from node, v any, pos int) (any, error) {
 	if _, ok := from.(*path); ok {
 		return v, nil
@@ -139,7 +139,7 @@ func (r *run) keep(from node, v any, pos int) (any, error) {
 	return v, nil
 }
 
-// measure counts the elements of a value, all levels together.
+// measure counts the elements of a value on all levels.
 type measure struct{ count int }
 
 func measured(v any) error { return new(measure).add(v, 0) }
@@ -174,8 +174,8 @@ func (m *measure) add(v any, depth int) error {
 	return nil
 }
 
-// export brings a result into the value model: what was not found is null, a
-// pair is a list, a namespace an object. Only what changes is copied.
+// export converts a result to the value model: undefined to null, a pair to a
+// list, a namespace to an object. It copies only what changes.
 func export(v any) (any, error) {
 	if err := measured(v); err != nil {
 		return nil, err
@@ -192,7 +192,7 @@ func exported(v any) (any, error) {
 	case *namespace:
 		return exported(v.values)
 	case callable, *cycler:
-		return nil, fmt.Errorf("a %s is no value", typeName(v))
+		return nil, fmt.Errorf("a %s is not a value", typeName(v))
 	case []any:
 		for i, e := range v {
 			if isForeign(e) {
@@ -209,7 +209,8 @@ func exported(v any) (any, error) {
 	return v, nil
 }
 
-// isForeign tells whether a value, or one inside it, is not in the value model.
+// isForeign reports whether a value, or one inside it, is not in the value
+// model.
 func isForeign(v any) bool {
 	switch v := v.(type) {
 	case undefinedType, *pair, *namespace, *cycler, callable:

@@ -5,7 +5,8 @@ import (
 	"fmt"
 )
 
-// pair is what groupby gives: the list [grouper, list] with named fields.
+// pair is an element of groupby's result: the list [grouper, list] with named
+// fields.
 type pair struct {
 	grouper  any
 	elements []any
@@ -23,8 +24,8 @@ func (p *pair) field(name string) any {
 	return undefined
 }
 
-// elements are what a loop sees: a list's elements, an object's keys in
-// order, a string's characters, nothing of null.
+// elements returns the elements for a loop: those of a list, an object's keys
+// in order, a string's characters, none for null.
 func elements(v any) ([]any, error) {
 	switch v := v.(type) {
 	case nil, undefinedType:
@@ -52,7 +53,7 @@ func elements(v any) ([]any, error) {
 	return nil, fmt.Errorf("%s has no elements", typeName(v))
 }
 
-// slice is v[start:stop:step] by Python's rules; nil bounds are left out.
+// slice returns v[start:stop:step] by Python's rules; a nil bound is absent.
 func slice(v any, start, stop, step *int) (any, error) {
 	by := 1
 	if step != nil {
@@ -81,9 +82,9 @@ func slice(v any, start, stop, step *int) (any, error) {
 	return nil, fmt.Errorf("cannot slice %s", typeName(v))
 }
 
-// indices yields the indices that a slice of a sequence of length n takes.
+// indices yields the indices of a slice of a sequence of length n.
 func indices(n int, start, stop *int, step int) func(yield func(int) bool) {
-	low, high := 0, n // where a bound is cut to
+	low, high := 0, n // limits of a bound
 	from, to := 0, n
 	if step < 0 {
 		low, high = -1, n-1

@@ -6,18 +6,18 @@ import (
 	"strings"
 )
 
-// Scope gives the values of the root names: state, variables, nodes, item,
-// result and so on. Values are in the value model, shared, and never changed.
+// Scope has the values of the root names, such as state, variables, nodes, item
+// and result. Values are in the value model, shared, and never changed.
 type Scope interface {
 	Lookup(name string) (any, bool)
 }
 
-// maxText is the length a template may have, and the text it may produce.
+// maxText bounds the length of a template and of its text.
 const maxText = 16 << 20
 
-// FieldFinder is a [Scope] that finds root.key by itself, before Lookup is
-// asked for the whole root: because that is cheaper, or because the root has
-// fields beyond those of its value.
+// FieldFinder is an optional interface of a [Scope] that looks up root.key
+// directly, before Lookup of the whole root: because that is cheaper, or
+// because the root has fields beyond those of its value.
 type FieldFinder interface {
 	Field(root, key string) (any, bool)
 }
@@ -28,16 +28,16 @@ type Template struct {
 	text   string
 	body   []statement
 	single node // the value of a template that is one expression
-	bare   bool // names that are no root are keys of the state
-	plain  bool // nothing but text and look-ups: needs no run
+	bare   bool // names that are not roots are keys of the state
+	plain  bool // only text and look-ups: needs no run
 	refs   []Ref
 }
 
-// IsTemplate tells whether a text holds anything to evaluate.
+// IsTemplate reports whether a text contains template syntax.
 func IsTemplate(text string) bool { return nextTag(text, 0) >= 0 }
 
-// Compile compiles a text with {{ }}, {% %} or {# #}; a text without them is
-// a template that gives itself. The error is a [*SyntaxError].
+// Compile compiles a text with {{ }}, {% %} or {# #}; a text without them
+// evaluates to itself. The error is a [*SyntaxError].
 func Compile(text string) (*Template, error) {
 	if len(text) > maxText {
 		return nil, &SyntaxError{Line: 1, Column: 1, Message: fmt.Sprintf("the text has more than %d MiB", maxText>>20)}
@@ -60,9 +60,9 @@ func Compile(text string) (*Template, error) {
 	return t, nil
 }
 
-// CompileExpression compiles an expression without braces, such as
-// `state.items | length > 2` or `!ready`. With bareNames a name that is no
-// root is looked up in the state. The error is a [*SyntaxError].
+// CompileExpression compiles an expression without braces, such as `state.items
+// | length > 2` or `!ready`. With bareNames, a name that is not a root is
+// looked up in the state. The error is a [*SyntaxError].
 func CompileExpression(text string, bareNames bool) (*Template, error) {
 	tokens, err := lexExpression(text)
 	if err != nil {
@@ -86,8 +86,8 @@ func CompileExpression(text string, bareNames bool) (*Template, error) {
 	}, nil
 }
 
-// singleOutput is the expression of a template that is one {{ expr }}. A
-// newline behind it, which a YAML block scalar leaves, does not count.
+// singleOutput returns the expression of a template that is one {{ expr }}. A
+// newline after it, as in a YAML block scalar, does not count.
 func singleOutput(body []statement) node {
 	if len(body) == 2 {
 		if t, ok := body[1].(*text); ok && strings.TrimRight(t.value, "\r\n") == "" {
@@ -103,7 +103,7 @@ func singleOutput(body []statement) node {
 	return nil
 }
 
-// isPlain tells whether a body is made of text, look-ups and literals only.
+// isPlain reports whether a body has only text, look-ups and literals.
 func isPlain(body []statement) bool {
 	for _, s := range body {
 		switch s := s.(type) {
@@ -121,17 +121,17 @@ func isPlain(body []statement) bool {
 	return true
 }
 
-// Text is what was compiled.
+// Text returns the compiled text.
 func (t *Template) Text() string { return t.text }
 
-// Roots lists what the template reads, in the order written, for static
-// checks. The slice is shared and must not be changed.
+// Roots returns the names that the template reads, in the order written, for
+// static checks. The slice is shared; the caller must not change it.
 func (t *Template) Roots() []Ref { return t.refs }
 
-// Eval evaluates the template. One single {{ expr }} keeps the value's type,
-// anything else gives a string. The result may share lists and objects with
-// the scope. The error is an [*EvalError]; it unwraps to the context's error
-// where the context ended the evaluation.
+// Eval evaluates the template. A single {{ expr }} keeps the value's type,
+// anything else returns a string. The result can share lists and objects with
+// the scope. The error is an [*EvalError], which unwraps to the context's error
+// if the context ended the evaluation.
 func (t *Template) Eval(ctx context.Context, s Scope) (any, error) {
 	if t.plain {
 		return t.evalPlain(s)
@@ -201,7 +201,7 @@ func (t *Template) evalRun(ctx context.Context, s Scope) (result any, err error)
 	return v, nil
 }
 
-// failure is the error at a byte offset of the template.
+// failure returns an error at a byte offset of the template.
 func (t *Template) failure(pos int, hint string, err error) *EvalError {
 	line, column := lineColumn(t.text, pos)
 	return &EvalError{Line: line, Column: column, Message: err.Error(), Hint: hint, Err: err}

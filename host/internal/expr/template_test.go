@@ -160,7 +160,7 @@ func TestSyntaxErrors(t *testing.T) {
 		message      string
 		hint         string
 	}{
-		{"{{ state.x", 1, 1, "{{ is never closed", ""},
+		{"{{ state.x", 1, 1, "{{ is not closed", ""},
 		{"a\nbé {% if x %}", 2, 14, "{% endif %} is missing", ""},
 		{"{{ }}", 1, 4, "expected an expression, found }}", ""},
 		{"{{ a b }}", 1, 6, `expected }}, found "b"`, ""},
@@ -170,22 +170,22 @@ func TestSyntaxErrors(t *testing.T) {
 		{"{{ a | select('evn') }}", 1, 8, `unknown test "evn"`, "even"},
 		{"{{ rnge(3) }}", 1, 4, `unknown function "rnge"`, "range"},
 		{"{% fore x in y %}", 1, 4, `unknown statement "fore"`, "for"},
-		{"{% include 'x' %}", 1, 4, "reads no other files", ""},
-		{"{% import 'x' as y %}", 1, 4, "reads no other files", ""},
-		{"{% extends 'x' %}", 1, 4, "reads no other files", ""},
-		{"{% from 'x' import y %}", 1, 4, "reads no other files", ""},
+		{"{% include 'x' %}", 1, 4, "cannot read other files", ""},
+		{"{% import 'x' as y %}", 1, 4, "cannot read other files", ""},
+		{"{% extends 'x' %}", 1, 4, "cannot read other files", ""},
+		{"{% from 'x' import y %}", 1, 4, "cannot read other files", ""},
 		{"{% for x in y %}{% endif %}", 1, 20, `unknown statement "endif"`, "endfor"},
 		{"{{ (1 }}", 1, 7, `")" is missing`, ""},
 		{"{{ 1 + }}", 1, 8, "expected an expression", ""},
-		{"{{ 'abc }}", 1, 4, "the string is never closed", ""},
+		{"{{ 'abc }}", 1, 4, "the string is not closed", ""},
 		{"{{ a $ b }}", 1, 6, `unexpected character '$'`, ""},
 		{"{{ a | trim(1, 2) }}", 1, 8, "takes at most 1 argument(s)", ""},
 		{"{{ a | truncate(lenght=3) }}", 1, 8, `has no argument "lenght"`, "length"},
 		{"{{ a | replace('x') }}", 1, 8, `needs its argument "new"`, ""},
-		{"{# never", 1, 1, "the comment {# is never closed", ""},
+		{"{# never", 1, 1, "the comment {# is not closed", ""},
 		{"{% break %}", 1, 4, "outside of a loop", ""},
 		{"{% raw %}x", 1, 1, "endraw", ""},
-		{"{{ 12x }}", 1, 4, "run into a name", ""},
+		{"{{ 12x }}", 1, 4, "followed by a name", ""},
 		{"{{ " + strings.Repeat("(", 200) + "1" + strings.Repeat(")", 200) + " }}", 1, 53, "nested deeper", ""},
 	} {
 		t.Run(c.text, func(t *testing.T) {
@@ -221,12 +221,12 @@ func TestEvalErrors(t *testing.T) {
 		{`{{ "a" < 1 }}`, 8, "cannot compare string < integer"},
 		{`{{ state.x > 1 }}`, 12, "default(0)"},
 		{`{{ [1, "a"] | sort }}`, 15, "different types"},
-		{`{{ "{" | fromjson }}`, 10, "no valid JSON at line 1, column 2: the text ends too early"},
-		{`{{ "%%%" | b64decode }}`, 12, "no base64"},
+		{`{{ "{" | fromjson }}`, 10, "invalid JSON at line 1, column 2: the text ends too early"},
+		{`{{ "%%%" | b64decode }}`, 12, "not base64"},
 		{`{% for x in 5 %}{% endfor %}`, 4, "integer has no elements"},
 		{`{{ "a".uper() }}`, 8, "upper"},
 		{`{% do [].append(1) %}`, 10, "values cannot be changed"},
-		{`{% set a, b = [1] %}`, 4, "cannot spread 1 value(s) over 2 names"},
+		{`{% set a, b = [1] %}`, 4, "cannot assign 1 value(s) to 2 names"},
 		{`{% set x = {} %}{% set x.y = 1 %}`, 20, "namespace"},
 		{`{{ "%d" | format("x") }}`, 11, "%d needs a number"},
 		{`{% macro m() %}{% endmacro %}{{ m(1) }}`, 33, "takes at most 0 argument(s)"},
@@ -236,7 +236,7 @@ func TestEvalErrors(t *testing.T) {
 		{`{{ [1].index(2) }}`, 8, "not in the list"},
 		{`{{ {[1]: 2} }}`, 4, "array cannot be the key"},
 		{`{{ range }}{{ namespace() ~ range(0, 1, 0) }}`, 29, "step of range() cannot be 0"},
-		{`{{ 1 | round(0, "up") }}`, 8, "the method is"},
+		{`{{ 1 | round(0, "up") }}`, 8, "the method must be"},
 	} {
 		t.Run(c.text, func(t *testing.T) {
 			t.Parallel()

@@ -8,7 +8,7 @@ import (
 	"unicode"
 )
 
-// buildTests makes the table of what may follow `is`, by name.
+// buildTests returns the table of the tests after `is`, by name.
 func buildTests() map[string]filter {
 	table := map[string]filter{
 		"divisibleby": {params: params("num"), required: 1, apply: divisibleTest},
@@ -76,7 +76,7 @@ func isParity(v any, rest int64) bool {
 	return err == nil && equal(m, rest)
 }
 
-// isCased tells whether a text has letters of one case and none of the other.
+// isCased reports whether a text has letters of one case and none of the other.
 func isCased(v any, has, hasNot func(rune) bool) bool {
 	s, _ := v.(string)
 	return strings.ContainsFunc(s, has) && !strings.ContainsFunc(s, hasNot)

@@ -9,8 +9,8 @@ import (
 	"github.com/the-edge-agent/tea/sdk/diag"
 )
 
-// Value is a tree of parameters, a value of the value model whose strings may
-// be templates, compiled once. It is immutable and safe for concurrent use.
+// Value is a compiled tree of parameters: a value of the value model whose
+// strings can be templates. It is immutable and safe for concurrent use.
 type Value struct {
 	root     part
 	constant bool
@@ -24,8 +24,8 @@ type Located struct {
 	Template *Template
 }
 
-// part is one value of the tree: a template, a container that holds one
-// somewhere, or a constant.
+// part is one value of the tree: a template, a container with templates, or a
+// constant.
 type part struct {
 	constant any
 	template *Template
@@ -36,11 +36,10 @@ type part struct {
 
 func (p *part) isConstant() bool { return p.template == nil && p.parts == nil }
 
-// CompileValue compiles a tree of parameters. The tree is kept where it is
-// constant and must not be changed. All faults are reported, each at the
-// position that at gives for the path of its string in the tree and the line
-// and column in there; at may be nil. The value is usable only where the list
-// holds no error.
+// CompileValue compiles a tree of parameters. The value shares constant parts
+// of the tree, which must not be changed. It reports all mistakes; at returns
+// the position for the path of a string in the tree and the line and column
+// inside it, and can be nil. Do not use the value if the list has an error.
 func CompileValue(v any, at func(path string, line, column int) diag.Pos) (*Value, diag.List) {
 	c := &compiler{at: at, value: &Value{}}
 	c.value.root = c.compile(v, "")
@@ -100,24 +99,24 @@ func (c *compiler) template(text, path string) part {
 	return part{constant: text, path: path}
 }
 
-// Constant gives the value where it holds no templates.
+// Constant returns the value if it has no templates.
 func (v *Value) Constant() (any, bool) { return v.root.constant, v.constant }
 
-// Templates lists the templates with their paths, in order of the tree with
-// the keys of objects sorted. The slice is shared and must not be changed.
+// Templates returns the templates with their paths, in the order of the tree
+// with the keys of objects sorted. The slice is shared; the caller must not
+// change it.
 func (v *Value) Templates() []Located { return v.refs }
 
-// Static gives the tree with the placeholder in place of every template, for
-// checks that must not look at those (a JSON Schema, say). Without templates
-// it is the value itself.
+// Static returns the tree with every template replaced by the placeholder, for
+// checks that ignore templates. Without templates it is the value itself.
 func (v *Value) Static(placeholder any) any {
 	result, _ := v.root.build(func(*part) (any, error) { return placeholder, nil })
 	return result
 }
 
-// Eval evaluates every template. Constant parts are shared with the compiled
-// value, results may be shared with the scope: neither must be changed. The
-// error names the path and is an [*EvalError] inside.
+// Eval evaluates every template. The result shares constant parts with v and
+// values with the scope; the caller must not change it. The error has the path
+// and wraps an [*EvalError].
 func (v *Value) Eval(ctx context.Context, s Scope) (any, error) {
 	return v.root.build(func(p *part) (any, error) {
 		result, err := p.template.Eval(ctx, s)
@@ -128,7 +127,7 @@ func (v *Value) Eval(ctx context.Context, s Scope) (any, error) {
 	})
 }
 
-// build copies the tree with each template replaced by its result.
+// build copies the tree and replaces each template by its result.
 func (p *part) build(result func(*part) (any, error)) (any, error) {
 	switch {
 	case p.template != nil:

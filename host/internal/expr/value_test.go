@@ -71,7 +71,7 @@ func TestValueReportsAllFaultsAtTheirPlace(t *testing.T) {
 		},
 		{
 			Code: "TEA1301", Severity: diag.Error, Pos: at("b[1].c", 1, 1),
-			Message: `template: {{ is never closed: }} is missing`,
+			Message: `template: {{ is not closed: }} is missing`,
 		},
 	}
 	if d := cmp.Diff(want, faults); d != "" {

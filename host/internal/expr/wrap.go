@@ -12,7 +12,7 @@ type wrapper struct {
 	breakLong, breakHyphens bool
 }
 
-// wrap gives the lines; an empty line stays one.
+// wrap returns the lines; an empty line stays one line.
 func (w wrapper) wrap(line string) []string {
 	chunks := w.chunks(line)
 	var out []string
@@ -53,7 +53,7 @@ func (w wrapper) wrap(line string) []string {
 	return out
 }
 
-// countUpTo counts the characters of s, and tells whether they are at most n.
+// countUpTo counts the characters of s, and reports whether they are at most n.
 func countUpTo(s string, n int) (int, bool) {
 	if len(s)/utf8.UTFMax > n {
 		return 0, false
@@ -62,8 +62,8 @@ func countUpTo(s string, n int) (int, bool) {
 	return count, count <= n
 }
 
-// breakWord takes what fits of a word that is longer than a line; on a line
-// of its own a word is taken whole where it must not be broken.
+// breakWord returns the part of a long word that fits; a word that must not be
+// broken is returned whole if it is alone on its line.
 func (w wrapper) breakWord(chunks []string, space int, alone bool) (string, []string) {
 	word := chunks[0]
 	if !w.breakLong {
@@ -86,7 +86,7 @@ func (w wrapper) breakWord(chunks []string, space int, alone bool) (string, []st
 	return word[:end], chunks
 }
 
-// chunks cuts a line into words and white space; a hyphen between letters
+// chunks splits a line into words and white space; a hyphen between letters
 // ends a word.
 func (w wrapper) chunks(line string) []string {
 	var out []string

@@ -1,5 +1,6 @@
-// Package actiontest calls the host's own actions in tests as the host would:
-// through their handler, with settings and parameters as JSON. Start with [Open].
+// Package actiontest calls the host's own actions in tests as the host does:
+// through their handler, with settings and parameters as JSON. Start with
+// [Open].
 package actiontest
 
 import (
@@ -17,7 +18,7 @@ type Caller struct {
 	t        testing.TB
 	bundle   *tea.Bundle
 	instance any
-	// IdempotencyKey goes along with every call.
+	// IdempotencyKey is sent with every call.
 	IdempotencyKey string
 }
 
@@ -32,7 +33,7 @@ func Open(t testing.TB, bundle *tea.Bundle, settings map[string]any) *Caller {
 	return c
 }
 
-// TryOpen is [Open] for settings that may be refused.
+// TryOpen is [Open] for settings that can be invalid.
 func TryOpen(t testing.TB, bundle *tea.Bundle, settings map[string]any) (*Caller, error) {
 	t.Helper()
 	if err := bundle.Check(); err != nil {
@@ -68,12 +69,12 @@ func TryOpen(t testing.TB, bundle *tea.Bundle, settings map[string]any) (*Caller
 // Params are an action's parameters.
 type Params = map[string]any
 
-// Call calls an action and gives its result in the value model.
+// Call calls an action and returns its result in the value model.
 func (c *Caller) Call(ctx context.Context, action string, params Params) (map[string]any, error) {
 	c.t.Helper()
 	found := c.bundle.Find(action)
 	if found == nil {
-		c.t.Fatalf("there is no action %s", action)
+		c.t.Fatalf("unknown action %s", action)
 	}
 	raw, err := value.From(params)
 	if err != nil {
@@ -96,7 +97,7 @@ func (c *Caller) Call(ctx context.Context, action string, params Params) (map[st
 	return object, nil
 }
 
-// Must is [Caller.Call] for a call that works.
+// Must is [Caller.Call] for a call that succeeds.
 func (c *Caller) Must(action string, params Params) map[string]any {
 	c.t.Helper()
 	result, err := c.Call(c.t.Context(), action, params)

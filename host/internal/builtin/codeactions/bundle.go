@@ -1,7 +1,7 @@
-// Package codeactions holds code.execute, which runs Lua that came from data.
-// The code runs in a child process of its own with limits on memory, CPU time
-// and output, so that nothing in it can harm the host: see [Run] for the
-// child's side.
+// Package codeactions is the host's bundle code: code.execute runs Lua from
+// data in a separate child process with limits on memory, CPU time and output,
+// so that it cannot harm the host. Start with [Bundle]; [Run] is the child's
+// side.
 package codeactions
 
 import (
@@ -12,11 +12,11 @@ import (
 	"github.com/the-edge-agent/tea/sdk/schema"
 )
 
-// Bundle makes the bundle. command starts the child process, which must call
-// [Run]; without one the action says that it is not available.
+// Bundle returns the bundle code. command starts the child process, which must
+// call [Run]; without it the action fails.
 func Bundle(version string, command []string) *tea.Bundle {
 	return &tea.Bundle{
-		Name: "code", Version: version, Description: "Runs Lua that came from data, in a process of its own.",
+		Name: "code", Version: version, Description: "Runs Lua from data in a separate process.",
 		Actions: []tea.Action{tea.NewMethod("code.execute", "Runs Lua code from data in a child process with limits; needs settings.code.enabled.",
 			(*runner).execute, tea.Idempotent())},
 		Settings: map[string]*schema.Schema{"code": schema.Of[settings]()},
@@ -29,7 +29,7 @@ func Bundle(version string, command []string) *tea.Bundle {
 
 // settings is settings.code.
 type settings struct {
-	Enabled bool `json:"enabled,omitempty" doc:"whether code.execute may run at all"`
+	Enabled bool `json:"enabled,omitempty" doc:"whether code.execute is enabled"`
 }
 
 type runner struct {
@@ -39,22 +39,22 @@ type runner struct {
 
 type params struct {
 	Code           string  `json:"code" doc:"Lua; sees the global input, returns a value"`
-	Input          any     `json:"input,omitempty" doc:"what the code sees as input"`
-	TimeoutSeconds float64 `json:"timeout_seconds,omitempty" default:"5" minimum:"0.001" maximum:"3600" doc:"how long the code may run"`
-	MemoryMB       int     `json:"memory_mb,omitempty" default:"64" minimum:"1" maximum:"4096" doc:"memory beyond that of the idle child, in MiB"`
-	MaxOutputBytes int     `json:"max_output_bytes,omitempty" default:"65536" minimum:"0" doc:"how much print may write"`
+	Input          any     `json:"input,omitempty" doc:"the value of the global input"`
+	TimeoutSeconds float64 `json:"timeout_seconds,omitempty" default:"5" minimum:"0.001" maximum:"3600" doc:"timeout of the code"`
+	MemoryMB       int     `json:"memory_mb,omitempty" default:"64" minimum:"1" maximum:"4096" doc:"memory limit in MiB, in addition to that of the idle child"`
+	MaxOutputBytes int     `json:"max_output_bytes,omitempty" default:"65536" minimum:"0" doc:"maximum output of print, in bytes"`
 }
 
 type result struct {
 	Success         bool    `json:"success"`
-	ReturnValue     any     `json:"return_value" doc:"what the code returned"`
-	Stdout          string  `json:"stdout" doc:"what the code printed"`
-	ExecutionTimeMS float64 `json:"execution_time_ms" doc:"how long it ran, in milliseconds"`
+	ReturnValue     any     `json:"return_value" doc:"the return value of the code"`
+	Stdout          string  `json:"stdout" doc:"the output of print"`
+	ExecutionTimeMS float64 `json:"execution_time_ms" doc:"run time in milliseconds"`
 }
 
 func (r *runner) execute(ctx context.Context, req *tea.Request, p params) (result, error) {
 	if !r.settings.Enabled {
-		return result{}, tea.Errorf(tea.PermissionDenied, "code.execute is off; set settings.code.enabled: true to let workflows run code that came from data")
+		return result{}, tea.Errorf(tea.PermissionDenied, "code.execute is disabled; set settings.code.enabled: true to allow workflows to run code from data")
 	}
 	if len(r.command) == 0 {
 		return result{}, tea.Errorf(tea.DependencyMissing, "this host has no child process for code.execute; set host.Options.CodeRunner")
@@ -70,8 +70,8 @@ func (r *runner) execute(ctx context.Context, req *tea.Request, p params) (resul
 	return r.spawn(ctx, j)
 }
 
-// inputOf takes the parameter as a value again: a trip through Go types would
-// turn the integers in it into floats.
+// inputOf returns the parameter in the value model, as Go types would turn its
+// integers into floats.
 func inputOf(req *tea.Request) ([]byte, error) {
 	v, err := req.Params.Value()
 	if err != nil {

@@ -16,8 +16,8 @@ import (
 	"github.com/the-edge-agent/tea/sdk/value"
 )
 
-// Run is the child process of code.execute: it reads one job, limits itself,
-// runs the code and writes the answer.
+// Run is the main function of the child process of code.execute: it reads one
+// job, limits itself, runs the code and writes the answer.
 func Run(in io.Reader, out io.Writer) error {
 	var j job
 	if err := json.NewDecoder(in).Decode(&j); err != nil {
@@ -52,14 +52,14 @@ func evaluate(j job) answer {
 	case err != nil:
 		a.Error, a.ErrorType = err.Error(), errorType(err)
 	case cut:
-		a.Error, a.ErrorType = fmt.Sprintf("the code printed more than max_output_bytes (%d)", j.MaxOutput), tea.ValidationError
+		a.Error, a.ErrorType = fmt.Sprintf("the output exceeds max_output_bytes (%d)", j.MaxOutput), tea.ValidationError
 	}
 	return a
 }
 
-// maxString is the longest string where memory is plenty. Where it is not, a
-// few strings must not reach the kernel's limit, which kills without a word,
-// before the sandbox sees it.
+// maxString bounds a string if there is enough memory. Otherwise a few strings
+// must not reach the kernel's limit, which kills the process, before the
+// sandbox detects them.
 const maxString = 16 << 20
 
 func runScript(j job, log func(slog.Level, string, map[string]any)) (any, error) {

@@ -9,13 +9,13 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// confineChild puts the child in a process group of its own and ties its life
-// to the host's.
+// confineChild puts the child in a separate process group and kills it when the
+// host ends.
 func confineChild(cmd *exec.Cmd) {
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
 }
 
-// runtimeMemory is what an idle child of Go needs in private writable memory.
+// runtimeMemory is the private writable memory of an idle child.
 const runtimeMemory = 96 << 20
 
 // confineSelf sets the child's limits: memory, CPU time, no files, no
@@ -31,8 +31,8 @@ func confineSelf(memory int64, timeout time.Duration) error {
 		{"CPU time", unix.RLIMIT_CPU, seconds},
 		{"file size", unix.RLIMIT_FSIZE, 0},
 		{"core dumps", unix.RLIMIT_CORE, 0},
-		// The job is read and the answer goes to a pipe that is open: no file,
-		// socket or pipe to a child of its own needs to be opened any more.
+		// The job is read and the pipe for the answer is open: the child does not
+		// need to open any file, socket or pipe.
 		{"open files", unix.RLIMIT_NOFILE, 0},
 	}
 	for _, l := range limits {

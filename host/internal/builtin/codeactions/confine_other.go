@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// confineChild has nothing to do: the deadline kills the child.
+// confineChild does nothing: the deadline kills the child.
 func confineChild(*exec.Cmd) {}
 
-// confineSelf leaves the limits to the sandbox and the deadline.
+// confineSelf does nothing: the sandbox and the deadline are the limits.
 func confineSelf(int64, time.Duration) error { return nil }

@@ -15,7 +15,7 @@ import (
 	"github.com/the-edge-agent/tea/sdk/value"
 )
 
-// job is what the child gets on its standard input.
+// job is the child's standard input.
 type job struct {
 	Code      string          `json:"code"`
 	Input     json.RawMessage `json:"input"`
@@ -24,7 +24,7 @@ type job struct {
 	MaxOutput int             `json:"max_output"`
 }
 
-// answer is what the child writes to its standard output.
+// answer is the child's standard output.
 type answer struct {
 	Value     json.RawMessage `json:"value,omitempty"`
 	Stdout    string          `json:"stdout,omitempty"`
@@ -34,13 +34,13 @@ type answer struct {
 }
 
 const (
-	// grace is what the child gets beyond the code's own deadline to start
+	// grace is the time of the child in addition to the code's deadline, to start
 	// and to report.
 	grace = 2 * time.Second
-	// most bounds the child's answer, whatever it says.
+	// most bounds the child's answer.
 	most = 64 << 20
-	// goFatal is how Go's runtime exits where it cannot go on. Without memory
-	// it cannot always say why.
+	// goFatal is the exit code of a fatal error of Go's runtime, which cannot
+	// always print the reason if memory is exhausted.
 	goFatal = 2
 )
 
@@ -74,31 +74,31 @@ func (r *runner) spawn(ctx context.Context, j job) (result, error) {
 	}
 	v, err := value.Decode(a.Value)
 	if err != nil {
-		return result{}, tea.Errorf(tea.InternalError, "the child process gave no JSON: %w", err)
+		return result{}, tea.Errorf(tea.InternalError, "the child process did not return JSON: %w", err)
 	}
 	return result{Success: true, ReturnValue: v, Stdout: a.Stdout, ExecutionTimeMS: float64(a.Elapsed.Microseconds()) / 1000}, nil
 }
 
-// childFailure words the death of a child that gave no answer.
+// childFailure returns the error for a child that ended without an answer.
 func childFailure(ctx context.Context, j job, err error, lastWords string) error {
 	var exit *exec.ExitError
 	switch {
 	case errors.Is(ctx.Err(), context.DeadlineExceeded):
-		e := tea.Errorf(tea.Timeout, "the code ran longer than %s and was killed", j.Timeout)
+		e := tea.Errorf(tea.Timeout, "the code exceeded %s and was killed", j.Timeout)
 		e.Retryable = false
 		return e
 	case ctx.Err() != nil:
 		return tea.Errorf(tea.Canceled, "the code was stopped")
 	case strings.Contains(lastWords, "out of memory") || strings.Contains(lastWords, "cannot allocate"):
-		return tea.Errorf(tea.InternalError, "the code used more than %d MiB of memory and was killed", j.Memory>>20)
+		return tea.Errorf(tea.InternalError, "the code exceeded %d MiB of memory and was killed", j.Memory>>20)
 	case errors.As(err, &exit) && exit.ExitCode() == goFatal:
-		return tea.Errorf(tea.InternalError, "the code's process broke down, most likely because it used more than %d MiB of memory: %s", j.Memory>>20, firstLine(lastWords))
+		return tea.Errorf(tea.InternalError, "the code's process crashed, probably because it exceeded %d MiB of memory: %s", j.Memory>>20, firstLine(lastWords))
 	case errors.As(err, &exit):
 		return tea.Errorf(tea.InternalError, "the code's process ended with %s: %s", exit, firstLine(lastWords))
 	case err != nil:
 		return tea.Errorf(tea.DependencyMissing, "start the child process: %w", err)
 	}
-	return tea.Errorf(tea.InternalError, "the code's process gave no answer: %s", firstLine(lastWords))
+	return tea.Errorf(tea.InternalError, "the code's process ended without an answer: %s", firstLine(lastWords))
 }
 
 func firstLine(text string) string {
@@ -106,7 +106,7 @@ func firstLine(text string) string {
 	return line
 }
 
-// bounded keeps the beginning of what is written to it.
+// bounded keeps the first bytes that are written to it.
 type bounded struct {
 	bytes.Buffer
 	most int

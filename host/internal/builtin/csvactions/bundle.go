@@ -10,8 +10,8 @@ import (
 	"github.com/the-edge-agent/tea/sdk/value"
 )
 
-// Bundle gives the bundle csv, which reads files below workDir unless the
-// workflow's settings.file say otherwise.
+// Bundle returns the bundle csv. It reads files below workDir unless
+// settings.file of the workflow sets another root.
 func Bundle(version, workDir string) *tea.Bundle {
 	return &tea.Bundle{
 		Name: "csv", Version: version, Description: "Reads and writes CSV text.",
@@ -24,7 +24,7 @@ func Bundle(version, workDir string) *tea.Bundle {
 			return &instance{files: files}, nil
 		},
 		Actions: []tea.Action{
-			tea.NewMethod("csv.parse", "Reads CSV text or a CSV file into rows.", (*instance).parse, tea.Idempotent()),
+			tea.NewMethod("csv.parse", "Parses CSV text or a CSV file.", (*instance).parse, tea.Idempotent()),
 			tea.NewAction("csv.stringify", "Writes rows as CSV text.", stringifyAction, tea.Idempotent()),
 		},
 	}
@@ -38,18 +38,18 @@ var _ io.Closer = (*instance)(nil)
 func (i *instance) Close() error { return i.files.Close() }
 
 type parseParams struct {
-	Text      *string  `json:"text,omitempty" doc:"the CSV text; either this or path"`
-	Path      string   `json:"path,omitempty" doc:"a file below the file root (settings.file.root), instead of text"`
+	Text      *string  `json:"text,omitempty" doc:"the CSV text; excludes path"`
+	Path      string   `json:"path,omitempty" doc:"a file below the file root (settings.file.root); excludes text"`
 	Delimiter string   `json:"delimiter,omitempty" default:"," minLength:"1" doc:"the character between fields, such as ; or a tab"`
 	HasHeader bool     `json:"has_header,omitempty" default:"true" doc:"whether the first row names the columns"`
-	Headers   []string `json:"headers,omitempty" doc:"names for the columns; with has_header they replace the first row's"`
+	Headers   []string `json:"headers,omitempty" doc:"column names; with has_header they replace those in the first row"`
 }
 
 type parseResult struct {
 	Success  bool     `json:"success" doc:"always true"`
-	Data     []any    `json:"data" doc:"one object for each row, or one array where the columns have no names; fields stay strings"`
-	Headers  []string `json:"headers" doc:"the columns' names, empty where there are none"`
-	RowCount int      `json:"row_count" doc:"how many rows there are, without the header"`
+	Data     []any    `json:"data" doc:"an object for each row, or an array if the columns have no names; fields are strings"`
+	Headers  []string `json:"headers" doc:"the column names, empty if there are none"`
+	RowCount int      `json:"row_count" doc:"the number of rows, without the header"`
 }
 
 func (i *instance) parse(_ context.Context, _ *tea.Request, p parseParams) (parseResult, error) {
@@ -83,14 +83,14 @@ func (i *instance) parse(_ context.Context, _ *tea.Request, p parseParams) (pars
 
 type stringifyParams struct {
 	Data      []any    `json:"data" doc:"the rows: objects, or arrays"`
-	Headers   []string `json:"headers,omitempty" doc:"the columns in order; other members are left out. Default: the member names of all rows, sorted; none for arrays"`
+	Headers   []string `json:"headers,omitempty" doc:"the columns in order; other members are omitted. Default: the member names of all rows, sorted; none for arrays"`
 	Delimiter string   `json:"delimiter,omitempty" default:"," minLength:"1" doc:"the character between fields, such as ; or a tab"`
 }
 
 type stringifyResult struct {
 	Success  bool   `json:"success" doc:"always true"`
-	Text     string `json:"text" doc:"the CSV text, lines ended by CRLF; null is empty, lists and objects are written as JSON"`
-	RowCount int    `json:"row_count" doc:"how many rows were written, without the header"`
+	Text     string `json:"text" doc:"the CSV text with CRLF line ends; null is empty, lists and objects are JSON"`
+	RowCount int    `json:"row_count" doc:"the number of rows, without the header"`
 }
 
 func stringifyAction(_ context.Context, _ *tea.Request, p stringifyParams) (stringifyResult, error) {

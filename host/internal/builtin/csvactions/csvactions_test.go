@@ -75,14 +75,14 @@ func TestParseErrorsTellTheLine(t *testing.T) {
 		{params{"text": "1,2\n3\n", "has_header": false}, "line 2: the row has 1 fields, the first row has 2", 2},
 		{params{"text": "1\n", "has_header": false, "headers": list{"a", "b"}}, "line 1: the row has 1 fields, headers has 2", 1},
 		{params{"text": "a,b\n", "headers": list{"a"}}, "line 1: the header has 2 columns, but 1 headers were given", 1},
-		{params{"text": "a\n\"x\n"}, "line 2, column 1: this quote is never closed", 2},
+		{params{"text": "a\n\"x\n"}, "line 2, column 1: this quote is not closed", 2},
 		{params{"text": "a,b\nü,\"x\"y\n"}, "line 2, column 6: after a closing quote", 2},
-		{params{"text": "a,b\nxy\"z,1\n"}, "line 2, column 3: a quote inside of a field", 2},
-		{params{"text": "a,a\n"}, `two columns "a"`, nil},
-		{params{"text": "a", "headers": list{"x", "x"}}, `two columns "x"`, nil},
+		{params{"text": "a,b\nxy\"z,1\n"}, "line 2, column 3: a quote inside an unquoted field", 2},
+		{params{"text": "a,a\n"}, `duplicate column "a"`, nil},
+		{params{"text": "a", "headers": list{"x", "x"}}, `duplicate column "x"`, nil},
 		{params{"path": "latin.csv"}, "not valid UTF-8", nil},
-		{params{"text": "a", "delimiter": ",,"}, "want one character", nil},
-		{params{"text": "a", "delimiter": "\""}, "want one character", nil},
+		{params{"text": "a", "delimiter": ",,"}, "must be one character", nil},
+		{params{"text": "a", "delimiter": "\""}, "must be one character", nil},
 		{params{}, "either text or path", nil},
 		{params{"text": "a", "path": "b"}, "either text or path", nil},
 	} {
@@ -123,7 +123,7 @@ func TestStringify(t *testing.T) {
 			}
 		})
 	}
-	if e := c.Fails(tea.ValidationError, "csv.stringify", params{"data": list{1}}); e.Message != "csv: data[0]: want an object or an array, got integer" {
+	if e := c.Fails(tea.ValidationError, "csv.stringify", params{"data": list{1}}); e.Message != "csv: data[0]: expected an object or an array, got integer" {
 		t.Errorf("got %q", e.Message)
 	}
 	c.Fails(tea.ValidationError, "csv.stringify", params{"data": list{list{1}}, "headers": list{"a", "b"}})

@@ -1,6 +1,9 @@
 // Package csvactions is the host's bundle csv: csv.parse and csv.stringify
-// after RFC 4180. Start with [Bundle]; [Parse] is the reader alone.
+// according to RFC 4180. Start with [Bundle]; [Parse] parses text without the
+// bundle.
 //
-// Fields are strings on the way in: whether "007" is a number is not for a
-// reader to decide. Line breaks inside of quotes are kept as they are.
+// Parsed fields are strings, as "007" is not always a number. The package has
+// its own reader and writer: encoding/csv changes line breaks inside quotes,
+// does not support CR line ends and multi-byte positions, and quotes leading
+// spaces.
 package csvactions

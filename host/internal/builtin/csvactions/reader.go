@@ -21,8 +21,8 @@ func newReader(text string, delimiter rune) *reader {
 	return &reader{text: strings.TrimPrefix(text, "\ufeff"), delimiter: delimiter, line: 1}
 }
 
-// next gives the next record and the line it begins on; nil at the end.
-// Empty lines are skipped.
+// next returns the next record and its first line; nil at the end. It skips
+// empty lines.
 func (r *reader) next() (record []string, line int, err error) {
 	for r.pos < len(r.text) && r.lineBreak() {
 	}
@@ -43,11 +43,11 @@ func (r *reader) next() (record []string, line int, err error) {
 		if r.pos >= len(r.text) || r.lineBreak() {
 			return record, line, nil
 		}
-		return nil, line, r.failure(r.pos, "after a closing quote a delimiter or the end of the line must follow; write a quote inside of a field twice")
+		return nil, line, r.failure(r.pos, "after a closing quote, expected a delimiter or the end of the line; double a quote inside a field")
 	}
 }
 
-// lineBreak steps over CRLF, LF or CR, if one is next.
+// lineBreak consumes CRLF, LF or CR, if one is next.
 func (r *reader) lineBreak() bool {
 	switch {
 	case strings.HasPrefix(r.text[r.pos:], "\r\n"):
@@ -72,14 +72,14 @@ func (r *reader) field() (string, error) {
 		end = len(rest)
 	}
 	if quote := strings.IndexByte(rest[:end], '"'); quote >= 0 {
-		return "", r.failure(r.pos+quote, "a quote inside of a field that does not begin with one; quote the whole field and write the quote twice")
+		return "", r.failure(r.pos+quote, "a quote inside an unquoted field; quote the whole field and double the quote")
 	}
 	r.pos += end
 	return rest[:end], nil
 }
 
 func (r *reader) quoted() (string, error) {
-	opening := r.failure(r.pos, "this quote is never closed")
+	opening := r.failure(r.pos, "this quote is not closed")
 	r.pos++
 	var b strings.Builder
 	for {

@@ -7,27 +7,26 @@ import (
 	tea "github.com/the-edge-agent/tea/sdk"
 )
 
-// Options say how CSV text is read. The zero value reads comma-separated
-// rows without a header.
+// Options configure [Parse]. The zero value is for comma-separated rows without
+// a header.
 type Options struct {
 	// Delimiter is one character; "" is a comma, `\t` a tab.
 	Delimiter string
-	// HasHeader says that the first row names the columns.
+	// HasHeader reports that the first row has the column names.
 	HasHeader bool
-	// Headers name the columns instead.
+	// Headers are the column names instead.
 	Headers []string
 }
 
-// Table is what a CSV text holds.
+// Table is a parsed CSV text.
 type Table struct {
-	// Headers are the columns' names, nil where there are none.
+	// Headers are the column names, nil if there are none.
 	Headers []string
-	// Rows are all as long as the header, or as the first row.
+	// Rows all have the length of the header, or of the first row.
 	Rows [][]string
 }
 
-// Parse reads a whole CSV text. What is wrong with it is a validation_error
-// that names the line.
+// Parse parses a CSV text. A mistake in it is a validation_error with the line.
 func Parse(text string, o Options) (*Table, error) {
 	delimiter, err := delimiterOf(o.Delimiter)
 	if err != nil {
@@ -78,8 +77,8 @@ func (t *Table) readRows(r *reader, width int, what string) error {
 	}
 }
 
-// Data gives the rows in the value model: objects by column name, or arrays
-// where the columns have no names.
+// Data returns the rows in the value model: objects by column name, or arrays
+// if the columns have no names.
 func (t *Table) Data() []any {
 	data := make([]any, len(t.Rows))
 	for i, row := range t.Rows {
@@ -109,7 +108,7 @@ func delimiterOf(text string) (rune, error) {
 	}
 	d, size := utf8.DecodeRuneInString(text)
 	if size != len(text) || d == utf8.RuneError || d == '"' || d == '\r' || d == '\n' {
-		return 0, tea.Errorf(tea.ValidationError, "delimiter %q: want one character that is no quote and no line break", text)
+		return 0, tea.Errorf(tea.ValidationError, "delimiter %q must be one character other than a quote or a line break", text)
 	}
 	return d, nil
 }
@@ -117,7 +116,7 @@ func delimiterOf(text string) (rune, error) {
 func unique(names []string, where string) error {
 	for i, name := range names {
 		if slices.Contains(names[:i], name) {
-			return tea.Errorf(tea.ValidationError, "csv: %s name two columns %q", where, name)
+			return tea.Errorf(tea.ValidationError, "csv: duplicate column %[2]q in %[1]s", where, name)
 		}
 	}
 	return nil

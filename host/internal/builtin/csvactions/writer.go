@@ -10,10 +10,10 @@ import (
 	"github.com/the-edge-agent/tea/sdk/value"
 )
 
-// lineEnd is what RFC 4180 ends a record with.
+// lineEnd ends a record in RFC 4180.
 const lineEnd = "\r\n"
 
-// stringify writes rows as CSV text. Rows are all objects or all arrays.
+// stringify formats rows as CSV text. Rows are all objects or all arrays.
 func stringify(rows []any, headers []string, delimiter rune) (string, error) {
 	if err := unique(headers, "headers"); err != nil {
 		return "", err
@@ -35,7 +35,7 @@ func stringify(rows []any, headers []string, delimiter rune) (string, error) {
 	return w.String(), nil
 }
 
-// unionOfKeys lists every member name of all rows, sorted.
+// unionOfKeys returns the member names of all rows, sorted.
 func unionOfKeys(rows []any) []string {
 	keys := map[string]bool{}
 	for _, row := range rows {
@@ -76,11 +76,11 @@ func fieldsOf(row any, headers []string) ([]string, error) {
 		}
 		return fields, nil
 	}
-	return nil, tea.Errorf(tea.ValidationError, "want an object or an array, got %s", value.TypeName(row))
+	return nil, tea.Errorf(tea.ValidationError, "expected an object or an array, got %s", value.TypeName(row))
 }
 
-// fieldOf writes a value as a field: a string as it is, null as nothing, all
-// else as JSON.
+// fieldOf formats a value as a field: a string unchanged, null empty, other
+// values as JSON.
 func fieldOf(v any) (string, error) {
 	switch v := v.(type) {
 	case nil:

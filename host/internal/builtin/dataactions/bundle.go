@@ -8,27 +8,27 @@ import (
 	"github.com/the-edge-agent/tea/sdk/value"
 )
 
-// Bundle gives the bundle data.
+// Bundle returns the bundle data.
 func Bundle(version string) *tea.Bundle {
 	return &tea.Bundle{
 		Name: "data", Version: version, Description: "Checks, merges and filters values.",
 		Actions: []tea.Action{
 			tea.NewAction("data.validate", "Checks a value against a JSON Schema.", validate, tea.Idempotent()),
 			tea.NewAction("data.merge", "Merges objects into one.", mergeAction, tea.Idempotent()),
-			tea.NewAction("data.filter", "Keeps the items of a list that meet a condition.", filterAction, tea.Idempotent()),
+			tea.NewAction("data.filter", "Keeps the items of a list that match a condition.", filterAction, tea.Idempotent()),
 		},
 	}
 }
 
 type validateParams struct {
 	Data   any `json:"data" doc:"the value to check"`
-	Schema any `json:"schema" doc:"a JSON Schema of draft 2020-12 or 7; $ref leads to places inside of it only"`
+	Schema any `json:"schema" doc:"a JSON Schema of draft 2020-12 or 7; $ref must refer to the schema itself"`
 }
 
 type validateResult struct {
-	Success bool                 `json:"success" doc:"always true: the check was made"`
-	Valid   bool                 `json:"valid" doc:"whether the value fits"`
-	Errors  []jsonschema.Problem `json:"errors" doc:"every place that does not fit, such as {path: items[3].name, message: ...}; the path of the value itself is empty"`
+	Success bool                 `json:"success" doc:"always true"`
+	Valid   bool                 `json:"valid" doc:"whether the value is valid"`
+	Errors  []jsonschema.Problem `json:"errors" doc:"every violation, such as {path: items[3].name, message: ...}; the path of the value itself is empty"`
 }
 
 func validate(_ context.Context, _ *tea.Request, p validateParams) (validateResult, error) {
@@ -52,14 +52,14 @@ func validate(_ context.Context, _ *tea.Request, p validateParams) (validateResu
 }
 
 type mergeParams struct {
-	Sources  []any  `json:"sources" doc:"the objects to merge, later ones win; null is skipped"`
+	Sources  []any  `json:"sources" doc:"the objects to merge, lowest precedence first; null is skipped"`
 	Strategy string `json:"strategy,omitempty" default:"deep" enum:"deep,shallow" doc:"deep: objects in objects are merged too; shallow: they are replaced. Lists are always replaced"`
 }
 
 type mergeResult struct {
 	Success     bool           `json:"success" doc:"always true"`
 	Result      map[string]any `json:"result" doc:"the merged object"`
-	SourceCount int            `json:"source_count" doc:"how many sources were given"`
+	SourceCount int            `json:"source_count" doc:"the number of sources"`
 }
 
 func mergeAction(_ context.Context, _ *tea.Request, p mergeParams) (mergeResult, error) {
@@ -79,14 +79,14 @@ func mergeAction(_ context.Context, _ *tea.Request, p mergeParams) (mergeResult,
 
 type filterParams struct {
 	Data      []any `json:"data" doc:"the list to filter"`
-	Predicate any   `json:"predicate" doc:"{field, op, value}, or a list of them that must all hold. field is a path such as a.b[0].c, empty or absent for the item itself; op is eq, ne, gt, gte, lt, lte, in, not_in, contains, startswith, endswith or exists (value: false = must be missing)"`
+	Predicate any   `json:"predicate" doc:"{field, op, value}, or a list of them that must all be true. field is a path such as a.b[0].c, empty or absent for the item itself; op is eq, ne, gt, gte, lt, lte, in, not_in, contains, startswith, endswith or exists (value: false = must be missing)"`
 }
 
 type filterResult struct {
 	Success       bool  `json:"success" doc:"always true"`
-	Result        []any `json:"result" doc:"the items that meet every condition, in their order"`
-	OriginalCount int   `json:"original_count" doc:"how many items there were"`
-	FilteredCount int   `json:"filtered_count" doc:"how many items are left"`
+	Result        []any `json:"result" doc:"the items that match every condition, in their order"`
+	OriginalCount int   `json:"original_count" doc:"the number of items in data"`
+	FilteredCount int   `json:"filtered_count" doc:"the number of items in result"`
 }
 
 func filterAction(_ context.Context, _ *tea.Request, p filterParams) (filterResult, error) {

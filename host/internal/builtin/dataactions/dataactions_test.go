@@ -175,7 +175,7 @@ func TestFilterRefusesBadPredicates(t *testing.T) {
 		{params{"field": "a..b", "op": "exists"}, "a name is missing"},
 		{params{"field": "a.", "op": "exists"}, "a name is missing"},
 		{params{"field": "a[0", "op": "exists"}, "number in the brackets"},
-		{params{"field": "a[0]b", "op": "exists"}, "behind a bracket"},
+		{params{"field": "a[0]b", "op": "exists"}, "after a bracket"},
 		{params{"field": 1, "op": "exists"}, "field must be a string"},
 		{"a > 1", "want {field, op, value}"},
 	} {

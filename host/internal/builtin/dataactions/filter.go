@@ -12,8 +12,8 @@ import (
 
 // condition is one {field, op, value}.
 //
-// A field that is missing fails every op but ne, not_in and exists: false.
-// An order (gt, gte, lt, lte) holds between two numbers or two strings only.
+// A missing field fails every op except ne, not_in and exists: false. The ops
+// gt, gte, lt and lte compare only two numbers or two strings.
 type condition struct {
 	field []step
 	op    string
@@ -24,7 +24,7 @@ func ops() []string {
 	return []string{"eq", "ne", "gt", "gte", "lt", "lte", "in", "not_in", "contains", "startswith", "endswith", "exists"}
 }
 
-// conditionsOf reads a predicate: one object or a list of them.
+// conditionsOf parses a predicate: one object or a list of them.
 func conditionsOf(predicate any) ([]condition, error) {
 	model, err := value.From(predicate)
 	if err != nil {
@@ -76,7 +76,7 @@ func conditionOf(v any) (condition, error) {
 	return c, c.checkValue(m)
 }
 
-// checkValue finds values that an op could never work with.
+// checkValue reports values that an op does not support.
 func (c condition) checkValue(m map[string]any) error {
 	_, isList := c.value.([]any)
 	_, isText := c.value.(string)
@@ -164,8 +164,8 @@ func contains(list []any, v any) bool {
 	return slices.ContainsFunc(list, func(e any) bool { return value.Equal(e, v) })
 }
 
-// contained tells whether got holds the value: as a part of a string, an item
-// of a list, or the name of an object's member.
+// contained reports whether got contains the value: as a part of a string, an
+// item of a list, or the name of an object's member.
 func (c condition) contained(got any) bool {
 	switch got := got.(type) {
 	case []any:
@@ -181,7 +181,7 @@ func (c condition) contained(got any) bool {
 	return false
 }
 
-// compare orders two numbers or two strings; ok is false for all else.
+// compare orders two numbers or two strings; ok is false for other values.
 func compare(a, b any) (order int, ok bool) {
 	if s, isText := a.(string); isText {
 		t, ok := b.(string)

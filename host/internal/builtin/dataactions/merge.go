@@ -7,8 +7,8 @@ import (
 	"github.com/the-edge-agent/tea/sdk/value"
 )
 
-// merge puts objects into a new one, later sources winning. The sources are
-// not changed; parts of them are shared with the result.
+// merge merges objects into a new one; later sources take precedence. It does
+// not change the sources; the result shares parts of them.
 func merge(sources []any, deep bool) (map[string]any, error) {
 	merged := map[string]any{}
 	for i, source := range sources {

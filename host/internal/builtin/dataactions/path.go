@@ -12,7 +12,7 @@ type step struct {
 	isIdx bool
 }
 
-// pathOf reads a path such as a.b[0].c; a negative index counts from the end.
+// pathOf parses a path such as a.b[0].c; a negative index counts from the end.
 func pathOf(text string) ([]step, error) {
 	var steps []step
 	for rest := text; rest != ""; {
@@ -20,12 +20,12 @@ func pathOf(text string) ([]step, error) {
 			inside, after, ok := strings.Cut(rest[1:], "]")
 			i, err := strconv.Atoi(inside)
 			if !ok || err != nil {
-				return nil, &fault{"field " + strconv.Quote(text) + ": want a number in the brackets, as in items[0]"}
+				return nil, &fault{"field " + strconv.Quote(text) + ": expected a number in the brackets, as in items[0]"}
 			}
 			steps = append(steps, step{index: i, isIdx: true})
 			rest = after
 			if rest != "" && rest[0] != '.' && rest[0] != '[' {
-				return nil, &fault{"field " + strconv.Quote(text) + ": want . or [ behind a bracket"}
+				return nil, &fault{"field " + strconv.Quote(text) + ": expected . or [ after a bracket"}
 			}
 			continue
 		}
@@ -48,7 +48,7 @@ func pathOf(text string) ([]step, error) {
 	return steps, nil
 }
 
-// lookUp follows a path; found is false where it leads nowhere.
+// lookUp follows a path; found is false if it does not exist.
 func lookUp(path []step, v any) (found any, ok bool) {
 	for _, s := range path {
 		if !s.isIdx {

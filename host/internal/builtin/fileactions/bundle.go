@@ -8,8 +8,8 @@ import (
 	"github.com/the-edge-agent/tea/sdk/schema"
 )
 
-// Bundle gives the bundle file, whose files are below workDir unless the
-// workflow's settings.file say otherwise.
+// Bundle returns the bundle file. Its root is workDir unless settings.file of
+// the workflow sets another one.
 func Bundle(version, workDir string) *tea.Bundle {
 	return &tea.Bundle{
 		Name: "file", Version: version, Description: "Reads and writes files below one directory.",
@@ -23,14 +23,14 @@ func Bundle(version, workDir string) *tea.Bundle {
 		},
 		Actions: []tea.Action{
 			tea.NewMethod("file.read", "Reads a file.", (*instance).read, tea.Idempotent()),
-			tea.NewMethod("file.write", "Writes a file, all of it or nothing.", (*instance).write, tea.Idempotent()),
-			tea.NewMethod("file.append", "Adds to the end of a file.", (*instance).append),
-			tea.NewMethod("file.exists", "Tells whether a file or directory is there.", (*instance).exists, tea.Idempotent()),
+			tea.NewMethod("file.write", "Writes a file atomically.", (*instance).write, tea.Idempotent()),
+			tea.NewMethod("file.append", "Appends to a file.", (*instance).append),
+			tea.NewMethod("file.exists", "Reports whether a file or directory exists.", (*instance).exists, tea.Idempotent()),
 			tea.NewMethod("file.list", "Lists a directory.", (*instance).list, tea.Idempotent()),
 			tea.NewMethod("file.delete", "Deletes a file or an empty directory.", (*instance).delete),
 		},
 	}
 }
 
-// instance is the file root of one set of settings.
+// instance is the bundle opened with one set of settings.
 type instance struct{ *fileroot.Lazy }

@@ -14,12 +14,12 @@ import (
 	"github.com/the-edge-agent/tea/sdk/diag"
 )
 
-// toText gives a file's bytes as text in an encoding.
+// toText decodes a file's bytes to text.
 func toText(data []byte, encoding string) (string, error) {
 	switch encoding {
 	case "utf-8":
 		if !utf8.Valid(data) {
-			return "", tea.Errorf(tea.ValidationError, "the file is not valid UTF-8; read it with encoding: latin-1, or base64 where it is no text")
+			return "", tea.Errorf(tea.ValidationError, "the file is not valid UTF-8; read it with encoding: latin-1, or base64 if it is not text")
 		}
 		return string(data), nil
 	case "base64":
@@ -34,7 +34,7 @@ func toText(data []byte, encoding string) (string, error) {
 	return "", unknownEncoding(encoding)
 }
 
-// fromText gives the bytes that a text stands for in an encoding.
+// fromText encodes text to bytes.
 func fromText(text, encoding string) ([]byte, error) {
 	switch encoding {
 	case "utf-8":
@@ -49,7 +49,7 @@ func fromText(text, encoding string) ([]byte, error) {
 		data := make([]byte, 0, len(text))
 		for _, r := range text {
 			if r > 0xff {
-				return nil, tea.Errorf(tea.ValidationError, "the content holds %q, which latin-1 does not have", r)
+				return nil, tea.Errorf(tea.ValidationError, "the content contains %q, which latin-1 does not have", r)
 			}
 			data = append(data, byte(r))
 		}
@@ -62,7 +62,7 @@ func unknownEncoding(encoding string) error {
 	return tea.Errorf(tea.ValidationError, "encoding must be utf-8, base64 or latin-1, got %q", encoding)
 }
 
-// parse reads a text as a value.
+// parse parses a text as a value.
 func parse(path, text, format string) (any, error) {
 	var v any
 	var err error
@@ -88,8 +88,8 @@ func parse(path, text, format string) (any, error) {
 	return v, err
 }
 
-// parseYAML reads one YAML document by the rules of workflow files; an empty
-// one is null.
+// parseYAML parses one YAML document by the rules of workflow files; an empty
+// document is null.
 func parseYAML(path, text string) (any, error) {
 	var found diag.List
 	data := bytes.TrimPrefix([]byte(text), []byte("\ufeff"))

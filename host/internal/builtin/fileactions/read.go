@@ -14,14 +14,14 @@ import (
 
 type readParams struct {
 	Path     string `json:"path" doc:"the file, relative to the file root"`
-	Encoding string `json:"encoding,omitempty" default:"utf-8" enum:"utf-8,base64,latin-1" doc:"how its bytes become text"`
-	Parse    string `json:"parse,omitempty" enum:"json,yaml,csv" doc:"read the text as a value; csv needs a header and gives objects. Default: content is the text"`
+	Encoding string `json:"encoding,omitempty" default:"utf-8" enum:"utf-8,base64,latin-1" doc:"encoding of the file"`
+	Parse    string `json:"parse,omitempty" enum:"json,yaml,csv" doc:"parse the text as a value; csv needs a header and returns objects. Default: content is the text"`
 }
 
 type readResult struct {
 	Success bool  `json:"success" doc:"always true"`
-	Content any   `json:"content" doc:"the text, or the value where parse is set"`
-	Size    int64 `json:"size" doc:"the file's length in bytes"`
+	Content any   `json:"content" doc:"the text, or the value if parse is set"`
+	Size    int64 `json:"size" doc:"the size of the file in bytes"`
 }
 
 func (i *instance) read(_ context.Context, _ *tea.Request, p readParams) (readResult, error) {
@@ -40,7 +40,7 @@ func (i *instance) read(_ context.Context, _ *tea.Request, p readParams) (readRe
 	var content any = text
 	if p.Parse != "" {
 		if p.Encoding == "base64" {
-			return readResult{}, tea.Errorf(tea.ValidationError, "parse needs text: leave encoding: base64 out")
+			return readResult{}, tea.Errorf(tea.ValidationError, "parse needs text: remove encoding: base64")
 		}
 		if content, err = parse(p.Path, text, p.Parse); err != nil {
 			return readResult{}, err
@@ -55,9 +55,9 @@ type existsParams struct {
 
 type existsResult struct {
 	Success bool   `json:"success" doc:"always true"`
-	Exists  bool   `json:"exists" doc:"whether it is there"`
-	Type    string `json:"type,omitempty" enum:"file,directory,symlink,other" doc:"what it is, where it is there"`
-	Size    int64  `json:"size,omitempty" doc:"a file's length in bytes"`
+	Exists  bool   `json:"exists" doc:"whether it exists"`
+	Type    string `json:"type,omitempty" enum:"file,directory,symlink,other" doc:"its type, if it exists"`
+	Size    int64  `json:"size,omitempty" doc:"the size of a file in bytes"`
 }
 
 func (i *instance) exists(_ context.Context, _ *tea.Request, p existsParams) (existsResult, error) {
@@ -67,7 +67,7 @@ func (i *instance) exists(_ context.Context, _ *tea.Request, p existsParams) (ex
 	}
 	info, err := root.Stat(p.Path)
 	if e := tea.AsError(err); e != nil {
-		if e.Type == tea.NotFound || errors.Is(err, syscall.ENOTDIR) { // nothing is below a file
+		if e.Type == tea.NotFound || errors.Is(err, syscall.ENOTDIR) { // a file has no entries
 			return existsResult{Success: true}, nil
 		}
 		return existsResult{}, err
@@ -81,22 +81,22 @@ func (i *instance) exists(_ context.Context, _ *tea.Request, p existsParams) (ex
 
 type listParams struct {
 	Path      string `json:"path,omitempty" default:"." doc:"the directory, relative to the file root"`
-	Pattern   string `json:"pattern,omitempty" doc:"only names that match, such as *.csv"`
-	Recursive bool   `json:"recursive,omitempty" default:"false" doc:"also what is in the directories below"`
+	Pattern   string `json:"pattern,omitempty" doc:"a pattern for names, such as *.csv"`
+	Recursive bool   `json:"recursive,omitempty" default:"false" doc:"also list subdirectories"`
 }
 
 type listResult struct {
 	Success bool    `json:"success" doc:"always true"`
-	Entries []entry `json:"entries" doc:"what is there, ordered by path"`
-	Count   int     `json:"count" doc:"how many entries there are"`
+	Entries []entry `json:"entries" doc:"the entries, sorted by path"`
+	Count   int     `json:"count" doc:"the number of entries"`
 }
 
 type entry struct {
-	Path     string    `json:"path" doc:"relative to the file root, fit for every other file action"`
+	Path     string    `json:"path" doc:"relative to the file root, as for the other file actions"`
 	Name     string    `json:"name" doc:"the last part of the path"`
-	Type     string    `json:"type" enum:"file,directory,symlink,other" doc:"what it is; symbolic links are not followed"`
-	Size     int64     `json:"size" doc:"a file's length in bytes"`
-	Modified time.Time `json:"modified" doc:"when it was last changed"`
+	Type     string    `json:"type" enum:"file,directory,symlink,other" doc:"its type; symbolic links are not followed"`
+	Size     int64     `json:"size" doc:"the size of a file in bytes"`
+	Modified time.Time `json:"modified" doc:"the time of the last change"`
 }
 
 // maxEntries bounds a listing.
@@ -107,7 +107,7 @@ func (i *instance) list(ctx context.Context, _ *tea.Request, p listParams) (list
 		return listResult{}, tea.Errorf(tea.ValidationError, "pattern %q: %w", p.Pattern, err)
 	}
 	if strings.Contains(p.Pattern, "/") {
-		return listResult{}, tea.Errorf(tea.ValidationError, "pattern %q is for names and can hold no /; set path, and recursive: true for the directories below", p.Pattern)
+		return listResult{}, tea.Errorf(tea.ValidationError, "pattern %q applies to names and cannot contain /; set path, and recursive: true for subdirectories", p.Pattern)
 	}
 	root, err := i.Root()
 	if err != nil {

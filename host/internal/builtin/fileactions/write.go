@@ -9,15 +9,15 @@ import (
 
 type writeParams struct {
 	Path       string `json:"path" doc:"the file, relative to the file root"`
-	Content    string `json:"content" doc:"the text, or base64 where encoding says so"`
-	Encoding   string `json:"encoding,omitempty" default:"utf-8" enum:"utf-8,base64,latin-1" doc:"how the text becomes bytes"`
-	CreateDirs bool   `json:"create_dirs,omitempty" default:"false" doc:"make missing directories"`
+	Content    string `json:"content" doc:"the text, or base64 with encoding: base64"`
+	Encoding   string `json:"encoding,omitempty" default:"utf-8" enum:"utf-8,base64,latin-1" doc:"encoding of the text"`
+	CreateDirs bool   `json:"create_dirs,omitempty" default:"false" doc:"create missing directories"`
 }
 
 type writeResult struct {
 	Success bool   `json:"success" doc:"always true"`
-	Path    string `json:"path" doc:"the file, as given"`
-	Bytes   int    `json:"bytes" doc:"how many bytes were written"`
+	Path    string `json:"path" doc:"the path parameter"`
+	Bytes   int    `json:"bytes" doc:"the number of bytes written"`
 }
 
 func (i *instance) write(_ context.Context, _ *tea.Request, p writeParams) (writeResult, error) {
@@ -42,7 +42,7 @@ func (i *instance) append(_ context.Context, _ *tea.Request, p writeParams) (wri
 	return writeResult{Success: true, Path: p.Path, Bytes: len(data)}, nil
 }
 
-// target gives what to write and where.
+// target returns the root and the bytes to write.
 func (i *instance) target(p writeParams) (*confine.Root, []byte, error) {
 	data, err := fromText(p.Content, p.Encoding)
 	if err != nil {
@@ -57,13 +57,13 @@ func (i *instance) target(p writeParams) (*confine.Root, []byte, error) {
 
 type deleteParams struct {
 	Path      string `json:"path" doc:"the file or empty directory, relative to the file root"`
-	MissingOK bool   `json:"missing_ok,omitempty" default:"false" doc:"whether a missing file is fine instead of a not_found error"`
+	MissingOK bool   `json:"missing_ok,omitempty" default:"false" doc:"whether a missing file is not an error"`
 }
 
 type deleteResult struct {
 	Success bool   `json:"success" doc:"always true"`
-	Path    string `json:"path" doc:"the file, as given"`
-	Deleted bool   `json:"deleted" doc:"false where it was missing"`
+	Path    string `json:"path" doc:"the path parameter"`
+	Deleted bool   `json:"deleted" doc:"false if it was missing"`
 }
 
 func (i *instance) delete(_ context.Context, _ *tea.Request, p deleteParams) (deleteResult, error) {

@@ -1,3 +1,3 @@
-// Package fileroot reads settings.file: the directory that the actions on
-// files stay in. Start with [OpenLazily].
+// Package fileroot reads settings.file: the directory that file actions are
+// confined to. Start with [OpenLazily].
 package fileroot

@@ -8,19 +8,19 @@ import (
 	"github.com/the-edge-agent/tea/sdk/confine"
 )
 
-// SettingsKey is where a workflow's settings hold [Settings].
+// SettingsKey is the key of [Settings] in a workflow's settings.
 const SettingsKey = "file"
 
 // Settings are settings.file.
 type Settings struct {
-	Root     string `json:"root,omitempty" format:"path" default:"." doc:"the directory that file actions stay in; default the workflow file's"`
-	MaxBytes int64  `json:"max_bytes,omitempty" default:"16777216" minimum:"1" doc:"the largest file that is read or written"`
+	Root     string `json:"root,omitempty" format:"path" default:"." doc:"the directory that file actions are confined to; default the workflow file's"`
+	MaxBytes int64  `json:"max_bytes,omitempty" default:"16777216" minimum:"1" doc:"the maximum size of a file that is read or written"`
 }
 
-// Lazy opens a root when it is first needed: a workflow that touches no file
-// needs no directory. It is safe for concurrent use.
+// Lazy opens a root at the first access: a workflow that uses no file needs no
+// directory. It is safe for concurrent use. The owner must call [Lazy.Close].
 type Lazy struct {
-	// MaxBytes is the largest file that may be read or written.
+	// MaxBytes is the maximum size of a file that is read or written.
 	MaxBytes int64
 
 	dir  string
@@ -28,8 +28,8 @@ type Lazy struct {
 	root *confine.Root
 }
 
-// OpenLazily reads settings.file; a relative or absent root is below workDir,
-// "" being the working directory.
+// OpenLazily reads settings.file. A relative or absent root is relative to
+// workDir; "" is the working directory.
 func OpenLazily(settings tea.Settings, workDir string) (*Lazy, error) {
 	s := Settings{MaxBytes: 16 << 20}
 	if err := settings.Decode(SettingsKey, &s); err != nil {
@@ -48,7 +48,7 @@ func OpenLazily(settings tea.Settings, workDir string) (*Lazy, error) {
 	return &Lazy{MaxBytes: s.MaxBytes, dir: dir}, nil
 }
 
-// Root gives the root, opening it at first.
+// Root returns the root, which the first call opens.
 func (l *Lazy) Root() (*confine.Root, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

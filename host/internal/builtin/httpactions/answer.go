@@ -18,26 +18,26 @@ import (
 )
 
 const (
-	// bodyInDetails and bodyInMessage bound how much of a failed call's
-	// answer an error repeats.
+	// bodyInDetails and bodyInMessage bound the part of a response that the error
+	// of a failed call contains.
 	bodyInDetails = 4 << 10
 	bodyInMessage = 200
 )
 
-// answer is what a server sent.
+// answer is a server's response.
 type answer struct {
 	status int
 	header http.Header
 	body   []byte
 }
 
-// check gives the error that the status stands for, nil where it is expected.
+// check returns the error for the status, nil if it is expected.
 func (a *answer) check(call *call) error {
 	if len(call.expected) == 0 && a.status < 400 || slices.Contains(call.expected, a.status) {
 		return nil
 	}
 	kind, retryable := statusType(a.status)
-	e := tea.Errorf(kind, "%s %s answered %d %s", call.method, plainURL(call.url), a.status, http.StatusText(a.status))
+	e := tea.Errorf(kind, "%s %s: status %d %s", call.method, plainURL(call.url), a.status, http.StatusText(a.status))
 	if text := strings.TrimSpace(cut(a.text(), bodyInMessage)); text != "" {
 		e.Message += ": " + text
 	}
@@ -49,7 +49,7 @@ func (a *answer) check(call *call) error {
 	return e
 }
 
-// statusType says what kind of failure a status is and whether it may pass.
+// statusType returns the error type of a status and whether it is retryable.
 func statusType(status int) (kind tea.ErrorType, retryable bool) {
 	switch status {
 	case http.StatusUnauthorized, http.StatusForbidden, http.StatusProxyAuthRequired, http.StatusUnavailableForLegalReasons:
@@ -69,8 +69,8 @@ func statusType(status int) (kind tea.ErrorType, retryable bool) {
 	return tea.ValidationError, false
 }
 
-// retryAfter reads a Retry-After header: seconds or a date; 0 where it is
-// absent, broken or past.
+// retryAfter parses a Retry-After header: seconds or a date; 0 if it is absent,
+// invalid or in the past.
 func retryAfter(text string, now time.Time) time.Duration {
 	if seconds, err := strconv.ParseInt(text, 10, 32); err == nil {
 		return time.Duration(max(seconds, 0)) * time.Second
@@ -81,7 +81,7 @@ func retryAfter(text string, now time.Time) time.Duration {
 	return 0
 }
 
-// text is the body as valid UTF-8.
+// text returns the body as valid UTF-8.
 func (a *answer) text() string {
 	_, params, _ := mime.ParseMediaType(a.header.Get("Content-Type"))
 	switch strings.ToLower(params["charset"]) {
@@ -95,8 +95,8 @@ func (a *answer) text() string {
 	return strings.ToValidUTF8(string(a.body), "\ufffd")
 }
 
-// parsed is the body as a value where the server says that it is JSON and it
-// is; the text otherwise; nil where there is none.
+// parsed returns the body as a value if its content type is JSON and it is
+// valid; the text otherwise; nil if it is empty.
 func (a *answer) parsed() any {
 	if len(a.body) == 0 {
 		return nil
@@ -114,7 +114,8 @@ func isJSON(contentType string) bool {
 	return kind == "application/json" || kind == "text/json" || strings.HasSuffix(kind, "+json")
 }
 
-// headers are the header lines by lower-case name; repeated ones are joined.
+// headers returns the header lines by lower-case name; repeated ones are
+// joined.
 func (a *answer) headers() map[string]string {
 	headers := make(map[string]string, len(a.header))
 	for name, texts := range a.header {
@@ -131,10 +132,11 @@ func cut(text string, limit int) string {
 	for limit > 0 && !utf8.RuneStart(text[limit]) {
 		limit--
 	}
-	return fmt.Sprintf("%s... (%d bytes in all)", text[:limit], len(text))
+	return fmt.Sprintf("%s... (%d bytes in total)", text[:limit], len(text))
 }
 
-// isCertificateError tells failures of trust, which do not pass.
+// isCertificateError reports whether err is a failure of trust, which is not
+// retryable.
 func isCertificateError(err error) bool {
 	var verification *tls.CertificateVerificationError
 	var unknown x509.UnknownAuthorityError

@@ -8,9 +8,9 @@ import (
 	"github.com/the-edge-agent/tea/sdk/schema"
 )
 
-// Bundle gives the bundle http.
+// Bundle returns the bundle http.
 func Bundle(version string) *tea.Bundle {
-	// The actions differ in their method only; one schema serves all of them.
+	// The actions differ only in their method and share one schema.
 	call := tea.NewMethod("http.call", "", (*client).call)
 	method := func(name, summary string, idempotent bool) tea.Action {
 		a := call
@@ -34,18 +34,18 @@ func Bundle(version string) *tea.Bundle {
 	}
 }
 
-// result is an answer that is no error.
+// result is a successful response.
 type result struct {
 	Success bool              `json:"success" doc:"always true"`
 	Status  int               `json:"status" doc:"the HTTP status"`
-	Headers map[string]string `json:"headers" doc:"the answer's headers by lower-case name"`
-	Body    any               `json:"body" doc:"the body: a value where it is JSON, else the text; null where it is empty"`
+	Headers map[string]string `json:"headers" doc:"the response headers by lower-case name"`
+	Body    any               `json:"body" doc:"the body: a value if it is JSON, else the text; null if it is empty"`
 	Text    string            `json:"text" doc:"the body as text"`
 }
 
 // call sends a request with the method that the action is named after. POST and
-// PATCH carry the call's idempotency key in the header Idempotency-Key, unless
-// one is given.
+// PATCH send the call's idempotency key in the header Idempotency-Key, unless
+// the parameters set one.
 func (c *client) call(ctx context.Context, req *tea.Request, p CallParams) (result, error) {
 	_, method, _ := strings.Cut(req.Action, ".")
 	return c.send(ctx, strings.ToUpper(method), req, p)

@@ -12,10 +12,10 @@ import (
 	tea "github.com/the-edge-agent/tea/sdk"
 )
 
-// maxHeaderBytes bounds the headers of an answer.
+// maxHeaderBytes bounds the headers of a response.
 const maxHeaderBytes = 1 << 20
 
-// client makes the calls for one set of settings and keeps their connections.
+// client makes the calls for one set of settings and pools their connections.
 // It is safe for concurrent use.
 type client struct {
 	settings Settings
@@ -35,7 +35,7 @@ func newClient(given tea.Settings, version string) (*client, error) {
 	return c, nil
 }
 
-// Close lets go of idle connections.
+// Close closes idle connections.
 func (c *client) Close() error {
 	c.http.CloseIdleConnections()
 	return nil
@@ -52,9 +52,9 @@ type call struct {
 	expected        []int // empty: all below 400
 }
 
-// do sends the call and reads the whole answer.
+// do sends the call and reads the whole response.
 func (c *client) do(ctx context.Context, call *call) (*answer, error) {
-	timeout := tea.Errorf(tea.Timeout, "%s %s gave no answer within %s", call.method, plainURL(call.url), call.timeout)
+	timeout := tea.Errorf(tea.Timeout, "%s %s: no response within %s", call.method, plainURL(call.url), call.timeout)
 	timeout.Source = call.url.Host
 	ctx, cancel := context.WithTimeoutCause(ctx, call.timeout, timeout)
 	defer cancel()
@@ -81,13 +81,13 @@ func (c *client) do(ctx context.Context, call *call) (*answer, error) {
 		return nil, err
 	}
 	if tooLong {
-		return nil, tea.Errorf(tea.ValidationError, "%s %s: the answer is longer than %d bytes (settings.http.max_body_bytes)", call.method, plainURL(call.url), c.settings.MaxBodyBytes)
+		return nil, tea.Errorf(tea.ValidationError, "%s %s: the response exceeds %d bytes (settings.http.max_body_bytes)", call.method, plainURL(call.url), c.settings.MaxBodyBytes)
 	}
 	return a, nil
 }
 
-// checkRedirect stops redirects that are too many or lead to hosts that are
-// not allowed, and keeps the caller's headers from other hosts.
+// checkRedirect stops too many redirects and redirects to hosts that are not
+// allowed, and does not send the caller's headers to other hosts.
 func (c *client) checkRedirect(req *http.Request, via []*http.Request) error {
 	if len(via) > c.settings.MaxRedirects {
 		e := tea.Errorf(tea.ConnectionError, "more than %d redirects (settings.http.max_redirects)", c.settings.MaxRedirects)
@@ -111,7 +111,7 @@ func (c *client) checkRedirect(req *http.Request, via []*http.Request) error {
 	return nil
 }
 
-// transportError gives a failure without an answer as an action's error.
+// transportError converts a failure without a response to an action's error.
 func transportError(ctx context.Context, call *call, err error) error {
 	if ctx.Err() != nil {
 		return tea.AsError(context.Cause(ctx))
@@ -122,7 +122,7 @@ func transportError(ctx context.Context, call *call, err error) error {
 	}
 	var outer *url.Error
 	if errors.As(err, &outer) {
-		err = outer.Err // its own text holds the whole URL
+		err = outer.Err // its text contains the whole URL
 	}
 	e := tea.Errorf(tea.ConnectionError, "%s %s: %w", call.method, plainURL(call.url), err)
 	e.Source = call.url.Host

@@ -8,10 +8,11 @@ import (
 	tea "github.com/the-edge-agent/tea/sdk"
 )
 
-// hostList says which hosts may be called; nil is all of them.
+// hostList has the allowed hosts; nil allows all.
 type hostList struct{ patterns []hostPattern }
 
-// hostPattern is a host, *.host or *, for one port or, where port is empty, all.
+// hostPattern is a host, *.host or *, for one port, or for all if port is
+// empty.
 type hostPattern struct{ host, port string }
 
 func newHostList(patterns []string) (*hostList, error) {
@@ -27,7 +28,7 @@ func newHostList(patterns []string) (*hostList, error) {
 		p.host = normalHost(p.host)
 		if strings.Trim(p.port, "0123456789") != "" || p.host == "" || strings.ContainsAny(p.host, "/@ ") || strings.Contains(strings.TrimPrefix(p.host, "*"), "*") ||
 			strings.HasPrefix(p.host, "*") && p.host != "*" && !strings.HasPrefix(p.host, "*.") {
-			return nil, tea.Errorf(tea.ValidationError, "settings.http.allow_hosts: %q: want a host such as example.com, *.example.com or example.com:8443, without protocol and path", text)
+			return nil, tea.Errorf(tea.ValidationError, "settings.http.allow_hosts: %q is not a host such as example.com, *.example.com or example.com:8443, without protocol and path", text)
 		}
 		list.patterns = append(list.patterns, p)
 	}
@@ -38,10 +39,10 @@ func normalHost(host string) string {
 	return strings.ToLower(strings.TrimSuffix(strings.Trim(host, "[]"), "."))
 }
 
-// check refuses URLs that are not HTTP or whose host is not on the list.
+// check rejects URLs that are not HTTP or whose host is not on the list.
 func (l *hostList) check(u *url.URL) error {
 	if u.Scheme != "http" && u.Scheme != "https" {
-		return tea.Errorf(tea.ValidationError, "url %q: want http:// or https://", plainURL(u))
+		return tea.Errorf(tea.ValidationError, "url %q must begin with http:// or https://", plainURL(u))
 	}
 	if u.Hostname() == "" {
 		return tea.Errorf(tea.ValidationError, "url %q has no host", plainURL(u))
@@ -73,8 +74,8 @@ func (l *hostList) allows(u *url.URL) bool {
 	return false
 }
 
-// plainURL is the URL for messages: without password and query, which may
-// hold secrets.
+// plainURL returns the URL for messages: without password and query, which can
+// contain secrets.
 func plainURL(u *url.URL) string {
 	short := *u
 	short.User, short.RawQuery, short.Fragment = nil, "", ""

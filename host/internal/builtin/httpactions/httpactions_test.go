@@ -138,7 +138,7 @@ func TestStatusErrors(t *testing.T) {
 		if e.Retryable != want.retryable || e.RetryAfter != want.retryAfter {
 			t.Errorf("%s: retryable %v after %v, want %v after %v", path, e.Retryable, e.RetryAfter, want.retryable, want.retryAfter)
 		}
-		if strings.Contains(e.Message, "secret") || !strings.Contains(e.Message, path+" answered "+path[1:]) {
+		if strings.Contains(e.Message, "secret") || !strings.Contains(e.Message, path+": status "+path[1:]) {
 			t.Errorf("%s: message %q", path, e.Message)
 		}
 		body, _ := e.Details["body"].(string)
@@ -273,7 +273,7 @@ func TestAnswersAreLimited(t *testing.T) {
 	})
 	c := open(t, params{"max_body_bytes": 1000})
 	for _, path := range []string{"/bomb", "/endless"} {
-		if e := c.Fails(tea.ValidationError, "http.get", params{"url": server.URL + path}); !strings.Contains(e.Message, "longer than 1000 bytes") {
+		if e := c.Fails(tea.ValidationError, "http.get", params{"url": server.URL + path}); !strings.Contains(e.Message, "exceeds 1000 bytes") {
 			t.Errorf("%s gives %v", path, e)
 		}
 	}
@@ -362,13 +362,13 @@ func TestBadParameters(t *testing.T) {
 		want   string
 	}{
 		{params{}, `needs the parameter "url"`},
-		{params{"url": "ftp://a/b"}, "want http:// or https://"},
-		{params{"url": "/a"}, "want http:// or https://"},
+		{params{"url": "ftp://a/b"}, "must begin with http:// or https://"},
+		{params{"url": "/a"}, "must begin with http:// or https://"},
 		{params{"url": "http://"}, "has no host"},
 		{params{"url": "http://a b"}, "url"},
-		{params{"url": "http://a", "json": 1, "body": "x"}, "not both"},
-		{params{"url": "http://a", "headers": params{"X": params{}}}, "headers.X: want text"},
-		{params{"url": "http://a", "query": params{"X": list{list{}}}}, "query.X: want text"},
+		{params{"url": "http://a", "json": 1, "body": "x"}, "exclude each other"},
+		{params{"url": "http://a", "headers": params{"X": params{}}}, "headers.X: expected text"},
+		{params{"url": "http://a", "query": params{"X": list{list{}}}}, "query.X: expected text"},
 		{params{"url": "http://a", "headers": params{"X y": "1"}}, "one word"},
 		{params{"url": "http://a", "headers": params{"X": "1\r\nY: 2"}}, "one line"},
 		{params{"url": "http://a", "expect_status": "ok"}, "expect_status"},

@@ -14,16 +14,16 @@ import (
 	"github.com/the-edge-agent/tea/sdk/value"
 )
 
-// CallParams are the parameters of http.get and its siblings.
+// CallParams are the parameters of http.get, post, put, patch and delete.
 type CallParams struct {
-	URL             string          `json:"url" doc:"where to: http:// or https://"`
+	URL             string          `json:"url" doc:"the URL: http:// or https://"`
 	Headers         map[string]any  `json:"headers,omitempty" doc:"request headers"`
-	Query           map[string]any  `json:"query,omitempty" doc:"added to the URL's query; a list repeats the name, null is left out"`
-	JSON            json.RawMessage `json:"json,omitempty" doc:"a value sent as JSON; either this or body"`
-	Body            *string         `json:"body,omitempty" doc:"text sent as it is"`
-	Timeout         *float64        `json:"timeout_seconds,omitempty" minimum:"0" doc:"time for the whole call, redirects and body included; default 30, or settings.http.timeout_seconds"`
-	FollowRedirects bool            `json:"follow_redirects,omitempty" default:"true" doc:"whether redirects are followed; else they are the answer"`
-	ExpectStatus    statusList      `json:"expect_status,omitempty" doc:"the statuses that are no error: one or a list. Default: all below 400"`
+	Query           map[string]any  `json:"query,omitempty" doc:"added to the URL's query; a list repeats the name, null is omitted"`
+	JSON            json.RawMessage `json:"json,omitempty" doc:"a value to send as JSON; excludes body"`
+	Body            *string         `json:"body,omitempty" doc:"text to send"`
+	Timeout         *float64        `json:"timeout_seconds,omitempty" minimum:"0" doc:"timeout of the whole call, including redirects and body; default 30, or settings.http.timeout_seconds"`
+	FollowRedirects bool            `json:"follow_redirects,omitempty" default:"true" doc:"whether to follow redirects; otherwise they are the response"`
+	ExpectStatus    statusList      `json:"expect_status,omitempty" doc:"the statuses that are not an error: one or a list. Default: all below 400"`
 }
 
 // requestParams are the parameters of http.request.
@@ -35,14 +35,14 @@ type requestParams struct {
 // statusList is one status or a list of them.
 type statusList []int
 
-// JSONSchema describes both forms.
+// JSONSchema returns the schema of both forms.
 func (statusList) JSONSchema() *schema.Schema {
 	low, high := 100.0, 599.0
 	one := &schema.Schema{Type: schema.Types{"integer"}, Minimum: &low, Maximum: &high}
 	return &schema.Schema{AnyOf: []*schema.Schema{one, {Type: schema.Types{"array"}, Items: one}}}
 }
 
-// UnmarshalJSON reads both forms.
+// UnmarshalJSON accepts both forms.
 func (l *statusList) UnmarshalJSON(data []byte) error {
 	var one int
 	if json.Unmarshal(data, &one) == nil {
@@ -52,7 +52,7 @@ func (l *statusList) UnmarshalJSON(data []byte) error {
 	return json.Unmarshal(data, (*[]int)(l))
 }
 
-// prepare checks the parameters and makes a call of them.
+// prepare checks the parameters and returns the call.
 func (c *client) prepare(method string, req *tea.Request, p CallParams) (*call, error) {
 	u, err := url.Parse(p.URL)
 	if err != nil {
@@ -73,7 +73,7 @@ func (c *client) prepare(method string, req *tea.Request, p CallParams) (*call, 
 		return nil, err
 	}
 	if p.JSON != nil && p.Body != nil {
-		return nil, tea.Errorf(tea.ValidationError, "give json or body, not both")
+		return nil, tea.Errorf(tea.ValidationError, "json and body exclude each other")
 	}
 	header, err := c.headerOf(method, req, p)
 	if err != nil {
@@ -89,7 +89,7 @@ func (c *client) prepare(method string, req *tea.Request, p CallParams) (*call, 
 	return call, nil
 }
 
-// unquoted takes the URL, which may hold a secret, out of url.Parse's error.
+// unquoted removes the URL, which can contain a secret, from url.Parse's error.
 func unquoted(err error) error {
 	var e *url.Error
 	if errors.As(err, &e) {
@@ -112,7 +112,7 @@ func (c *client) headerOf(method string, req *tea.Request, p CallParams) (http.H
 		header.Del(name)
 		for _, text := range texts {
 			if !isToken(name) || strings.ContainsAny(text, "\r\n\x00") {
-				return nil, tea.Errorf(tea.ValidationError, "headers.%s: a header's name is one word, its value one line", name)
+				return nil, tea.Errorf(tea.ValidationError, "headers.%s: the name of a header must be one word, its value one line", name)
 			}
 			header.Add(name, text)
 		}
@@ -124,15 +124,15 @@ func (c *client) headerOf(method string, req *tea.Request, p CallParams) (http.H
 	if p.Body != nil {
 		setDefault(header, "Content-Type", "text/plain; charset=utf-8")
 	}
-	// A server that knows the header does the work once although the call
-	// comes again, after a crash or a lost answer.
+	// A server that supports the header does the work once even if the call is
+	// repeated, after a crash or a lost response.
 	if req.IdempotencyKey != "" && (method == http.MethodPost || method == http.MethodPatch) {
 		setDefault(header, "Idempotency-Key", req.IdempotencyKey)
 	}
 	return header, nil
 }
 
-// isToken tells whether name can be a header's name (RFC 9110).
+// isToken reports whether name is a valid header name (RFC 9110).
 func isToken(name string) bool {
 	return name != "" && strings.Trim(name, "!#$%&'*+-.^_`|~0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ") == ""
 }
@@ -164,7 +164,7 @@ func addQuery(u *url.URL, query map[string]any) error {
 	return nil
 }
 
-// textsOf writes a scalar, or each of a list of them, as text; null is none.
+// textsOf converts a scalar, or each scalar of a list, to text; null is none.
 func textsOf(v any) ([]string, error) {
 	switch v := v.(type) {
 	case nil:
@@ -175,7 +175,7 @@ func textsOf(v any) ([]string, error) {
 		var texts []string
 		for _, e := range v {
 			if _, nested := e.([]any); nested {
-				return nil, tea.Errorf(tea.ValidationError, "want text or a list of texts")
+				return nil, tea.Errorf(tea.ValidationError, "expected text or a list of texts")
 			}
 			more, err := textsOf(e)
 			if err != nil {
@@ -185,13 +185,13 @@ func textsOf(v any) ([]string, error) {
 		}
 		return texts, nil
 	case map[string]any:
-		return nil, tea.Errorf(tea.ValidationError, "want text, got an object")
+		return nil, tea.Errorf(tea.ValidationError, "expected text, got an object")
 	}
 	raw, err := value.Encode(v)
 	return []string{string(raw)}, err
 }
 
-// request makes the HTTP request.
+// request builds the HTTP request.
 func (c *call) request(ctx context.Context) (*http.Request, error) {
 	req, err := http.NewRequestWithContext(ctx, c.method, c.url.String(), bytes.NewReader(c.body))
 	if err != nil {

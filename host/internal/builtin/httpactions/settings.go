@@ -8,15 +8,16 @@ import (
 
 // Settings are settings.http of a workflow.
 type Settings struct {
-	AllowHosts   []string          `json:"allow_hosts,omitempty" doc:"the hosts that may be called, redirects included: example.com, *.example.com (what is below it), example.com:8443, *. Absent: all; an empty list: none"`
-	MaxBodyBytes int64             `json:"max_body_bytes,omitempty" default:"10485760" minimum:"1" doc:"the largest answer, after decompression"`
-	MaxRedirects int               `json:"max_redirects,omitempty" default:"10" minimum:"0" doc:"how many redirects are followed"`
-	Timeout      float64           `json:"timeout_seconds,omitempty" default:"30" minimum:"0" doc:"the time for a call that sets none"`
+	AllowHosts   []string          `json:"allow_hosts,omitempty" doc:"the allowed hosts, also for redirects: example.com, *.example.com (its subdomains), example.com:8443, *. Absent: all; an empty list: none"`
+	MaxBodyBytes int64             `json:"max_body_bytes,omitempty" default:"10485760" minimum:"1" doc:"the maximum size of a response, after decompression"`
+	MaxRedirects int               `json:"max_redirects,omitempty" default:"10" minimum:"0" doc:"the maximum number of redirects"`
+	Timeout      float64           `json:"timeout_seconds,omitempty" default:"30" minimum:"0" doc:"timeout of a call that sets none"`
 	UserAgent    string            `json:"user_agent,omitempty" doc:"the User-Agent header; default tea and its version"`
-	Headers      map[string]string `json:"headers,omitempty" doc:"headers for every call; those of the call win"`
+	Headers      map[string]string `json:"headers,omitempty" doc:"headers for every call; those of the call take precedence"`
 }
 
-// readSettings gives the settings with their defaults, and their host patterns.
+// readSettings returns the settings with their defaults, and their host
+// patterns.
 func readSettings(given tea.Settings, version string) (Settings, *hostList, error) {
 	s := Settings{MaxBodyBytes: 10 << 20, MaxRedirects: 10, Timeout: 30, UserAgent: "tea/" + version}
 	if err := given.Decode("http", &s); err != nil {

@@ -26,8 +26,8 @@ type Expression struct {
 // SyntaxError is a mistake in an expression.
 type SyntaxError struct {
 	Expression string
-	// Offset is the byte at which it shows, -1 where that is unknown; Column
-	// the same counted in characters from 1, 0 where unknown.
+	// Offset is the byte offset of the mistake, -1 if unknown; Column is its
+	// position in characters from 1, 0 if unknown.
 	Offset, Column int
 	Message        string
 }
@@ -39,7 +39,7 @@ func (e *SyntaxError) Error() string {
 	return fmt.Sprintf("column %d: %s", e.Column, e.Message)
 }
 
-// Compile reads an expression; a mistake in it is a [*SyntaxError].
+// Compile compiles an expression. The error is a [*SyntaxError].
 func Compile(expression string) (*Expression, error) {
 	if len(expression) > maxLength {
 		return nil, syntaxError(expression, -1, fmt.Sprintf("the expression is longer than %d bytes", maxLength))
@@ -59,7 +59,7 @@ func Compile(expression string) (*Expression, error) {
 			if syntax.Offset < len(marked) {
 				offset = min(literals.unmark(syntax.Offset), len(expression))
 			}
-			return nil, syntaxError(expression, offset, worded(syntax.Error()))
+			return nil, syntaxError(expression, offset, reworded(syntax.Error()))
 		}
 		if errors.Is(err, strconv.ErrRange) {
 			return nil, syntaxError(expression, -1, "an index is too large")
@@ -91,7 +91,8 @@ func syntaxError(expression string, offset int, message string) *SyntaxError {
 	return e
 }
 
-// checker finds what the parser lets pass, and puts the exact literals back.
+// checker reports mistakes that the parser accepts, and restores the exact
+// literals.
 type checker struct {
 	expression string
 	literals   []any
@@ -107,7 +108,7 @@ func (c *checker) check(n *parsing.ASTNode, isArgument bool) error {
 			return c.failure("&", "an expression reference (&...) can only be a function's argument")
 		}
 	case parsing.ASTBinding:
-		return c.failure("=", "= binds a variable inside of let only; compare with ==")
+		return c.failure("=", "= binds a variable only in let; compare with ==")
 	case parsing.ASTLetExpression:
 		return c.checkLet(n)
 	case parsing.ASTFunctionExpression:
@@ -128,7 +129,7 @@ func (c *checker) checkLet(n *parsing.ASTNode) error {
 	for i := range bindings {
 		b := &bindings[i]
 		if b.NodeType != parsing.ASTBinding || b.Children[0].NodeType != parsing.ASTVariable {
-			return c.failure("let", "let wants bindings such as $name = expression")
+			return c.failure("let", "let needs bindings such as $name = expression")
 		}
 		if err := c.check(&b.Children[1], false); err != nil {
 			return err
@@ -141,7 +142,7 @@ func (c *checker) checkCall(n *parsing.ASTNode) error {
 	name := n.Value.(string)
 	f, ok := c.functions[name]
 	if !ok {
-		message := fmt.Sprintf("there is no function %s", name)
+		message := fmt.Sprintf("unknown function %s", name)
 		if hint := diag.Suggest(name, slices.Sorted(maps.Keys(c.functions))); hint != "" {
 			message += "; " + hint
 		}
@@ -153,7 +154,7 @@ func (c *checker) checkCall(n *parsing.ASTNode) error {
 	return nil
 }
 
-// failure is a mistake at the first place where text stands.
+// failure returns a mistake at the first occurrence of text.
 func (c *checker) failure(text, message string) error {
 	return syntaxError(c.expression, strings.Index(c.expression, text), message)
 }

@@ -10,16 +10,16 @@ import (
 	"github.com/jmespath-community/go-jmespath/pkg/parsing"
 )
 
-// Bounds of one evaluation, since small expressions can have huge results:
-// baseSteps, and stepsPerValue for each value in the data.
+// Bounds of the steps of one evaluation, as small expressions can have huge
+// results: baseSteps, and stepsPerValue for each value in the data.
 const (
 	baseSteps     = 1_000_000
 	stepsPerValue = 50
 )
 
-// Search evaluates the expression on data, which is not changed; the result
-// may share parts of it. An error says what a function or operator could not
-// work with; the context's error ends the evaluation.
+// Search evaluates the expression on data. It does not change data; the result
+// can share parts of it. It fails if a function or operator does not support
+// its arguments, or with the context's error.
 func (e *Expression) Search(ctx context.Context, data any) (any, error) {
 	r := &run{ctx: ctx, root: data, functions: e.functions, left: baseSteps + stepsPerValue*sizeOf(data)}
 	v, err := r.eval(&e.root, data)
@@ -45,7 +45,7 @@ type variable struct {
 	outer *variable
 }
 
-// expref is an expression handed to a function, with the variables it sees.
+// expref is an expression argument of a function, with its variables.
 type expref struct {
 	node      *parsing.ASTNode
 	variables *variable
@@ -80,8 +80,8 @@ func sizeOf(v any) int {
 	return size
 }
 
-// measure counts a value's parts. Values may hold the same part many times,
-// so that a small one can be huge once it is written out.
+// measure counts a value's parts. A value can contain the same part many times,
+// so that a small one is huge when it is written.
 func (r *run) measure(v any) error {
 	if err := r.spend(1); err != nil {
 		return err
@@ -209,7 +209,7 @@ func (r *run) let(n *parsing.ASTNode, v any) (any, error) {
 	return r.eval(&n.Children[1], v)
 }
 
-// apply evaluates an expression that a function was given.
+// apply evaluates an expression argument of a function.
 func (r *run) apply(e expref, v any) (any, error) {
 	outer := r.variables
 	defer func() { r.variables = outer }()
@@ -217,8 +217,8 @@ func (r *run) apply(e expref, v any) (any, error) {
 	return r.eval(e.node, v)
 }
 
-// projection evaluates the part behind a projection for each element of the
-// list before it, and leaves out nulls.
+// projection evaluates the right side of a projection for each element of the
+// left side, and omits nulls.
 func (r *run) projection(n *parsing.ASTNode, v any) (any, error) {
 	left, err := r.eval(&n.Children[0], v)
 	if err != nil {
@@ -262,7 +262,7 @@ func (r *run) projection(n *parsing.ASTNode, v any) (any, error) {
 	return out, nil
 }
 
-// isSlice tells whether n ends in a slice, which may give a string.
+// isSlice reports whether n ends in a slice, whose result can be a string.
 func isSlice(n *parsing.ASTNode) bool {
 	return n.NodeType == parsing.ASTIndexExpression && len(n.Children) > 1 && n.Children[1].NodeType == parsing.ASTSlice
 }
@@ -321,7 +321,7 @@ func (r *run) slice(v any, parts []*int) (any, error) {
 	return nil, nil
 }
 
-// cut takes start:stop:step out of a list; each may be absent.
+// cut returns list[start:stop:step]; each of parts can be nil.
 func cut[T any](list []T, parts []*int) []T {
 	step := 1
 	if parts[2] != nil {

@@ -29,14 +29,14 @@ const (
 type function struct {
 	// params are the kinds of each argument.
 	params [][]kind
-	// optional is how many of the last params may be left out.
+	// optional is the number of params at the end that can be omitted.
 	optional int
-	// variadic says that the last one may come more often.
+	// variadic reports that the last one can be repeated.
 	variadic bool
 	call     func(r *run, args []any) (any, error)
 }
 
-// functions makes the table of all functions by name.
+// functions returns the table of all functions by name.
 func functions() map[string]function {
 	one := func(kinds ...kind) [][]kind { return [][]kind{kinds} }
 	both := func(a, b kind) [][]kind { return [][]kind{{a}, {b}} }
@@ -96,7 +96,7 @@ func (f function) checkCount(name string, given int) error {
 		want = fmt.Sprintf("%d to %d", least, most)
 	}
 	if given < least || given > most {
-		return fmt.Errorf("%s() wants %s arguments, got %d", name, want, given)
+		return fmt.Errorf("%s() needs %s arguments, got %d", name, want, given)
 	}
 	return nil
 }
@@ -116,7 +116,7 @@ func (r *run) call(n *parsing.ASTNode, v any) (any, error) {
 			return nil, err
 		}
 		if !slices.ContainsFunc(kinds, func(k kind) bool { return k.fits(args[i]) }) {
-			return nil, fmt.Errorf("%s() wants %s as argument %d, got %s", name, orList(kinds), i+1, typeName(args[i]))
+			return nil, fmt.Errorf("%s() needs %s as argument %d, got %s", name, orList(kinds), i+1, typeName(args[i]))
 		}
 	}
 	result, err := f.call(r, args)
@@ -126,7 +126,7 @@ func (r *run) call(n *parsing.ASTNode, v any) (any, error) {
 	return result, r.spend(size(result))
 }
 
-// size is what a value costs a function that reads or makes it.
+// size is the number of steps of a function that reads or creates v.
 func size(v any) int {
 	switch v := v.(type) {
 	case []any:

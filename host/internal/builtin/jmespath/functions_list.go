@@ -58,7 +58,7 @@ func fromItems(_ *run, args []any) (any, error) {
 	for i, e := range args[0].([]any) {
 		pair := e.([]any)
 		if len(pair) != 2 {
-			return nil, fmt.Errorf("element %d is no pair", i)
+			return nil, fmt.Errorf("element %d is not a pair", i)
 		}
 		name, ok := pair[0].(string)
 		if !ok {
@@ -148,7 +148,7 @@ func groupBy(r *run, args []any) (any, error) {
 	for i, element := range list {
 		name, ok := names[i].(string)
 		if !ok {
-			return nil, fmt.Errorf("the expression must give a string, gives %s for element %d", typeName(names[i]), i)
+			return nil, fmt.Errorf("the expression must return a string, got %s for element %d", typeName(names[i]), i)
 		}
 		groups[name] = append(groups[name], element)
 	}
@@ -159,10 +159,11 @@ func groupBy(r *run, args []any) (any, error) {
 	return grouped, nil
 }
 
-// ranked is an element with what it is ordered by.
+// ranked is an element with its sort key.
 type ranked struct{ element, rank any }
 
-// rank orders elements by an expression that gives numbers or strings for all.
+// rank returns the elements with the values of an expression, which must all be
+// numbers or all be strings.
 func (r *run) rank(args []any) ([]ranked, error) {
 	list := args[0].([]any)
 	ranks, err := r.applyEach(args[1].(expref), list)
@@ -170,7 +171,7 @@ func (r *run) rank(args []any) ([]ranked, error) {
 		return nil, err
 	}
 	if !numbers.fits(ranks) && !texts.fits(ranks) {
-		return nil, fmt.Errorf("the expression must give a number for every element, or a string for every element")
+		return nil, fmt.Errorf("the expression must return a number for every element, or a string for every element")
 	}
 	out := make([]ranked, len(list))
 	for i := range list {
@@ -207,7 +208,8 @@ func sorted(_ *run, args []any) (any, error) {
 	return list, nil
 }
 
-// best gives the element whose rank comes first by sign*order, the first of several.
+// best returns the element with the least rank by sign*order, the first of
+// several.
 func best(all []ranked, sign int) any {
 	var found *ranked
 	for i := range all {

@@ -48,7 +48,7 @@ func avg(r *run, args []any) (any, error) {
 	return arithmetic('/', total, int64(len(list)))
 }
 
-// toNumber reads a string as JSON would: "0x10" and "inf" are no numbers.
+// toNumber parses a string as a JSON number: "0x10" and "inf" are not numbers.
 func toNumber(_ *run, args []any) (any, error) {
 	s, ok := args[0].(string)
 	if !ok {

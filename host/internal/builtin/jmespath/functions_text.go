@@ -10,7 +10,7 @@ import (
 	"github.com/the-edge-agent/tea/sdk/value"
 )
 
-// maxPadding bounds how long padding makes a string.
+// maxPadding bounds the length of a padded string.
 const maxPadding = 1 << 20
 
 func containsText(s string, part any) bool {
@@ -62,7 +62,7 @@ func join(r *run, args []any) (any, error) {
 	return strings.Join(parts, args[0].(string)), nil
 }
 
-// wholeArg reads an optional argument that must be an integer.
+// wholeArg returns an optional argument that must be an integer.
 func wholeArg(args []any, i, absent int) (int, error) {
 	if i >= len(args) {
 		return absent, nil
@@ -74,7 +74,7 @@ func wholeArg(args []any, i, absent int) (int, error) {
 	return n, nil
 }
 
-// countArg is wholeArg for a number of things.
+// countArg is wholeArg for a count.
 func countArg(args []any, i, absent int) (int, error) {
 	n, err := wholeArg(args, i, absent)
 	if err == nil && n < 0 && i < len(args) {
@@ -87,7 +87,7 @@ func findFirst(_ *run, args []any) (any, error) { return find(args, strings.Inde
 
 func findLast(_ *run, args []any) (any, error) { return find(args, strings.LastIndex) }
 
-// find gives the position, in characters, of a part between start and end.
+// find returns the position, in characters, of a part between start and end.
 func find(args []any, search func(s, part string) int) (any, error) {
 	subject, part := []rune(args[0].(string)), args[1].(string)
 	start, err := wholeArg(args, 2, 0)
@@ -187,8 +187,7 @@ func trimLeft(_ *run, args []any) (any, error) { return trimmed(args, strings.Tr
 
 func trimRight(_ *run, args []any) (any, error) { return trimmed(args, strings.TrimRightFunc), nil }
 
-// trimmed takes off the characters of the second argument, white space
-// where there is none.
+// trimmed removes the characters of the second argument, or white space.
 func trimmed(args []any, cut func(s string, in func(rune) bool) string) string {
 	in := unicode.IsSpace
 	if len(args) > 1 && args[1].(string) != "" {

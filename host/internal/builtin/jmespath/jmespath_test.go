@@ -22,14 +22,14 @@ func TestCompileTellsThePosition(t *testing.T) {
 		{"foo.`1`", "", 6},
 		{"a == `[1,` || b", "literal", 10},
 		{"`1` == `2` ]", "", 12},
-		{"a == 'b", "never closed", 6},
+		{"a == 'b", "not closed", 6},
 		{"[?a == `1`", "expected ], found the end", 11},
 		{"a[", "expected *, found the end", 3},
 		{"a.b.", "expected a name, [ or {", 5},
 		{"a[1:x]", "expected : or a number, found a name", 5},
 		{"a <= ", "the expression is incomplete", 6},
 		{"lenght(a)", `did you mean "length"?`, 1},
-		{"a | length(a, b)", "wants 1 arguments, got 2", 5},
+		{"a | length(a, b)", "needs 1 arguments, got 2", 5},
 	} {
 		_, err := jmespath.Compile(c.expression)
 		var syntax *jmespath.SyntaxError
@@ -54,7 +54,7 @@ func TestIndexBeyondAnyList(t *testing.T) {
 func TestRunErrorsNameTheFunction(t *testing.T) {
 	t.Parallel()
 	_, err := search(t, `{"a":["x",1]}`, "sum(a)")
-	if want := "sum() wants array of numbers as argument 1, got array of string ..."; err == nil || err.Error() != want {
+	if want := "sum() needs array of numbers as argument 1, got array of string ..."; err == nil || err.Error() != want {
 		t.Errorf("got %v, want %s", err, want)
 	}
 }

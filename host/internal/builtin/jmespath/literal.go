@@ -11,19 +11,19 @@ import (
 	"github.com/the-edge-agent/tea/sdk/value"
 )
 
-// literals are the JSON literals of an expression. The parser would read
-// their numbers as float64 and lose digits, so each is replaced by a string
-// that names it before parsing, and put back afterwards.
+// literals are the JSON literals of an expression. The parser would convert
+// their numbers to float64, so each is replaced by a string that identifies it
+// before parsing, and restored afterwards.
 type literals struct {
 	values []any
 	shifts []shift
 }
 
-// shift says by how much offsets behind a replaced literal differ.
+// shift is the difference of offsets after a replaced literal.
 type shift struct{ from, by int }
 
-// mark begins the string that stands for a literal; it cannot be typed in an
-// expression by accident.
+// mark is the prefix of the string that replaces a literal; an expression
+// cannot contain it by accident.
 const mark = "\x00tea literal "
 
 // markLiterals replaces every `literal` of the expression.
@@ -39,13 +39,13 @@ func markLiterals(expression string) (string, *literals, error) {
 		}
 		end := closing(expression, i)
 		if end < 0 {
-			return "", nil, syntaxError(expression, i, "this "+string(c)+" is never closed")
+			return "", nil, syntaxError(expression, i, "this "+string(c)+" is not closed")
 		}
 		text := expression[i : end+1]
 		if c == '`' {
 			v, err := literalValue(text[1 : len(text)-1])
 			if err != nil {
-				return "", nil, syntaxError(expression, i+1+offsetOf(err, len(text)-2), "the literal is no JSON: "+err.Error())
+				return "", nil, syntaxError(expression, i+1+offsetOf(err, len(text)-2), "the literal is not valid JSON: "+err.Error())
 			}
 			text = "`" + string(value.AppendString(nil, mark+strconv.Itoa(len(lits.values)))) + "`"
 			lits.values = append(lits.values, v)
@@ -57,7 +57,7 @@ func markLiterals(expression string) (string, *literals, error) {
 	return b.String(), lits, nil
 }
 
-// closing finds the quote that ends what the quote at start begins.
+// closing returns the offset of the quote that matches the one at start.
 func closing(s string, start int) int {
 	for i := start + 1; i < len(s); i++ {
 		switch s[i] {
@@ -75,8 +75,8 @@ func literalValue(text string) (any, error) {
 	return wholeNumbers(v), err
 }
 
-// wholeNumbers turns floats such as 1.0 into integers: in JMESPath there is
-// one type of number.
+// wholeNumbers converts floats such as 1.0 to integers: JMESPath has one type
+// of number.
 func wholeNumbers(v any) any {
 	switch v := v.(type) {
 	case float64:
@@ -106,7 +106,7 @@ func offsetOf(err error, limit int) int {
 	return 0
 }
 
-// unmark gives the offset in the expression for one in the marked text.
+// unmark converts an offset in the marked text to one in the expression.
 func (l *literals) unmark(offset int) int {
 	by := 0
 	for _, s := range l.shifts {
@@ -117,7 +117,7 @@ func (l *literals) unmark(offset int) int {
 	return max(offset+by, 0)
 }
 
-// literal gives the value that a parsed literal stands for.
+// literal returns the value of a parsed literal.
 func (c *checker) literal(parsed any) any {
 	s, ok := parsed.(string)
 	if !ok {

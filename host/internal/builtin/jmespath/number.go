@@ -8,7 +8,7 @@ import (
 	"github.com/the-edge-agent/tea/sdk/value"
 )
 
-// maxBits bounds how long calculated integers get.
+// maxBits bounds calculated integers.
 const maxBits = 4096
 
 // arithmetic calculates: with integers exactly, and to an integer where the
@@ -69,7 +69,7 @@ func floatArithmetic(operator byte, x, y any) (any, error) {
 		f = math.Mod(a, b)
 	}
 	if math.IsInf(f, 0) || math.IsNaN(f) {
-		return nil, fmt.Errorf("the result is no finite number")
+		return nil, fmt.Errorf("the result is not a finite number")
 	}
 	return f, nil
 }

@@ -8,7 +8,7 @@ import (
 	"github.com/the-edge-agent/tea/sdk/value"
 )
 
-// operator evaluates what stands between, or before, operands.
+// operator evaluates an operator and its operands.
 func (r *run) operator(n *parsing.ASTNode, v any) (any, error) {
 	left, err := r.eval(&n.Children[0], v)
 	if err != nil {
@@ -48,7 +48,7 @@ func (r *run) operator(n *parsing.ASTNode, v any) (any, error) {
 	return nil, fmt.Errorf("a %s cannot be evaluated here", n.NodeType)
 }
 
-// compare gives a boolean; null where an order is asked of what has none.
+// compare returns a boolean; null for an order of values that have none.
 func (r *run) compare(operator, left, right any) (any, error) {
 	switch operator {
 	case parsing.TOKEQ:
@@ -134,7 +134,7 @@ func calculate(operator, left, right any) (any, error) {
 	}
 }
 
-// isFalse is JMESPath's idea of false: null, false, and what is empty. The
+// isFalse reports whether v is false in JMESPath: null, false, or empty. The
 // number 0 is true.
 func isFalse(v any) bool {
 	switch v := v.(type) {

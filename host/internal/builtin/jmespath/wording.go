@@ -2,10 +2,9 @@ package jmespath
 
 import "strings"
 
-// worded puts the parser's messages into the words of somebody who writes
-// expressions: its tokens have names such as TOKRbracket. Where one name begins
-// with another, the longer one comes first.
-func worded(message string) string {
+// reworded replaces the token names in the parser's messages, such as
+// TOKRbracket. If one name is a prefix of another, the longer one comes first.
+func reworded(message string) string {
 	return strings.NewReplacer(
 		"SyntaxError: ", "", "Expected tQuotedIdentifier or tUnquotedIdentifier", "expected a name",
 		"Expected tColon or tNumber", "expected : or a number", "Expected identifier, lbracket, or lbrace", "expected a name, [ or {", "Expected ", "expected ", ", received: ", ", found ",

@@ -10,7 +10,7 @@ import (
 	"github.com/the-edge-agent/tea/sdk/value"
 )
 
-// Bundle gives the bundle json.
+// Bundle returns the bundle json.
 func Bundle(version string) *tea.Bundle {
 	return &tea.Bundle{
 		Name: "json", Version: version, Description: "Reads, queries and writes JSON.",
@@ -24,13 +24,13 @@ func Bundle(version string) *tea.Bundle {
 
 type parseParams struct {
 	Text    string          `json:"text" doc:"the JSON text"`
-	Strict  bool            `json:"strict,omitempty" default:"true" doc:"true: plain JSON (RFC 8259); false: also comments, trailing commas, and the first value in other text, such as a fenced block in a model's answer"`
-	Default json.RawMessage `json:"default,omitempty" doc:"what data is where the text cannot be read; without it that is an error"`
+	Strict  bool            `json:"strict,omitempty" default:"true" doc:"true: strict JSON (RFC 8259); false: also comments, trailing commas, and the first value in other text, such as a fenced block in a model's answer"`
+	Default json.RawMessage `json:"default,omitempty" doc:"the value of data if the text cannot be parsed; without it that is an error"`
 }
 
 type parseResult struct {
 	Success bool `json:"success" doc:"always true"`
-	Data    any  `json:"data" doc:"the value; integers keep all their digits"`
+	Data    any  `json:"data" doc:"the value; integers keep all digits"`
 }
 
 func parseAction(_ context.Context, _ *tea.Request, p parseParams) (parseResult, error) {
@@ -51,7 +51,7 @@ type transformParams struct {
 
 type transformResult struct {
 	Success bool `json:"success" doc:"always true"`
-	Result  any  `json:"result" doc:"what the expression gives; null where nothing matches"`
+	Result  any  `json:"result" doc:"the result of the expression; null if nothing matches"`
 }
 
 func transformAction(ctx context.Context, _ *tea.Request, p transformParams) (transformResult, error) {
@@ -84,7 +84,7 @@ func expressionError(expression string, err error) error {
 	return e
 }
 
-// maxShown is how many characters of an expression a message repeats.
+// maxShown bounds the part of an expression in a message.
 const maxShown = 200
 
 func shortened(expression string) string {
@@ -100,9 +100,9 @@ func shortened(expression string) string {
 
 type stringifyParams struct {
 	Data     any  `json:"data" doc:"the value to write"`
-	Pretty   bool `json:"pretty,omitempty" default:"false" doc:"one member or item to a line"`
-	Indent   *int `json:"indent,omitempty" minimum:"0" maximum:"16" doc:"spaces for each level; 2 where pretty is set and this is not. A value above 0 makes the text pretty"`
-	SortKeys bool `json:"sort_keys,omitempty" default:"true" doc:"members in the order of their names. Objects have no other order here, so the text is the same either way"`
+	Pretty   bool `json:"pretty,omitempty" default:"false" doc:"one member or item per line"`
+	Indent   *int `json:"indent,omitempty" minimum:"0" maximum:"16" doc:"spaces for each level; default 2 with pretty. A value above 0 implies pretty"`
+	SortKeys bool `json:"sort_keys,omitempty" default:"true" doc:"accepted for compatibility: members are always sorted by name"`
 }
 
 type stringifyResult struct {

@@ -6,16 +6,16 @@ import (
 	"github.com/the-edge-agent/tea/sdk/value"
 )
 
-// scanner goes over the bytes of JSON text that are outside of strings.
+// scanner iterates over the bytes of JSON text that are outside strings.
 type scanner struct {
 	text []byte
 	pos  int
-	// started says that pos is one that next has given.
+	// started reports that pos is a result of next.
 	started bool
 }
 
-// next steps to the next byte outside of strings; a string as a whole is
-// stepped over, its opening quote given.
+// next returns the next byte outside strings; it returns the opening quote of a
+// string and skips the rest.
 func (s *scanner) next() bool {
 	if s.started {
 		if s.text[s.pos] == '"' {
@@ -28,7 +28,7 @@ func (s *scanner) next() bool {
 	return s.pos < len(s.text)
 }
 
-// stringEnd gives the offset behind the string that begins at start.
+// stringEnd returns the offset after the string that begins at start.
 func stringEnd(text []byte, start int) int {
 	for i := start + 1; i < len(text); i++ {
 		switch text[i] {
@@ -41,8 +41,8 @@ func stringEnd(text []byte, start int) int {
 	return len(text)
 }
 
-// plain makes JSON of JSON with comments and trailing commas: both become
-// white space, so that every other byte keeps its place.
+// plain replaces comments and trailing commas by white space, so that every
+// other byte keeps its offset.
 func plain(text []byte) []byte {
 	out := bytes.Clone(text)
 	comma := -1 // the last comma with only white space behind it
@@ -82,12 +82,12 @@ func blank(text []byte) {
 	}
 }
 
-// maxStarts is how many brackets of a text are tried as the start of a value.
+// maxStarts bounds the brackets of a text that are tried as the start of a
+// value.
 const maxStarts = 32
 
-// embedded finds a JSON list or object inside of other text, such as a
-// model's answer: in a fence of three backquotes first, then the first one
-// that is complete.
+// embedded finds a JSON list or object inside other text, such as a model's
+// answer: first in a code fence, then the first complete one.
 func embedded(text []byte) (any, bool) {
 	if body, ok := fenced(text); ok {
 		body = plain(body)
@@ -111,14 +111,14 @@ func embedded(text []byte) (any, bool) {
 	return nil, false
 }
 
-// fenced gives what stands in the first fence.
+// fenced returns the content of the first code fence.
 func fenced(text []byte) ([]byte, bool) {
 	fence := []byte("```")
 	_, rest, ok := bytes.Cut(text, fence)
 	if !ok {
 		return nil, false
 	}
-	_, rest, ok = bytes.Cut(rest, []byte("\n")) // the language's name
+	_, rest, ok = bytes.Cut(rest, []byte("\n")) // the name of the language
 	if !ok {
 		return nil, false
 	}
@@ -126,7 +126,7 @@ func fenced(text []byte) ([]byte, bool) {
 	return body, ok
 }
 
-// bracketEnd gives the offset behind the bracket that closes the first one of
+// bracketEnd returns the offset after the bracket that closes the first one of
 // text, or -1.
 func bracketEnd(text []byte) int {
 	depth := 0

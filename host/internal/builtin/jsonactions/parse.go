@@ -13,20 +13,20 @@ import (
 )
 
 const (
-	// maxText bounds the text that is read, in bytes.
+	// maxText bounds the text in bytes.
 	maxText = 64 << 20
-	// maxDepth bounds how deep lists and objects nest.
+	// maxDepth bounds the nesting of lists and objects.
 	maxDepth = 1000
 )
 
-// Parse reads one JSON value of plain JSON. Failures are validation errors with the line,
-// column and byte offset of the fault in their details.
+// Parse parses one value of strict JSON. Failures are validation errors with
+// line, column and byte offset in their details.
 func Parse(text []byte) (any, error) { return parse(text, true) }
 
-// parse is [Parse], or where strict is false a reader that takes more.
+// parse is [Parse], or a lenient parser if strict is false.
 func parse(text []byte, strict bool) (any, error) {
 	if len(text) > maxText {
-		return nil, tea.Errorf(tea.ValidationError, "the text has %d bytes, the limit is %d", len(text), maxText)
+		return nil, tea.Errorf(tea.ValidationError, "the text has %d bytes; the limit is %d", len(text), maxText)
 	}
 	if at := invalidUTF8(text); at >= 0 {
 		return nil, faultAt(text, at, "the text is not valid UTF-8 here")
@@ -46,10 +46,10 @@ func parse(text []byte, strict bool) (any, error) {
 	return nil, err
 }
 
-// decode reads body, which begins at an offset in the whole text.
+// decode parses body, which begins at an offset in the whole text.
 func decode(text, body []byte, offset int) (any, error) {
 	if at := tooDeep(body); at >= 0 {
-		return nil, faultAt(text, offset+at, fmt.Sprintf("lists and objects nest deeper than %d", maxDepth))
+		return nil, faultAt(text, offset+at, fmt.Sprintf("lists and objects are nested more than %d levels deep", maxDepth))
 	}
 	v, err := value.Decode(body)
 	var syntax *json.SyntaxError
@@ -57,7 +57,7 @@ func decode(text, body []byte, offset int) (any, error) {
 	case err == nil:
 		return v, nil
 	case errors.As(err, &syntax):
-		// The offset counts the wrong byte too.
+		// The offset includes the wrong byte.
 		return nil, faultAt(text, offset+int(syntax.Offset)-1, syntax.Error())
 	case errors.Is(err, io.EOF):
 		return nil, faultAt(text, len(text), "there is no value")
@@ -65,12 +65,12 @@ func decode(text, body []byte, offset int) (any, error) {
 		return nil, faultAt(text, len(text), "the text ends in the middle of a value")
 	}
 	if end := valueEnd(body); end < len(body) {
-		return nil, faultAt(text, offset+end, "there is more text behind the value")
+		return nil, faultAt(text, offset+end, "there is more text after the value")
 	}
 	return nil, faultAt(text, offset+tooLarge(body), err.Error())
 }
 
-// tooLarge gives the offset of the first number that fits nowhere.
+// tooLarge returns the offset of the first number that is out of range.
 func tooLarge(body []byte) int {
 	dec := json.NewDecoder(bytes.NewReader(body))
 	dec.UseNumber()
@@ -87,7 +87,7 @@ func tooLarge(body []byte) int {
 	}
 }
 
-// valueEnd gives the offset of what follows the first value of body.
+// valueEnd returns the offset after the first value of body.
 func valueEnd(body []byte) int {
 	dec := json.NewDecoder(bytes.NewReader(body))
 	var v json.RawMessage
@@ -98,7 +98,7 @@ func valueEnd(body []byte) int {
 	return end + len(body[end:]) - len(bytes.TrimLeft(body[end:], " \t\r\n"))
 }
 
-// faultAt is a validation error that tells where in the text it is.
+// faultAt returns a validation error with its position in the text.
 func faultAt(text []byte, offset int, message string) error {
 	offset = min(max(offset, 0), len(text))
 	line := bytes.Count(text[:offset], []byte("\n")) + 1
@@ -122,7 +122,7 @@ func invalidUTF8(text []byte) int {
 	return -1
 }
 
-// tooDeep gives the offset of the bracket that nests too deep, or -1.
+// tooDeep returns the offset of the bracket that is nested too deep, or -1.
 func tooDeep(body []byte) int {
 	depth := 0
 	for s := (scanner{text: body}); s.next(); {

@@ -12,8 +12,8 @@ import (
 // maxIndent bounds the spaces of one level.
 const maxIndent = 16
 
-// stringify writes a value as JSON text: on one line, or with indent spaces
-// for each level where that is above 0.
+// stringify encodes a value as JSON text: on one line, or with indent spaces
+// for each level if indent is above 0.
 func stringify(v any, indent int) (string, error) {
 	raw, err := value.Encode(v)
 	if err != nil {

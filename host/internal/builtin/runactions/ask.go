@@ -10,19 +10,19 @@ import (
 )
 
 type askParams struct {
-	Question       string         `json:"question" doc:"what is asked"`
-	Schema         map[string]any `json:"schema,omitempty" doc:"JSON Schema that an answer must fit"`
-	Choices        []any          `json:"choices,omitempty" doc:"the answers that are allowed"`
-	TimeoutSeconds float64        `json:"timeout_seconds,omitempty" minimum:"0" doc:"how long to wait; 0 = for ever"`
-	OnTimeout      string         `json:"on_timeout,omitempty" enum:"deny,default,fail" default:"fail" doc:"what counts when nobody answers: false, the default, or a failure"`
-	Default        any            `json:"default,omitempty" doc:"the answer of on_timeout: default"`
+	Question       string         `json:"question" doc:"the question"`
+	Schema         map[string]any `json:"schema,omitempty" doc:"JSON Schema of the answer"`
+	Choices        []any          `json:"choices,omitempty" doc:"the allowed answers"`
+	TimeoutSeconds float64        `json:"timeout_seconds,omitempty" minimum:"0" doc:"time to wait for the answer; 0 = no limit"`
+	OnTimeout      string         `json:"on_timeout,omitempty" enum:"deny,default,fail" default:"fail" doc:"the answer after the timeout: false, the default, or a failure"`
+	Default        any            `json:"default,omitempty" doc:"the answer with on_timeout: default"`
 }
 
 type askResult struct {
 	Success    bool   `json:"success"`
-	Answer     any    `json:"answer" doc:"what was answered"`
-	AnsweredBy string `json:"answered_by" enum:"human,timeout" doc:"who answered"`
-	TimedOut   bool   `json:"timed_out" doc:"whether on_timeout decided"`
+	Answer     any    `json:"answer" doc:"the answer"`
+	AnsweredBy string `json:"answered_by" enum:"human,timeout" doc:"human, or timeout for an answer of on_timeout"`
+	TimedOut   bool   `json:"timed_out" doc:"whether the question timed out"`
 }
 
 func ask(ctx context.Context, req *tea.Request, p askParams) (askResult, error) {
@@ -48,15 +48,15 @@ func ask(ctx context.Context, req *tea.Request, p askParams) (askResult, error) 
 	case "default":
 		res.Answer = q.Default
 	default:
-		failure := tea.Errorf(tea.Timeout, "nobody answered %q within %g s", p.Question, p.TimeoutSeconds)
+		failure := tea.Errorf(tea.Timeout, "no answer to %q within %g s", p.Question, p.TimeoutSeconds)
 		failure.Retryable = false
 		return askResult{}, failure
 	}
 	return res, nil
 }
 
-// question takes the parameters as values again: a trip through Go types
-// would turn the integers in them into floats.
+// question reads the parameters in the value model, as Go types would turn
+// their integers into floats.
 func question(req *tea.Request, p askParams) (engine.Question, error) {
 	q := engine.Question{Text: p.Question, Deadline: time.Duration(p.TimeoutSeconds * float64(time.Second)), OnTimeout: p.OnTimeout}
 	v, err := req.Params.Value()

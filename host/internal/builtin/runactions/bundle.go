@@ -1,6 +1,6 @@
-// Package runactions holds the actions that speak to the run they are called
-// in: human.ask, workflow.run, checkpoint.save, secrets.get and secrets.mask.
-// They find the run behind the request's host, by the interfaces in this package.
+// Package runactions has the actions that use the run they are called in:
+// human.ask, workflow.run, checkpoint.save, secrets.get and secrets.mask. They
+// access the run through the request's host, by the interfaces in this package.
 package runactions
 
 import (
@@ -10,7 +10,7 @@ import (
 	tea "github.com/the-edge-agent/tea/sdk"
 )
 
-// The parts of a run that the actions ask for.
+// The parts of a run that the actions use.
 type (
 	asker interface {
 		Ask(ctx context.Context, q engine.Question) (answer any, timedOut bool, err error)
@@ -27,29 +27,29 @@ type (
 	}
 )
 
-// Bundles makes the four bundles.
+// Bundles returns the four bundles.
 func Bundles(version string) []*tea.Bundle {
 	bundle := func(name, description string, actions ...tea.Action) *tea.Bundle {
 		return &tea.Bundle{Name: name, Version: version, Description: description, Actions: actions}
 	}
 	return []*tea.Bundle{
 		bundle("checkpoint", "Saves the run's checkpoint.", tea.NewAction("checkpoint.save",
-			"Makes everything the run has done durable now.", save, tea.Idempotent())),
+			"Saves the run's checkpoint immediately.", save, tea.Idempotent())),
 		bundle("human", "Asks a person.", tea.NewAction("human.ask",
-			"Asks a person a question and waits for the answer, also over a restart.", ask, tea.Idempotent())),
+			"Asks a person a question and waits for the answer, also across a restart.", ask, tea.Idempotent())),
 		bundle("secrets", "Reads and masks secrets.",
 			tea.NewAction("secrets.get", "Returns a secret by name; its value is masked in all output.", secret, tea.Idempotent()),
 			tea.NewAction(engine.MaskAction, "Masks the run's secrets in a value, for output that tea does not write itself.", mask, tea.Idempotent())),
 		bundle("workflow", "Runs other workflows.", tea.NewAction("workflow.run",
-			"Runs another workflow file inside this run and gives its final state.", runWorkflow)),
+			"Runs another workflow file inside this run and returns its final state.", runWorkflow)),
 	}
 }
 
-// partOf finds a part of the run behind a request.
+// partOf returns a part of the run of a request.
 func partOf[T any](req *tea.Request) (T, error) {
 	part, ok := req.Host.(T)
 	if !ok {
-		return part, tea.Errorf(tea.DependencyMissing, "%s works inside a run of a workflow only", req.Action)
+		return part, tea.Errorf(tea.DependencyMissing, "%s works only in a run of a workflow", req.Action)
 	}
 	return part, nil
 }
@@ -84,7 +84,7 @@ func secret(_ context.Context, req *tea.Request, p secretParams) (secretResult, 
 	}
 	v, ok := run.Secret(p.Name)
 	if !ok {
-		return secretResult{}, tea.Errorf(tea.NotFound, "there is no secret %q; pass it with --secrets or --secrets-env", p.Name)
+		return secretResult{}, tea.Errorf(tea.NotFound, "unknown secret %q; pass it with --secrets or --secrets-env", p.Name)
 	}
 	return secretResult{Success: true, Value: v}, nil
 }
@@ -95,7 +95,7 @@ type maskParams struct {
 
 type maskResult struct {
 	Success bool `json:"success"`
-	Value   any  `json:"value" doc:"the value with *** in place of each secret"`
+	Value   any  `json:"value" doc:"the value with each secret replaced by ***"`
 }
 
 func mask(_ context.Context, req *tea.Request, _ maskParams) (maskResult, error) {
@@ -103,7 +103,7 @@ func mask(_ context.Context, req *tea.Request, _ maskParams) (maskResult, error)
 	if err != nil {
 		return maskResult{}, err
 	}
-	v, err := req.Params.Value() // as it is: a Go type would round integers
+	v, err := req.Params.Value() // a Go type would round integers
 	if err != nil {
 		return maskResult{}, err
 	}
@@ -112,7 +112,7 @@ func mask(_ context.Context, req *tea.Request, _ maskParams) (maskResult, error)
 }
 
 type workflowParams struct {
-	Path  string         `json:"path" doc:"workflow file, below the directory of the workflow that calls and relative to it"`
+	Path  string         `json:"path" doc:"workflow file, below the directory of the calling workflow and relative to it"`
 	Input map[string]any `json:"input,omitempty" doc:"the input of the run"`
 }
 
@@ -126,8 +126,8 @@ func runWorkflow(ctx context.Context, req *tea.Request, _ workflowParams) (workf
 	if err != nil {
 		return workflowResult{}, err
 	}
-	// The parameters are read again as values: a trip through Go types would
-	// turn integers into floats.
+	// The parameters are read in the value model, as Go types would turn integers
+	// into floats.
 	v, err := req.Params.Value()
 	if err != nil {
 		return workflowResult{}, err

@@ -7,10 +7,10 @@ import (
 	tea "github.com/the-edge-agent/tea/sdk"
 )
 
-// maxSeconds is a year: longer waits are mistakes, and would overflow.
+// maxSeconds is a year. Longer waits are mistakes, and would overflow.
 const maxSeconds = 366 * 24 * 3600
 
-// Bundle gives the bundle time.
+// Bundle returns the bundle time.
 func Bundle(version string) *tea.Bundle {
 	return &tea.Bundle{
 		Name: "time", Version: version, Description: "Waits.",
@@ -21,15 +21,15 @@ func Bundle(version string) *tea.Bundle {
 }
 
 type sleepParams struct {
-	Seconds float64 `json:"seconds" minimum:"0" maximum:"31622400" doc:"how long to wait; fractions are fine"`
+	Seconds float64 `json:"seconds" minimum:"0" maximum:"31622400" doc:"time to wait; can have a fraction"`
 }
 
 type sleepResult struct {
 	Success bool    `json:"success" doc:"always true"`
-	Seconds float64 `json:"seconds" doc:"how long the wait was, as asked for"`
+	Seconds float64 `json:"seconds" doc:"the requested time"`
 }
 
-// sleep ends early, with an error, when the call is canceled or out of time.
+// sleep ends early with an error if the call is canceled or times out.
 func sleep(ctx context.Context, _ *tea.Request, p sleepParams) (sleepResult, error) {
 	if p.Seconds < 0 || p.Seconds > maxSeconds {
 		return sleepResult{}, tea.Errorf(tea.ValidationError, "seconds must be from 0 to %d, got %v", maxSeconds, p.Seconds)

@@ -10,13 +10,13 @@ import (
 	tea "github.com/the-edge-agent/tea/sdk"
 )
 
-// Bundle gives the bundle trace.
+// Bundle returns the bundle trace.
 func Bundle(version string) *tea.Bundle {
 	return &tea.Bundle{
 		Name: "trace", Version: version, Description: "Adds spans and entries to the run's trace.",
 		Open: func(context.Context, tea.Settings) (any, error) { return newSpans(), nil },
 		Actions: []tea.Action{
-			tea.NewMethod("trace.start", "Begins a span that the next nodes stand under.", (*spans).traceStart, tea.Idempotent()),
+			tea.NewMethod("trace.start", "Begins a span around the next nodes.", (*spans).traceStart, tea.Idempotent()),
 			tea.NewMethod("trace.log", "Adds an entry to the innermost open span.", (*spans).traceLog, tea.Idempotent()),
 			tea.NewMethod("trace.end", "Ends the innermost open span.", (*spans).traceEnd, tea.Idempotent()),
 		},
@@ -25,8 +25,8 @@ func Bundle(version string) *tea.Bundle {
 
 type result struct {
 	Success    bool    `json:"success" doc:"always true"`
-	SpanID     string  `json:"span_id" doc:"the span, as 16 hexadecimal digits; empty where none is open"`
-	DurationMS float64 `json:"duration_ms" doc:"how long the span has been open"`
+	SpanID     string  `json:"span_id" doc:"the span, as 16 hexadecimal digits; empty if none is open"`
+	DurationMS float64 `json:"duration_ms" doc:"the time since the span began"`
 }
 
 func (o span) result() result {
@@ -35,16 +35,16 @@ func (o span) result() result {
 }
 
 type startParams struct {
-	Name       string         `json:"name" minLength:"1" doc:"what the span stands for"`
-	Attributes map[string]any `json:"attributes,omitempty" doc:"further facts about it"`
+	Name       string         `json:"name" minLength:"1" doc:"the name of the span"`
+	Attributes map[string]any `json:"attributes,omitempty" doc:"attributes of the span"`
 }
 
 func (s *spans) traceStart(ctx context.Context, req *tea.Request, p startParams) (result, error) {
 	if p.Name == "" {
 		return result{}, tea.Errorf(tea.ValidationError, "trace.start needs a name")
 	}
-	// The call's key tells two spans of one node apart and stays when a run
-	// is repeated.
+	// The call's key distinguishes two spans of one node and does not change when
+	// a call is repeated.
 	opened := span{id: tracecontext.SpanOf(req.IdempotencyKey, req.Attempt).String(), frame: execpath.Path(req.Node).Frame(), started: time.Now()}
 	s.start(req.RunID, opened)
 	tell(ctx, req, slog.LevelDebug, "trace.start "+p.Name, nil, Mark{Kind: Start, SpanID: opened.id, Name: p.Name, Attributes: p.Attributes})
@@ -53,9 +53,9 @@ func (s *spans) traceStart(ctx context.Context, req *tea.Request, p startParams)
 
 type logParams struct {
 	Message string         `json:"message" doc:"what happened"`
-	Level   string         `json:"level,omitempty" enum:"debug,info,warn,error" default:"info" doc:"how much it matters"`
+	Level   string         `json:"level,omitempty" enum:"debug,info,warn,error" default:"info" doc:"the severity"`
 	Fields  map[string]any `json:"fields,omitempty" doc:"further facts"`
-	SpanID  string         `json:"span_id,omitempty" doc:"another span than the innermost open one"`
+	SpanID  string         `json:"span_id,omitempty" doc:"a span other than the innermost open one"`
 }
 
 func (s *spans) traceLog(ctx context.Context, req *tea.Request, p logParams) (result, error) {
@@ -73,12 +73,12 @@ func (s *spans) traceLog(ctx context.Context, req *tea.Request, p logParams) (re
 
 type endParams struct {
 	Status string `json:"status,omitempty" enum:"ok,error" default:"ok" doc:"error marks the span as failed"`
-	Error  string `json:"error,omitempty" doc:"why it failed; makes the status error"`
-	SpanID string `json:"span_id,omitempty" doc:"another span than the innermost open one"`
+	Error  string `json:"error,omitempty" doc:"the reason of a failure; implies status: error"`
+	SpanID string `json:"span_id,omitempty" doc:"a span other than the innermost open one"`
 }
 
-// traceEnd does not fail where no span is open, as after a resume in another
-// process: a trace is no reason to stop a run.
+// traceEnd does not fail if no span is open, as after a resume in another
+// process: a trace must not stop a run.
 func (s *spans) traceEnd(ctx context.Context, req *tea.Request, p endParams) (result, error) {
 	if p.Status != "ok" && p.Status != "error" {
 		return result{}, tea.Errorf(tea.ValidationError, "status must be ok or error, got %q", p.Status)

@@ -1,16 +1,17 @@
 package traceactions
 
-// Mark says what a log event means for the trace. It stands in the event's
-// fields under [MarkKey].
+// Mark is the meaning of a log event for the trace. It is in the event's fields
+// under [MarkKey].
 type Mark struct {
 	// Kind is start, log or end.
 	Kind string
-	// SpanID is the span that begins, ends or gets the entry; "" is the node's own.
+	// SpanID is the span that begins, ends or gets the entry; "" is the span of
+	// the node.
 	SpanID string
 	// Name and Attributes describe a span that begins.
 	Name       string
 	Attributes map[string]any
-	// Error is why a span that ends failed; Failed says that it did.
+	// Failed marks an ending span as failed; Error is the reason.
 	Failed bool
 	Error  string
 }
@@ -22,10 +23,10 @@ const (
 	End   = "end"
 )
 
-// MarkKey is the field of a log event that holds its mark.
+// MarkKey is the field of a log event with its mark.
 const MarkKey = "trace"
 
-// fields is the mark as a field of a log event.
+// fields returns the mark as a field of a log event.
 func (m Mark) fields() map[string]any {
 	fields := map[string]any{"kind": m.Kind, "span_id": m.SpanID}
 	if m.Name != "" {
@@ -40,7 +41,7 @@ func (m Mark) fields() map[string]any {
 	return fields
 }
 
-// MarkOf reads the mark out of a log event's fields.
+// MarkOf returns the mark in a log event's fields.
 func MarkOf(fields map[string]any) (m Mark, ok bool) {
 	f, ok := fields[MarkKey].(map[string]any)
 	if !ok {

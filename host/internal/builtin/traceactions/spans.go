@@ -8,15 +8,15 @@ import (
 	"github.com/the-edge-agent/tea/host/internal/execpath"
 )
 
-// span is one that was started and not ended.
+// span is an open span.
 type span struct {
 	id      string
 	frame   execpath.Path
 	started time.Time
 }
 
-// mostRuns bounds the runs whose open spans are remembered, since nobody says
-// when a run that never ends its spans is over.
+// mostRuns bounds the runs with open spans, as a run can end without ending its
+// spans.
 const mostRuns = 1000
 
 // spans are the open spans of each run. It is safe for concurrent use.
@@ -52,15 +52,15 @@ func (s *spans) start(run string, opened span) {
 	r.byID[opened.id] = opened
 }
 
-// current returns the span that a node's entry belongs to: the one with the id
-// or, without one, the innermost of the node's sequence or one around it.
+// current returns the span of a node's entry: the one with the id or, without
+// an id, the innermost one of the node's sequence or a sequence around it.
 func (s *spans) current(run, node, id string) (span, bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.find(run, node, id)
 }
 
-// end is [spans.current] and forgets the span.
+// end is [spans.current] and removes the span.
 func (s *spans) end(run, node, id string) (span, bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
