@@ -12,14 +12,14 @@ import (
 
 func catalogActions() []tea.Action {
 	return []tea.Action{
-		tea.NewMethod("catalog.register_table", "Writes down what a table is, or changes that.", (*Memory).CatalogRegisterTable, tea.Idempotent()),
+		tea.NewMethod("catalog.register_table", "Writes down what a table is, or changes that.", writes((*Memory).CatalogRegisterTable), tea.Idempotent()),
 		tea.NewMethod("catalog.get_table", "Describes a table.", (*Memory).CatalogGetTable, tea.Idempotent()),
 		tea.NewMethod("catalog.list_tables", "Lists tables by their names.", (*Memory).CatalogListTables, tea.Idempotent()),
-		tea.NewMethod("catalog.track_file", "Writes down which files a table has.", (*Memory).CatalogTrackFile, tea.Idempotent()),
-		tea.NewMethod("catalog.untrack_file", "Takes a file out of a table; the file itself stays.", (*Memory).CatalogUntrackFile, tea.Idempotent()),
+		tea.NewMethod("catalog.track_file", "Writes down which files a table has.", writes((*Memory).CatalogTrackFile), tea.Idempotent()),
+		tea.NewMethod("catalog.untrack_file", "Takes a file out of a table; the file itself stays.", writes((*Memory).CatalogUntrackFile), tea.Idempotent()),
 		tea.NewMethod("catalog.get_file", "Describes a file of a table.", (*Memory).CatalogGetFile, tea.Idempotent()),
 		tea.NewMethod("catalog.list_files", "Lists the files of a table by their paths.", (*Memory).CatalogListFiles, tea.Idempotent()),
-		tea.NewMethod("catalog.create_snapshot", "Writes down which files a table has now.", (*Memory).CatalogCreateSnapshot, tea.Idempotent()),
+		tea.NewMethod("catalog.create_snapshot", "Writes down which files a table has now.", writes((*Memory).CatalogCreateSnapshot), tea.Idempotent()),
 		tea.NewMethod("catalog.get_latest_snapshot", "Gives the last snapshot of a table.", (*Memory).CatalogGetLatestSnapshot, tea.Idempotent()),
 		tea.NewMethod("catalog.list_snapshots", "Lists the snapshots of a table, the last one first.", (*Memory).CatalogListSnapshots, tea.Idempotent()),
 		tea.NewMethod("catalog.get_changed_files", "Says which files of a table were added, changed and removed.", (*Memory).CatalogGetChangedFiles, tea.Idempotent()),

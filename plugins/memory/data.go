@@ -16,12 +16,12 @@ import (
 
 func dataActions() []tea.Action {
 	return []tea.Action{
-		tea.NewMethod("data.create_table", "Makes a table of typed rows, unless there is the same one.", (*Memory).DataCreateTable, tea.Idempotent()),
-		tea.NewMethod("data.insert", "Adds rows to a table, all or none.", (*Memory).DataInsert, tea.Idempotent()),
-		tea.NewMethod("data.update", "Changes rows of a table, all or none.", (*Memory).DataUpdate, tea.Idempotent()),
-		tea.NewMethod("data.delete", "Removes rows of a table, all or none.", (*Memory).DataDelete, tea.Idempotent()),
+		tea.NewMethod("data.create_table", "Makes a table of typed rows, unless there is the same one.", writes((*Memory).DataCreateTable), tea.Idempotent()),
+		tea.NewMethod("data.insert", "Adds rows to a table, all or none.", writes((*Memory).DataInsert), tea.Idempotent()),
+		tea.NewMethod("data.update", "Changes rows of a table, all or none.", writes((*Memory).DataUpdate), tea.Idempotent()),
+		tea.NewMethod("data.delete", "Removes rows of a table, all or none.", writes((*Memory).DataDelete), tea.Idempotent()),
 		tea.NewMethod("data.query", "Asks the tables by SQL: one SELECT that can read them and nothing else.", (*Memory).DataQuery, tea.Idempotent()),
-		tea.NewMethod("data.consolidate", "Puts the files and rows of a table together into one file.", (*Memory).DataConsolidate, tea.Idempotent()),
+		tea.NewMethod("data.consolidate", "Puts the files and rows of a table together into one file.", writes((*Memory).DataConsolidate), tea.Idempotent()),
 	}
 }
 

@@ -1,9 +1,13 @@
 package memory
 
 import (
+	"errors"
+	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 
 	tea "github.com/the-edge-agent/tea/sdk"
 
@@ -25,6 +29,35 @@ func madeWith(dir string) (all []store.Dialect) {
 		}
 	}
 	return all
+}
+
+// readOnly says why the memory in a folder is only read; "" = it is written.
+func (s Settings) readOnly(dir string) (reason string, err error) {
+	made := madeWith(dir)
+	switch {
+	case s.ReadOnly && len(made) == 0:
+		return "", tea.Errorf(tea.NotFound, "there is no memory in %s, and settings.memory.read_only does not let one be created", dir)
+	case s.ReadOnly:
+		return "settings.memory.read_only is set; remove it to write", nil
+	case len(made) == 0:
+		return "", nil
+	}
+	file, err := os.CreateTemp(dir, ".writable-")
+	if err == nil {
+		err = errors.Join(file.Close(), os.Remove(file.Name()))
+	}
+	for _, dialect := range made {
+		if err != nil {
+			break
+		}
+		if file, err = os.OpenFile(filepath.Join(dir, databaseFile(dialect)), os.O_RDWR, 0); err == nil {
+			err = file.Close()
+		}
+	}
+	if !errors.Is(err, fs.ErrPermission) && !errors.Is(err, syscall.EROFS) {
+		return "", nil // opening the database says what else is wrong
+	}
+	return fmt.Sprintf("its folder cannot be written (%v); mount it for writing, change its permissions, or set another settings.memory.path", err), nil
 }
 
 // driver is that of the memory in a folder. A memory is never opened by the

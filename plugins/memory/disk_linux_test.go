@@ -96,7 +96,7 @@ func TestAFolderThatCannotBeWrittenSaysSo(t *testing.T) {
 			disk.Protect(t, true)
 			o, err := openBundle(t, settings)
 			if err == nil {
-				_, err = o.call("ltm.retrieve", map[string]any{"key": "a"})
+				_, err = o.call("ltm.store", map[string]any{"key": "b", "value": 1})
 				o.close()
 			}
 			if typeOf(err) != tea.PermissionDenied || !strings.Contains(err.Error(), disk.Dir) {

@@ -32,6 +32,7 @@ type folder struct {
 	settings settings
 	users    int // guarded by folders.mu
 
+	readOnly  bool
 	clock     *clock.Clock
 	engine    *engine.Engine
 	documents *documents.Documents
@@ -53,9 +54,14 @@ func openFolder(ctx context.Context, dir string, settings settings, overrun func
 	if err != nil {
 		return nil, err
 	}
-	f := &folder{dir: dir, settings: settings, clock: clock.New()}
+	reason, err := settings.readOnly(dir)
+	if err != nil {
+		return nil, err
+	}
+	f := &folder{dir: dir, settings: settings, readOnly: reason != "", clock: clock.New()}
 	f.engine, err = engine.Open(ctx, engine.Options{
 		Dir: dir, Driver: driver, Limits: settings.limits(), LockTimeout: settings.lockTimeout(), Warmup: settings.warmup(), Logger: slog.Default(), Overrun: overrun,
+		ReadOnly: reason,
 	})
 	if err != nil {
 		return nil, err
@@ -64,26 +70,34 @@ func openFolder(ctx context.Context, dir string, settings settings, overrun func
 		return nil, errors.Join(err, f.engine.Close())
 	}
 	f.documents = documents.New(f.engine)
-	f.files = file.New(file.Options{Documents: f.documents, Blobs: f.blobs, Clock: f.clock, Tokens: tokens.Count})
-	f.sessions = session.New(session.Options{Documents: f.documents, Files: f.files, Clock: f.clock})
+	f.files = file.New(file.Options{
+		Documents: f.documents, Blobs: f.blobs, Clock: f.clock, Tokens: tokens.Count,
+		Hidden: func(ctx context.Context) (func(string) bool, error) { return f.sessions.Expired(ctx) },
+	})
+	f.sessions = session.New(session.Options{Documents: f.documents, Files: f.files, Clock: f.clock, ReadOnly: f.readOnly})
 	f.longterm = longterm.New(longterm.Options{
 		Engine: f.engine, Blobs: f.blobs, Clock: f.clock, IndexDir: filepath.Join(dir, "index"), Language: settings.LTM.Language, InlineBytes: settings.LTM.InlineBytes, Logger: slog.Default(),
+		ReadOnly: f.readOnly,
 	})
-	f.vectors = vectors.New(vectors.Options{Engine: f.engine, Dir: filepath.Join(dir, "vectors"), Search: settings.Vector.options(), Logger: slog.Default()})
+	f.vectors = vectors.New(vectors.Options{Engine: f.engine, Dir: filepath.Join(dir, "vectors"), Search: settings.Vector.options(), ReadOnly: f.readOnly, Logger: slog.Default()})
 	f.recall = recall.New(recall.Options{LTM: f.longterm, Vectors: f.vectors, Files: f.files})
 	f.catalog = catalog.New(f.documents, f.clock)
-	f.tables = tabular.New(tabular.Options{Engine: f.engine, Documents: f.documents, Catalog: f.catalog, Dir: filepath.Join(dir, "tables"), Logger: slog.Default()})
+	f.tables = tabular.New(tabular.Options{Engine: f.engine, Documents: f.documents, Catalog: f.catalog, Dir: filepath.Join(dir, "tables"), ReadOnly: f.readOnly, Logger: slog.Default()})
 	f.assembler = assemble.New(assemble.Options{
 		Engine: f.engine, Files: f.files, LTM: f.longterm, Sessions: f.sessions, Vectors: f.vectors, Tables: f.tables,
-		IndexDir: filepath.Join(dir, "files-index"), Language: settings.LTM.Language, Logger: slog.Default(),
+		IndexDir: filepath.Join(dir, "files-index"), Language: settings.LTM.Language, ReadOnly: f.readOnly, Logger: slog.Default(),
 	})
-	f.sweeper = f.sweeps()
+	if !f.readOnly {
+		f.sweeper = f.sweeps()
+	}
 	return f, nil
 }
 
 // close closes the families and then the database.
 func (f *folder) close() error {
-	f.sweeper.end()
+	if f.sweeper != nil {
+		f.sweeper.end()
+	}
 	return errors.Join(f.shortterm.Close(), f.assembler.Close(), f.longterm.Close(), f.vectors.Close(), f.engine.Close(), f.blobs.Close())
 }
 
@@ -118,7 +132,7 @@ func (f *folders) take(ctx context.Context, settings settings) (*folder, error) 
 	if err != nil {
 		return nil, err
 	}
-	opened.users, opened.shortterm = 1, f.shortTermOf(dir, settings, opened.clock)
+	opened.users, opened.shortterm = 1, f.shortTermOf(opened)
 	f.byPath[dir] = opened
 	return opened, nil
 }

@@ -27,5 +27,17 @@ func (f *folders) open(ctx context.Context, from tea.Settings) (*Memory, error) 
 	return &Memory{folder: folder, folders: f}, nil
 }
 
+// writes makes a method fail that changes the memory where it is only read,
+// before it does anything.
+func writes[P, R any](method func(m *Memory, ctx context.Context, req *tea.Request, p P) (R, error)) func(*Memory, context.Context, *tea.Request, P) (R, error) {
+	return func(m *Memory, ctx context.Context, req *tea.Request, p P) (R, error) {
+		if err := m.folder.engine.Writable(); err != nil {
+			var none R
+			return none, err
+		}
+		return method(m, ctx, req, p)
+	}
+}
+
 // Close gives the folder back; the last one to do so closes the database.
 func (m *Memory) Close() error { return m.folders.give(m.folder) }

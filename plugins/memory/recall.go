@@ -17,7 +17,7 @@ func recallActions() []tea.Action {
 	return []tea.Action{
 		tea.NewMethod("memory.embed", "Turns a text, or a stored entry, into a vector by embedding.create.", (*Memory).Embed, tea.Idempotent()),
 		tea.NewMethod("memory.embed_batch", "Turns texts into vectors by embedding.create.", (*Memory).EmbedBatch, tea.Idempotent()),
-		tea.NewMethod("memory.backfill_embeddings", "Makes the vectors of entries and files that have none yet.", (*Memory).BackfillEmbeddings, tea.Idempotent()),
+		tea.NewMethod("memory.backfill_embeddings", "Makes the vectors of entries and files that have none yet.", writes((*Memory).BackfillEmbeddings), tea.Idempotent()),
 		tea.NewMethod("memory.vector_search", "Finds the entries and files most like a text.", (*Memory).VectorSearch, tea.Idempotent()),
 		tea.NewMethod("memory.vector_search_by_embedding", "Finds the entries and files most like a vector.", (*Memory).VectorSearchByEmbedding, tea.Idempotent()),
 	}
@@ -49,6 +49,9 @@ func (m *Memory) Embed(ctx context.Context, req *tea.Request, p EmbedParams) (*E
 	r := &EmbedResult{Success: true, Stored: p.Key != ""}
 	var err error
 	if p.Key != "" {
+		if err := m.folder.engine.Writable(); err != nil {
+			return nil, err
+		}
 		r.Embedding, r.Model, err = m.folder.recall.One(ctx, p.Collection, p.Namespace, p.Key, embedder(req, p.Model))
 		if errors.Is(err, store.ErrNotFound) {
 			return nil, tea.Errorf(tea.NotFound, "there is no entry with the key %q", p.Key)

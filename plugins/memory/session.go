@@ -14,10 +14,10 @@ import (
 
 func sessionActions() []tea.Action {
 	return []tea.Action{
-		tea.NewMethod("session.create", "Begins a session.", (*Memory).SessionCreate, tea.Idempotent()),
-		tea.NewMethod("session.end", "Ends a session: it is archived with its files.", (*Memory).SessionEnd, tea.Idempotent()),
-		tea.NewMethod("session.archive", "Takes a session and its files out of sight; nothing is deleted.", (*Memory).SessionArchive, tea.Idempotent()),
-		tea.NewMethod("session.restore", "Makes an archived session and its files active again.", (*Memory).SessionRestore, tea.Idempotent()),
+		tea.NewMethod("session.create", "Begins a session.", writes((*Memory).SessionCreate), tea.Idempotent()),
+		tea.NewMethod("session.end", "Ends a session: it is archived with its files.", writes((*Memory).SessionEnd), tea.Idempotent()),
+		tea.NewMethod("session.archive", "Takes a session and its files out of sight; nothing is deleted.", writes((*Memory).SessionArchive), tea.Idempotent()),
+		tea.NewMethod("session.restore", "Makes an archived session and its files active again.", writes((*Memory).SessionRestore), tea.Idempotent()),
 		tea.NewMethod("session.get", "Describes a session.", (*Memory).SessionGet, tea.Idempotent()),
 		tea.NewMethod("session.list", "Lists sessions, those created last first.", (*Memory).SessionList, tea.Idempotent()),
 	}

@@ -61,6 +61,7 @@ type Settings struct {
 	Engine             string  `json:"engine,omitempty" enum:"duckdb,sqlite" doc:"the database; default that of the memory in path, for a new one duckdb where this build has it, else sqlite"`
 	Path               string  `json:"path,omitempty" format:"path" doc:"the folder of the memory; default tea/memory in the user's data directory"`
 	LockTimeoutSeconds float64 `json:"lock_timeout,omitempty" minimum:"0" default:"5" doc:"seconds to wait for another process that has the folder; 0 = do not wait"`
+	ReadOnly           bool    `json:"read_only,omitempty" doc:"only read the memory, which must exist; several processes can do so at the same time. A folder that cannot be written is only read in any case"`
 	Warmup             bool    `json:"warmup,omitempty" doc:"open the database at the start rather than at the first action"`
 	Connections        int     `json:"connections,omitempty" minimum:"1" maximum:"64" doc:"readers at the same time; default 5"`
 	Threads            int     `json:"threads,omitempty" minimum:"1" doc:"threads of the database; default the processors, at most 4"`

@@ -9,7 +9,6 @@ import (
 
 	tea "github.com/the-edge-agent/tea/sdk"
 
-	"github.com/the-edge-agent/tea/plugins/memory/internal/clock"
 	"github.com/the-edge-agent/tea/plugins/memory/internal/shortterm"
 )
 
@@ -28,18 +27,18 @@ func shortTermActions() []tea.Action {
 // instances that come and go find it again. A plugin's process leaves it to
 // the one that takes its place; a bundle that is linked into a host keeps it
 // in f. The caller holds f.mu.
-func (f *folders) shortTermOf(dir string, settings settings, clock *clock.Clock) *shortterm.Memory {
-	bounds := shortterm.Bounds{Entries: settings.ShortTerm.MaxEntries, Bytes: settings.ShortTerm.MaxBytes}
-	if os.Getenv(processVariable) != "" {
+func (f *folders) shortTermOf(opened *folder) *shortterm.Memory {
+	bounds := shortterm.Bounds{Entries: opened.settings.ShortTerm.MaxEntries, Bytes: opened.settings.ShortTerm.MaxBytes}
+	if os.Getenv(processVariable) != "" && !opened.readOnly {
 		return shortterm.New(shortterm.Options{
-			Bounds: bounds, Clock: clock,
-			Handover: shortterm.NewHandover(filepath.Join(dir, "handover"), settings.lockTimeout(), slog.Default()),
+			Bounds: bounds, Clock: opened.clock,
+			Handover: shortterm.NewHandover(filepath.Join(opened.dir, "handover"), opened.settings.lockTimeout(), slog.Default()),
 		})
 	}
-	kept := f.shortTerm[dir]
+	kept := f.shortTerm[opened.dir]
 	if kept == nil {
-		kept = shortterm.New(shortterm.Options{Bounds: bounds, Clock: clock})
-		f.shortTerm[dir] = kept
+		kept = shortterm.New(shortterm.Options{Bounds: bounds, Clock: opened.clock})
+		f.shortTerm[opened.dir] = kept
 	}
 	kept.Bound(bounds)
 	return kept

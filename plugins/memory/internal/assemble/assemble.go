@@ -34,6 +34,8 @@ type Options struct {
 	IndexDir string
 	// Language of the texts; see [fulltext.Languages].
 	Language string
+	// ReadOnly says that IndexDir is only read.
+	ReadOnly bool
 	Logger   *slog.Logger
 }
 
@@ -159,7 +161,11 @@ func (a *Assembler) Assemble(ctx context.Context, r Request) (*Result, error) {
 	if err != nil {
 		return nil, err
 	}
-	g := &gathering{a: a, r: r, places: places, found: map[name]*candidate{}}
+	expired, err := a.o.Sessions.Expired(ctx)
+	if err != nil {
+		return nil, err
+	}
+	g := &gathering{a: a, r: r, places: places, found: map[name]*candidate{}, expired: expired}
 	if err := g.gather(ctx); err != nil {
 		return nil, err
 	}

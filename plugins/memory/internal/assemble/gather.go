@@ -63,6 +63,8 @@ type gathering struct {
 	r      Request
 	places []*place
 	found  map[name]*candidate
+	// expired reports whether the files of a session do not count any more.
+	expired func(sessionID string) bool
 	// statistics weigh the words of the question.
 	statistics fulltext.Statistics
 	counter    *fulltext.Counter // of the statistics
@@ -157,7 +159,7 @@ func (g *gathering) file(t *text, words float64) *candidate {
 			in = p
 		}
 	}
-	if in == nil {
+	if in == nil || g.expired(t.SessionID) {
 		return nil
 	}
 	return g.add(&candidate{name: name{File, t.Path}, place: in, file: t.File, words: words})

@@ -4,6 +4,8 @@ import (
 	"context"
 	"database/sql"
 
+	tea "github.com/the-edge-agent/tea/sdk"
+
 	"github.com/the-edge-agent/tea/plugins/memory/internal/engine/sandbox"
 	"github.com/the-edge-agent/tea/plugins/memory/internal/store"
 )
@@ -16,6 +18,9 @@ type Driver interface {
 	File() string
 	// Open opens the database file, making it where it is missing.
 	Open(ctx context.Context, path string, limits Limits) (Handles, error)
+	// OpenReadOnly opens the database file for reading. It writes nothing beside
+	// the file, and sees every commit or fails.
+	OpenReadOnly(ctx context.Context, path string, limits Limits) (*sql.DB, error)
 	// Fault says how to treat an error of the database.
 	Fault(err error) Fault
 	// Full reports whether an error means that the disk is full.
@@ -50,6 +55,12 @@ func (h Handles) Close() error {
 		}
 	}
 	return err
+}
+
+// Unclean is the error of opening a database for reading whose log cannot be
+// read as it is.
+func Unclean(err error) error {
+	return tea.Errorf(tea.PermissionDenied, "the memory was not closed, and its last changes are in a log that cannot be read from a %w folder; open it once for writing: %w", store.ErrReadOnly, err)
 }
 
 // Fault says how an error of the database is to be treated.

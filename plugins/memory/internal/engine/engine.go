@@ -10,6 +10,8 @@ import (
 	"sync/atomic"
 	"time"
 
+	tea "github.com/the-edge-agent/tea/sdk"
+
 	"github.com/the-edge-agent/tea/plugins/memory/internal/engine/sandbox"
 	"github.com/the-edge-agent/tea/plugins/memory/internal/store"
 )
@@ -162,6 +164,9 @@ func (r *rows) finish() {
 // Write runs fn in a transaction that is durable on return. On a full disk what
 // frees space ([store.Freeing]) uses the room of the reserve.
 func (e *Engine) Write(ctx context.Context, fn func(ctx context.Context, tx store.Tx) error) error {
+	if err := e.Writable(); err != nil {
+		return err
+	}
 	write := func() error {
 		return e.on(ctx, e.writes, func(s *session) error { return s.writer.do(ctx, fn) })
 	}
@@ -172,9 +177,22 @@ func (e *Engine) Write(ctx context.Context, fn func(ctx context.Context, tx stor
 	return err
 }
 
+// Writable returns the error of every write where the database is open for
+// reading only: permission_denied, wrapping [store.ErrReadOnly].
+func (e *Engine) Writable() error {
+	if e.options.ReadOnly == "" {
+		return nil
+	}
+	return tea.Errorf(tea.PermissionDenied, "the memory in %s is %w: %s", e.options.Dir, store.ErrReadOnly, e.options.ReadOnly)
+}
+
 // Barrier runs fn while nobody writes. It counts as reading.
 func (e *Engine) Barrier(ctx context.Context, fn func()) error {
 	return e.on(ctx, e.reads, func(s *session) error {
+		if s.writer == nil {
+			fn()
+			return nil
+		}
 		return s.writer.do(ctx, func(_ context.Context, tx store.Tx) error {
 			tx.AfterCommit(fn)
 			return nil

@@ -89,8 +89,10 @@ func (e *Engine) openAs(ctx context.Context, identity string) (*session, error) 
 			return nil, e.lose()
 		}
 	}
-	if err := os.MkdirAll(e.options.Dir, 0o700); err != nil {
-		return nil, fmt.Errorf("make the memory's folder: %w", err)
+	if e.options.ReadOnly == "" {
+		if err := os.MkdirAll(e.options.Dir, 0o700); err != nil {
+			return nil, fmt.Errorf("make the memory's folder: %w", err)
+		}
 	}
 	s, err := openSession(ctx, e.options)
 	if err != nil {
@@ -99,13 +101,18 @@ func (e *Engine) openAs(ctx context.Context, identity string) (*session, error) 
 	if identity != "" && s.identity != identity {
 		return nil, errors.Join(e.lose(), s.close())
 	}
-	keepReserve(e.options.Dir)
+	if e.options.ReadOnly == "" {
+		keepReserve(e.options.Dir)
+	}
 	return s, nil
 }
 
 // WhileClosed runs fn while nobody has the database open, in this process or
 // another. It fails where this process has it open.
 func (e *Engine) WhileClosed(ctx context.Context, fn func() error) error {
+	if err := e.Writable(); err != nil {
+		return err
+	}
 	select {
 	case e.turn <- struct{}{}:
 	case <-ctx.Done():
@@ -121,7 +128,7 @@ func (e *Engine) WhileClosed(ctx context.Context, fn func() error) error {
 	if err := os.MkdirAll(e.options.Dir, 0o700); err != nil {
 		return e.wrap(ctx, err)
 	}
-	o, err := own(ctx, e.options.Dir, e.options.LockTimeout)
+	o, err := own(ctx, e.options.Dir, e.options.LockTimeout, false)
 	if err != nil {
 		return e.wrap(ctx, err)
 	}

@@ -14,6 +14,9 @@ type Options struct {
 	Limits Limits
 	// LockTimeout is how long to wait for another process that has the folder.
 	LockTimeout time.Duration
+	// ReadOnly says why the database is opened for reading only; "" = it is not.
+	// Nothing in Dir is written then, except the lock file where that is possible.
+	ReadOnly string
 	// Warmup opens the database in Open rather than at the first call.
 	Warmup bool
 	Logger *slog.Logger

@@ -34,15 +34,25 @@ type claim struct {
 	Since time.Time `json:"since"`
 }
 
-// own takes the folder, waiting up to timeout for another process.
-func own(ctx context.Context, dir string, timeout time.Duration) (*owner, error) {
+// own takes the folder, waiting up to timeout for another process. Processes
+// that only read share it with each other.
+func own(ctx context.Context, dir string, timeout time.Duration, readOnly bool) (*owner, error) {
 	path := filepath.Join(dir, ownerFile)
 	o := &owner{lock: flock.New(path, flock.SetFlag(os.O_CREATE|os.O_RDWR), flock.SetPermissions(0o600))}
-	locked, err := o.lock.TryLock()
+	try, wait := o.lock.TryLock, o.lock.TryLockContext
+	if readOnly {
+		flags, ok := sharedLockFlags(path)
+		if !ok {
+			return o, nil // nothing can be locked, and nobody can write here
+		}
+		o.lock = flock.New(path, flock.SetFlag(flags), flock.SetPermissions(0o600))
+		try, wait = o.lock.TryRLock, o.lock.TryRLockContext
+	}
+	locked, err := try()
 	if err == nil && !locked && timeout > 0 {
 		waiting, cancel := context.WithTimeout(ctx, timeout)
 		defer cancel()
-		locked, err = o.lock.TryLockContext(waiting, lockPoll)
+		locked, err = wait(waiting, lockPoll)
 		if errors.Is(err, context.DeadlineExceeded) && ctx.Err() == nil {
 			err = nil
 		}
@@ -52,6 +62,8 @@ func own(ctx context.Context, dir string, timeout time.Duration) (*owner, error)
 		return nil, fmt.Errorf("lock %s: %w", path, err)
 	case !locked:
 		return nil, heldBy(dir, path, timeout)
+	case readOnly:
+		return o, nil
 	}
 	text, err := json.Marshal(claim{PID: os.Getpid(), Since: time.Now().UTC()})
 	if err == nil {
@@ -67,6 +79,18 @@ func own(ctx context.Context, dir string, timeout time.Duration) (*owner, error)
 		return nil, errors.Join(fmt.Errorf("write %s: %w", path, err), o.release())
 	}
 	return o, nil
+}
+
+// sharedLockFlags returns how the lock file can be opened by a process that
+// reads; false where it does not exist and cannot be created.
+func sharedLockFlags(path string) (flags int, ok bool) {
+	for _, flags := range []int{os.O_CREATE | os.O_RDWR, os.O_RDONLY} {
+		file, err := os.OpenFile(path, flags, 0o600)
+		if err == nil {
+			return flags, file.Close() == nil
+		}
+	}
+	return 0, false
 }
 
 // sign writes over what stands in the file. One that was emptied first is

@@ -38,8 +38,14 @@ func (s *session) retire() {
 func openSession(ctx context.Context, o Options) (*session, error) {
 	s := &session{idle: make(chan struct{}), gone: make(chan struct{})}
 	var err error
-	if s.owner, err = own(ctx, o.Dir, o.LockTimeout); err != nil {
+	if s.owner, err = own(ctx, o.Dir, o.LockTimeout, o.ReadOnly != ""); err != nil {
 		return nil, err
+	}
+	if o.ReadOnly != "" {
+		if err = s.openReadOnly(ctx, o); err != nil {
+			return nil, errors.Join(err, s.owner.release())
+		}
+		return s, nil
 	}
 	path := filepath.Join(o.Dir, o.Driver.File())
 	noted, err := notedIdentity(o.Dir)
@@ -72,6 +78,38 @@ func openSession(ctx context.Context, o Options) (*session, error) {
 	return s, nil
 }
 
+// openReadOnly opens the database without changing anything.
+func (s *session) openReadOnly(ctx context.Context, o Options) error {
+	path := filepath.Join(o.Dir, o.Driver.File())
+	noted, err := notedIdentity(o.Dir)
+	if err == nil {
+		err = checkThere(o.Dir, path)
+	}
+	if err != nil {
+		return err
+	}
+	db, err := o.Driver.OpenReadOnly(ctx, path, o.Limits)
+	if err != nil {
+		return fmt.Errorf("open %s for reading: %w", path, err)
+	}
+	db.SetMaxOpenConns(o.Limits.Connections)
+	db.SetMaxIdleConns(o.Limits.Connections)
+	if err = schema.Check(ctx, db, o.Driver.Dialect()); err == nil {
+		err = db.QueryRowContext(ctx, "SELECT id FROM tea_identity").Scan(&s.identity)
+	}
+	if err == nil && noted != "" && noted != s.identity {
+		err = lostDatabase(o.Dir, "was replaced by another one")
+	}
+	if err == nil {
+		err = s.owner.watch(path)
+	}
+	if err != nil {
+		return errors.Join(fmt.Errorf("open %s for reading: %w", path, err), db.Close())
+	}
+	s.handles, s.reads = Handles{Read: db, Write: db}, newStatements(db)
+	return nil
+}
+
 // prepare brings the schema up to date and gives the connection that writes.
 func (s *session) prepare(ctx context.Context, o Options, path string) (conn *sql.Conn, err error) {
 	if conn, err = s.handles.Write.Conn(ctx); err != nil {
@@ -90,7 +128,11 @@ func (s *session) prepare(ctx context.Context, o Options, path string) (conn *sq
 }
 
 func (s *session) close() error {
-	return errors.Join(s.writer.close(), s.reads.close(), s.handles.Close(), s.owner.release())
+	var err error
+	if s.writer != nil {
+		err = s.writer.close()
+	}
+	return errors.Join(err, s.reads.close(), s.handles.Close(), s.owner.release())
 }
 
 // watched is a file that must stay the one it is.

@@ -1,6 +1,7 @@
 package file
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"hash/maphash"
@@ -33,6 +34,9 @@ type Options struct {
 	Documents store.MetadataStore
 	Blobs     store.BlobStorage
 	Clock     *clock.Clock
+	// Hidden returns which sessions have files that are hidden although they are
+	// not archived; nil = none.
+	Hidden func(ctx context.Context) (func(sessionID string) bool, error)
 	// Tokens counts the tokens of a text; nil counts one for four bytes.
 	Tokens func(string) int
 }
@@ -49,6 +53,9 @@ type Files struct {
 
 // New creates Files.
 func New(o Options) *Files {
+	if o.Hidden == nil {
+		o.Hidden = func(context.Context) (func(string) bool, error) { return func(string) bool { return false }, nil }
+	}
 	if o.Tokens == nil {
 		o.Tokens = func(text string) int { return (len(text) + 3) / 4 }
 	}
@@ -81,10 +88,15 @@ type File struct {
 	SessionID string        `json:"session_id,omitempty"`
 	CreatedAt clock.Instant `json:"created_at"`
 	UpdatedAt clock.Instant `json:"updated_at"`
+	// Hidden reports whether the session has expired without being archived; see
+	// Options.Hidden.
+	Hidden bool `json:"-"`
 }
 
 // Archived reports whether the file belongs to an archived session.
-func (f File) Archived() bool { return strings.HasPrefix(f.Path, ArchivePrefix+SessionPrefix) }
+func (f File) Archived() bool {
+	return f.Hidden || strings.HasPrefix(f.Path, ArchivePrefix+SessionPrefix)
+}
 
 func decode(d store.Document) (File, error) {
 	f := File{Path: d.ID}

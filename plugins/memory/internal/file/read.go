@@ -35,7 +35,16 @@ func (f *Files) Stat(ctx context.Context, path string) (File, error) {
 	if len(found) == 0 {
 		return File{}, fmt.Errorf("file %q: %w", path, store.ErrNotFound)
 	}
-	return decode(found[0])
+	file, err := decode(found[0])
+	if err != nil {
+		return File{}, err
+	}
+	hidden, err := f.o.Hidden(ctx)
+	if err != nil {
+		return File{}, err
+	}
+	file.Hidden = hidden(file.SessionID)
+	return file, nil
 }
 
 // Read returns a file and its content; see Stat and Open for the errors.
@@ -118,6 +127,11 @@ func (f *Files) All(ctx context.Context, q Query) iter.Seq2[File, error] {
 		const archive = ArchivePrefix + SessionPrefix
 		prefix := q.prefix()
 		withArchive := q.Archived || strings.HasPrefix(prefix, archive)
+		hidden, err := f.o.Hidden(ctx)
+		if err != nil {
+			yield(File{}, err)
+			return
+		}
 		after := ""
 		if q.After != "" {
 			after = q.Within + q.After
@@ -138,6 +152,9 @@ func (f *Files) All(ctx context.Context, q Query) iter.Seq2[File, error] {
 				if err != nil {
 					yield(File{}, err)
 					return
+				}
+				if file.Hidden = hidden(file.SessionID); file.Hidden && !withArchive && q.Within == "" {
+					continue
 				}
 				if strings.HasPrefix(file.Path, q.Within+q.Prefix) && q.matches(file) && !yield(file, nil) {
 					return
@@ -184,6 +201,10 @@ func below(prefix, after string, limit int) store.DocumentQuery {
 // files again. The numbers of changes only grow while the process runs.
 func (f *Files) Changes(ctx context.Context, after int64) (changed []File, last int64, total int, err error) {
 	last = after
+	hidden, err := f.o.Hidden(ctx)
+	if err != nil {
+		return nil, 0, 0, err
+	}
 	for limit := 1; ; limit *= 32 {
 		if after == 0 {
 			limit = math.MaxInt32
@@ -205,6 +226,7 @@ func (f *Files) Changes(ctx context.Context, after int64) (changed []File, last 
 			if err != nil {
 				return nil, 0, 0, err
 			}
+			file.Hidden = hidden(file.SessionID)
 			changed, last = append(changed, file), max(last, d.Seq)
 		}
 		total, err = f.o.Documents.Count(ctx, store.DocumentQuery{Kind: Kind})

@@ -18,6 +18,9 @@ type Options struct {
 	// MemoryBytes is about how much the part in memory may take before Put
 	// flushes it; 0 means 8 MiB.
 	MemoryBytes int
+	// ReadOnly leaves the directory as it is. What is put into the index is lost
+	// when it is closed.
+	ReadOnly bool
 }
 
 // Field is a part of a document. All fields count as one text, but a phrase
@@ -80,6 +83,9 @@ type Index struct {
 // cannot be used is deleted and starts empty: see [Index.Lost]. An error means
 // that the options are not valid or the directory cannot be written.
 func Open(dir string, o Options) (*Index, error) {
+	if o.ReadOnly {
+		return open(dir, &overlay{osDisk: osDisk{dir}, files: map[string]*memoryFile{}}, o)
+	}
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return nil, fmt.Errorf("make the index's directory: %w", err)
 	}

@@ -70,6 +70,12 @@ func (m *Memory) expire(ctx context.Context) error {
 	if len(due) == 0 {
 		return nil
 	}
+	if m.o.ReadOnly {
+		for _, id := range due {
+			m.unindex(id, m.nextSeq())
+		}
+		return nil
+	}
 	err := m.o.Engine.Write(ctx, func(ctx context.Context, tx store.Tx) error {
 		b := &batch{m: m, tx: tx, now: now}
 		for _, id := range due {
@@ -111,6 +117,9 @@ func (b *batch) expired(ctx context.Context, id int64) (gone bool, err error) {
 // revive gives the entries new numbers that were taken out of the index as
 // expired and are alive after all, since the clock was set back.
 func (m *Memory) revive(ctx context.Context) error {
+	if m.o.ReadOnly {
+		return nil
+	}
 	now := m.o.Clock.Micro()
 	alive := `FROM ltm WHERE expires_at > ? AND EXISTS (SELECT 1 FROM ltm_gone WHERE ltm_gone.id = ltm.id AND ltm_gone.seq > ltm.seq)`
 	ids, err := m.ids(ctx, "SELECT id "+alive, now)

@@ -64,7 +64,7 @@ func (m *Memory) textIndex(ctx context.Context) (*fulltext.Index, error) {
 	if err != nil {
 		return nil, err
 	}
-	index, err := fulltext.Open(filepath.Join(m.o.IndexDir, identity), fulltext.Options{Language: m.o.Language})
+	index, err := fulltext.Open(filepath.Join(m.o.IndexDir, identity), fulltext.Options{Language: m.o.Language, ReadOnly: m.o.ReadOnly})
 	if err != nil {
 		return nil, tea.Errorf(tea.ValidationError, "open the text index: %w", err)
 	}

@@ -27,7 +27,9 @@ type Options struct {
 	Language string
 	// InlineBytes is the size of JSON from which a value is a blob; default 1024.
 	InlineBytes int
-	Logger      *slog.Logger
+	// ReadOnly says that the engine and the index's folder are only read.
+	ReadOnly bool
+	Logger   *slog.Logger
 }
 
 const defaultInline = 1024

@@ -156,7 +156,7 @@ func (r *Recall) find(ctx context.Context, source, namespace, key string) (Docum
 			return Document{}, store.ErrNotFound
 		}
 		f, err := r.o.Files.Stat(ctx, key)
-		if err == nil && f.Path != key { // it is in the archive
+		if err == nil && (f.Path != key || f.Archived()) {
 			err = store.ErrNotFound
 		}
 		if err != nil {

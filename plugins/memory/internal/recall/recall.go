@@ -310,7 +310,9 @@ func (r *Recall) counts(ctx context.Context, collection string, hit store.Vector
 	}
 	now, err := r.find(ctx, d.Source, d.Namespace, d.Key)
 	if gone(err) {
-		_, err = r.o.Vectors.Delete(ctx, collection, hit.ID)
+		if _, err = r.o.Vectors.Delete(ctx, collection, hit.ID); errors.Is(err, store.ErrReadOnly) {
+			err = nil
+		}
 		return false, err
 	}
 	if err != nil || !now.of(hit.VectorItem, "") {

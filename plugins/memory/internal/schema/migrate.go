@@ -24,23 +24,46 @@ func Migrate(ctx context.Context, conn *sql.Conn, dialect store.Dialect) error {
 	if _, err := conn.ExecContext(ctx, "CREATE TABLE IF NOT EXISTS tea_schema (version INTEGER NOT NULL)"); err != nil {
 		return fmt.Errorf("read the schema's version: %w", err)
 	}
-	have := 0
-	if err := conn.QueryRowContext(ctx, "SELECT coalesce(max(version), 0) FROM tea_schema").Scan(&have); err != nil {
-		return fmt.Errorf("read the schema's version: %w", err)
-	}
-	versions, err := fs.Glob(files, string(dialect)+"/*.sql")
+	missing, err := missing(ctx, conn, dialect)
 	if err != nil {
-		return fmt.Errorf("list the schema's versions: %w", err)
+		return err
 	}
-	if have > len(versions) {
-		return tea.Errorf(tea.DependencyMissing, "the memory was written by a newer version (schema %d, this one knows %d); install that version of the memory plugin", have, len(versions))
-	}
-	for _, file := range versions[have:] {
+	for _, file := range missing {
 		if err := apply(ctx, conn, file); err != nil {
 			return fmt.Errorf("bring the schema to %s: %w", file, err)
 		}
 	}
 	return nil
+}
+
+// querier is a database or a connection.
+type querier interface {
+	QueryRowContext(ctx context.Context, query string, args ...any) *sql.Row
+}
+
+// Check refuses a database that Migrate would change or refuse.
+func Check(ctx context.Context, db querier, dialect store.Dialect) error {
+	missing, err := missing(ctx, db, dialect)
+	if err == nil && len(missing) > 0 {
+		err = tea.Errorf(tea.DependencyMissing, "the memory was written by an older version; open it once for writing, which brings it up to date")
+	}
+	return err
+}
+
+// missing returns the versions that the database does not have.
+func missing(ctx context.Context, db querier, dialect store.Dialect) ([]string, error) {
+	have := 0
+	if err := db.QueryRowContext(ctx, "SELECT coalesce(max(version), 0) FROM tea_schema").Scan(&have); err != nil {
+		return nil, fmt.Errorf("read the schema's version: %w", err)
+	}
+	versions, err := fs.Glob(files, string(dialect)+"/*.sql")
+	if err != nil {
+		return nil, fmt.Errorf("list the schema's versions: %w", err)
+	}
+	if have > len(versions) {
+		return nil, tea.Errorf(tea.DependencyMissing, "the memory was written by a newer version (schema %d, this one supports %d); install that version of the memory plugin", have, len(versions))
+	}
+	return versions[have:], nil
 }
 
 func apply(ctx context.Context, conn *sql.Conn, file string) error {

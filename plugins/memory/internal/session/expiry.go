@@ -2,6 +2,7 @@ package session
 
 import (
 	"context"
+	"math"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -68,7 +69,7 @@ func (s *Sessions) Sweep(ctx context.Context) (int, error) { return s.settle(ctx
 // back what a clock that was ahead has archived: the clock of a process only
 // goes on, but the next process may start with an earlier one.
 func (s *Sessions) settle(ctx context.Context, now time.Time) (archived int, err error) {
-	if !s.due.passed(now) {
+	if s.o.ReadOnly || !s.due.passed(now) {
 		return 0, nil
 	}
 	s.due.settling.Lock()
@@ -102,6 +103,36 @@ func (s *Sessions) settle(ctx context.Context, now time.Time) (archived int, err
 	}
 	s.due.end(first.ExpiresAt)
 	return archived, nil
+}
+
+// Expired returns which sessions have expired and are not archived in the
+// documents: none unless those are only read.
+func (s *Sessions) Expired(ctx context.Context) (func(id string) bool, error) {
+	if !s.o.ReadOnly {
+		return func(string) bool { return false }, nil
+	}
+	if s.expiring.Load() == nil {
+		all, err := s.o.Documents.Query(ctx, store.DocumentQuery{Kind: Kind, Limit: math.MaxInt32, Where: []store.Condition{
+			{Field: "status", Op: store.Eq, Value: string(Active)}, {Field: "expires_at", Op: store.Gt, Value: ""},
+		}})
+		if err != nil {
+			return nil, err
+		}
+		expiring := map[string]time.Time{}
+		for _, d := range all {
+			have, err := decode(d)
+			if err != nil {
+				return nil, err
+			}
+			expiring[have.ID] = have.ExpiresAt
+		}
+		s.expiring.Store(&expiring)
+	}
+	expiring, now := *s.expiring.Load(), s.o.Clock.Now()
+	return func(id string) bool {
+		at, ok := expiring[id]
+		return ok && !at.After(now)
+	}, nil
 }
 
 func (s *Session) expire(now time.Time) {

@@ -50,6 +50,17 @@ type Query struct {
 	Limit int
 }
 
+// states adds the conditions that change when a session expires.
+func (q Query) states(all []store.Condition) []store.Condition {
+	if q.Status != "" {
+		all = append(all, store.Condition{Field: "status", Op: store.Eq, Value: string(q.Status)})
+	}
+	if q.Reason != "" {
+		all = append(all, store.Condition{Field: "reason", Op: store.Eq, Value: q.Reason})
+	}
+	return all
+}
+
 func (q Query) conditions() (all []store.Condition) {
 	add := func(field string, op store.Op, value string) {
 		if value != "" {
@@ -59,8 +70,6 @@ func (q Query) conditions() (all []store.Condition) {
 	if q.UserID != nil {
 		all = append(all, store.Condition{Field: "user_id", Op: store.Eq, Value: *q.UserID})
 	}
-	add("status", store.Eq, string(q.Status))
-	add("reason", store.Eq, q.Reason)
 	add("created_at", store.Ge, clock.Text(q.CreatedFrom))
 	add("created_at", store.Lt, clock.Text(q.CreatedTo))
 	add("updated_at", store.Ge, clock.Text(q.UpdatedFrom))
@@ -76,9 +85,12 @@ func (s *Sessions) List(ctx context.Context, q Query) (found []Session, next str
 		return nil, "", err
 	}
 	conditions, after := q.conditions(), q.After
+	if !s.o.ReadOnly {
+		conditions = q.states(conditions)
+	}
 	size := q.Limit + 1
-	if len(q.Metadata) > 0 {
-		size = max(size, pageSize) // the database does not know which fit
+	if len(q.Metadata) > 0 || s.o.ReadOnly {
+		size = max(size, pageSize) // the database cannot select all of them
 	}
 	for ; ; size = max(size, min(8*size, maxPage)) {
 		where := conditions
@@ -90,12 +102,12 @@ func (s *Sessions) List(ctx context.Context, q Query) (found []Session, next str
 			return nil, "", err
 		}
 		for _, d := range page {
-			have, err := decode(d)
+			have, err := s.decode(d)
 			if err != nil {
 				return nil, "", err
 			}
 			after = have.place()
-			if !filter.Matches(have.Metadata, q.Metadata) {
+			if !filter.Matches(have.Metadata, q.Metadata) || q.Status != "" && have.Status != q.Status || q.Reason != "" && have.Reason != q.Reason {
 				continue
 			}
 			if len(found) == q.Limit {
@@ -121,7 +133,16 @@ func (s *Sessions) Archived(ctx context.Context, ids []string) (map[string]bool,
 	if _, err := s.settle(ctx, s.o.Clock.Now()); err != nil {
 		return nil, err
 	}
+	expired, err := s.Expired(ctx)
+	if err != nil {
+		return nil, err
+	}
 	archived := map[string]bool{}
+	for _, id := range ids {
+		if expired(id) {
+			archived[id] = true
+		}
+	}
 	for some := range slices.Chunk(ids, pageSize) {
 		wanted := make([]any, len(some))
 		for i, id := range some {

@@ -8,6 +8,7 @@ import (
 	"hash/maphash"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	tea "github.com/the-edge-agent/tea/sdk"
@@ -42,11 +43,14 @@ const (
 	stripes = 64
 )
 
-// Options configure Sessions. All are needed.
+// Options configure Sessions. Documents, Files and Clock are needed.
 type Options struct {
 	Documents store.MetadataStore
 	Files     *file.Files
 	Clock     *clock.Clock
+	// ReadOnly says that the documents are only read. A session that has expired
+	// is then archived in what is returned, but not in the documents.
+	ReadOnly bool
 }
 
 // Sessions are those of a memory, of which there is one for each database. It
@@ -58,6 +62,9 @@ type Sessions struct {
 	// for writing while the session changes.
 	files [stripes]sync.RWMutex
 	due   deadline
+	// expiring are the active sessions that expire, of documents that are only
+	// read.
+	expiring atomic.Pointer[map[string]time.Time]
 }
 
 // New makes Sessions. What the options name belongs to the caller.
@@ -175,5 +182,15 @@ func (s *Sessions) read(ctx context.Context, id string) (Session, error) {
 	case err != nil:
 		return Session{}, err
 	}
-	return decode(d)
+	return s.decode(d)
+}
+
+// decode reads a session. Where documents are only read, it archives one that
+// has expired.
+func (s *Sessions) decode(d store.Document) (Session, error) {
+	have, err := decode(d)
+	if now := s.o.Clock.Now(); s.o.ReadOnly && have.expired(now) {
+		have.archive(Expired, now)
+	}
+	return have, err
 }

@@ -15,6 +15,9 @@ var ErrNotFound = errors.New("not found")
 // ErrConflict is what a conditional write wraps where somebody else was first.
 var ErrConflict = errors.New("changed by somebody else")
 
+// ErrReadOnly is what a write to a memory wraps that is open for reading only.
+var ErrReadOnly = errors.New("read-only")
+
 // IsFull reports whether an error of the operating system means that no space
 // is left.
 func IsFull(err error) bool {

@@ -46,6 +46,22 @@ func (s *Tables) open(ctx context.Context) error {
 		}
 		found[t.name] = t
 	}
+	if s.o.ReadOnly {
+		if err := s.checkViews(ctx, found); err != nil {
+			return err
+		}
+	} else if err := s.cleanUp(ctx, found, named); err != nil {
+		return err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.byName, s.opened = found, true
+	return nil
+}
+
+// cleanUp removes files and calls that are no longer needed, and replaces the
+// views.
+func (s *Tables) cleanUp(ctx context.Context, found map[string]*table, named map[string]bool) error {
 	if s.dialect() == store.DuckDB {
 		if err := s.sweep(named); err != nil {
 			return err
@@ -54,12 +70,28 @@ func (s *Tables) open(ctx context.Context) error {
 			return err
 		}
 	}
-	if err := s.forget(ctx); err != nil {
-		return err
+	return s.forget(ctx)
+}
+
+// checkViews marks the tables whose views name files in another folder, which
+// the memory was moved from.
+func (s *Tables) checkViews(ctx context.Context, found map[string]*table) error {
+	for _, t := range found {
+		files, err := s.o.Catalog.FilesIn(ctx, nil, t.name)
+		if err != nil {
+			return err
+		}
+		for _, f := range files {
+			// A view names each of its files.
+			named, err := store.Int(s.o.Engine.Query(ctx, "SELECT count(*) FROM duckdb_views() WHERE contains(sql, ?)", literal(s.path(f.Path))))
+			if err != nil {
+				return err
+			}
+			if named == 0 && t.broken == nil {
+				t.broken = tea.Errorf(tea.PermissionDenied, "table %q has files in the folder that the memory was moved from; open the memory once for writing", t.entry.Name)
+			}
+		}
 	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.byName, s.opened = found, true
 	return nil
 }
 

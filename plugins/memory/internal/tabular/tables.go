@@ -27,7 +27,9 @@ type Options struct {
 	// MaxFiles and MaxRows are the numbers of files and rows besides the base
 	// from which a table is consolidated automatically; default 64 and 100,000.
 	MaxFiles, MaxRows int
-	Logger            *slog.Logger
+	// ReadOnly says that the engine and Dir are only read.
+	ReadOnly bool
+	Logger   *slog.Logger
 }
 
 const (

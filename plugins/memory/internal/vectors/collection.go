@@ -203,6 +203,9 @@ func (c *collection) tell(changes []change) {
 // flush writes the companion and forgets what its file is past. The last
 // number stays, so that it is not given again.
 func (c *collection) flush() error {
+	if c.x.o.ReadOnly {
+		return nil
+	}
 	if err := c.index.Flush(); err != nil {
 		return err
 	}

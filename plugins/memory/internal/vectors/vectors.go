@@ -24,7 +24,9 @@ type Options struct {
 	// Search says how the collections are searched; its Dimension, Owner and
 	// Logger are not used.
 	Search vector.Options
-	Logger *slog.Logger
+	// ReadOnly says that the engine and Dir are only read.
+	ReadOnly bool
+	Logger   *slog.Logger
 }
 
 // Index keeps vectors in a database. It is safe for concurrent use.
@@ -145,8 +147,10 @@ func (x *Index) collection(ctx context.Context, name string) (*collection, error
 	if err := x.ready(ctx); err != nil {
 		return nil, err
 	}
-	if err := os.MkdirAll(x.o.Dir, 0o700); err != nil {
-		return nil, fmt.Errorf("make the folder of the vector indexes: %w", err)
+	if !x.o.ReadOnly {
+		if err := os.MkdirAll(x.o.Dir, 0o700); err != nil {
+			return nil, fmt.Errorf("make the folder of the vector indexes: %w", err)
+		}
 	}
 	c, err := x.openCollection(ctx, name, dimension)
 	if err != nil {

@@ -48,7 +48,19 @@ func (database) Open(ctx context.Context, path string, limits engine.Limits) (en
 			return engine.Handles{}, err
 		}
 	}
+	db, err := open(ctx, path, limits, "READ_WRITE")
+	return engine.Handles{Read: db, Write: db}, err
+}
+
+// OpenReadOnly opens the database for reading. Nothing is spilled to the disk.
+func (database) OpenReadOnly(ctx context.Context, path string, limits engine.Limits) (*sql.DB, error) {
+	limits.SpillDir = ""
+	return open(ctx, path, limits, "READ_ONLY")
+}
+
+func open(ctx context.Context, path string, limits engine.Limits, mode string) (*sql.DB, error) {
 	options := url.Values{
+		"access_mode":                   {mode},
 		"threads":                       {strconv.Itoa(limits.Threads)},
 		"memory_limit":                  {strconv.FormatInt(limits.MemoryBytes, 10) + "B"},
 		"temp_directory":                {limits.SpillDir},
@@ -66,13 +78,13 @@ func (database) Open(ctx context.Context, path string, limits engine.Limits) (en
 	}
 	connector, err := duckdb.NewConnector(path+"?"+options.Encode(), nil)
 	if err != nil {
-		return engine.Handles{}, err
+		return nil, err
 	}
 	db := sql.OpenDB(connector)
 	if err := lockIn(ctx, db, limits.Reach); err != nil {
-		return engine.Handles{}, errors.Join(err, db.Close())
+		return nil, errors.Join(err, db.Close())
 	}
-	return engine.Handles{Read: db, Write: db}, nil
+	return db, nil
 }
 
 func lockIn(ctx context.Context, db *sql.DB, reach string) error {

@@ -5,7 +5,9 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+	"io/fs"
 	"net/url"
+	"os"
 	"slices"
 
 	"modernc.org/sqlite"
@@ -31,24 +33,50 @@ func (Driver) File() string { return "memory.sqlite" }
 func (Driver) Open(ctx context.Context, path string, limits engine.Limits) (engine.Handles, error) {
 	// Where this fails, SQLite tries in its own way, and words what is wrong.
 	_ = create(path)
-	// The page caches share the memory; SQLite counts them in KiB below 0.
-	cache := fmt.Sprintf("cache_size(-%d)", limits.MemoryBytes>>10/int64(limits.Connections+1))
-	common := []string{"busy_timeout(5000)", cache, "foreign_keys(1)", "trusted_schema(0)"}
-	write, err := open(ctx, path, "immediate", slices.Concat(common, []string{"temp_store(0)", "journal_mode(wal)", "synchronous(full)"}))
+	common := pragmas(limits)
+	write, err := open(ctx, path, url.Values{"_txlock": {"immediate"}}, slices.Concat(common, []string{"temp_store(0)", "journal_mode(wal)", "synchronous(full)"}))
 	if err != nil {
 		return engine.Handles{}, err
 	}
 	write.SetMaxOpenConns(1)
 	// What a query sorts stays in memory, which is watched: the disk would fill up.
-	read, err := open(ctx, path, "deferred", slices.Concat(common, []string{"temp_store(2)", "query_only(1)"}))
+	read, err := open(ctx, path, url.Values{}, slices.Concat(common, []string{"temp_store(2)", "query_only(1)"}))
 	if err != nil {
 		return engine.Handles{}, errors.Join(err, write.Close())
 	}
 	return engine.Handles{Read: read, Write: write}, nil
 }
 
-func open(ctx context.Context, path, lock string, pragmas []string) (*sql.DB, error) {
-	dsn := url.URL{Scheme: "file", OmitHost: true, Path: path, RawQuery: url.Values{"_txlock": {lock}, "_pragma": pragmas}.Encode()}
+// pragmas are those of every connection. The page caches share the memory;
+// SQLite counts them in KiB below 0.
+func pragmas(limits engine.Limits) []string {
+	cache := fmt.Sprintf("cache_size(-%d)", limits.MemoryBytes>>10/int64(limits.Connections+1))
+	return []string{"busy_timeout(5000)", cache, "foreign_keys(1)", "trusted_schema(0)"}
+}
+
+// OpenReadOnly opens a database without its log as one that does not change,
+// for which SQLite writes no other file. With a log, which a process that was
+// killed leaves, it needs the file of the log's index, or room to create it.
+func (Driver) OpenReadOnly(ctx context.Context, path string, limits engine.Limits) (*sql.DB, error) {
+	how := url.Values{"mode": {"ro"}}
+	log, err := os.Stat(path + "-wal")
+	switch {
+	case err == nil && log.Size() > 0:
+	case err == nil || errors.Is(err, fs.ErrNotExist):
+		how.Set("immutable", "1")
+	default:
+		return nil, err
+	}
+	db, err := open(ctx, path, how, append(pragmas(limits), "temp_store(2)", "query_only(1)"))
+	if err == nil || how.Has("immutable") {
+		return db, err
+	}
+	return nil, engine.Unclean(err)
+}
+
+func open(ctx context.Context, path string, how url.Values, pragmas []string) (*sql.DB, error) {
+	how["_pragma"] = pragmas
+	dsn := url.URL{Scheme: "file", OmitHost: true, Path: path, RawQuery: how.Encode()}
 	connector, err := newConnector(dsn.String())
 	if err != nil {
 		return nil, err
