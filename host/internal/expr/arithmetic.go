@@ -1,28 +1,14 @@
 package expr
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
-	"math"
-	"math/big"
 	"strings"
 
-	"github.com/the-edge-agent/tea/sdk/value"
+	"github.com/the-edge-agent/tea/host/internal/python"
 )
 
-// maxIntegerDigits bounds integers beyond 64 bits, as Python does.
-const maxIntegerDigits = 4300
-
-// maxIntegerBits is about the same in bits.
-const maxIntegerBits = 14_285
-
-var (
-	errDivision   = errors.New("division by zero")
-	errHuge       = fmt.Errorf("the result has more than %d digits", maxIntegerDigits)
-	errNotFinite  = errors.New("the result is not a finite number")
-	errListRepeat = fmt.Errorf("the list would have more than %d elements", maxElements)
-)
+var errListRepeat = fmt.Errorf("the list would have more than %d elements", maxElements)
 
 // operate applies an arithmetic operator by Python's rules.
 func operate(op string, left, right any) (any, error) {
@@ -42,8 +28,8 @@ func operate(op string, left, right any) (any, error) {
 			return v, err
 		}
 	}
-	if isNumber(left) && isNumber(right) {
-		return calculate(op, left, right)
+	if python.IsNumber(left) && python.IsNumber(right) {
+		return python.Calculate(op, left, right)
 	}
 	message := fmt.Sprintf("cannot calculate %s %s %s", typeName(left), op, typeName(right))
 	switch {
@@ -124,159 +110,4 @@ func repeat(s string, n int64) (string, error) {
 		return "", errTextTooLong
 	}
 	return strings.Repeat(s, int(n)), nil
-}
-
-// isNumber reports whether a value is a number; booleans are 0 and 1.
-func isNumber(v any) bool {
-	return value.IsNumber(withoutBool(v))
-}
-
-// toFloat and toBig convert values for which isNumber is true.
-func toFloat(v any) float64 {
-	f, _ := value.Float(withoutBool(v))
-	return f
-}
-
-func toBig(v any) *big.Int {
-	if i, ok := value.Big(withoutBool(v)); ok {
-		return i
-	}
-	return new(big.Int)
-}
-
-func calculate(op string, left, right any) (any, error) {
-	_, leftFloat := left.(float64)
-	_, rightFloat := right.(float64)
-	if leftFloat || rightFloat || op == "/" {
-		return finite(calculateFloat(op, toFloat(left), toFloat(right)))
-	}
-	a, aSmall := left.(int64)
-	b, bSmall := right.(int64)
-	if aSmall && bSmall {
-		if v, ok := calculateSmall(op, a, b); ok {
-			return v, nil
-		}
-	}
-	return calculateBig(op, toBig(left), toBig(right))
-}
-
-// calculateSmall calculates if neither an overflow nor a special case is
-// possible.
-func calculateSmall(op string, a, b int64) (int64, bool) {
-	switch op {
-	case "+":
-		sum := a + b
-		return sum, (sum > a) == (b > 0)
-	case "-":
-		difference := a - b
-		return difference, (difference < a) == (b > 0)
-	case "*":
-		const half = 1 << 31
-		return a * b, -half < a && a < half && -half < b && b < half
-	case "//", "%":
-		if b <= 0 || a < 0 {
-			return 0, false
-		}
-		if op == "%" {
-			return a % b, true
-		}
-		return a / b, true
-	}
-	return 0, false
-}
-
-func calculateBig(op string, a, b *big.Int) (any, error) {
-	out := new(big.Int)
-	switch op {
-	case "+":
-		out.Add(a, b)
-	case "-":
-		out.Sub(a, b)
-	case "*":
-		if a.BitLen()+b.BitLen() > maxIntegerBits {
-			return nil, errHuge
-		}
-		out.Mul(a, b)
-	case "//", "%":
-		if b.Sign() == 0 {
-			return nil, errDivision
-		}
-		remainder := new(big.Int)
-		out.QuoRem(a, b, remainder)
-		if remainder.Sign() != 0 && remainder.Sign() != b.Sign() { // Python rounds down
-			out.Sub(out, big.NewInt(1))
-			remainder.Add(remainder, b)
-		}
-		if op == "%" {
-			out = remainder
-		}
-	case "**":
-		return power(a, b)
-	}
-	if out.BitLen() > maxIntegerBits {
-		return nil, errHuge
-	}
-	return value.FromBig(out), nil
-}
-
-func power(a, b *big.Int) (any, error) {
-	if b.Sign() < 0 {
-		return finite(calculateFloat("**", toFloat(value.FromBig(a)), toFloat(value.FromBig(b))))
-	}
-	if a.BitLen() <= 1 { // 0, 1 or -1: the result depends only on whether the exponent is 0, odd or even
-		b = big.NewInt(int64(b.Bit(0)) + 2*int64(b.Sign()))
-	} else if !b.IsInt64() || b.Int64() > int64(maxIntegerBits/(a.BitLen()-1)) {
-		return nil, errHuge
-	}
-	return value.FromBig(new(big.Int).Exp(a, b, nil)), nil
-}
-
-func calculateFloat(op string, a, b float64) (float64, error) {
-	switch op {
-	case "+":
-		return a + b, nil
-	case "-":
-		return a - b, nil
-	case "*":
-		return a * b, nil
-	case "**":
-		if a == 0 && b < 0 {
-			return 0, errDivision
-		}
-		return math.Pow(a, b), nil
-	}
-	if b == 0 {
-		return 0, errDivision
-	}
-	switch op {
-	case "//":
-		return math.Floor(a / b), nil
-	case "%":
-		m := math.Mod(a, b)
-		if m != 0 && (m < 0) != (b < 0) {
-			m += b
-		}
-		return m, nil
-	}
-	return a / b, nil
-}
-
-func finite(f float64, err error) (any, error) {
-	if err == nil && (math.IsInf(f, 0) || math.IsNaN(f)) {
-		err = errNotFinite
-	}
-	if err != nil {
-		return nil, err
-	}
-	return f, nil
-}
-
-func negate(v any) (any, error) {
-	switch v := v.(type) {
-	case float64:
-		return -v, nil
-	case int64, json.Number, bool:
-		return value.FromBig(toBig(v).Neg(toBig(v))), nil
-	}
-	return nil, fmt.Errorf("%s has no sign", typeName(v))
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/the-edge-agent/tea/host/internal/python"
 	"github.com/the-edge-agent/tea/sdk/value"
 )
 
@@ -44,21 +45,10 @@ func compare(op string, left, right any) (bool, error) {
 // equal is [value.Equal] for the values inside a template: undefined equals
 // null, and a boolean equals 0 or 1.
 func equal(a, b any) bool {
-	if order, ok := value.Compare(withoutBool(a), withoutBool(b)); ok {
+	if order, ok := value.Compare(python.Number(a), python.Number(b)); ok {
 		return order == 0
 	}
 	return value.Equal(plainValue(a), plainValue(b))
-}
-
-// withoutBool converts a boolean to 0 or 1.
-func withoutBool(v any) any {
-	switch v {
-	case true:
-		return int64(1)
-	case false:
-		return int64(0)
-	}
-	return v
 }
 
 func plainValue(v any) any {
@@ -77,7 +67,7 @@ var errNoOrder = errors.New("the values have no order")
 
 // order compares numbers, strings and lists; a boolean is 0 or 1.
 func order(a, b any) (int, error) {
-	if order, ok := value.Compare(withoutBool(a), withoutBool(b)); ok {
+	if order, ok := value.Compare(python.Number(a), python.Number(b)); ok {
 		return order, nil
 	}
 	switch a := plainValue(a).(type) {

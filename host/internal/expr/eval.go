@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 
+	"github.com/the-edge-agent/tea/host/internal/python"
 	"github.com/the-edge-agent/tea/sdk/value"
 )
 
@@ -119,14 +120,13 @@ func (n *unary) eval(r *run) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	if n.op == '+' {
-		if !isNumber(v) {
-			return nil, r.fail(n.pos, "%s has no sign", typeName(v))
-		}
-		return v, nil
+	if !python.IsNumber(v) {
+		return nil, r.fail(n.pos, "%s has no sign", typeName(v))
 	}
-	v, err = negate(v)
-	return v, r.wrap(n.pos, err)
+	if n.op == '-' {
+		v = python.Negate(v)
+	}
+	return v, nil
 }
 
 func (n *binary) eval(r *run) (any, error) {

@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/the-edge-agent/tea/host/internal/python"
 	"github.com/the-edge-agent/tea/sdk/value"
 )
 
@@ -22,13 +23,13 @@ func numberFilters() map[string]filter {
 }
 
 func absFilter(a *args) (any, error) {
-	if !isNumber(a.in) {
+	if !python.IsNumber(a.in) {
 		return nil, fmt.Errorf("abs needs a number, not %s", typeName(a.in))
 	}
-	if order, _ := value.Compare(withoutBool(a.in), int64(0)); order < 0 {
-		return negate(a.in)
+	if order, _ := value.Compare(python.Number(a.in), int64(0)); order < 0 {
+		return python.Negate(a.in), nil
 	}
-	return calculate("+", int64(0), a.in)
+	return python.Calculate("+", int64(0), a.in)
 }
 
 // parseFloat parses a float as Python's float() does, except infinities.
@@ -44,7 +45,7 @@ func parseFloat(s string) (float64, bool) {
 func floatFilter(a *args) (any, error) {
 	switch v := a.in.(type) {
 	case int64, float64, json.Number, bool:
-		return finite(toFloat(v), nil)
+		return python.Finite(python.Float(v))
 	case string:
 		if f, ok := parseFloat(v); ok {
 			return f, nil
@@ -59,7 +60,7 @@ func intFilter(a *args) (any, error) {
 	case int64, json.Number:
 		return v, nil
 	case bool:
-		return withoutBool(v), nil
+		return python.Number(v), nil
 	case float64:
 		return whole(v), nil
 	case string:
@@ -90,7 +91,7 @@ func parseInt(s string, base int) (any, bool) {
 	if prefix != "" {
 		s = strings.TrimPrefix(s, prefix)
 	}
-	if len(s) > maxIntegerDigits || s == "" || base < 2 || base > 36 {
+	if len(s) > python.MaxDigits || s == "" || base < 2 || base > 36 {
 		return nil, false
 	}
 	i, ok := new(big.Int).SetString(sign+s, base)
@@ -102,7 +103,7 @@ func parseInt(s string, base int) (any, bool) {
 
 func roundFilter(a *args) (any, error) {
 	precision := a.int(0, 0)
-	if !isNumber(a.in) {
+	if !python.IsNumber(a.in) {
 		return nil, fmt.Errorf("round needs a number, not %s", typeName(a.in))
 	}
 	if precision < -400 || precision > 400 {
@@ -110,7 +111,7 @@ func roundFilter(a *args) (any, error) {
 	}
 	f, isFloat := a.in.(float64)
 	if !isFloat {
-		f = toFloat(a.in)
+		f = python.Float(a.in)
 	}
 	method := a.str(1, "common")
 	switch method {
@@ -122,14 +123,14 @@ func roundFilter(a *args) (any, error) {
 		if !isFloat {
 			return whole(rounded), nil
 		}
-		return finite(rounded, nil)
+		return python.Finite(rounded)
 	case "ceil", "floor":
 		scale := math.Pow(10, float64(precision))
 		step := math.Floor
 		if method == "ceil" {
 			step = math.Ceil
 		}
-		return finite(step(f*scale)/scale, nil)
+		return python.Finite(step(f*scale) / scale)
 	}
 	return nil, fmt.Errorf(`round: the method must be "common", "ceil" or "floor"`)
 }
@@ -157,10 +158,10 @@ func filesizeFilter(a *args) (any, error) {
 	if isNull(v) {
 		v = int64(0)
 	}
-	if !isNumber(v) {
+	if !python.IsNumber(v) {
 		return nil, fmt.Errorf("filesizeformat needs a number, not %s", typeName(v))
 	}
-	size, base, middle := toFloat(v), 1000.0, ""
+	size, base, middle := python.Float(v), 1000.0, ""
 	if a.bool(0, false) {
 		base, middle = 1024, "i"
 	}
@@ -181,5 +182,5 @@ func filesizeFilter(a *args) (any, error) {
 		}
 		unit *= base
 	}
-	return nil, errNotFinite
+	return nil, python.ErrNotFinite
 }

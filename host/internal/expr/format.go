@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
+
+	"github.com/the-edge-agent/tea/host/internal/python"
 )
 
 // maxFormatWidth bounds the width and the precision of one directive.
@@ -137,7 +139,7 @@ func (d directive) format(v any) (string, error) {
 		s, err := appendJSON(nil, v)
 		return d.sprintf("s", string(s)), err
 	case 'd', 'i', 'u', 'x', 'X', 'o':
-		if !isNumber(v) {
+		if !python.IsNumber(v) {
 			return "", fmt.Errorf("%%%c needs a number, not %s", d.verb, typeName(v))
 		}
 		if f, ok := v.(float64); ok {
@@ -148,15 +150,15 @@ func (d directive) format(v any) (string, error) {
 			verb = "d"
 		}
 		d.precision = -1
-		return d.sprintf(verb, toBig(v)), nil
+		return d.sprintf(verb, python.Big(v)), nil
 	case 'f', 'F', 'e', 'E', 'g', 'G':
-		if !isNumber(v) {
+		if !python.IsNumber(v) {
 			return "", fmt.Errorf("%%%c needs a number, not %s", d.verb, typeName(v))
 		}
 		if d.precision < 0 {
 			d.precision = 6
 		}
-		return d.sprintf(string(d.verb), toFloat(v)), nil
+		return d.sprintf(string(d.verb), python.Float(v)), nil
 	case 'c':
 		s, _ := v.(string)
 		if i, ok := v.(int64); ok {

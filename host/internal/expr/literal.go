@@ -6,6 +6,8 @@ import (
 	"strconv"
 	"strings"
 	"unicode/utf8"
+
+	"github.com/the-edge-agent/tea/host/internal/python"
 )
 
 // number scans a number: decimal, 0x, 0o or 0b integers, floats, with
@@ -64,8 +66,8 @@ func (l *lexer) addInteger(start int) error {
 	if i, err := strconv.ParseInt(digits, base, 64); err == nil {
 		return l.addNumber(i, start)
 	}
-	if len(digits) > maxIntegerDigits {
-		return l.errorf(start, "the integer has more than %d digits", maxIntegerDigits)
+	if len(digits) > python.MaxDigits {
+		return l.errorf(start, "the integer has more than %d digits", python.MaxDigits)
 	}
 	i, ok := new(big.Int).SetString(digits, base)
 	if !ok {

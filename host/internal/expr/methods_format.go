@@ -7,6 +7,8 @@ import (
 	"strconv"
 	"strings"
 	"unicode/utf8"
+
+	"github.com/the-edge-agent/tea/host/internal/python"
 )
 
 // formatMethod is "{}".format(...): fields by order, number or name, followed
@@ -174,7 +176,7 @@ func parsePresentation(s string) (presentation, error) {
 
 // format formats a value according to the presentation.
 func (p presentation) format(v any) (string, error) {
-	if !isNumber(v) || p.verb == 's' || typeName(v) == "boolean" && p.verb == 0 {
+	if !python.IsNumber(v) || p.verb == 's' || typeName(v) == "boolean" && p.verb == 0 {
 		return p.formatOther(v)
 	}
 	digits, err := p.digits(v)
@@ -245,13 +247,13 @@ func (p presentation) digits(v any) (string, error) {
 		if isFloat {
 			return "", fmt.Errorf("format(): :%c needs an integer, not a float", p.verb)
 		}
-		return p.integer(toBig(v)), nil
+		return p.integer(python.Big(v)), nil
 	case 'e', 'E', 'f', 'F', 'g', 'G', '%':
-		return p.float(toFloat(v)), nil
+		return p.float(python.Float(v)), nil
 	}
 	if p.precision >= 0 {
 		p.verb = 'g'
-		return p.float(toFloat(v)), nil
+		return p.float(python.Float(v)), nil
 	}
 	return textOf(v)
 }

@@ -3,6 +3,8 @@ package expr
 import (
 	"encoding/json"
 	"slices"
+
+	"github.com/the-edge-agent/tea/host/internal/python"
 )
 
 // expression parses a full expression: `a if b else c`.
@@ -183,12 +185,10 @@ func signed(sign token, term node) node {
 	if l, ok := term.(*literal); ok {
 		switch v := l.value.(type) {
 		case int64, float64, json.Number:
-			if sign.text == "+" {
-				return l
+			if sign.text == "-" {
+				return &literal{value: python.Negate(v)}
 			}
-			if negative, err := negate(v); err == nil {
-				return &literal{value: negative}
-			}
+			return l
 		}
 	}
 	return &unary{op: sign.text[0], term: term, pos: sign.pos}

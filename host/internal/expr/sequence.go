@@ -3,6 +3,8 @@ package expr
 import (
 	"errors"
 	"fmt"
+
+	"github.com/the-edge-agent/tea/host/internal/python"
 )
 
 // pair is an element of groupby's result: the list [grouper, list] with named
@@ -68,44 +70,16 @@ func slice(v any, start, stop, step *int) (any, error) {
 	case string:
 		runes := []rune(v)
 		var out []rune
-		for i := range indices(len(runes), start, stop, by) {
+		for i := range python.Indices(len(runes), start, stop, by) {
 			out = append(out, runes[i])
 		}
 		return string(out), nil
 	case []any:
 		out := []any{}
-		for i := range indices(len(v), start, stop, by) {
+		for i := range python.Indices(len(v), start, stop, by) {
 			out = append(out, v[i])
 		}
 		return out, nil
 	}
 	return nil, fmt.Errorf("cannot slice %s", typeName(v))
-}
-
-// indices yields the indices of a slice of a sequence of length n.
-func indices(n int, start, stop *int, step int) func(yield func(int) bool) {
-	low, high := 0, n // limits of a bound
-	from, to := 0, n
-	if step < 0 {
-		low, high = -1, n-1
-		from, to = n-1, -1
-	}
-	bound := func(b *int, fallback int) int {
-		if b == nil {
-			return fallback
-		}
-		i := *b
-		if i < 0 {
-			i += n
-		}
-		return min(max(i, low), high)
-	}
-	from, to = bound(start, from), bound(stop, to)
-	return func(yield func(int) bool) {
-		for i := from; (step > 0 && i < to) || (step < 0 && i > to); i += step {
-			if !yield(i) || step > n || step < -n {
-				return
-			}
-		}
-	}
 }

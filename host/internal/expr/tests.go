@@ -2,10 +2,11 @@ package expr
 
 import (
 	"encoding/json"
-	"errors"
 	"fmt"
 	"strings"
 	"unicode"
+
+	"github.com/the-edge-agent/tea/host/internal/python"
 )
 
 // buildTests returns the table of the tests after `is`, by name.
@@ -54,7 +55,7 @@ func predicates() map[string]func(v any) bool {
 		"upper":     func(v any) bool { return isCased(v, unicode.IsUpper, unicode.IsLower) },
 		"mapping":   func(v any) bool { _, ok := plainValue(v).(map[string]any); return ok },
 		"none":      isNull,
-		"number":    isNumber,
+		"number":    python.IsNumber,
 		"sequence":  func(v any) bool { _, err := length(v); return err == nil && !isNull(v) },
 		"string":    func(v any) bool { _, ok := v.(string); return ok },
 	}
@@ -69,10 +70,10 @@ func isInteger(v any) bool {
 }
 
 func isParity(v any, rest int64) bool {
-	if !isNumber(v) {
+	if !python.IsNumber(v) {
 		return false
 	}
-	m, err := calculate("%", v, int64(2))
+	m, err := python.Calculate("%", v, int64(2))
 	return err == nil && equal(m, rest)
 }
 
@@ -83,13 +84,10 @@ func isCased(v any, has, hasNot func(rune) bool) bool {
 }
 
 func divisibleTest(a *args) (any, error) {
-	if !isNumber(a.in) || !isNumber(a.list[0]) {
+	if !python.IsNumber(a.in) || !python.IsNumber(a.list[0]) {
 		return nil, fmt.Errorf("divisibleby needs numbers, not %s and %s", typeName(a.in), typeName(a.list[0]))
 	}
-	m, err := calculate("%", a.in, a.list[0])
-	if errors.Is(err, errDivision) {
-		return nil, err
-	}
+	m, err := python.Calculate("%", a.in, a.list[0])
 	return equal(m, int64(0)), err
 }
 

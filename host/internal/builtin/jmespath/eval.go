@@ -8,6 +8,8 @@ import (
 	"slices"
 
 	"github.com/jmespath-community/go-jmespath/pkg/parsing"
+
+	"github.com/the-edge-agent/tea/host/internal/python"
 )
 
 // Bounds of the steps of one evaluation, as small expressions can have huge
@@ -327,30 +329,9 @@ func cut[T any](list []T, parts []*int) []T {
 	if parts[2] != nil {
 		step = *parts[2]
 	}
-	low, high := 0, len(list)
-	start, stop := low, high
-	if step < 0 {
-		low, high = -1, len(list)-1
-		start, stop = high, low
-	}
-	place := func(given *int, absent int) int {
-		if given == nil {
-			return absent
-		}
-		i := *given
-		if i < 0 {
-			i += len(list)
-		}
-		return min(max(i, low), high)
-	}
 	out := []T{}
-	from, to := place(parts[0], start), place(parts[1], stop)
-	for i := from; step > 0 && i < to || step < 0 && i > to; {
+	for i := range python.Indices(len(list), parts[0], parts[1], step) {
 		out = append(out, list[i])
-		if step > 0 && step > to-i || step < 0 && step < to-i {
-			break // further would overflow
-		}
-		i += step
 	}
 	return out
 }

@@ -3,12 +3,13 @@ package jmespath
 import (
 	"math"
 
+	"github.com/the-edge-agent/tea/host/internal/python"
 	"github.com/the-edge-agent/tea/sdk/value"
 )
 
 func abs(_ *run, args []any) (any, error) {
-	if sign, _ := value.Compare(args[0], int64(0)); sign < 0 {
-		return arithmetic('-', int64(0), args[0])
+	if sign(args[0]) < 0 {
+		return python.Negate(args[0]), nil
 	}
 	return args[0], nil
 }
@@ -29,7 +30,7 @@ func sum(_ *run, args []any) (any, error) {
 	var total any = int64(0)
 	for _, e := range args[0].([]any) {
 		var err error
-		if total, err = arithmetic('+', total, e); err != nil {
+		if total, err = arithmetic("+", total, e); err != nil {
 			return nil, err
 		}
 	}
@@ -45,7 +46,7 @@ func avg(r *run, args []any) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	return arithmetic('/', total, int64(len(list)))
+	return arithmetic("/", total, int64(len(list)))
 }
 
 // toNumber parses a string as a JSON number: "0x10" and "inf" are not numbers.

@@ -1,75 +1,33 @@
 package jmespath
 
 import (
-	"fmt"
-	"math"
-	"math/big"
-
+	"github.com/the-edge-agent/tea/host/internal/python"
 	"github.com/the-edge-agent/tea/sdk/value"
 )
 
-// maxBits bounds calculated integers.
-const maxBits = 4096
-
-// arithmetic calculates: with integers exactly, and to an integer where the
-// result is one, 'd' being division rounded down.
-func arithmetic(operator byte, a, b any) (any, error) {
-	ai, aInt := value.Big(a)
-	bi, bInt := value.Big(b)
-	if !aInt || !bInt {
-		return floatArithmetic(operator, a, b)
-	}
-	result := new(big.Int)
-	switch operator {
-	case '+':
-		result.Add(ai, bi)
-	case '-':
-		result.Sub(ai, bi)
-	case '*':
-		result.Mul(ai, bi)
-	case '%':
-		result.Rem(ai, bi)
-	case 'd':
-		quotient, rest := new(big.Int).QuoRem(ai, bi, result)
-		if rest.Sign() != 0 && rest.Sign() != bi.Sign() {
-			quotient.Sub(quotient, big.NewInt(1))
+// arithmetic calculates as Python does, except that the result of / is an
+// integer if it is one, and that of % has the sign of a.
+func arithmetic(op string, a, b any) (any, error) {
+	switch op {
+	case "/":
+		whole, err := python.Calculate("//", a, b)
+		if err != nil {
+			return nil, err
 		}
-		result = quotient
-	case '/':
-		quotient, rest := new(big.Int).QuoRem(ai, bi, new(big.Int))
-		if rest.Sign() != 0 {
-			return floatArithmetic(operator, a, b)
+		if product, err := python.Calculate("*", whole, b); err == nil && value.Equal(product, a) {
+			return whole, nil
 		}
-		result = quotient
+	case "%":
+		rest, err := python.Calculate("%", a, b)
+		if err == nil && sign(rest) != 0 && sign(rest) != sign(a) {
+			return python.Calculate("-", rest, b)
+		}
+		return rest, err
 	}
-	if result.BitLen() > maxBits {
-		return nil, fmt.Errorf("the result has too many digits")
-	}
-	return value.FromBig(result), nil
+	return python.Calculate(op, a, b)
 }
 
-// floatArithmetic calculates with the nearest floats, which are infinite, and
-// refused by their result, where a number is out of range.
-func floatArithmetic(operator byte, x, y any) (any, error) {
-	var f float64
-	a, _ := value.Float(x)
-	b, _ := value.Float(y)
-	switch operator {
-	case '+':
-		f = a + b
-	case '-':
-		f = a - b
-	case '*':
-		f = a * b
-	case '/':
-		f = a / b
-	case 'd':
-		f = math.Floor(a / b)
-	case '%':
-		f = math.Mod(a, b)
-	}
-	if math.IsInf(f, 0) || math.IsNaN(f) {
-		return nil, fmt.Errorf("the result is not a finite number")
-	}
-	return f, nil
+func sign(v any) int {
+	order, _ := value.Compare(v, int64(0))
+	return order
 }

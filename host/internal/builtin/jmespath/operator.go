@@ -32,7 +32,7 @@ func (r *run) operator(n *parsing.ASTNode, v any) (any, error) {
 			return nil, nil
 		}
 		if n.Value == parsing.TOKMinus {
-			return arithmetic('-', int64(0), left)
+			return arithmetic("-", int64(0), left)
 		}
 		return left, nil
 	case parsing.ASTComparator, parsing.ASTArithmeticExpression:
@@ -113,25 +113,11 @@ func calculate(operator, left, right any) (any, error) {
 	if !value.IsNumber(left) || !value.IsNumber(right) {
 		return nil, nil
 	}
-	switch operator {
-	case parsing.TOKPlus:
-		return arithmetic('+', left, right)
-	case parsing.TOKMinus:
-		return arithmetic('-', left, right)
-	case parsing.TOKStar, parsing.TOKMultiply:
-		return arithmetic('*', left, right)
-	}
-	if zero, _ := value.Compare(right, int64(0)); zero == 0 {
-		return nil, fmt.Errorf("division by zero")
-	}
-	switch operator {
-	case parsing.TOKDivide:
-		return arithmetic('/', left, right)
-	case parsing.TOKDiv:
-		return arithmetic('d', left, right)
-	default:
-		return arithmetic('%', left, right)
-	}
+	op := map[any]string{
+		parsing.TOKPlus: "+", parsing.TOKMinus: "-", parsing.TOKStar: "*", parsing.TOKMultiply: "*",
+		parsing.TOKDivide: "/", parsing.TOKDiv: "//", parsing.TOKModulo: "%",
+	}[operator]
+	return arithmetic(op, left, right)
 }
 
 // isFalse reports whether v is false in JMESPath: null, false, or empty. The
