@@ -42,6 +42,10 @@ type Report struct {
 	// look finds slow nodes if there are no live lines.
 	look   *time.Timer
 	closed bool
+	// flushed is when plain lines were written last; waits says that those that
+	// followed wait for a timer.
+	flushed time.Time
+	waits   bool
 }
 
 const (
@@ -49,6 +53,9 @@ const (
 	redrawEvery = 100 * time.Millisecond
 	// lookEvery is the interval at which plain output looks for slow nodes.
 	lookEvery = time.Second
+	// plainEvery and plainBytes bound how long and how many plain lines wait.
+	plainEvery = 20 * time.Millisecond
+	plainBytes = 16 << 10
 )
 
 // New returns a report that writes to w. The caller must call [Report.Close].
@@ -76,7 +83,7 @@ func (r *Report) Event(e flow.Event) {
 		for _, l := range r.lines.settled(true) {
 			r.above.WriteString(r.plainLine(l) + "\n")
 		}
-		r.flush()
+		r.flushSoon()
 		return
 	}
 	if settled := r.lines.settled(false); len(settled) > 0 {
@@ -85,6 +92,25 @@ func (r *Report) Event(e flow.Event) {
 			r.above.WriteString(r.lineText(l, columns) + "\n")
 		}
 	} // the next tick shows it
+}
+
+// flushSoon is flush for plain lines, which can be many: those that follow the
+// last write closely are written together.
+func (r *Report) flushSoon() {
+	if time.Since(r.flushed) >= plainEvery || r.above.Len() >= plainBytes {
+		r.flush()
+		r.flushed = time.Now()
+		return
+	}
+	if r.above.Len() > 0 && !r.waits {
+		r.waits = true
+		time.AfterFunc(plainEvery, func() {
+			r.mu.Lock()
+			defer r.mu.Unlock()
+			r.waits = false
+			r.flush()
+		})
+	}
 }
 
 // begin starts the periodic work once: the live lines, or the search for slow

@@ -8,6 +8,7 @@ import (
 	"cmp"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -253,16 +254,24 @@ func rewrite(v any, text func(string) string, number func(any) any) (out any, ch
 }
 
 func rewriteObject(m map[string]any, text func(string) string, number func(any) any) (any, bool) {
+	out, renamed := m, false
 	changed := false
-	out := make(map[string]any, len(m))
 	for k, e := range m {
 		n, c := rewrite(e, text, number)
-		key := text(k)
-		changed = changed || c || key != k
-		out[key] = n
+		if c && !changed {
+			out, changed = maps.Clone(m), true
+		}
+		if c {
+			out[k] = n
+		}
+		renamed = renamed || text(k) != k
 	}
-	if !changed {
-		return m, false
+	if !renamed {
+		return out, changed
 	}
-	return out, true
+	all := make(map[string]any, len(m))
+	for k, e := range out {
+		all[text(k)] = e
+	}
+	return all, true
 }

@@ -63,9 +63,15 @@ func Encode(path execpath.Path, rec Record, secrets *secret.Set) (checkpoint.Rec
 		if f.omit && member.IsZero() {
 			continue
 		}
-		content, err := member.Interface(), error(nil)
-		if !isValue(member) {
-			content, err = value.From(content)
+		var content any
+		var err error
+		switch {
+		case member.Kind() == reflect.String:
+			content = member.String()
+		case isValue(member):
+			content = member.Interface()
+		default:
+			content, err = value.From(member.Interface())
 		}
 		if err == nil {
 			if len(body) > 1 {
