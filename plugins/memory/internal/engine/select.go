@@ -79,6 +79,9 @@ func (e *Engine) Select(ctx context.Context, query string, bounds store.Sandbox)
 		e.options.Overrun()
 	}
 	failure.Message += "; the database did not stop it"
+	if failure.Type == tea.ValidationError {
+		failure.Type = tea.ResourceExhausted
+	}
 	return store.Table{}, failure
 }
 

@@ -1,7 +1,11 @@
 package engine_test
 
 import (
+	"context"
 	"errors"
+	"fmt"
+	"os"
+	"os/exec"
 	"slices"
 	"strconv"
 	"strings"
@@ -31,6 +35,8 @@ const endless = "WITH RECURSIVE t(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM t)
 var bombs = []struct {
 	query   string
 	dialect store.Dialect
+	// deaf marks queries that DuckDB does not stop in time: the process ends.
+	deaf bool
 }{
 	{query: endless + "SELECT count(*) FROM t"},
 	{query: endless + "SELECT n FROM t"},
@@ -59,7 +65,7 @@ var bombs = []struct {
 	{query: "SELECT " + strings.Repeat("upper(", 3000) + "'a'" + strings.Repeat(")", 3000)},
 	{query: "SELECT * FROM orders" + joined(60)},
 	{query: "SELECT printf('%.1000000000c', 'a')", dialect: store.SQLite},
-	{query: "SELECT printf('%1000000000d', 1)"},
+	{query: "SELECT printf('%1000000000d', 1)", deaf: true},
 	{query: "SELECT instr(printf('%.900000c', 'a'), printf('%.400000c', 'a') || 'b')", dialect: store.SQLite},
 	{query: "SELECT length(replace(printf('%.900000c', 'a'), printf('%.400000c', 'a') || 'b', ''))", dialect: store.SQLite},
 	{query: "SELECT length(replace(printf('%.900000c', 'a'), 'a', printf('%.900000c', 'b')))", dialect: store.SQLite},
@@ -68,21 +74,21 @@ var bombs = []struct {
 	{query: "WITH RECURSIVE t(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM t) SELECT length(group_concat(printf('%.500000c', n))) FROM t", dialect: store.SQLite},
 	{query: "SELECT x'' || hex(hex(hex(hex(hex(hex(printf('%.90000c', 'a')))))))", dialect: store.SQLite},
 	{query: "SELECT count(*) FROM json_each(replace(printf('[%.450000c1]', 'a'), 'a', '1,')) a, json_each(replace(printf('[%.450000c1]', 'a'), 'a', '1,')) b", dialect: store.SQLite},
-	{query: "SELECT repeat('a', 4000000000)", dialect: store.DuckDB},
-	{query: "SELECT repeat(repeat(repeat('a', 1000), 1000), 1000)", dialect: store.DuckDB},
-	{query: "SELECT max(length(repeat('" + strings.Repeat("x", 50_000) + "' || range, 1000))) FROM range(100000)", dialect: store.DuckDB},
-	{query: "SELECT max(length(lpad(lpad(range::VARCHAR, 1000, 'a') || '', 1000000000, 'b'))) FROM range(10000)", dialect: store.DuckDB},
+	{query: "SELECT repeat('a', 4000000000)", dialect: store.DuckDB, deaf: true},
+	{query: "SELECT repeat(repeat(repeat('a', 1000), 1000), 1000)", dialect: store.DuckDB, deaf: true},
+	{query: "SELECT max(length(repeat('" + strings.Repeat("x", 50_000) + "' || range, 1000))) FROM range(100000)", dialect: store.DuckDB, deaf: true},
+	{query: "SELECT max(length(lpad(lpad(range::VARCHAR, 1000, 'a') || '', 1000000000, 'b'))) FROM range(10000)", dialect: store.DuckDB, deaf: true},
 	{query: "SELECT count(*) FROM range(1000000000000)", dialect: store.DuckDB},
 	{query: "SELECT range FROM range(1000000000000)", dialect: store.DuckDB},
 	{query: "SELECT list(range) FROM range(10000000000)", dialect: store.DuckDB},
 	{query: "SELECT string_agg(repeat('x', 1000), '') FROM range(10000000000)", dialect: store.DuckDB},
 	{query: "SELECT histogram(range) FROM range(10000000000)", dialect: store.DuckDB},
 	{query: "SELECT approx_quantile(range, 0.5), median(range), mode(range) FROM range(10000000000)", dialect: store.DuckDB},
-	{query: "SELECT range(1000000000)", dialect: store.DuckDB},
-	{query: "SELECT len(generate_series(0, 1000000000))", dialect: store.DuckDB},
-	{query: "SELECT [x FOR x IN range(1000000000)]", dialect: store.DuckDB},
-	{query: "SELECT unnest(range(0, 1000000000))", dialect: store.DuckDB},
-	{query: "SELECT list_transform(range(1000), lambda x: list_transform(range(1000), lambda y: list_transform(range(1000), lambda z: x + y + z)))", dialect: store.DuckDB},
+	{query: "SELECT range(1000000000)", dialect: store.DuckDB, deaf: true},
+	{query: "SELECT len(generate_series(0, 1000000000))", dialect: store.DuckDB, deaf: true},
+	{query: "SELECT [x FOR x IN range(1000000000)]", dialect: store.DuckDB, deaf: true},
+	{query: "SELECT unnest(range(0, 1000000000))", dialect: store.DuckDB, deaf: true},
+	{query: "SELECT list_transform(range(1000), lambda x: list_transform(range(1000), lambda y: list_transform(range(1000), lambda z: x + y + z)))", dialect: store.DuckDB, deaf: true},
 	{query: "SELECT list_reduce([[1, 2], [3, 4]]::INTEGER[][], lambda a, b: list_concat(list_concat(a, a), list_concat(b, b)))", dialect: store.DuckDB},
 	{query: "SELECT * FROM range(10000000000) a(x) ORDER BY hash(x)", dialect: store.DuckDB},
 	{query: "SELECT x, count(*) FROM range(10000000000) a(x) GROUP BY x", dialect: store.DuckDB},
@@ -96,8 +102,8 @@ var bombs = []struct {
 	{query: "SELECT 10::HUGEINT ** 100000", dialect: store.DuckDB},
 	{query: "SELECT bin(1), to_days(1000000000000), DATE '2000-01-01' + INTERVAL 1000000000 YEAR", dialect: store.DuckDB},
 	{query: "SELECT generate_series FROM generate_series(TIMESTAMP '0001-01-01', TIMESTAMP '9999-01-01', INTERVAL 1 MICROSECOND)", dialect: store.DuckDB},
-	{query: "SELECT format('{:1000000000}', 1)", dialect: store.DuckDB},
-	{query: "SELECT from_json('" + strings.Repeat("[", 5000) + strings.Repeat("]", 5000) + "', '" + strings.Repeat("[", 500) + `"JSON"` + strings.Repeat("]", 500) + "')", dialect: store.DuckDB},
+	{query: "SELECT format('{:1000000000}', 1)", dialect: store.DuckDB, deaf: true},
+	{query: "SELECT from_json('" + strings.Repeat("[", 5000) + strings.Repeat("]", 5000) + "', '" + strings.Repeat("[", 500) + `"JSON"` + strings.Repeat("]", 500) + "')", dialect: store.DuckDB, deaf: true},
 	{query: "SELECT " + strings.Repeat("[", 3000) + "1" + strings.Repeat("]", 3000), dialect: store.DuckDB},
 	{query: "SELECT '1'::INTEGER" + strings.Repeat("[]", 1000), dialect: store.DuckDB},
 	{query: "SELECT '1'::" + strings.Repeat("STRUCT(a ", 500) + "INTEGER" + strings.Repeat(")", 500), dialect: store.DuckDB},
@@ -135,7 +141,8 @@ func TestSelectStaysWithinItsLimits(t *testing.T) {
 			e := stockedWith(t, engine.Options{Dir: t.TempDir(), Driver: driver, Warmup: true, Limits: engine.Limits{MemoryBytes: 64 << 20}})
 			var queries []string
 			for _, bomb := range bombs {
-				if bomb.dialect == "" || bomb.dialect == driver.Dialect() {
+				deaf := bomb.deaf && driver.Dialect() == store.DuckDB
+				if !deaf && (bomb.dialect == "" || bomb.dialect == driver.Dialect()) {
 					queries = append(queries, bomb.query)
 				}
 			}
@@ -148,6 +155,103 @@ func TestSelectStaysWithinItsLimits(t *testing.T) {
 				unharmed(t, e, strings.Join(batch, "\n"))
 			}
 		})
+	}
+}
+
+// TestABombThatCannotBeStoppedEndsItsProcessOnly runs each in a process, as the
+// plugin does: its caller gets a typed error, the process ends, and the next one
+// finds everything that was acknowledged.
+func TestABombThatCannotBeStoppedEndsItsProcessOnly(t *testing.T) {
+	t.Parallel()
+	if testing.Short() {
+		t.Skip("it runs into time limits")
+	}
+	for _, driver := range drivers(t) {
+		if driver.Dialect() != store.DuckDB {
+			continue
+		}
+		dir := t.TempDir()
+		if err := stocked(t, driver, dir).Close(); err != nil {
+			t.Fatal(err)
+		}
+		started, overran := 0, 0
+		for _, bomb := range bombs {
+			if !bomb.deaf {
+				continue
+			}
+			started++
+			command := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^TestBombProcess$")
+			command.Env = append(os.Environ(), "TEA_BOMB="+bomb.query, "TEA_BOMB_DIR="+dir)
+			out, err := command.Output()
+			code := command.ProcessState.ExitCode()
+			kind, _, _ := strings.Cut(string(out), ": ")
+			if code != overrun && code != 0 || kind != string(tea.Timeout) && kind != string(tea.ResourceExhausted) {
+				t.Errorf("%.200s\nended with %d (%v) and said %.300s", bomb.query, code, err, out)
+			}
+			if code == overrun {
+				overran++
+			}
+		}
+		if overran == 0 {
+			t.Error("DuckDB has stopped all of them")
+		}
+		e, err := engine.Open(t.Context(), engine.Options{Dir: dir, Driver: driver})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer e.Close()
+		unharmed(t, e, "all of them")
+		table, err := e.Select(t.Context(), "SELECT count(*) FROM kept", store.Sandbox{Tables: []string{"kept"}, Timeout: time.Minute})
+		if err != nil || rowsOf(t, table) != fmt.Sprintf("[[%d]]", started) {
+			t.Errorf("%d writes were acknowledged, there are %v (%v)", started, table.Rows, err)
+		}
+	}
+}
+
+// overrun is the exit code of a process with a query that cannot be stopped.
+const overrun = 3
+
+// TestBombProcess is such a process: it writes, and then runs the query.
+func TestBombProcess(t *testing.T) {
+	dir := os.Getenv("TEA_BOMB_DIR")
+	if dir == "" {
+		t.Skip("it is run by another test")
+	}
+	for _, driver := range drivers(t) {
+		if driver.Dialect() != store.DuckDB {
+			continue
+		}
+		answered := make(chan struct{})
+		end := func() {
+			go func() {
+				<-answered
+				os.Exit(overrun)
+			}()
+		}
+		e, err := engine.Open(t.Context(), engine.Options{Dir: dir, Driver: driver, Limits: engine.Limits{MemoryBytes: 64 << 20}, Overrun: end})
+		if err != nil {
+			t.Fatal(err)
+		}
+		err = e.Write(t.Context(), func(ctx context.Context, tx store.Tx) error {
+			if _, err := tx.Exec(ctx, "CREATE TABLE IF NOT EXISTS kept (n INTEGER)"); err != nil {
+				return err
+			}
+			_, err := tx.Exec(ctx, "INSERT INTO kept VALUES (1)")
+			return err
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		bounds := outside()
+		bounds.Timeout = 250 * time.Millisecond
+		_, err = e.Select(t.Context(), os.Getenv("TEA_BOMB"), bounds)
+		fmt.Printf("%v\n", err) // the type comes first
+		close(answered)
+		if !strings.Contains(fmt.Sprint(err), "did not stop it") {
+			_ = e.Close() // it was stopped after all
+			os.Exit(0)
+		}
+		select {}
 	}
 }
 
