@@ -19,7 +19,7 @@ import (
 // same data, opened again.
 func BlobStorage(t *testing.T, open func(t *testing.T) store.BlobStorage) {
 	t.Helper()
-	for name, test := range map[string]func(t *testing.T, open func(t *testing.T) store.BlobStorage){
+	run(t, func(*testing.T) func(t *testing.T) store.BlobStorage { return open }, map[string]func(t *testing.T, open func(t *testing.T) store.BlobStorage){
 		"round trip":      blobRoundTrip,
 		"move":            blobMove,
 		"list":            blobList,
@@ -30,20 +30,12 @@ func BlobStorage(t *testing.T, open func(t *testing.T) store.BlobStorage) {
 		"open readers":    blobReaders,
 		"many":            blobMany,
 		"canceled":        blobCanceled,
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			test(t, open)
-		})
-	}
+	})
 }
 
 func save(t *testing.T, b store.BlobStorage, name, content string) {
 	t.Helper()
-	info, err := b.Put(t.Context(), name, strings.NewReader(content))
-	if err != nil {
-		t.Fatal(err)
-	}
+	info := must(b.Put(t.Context(), name, strings.NewReader(content)))(t)
 	if info.Name != name || info.Size != int64(len(content)) || info.Modified.IsZero() {
 		t.Errorf("Put(%q) gives %+v", name, info)
 	}
@@ -60,10 +52,7 @@ func contentOf(t *testing.T, b store.BlobStorage, name string) string {
 		t.Fatal(err)
 	}
 	defer r.Close()
-	content, err := io.ReadAll(r)
-	if err != nil {
-		t.Fatal(err)
-	}
+	content := must(io.ReadAll(r))(t)
 	return string(content)
 }
 
@@ -230,10 +219,7 @@ func blobReaders(t *testing.T, open func(t *testing.T) store.BlobStorage) {
 		"replaced": func(name string) error { save(t, b, name, "new"); return nil },
 	} {
 		save(t, b, name, old)
-		r, err := b.Get(t.Context(), name)
-		if err != nil {
-			t.Fatal(err)
-		}
+		r := must(b.Get(t.Context(), name))(t)
 		if err := change(name); err != nil {
 			t.Fatal(err)
 		}
@@ -279,19 +265,13 @@ func blobMany(t *testing.T, open func(t *testing.T) store.BlobStorage) {
 func blobCanceled(t *testing.T, open func(t *testing.T) store.BlobStorage) {
 	b := open(t)
 	save(t, b, "a", "a")
-	ctx, cancel := context.WithCancel(t.Context())
-	cancel()
 	var r io.ReadCloser
-	for what, call := range map[string]func() error{
-		"Get":    func() (err error) { r, err = b.Get(ctx, "a"); return err },
-		"Stat":   func() error { _, err := b.Stat(ctx, "a"); return err },
-		"Move":   func() error { return b.Move(ctx, "a", "b") },
-		"Delete": func() error { return b.Delete(ctx, "none") },
-	} {
-		if err := call(); err != nil && !errors.Is(err, context.Canceled) && !errors.Is(err, store.ErrNotFound) {
-			t.Errorf("%s with a context that has ended gives %v", what, err)
-		}
-	}
+	canceled(t, map[string]func(ctx context.Context) error{
+		"Get":    func(ctx context.Context) (err error) { r, err = b.Get(ctx, "a"); return err },
+		"Stat":   func(ctx context.Context) error { _, err := b.Stat(ctx, "a"); return err },
+		"Move":   func(ctx context.Context) error { return b.Move(ctx, "a", "b") },
+		"Delete": func(ctx context.Context) error { return b.Delete(ctx, "none") },
+	}, store.ErrNotFound)
 	if r != nil {
 		want(t, "closing", r.Close(), nil)
 	}

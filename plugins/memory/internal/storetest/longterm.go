@@ -25,7 +25,13 @@ type OpenLongTerm func(t *testing.T, clock *clock.Clock) store.LongTermMemory
 // LongTermMemory runs the suite of [store.LongTermMemory].
 func LongTermMemory(t *testing.T, open OpenLongTerm) {
 	t.Helper()
-	for name, test := range map[string]func(t *testing.T, m *memory){
+	start := func(t *testing.T) *memory {
+		t.Helper()
+		m := &memory{open: open}
+		m.reopen(t)
+		return m
+	}
+	run(t, start, map[string]func(t *testing.T, m *memory){
 		"round trip":         longTermRoundTrip,
 		"what is stored":     longTermStored,
 		"keys":               longTermKeys,
@@ -49,14 +55,7 @@ func LongTermMemory(t *testing.T, open OpenLongTerm) {
 		"required words":     longTermRequired,
 		"closed":             longTermClosed,
 		"canceled":           longTermCanceled,
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			m := &memory{open: open}
-			m.reopen(t)
-			test(t, m)
-		})
-	}
+	})
 }
 
 // memory is a backend and the clock that the test moves.
@@ -81,19 +80,13 @@ func (m *memory) store(t *testing.T, key, value string, ttl time.Duration) store
 
 func (m *memory) batch(t *testing.T, entries ...store.Entry) []store.Stored {
 	t.Helper()
-	stored, err := m.Store(t.Context(), entries...)
-	if err != nil {
-		t.Fatal(err)
-	}
+	stored := must(m.Store(t.Context(), entries...))(t)
 	return stored
 }
 
 func (m *memory) remove(t *testing.T, key string) bool {
 	t.Helper()
-	deleted, err := m.Delete(t.Context(), "", key)
-	if err != nil {
-		t.Fatal(err)
-	}
+	deleted := must(m.Delete(t.Context(), "", key))(t)
 	return deleted
 }
 
@@ -158,10 +151,7 @@ func longTermRoundTrip(t *testing.T, m *memory) {
 	}
 	for range 2 {
 		got := map[string]string{}
-		page, err := m.List(t.Context(), store.List{Limit: 100})
-		if err != nil {
-			t.Fatal(err)
-		}
+		page := must(m.List(t.Context(), store.List{Limit: 100}))(t)
 		for _, e := range page.Entries {
 			got[m.value(t, e.Key)] = string(e.Value)
 		}
@@ -376,28 +366,14 @@ func longTermClosed(t *testing.T, m *memory) {
 	before := m.LongTermMemory
 	m.reopen(t)
 	for name, call := range longTermCalls(before) {
-		connectionError(t, name, call(t.Context()))
+		typed(t, name+" after Close", call(t.Context()), tea.ConnectionError)
 	}
 	want(t, "the value", m.value(t, "a"), `"a"`)
 }
 
 func longTermCanceled(t *testing.T, m *memory) {
 	m.store(t, "a", `"a"`, 0)
-	ctx, cancel := context.WithCancel(t.Context())
-	cancel()
-	for name, call := range longTermCalls(m.LongTermMemory) {
-		if err := call(ctx); err != nil && !errors.Is(err, context.Canceled) && !errors.Is(err, store.ErrNotFound) {
-			t.Errorf("%s gives %v", name, err)
-		}
-	}
+	canceled(t, longTermCalls(m.LongTermMemory), store.ErrNotFound)
 	m.store(t, "b", `"b"`, 0)
 	want(t, "afterwards", m.value(t, "b"), `"b"`)
-}
-
-// connectionError wants one.
-func connectionError(t *testing.T, what string, err error) {
-	t.Helper()
-	if e := tea.AsError(err); e == nil || e.Type != tea.ConnectionError {
-		t.Errorf("%s after Close gives %v, want a connection_error", what, err)
-	}
 }

@@ -30,10 +30,7 @@ func longTermSearch(t *testing.T, m *memory) {
 	want(t, "one of them", m.found(t, store.Search{Prefix: "sensor/", Limit: 1}), "sensor/2")
 	for _, limit := range []int{0, -1} {
 		for _, text := range []string{"temperature", ""} {
-			results, err := m.Search(t.Context(), store.Search{Text: text, Limit: limit})
-			if err != nil || len(results.Found) != 0 {
-				t.Errorf("%q with limit %d: %v, %v", text, limit, results, err)
-			}
+			want(t, fmt.Sprintf("%q with limit %d", text, limit), len(must(m.Search(t.Context(), store.Search{Text: text, Limit: limit}))(t).Found), 0)
 		}
 	}
 	for _, text := range []string{"nothing", `"`, "*", "the", "AND", "temperature:fine", "(", "'; DROP TABLE ltm", "\x00", "\xff"} {
@@ -101,20 +98,16 @@ func longTermRanking(t *testing.T, m *memory) {
 		m.store(t, fmt.Sprintf("%02d", i), fmt.Sprintf(`"%s%s"`, strings.Repeat("pump ", i%7+1), strings.Repeat("valve ", i%11)), 0)
 	}
 	query := store.Search{Text: "pump valve", Limit: 40}
-	results, err := m.Search(t.Context(), query)
+	results := must(m.Search(t.Context(), query))(t)
 	first := results.Found
-	if err != nil || len(first) != 40 || !results.More {
-		t.Fatalf("%d results, more %v, %v", len(first), results.More, err)
-	}
+	want(t, "results and more", []any{len(first), results.More}, []any{40, true})
 	for i := 1; i < len(first); i++ {
 		if first[i].Score > first[i-1].Score || first[i].Score <= 0 {
 			t.Errorf("result %d has score %v after %v", i, first[i].Score, first[i-1].Score)
 		}
 	}
 	m.reopen(t)
-	again, err := m.Search(t.Context(), query)
-	want(t, "the error", err, nil)
-	want(t, "ranking and scores after a restart", again.Found, first)
+	want(t, "ranking and scores after a restart", must(m.Search(t.Context(), query))(t).Found, first)
 }
 
 func longTermList(t *testing.T, m *memory) {
@@ -142,10 +135,7 @@ func longTermList(t *testing.T, m *memory) {
 	}
 	var pages []string
 	for after := ""; ; {
-		page, err := m.List(t.Context(), store.List{After: after, Limit: 4})
-		if err != nil {
-			t.Fatal(err)
-		}
+		page := must(m.List(t.Context(), store.List{After: after, Limit: 4}))(t)
 		for _, e := range page.Entries {
 			after = e.Key
 			pages = append(pages, e.Key)
@@ -155,10 +145,7 @@ func longTermList(t *testing.T, m *memory) {
 		}
 	}
 	want(t, "pages", strings.Join(pages, " "), ordered)
-	page, err := m.List(t.Context(), store.List{})
-	if err != nil || len(page.Entries) != 0 {
-		t.Errorf("a page of no entries: %v, %v", page, err)
-	}
+	want(t, "a page of no entries", len(must(m.List(t.Context(), store.List{}))(t).Entries), 0)
 }
 
 func longTermExpiry(t *testing.T, m *memory) {
@@ -227,10 +214,7 @@ func longTermSweep(t *testing.T, m *memory) {
 		before time.Duration
 		want   int
 	}{{0, 0}, {100*time.Second + time.Microsecond, 100}, {100*time.Second + time.Microsecond, 0}, {time.Hour, 350}} {
-		n, err := m.Sweep(t.Context(), Start.Add(test.before))
-		if err != nil || n != test.want {
-			t.Errorf("a sweep before %v removes %d, %v; want %d", test.before, n, err, test.want)
-		}
+		want(t, fmt.Sprintf("removed by a sweep before %v", test.before), must(m.Sweep(t.Context(), Start.Add(test.before)))(t), test.want)
 	}
 	want(t, "created", m.store(t, "1", large, 0).Created, true)
 	for range 2 {
@@ -276,17 +260,14 @@ func longTermSweepAndWrite(t *testing.T, m *memory) {
 	sweeps.Wait()
 }
 
-// entry is what is under a key, as List gives it; Retrieve must say the same.
+// entry returns the entry with a key from List; Retrieve must agree.
 func (m *memory) entry(t *testing.T, key string) store.Memory {
 	t.Helper()
 	page, err := m.List(t.Context(), store.List{Prefix: key, Limit: 1})
 	if err != nil || len(page.Entries) != 1 {
 		t.Fatalf("list %q: %v, %v", key, page, err)
 	}
-	got, err := m.Retrieve(t.Context(), "", key)
-	if err != nil {
-		t.Fatal(err)
-	}
+	got := must(m.Retrieve(t.Context(), "", key))(t)
 	same := page.Entries[0]
 	got.ID, got.CreatedAt, got.UpdatedAt = same.ID, same.CreatedAt, same.UpdatedAt
 	want(t, "the entry "+key, got, same)

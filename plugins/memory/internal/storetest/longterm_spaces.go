@@ -6,7 +6,6 @@ import (
 	"strings"
 	"testing"
 
-	tea "github.com/the-edge-agent/tea/sdk"
 	"github.com/the-edge-agent/tea/sdk/value"
 
 	"github.com/the-edge-agent/tea/plugins/memory/internal/store"
@@ -41,8 +40,7 @@ func longTermNamespaces(t *testing.T, m *memory) {
 			want(t, "a phrase "+what, len(strings.Fields(m.found(t, store.Search{Namespace: space, Text: fmt.Sprintf(`"common word%dx"`, i)}))), len(keys))
 			want(t, "filtered "+what, len(strings.Fields(m.found(t, store.Search{Namespace: space, Text: "common", Metadata: Filter(t, map[string]any{"n": (i + 1) % len(spaces)})}))), 0)
 			for _, key := range keys {
-				e, err := m.Retrieve(t.Context(), space, key)
-				want(t, "the error "+what, err, nil)
+				e := must(m.Retrieve(t.Context(), space, key))(t)
 				want(t, "the value "+what, string(e.Value), fmt.Sprintf(`"common word%dx"`, i))
 				want(t, "the name "+what, []string{e.Namespace, e.Key}, []string{space, key})
 			}
@@ -64,9 +62,7 @@ func longTermNamespaces(t *testing.T, m *memory) {
 		_, searching := m.Search(t.Context(), store.Search{Namespace: space, Text: "a", Limit: 1})
 		_, listing := m.List(t.Context(), store.List{Namespace: space, Limit: 1})
 		for i, err := range []error{storing, retrieving, deleting, all, searching, listing} {
-			if tea.AsError(err) == nil || tea.AsError(err).Type != tea.ValidationError {
-				t.Errorf("call %d with the namespace %.20q returns %v", i, space, err)
-			}
+			refused(t, fmt.Sprintf("call %d with the namespace %.20q", i, space), err)
 		}
 	}
 }
@@ -84,10 +80,7 @@ func longTermDeletePrefix(t *testing.T, m *memory) {
 	m.pass(1)
 	remove := func(space, prefix string, n int) {
 		t.Helper()
-		got, err := m.DeletePrefix(t.Context(), space, prefix)
-		if err != nil || got != n {
-			t.Errorf("DeletePrefix(%q, %q) = %d, %v; want %d", space, prefix, got, err, n)
-		}
+		want(t, fmt.Sprintf("DeletePrefix(%q, %q)", space, prefix), must(m.DeletePrefix(t.Context(), space, prefix))(t), n)
 	}
 	remove("", "a/0", 1000)
 	remove("", "a/", 1302)
@@ -136,10 +129,7 @@ func longTermPages(t *testing.T, m *memory) {
 			seen := map[string]bool{}
 			pages := 0
 			for more := true; more; pages++ {
-				results, err := m.Search(t.Context(), query)
-				if err != nil {
-					t.Fatal(err)
-				}
+				results := must(m.Search(t.Context(), query))(t)
 				bytes := 0
 				for _, f := range results.Found {
 					bytes += len(f.Value) + len(f.Metadata)
@@ -181,10 +171,7 @@ func longTermRequired(t *testing.T, m *memory) {
 	entries = append(entries, store.Entry{Key: "float", Value: json.RawMessage(`"pump"`), Metadata: []byte(`{"v": 7.0}`)})
 	m.batch(t, entries...)
 	for i, v := range values {
-		want, err := value.Decode([]byte(v))
-		if err != nil {
-			t.Fatal(err)
-		}
+		want := must(value.Decode([]byte(v)))(t)
 		for _, text := range []string{"", "pump"} {
 			found := m.found(t, store.Search{Text: text, Metadata: Filter(t, map[string]any{"v": want})})
 			if key := fmt.Sprintf("%02d", i); found != key && (v != "7" || found != key+" float") {

@@ -1,9 +1,11 @@
 package storetest
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
@@ -19,7 +21,7 @@ import (
 // data, opened again.
 func MetadataStore(t *testing.T, open func(t *testing.T) store.MetadataStore) {
 	t.Helper()
-	for name, test := range map[string]func(t *testing.T, open func(t *testing.T) store.MetadataStore){
+	run(t, func(*testing.T) func(t *testing.T) store.MetadataStore { return open }, map[string]func(t *testing.T, open func(t *testing.T) store.MetadataStore){
 		"versions":     metadataVersions,
 		"all or none":  metadataAllOrNone,
 		"one batch":    metadataBatch,
@@ -34,12 +36,7 @@ func MetadataStore(t *testing.T, open func(t *testing.T) store.MetadataStore) {
 		"first wins":   metadataFirstWins,
 		"readers":      metadataReaders,
 		"canceled":     metadataCanceled,
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			test(t, open)
-		})
-	}
+	})
 }
 
 func put(kind, id, body string) store.Change {
@@ -53,7 +50,7 @@ func apply(t *testing.T, s store.MetadataStore, changes ...store.Change) {
 	}
 }
 
-// bodyOf is the body of a document, "" for none.
+// bodyOf returns the body of a document, "" for none.
 func bodyOf(t *testing.T, s store.MetadataStore, kind, id string) string {
 	t.Helper()
 	d, err := s.Get(t.Context(), kind, id)
@@ -91,10 +88,7 @@ func metadataVersions(t *testing.T, open func(t *testing.T) store.MetadataStore)
 	_, err := s.Get(t.Context(), "k", "a")
 	want(t, "a missing document is not found", errors.Is(err, store.ErrNotFound), true)
 	apply(t, s, put("k", "a", `{"n": 1}`))
-	first, err := s.Get(t.Context(), "k", "a")
-	if err != nil {
-		t.Fatal(err)
-	}
+	first := must(s.Get(t.Context(), "k", "a"))(t)
 	want(t, "version", first.Version, 1)
 	apply(t, s, put("k", "b", `{}`), put("other", "a", `{}`))
 	for name, c := range map[string]store.Change{
@@ -111,10 +105,7 @@ func metadataVersions(t *testing.T, open func(t *testing.T) store.MetadataStore)
 		}
 	}
 	apply(t, s, store.Change{Kind: "k", ID: "a", Body: json.RawMessage(`{"n": 2}`), If: 1})
-	second, err := s.Get(t.Context(), "k", "a")
-	if err != nil {
-		t.Fatal(err)
-	}
+	second := must(s.Get(t.Context(), "k", "a"))(t)
 	want(t, "version", second.Version, 2)
 	if second.Seq <= first.Seq {
 		t.Errorf("seq %d after %d", second.Seq, first.Seq)
@@ -122,10 +113,7 @@ func metadataVersions(t *testing.T, open func(t *testing.T) store.MetadataStore)
 	apply(t, s, store.Change{Kind: "k", ID: "a", If: 2}, store.Change{Kind: "k", ID: "none"})
 	want(t, "removed", bodyOf(t, s, "k", "a"), "")
 	apply(t, s, store.Change{Kind: "k", ID: "a", Body: json.RawMessage(`{"n": 3}`), If: store.New})
-	third, err := s.Get(t.Context(), "k", "a")
-	if err != nil {
-		t.Fatal(err)
-	}
+	third := must(s.Get(t.Context(), "k", "a"))(t)
 	want(t, "version of the new one", third.Version, 1)
 	want(t, "the other kind", bodyOf(t, s, "other", "a"), "{}")
 }
@@ -205,10 +193,7 @@ func metadataConditions(t *testing.T, open func(t *testing.T) store.MetadataStor
 		q := store.DocumentQuery{Kind: "k", OrderBy: "id", Where: []store.Condition{{Field: test.field, Op: test.op, Value: test.value}}}
 		got := strings.Join(idsOf(t, s, q), " ")
 		want(t, fmt.Sprintf("%s %s %v", test.field, test.op, test.value), got, test.want)
-		n, err := s.Count(t.Context(), q)
-		if err != nil || n != len(strings.Fields(test.want)) {
-			t.Errorf("%s %s %v: count %d, %v", test.field, test.op, test.value, n, err)
-		}
+		want(t, fmt.Sprintf("the count of %s %s %v", test.field, test.op, test.value), must(s.Count(t.Context(), q))(t), len(strings.Fields(test.want)))
 	}
 	both := store.DocumentQuery{Kind: "k", Where: []store.Condition{{Field: "v", Op: store.Ge, Value: int64(5)}, {Field: "v", Op: store.Lt, Value: int64(6)}}, OrderBy: "id"}
 	want(t, "both conditions", idsOf(t, s, both), []string{"float", "int"})
@@ -247,10 +232,7 @@ func metadataPages(t *testing.T, open func(t *testing.T) store.MetadataStore) {
 	}
 	want(t, "pages", len(all), 25)
 	want(t, "equal ones are in the order of their ids", all[24], "24")
-	n, err := s.Count(t.Context(), store.DocumentQuery{Kind: "k", Limit: 3, Offset: 20})
-	if err != nil || n != 25 {
-		t.Errorf("count %d, %v; want 25", n, err)
-	}
+	want(t, "count", must(s.Count(t.Context(), store.DocumentQuery{Kind: "k", Limit: 3, Offset: 20}))(t), 25)
 }
 
 func metadataRefusals(t *testing.T, open func(t *testing.T) store.MetadataStore) {
@@ -288,26 +270,52 @@ func metadataRefusals(t *testing.T, open func(t *testing.T) store.MetadataStore)
 	}
 }
 
-// refused wants a validation_error.
+// refused checks that an error is a validation_error.
 func refused(t *testing.T, what string, err error) {
 	t.Helper()
-	if e := tea.AsError(err); e == nil || e.Type != tea.ValidationError {
-		t.Errorf("%s gives %v, want a validation_error", what, err)
+	typed(t, what, err, tea.ValidationError)
+}
+
+// typed checks the type of an error.
+func typed(t *testing.T, what string, err error, want tea.ErrorType) {
+	t.Helper()
+	if e := tea.AsError(err); e == nil || e.Type != want {
+		t.Errorf("%s returns %v, want a %s", what, err, want)
+	}
+}
+
+// canceled checks calls with a context that has ended: they succeed, or fail
+// with the context's error or one of others.
+func canceled(t *testing.T, calls map[string]func(ctx context.Context) error, others ...error) {
+	t.Helper()
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	for name, call := range calls {
+		err := call(ctx)
+		allowed := func(other error) bool { return errors.Is(err, other) }
+		if err != nil && !errors.Is(err, context.Canceled) && !slices.ContainsFunc(others, allowed) {
+			t.Errorf("%s with a canceled context returns %v", name, err)
+		}
+	}
+}
+
+// run runs the tests of a suite, each with its own backend from start.
+func run[T any](t *testing.T, start func(t *testing.T) T, tests map[string]func(t *testing.T, backend T)) {
+	t.Helper()
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			test(t, start(t))
+		})
 	}
 }
 
 func metadataReopen(t *testing.T, open func(t *testing.T) store.MetadataStore) {
 	s := open(t)
 	apply(t, s, put("k", "日本", `{"text": "Grüße \u0000 \ud83d\ude00 '\""}`), put("k", "b", `{}`))
-	before, err := s.Query(t.Context(), store.DocumentQuery{Kind: "k"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	before := must(s.Query(t.Context(), store.DocumentQuery{Kind: "k"}))(t)
 	s = open(t)
-	after, err := s.Query(t.Context(), store.DocumentQuery{Kind: "k"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	after := must(s.Query(t.Context(), store.DocumentQuery{Kind: "k"}))(t)
 	want(t, "documents", after, before)
 	apply(t, s, put("k", "c", `{}`))
 	want(t, "numbers go on", idsOf(t, s, store.DocumentQuery{Kind: "k"}), []string{"日本", "b", "c"})
@@ -323,11 +331,19 @@ func metadataMany(t *testing.T, open func(t *testing.T) store.MetadataStore) {
 	}
 	apply(t, s, add...)
 	apply(t, s, move...)
-	n, err := s.Count(t.Context(), store.DocumentQuery{Kind: "k", Where: []store.Condition{{Field: "id", Op: store.Prefix, Value: "b/"}}})
-	if err != nil || n != len(add) {
-		t.Errorf("%d documents are moved, %v; want %d", n, err, len(add))
-	}
-	err = s.Apply(t.Context(), add...)
-	want(t, "moving back what is not there is fine", err, nil)
+	moved := store.DocumentQuery{Kind: "k", Where: []store.Condition{{Field: "id", Op: store.Prefix, Value: "b/"}}}
+	want(t, "moved documents", must(s.Count(t.Context(), moved))(t), len(add))
+	want(t, "adding them again", s.Apply(t.Context(), add...), nil)
 	want(t, "again is a conflict", errors.Is(s.Apply(t.Context(), add...), store.ErrConflict), true)
+}
+
+// must returns a function that returns v, or ends the test with err.
+func must[T any](v T, err error) func(t *testing.T) T {
+	return func(t *testing.T) T {
+		t.Helper()
+		if err != nil {
+			t.Fatal(err)
+		}
+		return v
+	}
 }

@@ -29,10 +29,7 @@ func metadataConcurrent(t *testing.T, open func(t *testing.T) store.MetadataStor
 	}
 	group.Wait()
 	want(t, "no change is lost", bodyOf(t, s, "k", "sum"), fmt.Sprintf(`{"n":%d}`, goroutines*each))
-	n, err := s.Count(t.Context(), store.DocumentQuery{Kind: "k"})
-	if err != nil || n != goroutines*each+1 {
-		t.Errorf("%d documents, %v", n, err)
-	}
+	want(t, "documents", must(s.Count(t.Context(), store.DocumentQuery{Kind: "k"}))(t), goroutines*each+1)
 }
 
 // addOne changes a document that everybody changes and adds one of its own.
@@ -83,10 +80,7 @@ func metadataFirstWins(t *testing.T, open func(t *testing.T) store.MetadataStore
 		group.Wait()
 		want(t, what, won.Load(), 1)
 	}
-	n, err := s.Count(t.Context(), store.DocumentQuery{Kind: "own"})
-	if err != nil || n != 3 {
-		t.Errorf("%d documents came with a change that was first, %v; want 3", n, err)
-	}
+	want(t, "documents that came with a change that was first", must(s.Count(t.Context(), store.DocumentQuery{Kind: "own"}))(t), 3)
 }
 
 // metadataReaders reads two documents that always change together.
@@ -151,21 +145,16 @@ func metadataCursors(t *testing.T, open func(t *testing.T) store.MetadataStore) 
 func metadataCanceled(t *testing.T, open func(t *testing.T) store.MetadataStore) {
 	s := open(t)
 	apply(t, s, put("k", "a", `{}`))
-	ctx, cancel := context.WithCancel(t.Context())
-	cancel()
-	for what, call := range map[string]func() error{
-		"Get":   func() error { _, err := s.Get(ctx, "k", "a"); return err },
-		"Query": func() error { _, err := s.Query(ctx, store.DocumentQuery{Kind: "k"}); return err },
-		"Count": func() error { _, err := s.Count(ctx, store.DocumentQuery{Kind: "k"}); return err },
-	} {
-		if err := call(); err != nil && !errors.Is(err, context.Canceled) {
-			t.Errorf("%s with a context that has ended gives %v", what, err)
-		}
-	}
-	err := s.Apply(ctx, put("k", "b", `{}`), put("k", "c", `{}`))
-	if err != nil && !errors.Is(err, context.Canceled) {
-		t.Errorf("Apply gives %v", err)
-	}
+	var err error
+	canceled(t, map[string]func(ctx context.Context) error{
+		"Get":   func(ctx context.Context) error { _, err := s.Get(ctx, "k", "a"); return err },
+		"Query": func(ctx context.Context) error { _, err := s.Query(ctx, store.DocumentQuery{Kind: "k"}); return err },
+		"Count": func(ctx context.Context) error { _, err := s.Count(ctx, store.DocumentQuery{Kind: "k"}); return err },
+		"Apply": func(ctx context.Context) error {
+			err = s.Apply(ctx, put("k", "b", `{}`), put("k", "c", `{}`))
+			return err
+		},
+	})
 	want(t, "written", []bool{bodyOf(t, s, "k", "b") != "", bodyOf(t, s, "k", "c") != ""}, []bool{err == nil, err == nil})
 	apply(t, s, put("k", "d", `{}`))
 }

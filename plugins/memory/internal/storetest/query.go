@@ -20,7 +20,13 @@ import (
 // further call of the same test the same database, opened again.
 func QueryEngine(t *testing.T, open func(t *testing.T) store.QueryEngine) {
 	t.Helper()
-	for name, test := range map[string]func(t *testing.T, e *database){
+	start := func(t *testing.T) *database {
+		t.Helper()
+		e := &database{open: open}
+		e.reopen(t)
+		return e
+	}
+	run(t, start, map[string]func(t *testing.T, e *database){
 		"values":           queryValues,
 		"identity":         queryIdentity,
 		"errors":           queryErrors,
@@ -35,14 +41,7 @@ func QueryEngine(t *testing.T, open func(t *testing.T) store.QueryEngine) {
 		"canceled":         queryCanceled,
 		"canceled waiting": queryCanceledWaiting,
 		"closed":           queryClosed,
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			e := &database{open: open}
-			e.reopen(t)
-			test(t, e)
-		})
-	}
+	})
 }
 
 // database is a backend. Its tests use the table of documents.
@@ -82,10 +81,7 @@ func (e *database) add(t *testing.T, ids ...string) {
 // ids are those of all documents.
 func (e *database) ids(t *testing.T) string {
 	t.Helper()
-	rows, err := e.Query(t.Context(), "SELECT id FROM documents ORDER BY id")
-	if err != nil {
-		t.Fatal(err)
-	}
+	rows := must(e.Query(t.Context(), "SELECT id FROM documents ORDER BY id"))(t)
 	return strings.Join(scanTexts(t, rows), " ")
 }
 
@@ -106,15 +102,6 @@ func scanTexts(t *testing.T, rows store.Rows) []string {
 	return texts
 }
 
-// typed wants an error of a type.
-func typed(t *testing.T, what string, err error, want tea.ErrorType) {
-	t.Helper()
-	var e *tea.Error
-	if !errors.As(err, &e) || e.Type != want {
-		t.Errorf("%s gives %v, want a %s", what, err, want)
-	}
-}
-
 func queryValues(t *testing.T, e *database) {
 	for _, test := range []struct {
 		id, body     string
@@ -128,10 +115,7 @@ func queryValues(t *testing.T, e *database) {
 			t.Fatal(err)
 		}
 		for range 2 {
-			rows, err := e.Query(t.Context(), "SELECT body, version, seq, NULL FROM documents WHERE id = ?", test.id)
-			if err != nil {
-				t.Fatal(err)
-			}
+			rows := must(e.Query(t.Context(), "SELECT body, version, seq, NULL FROM documents WHERE id = ?", test.id))(t)
 			var body string
 			var version, seq int64
 			var null *string
@@ -148,16 +132,11 @@ func queryValues(t *testing.T, e *database) {
 }
 
 func queryIdentity(t *testing.T, e *database) {
-	first, err := e.Identity(t.Context())
-	if err != nil || first == "" {
-		t.Fatalf("identity %q, %v", first, err)
-	}
-	dialect := e.Dialect()
+	first, dialect := must(e.Identity(t.Context()))(t), e.Dialect()
+	want(t, "there is an identity", first != "", true)
 	e.reopen(t)
-	again, err := e.Identity(t.Context())
-	if err != nil || again != first || e.Dialect() != dialect {
-		t.Errorf("identity %q in %s, %v; was %q in %s", again, e.Dialect(), err, first, dialect)
-	}
+	want(t, "identity", must(e.Identity(t.Context()))(t), first)
+	want(t, "dialect", e.Dialect(), dialect)
 }
 
 func queryErrors(t *testing.T, e *database) {
@@ -293,13 +272,8 @@ func queryAfterCommit(t *testing.T, e *database) {
 
 func queryRows(t *testing.T, e *database) {
 	e.add(t, "a", "b", "c")
-	rows, err := e.Query(t.Context(), "SELECT id, version AS second FROM documents")
-	if err != nil {
-		t.Fatal(err)
-	}
-	columns, err := rows.Columns()
-	want(t, "columns", columns, []string{"id", "second"})
-	want(t, "their error", err, nil)
+	rows := must(e.Query(t.Context(), "SELECT id, version AS second FROM documents"))(t)
+	want(t, "columns", must(rows.Columns())(t), []string{"id", "second"})
 	want(t, "the first row", rows.Next(), true)
 	want(t, "closed early", errors.Join(rows.Close(), rows.Close()), nil)
 	want(t, "no row after that", rows.Next(), false)
@@ -320,13 +294,11 @@ func queryRows(t *testing.T, e *database) {
 func querySelect(t *testing.T, e *database) {
 	e.add(t, "a", "b", "c")
 	box := store.Sandbox{Tables: []string{"documents"}, MaxRows: 10, MaxBytes: 10_000, Timeout: time.Minute}
-	table, err := e.Select(t.Context(), "SELECT id, version FROM documents WHERE id > 'a' ORDER BY id", box)
-	want(t, "the error", err, nil)
+	table := must(e.Select(t.Context(), "SELECT id, version FROM documents WHERE id > 'a' ORDER BY id", box))(t)
 	want(t, "an answer", table, store.Table{Columns: []string{"id", "version"}, Rows: [][]any{{"b", int64(1)}, {"c", int64(1)}}})
 	few := box
 	few.MaxRows = 2
-	table, err = e.Select(t.Context(), "SELECT id FROM documents ORDER BY id", few)
-	want(t, "its error", err, nil)
+	table = must(e.Select(t.Context(), "SELECT id FROM documents ORDER BY id", few))(t)
 	want(t, "cut off", table, store.Table{Columns: []string{"id"}, Rows: [][]any{{"a"}, {"b"}}, Truncated: true})
 	for _, query := range []string{
 		"DELETE FROM documents", "INSERT INTO documents VALUES ('k', 'x', '{}', 1, 1)", "SELECT 1; DELETE FROM documents", "SELECT * FROM tea_identity",

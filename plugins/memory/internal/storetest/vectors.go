@@ -3,7 +3,6 @@ package storetest
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"math"
 	"math/rand/v2"
@@ -11,6 +10,8 @@ import (
 	"strings"
 	"sync"
 	"testing"
+
+	tea "github.com/the-edge-agent/tea/sdk"
 
 	"github.com/the-edge-agent/tea/plugins/memory/internal/filter"
 	"github.com/the-edge-agent/tea/plugins/memory/internal/store"
@@ -21,7 +22,13 @@ import (
 // opened again.
 func VectorIndex(t *testing.T, open func(t *testing.T) store.VectorIndex) {
 	t.Helper()
-	for name, test := range map[string]func(t *testing.T, x *index){
+	start := func(t *testing.T) *index {
+		t.Helper()
+		x := &index{open: open}
+		x.reopen(t)
+		return x
+	}
+	run(t, start, map[string]func(t *testing.T, x *index){
 		"round trip":  vectorsRoundTrip,
 		"replace":     vectorsReplace,
 		"refusals":    vectorsRefusals,
@@ -35,14 +42,7 @@ func VectorIndex(t *testing.T, open func(t *testing.T) store.VectorIndex) {
 		"concurrent":  vectorsConcurrent,
 		"closed":      vectorsClosed,
 		"canceled":    vectorsCanceled,
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			x := &index{open: open}
-			x.reopen(t)
-			test(t, x)
-		})
-	}
+	})
 }
 
 // index is a backend with a collection that is called c.
@@ -65,19 +65,13 @@ func (x *index) put(t *testing.T, items ...store.VectorItem) {
 
 func (x *index) get(t *testing.T, ids ...string) []store.VectorItem {
 	t.Helper()
-	items, err := x.Get(t.Context(), "c", ids...)
-	if err != nil {
-		t.Fatal(err)
-	}
+	items := must(x.Get(t.Context(), "c", ids...))(t)
 	return items
 }
 
 func (x *index) search(t *testing.T, query store.VectorQuery) []store.VectorHit {
 	t.Helper()
-	hits, err := x.Search(t.Context(), "c", query)
-	if err != nil {
-		t.Fatal(err)
-	}
+	hits := must(x.Search(t.Context(), "c", query))(t)
 	return hits
 }
 
@@ -144,14 +138,8 @@ func vectorsRefusals(t *testing.T, x *index) {
 	}
 	for _, name := range []string{"", strings.Repeat("c", 101), "\xff"} {
 		refused(t, fmt.Sprintf("a collection called %.10q", name), x.Store(t.Context(), name, item("a", 1, 0)))
-		hits, err := x.Search(t.Context(), name, store.VectorQuery{Embedding: []float32{1, 0}, K: 1})
-		if err != nil || len(hits) != 0 {
-			t.Errorf("a search in %.10q: %v, %v", name, hits, err)
-		}
-		n, err := x.Delete(t.Context(), name, "a")
-		if err != nil || n != 0 {
-			t.Errorf("a removal in %.10q: %d, %v", name, n, err)
-		}
+		want(t, fmt.Sprintf("hits in %.10q", name), len(must(x.Search(t.Context(), name, store.VectorQuery{Embedding: []float32{1, 0}, K: 1}))(t)), 0)
+		want(t, fmt.Sprintf("removed in %.10q", name), must(x.Delete(t.Context(), name, "a"))(t), 0)
 	}
 	want(t, "nothing was stored", x.near(t, 5, 1, 1), "a")
 	for _, embedding := range [][]float32{{1}, {1, 0, 0}, {}, {nan, 1}, {inf, 1}, {0, 0}} {
@@ -159,9 +147,7 @@ func vectorsRefusals(t *testing.T, x *index) {
 		refused(t, fmt.Sprintf("a search for %v", embedding), err)
 	}
 	want(t, "the error of no items", x.Store(t.Context(), "empty"), nil)
-	all, err := x.Collections(t.Context())
-	want(t, "collections", all, []store.Collection{{Name: "c", Dimension: 2, Count: 1}})
-	want(t, "their error", err, nil)
+	want(t, "collections", must(x.Collections(t.Context()))(t), []store.Collection{{Name: "c", Dimension: 2, Count: 1}})
 }
 
 func vectorsNames(t *testing.T, x *index) {
@@ -173,14 +159,8 @@ func vectorsNames(t *testing.T, x *index) {
 	}
 	for range 2 {
 		for i, name := range names {
-			items, err := x.Get(t.Context(), name, name, name+"x")
-			if err != nil || len(items) != 1 || items[0].Embedding[0] != float32(i+1) {
-				t.Errorf("%q: %v, %v", name, items, err)
-			}
-			hits, err := x.Search(t.Context(), name, store.VectorQuery{Embedding: []float32{1, 1}, K: 9})
-			if err != nil || hitIDs(hits) != name {
-				t.Errorf("%q finds %q, %v", name, hitIDs(hits), err)
-			}
+			want(t, "items under "+name, must(x.Get(t.Context(), name, name, name+"x"))(t), []store.VectorItem{item(name, float32(i+1), 1)})
+			want(t, "hits in "+name, hitIDs(must(x.Search(t.Context(), name, store.VectorQuery{Embedding: []float32{1, 1}, K: 9}))(t)), name)
 		}
 		x.reopen(t)
 	}
@@ -188,10 +168,7 @@ func vectorsNames(t *testing.T, x *index) {
 
 func vectorsDelete(t *testing.T, x *index) {
 	x.put(t, item("a", 1, 0), item("b", 0, 1), item("c", 1, 1))
-	n, err := x.Delete(t.Context(), "c", "a", "none", "b", "", "a")
-	if err != nil || n != 2 {
-		t.Errorf("%d removed, %v; want 2", n, err)
-	}
+	want(t, "removed", must(x.Delete(t.Context(), "c", "a", "none", "b", "", "a"))(t), 2)
 	for range 2 {
 		want(t, "left", x.near(t, 5, 1, 0), "c")
 		want(t, "gone", len(x.get(t, "a", "b")), 0)
@@ -199,17 +176,13 @@ func vectorsDelete(t *testing.T, x *index) {
 	}
 	x.put(t, item("a", 0, 1))
 	want(t, "a new one", x.near(t, 5, 0, 1), "a c")
-	if n, err = x.Delete(t.Context(), "c", "a", "c"); err != nil || n != 2 {
-		t.Errorf("%d removed, %v; want 2", n, err)
-	}
+	want(t, "removed", must(x.Delete(t.Context(), "c", "a", "c"))(t), 2)
 	x.reopen(t)
 	want(t, "nothing", x.near(t, 5, 1, 0), "")
 	refused(t, "another dimension", x.Store(t.Context(), "c", item("a", 1)))
 	x.put(t, item("a", 0, 1))
 	want(t, "the same dimension", x.near(t, 5, 0, 1), "a")
-	if n, err = x.Delete(t.Context(), "none", "a"); err != nil || n != 0 {
-		t.Errorf("%d removed from no collection, %v", n, err)
-	}
+	want(t, "removed from no collection", must(x.Delete(t.Context(), "none", "a"))(t), 0)
 }
 
 func random(n, dimension int, seed uint64) []store.VectorItem {
@@ -307,10 +280,7 @@ func vectorsFilter(t *testing.T, x *index) {
 // Filter parses a filter.
 func Filter(t *testing.T, wanted map[string]any) filter.Filter {
 	t.Helper()
-	f, err := filter.Parse("filter", wanted)
-	if err != nil {
-		t.Fatal(err)
-	}
+	f := must(filter.Parse("filter", wanted))(t)
 	return f
 }
 
@@ -320,10 +290,7 @@ func vectorsList(t *testing.T, x *index) {
 	for range 2 {
 		var listed []store.VectorItem
 		for after := ""; ; {
-			page, err := x.List(t.Context(), "c", store.VectorPage{After: after, Limit: 10, Embeddings: true})
-			if err != nil {
-				t.Fatal(err)
-			}
+			page := must(x.List(t.Context(), "c", store.VectorPage{After: after, Limit: 10, Embeddings: true}))(t)
 			listed = append(listed, page...)
 			if len(page) < 10 {
 				break
@@ -334,16 +301,10 @@ func vectorsList(t *testing.T, x *index) {
 		x.reopen(t)
 	}
 	for name, page := range map[string]store.VectorPage{"none": {}, "the end": {After: "0024", Limit: 10}} {
-		got, err := x.List(t.Context(), "c", page)
-		want(t, name, len(got), 0)
-		want(t, "its error", err, nil)
+		want(t, name, len(must(x.List(t.Context(), "c", page))(t)), 0)
 	}
-	page, err := x.List(t.Context(), "c", store.VectorPage{Limit: 1})
-	want(t, "its error", err, nil)
-	want(t, "without embeddings", len(page[0].Embedding), 0)
-	page, err = x.List(t.Context(), "none", store.VectorPage{Limit: 1})
-	want(t, "its error", err, nil)
-	want(t, "no collection", len(page), 0)
+	want(t, "without embeddings", len(must(x.List(t.Context(), "c", store.VectorPage{Limit: 1}))(t)[0].Embedding), 0)
+	want(t, "no collection", len(must(x.List(t.Context(), "none", store.VectorPage{Limit: 1}))(t)), 0)
 }
 
 func vectorsDrop(t *testing.T, x *index) {
@@ -365,9 +326,7 @@ func vectorsDrop(t *testing.T, x *index) {
 	for range 2 {
 		want(t, "after", x.near(t, 5, 1, 0), "")
 		want(t, "gone", len(x.get(t, "a", "b")), 0)
-		all, err := x.Collections(t.Context())
-		want(t, "its error", err, nil)
-		want(t, "the other one is left", all, []store.Collection{{Name: "other", Dimension: 2, Count: 1}})
+		want(t, "the other one is left", must(x.Collections(t.Context()))(t), []store.Collection{{Name: "other", Dimension: 2, Count: 1}})
 		x.reopen(t)
 	}
 	x.put(t, item("a", 0, 0, 1), item("z", 1, 0, 0)) // of another dimension
@@ -381,10 +340,7 @@ func vectorsDrop(t *testing.T, x *index) {
 }
 
 func vectorsCollections(t *testing.T, x *index) {
-	none, err := x.Collections(t.Context())
-	if err != nil || len(none) != 0 {
-		t.Errorf("%v, %v", none, err)
-	}
+	want(t, "collections at first", len(must(x.Collections(t.Context()))(t)), 0)
 	var wanted []store.Collection
 	for i, name := range []string{"B", "a", "b", "é", "\uffff", "\U0001F600"} {
 		wanted = append(wanted, store.Collection{Name: name, Dimension: i + 1, Count: 6 - i})
@@ -394,9 +350,7 @@ func vectorsCollections(t *testing.T, x *index) {
 			}
 		}
 	}
-	all, err := x.Collections(t.Context())
-	want(t, "the error", err, nil)
-	want(t, "collections", all, wanted)
+	want(t, "collections", must(x.Collections(t.Context()))(t), wanted)
 }
 
 func vectorsConcurrent(t *testing.T, x *index) {
@@ -414,7 +368,7 @@ func vectorsConcurrent(t *testing.T, x *index) {
 				if i%5 < 4 {
 					continue
 				}
-				if n, err := x.Delete(t.Context(), "c", one.ID); err != nil || n != 1 {
+				if n, err := x.Delete(t.Context(), "c", one.ID); err != nil || n != 1 { // must ends only the test's goroutine
 					t.Errorf("%d removed, %v", n, err)
 				}
 				if got := hitIDs(x.search(t, store.VectorQuery{Embedding: one.Embedding, K: 1})); got == one.ID {
@@ -450,20 +404,14 @@ func vectorsClosed(t *testing.T, x *index) {
 	before := x.VectorIndex
 	x.reopen(t)
 	for name, call := range vectorCalls(before) {
-		connectionError(t, name, call(t.Context()))
+		typed(t, name+" after Close", call(t.Context()), tea.ConnectionError)
 	}
 	want(t, "what was stored", x.near(t, 1, 1, 0), "a")
 }
 
 func vectorsCanceled(t *testing.T, x *index) {
 	x.put(t, item("a", 1, 0))
-	ctx, cancel := context.WithCancel(t.Context())
-	cancel()
-	for name, call := range vectorCalls(x.VectorIndex) {
-		if err := call(ctx); err != nil && !errors.Is(err, context.Canceled) {
-			t.Errorf("%s gives %v", name, err)
-		}
-	}
+	canceled(t, vectorCalls(x.VectorIndex))
 	x.put(t, item("b", 0, 1))
 	want(t, "afterwards", x.near(t, 1, 0, 1), "b")
 }
