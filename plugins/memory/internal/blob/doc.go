@@ -1,3 +1,3 @@
-// Package blob is [store.BlobStorage] in a folder of the file system. Start
-// with [Open].
+// Package blob implements [store.BlobStorage] in a folder of the file system.
+// Start with [Open].
 package blob

@@ -23,30 +23,30 @@ import (
 const (
 	dirMode  = 0o700
 	fileMode = 0o600
-	// temporary begins the name of a file that is being written; a crash
-	// leaves it, and the next one who writes removes it.
+	// temporary begins the name of a file that is being written. One that a crash
+	// left is removed before the next write.
 	temporary = ".writing-"
 )
 
-// Folder keeps blobs as files below one directory. No name and no symbolic
-// link leads out of it. It is safe for concurrent use.
+// Folder stores blobs as files below one directory, which names and symbolic
+// links cannot leave. It is safe for concurrent use.
 //
-// Opening and reading changes nothing; from its first Put or Move on a Folder
-// must be the only one that writes there.
+// Opening and reading changes nothing. From its first Put or Move on, a Folder
+// must be the only writer of the directory.
 type Folder struct {
 	root *os.Root
 
 	mu      sync.Mutex
-	writing bool            // what a crash has left is removed
-	synced  map[string]bool // directories known to be on the disk
+	writing bool            // the files that a crash left are removed
+	synced  map[string]bool // directories that are durable
 }
 
 var _ store.BlobStorage = (*Folder)(nil)
 
-// Open opens a folder, making it where it is missing. The caller closes it.
+// Open opens a folder and creates it if it does not exist. The caller closes it.
 func Open(dir string) (*Folder, error) {
 	if err := os.MkdirAll(dir, dirMode); err != nil {
-		return nil, store.SystemError(fmt.Errorf("make the folder of blobs: %w", err))
+		return nil, store.SystemError(fmt.Errorf("create the folder of blobs: %w", err))
 	}
 	root, err := os.OpenRoot(dir)
 	if err != nil {
@@ -55,9 +55,8 @@ func Open(dir string) (*Folder, error) {
 	return &Folder{root: root, synced: map[string]bool{}}, nil
 }
 
-// begin is called before anything is written. The first call removes what a
-// crash has left half written: a process that only has the folder open must
-// not take the files of the one that writes.
+// begin is called before a write. The first call removes the files that a crash
+// left. Open does not: another process could be writing them.
 func (f *Folder) begin() error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -69,7 +68,7 @@ func (f *Folder) begin() error {
 	return err
 }
 
-// removeUnfinished removes half-written files, which lie in the top folder only.
+// removeUnfinished removes half-written files, which are all in the top folder.
 func (f *Folder) removeUnfinished() error {
 	names, err := fs.ReadDir(f.root.FS(), ".")
 	if err != nil {
@@ -86,14 +85,14 @@ func (f *Folder) removeUnfinished() error {
 	return nil
 }
 
-// Sweep removes what a crash has left half written. It may be called while
-// others write.
+// Sweep removes the files that a crash left half written. It is safe during
+// writes.
 func (f *Folder) Sweep() error { return f.begin() }
 
-// Close gives the folder up.
+// Close closes the folder.
 func (f *Folder) Close() error { return f.root.Close() }
 
-// Put stores what r gives under name. It is on the disk on return.
+// Put stores the data of r under name. It is durable on return.
 func (f *Folder) Put(ctx context.Context, name string, r io.Reader) (store.BlobInfo, error) {
 	if err := check(name); err != nil {
 		return store.BlobInfo{}, err
@@ -112,10 +111,10 @@ func (f *Folder) Put(ctx context.Context, name string, r io.Reader) (store.BlobI
 	return f.Stat(ctx, name)
 }
 
-// check refuses what is no name of a blob, or that of an unfinished one.
+// check refuses an invalid name and the name of an unfinished blob.
 func check(name string) error {
 	if strings.HasPrefix(name, temporary) {
-		return tea.Errorf(tea.ValidationError, "%q is no name of a blob: it begins with %s", name, temporary)
+		return tea.Errorf(tea.ValidationError, "%q is not a valid name of a blob: it begins with %s", name, temporary)
 	}
 	return store.CheckBlobName(name)
 }
@@ -139,7 +138,7 @@ func (f *Folder) discard(name string) error {
 	return nil
 }
 
-// rename gives a file its name and brings the name to the disk.
+// rename renames a file and makes the name durable.
 func (f *Folder) rename(from, to string) error {
 	dir := path.Dir(to)
 	if err := f.makeDir(dir); err != nil {
@@ -147,7 +146,7 @@ func (f *Folder) rename(from, to string) error {
 	}
 	err := f.root.Rename(from, to)
 	if errors.Is(err, fs.ErrNotExist) && f.forget(dir) {
-		// Somebody has removed the directory: make it again.
+		// The directory was removed behind our back: create it again.
 		if err = f.makeDir(dir); err == nil {
 			err = f.root.Rename(from, to)
 		}
@@ -158,17 +157,17 @@ func (f *Folder) rename(from, to string) error {
 	return f.sync(dir)
 }
 
-// forget says that a directory may not be there, and whether it was thought
-// to be.
+// forget removes a directory from the durable ones, with its parents, and reports
+// whether it was one.
 func (f *Folder) forget(dir string) bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	known := f.synced[dir]
-	clear(f.synced) // nor its parents
+	clear(f.synced)
 	return known
 }
 
-// makeDir makes a directory and brings the way to it to the disk.
+// makeDir creates a directory with its parents and makes them durable.
 func (f *Folder) makeDir(dir string) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -198,7 +197,7 @@ func (f *Folder) sync(dir string) error {
 // Get opens a blob for reading.
 func (f *Folder) Get(ctx context.Context, name string) (io.ReadCloser, error) {
 	if _, err := f.Stat(ctx, name); err != nil {
-		return nil, err // a directory can be opened, too
+		return nil, err // for a directory too, which Open would open
 	}
 	file, err := f.root.Open(name)
 	if err != nil {
@@ -217,18 +216,17 @@ func (f *Folder) Stat(_ context.Context, name string) (store.BlobInfo, error) {
 		err = fs.ErrNotExist
 	}
 	if err != nil {
-		return store.BlobInfo{}, f.fault("look at", name, err)
+		return store.BlobInfo{}, f.fault("stat", name, err)
 	}
 	return store.BlobInfo{Name: name, Size: info.Size(), Modified: info.ModTime().UTC()}, nil
 }
 
-// Delete removes a blob; one that is not there is no error.
+// Delete removes a blob. A blob that does not exist is not an error.
 func (f *Folder) Delete(_ context.Context, name string) error {
 	if err := check(name); err != nil {
 		return err
 	}
-	// A directory of that name is no blob; removing an empty one would pull
-	// it from under a Put.
+	// A directory is not a blob, and a Put may need an empty one.
 	if info, err := f.root.Lstat(name); err == nil && info.IsDir() {
 		return nil
 	}
@@ -238,7 +236,7 @@ func (f *Folder) Delete(_ context.Context, name string) error {
 	return nil
 }
 
-// Move gives a blob another name.
+// Move renames a blob.
 func (f *Folder) Move(ctx context.Context, from, to string) error {
 	if err := errors.Join(check(from), check(to)); err != nil {
 		return err
@@ -258,8 +256,8 @@ func (f *Folder) Move(ctx context.Context, from, to string) error {
 	return nil
 }
 
-// missing says that there is nothing of that name: also where a part of the
-// way to it is a file.
+// missing reports whether an error means that a name does not exist. ENOTDIR
+// means that a part of its path is a file.
 func missing(err error) bool {
 	return errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR)
 }
@@ -275,7 +273,7 @@ func refusal(verb, name string, err error) error {
 	return store.SystemError(fmt.Errorf("%s blob %s: %w", verb, name, err))
 }
 
-// List gives the blobs whose names begin with prefix.
+// List returns the blobs whose names begin with prefix.
 func (f *Folder) List(ctx context.Context, prefix string) iter.Seq2[store.BlobInfo, error] {
 	return func(yield func(store.BlobInfo, error) bool) {
 		names, err := f.names(ctx, prefix)
@@ -295,14 +293,14 @@ func (f *Folder) List(ctx context.Context, prefix string) iter.Seq2[store.BlobIn
 	}
 }
 
-// names are the sorted names of the blobs below prefix.
+// names returns the sorted names of the blobs that begin with prefix.
 func (f *Folder) names(ctx context.Context, prefix string) ([]string, error) {
 	start := "."
 	if i := strings.LastIndexByte(prefix, '/'); i > 0 {
 		start = prefix[:i]
 	}
 	if !fs.ValidPath(start) {
-		return nil, nil // no name begins so
+		return nil, nil // not the beginning of a name
 	}
 	var names []string
 	err := fs.WalkDir(f.root.FS(), start, func(name string, entry fs.DirEntry, err error) error {

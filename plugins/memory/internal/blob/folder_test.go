@@ -39,8 +39,8 @@ func put(t *testing.T, f *blob.Folder, name, content string) {
 	}
 }
 
-// Someone who only opens the folder, say to be told that another process has
-// it, must not take away what that process is writing.
+// A process that only opens the folder must not remove the file that another one
+// is writing.
 func TestOpeningTakesNothingFromTheOneThatWrites(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()

@@ -16,38 +16,39 @@ import (
 	"github.com/the-edge-agent/tea/plugins/memory/internal/store"
 )
 
-// Engine is an embedded database behind [store.QueryEngine]. It is safe for
-// concurrent use.
+// Engine implements [store.QueryEngine] on an embedded database. It opens the
+// database at the first call, and again after a fatal error. It is safe for
+// concurrent use; the owner closes it.
 type Engine struct {
 	options Options
-	// Reads and writes fail for different reasons: a full disk must not keep
-	// anybody from reading.
+	// Reads and writes fail for different reasons: a full disk must not prevent
+	// reading.
 	reads, writes *guard
 	plans         sandbox.Plans
-	stuck         atomic.Int32 // queries that could not be stopped
+	stuck         atomic.Int32 // the number of queries that could not be stopped
 
-	// turn is held by the one who opens the database.
+	// turn is held by the goroutine that opens the database.
 	turn chan struct{}
 	// life ends with Close.
-	life context.Context //nolint:containedctx // it ends an opening that is under way
+	life context.Context //nolint:containedctx // it cancels a running open
 	end  context.CancelFunc
 
 	mu       sync.Mutex // guards what follows and the sessions' counts
 	open     *session
-	previous *session      // the last one that was given up
-	opened   chan struct{} // closed when the database was opened first
-	identity string        // of the database that was opened first
-	lost     error         // why this engine will not open a database again
+	previous *session      // the last one that was discarded
+	opened   chan struct{} // closed when the database is first open
+	identity string        // of the database
+	lost     error         // why this engine does not open the database again
 	closed   bool
 }
 
 var _ store.QueryEngine = (*Engine)(nil)
 
-// errClosed is the answer to a call that comes after Close.
+// errClosed is the error of a call after Close.
 var errClosed = errors.New("the memory is closed")
 
-// Open makes an engine. The database is opened at the first call, unless
-// Options.Warmup asks for it now; the caller closes the engine.
+// Open creates an engine. The database is opened at the first call, or by Open if
+// Options.Warmup is set. The caller closes the engine.
 func Open(ctx context.Context, options Options) (*Engine, error) {
 	if options.Logger == nil {
 		options.Logger = slog.New(slog.DiscardHandler)
@@ -73,21 +74,21 @@ func Open(ctx context.Context, options Options) (*Engine, error) {
 	return e, nil
 }
 
-// Dialect says which SQL is spoken.
+// Dialect is the dialect of the statements.
 func (e *Engine) Dialect() store.Dialect { return e.options.Driver.Dialect() }
 
-// Opened is closed once the database was opened, which the first call does.
+// Opened returns a channel that is closed when the database is first open.
 func (e *Engine) Opened() <-chan struct{} { return e.opened }
 
-// Lost says why the engine will not answer any more: its database was removed
-// or replaced while it was open. It is nil for an engine that is well.
+// Lost returns the reason why all calls fail from now on: the database was
+// removed or replaced while it was open. Otherwise it returns nil.
 func (e *Engine) Lost() error {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	return e.lost
 }
 
-// Identity names the database.
+// Identity identifies the database.
 func (e *Engine) Identity(ctx context.Context) (identity string, err error) {
 	err = e.on(ctx, e.reads, func(*session) error {
 		e.mu.Lock()
@@ -98,8 +99,8 @@ func (e *Engine) Identity(ctx context.Context) (identity string, err error) {
 	return identity, err
 }
 
-// Query runs one statement that reads. The caller closes the rows, and does
-// not write or close the engine before.
+// Query runs one statement that reads. The caller closes the rows before it
+// writes or closes the engine.
 func (e *Engine) Query(ctx context.Context, query string, args ...any) (found store.Rows, err error) {
 	err = e.reads.call(ctx, func() error {
 		s, err := e.acquire(ctx)
@@ -112,10 +113,10 @@ func (e *Engine) Query(ctx context.Context, query string, args ...any) (found st
 		}
 		inner, err := stmt.QueryContext(ctx, args...)
 		if err != nil {
-			s.reads.give(stmt)
+			s.reads.release(stmt)
 			return e.leave(ctx, s, err)
 		}
-		found = &rows{Rows: inner, ctx: ctx, engine: e, session: s, done: func() { s.reads.give(stmt) }}
+		found = &rows{Rows: inner, ctx: ctx, engine: e, session: s, done: func() { s.reads.release(stmt) }}
 		return nil
 	})
 	if err != nil {
@@ -124,7 +125,7 @@ func (e *Engine) Query(ctx context.Context, query string, args ...any) (found st
 	return found, nil
 }
 
-// rows keep their session and statement until they are closed or read.
+// rows hold their session and statement until they are closed or at their end.
 type rows struct {
 	*sql.Rows
 	ctx     context.Context //nolint:containedctx // it belongs to the call
@@ -143,10 +144,10 @@ func (r *rows) Next() bool {
 	return false
 }
 
-// Err says why there are no more rows, nil where they were all read.
+// Err returns the error that ended the rows, nil at their end.
 func (r *rows) Err() error { return r.engine.wrap(r.ctx, r.Rows.Err()) }
 
-// Close gives the rows up.
+// Close closes the rows.
 func (r *rows) Close() error {
 	err := r.Rows.Close()
 	r.finish()
@@ -155,14 +156,14 @@ func (r *rows) Close() error {
 
 func (r *rows) finish() {
 	r.once.Do(func() {
-		_ = r.Rows.Close() // at their end they are closed already
+		_ = r.Rows.Close() // Err returns the error
 		r.done()
-		_ = r.engine.leave(r.ctx, r.session, r.Rows.Err()) // who reads it asks Err
+		_ = r.engine.leave(r.ctx, r.session, r.Rows.Err())
 	})
 }
 
-// Write runs fn in a transaction that is durable on return. On a full disk what
-// frees space ([store.Freeing]) uses the room of the reserve.
+// Write runs fn in a transaction that is durable on return. On a full disk a
+// write that frees space ([store.Freeing]) uses the space of the reserve.
 func (e *Engine) Write(ctx context.Context, fn func(ctx context.Context, tx store.Tx) error) error {
 	if err := e.Writable(); err != nil {
 		return err
@@ -186,7 +187,7 @@ func (e *Engine) Writable() error {
 	return tea.Errorf(tea.PermissionDenied, "the memory in %s is %w: %s", e.options.Dir, store.ErrReadOnly, e.options.ReadOnly)
 }
 
-// Barrier runs fn while nobody writes. It counts as reading.
+// Barrier runs fn between two writes. For the circuit breaker it is a read.
 func (e *Engine) Barrier(ctx context.Context, fn func()) error {
 	return e.on(ctx, e.reads, func(s *session) error {
 		if s.writer == nil {
@@ -200,7 +201,7 @@ func (e *Engine) Barrier(ctx context.Context, fn func()) error {
 	})
 }
 
-// on runs a call on the open database.
+// on runs a call on the open database, under a guard.
 func (e *Engine) on(ctx context.Context, g *guard, fn func(*session) error) error {
 	err := g.call(ctx, func() error {
 		s, err := e.acquire(ctx)
@@ -212,8 +213,8 @@ func (e *Engine) on(ctx context.Context, g *guard, fn func(*session) error) erro
 	return e.wrap(ctx, err)
 }
 
-// Close waits for running calls, the reading of rows among them, and closes
-// the database. What is called afterwards fails.
+// Close waits for running calls and open rows, and closes the database. Later
+// calls fail with a connection_error.
 func (e *Engine) Close() error {
 	e.mu.Lock()
 	if e.closed {
@@ -228,7 +229,7 @@ func (e *Engine) Close() error {
 	}
 	e.mu.Unlock()
 	e.end()
-	e.turn <- struct{}{} // who is opening gives up
+	e.turn <- struct{}{} // a running open was canceled
 	defer func() { <-e.turn }()
 	if previous != nil {
 		<-previous.gone
@@ -247,6 +248,6 @@ func (e *Engine) Close() error {
 	return s.close()
 }
 
-// patience is how long a call waits for a database that is being closed to be
-// opened anew, beyond the wait for another process.
+// patience bounds the time that a call waits for a failed database to be closed
+// and opened again, in addition to the wait for another process.
 const patience = 10 * time.Second

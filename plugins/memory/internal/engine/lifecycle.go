@@ -12,15 +12,15 @@ import (
 )
 
 var (
-	// errReplaced says that the files are not those that were opened.
-	errReplaced = errors.New("the database was removed or replaced while it was open; what was there is not written to any more. End the run and start it again")
-	// errReopening says that the wait for the database was too long.
-	errReopening = errors.New("the database is being opened anew after a failure")
+	// errReplaced means that the files are not those that were opened.
+	errReplaced = errors.New("the database was removed or replaced while it was open, so nothing more is written to it; end the run and start it again")
+	// errReopening means that the wait for the database was too long.
+	errReopening = errors.New("the database is being opened again after a failure")
 )
 
-// acquire gives the open database, opening it where it is not. The caller
-// gives it back with leave or release. A database whose files are not those
-// that were opened is not given.
+// acquire returns the open database, which it opens if necessary. The caller
+// releases it with leave or release. It returns an error if the files are not
+// those that were opened.
 func (e *Engine) acquire(ctx context.Context) (*session, error) {
 	s, err := e.join()
 	switch {
@@ -32,15 +32,15 @@ func (e *Engine) acquire(ctx context.Context) (*session, error) {
 		}
 		return s, nil
 	}
-	// Opening waits for the disk and for other processes. Somebody who reads
-	// rows of a database that is given up might wait for himself here.
+	// The wait is bounded: a caller that holds rows of a discarded database would
+	// wait for itself.
 	wait, cancel := context.WithTimeoutCause(ctx, e.options.LockTimeout+patience, errReopening)
 	defer cancel()
 	defer context.AfterFunc(e.life, cancel)()
 	select {
 	case e.turn <- struct{}{}:
 	case <-wait.Done():
-		return nil, e.impatient(ctx, wait)
+		return nil, e.waitError(ctx, wait)
 	}
 	defer func() { <-e.turn }()
 	if s, err := e.join(); s != nil || err != nil {
@@ -53,26 +53,27 @@ func (e *Engine) acquire(ctx context.Context) (*session, error) {
 		select {
 		case <-previous.gone:
 		case <-wait.Done():
-			return nil, e.impatient(ctx, wait)
+			return nil, e.waitError(ctx, wait)
 		}
 	}
 	s, err = e.openAs(wait, identity)
 	if err != nil {
-		return nil, e.impatience(ctx, wait, err)
+		return nil, e.openError(ctx, wait, err)
 	}
 	return e.settle(s)
 }
 
-// impatience replaces the error of an opening that was ended by Close or by
-// the time it took.
-func (e *Engine) impatience(ctx, wait context.Context, err error) error {
+// openError returns the error of an open, or the reason if Close or the time
+// limit ended it.
+func (e *Engine) openError(ctx, wait context.Context, err error) error {
 	if ctx.Err() == nil && wait.Err() != nil && errors.Is(err, wait.Err()) {
-		return e.impatient(ctx, wait)
+		return e.waitError(ctx, wait)
 	}
 	return err
 }
 
-func (e *Engine) impatient(ctx, wait context.Context) error {
+// waitError returns the reason why a wait for the database ended.
+func (e *Engine) waitError(ctx, wait context.Context) error {
 	switch {
 	case ctx.Err() != nil:
 		return ctx.Err()
@@ -82,7 +83,7 @@ func (e *Engine) impatient(ctx, wait context.Context) error {
 	return context.Cause(wait)
 }
 
-// openAs opens the database, which must be the one that was opened first.
+// openAs opens the database, which must have the identity if it is not "".
 func (e *Engine) openAs(ctx context.Context, identity string) (*session, error) {
 	if identity != "" {
 		if _, err := os.Stat(filepath.Join(e.options.Dir, e.options.Driver.File())); errors.Is(err, os.ErrNotExist) {
@@ -91,7 +92,7 @@ func (e *Engine) openAs(ctx context.Context, identity string) (*session, error) 
 	}
 	if e.options.ReadOnly == "" {
 		if err := os.MkdirAll(e.options.Dir, 0o700); err != nil {
-			return nil, fmt.Errorf("make the memory's folder: %w", err)
+			return nil, fmt.Errorf("create the folder of the memory: %w", err)
 		}
 	}
 	s, err := openSession(ctx, e.options)
@@ -107,8 +108,8 @@ func (e *Engine) openAs(ctx context.Context, identity string) (*session, error) 
 	return s, nil
 }
 
-// WhileClosed runs fn while nobody has the database open, in this process or
-// another. It fails where this process has it open.
+// WhileClosed runs fn while no process has the database open. The error is a
+// validation_error if this one has.
 func (e *Engine) WhileClosed(ctx context.Context, fn func() error) error {
 	if err := e.Writable(); err != nil {
 		return err
@@ -135,8 +136,8 @@ func (e *Engine) WhileClosed(ctx context.Context, fn func() error) error {
 	return errors.Join(fn(), o.release())
 }
 
-// lose gives the database up for good: what stands on this engine knows
-// numbers and keys of the one that was there.
+// lose lets all later calls fail: users of this engine have cached numbers and
+// keys of the old database.
 func (e *Engine) lose() error {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -144,7 +145,7 @@ func (e *Engine) lose() error {
 	return errReplaced
 }
 
-// settle makes a session the open one.
+// settle makes a session the open one and acquires it.
 func (e *Engine) settle(s *session) (*session, error) {
 	e.mu.Lock()
 	if e.closed {
@@ -161,7 +162,7 @@ func (e *Engine) settle(s *session) (*session, error) {
 	return s, nil
 }
 
-// join gives the open database, nil where there is none.
+// join acquires the open database; it returns nil if there is none.
 func (e *Engine) join() (*session, error) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -177,11 +178,11 @@ func (e *Engine) join() (*session, error) {
 	return e.open, nil
 }
 
-// leave gives a session back after a call that ended with err. A session that
-// is of no use any more is closed, and the next call opens another one.
+// leave releases a session after a call that ended with err, which it returns.
+// After a fatal error the session is closed, and the next call opens another one.
 func (e *Engine) leave(ctx context.Context, s *session, err error) error {
 	if err != nil && ctx.Err() == nil && e.fault(err) == FaultFatal {
-		e.giveUp(s, err)
+		e.discard(s, err)
 	}
 	e.release(s)
 	return err
@@ -196,13 +197,14 @@ func (e *Engine) release(s *session) {
 	}
 }
 
-func (e *Engine) giveUp(s *session, reason error) {
+// discard closes a failed session after its last call.
+func (e *Engine) discard(s *session, reason error) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if e.open != s {
 		return
 	}
-	e.options.Logger.Error("the database failed and is opened anew", "engine", string(e.Dialect()), "error", reason.Error())
+	e.options.Logger.Error("the database failed and is opened again", "engine", string(e.Dialect()), "error", reason.Error())
 	e.open, e.previous = nil, s
 	s.retire() // the caller still uses it
 	go func() {

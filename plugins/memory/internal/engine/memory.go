@@ -8,8 +8,8 @@ import (
 	"strings"
 )
 
-// availableMemory is what this process may use, in bytes: the smallest limit
-// of its control groups, else the machine's memory, else 0.
+// availableMemory returns the memory that this process can use, in bytes: the
+// smallest limit of its control groups or the machine's memory, 0 if unknown.
 func availableMemory() int64 {
 	limit := machineMemory("/proc/meminfo")
 	for _, group := range controlGroups("/proc/self/cgroup") {
@@ -20,7 +20,7 @@ func availableMemory() int64 {
 	return limit
 }
 
-// controlGroups are the process's group (version 2) and the ones above it.
+// controlGroups returns the process's group (version 2) and its parents.
 func controlGroups(file string) []string {
 	data, err := os.ReadFile(file)
 	if err != nil {

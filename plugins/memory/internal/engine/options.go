@@ -6,13 +6,13 @@ import (
 	"time"
 )
 
-// Options configure an Engine. Only Dir and Driver are needed.
+// Options configure an Engine. Dir and Driver are required.
 type Options struct {
-	// Dir is the folder of the database. The engine makes it and owns it.
+	// Dir is the folder of the database. The engine creates and locks it.
 	Dir    string
 	Driver Driver
 	Limits Limits
-	// LockTimeout is how long to wait for another process that has the folder.
+	// LockTimeout bounds the wait for another process that has locked the folder.
 	LockTimeout time.Duration
 	// ReadOnly says why the database is opened for reading only; "" = it is not.
 	// Nothing in Dir is written then, except the lock file where that is possible.
@@ -20,24 +20,26 @@ type Options struct {
 	// Warmup opens the database in Open rather than at the first call.
 	Warmup bool
 	Logger *slog.Logger
-	// Overrun, if set, is called when a query from outside cannot be stopped. A
-	// process that can be replaced ends then.
+	// Overrun, if set, is called when a query of a workflow cannot be stopped. A
+	// process that can be replaced should end then.
 	Overrun func()
 }
 
-// Limits bound what a database uses. Zero values are replaced by defaults
-// that are small and follow the machine.
+// Limits bound the resources of a database. Zero values are replaced by small
+// defaults that depend on the machine.
 type Limits struct {
-	// Connections that read at the same time; default 5.
+	// Connections is the number of connections for reading; default 5.
 	Connections int
-	// Threads of the database; default the processors, at most 4.
+	// Threads is the number of the database's threads; default the number of
+	// processors, at most 4.
 	Threads int
-	// MemoryBytes of the database's own buffers; default an eighth of what the
-	// process may have, from 64 MiB to 1 GiB.
+	// MemoryBytes bounds the database's buffers; default an eighth of the available
+	// memory, from 64 MiB to 1 GiB.
 	MemoryBytes int64
-	// SpillDir takes what does not fit into memory; default "spill" in Dir.
+	// SpillDir is the folder for data that does not fit into memory; default
+	// "spill" in Dir.
 	SpillDir string
-	// Reach is a folder whose files the database itself may read and write;
+	// Reach is the only folder that the database itself can read and write;
 	// default "tables" in Dir.
 	Reach string
 }

@@ -17,24 +17,24 @@ import (
 
 const (
 	ownerFile = "owner.lock"
-	// lockPoll is how often a waiting process looks again.
+	// lockPoll is the interval at which a waiting process tries again.
 	lockPoll = 50 * time.Millisecond
 )
 
-// owner holds a folder for this process. The lock is the kernel's and ends
-// with the process, however that ends; the file's content only names it.
+// owner is this process's lock of a folder. The kernel releases it when the
+// process ends, in whatever way; the file's content is for messages only.
 type owner struct {
 	lock  *flock.Flock
 	files []watched
 }
 
-// claim is what the lock file says about its holder.
+// claim is the content of the lock file, which describes its holder.
 type claim struct {
 	PID   int       `json:"pid"`
 	Since time.Time `json:"since"`
 }
 
-// own takes the folder, waiting up to timeout for another process. Processes
+// own locks the folder. It waits up to timeout for another process. Processes
 // that only read share it with each other.
 func own(ctx context.Context, dir string, timeout time.Duration, readOnly bool) (*owner, error) {
 	path := filepath.Join(dir, ownerFile)
@@ -61,13 +61,13 @@ func own(ctx context.Context, dir string, timeout time.Duration, readOnly bool) 
 	case err != nil:
 		return nil, fmt.Errorf("lock %s: %w", path, err)
 	case !locked:
-		return nil, heldBy(dir, path, timeout)
+		return nil, lockedError(dir, path, timeout)
 	case readOnly:
 		return o, nil
 	}
 	text, err := json.Marshal(claim{PID: os.Getpid(), Since: time.Now().UTC()})
 	if err == nil {
-		// The lock holds without a name, too: a full disk can be read from.
+		// The lock works without the content: a full disk can be read.
 		if err = sign(path, append(text, '\n')); errors.Is(err, syscall.ENOSPC) {
 			err = nil
 		}
@@ -93,9 +93,8 @@ func sharedLockFlags(path string) (flags int, ok bool) {
 	return 0, false
 }
 
-// sign writes over what stands in the file. One that was emptied first is
-// brought to the disk by some file systems when it is closed, and the start
-// waits for that.
+// sign overwrites the file. Some file systems sync a file that was truncated
+// first when it is closed, which would slow down the start.
 func sign(path string, text []byte) error {
 	file, err := os.OpenFile(path, os.O_WRONLY, 0)
 	if err != nil {
@@ -108,17 +107,17 @@ func sign(path string, text []byte) error {
 	return errors.Join(err, file.Close())
 }
 
-func heldBy(dir, path string, waited time.Duration) error {
+func lockedError(dir, path string, waited time.Duration) error {
 	who := "another process"
 	var c claim
 	if text, err := os.ReadFile(path); err == nil && json.Unmarshal(text, &c) == nil && c.PID > 0 {
 		who = fmt.Sprintf("process %d (since %s)", c.PID, c.Since.Format(time.RFC3339))
 	}
-	e := tea.Errorf(tea.ConnectionError, "%s has the memory in %s open; waited %v. End it, raise settings.memory.lock_timeout, or set another settings.memory.path", who, dir, waited)
+	e := tea.Errorf(tea.ConnectionError, "the memory in %[2]s is in use by %[1]s (waited %[3]v); end that process, raise settings.memory.lock_timeout, or set another settings.memory.path", who, dir, waited)
 	e.Source = "memory"
 	return e
 }
 
-// release gives the folder up. The file stays: removing it would let two
-// processes lock two files of one name.
+// release unlocks the folder. The file stays: without it two processes could
+// lock two files of the same name.
 func (o *owner) release() error { return o.lock.Unlock() }

@@ -11,7 +11,7 @@ import (
 	"github.com/the-edge-agent/tea/plugins/memory/internal/schema"
 )
 
-// session is a database that is open.
+// session is an open database.
 type session struct {
 	owner    *owner
 	handles  Handles
@@ -19,15 +19,15 @@ type session struct {
 	writer   *writer
 	identity string
 
-	// Guarded by Engine.mu: the calls that use the session, and whether no
-	// more of them begin.
+	// Guarded by Engine.mu: the number of calls that use the session, and whether
+	// it accepts no more.
 	users   int
 	retired bool
-	idle    chan struct{} // closed when the last call of a retired session has ended
-	gone    chan struct{} // closed when a session that was given up is closed
+	idle    chan struct{} // closed when the last call of a retired session ends
+	gone    chan struct{} // closed when a discarded session is closed
 }
 
-// retire lets no more calls begin. The caller holds Engine.mu.
+// retire ends the acceptance of calls. The caller holds Engine.mu.
 func (s *session) retire() {
 	s.retired = true
 	if s.users == 0 {
@@ -110,7 +110,7 @@ func (s *session) openReadOnly(ctx context.Context, o Options) error {
 	return nil
 }
 
-// prepare brings the schema up to date and gives the connection that writes.
+// prepare migrates the schema and returns the connection that writes.
 func (s *session) prepare(ctx context.Context, o Options, path string) (conn *sql.Conn, err error) {
 	if conn, err = s.handles.Write.Conn(ctx); err != nil {
 		return nil, err
@@ -135,13 +135,13 @@ func (s *session) close() error {
 	return errors.Join(err, s.reads.close(), s.handles.Close(), s.owner.release())
 }
 
-// watched is a file that must stay the one it is.
+// watched is a file that must not be replaced.
 type watched struct {
 	path string
 	info os.FileInfo
 }
 
-// watch notes which file is at path.
+// watch remembers the file at path.
 func (o *owner) watch(path string) error {
 	info, err := os.Stat(path)
 	if err != nil {
@@ -151,8 +151,8 @@ func (o *owner) watch(path string) error {
 	return nil
 }
 
-// still says whether the files are those that were opened. What is written
-// to a file that was removed is lost, and nobody else would notice.
+// still returns an error if the files are not those that were opened. Writes to a
+// removed file would be lost without an error.
 func (o *owner) still() error {
 	for _, file := range o.files {
 		if now, err := os.Stat(file.path); err != nil || !os.SameFile(now, file.info) {

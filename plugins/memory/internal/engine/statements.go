@@ -8,17 +8,16 @@ import (
 	"sync"
 )
 
-// maxStatements bounds what a cache keeps. This module's own statements are
-// fewer; what is beyond is made by the number of values in a list.
+// maxStatements bounds a cache. This module has fewer statements, except for
+// those that differ in the number of values in a list.
 const maxStatements = 256
 
-// preparer is what statements are prepared on: a pool or a connection.
+// preparer is a pool or a connection.
 type preparer interface {
 	PrepareContext(ctx context.Context, query string) (*sql.Stmt, error)
 }
 
-// statements keeps prepared statements by their text. When it is full it
-// begins anew.
+// statements caches prepared statements by their text. A full cache is emptied.
 type statements struct {
 	on preparer
 
@@ -27,8 +26,8 @@ type statements struct {
 	closed  bool
 }
 
-// statement is a prepared one. Who has it may run it until it is given back:
-// one that is dropped meanwhile is closed then.
+// statement is a prepared statement. If it is dropped while it is in use, it is
+// closed when its last user releases it.
 type statement struct {
 	*sql.Stmt
 	users   int
@@ -39,15 +38,15 @@ func newStatements(on preparer) *statements {
 	return &statements{on: on, byQuery: map[string]*statement{}}
 }
 
-// planned says that DuckDB plans a statement when it is prepared rather than
-// when it runs: one without parameters. Its plan relies on the least and
-// largest values that the tables had then, and leaves out conditions which
-// always held; later it would give rows that do not fit, or none.
+// planned reports whether DuckDB plans a statement when it is prepared, not when
+// it runs: one without parameters. The plan relies on the smallest and largest
+// values of that time and omits conditions that were always true, so that it
+// would later return wrong rows.
 func planned(query string) bool {
 	return strings.Contains(query, " ") && !strings.ContainsAny(query, "?$")
 }
 
-// take prepares a statement. The caller gives it back.
+// take returns a prepared statement, which the caller releases.
 func (s *statements) take(ctx context.Context, query string) (*statement, error) {
 	if found := s.find(query); found != nil {
 		return found, nil
@@ -60,11 +59,11 @@ func (s *statements) take(ctx context.Context, query string) (*statement, error)
 	defer s.mu.Unlock()
 	taken := &statement{Stmt: stmt, users: 1}
 	switch {
-	case s.closed || s.byQuery[query] != nil || planned(query): // somebody else was faster
+	case s.closed || s.byQuery[query] != nil || planned(query): // used once
 		taken.dropped = true
 		return taken, nil
 	case len(s.byQuery) >= maxStatements:
-		_ = s.drop() // nothing is lost with a statement
+		_ = s.drop() // an error has no effect
 	}
 	s.byQuery[query] = taken
 	return taken, nil
@@ -80,18 +79,18 @@ func (s *statements) find(query string) *statement {
 	return found
 }
 
-// give says that a statement is not used any more.
-func (s *statements) give(stmt *statement) {
+// release ends the use of a statement.
+func (s *statements) release(stmt *statement) {
 	s.mu.Lock()
 	stmt.users--
 	done := stmt.dropped && stmt.users == 0
 	s.mu.Unlock()
 	if done {
-		_ = stmt.Close() // nothing is lost with a statement
+		_ = stmt.Close() // an error has no effect
 	}
 }
 
-// drop forgets all statements and closes those that nobody uses.
+// drop empties the cache and closes the statements that are not in use.
 func (s *statements) drop() error {
 	var errs []error
 	for _, stmt := range s.byQuery {

@@ -10,17 +10,17 @@ import (
 	"github.com/the-edge-agent/tea/plugins/memory/internal/store"
 )
 
-// manyRows is from how many rows on an [Appender] is faster.
+// manyRows is the number of rows from which an [Appender] is faster.
 const manyRows = 8
 
-// tx is the running transaction as a caller sees it. It begins when something
-// is asked of the database: a single row that nobody looks at needs none.
+// tx is a running transaction. It begins with the first statement: a single
+// appended row needs none.
 type tx struct {
 	writer *writer
 	begun  bool
 	after  []func()
 	open   map[*txRows]struct{}
-	// appended are rows that are not written yet, by table.
+	// appended has the rows that are not written yet, by table.
 	appended map[string][][]any
 	tables   []string // of appended, in the order of their first rows
 }
@@ -30,7 +30,7 @@ func newTx(w *writer) *tx {
 }
 
 func (t *tx) Exec(ctx context.Context, query string, args ...any) (int64, error) {
-	if err := t.look(ctx); err != nil {
+	if err := t.prepare(ctx); err != nil {
 		return 0, err
 	}
 	if once(query) {
@@ -43,8 +43,8 @@ func (t *tx) Exec(ctx context.Context, query string, args ...any) (int64, error)
 	return t.run(ctx, query, args)
 }
 
-// begin begins the transaction. No caller's context ends that: what is undone
-// is everybody's.
+// begin begins the transaction. It does not use a caller's context, since several
+// callers share the transaction.
 func (t *tx) begin() error {
 	if t.begun {
 		return nil
@@ -54,15 +54,15 @@ func (t *tx) begin() error {
 	return err
 }
 
-// look makes the database ready for a statement of the caller's.
-func (t *tx) look(ctx context.Context) error {
+// prepare begins the transaction and writes the appended rows, before a statement.
+func (t *tx) prepare(ctx context.Context) error {
 	if err := t.begin(); err != nil {
 		return err
 	}
 	return t.flush(ctx)
 }
 
-// run runs a statement that is kept for the next time.
+// run runs a statement and caches it.
 func (t *tx) run(ctx context.Context, query string, args []any) (int64, error) {
 	if t.writer.driver.Dialect() == store.DuckDB {
 		query, args = writeNulls(query, args)
@@ -71,7 +71,7 @@ func (t *tx) run(ctx context.Context, query string, args []any) (int64, error) {
 	if err != nil {
 		return 0, err
 	}
-	defer t.writer.statements.give(stmt)
+	defer t.writer.statements.release(stmt)
 	result, err := stmt.ExecContext(ctx, args...)
 	if err != nil {
 		return 0, err
@@ -79,9 +79,9 @@ func (t *tx) run(ctx context.Context, query string, args []any) (int64, error) {
 	return result.RowsAffected()
 }
 
-// writeNulls writes NULL in place of the parameters that are none. DuckDB knows
-// no type of such a parameter and plans the statement anew for it, which takes
-// longer than running it. No text in the statement holds a question mark.
+// writeNulls replaces nil parameters by NULL. DuckDB has no type for such a
+// parameter and plans the statement again, which takes longer than running it.
+// The statements have no literals with a question mark.
 func writeNulls(query string, args []any) (string, []any) {
 	if !slices.Contains(args, nil) {
 		return query, args
@@ -103,14 +103,14 @@ func writeNulls(query string, args []any) (string, []any) {
 	return b.String(), given
 }
 
-// once says that a statement is not worth keeping: a definition, which DuckDB
+// once reports whether a statement is not cached: a definition, which DuckDB
 // cannot run a second time from its prepared form, or a COPY to a new file.
 func once(query string) bool {
 	return strings.HasPrefix(query, "CREATE ") || strings.HasPrefix(query, "COPY ")
 }
 
 func (t *tx) Query(ctx context.Context, query string, args ...any) (store.Rows, error) {
-	if err := t.look(ctx); err != nil {
+	if err := t.prepare(ctx); err != nil {
 		return nil, err
 	}
 	stmt, err := t.writer.statements.take(ctx, query)
@@ -119,7 +119,7 @@ func (t *tx) Query(ctx context.Context, query string, args ...any) (store.Rows, 
 	}
 	found, err := stmt.QueryContext(ctx, args...)
 	if err != nil {
-		t.writer.statements.give(stmt)
+		t.writer.statements.release(stmt)
 		return nil, err
 	}
 	r := &txRows{Rows: found, tx: t, stmt: stmt}
@@ -127,33 +127,33 @@ func (t *tx) Query(ctx context.Context, query string, args ...any) (store.Rows, 
 	return r, nil
 }
 
-// txRows keep their statement until they are closed.
+// txRows hold their statement until they are closed.
 type txRows struct {
 	*sql.Rows
 	tx   *tx
 	stmt *statement
 }
 
-// Close gives the rows up.
+// Close closes the rows.
 func (r *txRows) Close() error {
 	err := r.Rows.Close()
 	if _, open := r.tx.open[r]; open {
 		delete(r.tx.open, r)
-		r.tx.writer.statements.give(r.stmt)
+		r.tx.writer.statements.release(r.stmt)
 	}
 	return err
 }
 
-// finish closes what a function has left open, which would keep the
-// connection from ending the transaction.
+// finish closes rows that a function has left open. They would block the end of
+// the transaction.
 func (t *tx) finish() {
 	for r := range t.open {
-		_ = r.Close() // the function has read what it wanted
+		_ = r.Close() // the function has succeeded without them
 	}
 }
 
-// Append keeps the rows until somebody may look, so that those of many
-// callers are written at once.
+// Append keeps the rows until the next statement or the commit, so that those of
+// many callers are written together.
 func (t *tx) Append(_ context.Context, table string, rows ...[]any) error {
 	if len(rows) == 0 {
 		return nil
@@ -165,8 +165,8 @@ func (t *tx) Append(_ context.Context, table string, rows ...[]any) error {
 	return nil
 }
 
-// commit makes what was done durable. A single row that is all there is to be
-// written is a transaction of its own and takes a third less time.
+// commit makes the changes durable. A single row without other changes is
+// written without BEGIN and COMMIT, which takes a third less time.
 func (t *tx) commit(ctx context.Context) error {
 	if !t.begun && len(t.tables) == 0 {
 		return nil

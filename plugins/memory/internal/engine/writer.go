@@ -18,32 +18,32 @@ import (
 const maxGroup = 64
 
 // writer runs all writes on one connection, one after the other. Writes that
-// come while a commit is under way share the next one: the commit, which
-// waits for the disk, is what a write costs.
+// arrive during a commit share the next one, since most of a write's time is the
+// commit's wait for the disk.
 type writer struct {
 	conn       *sql.Conn
 	driver     Driver
 	statements *statements
-	// still says whether what is written will be found.
+	// still returns an error if the database's files were replaced.
 	still  func() error
 	logger *slog.Logger
 	queue  chan *write
 	done   chan struct{}
-	// uncertain says that a transaction may still be open which could not be
-	// undone: what is written without beginning one might join it.
+	// uncertain reports that a transaction could not be rolled back and can still
+	// be open: a write without BEGIN would join it.
 	uncertain bool
 
-	mu     sync.RWMutex // held for reading while a write is handed over
+	mu     sync.RWMutex // held for reading while a write is queued
 	closed bool
 }
 
-// write is a transaction that waits for its turn.
+// write is a queued transaction.
 type write struct {
 	ctx    context.Context //nolint:containedctx // it belongs to the call that waits
 	fn     func(context.Context, store.Tx) error
 	result chan error
-	// taken is set by the writer when it begins, or by the caller when it
-	// does not want to wait any longer.
+	// taken is set by the writer when it begins, or by the caller when it stops
+	// waiting.
 	taken atomic.Bool
 }
 
@@ -53,7 +53,7 @@ func newWriter(conn *sql.Conn, driver Driver, still func() error, logger *slog.L
 	return w
 }
 
-// do hands fn over and waits until it is durable.
+// do queues fn and waits until it is durable.
 func (w *writer) do(ctx context.Context, fn func(context.Context, store.Tx) error) error {
 	p := &write{ctx: ctx, fn: fn, result: make(chan error, 1)}
 	w.mu.RLock()
@@ -76,8 +76,7 @@ func (w *writer) do(ctx context.Context, fn func(context.Context, store.Tx) erro
 	if p.taken.CompareAndSwap(false, true) {
 		return ctx.Err()
 	}
-	// A write that has begun is waited for: its caller must learn whether it
-	// happened.
+	// The write has begun; the caller needs its result.
 	return <-p.result
 }
 
@@ -101,7 +100,7 @@ func (w *writer) run() {
 	}
 }
 
-// gather takes what waits along with the first one.
+// gather returns the queued writes, beginning with first.
 func (w *writer) gather(first *write) []*write {
 	group := []*write{first}
 	for len(group) < maxGroup {
@@ -118,8 +117,8 @@ func (w *writer) gather(first *write) []*write {
 	return group
 }
 
-// commit runs a group in one transaction. Where one of several fails, all are
-// undone and each is run on its own, so that nobody pays for another's fault.
+// commit runs a group in one transaction. If one of them fails, all are rolled
+// back and each runs in a separate transaction.
 func (w *writer) commit(group []*write) {
 	err := w.transaction(group)
 	if err == nil || len(group) == 1 {
@@ -150,12 +149,13 @@ func (w *writer) transaction(group []*write) error {
 		return w.undo(t, err)
 	}
 	for _, fn := range t.after {
-		w.tell(fn)
+		w.notify(fn)
 	}
 	return nil
 }
 
-// begin begins a transaction, ending one that could not be undone before.
+// begin begins a transaction, after it ends one that could not be rolled back
+// before.
 func (w *writer) begin(ctx context.Context) error {
 	err := w.exec(ctx, "BEGIN")
 	if err != nil && w.exec(ctx, "ROLLBACK") == nil {
@@ -165,9 +165,9 @@ func (w *writer) begin(ctx context.Context) error {
 	return err
 }
 
-// tell runs fn after a commit. What it does is not the write's success, and
-// the writer serves everybody: a panic ends neither.
-func (w *writer) tell(fn func()) {
+// notify runs fn after a commit. A panic of fn must not end the writer, nor fail
+// the write, which has succeeded.
+func (w *writer) notify(fn func()) {
 	defer func() {
 		if p := recover(); p != nil {
 			w.logger.Error("panic after a commit", "panic", p, "stack", string(debug.Stack()))
@@ -176,8 +176,8 @@ func (w *writer) tell(fn func()) {
 	fn()
 }
 
-// undo rolls back and gives the error that led there. A database that has
-// rolled back by itself says that there is nothing to undo, which is fine.
+// undo rolls back and returns err. The rollback itself can fail if the database
+// has already rolled back.
 func (w *writer) undo(t *tx, err error) error {
 	if t.begun {
 		w.uncertain = w.exec(context.Background(), "ROLLBACK") != nil
@@ -190,12 +190,12 @@ func (w *writer) exec(ctx context.Context, query string) error {
 	if err != nil {
 		return err
 	}
-	defer w.statements.give(stmt)
+	defer w.statements.release(stmt)
 	_, err = stmt.ExecContext(ctx)
 	return err
 }
 
-// guarded turns a panic of fn into an error: the writer serves everybody.
+// guarded converts a panic of fn to an error.
 func guarded(ctx context.Context, fn func(context.Context, store.Tx) error, t store.Tx) (err error) {
 	defer func() {
 		if p := recover(); p != nil {

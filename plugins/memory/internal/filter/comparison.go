@@ -44,7 +44,7 @@ func NewComparison(op string, want any) (Comparison, error) {
 	return Comparison{op: op, want: want}, nil
 }
 
-// Negative reports whether the comparison holds where there is no value.
+// Negative reports whether the comparison holds for a missing value.
 func (c Comparison) Negative() bool {
 	return c.op == "ne" || c.op == "not_in" || (c.op == "exists" && c.want == false)
 }

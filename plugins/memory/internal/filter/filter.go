@@ -11,7 +11,7 @@ import (
 	"github.com/the-edge-agent/tea/sdk/value"
 )
 
-// Filter is a list of conditions that must all hold. The zero value matches
+// Filter is a list of conditions that must all match. The zero value matches
 // everything.
 type Filter []Condition
 
@@ -19,15 +19,15 @@ type Filter []Condition
 type Condition struct {
 	// Field is the name of a member, or a path with dots.
 	Field string
-	// want is the value, where the condition has no comparisons.
+	// want is the value, if there are no comparisons.
 	want        any
 	comparisons []Comparison
 }
 
-// Parse checks a filter, which a parameter of the given name holds. Each member names a field. Its value is the value that
-// the field must have, a list of which it must have one, or an object whose
-// names are all operators, such as {"gte": 5, "lt": 10}. The error is a
-// validation_error.
+// Parse checks a filter that was passed in a parameter of the given name. Each
+// member names a field. Its value is the value that the field must have, a list
+// of which it must have one, or an object whose names are all operators, such as
+// {"gte": 5, "lt": 10}. The error is a validation_error.
 func Parse(name string, wanted map[string]any) (Filter, error) {
 	model, err := value.From(wanted)
 	if err != nil {

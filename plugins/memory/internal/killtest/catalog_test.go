@@ -8,7 +8,7 @@ import (
 
 const catalogFiles = 4 // of each worker
 
-// catalogArea tracks files of a table that lies elsewhere, and makes snapshots.
+// catalogArea tracks files of an external table and creates snapshots.
 type catalogArea struct {
 	gens    generations
 	made    cell

@@ -1,7 +1,7 @@
-// Package killtest kills the memory plugin with SIGKILL while it writes, again
-// and again, and looks each time at what the next start finds: everything that
-// was acknowledged, nothing by half, and no blob that nothing names.
+// Package killtest kills the memory plugin with SIGKILL many times while it
+// writes, and checks each time what the next start finds: every acknowledged
+// change, no partial ones, and no blob without an entry.
 //
-// TEA_KILLS sets how often each engine is killed; TEA_MEMORY_PLUGIN names a
-// built plugin to be used instead of the test binary, which is one too.
+// TEA_KILLS sets the number of kills for each engine; TEA_MEMORY_PLUGIN is the
+// path of a plugin to use instead of the test binary.
 package killtest

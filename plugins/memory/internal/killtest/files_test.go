@@ -84,7 +84,7 @@ func (a *fileArea) check(ctx context.Context, p *plugin) error {
 	return nil
 }
 
-// filesIn gives the generations of the files that a list has, by path.
+// filesIn returns the generations of the files in a list, by path.
 func filesIn(ctx context.Context, p *plugin, list map[string]any) (map[string]int64, error) {
 	var listed struct {
 		Files []fileView `json:"files"`

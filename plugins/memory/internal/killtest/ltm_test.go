@@ -168,7 +168,7 @@ func (a *ltmArea) checkOne(ctx context.Context, p *plugin, worker, key int, e lt
 	return nil
 }
 
-// sameKeys holds the list against what the index finds.
+// sameKeys compares the list with the results of the index.
 func sameKeys(ctx context.Context, p *plugin, live []string) error {
 	found, err := searched(ctx, p, "common")
 	if err != nil {

@@ -46,7 +46,7 @@ func (c *cell) see(got int64) (other int64, err error) {
 	return other, nil
 }
 
-// generations count all values that were ever written: each is another one.
+// generations counts all values that were ever written; each is different.
 type generations struct{ byWorker [workers]int64 }
 
 func (g *generations) next(worker int) int64 {

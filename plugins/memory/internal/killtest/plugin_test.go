@@ -77,7 +77,7 @@ func startPlugin(t *testing.T, settings tea.Settings, acks *atomic.Int64) *plugi
 	return p
 }
 
-// kill ends the process at once.
+// kill ends the process immediately.
 func (p *plugin) kill() {
 	p.killed.Store(true)
 	_ = p.cmd.Process.Kill() // it may have ended by itself

@@ -6,15 +6,14 @@ import (
 	"strconv"
 )
 
-// Decimal is a number with a fixed count of digits after the point, as
-// [Tx.Append] and the parameters of a statement take it. Units counts the last
-// digit.
+// Decimal is a number with Scale digits after the point: Units / 10^Scale. It
+// can be a value of [Tx.Append] and an argument of a statement.
 type Decimal struct {
 	Units int64
 	Scale int
 }
 
-// String writes all digits: -12.50.
+// String returns the number with all digits, such as -12.50.
 func (d Decimal) String() string {
 	if d.Scale == 0 {
 		return strconv.FormatInt(d.Units, 10)
@@ -27,5 +26,5 @@ func (d Decimal) String() string {
 	return sign + digits[:len(digits)-d.Scale] + "." + digits[len(digits)-d.Scale:]
 }
 
-// Value is what a database's driver takes, which casts it.
+// Value returns the number as text, for the database to cast.
 func (d Decimal) Value() (driver.Value, error) { return d.String(), nil }

@@ -1,10 +1,10 @@
-// Package store is the contract between the actions and what keeps their
+// Package store is the contract between the actions and the backends of their
 // data: five small interfaces, [LongTermMemory], [MetadataStore],
 // [BlobStorage], [QueryEngine] and [VectorIndex]. Package storetest has a
 // conformance suite for each; a new backend implements an interface and
 // passes its suite.
 //
 // Times are instants in UTC with microseconds. Values are the value model of
-// package sdk/value. Errors that a workflow may see are *tea.Error; a caller
-// branches on [ErrNotFound] and [ErrConflict] only.
+// package sdk/value. Errors that a workflow can see are *tea.Error; callers
+// branch only on [ErrNotFound] and [ErrConflict].
 package store

@@ -9,11 +9,12 @@ import (
 	tea "github.com/the-edge-agent/tea/sdk"
 )
 
-// ErrNotFound is what a lookup wraps where there is nothing under that name.
+// ErrNotFound is wrapped by the error of a lookup that finds nothing.
 var ErrNotFound = errors.New("not found")
 
-// ErrConflict is what a conditional write wraps where somebody else was first.
-var ErrConflict = errors.New("changed by somebody else")
+// ErrConflict is wrapped by the error of a conditional write whose condition is
+// not met.
+var ErrConflict = errors.New("changed concurrently")
 
 // ErrReadOnly is what a write to a memory wraps that is open for reading only.
 var ErrReadOnly = errors.New("read-only")
@@ -24,10 +25,10 @@ func IsFull(err error) bool {
 	return errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT)
 }
 
-// SystemError gives an error of the operating system the type that a workflow
-// sees: a folder that must not be written is a matter of rights, a full disk one
-// of space. An error with a type, one that ended a call, and one of no system
-// call are returned as they are.
+// SystemError converts an error of the operating system to a *tea.Error:
+// resource_exhausted for a full disk, permission_denied for a folder that cannot
+// be written, otherwise internal_error. A *tea.Error, an error of a context and
+// an error without a system call are returned unchanged.
 func SystemError(err error) error {
 	var typed *tea.Error
 	switch {
@@ -35,7 +36,7 @@ func SystemError(err error) error {
 	case IsFull(err):
 		return tea.Errorf(tea.ResourceExhausted, "%w", err)
 	case errors.Is(err, fs.ErrPermission), errors.Is(err, syscall.EROFS):
-		return tea.Errorf(tea.PermissionDenied, "the memory needs a folder that it may write; set settings.memory.path: %w", err)
+		return tea.Errorf(tea.PermissionDenied, "the memory needs a folder that it can write; set settings.memory.path: %w", err)
 	case errors.As(err, new(syscall.Errno)):
 		return tea.Errorf(tea.InternalError, "%w", err)
 	}

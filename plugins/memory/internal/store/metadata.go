@@ -5,24 +5,23 @@ import (
 	"encoding/json"
 )
 
-// MetadataStore keeps JSON documents of several kinds (sessions, files,
-// catalog entries), finds them by their fields and changes several at once. A
-// reader sees all changes of an Apply or none.
+// MetadataStore stores JSON documents of several kinds (sessions, files, catalog
+// entries) and finds them by their fields. Readers see all changes of an Apply or
+// none.
 //
-// A call whose context has ended fails with the context's error, or has done
-// its work.
+// A call whose context has ended fails with the context's error or succeeds.
 //
 // Implementations are safe for concurrent use.
 type MetadataStore interface {
-	// Get gives the document, or an error that wraps ErrNotFound.
+	// Get returns the document, or an error that wraps ErrNotFound.
 	Get(ctx context.Context, kind, id string) (Document, error)
-	// Apply does all of the changes or none. It is durable on return. A
-	// change whose condition does not hold gives an error that wraps
-	// ErrConflict and names the document.
+	// Apply does the changes atomically. They are durable on return. If a
+	// change's condition is not met, the error wraps ErrConflict and names the
+	// document.
 	Apply(ctx context.Context, changes ...Change) error
-	// Query gives documents of one kind.
+	// Query returns documents of one kind.
 	Query(ctx context.Context, query DocumentQuery) ([]Document, error)
-	// Count gives how many documents a query without its limit would give.
+	// Count returns the number of documents that match a query, without its limit.
 	Count(ctx context.Context, query DocumentQuery) (int, error)
 }
 
@@ -32,7 +31,7 @@ type Document struct {
 	Body     json.RawMessage
 	// Version counts its changes from 1.
 	Version int64
-	// Seq orders all changes of all documents: the later one has the larger.
+	// Seq is the number of its last change in the order of all changes.
 	Seq int64
 }
 
@@ -41,20 +40,20 @@ type Change struct {
 	Kind, ID string
 	// Body replaces the document; nil removes it.
 	Body json.RawMessage
-	// If is the version that must be there: 0 = any or none, New = none.
+	// If is the version that the document must have: 0 = any or none, New = none.
 	If int64
 }
 
 // New is the condition of a Change that must create its document.
 const New int64 = -1
 
-// DocumentQuery selects documents of one kind. All conditions must hold.
+// DocumentQuery selects documents of one kind. All conditions must match.
 type DocumentQuery struct {
 	Kind  string
 	Where []Condition
-	// OrderBy is a field, "id" or "seq" (the default); Descending turns it
-	// round. By a field, numbers come first, then texts, then the rest, and
-	// documents that are equal there come in the order of their ids.
+	// OrderBy is a field, "id" or "seq" (the default); Descending reverses the
+	// order. By a field, numbers come first, then texts, then the rest; documents
+	// with equal values are in the order of their ids.
 	OrderBy    string
 	Descending bool
 	// Limit bounds the result; 0 = 1,000.
@@ -63,8 +62,7 @@ type DocumentQuery struct {
 
 // Condition compares a field of the body with a value. A field is a path of
 // names with dots; an absent field is null; "id" is the document's name.
-// Times compare as RFC 3339 text. A Condition that makes no sense is a
-// validation_error.
+// Times compare as RFC 3339 text. An invalid Condition is a validation_error.
 type Condition struct {
 	Field string
 	Op    Op
@@ -73,7 +71,7 @@ type Condition struct {
 	Value any
 }
 
-// Op is how a Condition compares.
+// Op is the operator of a Condition.
 type Op string
 
 // The comparisons. Prefix takes a string and is case-sensitive; Eq with nil

@@ -5,39 +5,39 @@ import (
 	"time"
 )
 
-// QueryEngine runs SQL on one database, which this process alone has open. It
-// pools connections, retries what is transient and stops asking a database
-// that keeps failing.
+// QueryEngine runs SQL on one database, which only this process has open. It
+// pools connections, retries transient errors and stops calling a database that
+// keeps failing.
 //
 // A statement that fails is a query_error, a database that fails a
 // connection_error, one that keeps failing a circuit_open.
 //
 // Implementations are safe for concurrent use.
 type QueryEngine interface {
-	// Dialect says which SQL is spoken.
+	// Dialect is the dialect of the statements.
 	Dialect() Dialect
-	// Identity names the database: a companion that was made for another one
-	// is of no use. It stays the same as long as the database is there.
+	// Identity identifies the database, so that a companion file of another one is
+	// not used. It never changes.
 	Identity(ctx context.Context) (string, error)
-	// Query runs one statement that reads and was written in this module;
-	// Select is the one for SQL that came from outside. The rows are closed
-	// before the same goroutine writes or closes the engine.
+	// Query runs one statement of this module that reads; for statements of
+	// workflows use Select. The caller closes the rows before it writes or closes
+	// the engine.
 	Query(ctx context.Context, query string, args ...any) (Rows, error)
 	// Write runs fn in a transaction that is durable when Write returns.
-	// Transactions of several callers may become one, so fn may run more than
-	// once: it must not change anything but the database and its own results.
-	// An error or a panic of fn undoes what it did, and harms no other caller;
-	// the error comes back as it is.
-	// A write that waits for its turn when ctx ends is not done.
+	// Transactions of several callers can become one, so fn can run more than
+	// once: it must only change the database and its own results. An error or a
+	// panic of fn rolls its changes back and affects no other caller; the error is
+	// returned unchanged. If ctx ends while the write waits for its turn, it is
+	// not done.
 	Write(ctx context.Context, fn func(ctx context.Context, tx Tx) error) error
-	// Barrier runs fn while nobody writes: what was written before is there,
-	// and nothing more comes until fn returns. fn must not write. A database
-	// that can be read only, as where the disk is full, is no hindrance.
+	// Barrier runs fn between two writes: earlier writes are committed, and later
+	// ones wait until fn returns. fn must not write. It works on a database that
+	// can only be read, for example on a full disk.
 	Barrier(ctx context.Context, fn func()) error
-	// Select runs one SELECT that came from outside within a Sandbox.
+	// Select runs one SELECT of a workflow within a Sandbox.
 	Select(ctx context.Context, query string, sandbox Sandbox) (Table, error)
-	// Close waits for running calls and closes the database. What is called
-	// afterwards fails with a connection_error.
+	// Close waits for running calls and closes the database. Later calls fail with
+	// a connection_error.
 	Close() error
 }
 
@@ -54,16 +54,15 @@ const (
 type Tx interface {
 	Exec(ctx context.Context, query string, args ...any) (affected int64, err error)
 	Query(ctx context.Context, query string, args ...any) (Rows, error)
-	// Append adds rows, the columns in the table's order. They may be written
-	// only with the next Exec or Query or with the commit, together with those
-	// of other callers, so that is where their errors may come.
+	// Append adds rows, the columns in the table's order. They can be written as
+	// late as the next Exec, Query or commit, which then returns their errors.
 	Append(ctx context.Context, table string, rows ...[]any) error
 	// AfterCommit calls fn once the transaction is durable and before Write
 	// returns, in the order of the commits; fn must not write.
 	AfterCommit(fn func())
 }
 
-// Rows are the answer of a Query; see [database/sql.Rows].
+// Rows are the result of a Query; see [database/sql.Rows].
 type Rows interface {
 	Next() bool
 	Scan(dest ...any) error
@@ -72,62 +71,58 @@ type Rows interface {
 	Close() error
 }
 
-// Sandbox bounds what a Select may do.
+// Sandbox restricts a Select.
 type Sandbox struct {
-	// Tables are the tables and views of the database that may be read, by the
-	// name that the query uses.
+	// Tables are the tables and views of the database that the query can read.
 	Tables []string
-	// Views are further tables; they hide tables of the same names.
+	// Views are additional tables; they hide tables with the same names.
 	Views []View
-	// MaxRows bounds the answer; further rows set Table.Truncated.
+	// MaxRows bounds the rows of the result; further ones set Table.Truncated.
 	MaxRows int
-	// MaxBytes bounds the answer's size.
+	// MaxBytes bounds the size of the result.
 	MaxBytes int
-	// MaxMemory bounds by how much the process may grow while the query runs.
+	// MaxMemory bounds the growth of the process while the query runs.
 	MaxMemory int64
-	// Timeout bounds the time.
+	// Timeout bounds the run time.
 	Timeout time.Duration
 	// Args are bound to the query's parameters; a sql.NamedArg to $name.
 	Args []any
 }
 
-// View is a table that the database does not have: a query of this module
-// under a name.
+// View is a named query of this module that a Select can read like a table.
 type View struct {
 	Name string
-	// Columns are those of Query, in its order.
+	// Columns are the columns of Query, in its order.
 	Columns []Column
-	// Query is a SELECT that was written in this module. It names what it
-	// reads with the schema, as main.documents, where a view might have the
-	// same name.
+	// Query is a SELECT. It qualifies tables with the schema, as main.documents,
+	// if a view could have the same name.
 	Query string
 }
 
-// Column is one of a View.
+// Column is a column of a View.
 type Column struct {
 	Name string
 	Type ColumnType
 }
 
-// ColumnType says what a column's values are where the database does not.
+// ColumnType is the type of a column's values if the database does not have it.
 type ColumnType int
 
 // The types of columns.
 const (
 	// Plain values are those of the database.
 	Plain ColumnType = iota
-	// JSON is a text of JSON, which is parsed for the answer.
+	// JSON is a text that is decoded for the result.
 	JSON
-	// Boolean is 1 or 0 where the database has no true and false.
+	// Boolean is 1 or 0 if the database has no booleans.
 	Boolean
 )
 
-// Table is the answer of a Select: a value of the value model for each column
-// of each row.
+// Table is the result of a Select, with values of the value model.
 type Table struct {
 	Columns []string
 	Rows    [][]any
-	// Truncated says that there was more than the Sandbox lets through.
+	// Truncated reports that rows are missing because of the Sandbox's bounds.
 	Truncated bool
 }
 
@@ -156,8 +151,8 @@ func Int(rows Rows, err error) (n int64, _ error) {
 
 type freeingKey struct{}
 
-// Freeing marks the writes of a call as ones that free space: they may use the
-// room that is kept for them on a full disk.
+// Freeing marks the writes of a call as ones that free space: on a full disk they
+// can use the reserve.
 func Freeing(ctx context.Context) context.Context {
 	return context.WithValue(ctx, freeingKey{}, true)
 }

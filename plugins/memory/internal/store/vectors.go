@@ -6,45 +6,45 @@ import (
 	"github.com/the-edge-agent/tea/plugins/memory/internal/filter"
 )
 
-// VectorIndex keeps vectors with texts and metadata in collections and finds
-// those next to a given one. What Store and Delete have acknowledged survives
+// VectorIndex stores vectors with texts and metadata in collections and finds the
+// nearest ones to a given vector. What Store and Delete have acknowledged survives
 // a crash, and the next Search sees it.
 //
 // The name of a collection has 1 to 100 bytes of UTF-8, an id 1 to 4,096; both
-// are compared byte by byte. What is no name is refused by Store with a
-// validation_error; elsewhere it is one that is not there. After Close every
-// call fails with a connection_error; one whose context has ended fails with
-// the context's error, or has done its work.
+// are compared byte by byte. Store refuses invalid names with a
+// validation_error; for other calls they do not exist. After Close every call
+// fails with a connection_error. A call whose context has ended fails with the
+// context's error or succeeds.
 //
 // Implementations are safe for concurrent use.
 type VectorIndex interface {
 	// Store writes the items atomically; an item replaces the stored one with
 	// the same id. The first item of a collection sets its dimension. It is a
 	// validation_error if an embedding has another dimension, a number that is
-	// not finite or zeros only, and if two items have the same id. No items are
-	// no error and create no collection.
+	// not finite or only zeros, and if two items have the same id. Without items
+	// it does nothing.
 	Store(ctx context.Context, collection string, items ...VectorItem) error
-	// Delete removes items and says how many there were. A collection stays,
-	// with its dimension, when its last item goes.
+	// Delete removes items and returns how many existed. An empty collection still
+	// exists, with its dimension.
 	Delete(ctx context.Context, collection string, ids ...string) (int, error)
-	// Search gives the items nearest to the query by cosine similarity, the
+	// Search returns the items nearest to the query by cosine similarity, the
 	// nearest first. An embedding of another dimension or of zeros is a
 	// validation_error. A collection that does not exist has no items.
 	Search(ctx context.Context, collection string, query VectorQuery) ([]VectorHit, error)
-	// Get gives the items under these ids that are there, in that order.
+	// Get returns the items with these ids that exist, in the order of the ids.
 	Get(ctx context.Context, collection string, ids ...string) ([]VectorItem, error)
 	// List returns the items of a collection in the order of their ids' bytes.
 	List(ctx context.Context, collection string, page VectorPage) ([]VectorItem, error)
-	// Drop removes a collection with all its items and returns how many there
-	// were. It reports whether the collection existed.
+	// Drop removes a collection with all its items, and returns the number of items
+	// and whether the collection existed.
 	Drop(ctx context.Context, collection string) (items int, existed bool, err error)
-	// Collections describes what there is, in the order of the names' bytes.
+	// Collections describes all collections, in the order of the names' bytes.
 	Collections(ctx context.Context) ([]Collection, error)
-	// Close ends background work and writes what makes the next start fast.
+	// Close ends background work and writes files that make the next start fast.
 	Close() error
 }
 
-// VectorItem is a vector and what it stands for.
+// VectorItem is a vector with its text and metadata.
 type VectorItem struct {
 	ID        string
 	Text      string
@@ -53,18 +53,18 @@ type VectorItem struct {
 	Metadata map[string]any
 }
 
-// VectorQuery asks for the K items nearest to Embedding; none where K is
-// below 1.
+// VectorQuery selects the K items nearest to Embedding; none if K is below 1.
 type VectorQuery struct {
 	Embedding []float32
 	K         int
-	// Filter restricts to items whose metadata fits it. It loses no results.
+	// Filter restricts the items by their metadata. There are K results if K items
+	// match it.
 	Filter filter.Filter
-	// MinScore leaves out what is less similar.
+	// MinScore is the lowest score of a result.
 	MinScore float64
-	// Exact compares with every vector, whatever the size.
+	// Exact compares with every vector.
 	Exact bool
-	// Embeddings asks for the embeddings of the hits.
+	// Embeddings includes the embeddings in the results.
 	Embeddings bool
 }
 
@@ -74,7 +74,7 @@ type VectorPage struct {
 	After string
 	// Limit is the largest number of items; none if it is below 1.
 	Limit int
-	// Embeddings asks for the embeddings.
+	// Embeddings includes the embeddings.
 	Embeddings bool
 }
 

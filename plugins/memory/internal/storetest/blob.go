@@ -14,8 +14,8 @@ import (
 	"github.com/the-edge-agent/tea/plugins/memory/internal/store"
 )
 
-// BlobStorage runs the suite of [store.BlobStorage]. open gives an empty
-// storage at its first call, and at each further call of the same test the
+// BlobStorage runs the suite of [store.BlobStorage]. open returns an
+// empty storage at its first call, and at each later call of the same test the
 // same data, opened again.
 func BlobStorage(t *testing.T, open func(t *testing.T) store.BlobStorage) {
 	t.Helper()
@@ -37,11 +37,11 @@ func save(t *testing.T, b store.BlobStorage, name, content string) {
 	t.Helper()
 	info := must(b.Put(t.Context(), name, strings.NewReader(content)))(t)
 	if info.Name != name || info.Size != int64(len(content)) || info.Modified.IsZero() {
-		t.Errorf("Put(%q) gives %+v", name, info)
+		t.Errorf("Put(%q) returns %+v", name, info)
 	}
 }
 
-// contentOf is a blob's content, "-" for none.
+// contentOf returns a blob's content, "-" for none.
 func contentOf(t *testing.T, b store.BlobStorage, name string) string {
 	t.Helper()
 	r, err := b.Get(t.Context(), name)
@@ -124,12 +124,12 @@ func blobList(t *testing.T, open func(t *testing.T) store.BlobStorage) {
 		if err != nil || info.Size != int64(len(info.Name)) {
 			t.Errorf("%+v, %v", info, err)
 		}
-		break // a reader may stop
+		break
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	for _, err := range b.List(ctx, "") {
-		want(t, "a canceled list ends with the reason", errors.Is(err, context.Canceled), true)
+		want(t, "a canceled list ends with the context's error", errors.Is(err, context.Canceled), true)
 	}
 }
 
@@ -168,7 +168,8 @@ func blobUnfinished(t *testing.T, open func(t *testing.T) store.BlobStorage) {
 	want(t, "all", listed(t, b, ""), "a")
 }
 
-// blobWhole reads while others replace: each reader gets one of the contents.
+// blobWhole reads a blob that is being replaced: each reader gets one of the
+// contents.
 func blobWhole(t *testing.T, open func(t *testing.T) store.BlobStorage) {
 	b := open(t)
 	content := func(i int) string { return strings.Repeat(fmt.Sprintf("%02d", i), 5000) }
@@ -198,7 +199,7 @@ func blobWhole(t *testing.T, open func(t *testing.T) store.BlobStorage) {
 func blobNested(t *testing.T, open func(t *testing.T) store.BlobStorage) {
 	b := open(t)
 	save(t, b, "a/b/c", "c")
-	want(t, "the way to a blob is none", contentOf(t, b, "a/b"), "-")
+	want(t, "a part of a blob's name is not a blob", contentOf(t, b, "a/b"), "-")
 	if err := b.Delete(t.Context(), "a/b"); err != nil {
 		t.Error(err)
 	}
@@ -209,7 +210,7 @@ func blobNested(t *testing.T, open func(t *testing.T) store.BlobStorage) {
 	want(t, "content", contentOf(t, b, "a/b/c"), "c")
 }
 
-// blobReaders reads what was opened before it was replaced or removed.
+// blobReaders reads blobs that are replaced, moved or removed after Get.
 func blobReaders(t *testing.T, open func(t *testing.T) store.BlobStorage) {
 	b := open(t)
 	old := strings.Repeat("old ", 100_000)
@@ -225,7 +226,7 @@ func blobReaders(t *testing.T, open func(t *testing.T) store.BlobStorage) {
 		}
 		content, err := io.ReadAll(r)
 		if err != nil || string(content) != old {
-			t.Errorf("a blob that was %s while it was read gives %d bytes, %v", name, len(content), err)
+			t.Errorf("a blob that was %s while it was read has %d bytes, %v", name, len(content), err)
 		}
 		if err := r.Close(); err != nil {
 			t.Error(err)
@@ -233,7 +234,7 @@ func blobReaders(t *testing.T, open func(t *testing.T) store.BlobStorage) {
 	}
 }
 
-// blobMany lists more than a service gives in one answer.
+// blobMany lists more blobs than a service returns in one page.
 func blobMany(t *testing.T, open func(t *testing.T) store.BlobStorage) {
 	b := open(t)
 	const goroutines, each = 16, 70
@@ -251,7 +252,7 @@ func blobMany(t *testing.T, open func(t *testing.T) store.BlobStorage) {
 	want(t, "count", len(names), goroutines*each)
 	want(t, "sorted", slices.IsSorted(names), true)
 	want(t, "last", names[len(names)-1], fmt.Sprintf("many/%04d", goroutines*each-1))
-	for info, err := range b.List(t.Context(), "") { // a listing survives what happens meanwhile
+	for info, err := range b.List(t.Context(), "") { // deleting does not disturb a listing
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -17,11 +17,11 @@ import (
 	"github.com/the-edge-agent/tea/plugins/memory/internal/store"
 )
 
-// Start is when the clock of a Device begins.
+// Start is the first time of a Device's clock.
 var Start = time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
 
-// Device is a folder with a database, blobs and a clock that the test moves.
-// Its parts fail where Faults says. Close is called by the end of the test.
+// Device is a folder with a database, blobs and a clock that the test sets. Its
+// parts fail as Faults decides. The end of the test closes it.
 type Device struct {
 	Dir       string
 	Driver    engine.Driver
@@ -35,8 +35,8 @@ type Device struct {
 	once   sync.Once
 }
 
-// EachDriver runs a test on every database. One that this build lacks is
-// skipped with the way to get it.
+// EachDriver runs a test on every database. One that this build does not have is
+// skipped, with a message how to get it.
 func EachDriver(t *testing.T, test func(t *testing.T, driver engine.Driver)) {
 	t.Helper()
 	t.Parallel()
@@ -81,7 +81,7 @@ func openDevice(t *testing.T, driver engine.Driver, dir string, passed time.Dura
 // Pass sets the clock to a time after Start.
 func (d *Device) Pass(since time.Duration) { d.passed.Store(int64(since)) }
 
-// Reopen closes the device and gives it opened again, as of the same time.
+// Reopen closes the device and opens it again, at the same time of its clock.
 func (d *Device) Reopen(t *testing.T) *Device {
 	t.Helper()
 	d.close(t)

@@ -10,16 +10,16 @@ import (
 	"testing"
 )
 
-// ownMounts is set in a process that may mount what it wants.
+// ownMounts is set in a process with a separate mount namespace.
 const ownMounts = "TEA_TEST_OWN_MOUNTS"
 
-// OwnMounts runs the calling test again in a process with mounts of its own,
-// and gives true there and false here, where the test has nothing left to do.
-// A test that may not do that is skipped.
+// OwnMounts runs the calling test again in a process with a separate mount
+// namespace. It returns true there, and false here, where the test must return.
+// Without permission for that the test is skipped.
 func OwnMounts(t *testing.T) bool {
 	t.Helper()
 	if os.Getenv(ownMounts) != "" {
-		// What is mounted from now on is seen by nobody else.
+		// Later mounts are not visible to other processes.
 		if err := syscall.Mount("none", "/", "", syscall.MS_REC|syscall.MS_PRIVATE, ""); err != nil {
 			t.Fatal(err)
 		}
@@ -40,7 +40,7 @@ func OwnMounts(t *testing.T) bool {
 	}
 	output, err := cmd.CombinedOutput()
 	if refused := new(exec.ExitError); err != nil && !errors.As(err, &refused) {
-		t.Skipf("mounts of its own are needed: %v", err)
+		t.Skipf("the test needs a mount namespace: %v", err)
 	}
 	t.Logf("%s", output)
 	if err != nil {
@@ -49,11 +49,11 @@ func OwnMounts(t *testing.T) bool {
 	return false
 }
 
-// Disk is a small one. It is safe for use by one goroutine.
+// Disk is a small file system for tests. It is not safe for concurrent use.
 type Disk struct{ Dir string }
 
-// NewDisk mounts an empty disk of so many bytes until the end of the test,
-// which has asked [OwnMounts].
+// NewDisk mounts an empty disk of a size until the end of the test, which must
+// run in the process of [OwnMounts].
 func NewDisk(t *testing.T, size string) *Disk {
 	t.Helper()
 	d := &Disk{Dir: t.TempDir()}
@@ -68,7 +68,7 @@ func NewDisk(t *testing.T, size string) *Disk {
 	return d
 }
 
-// Fill leaves no room.
+// Fill fills the disk.
 func (d *Disk) Fill(t *testing.T) {
 	t.Helper()
 	f, err := os.Create(filepath.Join(d.Dir, "filler"))
@@ -87,7 +87,7 @@ func (d *Disk) Fill(t *testing.T) {
 	}
 }
 
-// Free takes away what Fill has written.
+// Free removes the data of Fill.
 func (d *Disk) Free(t *testing.T) {
 	t.Helper()
 	if err := os.Remove(filepath.Join(d.Dir, "filler")); err != nil {
@@ -95,7 +95,7 @@ func (d *Disk) Free(t *testing.T) {
 	}
 }
 
-// Protect lets nobody write, or again everybody.
+// Protect makes the disk read-only, or writable again.
 func (d *Disk) Protect(t *testing.T, on bool) {
 	t.Helper()
 	flags := uintptr(syscall.MS_REMOUNT)

@@ -9,12 +9,12 @@ import (
 	"github.com/the-edge-agent/tea/plugins/memory/internal/store"
 )
 
-// ErrFault is the failure that [Faults] makes.
+// ErrFault is the error of a call that [Faults] lets fail.
 var ErrFault = errors.New("fault of the test")
 
-// Faults lets calls fail that change something. What comes after a failed
-// one fails too, until Heal: as if the process had ended there. It is safe for
-// concurrent use; the zero value lets everything pass.
+// Faults lets changes fail. After a failed one all later ones fail too, until
+// Heal, as if the process had ended there. It is safe for concurrent use; the
+// zero value lets all calls pass.
 type Faults struct {
 	mu    sync.Mutex
 	left  int
@@ -22,17 +22,16 @@ type Faults struct {
 	down  bool
 }
 
-// After lets n steps pass and then everything fail. Each call that changes
-// something has two steps, before and after it does: a failure at the second
-// is a crash that the caller's answer did not outlive. So has each statement
-// of a transaction.
+// After lets n steps pass and all later ones fail. Each change, and each
+// statement of a transaction, has a step before it and one after it: a failure at
+// the second one is a crash before the caller gets the result.
 func (f *Faults) After(n int) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.left, f.armed, f.down = n, true, false
 }
 
-// Heal lets everything pass. It says whether something had failed.
+// Heal lets all calls pass again. It reports whether one has failed.
 func (f *Faults) Heal() bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()

@@ -18,8 +18,8 @@ import (
 )
 
 // OpenLongTerm opens the memory of a test with a clock: an empty one at its
-// first call, and at each further call of the same test the same entries,
-// opened again. What it gives is closed by the next call, as by [Opened].
+// first call, and at each later call of the same test the same entries, opened
+// again. The next call closes the memory, as with [Opened].
 type OpenLongTerm func(t *testing.T, clock *clock.Clock) store.LongTermMemory
 
 // LongTermMemory runs the suite of [store.LongTermMemory].
@@ -58,7 +58,7 @@ func LongTermMemory(t *testing.T, open OpenLongTerm) {
 	})
 }
 
-// memory is a backend and the clock that the test moves.
+// memory is a backend with a clock that the test sets.
 type memory struct {
 	store.LongTermMemory
 	open   OpenLongTerm
@@ -90,7 +90,7 @@ func (m *memory) remove(t *testing.T, key string) bool {
 	return deleted
 }
 
-// value is what is under a key, "" for nothing.
+// value returns the value under a key, "" for none.
 func (m *memory) value(t *testing.T, key string) string {
 	t.Helper()
 	found, err := m.Retrieve(t.Context(), "", key)
@@ -103,7 +103,7 @@ func (m *memory) value(t *testing.T, key string) string {
 	return string(found.Value)
 }
 
-// found are the keys that a search gives.
+// found returns the keys of a search.
 func (m *memory) found(t *testing.T, query store.Search) string {
 	t.Helper()
 	if query.Limit == 0 {
@@ -120,7 +120,7 @@ func (m *memory) found(t *testing.T, query store.Search) string {
 	return strings.Join(keys, " ")
 }
 
-// listed are the keys of a page.
+// listed returns the keys of a page.
 func (m *memory) listed(t *testing.T, list store.List) string {
 	t.Helper()
 	if list.Limit == 0 {
@@ -342,7 +342,7 @@ func longTermConcurrent(t *testing.T, m *memory) {
 	}
 }
 
-// longTermCalls are all calls but Close.
+// longTermCalls returns all calls except Close.
 func longTermCalls(m store.LongTermMemory) map[string]func(ctx context.Context) error {
 	return map[string]func(ctx context.Context) error{
 		"Store": func(ctx context.Context) error {

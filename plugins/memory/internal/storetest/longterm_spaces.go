@@ -11,8 +11,8 @@ import (
 	"github.com/the-edge-agent/tea/plugins/memory/internal/store"
 )
 
-// longTermNamespaces has entries under the same keys in namespaces whose names
-// and keys are alike, and looks at each with every call.
+// longTermNamespaces stores the same keys in namespaces with similar names, and
+// reads each namespace with every call.
 func longTermNamespaces(t *testing.T, m *memory) {
 	const last = "\U0010FFFF"
 	spaces := []string{"", "a", "a/b", "A", "ä", " ", "%", "*", last, strings.Repeat("n", 256)}
@@ -154,11 +154,11 @@ func longTermPages(t *testing.T, m *memory) {
 	}
 }
 
-// beforeKey is a key right before one of longTermPages, after the one before.
+// beforeKey returns a key between one of longTermPages and the one before it.
 func beforeKey(key string) string { return key[:len(key)-1] + string(key[len(key)-1]-1) + "~" }
 
-// longTermRequired filters by values whose words, if they have any, are not
-// theirs alone: a filter must find the entry of each among all others.
+// longTermRequired filters by values that share their words, if they have any: a
+// filter must find only the entry with the value.
 func longTermRequired(t *testing.T, m *memory) {
 	values := []string{
 		`"the"`, `"The"`, `"!?"`, `""`, `"犬"`, `"犬猫"`, `"two words"`, `"words two"`, `"ação"`, `"acao"`, `"x*"`, `"\"x\""`, `"a@b.example"`, `"🎉"`, `"` + strings.Repeat("long ", 100) + `"`,

@@ -16,9 +16,9 @@ import (
 	"github.com/the-edge-agent/tea/plugins/memory/internal/store"
 )
 
-// MetadataStore runs the suite of [store.MetadataStore]. open gives an empty
-// store at its first call, and at each further call of the same test the same
-// data, opened again.
+// MetadataStore runs the suite of [store.MetadataStore]. open returns an
+// empty store at its first call, and at each later call of the same test the
+// same data, opened again.
 func MetadataStore(t *testing.T, open func(t *testing.T) store.MetadataStore) {
 	t.Helper()
 	run(t, func(*testing.T) func(t *testing.T) store.MetadataStore { return open }, map[string]func(t *testing.T, open func(t *testing.T) store.MetadataStore){

@@ -32,7 +32,7 @@ func metadataConcurrent(t *testing.T, open func(t *testing.T) store.MetadataStor
 	want(t, "documents", must(s.Count(t.Context(), store.DocumentQuery{Kind: "k"}))(t), goroutines*each+1)
 }
 
-// addOne changes a document that everybody changes and adds one of its own.
+// addOne changes the shared document and adds another one.
 func addOne(ctx context.Context, s store.MetadataStore, id string) error {
 	for {
 		d, err := s.Get(ctx, "k", "sum")
@@ -52,8 +52,8 @@ func addOne(ctx context.Context, s store.MetadataStore, id string) error {
 	}
 }
 
-// metadataFirstWins creates a document, changes it and removes it from many
-// sides, each time on the condition that nobody else was first.
+// metadataFirstWins creates, changes and removes a document from many goroutines,
+// each time on a condition that only the first one meets.
 func metadataFirstWins(t *testing.T, open func(t *testing.T) store.MetadataStore) {
 	s := open(t)
 	const goroutines = 16
@@ -94,7 +94,7 @@ func metadataReaders(t *testing.T, open func(t *testing.T) store.MetadataStore) 
 			for {
 				found, err := s.Query(t.Context(), store.DocumentQuery{Kind: "k", OrderBy: "id"})
 				if err != nil || len(found) != 2 || string(found[0].Body) != string(found[1].Body) {
-					t.Errorf("a reader got %v, %v", found, err)
+					t.Errorf("a reader found %v, %v", found, err)
 					return
 				}
 				select {

@@ -6,15 +6,15 @@ import (
 	"testing"
 )
 
-// Opened keeps what a suite's open function has opened: the next call of the
-// same test closes it first, and so does the end of the test. The zero value
-// is ready; it is safe for concurrent use.
+// Opened closes what a suite's open function has opened, before the next call in
+// the same test and at the end of the test. The zero value is ready; it is safe
+// for concurrent use.
 type Opened[T io.Closer] struct {
 	mu     sync.Mutex
 	byTest map[string]T
 }
 
-// Again closes what the test has open and opens it again.
+// Again closes what the test has opened, if anything, and calls open.
 func (o *Opened[T]) Again(t *testing.T, open func() (T, error)) T {
 	t.Helper()
 	o.mu.Lock()
@@ -47,14 +47,14 @@ func (o *Opened[T]) Again(t *testing.T, open func() (T, error)) T {
 	return now
 }
 
-// Dirs gives each test a folder of its own. The zero value is ready; it is safe
-// for concurrent use.
+// Dirs has a folder for each test. The zero value is ready; it is safe for
+// concurrent use.
 type Dirs struct {
 	mu     sync.Mutex
 	byTest map[string]string
 }
 
-// Of is the folder of a test, the same at each call.
+// Of returns the folder of a test, the same one at each call.
 func (d *Dirs) Of(t *testing.T) string {
 	t.Helper()
 	d.mu.Lock()

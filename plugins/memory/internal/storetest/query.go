@@ -15,9 +15,9 @@ import (
 	"github.com/the-edge-agent/tea/plugins/memory/internal/store"
 )
 
-// QueryEngine runs the suite of [store.QueryEngine]. open gives an empty
-// database with the tables of package schema at its first call, and at each
-// further call of the same test the same database, opened again.
+// QueryEngine runs the suite of [store.QueryEngine]. open returns an
+// empty database with the tables of package schema at its first call, and at
+// each later call of the same test the same database, opened again.
 func QueryEngine(t *testing.T, open func(t *testing.T) store.QueryEngine) {
 	t.Helper()
 	start := func(t *testing.T) *database {
@@ -78,7 +78,7 @@ func (e *database) add(t *testing.T, ids ...string) {
 	}
 }
 
-// ids are those of all documents.
+// ids returns the ids of all documents.
 func (e *database) ids(t *testing.T) string {
 	t.Helper()
 	rows := must(e.Query(t.Context(), "SELECT id FROM documents ORDER BY id"))(t)
@@ -258,14 +258,14 @@ func queryAfterCommit(t *testing.T, e *database) {
 			mu.Lock()
 			defer mu.Unlock()
 			if wanted := i%8 != 7; done != wanted || (err == nil) != wanted {
-				t.Errorf("writer %d: %v, told after the commit: %v", i, err, done)
+				t.Errorf("writer %d: %v, notified after the commit: %v", i, err, done)
 			}
 			committed = append(committed, i)
 		})
 	}
 	group.Wait()
 	slices.Sort(told)
-	want(t, "told once each", len(slices.Compact(told)), writers*7/8)
+	want(t, "notified once each", len(slices.Compact(told)), writers*7/8)
 	want(t, "writers", len(committed), writers)
 	want(t, "documents", len(strings.Fields(e.ids(t))), writers*7/8)
 }
@@ -277,7 +277,7 @@ func queryRows(t *testing.T, e *database) {
 	want(t, "the first row", rows.Next(), true)
 	want(t, "closed early", errors.Join(rows.Close(), rows.Close()), nil)
 	want(t, "no row after that", rows.Next(), false)
-	// Rows that are read let others write.
+	// Open rows do not block writers.
 	reading, err := e.Query(t.Context(), "SELECT id FROM documents ORDER BY id")
 	if err != nil || !reading.Next() {
 		t.Fatal(err)
@@ -289,8 +289,8 @@ func queryRows(t *testing.T, e *database) {
 	want(t, "documents", e.ids(t), "a b c d")
 }
 
-// querySelect has the sandbox's bounds; the injections that it withstands are
-// in the engines' own tests.
+// querySelect tests the bounds of the sandbox. Attacks are in the tests of the
+// engines.
 func querySelect(t *testing.T, e *database) {
 	e.add(t, "a", "b", "c")
 	box := store.Sandbox{Tables: []string{"documents"}, MaxRows: 10, MaxBytes: 10_000, Timeout: time.Minute}

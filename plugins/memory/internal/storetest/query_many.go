@@ -13,7 +13,7 @@ import (
 	"github.com/the-edge-agent/tea/plugins/memory/internal/store"
 )
 
-// queryHarmsNoOther lets some of many writers fail in their several ways.
+// queryHarmsNoOther lets some of many writers fail in different ways.
 func queryHarmsNoOther(t *testing.T, e *database) {
 	e.add(t, "there")
 	var group sync.WaitGroup
@@ -106,7 +106,7 @@ func queryCanceled(t *testing.T, e *database) {
 	want(t, "documents", e.ids(t), "a b")
 }
 
-// queryCanceledWaiting gives up a write that waits for another one.
+// queryCanceledWaiting cancels a write that waits for another one.
 func queryCanceledWaiting(t *testing.T, e *database) {
 	began, end := make(chan struct{}), make(chan struct{})
 	slow, waiting := make(chan error, 1), make(chan error, 1)

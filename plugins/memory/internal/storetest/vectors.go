@@ -17,9 +17,9 @@ import (
 	"github.com/the-edge-agent/tea/plugins/memory/internal/store"
 )
 
-// VectorIndex runs the suite of [store.VectorIndex]. open gives an empty index
-// at its first call, and at each further call of the same test the same items,
-// opened again.
+// VectorIndex runs the suite of [store.VectorIndex]. open returns an empty
+// index at its first call, and at each later call of the same test the same
+// items, opened again.
 func VectorIndex(t *testing.T, open func(t *testing.T) store.VectorIndex) {
 	t.Helper()
 	start := func(t *testing.T) *index {
@@ -45,7 +45,7 @@ func VectorIndex(t *testing.T, open func(t *testing.T) store.VectorIndex) {
 	})
 }
 
-// index is a backend with a collection that is called c.
+// index is a backend with a collection named c.
 type index struct {
 	store.VectorIndex
 	open func(t *testing.T) store.VectorIndex
@@ -75,7 +75,7 @@ func (x *index) search(t *testing.T, query store.VectorQuery) []store.VectorHit 
 	return hits
 }
 
-// near are the ids nearest to an embedding.
+// near returns the ids nearest to an embedding.
 func (x *index) near(t *testing.T, k int, embedding ...float32) string {
 	t.Helper()
 	return hitIDs(x.search(t, store.VectorQuery{Embedding: embedding, K: k, MinScore: -1}))
@@ -206,7 +206,7 @@ func cosine(a, b []float32) float64 {
 	return dot / math.Sqrt(aa*bb)
 }
 
-// nearest are the k items nearest to a query, by the formula.
+// nearest returns the k items nearest to a query, computed by the formula.
 func nearest(items []store.VectorItem, query []float32, k int) []store.VectorHit {
 	var hits []store.VectorHit
 	for _, i := range items {

@@ -8,10 +8,10 @@ import (
 	"github.com/the-edge-agent/tea/plugins/memory/internal/engine"
 )
 
-// Available says whether this build has DuckDB.
+// Available reports whether this build has DuckDB.
 const Available = false
 
-// New gives a dependency_missing error that says how to get DuckDB.
+// New returns a dependency_missing error with the way to get DuckDB.
 func New() (engine.Driver, error) {
-	return nil, tea.Errorf(tea.DependencyMissing, "this build of the memory plugin has no DuckDB: build it with CGO_ENABLED=1 and without the tag lite (linux and darwin on amd64 and arm64), or set settings.memory.engine: sqlite")
+	return nil, tea.Errorf(tea.DependencyMissing, "this build of the memory plugin does not have DuckDB: build it with CGO_ENABLED=1 and without the tag lite (linux and darwin on amd64 and arm64, windows on amd64), or set settings.memory.engine: sqlite")
 }

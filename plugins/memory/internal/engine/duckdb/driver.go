@@ -21,10 +21,10 @@ import (
 	"github.com/the-edge-agent/tea/plugins/memory/internal/store"
 )
 
-// Available says whether this build has DuckDB.
+// Available reports whether this build has DuckDB.
 const Available = true
 
-// New gives the driver.
+// New returns the driver.
 func New() (engine.Driver, error) { return database{}, nil }
 
 // database is the driver for DuckDB.
@@ -36,12 +36,12 @@ func (database) Dialect() store.Dialect { return store.DuckDB }
 // File is the database's name in its folder.
 func (database) File() string { return "memory.duckdb" }
 
-// spillTimes is how much more than into the memory goes into the spill
-// directory: without a bound it may take nine tenths of the disk.
+// spillTimes is the size of the spill directory in multiples of the memory:
+// DuckDB's default is nine tenths of the disk.
 const spillTimes = 8
 
-// Open opens the database and locks it in: nothing is downloaded, no file
-// outside of limits.Reach is touched, and no statement can change that.
+// Open opens the database and locks its configuration: nothing is downloaded, no
+// file outside of limits.Reach is accessed, and no statement can change that.
 func (database) Open(ctx context.Context, path string, limits engine.Limits) (engine.Handles, error) {
 	for _, dir := range []string{limits.Reach, limits.SpillDir} {
 		if err := os.MkdirAll(dir, 0o700); err != nil {
@@ -106,7 +106,7 @@ func lockIn(ctx context.Context, db *sql.DB, reach string) error {
 	return nil
 }
 
-// literal is a text as DuckDB writes it.
+// literal is a string literal of SQL.
 func literal(s string) string { return "'" + strings.ReplaceAll(s, "'", "''") + "'" }
 
 // Append adds rows with DuckDB's appender.
@@ -121,7 +121,7 @@ func (database) Append(ctx context.Context, conn *sql.Conn, table string, rows [
 			values = values[:0]
 			for _, v := range row {
 				if d, ok := v.(store.Decimal); ok {
-					v = d.Units // the appender takes a DECIMAL so
+					v = d.Units // the appender's form of a DECIMAL
 				}
 				values = append(values, v)
 			}
@@ -133,7 +133,7 @@ func (database) Append(ctx context.Context, conn *sql.Conn, table string, rows [
 	})
 }
 
-// Fault says how to treat an error of DuckDB.
+// Fault classifies an error of DuckDB.
 func (database) Fault(err error) engine.Fault {
 	var failure *duckdb.Error
 	if !errors.As(err, &failure) {
@@ -148,11 +148,11 @@ func (database) Fault(err error) engine.Fault {
 	return engine.FaultStatement
 }
 
-// Full reports whether the disk is full. DuckDB has no code of its own for it.
+// Full reports whether the disk is full, for which DuckDB has no separate code.
 func (database) Full(err error) bool { return ioError(err, "No space left on device") }
 
-// Damaged reports whether the file is no whole DuckDB database, which DuckDB
-// says in words only.
+// Damaged reports whether the file is damaged, which only the text of DuckDB's
+// error says.
 func (database) Damaged(err error) bool {
 	return ioError(err, "Corrupt database file", "not a valid DuckDB database file", "Could not read enough bytes")
 }

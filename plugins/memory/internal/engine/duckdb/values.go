@@ -20,12 +20,12 @@ import (
 	"github.com/the-edge-agent/tea/plugins/memory/internal/engine/sandbox"
 )
 
-// column is one of a query's answer.
+// column is a column of a query's result.
 type column struct{ name, kind string }
 
-// expression is the n-th column in a form that is a value of the value model
-// or easily made one. Lists, structs and maps come as JSON, which keeps large
-// numbers; what JSON has no form for comes as DuckDB writes it.
+// expression is the n-th column in a form that value can convert. Lists, structs
+// and maps are converted to JSON, which keeps large numbers; types without a form
+// in JSON are converted to text.
 func (c column) expression(n int) string {
 	reference := "#" + strconv.Itoa(n)
 	switch {
@@ -37,7 +37,7 @@ func (c column) expression(n int) string {
 	return "CAST(" + reference + " AS VARCHAR)"
 }
 
-// passes are the types that come as they are.
+// passes are the types that need no conversion in SQL.
 var passes = map[string]bool{
 	"BOOLEAN": true, "VARCHAR": true, "BLOB": true, "FLOAT": true, "DOUBLE": true, "HUGEINT": true, "UHUGEINT": true, "BIGNUM": true,
 	"TINYINT": true, "SMALLINT": true, "INTEGER": true, "BIGINT": true, "UTINYINT": true, "USMALLINT": true, "UINTEGER": true, "UBIGINT": true,
@@ -58,7 +58,7 @@ func (c column) isNested() bool {
 	return false
 }
 
-// value brings what the driver gives into the value model:
+// value converts a value of the driver to the value model:
 //
 //	BOOLEAN                        true or false
 //	integers, HUGEINT, BIGNUM      a number, exact
@@ -66,11 +66,11 @@ func (c column) isNested() bool {
 //	TIMESTAMP, TIMESTAMPTZ         text in RFC 3339, in UTC
 //	BLOB                           text in base64
 //	JSON, lists, structs, maps     a list or an object of such values
-//	all others (DATE, TIME,        the text that DuckDB writes
+//	all others (DATE, TIME,        DuckDB's text
 //	INTERVAL, UUID, ENUM, BIT)
 //
-// Inside of lists and objects DuckDB writes the values: an instant is its text
-// there.
+// In lists and objects the values have DuckDB's form in JSON: an instant is
+// DuckDB's text.
 func (c column) value(v any) (any, error) {
 	switch v := v.(type) {
 	case string:
@@ -116,14 +116,14 @@ func (c column) value(v any) (any, error) {
 	case []byte:
 		return base64.StdEncoding.EncodeToString(v), nil
 	}
-	return nil, fmt.Errorf("a %s cannot be given to a workflow; cast it to VARCHAR", c.kind)
+	return nil, fmt.Errorf("a %s cannot be returned to a workflow; cast it to VARCHAR", c.kind)
 }
 
-// unbounded are the numbers that DuckDB writes into JSON, which has none of
-// them, or a text, in which they stay.
+// unbounded matches numbers that DuckDB writes although JSON does not have them,
+// or a string, which stays unchanged.
 var unbounded = regexp.MustCompile(`"(?:[^"\\]|\\.)*"|-?\b(?:NaN|nan|Infinity|inf)\b`)
 
-// finite has null for what is no finite number.
+// finite replaces numbers that are not finite by null.
 func finite(text string) []byte {
 	return unbounded.ReplaceAllFunc([]byte(text), func(found []byte) []byte {
 		if found[0] == '"' {
@@ -141,11 +141,11 @@ func whole(n *big.Int) any {
 	return json.Number(n.String())
 }
 
-// shortest is a 32-bit float with the digits that a reader expects.
+// shortest is a 32-bit float as the float64 with the same decimal digits.
 func shortest(f float32) any {
 	wide, err := strconv.ParseFloat(strconv.FormatFloat(float64(f), 'g', -1, 32), 64)
 	if err != nil {
-		return nil // infinity and NaN have text that parses; this cannot be
+		return nil // not reached: every float has a text that parses
 	}
 	return sandbox.Float(wide)
 }

@@ -10,23 +10,21 @@ import (
 	"strings"
 )
 
-// empty is a database that has the tables of the schema's versions up to one,
-// and nothing in them; later ones are added when it is opened. Its identity is
-// anonymous. The package's tests make it, with -update.
+// empty is a database with the empty tables of the schema. Versions that it does
+// not have are added when it is opened. Its identity is anonymous. The package's
+// tests write it, with -update.
 //
 //go:embed empty.sqlite
 var empty string
 
-// anonymous stands in the empty database where each has its identity.
+// anonymous is the placeholder of the identity in the empty database.
 const anonymous = "00000000000000000000000000000000"
 
-// create makes the database where there is none. It is written beside its
-// place, brought to the disk and moved there, so that it exists whole or not
-// at all. Were SQLite to make the file itself, and then the log and the tables
-// in it, it would wait for the disk eight times before the first write, instead
-// of once.
+// create creates the database atomically if it does not exist: it is written to a
+// temporary file, synced and renamed. SQLite itself would wait for the disk eight
+// times until its file, log and tables exist, instead of once.
 //
-// A log or journal that stands there without its database is SQLite's to judge.
+// If there is a log or journal without a database, create leaves it to SQLite.
 func create(path string) error {
 	for _, part := range []string{"", "-wal", "-journal", "-shm"} {
 		if _, err := os.Lstat(path + part); !errors.Is(err, fs.ErrNotExist) {
@@ -38,13 +36,12 @@ func create(path string) error {
 	return place([]byte(strings.Replace(empty, anonymous, hex.EncodeToString(identity), 1)), path)
 }
 
-// unplaced is appended to the name of a database that is being made. One that
-// a crash has left is overwritten by the next who makes it.
+// unplaced is appended to the name of a temporary file. One that a crash left is
+// overwritten.
 const unplaced = "-new"
 
-// place gives a name to a file whose contents are on the disk. The name comes
-// to the disk before the first write is acknowledged: SQLite makes a log for it
-// in the same directory, and brings that directory to the disk.
+// place writes a file atomically. It does not sync the directory: SQLite does so
+// when it creates its log there, before the first write is acknowledged.
 func place(data []byte, path string) (err error) {
 	temporary := path + unplaced
 	defer func() {

@@ -28,10 +28,10 @@ func (Driver) Dialect() store.Dialect { return store.SQLite }
 // File is the database's name in its folder.
 func (Driver) File() string { return "memory.sqlite" }
 
-// Open opens the database with a write-ahead log: readers go on while
-// somebody writes, and a commit waits for the disk once.
+// Open opens the database with a write-ahead log: readers do not wait for
+// writers, and a commit waits for the disk once.
 func (Driver) Open(ctx context.Context, path string, limits engine.Limits) (engine.Handles, error) {
-	// Where this fails, SQLite tries in its own way, and words what is wrong.
+	// If this fails SQLite creates the file, or returns the error.
 	_ = create(path)
 	common := pragmas(limits)
 	write, err := open(ctx, path, url.Values{"_txlock": {"immediate"}}, slices.Concat(common, []string{"temp_store(0)", "journal_mode(wal)", "synchronous(full)"}))
@@ -39,7 +39,7 @@ func (Driver) Open(ctx context.Context, path string, limits engine.Limits) (engi
 		return engine.Handles{}, err
 	}
 	write.SetMaxOpenConns(1)
-	// What a query sorts stays in memory, which is watched: the disk would fill up.
+	// Queries sort in memory, which is watched, and not on the disk.
 	read, err := open(ctx, path, url.Values{}, slices.Concat(common, []string{"temp_store(2)", "query_only(1)"}))
 	if err != nil {
 		return engine.Handles{}, errors.Join(err, write.Close())
@@ -88,7 +88,7 @@ func open(ctx context.Context, path string, how url.Values, pragmas []string) (*
 	return db, nil
 }
 
-// Fault says how to treat an error of SQLite.
+// Fault classifies an error of SQLite.
 func (Driver) Fault(err error) engine.Fault {
 	switch primaryCode(err) {
 	case sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED:
@@ -104,7 +104,7 @@ func (Driver) Fault(err error) engine.Fault {
 // Full reports whether the disk is full.
 func (Driver) Full(err error) bool { return primaryCode(err) == sqlite3.SQLITE_FULL }
 
-// Damaged reports whether the file is no whole SQLite database.
+// Damaged reports whether the file is damaged.
 func (Driver) Damaged(err error) bool {
 	code := primaryCode(err)
 	return code == sqlite3.SQLITE_CORRUPT || code == sqlite3.SQLITE_NOTADB

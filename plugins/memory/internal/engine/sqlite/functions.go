@@ -12,10 +12,9 @@ import (
 	"modernc.org/sqlite"
 )
 
-// connector opens connections whose functions take a time that is about
-// linear in the length of their arguments. SQLite's own instr, replace and trim
-// take the product of two lengths, minutes for a megabyte, and cannot be
-// interrupted meanwhile.
+// connector opens connections whose functions take time linear in the length of
+// their arguments. SQLite's own instr, replace and trim take the product of two
+// lengths, minutes for a megabyte, and cannot be interrupted.
 type connector struct {
 	driver *sqlite.Driver
 	dsn    string
@@ -36,11 +35,11 @@ func newConnector(dsn string) (connector, error) {
 // Connect opens a connection.
 func (c connector) Connect(context.Context) (driver.Conn, error) { return c.driver.Open(c.dsn) }
 
-// Driver is the one that Connect uses.
+// Driver returns the driver of Connect.
 func (c connector) Driver() driver.Driver { return c.driver }
 
-// instr is the place of a text in another one, in characters from 1, or that
-// of a blob in another one in bytes; 0 = nowhere.
+// instr returns the position of a text in another one in characters, or of a blob
+// in another one in bytes, from 1; 0 if it does not occur.
 func instr(_ *sqlite.FunctionContext, args []driver.Value) (driver.Value, error) {
 	if args[0] == nil || args[1] == nil {
 		return nil, nil
@@ -58,10 +57,10 @@ func instr(_ *sqlite.FunctionContext, args []driver.Value) (driver.Value, error)
 	return int64(utf8.RuneCountInString(text[:at]) + 1), nil
 }
 
-// errTooBig has the words of SQLite.
+// errTooBig has the text of SQLite's error.
 var errTooBig = errors.New("string or blob too big")
 
-// replace puts one text in the place of another one.
+// replace replaces all occurrences of a text.
 func replace(_ *sqlite.FunctionContext, args []driver.Value) (driver.Value, error) {
 	if args[0] == nil || args[1] == nil || args[2] == nil {
 		return nil, nil
@@ -76,7 +75,7 @@ func replace(_ *sqlite.FunctionContext, args []driver.Value) (driver.Value, erro
 	return strings.ReplaceAll(text, old, with), nil
 }
 
-// trim takes characters off the ends of a text.
+// trim removes characters from the ends of a text.
 func trim(cut func(text string, in func(rune) bool) string) func(*sqlite.FunctionContext, []driver.Value) (driver.Value, error) {
 	return func(_ *sqlite.FunctionContext, args []driver.Value) (driver.Value, error) {
 		if args[0] == nil || args[1] == nil {
@@ -90,7 +89,7 @@ func trim(cut func(text string, in func(rune) bool) string) func(*sqlite.Functio
 	}
 }
 
-// toText is a value as SQLite writes it.
+// toText converts a value to text as SQLite does.
 func toText(v driver.Value) string {
 	switch v := v.(type) {
 	case string:

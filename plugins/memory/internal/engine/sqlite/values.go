@@ -11,15 +11,15 @@ import (
 	"github.com/the-edge-agent/tea/plugins/memory/internal/engine/sandbox"
 )
 
-// The types that a column is declared with to be more than SQLite knows: true
-// and false are kept as 1 and 0, any JSON as its text.
+// Declared types of columns for values that SQLite does not have: booleans are
+// stored as 1 and 0, JSON as its text.
 const (
 	boolean  = "BOOLEAN"
 	jsonText = "JSON_TEXT"
 )
 
-// toValue brings what the driver gives into the value model: an instant
-// becomes text in RFC 3339, in UTC, a blob base64, an infinite number null.
+// toValue converts a value of the driver to the value model: an instant becomes
+// text in RFC 3339, in UTC, a blob base64, an infinite number null.
 func toValue(declared string, v any) (any, error) {
 	switch v := v.(type) {
 	case int64:
@@ -41,5 +41,5 @@ func toValue(declared string, v any) (any, error) {
 	case time.Time:
 		return v.UTC().Format(time.RFC3339Nano), nil
 	}
-	return nil, fmt.Errorf("a %T cannot be given to a workflow", v)
+	return nil, fmt.Errorf("a %T cannot be returned to a workflow", v)
 }
