@@ -83,11 +83,11 @@ func swapCase(r rune) rune {
 }
 
 func splitLines(s string) []string {
-	s = strings.NewReplacer("\r\n", "\n", "\r", "\n").Replace(s)
-	if s == "" {
-		return nil
+	lines := linesWithEnds(s)
+	for i, line := range lines {
+		lines[i] = strings.TrimRight(line, "\r\n")
 	}
-	return strings.Split(strings.TrimSuffix(s, "\n"), "\n")
+	return lines
 }
 
 func splitMethod(a *args) (any, error) {

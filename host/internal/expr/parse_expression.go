@@ -252,49 +252,46 @@ func (p *parser) parenthesized() (node, error) {
 	return result, p.expectOperator(")")
 }
 
-func (p *parser) list() (node, error) {
-	list := &listLiteral{pos: p.take().pos}
-	for !p.skipOperator("]") {
-		if len(list.elements) > 0 {
+// sequence parses elements with commas between them, and optionally after the
+// last one, up to a closing bracket.
+func (p *parser) sequence(closer string, element func() error) error {
+	for first := true; !p.skipOperator(closer); first = false {
+		if !first {
 			if err := p.expectOperator(","); err != nil {
-				return nil, err
+				return err
 			}
-			if p.skipOperator("]") {
+			if p.skipOperator(closer) {
 				break
 			}
 		}
-		e, err := p.expression()
-		if err != nil {
-			return nil, err
+		if err := element(); err != nil {
+			return err
 		}
-		list.elements = append(list.elements, e)
 	}
-	return list, nil
+	return nil
+}
+
+func (p *parser) list() (node, error) {
+	list := &listLiteral{pos: p.take().pos}
+	return list, p.sequence("]", func() error {
+		e, err := p.expression()
+		list.elements = append(list.elements, e)
+		return err
+	})
 }
 
 func (p *parser) dict() (node, error) {
 	dict := &dictLiteral{pos: p.take().pos}
-	for !p.skipOperator("}") {
-		if len(dict.keys) > 0 {
-			if err := p.expectOperator(","); err != nil {
-				return nil, err
-			}
-			if p.skipOperator("}") {
-				break
-			}
-		}
+	return dict, p.sequence("}", func() error {
 		key, err := p.expression()
 		if err != nil {
-			return nil, err
+			return err
 		}
 		if err := p.expectOperator(":"); err != nil {
-			return nil, err
+			return err
 		}
 		v, err := p.expression()
-		if err != nil {
-			return nil, err
-		}
 		dict.keys, dict.values = append(dict.keys, key), append(dict.values, v)
-	}
-	return dict, nil
+		return err
+	})
 }

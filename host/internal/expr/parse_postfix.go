@@ -106,20 +106,8 @@ func (p *parser) callName(object node) (node, error) {
 func (p *parser) arguments() (arguments, error) {
 	var args arguments
 	p.next++
-	for first := true; !p.skipOperator(")"); first = false {
-		if !first {
-			if err := p.expectOperator(","); err != nil {
-				return args, err
-			}
-			if p.skipOperator(")") {
-				break
-			}
-		}
-		if err := p.argument(&args); err != nil {
-			return args, err
-		}
-	}
-	return args, nil
+	err := p.sequence(")", func() error { return p.argument(&args) })
+	return args, err
 }
 
 func (p *parser) argument(args *arguments) (err error) {

@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 )
 
 // Bounds of one evaluation, in addition to maxText.
@@ -180,75 +182,52 @@ func export(v any) (any, error) {
 	if err := measured(v); err != nil {
 		return nil, err
 	}
-	return exported(v)
+	out, _, err := exported(v)
+	return out, err
 }
 
-func exported(v any) (any, error) {
+func exported(v any) (out any, changed bool, err error) {
 	switch v := v.(type) {
 	case undefinedType:
-		return nil, nil
+		return nil, true, nil
 	case *pair:
-		return exported(v.list())
+		out, _, err = exported(v.list())
+		return out, true, err
 	case *namespace:
-		return exported(v.values)
+		out, _, err = exported(v.values)
+		return out, true, err
 	case callable, *cycler:
-		return nil, fmt.Errorf("a %s is not a value", typeName(v))
+		return nil, false, fmt.Errorf("a %s is not a value", typeName(v))
 	case []any:
+		list := v
 		for i, e := range v {
-			if isForeign(e) {
-				return exportList(v, i)
+			inner, changedInner, err := exported(e)
+			if err != nil {
+				return nil, false, err
+			}
+			if changedInner {
+				if !changed {
+					list, changed = slices.Clone(v), true
+				}
+				list[i] = inner
 			}
 		}
+		return list, changed, nil
 	case map[string]any:
-		for _, e := range v {
-			if isForeign(e) {
-				return exportObject(v)
+		object := v
+		for k, e := range v {
+			inner, changedInner, err := exported(e)
+			if err != nil {
+				return nil, false, err
+			}
+			if changedInner {
+				if !changed {
+					object, changed = maps.Clone(v), true
+				}
+				object[k] = inner
 			}
 		}
+		return object, changed, nil
 	}
-	return v, nil
-}
-
-// isForeign reports whether a value, or one inside it, is not in the value
-// model.
-func isForeign(v any) bool {
-	switch v := v.(type) {
-	case undefinedType, *pair, *namespace, *cycler, callable:
-		return true
-	case []any:
-		for _, e := range v {
-			if isForeign(e) {
-				return true
-			}
-		}
-	case map[string]any:
-		for _, e := range v {
-			if isForeign(e) {
-				return true
-			}
-		}
-	}
-	return false
-}
-
-func exportList(list []any, from int) (any, error) {
-	out := append([]any(nil), list...)
-	for i := from; i < len(out); i++ {
-		var err error
-		if out[i], err = exported(out[i]); err != nil {
-			return nil, err
-		}
-	}
-	return out, nil
-}
-
-func exportObject(object map[string]any) (any, error) {
-	out := make(map[string]any, len(object))
-	for k, e := range object {
-		var err error
-		if out[k], err = exported(e); err != nil {
-			return nil, err
-		}
-	}
-	return out, nil
+	return v, false, nil
 }

@@ -1,9 +1,11 @@
 package jsonactions
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
+	"strings"
 
 	"github.com/the-edge-agent/tea/host/internal/builtin/jmespath"
 	tea "github.com/the-edge-agent/tea/sdk"
@@ -130,4 +132,24 @@ func stringifyAction(_ context.Context, _ *tea.Request, p stringifyParams) (stri
 		return stringifyResult{}, err
 	}
 	return stringifyResult{Success: true, Text: text}, nil
+}
+
+// maxIndent bounds the spaces of one level.
+const maxIndent = 16
+
+// stringify encodes a value as JSON text: on one line, or with indent spaces
+// for each level if indent is above 0.
+func stringify(v any, indent int) (string, error) {
+	raw, err := value.Encode(v)
+	if err != nil {
+		return "", tea.Errorf(tea.ValidationError, "write JSON: %w", err)
+	}
+	if indent == 0 {
+		return string(raw), nil
+	}
+	var b bytes.Buffer
+	if err := json.Indent(&b, raw, "", strings.Repeat(" ", indent)); err != nil {
+		return "", tea.Errorf(tea.InternalError, "indent JSON: %w", err)
+	}
+	return b.String(), nil
 }

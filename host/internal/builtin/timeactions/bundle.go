@@ -1,3 +1,4 @@
+// Package timeactions is the host's bundle time: time.sleep. Start with [Bundle].
 package timeactions
 
 import (
