@@ -53,7 +53,7 @@ func (c *callCounter) path(at execpath.Path, action string, params *tea.Payload)
 func (x *execution) action(ctx context.Context, b *graph.Action) (any, error) {
 	var params any = x.frame.run.noParams
 	if b.With != nil {
-		v, err := b.With.Eval(ctx, x.scope(nil))
+		v, err := x.input(ctx, x.path, b.With)
 		if err != nil {
 			return nil, err
 		}
@@ -65,7 +65,7 @@ func (x *execution) action(ctx context.Context, b *graph.Action) (any, error) {
 }
 
 func (x *execution) scope(result any) scope {
-	return scope{frame: x.frame, result: result, joined: x.joined}
+	return scope{frame: x.frame, state: x.frame.state, result: result, joined: x.joined}
 }
 
 // call invokes an action and gives its result in the value model.
@@ -358,7 +358,13 @@ func (h *callHost) RunWorkflow(ctx context.Context, path string, input map[strin
 	if f.isInside(g) && f.run.recursions.Add(1) > maxRecursions {
 		return nil, f.run.exhaust(&flow.BudgetError{Limit: "recursion", Used: fmt.Sprintf("%d runs of %s inside itself", maxRecursions, path)})
 	}
-	final, err := f.runGraph(ctx, g, h.path, input, h.deep+1)
+	final, err := f.runGraph(ctx, g, h.path, input, h.deep+1, func() error {
+		// A call with other parameters has another path, except for the node's own.
+		if b, ok := h.x.node.Body.(*graph.Action); ok && h.path == h.x.path {
+			return h.x.begin(h.path, b.With, map[string]any{"path": path, "input": orEmpty(input)})
+		}
+		return nil
+	})
 	if errors.Is(err, errSuspended) {
 		f.run.suspend(flow.Interrupt{Path: string(h.path), Kind: interruptInner})
 	}

@@ -7,7 +7,9 @@ import (
 	"slices"
 
 	"github.com/the-edge-agent/tea/host/flow"
+	"github.com/the-edge-agent/tea/host/internal/engine/replay"
 	"github.com/the-edge-agent/tea/host/internal/execpath"
+	"github.com/the-edge-agent/tea/host/internal/expr"
 	"github.com/the-edge-agent/tea/host/internal/graph"
 	tea "github.com/the-edge-agent/tea/sdk"
 	"github.com/the-edge-agent/tea/sdk/value"
@@ -115,7 +117,7 @@ func (x *execution) again(ctx context.Context, inner *frame, b *graph.Loop, pass
 func (x *execution) subgraph(ctx context.Context, b *graph.Subgraph, path execpath.Path) (outcome, error) {
 	input := x.base.Values()
 	if b.Input != nil {
-		v, err := b.Input.Eval(ctx, x.scope(nil))
+		v, err := x.input(ctx, path, b.Input)
 		if err != nil {
 			return outcome{}, err
 		}
@@ -125,19 +127,42 @@ func (x *execution) subgraph(ctx context.Context, b *graph.Subgraph, path execpa
 		}
 		input = object
 	}
-	final, err := x.frame.runGraph(ctx, b.Graph, path, input, x.frame.calls)
+	final, err := x.frame.runGraph(ctx, b.Graph, path, input, x.frame.calls, func() error { return x.begin(path, b.Input, input) })
 	if err != nil {
 		return outcome{}, err
 	}
 	return x.output(ctx, b.Output, final)
 }
 
-// runGraph runs another workflow in a frame of its own, inside of so many
-// calls, and returns its final state.
-func (f *frame) runGraph(ctx context.Context, g *graph.Graph, path execpath.Path, input map[string]any, calls int) (map[string]any, error) {
+// input evaluates what a container or an action begins with, in the state
+// that it began with. What is recorded is not evaluated again.
+func (x *execution) input(ctx context.Context, path execpath.Path, v *expr.Value) (any, error) {
+	if rec := x.frame.run.replay.Begin(path, x.frame.void); rec != nil {
+		return rec.Value, nil
+	}
+	scope := x.scope(nil)
+	scope.state = x.base
+	return v.Eval(ctx, scope)
+}
+
+// begin records what a container begins with, where a resume can evaluate v to
+// another value.
+func (x *execution) begin(path execpath.Path, v *expr.Value, with any) error {
+	if x.rec != nil || !graph.Varies(v) || x.frame.run.replay.Begin(path, x.frame.void) != nil {
+		return nil
+	}
+	return x.frame.run.append(path, &replay.Begin{Value: with})
+}
+
+// runGraph runs another workflow in a separate frame, inside of so many calls,
+// and returns its final state. It calls begin when the input has been checked.
+func (f *frame) runGraph(ctx context.Context, g *graph.Graph, path execpath.Path, input map[string]any, calls int, begin func() error) (map[string]any, error) {
 	initial, err := g.Schema.Initial(g.Workflow.InitialState, input)
 	if err != nil {
 		return nil, tea.Errorf(tea.ValidationError, "%s: %w", g.Workflow.Name, err)
+	}
+	if err := begin(); err != nil {
+		return nil, err
 	}
 	if d := g.Workflow.Config.Timeout; d > 0 {
 		var stop context.CancelFunc
@@ -157,7 +182,7 @@ func (f *frame) runGraph(ctx context.Context, g *graph.Graph, path execpath.Path
 // eachItem runs a map's body for each item.
 func (x *execution) eachItem(ctx context.Context, b *graph.Map, path execpath.Path) (outcome, error) {
 	f := x.frame
-	v, err := b.Items.Eval(ctx, x.scope(nil))
+	v, err := x.input(ctx, path, b.Items)
 	if err != nil {
 		return outcome{}, err
 	}
@@ -167,6 +192,9 @@ func (x *execution) eachItem(ctx context.Context, b *graph.Map, path execpath.Pa
 	}
 	if limit := f.graph.Workflow.Config.MaxItems; len(items) > limit {
 		return outcome{}, tea.Errorf(tea.ResourceExhausted, "the map %q has %d items; config.max_items allows %d", x.node.Name, len(items), limit)
+	}
+	if err := x.begin(path, b.Items, items); err != nil {
+		return outcome{}, err
 	}
 	list := make([]branch, len(items))
 	for i, item := range items {

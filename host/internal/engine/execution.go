@@ -30,6 +30,9 @@ type execution struct {
 	started time.Time
 	// rec is set when a finished container is walked again.
 	rec *replay.Node
+	// mapped is the update of an output mapping that a replay can evaluate to
+	// another one.
+	mapped map[string]any
 	// spent is what all attempts have used, trying what the present one has.
 	spent, trying meter
 	// calls counts the actions that were called, for idempotency keys.
@@ -168,6 +171,10 @@ func (x *execution) output(ctx context.Context, o *graph.Output, result any) (ou
 		out.update[o.Key] = result
 		return out, nil
 	}
+	if x.rec != nil && x.rec.Update != nil {
+		out.update = x.rec.Update
+		return out, nil
+	}
 	scope := x.scope(result)
 	for _, field := range o.Fields {
 		v, err := evalValue(ctx, field.Value, scope)
@@ -175,6 +182,9 @@ func (x *execution) output(ctx context.Context, o *graph.Output, result any) (ou
 			return outcome{}, err
 		}
 		out.update[field.Key] = v
+		if graph.Varies(field.Value) {
+			x.mapped = out.update
+		}
 	}
 	return out, nil
 }

@@ -10,12 +10,14 @@ import (
 	"github.com/the-edge-agent/tea/host/internal/execpath"
 	"github.com/the-edge-agent/tea/host/internal/graph"
 	"github.com/the-edge-agent/tea/host/internal/script"
+	"github.com/the-edge-agent/tea/host/internal/state"
 	tea "github.com/the-edge-agent/tea/sdk"
 )
 
 // scope gives templates their roots.
 type scope struct {
 	frame *frame
+	state *state.State
 	// result is the root of output mappings and goto; nil where there is none.
 	result any
 	// joined are the branch results in a fan-in node.
@@ -23,7 +25,7 @@ type scope struct {
 }
 
 func (f *frame) scope(result any) scope {
-	return scope{frame: f, result: result, joined: f.joined}
+	return scope{frame: f, state: f.state, result: result, joined: f.joined}
 }
 
 // Lookup gives the value of a root name; unknown names are keys of the state.
@@ -32,7 +34,7 @@ func (s scope) Lookup(name string) (any, bool) {
 	r := f.run
 	switch name {
 	case "state":
-		return f.state.Values(), true
+		return s.state.Values(), true
 	case "variables":
 		return orEmpty(f.graph.Workflow.Variables), true
 	case "settings":
@@ -57,7 +59,7 @@ func (s scope) Lookup(name string) (any, bool) {
 	if v, ok := f.itemVar(name); ok {
 		return v, true
 	}
-	if v, ok := f.state.Get(name); ok {
+	if v, ok := s.state.Get(name); ok {
 		return v, true
 	}
 	return f.result(name)
@@ -100,7 +102,7 @@ func (s scope) Field(root, key string) (any, bool) {
 	default:
 		return nil, false
 	}
-	if v, ok := s.frame.state.Get(key); ok {
+	if v, ok := s.state.Get(key); ok {
 		return v, true
 	}
 	return s.frame.result(key)

@@ -58,7 +58,7 @@ func (f *frame) runNode(ctx context.Context, n *graph.Node, path execpath.Path, 
 	r.mu.Lock()
 	r.last = path
 	r.mu.Unlock()
-	if n.If != nil {
+	if n.If != nil && !f.hasBegun(path) {
 		limited, stop := withTimeout(ctx, n)
 		holds, err := f.holds(limited, n.If, nil)
 		stop()
@@ -94,12 +94,19 @@ func (f *frame) runNode(ctx context.Context, n *graph.Node, path execpath.Path, 
 		f.restore(before)
 		return f.failed(ctx, x, err)
 	}
-	rec := &replay.Node{Count: out.count}
+	rec := &replay.Node{Update: x.mapped, Count: out.count}
 	if !isContainer(n.Body) {
 		rec.Result, rec.Update = out.result, out.update
 	}
 	rec.SetUsage(x.usage())
 	return f.leave(ctx, n, path, rec, x)
+}
+
+// hasBegun reports whether a node without a record had begun before a resume:
+// its condition was true.
+func (f *frame) hasBegun(path execpath.Path) bool {
+	p := f.run.replay
+	return p.Begun(path, f.void) || p.Attempt(path) > 1 || f.waitedAt(string(path.Mark(execpath.Ask)))
 }
 
 // leave decides where to go, stores the record, tells of the end and stops at

@@ -135,3 +135,23 @@ func neverWritten(g *Graph, diags *diag.List) {
 		diags.Warnf(diagcode.NeverWritten, r.pos, hint, "the state key %q is read but nothing writes it", r.key)
 	}
 }
+
+// externalRoots are the roots whose values a resume can find changed: unlike the
+// state, nodes and variables, neither the journal nor the workflow has them.
+var externalRoots = []string{"settings", "secrets", "env", "run", "checkpoint"}
+
+// Varies reports whether a resume can evaluate v, which can be nil, to another
+// value in the same state. It reads more than the journal reproduces, or
+// chooses at random.
+func Varies(v *expr.Value) bool {
+	if v == nil {
+		return false
+	}
+	return slices.ContainsFunc(v.Templates(), func(l expr.Located) bool {
+		text := l.Template.Text()
+		return strings.Contains(text, "random") || slices.ContainsFunc(l.Template.Roots(), func(ref expr.Ref) bool {
+			return slices.Contains(externalRoots, ref.Root) ||
+				ref.Root == "parallel_results" && (strings.Contains(text, "timing_ms") || strings.Contains(text, "circuit_state"))
+		})
+	})
+}

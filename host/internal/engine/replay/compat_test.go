@@ -18,7 +18,13 @@ import (
 // input, answered, its failed branch retried.
 func everyKind(t *testing.T) ([]checkpoint.Record, *secret.Set) {
 	t.Helper()
-	contents, err := checkpoint.Read(filepath.Join("..", "..", "..", "..", "test", "compat", "v1", "every-kind.tea"))
+	return released(t, "every-kind.tea")
+}
+
+// released are the records of a released file of format v1.
+func released(t *testing.T, name string) ([]checkpoint.Record, *secret.Set) {
+	t.Helper()
+	contents, err := checkpoint.Read(filepath.Join("..", "..", "..", "..", "test", "compat", "v1", name))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -30,7 +36,8 @@ func everyKind(t *testing.T) ([]checkpoint.Record, *secret.Set) {
 func TestRecordsOfFormatV1AreWrittenAsTheyWereRead(t *testing.T) {
 	t.Parallel()
 	records, secrets := everyKind(t)
-	for _, rec := range records {
+	begin, _ := released(t, "begin.tea")
+	for _, rec := range slices.Concat(records, begin) {
 		body := newRecord(rec.Kind)
 		if body == nil {
 			t.Fatalf("record %d has the unknown kind %q", rec.Seq, rec.Kind)
@@ -83,6 +90,21 @@ func TestReplayOfFormatV1(t *testing.T) {
 	}
 	if !slices.ContainsFunc(pending, func(i flow.Interrupt) bool { return i.ID == "asking:ask" }) {
 		t.Errorf("pending: %v", pending)
+	}
+}
+
+func TestBeginOfFormatV1(t *testing.T) {
+	t.Parallel()
+	records, secrets := released(t, "begin.tea")
+	p, err := New(records, secrets, false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(&Begin{Value: []any{"old1", "old2", "tops3cret"}}, p.Begin("m", 0)); diff != "" {
+		t.Errorf("the items of the map (-want +got):\n%s", diff)
+	}
+	if got, want := p.Node("m", 0).Update, map[string]any{"at": "there"}; !cmp.Equal(got, want) {
+		t.Errorf("the output of the map: %s", cmp.Diff(want, got))
 	}
 }
 

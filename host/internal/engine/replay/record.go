@@ -35,7 +35,8 @@ type Origin struct {
 // Node is one execution of a node.
 type Node struct {
 	// Result is the body's result; Update is what was merged where it does not
-	// follow from the result.
+	// follow from the result. Those of a container follow from the nodes inside,
+	// except for an output mapping that a resume can evaluate to another update.
 	Result  any            `json:"r,omitzero"`
 	Update  map[string]any `json:"u,omitzero"`
 	Skipped bool           `json:"skip,omitzero"`
@@ -65,6 +66,13 @@ type Failure struct {
 	Retryable bool           `json:"retryable,omitzero"`
 	Source    string         `json:"source,omitzero"`
 	Details   map[string]any `json:"details,omitzero"`
+}
+
+// Begin is what a container began with: the items of a map, the input of a
+// subgraph, the parameters of an action that runs a workflow. It is recorded
+// where a resume can evaluate the expression to another value.
+type Begin struct {
+	Value any `json:"value"`
 }
 
 // Attempt says that a container or branch starts again.
@@ -158,6 +166,7 @@ type Usage struct {
 func (*Start) kind() string     { return checkpoint.KindStart }
 func (*Node) kind() string      { return KindNode }
 func (*Route) kind() string     { return "route" }
+func (*Begin) kind() string     { return "begin" }
 func (*Attempt) kind() string   { return "attempt" }
 func (*Branch) kind() string    { return "branch" }
 func (*Interrupt) kind() string { return "interrupt" }
@@ -174,7 +183,7 @@ func (*Usage) kind() string     { return "usage" }
 var kinds = sync.OnceValue(func() map[string]reflect.Type {
 	all := map[string]reflect.Type{}
 	for _, r := range []Record{
-		&Start{}, &Node{}, &Route{}, &Attempt{}, &Branch{}, &Interrupt{}, &Answer{}, &Input{}, &Given{}, &Note{}, &Status{}, &Session{}, &Retry{}, &Usage{},
+		&Start{}, &Node{}, &Route{}, &Begin{}, &Attempt{}, &Branch{}, &Interrupt{}, &Answer{}, &Input{}, &Given{}, &Note{}, &Status{}, &Session{}, &Retry{}, &Usage{},
 	} {
 		all[r.kind()] = reflect.TypeOf(r).Elem()
 	}

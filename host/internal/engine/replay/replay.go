@@ -35,6 +35,7 @@ type Replay struct {
 
 	nodes      map[execpath.Path]*Node
 	branches   map[execpath.Path]*Branch
+	begins     map[execpath.Path]begin
 	attempts   map[execpath.Path]int
 	interrupts map[string]flow.Interrupt
 	answers    map[string]any
@@ -53,11 +54,17 @@ type Replay struct {
 	redone map[execpath.Path]uint64
 	// seqs are the numbers of the last records, where there were retries.
 	seqs map[stamp]uint64
-	// begun are the paths of containers that have a record inside, with the
-	// number of the first.
+	// begun are the paths of containers that have a record, of their beginning or
+	// inside, with the number of the first.
 	begun map[execpath.Path]uint64
 	// given are the inputs of resumes that were killed before they ended.
 	given []givenAt
+}
+
+// begin is a [Begin] record with its number.
+type begin struct {
+	*Begin
+	seq uint64
 }
 
 type noteName struct {
@@ -99,7 +106,7 @@ func New(records []checkpoint.Record, secrets *secret.Set, retry bool) (*Replay,
 		return &Replay{}, nil
 	}
 	p := &Replay{
-		nodes: map[execpath.Path]*Node{}, branches: map[execpath.Path]*Branch{}, attempts: map[execpath.Path]int{},
+		nodes: map[execpath.Path]*Node{}, branches: map[execpath.Path]*Branch{}, begins: map[execpath.Path]begin{}, attempts: map[execpath.Path]int{},
 		interrupts: map[string]flow.Interrupt{}, answers: map[string]any{}, inputs: map[execpath.Path][]Merged{},
 		notes: map[noteName]any{}, begun: map[execpath.Path]uint64{}, unseen: map[string]bool{},
 		reported: map[execpath.Path]flow.Usage{}, redone: map[execpath.Path]uint64{},
@@ -145,6 +152,10 @@ func (p *Replay) add(rec checkpoint.Record, body Record) {
 	case *Branch:
 		p.branches[path] = b
 		p.stamp(stampBranch, rec.Path, rec.Seq)
+	case *Begin:
+		p.begins[path] = begin{b, rec.Seq}
+		p.markBegun(path, rec.Seq)
+		return
 	case *Attempt:
 		p.attempts[path] = b.N
 	case *Interrupt:
@@ -171,7 +182,7 @@ func (p *Replay) add(rec checkpoint.Record, body Record) {
 	default:
 		return
 	}
-	p.markBegun(path, rec.Seq)
+	p.markBegun(path.Outer(), rec.Seq)
 }
 
 // count adds what a record says of the budget. The usage in a status is that
@@ -214,10 +225,10 @@ func isStep(path execpath.Path) bool {
 	return path != spec.Start && path != path.Outer().Node(spec.Start)
 }
 
-// markBegun marks every container around a path: sub of sub/fetch, each and
-// each[3] of each[3]/fetch, a of a>b/clean.
+// markBegun marks a container and every one around it: each[3] and each, or a>b
+// and a.
 func (p *Replay) markBegun(path execpath.Path, seq uint64) {
-	for path = path.Outer(); path != ""; path = path.Outer() {
+	for ; path != ""; path = path.Outer() {
 		p.stamp(stampInside, string(path), seq)
 		if p.begun[path] == 0 {
 			p.begun[path] = seq
@@ -230,13 +241,22 @@ func (p *Replay) markBegun(path execpath.Path, seq uint64) {
 // Resumed reports whether the run has records.
 func (p *Replay) Resumed() bool { return p.Start != nil }
 
-// Begun reports whether a container has a record inside that counts.
+// Begin returns what a container began with, nil where that is not recorded.
+func (p *Replay) Begin(path execpath.Path, void uint64) *Begin {
+	if b := p.begins[path]; b.seq > void {
+		return b.Begin
+	}
+	return nil
+}
+
+// Begun reports whether a container has a record, of its beginning or inside,
+// that counts.
 func (p *Replay) Begun(path execpath.Path, void uint64) bool {
 	return p.begun[path] > 0 && !p.isStale(stampInside, string(path), void)
 }
 
-// BegunAt returns the number of the first record inside a container, [End]
-// where none counts.
+// BegunAt returns the number of the first record of a container, [End] where
+// none counts.
 func (p *Replay) BegunAt(path execpath.Path, void uint64) uint64 {
 	if p.Begun(path, void) {
 		return p.begun[path]

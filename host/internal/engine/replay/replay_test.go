@@ -137,6 +137,12 @@ func TestReplay(t *testing.T) {
 			view{Used: flow.Usage{Steps: 5}, Nodes: []execpath.Path{"a", "each", "each[0]", "j"}, Failed: []execpath.Path{"each[1]"}, Begun: []execpath.Path{"each"}, Worked: 8 * time.Second},
 		},
 		{
+			"a map that has begun",
+			[]checkpoint.Record{start, rec("node", "a>b/c", `{}`), rec("begin", "a>b/each~2", `{"value": null}`)},
+			false,
+			view{Used: flow.Usage{Steps: 1}, Nodes: []execpath.Path{"a>b/c"}, Begun: []execpath.Path{"a", "a>b", "a>b/each", "a>b/each~2"}, Worked: 2 * time.Second},
+		},
+		{
 			"an inner branch to run again",
 			[]checkpoint.Record{start, rec("node", "x", `{}`), rec("node", "x>y/a", `{}`), rec("branch", "x>y/a>b", failed), rec("node", "x>y/s/t", `{}`), rec("node", "x>y/s", `{}`)},
 			true,
@@ -169,7 +175,8 @@ func TestRecordsBehindARetryAreVoid(t *testing.T) {
 	t.Parallel()
 	p, err := New(journalOf(
 		rec("start", "", `{}`), rec("node", "a", `{}`), rec("branch", "a>b", `{}`), rec("node", "j", `{}`),
-		rec("answer", "j", `{"id": "j:before", "value": null}`), rec("retry", "", `{"paths": ["a>b"]}`), rec("node", "k", `{}`),
+		rec("answer", "j", `{"id": "j:before", "value": null}`),
+		rec("begin", "a>b/m", `{"value": [1]}`), rec("begin", "m", `{"value": [1]}`), rec("retry", "", `{"paths": ["a>b"]}`), rec("node", "k", `{}`),
 	), nil, false)
 	if err != nil {
 		t.Fatal(err)
@@ -182,6 +189,12 @@ func TestRecordsBehindARetryAreVoid(t *testing.T) {
 	}
 	if _, counts := p.Answer("j:before", void); counts {
 		t.Error("the answer of before the retry counts")
+	}
+	if p.Begin("a>b/m", 0) == nil {
+		t.Error("the items inside the branch are taken back")
+	}
+	if p.Begin("m", void) != nil {
+		t.Error("the items of before the retry count")
 	}
 	if p.Node("a", 0) == nil {
 		t.Error("the node in front of the branches is taken back")
