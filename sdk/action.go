@@ -8,24 +8,26 @@ import (
 	"github.com/the-edge-agent/tea/sdk/value"
 )
 
-// Handler does an action's work. It must return soon after ctx is done; ctx
-// carries the call's deadline. The error should be an [*Error]; any other
+// Handler does the work of an action. It must return soon after ctx is done;
+// ctx has the deadline of the call. The error should be an [*Error]; any other
 // error becomes one of type internal_error.
 type Handler func(ctx context.Context, req *Request) (*Response, error)
 
-// Action is one thing a workflow can use, by its name.
+// Action is a function that workflows call by its name. It is a value: copy it
+// freely. The zero value is not usable; Name and Handle are required.
 type Action struct {
 	// Name is "namespace.verb", such as "llm.call".
 	Name string
 	// Summary is one sentence for the reader of `tea actions`.
 	Summary string
-	// Params and Result describe the JSON objects that go in and out; nil
-	// allows anything. A workflow is checked against Params before it runs.
+	// Params and Result describe the JSON objects of parameters and result; nil
+	// allows anything. A workflow is checked against Params before it runs, and
+	// each call before Handle.
 	Params, Result *schema.Schema
-	// Streaming says that the action emits tokens or progress while it works.
+	// Streaming means that the action emits tokens or progress while it works.
 	Streaming bool
-	// Idempotent says that a call may be repeated after a crash although its
-	// first try may have done its work.
+	// Idempotent means that a call can be repeated after a crash, even if the
+	// first attempt has done its work.
 	Idempotent bool
 	// Handle does the work. It is called concurrently.
 	Handle Handler
@@ -33,12 +35,12 @@ type Action struct {
 	check *ParamCheck // of Params; nil until an instance makes one
 }
 
-// Info is the part of the action that is data.
+// Info returns the description of the action.
 func (a Action) Info() ActionInfo {
 	return ActionInfo{Name: a.Name, Summary: a.Summary, Params: a.Params, Result: a.Result, Streaming: a.Streaming, Idempotent: a.Idempotent}
 }
 
-// ActionInfo describes an action to whoever calls it.
+// ActionInfo describes an action to its callers.
 type ActionInfo struct {
 	Name       string         `json:"name"`
 	Summary    string         `json:"summary,omitempty"`
@@ -48,20 +50,21 @@ type ActionInfo struct {
 	Idempotent bool           `json:"idempotent,omitempty"`
 }
 
-// Option changes an action made by [NewAction] or [NewMethod].
+// Option changes an action that [NewAction] or [NewMethod] returns.
 type Option func(*Action)
 
 // Streaming marks an action that emits tokens or progress.
 func Streaming() Option { return func(a *Action) { a.Streaming = true } }
 
-// Idempotent marks an action that may be repeated after a crash.
+// Idempotent marks an action that can be repeated after a crash.
 func Idempotent() Option { return func(a *Action) { a.Idempotent = true } }
 
-// NewAction makes an action of a typed function. The schemas come from P and
-// R (see package schema for the field tags); parameters that do not fit are
-// refused with a validation_error before fn is called, and absent ones get
-// their default tag, in nested structs too. A null counts as absent unless the
-// schema allows it. P must be a struct or a map with string keys.
+// NewAction returns an action that calls a typed function. The schemas come
+// from P and R (see package schema for the field tags). Parameters that do not
+// fit are refused with a validation_error before fn is called; absent ones get
+// the value of their default tag, in nested structs too. A null counts as
+// absent unless the schema allows it. P must be a struct or a map with string
+// keys. NewAction panics if a tag of P or R is malformed.
 func NewAction[P, R any](name, summary string, fn func(ctx context.Context, req *Request, params P) (R, error), options ...Option) Action {
 	a := Action{Name: name, Summary: summary, Params: schema.Of[P](), Result: schema.Of[R]()}
 	check := NewParamCheck(a.Params)
@@ -90,8 +93,9 @@ func NewAction[P, R any](name, summary string, fn func(ctx context.Context, req 
 	return a
 }
 
-// NewMethod makes an action of a method of the value that the bundle's Open
-// returned: tea.NewMethod("llm.call", "Asks a model.", (*Client).Call).
+// NewMethod returns an action that calls a method of the instance that the
+// bundle's Open returned: tea.NewMethod("llm.call", "Asks a model.",
+// (*Client).Call).
 func NewMethod[I, P, R any](name, summary string, method func(instance I, ctx context.Context, req *Request, params P) (R, error), options ...Option) Action {
 	return NewAction(name, summary, func(ctx context.Context, req *Request, params P) (R, error) {
 		instance, ok := req.Instance.(I)

@@ -9,7 +9,8 @@ import (
 	"github.com/the-edge-agent/tea/sdk/schema"
 )
 
-// Bundle is a set of actions that is built, shipped and configured as one.
+// Bundle is a set of actions that is built, shipped and configured together.
+// Its fields must not change after the first call of a method.
 type Bundle struct {
 	// Name is short and lower case; the binary is called tea-plugin-NAME.
 	Name string
@@ -17,21 +18,21 @@ type Bundle struct {
 	Version string
 	// Description is a sentence or two.
 	Description string
-	// Actions are what the bundle offers.
+	// Actions are the actions of the bundle.
 	Actions []Action
-	// Settings names the top-level keys of a workflow's settings that the
-	// bundle reads, each with its schema (nil allows anything). Other keys
-	// never reach it.
+	// Settings are the top-level keys of a workflow's settings that the bundle
+	// reads, each with its schema (nil allows anything). The bundle gets no
+	// other settings.
 	Settings map[string]*schema.Schema
-	// Open makes an instance for one set of settings; requests carry it. It
-	// is called before the first request, once per workflow that differs in
-	// settings, and may be nil. An instance that is an io.Closer is closed at
+	// Open opens an instance for one set of settings; requests carry it. It is
+	// called before the first request, once for each workflow with other
+	// settings, and can be nil. An instance that is an io.Closer is closed at
 	// the end.
 	Open func(ctx context.Context, settings Settings) (instance any, err error)
 }
 
-// Manifest is the bundle's description as data: what `describe` answers and
-// what is stored beside a packed plugin.
+// Manifest describes a bundle. It is the answer of `describe`, and is stored
+// next to a packed plugin.
 type Manifest struct {
 	Name        string                    `json:"name"`
 	Version     string                    `json:"version"`
@@ -45,10 +46,10 @@ type Manifest struct {
 	Files []string `json:"files,omitempty"`
 }
 
-// ProtocolVersion is the major version of the plugin protocol that this SDK speaks.
+// ProtocolVersion is the major version of the plugin protocol of this SDK.
 const ProtocolVersion = 1
 
-// Manifest describes the bundle.
+// Manifest returns the description of the bundle.
 func (b *Bundle) Manifest() Manifest {
 	m := Manifest{Name: b.Name, Version: b.Version, Description: b.Description, Protocol: ProtocolVersion, Settings: b.Settings, Actions: make([]ActionInfo, len(b.Actions))}
 	for i, a := range b.Actions {
@@ -63,8 +64,8 @@ var (
 	actionName = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[a-z][a-z0-9_]*(\.[a-z][a-z0-9_]*)+$`) })
 )
 
-// Check finds mistakes in the bundle: bad names, duplicates, actions without
-// a handler. serve.Main and the host call it.
+// Check reports mistakes in the bundle: invalid names, duplicates, actions
+// without a handler. serve.Main and the host call it.
 func (b *Bundle) Check() error {
 	if err := b.Manifest().Check(); err != nil {
 		return err
@@ -77,7 +78,7 @@ func (b *Bundle) Check() error {
 	return nil
 }
 
-// Find gives the action of that name, or nil.
+// Find returns the action with that name, or nil.
 func (b *Bundle) Find(name string) *Action {
 	for i := range b.Actions {
 		if b.Actions[i].Name == name {

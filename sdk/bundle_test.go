@@ -75,8 +75,8 @@ func TestSettingsDecode(t *testing.T) {
 		t.Error(d)
 	}
 	for key, want := range map[string]string{
-		"unknown":  `settings.unknown has no key "bsae"; did you mean "base"?`,
-		"inside":   `settings.inside has no key "sub.a.rat"; did you mean "rate"?`,
+		"unknown":  `settings.unknown: unknown key "bsae"; did you mean "base"?`,
+		"inside":   `settings.inside: unknown key "sub.a.rat"; did you mean "rate"?`,
 		"wrong":    "settings.wrong.max: expected integer, got string",
 		"embedded": "settings.embedded.rate: expected number, got string",
 		"deep":     "settings.deep.sub.a.rate: expected number, got boolean",

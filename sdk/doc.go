@@ -1,4 +1,4 @@
-// Package tea is what the author of an action plugin sees.
+// Package tea is the SDK for authors of action plugins.
 //
 // An [Action] is a typed Go function with a name; a [Bundle] is a set of
 // actions. Start with [NewAction]:
@@ -20,6 +20,6 @@
 //		}})
 //	}
 //
-// The same bundle runs in a process of its own (package serve) or linked into
+// The same bundle runs in a separate process (package serve) or linked into
 // the host, with the same results. The package needs the standard library only.
 package tea

@@ -8,11 +8,11 @@ import (
 	"time"
 )
 
-// ErrorType says what kind of failure an [Error] is; workflows match on it
+// ErrorType is the kind of failure of an [Error]; workflows match on it
 // (retry_on, error_type).
 type ErrorType string
 
-// The types of failure. Types beyond these are allowed and treated like
+// The types of failure. Other types are allowed and treated like
 // internal_error.
 const (
 	ValidationError   ErrorType = "validation_error"
@@ -24,7 +24,8 @@ const (
 	ConnectionError   ErrorType = "connection_error"
 	QueryError        ErrorType = "query_error"
 	RateLimited       ErrorType = "rate_limited"
-	// ResourceExhausted is a full disk, or a limit of memory or size that was reached.
+	// ResourceExhausted is a full disk, or a limit of memory or size that was
+	// reached.
 	ResourceExhausted ErrorType = "resource_exhausted"
 	PluginCrashed     ErrorType = "plugin_crashed"
 	Canceled          ErrorType = "canceled"
@@ -32,16 +33,19 @@ const (
 	InternalError     ErrorType = "internal_error"
 )
 
-// Error is an action's failure.
+// Error is the failure of an action. An Error must not be changed after it was
+// returned.
 type Error struct {
 	Type    ErrorType
 	Message string
-	// Retryable says that the same call may succeed later; only such calls
-	// are retried unless the workflow names the type in retry_on.
+	// Retryable means that the same call can succeed later. Only such calls are
+	// retried unless the workflow names the type in retry_on.
 	Retryable bool
-	// RetryAfter is how long to wait at least, 0 where unknown.
+	// RetryAfter is the least time to wait before the next attempt; 0 if
+	// unknown.
 	RetryAfter time.Duration
-	// Source is where it came from, such as a plugin's name or a URL's host.
+	// Source is the origin of the error, such as the name of a plugin or the
+	// host of a URL.
 	Source string
 	// Details are further fields for the workflow, such as an HTTP status.
 	Details map[string]any
@@ -49,7 +53,7 @@ type Error struct {
 	cause error
 }
 
-// Error is the message, led by the type.
+// Error returns the message after the type.
 func (e *Error) Error() string {
 	if e.Source != "" {
 		return fmt.Sprintf("%s: %s (%s)", e.Type, e.Message, e.Source)
@@ -57,7 +61,7 @@ func (e *Error) Error() string {
 	return fmt.Sprintf("%s: %s", e.Type, e.Message)
 }
 
-// Unwrap gives the Go error behind, if there is one in this process.
+// Unwrap returns the underlying Go error, if there is one in this process.
 func (e *Error) Unwrap() error {
 	if e == nil {
 		return nil
@@ -65,16 +69,16 @@ func (e *Error) Unwrap() error {
 	return e.cause
 }
 
-// failed tells whether err is a failure. A nil [*Error] in an error is none:
-// that is what an author meant who returned one.
+// failed reports whether err is a failure. A nil [*Error] in an error is not:
+// the author who returned it meant success.
 func failed(err error) bool {
 	v := reflect.ValueOf(err)
 	return err != nil && (v.Type() != reflect.TypeFor[*Error]() || !v.IsNil())
 }
 
-// Errorf makes an error. Types that usually pass (timeout, connection_error,
-// rate_limited, plugin_crashed) are retryable; set the field to say otherwise.
-// A %w verb is kept for errors.Is and errors.As.
+// Errorf returns an error. Types that usually pass (timeout, connection_error,
+// rate_limited, plugin_crashed) are retryable; set the field to change that. A
+// %w verb is kept for errors.Is and errors.As.
 func Errorf(t ErrorType, format string, args ...any) *Error {
 	err := fmt.Errorf(format, args...)
 	cause := errors.Unwrap(err)
@@ -92,8 +96,9 @@ func (t ErrorType) usuallyPasses() bool {
 	return false
 }
 
-// AsError gives err as an [*Error]: itself where it is one, timeout and
-// canceled for the context's errors, internal_error otherwise. nil stays nil.
+// AsError returns err as an [*Error]: itself if it is or wraps one, timeout or
+// canceled for the errors of a context, otherwise internal_error. nil stays
+// nil.
 func AsError(err error) *Error {
 	if !failed(err) {
 		return nil

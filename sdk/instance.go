@@ -11,21 +11,22 @@ import (
 	"strings"
 )
 
-// MaxPayload is the size in bytes up to which parameters and results pass
-// between host and plugin; larger ones are refused with a validation_error.
+// MaxPayload is the maximum size in bytes of parameters and results between
+// host and plugin; larger ones are refused with a validation_error.
 const MaxPayload = 64 << 20
 
-// Instance is a bundle opened for one set of settings. Every transport calls
-// actions through it, so that they behave alike wherever the bundle runs. It
-// is safe for concurrent use.
+// Instance is a bundle that was opened for one set of settings. Every transport
+// calls actions through it, so that they behave the same wherever the bundle
+// runs. It is safe for concurrent use. The caller closes it after the last call
+// has ended.
 type Instance struct {
 	bundle *Bundle
 	value  any
 	checks map[string]*ParamCheck
 }
 
-// NewInstance opens the bundle. Only the settings that the bundle declares
-// reach it. The error is an [*Error]; the caller closes the instance.
+// NewInstance opens the bundle with the settings that it declares. The error is
+// an [*Error]. The caller closes the instance.
 func (b *Bundle) NewInstance(ctx context.Context, settings Settings) (inst *Instance, err error) {
 	inst = &Instance{bundle: b, checks: make(map[string]*ParamCheck, len(b.Actions))}
 	for _, a := range b.Actions {
@@ -49,10 +50,10 @@ func (b *Bundle) NewInstance(ctx context.Context, settings Settings) (inst *Inst
 	return inst, nil
 }
 
-// Invoke calls the action that req names and fills in req's Instance. A
-// missing action is a not_found error, parameters that do not fit its schema
-// are a validation_error, and a panic is an internal_error; every
-// error is an [*Error]. The response is not nil where the error is.
+// Invoke calls the action that req names. A missing action is a not_found
+// error, parameters that do not fit its schema are a validation_error, and a
+// panic is an internal_error; every error is an [*Error]. Either the response
+// or the error is nil. req.Host must not be nil.
 func (i *Instance) Invoke(ctx context.Context, req *Request) (resp *Response, err error) {
 	action := i.bundle.Find(req.Action)
 	if action == nil {
@@ -82,8 +83,9 @@ func (i *Instance) Invoke(ctx context.Context, req *Request) (resp *Response, er
 	return resp, nil
 }
 
-// panicStack lists the calls of a bundle's own that led to a panic, the last
-// one first. It is for the deferred function that recovers; it is never empty.
+// panicStack returns the calls that led to a panic, from the bundle's own code,
+// the last one first. It is called by the deferred function that recovers, and
+// is never empty.
 func panicStack() []any {
 	var callers [64]uintptr
 	frames := runtime.CallersFrames(callers[:runtime.Callers(3, callers[:])])
@@ -94,7 +96,7 @@ func panicStack() []any {
 		if f.Function == own+".(*Instance).Invoke" || f.Function == own+".(*Bundle).NewInstance" {
 			break
 		}
-		if !strings.HasPrefix(f.Function, "runtime.") || stack != nil { // those raise the panic
+		if !strings.HasPrefix(f.Function, "runtime.") || stack != nil { // these raise the panic
 			stack = append(stack, fmt.Sprintf("%s (%s:%d)", path.Base(f.Function), f.File, f.Line))
 		}
 	}
@@ -104,10 +106,10 @@ func panicStack() []any {
 	return stack
 }
 
-// own is this package in the names of functions.
+// own is the path of this package in the names of functions.
 var own = reflect.TypeFor[Instance]().PkgPath()
 
-// Close releases what Open made, where that can be closed.
+// Close closes the value that Open returned, if it is an io.Closer.
 func (i *Instance) Close() error {
 	if c, ok := i.value.(io.Closer); ok {
 		if err := c.Close(); err != nil {

@@ -1,5 +1,5 @@
 // Package atomicfile replaces files atomically and durably. Host, command line,
-// SDK and plugins use it alike; start with [Write].
+// SDK and plugins use it; start with [Write].
 package atomicfile
 
 import (
@@ -14,23 +14,24 @@ import (
 )
 
 // Write replaces the file at a path with what write produces. A reader, also
-// after a crash, finds the old content or the new one and never a part; when
-// Write returns without an error the new one is on disk. An existing regular
+// after a crash, finds the complete old or the complete new content. When Write
+// returns without an error, the new content is on disk. An existing regular
 // file keeps its permissions, a new one gets perm less the umask, a symbolic
-// link is replaced by the file. Of two writers at once the last one wins.
+// link is replaced by the file. Of two concurrent writers, the last one wins.
 //
-// After an error the old content is there. The errors are those of write, and
-// an [*fs.PathError] that may name the temporary file beside the path.
+// After an error the old content is unchanged. The errors are those of write,
+// or an [*fs.PathError], which can name the temporary file next to the path.
 func Write(name string, perm fs.FileMode, write func(io.Writer) error) error {
 	root, err := os.OpenRoot(filepath.Dir(name))
 	if err != nil {
 		return err
 	}
-	defer func() { _ = root.Close() }() // it holds nothing that could be lost
+	defer func() { _ = root.Close() }() // its content is complete
 	return WriteIn(root, filepath.Base(name), perm, write)
 }
 
-// WriteIn is [Write] for a name below a root, which it cannot leave.
+// WriteIn is [Write] for a name below a root. The name cannot lead out of the
+// root.
 func WriteIn(root *os.Root, name string, perm fs.FileMode, write func(io.Writer) error) error {
 	keep := false
 	if info, err := root.Lstat(name); err == nil && info.Mode().IsRegular() {
@@ -42,7 +43,7 @@ func WriteIn(root *os.Root, name string, perm fs.FileMode, write func(io.Writer)
 	if err != nil {
 		return err
 	}
-	if keep { // it may be closed to others, or open wider than the umask
+	if keep { // the old permissions can be stricter or wider than the umask allows
 		err = f.Chmod(perm)
 	}
 	if err == nil {
@@ -61,11 +62,11 @@ func WriteIn(root *os.Root, name string, perm fs.FileMode, write func(io.Writer)
 	return syncDir(root, dir)
 }
 
-// temporarySuffix ends the name of a file that gets another name when it is
-// complete. A crash may leave one.
+// temporarySuffix ends the name of a file until it is complete. A crash can
+// leave such a file.
 const temporarySuffix = ".tea-tmp"
 
-// IsTemporary reports whether the name is that of a file that is not complete.
+// IsTemporary reports whether the name is that of an incomplete file.
 func IsTemporary(name string) bool {
 	return strings.HasPrefix(name, ".") && strings.HasSuffix(name, temporarySuffix)
 }

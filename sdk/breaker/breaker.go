@@ -1,10 +1,10 @@
 // Package breaker has the circuit breaker of host and plugins: it stops calls
-// to something that keeps failing, and lets a few through after a pause to see
-// whether it works again. Start with [New].
+// to something that keeps failing, and allows a few calls after a pause to find
+// out whether it works again. Start with [New].
 //
-// It differs from the breakers in use elsewhere in three points that tea
-// needs: the clock belongs to the caller, failures count in a row or within a
-// window, and an open breaker says how long it stays open.
+// It differs from common libraries in three points that tea needs: the caller
+// sets the clock, failures count in a row or within a window, and an open
+// breaker reports how long it stays open.
 package breaker
 
 import (
@@ -121,7 +121,7 @@ func (b *Breaker) Failures() int {
 	return len(b.failures)
 }
 
-// OpenFor returns how long the breaker stays open; 0 where it is not open.
+// OpenFor returns how long the breaker stays open; 0 if it is not open.
 func (b *Breaker) OpenFor() time.Duration {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -131,7 +131,7 @@ func (b *Breaker) OpenFor() time.Duration {
 	return 0
 }
 
-// advance makes the changes that the passing of time causes.
+// advance makes the state changes that depend on time.
 func (b *Breaker) advance() time.Time {
 	now := b.settings.Now()
 	s := &b.settings

@@ -11,19 +11,18 @@ import (
 )
 
 const (
-	// maxPath is what Linux takes for one path.
+	// maxPath is the longest path that Linux supports.
 	maxPath = 4096
-	// decodings is how many layers of URL encoding are looked through.
+	// decodings is how often a path is URL-decoded to check it.
 	decodings = 3
 )
 
-// Clean checks a path of a workflow and gives its shortest form: relative,
-// with slashes, "." for the root itself. Refused, with permission_denied, are
+// Clean checks a path from a workflow and returns its shortest form: relative,
+// with slashes, "." for the root itself. It refuses, with permission_denied,
 // absolute paths, "..", protocol and drive prefixes, backslashes, control and
 // invisible characters, the characters <>"|?* and look-alikes of dots and
-// slashes; each also where it shows only after URL decoding, which is tried
-// up to three times. The path that is used is the one given, not decoded.
-// An empty path is a validation_error.
+// slashes, also in what up to three rounds of URL decoding make of the path.
+// The result is not decoded. An empty path is a validation_error.
 func Clean(given string) (string, error) {
 	if given == "" {
 		return "", tea.Errorf(tea.ValidationError, "the path is empty")
@@ -58,8 +57,8 @@ func refusal(given, fault string) error {
 	return e
 }
 
-// decode takes one layer of URL encoding off; a sequence that is none, as in
-// "100%", stays as it is while others are still decoded.
+// decode decodes one layer of URL encoding. A sequence that is not valid, as in
+// "100%", is unchanged while others are decoded.
 func decode(s string) string {
 	if !strings.Contains(s, "%") {
 		return s
@@ -78,26 +77,26 @@ func decode(s string) string {
 	return b.String()
 }
 
-// faultOf says what speaks against a path, "" where nothing does.
+// faultOf returns why a path is refused, or "".
 func faultOf(p string) string {
 	switch {
 	case !utf8.ValidString(p):
 		return "is not valid UTF-8"
 	case strings.HasPrefix(p, "/"):
-		return "is absolute; give it relative to the root"
+		return "is absolute; use a path relative to the root"
 	case strings.HasPrefix(p, "~"):
-		return "begins with ~, which is not expanded; give it relative to the root"
+		return "begins with ~, which is not expanded; use a path relative to the root"
 	case hasScheme(p):
 		return "begins with a protocol or drive"
 	}
 	for _, r := range p {
 		if isOdd(r) {
-			return "holds the character " + quoteRune(r) + ", which is not allowed"
+			return "contains the character " + quoteRune(r) + ", which is not allowed"
 		}
 	}
 	for element := range strings.SplitSeq(p, "/") {
 		if strings.TrimSpace(element) == ".." {
-			return "holds .., which may lead out of the root"
+			return "contains .., which can lead out of the root"
 		}
 	}
 	return ""
@@ -110,8 +109,8 @@ func quoteRune(r rune) string {
 	return strings.Trim(strings.ToUpper(url.PathEscape(string(r))), " ")
 }
 
-// hasScheme tells whether p begins like file: or C:. A colon elsewhere, as in
-// a time stamp, is fine.
+// hasScheme reports whether p begins like file: or C:. A colon elsewhere, as in
+// a time stamp, is allowed.
 func hasScheme(p string) bool {
 	for i, c := range []byte(p) {
 		switch {

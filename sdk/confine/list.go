@@ -12,14 +12,15 @@ import (
 
 // Entry is one file or directory of a listing.
 type Entry struct {
-	// Path is relative to the root and can be given to every other method.
+	// Path is relative to the root. Every other method accepts it.
 	Path string
 	Info fs.FileInfo
 }
 
-// List gives the entries of a directory in the order of their paths, with
-// those of all directories below where recursive is set. Symbolic links are
-// listed, not followed; files that are just being written are left out. More than limit entries are a validation_error.
+// List returns the entries of a directory in the order of their paths, and
+// those of all directories below it if recursive is true. Symbolic links are
+// listed, not followed; incomplete files are omitted. More than limit entries
+// are a validation_error.
 func (r *Root) List(ctx context.Context, given string, recursive bool, limit int) ([]Entry, error) {
 	name, err := Clean(given)
 	if err != nil {
@@ -38,7 +39,7 @@ func (r *Root) List(ctx context.Context, given string, recursive bool, limit int
 		case ctx.Err() != nil:
 			return tea.AsError(context.Cause(ctx))
 		case errors.Is(err, fs.ErrNotExist) && p != name:
-			return nil // deleted while we looked
+			return nil // deleted in the meantime
 		case err != nil:
 			return err
 		case p == name:

@@ -12,18 +12,18 @@ import (
 	tea "github.com/the-edge-agent/tea/sdk"
 )
 
-// Root is a directory that its user cannot get out of, neither by the text of
-// a path nor by symbolic links. It is safe for concurrent use.
+// Root is a directory that paths cannot lead out of, neither by their text nor
+// by symbolic links. It is safe for concurrent use. The caller closes it.
 type Root struct {
 	dir  string
 	root *os.Root
 }
 
-// errNotDirectory is a root that is something else.
+// errNotDirectory is the error of a root that is not a directory.
 var errNotDirectory = errors.New("it is not a directory")
 
-// Open opens the directory dir. A directory that is not there is not_found.
-// Close releases it.
+// Open opens the directory dir. A directory that does not exist is a not_found
+// error. The caller closes the Root.
 func Open(dir string) (*Root, error) {
 	abs, err := filepath.Abs(dir)
 	if err != nil {
@@ -32,7 +32,7 @@ func Open(dir string) (*Root, error) {
 	root, err := os.OpenRoot(abs)
 	if err != nil {
 		if info, statErr := os.Stat(abs); statErr == nil && !info.IsDir() {
-			err = errNotDirectory // os.OpenRoot says it with an error that has no name
+			err = errNotDirectory // os.OpenRoot returns an unnamed error
 		}
 		return nil, failure("open the file root", dir, err)
 	}
@@ -42,7 +42,7 @@ func Open(dir string) (*Root, error) {
 // Close releases the directory.
 func (r *Root) Close() error { return r.root.Close() }
 
-// Dir is the absolute path of the directory.
+// Dir returns the absolute path of the directory.
 func (r *Root) Dir() string { return r.dir }
 
 // ReadFile reads a regular file of at most limit bytes.
@@ -64,7 +64,7 @@ func (r *Root) ReadFile(given string, limit int64) ([]byte, error) {
 		return nil, r.failure("read", given, err)
 	}
 	if int64(len(data)) > limit {
-		return nil, tooLarge(given, int64(len(data)), limit) // it grew, or hides its size as files in /proc do
+		return nil, tooLarge(given, int64(len(data)), limit) // it grew, or has no size, as files in /proc
 	}
 	return data, nil
 }
@@ -73,8 +73,8 @@ func tooLarge(given string, size, limit int64) error {
 	return tea.Errorf(tea.ValidationError, "%s has %d bytes or more, the limit is %d (settings.file.max_bytes)", given, size, limit)
 }
 
-// openRegular opens a file and makes sure that it is a regular one: a pipe or
-// a device could block or never end.
+// openRegular opens a regular file. It refuses anything else: a pipe or a
+// device could block or never end.
 func (r *Root) openRegular(name string, flag int, perm fs.FileMode) (*os.File, int64, error) {
 	f, err := r.root.OpenFile(name, flag|syscall.O_NONBLOCK, perm)
 	if err != nil {
@@ -91,9 +91,9 @@ func (r *Root) openRegular(name string, flag int, perm fs.FileMode) (*os.File, i
 	return f, info.Size(), nil
 }
 
-// ReadRegular reads a file that is not confined to a root, at most limit bytes
-// and one more, which shows that there are others. A pipe, a device or a
-// directory is refused: reading it could block or never end.
+// ReadRegular reads a file that is not confined to a root, up to limit bytes
+// and one more, which shows that the file is longer. It refuses a pipe, a
+// device or a directory: reading it could block or never end.
 func ReadRegular(file string, limit int64) ([]byte, error) {
 	f, err := os.OpenFile(file, os.O_RDONLY|syscall.O_NONBLOCK, 0)
 	if err != nil {
@@ -121,7 +121,8 @@ func kindOf(mode fs.FileMode) string {
 	return "it is not a regular file"
 }
 
-// Stat describes a file, following symbolic links that stay inside.
+// Stat describes a file. It follows symbolic links that stay inside of the
+// root.
 func (r *Root) Stat(given string) (fs.FileInfo, error) {
 	name, err := Clean(given)
 	if err != nil {
@@ -149,8 +150,7 @@ func (r *Root) Remove(given string) error {
 	return nil
 }
 
-// failure is the function of that name; what does not exist is named with its
-// absolute path.
+// failure is [failure] with the absolute path of what does not exist.
 func (r *Root) failure(verb, given string, err error) error {
 	e := failure(verb, given, err)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -182,7 +182,7 @@ func failure(verb, given string, err error) *tea.Error {
 	case errors.As(err, &errno), errors.Is(err, fs.ErrClosed), errors.Is(err, io.ErrShortWrite):
 		err = cause(err)
 	default:
-		// os.Root reports a way out with an error of its own that has no name.
+		// os.Root returns an unnamed error for a path that leads out.
 		kind, err = tea.PermissionDenied, fmt.Errorf("it leads out of the root: %w", cause(err))
 	}
 	e := tea.Errorf(kind, "%s %s: %w", verb, given, err)
@@ -190,7 +190,7 @@ func failure(verb, given string, err error) *tea.Error {
 	return e
 }
 
-// cause takes the operation and path off, which the message has already.
+// cause removes the operation and the path, which the message already has.
 func cause(err error) error {
 	var p *fs.PathError
 	if errors.As(err, &p) {

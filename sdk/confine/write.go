@@ -11,10 +11,10 @@ import (
 	"github.com/the-edge-agent/tea/sdk/atomicfile"
 )
 
-// WriteFile puts data in a file so that a reader, also after a crash, finds
-// the old content or the new one and never a part. An existing file keeps
-// its permissions; a symbolic link is replaced by the file. With createDirs,
-// missing directories are made.
+// WriteFile writes data to a file. A reader, also after a crash, finds the
+// complete old or the complete new content. An existing file keeps its
+// permissions; a symbolic link is replaced by the file. If createDirs is true,
+// missing directories are created.
 func (r *Root) WriteFile(given string, data []byte, createDirs bool) error {
 	name, err := r.target(given, createDirs)
 	if err != nil {
@@ -37,9 +37,9 @@ func (r *Root) WriteFile(given string, data []byte, createDirs bool) error {
 	return nil
 }
 
-// AppendFile adds data at the end of a file, which is made where it is
-// missing, and waits until it is on disk. Where the disk is full the file
-// gets its old length back.
+// AppendFile appends data to a file, which it creates if needed, and waits
+// until the data is on disk. If the disk is full, the file gets its old length
+// back.
 func (r *Root) AppendFile(given string, data []byte, createDirs bool) error {
 	name, err := r.target(given, createDirs)
 	if err != nil {

@@ -1,6 +1,6 @@
-// Package diag holds diagnostics: what is wrong with a file or a value, where,
-// and what to do about it. A [List] collects several; it is an error where it
-// holds at least one of severity [Error].
+// Package diag has diagnostics: what is wrong with a file or a value, where,
+// and what to do about it. A [List] collects them; it is an error if at least
+// one of them has severity [Error].
 package diag
 
 import (
@@ -11,18 +11,19 @@ import (
 	"strings"
 )
 
-// Severity says whether a diagnostic stops the work.
+// Severity is the weight of a diagnostic.
 type Severity string
 
 const (
-	// Error stops: the workflow is invalid.
+	// Error means that the workflow is not valid.
 	Error Severity = "error"
-	// Warning is worth a look; validate --strict treats it as an error.
+	// Warning does not stop a workflow; validate --strict treats it as an
+	// error.
 	Warning Severity = "warning"
 )
 
-// Pos is a place in a document: file, line and column (both from 1; 0 where
-// unknown) and the path inside the document, such as nodes[3].retry.
+// Pos is a position in a document: file, line and column (both from 1; 0 if
+// unknown) and the path inside of the document, such as nodes[3].retry.
 type Pos struct {
 	File   string `json:"file,omitempty"`
 	Line   int    `json:"line,omitempty"`
@@ -30,7 +31,7 @@ type Pos struct {
 	Path   string `json:"path,omitempty"`
 }
 
-// String is file:line:column, as far as known.
+// String returns file:line:column, as far as known.
 func (p Pos) String() string {
 	var b strings.Builder
 	b.WriteString(p.File)
@@ -44,7 +45,7 @@ func (p Pos) String() string {
 }
 
 // Diagnostic is one finding. Code is stable ("TEA1203") and has a page in
-// docs/errors; Hint says what to do, and may be empty.
+// docs/errors; Hint is the remedy, and can be empty.
 type Diagnostic struct {
 	Code     string   `json:"code"`
 	Severity Severity `json:"severity"`
@@ -53,7 +54,7 @@ type Diagnostic struct {
 	Hint    string `json:"hint,omitempty"`
 }
 
-// Error is the diagnostic on one line: position, severity, code, message, path.
+// Error returns the diagnostic on one line, the hint on a second.
 func (d Diagnostic) Error() string {
 	var b strings.Builder
 	if pos := d.Pos.String(); pos != "" {
@@ -82,19 +83,19 @@ func (l *List) Warnf(code string, pos Pos, hint, format string, args ...any) {
 	*l = append(*l, Diagnostic{Code: code, Severity: Warning, Pos: pos, Message: fmt.Sprintf(format, args...), Hint: hint})
 }
 
-// HasErrors tells whether at least one diagnostic is an error.
+// HasErrors reports whether at least one diagnostic is an error.
 func (l List) HasErrors() bool {
 	return slices.ContainsFunc(l, func(d Diagnostic) bool { return d.Severity == Error })
 }
 
-// Sort orders by file, line, column, code; equal ones keep their order.
+// Sort orders by file, line, column, code. It is stable.
 func (l List) Sort() {
 	slices.SortStableFunc(l, func(a, b Diagnostic) int {
 		return cmp.Or(cmp.Compare(a.File, b.File), cmp.Compare(a.Line, b.Line), cmp.Compare(a.Column, b.Column), cmp.Compare(a.Code, b.Code))
 	})
 }
 
-// Err is the list as an error, or nil where it holds no error.
+// Err returns the list if it has an error, otherwise nil.
 func (l List) Err() error {
 	if !l.HasErrors() {
 		return nil
@@ -102,7 +103,7 @@ func (l List) Err() error {
 	return l
 }
 
-// Error joins the diagnostics, one to a line.
+// Error returns the diagnostics, one on each line.
 func (l List) Error() string {
 	lines := make([]string, len(l))
 	for i, d := range l {
@@ -111,8 +112,8 @@ func (l List) Error() string {
 	return strings.Join(lines, "\n")
 }
 
-// Key is the path of a member of an object: nodes.fetch, headers["x y"]. A name
-// that is not a plain word is quoted in brackets.
+// Key returns the path of a member of an object: nodes.fetch, headers["x y"]. A
+// name that is not a plain word is quoted in brackets.
 func Key(path, key string) string {
 	if !plainWord(key) {
 		return path + "[" + strconv.Quote(key) + "]"
@@ -123,7 +124,7 @@ func Key(path, key string) string {
 	return path + "." + key
 }
 
-// Index is the path of an element of a list: nodes[3].
+// Index returns the path of an element of a list: nodes[3].
 func Index(path string, i int) string {
 	return path + "[" + strconv.Itoa(i) + "]"
 }

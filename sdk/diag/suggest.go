@@ -2,8 +2,8 @@ package diag
 
 import "fmt"
 
-// Suggest gives `did you mean "x"?` for the candidate nearest to word, or ""
-// where none is near enough (a third of its letters may differ).
+// Suggest returns `did you mean "x"?` for the candidate that is most similar to
+// word, or "" if none is similar enough (a third of the letters can differ).
 func Suggest(word string, candidates []string) string {
 	best, bestDistance := "", len(word)/3+1
 	for _, c := range candidates {
@@ -17,8 +17,8 @@ func Suggest(word string, candidates []string) string {
 	return fmt.Sprintf("did you mean %q?", best)
 }
 
-// distance is the optimal string alignment distance: insertions, deletions,
-// substitutions and swaps of neighbours each cost one.
+// distance returns the optimal string alignment distance: insertions,
+// deletions, substitutions and swaps of neighbours each cost one.
 func distance(a, b string) int {
 	s, t := []rune(a), []rune(b)
 	rows := make([][]int, len(s)+1)

@@ -7,14 +7,14 @@ type arrayRules struct {
 	prefix                   []*node
 	rest                     *node
 	contains                 *node
-	minContains, maxContains int // maxContains is -1 where not given
-	min, max                 int // -1 where not given
+	minContains, maxContains int // maxContains is -1 if absent
+	min, max                 int // -1 if absent
 	unique                   bool
 	unevaluated              *node
 }
 
-// arrays reads both drafts' words: a list under items is draft 7's name for
-// prefixItems, additionalItems then its name for items.
+// arrays reads the keywords of both drafts: a list under items is draft 7's
+// name for prefixItems, and additionalItems then its name for items.
 func (k *keywords) arrays() *arrayRules {
 	if !k.has("items", "prefixItems", "contains", "minItems", "maxItems", "uniqueItems", "unevaluatedItems") {
 		return nil
@@ -41,7 +41,7 @@ func (k *keywords) arrays() *arrayRules {
 	}
 	if raw, ok := k.raw["uniqueItems"]; ok {
 		if rules.unique, ok = raw.(bool); !ok {
-			k.fail("uniqueItems", "want a boolean, got %s", describe(raw))
+			k.fail("uniqueItems", "expected a boolean, got %s", describe(raw))
 		}
 	}
 	return rules

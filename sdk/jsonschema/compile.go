@@ -9,12 +9,12 @@ import (
 	"github.com/the-edge-agent/tea/sdk/value"
 )
 
-// compiler turns a document into nodes: one for each subschema that is
+// compiler compiles a document to nodes: one for each subschema that is
 // reached, so that recursive schemas become cycles of nodes.
 type compiler struct {
 	*document
 	nodes   map[string]*node // by pointer
-	pending []func() error   // references, bound once the nodes stand
+	pending []func() error   // references, bound when all nodes exist
 	tracks  bool
 }
 
@@ -51,16 +51,16 @@ func (c *compiler) compile() (*Schema, error) {
 	return &Schema{root: root, tracks: c.tracks}, nil
 }
 
-// nodeAt compiles what stands at a pointer.
+// nodeAt compiles the schema at a pointer.
 func (c *compiler) nodeAt(pointer string) (*node, error) {
 	raw, res, ok := c.at(pointer)
 	if !ok {
-		return nil, fmt.Errorf("there is nothing at #%s", pointer)
+		return nil, fmt.Errorf("nothing at #%s", pointer)
 	}
 	return c.node(pointer, raw, res)
 }
 
-// node compiles raw, which stands at pointer in the resource res.
+// node compiles raw, which is at pointer in the resource res.
 func (c *compiler) node(pointer string, raw any, res *resource) (*node, error) {
 	if n, ok := c.nodes[pointer]; ok {
 		return n, nil
@@ -80,12 +80,12 @@ func (c *compiler) node(pointer string, raw any, res *resource) (*node, error) {
 			return nil, err
 		}
 		if _, isRef := raw["$ref"]; isRef && c.draft7 {
-			return n, nil // draft 7 ignores what stands beside a $ref
+			return n, nil // draft 7 ignores the siblings of a $ref
 		}
 		k.fill(n)
 		return n, k.err
 	}
-	return nil, &Error{Path: pathOf(pointer), Message: fmt.Sprintf("want an object or a boolean, got %s", describe(raw))}
+	return nil, &Error{Path: pathOf(pointer), Message: fmt.Sprintf("expected an object or a boolean, got %s", describe(raw))}
 }
 
 // bindRefs looks up $ref and $dynamicRef after all nodes have been made.
@@ -97,7 +97,7 @@ func (c *compiler) bindRefs(k *keywords, n *node) error {
 		}
 		ref, ok := given.(string)
 		if !ok {
-			return k.failure(keyword, "want a string, got %s", describe(given))
+			return k.failure(keyword, "expected a string, got %s", describe(given))
 		}
 		c.pending = append(c.pending, func() error {
 			pointer, fragment, err := c.find(n.resource, ref)
@@ -125,8 +125,8 @@ func (c *compiler) bindRefs(k *keywords, n *node) error {
 	return nil
 }
 
-// refuseLoops finds schemas that lead back to themselves without going down
-// in the value, for instance {"$ref": "#"}: no value could ever be checked.
+// refuseLoops finds schemas that lead back to themselves without descending
+// into the value, for example {"$ref": "#"}: they could never be checked.
 func refuseLoops(nodes map[string]*node) error {
 	const visiting, done = 1, 2
 	states := make(map[*node]int, len(nodes))
@@ -136,7 +136,7 @@ func refuseLoops(nodes map[string]*node) error {
 		case done:
 			return nil
 		case visiting:
-			return &Error{Path: pathOf(n.pointer), Message: "a reference leads back here without going down in the value"}
+			return &Error{Path: pathOf(n.pointer), Message: "a reference leads back here without descending into the value"}
 		}
 		states[n] = visiting
 		for _, next := range n.inPlace() {
@@ -155,7 +155,7 @@ func refuseLoops(nodes map[string]*node) error {
 	return nil
 }
 
-// inPlace lists the subschemas that look at the same value as n.
+// inPlace returns the subschemas that check the same value as n.
 func (n *node) inPlace() []*node {
 	var next []*node
 	if n.ref != nil {
@@ -181,7 +181,7 @@ func (n *node) inPlace() []*node {
 }
 
 // keywords reads the keywords of one subschema. The first mistake is kept in
-// err; later reads go on harmlessly.
+// err; later reads have no effect.
 type keywords struct {
 	c       *compiler
 	raw     map[string]any
@@ -228,7 +228,7 @@ func (k *keywords) schemas(keyword string) []*node {
 	}
 	list, ok := raw.([]any)
 	if !ok || len(list) == 0 {
-		k.fail(keyword, "want a list of schemas that is not empty, got %s", describe(raw))
+		k.fail(keyword, "expected a list of schemas that is not empty, got %s", describe(raw))
 		return nil
 	}
 	nodes := make([]*node, len(list))
@@ -257,7 +257,7 @@ func (k *keywords) mapping(keyword string) map[string]any {
 	}
 	m, ok := raw.(map[string]any)
 	if !ok {
-		k.fail(keyword, "want an object, got %s", describe(raw))
+		k.fail(keyword, "expected an object, got %s", describe(raw))
 	}
 	return m
 }
@@ -266,19 +266,19 @@ func (k *keywords) mapping(keyword string) map[string]any {
 func (k *keywords) names(keyword string, raw any) []string {
 	list, ok := raw.([]any)
 	if !ok {
-		k.fail(keyword, "want a list of strings, got %s", describe(raw))
+		k.fail(keyword, "expected a list of strings, got %s", describe(raw))
 		return nil
 	}
 	names := make([]string, len(list))
 	for i, e := range list {
 		if names[i], ok = e.(string); !ok {
-			k.fail(keyword, "want strings only, got %s", describe(e))
+			k.fail(keyword, "expected only strings, got %s", describe(e))
 		}
 	}
 	return names
 }
 
-// text reads a string, "" where absent.
+// text reads a string; "" if absent.
 func (k *keywords) text(keyword string) string {
 	raw, ok := k.raw[keyword]
 	if !ok {
@@ -286,12 +286,12 @@ func (k *keywords) text(keyword string) string {
 	}
 	s, ok := raw.(string)
 	if !ok {
-		k.fail(keyword, "want a string, got %s", describe(raw))
+		k.fail(keyword, "expected a string, got %s", describe(raw))
 	}
 	return s
 }
 
-// count reads a number of things, absent where it is not given.
+// count reads a number of things, absent if it is not given.
 func (k *keywords) count(keyword string, absent int) int {
 	raw, ok := k.raw[keyword]
 	if !ok {
@@ -299,13 +299,13 @@ func (k *keywords) count(keyword string, absent int) int {
 	}
 	n, ok := value.Int(raw)
 	if !ok || n < 0 {
-		k.fail(keyword, "want an integer that is not negative, got %s", describe(raw))
+		k.fail(keyword, "expected an integer that is not negative, got %s", describe(raw))
 		return absent
 	}
 	return n
 }
 
-// has tells whether at least one of the keywords is given.
+// has reports whether at least one of the keywords is given.
 func (k *keywords) has(names ...string) bool {
 	for _, name := range names {
 		if _, ok := k.raw[name]; ok {

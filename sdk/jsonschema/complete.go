@@ -2,12 +2,12 @@ package jsonschema
 
 import "slices"
 
-// Complete makes what a schema of parameters means of a value: a member that
-// is null although its schema does not allow null counts as absent, and an
-// absent member gets its default, in nested objects and lists too. Defaults
-// below allOf, anyOf and the like are not used. v stays as it is; the result
-// shares what did not change with v, and the defaults with the schema: it must
-// not be changed. It is v itself where changed is false.
+// Complete fills in what a schema of parameters leaves out: a member that is
+// null although its schema does not allow null counts as absent, and an absent
+// member gets its default, also in nested objects and lists. Defaults below
+// allOf, anyOf and similar keywords are not used. v does not change. The result
+// shares unchanged parts with v, and the defaults with the schema: it must not
+// be changed. If changed is false, it is v itself.
 func (s *Schema) Complete(v any) (completed any, changed bool) { return s.root.complete(v) }
 
 func (n *node) complete(v any) (out any, changed bool) {
@@ -27,8 +27,8 @@ func (n *node) complete(v any) (out any, changed bool) {
 	return v, false
 }
 
-// refusesNull reports whether a schema says which values it allows, and null is
-// not among them.
+// refusesNull reports whether a schema restricts the values that it allows, and
+// null is not among them.
 func (n *node) refusesNull() bool {
 	refuse := func(alternatives []*node) bool {
 		return len(alternatives) > 0 && !slices.ContainsFunc(alternatives, func(n *node) bool { return !n.refusesNull() })

@@ -10,7 +10,7 @@ import (
 	"github.com/the-edge-agent/tea/sdk/diag"
 )
 
-// shape says what a keyword holds that has subschemas.
+// shape is the form of a keyword with subschemas.
 type shape int
 
 const (
@@ -32,8 +32,8 @@ func applicators() map[string]shape {
 	}
 }
 
-// plainKeywords are the supported keywords without subschemas, notes for the
-// reader included.
+// plainKeywords are the supported keywords without subschemas, including
+// annotations.
 func plainKeywords() []string {
 	return []string{
 		"$schema", "$id", "$anchor", "$dynamicAnchor", "$ref", "$dynamicRef", "$comment",
@@ -45,8 +45,8 @@ func plainKeywords() []string {
 }
 
 // CheckKeywords finds the first keyword in a schema and its subschemas that
-// this package does not support, and that [Compile] would ignore as JSON
-// Schema demands. Keywords that begin with x- are notes. The error is an
+// this package does not support, and that [Compile] would ignore, as JSON
+// Schema requires. Keywords that begin with x- are annotations. The error is an
 // [*Error].
 func CheckKeywords(schema any) error { return checkKeywords(schema, "", 0) }
 
@@ -73,7 +73,7 @@ func checkKeywords(schema any, pointer string, depth int) error {
 	return nil
 }
 
-// eachSubschema calls visit for the subschemas that a keyword holds.
+// eachSubschema calls visit for the subschemas of a keyword.
 func eachSubschema(held any, s shape, at string, visit func(sub any, at string) error) error {
 	switch sub := held.(type) {
 	case []any:
@@ -104,8 +104,8 @@ const documentURI = "tea://document/"
 // maxDepth bounds how deep subschemas nest.
 const maxDepth = 256
 
-// document is the raw schema with an index of its $id and anchors. Places in
-// it are JSON pointers from its root.
+// document is the raw schema with an index of its $id and anchors. Its places
+// are JSON pointers from the root.
 type document struct {
 	root      any
 	draft7    bool
@@ -139,7 +139,7 @@ func (d *document) readDraft(root map[string]any) error {
 	case "json-schema.org/draft-07/schema":
 		d.draft7 = true
 	default:
-		return &Error{Path: diag.Key("", "$schema"), Message: fmt.Sprintf("%s is not supported; drafts 2020-12 and 7 are", quote(given))}
+		return &Error{Path: diag.Key("", "$schema"), Message: fmt.Sprintf("%s is not supported; use draft 2020-12 or 7", quote(given))}
 	}
 	return nil
 }
@@ -176,7 +176,8 @@ func (d *document) index(raw any, pointer, base string, depth int) error {
 	return nil
 }
 
-// indexNames notes what m calls itself and gives the base URI inside of it.
+// indexNames indexes the names that m declares and returns the base URI inside
+// of it.
 func (d *document) indexNames(m map[string]any, pointer, base string) (string, error) {
 	_, hasRef := m["$ref"]
 	id, ok := m["$id"].(string)
@@ -205,7 +206,7 @@ func (d *document) indexNames(m map[string]any, pointer, base string) (string, e
 	return base, nil
 }
 
-// find resolves a reference that stands in a resource to a place in the document.
+// find resolves a reference in a resource to a place in the document.
 func (d *document) find(from *resource, ref string) (pointer, fragment string, err error) {
 	uri, fragment, err := resolve(from.uri, ref)
 	if err != nil {
@@ -226,7 +227,7 @@ func (d *document) find(from *resource, ref string) (pointer, fragment string, e
 	return root + fragment, "", nil
 }
 
-// at gives what stands at a pointer, and the resource it belongs to.
+// at returns the schema at a pointer, and the resource that it belongs to.
 func (d *document) at(pointer string) (raw any, res *resource, ok bool) {
 	raw, res = d.root, d.resources[""]
 	walked := ""
@@ -263,7 +264,7 @@ func resolve(base, ref string) (uri, fragment string, err error) {
 	}
 	r, err := url.Parse(ref)
 	if err != nil {
-		return "", "", fmt.Errorf("%q is no URI reference", ref)
+		return "", "", fmt.Errorf("%q is not a URI reference", ref)
 	}
 	u := b.ResolveReference(r)
 	fragment = u.Fragment

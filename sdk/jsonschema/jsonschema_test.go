@@ -147,21 +147,21 @@ func TestFormats(t *testing.T) {
 func TestCompileErrorsTellThePlace(t *testing.T) {
 	t.Parallel()
 	for schema, want := range map[string]string{
-		`{"type":"strng"}`:                       `schema at type: there is no type "strng"; did you mean "string"?`,
-		`{"properties":{"a":{"minimum":"1"}}}`:   `schema at properties.a.minimum: want a number, got string "1"`,
-		`{"items":[{"type":1}]}`:                 `schema at items[0].type: want a list of strings, got integer 1`,
-		`{"properties":{"a b":{"pattern":"("}}}`: "schema at properties[\"a b\"].pattern: the pattern \"(\" cannot be used: error parsing regexp: missing closing ): `(`",
-		`{"required":"a"}`:                       `schema at required: want a list of strings, got string "a"`,
-		`{"anyOf":[]}`:                           `schema at anyOf: want a list of schemas that is not empty, got an array of 0 items`,
-		`{"anyOf":[1]}`:                          `schema at anyOf[0]: want an object or a boolean, got integer 1`,
-		`{"$ref":"#"}`:                           `schema: a reference leads back here without going down in the value`,
-		`{"$defs":{"a":{"$ref":"#/$defs/b"},"b":{"allOf":[{"$ref":"#/$defs/a"}]}}}`: `schema at ["$defs"].a: a reference leads back here without going down in the value`,
+		`{"type":"strng"}`:                       `schema at type: unknown type "strng"; did you mean "string"?`,
+		`{"properties":{"a":{"minimum":"1"}}}`:   `schema at properties.a.minimum: expected a number, got string "1"`,
+		`{"items":[{"type":1}]}`:                 `schema at items[0].type: expected a list of strings, got integer 1`,
+		`{"properties":{"a b":{"pattern":"("}}}`: "schema at properties[\"a b\"].pattern: the pattern \"(\" is not valid: error parsing regexp: missing closing ): `(`",
+		`{"required":"a"}`:                       `schema at required: expected a list of strings, got string "a"`,
+		`{"anyOf":[]}`:                           `schema at anyOf: expected a list of schemas that is not empty, got an array of 0 items`,
+		`{"anyOf":[1]}`:                          `schema at anyOf[0]: expected an object or a boolean, got integer 1`,
+		`{"$ref":"#"}`:                           `schema: a reference leads back here without descending into the value`,
+		`{"$defs":{"a":{"$ref":"#/$defs/b"},"b":{"allOf":[{"$ref":"#/$defs/a"}]}}}`: `schema at ["$defs"].a: a reference leads back here without descending into the value`,
 		`{"$ref":"https://example.com/other"}`:                                      `schema at ["$ref"]: "https://example.com/other" does not lead to a place in this document; nothing outside is loaded`,
-		`{"items":{"$ref":"#/$defs/no"}}`:                                           `schema at items["$ref"]: "#/$defs/no": there is nothing at #/$defs/no`,
-		`{"$schema":"http://json-schema.org/draft-04/schema#"}`:                     `schema at ["$schema"]: "http://json-schema.org/draft-04/schema#" is not supported; drafts 2020-12 and 7 are`,
-		`{"minLength":-1}`: `schema at minLength: want an integer that is not negative, got integer -1`,
-		`{"multipleOf":0}`: `schema at multipleOf: want a number above 0, got integer 0`,
-		`"x"`:              `schema: want an object or a boolean, got string "x"`,
+		`{"items":{"$ref":"#/$defs/no"}}`:                                           `schema at items["$ref"]: "#/$defs/no": nothing at #/$defs/no`,
+		`{"$schema":"http://json-schema.org/draft-04/schema#"}`:                     `schema at ["$schema"]: "http://json-schema.org/draft-04/schema#" is not supported; use draft 2020-12 or 7`,
+		`{"minLength":-1}`: `schema at minLength: expected an integer that is not negative, got integer -1`,
+		`{"multipleOf":0}`: `schema at multipleOf: expected a number above 0, got integer 0`,
+		`"x"`:              `schema: expected an object or a boolean, got string "x"`,
 	} {
 		_, err := jsonschema.Compile(decode(t, schema))
 		var typed *jsonschema.Error

@@ -36,7 +36,7 @@ func (r *run) checkLogic(rules *logicRules, v any, at *place, own *evaluated) {
 		r.checkChoice(rules.oneOf, v, at, own, true)
 	}
 	if rules.not != nil && !r.uncertain(v, at) && len(r.try(rules.not, v, at, nil)) == 0 {
-		r.report(Problem{Path: at.String(), Message: notMessage(rules.not, v), Wanted: "is a value that is excluded"})
+		r.report(Problem{Path: at.String(), Message: notMessage(rules.not, v), Wanted: "is an excluded value"})
 	}
 	if rules.cond == nil || (rules.then != nil || rules.otherwise != nil) && r.uncertain(v, at) {
 		return
@@ -50,7 +50,7 @@ func (r *run) checkLogic(rules *logicRules, v any, at *place, own *evaluated) {
 	}
 }
 
-// checkChoice is anyOf, and oneOf where exactly one form may fit.
+// checkChoice checks anyOf, and oneOf if exactly one form can fit.
 func (r *run) checkChoice(forms []*node, v any, at *place, own *evaluated, onlyOne bool) {
 	failed := make([][]Problem, len(forms))
 	var fitting []int
@@ -68,9 +68,9 @@ func (r *run) checkChoice(forms []*node, v any, at *place, own *evaluated, onlyO
 	}
 }
 
-// noneFits reports what is wrong where no form fits: the problems of the one
-// form that is meant, as far as that can be told by the type or by a
-// distinguishing member; one problem for all otherwise.
+// noneFits reports why no form fits: the problems of the intended form, as far
+// as the type or a distinguishing member identifies it; otherwise one problem
+// for all.
 func (r *run) noneFits(forms []*node, failed [][]Problem, v any, at *place) {
 	var types []string
 	mistyped, meant := 0, -1
@@ -106,7 +106,7 @@ func (r *run) noneFits(forms []*node, failed [][]Problem, v any, at *place) {
 	}
 }
 
-// behindRef is the node that a plain reference stands for.
+// behindRef returns the target of a plain reference.
 func (n *node) behindRef() *node {
 	for n.ref != nil && n.types == nil {
 		n = n.ref
@@ -114,8 +114,8 @@ func (n *node) behindRef() *node {
 	return n
 }
 
-// contradicts tells whether a member that can take only certain values, such
-// as a "type" or "kind", says that v is meant to be of another form.
+// contradicts reports whether a member with certain allowed values, such as a
+// "type" or "kind", shows that v is meant to be of another form.
 func (n *node) contradicts(v any) bool {
 	m, ok := v.(map[string]any)
 	if !ok || n.object == nil {
@@ -130,8 +130,8 @@ func (n *node) contradicts(v any) bool {
 	return false
 }
 
-// firstOfEach lists why each form does not fit, in bounded length: forms may
-// hold forms that hold forms.
+// firstOfEach lists why each form does not fit, in bounded length: forms can
+// contain forms.
 func firstOfEach(failed [][]Problem, here string) string {
 	const shown = 5
 	var parts []string

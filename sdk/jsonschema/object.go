@@ -16,7 +16,7 @@ type objectRules struct {
 	additional       *node
 	nameRule         *node
 	required         []string
-	min, max         int // -1 where not given
+	min, max         int // -1 if absent
 	dependent        map[string][]string
 	dependentNames   []string
 	dependentSchemas map[string]*node
@@ -62,8 +62,8 @@ func (k *keywords) objects() *objectRules {
 	return rules
 }
 
-// dependencies reads dependentRequired and draft 7's dependencies, which is
-// that and dependentSchemas in one.
+// dependencies reads dependentRequired, and draft 7's dependencies, which
+// combines that with dependentSchemas.
 func (k *keywords) dependencies(rules *objectRules) {
 	rules.dependent = map[string][]string{}
 	for name, raw := range k.mapping("dependentRequired") {
@@ -114,7 +114,7 @@ func (r *run) checkObject(rules *objectRules, v map[string]any, at *place, own *
 	}
 }
 
-// checkMember checks one member of an object by the rules that apply to its name.
+// checkMember checks one member of an object by the rules for its name.
 func (r *run) checkMember(rules *objectRules, name string, v any, at *place, own *evaluated) {
 	here := at.member(name)
 	if rules.nameRule != nil {

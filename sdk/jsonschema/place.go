@@ -8,12 +8,12 @@ import (
 	"github.com/the-edge-agent/tea/sdk/diag"
 )
 
-// place is where a value stands in the whole; nil is the root. It is written
-// out only when there is a problem to report.
+// place is the position of a value; nil is the root. It is formatted only when
+// there is a problem to report.
 type place struct {
 	parent *place
 	name   string
-	index  int // used where name is unset
+	index  int // used if name is unset
 	isItem bool
 }
 
@@ -21,7 +21,7 @@ func (p *place) member(name string) *place { return &place{parent: p, name: name
 
 func (p *place) item(i int) *place { return &place{parent: p, index: i, isItem: true} }
 
-// String writes the path, such as items[3].name, as package source does.
+// String returns the path, such as items[3].name.
 func (p *place) String() string {
 	var parts []string
 	for ; p != nil; p = p.parent {
@@ -41,7 +41,7 @@ func (p *place) String() string {
 	return b.String()
 }
 
-// pathOf writes a JSON pointer as a path.
+// pathOf converts a JSON pointer to a path.
 func pathOf(pointer string) string {
 	path := ""
 	if pointer == "" {

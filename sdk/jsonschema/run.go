@@ -6,9 +6,9 @@ import (
 	"github.com/the-edge-agent/tea/sdk/value"
 )
 
-// Bounds of one check, so that it ends whatever the schema: how often a
-// subschema is looked at is bounded by baseSteps and stepsPerValue for each
-// value that is checked.
+// Bounds of one check, which ends for every schema: baseSteps, and
+// stepsPerValue for each value that is checked, bound how often subschemas are
+// used.
 const (
 	baseSteps     = 100_000
 	stepsPerValue = 50
@@ -25,11 +25,12 @@ type run struct {
 	scope   []*resource // resources entered, outermost first; for $dynamicRef
 	steps   int         // that are left
 	depth   int
-	stopped string // why the check was given up
+	stopped string // why the check was stopped
 }
 
-// evaluated notes which members and items of a value some keyword has looked
-// at; the unevaluated keywords look at the rest. A nil one takes no notes.
+// evaluated records the members and items of a value that some keyword has
+// checked; the unevaluated keywords check the others. A nil one records
+// nothing.
 type evaluated struct {
 	allMembers bool
 	members    map[string]bool
@@ -75,7 +76,7 @@ func (e *evaluated) oneItem(i int) {
 
 func (e *evaluated) hasItem(i int) bool { return e.allItems || i < e.items || e.item[i] }
 
-// sizeOf counts the values in v, v itself included.
+// sizeOf counts the values in v, including v itself.
 func sizeOf(v any) int {
 	size := 1
 	switch v := v.(type) {
@@ -96,7 +97,7 @@ func (r *run) problem(at *place, format string, args ...any) {
 	r.report(Problem{Path: at.String(), Message: message, Wanted: message})
 }
 
-// misfit is a problem whose message ends with what is there instead.
+// misfit returns a problem whose message ends with the given value.
 func (r *run) misfit(at *place, got, format string, args ...any) {
 	wanted := fmt.Sprintf(format, args...)
 	r.report(Problem{Path: at.String(), Message: wanted + ", got " + got, Wanted: wanted})
@@ -122,14 +123,14 @@ func (r *run) stop(why string) {
 	}
 }
 
-// validate checks v, which stands at a place, and notes in seen what it has
-// looked at, where v fits.
+// validate checks v, which is at a place, and records in seen what it has
+// checked if v fits.
 func (r *run) validate(n *node, v any, at *place, seen *evaluated) {
 	if r.steps--; r.steps < 0 {
-		r.stop("the schema takes too many steps for this value; the check was given up")
+		r.stop("the schema takes too many steps for this value; the check was stopped")
 	}
 	if r.depth > maxNesting {
-		r.stop(fmt.Sprintf("the value nests deeper than %d; the check was given up", maxNesting))
+		r.stop(fmt.Sprintf("the value nests deeper than %d; the check was stopped", maxNesting))
 	}
 	if r.stopped != "" || r.isTemplate != nil && r.isTemplate(at.String()) {
 		return
@@ -194,7 +195,7 @@ func (r *run) keywords(n *node, v any, at *place, own *evaluated) {
 	}
 }
 
-// unevaluated runs the keywords that need to know what all others looked at.
+// unevaluated runs the keywords that depend on what all others have checked.
 func (r *run) unevaluated(n *node, v any, at *place, own *evaluated) {
 	switch v := v.(type) {
 	case []any:
@@ -220,7 +221,7 @@ func (r *run) unevaluated(n *node, v any, at *place, own *evaluated) {
 	}
 }
 
-// lookUp finds what a $dynamicRef means from here.
+// lookUp finds the target of a $dynamicRef from here.
 func (r *run) lookUp(ref *dynamicRef) *node {
 	if ref.name != "" {
 		for _, res := range r.scope {
@@ -232,7 +233,7 @@ func (r *run) lookUp(ref *dynamicRef) *node {
 	return ref.target
 }
 
-// try checks without reporting: the problems are given back.
+// try checks v and returns the problems instead of reporting them.
 func (r *run) try(n *node, v any, at *place, seen *evaluated) []Problem {
 	outer := r.problems
 	r.problems = nil
@@ -242,8 +243,8 @@ func (r *run) try(n *node, v any, at *place, seen *evaluated) []Problem {
 	return found
 }
 
-// uncertain tells whether v is or holds a template, so that nothing can be
-// said about the whole of it yet.
+// uncertain reports whether v is or contains a template, so that v as a whole
+// cannot be checked yet.
 func (r *run) uncertain(v any, at *place) bool {
 	if r.isTemplate == nil {
 		return false

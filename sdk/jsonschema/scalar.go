@@ -12,8 +12,8 @@ import (
 	"github.com/the-edge-agent/tea/sdk/value"
 )
 
-// fill reads every group of keywords that occurs. Definitions are read for
-// their mistakes, also where nothing refers to them.
+// fill reads every group of keywords that occurs. Definitions are checked even
+// if nothing refers to them.
 func (k *keywords) fill(n *node) {
 	k.schemaMap("$defs")
 	k.schemaMap("definitions")
@@ -41,11 +41,11 @@ func (k *keywords) types() []string {
 	known := []string{"null", "boolean", "integer", "number", "string", "array", "object"}
 	for _, t := range types {
 		if !slices.Contains(known, t) {
-			k.fail("type", "%s", withHint(fmt.Sprintf("there is no type %q", t), diag.Suggest(t, known)))
+			k.fail("type", "%s", withHint(fmt.Sprintf("unknown type %q", t), diag.Suggest(t, known)))
 		}
 	}
 	if len(types) == 0 {
-		k.fail("type", "want at least one type")
+		k.fail("type", "expected at least one type")
 	}
 	return types
 }
@@ -87,7 +87,7 @@ func (k *keywords) enum() *enumRule {
 	case hasEnum:
 		list, ok := raw.([]any)
 		if !ok {
-			k.fail("enum", "want a list, got %s", describe(raw))
+			k.fail("enum", "expected a list, got %s", describe(raw))
 			return nil
 		}
 		allowed = list
@@ -97,7 +97,7 @@ func (k *keywords) enum() *enumRule {
 	rule := &enumRule{allowed: allowed, keys: map[string]bool{}}
 	for _, v := range allowed {
 		if hasConst && hasEnum && !containsEqual(raw, v) {
-			continue // both stand there and must hold
+			continue // both are given and must hold
 		}
 		rule.keys[value.Key(v)] = true
 		if s, ok := v.(string); ok {
@@ -172,7 +172,7 @@ func (k *keywords) numbers() *numberRules {
 		}
 		limit, ok := value.Decimal(given)
 		if !ok {
-			k.fail(b.keyword, "want a number, got %s", describe(given))
+			k.fail(b.keyword, "expected a number, got %s", describe(given))
 			continue
 		}
 		rules.bounds = append(rules.bounds, bound{limit: limit, given: given, fits: b.fits, phrase: b.phrase})
@@ -180,7 +180,7 @@ func (k *keywords) numbers() *numberRules {
 	if given, ok := k.raw["multipleOf"]; ok {
 		rules.multiple = given
 		if rules.multipleOf, ok = value.Decimal(given); !ok || rules.multipleOf.Sign() <= 0 {
-			k.fail("multipleOf", "want a number above 0, got %s", describe(given))
+			k.fail("multipleOf", "expected a number above 0, got %s", describe(given))
 		}
 	}
 	return rules
@@ -203,7 +203,7 @@ func (r *run) checkNumber(rules *numberRules, v any, at *place) {
 
 // textRules are the keywords for strings.
 type textRules struct {
-	minLength, maxLength int // -1 where not given
+	minLength, maxLength int // -1 if absent
 	pattern              *regexp.Regexp
 	format               string
 }
@@ -222,7 +222,7 @@ func (k *keywords) texts() *textRules {
 func (k *keywords) pattern(keyword, text string) *regexp.Regexp {
 	re, err := regexp.Compile(text)
 	if err != nil {
-		k.fail(keyword, "the pattern %q cannot be used: %v", text, err)
+		k.fail(keyword, "the pattern %q is not valid: %v", text, err)
 	}
 	return re
 }

@@ -13,39 +13,39 @@ import (
 // Schema is a compiled schema. It is immutable and safe for concurrent use.
 type Schema struct {
 	root *node
-	// tracks says that some keyword asks which members or items others have
-	// looked at (unevaluatedProperties, unevaluatedItems).
+	// tracks reports whether some keyword depends on the members or items that
+	// others have checked (unevaluatedProperties, unevaluatedItems).
 	tracks bool
 }
 
-// Problem is one place of a value that does not fit.
+// Problem is one violation.
 type Problem struct {
 	// Path is the place, such as items[3].name; empty is the value itself.
 	Path string `json:"path" doc:"the place, such as items[3].name; empty is the value itself"`
 	// Message says what was expected and what is there.
 	Message string `json:"message" doc:"what was expected and what is there"`
-	// Kind and Member tell a member that is missing, or unknown, from what
-	// else may be wrong.
+	// Kind and Member identify a missing or an unknown member.
 	Kind   Kind   `json:"-"`
 	Member string `json:"-"`
-	// Wanted is Message without the value itself, which may be secret.
+	// Wanted is Message without the value itself, which can be secret.
 	Wanted string `json:"-"`
 	// Hint is the part of Message that suggests another name or value, if any.
 	Hint string `json:"-"`
 }
 
-// Kind is a kind of [Problem] that callers treat in a way of its own.
+// Kind is the kind of a [Problem], for callers that handle some kinds
+// specially.
 type Kind int
 
-// The kinds. For both of the latter Member is the name; a missing one has the
-// path of the object, an unknown one its own.
+// The kinds. Member is the name of a missing or an unknown member; the path of
+// a missing one is that of the object, the path of an unknown one its own.
 const (
 	Misfit Kind = iota
 	MissingMember
 	UnknownMember
 )
 
-// Error is the problem on one line.
+// Error returns the problem on one line.
 func (p Problem) Error() string {
 	if p.Path == "" {
 		return p.Message
@@ -53,7 +53,7 @@ func (p Problem) Error() string {
 	return p.Path + ": " + p.Message
 }
 
-// Join writes problems on one line, at most ten of them.
+// Join returns problems on one line, at most ten of them.
 func Join(problems []Problem) string {
 	const shown = 10
 	texts := make([]string, 0, shown+1)
@@ -67,9 +67,10 @@ func Join(problems []Problem) string {
 	return strings.Join(texts, "; ")
 }
 
-// Describe writes problems as what follows the name of a thing with named
-// parts: ` needs the parameter "url"; has no parameter "retrys"; did you mean
-// "retries"?`. what is the word for a part. At most ten problems are written.
+// Describe returns problems as a text that follows the name of a thing with
+// named parts: ` needs the parameter "url"; has no parameter "retrys"; did you
+// mean "retries"?`. what is the word for a part. At most ten problems are
+// described.
 func Describe(problems []Problem, what string) string {
 	const shown = 10
 	var b strings.Builder
@@ -102,7 +103,7 @@ func Describe(problems []Problem, what string) string {
 	return b.String()
 }
 
-// Error says what is wrong with a schema.
+// Error is a mistake in a schema.
 type Error struct {
 	// Path is the place in the schema, such as properties.age.minimum.
 	Path    string
@@ -116,10 +117,10 @@ func (e *Error) Error() string {
 	return fmt.Sprintf("schema at %s: %s", e.Path, e.Message)
 }
 
-// Compile reads a schema: an object or a bool of the value model, or anything
-// that marshals to one, such as a *schema.Schema of the SDK. What is wrong
-// with it is an [*Error]. The schema is not kept, but parts of it may be
-// shared by the result: it must not be changed afterwards.
+// Compile compiles a schema: an object or a bool of the value model, or
+// anything that marshals to one, such as a *schema.Schema. A mistake in it is
+// an [*Error]. The result can share parts of the schema, which must not be
+// changed afterwards.
 func Compile(schema any) (*Schema, error) {
 	switch schema.(type) {
 	case bool, map[string]any:
@@ -137,16 +138,16 @@ func Compile(schema any) (*Schema, error) {
 	return c.compile()
 }
 
-// Validate gives every violation in v, ordered by keyword and member name;
-// nil where v fits. v must be in the value model and is not changed.
+// Validate returns every violation in v, ordered by keyword and member name;
+// nil if v fits. v must be in the value model and is not changed.
 func (s *Schema) Validate(v any) []Problem {
 	return s.run(v, nil)
 }
 
-// ValidateTemplated is [Schema.Validate] for a value in which some places
-// hold templates that will be something else once evaluated. isTemplate
-// answers for a path as [Problem.Path] writes it; what it answers true for,
-// and whatever depends on it, is taken to fit.
+// ValidateTemplated is [Schema.Validate] for a value with templates that are
+// not evaluated yet. isTemplate reports whether there is one at a path in the
+// form of [Problem.Path]. A template, and whatever depends on it, counts as
+// fitting.
 func (s *Schema) ValidateTemplated(v any, isTemplate func(path string) bool) []Problem {
 	return s.run(v, isTemplate)
 }
@@ -166,13 +167,14 @@ func (s *Schema) run(v any, isTemplate func(path string) bool) []Problem {
 	return problems
 }
 
-// node is one compiled subschema. A group of keywords that does not occur is nil.
+// node is one compiled subschema. A group of keywords that does not occur is
+// nil.
 type node struct {
 	pointer  string
 	resource *resource
 
 	never bool // the schema false
-	// fallback is the default, where there is one.
+	// fallback is the default, if there is one.
 	fallback    any
 	hasFallback bool
 	ref         *node
@@ -186,20 +188,20 @@ type node struct {
 	logic       *logicRules
 }
 
-// dynamicRef is a $dynamicRef: target, or the outermost node in scope whose
-// $dynamicAnchor is name, where name is not empty.
+// dynamicRef is a $dynamicRef: target, or the outermost node in scope with the
+// $dynamicAnchor name, if name is not empty.
 type dynamicRef struct {
 	target *node
 	name   string
 }
 
-// resource is a part of the document with an $id of its own; the root is one.
+// resource is a part of the document with its own $id; the root is one.
 type resource struct {
 	uri     string
 	dynamic map[string]*node
 }
 
-// sortedKeys lists the keys of m in order.
+// sortedKeys returns the keys of m in order.
 func sortedKeys[K cmp.Ordered, V any](m map[K]V) []K {
 	keys := make([]K, 0, len(m))
 	for k := range m {

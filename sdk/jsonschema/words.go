@@ -9,10 +9,10 @@ import (
 	"github.com/the-edge-agent/tea/sdk/value"
 )
 
-// maxShown is how many bytes of a value a message repeats.
+// maxShown is the maximum size in bytes of a value in a message.
 const maxShown = 60
 
-// typeOf is the JSON type of v, integer where it is a whole number.
+// typeOf returns the JSON type of v; integer if it is a whole number.
 func typeOf(v any) string {
 	if value.IsNumber(v) {
 		if value.IsInteger(v) {
@@ -23,7 +23,7 @@ func typeOf(v any) string {
 	return value.TypeName(v)
 }
 
-// describe names a value by type and, where it is short, by itself.
+// describe returns the type of a value, and the value if it is short.
 func describe(v any) string {
 	switch v := v.(type) {
 	case nil:
@@ -36,7 +36,7 @@ func describe(v any) string {
 	return typeOf(v) + " " + quote(v)
 }
 
-// quote writes a value as JSON, cut where it is long.
+// quote returns a value as JSON, shortened if needed.
 func quote(v any) string {
 	var text string
 	switch v := v.(type) {
@@ -65,8 +65,8 @@ func quote(v any) string {
 	return shorten(text, maxShown)
 }
 
-// isSmall tells whether writing v out is within a budget of bytes, roughly:
-// a large value is not encoded for a message that shows its beginning.
+// isSmall reports whether encoding v takes up to about budget bytes: a large
+// value is not encoded for a message that shows only its beginning.
 func isSmall(v any, budget *int) bool {
 	*budget--
 	switch v := v.(type) {
@@ -106,7 +106,7 @@ func count(n int, thing string) string {
 	return strconv.Itoa(n) + " " + thing + "s"
 }
 
-// orList joins words as "a, b or c".
+// orList returns words as "a, b or c".
 func orList(words []string) string {
 	if len(words) < 2 {
 		return strings.Join(words, "")

@@ -195,7 +195,7 @@ func TestAnswersOfStrangers(t *testing.T) {
 func TestMessagesOfStrangers(t *testing.T) {
 	t.Parallel()
 	for sent, want := range map[string]string{
-		"":                         "did not say why",
+		"":                         "without a message",
 		strings.Repeat("ä", 1<<20): "... (2080768 more bytes)",
 	} {
 		client := connect(t, &stranger{invoke: func(*pb.InvokeRequest) (*pb.InvokeResponse, error) {

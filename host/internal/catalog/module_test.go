@@ -47,7 +47,7 @@ func call(t *testing.T, action string, params any) (any, error) {
 		t.Fatal(err)
 	}
 	manifest, err := catalog.ModuleManifest("geo", "geo.lua", m)
-	if err == nil || !strings.Contains(err.Error(), `params of broken: schema at type: there is no type "nothing that JSON has"`) {
+	if err == nil || !strings.Contains(err.Error(), `params of broken: schema at type: unknown type "nothing that JSON has"`) {
 		t.Errorf("err = %v", err)
 	}
 	c := catalog.New(nil)

@@ -1,4 +1,4 @@
-// Package pb is the plugin protocol's generated code with the converters
-// between it and package tea, called FromX (onto the wire) and ToX (off it).
-// Make the generated files anew with scripts/proto.
+// Package pb has the generated code of the plugin protocol and the converters
+// between it and package tea, named FromX (to the wire) and ToX (from the
+// wire). scripts/proto generates the code.
 package pb

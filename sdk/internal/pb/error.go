@@ -8,7 +8,7 @@ import (
 	"github.com/the-edge-agent/tea/sdk/value"
 )
 
-// FromError puts an action's failure on the wire; nil stays nil.
+// FromError converts an action's failure to the wire; nil stays nil.
 func FromError(err error) *Error {
 	e := tea.AsError(err)
 	if e == nil {
@@ -24,16 +24,16 @@ func FromError(err error) *Error {
 	return out
 }
 
-// maxMessage is how long the message of a failure may be: it is printed, and
-// kept with the run, more than once.
+// maxMessage is the maximum length of the message of a failure: it is printed
+// and stored with the run more than once.
 const maxMessage = 16 << 10
 
-// maxWait is how long a failure may ask for patience. Nobody means more, and
-// far more would not fit a duration.
+// maxWait is the longest wait that a failure can ask for. Much longer ones
+// would not fit a duration.
 const maxWait = 24 * time.Hour
 
-// ToError takes an action's failure off the wire; nil stays nil. One without
-// a type is an internal_error.
+// ToError converts an action's failure from the wire; nil stays nil. A failure
+// without a type is an internal_error.
 func ToError(e *Error) *tea.Error {
 	if e == nil {
 		return nil
@@ -44,7 +44,7 @@ func ToError(e *Error) *tea.Error {
 	}
 	switch n := len(out.Message); {
 	case n == 0:
-		out.Message = "it failed and did not say why"
+		out.Message = "the plugin returned an error without a message"
 	case n > maxMessage:
 		out.Message = fmt.Sprintf("%s... (%d more bytes)", Text(out.Message[:maxMessage]), n-maxMessage)
 	}
@@ -57,12 +57,12 @@ func ToError(e *Error) *tea.Error {
 func fromFields(fields map[string]any) []byte {
 	raw, err := value.Encode(value.Fields(fields))
 	if err != nil {
-		return nil // cannot be: everything is in the value model
+		return nil // impossible: everything is in the value model
 	}
 	return raw
 }
 
-// toFields decodes free fields. What is no JSON object is kept as text.
+// toFields decodes free fields. What is not a JSON object is kept as text.
 func toFields(raw []byte) map[string]any {
 	if len(raw) == 0 {
 		return nil

@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// FromLog puts a log record on the wire.
+// FromLog converts a log record to the wire.
 func FromLog(level slog.Level, message string, fields map[string]any) *Log {
 	out := &Log{Level: strings.ToLower(level.String()), Message: Text(message)}
 	if len(fields) > 0 {
@@ -14,7 +14,7 @@ func FromLog(level slog.Level, message string, fields map[string]any) *Log {
 	return out
 }
 
-// ToLog takes a log record off the wire. An unknown level counts as info.
+// ToLog converts a log record from the wire. An unknown level counts as info.
 func ToLog(l *Log) (slog.Level, string, map[string]any) {
 	return ToLevel(l.GetLevel()), l.GetMessage(), toFields(l.GetFieldsJson())
 }
@@ -31,6 +31,6 @@ func ToLevel(name string) slog.Level {
 	return level
 }
 
-// Text makes s fit a protobuf string, which must be UTF-8: a token may end in
-// half a character, an error may quote any bytes.
+// Text converts s to valid UTF-8, as protobuf requires: a token can end in the
+// middle of a character, an error can quote any bytes.
 func Text(s string) string { return strings.ToValidUTF8(s, "\ufffd") }

@@ -8,7 +8,7 @@ import (
 	"github.com/the-edge-agent/tea/sdk/schema"
 )
 
-// FromManifest puts a manifest on the wire.
+// FromManifest converts a manifest to the wire.
 func FromManifest(m tea.Manifest) (*Manifest, error) {
 	out := &Manifest{Name: m.Name, Version: m.Version, Description: m.Description, Protocol: int32(m.Protocol), Files: m.Files}
 	for _, info := range m.Actions {
@@ -31,7 +31,7 @@ func FromManifest(m tea.Manifest) (*Manifest, error) {
 	return out, nil
 }
 
-// ToManifest takes a manifest off the wire.
+// ToManifest converts a manifest from the wire.
 func ToManifest(m *Manifest) (tea.Manifest, error) {
 	out := tea.Manifest{Name: m.GetName(), Version: m.GetVersion(), Description: m.GetDescription(), Protocol: int(m.GetProtocol()), Files: m.GetFiles(), Actions: make([]tea.ActionInfo, 0, len(m.GetActions()))}
 	for _, a := range m.GetActions() {
@@ -54,7 +54,7 @@ func ToManifest(m *Manifest) (tea.Manifest, error) {
 	return out, nil
 }
 
-// FromAction puts an action's description on the wire.
+// FromAction converts an action's description to the wire.
 func FromAction(info tea.ActionInfo) (*Action, error) {
 	params, err := fromSchema(info.Params)
 	if err != nil {
@@ -67,7 +67,7 @@ func FromAction(info tea.ActionInfo) (*Action, error) {
 	return &Action{Name: info.Name, Summary: info.Summary, ParamsSchemaJson: params, ResultSchemaJson: result, Streaming: info.Streaming, Idempotent: info.Idempotent}, nil
 }
 
-// ToAction takes an action's description off the wire.
+// ToAction converts an action's description from the wire.
 func ToAction(a *Action) (tea.ActionInfo, error) {
 	params, err := toSchema(a.GetParamsSchemaJson())
 	if err != nil {

@@ -7,9 +7,8 @@ import (
 	tea "github.com/the-edge-agent/tea/sdk"
 )
 
-// FromPayload encodes a payload that is about to cross the border; what says
-// which one it is, for the error. Too large a one and one without a JSON form
-// are validation errors.
+// FromPayload encodes a payload for the wire; what names it in errors. A
+// payload that is too large or has no JSON form is a validation_error.
 func FromPayload(p tea.Payload, what string) ([]byte, error) {
 	raw, err := p.JSON()
 	if err != nil {
@@ -21,8 +20,8 @@ func FromPayload(p tea.Payload, what string) ([]byte, error) {
 	return raw, nil
 }
 
-// ToParams takes the parameters or the result of a call, which are checked when
-// they are decoded; no bytes are null.
+// ToParams converts the parameters or the result of a call, which are checked
+// when they are decoded; no bytes are null.
 func ToParams(raw []byte, what string) (tea.Payload, error) {
 	if len(raw) > tea.MaxPayload {
 		return tea.Payload{}, tea.Errorf(tea.ValidationError, "%s: %d bytes are more than the limit of %d (64 MiB)", what, len(raw), tea.MaxPayload)
@@ -33,7 +32,7 @@ func ToParams(raw []byte, what string) (tea.Payload, error) {
 	return tea.RawPayload(raw), nil
 }
 
-// ToPayload checks bytes that came over the border; no bytes are null.
+// ToPayload checks bytes from the wire; no bytes are null.
 func ToPayload(raw []byte, what string) (tea.Payload, error) {
 	payload, err := ToParams(raw, what)
 	if err == nil && len(raw) > 0 && !json.Valid(raw) {
@@ -42,7 +41,7 @@ func ToPayload(raw []byte, what string) (tea.Payload, error) {
 	return payload, err
 }
 
-// excerpt is the beginning of hostile bytes, quoted.
+// excerpt returns the beginning of untrusted bytes, quoted.
 func excerpt(raw []byte) string {
 	if len(raw) > 80 {
 		return fmt.Sprintf("%.80q...", raw)
@@ -50,7 +49,7 @@ func excerpt(raw []byte) string {
 	return fmt.Sprintf("%q", raw)
 }
 
-// FromOutcome encodes how a call ended: err, or resp's result.
+// FromOutcome encodes the end of a call: err, or resp's result.
 func FromOutcome(action string, resp *tea.Response, err error) *InvokeResponse {
 	var raw []byte
 	if err == nil {
@@ -62,8 +61,8 @@ func FromOutcome(action string, resp *tea.Response, err error) *InvokeResponse {
 	return &InvokeResponse{Outcome: &InvokeResponse_Result{Result: raw}}
 }
 
-// ToOutcome decodes how a call ended. Whoever reads the result finds out
-// whether it is JSON.
+// ToOutcome decodes the end of a call. The result is checked when it is
+// decoded.
 func ToOutcome(action string, r *InvokeResponse) (*tea.Response, error) {
 	switch o := r.GetOutcome().(type) {
 	case *InvokeResponse_Error:
@@ -75,5 +74,5 @@ func ToOutcome(action string, r *InvokeResponse) (*tea.Response, error) {
 		}
 		return &tea.Response{Result: payload}, nil
 	}
-	return nil, tea.Errorf(tea.InternalError, "%s answered neither with a result nor with an error", action)
+	return nil, tea.Errorf(tea.InternalError, "%s returned neither a result nor an error", action)
 }
