@@ -7,29 +7,29 @@ import (
 
 type callKey struct{}
 
-// withHost marks ctx as that of a call, so that records logged with it are
-// the call's.
+// withHost marks ctx as the context of a call, so that records logged with it
+// belong to the call.
 func withHost(ctx context.Context, h Host) context.Context {
 	return context.WithValue(ctx, callKey{}, h)
 }
 
-// LogHandler makes a handler for slog that sends what an action logs with its
-// context to the run's log, as [Host.Log] does, and all else to next, which
-// also says which levels count. A plugin's process has it already; a program
-// that links bundles in and wants their records in the run's log makes it its
-// default: slog.SetDefault(slog.New(tea.LogHandler(next))).
+// LogHandler returns a handler for slog. It sends what an action logs with the
+// context of its call to the run's log, as [Host.Log] does, and everything else
+// to next, which also decides which levels are enabled. The process of a plugin
+// has it already. A program that links bundles in sets it as the default:
+// slog.SetDefault(slog.New(tea.LogHandler(next))).
 func LogHandler(next slog.Handler) slog.Handler { return &logHandler{Handler: next} }
 
-// logHandler sends a call's records to the host and leaves the rest to the
-// handler inside, which also collects attributes and groups.
+// logHandler sends the records of a call to the host, and others to the handler
+// inside, which also collects attributes and groups.
 type logHandler struct {
 	slog.Handler
-	// scope puts a record's attributes under the groups and beside the
-	// attributes that the logger has; nil is no change.
+	// scope adds the attributes of the logger to those of a record and puts
+	// them into its groups; nil changes nothing.
 	scope func([]slog.Attr) []slog.Attr
 }
 
-// Handle sends the record to where it belongs.
+// Handle sends the record to the host or to the handler inside.
 func (h *logHandler) Handle(ctx context.Context, r slog.Record) error {
 	call, ok := ctx.Value(callKey{}).(Host)
 	if !ok {
@@ -54,7 +54,7 @@ func (h *logHandler) WithAttrs(more []slog.Attr) slog.Handler {
 	})
 }
 
-// WithGroup puts what follows into a group.
+// WithGroup puts the following attributes into a group.
 func (h *logHandler) WithGroup(name string) slog.Handler {
 	if name == "" {
 		return h
@@ -72,7 +72,7 @@ func (h *logHandler) scoped(inside slog.Handler, inner func([]slog.Attr) []slog.
 	return &logHandler{Handler: inside, scope: func(attrs []slog.Attr) []slog.Attr { return outer(inner(attrs)) }}
 }
 
-// toFields turns attributes into a log record's fields.
+// toFields converts attributes to the fields of a log record.
 func toFields(attrs []slog.Attr) map[string]any {
 	fields := make(map[string]any, len(attrs))
 	for _, a := range attrs {

@@ -12,18 +12,18 @@ import (
 // maxFiles bounds the files of a manifest, which are checked at each start.
 const maxFiles = 256
 
-// Check finds mistakes in a manifest, which may come from a stranger: bad
-// names, duplicates, another protocol.
+// Check reports mistakes in a manifest, which can be untrusted: invalid names,
+// duplicates, another protocol.
 func (m Manifest) Check() error {
 	switch {
 	case !bundleName().MatchString(m.Name):
-		return fmt.Errorf("bundle name %q: want lower-case letters, digits and '-', a letter first", m.Name)
+		return fmt.Errorf("bundle name %q: expected lower-case letters, digits and '-', beginning with a letter", m.Name)
 	case m.Version == "":
 		return fmt.Errorf("bundle %s has no version", m.Name)
 	case !version().MatchString(m.Version):
-		return fmt.Errorf("bundle %s: version %q: want a semantic version without a v, such as 1.2.3", m.Name, m.Version)
+		return fmt.Errorf("bundle %s: version %q: expected a semantic version without a v, such as 1.2.3", m.Name, m.Version)
 	case m.Protocol != ProtocolVersion:
-		return fmt.Errorf("bundle %s speaks protocol %d, want %d", m.Name, m.Protocol, ProtocolVersion)
+		return fmt.Errorf("bundle %s: protocol %d is not supported; expected %d", m.Name, m.Protocol, ProtocolVersion)
 	case len(m.Actions) == 0:
 		return fmt.Errorf("bundle %s has no actions", m.Name)
 	}
@@ -34,7 +34,7 @@ func (m Manifest) Check() error {
 	for _, a := range m.Actions {
 		switch {
 		case !actionName().MatchString(a.Name):
-			return fmt.Errorf("bundle %s: action name %q: want namespace.verb in lower case", m.Name, a.Name)
+			return fmt.Errorf("bundle %s: action name %q: expected namespace.verb in lower case", m.Name, a.Name)
 		case seen[a.Name]:
 			return fmt.Errorf("bundle %s: action %s appears twice", m.Name, a.Name)
 		}
@@ -43,9 +43,8 @@ func (m Manifest) Check() error {
 	return nil
 }
 
-// CheckSchemas finds the first schema of a manifest that cannot be used to
-// check values. It compiles them all: a host does so once for each plugin that
-// is new to it.
+// CheckSchemas finds the first schema of a manifest that is not valid. It
+// compiles all of them: a host calls it once for each plugin that is new to it.
 func (m Manifest) CheckSchemas() error {
 	check := func(s *schema.Schema, format string, args ...any) error {
 		if s == nil {
@@ -72,7 +71,7 @@ func (m Manifest) CheckSchemas() error {
 	return nil
 }
 
-// Find gives the description of the action of that name, or nil.
+// Find returns the description of the action with that name, or nil.
 func (m Manifest) Find(name string) *ActionInfo {
 	for i := range m.Actions {
 		if m.Actions[i].Name == name {

@@ -8,13 +8,13 @@ import (
 	"github.com/the-edge-agent/tea/sdk/schema"
 )
 
-// ParamCheck holds the parameters of one action to its schema. It compiles the
-// schema when it is first used, and is safe for concurrent use.
+// ParamCheck checks the parameters of one action. It compiles the schema on the
+// first use, and is safe for concurrent use.
 type ParamCheck struct {
 	compiled func() (*jsonschema.Schema, error)
 }
 
-// NewParamCheck makes the check of a schema; nil allows anything.
+// NewParamCheck returns the check for a schema; nil allows anything.
 func NewParamCheck(s *schema.Schema) *ParamCheck {
 	if s == nil {
 		return &ParamCheck{}
@@ -24,9 +24,9 @@ func NewParamCheck(s *schema.Schema) *ParamCheck {
 
 // Accept completes parameters (see [jsonschema.Schema.Complete]) and checks
 // them. The error is a validation_error that names every problem; its details
-// list them under "errors". A schema that cannot be compiled checks nothing:
-// [Manifest.CheckSchemas] refuses it. The result keeps the JSON text of params
-// where nothing was added, and holds the value too, so that neither is made again.
+// list them under "errors". With a schema that is not valid nothing is checked:
+// [Manifest.CheckSchemas] refuses it. The result has the value, and the JSON
+// text of params if nothing was added, so that neither is computed again.
 func (c *ParamCheck) Accept(action string, params Payload) (Payload, error) {
 	given, err := params.Shared()
 	if err != nil {
@@ -54,8 +54,8 @@ func (c *ParamCheck) Accept(action string, params Payload) (Payload, error) {
 	return Payload{raw: params.raw, value: completed}, nil
 }
 
-// acceptance says which parameters of a request a check has accepted. A handler
-// may hand a changed copy of its request to another one.
+// acceptance records the parameters of a request that a check has accepted. A
+// handler can pass a changed copy of its request to another one.
 type acceptance struct {
 	check  *ParamCheck
 	params Payload
@@ -67,7 +67,7 @@ func (a acceptance) is(check *ParamCheck, params Payload) bool {
 	return ok && isObject && a.check == check && reflect.ValueOf(have).Pointer() == reflect.ValueOf(given).Pointer()
 }
 
-// refuse words what is wrong with the parameters of an action.
+// refuse returns the error for parameters that do not fit.
 func refuse(action string, problems []jsonschema.Problem) error {
 	e := Errorf(ValidationError, "%s%s", action, jsonschema.Describe(problems, "parameter"))
 	list := make([]any, len(problems))

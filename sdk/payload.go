@@ -7,25 +7,25 @@ import (
 	"github.com/the-edge-agent/tea/sdk/value"
 )
 
-// Payload is a JSON value on its way between host and action. It is held as
-// the bytes that came over the wire or as the Go value that was handed over
-// inside one process, and converted only when the other form is asked for;
-// [Payload.Encoded] holds both. The zero value is null. A Payload is immutable and safe for concurrent use.
+// Payload is a JSON value on its way between host and action. It has the bytes
+// from the wire, or the Go value that was passed inside one process, and
+// converts them when the other form is needed; [Payload.Encoded] has both. The
+// zero value is null. A Payload is immutable and safe for concurrent use.
 type Payload struct {
 	raw   json.RawMessage
 	value any
 }
 
-// RawPayload wraps JSON text. The bytes are not checked here; they must not
-// be changed afterwards.
+// RawPayload returns a payload with JSON text. The bytes are not checked; they
+// must not be changed afterwards.
 func RawPayload(raw []byte) Payload { return Payload{raw: raw} }
 
-// ValuePayload wraps a Go value: one of the value model (see package value)
-// or anything that encoding/json can marshal. It must not be changed afterwards.
+// ValuePayload returns a payload with a Go value: one of the value model (see
+// package value) or anything that encoding/json can marshal. It must not be
+// changed afterwards.
 func ValuePayload(v any) Payload { return Payload{value: v} }
 
-// AsPayload gives v as a payload: itself where it is one already,
-// [ValuePayload] of it otherwise.
+// AsPayload returns v if it is a payload, otherwise [ValuePayload] of it.
 func AsPayload(v any) Payload {
 	if p, ok := v.(Payload); ok {
 		return p
@@ -33,8 +33,8 @@ func AsPayload(v any) Payload {
 	return ValuePayload(v)
 }
 
-// Encoded returns the payload with its JSON text, so that it is encoded once
-// however often [Payload.JSON] is called.
+// Encoded returns the payload with its JSON text, so that repeated calls of
+// [Payload.JSON] encode it once.
 func (p Payload) Encoded() (Payload, error) {
 	raw, err := p.JSON()
 	if err != nil {
@@ -44,7 +44,7 @@ func (p Payload) Encoded() (Payload, error) {
 	return p, nil
 }
 
-// JSON gives the value as JSON text. The bytes must not be changed.
+// JSON returns the value as JSON text. The bytes must not be changed.
 func (p Payload) JSON() ([]byte, error) {
 	if p.raw != nil {
 		return p.raw, nil
@@ -62,7 +62,7 @@ func (p Payload) JSON() ([]byte, error) {
 	return value.Encode(v)
 }
 
-// Value gives the value in the value model, as a copy that belongs to the caller.
+// Value returns the value in the value model. The caller owns it.
 func (p Payload) Value() (any, error) {
 	if p.isText() {
 		return value.Decode(p.raw)
@@ -70,8 +70,8 @@ func (p Payload) Value() (any, error) {
 	return value.From(p.value)
 }
 
-// Shared is [Payload.Value] without the copy where the payload already is in
-// the value model: the result may be shared and must not be changed.
+// Shared is [Payload.Value] without a copy if the payload is in the value model
+// already: the result can be shared and must not be changed.
 func (p Payload) Shared() (any, error) {
 	if !p.isText() && inModel(p.value) {
 		return p.value, nil
@@ -91,10 +91,10 @@ func (p Payload) Decode(v any) error {
 	return nil
 }
 
-// isText reports whether the JSON text is all there is.
+// isText reports whether the payload has only JSON text.
 func (p Payload) isText() bool { return p.raw != nil && p.value == nil }
 
-// inModel tells whether v consists of value model types all the way down.
+// inModel reports whether v consists only of types of the value model.
 func inModel(v any) bool {
 	switch v := v.(type) {
 	case nil, bool, int64, float64, string, json.Number:

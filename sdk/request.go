@@ -5,29 +5,31 @@ import (
 	"log/slog"
 )
 
-// Request is one call of an action. It belongs to the call; its fields must
-// not be changed.
+// Request is one call of an action. It is valid until the handler returns, and
+// its fields must not be changed.
 type Request struct {
 	// Action is the name under which the action was called.
 	Action string
-	// Params is the JSON object of parameters, templates already resolved.
+	// Params is the JSON object of parameters, with templates resolved,
+	// defaults filled in and checked against the schema.
 	Params Payload
-	// Instance is what the bundle's Open returned for the caller's settings.
+	// Instance is the value that the bundle's Open returned for the settings of
+	// the workflow.
 	Instance any
-	// Call says who calls.
+	// Call identifies the caller.
 	Call
-	// Host is the way back: other actions, logs, tokens, notes. Never nil in
-	// a handler.
+	// Host offers other actions, logs, tokens and notes. It is never nil in a
+	// handler.
 	Host Host
 
 	accepted acceptance
 }
 
-// Usage reports what one request to a model has used: the amounts of that
-// request alone, once after each request, failed and repeated ones included. An
-// error of type budget_exceeded says that the run's budget is spent: make no
-// further request, and return the error unless the result is complete. Where
-// the host keeps no budget it returns nil.
+// Usage reports the usage of one request to a model: the amounts of that
+// request alone, once after each request, including failed and repeated ones.
+// An error of type budget_exceeded means that the budget of the run is spent:
+// make no further request, and return the error unless the result is complete.
+// Usage returns nil if the host has no budget.
 func (r *Request) Usage(ctx context.Context, u Usage) error {
 	if reporter, ok := r.Host.(UsageReporter); ok {
 		return reporter.ReportUsage(ctx, u)
@@ -35,63 +37,64 @@ func (r *Request) Usage(ctx context.Context, u Usage) error {
 	return nil
 }
 
-// Call identifies a call to the outside world.
+// Call identifies a call.
 type Call struct {
-	// RunID is the run; Node the path of the node in it, such as
-	// "each[3]/fetch", empty where there is none.
+	// RunID is the run, and Node the path of the node in it, such as
+	// "each[3]/fetch"; empty outside of a run.
 	RunID, Node string
-	// Attempt counts tries of this call from 1.
+	// Attempt counts the attempts of this call from 1.
 	Attempt int
 	// IdempotencyKey stays the same when a call is repeated, within a run's
-	// retries and after a resume: hand it to servers that accept one.
+	// retries and after a resume. Pass it to servers that accept one.
 	IdempotencyKey string
 	// Traceparent and Tracestate are the W3C trace context, empty without traces.
 	Traceparent, Tracestate string
 }
 
-// Response is an action's answer.
+// Response is the answer of an action.
 type Response struct {
-	// Result is usually a JSON object; its fields are merged into the state
-	// or stored under the node's output key.
+	// Result is usually a JSON object. Its fields are merged into the state or
+	// stored under the node's output key.
 	Result Payload
 }
 
-// Respond makes a response of any value that encoding/json can marshal.
+// Respond returns a response with any value that encoding/json can marshal.
 func Respond(v any) *Response { return &Response{Result: ValuePayload(v)} }
 
-// Host is what an action can ask of its host while it runs. All methods are
-// safe for concurrent use and return an error once the call is over.
+// Host is the access of an action to its host while a call runs. All methods
+// are safe for concurrent use; after the call has ended they return an error or
+// do nothing.
 type Host interface {
-	// Invoke calls another action of the workflow, Lua actions and other
-	// plugins included. It runs under the same node, with an idempotency key
-	// derived from the caller's.
+	// Invoke calls another action of the workflow, including Lua actions and
+	// other plugins. It runs under the same node, with an idempotency key
+	// derived from the caller's. The error is an [*Error].
 	Invoke(ctx context.Context, action string, params any) (*Response, error)
-	// Describe gives an action's description; an [*Error] of type not_found
-	// where there is none.
+	// Describe returns the description of an action. The error is a not_found
+	// [*Error] if it does not exist.
 	Describe(ctx context.Context, action string) (*ActionInfo, error)
 	// Log writes a record to the run's log.
 	Log(ctx context.Context, level slog.Level, message string, fields map[string]any)
-	// Token emits a piece of text as soon as it is there.
+	// Token emits a piece of text immediately.
 	Token(ctx context.Context, text string)
-	// Progress reports how far the work is: a fraction from 0 to 1 (below 0
-	// = unknown) and a few words.
+	// Progress reports the progress of the call: a fraction from 0 to 1
+	// (negative if unknown) and a short message.
 	Progress(ctx context.Context, fraction float64, message string)
-	// Note reads a durable note that this node wrote earlier under key, also
-	// before a crash; found is false where there is none.
+	// Note reads a durable note that this node has written under key, also
+	// before a crash; found is false if there is none.
 	Note(ctx context.Context, key string) (note Payload, found bool, err error)
-	// SetNote stores a note in the run's checkpoint. When it returns, the
-	// note is as durable as the run's other steps.
+	// SetNote stores a note in the run's checkpoint. When it returns, the note
+	// is as durable as the other steps of the run.
 	SetNote(ctx context.Context, key string, note any) error
 }
 
-// Usage is what one request to a model has used.
+// Usage is the usage of one request to a model.
 type Usage struct {
 	Tokens int64
 	USD    float64
 }
 
-// UsageReporter is what a [Host] also implements where it keeps a budget.
-// Actions call [Request.Usage], which works with every host.
+// UsageReporter is implemented by a [Host] with a budget. Actions call
+// [Request.Usage], which works with every host.
 type UsageReporter interface {
 	// ReportUsage counts u against the run's budget. It returns an [*Error] of type budget_exceeded when the budget is
 	// spent, u included.

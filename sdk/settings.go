@@ -15,10 +15,10 @@ import (
 // Settings are the expanded settings of a workflow, by top-level key.
 type Settings map[string]json.RawMessage
 
-// Decode stores the settings under key in what v points to. What is absent,
-// be it all of them, gets its default tag where v is a struct that has some,
-// as parameters do, and stays as it was otherwise. Settings that do not fit
-// the type and its tags are a validation_error that names every problem.
+// Decode stores the settings under key in what v points to. Absent ones, even
+// all of them, get the value of their default tag if v is a struct with such
+// tags, as parameters do; otherwise v keeps its values. Settings that do not
+// fit the type and its tags are a validation_error that names every problem.
 func (s Settings) Decode(key string, v any) error {
 	compiled, err := jsonschema.Compile(schema.OfType(reflect.TypeOf(v)))
 	if err != nil {
@@ -49,8 +49,8 @@ func (s Settings) Decode(key string, v any) error {
 	return nil
 }
 
-// settingsError words what does not fit. What is there may be secret and is not
-// repeated.
+// settingsError describes what does not fit. The given values can be secret and
+// are not repeated.
 func settingsError(key string, problems []jsonschema.Problem) error {
 	texts := make([]string, len(problems))
 	for i, p := range problems {
@@ -67,7 +67,7 @@ func settingsError(key string, problems []jsonschema.Problem) error {
 	return Errorf(ValidationError, "%s", strings.Join(texts, "; "))
 }
 
-// only keeps the settings whose keys stand in declared.
+// only returns the settings whose keys are declared.
 func (s Settings) only(declared map[string]*schema.Schema) Settings {
 	kept := Settings{}
 	for key, raw := range s {

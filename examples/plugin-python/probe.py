@@ -100,7 +100,7 @@ serve(Bundle(
     files=["probe.py", "teaplugin.py"], settings=["probe"], open=Probe, actions=[
         Action("stats.describe", "Mean, median and standard deviation of a list of numbers.", describe_numbers,
                objectOf(["values"], values={"type": "array", "items": {"type": "number"}}), idempotent=True),
-        Action("probe.echo", "Answers with its parameters.", lambda call, params: params, idempotent=True),
+        Action("probe.echo", "Returns its parameters.", lambda call, params: params, idempotent=True),
         Action("probe.greet", "Needs a name.", greet, objectOf(["name"], name=STRING, times=INTEGER)),
         Action("probe.fail", "Fails with the error that it is given.", fail, objectOf(
             ["type", "message"], type=STRING, message=STRING, retryable={"type": "boolean"}, retry_after_ms=INTEGER, source=STRING, details=OBJECT)),

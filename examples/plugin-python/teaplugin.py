@@ -70,7 +70,7 @@ class Action:
     def check(self, params):
         """Refuses parameters that do not fit the schema before any work is done."""
         if not isinstance(params, dict):
-            raise ActionError("validation_error", f"parameters of {self.name}: want an object")
+            raise ActionError("validation_error", f"parameters of {self.name}: expected an object")
         schema = self.params or {}
         known = schema.get("properties", {})
         for name in schema.get("required", []):
@@ -127,7 +127,7 @@ class Call:
 
     def host(self):
         if not self._host:
-            raise ActionError("dependency_missing", "this host takes no callbacks")
+            raise ActionError("dependency_missing", "this host offers no callbacks")
         return self._host
 
     def invoke(self, action, params):

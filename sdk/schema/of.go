@@ -17,7 +17,7 @@ import (
 	"github.com/the-edge-agent/tea/sdk/value"
 )
 
-// Of gives the schema of T as encoding/json reads and writes it. A struct
+// Of returns the schema of T as encoding/json reads and writes it. A struct
 // field is required unless its json tag says omitempty or omitzero, or it has a
 // default; unknown members are not allowed. A type that marshals itself to
 // text is a string, one that marshals itself to JSON anything. Field tags add
@@ -26,8 +26,8 @@ import (
 //	doc:"what it means"  default:"30"  enum:"a,b"  minimum:"0"  maximum:"9"
 //	minLength:"1"  maxLength:"80"  minItems:"1"  pattern:"^a"  format:"uri"  secret:"true"
 //
-// Of panics where a tag is malformed or T has no JSON form: both are bugs in
-// the program, found at its first start.
+// Of panics if a tag is malformed or T has no JSON form: both are bugs in the
+// program, and appear at its first start.
 func Of[T any]() *Schema { return OfType(reflect.TypeFor[T]()) }
 
 // OfType is [Of] for a type that is known at run time only.
@@ -43,7 +43,7 @@ var (
 	textType     = reflect.TypeFor[encoding.TextMarshaler]()
 )
 
-// Describer is implemented by types with a schema of their own making.
+// Describer is implemented by types that define their own schema.
 type Describer interface{ JSONSchema() *Schema }
 
 func ofType(t reflect.Type, seen []reflect.Type) *Schema {
@@ -107,10 +107,10 @@ func ofKind(t reflect.Type, seen []reflect.Type) *Schema {
 	panic(fmt.Sprintf("schema: %s has no JSON form", t))
 }
 
-// object is a struct's schema in the making.
+// object builds the schema of a struct.
 type object struct {
 	schema *Schema
-	// depth is how deeply embedded the struct is that a property comes from.
+	// depth is the embedding depth of the struct that a property comes from.
 	depth map[string]int
 }
 
@@ -142,8 +142,8 @@ func (o *object) addFields(t reflect.Type, seen []reflect.Type, depth int) {
 	}
 }
 
-// add adds a property; of two with one name the less deeply embedded counts,
-// as in encoding/json.
+// add adds a property. Of two with one name the less deeply embedded wins, as
+// in encoding/json.
 func (o *object) add(prop Property, required bool, depth int) {
 	s := o.schema
 	same := func(p Property) bool { return p.Name == prop.Name }
@@ -205,12 +205,12 @@ func applyTags(s *Schema, field reflect.StructField) {
 		panic(fmt.Sprintf("schema: field %s: default %v %s", field.Name, s.Default, problem))
 	}
 	if field.Type.Kind() == reflect.Pointer {
-		s.Type = append(s.Type, "null") // to write null is to choose nothing over the default
+		s.Type = append(s.Type, "null") // an explicit null overrides the default
 	}
 }
 
-// misplacedTag finds a tag that the type of its field gives no meaning, a
-// pattern that cannot be used, and limits that exclude each other.
+// misplacedTag reports a tag that does not apply to the type of its field, a
+// pattern that is not valid, or limits that exclude each other.
 func misplacedTag(s *Schema) string {
 	is := func(types ...string) bool {
 		return len(s.Type) == 0 || slices.ContainsFunc(s.Type, func(t string) bool { return slices.Contains(types, t) })
@@ -235,9 +235,9 @@ func misplacedTag(s *Schema) string {
 	return ""
 }
 
-// misfit finds what is wrong with a default or a listed value. It covers what
-// tags can say: to compile each schema and validate with it would take 4 ms of
-// every start of a large plugin.
+// misfit reports why a default or a listed value does not fit. It covers what
+// tags can express: compiling and running the schemas would add 4 ms to each
+// start of a large plugin.
 func misfit(s *Schema, v any) string {
 	fits := func(t string) bool {
 		return t == value.TypeName(v) || t == "number" && value.IsNumber(v) || t == "integer" && value.IsInteger(v)
@@ -268,8 +268,8 @@ func misfit(s *Schema, v any) string {
 	return ""
 }
 
-// tags iterates over a field's tags. To look each up by its name would read
-// them all each time, and a plugin makes its schemas at every start.
+// tags iterates over the tags of a field. Looking up each by name would parse
+// them all each time, and a plugin builds its schemas at every start.
 func tags(field reflect.StructField) iter.Seq2[string, string] {
 	return func(yield func(name, text string) bool) {
 		for rest := strings.TrimLeft(string(field.Tag), " "); rest != ""; {
@@ -287,7 +287,8 @@ func tags(field reflect.StructField) iter.Seq2[string, string] {
 	}
 }
 
-// parseTag reads a tag's text as JSON, or as a plain string where the field is one.
+// parseTag parses the text of a tag as JSON, or as a plain string if the field
+// is one.
 func parseTag(s *Schema, field reflect.StructField, text string) any {
 	if len(s.Type) == 1 && s.Type[0] == "string" {
 		return text

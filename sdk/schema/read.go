@@ -11,20 +11,20 @@ import (
 	"github.com/the-edge-agent/tea/sdk/value"
 )
 
-// A host reads the schemas of all plugins at every start. To decode each level
-// of a schema by itself, with encoding/json, reads the deepest ones a dozen
-// times; what follows finds the values in JSON that is known to be valid.
+// A host reads the schemas of all plugins at every start. Decoding each level
+// of a schema separately with encoding/json would read the deepest ones a dozen
+// times; these functions find the values in JSON that is known to be valid.
 
 // UnmarshalJSON reads a schema; true and false are schemas too.
 func (s *Schema) UnmarshalJSON(data []byte) error {
 	if !json.Valid(data) {
-		return json.Unmarshal(data, new(any)) // whose error says where
+		return json.Unmarshal(data, new(any)) // its error has the position
 	}
 	return s.read(data)
 }
 
 // read reads a schema from valid JSON. A keyword that package jsonschema does
-// not support is an error: what it asks for could not be checked.
+// not support is an error, because it could not be checked.
 func (s *Schema) read(data []byte) error {
 	data = bytes.TrimSpace(data)
 	*s = Schema{Never: string(data) == "false"}
@@ -32,7 +32,7 @@ func (s *Schema) read(data []byte) error {
 	case s.Never, string(data) == "true", string(data) == "null":
 		return nil
 	case data[0] != '{':
-		return fmt.Errorf("a schema is an object, true or false, not %.40s", data)
+		return fmt.Errorf("expected a schema (an object, true or false), got %.40s", data)
 	}
 	for name, raw := range members(data) {
 		if string(raw) == "null" && name != "default" {
@@ -112,7 +112,7 @@ func (s *Schema) readExtra(name string, raw []byte) error {
 
 func (s *Schema) readAnyOf(raw []byte) error {
 	if raw[0] != '[' {
-		return fmt.Errorf("not a list: %.40s", raw)
+		return fmt.Errorf("expected a list, got %.40s", raw)
 	}
 	for one := range elements(raw) {
 		inner := new(Schema)
@@ -126,7 +126,7 @@ func (s *Schema) readAnyOf(raw []byte) error {
 
 func values(raw []byte) (list []any, err error) {
 	if raw[0] != '[' {
-		return nil, fmt.Errorf("not a list: %.40s", raw)
+		return nil, fmt.Errorf("expected a list, got %.40s", raw)
 	}
 	for one := range elements(raw) {
 		v, err := anything(one)
@@ -138,7 +138,7 @@ func values(raw []byte) (list []any, err error) {
 	return list, nil
 }
 
-// anything reads a value; most of them are texts.
+// anything reads a value; most values are strings.
 func anything(raw []byte) (any, error) {
 	if raw[0] == '"' {
 		return text(raw)
@@ -148,7 +148,7 @@ func anything(raw []byte) (any, error) {
 
 func texts(raw []byte) (list []string, err error) {
 	if raw[0] != '[' {
-		return nil, fmt.Errorf("not a list: %.40s", raw)
+		return nil, fmt.Errorf("expected a list, got %.40s", raw)
 	}
 	for one := range elements(raw) {
 		s, err := text(one)
@@ -189,7 +189,7 @@ func (p *Properties) UnmarshalJSON(data []byte) error {
 
 func (p *Properties) read(raw []byte) error {
 	if raw[0] != '{' {
-		return fmt.Errorf("properties are an object, not %.40s", raw)
+		return fmt.Errorf("expected an object, got %.40s", raw)
 	}
 	for name, raw := range members(raw) {
 		prop := Property{Name: name, Schema: new(Schema)}
@@ -210,8 +210,8 @@ func text(raw []byte) (s string, err error) {
 	return s, err
 }
 
-// members gives the members of an object in valid JSON: the name and the bytes
-// of the value.
+// members iterates over the members of an object in valid JSON: the name and
+// the bytes of the value.
 func members(data []byte) iter.Seq2[string, []byte] {
 	return func(yield func(string, []byte) bool) {
 		for at := next(data, 1); data[at] != '}'; {
@@ -227,7 +227,7 @@ func members(data []byte) iter.Seq2[string, []byte] {
 	}
 }
 
-// elements gives the bytes of a list's values in valid JSON.
+// elements iterates over the bytes of the values of a list in valid JSON.
 func elements(data []byte) iter.Seq[[]byte] {
 	return func(yield func([]byte) bool) {
 		for at := next(data, 1); data[at] != ']'; {
@@ -240,7 +240,7 @@ func elements(data []byte) iter.Seq[[]byte] {
 	}
 }
 
-// next goes past white space, commas and colons.
+// next skips white space, commas and colons.
 func next(data []byte, at int) int {
 	for ; ; at++ {
 		switch data[at] {
@@ -251,7 +251,7 @@ func next(data []byte, at int) int {
 	}
 }
 
-// skip finds the end of the value that begins at at.
+// skip returns the end of the value that begins at at.
 func skip(data []byte, at int) int {
 	switch data[at] {
 	case '"':

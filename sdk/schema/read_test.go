@@ -41,12 +41,12 @@ func TestReadAnyFormOfJSON(t *testing.T) {
 func TestReadSaysWhatIsWrong(t *testing.T) {
 	t.Parallel()
 	for text, want := range map[string]string{
-		`5`:                                  "a schema is an object",
-		`{"properties":[]}`:                  "properties: properties are an object",
-		`{"properties":{"a":{"items":"x"}}}`: "properties: a: items: a schema is an object",
+		`5`:                                  "expected a schema (an object",
+		`{"properties":[]}`:                  "properties: expected an object",
+		`{"properties":{"a":{"items":"x"}}}`: "properties: a: items: expected a schema (an object",
 		`{"type":5}`:                         "type: ",
-		`{"enum":{}}`:                        "enum: not a list: {}",
-		`{"anyOf":{}}`:                       "anyOf: not a list: {}",
+		`{"enum":{}}`:                        "enum: expected a list, got {}",
+		`{"anyOf":{}}`:                       "anyOf: expected a list, got {}",
 		`{"required":["a",5]}`:               "required: ",
 		`{"minimum":"1"}`:                    "minimum: ",
 		`{"title":{}}`:                       "title: ",

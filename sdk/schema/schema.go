@@ -1,4 +1,4 @@
-// Package schema makes JSON Schemas (2020-12) from Go types, so that the
+// Package schema builds JSON Schemas (2020-12) from Go types, so that the
 // parameters of an action are described once, in its struct. Start with [Of].
 package schema
 
@@ -9,8 +9,9 @@ import (
 	"github.com/the-edge-agent/tea/sdk/value"
 )
 
-// Schema is a JSON Schema; the keywords that actions need most are fields. The
-// zero value allows anything.
+// Schema is a JSON Schema. The keywords that actions need most are fields. The
+// zero value allows anything. A schema is shared and must not be changed after
+// it was passed on.
 type Schema struct {
 	Type                 Types       `json:"type,omitempty"`
 	Title                string      `json:"title,omitempty"`
@@ -30,15 +31,15 @@ type Schema struct {
 	Pattern              string      `json:"pattern,omitempty"`
 	// Format is checked where JSON Schema defines it. In settings, "path" marks
 	// the name of a file or directory: the host makes it absolute, relative to
-	// the workflow file that it is written in. Elsewhere it is a note.
+	// the workflow file that contains it. Other formats are annotations.
 	Format string `json:"format,omitempty"`
-	// WriteOnly marks a setting that is a secret: the host masks its value
-	// wherever it prints or stores something.
+	// WriteOnly marks a setting as secret: the host masks its value wherever it
+	// prints or stores something.
 	WriteOnly bool `json:"writeOnly,omitempty"`
 
 	// Never marks the schema that allows nothing; it is written as false.
 	Never bool `json:"-"`
-	// Extra are other keywords that package jsonschema supports, such as oneOf,
+	// Extra has other keywords that package jsonschema supports, such as oneOf,
 	// as values of the model.
 	Extra map[string]any `json:"-"`
 }
@@ -46,8 +47,8 @@ type Schema struct {
 // plain is Schema without its methods.
 type plain Schema
 
-// Member is the schema of an object's member; nil where it may be anything, as
-// where s is nil.
+// Member returns the schema of an object's member; nil if it can be anything,
+// or if s is nil.
 func (s *Schema) Member(name string) *Schema {
 	if s == nil {
 		return nil
@@ -74,7 +75,7 @@ func (s *Schema) MarshalJSON() ([]byte, error) {
 	return append(append(raw[:len(raw)-1], ','), extra[1:]...), nil
 }
 
-// Types are the allowed JSON types; one type is written as a plain string.
+// Types are the allowed JSON types. A single type is written as a string.
 type Types []string
 
 // MarshalJSON writes a single type as a string.
@@ -91,11 +92,11 @@ type Property struct {
 	Schema *Schema
 }
 
-// Properties keep the order in which they were declared, which is the order
-// of the documentation made from them.
+// Properties are in the order of their declaration, which is the order of the
+// documentation.
 type Properties []Property
 
-// Get finds a property by name; nil where there is none.
+// Get returns the property with that name, or nil.
 func (p *Properties) Get(name string) *Schema {
 	if p == nil {
 		return nil
@@ -108,7 +109,7 @@ func (p *Properties) Get(name string) *Schema {
 	return nil
 }
 
-// Names lists the property names in order.
+// Names returns the property names in order.
 func (p *Properties) Names() []string {
 	if p == nil {
 		return nil

@@ -16,32 +16,33 @@ import (
 	"github.com/the-edge-agent/tea/sdk/internal/pb"
 )
 
-// errOver is what the host's methods return to an action whose call has ended.
+// errOver is the error of the host's methods after the call has ended.
 var errOver = errors.New("the call is over")
 
-// callHost is the [tea.Host] of one call. Tokens, progress and logs go into
-// the call's stream where it has one and by callback otherwise; everything
-// else is a callback.
+// callHost is the [tea.Host] of one call. Tokens, progress and logs go into the
+// call's stream if it has one, otherwise through callbacks; everything else is
+// a callback.
 type callHost struct {
 	id string
-	// back is nil where the host takes no callbacks.
+	// back is nil if the host offers no callbacks.
 	back pb.HostClient
 
-	// mu guards over and keeps the stream to one sender at a time.
+	// mu guards over, and allows one sender to the stream at a time.
 	mu     sync.Mutex
 	over   bool
 	stream grpc.ServerStreamingServer[pb.InvokeEvent]
 }
 
-// end ends the call: what a handler left behind cannot reach the host any more.
+// end ends the call: goroutines that a handler left behind can no longer reach
+// the host.
 func (h *callHost) end() {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.over = true
 }
 
-// emit sends an event into the stream and reports whether that was possible.
-// A broken stream shows at the end of the call.
+// emit sends an event into the stream and reports whether there is one. The end
+// of the call reports a broken stream.
 func (h *callHost) emit(event *pb.InvokeEvent) bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -52,7 +53,7 @@ func (h *callHost) emit(event *pb.InvokeEvent) bool {
 	return true
 }
 
-// client returns the way back, or the reason why there is none.
+// client returns the client for callbacks, or the reason why there is none.
 func (h *callHost) client() (pb.HostClient, error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -60,12 +61,12 @@ func (h *callHost) client() (pb.HostClient, error) {
 	case h.over:
 		return nil, tea.Errorf(tea.Canceled, "%w", errOver)
 	case h.back == nil:
-		return nil, tea.Errorf(tea.DependencyMissing, "this host takes no callbacks")
+		return nil, tea.Errorf(tea.DependencyMissing, "this host offers no callbacks")
 	}
 	return h.back, nil
 }
 
-// broken words a callback that did not come through.
+// broken returns the error of a callback that failed.
 func broken(ctx context.Context, what string, err error) error {
 	if ctx.Err() != nil {
 		return tea.AsError(ctx.Err())
@@ -90,7 +91,7 @@ func (h *callHost) Invoke(ctx context.Context, action string, params any) (*tea.
 	return pb.ToOutcome(action, resp)
 }
 
-// Describe asks the host about an action.
+// Describe returns the host's description of an action.
 func (h *callHost) Describe(ctx context.Context, action string) (*tea.ActionInfo, error) {
 	back, err := h.client()
 	if err != nil {
@@ -110,8 +111,8 @@ func (h *callHost) Describe(ctx context.Context, action string) (*tea.ActionInfo
 	return &info, nil
 }
 
-// Log sends a record to the run's log. Where the host cannot be reached the
-// record goes to stderr.
+// Log sends a record to the run's log, or to stderr if the host cannot be
+// reached.
 func (h *callHost) Log(ctx context.Context, level slog.Level, message string, fields map[string]any) {
 	record := pb.FromLog(level, message, fields)
 	if h.emit(&pb.InvokeEvent{Event: &pb.InvokeEvent_Log{Log: record}}) {
@@ -126,8 +127,8 @@ func (h *callHost) Log(ctx context.Context, level slog.Level, message string, fi
 	}
 }
 
-// Token sends a piece of text. One that cannot be sent is dropped: the
-// result carries the whole text.
+// Token sends a piece of text. If that is not possible it is dropped: the
+// result has the complete text.
 func (h *callHost) Token(ctx context.Context, text string) {
 	token := &pb.Token{Text: pb.Text(text)}
 	if h.emit(&pb.InvokeEvent{Event: &pb.InvokeEvent_Token{Token: token}}) {
@@ -138,7 +139,7 @@ func (h *callHost) Token(ctx context.Context, text string) {
 	}
 }
 
-// Progress sends a progress report, or drops it where that is not possible.
+// Progress sends a progress report. If that is not possible it is dropped.
 func (h *callHost) Progress(ctx context.Context, fraction float64, message string) {
 	progress := &pb.Progress{Fraction: fraction, Message: pb.Text(message)}
 	if h.emit(&pb.InvokeEvent{Event: &pb.InvokeEvent_Progress{Progress: progress}}) {
@@ -183,8 +184,8 @@ func (h *callHost) SetNote(ctx context.Context, key string, note any) error {
 	return asError(resp.GetError())
 }
 
-// ReportUsage counts usage against the run's budget. A host that takes no
-// callbacks, or does not know this one, keeps no budget.
+// ReportUsage counts usage against the run's budget. A host without callbacks,
+// or without this one, has no budget.
 func (h *callHost) ReportUsage(ctx context.Context, u tea.Usage) error {
 	back, err := h.client()
 	if err != nil {
@@ -203,7 +204,7 @@ func (h *callHost) ReportUsage(ctx context.Context, u tea.Usage) error {
 	return asError(resp.GetError())
 }
 
-// asError is [pb.ToError] as an error interface that is nil where e is.
+// asError is [pb.ToError] as an error that is nil if e is.
 func asError(e *pb.Error) error {
 	if e == nil {
 		return nil
@@ -211,7 +212,7 @@ func asError(e *pb.Error) error {
 	return pb.ToError(e)
 }
 
-// hostLink is the process's one connection to the host's services.
+// hostLink is the connection of the process to the host's services.
 type hostLink struct {
 	broker *plugin.GRPCBroker
 
@@ -219,8 +220,8 @@ type hostLink struct {
 	host pb.HostClient
 }
 
-// connect dials the host's services the first time it is told their id. An
-// id of 0 says that the host offers none.
+// connect connects to the host's services with the first id that it gets. An id
+// of 0 means that the host offers none.
 func (l *hostLink) connect(id uint32) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -236,7 +237,7 @@ func (l *hostLink) connect(id uint32) error {
 	return nil
 }
 
-// client is nil where the host takes no callbacks.
+// client returns nil if the host offers no callbacks.
 func (l *hostLink) client() pb.HostClient {
 	l.mu.RLock()
 	defer l.mu.RUnlock()

@@ -10,7 +10,7 @@ type calls struct {
 	drained  chan struct{}
 }
 
-// begin admits a call; false once draining has begun.
+// begin admits a call. It returns false after draining has begun.
 func (c *calls) begin() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -5,7 +5,7 @@
 //
 //	func main() { serve.Main(greet.Bundle()) }
 //
-// It serves the protocol (proto/tea/plugin/v1), makes instances of the bundle,
+// It serves the protocol (proto/tea/plugin/v1), opens instances of the bundle,
 // turns a handler's panic into an error, sends log/slog records to the host,
-// and ends the process when the host is gone.
+// and ends the process when the host has ended.
 package serve

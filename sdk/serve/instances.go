@@ -73,7 +73,7 @@ func (s *server) Configure(ctx context.Context, req *pb.ConfigureRequest) (*pb.C
 	return resp, nil
 }
 
-// Release closes an instance; one that is not there is released already.
+// Release closes an instance. Releasing it again does nothing.
 func (s *server) Release(_ context.Context, req *pb.ReleaseRequest) (*pb.ReleaseResponse, error) {
 	inst := s.instances.remove(req.GetInstanceId())
 	if inst == nil {

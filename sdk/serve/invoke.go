@@ -11,12 +11,12 @@ import (
 	"github.com/the-edge-agent/tea/sdk/internal/pb"
 )
 
-// Invoke runs an action and answers with its outcome.
+// Invoke runs an action and returns its outcome.
 func (s *server) Invoke(ctx context.Context, req *pb.InvokeRequest) (*pb.InvokeResponse, error) {
 	return s.invoke(ctx, req, &callHost{id: req.GetCallId(), back: s.back.client()})
 }
 
-// InvokeStream runs an action and sends what it emits on the way.
+// InvokeStream runs an action and sends what it emits, then its outcome.
 func (s *server) InvokeStream(req *pb.InvokeRequest, stream grpc.ServerStreamingServer[pb.InvokeEvent]) error {
 	host := &callHost{id: req.GetCallId(), back: s.back.client(), stream: stream}
 	resp, err := s.invoke(stream.Context(), req, host)
@@ -29,7 +29,8 @@ func (s *server) InvokeStream(req *pb.InvokeRequest, stream grpc.ServerStreaming
 	return stream.Send(&pb.InvokeEvent{Event: &pb.InvokeEvent_Result{Result: resp.GetResult()}})
 }
 
-// invoke runs the action. Its error is a status: the host broke the protocol.
+// invoke runs the action. The error is a gRPC status: the host has violated the
+// protocol.
 func (s *server) invoke(ctx context.Context, req *pb.InvokeRequest, host *callHost) (*pb.InvokeResponse, error) {
 	if !s.calls.begin() {
 		return nil, status.Error(codes.Unavailable, "the plugin is shutting down")

@@ -13,14 +13,14 @@ import (
 	"github.com/the-edge-agent/tea/sdk/internal/pb"
 )
 
-// Main serves the bundle until the host lets go of it, and ends the process.
+// Main serves the bundle until the host ends it, and exits the process.
 //
-// Started by hand it says what it is; --manifest prints the bundle's manifest
-// as JSON and --version its name and version. A bundle with a mistake in it
-// ends the process at once with a message on stderr.
+// Started by hand it prints what it is; --manifest prints the bundle's manifest
+// as JSON, --version its name and version. A bundle that fails
+// [tea.Bundle.Check] exits immediately with a message on stderr.
 //
-// Main owns the process: it sets slog's default logger, so that records
-// logged with a call's context reach the run's log and others the host's.
+// Main owns the process: it sets slog's default logger, so that records logged
+// with a call's context reach the run's log and others the host's.
 func Main(bundle tea.Bundle) {
 	if err := bundle.Check(); err != nil {
 		fmt.Fprintln(os.Stderr, "tea plugin:", err)
@@ -36,8 +36,8 @@ func Main(bundle tea.Bundle) {
 	os.Exit(0)
 }
 
-// byHand answers a user who started the plugin without a host, and returns
-// the exit code.
+// byHand responds to a user who has started the plugin without a host, and
+// returns the exit code.
 func byHand(bundle *tea.Bundle, args []string, stdout, stderr io.Writer) int {
 	if len(args) == 1 {
 		switch args[0] {
@@ -66,9 +66,9 @@ and run tea plugin trust.
 	return 2
 }
 
-// logTo makes slog's default logger one for a plugin: a record with a call's
-// context goes to the run's log, any other to w as a line of JSON with the
-// keys that hosts of go-plugin know (@level, @message, @timestamp).
+// logTo sets slog's default logger for a plugin: a record with a call's context
+// goes to the run's log, any other to w as a line of JSON with the keys of
+// go-plugin (@level, @message, @timestamp).
 func logTo(w io.Writer) {
 	lines := slog.NewJSONHandler(w, &slog.HandlerOptions{
 		Level:       pb.ToLevel(os.Getenv(handshake.LogLevel)),

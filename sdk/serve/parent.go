@@ -12,20 +12,20 @@ import (
 	"github.com/the-edge-agent/tea/sdk/internal/handshake"
 )
 
-// lastMoments is how long instances may take to close once the host is gone.
-// With it, a plugin has ended well within 2 s.
+// lastMoments bounds the time that instances have to close after the host has
+// ended, so that a plugin ends within 2 s.
 const lastMoments = time.Second
 
-// watchParent waits until the host is gone, however it ended, and ends the
-// process: instances are closed, then the process group that the host made
-// for the plugin is killed, children included.
+// watchParent waits until the host has ended in any way, and ends the process:
+// it closes the instances, then kills the process group that the host has
+// created for the plugin, including children.
 func watchParent(s *server) {
 	if fd, err := strconv.Atoi(os.Getenv(handshake.ParentFD)); err == nil {
 		waitForEnd(fd)
 	} else {
 		waitForOrphanhood(500 * time.Millisecond)
 	}
-	slog.Warn("the host is gone; the plugin ends")
+	slog.Warn("the host has ended; the plugin exits")
 	closed := make(chan struct{})
 	go func() {
 		defer close(closed)
@@ -43,16 +43,16 @@ func watchParent(s *server) {
 	os.Exit(1)
 }
 
-// waitForEnd reads from the pipe whose other end only the host holds. Nothing
+// waitForEnd reads from a pipe whose other end only the host has open. Nothing
 // is ever written to it.
 func waitForEnd(fd int) {
 	syscall.CloseOnExec(fd)
-	_ = syscall.SetNonblock(fd, true) // so that the wait costs no thread
+	_ = syscall.SetNonblock(fd, true) // the wait needs no thread
 	pipe := os.NewFile(uintptr(fd), "host")
 	_, _ = io.Copy(io.Discard, pipe)
 }
 
-// waitForOrphanhood is for hosts that hand over no pipe: it waits until the
+// waitForOrphanhood is for hosts without such a pipe: it waits until the
 // process has another parent.
 func waitForOrphanhood(every time.Duration) {
 	parent := os.Getppid()

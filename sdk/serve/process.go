@@ -14,13 +14,14 @@ import (
 	"github.com/the-edge-agent/tea/sdk/internal/handshake"
 )
 
-// serve offers the bundle to the host that started this process, until the
-// host shuts it down.
+// serve offers the bundle to the host that started this process, until the host
+// shuts it down.
 //
-// go-plugin's own Serve would do, but links its other protocol as well, which
-// looks methods up by name; then the linker must keep every exported method
-// of every type, a tenth of the binary. It also replaces the process's output
-// streams by pipes, in which the last words of a crash are lost.
+// It replaces go-plugin's own Serve, which also links another protocol that
+// looks methods up by name: the linker would have to keep every exported method
+// of every type, a tenth of the binary. It would also replace the output
+// streams of the process by pipes, in which the last output before a crash is
+// lost.
 func serve(bundle *tea.Bundle) error {
 	logTo(os.Stderr)
 	listener, err := listen(os.Getenv(plugin.EnvUnixSocketDir))
@@ -40,11 +41,11 @@ func serve(bundle *tea.Bundle) error {
 	if err := protocol.Init(); err != nil {
 		return fmt.Errorf("make the server: %w", err)
 	}
-	// The host's Ctrl-C comes here, too; it is the host that says when to end.
+	// Ctrl-C reaches the whole process group; the host decides when to end.
 	signal.Notify(make(chan os.Signal, 1), os.Interrupt)
 	go watchParent(s)
-	// This line tells the host where to connect. Its form is described in
-	// go-plugin's guide for plugins in other languages.
+	// This line tells the host where to connect. go-plugin's guide for plugins
+	// in other languages describes it.
 	if _, err := fmt.Fprintf(os.Stdout, "%d|%d|unix|%s|grpc\n", plugin.CoreProtocolVersion, tea.ProtocolVersion, listener.Addr()); err != nil {
 		return fmt.Errorf("print the handshake: %w", err)
 	}
@@ -61,15 +62,15 @@ func listen(dir string) (net.Listener, error) {
 	if err := name.Close(); err != nil {
 		return nil, err
 	}
-	if err := os.Remove(path); err != nil { // the socket makes its file itself
+	if err := os.Remove(path); err != nil { // the socket creates its file
 		return nil, err
 	}
 	return new(net.ListenConfig).Listen(context.Background(), "unix", path)
 }
 
-// workers are the goroutines that wait for calls. A new one for each call
-// would grow its stack each time, which costs a small call a tenth of its time;
-// calls beyond these get goroutines of their own.
+// workers are the goroutines that wait for calls. A new goroutine for each call
+// would have to grow its stack, which takes a tenth of a small call; further
+// calls get their own goroutines.
 const workers = 4
 
 func serverOptions() []grpc.ServerOption {
@@ -80,9 +81,9 @@ func serverOptions() []grpc.ServerOption {
 	}
 }
 
-// silence is an output stream that says nothing: a plugin's output goes to the
-// host directly.
+// silence is an empty output stream: a plugin's output goes to the host
+// directly.
 type silence struct{}
 
-// Read waits for ever.
+// Read never returns.
 func (silence) Read([]byte) (int, error) { select {} }

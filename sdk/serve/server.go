@@ -28,7 +28,7 @@ func newServer(bundle *tea.Bundle) *server {
 	return &server{bundle: bundle, instances: instances{byID: map[string]*tea.Instance{}}}
 }
 
-// Describe answers with the bundle's manifest.
+// Describe returns the bundle's manifest.
 func (s *server) Describe(context.Context, *pb.DescribeRequest) (*pb.DescribeResponse, error) {
 	manifest, err := pb.FromManifest(s.bundle.Manifest())
 	if err != nil {
@@ -37,7 +37,7 @@ func (s *server) Describe(context.Context, *pb.DescribeRequest) (*pb.DescribeRes
 	return &pb.DescribeResponse{Manifest: manifest}, nil
 }
 
-// Health says that the plugin takes calls.
+// Health reports that the plugin accepts calls.
 func (s *server) Health(context.Context, *pb.HealthRequest) (*pb.HealthResponse, error) {
 	return &pb.HealthResponse{Ready: !s.calls.isDraining()}, nil
 }
@@ -47,8 +47,8 @@ func (s *server) Shutdown(ctx context.Context, req *pb.ShutdownRequest) (*pb.Shu
 	ctx, cancel := context.WithTimeout(ctx, time.Duration(req.GetGraceMs())*time.Millisecond)
 	defer cancel()
 	drained := s.drain(ctx)
-	// The host ends the connection when it has the answer. Where it does not,
-	// the process still goes.
+	// The host closes the connection when it has the answer. If it does not,
+	// the process ends anyway.
 	time.AfterFunc(time.Second, s.stop)
 	if !drained {
 		return nil, status.Error(codes.DeadlineExceeded, "calls are still running")
@@ -56,8 +56,8 @@ func (s *server) Shutdown(ctx context.Context, req *pb.ShutdownRequest) (*pb.Shu
 	return &pb.ShutdownResponse{}, nil
 }
 
-// drain refuses new calls, waits for the running ones as long as ctx allows
-// and closes the instances. It reports whether all calls have ended.
+// drain refuses new calls, waits for the running ones within ctx and closes the
+// instances. It reports whether all calls have ended.
 func (s *server) drain(ctx context.Context) (drained bool) {
 	select {
 	case <-s.calls.drain():
@@ -70,7 +70,7 @@ func (s *server) drain(ctx context.Context) (drained bool) {
 	return drained
 }
 
-// adapter joins the server to go-plugin.
+// adapter connects the server to go-plugin.
 type adapter struct {
 	plugin.NetRPCUnsupportedPlugin
 	server *server
@@ -84,7 +84,7 @@ func (a *adapter) GRPCServer(broker *plugin.GRPCBroker, g *grpc.Server) error {
 	return nil
 }
 
-// GRPCClient is the host's part, which a plugin does not have.
+// GRPCClient is not used: the host is the client.
 func (*adapter) GRPCClient(context.Context, *plugin.GRPCBroker, *grpc.ClientConn) (any, error) {
 	return nil, status.Error(codes.Unimplemented, "a plugin is not a host")
 }

@@ -12,21 +12,21 @@ import (
 type Request struct {
 	// Action is the action's name.
 	Action string
-	// Params are the parameters: a map, a struct or raw JSON; nil is {}.
+	// Params are the parameters: a map, a struct or raw JSON; nil means {}.
 	Params any
-	// Settings are the workflow's settings by top-level key, each a Go value
-	// or raw JSON. Keys that the bundle does not declare never reach it.
+	// Settings are the workflow's settings by top-level key, each a Go value or
+	// raw JSON. The bundle gets only those that it declares.
 	Settings map[string]any
 	// Call identifies the call; Attempt 0 counts as 1.
 	Call tea.Call
-	// Host answers and records; nil is an empty [Host].
+	// Host answers and records; nil means an empty [Host].
 	Host *Host
 }
 
 // Call opens the bundle in this process, calls one action and closes the
-// bundle again. The result is in the value model (package value); the error
-// is the action's, a [*tea.Error]. A bundle that fails its own check, or
-// parameters and results without a JSON form, fail the test.
+// bundle. The result is in the value model (package value); the error is the
+// action's, a [*tea.Error]. The test fails if the bundle fails its own check,
+// or parameters or result have no JSON form.
 //
 // The context is the test's: it ends when the test does.
 func Call(t testing.TB, bundle tea.Bundle, req Request) (any, error) {
@@ -73,8 +73,8 @@ func toRequest(t testing.TB, req Request) *tea.Request {
 
 var firstLogger = slog.Default()
 
-// routeLogs makes what actions log with slog reach the call's host, as it does
-// in a plugin's process. A test that made another logger its default keeps it.
+// routeLogs sends what actions log with slog to the host of the call, as in a
+// plugin's process. A default logger that a test has set is kept.
 func routeLogs() {
 	if slog.Default() == firstLogger {
 		slog.SetDefault(slog.New(tea.LogHandler(slog.NewTextHandler(os.Stderr, nil))))

@@ -13,20 +13,20 @@ import (
 	"github.com/the-edge-agent/tea/sdk/value"
 )
 
-// Check is one demand of the protocol on a plugin.
+// Check is one requirement of the protocol.
 type Check struct {
 	// Name is short, such as "cancellation".
 	Name string
-	// Needs are the probe actions without which the check cannot be made.
+	// Needs are the probe actions that the check requires.
 	Needs []string
-	// Remote says that the check is about the wire and makes no sense for a
+	// Remote means that the check is about the wire and does not apply to a
 	// bundle that is linked in.
 	Remote bool
-	// Run makes the check; the error says what the plugin did wrong.
+	// Run makes the check. The error is what the plugin did wrong.
 	Run func(ctx context.Context, s *Subject) error
 }
 
-// Applies tells whether the check can be made on the subject.
+// Applies reports whether the check can be made on the subject.
 func (c Check) Applies(s *Subject) bool {
 	if _, remote := s.Target.(*Process); c.Remote && !remote {
 		return false
@@ -34,13 +34,12 @@ func (c Check) Applies(s *Subject) bool {
 	return !slices.ContainsFunc(c.Needs, func(action string) bool { return s.Manifest.Find(action) == nil })
 }
 
-// Checks are the protocol's demands, in a sensible order.
+// Checks returns the requirements of the protocol, in a sensible order.
 func Checks() []Check {
 	return slices.Concat(basicChecks(), callChecks(), sizeChecks(), callbackChecks(), wireChecks())
 }
 
-// Subject is an opened plugin that checks are made on. It is safe for
-// concurrent use.
+// Subject is an opened plugin to check. It is safe for concurrent use.
 type Subject struct {
 	Target   Target
 	Manifest tea.Manifest
@@ -49,7 +48,7 @@ type Subject struct {
 	Instance Instance
 }
 
-// NewSubject describes the target and opens an instance of it.
+// NewSubject asks the target for its manifest and opens an instance.
 func NewSubject(ctx context.Context, target Target, settings tea.Settings) (*Subject, error) {
 	manifest, err := target.Describe(ctx)
 	if err != nil {
@@ -62,8 +61,8 @@ func NewSubject(ctx context.Context, target Target, settings tea.Settings) (*Sub
 	return &Subject{Target: target, Manifest: manifest, Settings: settings, Instance: inst}, nil
 }
 
-// call invokes an action and gives its result in the value model. A host of
-// nil is an empty one.
+// call invokes an action and returns its result in the value model. A nil host
+// means an empty one.
 func (s *Subject) call(ctx context.Context, action string, params any, host tea.Host) (any, error) {
 	return invoke(ctx, s.Instance, &tea.Request{Action: action, Params: tea.ValuePayload(params), Call: tea.Call{Attempt: 1}, Host: host})
 }
@@ -79,7 +78,7 @@ func invoke(ctx context.Context, inst Instance, req *tea.Request) (any, error) {
 	return resp.Result.Value()
 }
 
-// equal is nil where got is want, otherwise the difference. Both are in the
+// equal returns nil if got is want, otherwise the difference. Both are in the
 // value model.
 func equal(want, got any) error {
 	if value.Equal(want, got) {
@@ -88,14 +87,14 @@ func equal(want, got any) error {
 	return fmt.Errorf("result differs (-want +got):\n%s", cmp.Diff(want, got))
 }
 
-// failsWith is nil where err is an action's error of that type.
+// failsWith returns nil if err is an action's error of that type.
 func failsWith(err error, want tea.ErrorType) error {
 	var e *tea.Error
 	switch {
 	case err == nil:
 		return fmt.Errorf("no error, want %s", want)
 	case !errors.As(err, &e):
-		return fmt.Errorf("%w is no action's error, want %s", err, want)
+		return fmt.Errorf("%w is not an action's error, want %s", err, want)
 	case e.Type != want:
 		return fmt.Errorf("error %q, want type %s", err, want)
 	}

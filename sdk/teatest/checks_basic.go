@@ -10,7 +10,7 @@ import (
 	"github.com/the-edge-agent/tea/sdk/value"
 )
 
-// basicChecks hold for every plugin, and for the values that pass.
+// basicChecks apply to every plugin, and to the values that it exchanges.
 func basicChecks() []Check {
 	return []Check{
 		{Name: "manifest", Run: checkManifest},
@@ -39,8 +39,8 @@ func checkUnknownAction(ctx context.Context, s *Subject) error {
 	return failsWith(err, tea.NotFound)
 }
 
-// checkWrongParams calls every action whose schema says what is wrong with
-// the parameters. None of them may begin its work.
+// checkWrongParams calls every action whose schema refuses the parameters. None
+// of them can begin its work.
 func checkWrongParams(ctx context.Context, s *Subject) error {
 	for _, action := range s.Manifest.Actions {
 		if action.Params == nil {
@@ -62,7 +62,7 @@ func checkWrongParams(ctx context.Context, s *Subject) error {
 	return nil
 }
 
-// checkValues sends what other encodings lose on the way.
+// checkValues sends values that other encodings lose.
 func checkValues(ctx context.Context, s *Subject) error {
 	for _, text := range []string{
 		`{}`,
@@ -87,7 +87,7 @@ func checkValues(ctx context.Context, s *Subject) error {
 	return nil
 }
 
-// checkSettings opens two instances that differ: each sees its own settings,
+// checkSettings opens two instances that differ: each gets its own settings,
 // and only the keys that the manifest declares.
 func checkSettings(ctx context.Context, s *Subject) error {
 	for _, text := range []string{`{"n": 9007199254740993, "none": null}`, `"two"`} {
@@ -113,7 +113,7 @@ func checkSettings(ctx context.Context, s *Subject) error {
 func checkRefusedSettings(ctx context.Context, s *Subject) error {
 	inst, err := s.Target.Open(ctx, tea.Settings{"probe": json.RawMessage(`"refuse"`)})
 	if err == nil {
-		return errors.Join(errors.New("the plugin took the settings"), inst.Close())
+		return errors.Join(errors.New("the plugin accepted the settings"), inst.Close())
 	}
 	return failsWith(err, tea.ValidationError)
 }

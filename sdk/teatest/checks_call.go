@@ -14,7 +14,7 @@ import (
 	tea "github.com/the-edge-agent/tea/sdk"
 )
 
-// callChecks are about how a call ends and what it emits on the way.
+// callChecks are about the end of a call and what it emits before.
 func callChecks() []Check {
 	return []Check{
 		{Name: "error", Needs: []string{"probe.fail"}, Run: checkError},
@@ -33,7 +33,7 @@ func checkError(ctx context.Context, s *Subject) error {
 	}, nil)
 	var got *tea.Error
 	if !errors.As(err, &got) {
-		return fmt.Errorf("%v is no action's error", err)
+		return fmt.Errorf("%v is not an action's error", err)
 	}
 	if got.Type != tea.RateLimited || got.Message != "später \"wieder\"" || !got.Retryable || got.RetryAfter != 1500*time.Millisecond || got.Source != "api.example" {
 		return fmt.Errorf("the error arrived as %+v", got)
@@ -41,8 +41,8 @@ func checkError(ctx context.Context, s *Subject) error {
 	return equal(details, fromDetails(got.Details))
 }
 
-// fromDetails brings an error's details into the value model, where a linked bundle may
-// have left Go values.
+// fromDetails converts the details of an error, in which a linked bundle can
+// have left Go values, to the value model.
 func fromDetails(details map[string]any) any {
 	v, err := tea.ValuePayload(details).Value()
 	if err != nil {
@@ -65,7 +65,7 @@ func checkPanic(ctx context.Context, s *Subject) error {
 	return nil
 }
 
-// signalHost tells when the first token arrives.
+// signalHost signals the arrival of the first token.
 type signalHost struct {
 	Host
 	once  sync.Once
@@ -77,7 +77,8 @@ func (h *signalHost) Token(ctx context.Context, text string) {
 	h.once.Do(func() { close(h.begun) })
 }
 
-// startWaiting calls probe.wait and gives the call's end once it has begun.
+// startWaiting calls probe.wait and returns the end of the call after it has
+// begun.
 func startWaiting(ctx context.Context, s *Subject) (<-chan error, error) {
 	host := &signalHost{begun: make(chan struct{})}
 	ended := make(chan error, 1)
@@ -119,8 +120,8 @@ func checkDeadline(ctx context.Context, s *Subject) error {
 	return nobodyWaits(ctx, s)
 }
 
-// nobodyWaits is nil once every handler of probe.wait has ended, which must
-// be soon after its context has.
+// nobodyWaits returns nil when every handler of probe.wait has ended, which
+// must be soon after its context has.
 func nobodyWaits(ctx context.Context, s *Subject) error {
 	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
 	defer cancel()
@@ -135,7 +136,7 @@ func nobodyWaits(ctx context.Context, s *Subject) error {
 	}
 }
 
-// checkStream demands every token, report and record, in order.
+// checkStream requires every token, report and record, in order.
 func checkStream(ctx context.Context, s *Subject) error {
 	const n = 100
 	host := &Host{}

@@ -11,7 +11,7 @@ import (
 	"github.com/the-edge-agent/tea/sdk/schema"
 )
 
-// callbackChecks are about what a plugin asks of its host.
+// callbackChecks are about the requests of a plugin to its host.
 func callbackChecks() []Check {
 	return []Check{
 		{Name: "call another action", Needs: []string{"probe.invoke"}, Run: checkInvoke},
@@ -45,7 +45,7 @@ func checkInvokeFails(ctx context.Context, s *Subject) error {
 	_, err := s.call(ctx, "probe.invoke", map[string]any{"action": "text.fail", "params": map[string]any{}}, host)
 	var got *tea.Error
 	if !errors.As(err, &got) {
-		return fmt.Errorf("%v is no action's error", err)
+		return fmt.Errorf("%v is not an action's error", err)
 	}
 	if diff := cmp.Diff(map[string]any{"a": int64(1)}, got.Details); diff != "" || got.Type != "of_my_own" || got.Message != "no" || got.Source != "there" {
 		return fmt.Errorf("the error arrived as %+v", got)
@@ -75,8 +75,8 @@ func checkDescribe(ctx context.Context, s *Subject) error {
 	return failsWith(err, tea.NotFound)
 }
 
-// checkNotes reads what is not there, stores it and reads it again; a note of
-// null is there.
+// checkNotes reads a note that does not exist, stores it and reads it again; a
+// note of null exists.
 func checkNotes(ctx context.Context, s *Subject) error {
 	host := &Host{Notes: map[string]any{"null": nil}}
 	step := func(key string, note any, want map[string]any) error {

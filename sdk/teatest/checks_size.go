@@ -46,7 +46,7 @@ func checkBigParams(ctx context.Context, s *Subject) error {
 		return err
 	}
 	if fields, ok := got.(map[string]any); !ok || fields["text"] != want["text"] {
-		return fmt.Errorf("the result is not what went in")
+		return fmt.Errorf("the result differs from the parameters")
 	}
 	return nil
 }

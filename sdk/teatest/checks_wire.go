@@ -12,7 +12,7 @@ import (
 	"github.com/the-edge-agent/tea/sdk/internal/pb"
 )
 
-// wireChecks send what this SDK never sends but a newer host might.
+// wireChecks send what this SDK never sends but a newer host could.
 func wireChecks() []Check {
 	return []Check{
 		{Name: "health", Remote: true, Run: checkHealth},
@@ -22,7 +22,7 @@ func wireChecks() []Check {
 	}
 }
 
-// plugin speaks to the process without a client in between.
+// plugin calls the process without a client in between.
 func (s *Subject) plugin() pb.PluginClient {
 	return pb.NewPluginClient(s.Target.(*Process).Conn())
 }
@@ -38,7 +38,7 @@ func checkHealth(ctx context.Context, s *Subject) error {
 	return nil
 }
 
-// newer adds fields to a message that this version does not know.
+// newer adds unknown fields to a message.
 func newer[M proto.Message](m M) M {
 	unknown := protowire.AppendTag(nil, 1999, protowire.BytesType)
 	unknown = protowire.AppendString(unknown, "from a newer host")
@@ -48,7 +48,7 @@ func newer[M proto.Message](m M) M {
 	return m
 }
 
-// configure makes a further instance by a message with unknown parts.
+// configure opens a further instance with a message that has unknown parts.
 func (s *Subject) configure(ctx context.Context, id string) error {
 	settings := map[string][]byte{}
 	for key := range s.Manifest.Settings {
@@ -95,7 +95,8 @@ func checkNoInstance(ctx context.Context, s *Subject) error {
 	return nil
 }
 
-// checkRelease ends an instance twice; its calls are then as if it had never been.
+// checkRelease releases an instance twice; afterwards its calls fail as if it
+// had never existed.
 func checkRelease(ctx context.Context, s *Subject) error {
 	if err := s.configure(ctx, "to-be-released"); err != nil {
 		return err

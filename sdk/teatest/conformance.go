@@ -17,14 +17,15 @@ import (
 	"github.com/the-edge-agent/tea/sdk/wire"
 )
 
-// Conformance runs the protocol's suite against the bundle twice, linked into
-// the test and as a process of its own, and demands the same manifest from
-// both. Each sample is called in both ways too and must give the same result,
-// error and callbacks. The suite's own calls use the first sample's settings.
+// Conformance runs the suite of the protocol against the bundle twice, linked
+// into the test and as a separate process, and requires the same manifest from
+// both. Each sample is called in both ways and must return the same result,
+// error and callbacks. The suite's own calls use the settings of the first
+// sample.
 //
-// The process is the test binary itself, started again to run only the
-// calling test: whatever the test does before Conformance is done there too.
-// Conformance does not return there.
+// The process is the test binary, started again to run only the calling test:
+// whatever the test does before Conformance is done there too. Conformance does
+// not return there.
 func Conformance(t *testing.T, bundle tea.Bundle, samples ...Request) {
 	t.Helper()
 	if os.Getenv(wire.CookieKey) == wire.CookieValue {
@@ -47,8 +48,8 @@ func Conformance(t *testing.T, bundle tea.Bundle, samples ...Request) {
 	})
 }
 
-// Binary runs the suite against a built plugin, whatever language it is
-// written in. The arguments are the plugin's. Settings are empty.
+// Binary runs the suite against a built plugin in any language. args are the
+// arguments of the plugin. Settings are empty.
 func Binary(t *testing.T, path string, args ...string) {
 	t.Helper()
 	runChecks(t, start(t, path, args...), nil)
@@ -70,7 +71,7 @@ func startSelf(t *testing.T) *Process {
 
 func start(t *testing.T, path string, args ...string) *Process {
 	t.Helper()
-	// The test's context ends before its cleanup, which ends the process.
+	// The context of the test ends before its cleanup, which ends the process.
 	cmd := exec.CommandContext(context.WithoutCancel(t.Context()), path, args...)
 	process, err := Start(t.Context(), cmd, t.Output())
 	if err != nil {
@@ -103,7 +104,8 @@ func runChecks(t *testing.T, target Target, own tea.Settings) {
 	}
 }
 
-// sameAnswer makes one call on both targets and compares all that can be seen.
+// sameAnswer makes one call on both targets and compares everything that can be
+// observed.
 func sameAnswer(t *testing.T, a, b Target, sample Request) {
 	t.Helper()
 	first, second := answerOf(t, a, sample), answerOf(t, b, sample)
@@ -112,7 +114,7 @@ func sameAnswer(t *testing.T, a, b Target, sample Request) {
 	}
 }
 
-// answer is all that can be seen of a call.
+// answer is everything that can be observed of a call.
 type answer struct {
 	Result   any
 	Error    string
@@ -161,12 +163,12 @@ func settings(t testing.TB, values map[string]any) tea.Settings {
 	return s
 }
 
-// Target is a plugin under test, whatever carries the calls: [Linked] in this
-// process or a [Process] of its own.
+// Target is a plugin under test: [Linked] in this process, or a separate
+// [Process].
 type Target interface {
-	// Describe gives the manifest.
+	// Describe returns the manifest.
 	Describe(ctx context.Context) (tea.Manifest, error)
-	// Open makes an instance for the settings; the caller closes it.
+	// Open opens an instance with the settings. The caller closes it.
 	Open(ctx context.Context, settings tea.Settings) (Instance, error)
 }
 
@@ -176,7 +178,7 @@ type Instance interface {
 	Close() error
 }
 
-// Linked is a bundle that runs inside the test.
+// Linked returns a bundle that runs inside the test.
 func Linked(bundle tea.Bundle) Target { return linked{bundle: &bundle} }
 
 type linked struct{ bundle *tea.Bundle }

@@ -1,7 +1,7 @@
 // Package teatest tests actions and plugins.
 //
 // Start with [Call]: it runs one action of a bundle inside the test, without
-// a process, and gives its result in the value model. A [Host] records what
+// a process, and returns its result in the value model. A [Host] records what
 // the action asked of its host and answers for other actions.
 //
 //	func TestHello(t *testing.T) {
@@ -13,6 +13,6 @@
 //	}
 //
 // [Conformance] runs the protocol's own suite against a bundle, both linked
-// in and as a process of its own; [Binary] runs it against a built plugin in
+// in and as a separate process; [Binary] runs it against a built plugin in
 // any language.
 package teatest

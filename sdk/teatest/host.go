@@ -12,28 +12,29 @@ import (
 	"github.com/the-edge-agent/tea/sdk/value"
 )
 
-// Host is a [tea.Host] for tests: it answers for other actions and records
-// what an action asks of it. The zero value is ready to use: no actions, no
-// notes. It is safe for concurrent use; its exported fields must not change
-// once a call has begun.
+// Host is a [tea.Host] for tests: it answers for other actions and records what
+// an action asks of it. The zero value is ready to use: no actions, no notes.
+// It is safe for concurrent use; its exported fields must not change after a
+// call has begun.
 type Host struct {
-	// Actions answer [tea.Host.Invoke] by name. Parameters and results are in
-	// the value model or anything encoding/json can marshal.
+	// Actions answer [tea.Host.Invoke] by name. Parameters are in the value
+	// model; results can be anything that encoding/json can marshal.
 	Actions map[string]func(ctx context.Context, params any) (any, error)
-	// Infos describe actions; one that has an entry in Actions only is
-	// described by its name alone.
+	// Infos describe actions. An action without one is described by its name
+	// alone.
 	Infos map[string]tea.ActionInfo
-	// Budget is how many tokens may be used: when they are, reports of usage
-	// return a budget_exceeded error; 0 = no limit.
+	// Budget is the number of tokens of the budget: when they are used, reports
+	// of usage return a budget_exceeded error; 0 means no limit.
 	Budget int64
-	// Notes are there from the beginning, as if an earlier attempt had left them.
+	// Notes exist from the beginning, as if an earlier attempt had left them.
 	Notes map[string]any
 
 	mu  sync.Mutex
 	rec Record
 }
 
-// Record is what a [Host] has seen so far, each list in the order of arrival.
+// Record is what a [Host] has recorded so far, each list in the order of
+// arrival.
 type Record struct {
 	Tokens   []string
 	Logs     []Log
@@ -42,11 +43,11 @@ type Record struct {
 	Invoked []Invoked
 	// Usage are the reports of usage.
 	Usage []tea.Usage
-	// Notes are all notes by key, those the Host began with included.
+	// Notes are all notes by key, including those that the Host began with.
 	Notes map[string]any
 }
 
-// Text is all tokens in one string.
+// Text returns all tokens in one string.
 func (r Record) Text() string { return strings.Join(r.Tokens, "") }
 
 // Log is one log record.
@@ -68,7 +69,7 @@ type Invoked struct {
 	Params any
 }
 
-// Recorded gives a copy of what has been seen so far.
+// Recorded returns a copy of the record so far.
 func (h *Host) Recorded() Record {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -87,8 +88,8 @@ func (h *Host) Recorded() Record {
 	}
 }
 
-// Invoke records the call and answers from Actions; an action that is not
-// there is a not_found error.
+// Invoke records the call and answers from Actions. An action that is not there
+// is a not_found error.
 func (h *Host) Invoke(ctx context.Context, action string, params any) (*tea.Response, error) {
 	given, err := tea.AsPayload(params).Value()
 	if err != nil {
@@ -119,7 +120,7 @@ func (h *Host) Describe(_ context.Context, action string) (*tea.ActionInfo, erro
 	return nil, tea.Errorf(tea.NotFound, "no action %s", action)
 }
 
-// Log records a log record; its fields are brought into the value model.
+// Log records a log record; its fields are converted to the value model.
 func (h *Host) Log(_ context.Context, level slog.Level, message string, fields map[string]any) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -168,7 +169,7 @@ func (h *Host) SetNote(_ context.Context, key string, note any) error {
 	return nil
 }
 
-// ReportUsage records a report and says when the Budget is spent.
+// ReportUsage records a report. It returns an error when the Budget is spent.
 func (h *Host) ReportUsage(_ context.Context, u tea.Usage) error {
 	h.mu.Lock()
 	defer h.mu.Unlock()

@@ -14,10 +14,10 @@ import (
 	"github.com/the-edge-agent/tea/sdk/value"
 )
 
-// Probe is a bundle whose actions exercise every part of the protocol. It is
-// the reference for plugins in other languages: one that offers the same
-// probe actions is tested by the whole suite, one without them by what can
-// be said of any plugin.
+// Probe returns a bundle whose actions exercise every part of the protocol. It
+// is the reference for plugins in other languages: a plugin with the same probe
+// actions is tested by the complete suite, one without them by the checks that
+// apply to any plugin.
 func Probe() tea.Bundle {
 	return tea.Bundle{
 		Name:        "probe",
@@ -31,20 +31,20 @@ func Probe() tea.Bundle {
 			return &probe{settings: settings}, nil
 		},
 		Actions: []tea.Action{
-			{Name: "probe.echo", Summary: "Answers with its parameters.", Handle: probeEcho, Idempotent: true},
+			{Name: "probe.echo", Summary: "Returns its parameters.", Handle: probeEcho, Idempotent: true},
 			tea.NewAction("probe.greet", "Needs a name.", probeGreet),
-			tea.NewAction("probe.fail", "Fails with the error that it is given.", probeFail),
+			tea.NewAction("probe.fail", "Fails with the given error.", probeFail),
 			tea.NewAction("probe.panic", "Panics.", probePanic),
-			tea.NewMethod("probe.wait", "Emits a token and waits until it is cancelled.", (*probe).wait, tea.Streaming()),
-			tea.NewMethod("probe.waiting", "Counts the calls of probe.wait that run.", (*probe).count),
-			{Name: "probe.big", Summary: "Answers with a JSON text of so many bytes.", Handle: probeBig},
+			tea.NewMethod("probe.wait", "Emits a token and waits until it is canceled.", (*probe).wait, tea.Streaming()),
+			tea.NewMethod("probe.waiting", "Counts the running calls of probe.wait.", (*probe).count),
+			{Name: "probe.big", Summary: "Returns a JSON text of the given size in bytes.", Handle: probeBig},
 			tea.NewAction("probe.stream", "Emits tokens, progress and a log record.", probeStream, tea.Streaming()),
 			tea.NewAction("probe.invoke", "Calls another action.", probeInvoke),
 			tea.NewAction("probe.describe", "Describes another action.", probeDescribe),
 			tea.NewAction("probe.note", "Reads a note and stores another under its key.", probeNote),
-			tea.NewAction("probe.usage", "Reports usage, then answers with the error that came of it.", probeUsage),
-			{Name: "probe.call", Summary: "Tells who calls.", Handle: probeCall},
-			{Name: "probe.settings", Summary: "Answers with the settings.", Handle: probeSettings},
+			tea.NewAction("probe.usage", "Reports usage, then returns the error of the report.", probeUsage),
+			{Name: "probe.call", Summary: "Returns the caller.", Handle: probeCall},
+			{Name: "probe.settings", Summary: "Returns the settings.", Handle: probeSettings},
 		},
 	}
 }
@@ -110,7 +110,7 @@ func (p *probe) count(context.Context, *tea.Request, struct{}) (countResult, err
 	return countResult{Count: p.waiting.Load()}, nil
 }
 
-// probeBig makes the JSON text itself: encoding so much would only cost time.
+// probeBig builds the JSON text itself: encoding so much would take too long.
 func probeBig(_ context.Context, req *tea.Request) (*tea.Response, error) {
 	var p struct{ Bytes int }
 	if err := req.Params.Decode(&p); err != nil {

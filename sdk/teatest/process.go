@@ -18,8 +18,8 @@ import (
 	"github.com/the-edge-agent/tea/sdk/wire"
 )
 
-// Process is a plugin that runs as a process of its own. It is started plainly:
-// for supervision, limits and a clean environment there is the host.
+// Process is a plugin that runs as a separate process. It is started without
+// supervision, limits or a clean environment; the host has those.
 type Process struct {
 	plugin *plugin.Client
 	conn   *grpc.ClientConn
@@ -30,18 +30,18 @@ type Process struct {
 	instances atomic.Int64
 }
 
-// startTimeout is generous: a plugin in a scripting language on a busy
-// machine may need seconds.
+// startTimeout is generous: a plugin in a scripting language on a busy machine
+// can need seconds.
 const startTimeout = 30 * time.Second
 
-// Start runs the command as a plugin, with output for what the process
-// writes to stderr. The caller ends it with Close.
+// Start runs the command as a plugin. output receives what the process writes
+// to stderr. The caller ends it with Close.
 func Start(ctx context.Context, cmd *exec.Cmd, output io.Writer) (*Process, error) {
 	return launch(ctx, cmd, output, nil)
 }
 
-// StartKnown is [Start] for a plugin whose manifest is known. Like a host that
-// has kept the manifest, it does not ask for it, only whether the plugin takes
+// StartKnown is [Start] for a plugin whose manifest is known. Like a host with
+// a stored manifest, it does not ask for it, only whether the plugin accepts
 // calls.
 func StartKnown(ctx context.Context, cmd *exec.Cmd, output io.Writer, manifest tea.Manifest) (*Process, error) {
 	return launch(ctx, cmd, output, &manifest)
@@ -95,12 +95,12 @@ func (p *Process) connect(ctx context.Context, known *tea.Manifest) error {
 	return err
 }
 
-// Close shuts the plugin down and waits until the process is gone.
+// Close shuts the plugin down and waits until the process has ended.
 func (p *Process) Close() {
 	if p.client != nil {
 		ctx, cancel := context.WithTimeout(context.Background(), 2*time.Second)
 		defer cancel()
-		_ = p.client.Shutdown(ctx, time.Second) // if it cannot, it is killed
+		_ = p.client.Shutdown(ctx, time.Second) // otherwise it is killed
 	}
 	p.plugin.Kill()
 	if p.client != nil {
@@ -109,13 +109,13 @@ func (p *Process) Close() {
 	p.parent.Close()
 }
 
-// Conn is the connection, for messages that the client never sends.
+// Conn returns the connection, for messages that the client never sends.
 func (p *Process) Conn() grpc.ClientConnInterface { return p.conn }
 
-// Describe gives the manifest.
+// Describe returns the manifest.
 func (p *Process) Describe(ctx context.Context) (tea.Manifest, error) { return p.client.Describe(ctx) }
 
-// Open makes an instance in the process.
+// Open opens an instance in the process.
 func (p *Process) Open(ctx context.Context, settings tea.Settings) (Instance, error) {
 	declared := tea.Settings{}
 	for key := range p.manifest.Settings {
@@ -154,12 +154,12 @@ type dispenser struct {
 	conn   *grpc.ClientConn
 }
 
-// GRPCServer is the plugin's part.
+// GRPCServer is not used: the plugin is the server.
 func (*dispenser) GRPCServer(*plugin.GRPCBroker, *grpc.Server) error {
 	return fmt.Errorf("a host is not a plugin")
 }
 
-// GRPCClient keeps what it is given.
+// GRPCClient keeps the connection and the broker.
 func (*dispenser) GRPCClient(_ context.Context, broker *plugin.GRPCBroker, conn *grpc.ClientConn) (any, error) {
 	return &dispenser{broker: broker, conn: conn}, nil
 }

@@ -69,7 +69,7 @@ func Equal(a, b any) bool {
 	return a == b
 }
 
-// TypeName is the JSON name of a value's type: null, boolean, integer,
+// TypeName returns the JSON name of a value's type: null, boolean, integer,
 // number, string, array or object.
 func TypeName(v any) string {
 	switch v.(type) {

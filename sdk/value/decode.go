@@ -9,9 +9,9 @@ import (
 	"strings"
 )
 
-// Decode reads exactly one JSON value. A syntax error is a
-// [*json.SyntaxError] with the byte offset; anything but white space behind
-// the value is an error too.
+// Decode reads exactly one JSON value. A syntax error is a [*json.SyntaxError]
+// with the byte offset; anything except white space after the value is also an
+// error.
 func Decode(data []byte) (any, error) {
 	if v, ok := parse(data); ok {
 		return v, nil
@@ -19,8 +19,8 @@ func Decode(data []byte) (any, error) {
 	return decode(data)
 }
 
-// decode is Decode by encoding/json. It words the errors, and it takes what
-// parse leaves alone.
+// decode is Decode by encoding/json. It returns the errors, and reads what
+// parse does not support.
 func decode(data []byte) (any, error) {
 	dec := json.NewDecoder(bytes.NewReader(data))
 	dec.UseNumber()
@@ -34,7 +34,7 @@ func decode(data []byte) (any, error) {
 	return fixNumbers(v)
 }
 
-// fixNumbers replaces the json.Number values of a freshly decoded tree in place.
+// fixNumbers replaces the json.Number values of a newly decoded tree in place.
 func fixNumbers(v any) (any, error) {
 	switch v := v.(type) {
 	case json.Number:
@@ -62,9 +62,9 @@ func fixNumbers(v any) (any, error) {
 	return v, nil
 }
 
-// FromNumber gives the value of a JSON number: int64 where it is an integer
-// that fits, the number itself where it is a longer integer, float64
-// otherwise. A float beyond the range of float64 is an error.
+// FromNumber returns the value of a JSON number: int64 for an integer that
+// fits, the number itself for a longer integer, otherwise float64. A float
+// beyond the range of float64 is an error.
 func FromNumber(n json.Number) (any, error) {
 	s := string(n)
 	if !strings.ContainsAny(s, ".eE") {

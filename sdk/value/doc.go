@@ -1,4 +1,4 @@
-// Package value holds JSON values as plain Go values without losing integers.
+// Package value represents JSON values as plain Go values without losing integers.
 //
 // A value is one of
 //
@@ -10,6 +10,6 @@
 // has the same type after a round trip.
 //
 // Start with [Decode] and [Append]; [From] turns any Go value into this form.
-// Values that have been handed over are shared and must not be changed:
-// use [Clone] for a copy of one's own.
+// Values that were passed on are shared and must not be changed: use [Clone]
+// for a copy.
 package value

@@ -10,10 +10,10 @@ import (
 	"unicode/utf8"
 )
 
-// Append appends the JSON text of v to dst: keys sorted, no white space,
-// whole floats with ".0". NaN, infinities, a json.Number that is none and
-// types outside the value model are errors; [From] brings other Go values into the model first. Invalid
-// UTF-8 becomes U+FFFD.
+// Append appends the JSON text of v to dst: keys sorted, no white space, whole
+// floats with ".0". NaN, infinities, a json.Number that is not a number and
+// types outside of the value model are errors; [From] converts other Go values
+// to the model first. Invalid UTF-8 becomes U+FFFD.
 func Append(dst []byte, v any) ([]byte, error) {
 	var err error
 	switch v := v.(type) {
@@ -76,7 +76,7 @@ func appendObject(dst []byte, m map[string]any) ([]byte, error) {
 	return append(dst, '}'), nil
 }
 
-// isNumber tells whether a text is a number as JSON writes it.
+// isNumber reports whether a text is a JSON number.
 func isNumber(text string) bool {
 	digit := func(c byte) bool { return c >= '0' && c <= '9' }
 	return text != "" && (text[0] == '-' || digit(text[0])) && digit(text[len(text)-1]) && json.Valid([]byte(text))

@@ -12,14 +12,14 @@ import (
 // field is a member of an object that is a struct in Go.
 type field struct {
 	name  string
-	index []int // the way to it through embedded structs
-	// tagged says that the name stands in the json tag.
+	index []int // the path to it through embedded structs
+	// tagged reports whether the name is in the json tag.
 	tagged bool
 	// omitEmpty, omitZero and quoted are the tag's options.
 	omitEmpty, omitZero, quoted bool
 }
 
-// fields are those of the struct types seen so far, by reflect.Type.
+// fields caches the fields of struct types, by reflect.Type.
 var fields sync.Map
 
 func fieldsOf(t reflect.Type) []field {
@@ -37,7 +37,7 @@ func fieldsOf(t reflect.Type) []field {
 	return known.([]field)
 }
 
-// collectFields lists all fields, those of embedded structs included.
+// collectFields returns all fields, including those of embedded structs.
 func collectFields(all []field, t reflect.Type, way []int, seen []reflect.Type) []field {
 	for i := range t.NumField() {
 		sf := t.Field(i)
@@ -78,15 +78,15 @@ func collectFields(all []field, t reflect.Type, way []int, seen []reflect.Type) 
 	return all
 }
 
-// isName tells whether encoding/json takes the tag's name.
+// isName reports whether encoding/json accepts a name in a tag.
 func isName(name string) bool {
 	return !strings.ContainsFunc(name, func(r rune) bool {
 		return !strings.ContainsRune("!#$%&()*+-./:;<=>?@[]^_{|}~ ", r) && !unicode.IsLetter(r) && !unicode.IsDigit(r)
 	})
 }
 
-// dominates tells whether a field is the one of its name: the least deep, then
-// the tagged one; where two are left, none is.
+// dominates reports whether a field is the one of its name: the least deep,
+// then the tagged one; of two equal ones neither.
 func dominates(all []field, i int) bool {
 	f := all[i]
 	for k, other := range all {
@@ -117,7 +117,7 @@ func fromStruct(v reflect.Value, depth int) (any, error) {
 	return out, nil
 }
 
-// in finds the field in a struct; false behind an embedded nil pointer.
+// in returns the field of a struct; false behind an embedded nil pointer.
 func (f *field) in(v reflect.Value) (reflect.Value, bool) {
 	for _, i := range f.index {
 		if v.Kind() == reflect.Pointer {
@@ -139,7 +139,7 @@ func (f *field) value(v reflect.Value, depth int) (any, error) {
 	return string(text), err
 }
 
-// isEmpty is encoding/json's idea of empty.
+// isEmpty is omitempty's definition of empty.
 func isEmpty(v reflect.Value) bool {
 	switch v.Kind() {
 	case reflect.Array, reflect.Map, reflect.Slice, reflect.String:
@@ -150,7 +150,7 @@ func isEmpty(v reflect.Value) bool {
 	return v.IsZero()
 }
 
-// isZero asks the type, where it has an opinion.
+// isZero calls the type's own IsZero, if there is one.
 func isZero(v reflect.Value) bool {
 	type zeroer interface{ IsZero() bool }
 	switch v.Kind() {

@@ -18,22 +18,22 @@ var (
 	textType   = reflect.TypeFor[encoding.TextMarshaler]()
 )
 
-// maxDepth is how deep a Go value may nest, as deep as encoding/json reads.
+// maxDepth is the maximum depth of a Go value, as in encoding/json.
 const maxDepth = 10_000
 
-// errDeep is for values that nest deeper, most likely for ever.
+// errDeep is the error of values that nest deeper, most likely endlessly.
 var errDeep = fmt.Errorf("a value that nests deeper than %d (a cycle?) has no JSON form", maxDepth)
 
-// within says where in a value an error is.
+// within adds the place inside of a value to an error.
 func within(place string, err error) error {
 	if errors.Is(err, errDeep) {
-		return err // there the way is no help
+		return err // a path of that length does not help
 	}
 	return fmt.Errorf("%s: %w", place, err)
 }
 
-// fromGo brings a Go value of any type into the value model. It gives what
-// encoding/json would write, but a float stays a float where it is whole.
+// fromGo converts a Go value of any type to the value model. The result is what
+// encoding/json would write, except that a whole float stays a float.
 func fromGo(v reflect.Value, depth int) (any, error) {
 	if depth > maxDepth {
 		return nil, errDeep
@@ -64,7 +64,7 @@ func fromGo(v reflect.Value, depth int) (any, error) {
 	return fromScalar(v)
 }
 
-// fromMarshaler lets a type speak for itself, where it does.
+// fromMarshaler uses the marshaler of a type, if it has one.
 func fromMarshaler(v reflect.Value) (out any, own bool, err error) {
 	for _, is := range []reflect.Type{jsonType, textType} {
 		m := v
@@ -102,7 +102,7 @@ func fromScalar(v reflect.Value) (any, error) {
 	case v.Type() == numberType:
 		n := json.Number(v.String())
 		if n == "" {
-			return int64(0), nil // as encoding/json has it
+			return int64(0), nil // as in encoding/json
 		}
 		if !isNumber(string(n)) {
 			return nil, fmt.Errorf("%q is not a JSON number", string(n))
@@ -114,7 +114,7 @@ func fromScalar(v reflect.Value) (any, error) {
 	return nil, fmt.Errorf("a Go %s has no JSON form", v.Type())
 }
 
-// fromFloat32 gives the float64 with the same shortest digits.
+// fromFloat32 returns the float64 with the same shortest digits.
 func fromFloat32(f float32) (any, error) {
 	if wide := float64(f); math.IsNaN(wide) || math.IsInf(wide, 0) {
 		return From(wide)
@@ -122,7 +122,7 @@ func fromFloat32(f float32) (any, error) {
 	return strconv.ParseFloat(strconv.FormatFloat(float64(f), 'g', -1, 32), 64)
 }
 
-// validText puts U+FFFD in the place of each byte that is no UTF-8.
+// validText replaces each byte that is not valid UTF-8 by U+FFFD.
 func validText(s string) string {
 	if utf8.ValidString(s) {
 		return s

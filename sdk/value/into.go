@@ -16,10 +16,11 @@ var (
 )
 
 // Into stores a value of the model in what into, a pointer, points to: the
-// reverse of [From], in one pass. It does what encoding/json does with the
-// JSON text of v, except that a whole float such as 2.0 is an integer too,
-// that an empty interface gets a value of the model. Members that a struct does
-// not have are ignored. The result shares no container with v. The error names the place.
+// reverse of [From], in one pass. It does what encoding/json does with the JSON
+// text of v, except that a whole float such as 2.0 is also an integer, and that
+// an empty interface gets a value of the model. Members that a struct does not
+// have are ignored. The result shares no container with v. The error names the
+// place.
 func Into(v, into any) error {
 	p := reflect.ValueOf(into)
 	if p.Kind() != reflect.Pointer || p.IsNil() {
@@ -49,7 +50,7 @@ func store(v any, to reflect.Value) error {
 		case reflect.Interface, reflect.Map, reflect.Slice:
 			to.SetZero()
 		}
-		return nil // as encoding/json has it
+		return nil // as in encoding/json
 	}
 	switch to.Kind() {
 	case reflect.Interface:
@@ -72,7 +73,7 @@ func misfit(v any, to reflect.Value) error {
 	return fmt.Errorf("cannot store %s in a Go %s", TypeName(v), to.Type())
 }
 
-// storeText lets a type read its own JSON.
+// storeText calls the unmarshaler of a type.
 func storeText(v any, to reflect.Value) error {
 	raw, err := Encode(v)
 	if err != nil {
@@ -162,7 +163,7 @@ func storeStruct(v any, to reflect.Value) error {
 	return nil
 }
 
-// folded finds a member whose name differs from the field's in case only, as
+// folded finds a member whose name differs from the field's only in case, as
 // encoding/json does.
 func (f *field) folded(object map[string]any) (member any, given bool) {
 	for name, member := range object {
@@ -173,7 +174,8 @@ func (f *field) folded(object map[string]any) (member any, given bool) {
 	return nil, false
 }
 
-// made finds the field in a struct and makes the embedded structs on the way.
+// made returns the field of a struct and allocates the embedded structs on the
+// path to it.
 func (f *field) made(v reflect.Value) reflect.Value {
 	for _, i := range f.index {
 		if v.Kind() == reflect.Pointer {

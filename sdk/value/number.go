@@ -31,8 +31,8 @@ func IsInteger(v any) bool {
 	return false
 }
 
-// Integer converts a whole number to the form that integers have, an int64 or
-// a longer json.Number; ok is false for all other values.
+// Integer converts a whole number to the form of integers, an int64 or a longer
+// json.Number; ok is false for all other values.
 func Integer(v any) (i any, ok bool) {
 	f, isFloat := v.(float64)
 	switch {
@@ -47,15 +47,15 @@ func Integer(v any) (i any, ok bool) {
 	return FromBig(whole), true
 }
 
-// Int converts a whole number to an int; ok is false where v is not one or
-// does not fit.
+// Int converts a whole number to an int; ok is false if v is not one or does
+// not fit.
 func Int(v any) (i int, ok bool) {
 	whole, _ := Integer(v)
 	n, ok := whole.(int64)
 	return int(n), ok && int64(int(n)) == n
 }
 
-// Float converts a number to the nearest float64; ok is false where v is not a
+// Float converts a number to the nearest float64; ok is false if v is not a
 // number or is out of range.
 func Float(v any) (f float64, ok bool) {
 	switch v := v.(type) {
@@ -90,9 +90,8 @@ func FromBig(i *big.Int) any {
 	return json.Number(i.String())
 }
 
-// Compare orders two numbers by what they stand for, without rounding,
-// whatever their Go types; ok is false where one of them is not a number. NaN
-// is not one.
+// Compare orders two numbers by value, without rounding, whatever their Go
+// types; ok is false if one of them is not a number. NaN is not a number.
 func Compare(a, b any) (order int, ok bool) {
 	switch x := a.(type) {
 	case int64:
@@ -136,7 +135,7 @@ func compareFloat(i int64, f float64) int {
 	return cmp.Compare(whole, f)
 }
 
-// bigFloat is a number exactly, infinities included.
+// bigFloat returns the exact value of a number, including infinities.
 func bigFloat(v any) (*big.Float, bool) {
 	if f, isFloat := v.(float64); isFloat {
 		if f != f {
@@ -151,8 +150,8 @@ func bigFloat(v any) (*big.Float, bool) {
 	return new(big.Float).SetInt(i), true
 }
 
-// Decimal is a number as it is written: 0.01 is one hundredth and not the
-// float64 next to it; ok is false for all other values and where v is not
+// Decimal returns a number exactly as it is written: 0.01 is one hundredth and
+// not the nearest float64; ok is false for all other values and if v is not
 // finite.
 func Decimal(v any) (r *big.Rat, ok bool) {
 	f, isFloat := v.(float64)
@@ -169,7 +168,7 @@ func Decimal(v any) (r *big.Rat, ok bool) {
 	return new(big.Rat).SetString(strconv.FormatFloat(f, 'g', -1, 64))
 }
 
-// FormatNumber writes a number as an author would.
+// FormatNumber formats a number as an author would.
 func FormatNumber(v any) string {
 	switch v := v.(type) {
 	case int64:
@@ -189,8 +188,8 @@ func FormatNumber(v any) string {
 	return "?"
 }
 
-// Key is a text that two values share exactly where [Equal] holds: numbers by
-// what they stand for, objects without order.
+// Key returns a text that two values share exactly if [Equal] is true for them:
+// numbers by value, objects without order.
 func Key(v any) string { return string(appendKey(nil, v)) }
 
 func appendKey(dst []byte, v any) []byte {

@@ -8,13 +8,13 @@ import (
 	"unicode/utf8"
 )
 
-// maxParsed is how deep values nest that parse takes; encoding/json refuses
-// what nests deeper than 10,000 levels.
+// maxParsed is the maximum depth of values that parse supports; encoding/json
+// refuses more than 10,000 levels.
 const maxParsed = 1000
 
-// parse reads JSON straight into the value model, in a third of the time that
-// encoding/json needs to read numbers as text and replace them. It is not ok
-// with anything unusual, a syntax error included: encoding/json decides then.
+// parse reads JSON directly into the value model, in a third of the time that
+// encoding/json needs to read numbers as text and replace them. ok is false for
+// anything unusual, including syntax errors: encoding/json decides then.
 func parse(data []byte) (v any, ok bool) {
 	p := parser{data: data}
 	if v, ok = p.value(); !ok {
@@ -28,7 +28,7 @@ type parser struct {
 	data  []byte
 	at    int
 	depth int
-	// keys are those of the objects so far, which are often the same.
+	// keys are the keys of the objects so far, which often repeat.
 	keys map[string]string
 }
 
@@ -109,7 +109,7 @@ func (p *parser) object() (any, bool) {
 	return object, len(object) == 0 && p.data[p.at-1] == '}' || p.skip('}')
 }
 
-// key is a text as a string that equal keys share.
+// key returns a text as a string that equal keys share.
 func (p *parser) key(text []byte) string {
 	if key, ok := p.keys[string(text)]; ok {
 		return key
@@ -165,7 +165,7 @@ func (p *parser) text() ([]byte, bool) {
 	return rest[:end], ascii || utf8.Valid(rest[:end])
 }
 
-// escapes are the characters that stand for another one after a backslash.
+// escapes are the characters that follow a backslash and their meaning.
 var escapes = [256]byte{'"': '"', '\\': '\\', '/': '/', 'b': '\b', 'f': '\f', 'n': '\n', 'r': '\r', 't': '\t'}
 
 // escaped reads a string with escapes.

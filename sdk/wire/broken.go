@@ -10,18 +10,18 @@ import (
 	tea "github.com/the-edge-agent/tea/sdk"
 )
 
-// BrokenError says that the plugin did not answer as the protocol demands: the
-// connection or the process broke, or the plugin does not know the protocol.
+// BrokenError means that a plugin violated the protocol: the connection or the
+// process broke, or the plugin does not speak the protocol.
 type BrokenError struct {
 	// Doing is the action or the protocol step.
 	Doing string
-	// Gone says that the connection is lost; otherwise the plugin answered,
-	// but not by the protocol.
+	// Gone means that the connection is lost; otherwise the plugin answered,
+	// but not as the protocol requires.
 	Gone bool
 	err  error
 }
 
-// Error words the failure.
+// Error describes the failure.
 func (e *BrokenError) Error() string {
 	if e.Gone {
 		return fmt.Sprintf("%s: the connection to the plugin is lost: %v", e.Doing, e.err)
@@ -32,7 +32,7 @@ func (e *BrokenError) Error() string {
 // Unwrap returns gRPC's error.
 func (e *BrokenError) Unwrap() error { return e.err }
 
-// toBroken turns gRPC's error into what the caller should see.
+// toBroken converts gRPC's error to the error of the call.
 func toBroken(ctx context.Context, doing string, err error) error {
 	if ctx.Err() != nil {
 		e := tea.AsError(ctx.Err())
@@ -42,7 +42,7 @@ func toBroken(ctx context.Context, doing string, err error) error {
 	s := status.Convert(err)
 	switch s.Code() {
 	case codes.DeadlineExceeded:
-		// gRPC's clock may strike a moment before the context's.
+		// gRPC's deadline can pass a moment before the context's.
 		return tea.Errorf(tea.Timeout, "%s: %w", doing, context.DeadlineExceeded)
 	case codes.ResourceExhausted:
 		return tea.Errorf(tea.ValidationError, "%s: a message is larger than the limit (64 MiB): %s", doing, s.Message())

@@ -22,7 +22,7 @@ type callbacks struct {
 	calls map[string]activeCall
 }
 
-// activeCall is a running call: who answers its callbacks, and for how long.
+// activeCall is a running call with the host for its callbacks.
 type activeCall struct {
 	ctx  context.Context
 	host tea.Host
@@ -41,7 +41,7 @@ func (c *callbacks) close() {
 	c.done.Wait()
 }
 
-// admit lets the call's callbacks in until the returned function is called.
+// admit allows the callbacks of a call until the returned function is called.
 func (c *callbacks) admit(ctx context.Context, id string, host tea.Host) func() {
 	ctx, cancel := context.WithCancel(ctx)
 	c.mu.Lock()
@@ -55,8 +55,8 @@ func (c *callbacks) admit(ctx context.Context, id string, host tea.Host) func() 
 	}
 }
 
-// enter finds the call that a callback belongs to. The context is the call's,
-// ended early where the callback's own ends; leave must be called.
+// enter finds the call of a callback. The context is that of the call, and ends
+// early if the callback's own ends; leave must be called.
 func (c *callbacks) enter(ctx context.Context, id string) (call activeCall, leave func(), err error) {
 	c.mu.RLock()
 	call, ok := c.calls[id]

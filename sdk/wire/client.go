@@ -16,10 +16,11 @@ import (
 	"github.com/the-edge-agent/tea/sdk/internal/pb"
 )
 
-// maxManifest bounds a manifest. One of sixty actions has 70 KB.
+// maxManifest bounds a manifest. A manifest with sixty actions has 70 KB.
 const maxManifest = 4 << 20
 
-// Client calls one plugin process. It is safe for concurrent use.
+// Client calls one plugin process. It is safe for concurrent use. The caller
+// closes it after the last call, before the connection.
 type Client struct {
 	plugin pb.PluginClient
 	back   *wayBack
@@ -29,14 +30,14 @@ type Client struct {
 	capabilities []string
 }
 
-// Connect makes a client on conn, dialled with [DialOptions].
-// With a broker the plugin can call back; a plugin without the broker service
-// is served all the same. The caller closes the client before conn.
+// Connect returns a client on conn, which was dialed with [DialOptions]. With a
+// broker the plugin can call back; a plugin without the broker service works
+// without callbacks. The caller closes the client before conn.
 func Connect(conn grpc.ClientConnInterface, broker Broker) *Client {
 	return &Client{plugin: pb.NewPluginClient(conn), back: &wayBack{broker: broker}}
 }
 
-// Close ends the plugin's way back. Calls that still run lose it.
+// Close ends the callbacks of the plugin, also for calls that still run.
 func (c *Client) Close() { c.back.close() }
 
 // Describe asks for the manifest and checks it.
@@ -46,7 +47,7 @@ func (c *Client) Describe(ctx context.Context) (tea.Manifest, error) {
 		return tea.Manifest{}, toBroken(ctx, "describe", err)
 	}
 	if size := proto.Size(resp.GetManifest()); size > maxManifest {
-		return tea.Manifest{}, tea.Errorf(tea.InternalError, "the plugin's manifest is wrong: %d bytes are more than the %d that a host reads at each start", size, maxManifest)
+		return tea.Manifest{}, tea.Errorf(tea.InternalError, "the plugin's manifest is not valid: %d bytes exceed the limit of %d", size, maxManifest)
 	}
 	m, err := pb.ToManifest(resp.GetManifest())
 	if err == nil {
@@ -56,13 +57,13 @@ func (c *Client) Describe(ctx context.Context) (tea.Manifest, error) {
 		err = m.CheckSchemas()
 	}
 	if err != nil {
-		return tea.Manifest{}, tea.Errorf(tea.InternalError, "the plugin's manifest is wrong: %w", err)
+		return tea.Manifest{}, tea.Errorf(tea.InternalError, "the plugin's manifest is not valid: %w", err)
 	}
 	return m, nil
 }
 
-// Configure makes the instance id for the given settings. The error is the
-// plugin's own [*tea.Error] where it refuses them.
+// Configure opens the instance id with the given settings. The error is the
+// plugin's own [*tea.Error] if it refuses them.
 func (c *Client) Configure(ctx context.Context, id string, settings tea.Settings) error {
 	service, err := c.back.open(ctx)
 	if err != nil {
@@ -91,14 +92,14 @@ func (c *Client) Configure(ctx context.Context, id string, settings tea.Settings
 	return nil
 }
 
-// can reports whether the plugin has said that it has the capability.
+// can reports whether the plugin has declared the capability.
 func (c *Client) can(capability string) bool {
 	c.mu.RLock()
 	defer c.mu.RUnlock()
 	return slices.Contains(c.capabilities, capability)
 }
 
-// Release ends an instance.
+// Release closes an instance.
 func (c *Client) Release(ctx context.Context, id string) error {
 	resp, err := c.plugin.Release(ctx, &pb.ReleaseRequest{InstanceId: id})
 	if err != nil {
@@ -110,14 +111,14 @@ func (c *Client) Release(ctx context.Context, id string) error {
 	return nil
 }
 
-// Health asks whether the plugin takes calls.
+// Health asks whether the plugin accepts calls.
 func (c *Client) Health(ctx context.Context) error {
 	resp, err := c.plugin.Health(ctx, &pb.HealthRequest{})
 	if err != nil {
 		return toBroken(ctx, "health", err)
 	}
 	if !resp.GetReady() {
-		return tea.Errorf(tea.ConnectionError, "the plugin takes no calls: %s", resp.GetMessage())
+		return tea.Errorf(tea.ConnectionError, "the plugin does not accept calls: %s", resp.GetMessage())
 	}
 	return nil
 }
@@ -130,13 +131,13 @@ func (c *Client) Shutdown(ctx context.Context, grace time.Duration) error {
 	return nil
 }
 
-// nextCall makes a call id.
+// nextCall returns a new call id.
 func (c *Client) nextCall() string { return strconv.FormatUint(c.calls.Add(1), 36) }
 
-// What a host needs to start a plugin with go-plugin: the cookie in
-// the plugin's environment, the name of the service, the environment
-// variables for the parent pipe's descriptor and for the least level of log
-// records worth sending.
+// These constants configure the start of a plugin with go-plugin: the cookie in
+// the plugin's environment, the name of the service, the environment variables
+// for the parent pipe's descriptor and for the lowest level of log records to
+// send.
 const (
 	CookieKey   = handshake.CookieKey
 	CookieValue = handshake.CookieValue
@@ -145,8 +146,8 @@ const (
 	LogLevel    = handshake.LogLevel
 )
 
-// DialOptions are how a connection to a plugin must be dialled: the message
-// limit for both directions and the window.
+// DialOptions are the options of a connection to a plugin: the message limit
+// for both directions and the window.
 func DialOptions() []grpc.DialOption {
 	return []grpc.DialOption{
 		grpc.WithDefaultCallOptions(grpc.MaxCallRecvMsgSize(handshake.MaxMessage), grpc.MaxCallSendMsgSize(handshake.MaxMessage)),

@@ -10,14 +10,14 @@ import (
 	"github.com/the-edge-agent/tea/sdk/internal/pb"
 )
 
-// Invoke calls an action on a configured instance. While it runs the plugin
+// Invoke calls an action on a configured instance. While it runs, the plugin
 // can reach req.Host, which must not be nil. With stream, tokens, progress and
-// logs come in order with the result; a plugin that cannot stream is called
+// logs arrive in order with the result; a plugin that cannot stream is called
 // without.
 //
 // The error is a [*tea.Error], the action's own or timeout, canceled and
-// validation_error (too large) of the border, or a [*BrokenError].
-// It returns as soon as ctx is done; the plugin's handler may still be ending.
+// validation_error (too large) of the transport, or a [*BrokenError]. Invoke
+// returns as soon as ctx is done; the plugin's handler can still be running.
 func (c *Client) Invoke(ctx context.Context, instance string, req *tea.Request, stream bool) (*tea.Response, error) {
 	params, err := pb.FromPayload(req.Params, "parameters of "+req.Action)
 	if err != nil {
@@ -50,7 +50,7 @@ func (c *Client) Invoke(ctx context.Context, instance string, req *tea.Request, 
 
 func (c *Client) stream(ctx context.Context, msg *pb.InvokeRequest, host tea.Host) (*tea.Response, error) {
 	ctx, cancel := context.WithCancel(ctx)
-	defer cancel() // frees the stream where it is not read to its end
+	defer cancel() // frees the stream if it is not read to its end
 	events, err := c.plugin.InvokeStream(ctx, msg)
 	if err != nil {
 		return nil, toBroken(ctx, msg.Action, err)
@@ -76,6 +76,6 @@ func (c *Client) stream(ctx context.Context, msg *pb.InvokeRequest, host tea.Hos
 		case *pb.InvokeEvent_Result:
 			return pb.ToOutcome(msg.Action, &pb.InvokeResponse{Outcome: &pb.InvokeResponse_Result{Result: e.Result}})
 		}
-		// Anything else comes from a newer plugin and is not for this host.
+		// Other events come from a newer plugin and are ignored.
 	}
 }

@@ -14,11 +14,11 @@ type Broker interface {
 	Accept(id uint32) (net.Listener, error)
 }
 
-// wayBack is how a plugin reaches the host's services. It is opened when an
-// instance is configured first: the plugin forgets an id that it was not told
-// to use within a few seconds.
+// wayBack is the connection of a plugin to the host's services. It is opened
+// when the first instance is configured: the plugin discards an id that it does
+// not use within a few seconds.
 type wayBack struct {
-	broker Broker // nil where there is no way back
+	broker Broker // nil without callbacks
 
 	mu        sync.Mutex
 	asked     bool
@@ -26,7 +26,7 @@ type wayBack struct {
 	callbacks *callbacks
 }
 
-// open returns the id of the host's services, 0 where the plugin has no broker.
+// open returns the id of the host's services; 0 if the plugin has no broker.
 func (w *wayBack) open(ctx context.Context) (uint32, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -45,7 +45,7 @@ func (w *wayBack) open(ctx context.Context) (uint32, error) {
 	return w.service, nil
 }
 
-// calls returns the callbacks, nil where there is no way back.
+// calls returns the callbacks; nil without a broker.
 func (w *wayBack) calls() *callbacks {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -58,8 +58,8 @@ func (w *wayBack) close() {
 	}
 }
 
-// accept opens the listener. A plugin that has no broker leaves the broker's
-// call hanging or failing; both mean that there are no callbacks.
+// accept opens the listener. If the plugin has no broker, the broker's call
+// hangs or fails; both mean that there are no callbacks.
 func accept(ctx context.Context, broker Broker, id uint32) (net.Listener, error) {
 	type accepted struct {
 		listener net.Listener
@@ -77,6 +77,6 @@ func accept(ctx context.Context, broker Broker, id uint32) (net.Listener, error)
 		}
 		return a.listener, nil
 	case <-ctx.Done():
-		return nil, fmt.Errorf("open the way back for a plugin: %w", ctx.Err())
+		return nil, fmt.Errorf("open the host's services for a plugin: %w", ctx.Err())
 	}
 }
