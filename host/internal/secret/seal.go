@@ -6,6 +6,8 @@ import (
 	"crypto/sha256"
 	"encoding/base64"
 	"fmt"
+	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/the-edge-agent/tea/sdk/value"
@@ -106,10 +108,22 @@ type MissingError struct {
 // Error names the secret and says how to pass it.
 func (e *MissingError) Error() string {
 	if e.Changed {
-		return fmt.Sprintf("the checkpoint contains a part of the secret %q, which has another value now; pass the value of the first run", e.Name)
+		return fmt.Sprintf("the checkpoint contains a part of the secret %s, which has another value now; pass the value of the first run", e.Quoted())
 	}
-	return fmt.Sprintf("the checkpoint refers to the secret %q; pass it with --secrets or --secrets-env as in the first run", e.Name)
+	return fmt.Sprintf("the checkpoint refers to the secret %s; pass it with --secrets or --secrets-env as in the first run", e.Quoted())
 }
+
+// Quoted returns the name in quotes: "db.password", or ["mail.password"] for one
+// that contains the period.
+func (e *MissingError) Quoted() string {
+	if strings.Contains(e.Name, `"`) {
+		return e.Name
+	}
+	return strconv.Quote(e.Name)
+}
+
+// Setting reports whether the secret is a setting.
+func (e *MissingError) Setting() bool { return strings.HasPrefix(e.Name, settingsKey+".") }
 
 // Unseal resolves references; the error is a [*MissingError] if a secret is
 // missing. It does not change v.
@@ -179,30 +193,24 @@ func (u *unsealer) text(text string) string {
 }
 
 // resolve returns the value of a reference.
-func (u *unsealer) resolve(name string) string {
-	if text, ok := u.set.leafText(name); ok {
-		return text
-	}
-	at := strings.LastIndex(name, inForm)
-	if at < 0 {
-		u.missing = &MissingError{Name: name}
-		return ""
-	}
-	name, as := name[:at], name[at+len(inForm):]
-	text, ok := u.set.leafText(name)
+func (u *unsealer) resolve(ref string) string {
+	l, as, ok := u.set.leafOf(ref)
 	if !ok {
-		u.missing = &MissingError{Name: name}
+		u.missing = &MissingError{Name: l.name}
 		return ""
+	}
+	if as == "" {
+		return l.text
 	}
 	if sealed, is := strings.CutPrefix(as, asPart); is {
-		return u.part(name, text, sealed)
+		return u.part(l.name, l.text, sealed)
 	}
-	for _, f := range append(forms(text), nestedForms(text)...) {
+	for _, f := range append(forms(l.text), nestedForms(l.text)...) {
 		if f.as == as {
 			return f.text
 		}
 	}
-	return text // the form is not different from the plain text
+	return l.text // the form is not different from the plain text
 }
 
 func (u *unsealer) part(name, secret, sealed string) string {
@@ -218,13 +226,26 @@ func (u *unsealer) part(name, secret, sealed string) string {
 	return ""
 }
 
-func (s *Set) leafText(name string) (string, bool) {
-	if s != nil {
-		for _, l := range append(s.leaves[:len(s.leaves):len(s.leaves)], s.short...) {
-			if l.name == name {
-				return l.text, true
-			}
-		}
+// leafOf returns the leaf and the form of a reference, or only the name of the
+// leaf if there is none. A form never has a quote in it, so that it is not a part
+// of a name.
+func (s *Set) leafOf(ref string) (l leaf, as string, ok bool) {
+	name := ref
+	if at := strings.LastIndex(ref, inForm); at >= 0 && !strings.Contains(ref[at:], `"`) {
+		name, as = ref[:at], ref[at+len(inForm):]
 	}
-	return "", false
+	if s == nil {
+		return leaf{name: name}, as, false
+	}
+	leaves := slices.Concat(s.leaves, s.short)
+	if i := slices.IndexFunc(leaves, func(l leaf) bool { return l.name == name }); i >= 0 {
+		return leaves[i], as, true
+	}
+	if i := slices.IndexFunc(leaves, func(l leaf) bool { return l.old == ref }); i >= 0 {
+		return leaves[i], "", true
+	}
+	if i := slices.IndexFunc(leaves, func(l leaf) bool { return l.old == name }); i >= 0 {
+		return leaves[i], as, true
+	}
+	return leaf{name: name}, as, false
 }

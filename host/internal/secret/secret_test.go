@@ -173,3 +173,52 @@ func TestUnsealNamesMissingSecret(t *testing.T) {
 		t.Errorf("err = %v", err)
 	}
 }
+
+func TestNamesThatLookAlikeAreDifferentReferences(t *testing.T) {
+	t.Parallel()
+	for name, given := range map[string]map[string]any{
+		"period":  {"mail.password": "AAAAsecret1", "mail": map[string]any{"password": "BBBBsecret2"}},
+		"bracket": {"k[0]": "AAAAsecret1", "k": []any{"BBBBsecret2"}},
+		"form":    {"x as json": "AAAA\nsecret1", "x": "BBBB\nsecret2"},
+		"quote":   {`x"] as json`: "AAAA\nsecret1", "x": "BBBB\nsecret2", `["x"]`: "CCCC\nsecret3"},
+		"control": {"x\x00": "AAAA\nsecret1", "x": "BBBB\nsecret2"},
+		"nested":  {"a": map[string]any{"b as json": "AAAA\nsecret1", "b": "BBBB\nsecret2"}},
+		"setting": {"settings": map[string]any{"llm": map[string]any{"api_key": "AAAAsecret1"}}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := New(given, map[string]any{"settings.llm.api_key": "HHHHsecret4"})
+			in := []any{"HHHHsecret4"}
+			for _, text := range []string{"AAAAsecret1", "BBBBsecret2", "AAAA\nsecret1", "BBBB\nsecret2", "CCCC\nsecret3"} {
+				in = append(in, text, inJSON(text), hex.EncodeToString([]byte(text)))
+			}
+			back, err := s.Unseal(s.Seal(in))
+			if diff := cmp.Diff(any(in), back); diff != "" || err != nil {
+				t.Error(diff, err)
+			}
+		})
+	}
+}
+
+func TestReferencesOfOldCheckpoints(t *testing.T) {
+	t.Parallel()
+	s := New(map[string]any{"mail.password": "se\ncret-1", "x as json": "se\ncret-2", "db": map[string]any{"p.q": "secret-3"}}, nil)
+	in := []any{"\x00smail.password\x00", "\x00smail.password as json\x00", "\x00sx as json\x00", "\x00sdb.p.q\x00"}
+	back, err := s.Unseal(in)
+	if diff := cmp.Diff(any([]any{"se\ncret-1", `se\ncret-1`, "se\ncret-2", "secret-3"}), back); diff != "" || err != nil {
+		t.Error(diff, err)
+	}
+}
+
+func TestGivenSecretNamesTheReference(t *testing.T) {
+	t.Parallel()
+	s := New(map[string]any{"tok": "sk-12345"}, map[string]any{"settings.llm.api_key": "sk-12345"})
+	if got := s.Seal("sk-12345"); got != "\x00stok\x00" {
+		t.Errorf("sealed: %q", got)
+	}
+	var none *Set
+	_, err := none.Unseal(New(map[string]any{"mail.password": "sk-12345"}, nil).Seal("sk-12345"))
+	if want := `the checkpoint refers to the secret ["mail.password"]; pass it with --secrets or --secrets-env as in the first run`; err == nil || err.Error() != want {
+		t.Errorf("got %v, want %s", err, want)
+	}
+}

@@ -7,11 +7,12 @@ package secret
 import (
 	"cmp"
 	"encoding/json"
-	"fmt"
 	"maps"
 	"slices"
+	"strconv"
 	"strings"
 
+	"github.com/the-edge-agent/tea/sdk/diag"
 	"github.com/the-edge-agent/tea/sdk/value"
 )
 
@@ -32,29 +33,50 @@ type Set struct {
 	references map[string]string
 }
 
-// leaf is one string among the secrets, with its path such as "db.password".
-type leaf struct{ name, text string }
+// leaf is one string among the secrets.
+type leaf struct {
+	// name is the path in the notation of templates, such as db.password or
+	// ["mail.password"]; no two leaves have the same.
+	name string
+	text string
+	// old is the name in checkpoints of tea before names were quoted.
+	old string
+	// hidden leaves come after those that a caller passes.
+	hidden bool
+}
+
+// settingsKey is the first name of hidden leaves. A secret of that name is
+// quoted.
+const settingsKey = "settings"
 
 // wholeOnly is the length below which a secret is masked only as a whole value:
 // "a" must not be masked in every word.
 const wholeOnly = 4
 
 // New returns the set of the secrets by name; values can be nested objects.
-// Hidden has further values to mask, by the path that checkpoints use for them;
-// they are not available to templates.
+// Hidden has further values to mask, by the path that checkpoints use for them,
+// which begins with settings; they are not available to templates.
 func New(values, hidden map[string]any) *Set {
 	if len(values)+len(hidden) == 0 {
 		return nil
 	}
 	s := &Set{values: values, numbers: map[string]bool{}, references: map[string]string{}}
-	s.collect("", values)
-	s.collect("", hidden)
+	for name, v := range values {
+		path := diag.Key("", name)
+		if name == settingsKey {
+			path = "[" + strconv.Quote(name) + "]"
+		}
+		s.collect(leaf{name: path, old: name}, v)
+	}
+	for path, v := range hidden {
+		s.collect(leaf{name: path, old: path, hidden: true}, v)
+	}
 	if len(s.leaves)+len(s.short) == 0 && len(values) == 0 {
 		return nil
 	}
 	// The longest first, so that its name is used if two have equal forms.
 	slices.SortFunc(s.leaves, func(a, b leaf) int {
-		return cmp.Or(cmp.Compare(len(b.text), len(a.text)), cmp.Compare(a.name, b.name))
+		return cmp.Or(cmp.Compare(len(b.text), len(a.text)), cmp.Compare(rank(a), rank(b)), cmp.Compare(a.name, b.name))
 	})
 	found, size := make([][]string, len(s.leaves)), 1
 	for i, l := range s.leaves {
@@ -78,39 +100,45 @@ func New(values, hidden map[string]any) *Set {
 	return s
 }
 
-func (s *Set) collect(path string, v any) {
+func rank(l leaf) int {
+	if l.hidden {
+		return 1
+	}
+	return 0
+}
+
+// collect adds the strings and numbers of v, whose path is that of l.
+func (s *Set) collect(l leaf, v any) {
 	switch v := v.(type) {
 	case string:
-		s.add(path, v)
+		s.add(l, v)
 		if len(v) >= wholeOnly && isDigits(v) { // can be converted to a number
 			s.numbers[v] = true
 		}
 	case int64, float64, json.Number:
 		if text := numberText(v); len(text) >= wholeOnly {
-			s.add(path, text)
+			s.add(l, text)
 			s.numbers[text] = true
 		}
 	case map[string]any:
 		for k, e := range v {
-			if path != "" {
-				k = path + "." + k
-			}
-			s.collect(k, e)
+			s.collect(leaf{name: diag.Key(l.name, k), old: l.old + "." + k, hidden: l.hidden}, e)
 		}
 	case []any:
 		for i, e := range v {
-			s.collect(fmt.Sprintf("%s[%d]", path, i), e)
+			s.collect(leaf{name: diag.Index(l.name, i), old: diag.Index(l.old, i), hidden: l.hidden}, e)
 		}
 	}
 }
 
-func (s *Set) add(path, text string) {
+func (s *Set) add(l leaf, text string) {
+	l.text = text
 	switch {
 	case text == "":
 	case len(text) < wholeOnly:
-		s.short = append(s.short, leaf{path, text})
+		s.short = append(s.short, l)
 	default:
-		s.leaves = append(s.leaves, leaf{path, text})
+		s.leaves = append(s.leaves, l)
 	}
 }
 
