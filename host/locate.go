@@ -1,6 +1,7 @@
 package host
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -8,6 +9,7 @@ import (
 	"strings"
 	"syscall"
 
+	"github.com/the-edge-agent/tea/host/internal/secret"
 	"github.com/the-edge-agent/tea/host/internal/spec"
 )
 
@@ -24,19 +26,41 @@ func (e *WorkflowNotFoundError) Error() string {
 	return fmt.Sprintf("run %s: its workflow is not at %s any more, and no file there, in the working directory or around the checkpoint directory has the same digest", e.RunID, e.File)
 }
 
+// LoadRunOptions configure [Host.LoadRun].
+type LoadRunOptions struct {
+	// File is the workflow file; "" searches for it.
+	File string
+	// Changed loads a changed file too.
+	Changed bool
+	// Config replaces the configuration that the run was loaded with, unless it
+	// is empty.
+	Config string
+	// Secrets are those of the run: its configuration can contain their values,
+	// which the checkpoint does not store.
+	Secrets map[string]any
+	// View leaves *** in place of secrets. Such a workflow is only good for
+	// looking at the run, not for [Workflow.Resume] and [Workflow.Fork].
+	View bool
+}
+
 // LoadRun loads the workflow of a run for [Workflow.Resume] and
-// [Workflow.Fork], with the overlays of the run.
+// [Workflow.Fork], with the overlays and the configuration of the run.
 //
 // A file that is named is loaded as it is. Otherwise it is the file that the
 // run began with; where that is gone or has changed, a file with the same digest
 // near it, in the working directory or around the checkpoint directory, for
 // instance because the directory was renamed. A changed file that is the only
-// one, or with changed set, is loaded too: Resume then decides.
+// one, or with Changed set, is loaded too: Resume then decides.
 //
-// The error is a [*WorkflowNotFoundError] or that of [Host.Load].
-func (h *Host) LoadRun(info *RunInfo, file string, changed bool) (*Workflow, error) {
-	if file != "" {
-		p := info.placesAt(file)
+// The error is a [*WorkflowNotFoundError], a [*ConfigSecretError] or that of
+// [Host.Load].
+func (h *Host) LoadRun(info *RunInfo, o LoadRunOptions) (*Workflow, error) {
+	info, err := info.configured(o)
+	if err != nil {
+		return nil, err
+	}
+	if o.File != "" {
+		p := info.placesAt(o.File)
 		if i := slices.IndexFunc(p, info.has); i > 0 {
 			p = p[i:]
 		}
@@ -44,7 +68,7 @@ func (h *Host) LoadRun(info *RunInfo, file string, changed bool) (*Workflow, err
 	}
 	recorded := info.recorded()
 	wf, err := h.Load(recorded.file, recorded.options)
-	if err == nil && (changed || wf.Digest() == info.Digest) {
+	if err == nil && (o.Changed || wf.Digest() == info.Digest) {
 		return wf, nil
 	}
 	_, gone := os.Stat(recorded.file)
@@ -64,6 +88,44 @@ func (h *Host) LoadRun(info *RunInfo, file string, changed bool) (*Workflow, err
 		return nil, &WorkflowNotFoundError{RunID: info.RunID, File: recorded.file}
 	}
 	return wf, err
+}
+
+// ConfigSecretError reports that the configuration of a run contains a secret,
+// which is missing now.
+type ConfigSecretError struct {
+	RunID string
+	// Secret is the name of the secret, or the path of the setting.
+	Secret string
+	// Setting reports that it is a setting, which no secret resolves.
+	Setting bool
+}
+
+// Error says how to pass the secret.
+func (e *ConfigSecretError) Error() string {
+	what, how := "secret "+e.Secret, "pass it with --secrets or --secrets-env, or pass"
+	if e.Setting {
+		what, how = "setting "+e.Secret, "pass"
+	}
+	return fmt.Sprintf("the configuration of run %s contains the %s, which the checkpoint does not store; %s -C as in the first run", e.RunID, what, how)
+}
+
+// configured returns i with the configuration to load.
+func (i *RunInfo) configured(o LoadRunOptions) (*RunInfo, error) {
+	out := *i
+	switch {
+	case o.Config != "":
+		out.Config = o.Config
+	case !o.View:
+		config, err := secret.New(o.Secrets, nil).Unseal(i.config)
+		if missing := (*secret.MissingError)(nil); errors.As(err, &missing) {
+			return nil, &ConfigSecretError{RunID: i.RunID, Secret: missing.Quoted(), Setting: missing.Setting()}
+		}
+		if err != nil {
+			return nil, fmt.Errorf("read the configuration of run %s: %w", i.RunID, err)
+		}
+		out.Config, _ = config.(string)
+	}
+	return &out, nil
 }
 
 // Has reports whether a file holds the workflow of the run.

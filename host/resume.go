@@ -174,10 +174,14 @@ type RunInfo struct {
 	// WorkflowFile is where the workflow was when the run began, and Digest
 	// what it was.
 	WorkflowFile, Digest string
-	// Overlays and Config are how the workflow was loaded.
+	// Overlays and Config are how the workflow was loaded. Config has *** in
+	// place of secrets.
 	Overlays []string
 	Config   string
 	Path     string
+
+	// config is Config with references to the secrets.
+	config string
 }
 
 // FindRun reads the beginning of a run's checkpoint: which workflow it needs.
@@ -203,6 +207,10 @@ func FindRun(dir, run string) (*RunInfo, error) {
 	if err != nil {
 		return nil, fmt.Errorf("read the start of run %s: %w", info.RunID, err)
 	}
-	info.Overlays, info.Config = origin.Overlays, origin.Config
+	shown, err := replay.OriginOf(veiled(contents.Records[:1])[0])
+	if err != nil {
+		return nil, fmt.Errorf("read the start of run %s: %w", info.RunID, err)
+	}
+	info.Overlays, info.Config, info.config = origin.Overlays, shown.Config, origin.Config
 	return info, nil
 }

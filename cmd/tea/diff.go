@@ -93,7 +93,7 @@ func (c *checkpointDiffCmd) state(a *app, h *host.Host, run, step string) (map[s
 	if err != nil {
 		return nil, err
 	}
-	wf, err := h.LoadRun(info, "", false)
+	wf, err := h.LoadRun(info, host.LoadRunOptions{View: true})
 	if gone := (*host.WorkflowNotFoundError)(nil); errors.As(err, &gone) {
 		err = fmt.Errorf("%w; use --records to compare the records", err)
 	}

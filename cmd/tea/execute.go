@@ -18,7 +18,7 @@ import (
 )
 
 type (
-	loader  func(h *host.Host) (*host.Workflow, error)
+	loader  func(h *host.Host, secrets map[string]any) (*host.Workflow, error)
 	starter func(ctx context.Context, wf *host.Workflow, o host.RunOptions) (*flow.Result, error)
 )
 
@@ -42,7 +42,7 @@ func (a *app) execute(f *runFlags, load loader, start starter) error {
 	if err := checkOutput(f.Output); err != nil {
 		return usageErrorf("--output: %w", err)
 	}
-	wf, err := load(h)
+	wf, err := load(h, o.Secrets)
 	if err != nil {
 		return err
 	}

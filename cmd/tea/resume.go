@@ -21,6 +21,7 @@ type resumeCmd struct {
 	Force       bool     `help:"Resume although the workflow has changed."`
 	Migrate     bool     `help:"Resume with a changed workflow if everything that the run used still exists."`
 	workflowFlag
+	configFlag
 	runFlags
 }
 
@@ -46,7 +47,7 @@ func (c *resumeCmd) Run(a *app) error {
 	if c.Workflow == "" && isWorkflowFile(c.RunID) {
 		c.Workflow = c.RunID
 	}
-	load := loadOf(dir.path, run, c.Workflow, c.Force || c.Migrate)
+	load := loadOf(dir.path, run, host.LoadRunOptions{File: c.Workflow, Changed: c.Force || c.Migrate, Config: c.Config})
 	return a.continueRun(&c.runFlags, dir.path, load, func(ctx context.Context, wf *host.Workflow, o host.RunOptions) (*flow.Result, error) {
 		o.Answers, o.RetryFailed, o.Force, o.Migrate = answers, c.RetryFailed, c.Force, c.Migrate
 		return wf.Resume(ctx, run, o)
@@ -84,15 +85,15 @@ func (a *app) continueRun(f *runFlags, dir string, load loader, start starter) e
 	})
 }
 
-// loadOf returns a loader for the workflow of a run: the named file, or what
-// the host finds. changed accepts a workflow that has changed.
-func loadOf(dir, run, file string, changed bool) loader {
-	return func(h *host.Host) (*host.Workflow, error) {
+// loadOf returns a loader for the workflow of a run.
+func loadOf(dir, run string, o host.LoadRunOptions) loader {
+	return func(h *host.Host, secrets map[string]any) (*host.Workflow, error) {
 		info, err := host.FindRun(dir, run)
 		if err != nil {
 			return nil, err
 		}
-		wf, err := h.LoadRun(info, file, changed)
+		o.Secrets = secrets
+		wf, err := h.LoadRun(info, o)
 		if gone := (*host.WorkflowNotFoundError)(nil); errors.As(err, &gone) {
 			return nil, &exitError{exitInvalid, fmt.Errorf("%w; name the file with --workflow FILE", err)}
 		}
@@ -218,6 +219,7 @@ type forkCmd struct {
 	RunID string `arg:"" name:"run" help:"Id of the run or the beginning of it, or the file of its checkpoint."`
 	At    string `required:"" placeholder:"STEP" help:"Number of the last record to copy, or path of the node after which the fork begins."`
 	workflowFlag
+	configFlag
 	runFlags
 }
 
@@ -231,7 +233,8 @@ func (c *forkCmd) Run(a *app) error {
 	if err != nil {
 		return noStep(err, dir, run)
 	}
-	err = a.continueRun(&c.runFlags, dir.path, loadOf(dir.path, run, c.Workflow, false), func(ctx context.Context, wf *host.Workflow, o host.RunOptions) (*flow.Result, error) {
+	load := loadOf(dir.path, run, host.LoadRunOptions{File: c.Workflow, Config: c.Config})
+	err = a.continueRun(&c.runFlags, dir.path, load, func(ctx context.Context, wf *host.Workflow, o host.RunOptions) (*flow.Result, error) {
 		return wf.Fork(ctx, run, at, o)
 	})
 	if errors.Is(err, host.ErrInputUnused) {

@@ -183,7 +183,7 @@ type runCmd struct {
 
 // Run runs the workflow.
 func (c *runCmd) Run(a *app) error {
-	return a.execute(&c.runFlags, func(h *host.Host) (*host.Workflow, error) {
+	return a.execute(&c.runFlags, func(h *host.Host, _ map[string]any) (*host.Workflow, error) {
 		return h.Load(c.File, c.loadOptions())
 	}, func(ctx context.Context, wf *host.Workflow, o host.RunOptions) (*flow.Result, error) {
 		return wf.Run(ctx, o)

@@ -9,8 +9,13 @@ import (
 
 // loadFlags change the workflow that is loaded.
 type loadFlags struct {
-	Config  string   `short:"C" placeholder:"JSON" help:"Merge this JSON over the workflow."`
+	configFlag
 	Overlay []string `short:"f" sep:"none" placeholder:"FILE" help:"Merge this file over the workflow (repeatable)."`
+}
+
+// configFlag is separate because tea resume has no overlays.
+type configFlag struct {
+	Config string `short:"C" placeholder:"JSON" help:"Merge this JSON over the workflow. On resume, it replaces that of the first run."`
 }
 
 func (f loadFlags) loadOptions() host.LoadOptions {
