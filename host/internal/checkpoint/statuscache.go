@@ -16,9 +16,9 @@ import (
 
 const (
 	// statusCacheName is the file in which [Store.GC], which runs whenever a run
-	// starts, remembers the status of each run. Reading the last record of each
-	// journal instead takes two to three times as long, with 3 system calls a
-	// file. The file may be missing, old or damaged.
+	// starts, stores the status of each run. Reading the last record of each
+	// journal instead takes five times as long among 1,000 runs (BenchmarkGC).
+	// The file can be missing, old or damaged.
 	statusCacheName = ".statuses"
 	// statusCacheTitle is its first line; another one is another format.
 	statusCacheTitle = "tea statuses 1"
