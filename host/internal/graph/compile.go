@@ -147,12 +147,12 @@ func (c *compiler) lookup(g *Graph, name spec.Text) Target {
 		c.diags.Errorf(diagcode.UnknownTarget, name.Pos, "name the node to go to", "START cannot be a target: a run begins there")
 		return Target{}
 	}
-	c.diags.Errorf(diagcode.UnknownTarget, name.Pos, meantNode(g, name.Value, spec.End), "unknown node %q", name.Value)
+	c.diags.Errorf(diagcode.UnknownTarget, name.Pos, nodeHint(g, name.Value, spec.End), "unknown node %q", name.Value)
 	return Target{}
 }
 
-// meantNode returns the hint for an unknown node name.
-func meantNode(g *Graph, name string, others ...string) string {
+// nodeHint returns the hint for an unknown node name.
+func nodeHint(g *Graph, name string, others ...string) string {
 	names := slices.Clone(others)
 	for _, n := range g.Nodes {
 		names = append(names, n.Name)
@@ -172,7 +172,7 @@ func (c *compiler) interrupts(g *Graph) {
 		for _, name := range names {
 			n := g.byName[name.Value]
 			if n == nil {
-				c.diags.Errorf(diagcode.UnknownInterrupt, name.Pos, meantNode(g, name.Value), "the interrupt names an unknown node %q", name.Value)
+				c.diags.Errorf(diagcode.UnknownInterrupt, name.Pos, nodeHint(g, name.Value), "the interrupt names an unknown node %q", name.Value)
 				continue
 			}
 			set(n)

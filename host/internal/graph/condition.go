@@ -48,8 +48,8 @@ func (c *Condition) Eval(ctx context.Context, scope expr.Scope, env script.Env) 
 // IsLua reports whether the expression is Lua.
 func (c *Condition) IsLua() bool { return c.chunk != nil }
 
-// condition compiles text, which may be nil or, where already reported,
-// missing.
+// condition compiles text, which can be nil, or missing if that is already
+// reported.
 func (c *compiler) condition(text *spec.Text, roots []string) *Condition {
 	if text == nil || text.Pos == (diag.Pos{}) {
 		return nil

@@ -22,8 +22,8 @@ type joiner struct {
 	inner map[*FanOut]map[*Node]bool
 	// marked are the nodes with fan_in: true.
 	marked []*Node
-	// behind caches behindEntries for the current fan-out.
-	behind map[*Node]*Node
+	// after caches nodeAfterEntries for the current fan-out.
+	after map[*Node]*Node
 	// joins are the fan-in nodes of the finished fan-outs; ending are the nodes
 	// in branches without one.
 	joins, ending map[*Node]bool
@@ -54,7 +54,7 @@ func (j *joiner) settle(r *Route, pos diag.Pos) {
 	}
 	j.settled[f] = true
 	j.settleInner(f)
-	j.behind = map[*Node]*Node{}
+	j.after = map[*Node]*Node{}
 	for _, b := range f.Branches {
 		j.closeBranch(f, b.Entry)
 	}
@@ -179,7 +179,7 @@ func (j *joiner) meeting(f *FanOut, n, entry *Node) *Node {
 	if f.Join != nil {
 		return f.Join
 	}
-	if m := j.markedBehind(f, n); m != nil {
+	if m := j.markedAfter(f, n); m != nil {
 		return m
 	}
 	next := n.following
@@ -188,16 +188,16 @@ func (j *joiner) meeting(f *FanOut, n, entry *Node) *Node {
 			"the branch that begins at %q ends at %q, since the node listed next belongs to another branch", entry.Name, n.Name)
 		return nil
 	}
-	if next = j.behindEntries(f, next); next == nil || j.isAround(next) {
+	if next = j.nodeAfterEntries(f, next); next == nil || j.isAround(next) {
 		return nil
 	}
 	return next
 }
 
-// behindEntries returns the first node from n on that is not an entry; nil at
+// nodeAfterEntries returns the first node from n on that is not an entry; nil at
 // the end of the list.
-func (j *joiner) behindEntries(f *FanOut, n *Node) *Node {
-	if found, ok := j.behind[n]; ok {
+func (j *joiner) nodeAfterEntries(f *FanOut, n *Node) *Node {
+	if found, ok := j.after[n]; ok {
 		return found
 	}
 	found := n
@@ -205,14 +205,14 @@ func (j *joiner) behindEntries(f *FanOut, n *Node) *Node {
 		found = found.following
 	}
 	for ; n != found; n = n.following {
-		j.behind[n] = found
+		j.after[n] = found
 	}
 	return found
 }
 
-// markedBehind returns the next marked node after n, or else the first one,
+// markedAfter returns the next marked node after n, or else the first one,
 // that branches can join at.
-func (j *joiner) markedBehind(f *FanOut, n *Node) (first *Node) {
+func (j *joiner) markedAfter(f *FanOut, n *Node) (first *Node) {
 	for _, m := range j.marked {
 		if m == n || !j.canJoin(f, m) {
 			continue

@@ -102,7 +102,7 @@ func (c *compiler) unknownNodes(g *Graph) {
 		if name := n.Path[0]; !known[name] {
 			hint := diag.Suggest(name, slices.Sorted(maps.Keys(known)))
 			if hint == "" {
-				hint = meantNode(g, name)
+				hint = nodeHint(g, name)
 			}
 			c.diags.Errorf(diagcode.UnknownName, n.Pos, hint, "unknown node %q", name)
 		}

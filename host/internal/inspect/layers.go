@@ -1,6 +1,6 @@
 package inspect
 
-// arrange assigns each box to a row and finds the way of each edge. If a
+// arrange assigns each box to a row and finds the path of each edge. If a
 // downward edge has a label, a row for labels follows the row of its node, so
 // that no line crosses a label.
 func (l *layout) arrange() {
@@ -55,7 +55,7 @@ func (l *layout) shownLabels() []string {
 // end is at the bottom.
 func (l *layout) levels(back map[int]bool) map[string]int {
 	level := map[string]int{}
-	// The longest way from the top; without back edges it ends.
+	// The longest path from the top, which is finite without back edges.
 	for changed := true; changed; {
 		changed = false
 		for i, e := range l.diagram.Edges {
@@ -71,7 +71,7 @@ func (l *layout) levels(back map[int]bool) map[string]int {
 	return level
 }
 
-// down returns the way to a box further down: a lane in each row between. The
+// down returns the path to a box further down: a lane in each row between. The
 // first one has the label.
 func (l *layout) down(from, to *box, label string) []*box {
 	way := []*box{from}
@@ -85,7 +85,7 @@ func (l *layout) down(from, to *box, label string) []*box {
 	return append(way, to)
 }
 
-// up returns the way back: out of the bottom, past the rows of both boxes and
+// up returns the path back: out of the bottom, past the rows of both boxes and
 // all rows between, and in at the top. The lane next to the first box has the
 // label.
 func (l *layout) up(from, to *box, label string) []*box {

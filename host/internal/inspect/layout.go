@@ -121,7 +121,7 @@ func (b *box) axis() int {
 
 func (b *box) middle() int { return b.x + b.axis() }
 
-// point is a place in the drawing.
+// point is a position in the drawing.
 type point struct{ x, y int }
 
 // curve connects two points and is vertical at both, for the number of pixels
@@ -134,7 +134,7 @@ type curve struct {
 // turn is the vertical extent of a curve where it turns back.
 const turn = gapLabel * 3 / 4
 
-// curves returns the parts of a way between the boxes that it passes.
+// curves returns the parts of a path between the boxes that it passes.
 func curves(way []*box) []curve {
 	up := way[0].row == way[1].row
 	var out []curve
@@ -162,7 +162,7 @@ func curves(way []*box) []curve {
 	return out
 }
 
-// pathData returns the SVG path of a way.
+// pathData returns a path in SVG syntax.
 func pathData(way []*box) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "M%d %d", way[0].middle(), way[0].y+way[0].h)

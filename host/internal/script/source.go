@@ -41,7 +41,7 @@ type Chunk struct {
 }
 
 // Compile compiles statements. The error is a [*SyntaxError]. A runtime
-// compiles equal texts once, whatever their places.
+// compiles equal texts once.
 func (rt *Runtime) Compile(src Source) (*Chunk, error) {
 	p, err := rt.program(src, false)
 	if err != nil {

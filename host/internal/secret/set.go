@@ -189,8 +189,8 @@ func (s *Set) find(text string, end ending) (regions []region, rest int) {
 	if end == toBeContinued {
 		c.text, length = c.text[:c.known], c.open
 	}
-	more, behind := scan(s.finder, c.text, end)
-	rest = min(rest, c.original(behind, length))
+	more, open := scan(s.finder, c.text, end)
+	rest = min(rest, c.original(open, length))
 	if len(more) == 0 {
 		return regions, rest
 	}

@@ -110,7 +110,7 @@ func (r *reading) report(key string, p jsonschema.Problem, diags *diag.List) {
 	switch {
 	case p.Kind == jsonschema.UnknownMember:
 		object := strings.TrimSuffix(path, diag.Key("x", p.Member)[1:])
-		diags.Errorf(diagcode.UnknownSetting, r.text.KeyPos(path), r.meant(object, p.Member), "settings.%s: unknown key %q", object, p.Member)
+		diags.Errorf(diagcode.UnknownSetting, r.text.KeyPos(path), r.keyHint(object, p.Member), "settings.%s: unknown key %q", object, p.Member)
 	case p.Kind == jsonschema.MissingMember:
 		diags.Errorf(diagcode.WrongSetting, r.text.ValuePos(path), "add it", "settings.%s needs the key %q", path, p.Member)
 	case r.variables[path]:
@@ -125,8 +125,8 @@ func (r *reading) report(key string, p jsonschema.Problem, diags *diag.List) {
 	}
 }
 
-// meant returns the hint for an unknown key.
-func (r *reading) meant(object, member string) string {
+// keyHint returns the hint for an unknown key.
+func (r *reading) keyHint(object, member string) string {
 	names := r.members[object]
 	if near := diag.Suggest(member, names); near != "" || len(names) == 0 {
 		return near

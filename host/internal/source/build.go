@@ -29,7 +29,7 @@ type builder struct {
 	full            bool
 }
 
-// step is one part of a path: a key, or an index where key is nil.
+// step is one part of a path: a key, or an index if key is nil.
 type step struct {
 	key   *Node
 	index int

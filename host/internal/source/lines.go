@@ -92,7 +92,7 @@ func (l *lines) locateText(y *yaml.Node, n *Node) {
 func (l *lines) compare(n *Node, quoted, block bool) {
 	row := l.line(n.TextLine)
 	rest := l.from(n.TextLine, n.TextColumn)
-	behind, same := bytes.CutPrefix(rest, []byte(n.Text))
+	after, same := bytes.CutPrefix(rest, []byte(n.Text))
 	switch {
 	case row == nil:
 	case !same:
@@ -105,8 +105,8 @@ func (l *lines) compare(n *Node, quoted, block bool) {
 			n.Quote = l.text[at-1]
 		}
 	case !quoted && !block:
-		trimmed := bytes.TrimLeft(behind, " \t")
-		n.Cut = len(trimmed) < len(behind) && bytes.HasPrefix(trimmed, []byte("#"))
+		trimmed := bytes.TrimLeft(after, " \t")
+		n.Cut = len(trimmed) < len(after) && bytes.HasPrefix(trimmed, []byte("#"))
 	}
 }
 

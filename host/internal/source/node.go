@@ -21,8 +21,8 @@ func (k Kind) String() string {
 	return [...]string{"nothing", "a boolean", "an integer", "a number", "a string", "a list", "a mapping"}[k]
 }
 
-// Node is one value of a document. Nodes are immutable and may be shared:
-// two aliases of one anchor are the same node.
+// Node is one value of a document. Nodes are immutable and can be shared: two
+// aliases of one anchor are the same node.
 type Node struct {
 	Kind Kind
 	// File, Line and Column are where the value begins, from 1.
@@ -33,7 +33,7 @@ type Node struct {
 	// Scalar is the value of a scalar in the value model; nil for a string,
 	// whose value is Text.
 	Scalar any
-	// TextLine and TextColumn are where a string's content begins, behind a
+	// TextLine and TextColumn are where a string's content begins, after a
 	// quote or at the first line of a block. Block marks a block scalar.
 	TextLine, TextColumn int
 	Block                bool

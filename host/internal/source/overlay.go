@@ -14,12 +14,12 @@ const deleteKey = "__delete__"
 // replaced; each value keeps the position in its own file.
 type Merger struct {
 	// Identity returns, for a top-level key, the identity of an element of its
-	// list: elements of equal identity merge, others are added at the end. Such
-	// a list may also be written as a mapping from identity to element; NameKey
-	// is the key of the identity in the list form.
+	// list: elements of equal identity merge, others are added at the end. Such a
+	// list can also be written as a mapping from identity to element; NameKey is
+	// the key of the identity in the list form.
 	Identity map[string]func(element *Node) string
 	NameKey  string
-	// Spelling gives the canonical spelling of a key inside those elements.
+	// Spelling returns the canonical spelling of a key inside those elements.
 	Spelling func(key string) string
 	// Deleted, if not nil, is called for each element of such a list that over
 	// removes.

@@ -30,7 +30,7 @@ func digest(w *Workflow, document []byte) string {
 func canonicalDocument(root *source.Node) []byte {
 	document, err := value.Encode(canonical(root))
 	if err != nil {
-		// The parser refuses what has no JSON form.
+		// The parser rejects values without a JSON form.
 		panic("encode the document: " + err.Error())
 	}
 	return document

@@ -15,12 +15,12 @@ import (
 // it belongs or what the author probably meant.
 func (c *checker) unknown(n, k *source.Node, path string, s *section) {
 	calls := s.find("uses") != nil && (n.Get("uses") != nil || n.Get("action") != nil)
-	c.errorf(diagcode.UnknownKey, k, path, c.meant(k.Text, s, calls), "unknown key %q in %s", k.Text, s.title)
+	c.errorf(diagcode.UnknownKey, k, path, c.keyHint(k.Text, s, calls), "unknown key %q in %s", k.Text, s.title)
 }
 
-// meant returns the hint for an unknown key; calls reports that n also calls an
+// keyHint returns the hint for an unknown key; calls reports that n also calls an
 // action.
-func (c *checker) meant(word string, s *section, calls bool) string {
+func (c *checker) keyHint(word string, s *section, calls bool) string {
 	for _, name := range []string{s.title + "." + word, s.kind() + "." + word, word} {
 		if hint, ok := otherNames[name]; ok {
 			return hint

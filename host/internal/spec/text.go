@@ -55,9 +55,9 @@ func (t Text) At(line, column int) diag.Pos {
 func (t Text) offset(line, column int) int {
 	offset := 0
 	for rest := t.Value; line > 1; line-- {
-		row, behind, _ := strings.Cut(rest, "\n")
+		row, after, _ := strings.Cut(rest, "\n")
 		offset += utf8.RuneCountInString(row) + 1
-		rest = behind
+		rest = after
 	}
 	return offset + max(column, 1) - 1
 }

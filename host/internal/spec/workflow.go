@@ -105,7 +105,7 @@ const (
 type Import struct {
 	diag.Pos
 	Kind ImportKind
-	// Name is the path as it is written, the builtin set or the plugin.
+	// Name is the path as written, the builtin set or the plugin.
 	Name string
 	// Path is the file of a path import.
 	Path string
@@ -122,7 +122,7 @@ type Config struct {
 	InterruptBefore, InterruptAfter []Text
 	MaxSteps, MaxItems              int
 	Timeout                         time.Duration
-	// MaxConcurrency bounds the branches that run at once; 0 = no bound given.
+	// MaxConcurrency bounds the branches that run concurrently; 0 = no bound given.
 	MaxConcurrency int
 	Parallel       *Parallel
 }
@@ -137,7 +137,7 @@ const DefaultMaxItems = 100_000
 // with them its memory, where nothing else does.
 const DefaultMapConcurrency = 64
 
-// Budget holds the limits for one run; 0 = no limit.
+// Budget has the limits of one run; 0 = no limit.
 type Budget struct {
 	Steps     int
 	Duration  time.Duration

@@ -177,7 +177,7 @@ func TestFilterRefusesBadPredicates(t *testing.T) {
 		{params{"field": "a[0", "op": "exists"}, "number in the brackets"},
 		{params{"field": "a[0]b", "op": "exists"}, "after a bracket"},
 		{params{"field": 1, "op": "exists"}, "field must be a string"},
-		{"a > 1", "want {field, op, value}"},
+		{"a > 1", "expected {field, op, value}"},
 	} {
 		if e := c.Fails(tea.ValidationError, "data.filter", params{"data": list{}, "predicate": test.predicate}); !strings.Contains(e.Message, test.want) {
 			t.Errorf("%v: %v, want %q in it", test.predicate, e, test.want)

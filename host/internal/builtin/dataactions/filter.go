@@ -49,7 +49,7 @@ func conditionsOf(predicate any) ([]condition, error) {
 func conditionOf(v any) (condition, error) {
 	m, ok := v.(map[string]any)
 	if !ok {
-		return condition{}, &fault{"want {field, op, value}, got " + value.TypeName(v)}
+		return condition{}, &fault{"expected {field, op, value}, got " + value.TypeName(v)}
 	}
 	members := []string{"field", "op", "value"}
 	for name := range m {

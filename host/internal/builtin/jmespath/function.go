@@ -10,7 +10,7 @@ import (
 	"github.com/the-edge-agent/tea/sdk/value"
 )
 
-// kind is a type that a function's argument may have.
+// kind is a type of a function's argument.
 type kind string
 
 const (

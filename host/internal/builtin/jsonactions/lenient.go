@@ -45,7 +45,7 @@ func stringEnd(text []byte, start int) int {
 // other byte keeps its offset.
 func plain(text []byte) []byte {
 	out := bytes.Clone(text)
-	comma := -1 // the last comma with only white space behind it
+	comma := -1 // the last comma with only white space after it
 	for s := (scanner{text: out}); s.next(); {
 		switch c := out[s.pos]; {
 		case c == '/' && s.pos+1 < len(out) && (out[s.pos+1] == '/' || out[s.pos+1] == '*'):

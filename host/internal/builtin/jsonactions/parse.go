@@ -60,7 +60,7 @@ func decode(text, body []byte, offset int) (any, error) {
 		// The offset includes the wrong byte.
 		return nil, faultAt(text, offset+int(syntax.Offset)-1, syntax.Error())
 	case errors.Is(err, io.EOF):
-		return nil, faultAt(text, len(text), "there is no value")
+		return nil, faultAt(text, len(text), "the text has no value")
 	case errors.Is(err, io.ErrUnexpectedEOF):
 		return nil, faultAt(text, len(text), "the text ends in the middle of a value")
 	}
