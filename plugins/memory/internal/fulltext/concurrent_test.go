@@ -3,6 +3,7 @@ package fulltext
 import (
 	"context"
 	"fmt"
+	"os"
 	"sync"
 	"testing"
 )
@@ -85,5 +86,51 @@ func TestSearchesSeeOneMomentWhileEverythingChanges(t *testing.T) {
 	settle(t, x)
 	if s := x.Stats(); s.Documents != docs || s.Watermark != seq || s.Segments > 3*mergeWidth {
 		t.Errorf("in the end %+v", s)
+	}
+}
+
+// TestAReadOnlyIndexTakesChangesAndLeavesTheDirectory changes more than would
+// be flushed, and drops a corrupt state.
+func TestAReadOnlyIndexTakesChangesAndLeavesTheDirectory(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	x := mustOpen(t, dir, "")
+	put(t, x, "valve", "pump")
+	if err := x.Close(); err != nil {
+		t.Fatal(err)
+	}
+	before, err := os.ReadDir(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	x, err = Open(dir, Options{ReadOnly: true, MemoryBytes: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for id := range int64(50) {
+		if err := x.Put(Document{ID: id + 2, Seq: id + 10, Fields: []Field{{Text: "valve"}}}); err != nil {
+			t.Fatal(err)
+		}
+		if err := x.Flush(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if got := found(t, x, "valve"); len(got) != 51 {
+		t.Errorf("found %v", got)
+	}
+	if err := x.Reset(); err != nil || x.Len() != 0 {
+		t.Errorf("%d documents after Reset: %v", x.Len(), err)
+	}
+	if err := x.Close(); err != nil {
+		t.Fatal(err)
+	}
+	after, err := os.ReadDir(dir)
+	if err != nil || len(after) != len(before) {
+		t.Errorf("the directory has %v, had %v: %v", after, before, err)
+	}
+	x = mustOpen(t, dir, "")
+	defer x.Close()
+	if got := found(t, x, "valve pump"); len(got) != 2 || x.Lost() != nil {
+		t.Errorf("found %v afterwards: %v", got, x.Lost())
 	}
 }

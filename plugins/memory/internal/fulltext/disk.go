@@ -1,25 +1,22 @@
 package fulltext
 
 import (
-	"bytes"
 	"errors"
 	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
-	"sync"
 )
 
-// disk is what the index does with its directory. Tests let a step fail or
-// copy the directory between two steps.
+// disk is the index's directory. In tests, a step can fail, and the directory be
+// copied between two steps.
 type disk interface {
-	// create makes an empty file.
 	create(name string) (fileWriter, error)
-	// open opens a file and tells its size.
+	// open opens a file and returns its size.
 	open(name string) (fileReader, int64, error)
 	rename(from, to string) error
 	remove(name string) error
-	// sync makes renames last.
+	// sync makes renames durable.
 	sync() error
 	list() ([]string, error)
 }
@@ -50,7 +47,7 @@ func (d osDisk) open(name string) (fileReader, int64, error) {
 	}
 	if !info.Mode().IsRegular() {
 		file.Close()
-		return nil, 0, corrupt("%s is no file", name)
+		return nil, 0, corrupt("%s is not a file", name)
 	}
 	return file, info.Size(), nil
 }
@@ -85,66 +82,17 @@ func (d osDisk) list() ([]string, error) {
 	return names, err
 }
 
-// overlay is a directory that is only read. What the index writes stays in
-// memory.
-type overlay struct {
-	osDisk
+// readOnly is a directory that stays as it is. The index writes nothing to it.
+type readOnly struct{ osDisk }
 
-	mu    sync.Mutex
-	files map[string]*memoryFile // nil for one that was removed
-}
+func (readOnly) remove(string) error { return nil }
 
-// memoryFile is a file of an overlay. It is not written any more once it is read.
-type memoryFile struct{ bytes.Buffer }
+func (readOnly) sync() error { return nil }
 
-func (f *memoryFile) Sync() error  { return nil }
-func (f *memoryFile) Close() error { return nil }
+// list returns nothing: what an interrupted flush has left stays.
+func (readOnly) list() ([]string, error) { return nil, nil }
 
-func (o *overlay) create(name string) (fileWriter, error) {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	file := &memoryFile{}
-	o.files[name] = file
-	return file, nil
-}
-
-func (o *overlay) open(name string) (fileReader, int64, error) {
-	o.mu.Lock()
-	file, ours := o.files[name]
-	o.mu.Unlock()
-	switch {
-	case !ours:
-		return o.osDisk.open(name)
-	case file == nil:
-		return nil, 0, fs.ErrNotExist
-	}
-	return struct {
-		io.ReaderAt
-		io.Closer
-	}{bytes.NewReader(file.Bytes()), file}, int64(file.Len()), nil
-}
-
-func (o *overlay) rename(from, to string) error {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	o.files[to] = o.files[from] // the index renames what it has created
-	delete(o.files, from)
-	return nil
-}
-
-func (o *overlay) remove(name string) error {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	o.files[name] = nil
-	return nil
-}
-
-func (o *overlay) sync() error { return nil }
-
-// list lists nothing: what an interrupted flush has left stays.
-func (o *overlay) list() ([]string, error) { return nil, nil }
-
-// writeFile makes a file that is there whole or not at all.
+// writeFile creates a file atomically.
 func writeFile(d disk, name string, write func(io.Writer) error) error {
 	temp := name + ".tmp"
 	file, err := d.create(temp)

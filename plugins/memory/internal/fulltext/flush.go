@@ -82,7 +82,7 @@ func (x *Index) noteCorruption(err error) {
 // flush makes the part in memory a segment and writes the manifest. The caller
 // holds x.writer.
 func (x *Index) flush() error {
-	if x.seq == x.watermark && !x.stale {
+	if _, ok := x.disk.(readOnly); ok || x.seq == x.watermark && !x.stale {
 		return nil
 	}
 	fresh, err := x.writeSegment([]source{{part: &x.mem.part, dead: x.mem.dead}})

@@ -18,8 +18,8 @@ type Options struct {
 	// MemoryBytes is about how much the part in memory may take before Put
 	// flushes it; 0 means 8 MiB.
 	MemoryBytes int
-	// ReadOnly leaves the directory as it is. What is put into the index is lost
-	// when it is closed.
+	// ReadOnly leaves the directory as it is. What is put into the index stays in
+	// memory and is lost when it is closed.
 	ReadOnly bool
 }
 
@@ -84,7 +84,7 @@ type Index struct {
 // that the options are not valid or the directory cannot be written.
 func Open(dir string, o Options) (*Index, error) {
 	if o.ReadOnly {
-		return open(dir, &overlay{osDisk: osDisk{dir}, files: map[string]*memoryFile{}}, o)
+		return open(dir, readOnly{osDisk{dir}}, o)
 	}
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return nil, fmt.Errorf("make the index's directory: %w", err)

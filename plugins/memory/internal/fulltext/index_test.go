@@ -149,7 +149,7 @@ func TestChangesShowAtOnce(t *testing.T) {
 func TestLanguages(t *testing.T) {
 	t.Parallel()
 	_, err := Open(t.TempDir(), Options{Language: "klingon"})
-	if err == nil || !strings.Contains(err.Error(), `"klingon" is not known; known are arabic, danish,`) {
+	if err == nil || !strings.Contains(err.Error(), `"klingon" is not supported; use one of arabic, danish,`) {
 		t.Errorf("Open: %v", err)
 	}
 	for language, c := range map[string]struct{ text, query, stop string }{

@@ -39,7 +39,7 @@ const DefaultLanguage = "english"
 // stemming. An index of another version is rebuilt.
 const analysisVersion = 3
 
-// analysisName identifies how words are made, including the Unicode tables.
+// analysisName identifies the analysis of words, including the Unicode tables.
 func analysisName() string {
 	return fmt.Sprintf("%d/unicode-%s/norm-%s", analysisVersion, unicode.Version, norm.Version)
 }
@@ -69,7 +69,7 @@ func Languages() []string {
 //go:embed stopwords.txt
 var stopWordText string
 
-// language knows the stop words and stems of one language. It is immutable.
+// language has the stop words and the stemmer of one language. It is immutable.
 type language struct {
 	name  string
 	stop  map[string]struct{}
@@ -83,7 +83,7 @@ func newLanguage(name string) (*language, error) {
 	}
 	stems, ok := stemmers()[name]
 	if !ok {
-		return nil, fmt.Errorf("the language %q is not known; known are %s", name, strings.Join(Languages(), ", "))
+		return nil, fmt.Errorf("the language %q is not supported; use one of %s", name, strings.Join(Languages(), ", "))
 	}
 	l := &language{name: name, stems: stems, stop: map[string]struct{}{}}
 	list := name
@@ -184,17 +184,8 @@ func (l *language) plainStem(folded string) string {
 // as the stemmer expects them.
 var respellings = map[string][][2]string{
 	"portuguese": {
-		{"coes", "ções"},
-		{"cao", "ção"},
-		{"oes", "ões"},
-		{"aos", "ãos"},
-		{"ao", "ão"},
-		{"encias", "ências"},
-		{"encia", "ência"},
-		{"aveis", "áveis"},
-		{"avel", "ável"},
-		{"iveis", "íveis"},
-		{"ivel", "ível"},
+		{"coes", "ções"}, {"cao", "ção"}, {"oes", "ões"}, {"aos", "ãos"}, {"ao", "ão"}, {"encias", "ências"},
+		{"encia", "ência"}, {"aveis", "áveis"}, {"avel", "ável"}, {"iveis", "íveis"}, {"ivel", "ível"},
 	},
 	"spanish": {{"cion", "ción"}, {"logias", "logías"}, {"logia", "logía"}},
 }
@@ -203,34 +194,10 @@ var respellings = map[string][][2]string{
 // Of -el, -il and -eis only the l remains: the plural does not show the vowel.
 var plurals = map[string][][2]string{
 	"portuguese": {
-		{"ões", "ão"},
-		{"ães", "ão"},
-		{"ãos", "ão"},
-		{"eses", "ês"},
-		{"ês", "ês"},
-		{"áveis", "ável"},
-		{"ável", "ável"},
-		{"íveis", "ível"},
-		{"ível", "ível"},
-		{"ais", "al"},
-		{"óis", "ol"},
-		{"uis", "ul"},
-		{"éis", "l"},
-		{"eis", "l"},
-		{"is", "l"},
-		{"el", "l"},
-		{"il", "l"},
-		{"ns", "m"},
-		{"res", "r"},
-		{"zes", "z"},
-		{"as", "a"},
-		{"ás", "á"},
-		{"ãs", "ã"},
-		{"es", "e"},
-		{"és", "é"},
-		{"os", "o"},
-		{"ós", "ó"},
-		{"us", "us"},
+		{"ões", "ão"}, {"ães", "ão"}, {"ãos", "ão"}, {"eses", "ês"}, {"ês", "ês"}, {"áveis", "ável"},
+		{"ável", "ável"}, {"íveis", "ível"}, {"ível", "ível"}, {"ais", "al"}, {"óis", "ol"}, {"uis", "ul"},
+		{"éis", "l"}, {"eis", "l"}, {"is", "l"}, {"el", "l"}, {"il", "l"}, {"ns", "m"}, {"res", "r"}, {"zes", "z"},
+		{"as", "a"}, {"ás", "á"}, {"ãs", "ã"}, {"es", "e"}, {"és", "é"}, {"os", "o"}, {"ós", "ó"}, {"us", "us"},
 	},
 	"spanish": {{"ces", "z"}},
 }
@@ -246,7 +213,7 @@ func ending(text string, endings [][2]string) string {
 }
 
 // respell restores accents in a word that was typed without them, where the
-// language leaves little doubt.
+// ending makes them likely.
 func (l *language) respell(folded string) string {
 	if l.name == "german" {
 		return respellGerman(folded)
@@ -279,8 +246,8 @@ func respellGerman(folded string) string {
 	return b.String()
 }
 
-// stemOf returns the stem of a word. Words with digits or symbols and pairs of
-// characters are their own stems.
+// stemOf returns the stem of a word. A word with digits or symbols and a pair of
+// characters is its own stem.
 func (l *language) stemOf(text string) (stem string) {
 	if l.stems == nil {
 		return text
@@ -291,10 +258,10 @@ func (l *language) stemOf(text string) (stem string) {
 		}
 	}
 	text = ending(text, plurals[l.name])
-	if l.name == "romanian" { // the stemmer knows the letters with cedillas only
+	if l.name == "romanian" { // the stemmer has the letters with cedillas only
 		text = strings.NewReplacer("ș", "ş", "ț", "ţ").Replace(text)
 	}
-	// The stemmers are generated code and see hostile words here.
+	// The stemmers are generated code and can panic on unusual words.
 	defer func() {
 		if recover() != nil {
 			stem = text
