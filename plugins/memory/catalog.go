@@ -12,31 +12,31 @@ import (
 
 func catalogActions() []tea.Action {
 	return []tea.Action{
-		tea.NewMethod("catalog.register_table", "Writes down what a table is, or changes that.", writes((*Memory).CatalogRegisterTable), tea.Idempotent()),
+		tea.NewMethod("catalog.register_table", "Adds or replaces the entry of a table.", writes((*Memory).CatalogRegisterTable), tea.Idempotent()),
 		tea.NewMethod("catalog.get_table", "Describes a table.", (*Memory).CatalogGetTable, tea.Idempotent()),
 		tea.NewMethod("catalog.list_tables", "Lists tables by their names.", (*Memory).CatalogListTables, tea.Idempotent()),
-		tea.NewMethod("catalog.track_file", "Writes down which files a table has.", writes((*Memory).CatalogTrackFile), tea.Idempotent()),
-		tea.NewMethod("catalog.untrack_file", "Takes a file out of a table; the file itself stays.", writes((*Memory).CatalogUntrackFile), tea.Idempotent()),
+		tea.NewMethod("catalog.track_file", "Adds or replaces files of a table.", writes((*Memory).CatalogTrackFile), tea.Idempotent()),
+		tea.NewMethod("catalog.untrack_file", "Removes a file from a table; the file itself is not deleted.", writes((*Memory).CatalogUntrackFile), tea.Idempotent()),
 		tea.NewMethod("catalog.get_file", "Describes a file of a table.", (*Memory).CatalogGetFile, tea.Idempotent()),
 		tea.NewMethod("catalog.list_files", "Lists the files of a table by their paths.", (*Memory).CatalogListFiles, tea.Idempotent()),
-		tea.NewMethod("catalog.create_snapshot", "Writes down which files a table has now.", writes((*Memory).CatalogCreateSnapshot), tea.Idempotent()),
-		tea.NewMethod("catalog.get_latest_snapshot", "Gives the last snapshot of a table.", (*Memory).CatalogGetLatestSnapshot, tea.Idempotent()),
+		tea.NewMethod("catalog.create_snapshot", "Stores the list of the files that a table has now.", writes((*Memory).CatalogCreateSnapshot), tea.Idempotent()),
+		tea.NewMethod("catalog.get_latest_snapshot", "Returns the last snapshot of a table.", (*Memory).CatalogGetLatestSnapshot, tea.Idempotent()),
 		tea.NewMethod("catalog.list_snapshots", "Lists the snapshots of a table, the last one first.", (*Memory).CatalogListSnapshots, tea.Idempotent()),
-		tea.NewMethod("catalog.get_changed_files", "Says which files of a table were added, changed and removed.", (*Memory).CatalogGetChangedFiles, tea.Idempotent()),
+		tea.NewMethod("catalog.get_changed_files", "Compares the files of a table: which were added, changed and removed.", (*Memory).CatalogGetChangedFiles, tea.Idempotent()),
 	}
 }
 
 // TableView is a table as the catalog shows it.
 type TableView struct {
-	Table       string          `json:"table" doc:"its name"`
+	Table       string          `json:"table" doc:"name of the table"`
 	Description string          `json:"description"`
-	Format      string          `json:"format" doc:"what its files are, such as parquet or csv"`
-	Location    string          `json:"location" doc:"where its files are"`
-	Schema      json.RawMessage `json:"schema" doc:"its columns as they were given; null where they were not"`
+	Format      string          `json:"format" doc:"format of its files, such as parquet or csv"`
+	Location    string          `json:"location" doc:"location of its files"`
+	Schema      json.RawMessage `json:"schema" doc:"columns as they were registered; null if there are none"`
 	PrimaryKey  []string        `json:"primary_key"`
 	PartitionBy []string        `json:"partition_by"`
-	Metadata    json.RawMessage `json:"metadata" doc:"null where there is none"`
-	Managed     bool            `json:"managed" doc:"it is a table of data.create_table, which keeps its files and snapshots itself"`
+	Metadata    json.RawMessage `json:"metadata" doc:"null if there is none"`
+	Managed     bool            `json:"managed" doc:"true for a table of data.create_table, whose files and snapshots the data.* actions manage"`
 	CreatedAt   string          `json:"created_at"`
 	UpdatedAt   string          `json:"updated_at"`
 }
@@ -50,20 +50,20 @@ func tableView(t catalog.Table) TableView {
 
 // CatalogRegisterTableParams are the parameters of catalog.register_table.
 type CatalogRegisterTableParams struct {
-	Name        string          `json:"name" minLength:"1" doc:"letters, digits and _.-; upper and lower case are the same"`
+	Name        string          `json:"name" minLength:"1" doc:"letters, digits and _.-; not case-sensitive"`
 	Description string          `json:"description,omitempty" maxLength:"2000"`
-	Format      string          `json:"format,omitempty" maxLength:"100" doc:"what its files are, such as parquet or csv"`
-	Location    string          `json:"location,omitempty" maxLength:"1024" doc:"where its files are"`
-	Schema      json.RawMessage `json:"schema,omitempty" doc:"its columns, in any form"`
-	PrimaryKey  keyNames        `json:"primary_key,omitempty" doc:"a column or a list of them"`
-	PartitionBy keyNames        `json:"partition_by,omitempty" doc:"a column or a list of them"`
-	Metadata    json.RawMessage `json:"metadata,omitempty" doc:"an object"`
+	Format      string          `json:"format,omitempty" maxLength:"100" doc:"format of its files, such as parquet or csv"`
+	Location    string          `json:"location,omitempty" maxLength:"1024" doc:"location of its files"`
+	Schema      json.RawMessage `json:"schema,omitempty" doc:"columns, in any form"`
+	PrimaryKey  keyNames        `json:"primary_key,omitempty" doc:"a column or a list of columns"`
+	PartitionBy keyNames        `json:"partition_by,omitempty" doc:"a column or a list of columns"`
+	Metadata    json.RawMessage `json:"metadata,omitempty" doc:"any object"`
 }
 
 // CatalogRegisterTableResult is the result of catalog.register_table.
 type CatalogRegisterTableResult struct {
 	Success bool `json:"success"`
-	Created bool `json:"created" doc:"false: it was there, and its entry was replaced"`
+	Created bool `json:"created" doc:"false if the entry existed and was replaced"`
 	TableView
 }
 
@@ -100,17 +100,17 @@ func (m *Memory) CatalogGetTable(ctx context.Context, _ *tea.Request, p CatalogT
 
 // CatalogListTablesParams are the parameters of catalog.list_tables.
 type CatalogListTablesParams struct {
-	Prefix string `json:"prefix,omitempty" doc:"what the names begin with"`
+	Prefix string `json:"prefix,omitempty" doc:"beginning of the names"`
 	Limit  int    `json:"limit,omitempty" default:"100" minimum:"1" maximum:"1000"`
-	Cursor string `json:"cursor,omitempty" doc:"next_cursor of the page before"`
+	Cursor string `json:"cursor,omitempty" doc:"next_cursor of the previous page"`
 }
 
 // CatalogListTablesResult is the result of catalog.list_tables.
 type CatalogListTablesResult struct {
 	Success    bool        `json:"success"`
-	Tables     []TableView `json:"tables" doc:"in the order of their names"`
-	Count      int         `json:"count" doc:"of this page"`
-	Total      int         `json:"total" doc:"of all pages"`
+	Tables     []TableView `json:"tables" doc:"ordered by name"`
+	Count      int         `json:"count" doc:"number on this page"`
+	Total      int         `json:"total" doc:"number on all pages"`
 	NextCursor string      `json:"next_cursor" doc:"empty on the last page"`
 }
 

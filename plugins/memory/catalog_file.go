@@ -15,13 +15,13 @@ import (
 type TrackedView struct {
 	Table       string          `json:"table"`
 	Path        string          `json:"path"`
-	ContentHash string          `json:"content_hash" doc:"empty where it was not given"`
+	ContentHash string          `json:"content_hash" doc:"empty if it was not given"`
 	Size        int64           `json:"size" doc:"in bytes"`
 	RowCount    int64           `json:"row_count"`
 	Format      string          `json:"format"`
-	Schema      json.RawMessage `json:"schema" doc:"null where it was not given"`
-	Partition   json.RawMessage `json:"partition" doc:"values of the columns by which the table is partitioned; null where there are none"`
-	Metadata    json.RawMessage `json:"metadata" doc:"null where there is none"`
+	Schema      json.RawMessage `json:"schema" doc:"null if it was not given"`
+	Partition   json.RawMessage `json:"partition" doc:"values of the partition columns; null if there are none"`
+	Metadata    json.RawMessage `json:"metadata" doc:"null if there is none"`
 	TrackedAt   string          `json:"tracked_at"`
 }
 
@@ -34,14 +34,14 @@ func trackedView(f catalog.File) TrackedView {
 
 // TrackedFile describes a file to be tracked.
 type TrackedFile struct {
-	Path        string          `json:"path,omitempty" doc:"its name: a path, a URL, anything that is its own"`
-	ContentHash string          `json:"content_hash,omitempty" maxLength:"200" doc:"hash of the content; where it differs the file has changed"`
+	Path        string          `json:"path,omitempty" doc:"unique name: a path, a URL or any text"`
+	ContentHash string          `json:"content_hash,omitempty" maxLength:"200" doc:"hash of the content; a different one means that the file has changed"`
 	Size        int64           `json:"size,omitempty" minimum:"0" doc:"in bytes"`
 	RowCount    int64           `json:"row_count,omitempty" minimum:"0"`
 	Format      string          `json:"format,omitempty" maxLength:"100"`
 	Schema      json.RawMessage `json:"schema,omitempty"`
-	Partition   json.RawMessage `json:"partition,omitempty" doc:"an object: values of the columns by which the table is partitioned"`
-	Metadata    json.RawMessage `json:"metadata,omitempty" doc:"an object"`
+	Partition   json.RawMessage `json:"partition,omitempty" doc:"object with the values of the partition columns"`
+	Metadata    json.RawMessage `json:"metadata,omitempty" doc:"any object"`
 }
 
 // CatalogTrackFileParams are the parameters of catalog.track_file: one file, or
@@ -49,20 +49,20 @@ type TrackedFile struct {
 type CatalogTrackFileParams struct {
 	Table string `json:"table" minLength:"1"`
 	TrackedFile
-	Files []TrackedFile `json:"files,omitempty" doc:"many files at once instead of path; all are tracked or none"`
+	Files []TrackedFile `json:"files,omitempty" doc:"several files, instead of path; they are tracked atomically"`
 }
 
 // CatalogTracked says what became of a file.
 type CatalogTracked struct {
 	Path   string `json:"path"`
-	Status string `json:"status" enum:"added,changed,unchanged" doc:"added: it is new in the table"`
+	Status string `json:"status" enum:"added,changed,unchanged" doc:"added if the table did not have the file"`
 }
 
 // CatalogTrackFileResult is the result of catalog.track_file.
 type CatalogTrackFileResult struct {
 	Success   bool             `json:"success"`
 	Table     string           `json:"table"`
-	Files     []CatalogTracked `json:"files" doc:"in the order in which they were given"`
+	Files     []CatalogTracked `json:"files" doc:"in the order of the parameters"`
 	Count     int              `json:"count"`
 	Added     int              `json:"added"`
 	Changed   int              `json:"changed"`
@@ -110,7 +110,7 @@ type CatalogFileParams struct {
 // CatalogUntrackFileResult is the result of catalog.untrack_file.
 type CatalogUntrackFileResult struct {
 	Success bool   `json:"success"`
-	Removed bool   `json:"removed" doc:"false: the table had no such file"`
+	Removed bool   `json:"removed" doc:"false if the table did not have the file"`
 	Table   string `json:"table"`
 	Path    string `json:"path"`
 }
@@ -142,19 +142,19 @@ func (m *Memory) CatalogGetFile(ctx context.Context, _ *tea.Request, p CatalogFi
 // CatalogListFilesParams are the parameters of catalog.list_files.
 type CatalogListFilesParams struct {
 	Table     string         `json:"table" minLength:"1"`
-	Prefix    string         `json:"prefix,omitempty" doc:"what the paths begin with"`
-	Partition map[string]any `json:"partition,omitempty" doc:"values that the files' partition must have"`
+	Prefix    string         `json:"prefix,omitempty" doc:"beginning of the paths"`
+	Partition map[string]any `json:"partition,omitempty" doc:"values that the partition of a file must contain"`
 	Limit     int            `json:"limit,omitempty" default:"100" minimum:"1" maximum:"1000"`
-	Cursor    string         `json:"cursor,omitempty" doc:"next_cursor of the page before"`
+	Cursor    string         `json:"cursor,omitempty" doc:"next_cursor of the previous page"`
 }
 
 // CatalogListFilesResult is the result of catalog.list_files.
 type CatalogListFilesResult struct {
 	Success    bool          `json:"success"`
 	Table      string        `json:"table"`
-	Files      []TrackedView `json:"files" doc:"in the order of their paths"`
-	Count      int           `json:"count" doc:"of this page"`
-	Total      int           `json:"total" doc:"of all pages"`
+	Files      []TrackedView `json:"files" doc:"ordered by path"`
+	Count      int           `json:"count" doc:"number on this page"`
+	Total      int           `json:"total" doc:"number on all pages"`
 	NextCursor string        `json:"next_cursor" doc:"empty on the last page"`
 }
 

@@ -30,13 +30,13 @@ func snapshotFiles(files []catalog.FileRef) []SnapshotFile {
 type SnapshotSummary struct {
 	SnapshotID  string          `json:"snapshot_id"`
 	Table       string          `json:"table"`
-	Number      int64           `json:"number" doc:"counts the table's snapshots from 1"`
-	ParentID    string          `json:"parent_id" doc:"the snapshot before; empty for the first"`
+	Number      int64           `json:"number" doc:"number of the snapshot, from 1"`
+	ParentID    string          `json:"parent_id" doc:"previous snapshot; empty for the first one"`
 	Description string          `json:"description"`
 	FileCount   int             `json:"file_count"`
 	Size        int64           `json:"size" doc:"of all files, in bytes"`
 	RowCount    int64           `json:"row_count" doc:"of all files"`
-	Metadata    json.RawMessage `json:"metadata" doc:"null where there is none"`
+	Metadata    json.RawMessage `json:"metadata" doc:"null if there is none"`
 	CreatedAt   string          `json:"created_at"`
 }
 
@@ -54,16 +54,16 @@ func snapshotSummary(s catalog.Snapshot) SnapshotSummary {
 // CatalogCreateSnapshotParams are the parameters of catalog.create_snapshot.
 type CatalogCreateSnapshotParams struct {
 	Table       string          `json:"table" minLength:"1"`
-	Paths       []string        `json:"paths,omitempty" doc:"the files that belong to it; default all of the table"`
+	Paths       []string        `json:"paths,omitempty" doc:"files of the snapshot; default all files of the table"`
 	Description string          `json:"description,omitempty" maxLength:"2000"`
-	Metadata    json.RawMessage `json:"metadata,omitempty" doc:"an object"`
+	Metadata    json.RawMessage `json:"metadata,omitempty" doc:"any object"`
 }
 
 // CatalogSnapshotResult is the result of an action on one snapshot.
 type CatalogSnapshotResult struct {
 	Success bool `json:"success"`
 	SnapshotSummary
-	Files []SnapshotFile `json:"files" doc:"in the order of their paths"`
+	Files []SnapshotFile `json:"files" doc:"ordered by path"`
 }
 
 // CatalogCreateSnapshot is the action catalog.create_snapshot.
@@ -89,16 +89,16 @@ func (m *Memory) CatalogGetLatestSnapshot(ctx context.Context, _ *tea.Request, p
 type CatalogListSnapshotsParams struct {
 	Table  string `json:"table" minLength:"1"`
 	Limit  int    `json:"limit,omitempty" default:"100" minimum:"1" maximum:"1000"`
-	Cursor string `json:"cursor,omitempty" doc:"next_cursor of the page before"`
+	Cursor string `json:"cursor,omitempty" doc:"next_cursor of the previous page"`
 }
 
 // CatalogListSnapshotsResult is the result of catalog.list_snapshots.
 type CatalogListSnapshotsResult struct {
 	Success    bool              `json:"success"`
 	Table      string            `json:"table"`
-	Snapshots  []SnapshotSummary `json:"snapshots" doc:"the last one first"`
-	Count      int               `json:"count" doc:"of this page"`
-	Total      int               `json:"total" doc:"of all pages"`
+	Snapshots  []SnapshotSummary `json:"snapshots" doc:"newest first"`
+	Count      int               `json:"count" doc:"number on this page"`
+	Total      int               `json:"total" doc:"number on all pages"`
 	NextCursor string            `json:"next_cursor" doc:"empty on the last page"`
 }
 
@@ -117,19 +117,19 @@ func (m *Memory) CatalogListSnapshots(ctx context.Context, _ *tea.Request, p Cat
 // CatalogGetChangedFilesParams are the parameters of catalog.get_changed_files.
 type CatalogGetChangedFilesParams struct {
 	Table string        `json:"table" minLength:"1"`
-	Since string        `json:"since,omitempty" doc:"snapshot to compare with; default the last one, without any all files are new"`
-	Until string        `json:"until,omitempty" doc:"a later snapshot; default the files that the table has now"`
-	Files []TrackedFile `json:"files,omitempty" doc:"files that somebody has found, to be compared with those that the table has now, or had in since"`
+	Since string        `json:"since,omitempty" doc:"snapshot to compare with; default the last one; if there is none all files are new"`
+	Until string        `json:"until,omitempty" doc:"later snapshot; default the current files of the table"`
+	Files []TrackedFile `json:"files,omitempty" doc:"files to compare with the current files of the table, or with those of since"`
 }
 
 // CatalogGetChangedFilesResult is the result of catalog.get_changed_files.
 type CatalogGetChangedFilesResult struct {
 	Success        bool           `json:"success"`
 	Table          string         `json:"table"`
-	Since          string         `json:"since" doc:"snapshot that was compared with; empty for none"`
-	Until          string         `json:"until" doc:"empty for the files now, or those that were given"`
+	Since          string         `json:"since" doc:"snapshot that was compared; empty if there was none"`
+	Until          string         `json:"until" doc:"later snapshot; empty for the current or given files"`
 	Added          []SnapshotFile `json:"added"`
-	Changed        []SnapshotFile `json:"changed" doc:"as they are afterwards"`
+	Changed        []SnapshotFile `json:"changed" doc:"in their later state"`
 	Removed        []SnapshotFile `json:"removed"`
 	UnchangedCount int            `json:"unchanged_count"`
 	HasChanges     bool           `json:"has_changes"`

@@ -11,16 +11,16 @@ import (
 
 func chunkActions() []tea.Action {
 	return []tea.Action{
-		tea.NewMethod("text.chunk", "Cuts a text into chunks for embeddings or for the context of a model.", (*Memory).TextChunk, tea.Idempotent()),
+		tea.NewMethod("text.chunk", "Splits a text into chunks for embeddings or for the context of a model.", (*Memory).TextChunk, tea.Idempotent()),
 	}
 }
 
 // TextChunkParams are the parameters of text.chunk.
 type TextChunkParams struct {
-	Text    string `json:"text" doc:"the text to cut"`
-	By      string `json:"by,omitempty" enum:"tokens,sentences,headings" default:"sentences" doc:"where to cut: between words, between sentences, or at Markdown headings and between the sentences of long sections"`
-	Size    int    `json:"size,omitempty" default:"256" minimum:"8" maximum:"100000" doc:"tokens of a chunk at most, as cl100k_base counts them; only one word may have more"`
-	Overlap int    `json:"overlap,omitempty" minimum:"0" doc:"tokens of the end of a chunk that the next one repeats at most, in whole words or sentences; less than size; default 0"`
+	Text    string `json:"text" doc:"text to split"`
+	By      string `json:"by,omitempty" enum:"tokens,sentences,headings" default:"sentences" doc:"where to split: between words, between sentences, or at Markdown headings and between the sentences of long sections"`
+	Size    int    `json:"size,omitempty" default:"256" minimum:"8" maximum:"100000" doc:"largest number of tokens in a chunk, as counted by cl100k_base; only a single word can have more"`
+	Overlap int    `json:"overlap,omitempty" minimum:"0" doc:"largest number of tokens that a chunk repeats from the end of the previous one, in whole words or sentences; less than size; default 0"`
 }
 
 // TextChunk is a chunk in the result of text.chunk.
@@ -28,9 +28,9 @@ type TextChunk struct {
 	Index    int      `json:"index" doc:"from 0"`
 	Text     string   `json:"text"`
 	Start    int      `json:"start" doc:"first byte of the chunk in the text"`
-	End      int      `json:"end" doc:"the byte behind the chunk"`
+	End      int      `json:"end" doc:"byte after the end of the chunk"`
 	Tokens   int      `json:"tokens"`
-	Headings []string `json:"headings" doc:"the headings that the chunk is under, the outermost first; empty unless by is headings"`
+	Headings []string `json:"headings" doc:"headings above the chunk, the outermost first; empty unless by is headings"`
 }
 
 // TextChunkResult is the result of text.chunk.

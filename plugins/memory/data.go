@@ -16,12 +16,12 @@ import (
 
 func dataActions() []tea.Action {
 	return []tea.Action{
-		tea.NewMethod("data.create_table", "Makes a table of typed rows, unless there is the same one.", writes((*Memory).DataCreateTable), tea.Idempotent()),
-		tea.NewMethod("data.insert", "Adds rows to a table, all or none.", writes((*Memory).DataInsert), tea.Idempotent()),
-		tea.NewMethod("data.update", "Changes rows of a table, all or none.", writes((*Memory).DataUpdate), tea.Idempotent()),
-		tea.NewMethod("data.delete", "Removes rows of a table, all or none.", writes((*Memory).DataDelete), tea.Idempotent()),
-		tea.NewMethod("data.query", "Asks the tables by SQL: one SELECT that can read them and nothing else.", (*Memory).DataQuery, tea.Idempotent()),
-		tea.NewMethod("data.consolidate", "Puts the files and rows of a table together into one file.", writes((*Memory).DataConsolidate), tea.Idempotent()),
+		tea.NewMethod("data.create_table", "Creates a table of typed rows, if it does not exist.", writes((*Memory).DataCreateTable), tea.Idempotent()),
+		tea.NewMethod("data.insert", "Inserts rows into a table, atomically.", writes((*Memory).DataInsert), tea.Idempotent()),
+		tea.NewMethod("data.update", "Updates rows of a table, atomically.", writes((*Memory).DataUpdate), tea.Idempotent()),
+		tea.NewMethod("data.delete", "Removes rows from a table, atomically.", writes((*Memory).DataDelete), tea.Idempotent()),
+		tea.NewMethod("data.query", "Queries the tables by SQL: one SELECT that can only read them.", (*Memory).DataQuery, tea.Idempotent()),
+		tea.NewMethod("data.consolidate", "Merges the files and rows of a table into one file.", writes((*Memory).DataConsolidate), tea.Idempotent()),
 	}
 }
 
@@ -40,9 +40,9 @@ func callOf(req *tea.Request, params any) (tabular.Call, error) {
 
 // DataCreateTableParams are the parameters of data.create_table.
 type DataCreateTableParams struct {
-	Name        string          `json:"name" minLength:"1" doc:"name of the table in SQL: letters, digits and _; upper and lower case are the same"`
+	Name        string          `json:"name" minLength:"1" doc:"name of the table in SQL: letters, digits and _; not case-sensitive"`
 	Schema      json.RawMessage `json:"schema" doc:"the columns: a list of {name, type, nullable}, or an object of names and types; types are string, int, float, decimal(12,2), bool, timestamp, date, json"`
-	PrimaryKey  keyNames        `json:"primary_key,omitempty" doc:"column or columns of which no two rows have the same values; without it rows can only be added and chosen by where"`
+	PrimaryKey  keyNames        `json:"primary_key,omitempty" doc:"column or columns that identify a row; without a key rows can only be inserted, and selected by where"`
 	Description string          `json:"description,omitempty" maxLength:"2000"`
 }
 
@@ -74,7 +74,7 @@ func (k *keyNames) UnmarshalJSON(raw []byte) error {
 type DataCreateTableResult struct {
 	Success    bool             `json:"success"`
 	Table      string           `json:"table"`
-	Created    bool             `json:"created" doc:"false: the same table was there"`
+	Created    bool             `json:"created" doc:"false if the same table existed"`
 	Columns    []tabular.Column `json:"columns"`
 	PrimaryKey []string         `json:"primary_key"`
 }
@@ -110,9 +110,9 @@ const (
 
 // DataChanged says where a change of a table is.
 type DataChanged struct {
-	Version int64  `json:"version" doc:"number of the table's last change; it only grows"`
-	Stored  string `json:"stored" enum:"rows,file,none" doc:"less than 1 KB is kept in rows, more is a Parquet file (in rows too where the database is sqlite); none: nothing changed"`
-	Path    string `json:"path,omitempty" doc:"the file, as catalog.list_files has it"`
+	Version int64  `json:"version" doc:"number of the table's last change; it only increases"`
+	Stored  string `json:"stored" enum:"rows,file,none" doc:"rows for less than 1 KB, otherwise a Parquet file (with sqlite always rows); none if nothing changed"`
+	Path    string `json:"path,omitempty" doc:"path of the file, as in catalog.list_files"`
 	Bytes   int64  `json:"bytes,omitempty" doc:"size of the file"`
 }
 
@@ -130,18 +130,18 @@ func changed(r tabular.Result) DataChanged {
 // DataInsertParams are the parameters of data.insert.
 type DataInsertParams struct {
 	Table      string        `json:"table" minLength:"1"`
-	Rows       []tabular.Row `json:"rows" doc:"objects of columns and values; a column that is left out is null"`
-	OnConflict string        `json:"on_conflict,omitempty" default:"error" enum:"error,replace,ignore" doc:"what becomes of a row whose key is there: nothing at all is inserted, it replaces the one that is there, or it is left out"`
+	Rows       []tabular.Row `json:"rows" doc:"objects of columns and values; a missing column is null"`
+	OnConflict string        `json:"on_conflict,omitempty" default:"error" enum:"error,replace,ignore" doc:"if a row has the key of an existing one: error inserts no row, replace replaces the existing one, ignore skips the new one"`
 }
 
 // DataInsertResult is the result of data.insert.
 type DataInsertResult struct {
 	Success  bool   `json:"success"`
 	Table    string `json:"table"`
-	RowCount int64  `json:"row_count" doc:"rows that were written: inserted and replaced"`
+	RowCount int64  `json:"row_count" doc:"number of rows that were inserted or replaced"`
 	Inserted int64  `json:"inserted"`
 	Replaced int64  `json:"replaced"`
-	Ignored  int64  `json:"ignored" doc:"rows that were left out since their key was there"`
+	Ignored  int64  `json:"ignored" doc:"number of rows that were skipped because their key existed"`
 	DataChanged
 }
 
@@ -165,16 +165,16 @@ func (m *Memory) DataInsert(ctx context.Context, req *tea.Request, p DataInsertP
 // rows that it is for.
 type DataUpdateParams struct {
 	Table string        `json:"table" minLength:"1"`
-	Rows  []tabular.Row `json:"rows,omitempty" doc:"objects with the columns of the primary key and those to change; instead of set"`
-	Set   tabular.Row   `json:"set,omitempty" doc:"columns and their new values; null empties one"`
+	Rows  []tabular.Row `json:"rows,omitempty" doc:"objects with the primary key and the columns to change; instead of set"`
+	Set   tabular.Row   `json:"set,omitempty" doc:"columns and their new values; null removes a value"`
 	DataChosen
 }
 
 // DataChosen says which rows are meant.
 type DataChosen struct {
-	Keys  []json.RawMessage `json:"keys,omitempty" doc:"primary keys of the rows: a value, a list in the key's order, or an object of its columns"`
+	Keys  []json.RawMessage `json:"keys,omitempty" doc:"primary keys of the rows: each a value, a list in the key's order, or an object of its columns"`
 	Where tabular.Row       `json:"where,omitempty" doc:"columns and the values that they must have; a list means any of its values"`
-	All   bool              `json:"all,omitempty" doc:"every row of the table"`
+	All   bool              `json:"all,omitempty" doc:"select every row of the table"`
 }
 
 func (c DataChosen) rows() tabular.Rows {
@@ -185,8 +185,8 @@ func (c DataChosen) rows() tabular.Rows {
 type DataChangedResult struct {
 	Success  bool   `json:"success"`
 	Table    string `json:"table"`
-	Affected int64  `json:"affected" doc:"rows that were changed or removed"`
-	Missing  int64  `json:"missing" doc:"keys that the table does not have"`
+	Affected int64  `json:"affected" doc:"number of rows that were changed or removed"`
+	Missing  int64  `json:"missing" doc:"number of keys that do not exist"`
 	DataChanged
 }
 
@@ -234,20 +234,20 @@ func (m *Memory) DataDelete(ctx context.Context, req *tea.Request, p DataDeleteP
 
 // DataQueryParams are the parameters of data.query.
 type DataQueryParams struct {
-	SQL            string   `json:"sql" minLength:"1" doc:"one SELECT; the tables of data.create_table have their names"`
-	Args           []any    `json:"args,omitempty" doc:"values for the ? in it"`
-	Tables         []string `json:"tables,omitempty" doc:"the tables that it may read; default all of data.create_table"`
-	MaxRows        int      `json:"max_rows,omitempty" default:"1000" minimum:"1" maximum:"100000" doc:"rows beyond are left out, and truncated is true"`
+	SQL            string   `json:"sql" minLength:"1" doc:"one SELECT over the tables of data.create_table"`
+	Args           []any    `json:"args,omitempty" doc:"values for the ? in the query"`
+	Tables         []string `json:"tables,omitempty" doc:"tables that the query can read; default all"`
+	MaxRows        int      `json:"max_rows,omitempty" default:"1000" minimum:"1" maximum:"100000" doc:"largest number of rows; if there are more, truncated is true"`
 	TimeoutSeconds float64  `json:"timeout_seconds,omitempty" default:"30" minimum:"0.001" maximum:"3600"`
 }
 
 // DataQueryResult is the result of data.query.
 type DataQueryResult struct {
 	Success   bool             `json:"success"`
-	Columns   []string         `json:"columns" doc:"names of the columns in their order; the second of two equal names gets a number at its end"`
+	Columns   []string         `json:"columns" doc:"names of the columns in their order; a number is appended to the second of two equal names"`
 	Rows      []map[string]any `json:"rows" doc:"objects of columns and values; a timestamp is text in RFC 3339 in UTC"`
 	RowCount  int              `json:"row_count"`
-	Truncated bool             `json:"truncated" doc:"there were more rows than max_rows, or more bytes than an answer may have"`
+	Truncated bool             `json:"truncated" doc:"true if rows are missing because of max_rows or the size limit of a result"`
 }
 
 // maxAnswer bounds the bytes of a query's answer.
@@ -274,11 +274,11 @@ type DataConsolidateResult struct {
 	Success     bool   `json:"success"`
 	Table       string `json:"table"`
 	FilesBefore int    `json:"files_before"`
-	FilesAfter  int    `json:"files_after" doc:"1; 0 where the table is empty or the database is sqlite"`
-	RowsBefore  int64  `json:"rows_before" doc:"changes that were read: also those that others have overtaken"`
-	Rows        int64  `json:"rows" doc:"rows of the table"`
-	Snapshot    string `json:"snapshot" doc:"the catalog's snapshot of the table as it is now"`
-	Path        string `json:"path,omitempty" doc:"the file"`
+	FilesAfter  int    `json:"files_after" doc:"1, or 0 if the table is empty or the database is sqlite"`
+	RowsBefore  int64  `json:"rows_before" doc:"number of changes that were read, including overwritten ones"`
+	Rows        int64  `json:"rows" doc:"number of rows in the table"`
+	Snapshot    string `json:"snapshot" doc:"id of the snapshot that was created in the catalog"`
+	Path        string `json:"path,omitempty" doc:"path of the file"`
 	Bytes       int64  `json:"bytes" doc:"size of the file"`
 }
 

@@ -22,7 +22,7 @@ const maxFile = 45 << 20
 func fileActions() []tea.Action {
 	return []tea.Action{
 		tea.NewMethod("memory.file_store", "Stores a file.", writes((*Memory).FileStore), tea.Idempotent()),
-		tea.NewMethod("memory.file_retrieve", "Gives a file and its content.", (*Memory).FileRetrieve, tea.Idempotent()),
+		tea.NewMethod("memory.file_retrieve", "Returns a file and its content.", (*Memory).FileRetrieve, tea.Idempotent()),
 		tea.NewMethod("memory.file_list", "Lists files by their paths.", (*Memory).FileList, tea.Idempotent()),
 		tea.NewMethod("memory.file_delete", "Removes a file.", writes((*Memory).FileDelete), tea.Idempotent()),
 	}
@@ -66,11 +66,11 @@ type FileView struct {
 	Hash        string          `json:"hash" doc:"SHA-256 of the content"`
 	Size        int64           `json:"size" doc:"in bytes"`
 	ContentType string          `json:"content_type"`
-	Lines       int             `json:"lines" doc:"0 for what is no text"`
-	Tokens      int             `json:"tokens" doc:"cl100k_base; 0 for what is no text"`
-	Metadata    json.RawMessage `json:"metadata" doc:"null where there is none"`
-	SessionID   string          `json:"session_id" doc:"empty for a file of no session"`
-	Archived    bool            `json:"archived" doc:"its session is archived"`
+	Lines       int             `json:"lines" doc:"0 if the file is not text"`
+	Tokens      int             `json:"tokens" doc:"as counted by cl100k_base; 0 if the file is not text"`
+	Metadata    json.RawMessage `json:"metadata" doc:"null if there is none"`
+	SessionID   string          `json:"session_id" doc:"empty if the file does not belong to a session"`
+	Archived    bool            `json:"archived" doc:"true if its session is archived"`
 	CreatedAt   string          `json:"created_at"`
 	UpdatedAt   string          `json:"updated_at"`
 }
@@ -84,20 +84,20 @@ func fileView(f file.File) FileView {
 
 // FileStoreParams are the parameters of memory.file_store.
 type FileStoreParams struct {
-	Path          string          `json:"path" minLength:"1" doc:"name of the file, parts between slashes"`
-	Content       *string         `json:"content,omitempty" doc:"a text; this or content_base64"`
-	ContentBase64 *string         `json:"content_base64,omitempty" doc:"any bytes"`
-	ContentType   string          `json:"content_type,omitempty" maxLength:"200" doc:"media type; default by the path's ending or the content"`
-	Metadata      json.RawMessage `json:"metadata,omitempty" doc:"an object to filter by"`
-	SessionID     string          `json:"session_id,omitempty" doc:"an active session that the file belongs to; its path begins with sessions/ID/ then"`
-	UserID        string          `json:"user_id,omitempty" doc:"who asks: a file of a session that belongs to another user is refused"`
+	Path          string          `json:"path" minLength:"1" doc:"relative path of the file, with slashes"`
+	Content       *string         `json:"content,omitempty" doc:"content as text; alternative to content_base64"`
+	ContentBase64 *string         `json:"content_base64,omitempty" doc:"content as Base64"`
+	ContentType   string          `json:"content_type,omitempty" maxLength:"200" doc:"media type; default from the extension or the content"`
+	Metadata      json.RawMessage `json:"metadata,omitempty" doc:"object to filter by"`
+	SessionID     string          `json:"session_id,omitempty" doc:"active session that the file belongs to; the whole path then begins with sessions/ID/"`
+	UserID        string          `json:"user_id,omitempty" doc:"user on whose behalf the call is made; files in sessions of other users are refused"`
 }
 
 // FileStoreResult is the result of memory.file_store.
 type FileStoreResult struct {
 	Success bool `json:"success"`
-	Created bool `json:"created" doc:"false: there was a file before"`
-	Changed bool `json:"changed" doc:"false: content, type and metadata were so before"`
+	Created bool `json:"created" doc:"false if the file existed"`
+	Changed bool `json:"changed" doc:"false if content, type and metadata were the same before"`
 	FileView
 }
 
@@ -145,9 +145,9 @@ func contentOf(p FileStoreParams) (content []byte, err error) {
 // FileRetrieveParams are the parameters of memory.file_retrieve.
 type FileRetrieveParams struct {
 	Path      string `json:"path" minLength:"1"`
-	SessionID string `json:"session_id,omitempty" doc:"the session that the path is in; it may be archived"`
-	UserID    string `json:"user_id,omitempty" doc:"who asks: a file of a session that belongs to another user is refused"`
-	Encoding  string `json:"encoding,omitempty" default:"auto" enum:"auto,text,base64" doc:"how the content is given; auto: a text where it is one"`
+	SessionID string `json:"session_id,omitempty" doc:"session of the file, which can be archived"`
+	UserID    string `json:"user_id,omitempty" doc:"user on whose behalf the call is made; files in sessions of other users are refused"`
+	Encoding  string `json:"encoding,omitempty" default:"auto" enum:"auto,text,base64" doc:"form of the content; auto: text if the file is text, otherwise Base64"`
 }
 
 // FileRetrieveResult is the result of memory.file_retrieve.
@@ -191,14 +191,14 @@ func (m *Memory) FileRetrieve(ctx context.Context, _ *tea.Request, p FileRetriev
 // FileDeleteParams are the parameters of memory.file_delete.
 type FileDeleteParams struct {
 	Path      string `json:"path" minLength:"1"`
-	SessionID string `json:"session_id,omitempty" doc:"the active session that the path is in"`
-	UserID    string `json:"user_id,omitempty" doc:"who asks: a file of a session that belongs to another user is refused"`
+	SessionID string `json:"session_id,omitempty" doc:"active session of the file"`
+	UserID    string `json:"user_id,omitempty" doc:"user on whose behalf the call is made; files in sessions of other users are refused"`
 }
 
 // FileDeleteResult is the result of memory.file_delete.
 type FileDeleteResult struct {
 	Success bool   `json:"success"`
-	Deleted bool   `json:"deleted" doc:"false: there was no such file"`
+	Deleted bool   `json:"deleted" doc:"false if the file did not exist"`
 	Path    string `json:"path"`
 }
 
@@ -222,20 +222,20 @@ func (m *Memory) FileDelete(ctx context.Context, _ *tea.Request, p FileDeletePar
 
 // FileListParams are the parameters of memory.file_list.
 type FileListParams struct {
-	Prefix          string         `json:"prefix,omitempty" doc:"what the paths begin with"`
-	Pattern         string         `json:"pattern,omitempty" doc:"* is anything but a slash, **/ any folders, ? one character, [a-z] one of a set, {a,b} one of several; without a slash it fits the last part of a path"`
-	MetadataFilter  map[string]any `json:"metadata_filter,omitempty" doc:"values that the metadata must have; a list means any of its values, an object of operators compares: {\"n\": {\"gte\": 5, \"lt\": 10}}; operators: eq, ne, gt, gte, lt, lte, in, not_in, contains, startswith, endswith, exists"`
-	SessionID       string         `json:"session_id,omitempty" doc:"files of this session only; prefix and pattern are within it"`
-	UserID          string         `json:"user_id,omitempty" doc:"who asks: a session_id whose session belongs to another user is refused"`
-	IncludeArchived bool           `json:"include_archived,omitempty" doc:"files of archived sessions, too"`
+	Prefix          string         `json:"prefix,omitempty" doc:"beginning of the paths"`
+	Pattern         string         `json:"pattern,omitempty" doc:"* matches anything except a slash, **/ any folders, ? one character, [a-z] one of a set, {a,b} one of several; without a slash the pattern applies to the last part of the path"`
+	MetadataFilter  map[string]any `json:"metadata_filter,omitempty" doc:"values that the metadata must have; a list means any of its values; an object of operators compares, such as {\"n\": {\"gte\": 5, \"lt\": 10}}; operators: eq, ne, gt, gte, lt, lte, in, not_in, contains, startswith, endswith, exists"`
+	SessionID       string         `json:"session_id,omitempty" doc:"restrict to files of this session; prefix and pattern are relative to it"`
+	UserID          string         `json:"user_id,omitempty" doc:"user on whose behalf the call is made; sessions of other users are refused"`
+	IncludeArchived bool           `json:"include_archived,omitempty" doc:"include files of archived sessions"`
 	Limit           int            `json:"limit,omitempty" default:"100" minimum:"1" maximum:"1000"`
-	Cursor          string         `json:"cursor,omitempty" doc:"next_cursor of the page before"`
+	Cursor          string         `json:"cursor,omitempty" doc:"next_cursor of the previous page"`
 }
 
 // FileListResult is the result of memory.file_list.
 type FileListResult struct {
 	Success    bool       `json:"success"`
-	Files      []FileView `json:"files" doc:"in the order of their paths"`
+	Files      []FileView `json:"files" doc:"ordered by path"`
 	Count      int        `json:"count"`
 	NextCursor string     `json:"next_cursor" doc:"empty on the last page"`
 }

@@ -25,25 +25,25 @@ func searchActions() []tea.Action {
 
 // GrepParams are the parameters of memory.grep.
 type GrepParams struct {
-	Pattern         string  `json:"pattern" minLength:"1" doc:"what a line must contain"`
-	Mode            string  `json:"mode,omitempty" default:"like" doc:"like: a text in which % is any text, _ one character, and a backslash takes the next one as it is; regex: a regular expression (RE2)"`
-	IgnoreCase      bool    `json:"ignore_case,omitempty" doc:"a is A"`
-	Path            string  `json:"path,omitempty" doc:"restricts the files: a pattern as in memory.file_list"`
-	Context         int     `json:"context,omitempty" minimum:"0" maximum:"50" doc:"how many lines before and after a match are given"`
-	Before          *int    `json:"before,omitempty" minimum:"0" maximum:"50" doc:"how many lines before a match are given; default context"`
-	After           *int    `json:"after,omitempty" minimum:"0" maximum:"50" doc:"how many lines after a match are given; default context"`
-	Limit           int     `json:"limit,omitempty" default:"100" minimum:"1" maximum:"10000" doc:"how many matches are given"`
-	MaxBytes        int     `json:"max_bytes,omitempty" default:"1048576" minimum:"1" maximum:"16777216" doc:"size of the texts in the answer"`
-	SessionID       string  `json:"session_id,omitempty" doc:"files of this session only; path is within it"`
-	IncludeArchived bool    `json:"include_archived,omitempty" doc:"files of archived sessions, too"`
-	TimeoutSeconds  float64 `json:"timeout_seconds,omitempty" minimum:"0" doc:"after that the answer is what was found so far; default 30"`
+	Pattern         string  `json:"pattern" minLength:"1" doc:"text or pattern that a line must contain"`
+	Mode            string  `json:"mode,omitempty" default:"like" doc:"like: % matches any text, _ one character, a backslash escapes the next one; regex: a regular expression (RE2)"`
+	IgnoreCase      bool    `json:"ignore_case,omitempty" doc:"ignore upper and lower case"`
+	Path            string  `json:"path,omitempty" doc:"pattern for the files, as in memory.file_list"`
+	Context         int     `json:"context,omitempty" minimum:"0" maximum:"50" doc:"number of lines before and after each match"`
+	Before          *int    `json:"before,omitempty" minimum:"0" maximum:"50" doc:"number of lines before each match; default context"`
+	After           *int    `json:"after,omitempty" minimum:"0" maximum:"50" doc:"number of lines after each match; default context"`
+	Limit           int     `json:"limit,omitempty" default:"100" minimum:"1" maximum:"10000" doc:"largest number of matches"`
+	MaxBytes        int     `json:"max_bytes,omitempty" default:"1048576" minimum:"1" maximum:"16777216" doc:"largest size of the texts in the result"`
+	SessionID       string  `json:"session_id,omitempty" doc:"restrict to files of this session; path is relative to it"`
+	IncludeArchived bool    `json:"include_archived,omitempty" doc:"include files of archived sessions"`
+	TimeoutSeconds  float64 `json:"timeout_seconds,omitempty" minimum:"0" doc:"time limit, after which the matches so far are returned; default 30"`
 }
 
 // GrepMatch is a line that was found.
 type GrepMatch struct {
 	Path   string   `json:"path"`
 	Line   int      `json:"line" doc:"from 1"`
-	Column int      `json:"column" doc:"where the match begins, in characters from 1"`
+	Column int      `json:"column" doc:"first character of the match, from 1"`
 	Text   string   `json:"text" doc:"the line; a long one is cut around the match"`
 	Before []string `json:"before"`
 	After  []string `json:"after"`
@@ -52,12 +52,12 @@ type GrepMatch struct {
 // GrepResult is the result of memory.grep.
 type GrepResult struct {
 	Success       bool        `json:"success"`
-	Matches       []GrepMatch `json:"matches" doc:"in the order of paths and lines, one for each line"`
+	Matches       []GrepMatch `json:"matches" doc:"ordered by path and line, one for each line"`
 	Count         int         `json:"count"`
-	Files         int         `json:"files" doc:"how many files have these matches"`
-	FilesSearched int         `json:"files_searched" doc:"how many files were read: texts, not other bytes"`
-	Damaged       []string    `json:"damaged,omitempty" doc:"paths of files whose content is damaged, and that have no matches therefore"`
-	Truncated     bool        `json:"truncated" doc:"there may be more"`
+	Files         int         `json:"files" doc:"number of files with matches"`
+	FilesSearched int         `json:"files_searched" doc:"number of text files that were read"`
+	Damaged       []string    `json:"damaged,omitempty" doc:"paths of files that were not searched because their content is damaged"`
+	Truncated     bool        `json:"truncated" doc:"true if a limit ended the search"`
 }
 
 // Grep is the action memory.grep.
@@ -119,7 +119,7 @@ func searchTime(ctx context.Context, given float64) (context.Context, context.Ca
 
 // ContentCondition compares a field of a document.
 type ContentCondition struct {
-	Path  string          `json:"path" minLength:"1" doc:"$ and then .name, [\"name\"], [0], [*] or .*"`
+	Path  string          `json:"path" minLength:"1" doc:"$ followed by .name, [\"name\"], [0], [*] or .*"`
 	Op    string          `json:"op,omitempty" default:"eq" doc:"eq, ne, gt, gte, lt, lte, in, not_in, contains, startswith, endswith or exists"`
 	Value json.RawMessage `json:"value,omitempty"`
 }
@@ -127,14 +127,14 @@ type ContentCondition struct {
 // SearchContentParams are the parameters of memory.search_content.
 type SearchContentParams struct {
 	Fields          map[string]json.RawMessage `json:"fields,omitempty" doc:"values that fields must have, by JSON path: {\"$.unit.name\": \"pump\"}"`
-	Conditions      []ContentCondition         `json:"conditions,omitempty" doc:"comparisons that must all hold, each for one of the nodes that its path names"`
-	Source          string                     `json:"source,omitempty" default:"files" enum:"files,ltm,all" doc:"files: those that are JSON, and each line of JSON Lines; ltm: the values of the long-term memory, with their keys as paths"`
+	Conditions      []ContentCondition         `json:"conditions,omitempty" doc:"comparisons that must all match, each for one of the nodes that its path selects"`
+	Source          string                     `json:"source,omitempty" default:"files" enum:"files,ltm,all" doc:"files: JSON files, and each line of JSON Lines files; ltm: values of the long-term memory, with their keys as paths"`
 	Namespace       string                     `json:"namespace,omitempty" maxLength:"256" doc:"namespace of the entries of the long-term memory"`
-	Path            string                     `json:"path,omitempty" doc:"restricts files and keys: a pattern as in memory.file_list"`
-	SessionID       string                     `json:"session_id,omitempty" doc:"files of this session only; path is within it"`
-	IncludeArchived bool                       `json:"include_archived,omitempty" doc:"files of archived sessions, too"`
+	Path            string                     `json:"path,omitempty" doc:"pattern for paths and keys, as in memory.file_list"`
+	SessionID       string                     `json:"session_id,omitempty" doc:"restrict to files of this session; path is relative to it"`
+	IncludeArchived bool                       `json:"include_archived,omitempty" doc:"include files of archived sessions"`
 	Limit           int                        `json:"limit,omitempty" default:"100" minimum:"1" maximum:"1000"`
-	TimeoutSeconds  float64                    `json:"timeout_seconds,omitempty" minimum:"0" doc:"after that the answer is what was found so far; default 30"`
+	TimeoutSeconds  float64                    `json:"timeout_seconds,omitempty" minimum:"0" doc:"time limit, after which the matches so far are returned; default 30"`
 }
 
 // ContentMatch is a node that a condition has found.
@@ -146,19 +146,19 @@ type ContentMatch struct {
 // ContentFound is a document for which the conditions hold.
 type ContentFound struct {
 	Source  string         `json:"source" enum:"files,ltm"`
-	Path    string         `json:"path" doc:"of the file, or the key"`
-	Line    int            `json:"line,omitempty" doc:"of the document in a file of JSON Lines"`
-	Matches []ContentMatch `json:"matches" doc:"the nodes that the conditions have found, at most 100"`
+	Path    string         `json:"path" doc:"path of the file, or the key"`
+	Line    int            `json:"line,omitempty" doc:"line of the document in a JSON Lines file"`
+	Matches []ContentMatch `json:"matches" doc:"nodes that satisfy the conditions, at most 100"`
 }
 
 // SearchContentResult is the result of memory.search_content.
 type SearchContentResult struct {
 	Success       bool           `json:"success"`
-	Results       []ContentFound `json:"results" doc:"files in the order of paths and lines, then keys"`
+	Results       []ContentFound `json:"results" doc:"files ordered by path and line, then entries ordered by key"`
 	Count         int            `json:"count"`
 	FilesSearched int            `json:"files_searched"`
-	FilesSkipped  int            `json:"files_skipped" doc:"files that are no valid JSON or larger than 2 MiB, and what is damaged"`
-	Truncated     bool           `json:"truncated" doc:"there may be more"`
+	FilesSkipped  int            `json:"files_skipped" doc:"number of files and entries that were skipped: not valid JSON, larger than 2 MiB, or damaged"`
+	Truncated     bool           `json:"truncated" doc:"true if a limit ended the search"`
 }
 
 // SearchContent is the action memory.search_content.

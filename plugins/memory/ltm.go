@@ -19,7 +19,7 @@ const (
 
 func ltmActions() []tea.Action {
 	return []tea.Action{
-		tea.NewMethod("ltm.store", "Stores values that last.", writes((*Memory).LTMStore), tea.Idempotent()),
+		tea.NewMethod("ltm.store", "Stores values permanently.", writes((*Memory).LTMStore), tea.Idempotent()),
 		tea.NewMethod("ltm.retrieve", "Returns the value under a key.", (*Memory).LTMRetrieve, tea.Idempotent()),
 		tea.NewMethod("ltm.delete", "Removes the value under a key, or all values whose keys begin with a prefix.", writes((*Memory).LTMDelete), tea.Idempotent()),
 		tea.NewMethod("ltm.search", "Finds stored values by their words, their vectors or both, and by their metadata.", (*Memory).LTMSearch, tea.Idempotent()),
@@ -29,30 +29,30 @@ func ltmActions() []tea.Action {
 
 // LTMItem is an entry to be stored.
 type LTMItem struct {
-	Key      string          `json:"key" minLength:"1" doc:"name of the entry; parts of a path are a good habit: user/7/name"`
+	Key      string          `json:"key" minLength:"1" doc:"key of the entry, preferably with slashes: user/7/name"`
 	Value    json.RawMessage `json:"value" doc:"any JSON"`
-	Metadata json.RawMessage `json:"metadata,omitempty" doc:"an object to search by"`
-	TTL      float64         `json:"ttl,omitempty" minimum:"0" doc:"seconds that the entry lives; 0 = for ever"`
+	Metadata json.RawMessage `json:"metadata,omitempty" doc:"object to filter by"`
+	TTL      float64         `json:"ttl,omitempty" minimum:"0" doc:"seconds until the entry expires; 0 = never"`
 }
 
 // LTMStoreParams are the parameters of ltm.store: one entry, or items.
 type LTMStoreParams struct {
-	Namespace string          `json:"namespace,omitempty" maxLength:"256" doc:"what separates entries from those of other users or purposes"`
-	Key       string          `json:"key,omitempty" doc:"name of the entry; parts of a path are a good habit: user/7/name"`
+	Namespace string          `json:"namespace,omitempty" maxLength:"256" doc:"separates the entries of users or purposes"`
+	Key       string          `json:"key,omitempty" doc:"key of the entry, preferably with slashes: user/7/name"`
 	Value     json.RawMessage `json:"value,omitempty" doc:"any JSON"`
-	Metadata  json.RawMessage `json:"metadata,omitempty" doc:"an object to search by"`
-	TTL       float64         `json:"ttl,omitempty" minimum:"0" doc:"seconds that the entry lives; 0 = for ever"`
-	Items     []LTMItem       `json:"items,omitempty" doc:"many entries at once instead of key and value; all are stored or none, and no key may appear twice"`
+	Metadata  json.RawMessage `json:"metadata,omitempty" doc:"object to filter by"`
+	TTL       float64         `json:"ttl,omitempty" minimum:"0" doc:"seconds until the entry expires; 0 = never"`
+	Items     []LTMItem       `json:"items,omitempty" doc:"several entries, instead of key and value; they are stored atomically, and no key can appear twice"`
 }
 
 // LTMStored says what became of an entry.
 type LTMStored struct {
-	Stored       bool   `json:"stored" doc:"false where items is empty"`
-	Created      bool   `json:"created" doc:"false: the key was there before"`
+	Stored       bool   `json:"stored" doc:"false if items is empty"`
+	Created      bool   `json:"created" doc:"false if the key existed"`
 	Key          string `json:"key,omitempty"`
 	ContentHash  string `json:"content_hash,omitempty" doc:"SHA-256 of the value's canonical JSON"`
-	Deduplicated bool   `json:"deduplicated" doc:"the same content was there: nothing was written"`
-	Inlined      bool   `json:"inlined" doc:"the value is in its row; a large one is a file of its own"`
+	Deduplicated bool   `json:"deduplicated" doc:"true if the same content was stored already, so nothing was written"`
+	Inlined      bool   `json:"inlined" doc:"true if the value is in the database, false if it is in a separate file"`
 	ByteSize     int64  `json:"byte_size" doc:"length of the value's JSON"`
 }
 
@@ -145,7 +145,7 @@ func objectOrNone(raw json.RawMessage) json.RawMessage {
 type LTMRetrieveParams struct {
 	Namespace string          `json:"namespace,omitempty" maxLength:"256"`
 	Key       string          `json:"key" minLength:"1"`
-	Default   json.RawMessage `json:"default,omitempty" doc:"the value where there is no entry; default null"`
+	Default   json.RawMessage `json:"default,omitempty" doc:"value to return if there is no entry; default null"`
 }
 
 // LTMRetrieveResult is the result of ltm.retrieve.
@@ -153,8 +153,8 @@ type LTMRetrieveResult struct {
 	Success     bool            `json:"success"`
 	Value       json.RawMessage `json:"value"`
 	Found       bool            `json:"found"`
-	Metadata    json.RawMessage `json:"metadata" doc:"null where there is none"`
-	ContentHash string          `json:"content_hash" doc:"empty where nothing was found"`
+	Metadata    json.RawMessage `json:"metadata" doc:"null if there is none"`
+	ContentHash string          `json:"content_hash" doc:"empty if nothing was found"`
 }
 
 // LTMRetrieve is the action ltm.retrieve.
@@ -186,9 +186,9 @@ type LTMDeleteParams struct {
 // LTMDeleteResult is the result of ltm.delete.
 type LTMDeleteResult struct {
 	Success bool   `json:"success"`
-	Deleted bool   `json:"deleted" doc:"false: there was no such entry"`
+	Deleted bool   `json:"deleted" doc:"false if the entry did not exist"`
 	Key     string `json:"key,omitempty"`
-	Count   int    `json:"count" doc:"how many entries were removed"`
+	Count   int    `json:"count" doc:"number of entries that were removed"`
 }
 
 // LTMDelete is the action ltm.delete.

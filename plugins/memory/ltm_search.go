@@ -32,21 +32,21 @@ type LTMSearchParams struct {
 	Mode           string         `json:"mode,omitempty" enum:"text,vector,hybrid" default:"text" doc:"rank by words (BM25), by vectors (cosine), or by both (reciprocal rank fusion)"`
 	Embedding      Embedding      `json:"embedding,omitempty" doc:"for vector and hybrid: the vector of the query; default: embedding.create makes it"`
 	Model          string         `json:"model,omitempty" doc:"model for embedding.create"`
-	Collection     string         `json:"collection,omitempty" default:"ltm" doc:"for vector and hybrid: where memory.backfill_embeddings has stored the entries' vectors"`
-	MetadataFilter map[string]any `json:"metadata_filter,omitempty" doc:"values that the metadata must have; a list means any of its values, an object of operators compares: {\"n\": {\"gte\": 5, \"lt\": 10}}; operators: eq, ne, gt, gte, lt, lte, in, not_in, contains, startswith, endswith, exists"`
+	Collection     string         `json:"collection,omitempty" default:"ltm" doc:"for vector and hybrid: collection of memory.backfill_embeddings"`
+	MetadataFilter map[string]any `json:"metadata_filter,omitempty" doc:"values that the metadata must have; a list means any of its values; an object of operators compares, such as {\"n\": {\"gte\": 5, \"lt\": 10}}; operators: eq, ne, gt, gte, lt, lte, in, not_in, contains, startswith, endswith, exists"`
 	Limit          int            `json:"limit,omitempty" default:"10" minimum:"1" maximum:"1000"`
-	Prefix         string         `json:"prefix,omitempty" doc:"what the keys begin with"`
-	KeysOnly       bool           `json:"keys_only,omitempty" doc:"leave values and metadata out"`
-	Cursor         string         `json:"cursor,omitempty" doc:"next_cursor of the page before"`
+	Prefix         string         `json:"prefix,omitempty" doc:"beginning of the keys"`
+	KeysOnly       bool           `json:"keys_only,omitempty" doc:"omit values and metadata"`
+	Cursor         string         `json:"cursor,omitempty" doc:"next_cursor of the previous page"`
 }
 
 // LTMFound is a result of ltm.search.
 type LTMFound struct {
 	Key      string          `json:"key"`
 	Value    json.RawMessage `json:"value,omitempty" doc:"absent with keys_only"`
-	Metadata json.RawMessage `json:"metadata,omitempty" doc:"null where there is none; absent with keys_only"`
+	Metadata json.RawMessage `json:"metadata,omitempty" doc:"null if there is none; absent with keys_only"`
 	Score    float64         `json:"score" doc:"by text BM25, by vector the cosine, hybrid the sum of 1/(60+rank) over both rankings; 0 without a query"`
-	Damaged  bool            `json:"damaged,omitempty" doc:"the entry is not what was stored, and its value null here; store it again or delete it"`
+	Damaged  bool            `json:"damaged,omitempty" doc:"true if the stored data is damaged; value is null then. Store the entry again or delete it"`
 }
 
 // LTMSearchResult is the result of ltm.search.
@@ -54,7 +54,7 @@ type LTMSearchResult struct {
 	Success        bool       `json:"success"`
 	Results        []LTMFound `json:"results" doc:"best first"`
 	Count          int        `json:"count"`
-	NextCursor     string     `json:"next_cursor" doc:"empty where no more results follow. A page ends at the limit or at 64 MiB"`
+	NextCursor     string     `json:"next_cursor" doc:"empty on the last page. A page ends at the limit or at 64 MiB"`
 	QueryTruncated bool       `json:"query_truncated,omitempty" doc:"the query was too large and a part of it was ignored: 64 terms, 16 phrases, 16 prefixes, and 1,024 words for a prefix count"`
 }
 
@@ -128,26 +128,26 @@ func (m *Memory) search(ctx context.Context, req *tea.Request, p LTMSearchParams
 // LTMListParams are the parameters of ltm.list.
 type LTMListParams struct {
 	Namespace string `json:"namespace,omitempty" maxLength:"256"`
-	Prefix    string `json:"prefix,omitempty" doc:"what the keys begin with"`
+	Prefix    string `json:"prefix,omitempty" doc:"beginning of the keys"`
 	Limit     int    `json:"limit,omitempty" default:"100" minimum:"1" maximum:"1000"`
-	KeysOnly  bool   `json:"keys_only,omitempty" doc:"leave values and metadata out"`
-	Cursor    string `json:"cursor,omitempty" doc:"next_cursor of the page before"`
+	KeysOnly  bool   `json:"keys_only,omitempty" doc:"omit values and metadata"`
+	Cursor    string `json:"cursor,omitempty" doc:"next_cursor of the previous page"`
 }
 
 // LTMListed is an entry in a list.
 type LTMListed struct {
 	Key       string          `json:"key"`
 	Value     json.RawMessage `json:"value,omitempty" doc:"absent with keys_only"`
-	Metadata  json.RawMessage `json:"metadata,omitempty" doc:"null where there is none; absent with keys_only"`
+	Metadata  json.RawMessage `json:"metadata,omitempty" doc:"null if there is none; absent with keys_only"`
 	UpdatedAt time.Time       `json:"updated_at"`
-	ExpiresAt *time.Time      `json:"expires_at" doc:"null for an entry that lives for ever"`
-	Damaged   bool            `json:"damaged,omitempty" doc:"the entry is not what was stored, and its value null here; store it again or delete it"`
+	ExpiresAt *time.Time      `json:"expires_at" doc:"null if the entry does not expire"`
+	Damaged   bool            `json:"damaged,omitempty" doc:"true if the stored data is damaged; value is null then. Store the entry again or delete it"`
 }
 
 // LTMListResult is the result of ltm.list.
 type LTMListResult struct {
 	Success    bool        `json:"success"`
-	Entries    []LTMListed `json:"entries" doc:"in the order of their keys"`
+	Entries    []LTMListed `json:"entries" doc:"ordered by key"`
 	Count      int         `json:"count"`
 	NextCursor string      `json:"next_cursor" doc:"empty on the last page. A page ends at the limit or at 64 MiB"`
 }

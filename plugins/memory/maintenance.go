@@ -35,10 +35,10 @@ type InspectResult struct {
 	Success    bool             `json:"success"`
 	Path       string           `json:"path" doc:"the folder of the memory"`
 	Engine     string           `json:"engine" enum:"duckdb,sqlite"`
-	State      string           `json:"state" enum:"new,ok,broken" doc:"new: nothing was stored yet; broken: problem says why it cannot be opened"`
+	State      string           `json:"state" enum:"new,ok,broken" doc:"new: nothing is stored; broken: it cannot be opened, see problem"`
 	Problem    string           `json:"problem" doc:"empty unless the state is broken"`
-	Entries    map[string]int64 `json:"entries" doc:"how many there are: ltm, vectors, and each kind of document (sessions, files, the catalog)"`
-	Bytes      map[string]int64 `json:"bytes" doc:"on the disk: database, blobs, text_index, vector_index, tables, other"`
+	Entries    map[string]int64 `json:"entries" doc:"numbers by kind: ltm, vectors, and each kind of document (sessions, files, the catalog)"`
+	Bytes      map[string]int64 `json:"bytes" doc:"size on disk by part: database, blobs, text_index, vector_index, tables, other"`
 	TotalBytes int64            `json:"total_bytes"`
 }
 
@@ -120,14 +120,14 @@ func (f *folder) count(ctx context.Context, entries map[string]int64) error {
 
 // ResetParams are the parameters of memory.reset.
 type ResetParams struct {
-	Confirm bool `json:"confirm" doc:"must be true: what is removed cannot be had back"`
+	Confirm bool `json:"confirm" doc:"must be true: removed data cannot be restored"`
 }
 
 // ResetResult is the result of memory.reset.
 type ResetResult struct {
 	Success bool   `json:"success"`
-	Path    string `json:"path" doc:"the folder, which is empty now"`
-	Bytes   int64  `json:"bytes" doc:"how much was removed"`
+	Path    string `json:"path" doc:"folder of the memory, which is empty now"`
+	Bytes   int64  `json:"bytes" doc:"size of the removed data"`
 }
 
 // Reset is memory.reset.

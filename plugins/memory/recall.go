@@ -15,20 +15,20 @@ import (
 
 func recallActions() []tea.Action {
 	return []tea.Action{
-		tea.NewMethod("memory.embed", "Turns a text, or a stored entry, into a vector by embedding.create.", (*Memory).Embed, tea.Idempotent()),
-		tea.NewMethod("memory.embed_batch", "Turns texts into vectors by embedding.create.", (*Memory).EmbedBatch, tea.Idempotent()),
-		tea.NewMethod("memory.backfill_embeddings", "Makes the vectors of entries and files that have none yet.", writes((*Memory).BackfillEmbeddings), tea.Idempotent()),
-		tea.NewMethod("memory.vector_search", "Finds the entries and files most like a text.", (*Memory).VectorSearch, tea.Idempotent()),
-		tea.NewMethod("memory.vector_search_by_embedding", "Finds the entries and files most like a vector.", (*Memory).VectorSearchByEmbedding, tea.Idempotent()),
+		tea.NewMethod("memory.embed", "Embeds a text or a stored entry with embedding.create.", (*Memory).Embed, tea.Idempotent()),
+		tea.NewMethod("memory.embed_batch", "Embeds texts with embedding.create.", (*Memory).EmbedBatch, tea.Idempotent()),
+		tea.NewMethod("memory.backfill_embeddings", "Embeds the entries and files that have no vector.", writes((*Memory).BackfillEmbeddings), tea.Idempotent()),
+		tea.NewMethod("memory.vector_search", "Finds the entries and files most similar to a text.", (*Memory).VectorSearch, tea.Idempotent()),
+		tea.NewMethod("memory.vector_search_by_embedding", "Finds the entries and files most similar to a vector.", (*Memory).VectorSearchByEmbedding, tea.Idempotent()),
 	}
 }
 
 // EmbedParams are the parameters of memory.embed.
 type EmbedParams struct {
 	Text       string `json:"text,omitempty" doc:"what to embed"`
-	Key        string `json:"key,omitempty" doc:"key of an entry of the long-term memory instead; its vector is stored"`
+	Key        string `json:"key,omitempty" doc:"key of an entry of the long-term memory, instead of text; the vector is stored"`
 	Namespace  string `json:"namespace,omitempty" doc:"namespace of the entry"`
-	Collection string `json:"collection,omitempty" default:"ltm" doc:"where the vector of an entry is stored"`
+	Collection string `json:"collection,omitempty" default:"ltm" doc:"collection for the vector of an entry"`
 	Model      string `json:"model,omitempty" doc:"model for embedding.create"`
 }
 
@@ -38,7 +38,7 @@ type EmbedResult struct {
 	Embedding []float32 `json:"embedding"`
 	Dimension int       `json:"dimension"`
 	Model     string    `json:"model"`
-	Stored    bool      `json:"stored" doc:"true for an entry: memory.vector_search finds it"`
+	Stored    bool      `json:"stored" doc:"true for an entry, which memory.vector_search then finds"`
 }
 
 // Embed is the action memory.embed.
@@ -86,7 +86,7 @@ type EmbedBatchResult struct {
 	Success    bool        `json:"success"`
 	Embeddings [][]float32 `json:"embeddings" doc:"one vector for each text, in the order of the texts"`
 	Count      int         `json:"count"`
-	Dimension  int         `json:"dimension" doc:"0 where there are no texts"`
+	Dimension  int         `json:"dimension" doc:"0 if there are no texts"`
 	Model      string      `json:"model"`
 }
 
@@ -110,20 +110,20 @@ func (m *Memory) EmbedBatch(ctx context.Context, req *tea.Request, p EmbedBatchP
 // BackfillParams are the parameters of memory.backfill_embeddings.
 type BackfillParams struct {
 	Namespace  string `json:"namespace,omitempty" doc:"namespace of the entries; the files belong to the default one"`
-	Prefix     string `json:"prefix,omitempty" doc:"what keys and paths begin with"`
-	BatchSize  int    `json:"batch_size,omitempty" default:"64" minimum:"1" maximum:"2048" doc:"how many texts are embedded at a time"`
-	Limit      int    `json:"limit,omitempty" default:"10000" minimum:"1" doc:"how many are embedded in all; call again for the rest"`
-	Collection string `json:"collection,omitempty" default:"ltm" doc:"where the vectors are stored"`
-	Model      string `json:"model,omitempty" doc:"model for embedding.create; vectors of another one are made anew"`
+	Prefix     string `json:"prefix,omitempty" doc:"beginning of keys and paths"`
+	BatchSize  int    `json:"batch_size,omitempty" default:"64" minimum:"1" maximum:"2048" doc:"number of texts in one call of embedding.create"`
+	Limit      int    `json:"limit,omitempty" default:"10000" minimum:"1" doc:"largest number of texts to embed; call again for the rest"`
+	Collection string `json:"collection,omitempty" default:"ltm" doc:"collection for the vectors"`
+	Model      string `json:"model,omitempty" doc:"model for embedding.create; vectors of another model are replaced"`
 }
 
 // BackfillResult is the result of memory.backfill_embeddings.
 type BackfillResult struct {
 	Success   bool `json:"success"`
 	Embedded  int  `json:"embedded"`
-	Skipped   int  `json:"skipped" doc:"those that had a vector of their content, or are empty"`
-	Failed    int  `json:"failed" doc:"those that the model refused; the log says why"`
-	Remaining int  `json:"remaining" doc:"those beyond the limit"`
+	Skipped   int  `json:"skipped" doc:"number of entries and files that had a vector or are empty"`
+	Failed    int  `json:"failed" doc:"number of entries and files that the model refused; see the log"`
+	Remaining int  `json:"remaining" doc:"number of entries and files beyond the limit"`
 }
 
 // BackfillEmbeddings is the action memory.backfill_embeddings.
@@ -143,12 +143,12 @@ func (m *Memory) BackfillEmbeddings(ctx context.Context, req *tea.Request, p Bac
 
 // Near says which vectors are wanted.
 type Near struct {
-	K                 int            `json:"k,omitempty" minimum:"1" maximum:"1000" doc:"how many results; default 5"`
-	Limit             int            `json:"limit,omitempty" minimum:"1" maximum:"1000" doc:"the same as k"`
-	Threshold         *float64       `json:"threshold,omitempty" minimum:"-1" maximum:"1" doc:"leave out what is less similar"`
-	Collection        string         `json:"collection,omitempty" default:"ltm" doc:"ltm has what memory.backfill_embeddings makes"`
-	Filter            map[string]any `json:"filter,omitempty" doc:"values that the metadata must have; a list means any of its values, an object of operators compares: {\"n\": {\"gte\": 5, \"lt\": 10}}; operators: eq, ne, gt, gte, lt, lte, in, not_in, contains, startswith, endswith, exists"`
-	IncludeEmbeddings bool           `json:"include_embeddings,omitempty" doc:"give the vectors too"`
+	K                 int            `json:"k,omitempty" minimum:"1" maximum:"1000" doc:"number of results; default 5"`
+	Limit             int            `json:"limit,omitempty" minimum:"1" maximum:"1000" doc:"alias of k"`
+	Threshold         *float64       `json:"threshold,omitempty" minimum:"-1" maximum:"1" doc:"lowest score of a result"`
+	Collection        string         `json:"collection,omitempty" default:"ltm" doc:"name of the collection; ltm is that of memory.backfill_embeddings"`
+	Filter            map[string]any `json:"filter,omitempty" doc:"values that the metadata must have; a list means any of its values; an object of operators compares, such as {\"n\": {\"gte\": 5, \"lt\": 10}}; operators: eq, ne, gt, gte, lt, lte, in, not_in, contains, startswith, endswith, exists"`
+	IncludeEmbeddings bool           `json:"include_embeddings,omitempty" doc:"include the vectors"`
 }
 
 // defaultNear is how many results a search gives.
@@ -156,7 +156,7 @@ const defaultNear = 5
 
 // VectorSearchParams are the parameters of memory.vector_search.
 type VectorSearchParams struct {
-	Query string `json:"query" minLength:"1" doc:"a text, embedded by embedding.create"`
+	Query string `json:"query" minLength:"1" doc:"text, which embedding.create embeds"`
 	Near
 	Model string `json:"model,omitempty" doc:"model for embedding.create"`
 }
@@ -171,14 +171,14 @@ type VectorSearchByEmbeddingParams struct {
 // NearFound is a result of memory.vector_search.
 type NearFound struct {
 	VectorFound
-	Source string `json:"source" doc:"ltm: an entry, file: a file; empty for other vectors"`
+	Source string `json:"source" doc:"ltm for an entry, file for a file, empty for other vectors"`
 	Key    string `json:"key" doc:"the entry's key or the file's path; the id for other vectors"`
 }
 
 // VectorSearchResult is the result of memory.vector_search.
 type VectorSearchResult struct {
 	Success    bool        `json:"success"`
-	Results    []NearFound `json:"results" doc:"most similar first; text is the beginning of an entry or file"`
+	Results    []NearFound `json:"results" doc:"most similar first; text is the beginning of the entry or file"`
 	Count      int         `json:"count"`
 	Collection string      `json:"collection"`
 }

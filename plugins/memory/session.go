@@ -14,12 +14,12 @@ import (
 
 func sessionActions() []tea.Action {
 	return []tea.Action{
-		tea.NewMethod("session.create", "Begins a session.", writes((*Memory).SessionCreate), tea.Idempotent()),
+		tea.NewMethod("session.create", "Creates a session.", writes((*Memory).SessionCreate), tea.Idempotent()),
 		tea.NewMethod("session.end", "Ends a session: it is archived with its files.", writes((*Memory).SessionEnd), tea.Idempotent()),
-		tea.NewMethod("session.archive", "Takes a session and its files out of sight; nothing is deleted.", writes((*Memory).SessionArchive), tea.Idempotent()),
+		tea.NewMethod("session.archive", "Archives a session and its files; nothing is deleted.", writes((*Memory).SessionArchive), tea.Idempotent()),
 		tea.NewMethod("session.restore", "Makes an archived session and its files active again.", writes((*Memory).SessionRestore), tea.Idempotent()),
 		tea.NewMethod("session.get", "Describes a session.", (*Memory).SessionGet, tea.Idempotent()),
-		tea.NewMethod("session.list", "Lists sessions, those created last first.", (*Memory).SessionList, tea.Idempotent()),
+		tea.NewMethod("session.list", "Lists sessions, the newest first.", (*Memory).SessionList, tea.Idempotent()),
 	}
 }
 
@@ -28,14 +28,14 @@ type SessionView struct {
 	SessionID  string          `json:"session_id"`
 	UserID     string          `json:"user_id"`
 	Status     string          `json:"status" enum:"active,archived"`
-	Reason     string          `json:"reason" doc:"why it is archived: ended, expired, manual or what session.archive was given; empty for an active one"`
-	Metadata   json.RawMessage `json:"metadata" doc:"null where there is none"`
-	TTL        float64         `json:"ttl" doc:"seconds; 0 = for ever"`
+	Reason     string          `json:"reason" doc:"why it was archived: ended, expired, manual or the reason of session.archive; empty if it is active"`
+	Metadata   json.RawMessage `json:"metadata" doc:"null if there is none"`
+	TTL        float64         `json:"ttl" doc:"seconds; 0 = unlimited"`
 	CreatedAt  string          `json:"created_at"`
 	UpdatedAt  string          `json:"updated_at"`
-	ExpiresAt  *string         `json:"expires_at" doc:"null for one that lives for ever"`
-	ArchivedAt *string         `json:"archived_at" doc:"null for an active one"`
-	FilesPath  string          `json:"files_path" doc:"what the paths of its files begin with"`
+	ExpiresAt  *string         `json:"expires_at" doc:"null if it does not expire"`
+	ArchivedAt *string         `json:"archived_at" doc:"null if it is active"`
+	FilesPath  string          `json:"files_path" doc:"beginning of the paths of its files"`
 }
 
 func viewOf(s session.Session) SessionView {
@@ -63,16 +63,16 @@ type SessionResult struct {
 // SessionChangedResult is the result of an action that may change a session.
 type SessionChangedResult struct {
 	Success bool `json:"success"`
-	Changed bool `json:"changed" doc:"false: it was so before"`
+	Changed bool `json:"changed" doc:"false if it was in this state before"`
 	SessionView
 }
 
 // SessionCreateParams are the parameters of session.create.
 type SessionCreateParams struct {
-	SessionID string          `json:"session_id,omitempty" doc:"name of the session, which must be new; default one is made"`
-	UserID    string          `json:"user_id,omitempty" doc:"whose session it is"`
+	SessionID string          `json:"session_id,omitempty" doc:"name of the session, which must not exist; default a new name"`
+	UserID    string          `json:"user_id,omitempty" doc:"owner of the session"`
 	TTL       float64         `json:"ttl,omitempty" minimum:"0" doc:"seconds after which it is archived; 0 = never"`
-	Metadata  json.RawMessage `json:"metadata,omitempty" doc:"an object to filter by"`
+	Metadata  json.RawMessage `json:"metadata,omitempty" doc:"object to filter by"`
 }
 
 // SessionCreate is the action session.create.
@@ -109,7 +109,7 @@ func changedResult(s session.Session, changed bool, err error) (*SessionChangedR
 // SessionArchiveParams are the parameters of session.archive.
 type SessionArchiveParams struct {
 	SessionID string `json:"session_id" minLength:"1"`
-	Reason    string `json:"reason,omitempty" default:"manual" minLength:"1" maxLength:"200" doc:"ended, expired, manual or a word of your own"`
+	Reason    string `json:"reason,omitempty" default:"manual" minLength:"1" maxLength:"200" doc:"ended, expired, manual or another text"`
 }
 
 // SessionArchive is the action session.archive.
@@ -121,7 +121,7 @@ func (m *Memory) SessionArchive(ctx context.Context, _ *tea.Request, p SessionAr
 // SessionRestoreParams are the parameters of session.restore.
 type SessionRestoreParams struct {
 	SessionID string   `json:"session_id" minLength:"1"`
-	TTL       *float64 `json:"ttl,omitempty" minimum:"0" doc:"seconds that it lives from now on; 0 = for ever; default the ttl of its creation"`
+	TTL       *float64 `json:"ttl,omitempty" minimum:"0" doc:"seconds until it expires; 0 = never; default the ttl of its creation"`
 }
 
 // SessionRestore is the action session.restore.
@@ -149,22 +149,22 @@ func (m *Memory) SessionGet(ctx context.Context, _ *tea.Request, p SessionParams
 
 // SessionListParams are the parameters of session.list.
 type SessionListParams struct {
-	UserID        *string        `json:"user_id,omitempty" doc:"default those of all users"`
+	UserID        *string        `json:"user_id,omitempty" doc:"default all users"`
 	Status        string         `json:"status,omitempty" enum:"active,archived"`
-	Reason        string         `json:"reason,omitempty" doc:"why it is archived"`
-	Metadata      map[string]any `json:"metadata,omitempty" doc:"values that the metadata must have; a list means any of its values, an object of operators compares: {\"n\": {\"gte\": 5, \"lt\": 10}}; operators: eq, ne, gt, gte, lt, lte, in, not_in, contains, startswith, endswith, exists"`
-	CreatedAfter  string         `json:"created_after,omitempty" doc:"RFC 3339; that instant included"`
-	CreatedBefore string         `json:"created_before,omitempty" doc:"RFC 3339; that instant excluded"`
-	UpdatedAfter  string         `json:"updated_after,omitempty" doc:"RFC 3339; that instant included"`
-	UpdatedBefore string         `json:"updated_before,omitempty" doc:"RFC 3339; that instant excluded"`
+	Reason        string         `json:"reason,omitempty" doc:"why it was archived"`
+	Metadata      map[string]any `json:"metadata,omitempty" doc:"values that the metadata must have; a list means any of its values; an object of operators compares, such as {\"n\": {\"gte\": 5, \"lt\": 10}}; operators: eq, ne, gt, gte, lt, lte, in, not_in, contains, startswith, endswith, exists"`
+	CreatedAfter  string         `json:"created_after,omitempty" doc:"RFC 3339, inclusive"`
+	CreatedBefore string         `json:"created_before,omitempty" doc:"RFC 3339, exclusive"`
+	UpdatedAfter  string         `json:"updated_after,omitempty" doc:"RFC 3339, inclusive"`
+	UpdatedBefore string         `json:"updated_before,omitempty" doc:"RFC 3339, exclusive"`
 	Limit         int            `json:"limit,omitempty" default:"100" minimum:"1" maximum:"1000"`
-	Cursor        string         `json:"cursor,omitempty" doc:"next_cursor of the page before"`
+	Cursor        string         `json:"cursor,omitempty" doc:"next_cursor of the previous page"`
 }
 
 // SessionListResult is the result of session.list.
 type SessionListResult struct {
 	Success    bool          `json:"success"`
-	Sessions   []SessionView `json:"sessions" doc:"created last first"`
+	Sessions   []SessionView `json:"sessions" doc:"newest first"`
 	Count      int           `json:"count"`
 	NextCursor string        `json:"next_cursor" doc:"empty on the last page"`
 }

@@ -37,15 +37,15 @@ func readSettings(from tea.Settings) (s settings, err error) {
 // LTMSettings are what a workflow sets under settings.ltm.
 type LTMSettings struct {
 	Language    string `json:"language,omitempty" enum:"arabic,danish,dutch,english,finnish,french,german,hungarian,irish,italian,none,norwegian,porter,portuguese,romanian,russian,simple,spanish,swedish,tamil,turkish" doc:"language of the stored texts, for word stems and stop words; default english, none = neither"`
-	InlineBytes int    `json:"inline_bytes,omitempty" minimum:"1" doc:"size of JSON from which a value is a file of its own; default 1024"`
+	InlineBytes int    `json:"inline_bytes,omitempty" minimum:"1" doc:"size in bytes from which a value is stored in a separate file; default 1024"`
 }
 
 // VectorSettings are what a workflow sets under settings.vector.
 type VectorSettings struct {
-	Exact          int `json:"exact,omitempty" doc:"size of a collection up to which each query is compared with every vector; default 10000, -1 = none: a graph from the first vector on"`
-	M              int `json:"m,omitempty" minimum:"4" maximum:"64" doc:"links of a vector in the HNSW graph; default 16"`
-	EfConstruction int `json:"ef_construction,omitempty" minimum:"8" doc:"candidates looked at while the graph is built; default 100"`
-	EfSearch       int `json:"ef_search,omitempty" minimum:"8" doc:"candidates that a query keeps in the graph; more find more of the nearest and take longer; default 64"`
+	Exact          int `json:"exact,omitempty" doc:"size up to which a collection is searched without a graph; default 10000, -1 = always with a graph"`
+	M              int `json:"m,omitempty" minimum:"4" maximum:"64" doc:"number of links of a vector in the HNSW graph; default 16"`
+	EfConstruction int `json:"ef_construction,omitempty" minimum:"8" doc:"number of candidates while the graph is built; default 100"`
+	EfSearch       int `json:"ef_search,omitempty" minimum:"8" doc:"number of candidates of a query; more improve recall and take longer; default 64"`
 }
 
 func (s VectorSettings) options() vector.Options {
@@ -58,16 +58,16 @@ const warmupVariable = "DUCKDB_WARMUP"
 // Settings are what a workflow sets under settings.memory: where the memory is
 // and what it may use.
 type Settings struct {
-	Engine             string  `json:"engine,omitempty" enum:"duckdb,sqlite" doc:"the database; default that of the memory in path, for a new one duckdb where this build has it, else sqlite"`
-	Path               string  `json:"path,omitempty" format:"path" doc:"the folder of the memory; default tea/memory in the user's data directory"`
-	LockTimeoutSeconds float64 `json:"lock_timeout,omitempty" minimum:"0" default:"5" doc:"seconds to wait for another process that has the folder; 0 = do not wait"`
+	Engine             string  `json:"engine,omitempty" enum:"duckdb,sqlite" doc:"database; default that of the memory in path, for a new memory duckdb if this build has it, otherwise sqlite"`
+	Path               string  `json:"path,omitempty" format:"path" doc:"folder of the memory; default tea/memory in the user's data directory"`
+	LockTimeoutSeconds float64 `json:"lock_timeout,omitempty" minimum:"0" default:"5" doc:"seconds to wait for another process that uses the folder; 0 = do not wait"`
 	ReadOnly           bool    `json:"read_only,omitempty" doc:"only read the memory, which must exist; several processes can do so at the same time. A folder that cannot be written is only read in any case"`
-	Warmup             bool    `json:"warmup,omitempty" doc:"open the database at the start rather than at the first action"`
-	Connections        int     `json:"connections,omitempty" minimum:"1" maximum:"64" doc:"readers at the same time; default 5"`
-	Threads            int     `json:"threads,omitempty" minimum:"1" doc:"threads of the database; default the processors, at most 4"`
-	MemoryMB           int64   `json:"memory_mb,omitempty" minimum:"16" doc:"memory of the database's buffers; default an eighth of what the process may use, from 64 to 1024"`
-	SpillDir           string  `json:"spill_dir,omitempty" format:"path" doc:"folder for what does not fit into memory; default spill in path"`
-	ShortTerm          Bounds  `json:"short_term,omitzero" doc:"bounds of memory.store"`
+	Warmup             bool    `json:"warmup,omitempty" doc:"open the database at the start, not at the first action"`
+	Connections        int     `json:"connections,omitempty" minimum:"1" maximum:"64" doc:"number of connections for reading; default 5"`
+	Threads            int     `json:"threads,omitempty" minimum:"1" doc:"number of threads of the database; default the number of processors, at most 4"`
+	MemoryMB           int64   `json:"memory_mb,omitempty" minimum:"16" doc:"size of the database's buffers; default an eighth of the available memory, from 64 to 1024"`
+	SpillDir           string  `json:"spill_dir,omitempty" format:"path" doc:"folder for data that does not fit into memory; default spill in path"`
+	ShortTerm          Bounds  `json:"short_term,omitzero" doc:"limits of memory.store"`
 }
 
 // Bounds limit the short-term memory.

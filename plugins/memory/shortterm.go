@@ -17,9 +17,9 @@ const processVariable = "TEA_PLUGIN_COOKIE"
 
 func shortTermActions() []tea.Action {
 	return []tea.Action{
-		tea.NewMethod("memory.store", "Keeps a value for as long as the plugin runs.", (*Memory).Store, tea.Idempotent()),
-		tea.NewMethod("memory.retrieve", "Gives the value that memory.store keeps under a key.", (*Memory).Retrieve, tea.Idempotent()),
-		tea.NewMethod("memory.delete", "Removes the value that memory.store keeps under a key.", (*Memory).Delete, tea.Idempotent()),
+		tea.NewMethod("memory.store", "Stores a value until the plugin ends.", (*Memory).Store, tea.Idempotent()),
+		tea.NewMethod("memory.retrieve", "Returns the value that memory.store stored under a key.", (*Memory).Retrieve, tea.Idempotent()),
+		tea.NewMethod("memory.delete", "Removes the value that memory.store stored under a key.", (*Memory).Delete, tea.Idempotent()),
 	}
 }
 
@@ -48,8 +48,8 @@ func (f *folders) shortTermOf(opened *folder) *shortterm.Memory {
 type StoreParams struct {
 	Key       string          `json:"key" minLength:"1"`
 	Value     json.RawMessage `json:"value" doc:"any JSON"`
-	TTL       float64         `json:"ttl,omitempty" minimum:"0" doc:"seconds that the value is kept; 0 = until there is no room"`
-	Namespace string          `json:"namespace,omitempty" default:"default" doc:"keys of different namespaces are different"`
+	TTL       float64         `json:"ttl,omitempty" minimum:"0" doc:"seconds until the value expires; 0 = when space is needed"`
+	Namespace string          `json:"namespace,omitempty" default:"default" doc:"namespace of the key"`
 }
 
 // StoreResult is the result of memory.store.
@@ -78,7 +78,7 @@ func (m *Memory) Store(ctx context.Context, _ *tea.Request, p StoreParams) (*Sto
 // RetrieveParams are the parameters of memory.retrieve.
 type RetrieveParams struct {
 	Key       string          `json:"key" minLength:"1"`
-	Default   json.RawMessage `json:"default,omitempty" doc:"the value where there is none; default null"`
+	Default   json.RawMessage `json:"default,omitempty" doc:"value to return if there is none; default null"`
 	Namespace string          `json:"namespace,omitempty" default:"default"`
 }
 
@@ -111,7 +111,7 @@ type DeleteParams struct {
 // DeleteResult is the result of memory.delete.
 type DeleteResult struct {
 	Success bool   `json:"success"`
-	Deleted bool   `json:"deleted" doc:"false: there was no such value"`
+	Deleted bool   `json:"deleted" doc:"false if there was no value"`
 	Key     string `json:"key"`
 }
 

@@ -21,7 +21,7 @@ import (
 
 func sqlActions() []tea.Action {
 	return []tea.Action{
-		tea.NewMethod("memory.sql_query", "Asks what the memory holds by SQL: one SELECT over memories, sessions, files, vectors, catalog_tables and catalog_files, which can read them and nothing else.",
+		tea.NewMethod("memory.sql_query", "Queries the memory by SQL: one SELECT that can only read memories, sessions, files, vectors, catalog_tables and catalog_files.",
 			(*Memory).SQLQuery, tea.Idempotent()),
 	}
 }
@@ -31,17 +31,17 @@ type SQLQueryParams struct {
 	SQL string `json:"sql" minLength:"1" doc:"one SELECT in the SQL of the database (duckdb or sqlite) over memories (key, value, metadata, content_hash, inlined, created_at, updated_at, expires_at), sessions (session_id, user_id, status, reason, metadata, created_at, updated_at, expires_at, archived_at), files (path, type, size, is_text, lines, tokens, content_hash, metadata, session_id, archived, created_at, updated_at), vectors (collection, id, text, metadata, dimension), catalog_tables and catalog_files. value is NULL where inlined is false: it is a file of its own"`
 	// Parameters are a list or an object.
 	Parameters     json.RawMessage `json:"parameters,omitempty" doc:"values for the query's parameters: a list for ? and $1, or an object for $name"`
-	MaxRows        int             `json:"max_rows,omitempty" default:"1000" minimum:"1" maximum:"100000" doc:"rows beyond are left out, and truncated is true"`
+	MaxRows        int             `json:"max_rows,omitempty" default:"1000" minimum:"1" maximum:"100000" doc:"largest number of rows; if there are more, truncated is true"`
 	TimeoutSeconds float64         `json:"timeout_seconds,omitempty" default:"30" minimum:"0.001" maximum:"3600"`
 }
 
 // SQLQueryResult is the result of memory.sql_query.
 type SQLQueryResult struct {
 	Success   bool             `json:"success"`
-	Columns   []string         `json:"columns" doc:"names of the columns in their order; the second of two equal names gets a number at its end"`
+	Columns   []string         `json:"columns" doc:"names of the columns in their order; a number is appended to the second of two equal names"`
 	Rows      []map[string]any `json:"rows" doc:"objects of columns and values: JSON, lists, structs and maps as such; an instant is text in RFC 3339 in UTC, a blob base64, a decimal a float, NaN and infinity null, any other type its text"`
 	RowCount  int              `json:"row_count"`
-	Truncated bool             `json:"truncated" doc:"there were more rows than max_rows, or more bytes than an answer may have"`
+	Truncated bool             `json:"truncated" doc:"true if rows are missing because of max_rows or the size limit of a result"`
 }
 
 // SQLQuery is the action memory.sql_query.

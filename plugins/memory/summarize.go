@@ -16,7 +16,7 @@ import (
 
 func summarizeActions() []tea.Action {
 	return []tea.Action{
-		tea.NewMethod("memory.summarize", "Makes a short text of a long conversation, by llm.call.", (*Memory).Summarize, tea.Idempotent()),
+		tea.NewMethod("memory.summarize", "Summarizes a conversation with llm.call.", (*Memory).Summarize, tea.Idempotent()),
 	}
 }
 
@@ -35,17 +35,17 @@ type SummarizeParams struct {
 	MessagesKey string            `json:"messages_key,omitempty" doc:"key of a list of messages, in the short-term or else in the long-term memory"`
 	Namespace   string            `json:"namespace,omitempty" default:"default" doc:"namespace of the key in the short-term memory"`
 	Messages    []json.RawMessage `json:"messages,omitempty" doc:"the messages themselves: texts, or objects {role, content} as in llm.call"`
-	MaxTokens   int               `json:"max_tokens,omitempty" default:"500" minimum:"16" maximum:"100000" doc:"what the summary may have"`
-	ChunkTokens int               `json:"chunk_tokens,omitempty" default:"6000" minimum:"200" maximum:"1000000" doc:"what the model is given at a time; a longer conversation is summarized part by part, and then the summaries"`
+	MaxTokens   int               `json:"max_tokens,omitempty" default:"500" minimum:"16" maximum:"100000" doc:"largest number of tokens in the summary"`
+	ChunkTokens int               `json:"chunk_tokens,omitempty" default:"6000" minimum:"200" maximum:"1000000" doc:"largest number of tokens in one call of the model; a longer conversation is summarized in parts"`
 	Model       string            `json:"model,omitempty" doc:"model for llm.call; default: that of settings.llm"`
 }
 
 // SummarizeResult is the result of memory.summarize.
 type SummarizeResult struct {
 	Success       bool   `json:"success"`
-	Summary       string `json:"summary" doc:"empty where there are no messages"`
+	Summary       string `json:"summary" doc:"empty if there are no messages"`
 	OriginalCount int    `json:"original_count" doc:"number of the messages"`
-	TokenEstimate int    `json:"token_estimate" doc:"tokens of the summary as cl100k_base counts them"`
+	TokenEstimate int    `json:"token_estimate" doc:"tokens of the summary, as counted by cl100k_base"`
 }
 
 // Summarize is the action memory.summarize.

@@ -16,8 +16,8 @@ import (
 
 func vectorActions() []tea.Action {
 	return []tea.Action{
-		tea.NewMethod("vector.store", "Stores texts or vectors to be found by likeness.", writes((*Memory).VectorStore), tea.Idempotent()),
-		tea.NewMethod("vector.query", "Finds the stored items most like a text or vector.", (*Memory).VectorQuery, tea.Idempotent()),
+		tea.NewMethod("vector.store", "Stores texts or vectors for similarity search.", writes((*Memory).VectorStore), tea.Idempotent()),
+		tea.NewMethod("vector.query", "Finds the stored items most similar to a text or vector.", (*Memory).VectorQuery, tea.Idempotent()),
 		tea.NewMethod("vector.list", "Lists the items of a collection in the order of their ids.", (*Memory).VectorList, tea.Idempotent()),
 		tea.NewMethod("vector.delete", "Removes items from a collection.", writes((*Memory).VectorDelete), tea.Idempotent()),
 		tea.NewMethod("vector.drop", "Removes a collection with all its items.", writes((*Memory).VectorDrop), tea.Idempotent()),
@@ -26,11 +26,11 @@ func vectorActions() []tea.Action {
 
 // VectorStoreParams are the parameters of vector.store.
 type VectorStoreParams struct {
-	Texts          []string         `json:"texts,omitempty" doc:"what the vectors stand for; without embeddings they are made by embedding.create"`
+	Texts          []string         `json:"texts,omitempty" doc:"texts of the items; embedding.create embeds them if embeddings is missing"`
 	Embeddings     []Embedding      `json:"embeddings,omitempty" doc:"one vector for each text"`
-	IDs            []string         `json:"ids,omitempty" doc:"names of the items; default a hash of the text, so that the same text is stored once"`
-	Metadata       []map[string]any `json:"metadata,omitempty" doc:"one object for each text, to filter by"`
-	Collection     string           `json:"collection,omitempty" default:"default" doc:"vectors of one model belong into one collection"`
+	IDs            []string         `json:"ids,omitempty" doc:"ids of the items; default a hash of the text, so that equal texts are stored once"`
+	Metadata       []map[string]any `json:"metadata,omitempty" doc:"one object to filter by for each text"`
+	Collection     string           `json:"collection,omitempty" default:"default" doc:"name of the collection; use one for each embedding model"`
 	EmbeddingModel string           `json:"embedding_model,omitempty" doc:"model for embedding.create"`
 }
 
@@ -121,14 +121,14 @@ func checkName(what, name string) error {
 
 // VectorQueryParams are the parameters of vector.query.
 type VectorQueryParams struct {
-	Query             string         `json:"query,omitempty" doc:"a text, embedded by embedding.create"`
-	Embedding         Embedding      `json:"embedding,omitempty" doc:"a vector instead of a text"`
-	K                 int            `json:"k,omitempty" default:"5" minimum:"1" maximum:"1000" doc:"how many results"`
+	Query             string         `json:"query,omitempty" doc:"text, which embedding.create embeds"`
+	Embedding         Embedding      `json:"embedding,omitempty" doc:"vector, instead of a text"`
+	K                 int            `json:"k,omitempty" default:"5" minimum:"1" maximum:"1000" doc:"number of results"`
 	Collection        string         `json:"collection,omitempty" default:"default"`
-	Filter            map[string]any `json:"filter,omitempty" doc:"values that the metadata must have; a list means any of its values, an object of operators compares: {\"n\": {\"gte\": 5, \"lt\": 10}}; operators: eq, ne, gt, gte, lt, lte, in, not_in, contains, startswith, endswith, exists"`
-	IncludeEmbeddings bool           `json:"include_embeddings,omitempty" doc:"give the vectors too"`
-	MinScore          float64        `json:"min_score,omitempty" minimum:"-1" maximum:"1" doc:"leave out what is less similar"`
-	Exact             bool           `json:"exact,omitempty" doc:"compare with every vector, even where there is a graph"`
+	Filter            map[string]any `json:"filter,omitempty" doc:"values that the metadata must have; a list means any of its values; an object of operators compares, such as {\"n\": {\"gte\": 5, \"lt\": 10}}; operators: eq, ne, gt, gte, lt, lte, in, not_in, contains, startswith, endswith, exists"`
+	IncludeEmbeddings bool           `json:"include_embeddings,omitempty" doc:"include the vectors"`
+	MinScore          float64        `json:"min_score,omitempty" minimum:"-1" maximum:"1" doc:"lowest score of a result"`
+	Exact             bool           `json:"exact,omitempty" doc:"compare with every vector, without the graph"`
 	EmbeddingModel    string         `json:"embedding_model,omitempty" doc:"model for embedding.create"`
 }
 
@@ -187,8 +187,8 @@ type VectorListParams struct {
 	Collection        string         `json:"collection,omitempty" default:"default"`
 	Filter            map[string]any `json:"filter,omitempty" doc:"as for vector.query"`
 	Limit             int            `json:"limit,omitempty" default:"100" minimum:"1" maximum:"1000" doc:"largest number of items in a page"`
-	Cursor            string         `json:"cursor,omitempty" doc:"next_cursor of the page before"`
-	IncludeEmbeddings bool           `json:"include_embeddings,omitempty" doc:"give the vectors too"`
+	Cursor            string         `json:"cursor,omitempty" doc:"next_cursor of the previous page"`
+	IncludeEmbeddings bool           `json:"include_embeddings,omitempty" doc:"include the vectors"`
 }
 
 // VectorListed is an item of vector.list.
@@ -202,7 +202,7 @@ type VectorListed struct {
 // VectorListResult is the result of vector.list.
 type VectorListResult struct {
 	Success    bool           `json:"success"`
-	Items      []VectorListed `json:"items" doc:"in the order of their ids"`
+	Items      []VectorListed `json:"items" doc:"ordered by id"`
 	Count      int            `json:"count"`
 	Collection string         `json:"collection"`
 	NextCursor string         `json:"next_cursor" doc:"empty on the last page"`
@@ -283,13 +283,13 @@ func (m *Memory) VectorDelete(ctx context.Context, _ *tea.Request, p VectorDelet
 
 // VectorDropParams are the parameters of vector.drop.
 type VectorDropParams struct {
-	Collection string `json:"collection" minLength:"1" doc:"there is no default: it is removed with all its items"`
+	Collection string `json:"collection" minLength:"1" doc:"name of the collection; there is no default"`
 }
 
 // VectorDropResult is the result of vector.drop.
 type VectorDropResult struct {
 	Success    bool   `json:"success"`
-	Dropped    bool   `json:"dropped" doc:"false: there was no such collection"`
+	Dropped    bool   `json:"dropped" doc:"false if the collection did not exist"`
 	Deleted    int    `json:"deleted" doc:"number of its items"`
 	Collection string `json:"collection"`
 }
