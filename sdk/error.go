@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"reflect"
+	"syscall"
 	"time"
 )
 
@@ -97,8 +98,8 @@ func (t ErrorType) usuallyPasses() bool {
 }
 
 // AsError returns err as an [*Error]: itself if it is or wraps one, timeout or
-// canceled for the errors of a context, otherwise internal_error. nil stays
-// nil.
+// canceled for the errors of a context, resource_exhausted for a full disk,
+// otherwise internal_error. nil stays nil.
 func AsError(err error) *Error {
 	if !failed(err) {
 		return nil
@@ -111,6 +112,8 @@ func AsError(err error) *Error {
 		return &Error{Type: Timeout, Message: err.Error(), Retryable: true, cause: err}
 	case errors.Is(err, context.Canceled):
 		return &Error{Type: Canceled, Message: err.Error(), cause: err}
+	case errors.Is(err, syscall.ENOSPC), errors.Is(err, syscall.EDQUOT):
+		return &Error{Type: ResourceExhausted, Message: err.Error(), cause: err}
 	}
 	return &Error{Type: InternalError, Message: err.Error(), cause: err}
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"syscall"
 	"testing"
 
 	tea "github.com/the-edge-agent/tea/sdk"
@@ -63,4 +64,13 @@ func ExampleErrorf() {
 	// Output:
 	// rate_limited: the server wants a pause: multiple Read calls return no data or error
 	// true true
+}
+
+// A full disk is resource_exhausted wherever an action meets it.
+func TestFullDiskIsResourceExhausted(t *testing.T) {
+	t.Parallel()
+	err := fmt.Errorf("write the report: %w", &fs.PathError{Op: "write", Path: "r.md", Err: syscall.ENOSPC})
+	if e := tea.AsError(err); e.Type != tea.ResourceExhausted || e.Retryable {
+		t.Errorf("got %v", e)
+	}
 }

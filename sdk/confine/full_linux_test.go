@@ -39,7 +39,7 @@ func TestFullDiskKeepsTheOldContent(t *testing.T) {
 		"writing":   root.WriteFile("a", make([]byte, 1<<20), false),
 		"appending": root.AppendFile("a", make([]byte, 1<<20), false),
 	} {
-		wantType(t, name, err, tea.InternalError)
+		wantType(t, name, err, tea.ResourceExhausted)
 		if !errors.Is(err, syscall.ENOSPC) {
 			t.Errorf("%s gives %v, want the system's reason", name, err)
 		}

@@ -70,7 +70,7 @@ func (r *Root) ReadFile(given string, limit int64) ([]byte, error) {
 }
 
 func tooLarge(given string, size, limit int64) error {
-	return tea.Errorf(tea.ValidationError, "%s has %d bytes or more, the limit is %d (settings.file.max_bytes)", given, size, limit)
+	return tea.Errorf(tea.ResourceExhausted, "%s has %d bytes or more, the limit is %d (settings.file.max_bytes)", given, size, limit)
 }
 
 // openRegular opens a regular file. It refuses anything else: a pipe or a
@@ -179,6 +179,8 @@ func failure(verb, given string, err error) *tea.Error {
 	case errors.Is(err, fs.ErrExist), errors.Is(err, syscall.ENOTDIR), errors.Is(err, syscall.EISDIR), errors.Is(err, syscall.ENOTEMPTY),
 		errors.Is(err, syscall.ENAMETOOLONG), errors.Is(err, syscall.ELOOP), errors.Is(err, syscall.ENXIO):
 		kind, err = tea.ValidationError, cause(err)
+	case errors.Is(err, syscall.ENOSPC), errors.Is(err, syscall.EDQUOT), errors.Is(err, syscall.EFBIG):
+		kind, err = tea.ResourceExhausted, cause(err)
 	case errors.As(err, &errno), errors.Is(err, fs.ErrClosed), errors.Is(err, io.ErrShortWrite):
 		err = cause(err)
 	default:

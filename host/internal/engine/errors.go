@@ -1,7 +1,6 @@
 package engine
 
 import (
-	"context"
 	"errors"
 	"sync"
 
@@ -60,13 +59,12 @@ func asFailure(err error) *tea.Error {
 	switch {
 	case errors.As(err, &action):
 		return action
+	case errors.Is(err, expr.ErrTooLong):
+		return tea.Errorf(tea.ResourceExhausted, "%w", err)
 	case errors.As(err, &badType), errors.As(err, &reduce), errors.As(err, &template):
 		return tea.Errorf(tea.ValidationError, "%w", err)
 	case errors.As(err, &lua):
-		if errors.Is(err, context.DeadlineExceeded) {
-			return tea.Errorf(tea.Timeout, "%w", err)
-		}
-		return tea.Errorf(tea.InternalError, "%w", err)
+		return tea.Errorf(lua.Type(), "%w", err)
 	}
 	return tea.AsError(err)
 }

@@ -51,7 +51,7 @@ func join(left, right any) (any, error) {
 		return nil, err
 	}
 	if len(a)+len(b) > maxText {
-		return nil, errTextTooLong
+		return nil, ErrTooLong
 	}
 	return a + b, nil
 }
@@ -107,7 +107,7 @@ func repeat(s string, n int64) (string, error) {
 		return "", nil
 	}
 	if n > int64(maxText/len(s)) {
-		return "", errTextTooLong
+		return "", ErrTooLong
 	}
 	return strings.Repeat(s, int(n)), nil
 }

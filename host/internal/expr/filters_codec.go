@@ -21,7 +21,7 @@ func codecFilters() map[string]filter {
 		"b64encode": {apply: func(a *args) (any, error) {
 			s := a.text()
 			if len(s) > maxText/4*3 {
-				return nil, errTextTooLong
+				return nil, ErrTooLong
 			}
 			return base64.StdEncoding.EncodeToString([]byte(s)), nil
 		}},
@@ -49,7 +49,7 @@ func indented(v any, width int) (any, error) {
 	}
 	out, err := appendIndented(nil, v, "", strings.Repeat(" ", width))
 	if err == nil && len(out) > maxText {
-		err = errTextTooLong
+		err = ErrTooLong
 	}
 	return string(out), err
 }

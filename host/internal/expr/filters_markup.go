@@ -32,7 +32,7 @@ var markupEscaper = sync.OnceValue(func() *strings.Replacer {
 
 func escapeMarkup(s string) (string, error) {
 	if s = markupEscaper().Replace(s); len(s) > maxText {
-		return "", errTextTooLong
+		return "", ErrTooLong
 	}
 	return s, nil
 }
@@ -136,7 +136,7 @@ func urlizeFilter(a *args) (any, error) {
 		}
 		b.WriteString(linked(word, limit, attributes))
 		if b.Len() > maxText {
-			return nil, errTextTooLong
+			return nil, ErrTooLong
 		}
 	}
 	return b.String(), nil

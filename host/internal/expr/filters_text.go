@@ -101,7 +101,7 @@ func indentFilter(a *args) (any, error) {
 	text := a.text()
 	lines := strings.Split(text, "\n")
 	if len(lines) > maxText/(len(margin)+1) {
-		return nil, errTextTooLong
+		return nil, ErrTooLong
 	}
 	for i, line := range lines {
 		if i == 0 && first || i > 0 && (blank || line != "") {
@@ -109,7 +109,7 @@ func indentFilter(a *args) (any, error) {
 		}
 	}
 	if len(text)+len(lines)*len(margin) > maxText {
-		return nil, errTextTooLong
+		return nil, ErrTooLong
 	}
 	return strings.Join(lines, "\n"), nil
 }
@@ -125,7 +125,7 @@ func replace(s, old, by string, count int) (any, error) {
 		found = min(found, count)
 	}
 	if len(by) > 0 && found > maxText/len(by) {
-		return nil, errTextTooLong
+		return nil, ErrTooLong
 	}
 	return strings.Replace(s, old, by, count), nil
 }
@@ -172,7 +172,7 @@ func wordwrapFilter(a *args) (any, error) {
 		}
 		for _, wrapped := range w.wrap(line) {
 			if size += len(wrapped) + len(newline); size > maxText {
-				return nil, errTextTooLong
+				return nil, ErrTooLong
 			}
 			out = append(out, wrapped)
 		}

@@ -72,7 +72,7 @@ func formatText(format string, v any) (string, error) {
 			return "", err
 		}
 		if b.WriteString(s); b.Len() > maxText {
-			return "", errTextTooLong
+			return "", ErrTooLong
 		}
 	}
 	if named == nil && used < len(list) {

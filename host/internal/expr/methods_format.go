@@ -38,7 +38,7 @@ func formatMethod(a *args) (any, error) {
 			return nil, err
 		}
 		if b.WriteString(text); b.Len() > maxText {
-			return nil, errTextTooLong
+			return nil, ErrTooLong
 		}
 		s = s[i+end+1:]
 	}

@@ -9,7 +9,8 @@ import (
 	"github.com/the-edge-agent/tea/sdk/value"
 )
 
-var errTextTooLong = fmt.Errorf("the text is longer than %d MiB", maxText>>20)
+// ErrTooLong is the cause of an error of a template whose text is too long.
+var ErrTooLong = fmt.Errorf("the text is longer than %d MiB", maxText>>20)
 
 // textOf converts a value to text: a string unchanged, null empty, numbers and
 // booleans as in JSON, lists and objects as compact JSON.
@@ -33,7 +34,7 @@ func appendText(dst []byte, v any) ([]byte, error) {
 		dst, err = appendJSON(dst, v)
 	}
 	if err == nil && len(dst) > maxText {
-		err = errTextTooLong
+		err = ErrTooLong
 	}
 	return dst, err
 }
@@ -42,7 +43,7 @@ func appendText(dst []byte, v any) ([]byte, error) {
 // the text gets too long.
 func appendJSON(dst []byte, v any) ([]byte, error) {
 	if len(dst) > maxText {
-		return dst, errTextTooLong
+		return dst, ErrTooLong
 	}
 	var err error
 	switch v := v.(type) {

@@ -1,9 +1,12 @@
 package script
 
 import (
+	"fmt"
 	"math"
 
 	lua "github.com/yuin/gopher-lua"
+
+	tea "github.com/the-edge-agent/tea/sdk"
 )
 
 // mostCount is the largest count or index that both an int and a float64
@@ -60,6 +63,16 @@ func pushAll(L *lua.LState, values []lua.LValue) int {
 // checkSize raises an error if a string of n bytes would be too long.
 func (r *run) checkSize(L *lua.LState, n int) {
 	if n > r.limit {
-		L.RaiseError("string too long: at most %d bytes are allowed", r.limit)
+		r.raiseLimit(L, "string too long: at most %d bytes are allowed", r.limit)
 	}
+}
+
+// limitError is a limit of size that a script has reached.
+type limitError string
+
+func (e limitError) Error() string { return string(e) }
+
+// raiseLimit raises a [limitError], which a script sees as resource_exhausted.
+func (r *run) raiseLimit(L *lua.LState, format string, args ...any) {
+	L.Error(r.errorTable(tea.Errorf(tea.ResourceExhausted, "%w", limitError(fmt.Sprintf(format, args...)))), 1)
 }

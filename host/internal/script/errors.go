@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+
+	tea "github.com/the-edge-agent/tea/sdk"
 )
 
 // SyntaxError is a syntax error in Lua code, with its position.
@@ -39,6 +41,8 @@ const (
 	CanceledError Kind = "canceled"
 	// MemoryError means that the heap grew beyond [Options.MemoryBytes].
 	MemoryError Kind = "memory"
+	// SizeError means that a string or a list would exceed its limit.
+	SizeError Kind = "size"
 )
 
 // RunError is the failure of a run.
@@ -65,6 +69,17 @@ func (e *RunError) Error() string {
 
 // Unwrap returns the error of the action or of the context, if any.
 func (e *RunError) Unwrap() error { return e.cause }
+
+// Type returns the error type of the run for workflows, such as retry_on.
+func (e *RunError) Type() tea.ErrorType {
+	switch {
+	case e.Kind == MemoryError, e.Kind == SizeError:
+		return tea.ResourceExhausted
+	case e.cause != nil:
+		return tea.AsError(e.cause).Type
+	}
+	return tea.InternalError
+}
 
 // stoppedError returns the error of a run whose context ended with err.
 func stoppedError(name string, err error) *RunError {

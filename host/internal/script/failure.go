@@ -53,7 +53,12 @@ func (r *run) failure(object lua.LValue) *RunError {
 	}
 	out := &RunError{Kind: ScriptError, File: r.name}
 	if t, ok := object.(*lua.LTable); ok {
-		if err := r.failures[t]; err != nil {
+		err := r.failures[t]
+		if limit := limitError(""); errors.As(err, &limit) {
+			out.Kind, out.Message = SizeError, limit.Error()
+			return out
+		}
+		if err != nil {
 			out.Kind, out.Message, out.cause = ActionError, err.Error(), err
 			return out
 		}

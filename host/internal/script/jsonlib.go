@@ -24,16 +24,21 @@ func jsonEncode(L *lua.LState) int {
 	return 1
 }
 
+var errTooManyValues = errors.New("the text has more values than fit in memory")
+
 func jsonDecode(L *lua.LState) int {
 	r := runOf(L)
 	text := checkText(L, 1)
 	r.checkSize(L, len(text))
 	v, err := detached(r, L, len(text), func() (any, error) {
 		if jsonWeight(text) > r.watch.limit {
-			return nil, errors.New("the text has more values than fit in memory")
+			return nil, errTooManyValues
 		}
 		return value.Decode([]byte(text))
 	})
+	if errors.Is(err, errTooManyValues) {
+		r.raiseLimit(L, "decode JSON: %v", err)
+	}
 	if err != nil {
 		L.RaiseError("decode JSON: %v", err)
 	}

@@ -61,10 +61,11 @@ func tableMaxN(L *lua.LState) int {
 }
 
 func tableInsert(L *lua.LState) int {
-	t := runOf(L).writable(L, L.CheckTable(1))
+	r := runOf(L)
+	t := r.writable(L, L.CheckTable(1))
 	n := t.Len()
 	if n >= maxArray-1 {
-		L.RaiseError("table too long: at most %d elements are allowed", maxArray-1)
+		r.raiseLimit(L, "table too long: at most %d elements are allowed", maxArray-1)
 	}
 	switch L.GetTop() {
 	case 2:

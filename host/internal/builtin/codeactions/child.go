@@ -52,7 +52,7 @@ func evaluate(j job) answer {
 	case err != nil:
 		a.Error, a.ErrorType = err.Error(), errorType(err)
 	case cut:
-		a.Error, a.ErrorType = fmt.Sprintf("the output exceeds max_output_bytes (%d)", j.MaxOutput), tea.ValidationError
+		a.Error, a.ErrorType = fmt.Sprintf("the output exceeds max_output_bytes (%d)", j.MaxOutput), tea.ResourceExhausted
 	}
 	return a
 }
@@ -77,15 +77,13 @@ func runScript(j job, log func(slog.Level, string, map[string]any)) (any, error)
 }
 
 func errorType(err error) tea.ErrorType {
-	var e *tea.Error
-	var syntax *script.SyntaxError
-	switch {
-	case errors.As(err, &e):
-		return e.Type
-	case errors.As(err, &syntax):
-		return tea.ValidationError
-	case errors.Is(err, context.DeadlineExceeded):
-		return tea.Timeout
+	var run *script.RunError
+	if errors.As(err, &run) {
+		return run.Type()
 	}
-	return tea.InternalError
+	var syntax *script.SyntaxError
+	if errors.As(err, &syntax) {
+		return tea.ValidationError
+	}
+	return tea.AsError(err).Type
 }

@@ -84,15 +84,15 @@ func childFailure(ctx context.Context, j job, err error, lastWords string) error
 	var exit *exec.ExitError
 	switch {
 	case errors.Is(ctx.Err(), context.DeadlineExceeded):
-		e := tea.Errorf(tea.Timeout, "the code exceeded %s and was killed", j.Timeout)
+		e := tea.Errorf(tea.Timeout, "the code exceeded its time limit of %s and was killed", j.Timeout)
 		e.Retryable = false
 		return e
 	case ctx.Err() != nil:
 		return tea.Errorf(tea.Canceled, "the code was stopped")
 	case strings.Contains(lastWords, "out of memory") || strings.Contains(lastWords, "cannot allocate"):
-		return tea.Errorf(tea.InternalError, "the code exceeded %d MiB of memory and was killed", j.Memory>>20)
+		return tea.Errorf(tea.ResourceExhausted, "the code exceeded %d MiB of memory and was killed", j.Memory>>20)
 	case errors.As(err, &exit) && exit.ExitCode() == goFatal:
-		return tea.Errorf(tea.InternalError, "the code's process crashed, probably because it exceeded %d MiB of memory: %s", j.Memory>>20, firstLine(lastWords))
+		return tea.Errorf(tea.ResourceExhausted, "the code's process crashed, probably because it exceeded %d MiB of memory: %s", j.Memory>>20, firstLine(lastWords))
 	case errors.As(err, &exit):
 		return tea.Errorf(tea.InternalError, "the code's process ended with %s: %s", exit, firstLine(lastWords))
 	case err != nil:

@@ -108,7 +108,7 @@ func TestReadEncodingsAndFormats(t *testing.T) {
 		{tea.ValidationError, params{"path": "bomb.yaml", "parse": "yaml"}, "aliases"},
 		{tea.ValidationError, params{"path": "data.json", "parse": "xml"}, "csv"},
 		{tea.ValidationError, params{"path": "latin", "encoding": "utf-16"}, "latin-1"},
-		{tea.ValidationError, params{"path": "large"}, "the limit is 1000"},
+		{tea.ResourceExhausted, params{"path": "large"}, "the limit is 1000"},
 		{tea.NotFound, params{"path": "missing"}, "read missing: there is no such file or directory: /"},
 		{tea.PermissionDenied, params{"path": "../x"}, ".."},
 		{tea.PermissionDenied, params{"path": "/etc/passwd"}, "absolute"},
@@ -130,7 +130,7 @@ func TestWriteEncodings(t *testing.T) {
 	}
 	c.Fails(tea.ValidationError, "file.write", params{"path": "x", "content": "€", "encoding": "latin-1"})
 	c.Fails(tea.ValidationError, "file.write", params{"path": "x", "content": "*", "encoding": "base64"})
-	c.Fails(tea.ValidationError, "file.write", params{"path": "x", "content": strings.Repeat("x", 1001)})
+	c.Fails(tea.ResourceExhausted, "file.write", params{"path": "x", "content": strings.Repeat("x", 1001)})
 	c.Fails(tea.PermissionDenied, "file.write", params{"path": "%2e%2e/x", "content": ""})
 	c.Fails(tea.PermissionDenied, "file.append", params{"path": "..", "content": ""})
 	c.Fails(tea.PermissionDenied, "file.delete", params{"path": "a/../../x"})

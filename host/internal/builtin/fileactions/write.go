@@ -49,7 +49,7 @@ func (i *instance) target(p writeParams) (*confine.Root, []byte, error) {
 		return nil, nil, err
 	}
 	if int64(len(data)) > i.MaxBytes {
-		return nil, nil, tea.Errorf(tea.ValidationError, "the content has %d bytes, the limit is %d (settings.file.max_bytes)", len(data), i.MaxBytes)
+		return nil, nil, tea.Errorf(tea.ResourceExhausted, "the content has %d bytes, the limit is %d (settings.file.max_bytes)", len(data), i.MaxBytes)
 	}
 	root, err := i.Root()
 	return root, data, err

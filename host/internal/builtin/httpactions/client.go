@@ -81,7 +81,7 @@ func (c *client) do(ctx context.Context, call *call) (*answer, error) {
 		return nil, err
 	}
 	if tooLong {
-		return nil, tea.Errorf(tea.ValidationError, "%s %s: the response exceeds %d bytes (settings.http.max_body_bytes)", call.method, plainURL(call.url), c.settings.MaxBodyBytes)
+		return nil, tea.Errorf(tea.ResourceExhausted, "%s %s: the response exceeds %d bytes (settings.http.max_body_bytes)", call.method, plainURL(call.url), c.settings.MaxBodyBytes)
 	}
 	return a, nil
 }

@@ -273,7 +273,7 @@ func TestAnswersAreLimited(t *testing.T) {
 	})
 	c := open(t, params{"max_body_bytes": 1000})
 	for _, path := range []string{"/bomb", "/endless"} {
-		if e := c.Fails(tea.ValidationError, "http.get", params{"url": server.URL + path}); !strings.Contains(e.Message, "exceeds 1000 bytes") {
+		if e := c.Fails(tea.ResourceExhausted, "http.get", params{"url": server.URL + path}); !strings.Contains(e.Message, "exceeds 1000 bytes") {
 			t.Errorf("%s gives %v", path, e)
 		}
 	}
