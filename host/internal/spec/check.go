@@ -7,7 +7,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"time"
 
 	"github.com/the-edge-agent/tea/host/internal/diagcode"
 	"github.com/the-edge-agent/tea/host/internal/source"
@@ -30,13 +29,13 @@ func (c *checker) value(n *source.Node, path, name string, s *shape) {
 	switch {
 	case s.anything:
 	case s.duration > 0 && (isNumber || isText):
-		c.duration(n, path, name, s.duration)
+		c.duration(n, path, name, s)
 	case s.text != nil && isText:
 		c.enum(n, path, name, s.text, diagcode.ValueNotAllowed)
 	case s.text != nil && s.text.scalar && (isNumber || isBool):
 	case s.boolean && isBool:
 	case s.number != nil && (n.Kind == source.Int || isNumber && !s.number.integer):
-		c.bounds(n, path, name, s.number)
+		c.bounds(n, path, name, s)
 	case s.list != nil && n.Kind == source.List:
 		c.elements(n, path, name, s)
 	case s.mapping != nil && n.Kind == source.Map:
@@ -52,8 +51,16 @@ func (c *checker) errorf(code string, n *source.Node, path, hint, format string,
 	c.diags.Errorf(code, n.Pos(path), hint, "%s%s", c.where, fmt.Sprintf(format, args...))
 }
 
-func (c *checker) duration(n *source.Node, path, name string, unit time.Duration) {
-	if _, problem := duration(n, unit); problem != "" {
+func (c *checker) zero(n *source.Node, path, name string) {
+	c.errorf(diagcode.NumberOutOfRange, n, path, "write a value greater than 0, or remove the key", "%s: %s is not greater than 0", name, n.Text)
+}
+
+func (c *checker) duration(n *source.Node, path, name string, s *shape) {
+	d, problem := duration(n, s.duration)
+	switch {
+	case problem == "" && s.positive && d == 0:
+		c.zero(n, path, name)
+	case problem != "":
 		hint := cmp.Or(templateHint(n), "write a number, or a text such as 30s, 500ms or 1m30s")
 		c.errorf(diagcode.BadDuration, n, path, hint, "%s: %s", name, problem)
 	}
@@ -109,7 +116,8 @@ func alternatives(words []string) string {
 
 // bounds checks a number. Without a maximum, it must fit the int of a 32-bit
 // device.
-func (c *checker) bounds(n *source.Node, path, name string, form *numberForm) {
+func (c *checker) bounds(n *source.Node, path, name string, s *shape) {
+	form := s.number
 	v, ok := value.Float(n.Scalar)
 	hint := "write " + form.kind()
 	switch {
@@ -117,6 +125,8 @@ func (c *checker) bounds(n *source.Node, path, name string, form *numberForm) {
 		c.errorf(diagcode.NumberOutOfRange, n, path, hint, "%s: %s is too large", name, n.Text)
 	case form.max != nil && (v < form.min || v > *form.max):
 		c.errorf(diagcode.NumberOutOfRange, n, path, hint, "%s: %s is not between %s and %s", name, n.Text, numeral(form.min), numeral(*form.max))
+	case s.positive && v == 0:
+		c.zero(n, path, name)
 	case v < form.min:
 		c.errorf(diagcode.NumberOutOfRange, n, path, hint, "%s: %s is less than %v", name, n.Text, form.min)
 	}

@@ -190,10 +190,10 @@ func shapeSchema(s *shape) part {
 		forms = append(forms, part{"type": "boolean"})
 	}
 	if s.number != nil {
-		forms = append(forms, numberSchema(s.number))
+		forms = append(forms, numberSchema(s.number, s.positive))
 	}
 	if s.duration > 0 {
-		forms = append(forms, part{"type": "number", "minimum": 0}, part{"type": "string", "pattern": `^\+?([0-9.]+(ns|us|µs|ms|s|m|h))+$|^0$`})
+		forms = append(forms, numberSchema(&numberForm{}, s.positive), part{"type": "string", "pattern": `^\+?([0-9.]+(ns|us|µs|ms|s|m|h))+$|^0$`})
 	}
 	if s.list != nil {
 		forms = append(forms, part{"type": "array", "items": elementSchema(s.list), "minItems": s.minItems})
@@ -243,8 +243,11 @@ func textSchema(t *textForm) part {
 	return part{"type": "string"}
 }
 
-func numberSchema(n *numberForm) part {
+func numberSchema(n *numberForm, positive bool) part {
 	p := part{"type": "number", "minimum": n.min}
+	if positive {
+		p = part{"type": "number", "exclusiveMinimum": n.min}
+	}
 	if n.integer {
 		p["type"] = "integer"
 	}

@@ -94,7 +94,11 @@ func formCell(s *shape) string {
 	if s.anything {
 		forms = append(forms, "anything")
 	}
-	return strings.Join(forms, " or ")
+	cell := strings.Join(forms, " or ")
+	if s.positive {
+		cell = strings.TrimSuffix(cell, " from 0") + " greater than 0"
+	}
+	return cell
 }
 
 func textCell(t *textForm) string {

@@ -18,6 +18,7 @@ type shape struct {
 	boolean  bool
 	number   *numberForm
 	duration time.Duration // the unit of a plain number; 0 = no duration
+	positive bool          // a duration or number of 0 is not accepted
 	list     *shape        // of the elements
 	minItems int           // of a list, and of free keys
 	mapping  *section      // known keys
@@ -84,6 +85,12 @@ func (s *shape) or(other *shape) *shape {
 		both.entries = other.entries
 	}
 	return &both
+}
+
+// aboveZero requires a duration or a number greater than 0.
+func (s *shape) aboveZero() *shape {
+	s.positive = true
+	return s
 }
 
 // nonEmpty requires at least one element, or one free key.
