@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"io"
 	"log/slog"
 	"slices"
 	"sync"
@@ -12,6 +13,7 @@ import (
 	"github.com/the-edge-agent/tea/host/internal/builtin/codeactions"
 	"github.com/the-edge-agent/tea/host/internal/builtin/runactions"
 	"github.com/the-edge-agent/tea/host/internal/catalog"
+	"github.com/the-edge-agent/tea/host/internal/spec"
 	tea "github.com/the-edge-agent/tea/sdk"
 )
 
@@ -248,4 +250,23 @@ func Func(name, summary string, fn func(ctx context.Context, params map[string]a
 		}
 		return tea.Respond(result), nil
 	}}
+}
+
+// RunCode is the child process of code.execute. A program that sets
+// Options.CodeRunner to a command of its own calls it there with its standard
+// input and output, and exits.
+func RunCode(in io.Reader, out io.Writer) error { return codeactions.Run(in, out) }
+
+// Schema gives the JSON Schema (draft-07) of workflow files, for editors. The
+// parameters of the host's actions, plugins included, are in it.
+func (h *Host) Schema() ([]byte, error) {
+	entries, err := h.Actions()
+	if err != nil {
+		return nil, err
+	}
+	actions := make([]tea.ActionInfo, len(entries))
+	for i, e := range entries {
+		actions[i] = e.ActionInfo
+	}
+	return spec.JSONSchema(actions)
 }

@@ -1,12 +1,14 @@
 package checkpoint
 
 import (
+	"crypto/rand"
 	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
+	"time"
 
 	"golang.org/x/sys/unix"
 
@@ -228,3 +230,68 @@ func (s *Store) journalPath(id string) string { return filepath.Join(s.dir, id+j
 
 // EventsPath is where the events of a run are, for [ReadEvents].
 func (s *Store) EventsPath(id string) string { return filepath.Join(s.dir, id+eventsSuffix) }
+
+// NewRunID makes an id like 20261121-024512-7k3f9q: sorted by time, short,
+// safe as a file name, and with enough chance in it for runs of one second.
+func NewRunID(now time.Time) string {
+	// 32 letters and digits without those that are mistaken for others.
+	const alphabet = "0123456789abcdefghjkmnpqrstvwxyz"
+	var random [6]byte
+	rand.Read(random[:]) // never fails
+	for i, b := range random {
+		random[i] = alphabet[b%byte(len(alphabet))]
+	}
+	return now.UTC().Format("20060102-150405-") + string(random[:])
+}
+
+// checkRunID makes sure that id can be a file's name, and no other file's.
+func checkRunID(id string) error {
+	const longest = 100
+	if id == "" || len(id) > longest || strings.HasPrefix(id, "-") || strings.ContainsFunc(id, notInRunID) {
+		return fmt.Errorf("run id %q: want 1 to %d letters, digits, - and _, not beginning with -", id, longest)
+	}
+	return nil
+}
+
+func notInRunID(r rune) bool {
+	return !(r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || r == '-' || r == '_')
+}
+
+// Fork begins a new run with the records of another one, up to and including
+// the one numbered at, and with the records of more behind them. source may be
+// of a run that is going on. The file of the new run, which the caller owns, is
+// whole and on disk with all of these records when Fork returns, whatever the
+// durability.
+//
+// Errors are those of [Store.Create], a [*NoStartError], and that source has no
+// record of that number.
+func (s *Store) Fork(source *Contents, at uint64, newID string, d flow.Durability, more ...Record) (*Journal, *Contents, error) {
+	if err := checkRunID(newID); err != nil {
+		return nil, nil, err
+	}
+	if err := source.checkStart(s.journalPath(source.Header.RunID)); err != nil {
+		return nil, nil, err
+	}
+	if last := uint64(len(source.Records)); at < 1 || at > last {
+		return nil, nil, fmt.Errorf("fork run %s at record %d: it has records 1 to %d", source.Header.RunID, at, last)
+	}
+	h := source.Header
+	h.RunID, h.StartedAt = newID, time.Now().UTC()
+	h.ParentRun, h.ParentSeq = source.Header.RunID, at
+	fork := &Contents{Header: h, Records: slices.Concat(source.Records[:at], more)}
+	var frames []byte
+	for i := range fork.Records {
+		r := &fork.Records[i]
+		if r.Seq = uint64(i) + 1; r.Time.IsZero() {
+			r.Time = h.StartedAt
+		}
+		frames = appendFrame(frames, func(b []byte) []byte { return appendRecord(b, *r) })
+	}
+	path := s.journalPath(newID)
+	w, err := createJournalFile(path, h, frames)
+	if err != nil {
+		return nil, nil, fmt.Errorf("fork run %s: %w", source.Header.RunID, err)
+	}
+	fork.Size = w.size
+	return newJournal(h, path, d, w, uint64(len(fork.Records))), fork, nil
+}

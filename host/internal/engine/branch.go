@@ -11,9 +11,11 @@ import (
 	"github.com/the-edge-agent/tea/host/internal/engine/replay"
 	"github.com/the-edge-agent/tea/host/internal/execpath"
 	"github.com/the-edge-agent/tea/host/internal/graph"
+	"github.com/the-edge-agent/tea/host/internal/spec"
 	"github.com/the-edge-agent/tea/host/internal/state"
 	tea "github.com/the-edge-agent/tea/sdk"
 	"github.com/the-edge-agent/tea/sdk/backoff"
+	"github.com/the-edge-agent/tea/sdk/breaker"
 )
 
 // branch is one path of a fan-out or one item of a map.
@@ -370,4 +372,91 @@ func (j *joined) entry(i int) map[string]any {
 		entry["circuit_state"] = res.Circuit
 	}
 	return entry
+}
+
+// branchStart emits the start of a branch once, when the first of its nodes
+// runs. A resume does not repeat it for branches that had ended before.
+type branchStart struct {
+	once    sync.Once
+	emitted bool
+	emit    func()
+}
+
+func (s *branchStart) notify() {
+	s.once.Do(func() {
+		s.emitted = true
+		s.emit()
+	})
+}
+
+// startBranch emits the start of a branch: at once, or where a part of it is
+// recorded, when it continues.
+func (f *frame) startBranch(b *branch, res *branchResult) {
+	r := f.run
+	emit := func() {
+		if r.listening() {
+			fields := append(make([]flow.Field, 0, 4), field("branch", b.name))
+			if b.alone {
+				fields = append(fields, field("index", b.item.index), field("count", int64(b.count)))
+				if label := itemLabel(b.item.value); label != nil {
+					fields = append(fields, field("item", label))
+				}
+			}
+			r.emit(flow.EventBranchStart, "", b.path, fields...)
+		}
+		if r.o.Callbacks.BranchStart != nil {
+			r.o.Callbacks.BranchStart(string(b.path), b.name)
+		}
+	}
+	if !r.replay.Begun(b.path, f.void) {
+		emit()
+		return
+	}
+	res.start = &branchStart{emit: emit}
+}
+
+// wake emits the start of the branches around that continue here, the outermost
+// first.
+func (f *frame) wake() {
+	if f == nil || !f.run.replay.Resumed() {
+		return
+	}
+	f.around.wake()
+	if f.start != nil {
+		f.start.notify()
+	}
+}
+
+// breakers are a run's circuit breakers, one for each branch name.
+type breakers struct {
+	mu  sync.Mutex
+	all map[string]*breaker.Breaker
+}
+
+// breaker returns the circuit breaker of a branch; nil, which allows every
+// call, where none is configured.
+func (r *run) breaker(branch string, config *spec.Breaker) *breaker.Breaker {
+	if config == nil {
+		return nil
+	}
+	b := &r.breakers
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.all == nil {
+		b.all = map[string]*breaker.Breaker{}
+	}
+	if b.all[branch] == nil {
+		b.all[branch] = breaker.New(breaker.Settings{
+			Failures: config.FailureThreshold,
+			Pause:    config.ResetTimeout,
+			Trials:   config.HalfOpenMaxCalls,
+			Now:      r.now,
+			OnChange: func(from, to breaker.State) {
+				if r.o.Callbacks.BreakerChange != nil {
+					r.o.Callbacks.BreakerChange(branch, string(from), string(to))
+				}
+			},
+		})
+	}
+	return b.all[branch]
 }

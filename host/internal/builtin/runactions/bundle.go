@@ -72,43 +72,33 @@ type secretParams struct {
 	Name string `json:"name" doc:"name of the secret"`
 }
 
-type secretResult struct {
+type valueResult struct {
 	Success bool `json:"success"`
-	Value   any  `json:"value" doc:"the secret"`
+	Value   any  `json:"value" doc:"the secret, or the masked value"`
 }
 
-func secret(_ context.Context, req *tea.Request, p secretParams) (secretResult, error) {
+func secret(_ context.Context, req *tea.Request, p secretParams) (valueResult, error) {
 	run, err := partOf[keyring](req)
 	if err != nil {
-		return secretResult{}, err
+		return valueResult{}, err
 	}
 	v, ok := run.Secret(p.Name)
 	if !ok {
-		return secretResult{}, tea.Errorf(tea.NotFound, "unknown secret %q; pass it with --secrets or --secrets-env", p.Name)
+		return valueResult{}, tea.Errorf(tea.NotFound, "unknown secret %q; pass it with --secrets or --secrets-env", p.Name)
 	}
-	return secretResult{Success: true, Value: v}, nil
+	return valueResult{Success: true, Value: v}, nil
 }
 
 type maskParams struct {
 	Value any `json:"value" doc:"any value"`
 }
 
-type maskResult struct {
-	Success bool `json:"success"`
-	Value   any  `json:"value" doc:"the value with each secret replaced by ***"`
-}
-
-func mask(_ context.Context, req *tea.Request, _ maskParams) (maskResult, error) {
+func mask(_ context.Context, req *tea.Request, p maskParams) (valueResult, error) {
 	run, err := partOf[keyring](req)
 	if err != nil {
-		return maskResult{}, err
+		return valueResult{}, err
 	}
-	v, err := req.Params.Value() // a Go type would round integers
-	if err != nil {
-		return maskResult{}, err
-	}
-	params, _ := v.(map[string]any)
-	return maskResult{Success: true, Value: run.Mask(params["value"])}, nil
+	return valueResult{Success: true, Value: run.Mask(p.Value)}, nil
 }
 
 type workflowParams struct {
@@ -121,20 +111,11 @@ type workflowResult struct {
 	State   map[string]any `json:"state" doc:"the final state"`
 }
 
-func runWorkflow(ctx context.Context, req *tea.Request, _ workflowParams) (workflowResult, error) {
+func runWorkflow(ctx context.Context, req *tea.Request, p workflowParams) (workflowResult, error) {
 	run, err := partOf[runner](req)
 	if err != nil {
 		return workflowResult{}, err
 	}
-	// The parameters are read in the value model, as Go types would turn integers
-	// into floats.
-	v, err := req.Params.Value()
-	if err != nil {
-		return workflowResult{}, err
-	}
-	params, _ := v.(map[string]any)
-	path, _ := params["path"].(string)
-	input, _ := params["input"].(map[string]any)
-	state, err := run.RunWorkflow(ctx, path, input)
+	state, err := run.RunWorkflow(ctx, p.Path, p.Input)
 	return workflowResult{Success: true, State: state}, err
 }
