@@ -3,6 +3,8 @@ package secret
 import (
 	"encoding/base64"
 	"encoding/hex"
+	"encoding/json"
+	"math/big"
 	"net/url"
 	"slices"
 	"strconv"
@@ -92,6 +94,42 @@ func base64Forms(name string, encoding *base64.Encoding, text string) []form {
 	return list
 }
 
+// numberForm is a secret as a number. Checkpoints contain the name, whose
+// meaning must not change.
+type numberForm struct {
+	as     string
+	number any
+}
+
+// numbersOf returns the numbers that a secret can be converted to: as it is, as
+// a float, and as an integer of the precision of a float. It returns none for
+// other texts.
+func numbersOf(text string) []numberForm {
+	digits := strings.TrimLeft(text, "0")
+	if digits == "" || digits[0] < '1' || digits[0] > '9' {
+		digits = text
+	}
+	number, err := value.Decode([]byte(digits))
+	if err != nil {
+		return nil
+	}
+	switch number.(type) {
+	case int64, float64, json.Number:
+	default:
+		return nil
+	}
+	list := []numberForm{{"number", number}}
+	if float, err := strconv.ParseFloat(digits, 64); err == nil {
+		list = append(list, numberForm{"float", float})
+		if whole, _ := big.NewFloat(float).Int(nil); new(big.Float).SetInt(whole).Cmp(big.NewFloat(float)) == 0 {
+			if rounded, err := value.Decode([]byte(whole.String())); err == nil {
+				list = append(list, numberForm{"rounded", rounded})
+			}
+		}
+	}
+	return list
+}
+
 const (
 	// minPart is the minimum length of a recognised part of a Base64 text.
 	minPart = 8
@@ -111,6 +149,11 @@ func patterns(text string) []string {
 		if inner != text {
 			list = append(list, partsOf(base64Forms("", base64.RawStdEncoding, inner))...)
 			list = append(list, partsOf(base64Forms("", base64.RawURLEncoding, inner))...)
+		}
+	}
+	for _, n := range numbersOf(text) {
+		if float, is := n.number.(float64); is {
+			list = append(list, strconv.FormatFloat(float, 'e', -1, 64))
 		}
 	}
 	for line := range strings.Lines(text) {

@@ -9,8 +9,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-
-	"github.com/the-edge-agent/tea/sdk/value"
 )
 
 // A reference is NUL s NAME NUL, or NUL s NAME as FORM NUL for a secret that is
@@ -19,8 +17,6 @@ import (
 const (
 	escape = "\x00"
 	inForm = " as "
-	// asNumber is the form of a secret that is a number.
-	asNumber = "number"
 	// asPart is the form of an encoding without a name, such as one line of a
 	// secret: the text itself, encrypted with the secret.
 	asPart = "part "
@@ -71,14 +67,8 @@ func (s *Set) sealRegion(text string, owner int32) string {
 }
 
 func (s *Set) sealNumber(v any) any {
-	text := numberText(v)
-	if !s.numbers[text] {
-		return v
-	}
-	for _, l := range s.leaves {
-		if l.text == text {
-			return reference(l.name, asNumber)
-		}
+	if ref, is := s.numbers[numberText(v)]; is {
+		return ref
 	}
 	return v
 }
@@ -146,9 +136,13 @@ type unsealer struct {
 func (u *unsealer) value(v any) any {
 	switch v := v.(type) {
 	case string:
-		if inner, ok := strings.CutSuffix(v, inForm+asNumber+escape); ok && strings.HasPrefix(inner, escape+"s") {
-			if number, err := value.Decode([]byte(u.resolve(inner[2:]))); err == nil {
-				return number
+		if inner, ok := strings.CutPrefix(v, escape+"s"); ok && strings.IndexByte(inner, 0) == len(inner)-1 {
+			if l, as, _ := u.set.leafOf(inner[:len(inner)-1]); as != "" {
+				for _, n := range numbersOf(l.text) {
+					if n.as == as {
+						return n.number
+					}
+				}
 			}
 		}
 		return u.text(v)

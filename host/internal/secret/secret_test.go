@@ -5,6 +5,7 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"net/url"
 	"strings"
 	"testing"
@@ -220,5 +221,32 @@ func TestGivenSecretNamesTheReference(t *testing.T) {
 	_, err := none.Unseal(New(map[string]any{"mail.password": "sk-12345"}, nil).Seal("sk-12345"))
 	if want := `the checkpoint refers to the secret ["mail.password"]; pass it with --secrets or --secrets-env as in the first run`; err == nil || err.Error() != want {
 		t.Errorf("got %v, want %s", err, want)
+	}
+}
+
+func TestNumberSecretIsMaskedInEveryTypeOfNumber(t *testing.T) {
+	t.Parallel()
+	s := New(map[string]any{"pin": int64(987654321012), "card": "4929123456781234567", "zeros": "00765432", "pi": 3.14159265, "huge": "123456789012345678901234", "short": "0001"}, nil)
+	card := float64(int64(4929123456781234567))
+	for _, v := range []any{
+		int64(987654321012), 987654321012.0, card, int64(4929123456781234567), int64(card),
+		int64(765432), 765432.0, 3.14159265, 123456789012345678901234.0, json.Number("123456789012345678901234"),
+		"9.87654321012e+11", fmt.Sprint(card),
+	} {
+		if got := s.Redact([]any{v}); !cmp.Equal(got, any([]any{Mask})) {
+			t.Errorf("%#v: masked as %v", v, got)
+		}
+		sealed := s.Seal([]any{v})
+		if cmp.Equal(sealed, any([]any{v})) {
+			t.Errorf("%#v is not sealed", v)
+		}
+		if back, err := s.Unseal(sealed); err != nil || !cmp.Equal(back, any([]any{v})) {
+			t.Errorf("%#v: unsealed as %#v, %v", v, back, err)
+		}
+	}
+	for _, v := range []any{int64(1), 1.0, int64(3), 3.0} {
+		if got := s.Redact(v); got != v {
+			t.Errorf("%#v: masked as %v", v, got)
+		}
 	}
 }

@@ -26,8 +26,9 @@ type Set struct {
 	leaves []leaf
 	// short are the secrets that are masked only as a whole value.
 	short []leaf
-	// numbers are the secrets that are or look like numbers, as text.
-	numbers map[string]bool
+	// numbers has the replacement in a checkpoint for each form of a secret that
+	// is or looks like a number, by its text in output.
+	numbers map[string]string
 	finder  *automaton
 	// references has the replacement in a checkpoint for each form.
 	references map[string]string
@@ -60,7 +61,7 @@ func New(values, hidden map[string]any) *Set {
 	if len(values)+len(hidden) == 0 {
 		return nil
 	}
-	s := &Set{values: values, numbers: map[string]bool{}, references: map[string]string{}}
+	s := &Set{values: values, numbers: map[string]string{}, references: map[string]string{}}
 	for name, v := range values {
 		path := diag.Key("", name)
 		if name == settingsKey {
@@ -95,6 +96,12 @@ func New(values, hidden map[string]any) *Set {
 				s.references[f.text] = reference(l.name, f.as)
 			}
 		}
+		for _, n := range numbersOf(l.text) {
+			text := numberText(n.number)
+			if _, taken := s.numbers[text]; !taken && len(text) >= wholeOnly {
+				s.numbers[text] = reference(l.name, n.as)
+			}
+		}
 	}
 	s.finder.link()
 	return s
@@ -112,13 +119,9 @@ func (s *Set) collect(l leaf, v any) {
 	switch v := v.(type) {
 	case string:
 		s.add(l, v)
-		if len(v) >= wholeOnly && isDigits(v) { // can be converted to a number
-			s.numbers[v] = true
-		}
 	case int64, float64, json.Number:
 		if text := numberText(v); len(text) >= wholeOnly {
 			s.add(l, text)
-			s.numbers[text] = true
 		}
 	case map[string]any:
 		for k, e := range v {
@@ -140,10 +143,6 @@ func (s *Set) add(l leaf, text string) {
 	default:
 		s.leaves = append(s.leaves, l)
 	}
-}
-
-func isDigits(text string) bool {
-	return strings.IndexFunc(text, func(r rune) bool { return r < '0' || r > '9' }) < 0
 }
 
 // Values returns the secrets for templates. The caller must not change them.
@@ -236,7 +235,7 @@ func (s *Set) Redact(v any) any {
 }
 
 func (s *Set) maskNumber(v any) any {
-	if s.numbers[numberText(v)] {
+	if _, is := s.numbers[numberText(v)]; is {
 		return Mask
 	}
 	return v
