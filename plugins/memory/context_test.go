@@ -378,7 +378,7 @@ func TestAssembleContextFails(t *testing.T) {
 		"the scopes are app, directory":    {"config": layers(map[string]any{"scope": "x"})},
 		`did you mean "client"?`:           {"config": layers(map[string]any{"scope": "user", "entity_id": "{cleint}"}), "variables": map[string]any{"client": 1}},
 		"entity_id of a layer of scope":    {"config": layers(map[string]any{"scope": "user", "entity_id": "{who}"}), "variables": map[string]any{"who": ""}},
-		"is no text or number":             {"config": layers(map[string]any{"scope": "user", "entity_id": "{who}"}), "variables": map[string]any{"who": nil}},
+		"is not a text or a number":        {"config": layers(map[string]any{"scope": "user", "entity_id": "{who}"}), "variables": map[string]any{"who": nil}},
 		"needs its directory":              {"config": layers(map[string]any{"scope": "directory"})},
 		"has a directory and no entity_id": {"config": layers(map[string]any{"scope": "directory", "directory": "d", "entity_id": "e"})},
 		"user_id is for":                   {"config": layers(map[string]any{"scope": "firm", "user_id": "e"})},

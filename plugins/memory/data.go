@@ -201,7 +201,7 @@ func (m *Memory) DataUpdate(ctx context.Context, req *tea.Request, p DataUpdateP
 	case p.Rows == nil:
 		r, err = m.folder.tables.Update(ctx, p.Table, p.rows(), p.Set, call)
 	case p.Set != nil || p.Keys != nil || p.Where != nil || p.All:
-		err = tea.Errorf(tea.ValidationError, "data.update takes rows alone, or set with keys, where or all")
+		err = tea.Errorf(tea.ValidationError, "data.update takes either rows, or set with keys, where or all")
 	case len(p.Rows) > maxItems:
 		err = tea.Errorf(tea.ValidationError, "%d rows are more than %d", len(p.Rows), maxItems)
 	default:

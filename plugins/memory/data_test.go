@@ -133,7 +133,7 @@ func TestDataSaysWhatIsWrong(t *testing.T) {
 			{"data.update", map[string]any{"table": "sensors", "rows": []any{map[string]any{"value": 4}}}, tea.ValidationError, `row 0: column "id" of the primary key is missing`},
 			{"data.update", map[string]any{"table": "sensors", "rows": []any{map[string]any{"id": 4}}}, tea.ValidationError, "row 0: there is no column to change"},
 			{"data.update", map[string]any{"table": "sensors", "rows": []any{map[string]any{"id": 4, "value": 1}, map[string]any{"id": 4.0, "value": 2}}}, tea.ValidationError, "row 1: the key [4] appears in row 0 too"},
-			{"data.update", map[string]any{"table": "sensors", "rows": []any{}, "all": true}, tea.ValidationError, "takes rows alone"},
+			{"data.update", map[string]any{"table": "sensors", "rows": []any{}, "all": true}, tea.ValidationError, "takes either rows, or set"},
 			{"data.delete", map[string]any{"table": "sensors", "where": map[string]any{"sit": "a"}}, tea.ValidationError, `did you mean "site"?`},
 			{"data.delete", map[string]any{"table": "sensors", "keys": []any{1}, "all": true}, tea.ValidationError, "all: true cannot be combined with keys"},
 			{"data.query", map[string]any{"sql": "DELETE FROM sensors"}, tea.ValidationError, "SELECT"},

@@ -36,7 +36,7 @@ func (s Settings) readOnly(dir string) (reason string, err error) {
 	made := madeWith(dir)
 	switch {
 	case s.ReadOnly && len(made) == 0:
-		return "", tea.Errorf(tea.NotFound, "there is no memory in %s, and settings.memory.read_only does not let one be created", dir)
+		return "", tea.Errorf(tea.NotFound, "there is no memory in %s, and settings.memory.read_only prevents creating one", dir)
 	case s.ReadOnly:
 		return "settings.memory.read_only is set; remove it to write", nil
 	case len(made) == 0:
@@ -67,7 +67,7 @@ func (s Settings) driver(dir string) (engine.Driver, error) {
 	wanted, made := store.Dialect(s.Engine), madeWith(dir)
 	switch {
 	case wanted == "" && len(made) > 1:
-		return nil, tea.Errorf(tea.ValidationError, "there is more than one memory in %s: %s and %s; say which by settings.memory.engine", dir, databaseFile(made[0]), databaseFile(made[1]))
+		return nil, tea.Errorf(tea.ValidationError, "there is more than one memory in %s: %s and %s; choose one with settings.memory.engine", dir, databaseFile(made[0]), databaseFile(made[1]))
 	case wanted == "" && len(made) == 1:
 		driver, err := driverOf(made[0])
 		if err != nil {

@@ -133,7 +133,7 @@ func contentOf(p FileStoreParams) (content []byte, err error) {
 		content = []byte(*p.Content)
 	default:
 		if content, err = base64.StdEncoding.DecodeString(*p.ContentBase64); err != nil {
-			return nil, tea.Errorf(tea.ValidationError, "content_base64 is no base64: %w", err)
+			return nil, tea.Errorf(tea.ValidationError, "content_base64 is not valid Base64: %w", err)
 		}
 	}
 	if len(content) > maxFile {
@@ -179,7 +179,7 @@ func (m *Memory) FileRetrieve(ctx context.Context, _ *tea.Request, p FileRetriev
 	r := &FileRetrieveResult{Success: true, FileView: fileView(found)}
 	switch {
 	case p.Encoding == "text" && !found.Text:
-		return nil, tea.Errorf(tea.ValidationError, "%s is no UTF-8 text (%s); ask for it with encoding: base64", found.Path, found.Type)
+		return nil, tea.Errorf(tea.ValidationError, "%s is not UTF-8 text (%s); retrieve it with encoding: base64", found.Path, found.Type)
 	case p.Encoding != "base64" && found.Text:
 		r.Content, r.Encoding = string(content), "text"
 	default:

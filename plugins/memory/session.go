@@ -183,7 +183,7 @@ func (m *Memory) SessionList(ctx context.Context, _ *tea.Request, p SessionListP
 	} {
 		var err error
 		if *given.into, err = clock.FromText(given.text); err != nil {
-			return nil, tea.Errorf(tea.ValidationError, "%s is no RFC 3339 time such as 2026-03-01T12:00:00Z: %q", given.name, given.text)
+			return nil, tea.Errorf(tea.ValidationError, "%s must be an RFC 3339 time such as 2026-03-01T12:00:00Z, not %q", given.name, given.text)
 		}
 	}
 	var err error

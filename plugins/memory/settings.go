@@ -88,7 +88,7 @@ func (s Settings) dir() (string, error) {
 		if data == "" {
 			home, err := os.UserHomeDir()
 			if err != nil {
-				return "", tea.Errorf(tea.ValidationError, "settings.memory.path is not set, and there is no home directory to put the memory into: %w", err)
+				return "", tea.Errorf(tea.ValidationError, "settings.memory.path is not set, and there is no home directory for a default: %w", err)
 			}
 			data = filepath.Join(home, ".local", "share")
 		}

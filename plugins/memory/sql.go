@@ -93,7 +93,7 @@ func queryArgs(raw json.RawMessage) ([]any, error) {
 		var args []any
 		for _, name := range slices.Sorted(maps.Keys(given)) {
 			if !parameterName().MatchString(name) {
-				return nil, tea.Errorf(tea.ValidationError, "parameters: %q is no name of a parameter: a letter, then letters, digits and _", name)
+				return nil, tea.Errorf(tea.ValidationError, "parameters: %q is not a valid parameter name: use a letter, then letters, digits and _", name)
 			}
 			args = append(args, sql.Named(name, given[name]))
 		}

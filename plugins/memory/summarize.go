@@ -101,7 +101,7 @@ func (m *Memory) messages(ctx context.Context, namespace, key string) ([]json.Ra
 	}
 	var messages []json.RawMessage
 	if err := json.Unmarshal(raw, &messages); err != nil {
-		return nil, tea.Errorf(tea.ValidationError, "the value of key %q is no list of messages", key)
+		return nil, tea.Errorf(tea.ValidationError, "the value of key %q is not a list of messages", key)
 	}
 	return messages, nil
 }

@@ -269,7 +269,7 @@ func fillIn(pattern string, variables map[string]any) (filled string, err error)
 		case string:
 			return v
 		case nil, []any, map[string]any:
-			err = tea.Errorf(tea.ValidationError, "the variable %q is no text or number", name)
+			err = tea.Errorf(tea.ValidationError, "the variable %q is not a text or a number", name)
 			return ""
 		default:
 			text, encodeErr := value.Encode(v)

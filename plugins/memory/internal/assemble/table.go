@@ -77,7 +77,7 @@ func bind(sql string, variables map[string]any) (bound string, args []any, err e
 				}
 				switch v.(type) {
 				case []any, map[string]any:
-					return "", nil, tea.Errorf(tea.ValidationError, "the variable %q is no single value, so it cannot be a parameter of a query", sql[1:at[1]-1])
+					return "", nil, tea.Errorf(tea.ValidationError, "the variable %q is not a single value, so it cannot be a parameter of a query", sql[1:at[1]-1])
 				}
 				args = append(args, v)
 				b.WriteByte('?')

@@ -47,11 +47,11 @@ func (d *Documents) ApplyIn(ctx context.Context, tx store.Tx, changes ...store.C
 func check(c store.Change) error {
 	switch {
 	case c.Kind == "" || c.ID == "" || !utf8.ValidString(c.Kind) || !utf8.ValidString(c.ID) || strings.ContainsRune(c.Kind+c.ID, 0):
-		return tea.Errorf(tea.ValidationError, "%q %q is no name of a document", c.Kind, c.ID)
+		return tea.Errorf(tea.ValidationError, "%q %q is not a valid name of a document", c.Kind, c.ID)
 	case c.Body == nil:
 		return nil
 	case !utf8.Valid(c.Body) || !json.Valid(c.Body) || !strings.HasPrefix(strings.TrimLeft(string(c.Body), " \t\r\n"), "{"):
-		return tea.Errorf(tea.ValidationError, "the body of %s %s is no JSON object", c.Kind, c.ID)
+		return tea.Errorf(tea.ValidationError, "the body of %s %s is not a JSON object", c.Kind, c.ID)
 	}
 	return nil
 }

@@ -49,7 +49,7 @@ func typesOf(dialect store.Dialect) types {
 
 func fieldOf(dialect store.Dialect, path string) (field, error) {
 	if !fieldPath().MatchString(path) {
-		return field{}, tea.Errorf(tea.ValidationError, "%q is no name of a field: letters, digits and _, with dots between the names", path)
+		return field{}, tea.Errorf(tea.ValidationError, "%q is not a valid field: use letters, digits and _, with dots between the names", path)
 	}
 	extract := "json_extract"
 	if dialect == store.DuckDB {
@@ -103,7 +103,7 @@ func condition(dialect store.Dialect, c store.Condition) (clause, error) {
 		}
 		return clause{"(" + f.kind + " = " + f.text + " AND substr(" + f.value + ", 1, length(?)) = ?)", []any{prefix, prefix}}, nil
 	}
-	return clause{}, tea.Errorf(tea.ValidationError, "there is no comparison %q", c.Op)
+	return clause{}, tea.Errorf(tea.ValidationError, "unknown comparison %q", c.Op)
 }
 
 // idCondition compares the id, which is a column and a text.
@@ -132,7 +132,7 @@ func idCondition(c store.Condition) (clause, error) {
 		begins.sql += ")"
 		return begins, nil
 	}
-	return clause{}, tea.Errorf(tea.ValidationError, "there is no comparison %q", c.Op)
+	return clause{}, tea.Errorf(tea.ValidationError, "unknown comparison %q", c.Op)
 }
 
 // behind is the first text after all that begin with prefix, "" for none.

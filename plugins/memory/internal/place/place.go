@@ -33,7 +33,7 @@ func Of(path, session string) (Place, error) {
 		return Place{}, err
 	}
 	if clean == "." {
-		return Place{}, tea.Errorf(tea.ValidationError, "the path %q names no file", path)
+		return Place{}, tea.Errorf(tea.ValidationError, "the path %q does not name a file", path)
 	}
 	inside, archived := strings.CutPrefix(clean, Archive+Sessions)
 	if !archived {
@@ -44,9 +44,9 @@ func Of(path, session string) (Place, error) {
 	id, rest, _ := strings.Cut(inside, "/")
 	switch {
 	case id == "" || rest == "":
-		return Place{}, tea.Errorf(tea.ValidationError, "the path %q names no file; those of sessions are sessions/ID/PATH", path)
+		return Place{}, tea.Errorf(tea.ValidationError, "the path %q does not name a file; files of sessions are sessions/ID/PATH", path)
 	case session != "" && session != id:
-		return Place{}, tea.Errorf(tea.ValidationError, "the path %q is in another session than %q", path, session)
+		return Place{}, tea.Errorf(tea.ValidationError, "the path %q is not in the session %q", path, session)
 	}
 	return Place{Session: id, Path: rest, Archived: archived}, nil
 }

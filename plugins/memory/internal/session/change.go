@@ -59,7 +59,7 @@ func (s *Sessions) Create(ctx context.Context, d Draft) (Session, error) {
 		if readErr == nil && d.Key != "" && have.key == d.Key {
 			return have, nil
 		}
-		return Session{}, errors.Join(tea.Errorf(tea.ValidationError, "there is a session %q already; leave session_id out for a new name", d.ID), readErr)
+		return Session{}, errors.Join(tea.Errorf(tea.ValidationError, "session %q already exists; omit session_id for a new name", d.ID), readErr)
 	}
 	made.version = 1
 	return made, err
@@ -94,7 +94,7 @@ func checked(d Draft) (json.RawMessage, error) {
 		return nil, tea.Errorf(tea.ValidationError, "the metadata: %w", err)
 	}
 	if _, ok := v.(map[string]any); !ok {
-		return nil, tea.Errorf(tea.ValidationError, "the metadata is no object")
+		return nil, tea.Errorf(tea.ValidationError, "the metadata is not an object")
 	}
 	return value.Encode(v)
 }

@@ -165,7 +165,7 @@ func checkID(id string) error {
 	case err != nil:
 		return tea.Errorf(tea.AsError(err).Type, "the session_id: %w", err)
 	case clean != id || clean == "." || strings.Contains(id, "/") || len(id) > maxID:
-		return tea.Errorf(tea.ValidationError, "the session_id %q is no plain name of at most %d bytes", id, maxID)
+		return tea.Errorf(tea.ValidationError, "the session_id %q is not a plain name of at most %d bytes", id, maxID)
 	}
 	return nil
 }
