@@ -3,6 +3,7 @@ package expr
 import (
 	"cmp"
 	"fmt"
+	"maps"
 
 	"github.com/the-edge-agent/tea/host/internal/python"
 	"github.com/the-edge-agent/tea/sdk/value"
@@ -306,9 +307,7 @@ func (r *run) args(a *arguments, pos int) (values, error) {
 		if !ok {
 			return out, r.fail(pos, "** needs an object, not %s", typeName(v))
 		}
-		for k, e := range object {
-			out.named[k] = e
-		}
+		maps.Copy(out.named, object)
 	}
 	for _, n := range a.named {
 		if out.named[n.name], err = n.value.eval(r); err != nil {

@@ -2,6 +2,7 @@ package expr
 
 import (
 	"fmt"
+	"maps"
 	"math"
 )
 
@@ -50,9 +51,7 @@ func namedValues(a *args) (map[string]any, error) {
 			out[e.key] = e.value
 		}
 	}
-	for k, v := range a.values.named {
-		out[k] = v
-	}
+	maps.Copy(out, a.values.named)
 	return out, measured(out)
 }
 

@@ -4,6 +4,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/the-edge-agent/tea/host/internal/diagcode"
 	"github.com/the-edge-agent/tea/sdk/diag"
@@ -105,9 +106,10 @@ func exhaustive(guards []string) bool {
 }
 
 var (
-	spaces     = regexp.MustCompile(`\s+`)
-	comparison = regexp.MustCompile(`^([^=<>~!&|]+?)\s*(==|~=|!=|<=|>=|<|>)\s*([^=<>~!&|]+)$`)
-	connective = regexp.MustCompile(`\b(and|or|not|if|else|in|is)\b`)
+	comparison = sync.OnceValue(func() *regexp.Regexp {
+		return regexp.MustCompile(`^([^=<>~!&|]+?)\s*(==|~=|!=|<=|>=|<|>)\s*([^=<>~!&|]+)$`)
+	})
+	connective = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`\b(and|or|not|if|else|in|is)\b`) })
 )
 
 // bare returns an expression without braces, outer brackets and extra spaces.
@@ -121,15 +123,15 @@ func bare(text string) string {
 	if strings.HasPrefix(text, "(") && strings.Index(text, ")") == len(text)-1 {
 		text = strings.TrimSpace(text[1 : len(text)-1])
 	}
-	return spaces.ReplaceAllString(text, " ")
+	return strings.Join(strings.Fields(text), " ")
 }
 
 // opposites returns the usual spellings of the opposite of an expression.
 func opposites(text string) []string {
 	text = bare(text)
 	out := []string{"not " + text, "not (" + text + ")", "not(" + text + ")", "!" + text, "!(" + text + ")"}
-	m := comparison.FindStringSubmatch(text)
-	if m == nil || connective.MatchString(text) {
+	m := comparison().FindStringSubmatch(text)
+	if m == nil || connective().MatchString(text) {
 		return out
 	}
 	for _, operator := range map[string][]string{

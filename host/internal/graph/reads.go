@@ -78,15 +78,15 @@ var luaWords = []string{"return", "local", "function", "then", "else", "elseif",
 // typo in a keyword often becomes a call of such a name.
 func (c *compiler) unknownGlobals(text spec.Text, chunk *script.Chunk, roots []string) {
 	known := withRoots(luaGlobals, roots...)
-	told := map[string]bool{}
+	warned := map[string]bool{}
 	for _, ref := range chunk.Globals() {
 		if ref.Name == "variables" {
 			c.readName(inChunk(text, ref.Position), ref.Name, ref.Path)
 		}
-		if told[ref.Name] || slices.Contains(known, ref.Name) {
+		if warned[ref.Name] || slices.Contains(known, ref.Name) {
 			continue
 		}
-		told[ref.Name] = true
+		warned[ref.Name] = true
 		hint := diag.Suggest(ref.Name, slices.Concat(known, luaWords))
 		if hint == "" || c.declares(ref.Name) {
 			hint = fmt.Sprintf("write state.%s for a key of the state, or set it before: local %s = ...", ref.Name, ref.Name)

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"path/filepath"
 	"regexp"
+	"sync"
 
 	"github.com/the-edge-agent/tea/host/internal/expr"
 	"github.com/the-edge-agent/tea/host/internal/spec"
@@ -37,7 +38,7 @@ func (d Declared) Secrets(values map[string]any) map[string]any {
 }
 
 // scheme is the authentication scheme before a credential in an HTTP header.
-var scheme = regexp.MustCompile(`^[A-Za-z]+ +([^ ]+)$`)
+var scheme = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[A-Za-z]+ +([^ ]+)$`) })
 
 func addSecrets(secrets map[string]any, v any, path string) {
 	switch v := v.(type) {
@@ -53,7 +54,7 @@ func addSecrets(secrets map[string]any, v any, path string) {
 		if len(v) >= minSecret {
 			secrets[path] = v
 		}
-		if m := scheme.FindStringSubmatch(v); m != nil && len(m[1]) >= minSecret {
+		if m := scheme().FindStringSubmatch(v); m != nil && len(m[1]) >= minSecret {
 			secrets[path+" (credential)"] = m[1]
 		}
 	case nil:

@@ -80,7 +80,7 @@ func (r *runner) spawn(ctx context.Context, j job) (result, error) {
 }
 
 // childFailure returns the error for a child that ended without an answer.
-func childFailure(ctx context.Context, j job, err error, lastWords string) error {
+func childFailure(ctx context.Context, j job, err error, stderr string) error {
 	var exit *exec.ExitError
 	switch {
 	case errors.Is(ctx.Err(), context.DeadlineExceeded):
@@ -89,16 +89,16 @@ func childFailure(ctx context.Context, j job, err error, lastWords string) error
 		return e
 	case ctx.Err() != nil:
 		return tea.Errorf(tea.Canceled, "the code was stopped")
-	case strings.Contains(lastWords, "out of memory") || strings.Contains(lastWords, "cannot allocate"):
+	case strings.Contains(stderr, "out of memory") || strings.Contains(stderr, "cannot allocate"):
 		return tea.Errorf(tea.ResourceExhausted, "the code exceeded %d MiB of memory and was killed", j.Memory>>20)
 	case errors.As(err, &exit) && exit.ExitCode() == goFatal:
-		return tea.Errorf(tea.ResourceExhausted, "the code's process crashed, probably because it exceeded %d MiB of memory: %s", j.Memory>>20, firstLine(lastWords))
+		return tea.Errorf(tea.ResourceExhausted, "the code's process crashed, probably because it exceeded %d MiB of memory: %s", j.Memory>>20, firstLine(stderr))
 	case errors.As(err, &exit):
-		return tea.Errorf(tea.InternalError, "the code's process ended with %s: %s", exit, firstLine(lastWords))
+		return tea.Errorf(tea.InternalError, "the code's process ended with %s: %s", exit, firstLine(stderr))
 	case err != nil:
 		return tea.Errorf(tea.DependencyMissing, "start the child process: %w", err)
 	}
-	return tea.Errorf(tea.InternalError, "the code's process ended without an answer: %s", firstLine(lastWords))
+	return tea.Errorf(tea.InternalError, "the code's process ended without an answer: %s", firstLine(stderr))
 }
 
 func firstLine(text string) string {

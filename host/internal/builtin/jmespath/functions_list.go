@@ -209,18 +209,12 @@ func sorted(_ *run, args []any) (any, error) {
 }
 
 // best returns the element with the least rank by sign*order, the first of
-// several.
+// several; nil if there is none.
 func best(all []ranked, sign int) any {
-	var found *ranked
-	for i := range all {
-		if found == nil || sign*order(all[i].rank, found.rank) < 0 {
-			found = &all[i]
-		}
-	}
-	if found == nil {
+	if len(all) == 0 {
 		return nil
 	}
-	return found.element
+	return slices.MinFunc(all, func(a, b ranked) int { return sign * order(a.rank, b.rank) }).element
 }
 
 func maxBy(r *run, args []any) (any, error) {

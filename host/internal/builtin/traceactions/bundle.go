@@ -3,6 +3,7 @@ package traceactions
 import (
 	"context"
 	"log/slog"
+	"maps"
 	"time"
 
 	"github.com/the-edge-agent/tea/host/internal/execpath"
@@ -47,7 +48,7 @@ func (s *spans) traceStart(ctx context.Context, req *tea.Request, p startParams)
 	// a call is repeated.
 	opened := span{id: tracecontext.SpanOf(req.IdempotencyKey, req.Attempt).String(), frame: execpath.Path(req.Node).Frame(), started: time.Now()}
 	s.start(req.RunID, opened)
-	tell(ctx, req, slog.LevelDebug, "trace.start "+p.Name, nil, Mark{Kind: Start, SpanID: opened.id, Name: p.Name, Attributes: p.Attributes})
+	logMark(ctx, req, slog.LevelDebug, "trace.start "+p.Name, nil, Mark{Kind: Start, SpanID: opened.id, Name: p.Name, Attributes: p.Attributes})
 	return result{Success: true, SpanID: opened.id}, nil
 }
 
@@ -64,7 +65,7 @@ func (s *spans) traceLog(ctx context.Context, req *tea.Request, p logParams) (re
 		return result{}, tea.Errorf(tea.ValidationError, "level must be debug, info, warn or error, got %q", p.Level)
 	}
 	current, ok := s.current(req.RunID, req.Node, p.SpanID)
-	tell(ctx, req, level, p.Message, p.Fields, Mark{Kind: Log, SpanID: current.id})
+	logMark(ctx, req, level, p.Message, p.Fields, Mark{Kind: Log, SpanID: current.id})
 	if !ok {
 		return result{Success: true}, nil
 	}
@@ -93,16 +94,14 @@ func (s *spans) traceEnd(ctx context.Context, req *tea.Request, p endParams) (re
 		return result{Success: true}, nil
 	}
 	res := ended.result()
-	tell(ctx, req, slog.LevelDebug, "trace.end", map[string]any{"duration_ms": res.DurationMS},
+	logMark(ctx, req, slog.LevelDebug, "trace.end", map[string]any{"duration_ms": res.DurationMS},
 		Mark{Kind: End, SpanID: ended.id, Failed: p.Status == "error" || p.Error != "", Error: p.Error})
 	return res, nil
 }
 
-func tell(ctx context.Context, req *tea.Request, level slog.Level, message string, fields map[string]any, m Mark) {
+func logMark(ctx context.Context, req *tea.Request, level slog.Level, message string, fields map[string]any, m Mark) {
 	all := map[string]any{}
-	for k, v := range fields {
-		all[k] = v
-	}
+	maps.Copy(all, fields)
 	all[MarkKey] = m.fields()
 	req.Host.Log(ctx, level, message, all)
 }
