@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/the-edge-agent/tea/host/internal/catalog"
 	"github.com/the-edge-agent/tea/host/internal/diagcode"
@@ -163,12 +164,18 @@ type moduleImport struct {
 	variables map[string]any
 }
 
+// importTimeout limits the time to load all modules of a workflow, so that
+// checking a workflow ends soon whatever its modules do.
+const importTimeout = 5 * time.Second
+
 // imports adds what a workflow and its subgraphs import to the catalog. No
 // module runs before all are compiled: they may require each other.
 func (wf *Workflow) imports(s *spec.Workflow, diags *diag.List) map[string]*script.Module {
 	m := &modules{byPath: map[string]*script.Module{}, byNamespace: map[string]*script.Module{}}
 	wf.collect(s, diags, m)
 	found := map[*script.Module]bool{}
+	ctx, cancel := context.WithTimeout(context.Background(), importTimeout)
+	defer cancel()
 	for _, im := range m.imports {
 		if done, again := found[im.module]; again {
 			if done {
@@ -176,7 +183,12 @@ func (wf *Workflow) imports(s *spec.Workflow, diags *diag.List) map[string]*scri
 			}
 			continue
 		}
-		err := im.module.FindActions(context.Background(), m.byNamespace)
+		err := im.module.FindActions(ctx, m.byNamespace)
+		if ctx.Err() != nil {
+			diags.Errorf(diagcode.LuaSyntax, im.Pos, "move work from the top of the module into its actions",
+				"import %s: loading the modules took longer than %s", im.Name, importTimeout)
+			break
+		}
 		if found[im.module] = err == nil; err != nil {
 			diags.Errorf(diagcode.LuaSyntax, im.Pos, "", "import %s: %v", im.Name, err)
 			continue
