@@ -11,6 +11,7 @@ import (
 	"math"
 	"os"
 	"path/filepath"
+	"sync"
 	"sync/atomic"
 )
 
@@ -43,64 +44,56 @@ var errDamaged = errors.New("the file is damaged")
 
 func castagnoli() *crc32.Table { return crc32.MakeTable(crc32.Castagnoli) }
 
-// header is the beginning of the file.
+// header is the beginning of the file, followed by zeros up to its checksum.
 type header struct {
-	dimension uint32
-	m         uint32
-	slots     uint32
-	built     uint32
-	watermark int64
-	entry     uint64
-	upper     uint64 // words of the section
-	owner     [sha256.Size]byte
+	Magic     [8]byte
+	Version   uint32
+	Dimension uint32
+	M         uint32
+	Slots     uint32
+	Built     uint32
+	Watermark int64
+	Entry     uint64
+	Upper     uint64 // words of the section
+	Owner     [sha256.Size]byte
 }
 
-func (h header) encode() []byte {
-	b := append(make([]byte, 0, headerSize), magic...)
-	for _, n := range []uint32{formatVersion, h.dimension, h.m, h.slots, h.built} {
-		b = binary.LittleEndian.AppendUint32(b, n)
-	}
-	for _, n := range []uint64{uint64(h.watermark), h.entry, h.upper} {
-		b = binary.LittleEndian.AppendUint64(b, n)
-	}
-	b = append(b, h.owner[:]...)[:headerSize-sumSize]
-	return binary.LittleEndian.AppendUint32(b, crc32.Checksum(b, castagnoli()))
+func (h header) encode() ([]byte, error) {
+	b, err := binary.Append(make([]byte, 0, headerSize), binary.LittleEndian, h)
+	b = b[:headerSize-sumSize]
+	return binary.LittleEndian.AppendUint32(b, crc32.Checksum(b, castagnoli())), err
 }
 
 // decodeHeader reads a header and checks that it agrees with the options and
 // the size of the file.
 func decodeHeader(b []byte, size int64, o Options) (header, error) {
-	if string(b[:len(magic)]) != magic {
-		return header{}, fmt.Errorf("%w: it is not a vector index", errDamaged)
-	}
-	word := func(at int) uint32 { return binary.LittleEndian.Uint32(b[at:]) }
-	long := func(at int) uint64 { return binary.LittleEndian.Uint64(b[at:]) }
-	if version := word(8); version != formatVersion {
-		return header{}, fmt.Errorf("the file has format %d, this program reads %d", version, formatVersion)
-	}
-	h := header{
-		dimension: word(12), m: word(16), slots: word(20), built: word(24),
-		watermark: int64(long(28)), entry: long(36), upper: long(44), owner: [sha256.Size]byte(b[52:]),
+	var h header
+	if _, err := binary.Decode(b, binary.LittleEndian, &h); err != nil {
+		return h, err
 	}
 	switch {
-	case crc32.Checksum(b[:headerSize-sumSize], castagnoli()) != word(headerSize-sumSize):
+	case string(h.Magic[:]) != magic:
+		return h, fmt.Errorf("%w: it is not a vector index", errDamaged)
+	case h.Version != formatVersion:
+		return h, fmt.Errorf("the file has format %d, this program reads %d", h.Version, formatVersion)
+	case crc32.Checksum(b[:headerSize-sumSize], castagnoli()) != binary.LittleEndian.Uint32(b[headerSize-sumSize:]):
 		return h, fmt.Errorf("%w: checksum of the header", errDamaged)
-	case h.owner != sha256.Sum256([]byte(o.Owner)):
+	case h.Owner != sha256.Sum256([]byte(o.Owner)):
 		return h, fmt.Errorf("the file has another owner than %q", o.Owner)
-	case h.dimension != uint32(o.Dimension):
-		return h, fmt.Errorf("the file has dimension %d, not %d", h.dimension, o.Dimension)
-	case h.m < 2 || h.m > maxM || h.built > h.slots || h.upper > uint64(h.built)*maxLevel*(1+maxM) || h.watermark < 0 || size != h.size():
+	case h.Dimension != uint32(o.Dimension):
+		return h, fmt.Errorf("the file has dimension %d, not %d", h.Dimension, o.Dimension)
+	case h.M < 2 || h.M > maxM || h.Built > h.Slots || h.Upper > uint64(h.Built)*maxLevel*(1+maxM) || h.Watermark < 0 || size != h.size():
 		return h, fmt.Errorf("%w: the header does not fit", errDamaged)
 	}
 	return h, nil
 }
 
-func (h header) blocks() int64 { return (int64(h.slots) + blockSlots - 1) / blockSlots }
+func (h header) blocks() int64 { return (int64(h.Slots) + blockSlots - 1) / blockSlots }
 
 // size returns the size of the file.
 func (h header) size() int64 {
-	slots, built := int64(h.slots), int64(h.built)
-	return headerSize + slots*8 + h.blocks()*8 + built*(1+4+4*(1+2*int64(h.m))) + int64(h.upper)*4 + slots*int64(h.dimension)*4 + sumSize
+	slots, built := int64(h.Slots), int64(h.Built)
+	return headerSize + slots*8 + h.blocks()*8 + built*(1+4+4*(1+2*int64(h.M))) + int64(h.Upper)*4 + slots*int64(h.Dimension)*4 + sumSize
 }
 
 // Flush writes vectors and graph to the file, as they are when it begins; it
@@ -116,16 +109,9 @@ func (ix *Index) Flush() error {
 	return nil
 }
 
-func (ix *Index) flush() (err error) {
-	// The graph must not change while it is written.
-	ix.linking.Lock()
-	linking := true
-	release := func() {
-		if linking {
-			linking = false
-			ix.linking.Unlock()
-		}
-	}
+func (ix *Index) flush() error {
+	ix.linking.Lock() // the graph must not change while it is written
+	release := sync.OnceFunc(ix.linking.Unlock)
 	defer release()
 	v, err := ix.look()
 	if err != nil {
@@ -138,14 +124,25 @@ func (ix *Index) flush() (err error) {
 	if saved {
 		return nil
 	}
+	if err := ix.replace(func(to io.Writer) error { return v.save(to, ix.options.Owner, release) }); err != nil {
+		return err
+	}
+	ix.mu.Lock()
+	ix.saved = state
+	ix.mu.Unlock()
+	return nil
+}
+
+// replace replaces the file atomically. The temporary file always has the same
+// name, so that kills do not leave one file of this size each.
+func (ix *Index) replace(write func(io.Writer) error) error {
 	temporary := ix.path + ".tmp"
 	f, err := os.OpenFile(temporary, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
 	if err != nil {
 		return err
 	}
 	defer os.Remove(temporary) // does nothing after the rename
-	err = v.save(f, ix.options.Owner, release)
-	if err == nil {
+	if err = write(f); err == nil {
 		err = f.Sync()
 	}
 	if err = errors.Join(err, f.Close()); err != nil {
@@ -158,13 +155,7 @@ func (ix *Index) flush() (err error) {
 	if err != nil {
 		return err
 	}
-	if err := errors.Join(dir.Sync(), dir.Close()); err != nil {
-		return err
-	}
-	ix.mu.Lock()
-	ix.saved = state
-	ix.mu.Unlock()
-	return nil
+	return errors.Join(dir.Sync(), dir.Close())
 }
 
 // writer writes the part of the file that follows the header. The first error
@@ -198,14 +189,18 @@ func (w *writer) links(words []atomic.Uint32) {
 // save writes the view. It calls graphDone when the graph may change again.
 func (v *view) save(to io.Writer, owner string, graphDone func()) error {
 	h := header{
-		dimension: uint32(v.dimension), m: uint32(v.m), watermark: v.seq,
-		owner: sha256.Sum256([]byte(owner)), slots: v.count, built: v.built, entry: v.entry.Load(),
+		Magic: [8]byte([]byte(magic)), Version: formatVersion, Dimension: uint32(v.dimension), M: uint32(v.m), Watermark: v.seq,
+		Owner: sha256.Sum256([]byte(owner)), Slots: v.count, Built: v.built, Entry: v.entry.Load(),
 	}
 	for slot := range v.built {
-		h.upper += uint64(len(v.blocks[slot>>blockBits].upper[slot%blockSlots]))
+		h.Upper += uint64(len(v.blocks[slot>>blockBits].upper[slot%blockSlots]))
 	}
 	w := &writer{to: bufio.NewWriterSize(to, 1<<18)}
-	_, w.err = w.to.Write(h.encode())
+	head, err := h.encode()
+	if err != nil {
+		return err
+	}
+	_, w.err = w.to.Write(head)
 	dead := make([]uint64, len(v.blocks))
 	for slot := range v.count {
 		w.long(uint64(v.id(slot)))
@@ -288,7 +283,7 @@ func read(from io.Reader, size int64, o Options) (*generation, int64, error) {
 		return nil, 0, err
 	}
 	r.sum = 0
-	g := newGeneration(0, o.Dimension, int(h.m))
+	g := newGeneration(0, o.Dimension, int(h.M))
 	if err := r.generation(g, h); err != nil {
 		return nil, 0, errors.Join(r.err, err)
 	}
@@ -302,7 +297,7 @@ func read(from io.Reader, size int64, o Options) (*generation, int64, error) {
 			b.links, b.upper, b.next, b.twins = nil, [blockSlots][]atomic.Uint32{}, [blockSlots]atomic.Uint32{}, 0
 		}
 	}
-	return g, h.watermark, nil
+	return g, h.Watermark, nil
 }
 
 // reader reads the file. The first error stays; what is read after it is zero.
@@ -338,7 +333,7 @@ func (r *reader) generation(g *generation, h header) error {
 	for n := range g.blocks {
 		g.blocks[n] = &block{rows: make([]float32, blockSlots*g.stride)}
 	}
-	g.count = h.slots
+	g.count = h.Slots
 	g.slots = make(map[int64]uint32, g.count)
 	for slot := range g.count {
 		g.blocks[slot>>blockBits].ids[slot%blockSlots] = int64(r.long())
@@ -358,8 +353,8 @@ func (r *reader) generation(g *generation, h header) error {
 	if len(g.slots) != live {
 		return fmt.Errorf("%w: an id occurs twice", errDamaged)
 	}
-	g.built.Store(h.built)
-	v := g.viewAt(h.watermark)
+	g.built.Store(h.Built)
+	v := g.viewAt(h.Watermark)
 	if err := r.graph(v, h); err != nil {
 		return err
 	}
@@ -379,43 +374,43 @@ func (r *reader) generation(g *generation, h header) error {
 // layer.
 func (r *reader) graph(v *view, h header) error {
 	words := uint64(0)
-	for slot, level := range r.bytes(int(h.built)) {
-		if words += uint64(level) * uint64(1+v.m); level > maxLevel || words > h.upper {
+	for slot, level := range r.bytes(int(h.Built)) {
+		if words += uint64(level) * uint64(1+v.m); level > maxLevel || words > h.Upper {
 			return fmt.Errorf("%w: vector %d is in layer %d", errDamaged, slot, level)
 		}
 		v.enter(uint32(slot), int(level))
 	}
-	if words != h.upper {
-		return fmt.Errorf("%w: the layers have %d words instead of %d", errDamaged, words, h.upper)
+	if words != h.Upper {
+		return fmt.Errorf("%w: the layers have %d words instead of %d", errDamaged, words, h.Upper)
 	}
-	on := make([]uint32, h.built)
+	on := make([]uint32, h.Built)
 	for slot := range on {
 		on[slot] = r.word()
 	}
 	for slot, to := range on {
-		if to >= h.built || on[to] != to {
+		if to >= h.Built || on[to] != to {
 			return fmt.Errorf("%w: vector %d hangs on vector %d", errDamaged, slot, to)
 		}
 		if to != uint32(slot) {
 			v.hang(uint32(slot), to)
 		}
 	}
-	for slot := range h.built {
+	for slot := range h.Built {
 		if err := r.links(v, slot, 0); err != nil {
 			return err
 		}
 	}
-	for slot := range h.built {
+	for slot := range h.Built {
 		for l := 1; l <= v.level(slot); l++ {
 			if err := r.links(v, slot, l); err != nil {
 				return err
 			}
 		}
 	}
-	if level, slot, ok := unpackEntry(h.entry); ok && (slot >= h.built || level != v.level(slot) || v.isTwin(slot)) {
+	if level, slot, ok := unpackEntry(h.Entry); ok && (slot >= h.Built || level != v.level(slot) || v.isTwin(slot)) {
 		return fmt.Errorf("%w: a search cannot begin at vector %d", errDamaged, slot)
 	}
-	v.entry.Store(h.entry)
+	v.entry.Store(h.Entry)
 	return nil
 }
 
