@@ -87,7 +87,7 @@ func (t *texts) use(ctx context.Context, fn func() error) error {
 		case try > 0:
 			return errors.Join(err, t.drop())
 		}
-		t.o.Logger.Warn("the text index of the files is built anew", "reason", err.Error())
+		t.o.Logger.Warn("the text index of the files is rebuilt", "reason", err.Error())
 		if err := t.index.Reset(); err != nil && !errors.Is(err, fulltext.ErrClosed) {
 			return errors.Join(err, t.drop())
 		}
@@ -141,7 +141,7 @@ func (t *texts) open(ctx context.Context) error {
 		return tea.Errorf(tea.ValidationError, "open the text index of the files: %w", err)
 	}
 	if lost := index.Lost(); lost != nil && !errors.Is(lost, fs.ErrNotExist) {
-		t.o.Logger.Warn("the text index of the files is built anew", "reason", lost.Error())
+		t.o.Logger.Warn("the text index of the files is rebuilt", "reason", lost.Error())
 	}
 	t.index, t.seq = index, index.Watermark()
 	t.byPath, t.byID, t.after = map[string]*text{}, map[int64]*text{}, 0

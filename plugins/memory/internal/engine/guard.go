@@ -100,7 +100,7 @@ func decided(err error) bool {
 	return errors.As(err, &typed) || errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) || errors.Is(err, errClosed) || errors.Is(err, errReopening)
 }
 
-// wrap gives an error of a call its type.
+// wrap sets the type of a call's error.
 func (e *Engine) wrap(ctx context.Context, err error) error {
 	var typed *tea.Error
 	switch {

@@ -147,7 +147,7 @@ func isIgnored(r rune) bool {
 	return false
 }
 
-// isSymbol reports whether r is a word of its own: an emoji or another symbol
+// isSymbol reports whether r alone is a word: an emoji or another symbol
 // that is not used in calculations.
 func isSymbol(r rune) bool { return r >= utf8.RuneSelf && unicode.Is(unicode.So, r) && !isIgnored(r) }
 

@@ -180,7 +180,7 @@ func TestLanguages(t *testing.T) {
 }
 
 // TestStemsAreThoseOfTheFormat fails when the stemmers or tables change: then
-// analysisVersion goes up, so that old indexes are built anew.
+// analysisVersion goes up, so that old indexes are rebuilt.
 func TestStemsAreThoseOfTheFormat(t *testing.T) {
 	t.Parallel()
 	got := map[string]string{}

@@ -129,7 +129,7 @@ func (l *language) normalize(text string) string {
 const spelled = "\x01"
 
 // form returns the form of a normalized word: the word without accents,
-// followed by its spelling where that has a stem of its own.
+// followed by its spelling where that has another stem.
 func (l *language) form(text string) string {
 	if isASCII(text) || strings.HasPrefix(text, tagged) {
 		return text

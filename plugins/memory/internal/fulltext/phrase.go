@@ -73,7 +73,7 @@ func (s *search) starts(out []start, v *view, l list, offset uint32) ([]start, e
 		if own, positions, err = takePositions(positions, p.tf); err != nil {
 			return out, err
 		}
-		if v.dead.has(p.ord) || !v.wants(p.ord) {
+		if v.dead.has(p.ord) || !v.accepts(p.ord) {
 			continue
 		}
 		if c.places, err = decodePositions(c.places[:0], own); err != nil {

@@ -150,7 +150,7 @@ func (p *queryParser) add(t term) bool {
 	return true
 }
 
-// phrase reads what stands in quotation marks: its words count like others,
+// phrase reads the text between quotation marks: its words count like others,
 // and must stand next to each other. A stop word holds a place.
 func (p *queryParser) phrase(text string) {
 	if len(p.query.phrases) == maxPhrases {

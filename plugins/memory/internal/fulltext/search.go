@@ -102,8 +102,8 @@ type view struct {
 	filter  bool
 }
 
-// wants reports whether the document passes the tag and the phrases so far.
-func (v *view) wants(ord uint32) bool { return !v.filter || v.wanted.has(ord) }
+// accepts reports whether the document passes the tag and the phrases so far.
+func (v *view) accepts(ord uint32) bool { return !v.filter || v.wanted.has(ord) }
 
 // restrict makes only these documents match.
 func (v *view) restrict(to bitmap) { v.wanted, v.filter = to, true }
@@ -263,7 +263,7 @@ func (v *view) weigh(weight, average float64) {
 	weight *= k1 + 1
 	slope := k1 * b / average
 	for _, p := range v.out {
-		if !v.wants(p.ord) {
+		if !v.accepts(p.ord) {
 			continue
 		}
 		tf := float64(p.tf)

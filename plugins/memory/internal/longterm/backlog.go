@@ -9,20 +9,20 @@ import (
 // waits, too.
 const enough = 1 << 20
 
-// backlog is what the index is still to be told: one after the other, in the
-// order of the commits, beside the callers, who would wait for it otherwise. A
+// backlog is the changes that the index still lacks. They are applied one after
+// the other, in the order of the commits, in the background of the callers. A
 // search waits until its turn has come. The zero value is empty.
 type backlog struct {
 	mu      sync.Mutex
-	waiting []telling
+	waiting []task
 	running bool
 	size    int           // of what waits, in bytes
 	added   int64         // how many were added ever
-	done    int64         // how many of them were told
-	moved   chan struct{} // closed when done has grown; nil where nobody waits
+	done    int64         // how many of them were applied
+	moved   chan struct{} // closed when done has grown; nil if no call waits
 }
 
-type telling struct {
+type task struct {
 	size int
 	fn   func()
 }
@@ -31,7 +31,7 @@ type telling struct {
 // returns later.
 func (b *backlog) add(size int, fn func()) {
 	b.mu.Lock()
-	b.waiting = append(b.waiting, telling{size, fn})
+	b.waiting = append(b.waiting, task{size, fn})
 	b.added++
 	b.size += size
 	if !b.running {
@@ -39,10 +39,10 @@ func (b *backlog) add(size int, fn func()) {
 		go b.run()
 	}
 	b.mu.Unlock()
-	_ = b.until(context.Background(), func() bool { return b.size <= enough }) // no end to be told of
+	_ = b.until(context.Background(), func() bool { return b.size <= enough }) // the context never ends
 }
 
-// run tells what waits until nothing does.
+// run applies what waits until nothing does.
 func (b *backlog) run() {
 	for {
 		b.mu.Lock()
@@ -52,7 +52,7 @@ func (b *backlog) run() {
 			return
 		}
 		next := b.waiting[0]
-		b.waiting[0] = telling{} // it may hold a large value
+		b.waiting[0] = task{} // it may hold a large value
 		b.waiting = b.waiting[1:]
 		b.mu.Unlock()
 		next.fn()
@@ -67,7 +67,7 @@ func (b *backlog) run() {
 	}
 }
 
-// wait returns when everything is told that was added before.
+// wait returns when everything is applied that was added before.
 func (b *backlog) wait(ctx context.Context) error {
 	b.mu.Lock()
 	added := b.added

@@ -7,7 +7,7 @@ import (
 	"github.com/the-edge-agent/tea/plugins/memory/internal/store"
 )
 
-// expiry knows when which entries of the index expire. What expired is taken
+// expiry is when the entries of the index expire. What expired is taken
 // out of the index before the next search, so that it counts nowhere; its row
 // stays until the sweep. It may name entries that were changed since: the row
 // has the last word.

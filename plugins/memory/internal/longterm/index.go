@@ -46,7 +46,7 @@ func (m *Memory) openSoon() {
 	})
 }
 
-// textIndex gives the index, complete up to the last commit. The first call
+// textIndex returns the index, complete up to the last commit. The first call
 // opens it and reads the rows that its files do not have.
 func (m *Memory) textIndex(ctx context.Context) (*fulltext.Index, error) {
 	if index, err := m.openIndex(); index != nil || err != nil {
@@ -69,7 +69,7 @@ func (m *Memory) textIndex(ctx context.Context) (*fulltext.Index, error) {
 		return nil, tea.Errorf(tea.ValidationError, "open the text index: %w", err)
 	}
 	if lost := index.Lost(); lost != nil && !errors.Is(lost, fs.ErrNotExist) {
-		m.o.Logger.Warn("the text index is built anew", "reason", lost.Error())
+		m.o.Logger.Warn("the text index is rebuilt", "reason", lost.Error())
 	}
 	if err := m.refuseWrong(index); err != nil {
 		return nil, errors.Join(err, index.Close())
@@ -80,7 +80,7 @@ func (m *Memory) textIndex(ctx context.Context) (*fulltext.Index, error) {
 	return index, nil
 }
 
-// openIndex gives the index if it is open.
+// openIndex returns the index if it is open.
 func (m *Memory) openIndex() (*fulltext.Index, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -90,32 +90,32 @@ func (m *Memory) openIndex() (*fulltext.Index, error) {
 	return m.index, nil
 }
 
-// refuseWrong empties an index that knows changes which the rows do not, since
+// refuseWrong empties an index with changes that the rows do not have, since
 // the database was restored from an older copy, and one that may lack some.
 func (m *Memory) refuseWrong(index *fulltext.Index) error {
 	m.mu.Lock()
-	last, doubtful := m.numbers.seq, m.doubtful
+	last, stale := m.numbers.seq, m.stale
 	m.mu.Unlock()
 	switch {
 	case index.Watermark() > last:
-		m.o.Logger.Warn("the text index is built anew", "reason", "it is newer than the database")
-	case doubtful:
-		m.o.Logger.Warn("the text index is built anew", "reason", "a commit failed, and its rows may be there all the same")
+		m.o.Logger.Warn("the text index is rebuilt", "reason", "it is newer than the database")
+	case stale:
+		m.o.Logger.Warn("the text index is rebuilt", "reason", "a commit failed, and its rows may be there all the same")
 	default:
 		return nil
 	}
 	return index.Reset()
 }
 
-// doubt is called with the error of a write. Where the database failed, the
-// rows may have come to the disk, but the index was not told, and would go
+// markStale is called with the error of a write. Where the database failed, the
+// rows can be on disk although the index lacks them, and would go
 // past them with the next change.
-func (m *Memory) doubt(err error) error {
+func (m *Memory) markStale(err error) error {
 	if e := new(tea.Error); !errors.As(err, &e) || e.Type != tea.ConnectionError {
 		return err
 	}
 	m.mu.Lock()
-	m.doubtful = true
+	m.stale = true
 	index := m.index
 	m.mu.Unlock()
 	m.fields.Reset()
@@ -125,39 +125,39 @@ func (m *Memory) doubt(err error) error {
 	return err
 }
 
-// replay tells the index all changes after its watermark. The last few are
-// told while nobody can commit; from then on the writers tell the index
+// replay applies all changes after the watermark. The last few are applied
+// while no write can commit; from then on the writers update the index
 // themselves.
 func (m *Memory) replay(ctx context.Context, index *fulltext.Index) error {
 	if err := m.revive(ctx); err != nil {
 		return err
 	}
-	last, err := m.tellAll(ctx, index, index.Watermark(), catchUp)
+	last, err := m.applyAll(ctx, index, index.Watermark(), catchUp)
 	if err != nil {
 		return err
 	}
-	var told error
-	err = m.o.Engine.Barrier(ctx, func() { told = m.finish(ctx, index, last) })
-	return errors.Join(err, told)
+	var failed error
+	err = m.o.Engine.Barrier(ctx, func() { failed = m.finish(ctx, index, last) })
+	return errors.Join(err, failed)
 }
 
-// tellAll tells the index what comes after last, until fewer than enough
+// applyAll applies the changes after last, until fewer than enough
 // changes are left.
-func (m *Memory) tellAll(ctx context.Context, index *fulltext.Index, last int64, enough int) (int64, error) {
+func (m *Memory) applyAll(ctx context.Context, index *fulltext.Index, last int64, enough int) (int64, error) {
 	for {
 		changes, err := m.changesAfter(ctx, last)
 		if err != nil || len(changes) < enough {
 			return last, err
 		}
-		if last, err = m.tell(ctx, index, changes); err != nil {
+		if last, err = m.apply(ctx, index, changes); err != nil {
 			return last, err
 		}
 	}
 }
 
-// finish tells the last changes and makes the index the memory's own.
+// finish applies the last changes and publishes the index.
 func (m *Memory) finish(ctx context.Context, index *fulltext.Index, last int64) error {
-	last, err := m.tellAll(ctx, index, last, 1)
+	last, err := m.applyAll(ctx, index, last, 1)
 	if err != nil {
 		return err
 	}
@@ -167,7 +167,7 @@ func (m *Memory) finish(ctx context.Context, index *fulltext.Index, last int64) 
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	m.index, m.told, m.expiry, m.doubtful = index, last, waiting, false
+	m.index, m.applied, m.expiry, m.stale = index, last, waiting, false
 	m.fields.Reset()
 	return nil
 }
@@ -208,8 +208,8 @@ func (m *Memory) changesAfter(ctx context.Context, seq int64) ([]change, error) 
 	return found, rows.Err()
 }
 
-// tell passes changes to an index that nobody else uses yet.
-func (m *Memory) tell(ctx context.Context, index *fulltext.Index, changes []change) (last int64, err error) {
+// apply applies changes to an index that is not published yet.
+func (m *Memory) apply(ctx context.Context, index *fulltext.Index, changes []change) (last int64, err error) {
 	for _, c := range changes {
 		last = c.seq
 		if c.gone {
@@ -249,7 +249,7 @@ func (m *Memory) indexed(ctx context.Context, e *entry) (any, error) {
 	return v, nil
 }
 
-// indexRows has the index told what was written. It runs after each commit, in
+// indexRows updates the index with what was written. It runs after each commit, in
 // the order of the commits.
 func (m *Memory) indexRows(written []*row) {
 	for _, r := range written {
@@ -271,7 +271,7 @@ func (m *Memory) indexRows(written []*row) {
 	m.mu.Unlock()
 	m.backlog.add(size, func() {
 		for _, r := range written {
-			m.tellNow(r.seq, func(index *fulltext.Index) error {
+			m.applyNow(r.seq, func(index *fulltext.Index) error {
 				namespace, key := splitRowKey(r.key)
 				return index.Put(fulltext.Document{ID: r.id, Seq: r.seq, Tag: tag(namespace), Fields: fields(key, r.content.value, r.metadata)})
 			})
@@ -283,20 +283,19 @@ func (m *Memory) indexRows(written []*row) {
 func (m *Memory) unindex(id, seq int64) {
 	m.fields.Apply(metadata.Change{ID: id, Gone: true})
 	m.backlog.add(0, func() {
-		m.tellNow(seq, func(index *fulltext.Index) error { return index.Delete(id, seq) })
+		m.applyNow(seq, func(index *fulltext.Index) error { return index.Delete(id, seq) })
 	})
 }
 
-// tellNow tells the index of a change, unless a replay has told it already or
-// is going to.
-func (m *Memory) tellNow(seq int64, tell func(*fulltext.Index) error) {
+// applyNow applies a change to the index, unless a replay has done so or will.
+func (m *Memory) applyNow(seq int64, apply func(*fulltext.Index) error) {
 	m.mu.Lock()
-	index, told := m.index, m.told
+	index, applied := m.index, m.applied
 	m.mu.Unlock()
-	if index == nil || seq <= told {
+	if index == nil || seq <= applied {
 		return
 	}
-	if err := unbroken(func() error { return tell(index) }); err != nil {
+	if err := unbroken(func() error { return apply(index) }); err != nil {
 		m.dropIndex(index, err)
 	}
 }
@@ -311,7 +310,7 @@ func unbroken(fn func() error) (err error) {
 	return fn()
 }
 
-// dropIndex gives up an index that failed. The write that it failed for is
+// dropIndex closes an index that failed. The write that it failed for is
 // safe in the database; the next search opens the index again and reads it.
 func (m *Memory) dropIndex(index *fulltext.Index, reason error) {
 	m.o.Logger.Error("the text index failed and is opened again", "error", reason.Error())

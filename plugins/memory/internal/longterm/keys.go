@@ -5,7 +5,7 @@ import (
 	"hash/maphash"
 )
 
-// keys knows which keys are certainly new. DuckDB takes longer to look a key up
+// keys reports which keys are certainly new. DuckDB takes longer to look a key up
 // than to add a row; SQLite does not, and needs no such set. It holds a hash
 // of each key, and keys that are gone stay in it: "maybe" is all it says.
 type keys struct {

@@ -51,11 +51,11 @@ type Memory struct {
 	numbers numbers
 	keys    *keys // nil where the database finds a key fast enough
 	index   *fulltext.Index
-	told    int64 // the last change that the index was told when it was opened
+	applied int64 // the last change that was applied when the index was opened
 	expiry  expiry
-	// doubtful says that the index's files may lack a change; see doubt.
-	doubtful bool
-	closed   bool
+	// stale reports that the index's files can lack a change; see markStale.
+	stale  bool
+	closed bool
 }
 
 var _ store.LongTermMemory = (*Memory)(nil)
@@ -95,7 +95,7 @@ func (m *Memory) Close() error {
 	}
 	if err := index.Close(); err != nil {
 		// Nothing is lost: the next start reads the rows.
-		m.o.Logger.Warn("the text index cannot be written; the next start builds it anew", "error", err.Error())
+		m.o.Logger.Warn("the text index cannot be written; the next start rebuilds it", "error", err.Error())
 	}
 	return nil
 }

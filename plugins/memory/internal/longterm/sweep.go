@@ -18,7 +18,7 @@ import (
 const sweepBatch = 200
 
 // Sweep removes what expired before the given instant, what the index does not
-// need to be told any more, and blobs that no row names.
+// no longer needs, and blobs that no row names.
 func (m *Memory) Sweep(ctx context.Context, before time.Time) (int, error) {
 	if err := m.ready(ctx); err != nil {
 		return 0, err
@@ -82,7 +82,7 @@ func (b *batch) old(ctx context.Context, condition string, args ...any) ([]*row,
 // all is past. The last number stays, so that it is not given again, as an
 // entry or as a change; so do those of entries that are still there.
 func (m *Memory) sweepGone(ctx context.Context) error {
-	m.opening.Lock() // whoever opens an index relies on what is gone
+	m.opening.Lock() // opening an index relies on ltm_gone
 	defer m.opening.Unlock()
 	watermark, err := m.pastOfIndex(ctx)
 	if err != nil || watermark == 0 {
@@ -95,7 +95,7 @@ func (m *Memory) sweepGone(ctx context.Context) error {
 	})
 }
 
-// pastOfIndex is the change up to which no index needs to be told what is gone.
+// pastOfIndex is the change up to which no index needs the removals.
 func (m *Memory) pastOfIndex(ctx context.Context) (int64, error) {
 	m.mu.Lock()
 	index := m.index

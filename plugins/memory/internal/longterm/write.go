@@ -35,7 +35,7 @@ func (m *Memory) Store(ctx context.Context, entries ...store.Entry) ([]store.Sto
 		return err
 	})
 	if err != nil {
-		return nil, m.doubt(err)
+		return nil, m.markStale(err)
 	}
 	return results, nil
 }
@@ -85,7 +85,7 @@ func (b *batch) store(ctx context.Context, contents []*prepared) ([]store.Stored
 	}
 	written := slices.Concat(added, changed)
 	for _, r := range written {
-		r.seq = b.m.nextSeq() // in the order in which the index is told
+		r.seq = b.m.nextSeq() // in the order in which they are applied
 	}
 	if err := b.insert(ctx, added); err != nil {
 		return nil, err
@@ -212,7 +212,7 @@ func (m *Memory) Delete(ctx context.Context, namespace, key string) (deleted boo
 		return b.remove(ctx, r)
 	})
 	if err != nil {
-		return false, m.doubt(err)
+		return false, m.markStale(err)
 	}
 	return deleted, nil
 }
@@ -250,7 +250,7 @@ func (m *Memory) DeletePrefix(ctx context.Context, namespace, prefix string) (de
 			return err
 		})
 		if err != nil {
-			return deleted, m.doubt(err)
+			return deleted, m.markStale(err)
 		}
 		deleted += live
 	}
@@ -265,7 +265,7 @@ func (b *batch) remove(ctx context.Context, r *row) error {
 	return b.forget(ctx, r.id)
 }
 
-// forget takes an entry out of the index: its number in ltm_gone tells a
+// forget removes an entry from the index: its number in ltm_gone shows a
 // later start the same.
 func (b *batch) forget(ctx context.Context, id int64) error {
 	seq := b.m.nextSeq()

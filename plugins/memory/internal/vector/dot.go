@@ -26,7 +26,7 @@ func similarity(row, query []float32) float32 {
 }
 
 // dotPortable is the scalar product for processors without an assembly
-// version: with eight sums at once it waits less for each addition.
+// version: with eight separate sums it waits less for each addition.
 func dotPortable(a, b []float32) float32 {
 	var s0, s1, s2, s3, s4, s5, s6, s7 float32
 	b = b[:len(a)]
@@ -47,7 +47,7 @@ func dotPortable(a, b []float32) float32 {
 	return (s0 + s4) + (s1 + s5) + ((s2 + s6) + (s3 + s7))
 }
 
-// normalise returns the vector as a row of length one. A vector of zeros gives
+// normalise returns the vector as a row of length one. A vector of zeros returns
 // a row of zeros and false.
 func normalise(vec []float32, dimension int) (row []float32, directed bool, err error) {
 	if len(vec) != dimension {

@@ -15,7 +15,7 @@ import (
 	"sync/atomic"
 )
 
-// The file is little-endian. After a header with a checksum of its own come:
+// The file is little-endian. After a header with its own checksum come:
 //
 //	ids      for each slot its id
 //	dead     a bitmap of the tombstones, a 64-bit word for each block

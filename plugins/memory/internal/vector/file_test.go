@@ -90,7 +90,7 @@ func TestReopenedIndexIsTheSame(t *testing.T) {
 			}
 		}
 	}
-	// Another M: the vectors stay, the graph is built anew.
+	// Another M: the vectors stay, the graph is rebuilt.
 	other := graphOptions
 	other.M = 5
 	c := open(t, path, other)

@@ -25,14 +25,14 @@ const (
 	flushShare = 2
 )
 
-// collection is an open index and what it was told.
+// collection is an open index and its state.
 type collection struct {
 	x         *Index
 	name      string
 	dimension int
 	index     *vector.Index
-	// told is the last change that the index was told when it was opened.
-	told int64
+	// applied is the last change that was applied when the index was opened.
+	applied int64
 	// since counts the changes after the last flush.
 	since    atomic.Int64
 	flushing atomic.Bool
@@ -51,7 +51,7 @@ func (x *Index) openCollection(ctx context.Context, name string, dimension int) 
 		return nil, err
 	}
 	if lost := index.Discarded(); lost != nil && !errors.Is(lost, fs.ErrNotExist) {
-		x.o.Logger.Warn("a vector index is built anew", "collection", name, "reason", lost.Error())
+		x.o.Logger.Warn("a vector index is rebuilt", "collection", name, "reason", lost.Error())
 	}
 	c := &collection{x: x, name: name, dimension: dimension, index: index}
 	if err := c.replay(ctx); err != nil {
@@ -64,34 +64,34 @@ func (x *Index) openCollection(ctx context.Context, name string, dimension int) 
 // reads the rows.
 func (c *collection) close() {
 	if err := errors.Join(c.flush(), c.index.Close()); err != nil {
-		c.x.o.Logger.Warn("a vector index cannot be written; the next start builds it anew", "collection", c.name, "error", err.Error())
+		c.x.o.Logger.Warn("a vector index cannot be written; the next start rebuilds it", "collection", c.name, "error", err.Error())
 	}
 }
 
-// replay tells the index all changes after its watermark. The last few are
-// told while nobody can commit; from then on the writers tell the index
+// replay applies all changes after the watermark. The last few are applied
+// while no write can commit; from then on the writers update the index
 // themselves.
 func (c *collection) replay(ctx context.Context) error {
 	c.x.mu.Lock()
-	known, doubtful := c.x.seq, c.x.doubtful[c.name]
+	known, stale := c.x.seq, c.x.stale[c.name]
 	c.x.mu.Unlock()
 	last := c.index.Watermark()
 	// The database was restored from an older copy, or a commit failed whose
 	// rows may be there all the same.
-	if last > known || doubtful {
+	if last > known || stale {
 		if err := c.index.Reset(); err != nil {
 			return err
 		}
 		last = 0
 	}
-	last, err := c.tellAll(ctx, last, catchUp)
+	last, err := c.applyAll(ctx, last, catchUp)
 	if err != nil {
 		return err
 	}
-	var told error
+	var failed error
 	closed := false
 	err = c.x.o.Engine.Barrier(ctx, func() {
-		if c.told, told = c.tellAll(ctx, last, 1); told != nil {
+		if c.applied, failed = c.applyAll(ctx, last, 1); failed != nil {
 			return
 		}
 		c.x.mu.Lock()
@@ -100,17 +100,17 @@ func (c *collection) replay(ctx context.Context) error {
 			return
 		}
 		c.x.open[c.name] = c
-		delete(c.x.doubtful, c.name)
+		delete(c.x.stale, c.name)
 	})
 	if closed {
 		return errClosed()
 	}
-	return errors.Join(err, told)
+	return errors.Join(err, failed)
 }
 
-// tellAll tells the index what comes after last, until fewer than enough
+// applyAll applies the changes after last, until fewer than enough
 // changes are left.
-func (c *collection) tellAll(ctx context.Context, last int64, enough int) (int64, error) {
+func (c *collection) applyAll(ctx context.Context, last int64, enough int) (int64, error) {
 	limit := max(catchUp, replayBytes/(4*c.dimension))
 	for {
 		changes, err := c.changesAfter(ctx, last, limit)
@@ -167,14 +167,14 @@ func (c *collection) apply(one change) error {
 	return err
 }
 
-// tell passes committed changes on. An index that fails is given up: the rows
+// applyCommitted applies committed changes. An index that fails is given up: the rows
 // are safe, and the next search opens it again.
-func (c *collection) tell(changes []change) {
+func (c *collection) applyCommitted(changes []change) {
 	for _, one := range changes {
 		c.metadata.Apply(metadata.Change{ID: one.id, Metadata: one.metadata, Gone: one.vector == nil})
 	}
 	for _, one := range changes {
-		if one.seq <= c.told {
+		if one.seq <= c.applied {
 			continue
 		}
 		if err := c.apply(one); err != nil {

@@ -14,7 +14,7 @@ import (
 	"github.com/the-edge-agent/tea/plugins/memory/internal/vector"
 )
 
-// Search gives the items nearest to the query. A collection that does not
+// Search returns the items nearest to the query. A collection that does not
 // exist has none.
 func (x *Index) Search(ctx context.Context, collection string, query store.VectorQuery) ([]store.VectorHit, error) {
 	if query.K < 1 || !named(collection) {

@@ -39,8 +39,8 @@ type Index struct {
 	seq, id int64
 	open    map[string]*collection
 	closed  bool
-	// doubtful are the collections whose files may lack a change; see doubt.
-	doubtful map[string]bool
+	// stale are the collections whose files may lack a change; see markStale.
+	stale map[string]bool
 	// background are the flushes that are under way.
 	background sync.WaitGroup
 }
@@ -52,7 +52,7 @@ func New(o Options) *Index {
 	if o.Logger == nil {
 		o.Logger = slog.New(slog.DiscardHandler)
 	}
-	return &Index{o: o, open: map[string]*collection{}, doubtful: map[string]bool{}}
+	return &Index{o: o, open: map[string]*collection{}, stale: map[string]bool{}}
 }
 
 // Close writes the companion files.
@@ -126,8 +126,8 @@ func (x *Index) lastID() int64 {
 	return x.id
 }
 
-// collection gives an open collection, complete up to the last commit. One
-// that does not exist gives an error that wraps store.ErrNotFound.
+// collection returns an open collection, complete up to the last commit. One
+// that does not exist is an error that wraps store.ErrNotFound.
 func (x *Index) collection(ctx context.Context, name string) (*collection, error) {
 	if c, err := x.opened(name); c != nil || err != nil {
 		return c, err
@@ -181,15 +181,15 @@ func (x *Index) opened(name string) (*collection, error) {
 // errClosed is the answer to a call that comes after Close.
 func errClosed() error { return tea.Errorf(tea.ConnectionError, "the memory is closed") }
 
-// doubt is called with the error of a write. Where the database failed, the
-// rows may have come to the disk, but the index was not told, and would go
+// markStale is called with the error of a write. Where the database failed, the
+// rows can be on disk although the index lacks them, and would go
 // past them with the next change.
-func (x *Index) doubt(name string, err error) error {
+func (x *Index) markStale(name string, err error) error {
 	if e := new(tea.Error); !errors.As(err, &e) || e.Type != tea.ConnectionError {
 		return err
 	}
 	x.mu.Lock()
-	x.doubtful[name] = true
+	x.stale[name] = true
 	c := x.open[name]
 	x.mu.Unlock()
 	if c != nil {
@@ -239,4 +239,18 @@ func (x *Index) Collections(ctx context.Context) ([]store.Collection, error) {
 		all = append(all, c)
 	}
 	return all, rows.Err()
+}
+
+// View is the table vectors for queries from outside, without the numbers of
+// the vectors: see Query.
+func View(dialect store.Dialect) store.View {
+	metadata := "v.metadata"
+	if dialect == store.DuckDB {
+		metadata = "CAST(v.metadata AS JSON)"
+	}
+	return store.View{
+		Name:    "vectors",
+		Columns: []store.Column{{Name: "collection"}, {Name: "id"}, {Name: "text"}, {Name: "metadata", Type: store.JSON}, {Name: "dimension"}},
+		Query:   "SELECT v.collection, v.name, v.text, " + metadata + ", c.dimension FROM main.vectors AS v JOIN main.vector_collections AS c ON c.name = v.collection",
+	}
 }

@@ -54,7 +54,7 @@ func (x *Index) Store(ctx context.Context, collection string, items ...store.Vec
 			x.o.Logger.Warn("open the index of a new collection", "collection", collection, "error", err.Error())
 		}
 	}
-	return x.doubt(collection, err)
+	return x.markStale(collection, err)
 }
 
 // prepare checks the items.
@@ -71,7 +71,7 @@ func prepare(collection string, items []store.VectorItem) ([]*row, error) {
 		case !utf8.ValidString(item.ID) || !utf8.ValidString(item.Text):
 			return nil, tea.Errorf(tea.ValidationError, "item %q: the id or text is not valid UTF-8", item.ID)
 		case seen[item.ID]:
-			return nil, tea.Errorf(tea.ValidationError, "item %d: duplicate id %q; give each item an id of its own", i, item.ID)
+			return nil, tea.Errorf(tea.ValidationError, "item %d: duplicate id %q; give each item another id", i, item.ID)
 		case len(item.Embedding) == 0 || len(item.Embedding) > maxDimension:
 			return nil, tea.Errorf(tea.ValidationError, "item %q: an embedding must have 1 to %d numbers, not %d", item.ID, maxDimension, len(item.Embedding))
 		}
@@ -185,7 +185,7 @@ func (x *Index) tellAfter(tx store.Tx, collection string, changes []change) {
 		c := x.open[collection]
 		x.mu.Unlock()
 		if c != nil {
-			c.tell(changes)
+			c.applyCommitted(changes)
 		}
 	})
 }
@@ -219,7 +219,7 @@ func (x *Index) Delete(ctx context.Context, collection string, ids ...string) (r
 		return nil
 	})
 	if err != nil {
-		return 0, x.doubt(collection, err)
+		return 0, x.markStale(collection, err)
 	}
 	return removed, nil
 }
@@ -256,7 +256,7 @@ func (x *Index) Drop(ctx context.Context, collection string) (items int, existed
 		return nil
 	})
 	if err != nil {
-		return 0, false, x.doubt(collection, err)
+		return 0, false, x.markStale(collection, err)
 	}
 	return items, existed, nil
 }
@@ -267,7 +267,7 @@ func (x *Index) forget(collection string) {
 	x.mu.Lock()
 	c := x.open[collection]
 	delete(x.open, collection)
-	delete(x.doubtful, collection)
+	delete(x.stale, collection)
 	x.mu.Unlock()
 	var err error
 	if c != nil {

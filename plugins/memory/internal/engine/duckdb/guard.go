@@ -102,7 +102,7 @@ func (g *guard) denied(node map[string]any, what, rule string) error {
 	return sandbox.Denied(g.sandbox, g.query, offset, what, rule)
 }
 
-// walk gives the size of what it has looked at.
+// walk checks a part of the tree and returns its size.
 func (g *guard) walk(v any, s *scope) (size int, err error) {
 	switch v := v.(type) {
 	case []any:
@@ -142,7 +142,7 @@ func (g *guard) node(o map[string]any, s *scope) (int, error) {
 			return 0, g.denied(o, "the type "+text(o, "name"), "only the built-in types and json are let through")
 		}
 	case kind != "" && !plain[kind]:
-		return 0, g.denied(o, "a "+kind, "it is no part of a plain SELECT")
+		return 0, g.denied(o, "a "+kind, "it is not part of a plain SELECT")
 	}
 	return g.fields(o, s)
 }

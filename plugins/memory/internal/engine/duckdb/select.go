@@ -23,7 +23,7 @@ import (
 
 // Select runs one SELECT that came from outside.
 //
-// What is run is not the text as it came but a SELECT around it, which bounds
+// What is run is not the text itself but a SELECT around it, which bounds
 // the rows and brings the values into the value model. That whole text goes
 // through DuckDB's parser and the guard, and then, unchanged but for the WITH
 // of the sandbox's views before it and on the same connection, to DuckDB: what
@@ -41,7 +41,7 @@ func (database) Select(ctx context.Context, conn *sql.Conn, plans *sandbox.Plans
 			return store.Table{}, err
 		}
 	}
-	// Where ctx ends meanwhile nobody would know whether it has begun.
+	// Where ctx ends meanwhile it would not be clear whether it has begun.
 	if _, err := conn.ExecContext(context.WithoutCancel(ctx), "BEGIN TRANSACTION READ ONLY"); err != nil {
 		return store.Table{}, err
 	}
@@ -69,7 +69,7 @@ type selection struct {
 	conn   *sql.Conn
 	query  string
 	bounds store.Sandbox
-	// body is the query as it stands in the SELECT around it.
+	// body is the query inside of the SELECT around it.
 	body string
 }
 
@@ -104,7 +104,7 @@ func (s *selection) admit(ctx context.Context) error {
 	if _, err = s.parse(ctx, s.around("*")); err == nil {
 		return nil
 	}
-	// A semicolon before a comment, say. DuckDB writes the tree out anew.
+	// A semicolon before a comment, say. DuckDB writes the tree as text again.
 	return s.conn.QueryRowContext(ctx, "SELECT CAST(json_deserialize_sql(json_serialize_sql(CAST(? AS VARCHAR))) AS VARCHAR)", s.query).Scan(&s.body)
 }
 
@@ -127,7 +127,7 @@ func (s *selection) plan(ctx context.Context) (*plan, error) {
 	return p, newGuard(p.text, s.bounds).check(tree)
 }
 
-// describe gives the columns of the answer and finds what is wrong with the
+// describe returns the columns of the answer and finds what is wrong with the
 // query's names and types.
 func (s *selection) describe(ctx context.Context) ([]column, error) {
 	rows, err := s.conn.QueryContext(ctx, "DESCRIBE "+sandbox.With(s.bounds)+s.around("*"), s.bounds.Args...)
@@ -179,7 +179,7 @@ func (s *selection) end(ctx context.Context) {
 // pointer is where an error of DuckDB shows the place that it means.
 var pointer = regexp.MustCompile(`(?s)\s*LINE (\d+): ([^\n]*)\n( *)\^`)
 
-// misnamed gives an error about the query's names and types its type and its
+// misnamed sets the type of an error about the query's names and types, and its
 // place.
 func (s *selection) misnamed(ctx context.Context, err error) error {
 	var failure *duckdb.Error
@@ -196,7 +196,7 @@ func (s *selection) misnamed(ctx context.Context, err error) error {
 	return sandbox.Invalid(s.query, offset, message)
 }
 
-// place takes DuckDB's drawing off a message and gives the offset it shows.
+// place removes DuckDB's drawing from a message and returns the offset it shows.
 func (s *selection) place(message string) (string, int) {
 	found := pointer.FindStringSubmatchIndex(message)
 	if found == nil {
@@ -213,7 +213,7 @@ func (s *selection) place(message string) (string, int) {
 	return message, len(strings.Join(lines[:line-2], "")) + column
 }
 
-// typed gives an error of the running query its type: what a query from
+// typed sets the type of an error of the running query: what a query from
 // outside runs into says nothing about the database's health.
 func (s *selection) typed(err error) error {
 	var failure *duckdb.Error

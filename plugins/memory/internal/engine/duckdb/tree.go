@@ -22,7 +22,7 @@ type parsed struct {
 	Statements []map[string]any `json:"statements"`
 }
 
-// parse has DuckDB parse a text, which it does not run, and gives the tree of
+// parse has DuckDB parse a text, which it does not run, and returns the tree of
 // the one SELECT in it.
 func (s *selection) parse(ctx context.Context, text string) (map[string]any, error) {
 	var answer string
@@ -37,7 +37,7 @@ func (s *selection) parse(ctx context.Context, text string) (map[string]any, err
 	}
 	switch {
 	case p.Failed && p.Kind == "not implemented":
-		return nil, sandbox.Denied(s.bounds, text, -1, "a statement that is no plain SELECT", "one SELECT is let through and nothing else")
+		return nil, sandbox.Denied(s.bounds, text, -1, "a statement that is not a plain SELECT", "one SELECT is let through and nothing else")
 	case p.Failed:
 		offset, err := strconv.Atoi(p.Position)
 		if err != nil {

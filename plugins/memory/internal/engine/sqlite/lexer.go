@@ -67,7 +67,7 @@ var statements = words(`alter analyze attach begin commit create delete detach d
 
 func notSelect(query string, at int, word string, kind tokenKind, bounds store.Sandbox) error {
 	if kind == name && statements()[sandbox.Fold(word)] {
-		return sandbox.Denied(bounds, query, at, "a statement that is no plain SELECT ("+strings.ToUpper(word)+")", "one SELECT is let through and nothing else")
+		return sandbox.Denied(bounds, query, at, "a statement that is not a plain SELECT ("+strings.ToUpper(word)+")", "one SELECT is let through and nothing else")
 	}
 	return sandbox.Invalid(query, at, "a query begins with SELECT, WITH or VALUES, not with "+word)
 }

@@ -69,7 +69,7 @@ func (p *policy) decide(action sqlite.AuthorizerActionCode, first, second, datab
 		}
 		return p.deny("the function "+second, "it is none of the functions that are let through")
 	}
-	return p.deny("a statement that is no plain SELECT", "one SELECT is let through and nothing else")
+	return p.deny("a statement that is not a plain SELECT", "one SELECT is let through and nothing else")
 }
 
 func (p *policy) readable(table, column, database, via string) bool {
