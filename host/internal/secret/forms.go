@@ -133,6 +133,9 @@ func numbersOf(text string) []numberForm {
 const (
 	// minPart is the minimum length of a recognised part of a Base64 text.
 	minPart = 8
+	// mostInBase64 is the maximum depth of JSON nested in JSON that is recognised
+	// in Base64.
+	mostInBase64 = 3
 	// minLine is the minimum length of a recognised single line of a secret.
 	minLine = 8
 )
@@ -145,11 +148,8 @@ func patterns(text string) []string {
 		list = append(list, f.text)
 	}
 	// A document with the secret can be encoded as a whole.
-	for _, inner := range []string{inJSON(text), inHTMLJSON(text)} {
-		if inner != text {
-			list = append(list, partsOf(base64Forms("", base64.RawStdEncoding, inner))...)
-			list = append(list, partsOf(base64Forms("", base64.RawURLEncoding, inner))...)
-		}
+	for _, inner := range embedded(text) {
+		list = append(list, base64Parts(inner)...)
 	}
 	for _, n := range numbersOf(text) {
 		if float, is := n.number.(float64); is {
@@ -175,10 +175,33 @@ func patterns(text string) []string {
 	return slices.Compact(list)
 }
 
-func partsOf(list []form) []string {
-	parts := make([]string, len(list))
-	for i, f := range list {
-		parts[i] = f.text
+// embedded returns the encodings of a secret inside a document, other than
+// plain, that are recognised where the document is in Base64.
+func embedded(text string) []string {
+	list := base64Parts(text)
+	for _, encode := range []func(string) string{inJSON, inHTMLJSON} {
+		inner := text
+		for range mostInBase64 {
+			inner = encode(inner)
+			list = append(list, inner)
+		}
 	}
-	return parts
+	query := url.QueryEscape(text)
+	list = append(list, query, strings.ReplaceAll(query, "+", "%20"), url.PathEscape(text))
+	slices.Sort(list)
+	list = slices.Compact(list)
+	return slices.DeleteFunc(list, func(inner string) bool { return inner == text })
+}
+
+// base64Parts returns the parts of a longer Base64 text that have only bits of
+// this text.
+func base64Parts(text string) []string {
+	var list []string
+	for _, encoding := range []*base64.Encoding{base64.RawStdEncoding, base64.RawURLEncoding} {
+		for _, f := range base64Forms("", encoding, text)[2:] {
+			list = append(list, f.text)
+		}
+	}
+	slices.Sort(list)
+	return slices.Compact(list)
 }
