@@ -49,7 +49,7 @@ edges: [{from: a, parallel: [b1, b2, b3, b4, b5], fan_in: j}]
 `), host.RunOptions{})
 }
 
-// BenchmarkLuaNode gives the time of one node in a chain of ten, the run's own
+// BenchmarkLuaNode returns the time of one node in a chain of ten, the run's own
 // time spread over them.
 func BenchmarkLuaNode(b *testing.B) {
 	state := map[string]any{}

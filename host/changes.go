@@ -14,8 +14,8 @@ import (
 )
 
 // StateAt computes the state of a run of this workflow as it was behind a
-// record, from its checkpoint alone: nothing is run. In the place of a secret
-// stands ***, and what a branch, a loop or a subgraph that had not ended there
+// record, from its checkpoint alone: nothing is run. Secrets are replaced
+// by ***, and what a branch, a loop or a subgraph that had not ended there
 // did is not in it. The error is [ErrWorkflowChanged] for a run of another
 // version of the workflow, and [ErrNoStep] where there is no such record.
 func (wf *Workflow) StateAt(ctx context.Context, c *RunContents, step uint64) (map[string]any, error) {

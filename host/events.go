@@ -21,7 +21,7 @@ const (
 	maxWaitingBytes = 4 << 20
 )
 
-// eventKeeper stores a run's events beside its journal, up to a size. With
+// eventKeeper stores a run's events next to its journal, up to a size. With
 // durability exit they wait in memory until it is clear that the run is kept.
 // Its methods are for one goroutine at a time.
 type eventKeeper struct {
@@ -143,7 +143,7 @@ func (k *eventKeeper) write(e flow.Event) {
 }
 
 // alwaysKept reports whether an event is stored behind the limit too: few, and
-// what a reader needs to know how the run stands.
+// what a reader needs to follow the status of the run.
 func alwaysKept(e flow.Event) bool {
 	switch e.Type {
 	case flow.EventRunStart, flow.EventInterrupt, flow.EventCheckpoint, flow.EventRunEnd:

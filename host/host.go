@@ -23,11 +23,11 @@ type Options struct {
 	Bundles []*tea.Bundle
 	// Actions are single actions of the embedding program; see [Func].
 	Actions []tea.Action
-	// Plugins are bundles in processes of their own; nil = none.
+	// Plugins are bundles in separate processes; nil = none. The host closes them.
 	Plugins Plugins
 	// Logger gets the host's log; nil drops it.
 	Logger *slog.Logger
-	// Replace are actions that stand in for those of the same name, for tests.
+	// Replace are actions that replace those of the same name, for tests.
 	Replace []tea.Action
 	// CodeRunner is the command that starts the child process of code.execute,
 	// which must call [RunCode]; empty = the action is not available.
@@ -51,8 +51,8 @@ type Plugins interface {
 	Close() error
 }
 
-// Learner is a [Plugins] that knows the manifests of some bundles only, as long
-// as it has not started the others.
+// Learner is a [Plugins] that has the manifests of some bundles only, until it
+// starts the others.
 type Learner interface {
 	// Unread names the bundles whose manifests are not known.
 	Unread() []string
@@ -62,8 +62,8 @@ type Learner interface {
 	Learn(ctx context.Context, bundles ...string) error
 }
 
-// Host holds what workflows share: bundles and plugins. It is safe for
-// concurrent use.
+// Host is what workflows share: bundles and plugins. It is safe for concurrent
+// use. Close it after the workflows that it loaded.
 type Host struct {
 	o   Options
 	log *slog.Logger
@@ -209,7 +209,7 @@ func (h *Host) learn(ctx context.Context, bundle string) bool {
 	return len(h.unread()) < len(unread)
 }
 
-// addPlugin adds the actions of a plugin that nobody has yet: one plugin too
+// addPlugin adds the actions of a plugin that do not exist yet: one plugin too
 // many must not stop every workflow.
 func (h *Host) addPlugin(c *catalog.Catalog, m tea.Manifest) error {
 	m.Actions = slices.DeleteFunc(slices.Clone(m.Actions), func(a tea.ActionInfo) bool {
@@ -253,11 +253,11 @@ func Func(name, summary string, fn func(ctx context.Context, params map[string]a
 }
 
 // RunCode is the child process of code.execute. A program that sets
-// Options.CodeRunner to a command of its own calls it there with its standard
+// Options.CodeRunner to one of its commands calls it there with its standard
 // input and output, and exits.
 func RunCode(in io.Reader, out io.Writer) error { return codeactions.Run(in, out) }
 
-// Schema gives the JSON Schema (draft-07) of workflow files, for editors. The
+// Schema returns the JSON Schema (draft-07) of workflow files, for editors. The
 // parameters of the host's actions, plugins included, are in it.
 func (h *Host) Schema() ([]byte, error) {
 	entries, err := h.Actions()

@@ -9,11 +9,11 @@ import (
 	"github.com/the-edge-agent/tea/sdk/value"
 )
 
-// Mask replaces the values of secrets in what is shown to somebody. The zero
+// Mask replaces the values of secrets in output. The zero
 // Mask changes nothing. It is safe for concurrent use.
 type Mask struct{ set *secret.Set }
 
-// NewMask makes a mask for secrets alone. [Workflow.Mask] knows the settings
+// NewMask makes a mask for secrets alone. [Workflow.Mask] includes the settings
 // that are secret too.
 func NewMask(secrets map[string]any) Mask { return Mask{secret.New(secrets, nil)} }
 

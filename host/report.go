@@ -8,7 +8,7 @@ import (
 )
 
 type (
-	// Report tells a person how a run goes: give its Event method to
+	// Report shows the progress of a run to a person: set its Event method as
 	// RunOptions.Events, and log through it so that lines do not mix.
 	Report = report.Report
 	// ReportOptions say how a report writes.
@@ -23,7 +23,7 @@ func Deadline(i flow.Interrupt) string { return report.Deadline(i) }
 // characters become spaces; line breaks and tabs stay.
 func Printable(text string) string { return report.Printable(text) }
 
-// Harmful tells whether [Printable] replaces a character.
+// Harmful reports whether [Printable] replaces a character.
 func Harmful(r rune) bool { return report.Harmful(r) }
 
 // WriteTable prints rows with aligned columns that fit a width in cells, 0 =

@@ -36,16 +36,16 @@ type RunOptions struct {
 	Env map[string]any
 	// Answers answer pending interrupts by id, on resume. Where there are none
 	// a resume passes every interrupt before and after nodes, unless Hold
-	// leaves those waiting that nobody answers.
+	// leaves those waiting that are not answered.
 	Answers map[string]any
 	Hold    bool
-	// Ask answers interrupts at once; nil stops the run at them.
+	// Ask answers interrupts immediately; nil stops the run at them.
 	Ask func(ctx context.Context, i flow.Interrupt) (answer any, err error)
 	// Events receives the run's events, in order, one at a time.
 	Events func(flow.Event)
-	// Around stands around every call of an action, with next to go on, for
-	// traces and the like; nil = nothing does.
-	Around func(ctx context.Context, req *tea.Request, next func(context.Context, *tea.Request) (*tea.Response, error)) (*tea.Response, error)
+	// Middleware wraps every call of an action, for traces for instance; next
+	// makes the call. It is called concurrently. nil = none.
+	Middleware func(ctx context.Context, req *tea.Request, next func(context.Context, *tea.Request) (*tea.Response, error)) (*tea.Response, error)
 	// Callbacks are called while the run goes on.
 	Callbacks flow.Callbacks
 	// InterruptBefore and InterruptAfter name further nodes to stop at.
@@ -56,7 +56,7 @@ type RunOptions struct {
 	// Force resumes although the workflow has changed; Migrate does so where
 	// everything that the checkpoint refers to is still there.
 	Force, Migrate bool
-	// KeepOldRuns leaves the pruning of old runs to somebody else.
+	// KeepOldRuns disables the pruning of old runs.
 	KeepOldRuns bool
 }
 
@@ -89,8 +89,8 @@ func (wf *Workflow) Run(ctx context.Context, o RunOptions) (*flow.Result, error)
 	return keeper.run(ctx, eo)
 }
 
-// Stream runs the workflow and gives its events while it goes on. Breaking
-// off the loop stops the run. The last pair holds the run's error, if there
+// Stream runs the workflow and returns its events while it runs. Breaking off
+// the loop stops the run. The last pair holds the run's error, if there
 // is one; its outcome is the run_end event. Each loop over it is a run.
 func (wf *Workflow) Stream(ctx context.Context, o RunOptions) iter.Seq2[flow.Event, error] {
 	return func(yield func(flow.Event, error) bool) {
@@ -141,7 +141,7 @@ func (wf *Workflow) engineOptions(o RunOptions) (engine.Options, error) {
 		Graph: wf.graph, Actions: r.actions, RunID: o.RunID, Input: values,
 		CheckpointDir: o.CheckpointDir, Answers: o.Answers, Hold: o.Hold, RetryFailed: o.RetryFailed, Relaxed: o.Force, Ask: o.Ask,
 		Secrets: r.set, Env: o.Env, LoadGraph: wf.loadGraph,
-		Events: o.Events, Around: o.Around, Callbacks: o.Callbacks, Logger: wf.log(),
+		Events: o.Events, Middleware: o.Middleware, Callbacks: o.Callbacks, Logger: wf.log(),
 		InterruptBefore: o.InterruptBefore, InterruptAfter: o.InterruptAfter,
 	}, nil
 }
@@ -175,7 +175,7 @@ func absolute(path string) string {
 	return path
 }
 
-// keeper runs the engine with a journal and an event log beside it.
+// keeper runs the engine with a journal and an event log.
 type keeper struct {
 	store   *checkpoint.Store
 	journal *checkpoint.Journal

@@ -19,7 +19,7 @@ import (
 // Runs is a directory of runs, to look at and to tidy up.
 type Runs struct{ store *checkpoint.Store }
 
-// What a checkpoint directory tells.
+// The contents of a checkpoint directory.
 type (
 	// RunEntry is one line of the list of runs.
 	RunEntry = checkpoint.Info
@@ -56,7 +56,7 @@ func (r *Runs) Show(run string) (*RunContents, error) {
 	return checkpoint.Read(path)
 }
 
-// Prune removes old runs and gives their ids.
+// Prune removes old runs and returns their ids.
 func (r *Runs) Prune(p PrunePolicy) ([]string, error) { return r.store.GC(p, time.Now()) }
 
 // Remove removes one run.
@@ -133,10 +133,10 @@ func FailureOf(contents *RunContents) (f RunFailure, err error) {
 	return f, err
 }
 
-// sealed is how a reference to a secret stands in a record's JSON.
+// sealed matches a reference to a secret in a record's JSON.
 var sealed = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`\\u0000s(?:[^\\]|\\[^u])*\\u0000`) })
 
-// RecordValue gives what a record says, for people: in the place of a secret
+// RecordValue returns what a record says, for people: in the place of a secret
 // stands ***.
 func RecordValue(rec Record) (any, error) {
 	if len(rec.Body) == 0 {
@@ -173,8 +173,8 @@ func (r *Runs) Step(run, step string) (uint64, error) {
 	return 0, fmt.Errorf("run %s: %w: no node %q has ended", contents.Header.RunID, ErrNoStep, step)
 }
 
-// Prunable gives the ids of the runs that Prune would remove.
+// Prunable returns the ids of the runs that Prune would remove.
 func (r *Runs) Prunable(p PrunePolicy) ([]string, error) { return r.store.Prunable(p, time.Now()) }
 
-// Entry gives one run as List does.
+// Entry returns one run as List does.
 func (r *Runs) Entry(run string) (RunEntry, error) { return r.store.Info(run) }

@@ -10,13 +10,13 @@ import (
 
 // Settings are the workflow's settings with ${VAR} and {{ secrets.NAME }}
 // replaced. They must not be changed. What a variable gave has the type that
-// the reader of the key wants.
+// the reader of the key expects.
 func (wf *Workflow) Settings(secrets map[string]any) (map[string]any, error) {
 	r, err := wf.resolve(secrets)
 	return r.settings, err
 }
 
-// settings collects the keys of settings that somebody reads: the host's own,
+// settings collects the keys of settings that are read: the host's,
 // and those that bundles and plugins declare in their manifests.
 func (h *Host) settings() settings.Declared {
 	var manifests []tea.Manifest

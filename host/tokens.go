@@ -14,7 +14,7 @@ import (
 )
 
 // Tokens of one stream are stored together: an event for each takes a hundred
-// bytes to keep three. The last token gives the group its seq, so that the log
+// bytes to keep three. The group has the seq of its last token, so that the log
 // stays in order; groups that are stored together may overlap.
 const (
 	maxGroupBytes  = 32 << 10
@@ -22,7 +22,7 @@ const (
 	maxGroupAge    = 500 * time.Millisecond
 )
 
-// The fields of a token event in the log that stands for several.
+// The fields of an event in the log that combines several tokens.
 const (
 	fieldFirstSeq = "first_seq" // the seq of the first token
 	fieldLengths  = "lengths"   // of the tokens, in bytes
@@ -100,7 +100,7 @@ func (b *tokenBuffer) groups() []flow.Event {
 
 func (g *tokenGroup) last() int64 { return g.seqs[len(g.seqs)-1] }
 
-// together is the event that stands for the tokens in the log.
+// together returns the event that combines the tokens in the log.
 func (g *tokenGroup) together() flow.Event {
 	e := g.event
 	e.Seq = g.last()
@@ -117,7 +117,7 @@ func (g *tokenGroup) together() flow.Event {
 	return e
 }
 
-// apart splits a line of the log that stands for several tokens into their
+// apart splits a line of the log that combines several tokens into their
 // events; false for any other line.
 func apart(line []byte) ([]flow.Event, bool) {
 	if !bytes.Contains(line, []byte(`"`+fieldFirstSeq+`":`)) {

@@ -53,7 +53,7 @@ type Workflow struct {
 // Diagnostics are the findings about a workflow file.
 type Diagnostics = diag.List
 
-// LacksPlugins tells whether all that is wrong with a workflow is that actions
+// LacksPlugins reports whether all that is wrong with a workflow is that actions
 // or plugins are not there: with another set of plugins it may be valid.
 func LacksPlugins(diags Diagnostics) bool {
 	lacks := false
@@ -77,13 +77,13 @@ func (h *Host) Load(path string, o LoadOptions) (*Workflow, error) {
 	return h.compile(s, diags, o)
 }
 
-// Parse is [Host.Load] from memory; name stands in messages.
+// Parse is [Host.Load] from memory; name is the file's name in messages.
 func (h *Host) Parse(name string, data []byte, o LoadOptions) (*Workflow, error) {
 	s, diags := spec.Parse(name, data, spec.Options{Overlays: o.Overlays, Config: o.Config, LookupEnv: o.LookupEnv})
 	return h.compile(s, diags, o)
 }
 
-// Validate gives all findings about a file, warnings included.
+// Validate returns all findings about a file, warnings included.
 func (h *Host) Validate(path string, o LoadOptions) Diagnostics {
 	wf, err := h.Load(path, o)
 	if wf != nil {

@@ -12,7 +12,7 @@ import (
 
 // loadGraph compiles a file for workflow.run. The path may come from data or a
 // model: it stays below dir, the directory of the workflow that calls. What
-// stands in the file is its author's, who may refer to files elsewhere.
+// is in the file is its author's, who can refer to files elsewhere.
 func (wf *Workflow) loadGraph(dir, path string) (*graph.Graph, error) {
 	name, err := confine.Clean(path)
 	if err != nil {

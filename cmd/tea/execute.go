@@ -121,7 +121,7 @@ func (a *app) watch(f *runFlags, wf *host.Workflow, o *host.RunOptions) (*watche
 		w.stream.event(e)
 		w.tracer.Event(e)
 	}
-	o.Around = tracer.Invoke
+	o.Middleware = tracer.Invoke
 	return w, nil
 }
 

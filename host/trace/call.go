@@ -53,11 +53,11 @@ func (t *Tracer) begin(req *tea.Request) (call *span, own bool) {
 	return call, own
 }
 
-// conclude adds what came of a call.
+// conclude adds the outcome of a call.
 func (t *Tracer) conclude(call *span, own bool, resp *tea.Response, err error) {
 	var answered contents
 	if resp != nil {
-		// The events of a node hold what is told of its own call.
+		// The events of a node describe its own call.
 		answered = t.decoded(own && isModel(call.name), resp.Result)
 	}
 	t.mu.Lock()
@@ -66,7 +66,7 @@ func (t *Tracer) conclude(call *span, own bool, resp *tea.Response, err error) {
 	call.answer(object)
 	call.set("tea.result", answered.content)
 	if !own {
-		return // the node's events tell how it ends
+		return // the node's events end it
 	}
 	now := time.Now()
 	if failure := tea.AsError(err); failure != nil {

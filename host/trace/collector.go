@@ -31,7 +31,7 @@ const (
 // tryAgain are the waits between these tries.
 var tryAgain = backoff.Policy{Base: time.Second, Max: time.Minute, Multiplier: 2}
 
-// collector sends spans over OTLP/HTTP from a goroutine of its own, so that
+// collector sends spans over OTLP/HTTP from a separate goroutine, so that
 // no run waits for the network.
 type collector struct {
 	url      string
@@ -164,7 +164,7 @@ func (c *collector) post(ctx context.Context, body []byte) (wait time.Duration, 
 	return 0, false, fmt.Errorf("the collector answers %s: %s", resp.Status, clip(string(answer)))
 }
 
-// rejected tells of spans that a collector took and threw away.
+// rejected logs spans that a collector accepted and dropped.
 func (c *collector) rejected(answer []byte) {
 	var partial struct {
 		PartialSuccess struct {

@@ -46,12 +46,12 @@ func (c *console) export(s *span) {
 
 func (c *console) close(context.Context) error { return c.err }
 
-// printBelow prints what stands under a span: its entries and children, in
+// printBelow prints what is below a span: its entries and children, in
 // the order of time.
 func printBelow(b *bytes.Buffer, s *span, children map[tracecontext.Span][]*span, indent string) {
 	below := children[s.id]
 	slices.SortStableFunc(below, func(a, b *span) int { return a.start.Compare(b.start) })
-	entries := slices.DeleteFunc(slices.Clone(s.entries), func(e entry) bool { return e.name == exception }) // stands at the span
+	entries := slices.DeleteFunc(slices.Clone(s.entries), func(e entry) bool { return e.name == exception }) // printed with the span
 	for len(below)+len(entries) > 0 {
 		branch, deeper := "├─ ", "│  "
 		if len(below)+len(entries) == 1 {

@@ -7,7 +7,7 @@
 //	res, err := wf.Run(ctx, host.RunOptions{Events: tracer.Event})
 //
 // The run is the root span; nodes, branches, retries and what trace.start
-// opens stand under it. The identifiers are those that plugins get as their
+// opens are below it. The identifiers are those that plugins get as their
 // W3C trace context, so that their own spans join the tree. [Tracer.Invoke]
 // adds the calls of actions.
 //

@@ -29,7 +29,7 @@ func (s *span) ask(action string, object map[string]any) {
 }
 
 // answer adds what a result, or the event of a node's end, says about the use
-// of a model. One without usage is no model's.
+// of a model. One without usage is not a model's.
 func (s *span) answer(result map[string]any) {
 	usage, ok := result["usage"].(map[string]any)
 	if !ok {

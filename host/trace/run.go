@@ -15,7 +15,7 @@ type tracedRun struct {
 	tracer *Tracer
 	trace  tracecontext.Trace
 	root   *span
-	// open are the spans that have not ended, by the path of what they stand for.
+	// open are the spans that have not ended, by the path of their execution.
 	open execpath.Tree[*openSpans]
 	// byID finds the path of what trace.start opened.
 	byID map[tracecontext.Span]execpath.Path
@@ -32,7 +32,7 @@ type openSpans struct {
 
 func newTracedRun(t *Tracer, e flow.Event) *tracedRun {
 	r := &tracedRun{tracer: t, trace: tracecontext.TraceOf(e.RunID), byID: map[tracecontext.Span]execpath.Path{}}
-	// The sequence number tells a run's root from that of its resumption.
+	// The sequence number distinguishes a run's root from that of its resumption.
 	r.root = &span{trace: r.trace, id: tracecontext.SpanOf("", int(e.Seq)), name: "run", kind: kindInternal, start: e.Time}
 	r.root.set("tea.run.id", e.RunID)
 	return r
@@ -59,14 +59,14 @@ func (r *tracedRun) update(path execpath.Path, change func(*openSpans)) {
 	}
 }
 
-// child begins a span under the one that stands around a path.
+// child begins a span below the innermost one around a path.
 func (r *tracedRun) child(path execpath.Path, name string, id tracecontext.Span, at time.Time) *span {
 	return &span{trace: r.trace, id: id, parent: r.around(path).id, name: name, kind: kindInternal, start: at}
 }
 
 // around finds the innermost open span outside the execution of a path: what
 // trace.start opened in the same sequence, else the branch or node that the
-// sequence stands in, and so on outwards.
+// sequence is in, and so on outwards.
 func (r *tracedRun) around(path execpath.Path) *span {
 	for p := path; ; p = p.Outer() {
 		o := r.at(p)
@@ -120,7 +120,7 @@ func (r *tracedRun) abandon(path execpath.Path, at time.Time) {
 	}
 }
 
-// abandonOpened ends what trace.start opened and nobody ended.
+// abandonOpened ends what trace.start opened and trace.end did not end.
 func (r *tracedRun) abandonOpened(o *openSpans, at time.Time) {
 	for _, s := range slices.Backward(o.opened) {
 		delete(r.byID, s.id)

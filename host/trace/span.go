@@ -59,7 +59,7 @@ func (s *span) note(at time.Time, name string, attributes map[string]any) {
 	s.entries = append(s.entries, entry{time: at, name: name, attributes: attributes})
 }
 
-// exception is the name of the entry that tells of an error.
+// exception is the name of the entry of an error.
 const exception = "exception"
 
 // fail marks the span as failed, with the names that OpenTelemetry gives to
@@ -80,7 +80,7 @@ func (s *span) latest() *span {
 
 func (s *span) elapsed() time.Duration { return s.end.Sub(s.start) }
 
-// text gives a string field.
+// text returns a string field.
 func text(fields map[string]any, key string) string {
 	s, _ := fields[key].(string)
 	return s
@@ -97,7 +97,7 @@ func milliseconds(fields map[string]any, key string) time.Duration {
 	return 0
 }
 
-// mostContent bounds what one attribute holds of a text.
+// mostContent bounds the text of one attribute.
 const mostContent = 16 << 10
 
 // content is a value as the JSON text of an attribute.

@@ -21,7 +21,7 @@ type exporter interface {
 }
 
 // Tracer makes spans of the events of runs. It is safe for concurrent use, by
-// many runs at once.
+// many runs immediately.
 type Tracer struct {
 	contents bool
 	mask     host.Mask
@@ -71,7 +71,7 @@ func New(o Options) (*Tracer, error) {
 	return t, nil
 }
 
-// Event takes the next event of a run: give it to [host.RunOptions].Events.
+// Event takes the next event of a run: set it as [host.RunOptions].Events.
 // Trouble with an exporter is logged, it never disturbs the run.
 func (t *Tracer) Event(e flow.Event) {
 	if !t.exports {

@@ -14,7 +14,7 @@ import (
 	"github.com/the-edge-agent/tea/host/flow"
 )
 
-// smallJournal gives the bytes of a journal whose records were acknowledged
+// smallJournal returns the bytes of a journal whose records were acknowledged
 // one by one, and the offset behind the header and behind each record.
 func smallJournal(t testing.TB) (buf []byte, ends []int) {
 	t.Helper()

@@ -6,9 +6,9 @@
 // [Store.Open] opens an existing one and returns its records; both return a
 // [Journal] to append to. [Read] reads a journal without owning it,
 // [Store.List] lists all of them, [Store.GC] prunes them, [Store.Fork] begins one
-// with the records of another. [EventLog] is the file of a run's events beside it.
+// with the records of another. [EventLog] is the file of the events of a run.
 //
-// The package knows nothing of graphs: a [Record] has a kind, a path and a
+// The package is independent of graphs: a [Record] has a kind, a path and a
 // body of JSON; the package interprets [KindStart] and [KindStatus] only.
 //
 // docs/design/002-checkpoints.md describes the file format, and which damage is

@@ -6,7 +6,7 @@ import (
 )
 
 // CorruptError says that a file is damaged in a way that no interrupted write
-// explains, or is no journal at all. The file has not been touched.
+// explains, or is not a journal. The file has not been touched.
 type CorruptError struct {
 	Path   string
 	Offset int64 // where the damage was found
@@ -18,8 +18,8 @@ func (e *CorruptError) Error() string {
 	return fmt.Sprintf("checkpoint %s is damaged at byte %d: %s; the file was left as it is", e.Path, e.Offset, e.Reason)
 }
 
-// NoStartError says that a journal does not begin with its run's input, so that
-// nobody can tell what the run was to do. The file has not been touched.
+// NoStartError says that a journal does not begin with the input of its run, so
+// that the run cannot be resumed. The file has not been touched.
 type NoStartError struct {
 	Path string
 }
@@ -30,7 +30,7 @@ func (e *NoStartError) Error() string {
 }
 
 // VersionError says that a file was written in a format that this program
-// does not know, usually by a newer one. The file has not been touched.
+// does not support, usually by a newer one. The file has not been touched.
 type VersionError struct {
 	Path      string
 	Version   int

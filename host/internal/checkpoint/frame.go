@@ -17,7 +17,7 @@ const (
 	frameOverhead   = frameHeaderSize + frameFooterSize
 )
 
-// magic has a byte that is no text and the line ends that a transfer as text
+// magic has a byte that is not text and the line ends that a transfer as text
 // would change.
 const magic = "\x89TEA\r\n\x1a\n"
 

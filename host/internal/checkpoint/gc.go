@@ -151,7 +151,7 @@ func (p Policy) chooseUnfinished(runs []*candidate, now time.Time) []*candidate 
 	return out
 }
 
-// removeUnchanged deletes the files of a run that nobody owns and that is as
+// removeUnchanged deletes the files of a run that has no owner and that is as
 // it was, the journal first: what a crash leaves then are events without a
 // journal, which the next GC finds. It reports whether the run is gone.
 func (s *Store) removeUnchanged(c *candidate) (bool, error) {

@@ -20,7 +20,7 @@ type Journal struct {
 	path       string
 	durability flow.Durability
 
-	// io is held by whoever writes to the file; it is taken before mu.
+	// io is locked while the file is written; it is locked before mu.
 	io sync.Mutex
 	w  *writer // nil until the first records are written
 	// kept: the file holds something that was promised to be there.
@@ -205,7 +205,7 @@ func (j *Journal) end(flush bool) error {
 		return err
 	}
 	if !j.kept {
-		// Removed while still locked: nobody can have opened it.
+		// Removed while still locked: no one can have opened it.
 		if gone := os.Remove(j.path); gone != nil && err == nil {
 			err = fmt.Errorf("discard checkpoint: %w", gone)
 		}

@@ -13,7 +13,7 @@ import (
 type Contents struct {
 	Header  Header
 	Records []Record
-	// Notes tell the user what was repaired or left out.
+	// Notes say what was repaired or left out, for the user.
 	Notes []string
 	// Size is that of the file in bytes, without a torn tail.
 	Size int64

@@ -88,7 +88,7 @@ func (w *writer) sync() error {
 		return nil
 	}
 	if err := w.f.Sync(); err != nil {
-		// What may or may not be on disk goes, so that nobody builds on it.
+		// It is not known what is on disk, so it is cut off.
 		// Where that fails too, the next owner's recovery decides.
 		_ = w.f.Truncate(w.durable)
 		return w.poison(err)

@@ -52,7 +52,7 @@ type branchResult struct {
 	start *branchStart
 	// cause is the error behind Err, with the node that failed.
 	cause error
-	// err is what ended the branch where it is no failure of its own: a
+	// err is what ended the branch where it is not the branch's failure: a
 	// suspension, the end of the run's context, trouble with the journal.
 	err error
 }
@@ -73,7 +73,7 @@ type fan struct {
 	tolerant bool
 }
 
-// runBranches runs branches concurrently and gives their results in the
+// runBranches runs branches concurrently and returns their results in the
 // order written.
 func (f *frame) runBranches(ctx context.Context, list []branch, fan fan) ([]branchResult, error) {
 	cancel := func(error) {}
@@ -174,7 +174,7 @@ func (f *frame) openBranch(inner *frame, b *branch, path execpath.Path, fan *fan
 }
 
 // runBranch runs one branch with its retries, time-out and breaker, unless
-// the journal knows how it ended.
+// its outcome is recorded.
 func (f *frame) runBranch(ctx context.Context, b *branch, fan *fan, res *branchResult) {
 	r := f.run
 	br := r.breaker(b.name, fan.policy.Breaker)
@@ -249,7 +249,7 @@ func (f *frame) tryBranch(ctx context.Context, b *branch, policy *graph.Parallel
 	return false
 }
 
-// retryBranch waits for the next attempt; false = give up.
+// retryBranch waits for the next attempt; it returns false where there is none.
 func (f *frame) retryBranch(ctx context.Context, policy *graph.Parallel, attempt int, res *branchResult) bool {
 	if attempt > policy.Retry.MaxRetries || !retries(policy.Retry, res.Err) {
 		return false
@@ -275,7 +275,7 @@ func (f *frame) retryBranch(ctx context.Context, policy *graph.Parallel, attempt
 	return true
 }
 
-// endBranch records a failure that the run goes on from, and tells of the end.
+// endBranch records a failure that the run continues after, and emits the end.
 func (f *frame) endBranch(res *branchResult, tolerant bool) {
 	r := f.run
 	res.Success = res.Err == nil
@@ -389,7 +389,7 @@ func (s *branchStart) notify() {
 	})
 }
 
-// startBranch emits the start of a branch: at once, or where a part of it is
+// startBranch emits the start of a branch: immediately, or where a part of it is
 // recorded, when it continues.
 func (f *frame) startBranch(b *branch, res *branchResult) {
 	r := f.run

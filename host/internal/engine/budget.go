@@ -61,7 +61,7 @@ func (r *run) exhaust(err *flow.BudgetError) error {
 func (r *run) startClock() (stop func()) {
 	limit := r.o.workflow().Budget.Duration
 	if limit <= 0 && r.o.Journal == nil {
-		return func() {} // nobody wants to know
+		return func() {} // the time is not used
 	}
 	r.clock = workClock{now: r.now, used: r.replay.Worked, limit: limit, over: func() {
 		r.cancel(&flow.BudgetError{Limit: "seconds", Used: limit.String()})

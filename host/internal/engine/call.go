@@ -17,7 +17,7 @@ import (
 )
 
 // callCounter names the calls that one attempt makes, so that a repeated
-// attempt gives each the idempotency key it had before: by action, parameters
+// attempt returns each the idempotency key it had before: by action, parameters
 // and occurrence, not by order, since calls may be concurrent.
 type callCounter struct {
 	mu   sync.Mutex
@@ -68,7 +68,7 @@ func (x *execution) scope(result any) scope {
 	return scope{frame: x.frame, state: x.frame.state, result: result, joined: x.joined}
 }
 
-// call invokes an action and gives its result in the value model.
+// call invokes an action and returns its result in the value model.
 func (x *execution) call(ctx context.Context, name string, params tea.Payload, path execpath.Path, outer *meter) (any, error) {
 	res, spent, err := x.invoke(ctx, name, params, path, x.frame.calls, outer)
 	if err != nil {
@@ -148,8 +148,8 @@ func (x *execution) invokeOnce(ctx context.Context, name string, params tea.Payl
 	req.Host = &call.host
 	var res *tea.Response
 	var err error
-	if r.o.Around != nil {
-		res, err = r.o.Around(ctx, req, r.o.Actions.Invoke)
+	if r.o.Middleware != nil {
+		res, err = r.o.Middleware(ctx, req, r.o.Actions.Invoke)
 	} else {
 		res, err = r.o.Actions.Invoke(ctx, req)
 	}
@@ -168,7 +168,7 @@ func (x *execution) invokeOnce(ctx context.Context, name string, params tea.Payl
 	return res, &call.host.spent, nil
 }
 
-// suspendedAt tells whether an interrupt waits at a path.
+// suspendedAt reports whether an interrupt waits at a path.
 func (r *run) suspendedAt(path execpath.Path) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -253,7 +253,7 @@ func (h *callHost) ReportUsage(_ context.Context, u tea.Usage) error {
 	return h.x.frame.run.report(&h.spent, h.x.path, u)
 }
 
-// Describe gives an action's description.
+// Describe returns an action's description.
 func (h *callHost) Describe(_ context.Context, action string) (*tea.ActionInfo, error) {
 	info, ok := h.x.frame.run.o.Actions.Describe(action)
 	if !ok {
@@ -313,20 +313,20 @@ func (h *callHost) SetNote(_ context.Context, key string, note any) error {
 // State is the state as the node sees it, for Lua actions.
 func (h *callHost) State() map[string]any { return h.x.frame.state.Values() }
 
-// Secret gives a secret by name.
+// Secret returns a secret by name.
 func (h *callHost) Secret(name string) (any, bool) {
 	v, ok := h.x.frame.run.o.Secrets.Values()[name]
 	return v, ok
 }
 
-// MaskAction masks secrets for an action that writes files of its own. It is
+// MaskAction masks secrets for an action that writes files itself. It is
 // not a tool of the workflow and does not count as a call.
 const MaskAction = "secrets.mask"
 
 // Mask replaces the run's secrets in a value.
 func (h *callHost) Mask(v any) any { return h.x.frame.run.o.Secrets.Redact(v) }
 
-// SaveCheckpoint makes what is journaled durable and gives the file's path.
+// SaveCheckpoint makes the journal durable and returns the path of its file.
 func (h *callHost) SaveCheckpoint() (string, error) {
 	j := h.x.frame.run.o.Journal
 	if j == nil {

@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// workClock counts the time that a run is at work, over its resumptions. It
-// stands still while somebody is asked. The zero value does not run at all.
+// workClock counts the time that a run is working, over its resumptions. It
+// stops while an answer is awaited. The zero value does not run.
 type workClock struct {
 	now func() time.Time
 	// limit is how much there is, 0 = no end; over is called when it is used up.

@@ -57,7 +57,7 @@ func (r *run) saw(path execpath.Path) {
 	r.seen[path] = true
 }
 
-// StateAt gives the state that the records of a run lead to, without running
+// StateAt returns the state that the records of a run lead to, without running
 // or writing anything. What a branch, a loop or a subgraph that has not ended
 // there did so far is not in it.
 func StateAt(ctx context.Context, o Options) (map[string]any, error) {

@@ -13,7 +13,7 @@ import (
 	"github.com/the-edge-agent/tea/sdk/value"
 )
 
-// Types of failures of the graph itself, beside those of actions.
+// Types of failures of the graph itself, in addition to those of actions.
 const (
 	NoMatchingEdge      tea.ErrorType = "NoMatchingEdge"
 	ConditionEvaluation tea.ErrorType = "ConditionEvaluation"

@@ -41,7 +41,7 @@ type execution struct {
 	tokens tokens
 }
 
-// outcome is what a body came to.
+// outcome is the outcome of a body.
 type outcome struct {
 	result any
 	// update is what is merged into the state; nil = it follows from the result.
@@ -69,7 +69,7 @@ func (x *execution) withRetries(ctx context.Context) (outcome, error) {
 	policy := x.node.Retry
 	container := isContainer(x.node.Body)
 	if container && x.node.Spec.Retry == nil {
-		policy.MaxRetries = 0 // the nodes inside have policies of their own
+		policy.MaxRetries = 0 // the nodes inside have their own policies
 	}
 	first := 1
 	if container {
@@ -196,7 +196,7 @@ func evalValue(ctx context.Context, v *expr.Value, scope expr.Scope) (any, error
 	return v.Eval(ctx, scope)
 }
 
-// apply gives the frame's state and results what a node came to.
+// apply adds the outcome of a node to the frame's state and results.
 func (f *frame) apply(n *graph.Node, out outcome) error {
 	for _, d := range out.deltas {
 		if err := f.change(d); err != nil {
@@ -222,13 +222,13 @@ func (f *frame) apply(n *graph.Node, out outcome) error {
 	return nil
 }
 
-// mark is a place in a frame's changes to come back to.
+// mark is a place in a frame's changes that can be restored.
 type mark struct {
 	state            *state.State
 	deltas, failures int
 }
 
-// mark remembers how a frame stands before a container.
+// mark returns the state of a frame before a container.
 func (f *frame) mark(n *graph.Node) mark {
 	if !isContainer(n.Body) {
 		return mark{}
@@ -291,7 +291,7 @@ func (f *frame) keep(d delta) {
 	}
 }
 
-// retries tells whether a policy tries again after a failure.
+// retries reports whether a policy tries again after a failure.
 func retries(policy graph.Retry, failure *tea.Error) bool {
 	if len(policy.RetryOn) > 0 {
 		return slices.Contains(policy.RetryOn, string(failure.Type))

@@ -36,14 +36,14 @@ type frame struct {
 	outer *frame
 	// item are the variables of a map's item; the zero value has none.
 	item itemVars
-	// joins says that a branch ends at a fan-in node: nobody asks for deltas.
+	// joins says that a branch ends at a fan-in node: its deltas are not needed.
 	joins bool
 	// stop is the fan-in node at which a branch ends.
 	stop *graph.Node
 	// joined are the results of the fan-out that ends at the next node.
 	joined *joined
 	// route is where the present node leads; standIn replaces that of the
-	// next one, a fallback without routing of its own.
+	// next one, a fallback without its own routing.
 	route, standIn *graph.Route
 	// deltas are the changes so far, for the frame around; failures the
 	// entries of __errors__.

@@ -16,7 +16,7 @@ import (
 const interruptInner flow.InterruptKind = "inner"
 
 // interrupt stops the frame at an interrupt unless it was passed earlier, is
-// answered now, or somebody is there to ask. The answer is journaled before
+// answered now, or can be asked about. The answer is journaled before
 // the run goes on; an object that answers a before or after is merged into
 // the state.
 func (f *frame) interrupt(ctx context.Context, i flow.Interrupt) (answer any, err error) {
@@ -68,8 +68,8 @@ func (f *frame) wait(i flow.Interrupt, known bool) error {
 	return errSuspended
 }
 
-// waitedAt tells whether the run had come to an interrupt before: it is one
-// also where the node is no place to stop at any more, as without the flags
+// waitedAt reports whether the run had come to an interrupt before: it is one
+// also where the node does not interrupt any more, as without the flags
 // that the run began with.
 func (f *frame) waitedAt(id string) bool {
 	_, known := f.run.replay.Interrupt(id, f.void)
@@ -108,11 +108,11 @@ type Question struct {
 	Default any
 	// Deadline is how long to wait; 0 = for ever.
 	Deadline time.Duration
-	// OnTimeout says what the asker does then, for whoever is asked.
+	// OnTimeout says what happens then, for the one who is asked.
 	OnTimeout string
 }
 
-// ErrAskTimeout says that nobody answered before the deadline.
+// ErrAskTimeout says that no answer arrived before the deadline.
 var ErrAskTimeout = tea.Errorf(tea.Timeout, "nobody answered in time")
 
 // ask is human.ask: an interrupt whose answer is checked before it counts.

@@ -56,9 +56,9 @@ type Options struct {
 	// see [ErrNothingFailed].
 	RetryFailed bool
 	// Relaxed lets recorded decisions that no longer fit the graph be made
-	// anew instead of failing (resume --force).
+	// again instead of failing (resume --force).
 	Relaxed bool
-	// Ask answers interrupts at once; nil stops the run at them.
+	// Ask answers interrupts immediately; nil stops the run at them.
 	Ask func(ctx context.Context, i flow.Interrupt) (answer any, err error)
 	// Secrets are masked in events and sealed in the journal.
 	Secrets *secret.Set
@@ -69,9 +69,8 @@ type Options struct {
 	// LoadGraph compiles a workflow file below a directory, for workflow.run.
 	// The error is a [*tea.Error].
 	LoadGraph func(dir, path string) (*graph.Graph, error)
-	// Around stands around every call of an action, with next to go on; nil =
-	// nothing does.
-	Around func(ctx context.Context, req *tea.Request, next InvokeFunc) (*tea.Response, error)
+	// Middleware wraps every call of an action; next makes the call. nil = none.
+	Middleware func(ctx context.Context, req *tea.Request, next InvokeFunc) (*tea.Response, error)
 	// Events receives the run's events, in order, one at a time; nil = none.
 	Events func(flow.Event)
 	// FirstSeq is the number of the last event of the run so far.

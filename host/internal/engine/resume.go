@@ -142,8 +142,8 @@ func (f *frame) replayNode(ctx context.Context, n *graph.Node, path execpath.Pat
 	return f.leaveLate(ctx, n, path)
 }
 
-// reapply gives the state and the results what a recorded execution gave. A
-// container is walked again: its own nodes are recorded too.
+// reapply adds a recorded outcome to the state and the results. A container is
+// walked again: its own nodes are recorded too.
 func (f *frame) reapply(ctx context.Context, n *graph.Node, path execpath.Path, base *state.State, joined *joined, rec *replay.Node) error {
 	out := outcome{result: rec.Result, update: rec.Update}
 	if rec.Failure == nil && isContainer(n.Body) {

@@ -34,7 +34,7 @@ func (w way) record() replay.Route {
 }
 
 // recorded finds the decision that the journal holds; ok is false where none
-// was made. A target that is gone is an error, or decided anew by --force.
+// was made. A target that is gone is an error, or decided again by --force.
 func (f *frame) recorded(rec *replay.Node) (w way, ok bool, err error) {
 	if rec.Branches != nil {
 		w.fanOut = f.route.FanOut

@@ -44,7 +44,7 @@ type run struct {
 	usage   flow.Usage
 	clock   workClock
 	notes   map[noteName]any
-	// seen are the recorded paths that were walked, where somebody asks.
+	// seen are the recorded paths that were walked; nil where they are not needed.
 	seen map[execpath.Path]bool
 	// noParams are the parameters of a call without any; it stays empty.
 	noParams map[string]any
@@ -166,7 +166,7 @@ func (r *run) finish(ctx context.Context, root *frame, err error) (*flow.Result,
 	r.mu.Unlock()
 	res.Usage.Steps = int(r.steps.Load())
 	res.Failures, res.FailedBranches = r.failures.first, r.failures.branches
-	res.Status, res.Err = r.judge(ctx, err)
+	res.Status, res.Err = r.statusOf(ctx, err)
 	if res.Status != flow.Waiting {
 		res.Pending = nil
 	}
@@ -181,8 +181,9 @@ func (r *run) finish(ctx context.Context, root *frame, err error) (*flow.Result,
 	return res, nil
 }
 
-// judge tells what an error that unwound the root frame means.
-func (r *run) judge(ctx context.Context, err error) (flow.Status, error) {
+// statusOf returns the status of a run whose root frame ended with an error,
+// and the error to report.
+func (r *run) statusOf(ctx context.Context, err error) (flow.Status, error) {
 	if err == nil {
 		return flow.Done, nil
 	}

@@ -14,7 +14,7 @@ import (
 	tea "github.com/the-edge-agent/tea/sdk"
 )
 
-// scope gives templates their roots.
+// scope is the roots of templates.
 type scope struct {
 	frame *frame
 	state *state.State
@@ -28,7 +28,7 @@ func (f *frame) scope(result any) scope {
 	return scope{frame: f, state: f.state, result: result, joined: f.joined}
 }
 
-// Lookup gives the value of a root name; unknown names are keys of the state.
+// Lookup returns the value of a root name; unknown names are keys of the state.
 func (s scope) Lookup(name string) (any, bool) {
 	f := s.frame
 	r := f.run

@@ -15,8 +15,8 @@ import (
 	"github.com/the-edge-agent/tea/sdk/diag"
 )
 
-// visit runs one node, or applies what the journal knows of it, and gives the
-// node to go on with; nil at the end.
+// visit runs one node, or applies what is recorded of it, and returns the next
+// node; nil at the end.
 func (f *frame) visit(ctx context.Context, n *graph.Node) (*graph.Node, error) {
 	if ctx.Err() != nil {
 		return nil, context.Cause(ctx)
@@ -109,9 +109,9 @@ func (f *frame) hasBegun(path execpath.Path) bool {
 	return p.Begun(path, f.void) || p.Attempt(path) > 1 || f.waitedAt(string(path.Mark(execpath.Ask)))
 }
 
-// leave decides where to go, stores the record, tells of the end and stops at
-// an interrupt after the node. With such an interrupt the decision comes
-// last, so that it sees what somebody gave.
+// leave decides where to go, stores the record, emits the end and stops at an
+// interrupt after the node. With such an interrupt the decision comes last, so
+// that it sees the input of the resume.
 func (f *frame) leave(ctx context.Context, n *graph.Node, path execpath.Path, rec *replay.Node, end *execution) (*graph.Node, error) {
 	stops := f.stopsAfter(n)
 	var way way
@@ -164,12 +164,12 @@ func (f *frame) leaveLate(ctx context.Context, n *graph.Node, path execpath.Path
 	return f.take(ctx, path, way)
 }
 
-// stopsAfter tells whether there is an interrupt after a node.
+// stopsAfter reports whether there is an interrupt after a node.
 func (f *frame) stopsAfter(n *graph.Node) bool {
 	return n.InterruptAfter || f.interrupts(f.run.o.InterruptAfter, n)
 }
 
-// interrupts tells whether a node is named in the options' list, by name or
+// interrupts reports whether a node is named in the options' list, by name or
 // by path.
 func (f *frame) interrupts(names []string, n *graph.Node) bool {
 	for _, name := range names {
@@ -180,7 +180,7 @@ func (f *frame) interrupts(names []string, n *graph.Node) bool {
 	return false
 }
 
-// topLevel tells whether the frame's nodes are those of the workflow's own
+// topLevel reports whether the frame's nodes are those of the workflow's own
 // list: the run itself and its branches.
 func (f *frame) topLevel() bool { return f.graph == f.run.o.Graph }
 
@@ -230,7 +230,7 @@ func continued(n *graph.Node, failure *tea.Error) map[string]any {
 }
 
 // visitFallback runs the fallback node in the failed node's place. Where the
-// fallback has no routing of its own it goes on as the failed node would.
+// fallback has no routing it continues as the failed node would.
 func (f *frame) visitFallback(failed *graph.Node) (*graph.Node, error) {
 	fallback := failed.Fallback
 	if fallback == nil {
@@ -257,7 +257,7 @@ func (f *frame) fail(n *graph.Node, path execpath.Path, attempts int, err error)
 	return failed
 }
 
-// unwinds tells whether an error only passes through: a suspended frame, the
+// unwinds reports whether an error only passes through: a suspended frame, the
 // end of what is recorded or of the run's context, or a checkpoint that
 // cannot be written.
 func unwinds(ctx context.Context, err error) bool {

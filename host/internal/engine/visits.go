@@ -1,6 +1,6 @@
 package engine
 
-// visits holds what a frame knows of its nodes by name: how often each was
+// visits are the nodes of a frame by name: how often each was
 // visited, and its last result. Most frames have few nodes, so it is a list
 // until it has grown.
 type visits struct {
@@ -20,7 +20,7 @@ type entry struct {
 // longVisits is the length from which on there is an index.
 const longVisits = 8
 
-// at gives the place of a node in the list, which it gets where it has none.
+// at returns the place of a node in the list, and adds it if necessary.
 func (l *visits) at(name string) *entry {
 	if e := l.find(name); e != nil {
 		return e
@@ -38,8 +38,8 @@ func (l *visits) at(name string) *entry {
 	return &l.list[len(l.list)-1]
 }
 
-// find gives the place of a node, nil where there is none. It is good until
-// the next node comes.
+// find returns the place of a node, nil where there is none. It is valid until
+// a node is added.
 func (l *visits) find(name string) *entry {
 	if l.index != nil {
 		if i, ok := l.index[name]; ok {
@@ -55,14 +55,14 @@ func (l *visits) find(name string) *entry {
 	return nil
 }
 
-// visit counts a visit of a node and gives their number.
+// visit counts a visit of a node and returns their number.
 func (l *visits) visit(name string) int {
 	e := l.at(name)
 	e.visits++
 	return e.visits
 }
 
-// forgetVisits begins to count anew.
+// forgetVisits resets the counts.
 func (l *visits) forgetVisits() {
 	for i := range l.list {
 		l.list[i].visits = 0
@@ -74,7 +74,7 @@ func (l *visits) setResult(name string, v any) {
 	e.result, e.ended = v, true
 }
 
-// result gives the last result of a node; ok is false where there is none.
+// result returns the last result of a node; ok is false where there is none.
 func (l *visits) result(name string) (v any, ok bool) {
 	if e := l.find(name); e != nil && e.ended {
 		return e.result, true

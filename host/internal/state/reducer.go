@@ -22,7 +22,7 @@ func (e *ReduceError) Error() string {
 	return fmt.Sprintf("state key %q: reducer %s: %s", e.Key, e.Reducer, e.Reason)
 }
 
-// Reduce gives the value of key after an update: old is what is there, nil
+// Reduce returns the value of key after an update: old is what is there, nil
 // where nothing is. Neither argument is changed.
 //
 //	append  the update becomes the last element of the list

@@ -28,7 +28,7 @@ func NewSchema(keys []spec.Key) *Schema {
 	return s
 }
 
-// Reducer gives a key's reducer.
+// Reducer returns a key's reducer.
 func (s *Schema) Reducer(key string) spec.Reducer {
 	if s == nil {
 		return spec.ReduceReplace
@@ -36,7 +36,7 @@ func (s *Schema) Reducer(key string) spec.Reducer {
 	return s.keys[key].Reducer
 }
 
-// Initial gives the state a run starts with: the schema's defaults, then the
+// Initial returns the state a run starts with: the schema's defaults, then the
 // workflow's initial state, then the input, each checked. The error is an
 // [*flow.InputError].
 func (s *Schema) Initial(initial, input map[string]any) (map[string]any, error) {
@@ -157,7 +157,7 @@ func fit(k spec.Key, v any) (any, error) {
 }
 
 // describe names a value's type in the words of state_schema, with a short
-// value beside it.
+// value next to it.
 func describe(v any) string {
 	names := map[string]spec.Type{
 		"boolean": spec.TypeBool, "integer": spec.TypeInt, "number": spec.TypeFloat,

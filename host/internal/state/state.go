@@ -7,7 +7,7 @@ import "maps"
 // immutable: a write replaces a top-level key, nothing deeper.
 type State struct {
 	values map[string]any
-	// shared says that somebody else may read values: copy before the next write.
+	// shared says that values is used elsewhere: copy it before the next write.
 	shared bool
 }
 
@@ -16,10 +16,10 @@ func New(values map[string]any) *State {
 	return &State{values: values}
 }
 
-// Reset makes s what [New] gives.
+// Reset makes s what [New] returns.
 func (s *State) Reset(values map[string]any) { *s = State{values: values} }
 
-// Fork gives a state that starts with the same content. The content is not
+// Fork returns a state that starts with the same content. The content is not
 // copied: whichever side writes first copies the top level for itself.
 func (s *State) Fork() *State {
 	fork := &State{}
@@ -44,7 +44,7 @@ func (s *State) Values() map[string]any {
 // keeps no part of the map itself.
 func (s *State) View() map[string]any { return s.values }
 
-// Get gives the value under a top-level key.
+// Get returns the value under a top-level key.
 func (s *State) Get(key string) (any, bool) {
 	v, ok := s.values[key]
 	return v, ok

@@ -1,4 +1,4 @@
-// Package tracecontext gives a run's executions their W3C trace context. The
+// Package tracecontext derives the W3C trace context of a run's executions. The
 // identifiers follow from the run's id and the execution's path, so that the
 // engine that hands them to plugins and the tracer that exports spans agree
 // without a word, and a resumed run goes on in its old trace.

@@ -12,13 +12,13 @@ type Trace [16]byte
 // Span identifies a span within a trace. The zero value is none.
 type Span [8]byte
 
-// TraceOf gives the trace of a run.
+// TraceOf returns the trace of a run.
 func TraceOf(runID string) Trace {
 	sum := sha256.Sum256([]byte(runID))
 	return Trace(sum[:16])
 }
 
-// SpanOf gives the span of an attempt, counted from 1, at the execution of a
+// SpanOf returns the span of an attempt, counted from 1, at the execution of a
 // path.
 func SpanOf(path string, attempt int) Span {
 	sum := fnv.New64a()
