@@ -128,20 +128,10 @@ func (b *batch) asked(n name) bool {
 
 func (b *batch) readSome(ctx context.Context, kind string, ids []any) error {
 	some := in(idField, ids)
+	n := name{kind: kind}
+	var version int64
 	rows, err := b.tx.Query(ctx, "SELECT id, version FROM documents WHERE kind = ? AND "+some.sql, append([]any{kind}, some.args...)...)
-	if err != nil {
-		return err
-	}
-	defer rows.Close()
-	for rows.Next() {
-		var id string
-		var version int64
-		if err := rows.Scan(&id, &version); err != nil {
-			return err
-		}
-		b.versions[name{kind, id}] = version
-	}
-	return rows.Err()
+	return store.Scan(rows, err, func() { b.versions[n] = version }, &n.id, &version)
 }
 
 // write brings the outcome to the database.
@@ -202,7 +192,7 @@ func (d *Documents) readSeq(ctx context.Context) error {
 	if known {
 		return nil
 	}
-	last, err := d.number(ctx, "SELECT coalesce(max(seq), 0) FROM documents")
+	last, err := store.Int(d.engine.Query(ctx, "SELECT coalesce(max(seq), 0) FROM documents"))
 	if err != nil {
 		return fmt.Errorf("read the last number: %w", err)
 	}

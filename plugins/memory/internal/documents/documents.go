@@ -27,7 +27,7 @@ const columns = "kind, id, body, version, seq"
 
 // Get gives the document, or an error that wraps store.ErrNotFound.
 func (d *Documents) Get(ctx context.Context, kind, id string) (store.Document, error) {
-	found, err := d.read(ctx, "SELECT "+columns+" FROM documents WHERE kind = ? AND id = ?", kind, id)
+	found, err := scan(d.engine.Query(ctx, "SELECT "+columns+" FROM documents WHERE kind = ? AND id = ?", kind, id))
 	if err != nil {
 		return store.Document{}, fmt.Errorf("read %s %s: %w", kind, id, err)
 	}
@@ -51,7 +51,7 @@ func (d *Documents) Query(ctx context.Context, query store.DocumentQuery) ([]sto
 	if limit <= 0 {
 		limit = defaultLimit
 	}
-	found, err := d.read(ctx, "SELECT "+columns+" FROM documents WHERE "+wanted.sql+order+" LIMIT ? OFFSET ?", append(wanted.args, limit, query.Offset)...)
+	found, err := scan(d.engine.Query(ctx, "SELECT "+columns+" FROM documents WHERE "+wanted.sql+order+" LIMIT ? OFFSET ?", append(wanted.args, limit, query.Offset)...))
 	if err != nil {
 		return nil, fmt.Errorf("find %s: %w", query.Kind, err)
 	}
@@ -64,42 +64,41 @@ func (d *Documents) Count(ctx context.Context, query store.DocumentQuery) (int, 
 	if err != nil {
 		return 0, err
 	}
-	n, err := d.number(ctx, "SELECT count(*) FROM documents WHERE "+wanted.sql, wanted.args...)
+	n, err := store.Int(d.engine.Query(ctx, "SELECT count(*) FROM documents WHERE "+wanted.sql, wanted.args...))
 	if err != nil {
 		return 0, fmt.Errorf("count %s: %w", query.Kind, err)
 	}
 	return int(n), nil
 }
 
-func (d *Documents) number(ctx context.Context, query string, args ...any) (n int64, err error) {
-	rows, err := d.engine.Query(ctx, query, args...)
-	if err != nil {
-		return 0, err
-	}
-	defer rows.Close()
-	for rows.Next() {
-		if err := rows.Scan(&n); err != nil {
-			return 0, err
-		}
-	}
-	return n, rows.Err()
+// Reader runs queries on documents: a [store.Tx] sees its own changes, a
+// [store.QueryEngine] the committed ones.
+type Reader interface {
+	Query(ctx context.Context, query string, args ...any) (store.Rows, error)
 }
 
-func (d *Documents) read(ctx context.Context, query string, args ...any) ([]store.Document, error) {
-	rows, err := d.engine.Query(ctx, query, args...)
-	if err != nil {
-		return nil, err
+// Below returns all documents of a kind whose ids begin with folder and a
+// slash, in the order of their ids. from can be nil for the committed documents.
+func (d *Documents) Below(ctx context.Context, from Reader, kind, folder string) ([]store.Document, error) {
+	if from == nil {
+		from = d.engine
 	}
-	defer rows.Close()
+	// "0" follows "/".
+	found, err := scan(from.Query(ctx, "SELECT "+columns+" FROM documents WHERE kind = ? AND id > ? AND id < ? ORDER BY id", kind, folder+"/", folder+"0"))
+	if err != nil {
+		return nil, fmt.Errorf("list %s below %s: %w", kind, folder, err)
+	}
+	return found, nil
+}
+
+// scan reads the documents of a query for columns.
+func scan(rows store.Rows, err error) ([]store.Document, error) {
 	var found []store.Document
-	for rows.Next() {
-		var doc store.Document
-		var body string
-		if err := rows.Scan(&doc.Kind, &doc.ID, &body, &doc.Version, &doc.Seq); err != nil {
-			return nil, err
-		}
+	var doc store.Document
+	var body string
+	err = store.Scan(rows, err, func() {
 		doc.Body = json.RawMessage(body)
 		found = append(found, doc)
-	}
-	return found, rows.Err()
+	}, &doc.Kind, &doc.ID, &body, &doc.Version, &doc.Seq)
+	return found, err
 }
