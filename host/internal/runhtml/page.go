@@ -184,9 +184,9 @@ const style = `:root{color-scheme:light dark}body{font:14px/1.45 system-ui,sans-
 // Write writes the page as UTF-8 HTML.
 func (p *Page) Write(w io.Writer) error {
 	var b strings.Builder
-	title := html.EscapeString(p.Workflow + " " + p.Run)
+	title := escape(p.Workflow + " " + p.Run)
 	fmt.Fprintf(&b, "<!doctype html>\n<html lang=\"en\">\n<meta charset=\"utf-8\">\n<meta name=\"viewport\" content=\"width=device-width\">\n"+
-		"<title>%s</title>\n<style>%s</style>\n<h1>%s</h1>\n", title, style, html.EscapeString(p.Workflow))
+		"<title>%s</title>\n<style>%s</style>\n<h1>%s</h1>\n", title, style, escape(p.Workflow))
 	p.summary(&b)
 	p.writeProblems(&b)
 	if err := p.graph(&b); err != nil {
@@ -202,7 +202,7 @@ func (p *Page) summary(b *strings.Builder) {
 	b.WriteString("<table>\n")
 	row := func(name, text string) {
 		if text != "" {
-			fmt.Fprintf(b, "<tr><th>%s<td>%s\n", name, html.EscapeString(text))
+			fmt.Fprintf(b, "<tr><th>%s<td>%s\n", name, escape(text))
 		}
 	}
 	row("Run", p.Run)
@@ -231,7 +231,7 @@ func (p *Page) writeProblems(b *strings.Builder) {
 	b.WriteString("<h2>Errors, retries and questions</h2>\n<table>\n<tr><th>Time<th>Node<th>Message\n")
 	for _, q := range p.problems {
 		fmt.Fprintf(b, "<tr><td class=\"n\">+%s<td><code>%s</code><td><pre>%s</pre>\n",
-			report.Brief(q.time.Sub(p.first)), html.EscapeString(q.path), html.EscapeString(q.message))
+			report.Brief(q.time.Sub(p.first)), escape(q.path), escape(q.message))
 	}
 	b.WriteString("</table>\n")
 	omitted(b, p.unlisted)
@@ -240,7 +240,7 @@ func (p *Page) writeProblems(b *strings.Builder) {
 func (p *Page) graph(b *strings.Builder) error {
 	b.WriteString("<h2>Graph</h2>\n")
 	if p.Diagram == nil {
-		fmt.Fprintf(b, "<p>%s</p>\n", html.EscapeString(p.Note))
+		fmt.Fprintf(b, "<p>%s</p>\n", escape(p.Note))
 		return nil
 	}
 	p.mark(p.Diagram, "")
@@ -266,7 +266,7 @@ func (p *Page) timeline(b *strings.Builder) {
 		}
 		share := func(d time.Duration) float64 { return 100 * float64(d) / float64(total) }
 		fmt.Fprintf(b, "<tr class=\"%s\"><td><code>%s</code><td>%s<td class=\"n\">%s<td class=\"n\">%s<td class=\"time\"><div class=\"span\"><i style=\"left:%.2f%%;width:%.2f%%\"></i></div>\n",
-			x.status, html.EscapeString(x.path), status, report.Brief(x.end.Sub(x.start)), tokens, share(x.start.Sub(p.first)), share(x.end.Sub(x.start)))
+			x.status, escape(x.path), status, report.Brief(x.end.Sub(x.start)), tokens, share(x.start.Sub(p.first)), share(x.end.Sub(x.start)))
 	}
 	b.WriteString("</table>\n")
 	omitted(b, p.left)
@@ -277,3 +277,7 @@ func omitted(b *strings.Builder, n int) {
 		fmt.Fprintf(b, "<p>%d more are not listed.</p>\n", n)
 	}
 }
+
+// escape makes untrusted text safe for the page, and for a terminal that shows
+// its source.
+func escape(text string) string { return html.EscapeString(report.Printable(text)) }

@@ -21,7 +21,7 @@ func written(t *testing.T, p *runhtml.Page) string {
 // What a workflow or a model says is text on the page, never markup.
 func TestTextsAreEscaped(t *testing.T) {
 	t.Parallel()
-	const evil = `<script>alert("1")</script>`
+	const evil = "<script>alert(\"1\")</script>\x1b]0;title\a\u009b2J\u202e"
 	p := runhtml.New()
 	p.Workflow, p.Run, p.Note = evil, evil, evil
 	p.Add(runhtml.Event{Type: "node_start", Path: evil})
@@ -30,6 +30,9 @@ func TestTextsAreEscaped(t *testing.T) {
 	page := written(t, p)
 	if strings.Contains(page, "<script") {
 		t.Errorf("the page has markup of the run:\n%s", page)
+	}
+	if strings.ContainsAny(page, "\x1b\a\u009b\u202e") {
+		t.Error("the page has control characters of the run")
 	}
 	if want := "&lt;script&gt;alert("; !strings.Contains(page, want) {
 		t.Errorf("the page lacks %q", want)
