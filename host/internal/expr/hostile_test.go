@@ -11,7 +11,7 @@ import (
 )
 
 // TestHostileTemplatesEnd runs what would take all time or memory. Each must
-// end with an error of its own, the context's deadline being the last resort.
+// end with a specific error; the context's deadline is the last resort.
 func TestHostileTemplatesEnd(t *testing.T) {
 	t.Parallel()
 	double := `{% set x = "0123456789abcdef" %}` + strings.Repeat(`{% set x = x ~ x %}`, 40) + `{{ x | length }}`

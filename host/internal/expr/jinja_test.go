@@ -19,8 +19,8 @@ func jinjaState() roots {
 	}}
 }
 
-// TestJinja compares with what Jinja2 3.1.6 gives, its values written as tea
-// writes them: true, empty for None, compact JSON.
+// TestJinja compares with the results of Jinja2 3.1.6, its values written as
+// tea writes them: true, empty for None, compact JSON.
 func TestJinja(t *testing.T) {
 	t.Parallel()
 	for _, c := range jinjaCases {

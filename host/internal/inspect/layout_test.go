@@ -3,7 +3,7 @@ package inspect
 import "testing"
 
 // No edge is drawn through a box that it does not belong to, be it one that
-// skips nodes, one that leads back or one beside a tall neighbour.
+// skips nodes, one that leads back or one next to a tall neighbour.
 func TestEdgesPassBesideBoxes(t *testing.T) {
 	t.Parallel()
 	tall := &Diagram{Nodes: []Node{{Name: "x"}, {Name: "y"}}, Edges: []Edge{{From: start, To: "x"}, {From: "x", To: "y"}}}

@@ -318,7 +318,7 @@ func TestFinishedBranchesFold(t *testing.T) {
 	r.Close()
 }
 
-// While somebody types at the terminal nothing is drawn over it.
+// Nothing is drawn while the caller of Hold uses the terminal.
 func TestHoldKeepsBack(t *testing.T) {
 	t.Parallel()
 	var out bytes.Buffer

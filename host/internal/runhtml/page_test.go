@@ -39,7 +39,7 @@ func TestTextsAreEscaped(t *testing.T) {
 	}
 }
 
-// A run of any length gives a page of bounded size that says what it leaves out.
+// A run of any length has a page of bounded size that states what it omits.
 func TestLongRunsAreBounded(t *testing.T) {
 	t.Parallel()
 	p := runhtml.New()

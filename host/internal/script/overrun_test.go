@@ -14,7 +14,7 @@ import (
 )
 
 const (
-	// grace is how long a script may go on behind its deadline on a machine
+	// grace is how long a script can continue after its deadline on a machine
 	// that has nothing else to do, and growth what it may make of the heap.
 	grace  = 100 * time.Millisecond
 	growth = 400 << 20
@@ -102,7 +102,7 @@ func hostileEnv() script.Env {
 }
 
 // TestGarbageIsNoGrowth makes much more garbage than the limit: the run has to
-// wait for collections, and goes on.
+// wait for collections, and continues.
 func TestGarbageIsNoGrowth(t *testing.T) { //nolint:paralleltest // memory is measured for the whole process
 	rt := script.New(script.Options{Timeout: 10 * time.Minute, MemoryBytes: 96 << 20})
 	got, err := evalWith(t, rt, `local n = 0 for i = 1, 200 do local s = big:sub(2) .. i n = n + #s end return n > 0`, hostileEnv())

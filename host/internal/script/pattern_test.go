@@ -114,7 +114,8 @@ func stockLua(t *testing.T, text, subject, pattern string) any {
 	return L.Get(-1).String()
 }
 
-// TestPatternsBeyondStock holds what gopher-lua's library gets wrong or lacks.
+// TestPatternsBeyondStock has patterns that gopher-lua's library lacks or gets
+// wrong.
 func TestPatternsBeyondStock(t *testing.T) {
 	t.Parallel()
 	for text, want := range map[string]any{
@@ -140,8 +141,8 @@ func TestPatternsBeyondStock(t *testing.T) {
 	}
 }
 
-// FuzzPattern runs patterns on subjects: whatever they are, the match ends,
-// and what find gives is a part of the subject.
+// FuzzPattern runs patterns on subjects: whatever they are, the match ends, and
+// the result of find is a part of the subject.
 func FuzzPattern(f *testing.F) {
 	for _, o := range ordinary[:12] {
 		f.Add(o.subject, o.pattern)

@@ -10,7 +10,7 @@ import (
 	"github.com/the-edge-agent/tea/host/internal/script"
 )
 
-// eval compiles and runs text with a runtime of its own.
+// eval compiles and runs text with a new runtime.
 func eval(t *testing.T, text string, env script.Env) (any, error) {
 	t.Helper()
 	rt := script.New(script.Options{})

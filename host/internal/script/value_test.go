@@ -130,7 +130,7 @@ func TestStateIsNeverChanged(t *testing.T) {
 
 func TestUntouchedKeysAreNotConverted(t *testing.T) {
 	t.Parallel()
-	// A value that Lua cannot hold: converting it would fail.
+	// A value that cannot be converted to Lua.
 	env := script.Env{State: object{"small": "x", "odd": make(chan int)}, Globals: object{"odd": make(chan int)}}
 	if got := mustEval(t, `return state.small`, env); got != "x" {
 		t.Errorf("got %v", got)
@@ -172,7 +172,7 @@ func TestValuesWithoutJSONForm(t *testing.T) {
 	}
 }
 
-// FuzzBorder brings JSON into Lua and back: it must come back the same.
+// FuzzBorder converts JSON to Lua and back, which must not change it.
 func FuzzBorder(f *testing.F) {
 	for _, seed := range []string{`{"a":[1,2.5,null,"x",{}],"b":{"c":null}}`, `[9007199254740993,9007199254740992]`, `{"":[[]],"1":{}}`, `[1e300,-0.5,123456789012345678901234567890]`} {
 		f.Add([]byte(seed))

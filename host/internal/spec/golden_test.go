@@ -30,8 +30,8 @@ func archiveFiles(files []txtar.File) func(string) ([]byte, error) {
 }
 
 // TestDiagnostics reads each flow.yaml of testdata/bad, with overlay.yaml and
-// config.json where they are, and compares what is reported with the want
-// section behind it.
+// config.json where they are, and compares the diagnostics with the want
+// section after it.
 func TestDiagnostics(t *testing.T) {
 	t.Parallel()
 	archives, err := filepath.Glob("testdata/bad/*.txtar")

@@ -16,7 +16,7 @@ import (
 
 const pages = "../../../docs/errors"
 
-// foundHere tells whether the loader reports a code; the others are found by
+// foundHere reports whether the loader reports a code; the others are found by
 // the graph and by whoever runs it.
 func foundHere(code string) bool {
 	switch code {
@@ -36,8 +36,8 @@ var (
 	module   = regexp.MustCompile("(?s)```lua module\n(.*?)```")
 )
 
-// TestPages loads the example on each code's page. It must give that code, or,
-// where the loader does not look for it, nothing.
+// TestPages loads the example on each code's page. It must report that code,
+// or, where the loader does not look for it, nothing.
 func TestPages(t *testing.T) {
 	t.Parallel()
 	for _, info := range diagcode.All() {

@@ -12,8 +12,8 @@ import (
 
 const referenceFile = "../../../docs/reference/workflow.md"
 
-// TestReference holds the reference to the grammar: run with -update after a
-// change.
+// TestReference compares the reference with the grammar: run with -update after
+// a change.
 func TestReference(t *testing.T) {
 	t.Parallel()
 	intro, err := os.ReadFile("testdata/reference_intro.md")

@@ -9,9 +9,9 @@ import (
 	"github.com/the-edge-agent/tea/sdk/value"
 )
 
-// group is a document with expressions and what each must give, as JSON. A
-// want of "!" is an expression that must be refused, when it is read or when
-// it runs.
+// group is a document with expressions and their results, as JSON. A want of
+// "!" is an expression that must be rejected, when it is compiled or when it
+// runs.
 type group struct {
 	name, given string
 	cases       [][2]string

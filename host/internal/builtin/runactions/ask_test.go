@@ -7,7 +7,7 @@ import (
 	tea "github.com/the-edge-agent/tea/sdk"
 )
 
-// Without this check null would count as an answer that nobody gave.
+// Without this check null would count as an answer.
 func TestDefaultMustBeGivenWhereItMayCount(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
