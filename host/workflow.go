@@ -318,11 +318,7 @@ func (wf *Workflow) CheckNodes(names ...string) error {
 		for i, n := range wf.graph.Nodes {
 			known[i] = n.Name
 		}
-		err := fmt.Errorf("the workflow has no node %q", first)
-		if hint := diag.Suggest(first, known); hint != "" {
-			err = fmt.Errorf("%w; %s", err, hint)
-		}
-		return err
+		return fmt.Errorf("the workflow has no node %q%s", first, diag.Ending(first, known))
 	}
 	return nil
 }

@@ -42,11 +42,7 @@ func (c *actionsCmd) Run(a *app) error {
 		for i, e := range entries {
 			names[i] = e.Name
 		}
-		err := fmt.Errorf("unknown action %q", c.Name)
-		if hint := diag.Suggest(c.Name, names); hint != "" {
-			err = fmt.Errorf("%w; %s", err, hint)
-		}
-		return usageError(err)
+		return usageErrorf("unknown action %q%s", c.Name, diag.Ending(c.Name, names))
 	}
 	if c.JSON {
 		return writeJSON(a.stdout, toActionOutput(entries[i]))

@@ -119,11 +119,7 @@ func readConfig(file string) (map[string]any, error) {
 	}
 	for key, v := range values {
 		if !slices.Contains(configKeys, key) {
-			err := fmt.Errorf("%s: unknown key %q", file, key)
-			if hint := diag.Suggest(key, configKeys); hint != "" {
-				err = fmt.Errorf("%w; %s", err, hint)
-			}
-			return nil, err
+			return nil, fmt.Errorf("%s: unknown key %q%s", file, key, diag.Ending(key, configKeys))
 		}
 		if slices.Contains(pathKeys, key) {
 			values[key] = fromDir(filepath.Dir(file), v)

@@ -46,7 +46,7 @@ func (c *pluginListCmd) Run(a *app) error {
 		return writeJSON(a.stdout, append([]foundPlugin{}, set.found...))
 	}
 	for _, p := range set.problems {
-		a.logger(c.reportFlags).Warn("plugin problem: "+p.path, "error", p.message)
+		p.log(a.logger(c.reportFlags))
 	}
 	w := tabwriter.NewWriter(a.out, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(w, "PLUGIN\tVERSION\tACTIONS\tPATH")

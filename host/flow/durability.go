@@ -29,9 +29,5 @@ func ParseDurability(name string) (Durability, error) {
 	case DurabilityExit, DurabilitySync, DurabilityAsync, DurabilityOff:
 		return d, nil
 	}
-	err := fmt.Errorf("unknown durability %q: want exit, sync, async or off", name)
-	if hint := diag.Suggest(name, []string{"exit", "sync", "async", "off"}); hint != "" {
-		err = fmt.Errorf("%w; %s", err, hint)
-	}
-	return "", err
+	return "", fmt.Errorf("unknown durability %q: expected exit, sync, async or off%s", name, diag.Ending(name, []string{"exit", "sync", "async", "off"}))
 }

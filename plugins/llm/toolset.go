@@ -181,9 +181,5 @@ func (s *toolset) unknown(name string) string {
 	for i, t := range s.tools {
 		names[i] = t.wire.Name
 	}
-	text := fmt.Sprintf("there is no tool %q; the tools are: %s", name, strings.Join(names, ", "))
-	if hint := diag.Suggest(name, names); hint != "" {
-		text += "; " + hint
-	}
-	return text
+	return fmt.Sprintf("there is no tool %q; the tools are: %s%s", name, strings.Join(names, ", "), diag.Ending(name, names))
 }

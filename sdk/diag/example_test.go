@@ -32,3 +32,12 @@ func ExampleKey() {
 	fmt.Println(diag.Key(diag.Index("nodes", 3), "retry"), diag.Key("headers", "X Id"))
 	// Output: nodes[3].retry headers["X Id"]
 }
+
+func ExampleEnding() {
+	known := []string{"max_retries", "max_steps"}
+	fmt.Printf("unknown key %q%s\n", "max_step", diag.Ending("max_step", known))
+	fmt.Printf("unknown key %q%s\n", "colour", diag.Ending("colour", known))
+	// Output:
+	// unknown key "max_step"; did you mean "max_steps"?
+	// unknown key "colour"
+}

@@ -17,6 +17,14 @@ func Suggest(word string, candidates []string) string {
 	return fmt.Sprintf("did you mean %q?", best)
 }
 
+// Ending is [Suggest] for the end of a message: `; did you mean "x"?`, or "".
+func Ending(word string, candidates []string) string {
+	if hint := Suggest(word, candidates); hint != "" {
+		return "; " + hint
+	}
+	return ""
+}
+
 // distance returns the optimal string alignment distance: insertions,
 // deletions, substitutions and swaps of neighbours each cost one.
 func distance(a, b string) int {

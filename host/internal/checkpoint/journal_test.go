@@ -378,7 +378,7 @@ func TestParseDurability(t *testing.T) {
 		t.Errorf("async: %q, %v", d, err)
 	}
 	_, err := flow.ParseDurability("synk")
-	if want := `unknown durability "synk": want exit, sync, async or off; did you mean "sync"?`; err == nil || err.Error() != want {
+	if want := `unknown durability "synk": expected exit, sync, async or off; did you mean "sync"?`; err == nil || err.Error() != want {
 		t.Errorf("got %v, want %s", err, want)
 	}
 }

@@ -27,11 +27,7 @@ func (d *Diagram) Draw(format string) ([]byte, error) {
 	case "svg":
 		return d.svg(), nil
 	}
-	err := fmt.Errorf("unknown format %q: use one of %s", format, strings.Join(Formats(), ", "))
-	if hint := diag.Suggest(format, Formats()); hint != "" {
-		err = fmt.Errorf("%w; %s", err, hint)
-	}
-	return nil, err
+	return nil, fmt.Errorf("unknown format %q: use one of %s%s", format, strings.Join(Formats(), ", "), diag.Ending(format, Formats()))
 }
 
 func (d *Diagram) json() ([]byte, error) {

@@ -101,10 +101,7 @@ func (m *Module) Call(ctx context.Context, action string, env Env, params map[st
 func (m *Module) describe(names []string, about map[string]any) ([]ModuleAction, error) {
 	for name := range about {
 		if !slices.Contains(names, name) {
-			message := fmt.Sprintf("__tea_actions__ describes %q, which register_actions does not register", name)
-			if hint := diag.Suggest(name, names); hint != "" {
-				message += "; " + hint
-			}
+			message := fmt.Sprintf("__tea_actions__ describes %q, which register_actions does not register%s", name, diag.Ending(name, names))
 			return nil, &RunError{Kind: ScriptError, File: m.name, Message: message}
 		}
 	}
@@ -218,11 +215,7 @@ func baseRequire(L *lua.LState) int {
 	name := L.CheckString(1)
 	m, ok := r.env.Modules[name]
 	if !ok {
-		message := fmt.Sprintf("module %q is not imported", name)
-		if hint := diag.Suggest(name, slices.Sorted(maps.Keys(r.env.Modules))); hint != "" {
-			message += "; " + hint
-		}
-		L.RaiseError("%s", message)
+		L.RaiseError("module %q is not imported%s", name, diag.Ending(name, slices.Sorted(maps.Keys(r.env.Modules))))
 	}
 	t, loading := r.modules[m]
 	if t == nil {

@@ -100,11 +100,7 @@ func (s *Suite) members(n *yaml.Node, known []string, each func(key, v *yaml.Nod
 	for i := 0; i < len(n.Content); i += 2 {
 		key := n.Content[i]
 		if !slices.Contains(known, key.Value) {
-			err := s.fail(key, "unknown key %q", key.Value)
-			if hint := diag.Suggest(key.Value, known); hint != "" {
-				err = fmt.Errorf("%w; %s", err, hint)
-			}
-			return err
+			return s.fail(key, "unknown key %q%s", key.Value, diag.Ending(key.Value, known))
 		}
 		if err := each(key, n.Content[i+1]); err != nil {
 			return err

@@ -142,11 +142,7 @@ func (c *checker) checkCall(n *parsing.ASTNode) error {
 	name := n.Value.(string)
 	f, ok := c.functions[name]
 	if !ok {
-		message := fmt.Sprintf("unknown function %s", name)
-		if hint := diag.Suggest(name, slices.Sorted(maps.Keys(c.functions))); hint != "" {
-			message += "; " + hint
-		}
-		return c.failure(name, message)
+		return c.failure(name, "unknown function "+name+diag.Ending(name, slices.Sorted(maps.Keys(c.functions))))
 	}
 	if err := f.checkCount(name, len(n.Children)); err != nil {
 		return c.failure(name, err.Error())

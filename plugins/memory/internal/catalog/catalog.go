@@ -169,11 +169,7 @@ func (c *Catalog) missingTable(ctx context.Context, name string) error {
 
 // NotFound is a not_found error with a suggestion from the names that exist.
 func NotFound(what, name string, names []string) error {
-	hint := diag.Suggest(name, names)
-	if hint != "" {
-		hint = "; " + hint
-	}
-	return tea.Errorf(tea.NotFound, "there is no %s %q%s", what, name, hint)
+	return tea.Errorf(tea.NotFound, "there is no %s %q%s", what, name, diag.Ending(name, names))
 }
 
 // Views are the tables catalog_tables and catalog_files for queries of workflows.
