@@ -28,12 +28,16 @@ var ErrInputUnused = engine.ErrInputUnused
 // done and in which no branch failed.
 var ErrNothingFailed = engine.ErrNothingFailed
 
+// ErrDurabilityOff is the error of a resume or a fork that would not record what
+// it runs: the next resume would run it again.
+var ErrDurabilityOff = errors.New("durability off: a run that continues from a checkpoint needs one; use exit, async or sync")
+
 // Resume continues a run of this workflow. run is its id, a unique prefix of
 // it, or the path of its checkpoint file. Nodes that finished are not run again.
 //
 // It returns [ErrWorkflowChanged] where the workflow differs from that of the
 // run, unless Force or Migrate is set; [ErrInputUnused] for input where no node
-// is left to run; and the errors of [Workflow.Run].
+// is left to run; [ErrDurabilityOff]; and the errors of [Workflow.Run].
 func (wf *Workflow) Resume(ctx context.Context, run string, o RunOptions) (*flow.Result, error) {
 	store, err := o.openStore(run)
 	if err != nil {
@@ -100,6 +104,9 @@ func (wf *Workflow) Fork(ctx context.Context, run string, at uint64, o RunOption
 func (o *RunOptions) openStore(run string) (*checkpoint.Store, error) {
 	o.CheckpointDir = cmp.Or(o.CheckpointDir, filepath.Dir(run))
 	o.Durability = cmp.Or(o.Durability, flow.DurabilitySync)
+	if o.Durability == flow.DurabilityOff {
+		return nil, ErrDurabilityOff
+	}
 	return checkpoint.OpenStore(o.CheckpointDir)
 }
 
