@@ -177,7 +177,7 @@ func TestAllowHosts(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, test := range []struct {
-		allow list
+		allow any
 		ok    bool
 	}{
 		{list{"127.0.0.1"}, true},
@@ -189,6 +189,7 @@ func TestAllowHosts(t *testing.T) {
 		{list{"*.example.com"}, false},
 		{list{"example.com"}, false},
 		{list{}, false},
+		{nil, false},
 	} {
 		c := open(t, params{"allow_hosts": test.allow})
 		if test.ok {

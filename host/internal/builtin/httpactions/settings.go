@@ -1,6 +1,7 @@
 package httpactions
 
 import (
+	"encoding/json"
 	"net"
 	"net/url"
 	"strings"
@@ -85,7 +86,7 @@ func plainURL(u *url.URL) string {
 
 // Settings are settings.http of a workflow.
 type Settings struct {
-	AllowHosts   []string          `json:"allow_hosts,omitempty" doc:"the allowed hosts, also for redirects: example.com, *.example.com (its subdomains), example.com:8443, *. Absent: all; an empty list: none"`
+	AllowHosts   []string          `json:"allow_hosts,omitempty" doc:"the allowed hosts, also for redirects: example.com, *.example.com (its subdomains), example.com:8443, *. Absent: all; an empty list or null: none"`
 	MaxBodyBytes int64             `json:"max_body_bytes,omitempty" default:"10485760" minimum:"1" doc:"the maximum size of a response, after decompression"`
 	MaxRedirects int               `json:"max_redirects,omitempty" default:"10" minimum:"0" doc:"the maximum number of redirects"`
 	Timeout      float64           `json:"timeout_seconds,omitempty" default:"30" minimum:"0" doc:"timeout of a call that sets none"`
@@ -105,6 +106,13 @@ func readSettings(given tea.Settings, version string) (Settings, *hostList, erro
 	}
 	if _, err := duration(s.Timeout); err != nil {
 		return s, nil, tea.Errorf(tea.ValidationError, "settings.http: %s", tea.AsError(err).Message)
+	}
+	var written map[string]json.RawMessage
+	if err := given.Decode("http", &written); err != nil {
+		return s, nil, err
+	}
+	if _, isWritten := written["allow_hosts"]; isWritten && s.AllowHosts == nil {
+		s.AllowHosts = []string{} // a list whose last entry was removed does not allow all
 	}
 	hosts, err := newHostList(s.AllowHosts)
 	return s, hosts, err
