@@ -131,6 +131,11 @@ func baseNext(L *lua.LState) int {
 func basePcall(L *lua.LState) int {
 	r := runOf(L)
 	results, failure := r.protect(L, r.callable(L, 1), arguments(L, 2))
+	return pushOutcome(L, results, failure)
+}
+
+// pushOutcome pushes true and the results, or false and the failure.
+func pushOutcome(L *lua.LState, results []lua.LValue, failure lua.LValue) int {
 	if failure != nil {
 		L.Push(lua.LFalse)
 		L.Push(failure)
@@ -145,8 +150,7 @@ func baseXpcall(L *lua.LState) int {
 	handler := L.CheckFunction(2)
 	results, failure := r.protect(L, r.callable(L, 1), arguments(L, 3))
 	if failure == nil {
-		L.Push(lua.LTrue)
-		return 1 + pushAll(L, results)
+		return pushOutcome(L, results, nil)
 	}
 	L.Push(lua.LFalse)
 	results, failure = r.protect(L, handler, []lua.LValue{failure})

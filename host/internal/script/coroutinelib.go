@@ -67,13 +67,7 @@ func (r *run) resume(L, th *lua.LState, args []lua.LValue) (results []lua.LValue
 
 func coroutineResume(L *lua.LState) int {
 	results, failure := runOf(L).resume(L, L.CheckThread(1), arguments(L, 2))
-	if failure != nil {
-		L.Push(lua.LFalse)
-		L.Push(failure)
-		return 2
-	}
-	L.Push(lua.LTrue)
-	return 1 + pushAll(L, results)
+	return pushOutcome(L, results, failure)
 }
 
 func coroutineWrap(L *lua.LState) int {
