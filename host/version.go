@@ -14,7 +14,7 @@ import (
 func satisfies(version, constraint string) error {
 	v := "v" + strings.TrimPrefix(version, "v")
 	if constraint != "" && !semver.IsValid(v) {
-		return fmt.Errorf("its version %q is no semantic version", version)
+		return fmt.Errorf("its version %q is not a semantic version", version)
 	}
 	// A space between operator and version is allowed.
 	text := strings.NewReplacer("= ", "=", "> ", ">", "< ", "<", "^ ", "^", "~ ", "~").Replace(constraint)

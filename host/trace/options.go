@@ -81,7 +81,7 @@ func tracesURL(endpoint string) (string, error) {
 		return "", fmt.Errorf("the collector's endpoint: %w", err)
 	}
 	if u.Scheme != "http" && u.Scheme != "https" || u.Host == "" {
-		return "", fmt.Errorf("the collector's endpoint %q is no http or https URL", endpoint)
+		return "", fmt.Errorf("the collector's endpoint %q is not an http or https URL", endpoint)
 	}
 	if !strings.HasSuffix(u.Path, "/v1/traces") {
 		u = u.JoinPath("v1", "traces")

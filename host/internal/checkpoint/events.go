@@ -222,7 +222,7 @@ func (r *EventReader) Read(fn func(seq uint64, line []byte) error) error {
 		line := lines.Bytes()
 		seq, ok := eventSeq(line)
 		if !ok {
-			return &CorruptError{Path: r.Path, Offset: r.offset, Reason: "a line is no event"}
+			return &CorruptError{Path: r.Path, Offset: r.offset, Reason: "a line is not an event"}
 		}
 		r.offset += int64(len(line)) + 1
 		if seq <= r.After {

@@ -163,7 +163,7 @@ func (x *execution) invokeOnce(ctx context.Context, name string, params tea.Payl
 		return nil, nil, r.overspent(err)
 	}
 	if res == nil {
-		return nil, nil, tea.Errorf(tea.InternalError, "%s gave neither a result nor an error", name)
+		return nil, nil, tea.Errorf(tea.InternalError, "%s returned neither a result nor an error", name)
 	}
 	return res, &call.host.spent, nil
 }

@@ -69,7 +69,7 @@ func (f *frame) gone(what string) error {
 	if f.run.o.Relaxed {
 		return nil
 	}
-	return tea.Errorf(tea.ValidationError, "%s, which the checkpoint took, is gone from the workflow", what)
+	return tea.Errorf(tea.ValidationError, "%s, which the checkpoint refers to, is no longer in the workflow", what)
 }
 
 func (f *frame) decideStart(ctx context.Context) (way, error) {
@@ -206,7 +206,7 @@ func (f *frame) trySwitch(ctx context.Context, sw *graph.Switch, result any, tri
 		}
 		known[i] = t.Result
 	}
-	return graph.Target{}, false, tea.Errorf(NoMatchingEdge, "the condition %q gave %s, which is none of its targets (%s)",
+	return graph.Target{}, false, tea.Errorf(NoMatchingEdge, "the condition %q returned %s, which is not one of its targets (%s)",
 		firstLine(sw.Condition.Value), value.Brief(v), strings.Join(known, ", "))
 }
 

@@ -234,7 +234,7 @@ func continued(n *graph.Node, failure *tea.Error) map[string]any {
 func (f *frame) visitFallback(failed *graph.Node) (*graph.Node, error) {
 	fallback := failed.Fallback
 	if fallback == nil {
-		return nil, tea.Errorf(tea.InternalError, "the fallback of %s, which the checkpoint took, is gone from the workflow", failed.Name)
+		return nil, tea.Errorf(tea.InternalError, "the fallback of %s, which the checkpoint refers to, is no longer in the workflow", failed.Name)
 	}
 	if !fallback.Route.Explicit() && failed.Route.Explicit() {
 		f.standIn = &failed.Route
