@@ -26,7 +26,7 @@ const (
 	answerTime = 200 * time.Millisecond
 )
 
-// ProcessBundle is Bundle for a process of its own, which a host starts again
+// ProcessBundle is Bundle for a separate process, which a host starts again
 // when it has ended. The process ends by exit, usually os.Exit, after an SQL
 // query that the database could not stop. What was acknowledged is kept.
 func ProcessBundle(exit func(code int)) tea.Bundle {

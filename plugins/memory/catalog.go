@@ -126,7 +126,7 @@ func (m *Memory) CatalogListTables(ctx context.Context, _ *tea.Request, p Catalo
 	return r, nil
 }
 
-// catalogPage asks for one entry more than a page has, which says whether there
+// catalogPage asks for one entry more than a page has, which shows whether there
 // is a next page.
 func catalogPage(limit int, cursor string) catalog.Page {
 	return catalog.Page{Limit: limit + 1, After: cursor}

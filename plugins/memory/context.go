@@ -20,45 +20,45 @@ func contextActions() []tea.Action {
 
 // AssembleParams are the parameters of context.assemble.
 type AssembleParams struct {
-	Query     string          `json:"query,omitempty" doc:"the question that the context is for; without one the scopes' priorities alone decide"`
+	Query     string          `json:"query,omitempty" doc:"the question that the context is for; without one, only the priorities of the scopes count"`
 	Namespace string          `json:"namespace,omitempty" maxLength:"256" doc:"namespace of the entries; files and sessions belong to all"`
 	Config    *AssembleConfig `json:"config,omitempty" doc:"where to look and how much to take"`
 	Variables map[string]any  `json:"variables,omitempty" doc:"values for {name} in entity_id, user_id, directory and sql"`
 }
 
-// AssembleConfig says where a context comes from.
+// AssembleConfig selects the sources of a context.
 type AssembleConfig struct {
-	MaxTokens  int                `json:"max_tokens,omitempty" default:"8000" minimum:"1" maximum:"10000000" doc:"what the context may have, counted as cl100k_base does"`
+	MaxTokens  int                `json:"max_tokens,omitempty" default:"8000" minimum:"1" maximum:"10000000" doc:"maximum size of the context, counted as cl100k_base does"`
 	Layers     []AssembleLayer    `json:"layers,omitempty" doc:"where to look; without layers and tabular: everywhere, each in the scope that its path or key begins with"`
 	Tabular    []AssembleTabular  `json:"tabular,omitempty" doc:"rows of tables for the context"`
-	Priorities map[string]float64 `json:"priorities,omitempty" doc:"priorities of scopes, from 0 to 1, in place of the usual ones: app 0.6, user 0.65, matter 0.75, firm 0.8, session 0.9, directory 1; another name is one more scope"`
-	Threshold  *float64           `json:"threshold,omitempty" default:"0.7" minimum:"0" maximum:"1" doc:"least score, where the similarity of the most similar candidate counts as 1; 0 takes everything as long as there is room"`
-	Weights    *AssembleWeights   `json:"weights,omitempty" doc:"what similarity and priority count for the score"`
-	Similarity string             `json:"similarity,omitempty" default:"auto" enum:"auto,cosine,bm25" doc:"how texts are compared: by the vectors that memory.embed and memory.backfill_embeddings have made (cosine), or by their words (bm25); auto: by vectors where there are any"`
+	Priorities map[string]float64 `json:"priorities,omitempty" doc:"priorities of scopes, from 0 to 1, that replace the defaults: app 0.6, user 0.65, matter 0.75, firm 0.8, session 0.9, directory 1; another name defines a scope"`
+	Threshold  *float64           `json:"threshold,omitempty" default:"0.7" minimum:"0" maximum:"1" doc:"minimum score, where the similarity of the most similar candidate counts as 1; 0 takes everything that fits"`
+	Weights    *AssembleWeights   `json:"weights,omitempty" doc:"weights of similarity and priority in the score"`
+	Similarity string             `json:"similarity,omitempty" default:"auto" enum:"auto,cosine,bm25" doc:"how texts are compared: by the vectors of memory.embed and memory.backfill_embeddings (cosine), or by their words (bm25); auto: by vectors where there are any"`
 	Collection string             `json:"collection,omitempty" default:"ltm" doc:"where the vectors are"`
-	Model      string             `json:"model,omitempty" doc:"model for embedding.create; the one that made the vectors"`
+	Model      string             `json:"model,omitempty" doc:"model for embedding.create; the model of the vectors"`
 }
 
-// AssembleWeights say what similarity and priority count.
+// AssembleWeights are the weights of similarity and priority.
 type AssembleWeights struct {
 	Similarity float64 `json:"similarity" minimum:"0" maximum:"1" doc:"usually 0.7"`
 	Priority   float64 `json:"priority" minimum:"0" maximum:"1" doc:"usually 0.3"`
 }
 
-// AssembleLayer is a place where candidates are.
+// AssembleLayer selects candidates.
 type AssembleLayer struct {
 	Scope     string   `json:"scope" minLength:"1" doc:"app, user, matter, firm, session, directory, or one of priorities"`
-	EntityID  *string  `json:"entity_id,omitempty" doc:"whose: files below scope/entity_id/ and entries of the long-term memory with that key or below it; for session the session_id; default those of all"`
+	EntityID  *string  `json:"entity_id,omitempty" doc:"the entity: files below scope/entity_id/ and entries of the long-term memory with that key or below it; for session the session_id; default all entities"`
 	UserID    *string  `json:"user_id,omitempty" doc:"for session: all active sessions of this user"`
-	Directory *string  `json:"directory,omitempty" doc:"folder of files, in place of the scope's own; for the scope directory also the beginning of the entries' keys"`
+	Directory *string  `json:"directory,omitempty" doc:"folder of files that replaces the one of the scope; for the scope directory also the prefix of the entries' keys"`
 	Pattern   string   `json:"pattern,omitempty" doc:"restricts the files, as in memory.file_list"`
-	Priority  *float64 `json:"priority,omitempty" minimum:"0" maximum:"1" doc:"in place of the scope's"`
-	MaxTokens int      `json:"max_tokens,omitempty" minimum:"1" doc:"what the layer may take of the context; default all"`
+	Priority  *float64 `json:"priority,omitempty" minimum:"0" maximum:"1" doc:"replaces the priority of the scope"`
+	MaxTokens int      `json:"max_tokens,omitempty" minimum:"1" doc:"maximum size of the layer's part of the context; default all of it"`
 }
 
 // AssembleTabular is a query of tables.
 type AssembleTabular struct {
-	Table   string `json:"table" minLength:"1" doc:"what the rows are called"`
+	Table   string `json:"table" minLength:"1" doc:"name of the rows"`
 	SQL     string `json:"sql,omitempty" doc:"a SELECT as in data.query; {name} is the value of a variable; default all rows of the table"`
 	MaxRows int    `json:"max_rows,omitempty" default:"100" minimum:"1" maximum:"10000"`
 }
@@ -67,18 +67,18 @@ type AssembleTabular struct {
 type AssembleResult struct {
 	Success    bool             `json:"success"`
 	Context    string           `json:"context" doc:"tables, then the sources, each with a heading: ## scope: path"`
-	Tokens     int              `json:"tokens" doc:"of the context; never more than max_tokens"`
-	Sources    []AssembleSource `json:"sources" doc:"what is in the context, in its order: the highest score first"`
-	Tabular    []AssembleTable  `json:"tabular" doc:"the answers of the queries, whole"`
+	Tokens     int              `json:"tokens" doc:"of the context; at most max_tokens"`
+	Sources    []AssembleSource `json:"sources" doc:"the parts of the context in its order, the highest score first"`
+	Tabular    []AssembleTable  `json:"tabular" doc:"the complete results of the queries"`
 	Truncated  bool             `json:"truncated" doc:"something was cut or left out, because there was no room"`
-	Similarity string           `json:"similarity" doc:"how texts were compared: cosine or bm25; empty where nothing was"`
+	Similarity string           `json:"similarity" doc:"how texts were compared: cosine or bm25; empty if none were"`
 }
 
 // AssembleSource is a part of a context.
 type AssembleSource struct {
-	Path       string  `json:"path" doc:"of a file; the key of an entry; sessions/ID for what is known about a session"`
+	Path       string  `json:"path" doc:"of a file; the key of an entry; sessions/ID for the metadata of a session"`
 	Scope      string  `json:"scope"`
-	Tokens     int     `json:"tokens" doc:"its heading included"`
+	Tokens     int     `json:"tokens" doc:"including the heading"`
 	Score      float64 `json:"score" doc:"0.7 x similarity + 0.3 x priority of the scope"`
 	Similarity float64 `json:"similarity" doc:"to the query, from 0 to 1"`
 	Source     string  `json:"source" enum:"file,ltm,session"`
@@ -94,7 +94,7 @@ type AssemblePassage struct {
 	Headings  []string `json:"headings" doc:"of Markdown, which lead to the passage, the outermost first"`
 }
 
-// AssembleTable is the answer of a query of tables.
+// AssembleTable is the result of a query of tables.
 type AssembleTable struct {
 	Table     string           `json:"table"`
 	Columns   []string         `json:"columns"`
@@ -130,7 +130,7 @@ func (m *Memory) AssembleContext(ctx context.Context, req *tea.Request, p Assemb
 	return assembleResult(made), nil
 }
 
-// assembleRequest checks the parameters and puts the defaults in their places.
+// assembleRequest checks the parameters and fills in the defaults.
 func assembleRequest(p AssembleParams) (assemble.Request, error) {
 	config := p.Config
 	if config == nil {

@@ -170,7 +170,7 @@ type DataUpdateParams struct {
 	DataChosen
 }
 
-// DataChosen says which rows are meant.
+// DataChosen selects rows.
 type DataChosen struct {
 	Keys  []json.RawMessage `json:"keys,omitempty" doc:"primary keys of the rows: each a value, a list in the key's order, or an object of its columns"`
 	Where tabular.Row       `json:"where,omitempty" doc:"columns and the values that they must have; a list means any of its values"`

@@ -17,11 +17,11 @@ import (
 	"github.com/the-edge-agent/tea/plugins/memory/internal/store"
 )
 
-// databaseFile is the database of an engine, which this build may lack, in its
-// folder.
+// databaseFile is the name of an engine's database in its folder. The build can
+// lack the engine.
 func databaseFile(dialect store.Dialect) string { return "memory." + string(dialect) }
 
-// madeWith are the engines that have a database in a folder.
+// madeWith returns the engines that have a database in a folder.
 func madeWith(dir string) (all []store.Dialect) {
 	for _, dialect := range []store.Dialect{store.DuckDB, store.SQLite} {
 		if info, err := os.Stat(filepath.Join(dir, databaseFile(dialect))); err == nil && info.Size() > 0 {
@@ -60,9 +60,9 @@ func (s Settings) readOnly(dir string) (reason string, err error) {
 	return fmt.Sprintf("its folder cannot be written (%v); mount it for writing, change its permissions, or set another settings.memory.path", err), nil
 }
 
-// driver is that of the memory in a folder. A memory is never opened by the
-// engine that did not make it: that one would find no rows, and take the files
-// for what a crash has left.
+// driver returns the driver for the memory in a folder. A memory is only opened
+// by the engine that created it: another engine would find no rows and remove
+// the files as unused.
 func (s Settings) driver(dir string) (engine.Driver, error) {
 	wanted, made := store.Dialect(s.Engine), madeWith(dir)
 	switch {
@@ -71,7 +71,7 @@ func (s Settings) driver(dir string) (engine.Driver, error) {
 	case wanted == "" && len(made) == 1:
 		driver, err := driverOf(made[0])
 		if err != nil {
-			return nil, tea.Errorf(tea.DependencyMissing, "the memory in %s was made with %s: %s, and another settings.memory.path", dir, made[0], strings.TrimPrefix(err.Error(), string(tea.DependencyMissing)+": "))
+			return nil, tea.Errorf(tea.DependencyMissing, "the memory in %s was created by %s: %s, and another settings.memory.path", dir, made[0], strings.TrimPrefix(err.Error(), string(tea.DependencyMissing)+": "))
 		}
 		return driver, nil
 	case wanted == "" && !duckdb.Available:
@@ -79,7 +79,7 @@ func (s Settings) driver(dir string) (engine.Driver, error) {
 	case wanted == "":
 		wanted = store.DuckDB
 	case len(made) == 1 && made[0] != wanted:
-		return nil, tea.Errorf(tea.ValidationError, "the memory in %s was made with %s and cannot be opened with %s; set settings.memory.engine: %s, or another settings.memory.path", dir, made[0], wanted, made[0])
+		return nil, tea.Errorf(tea.ValidationError, "the memory in %s was created by %s and cannot be opened by %s; set settings.memory.engine: %s, or another settings.memory.path", dir, made[0], wanted, made[0])
 	}
 	return driverOf(wanted)
 }

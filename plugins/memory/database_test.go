@@ -23,7 +23,7 @@ func TestAMemoryOfAnotherEngineIsLeftAlone(t *testing.T) {
 		first.close()
 		other := map[string]string{"sqlite": "duckdb", "duckdb": "sqlite"}[engine]
 		_, err := openBundle(t, map[string]any{"path": dir, "engine": other})
-		if typeOf(err) != tea.ValidationError || !contains(err, "was made with "+engine) || !contains(err, dir) {
+		if typeOf(err) != tea.ValidationError || !contains(err, "was created by "+engine) || !contains(err, dir) {
 			t.Errorf("with engine %s: %v", other, err)
 		}
 		again := mustOpen(t, map[string]any{"path": dir}) // without an engine it is the memory's own
@@ -44,7 +44,7 @@ func TestABuildWithoutTheEngineOfAMemorySaysSo(t *testing.T) {
 		t.Fatal(err)
 	}
 	_, err := openBundle(t, map[string]any{"path": dir})
-	if typeOf(err) != tea.DependencyMissing || !contains(err, "was made with duckdb") || !contains(err, "CGO_ENABLED=1") {
+	if typeOf(err) != tea.DependencyMissing || !contains(err, "was created by duckdb") || !contains(err, "CGO_ENABLED=1") {
 		t.Errorf("a memory of DuckDB: %v", err)
 	}
 	if _, err := os.Stat(filepath.Join(dir, "memory.sqlite")); err == nil {

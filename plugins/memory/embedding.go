@@ -18,7 +18,7 @@ func embed(ctx context.Context, req *tea.Request, texts []string, model string) 
 	return vectors, err
 }
 
-// embedBy is embed, and says which model it was.
+// embedBy is embed, and also returns the model.
 func embedBy(ctx context.Context, req *tea.Request, texts []string, model string) (vectors [][]float32, used string, err error) {
 	params := map[string]any{"input": texts}
 	if model != "" {
@@ -27,7 +27,7 @@ func embedBy(ctx context.Context, req *tea.Request, texts []string, model string
 	answer, err := req.Host.Invoke(ctx, "embedding.create", params)
 	if err != nil {
 		if e := tea.AsError(err); e.Type == tea.NotFound {
-			return nil, "", tea.Errorf(tea.DependencyMissing, "texts are embedded by the action embedding.create, which is not there: install the llm plugin, or give the embeddings yourself")
+			return nil, "", tea.Errorf(tea.DependencyMissing, "texts are embedded by the action embedding.create, which is not installed; install the llm plugin, or pass the embeddings")
 		}
 		return nil, "", err
 	}

@@ -28,8 +28,8 @@ func fileActions() []tea.Action {
 	}
 }
 
-// place checks a path, and that its session does not belong to somebody else
-// than the user, where one is given.
+// place checks a path, and that its session does not belong to another user if
+// a user is given.
 func (m *Memory) place(ctx context.Context, path, session, user string) (place.Place, error) {
 	at, err := place.Of(path, session)
 	if err != nil {
@@ -52,7 +52,7 @@ func (m *Memory) checkOwner(ctx context.Context, session, user string) error {
 	return nil
 }
 
-// write runs fn with the whole path while it may be written.
+// write runs fn with the full path while the path can be written.
 func (m *Memory) write(ctx context.Context, p place.Place, fn func(whole string) error) error {
 	if p.Session == "" {
 		return fn(p.Path)
@@ -281,8 +281,7 @@ func selectFiles(q *file.Query, pattern string, metadata map[string]any) (err er
 }
 
 // within runs fn with a query that is restricted to a session, if one is given.
-// Sessions that have expired are archived before, so that their files are out
-// of sight.
+// It first archives sessions that have expired, which hides their files.
 func (m *Memory) within(ctx context.Context, sessionID string, q *file.Query, fn func() error) error {
 	if sessionID == "" {
 		if _, err := m.folder.sessions.Sweep(ctx); err != nil {

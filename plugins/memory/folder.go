@@ -26,7 +26,7 @@ import (
 )
 
 // folder is what all instances with one folder share: the database and what
-// stands on it. Each family has its field here and closes it in close.
+// uses it. Each family has a field, and close closes it.
 type folder struct {
 	dir      string
 	settings settings
@@ -101,7 +101,7 @@ func (f *folder) close() error {
 	return errors.Join(f.shortterm.Close(), f.assembler.Close(), f.longterm.Close(), f.vectors.Close(), f.engine.Close(), f.blobs.Close())
 }
 
-// folders are the open ones of a process, by their path.
+// folders are the open folders of a process, by path.
 type folders struct {
 	mu        sync.Mutex
 	byPath    map[string]*folder
@@ -113,7 +113,7 @@ func newFolders(overrun func()) *folders {
 	return &folders{overrun: overrun, byPath: map[string]*folder{}, shortTerm: map[string]*shortterm.Memory{}}
 }
 
-// take opens a folder or joins those who have it open.
+// take opens a folder, or returns the open one.
 func (f *folders) take(ctx context.Context, settings settings) (*folder, error) {
 	dir, err := settings.dir()
 	if err != nil {
@@ -137,7 +137,7 @@ func (f *folders) take(ctx context.Context, settings settings) (*folder, error) 
 	return opened, nil
 }
 
-// give says that one instance does not need the folder any more.
+// give releases a folder. The last user closes it.
 func (f *folders) give(given *folder) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()

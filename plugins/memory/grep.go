@@ -137,13 +137,13 @@ type SearchContentParams struct {
 	TimeoutSeconds  float64                    `json:"timeout_seconds,omitempty" minimum:"0" doc:"time limit, after which the matches so far are returned; default 30"`
 }
 
-// ContentMatch is a node that a condition has found.
+// ContentMatch is a node that a condition found.
 type ContentMatch struct {
 	Path  string `json:"path"`
 	Value any    `json:"value"`
 }
 
-// ContentFound is a document for which the conditions hold.
+// ContentFound is a document that fits the conditions.
 type ContentFound struct {
 	Source  string         `json:"source" enum:"files,ltm"`
 	Path    string         `json:"path" doc:"path of the file, or the key"`
@@ -189,7 +189,7 @@ func (m *Memory) SearchContent(ctx context.Context, _ *tea.Request, p SearchCont
 		}
 	}
 	r.Count = len(r.Results)
-	return r, ctx.Err() // the caller's own time may be over
+	return r, ctx.Err() // the caller's own deadline can have passed
 }
 
 func conditionsOf(p SearchContentParams) (all []file.Condition, err error) {

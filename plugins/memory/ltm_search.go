@@ -14,7 +14,7 @@ import (
 	"github.com/the-edge-agent/tea/plugins/memory/internal/store"
 )
 
-// maxPageBytes is what the entries of a page take at most, so that the result
+// maxPageBytes bounds the size of the entries of a page, so that the result
 // stays below the 64 MiB that go through a plugin's connection.
 const maxPageBytes = 64<<20 - 64<<10
 

@@ -21,13 +21,13 @@ func maintenanceActions() []tea.Action {
 	}
 }
 
-// parts are what the memory keeps in its folder beside the database.
+// parts are the files and folders of the memory next to the database.
 var parts = map[string]string{
 	"blobs": "blobs", "index": "text_index", "files-index": "text_index", "vectors": "vector_index", "tables": "tables",
 	"spill": "other", "handover": "other", "swept": "other", "reserve": "other", databaseID: "other",
 }
 
-// databaseID names the database that the folder has.
+// databaseID names the database of the folder.
 const databaseID = "database.id"
 
 // InspectResult is the result of memory.inspect.
@@ -85,7 +85,7 @@ func (f *folder) measure(r *InspectResult) error {
 		return nil
 	})
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil // a file that went away meanwhile, or no folder yet
+		return nil // a file was removed in between, or the folder does not exist yet
 	}
 	return err
 }

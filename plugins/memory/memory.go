@@ -13,7 +13,7 @@ type Memory struct {
 	folders *folders
 }
 
-// open makes a Memory. The database is opened by the first action that needs
+// open creates a Memory. The database is opened by the first action that needs
 // it, unless the settings ask for it now.
 func (f *folders) open(ctx context.Context, from tea.Settings) (*Memory, error) {
 	s, err := readSettings(from)
@@ -39,5 +39,5 @@ func writes[P, R any](method func(m *Memory, ctx context.Context, req *tea.Reque
 	}
 }
 
-// Close gives the folder back; the last one to do so closes the database.
+// Close releases the folder. The last instance closes the database.
 func (m *Memory) Close() error { return m.folders.give(m.folder) }

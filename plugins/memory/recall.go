@@ -141,7 +141,7 @@ func (m *Memory) BackfillEmbeddings(ctx context.Context, req *tea.Request, p Bac
 	return &BackfillResult{Success: true, Embedded: filled.Embedded, Skipped: filled.Skipped, Failed: filled.Failed, Remaining: filled.Remaining}, nil
 }
 
-// Near says which vectors are wanted.
+// Near selects vectors.
 type Near struct {
 	K                 int            `json:"k,omitempty" minimum:"1" maximum:"1000" doc:"number of results; default 5"`
 	Limit             int            `json:"limit,omitempty" minimum:"1" maximum:"1000" doc:"alias of k"`
@@ -151,7 +151,7 @@ type Near struct {
 	IncludeEmbeddings bool           `json:"include_embeddings,omitempty" doc:"include the vectors"`
 }
 
-// defaultNear is how many results a search gives.
+// defaultNear is the default number of results.
 const defaultNear = 5
 
 // VectorSearchParams are the parameters of memory.vector_search.
@@ -208,7 +208,7 @@ func (m *Memory) near(ctx context.Context, embedding []float32, p Near) (*Vector
 	query := store.VectorQuery{Embedding: embedding, K: defaultNear, Filter: wanted, MinScore: -1, Embeddings: p.IncludeEmbeddings}
 	switch {
 	case p.K > 0 && p.Limit > 0 && p.K != p.Limit:
-		return nil, tea.Errorf(tea.ValidationError, "k and limit are the same; give one of them")
+		return nil, tea.Errorf(tea.ValidationError, "k and limit mean the same; use one of them")
 	case p.K > 0 || p.Limit > 0:
 		query.K = min(max(p.K, p.Limit), maxResults)
 	}

@@ -60,7 +60,7 @@ type SessionResult struct {
 	SessionView
 }
 
-// SessionChangedResult is the result of an action that may change a session.
+// SessionChangedResult is the result of an action that can change a session.
 type SessionChangedResult struct {
 	Success bool `json:"success"`
 	Changed bool `json:"changed" doc:"false if it was in this state before"`

@@ -52,11 +52,11 @@ func (s VectorSettings) options() vector.Options {
 	return vector.Options{Exact: s.Exact, M: s.M, EfConstruction: s.EfConstruction, EfSearch: s.EfSearch}
 }
 
-// warmupVariable opens the database at once, like settings.memory.warmup.
+// warmupVariable opens the database at the start, like settings.memory.warmup.
 const warmupVariable = "DUCKDB_WARMUP"
 
 // Settings are what a workflow sets under settings.memory: where the memory is
-// and what it may use.
+// and what it can use.
 type Settings struct {
 	Engine             string  `json:"engine,omitempty" enum:"duckdb,sqlite" doc:"database; default that of the memory in path, for a new memory duckdb if this build has it, otherwise sqlite"`
 	Path               string  `json:"path,omitempty" format:"path" doc:"folder of the memory; default tea/memory in the user's data directory"`

@@ -12,19 +12,19 @@ import (
 const (
 	// sweepEvery is the time between two sweeps.
 	sweepEvery = time.Hour
-	// sweepDelay keeps a sweep from the way of the first answers.
+	// sweepDelay lets the first calls finish before a sweep.
 	sweepDelay = 200 * time.Millisecond
 	// sweepAtEnd bounds the sweep of a process that ends before its first one.
 	sweepAtEnd = 500 * time.Millisecond
-	// sweepGrace is how long what has expired is kept: a device may start with
-	// a clock that is a day ahead, and what it would take away then is alive.
+	// sweepGrace is how long expired entries are kept: a device can start with a
+	// clock that is a day ahead.
 	sweepGrace = 25 * time.Hour
 	// sweptFile has the time of the last complete sweep.
 	sweptFile = "swept"
 )
 
-// sweep removes what has outlived its time by the grace, and the blobs that a
-// crash has left.
+// sweep removes what expired longer ago than the grace, and the blobs that a
+// crash left.
 func (f *folder) sweep(ctx context.Context, grace time.Duration) error {
 	_, sessions := f.sessions.Sweep(ctx)
 	_, entries := f.longterm.Sweep(ctx, f.clock.Now().Add(-grace))
@@ -32,7 +32,7 @@ func (f *folder) sweep(ctx context.Context, grace time.Duration) error {
 }
 
 // sweeper sweeps a folder in the background: soon after its first use and then
-// once in a while.
+// periodically.
 type sweeper struct {
 	dir    string
 	opened <-chan struct{} // closed at the first use
@@ -69,7 +69,7 @@ func (s *sweeper) run(ctx context.Context) {
 		select {
 		case <-s.opened:
 		default:
-			return // what was not used needs no sweep
+			return // the folder was not used
 		}
 	}
 	next := time.NewTimer(s.delay)
@@ -93,15 +93,15 @@ func (s *sweeper) once(ctx context.Context) {
 	switch {
 	case err == nil:
 		if err := os.WriteFile(filepath.Join(s.dir, sweptFile), nil, 0o600); err != nil {
-			s.logger.Warn("the end of a sweep cannot be noted", "error", err.Error())
+			s.logger.Warn("the time of the sweep cannot be stored", "error", err.Error())
 		}
 	case ctx.Err() == nil:
-		s.logger.Warn("what nobody needs any more cannot be removed; it is tried again later", "error", err.Error())
+		s.logger.Warn("unused data cannot be removed; it is tried again later", "error", err.Error())
 	}
 }
 
-// due says whether nobody has swept for a while: where all runs are short, none
-// would ever come to it.
+// due reports whether the last sweep was long ago. Without it, a folder with
+// only short runs would never be swept.
 func (s *sweeper) due() bool {
 	info, err := os.Stat(filepath.Join(s.dir, sweptFile))
 	if err != nil {

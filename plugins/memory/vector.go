@@ -48,7 +48,7 @@ func (m *Memory) VectorStore(ctx context.Context, req *tea.Request, p VectorStor
 	n := max(len(p.Texts), len(p.Embeddings))
 	for name, have := range map[string]int{"texts": len(p.Texts), "embeddings": len(p.Embeddings), "ids": len(p.IDs), "metadata": len(p.Metadata)} {
 		if have != 0 && have != n {
-			return nil, tea.Errorf(tea.ValidationError, "vector.store: %s has %d entries, not %d; give one for each item or none", name, have, n)
+			return nil, tea.Errorf(tea.ValidationError, "vector.store: %s has %d entries, not %d; pass one for each item or none", name, have, n)
 		}
 	}
 	switch {
@@ -57,7 +57,7 @@ func (m *Memory) VectorStore(ctx context.Context, req *tea.Request, p VectorStor
 	case n == 0:
 		return &VectorStoreResult{Success: true, IDs: []string{}, Collection: p.Collection}, nil
 	case len(p.Texts) == 0 && len(p.IDs) == 0:
-		return nil, tea.Errorf(tea.ValidationError, "vector.store needs ids where there are no texts")
+		return nil, tea.Errorf(tea.ValidationError, "vector.store needs ids if there are no texts")
 	case n > maxItems:
 		return nil, tea.Errorf(tea.ValidationError, "%d items are more than %d", n, maxItems)
 	}
@@ -91,7 +91,7 @@ func (m *Memory) VectorStore(ctx context.Context, req *tea.Request, p VectorStor
 			case !again:
 				byText[item.Text] = i
 			case len(p.Metadata) > 0 && !value.Equal(p.Metadata[first], p.Metadata[i]):
-				return nil, tea.Errorf(tea.ValidationError, "vector.store: texts %d and %d are equal but their metadata is not; give them ids", first, i)
+				return nil, tea.Errorf(tea.ValidationError, "vector.store: texts %d and %d are equal but their metadata differs; pass ids", first, i)
 			}
 			if again {
 				r.IDs[i] = item.ID

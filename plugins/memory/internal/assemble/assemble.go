@@ -20,8 +20,8 @@ const (
 	DefaultCollection = "ltm"
 )
 
-// Options configure an Assembler. All but Tables, Vectors, Language and Logger
-// are needed; what they name belongs to the caller.
+// Options configure an Assembler. Tables, Vectors, Language and Logger are
+// optional. The caller closes everything named here, after the Assembler.
 type Options struct {
 	Engine   store.QueryEngine
 	Files    *file.Files
@@ -29,8 +29,8 @@ type Options struct {
 	Sessions *session.Sessions
 	Vectors  store.VectorIndex
 	Tables   Tables
-	// IndexDir is the folder of the text index of the files, which lies in a
-	// folder of the database's identity.
+	// IndexDir is the folder of the text index of the files, in a folder named
+	// after the database's identity.
 	IndexDir string
 	// Language of the texts; see [fulltext.Languages].
 	Language string
@@ -39,18 +39,18 @@ type Options struct {
 	Logger   *slog.Logger
 }
 
-// Tables answer the queries of a Request; [tabular.Tables] is one.
+// Tables runs the queries of a Request; see [tabular.Tables].
 type Tables interface {
 	Query(ctx context.Context, q tabular.Query) (tabular.Answer, error)
 }
 
-// Assembler puts contexts together. It is safe for concurrent use.
+// Assembler assembles contexts. It is safe for concurrent use.
 type Assembler struct {
 	o     Options
 	texts *texts
 }
 
-// New makes an Assembler. It is closed before what the options name.
+// New creates an Assembler.
 func New(o Options) *Assembler {
 	if o.Logger == nil {
 		o.Logger = slog.New(slog.DiscardHandler)
@@ -58,13 +58,13 @@ func New(o Options) *Assembler {
 	return &Assembler{o: o, texts: newTexts(o)}
 }
 
-// Close writes the text index.
+// Close flushes and closes the text index.
 func (a *Assembler) Close() error { return a.texts.close() }
 
-// Method is how likeness is told.
+// Method is how candidates are compared with the question.
 type Method string
 
-// The methods. Auto takes Cosine where it can, else BM25.
+// The methods. Auto uses Cosine if there are vectors, else BM25.
 const (
 	Auto   Method = "auto"
 	Cosine Method = "cosine"
@@ -77,11 +77,11 @@ type Request struct {
 	Query string
 	// Namespace is that of the entries.
 	Namespace string
-	// Layers say where candidates are; none means everything.
+	// Layers select the candidates; none selects everything.
 	Layers []Layer
-	// Priorities of scopes that differ from the default ones, or of more scopes.
+	// Priorities replaces and extends the default priorities of the scopes.
 	Priorities map[string]float64
-	// Threshold and the weights are as they are given; see the defaults.
+	// Threshold and the weights have no implicit defaults.
 	Threshold, SimilarityWeight, PriorityWeight float64
 	// MaxTokens is at least 1.
 	MaxTokens int
@@ -89,41 +89,39 @@ type Request struct {
 	// Variables fill the {name} in layers and queries of tables.
 	Variables map[string]any
 	Method    Method
-	// Collection is where the vectors of entries and files are.
+	// Collection has the vectors of entries and files.
 	Collection string
-	// Embed makes the query's vector; nil = it cannot be made.
+	// Embed returns the vector of the query; nil = there is no model.
 	Embed func(ctx context.Context, query string) ([]float32, error)
-	// Warn is told what was left out, and why.
+	// Warn is called for what is left out because of an error.
 	Warn func(message, name string, err error)
 }
 
 // Result is a context.
 type Result struct {
 	Context string
-	// Tokens are those of Context.
+	// Tokens is the size of Context.
 	Tokens int
 	// Sources are in the order of the context, the highest score first.
 	Sources []Source
 	Tables  []Table
-	// Truncated says that something that should have been in the context was
-	// cut or left out, since there was no room.
+	// Truncated reports whether something was cut or left out for lack of room.
 	Truncated bool
-	// Method is Cosine or BM25, "" where nothing was compared.
+	// Method is Cosine or BM25, "" if nothing was compared.
 	Method Method
 }
 
 // Source is a part of a context.
 type Source struct {
-	// Kind says what it is, Path which one: the path, the key, or
-	// sessions/ID for what is known about a session.
+	// Path is the path, the key, or sessions/ID for the metadata of a session.
 	Kind  Kind
 	Path  string
 	Scope string
-	// Tokens are those of the part, its heading included.
+	// Tokens is the size of the part, including its heading.
 	Tokens            int
 	Score, Similarity float64
-	// Truncated says that only a part of it is in the context: the Passages, or,
-	// without any, the beginning.
+	// Truncated reports whether only a part of the source is in the context: the
+	// Passages, or, without any, the beginning.
 	Truncated bool
 	Passages  []Passage
 }
@@ -134,7 +132,7 @@ type Passage struct {
 	Headings            []string
 }
 
-// Kind says what a source is.
+// Kind is the kind of a source.
 type Kind string
 
 // The kinds of sources.
@@ -144,12 +142,12 @@ const (
 	Session Kind = "session"
 )
 
-// Assemble puts a context together.
+// Assemble builds a context.
 func (a *Assembler) Assemble(ctx context.Context, r Request) (*Result, error) {
 	if r.Warn == nil {
 		r.Warn = func(string, string, error) {}
 	}
-	// What has expired is archived now, so that its files are out of sight.
+	// Files of expired sessions are hidden once these are archived.
 	if _, err := a.o.Sessions.Sweep(ctx); err != nil {
 		return nil, err
 	}

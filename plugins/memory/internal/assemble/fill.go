@@ -14,11 +14,10 @@ import (
 const (
 	// between separates two parts of a context.
 	between = "\n\n"
-	// leastBody is what of a text must fit, in tokens, for a part of it to be
-	// worth its heading.
+	// leastBody is the least number of tokens of a text that is worth a heading.
 	leastBody = 16
-	// bytesPerToken is how much of a large file is read for each token that
-	// there is room for. A token has four bytes of prose.
+	// bytesPerToken is how much of a large file is read for each token of room. A
+	// token has about four bytes of prose.
 	bytesPerToken = 16
 	// maxMisses is how many units in a row may be too large for the room before
 	// the rest is skipped.
@@ -33,7 +32,7 @@ type part struct {
 
 func (p part) text() string { return p.heading + between + p.body }
 
-// filling is a context that grows.
+// filling is a context under construction.
 type filling struct {
 	g        *gathering
 	r        Request
@@ -44,7 +43,7 @@ type filling struct {
 	taken    map[int]int // tokens by layer
 }
 
-// unit is what is taken or left out: a whole candidate, or a passage of one.
+// unit is a whole candidate, or a passage of one.
 type unit struct {
 	*candidate
 	passage int // -1 for the whole candidate
@@ -74,7 +73,7 @@ func (a *Assembler) fill(ctx context.Context, r Request, g *gathering, tables []
 	return f.result, nil
 }
 
-// candidates takes the units with the greatest value. A candidate that does not
+// candidates takes the units with the greatest values. A candidate that does not
 // fit is replaced by its passages. What then remains of the room is filled with
 // the beginnings of what did not fit.
 func (f *filling) candidates(ctx context.Context) error {
@@ -84,7 +83,7 @@ func (f *filling) candidates(ctx context.Context) error {
 		u := queue[0]
 		queue = queue[1:]
 		if full[u.candidate] {
-			continue // what is worth less does not take the place of a passage that did not fit
+			continue // a passage that did not fit is not replaced by a lesser one
 		}
 		fits, err := f.take(ctx, u, !asked)
 		switch {
@@ -115,7 +114,7 @@ func (f *filling) candidates(ctx context.Context) error {
 	}
 	for _, u := range left {
 		_, err := f.take(ctx, u, true)
-		if err == nil && f.sections[u.candidate] == nil && u.passage >= 0 { // there is no room to say where the passage is
+		if err == nil && f.sections[u.candidate] == nil && u.passage >= 0 { // there is no room for the place of the passage
 			u.passage = -1
 			_, err = f.take(ctx, u, true)
 		}
@@ -126,8 +125,8 @@ func (f *filling) candidates(ctx context.Context) error {
 	return nil
 }
 
-// units are the candidates in the order of their ranks. Those that have nothing
-// in common with the question come last.
+// units returns the candidates in the order of their ranks, those without any
+// similarity last.
 func (f *filling) units() []unit {
 	units := make([]unit, len(f.g.ranked))
 	for i, c := range f.g.ranked {
@@ -161,7 +160,7 @@ func (u unit) compare(other unit) int {
 	return cmp.Or(cmp.Compare(other.value, u.value), cmp.Compare(u.rank, other.rank), cmp.Compare(u.passage, other.passage))
 }
 
-// room is how many tokens there are for more of a candidate.
+// room returns how many tokens are left for a candidate.
 func (f *filling) room(c *candidate) int {
 	room := f.r.MaxTokens - f.used
 	if limit := c.place.maxTokens; limit > 0 {
@@ -241,8 +240,8 @@ func (f *filling) passage(u unit, cut bool) (fits bool) {
 	return p.start+len(text) == p.end
 }
 
-// body is the text of a candidate, or enough of it to be cut. One that has
-// gone meanwhile, is damaged or says nothing is skipped.
+// body returns the text of a candidate, or enough of it to be cut; false if the
+// candidate was removed in between, is damaged or empty.
 func (f *filling) body(ctx context.Context, c *candidate, room int, whole bool) (text string, ok bool) {
 	text = c.text
 	if c.file != nil {
@@ -271,9 +270,9 @@ func (f *filling) add(p part, cost int) {
 	f.used += cost
 }
 
-// finish puts the parts together, in the order of their ranks. The tokens of
-// the whole may differ by a few from the sum of its parts; what is then too
-// much is taken from the end.
+// finish joins the parts in the order of their ranks. The tokens of the whole
+// can differ by a few from the sum of the parts; any excess is removed from the
+// end.
 func (f *filling) finish() {
 	for _, c := range f.g.ranked {
 		if s := f.sections[c]; s != nil {
@@ -297,7 +296,7 @@ func (f *filling) finish() {
 	}
 }
 
-// shorten takes tokens from the last part, or all of it.
+// shorten removes tokens from the last part, or all of it.
 func (f *filling) shorten(over int) {
 	end := len(f.parts) - 1
 	last := &f.parts[end]
@@ -314,7 +313,7 @@ func (f *filling) shorten(over int) {
 	source.Tokens, source.Truncated, last.body = source.Tokens-before+count, true, body
 }
 
-// oneLine is a name that cannot pretend to be more than a heading.
+// oneLine returns a name without line breaks and other control characters.
 func oneLine(name string) string {
 	return strings.Map(func(r rune) rune {
 		if r < ' ' || r == 0x7f || r == 0x2028 || r == 0x2029 || r == 0x85 {

@@ -18,23 +18,23 @@ import (
 const (
 	// maxSessions bounds the sessions of a layer.
 	maxSessions = 1000
-	// maxHits is how many entries of a place are looked at for a question,
-	// maxEntries without one.
+	// maxHits bounds the entries of a place for a question, maxEntries without
+	// one.
 	maxHits    = 200
 	maxEntries = 1000
 )
 
-// name tells candidates from each other.
+// name identifies a candidate.
 type name struct {
 	kind Kind
 	path string
 }
 
-// candidate is what may come into the context.
+// candidate is a file, an entry or a session that can be in the context.
 type candidate struct {
 	name
 	place *place
-	// file is that of a file, nil for others, whose text and hash are here.
+	// file is nil for entries and sessions, which have text and hash.
 	file *file.File
 	text string
 	hash string
@@ -45,11 +45,11 @@ type candidate struct {
 	passages          *passages // see passagesOf
 	similarity, score float64
 	rank              int // among the admitted ones
-	// admission is the score against which the threshold holds.
+	// admission is the score that the threshold applies to.
 	admission float64
 }
 
-// contentHash is that of the present content, "" for what has none.
+// contentHash returns the hash of the current content, "" if there is none.
 func (c *candidate) contentHash() string {
 	if c.file != nil {
 		return c.file.Hash
@@ -57,15 +57,15 @@ func (c *candidate) contentHash() string {
 	return c.hash
 }
 
-// gathering are the candidates of a request on their way into its context.
+// gathering collects the candidates of a request.
 type gathering struct {
 	a      *Assembler
 	r      Request
 	places []*place
 	found  map[name]*candidate
-	// expired reports whether the files of a session do not count any more.
+	// expired reports whether the files of a session are hidden.
 	expired func(sessionID string) bool
-	// statistics weigh the words of the question.
+	// statistics are the weights of the words of the question.
 	statistics fulltext.Statistics
 	counter    *fulltext.Counter // of the statistics
 	long       int               // texts that were split into passages
@@ -74,11 +74,11 @@ type gathering struct {
 	ranked     []*candidate // the admitted ones, the best first
 }
 
-// asked says whether there is a question.
+// asked reports whether there is a question.
 func (g *gathering) asked() bool { return strings.TrimSpace(g.r.Query) != "" }
 
-// all says whether candidates count that have nothing in common with the
-// question: there is none, or the threshold lets them through.
+// all reports whether candidates without any similarity count: there is no
+// question, or they reach the threshold.
 func (g *gathering) all() bool {
 	if !g.asked() {
 		return true
@@ -86,7 +86,7 @@ func (g *gathering) all() bool {
 	return slices.ContainsFunc(g.places, func(p *place) bool { return g.r.PriorityWeight*p.priority >= g.r.Threshold })
 }
 
-// add notes a candidate in the most important place that has it.
+// add adds a candidate to the most important place that has it.
 func (g *gathering) add(c *candidate) *candidate {
 	have := g.found[c.name]
 	if have == nil {
@@ -99,7 +99,7 @@ func (g *gathering) add(c *candidate) *candidate {
 	return have
 }
 
-// before says whether a candidate belongs rather to p than to other.
+// before reports whether p takes precedence over other.
 func before(p, other *place) bool {
 	if p.elsewhere != other.elsewhere {
 		return other.elsewhere
@@ -107,7 +107,7 @@ func before(p, other *place) bool {
 	return p.priority > other.priority
 }
 
-// gather collects the candidates with what their words say.
+// gather collects the candidates and compares their words.
 func (g *gathering) gather(ctx context.Context) error {
 	if len(g.places) == 0 {
 		return nil
@@ -126,7 +126,7 @@ func (g *gathering) gather(ctx context.Context) error {
 	return g.withoutArchived(ctx)
 }
 
-// files finds them; the index is held.
+// files adds files. The caller uses the index.
 func (g *gathering) files(ctx context.Context) error {
 	if g.asked() {
 		if err := g.weigh(ctx); err != nil {
@@ -151,7 +151,7 @@ func (g *gathering) files(ctx context.Context) error {
 	return nil
 }
 
-// file makes a candidate of a file, nil where no place has it.
+// file adds a file; nil if no place has it.
 func (g *gathering) file(t *text, words float64) *candidate {
 	var in *place
 	for _, p := range g.places {
@@ -165,12 +165,12 @@ func (g *gathering) file(t *text, words float64) *candidate {
 	return g.add(&candidate{name: name{File, t.Path}, place: in, file: t.File, words: words})
 }
 
-// weigh asks both indexes what the words of the question are worth.
+// weigh reads the weights of the words of the question from both indexes.
 func (g *gathering) weigh(ctx context.Context) (err error) {
 	if g.statistics, err = g.a.texts.index.Statistics(ctx, g.r.Query); err != nil {
 		return err
 	}
-	// A backend that cannot say it has no part in it.
+	// Not every backend has statistics.
 	ltm, ok := g.a.o.LTM.(interface {
 		Statistics(ctx context.Context, text string) (fulltext.Statistics, error)
 	})
@@ -185,7 +185,7 @@ func (g *gathering) weigh(ctx context.Context) (err error) {
 	return nil
 }
 
-// entries finds those of a place.
+// entries adds the entries of a place.
 func (g *gathering) entries(ctx context.Context, p *place) error {
 	if !p.entries {
 		return nil
@@ -228,7 +228,7 @@ func (g *gathering) entries(ctx context.Context, p *place) error {
 	return nil
 }
 
-// entry is a candidate, unless it is damaged.
+// entry adds an entry unless it is damaged.
 func (g *gathering) entry(p *place, e store.Memory) error {
 	if e.Damaged {
 		return nil
@@ -242,7 +242,8 @@ func (g *gathering) entry(p *place, e store.Memory) error {
 	return nil
 }
 
-// score counts the words of a candidate that no index ranks with the files.
+// score compares the words of a candidate that is not in the index of the
+// files.
 func (g *gathering) score(c *candidate) {
 	if g.asked() {
 		c.words = g.statistics.Score(g.count(nameOf(c.path), c.text))
@@ -263,7 +264,7 @@ func (g *gathering) session(p *place, s session.Session) {
 	}
 	text, err := recall.Text(s.Metadata)
 	if err != nil || text == "" {
-		return // it was an object before
+		return // the session does not store other JSON
 	}
 	c := g.add(&candidate{name: name{Session, file.SessionPrefix + s.ID}, place: p, text: text})
 	if g.asked() {
@@ -271,7 +272,7 @@ func (g *gathering) session(p *place, s session.Session) {
 	}
 }
 
-// sessionOf is the session that an entry belongs to by its key, "" for none.
+// sessionOf returns the session of an entry, by its key; "" = none.
 func sessionOf(key string) string {
 	rest, ok := strings.CutPrefix(key, InSession+"/")
 	if !ok {
@@ -281,8 +282,8 @@ func sessionOf(key string) string {
 	return id
 }
 
-// withoutArchived takes out the entries of archived sessions. Their files are
-// not in the index, and their metadata in no place.
+// withoutArchived removes the entries of archived sessions. Their files are not
+// in the index, and no place has their metadata.
 func (g *gathering) withoutArchived(ctx context.Context) error {
 	bySession := map[string][]name{}
 	for n := range g.found {
@@ -305,8 +306,7 @@ func (g *gathering) withoutArchived(ctx context.Context) error {
 	return nil
 }
 
-// compare gives the candidates their scores and ranks those that reach the
-// threshold.
+// compare computes the scores and ranks the candidates that reach the threshold.
 func (g *gathering) compare(ctx context.Context) error {
 	best, err := g.liken(ctx)
 	if err != nil {

@@ -32,34 +32,34 @@ func Priorities() map[string]float64 {
 	return map[string]float64{App: 0.6, User: 0.65, Matter: 0.75, Firm: 0.8, InSession: 0.9, Directory: 1}
 }
 
-// Layer names a place where candidates are.
+// Layer selects candidates:
 //
 //   - files below Directory or, without one, below SCOPE/ENTITY/ (for a session
 //     below sessions/ID/);
-//   - entries of the long-term memory with the key SCOPE/ENTITY or one below;
-//     for the scope directory those below its directory;
-//   - for the scope session, what is known about the session: its metadata.
+//   - entries of the long-term memory with the key SCOPE/ENTITY or a key below
+//     it; for the scope directory, entries below its directory;
+//   - for the scope session, the metadata of the session.
 //
-// Without an entity the layer has those of all entities of its scope. An
-// archived session has nothing.
+// Without an entity, the layer has all entities of its scope. An archived
+// session has no candidates.
 type Layer struct {
 	Scope string
-	// EntityID is whose layer it is, the session's ID for a session.
+	// EntityID is the entity, for a session its ID.
 	EntityID *string
-	// UserID takes the active sessions of a user in place of EntityID.
+	// UserID selects the active sessions of a user instead of EntityID.
 	UserID *string
 	// Directory is a folder of files.
 	Directory *string
 	// Pattern restricts the files' paths; nil = all.
 	Pattern *file.Glob
-	// Priority takes the place of the scope's.
+	// Priority replaces the priority of the scope.
 	Priority *float64
-	// MaxTokens bounds what the layer takes of the context; 0 = all.
+	// MaxTokens bounds the layer's part of the context; 0 = unbounded.
 	MaxTokens int
 }
 
-// place is where candidates of a layer are. A prefix is "" for everything, or
-// ends with a slash.
+// place locates candidates of a layer. A prefix is "" for everything, or ends
+// with a slash.
 type place struct {
 	layer     int
 	scope     string
@@ -71,29 +71,29 @@ type place struct {
 	pattern   *file.Glob
 	entries   bool
 	prefix    string
-	entry     string // a key beside those below prefix
+	entry     string // a key in addition to those below prefix
 	sessions  []session.Session
-	elsewhere bool // the place is all that no other one has
+	elsewhere bool // everything that no other place has
 }
 
-// has says whether a file is there.
+// has reports whether the place has a file.
 func (p *place) has(path string) bool {
 	return p.files && strings.HasPrefix(path, p.folder) && (p.pattern == nil || p.pattern.Match(path))
 }
 
-// hasKey says whether an entry is there.
+// hasKey reports whether the place has an entry.
 func (p *place) hasKey(key string) bool {
 	return p.entries && (strings.HasPrefix(key, p.prefix) || key == p.entry)
 }
 
-// everything are the layers of a request that names none: each candidate
-// belongs to the scope that its path or key begins with, the rest to app.
+// everything returns the layers of a request without layers: a candidate belongs
+// to the scope that its path or key begins with, or else to app.
 func everything() []Layer {
 	root := "."
 	return []Layer{{Scope: InSession}, {Scope: Firm}, {Scope: Matter}, {Scope: User}, {Scope: App, Directory: &root}}
 }
 
-// places says where the candidates of a request are.
+// places locates the candidates of a request.
 func (a *Assembler) places(ctx context.Context, r Request) (places []*place, err error) {
 	priorities := Priorities()
 	maps.Copy(priorities, r.Priorities)
@@ -104,7 +104,7 @@ func (a *Assembler) places(ctx context.Context, r Request) (places []*place, err
 	for i, l := range layers {
 		priority, known := priorities[l.Scope]
 		if !known {
-			return nil, unknown("config.layers has no scope", l.Scope, slices.Collect(maps.Keys(priorities)), "the scopes are")
+			return nil, unknown("config.layers: unknown scope", l.Scope, slices.Collect(maps.Keys(priorities)), "the scopes are")
 		}
 		if l.Priority != nil {
 			priority = *l.Priority
@@ -132,7 +132,7 @@ func (a *Assembler) places(ctx context.Context, r Request) (places []*place, err
 	return places, nil
 }
 
-// unknown words a name that is not among those there are.
+// unknown returns the error for an unknown name, with a suggestion.
 func unknown(what, given string, known []string, which string) error {
 	slices.Sort(known)
 	hint := diag.Suggest(given, known)
@@ -142,7 +142,7 @@ func unknown(what, given string, known []string, which string) error {
 	return tea.Errorf(tea.ValidationError, "%s %q; %s", what, given, hint)
 }
 
-// address is a layer's with its variables filled in; "" where it is not given.
+// address is the address of a layer with its variables filled in; "" = absent.
 type address struct{ entity, user, directory string }
 
 func (l Layer) resolve(variables map[string]any) (at address, err error) {
@@ -159,7 +159,7 @@ func (l Layer) resolve(variables map[string]any) (at address, err error) {
 			return at, err
 		}
 		if filled == "" {
-			return at, tea.Errorf(tea.ValidationError, "the %s of a layer of scope %s is empty; leave it out to have all of them", part.name, l.Scope)
+			return at, tea.Errorf(tea.ValidationError, "the %s of a layer of scope %s is empty; omit it to select all of them", part.name, l.Scope)
 		}
 		if part.name != "user_id" {
 			if filled, err = confine.Clean(filled); err != nil {
@@ -172,14 +172,14 @@ func (l Layer) resolve(variables map[string]any) (at address, err error) {
 	case l.Scope == Directory && at.directory == "":
 		return at, tea.Errorf(tea.ValidationError, "a layer of scope directory needs its directory")
 	case at.entity == ".":
-		return at, tea.Errorf(tea.ValidationError, "the entity_id of a layer names nothing: %q", *l.EntityID)
+		return at, tea.Errorf(tea.ValidationError, "the entity_id of a layer is not a name: %q", *l.EntityID)
 	case l.UserID != nil && (l.Scope != InSession || l.EntityID != nil):
 		return at, tea.Errorf(tea.ValidationError, "user_id is for layers of scope session without an entity_id")
 	}
 	return at, nil
 }
 
-// below is the prefix of all in a folder.
+// below returns the prefix of everything in a folder.
 func below(folder string) string {
 	if folder == "." {
 		return ""
@@ -207,12 +207,12 @@ func (p *place) locate(at address) error {
 	return nil
 }
 
-// ofSessions are the places of a layer of scope session.
+// ofSessions returns the places of a layer of scope session.
 func (a *Assembler) ofSessions(ctx context.Context, p place, at address) (places []*place, err error) {
 	if at.entity != "" {
 		s, err := a.o.Sessions.Get(ctx, at.entity)
 		switch {
-		case tea.AsError(err) != nil && tea.AsError(err).Type == tea.NotFound: // there may be entries all the same
+		case tea.AsError(err) != nil && tea.AsError(err).Type == tea.NotFound: // there can be entries
 		case err != nil:
 			return nil, err
 		case s.Status == session.Archived:
@@ -242,7 +242,8 @@ func (a *Assembler) ofSessions(ctx context.Context, p place, at address) (places
 	return places, nil
 }
 
-// inSession is the place with the files and entries of a session, or of all.
+// inSession returns the place with the files and entries of a session, or of all
+// sessions.
 func (p place) inSession(id, directory string) *place {
 	p.folder, p.prefix = file.SessionPrefix, InSession+"/"
 	if id != "" {
@@ -256,7 +257,7 @@ func (p place) inSession(id, directory string) *place {
 
 var variable = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`\{([A-Za-z_][A-Za-z0-9_]*)\}`) })
 
-// fillIn puts the values of variables in the place of {name}.
+// fillIn replaces {name} by the values of variables.
 func fillIn(pattern string, variables map[string]any) (filled string, err error) {
 	filled = variable().ReplaceAllStringFunc(pattern, func(match string) string {
 		name := match[1 : len(match)-1]
@@ -285,7 +286,7 @@ func fillIn(pattern string, variables map[string]any) (filled string, err error)
 func lookUp(name string, variables map[string]any) (any, error) {
 	v, there := variables[name]
 	if !there {
-		return nil, unknown("there is no variable", name, slices.Collect(maps.Keys(variables)), "the variables are")
+		return nil, unknown("unknown variable", name, slices.Collect(maps.Keys(variables)), "the variables are")
 	}
 	return v, nil
 }

@@ -16,20 +16,19 @@ import (
 )
 
 const (
-	// firstNear is how many vectors are looked at first, maxNear at most.
+	// firstNear and maxNear bound the vectors of the first and the last search.
 	firstNear = 256
 	maxNear   = 16384
-	// maxLooked is how many candidates without a near vector are asked for one.
+	// maxLooked bounds the candidates whose vectors are read by id.
 	maxLooked = 500
-	// leastTokens is what a candidate takes of a context at least.
+	// leastTokens is the least size of a candidate in a context.
 	leastTokens = 8
 )
 
-// rounded makes sums the same whatever the order of their parts was.
+// rounded makes a sum independent of the order of its terms.
 func rounded(x float64) float64 { return math.Round(x*1e9) / 1e9 }
 
-// liken gives all candidates their likeness to the question and says what the
-// greatest one is.
+// liken computes the similarity of all candidates and returns the greatest one.
 func (g *gathering) liken(ctx context.Context) (best float64, err error) {
 	if !g.asked() {
 		for _, c := range g.found {
@@ -69,7 +68,7 @@ func (g *gathering) liken(ctx context.Context) (best float64, err error) {
 	return best, nil
 }
 
-// cosines finds the candidates whose vectors are near to the question's.
+// cosines finds the candidates whose vectors are near the question's.
 func (g *gathering) cosines(ctx context.Context) error {
 	question, err := g.embed(ctx)
 	if question == nil || err != nil {
@@ -110,7 +109,7 @@ func (g *gathering) cosines(ctx context.Context) error {
 	return g.withoutArchived(ctx)
 }
 
-// reachable says whether a candidate with this cosine may reach the threshold.
+// reachable reports whether a candidate with this cosine can reach the threshold.
 func (g *gathering) reachable(cosine, best float64) bool {
 	if best <= 0 {
 		return true
@@ -120,16 +119,16 @@ func (g *gathering) reachable(cosine, best float64) bool {
 	})
 }
 
-// embed gives the question's vector, nil where there is nothing to compare it
-// with or nobody to make it.
+// embed returns the question's vector; nil if there are no vectors to compare it
+// with, or there is no model.
 func (g *gathering) embed(ctx context.Context) ([]float32, error) {
-	wanted := g.r.Method == Cosine
+	required := g.r.Method == Cosine
 	switch {
 	case g.r.Method == BM25 || len(g.places) == 0:
 		return nil, nil
 	case g.a.o.Vectors == nil || g.r.Embed == nil:
-		if wanted {
-			return nil, tea.Errorf(tea.DependencyMissing, "texts cannot be compared by vectors here")
+		if required {
+			return nil, tea.Errorf(tea.DependencyMissing, "similarity: cosine needs a model and vectors, which this memory does not have")
 		}
 		return nil, nil
 	}
@@ -139,17 +138,17 @@ func (g *gathering) embed(ctx context.Context) ([]float32, error) {
 	}
 	has := func(c store.Collection) bool { return c.Name == g.r.Collection && c.Count > 0 }
 	if !slices.ContainsFunc(collections, has) {
-		if wanted {
-			return nil, tea.Errorf(tea.ValidationError, "the collection %q has no vectors; memory.backfill_embeddings makes them", g.r.Collection)
+		if required {
+			return nil, tea.Errorf(tea.ValidationError, "the collection %q has no vectors; memory.backfill_embeddings creates them", g.r.Collection)
 		}
 		return nil, nil
 	}
 	question, err := g.r.Embed(ctx, g.r.Query)
-	if err == nil || wanted || ctx.Err() != nil {
+	if err == nil || required || ctx.Err() != nil {
 		return question, err
 	}
 	switch e := tea.AsError(err); e.Type {
-	case tea.DependencyMissing: // nobody has promised vectors
+	case tea.DependencyMissing: // vectors are optional
 	case tea.BudgetExceeded, tea.Canceled:
 		return nil, err
 	default:
@@ -158,8 +157,8 @@ func (g *gathering) embed(ctx context.Context) ([]float32, error) {
 	return nil, nil
 }
 
-// near notes the cosine of a vector's candidate and says whether it counts: it
-// is of the candidate's present content.
+// near sets the cosine of a vector's candidate. It reports false if the vector
+// is not of the candidate's current content.
 func (g *gathering) near(ctx context.Context, item store.VectorItem, cosine float64) (bool, error) {
 	d, ok := recall.Documented(item)
 	if !ok || d.Source == recall.LTM && d.Namespace != g.r.Namespace {
@@ -179,8 +178,8 @@ func (g *gathering) near(ctx context.Context, item store.VectorItem, cosine floa
 	return true, nil
 }
 
-// bring makes a candidate of a document whose words say nothing to the
-// question, if a place has it and it is as it was when the vector was made.
+// bring adds a document that has no word of the question, if a place has it and
+// its content is that of the vector.
 func (g *gathering) bring(ctx context.Context, kind Kind, path, hash string) (c *candidate, err error) {
 	if kind == File {
 		if t, ok := g.a.texts.find(path); ok && t.Hash == hash {
@@ -208,8 +207,8 @@ func (g *gathering) bring(ctx context.Context, kind Kind, path, hash string) (c 
 	return g.found[name{Entry, path}], nil
 }
 
-// lookUp asks for the vectors of candidates that are not among the near ones,
-// those first whose words say most.
+// lookUp reads the vectors of candidates that are not near, the best by words
+// first.
 func (g *gathering) lookUp(ctx context.Context, question []float32) error {
 	var missing []*candidate
 	for _, c := range g.found {
@@ -244,7 +243,7 @@ func (g *gathering) lookUp(ctx context.Context, question []float32) error {
 	return nil
 }
 
-// byWords orders candidates by their words, the best first.
+// byWords orders candidates by their words, best first.
 func byWords(a, b *candidate) int {
 	return cmp.Or(cmp.Compare(b.words, a.words), strings.Compare(a.path, b.path), cmp.Compare(a.kind, b.kind))
 }

@@ -18,11 +18,10 @@ const (
 	// longText is the size in bytes from which a text is compared with the
 	// question passage by passage.
 	longText = 4096
-	// maxLong is the number of long texts that a request compares in this way,
-	// maxLongBytes their total size.
+	// maxLong and maxLongBytes bound the long texts of a request.
 	maxLong      = 50
 	maxLongBytes = 8 << 20
-	// reach is how many passages on either side of a match are worth reading.
+	// reach is the number of passages on either side of a match that count.
 	reach = 2
 )
 
@@ -39,8 +38,8 @@ type passage struct {
 	start, end int
 	line       int // the first one, from 1
 	headings   []string
-	// likeness to the question is 1 for the best passage of the text, and 0 for
-	// a passage without a word of the question that is not near a match.
+	// likeness is 1 for the best passage of the text, and 0 for a passage that
+	// neither has a word of the question nor is near one that does.
 	likeness float64
 }
 
@@ -118,8 +117,8 @@ func (g *gathering) passagesOf(ctx context.Context, c *candidate) (*passages, er
 	return c.passages, nil
 }
 
-// compareLong compares long texts by their best passage. As a whole, BM25 would
-// rank a text lower the more it says about other things.
+// compareLong compares long texts by their best passage. BM25 ranks a whole text
+// lower the more it has about other topics.
 func (g *gathering) compareLong(ctx context.Context) error {
 	var long []*candidate
 	for _, c := range g.found {

@@ -15,7 +15,7 @@ const (
 	maxTrail = 120
 )
 
-// section is what the context has of one candidate: its text or the beginning
+// section is the part of one candidate in the context: its text, the beginning
 // of it, or passages.
 type section struct {
 	c         *candidate
@@ -29,7 +29,7 @@ type section struct {
 // span is a passage in a section. One that was cut ends before its passage does.
 type span struct{ passage, end int }
 
-// run are passages of a section that follow each other.
+// run is a sequence of adjacent passages of a section.
 type run struct {
 	Passage
 	start, end int
@@ -40,8 +40,8 @@ func newSection(c *candidate) *section {
 	return &section{c: c, heading: heading, cost: tokens.Count(heading+between) + 1}
 }
 
-// joint is how many tokens a passage needs besides its own: to follow another
-// one, or to say where it is.
+// joint returns how many tokens a passage needs besides its own: to follow
+// another passage, or for its place.
 func (s *section) joint(passage int) int {
 	near := func(other span) bool { return other.passage == passage-1 || other.passage == passage+1 }
 	if slices.ContainsFunc(s.spans, near) {
@@ -67,7 +67,7 @@ func (s *section) runs() (runs []run) {
 	return runs
 }
 
-// render is the text below the heading.
+// render returns the text below the heading.
 func (s *section) render() string {
 	if len(s.spans) == 0 {
 		return s.body
@@ -75,7 +75,7 @@ func (s *section) render() string {
 	text := s.c.passages.text
 	gap := func(from, to int) bool { return strings.TrimSpace(text[from:to]) != "" }
 	runs := s.runs()
-	if len(runs) == 1 && !gap(0, runs[0].start) { // the beginning, as of other sources
+	if len(runs) == 1 && !gap(0, runs[0].start) { // a beginning needs no place
 		return disarm(text[runs[0].start:runs[0].end])
 	}
 	var parts []string
@@ -90,8 +90,8 @@ func (s *section) render() string {
 	return strings.Join(parts, between)
 }
 
-// place says where a run is in its source: its lines and the headings that lead
-// to it. Dots say that something before it is left out.
+// place describes where a run is in its source: its lines and the headings that
+// lead to it. Dots mark a gap before it.
 func (r run) place(gap bool) string {
 	var b strings.Builder
 	b.WriteByte('[')

@@ -20,30 +20,30 @@ const (
 	tableTime    = 30 * time.Second
 )
 
-// TableQuery asks for rows that go into the context.
+// TableQuery selects rows for the context.
 type TableQuery struct {
-	// Table is what the rows are called, SQL one SELECT over the tables of the
-	// memory; "" = all rows of Table. A {name} in it, outside of quotes and
-	// comments, is the value of a variable, as a parameter and never as text.
+	// Table is the name of the rows. SQL is one SELECT over the tables of the
+	// memory; "" = all rows of Table. A {name} outside of quotes and comments
+	// becomes a parameter with the value of a variable.
 	Table, SQL string
 	// MaxRows bounds the rows; 0 = DefaultRows.
 	MaxRows int
 }
 
-// Table is the answer of a TableQuery.
+// Table is the result of a TableQuery.
 type Table struct {
 	Name    string
 	Columns []string
 	Rows    []map[string]any
-	// Truncated says that the query has more rows than MaxRows.
+	// Truncated reports whether the query has more rows than MaxRows.
 	Truncated bool
 }
 
-// tables asks all queries.
+// tables runs all queries.
 func (a *Assembler) tables(ctx context.Context, r Request) (tables []Table, err error) {
 	for _, q := range r.Tabular {
 		if a.o.Tables == nil {
-			return nil, tea.Errorf(tea.DependencyMissing, "there are no tables in this memory")
+			return nil, tea.Errorf(tea.DependencyMissing, "this memory does not support tables")
 		}
 		if q.MaxRows <= 0 {
 			q.MaxRows = DefaultRows
@@ -64,7 +64,7 @@ func (a *Assembler) tables(ctx context.Context, r Request) (tables []Table, err 
 	return tables, nil
 }
 
-// bind makes parameters of the variables that a query names.
+// bind replaces the variables of a query by parameters.
 func bind(sql string, variables map[string]any) (bound string, args []any, err error) {
 	var b strings.Builder
 	for sql != "" {
@@ -92,8 +92,8 @@ func bind(sql string, variables map[string]any) (bound string, args []any, err e
 	return b.String(), args, nil
 }
 
-// quoted is the length of the quotation or comment that the text begins with,
-// 0 for none.
+// quoted returns the length of the quotation or comment at the beginning of the
+// text, 0 if there is none.
 func quoted(sql string) int {
 	for _, q := range []struct{ begin, end string }{{"'", "'"}, {`"`, `"`}, {"--", "\n"}, {"/*", "*/"}} {
 		if !strings.HasPrefix(sql, q.begin) {
@@ -107,7 +107,7 @@ func quoted(sql string) int {
 	return 0
 }
 
-// tables adds the tables. Where there are candidates, too, they take at most
+// tables adds the tables. If there are candidates too, the tables take at most
 // half of the room.
 func (f *filling) tables(shared bool) {
 	budget := f.r.MaxTokens
@@ -127,8 +127,8 @@ func (f *filling) tables(shared bool) {
 	}
 }
 
-// render writes a table as Markdown with as many rows as there is room for,
-// and says how many tokens it has, 0 where not even one fits.
+// render writes a table as Markdown with as many rows as fit. It returns the
+// number of tokens, 0 if no row fits.
 func (t Table) render(room int) (p part, rows, cost int) {
 	if len(t.Rows) == 0 {
 		p = part{heading: "## table: " + oneLine(t.Name), body: "(no rows)", source: -1}
@@ -171,7 +171,7 @@ func line(cells []string) string {
 	return "| " + strings.Join(escaped, " | ") + " |"
 }
 
-// cell is a value as a reader sees it.
+// cell returns the text of a value.
 func cell(v any) string {
 	switch v := v.(type) {
 	case nil:

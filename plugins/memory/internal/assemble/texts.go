@@ -21,20 +21,19 @@ import (
 	"github.com/the-edge-agent/tea/plugins/memory/internal/store"
 )
 
-// maxIndexed is how much of a file can be found.
+// maxIndexed is how much of a file is indexed.
 const maxIndexed = 4 << 20
 
-// text is a file as the index knows it.
+// text is a file in the index.
 type text struct {
 	*file.File
-	id int64 // in the index; 0 where it is not: no text, or archived
+	id int64 // in the index; 0 for a file that is not text, or archived
 }
 
-// texts are the text files and their index, a companion of their documents:
-// it is compared with them once after the start, and from then on brought up
-// to date before each question with what has changed since the one before. A
-// document of the index has a number made of the path and the content, so the
-// index itself says what it holds.
+// texts are the text files and their index. The index is compared with the files
+// once after the start. From then on, each question first adds what changed
+// since the previous one. The number of a document in the index is a hash of
+// path and content, so the index can be compared without reading contents.
 type texts struct {
 	o Options
 
@@ -56,7 +55,7 @@ func (t *texts) close() error {
 	return t.drop()
 }
 
-// drop closes the index; the next question opens it again.
+// drop closes the index. The next question opens it again.
 func (t *texts) drop() error {
 	index := t.index
 	t.index, t.byPath, t.byID, t.after = nil, nil, nil, 0
@@ -69,8 +68,8 @@ func (t *texts) drop() error {
 	return nil
 }
 
-// use runs fn with the index as the files are now. A broken index is built
-// anew, and fn runs once more.
+// use updates the index and runs fn. A corrupt index is rebuilt, and fn runs
+// again.
 func (t *texts) use(ctx context.Context, fn func() error) error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -97,12 +96,12 @@ func (t *texts) use(ctx context.Context, fn func() error) error {
 	}
 }
 
-// find gives a text file of the index as it was at the last use.
+// find returns a text file of the index as of the last use.
 func (t *texts) find(path string) (text, bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if known := t.byPath[path]; known != nil && known.id != 0 {
-		return *known, true
+	if found := t.byPath[path]; found != nil && found.id != 0 {
+		return *found, true
 	}
 	return text{}, false
 }
@@ -151,7 +150,7 @@ func (t *texts) open(ctx context.Context) error {
 	return nil
 }
 
-// compare takes out of the index what no file says, and adds the rest.
+// compare removes from the index what no file has, and adds what is missing.
 func (t *texts) compare(ctx context.Context) error {
 	ids, err := t.index.IDs()
 	if err != nil {
@@ -186,8 +185,8 @@ func (t *texts) compare(ctx context.Context) error {
 	return t.add(ctx, missing)
 }
 
-// idOf is the number of a file with its content in the index, 0 for what does
-// not belong there.
+// idOf returns the number of a file with its content in the index, 0 for a file
+// that is not indexed.
 func idOf(f file.File) int64 {
 	if !f.Text || f.Archived() {
 		return 0
@@ -196,16 +195,16 @@ func idOf(f file.File) int64 {
 	return int64(binary.LittleEndian.Uint64(sum[:])>>1) | 1
 }
 
-func (t *texts) know(known *text) {
-	t.byPath[known.Path] = known
-	if known.id != 0 {
-		t.byID[known.id] = known
+func (t *texts) know(one *text) {
+	t.byPath[one.Path] = one
+	if one.id != 0 {
+		t.byID[one.id] = one
 	}
 }
 
-// add brings files into the index, in place of what was under their paths.
+// add indexes files, replacing earlier ones with the same paths.
 func (t *texts) add(ctx context.Context, files []file.File) error {
-	// In one order, so that the index comes out the same.
+	// A fixed order makes the index deterministic.
 	slices.SortFunc(files, func(a, b file.File) int { return strings.Compare(a.Path, b.Path) })
 	for _, f := range files {
 		id := idOf(f)
@@ -227,8 +226,8 @@ func (t *texts) add(ctx context.Context, files []file.File) error {
 	return nil
 }
 
-// taken passes over an error of a change that is in the index all the same:
-// the disk does not take it yet.
+// taken ignores the error of a change that is in the index although it cannot be
+// written yet.
 func (t *texts) taken(err error) error {
 	if err == nil || errors.Is(err, fulltext.ErrSeq) || errors.Is(err, fulltext.ErrClosed) || errors.Is(err, fulltext.ErrCorrupt) {
 		return err
@@ -237,20 +236,19 @@ func (t *texts) taken(err error) error {
 	return nil
 }
 
-// content is what of a file can be found. A damaged one has nothing, and must
-// not keep all others from being found.
+// content returns the text of a file for the index, "" if the file is damaged.
 func (t *texts) content(ctx context.Context, f file.File) (string, error) {
 	content, err := readText(ctx, t.o.Files, f, maxIndexed)
 	if err == nil || ctx.Err() != nil {
 		return content, err
 	}
-	if !errors.Is(err, store.ErrNotFound) { // else it has just changed, and the next question brings what it is now
+	if !errors.Is(err, store.ErrNotFound) { // else it has just changed, and the next question adds it
 		t.o.Logger.Error("a file cannot be read and is not found by its content", "path", f.Path, "error", err.Error())
 	}
 	return "", nil
 }
 
-// readText reads at most limit bytes of a text file, whole characters.
+// readText reads at most limit bytes of a text file, in whole characters.
 func readText(ctx context.Context, files *file.Files, f file.File, limit int64) (string, error) {
 	r, err := files.Content(ctx, f)
 	if err != nil {
@@ -267,8 +265,7 @@ func readText(ctx context.Context, files *file.Files, f file.File, limit int64) 
 	return strings.ToValidUTF8(b.String(), ""), err // the last character may be cut
 }
 
-// nameOf is what the name of a file or an entry says: the last part, without
-// an ending.
+// nameOf returns the last part of a path or key, without its extension.
 func nameOf(key string) string {
 	base := path.Base(key)
 	if ending := path.Ext(base); len(ending) < len(base) {
@@ -277,7 +274,7 @@ func nameOf(key string) string {
 	return base
 }
 
-// forget takes what was under a path out, unless it has the number.
+// forget removes the file under a path, unless it has the number.
 func (t *texts) forget(path string, but int64) error {
 	old := t.byPath[path]
 	if old == nil || old.id == but {
@@ -291,7 +288,7 @@ func (t *texts) forget(path string, but int64) error {
 	return t.delete(old.id)
 }
 
-// removeOthers takes out what is not there any more.
+// removeOthers removes files that no longer exist.
 func (t *texts) removeOthers(ctx context.Context) error {
 	all, last, _, err := t.o.Files.Changes(ctx, 0)
 	if err != nil {

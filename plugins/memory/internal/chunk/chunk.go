@@ -8,23 +8,23 @@ import (
 	"github.com/rivo/uniseg"
 )
 
-// By says where a text may be cut.
+// By is where a text can be split.
 type By string
 
-// The ways to cut.
+// The ways to split.
 const (
-	// Tokens cuts between words.
+	// Tokens splits between words.
 	Tokens By = "tokens"
-	// Sentences cuts between sentences (Unicode Standard Annex #29), and inside
-	// one that is larger than a chunk.
+	// Sentences splits between sentences (Unicode Standard Annex #29), and inside
+	// a sentence that is larger than a chunk.
 	Sentences By = "sentences"
-	// Headings cuts at the headings of Markdown, and between sentences in a
+	// Headings splits at the headings of Markdown, and between sentences in a
 	// section that is larger than a chunk. No chunk has parts of two sections.
 	Headings By = "headings"
 )
 
-// Options say how to cut. Size and Overlap are in tokens; Overlap is less than
-// Size.
+// Options select how to split. Size and Overlap are in tokens; Overlap is less
+// than Size.
 type Options struct {
 	By            By
 	Size, Overlap int
@@ -41,10 +41,10 @@ type Chunk struct {
 	Headings []string
 }
 
-// Split cuts a text. Every character other than white space at the ends of
+// Split splits a text. Every character other than white space at the ends of
 // chunks is in a chunk; with an overlap some are in two. A chunk has at most
-// Size tokens, except where one word alone has more. The work grows with the
-// length of the text.
+// Size tokens, except for a single word that has more. The time is
+// proportional to the length of the text.
 func Split(text string, o Options) []Chunk {
 	var chunks []Chunk
 	all := []Section{{0, len(text), nil}}
@@ -109,7 +109,7 @@ func Sections(text string) []Section {
 	return out
 }
 
-// heading reads an ATX heading of CommonMark; level 0 = the line is none.
+// heading reads an ATX heading of CommonMark; level 0 = it is not a heading.
 func heading(line string) (level int, title string) {
 	rest := strings.TrimLeft(line, " ")
 	if len(line)-len(rest) > 3 {
@@ -124,8 +124,8 @@ func heading(line string) (level int, title string) {
 	return level, strings.TrimSpace(strings.TrimRight(title, "#"))
 }
 
-// atom is the smallest part that a chunk is made of: a sentence or a word, with
-// the white space behind it.
+// atom is the smallest part of a chunk: a sentence or a word, with the white
+// space after it.
 type atom struct{ start, end, tokens int }
 
 // pack makes chunks of the atoms of a section.
@@ -155,7 +155,7 @@ func (s Section) pack(text string, o Options) []Chunk {
 	return chunks
 }
 
-// chunk is the part of the text without white space at its ends; false where
+// chunk returns the part of the text without white space at its ends; false if
 // nothing is left.
 func (s Section) chunk(text string, start, end int, o Options) (Chunk, bool) {
 	part := text[start:end]
@@ -187,11 +187,11 @@ func (s Section) atoms(text string, o Options) []atom {
 	return atoms
 }
 
-// longWord is from how many bytes on a word is cut: scripts without spaces have
-// no other place.
+// longWord is the size in bytes from which a word is split: scripts without
+// spaces have no other place.
 const longWord = 48
 
-// words cuts behind white space.
+// words splits after white space.
 func words(text string, start, end int, o Options) []atom {
 	var atoms []atom
 	for at := start; at < end; {

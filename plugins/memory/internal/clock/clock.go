@@ -1,4 +1,4 @@
-// Package clock tells the time for what expires.
+// Package clock is the clock for expiry times.
 package clock
 
 import (
@@ -7,9 +7,9 @@ import (
 	"time"
 )
 
-// Clock reads the wall clock once and goes on with the monotonic one: a wall
-// clock that is set while the process runs neither expires nor revives
-// anything. It is safe for concurrent use.
+// Clock reads the wall clock once and then follows the monotonic clock: setting
+// the wall clock while the process runs has no effect on expiry. It is safe for
+// concurrent use.
 type Clock struct {
 	wall  time.Time
 	since func() time.Duration
@@ -21,18 +21,18 @@ func New() *Clock {
 	return &Clock{wall: start.Round(0).UTC(), since: func() time.Duration { return time.Since(start) }}
 }
 
-// Fixed is a clock for tests: it stands at start plus what elapsed gives.
+// Fixed returns a clock for tests, whose time is start plus elapsed.
 func Fixed(start time.Time, elapsed func() time.Duration) *Clock {
 	return &Clock{wall: start.Round(0).UTC(), since: elapsed}
 }
 
-// Now is the time in UTC.
+// Now returns the time in UTC.
 func (c *Clock) Now() time.Time { return c.wall.Add(c.since()) }
 
-// Micro is Now in microseconds since 1970, as the databases keep it.
+// Micro returns Now in microseconds since 1970, the form of the databases.
 func (c *Clock) Micro() int64 { return c.Now().UnixMicro() }
 
-// FromMicro is the instant of a database's microseconds; 0 is the zero time.
+// FromMicro returns the time of a database's microseconds; 0 is the zero time.
 func FromMicro(us int64) time.Time {
 	if us == 0 {
 		return time.Time{}
@@ -40,12 +40,11 @@ func FromMicro(us int64) time.Time {
 	return time.UnixMicro(us).UTC()
 }
 
-// layout writes microseconds always, so that the order of texts is the order
-// of instants.
+// layout always has microseconds, so texts sort in the order of time.
 const layout = "2006-01-02T15:04:05.000000Z"
 
-// Text is an instant as documents keep it: RFC 3339 in UTC, "" for the zero
-// time. What the layout cannot hold becomes its first or last year.
+// Text returns a time in the form of documents: RFC 3339 in UTC, "" for the zero
+// time. Years outside of the layout become its first or last one.
 func Text(t time.Time) string {
 	if t.IsZero() {
 		return ""
@@ -76,7 +75,7 @@ func (i *Instant) UnmarshalJSON(data []byte) error {
 	return err
 }
 
-// FromText is the instant of a Text; "" is the zero time.
+// FromText parses a Text; "" is the zero time.
 func FromText(s string) (time.Time, error) {
 	if s == "" {
 		return time.Time{}, nil

@@ -17,52 +17,52 @@ import (
 )
 
 const (
-	// lookBatch is how many blobs are asked for at once: who names them may
-	// have to read everything there is.
+	// lookBatch is the number of blobs that are checked together: checking can
+	// mean a full scan.
 	lookBatch = 5000
-	// removeBatch is how many are removed while nobody may write.
+	// removeBatch is the number of blobs that are removed while writers wait.
 	removeBatch = 200
 	stripes     = 64
 )
 
-// ErrDamaged says that a content is not what was saved.
-var ErrDamaged = errors.New("damaged: the hash of what is there is not its name")
+// ErrDamaged means that a content is not what was saved.
+var ErrDamaged = errors.New("damaged: its hash does not match its name")
 
-// Store keeps contents below one prefix of a BlobStorage, of which there is
-// one for each. It is safe for concurrent use.
+// Store stores contents below a prefix of a BlobStorage. There is one Store for
+// each prefix. It is safe for concurrent use.
 type Store struct {
 	blobs  store.BlobStorage
 	prefix string
-	// rows is held for reading from before a blob is looked at until what
-	// names it is there, and for writing while blobs are removed.
+	// rows is locked for reading from before a blob is checked until its row is
+	// written, and for writing while blobs are removed.
 	rows sync.RWMutex
-	// saving is held while one content is written: nobody may rely on a blob
-	// that is not yet on the disk.
+	// saving is locked while a content is written: a blob that is not yet on the
+	// disk must not be relied on.
 	saving [stripes]sync.Mutex
 }
 
-// New makes a store for blobs whose names begin with prefix, such as "ltm/".
-// The storage belongs to the caller.
+// New creates a store for blobs whose names begin with prefix, such as "ltm/".
+// The caller closes the storage.
 func New(blobs store.BlobStorage, prefix string) *Store { return &Store{blobs: blobs, prefix: prefix} }
 
-// Hash is the name that a content has: its SHA-256 in hex.
+// Hash returns the hash of a content: its SHA-256 in hex.
 func Hash(data []byte) string {
 	sum := sha256.Sum256(data)
 	return hex.EncodeToString(sum[:])
 }
 
-// Name is the name of the blob of a content.
+// Name returns the name of the blob of a content.
 func (s *Store) Name(hash string) string { return s.prefix + hash[:2] + "/" + hash }
 
-// Hold keeps blobs from being removed until release is called: from before a
-// Save until what names the content is written, or from before a name is read
-// until its blob is open. It must not be called again before release.
+// Hold prevents the removal of blobs until release is called: from before a Save
+// until the row of the content is written, or from before a row is read until
+// its blob is open. It must not be called again before release.
 func (s *Store) Hold() (release func()) {
 	s.rows.RLock()
 	return s.rows.RUnlock
 }
 
-// Save writes a content, unless it is there already. The caller holds the store.
+// Save writes a content unless it exists. The caller holds the store.
 func (s *Store) Save(ctx context.Context, hash string, data []byte) error {
 	lock := &s.saving[(int(hash[0])*31+int(hash[1]))%stripes]
 	lock.Lock()
@@ -89,9 +89,8 @@ func (s *Store) Load(ctx context.Context, hash string) ([]byte, error) {
 	return io.ReadAll(r)
 }
 
-// Open gives a content for reading; the caller closes it. A content that was
-// damaged gives an error at its end. The caller holds the store until Open has
-// returned.
+// Open opens a content for reading; the caller closes it. Reading a damaged
+// content fails at its end. The caller holds the store until Open returns.
 func (s *Store) Open(ctx context.Context, hash string) (io.ReadCloser, error) {
 	name := s.Name(hash)
 	r, err := s.blobs.Get(ctx, name)
@@ -101,7 +100,7 @@ func (s *Store) Open(ctx context.Context, hash string) (io.ReadCloser, error) {
 	return &checked{ReadCloser: r, name: name, want: hash, sum: sha256.New()}, nil
 }
 
-// checked compares what was read with its name.
+// checked compares the hash of what was read with the name.
 type checked struct {
 	io.ReadCloser
 	name, want string
@@ -117,11 +116,11 @@ func (c *checked) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// Named tells which of the contents with these hashes something names.
+// Named returns which of the contents with these hashes are in use.
 type Named func(ctx context.Context, hashes []string) (map[string]bool, error)
 
-// Sweep removes the blobs that nothing names. Few of them are unnamed: those
-// are found first, and asked for again while nobody can begin to rely on them.
+// Sweep removes unused blobs. It first finds candidates, of which there are few,
+// and checks these again while writers wait.
 func (s *Store) Sweep(ctx context.Context, named Named) error {
 	var batch []string
 	flush := func() error {

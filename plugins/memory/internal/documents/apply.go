@@ -12,16 +12,16 @@ import (
 	"github.com/the-edge-agent/tea/plugins/memory/internal/store"
 )
 
-// lookUp is how many documents one statement finds or removes.
+// lookUp is the maximum number of documents that one statement finds or removes.
 const lookUp = 500
 
-// Apply does all of the changes, one after the other, or none.
+// Apply applies the changes in order, all or none.
 func (d *Documents) Apply(ctx context.Context, changes ...store.Change) error {
 	return d.engine.Write(ctx, func(ctx context.Context, tx store.Tx) error { return d.ApplyIn(ctx, tx, changes...) })
 }
 
-// ApplyIn is Apply inside of a transaction that the caller has open: the
-// changes are there together with what else it writes.
+// ApplyIn is Apply inside an open transaction of the caller: the changes are
+// committed with it.
 func (d *Documents) ApplyIn(ctx context.Context, tx store.Tx, changes ...store.Change) error {
 	for _, c := range changes {
 		if err := check(c); err != nil {
@@ -43,7 +43,7 @@ func (d *Documents) ApplyIn(ctx context.Context, tx store.Tx, changes ...store.C
 	return b.write(ctx)
 }
 
-// check refuses what the databases would take differently.
+// check refuses changes that the databases would treat differently.
 func check(c store.Change) error {
 	switch {
 	case c.Kind == "" || c.ID == "" || !utf8.ValidString(c.Kind) || !utf8.ValidString(c.ID) || strings.ContainsRune(c.Kind+c.ID, 0):
@@ -58,7 +58,7 @@ func check(c store.Change) error {
 
 type name struct{ kind, id string }
 
-// written is a document as the transaction leaves it.
+// written is a document as it is at the end of the transaction.
 type written struct {
 	name
 	body    json.RawMessage // nil for one that is removed
@@ -66,8 +66,8 @@ type written struct {
 	seq     int64
 }
 
-// batch is one call of Apply inside its transaction. Changes are laid over
-// each other first, so that each document is written once.
+// batch is a call of Apply inside its transaction. Changes to the same document
+// are merged, so it is written once.
 type batch struct {
 	tx       store.Tx
 	versions map[name]int64    // in the database; absent = no such document
@@ -75,7 +75,7 @@ type batch struct {
 	order    []*written
 }
 
-// change lays one change over what is there.
+// change applies one change to the document.
 func (b *batch) change(c store.Change, next func() int64) error {
 	n := name{c.Kind, c.ID}
 	have := b.versions[n]
@@ -99,7 +99,7 @@ func (b *batch) change(c store.Change, next func() int64) error {
 	return nil
 }
 
-// readVersions finds the documents that are there.
+// readVersions reads the versions of the documents.
 func (b *batch) readVersions(ctx context.Context, changes []store.Change) error {
 	byKind := map[string][]any{}
 	for _, c := range changes {
@@ -119,7 +119,7 @@ func (b *batch) readVersions(ctx context.Context, changes []store.Change) error 
 	return nil
 }
 
-// asked notes a document and says whether it was noted before.
+// asked adds a document and reports whether it was added before.
 func (b *batch) asked(n name) bool {
 	_, there := b.versions[n]
 	b.versions[n] = 0
@@ -134,7 +134,7 @@ func (b *batch) readSome(ctx context.Context, kind string, ids []any) error {
 	return store.Scan(rows, err, func() { b.versions[n] = version }, &n.id, &version)
 }
 
-// write brings the outcome to the database.
+// write writes the documents to the database.
 func (b *batch) write(ctx context.Context) error {
 	gone := map[string][]any{}
 	var added [][]any
@@ -182,9 +182,8 @@ func (d *Documents) next() int64 {
 	return d.seq
 }
 
-// readSeq learns at the first write which numbers are taken. The table's
-// numbers only order documents, so one that was taken by a removed document
-// may be given again.
+// readSeq reads the last number at the first write. The numbers only order
+// documents, so the number of a removed document can be used again.
 func (d *Documents) readSeq(ctx context.Context) error {
 	d.mu.Lock()
 	known := d.seq > 0

@@ -13,10 +13,10 @@ import (
 
 const defaultLimit = 1000
 
-// idField names a document's id in conditions and orders.
+// idField is the name of a document's id in conditions and orders.
 const idField = "id"
 
-// fieldPath is what a condition may name; it is written into the statement.
+// fieldPath matches the fields of conditions, which become part of the statement.
 var fieldPath = sync.OnceValue(func() *regexp.Regexp {
 	return regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*(\.[A-Za-z_][A-Za-z0-9_]*)*$`)
 })
@@ -29,7 +29,7 @@ type field struct {
 	value string // text; in SQLite a number where it is one
 }
 
-// types are the names that a dialect gives to the types of JSON.
+// types are the names of JSON types in a dialect.
 type types struct {
 	null, text, boolean string // boolean is "" where true and false are types
 	whole, broken       string // lists of numbers' types
@@ -58,13 +58,13 @@ func fieldOf(dialect store.Dialect, path string) (field, error) {
 	return field{types: typesOf(dialect), kind: "json_type(body, '$." + path + "')", value: extract + "(body, '$." + path + "')"}, nil
 }
 
-// clause is a condition in SQL and what is bound to it.
+// clause is a condition in SQL and its parameters.
 type clause struct {
 	sql  string
 	args []any
 }
 
-// where is the WHERE clause of a query.
+// where returns the WHERE clause of a query.
 func where(dialect store.Dialect, query store.DocumentQuery) (clause, error) {
 	all := clause{sql: "kind = ?", args: []any{query.Kind}}
 	for _, c := range query.Where {
@@ -99,31 +99,31 @@ func condition(dialect store.Dialect, c store.Condition) (clause, error) {
 	case store.Prefix:
 		prefix, ok := c.Value.(string)
 		if !ok {
-			return clause{}, tea.Errorf(tea.ValidationError, "%s: a prefix is a text, not %T", c.Field, c.Value)
+			return clause{}, tea.Errorf(tea.ValidationError, "%s: a prefix is a string, not %T", c.Field, c.Value)
 		}
 		return clause{"(" + f.kind + " = " + f.text + " AND substr(" + f.value + ", 1, length(?)) = ?)", []any{prefix, prefix}}, nil
 	}
 	return clause{}, tea.Errorf(tea.ValidationError, "unknown comparison %q", c.Op)
 }
 
-// idCondition compares the id, which is a column and a text.
+// idCondition compares the id, which is a string in its own column.
 func idCondition(c store.Condition) (clause, error) {
 	if c.Op == store.In {
 		list, ok := c.Value.([]any)
 		if texts := textsOf(list); ok && len(texts) == len(list) {
 			return in(idField, texts), nil
 		}
-		return clause{}, tea.Errorf(tea.ValidationError, "an id is in a list of texts, not in %v", c.Value)
+		return clause{}, tea.Errorf(tea.ValidationError, "an id is in a list of strings, not in %v", c.Value)
 	}
 	id, ok := c.Value.(string)
 	if !ok {
-		return clause{}, tea.Errorf(tea.ValidationError, "an id is a text, not %T", c.Value)
+		return clause{}, tea.Errorf(tea.ValidationError, "an id is a string, not %T", c.Value)
 	}
 	switch c.Op {
 	case store.Eq, store.Ne, store.Lt, store.Le, store.Gt, store.Ge:
 		return clause{idField + " " + string(c.Op) + " ?", []any{id}}, nil
 	case store.Prefix:
-		// The bounds let the database look at these ids only.
+		// The bounds limit the database to these ids.
 		begins := clause{"(id >= ? AND substr(id, 1, length(?)) = ?", []any{id, id, id}}
 		if end := behind(id); end != "" {
 			begins.sql += " AND id < ?"
@@ -135,7 +135,7 @@ func idCondition(c store.Condition) (clause, error) {
 	return clause{}, tea.Errorf(tea.ValidationError, "unknown comparison %q", c.Op)
 }
 
-// behind is the first text after all that begin with prefix, "" for none.
+// behind returns the first string after all that begin with prefix, "" = none.
 func behind(prefix string) string {
 	for prefix != "" {
 		last, size := utf8.DecodeLastRuneInString(prefix)
@@ -151,7 +151,7 @@ func behind(prefix string) string {
 	return ""
 }
 
-// anyOf is true for each of the values of a list.
+// anyOf matches each of the values of a list.
 func (f field) anyOf(value any) (clause, error) {
 	list, ok := value.([]any)
 	if !ok {
@@ -208,7 +208,7 @@ func (f field) equal(value any) (clause, error) {
 	return f.ordered("=", value)
 }
 
-// ordered compares with what has an order: a number or a text.
+// ordered compares with a number or a string.
 func (f field) ordered(op string, value any) (clause, error) {
 	switch v := value.(type) {
 	case string:
@@ -216,7 +216,7 @@ func (f field) ordered(op string, value any) (clause, error) {
 	case int:
 		return f.ordered(op, int64(v))
 	case int64:
-		// Whole numbers are compared as such: a float has 53 bits only.
+		// Integers are compared as integers: a float has only 53 bits.
 		sql := "((" + f.kind + " IN (" + f.whole + ") AND " + f.fold(f.value, "HUGEINT") + " " + op + " CAST(? AS BIGINT))" +
 			" OR (" + f.kind + " IN (" + f.broken + ") AND " + f.fold(f.value, "DOUBLE") + " " + op + " CAST(? AS BIGINT)))"
 		return clause{sql, []any{v, v}}, nil

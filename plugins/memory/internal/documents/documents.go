@@ -9,8 +9,8 @@ import (
 	"github.com/the-edge-agent/tea/plugins/memory/internal/store"
 )
 
-// Documents is a MetadataStore in a database, of which there is one for each
-// engine. It is safe for concurrent use.
+// Documents is a MetadataStore in a database. There is one for each engine. It
+// is safe for concurrent use.
 type Documents struct {
 	engine store.QueryEngine
 
@@ -20,12 +20,12 @@ type Documents struct {
 
 var _ store.MetadataStore = (*Documents)(nil)
 
-// New makes the store. The engine belongs to the caller.
+// New creates the store. The caller closes the engine.
 func New(engine store.QueryEngine) *Documents { return &Documents{engine: engine} }
 
 const columns = "kind, id, body, version, seq"
 
-// Get gives the document, or an error that wraps store.ErrNotFound.
+// Get returns the document, or an error that wraps store.ErrNotFound.
 func (d *Documents) Get(ctx context.Context, kind, id string) (store.Document, error) {
 	found, err := scan(d.engine.Query(ctx, "SELECT "+columns+" FROM documents WHERE kind = ? AND id = ?", kind, id))
 	if err != nil {
@@ -37,7 +37,7 @@ func (d *Documents) Get(ctx context.Context, kind, id string) (store.Document, e
 	return found[0], nil
 }
 
-// Query gives documents of one kind.
+// Query returns documents of one kind.
 func (d *Documents) Query(ctx context.Context, query store.DocumentQuery) ([]store.Document, error) {
 	wanted, err := where(d.engine.Dialect(), query)
 	if err != nil {
@@ -58,7 +58,7 @@ func (d *Documents) Query(ctx context.Context, query store.DocumentQuery) ([]sto
 	return found, nil
 }
 
-// Count gives how many documents the query finds without its limit.
+// Count returns the number of documents that the query selects without its limit.
 func (d *Documents) Count(ctx context.Context, query store.DocumentQuery) (int, error) {
 	wanted, err := where(d.engine.Dialect(), query)
 	if err != nil {

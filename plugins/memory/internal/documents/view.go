@@ -6,20 +6,20 @@ import (
 	"github.com/the-edge-agent/tea/plugins/memory/internal/store"
 )
 
-// Shown is a column of a View: a field of the documents of a kind under a name.
+// Shown is a column of a View: a field of the documents of a kind.
 type Shown struct {
 	Name string
-	// Field is that of the body; "" is the document's id.
+	// Field is a field of the body; "" is the document's id.
 	Field string
 	As    Kind
-	// Is is the SQL of another value, which stands on fields by Field.
+	// Is is the SQL of another value, which uses fields by Field.
 	Is string
 }
 
-// Kind is what a field is shown as.
+// Kind is the type of a column.
 type Kind int
 
-// The kinds of fields.
+// The kinds of columns.
 const (
 	Text Kind = iota
 	Number
@@ -28,7 +28,7 @@ const (
 	Object
 )
 
-// View is a table of the documents of a kind for queries from outside.
+// View is a table of the documents of a kind for queries of workflows.
 func View(dialect store.Dialect, name, kind string, shown []Shown) store.View {
 	v := store.View{Name: name}
 	list := make([]string, len(shown))
@@ -72,8 +72,8 @@ func (s Shown) sql(dialect store.Dialect) string {
 	}
 }
 
-// Field is the SQL of a field of the body: its text, in SQLite a number where
-// it is one.
+// Field returns the SQL of a field of the body: its text, or in SQLite its
+// number.
 func Field(dialect store.Dialect, name string) string {
 	if dialect == store.DuckDB {
 		return "json_extract_string(body, '$." + name + "')"

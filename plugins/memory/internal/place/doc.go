@@ -1,3 +1,3 @@
-// Package place says where a path that a workflow gives leads: to a file of a
-// session, or to one of none. It is the check of such paths; start with [Of].
+// Package place checks the paths of files in workflows and resolves them to a
+// file with or without a session. Start with [Of].
 package place

@@ -10,23 +10,22 @@ import (
 const (
 	// Sessions begins the paths of the files of sessions.
 	Sessions = "sessions/"
-	// Archive begins the paths of archived files: their path before is what
-	// follows.
+	// Archive begins the paths of archived files, before their original path.
 	Archive = "archive/"
 )
 
-// Place is where a path leads.
+// Place is a resolved path.
 type Place struct {
-	// Session is the one that the path is in, "" for none.
+	// Session is the session of the path, "" = none.
 	Session string
-	// Path is that within the session, or the whole one.
+	// Path is the path within the session, or the full path.
 	Path string
-	// Archived says that the path is that of an archived session's file.
+	// Archived reports whether the path is in the archive.
 	Archived bool
 }
 
-// Of checks a path; see [confine.Clean]. A file of a session is named by the
-// session and its path in it, or by its whole path.
+// Of checks a path; see [confine.Clean]. A file of a session has a session and a
+// path within it, or a full path.
 func Of(path, session string) (Place, error) {
 	clean, err := confine.Clean(path)
 	if err != nil {
@@ -51,7 +50,7 @@ func Of(path, session string) (Place, error) {
 	return Place{Session: id, Path: rest, Archived: archived}, nil
 }
 
-// Whole is the path for a reader, who finds the file wherever it is.
+// Whole returns the full path for reading.
 func (p Place) Whole() string {
 	if p.Session == "" {
 		return p.Path

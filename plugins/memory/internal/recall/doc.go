@@ -1,5 +1,5 @@
-// Package recall finds entries of the long-term memory and files by likeness:
-// their vectors lie in a collection of a [store.VectorIndex], each with the hash
-// of the content that it was made of. [Recall.Backfill] makes what is missing,
-// and [Recall.Search] gives nothing that has changed since. Start with [New].
+// Package recall finds entries of the long-term memory and files by similarity.
+// Their vectors are in a collection of a [store.VectorIndex], each with the hash
+// of its content. [Recall.Backfill] creates missing vectors, and [Recall.Search]
+// leaves out documents that have changed since. Start with [New].
 package recall

@@ -19,26 +19,26 @@ import (
 	"github.com/the-edge-agent/tea/plugins/memory/internal/tokens"
 )
 
-// Where a document comes from.
+// The sources of documents.
 const (
 	LTM  = "ltm"
 	File = "file"
 )
 
 const (
-	// pageSize is how many entries are read at a time.
+	// pageSize is the number of entries that are read at a time.
 	pageSize = 500
-	// pageBytes bounds what of them is in memory.
+	// pageBytes bounds their size.
 	pageBytes = 16 << 20
-	// maxName is how long the id of a vector may be.
+	// maxName is the maximum length of a vector's id.
 	maxName = 4096
-	// embedTokens is what of a text a vector is made of.
+	// embedTokens is how much of a text is embedded.
 	embedTokens = 8000
-	// excerptTokens is what of it a result shows.
+	// excerptTokens is how much of it a result shows.
 	excerptTokens = 200
 )
 
-// The members of a vector's metadata that are not the document's own.
+// The members of a vector's metadata that are not the document's.
 const (
 	sourceField = "_source"
 	keyField    = "_key"
@@ -47,7 +47,7 @@ const (
 	modelField  = "_model"
 )
 
-// Files are where the files are; [file.Files] is one.
+// Files has the files; see [file.Files].
 type Files interface {
 	All(ctx context.Context, q file.Query) iter.Seq2[file.File, error]
 	Stat(ctx context.Context, path string) (file.File, error)
@@ -58,9 +58,9 @@ type Files interface {
 type Document struct {
 	// Source is LTM or File, Key the key or the path.
 	Source, Key string
-	// Namespace is that of an entry.
+	// Namespace is the namespace of an entry.
 	Namespace string
-	// Hash is that of the content.
+	// Hash is the hash of the content.
 	Hash string
 	// Metadata is an object, or nil.
 	Metadata map[string]any
@@ -68,10 +68,10 @@ type Document struct {
 	value json.RawMessage // of an entry
 }
 
-// ID names the document's vector in a collection.
+// ID returns the id of the document's vector in a collection.
 func (d Document) ID() string {
 	id := d.Source + ":" + d.Key
-	if d.Namespace != "" { // its length in front keeps it apart from the key
+	if d.Namespace != "" { // the length separates it from the key
 		id = fmt.Sprintf("%s@%d:%s:%s", d.Source, len(d.Namespace), d.Namespace, d.Key)
 	}
 	if len(id) <= maxName {
@@ -84,7 +84,7 @@ func (d Document) ID() string {
 	return d.Source + "#" + hex.EncodeToString(sum[:])
 }
 
-// item is the document's vector.
+// item returns the document's vector.
 func (d Document) item(text string, embedding []float32, model string) store.VectorItem {
 	metadata := maps.Clone(d.Metadata)
 	if metadata == nil {
@@ -98,8 +98,8 @@ func (d Document) item(text string, embedding []float32, model string) store.Vec
 	return store.VectorItem{ID: d.ID(), Text: excerpt, Embedding: embedding, Metadata: metadata}
 }
 
-// of says whether a vector was made of the document as it is now, by the
-// model, if one is given.
+// of reports whether a vector is of the document's current content, and by the
+// model if one is given.
 func (d Document) of(item store.VectorItem, model string) bool {
 	return item.Metadata[hashField] == d.Hash && (model == "" || item.Metadata[modelField] == model)
 }
@@ -115,7 +115,7 @@ func Documented(item store.VectorItem) (d Document, ok bool) {
 	return d, (source == LTM || source == File) && key != "" && hash != ""
 }
 
-// own are the members of a vector's metadata that are the document's.
+// own returns the members of a vector's metadata that are the document's.
 func own(metadata map[string]any) map[string]any {
 	rest := maps.Clone(metadata)
 	for _, name := range []string{sourceField, keyField, spaceField, hashField, modelField} {
@@ -149,7 +149,7 @@ func object(raw json.RawMessage) (map[string]any, error) {
 	return o, nil
 }
 
-// find gives a document as it is now, or an error that wraps store.ErrNotFound.
+// find returns the current document, or an error that wraps store.ErrNotFound.
 func (r *Recall) find(ctx context.Context, source, namespace, key string) (Document, error) {
 	if source == File {
 		if r.o.Files == nil {
@@ -171,8 +171,7 @@ func (r *Recall) find(ctx context.Context, source, namespace, key string) (Docum
 	return entryDocument(e)
 }
 
-// text is what the document says, with its name in front, which often tells
-// what a short value is about.
+// text returns the text of the document.
 func (r *Recall) text(ctx context.Context, d Document) (string, error) {
 	var text string
 	switch d.Source {
@@ -194,8 +193,8 @@ func (r *Recall) text(ctx context.Context, d Document) (string, error) {
 	return text, nil
 }
 
-// documents gives the entries of a namespace whose keys begin with prefix, and
-// with those of the default one the text files whose paths do.
+// documents returns the entries of a namespace whose keys begin with prefix, and
+// for the default namespace also the text files whose paths do.
 func (r *Recall) documents(ctx context.Context, namespace, prefix string) iter.Seq2[Document, error] {
 	return func(yield func(Document, error) bool) {
 		for after := ""; ; {
@@ -232,8 +231,8 @@ func (r *Recall) documents(ctx context.Context, namespace, prefix string) iter.S
 	}
 }
 
-// Text is what a JSON value says: a text as it is, and of other values a line
-// for each leaf, with the names that lead to it.
+// Text returns the text of a JSON value: a string as it is, and for other values
+// a line for each leaf, with its path.
 func Text(raw json.RawMessage) (string, error) {
 	v, err := value.Decode(raw)
 	if err != nil {

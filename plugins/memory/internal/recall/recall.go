@@ -13,8 +13,8 @@ import (
 	"github.com/the-edge-agent/tea/plugins/memory/internal/tokens"
 )
 
-// Options configure a Recall. LTM and Vectors are needed; what they name
-// belongs to the caller.
+// Options configure a Recall. LTM and Vectors are needed. The caller closes
+// them.
 type Options struct {
 	LTM     store.LongTermMemory
 	Vectors store.VectorIndex
@@ -24,36 +24,37 @@ type Options struct {
 // Recall keeps vectors of documents. It is safe for concurrent use.
 type Recall struct{ o Options }
 
-// New makes a Recall.
+// New creates a Recall.
 func New(o Options) *Recall { return &Recall{o: o} }
 
-// Embed makes one vector for each text and says by which model.
+// Embed returns one vector for each text, and the model.
 type Embed func(ctx context.Context, texts []string) (vectors [][]float32, model string, err error)
 
-// Backfill asks for the vectors that are missing.
+// Backfill selects the documents whose missing vectors are created.
 type Backfill struct {
 	Collection string
-	// Namespace is that of the entries. Files belong to the default one.
+	// Namespace is the namespace of the entries. Files belong to the default one.
 	Namespace string
-	// Prefix is what keys and paths begin with.
+	// Prefix is the prefix of keys and paths.
 	Prefix string
-	// Model is the wanted one; vectors of another one are made anew. "" = any.
+	// Model is the model; vectors of other models are replaced. "" = any.
 	Model string
-	// BatchSize is how many texts are embedded at a time, Limit how many in
-	// all; both at least 1.
+	// BatchSize is the number of texts in one call of Embed, Limit the total
+	// number; both at least 1.
 	BatchSize, Limit int
 	Embed            Embed
-	// Failed is told which document cannot be embedded.
+	// Failed is called for each document that cannot be embedded.
 	Failed func(d Document, err error)
-	// Progress is told after each batch.
+	// Progress is called after each batch.
 	Progress func(Filled)
 }
 
-// Filled says what a Backfill has done. Remaining are those beyond its limit.
+// Filled is the result of a Backfill. Remaining counts documents beyond the
+// limit.
 type Filled struct{ Embedded, Skipped, Failed, Remaining int }
 
-// Backfill makes the vectors that are missing, batch by batch: what was made
-// when it ends early stays, and the next one goes on from there.
+// Backfill creates the missing vectors batch by batch. If it ends early, the
+// next call continues with what is missing.
 func (r *Recall) Backfill(ctx context.Context, b Backfill) (Filled, error) {
 	f := &fill{Backfill: b, recall: r}
 	var page []Document
@@ -75,7 +76,7 @@ func (r *Recall) Backfill(ctx context.Context, b Backfill) (Filled, error) {
 	return f.done, f.flush(ctx)
 }
 
-// fill is a Backfill at work.
+// fill is a running Backfill.
 type fill struct {
 	Backfill
 	recall *Recall
@@ -89,7 +90,7 @@ type waiting struct {
 	text string
 }
 
-// page looks which of these documents have no vector.
+// page adds the documents of a page that have no vector to the batch.
 func (f *fill) page(ctx context.Context, page []Document) error {
 	missing, err := f.missing(ctx, page)
 	if err != nil {
@@ -103,7 +104,7 @@ func (f *fill) page(ctx context.Context, page []Document) error {
 		text, err := f.recall.text(ctx, d)
 		switch {
 		case gone(err):
-			continue // removed meanwhile
+			continue // removed in between
 		case err != nil:
 			f.fail(d, err)
 			continue
@@ -121,8 +122,8 @@ func (f *fill) page(ctx context.Context, page []Document) error {
 	return nil
 }
 
-// missing are the documents without a vector. Where only the metadata have
-// changed the vector gets them.
+// missing returns the documents without a vector. If only the metadata has
+// changed, it updates the vector.
 func (f *fill) missing(ctx context.Context, page []Document) (missing []Document, err error) {
 	ids := make([]string, len(page))
 	for i, d := range page {
@@ -159,10 +160,10 @@ func (f *fill) fail(d Document, err error) {
 	}
 }
 
-// manyRefused in a row are not because of the texts.
+// manyRefused texts in a row mean that the cause is not the texts.
 const manyRefused = 32
 
-// flush embeds the batch. If a text of it is refused they are tried one by one.
+// flush embeds the batch. If a text is refused, the texts are tried one by one.
 func (f *fill) flush(ctx context.Context) error {
 	batch := f.batch
 	if f.batch = nil; len(batch) == 0 {
@@ -187,7 +188,7 @@ func (f *fill) flush(ctx context.Context) error {
 	return nil
 }
 
-// refusal is an error of Embed that is about its texts.
+// refusal is an error of Embed that its texts cause.
 type refusal struct{ error }
 
 func (r refusal) Unwrap() error { return r.error }
@@ -227,7 +228,7 @@ func (f *fill) embed(ctx context.Context, batch []waiting) error {
 	return nil
 }
 
-// One makes the vector of one entry of the long-term memory and gives it.
+// One creates and returns the vector of one entry of the long-term memory.
 func (r *Recall) One(ctx context.Context, collection, namespace, key string, embed Embed) (vector []float32, model string, err error) {
 	d, err := r.find(ctx, LTM, namespace, key)
 	if err != nil {
@@ -248,23 +249,24 @@ func (r *Recall) One(ctx context.Context, collection, namespace, key string, emb
 	return vectors[0], model, r.o.Vectors.Store(ctx, collection, d.item(text, vectors[0], model))
 }
 
-// Hit is a vector that is near. Source is "" for one that stands for no
-// document, as those of vector.store.
+// Hit is a similar vector. Source is "" for a vector without a document, such as
+// those of vector.store.
 type Hit struct {
 	store.VectorHit
 	Source, Key string
 }
 
-// Search gives the nearest vectors. Those of documents that are gone, have
-// changed, or do not fit the filter any more are left out.
+// Search returns the nearest vectors, without those of documents that were
+// removed, have changed, or no longer fit the filter.
 func (r *Recall) Search(ctx context.Context, collection string, query store.VectorQuery) ([]Hit, error) {
 	return r.search(ctx, collection, query, nil)
 }
 
-// search is Search for the documents that are accepted; nil = for all vectors.
+// search is Search for the documents that accept returns true for; nil = for all
+// vectors.
 func (r *Recall) search(ctx context.Context, collection string, query store.VectorQuery, accept func(Document) bool) ([]Hit, error) {
 	wanted := query.K
-	checked := map[string]bool{} // what was looked at, and whether it counts
+	checked := map[string]bool{} // by id, whether the hit counts
 	for {
 		found, err := r.o.Vectors.Search(ctx, collection, query)
 		if err != nil {
@@ -301,8 +303,8 @@ func (r *Recall) search(ctx context.Context, collection string, query store.Vect
 	}
 }
 
-// counts says whether a vector tells what its document says now. The vector of
-// a document that is gone goes, too.
+// counts reports whether a vector is of its document's current content. It
+// removes the vector of a document that no longer exists.
 func (r *Recall) counts(ctx context.Context, collection string, hit store.VectorHit, wanted filter.Filter) (bool, error) {
 	d, ok := Documented(hit.VectorItem)
 	if !ok {

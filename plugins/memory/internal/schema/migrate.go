@@ -17,9 +17,9 @@ import (
 //go:embed duckdb/*.sql sqlite/*.sql
 var files embed.FS
 
-// Migrate applies the versions that the database does not have yet, each in a
-// transaction of its own. A database of a newer version is refused with a
-// dependency_missing error and left as it is.
+// Migrate applies the versions that the database does not have, each in a
+// separate transaction. A database of a newer version is refused with a
+// dependency_missing error and not changed.
 func Migrate(ctx context.Context, conn *sql.Conn, dialect store.Dialect) error {
 	if _, err := conn.ExecContext(ctx, "CREATE TABLE IF NOT EXISTS tea_schema (version INTEGER NOT NULL)"); err != nil {
 		return fmt.Errorf("read the schema's version: %w", err)
@@ -74,7 +74,7 @@ func apply(ctx context.Context, conn *sql.Conn, file string) error {
 	number, _, _ := strings.Cut(strings.TrimPrefix(file[strings.IndexByte(file, '/'):], "/"), "_")
 	version, err := strconv.Atoi(number)
 	if err != nil {
-		return fmt.Errorf("the file's name has no number: %w", err)
+		return fmt.Errorf("the name of the file has no number: %w", err)
 	}
 	tx, err := conn.BeginTx(ctx, nil)
 	if err != nil {

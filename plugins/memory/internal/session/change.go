@@ -24,19 +24,19 @@ const (
 
 // Draft is a session to be created.
 type Draft struct {
-	// ID is its name; "" makes one.
+	// ID is the name; "" = a new one.
 	ID, UserID string
-	// TTL is how long it lives; 0 = for ever.
+	// TTL is the time to expiry; 0 = never.
 	TTL time.Duration
 	// Metadata is a JSON object, or nil for none.
 	Metadata json.RawMessage
-	// Key stays the same when a call is repeated: the repetition gives the
-	// session that the first one has made. "" = the call is never repeated.
+	// Key is the idempotency key: a repeated call returns the session of the
+	// first one. "" = the call is never repeated.
 	Key string
 }
 
-// Create makes an active session. An ID that is taken is a validation_error,
-// unless by the call with the same Key.
+// Create creates an active session. An ID that exists is a validation_error,
+// unless the session was created with the same Key.
 func (s *Sessions) Create(ctx context.Context, d Draft) (Session, error) {
 	if d.ID == "" {
 		d.ID = newID(d.Key)
@@ -65,7 +65,7 @@ func (s *Sessions) Create(ctx context.Context, d Draft) (Session, error) {
 	return made, err
 }
 
-// newID names a session: the same for the same key.
+// newID returns the name of a new session, the same for the same key.
 func newID(key string) string {
 	if key == "" {
 		return strings.ToLower(rand.Text())
@@ -74,8 +74,7 @@ func newID(key string) string {
 	return strings.ToLower(base32.StdEncoding.EncodeToString(sum[:])[:idLength])
 }
 
-// checked refuses what cannot be stored and gives the metadata in its
-// canonical form.
+// checked checks a draft and returns its metadata in canonical form.
 func checked(d Draft) (json.RawMessage, error) {
 	if err := checkID(d.ID); err != nil {
 		return nil, err
@@ -99,7 +98,7 @@ func checked(d Draft) (json.RawMessage, error) {
 	return value.Encode(v)
 }
 
-// live gives a session its time from now on.
+// live sets the expiry of a session from now on.
 func (s *Session) live(ttl time.Duration, now time.Time) {
 	s.TTL, s.ExpiresAt = ttl, time.Time{}
 	if ttl > 0 {
@@ -107,13 +106,13 @@ func (s *Session) live(ttl time.Duration, now time.Time) {
 	}
 }
 
-// End archives a session because it has ended. One that is archived stays as
-// it is; changed says whether this call did it.
+// End archives a session because it has ended. An archived session stays as it
+// is; changed reports whether this call archived it.
 func (s *Sessions) End(ctx context.Context, id string) (ended Session, changed bool, err error) {
 	return s.Archive(ctx, id, Ended)
 }
 
-// Archive takes a session and its files out of sight; see End.
+// Archive hides a session and its files; see End.
 func (s *Sessions) Archive(ctx context.Context, id, reason string) (archived Session, changed bool, err error) {
 	if reason == "" || len(reason) > maxReason {
 		return Session{}, false, tea.Errorf(tea.ValidationError, "the reason has 1 to %d bytes, not %d", maxReason, len(reason))
@@ -132,8 +131,8 @@ func (s *Session) archive(reason string, now time.Time) {
 	}
 }
 
-// Restore makes an archived session and its files active again. It lives as
-// long as a new one, or for another ttl. An active one stays as it is.
+// Restore makes an archived session and its files active again, with the TTL of
+// its creation or another one. An active session stays as it is.
 func (s *Sessions) Restore(ctx context.Context, id string, ttl *time.Duration) (restored Session, changed bool, err error) {
 	return s.change(ctx, id, func(have *Session, now time.Time) {
 		if have.expired(now) {
@@ -150,7 +149,7 @@ func (s *Sessions) Restore(ctx context.Context, id string, ttl *time.Duration) (
 	})
 }
 
-// change lets fn change a session and writes what came of it, with its files.
+// change lets fn change a session, and writes the session and its files.
 func (s *Sessions) change(ctx context.Context, id string, fn func(have *Session, now time.Time)) (Session, bool, error) {
 	lock := s.lock(id)
 	lock.Lock()
@@ -186,11 +185,11 @@ func (s *Sessions) change(ctx context.Context, id string, fn func(have *Session,
 	return after, true, nil
 }
 
-// Write runs fn while the session is active and stays so; fn gets the prefix of
-// the session's files and may write below it. An archived session is a
-// validation_error.
+// Write runs fn while the session is active and cannot be archived; fn gets the
+// prefix of the session's files and can write below it. An archived session is
+// a validation_error.
 func (s *Sessions) Write(ctx context.Context, id string, fn func(prefix string) error) error {
-	if _, err := s.Get(ctx, id); err != nil { // it archives what has expired
+	if _, err := s.Get(ctx, id); err != nil { // which archives expired sessions
 		return err
 	}
 	lock := s.lock(id)
@@ -207,7 +206,7 @@ func (s *Sessions) Write(ctx context.Context, id string, fn func(prefix string) 
 }
 
 // Read runs fn while the session does not change; fn gets the prefix of its
-// files, wherever they are.
+// files, archived or not.
 func (s *Sessions) Read(ctx context.Context, id string, fn func(prefix string) error) error {
 	if _, err := s.Get(ctx, id); err != nil {
 		return err

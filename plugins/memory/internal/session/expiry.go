@@ -14,9 +14,9 @@ import (
 )
 
 // deadline is the next instant at which an active session expires, or an
-// earlier one. It saves asking the database.
+// earlier one. It saves a query.
 type deadline struct {
-	settling sync.Mutex // one goroutine does what is due; the others wait
+	settling sync.Mutex // one goroutine archives; the others wait
 
 	mu      sync.Mutex // guards what follows
 	known   bool
@@ -30,7 +30,7 @@ func (d *deadline) passed(now time.Time) bool {
 	return !d.known || (!d.next.IsZero() && !d.next.After(now))
 }
 
-// begin says that the database is about to be asked.
+// begin is called before the database is queried.
 func (d *deadline) begin() (again bool) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -38,23 +38,23 @@ func (d *deadline) begin() (again bool) {
 	return d.known
 }
 
-// end takes what the database has answered.
+// end sets the result of the query.
 func (d *deadline) end(next time.Time) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.known, d.next = true, earlier(next, d.lowered)
 }
 
-// lower notes that something expires at an instant; zero = never. It comes
-// after the write, whatever became of that: one that came before could be
-// overtaken by a question that does not see the write yet.
+// lower adds a time of expiry; zero = never. It is called after the write, even
+// if that failed: before the write, a query that does not see it could undo the
+// call.
 func (d *deadline) lower(at time.Time) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.next, d.lowered = earlier(d.next, at), earlier(d.lowered, at)
 }
 
-// earlier is the first of two instants; zero = never.
+// earlier returns the first of two times; zero = never.
 func earlier(a, b time.Time) time.Time {
 	if a.IsZero() || (!b.IsZero() && b.Before(a)) {
 		return b
@@ -62,12 +62,12 @@ func earlier(a, b time.Time) time.Time {
 	return a
 }
 
-// Sweep archives the sessions that have expired and says how many.
+// Sweep archives the sessions that have expired and returns their number.
 func (s *Sessions) Sweep(ctx context.Context) (int, error) { return s.settle(ctx, s.o.Clock.Now()) }
 
-// settle archives what has expired by now. At its first time it also brings
-// back what a clock that was ahead has archived: the clock of a process only
-// goes on, but the next process may start with an earlier one.
+// settle archives what has expired by now. Its first call also restores what a
+// clock that was ahead archived: the clock of a process never goes back, but the
+// next process can start with an earlier one.
 func (s *Sessions) settle(ctx context.Context, now time.Time) (archived int, err error) {
 	if s.o.ReadOnly || !s.due.passed(now) {
 		return 0, nil
@@ -147,12 +147,12 @@ func (s *Session) revive(now time.Time) {
 	}
 }
 
-// atOnce is how many sessions are changed at the same time: they share the
-// commits, which is what many that have expired together wait for.
+// atOnce is the number of sessions that are changed concurrently, which share
+// commits.
 const atOnce = 32
 
-// each changes the sessions for which conditions hold, and says how many it
-// has changed.
+// each changes the sessions that fit the conditions, and returns how many were
+// changed.
 func (s *Sessions) each(ctx context.Context, conditions []store.Condition, fn func(have *Session, now time.Time)) (changed int, err error) {
 	var count atomic.Int64
 	after := ""

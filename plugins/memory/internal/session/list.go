@@ -11,17 +11,17 @@ import (
 )
 
 const (
-	// pageSize is how many documents are read at a time.
+	// pageSize is the number of documents that are read at a time.
 	pageSize = 200
-	// maxPage is the same where few of them fit: a database goes through all of
-	// them for each page.
+	// maxPage is the same if few of them fit: a database scans all of them for
+	// each page.
 	maxPage = 10_000
-	// maxActive bounds what Active gives.
+	// maxActive bounds the result of Active.
 	maxActive = 1000
 )
 
-// Get gives a session. One that has expired is archived first. An unknown id
-// is a not_found error.
+// Get returns a session. It first archives a session that has expired. An
+// unknown id is a not_found error.
 func (s *Sessions) Get(ctx context.Context, id string) (Session, error) {
 	if _, err := s.settle(ctx, s.o.Clock.Now()); err != nil {
 		return Session{}, err
@@ -36,16 +36,16 @@ func (s *Sessions) Get(ctx context.Context, id string) (Session, error) {
 
 // Query selects sessions. Zero fields select all.
 type Query struct {
-	// UserID restricts to those of a user; nil = of all.
+	// UserID selects the sessions of a user; nil = all users.
 	UserID *string
 	Status Status
 	Reason string
-	// Metadata restricts to sessions whose metadata fits it.
+	// Metadata selects sessions by their metadata.
 	Metadata filter.Filter
 	// From is the first instant, To the one after the last.
 	CreatedFrom, CreatedTo time.Time
 	UpdatedFrom, UpdatedTo time.Time
-	// After is what the page before gave to go on.
+	// After is the cursor of the previous page.
 	After string
 	Limit int
 }
@@ -77,9 +77,9 @@ func (q Query) conditions() (all []store.Condition) {
 	return all
 }
 
-// List gives sessions, those created last first, and what to go on after; ""
-// at the end. What has expired is archived first. A session that is created
-// meanwhile moves no page.
+// List returns sessions, the newest first, and the cursor of the next page; "" =
+// there is none. It first archives expired sessions. Pages do not shift when
+// sessions are created.
 func (s *Sessions) List(ctx context.Context, q Query) (found []Session, next string, err error) {
 	if _, err := s.settle(ctx, s.o.Clock.Now()); err != nil {
 		return nil, "", err
@@ -121,14 +121,14 @@ func (s *Sessions) List(ctx context.Context, q Query) (found []Session, next str
 	}
 }
 
-// Active gives the active sessions of a user, those created last first.
+// Active returns the active sessions of a user, the newest first.
 func (s *Sessions) Active(ctx context.Context, userID string) ([]Session, error) {
 	found, _, err := s.List(ctx, Query{UserID: &userID, Status: Active, Limit: maxActive})
 	return found, err
 }
 
-// Archived says which of these sessions are archived. Others are active, or
-// there is no such session.
+// Archived returns which of these sessions are archived. Others are active or do
+// not exist.
 func (s *Sessions) Archived(ctx context.Context, ids []string) (map[string]bool, error) {
 	if _, err := s.settle(ctx, s.o.Clock.Now()); err != nil {
 		return nil, err

@@ -22,7 +22,7 @@ import (
 // Kind is that of the documents.
 const Kind = "session"
 
-// Status says whether a session takes part in anything.
+// Status is the status of a session.
 type Status string
 
 // The states of a session.
@@ -31,7 +31,7 @@ const (
 	Archived Status = "archived"
 )
 
-// Why a session is archived. Other words are allowed.
+// The reasons of archiving. Other words are allowed.
 const (
 	Ended   = "ended"
 	Expired = "expired"
@@ -53,12 +53,12 @@ type Options struct {
 	ReadOnly bool
 }
 
-// Sessions are those of a memory, of which there is one for each database. It
-// is safe for concurrent use.
+// Sessions are the sessions of a memory. There is one for each database. It is
+// safe for concurrent use.
 type Sessions struct {
 	o    Options
 	seed maphash.Seed
-	// files is held, by session, for reading while its files are written and
+	// files is locked, by session, for reading while its files are written and
 	// for writing while the session changes.
 	files [stripes]sync.RWMutex
 	due   deadline
@@ -67,25 +67,25 @@ type Sessions struct {
 	expiring atomic.Pointer[map[string]time.Time]
 }
 
-// New makes Sessions. What the options name belongs to the caller.
+// New creates Sessions. The caller closes what the options name.
 func New(o Options) *Sessions { return &Sessions{o: o, seed: maphash.MakeSeed()} }
 
 func (s *Sessions) lock(id string) *sync.RWMutex {
 	return &s.files[maphash.String(s.seed, id)%stripes]
 }
 
-// Session is a session as it was at some time.
+// Session is a snapshot of a session.
 type Session struct {
 	ID, UserID string
 	Status     Status
-	// Reason says why it is archived; "" for an active one.
+	// Reason is the reason of archiving; "" for an active session.
 	Reason string
 	// Metadata is a JSON object, or nil for none.
 	Metadata json.RawMessage
-	// TTL is how long it lives from its creation or restoration on; 0 = for ever.
+	// TTL is the time from creation or restoration to expiry; 0 = never.
 	TTL                  time.Duration
 	CreatedAt, UpdatedAt time.Time
-	// ExpiresAt is zero for one that lives for ever, ArchivedAt for one that
+	// ExpiresAt is zero for a session that never expires, ArchivedAt for one that
 	// is active.
 	ExpiresAt, ArchivedAt time.Time
 
@@ -93,7 +93,7 @@ type Session struct {
 	version int64
 }
 
-// Prefix begins the paths of the session's files.
+// Prefix returns the prefix of the paths of the session's files.
 func (s Session) Prefix() string {
 	prefix := file.SessionPrefix + s.ID + "/"
 	if s.Status == Archived {
@@ -102,16 +102,16 @@ func (s Session) Prefix() string {
 	return prefix
 }
 
-// place orders sessions by their creation; it is unique.
+// place returns a unique key that orders sessions by creation.
 func (s Session) place() string { return clock.Text(s.CreatedAt) + "/" + s.ID }
 
-// expired says whether an active session has outlived its time.
+// expired reports whether an active session has expired.
 func (s Session) expired(now time.Time) bool {
 	return s.Status == Active && !s.ExpiresAt.IsZero() && !s.ExpiresAt.After(now)
 }
 
-// early says that the session was archived by a clock that was ahead: by this
-// one its time has not come.
+// early reports whether the session was archived by a clock that was ahead: by
+// this clock it has not expired.
 func (s Session) early(now time.Time) bool {
 	return s.Status == Archived && s.Reason == Expired && s.ExpiresAt.After(now) && !s.ArchivedAt.Before(s.ExpiresAt)
 }
@@ -158,7 +158,7 @@ func decode(d store.Document) (Session, error) {
 	return s, nil
 }
 
-// checkID refuses what cannot be the name of a folder.
+// checkID refuses an id that cannot be the name of a folder.
 func checkID(id string) error {
 	clean, err := confine.Clean(id)
 	switch {
@@ -170,7 +170,7 @@ func checkID(id string) error {
 	return nil
 }
 
-// read gives the session as it is in the database.
+// read reads the session from the database.
 func (s *Sessions) read(ctx context.Context, id string) (Session, error) {
 	if err := checkID(id); err != nil {
 		return Session{}, err

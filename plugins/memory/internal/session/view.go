@@ -6,8 +6,8 @@ import (
 	"github.com/the-edge-agent/tea/plugins/memory/internal/store"
 )
 
-// View is the table sessions for queries from outside. A session that has
-// expired is archived in it, whether or not it has been settled.
+// View is the table sessions for queries of workflows. It shows a session that
+// has expired as archived.
 func (s *Sessions) View(dialect store.Dialect) store.View {
 	field := func(name string) string { return documents.Field(dialect, name) }
 	over := field("status") + " = '" + string(Active) + "' AND " + field("expires_at") + " <= '" + clock.Text(s.o.Clock.Now()) + "'"

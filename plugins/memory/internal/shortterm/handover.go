@@ -21,18 +21,17 @@ import (
 
 const (
 	dirMode = 0o700
-	// lockPoll is how often a waiting process looks again.
+	// lockPoll is the time between two attempts to lock.
 	lockPoll = 10 * time.Millisecond
-	// handoverVersion counts the changes of the file.
+	// handoverVersion is the version of the file format.
 	handoverVersion = 1
 
 	lockSuffix, fileSuffix = ".lock", ".json"
 )
 
-// Handover passes values on from one process of a plugin to the one that the
-// same host puts into its place. The values lie in a file in between, which
-// has the host's name, so that no other host takes them. A process begins when
-// the one before has ended: the new one waits for the other's lock.
+// Handover passes values from one process of a plugin to the process that
+// replaces it under the same host, in a file named after the host. The new
+// process waits for the lock of the old one.
 type Handover struct {
 	dir     string
 	host    hostName
@@ -45,8 +44,8 @@ type Handover struct {
 	ended bool
 }
 
-// NewHandover makes the way from and to other processes with the same parent
-// as this one, through a folder. timeout bounds the wait for an earlier one.
+// NewHandover creates a handover between processes with the same parent, through
+// a folder. timeout bounds the wait for an earlier process.
 func NewHandover(dir string, timeout time.Duration, logger *slog.Logger) *Handover {
 	return newHandover(dir, parent(), timeout, logger)
 }
@@ -57,24 +56,24 @@ func newHandover(dir string, host hostName, timeout time.Duration, logger *slog.
 	return h
 }
 
-// handed is a value on its way.
+// handed is a value in the file.
 type handed struct {
 	Namespace string          `json:"namespace"`
 	Key       string          `json:"key"`
 	Value     json.RawMessage `json:"value"`
-	// Left is how long it has to live; 0 = until it is evicted.
+	// Left is the remaining time to live; 0 = until it is evicted.
 	Left time.Duration `json:"left,omitempty"`
 }
 
 // header is the first line of the file; a handed is each of the others.
 type header struct {
 	Version int `json:"version"`
-	// At is when it was written, see uptime.
+	// At is the time of writing, see uptime.
 	At time.Duration `json:"at"`
 }
 
-// begin waits for the process before this one, once, and gives what it left
-// to adopt. A folder that cannot be used means that nothing is handed over.
+// begin waits once for the previous process and passes its values to adopt. If
+// the folder cannot be used, nothing is handed over.
 func (h *Handover) begin(ctx context.Context, adopt func([]handed)) error {
 	select {
 	case <-h.turn:
@@ -110,7 +109,7 @@ func (h *Handover) begin(ctx context.Context, adopt func([]handed)) error {
 
 func (h *Handover) path(suffix string) string { return filepath.Join(h.dir, string(h.host)+suffix) }
 
-// take locks the way, waiting for a process that has it.
+// take locks the handover, waiting for the process that has it.
 func (h *Handover) take(ctx context.Context) (bool, error) {
 	if err := os.MkdirAll(h.dir, dirMode); err != nil {
 		return false, fmt.Errorf("make the folder: %w", err)
@@ -131,7 +130,7 @@ func (h *Handover) take(ctx context.Context) (bool, error) {
 	return locked, err
 }
 
-// read takes the file of the process before.
+// read reads and removes the file of the previous process.
 func (h *Handover) read() ([]handed, error) {
 	file, err := os.Open(h.path(fileSuffix))
 	if errors.Is(err, fs.ErrNotExist) {
@@ -171,9 +170,8 @@ func readHanded(r io.Reader) ([]handed, error) {
 	}
 }
 
-// end leaves the values for the next process and lets it begin. One that has
-// not begun has nothing to leave, and one whose host is gone nobody to leave
-// it to.
+// end writes the values for the next process and releases the lock. It writes
+// nothing if this process has not begun or the host has ended.
 func (h *Handover) end(values []handed) error {
 	<-h.turn
 	defer func() { h.turn <- struct{}{} }()
@@ -187,8 +185,8 @@ func (h *Handover) end(values []handed) error {
 	return errors.Join(err, h.lock.Unlock())
 }
 
-// write replaces the file at once. It need not outlive a power cut: the
-// memory itself would not.
+// write replaces the file atomically. It is not synced: the values would not
+// survive a power cut anyway.
 func (h *Handover) write(values []handed) error {
 	file, err := os.CreateTemp(h.dir, ".writing-"+string(h.host)+"-*") // mode 0600
 	if err != nil {
@@ -210,7 +208,7 @@ func (h *Handover) write(values []handed) error {
 	return nil
 }
 
-// sweep removes what hosts have left that are gone.
+// sweep removes the files of hosts that have ended.
 func (h *Handover) sweep() {
 	files, err := os.ReadDir(h.dir)
 	if err != nil {
@@ -228,7 +226,7 @@ func (h *Handover) sweep() {
 			continue
 		}
 		if err := os.Remove(filepath.Join(h.dir, name)); err != nil {
-			h.logger.Warn("what an earlier host left cannot be removed", "error", err.Error())
+			h.logger.Warn("the file of an earlier host cannot be removed", "error", err.Error())
 		}
 	}
 }

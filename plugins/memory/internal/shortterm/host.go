@@ -12,11 +12,11 @@ import (
 	"time"
 )
 
-// hostName names a process, and on Linux no later one with the same number:
-// PID-START, where START counts from the start of the machine.
+// hostName identifies a process as PID-START, where START counts from the start
+// of the machine. On Linux, a later process with the same PID differs.
 type hostName string
 
-// parent is the process that has started this one.
+// parent returns the process that started this one.
 func parent() hostName { return hostOf(os.Getppid()) }
 
 func hostOf(pid int) hostName {
@@ -27,7 +27,7 @@ func hostOf(pid int) hostName {
 	return hostName(name)
 }
 
-// alive says whether the process still runs.
+// alive reports whether the process still runs.
 func (h hostName) alive() bool {
 	number, _, _ := strings.Cut(string(h), "-")
 	pid, err := strconv.Atoi(number)
@@ -42,13 +42,14 @@ func (h hostName) alive() bool {
 	return err == nil || errors.Is(err, os.ErrPermission)
 }
 
-// startOf is when a process was started, "" where the system does not say.
+// startOf returns the start time of a process, "" if the system does not report
+// it.
 func startOf(pid int) string {
 	stat, err := os.ReadFile(filepath.Join("/proc", strconv.Itoa(pid), "stat"))
 	if err != nil {
 		return ""
 	}
-	// The second field is the program's name, which may hold anything.
+	// The second field is the program's name, which can contain anything.
 	_, after, _ := bytes.Cut(stat[max(bytes.LastIndexByte(stat, ')'), 0):], []byte(" "))
 	fields := strings.Fields(string(after))
 	const start = 22 - 3 // the fields are counted from 1, and two are cut off
@@ -58,8 +59,8 @@ func startOf(pid int) string {
 	return fields[start]
 }
 
-// uptime is a time that all processes of the machine agree on: since its
-// start, where the system says, so that setting the clock does not matter.
+// uptime returns the time since the start of the machine, which does not change
+// with the clock, or the time of day if the system does not report it.
 func uptime() time.Duration {
 	text, err := os.ReadFile("/proc/uptime")
 	if err == nil {

@@ -23,14 +23,14 @@ const (
 
 const (
 	maxKey = 4096
-	// perEntry is what an entry takes besides its key and value.
+	// perEntry is the overhead of an entry.
 	perEntry = 200
 )
 
-// Bounds limit what is kept. Zero values are replaced by the defaults.
+// Bounds limit the memory. Zero values are replaced by the defaults.
 type Bounds struct {
 	Entries int
-	// Bytes bounds the sum of keys, values and what it takes to keep them.
+	// Bytes bounds the size of keys and values, including overhead.
 	Bytes int64
 }
 
@@ -38,7 +38,7 @@ type Bounds struct {
 type Options struct {
 	Bounds Bounds
 	Clock  *clock.Clock
-	// Handover passes the values on from process to process; nil = not at all.
+	// Handover passes the values from process to process; nil = none.
 	Handover *Handover
 }
 
@@ -58,7 +58,7 @@ type Memory struct {
 
 type name struct{ namespace, key string }
 
-// entry is a value. at is zero where it lives until it is evicted.
+// entry is a value. at is zero for a value without a time to live.
 type entry struct {
 	name  name
 	value json.RawMessage
@@ -71,14 +71,14 @@ func (e *entry) size() int64 {
 	return int64(len(e.name.namespace) + len(e.name.key) + len(e.value) + perEntry)
 }
 
-// New makes an empty memory.
+// New creates an empty memory.
 func New(o Options) *Memory {
 	m := &Memory{clock: o.Clock, handover: o.Handover, entries: map[name]*entry{}, used: list.New()}
 	m.Bound(o.Bounds)
 	return m
 }
 
-// Bound sets other bounds and evicts what is beyond them.
+// Bound changes the bounds and evicts what exceeds them.
 func (m *Memory) Bound(b Bounds) {
 	if b.Entries <= 0 {
 		b.Entries = DefaultEntries
@@ -92,10 +92,9 @@ func (m *Memory) Bound(b Bounds) {
 	m.evict(m.clock.Now())
 }
 
-// Put stores a value, JSON text that now belongs to the memory, for ttl or, if
-// that is 0, until it is evicted: what has expired goes first, then what was
-// not used for the longest time. A value that is larger than the bounds is a
-// validation_error.
+// Put stores a value for ttl or, if that is 0, until it is evicted. The memory
+// owns the JSON text. Expired values are evicted first, then the least recently
+// used ones. A value larger than the bounds is a validation_error.
 func (m *Memory) Put(ctx context.Context, namespace, key string, value json.RawMessage, ttl time.Duration) error {
 	if err := m.ready(ctx); err != nil {
 		return err
@@ -109,7 +108,7 @@ func (m *Memory) Put(ctx context.Context, namespace, key string, value json.RawM
 	case !utf8.ValidString(namespace+key) || strings.ContainsRune(namespace+key, utf8.RuneError): // which replaces other bytes in JSON
 		return tea.Errorf(tea.ValidationError, "the key %q (namespace %q) is not valid UTF-8", key, namespace)
 	case e.size() > m.bounds.Bytes:
-		return tea.Errorf(tea.ValidationError, "the value of key %q has %d bytes, and the short-term memory takes %d (settings.memory.short_term.max_bytes); ltm.store keeps large values", key, len(value), m.bounds.Bytes)
+		return tea.Errorf(tea.ValidationError, "the value of key %q has %d bytes, more than the %d of the short-term memory (settings.memory.short_term.max_bytes); ltm.store keeps large values", key, len(value), m.bounds.Bytes)
 	}
 	now := m.clock.Now()
 	if ttl > 0 {
@@ -141,8 +140,8 @@ func (m *Memory) remove(e *entry) {
 	}
 }
 
-// evict removes what has expired and then, within the bounds, what was used
-// least recently.
+// evict removes expired values, and then the least recently used ones until the
+// bounds are kept.
 func (m *Memory) evict(now time.Time) {
 	for len(m.expiry) > 0 && !m.expiry[0].at.After(now) {
 		m.remove(m.expiry[0])
@@ -152,8 +151,8 @@ func (m *Memory) evict(now time.Time) {
 	}
 }
 
-// Get gives the value, which the caller must not change, and whether there is
-// one.
+// Get returns the value, which the caller must not change; false if there is
+// none.
 func (m *Memory) Get(ctx context.Context, namespace, key string) (json.RawMessage, bool, error) {
 	if err := m.ready(ctx); err != nil {
 		return nil, false, err
@@ -168,7 +167,7 @@ func (m *Memory) Get(ctx context.Context, namespace, key string) (json.RawMessag
 	return e.value, true, nil
 }
 
-// Delete removes a value and says whether there was one.
+// Delete removes a value and reports whether it existed.
 func (m *Memory) Delete(ctx context.Context, namespace, key string) (bool, error) {
 	if err := m.ready(ctx); err != nil {
 		return false, err
@@ -191,7 +190,7 @@ func (m *Memory) alive(n name) *entry {
 	return e
 }
 
-// ready takes over what an earlier process has left.
+// ready adopts the values of an earlier process.
 func (m *Memory) ready(ctx context.Context) error {
 	if m.handover == nil {
 		return nil
@@ -199,8 +198,8 @@ func (m *Memory) ready(ctx context.Context) error {
 	return m.handover.begin(ctx, m.adopt)
 }
 
-// adopt adds values of an earlier process, the last used ones last. What is
-// there already is newer and stays.
+// adopt adds values of an earlier process, the least recently used first. Values
+// that exist are newer and stay.
 func (m *Memory) adopt(values []handed) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -217,8 +216,8 @@ func (m *Memory) adopt(values []handed) {
 	m.evict(now)
 }
 
-// Close hands the values over to the process that comes next, where there is
-// a way. The memory must not be used any more.
+// Close hands the values over to the next process if there is a Handover. The
+// memory must not be used afterwards.
 func (m *Memory) Close() error {
 	if m.handover == nil {
 		return nil

@@ -9,8 +9,8 @@ import (
 )
 
 const (
-	// segment is how many bytes the tokenizer gets at a time: its time grows
-	// faster than the length on some texts.
+	// segment is the number of bytes that the tokenizer gets at a time: on some
+	// texts its time grows faster than their length.
 	segment = 4096
 	// blanks is the same for white space, where it grows fastest.
 	blanks = 512
@@ -18,10 +18,10 @@ const (
 
 var encoding = sync.OnceValue(codec.NewCl100kBase)
 
-// Count gives the number of tokens. The names of special tokens count as the
-// text that they are. A text that has no break within 4 KB is counted in
-// parts, which may be off by a token for each of them; it takes about 0.3 µs
-// for a byte, whatever the bytes are. It is safe for concurrent use.
+// Count returns the number of tokens. The names of special tokens count as text.
+// A text without a break within 4 KB is counted in parts, with an error of at
+// most about a token for each. It takes about 0.3 µs per byte and is safe for
+// concurrent use.
 func Count(text string) int {
 	total := 0
 	for text != "" {
@@ -40,9 +40,9 @@ func countSegment(text string) int {
 	return n
 }
 
-// segmentEnd is where the first segment of the text ends. Where it can it is
-// a place at which the tokenizer ends a token in any case, so that the
-// segments' counts add up to the count of the whole.
+// segmentEnd returns the end of the first segment of the text. If possible, it
+// is a place where the tokenizer always ends a token, so the counts of the
+// segments add up to the count of the text.
 func segmentEnd(text string) int {
 	if len(text) <= blanks {
 		return len(text)
@@ -69,8 +69,8 @@ func segmentEnd(text string) int {
 	return runeStart(text, segment)
 }
 
-// isSafe says whether a token ends before byte i whatever is around: after the
-// last of some line breaks, or before the space between two words.
+// isSafe reports whether a token always ends before byte i: after the last of
+// some line breaks, or before the space between two words.
 func isSafe(text string, i int) bool {
 	if i == 0 || i+1 >= len(text) {
 		return false
@@ -89,8 +89,8 @@ func isBlank(c byte) bool { return c == ' ' || '\t' <= c && c <= '\r' }
 
 func isASCIILetter(c byte) bool { return 'a' <= c|0x20 && c|0x20 <= 'z' }
 
-// runeStart is the beginning of the rune at offset i, or i where the text is
-// no UTF-8 there.
+// runeStart returns the beginning of the rune at offset i, or i if the text is
+// not UTF-8 there.
 func runeStart(text string, i int) int {
 	if i >= len(text) {
 		return len(text)
@@ -103,8 +103,8 @@ func runeStart(text string, i int) int {
 	return i
 }
 
-// prefix is the longest beginning of the text, in bytes, that certainly is
-// about limit tokens; all is true where that is the whole text.
+// prefix returns the length of the longest beginning of the text with about
+// limit tokens; all reports whether that is the whole text.
 func prefix(text string, limit int) (end, count int, all bool) {
 	for end < len(text) {
 		next := end + segmentEnd(text[end:])
@@ -117,12 +117,12 @@ func prefix(text string, limit int) (end, count int, all bool) {
 	return end, count, true
 }
 
-// tokensEnd is where the first n tokens of a segment end.
+// tokensEnd returns the end of the first n tokens of a segment.
 func tokensEnd(text string, n int) int {
 	_, parts, err := encoding().Encode(text)
 	if err != nil {
 		return runeStart(text, min(n, len(text)))
 	}
 	end := len(strings.Join(parts[:min(n, len(parts))], ""))
-	return runeStart(text, end) // what is no UTF-8 is longer in the tokens than in the text
+	return runeStart(text, end) // invalid UTF-8 is longer in the tokens than in the text
 }

@@ -6,11 +6,11 @@ import (
 	"unicode/utf8"
 )
 
-// Cut gives the longest beginning of the text with at most limit tokens that
+// Cut returns the longest beginning of the text with at most limit tokens that
 // ends at a sensible place, and its number of tokens. It prefers the end of a
-// paragraph, of a sentence, of a line, of a word, in this order, as long as
-// that keeps half of what would fit, and keeps out of fenced code where it
-// can. It never cuts a character in two.
+// paragraph, of a sentence, of a line, of a word, in this order, if that keeps
+// half of what would fit, and avoids cutting fenced code. It never splits a
+// character.
 func Cut(text string, limit int) (head string, count int) {
 	if limit <= 0 {
 		return "", 0
@@ -29,7 +29,7 @@ func Cut(text string, limit int) (head string, count int) {
 	return "", 0
 }
 
-// place is where to cut at or before end.
+// place returns where to cut at or before end.
 func place(text string, end int) int {
 	at := Break(text, end)
 	fence, open := openFence(text[:at])
@@ -71,7 +71,7 @@ func Break(text string, end int) int {
 	return runeStart(text, end)
 }
 
-// lastSentence is the end of the last sentence between from and end, or 0.
+// lastSentence returns the end of the last sentence between from and end, or 0.
 func lastSentence(text string, from, end int) int {
 	for i := end; i > from; {
 		r, size := utf8.DecodeLastRuneInString(text[:i])
@@ -88,7 +88,7 @@ func lastSentence(text string, from, end int) int {
 	return 0
 }
 
-// openFence is the beginning of the fenced code that the text ends in.
+// openFence returns the beginning of the fenced code that the text ends in.
 func openFence(text string) (start int, open bool) {
 	var fence string
 	for at := 0; at < len(text); {
@@ -106,7 +106,7 @@ func openFence(text string) (start int, open bool) {
 	return start, fence != ""
 }
 
-// fenceMark are the characters that begin or end fenced code in this line.
+// fenceMark returns the characters that begin or end fenced code in a line.
 func fenceMark(line string) string {
 	trimmed := strings.TrimLeft(line, " ")
 	if len(line)-len(trimmed) > 3 {
