@@ -102,7 +102,7 @@ func TestALostDatabaseIsAnError(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		refused("removed", "is gone")
+		refused("removed", "is missing")
 		if err := os.WriteFile(database, nil, 0o600); err != nil {
 			t.Fatal(err)
 		}

@@ -178,7 +178,7 @@ func TestAMemoryIsOnlyReadOnRequest(t *testing.T) {
 		checkReadOnly(t, second, want)
 		settings["lock_timeout"] = 0
 		writer := openAgent(t, startPlugin(t), embedder(), settings)
-		if message := writer.fails(t, tea.ConnectionError, "ltm.store", map[string]any{"key": "a", "value": 1}); !strings.Contains(message, "has the memory in") {
+		if message := writer.fails(t, tea.ConnectionError, "ltm.store", map[string]any{"key": "a", "value": 1}); !strings.Contains(message, "is in use by processes that read it") {
 			t.Error(message)
 		}
 		writer.close(t)

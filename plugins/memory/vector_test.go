@@ -35,7 +35,7 @@ func TestVectorStoreRefusesWhatItWouldLose(t *testing.T) {
 			"zeros":                {map[string]any{"ids": []any{"a"}, "embeddings": []any{[]any{0, 0}}}, "all zeros"},
 			"equal ids":            {map[string]any{"ids": []any{"a", "a"}, "embeddings": []any{[]any{1, 0}, []any{0, 1}}}, `duplicate id "a"`},
 			"bytes as id":          {map[string]any{"ids": []any{"a\xff"}, "embeddings": []any{[]any{1, 0}}}, "not valid UTF-8"},
-			"equal texts":          {map[string]any{"texts": []any{"x", "x"}, "embeddings": []any{[]any{1, 0}, []any{1, 0}}, "metadata": []any{map[string]any{"n": 1}, map[string]any{"n": 2}}}, "give them ids"},
+			"equal texts":          {map[string]any{"texts": []any{"x", "x"}, "embeddings": []any{[]any{1, 0}, []any{1, 0}}, "metadata": []any{map[string]any{"n": 1}, map[string]any{"n": 2}}}, "pass ids"},
 		} {
 			if message := a.fails(t, tea.ValidationError, "vector.store", test.params); !strings.Contains(message, test.says) {
 				t.Errorf("%s: %s, want %q", name, message, test.says)

@@ -43,7 +43,7 @@ func own(ctx context.Context, dir string, timeout time.Duration, readOnly bool) 
 	if readOnly {
 		flags, ok := sharedLockFlags(path)
 		if !ok {
-			return o, nil // nothing can be locked, and nobody can write here
+			return o, nil // the folder cannot be written
 		}
 		o.lock = flock.New(path, flock.SetFlag(flags), flock.SetPermissions(0o600))
 		try, wait = o.lock.TryRLock, o.lock.TryRLockContext
@@ -61,7 +61,7 @@ func own(ctx context.Context, dir string, timeout time.Duration, readOnly bool) 
 	case err != nil:
 		return nil, fmt.Errorf("lock %s: %w", path, err)
 	case !locked:
-		return nil, lockedError(dir, path, timeout)
+		return nil, lockedError(dir, o.holder(path), timeout)
 	case readOnly:
 		return o, nil
 	}
@@ -107,12 +107,19 @@ func sign(path string, text []byte) error {
 	return errors.Join(err, file.Close())
 }
 
-func lockedError(dir, path string, waited time.Duration) error {
-	who := "another process"
+// holder describes who has the lock that could not be taken.
+func (o *owner) holder(path string) string {
+	if shared, err := o.lock.TryRLock(); err == nil && shared && o.lock.Unlock() == nil {
+		return "processes that read it"
+	}
 	var c claim
 	if text, err := os.ReadFile(path); err == nil && json.Unmarshal(text, &c) == nil && c.PID > 0 {
-		who = fmt.Sprintf("process %d (since %s)", c.PID, c.Since.Format(time.RFC3339))
+		return fmt.Sprintf("process %d (since %s)", c.PID, c.Since.Format(time.RFC3339))
 	}
+	return "another process"
+}
+
+func lockedError(dir, who string, waited time.Duration) error {
 	e := tea.Errorf(tea.ConnectionError, "the memory in %[2]s is in use by %[1]s (waited %[3]v); end that process, raise settings.memory.lock_timeout, or set another settings.memory.path", who, dir, waited)
 	e.Source = "memory"
 	return e
