@@ -26,7 +26,7 @@ type point struct {
 	Next  []string `json:"next,omitempty" minItems:"1"`
 }
 
-// What the tags promise holds for values that nobody knew before the run.
+// The tags also apply to values that are known only at run time.
 func TestParametersAreHeldToTheirTags(t *testing.T) {
 	t.Parallel()
 	action := tea.NewAction("plot.draw", "Draws.", func(_ context.Context, _ *tea.Request, p plotParams) (plotParams, error) { return p, nil })

@@ -18,7 +18,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// process is a tea that runs beside the test.
+// process is a tea that runs next to the test.
 type process struct {
 	t      *testing.T
 	cmd    *exec.Cmd
@@ -74,7 +74,7 @@ func (p *process) signal(s os.Signal) {
 	}
 }
 
-// exit waits for the end and gives the rest of stdout and the exit code.
+// exit waits for the end and returns the rest of stdout and the exit code.
 func (p *process) exit() (rest string, code int) {
 	p.t.Helper()
 	data, err := io.ReadAll(p.events)
@@ -146,7 +146,7 @@ func resume(t *testing.T, dir string, args ...string) {
 	}
 }
 
-// A run whose events nobody takes hangs in its output, where the first signal
+// A run whose events are not read hangs in its output, where the first signal
 // cannot reach it.
 func TestSecondSignalEndsAtOnce(t *testing.T) {
 	t.Parallel()

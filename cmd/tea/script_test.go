@@ -92,7 +92,7 @@ func greet() {
 // TestScripts runs the end-to-end cases of test/script.
 func TestScripts(t *testing.T) {
 	t.Parallel()
-	// Stored beside the binary, the manifest is known in each script's home.
+	// Stored next to the binary, the manifest is known in each script's home.
 	refresh := exec.CommandContext(t.Context(), "tea", "plugin", "refresh", "--beside", "--plugins", pluginDir(t))
 	refresh.Env = append(os.Environ(), "HOME="+t.TempDir(), "XDG_CACHE_HOME=", "XDG_DATA_HOME=")
 	if out, err := refresh.CombinedOutput(); err != nil {

@@ -92,7 +92,7 @@ func TestStreamFitsSchema(t *testing.T) {
 	}
 }
 
-// fieldsOf gives the fields that the schema names for each event; "" are those
+// fieldsOf returns the fields that the schema names for each event; "" are those
 // of every event.
 func fieldsOf(t *testing.T, raw []byte) map[string]map[string]bool {
 	t.Helper()

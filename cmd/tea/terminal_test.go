@@ -53,14 +53,14 @@ func onTerminal(t *testing.T, dir string, env []string, args ...string) (stdout,
 		t.Fatal(err)
 	}
 	tty.Close()
-	drawn, _ := io.ReadAll(ctrl) // ends with EIO when nobody has the terminal any more
+	drawn, _ := io.ReadAll(ctrl) // ends with EIO when the terminal is closed
 	if err := cmd.Wait(); err != nil {
 		t.Fatalf("%v\n%s", err, drawn)
 	}
 	return out.String(), string(drawn)
 }
 
-// The slow branch waits for the quick one, so that both are shown at once.
+// The slow branch waits for the quick one, so that both are shown together.
 const branching = `
 nodes:
   - name: a

@@ -60,7 +60,7 @@ nodes:
 	// Output: Hello Ada
 }
 
-// greeter is the plugin; as a program of its own it is the whole main.
+// greeter is the plugin; as a separate program it is the complete main.
 func greeter() {
 	serve.Main(tea.Bundle{Name: "greeter", Version: "1.0.0", Actions: []tea.Action{
 		tea.NewAction("greeter.greet", "Greets somebody.", greet, tea.Idempotent()),

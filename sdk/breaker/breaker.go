@@ -34,7 +34,7 @@ type Settings struct {
 	Pause time.Duration
 	// Trials is the number of trial calls; less than 1 means 1.
 	Trials int
-	// OnChange is called when the state changes; may be nil. It runs while
+	// OnChange is called when the state changes; can be nil. It runs while
 	// the breaker is locked and must not call it.
 	OnChange func(from, to State)
 	// Now is the clock; nil means time.Now.

@@ -48,7 +48,7 @@ func TestCleanAccepts(t *testing.T) {
 	}
 }
 
-// open gives a root with a secret beside it that must never be reached.
+// open returns a root next to a secret that must never be reached.
 func open(t testing.TB) (root *confine.Root, dir, outside string) {
 	t.Helper()
 	base := t.TempDir()

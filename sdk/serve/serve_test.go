@@ -285,7 +285,7 @@ func TestPluginEndsWithItsHost(t *testing.T) {
 	})
 }
 
-// alive tells whether the process runs. A zombie does not.
+// alive reports whether the process runs. A zombie does not.
 func alive(pid int) bool {
 	if syscall.Kill(pid, 0) != nil {
 		return false

@@ -106,7 +106,7 @@ type tags struct {
 	Tagged Left `json:"left"`
 }
 
-// From gives what encoding/json would write, but for whole floats.
+// From returns what encoding/json would write, except for whole floats.
 func TestFromAgreesWithEncodingJSON(t *testing.T) {
 	t.Parallel()
 	full := tags{

@@ -54,7 +54,7 @@ func (s *stranger) InvokeStream(_ *pb.InvokeRequest, stream grpc.ServerStreaming
 	return nil
 }
 
-// connect gives a client of the stranger.
+// connect returns a client of the stranger.
 func connect(t *testing.T, s *stranger) *wire.Client {
 	t.Helper()
 	client := meet(t, s, nil)

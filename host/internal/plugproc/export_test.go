@@ -1,6 +1,6 @@
 package plugproc
 
-// For benchmarks that need a whole host, which this package knows nothing of.
+// For benchmarks that need a complete host, which this package does not import.
 var (
 	BareEcho   = bareEcho
 	Executable = executable

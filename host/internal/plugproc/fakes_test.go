@@ -62,7 +62,7 @@ func fakeDeaf() {
 	block()
 }
 
-// startsFile is where fakeSlowStart notes each start, beside its binary.
+// startsFile is where fakeSlowStart notes each start, next to its binary.
 const startsFile = "starts"
 
 // fakeSlowStart takes its time.

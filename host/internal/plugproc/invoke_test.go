@@ -112,7 +112,7 @@ func TestBreakerOpensAfterRepeatedCrashes(t *testing.T) {
 	}
 	_, err := call(t.Context(), inst, "crash.not", nil)
 	if e := wantError(t, err, tea.CircuitOpen, "crash"); e.RetryAfter <= 0 {
-		t.Error("the error does not say when to come back")
+		t.Error("the error does not say how long to wait")
 	}
 }
 

@@ -80,7 +80,7 @@ func discoverStored(t testing.TB, o Options) (*Set, []Problem) {
 	return set, problems
 }
 
-// open gives an instance of one fake plugin.
+// open returns an instance of one fake plugin.
 func open(t testing.TB, name string) *Instance {
 	t.Helper()
 	set, problems := discover(t, Options{Dirs: []string{install(t, name)}})

@@ -309,7 +309,7 @@ func TestRefreshStoresManifests(t *testing.T) {
 	if failed != 2 {
 		t.Errorf("%d plugins failed, want 2", failed)
 	}
-	for _, cache := range []string{cache, t.TempDir()} { // from the cache, then from beside the binary
+	for _, cache := range []string{cache, t.TempDir()} { // from the cache, then from next to the binary
 		o.CacheDir = cache
 		set, _ = discoverStored(t, o)
 		if diff := cmp.Diff([]string{"probe"}, names(set)); diff != "" {

@@ -86,7 +86,7 @@ func startHost(t *testing.T, runtimeDir string) (*exec.Cmd, []int) {
 	return nil, nil
 }
 
-// gone tells whether a process has ended. One that nobody has reaped yet has.
+// gone reports whether a process has ended, also before it is reaped.
 func gone(pid int) bool {
 	if syscall.Kill(pid, 0) == syscall.ESRCH {
 		return true

@@ -13,7 +13,7 @@ import (
 	tea "github.com/the-edge-agent/tea/sdk"
 )
 
-// A binary that is no proper plugin gives a typed error with its last words,
+// A binary that is not a plugin returns a typed error with its last words,
 // in time, and leaves nothing behind.
 func TestStartFailures(t *testing.T) {
 	t.Parallel()
@@ -38,7 +38,7 @@ func TestStartFailures(t *testing.T) {
 	}
 }
 
-// launchFails starts a binary and gives the error.
+// launchFails starts a binary and returns the error.
 func launchFails(t *testing.T, o Options, path string) error {
 	t.Helper()
 	o.Logger = slog.New(slog.DiscardHandler)

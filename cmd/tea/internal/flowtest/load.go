@@ -134,17 +134,17 @@ func (s *Suite) decode(root *yaml.Node) error {
 		if t.Workflow == "" {
 			return s.fail(n, "%s does not name a workflow", t.Name)
 		}
-		t.Workflow = s.beside(t.Workflow)
+		t.Workflow = s.resolve(t.Workflow)
 		for i, f := range t.Overlays {
-			t.Overlays[i] = s.beside(f)
+			t.Overlays[i] = s.resolve(f)
 		}
 		s.Tests = append(s.Tests, t)
 	}
 	return nil
 }
 
-// beside makes a path relative to the directory of the tests.
-func (s *Suite) beside(path string) string {
+// resolve makes a path relative to the directory of the tests.
+func (s *Suite) resolve(path string) string {
 	if filepath.IsAbs(path) {
 		return path
 	}
