@@ -115,7 +115,7 @@ func (c Condition) Holds(v any, found bool) bool {
 func (c Condition) Value() (want any, ok bool) { return c.want, c.comparisons == nil }
 
 // fits compares a value with the wanted one: a wanted list means any of its
-// values, and a list is found by any of its own.
+// values, and a list matches if one of its items does.
 func fits(have, want any) bool {
 	if value.Equal(have, want) {
 		return true

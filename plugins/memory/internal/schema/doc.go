@@ -1,4 +1,4 @@
-// Package schema has the tables of the memory and brings a database up to
-// date. The folders duckdb and sqlite contain one file per version; a file that was
-// released is never changed, and a new version is a new file in both.
+// Package schema has the tables of the memory and migrates databases to them.
+// The folders duckdb and sqlite have one file per version. A released file never
+// changes; a new version is a new file in both folders.
 package schema

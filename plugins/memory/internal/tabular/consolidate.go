@@ -136,7 +136,7 @@ func (s *Tables) replaceable(ctx context.Context, t *table, all bool, cut int64)
 }
 
 // mergedFile writes the file of a merge, or none if there are no rows. A row
-// that replaces an earlier one stays a U, since the base may have the key too.
+// that replaces an earlier one stays a U, since the base can have the key too.
 func (s *Tables) mergedFile(ctx context.Context, t *table, all bool, cut int64) ([]catalog.File, error) {
 	upTo := " WHERE _tea_seq <= " + strconv.FormatInt(cut, 10)
 	query := "SELECT _tea_seq, CASE WHEN _tea_op = 'I' AND count(*) OVER of_key > 1 THEN 'U' ELSE _tea_op END AS _tea_op, _tea_key, " + t.userColumns() + " FROM " + t.delta() + upTo +

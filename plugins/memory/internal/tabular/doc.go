@@ -8,7 +8,7 @@
 // changes compares with U and D only, which are few.
 //
 // The log of table x is the database's table tea_rows_x, and on DuckDB
-// Parquet files beside it: a change of a kilobyte or more becomes a file,
+// Parquet files next to it: a change of a kilobyte or more becomes a file,
 // written and synced before the catalog row that names it. Consolidate merges
 // all files into one, the base; what was written later is the delta.
 //

@@ -142,7 +142,7 @@ func (w *writing) insert(ctx context.Context, rows []*newRow, size int, conflict
 	}
 	chosen := make([]*newRow, 0, len(rows))
 	for _, r := range rows {
-		n := *r // the transaction may run again
+		n := *r // the transaction can run again
 		switch {
 		case !exists[r.key]:
 			w.result.Inserted++
@@ -234,7 +234,7 @@ func (s *Tables) write(ctx context.Context, t *table, call Call, change func(con
 		}
 		return err
 	})
-	// After a failed commit the last file may be in the catalog or not; the next
+	// After a failed commit the last file can be in the catalog or not; the next
 	// start finds out.
 	if len(unused) > 0 {
 		s.readers.retire(unused...)

@@ -135,7 +135,7 @@ func (l *load) add(f catalog.File) {
 }
 
 // renewViews replaces the views: they name files by their full paths, and the
-// folder may have been moved.
+// folder can have been moved.
 func (s *Tables) renewViews(ctx context.Context, tables map[string]*table) error {
 	if len(tables) == 0 {
 		return nil

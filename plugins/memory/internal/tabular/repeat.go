@@ -10,7 +10,7 @@ import (
 )
 
 // Call identifies a change so that it can be repeated: after a crash a workflow
-// repeats the call that was running, which may be done already. A call with the
+// repeats the call that was running, which can be done already. A call with the
 // Key and Hash of an earlier one returns the earlier result and changes nothing.
 // Without a Key every call is a new one.
 type Call struct {
