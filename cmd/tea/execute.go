@@ -74,7 +74,7 @@ func (a *app) execute(f *runFlags, load loader, start starter) error {
 		a.complain(err)
 	}
 	w.stream.end(a.mask.Value(res.State))
-	if w.stream.failed != nil {
+	if w.stream.failed != nil && a.stdout.lost() == nil {
 		a.logger(f.reportFlags).Warn("the stream of events ended early", "error", w.stream.failed)
 	}
 	return a.finish(f, res, err != nil)

@@ -43,9 +43,20 @@ func usageErrorf(format string, args ...any) error { return usageError(fmt.Error
 
 func pluginError(err error) error { return &exitError{exitPlugin, err} }
 
-// exitCode prints the error and returns the exit code.
+// exitCode prints the error and returns the exit code. Lost output is an error,
+// too.
 func (a *app) exitCode(err error) int {
 	defer a.report.Close()
+	code := a.explain(err)
+	if lost := a.stdout.lost(); lost != nil && !errors.Is(err, lost) {
+		a.complain(fmt.Errorf("the output is incomplete: %w", lost))
+		code = max(code, exitFailed)
+	}
+	return code
+}
+
+// explain prints the error of a command and returns its exit code.
+func (a *app) explain(err error) int {
 	var (
 		exit  *exitError
 		diags host.Diagnostics

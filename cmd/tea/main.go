@@ -62,7 +62,7 @@ func (a *app) dispatch(args []string) error {
 // app is the state that commands share.
 type app struct {
 	stdin  io.Reader
-	stdout *os.File
+	stdout *output
 	// out is stdout without control characters, for text that people read.
 	out    io.Writer
 	stderr *os.File
@@ -85,7 +85,7 @@ type app struct {
 }
 
 func newApp() *app {
-	a := &app{stdin: os.Stdin, stdout: os.Stdout, stderr: os.Stderr, getenv: os.Getenv}
+	a := &app{stdin: os.Stdin, stdout: &output{file: os.Stdout}, stderr: os.Stderr, getenv: os.Getenv}
 	a.out = plainText{a.stdout}
 	a.config = &configFiles{getenv: a.getenv}
 	a.setReport(reportFlags{})

@@ -18,6 +18,29 @@ import (
 	"github.com/the-edge-agent/tea/sdk/value"
 )
 
+// output is stdout. After the first error it writes nothing and returns that
+// error, so that a command that ignores errors of writing does not end as a
+// success.
+type output struct {
+	file   *os.File
+	failed error
+}
+
+func (o *output) Write(text []byte) (n int, err error) {
+	if o.failed == nil {
+		n, o.failed = o.file.Write(text)
+	}
+	return n, o.failed
+}
+
+// lost returns the error by which output was lost; nil if the reader has gone.
+func (o *output) lost() error {
+	if errors.Is(o.failed, unix.EPIPE) {
+		return nil
+	}
+	return o.failed
+}
+
 // writeState writes a state as JSON: sorted keys, two spaces, a newline.
 func writeState(w io.Writer, state any) error {
 	raw, err := value.Encode(state)
@@ -126,7 +149,7 @@ func (s *eventStream) end(state any) {
 	s.print(*s.last)
 }
 
-// print ignores a reader that has gone: the run continues.
+// print ignores errors: the run continues.
 func (s *eventStream) print(e flow.Event) {
 	if s.w == nil || s.failed != nil {
 		return

@@ -20,7 +20,7 @@ func TestStateIsNotLostWithItsFile(t *testing.T) {
 	}
 	defer stdout.Close()
 	path := filepath.Join(dir, "gone", "out.json")
-	err = (&app{stdout: stdout}).deliver(&runFlags{Output: path}, map[string]any{"x": int64(1)})
+	err = (&app{stdout: &output{file: stdout}}).deliver(&runFlags{Output: path}, map[string]any{"x": int64(1)})
 	if want := "write " + path + ": "; !errors.Is(err, fs.ErrNotExist) || !strings.HasPrefix(err.Error(), want) {
 		t.Errorf("err = %v, want %s...", err, want)
 	}

@@ -82,8 +82,8 @@ func terminalSize(f *os.File) (columns, rows int) {
 // table prints rows on stdout, at the width of its terminal.
 func (a *app) table(header []string, rows [][]string) error {
 	columns := 0
-	if a.terminal(a.stdout) {
-		columns, _ = terminalSize(a.stdout)
+	if a.terminal(a.stdout.file) {
+		columns, _ = terminalSize(a.stdout.file)
 	}
 	return host.WriteTable(a.out, columns, header, rows)
 }
