@@ -154,14 +154,14 @@ func TestWriteFileReplacesAndKeepsPermissions(t *testing.T) {
 	wantType(t, "writing the root", root.WriteFile(".", nil, false), tea.ValidationError)
 }
 
-func TestReadFileRefusesWhatIsNoFile(t *testing.T) {
+func TestReadFileRefusesWhatIsNotAFile(t *testing.T) {
 	t.Parallel()
 	root, dir, _ := open(t)
 	if err := syscall.Mkfifo(filepath.Join(dir, "pipe"), 0o644); err != nil {
 		t.Skip("no pipes here:", err)
 	}
 	write(t, filepath.Join(dir, "long"), "12345")
-	for path, want := range map[string]tea.ErrorType{"pipe": tea.ValidationError, ".": tea.ValidationError, "missing": tea.NotFound, "long/x": tea.ValidationError, "long": tea.ValidationError} {
+	for path, want := range map[string]tea.ErrorType{"pipe": tea.ValidationError, ".": tea.ValidationError, "missing": tea.NotFound, "long/x": tea.ValidationError, "long": tea.ResourceExhausted} {
 		_, err := root.ReadFile(path, 4)
 		wantType(t, "reading "+path, err, want)
 	}
