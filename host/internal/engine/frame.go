@@ -143,6 +143,16 @@ func (f *frame) allResults() map[string]any {
 	return all
 }
 
+// hasNode reports whether a node that can be seen from here has the name.
+func (f *frame) hasNode(name string) bool {
+	for ; f != nil; f = f.outer {
+		if f.graph.HasNode(name) {
+			return true
+		}
+	}
+	return false
+}
+
 // itemVars are the variables of one item of a map.
 type itemVars struct {
 	name, indexName string

@@ -65,6 +65,18 @@ func (s scope) Lookup(name string) (any, bool) {
 	return f.result(name)
 }
 
+// Required reports whether a template may only read members that exist: of what
+// the file and its caller define, and of nodes that the file has.
+func (s scope) Required(root, member string, depth int) bool {
+	switch root {
+	case "variables", "settings", "secrets", "run", "checkpoint":
+		return true
+	case "nodes":
+		return depth == 1 && !s.frame.hasNode(member)
+	}
+	return false
+}
+
 // settings are those of a workflow with the run's secrets in them.
 func (r *run) settings(s *graph.Settings) map[string]any {
 	values, err := s.Resolve(context.Background(), r.o.Secrets.Values())

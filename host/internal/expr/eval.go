@@ -15,12 +15,19 @@ func (n *path) eval(r *run) (any, error) {
 	if v, ok := r.vars.get(n.root); ok {
 		return walk(v, n.steps), nil
 	}
-	return n.lookup(r.scope, r.template.bare), nil
+	v := n.lookup(r.scope, r.template.bare)
+	if v == undefined && !r.optional {
+		return v, n.required(r.template, r.scope)
+	}
+	return v, nil
 }
 
 func (n *attribute) eval(r *run) (any, error) {
 	object, err := n.object.eval(r)
-	return field(object, n.name), err
+	if err != nil {
+		return nil, err
+	}
+	return r.required(n.object, object, n.name, field(object, n.name), n.pos)
 }
 
 func (n *subscript) eval(r *run) (any, error) {
@@ -29,7 +36,10 @@ func (n *subscript) eval(r *run) (any, error) {
 		return nil, err
 	}
 	key, err := n.key.eval(r)
-	return at(object, key), err
+	if err != nil {
+		return nil, err
+	}
+	return r.required(n.object, object, key, at(object, key), n.pos)
 }
 
 func (n *listLiteral) eval(r *run) (any, error) {
@@ -200,7 +210,7 @@ func (n *slicing) eval(r *run) (any, error) {
 }
 
 func (n *filtered) eval(r *run) (any, error) {
-	input, err := n.input.eval(r)
+	input, err := r.input(n.input, n.name == "default" || n.name == "d" || n.name == "attr" && r.optional)
 	if err != nil {
 		return nil, err
 	}
@@ -213,11 +223,14 @@ func (n *filtered) apply(r *run, input any) (any, error) {
 		return nil, err
 	}
 	v, err := r.call(n.filter, "filter "+n.name, input, args)
+	if err == nil && n.name == "attr" && len(args.positional) > 0 {
+		return r.required(n.input, input, args.positional[0], v, n.pos)
+	}
 	return v, r.wrap(n.pos, err)
 }
 
 func (n *tested) eval(r *run) (any, error) {
-	input, err := n.input.eval(r)
+	input, err := r.input(n.input, n.name == "defined" || n.name == "undefined")
 	if err != nil {
 		return nil, err
 	}
@@ -265,6 +278,9 @@ func (n *methodCall) eval(r *run) (any, error) {
 		return nil, err
 	}
 	v, err := r.method(object, n.name, args)
+	if err == nil && n.name == "get" && len(args.positional) == 1 && len(args.named) == 0 {
+		return r.required(n.object, object, args.positional[0], v, n.pos)
+	}
 	return v, r.wrap(n.pos, err)
 }
 

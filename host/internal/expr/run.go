@@ -28,6 +28,8 @@ type run struct {
 	out      []byte
 	ticks    int
 	calls    int
+	// optional reports that a look-up need not find anything.
+	optional bool
 }
 
 // frame has the names that a block binds.

@@ -142,7 +142,11 @@ func (t *Template) Eval(ctx context.Context, s Scope) (any, error) {
 func (t *Template) evalPlain(s Scope) (any, error) {
 	switch n := t.single.(type) {
 	case *path:
-		return known(n.lookup(s, t.bare)), nil
+		v := n.lookup(s, t.bare)
+		if v == undefined {
+			return nil, n.required(t, s)
+		}
+		return v, nil
 	case *literal:
 		return n.value, nil
 	}
@@ -162,7 +166,11 @@ func (t *Template) evalPlain(s Scope) (any, error) {
 		case *output:
 			switch n := st.value.(type) {
 			case *path:
-				v = n.lookup(s, t.bare)
+				if v = n.lookup(s, t.bare); v == undefined {
+					if err := n.required(t, s); err != nil {
+						return nil, err
+					}
+				}
 			case *literal:
 				v = n.value
 			}

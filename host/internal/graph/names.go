@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/the-edge-agent/tea/host/internal/diagcode"
+	"github.com/the-edge-agent/tea/host/internal/expr"
 	"github.com/the-edge-agent/tea/sdk/diag"
 )
 
@@ -82,8 +83,13 @@ func missingStep(v any, path []string) (at int, known []string, missing bool) {
 			v = given[n]
 		case nil:
 			return i, nil, true
-		default: // such as a character of a text
-			return 0, nil, false
+		case string:
+			if _, err := strconv.Atoi(step); err != nil && !expr.IsTemplate(given) {
+				return i, nil, true
+			}
+			return 0, nil, false // a character
+		default:
+			return i, nil, true
 		}
 	}
 	return 0, nil, false
@@ -107,6 +113,13 @@ func (c *compiler) unknownNodes(g *Graph) {
 			c.diags.Errorf(diagcode.UnknownName, n.Pos, hint, "unknown node %q", name)
 		}
 	}
+}
+
+// HasNode reports whether a node has the name, or one inside it.
+func (g *Graph) HasNode(name string) bool {
+	found := false
+	eachNode(g.Nodes, func(n *Node) { found = found || n.Name == name })
+	return found
 }
 
 // MissingSecrets reports the secrets that a workflow reads and that were not
