@@ -227,8 +227,7 @@ nodes:
 func TestAnswerThatDoesNotFitNamesTheNode(t *testing.T) {
 	t.Parallel()
 	s := newSession(t, "state_schema: {n: int}\nnodes: [{name: a, interrupt: before}]")
-	res := s.run(host.RunOptions{})
-	res = s.resume(res.RunID, host.RunOptions{Answers: map[string]any{"a:before": map[string]any{"n": "x"}}})
+	res := s.run(host.RunOptions{Ask: func(context.Context, flow.Interrupt) (any, error) { return map[string]any{"n": "x"}, nil }})
 	if res.Status != flow.Failed || !strings.Contains(res.Err.Error(), `node "a" failed`) {
 		t.Fatalf("status = %s, err = %v", res.Status, res.Err)
 	}

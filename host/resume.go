@@ -78,9 +78,6 @@ func (wf *Workflow) Fork(ctx context.Context, run string, at uint64, o RunOption
 	}
 	var given []checkpoint.Record
 	if len(eo.Input) > 0 {
-		if _, err := wf.graph.Schema.Fit(eo.Input); err != nil {
-			return nil, err
-		}
 		record, err := replay.Encode("", &replay.Given{Values: eo.Input}, eo.Secrets)
 		if err != nil {
 			return nil, err
@@ -126,7 +123,7 @@ func (wf *Workflow) replayOptions(ctx context.Context, c *checkpoint.Contents, o
 		return eo, err
 	}
 	eo.Replay = c.Records
-	if err := checkAnswers(c.Records, eo, time.Now()); err != nil {
+	if err := checkGiven(c.Records, eo, time.Now()); err != nil {
 		return eo, err
 	}
 	if changed && !o.Force {
@@ -137,14 +134,17 @@ func (wf *Workflow) replayOptions(ctx context.Context, c *checkpoint.Contents, o
 	return eo, nil
 }
 
-// checkAnswers refuses answers to nothing, answers that do not fit and those
-// that come after the deadline, before anything goes on.
-func checkAnswers(records []checkpoint.Record, o engine.Options, now time.Time) error {
-	if len(o.Answers) == 0 {
+// checkGiven refuses input that does not fit, answers to nothing, answers that
+// do not fit and those that come after the deadline, before anything runs.
+func checkGiven(records []checkpoint.Record, o engine.Options, now time.Time) error {
+	if len(o.Answers) == 0 && len(o.Input) == 0 {
 		return nil
 	}
 	pending, err := replay.Pending(records, o.Secrets)
 	if err != nil {
+		return err
+	}
+	if err := engine.CheckInput(o.Graph, o.Input, pending); err != nil {
 		return err
 	}
 	var faults []error
@@ -158,7 +158,7 @@ func checkAnswers(records []checkpoint.Record, o engine.Options, now time.Time) 
 			faults = append(faults, tea.Errorf(tea.ValidationError, "the answer to %s comes too late: it was to be answered by %s; a resume without an answer does what on_timeout says (%s)", id, end.Local().Format(time.DateTime), pending[i].OnTimeout))
 			continue
 		}
-		faults = append(faults, pending[i].Check(answer))
+		faults = append(faults, engine.CheckAnswer(o.Graph, pending[i], answer))
 	}
 	return errors.Join(faults...)
 }

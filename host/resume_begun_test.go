@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -241,10 +242,7 @@ nodes:
 			}
 			res := s.run(host.RunOptions{Input: input})
 			wantStatus(t, res, flow.Done)
-			data, err := os.ReadFile(filepath.Join(s.dir, res.RunID+".tea"))
-			if err != nil {
-				t.Fatal(err)
-			}
+			data := readFile(t, filepath.Join(s.dir, res.RunID+".tea"))
 			if got := bytes.Count(data, []byte("DEVICE")); got != want {
 				t.Errorf("the journal has the item %d times, want %d", got, want)
 			}
@@ -260,11 +258,7 @@ nodes:
 `)
 	res := s.run(host.RunOptions{Secrets: map[string]any{"key": "tops3cret"}})
 	wantStatus(t, res, flow.Waiting, "m[0]/q:ask")
-	data, err := os.ReadFile(res.Checkpoint)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if bytes.Contains(data, []byte("tops3cret")) {
+	if data := readFile(t, res.Checkpoint); bytes.Contains(data, []byte("tops3cret")) {
 		t.Error("the journal has the secret")
 	}
 	res = s.resume(res.RunID, host.RunOptions{Secrets: map[string]any{"key": "n3w-s3cret"}, Answers: map[string]any{"m[0]/q:ask": true}})
@@ -272,4 +266,64 @@ nodes:
 	if diff := cmp.Diff(map[string]int{"n3w-s3cret": 1}, s.c.calls); diff != "" {
 		t.Errorf("a reference is resolved again on resume: %s", diff)
 	}
+}
+
+// Input that does not fit the schema changes nothing: the run waits as before.
+func TestResumeRefusesInputThatDoesNotFit(t *testing.T) {
+	t.Parallel()
+	const typed = `
+state_schema: {n: {type: int}}
+nodes:
+  - {name: a}
+  - {name: b, interrupt: before, run: "return {m = state.n}"}
+`
+	tests := []struct {
+		name, text, pending string
+		wrong               host.RunOptions
+	}{
+		{"at the top", typed, "b:before", host.RunOptions{Input: map[string]any{"n": "x"}}},
+		{"in a subgraph", "nodes: [{name: s, subgraph: sub.yaml, on_error: continue}]", "s/b:before", host.RunOptions{Input: map[string]any{"n": "x"}}},
+		{"in a step of an item of a map", "nodes: [{name: m, type: dynamic_parallel, items: [1], steps: [{name: s, subgraph: sub.yaml}]}]", "m[0]/s/b:before", host.RunOptions{Input: map[string]any{"n": "x"}}},
+		{"in a loop in a branch", `
+nodes:
+  - {name: a}
+  - {name: l, type: while_loop, condition: not state.m, max_iterations: 2, body: [{name: s, subgraph: sub.yaml}]}
+  - {name: o}
+edges: [{from: a, to: [l, o]}]
+`, "a>l/l[0]/s/b:before", host.RunOptions{Input: map[string]any{"n": "x"}}},
+		{"in an answer", typed, "b:before", host.RunOptions{Answers: map[string]any{"b:before": map[string]any{"n": "x"}}}},
+		{"in an answer in a subgraph", "nodes: [{name: s, subgraph: sub.yaml}]", "s/b:before", host.RunOptions{Answers: map[string]any{"s/b:before": map[string]any{"n": "x"}}}},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			t.Parallel()
+			s := files(t, map[string]string{"main.yaml": test.text, "sub.yaml": typed})
+			res := s.run(host.RunOptions{})
+			wantStatus(t, res, flow.Waiting, test.pending)
+			before := readFile(t, res.Checkpoint)
+			wrong := test.wrong
+			wrong.CheckpointDir = s.dir
+			got, err := s.wf.Resume(t.Context(), res.RunID, wrong)
+			if err == nil || !strings.Contains(err.Error(), `"n"`) {
+				t.Fatalf("the resume ended with %+v, %v", got, err)
+			}
+			if !bytes.Equal(before, readFile(t, res.Checkpoint)) {
+				t.Error("the journal has changed")
+			}
+			res = s.resume(res.RunID, host.RunOptions{Input: map[string]any{"n": 1}})
+			wantStatus(t, res, flow.Done)
+			if res.State["m"] != int64(1) {
+				t.Errorf("the state is %v", res.State)
+			}
+		})
+	}
+}
+
+func readFile(t *testing.T, file string) []byte {
+	t.Helper()
+	data, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return data
 }

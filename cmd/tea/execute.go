@@ -86,7 +86,7 @@ func refused(err error) error {
 	var input *flow.InputError
 	var answer *tea.Error
 	switch {
-	case errors.Is(err, host.ErrInputUnused), errors.Is(err, host.ErrNothingFailed):
+	case errors.Is(err, host.ErrInputUnused), errors.Is(err, host.ErrNothingFailed), errors.Is(err, host.ErrDurabilityOff):
 		return usageError(err)
 	case errors.As(err, &input):
 		example := map[string]any{}

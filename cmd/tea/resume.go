@@ -81,11 +81,7 @@ func (c *resumeCmd) answers(runs *host.Runs, run string, given map[string]any) (
 func (a *app) continueRun(f *runFlags, dir string, load loader, start starter) error {
 	return a.execute(f, load, func(ctx context.Context, wf *host.Workflow, o host.RunOptions) (*flow.Result, error) {
 		o.CheckpointDir, o.Hold = dir, true
-		res, err := start(ctx, wf, o)
-		if errors.Is(err, host.ErrDurabilityOff) {
-			err = usageError(err)
-		}
-		return res, err
+		return start(ctx, wf, o)
 	})
 }
 

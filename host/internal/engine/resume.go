@@ -5,11 +5,14 @@ import (
 	"context"
 	"maps"
 	"slices"
+	"strings"
 
+	"github.com/the-edge-agent/tea/host/flow"
 	"github.com/the-edge-agent/tea/host/internal/engine/replay"
 	"github.com/the-edge-agent/tea/host/internal/execpath"
 	"github.com/the-edge-agent/tea/host/internal/graph"
 	"github.com/the-edge-agent/tea/host/internal/state"
+	tea "github.com/the-edge-agent/tea/sdk"
 )
 
 // arrive applies recorded inputs at a path and gives the state that a
@@ -59,7 +62,7 @@ func (f *frame) mergeInput(path execpath.Path, in replay.Input) error {
 	r := f.run
 	fitted, err := f.graph.Schema.Fit(in.Values)
 	if err != nil {
-		return err
+		return tea.Errorf(tea.ValidationError, "%w", err)
 	}
 	if in.Given {
 		if err := r.recordGiven(); err != nil {
@@ -71,6 +74,73 @@ func (f *frame) mergeInput(path execpath.Path, in replay.Input) error {
 	}
 	f.replace(fitted)
 	return nil
+}
+
+// CheckInput checks the input of a resume against the schemas of all graphs in
+// which an interrupt is pending, before anything runs. The error is a
+// [*flow.InputError].
+func CheckInput(g *graph.Graph, input map[string]any, pending []flow.Interrupt) error {
+	_, err := g.Schema.Fit(input)
+	for _, i := range pending {
+		for _, inner := range graphsAround(g, execpath.Path(i.Path)) {
+			if err == nil {
+				_, err = inner.Schema.Fit(input)
+			}
+		}
+	}
+	return err
+}
+
+// CheckAnswer checks the answer to a pending interrupt. An object that passes a
+// stop is merged into the state there.
+func CheckAnswer(g *graph.Graph, i flow.Interrupt, answer any) error {
+	if err := i.Check(answer); err != nil {
+		return err
+	}
+	values, ok := answer.(map[string]any)
+	around := append([]*graph.Graph{g}, graphsAround(g, execpath.Path(i.Path))...)
+	if !ok || i.Kind == flow.InterruptAsk {
+		return nil
+	}
+	if _, err := around[len(around)-1].Schema.Fit(values); err != nil {
+		return tea.Errorf(tea.ValidationError, "the answer to %s does not fit: %v", i.ID, err)
+	}
+	return nil
+}
+
+// graphsAround returns the graphs inside g that a path leads through, as far as
+// they are known without running: not those that an action runs.
+func graphsAround(g *graph.Graph, path execpath.Path) (list []*graph.Graph) {
+	find := g.Node
+	for outer, _, more := strings.Cut(string(path), "/"); more; outer, _, more = strings.Cut(string(path), "/") {
+		path = path[len(outer)+1:]
+		if strings.Contains(outer, ">") {
+			continue // a branch, of the same graph
+		}
+		n := find(outer[:strings.IndexAny(outer+"#", "#[~!")])
+		if n == nil || strings.Contains(outer, "!") {
+			return list
+		}
+		body := n.Body
+		if each, ok := body.(*graph.Map); ok {
+			body = each.Each.Body
+		}
+		var inner *graph.Graph
+		switch b := body.(type) {
+		case *graph.Subgraph:
+			inner = b.Graph
+		case *graph.Loop:
+			inner = b.Body
+		case *graph.Steps:
+			find = b.Step
+			continue
+		}
+		if inner == nil {
+			return list
+		}
+		list, find = append(list, inner), inner.Node
+	}
+	return list
 }
 
 // givenAfter is the input of resumes that a state does not include, which

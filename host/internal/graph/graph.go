@@ -1,6 +1,7 @@
 package graph
 
 import (
+	"slices"
 	"time"
 
 	"github.com/the-edge-agent/tea/host/internal/expr"
@@ -92,6 +93,14 @@ type Lua struct {
 
 // Steps runs nodes in order on one working copy.
 type Steps struct{ Steps []*Node }
+
+// Step returns the step with a name, or nil.
+func (s *Steps) Step(name string) *Node {
+	if i := slices.IndexFunc(s.Steps, func(n *Node) bool { return n.Name == name }); i >= 0 {
+		return s.Steps[i]
+	}
+	return nil
+}
 
 // Loop repeats its body while the condition is true.
 type Loop struct {

@@ -57,7 +57,7 @@ func (s *Schema) Initial(initial, input map[string]any) (map[string]any, error) 
 	if s == nil {
 		return values, nil
 	}
-	var faults []*flow.TypeError
+	var faults faults
 	for name, k := range s.keys {
 		v, ok := values[name]
 		if !ok || v == nil {
@@ -66,35 +66,51 @@ func (s *Schema) Initial(initial, input map[string]any) (map[string]any, error) 
 			}
 			continue
 		}
-		fitted, err := fit(k, v)
-		if fault := new(flow.TypeError); errors.As(err, &fault) {
-			faults = append(faults, fault)
-			continue
-		}
-		values[name] = fitted
+		values[name] = faults.fit(k, v)
 	}
-	if len(faults) > 0 {
-		slices.SortFunc(faults, func(a, b *flow.TypeError) int { return strings.Compare(a.Key, b.Key) })
-		return nil, &flow.InputError{Faults: faults}
+	if err := faults.err(); err != nil {
+		return nil, err
 	}
 	return values, nil
 }
 
-// Fit checks values that replace what is there, without reducers. The result
+// faults are the values that do not fit.
+type faults []*flow.TypeError
+
+// fit returns a value that fits a key, or adds the fault.
+func (f *faults) fit(k spec.Key, v any) any {
+	fitted, err := fit(k, v)
+	if fault := new(flow.TypeError); errors.As(err, &fault) {
+		*f = append(*f, fault)
+	}
+	return fitted
+}
+
+func (f faults) err() error {
+	if len(f) == 0 {
+		return nil
+	}
+	slices.SortFunc(f, func(a, b *flow.TypeError) int { return strings.Compare(a.Key, b.Key) })
+	return &flow.InputError{Faults: f}
+}
+
+// Fit checks values that replace what is there, without reducers. The error is
+// an [*flow.InputError]. The result
 // may differ from values in the form of numbers.
 func (s *Schema) Fit(values map[string]any) (map[string]any, error) {
 	if s == nil {
 		return values, nil
 	}
 	fitted := make(map[string]any, len(values))
+	var faults faults
 	for name, v := range values {
 		if k, ok := s.keys[name]; ok {
-			var err error
-			if v, err = fit(k, v); err != nil {
-				return nil, err
-			}
+			v = faults.fit(k, v)
 		}
 		fitted[name] = v
+	}
+	if err := faults.err(); err != nil {
+		return nil, err
 	}
 	return fitted, nil
 }
