@@ -63,8 +63,6 @@ type secretScope map[string]any
 
 func (s secretScope) Lookup(name string) (any, bool) { return map[string]any(s), name == "secrets" }
 
-func (s secretScope) Required(root, _ string, _ int) bool { return root == "secrets" }
-
 // compileSettings compiles the templates in the settings. The value of an
 // environment variable is not a template.
 func (c *compiler) compileSettings() *Settings {
