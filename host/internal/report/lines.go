@@ -28,13 +28,16 @@ type line struct {
 	label string
 	// item is the label of the map item that the line is for, "" for another
 	// node.
-	item     string
-	depth    int
-	state    state
-	started  time.Time
-	elapsed  time.Duration
-	attempts int64
-	passes   int64
+	item    string
+	depth   int
+	state   state
+	started time.Time
+	// attempted is when the current attempt starts, in the future while the node
+	// waits before a retry.
+	attempted time.Time
+	elapsed   time.Duration
+	attempts  int64
+	passes    int64
 	// items is the number of items of a map, ended the number of those that have
 	// ended.
 	items, ended int64
@@ -82,20 +85,20 @@ func (ls *lines) take(e flow.Event) {
 	case flow.EventNodeStart:
 		l := ls.at(e)
 		ls.turn(l, running)
-		l.started, l.uses = e.Time, e.Text("uses")
+		l.started, l.attempted, l.uses = e.Time, e.Time, e.Text("uses")
 	case flow.EventNodeEnd:
 		ls.end(ls.at(e), e)
 	case flow.EventNodeError:
 		ls.failed = e.Path
 		l := ls.at(e)
 		ls.turn(l, failed)
-		l.note = e.Text("error_type") + ": " + e.Text("error")
-		l.elapsed, l.attempts, l.text = duration(e), integer(e, "attempts"), ""
+		l.note = failure(e)
+		l.elapsed, l.attempts, l.text = milliseconds(e, "duration_ms"), integer(e, "attempts"), ""
 	case flow.EventRetry:
 		if e.Node != "" {
 			l := ls.at(e)
 			l.attempts = integer(e, "attempt") + 1
-			l.note = e.Text("error")
+			l.note, l.attempted, l.slow = failure(e), e.Time.Add(milliseconds(e, "wait_ms")), false
 		}
 	case flow.EventLoop:
 		ls.pass(e)
@@ -143,7 +146,7 @@ func (ls *lines) end(l *line, e flow.Event) {
 	if s, _ := e.Field("skipped").(bool); s {
 		ls.turn(l, skipped)
 	}
-	l.elapsed, l.attempts = duration(e), integer(e, "attempts")
+	l.elapsed, l.attempts = milliseconds(e, "duration_ms"), integer(e, "attempts")
 	if usage, ok := e.Field("usage").(map[string]any); ok {
 		l.tokens, _ = usage["total_tokens"].(int64)
 	}
@@ -183,7 +186,7 @@ func (ls *lines) branchEnd(e flow.Event) {
 	for _, l := range ls.branch(execpath.Path(e.Path)) {
 		if l.state == running {
 			ls.turn(l, failed)
-			l.note, l.text = e.Text("error_type")+": "+e.Text("error"), ""
+			l.note, l.text = failure(e), ""
 			l.elapsed = e.Time.Sub(l.started)
 		}
 	}
@@ -214,7 +217,7 @@ func (ls *lines) foldBranch(e flow.Event, isItem bool) {
 		}
 		if first != nil {
 			first.nodes++
-			first.elapsed = duration(e)
+			first.elapsed = milliseconds(e, "duration_ms")
 			first.tokens += l.tokens
 		}
 		ls.drop(l)
@@ -242,7 +245,7 @@ func (ls *lines) at(e flow.Event) *line {
 	if l, ok := ls.open.Get(execpath.Path(e.Path)); ok {
 		return l
 	}
-	l := &line{path: execpath.Path(e.Path), label: execpath.Path(e.Path).Label(), started: e.Time}
+	l := &line{path: execpath.Path(e.Path), label: execpath.Path(e.Path).Label(), started: e.Time, attempted: e.Time}
 	if name := ls.branches[execpath.Path(e.Path)]; name != "" {
 		l.label, l.item = name, name
 	}
@@ -304,7 +307,7 @@ const slowAfter = 5 * time.Second
 func (ls *lines) slow(now time.Time) []*line {
 	var out []*line
 	for _, l := range ls.open.Below("") {
-		if l.state != running || l.slow || now.Sub(l.started) < slowAfter {
+		if l.state != running || l.slow || now.Sub(l.attempted) < slowAfter {
 			continue
 		}
 		if ls.hasInner(l.path) {
@@ -330,6 +333,24 @@ func (l *line) wait() string {
 		return "still running"
 	}
 	return "waiting for " + l.uses
+}
+
+// uses returns the action of an event's node, if there is one.
+func (ls *lines) uses(e flow.Event) string {
+	if l, ok := ls.open.Get(execpath.Path(e.Path)); ok {
+		return l.uses
+	}
+	return ""
+}
+
+// retrying describes the wait before a retry of an action; uses is "" for
+// anything else.
+func retrying(uses string, wait time.Duration, why string) string {
+	if uses != "" {
+		uses = " " + uses
+	}
+	seconds := (wait + time.Second - 1).Truncate(time.Second)
+	return fmt.Sprintf("retrying%s in %s (%s)", uses, seconds, oneLine(why))
 }
 
 // rest returns and removes all lines.

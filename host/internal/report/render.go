@@ -108,10 +108,14 @@ func (r *Report) glyph(l *line) (glyph, color string) {
 // details returns a line's times and counts.
 func (r *Report) details(l *line) string {
 	var parts []string
+	note := l.note
 	switch l.state {
 	case running:
-		parts = append(parts, r.style.brief(r.o.Now().Sub(l.started).Truncate(redrawEvery)))
-		if l.slow {
+		now := r.o.Now()
+		parts = append(parts, r.style.brief(now.Sub(l.started).Truncate(redrawEvery)))
+		if now.Before(l.attempted) {
+			parts, note = append(parts, retrying(l.uses, l.attempted.Sub(now), note)), ""
+		} else if l.slow {
 			parts = append(parts, l.wait())
 		}
 	case skipped:
@@ -134,8 +138,8 @@ func (r *Report) details(l *line) string {
 	if l.tokens > 0 {
 		parts = append(parts, count(l.tokens, "token", "tokens"))
 	}
-	if l.note != "" {
-		parts = append(parts, oneLine(l.note))
+	if note != "" {
+		parts = append(parts, oneLine(note))
 	}
 	return strings.Join(parts, r.style.dot)
 }

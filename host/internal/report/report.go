@@ -53,6 +53,8 @@ const (
 	redrawEvery = 100 * time.Millisecond
 	// lookEvery is the interval at which plain output looks for slow nodes.
 	lookEvery = time.Second
+	// longRetry is the wait from which plain output reports a retry.
+	longRetry = time.Second
 	// plainEvery and plainBytes bound how long and how many plain lines wait.
 	plainEvery = 20 * time.Millisecond
 	plainBytes = 16 << 10
@@ -80,6 +82,9 @@ func (r *Report) Event(e flow.Event) {
 	r.lines.take(e)
 	r.begin()
 	if !r.live() {
+		if wait := milliseconds(e, "wait_ms"); e.Type == flow.EventRetry && wait >= longRetry {
+			fmt.Fprintf(&r.above, "%s: %s\n", oneLine(e.Path), retrying(r.lines.uses(e), wait, failure(e)))
+		}
 		for _, l := range r.lines.settled(true) {
 			r.above.WriteString(r.plainLine(l) + "\n")
 		}

@@ -106,6 +106,52 @@ func TestSlowNodesSayWhatTheyWaitFor(t *testing.T) {
 	}
 }
 
+// While a node waits before a retry, the output names the wait and the error,
+// and no call that is not running.
+func TestRetriesSayWhyTheyWait(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		name string
+		size func() (int, int)
+		want string
+	}{
+		{"plain", nil, `ask: retrying http.get in 13s (rate_limited: HTTP 429 [2J slow down)
+branch>b: retrying in 2s (timeout: too slow)
+ask: waiting for http.get (5s)
+`},
+		{"terminal", wide, "ask  7s, retrying http.get in 6s (rate_limited: HTTP 429 [2J slow down), a...\n"},
+		{"terminal after the wait", wide, "ask  18s, waiting for http.get, attempt 2, rate_limited: HTTP 429 [2J slow...\n"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			var out bytes.Buffer
+			var now atomic.Int64
+			r := New(&out, Options{Size: c.size, ASCII: true, Now: func() time.Time { return at(int(now.Load())) }})
+			r.Event(event(0, flow.EventNodeStart, "ask", map[string]any{"uses": "http.get"}))
+			again := event(0, flow.EventRetry, "ask", map[string]any{
+				"attempt": int64(1), "wait_ms": 12500.0, "error": "HTTP 429\x1b[2J slow down", "error_type": "rate_limited",
+			})
+			branch := event(0, flow.EventRetry, "branch>b", map[string]any{"attempt": int64(1), "wait_ms": 2000.0, "error": "too slow", "error_type": "timeout"})
+			branch.Node = ""
+			short := event(0, flow.EventRetry, "ask", map[string]any{"attempt": int64(1), "wait_ms": 20.0, "error": "no route", "error_type": "connection_error"})
+			r.Event(short)
+			r.Event(again)
+			r.Event(branch)
+			now.Store(7000)
+			r.redraw()
+			if c.name != "terminal" {
+				now.Store(18000)
+				r.redraw()
+				r.redraw()
+			}
+			if got := out.String(); !strings.Contains(got, c.want) || c.size == nil && got != c.want {
+				t.Errorf("got %s, want %s", got, c.want)
+			}
+			r.Close()
+		})
+	}
+}
+
 func live(out *bytes.Buffer, size func() (int, int)) *Report {
 	return New(out, Options{Size: size, ASCII: true, Now: func() time.Time { return at(0) }})
 }

@@ -43,10 +43,13 @@ func integer(e flow.Event, key string) int64 {
 	return n
 }
 
-func duration(e flow.Event) time.Duration {
-	ms, _ := e.Field("duration_ms").(float64)
+func milliseconds(e flow.Event, key string) time.Duration {
+	ms, _ := e.Field(key).(float64)
 	return time.Duration(ms * float64(time.Millisecond))
 }
+
+// failure returns the error of an event.
+func failure(e flow.Event) string { return e.Text("error_type") + ": " + e.Text("error") }
 
 // question returns the question of an interrupt.
 func question(e flow.Event) string {
