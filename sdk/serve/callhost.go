@@ -14,6 +14,7 @@ import (
 	tea "github.com/the-edge-agent/tea/sdk"
 	"github.com/the-edge-agent/tea/sdk/internal/handshake"
 	"github.com/the-edge-agent/tea/sdk/internal/pb"
+	"github.com/the-edge-agent/tea/sdk/value"
 )
 
 // errOver is the error of the host's methods after the call has ended.
@@ -31,11 +32,22 @@ type callHost struct {
 	mu     sync.Mutex
 	over   bool
 	stream grpc.ServerStreamingServer[pb.InvokeEvent]
+
+	// tokens guards partial and the order of tokens.
+	tokens sync.Mutex
+	// partial is the incomplete character at the end of the last token.
+	partial string
 }
 
 // end ends the call: goroutines that a handler left behind can no longer reach
 // the host.
-func (h *callHost) end() {
+func (h *callHost) end(ctx context.Context) {
+	h.tokens.Lock()
+	if h.partial != "" {
+		h.send(ctx, h.partial)
+		h.partial = ""
+	}
+	h.tokens.Unlock()
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.over = true
@@ -128,8 +140,20 @@ func (h *callHost) Log(ctx context.Context, level slog.Level, message string, fi
 }
 
 // Token sends a piece of text. If that is not possible it is dropped: the
-// result has the complete text.
+// result has the complete text. An incomplete character at its end waits for the
+// next piece.
 func (h *callHost) Token(ctx context.Context, text string) {
+	h.tokens.Lock()
+	defer h.tokens.Unlock()
+	text = h.partial + text
+	whole := value.WholeRunes(text)
+	h.partial = text[whole:]
+	if whole > 0 || text == "" {
+		h.send(ctx, text[:whole])
+	}
+}
+
+func (h *callHost) send(ctx context.Context, text string) {
 	token := &pb.Token{Text: pb.Text(text)}
 	if h.emit(&pb.InvokeEvent{Event: &pb.InvokeEvent_Token{Token: token}}) {
 		return

@@ -58,6 +58,6 @@ func (s *server) invoke(ctx context.Context, req *pb.InvokeRequest, host *callHo
 			Tracestate:     req.GetTracestate(),
 		},
 	})
-	host.end()
+	host.end(ctx)
 	return pb.FromOutcome(action, resp, err), nil
 }

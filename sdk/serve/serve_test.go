@@ -42,6 +42,8 @@ func bundle() tea.Bundle {
 		tea.NewAction("served.pid", "Tells its process.", func(context.Context, *tea.Request, none) (int, error) { return os.Getpid(), nil }),
 		tea.NewAction("served.log", "Logs in every way.", logEverything),
 		tea.NewAction("served.stream_log", "Does the same in a stream.", logEverything, tea.Streaming()),
+		tea.NewAction("served.split", "Streams single bytes.", split),
+		tea.NewAction("served.stream_split", "Does the same in a stream.", split, tea.Streaming()),
 		tea.NewAction("served.leave", "Leaves its host to a later call.", func(_ context.Context, req *tea.Request, _ none) (none, error) {
 			left <- req.Host
 			return none{}, nil
@@ -62,6 +64,15 @@ func logEverything(ctx context.Context, req *tea.Request, _ struct{}) (struct{},
 	slog.DebugContext(ctx, "too small")
 	slog.Info("of nobody", "d", 4)
 	req.Host.Log(ctx, slog.LevelError, "by hand", map[string]any{"half": "\xc3"})
+	return struct{}{}, nil
+}
+
+const manyBytes = "a\u00e9\u65e5\u672c\U0001f4a1z\xff!\xe6\x97"
+
+func split(ctx context.Context, req *tea.Request, _ struct{}) (struct{}, error) {
+	for i := range len(manyBytes) {
+		req.Host.Token(ctx, manyBytes[i:i+1])
+	}
 	return struct{}{}, nil
 }
 
@@ -129,6 +140,21 @@ func TestLogRecordsOfACallReachItsRun(t *testing.T) {
 	p.Close() // its output is complete then
 	if !strings.Contains(output.String(), `"@level":"info","@message":"of nobody","d":4`) {
 		t.Errorf("the record of no call is not on stderr:\n%s", output)
+	}
+}
+
+func TestTokenThatEndsInsideACharacterWaitsForTheNext(t *testing.T) {
+	t.Parallel()
+	p, _ := start(t)
+	defer p.Close()
+	inst := open(t, p)
+	want := []string{"a", "\u00e9", "\u65e5", "\u672c", "\U0001f4a1", "z", "\ufffd", "!", "\ufffd"}
+	for _, action := range []string{"served.split", "served.stream_split"} {
+		host := &teatest.Host{}
+		call(t, inst, action, host)
+		if diff := cmp.Diff(want, host.Recorded().Tokens); diff != "" {
+			t.Errorf("%s: %s", action, diff)
+		}
 	}
 }
 

@@ -145,6 +145,20 @@ func AppendString(dst []byte, s string) []byte {
 	return append(append(dst, s[start:]...), '"')
 }
 
+// WholeRunes returns the length of a text without an incomplete character of
+// UTF-8 at its end.
+func WholeRunes(text string) int {
+	for i := len(text) - 1; i >= max(0, len(text)-utf8.UTFMax); i-- {
+		if utf8.RuneStart(text[i]) {
+			if !utf8.FullRuneInString(text[i:]) {
+				return i
+			}
+			break
+		}
+	}
+	return len(text)
+}
+
 // Brief returns v as JSON for a message, cut to about 60 bytes.
 func Brief(v any) string {
 	raw, err := Encode(v)

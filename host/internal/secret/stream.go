@@ -1,7 +1,10 @@
 package secret
 
+import "github.com/the-edge-agent/tea/sdk/value"
+
 // Stream masks a text that arrives in pieces. It holds back only what can be
-// the beginning of a secret, until more text decides. It is not safe for
+// the beginning of a secret, and an incomplete character of UTF-8, until more
+// text decides. It is not safe for
 // concurrent use.
 type Stream struct {
 	set *Set
@@ -18,7 +21,10 @@ func (s *Set) Stream() *Stream { return &Stream{set: s} }
 // call; "" if all of it is held back.
 func (t *Stream) Next(piece string) string {
 	if t.set == nil {
-		return piece
+		text := t.held + piece
+		whole := value.WholeRunes(text)
+		t.held = text[whole:]
+		return text[:whole]
 	}
 	if t.held == "" {
 		if _, is := t.set.whole(piece); is {
@@ -27,6 +33,7 @@ func (t *Stream) Next(piece string) string {
 	}
 	text := t.held + piece
 	regions, rest := t.set.find(text, toBeContinued)
+	rest = min(rest, value.WholeRunes(text))
 	for len(regions) > 0 && regions[len(regions)-1].start >= rest { // found again
 		regions = regions[:len(regions)-1]
 	}
@@ -36,7 +43,9 @@ func (t *Stream) Next(piece string) string {
 // End returns the masked rest of the text. The stream is empty again.
 func (t *Stream) End() string {
 	if t.set == nil || t.held == "" {
-		return ""
+		rest := t.held
+		t.held = ""
+		return rest
 	}
 	regions, _ := t.set.find(t.held, cutOff)
 	return t.take(t.held, len(t.held), regions)

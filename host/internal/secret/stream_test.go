@@ -183,6 +183,21 @@ func TestSecretSplitOverPiecesIsMasked(t *testing.T) {
 	}
 }
 
+func TestIncompleteCharacterWaitsForTheNextPiece(t *testing.T) {
+	t.Parallel()
+	for _, s := range []*Set{nil, New(map[string]any{"pw": "p\"w\u00f6rd-\u65e5\u672c-Zq"}, nil)} {
+		st := s.Stream()
+		var got []string
+		for _, piece := range []string{"x\xe6", "\x97", "\xa5y", "\xf0\x9f", "\x92\xa1", "\xff", "\xe6"} {
+			got = append(got, st.Next(piece))
+		}
+		got = append(got, st.End())
+		if want := []string{"x", "", "\u65e5y", "", "\U0001f4a1", "\xff", "", "\xe6"}; fmt.Sprintf("%q", got) != fmt.Sprintf("%q", want) {
+			t.Errorf("got %q, want %q", got, want)
+		}
+	}
+}
+
 func TestStreamHoldsNoMoreThanASecret(t *testing.T) {
 	t.Parallel()
 	s := New(map[string]any{"a": strings.Repeat("a", 20) + "b", "b": "abababab"}, nil)
