@@ -14,7 +14,7 @@ var link = regexp.MustCompile(`\]\(([^)\s]+)\)`)
 // of a page.
 func TestLinks(t *testing.T) {
 	t.Parallel()
-	files := append(pages(t), "../docs/architecture.md")
+	files := append(pages(t), "../docs/architecture.md", "../docs/life-of-a-call.md")
 	for _, pattern := range []string{"README.md", "*/README.md"} {
 		more, err := filepath.Glob(pattern)
 		if err != nil {
@@ -64,4 +64,34 @@ func hasHeading(t *testing.T, file, anchor string) bool {
 		}
 	}
 	return false
+}
+
+var function = regexp.MustCompile("`([a-z_/]+\\.go)` `([A-Za-z.]+)`")
+
+// TestLifeOfACall finds each function that the page names in the file that it
+// names.
+func TestLifeOfACall(t *testing.T) {
+	t.Parallel()
+	page, err := os.ReadFile("../docs/life-of-a-call.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	rows := function.FindAllStringSubmatch(string(page), -1)
+	if rows == nil {
+		t.Error("the page names no functions")
+	}
+	for _, row := range rows {
+		code, err := os.ReadFile(filepath.Join("..", row[1]))
+		if err != nil {
+			t.Error(err)
+			continue
+		}
+		declared := `func ` + row[2] + `\b`
+		if receiver, method, ok := strings.Cut(row[2], "."); ok {
+			declared = `func \(\w+ \*?` + receiver + `\) ` + method + `\(`
+		}
+		if !regexp.MustCompile(declared).Match(code) {
+			t.Errorf("%s does not declare %s", row[1], row[2])
+		}
+	}
 }
