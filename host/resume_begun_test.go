@@ -327,3 +327,48 @@ func readFile(t *testing.T, file string) []byte {
 	}
 	return data
 }
+
+// Input that a branch merges does not take back what other branches added.
+func TestInputOfAResumeKeepsWhatOtherBranchesAdded(t *testing.T) {
+	t.Parallel()
+	const schema = `
+state_schema: {acc: {type: list, reducer: append, default: [0]}}
+`
+	tests := []struct{ name, text, pending string }{
+		{"fan-out", `
+nodes:
+  - {name: s}
+  - {name: a, run: "return {acc = 'a'}", goto: __end__}
+  - {name: c, run: "return {acc = 'early'}"}
+  - {name: last, interrupt: before, run: "return {acc = 'c'}", goto: __end__}
+  - {name: b, run: "return {acc = 'b'}", goto: __end__}
+edges: [{from: s, to: [a, c, b]}]
+`, "s>c/last:before"},
+		{"map", `
+nodes:
+  - name: m
+    type: dynamic_parallel
+    items: [a, c, b]
+    steps:
+      - {name: q, if: item == "c", uses: human.ask, with: {question: "?"}, output: {ok: true}}
+      - {run: "return {acc = item}"}
+`, "m[1]/q:ask"},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			t.Parallel()
+			s := newSession(t, schema+test.text)
+			res := s.run(host.RunOptions{})
+			wantStatus(t, res, flow.Waiting, test.pending)
+			o := host.RunOptions{Input: map[string]any{"acc": []any{"in"}}}
+			if test.name == "map" {
+				o.Answers = map[string]any{test.pending: true}
+			}
+			res = s.resume(res.RunID, o)
+			wantStatus(t, res, flow.Done)
+			if diff := cmp.Diff([]any{"in", "a", "c", "b"}, res.State["acc"]); diff != "" {
+				t.Error(diff)
+			}
+		})
+	}
+}

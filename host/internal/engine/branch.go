@@ -3,6 +3,7 @@ package engine
 import (
 	"context"
 	"errors"
+	"maps"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -122,6 +123,44 @@ func (f *frame) runBranches(ctx context.Context, list []branch, fan fan) ([]bran
 		f.void = max(f.void, f.run.replay.Redone(list[i].path), results[i].frame.void)
 	}
 	return results, settle(results, fan.tolerant)
+}
+
+// givenFirst takes the values that branches were given on a resume, for keys
+// with a reducer, out of the branches' changes and returns them. They replace
+// the value from before the branches, not what other branches have added.
+func (f *frame) givenFirst(results []branchResult) (given []delta) {
+	for i := range results {
+		deltas := results[i].frame.deltas
+		for n := range deltas {
+			if !deltas[n].replace {
+				continue
+			}
+			values := map[string]any{}
+			for key, v := range deltas[n].values {
+				if f.graph.Schema.Reducer(key) == spec.ReduceReplace {
+					continue
+				}
+				values[key] = v
+				for earlier := range deltas[:n+1] {
+					deltas[earlier].values = without(deltas[earlier].values, key)
+				}
+			}
+			if len(values) > 0 {
+				given = append(given, delta{values: values, replace: true})
+			}
+		}
+	}
+	return given
+}
+
+// without returns the values except that of a key.
+func without(values map[string]any, key string) map[string]any {
+	if _, has := values[key]; !has {
+		return values
+	}
+	rest := maps.Clone(values)
+	delete(rest, key)
+	return rest
 }
 
 // settle finds what the branches mean for the frame around: nil, the first

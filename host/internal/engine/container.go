@@ -212,6 +212,7 @@ func (x *execution) eachItem(ctx context.Context, b *graph.Map, path execpath.Pa
 	if b.FanIn != nil {
 		out.joined, out.to = &joined{results: results}, b.FanIn
 	} else {
+		out.deltas = f.givenFirst(results)
 		for i := range results {
 			res := &results[i]
 			out.deltas = append(out.deltas, res.frame.deltas...)
@@ -290,6 +291,9 @@ func (f *frame) take(ctx context.Context, path execpath.Path, w way) (*graph.Nod
 	if join != nil {
 		f.joined = &joined{results: results}
 		return join, nil
+	}
+	for _, d := range f.givenFirst(results) {
+		f.replace(d.values)
 	}
 	for i := range results {
 		res := &results[i]
