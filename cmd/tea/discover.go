@@ -137,14 +137,6 @@ func (c *pluginTrustCmd) Run(a *app) error {
 	return nil
 }
 
-func absolute(dir string) string {
-	path, err := filepath.Abs(dir)
-	if err != nil {
-		return dir
-	}
-	return path
-}
-
 func isDir(path string) bool {
 	info, err := os.Stat(path)
 	return err == nil && info.IsDir()

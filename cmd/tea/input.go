@@ -54,12 +54,28 @@ func (a *app) readArgument(arg string) ([]byte, error) {
 	case isFile:
 		f, err := os.Open(file)
 		if err != nil {
-			return nil, err
+			return nil, unreadable(file, err)
 		}
 		defer f.Close()
 		return readBounded(f)
 	}
 	return []byte(arg), nil
+}
+
+// unreadable returns the error of reading a file with its absolute path.
+func unreadable(file string, err error) error {
+	if inner := (*os.PathError)(nil); errors.As(err, &inner) {
+		err = inner.Err
+	}
+	return fmt.Errorf("cannot read %s: %w", absolute(file), err)
+}
+
+// absolute returns the absolute path of a file for a message.
+func absolute(file string) string {
+	if abs, err := filepath.Abs(file); err == nil {
+		return abs
+	}
+	return file
 }
 
 func readBounded(r io.Reader) ([]byte, error) {

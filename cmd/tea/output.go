@@ -74,13 +74,13 @@ func checkOutput(path string) error {
 		return nil
 	}
 	if info, err := os.Stat(path); err == nil && info.IsDir() {
-		return &os.PathError{Op: "write", Path: path, Err: unix.EISDIR}
+		return &os.PathError{Op: "write", Path: absolute(path), Err: unix.EISDIR}
 	}
 	if special(path) {
 		return nil
 	}
 	if err := unix.Access(filepath.Dir(path), unix.W_OK|unix.X_OK); err != nil {
-		return &os.PathError{Op: "write", Path: path, Err: err}
+		return &os.PathError{Op: "write", Path: absolute(path), Err: err}
 	}
 	return nil
 }

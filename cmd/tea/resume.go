@@ -124,7 +124,7 @@ func (d runDir) open(run string) (*host.Runs, error) {
 		_, err = runs.Entry(run)
 	}
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil, fmt.Errorf("there is no run %q in %s; `%s` lists the runs there", run, d.path, d.tea("runs"))
+		return nil, fmt.Errorf("there is no run %q in %s; `%s` lists the runs there", run, absolute(d.path), d.tea("runs"))
 	}
 	return runs, err
 }
@@ -162,8 +162,8 @@ func (a *app) findRun(given, run string, retry bool) (runDir, string, error) {
 
 // isWorkflowFile reports whether what names a run is a workflow file.
 func isWorkflowFile(run string) bool {
-	ext := filepath.Ext(run)
-	return isFile(run) && (ext == ".yaml" || ext == ".yml")
+	ext := filepath.Ext(run) // an id has none
+	return ext == ".yaml" || ext == ".yml"
 }
 
 func isFile(path string) bool {
@@ -178,7 +178,7 @@ func isFile(path string) bool {
 func newestOpenRun(dir, file string, retry bool) (string, error) {
 	here, err := os.Stat(file)
 	if err != nil {
-		return "", err
+		return "", &exitError{exitInvalid, unreadable(file, err)}
 	}
 	list, err := listRuns(dir)
 	if err != nil {

@@ -39,7 +39,7 @@ func (f keepFlags) openDir(a *app) (*host.Runs, error) {
 	}
 	runs, err := host.OpenRuns(dir)
 	if errors.Is(err, fs.ErrNotExist) {
-		fmt.Fprintf(a.report, "no runs in %s: the directory does not exist\n", dir)
+		fmt.Fprintf(a.report, "no runs in %s: the directory does not exist\n", absolute(dir))
 		return nil, nil
 	}
 	return runs, err

@@ -63,7 +63,11 @@ func testFiles(paths []string) ([]string, error) {
 	}
 	var files []string
 	for _, path := range paths {
-		if info, err := os.Stat(path); err != nil || !info.IsDir() {
+		info, err := os.Stat(path)
+		if err != nil {
+			return nil, unreadable(path, err)
+		}
+		if !info.IsDir() {
 			files = append(files, path)
 			continue
 		}
@@ -78,11 +82,7 @@ func testFiles(paths []string) ([]string, error) {
 			}
 		}
 		if len(files) == before {
-			abs, err := filepath.Abs(path)
-			if err != nil {
-				return nil, err
-			}
-			return nil, fmt.Errorf("%s has no *_test.yaml file", abs)
+			return nil, fmt.Errorf("%s has no *_test.yaml file", absolute(path))
 		}
 	}
 	return files, nil
