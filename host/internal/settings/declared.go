@@ -80,7 +80,7 @@ func (d Declared) check(w *spec.Workflow, key string, diags *diag.List) {
 		r := newReading(w.SettingsText)
 		typed := r.typed(value.Clone(w.Settings[key]), s, path)
 		problems := compiled.ValidateTemplated(typed, func(at string) bool {
-			return r.absent[under(path, at)] || expr.IsTemplate(r.text.Places[under(path, at)].Value)
+			return r.absent[under(path, at)] || takesSecrets(key) && expr.IsTemplate(r.text.Places[under(path, at)].Value)
 		})
 		if len(problems) == 0 {
 			w.Settings[key] = typed
@@ -96,6 +96,10 @@ func (d Declared) check(w *spec.Workflow, key string, diags *diag.List) {
 }
 
 // under returns the path of a value inside a key, such as llm.headers.X.
+// takesSecrets reports whether the settings under a key are read with the
+// secrets of a run. The others are limits that apply to the whole workflow.
+func takesSecrets(key string) bool { return key != EventsKey && key != LuaKey && key != PluginsKey }
+
 func under(key, inner string) string {
 	if inner == "" || strings.HasPrefix(inner, "[") {
 		return key + inner
@@ -120,6 +124,8 @@ func (r *reading) report(key string, p jsonschema.Problem, diags *diag.List) {
 		hint := ""
 		if text, ok := r.text.Places[path]; ok && r.quoted[path] {
 			hint = "write it without quotes: " + text.Value
+		} else if ok && expr.IsTemplate(text.Value) {
+			hint = "this setting is read before the secrets; use a number or ${VARIABLE}"
 		}
 		diags.Errorf(diagcode.WrongSetting, r.text.ValuePos(path), hint, "settings.%s: %s", path, p.Message)
 	}

@@ -89,11 +89,17 @@ func TestWhatDoesNotFit(t *testing.T) {
 			"settings:\n  llm: big",
 			`flow.yaml:2:8: error TEA1603: settings.llm: expected object, got string "big" (settings.llm)`,
 		},
-		"null is not set":      {"settings: {llm: {temperature: , stops: [null], replay: }}", ""},
-		"nothing at all":       {"settings: {llm: }", ""},
-		"anything":             {"settings: {any: {x: [1]}}", ""},
-		"declared by nobody":   {"settings: {other: 1}", ""},
-		"the host's own":       {"settings: {lua: {timeout_seconds: 1.5, memory_mb: 64}, trace: {exporter: otlp}}", ""},
+		"null is not set":    {"settings: {llm: {temperature: , stops: [null], replay: }}", ""},
+		"nothing at all":     {"settings: {llm: }", ""},
+		"anything":           {"settings: {any: {x: [1]}}", ""},
+		"declared by nobody": {"settings: {other: 1}", ""},
+		"the host's own":     {"settings: {lua: {timeout_seconds: 1.5, memory_mb: 64}, trace: {exporter: otlp}}", ""},
+		"secret in a limit": {
+			"settings:\n  lua: {timeout_seconds: '{{ secrets.t }}'}\n  events: {max_mb: '{{ secrets.t }}'}\n  plugins: {call_timeout_seconds: '{{ secrets.t }}'}\n  trace: {file: '{{ secrets.t }}'}",
+			`flow.yaml:2:26: error TEA1603: settings.lua.timeout_seconds: expected number, got string "{{ secrets.t }}" (settings.lua.timeout_seconds)` + "\n  hint: this setting is read before the secrets; use a number or ${VARIABLE}\n" +
+				`flow.yaml:3:20: error TEA1603: settings.events.max_mb: expected number, got string "{{ secrets.t }}" (settings.events.max_mb)` + "\n  hint: this setting is read before the secrets; use a number or ${VARIABLE}\n" +
+				`flow.yaml:4:35: error TEA1603: settings.plugins.call_timeout_seconds: expected number, got string "{{ secrets.t }}" (settings.plugins.call_timeout_seconds)` + "\n  hint: this setting is read before the secrets; use a number or ${VARIABLE}",
+		},
 		"the host's own wrong": {"settings:\n  lua: {timeout_seconds: -1}", `flow.yaml:2:26: error TEA1603: settings.lua.timeout_seconds: must be at least 0, got -1 (settings.lua.timeout_seconds)`},
 		"a variable's value is not repeated": {
 			"settings:\n  llm: {temperature: \"${WORD}\", max_tokens: \"${MINUS}\", provider: \"${WORD}\"}",
