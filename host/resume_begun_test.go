@@ -60,7 +60,8 @@ nodes:
       - {run: "return {did = item == state.saw}"}
     fan_in: j
   - {name: j, run: "local out = {} for i, p in ipairs(parallel_results) do out[i] = p.state.did end return {out = out}"}`,
-			host.RunOptions{}, host.RunOptions{Answers: map[string]any{"m[0]/q:ask": true, "m[1]/q:ask": true}},
+			host.RunOptions{},
+			host.RunOptions{Answers: map[string]any{"m[0]/q:ask": true, "m[1]/q:ask": true}},
 			[]string{"m[0]/q:ask", "m[1]/q:ask"},
 			map[string]any{"out": []any{true, true}},
 		},
@@ -85,7 +86,8 @@ state_schema: {did: {type: list, reducer: extend}}`,
 nodes:
   - {name: m, type: dynamic_parallel, items: "{{ state.devices }}", action: {uses: human.ask, with: {question: "?"}, output: {did: "{{ item }}"}}, fan_in: j}
   - {name: j, run: "local out = {} for i, p in ipairs(parallel_results) do out[i] = p.state.did end return {out = out}"}`,
-			host.RunOptions{Input: devices("old1", "old2")}, host.RunOptions{Input: devices("prod"), Answers: map[string]any{"m[0]:ask": true, "m[1]:ask": true}},
+			host.RunOptions{Input: devices("old1", "old2")},
+			host.RunOptions{Input: devices("prod"), Answers: map[string]any{"m[0]:ask": true, "m[1]:ask": true}},
 			[]string{"m[0]:ask", "m[1]:ask"},
 			map[string]any{"devices": []any{"prod"}, "out": []any{"old1", "old2"}},
 		},
@@ -93,7 +95,8 @@ nodes:
 			"input of a subgraph", `
 nodes:
   - {name: s, subgraph: sub.yaml, input: {x: "{{ env.x }}"}}`,
-			host.RunOptions{Env: map[string]any{"x": "old"}}, host.RunOptions{Env: map[string]any{"x": "new"}},
+			host.RunOptions{Env: map[string]any{"x": "old"}},
+			host.RunOptions{Env: map[string]any{"x": "new"}},
 			[]string{"s/two:before"},
 			map[string]any{"x": "old", "one": "old", "two": "old"},
 		},
@@ -101,7 +104,8 @@ nodes:
 			"input of a subgraph that follows from the state", `
 nodes:
   - {name: s, subgraph: sub.yaml, input: {x: "{{ state.y }}"}}`,
-			host.RunOptions{Input: map[string]any{"y": "old"}}, host.RunOptions{Input: map[string]any{"y": "new"}},
+			host.RunOptions{Input: map[string]any{"y": "old"}},
+			host.RunOptions{Input: map[string]any{"y": "new"}},
 			[]string{"s/two:before"},
 			map[string]any{"x": "old", "y": "new", "one": "old", "two": "old"},
 		},
@@ -109,7 +113,8 @@ nodes:
 			"input of workflow.run", `
 nodes:
   - {name: s, uses: workflow.run, with: {path: sub.yaml, input: {x: "{{ env.x }}"}}, output: {out: "{{ result.state }}"}}`,
-			host.RunOptions{Env: map[string]any{"x": "old"}}, host.RunOptions{Env: map[string]any{"x": "new"}},
+			host.RunOptions{Env: map[string]any{"x": "old"}},
+			host.RunOptions{Env: map[string]any{"x": "new"}},
 			[]string{"s/two:before"},
 			map[string]any{"out": map[string]any{"x": "old", "one": "old", "two": "old"}},
 		},
@@ -117,7 +122,8 @@ nodes:
 			"input of workflow.run that follows from the state", `
 nodes:
   - {name: s, uses: workflow.run, with: {path: sub.yaml, input: {x: "{{ state.y }}"}}, output: {out: "{{ result.state.x }} {{ result.state.two }}"}}`,
-			host.RunOptions{Input: map[string]any{"y": "old"}}, host.RunOptions{Input: map[string]any{"y": "new"}},
+			host.RunOptions{Input: map[string]any{"y": "old"}},
+			host.RunOptions{Input: map[string]any{"y": "new"}},
 			[]string{"s/two:before"},
 			map[string]any{"y": "new", "out": "old old"},
 		},
@@ -125,7 +131,8 @@ nodes:
 			"file of workflow.run", `
 nodes:
   - {name: s, uses: workflow.run, with: {path: "{{ env.x }}.yaml", input: {x: 1}}, output: {out: "{{ result.state.two }}"}}`,
-			host.RunOptions{Env: map[string]any{"x": "sub"}}, host.RunOptions{Env: map[string]any{"x": "other"}},
+			host.RunOptions{Env: map[string]any{"x": "sub"}},
+			host.RunOptions{Env: map[string]any{"x": "other"}},
 			[]string{"s/two:before"},
 			map[string]any{"out": int64(1)},
 		},
@@ -136,7 +143,8 @@ nodes:
     if: "{{ env.x }}"
     subgraph: sub.yaml
     input: {x: 1}`,
-			host.RunOptions{Env: map[string]any{"x": "yes"}}, host.RunOptions{},
+			host.RunOptions{Env: map[string]any{"x": "yes"}},
+			host.RunOptions{},
 			[]string{"s/two:before"},
 			map[string]any{"x": int64(1), "one": int64(1), "two": int64(1)},
 		},
@@ -156,7 +164,8 @@ nodes:
   - {name: l, type: while_loop, condition: not state.n, max_iterations: 3, body: [{name: n, run: "return {n = 1}"}], output: {b: "{{ env.x }} {{ result.iterations }}"}}
   - {name: s, subgraph: plain.yaml, output: {c: "{{ env.x }}"}}
   - {name: last, interrupt: before, run: "return {last = state.a .. state.b .. state.c}"}`,
-			host.RunOptions{Env: map[string]any{"x": "old"}}, host.RunOptions{Env: map[string]any{"x": "new"}},
+			host.RunOptions{Env: map[string]any{"x": "old"}},
+			host.RunOptions{Env: map[string]any{"x": "new"}},
 			[]string{"last:before"},
 			map[string]any{"a": "old", "b": "old 1", "c": "old", "v": int64(1), "n": int64(1), "last": "oldold 1old"},
 		},

@@ -2,6 +2,7 @@ package llm
 
 import (
 	"context"
+	"slices"
 
 	"github.com/the-edge-agent/tea/plugins/llm/internal/chat"
 	"github.com/the-edge-agent/tea/plugins/llm/internal/transport"
@@ -64,7 +65,7 @@ func (x *exchange) askFormatted(ctx context.Context, question *chat.Request, str
 	}
 	plain := *question
 	plain.Format = nil
-	plain.Messages = append(instruction, question.Messages...)
+	plain.Messages = slices.Concat(instruction, question.Messages)
 	answer, plainErr := x.ask(ctx, &plain, stream)
 	if plainErr != nil {
 		return nil, err // the format was not the reason

@@ -248,6 +248,11 @@ func misfit(s *Schema, v any) string {
 	if len(s.Enum) > 0 && !slices.ContainsFunc(s.Enum, func(e any) bool { return value.Equal(e, v) }) {
 		return "is not in enum"
 	}
+	return outOfBounds(s, v)
+}
+
+// outOfBounds reports which bound of a schema a value violates.
+func outOfBounds(s *Schema, v any) string {
 	text, isText := v.(string)
 	list, isList := v.([]any)
 	number, isNumber := value.Float(v)

@@ -1,13 +1,14 @@
 package engine
 
 import (
+	"maps"
+	"slices"
+
 	"github.com/the-edge-agent/tea/host/flow"
 	"github.com/the-edge-agent/tea/host/internal/engine/replay"
 	"github.com/the-edge-agent/tea/host/internal/execpath"
 	"github.com/the-edge-agent/tea/host/internal/graph"
 	tea "github.com/the-edge-agent/tea/sdk"
-	"maps"
-	"slices"
 )
 
 // emit sends an event. Callers with costly fields ask listening first.

@@ -84,7 +84,8 @@ func Encode(path execpath.Path, rec Record, secrets *secret.Set) (checkpoint.Rec
 			return out, fmt.Errorf("encode the %s record of %s: %w", out.Kind, path, err)
 		}
 	}
-	out.Body = append(body, '}')
+	body = append(body, '}')
+	out.Body = body
 	return out, nil
 }
 

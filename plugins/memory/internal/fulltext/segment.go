@@ -170,8 +170,8 @@ func readEntry(before, data []byte) (key []byte, l list, rest []byte, err error)
 	if shared > uint64(len(before)) || more > uint64(len(data)) {
 		return nil, l, nil, corrupt("a dictionary has an invalid key")
 	}
-	key = append(before[:shared], data[:more]...)
-	return key, list{df: int(n[2]), at: int64(n[3]), docsLen: int(n[4]), posLen: int(n[5])}, data[more:], nil
+	before = append(before[:shared], data[:more]...)
+	return before, list{df: int(n[2]), at: int64(n[3]), docsLen: int(n[4]), posLen: int(n[5])}, data[more:], nil
 }
 
 // segmentWriter writes a segment file: add for each form in ascending order,
