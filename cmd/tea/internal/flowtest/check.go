@@ -50,12 +50,12 @@ func (e Expectation) check(res *flow.Result, visited []any, exact bool) []string
 	case "error":
 		want, _ := e.Value.(string)
 		if res.Err == nil || !strings.Contains(res.Err.Error(), want) {
-			return []string{fmt.Sprintf("error: want one with %q, got %v", want, res.Err)}
+			return []string{fmt.Sprintf("error: want one with %q, got %s", want, showError(res.Err))}
 		}
 	case "error_type":
 		var failure *tea.Error
 		if !errors.As(res.Err, &failure) || string(failure.Type) != e.Value {
-			return []string{fmt.Sprintf("error_type: want %v, got %v", e.Value, res.Err)}
+			return []string{fmt.Sprintf("error_type: want %v, got %s", e.Value, showError(res.Err))}
 		}
 	case "visited":
 		if !value.Equal(e.Value, visited) && !(len(visited) == 0 && !value.Truthy(e.Value)) {
@@ -116,6 +116,13 @@ func listDifference(path string, want []any, got any, exact bool) []string {
 		out = append(out, difference(fmt.Sprintf("%s[%d]", path, i), want[i], list[i], exact)...)
 	}
 	return out
+}
+
+func showError(err error) string {
+	if err == nil {
+		return "no error"
+	}
+	return err.Error()
 }
 
 func show(v any) string {

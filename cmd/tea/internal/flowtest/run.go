@@ -64,6 +64,18 @@ func (t *Test) run(ctx context.Context, newHost NewHost) []Failure {
 		return t.failf("the workflow is invalid:\n%v", err)
 	}
 	defer wf.Close()
+	mask, err := wf.Mask(t.Secrets)
+	if err != nil {
+		return t.failf("%v", err)
+	}
+	failures := t.runWorkflow(ctx, wf)
+	for i := range failures {
+		failures[i].Message = mask.Text(failures[i].Message)
+	}
+	return failures
+}
+
+func (t *Test) runWorkflow(ctx context.Context, wf *host.Workflow) []Failure {
 	// Questions without an answer leave a run that waits, which must be stored.
 	dir, err := os.MkdirTemp("", "tea-test-")
 	if err != nil {
