@@ -53,6 +53,10 @@ type Workflow struct {
 // Diagnostics are the findings about a workflow file.
 type Diagnostics = diag.List
 
+// LacksAction reports whether an error of a run is that of a call of an action
+// that does not exist, as from Lua: with another set of plugins it may exist.
+func LacksAction(err error) bool { return catalog.IsUnknownAction(err) }
+
 // LacksPlugins reports whether all that is wrong with a workflow is that actions
 // or plugins are not there: with another set of plugins it may be valid.
 func LacksPlugins(diags Diagnostics) bool {

@@ -136,7 +136,14 @@ func (a *app) finish(f *runFlags, res *flow.Result, broken bool) error {
 		} else {
 			a.report.Checkpoint(res.Checkpoint, f.resumeCommand(res, a.mask))
 		}
-		return &exitError{code: codeOf(res)}
+		code := codeOf(res)
+		if host.LacksAction(res.Err) {
+			a.explainMissing()
+			if a.lacksPlugin() {
+				code = exitPlugin
+			}
+		}
+		return &exitError{code: code}
 	}
 	if res.FailedBranches > 0 && res.Checkpoint != "" {
 		a.report.Retry(f.resumeCommand(res, a.mask) + " --retry-failed")

@@ -66,7 +66,9 @@ func (a *app) explain(err error) int {
 		return exitDone
 	case errors.As(err, &diags):
 		a.report.Diagnostics(diags)
-		a.explainMissing(diags)
+		if host.LacksPlugins(diags) {
+			a.explainMissing()
+		}
 		return a.codeOfMistakes(diags)
 	case errors.As(err, &exit):
 		if exit.err != nil {
@@ -81,21 +83,31 @@ func (a *app) explain(err error) int {
 // codeOfMistakes returns the exit code for a workflow that is not valid. If
 // only actions are missing and a plugin is broken, the plugin is at fault.
 func (a *app) codeOfMistakes(diags host.Diagnostics) int {
-	if (a.broken || a.plugins != nil && a.plugins.failed.Load()) && host.LacksPlugins(diags) {
+	if a.lacksPlugin() && host.LacksPlugins(diags) {
 		return exitPlugin
 	}
 	return exitInvalid
 }
 
-// explainMissing prints the plugin problems that -q has hidden if they can be
-// the reason for a missing action.
-func (a *app) explainMissing(diags host.Diagnostics) {
-	if !a.quiet || !host.LacksPlugins(diags) {
+// lacksPlugin reports whether a plugin cannot be used.
+func (a *app) lacksPlugin() bool {
+	return a.broken || a.plugins != nil && len(a.plugins.failed()) > 0
+}
+
+// explainMissing prints the plugin problems that -q has hidden, which can be the
+// reason for a missing action.
+func (a *app) explainMissing() {
+	if !a.quiet {
 		return
 	}
 	log := slog.New(newLineHandler(maskedWriter{a}, slog.LevelWarn))
 	for _, p := range a.problems {
 		p.log(log)
+	}
+	if a.plugins != nil {
+		for _, err := range a.plugins.failed() {
+			log.Warn("plugin problem: " + err.Error())
+		}
 	}
 }
 

@@ -5,7 +5,7 @@ import (
 	"log/slog"
 	"os"
 	"slices"
-	"sync/atomic"
+	"sync"
 
 	"github.com/the-edge-agent/tea/host"
 	tea "github.com/the-edge-agent/tea/sdk"
@@ -38,17 +38,27 @@ type pluginSet struct {
 	processes
 	found    []foundPlugin
 	problems []pluginProblem
-	// failed reports whether a plugin was started and cannot be used.
-	failed atomic.Bool
+	// failures are the errors of plugins that were started and cannot be used.
+	mu       sync.Mutex
+	failures []error
 }
 
-// Learn asks for manifests and records whether it failed.
+// Learn asks for manifests and records a failure.
 func (s *pluginSet) Learn(ctx context.Context, bundles ...string) error {
 	err := s.processes.Learn(ctx, bundles...)
 	if err != nil {
-		s.failed.Store(true)
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		s.failures = append(s.failures, err)
 	}
 	return err
+}
+
+// failed returns the errors of plugins that cannot be used.
+func (s *pluginSet) failed() []error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return slices.Clone(s.failures)
 }
 
 // foundPlugin is a plugin with its file.

@@ -198,13 +198,25 @@ func (c *Catalog) Entries() []Entry {
 	return entries
 }
 
+// detailAction is the detail of a not_found error that has the action's name.
+const detailAction = "unknown_action"
+
+// IsUnknownAction reports whether an error is that of a call of an action that
+// does not exist.
+func IsUnknownAction(err error) bool {
+	var failure *tea.Error
+	return errors.As(err, &failure) && failure.Type == tea.NotFound && failure.Details[detailAction] != nil
+}
+
 // Invoke calls an action. It sets req.Action to the action's own name and fills
 // the defaults of absent parameters. Parameters that do not match the action's
 // schema are a validation_error, for which the bundle is not opened.
 func (c *Catalog) Invoke(ctx context.Context, req *tea.Request) (*tea.Response, error) {
 	e := c.find(ctx, req.Action)
 	if e == nil {
-		return nil, tea.Errorf(tea.NotFound, "unknown action %q", req.Action)
+		err := tea.Errorf(tea.NotFound, "unknown action %q", req.Action)
+		err.Details = map[string]any{detailAction: req.Action}
+		return nil, err
 	}
 	return c.invoke(ctx, e, e.source, req)
 }
