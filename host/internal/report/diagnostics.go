@@ -45,7 +45,7 @@ func (r *Report) diagnostic(b *strings.Builder, files sources, d diag.Diagnostic
 	if d.Path != "" {
 		b.WriteString(r.style.paint(dim, " ("+d.Path+")"))
 	}
-	b.WriteString("\n" + files.excerpt(d.Pos, r.style))
+	b.WriteString("\n" + r.excerpt(files, d.Pos))
 	if d.Hint != "" {
 		b.WriteString("  " + r.style.paint(green, "hint:") + " " + Printable(d.Hint) + "\n")
 	}
@@ -106,9 +106,10 @@ func readLines(file string) [][]byte {
 }
 
 // excerpt returns the line of a position with carets below, under the whole
-// line if the column is unknown; "" if the line cannot be read.
-func (s sources) excerpt(pos diag.Pos, st style) string {
-	raw := s.line(pos.File, pos.Line)
+// line if the column is unknown; "" if the line cannot be read. It fits the
+// terminal.
+func (r *Report) excerpt(files sources, pos diag.Pos) string {
+	raw := files.line(pos.File, pos.Line)
 	if raw == nil {
 		return ""
 	}
@@ -120,19 +121,24 @@ func (s sources) excerpt(pos diag.Pos, st style) string {
 	} else {
 		end = wordEnd(runes, at)
 	}
-	from := 0
-	if end > excerptWidth {
-		from = max(0, at-excerptWidth/2)
+	number := fmt.Sprint(pos.Line)
+	width := excerptWidth
+	if r.o.Size != nil {
+		columns, _ := r.o.Size()
+		width = max(20, min(width, columns-len(number)-6))
 	}
-	to := min(len(runes), from+excerptWidth)
+	from := 0
+	if end > width {
+		from = max(0, at-width/2)
+	}
+	to := min(len(runes), from+width)
 	shown := expandTabs(runes[from:to])
 	indent := textWidth(expandTabs(runes[from:at]))
 	marks := max(1, textWidth(expandTabs(runes[at:min(end, to)])))
-	number := fmt.Sprint(pos.Line)
 	gutter := strings.Repeat(" ", len(number))
 	return fmt.Sprintf("  %s %s\n  %s %s\n",
-		st.paint(blue, number+" |"), strings.TrimRight(shown, " "),
-		st.paint(blue, gutter+" |"), strings.Repeat(" ", indent)+st.paint(red, "^"+strings.Repeat("~", marks-1)))
+		r.style.paint(blue, number+" |"), strings.TrimRight(shown, " "),
+		r.style.paint(blue, gutter+" |"), strings.Repeat(" ", indent)+r.style.paint(red, "^"+strings.Repeat("~", marks-1)))
 }
 
 func expandTabs(runes []rune) string {

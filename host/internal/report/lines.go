@@ -49,6 +49,8 @@ type line struct {
 	// uses is the node's action; slow reports that its wait was reported.
 	uses string
 	slow bool
+	// inner is the reason of the last failure inside the node.
+	inner string
 	// text is the end of a model's output so far.
 	text string
 }
@@ -63,7 +65,7 @@ const (
 // lines are the running nodes in display order: nodes inside another node
 // follow it. The cost of an event does not depend on their number.
 type lines struct {
-	// failed is the path of the last node that failed.
+	// failed is the path of the last failure that was shown with its reason.
 	failed string
 	open   execpath.Tree[*line]
 	// finished counts the open lines whose node has ended; fresh has those that
@@ -89,10 +91,9 @@ func (ls *lines) take(e flow.Event) {
 	case flow.EventNodeEnd:
 		ls.end(ls.at(e), e)
 	case flow.EventNodeError:
-		ls.failed = e.Path
 		l := ls.at(e)
 		ls.turn(l, failed)
-		l.note = failure(e)
+		ls.explain(l, failure(e))
 		l.elapsed, l.attempts, l.text = milliseconds(e, "duration_ms"), integer(e, "attempts"), ""
 	case flow.EventRetry:
 		if e.Node != "" {
@@ -117,6 +118,19 @@ func (ls *lines) take(e flow.Event) {
 		ls.branchStart(e)
 	case flow.EventBranchEnd:
 		ls.branchEnd(e)
+	}
+}
+
+// explain sets the reason of a failure, unless it was shown for a node inside.
+func (ls *lines) explain(l *line, reason string) {
+	l.note = ""
+	if l.inner != reason {
+		l.note, ls.failed = reason, string(l.path)
+	}
+	for scope := l.path.Outer(); scope != ""; scope = scope.Outer() {
+		if outer, ok := ls.open.Get(scope); ok {
+			outer.inner = reason
+		}
 	}
 }
 

@@ -455,6 +455,67 @@ func TestSummaryDoesNotRepeatAFailure(t *testing.T) {
 	}
 }
 
+// The reason of a failure is printed once: not again for the map around the
+// node, nor for the branch and the run.
+func TestReasonOfAFailedItemIsPrintedOnce(t *testing.T) {
+	t.Parallel()
+	broken := map[string]any{"error": "disk on fire", "error_type": "internal_error", "duration_ms": 1.0}
+	node := &flow.NodeError{Node: "0", Path: "m[1]/0", Pos: diag.Pos{File: "f.yaml", Line: 3}, Err: tea.Errorf(tea.InternalError, "disk on fire")}
+	res := &flow.Result{Status: flow.Failed, Err: node, FailedBranches: 2, Failures: []flow.Failure{
+		{Path: "m[1]", Branch: true, Type: tea.InternalError, Message: "disk on fire"},
+		{Path: "m[2]", Branch: true, Type: tea.Timeout, Message: "too slow"},
+	}}
+	branches := "2 branches failed:\n  m[1]\n  m[2]: timeout: too slow\n"
+	for _, c := range []struct {
+		name  string
+		quiet bool
+		want  string
+	}{
+		{"plain", false, `m[1]/0: failed (1ms): internal_error: disk on fire
+m[1]: failed (1ms)
+m: failed (1ms)
+failed: f.yaml:3: node "m[1]/0" failed
+` + branches},
+		{"quiet", true, "failed: f.yaml:3: node \"m[1]/0\" failed: internal_error: disk on fire\n" + branches},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			var out bytes.Buffer
+			r := New(&out, Options{Quiet: c.quiet})
+			for _, path := range []string{"m", "m[1]", "m[1]/0"} {
+				r.Event(started(path))
+			}
+			for _, path := range []string{"m[1]/0", "m[1]", "m"} {
+				r.Event(event(0, flow.EventNodeError, path, broken))
+			}
+			r.Close()
+			r.Summary(res, func(text string) string { return text })
+			if diff := cmp.Diff(c.want, out.String()); diff != "" {
+				t.Error(diff)
+			}
+		})
+	}
+}
+
+// A source line and its marks fit the terminal.
+func TestExcerptFitsTheTerminal(t *testing.T) {
+	t.Parallel()
+	file := filepath.Join(t.TempDir(), "f.yaml")
+	if err := os.WriteFile(file, []byte(strings.Repeat("word ", 40)), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	var out bytes.Buffer
+	r := New(&out, Options{Size: func() (int, int) { return 40, 24 }})
+	r.Summary(&flow.Result{Status: flow.Failed, Err: &flow.NodeError{
+		Path: "a", Pos: diag.Pos{File: file, Line: 1}, InCode: true, Err: tea.Errorf(tea.Timeout, "slow"),
+	}}, func(text string) string { return text })
+	for line := range strings.Lines(out.String()) {
+		if textWidth(strings.TrimSuffix(line, "\n")) > 39 {
+			t.Errorf("too wide: %q", line)
+		}
+	}
+}
+
 func TestSummary(t *testing.T) {
 	t.Parallel()
 	mask := func(text string) string { return strings.ReplaceAll(text, "hunter2", "***") }

@@ -39,7 +39,7 @@ func (r *Report) Summary(res *flow.Result, mask func(string) string) {
 			b.WriteString(Printable(mask(res.Err.Error())) + "\n")
 		}
 		if node != nil {
-			b.WriteString(sources{}.excerpt(node.Pos, r.style))
+			b.WriteString(r.excerpt(sources{}, node.Pos))
 		}
 	}
 	b.WriteString(failuresText(res, mask))
@@ -49,9 +49,13 @@ func (r *Report) Summary(res *flow.Result, mask func(string) string) {
 }
 
 // failuresText names the failed branches and, if the run failed, the first
-// failure.
+// failure. It does not repeat the reason why the run failed.
 func failuresText(res *flow.Result, mask func(string) string) string {
 	var b strings.Builder
+	said := ""
+	if node := (*flow.NodeError)(nil); errors.As(res.Err, &node) {
+		said = node.Err.Error()
+	}
 	if len(res.Failures) > 0 && res.Err != nil {
 		if first := res.Failures[0]; !first.Branch {
 			fmt.Fprintf(&b, "first failure: %s\n", oneLine(mask(first.String())))
@@ -64,7 +68,11 @@ func failuresText(res *flow.Result, mask func(string) string) string {
 	named := 0
 	for _, f := range res.Failures {
 		if f.Branch {
-			fmt.Fprintf(&b, "  %s\n", oneLine(mask(f.String())))
+			text := f.String()
+			if text == f.Path+": "+said {
+				text = f.Path
+			}
+			fmt.Fprintf(&b, "  %s\n", oneLine(mask(text)))
 			named++
 		}
 	}
