@@ -22,17 +22,16 @@ type form struct{ as, text string }
 // texts it returns the first.
 func forms(text string) []form {
 	inner := inJSON(text)
-	query := url.QueryEscape(text)
-	component := strings.ReplaceAll(query, "+", "%20")
+	inURL := inURL(text)
 	list := []form{
 		{"", text},
 		{"json", inner},
 		{"quoted", unquoted(strconv.Quote(text))},
 		{"html json", inHTMLJSON(text)},
-		{"query", query},
-		{"component", component},
-		{"segment", url.PathEscape(text)},
-		{"path", strings.ReplaceAll(component, "%2F", "/")},
+		{"query", inURL[0]},
+		{"component", inURL[1]},
+		{"segment", inURL[2]},
+		{"path", inURL[3]},
 		{"hex", hex.EncodeToString([]byte(text))},
 		{"HEX", strings.ToUpper(hex.EncodeToString([]byte(text)))},
 	}
@@ -71,6 +70,14 @@ func nestedForms(text string) []form {
 func unquoted(quoted string) string { return quoted[1 : len(quoted)-1] }
 
 func inJSON(text string) string { return unquoted(string(value.AppendString(nil, text))) }
+
+// inURL returns a text as in a query, as a component, as a segment of a path, and
+// as a path.
+func inURL(text string) []string {
+	query := url.QueryEscape(text)
+	component := strings.ReplaceAll(query, "+", "%20")
+	return []string{query, component, url.PathEscape(text), strings.ReplaceAll(component, "%2F", "/")}
+}
 
 // inHTMLJSON is inJSON with <, > and & escaped, as encoding/json writes them.
 func inHTMLJSON(text string) string {
@@ -186,8 +193,7 @@ func embedded(text string) []string {
 			list = append(list, inner)
 		}
 	}
-	query := url.QueryEscape(text)
-	list = append(list, query, strings.ReplaceAll(query, "+", "%20"), url.PathEscape(text))
+	list = append(list, inURL(text)...)
 	slices.Sort(list)
 	list = slices.Compact(list)
 	return slices.DeleteFunc(list, func(inner string) bool { return inner == text })

@@ -39,7 +39,7 @@ func stream(s *Set, text string, sizes ...int) (masked string, held int) {
 
 func TestEveryEncodingIsMaskedAndSealed(t *testing.T) {
 	t.Parallel()
-	secrets := map[string]string{"pem": pem, "path": `C:\new\table.txt`, "quote": `say "hi" & <b>`, "percent": "100%41 of 5%", "accent": "pässwörd-ключ-🔑", "token": "token-1234"}
+	secrets := map[string]string{"pem": pem, "path": `C:\new\table.txt`, "slash": `p"a\ss/w0rd-Zq7+9`, "quote": `say "hi" & <b>`, "percent": "100%41 of 5%", "accent": "pässwörd-ключ-🔑", "token": "token-1234"}
 	given := map[string]any{}
 	for name, text := range secrets {
 		given[name] = text
@@ -86,6 +86,7 @@ func TestEveryEncodingIsMaskedAndSealed(t *testing.T) {
 			"Base64 of nested JSON":    base64.URLEncoding.EncodeToString([]byte(nested(text, 3))),
 			"Base64 of a query":        base64.StdEncoding.EncodeToString([]byte("u=" + url.QueryEscape(text))),
 			"Base64 of a path":         base64.RawURLEncoding.EncodeToString([]byte("https://x/" + url.PathEscape(text))),
+			"Base64 of a filter":       base64.StdEncoding.EncodeToString([]byte("u=" + strings.ReplaceAll(strings.ReplaceAll(url.QueryEscape(text), "+", "%20"), "%2F", "/"))),
 			"Base64 in Base64":         base64.StdEncoding.EncodeToString([]byte(`{"auth":"` + base64.StdEncoding.EncodeToString([]byte("user:"+text)) + `"}`)),
 			"Base64 in Base64 for URL": base64.RawURLEncoding.EncodeToString([]byte("a." + base64.RawURLEncoding.EncodeToString([]byte("u:"+text)))),
 			"behind a backslash":       `DOMAIN\` + text,
