@@ -30,8 +30,8 @@ type execution struct {
 	started time.Time
 	// rec is set when a finished container is walked again.
 	rec *replay.Node
-	// mapped is the update of an output mapping that a replay can evaluate to
-	// another one.
+	// mapped is the update of a container's output mapping that a replay can
+	// evaluate to another one.
 	mapped map[string]any
 	// spent is what all attempts have used, trying what the present one has.
 	spent, trying meter
@@ -182,7 +182,7 @@ func (x *execution) output(ctx context.Context, o *graph.Output, result any) (ou
 			return outcome{}, err
 		}
 		out.update[field.Key] = v
-		if graph.Varies(field.Value) {
+		if isContainer(x.node.Body) && graph.Varies(field.Value) {
 			x.mapped = out.update
 		}
 	}
