@@ -26,23 +26,26 @@ type configResolver struct{ app *app }
 // Validate accepts every application.
 func (configResolver) Validate(*kong.Application) error { return nil }
 
-// Resolve returns the value, or nil.
+// Resolve returns the value, or nil. It never fails: kong would blame the flag.
+// [configFiles] keeps the error.
 func (r configResolver) Resolve(_ *kong.Context, _ *kong.Path, flag *kong.Flag) (any, error) {
 	if !flag.Tag.Has("config") {
 		return nil, nil
 	}
-	if text := r.app.getenv("TEA_" + strings.ToUpper(strings.ReplaceAll(flag.Name, "-", "_"))); text != "" {
+	key := strings.ReplaceAll(flag.Name, "-", "_")
+	config := r.app.config
+	if name := "TEA_" + strings.ToUpper(key); r.app.getenv(name) != "" {
+		text := r.app.getenv(name)
 		if flag.IsSlice() && flag.Tag.Sep == -1 {
 			return anySlice(filepath.SplitList(text)), nil
 		}
-		return text, nil
+		return config.accept(flag, text, name), nil
 	}
-	key := strings.ReplaceAll(flag.Name, "-", "_")
-	v, fromProject, err := r.app.config.lookup(key)
-	if fromProject && key == "plugins" {
+	v, file := config.lookup(key)
+	if file == projectFile && key == "plugins" {
 		r.app.projectPlugins = true
 	}
-	return v, err
+	return config.accept(flag, v, file+": "+key), nil
 }
 
 func anySlice(list []string) []any {
@@ -68,31 +71,63 @@ var pathKeys = []string{"checkpoint_dir", "plugins", "trace_file"}
 type configFiles struct {
 	getenv func(string) string
 	read   bool
+	// err is the first error of the files or of a value in them.
 	err    error
+	files  []string
 	values []map[string]any
 }
 
-// lookup returns the value of a key; nil if no file has it. fromProject reports
-// whether the value is from the project's file.
-func (c *configFiles) lookup(key string) (v any, fromProject bool, err error) {
+// lookup returns the value of a key and the file that has it; nil if no file
+// has it.
+func (c *configFiles) lookup(key string) (v any, file string) {
 	if !c.read {
 		c.read = true
 		c.err = c.load()
 	}
 	for i, values := range c.values {
 		if v, ok := values[key]; ok {
-			return v, i == 0, nil
+			return v, c.files[i]
 		}
 	}
-	return nil, false, c.err
+	return nil, ""
+}
+
+// accept returns a value that fits a flag; for another value it keeps an error
+// that names the source, and returns nil.
+func (c *configFiles) accept(flag *kong.Flag, v any, source string) any {
+	want := "a string"
+	fits := false
+	switch {
+	case v == nil:
+		return nil
+	case flag.IsBool():
+		want = "true or false"
+		text, _ := v.(string)
+		_, fits = v.(bool)
+		fits = fits || slices.Contains([]string{"true", "1", "yes", "false", "0", "no"}, strings.ToLower(text))
+	case flag.IsSlice():
+		want = "a list of strings"
+		list, isList := v.([]any)
+		_, fits = v.(string)
+		fits = fits || isList && !slices.ContainsFunc(list, func(e any) bool { _, ok := e.(string); return !ok })
+	default:
+		_, fits = v.(string)
+	}
+	if fits {
+		return v
+	}
+	if c.err == nil {
+		c.err = fmt.Errorf("%s: expected %s, got %s", source, want, encoded(v))
+	}
+	return nil
 }
 
 func (c *configFiles) load() error {
-	files := []string{projectFile}
+	c.files = []string{projectFile}
 	if dir := configHome(c.getenv); dir != "" {
-		files = append(files, filepath.Join(dir, "tea", "config.yaml"))
+		c.files = append(c.files, filepath.Join(dir, "tea", "config.yaml"))
 	}
-	for _, file := range files {
+	for _, file := range c.files {
 		values, err := readConfig(file)
 		if err != nil {
 			return err

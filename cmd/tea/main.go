@@ -56,6 +56,9 @@ func (a *app) dispatch(args []string) error {
 	if command == nil {
 		return nil
 	}
+	if a.config.err != nil {
+		return usageError(a.config.err)
+	}
 	return command.Run(a)
 }
 
