@@ -69,8 +69,10 @@ func (s scope) Lookup(name string) (any, bool) {
 // the file and its caller define, and of nodes that the file has.
 func (s scope) Required(root, member string, depth int) bool {
 	switch root {
-	case "variables", "settings", "secrets", "run", "checkpoint":
+	case "secrets":
 		return true
+	case "variables", "settings", "run", "checkpoint":
+		return depth == 1 // deeper they are data, such as a table with a computed key
 	case "nodes":
 		return depth == 1 && !s.frame.hasNode(member)
 	}
