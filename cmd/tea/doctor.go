@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"fmt"
 	"time"
 
 	"github.com/the-edge-agent/tea/cmd/tea/internal/checkup"
@@ -42,12 +41,14 @@ func (c *doctorCmd) Run(a *app) error {
 	if c.JSON {
 		err = writeJSON(a.stdout, findings)
 	} else {
+		var rows [][]string
 		for _, f := range findings {
-			fmt.Fprintf(a.out, "%-4s  %s: %s\n", f.Verdict, f.Check, f.Message)
+			rows = append(rows, []string{string(f.Verdict), f.Check + ": " + f.Message})
 			if f.Hint != "" {
-				fmt.Fprintf(a.out, "      %s\n", f.Hint)
+				rows = append(rows, []string{"", f.Hint})
 			}
 		}
+		err = a.table(nil, rows)
 	}
 	for _, f := range findings {
 		if f.Verdict == checkup.Fail {

@@ -41,7 +41,7 @@ func (a *app) dispatch(args []string) error {
 		kong.Description("Runs AI-agent workflows: YAML state graphs with Lua, and actions in plugins."),
 		kong.ConfigureHelp(kong.HelpOptions{Compact: true, NoExpandSubcommands: true}),
 		kong.Resolvers(configResolver{a}),
-		kong.Writers(a.stdout, a.stderr),
+		kong.Writers(a.stdout.file, a.stderr), // kong asks the file for its width
 	)
 	if err != nil {
 		return err

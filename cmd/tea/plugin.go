@@ -5,7 +5,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"text/tabwriter"
 
 	"github.com/the-edge-agent/tea/sdk/diag"
 )
@@ -48,16 +47,15 @@ func (c *pluginListCmd) Run(a *app) error {
 	for _, p := range set.problems {
 		p.log(a.logger(c.reportFlags))
 	}
-	w := tabwriter.NewWriter(a.out, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(w, "PLUGIN\tVERSION\tACTIONS\tPATH")
+	var rows [][]string
 	for _, p := range set.found {
 		version, actions := p.Version, strconv.Itoa(len(p.Actions))
 		if p.Unread != "" {
 			version, actions = "-", "-"
 		}
-		fmt.Fprintf(w, "%s\t%s\t%s\t%s\n", p.Name, version, actions, p.Path)
+		rows = append(rows, []string{p.Name, version, actions, p.Path})
 	}
-	if err := w.Flush(); err != nil {
+	if err := a.table([]string{"PLUGIN", "VERSION", "ACTIONS", "PATH"}, rows); err != nil {
 		return err
 	}
 	a.plugins = set
@@ -116,19 +114,24 @@ func (c *pluginInfoCmd) show(a *app, m foundPlugin) error {
 	if m.Unread != "" {
 		return pluginError(fmt.Errorf("%s: %s; `tea plugin refresh %s` asks the plugin", m.Path, m.Unread, m.Name))
 	}
-	fmt.Fprintf(a.out, "%s %s: %s\npath: %s\nprotocol: %d\n", m.Name, m.Version, inLine(m.Description), m.Path, m.Protocol)
+	about := [][]string{
+		{m.Name + " " + m.Version + ": " + m.Description}, {"path: " + m.Path}, {fmt.Sprintf("protocol: %d", m.Protocol)},
+	}
 	if len(m.Settings) > 0 {
 		var keys []string
 		for key := range m.Settings {
 			keys = append(keys, key)
 		}
 		slices.Sort(keys)
-		fmt.Fprintf(a.out, "settings: %s\n", strings.Join(keys, ", "))
+		about = append(about, []string{"settings: " + strings.Join(keys, ", ")})
 	}
-	w := tabwriter.NewWriter(a.out, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(w, "\nactions")
+	if err := a.table(nil, about); err != nil {
+		return err
+	}
+	fmt.Fprintln(a.out, "\nactions")
+	var rows [][]string
 	for _, action := range m.Actions {
-		fmt.Fprintf(w, "  %s\t%s\n", action.Name, inLine(action.Summary))
+		rows = append(rows, []string{action.Name, action.Summary})
 	}
-	return w.Flush()
+	return a.table(nil, rows)
 }

@@ -118,3 +118,41 @@ func TestLiveLines(t *testing.T) {
 		})
 	}
 }
+
+// What commands print about plugins and the machine fits the terminal, except
+// a word that is wider.
+func TestListsFitTheTerminal(t *testing.T) {
+	t.Parallel()
+	env := append(os.Environ(), "HOME="+t.TempDir(), "XDG_CACHE_HOME=", "XDG_DATA_HOME=", "LANG=C.UTF-8", "TERM=xterm", "NO_COLOR=1", "TEA_PLUGINS="+pluginDir(t))
+	refresh := exec.Command("tea", "plugin", "refresh")
+	refresh.Env = env
+	if out, err := refresh.CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	for _, columns := range []uint16{80, 40} {
+		for _, args := range [][]string{{"plugin", "info", "greet"}, {"plugin", "list"}, {"doctor"}, {"plugin", "--help"}} {
+			t.Run(fmt.Sprintf("%s in %d columns", strings.Join(args, " "), columns), func(t *testing.T) {
+				t.Parallel()
+				ctrl, tty := openTerminal(t, columns, 20)
+				cmd := exec.Command("tea", args...)
+				cmd.Env = env
+				cmd.Stdout = tty
+				if err := cmd.Start(); err != nil {
+					t.Fatal(err)
+				}
+				tty.Close()
+				screen, _ := io.ReadAll(ctrl)
+				_ = cmd.Wait() // tea doctor fails where something is missing
+				if len(screen) == 0 {
+					t.Fatal("nothing printed")
+				}
+				for line := range strings.Lines(string(screen)) {
+					line = strings.TrimRight(line, "\r\n")
+					if len([]rune(line)) > int(columns) && strings.Contains(strings.TrimSpace(line), " ") {
+						t.Errorf("too wide: %q", line)
+					}
+				}
+			})
+		}
+	}
+}
