@@ -1,6 +1,10 @@
 package chat
 
-import "context"
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+)
 
 // Provider implements one server's protocol. Its methods are safe for concurrent
 // use, return soon after ctx is done, and fail with a *tea.Error.
@@ -25,6 +29,26 @@ type EmbedRequest struct {
 	Input      []string       `json:"input"`
 	Dimensions int            `json:"dimensions,omitempty"`
 	Extra      map[string]any `json:"extra,omitempty"`
+}
+
+// Vector is an embedding in the JSON of a server. A null in it, which some
+// servers send in place of NaN, is an error.
+type Vector []float64
+
+// UnmarshalJSON reads a list of numbers.
+func (v *Vector) UnmarshalJSON(data []byte) error {
+	var numbers []*float64
+	if err := json.Unmarshal(data, &numbers); err != nil {
+		return err
+	}
+	*v = make(Vector, len(numbers))
+	for i, n := range numbers {
+		if n == nil {
+			return fmt.Errorf("element %d of a vector is null", i)
+		}
+		(*v)[i] = *n
+	}
+	return nil
 }
 
 // Embeddings are the answer to an [EmbedRequest].

@@ -117,7 +117,7 @@ func (a *assembly) finish(last *record) *chat.Answer {
 func toEmbeddings(raw []byte) (*chat.Embeddings, error) {
 	var answer struct {
 		Model           string          `json:"model"`
-		Embeddings      [][]float64     `json:"embeddings"`
+		Embeddings      []chat.Vector   `json:"embeddings"`
 		PromptEvalCount int             `json:"prompt_eval_count"`
 		Error           json.RawMessage `json:"error"`
 	}
@@ -127,7 +127,10 @@ func toEmbeddings(raw []byte) (*chat.Embeddings, error) {
 	if transport.IsError(answer.Error) {
 		return nil, transport.StreamError(answer.Error)
 	}
-	e := &chat.Embeddings{Model: answer.Model, Vectors: answer.Embeddings}
+	e := &chat.Embeddings{Model: answer.Model}
+	for _, v := range answer.Embeddings {
+		e.Vectors = append(e.Vectors, v)
+	}
 	if n := answer.PromptEvalCount; n > 0 {
 		e.Usage = &chat.Usage{InputTokens: n, TotalTokens: n}
 	}

@@ -188,3 +188,12 @@ func TestEmbeddings(t *testing.T) {
 		t.Error("two vectors for one input are no error")
 	}
 }
+
+// A null, which stands for NaN, became 0.
+func TestNullInAnEmbeddingIsAnError(t *testing.T) {
+	t.Parallel()
+	p, _ := connect(t, servertest.Reply{Chunks: []string{`{"model":"e","embeddings":[[1,null]]}`}})
+	if got, err := p.Embed(t.Context(), &chat.EmbedRequest{Model: "e", Input: []string{"a"}}); err == nil {
+		t.Errorf("got %v", got)
+	}
+}

@@ -8,6 +8,8 @@ import (
 	"math"
 	"strconv"
 	"strings"
+
+	"github.com/the-edge-agent/tea/plugins/llm/internal/chat"
 )
 
 // place is an index; some servers write it as text.
@@ -29,7 +31,7 @@ type vector []float64
 func (v *vector) UnmarshalJSON(data []byte) error {
 	var text string
 	if json.Unmarshal(data, &text) != nil {
-		return json.Unmarshal(data, (*[]float64)(v))
+		return json.Unmarshal(data, (*chat.Vector)(v))
 	}
 	raw, err := base64.StdEncoding.DecodeString(text)
 	if err != nil {

@@ -186,6 +186,7 @@ func TestEmbeddings(t *testing.T) {
 		{"cut base64", `{"data":[{"embedding":"AABAQAAAgA=="},{"embedding":[1]}]}`, nil},
 		{"NaN in base64", `{"data":[{"embedding":"AADAfw=="},{"embedding":[1]}]}`, nil},
 		{"text that is no base64", `{"data":[{"embedding":"oops!"},{"embedding":[1]}]}`, nil},
+		{"null in a list", `{"data":[{"embedding":[1,null]},{"embedding":[1,2]}]}`, nil},
 		{"one is missing", `{"data":[{"index":0,"embedding":[1,2]}]}`, nil},
 		{"index out of range", `{"data":[{"index":-1,"embedding":[1,2]},{"index":9,"embedding":[1,2]}]}`, nil},
 		{"error", `{"error":{"message":"x"}}`, nil},
