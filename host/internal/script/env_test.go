@@ -242,6 +242,20 @@ func TestModule(t *testing.T) {
 	}
 }
 
+// The file name of a module is not its name for require if it has a namespace.
+func TestRequireNamesTheNamespaceOfAFile(t *testing.T) {
+	t.Parallel()
+	rt := script.New(script.Options{})
+	m, err := loadModule(t, rt, script.Source{Name: "lib/geometry.lua", Text: `return {}`})
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = evalWith(t, rt, `return require("geometry")`, script.Env{Modules: map[string]*script.Module{"geo": m}})
+	if want := `module "geometry" is imported with namespace "geo"; use require("geo")`; err == nil || !strings.Contains(err.Error(), want) {
+		t.Errorf("got %v, want %s", err, want)
+	}
+}
+
 func TestModulesThatAreWrong(t *testing.T) {
 	t.Parallel()
 	rt := script.New(script.Options{})

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"maps"
+	"path/filepath"
 	"slices"
 	"strings"
 
@@ -209,13 +210,25 @@ func (i *instance) metadata() (map[string]any, error) {
 	return object, nil
 }
 
+// notImported describes a name that require does not find. A module that has
+// the name as a file is imported under another one, its namespace.
+func (e *Env) notImported(name string) string {
+	names := slices.Sorted(maps.Keys(e.Modules))
+	for _, namespace := range names {
+		if strings.TrimSuffix(filepath.Base(e.Modules[namespace].name), ".lua") == name {
+			return fmt.Sprintf("module %q is imported with namespace %q; use require(%q)", name, namespace, namespace)
+		}
+	}
+	return fmt.Sprintf("module %q is not imported%s", name, diag.Ending(name, names))
+}
+
 // baseRequire returns an imported module's table: require(name).
 func baseRequire(L *lua.LState) int {
 	r := runOf(L)
 	name := L.CheckString(1)
 	m, ok := r.env.Modules[name]
 	if !ok {
-		L.RaiseError("module %q is not imported%s", name, diag.Ending(name, slices.Sorted(maps.Keys(r.env.Modules))))
+		L.RaiseError("%s", r.env.notImported(name))
 	}
 	t, loading := r.modules[m]
 	if t == nil {
