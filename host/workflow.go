@@ -131,7 +131,7 @@ func (h *Host) compileOnce(s *spec.Workflow, diags diag.List, o LoadOptions) (*W
 	for _, a := range h.o.Replace {
 		wf.catalog.Replace(a)
 	}
-	g, more := graph.Compile(s, graph.Env{Lua: wf.lua, Actions: wf.catalog, Modules: modules, Settings: declared.Keys(), Unread: h.unread()})
+	g, more := graph.Compile(s, graph.Env{Lua: wf.lua, Actions: wf.catalog, Modules: modules.byNamespace, Broken: modules.broken, Settings: declared.Keys(), Unread: h.unread()})
 	diags = append(diags, more...)
 	if o.Strict && g != nil && !diags.HasErrors() {
 		diags = append(diags, graph.Check(g)...)
@@ -158,6 +158,8 @@ func (h *Host) compileOnce(s *spec.Workflow, diags diag.List, o LoadOptions) (*W
 type modules struct {
 	byPath, byNamespace map[string]*script.Module
 	imports             []moduleImport
+	// broken are the namespaces of modules that cannot be loaded.
+	broken []string
 }
 
 // moduleImport is one import of a module.
@@ -174,7 +176,7 @@ const importTimeout = 5 * time.Second
 
 // imports adds what a workflow and its subgraphs import to the catalog. No
 // module runs before all are compiled: they may require each other.
-func (wf *Workflow) imports(s *spec.Workflow, diags *diag.List) map[string]*script.Module {
+func (wf *Workflow) imports(s *spec.Workflow, diags *diag.List) *modules {
 	m := &modules{byPath: map[string]*script.Module{}, byNamespace: map[string]*script.Module{}}
 	wf.collect(s, diags, m)
 	found := map[*script.Module]bool{}
@@ -184,6 +186,8 @@ func (wf *Workflow) imports(s *spec.Workflow, diags *diag.List) map[string]*scri
 		if done, again := found[im.module]; again {
 			if done {
 				wf.addModule(im, m, diags)
+			} else {
+				m.broken = append(m.broken, im.namespace)
 			}
 			continue
 		}
@@ -191,15 +195,19 @@ func (wf *Workflow) imports(s *spec.Workflow, diags *diag.List) map[string]*scri
 		if ctx.Err() != nil {
 			diags.Errorf(diagcode.LuaSyntax, im.Pos, "move work from the top of the module into its actions",
 				"import %s: loading the modules took longer than %s", im.Name, importTimeout)
+			for _, other := range m.imports {
+				m.broken = append(m.broken, other.namespace)
+			}
 			break
 		}
 		if found[im.module] = err == nil; err != nil {
 			diags.Errorf(diagcode.LuaSyntax, im.Pos, "", "import %s: %v", im.Name, err)
+			m.broken = append(m.broken, im.namespace)
 			continue
 		}
 		wf.addModule(im, m, diags)
 	}
-	return m.byNamespace
+	return m
 }
 
 func (wf *Workflow) collect(s *spec.Workflow, diags *diag.List, m *modules) {
@@ -257,11 +265,13 @@ func (wf *Workflow) compileModule(s *spec.Workflow, im spec.Import, diags *diag.
 	module := m.byPath[im.Path]
 	if module == nil {
 		if im.Code == nil {
+			m.broken = append(m.broken, namespace)
 			return // the loader has said why
 		}
 		var err error
 		if module, err = wf.lua.CompileModule(script.Source{Name: im.Path, Line: 1, Text: string(im.Code)}); err != nil {
 			diags.Errorf(diagcode.LuaSyntax, im.Pos, "", "import %s: %v", im.Name, err)
+			m.broken = append(m.broken, namespace)
 			return
 		}
 		m.byPath[im.Path] = module

@@ -38,7 +38,7 @@ func (wf *Workflow) loadGraph(dir, path string) (*graph.Graph, error) {
 	if s != nil {
 		wf.host.settings().Check(s, &diags)
 		modules := wf.imports(s, &diags)
-		g, more := graph.Compile(s, graph.Env{Lua: wf.lua, Actions: wf.catalog, Modules: modules})
+		g, more := graph.Compile(s, graph.Env{Lua: wf.lua, Actions: wf.catalog, Modules: modules.byNamespace, Broken: modules.broken})
 		diags = append(diags, more...)
 		if g != nil && !diags.HasErrors() {
 			wf.graphs[file] = g

@@ -21,6 +21,9 @@ type Env struct {
 	Actions Actions
 	// Modules are the modules that Lua code can require, by namespace.
 	Modules map[string]*script.Module
+	// Broken are the namespaces of modules that cannot be loaded, which was
+	// reported: their actions are not.
+	Broken []string
 	// Settings are the top-level keys of settings that have a reader; nil skips
 	// the check for others.
 	Settings []string
