@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/the-edge-agent/tea/plugins/memory"
+	"github.com/the-edge-agent/tea/plugins/memory/internal/storetest"
 	tea "github.com/the-edge-agent/tea/sdk"
 	"github.com/the-edge-agent/tea/sdk/teatest"
 )
@@ -71,6 +72,36 @@ func TestSessionsAndFilesOnAFullDisk(t *testing.T) {
 			a.do(t, "memory.file_store", map[string]any{"path": "more", "content": "more"})
 		})
 	}
+}
+
+// TestTablesAreReadAfterAStartOnAFullDisk is about the views of the tables, which
+// a start writes again.
+func TestTablesAreReadAfterAStartOnAFullDisk(t *testing.T) {
+	if !storetest.OwnMounts(t) {
+		return
+	}
+	eachEngine(t, func(t *testing.T, engine string) {
+		disk := storetest.NewDisk(t, "24m")
+		settings := map[string]any{"path": filepath.Join(disk.Dir, "memory"), "engine": engine}
+		o := mustOpen(t, settings)
+		o.must("data.create_table", map[string]any{"name": "t", "schema": []any{map[string]any{"name": "a", "type": "int"}}, "primary_key": []any{"a"}})
+		many := make([]any, 500)
+		for i := range many {
+			many[i] = map[string]any{"a": int64(i)}
+		}
+		o.must("data.insert", map[string]any{"table": "t", "rows": many})
+		o.close()
+		disk.Fill(t)
+		o = mustOpen(t, settings)
+		defer o.close()
+		query := map[string]any{"sql": "select count(*) as n from t"}
+		for range 2 {
+			same(t, "rows", column(o.must("data.query", query)["rows"], "n"), "500")
+		}
+		disk.Free(t)
+		o.must("data.insert", map[string]any{"table": "t", "rows": []any{map[string]any{"a": 1000}}})
+		same(t, "rows", column(o.must("data.query", query)["rows"], "n"), "501")
+	})
 }
 
 // fill takes all the room of a disk.

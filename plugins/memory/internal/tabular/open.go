@@ -47,10 +47,11 @@ func (s *Tables) open(ctx context.Context) error {
 		found[t.name] = t
 	}
 	if s.o.ReadOnly {
-		if err := s.checkViews(ctx, found); err != nil {
-			return err
-		}
-	} else if err := s.cleanUp(ctx, found, named); err != nil {
+		err = s.checkViews(ctx, found)
+	} else {
+		err = s.cleanUp(ctx, found, named)
+	}
+	if err != nil {
 		return err
 	}
 	s.mu.Lock()
@@ -70,30 +71,45 @@ func (s *Tables) cleanUp(ctx context.Context, found map[string]*table, named map
 			return err
 		}
 	}
-	return s.forget(ctx)
+	if err := s.forget(ctx); !isFull(err) {
+		return err
+	}
+	return nil
 }
 
 // checkViews marks the tables whose views name files in another folder, which
 // the memory was moved from.
 func (s *Tables) checkViews(ctx context.Context, found map[string]*table) error {
 	for _, t := range found {
-		files, err := s.o.Catalog.FilesIn(ctx, nil, t.name)
+		moved, err := s.moved(ctx, t)
 		if err != nil {
 			return err
 		}
-		for _, f := range files {
-			// A view names each of its files.
-			named, err := store.Int(s.o.Engine.Query(ctx, "SELECT count(*) FROM duckdb_views() WHERE contains(sql, ?)", literal(s.path(f.Path))))
-			if err != nil {
-				return err
-			}
-			if named == 0 && t.broken == nil {
-				t.broken = tea.Errorf(tea.PermissionDenied, "table %q has files in the folder that the memory was moved from; open the memory once for writing", t.entry.Name)
-			}
+		if moved && t.broken == nil {
+			t.broken = tea.Errorf(tea.PermissionDenied, "table %q has files in the folder that the memory was moved from; open the memory once for writing", t.entry.Name)
 		}
 	}
 	return nil
 }
+
+// moved reports whether the views of a table name files in another folder.
+func (s *Tables) moved(ctx context.Context, t *table) (bool, error) {
+	files, err := s.o.Catalog.FilesIn(ctx, nil, t.name)
+	if err != nil {
+		return false, err
+	}
+	for _, f := range files {
+		// A view names each of its files.
+		named, err := store.Int(s.o.Engine.Query(ctx, "SELECT count(*) FROM duckdb_views() WHERE contains(sql, ?)", literal(s.path(f.Path))))
+		if err != nil || named == 0 {
+			return true, err
+		}
+	}
+	return false, nil
+}
+
+// isFull reports whether a write failed because the disk is full.
+func isFull(err error) bool { return err != nil && tea.AsError(err).Type == tea.ResourceExhausted }
 
 // readTable reads the versions and sizes of a table's rows, and adds its files
 // to named.
@@ -135,12 +151,13 @@ func (l *load) add(f catalog.File) {
 }
 
 // renewViews replaces the views: they name files by their full paths, and the
-// folder can have been moved.
+// folder can have been moved. On a full disk views that name the right files
+// stay, so that the tables can be read.
 func (s *Tables) renewViews(ctx context.Context, tables map[string]*table) error {
 	if len(tables) == 0 {
 		return nil
 	}
-	return s.o.Engine.Write(ctx, func(ctx context.Context, tx store.Tx) error {
+	err := s.o.Engine.Write(ctx, func(ctx context.Context, tx store.Tx) error {
 		for _, t := range tables {
 			if t.broken != nil {
 				continue
@@ -151,6 +168,15 @@ func (s *Tables) renewViews(ctx context.Context, tables map[string]*table) error
 		}
 		return nil
 	})
+	if !isFull(err) {
+		return err
+	}
+	for _, t := range tables {
+		if moved, failed := s.moved(ctx, t); failed != nil || moved && t.broken == nil {
+			return errors.Join(err, failed)
+		}
+	}
+	return nil
 }
 
 // ours matches the names of this package's files. Other files in the folder
