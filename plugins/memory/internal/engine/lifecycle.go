@@ -96,6 +96,9 @@ func (e *Engine) openAs(ctx context.Context, identity string) (*session, error) 
 		}
 	}
 	s, err := openSession(ctx, e.options)
+	if e.full(err) && e.options.ReadOnly == "" && e.releaseReserve() {
+		s, err = openSession(ctx, e.options)
+	}
 	if err != nil {
 		return nil, err
 	}

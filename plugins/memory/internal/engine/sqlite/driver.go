@@ -101,8 +101,12 @@ func (Driver) Fault(err error) engine.Fault {
 	return engine.FaultStatement
 }
 
-// Full reports whether the disk is full.
-func (Driver) Full(err error) bool { return primaryCode(err) == sqlite3.SQLITE_FULL }
+// Full reports whether the disk is full. An index of the log that cannot be
+// allocated has another code.
+func (Driver) Full(err error) bool {
+	code := resultCode(err)
+	return code&0xff == sqlite3.SQLITE_FULL || code == sqlite3.SQLITE_IOERR_SHMSIZE
+}
 
 // Damaged reports whether the file is damaged.
 func (Driver) Damaged(err error) bool {
@@ -111,10 +115,13 @@ func (Driver) Damaged(err error) bool {
 }
 
 // primaryCode is the primary result code of an error of SQLite, else SQLITE_OK.
-func primaryCode(err error) int {
+func primaryCode(err error) int { return resultCode(err) & 0xff }
+
+// resultCode is the extended result code of an error of SQLite, else SQLITE_OK.
+func resultCode(err error) int {
 	var failure *sqlite.Error
 	if !errors.As(err, &failure) {
 		return sqlite3.SQLITE_OK
 	}
-	return failure.Code() & 0xff
+	return failure.Code()
 }
