@@ -103,6 +103,13 @@ func TestALostDatabaseIsAnError(t *testing.T) {
 			}
 		}
 		refused("removed", "is missing")
+		if err := os.Mkdir(database, 0o700); err != nil {
+			t.Fatal(err)
+		}
+		refused("replaced by a folder", "is not a file")
+		if err := os.Remove(database); err != nil {
+			t.Fatal(err)
+		}
 		if err := os.WriteFile(database, nil, 0o600); err != nil {
 			t.Fatal(err)
 		}

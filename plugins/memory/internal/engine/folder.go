@@ -26,7 +26,7 @@ func notedIdentity(dir string) (string, error) {
 	return string(noted), nil
 }
 
-// checkThere returns an error if the database is missing or empty.
+// checkThere returns an error if the database is missing, empty or not a file.
 func checkThere(dir, path string) error {
 	info, err := os.Stat(path)
 	switch {
@@ -34,6 +34,8 @@ func checkThere(dir, path string) error {
 		return lostDatabase(dir, "is missing")
 	case err != nil:
 		return err
+	case !info.Mode().IsRegular():
+		return lostDatabase(dir, "is not a file")
 	case info.Size() == 0:
 		return lostDatabase(dir, "is empty")
 	}
