@@ -47,7 +47,7 @@ tidy: ## tidy the go.mod of every module
 	scripts/tidy
 
 .PHONY: proto
-proto: ## make the Go code of proto/ anew
+proto: ## generate the Go code of proto/
 	scripts/proto
 
 .PHONY: size

@@ -50,7 +50,7 @@ func (wf *Workflow) eventLimit() int64 {
 }
 
 // open opens the log once. That of a new run waits for the first event, so that
-// no events are left of a run whose journal did not come into being.
+// no events remain of a run whose journal was not created.
 func (k *eventKeeper) open() {
 	if k.log == nil && k.err == nil {
 		k.log, k.err = k.store.OpenEvents(k.runID)

@@ -61,8 +61,8 @@ type RunOptions struct {
 }
 
 // Run runs the workflow to its end, an interrupt, a failure or the end of
-// ctx. What became of it is in the result; the error is trouble before or
-// beside the run: input that does not fit ([*flow.InputError]), a secret that the
+// ctx. The outcome of the run is in the result. The error reports that the run
+// could not start or be recorded: input that does not fit ([*flow.InputError]), a secret that the
 // workflow reads and that is not given ([Diagnostics]), a checkpoint that cannot be written.
 func (wf *Workflow) Run(ctx context.Context, o RunOptions) (*flow.Result, error) {
 	if err := wf.graph.MissingSecrets(o.Secrets).Err(); err != nil {

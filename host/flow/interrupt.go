@@ -41,7 +41,7 @@ type Interrupt struct {
 
 // ErrNobody is the error of an Ask function that cannot ask anybody: the run
 // stops at the interrupt as if there were no Ask, and can be resumed.
-var ErrNobody = errors.New("nobody is there to answer")
+var ErrNobody = errors.New("no one is available to answer")
 
 // Check reports what is wrong with an answer to the interrupt: a
 // validation_error where it is none of the choices or does not fit the

@@ -10,8 +10,8 @@ import (
 // fast run costs a few writes a second and not one for each node.
 const flushInterval = 50 * time.Millisecond
 
-// commit returns when b is on disk or has failed. Whoever comes first writes
-// it; who comes while the disk works shares the next write.
+// commit returns when b is on disk or has failed. The first caller writes it;
+// callers that arrive during the write share the next one.
 func (j *Journal) commit(b *batch) error {
 	j.io.Lock()
 	defer j.io.Unlock()

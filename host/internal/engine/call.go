@@ -371,9 +371,9 @@ func (h *callHost) RunWorkflow(ctx context.Context, path string, input map[strin
 	return final, err
 }
 
-// Ask puts a question to whoever answers interrupts. Where nobody is there
-// the run stops and the call ends with an error; after the question's
-// deadline timedOut is true and there is no answer.
+// Ask asks the run's source of answers. If there is none, the run stops and the
+// call ends with an error. After the question's deadline timedOut is true and
+// there is no answer.
 func (h *callHost) Ask(ctx context.Context, q Question) (answer any, timedOut bool, err error) {
 	return h.x.frame.ask(ctx, h.x.node.Name, h.path, q)
 }

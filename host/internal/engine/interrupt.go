@@ -113,7 +113,7 @@ type Question struct {
 }
 
 // ErrAskTimeout says that no answer arrived before the deadline.
-var ErrAskTimeout = tea.Errorf(tea.Timeout, "nobody answered in time")
+var ErrAskTimeout = tea.Errorf(tea.Timeout, "no answer arrived in time")
 
 // ask is human.ask: an interrupt whose answer is checked before it counts.
 func (f *frame) ask(ctx context.Context, node string, path execpath.Path, q Question) (answer any, timedOut bool, err error) {

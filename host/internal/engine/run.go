@@ -61,8 +61,8 @@ type run struct {
 var ErrInputUnused = errors.New("nothing is left to run: the input would change nothing")
 
 // Execute runs a graph to its end, an interrupt, a failure or the end of ctx.
-// The error is the run's own trouble (the journal cannot be written, the
-// records do not fit); what became of the workflow is in the result.
+// The error reports a failure of the run itself: the journal cannot be written
+// or the records do not fit. The outcome of the workflow is in the result.
 func Execute(ctx context.Context, o Options) (*flow.Result, error) {
 	r := &run{o: o, log: o.Logger, seq: o.FirstSeq, noParams: map[string]any{}}
 	if r.log == nil {

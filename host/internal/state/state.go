@@ -40,8 +40,8 @@ func (s *State) Values() map[string]any {
 	return s.values
 }
 
-// View is the content, to read until the next write only: whoever takes it
-// keeps no part of the map itself.
+// View returns the content, valid until the next write. The caller must not
+// keep the map or modify it.
 func (s *State) View() map[string]any { return s.values }
 
 // Get returns the value under a top-level key.
