@@ -96,7 +96,7 @@ func (c *configFiles) lookup(key string) (v any, file string) {
 // that names the source, and returns nil.
 func (c *configFiles) accept(flag *kong.Flag, v any, source string) any {
 	want := "a string"
-	fits := false
+	var fits bool
 	switch {
 	case v == nil:
 		return nil
