@@ -1,8 +1,10 @@
 package memory_test
 
 import (
+	"io/fs"
 	"os"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strings"
 	"testing"
@@ -63,4 +65,36 @@ func TestTwoMemoriesInOneFolderNeedAnEngine(t *testing.T) {
 	if _, err := openBundle(t, map[string]any{"path": dir}); typeOf(err) != tea.ValidationError || !contains(err, "settings.memory.engine") {
 		t.Errorf("two memories: %v", err)
 	}
+}
+
+func TestFilesAreReadableByTheirOwnerOnly(t *testing.T) {
+	t.Parallel()
+	if runtime.GOOS == "windows" {
+		t.Skip("files have no mode")
+	}
+	eachEngine(t, func(t *testing.T, engine string) {
+		dir := filepath.Join(t.TempDir(), "memory")
+		o := mustOpen(t, map[string]any{"path": dir, "engine": engine})
+		o.must("data.create_table", map[string]any{"name": "t", "schema": []any{map[string]any{"name": "a", "type": "int"}}, "primary_key": []any{"a"}})
+		many := make([]any, 500)
+		for i := range many {
+			many[i] = map[string]any{"a": int64(i)}
+		}
+		o.must("data.insert", map[string]any{"table": "t", "rows": many})
+		o.must("ltm.store", map[string]any{"key": "large", "value": strings.Repeat("large ", 1000)})
+		o.close()
+		err := filepath.WalkDir(dir, func(path string, entry fs.DirEntry, err error) error {
+			if err != nil {
+				return err
+			}
+			info, err := entry.Info()
+			if err == nil && info.Mode()&0o077 != 0 {
+				t.Errorf("%s has the mode %v", path, info.Mode())
+			}
+			return err
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+	})
 }

@@ -17,7 +17,10 @@ import (
 	"github.com/the-edge-agent/tea/plugins/memory/internal/store"
 )
 
-const dirMode = 0o700
+const (
+	dirMode  = 0o700
+	fileMode = 0o600
+)
 
 // settle decides whether the n rows that the transaction has added after a
 // number stay in the database or become a file. size is their size in bytes,
@@ -122,7 +125,7 @@ func (s *Tables) makeDir(dir string) error {
 	return syncDir(s.o.Dir)
 }
 
-// sealed syncs a file and returns its hash and size.
+// sealed makes a file private, syncs it and returns its hash and size.
 func sealed(name string) (hash string, size int64, err error) {
 	file, err := os.OpenFile(name, os.O_RDWR, 0)
 	if err != nil {
@@ -130,6 +133,10 @@ func sealed(name string) (hash string, size int64, err error) {
 	}
 	sum := sha256.New()
 	if size, err = io.Copy(sum, file); err == nil {
+		// DuckDB creates files with the permissions of the umask.
+		err = file.Chmod(fileMode)
+	}
+	if err == nil {
 		err = file.Sync()
 	}
 	return hex.EncodeToString(sum.Sum(nil)), size, errors.Join(err, file.Close())

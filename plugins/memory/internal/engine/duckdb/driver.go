@@ -8,6 +8,7 @@ import (
 	"database/sql/driver"
 	"errors"
 	"fmt"
+	"io/fs"
 	"net/url"
 	"os"
 	"path/filepath"
@@ -36,6 +37,8 @@ func (database) Dialect() store.Dialect { return store.DuckDB }
 // File is the database's name in its folder.
 func (database) File() string { return "memory.duckdb" }
 
+const fileMode = 0o600
+
 // spillTimes is the size of the spill directory in multiples of the memory:
 // DuckDB's default is nine tenths of the disk.
 const spillTimes = 8
@@ -49,7 +52,15 @@ func (database) Open(ctx context.Context, path string, limits engine.Limits) (en
 		}
 	}
 	db, err := open(ctx, path, limits, "READ_WRITE")
-	return engine.Handles{Read: db, Write: db}, err
+	if err != nil {
+		return engine.Handles{}, err
+	}
+	// DuckDB creates the file with the permissions of the umask, and does not open
+	// an empty file. Only its owner can change them.
+	if err := os.Chmod(path, fileMode); err != nil && !errors.Is(err, fs.ErrPermission) {
+		return engine.Handles{}, errors.Join(err, db.Close())
+	}
+	return engine.Handles{Read: db, Write: db}, nil
 }
 
 // OpenReadOnly opens the database for reading. Nothing is spilled to the disk.
