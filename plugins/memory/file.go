@@ -73,9 +73,13 @@ type FileView struct {
 	Archived    bool            `json:"archived" doc:"true if its session is archived"`
 	CreatedAt   string          `json:"created_at"`
 	UpdatedAt   string          `json:"updated_at"`
+	Damaged     bool            `json:"damaged,omitempty" doc:"true if the description of the file is damaged; only path is set then. Store the file again or delete it"`
 }
 
 func fileView(f file.File) FileView {
+	if f.Damaged {
+		return FileView{Path: f.Path, Metadata: orNull(nil), Archived: f.Archived(), Damaged: true}
+	}
 	return FileView{
 		Path: f.Path, Hash: f.Hash, Size: f.Size, ContentType: f.Type, Lines: f.Lines, Tokens: f.Tokens, Metadata: orNull(f.Metadata), SessionID: f.SessionID,
 		Archived: f.Archived(), CreatedAt: clock.Text(f.CreatedAt.Time), UpdatedAt: clock.Text(f.UpdatedAt.Time),

@@ -1,11 +1,13 @@
 package file_test
 
 import (
+	"context"
 	"os"
 	"path/filepath"
 	"testing"
 
 	"github.com/the-edge-agent/tea/plugins/memory/internal/file"
+	"github.com/the-edge-agent/tea/plugins/memory/internal/store"
 )
 
 // damage writes other bytes into the content of a file, or removes it.
@@ -25,6 +27,45 @@ func (d *device) damage(t *testing.T, path, instead string) {
 	if err := os.WriteFile(blob, []byte(instead), 0o600); err != nil {
 		t.Fatal(err)
 	}
+}
+
+// TestOneDamagedRowEndsNoSearch is about a row of a file that is not valid JSON.
+func TestOneDamagedRowEndsNoSearch(t *testing.T) {
+	each(t, func(t *testing.T, d *device) {
+		for _, path := range []string{"a.json", "b.json", "c.json"} {
+			d.put(t, path, `{"pump": "`+path+`"}`)
+		}
+		err := d.Engine.Write(t.Context(), func(ctx context.Context, tx store.Tx) error {
+			_, err := tx.Exec(ctx, "UPDATE documents SET body = replace(body, '{', 'X') WHERE id = 'b.json'")
+			return err
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		found := d.grep(t, find(t, "pump"))
+		want(t, "lines", places(found), "a.json:1:3 c.json:1:3")
+		want(t, "damaged", found.Damaged, []string{"b.json"})
+		exists, err := file.NewCondition("$.pump", "exists", true)
+		if err != nil {
+			t.Fatal(err)
+		}
+		documents, err := d.Search(t.Context(), file.DocumentSearch{Conditions: []file.Condition{exists}, Limit: 10})
+		if err != nil {
+			t.Fatal(err)
+		}
+		want(t, "documents", len(documents.Documents), 2)
+		want(t, "skipped", documents.Skipped, 1)
+		listed, _, err := d.List(t.Context(), file.Query{}, 10)
+		if err != nil {
+			t.Fatal(err)
+		}
+		want(t, "listed", []bool{listed[0].Damaged, listed[1].Damaged, listed[2].Damaged}, []bool{false, true, false})
+		changed, _, total, err := d.Changes(t.Context(), 0)
+		want(t, "changes", []any{len(changed), total, err}, []any{3, 3, nil})
+
+		d.put(t, "b.json", `{"pump": "b.json"}`)
+		want(t, "stored again", places(d.grep(t, find(t, "pump"))), "a.json:1:3 b.json:1:3 c.json:1:3")
+	})
 }
 
 // TestOneDamagedFileEndsNoSearch is about a disk that has lost some bytes: all

@@ -115,6 +115,9 @@ func Fits(conditions []Condition, document any) (nodes []Node, fits bool) {
 func (f *Files) Search(ctx context.Context, s DocumentSearch) (*FoundDocuments, error) {
 	found := &FoundDocuments{}
 	for file, err := range f.All(ctx, s.Query) {
+		if file.Damaged {
+			found.Skipped++
+		}
 		if err == nil && file.Text {
 			before := *found
 			if err = f.searchFile(ctx, s, file, found); errors.Is(err, content.ErrDamaged) {

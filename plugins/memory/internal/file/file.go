@@ -3,10 +3,11 @@ package file
 import (
 	"context"
 	"encoding/json"
-	"fmt"
 	"hash/maphash"
 	"strings"
 	"sync"
+
+	tea "github.com/the-edge-agent/tea/sdk"
 
 	"github.com/the-edge-agent/tea/plugins/memory/internal/clock"
 	"github.com/the-edge-agent/tea/plugins/memory/internal/content"
@@ -91,6 +92,8 @@ type File struct {
 	// Hidden reports whether the session has expired without being archived; see
 	// Options.Hidden.
 	Hidden bool `json:"-"`
+	// Damaged reports that the document is damaged; only Path is set then.
+	Damaged bool `json:"-"`
 }
 
 // Archived reports whether the file belongs to an archived session.
@@ -101,9 +104,19 @@ func (f File) Archived() bool {
 func decode(d store.Document) (File, error) {
 	f := File{Path: d.ID}
 	if err := json.Unmarshal(d.Body, &f); err != nil {
-		return File{}, fmt.Errorf("file %s: %w", d.ID, err)
+		return File{}, tea.Errorf(tea.InternalError, "the description of the file %q is damaged; store it again or delete it: %w", d.ID, err)
 	}
 	return f, nil
+}
+
+// decodeListed is decode for a file among others, which a damaged one must not
+// hide.
+func decodeListed(d store.Document) File {
+	f, err := decode(d)
+	if err != nil {
+		return File{Path: d.ID, Damaged: true}
+	}
+	return f
 }
 
 // View is the table files for queries of workflows. It does not have the

@@ -116,7 +116,11 @@ func fromLike(pattern string) string {
 func (f *Files) Grep(ctx context.Context, g Grep) (*Matches, error) {
 	m := &Matches{}
 	for file, err := range f.All(ctx, g.Query) {
-		if err == nil && file.Text {
+		switch {
+		case err != nil:
+		case file.Damaged:
+			m.Damaged = append(m.Damaged, file.Path)
+		case file.Text:
 			err = f.grepFile(ctx, g, file, m)
 		}
 		if outOfTime(ctx, err) {

@@ -117,11 +117,12 @@ func (q Query) prefix() string {
 }
 
 func (q Query) matches(f File) bool {
-	return (q.Pattern == nil || q.Pattern.Match(strings.TrimPrefix(f.Path, q.Within))) && filter.Matches(f.Metadata, q.Metadata)
+	return (q.Pattern == nil || q.Pattern.Match(strings.TrimPrefix(f.Path, q.Within))) && (f.Damaged || filter.Matches(f.Metadata, q.Metadata))
 }
 
 // All returns the selected files in the order of their paths. A file that is
-// stored meanwhile is included if its path comes later.
+// stored meanwhile is included if its path comes later. A damaged file is
+// included whatever metadata is selected.
 func (f *Files) All(ctx context.Context, q Query) iter.Seq2[File, error] {
 	return func(yield func(File, error) bool) {
 		const archive = ArchivePrefix + SessionPrefix
@@ -148,11 +149,7 @@ func (f *Files) All(ctx context.Context, q Query) iter.Seq2[File, error] {
 					after, skipped = archive+"\U0010FFFF", true // continue after them
 					break
 				}
-				file, err := decode(d)
-				if err != nil {
-					yield(File{}, err)
-					return
-				}
+				file := decodeListed(d)
 				if file.Hidden = hidden(file.SessionID); file.Hidden && !withArchive && q.Within == "" {
 					continue
 				}
@@ -222,10 +219,7 @@ func (f *Files) Changes(ctx context.Context, after int64) (changed []File, last 
 			if d.Seq <= after {
 				break
 			}
-			file, err := decode(d)
-			if err != nil {
-				return nil, 0, 0, err
-			}
+			file := decodeListed(d)
 			file.Hidden = hidden(file.SessionID)
 			changed, last = append(changed, file), max(last, d.Seq)
 		}

@@ -53,14 +53,13 @@ func (f *Files) Store(ctx context.Context, d Draft) (Stored, error) {
 	change := store.Change{Kind: Kind, ID: d.Path, If: store.New}
 	created := err != nil
 	if !created {
-		have, err := decode(before)
-		if err != nil {
-			return Stored{}, err
-		}
+		have := decodeListed(before)
 		if have.same(file) {
 			return Stored{File: have, Unchanged: true}, nil
 		}
-		file.CreatedAt, change.If = have.CreatedAt, before.Version
+		if change.If = before.Version; !have.Damaged {
+			file.CreatedAt = have.CreatedAt
+		}
 	}
 	if change.Body, err = json.Marshal(file); err != nil {
 		return Stored{}, err
