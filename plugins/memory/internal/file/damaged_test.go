@@ -63,7 +63,14 @@ func TestOneDamagedRowEndsNoSearch(t *testing.T) {
 		changed, _, total, err := d.Changes(t.Context(), 0)
 		want(t, "changes", []any{len(changed), total, err}, []any{3, 3, nil})
 
+		if err := d.Sweep(t.Context()); err == nil {
+			t.Error("a sweep removes the content of a damaged file")
+		}
+
 		d.put(t, "b.json", `{"pump": "b.json"}`)
+		if err := d.Sweep(t.Context()); err != nil {
+			t.Error(err)
+		}
 		want(t, "stored again", places(d.grep(t, find(t, "pump"))), "a.json:1:3 b.json:1:3 c.json:1:3")
 	})
 }

@@ -149,8 +149,17 @@ func (f *Files) Moves(ctx context.Context, from, to string) (changes []store.Cha
 	}
 }
 
-// Sweep removes the contents that no file uses.
+// Sweep removes the contents that no file uses. It removes nothing while a file
+// is damaged, whose content is not known.
 func (f *Files) Sweep(ctx context.Context) error {
+	damaged, err := f.o.Documents.Query(ctx, store.DocumentQuery{Kind: Kind, Limit: 1, Where: []store.Condition{{Field: "hash", Op: store.Eq, Value: nil}}})
+	if err != nil {
+		return err
+	}
+	if len(damaged) > 0 {
+		_, err := decode(damaged[0])
+		return err
+	}
 	return f.content.Sweep(ctx, func(ctx context.Context, hashes []string) (map[string]bool, error) {
 		wanted := make([]any, len(hashes))
 		for i, hash := range hashes {

@@ -94,10 +94,11 @@ func (s *Sessions) List(ctx context.Context, q Query) (found []Session, next str
 		size = max(size, pageSize) // the database cannot select all of them
 	}
 	for ; ; size = max(size, min(8*size, maxPage)) {
-		where := conditions
-		if after != "" {
-			where = append(where[:len(where):len(where)], store.Condition{Field: "place", Op: store.Lt, Value: after})
+		from := store.Condition{Field: "place", Op: store.Lt, Value: after}
+		if after == "" {
+			from = store.Condition{Field: "place", Op: store.Gt, Value: ""} // a damaged one has none
 		}
+		where := append(conditions[:len(conditions):len(conditions)], from)
 		page, err := s.o.Documents.Query(ctx, store.DocumentQuery{Kind: Kind, Where: where, OrderBy: "place", Descending: true, Limit: size})
 		if err != nil {
 			return nil, "", err

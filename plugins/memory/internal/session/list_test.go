@@ -86,3 +86,31 @@ func TestAListReadsWhatItGives(t *testing.T) {
 		}
 	})
 }
+
+// TestOneDamagedSessionEndsNoList is about a row that is not valid JSON. DuckDB
+// has checksums and does not read such a row.
+func TestOneDamagedSessionEndsNoList(t *testing.T) {
+	each(t, func(t *testing.T, d *device) {
+		if d.Engine.Dialect() == store.DuckDB {
+			t.Skip("a damaged block is an error of the database")
+		}
+		for _, id := range []string{"a", "b", "c"} {
+			d.create(t, session.Draft{ID: id})
+		}
+		err := d.Engine.Write(t.Context(), func(ctx context.Context, tx store.Tx) error {
+			_, err := tx.Exec(ctx, "UPDATE documents SET body = replace(body, '{', 'X') WHERE id = 'b'")
+			return err
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		d = d.reopen(t)
+		found, _, err := d.List(t.Context(), session.Query{Limit: 10})
+		if err != nil || len(found) != 2 {
+			t.Errorf("the list has %d sessions (%v), want the 2 that are not damaged", len(found), err)
+		}
+		if _, err := d.Get(t.Context(), "a"); err != nil {
+			t.Error(err)
+		}
+	})
+}
