@@ -149,6 +149,7 @@ type Near struct {
 	Collection        string         `json:"collection,omitempty" default:"ltm" doc:"name of the collection; ltm is that of memory.backfill_embeddings"`
 	Filter            map[string]any `json:"filter,omitempty" doc:"values that the metadata must have; a list means any of its values; an object of operators compares, such as {\"n\": {\"gte\": 5, \"lt\": 10}}; operators: eq, ne, gt, gte, lt, lte, in, not_in, contains, startswith, endswith, exists"`
 	IncludeEmbeddings bool           `json:"include_embeddings,omitempty" doc:"include the vectors"`
+	Namespace         string         `json:"namespace,omitempty" maxLength:"256" doc:"namespace of the entries; files and other vectors are in the default one"`
 }
 
 // defaultNear is the default number of results.
@@ -215,7 +216,7 @@ func (m *Memory) near(ctx context.Context, embedding []float32, p Near) (*Vector
 	if p.Threshold != nil {
 		query.MinScore = *p.Threshold
 	}
-	hits, err := m.folder.recall.Search(ctx, p.Collection, query)
+	hits, err := m.folder.recall.Search(ctx, p.Collection, p.Namespace, query)
 	if err != nil {
 		return nil, err
 	}

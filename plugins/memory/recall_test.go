@@ -3,6 +3,7 @@ package memory_test
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -225,5 +226,30 @@ func TestBackfillOfFiles(t *testing.T) {
 		same(t, "changed and archived", search(), []string{})
 		a.do(t, "session.restore", map[string]any{"session_id": "s"})
 		same(t, "embedded again", a.do(t, "memory.backfill_embeddings", nil)["embedded"], int64(2))
+	})
+}
+
+// Entries of one namespace were found from another.
+func TestVectorSearchStaysInItsNamespace(t *testing.T) {
+	t.Parallel()
+	linkedAgents(t, embedder, func(t *testing.T, a *agent) {
+		a.do(t, "ltm.store", map[string]any{"key": "a", "value": "pump"})
+		for _, space := range []string{"", "ada", "bob"} {
+			a.do(t, "ltm.store", map[string]any{"key": "of " + space, "value": "pump valve", "namespace": space})
+			a.do(t, "memory.backfill_embeddings", map[string]any{"namespace": space})
+		}
+		for space, want := range map[string][]string{"": {"a", "of "}, "ada": {"of ada"}, "bob": {"of bob"}, "none": {}} {
+			params := map[string]any{"query": "pump", "k": 10, "namespace": space}
+			same(t, "in "+space, keys(a.do(t, "memory.vector_search", params)), want)
+			params = map[string]any{"embedding": []any{0, 0, 1, 0, 0}, "k": 1, "namespace": space}
+			got := keys(a.do(t, "memory.vector_search_by_embedding", params))
+			same(t, "by embedding in "+space, len(got), min(1, len(want)))
+			if len(got) == 1 && !slices.Contains(want, got[0]) {
+				t.Errorf("in %q: got %q of another namespace", space, got[0])
+			}
+		}
+		a.do(t, "vector.store", map[string]any{"texts": []any{"pump"}, "ids": []any{"own"}, "collection": "ltm"})
+		same(t, "other vectors", len(keys(a.do(t, "memory.vector_search", map[string]any{"query": "pump", "k": 10}))), 3)
+		same(t, "and not in a namespace", keys(a.do(t, "memory.vector_search", map[string]any{"query": "pump", "k": 10, "namespace": "ada"})), []string{"of ada"})
 	})
 }

@@ -11,7 +11,6 @@ import (
 	tea "github.com/the-edge-agent/tea/sdk"
 
 	"github.com/the-edge-agent/tea/plugins/memory/internal/content"
-	"github.com/the-edge-agent/tea/plugins/memory/internal/filter"
 	"github.com/the-edge-agent/tea/plugins/memory/internal/store"
 )
 
@@ -63,13 +62,9 @@ func (r *Recall) Entries(ctx context.Context, q EntryQuery) (store.Results, erro
 
 // nearEntries returns entries of the query's namespace and prefix, nearest first.
 func (r *Recall) nearEntries(ctx context.Context, q EntryQuery, depth int) ([]Hit, error) {
-	query := store.VectorQuery{Embedding: q.Embedding, K: depth, MinScore: -1, Filter: q.Metadata}
-	if q.Namespace != "" {
-		in, err := filter.Parse(spaceField, map[string]any{spaceField: q.Namespace})
-		if err != nil {
-			return nil, err
-		}
-		query.Filter = slices.Concat(query.Filter, in)
+	query, err := within(q.Namespace, store.VectorQuery{Embedding: q.Embedding, K: depth, MinScore: -1, Filter: q.Metadata})
+	if err != nil {
+		return nil, err
 	}
 	near, err := r.search(ctx, q.Collection, query, func(d Document) bool {
 		return d.Source == LTM && d.Namespace == q.Namespace && strings.HasPrefix(d.Key, q.Prefix)

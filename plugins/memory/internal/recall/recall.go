@@ -256,14 +256,30 @@ type Hit struct {
 	Source, Key string
 }
 
-// Search returns the nearest vectors, without those of documents that were
-// removed, have changed, or no longer fit the filter.
-func (r *Recall) Search(ctx context.Context, collection string, query store.VectorQuery) ([]Hit, error) {
-	return r.search(ctx, collection, query, nil)
+// Search returns the nearest vectors of a namespace, without those of documents
+// that were removed, have changed, or no longer fit the filter. Files and vectors
+// without a document belong to the default namespace, "".
+func (r *Recall) Search(ctx context.Context, collection, namespace string, query store.VectorQuery) ([]Hit, error) {
+	query, err := within(namespace, query)
+	if err != nil {
+		return nil, err
+	}
+	return r.search(ctx, collection, query, func(d Document) bool { return d.Namespace == namespace })
 }
 
-// search is Search for the documents that accept returns true for; nil = for all
-// vectors.
+// within narrows a query to a namespace. Documents of the default one have no
+// mark: the caller still has to check each hit.
+func within(namespace string, query store.VectorQuery) (store.VectorQuery, error) {
+	if namespace == "" {
+		return query, nil
+	}
+	in, err := filter.Parse(spaceField, map[string]any{spaceField: namespace})
+	query.Filter = slices.Concat(query.Filter, in)
+	return query, err
+}
+
+// search is Search for the hits that accept returns true for; a vector without
+// a document is the zero Document.
 func (r *Recall) search(ctx context.Context, collection string, query store.VectorQuery, accept func(Document) bool) ([]Hit, error) {
 	wanted := query.K
 	checked := map[string]bool{} // by id, whether the hit counts
@@ -275,7 +291,7 @@ func (r *Recall) search(ctx context.Context, collection string, query store.Vect
 		var hits []Hit
 		for _, hit := range found {
 			d, documents := Documented(hit.VectorItem)
-			if accept != nil && !(documents && accept(d)) {
+			if !accept(d) {
 				continue
 			}
 			ok, known := checked[hit.ID]
