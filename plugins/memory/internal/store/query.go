@@ -101,6 +101,9 @@ type Rows interface {
 type Sandbox struct {
 	// Tables are the tables and views of the database that the query can read.
 	Tables []string
+	// Broken has the errors of queries of other tables, by their names in lower
+	// case.
+	Broken map[string]error
 	// Views are additional tables; they hide tables with the same names.
 	Views []View
 	// MaxRows bounds the rows of the result; further ones set Table.Truncated.

@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
+	"time"
 
 	"github.com/the-edge-agent/tea/plugins/memory/internal/store"
 )
@@ -38,7 +39,7 @@ func (c *stopped) visit(before, after []string) {
 	}
 	for i, dir := range c.at {
 		d := open(c.t, c.d.driver, dir)
-		if _, err := d.readable(c.t.Context(), nil); err != nil {
+		if _, _, err := d.readable(c.t.Context(), nil); err != nil {
 			c.t.Errorf("at %q: %v", c.steps[i], err)
 			continue
 		}
@@ -122,6 +123,10 @@ func TestAFailedWriteLeavesNothing(t *testing.T) {
 			d.insert(t, "other", `[{"a": 1}]`, Fail)
 			_, err := d.Insert(t.Context(), "sensors", rowsOf(t, many(500, 1)), Fail, Call{})
 			fails(t, "a file that is gone", err, "internal_error", "has lost a file")
+			for _, names := range [][]string{nil, {"sensors"}} {
+				_, err = d.Query(t.Context(), Query{SQL: "SELECT count(*) FROM Sensors", Tables: names, MaxRows: 10, MaxBytes: 1000, Timeout: time.Minute})
+				fails(t, "a query of it", err, "internal_error", "has lost a file")
+			}
 			return
 		}
 		want(t, "files", d.files(t), files)
@@ -151,7 +156,7 @@ func TestManyPartsArePutTogetherUnasked(t *testing.T) {
 				t.Errorf("the log has %s rows", log[0])
 			}
 			d = d.reopen(t)
-			if _, err := d.readable(t.Context(), nil); err != nil {
+			if _, _, err := d.readable(t.Context(), nil); err != nil {
 				t.Fatal(err)
 			}
 			want(t, "rows after a restart", d.read(t, query), []string{"101|1|124"})

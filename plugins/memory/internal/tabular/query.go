@@ -31,16 +31,12 @@ type Answer struct {
 // Query runs a SELECT over the committed rows, under the restrictions of
 // [store.QueryEngine].
 func (s *Tables) Query(ctx context.Context, q Query) (Answer, error) {
-	tables, err := s.readable(ctx, q.Tables)
+	names, broken, err := s.readable(ctx, q.Tables)
 	if err != nil {
 		return Answer{}, err
 	}
-	names := make([]string, len(tables))
-	for i, t := range tables {
-		names[i] = t.entry.Name
-	}
 	end := s.readers.begin()
-	found, err := s.o.Engine.Select(ctx, q.SQL, store.Sandbox{Tables: names, MaxRows: q.MaxRows, MaxBytes: q.MaxBytes, Timeout: q.Timeout, Args: q.Args})
+	found, err := s.o.Engine.Select(ctx, q.SQL, store.Sandbox{Tables: names, Broken: broken, MaxRows: q.MaxRows, MaxBytes: q.MaxBytes, Timeout: q.Timeout, Args: q.Args})
 	end()
 	if err != nil {
 		return Answer{}, err
@@ -55,29 +51,31 @@ func (s *Tables) Query(ctx context.Context, q Query) (Answer, error) {
 	return a, nil
 }
 
-// readable returns the tables of a query: the named ones, or all that can be
-// used.
-func (s *Tables) readable(ctx context.Context, names []string) ([]*table, error) {
+// readable returns the names of a query's tables: the named ones, or all that can
+// be used. The others are broken.
+func (s *Tables) readable(ctx context.Context, names []string) (tables []string, broken map[string]error, err error) {
 	if err := s.open(ctx); err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	var tables []*table
 	for _, name := range names {
 		t, err := s.find(ctx, name)
 		if err != nil {
-			return nil, err
+			return nil, nil, err
 		}
-		tables = append(tables, t)
+		tables = append(tables, t.entry.Name)
 	}
 	if names != nil {
-		return tables, nil
+		return tables, nil, nil
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	broken = map[string]error{}
 	for _, name := range slices.Sorted(maps.Keys(s.byName)) {
-		if t := s.byName[name]; t.broken == nil {
-			tables = append(tables, t)
+		if t := s.byName[name]; t.broken != nil {
+			broken[name] = t.broken
+		} else {
+			tables = append(tables, t.entry.Name)
 		}
 	}
-	return tables, nil
+	return tables, broken, nil
 }

@@ -35,7 +35,7 @@ func TestInsertUpdateDelete(t *testing.T) {
 		left := []string{"1|a|7.25", "2|c|-", "5|a|7.25"}
 		want(t, "rows", d.read(t, "SELECT * FROM sensors ORDER BY id"), left)
 		d = d.reopen(t)
-		if _, err := d.readable(t.Context(), nil); err != nil {
+		if _, _, err := d.readable(t.Context(), nil); err != nil {
 			t.Fatal(err)
 		}
 		want(t, "rows after a restart", d.read(t, "SELECT * FROM sensors ORDER BY id"), left)
@@ -94,7 +94,7 @@ func TestLargeBatchesAreFilesThatAreMerged(t *testing.T) {
 		want(t, "consolidated", []int64{int64(c.FilesBefore), c.RowsBefore, c.Rows}, []int64{int64(files), 2400 + 1 + 210 + 210, 1890})
 		check("after")
 		d = d.reopen(t)
-		if _, err := d.readable(t.Context(), nil); err != nil {
+		if _, _, err := d.readable(t.Context(), nil); err != nil {
 			t.Fatal(err)
 		}
 		check("after a restart")

@@ -293,6 +293,8 @@ func (g *guard) baseTable(o map[string]any, s *scope) (int, error) {
 	switch {
 	case catalog == "" && schema == "" && (isCTE || g.views[folded] || g.tables[folded]):
 	case catalog == "" && sandbox.Fold(schema) == "main" && g.tables[folded]:
+	case catalog == "" && g.sandbox.Broken[folded] != nil:
+		return 0, g.sandbox.Broken[folded]
 	default:
 		for _, qualifier := range []string{schema, catalog} {
 			if qualifier != "" {
