@@ -98,3 +98,22 @@ func TestFilesAreReadableByTheirOwnerOnly(t *testing.T) {
 		}
 	})
 }
+
+// A process that is killed while it creates the database leaves a part of it,
+// which DuckDB refuses as damaged.
+func TestAnUnfinishedDatabaseIsCreatedAgain(t *testing.T) {
+	t.Parallel()
+	eachEngine(t, func(t *testing.T, engine string) {
+		dir := t.TempDir()
+		unfinished := filepath.Join(dir, "memory."+engine+".new")
+		if err := os.WriteFile(unfinished, []byte("a part"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		o := mustOpen(t, map[string]any{"path": dir, "engine": engine})
+		o.must("ltm.store", map[string]any{"key": "k", "value": "v"})
+		o.close()
+		if _, err := os.Stat(unfinished); engine == "duckdb" && err == nil {
+			t.Error("the unfinished file is still there")
+		}
+	})
+}

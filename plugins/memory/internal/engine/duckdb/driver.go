@@ -51,6 +51,11 @@ func (database) Open(ctx context.Context, path string, limits engine.Limits) (en
 			return engine.Handles{}, err
 		}
 	}
+	if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) {
+		if err := create(ctx, path, limits); err != nil {
+			return engine.Handles{}, err
+		}
+	}
 	db, err := open(ctx, path, limits, "READ_WRITE")
 	if err != nil {
 		return engine.Handles{}, err
@@ -61,6 +66,25 @@ func (database) Open(ctx context.Context, path string, limits engine.Limits) (en
 		return engine.Handles{}, errors.Join(err, db.Close())
 	}
 	return engine.Handles{Read: db, Write: db}, nil
+}
+
+// create creates an empty database under another name and renames it. A kill or
+// a full disk during the first writes leaves a file that DuckDB cannot open.
+func create(ctx context.Context, path string, limits engine.Limits) error {
+	unfinished := path + ".new"
+	for _, file := range []string{unfinished, unfinished + ".wal"} {
+		if err := os.Remove(file); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return err
+		}
+	}
+	db, err := open(ctx, unfinished, limits, "READ_WRITE")
+	if err == nil {
+		err = db.Close()
+	}
+	if err != nil {
+		return errors.Join(err, os.RemoveAll(unfinished))
+	}
+	return os.Rename(unfinished, path)
 }
 
 // OpenReadOnly opens the database for reading. Nothing is spilled to the disk.
