@@ -85,6 +85,35 @@ func TestAFullDiskLosesNothingAndIsReadFrom(t *testing.T) {
 	})
 }
 
+func TestDeletedValuesMakeRoomOnAFullDisk(t *testing.T) {
+	if !storetest.OwnMounts(t) {
+		return
+	}
+	eachEngine(t, func(t *testing.T, engine string) {
+		disk := storetest.NewDisk(t, "24m")
+		o := mustOpen(t, map[string]any{"path": disk.Dir + "/memory", "engine": engine})
+		defer o.close()
+		fill := func(prefix string) (stored int64) {
+			for i := range 30 {
+				_, err := o.call("ltm.store", map[string]any{"key": fmt.Sprint(prefix, i), "value": fmt.Sprint(prefix, i) + strings.Repeat("x", 999_000)})
+				if err == nil {
+					stored++
+				} else if typeOf(err) != tea.ResourceExhausted {
+					t.Errorf("a full disk returns %v", err)
+				}
+			}
+			return stored
+		}
+		first := fill("first/")
+		if deleted := o.must("ltm.delete", map[string]any{"prefix": "first/"})["count"]; deleted != first {
+			t.Fatalf("%v entries were deleted, %d were stored", deleted, first)
+		}
+		if second := fill("second/"); second < first-3 {
+			t.Errorf("%d values were stored in the place of %d deleted ones", second, first)
+		}
+	})
+}
+
 func TestAFolderThatCannotBeWrittenSaysSo(t *testing.T) {
 	if !storetest.OwnMounts(t) {
 		return
