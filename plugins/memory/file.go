@@ -230,7 +230,7 @@ type FileListParams struct {
 	Pattern         string         `json:"pattern,omitempty" doc:"* matches anything except a slash, **/ any folders, ? one character, [a-z] one of a set, {a,b} one of several; without a slash the pattern applies to the last part of the path"`
 	MetadataFilter  map[string]any `json:"metadata_filter,omitempty" doc:"values that the metadata must have; a list means any of its values; an object of operators compares, such as {\"n\": {\"gte\": 5, \"lt\": 10}}; operators: eq, ne, gt, gte, lt, lte, in, not_in, contains, startswith, endswith, exists"`
 	SessionID       string         `json:"session_id,omitempty" doc:"restrict to files of this session; prefix and pattern are relative to it"`
-	UserID          string         `json:"user_id,omitempty" doc:"user on whose behalf the call is made; sessions of other users are refused"`
+	UserID          string         `json:"user_id,omitempty" doc:"user on whose behalf the call is made; a session of another user is refused, and files in such sessions are left out"`
 	IncludeArchived bool           `json:"include_archived,omitempty" doc:"include files of archived sessions"`
 	Limit           int            `json:"limit,omitempty" default:"100" minimum:"1" maximum:"1000"`
 	Cursor          string         `json:"cursor,omitempty" doc:"next_cursor of the previous page"`
@@ -250,11 +250,8 @@ func (m *Memory) FileList(ctx context.Context, _ *tea.Request, p FileListParams)
 	if err := selectFiles(&q, p.Pattern, p.MetadataFilter); err != nil {
 		return nil, err
 	}
-	if err := m.checkOwner(ctx, p.SessionID, p.UserID); err != nil {
-		return nil, err
-	}
 	r := &FileListResult{Success: true, Files: []FileView{}}
-	err := m.within(ctx, p.SessionID, &q, func() error {
+	err := m.within(ctx, p.SessionID, p.UserID, &q, func() error {
 		found, next, err := m.folder.files.List(ctx, q, p.Limit)
 		for _, f := range found {
 			r.Files = append(r.Files, fileView(f))
@@ -284,10 +281,17 @@ func selectFiles(q *file.Query, pattern string, metadata map[string]any) (err er
 	return err
 }
 
-// within runs fn with a query that is restricted to a session, if one is given.
-// It first archives sessions that have expired, which hides their files.
-func (m *Memory) within(ctx context.Context, sessionID string, q *file.Query, fn func() error) error {
+// within runs fn with a query that is restricted to a session, if one is given,
+// otherwise to the files that a user can see, if one is given. It first archives
+// sessions that have expired, which hides their files.
+func (m *Memory) within(ctx context.Context, sessionID, userID string, q *file.Query, fn func() error) error {
+	if err := m.checkOwner(ctx, sessionID, userID); err != nil {
+		return err
+	}
 	if sessionID == "" {
+		if userID != "" {
+			q.Visible = m.visibleTo(ctx, userID)
+		}
 		if _, err := m.folder.sessions.Sweep(ctx); err != nil {
 			return err
 		}
@@ -297,4 +301,32 @@ func (m *Memory) within(ctx context.Context, sessionID string, q *file.Query, fn
 		q.Within = prefix
 		return fn()
 	})
+}
+
+// visibleTo returns a function for one query that reports whether a file is
+// outside of the sessions of other users.
+func (m *Memory) visibleTo(ctx context.Context, userID string) func(path string) (bool, error) {
+	sessions := map[string]bool{}
+	return func(path string) (bool, error) {
+		at, err := place.Of(path, "")
+		if err != nil || at.Session == "" {
+			return err == nil, err
+		}
+		visible, known := sessions[at.Session]
+		if !known {
+			err := m.checkOwner(ctx, at.Session, userID)
+			if err != nil && !refused(err) {
+				return false, err
+			}
+			visible = err == nil
+			sessions[at.Session] = visible
+		}
+		return visible, nil
+	}
+}
+
+// refused reports whether a session belongs to another user or no longer exists.
+func refused(err error) bool {
+	kind := tea.AsError(err).Type
+	return kind == tea.PermissionDenied || kind == tea.NotFound || errors.Is(err, store.ErrNotFound)
 }

@@ -251,3 +251,49 @@ func TestFilesOfAnotherUsersSessionAreRefused(t *testing.T) {
 		same(t, "content", o.must("memory.file_retrieve", map[string]any{"path": "f", "session_id": "s"})["content"], any("changed"))
 	})
 }
+
+// Lists and searches for a user had the files of other users' sessions.
+func TestFilesOfAnotherUsersSessionAreNotFound(t *testing.T) {
+	t.Parallel()
+	eachEngine(t, func(t *testing.T, engine string) {
+		o := mustOpen(t, map[string]any{"path": t.TempDir(), "engine": engine})
+		defer o.close()
+		o.must("memory.file_store", map[string]any{"path": "all.json", "content": `{"a": "word"}`})
+		for session, user := range map[string]string{"s1": "ann", "s2": "bob", "s3": ""} {
+			o.must("session.create", map[string]any{"session_id": session, "user_id": user})
+			o.must("memory.file_store", map[string]any{"path": "f.json", "content": `{"a": "word"}`, "session_id": session})
+		}
+		o.must("session.archive", map[string]any{"session_id": "s1"})
+		for user, want := range map[string][]string{
+			"ann": {"all.json", "archive/sessions/s1/f.json", "sessions/s3/f.json"},
+			"bob": {"all.json", "sessions/s2/f.json", "sessions/s3/f.json"},
+			"eve": {"all.json", "sessions/s3/f.json"},
+			"":    {"all.json", "archive/sessions/s1/f.json", "sessions/s2/f.json", "sessions/s3/f.json"},
+		} {
+			for _, c := range []struct{ action, list string }{{"memory.file_list", "files"}, {"memory.grep", "matches"}, {"memory.search_content", "results"}} {
+				params := map[string]any{"user_id": user, "include_archived": true}
+				switch c.action {
+				case "memory.grep":
+					params["pattern"] = "word"
+				case "memory.search_content":
+					params["fields"] = map[string]any{"$.a": "word"}
+				}
+				var got []string
+				for _, f := range o.must(c.action, params)[c.list].([]any) {
+					got = append(got, f.(map[string]any)["path"].(string))
+				}
+				same(t, c.action+" for "+user, got, want)
+			}
+		}
+		for _, action := range []string{"memory.grep", "memory.search_content"} {
+			params := map[string]any{"pattern": "word", "session_id": "s2", "user_id": "eve"}
+			if action == "memory.search_content" {
+				delete(params, "pattern")
+				params["fields"] = map[string]any{"$.a": "word"}
+			}
+			if _, err := o.call(action, params); typeOf(err) != tea.PermissionDenied {
+				t.Errorf("%s in another user's session: %v", action, err)
+			}
+		}
+	})
+}

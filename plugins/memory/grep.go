@@ -35,6 +35,7 @@ type GrepParams struct {
 	Limit           int     `json:"limit,omitempty" default:"100" minimum:"1" maximum:"10000" doc:"largest number of matches"`
 	MaxBytes        int     `json:"max_bytes,omitempty" default:"1048576" minimum:"1" maximum:"16777216" doc:"largest size of the texts in the result"`
 	SessionID       string  `json:"session_id,omitempty" doc:"restrict to files of this session; path is relative to it"`
+	UserID          string  `json:"user_id,omitempty" doc:"user on whose behalf the call is made; a session of another user is refused, and files in such sessions are left out"`
 	IncludeArchived bool    `json:"include_archived,omitempty" doc:"include files of archived sessions"`
 	TimeoutSeconds  float64 `json:"timeout_seconds,omitempty" minimum:"0" doc:"time limit, after which the matches so far are returned; default 30"`
 }
@@ -87,7 +88,7 @@ func (m *Memory) Grep(ctx context.Context, _ *tea.Request, p GrepParams) (*GrepR
 	}
 	defer cancel()
 	var found *file.Matches
-	err = m.within(ctx, p.SessionID, &g.Query, func() (err error) {
+	err = m.within(ctx, p.SessionID, p.UserID, &g.Query, func() (err error) {
 		found, err = m.folder.files.Grep(limited, g)
 		return err
 	})
@@ -132,6 +133,7 @@ type SearchContentParams struct {
 	Namespace       string                     `json:"namespace,omitempty" maxLength:"256" doc:"namespace of the entries of the long-term memory"`
 	Path            string                     `json:"path,omitempty" doc:"pattern for paths and keys, as in memory.file_list"`
 	SessionID       string                     `json:"session_id,omitempty" doc:"restrict to files of this session; path is relative to it"`
+	UserID          string                     `json:"user_id,omitempty" doc:"user on whose behalf the call is made; a session of another user is refused, and files in such sessions are left out"`
 	IncludeArchived bool                       `json:"include_archived,omitempty" doc:"include files of archived sessions"`
 	Limit           int                        `json:"limit,omitempty" default:"100" minimum:"1" maximum:"1000"`
 	TimeoutSeconds  float64                    `json:"timeout_seconds,omitempty" minimum:"0" doc:"time limit, after which the matches so far are returned; default 30"`
@@ -179,7 +181,7 @@ func (m *Memory) SearchContent(ctx context.Context, _ *tea.Request, p SearchCont
 	defer cancel()
 	r := &SearchContentResult{Success: true, Results: []ContentFound{}}
 	if p.Source != "ltm" {
-		if err := m.searchFiles(limited, p.SessionID, s, r); err != nil {
+		if err := m.searchFiles(limited, p, s, r); err != nil {
 			return nil, err
 		}
 	}
@@ -218,8 +220,8 @@ func conditionsOf(p SearchContentParams) (all []file.Condition, err error) {
 
 const maxConditions = 50
 
-func (m *Memory) searchFiles(ctx context.Context, sessionID string, s file.DocumentSearch, r *SearchContentResult) error {
-	return m.within(ctx, sessionID, &s.Query, func() error {
+func (m *Memory) searchFiles(ctx context.Context, p SearchContentParams, s file.DocumentSearch, r *SearchContentResult) error {
+	return m.within(ctx, p.SessionID, p.UserID, &s.Query, func() error {
 		found, err := m.folder.files.Search(ctx, s)
 		if err != nil {
 			return err

@@ -105,6 +105,8 @@ type Query struct {
 	Archived bool
 	// After is the path after which the files begin.
 	After string
+	// Visible restricts the files by their whole paths; nil = all.
+	Visible func(path string) (bool, error)
 }
 
 // prefix is a prefix of all selected paths.
@@ -153,7 +155,20 @@ func (f *Files) All(ctx context.Context, q Query) iter.Seq2[File, error] {
 				if file.Hidden = hidden(file.SessionID); file.Hidden && !withArchive && q.Within == "" {
 					continue
 				}
-				if strings.HasPrefix(file.Path, q.Within+q.Prefix) && q.matches(file) && !yield(file, nil) {
+				if !strings.HasPrefix(file.Path, q.Within+q.Prefix) || !q.matches(file) {
+					continue
+				}
+				if q.Visible != nil {
+					visible, err := q.Visible(file.Path)
+					if err != nil {
+						yield(File{}, err)
+						return
+					}
+					if !visible {
+						continue
+					}
+				}
+				if !yield(file, nil) {
 					return
 				}
 			}
