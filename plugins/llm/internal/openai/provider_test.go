@@ -93,7 +93,7 @@ func TestRequest(t *testing.T) {
 		Messages: []chat.Message{
 			chat.Text("system", "be brief"),
 			{Role: "user", Content: chat.Content{{Text: "what is it?"}, {Image: "data:image/png;base64,AAAA"}}},
-			{Role: "assistant", ToolCalls: []chat.ToolCall{{ID: "c1", Name: "look", Arguments: `{"x":1}`}, {ID: "c2", Name: "look", Arguments: `{"x":`}}},
+			{Role: "assistant", ToolCalls: []chat.ToolCall{{ID: "c1", Name: "look", Arguments: `{"x":1}`}, {ID: "c2", Name: "look", Arguments: `{"x":`}, {ID: "c3", Name: "look", Arguments: `null`}}},
 			{Role: "tool", ToolCallID: "c1", Content: chat.Content{{Text: "a cat"}}},
 		},
 		Temperature: &zero, Seed: &seed, MaxTokens: 9, Stop: []string{"END"},
@@ -115,6 +115,7 @@ func TestRequest(t *testing.T) {
 			map[string]any{"role": "assistant", "content": "", "tool_calls": []any{
 				map[string]any{"id": "c1", "type": "function", "function": map[string]any{"name": "look", "arguments": `{"x":1}`}},
 				map[string]any{"id": "c2", "type": "function", "function": map[string]any{"name": "look", "arguments": `{}`}},
+				map[string]any{"id": "c3", "type": "function", "function": map[string]any{"name": "look", "arguments": `{}`}},
 			}},
 			map[string]any{"role": "tool", "tool_call_id": "c1", "content": "a cat"},
 		},

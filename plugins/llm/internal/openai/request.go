@@ -62,8 +62,8 @@ func toCalls(calls []chat.ToolCall) []any {
 	out := make([]any, len(calls))
 	for i, c := range calls {
 		arguments := c.Arguments
-		if _, err := c.Object(); err != nil || arguments == "" {
-			arguments = "{}" // servers refuse a conversation with arguments that are not JSON
+		if object, err := c.Object(); err != nil || len(object) == 0 {
+			arguments = "{}" // servers refuse a conversation with other arguments than an object
 		}
 		call := map[string]any{"id": c.ID, "type": "function", "function": map[string]any{"name": c.Name, "arguments": arguments}}
 		chat.Merge(call, c.Extra)
