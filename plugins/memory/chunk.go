@@ -19,7 +19,7 @@ func chunkActions() []tea.Action {
 type TextChunkParams struct {
 	Text    string `json:"text" doc:"text to split"`
 	By      string `json:"by,omitempty" enum:"tokens,sentences,headings" default:"sentences" doc:"where to split: between words, between sentences, or at Markdown headings and between the sentences of long sections"`
-	Size    int    `json:"size,omitempty" default:"256" minimum:"8" maximum:"100000" doc:"largest number of tokens in a chunk, as counted by cl100k_base; only a single word can have more"`
+	Size    int    `json:"size,omitempty" default:"256" minimum:"8" maximum:"100000" doc:"largest number of tokens in a chunk, as counted by cl100k_base; only a single character can have more"`
 	Overlap int    `json:"overlap,omitempty" minimum:"0" doc:"largest number of tokens that a chunk repeats from the end of the previous one, in whole words or sentences; less than size; default 0"`
 }
 

@@ -191,22 +191,40 @@ func (s Section) atoms(text string, o Options) []atom {
 // spaces have no other place.
 const longWord = 48
 
-// words splits after white space.
+// words splits after white space, and a word that is larger than a chunk between
+// its characters.
 func words(text string, start, end int, o Options) []atom {
 	var atoms []atom
 	for at := start; at < end; {
 		next := at
 		for next < end && next-at < longWord && !isSpace(text[next]) {
-			_, size := utf8.DecodeRuneInString(text[next:end])
-			next += size
+			next += character(text[next:end])
 		}
 		for next < end && isSpace(text[next]) {
 			next++
 		}
-		atoms = append(atoms, atom{at, next, o.Count(text[at:next])})
+		word := atom{at, next, o.Count(text[at:next])}
+		if word.tokens <= o.Size {
+			atoms = append(atoms, word)
+		}
+		for at < next && word.tokens > o.Size {
+			size := character(text[at:next])
+			atoms = append(atoms, atom{at, at + size, o.Count(text[at : at+size])})
+			at += size
+		}
 		at = next
 	}
 	return atoms
+}
+
+// character returns the length of the first character as a reader sees it, such
+// as an emoji of several code points.
+func character(text string) int {
+	if text[0] < utf8.RuneSelf && (len(text) == 1 || text[1] < utf8.RuneSelf) {
+		return 1
+	}
+	cluster, _, _, _ := uniseg.FirstGraphemeClusterInString(text, -1)
+	return len(cluster)
 }
 
 func isSpace(c byte) bool { return c == ' ' || '\t' <= c && c <= '\r' }

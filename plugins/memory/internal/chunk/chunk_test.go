@@ -7,6 +7,8 @@ import (
 	"unicode/utf8"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/the-edge-agent/tea/plugins/memory/internal/tokens"
 )
 
 // byWords counts words, which makes sizes easy to read.
@@ -99,4 +101,32 @@ func abs(n int) int {
 		return -(n + 1)
 	}
 	return n
+}
+
+// Text without spaces was cut at a number of bytes: its chunks exceeded the
+// size, and an emoji of several code points was cut in two.
+func TestTextWithoutSpaces(t *testing.T) {
+	t.Parallel()
+	for name, text := range map[string]string{
+		"emoji":    strings.Repeat("👩‍🔧🔥", 300),
+		"thai":     strings.Repeat("ที่", 300),
+		"japanese": strings.Repeat("今日は晴れ", 100),
+		"a hash":   strings.Repeat("0123456789abcdef", 50),
+	} {
+		for _, by := range []By{Tokens, Sentences} {
+			var all strings.Builder
+			for _, c := range Split(text, Options{By: by, Size: 16, Count: tokens.Count}) {
+				all.WriteString(c.Text)
+				if c.Tokens > 16 {
+					t.Errorf("%s: a chunk has %d tokens: %q", name, c.Tokens, c.Text)
+				}
+				if strings.HasSuffix(c.Text, "👩") || strings.HasPrefix(c.Text, "\u200d") {
+					t.Errorf("%s: a character is cut: %q", name, c.Text)
+				}
+			}
+			if all.String() != text {
+				t.Errorf("%s: the chunks are not the text", name)
+			}
+		}
+	}
 }
