@@ -98,7 +98,7 @@ func (s *Sessions) List(ctx context.Context, q Query) (found []Session, next str
 		if after == "" {
 			from = store.Condition{Field: "place", Op: store.Gt, Value: ""} // a damaged one has none
 		}
-		where := append(conditions[:len(conditions):len(conditions)], from)
+		where := slices.Concat(conditions, []store.Condition{from})
 		page, err := s.o.Documents.Query(ctx, store.DocumentQuery{Kind: Kind, Where: where, OrderBy: "place", Descending: true, Limit: size})
 		if err != nil {
 			return nil, "", err
