@@ -373,7 +373,7 @@ func (h *callHost) RunWorkflow(ctx context.Context, path string, input map[strin
 
 // Ask asks the run's source of answers. If there is none, the run stops and the
 // call ends with an error. After the question's deadline timedOut is true and
-// there is no answer.
+// answer is nil.
 func (h *callHost) Ask(ctx context.Context, q Question) (answer any, timedOut bool, err error) {
 	return h.x.frame.ask(ctx, h.x.node.Name, h.path, q)
 }

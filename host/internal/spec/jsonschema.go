@@ -30,12 +30,18 @@ func JSONSchema(actions []tea.ActionInfo) ([]byte, error) {
 	for _, s := range []*section{g.node, g.step} {
 		definitions[s.title] = choice(s)
 	}
+	names := map[string]string{} // of the definitions, by their text
 	for _, a := range actions {
 		params, err := paramsSchema(a)
 		if err != nil {
 			return nil, err
 		}
-		definitions["params:"+a.Name] = params
+		name := "params:" + a.Name
+		if other, known := names[string(params)]; known {
+			definitions[name] = referenceTo(other)
+			continue
+		}
+		names[string(params)], definitions[name] = name, params
 	}
 	document := part{
 		"$schema":     "http://json-schema.org/draft-07/schema#",
@@ -276,15 +282,15 @@ func callConditions(s *section, actions []tea.ActionInfo) []any {
 
 // paramsSchema returns an action's schema, which also accepts a template for
 // any value.
-func paramsSchema(a tea.ActionInfo) (any, error) {
+func paramsSchema(a tea.ActionInfo) (json.RawMessage, error) {
 	if a.Params == nil {
-		return part{"type": "object"}, nil
+		return json.RawMessage(`{"type":"object"}`), nil
 	}
 	data, err := json.Marshal(withTemplates(a.Params))
 	if err != nil {
 		return nil, fmt.Errorf("encode the schema of %s: %w", a.Name, err)
 	}
-	return json.RawMessage(data), nil
+	return data, nil
 }
 
 // withTemplates returns a copy of a schema that accepts a template for every

@@ -139,3 +139,23 @@ func TestJSONSchema(t *testing.T) {
 		})
 	}
 }
+
+// The five HTTP actions have the same parameters, which an editor's schema
+// repeated for each of them.
+func TestEqualParametersAreWrittenOnce(t *testing.T) {
+	t.Parallel()
+	params := schema.Of[getParams]()
+	data, err := JSONSchema([]tea.ActionInfo{{Name: "http.get", Params: params}, {Name: "http.post", Params: params}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var document struct {
+		Definitions map[string]json.RawMessage `json:"definitions"`
+	}
+	if err := json.Unmarshal(data, &document); err != nil {
+		t.Fatal(err)
+	}
+	if got, want := string(document.Definitions["params:http.post"]), `{"$ref":"#/definitions/params:http.get"}`; got != want {
+		t.Errorf("got %s, want %s", got, want)
+	}
+}
