@@ -146,15 +146,12 @@ type knownPlugins struct {
 	host    *Host
 	catalog *catalog.Catalog
 
-	mu    sync.Mutex
 	added map[string]bool
 }
 
 // add adds what is known and not in the catalog, and reports whether there was
 // anything.
 func (k *knownPlugins) add() (more bool, err error) {
-	k.mu.Lock()
-	defer k.mu.Unlock()
 	for _, m := range k.host.o.Plugins.Manifests() {
 		if k.added[m.Name] {
 			continue
@@ -167,19 +164,17 @@ func (k *knownPlugins) add() (more bool, err error) {
 	return more, nil
 }
 
-// find adds plugins until one may have what is missing. Another workflow may
-// have had them asked meanwhile.
+// find adds plugins until one may have what is missing. Another workflow can
+// have learned them in the meantime, so what was unread is counted first.
 func (k *knownPlugins) find(ctx context.Context, bundle string) bool {
 	for {
+		unread := k.host.unread()
 		more, err := k.add()
 		if err != nil {
 			k.host.log.Warn("plugin problem: " + err.Error())
 		}
-		if more {
-			return true
-		}
-		if !k.host.learn(ctx, bundle) {
-			return false
+		if more || !k.host.learn(ctx, bundle, unread) {
+			return more
 		}
 	}
 }
@@ -192,10 +187,9 @@ func (h *Host) unread() []string {
 	return nil
 }
 
-// learn asks for manifests that are not known and reports whether it did:
-// first for that of the bundle, and at the next call for all.
-func (h *Host) learn(ctx context.Context, bundle string) bool {
-	unread := h.unread()
+// learn asks for the unread manifests, first for that of the bundle and at the
+// next call for all, and reports whether fewer are unread now.
+func (h *Host) learn(ctx context.Context, bundle string, unread []string) bool {
 	if len(unread) == 0 {
 		return false
 	}

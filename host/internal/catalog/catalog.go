@@ -33,6 +33,7 @@ type Catalog struct {
 	Patience time.Duration
 
 	missing  func(ctx context.Context, bundle string) bool
+	adding   sync.Mutex // held while missing runs
 	settings map[string]any
 
 	mu      sync.RWMutex
@@ -71,11 +72,22 @@ func New(settings map[string]any) *Catalog {
 }
 
 // OnMissing sets a function that can add a missing action of the named bundle,
-// or the bundle itself. It reports whether to look again.
+// or the bundle itself. It reports whether to look again. It is never called
+// concurrently.
 func (c *Catalog) OnMissing(add func(ctx context.Context, bundle string) bool) { c.missing = add }
 
-func (c *Catalog) addMissing(ctx context.Context, bundle string) bool {
-	return c.missing != nil && c.missing(ctx, bundle)
+// orAdd returns what look finds, after adding the bundle if look finds nothing.
+func (c *Catalog) orAdd(ctx context.Context, bundle string, look func() *Entry) *Entry {
+	if e := look(); e != nil || c.missing == nil {
+		return e
+	}
+	c.adding.Lock()
+	defer c.adding.Unlock()
+	for {
+		if e := look(); e != nil || !c.missing(ctx, bundle) {
+			return e
+		}
+	}
 }
 
 // Add adds the actions of a manifest. It fails if one of them exists already.
@@ -126,18 +138,11 @@ func (c *Catalog) set(name string, e *Entry) {
 
 // find looks up a name as workflows spell it: ns.verb or actions.ns_verb.
 func (c *Catalog) find(ctx context.Context, name string) *Entry {
-	for {
-		if e := c.spelled(name); e != nil {
-			return e
-		}
-		bundle, _, _ := strings.Cut(name, ".")
-		if flat, ok := strings.CutPrefix(name, "actions."); ok {
-			bundle, _, _ = strings.Cut(flat, "_")
-		}
-		if !c.addMissing(ctx, bundle) {
-			return nil
-		}
+	bundle, _, _ := strings.Cut(name, ".")
+	if flat, ok := strings.CutPrefix(name, "actions."); ok {
+		bundle, _, _ = strings.Cut(flat, "_")
 	}
+	return c.orAdd(ctx, bundle, func() *Entry { return c.spelled(name) })
 }
 
 func (c *Catalog) spelled(name string) *Entry {
@@ -297,16 +302,14 @@ func (c *Catalog) Replace(a tea.Action) {
 
 // Bundle returns an action of a bundle, which has the bundle's version, or nil.
 func (c *Catalog) Bundle(name string) *Entry {
-	for {
+	return c.orAdd(context.Background(), name, func() *Entry {
 		for _, n := range c.Names() {
 			if e := c.Entry(n); e.Bundle == name && e.Kind != "lua" {
 				return e
 			}
 		}
-		if !c.addMissing(context.Background(), name) {
-			return nil
-		}
-	}
+		return nil
+	})
 }
 
 // Bundles returns the names of the bundles.
