@@ -1,118 +1,13 @@
+// Command tea runs agent workflows. Package teacmd is its command line.
 package main
 
 import (
-	"fmt"
-	"io"
 	"os"
-	"runtime"
-	"runtime/debug"
-	"slices"
-	"strings"
 
-	"github.com/alecthomas/kong"
-
-	"github.com/the-edge-agent/tea/host"
+	teacmd "github.com/the-edge-agent/tea/cmd"
 )
-
-// codeRunner is the hidden command of the child process of code.execute.
-const codeRunner = "__run-code"
-
-func main() { os.Exit(run(os.Args[1:])) }
-
-// run executes the command line and returns the exit code.
-func run(args []string) int {
-	if slices.Equal(args, []string{codeRunner}) {
-		if err := host.RunCode(os.Stdin, os.Stdout); err != nil {
-			return exitFailed
-		}
-		return exitDone
-	}
-	a := newApp()
-	if len(args) > 1 && args[0] == completer {
-		a.complete(args[1], args[2:])
-		return exitDone
-	}
-	return a.exitCode(a.dispatch(args))
-}
-
-// dispatch parses the command line and runs the command.
-func (a *app) dispatch(args []string) error {
-	parser, err := newParser(args,
-		kong.Description("Runs AI-agent workflows: YAML state graphs with Lua, and actions in plugins."),
-		kong.ConfigureHelp(kong.HelpOptions{Compact: true, NoExpandSubcommands: true}),
-		kong.Resolvers(configResolver{a}),
-		kong.Writers(a.stdout.file, a.stderr), // kong asks the file for its width
-	)
-	if err != nil {
-		return err
-	}
-	if len(args) == 0 {
-		args = []string{"--help"}
-	}
-	command, err := parse(parser, args)
-	if err != nil {
-		return usageError(err)
-	}
-	if command == nil {
-		return nil
-	}
-	if a.config.err != nil {
-		return usageError(a.config.err)
-	}
-	return command.Run(a)
-}
-
-// app is the state that commands share.
-type app struct {
-	stdin  io.Reader
-	stdout *output
-	// out is stdout without control characters, for text that people read.
-	out    io.Writer
-	stderr *os.File
-	getenv func(string) string
-	report *host.Report
-	// quiet is -q.
-	quiet  bool
-	config *configFiles
-	// projectPlugins reports whether the project's file names the plugin
-	// directories.
-	projectPlugins bool
-	// broken reports whether a plugin was found that cannot be used.
-	broken bool
-	// plugins are those of the last host that was opened.
-	plugins *pluginSet
-	// problems are the problems with plugins that were logged.
-	problems []pluginProblem
-	// mask removes the secrets of the run from all output.
-	mask host.Mask
-}
-
-func newApp() *app {
-	a := &app{stdin: os.Stdin, stdout: &output{file: os.Stdout}, stderr: os.Stderr, getenv: os.Getenv}
-	a.out = plainText{a.stdout}
-	a.config = &configFiles{getenv: a.getenv}
-	a.setReport(reportFlags{})
-	return a
-}
 
 // release is set by the build of a release.
 var release string
 
-// version returns the release, or the module's version for `go install`.
-func version() string {
-	if release != "" {
-		return release
-	}
-	if info, ok := debug.ReadBuildInfo(); ok && strings.HasPrefix(info.Main.Version, "v") {
-		return info.Main.Version[1:]
-	}
-	return "0.0.0-dev"
-}
-
-type versionCmd struct{}
-
-// Run prints the version with the platform.
-func (versionCmd) Run(a *app) error {
-	_, err := fmt.Fprintf(a.out, "tea %s %s/%s %s\n", version(), runtime.GOOS, runtime.GOARCH, runtime.Version())
-	return err
-}
+func main() { os.Exit(teacmd.Main(teacmd.Options{Release: release})) }

@@ -1,0 +1,161 @@
+package teacmd
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/the-edge-agent/tea/host"
+	"github.com/the-edge-agent/tea/sdk/diag"
+	"github.com/the-edge-agent/tea/sdk/schema"
+)
+
+type actionsCmd struct {
+	Name     string `arg:"" optional:"" name:"action" help:"Show this action with its parameters."`
+	Workflow string `short:"w" placeholder:"FILE" help:"Show the actions that this workflow can use, those of its Lua modules included."`
+	JSON     bool   `name:"json" help:"Print JSON."`
+	pluginFlags
+	reportFlags
+}
+
+// Run lists the actions or shows one.
+func (c *actionsCmd) Run(a *app) error {
+	a.setReport(c.reportFlags)
+	h, err := a.openHost(c.pluginFlags, c.reportFlags, readPlugins, host.Options{})
+	if err != nil {
+		return err
+	}
+	defer h.Close()
+	a.warnUnread(c.reportFlags)
+	entries, err := c.entries(h)
+	if err != nil {
+		return err
+	}
+	if c.Name == "" {
+		return c.list(a, entries)
+	}
+	i := slices.IndexFunc(entries, func(e host.ActionEntry) bool {
+		return e.Name == c.Name || "actions."+strings.Replace(e.Name, ".", "_", 1) == c.Name
+	})
+	if i < 0 {
+		names := make([]string, len(entries))
+		for i, e := range entries {
+			names[i] = e.Name
+		}
+		return usageErrorf("unknown action %q%s", c.Name, diag.Ending(c.Name, names))
+	}
+	if c.JSON {
+		return writeJSON(a.stdout, toActionOutput(entries[i]))
+	}
+	return a.describeAction(entries[i])
+}
+
+func (c *actionsCmd) entries(h *host.Host) ([]host.ActionEntry, error) {
+	if c.Workflow == "" {
+		return h.Actions()
+	}
+	wf, err := h.Load(c.Workflow, host.LoadOptions{})
+	if err != nil {
+		return nil, err
+	}
+	defer wf.Close()
+	return wf.Actions(), nil
+}
+
+// actionOutput is the JSON form of an action.
+type actionOutput struct {
+	Name       string         `json:"name"`
+	Summary    string         `json:"summary"`
+	Bundle     string         `json:"bundle"`
+	Version    string         `json:"version,omitempty"`
+	Kind       string         `json:"kind"`
+	Streaming  bool           `json:"streaming,omitempty"`
+	Idempotent bool           `json:"idempotent,omitempty"`
+	Params     *schema.Schema `json:"params,omitempty"`
+	Result     *schema.Schema `json:"result,omitempty"`
+}
+
+func toActionOutput(e host.ActionEntry) actionOutput {
+	return actionOutput{
+		Name: e.Name, Summary: e.Summary, Bundle: e.Bundle, Version: e.Version, Kind: e.Kind,
+		Streaming: e.Streaming, Idempotent: e.Idempotent, Params: e.Params, Result: e.Result,
+	}
+}
+
+func (c *actionsCmd) list(a *app, entries []host.ActionEntry) error {
+	if c.JSON {
+		out := make([]actionOutput, len(entries))
+		for i, e := range entries {
+			out[i] = toActionOutput(e)
+		}
+		return writeJSON(a.stdout, out)
+	}
+	rows := make([][]string, len(entries))
+	for i, e := range entries {
+		rows[i] = []string{e.Name, origin(e), e.Summary}
+	}
+	return a.table([]string{"ACTION", "FROM", "SUMMARY"}, rows)
+}
+
+// origin names the source of an action.
+func origin(e host.ActionEntry) string {
+	switch e.Kind {
+	case "plugin", "linked":
+		return e.Kind + " " + e.Bundle + " " + e.Version
+	}
+	return e.Kind
+}
+
+func (a *app) describeAction(e host.ActionEntry) error {
+	fmt.Fprintf(a.out, "%s: %s\n", e.Name, inLine(e.Summary))
+	traits := []string{origin(e)}
+	if e.Streaming {
+		traits = append(traits, "streams")
+	}
+	if e.Idempotent {
+		traits = append(traits, "idempotent")
+	}
+	fmt.Fprintf(a.out, "(%s)\n", strings.Join(traits, ", "))
+	if err := a.describeMembers("parameters", e.Params); err != nil {
+		return err
+	}
+	return a.describeMembers("result", e.Result)
+}
+
+func (a *app) describeMembers(title string, s *schema.Schema) error {
+	if s == nil || s.Properties == nil || len(*s.Properties) == 0 {
+		return nil
+	}
+	fmt.Fprintln(a.out, "\n"+title)
+	var rows [][]string
+	for _, p := range *s.Properties {
+		about := []string{}
+		if p.Schema.Description != "" {
+			about = append(about, p.Schema.Description)
+		}
+		if len(p.Schema.Enum) > 0 {
+			about = append(about, "one of "+shown(p.Schema.Enum))
+		}
+		if p.Schema.Default != nil {
+			about = append(about, "default "+shown(p.Schema.Default))
+		}
+		need := ""
+		if title == "parameters" && slices.Contains(s.Required, p.Name) {
+			need = "required"
+		}
+		rows = append(rows, []string{p.Name, typeWords(p.Schema), need, strings.Join(about, "; ")})
+	}
+	return a.table(nil, rows)
+}
+
+// typeWords returns the type of a schema in words.
+func typeWords(s *schema.Schema) string {
+	if len(s.Type) == 0 {
+		return "any"
+	}
+	words := strings.Join(s.Type, "|")
+	if s.Items != nil && len(s.Items.Type) > 0 {
+		words += " of " + typeWords(s.Items)
+	}
+	return words
+}

@@ -1,0 +1,58 @@
+package teacmd
+
+import (
+	"slices"
+
+	"github.com/alecthomas/kong"
+)
+
+// command is one command of the command line.
+type command struct {
+	name, help string
+	// grammar returns a new struct with the arguments and flags of the command.
+	// Its Run method executes the command.
+	grammar func() any
+}
+
+// commands returns all commands, in the order of the help.
+func commands() []command {
+	return []command{
+		{"run", "Run a workflow.", func() any { return new(runCmd) }},
+		{"resume", "Continue a run that was interrupted, stopped or failed.", func() any { return new(resumeCmd) }},
+		{"fork", "Copy a run up to a step and continue from there with other input.", func() any { return new(forkCmd) }},
+		{"validate", "Check workflow files without running anything.", func() any { return new(validateCmd) }},
+		{"inspect", "Draw a workflow's graph as text, JSON, DOT, Mermaid or SVG.", func() any { return new(inspectCmd) }},
+		{"test", "Run the tests of workflows.", func() any { return new(testCmd) }},
+		{"actions", "List the actions, or show one with its parameters.", func() any { return new(actionsCmd) }},
+		{"runs", "List runs, show a run, print its events.", func() any { return new(runsCmd) }},
+		{"checkpoint", "Show and compare checkpoints, remove old ones.", func() any { return new(checkpointCmd) }},
+		{"memory", "Inspect or reset the memory of workflows.", func() any { return new(memoryCmd) }},
+		{"plugin", "List plugins, refresh manifests, trust a plugin directory.", func() any { return new(pluginCmd) }},
+		{"schema", "Print the JSON Schema of workflow files, for editors.", func() any { return new(schemaCmd) }},
+		{"init", "Write a small working project.", func() any { return new(initCmd) }},
+		{"doctor", "Check that this machine can run workflows.", func() any { return new(doctorCmd) }},
+		{"completion", "Print the completion script for a shell.", func() any { return new(completionCmd) }},
+		{"version", "Print the version.", func() any { return new(versionCmd) }},
+	}
+}
+
+// grammar has the flags of tea without a command.
+type grammar struct {
+	Version bool `help:"Print the version and exit."`
+}
+
+// newParser returns the parser. If the first argument is the name of a command,
+// it has only that command: describing all of them would take longer than
+// running a small workflow.
+func newParser(args []string, options ...kong.Option) (*kong.Kong, error) {
+	chosen := commands()
+	if len(args) > 0 {
+		if i := slices.IndexFunc(chosen, func(c command) bool { return c.name == args[0] }); i >= 0 {
+			chosen = chosen[i : i+1]
+		}
+	}
+	for _, c := range chosen {
+		options = append(options, kong.DynamicCommand(c.name, c.help, "", c.grammar()))
+	}
+	return kong.New(new(grammar), append(options, kong.Name("tea"))...)
+}

@@ -1,0 +1,198 @@
+package teacmd
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/alecthomas/kong"
+	"go.yaml.in/yaml/v3"
+
+	"github.com/the-edge-agent/tea/sdk/confine"
+	"github.com/the-edge-agent/tea/sdk/diag"
+)
+
+// projectFile has the defaults of flags for everybody who works in a directory.
+const projectFile = ".tea.yaml"
+
+// configResolver finds the value of a flag that is not on the command line: in
+// TEA_* variables, then the project's file, then the user's file. It covers the
+// flags with a config tag.
+type configResolver struct{ app *app }
+
+// Validate accepts every application.
+func (configResolver) Validate(*kong.Application) error { return nil }
+
+// Resolve returns the value, or nil. It never fails: kong would blame the flag.
+// [configFiles] keeps the error.
+func (r configResolver) Resolve(_ *kong.Context, _ *kong.Path, flag *kong.Flag) (any, error) {
+	if !flag.Tag.Has("config") {
+		return nil, nil
+	}
+	key := strings.ReplaceAll(flag.Name, "-", "_")
+	config := r.app.config
+	if name := "TEA_" + strings.ToUpper(key); r.app.getenv(name) != "" {
+		text := r.app.getenv(name)
+		if flag.IsSlice() && flag.Tag.Sep == -1 {
+			return anySlice(filepath.SplitList(text)), nil
+		}
+		return config.accept(flag, text, name), nil
+	}
+	v, file := config.lookup(key)
+	if file == projectFile && key == "plugins" {
+		r.app.projectPlugins = true
+	}
+	return config.accept(flag, v, file+": "+key), nil
+}
+
+func anySlice(list []string) []any {
+	out := make([]any, len(list))
+	for i, s := range list {
+		out[i] = s
+	}
+	return out
+}
+
+// configKeys are the allowed keys of the configuration files.
+var configKeys = []string{
+	"checkpoint_dir", "durability", "interrupt_after", "interrupt_before", "plugins",
+	"quiet", "secrets", "secrets_env", "stream", "trace_file",
+}
+
+// pathKeys are those whose values are paths, relative to the directory of the
+// file.
+var pathKeys = []string{"checkpoint_dir", "plugins", "trace_file"}
+
+// configFiles are the project's and the user's file. They are read on the first
+// access.
+type configFiles struct {
+	getenv func(string) string
+	read   bool
+	// err is the first error of the files or of a value in them.
+	err    error
+	files  []string
+	values []map[string]any
+}
+
+// lookup returns the value of a key and the file that has it; nil if no file
+// has it.
+func (c *configFiles) lookup(key string) (v any, file string) {
+	if !c.read {
+		c.read = true
+		c.err = c.load()
+	}
+	for i, values := range c.values {
+		if v, ok := values[key]; ok {
+			return v, c.files[i]
+		}
+	}
+	return nil, ""
+}
+
+// accept returns a value that fits a flag; for another value it keeps an error
+// that names the source, and returns nil.
+func (c *configFiles) accept(flag *kong.Flag, v any, source string) any {
+	want := "a string"
+	var fits bool
+	switch {
+	case v == nil:
+		return nil
+	case flag.IsBool():
+		want = "true or false"
+		text, _ := v.(string)
+		_, fits = v.(bool)
+		fits = fits || slices.Contains([]string{"true", "1", "yes", "false", "0", "no"}, strings.ToLower(text))
+	case flag.IsSlice():
+		want = "a list of strings"
+		list, isList := v.([]any)
+		_, fits = v.(string)
+		fits = fits || isList && !slices.ContainsFunc(list, func(e any) bool { _, ok := e.(string); return !ok })
+	default:
+		_, fits = v.(string)
+	}
+	if fits {
+		return v
+	}
+	if c.err == nil {
+		c.err = fmt.Errorf("%s: expected %s, got %s", source, want, encoded(v))
+	}
+	return nil
+}
+
+func (c *configFiles) load() error {
+	c.files = []string{projectFile}
+	if dir := configHome(c.getenv); dir != "" {
+		c.files = append(c.files, filepath.Join(dir, "tea", "config.yaml"))
+	}
+	for _, file := range c.files {
+		values, err := readConfig(file)
+		if err != nil {
+			return err
+		}
+		c.values = append(c.values, values)
+	}
+	return nil
+}
+
+// maxConfig is the maximum size of a configuration file in bytes.
+const maxConfig = 1 << 20
+
+func readConfig(file string) (map[string]any, error) {
+	data, err := confine.ReadRegular(file, maxConfig)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("read configuration: %w", err)
+	}
+	var values map[string]any
+	if err := yaml.Unmarshal(data, &values); err != nil {
+		return nil, fmt.Errorf("read configuration %s: %w", file, err)
+	}
+	for key, v := range values {
+		if !slices.Contains(configKeys, key) {
+			return nil, fmt.Errorf("%s: unknown key %q%s", file, key, diag.Ending(key, configKeys))
+		}
+		if slices.Contains(pathKeys, key) {
+			values[key] = fromDir(filepath.Dir(file), v)
+		}
+	}
+	return values, nil
+}
+
+// fromDir makes a path, or each path of a list, relative to a directory.
+func fromDir(dir string, v any) any {
+	switch v := v.(type) {
+	case string:
+		if !filepath.IsAbs(v) {
+			return filepath.Join(dir, v)
+		}
+	case []any:
+		out := make([]any, len(v))
+		for i, e := range v {
+			out[i] = fromDir(dir, e)
+		}
+		return out
+	}
+	return v
+}
+
+func configHome(getenv func(string) string) string { return xdg(getenv, "XDG_CONFIG_HOME", ".config") }
+
+// stateHome is the parent directory of runs without -c.
+func stateHome(getenv func(string) string) string {
+	return xdg(getenv, "XDG_STATE_HOME", filepath.Join(".local", "state"))
+}
+
+func xdg(getenv func(string) string, name, underHome string) string {
+	if dir := getenv(name); filepath.IsAbs(dir) {
+		return dir
+	}
+	if home := getenv("HOME"); home != "" {
+		return filepath.Join(home, underHome)
+	}
+	return ""
+}

@@ -1,0 +1,143 @@
+//go:build !noplugins
+
+package teacmd
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"slices"
+
+	"github.com/the-edge-agent/tea/host/subproc"
+	tea "github.com/the-edge-agent/tea/sdk"
+	"github.com/the-edge-agent/tea/sdk/diag"
+)
+
+// discover finds plugins. The caller closes the set.
+func (a *app) discover(flags pluginFlags, log *slog.Logger, use pluginUse) (*pluginSet, error) {
+	plugins, problems, err := a.subprocesses(flags, log, use)
+	if err != nil {
+		return nil, err
+	}
+	set := &pluginSet{processes: plugins}
+	for _, b := range plugins.Bundles() {
+		set.found = append(set.found, foundPlugin{Manifest: b.Manifest, Path: b.Path})
+	}
+	for _, u := range plugins.UnreadBundles() {
+		set.found = append(set.found, foundPlugin{Manifest: tea.Manifest{Name: u.Name}, Path: u.Path, Unread: u.Reason})
+	}
+	for _, p := range problems {
+		set.problems = append(set.problems, pluginProblem{p.Path, p.Message, p.Severity == diag.Error})
+	}
+	return set, nil
+}
+
+func (a *app) subprocesses(flags pluginFlags, log *slog.Logger, use pluginUse) (*subproc.Plugins, []subproc.Problem, error) {
+	plugins, problems, err := subproc.Discover(context.Background(), subproc.Options{
+		Dirs: flags.Plugins, Foreign: a.foreign(flags.Plugins), Logger: log, StoredOnly: use == readPlugins,
+	})
+	var path *fs.PathError
+	if errors.As(err, &path) {
+		return nil, nil, usageErrorf("--plugins (or TEA_PLUGINS, or plugins in a configuration file): %s: %w", path.Path, path.Err)
+	}
+	if err != nil {
+		return nil, nil, pluginError(err)
+	}
+	return plugins, problems, nil
+}
+
+// foreign returns the plugin directories that can have come with a checkout:
+// the project's file names them by a relative path, or they are inside of the
+// project.
+func (a *app) foreign(dirs []string) []string {
+	if !a.projectPlugins {
+		return nil
+	}
+	project := resolved(".")
+	return slices.DeleteFunc(slices.Clone(dirs), func(dir string) bool {
+		rel, err := filepath.Rel(project, resolved(dir))
+		return filepath.IsAbs(dir) && err == nil && !filepath.IsLocal(rel)
+	})
+}
+
+// resolved returns an absolute path, without symbolic links if it exists.
+func resolved(path string) string {
+	path = absolute(path)
+	if target, err := filepath.EvalSymlinks(path); err == nil {
+		return target
+	}
+	return path
+}
+
+// Run asks the plugins for their manifests and lists them.
+func (c *pluginRefreshCmd) Run(a *app) (err error) {
+	a.setReport(c.reportFlags)
+	plugins, problems, err := a.subprocesses(c.pluginFlags, a.logger(c.reportFlags), startPlugins)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, plugins.Close()) }()
+	for _, p := range problems {
+		a.logger(c.reportFlags).Warn("plugin problem: "+p.Path, "error", p.Message)
+	}
+	ctx, stop := stoppable()
+	defer stop(nil)
+	answers := plugins.Refresh(ctx, c.Beside, c.Names...)
+	for _, name := range c.Names {
+		if !slices.ContainsFunc(answers, func(a subproc.Asked) bool { return filepath.Base(a.Path) == "tea-plugin-"+name }) {
+			return pluginError(fmt.Errorf("there is no plugin %q; `tea plugin list` lists those that are found", name))
+		}
+	}
+	failed := false
+	for _, answer := range answers {
+		if answer.Err != nil {
+			failed = true
+			a.complain(answer.Err)
+			continue
+		}
+		fmt.Fprintf(a.out, "%s %s: manifest stored (%s)\n", answer.Manifest.Name, answer.Manifest.Version, answer.Path)
+	}
+	if failed {
+		return &exitError{code: exitPlugin}
+	}
+	return nil
+}
+
+// Run changes or prints the list of trusted directories.
+func (c *pluginTrustCmd) Run(a *app) error {
+	trust := subproc.UserTrust()
+	switch {
+	case c.List:
+		dirs, err := trust.List()
+		if err != nil {
+			return err
+		}
+		for _, d := range dirs {
+			fmt.Fprintln(a.out, inLine(d.Path))
+		}
+		return nil
+	case c.Remove:
+		if err := trust.Remove(c.Dir); err != nil {
+			return usageError(err)
+		}
+		return nil
+	}
+	if inner := filepath.Join(c.Dir, "plugins"); filepath.Base(absolute(c.Dir)) != "plugins" && isDir(inner) {
+		return usageErrorf("%s is not a plugin directory; trust %s", c.Dir, inner)
+	}
+	d, err := trust.Add(c.Dir)
+	if err != nil {
+		return usageError(err)
+	}
+	fmt.Fprintf(a.out, "trusted: %s\n", inLine(d.Path))
+	return nil
+}
+
+func isDir(path string) bool {
+	info, err := os.Stat(path)
+	return err == nil && info.IsDir()
+}

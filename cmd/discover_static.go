@@ -1,0 +1,43 @@
+//go:build noplugins
+
+package teacmd
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+
+	"github.com/the-edge-agent/tea/host"
+	tea "github.com/the-edge-agent/tea/sdk"
+)
+
+var errNoProcesses = errors.New("this tea was built without plugin processes")
+
+// discover finds no plugins: this build cannot run them.
+func (a *app) discover(flags pluginFlags, _ *slog.Logger, _ pluginUse) (*pluginSet, error) {
+	if len(flags.Plugins) > 0 {
+		return nil, pluginError(errors.New(errNoProcesses.Error() + "; omit --plugins or use the full build"))
+	}
+	return &pluginSet{processes: noProcesses{}}, nil
+}
+
+// Run fails: this build has no plugin processes.
+func (*pluginRefreshCmd) Run(*app) error { return pluginError(errNoProcesses) }
+
+// Run fails: this build has no plugin processes.
+func (*pluginTrustCmd) Run(*app) error { return pluginError(errNoProcesses) }
+
+// noProcesses is an empty set of plugins.
+type noProcesses struct{}
+
+func (noProcesses) Manifests() []tea.Manifest { return nil }
+
+func (noProcesses) Unread() []string { return nil }
+
+func (noProcesses) Learn(context.Context, ...string) error { return nil }
+
+func (noProcesses) Open(_ context.Context, bundle string, _ tea.Settings) (host.Invoker, error) {
+	return nil, tea.Errorf(tea.NotFound, "there is no plugin %s", bundle)
+}
+
+func (noProcesses) Close() error { return nil }

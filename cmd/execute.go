@@ -1,0 +1,242 @@
+package teacmd
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"slices"
+	"syscall"
+	"time"
+
+	"github.com/the-edge-agent/tea/host"
+	"github.com/the-edge-agent/tea/host/flow"
+	"github.com/the-edge-agent/tea/host/trace"
+	tea "github.com/the-edge-agent/tea/sdk"
+)
+
+type (
+	loader  func(h *host.Host, secrets map[string]any) (*host.Workflow, error)
+	starter func(ctx context.Context, wf *host.Workflow, o host.RunOptions) (*flow.Result, error)
+)
+
+// execute loads a workflow, runs it and reports progress and result, for all
+// commands that run workflows.
+func (a *app) execute(f *runFlags, load loader, start starter) error {
+	a.setReport(f.reportFlags)
+	o, err := f.options(a)
+	if err != nil {
+		return err
+	}
+	a.mask = host.NewMask(o.Secrets)
+	h, err := a.openHost(f.pluginFlags, f.reportFlags, startPlugins, host.Options{})
+	if err != nil {
+		return err
+	}
+	defer h.Close()
+	if f.Interactive && f.Input == "-" {
+		return usageErrorf("-I and -i - both read stdin")
+	}
+	if err := checkOutput(f.Output); err != nil {
+		return usageErrorf("--output: %w", err)
+	}
+	wf, err := load(h, o.Secrets)
+	if err != nil {
+		return err
+	}
+	defer wf.Close()
+	if a.mask, err = wf.Mask(o.Secrets); err != nil {
+		return err
+	}
+	if err := wf.CheckNodes(slices.Concat(f.InterruptBefore, f.InterruptAfter)...); err != nil {
+		return usageErrorf("interrupt: %w", err)
+	}
+	if warnings := wf.Warnings(); len(warnings) > 0 {
+		a.report.Diagnostics(warnings)
+	}
+	ctx, stop := stoppable()
+	defer stop(nil)
+	if f.Interactive {
+		o.Ask = (&asker{app: a}).ask
+	}
+	w, err := a.watch(f, wf, &o)
+	if err != nil {
+		return err
+	}
+	res, err := start(ctx, wf, o)
+	a.closeTracer(w.tracer)
+	if res == nil {
+		return refused(err)
+	}
+	if err != nil {
+		a.complain(err)
+	}
+	w.stream.end(a.mask.Value(res.State))
+	if w.stream.failed != nil && a.stdout.lost() == nil {
+		a.logger(f.reportFlags).Warn("the stream of events ended early", "error", w.stream.failed)
+	}
+	return a.finish(f, res, err != nil)
+}
+
+// refused turns an error before the run into a usage error if the arguments are
+// at fault.
+func refused(err error) error {
+	var input *flow.InputError
+	var answer *tea.Error
+	switch {
+	case errors.Is(err, host.ErrInputUnused), errors.Is(err, host.ErrNothingFailed), errors.Is(err, host.ErrDurabilityOff):
+		return usageError(err)
+	case errors.As(err, &input):
+		example := map[string]any{}
+		for _, fault := range input.Faults {
+			example[fault.Key] = exampleOf(fault.Expected)
+		}
+		return usageErrorf("--input: %w\n  hint: pass it as in -i %s", input, shellQuote(encoded(example)))
+	case errors.As(err, &answer) && answer.Type == tea.ValidationError:
+		return usageError(err)
+	}
+	return err
+}
+
+// watchers receive the events of a run in addition to the report.
+type watchers struct {
+	stream *eventStream
+	tracer *trace.Tracer
+}
+
+// watch sends the run's events to the consumers that the flags ask for.
+func (a *app) watch(f *runFlags, wf *host.Workflow, o *host.RunOptions) (*watchers, error) {
+	tracer, err := a.tracer(f, wf, o.Secrets)
+	if err != nil {
+		return nil, usageError(err)
+	}
+	w := &watchers{stream: &eventStream{}, tracer: tracer}
+	if f.Stream {
+		w.stream.w = a.stdout
+	}
+	o.Events = func(e flow.Event) {
+		a.report.Event(e)
+		w.stream.event(e)
+		w.tracer.Event(e)
+	}
+	o.Middleware = tracer.Invoke
+	return w, nil
+}
+
+// finish prints the result and returns the exit code as an error. broken
+// reports whether there was an error besides that of the run.
+func (a *app) finish(f *runFlags, res *flow.Result, broken bool) error {
+	a.report.Close()
+	a.report.Summary(res, a.mask.Text)
+	if res.Status != flow.Done {
+		if res.Checkpoint == "" {
+			a.logger(f.reportFlags).Warn("the run cannot be resumed: it has no checkpoint")
+		} else {
+			a.report.Checkpoint(res.Checkpoint, f.resumeCommand(res, a.mask))
+		}
+		code := codeOf(res)
+		if host.LacksAction(res.Err) {
+			a.explainMissing()
+			if a.lacksPlugin() {
+				code = exitPlugin
+			}
+		}
+		return &exitError{code: code}
+	}
+	if res.FailedBranches > 0 && res.Checkpoint != "" {
+		a.report.Retry(f.resumeCommand(res, a.mask) + " --retry-failed")
+	}
+	if err := a.deliver(f, a.mask.Value(res.State)); err != nil {
+		return fmt.Errorf("write the final state: %w", err)
+	}
+	if err := f.failures(res.State); err != nil {
+		return err
+	}
+	if broken {
+		return &exitError{code: exitFailed}
+	}
+	return nil
+}
+
+// deliver writes the final state to the place that the flags name. If the file
+// cannot be written, the state goes to stdout and is not lost.
+func (a *app) deliver(f *runFlags, state any) error {
+	write := func(w io.Writer) error { return writeState(w, state) }
+	switch {
+	case f.Output != "":
+		err := writeFile(f.Output, write)
+		if err != nil && !f.Stream {
+			err = errors.Join(err, write(a.stdout))
+		}
+		return err
+	case f.Stream:
+		return nil // the last event has it
+	}
+	return write(a.stdout)
+}
+
+// stopped is the cause of a run that was stopped from outside.
+type stopped struct{ by string }
+
+func (s *stopped) Error() string { return "stopped by " + s.by }
+
+// Unwrap gives the error the type canceled.
+func (s *stopped) Unwrap() error { return context.Canceled }
+
+// stoppable returns a context that the first SIGINT, SIGTERM or SIGHUP cancels;
+// the second signal exits immediately. Writing to a closed pipe is an error and
+// does not kill the process.
+func stoppable() (context.Context, context.CancelCauseFunc) {
+	ctx, stop := context.WithCancelCause(context.Background())
+	signals := make(chan os.Signal, 2)
+	signal.Notify(signals, os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
+	signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE)
+	go func() {
+		first := <-signals
+		stop(&stopped{signalName(first)})
+		<-signals
+		os.Exit(exitStopped)
+	}()
+	return ctx, stop
+}
+
+func signalName(s os.Signal) string {
+	switch s {
+	case os.Interrupt:
+		return "SIGINT"
+	case syscall.SIGTERM:
+		return "SIGTERM"
+	case syscall.SIGHUP:
+		return "SIGHUP"
+	}
+	return s.String()
+}
+
+// tracer returns the tracer that --trace-file and settings.trace configure.
+// Without either it does nothing.
+func (a *app) tracer(f *runFlags, wf *host.Workflow, secrets map[string]any) (*trace.Tracer, error) {
+	o := trace.Options{
+		File: f.TraceFile, Mask: a.mask, Console: a.report, Version: a.version, Logger: a.logger(f.reportFlags),
+	}
+	settings, err := wf.Settings(secrets)
+	if err != nil {
+		return nil, err
+	}
+	if err := o.Read(settings); err != nil {
+		return nil, err
+	}
+	return trace.New(o)
+}
+
+// traceGrace bounds the time that a collector has after the run.
+const traceGrace = 5 * time.Second
+
+func (a *app) closeTracer(t *trace.Tracer) {
+	ctx, cancel := context.WithTimeout(context.Background(), traceGrace)
+	defer cancel()
+	if err := t.Close(ctx); err != nil {
+		a.logger(reportFlags{}).Warn("spans are lost", "error", err)
+	}
+}

@@ -1,0 +1,135 @@
+package teacmd
+
+import (
+	"errors"
+	"fmt"
+	"log/slog"
+
+	"github.com/the-edge-agent/tea/host"
+	"github.com/the-edge-agent/tea/host/flow"
+	tea "github.com/the-edge-agent/tea/sdk"
+)
+
+// The exit codes. docs/reference/cli.md explains them.
+const (
+	exitDone    = 0
+	exitFailed  = 1
+	exitUsage   = 2
+	exitInvalid = 3
+	exitBudget  = 4
+	exitPlugin  = 6
+	exitStopped = 130
+)
+
+// exitError ends the program with a code. err is printed; nil if the user has
+// been told already.
+type exitError struct {
+	code int
+	err  error
+}
+
+func (e *exitError) Error() string {
+	if e.err == nil {
+		return fmt.Sprintf("exit code %d", e.code)
+	}
+	return e.err.Error()
+}
+
+func (e *exitError) Unwrap() error { return e.err }
+
+func usageError(err error) error { return &exitError{exitUsage, err} }
+
+func usageErrorf(format string, args ...any) error { return usageError(fmt.Errorf(format, args...)) }
+
+func pluginError(err error) error { return &exitError{exitPlugin, err} }
+
+// exitCode prints the error and returns the exit code. Lost output is an error,
+// too.
+func (a *app) exitCode(err error) int {
+	defer a.report.Close()
+	code := a.explain(err)
+	if lost := a.stdout.lost(); lost != nil && !errors.Is(err, lost) {
+		a.complain(fmt.Errorf("the output is incomplete: %w", lost))
+		code = max(code, exitFailed)
+	}
+	return code
+}
+
+// explain prints the error of a command and returns its exit code.
+func (a *app) explain(err error) int {
+	var (
+		exit  *exitError
+		diags host.Diagnostics
+	)
+	switch {
+	case err == nil:
+		return exitDone
+	case errors.As(err, &diags):
+		a.report.Diagnostics(diags)
+		if host.LacksPlugins(diags) {
+			a.explainMissing()
+		}
+		return a.codeOfMistakes(diags)
+	case errors.As(err, &exit):
+		if exit.err != nil {
+			a.complain(exit.err)
+		}
+		return exit.code
+	}
+	a.complain(err)
+	return exitFailed
+}
+
+// codeOfMistakes returns the exit code for a workflow that is not valid. If
+// only actions are missing and a plugin is broken, the plugin is at fault.
+func (a *app) codeOfMistakes(diags host.Diagnostics) int {
+	if a.lacksPlugin() && host.LacksPlugins(diags) {
+		return exitPlugin
+	}
+	return exitInvalid
+}
+
+// lacksPlugin reports whether a plugin cannot be used.
+func (a *app) lacksPlugin() bool {
+	return a.broken || a.plugins != nil && len(a.plugins.failed()) > 0
+}
+
+// explainMissing prints the plugin problems that -q has hidden, which can be the
+// reason for a missing action.
+func (a *app) explainMissing() {
+	if !a.quiet {
+		return
+	}
+	log := slog.New(newLineHandler(maskedWriter{a}, slog.LevelWarn))
+	for _, p := range a.problems {
+		p.log(log)
+	}
+	if a.plugins != nil {
+		for _, err := range a.plugins.failed() {
+			log.Warn("plugin problem: " + err.Error())
+		}
+	}
+}
+
+func (a *app) complain(err error) {
+	fmt.Fprintf(a.report, "tea: error: %s\n", a.mask.Text(err.Error()))
+}
+
+// codeOf returns the exit code for the result of a run.
+func codeOf(res *flow.Result) int {
+	var (
+		budget  *flow.BudgetError
+		failure *tea.Error
+	)
+	switch {
+	case res.Status == flow.Done:
+		return exitDone
+	case errors.As(res.Err, &budget):
+		return exitBudget
+	case res.Status == flow.Waiting, res.Status == flow.Stopped:
+		return exitStopped
+	case errors.As(res.Err, &failure) && failure.Type == tea.PluginCrashed:
+		return exitPlugin
+	}
+	return exitFailed
+}

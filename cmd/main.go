@@ -1,0 +1,127 @@
+package teacmd
+
+import (
+	"fmt"
+	"io"
+	"os"
+	"runtime"
+	"runtime/debug"
+	"slices"
+	"strings"
+
+	"github.com/alecthomas/kong"
+
+	"github.com/the-edge-agent/tea/host"
+	tea "github.com/the-edge-agent/tea/sdk"
+)
+
+// codeRunner is the hidden command of the child process of code.execute.
+const codeRunner = "__run-code"
+
+// Options configure the command line of a program.
+type Options struct {
+	// Release is the version of the build; "" is the version of the module.
+	Release string
+	// Bundles are linked in. Their actions take precedence over those of plugins
+	// with the same name.
+	Bundles []*tea.Bundle
+}
+
+// Main executes the command line of the process and returns the exit code. It
+// is called once.
+func Main(o Options) int {
+	args := os.Args[1:]
+	if slices.Equal(args, []string{codeRunner}) {
+		if err := host.RunCode(os.Stdin, os.Stdout); err != nil {
+			return exitFailed
+		}
+		return exitDone
+	}
+	a := newApp(o)
+	if len(args) > 1 && args[0] == completer {
+		a.complete(args[1], args[2:])
+		return exitDone
+	}
+	return a.exitCode(a.dispatch(args))
+}
+
+// dispatch parses the command line and runs the command.
+func (a *app) dispatch(args []string) error {
+	parser, err := newParser(args,
+		kong.Description("Runs AI-agent workflows: YAML state graphs with Lua, and actions in plugins."),
+		kong.ConfigureHelp(kong.HelpOptions{Compact: true, NoExpandSubcommands: true}),
+		kong.Resolvers(configResolver{a}),
+		kong.Writers(a.stdout.file, a.stderr), // kong asks the file for its width
+	)
+	if err != nil {
+		return err
+	}
+	if len(args) == 0 {
+		args = []string{"--help"}
+	}
+	command, err := a.parse(parser, args)
+	if err != nil {
+		return usageError(err)
+	}
+	if command == nil {
+		return nil
+	}
+	if a.config.err != nil {
+		return usageError(a.config.err)
+	}
+	return command.Run(a)
+}
+
+// app is the state that commands share.
+type app struct {
+	version string
+	bundles []*tea.Bundle
+	stdin   io.Reader
+	stdout  *output
+	// out is stdout without control characters, for text that people read.
+	out    io.Writer
+	stderr *os.File
+	getenv func(string) string
+	report *host.Report
+	// quiet is -q.
+	quiet  bool
+	config *configFiles
+	// projectPlugins reports whether the project's file names the plugin
+	// directories.
+	projectPlugins bool
+	// broken reports whether a plugin was found that cannot be used.
+	broken bool
+	// plugins are those of the last host that was opened.
+	plugins *pluginSet
+	// problems are the problems with plugins that were logged.
+	problems []pluginProblem
+	// mask removes the secrets of the run from all output.
+	mask host.Mask
+}
+
+func newApp(o Options) *app {
+	a := &app{version: version(o.Release), bundles: o.Bundles, stdin: os.Stdin, stdout: &output{file: os.Stdout}, stderr: os.Stderr, getenv: os.Getenv}
+	a.out = plainText{a.stdout}
+	a.config = &configFiles{getenv: a.getenv}
+	a.setReport(reportFlags{})
+	return a
+}
+
+// version returns the release, or the module's version for `go install`.
+func version(release string) string {
+	if release != "" {
+		return release
+	}
+	if info, ok := debug.ReadBuildInfo(); ok && strings.HasPrefix(info.Main.Version, "v") {
+		return info.Main.Version[1:]
+	}
+	return "0.0.0-dev"
+}
+
+type versionCmd struct{}
+
+// Run prints the version with the platform.
+func (versionCmd) Run(a *app) error {
+	_, err := fmt.Fprintf(a.out, "tea %s %s/%s %s\n", a.version, runtime.GOOS, runtime.GOARCH, runtime.Version())
+	return err
+}

@@ -1,0 +1,183 @@
+package teacmd
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/the-edge-agent/tea/host/flow"
+	"github.com/the-edge-agent/tea/sdk/atomicfile"
+	"github.com/the-edge-agent/tea/sdk/value"
+)
+
+// output is stdout. After the first error it writes nothing and returns that
+// error, so that a command that ignores errors of writing does not end as a
+// success.
+type output struct {
+	file   *os.File
+	failed error
+}
+
+func (o *output) Write(text []byte) (n int, err error) {
+	if o.failed == nil {
+		n, o.failed = o.file.Write(text)
+	}
+	return n, o.failed
+}
+
+// lost returns the error by which output was lost; nil if the reader has gone.
+func (o *output) lost() error {
+	if errors.Is(o.failed, unix.EPIPE) {
+		return nil
+	}
+	return o.failed
+}
+
+// writeState writes a state as JSON: sorted keys, two spaces, a newline.
+func writeState(w io.Writer, state any) error {
+	raw, err := value.Encode(state)
+	if err != nil {
+		return fmt.Errorf("encode the state: %w", err)
+	}
+	var text bytes.Buffer
+	if err := json.Indent(&text, append(raw, '\n'), "", "  "); err != nil {
+		return fmt.Errorf("indent the state: %w", err)
+	}
+	_, err = w.Write(escapeJSON(text.Bytes()))
+	return err
+}
+
+// writeJSON writes any Go value in the same form.
+func writeJSON(w io.Writer, v any) error {
+	var text bytes.Buffer
+	enc := json.NewEncoder(&text)
+	enc.SetEscapeHTML(false)
+	enc.SetIndent("", "  ")
+	if err := enc.Encode(v); err != nil {
+		return err
+	}
+	_, err := w.Write(escapeJSON(text.Bytes()))
+	return err
+}
+
+// checkOutput returns early what [writeFile] would return after the run.
+func checkOutput(path string) error {
+	if path == "" {
+		return nil
+	}
+	if info, err := os.Stat(path); err == nil && info.IsDir() {
+		return &os.PathError{Op: "write", Path: absolute(path), Err: unix.EISDIR}
+	}
+	if special(path) {
+		return nil
+	}
+	if err := unix.Access(filepath.Dir(path), unix.W_OK|unix.X_OK); err != nil {
+		return &os.PathError{Op: "write", Path: absolute(path), Err: err}
+	}
+	return nil
+}
+
+// special reports whether a path exists and is not a regular file, for example
+// a device or a link. Such a path must not be replaced.
+func special(path string) bool {
+	info, err := os.Lstat(path)
+	return err == nil && !info.Mode().IsRegular()
+}
+
+// writeFile replaces a regular file atomically, and writes into anything else.
+// Errors name the path.
+func writeFile(path string, write func(io.Writer) error) error {
+	var err error
+	if special(path) {
+		err = writeInto(path, write)
+	} else {
+		err = atomicfile.Write(path, 0o644, write)
+	}
+	var (
+		inner *os.PathError
+		link  *os.LinkError
+	)
+	switch {
+	case err == nil:
+		return nil
+	case errors.As(err, &inner):
+		err = inner.Err // without the name of the temporary file
+	case errors.As(err, &link):
+		err = link.Err
+	}
+	return &os.PathError{Op: "write", Path: path, Err: err}
+}
+
+func writeInto(path string, write func(io.Writer) error) error {
+	f, err := os.OpenFile(path, os.O_WRONLY|os.O_TRUNC, 0)
+	if err != nil {
+		return err
+	}
+	return errors.Join(write(f), f.Close())
+}
+
+// eventStream prints events as JSON lines to w; nil prints nothing. The last
+// event waits for the final state, which it includes.
+type eventStream struct {
+	w      io.Writer
+	last   *flow.Event
+	failed error
+}
+
+func (s *eventStream) event(e flow.Event) {
+	if e.Type == flow.EventRunEnd {
+		s.last = &e
+		return
+	}
+	s.print(e)
+}
+
+// end prints the last event with the state.
+func (s *eventStream) end(state any) {
+	if s.last == nil {
+		return
+	}
+	s.last.Fields = append(slices.Clip(s.last.Fields), flow.Field{Key: "state", Value: state})
+	s.print(*s.last)
+}
+
+// print ignores errors: the run continues.
+func (s *eventStream) print(e flow.Event) {
+	if s.w == nil || s.failed != nil {
+		return
+	}
+	line, err := e.MarshalJSON()
+	if err == nil {
+		_, err = s.w.Write(append(escapeJSON(line), '\n'))
+	}
+	s.failed = err
+}
+
+// holds reports whether a state has a value at a dotted key. The value is
+// compared as JSON and as text.
+func holds(state map[string]any, key, want string) bool {
+	v, ok := state[key]
+	if !ok {
+		var at any = state
+		for part := range strings.SplitSeq(key, ".") {
+			object, _ := at.(map[string]any)
+			if at, ok = object[part]; !ok {
+				return false
+			}
+		}
+		v = at
+	}
+	if text, isText := v.(string); isText && text == want {
+		return true
+	}
+	wanted, err := value.Decode([]byte(want))
+	return err == nil && value.Equal(v, wanted)
+}

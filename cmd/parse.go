@@ -1,0 +1,96 @@
+package teacmd
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/alecthomas/kong"
+)
+
+// runner is a command of the grammar.
+type runner interface {
+	Run(a *app) error
+}
+
+// parse applies the command line to the grammar and returns the selected
+// command; nil if help or the version was printed.
+//
+// kong's own Parse and Run would do the same, but they look up methods by names
+// that are known at run time only. The linker would have to keep every exported
+// method of every type, a tenth of the binary.
+func (a *app) parse(parser *kong.Kong, args []string) (runner, error) {
+	c, err := kong.Trace(parser, args)
+	if err != nil {
+		return nil, err
+	}
+	if c.Error != nil {
+		return nil, c.Error
+	}
+	for _, step := range c.Path {
+		switch {
+		case step.Flag == nil:
+		case step.Flag == parser.Model.HelpFlag:
+			return nil, c.PrintUsage(false)
+		case step.Flag.Name == "version":
+			_, err := fmt.Fprintln(parser.Stdout, a.version)
+			return nil, err
+		}
+	}
+	if err := c.Reset(); err != nil {
+		return nil, err
+	}
+	if err := c.Resolve(); err != nil {
+		return nil, err
+	}
+	if _, err := c.Apply(); err != nil {
+		return nil, err
+	}
+	return chosen(c)
+}
+
+// chosen returns the command of a command line that was applied, if nothing is
+// missing.
+func chosen(c *kong.Context) (runner, error) {
+	node := c.Selected()
+	if node == nil {
+		node = c.Model.Node
+	}
+	for _, flag := range node.Flags {
+		if flag.Required && !flag.Set {
+			return nil, fmt.Errorf("missing flag %s", flag.Summary())
+		}
+		if err := checkEnum(flag.Value); err != nil {
+			return nil, err
+		}
+	}
+	for _, arg := range node.Positional {
+		if arg.Required && !arg.Set {
+			return nil, fmt.Errorf("expected %q", arg.Summary())
+		}
+		if err := checkEnum(arg); err != nil {
+			return nil, err
+		}
+	}
+	command, ok := node.Target.Addr().Interface().(runner)
+	if !ok {
+		return nil, fmt.Errorf("expected one of %s", quotedNames(node.Children))
+	}
+	return command, nil
+}
+
+func checkEnum(v *kong.Value) error {
+	allowed := enumOf(v)
+	if allowed == nil || slices.Contains(allowed, v.Target.String()) {
+		return nil
+	}
+	return fmt.Errorf("%s must be one of %s, got %q", v.ShortSummary(), strings.Join(allowed, ", "), v.Target.String())
+}
+
+func quotedNames(nodes []*kong.Node) string {
+	var names []string
+	for _, n := range nodes {
+		names = append(names, fmt.Sprintf("%q", n.Name))
+	}
+	return strings.Join(names, ", ")
+}

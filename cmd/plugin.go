@@ -1,0 +1,137 @@
+package teacmd
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/the-edge-agent/tea/sdk/diag"
+)
+
+type pluginCmd struct {
+	List    pluginListCmd    `cmd:"" default:"withargs" help:"List the plugins that are found (the default)."`
+	Info    pluginInfoCmd    `cmd:"" help:"Show a plugin with its actions."`
+	Refresh pluginRefreshCmd `cmd:"" help:"Start plugins, ask for their manifests and store them."`
+	Trust   pluginTrustCmd   `cmd:"" help:"Trust the plugins in a directory of this project."`
+}
+
+type pluginRefreshCmd struct {
+	Names  []string `arg:"" name:"name" optional:"" help:"Names of plugins. Default: all."`
+	Beside bool     `help:"Also store the manifests next to the binaries, for packaging."`
+	pluginFlags
+	reportFlags
+}
+
+type pluginTrustCmd struct {
+	Dir    string `arg:"" optional:"" default:"plugins" help:"The directory. Default: ./plugins."`
+	List   bool   `xor:"trust" help:"List the trusted directories."`
+	Remove bool   `xor:"trust" help:"End the trust in the directory."`
+}
+
+type pluginListCmd struct {
+	JSON bool `name:"json" help:"Print JSON."`
+	pluginFlags
+	reportFlags
+}
+
+// Run lists the plugins, and the problems with others.
+func (c *pluginListCmd) Run(a *app) error {
+	set, err := a.findPlugins(c.pluginFlags, c.reportFlags)
+	if err != nil {
+		return err
+	}
+	if c.JSON {
+		return writeJSON(a.stdout, append([]foundPlugin{}, set.found...))
+	}
+	for _, p := range set.problems {
+		p.log(a.logger(c.reportFlags))
+	}
+	var rows [][]string
+	for _, p := range set.found {
+		version, actions := p.Version, strconv.Itoa(len(p.Actions))
+		if p.Unread != "" {
+			version, actions = "-", "-"
+		}
+		rows = append(rows, []string{p.Name, version, actions, p.Path})
+	}
+	if err := a.table([]string{"PLUGIN", "VERSION", "ACTIONS", "PATH"}, rows); err != nil {
+		return err
+	}
+	a.plugins = set
+	a.warnUnread(c.reportFlags)
+	if slices.ContainsFunc(set.problems, func(p pluginProblem) bool { return p.fatal }) {
+		return &exitError{code: exitPlugin}
+	}
+	return nil
+}
+
+// findPlugins returns the plugins that are found, for reading only: the set is
+// closed.
+func (a *app) findPlugins(flags pluginFlags, report reportFlags) (*pluginSet, error) {
+	a.setReport(report)
+	set, err := a.discover(flags, a.logger(report), readPlugins)
+	if err != nil {
+		return nil, err
+	}
+	if err := set.Close(); err != nil {
+		return nil, pluginError(err)
+	}
+	return set, nil
+}
+
+type pluginInfoCmd struct {
+	Name string `arg:"" help:"Name of the plugin."`
+	JSON bool   `name:"json" help:"Print JSON."`
+	pluginFlags
+	reportFlags
+}
+
+// Run shows one plugin.
+func (c *pluginInfoCmd) Run(a *app) error {
+	set, err := a.findPlugins(c.pluginFlags, c.reportFlags)
+	if err != nil {
+		return err
+	}
+	var names []string
+	for _, p := range set.found {
+		if p.Name == c.Name {
+			return c.show(a, p)
+		}
+		names = append(names, p.Name)
+	}
+	hint := diag.Suggest(c.Name, names)
+	if hint == "" {
+		hint = "`tea plugin list` lists those that are found"
+	}
+	return pluginError(fmt.Errorf("there is no plugin %q; %s", c.Name, hint))
+}
+
+func (c *pluginInfoCmd) show(a *app, m foundPlugin) error {
+	if c.JSON {
+		return writeJSON(a.stdout, m)
+	}
+	if m.Unread != "" {
+		return pluginError(fmt.Errorf("%s: %s; `tea plugin refresh %s` asks the plugin", m.Path, m.Unread, m.Name))
+	}
+	about := [][]string{
+		{m.Name + " " + m.Version + ": " + m.Description}, {"path: " + m.Path}, {fmt.Sprintf("protocol: %d", m.Protocol)},
+	}
+	if len(m.Settings) > 0 {
+		var keys []string
+		for key := range m.Settings {
+			keys = append(keys, key)
+		}
+		slices.Sort(keys)
+		about = append(about, []string{"settings: " + strings.Join(keys, ", ")})
+	}
+	if err := a.table(nil, about); err != nil {
+		return err
+	}
+	fmt.Fprintln(a.out, "\nactions")
+	var rows [][]string
+	for _, action := range m.Actions {
+		rows = append(rows, []string{action.Name, action.Summary})
+	}
+	return a.table(nil, rows)
+}

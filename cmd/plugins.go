@@ -1,0 +1,120 @@
+package teacmd
+
+import (
+	"context"
+	"log/slog"
+	"os"
+	"slices"
+	"sync"
+
+	"github.com/the-edge-agent/tea/host"
+	tea "github.com/the-edge-agent/tea/sdk"
+)
+
+// pluginFlags name the plugin directories.
+type pluginFlags struct {
+	Plugins []string `sep:"none" config:"" placeholder:"DIR" help:"Look for plugins here first (repeatable)."`
+}
+
+// pluginUse is what a command can do with plugins.
+type pluginUse bool
+
+const (
+	// readPlugins only reads stored manifests: checking a workflow must not run
+	// programs that come with it.
+	readPlugins pluginUse = false
+	// startPlugins also starts plugins, for calls and to learn manifests.
+	startPlugins pluginUse = true
+)
+
+// processes are the plugins of the full build, or none.
+type processes interface {
+	host.Plugins
+	host.Learner
+}
+
+// pluginSet is the set of plugins that were found; [app.discover] returns it.
+type pluginSet struct {
+	processes
+	found    []foundPlugin
+	problems []pluginProblem
+	// failures are the errors of plugins that were started and cannot be used.
+	mu       sync.Mutex
+	failures []error
+}
+
+// Learn asks for manifests and records a failure.
+func (s *pluginSet) Learn(ctx context.Context, bundles ...string) error {
+	err := s.processes.Learn(ctx, bundles...)
+	if err != nil {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		s.failures = append(s.failures, err)
+	}
+	return err
+}
+
+// failed returns the errors of plugins that cannot be used.
+func (s *pluginSet) failed() []error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return slices.Clone(s.failures)
+}
+
+// foundPlugin is a plugin with its file.
+type foundPlugin struct {
+	tea.Manifest
+	Path string `json:"path"`
+	// Unread is the reason why only the name is known, not the rest of the
+	// manifest.
+	Unread string `json:"unread,omitempty"`
+}
+
+// pluginProblem is a fault in a plugin directory.
+type pluginProblem struct {
+	path, message string
+	// fatal reports whether workflows cannot use the plugin.
+	fatal bool
+}
+
+func (p pluginProblem) log(to *slog.Logger) {
+	to.Warn("plugin problem: "+p.path, "error", p.message)
+}
+
+// openHost opens the host with the plugins that are found. The caller closes
+// it, and has set the report.
+func (a *app) openHost(plugins pluginFlags, report reportFlags, use pluginUse, o host.Options) (*host.Host, error) {
+	o.Logger = a.logger(report)
+	o.Version, o.Bundles = a.version, a.bundles
+	if self, err := os.Executable(); err == nil {
+		o.CodeRunner = []string{self, codeRunner}
+	}
+	set, err := a.discover(plugins, o.Logger, use)
+	if err != nil {
+		return nil, err
+	}
+	for _, p := range set.problems {
+		if slices.Contains(a.problems, p) {
+			continue
+		}
+		a.problems = append(a.problems, p)
+		p.log(o.Logger)
+		a.broken = a.broken || p.fatal
+	}
+	o.Plugins, a.plugins = set, set
+	h, err := host.New(o)
+	if err != nil {
+		_ = set.Close() // the first error is the one to report
+		return nil, err
+	}
+	return h, nil
+}
+
+// warnUnread logs the plugins whose actions are missing from a list.
+func (a *app) warnUnread(report reportFlags) {
+	for _, p := range a.plugins.found {
+		if p.Unread != "" {
+			a.logger(report).Warn("plugin "+p.Name+": its actions are not listed: "+p.Unread+"; `tea plugin refresh` asks the plugin", "path", p.Path)
+		}
+	}
+}

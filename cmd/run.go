@@ -1,0 +1,191 @@
+package teacmd
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/the-edge-agent/tea/host"
+	"github.com/the-edge-agent/tea/host/flow"
+)
+
+// runFlags are the common flags of run, resume and fork.
+type runFlags struct {
+	Input           string   `short:"i" placeholder:"JSON|@FILE|-" help:"Input, merged over the initial state; on resume, into the state."`
+	Stream          bool     `short:"s" config:"" help:"Print one JSON object per event to stdout during the run."`
+	CheckpointDir   string   `short:"c" config:"" placeholder:"DIR" help:"Directory of the run's checkpoint, which is written after each node."`
+	Durability      string   `config:"" placeholder:"sync" values:"exit,sync,async,off" help:"When records reach the disk: exit, sync, async or off. Default: sync with -c, otherwise exit."`
+	Secrets         string   `config:"" placeholder:"JSON|@FILE" help:"Secrets by name."`
+	SecretsEnv      string   `config:"" placeholder:"PREFIX" help:"Use the environment variables with this prefix as secrets."`
+	InterruptBefore []string `config:"" placeholder:"NODE,..." help:"Stop before these nodes."`
+	InterruptAfter  []string `config:"" placeholder:"NODE,..." help:"Stop after these nodes."`
+	Interactive     bool     `short:"I" help:"Ask on the terminal instead of stopping at interrupts."`
+	Output          string   `short:"o" placeholder:"FILE" help:"Write the final state to this file instead of stdout."`
+	FailOnState     []string `sep:"none" placeholder:"KEY=VALUE" help:"Exit with 1 if the final state has this value (repeatable)."`
+	TraceFile       string   `config:"" placeholder:"FILE" help:"Append the run's spans to this file, one JSON object a line."`
+	pluginFlags
+	reportFlags
+}
+
+// options converts the flags to options of the host.
+func (f *runFlags) options(a *app) (host.RunOptions, error) {
+	var o host.RunOptions
+	var err error
+	if o.Input, err = a.readInput(f.Input); err != nil {
+		return o, err
+	}
+	if o.Secrets, err = a.readSecrets(f.Secrets, f.SecretsEnv); err != nil {
+		return o, err
+	}
+	if f.Durability != "" {
+		if o.Durability, err = flow.ParseDurability(f.Durability); err != nil {
+			return o, usageError(err)
+		}
+	}
+	if f.Output == "-" { // the usual name for stdout
+		f.Output = ""
+	}
+	o.Env = environment()
+	for _, rule := range f.FailOnState {
+		if !strings.Contains(rule, "=") {
+			return o, usageErrorf("--fail-on-state %s: expected KEY=VALUE", rule)
+		}
+	}
+	o.InterruptBefore, o.InterruptAfter = f.InterruptBefore, f.InterruptAfter
+	if o.CheckpointDir = f.CheckpointDir; o.CheckpointDir == "" {
+		err = a.keepByDefault(&o)
+	}
+	return o, err
+}
+
+// keepByDefault stores the run in the user's own directory, from where it is
+// removed if it ends well. Without a writable directory the run has no
+// checkpoint, and a warning says so.
+func (a *app) keepByDefault(o *host.RunOptions) error {
+	dir, err := a.defaultRunDir()
+	if err == nil && o.Durability != flow.DurabilityOff {
+		err = writable(dir)
+	}
+	if err != nil {
+		if o.Durability != "" && o.Durability != flow.DurabilityOff {
+			return err
+		}
+		a.logger(reportFlags{}).Warn("this run has no checkpoint; name a directory with -c", "error", err)
+		o.Durability = flow.DurabilityOff
+		return nil
+	}
+	o.CheckpointDir = dir
+	if o.Durability == "" {
+		o.Durability = flow.DurabilityExit
+	}
+	return nil
+}
+
+// writable creates a directory if needed and checks that it can be written to.
+func writable(dir string) error {
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return err
+	}
+	if err := unix.Access(dir, unix.W_OK|unix.X_OK); err != nil {
+		return &os.PathError{Op: "write to", Path: dir, Err: err}
+	}
+	return nil
+}
+
+// defaultRunDir returns the directory of runs without -c.
+func (a *app) defaultRunDir() (string, error) {
+	home := stateHome(a.getenv)
+	if home == "" {
+		return "", errors.New("neither XDG_STATE_HOME nor HOME is set")
+	}
+	return filepath.Join(home, "tea", "runs"), nil
+}
+
+// environment returns the root env of templates.
+func environment() map[string]any {
+	env := map[string]any{}
+	for _, entry := range os.Environ() {
+		if name, text, ok := strings.Cut(entry, "="); ok {
+			env[name] = text
+		}
+	}
+	return env
+}
+
+// resumeCommand returns the command that resumes a run that was started with
+// these flags, without the secrets that an answer can contain.
+func (f *runFlags) resumeCommand(res *flow.Result, mask host.Mask) string {
+	words := []string{"resume", res.RunID}
+	if f.CheckpointDir != "" {
+		words = append(words, "-c", f.CheckpointDir)
+	}
+	for _, dir := range f.Plugins {
+		words = append(words, "--plugins", dir)
+	}
+	if strings.HasPrefix(f.Secrets, "@") {
+		words = append(words, "--secrets", f.Secrets)
+	}
+	if f.SecretsEnv != "" {
+		words = append(words, "--secrets-env", f.SecretsEnv)
+	}
+	stops := stopsOf(res.Pending)
+	for _, i := range res.Pending {
+		if i.Kind == flow.InterruptAsk {
+			words = append(words, "--answer", i.ID+"="+encoded(mask.Value(exampleAnswer(i))))
+		}
+	}
+	if len(stops) > 0 && len(stops) < len(res.Pending) {
+		words = append(words, "--pass", passAll) // an answer alone passes no stop
+	}
+	return commandLine(words)
+}
+
+// commandLine returns a call of tea for a shell.
+func commandLine(words []string) string {
+	line := "tea"
+	for _, word := range words {
+		line += " " + shellQuote(word)
+	}
+	return line
+}
+
+func shellQuote(word string) string {
+	plain := func(r rune) bool {
+		return r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || strings.ContainsRune("-_./:=@+,", r)
+	}
+	if word != "" && strings.IndexFunc(word, func(r rune) bool { return !plain(r) }) < 0 {
+		return word
+	}
+	return "'" + strings.ReplaceAll(word, "'", `'\''`) + "'"
+}
+
+// failures checks --fail-on-state against the final state.
+func (f *runFlags) failures(state map[string]any) error {
+	for _, rule := range f.FailOnState {
+		key, want, _ := strings.Cut(rule, "=")
+		if holds(state, key, want) {
+			return fmt.Errorf("the final state has %s (--fail-on-state)", rule)
+		}
+	}
+	return nil
+}
+
+type runCmd struct {
+	File string `arg:"" help:"Workflow file."`
+	loadFlags
+	runFlags
+}
+
+// Run runs the workflow.
+func (c *runCmd) Run(a *app) error {
+	return a.execute(&c.runFlags, func(h *host.Host, _ map[string]any) (*host.Workflow, error) {
+		return h.Load(c.File, c.loadOptions())
+	}, func(ctx context.Context, wf *host.Workflow, o host.RunOptions) (*flow.Result, error) {
+		return wf.Run(ctx, o)
+	})
+}

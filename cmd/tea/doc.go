@@ -1,6 +1,0 @@
-// Command tea runs agent workflows. It turns flags into calls of package host
-// and shows the results; it has no workflow logic.
-//
-// Start with [commands]: one struct per command. What the commands that run
-// workflows share is in execute.go, the exit codes are in exit.go.
-package main

@@ -1,0 +1,151 @@
+package teacmd
+
+import (
+	"fmt"
+
+	"github.com/the-edge-agent/tea/cmd/internal/project"
+	"github.com/the-edge-agent/tea/host"
+)
+
+// loadFlags change the workflow that is loaded.
+type loadFlags struct {
+	configFlag
+	Overlay []string `short:"f" sep:"none" placeholder:"FILE" help:"Merge this file over the workflow (repeatable)."`
+}
+
+// configFlag is separate because tea resume has no overlays.
+type configFlag struct {
+	Config string `short:"C" placeholder:"JSON" help:"Merge this JSON over the workflow. On resume, it replaces that of the first run."`
+}
+
+func (f loadFlags) loadOptions() host.LoadOptions {
+	return host.LoadOptions{Overlays: f.Overlay, Config: f.Config}
+}
+
+type validateCmd struct {
+	Files  []string `arg:"" name:"file" help:"Workflow files."`
+	Strict bool     `help:"Check more, for example for unreachable nodes; warnings count as errors."`
+	JSON   bool     `name:"json" help:"Print the findings as a JSON list."`
+	loadFlags
+	pluginFlags
+	reportFlags
+}
+
+// Run checks each file.
+func (c *validateCmd) Run(a *app) error {
+	a.setReport(c.reportFlags)
+	h, err := a.openHost(c.pluginFlags, c.reportFlags, readPlugins, host.Options{})
+	if err != nil {
+		return err
+	}
+	defer h.Close()
+	o := c.loadOptions()
+	o.Strict = c.Strict
+	all := host.Diagnostics{}
+	for _, file := range c.Files {
+		diags := h.Validate(file, o)
+		all = append(all, diags...)
+		if !diags.HasErrors() && !c.JSON && !c.Quiet {
+			fmt.Fprintf(a.out, "%s: valid\n", file)
+		}
+	}
+	if c.JSON {
+		if err := writeJSON(a.stdout, all); err != nil {
+			return err
+		}
+	} else if len(all) > 0 {
+		a.report.Diagnostics(all)
+	}
+	if all.HasErrors() {
+		return &exitError{code: a.codeOfMistakes(all)}
+	}
+	return nil
+}
+
+type inspectCmd struct {
+	File   string `arg:"" help:"Workflow file."`
+	Format string `default:"text" enum:"text,json,dot,mermaid,svg" help:"text, json, dot, mermaid or svg."`
+	JSON   bool   `name:"json" help:"The same as --format json."`
+	loadFlags
+	pluginFlags
+	reportFlags
+}
+
+// Run draws the graph on stdout.
+func (c *inspectCmd) Run(a *app) error {
+	a.setReport(c.reportFlags)
+	h, err := a.openHost(c.pluginFlags, c.reportFlags, readPlugins, host.Options{})
+	if err != nil {
+		return err
+	}
+	defer h.Close()
+	wf, err := h.Load(c.File, c.loadOptions())
+	if err != nil {
+		return err
+	}
+	defer wf.Close()
+	if c.JSON {
+		c.Format = "json"
+	}
+	drawing, err := wf.Inspect(c.Format)
+	if err != nil {
+		return usageError(err)
+	}
+	if c.Format == "json" {
+		_, err = a.stdout.Write(escapeJSON(drawing))
+		return err
+	}
+	_, err = a.out.Write(drawing)
+	return err
+}
+
+type schemaCmd struct {
+	pluginFlags
+	reportFlags
+}
+
+// Run prints the JSON Schema of workflow files.
+func (c *schemaCmd) Run(a *app) error {
+	schema, err := a.schema(c.pluginFlags, c.reportFlags)
+	if err != nil {
+		return err
+	}
+	_, err = a.stdout.Write(append(schema, '\n'))
+	return err
+}
+
+// schema returns the JSON Schema of workflow files with the actions of the
+// host and of the plugins that are found.
+func (a *app) schema(plugins pluginFlags, report reportFlags) ([]byte, error) {
+	a.setReport(report)
+	h, err := a.openHost(plugins, report, readPlugins, host.Options{})
+	if err != nil {
+		return nil, err
+	}
+	defer h.Close()
+	a.warnUnread(report)
+	schema, err := h.Schema()
+	return escapeJSON(schema), err
+}
+
+type initCmd struct {
+	Dir string `arg:"" optional:"" default:"." help:"Directory of the project."`
+	pluginFlags
+	reportFlags
+}
+
+// Run writes the project.
+func (c *initCmd) Run(a *app) error {
+	schema, err := a.schema(c.pluginFlags, c.reportFlags)
+	if err != nil {
+		return err
+	}
+	paths, err := project.Write(c.Dir, schema)
+	if err != nil {
+		return err
+	}
+	for _, path := range paths {
+		fmt.Fprintf(a.out, "wrote %s\n", path)
+	}
+	return nil
+}
