@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"regexp"
 	"sync"
+	"time"
 
 	"github.com/the-edge-agent/tea/sdk/schema"
 )
@@ -29,6 +30,22 @@ type Bundle struct {
 	// settings, and can be nil. An instance that is an io.Closer is closed at
 	// the end.
 	Open func(ctx context.Context, settings Settings) (instance any, err error)
+	// Files are the further files that the plugin consists of, see
+	// [Manifest.Files].
+	Files []string
+	// Env are the names of the environment variables that the bundle reads. A
+	// plugin gets these and a few that every plugin gets, such as PATH and HOME,
+	// and no others.
+	Env []string
+	// StartTimeout is the time that the plugin can need from the start of the
+	// process to its first answer; 0 means the host's default, 10 s.
+	StartTimeout time.Duration
+	// Memory is the number of bytes that the plugin needs. It raises a lower
+	// default limit of the host, not a limit from the settings.
+	Memory int64
+	// Exclusive are paths in the settings, such as "memory.path", whose values
+	// name a resource that only one process can use at a time.
+	Exclusive []string
 }
 
 // Manifest describes a bundle. It is the answer of `describe`, and is stored
@@ -44,6 +61,12 @@ type Manifest struct {
 	// behind a wrapper, relative to the directory of the binary. A stored
 	// manifest is stale when one of them has changed.
 	Files []string `json:"files,omitempty"`
+	// Env, StartTimeoutMS, MemoryBytes and Exclusive are what the bundle
+	// declares, see [Bundle].
+	Env            []string `json:"env,omitempty"`
+	StartTimeoutMS int64    `json:"start_timeout_ms,omitempty"`
+	MemoryBytes    int64    `json:"memory_bytes,omitempty"`
+	Exclusive      []string `json:"exclusive,omitempty"`
 }
 
 // ProtocolVersion is the major version of the plugin protocol of this SDK.
@@ -51,7 +74,11 @@ const ProtocolVersion = 1
 
 // Manifest returns the description of the bundle.
 func (b *Bundle) Manifest() Manifest {
-	m := Manifest{Name: b.Name, Version: b.Version, Description: b.Description, Protocol: ProtocolVersion, Settings: b.Settings, Actions: make([]ActionInfo, len(b.Actions))}
+	m := Manifest{
+		Name: b.Name, Version: b.Version, Description: b.Description, Protocol: ProtocolVersion,
+		Actions: make([]ActionInfo, len(b.Actions)), Settings: b.Settings, Files: b.Files,
+		Env: b.Env, StartTimeoutMS: b.StartTimeout.Milliseconds(), MemoryBytes: b.Memory, Exclusive: b.Exclusive,
+	}
 	for i, a := range b.Actions {
 		m.Actions[i] = a.Info()
 	}
@@ -61,6 +88,7 @@ func (b *Bundle) Manifest() Manifest {
 var (
 	bundleName = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[a-z][a-z0-9-]{0,62}$`) })
 	version    = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[0-9]+(\.[0-9]+){0,2}([-+][0-9A-Za-z.+-]+)?$`) })
+	variable   = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]{0,127}$`) })
 	actionName = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[a-z][a-z0-9_]*(\.[a-z][a-z0-9_]*)+$`) })
 )
 

@@ -5,10 +5,12 @@ import (
 	"encoding/json"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
 	tea "github.com/the-edge-agent/tea/sdk"
+	"github.com/the-edge-agent/tea/sdk/schema"
 )
 
 func handle(context.Context, *tea.Request) (*tea.Response, error) { return nil, nil }
@@ -22,17 +24,25 @@ func TestBundleCheck(t *testing.T) {
 		change func(*tea.Bundle)
 		want   string
 	}{
-		"good":           {func(*tea.Bundle) {}, ""},
-		"deeper name":    {func(b *tea.Bundle) { b.Actions[0].Name = "greet.a.b_2" }, ""},
-		"no name":        {func(b *tea.Bundle) { b.Name = "" }, "bundle name"},
-		"capitals":       {func(b *tea.Bundle) { b.Name = "Greet" }, "bundle name"},
-		"path":           {func(b *tea.Bundle) { b.Name = "../x" }, "bundle name"},
-		"long":           {func(b *tea.Bundle) { b.Name = strings.Repeat("a", 64) }, "bundle name"},
-		"no version":     {func(b *tea.Bundle) { b.Version = "" }, "no version"},
-		"no actions":     {func(b *tea.Bundle) { b.Actions = nil }, "no actions"},
-		"no namespace":   {func(b *tea.Bundle) { b.Actions[0].Name = "hello" }, "namespace.verb"},
-		"odd namespace":  {func(b *tea.Bundle) { b.Actions[0].Name = "greet. x" }, "namespace.verb"},
-		"no handler":     {func(b *tea.Bundle) { b.Actions[0].Handle = nil }, "no handler"},
+		"good":          {func(*tea.Bundle) {}, ""},
+		"deeper name":   {func(b *tea.Bundle) { b.Actions[0].Name = "greet.a.b_2" }, ""},
+		"no name":       {func(b *tea.Bundle) { b.Name = "" }, "bundle name"},
+		"capitals":      {func(b *tea.Bundle) { b.Name = "Greet" }, "bundle name"},
+		"path":          {func(b *tea.Bundle) { b.Name = "../x" }, "bundle name"},
+		"long":          {func(b *tea.Bundle) { b.Name = strings.Repeat("a", 64) }, "bundle name"},
+		"no version":    {func(b *tea.Bundle) { b.Version = "" }, "no version"},
+		"no actions":    {func(b *tea.Bundle) { b.Actions = nil }, "no actions"},
+		"no namespace":  {func(b *tea.Bundle) { b.Actions[0].Name = "hello" }, "namespace.verb"},
+		"odd namespace": {func(b *tea.Bundle) { b.Actions[0].Name = "greet. x" }, "namespace.verb"},
+		"no handler":    {func(b *tea.Bundle) { b.Actions[0].Handle = nil }, "no handler"},
+		"needs": {func(b *tea.Bundle) {
+			b.Settings = map[string]*schema.Schema{"greet": nil}
+			b.Env, b.StartTimeout, b.Memory, b.Exclusive = []string{"GREET_HOME"}, time.Minute, 1<<30, []string{"greet.path"}
+		}, ""},
+		"odd variable":   {func(b *tea.Bundle) { b.Env = []string{"A=B"} }, `"A=B" is not a valid name of an environment variable`},
+		"odd exclusive":  {func(b *tea.Bundle) { b.Exclusive = []string{"greet.path"} }, `"greet.path" is not in the settings`},
+		"odd time":       {func(b *tea.Bundle) { b.StartTimeout = -time.Second }, "start_timeout_ms is -1000"},
+		"odd memory":     {func(b *tea.Bundle) { b.Memory = -1 }, "memory_bytes is -1"},
 		"twice the same": {func(b *tea.Bundle) { b.Actions = append(b.Actions, b.Actions[0]) }, "appears twice"},
 	} {
 		t.Run(name, func(t *testing.T) {

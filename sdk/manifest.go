@@ -4,13 +4,21 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
+	"time"
 
 	"github.com/the-edge-agent/tea/sdk/jsonschema"
 	"github.com/the-edge-agent/tea/sdk/schema"
 )
 
-// maxFiles bounds the files of a manifest, which are checked at each start.
-const maxFiles = 256
+const (
+	// maxFiles bounds the files of a manifest, which are checked at each start.
+	maxFiles = 256
+	// maxNames bounds the variables and the exclusive settings of a manifest.
+	maxNames = 256
+	// maxStartTimeout is the longest time to start that a manifest can declare.
+	maxStartTimeout = 10 * time.Minute
+)
 
 // Check reports mistakes in a manifest, which can be untrusted: invalid names,
 // duplicates, another protocol.
@@ -30,6 +38,9 @@ func (m Manifest) Check() error {
 	if len(m.Files) > maxFiles {
 		return fmt.Errorf("bundle %s lists %d files, at most %d are allowed", m.Name, len(m.Files), maxFiles)
 	}
+	if err := m.checkNeeds(); err != nil {
+		return fmt.Errorf("bundle %s: %w", m.Name, err)
+	}
 	seen := map[string]bool{}
 	for _, a := range m.Actions {
 		switch {
@@ -39,6 +50,32 @@ func (m Manifest) Check() error {
 			return fmt.Errorf("bundle %s: action %s appears twice", m.Name, a.Name)
 		}
 		seen[a.Name] = true
+	}
+	return nil
+}
+
+// checkNeeds reports mistakes in what the bundle declares for its process.
+func (m Manifest) checkNeeds() error {
+	switch {
+	case len(m.Env) > maxNames:
+		return fmt.Errorf("%d environment variables are listed, at most %d are allowed", len(m.Env), maxNames)
+	case len(m.Exclusive) > maxNames:
+		return fmt.Errorf("%d exclusive settings are listed, at most %d are allowed", len(m.Exclusive), maxNames)
+	case m.StartTimeoutMS < 0 || m.StartTimeoutMS > maxStartTimeout.Milliseconds():
+		return fmt.Errorf("start_timeout_ms is %d, expected 0 to %d", m.StartTimeoutMS, maxStartTimeout.Milliseconds())
+	case m.MemoryBytes < 0:
+		return fmt.Errorf("memory_bytes is %d, expected 0 or more", m.MemoryBytes)
+	}
+	for _, name := range m.Env {
+		if !variable().MatchString(name) {
+			return fmt.Errorf("%q is not a valid name of an environment variable", name)
+		}
+	}
+	for _, path := range m.Exclusive {
+		key, _, _ := strings.Cut(path, ".")
+		if _, ok := m.Settings[key]; !ok {
+			return fmt.Errorf("the exclusive setting %q is not in the settings that the bundle reads", path)
+		}
 	}
 	return nil
 }

@@ -47,7 +47,9 @@ func bundle(overrun func()) tea.Bundle {
 			ltmKey:    schema.Of[LTMSettings](),
 			vectorKey: schema.Of[VectorSettings](),
 		},
-		Open: func(ctx context.Context, settings tea.Settings) (any, error) { return shared.open(ctx, settings) },
+		Env:       []string{warmupVariable},
+		Exclusive: []string{memoryKey + ".path"},
+		Open:      func(ctx context.Context, settings tea.Settings) (any, error) { return shared.open(ctx, settings) },
 		Actions: slices.Concat(
 			shortTermActions(),
 			summarizeActions(),

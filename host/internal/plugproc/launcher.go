@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"time"
 
 	hclog "github.com/hashicorp/go-hclog"
 	plugin "github.com/hashicorp/go-plugin"
@@ -72,9 +73,25 @@ func (l *launcher) close() error {
 	return err
 }
 
+// needs is what a manifest declares about the process of its plugin. The zero
+// value is that of a plugin whose manifest is not known yet.
+type needs struct {
+	env          []string
+	startTimeout time.Duration
+}
+
+func needsOf(m tea.Manifest) needs {
+	return needs{env: m.Env, startTimeout: time.Duration(m.StartTimeoutMS) * time.Millisecond}
+}
+
+// startTimeout bounds the time from the start of a plugin to its first answer.
+func (l *launcher) startTimeout(n needs) time.Duration {
+	return max(l.options.StartTimeout, n.startTimeout)
+}
+
 // launch starts the plugin and waits until it accepts calls. The error is a
 // [*tea.Error]; the process has ended then.
-func (l *launcher) launch(ctx context.Context, name, path string) (*process, error) {
+func (l *launcher) launch(ctx context.Context, name, path string, n needs) (*process, error) {
 	if l.options.StoredOnly {
 		return nil, startError(name, tea.Canceled, "this host starts no plugins")
 	}
@@ -85,12 +102,12 @@ func (l *launcher) launch(ctx context.Context, name, path string) (*process, err
 	if err := l.verify(name, path); err != nil {
 		return nil, err
 	}
-	ctx, cancel := context.WithTimeout(ctx, l.options.StartTimeout)
+	ctx, cancel := context.WithTimeout(ctx, l.startTimeout(n))
 	defer cancel()
 	logger := l.options.Logger.With("plugin", name)
 	out := &output{logger: logger}
-	p := &process{name: name, logger: logger, runner: newRunner(name, path, l.env(), l.forker, l.guard, out)}
-	p.client = plugin.NewClient(l.config(p))
+	p := &process{name: name, logger: logger, runner: newRunner(name, path, l.env(n.env), l.forker, l.guard, out)}
+	p.client = plugin.NewClient(l.config(p, 2*l.startTimeout(n)))     // the context ends first
 	stop := context.AfterFunc(ctx, func() { _ = p.runner.Kill(ctx) }) // go-plugin's own start cannot be canceled
 	err := p.connect(ctx)
 	if _, pinned := l.options.Checksums[name]; pinned && err == nil && stateKey(path) != state {
@@ -109,12 +126,12 @@ func (l *launcher) launch(ctx context.Context, name, path string) (*process, err
 // ran.
 var errReplaced = errors.New("the binary was replaced")
 
-func (l *launcher) env() []string {
+func (l *launcher) env(declared []string) []string {
 	level := slog.LevelInfo
 	if l.options.Logger.Enabled(context.Background(), slog.LevelDebug) {
 		level = slog.LevelDebug
 	}
-	return append(cleanEnv(os.Environ(), l.options.Env), wire.LogLevel+"="+level.String())
+	return append(cleanEnv(os.Environ(), declared, l.options.Env), wire.LogLevel+"="+level.String())
 }
 
 // verify compares the checksum of the binary with the pinned one, if there is
@@ -135,7 +152,7 @@ func (l *launcher) verify(name, path string) error {
 }
 
 // config hardens go-plugin's defaults.
-func (l *launcher) config(p *process) *plugin.ClientConfig {
+func (l *launcher) config(p *process, startTimeout time.Duration) *plugin.ClientConfig {
 	return &plugin.ClientConfig{
 		HandshakeConfig:  plugin.HandshakeConfig{ProtocolVersion: tea.ProtocolVersion, MagicCookieKey: wire.CookieKey, MagicCookieValue: wire.CookieValue},
 		Plugins:          plugin.PluginSet{wire.Service: dispenser{process: p}},
@@ -146,7 +163,7 @@ func (l *launcher) config(p *process) *plugin.ClientConfig {
 			return p.runner, nil
 		},
 		SkipHostEnv:      true,
-		StartTimeout:     2 * l.options.StartTimeout, // the context of the launch ends first
+		StartTimeout:     startTimeout,
 		UnixSocketConfig: &plugin.UnixSocketConfig{TempDir: l.dir.path},
 		SyncStdout:       p.runner.output.writer("stdout"),
 		SyncStderr:       p.runner.output.writer("stderr"),
@@ -173,7 +190,8 @@ func (d dispenser) GRPCClient(_ context.Context, broker *plugin.GRPCBroker, conn
 }
 
 // passedOn are the variables of the host that every plugin gets. Keys and
-// addresses reach a plugin through the settings of the workflow only.
+// addresses reach a plugin through the settings of the workflow; a plugin
+// declares other variables in its manifest.
 var passedOn = []string{
 	// paths
 	"PATH", "HOME", "USER", "LOGNAME", "TMPDIR", "XDG_CACHE_HOME", "XDG_CONFIG_HOME", "XDG_DATA_HOME",
@@ -183,16 +201,15 @@ var passedOn = []string{
 	"HTTP_PROXY", "HTTPS_PROXY", "NO_PROXY", "http_proxy", "https_proxy", "no_proxy", "SSL_CERT_FILE", "SSL_CERT_DIR",
 	// limits of the Go runtime
 	"GOMAXPROCS", "GOMEMLIMIT", "GOGC",
-	// when a plugin opens its database
-	"DUCKDB_WARMUP",
 }
 
 // cleanEnv returns the environment of a plugin without what go-plugin adds: the
-// variables that are passed on, and extra.
-func cleanEnv(host, extra []string) []string {
-	env := make([]string, 0, len(passedOn)+len(extra))
+// variables that are passed on, those that the plugin declares, and extra.
+func cleanEnv(host, declared, extra []string) []string {
+	env := make([]string, 0, len(passedOn)+len(declared)+len(extra))
 	for _, entry := range host {
-		if name, _, ok := strings.Cut(entry, "="); ok && slices.Contains(passedOn, name) {
+		name, _, ok := strings.Cut(entry, "=")
+		if ok && (slices.Contains(passedOn, name) || slices.Contains(declared, name)) {
 			env = append(env, entry)
 		}
 	}

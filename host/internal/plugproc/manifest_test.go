@@ -317,3 +317,17 @@ func TestRefreshStoresManifests(t *testing.T) {
 		}
 	}
 }
+
+func TestFirstStoredManifestIsStillValid(t *testing.T) {
+	t.Parallel()
+	m, err := readManifest(filepath.Join("..", "..", "..", "test", "compat", "v1", "manifest.json"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if m.Name != "crash" || m.Find("crash.not") == nil || m.Find("crash.not").Params == nil {
+		t.Errorf("the manifest is not complete: %+v", m)
+	}
+	if n := needsOf(m.Manifest); n.startTimeout != 0 || n.env != nil {
+		t.Errorf("it declares needs: %+v", n)
+	}
+}

@@ -35,13 +35,14 @@ type Options struct {
 	// Empty means tea/manifests in the user's cache directory.
 	CacheDir string
 	// Env are further variables (NAME=value) for every plugin, in addition to
-	// the few that are passed on from the host's environment (see passedOn).
+	// the few that are passed on from the host's environment (see passedOn) and
+	// those that its manifest declares.
 	Env []string
 	// Checksums pin binaries by bundle name: a binary with another SHA-256 is
 	// not started.
 	Checksums map[string][]byte
 	// StartTimeout bounds the time from the start of a plugin to its first
-	// answer; 0 means 10 s.
+	// answer; 0 means 10 s. A manifest can declare a longer time.
 	StartTimeout time.Duration
 }
 

@@ -94,7 +94,7 @@ func (s *Set) add(b binary, m tea.Manifest) error {
 func (s *Set) launch(b binary, m tea.Manifest) func(context.Context) (*process, error) {
 	accepted := fmt.Sprint(b.state, stateOf(b, m.Files))
 	return func(ctx context.Context) (*process, error) {
-		p, err := s.launcher.launch(ctx, b.name, b.path)
+		p, err := s.launcher.launch(ctx, b.name, b.path, needsOf(m))
 		if err != nil {
 			return nil, err
 		}
@@ -231,7 +231,7 @@ func (s *Set) describe(ctx context.Context, b binary) (tea.Manifest, error) {
 		s.launcher.options.Logger.Warn("waiting for its manifest", "plugin", b.name)
 	})
 	defer slow.Stop()
-	p, err := s.launcher.launch(ctx, b.name, b.path)
+	p, err := s.launcher.launch(ctx, b.name, b.path, needs{})
 	if err != nil {
 		return tea.Manifest{}, err
 	}

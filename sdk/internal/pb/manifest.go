@@ -10,7 +10,10 @@ import (
 
 // FromManifest converts a manifest to the wire.
 func FromManifest(m tea.Manifest) (*Manifest, error) {
-	out := &Manifest{Name: m.Name, Version: m.Version, Description: m.Description, Protocol: int32(m.Protocol), Files: m.Files}
+	out := &Manifest{
+		Name: m.Name, Version: m.Version, Description: m.Description, Protocol: int32(m.Protocol), Files: m.Files,
+		Env: m.Env, StartTimeoutMs: m.StartTimeoutMS, MemoryBytes: m.MemoryBytes, Exclusive: m.Exclusive,
+	}
 	for _, info := range m.Actions {
 		action, err := FromAction(info)
 		if err != nil {
@@ -33,7 +36,11 @@ func FromManifest(m tea.Manifest) (*Manifest, error) {
 
 // ToManifest converts a manifest from the wire.
 func ToManifest(m *Manifest) (tea.Manifest, error) {
-	out := tea.Manifest{Name: m.GetName(), Version: m.GetVersion(), Description: m.GetDescription(), Protocol: int(m.GetProtocol()), Files: m.GetFiles(), Actions: make([]tea.ActionInfo, 0, len(m.GetActions()))}
+	out := tea.Manifest{
+		Name: m.GetName(), Version: m.GetVersion(), Description: m.GetDescription(), Protocol: int(m.GetProtocol()),
+		Actions: make([]tea.ActionInfo, 0, len(m.GetActions())), Files: m.GetFiles(),
+		Env: m.GetEnv(), StartTimeoutMS: m.GetStartTimeoutMs(), MemoryBytes: m.GetMemoryBytes(), Exclusive: m.GetExclusive(),
+	}
 	for _, a := range m.GetActions() {
 		info, err := ToAction(a)
 		if err != nil {

@@ -124,7 +124,19 @@ type Manifest struct {
 	// Further files that the plugin consists of, such as the script behind a
 	// wrapper, relative to the directory of the binary. A stored manifest is
 	// stale when one of them has changed.
-	Files         []string `protobuf:"bytes,7,rep,name=files,proto3" json:"files,omitempty"`
+	Files []string `protobuf:"bytes,7,rep,name=files,proto3" json:"files,omitempty"`
+	// The names of the environment variables that the plugin reads. The host
+	// passes these on, besides the few that every plugin gets.
+	Env []string `protobuf:"bytes,8,rep,name=env,proto3" json:"env,omitempty"`
+	// The time from the start of the process to its first answer that the plugin
+	// can need; 0 means the host's default.
+	StartTimeoutMs int64 `protobuf:"varint,9,opt,name=start_timeout_ms,json=startTimeoutMs,proto3" json:"start_timeout_ms,omitempty"`
+	// The memory that the plugin needs. It raises a lower default limit of the
+	// host, not a limit from the settings; 0 means the default.
+	MemoryBytes int64 `protobuf:"varint,10,opt,name=memory_bytes,json=memoryBytes,proto3" json:"memory_bytes,omitempty"`
+	// Paths in the settings, such as "memory.path", whose values name a resource
+	// that only one process can use at a time.
+	Exclusive     []string `protobuf:"bytes,11,rep,name=exclusive,proto3" json:"exclusive,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -204,6 +216,34 @@ func (x *Manifest) GetSettingsSchemaJson() map[string][]byte {
 func (x *Manifest) GetFiles() []string {
 	if x != nil {
 		return x.Files
+	}
+	return nil
+}
+
+func (x *Manifest) GetEnv() []string {
+	if x != nil {
+		return x.Env
+	}
+	return nil
+}
+
+func (x *Manifest) GetStartTimeoutMs() int64 {
+	if x != nil {
+		return x.StartTimeoutMs
+	}
+	return 0
+}
+
+func (x *Manifest) GetMemoryBytes() int64 {
+	if x != nil {
+		return x.MemoryBytes
+	}
+	return 0
+}
+
+func (x *Manifest) GetExclusive() []string {
+	if x != nil {
+		return x.Exclusive
 	}
 	return nil
 }
@@ -2050,7 +2090,7 @@ const file_tea_plugin_v1_plugin_proto_rawDesc = "" +
 	"\x1atea/plugin/v1/plugin.proto\x12\rtea.plugin.v1\"\x11\n" +
 	"\x0fDescribeRequest\"G\n" +
 	"\x10DescribeResponse\x123\n" +
-	"\bmanifest\x18\x01 \x01(\v2\x17.tea.plugin.v1.ManifestR\bmanifest\"\xe7\x02\n" +
+	"\bmanifest\x18\x01 \x01(\v2\x17.tea.plugin.v1.ManifestR\bmanifest\"\xe4\x03\n" +
 	"\bManifest\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x18\n" +
 	"\aversion\x18\x02 \x01(\tR\aversion\x12 \n" +
@@ -2058,7 +2098,12 @@ const file_tea_plugin_v1_plugin_proto_rawDesc = "" +
 	"\bprotocol\x18\x04 \x01(\x05R\bprotocol\x12/\n" +
 	"\aactions\x18\x05 \x03(\v2\x15.tea.plugin.v1.ActionR\aactions\x12a\n" +
 	"\x14settings_schema_json\x18\x06 \x03(\v2/.tea.plugin.v1.Manifest.SettingsSchemaJsonEntryR\x12settingsSchemaJson\x12\x14\n" +
-	"\x05files\x18\a \x03(\tR\x05files\x1aE\n" +
+	"\x05files\x18\a \x03(\tR\x05files\x12\x10\n" +
+	"\x03env\x18\b \x03(\tR\x03env\x12(\n" +
+	"\x10start_timeout_ms\x18\t \x01(\x03R\x0estartTimeoutMs\x12!\n" +
+	"\fmemory_bytes\x18\n" +
+	" \x01(\x03R\vmemoryBytes\x12\x1c\n" +
+	"\texclusive\x18\v \x03(\tR\texclusive\x1aE\n" +
 	"\x17SettingsSchemaJsonEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
 	"\x05value\x18\x02 \x01(\fR\x05value:\x028\x01\"\xd0\x01\n" +
