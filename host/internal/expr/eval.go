@@ -12,14 +12,19 @@ import (
 func (n *literal) eval(*run) (any, error) { return n.value, nil }
 
 func (n *path) eval(r *run) (any, error) {
-	if v, ok := r.vars.get(n.root); ok {
-		return walk(v, n.steps), nil
+	if bound, ok := r.vars.get(n.root); ok {
+		v := walk(bound, n.steps)
+		if v == undefined && !r.optional && len(r.roots) > 0 {
+			object, _, key := n.missing(bound)
+			return r.required(n, object, key, v, n.pos)
+		}
+		return v, nil
 	}
 	v := n.lookup(r.scope, r.template.bare)
 	if v == undefined && !r.optional {
 		return v, n.required(r.template, r.scope)
 	}
-	return v, nil
+	return r.container(n, v), nil
 }
 
 func (n *attribute) eval(r *run) (any, error) {

@@ -3,6 +3,7 @@ package expr
 import (
 	"fmt"
 	"maps"
+	"reflect"
 	"slices"
 	"strconv"
 
@@ -25,6 +26,9 @@ func (r *run) required(of node, object, key, v any, pos int) (any, error) {
 		return v, nil
 	}
 	root, depth := r.rootOf(of)
+	if root == "" {
+		root, depth = r.origin(object)
+	}
 	return v, r.template.required(r.scope, root, depth+1, object, key, pos)
 }
 
@@ -42,6 +46,61 @@ func (r *run) rootOf(n node) (root string, depth int) {
 		root, depth = r.rootOf(n.object)
 	}
 	return root, depth + 1
+}
+
+// container records the root of an object that a path finds, so that a look-up
+// under another name, as in {% set s = secrets %}{{ s[key] }}, is recognised. It
+// returns the same object for each look-up of one root.
+func (r *run) container(n *path, v any) any {
+	finder, ok := r.scope.(RequiredFinder)
+	if _, object := v.(map[string]any); !ok || !object || !finder.Required(n.root, "", len(n.steps)+1) {
+		return v
+	}
+	whole, seen := r.roots[n.root]
+	if !seen {
+		if whole = v; len(n.steps) > 0 {
+			whole, _ = r.scope.Lookup(n.root)
+		}
+		if r.roots == nil {
+			r.roots = map[string]any{}
+		}
+		r.roots[n.root] = whole
+	}
+	if len(n.steps) > 0 {
+		return v
+	}
+	return whole
+}
+
+// origin returns the root that contains an object, and the object's depth in it.
+func (r *run) origin(object any) (root string, depth int) {
+	of, ok := object.(map[string]any)
+	if !ok {
+		return "", 0
+	}
+	finder, _ := r.scope.(RequiredFinder)
+	var search func(root string, in map[string]any, depth int) int
+	search = func(root string, in map[string]any, depth int) int {
+		if reflect.ValueOf(in).Pointer() == reflect.ValueOf(of).Pointer() {
+			return depth
+		}
+		for _, v := range in {
+			if inner, ok := v.(map[string]any); ok && finder.Required(root, "", depth+2) {
+				if found := search(root, inner, depth+1); found >= 0 {
+					return found
+				}
+			}
+		}
+		return -1
+	}
+	for root, whole := range r.roots {
+		if in, ok := whole.(map[string]any); ok {
+			if depth := search(root, in, 0); depth >= 0 {
+				return root, depth
+			}
+		}
+	}
+	return "", 0
 }
 
 func (t *Template) required(s Scope, root string, depth int, object, key any, pos int) error {
@@ -69,19 +128,25 @@ func (n *path) required(t *Template, s Scope) error {
 	if _, ok := s.(RequiredFinder); !ok || len(n.steps) == 0 {
 		return nil
 	}
-	object, _ := s.Lookup(n.root)
+	root, _ := s.Lookup(n.root)
+	object, depth, key := n.missing(root)
+	return t.required(s, n.root, depth, object, key, n.pos)
+}
+
+// missing returns the first step of a path that is undefined: the object that
+// lacks the key, and the key's depth below the root.
+func (n *path) missing(object any) (of any, depth int, key string) {
 	for i, step := range n.steps {
 		member := walk(object, n.steps[i:i+1])
 		if member == undefined {
-			key := step.key
-			if !step.isKey {
+			if key = step.key; !step.isKey {
 				key = strconv.Itoa(step.index)
 			}
-			return t.required(s, n.root, i+1, object, key, n.pos)
+			return object, i + 1, key
 		}
 		object = member
 	}
-	return nil
+	return object, 0, ""
 }
 
 // input evaluates the input of a filter or a test. If it is a look-up and

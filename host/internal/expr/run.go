@@ -30,6 +30,8 @@ type run struct {
 	calls    int
 	// optional reports that a look-up need not find anything.
 	optional bool
+	// roots are the roots with required members of which an object was read.
+	roots map[string]any
 }
 
 // frame has the names that a block binds.
