@@ -1,10 +1,12 @@
 package host_test
 
 import (
+	"context"
 	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -14,7 +16,7 @@ import (
 )
 
 // files writes a workflow with the files it refers to and loads main.yaml.
-func files(t *testing.T, contents map[string]string) *session {
+func files(t *testing.T, contents map[string]string, more ...tea.Action) *session {
 	t.Helper()
 	dir := t.TempDir()
 	for name, text := range contents {
@@ -26,7 +28,7 @@ func files(t *testing.T, contents map[string]string) *session {
 		}
 	}
 	c := newCounter()
-	h, err := host.New(host.Options{Actions: []tea.Action{c.action()}})
+	h, err := host.New(host.Options{Actions: append(more, c.action())})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -102,6 +104,67 @@ nodes:
 	res = s.resume(res.RunID, host.RunOptions{})
 	wantState(t, res, map[string]any{"r": int64(70)})
 	s.wantCalls(map[string]int{"s7": 1})
+}
+
+// Each attempt of a node that runs a workflow runs all of it. What an earlier
+// attempt recorded inside does not count.
+func TestWorkflowRunIsResumedInItsLastAttempt(t *testing.T) {
+	t.Parallel()
+	for name, call := range map[string]string{
+		"action": `uses: workflow.run, with: {path: sub.yaml}, output: {r: "{{ result.state }}"}`,
+		"lua":    `run: "return {r = tea.action('workflow.run', {path = 'sub.yaml'}).state}"`,
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			var ticks atomic.Int64
+			tick := tea.Action{Name: "test.tick", Handle: func(context.Context, *tea.Request) (*tea.Response, error) {
+				return tea.Respond(ticks.Add(1)), nil
+			}}
+			s := files(t, map[string]string{"sub.yaml": `
+nodes:
+  - {name: a, uses: test.tick, output: n}
+  - {name: ask, if: "{{ state.n == 3 }}", interrupt: before, run: "return {asked = true}"}
+  - name: b
+    uses: count.hit
+    with: {name: "b{{ state.n }}"}
+    output: {}
+    goto: [{if: "{{ state.n < 3 }}", to: a}, {to: __end__}]
+`, "main.yaml": `
+nodes:
+  - {name: call, retry: {max_retries: 1, backoff_base_ms: 1, retry_on: [internal_error]}, ` + call + `}
+`}, tick)
+			s.c.fail["b2"] = true
+			res := s.run(host.RunOptions{})
+			if res.Status != flow.Waiting || len(res.Pending) != 1 {
+				t.Fatalf("status = %s %v, %v", res.Status, res.Pending, res.Err)
+			}
+			s.wantCalls(map[string]int{"b1": 1})
+			res = s.resume(res.RunID, host.RunOptions{})
+			wantState(t, res, map[string]any{"r": map[string]any{"n": int64(3), "asked": true}})
+			s.wantCalls(map[string]int{"b1": 1, "b3": 1})
+		})
+	}
+}
+
+func TestWorkflowRunIsTriedAgainFromItsBeginning(t *testing.T) {
+	t.Parallel()
+	s := files(t, map[string]string{"sub.yaml": `
+nodes:
+  - {name: a, uses: count.hit, with: {name: a}, output: n}
+  - {name: ask, interrupt: before, run: "return {}"}
+  - {name: b, uses: count.hit, with: {name: b}, output: last}
+`, "main.yaml": `
+nodes:
+  - {name: call, retry: {max_retries: 1, backoff_base_ms: 1, retry_on: [internal_error]}, uses: workflow.run, with: {path: sub.yaml}, output: {}}
+`})
+	res := s.run(host.RunOptions{})
+	wantStatus(t, res, flow.Waiting, "call/ask:before")
+	s.c.fail["b"] = true
+	res = s.resume(res.RunID, host.RunOptions{})
+	wantStatus(t, res, flow.Waiting, "call~2/ask:before")
+	res = s.resume(res.RunID, host.RunOptions{})
+	wantStatus(t, res, flow.Done)
+	s.wantCalls(map[string]int{"a": 2, "b": 1})
 }
 
 func TestLuaModuleActions(t *testing.T) {

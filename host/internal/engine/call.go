@@ -135,7 +135,7 @@ func (x *execution) invokeOnce(ctx context.Context, name string, params tea.Payl
 		host callHost
 		req  tea.Request
 	}{
-		host: callHost{x: x, path: path, deep: deep, spent: meter{outer: outer}},
+		host: callHost{x: x, path: path, deep: deep, round: x.round, spent: meter{outer: outer}},
 		req: tea.Request{
 			Action: name, Params: params,
 			Call: tea.Call{
@@ -210,6 +210,8 @@ type callHost struct {
 	path execpath.Path
 	// deep is how many calls this one is inside of.
 	deep int
+	// round is that of the execution.
+	round int
 	// spent is what the call has used.
 	spent meter
 	// calls names the calls that the action makes.
@@ -358,7 +360,8 @@ func (h *callHost) RunWorkflow(ctx context.Context, path string, input map[strin
 	if f.isInside(g) && f.run.recursions.Add(1) > maxRecursions {
 		return nil, f.run.exhaust(&flow.BudgetError{Limit: "recursion", Used: fmt.Sprintf("%d runs of %s inside itself", maxRecursions, path)})
 	}
-	final, err := f.runGraph(ctx, g, h.path, input, h.deep+1, func() error {
+	h.x.ranInside.Store(true)
+	final, err := f.runGraph(ctx, g, h.path.Attempt(h.round), input, h.deep+1, func() error {
 		// A call with other parameters has another path, except for the node's own.
 		if b, ok := h.x.node.Body.(*graph.Action); ok && h.path == h.x.path {
 			return h.x.begin(h.path, b.With, map[string]any{"path": path, "input": orEmpty(input)})

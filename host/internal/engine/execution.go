@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"sync/atomic"
 	"time"
 
 	"github.com/the-edge-agent/tea/host/flow"
@@ -27,7 +28,12 @@ type execution struct {
 	// joined are the branch results that a fan-in node gets.
 	joined  *joined
 	attempt int
-	started time.Time
+	// round is the attempt in the paths of the workflows that actions run: the
+	// number of the last attempt with a record. It has one if the attempt
+	// before ran nodes, as those of a container and ranInside do.
+	round     int
+	ranInside atomic.Bool
+	started   time.Time
 	// rec is set when a finished container is walked again.
 	rec *replay.Node
 	// mapped is the update of a container's output mapping that a replay can
@@ -71,11 +77,8 @@ func (x *execution) withRetries(ctx context.Context) (outcome, error) {
 	if container && x.node.Spec.Retry == nil {
 		policy.MaxRetries = 0 // the nodes inside have their own policies
 	}
-	first := 1
-	if container {
-		first = r.replay.Attempt(x.path)
-	}
-	for x.attempt = first; ; x.attempt++ {
+	x.round = r.replay.Attempt(x.path)
+	for x.attempt = x.round; ; x.attempt++ {
 		out, err := x.once(ctx)
 		if err == nil || unwinds(ctx, err) {
 			return out, err
@@ -92,9 +95,10 @@ func (x *execution) withRetries(ctx context.Context) (outcome, error) {
 		if err := backoff.Sleep(ctx, wait); err != nil {
 			return outcome{}, err
 		}
-		if container {
+		if container || x.ranInside.Load() {
 			r.forget(x.path)
-			if err := r.append(x.path, &replay.Attempt{N: x.attempt + 1}); err != nil {
+			x.round = x.attempt + 1
+			if err := r.append(x.path, &replay.Attempt{N: x.round}); err != nil {
 				return outcome{}, err
 			}
 		}

@@ -320,18 +320,28 @@ func (p *Replay) GivenLast(input map[string]any) bool {
 
 // Pending lists the interrupts in a run's records that wait for an answer, by
 // id: not those of a node that has ended without one, by its time-out for
-// instance. Secrets are those of the run.
+// instance, and not those that a retry has taken back. Secrets are those of the
+// run.
 func Pending(records []checkpoint.Record, secrets *secret.Set) ([]flow.Interrupt, error) {
 	var waits []checkpoint.Record
 	for _, rec := range records {
-		switch newRecord(rec.Kind).(type) {
+		ended := func(wait execpath.Path) bool { return wait.Within(execpath.Path(rec.Path)) }
+		switch body := newRecord(rec.Kind).(type) {
 		case *Interrupt, *Answer:
 			waits = append(waits, rec)
-		case *Node, *Branch:
-			waits = slices.DeleteFunc(waits, func(w checkpoint.Record) bool {
-				return execpath.Path(w.Path).Within(execpath.Path(rec.Path))
-			})
+			continue
+		case *Node, *Branch, *Attempt:
+		case *Retry:
+			if err := decode(rec, body, secrets.Unseal); err != nil {
+				return nil, fmt.Errorf("record %d (%s): %w", rec.Seq, rec.Kind, err)
+			}
+			ended = func(wait execpath.Path) bool {
+				return slices.ContainsFunc(body.Paths, func(branch execpath.Path) bool { return isBehind(wait, branch) })
+			}
+		default:
+			continue
 		}
+		waits = slices.DeleteFunc(waits, func(w checkpoint.Record) bool { return ended(execpath.Path(w.Path)) })
 	}
 	p, err := New(waits, secrets, false)
 	if err != nil {

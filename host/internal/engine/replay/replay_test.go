@@ -200,3 +200,42 @@ func TestRecordsBehindARetryAreVoid(t *testing.T) {
 		t.Error("the node in front of the branches is taken back")
 	}
 }
+
+func TestPendingWithoutInterruptsThatWereTakenBack(t *testing.T) {
+	t.Parallel()
+	wait := func(path string) checkpoint.Record {
+		return rec("interrupt", path, `{"id": "`+path+`:before", "kind": "before", "node": "n"}`)
+	}
+	for name, test := range map[string]struct {
+		records []checkpoint.Record
+		want    []string
+	}{
+		"node ended":          {[]checkpoint.Record{wait("n"), rec("node", "n", `{}`)}, nil},
+		"branch failed":       {[]checkpoint.Record{wait("a>b/n"), wait("a>c/n"), rec("branch", "a>b", `{}`)}, []string{"a>c/n:before"}},
+		"map tried again":     {[]checkpoint.Record{wait("m[1]/n"), rec("attempt", "m", `{"n": 2}`), wait("m~2[1]/n")}, []string{"m~2[1]/n:before"}},
+		"item tried again":    {[]checkpoint.Record{wait("m[1]/n"), wait("m[2]/n"), rec("attempt", "m[1]", `{"n": 2}`)}, []string{"m[2]/n:before"}},
+		"behind a branch":     {[]checkpoint.Record{wait("n"), rec("retry", "", `{"paths": ["a>b"]}`)}, nil},
+		"behind an item":      {[]checkpoint.Record{wait("n"), rec("retry", "", `{"paths": ["m[1]"]}`)}, nil},
+		"behind, in a frame":  {[]checkpoint.Record{wait("s/n"), rec("retry", "", `{"paths": ["s/m[1]"]}`)}, nil},
+		"behind, around":      {[]checkpoint.Record{wait("n"), rec("retry", "", `{"paths": ["s/m[1]"]}`)}, nil},
+		"next to a branch":    {[]checkpoint.Record{wait("a>c/n"), rec("retry", "", `{"paths": ["a>b"]}`)}, []string{"a>c/n:before"}},
+		"next to an item":     {[]checkpoint.Record{wait("m[2]/n"), rec("retry", "", `{"paths": ["m[1]"]}`)}, []string{"m[2]/n:before"}},
+		"next to, around":     {[]checkpoint.Record{wait("m[2]/n"), rec("retry", "", `{"paths": ["m[1]/a>b"]}`)}, []string{"m[2]/n:before"}},
+		"behind, next around": {[]checkpoint.Record{wait("m[1]/n"), rec("retry", "", `{"paths": ["m[1]/a>b"]}`)}, nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			pending, err := Pending(journalOf(append([]checkpoint.Record{rec("start", "", `{}`)}, test.records...)...), nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			var got []string
+			for _, i := range pending {
+				got = append(got, i.ID)
+			}
+			if diff := cmp.Diff(test.want, got); diff != "" {
+				t.Error(diff)
+			}
+		})
+	}
+}

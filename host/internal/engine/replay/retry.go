@@ -3,6 +3,7 @@ package replay
 import (
 	"maps"
 	"slices"
+	"strings"
 
 	"github.com/the-edge-agent/tea/host/internal/checkpoint"
 	"github.com/the-edge-agent/tea/host/internal/execpath"
@@ -64,6 +65,29 @@ func (p *Replay) retry(path execpath.Path, seq uint64) {
 		}
 		path = path.Outer()
 	}
+}
+
+// isBehind reports whether a place follows a branch that runs again, in its
+// frame or in a frame around: it is not inside a fan-out that the branch is part
+// of.
+func isBehind(place, branch execpath.Path) bool {
+	for at := branch; at != ""; {
+		fan := at
+		for fan.IsBranch() {
+			fan = fan.Outer()
+		}
+		if strings.HasSuffix(string(fan), "]") { // an item of a map, or a pass of a loop
+			fan = fan.Outer()
+		}
+		if fan != at && place.Below(fan) {
+			return false
+		}
+		at = fan.Outer()
+		if at == "" || place.Below(at) {
+			return true
+		}
+	}
+	return false
 }
 
 // Retry takes the outcomes of all failed branches back, as a retry record
