@@ -27,7 +27,7 @@ func sessionActions() []tea.Action {
 type SessionView struct {
 	SessionID  string          `json:"session_id"`
 	UserID     string          `json:"user_id"`
-	Status     string          `json:"status" enum:"active,archived"`
+	Status     string          `json:"status" doc:"active or archived"`
 	Reason     string          `json:"reason" doc:"why it was archived: ended, expired, manual or the reason of session.archive; empty if it is active"`
 	Metadata   json.RawMessage `json:"metadata" doc:"null if there is none"`
 	TTL        float64         `json:"ttl" doc:"seconds; 0 = unlimited"`
@@ -36,12 +36,13 @@ type SessionView struct {
 	ExpiresAt  *string         `json:"expires_at" doc:"null if it does not expire"`
 	ArchivedAt *string         `json:"archived_at" doc:"null if it is active"`
 	FilesPath  string          `json:"files_path" doc:"beginning of the paths of its files"`
+	Damaged    bool            `json:"damaged,omitempty" doc:"true if its row in the database is damaged; the fields that cannot be read are empty, and other actions on the session fail"`
 }
 
 func viewOf(s session.Session) SessionView {
 	return SessionView{
 		SessionID: s.ID, UserID: s.UserID, Status: string(s.Status), Reason: s.Reason, Metadata: orNull(s.Metadata), TTL: s.TTL.Seconds(),
-		CreatedAt: clock.Text(s.CreatedAt), UpdatedAt: clock.Text(s.UpdatedAt), ExpiresAt: instant(s.ExpiresAt), ArchivedAt: instant(s.ArchivedAt), FilesPath: s.Prefix(),
+		CreatedAt: clock.Text(s.CreatedAt), UpdatedAt: clock.Text(s.UpdatedAt), ExpiresAt: instant(s.ExpiresAt), ArchivedAt: instant(s.ArchivedAt), FilesPath: s.Prefix(), Damaged: s.Damaged,
 	}
 }
 

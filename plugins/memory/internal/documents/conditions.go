@@ -51,15 +51,7 @@ func fieldOf(dialect store.Dialect, path string) (field, error) {
 	if !fieldPath().MatchString(path) {
 		return field{}, tea.Errorf(tea.ValidationError, "%q is not a valid field: use letters, digits and _, with dots between the names", path)
 	}
-	arguments := "(body, '$." + path + "')"
-	if dialect == store.DuckDB {
-		return field{types: typesOf(dialect), kind: "json_type" + arguments, value: "json_extract_string" + arguments}, nil
-	}
-	// SQLite has no checksums: a damaged body has no fields, and ends no query.
-	valid := func(function string) string {
-		return "CASE WHEN json_valid(body) THEN " + function + arguments + " END"
-	}
-	return field{types: typesOf(dialect), kind: "(" + valid("json_type") + ")", value: "(" + valid("json_extract") + ")"}, nil
+	return field{types: typesOf(dialect), kind: extract(dialect, "json_type", path), value: Field(dialect, path)}, nil
 }
 
 // clause is a condition in SQL and its parameters.

@@ -52,21 +52,21 @@ func (s Shown) sql(dialect store.Dialect) string {
 	case s.Is != "":
 		return s.Is
 	case s.Field == "":
-		return "id"
+		return idField
 	case dialect == store.SQLite && s.As == Object:
-		return "body -> '$." + s.Field + "'"
+		return "(CASE WHEN json_valid(body) THEN body -> '$." + s.Field + "' END)"
 	case dialect == store.SQLite:
 		return Field(dialect, s.Field)
 	}
 	switch text := Field(dialect, s.Field); s.As {
 	case Number:
-		return "CAST(" + text + " AS BIGINT)"
+		return "try_cast(" + text + " AS BIGINT)"
 	case Bool:
-		return "coalesce(CAST(" + text + " AS BOOLEAN), false)"
+		return "coalesce(try_cast(" + text + " AS BOOLEAN), false)"
 	case Instant:
-		return "CAST(" + text + " AS TIMESTAMPTZ)"
+		return "try_cast(" + text + " AS TIMESTAMPTZ)"
 	case Object:
-		return "CAST(body AS JSON) -> '$." + s.Field + "'"
+		return extract(dialect, "json_extract", s.Field)
 	default:
 		return text
 	}
@@ -76,7 +76,17 @@ func (s Shown) sql(dialect store.Dialect) string {
 // number.
 func Field(dialect store.Dialect, name string) string {
 	if dialect == store.DuckDB {
-		return "json_extract_string(body, '$." + name + "')"
+		return extract(dialect, "json_extract_string", name)
 	}
-	return "json_extract(body, '$." + name + "')"
+	return extract(dialect, "json_extract", name)
+}
+
+// extract returns the SQL of a JSON function of a field of the body. A body that
+// is not valid JSON has no fields and ends no query.
+func extract(dialect store.Dialect, function, path string) string {
+	call := function + "(body, '$." + path + "')"
+	if dialect == store.DuckDB {
+		return "try(" + call + ")"
+	}
+	return "(CASE WHEN json_valid(body) THEN " + call + " END)"
 }

@@ -26,7 +26,7 @@ func (m *Memory) View() store.View {
 			"CASE WHEN key < " + char + "(1114111) THEN key ELSE substr(key, instr(key, " + char + "(1)) + 1) END, "
 	}
 	if m.o.Engine.Dialect() == store.DuckDB {
-		v.Query = "SELECT " + named("chr") + `CAST(value AS JSON), CAST(metadata AS JSON), content_hash, value IS NOT NULL,
+		v.Query = "SELECT " + named("chr") + `try_cast(value AS JSON), try_cast(metadata AS JSON), content_hash, value IS NOT NULL,
 			make_timestamptz(created_at), make_timestamptz(updated_at), make_timestamptz(expires_at)` + live
 		return v
 	}

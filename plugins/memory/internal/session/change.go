@@ -13,6 +13,7 @@ import (
 	tea "github.com/the-edge-agent/tea/sdk"
 	"github.com/the-edge-agent/tea/sdk/value"
 
+	"github.com/the-edge-agent/tea/plugins/memory/internal/clock"
 	"github.com/the-edge-agent/tea/plugins/memory/internal/store"
 )
 
@@ -46,7 +47,7 @@ func (s *Sessions) Create(ctx context.Context, d Draft) (Session, error) {
 		return Session{}, err
 	}
 	now := s.o.Clock.Now().Truncate(time.Microsecond)
-	made := Session{ID: d.ID, UserID: d.UserID, Status: Active, Metadata: metadata, CreatedAt: now, UpdatedAt: now, key: d.Key}
+	made := Session{ID: d.ID, UserID: d.UserID, Status: Active, Metadata: metadata, CreatedAt: now, UpdatedAt: now, place: clock.Text(now) + "/" + d.ID, key: d.Key}
 	made.live(d.TTL, now)
 	c, err := made.change()
 	if err != nil {

@@ -88,20 +88,22 @@ func (s *Sessions) settle(ctx context.Context, now time.Time) (archived int, err
 	if err != nil {
 		return archived, err
 	}
+	// Several of them, because the first ones can be damaged.
 	next, err := s.o.Documents.Query(ctx, store.DocumentQuery{
-		Kind: Kind, OrderBy: "expires_at", Limit: 1,
+		Kind: Kind, OrderBy: "expires_at", Limit: pageSize,
 		Where: []store.Condition{{Field: "status", Op: store.Eq, Value: string(Active)}, {Field: "expires_at", Op: store.Gt, Value: ""}},
 	})
 	if err != nil {
 		return archived, err
 	}
-	var first Session
-	if len(next) > 0 {
-		if first, err = decode(next[0]); err != nil {
-			return archived, err
+	var first time.Time
+	for _, d := range next {
+		if have, err := decode(d); err == nil {
+			first = have.ExpiresAt
+			break
 		}
 	}
-	s.due.end(first.ExpiresAt)
+	s.due.end(first)
 	return archived, nil
 }
 
@@ -120,11 +122,9 @@ func (s *Sessions) Expired(ctx context.Context) (func(id string) bool, error) {
 		}
 		expiring := map[string]time.Time{}
 		for _, d := range all {
-			have, err := decode(d)
-			if err != nil {
-				return nil, err
+			if have, err := decode(d); err == nil {
+				expiring[have.ID] = have.ExpiresAt
 			}
-			expiring[have.ID] = have.ExpiresAt
 		}
 		s.expiring.Store(&expiring)
 	}
@@ -167,6 +167,9 @@ func (s *Sessions) each(ctx context.Context, conditions []store.Condition, fn fu
 		group.SetLimit(atOnce)
 		for _, d := range page {
 			after = d.ID
+			if _, err := decode(d); err != nil {
+				continue // a damaged one stays as it is
+			}
 			group.Go(func() error {
 				_, done, err := s.change(ctx, d.ID, fn)
 				if done {

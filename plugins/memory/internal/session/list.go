@@ -80,7 +80,8 @@ func (q Query) conditions() (all []store.Condition) {
 
 // List returns sessions, the newest first, and the cursor of the next page; "" =
 // there is none. It first archives expired sessions. Pages do not shift when
-// sessions are created.
+// sessions are created. A damaged session is listed if the query selects what can
+// be read of it.
 func (s *Sessions) List(ctx context.Context, q Query) (found []Session, next string, err error) {
 	if _, err := s.settle(ctx, s.o.Clock.Now()); err != nil {
 		return nil, "", err
@@ -96,7 +97,7 @@ func (s *Sessions) List(ctx context.Context, q Query) (found []Session, next str
 	for ; ; size = max(size, min(8*size, maxPage)) {
 		from := store.Condition{Field: "place", Op: store.Lt, Value: after}
 		if after == "" {
-			from = store.Condition{Field: "place", Op: store.Gt, Value: ""} // a damaged one has none
+			from = store.Condition{Field: "place", Op: store.Gt, Value: ""} // a damaged body has none
 		}
 		where := slices.Concat(conditions, []store.Condition{from})
 		page, err := s.o.Documents.Query(ctx, store.DocumentQuery{Kind: Kind, Where: where, OrderBy: "place", Descending: true, Limit: size})
@@ -104,16 +105,13 @@ func (s *Sessions) List(ctx context.Context, q Query) (found []Session, next str
 			return nil, "", err
 		}
 		for _, d := range page {
-			have, err := s.decode(d)
-			if err != nil {
-				return nil, "", err
-			}
-			after = have.place()
+			have, _ := s.decode(d)
+			after = have.place
 			if !filter.Matches(have.Metadata, q.Metadata) || q.Status != "" && have.Status != q.Status || q.Reason != "" && have.Reason != q.Reason {
 				continue
 			}
 			if len(found) == q.Limit {
-				return found, found[q.Limit-1].place(), nil
+				return found, found[q.Limit-1].place, nil
 			}
 			found = append(found, have)
 		}

@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"hash/maphash"
 	"strings"
 	"sync"
@@ -89,6 +88,10 @@ type Session struct {
 	// is active.
 	ExpiresAt, ArchivedAt time.Time
 
+	// Damaged reports that parts of the document cannot be read. They are zero.
+	Damaged bool
+
+	place   string // orders sessions by creation
 	key     string // the idempotency key of its creation
 	version int64
 }
@@ -101,9 +104,6 @@ func (s Session) Prefix() string {
 	}
 	return prefix
 }
-
-// place returns a unique key that orders sessions by creation.
-func (s Session) place() string { return clock.Text(s.CreatedAt) + "/" + s.ID }
 
 // expired reports whether an active session has expired.
 func (s Session) expired(now time.Time) bool {
@@ -133,7 +133,7 @@ type body struct {
 
 func (s Session) change() (store.Change, error) {
 	text, err := json.Marshal(body{
-		Place: s.place(), UserID: s.UserID, Status: s.Status, Reason: s.Reason, Metadata: s.Metadata, TTL: s.TTL.Microseconds(), CreatedAt: clock.Text(s.CreatedAt),
+		Place: s.place, UserID: s.UserID, Status: s.Status, Reason: s.Reason, Metadata: s.Metadata, TTL: s.TTL.Microseconds(), CreatedAt: clock.Text(s.CreatedAt),
 		UpdatedAt: clock.Text(s.UpdatedAt), ExpiresAt: clock.Text(s.ExpiresAt), ArchivedAt: clock.Text(s.ArchivedAt), Key: s.key,
 	})
 	c := store.Change{Kind: Kind, ID: s.ID, Body: text, If: s.version}
@@ -143,17 +143,20 @@ func (s Session) change() (store.Change, error) {
 	return c, err
 }
 
+// decode returns a session, and an error if it is damaged.
 func decode(d store.Document) (Session, error) {
 	var b body
-	if err := json.Unmarshal(d.Body, &b); err != nil {
-		return Session{}, fmt.Errorf("session %s: %w", d.ID, err)
-	}
-	s := Session{ID: d.ID, UserID: b.UserID, Status: b.Status, Reason: b.Reason, Metadata: b.Metadata, TTL: time.Duration(b.TTL) * time.Microsecond, key: b.Key, version: d.Version}
+	damage := json.Unmarshal(d.Body, &b)
+	s := Session{ID: d.ID, UserID: b.UserID, Status: b.Status, Reason: b.Reason, Metadata: b.Metadata, TTL: time.Duration(b.TTL) * time.Microsecond, place: b.Place, key: b.Key, version: d.Version}
 	for text, into := range map[*string]*time.Time{&b.CreatedAt: &s.CreatedAt, &b.UpdatedAt: &s.UpdatedAt, &b.ExpiresAt: &s.ExpiresAt, &b.ArchivedAt: &s.ArchivedAt} {
 		var err error
 		if *into, err = clock.FromText(*text); err != nil {
-			return Session{}, fmt.Errorf("session %s: %w", d.ID, err)
+			damage = err
 		}
+	}
+	if damage != nil {
+		s.Damaged = true
+		return s, tea.Errorf(tea.InternalError, "the description of session %q is damaged: %w", d.ID, damage)
 	}
 	return s, nil
 }
@@ -189,7 +192,7 @@ func (s *Sessions) read(ctx context.Context, id string) (Session, error) {
 // has expired.
 func (s *Sessions) decode(d store.Document) (Session, error) {
 	have, err := decode(d)
-	if now := s.o.Clock.Now(); s.o.ReadOnly && have.expired(now) {
+	if now := s.o.Clock.Now(); s.o.ReadOnly && err == nil && have.expired(now) {
 		have.archive(Expired, now)
 	}
 	return have, err

@@ -246,7 +246,7 @@ func (x *Index) Collections(ctx context.Context) ([]store.Collection, error) {
 func View(dialect store.Dialect) store.View {
 	metadata := "v.metadata"
 	if dialect == store.DuckDB {
-		metadata = "CAST(v.metadata AS JSON)"
+		metadata = "try_cast(v.metadata AS JSON)" // a damaged one ends no query
 	}
 	return store.View{
 		Name:    "vectors",
