@@ -1,4 +1,4 @@
-module example.com/tea-plugin-text
+module example.com/tea-plugin-greeter
 
 go 1.26.0
 

@@ -1,0 +1,139 @@
+package scaffold
+
+import (
+	"embed"
+	"errors"
+	"fmt"
+	"go/token"
+	"io/fs"
+	"maps"
+	"os"
+	"path"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+)
+
+//go:embed all:templates
+var templates embed.FS
+
+// fromShared are the parts of the shared archive that a language's project
+// contains, each with the directory in the project.
+var fromShared = map[string]map[string]string{
+	"go":     {"sdk/": "third_party/tea-sdk/"},
+	"python": {"proto/": "proto/"},
+	"node":   {"proto/": "proto/"},
+	"rust":   {"proto/": "proto/"},
+	"proto":  {"proto/": "", "docs/": ""},
+}
+
+// Languages returns the languages for which Write has a project. The language
+// "proto" is the protocol alone, for every other language.
+func Languages() []string {
+	languages := []string{"proto"}
+	entries, err := templates.ReadDir("templates")
+	if err != nil {
+		panic(err) // it is embedded
+	}
+	for _, e := range entries {
+		languages = append(languages, e.Name())
+	}
+	slices.Sort(languages)
+	return languages
+}
+
+// nameRule is that of namespaces: the name of the plugin is also the namespace
+// of its actions.
+var nameRule = regexp.MustCompile(`^[a-z][a-z0-9]{0,30}$`)
+
+// CheckName returns an error if a plugin of this name cannot be written in the
+// language.
+func CheckName(name, language string) error {
+	switch {
+	case !nameRule.MatchString(name):
+		return fmt.Errorf("plugin name %q: expected lower-case letters and digits, beginning with a letter; it is also the namespace of the actions", name)
+	case language == "go" && (token.IsKeyword(name) || name == "main"):
+		return fmt.Errorf("plugin name %q: it is reserved in Go; choose another name", name)
+	}
+	return nil
+}
+
+// Write writes the project of a plugin into a directory, which it creates if
+// needed, and returns the paths of its files. If one of the files exists, Write
+// returns an error and writes nothing.
+func Write(dir, name, language string) ([]string, error) {
+	files, err := project(name, language)
+	if err != nil {
+		return nil, err
+	}
+	var paths []string
+	for _, file := range slices.Sorted(maps.Keys(files)) {
+		target := filepath.Join(dir, filepath.FromSlash(file))
+		if _, err := os.Lstat(target); !errors.Is(err, fs.ErrNotExist) {
+			return nil, &fs.PathError{Op: "create", Path: target, Err: fs.ErrExist}
+		}
+		paths = append(paths, target)
+	}
+	for _, file := range slices.Sorted(maps.Keys(files)) {
+		if err := write(filepath.Join(dir, filepath.FromSlash(file)), files[file]); err != nil {
+			return nil, err
+		}
+	}
+	return paths, nil
+}
+
+// write writes a new file with its directory. A script is executable.
+func write(target string, data []byte) error {
+	if err := os.MkdirAll(filepath.Dir(target), 0o755); err != nil {
+		return err
+	}
+	mode := fs.FileMode(0o644)
+	if strings.HasPrefix(string(data), "#!") {
+		mode = 0o755
+	}
+	f, err := os.OpenFile(target, os.O_WRONLY|os.O_CREATE|os.O_EXCL, mode)
+	if err != nil {
+		return err
+	}
+	_, err = f.Write(data)
+	return errors.Join(err, f.Close())
+}
+
+// project returns the files of a project by their slash-separated paths.
+func project(name, language string) (map[string][]byte, error) {
+	if err := CheckName(name, language); err != nil {
+		return nil, err
+	}
+	if !slices.Contains(Languages(), language) {
+		return nil, fmt.Errorf("language %q: expected one of %s", language, strings.Join(Languages(), ", "))
+	}
+	files := map[string][]byte{}
+	shared, err := readShared()
+	if err != nil {
+		return nil, err
+	}
+	for from, to := range fromShared[language] {
+		for _, f := range shared {
+			if rest, ok := strings.CutPrefix(f.Name, from); ok {
+				files[to+rest] = f.Data
+			}
+		}
+	}
+	if language == "proto" {
+		return files, nil
+	}
+	root := path.Join("templates", language)
+	rename := strings.NewReplacer("greeter", name, "Greeter", strings.ToUpper(name[:1])+name[1:], "GREETER", strings.ToUpper(name))
+	err = fs.WalkDir(templates, root, func(file string, entry fs.DirEntry, err error) error {
+		if err != nil || entry.IsDir() {
+			return err
+		}
+		data, err := templates.ReadFile(file)
+		// The suffix hides files from the go command, such as a go.mod.
+		target := strings.TrimSuffix(strings.TrimPrefix(file, root+"/"), ".tmpl")
+		files[rename.Replace(target)] = []byte(rename.Replace(string(data)))
+		return err
+	})
+	return files, err
+}

@@ -1,0 +1,31 @@
+package teacmd
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+
+	"github.com/the-edge-agent/tea/cmd/internal/scaffold"
+)
+
+type pluginNewCmd struct {
+	Name string `arg:"" help:"Name of the plugin, also the namespace of its actions."`
+	Dir  string `arg:"" optional:"" help:"Directory of the project. Default: ./tea-plugin-NAME."`
+	Lang string `default:"go" placeholder:"LANGUAGE" help:"Language: go, node, python or rust; proto writes the protocol alone, for other languages. Default: go."`
+}
+
+// Run writes the project.
+func (c *pluginNewCmd) Run(a *app) error {
+	if c.Dir == "" {
+		c.Dir = "tea-plugin-" + c.Name
+	}
+	paths, err := scaffold.Write(c.Dir, c.Name, c.Lang)
+	if path := (*fs.PathError)(nil); errors.As(err, &path) {
+		return fmt.Errorf("write the project: %w", err)
+	}
+	if err != nil {
+		return usageError(err)
+	}
+	fmt.Fprintf(a.out, "wrote %d files to %s; %s explains how to build and test the plugin\n", len(paths), c.Dir, "README.md")
+	return nil
+}
