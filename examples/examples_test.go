@@ -64,7 +64,7 @@ func buildAndRun(m *testing.M) (code int, err error) {
 
 // elsewhere are folders whose commands need more than tea and have tests of
 // their own.
-var elsewhere = []string{"embed", "plugin-go", "plugin-python"}
+var elsewhere = []string{"embed", "plugin-go", "plugin-node", "plugin-python", "plugin-rust"}
 
 func TestREADMEs(t *testing.T) {
 	t.Parallel()

@@ -41,7 +41,7 @@ func sharedFiles(t *testing.T) []txtar.File {
 	}
 	add("sdk/LICENSE", "LICENSE")
 	add("proto/plugin.proto", "proto/tea/plugin/v1/plugin.proto")
-	add("proto/go_plugin_broker.proto", "examples/plugin-python/go_plugin_broker.proto")
+	add("proto/go_plugin_broker.proto", "proto/go-plugin/go_plugin_broker.proto")
 	add("docs/README.md", "docs/guide/plugin-protocol.md")
 	var files []txtar.File
 	for _, name := range names {
