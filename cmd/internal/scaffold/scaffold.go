@@ -8,15 +8,34 @@ import (
 	"io/fs"
 	"maps"
 	"os"
-	"path"
 	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
+
+	"github.com/the-edge-agent/tea/examples"
 )
 
-//go:embed all:templates
-var templates embed.FS
+//go:embed all:templates/go
+var goProject embed.FS
+
+// templates returns the files of each language's project for a plugin called
+// greeter. The examples in other languages than Go are such projects.
+func templates() map[string]fs.FS {
+	projects := map[string]fs.FS{"go": sub(goProject, "templates/go")}
+	for _, language := range []string{"node"} {
+		projects[language] = sub(examples.Plugins, "plugin-"+language)
+	}
+	return projects
+}
+
+func sub(files fs.FS, dir string) fs.FS {
+	part, err := fs.Sub(files, dir)
+	if err != nil {
+		panic(err) // dir is a constant and valid
+	}
+	return part
+}
 
 // fromShared are the parts of the shared archive that a language's project
 // contains, each with the directory in the project.
@@ -32,12 +51,8 @@ var fromShared = map[string]map[string]string{
 // "proto" is the protocol alone, for every other language.
 func Languages() []string {
 	languages := []string{"proto"}
-	entries, err := templates.ReadDir("templates")
-	if err != nil {
-		panic(err) // it is embedded
-	}
-	for _, e := range entries {
-		languages = append(languages, e.Name())
+	for language := range templates() {
+		languages = append(languages, language)
 	}
 	slices.Sort(languages)
 	return languages
@@ -123,15 +138,15 @@ func project(name, language string) (map[string][]byte, error) {
 	if language == "proto" {
 		return files, nil
 	}
-	root := path.Join("templates", language)
 	rename := strings.NewReplacer("greeter", name, "Greeter", strings.ToUpper(name[:1])+name[1:], "GREETER", strings.ToUpper(name))
-	err = fs.WalkDir(templates, root, func(file string, entry fs.DirEntry, err error) error {
+	template := templates()[language]
+	err = fs.WalkDir(template, ".", func(file string, entry fs.DirEntry, err error) error {
 		if err != nil || entry.IsDir() {
 			return err
 		}
-		data, err := templates.ReadFile(file)
+		data, err := fs.ReadFile(template, file)
 		// The suffix hides files from the go command, such as a go.mod.
-		target := strings.TrimSuffix(strings.TrimPrefix(file, root+"/"), ".tmpl")
+		target := strings.TrimSuffix(file, ".tmpl")
 		files[rename.Replace(target)] = []byte(rename.Replace(string(data)))
 		return err
 	})
