@@ -11,6 +11,7 @@ import (
 	"path"
 	"path/filepath"
 	"strings"
+	"time"
 )
 
 // Write replaces the file at a path with what write produces. A reader, also
@@ -18,6 +19,9 @@ import (
 // returns without an error, the new content is on disk. An existing regular
 // file keeps its permissions, a new one gets perm less the umask, a symbolic
 // link is replaced by the file. Of two concurrent writers, the last one wins.
+//
+// A process that is killed can leave a temporary file next to the path. A later
+// write of the same file removes it.
 //
 // After an error the old content is unchanged. The errors are those of write,
 // or an [*fs.PathError], which can name the temporary file next to the path.
@@ -38,8 +42,7 @@ func WriteIn(root *os.Root, name string, perm fs.FileMode, write func(io.Writer)
 		perm, keep = info.Mode().Perm(), true
 	}
 	dir := path.Dir(filepath.ToSlash(name))
-	temporary := path.Join(dir, "."+rand.Text()+temporarySuffix)
-	f, err := root.OpenFile(temporary, os.O_WRONLY|os.O_CREATE|os.O_EXCL, perm)
+	f, temporary, err := create(root, dir, path.Base(filepath.ToSlash(name)), perm)
 	if err != nil {
 		return err
 	}
@@ -60,6 +63,27 @@ func WriteIn(root *os.Root, name string, perm fs.FileMode, write func(io.Writer)
 		return errors.Join(err, root.Remove(temporary))
 	}
 	return syncDir(root, dir)
+}
+
+// abandoned is the time without a change after which a temporary file is that of
+// a process that was killed.
+const abandoned = 10 * time.Minute
+
+// create opens a new temporary file for the file with the base name in a
+// directory. Its name is that of the last write, unless a concurrent writer uses
+// it or the name would be too long.
+func create(root *os.Root, dir, base string, perm fs.FileMode) (f *os.File, name string, err error) {
+	name = path.Join(dir, "."+base+temporarySuffix)
+	const flags = os.O_WRONLY | os.O_CREATE | os.O_EXCL
+	if info, err := root.Lstat(name); err == nil && info.Mode().IsRegular() && time.Since(info.ModTime()) > abandoned {
+		_ = root.Remove(name) // the name is taken if it fails
+	}
+	if f, err = root.OpenFile(name, flags, perm); err == nil {
+		return f, name, nil
+	}
+	name = path.Join(dir, "."+rand.Text()+temporarySuffix)
+	f, err = root.OpenFile(name, flags, perm)
+	return f, name, err
 }
 
 // temporarySuffix ends the name of a file until it is complete. A crash can

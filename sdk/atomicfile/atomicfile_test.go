@@ -6,7 +6,9 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
+	"time"
 
 	"github.com/the-edge-agent/tea/sdk/atomicfile"
 )
@@ -63,6 +65,45 @@ func TestWrite(t *testing.T) {
 		t.Errorf("got %v, want the writer's error", err)
 	}
 	wantFile(t, path, "two", 0o666)
+}
+
+func TestWriteRemovesTheFileOfAKilledWrite(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "file")
+	killed := errors.New("killed")
+	leave := func() (temporary string) {
+		defer func() { _ = recover() }() // as if the process ended there
+		_ = atomicfile.Write(path, 0o600, func(w io.Writer) error {
+			temporary = w.(*os.File).Name()
+			panic(killed)
+		})
+		return
+	}
+	temporary := leave()
+	// It can be that of another process that still writes.
+	if err := atomicfile.Write(path, 0o600, text("one")); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := os.Lstat(temporary); err != nil {
+		t.Fatalf("removed while it can be in use: %v", err)
+	}
+	old := time.Now().Add(-time.Hour)
+	if err := os.Chtimes(temporary, old, old); err != nil {
+		t.Fatal(err)
+	}
+	if err := atomicfile.Write(path, 0o600, text("two")); err != nil {
+		t.Fatal(err)
+	}
+	wantFile(t, path, "two", 0o600)
+}
+
+func TestWriteOfALongName(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), strings.Repeat("n", 255))
+	if err := atomicfile.Write(path, 0o600, text("one")); err != nil {
+		t.Fatal(err)
+	}
+	wantFile(t, path, "one", 0o600)
 }
 
 func TestWriteReplacesALink(t *testing.T) {
