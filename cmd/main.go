@@ -49,6 +49,7 @@ func Main(o Options) int {
 func (a *app) dispatch(args []string) error {
 	parser, err := newParser(args,
 		kong.Description("Runs AI-agent workflows: YAML state graphs with Lua, and actions in plugins."),
+		kong.Help(printHelp),
 		kong.ConfigureHelp(kong.HelpOptions{Compact: true, NoExpandSubcommands: true}),
 		kong.Resolvers(configResolver{a}),
 		kong.Writers(a.stdout.file, a.stderr), // kong asks the file for its width

@@ -1,0 +1,90 @@
+package teacmd
+
+import (
+	"bytes"
+	"io"
+	"os"
+	"strconv"
+	"strings"
+
+	"github.com/alecthomas/kong"
+)
+
+// printHelp prints the help of a command. kong keeps 30 columns for the flags;
+// where the rest is too narrow, their texts are below them.
+func printHelp(o kong.HelpOptions, ctx *kong.Context) error {
+	out := ctx.Stdout
+	o.WrapUpperBound = helpWidth(out)
+	var text bytes.Buffer
+	ctx.Stdout = &text
+	err := kong.DefaultHelpPrinter(o, ctx)
+	ctx.Stdout = out
+	if err != nil {
+		return err
+	}
+	_, err = io.WriteString(out, narrowed(text.String(), o.WrapUpperBound))
+	return err
+}
+
+// helpWidth returns the columns for a help text: those of $COLUMNS or of the
+// terminal, else 80.
+func helpWidth(w io.Writer) int {
+	if columns, err := strconv.Atoi(os.Getenv("COLUMNS")); err == nil && columns > 0 {
+		return columns
+	}
+	if f, ok := w.(*os.File); ok {
+		columns, _ := terminalSize(f)
+		return columns
+	}
+	return 80
+}
+
+// narrowed returns a help text without lines that are wider than width: where
+// flags or commands do not fit, their texts begin on the line below.
+func narrowed(text string, width int) string {
+	below := false
+	for line := range strings.Lines(text) {
+		below = below || strings.HasPrefix(line, " ") && len(line) > width+1
+	}
+	var b strings.Builder
+	column := 0
+	words := func(text, indent string) {
+		for _, word := range strings.Fields(text) {
+			switch {
+			case column+1+len(word) > width:
+				b.WriteString("\n" + indent)
+				column = len(indent)
+			case column > 0:
+				b.WriteByte(' ')
+				column++
+			}
+			b.WriteString(word)
+			column += len(word)
+		}
+	}
+	const indent = "      " // of the texts
+	for line := range strings.Lines(text) {
+		rest := strings.TrimLeft(line, " ")
+		before := len(line) - len(rest)
+		if below && before > len(indent) { // the text goes on
+			words(rest, indent)
+			continue
+		}
+		if b.Len() > 0 {
+			b.WriteByte('\n')
+		}
+		column = 0
+		switch {
+		case before == 0:
+			words(line, "")
+		case below:
+			name, description, _ := strings.Cut(rest, "  ")
+			b.WriteString(line[:before] + strings.TrimSpace(name))
+			column = width
+			words(description, indent)
+		default:
+			b.WriteString(strings.TrimRight(line, "\n"))
+		}
+	}
+	return b.String() + "\n"
+}
