@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -42,8 +43,13 @@ func (r configResolver) Resolve(_ *kong.Context, _ *kong.Path, flag *kong.Flag) 
 		return config.accept(flag, text, name), nil
 	}
 	v, file := config.lookup(key)
-	if file == projectFile && key == "plugins" {
-		r.app.projectPlugins = true
+	if file == projectFile {
+		switch key {
+		case "plugins":
+			r.app.projectPlugins = true
+		case "trace_file":
+			v = config.acceptInside(v, file+": "+key)
+		}
 	}
 	return config.accept(flag, v, file+": "+key), nil
 }
@@ -120,6 +126,48 @@ func (c *configFiles) accept(flag *kong.Flag, v any, source string) any {
 		c.err = fmt.Errorf("%s: expected %s, got %s", source, want, encoded(v))
 	}
 	return nil
+}
+
+// acceptInside returns the path of a file that tea writes; for one outside of
+// the working directory it keeps an error, and returns nil: a checkout could
+// name any file of the user.
+func (c *configFiles) acceptInside(v any, source string) any {
+	path, isText := v.(string)
+	if !isText {
+		return v
+	}
+	inside, err := insideWorkingDir(path)
+	if inside {
+		return v
+	}
+	if c.err == nil && err == nil {
+		err = fmt.Errorf("%s: %s is outside of the project; give it with a flag, a variable or the user's configuration", source, path)
+	}
+	if c.err == nil {
+		c.err = err
+	}
+	return nil
+}
+
+// insideWorkingDir reports whether a file, which need not exist, is in or below
+// the working directory, with its links followed.
+func insideWorkingDir(path string) (bool, error) {
+	dir, err := os.Getwd()
+	if err != nil {
+		return false, err
+	}
+	root, err := os.OpenRoot(dir)
+	if err != nil {
+		return false, err
+	}
+	defer func() { _ = root.Close() }() // it was only read
+	if filepath.IsAbs(path) {
+		if path, err = filepath.Rel(dir, path); err != nil {
+			return false, err
+		}
+	}
+	_, err = root.Stat(path)
+	return err == nil || errors.Is(err, fs.ErrNotExist), nil
 }
 
 func (c *configFiles) load() error {
