@@ -166,6 +166,7 @@ func TestWrongParameters(t *testing.T) {
 		{"bad schema", "llm.call", map[string]any{"model": "m"}, map[string]any{"prompt": "hi", "schema": map[string]any{"type": 7}}, "schema"},
 		{"bad response_format", "llm.call", map[string]any{"model": "m"}, map[string]any{"prompt": "hi", "response_format": "xml"}, "xml"},
 		{"azure without address", "llm.call", map[string]any{"model": "m", "provider": "azure"}, map[string]any{"prompt": "hi"}, "api_base"},
+		{"empty address", "llm.call", map[string]any{"model": "m"}, map[string]any{"prompt": "hi", "api_base": ""}, "api_base is empty"},
 		{"replay without file", "llm.call", map[string]any{"model": "m", "provider": "replay"}, map[string]any{"prompt": "hi"}, "replay.file"},
 		{"no tools", "llm.tools", map[string]any{"model": "m"}, map[string]any{"prompt": "hi"}, "needs tools"},
 		{"no rounds", "llm.tools", map[string]any{"model": "m"}, map[string]any{"prompt": "hi", "tools": []any{"a.b"}, "max_tool_rounds": 0}, "max_tool_rounds"},

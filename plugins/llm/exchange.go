@@ -42,6 +42,9 @@ type exchange struct {
 // exchange prepares the requests of a call to a server and its fallbacks; nil
 // fallbacks means those of the settings.
 func (c *Client) exchange(req *tea.Request, conn Connection, fallbacks []Fallback, stream bool) (*exchange, error) {
+	if err := checkAddress(req); err != nil {
+		return nil, err
+	}
 	if fallbacks == nil {
 		fallbacks = c.settings.Fallbacks
 	}
@@ -62,6 +65,21 @@ func (c *Client) exchange(req *tea.Request, conn Connection, fallbacks []Fallbac
 	}
 	x.model = x.targets[0].model
 	return x, nil
+}
+
+// checkAddress refuses an empty api_base in a call, for example of a template
+// whose value is missing: the request would go to another server. In the
+// settings it means the default, as ${VAR:-} does.
+func checkAddress(req *tea.Request) error {
+	v, err := req.Params.Value()
+	if err != nil {
+		return err
+	}
+	params, _ := v.(map[string]any)
+	if address, given := params["api_base"]; given && address == "" {
+		return tea.Errorf(tea.ValidationError, "api_base is empty; leave it out to use that of settings.llm, or the default")
+	}
+	return nil
 }
 
 // target is the server in use.
