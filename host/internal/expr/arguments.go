@@ -1,7 +1,6 @@
 package expr
 
 import (
-	"fmt"
 	"math"
 	"slices"
 	"sync"
@@ -15,7 +14,7 @@ type filter struct {
 	params   []string
 	required int
 	variadic bool
-	apply    func(a *args) (any, error)
+	apply    func(a *args) any
 }
 
 // table is a set of filters by name that is built when it is first needed.
@@ -44,9 +43,8 @@ func objectMethods() map[string]filter { return objectMethodTable.get(buildObjec
 
 func (f filter) index(param string) int { return slices.Index(f.params, param) }
 
-// args are the arguments of one call, matched to the parameters. For a wrong
-// type a method sets err and returns the default, so that an apply function
-// needs no check for each argument; call checks err.
+// args are the arguments of one call, matched to the parameters. Its methods
+// fail for a wrong type.
 type args struct {
 	run    *run
 	what   string
@@ -54,36 +52,27 @@ type args struct {
 	in     any
 	list   []any // by parameter; an absent one has the type missing
 	values values
-	err    error
 }
 
 type missing struct{}
 
 // call matches the arguments to the parameters and calls the filter.
-func (r *run) call(f filter, what string, in any, v values) (any, error) {
-	if err := r.alive(); err != nil {
-		return nil, err
-	}
+func (r *run) call(f filter, what string, in any, v values) any {
+	r.alive()
 	a := &args{run: r, what: what, filter: f, in: in, values: v}
 	if !f.variadic {
-		if err := a.match(); err != nil {
-			return nil, err
-		}
+		a.match()
 	}
-	result, err := f.apply(a)
-	if a.err != nil {
-		return nil, a.err
-	}
-	return result, err
+	return f.apply(a)
 }
 
-func (a *args) match() error {
+func (a *args) match() {
 	f := a.filter
 	if len(a.values.positional) > len(f.params) {
-		return fmt.Errorf("%s takes at most %d argument(s), found %d", a.what, len(f.params), len(a.values.positional))
+		panic(failf("%s takes at most %d argument(s), found %d", a.what, len(f.params), len(a.values.positional)))
 	}
 	if len(f.params) == 0 && len(a.values.named) == 0 {
-		return nil
+		return
 	}
 	a.list = make([]any, len(f.params))
 	for i := range a.list {
@@ -93,16 +82,15 @@ func (a *args) match() error {
 	for name, v := range a.values.named {
 		i := f.index(name)
 		if i < 0 {
-			return &hintedError{fmt.Sprintf("%s has no argument %q", a.what, name), diag.Suggest(name, f.params)}
+			panic(failf("%s has no argument %q", a.what, name).hinted(diag.Suggest(name, f.params)))
 		}
 		a.list[i] = v
 	}
 	for i := range f.required {
 		if !a.has(i) {
-			return fmt.Errorf("%s needs its argument %q", a.what, f.params[i])
+			panic(failf("%s needs its argument %q", a.what, f.params[i]))
 		}
 	}
-	return nil
 }
 
 func (a *args) has(i int) bool {
@@ -121,29 +109,14 @@ func (a *args) any(i int, fallback any) any {
 	return a.list[i]
 }
 
-func (a *args) wrong(i int, want string) {
-	if a.err == nil {
-		a.err = fmt.Errorf("%s: its argument %q must be %s, not %s", a.what, a.filter.params[i], want, typeName(a.list[i]))
-	}
-}
-
 func (a *args) str(i int, fallback string) string {
 	if !a.has(i) || isNull(a.list[i]) {
 		return fallback
 	}
-	s, err := textOf(a.list[i])
-	if err != nil && a.err == nil {
-		a.err = err
-	}
-	return s
+	return textOf(a.list[i])
 }
 
-func (a *args) bool(i int, fallback bool) bool {
-	if !a.has(i) {
-		return fallback
-	}
-	return truthy(a.list[i])
-}
+func (a *args) bool(i int, fallback bool) bool { return truthy(a.any(i, fallback)) }
 
 func (a *args) int(i, fallback int) int {
 	if !a.has(i) || isNull(a.list[i]) {
@@ -157,24 +130,17 @@ func (a *args) int(i, fallback int) int {
 			return clamp(int64(v))
 		}
 	}
-	a.wrong(i, "an integer")
-	return fallback
+	panic(failf("%s: its argument %q must be an integer, not %s", a.what, a.filter.params[i], typeName(a.list[i])))
 }
 
 // text returns the input as text; null is empty.
-func (a *args) text() string {
-	s, err := textOf(a.in)
-	if err != nil && a.err == nil {
-		a.err = err
-	}
-	return s
-}
+func (a *args) text() string { return textOf(a.in) }
 
 // elements returns the input's elements; null has none.
 func (a *args) elements() []any {
 	list, err := elements(a.in)
-	if err != nil && a.err == nil {
-		a.err = fmt.Errorf("%s: %w", a.what, err)
+	if err != nil {
+		panic(failf("%s: %w", a.what, err))
 	}
 	return list
 }

@@ -2,12 +2,12 @@ package expr
 
 // node is an expression of the tree. pos fields are byte offsets in the text.
 type node interface {
-	eval(r *run) (any, error)
+	eval(r *run) any
 }
 
 // statement is a piece of a template's body; it writes to the run's output.
 type statement interface {
-	exec(r *run) error
+	exec(r *run)
 }
 
 // Expressions.
@@ -189,5 +189,5 @@ type (
 	// group runs its body in place: block and autoescape.
 	group struct{ body []statement }
 	// loopControl is break or continue.
-	loopControl struct{ stop bool }
+	loopControl struct{ to jump }
 )

@@ -2,8 +2,6 @@ package expr
 
 import (
 	"cmp"
-	"errors"
-	"fmt"
 	"strings"
 
 	"github.com/the-edge-agent/tea/host/internal/python"
@@ -11,35 +9,34 @@ import (
 )
 
 // compare applies a comparison operator.
-func compare(op string, left, right any) (bool, error) {
+func compare(op string, left, right any) bool {
 	switch op {
 	case "==":
-		return equal(left, right), nil
+		return equal(left, right)
 	case "!=":
-		return !equal(left, right), nil
+		return !equal(left, right)
 	case "in":
 		return contains(right, left)
 	case "not in":
-		found, err := contains(right, left)
-		return !found, err
+		return !contains(right, left)
 	}
-	order, err := order(left, right)
-	if err != nil {
-		message := fmt.Sprintf("cannot compare %s %s %s", typeName(left), op, typeName(right))
+	order, ok := order(left, right)
+	if !ok {
+		hint := ""
 		if isNull(left) || isNull(right) {
-			return false, &hintedError{message, "set a default for values that can be missing: x | default(0)"}
+			hint = nullHint
 		}
-		return false, errors.New(message)
+		panic(failf("cannot compare %s %s %s", typeName(left), op, typeName(right)).hinted(hint))
 	}
 	switch op {
 	case "<":
-		return order < 0, nil
+		return order < 0
 	case "<=":
-		return order <= 0, nil
+		return order <= 0
 	case ">":
-		return order > 0, nil
+		return order > 0
 	}
-	return order >= 0, nil
+	return order >= 0
 }
 
 // equal is [value.Equal] for the values inside a template: undefined equals
@@ -63,59 +60,59 @@ func plainValue(v any) any {
 	return v
 }
 
-var errNoOrder = errors.New("the values have no order")
-
-// order compares numbers, strings and lists; a boolean is 0 or 1.
-func order(a, b any) (int, error) {
-	if order, ok := value.Compare(python.Number(a), python.Number(b)); ok {
-		return order, nil
+// order compares numbers, strings and lists; a boolean is 0 or 1. Other values
+// have no order.
+func order(a, b any) (sign int, ok bool) {
+	if sign, ok = value.Compare(python.Number(a), python.Number(b)); ok {
+		return sign, true
 	}
 	switch a := plainValue(a).(type) {
 	case string:
 		if b, ok := b.(string); ok {
-			return strings.Compare(a, b), nil
+			return strings.Compare(a, b), true
 		}
 	case []any:
 		b, ok := plainValue(b).([]any)
 		if !ok {
-			return 0, errNoOrder
+			return 0, false
 		}
 		for i := range min(len(a), len(b)) {
-			if equal(a[i], b[i]) {
-				continue
+			if !equal(a[i], b[i]) {
+				return order(a[i], b[i])
 			}
-			return order(a[i], b[i])
 		}
-		return cmp.Compare(len(a), len(b)), nil
+		return cmp.Compare(len(a), len(b)), true
 	}
-	return 0, errNoOrder
+	return 0, false
 }
 
 // contains evaluates `item in container`.
-func contains(container, item any) (bool, error) {
+func contains(container, item any) bool {
 	switch c := plainValue(container).(type) {
 	case nil:
-		return false, nil
+		return false
 	case string:
 		if isNull(item) {
-			return false, nil
+			return false
 		}
 		s, ok := item.(string)
 		if !ok {
-			return false, fmt.Errorf("only a string can be in a string, not %s", typeName(item))
+			panic(failf("only a string can be in a string, not %s", typeName(item)))
 		}
-		return strings.Contains(c, s), nil
+		return strings.Contains(c, s)
 	case []any:
 		for _, e := range c {
 			if equal(e, item) {
-				return true, nil
+				return true
 			}
 		}
-		return false, nil
+		return false
 	case map[string]any:
-		key, err := keyText(item)
-		_, found := c[key]
-		return err == nil && found, nil
+		if !isKey(item) {
+			return false
+		}
+		_, found := c[textOf(item)]
+		return found
 	}
-	return false, fmt.Errorf("%s has no elements to search", typeName(container))
+	panic(failf("%s has no elements to search", typeName(container)))
 }

@@ -19,7 +19,9 @@
 //
 // The package has its own parser and evaluator. The Go libraries for Jinja2
 // wrap values by reflection, lose integers, use Go's arithmetic, reject parts
-// of the grammar such as (a if b else c), and cannot be bounded.
+// of the grammar such as (a if b else c), and cannot be bounded. As in
+// text/template, the code inside stops with a panic, which [Compile] and
+// [Template.Eval] turn into an error with a position.
 //
 // Plain look-ups, alone or mixed with text, have a fast path that allocates
 // only the resulting text. Evaluation is bounded by the context, by the size of

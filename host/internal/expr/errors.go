@@ -34,6 +34,28 @@ func (e *EvalError) Error() string { return describe(e.Line, e.Column, e.Message
 // Unwrap returns the cause.
 func (e *EvalError) Unwrap() error { return e.Err }
 
+// failure is what an evaluation panics with: the code that evaluates a template
+// returns no errors, and [Template.Eval] adds the position.
+type failure struct {
+	err  error
+	hint string
+}
+
+func failf(format string, args ...any) failure { return failure{err: fmt.Errorf(format, args...)} }
+
+func (f failure) hinted(hint string) failure {
+	f.hint = hint
+	return f
+}
+
+// must returns v, or fails with the error.
+func must[T any](v T, err error) T {
+	if err != nil {
+		panic(failure{err: err})
+	}
+	return v
+}
+
 func describe(line, column int, message, hint string) string {
 	text := fmt.Sprintf("line %d, column %d: %s", line, column, message)
 	if hint != "" {

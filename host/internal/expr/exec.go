@@ -1,151 +1,102 @@
 package expr
 
-import (
-	"errors"
-	"fmt"
+// jump is a break or continue on its way to the loop around it.
+type jump uint8
+
+const (
+	noJump jump = iota
+	breakLoop
+	continueLoop
 )
 
-// Signals of break and continue; the loop around catches them.
-var (
-	errBreak    = errors.New("break")
-	errContinue = errors.New("continue")
-)
-
-func (r *run) write(v any) error {
-	var err error
-	r.out, err = appendText(r.out, v)
-	return err
+func (r *run) write(v any, pos int) {
+	r.pos = pos
+	r.out = appendText(r.out, v)
 }
 
-func (s *text) exec(r *run) error { return r.write(s.value) }
+func (s *text) exec(r *run) { r.write(s.value, r.pos) }
 
-func (s *output) exec(r *run) error {
-	v, err := s.value.eval(r)
-	if err != nil {
-		return err
-	}
-	return r.wrap(s.pos, r.write(v))
-}
+func (s *output) exec(r *run) { r.write(s.value.eval(r), s.pos) }
 
-func (s *do) exec(r *run) error {
-	_, err := s.value.eval(r)
-	return err
-}
+func (s *do) exec(r *run) { s.value.eval(r) }
 
-func (s *group) exec(r *run) error {
+func (s *group) exec(r *run) {
 	defer r.push()()
-	return r.body(s.body)
+	r.body(s.body)
 }
 
-func (s *ifStatement) exec(r *run) error {
+func (s *ifStatement) exec(r *run) {
 	for _, b := range s.branches {
-		v, err := b.condition.eval(r)
-		if err != nil {
-			return err
-		}
-		if truthy(v) {
-			return r.body(b.body)
+		if truthy(b.condition.eval(r)) {
+			r.body(b.body)
+			return
 		}
 	}
-	return r.body(s.otherwise)
+	r.body(s.otherwise)
 }
 
-func (s *loopControl) exec(*run) error {
-	if s.stop {
-		return errBreak
-	}
-	return errContinue
-}
+func (s *loopControl) exec(r *run) { r.jump = s.to }
 
-func (s *withStatement) exec(r *run) error {
-	values, err := r.list(s.values)
-	if err != nil {
-		return err
-	}
+func (s *withStatement) exec(r *run) {
+	values := r.list(s.values)
 	defer r.push()()
 	for i, name := range s.names {
-		v, err := r.keep(s.values[i], values[i], 0)
-		if err != nil {
-			return err
-		}
-		r.vars.set(name, v)
+		r.vars.set(name, r.keep(s.values[i], values[i]))
 	}
-	return r.body(s.body)
+	r.body(s.body)
 }
 
-func (s *setStatement) exec(r *run) error {
-	v, err := s.value.eval(r)
-	if err != nil {
-		return err
-	}
-	if v, err = r.keep(s.value, v, s.pos); err != nil {
-		return err
-	}
+func (s *setStatement) exec(r *run) {
+	v := s.value.eval(r)
+	r.pos = s.pos
+	r.keep(s.value, v)
 	if s.attribute == "" {
-		return r.wrap(s.pos, r.assign(s.targets, s.isTuple, v))
+		r.assign(s.targets, s.isTuple, v)
+		return
 	}
 	target, _ := r.vars.get(s.targets[0])
 	ns, ok := target.(*namespace)
 	if !ok {
-		return r.fail(s.pos, "%s.%s cannot be set: only the attributes of a namespace() can", s.targets[0], s.attribute)
+		panic(failf("%s.%s cannot be set: only the attributes of a namespace() can", s.targets[0], s.attribute))
 	}
 	if _, ok := v.(*namespace); ok {
-		return r.fail(s.pos, "a namespace cannot be part of another value")
+		panic(failf("a namespace cannot be part of another value"))
 	}
 	ns.values[s.attribute] = v
-	return nil
 }
 
 // assign binds one name to the value, or several names to its elements.
-func (r *run) assign(targets []string, isTuple bool, v any) error {
+func (r *run) assign(targets []string, isTuple bool, v any) {
 	if !isTuple {
 		r.vars.set(targets[0], v)
-		return nil
+		return
 	}
-	list, err := elements(v)
-	if err != nil {
-		return err
-	}
+	list := must(elements(v))
 	if len(list) != len(targets) {
-		return fmt.Errorf("cannot assign %d value(s) to %d names", len(list), len(targets))
+		panic(failf("cannot assign %d value(s) to %d names", len(list), len(targets)))
 	}
 	for i, name := range targets {
 		r.vars.set(name, list[i])
 	}
-	return nil
 }
 
 // captured returns the text of a body in a new frame, after its filters.
-func (r *run) captured(body []statement, filters []filtered) (any, error) {
+func (r *run) captured(body []statement, filters []filtered) any {
 	pop := r.push()
-	s, err := r.capture(body)
+	var v any = r.capture(func() { r.body(body) })
 	pop()
-	if err != nil {
-		return nil, err
-	}
-	var v any = s
 	for i := range filters {
-		if v, err = filters[i].apply(r, v); err != nil {
-			return nil, err
-		}
+		v = filters[i].apply(r, v)
 	}
-	return v, nil
+	return v
 }
 
-func (s *setBlock) exec(r *run) error {
-	v, err := r.captured(s.body, s.filters)
-	if err == nil {
-		r.vars.set(s.target, v)
-	}
-	return err
-}
+func (s *setBlock) exec(r *run) { r.vars.set(s.target, r.captured(s.body, s.filters)) }
 
-func (s *filterBlock) exec(r *run) error {
-	v, err := r.captured(s.body, s.filters)
-	if err != nil {
-		return err
+func (s *filterBlock) exec(r *run) {
+	if v := r.captured(s.body, s.filters); r.jump == noJump {
+		r.write(v, s.pos)
 	}
-	return r.wrap(s.pos, r.write(v))
 }
 
 // macro is a macro with the names in its scope.
@@ -154,46 +105,31 @@ type macro struct {
 	vars      *frame
 }
 
-func (s *macroStatement) exec(r *run) error {
-	r.vars.set(s.name, &macro{statement: s, vars: r.vars})
-	return nil
-}
+func (s *macroStatement) exec(r *run) { r.vars.set(s.name, &macro{statement: s, vars: r.vars}) }
 
-func (s *callBlock) exec(r *run) error {
+func (s *callBlock) exec(r *run) {
 	c := s.call.(*call)
 	v, _ := r.vars.get(c.name)
 	m, ok := v.(*macro)
 	if !ok {
-		return r.fail(c.pos, "%q is not a macro here", c.name)
+		r.pos = c.pos
+		panic(failf("%q is not a macro here", c.name))
 	}
-	args, err := r.args(&c.args, c.pos)
-	if err != nil {
-		return err
-	}
+	args := r.args(&c.args, c.pos)
 	if args.named == nil {
 		args.named = map[string]any{}
 	}
 	args.named["caller"] = &macro{statement: s.body, vars: r.vars}
-	result, err := m.call(r, args, c.pos)
-	if err != nil {
-		return err
-	}
-	return r.wrap(s.pos, r.write(result))
+	r.write(m.call(r, args), s.pos)
 }
 
 // call expands the macro and returns its text.
-func (m *macro) call(r *run, args values, pos int) (any, error) {
-	if err := r.enterCall(pos); err != nil {
-		return nil, err
-	}
-	defer func() { r.calls-- }()
-	s := m.statement
+func (m *macro) call(r *run, args values) any {
+	defer r.enterCall(m.vars)()
+	s, pos := m.statement, r.pos
 	if len(args.positional) > len(s.params) {
-		return nil, r.fail(pos, "macro %s takes at most %d argument(s), found %d", s.name, len(s.params), len(args.positional))
+		panic(failf("macro %s takes at most %d argument(s), found %d", s.name, len(s.params), len(args.positional)))
 	}
-	outer := r.vars
-	defer func() { r.vars = outer }()
-	r.vars = &frame{parent: m.vars}
 	for i, param := range s.params {
 		v := undefined
 		named, ok := args.named[param]
@@ -204,30 +140,29 @@ func (m *macro) call(r *run, args values, pos int) (any, error) {
 			v = named
 			delete(args.named, param)
 		case s.defaults[i] != nil:
-			var err error
-			if v, err = s.defaults[i].eval(r); err != nil {
-				return nil, err
-			}
+			v = s.defaults[i].eval(r)
 		}
-		if err := measured(v); err != nil {
-			return nil, r.wrap(pos, err)
-		}
+		r.pos = pos
+		measure(v)
 		r.vars.set(param, v)
 	}
 	for name, v := range args.named {
 		if name != "caller" {
-			return nil, r.fail(pos, "macro %s has no argument %q", s.name, name)
+			panic(failf("macro %s has no argument %q", s.name, name))
 		}
 		r.vars.set(name, v)
 	}
-	return r.capture(s.body)
+	return r.capture(func() { r.body(s.body) })
 }
 
-// enterCall counts one level of macros and recursive loops.
-func (r *run) enterCall(pos int) error {
+// enterCall counts one level of macros and recursive loops, opens a frame in
+// vars, and returns the function that leaves both.
+func (r *run) enterCall(vars *frame) (leave func()) {
 	if r.calls >= maxCalls {
-		return r.fail(pos, "macros or recursive loops are nested more than %d levels deep", maxCalls)
+		panic(failf("macros or recursive loops are nested more than %d levels deep", maxCalls))
 	}
+	outer := r.vars
 	r.calls++
-	return nil
+	r.vars = &frame{parent: vars}
+	return func() { r.calls, r.vars = r.calls-1, outer }
 }

@@ -32,15 +32,15 @@ func listFilters() map[string]filter {
 			params: params("case_sensitive", "by", "reverse"),
 			apply:  dictsortFilter,
 		},
-		"first":   {apply: func(a *args) (any, error) { return element(a.elements(), 0), nil }},
+		"first":   {apply: func(a *args) any { return element(a.elements(), 0) }},
 		"groupby": {params: params("attribute", "default", "case_sensitive"), required: 1, apply: groupbyFilter},
 		"items":   {apply: itemsFilter},
 		"join":    {params: params("d", "attribute"), apply: joinFilter},
-		"last":    {apply: func(a *args) (any, error) { return element(a.elements(), -1), nil }},
-		"length":  {apply: func(a *args) (any, error) { return length(a.in) }},
-		"list":    {apply: func(a *args) (any, error) { return a.elements(), nil }},
-		"max":     {params: params("case_sensitive", "attribute"), apply: func(a *args) (any, error) { return extreme(a, 1) }},
-		"min":     {params: params("case_sensitive", "attribute"), apply: func(a *args) (any, error) { return extreme(a, -1) }},
+		"last":    {apply: func(a *args) any { return element(a.elements(), -1) }},
+		"length":  {apply: func(a *args) any { return length(a.in) }},
+		"list":    {apply: func(a *args) any { return a.elements() }},
+		"max":     {params: params("case_sensitive", "attribute"), apply: func(a *args) any { return extreme(a, 1) }},
+		"min":     {params: params("case_sensitive", "attribute"), apply: func(a *args) any { return extreme(a, -1) }},
 		"random":  {apply: randomFilter},
 		"reverse": {apply: reverseFilter},
 		"slice":   {params: params("slices", "fill_with"), required: 1, apply: sliceFilter},
@@ -52,17 +52,17 @@ func listFilters() map[string]filter {
 
 // defaultFilter replaces null, and with boolean=true every value that counts as
 // false.
-func defaultFilter(a *args) (any, error) {
+func defaultFilter(a *args) any {
 	if isNull(a.in) || a.bool(1, false) && !truthy(a.in) {
-		return a.any(0, ""), nil
+		return a.any(0, "")
 	}
-	return a.in, nil
+	return a.in
 }
 
-func randomFilter(a *args) (any, error) {
+func randomFilter(a *args) any {
 	list := a.elements()
 	if len(list) == 0 {
-		return undefined, nil
+		return undefined
 	}
-	return list[rand.IntN(len(list))], nil
+	return list[rand.IntN(len(list))]
 }

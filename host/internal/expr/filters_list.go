@@ -1,7 +1,6 @@
 package expr
 
 import (
-	"fmt"
 	"slices"
 	"strconv"
 	"strings"
@@ -41,7 +40,7 @@ func sortKey(v, attribute any, caseSensitive bool) any {
 }
 
 // sorted returns the list sorted by the keys; equal ones keep their order.
-func (a *args) sorted(list []any, reverse bool, keyOf func(v any) []any) ([]any, error) {
+func (a *args) sorted(list []any, reverse bool, keyOf func(v any) []any) []any {
 	type keyed struct {
 		key   []any
 		value any
@@ -50,17 +49,11 @@ func (a *args) sorted(list []any, reverse bool, keyOf func(v any) []any) ([]any,
 	for i, v := range list {
 		work[i] = keyed{keyOf(v), v}
 	}
-	var failure error
 	slices.SortStableFunc(work, func(x, y keyed) int {
-		if failure == nil {
-			failure = a.run.tick()
-		}
-		if failure != nil {
-			return 0
-		}
-		o, err := order(x.key, y.key)
-		if err != nil {
-			failure = fmt.Errorf("%s: elements of different types have no order", a.what)
+		a.run.tick()
+		o, ok := order(x.key, y.key)
+		if !ok {
+			panic(failf("%s: elements of different types have no order", a.what))
 		}
 		if reverse {
 			return -o
@@ -71,10 +64,10 @@ func (a *args) sorted(list []any, reverse bool, keyOf func(v any) []any) ([]any,
 	for i, k := range work {
 		out[i] = k.value
 	}
-	return out, failure
+	return out
 }
 
-func sortFilter(a *args) (any, error) {
+func sortFilter(a *args) any {
 	caseSensitive := a.bool(1, false)
 	attributes := []any{nil}
 	if attribute := known(a.any(2, nil)); attribute != nil {
@@ -95,18 +88,15 @@ func sortFilter(a *args) (any, error) {
 	})
 }
 
-func dictsortFilter(a *args) (any, error) {
-	entries, err := pairs(a.in)
-	if err != nil {
-		return nil, err
-	}
+func dictsortFilter(a *args) any {
+	entries := pairs(a.in)
 	by := 0
 	switch a.str(1, "key") {
 	case "key":
 	case "value":
 		by = 1
 	default:
-		return nil, fmt.Errorf(`dictsort needs by="key" or by="value"`)
+		panic(failf(`dictsort needs by="key" or by="value"`))
 	}
 	list := make([]any, len(entries))
 	for i, e := range entries {
@@ -118,7 +108,7 @@ func dictsortFilter(a *args) (any, error) {
 	})
 }
 
-func groupbyFilter(a *args) (any, error) {
+func groupbyFilter(a *args) any {
 	attribute, fallback, caseSensitive := a.any(0, nil), a.any(1, undefined), a.bool(2, false)
 	get := func(v any) any {
 		if found := attributeOf(v, attribute); found != undefined {
@@ -126,12 +116,9 @@ func groupbyFilter(a *args) (any, error) {
 		}
 		return fallback
 	}
-	list, err := a.sorted(a.elements(), false, func(v any) []any {
+	list := a.sorted(a.elements(), false, func(v any) []any {
 		return []any{sortKey(get(v), nil, caseSensitive)}
 	})
-	if err != nil {
-		return nil, err
-	}
 	out := []any{}
 	var last *pair
 	for _, v := range list {
@@ -141,28 +128,26 @@ func groupbyFilter(a *args) (any, error) {
 		}
 		last.elements = append(last.elements, v)
 	}
-	return out, nil
+	return out
 }
 
-func uniqueFilter(a *args) (any, error) {
+func uniqueFilter(a *args) any {
 	caseSensitive, attribute := a.bool(0, false), known(a.any(1, nil))
 	seen := map[string]bool{}
 	out := []any{}
 	for _, v := range a.elements() {
-		if err := a.run.tick(); err != nil {
-			return nil, err
-		}
+		a.run.tick()
 		key := value.Key(plainValue(sortKey(v, attribute, caseSensitive)))
 		if !seen[key] {
 			seen[key] = true
 			out = append(out, v)
 		}
 	}
-	return out, nil
+	return out
 }
 
 // extreme returns the largest (sign 1) or smallest (-1) element.
-func extreme(a *args, sign int) (any, error) {
+func extreme(a *args, sign int) any {
 	caseSensitive, attribute := a.bool(0, false), known(a.any(1, nil))
 	best := undefined
 	for i, v := range a.elements() {
@@ -171,32 +156,29 @@ func extreme(a *args, sign int) (any, error) {
 			continue
 		}
 		x, y := sortKey(v, attribute, caseSensitive), sortKey(best, attribute, caseSensitive)
-		o, err := order(x, y)
-		if err != nil {
-			return nil, fmt.Errorf("%s: cannot compare %s with %s", a.what, typeName(x), typeName(y))
+		o, ok := order(x, y)
+		if !ok {
+			panic(failf("%s: cannot compare %s with %s", a.what, typeName(x), typeName(y)))
 		}
 		if o*sign > 0 {
 			best = v
 		}
 	}
-	return best, nil
+	return best
 }
 
-func sumFilter(a *args) (any, error) {
+func sumFilter(a *args) any {
 	attribute, total := known(a.any(0, nil)), a.any(1, int64(0))
 	for _, v := range a.elements() {
 		if attribute != nil {
 			v = attributeOf(v, attribute)
 		}
-		var err error
-		if total, err = operate("+", total, v); err != nil {
-			return nil, err
-		}
+		total = operate("+", total, v)
 	}
-	return total, nil
+	return total
 }
 
-func joinFilter(a *args) (any, error) {
+func joinFilter(a *args) any {
 	separator, attribute := a.str(0, ""), known(a.any(1, nil))
 	var out []byte
 	for i, v := range a.elements() {
@@ -206,32 +188,29 @@ func joinFilter(a *args) (any, error) {
 		if attribute != nil {
 			v = attributeOf(v, attribute)
 		}
-		var err error
-		if out, err = appendText(out, v); err != nil {
-			return nil, err
-		}
+		out = appendText(out, v)
 	}
-	return string(out), nil
+	return string(out)
 }
 
-func length(v any) (any, error) {
+func length(v any) any {
 	switch v := plainValue(v).(type) {
 	case nil:
-		return int64(0), nil
+		return int64(0)
 	case string:
-		return int64(utf8.RuneCountInString(v)), nil
+		return int64(utf8.RuneCountInString(v))
 	case []any:
-		return int64(len(v)), nil
+		return int64(len(v))
 	case map[string]any:
-		return int64(len(v)), nil
+		return int64(len(v))
 	}
-	return nil, fmt.Errorf("%s has no length", typeName(v))
+	panic(failf("%s has no length", typeName(v)))
 }
 
-func reverseFilter(a *args) (any, error) {
+func reverseFilter(a *args) any {
 	backwards := -1
 	if isNull(a.in) {
-		return []any{}, nil
+		return []any{}
 	}
 	if _, ok := a.in.(string); ok {
 		return slice(a.in, nil, nil, &backwards)
@@ -239,23 +218,20 @@ func reverseFilter(a *args) (any, error) {
 	return slice(a.elements(), nil, nil, &backwards)
 }
 
-func itemsFilter(a *args) (any, error) {
-	entries, err := pairs(a.in)
-	if err != nil {
-		return nil, err
-	}
+func itemsFilter(a *args) any {
+	entries := pairs(a.in)
 	out := make([]any, len(entries))
 	for i, e := range entries {
 		out[i] = []any{e.key, e.value}
 	}
-	return out, nil
+	return out
 }
 
 // batchFilter splits a list into rows of linecount elements.
-func batchFilter(a *args) (any, error) {
+func batchFilter(a *args) any {
 	size, fill := a.int(0, 1), known(a.any(1, nil))
 	if size < 1 || size > maxElements {
-		return nil, fmt.Errorf("batch needs rows of 1 to %d elements", maxElements)
+		panic(failf("batch needs rows of 1 to %d elements", maxElements))
 	}
 	out := []any{}
 	for row := range slices.Chunk(a.elements(), size) {
@@ -265,14 +241,14 @@ func batchFilter(a *args) (any, error) {
 		}
 		out = append(out, row)
 	}
-	return out, nil
+	return out
 }
 
 // sliceFilter distributes a list over a number of columns.
-func sliceFilter(a *args) (any, error) {
+func sliceFilter(a *args) any {
 	columns, fill := a.int(0, 1), known(a.any(1, nil))
 	if columns < 1 || columns > maxElements {
-		return nil, fmt.Errorf("slice needs 1 to %d columns", maxElements)
+		panic(failf("slice needs 1 to %d columns", maxElements))
 	}
 	list := a.elements()
 	base, extra := len(list)/columns, len(list)%columns
@@ -292,5 +268,5 @@ func sliceFilter(a *args) (any, error) {
 		}
 		out = append(out, column)
 	}
-	return out, nil
+	return out
 }

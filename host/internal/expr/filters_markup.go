@@ -1,7 +1,6 @@
 package expr
 
 import (
-	"fmt"
 	"html"
 	"net/url"
 	"regexp"
@@ -11,11 +10,11 @@ import (
 )
 
 func markupFilters() map[string]filter {
-	escape := func(a *args) (any, error) { return escapeMarkup(a.text()) }
+	escape := func(a *args) any { return escapeMarkup(a.text()) }
 	return map[string]filter{
 		"escape":      {apply: escape},
 		"forceescape": {apply: escape},
-		"safe":        {apply: func(a *args) (any, error) { return a.in, nil }},
+		"safe":        {apply: func(a *args) any { return a.in }},
 		"striptags":   {apply: striptagsFilter},
 		"urlencode":   {apply: urlencodeFilter},
 		"urlize": {
@@ -30,72 +29,54 @@ var markupEscaper = sync.OnceValue(func() *strings.Replacer {
 	return strings.NewReplacer("&", "&amp;", "<", "&lt;", ">", "&gt;", `"`, "&#34;", "'", "&#39;")
 })
 
-func escapeMarkup(s string) (string, error) {
-	if s = markupEscaper().Replace(s); len(s) > maxText {
-		return "", ErrTooLong
-	}
-	return s, nil
+func escapeMarkup(s string) string {
+	s = markupEscaper().Replace(s)
+	checkText(len(s))
+	return s
 }
 
 var markupPattern = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`(?s)<!--.*?-->|<[^>]*>`) })
 
-func striptagsFilter(a *args) (any, error) {
+func striptagsFilter(a *args) any {
 	s := markupPattern().ReplaceAllString(a.text(), "")
-	return html.UnescapeString(strings.Join(strings.Fields(s), " ")), nil
+	return html.UnescapeString(strings.Join(strings.Fields(s), " "))
 }
 
 // urlencodeFilter encodes a text, except "/", or the query of an object or a
 // list of pairs.
-func urlencodeFilter(a *args) (any, error) {
+func urlencodeFilter(a *args) any {
 	switch plainValue(a.in).(type) {
 	case map[string]any, []any:
 	default:
 		s := strings.ReplaceAll(url.QueryEscape(a.text()), "+", "%20")
-		return strings.ReplaceAll(s, "%2F", "/"), nil
+		return strings.ReplaceAll(s, "%2F", "/")
 	}
-	entries, err := pairs(a.in)
-	if err != nil {
-		return nil, err
-	}
+	entries := pairs(a.in)
 	query := make([]string, len(entries))
 	for i, e := range entries {
-		v, err := textOf(e.value)
-		if err != nil {
-			return nil, err
-		}
+		v := textOf(e.value)
 		query[i] = url.QueryEscape(e.key) + "=" + url.QueryEscape(v)
 	}
-	return strings.Join(query, "&"), nil
+	return strings.Join(query, "&")
 }
 
-func xmlattrFilter(a *args) (any, error) {
-	entries, err := pairs(a.in)
-	if err != nil {
-		return nil, err
-	}
+func xmlattrFilter(a *args) any {
+	entries := pairs(a.in)
 	var out []string
 	for _, e := range entries {
 		if isNull(e.value) {
 			continue
 		}
 		if strings.ContainsAny(e.key, " \t\r\n\f/>=") {
-			return nil, fmt.Errorf("%q is not a valid attribute name", e.key)
+			panic(failf("%q is not a valid attribute name", e.key))
 		}
-		text, err := textOf(e.value)
-		if err != nil {
-			return nil, err
-		}
-		key, _ := escapeMarkup(e.key)
-		if text, err = escapeMarkup(text); err != nil {
-			return nil, err
-		}
-		out = append(out, key+`="`+text+`"`)
+		out = append(out, escapeMarkup(e.key)+`="`+escapeMarkup(textOf(e.value))+`"`)
 	}
 	result := strings.Join(out, " ")
 	if result != "" && a.bool(0, true) {
 		result = " " + result
 	}
-	return result, nil
+	return result
 }
 
 var (
@@ -107,7 +88,7 @@ var (
 )
 
 // urlizeFilter converts addresses to links.
-func urlizeFilter(a *args) (any, error) {
+func urlizeFilter(a *args) any {
 	limit := a.int(0, -1)
 	rel := "noopener"
 	if a.bool(1, false) {
@@ -116,30 +97,19 @@ func urlizeFilter(a *args) (any, error) {
 	if extra := a.str(3, ""); extra != "" {
 		rel = extra + " " + rel
 	}
-	attributes, _ := escapeMarkup(rel)
-	attributes = ` rel="` + attributes + `"`
+	attributes := ` rel="` + escapeMarkup(rel) + `"`
 	if target := a.str(2, ""); target != "" {
-		target, _ = escapeMarkup(target)
-		attributes += ` target="` + target + `"`
+		attributes += ` target="` + escapeMarkup(target) + `"`
 	}
-	text, err := escapeMarkup(a.text())
-	if err == nil && len(text) > maxElements {
-		err = errManyParts
-	}
-	if err != nil {
-		return nil, err
-	}
+	text := escapeMarkup(a.text())
+	checkParts(len(text))
 	var b strings.Builder
 	for _, word := range wordPattern().FindAllString(text, -1) {
-		if err := a.run.tick(); err != nil {
-			return nil, err
-		}
+		a.run.tick()
 		b.WriteString(linked(word, limit, attributes))
-		if b.Len() > maxText {
-			return nil, ErrTooLong
-		}
+		checkText(b.Len())
 	}
-	return b.String(), nil
+	return b.String()
 }
 
 // linked converts a word to a link if it is an address between punctuation.

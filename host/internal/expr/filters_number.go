@@ -22,14 +22,14 @@ func numberFilters() map[string]filter {
 	}
 }
 
-func absFilter(a *args) (any, error) {
+func absFilter(a *args) any {
 	if !python.IsNumber(a.in) {
-		return nil, fmt.Errorf("abs needs a number, not %s", typeName(a.in))
+		panic(failf("abs needs a number, not %s", typeName(a.in)))
 	}
 	if order, _ := value.Compare(python.Number(a.in), int64(0)); order < 0 {
-		return python.Negate(a.in), nil
+		return python.Negate(a.in)
 	}
-	return python.Calculate("+", int64(0), a.in)
+	return must(python.Calculate("+", int64(0), a.in))
 }
 
 // parseFloat parses a float as Python's float() does, except infinities.
@@ -42,36 +42,36 @@ func parseFloat(s string) (float64, bool) {
 	return f, err == nil
 }
 
-func floatFilter(a *args) (any, error) {
+func floatFilter(a *args) any {
 	switch v := a.in.(type) {
 	case int64, float64, json.Number, bool:
-		return python.Finite(python.Float(v))
+		return must(python.Finite(python.Float(v)))
 	case string:
 		if f, ok := parseFloat(v); ok {
-			return f, nil
+			return f
 		}
 	}
-	return a.any(0, 0.0), nil
+	return a.any(0, 0.0)
 }
 
-func intFilter(a *args) (any, error) {
+func intFilter(a *args) any {
 	base := a.int(1, 10)
 	switch v := a.in.(type) {
 	case int64, json.Number:
-		return v, nil
+		return v
 	case bool:
-		return python.Number(v), nil
+		return python.Number(v)
 	case float64:
-		return whole(v), nil
+		return whole(v)
 	case string:
 		if i, ok := parseInt(v, base); ok {
-			return i, nil
+			return i
 		}
 		if f, ok := parseFloat(v); ok && base == 10 {
-			return whole(f), nil
+			return whole(f)
 		}
 	}
-	return a.any(0, int64(0)), nil
+	return a.any(0, int64(0))
 }
 
 // whole returns a finite float without its fraction as an integer.
@@ -101,13 +101,13 @@ func parseInt(s string, base int) (any, bool) {
 	return value.FromBig(i), true
 }
 
-func roundFilter(a *args) (any, error) {
+func roundFilter(a *args) any {
 	precision := a.int(0, 0)
 	if !python.IsNumber(a.in) {
-		return nil, fmt.Errorf("round needs a number, not %s", typeName(a.in))
+		panic(failf("round needs a number, not %s", typeName(a.in)))
 	}
 	if precision < -400 || precision > 400 {
-		return nil, fmt.Errorf("round: %d is not a valid precision", precision)
+		panic(failf("round: %d is not a valid precision", precision))
 	}
 	f, isFloat := a.in.(float64)
 	if !isFloat {
@@ -117,22 +117,22 @@ func roundFilter(a *args) (any, error) {
 	switch method {
 	case "common":
 		if !isFloat && precision >= 0 {
-			return a.in, nil
+			return a.in
 		}
 		rounded := roundHalfEven(f, precision)
 		if !isFloat {
-			return whole(rounded), nil
+			return whole(rounded)
 		}
-		return python.Finite(rounded)
+		return must(python.Finite(rounded))
 	case "ceil", "floor":
 		scale := math.Pow(10, float64(precision))
 		step := math.Floor
 		if method == "ceil" {
 			step = math.Ceil
 		}
-		return python.Finite(step(f*scale) / scale)
+		return must(python.Finite(step(f*scale) / scale))
 	}
-	return nil, fmt.Errorf(`round: the method must be "common", "ceil" or "floor"`)
+	panic(failf(`round: the method must be "common", "ceil" or "floor"`))
 }
 
 // roundHalfEven rounds the exact value of f to a number of decimals.
@@ -148,7 +148,7 @@ func roundHalfEven(f float64, precision int) float64 {
 	return rounded
 }
 
-func filesizeFilter(a *args) (any, error) {
+func filesizeFilter(a *args) any {
 	v := a.in
 	if s, ok := v.(string); ok {
 		if f, ok := parseFloat(s); ok {
@@ -159,7 +159,7 @@ func filesizeFilter(a *args) (any, error) {
 		v = int64(0)
 	}
 	if !python.IsNumber(v) {
-		return nil, fmt.Errorf("filesizeformat needs a number, not %s", typeName(v))
+		panic(failf("filesizeformat needs a number, not %s", typeName(v)))
 	}
 	size, base, middle := python.Float(v), 1000.0, ""
 	if a.bool(0, false) {
@@ -167,9 +167,9 @@ func filesizeFilter(a *args) (any, error) {
 	}
 	switch {
 	case size == 1:
-		return "1 Byte", nil
+		return "1 Byte"
 	case size < base:
-		return fmt.Sprintf("%d Bytes", int64(size)), nil
+		return fmt.Sprintf("%d Bytes", int64(size))
 	}
 	unit := base
 	letters := "kMGTPEZY"
@@ -178,9 +178,9 @@ func filesizeFilter(a *args) (any, error) {
 	}
 	for i, letter := range letters {
 		if size < unit*base || i == len(letters)-1 {
-			return fmt.Sprintf("%.1f %c%sB", size/unit, letter, middle), nil
+			return fmt.Sprintf("%.1f %c%sB", size/unit, letter, middle)
 		}
 		unit *= base
 	}
-	return nil, python.ErrNotFinite
+	panic(failure{err: python.ErrNotFinite})
 }

@@ -1,7 +1,6 @@
 package expr
 
 import (
-	"fmt"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -9,19 +8,19 @@ import (
 
 func textFilters() map[string]filter {
 	return map[string]filter{
-		"capitalize": {apply: func(a *args) (any, error) { return capitalize(a.text()), nil }},
-		"center":     {params: params("width"), apply: centerFilter},
+		"capitalize": {apply: func(a *args) any { return capitalize(a.text()) }},
+		"center":     {params: params("width"), apply: func(a *args) any { return pad(a.text(), a.int(0, 80), " ", alignCenter) }},
 		"format":     {variadic: true, apply: formatFilter},
 		"indent":     {params: params("width", "first", "blank"), apply: indentFilter},
-		"lower":      {apply: func(a *args) (any, error) { return strings.ToLower(a.text()), nil }},
+		"lower":      {apply: func(a *args) any { return strings.ToLower(a.text()) }},
 		"replace":    {params: params("old", "new", "count"), required: 2, apply: replaceFilter},
-		"string":     {apply: func(a *args) (any, error) { return a.text(), nil }},
-		"title":      {apply: func(a *args) (any, error) { return title(a.text()), nil }},
-		"trim": {params: params("chars"), apply: func(a *args) (any, error) {
-			return strip(a, strings.TrimFunc, strings.Trim), nil
+		"string":     {apply: func(a *args) any { return a.text() }},
+		"title":      {apply: func(a *args) any { return title(a.text()) }},
+		"trim": {params: params("chars"), apply: func(a *args) any {
+			return strip(a, strings.TrimFunc, strings.Trim)
 		}},
 		"truncate":  {params: params("length", "killwords", "end", "leeway"), apply: truncateFilter},
-		"upper":     {apply: func(a *args) (any, error) { return upper(a.text()), nil }},
+		"upper":     {apply: func(a *args) any { return upper(a.text()) }},
 		"wordcount": {apply: wordcountFilter},
 		"wordwrap":  {params: params("width", "break_long_words", "wrapstring", "break_on_hyphens"), apply: wordwrapFilter},
 	}
@@ -57,8 +56,6 @@ func title(s string) string {
 	}, s)
 }
 
-func centerFilter(a *args) (any, error) { return pad(a.text(), a.int(0, 80), " ", alignCenter) }
-
 type alignment uint8
 
 const (
@@ -69,15 +66,12 @@ const (
 
 // pad fills a string up to a width; if it is centred, an odd space goes to the
 // same side as in Python.
-func pad(s string, width int, fill string, align alignment) (any, error) {
+func pad(s string, width int, fill string, align alignment) string {
 	missing := width - utf8.RuneCountInString(s)
 	if missing <= 0 {
-		return s, nil
+		return s
 	}
-	padding, err := repeat(fill, int64(missing))
-	if err != nil {
-		return nil, err
-	}
+	padding := repeat(fill, int64(missing))
 	before := 0
 	switch align {
 	case alignRight:
@@ -86,58 +80,49 @@ func pad(s string, width int, fill string, align alignment) (any, error) {
 		before = missing/2 + (missing & width & 1)
 	}
 	before *= len(fill)
-	return padding[:before] + s + padding[before:], nil
+	return padding[:before] + s + padding[before:]
 }
 
-func indentFilter(a *args) (any, error) {
+func indentFilter(a *args) any {
 	margin, ok := a.any(0, nil).(string)
 	if !ok {
-		var err error
-		if margin, err = repeat(" ", int64(a.int(0, 4))); err != nil {
-			return nil, err
-		}
+		margin = repeat(" ", int64(a.int(0, 4)))
 	}
 	first, blank := a.bool(1, false), a.bool(2, false)
 	text := a.text()
 	lines := strings.Split(text, "\n")
 	if len(lines) > maxText/(len(margin)+1) {
-		return nil, ErrTooLong
+		panic(failure{err: ErrTooLong})
 	}
 	for i, line := range lines {
 		if i == 0 && first || i > 0 && (blank || line != "") {
 			lines[i] = margin + line
 		}
 	}
-	if len(text)+len(lines)*len(margin) > maxText {
-		return nil, ErrTooLong
-	}
-	return strings.Join(lines, "\n"), nil
+	checkText(len(text) + len(lines)*len(margin))
+	return strings.Join(lines, "\n")
 }
 
-func replaceFilter(a *args) (any, error) {
+func replaceFilter(a *args) any {
 	s, old, by, count := a.text(), a.str(0, ""), a.str(1, ""), a.int(2, -1)
-	return replace(s, old, by, count)
-}
-
-func replace(s, old, by string, count int) (any, error) {
 	found := strings.Count(s, old)
 	if count >= 0 {
 		found = min(found, count)
 	}
 	if len(by) > 0 && found > maxText/len(by) {
-		return nil, ErrTooLong
+		panic(failure{err: ErrTooLong})
 	}
-	return strings.Replace(s, old, by, count), nil
+	return strings.Replace(s, old, by, count)
 }
 
-func truncateFilter(a *args) (any, error) {
+func truncateFilter(a *args) any {
 	s, size, end, leeway := []rune(a.text()), a.int(0, 255), a.str(2, "..."), a.int(3, 5)
 	endSize := utf8.RuneCountInString(end)
 	if size < endSize {
-		return nil, fmt.Errorf("truncate: the length %d is less than the length of the end %q", size, end)
+		panic(failf("truncate: the length %d is less than the length of the end %q", size, end))
 	}
 	if len(s) <= size || len(s)-size <= leeway {
-		return string(s), nil
+		return string(s)
 	}
 	kept := string(s[:size-endSize])
 	if !a.bool(1, false) {
@@ -145,37 +130,32 @@ func truncateFilter(a *args) (any, error) {
 			kept = kept[:i]
 		}
 	}
-	return kept + end, nil
+	return kept + end
 }
 
-func wordcountFilter(a *args) (any, error) {
+func wordcountFilter(a *args) any {
 	words := strings.FieldsFunc(a.text(), func(r rune) bool { return !isWord(r) })
-	return int64(len(words)), nil
+	return int64(len(words))
 }
 
 // wordwrapFilter breaks each line at a width, as Python's textwrap does.
-func wordwrapFilter(a *args) (any, error) {
+func wordwrapFilter(a *args) any {
 	w := wrapper{width: a.int(0, 79), breakLong: a.bool(1, true), breakHyphens: a.bool(3, true)}
 	if w.width < 1 {
-		return nil, fmt.Errorf("wordwrap needs a width of at least 1")
+		panic(failf("wordwrap needs a width of at least 1"))
 	}
 	newline := a.str(2, "\n")
 	text := strings.TrimSuffix(a.text(), "\n")
-	if len(text) > maxElements {
-		return nil, errManyParts
-	}
+	checkParts(len(text))
 	var out []string
 	size := 0
 	for line := range strings.SplitSeq(text, "\n") {
-		if err := a.run.tick(); err != nil {
-			return nil, err
-		}
+		a.run.tick()
 		for _, wrapped := range w.wrap(line) {
-			if size += len(wrapped) + len(newline); size > maxText {
-				return nil, ErrTooLong
-			}
+			size += len(wrapped) + len(newline)
+			checkText(size)
 			out = append(out, wrapped)
 		}
 	}
-	return strings.Join(out, newline), nil
+	return strings.Join(out, newline)
 }

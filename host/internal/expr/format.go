@@ -1,7 +1,6 @@
 package expr
 
 import (
-	"errors"
 	"fmt"
 	"strconv"
 	"strings"
@@ -12,10 +11,10 @@ import (
 // maxFormatWidth bounds the width and the precision of one directive.
 const maxFormatWidth = 10_000
 
-func formatFilter(a *args) (any, error) {
+func formatFilter(a *args) any {
 	if len(a.values.named) > 0 {
 		if len(a.values.positional) > 0 {
-			return nil, errors.New("format takes either named or positional arguments")
+			panic(failf("format takes either named or positional arguments"))
 		}
 		return formatText(a.text(), a.values.named)
 	}
@@ -33,7 +32,7 @@ type directive struct {
 
 // formatText is Python's % for strings: a list has the values in order, an
 // object those of %(name)s, anything else is the only value.
-func formatText(format string, v any) (string, error) {
+func formatText(format string, v any) string {
 	named, _ := plainValue(v).(map[string]any)
 	list, isList := plainValue(v).([]any)
 	if !isList {
@@ -48,10 +47,7 @@ func formatText(format string, v any) (string, error) {
 			break
 		}
 		b.WriteString(format[:i])
-		d, size, err := parseDirective(format[i:])
-		if err != nil {
-			return "", err
-		}
+		d, size := parseDirective(format[i:])
 		format = format[i+size:]
 		if d.verb == '%' {
 			b.WriteByte('%')
@@ -62,32 +58,27 @@ func formatText(format string, v any) (string, error) {
 			arg = named[d.key]
 		} else {
 			if used >= len(list) {
-				return "", errors.New("the format has more directives than values")
+				panic(failf("the format has more directives than values"))
 			}
 			arg = list[used]
 			used++
 		}
-		s, err := d.format(arg)
-		if err != nil {
-			return "", err
-		}
-		if b.WriteString(s); b.Len() > maxText {
-			return "", ErrTooLong
-		}
+		b.WriteString(d.format(arg))
+		checkText(b.Len())
 	}
 	if named == nil && used < len(list) {
-		return "", errors.New("the format has fewer directives than values")
+		panic(failf("the format has fewer directives than values"))
 	}
-	return b.String(), nil
+	return b.String()
 }
 
-func parseDirective(s string) (directive, int, error) {
+func parseDirective(s string) (directive, int) {
 	d := directive{width: -1, precision: -1}
 	i := 1
 	if i < len(s) && s[i] == '(' {
 		end := strings.IndexByte(s, ')')
 		if end < 0 {
-			return d, 0, errors.New("the format has %( without )")
+			panic(failf("the format has %%( without )"))
 		}
 		d.key, d.hasKey = s[2:end], true
 		i = end + 1
@@ -97,50 +88,43 @@ func parseDirective(s string) (directive, int, error) {
 		i++
 	}
 	d.flags = s[start:i]
-	var err error
-	if d.width, i, err = formatNumber(s, i); err != nil {
-		return d, 0, err
-	}
+	d.width, i = formatNumber(s, i)
 	if i < len(s) && s[i] == '.' {
-		if d.precision, i, err = formatNumber(s, i+1); err != nil {
-			return d, 0, err
-		}
+		d.precision, i = formatNumber(s, i+1)
 		d.precision = max(d.precision, 0)
 	}
 	if i >= len(s) {
-		return d, 0, errors.New("the format ends inside a % directive (write %% for a percent sign)")
+		panic(failf("the format ends inside a %% directive (write %%%% for a percent sign)"))
 	}
 	d.verb = s[i]
-	return d, i + 1, nil
+	return d, i + 1
 }
 
-func formatNumber(s string, i int) (n, end int, err error) {
+func formatNumber(s string, i int) (n, end int) {
 	end = i
 	for end < len(s) && isDigit(s[end]) {
 		end++
 	}
 	if end == i {
-		return -1, end, nil
+		return -1, end
 	}
-	n, err = strconv.Atoi(s[i:end])
+	n, err := strconv.Atoi(s[i:end])
 	if err != nil || n > maxFormatWidth {
-		return 0, end, fmt.Errorf("the format has a width above %d", maxFormatWidth)
+		panic(failf("the format has a width above %d", maxFormatWidth))
 	}
-	return n, end, nil
+	return n, end
 }
 
 // format formats one value.
-func (d directive) format(v any) (string, error) {
+func (d directive) format(v any) string {
 	switch d.verb {
 	case 's':
-		s, err := textOf(v)
-		return d.sprintf("s", s), err
+		return d.sprintf("s", textOf(v))
 	case 'r':
-		s, err := appendJSON(nil, v)
-		return d.sprintf("s", string(s)), err
+		return d.sprintf("s", string(appendJSON(nil, v)))
 	case 'd', 'i', 'u', 'x', 'X', 'o':
 		if !python.IsNumber(v) {
-			return "", fmt.Errorf("%%%c needs a number, not %s", d.verb, typeName(v))
+			panic(failf("%%%c needs a number, not %s", d.verb, typeName(v)))
 		}
 		if f, ok := v.(float64); ok {
 			v = whole(f)
@@ -150,23 +134,23 @@ func (d directive) format(v any) (string, error) {
 			verb = "d"
 		}
 		d.precision = -1
-		return d.sprintf(verb, python.Big(v)), nil
+		return d.sprintf(verb, python.Big(v))
 	case 'f', 'F', 'e', 'E', 'g', 'G':
 		if !python.IsNumber(v) {
-			return "", fmt.Errorf("%%%c needs a number, not %s", d.verb, typeName(v))
+			panic(failf("%%%c needs a number, not %s", d.verb, typeName(v)))
 		}
 		if d.precision < 0 {
 			d.precision = 6
 		}
-		return d.sprintf(string(d.verb), python.Float(v)), nil
+		return d.sprintf(string(d.verb), python.Float(v))
 	case 'c':
 		s, _ := v.(string)
 		if i, ok := v.(int64); ok {
 			s = string(rune(i))
 		}
-		return d.sprintf("s", s), nil
+		return d.sprintf("s", s)
 	}
-	return "", fmt.Errorf("unknown directive in the format: %%%c", d.verb)
+	panic(failf("unknown directive in the format: %%%c", d.verb))
 }
 
 func (d directive) sprintf(verb string, v any) string {

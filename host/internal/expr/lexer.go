@@ -47,7 +47,7 @@ type lexer struct {
 }
 
 // lexTemplate returns the tokens of a text with tags.
-func lexTemplate(text string) ([]token, error) {
+func lexTemplate(text string) []token {
 	l := &lexer{text: text}
 	for l.pos < len(text) {
 		open := nextTag(text, l.pos)
@@ -59,23 +59,19 @@ func lexTemplate(text string) ([]token, error) {
 		strip := open+2 < len(text) && text[open+2] == '-'
 		l.addText(text[l.pos:open], strip)
 		l.pos = open
-		if err := l.tag(); err != nil {
-			return nil, err
-		}
+		l.tag()
 		if len(l.tokens) > maxTokens {
-			return nil, l.errorf(open, "the template is too long: more than %d tokens", maxTokens)
+			panic(l.errorf(open, "the template is too long: more than %d tokens", maxTokens))
 		}
 	}
-	return append(l.tokens, token{kind: tokenEOF, pos: len(text)}), nil
+	return append(l.tokens, token{kind: tokenEOF, pos: len(text)})
 }
 
 // lexExpression returns the tokens of an expression without braces.
-func lexExpression(text string) ([]token, error) {
+func lexExpression(text string) []token {
 	l := &lexer{text: text}
-	if err := l.code(""); err != nil {
-		return nil, err
-	}
-	return append(l.tokens, token{kind: tokenEOF, pos: len(text)}), nil
+	l.code("")
+	return append(l.tokens, token{kind: tokenEOF, pos: len(text)})
 }
 
 // nextTag returns the offset of the next {{, {% or {#, or -1.
@@ -93,7 +89,7 @@ func nextTag(text string, from int) int {
 	}
 }
 
-func (l *lexer) errorf(pos int, format string, args ...any) error {
+func (l *lexer) errorf(pos int, format string, args ...any) *SyntaxError {
 	line, column := lineColumn(l.text, pos)
 	return &SyntaxError{Line: line, Column: column, Message: fmt.Sprintf(format, args...)}
 }
@@ -116,43 +112,44 @@ func (l *lexer) addText(text string, stripRight bool) {
 }
 
 // tag scans one tag from its opening braces to its closing ones.
-func (l *lexer) tag() error {
+func (l *lexer) tag() {
 	start := l.pos
 	l.pos += 2
 	if l.text[start+1] == '#' {
 		end := strings.Index(l.text[l.pos:], "#}")
 		if end < 0 {
-			return l.errorf(start, "the comment {# is not closed: #} is missing")
+			panic(l.errorf(start, "the comment {# is not closed: #} is missing"))
 		}
 		l.trimNext = end > 0 && l.text[l.pos+end-1] == '-'
 		l.pos += end + 2
-		return nil
+		return
 	}
 	if l.pos < len(l.text) && (l.text[l.pos] == '-' || l.text[l.pos] == '+') {
 		l.pos++
 	}
 	if l.text[start+1] == '{' {
 		l.add(tokenOutputOpen, "{{", start)
-		return l.code("}}")
+		l.code("}}")
+		return
 	}
-	if raw, err := l.raw(start); raw || err != nil {
-		return err
+	if l.raw(start) {
+		return
 	}
 	l.add(tokenBlockOpen, "{%", start)
-	return l.code("%}")
+	l.code("%}")
 }
 
 // raw scans {% raw %} ... {% endraw %} as text.
-func (l *lexer) raw(start int) (bool, error) {
+func (l *lexer) raw(start int) bool {
 	body, strip, ok := tagNamed(l.text[l.pos:], "raw")
 	if !ok {
-		return false, nil
+		return false
 	}
 	body += l.pos
 	for i := body; ; {
 		n := strings.Index(l.text[i:], "{%")
 		if n < 0 {
-			return true, l.errorf(start, "{%% raw %%} is not closed: {%% endraw %%} is missing")
+			panic(l.errorf(start, "{%% raw %%} is not closed: {%% endraw %%} is missing"))
 		}
 		inner := i + n + 2
 		stripEnd := strings.HasPrefix(l.text[inner:], "-")
@@ -167,7 +164,7 @@ func (l *lexer) raw(start int) (bool, error) {
 		l.pos, l.trimNext = body, strip
 		l.addText(l.text[body:i+n], stripEnd)
 		l.pos, l.trimNext = inner+end, stripAfter
-		return true, nil
+		return true
 	}
 }
 
@@ -188,7 +185,7 @@ func tagNamed(code, name string) (end int, strip, ok bool) {
 
 // code scans tokens up to the closing braces, or to the end of the text if
 // closer is empty.
-func (l *lexer) code(closer string) error {
+func (l *lexer) code(closer string) {
 	start := len(l.tokens) - 1
 	l.brackets = l.brackets[:0]
 	for {
@@ -196,29 +193,27 @@ func (l *lexer) code(closer string) error {
 			l.pos++
 		}
 		if l.pos >= len(l.text) {
-			return l.atEnd(closer, start)
+			l.atEnd(closer, start)
+			return
 		}
 		if closer != "" && len(l.brackets) == 0 && l.closed(closer) {
-			return nil
+			return
 		}
-		if err := l.next(); err != nil {
-			return err
-		}
+		l.next()
 		if len(l.tokens) > maxTokens {
-			return l.errorf(l.pos, "the expression is too long: more than %d tokens", maxTokens)
+			panic(l.errorf(l.pos, "the expression is too long: more than %d tokens", maxTokens))
 		}
 	}
 }
 
-func (l *lexer) atEnd(closer string, start int) error {
+func (l *lexer) atEnd(closer string, start int) {
 	if closer != "" {
 		open := l.tokens[start]
-		return l.errorf(open.pos, "%s is not closed: %s is missing", open.text, closer)
+		panic(l.errorf(open.pos, "%s is not closed: %s is missing", open.text, closer))
 	}
 	if n := len(l.brackets); n > 0 {
-		return l.errorf(l.pos, "%q is missing at the end", string(l.brackets[n-1]))
+		panic(l.errorf(l.pos, "%q is missing at the end", string(l.brackets[n-1])))
 	}
-	return nil
 }
 
 // closed consumes the closing braces if they are next.
@@ -242,13 +237,15 @@ func (l *lexer) closed(closer string) bool {
 }
 
 // next scans one token of code.
-func (l *lexer) next() error {
+func (l *lexer) next() {
 	c := l.text[l.pos]
 	switch {
 	case c == '"' || c == '\'':
-		return l.str(c)
+		l.str(c)
+		return
 	case isDigit(c):
-		return l.number()
+		l.number()
+		return
 	}
 	if r, size := utf8.DecodeRuneInString(l.text[l.pos:]); r == '_' || unicode.IsLetter(r) {
 		start := l.pos
@@ -257,19 +254,19 @@ func (l *lexer) next() error {
 			r, size = utf8.DecodeRuneInString(l.text[l.pos:])
 		}
 		l.add(tokenName, l.text[start:l.pos], start)
-		return nil
+		return
 	}
-	return l.operator()
+	l.operator()
 }
 
-func (l *lexer) operator() error {
+func (l *lexer) operator() {
 	rest := l.text[l.pos:]
 	if len(rest) > 1 {
 		switch rest[:2] {
 		case "**", "//", "==", "!=", "<=", ">=", "&&", "||":
 			l.add(tokenOperator, rest[:2], l.pos)
 			l.pos += 2
-			return nil
+			return
 		}
 	}
 	c := rest[0]
@@ -283,20 +280,19 @@ func (l *lexer) operator() error {
 	case ')', ']', '}':
 		n := len(l.brackets)
 		if n == 0 {
-			return l.errorf(l.pos, "unexpected %q: nothing is open here", rest[:1])
+			panic(l.errorf(l.pos, "unexpected %q: nothing is open here", rest[:1]))
 		}
 		if l.brackets[n-1] != c {
-			return l.errorf(l.pos, "unexpected %q: %q is missing before it", rest[:1], string(l.brackets[n-1]))
+			panic(l.errorf(l.pos, "unexpected %q: %q is missing before it", rest[:1], string(l.brackets[n-1])))
 		}
 		l.brackets = l.brackets[:n-1]
 	case '+', '-', '*', '/', '%', '~', '<', '>', '=', '.', ',', ':', '|', '!':
 	default:
 		r, _ := utf8.DecodeRuneInString(rest)
-		return l.errorf(l.pos, "unexpected character %q", r)
+		panic(l.errorf(l.pos, "unexpected character %q", r))
 	}
 	l.add(tokenOperator, rest[:1], l.pos)
 	l.pos++
-	return nil
 }
 
 func isSpace(c byte) bool { return c == ' ' || c == '\t' || c == '\n' || c == '\r' }

@@ -12,13 +12,14 @@ import (
 
 // number scans a number: decimal, 0x, 0o or 0b integers, floats, with
 // underscores between digits. An integer beyond int64 keeps its digits.
-func (l *lexer) number() error {
+func (l *lexer) number() {
 	start := l.pos
 	rest := l.text[start:]
 	if len(rest) > 1 && rest[0] == '0' && strings.IndexByte("xXoObB", rest[1]) >= 0 {
 		l.pos += 2
 		l.digits(isHexDigit)
-		return l.addInteger(start)
+		l.addInteger(start)
+		return
 	}
 	l.digits(isDigit)
 	float := false
@@ -40,13 +41,14 @@ func (l *lexer) number() error {
 		}
 	}
 	if !float {
-		return l.addInteger(start)
+		l.addInteger(start)
+		return
 	}
 	f, err := strconv.ParseFloat(strings.ReplaceAll(l.text[start:l.pos], "_", ""), 64)
 	if err != nil {
-		return l.errorf(start, "the number %s does not fit a 64-bit float", l.text[start:l.pos])
+		panic(l.errorf(start, "the number %s does not fit a 64-bit float", l.text[start:l.pos]))
 	}
-	return l.addNumber(f, start)
+	l.addNumber(f, start)
 }
 
 func (l *lexer) at(c byte) bool { return l.pos < len(l.text) && l.text[l.pos] == c }
@@ -57,38 +59,38 @@ func (l *lexer) digits(valid func(byte) bool) {
 	}
 }
 
-func (l *lexer) addInteger(start int) error {
+func (l *lexer) addInteger(start int) {
 	digits := strings.ReplaceAll(l.text[start:l.pos], "_", "")
 	base := 10
 	if len(digits) > 1 && digits[0] == '0' && !isDigit(digits[1]) {
 		base = 0
 	}
 	if i, err := strconv.ParseInt(digits, base, 64); err == nil {
-		return l.addNumber(i, start)
+		l.addNumber(i, start)
+		return
 	}
 	if len(digits) > python.MaxDigits {
-		return l.errorf(start, "the integer has more than %d digits", python.MaxDigits)
+		panic(l.errorf(start, "the integer has more than %d digits", python.MaxDigits))
 	}
 	i, ok := new(big.Int).SetString(digits, base)
 	if !ok {
-		return l.errorf(start, "%s is not a number", l.text[start:l.pos])
+		panic(l.errorf(start, "%s is not a number", l.text[start:l.pos]))
 	}
-	return l.addNumber(json.Number(i.String()), start)
+	l.addNumber(json.Number(i.String()), start)
 }
 
-func (l *lexer) addNumber(v any, start int) error {
+func (l *lexer) addNumber(v any, start int) {
 	if r, _ := utf8.DecodeRuneInString(l.text[l.pos:]); l.pos < len(l.text) && isWord(r) {
-		return l.errorf(start, "a number must not be followed by a name")
+		panic(l.errorf(start, "a number must not be followed by a name"))
 	}
 	l.tokens = append(l.tokens, token{kind: tokenNumber, text: l.text[start:l.pos], value: v, pos: start})
-	return nil
 }
 
 func isHexDigit(c byte) bool { return isDigit(c) || 'a' <= c|0x20 && c|0x20 <= 'f' }
 
 // str scans a quoted string with Python's escapes; an unknown escape keeps its
 // backslash.
-func (l *lexer) str(quote byte) error {
+func (l *lexer) str(quote byte) {
 	start := l.pos
 	for i := start + 1; i < len(l.text); i++ {
 		switch l.text[i] {
@@ -97,10 +99,10 @@ func (l *lexer) str(quote byte) error {
 		case quote:
 			l.pos = i + 1
 			l.add(tokenString, unescape(l.text[start+1:i]), start)
-			return nil
+			return
 		}
 	}
-	return l.errorf(start, "the string is not closed: %c is missing", quote)
+	panic(l.errorf(start, "the string is not closed: %c is missing", quote))
 }
 
 func unescape(s string) string {

@@ -1,10 +1,5 @@
 package expr
 
-import (
-	"errors"
-	"fmt"
-)
-
 // loop is the object `loop` inside a for statement.
 type loop struct {
 	statement *forStatement
@@ -50,17 +45,17 @@ func (l *loop) field(name string) any {
 }
 
 // method calls loop.cycle(...) and loop.changed(...).
-func (l *loop) method(name string, args values) (any, error) {
+func (l *loop) method(name string, args values) any {
 	switch name {
 	case "cycle":
 		if len(args.positional) == 0 {
-			return nil, errors.New("loop.cycle() needs values to choose from")
+			panic(failf("loop.cycle() needs values to choose from"))
 		}
-		return args.positional[l.index%len(args.positional)], nil
+		return args.positional[l.index%len(args.positional)]
 	case "changed":
-		return l.hasChanged(args.positional), nil
+		return l.hasChanged(args.positional)
 	}
-	return nil, fmt.Errorf("a loop has no method %q", name)
+	panic(failf("a loop has no method %q", name))
 }
 
 // hasChanged reports whether the value differs from that of the last call.
@@ -72,100 +67,65 @@ func (l *loop) hasChanged(values []any) bool {
 	return true
 }
 
-func (s *forStatement) exec(r *run) error {
-	v, err := s.items.eval(r)
-	if err != nil {
-		return err
-	}
-	if v, err = r.keep(s.items, v, s.pos); err != nil {
-		return err
-	}
-	return s.iterate(r, v, 0)
+func (s *forStatement) exec(r *run) {
+	v := s.items.eval(r)
+	r.pos = s.pos
+	s.iterate(r, r.keep(s.items, v), 0)
 }
 
-func (s *forStatement) iterate(r *run, v any, depth int) error {
-	items, err := elements(v)
-	if err != nil {
-		return r.wrap(s.pos, err)
-	}
-	if items, err = s.selected(r, items); err != nil {
-		return err
-	}
-	if len(items) == 0 {
+func (s *forStatement) iterate(r *run, v any, depth int) {
+	l := &loop{statement: s, vars: r.vars, items: s.selected(r, must(elements(v))), depth: depth}
+	if len(l.items) == 0 {
 		defer r.push()()
-		return r.body(s.otherwise)
+		r.body(s.otherwise)
+		return
 	}
-	l := &loop{statement: s, vars: r.vars, items: items, depth: depth}
-	defer func() { r.vars = l.vars }()
-	for l.index = range items {
-		if err := r.tick(); err != nil {
-			return r.wrap(s.pos, err)
-		}
-		r.vars = &frame{parent: l.vars}
-		if err := r.assign(s.targets, s.isTuple, items[l.index]); err != nil {
-			return r.wrap(s.pos, err)
-		}
+	for l.index = range l.items {
+		s.bind(r, l.vars, l.items[l.index])
 		r.vars.set("loop", l)
-		switch err := r.body(s.body); err {
-		case nil, errContinue:
-		case errBreak:
-			return nil
-		default:
-			return err
+		r.body(s.body)
+		stop := r.jump == breakLoop
+		if r.jump = noJump; stop {
+			break
 		}
 	}
-	return nil
+	r.vars = l.vars
+}
+
+// bind opens a frame with the names of one iteration.
+func (s *forStatement) bind(r *run, outer *frame, item any) {
+	r.pos = s.pos
+	r.tick()
+	r.vars = &frame{parent: outer}
+	r.assign(s.targets, s.isTuple, item)
 }
 
 // selected returns the items for which the statement's `if` is true.
-func (s *forStatement) selected(r *run, items []any) ([]any, error) {
+func (s *forStatement) selected(r *run, items []any) []any {
 	if s.condition == nil {
-		return items, nil
+		return items
 	}
 	outer := r.vars
-	defer func() { r.vars = outer }()
 	var out []any
 	for _, item := range items {
-		if err := r.tick(); err != nil {
-			return nil, r.wrap(s.pos, err)
-		}
-		r.vars = &frame{parent: outer}
-		if err := r.assign(s.targets, s.isTuple, item); err != nil {
-			return nil, r.wrap(s.pos, err)
-		}
-		v, err := s.condition.eval(r)
-		if err != nil {
-			return nil, err
-		}
-		if truthy(v) {
+		s.bind(r, outer, item)
+		if truthy(s.condition.eval(r)) {
 			out = append(out, item)
 		}
 	}
-	return out, nil
+	r.vars = outer
+	return out
 }
 
 // call evaluates loop(items) in a recursive loop: the text of the next level.
-func (l *loop) call(r *run, args values, pos int) (any, error) {
+func (l *loop) call(r *run, args values) any {
 	if !l.statement.recursive {
-		return nil, r.fail(pos, "loop() needs a recursive loop: {%% for ... in ... recursive %%}")
+		panic(failf("loop() needs a recursive loop: {%% for ... in ... recursive %%}"))
 	}
 	if len(args.positional) != 1 {
-		return nil, r.fail(pos, "loop() takes the items of the next level")
+		panic(failf("loop() takes the items of the next level"))
 	}
-	if err := r.enterCall(pos); err != nil {
-		return nil, err
-	}
-	defer func() { r.calls-- }()
-	if err := measured(args.positional[0]); err != nil {
-		return nil, r.wrap(pos, err)
-	}
-	inner := r.vars
-	defer func() { r.vars = inner }()
-	r.vars = l.vars
-	outer := r.out
-	r.out = nil
-	err := l.statement.iterate(r, args.positional[0], l.depth+1)
-	result := string(r.out)
-	r.out = outer
-	return result, err
+	defer r.enterCall(l.vars)()
+	measure(args.positional[0])
+	return r.capture(func() { l.statement.iterate(r, args.positional[0], l.depth+1) })
 }

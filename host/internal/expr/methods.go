@@ -1,7 +1,6 @@
 package expr
 
 import (
-	"fmt"
 	"strings"
 	"unicode"
 
@@ -10,60 +9,60 @@ import (
 
 // method calls object.name(...): Python's methods that do not change the
 // object. A method of null returns null.
-func (r *run) method(object any, name string, v values) (any, error) {
+func (r *run) method(object any, name string, v values) any {
 	if own, ok := object.(interface {
-		method(name string, args values) (any, error)
+		method(name string, args values) any
 	}); ok {
 		return own.method(name, v)
 	}
 	var table map[string]filter
 	switch o := plainValue(object).(type) {
 	case nil:
-		return undefined, nil
+		return undefined
 	case string:
 		table = stringMethods()
 	case []any:
 		table = listMethods()
 		switch name {
 		case "append", "extend", "insert", "pop", "remove", "sort", "reverse", "clear":
-			return nil, immutable(name, "build a new list, such as list + [x], or sort it with the filter | sort")
+			panic(immutable(name, "build a new list, such as list + [x], or sort it with the filter | sort"))
 		}
 	case map[string]any:
 		table = objectMethods()
 		switch name {
 		case "update", "pop", "setdefault", "clear", "popitem":
-			return nil, immutable(name, "build a new object, such as dict(object, key=value)")
+			panic(immutable(name, "build a new object, such as dict(object, key=value)"))
 		}
 		object = o
 	}
 	m, ok := table[name]
 	if !ok {
-		return nil, &hintedError{fmt.Sprintf("%s has no method %q", typeName(object), name), diag.Suggest(name, keys(table))}
+		panic(failf("%s has no method %q", typeName(object), name).hinted(diag.Suggest(name, keys(table))))
 	}
 	return r.call(m, name+"()", object, v)
 }
 
-func immutable(method, hint string) error {
-	return &hintedError{fmt.Sprintf("%s() is not available: values cannot be changed", method), hint}
+func immutable(method, hint string) failure {
+	return failf("%s() is not available: values cannot be changed", method).hinted(hint)
 }
 
 func buildObjectMethods() map[string]filter {
 	return map[string]filter{
-		"get": {params: params("key", "default"), required: 1, apply: func(a *args) (any, error) {
+		"get": {params: params("key", "default"), required: 1, apply: func(a *args) any {
 			if v := at(a.in, a.any(0, nil)); v != undefined {
-				return v, nil
+				return v
 			}
-			return a.any(1, undefined), nil
+			return a.any(1, undefined)
 		}},
-		"copy":  {apply: func(a *args) (any, error) { return a.in, nil }}, // values do not change
+		"copy":  {apply: func(a *args) any { return a.in }}, // values do not change
 		"items": {apply: itemsFilter},
-		"keys":  {apply: func(a *args) (any, error) { return a.elements(), nil }},
-		"values": {apply: func(a *args) (any, error) {
+		"keys":  {apply: func(a *args) any { return a.elements() }},
+		"values": {apply: func(a *args) any {
 			out := []any{}
 			for _, k := range a.elements() {
 				out = append(out, at(a.in, k))
 			}
-			return out, nil
+			return out
 		}},
 	}
 }
@@ -82,17 +81,17 @@ func buildListMethods() map[string]filter {
 		return first, count
 	}
 	return map[string]filter{
-		"copy": {apply: func(a *args) (any, error) { return a.in, nil }},
-		"count": {params: params("value"), required: 1, apply: func(a *args) (any, error) {
+		"copy": {apply: func(a *args) any { return a.in }},
+		"count": {params: params("value"), required: 1, apply: func(a *args) any {
 			_, n := find(a)
-			return int64(n), nil
+			return int64(n)
 		}},
-		"index": {params: params("value"), required: 1, apply: func(a *args) (any, error) {
+		"index": {params: params("value"), required: 1, apply: func(a *args) any {
 			i, _ := find(a)
 			if i < 0 {
-				return nil, fmt.Errorf("index(): the value is not in the list")
+				panic(failf("index(): the value is not in the list"))
 			}
-			return int64(i), nil
+			return int64(i)
 		}},
 	}
 }
@@ -104,37 +103,37 @@ func buildStringMethods() map[string]filter {
 		"split":      {params: params("sep", "maxsplit"), apply: splitMethod},
 		"rsplit":     {params: params("sep", "maxsplit"), apply: rsplitMethod},
 		"splitlines": {params: params("keepends"), apply: splitlinesMethod},
-		"partition":  {params: params("sep"), required: 1, apply: func(a *args) (any, error) { return partition(a, strings.Index) }},
-		"rpartition": {params: params("sep"), required: 1, apply: func(a *args) (any, error) { return partition(a, strings.LastIndex) }},
+		"partition":  {params: params("sep"), required: 1, apply: func(a *args) any { return partition(a, strings.Index) }},
+		"rpartition": {params: params("sep"), required: 1, apply: func(a *args) any { return partition(a, strings.LastIndex) }},
 		"format":     {variadic: true, apply: formatMethod},
-		"swapcase":   {apply: func(a *args) (any, error) { return strings.Map(swapCase, a.text()), nil }},
-		"casefold":   {apply: func(a *args) (any, error) { return strings.ReplaceAll(strings.ToLower(a.text()), "ß", "ss"), nil }},
-		"index":      {params: params("sub"), required: 1, apply: func(a *args) (any, error) { return mustFind(a, "index", strings.Index) }},
-		"rindex":     {params: params("sub"), required: 1, apply: func(a *args) (any, error) { return mustFind(a, "rindex", strings.LastIndex) }},
-		"istitle":    {apply: func(a *args) (any, error) { s := a.text(); return s == title(s) && s != strings.ToLower(s), nil }},
-		"startswith": {params: params("prefix"), required: 1, apply: func(a *args) (any, error) { return affix(a, strings.HasPrefix) }},
-		"endswith":   {params: params("suffix"), required: 1, apply: func(a *args) (any, error) { return affix(a, strings.HasSuffix) }},
-		"removeprefix": {params: params("prefix"), required: 1, apply: func(a *args) (any, error) {
-			return strings.TrimPrefix(a.text(), a.str(0, "")), nil
+		"swapcase":   {apply: func(a *args) any { return strings.Map(swapCase, a.text()) }},
+		"casefold":   {apply: func(a *args) any { return strings.ReplaceAll(strings.ToLower(a.text()), "ß", "ss") }},
+		"index":      {params: params("sub"), required: 1, apply: func(a *args) any { return mustFind(a, "index", strings.Index) }},
+		"rindex":     {params: params("sub"), required: 1, apply: func(a *args) any { return mustFind(a, "rindex", strings.LastIndex) }},
+		"istitle":    {apply: func(a *args) any { s := a.text(); return s == title(s) && s != strings.ToLower(s) }},
+		"startswith": {params: params("prefix"), required: 1, apply: func(a *args) any { return affix(a, strings.HasPrefix) }},
+		"endswith":   {params: params("suffix"), required: 1, apply: func(a *args) any { return affix(a, strings.HasSuffix) }},
+		"removeprefix": {params: params("prefix"), required: 1, apply: func(a *args) any {
+			return strings.TrimPrefix(a.text(), a.str(0, ""))
 		}},
-		"removesuffix": {params: params("suffix"), required: 1, apply: func(a *args) (any, error) {
-			return strings.TrimSuffix(a.text(), a.str(0, "")), nil
+		"removesuffix": {params: params("suffix"), required: 1, apply: func(a *args) any {
+			return strings.TrimSuffix(a.text(), a.str(0, ""))
 		}},
-		"find":   {params: params("sub"), required: 1, apply: func(a *args) (any, error) { return find(a, strings.Index), nil }},
-		"rfind":  {params: params("sub"), required: 1, apply: func(a *args) (any, error) { return find(a, strings.LastIndex), nil }},
-		"count":  {params: params("sub"), required: 1, apply: func(a *args) (any, error) { return int64(strings.Count(a.text(), a.str(0, ""))), nil }},
+		"find":   {params: params("sub"), required: 1, apply: func(a *args) any { return find(a, strings.Index) }},
+		"rfind":  {params: params("sub"), required: 1, apply: func(a *args) any { return find(a, strings.LastIndex) }},
+		"count":  {params: params("sub"), required: 1, apply: func(a *args) any { return int64(strings.Count(a.text(), a.str(0, ""))) }},
 		"center": {params: params("width", "fillchar"), required: 1, apply: padMethod(alignCenter)},
 		"ljust":  {params: params("width", "fillchar"), required: 1, apply: padMethod(alignLeft)},
 		"rjust":  {params: params("width", "fillchar"), required: 1, apply: padMethod(alignRight)},
 		"zfill":  {params: params("width"), required: 1, apply: zfillMethod},
-		"strip": {params: params("chars"), apply: func(a *args) (any, error) {
-			return strip(a, strings.TrimFunc, strings.Trim), nil
+		"strip": {params: params("chars"), apply: func(a *args) any {
+			return strip(a, strings.TrimFunc, strings.Trim)
 		}},
-		"lstrip": {params: params("chars"), apply: func(a *args) (any, error) {
-			return strip(a, strings.TrimLeftFunc, strings.TrimLeft), nil
+		"lstrip": {params: params("chars"), apply: func(a *args) any {
+			return strip(a, strings.TrimLeftFunc, strings.TrimLeft)
 		}},
-		"rstrip": {params: params("chars"), apply: func(a *args) (any, error) {
-			return strip(a, strings.TrimRightFunc, strings.TrimRight), nil
+		"rstrip": {params: params("chars"), apply: func(a *args) any {
+			return strip(a, strings.TrimRightFunc, strings.TrimRight)
 		}},
 	}
 	for _, name := range []string{"upper", "lower", "capitalize", "title"} {
@@ -145,9 +144,9 @@ func buildStringMethods() map[string]filter {
 		"isalpha": unicode.IsLetter, "isspace": unicode.IsSpace,
 		"isalnum": func(r rune) bool { return unicode.IsLetter(r) || unicode.IsNumber(r) },
 	} {
-		table[name] = filter{apply: func(a *args) (any, error) {
+		table[name] = filter{apply: func(a *args) any {
 			s := a.text()
-			return s != "" && !strings.ContainsFunc(s, func(r rune) bool { return !class(r) }), nil
+			return s != "" && !strings.ContainsFunc(s, func(r rune) bool { return !class(r) })
 		}}
 	}
 	table["isupper"] = tests()["upper"]

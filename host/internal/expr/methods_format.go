@@ -1,7 +1,6 @@
 package expr
 
 import (
-	"errors"
 	"fmt"
 	"math/big"
 	"strconv"
@@ -13,7 +12,7 @@ import (
 
 // formatMethod is "{}".format(...): fields by order, number or name, followed
 // by keys and indices, and Python's format specifications.
-func formatMethod(a *args) (any, error) {
+func formatMethod(a *args) any {
 	f := fields{args: a.values}
 	s := a.text()
 	var b strings.Builder
@@ -31,18 +30,13 @@ func formatMethod(a *args) (any, error) {
 		}
 		end := strings.IndexByte(s[i:], '}')
 		if s[i] == '}' || end < 0 {
-			return nil, errors.New("format() has a single { or } (write {{ and }} for braces)")
+			panic(failf("format() has a single { or } (write {{ and }} for braces)"))
 		}
-		text, err := f.format(s[i+1 : i+end])
-		if err != nil {
-			return nil, err
-		}
-		if b.WriteString(text); b.Len() > maxText {
-			return nil, ErrTooLong
-		}
+		b.WriteString(f.format(s[i+1 : i+end]))
+		checkText(b.Len())
 		s = s[i+end+1:]
 	}
-	return b.String(), nil
+	return b.String()
 }
 
 // fields are the values of one format(), and the number of {} so far.
@@ -52,31 +46,22 @@ type fields struct {
 }
 
 // format formats one field: NAME.key[index]!s:SPEC.
-func (f *fields) format(field string) (string, error) {
+func (f *fields) format(field string) string {
 	name, spec, _ := strings.Cut(field, ":")
 	name, conversion, converted := strings.Cut(name, "!")
 	end := len(name)
 	if i := strings.IndexAny(name, ".["); i >= 0 {
 		end = i
 	}
-	v, err := f.value(name[:end])
-	if err != nil {
-		return "", err
-	}
-	if v, err = inside(v, name[end:]); err != nil {
-		return "", err
-	}
+	v := inside(f.value(name[:end]), name[end:])
 	if converted && conversion != "s" {
-		return "", fmt.Errorf("format() has no conversion !%s", conversion)
+		panic(failf("format() has no conversion !%s", conversion))
 	}
-	p, err := parsePresentation(spec)
-	if err != nil {
-		return "", err
-	}
+	p := parsePresentation(spec)
 	return p.format(v)
 }
 
-func (f *fields) value(name string) (any, error) {
+func (f *fields) value(name string) any {
 	i, err := strconv.Atoi(name)
 	switch {
 	case name == "":
@@ -85,18 +70,18 @@ func (f *fields) value(name string) (any, error) {
 	case err != nil:
 		v, ok := f.args.named[name]
 		if !ok {
-			return nil, fmt.Errorf("format() has no argument %q", name)
+			panic(failf("format() has no argument %q", name))
 		}
-		return v, nil
+		return v
 	}
 	if i < 0 || i >= len(f.args.positional) {
-		return nil, fmt.Errorf("format() needs %d values, got %d", i+1, len(f.args.positional))
+		panic(failf("format() needs %d values, got %d", i+1, len(f.args.positional)))
 	}
-	return f.args.positional[i], nil
+	return f.args.positional[i]
 }
 
 // inside follows .key and [index] after a field's name.
-func inside(v any, path string) (any, error) {
+func inside(v any, path string) any {
 	for path != "" {
 		var key string
 		if path[0] == '.' {
@@ -108,7 +93,7 @@ func inside(v any, path string) (any, error) {
 		} else {
 			end := strings.IndexByte(path, ']')
 			if end < 0 {
-				return nil, errors.New("format() has a [ without ]")
+				panic(failf("format() has a [ without ]"))
 			}
 			key, path = path[1:end], path[end+1:]
 		}
@@ -118,7 +103,7 @@ func inside(v any, path string) (any, error) {
 			v = field(v, key)
 		}
 	}
-	return v, nil
+	return v
 }
 
 // presentation is a format specification: [[fill]align][sign][#][0][width][,][.precision][type].
@@ -132,7 +117,7 @@ type presentation struct {
 	verb             byte
 }
 
-func parsePresentation(s string) (presentation, error) {
+func parsePresentation(s string) presentation {
 	p := presentation{fill: " ", width: -1, precision: -1}
 	whole := s
 	if _, size := utf8.DecodeRuneInString(s); size > 0 && size < len(s) && strings.IndexByte("<>^=", s[size]) >= 0 {
@@ -155,34 +140,26 @@ func parsePresentation(s string) (presentation, error) {
 		p.fill, p.align = "0", '='
 	}
 	var end int
-	var err error
-	if p.width, end, err = formatNumber(s, 0); err != nil {
-		return p, err
-	}
+	p.width, end = formatNumber(s, 0)
 	s = s[end:]
 	p.group = take(",_")
 	if take(".") != 0 {
-		if p.precision, end, err = formatNumber(s, 0); err != nil {
-			return p, err
-		}
+		p.precision, end = formatNumber(s, 0)
 		s = s[end:]
 	}
 	p.verb = take("sdnbcoxXeEfFgG%")
 	if s != "" {
-		return p, fmt.Errorf("format() does not support the specification %q", whole)
+		panic(failf("format() does not support the specification %q", whole))
 	}
-	return p, nil
+	return p
 }
 
 // format formats a value according to the presentation.
-func (p presentation) format(v any) (string, error) {
+func (p presentation) format(v any) string {
 	if !python.IsNumber(v) || p.verb == 's' || typeName(v) == "boolean" && p.verb == 0 {
 		return p.formatOther(v)
 	}
-	digits, err := p.digits(v)
-	if err != nil {
-		return "", err
-	}
+	digits := p.digits(v)
 	sign := ""
 	if strings.HasPrefix(digits, "-") {
 		sign, digits = "-", digits[1:]
@@ -195,65 +172,50 @@ func (p presentation) format(v any) (string, error) {
 	digits = p.grouped(digits)
 	switch p.align {
 	case '=':
-		padded, err := pad(digits, p.width-len(sign), p.fill, alignRight)
-		if err != nil {
-			return "", err
-		}
-		return sign + padded.(string), nil
+		return sign + pad(digits, p.width-len(sign), p.fill, alignRight)
 	case 0:
 		p.align = '>'
 	}
 	return p.padded(sign + digits)
 }
 
-func (p presentation) formatOther(v any) (string, error) {
+func (p presentation) formatOther(v any) string {
 	if p.verb != 0 && p.verb != 's' {
-		return "", fmt.Errorf("format(): :%c needs a number, not %s", p.verb, typeName(v))
+		panic(failf("format(): :%c needs a number, not %s", p.verb, typeName(v)))
 	}
-	s, err := textOf(v)
-	if err != nil {
-		return "", err
-	}
+	s := textOf(v)
 	if p.precision >= 0 && utf8.RuneCountInString(s) > p.precision {
 		s = string([]rune(s)[:p.precision])
 	}
 	return p.padded(s)
 }
 
-func (p presentation) padded(s string) (string, error) {
+func (p presentation) padded(s string) string {
 	align := alignLeft
 	switch p.align {
 	case '>', '=':
 		align = alignRight
 	case '^': // unlike center(), with the odd space on the right
-		half, err := pad(s, utf8.RuneCountInString(s)+max(p.width-utf8.RuneCountInString(s), 0)/2, p.fill, alignRight)
-		if err != nil {
-			return "", err
-		}
-		s = half.(string)
+		s = pad(s, utf8.RuneCountInString(s)+max(p.width-utf8.RuneCountInString(s), 0)/2, p.fill, alignRight)
 	}
-	out, err := pad(s, p.width, p.fill, align)
-	if err != nil {
-		return "", err
-	}
-	return out.(string), nil
+	return pad(s, p.width, p.fill, align)
 }
 
 // digits formats a number without padding and grouping.
-func (p presentation) digits(v any) (string, error) {
+func (p presentation) digits(v any) string {
 	_, isFloat := v.(float64)
 	switch p.verb {
 	case 'd', 'n', 'b', 'o', 'x', 'X', 'c':
 		if isFloat {
-			return "", fmt.Errorf("format(): :%c needs an integer, not a float", p.verb)
+			panic(failf("format(): :%c needs an integer, not a float", p.verb))
 		}
-		return p.integer(python.Big(v)), nil
+		return p.integer(python.Big(v))
 	case 'e', 'E', 'f', 'F', 'g', 'G', '%':
-		return p.float(python.Float(v)), nil
+		return p.float(python.Float(v))
 	}
 	if p.precision >= 0 {
 		p.verb = 'g'
-		return p.float(python.Float(v)), nil
+		return p.float(python.Float(v))
 	}
 	return textOf(v)
 }

@@ -1,8 +1,6 @@
 package expr
 
 import (
-	"errors"
-	"fmt"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -17,18 +15,20 @@ func texts(list []string) []any {
 	return out
 }
 
-// errManyParts is the error of a split into more parts than a list can have.
-var errManyParts = fmt.Errorf("the text has more than %d parts", maxElements)
+// checkParts fails if a text would have more than n parts, too many for a list.
+func checkParts(n int) {
+	if n >= maxElements {
+		panic(failf("the text has more than %d parts", maxElements))
+	}
+}
 
-func splitlinesMethod(a *args) (any, error) {
+func splitlinesMethod(a *args) any {
 	s := a.text()
-	if strings.Count(s, "\n")+strings.Count(s, "\r") >= maxElements {
-		return nil, errManyParts
-	}
+	checkParts(strings.Count(s, "\n") + strings.Count(s, "\r"))
 	if a.bool(0, false) {
-		return texts(linesWithEnds(s)), nil
+		return texts(linesWithEnds(s))
 	}
-	return texts(splitLines(s)), nil
+	return texts(splitLines(s))
 }
 
 // linesWithEnds splits a text after each line break.
@@ -51,28 +51,28 @@ func linesWithEnds(s string) []string {
 // partition returns the text before the separator, the separator and the text
 // after it. Without a separator the whole text is the part that is searched
 // last.
-func partition(a *args, index func(s, part string) int) (any, error) {
+func partition(a *args, index func(s, part string) int) any {
 	s, separator := a.text(), a.str(0, "")
 	if separator == "" {
-		return nil, errors.New("partition() needs a separator that is not empty")
+		panic(failf("partition() needs a separator that is not empty"))
 	}
 	i := index(s, separator)
 	if i >= 0 {
-		return []any{s[:i], separator, s[i+len(separator):]}, nil
+		return []any{s[:i], separator, s[i+len(separator):]}
 	}
 	if strings.HasPrefix(a.what, "r") {
-		return []any{"", "", s}, nil
+		return []any{"", "", s}
 	}
-	return []any{s, "", ""}, nil
+	return []any{s, "", ""}
 }
 
 // mustFind is find, except that a missing part is an error.
-func mustFind(a *args, name string, index func(s, part string) int) (any, error) {
+func mustFind(a *args, name string, index func(s, part string) int) any {
 	i := find(a, index)
 	if i == int64(-1) {
-		return nil, &hintedError{fmt.Sprintf("%s(): the part is not in the text", name), "find() returns -1 instead"}
+		panic(failf("%s(): the part is not in the text", name).hinted("find() returns -1 instead"))
 	}
-	return i, nil
+	return i
 }
 
 func swapCase(r rune) rune {
@@ -90,7 +90,7 @@ func splitLines(s string) []string {
 	return lines
 }
 
-func splitMethod(a *args) (any, error) {
+func splitMethod(a *args) any {
 	s, limit := a.text(), a.int(1, -1)
 	if limit >= maxElements {
 		limit = -1
@@ -100,56 +100,50 @@ func splitMethod(a *args) (any, error) {
 	}
 	separator := a.str(0, "")
 	if separator == "" {
-		return nil, errors.New("split() needs a separator that is not empty")
+		panic(failf("split() needs a separator that is not empty"))
 	}
-	if strings.Count(s, separator) >= maxElements {
-		return nil, errManyParts
-	}
+	checkParts(strings.Count(s, separator))
 	if limit < 0 {
-		return texts(strings.Split(s, separator)), nil
+		return texts(strings.Split(s, separator))
 	}
-	return texts(strings.SplitN(s, separator, limit+1)), nil
+	return texts(strings.SplitN(s, separator, limit+1))
 }
 
 // splitFields splits at white space, at most limit times unless negative.
-func splitFields(s string, limit int) (any, error) {
+func splitFields(s string, limit int) any {
 	s = strings.TrimSpace(s)
 	out := []any{}
 	rest := 0 // start of the part after the last field
 	for field := range strings.FieldsSeq(s) {
 		start := rest + strings.Index(s[rest:], field)
 		if len(out) == limit {
-			return append(out, s[start:]), nil
+			return append(out, s[start:])
 		}
-		if len(out) >= maxElements {
-			return nil, errManyParts
-		}
+		checkParts(len(out))
 		out = append(out, field)
 		rest = start + len(field)
 	}
-	return out, nil
+	return out
 }
 
-func rsplitMethod(a *args) (any, error) {
+func rsplitMethod(a *args) any {
 	limit := a.int(1, -1)
 	if limit < 0 {
 		return splitMethod(a)
 	}
 	s, separator := a.text(), a.str(0, " ")
 	if separator == "" {
-		return nil, errors.New("rsplit() needs a separator that is not empty")
+		panic(failf("rsplit() needs a separator that is not empty"))
 	}
-	if strings.Count(s, separator) >= maxElements {
-		return nil, errManyParts
-	}
+	checkParts(strings.Count(s, separator))
 	parts := strings.Split(s, separator)
 	if head := len(parts) - limit; head > 1 {
 		parts = append([]string{strings.Join(parts[:head], separator)}, parts[head:]...)
 	}
-	return texts(parts), nil
+	return texts(parts)
 }
 
-func joinMethod(a *args) (any, error) {
+func joinMethod(a *args) any {
 	inner := *a
 	inner.in = a.list[0]
 	inner.list = []any{a.text(), missing{}}
@@ -157,7 +151,7 @@ func joinMethod(a *args) (any, error) {
 }
 
 // affix tests for one prefix or suffix, or for one of a list.
-func affix(a *args, has func(s, affix string) bool) (any, error) {
+func affix(a *args, has func(s, affix string) bool) any {
 	candidates := []any{a.list[0]}
 	if list, ok := a.list[0].([]any); ok {
 		candidates = list
@@ -165,10 +159,10 @@ func affix(a *args, has func(s, affix string) bool) (any, error) {
 	for _, c := range candidates {
 		s, ok := c.(string)
 		if ok && has(a.text(), s) {
-			return true, nil
+			return true
 		}
 	}
-	return false, nil
+	return false
 }
 
 // find returns the index of a part in characters, or -1.
@@ -181,25 +175,21 @@ func find(a *args, index func(s, part string) int) any {
 	return int64(i)
 }
 
-func padMethod(align alignment) func(a *args) (any, error) {
-	return func(a *args) (any, error) {
+func padMethod(align alignment) func(a *args) any {
+	return func(a *args) any {
 		fill := a.str(1, " ")
 		if utf8.RuneCountInString(fill) != 1 {
-			return nil, errors.New("the fill must be one character")
+			panic(failf("the fill must be one character"))
 		}
 		return pad(a.text(), a.int(0, 0), fill, align)
 	}
 }
 
-func zfillMethod(a *args) (any, error) {
+func zfillMethod(a *args) any {
 	s, width := a.text(), a.int(0, 0)
 	sign := ""
 	if s != "" && (s[0] == '-' || s[0] == '+') {
 		sign, s = s[:1], s[1:]
 	}
-	padded, err := pad(s, width-len(sign), "0", alignRight)
-	if err != nil {
-		return nil, err
-	}
-	return sign + padded.(string), nil
+	return sign + pad(s, width-len(sign), "0", alignRight)
 }

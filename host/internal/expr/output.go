@@ -12,45 +12,45 @@ import (
 // ErrTooLong is the cause of an error of a template whose text is too long.
 var ErrTooLong = fmt.Errorf("the text is longer than %d MiB", maxText>>20)
 
+// checkText fails if a text of n bytes is too long.
+func checkText(n int) {
+	if n > maxText {
+		panic(failure{err: ErrTooLong})
+	}
+}
+
 // textOf converts a value to text: a string unchanged, null empty, numbers and
 // booleans as in JSON, lists and objects as compact JSON.
-func textOf(v any) (string, error) {
+func textOf(v any) string {
 	if s, ok := v.(string); ok {
-		return s, nil
+		return s
 	}
 	var buf [64]byte
-	out, err := appendText(buf[:0], v)
-	return string(out), err
+	return string(appendText(buf[:0], v))
 }
 
 // appendText appends a value as text; see [textOf].
-func appendText(dst []byte, v any) ([]byte, error) {
-	var err error
+func appendText(dst []byte, v any) []byte {
 	switch v := v.(type) {
 	case nil, undefinedType:
 	case string:
 		dst = append(dst, v...)
 	default:
-		dst, err = appendJSON(dst, v)
+		dst = appendJSON(dst, v)
 	}
-	if err == nil && len(dst) > maxText {
-		err = ErrTooLong
-	}
-	return dst, err
+	checkText(len(dst))
+	return dst
 }
 
 // appendJSON is [value.Append] for the values inside a template, and fails if
 // the text gets too long.
-func appendJSON(dst []byte, v any) ([]byte, error) {
-	if len(dst) > maxText {
-		return dst, ErrTooLong
-	}
-	var err error
+func appendJSON(dst []byte, v any) []byte {
+	checkText(len(dst))
 	switch v := v.(type) {
 	case undefinedType:
-		return append(dst, "null"...), nil
+		return append(dst, "null"...)
 	case callable, *cycler:
-		return dst, fmt.Errorf("a %s has no text", typeName(v))
+		panic(failf("a %s has no text", typeName(v)))
 	case *pair:
 		return appendJSON(dst, v.list())
 	case *namespace:
@@ -61,11 +61,9 @@ func appendJSON(dst []byte, v any) ([]byte, error) {
 			if i > 0 {
 				dst = append(dst, ',')
 			}
-			if dst, err = appendJSON(dst, e); err != nil {
-				return dst, err
-			}
+			dst = appendJSON(dst, e)
 		}
-		return append(dst, ']'), nil
+		return append(dst, ']')
 	case map[string]any:
 		dst = append(dst, '{')
 		for i, k := range keys(v) {
@@ -73,19 +71,16 @@ func appendJSON(dst []byte, v any) ([]byte, error) {
 				dst = append(dst, ',')
 			}
 			dst = append(value.AppendString(dst, k), ':')
-			if dst, err = appendJSON(dst, v[k]); err != nil {
-				return dst, err
-			}
+			dst = appendJSON(dst, v[k])
 		}
-		return append(dst, '}'), nil
+		return append(dst, '}')
 	default:
-		return value.Append(dst, v)
+		return must(value.Append(dst, v))
 	}
 }
 
 // appendIndented is appendJSON with line breaks. margin is the indentation.
-func appendIndented(dst []byte, v any, margin, indent string) ([]byte, error) {
-	var err error
+func appendIndented(dst []byte, v any, margin, indent string) []byte {
 	inner := margin + indent
 	switch v := v.(type) {
 	case *pair:
@@ -94,28 +89,24 @@ func appendIndented(dst []byte, v any, margin, indent string) ([]byte, error) {
 		return appendIndented(dst, v.values, margin, indent)
 	case []any:
 		if len(v) == 0 {
-			return append(dst, "[]"...), nil
+			return append(dst, "[]"...)
 		}
 		dst = append(dst, '[')
 		for i, e := range v {
 			dst = appendLine(dst, i, inner)
-			if dst, err = appendIndented(dst, e, inner, indent); err != nil {
-				return dst, err
-			}
+			dst = appendIndented(dst, e, inner, indent)
 		}
-		return append(append(append(dst, '\n'), margin...), ']'), nil
+		return append(append(append(dst, '\n'), margin...), ']')
 	case map[string]any:
 		if len(v) == 0 {
-			return append(dst, "{}"...), nil
+			return append(dst, "{}"...)
 		}
 		dst = append(dst, '{')
 		for i, k := range keys(v) {
 			dst = append(value.AppendString(appendLine(dst, i, inner), k), ": "...)
-			if dst, err = appendIndented(dst, v[k], inner, indent); err != nil {
-				return dst, err
-			}
+			dst = appendIndented(dst, v[k], inner, indent)
 		}
-		return append(append(append(dst, '\n'), margin...), '}'), nil
+		return append(append(append(dst, '\n'), margin...), '}')
 	}
 	return appendJSON(dst, v)
 }

@@ -8,43 +8,34 @@ import (
 )
 
 // expression parses a full expression: `a if b else c`.
-func (p *parser) expression() (node, error) {
-	if err := p.enter(); err != nil {
-		return nil, err
-	}
-	defer func() { p.depth-- }()
-	result, err := p.or()
-	for err == nil && p.skipName("if") {
-		c := &conditional{then: result}
-		if c.condition, err = p.or(); err != nil {
-			break
-		}
+func (p *parser) expression() node {
+	p.enter()
+	defer p.leave()
+	result := p.or()
+	for p.skipName("if") {
+		c := &conditional{then: result, condition: p.or()}
 		if p.skipName("else") {
-			c.otherwise, err = p.expression()
+			c.otherwise = p.expression()
 		}
 		result = c
 	}
-	return result, err
+	return result
 }
 
 // tuple parses an expression, or several with commas, which make a list.
-func (p *parser) tuple(element func() (node, error)) (node, error) {
-	first, err := element()
-	if err != nil || !p.isOperator(",") {
-		return first, err
+func (p *parser) tuple(element func() node) node {
+	first := element()
+	if !p.isOperator(",") {
+		return first
 	}
 	list := &listLiteral{elements: []node{first}, pos: p.peek().pos}
 	for p.skipOperator(",") {
 		if p.atExpressionEnd() {
 			break
 		}
-		e, err := element()
-		if err != nil {
-			return nil, err
-		}
-		list.elements = append(list.elements, e)
+		list.elements = append(list.elements, element())
 	}
-	return list, nil
+	return list
 }
 
 func (p *parser) atExpressionEnd() bool {
@@ -57,46 +48,36 @@ func (p *parser) atExpressionEnd() bool {
 	return false
 }
 
-func (p *parser) or() (node, error) {
-	left, err := p.and()
-	for err == nil && (p.skipName("or") || p.skipOperator("||")) {
-		var right node
-		right, err = p.and()
-		left = &logical{or: true, left: left, right: right}
+func (p *parser) or() node {
+	left := p.and()
+	for p.skipName("or") || p.skipOperator("||") {
+		left = &logical{or: true, left: left, right: p.and()}
 	}
-	return left, err
+	return left
 }
 
-func (p *parser) and() (node, error) {
-	left, err := p.not()
-	for err == nil && (p.skipName("and") || p.skipOperator("&&")) {
-		var right node
-		right, err = p.not()
-		left = &logical{left: left, right: right}
+func (p *parser) and() node {
+	left := p.not()
+	for p.skipName("and") || p.skipOperator("&&") {
+		left = &logical{left: left, right: p.not()}
 	}
-	return left, err
+	return left
 }
 
-func (p *parser) not() (node, error) {
+func (p *parser) not() node {
 	if !p.isName("not") {
 		return p.compare()
 	}
-	if err := p.enter(); err != nil {
-		return nil, err
-	}
-	defer func() { p.depth-- }()
+	p.enter()
+	defer p.leave()
 	p.next++
-	term, err := p.not()
-	return &negation{term: term}, err
+	return &negation{term: p.not()}
 }
 
 var comparisonOperators = []string{"==", "!=", "<", "<=", ">", ">="}
 
-func (p *parser) compare() (node, error) {
-	first, err := p.sum()
-	if err != nil {
-		return nil, err
-	}
+func (p *parser) compare() node {
+	first := p.sum()
 	c := &comparison{first: first}
 	for {
 		t := p.peek()
@@ -114,74 +95,56 @@ func (p *parser) compare() (node, error) {
 		if op == "" {
 			break
 		}
-		term, err := p.sum()
-		if err != nil {
-			return nil, err
-		}
-		c.rest = append(c.rest, comparand{op: op, term: term, pos: t.pos})
+		c.rest = append(c.rest, comparand{op: op, term: p.sum(), pos: t.pos})
 	}
 	if len(c.rest) == 0 {
-		return first, nil
+		return first
 	}
-	return c, nil
+	return c
 }
 
 // operators parses left-associative operators of one precedence.
-func (p *parser) operators(operand func() (node, error), ops ...string) (node, error) {
-	left, err := operand()
-	for err == nil {
+func (p *parser) operators(operand func() node, ops ...string) node {
+	left := operand()
+	for {
 		t := p.peek()
 		if t.kind != tokenOperator || !slices.Contains(ops, t.text) {
-			break
+			return left
 		}
 		p.next++
-		var right node
-		right, err = operand()
-		left = &binary{op: t.text, left: left, right: right, pos: t.pos}
+		left = &binary{op: t.text, left: left, right: operand(), pos: t.pos}
 	}
-	return left, err
 }
 
-func (p *parser) sum() (node, error)     { return p.operators(p.concat, "+", "-") }
-func (p *parser) concat() (node, error)  { return p.operators(p.product, "~") }
-func (p *parser) product() (node, error) { return p.operators(p.power, "*", "/", "//", "%") }
-func (p *parser) power() (node, error)   { return p.operators(p.filteredUnary, "**") }
-
-func (p *parser) filteredUnary() (node, error) { return p.unary(true) }
+func (p *parser) sum() node     { return p.operators(p.concat, "+", "-") }
+func (p *parser) concat() node  { return p.operators(p.product, "~") }
+func (p *parser) product() node { return p.operators(p.power, "*", "/", "//", "%") }
+func (p *parser) power() node   { return p.operators(p.signed, "**") }
+func (p *parser) signed() node  { return p.unary(true) }
 
 // unary parses a sign or `!`, an operand with its accessors, and, unless it has
 // a sign, its filters and tests.
-func (p *parser) unary(withFilters bool) (node, error) {
-	if err := p.enter(); err != nil {
-		return nil, err
-	}
-	defer func() { p.depth-- }()
+func (p *parser) unary(withFilters bool) node {
+	p.enter()
+	defer p.leave()
 	t := p.peek()
 	var result node
-	var err error
 	switch {
 	case p.skipOperator("-"), p.skipOperator("+"):
-		var term node
-		if term, err = p.unary(false); err != nil {
-			return nil, err
-		}
-		result = signed(t, term)
+		result = withSign(t, p.unary(false))
 	case p.skipOperator("!"):
-		term, err := p.unary(true)
-		return &negation{term: term}, err
+		return &negation{term: p.unary(true)}
 	default:
-		if result, err = p.primary(); err != nil {
-			return nil, err
-		}
+		result = p.primary()
 	}
-	if result, err = p.accessors(result); err != nil || !withFilters {
-		return result, err
+	if result = p.accessors(result); withFilters {
+		result = p.filtersAndTests(result)
 	}
-	return p.filtersAndTests(result)
+	return result
 }
 
-// signed folds the sign into a literal number.
-func signed(sign token, term node) node {
+// withSign folds the sign into a literal number.
+func withSign(sign token, term node) node {
 	if l, ok := term.(*literal); ok {
 		switch v := l.value.(type) {
 		case int64, float64, json.Number:
@@ -194,18 +157,18 @@ func signed(sign token, term node) node {
 	return &unary{op: sign.text[0], term: term, pos: sign.pos}
 }
 
-func (p *parser) primary() (node, error) {
+func (p *parser) primary() node {
 	t := p.peek()
 	switch t.kind {
 	case tokenNumber:
 		p.next++
-		return &literal{value: t.value}, nil
+		return &literal{value: t.value}
 	case tokenString:
 		s := ""
 		for p.peek().kind == tokenString { // adjacent strings join, as in Python
 			s += p.take().text
 		}
-		return &literal{value: s}, nil
+		return &literal{value: s}
 	case tokenName:
 		return p.name()
 	case tokenOperator:
@@ -218,80 +181,64 @@ func (p *parser) primary() (node, error) {
 			return p.dict()
 		}
 	}
-	return nil, p.unexpected("an expression")
+	panic(p.unexpected("an expression"))
 }
 
 var reserved = []string{"and", "or", "not", "if", "else", "elif", "in", "is"}
 
-func (p *parser) name() (node, error) {
+func (p *parser) name() node {
 	t := p.peek()
 	if slices.Contains(reserved, t.text) {
-		return nil, p.unexpected("an expression")
+		panic(p.unexpected("an expression"))
 	}
 	p.next++
 	switch t.text {
 	case "true", "True":
-		return &literal{value: true}, nil
+		return &literal{value: true}
 	case "false", "False":
-		return &literal{value: false}, nil
+		return &literal{value: false}
 	case "none", "None", "null":
-		return &literal{}, nil
+		return &literal{}
 	}
-	return &path{root: t.text, pos: t.pos}, nil
+	return &path{root: t.text, pos: t.pos}
 }
 
-func (p *parser) parenthesized() (node, error) {
+func (p *parser) parenthesized() node {
 	p.next++
 	if p.skipOperator(")") {
-		return &listLiteral{}, nil
+		return &listLiteral{}
 	}
-	result, err := p.tuple(p.expression)
-	if err != nil {
-		return nil, err
-	}
-	return result, p.expectOperator(")")
+	result := p.tuple(p.expression)
+	p.expectOperator(")")
+	return result
 }
 
 // sequence parses elements with commas between them, and optionally after the
 // last one, up to a closing bracket.
-func (p *parser) sequence(closer string, element func() error) error {
+func (p *parser) sequence(closer string, element func()) {
 	for first := true; !p.skipOperator(closer); first = false {
 		if !first {
-			if err := p.expectOperator(","); err != nil {
-				return err
-			}
+			p.expectOperator(",")
 			if p.skipOperator(closer) {
 				break
 			}
 		}
-		if err := element(); err != nil {
-			return err
-		}
+		element()
 	}
-	return nil
 }
 
-func (p *parser) list() (node, error) {
+func (p *parser) list() node {
 	list := &listLiteral{pos: p.take().pos}
-	return list, p.sequence("]", func() error {
-		e, err := p.expression()
-		list.elements = append(list.elements, e)
-		return err
-	})
+	p.sequence("]", func() { list.elements = append(list.elements, p.expression()) })
+	return list
 }
 
-func (p *parser) dict() (node, error) {
+func (p *parser) dict() node {
 	dict := &dictLiteral{pos: p.take().pos}
-	return dict, p.sequence("}", func() error {
-		key, err := p.expression()
-		if err != nil {
-			return err
-		}
-		if err := p.expectOperator(":"); err != nil {
-			return err
-		}
-		v, err := p.expression()
-		dict.keys, dict.values = append(dict.keys, key), append(dict.values, v)
-		return err
+	p.sequence("}", func() {
+		dict.keys = append(dict.keys, p.expression())
+		p.expectOperator(":")
+		dict.values = append(dict.values, p.expression())
 	})
+	return dict
 }

@@ -9,74 +9,57 @@ import (
 
 // body parses statements up to one of the block tags named in ends, whose name
 // it consumes; without ends it parses to the end of the text.
-func (p *parser) body(ends ...string) ([]statement, string, error) {
-	if err := p.enter(); err != nil {
-		return nil, "", err
-	}
-	defer func() { p.depth-- }()
+func (p *parser) body(ends ...string) ([]statement, string) {
+	p.enter()
+	defer p.leave()
 	var body []statement
 	for {
 		t := p.take()
 		switch t.kind {
 		case tokenEOF:
 			if len(ends) > 0 {
-				return nil, "", p.errorf(t.pos, "", "{%% %s %%} is missing", ends[len(ends)-1])
+				panic(p.errorf(t.pos, "", "{%% %s %%} is missing", ends[len(ends)-1]))
 			}
-			return body, "", nil
+			return body, ""
 		case tokenText:
 			body = append(body, &text{value: t.text})
 		case tokenOutputOpen:
-			e, err := p.tuple(p.expression)
-			if err != nil {
-				return nil, "", err
-			}
+			e := p.tuple(p.expression)
 			if p.peek().kind != tokenOutputClose {
-				return nil, "", p.unexpected("}}")
+				panic(p.unexpected("}}"))
 			}
 			p.next++
 			body = append(body, &output{value: e, pos: t.pos})
 		default:
 			tag := p.peek()
-			name, err := p.expectName("the name of a statement")
-			if err != nil {
-				return nil, "", err
-			}
+			name := p.expectName("the name of a statement")
 			if slices.Contains(ends, name) {
-				return body, name, nil
+				return body, name
 			}
-			s, err := p.statement(tag, ends)
-			if err != nil {
-				return nil, "", err
-			}
-			body = append(body, s)
+			body = append(body, p.statement(tag, ends))
 		}
 	}
 }
 
 // close parses the end of a block tag.
-func (p *parser) close() error {
+func (p *parser) close() {
 	if p.peek().kind != tokenBlockClose {
-		return p.unexpected("%}")
+		panic(p.unexpected("%}"))
 	}
 	p.next++
-	return nil
 }
 
 // closedBody parses `%} body {% end %}`.
-func (p *parser) closedBody(end string) ([]statement, error) {
-	if err := p.close(); err != nil {
-		return nil, err
-	}
-	body, _, err := p.body(end)
-	if err != nil {
-		return nil, err
-	}
-	return body, p.close()
+func (p *parser) closedBody(end string) []statement {
+	p.close()
+	body, _ := p.body(end)
+	p.close()
+	return body
 }
 
 var statementNames = []string{"if", "for", "set", "macro", "call", "filter", "with", "do", "block", "autoescape", "raw", "break", "continue"}
 
-func (p *parser) statement(tag token, ends []string) (statement, error) {
+func (p *parser) statement(tag token, ends []string) statement {
 	switch tag.text {
 	case "if":
 		return p.ifStatement()
@@ -93,63 +76,50 @@ func (p *parser) statement(tag token, ends []string) (statement, error) {
 	case "with":
 		return p.withStatement()
 	case "do":
-		e, err := p.tuple(p.expression)
-		if err != nil {
-			return nil, err
-		}
-		return &do{value: e}, p.close()
+		e := p.tuple(p.expression)
+		p.close()
+		return &do{value: e}
 	case "block", "autoescape":
 		return p.group(tag)
 	case "break", "continue":
 		if p.loops == 0 {
-			return nil, p.errorf(tag.pos, "", "%s outside of a loop", tag.text)
+			panic(p.errorf(tag.pos, "", "%s outside of a loop", tag.text))
 		}
-		return &loopControl{stop: tag.text == "break"}, p.close()
+		p.close()
+		return &loopControl{to: map[string]jump{"break": breakLoop, "continue": continueLoop}[tag.text]}
 	case "include", "import", "from", "extends":
-		return nil, p.errorf(tag.pos, "define a macro in the same text instead",
-			"%q is not available: a template cannot read other files", tag.text)
+		panic(p.errorf(tag.pos, "define a macro in the same text instead",
+			"%q is not available: a template cannot read other files", tag.text))
 	}
 	hint := diag.Suggest(tag.text, statementNames)
 	if len(ends) > 0 && (strings.HasPrefix(tag.text, "end") || tag.text == "else" || tag.text == "elif") {
 		hint = "the open block ends with {% " + ends[len(ends)-1] + " %}"
 	}
-	return nil, p.errorf(tag.pos, hint, "unknown statement %q", tag.text)
+	panic(p.errorf(tag.pos, hint, "unknown statement %q", tag.text))
 }
 
-func (p *parser) ifStatement() (statement, error) {
+func (p *parser) ifStatement() statement {
 	s := &ifStatement{}
 	for tag := "if"; tag != "endif"; {
 		if tag == "else" {
-			var err error
-			s.otherwise, err = p.closedBody("endif")
-			return s, err
+			s.otherwise = p.closedBody("endif")
+			return s
 		}
-		condition, err := p.tuple(p.expression)
-		if err != nil {
-			return nil, err
-		}
-		if err := p.close(); err != nil {
-			return nil, err
-		}
-		body, end, err := p.body("elif", "else", "endif")
-		if err != nil {
-			return nil, err
-		}
+		condition := p.tuple(p.expression)
+		p.close()
+		body, end := p.body("elif", "else", "endif")
 		s.branches = append(s.branches, ifBranch{condition: condition, body: body})
 		tag = end
 	}
-	return s, p.close()
+	p.close()
+	return s
 }
 
 // targets parses the names that a loop or an assignment binds.
-func (p *parser) targets() (names []string, isTuple bool, err error) {
+func (p *parser) targets() (names []string, isTuple bool) {
 	brackets := p.skipOperator("(")
 	for {
-		name, err := p.expectName("a name")
-		if err != nil {
-			return nil, false, err
-		}
-		names = append(names, name)
+		names = append(names, p.expectName("a name"))
 		if !p.skipOperator(",") {
 			break
 		}
@@ -160,205 +130,136 @@ func (p *parser) targets() (names []string, isTuple bool, err error) {
 	}
 	p.bind(names...)
 	if brackets {
-		err = p.expectOperator(")")
+		p.expectOperator(")")
 	}
-	return names, isTuple, err
+	return names, isTuple
 }
 
-func (p *parser) forStatement(tag token) (statement, error) {
+func (p *parser) forStatement(tag token) statement {
 	s := &forStatement{pos: tag.pos}
-	var err error
-	if s.targets, s.isTuple, err = p.targets(); err != nil {
-		return nil, err
-	}
+	s.targets, s.isTuple = p.targets()
 	if !p.skipName("in") {
-		return nil, p.unexpected(`"in"`)
+		panic(p.unexpected(`"in"`))
 	}
-	if s.items, err = p.tuple(p.or); err != nil {
-		return nil, err
-	}
+	s.items = p.tuple(p.or)
 	if p.skipName("if") {
-		if s.condition, err = p.expression(); err != nil {
-			return nil, err
-		}
+		s.condition = p.expression()
 	}
 	s.recursive = p.skipName("recursive")
 	p.bind("loop")
-	if err := p.close(); err != nil {
-		return nil, err
-	}
+	p.close()
 	p.loops++
-	body, end, err := p.body("else", "endfor")
+	body, end := p.body("else", "endfor")
 	p.loops--
-	if err != nil {
-		return nil, err
-	}
 	s.body = body
 	if end == "else" {
-		s.otherwise, err = p.closedBody("endfor")
-		return s, err
+		s.otherwise = p.closedBody("endfor")
+		return s
 	}
-	return s, p.close()
+	p.close()
+	return s
 }
 
-func (p *parser) setStatement(tag token) (statement, error) {
+func (p *parser) setStatement(tag token) statement {
 	s := &setStatement{pos: tag.pos}
-	var err error
-	if s.targets, s.isTuple, err = p.targets(); err != nil {
-		return nil, err
-	}
+	s.targets, s.isTuple = p.targets()
 	if !s.isTuple && p.skipOperator(".") {
-		if s.attribute, err = p.expectName("a name after the dot"); err != nil {
-			return nil, err
-		}
+		s.attribute = p.expectName("a name after the dot")
 	}
 	if p.skipOperator("=") {
-		if s.value, err = p.tuple(p.expression); err != nil {
-			return nil, err
-		}
-		return s, p.close()
+		s.value = p.tuple(p.expression)
+		p.close()
+		return s
 	}
 	if s.isTuple || s.attribute != "" {
-		return nil, p.unexpected(`"="`)
+		panic(p.unexpected(`"="`))
 	}
-	block := &setBlock{target: s.targets[0]}
-	if block.filters, err = p.filterChain(); err != nil {
-		return nil, err
-	}
-	block.body, err = p.closedBody("endset")
-	return block, err
+	filters := p.filterChain()
+	return &setBlock{target: s.targets[0], filters: filters, body: p.closedBody("endset")}
 }
 
 // filterChain parses | a | b of a block.
-func (p *parser) filterChain() ([]filtered, error) {
+func (p *parser) filterChain() []filtered {
 	var chain []filtered
 	for p.isOperator("|") {
-		f, err := p.filter(nil)
-		if err != nil {
-			return nil, err
-		}
-		chain = append(chain, *f)
+		chain = append(chain, *p.filter(nil))
 	}
-	return chain, nil
+	return chain
 }
 
-func (p *parser) filterBlock(tag token) (statement, error) {
+func (p *parser) filterBlock(tag token) statement {
 	p.next-- // the first filter of the chain has no pipe before it
-	first, err := p.filter(nil)
-	if err != nil {
-		return nil, err
-	}
-	rest, err := p.filterChain()
-	if err != nil {
-		return nil, err
-	}
-	s := &filterBlock{filters: append([]filtered{*first}, rest...), pos: tag.pos}
-	s.body, err = p.closedBody("endfilter")
-	return s, err
+	filters := append([]filtered{*p.filter(nil)}, p.filterChain()...)
+	return &filterBlock{filters: filters, body: p.closedBody("endfilter"), pos: tag.pos}
 }
 
-func (p *parser) withStatement() (statement, error) {
+func (p *parser) withStatement() statement {
 	s := &withStatement{}
 	for p.peek().kind != tokenBlockClose {
 		if len(s.names) > 0 {
-			if err := p.expectOperator(","); err != nil {
-				return nil, err
-			}
+			p.expectOperator(",")
 		}
-		name, err := p.expectName("a name")
-		if err != nil {
-			return nil, err
-		}
-		if err := p.expectOperator("="); err != nil {
-			return nil, err
-		}
-		v, err := p.expression()
-		if err != nil {
-			return nil, err
-		}
+		name := p.expectName("a name")
+		p.expectOperator("=")
+		v := p.expression()
 		p.bind(name)
 		s.names, s.values = append(s.names, name), append(s.values, v)
 	}
-	var err error
-	s.body, err = p.closedBody("endwith")
-	return s, err
+	s.body = p.closedBody("endwith")
+	return s
 }
 
-func (p *parser) group(tag token) (statement, error) {
+func (p *parser) group(tag token) statement {
 	for p.peek().kind != tokenBlockClose && p.peek().kind != tokenEOF {
 		p.next++
 	}
-	body, err := p.closedBody("end" + tag.text)
-	if err != nil {
-		return nil, err
-	}
-	return &group{body: body}, nil
+	return &group{body: p.closedBody("end" + tag.text)}
 }
 
-func (p *parser) macroStatement(tag token) (statement, error) {
-	name, err := p.expectName("the name of the macro")
-	if err != nil {
-		return nil, err
-	}
+func (p *parser) macroStatement(tag token) statement {
+	name := p.expectName("the name of the macro")
 	p.bind(name, "caller")
 	m := &macroStatement{name: name, pos: tag.pos}
-	if err := p.parameters(m); err != nil {
-		return nil, err
-	}
-	m.body, err = p.macroBody("endmacro")
-	return m, err
+	p.parameters(m)
+	m.body = p.macroBody("endmacro")
+	return m
 }
 
 // macroBody parses a body in which break and continue of a surrounding loop are
 // not valid.
-func (p *parser) macroBody(end string) ([]statement, error) {
+func (p *parser) macroBody(end string) []statement {
 	loops := p.loops
 	p.loops = 0
-	body, err := p.closedBody(end)
+	body := p.closedBody(end)
 	p.loops = loops
-	return body, err
+	return body
 }
 
-func (p *parser) parameters(m *macroStatement) error {
-	if err := p.expectOperator("("); err != nil {
-		return err
-	}
+func (p *parser) parameters(m *macroStatement) {
+	p.expectOperator("(")
 	for !p.skipOperator(")") {
 		if len(m.params) > 0 {
-			if err := p.expectOperator(","); err != nil {
-				return err
-			}
+			p.expectOperator(",")
 		}
-		name, err := p.expectName("a parameter")
-		if err != nil {
-			return err
-		}
+		name := p.expectName("a parameter")
 		var fallback node
 		if p.skipOperator("=") {
-			if fallback, err = p.expression(); err != nil {
-				return err
-			}
+			fallback = p.expression()
 		}
 		p.bind(name)
 		m.params, m.defaults = append(m.params, name), append(m.defaults, fallback)
 	}
-	return nil
 }
 
-func (p *parser) callBlock(tag token) (statement, error) {
+func (p *parser) callBlock(tag token) statement {
 	s := &callBlock{body: &macroStatement{name: "caller", pos: tag.pos}, pos: tag.pos}
 	if p.isOperator("(") {
-		if err := p.parameters(s.body); err != nil {
-			return nil, err
-		}
+		p.parameters(s.body)
 	}
-	var err error
-	if s.call, err = p.unary(false); err != nil {
-		return nil, err
-	}
+	s.call = p.unary(false)
 	if _, ok := s.call.(*call); !ok {
-		return nil, p.errorf(tag.pos, "", "a call block needs a call of a macro")
+		panic(p.errorf(tag.pos, "", "a call block needs a call of a macro"))
 	}
-	s.body.body, err = p.macroBody("endcall")
-	return s, err
+	s.body.body = p.macroBody("endcall")
+	return s
 }

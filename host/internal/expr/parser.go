@@ -9,7 +9,8 @@ import (
 // maxNesting bounds the nesting of brackets, operators and blocks.
 const maxNesting = 100
 
-// parser builds the tree, with Jinja2's grammar and precedence.
+// parser builds the tree, with Jinja2's grammar and precedence. Its methods, and
+// those of the lexer, panic with a *SyntaxError, which Compile recovers.
 type parser struct {
 	text   string
 	tokens []token
@@ -57,23 +58,22 @@ func (p *parser) skipName(name string) bool {
 	return false
 }
 
-func (p *parser) expectOperator(op string) error {
-	if p.skipOperator(op) {
-		return nil
+func (p *parser) expectOperator(op string) {
+	if !p.skipOperator(op) {
+		panic(p.unexpected(fmt.Sprintf("%q", op)))
 	}
-	return p.unexpected(fmt.Sprintf("%q", op))
 }
 
-func (p *parser) expectName(what string) (string, error) {
+func (p *parser) expectName(what string) string {
 	if t := p.peek(); t.kind == tokenName {
 		p.next++
-		return t.text, nil
+		return t.text
 	}
-	return "", p.unexpected(what)
+	panic(p.unexpected(what))
 }
 
 // unexpected returns the error for a next token other than wanted.
-func (p *parser) unexpected(wanted string) error {
+func (p *parser) unexpected(wanted string) *SyntaxError {
 	t := p.peek()
 	got := fmt.Sprintf("%q", t.text)
 	switch t.kind {
@@ -85,27 +85,27 @@ func (p *parser) unexpected(wanted string) error {
 	return p.errorf(t.pos, "", "expected %s, found %s", wanted, got)
 }
 
-func (p *parser) errorf(pos int, hint, format string, args ...any) error {
+func (p *parser) errorf(pos int, hint, format string, args ...any) *SyntaxError {
 	line, column := lineColumn(p.text, pos)
 	return &SyntaxError{Line: line, Column: column, Message: fmt.Sprintf(format, args...), Hint: hint}
 }
 
-// enter counts one level of nesting; p.depth-- leaves it.
-func (p *parser) enter() error {
+// enter counts one level of nesting.
+func (p *parser) enter() {
 	if p.depth++; p.depth > maxNesting {
-		return p.errorf(p.peek().pos, "", "nested deeper than %d levels", maxNesting)
+		panic(p.errorf(p.peek().pos, "", "nested deeper than %d levels", maxNesting))
 	}
-	return nil
 }
 
+func (p *parser) leave() { p.depth-- }
+
 // checkCalls reports calls of names that are neither macros nor functions.
-func (p *parser) checkCalls() error {
+func (p *parser) checkCalls() {
 	for _, c := range p.calls {
 		if _, ok := functions()[c.name]; !ok && !p.bound[c.name] {
-			return p.errorf(c.pos, diag.Suggest(c.name, keys(functions())), "unknown function %q", c.name)
+			panic(p.errorf(c.pos, diag.Suggest(c.name, keys(functions())), "unknown function %q", c.name))
 		}
 	}
-	return nil
 }
 
 func (p *parser) bind(names ...string) {

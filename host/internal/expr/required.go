@@ -1,7 +1,6 @@
 package expr
 
 import (
-	"fmt"
 	"maps"
 	"reflect"
 	"slices"
@@ -21,15 +20,16 @@ type RequiredFinder interface {
 
 // required fails if v, the result of a look-up of key in object, is undefined
 // and required. of is the expression of the object.
-func (r *run) required(of node, object, key, v any, pos int) (any, error) {
+func (r *run) required(of node, object, key, v any, pos int) any {
 	if v != undefined || r.optional {
-		return v, nil
+		return v
 	}
 	root, depth := r.rootOf(of)
 	if root == "" {
 		root, depth = r.origin(object)
 	}
-	return v, r.template.required(r.scope, root, depth+1, object, key, pos)
+	r.template.required(r.scope, root, depth+1, object, key, pos)
+	return v
 }
 
 // rootOf returns the root of a chain of look-ups, and their number; "" if the
@@ -103,34 +103,35 @@ func (r *run) origin(object any) (root string, depth int) {
 	return "", 0
 }
 
-func (t *Template) required(s Scope, root string, depth int, object, key any, pos int) error {
+func (t *Template) required(s Scope, root string, depth int, object, key any, pos int) {
 	finder, ok := s.(RequiredFinder)
-	if !ok || root == "" {
-		return nil
+	if !ok || root == "" || !isKey(key) {
+		return
 	}
-	member, err := textOf(key)
-	if err != nil || !finder.Required(root, member, depth) {
-		return nil
+	member := textOf(key)
+	if !finder.Required(root, member, depth) {
+		return
 	}
-	hint := ""
+	of, hint := root, ""
 	if members, ok := object.(map[string]any); ok {
 		hint = diag.Suggest(member, slices.Sorted(maps.Keys(members)))
 	}
-	of := root
 	if depth > 1 {
 		of = "a value in " + root
 	}
-	return t.failure(pos, hint, fmt.Errorf("%s has no member %q", of, member))
+	panic(t.failure(pos, failf("%s has no member %q", of, member).hinted(hint)))
 }
 
-// required fails for the first step of a path that is undefined.
-func (n *path) required(t *Template, s Scope) error {
-	if _, ok := s.(RequiredFinder); !ok || len(n.steps) == 0 {
-		return nil
+// find looks the path up, and fails if its first step that is undefined is
+// required.
+func (n *path) find(t *Template, s Scope) any {
+	v := n.lookup(s, t.bare)
+	if _, ok := s.(RequiredFinder); v == undefined && ok && len(n.steps) > 0 {
+		root, _ := s.Lookup(n.root)
+		object, depth, key := n.missing(root)
+		t.required(s, n.root, depth, object, key, n.pos)
 	}
-	root, _ := s.Lookup(n.root)
-	object, depth, key := n.missing(root)
-	return t.required(s, n.root, depth, object, key, n.pos)
+	return v
 }
 
 // missing returns the first step of a path that is undefined: the object that
@@ -151,7 +152,7 @@ func (n *path) missing(object any) (of any, depth int, key string) {
 
 // input evaluates the input of a filter or a test. If it is a look-up and
 // optional, it need not find anything.
-func (r *run) input(n node, optional bool) (any, error) {
+func (r *run) input(n node, optional bool) any {
 	switch n.(type) {
 	case *path, *attribute, *subscript, *methodCall, *filtered:
 		before := r.optional

@@ -2,8 +2,6 @@ package expr
 
 import (
 	"context"
-	"errors"
-	"fmt"
 	"maps"
 	"slices"
 )
@@ -25,6 +23,8 @@ type run struct {
 	scope    Scope
 	template *Template
 	vars     *frame
+	pos      int // of the operation that runs
+	jump     jump
 	out      []byte
 	ticks    int
 	calls    int
@@ -69,169 +69,131 @@ func (r *run) push() func() {
 	return func() { r.vars = outer }
 }
 
-func (r *run) fail(pos int, format string, args ...any) error {
-	return r.template.failure(pos, "", fmt.Errorf(format, args...))
+// at sets the position of the operation that follows, for its failure.
+func (r *run) at(pos int) {
+	r.pos = pos
+	r.alive()
 }
-
-// wrap adds a position to an error without one.
-func (r *run) wrap(pos int, err error) error {
-	var positioned *EvalError
-	if err == nil || errors.As(err, &positioned) {
-		return err
-	}
-	var hinted *hintedError
-	if errors.As(err, &hinted) {
-		return r.template.failure(pos, hinted.hint, err)
-	}
-	return r.template.failure(pos, "", err)
-}
-
-// hintedError is an error with a hint.
-type hintedError struct{ message, hint string }
-
-func (e *hintedError) Error() string { return e.message }
 
 // tick counts one small step of work, such as one element, and regularly checks
 // the context. Code with long steps calls alive.
-func (r *run) tick() error {
+func (r *run) tick() {
 	if r.ticks++; r.ticks > maxTicks {
-		return fmt.Errorf("the evaluation takes more than %d steps", maxTicks)
+		panic(failf("the evaluation takes more than %d steps", maxTicks))
 	}
 	if r.ticks%ticksPerLook == 0 {
-		return r.alive()
+		r.alive()
 	}
-	return nil
 }
 
-func (r *run) alive() error {
-	if r.ctx.Err() == nil {
-		return nil
+func (r *run) alive() {
+	if r.ctx.Err() != nil {
+		panic(failf("the evaluation was stopped: %w", context.Cause(r.ctx)))
 	}
-	return fmt.Errorf("the evaluation was stopped: %w", context.Cause(r.ctx))
 }
 
-// body executes statements in order.
-func (r *run) body(body []statement) error {
+// body executes statements in order, up to a break or continue.
+func (r *run) body(body []statement) {
 	for _, s := range body {
-		if err := r.alive(); err != nil {
-			return r.wrap(0, err)
-		}
-		if err := s.exec(r); err != nil {
-			return err
+		r.alive()
+		if s.exec(r); r.jump != noJump {
+			return
 		}
 	}
-	return nil
 }
 
-// capture executes statements and returns their text instead of writing it.
-func (r *run) capture(body []statement) (string, error) {
+// capture returns the text that exec writes.
+func (r *run) capture(exec func()) string {
 	outer := r.out
 	r.out = nil
-	err := r.body(body)
+	exec()
 	result := string(r.out)
 	r.out = outer
-	return result, err
+	return result
 }
 
 // keep checks a computed value that the template uses again. Values that it
 // contains several times count each time.
-func (r *run) keep(from node, v any, pos int) (any, error) {
-	if _, ok := from.(*path); ok {
-		return v, nil
+func (r *run) keep(from node, v any) any {
+	if _, ok := from.(*path); !ok {
+		measure(v)
 	}
-	if err := measured(v); err != nil {
-		return nil, r.wrap(pos, err)
-	}
-	return v, nil
+	return v
 }
 
-// measure counts the elements of a value on all levels.
-type measure struct{ count int }
-
-func measured(v any) error { return new(measure).add(v, 0) }
-
-func (m *measure) add(v any, depth int) error {
-	if m.count++; m.count > maxElements {
-		return fmt.Errorf("a value has more than %d elements", maxElements)
-	}
-	if depth > maxDepth {
-		return fmt.Errorf("a value is nested deeper than %d levels", maxDepth)
-	}
-	switch v := v.(type) {
-	case []any:
-		for _, e := range v {
-			if err := m.add(e, depth+1); err != nil {
-				return err
+// measure checks the elements of a value on all levels.
+func measure(v any) {
+	count := 0
+	var add func(v any, depth int)
+	add = func(v any, depth int) {
+		if count++; count > maxElements {
+			panic(failf("a value has more than %d elements", maxElements))
+		}
+		if depth > maxDepth {
+			panic(failf("a value is nested deeper than %d levels", maxDepth))
+		}
+		switch v := v.(type) {
+		case []any:
+			for _, e := range v {
+				add(e, depth+1)
+			}
+		case map[string]any:
+			for _, e := range v {
+				add(e, depth+1)
+			}
+		case *pair:
+			add(v.list(), depth)
+		case *namespace:
+			if depth > 0 {
+				panic(failf("a namespace cannot be part of another value"))
 			}
 		}
-	case map[string]any:
-		for _, e := range v {
-			if err := m.add(e, depth+1); err != nil {
-				return err
-			}
-		}
-	case *pair:
-		return m.add(v.list(), depth)
-	case *namespace:
-		if depth > 0 {
-			return errors.New("a namespace cannot be part of another value")
-		}
 	}
-	return nil
+	add(v, 0)
 }
 
 // export converts a result to the value model: undefined to null, a pair to a
 // list, a namespace to an object. It copies only what changes.
-func export(v any) (any, error) {
-	if err := measured(v); err != nil {
-		return nil, err
-	}
-	out, _, err := exported(v)
-	return out, err
+func export(v any) any {
+	measure(v)
+	out, _ := exported(v)
+	return out
 }
 
-func exported(v any) (out any, changed bool, err error) {
+func exported(v any) (out any, changed bool) {
 	switch v := v.(type) {
 	case undefinedType:
-		return nil, true, nil
+		return nil, true
 	case *pair:
-		out, _, err = exported(v.list())
-		return out, true, err
+		out, _ = exported(v.list())
+		return out, true
 	case *namespace:
-		out, _, err = exported(v.values)
-		return out, true, err
+		out, _ = exported(v.values)
+		return out, true
 	case callable, *cycler:
-		return nil, false, fmt.Errorf("a %s is not a value", typeName(v))
+		panic(failf("a %s is not a value", typeName(v)))
 	case []any:
 		list := v
 		for i, e := range v {
-			inner, changedInner, err := exported(e)
-			if err != nil {
-				return nil, false, err
-			}
-			if changedInner {
+			if inner, is := exported(e); is {
 				if !changed {
 					list, changed = slices.Clone(v), true
 				}
 				list[i] = inner
 			}
 		}
-		return list, changed, nil
+		return list, changed
 	case map[string]any:
 		object := v
 		for k, e := range v {
-			inner, changedInner, err := exported(e)
-			if err != nil {
-				return nil, false, err
-			}
-			if changedInner {
+			if inner, is := exported(e); is {
 				if !changed {
 					object, changed = maps.Clone(v), true
 				}
 				object[k] = inner
 			}
 		}
-		return object, changed, nil
+		return object, changed
 	}
-	return v, false, nil
+	return v, false
 }

@@ -1,7 +1,6 @@
 package expr
 
 import (
-	"errors"
 	"fmt"
 
 	"github.com/the-edge-agent/tea/host/internal/python"
@@ -56,30 +55,30 @@ func elements(v any) ([]any, error) {
 }
 
 // slice returns v[start:stop:step] by Python's rules; a nil bound is absent.
-func slice(v any, start, stop, step *int) (any, error) {
+func slice(v any, start, stop, step *int) any {
 	by := 1
 	if step != nil {
 		by = *step
 	}
 	if by == 0 {
-		return nil, errors.New("the step of a slice cannot be 0")
+		panic(failf("the step of a slice cannot be 0"))
 	}
 	switch v := plainValue(v).(type) {
 	case nil:
-		return undefined, nil
+		return undefined
 	case string:
 		runes := []rune(v)
 		var out []rune
 		for i := range python.Indices(len(runes), start, stop, by) {
 			out = append(out, runes[i])
 		}
-		return string(out), nil
+		return string(out)
 	case []any:
 		out := []any{}
 		for i := range python.Indices(len(v), start, stop, by) {
 			out = append(out, v[i])
 		}
-		return out, nil
+		return out
 	}
-	return nil, fmt.Errorf("cannot slice %s", typeName(v))
+	panic(failf("cannot slice %s", typeName(v)))
 }

@@ -38,52 +38,41 @@ func IsTemplate(text string) bool { return nextTag(text, 0) >= 0 }
 
 // Compile compiles a text with {{ }}, {% %} or {# #}; a text without them
 // evaluates to itself. The error is a [*SyntaxError].
-func Compile(text string) (*Template, error) {
+func Compile(text string) (t *Template, err error) {
 	if len(text) > maxText {
 		return nil, &SyntaxError{Line: 1, Column: 1, Message: fmt.Sprintf("the text has more than %d MiB", maxText>>20)}
 	}
-	tokens, err := lexTemplate(text)
-	if err != nil {
-		return nil, err
+	defer catchSyntax(&err)
+	p := &parser{text: text, tokens: lexTemplate(text)}
+	body, _ := p.body()
+	p.checkCalls()
+	return &Template{text: text, body: body, single: singleOutput(body), plain: isPlain(body), refs: references(text, body)}, nil
+}
+
+// catchSyntax recovers the error of a parser.
+func catchSyntax(err *error) {
+	switch p := recover().(type) {
+	case nil:
+	case *SyntaxError:
+		*err = p
+	default:
+		panic(p)
 	}
-	p := &parser{text: text, tokens: tokens}
-	body, _, err := p.body()
-	if err != nil {
-		return nil, err
-	}
-	if err := p.checkCalls(); err != nil {
-		return nil, err
-	}
-	t := &Template{text: text, body: body, refs: references(text, body)}
-	t.single = singleOutput(body)
-	t.plain = isPlain(body)
-	return t, nil
 }
 
 // CompileExpression compiles an expression without braces, such as `state.items
 // | length > 2` or `!ready`. With bareNames, a name that is not a root is
 // looked up in the state. The error is a [*SyntaxError].
-func CompileExpression(text string, bareNames bool) (*Template, error) {
-	tokens, err := lexExpression(text)
-	if err != nil {
-		return nil, err
-	}
-	p := &parser{text: text, tokens: tokens}
-	e, err := p.tuple(p.expression)
-	if err != nil {
-		return nil, err
-	}
+func CompileExpression(text string, bareNames bool) (t *Template, err error) {
+	defer catchSyntax(&err)
+	p := &parser{text: text, tokens: lexExpression(text)}
+	e := p.tuple(p.expression)
 	if p.peek().kind != tokenEOF {
-		return nil, p.unexpected("the end of the expression")
+		panic(p.unexpected("the end of the expression"))
 	}
-	if err := p.checkCalls(); err != nil {
-		return nil, err
-	}
+	p.checkCalls()
 	body := []statement{&output{value: e}}
-	return &Template{
-		text: text, body: body, single: e, bare: bareNames,
-		plain: isPlain(body), refs: references(text, body),
-	}, nil
+	return &Template{text: text, body: body, single: e, bare: bareNames, plain: isPlain(body), refs: references(text, body)}, nil
 }
 
 // singleOutput returns the expression of a template that is one {{ expr }}. A
@@ -132,85 +121,70 @@ func (t *Template) Roots() []Ref { return t.refs }
 // anything else returns a string. The result can share lists and objects with
 // the scope. The error is an [*EvalError], which unwraps to the context's error
 // if the context ended the evaluation.
-func (t *Template) Eval(ctx context.Context, s Scope) (any, error) {
+func (t *Template) Eval(ctx context.Context, s Scope) (result any, err error) {
 	if t.plain {
-		return t.evalPlain(s)
+		pos := 0
+		defer t.catch(&pos, &err)
+		return t.evalPlain(s), nil
 	}
-	return t.evalRun(ctx, s)
+	r := &run{ctx: ctx, scope: s, template: t, vars: &frame{}}
+	defer t.catch(&r.pos, &err)
+	r.alive()
+	if t.single != nil {
+		v := t.single.eval(r)
+		r.pos = 0
+		return export(v), nil
+	}
+	r.body(t.body)
+	return string(r.out), nil
 }
 
-func (t *Template) evalPlain(s Scope) (any, error) {
+func (t *Template) evalPlain(s Scope) any {
 	switch n := t.single.(type) {
 	case *path:
-		v := n.lookup(s, t.bare)
-		if v == undefined {
-			return nil, n.required(t, s)
-		}
-		return v, nil
+		return known(n.find(t, s))
 	case *literal:
-		return n.value, nil
+		return n.value
 	}
 	if len(t.body) == 1 {
 		if only, ok := t.body[0].(*text); ok {
-			return only.value, nil
+			return only.value
 		}
 	}
 	var buf [256]byte
 	out := buf[:0]
 	for _, st := range t.body {
-		var v any
 		switch st := st.(type) {
 		case *text:
 			out = append(out, st.value...)
-			continue
 		case *output:
 			switch n := st.value.(type) {
 			case *path:
-				if v = n.lookup(s, t.bare); v == undefined {
-					if err := n.required(t, s); err != nil {
-						return nil, err
-					}
-				}
+				out = appendText(out, n.find(t, s))
 			case *literal:
-				v = n.value
+				out = appendText(out, n.value)
 			}
 		}
-		var err error
-		if out, err = appendText(out, v); err != nil {
-			return nil, t.failure(0, "", err)
-		}
 	}
-	return string(out), nil
+	return string(out)
 }
 
-func (t *Template) evalRun(ctx context.Context, s Scope) (result any, err error) {
-	r := &run{ctx: ctx, scope: s, template: t, vars: &frame{}}
-	defer func() {
-		if p := recover(); p != nil {
-			result, err = nil, t.failure(0, "", fmt.Errorf("internal error: %v", p))
-		}
-	}()
-	if err := r.alive(); err != nil {
-		return nil, r.wrap(0, err)
+// catch recovers the error of an evaluation. A failure without a position has
+// that of the operation that failed.
+func (t *Template) catch(pos *int, err *error) {
+	switch p := recover().(type) {
+	case nil:
+	case *EvalError:
+		*err = p
+	case failure:
+		*err = t.failure(*pos, p)
+	default:
+		*err = t.failure(0, failf("internal error: %v", p))
 	}
-	if t.single == nil {
-		if err := r.body(t.body); err != nil {
-			return nil, err
-		}
-		return string(r.out), nil
-	}
-	v, err := t.single.eval(r)
-	if err != nil {
-		return nil, err
-	}
-	if v, err = export(v); err != nil {
-		return nil, t.failure(0, "", err)
-	}
-	return v, nil
 }
 
-// failure returns an error at a byte offset of the template.
-func (t *Template) failure(pos int, hint string, err error) *EvalError {
+// failure returns the error at a byte offset of the template.
+func (t *Template) failure(pos int, f failure) *EvalError {
 	line, column := lineColumn(t.text, pos)
-	return &EvalError{Line: line, Column: column, Message: err.Error(), Hint: hint, Err: err}
+	return &EvalError{Line: line, Column: column, Message: f.err.Error(), Hint: f.hint, Err: f.err}
 }

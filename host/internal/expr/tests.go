@@ -2,7 +2,6 @@ package expr
 
 import (
 	"encoding/json"
-	"fmt"
 	"strings"
 	"unicode"
 
@@ -13,20 +12,20 @@ import (
 func buildTests() map[string]filter {
 	table := map[string]filter{
 		"divisibleby": {params: params("num"), required: 1, apply: divisibleTest},
-		"in": {params: params("seq"), required: 1, apply: func(a *args) (any, error) {
+		"in": {params: params("seq"), required: 1, apply: func(a *args) any {
 			return contains(a.any(0, nil), a.in)
 		}},
-		"sameas": {params: params("other"), required: 1, apply: func(a *args) (any, error) {
-			return typeName(a.in) == typeName(a.any(0, nil)) && equal(a.in, a.any(0, nil)), nil
+		"sameas": {params: params("other"), required: 1, apply: func(a *args) any {
+			return typeName(a.in) == typeName(a.any(0, nil)) && equal(a.in, a.any(0, nil))
 		}},
 		"filter": {apply: knownTest(filters)},
 		"test":   {apply: knownTest(tests)},
 	}
 	for name, holds := range predicates() {
-		table[name] = filter{apply: func(a *args) (any, error) { return holds(a.in), nil }}
+		table[name] = filter{apply: func(a *args) any { return holds(a.in) }}
 	}
 	for op, names := range map[string]string{"==": "eq equalto", "!=": "ne", "<": "lt lessthan", "<=": "le", ">": "gt greaterthan", ">=": "ge"} {
-		test := filter{params: params("other"), required: 1, apply: func(a *args) (any, error) {
+		test := filter{params: params("other"), required: 1, apply: func(a *args) any {
 			return compare(op, a.in, a.any(0, nil))
 		}}
 		for name := range strings.FieldsSeq(op + " " + names) {
@@ -56,9 +55,17 @@ func predicates() map[string]func(v any) bool {
 		"mapping":   func(v any) bool { _, ok := plainValue(v).(map[string]any); return ok },
 		"none":      isNull,
 		"number":    python.IsNumber,
-		"sequence":  func(v any) bool { _, err := length(v); return err == nil && !isNull(v) },
+		"sequence":  isSequence,
 		"string":    func(v any) bool { _, ok := v.(string); return ok },
 	}
+}
+
+func isSequence(v any) bool {
+	switch plainValue(v).(type) {
+	case string, []any, map[string]any:
+		return true
+	}
+	return false
 }
 
 func isInteger(v any) bool {
@@ -73,8 +80,7 @@ func isParity(v any, rest int64) bool {
 	if !python.IsNumber(v) {
 		return false
 	}
-	m, err := python.Calculate("%", v, int64(2))
-	return err == nil && equal(m, rest)
+	return equal(must(python.Calculate("%", v, int64(2))), rest)
 }
 
 // isCased reports whether a text has letters of one case and none of the other.
@@ -83,18 +89,17 @@ func isCased(v any, has, hasNot func(rune) bool) bool {
 	return strings.ContainsFunc(s, has) && !strings.ContainsFunc(s, hasNot)
 }
 
-func divisibleTest(a *args) (any, error) {
+func divisibleTest(a *args) any {
 	if !python.IsNumber(a.in) || !python.IsNumber(a.list[0]) {
-		return nil, fmt.Errorf("divisibleby needs numbers, not %s and %s", typeName(a.in), typeName(a.list[0]))
+		panic(failf("divisibleby needs numbers, not %s and %s", typeName(a.in), typeName(a.list[0])))
 	}
-	m, err := python.Calculate("%", a.in, a.list[0])
-	return equal(m, int64(0)), err
+	return equal(must(python.Calculate("%", a.in, a.list[0])), int64(0))
 }
 
-func knownTest(table func() map[string]filter) func(a *args) (any, error) {
-	return func(a *args) (any, error) {
+func knownTest(table func() map[string]filter) func(a *args) any {
+	return func(a *args) any {
 		name, ok := a.in.(string)
 		_, known := table()[name]
-		return ok && known, nil
+		return ok && known
 	}
 }
