@@ -30,6 +30,9 @@ type Unread = plugproc.Unread
 // Asked is the answer of a plugin to the question for its manifest.
 type Asked = plugproc.Asked
 
+// Swap is the result of replacing one plugin.
+type Swap = plugproc.Swap
+
 // Trust is a user's list of trusted plugin directories.
 type Trust = plugproc.Trust
 
@@ -96,6 +99,20 @@ func (p *Plugins) Learn(ctx context.Context, bundles ...string) error {
 func (p *Plugins) Refresh(ctx context.Context, beside bool, bundles ...string) []Asked {
 	return p.set.Refresh(ctx, beside, bundles...)
 }
+
+// Reload searches the directories again, adds new plugins, and replaces those
+// whose files have changed, all or the named ones, while workflows run: new
+// calls go to the new version, running calls end on the old one. A version that
+// is broken, or not compatible with what workflows were checked with, does not
+// replace the present one; [Swap.Err] says why, and so does the log. The error
+// is that of a directory.
+func (p *Plugins) Reload(ctx context.Context, bundles ...string) ([]Swap, error) {
+	return p.set.Reload(ctx, bundles...)
+}
+
+// Watch reloads the plugins after their files have changed, until ctx is done
+// or the plugins are closed.
+func (p *Plugins) Watch(ctx context.Context) { p.set.Watch(ctx) }
 
 // Open returns an instance of a bundle for a workflow's settings. The plugin
 // starts with the first call of the instance, which returns the error of

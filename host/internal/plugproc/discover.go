@@ -50,8 +50,9 @@ func Discover(ctx context.Context, o Options) (*Set, []Problem, error) {
 	set := &Set{
 		launcher: &launcher{options: o},
 		store:    manifestStore{dir: o.CacheDir, logger: o.Logger},
-		plugins:  map[string]*loaded{},
+		plugins:  map[string]*supervisor{},
 	}
+	set.life, set.end = context.WithCancel(context.Background())
 	for _, b := range binaries {
 		if err := ctx.Err(); err != nil {
 			return nil, nil, fmt.Errorf("look for plugins: %w", err)
@@ -198,6 +199,9 @@ func isCandidate(entry fs.DirEntry) bool {
 	return strings.HasPrefix(name, prefix) && !entry.IsDir() && filepath.Ext(name) != ".json"
 }
 
+// errNoTarget is the error of a path without a file.
+var errNoTarget = errors.New("not run: the target of the link does not exist")
+
 // inspect refuses files that must not be run. A symbolic link counts as its
 // target.
 func inspect(dir, file string) (binary, error) {
@@ -209,7 +213,7 @@ func inspect(dir, file string) (binary, error) {
 	b.path = path
 	info, err := os.Stat(path)
 	if errors.Is(err, fs.ErrNotExist) {
-		return b, errors.New("not run: the target of the link does not exist")
+		return b, errNoTarget
 	}
 	if err != nil {
 		return b, err

@@ -9,7 +9,8 @@
 //
 // A supervisor represents one plugin and has its current generation: a process
 // and the instances configured in it. A call ends on the generation that it
-// began on. A launcher starts processes; launcher, runner and rundir give them
+// began on; a turn counts the calls. [Set.Reload] replaces a generation by one
+// of another executable (swap), if their manifests are compatible. A launcher starts processes; launcher, runner and rundir give them
 // a clean environment, no stdin, a process group, the parent-death signal and
 // the directory of the socket. Stored manifests are in manifest, trusted
 // directories in trust. The package needs a Unix system.

@@ -63,7 +63,7 @@ func (bare) GRPCClient(_ context.Context, _ *plugin.GRPCBroker, conn *grpc.Clien
 func bareEcho(b *testing.B) func(params map[string]any) (map[string]any, error) {
 	b.Helper()
 	path := filepath.Join(b.TempDir(), "bare-echo")
-	if err := os.Symlink(executable(b), path); err != nil {
+	if err := os.Symlink(ownPath(b), path); err != nil {
 		b.Fatal(err)
 	}
 	client := plugin.NewClient(&plugin.ClientConfig{
@@ -94,7 +94,7 @@ func bareEcho(b *testing.B) func(params map[string]any) (map[string]any, error) 
 	}
 }
 
-func executable(b *testing.B) string {
+func ownPath(b *testing.B) string {
 	b.Helper()
 	self, err := os.Executable()
 	if err != nil {

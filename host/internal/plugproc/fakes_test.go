@@ -32,6 +32,7 @@ var fakes = map[string]func(){
 	"tea-plugin-newer":     func() { fmt.Println("1|2|unix|/nowhere|grpc|"); block() },
 	"tea-plugin-netrpc":    func() { fmt.Println("1|1|unix|/nowhere|netrpc|"); block() },
 	"tea-plugin-echo":      serveEcho,
+	"tea-plugin-swap":      func() { serve.Main(swapBundle()) },
 	"bare-echo":            serveBareEcho,
 	"fake-host":            fakeHost,
 }

@@ -16,22 +16,28 @@ const configureTimeout = 30 * time.Second
 
 // generation is one process of a plugin and the instances configured in it.
 type generation struct {
-	process *process
-	retired bool // guarded by the supervisor's lock
+	number     int // counts the generations of a plugin from 1
+	executable *executable
+	process    *process
+	retired    bool // guarded by the supervisor's lock
 
 	mu        sync.Mutex
 	instances map[string]*configured
+	turn      *turn // of the calls that begin now; nil if none can begin
 }
 
 // configured is an instance in a process, or the reason why it could not be
 // opened.
 type configured struct {
-	done chan struct{}
-	err  error
+	settings tea.Settings
+	done     chan struct{}
+	err      error
 }
 
-func newGeneration(p *process) *generation {
-	return &generation{process: p, instances: map[string]*configured{}}
+func newGeneration(e *executable, p *process) *generation {
+	g := &generation{executable: e, process: p, instances: map[string]*configured{}}
+	g.openTurn()
+	return g
 }
 
 // configure opens the instance in this process unless it is open. Concurrent
@@ -40,7 +46,7 @@ func (g *generation) configure(ctx context.Context, id string, settings tea.Sett
 	g.mu.Lock()
 	c, ok := g.instances[id]
 	if !ok {
-		c = &configured{done: make(chan struct{})}
+		c = &configured{settings: settings, done: make(chan struct{})}
 		g.instances[id] = c
 		go g.open(c, id, settings)
 	}
@@ -63,6 +69,21 @@ func (g *generation) open(c *configured, id string, settings tea.Settings) {
 		g.mu.Unlock()
 	}
 	close(c.done)
+}
+
+// opened returns the settings of the open instances by their ids.
+func (g *generation) opened() map[string]tea.Settings {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	all := map[string]tea.Settings{}
+	for id, c := range g.instances {
+		select {
+		case <-c.done:
+			all[id] = c.settings
+		default: // its first call configures it in the next generation
+		}
+	}
+	return all
 }
 
 // release closes the instance if the process still runs and has it.

@@ -7,8 +7,8 @@ import (
 )
 
 // Instance is a plugin for one set of settings. It outlives the plugin's
-// process: after a crash it is configured again in the next one. It is safe
-// for concurrent use.
+// process: after a crash or a swap it is configured again in the next one. It
+// is safe for concurrent use.
 type Instance struct {
 	id         string
 	settings   tea.Settings
@@ -26,16 +26,18 @@ func (i *Instance) Invoke(ctx context.Context, req *tea.Request) (*tea.Response,
 	if action == nil {
 		return nil, tea.Errorf(tea.NotFound, "plugin %s has no action %s", i.manifest.Name, req.Action)
 	}
-	gen, err := i.supervisor.acquire(ctx)
+	turn, err := i.supervisor.acquire(ctx)
 	if err != nil {
 		return nil, err
 	}
+	defer turn.end()
+	gen := turn.generation
 	if err := gen.configure(ctx, i.id, i.settings); err != nil {
 		return nil, err
 	}
 	open := &gen.process.unanswered
 	open.add(req.Action, 1)
-	resp, err := gen.process.wire.Invoke(ctx, i.id, req, action.Streaming)
+	resp, err := gen.process.wire.Invoke(turn.within(ctx, i.supervisor), i.id, req, action.Streaming)
 	if ctx.Err() == nil { // otherwise the plugin can still be working on it
 		open.add(req.Action, -1)
 	}
@@ -48,6 +50,7 @@ func (i *Instance) Invoke(ctx context.Context, req *tea.Request) (*tea.Response,
 // Close releases the instance in the plugin's process. Its calls must have
 // ended. Close does not start a plugin.
 func (i *Instance) Close() error {
+	i.supervisor.remove(i.id)
 	gen := i.supervisor.running()
 	if gen == nil {
 		return nil

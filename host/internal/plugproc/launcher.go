@@ -89,28 +89,29 @@ func (l *launcher) startTimeout(n needs) time.Duration {
 	return max(l.options.StartTimeout, n.startTimeout)
 }
 
-// launch starts the plugin and waits until it accepts calls. The error is a
+// launch starts the plugin and waits until it accepts calls. command is the
+// file to execute: path, or the same binary elsewhere. The error is a
 // [*tea.Error]; the process has ended then.
-func (l *launcher) launch(ctx context.Context, name, path string, n needs) (*process, error) {
+func (l *launcher) launch(ctx context.Context, name, path, command string, n needs) (*process, error) {
 	if l.options.StoredOnly {
 		return nil, startError(name, tea.Canceled, "this host starts no plugins")
 	}
 	if err := l.open(); err != nil {
 		return nil, startError(name, tea.InternalError, "%w", err)
 	}
-	state := stateKey(path)
-	if err := l.verify(name, path); err != nil {
+	state := stateKey(command)
+	if err := l.verify(name, command); err != nil {
 		return nil, err
 	}
 	ctx, cancel := context.WithTimeout(ctx, l.startTimeout(n))
 	defer cancel()
 	logger := l.options.Logger.With("plugin", name)
 	out := &output{logger: logger}
-	p := &process{name: name, logger: logger, runner: newRunner(name, path, l.env(n.env), l.forker, l.guard, out)}
+	p := &process{name: name, logger: logger, runner: newRunner(name, path, command, l.env(n.env), l.forker, l.guard, out)}
 	p.client = plugin.NewClient(l.config(p, 2*l.startTimeout(n)))     // the context ends first
 	stop := context.AfterFunc(ctx, func() { _ = p.runner.Kill(ctx) }) // go-plugin's own start cannot be canceled
 	err := p.connect(ctx)
-	if _, pinned := l.options.Checksums[name]; pinned && err == nil && stateKey(path) != state {
+	if _, pinned := l.options.Checksums[name]; pinned && err == nil && stateKey(command) != state {
 		p.runner.failure.Store(startError(name, tea.PermissionDenied, "%s was replaced while it started", path))
 		err = errReplaced
 	}
@@ -122,8 +123,23 @@ func (l *launcher) launch(ctx context.Context, name, path string, n needs) (*pro
 	return nil, reason
 }
 
-// errReplaced is the error of a verified binary that was replaced before it
-// ran.
+// describe starts a plugin, asks for its manifest and stops it.
+func (l *launcher) describe(ctx context.Context, b binary) (tea.Manifest, error) {
+	slow := time.AfterFunc(slowStart, func() {
+		l.options.Logger.Warn("waiting for its manifest", "plugin", b.name)
+	})
+	defer slow.Stop()
+	p, err := l.launch(ctx, b.name, b.path, b.path, needs{})
+	if err != nil {
+		return tea.Manifest{}, err
+	}
+	defer p.stop(context.WithoutCancel(ctx))
+	ctx, cancel := context.WithTimeout(ctx, l.options.StartTimeout)
+	defer cancel()
+	return p.wire.Describe(ctx)
+}
+
+// errReplaced is the error of a binary that was replaced before it ran.
 var errReplaced = errors.New("the binary was replaced")
 
 func (l *launcher) env(declared []string) []string {

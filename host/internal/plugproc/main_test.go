@@ -18,7 +18,11 @@ import (
 // The test binary is also every fake plugin and a host to be killed: which
 // one, its name says (see install).
 func TestMain(m *testing.M) {
-	if fake, ok := fakes[filepath.Base(os.Args[0])]; ok {
+	name := filepath.Base(os.Args[0])
+	if script := os.Getenv(scriptVariable); script != "" {
+		name = script
+	}
+	if fake, ok := fakes[name]; ok {
 		fake()
 		os.Exit(0)
 	}

@@ -294,6 +294,10 @@ func stateKey(path string) string {
 	if err := unix.Stat(path, &stat); err != nil {
 		return "missing"
 	}
+	return keyOf(&stat)
+}
+
+func keyOf(stat *unix.Stat_t) string {
 	return fmt.Sprint(stat.Size, " ", stat.Mtim.Nano(), " ", stat.Ctim.Nano(), " ", stat.Dev, " ", stat.Ino)
 }
 

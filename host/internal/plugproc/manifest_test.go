@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -280,11 +281,22 @@ func TestPluginThatIsReplacedBeforeItStarts(t *testing.T) {
 			t.Error(err)
 		}
 	})
+	t.Run("by one that offers more", func(t *testing.T) {
+		t.Parallel()
+		old := probeManifest()
+		old.Version, old.Actions = "0.0.1", []tea.ActionInfo{*old.Find("probe.echo")}
+		if err := replaced(t, old); err != nil {
+			t.Error(err)
+		}
+	})
 	t.Run("by one that does not", func(t *testing.T) {
 		t.Parallel()
 		old := probeManifest()
 		old.Version = "0.0.1"
-		wantError(t, replaced(t, old), tea.DependencyMissing, "was replaced (version 0.0.1 by", "run it again")
+		gone := old.Actions[0]
+		gone.Name = "probe.gone"
+		old.Actions = append(slices.Clone(old.Actions), gone)
+		wantError(t, replaced(t, old), tea.DependencyMissing, "was replaced (version 0.0.1 by", "run it again", "no action probe.gone")
 	})
 }
 

@@ -28,12 +28,14 @@ const afterExit = 500 * time.Millisecond
 // go-plugin stops reading at the first line that is too long, which would block
 // the plugin.
 type runner struct {
-	name   string
-	path   string
-	env    []string // without what go-plugin adds
-	forker *forker
-	guard  *guard
-	output *output
+	name string
+	path string
+	// command is the file to execute: path, or the same binary elsewhere.
+	command string
+	env     []string // without what go-plugin adds
+	forker  *forker
+	guard   *guard
+	output  *output
 
 	cmd    *exec.Cmd
 	parent *os.File // open while the host runs
@@ -50,8 +52,8 @@ type runner struct {
 	failure atomic.Pointer[tea.Error] // why it did not start, if known
 }
 
-func newRunner(name, path string, env []string, f *forker, g *guard, o *output) *runner {
-	r := &runner{name: name, path: path, env: env, forker: f, guard: g, output: o, exited: make(chan struct{})}
+func newRunner(name, path, command string, env []string, f *forker, g *guard, o *output) *runner {
+	r := &runner{name: name, path: path, command: command, env: env, forker: f, guard: g, output: o, exited: make(chan struct{})}
 	r.line, r.lineDone = io.Pipe()
 	return r
 }
@@ -71,7 +73,7 @@ func (r *runner) Start(ctx context.Context) error {
 		return errors.Join(err, stdout.Close(), outW.Close(), stderr.Close(), errW.Close())
 	}
 	r.cmd = &exec.Cmd{
-		Path: r.path, Args: []string{r.path},
+		Path: r.command, Args: []string{r.path},
 		Env:         append(r.env, wire.ParentFD+"="+strconv.Itoa(3)),
 		Stdout:      outW,
 		Stderr:      errW,

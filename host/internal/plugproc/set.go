@@ -1,9 +1,7 @@
 package plugproc
 
 import (
-	"bytes"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
@@ -30,11 +28,16 @@ type Set struct {
 	store    manifestStore
 	ids      atomic.Int64
 
+	// life ends with Close; watches and reloads end with it.
+	life context.Context
+	end  context.CancelFunc
+
 	learning sync.Mutex // held while plugins are asked for their manifests
+	reloads  sync.WaitGroup
 
 	mu      sync.RWMutex
 	order   []string
-	plugins map[string]*loaded
+	plugins map[string]*supervisor
 	unread  []Unread
 }
 
@@ -60,70 +63,38 @@ type Asked struct {
 	binary binary
 }
 
-// loaded is a plugin with its supervisor.
-type loaded struct {
-	Found
-	binary     binary
-	supervisor *supervisor
+// found returns the version of a plugin that runs, or is started next.
+func (s *supervisor) found() Found {
+	e := s.version()
+	return Found{Manifest: e.manifest, Path: e.binary.path}
+}
+
+// checkName checks that a plugin's file has the plugin's name.
+func checkName(b binary, m tea.Manifest) error {
+	if m.Name != b.name {
+		return fmt.Errorf("it says that its name is %q, which needs a file called %s%s", m.Name, prefix, m.Name)
+	}
+	return nil
 }
 
 // add adds a plugin. It fails if the plugin cannot be used together with those
 // that were found before it.
 func (s *Set) add(b binary, m tea.Manifest) error {
-	if m.Name != b.name {
-		return fmt.Errorf("it says that its name is %q, which needs a file called %s%s", m.Name, prefix, m.Name)
+	if err := checkName(b, m); err != nil {
+		return err
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, action := range m.Actions {
 		for _, name := range s.order {
-			if earlier := s.plugins[name]; earlier.Manifest.Find(action.Name) != nil {
+			if earlier := s.plugins[name].found(); earlier.Manifest.Find(action.Name) != nil {
 				return fmt.Errorf("not used: %s, which is found first, has the action %s too; remove one of the two", earlier.Path, action.Name)
 			}
 		}
 	}
-	p := &loaded{Found: Found{Manifest: m, Path: b.path}, binary: b}
-	p.supervisor = newSupervisor(b.name, s.launcher.options.Logger, s.launch(b, m))
 	s.order = append(s.order, b.name)
-	s.plugins[b.name] = p
+	s.plugins[b.name] = newSupervisor(newExecutable(b, m), s.launcher, s.store)
 	return nil
-}
-
-// launch returns the function that starts a plugin. If its files have changed
-// since the manifest was read, the process must offer the same manifest.
-func (s *Set) launch(b binary, m tea.Manifest) func(context.Context) (*process, error) {
-	accepted := fmt.Sprint(b.state, stateOf(b, m.Files))
-	return func(ctx context.Context) (*process, error) {
-		p, err := s.launcher.launch(ctx, b.name, b.path, needsOf(m))
-		if err != nil {
-			return nil, err
-		}
-		now := fmt.Sprint(stateKey(b.path), stateOf(b, m.Files))
-		if now == accepted {
-			return p, nil
-		}
-		asking, cancel := context.WithTimeout(ctx, s.launcher.options.StartTimeout)
-		defer cancel()
-		changed, err := p.wire.Describe(asking)
-		if err == nil && sameManifest(changed, m) {
-			accepted = now // the supervisor makes one start at a time
-			return p, nil
-		}
-		p.stop(context.WithoutCancel(ctx))
-		if err != nil {
-			return nil, startError(b.name, tea.InternalError, "ask for its manifest: %w", err)
-		}
-		b.state = stateKey(b.path)
-		s.store.write(b, changed)
-		return nil, startError(b.name, tea.DependencyMissing,
-			"%s was replaced (version %s by %s) after the workflow was checked; run it again to check it with the new one", b.path, m.Version, changed.Version)
-	}
-}
-
-func sameManifest(a, b tea.Manifest) bool {
-	x, errX := json.Marshal(a)
-	y, errY := json.Marshal(b)
-	return errX == nil && errY == nil && bytes.Equal(x, y)
 }
 
 // Bundles lists the plugins whose manifests are known, in the order in which
@@ -133,7 +104,7 @@ func (s *Set) Bundles() []Found {
 	defer s.mu.RUnlock()
 	all := make([]Found, 0, len(s.order))
 	for _, name := range s.order {
-		all = append(all, s.plugins[name].Found)
+		all = append(all, s.plugins[name].found())
 	}
 	return all
 }
@@ -183,7 +154,7 @@ func (s *Set) Refresh(ctx context.Context, beside bool, names ...string) []Asked
 	var binaries []binary
 	s.mu.RLock()
 	for _, name := range s.order {
-		binaries = append(binaries, s.plugins[name].binary)
+		binaries = append(binaries, s.plugins[name].version().binary)
 	}
 	for _, u := range s.unread {
 		binaries = append(binaries, u.binary)
@@ -214,31 +185,15 @@ func (s *Set) ask(ctx context.Context, binaries []binary) []Asked {
 		asking.Go(func() {
 			slots <- struct{}{}
 			defer func() { <-slots }()
-			m, err := s.describe(ctx, b)
-			if err == nil && m.Name != b.name {
-				err = fmt.Errorf("it says that its name is %q, which needs a file called %s%s", m.Name, prefix, m.Name)
+			m, err := s.launcher.describe(ctx, b)
+			if err == nil {
+				err = checkName(b, m)
 			}
 			answers[i] = Asked{Found: Found{Manifest: m, Path: b.path}, Err: err, binary: b}
 		})
 	}
 	asking.Wait()
 	return answers
-}
-
-// describe starts a plugin, asks for its manifest and stops it.
-func (s *Set) describe(ctx context.Context, b binary) (tea.Manifest, error) {
-	slow := time.AfterFunc(slowStart, func() {
-		s.launcher.options.Logger.Warn("waiting for its manifest", "plugin", b.name)
-	})
-	defer slow.Stop()
-	p, err := s.launcher.launch(ctx, b.name, b.path, needs{})
-	if err != nil {
-		return tea.Manifest{}, err
-	}
-	defer p.stop(context.WithoutCancel(ctx))
-	ctx, cancel := context.WithTimeout(ctx, s.launcher.options.StartTimeout)
-	defer cancel()
-	return p.wire.Describe(ctx)
 }
 
 // Open returns an instance of a plugin for a workflow's settings; settings that
@@ -253,28 +208,30 @@ func (s *Set) Open(_ context.Context, bundle string, settings tea.Settings) (*In
 		return nil, tea.Errorf(tea.NotFound, "there is no plugin %s", bundle)
 	}
 	declared := tea.Settings{}
-	for key := range p.Manifest.Settings {
+	m := p.version().manifest
+	for key := range m.Settings {
 		if raw, ok := settings[key]; ok {
 			declared[key] = raw
 		}
 	}
-	return &Instance{
-		id:         strconv.FormatInt(s.ids.Add(1), 10),
-		settings:   declared,
-		manifest:   p.Manifest,
-		supervisor: p.supervisor,
-	}, nil
+	id := strconv.FormatInt(s.ids.Add(1), 10)
+	p.add(id)
+	return &Instance{id: id, settings: declared, manifest: m, supervisor: p}, nil
 }
 
 // Close shuts all plugins down: running calls can end within ctx's deadline (5
 // s without one), then the process groups are killed. Later calls fail as
 // canceled. No process, goroutine or file is left when it returns.
 func (s *Set) Close(ctx context.Context) error {
+	s.mu.Lock()
+	s.end()
+	s.mu.Unlock()
+	s.reloads.Wait()
 	s.mu.RLock()
 	defer s.mu.RUnlock()
 	var stopping sync.WaitGroup
 	for _, p := range s.plugins {
-		stopping.Go(func() { p.supervisor.stop(ctx) })
+		stopping.Go(func() { p.stop(ctx) })
 	}
 	stopping.Wait()
 	if err := s.launcher.close(); err != nil {

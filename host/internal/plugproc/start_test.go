@@ -48,7 +48,7 @@ func launchFails(t *testing.T, o Options, path string) error {
 			t.Error(err)
 		}
 	}()
-	p, err := l.launch(t.Context(), "fake", path, needs{})
+	p, err := l.launch(t.Context(), "fake", path, path, needs{})
 	if err == nil {
 		p.stop(t.Context())
 		t.Fatal("the plugin started")

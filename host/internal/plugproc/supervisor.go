@@ -2,7 +2,10 @@ package plugproc
 
 import (
 	"context"
+	"errors"
 	"log/slog"
+	"maps"
+	"slices"
 	"sync"
 	"time"
 
@@ -14,21 +17,31 @@ import (
 // supervisor represents one plugin: it starts the process when it is first
 // needed and after a crash. It is safe for concurrent use.
 type supervisor struct {
-	name   string
-	logger *slog.Logger
-	launch func(ctx context.Context) (*process, error)
+	name     string
+	logger   *slog.Logger
+	launcher *launcher
+	store    manifestStore
 
 	// life ends with stop; starts and the waits before them end with it.
 	life context.Context
 	end  context.CancelFunc
 	// watches are the goroutines that wait for the end of generations.
 	watches sync.WaitGroup
+	// swapping is held during a swap.
+	swapping sync.Mutex
 
-	mu      sync.Mutex
-	closed  bool
-	current *generation      // takes new calls; nil if none runs
-	start   *start           // in progress; nil if there is none
-	breaker *breaker.Breaker // of its crashes
+	mu         sync.Mutex
+	closed     bool
+	executable *executable // the version to start
+	current    *generation // takes new calls; nil if none runs
+	numbered   int         // generations so far
+	// draining are the generations that wait for the end of their calls.
+	draining  map[*generation]bool
+	instances map[string]bool  // by id, until they are closed
+	gate      chan struct{}    // closed when calls can begin again; nil if they can
+	start     *start           // in progress; nil if there is none
+	refused   *Refusal         // of the last swap; nil after a successful one
+	breaker   *breaker.Breaker // of its crashes
 }
 
 // start is an attempt to start a generation. All callers that need one wait for
@@ -39,10 +52,26 @@ type start struct {
 	err  error
 }
 
-func newSupervisor(name string, logger *slog.Logger, launch func(context.Context) (*process, error)) *supervisor {
-	s := &supervisor{name: name, logger: logger.With("plugin", name), launch: launch, breaker: newBreaker(time.Now)}
+func newSupervisor(e *executable, l *launcher, store manifestStore) *supervisor {
+	s := &supervisor{
+		name: e.binary.name, logger: l.options.Logger.With("plugin", e.binary.name), launcher: l, store: store, executable: e,
+		draining: map[*generation]bool{}, instances: map[string]bool{}, breaker: newBreaker(time.Now),
+	}
 	s.life, s.end = context.WithCancel(context.Background())
 	return s
+}
+
+// add records an open instance.
+func (s *supervisor) add(id string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.instances[id] = true
+}
+
+func (s *supervisor) remove(id string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	delete(s.instances, id)
 }
 
 // errClosed returns the error of callers after the host has closed the plugin.
@@ -50,28 +79,48 @@ func (s *supervisor) errClosed() error {
 	return tea.Errorf(tea.Canceled, "plugin %s: the host is closing", s.name)
 }
 
-// acquire returns the running generation; it starts one if there is none.
-func (s *supervisor) acquire(ctx context.Context) (*generation, error) {
-	s.mu.Lock()
-	if s.closed {
+// acquire admits a call to the running generation; it starts one if there is
+// none. The caller ends the turn. A call waits here while a swap does not admit
+// calls.
+func (s *supervisor) acquire(ctx context.Context) (*turn, error) {
+	if t := joined(ctx, s); t != nil {
+		return t, nil
+	}
+	for {
+		s.mu.Lock()
+		if s.closed {
+			s.mu.Unlock()
+			return nil, s.errClosed()
+		}
+		if s.gate == nil && s.current != nil && !s.current.process.dead() {
+			t := s.current.begin()
+			s.mu.Unlock()
+			return t, nil
+		}
+		ready := s.gate
+		if ready == nil {
+			if s.start == nil {
+				s.start = &start{done: make(chan struct{})}
+				go s.begin(s.start)
+			}
+			ready = s.start.done
+		}
+		attempt := s.start
 		s.mu.Unlock()
-		return nil, s.errClosed()
-	}
-	if gen := s.current; gen != nil && !gen.process.dead() {
-		s.mu.Unlock()
-		return gen, nil
-	}
-	if s.start == nil {
-		s.start = &start{done: make(chan struct{})}
-		go s.begin(s.start)
-	}
-	attempt := s.start
-	s.mu.Unlock()
-	select {
-	case <-attempt.done:
-		return attempt.gen, attempt.err
-	case <-ctx.Done():
-		return nil, tea.AsError(ctx.Err())
+		select {
+		case <-ready:
+		case <-ctx.Done():
+			return nil, tea.AsError(ctx.Err())
+		}
+		if attempt == nil || ready != attempt.done {
+			continue
+		}
+		if attempt.err != nil {
+			return nil, attempt.err
+		}
+		if t := attempt.gen.begin(); t != nil {
+			return t, nil
+		}
 	}
 }
 
@@ -83,17 +132,32 @@ func (s *supervisor) begin(attempt *start) {
 	if err == nil && s.closed {
 		err = s.errClosed()
 	}
-	if err == nil {
-		s.current = gen
-		s.watches.Go(func() { s.watch(gen) })
+	extra := gen // not needed, or not wanted any more
+	switch {
+	case err != nil:
+		gen = nil
+	case s.current != nil && !s.current.process.dead(): // a swap was faster
+		gen = s.current
+	default:
+		extra = nil
+		s.install(gen)
 	}
 	s.mu.Unlock()
-	if err != nil && gen != nil {
-		gen.process.kill()
-		gen = nil
+	if extra != nil {
+		extra.process.stopping.Store(true)
+		extra.process.kill()
 	}
 	attempt.gen, attempt.err = gen, err
 	close(attempt.done)
+}
+
+// install makes a generation the current one. The caller holds the lock.
+func (s *supervisor) install(gen *generation) {
+	s.numbered++
+	gen.number = s.numbered
+	s.current = gen
+	s.executable = gen.executable
+	s.watches.Go(func() { s.watch(gen) })
 }
 
 func (s *supervisor) newGeneration() (*generation, error) {
@@ -108,7 +172,13 @@ func (s *supervisor) newGeneration() (*generation, error) {
 		return nil, s.errClosed()
 	}
 	began := time.Now()
-	proc, err := s.launch(s.life)
+	version := s.version()
+	proc, err := s.launch(s.life, version)
+	if errors.Is(err, errReplaced) {
+		if version, err = s.successor(s.life, version); err == nil {
+			proc, err = s.launch(s.life, version)
+		}
+	}
 	if err != nil {
 		if s.life.Err() != nil {
 			return nil, s.errClosed()
@@ -118,7 +188,31 @@ func (s *supervisor) newGeneration() (*generation, error) {
 		return nil, err
 	}
 	s.logger.Debug("the plugin runs", "pid", proc.runner.ID(), "took", time.Since(began))
-	return newGeneration(proc), nil
+	return newGeneration(version, proc), nil
+}
+
+// version returns the version that is started next.
+func (s *supervisor) version() *executable {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.executable
+}
+
+// launch starts a process of a version. The error is a [*tea.Error]; it wraps
+// errReplaced if the version's files are no longer there.
+func (s *supervisor) launch(ctx context.Context, e *executable) (*process, error) {
+	command := e.binary.path
+	if e.hold() != nil || e.isReplaced() {
+		if command = e.command(); command == "" {
+			return nil, startError(s.name, tea.DependencyMissing, "%s: %w", e.binary.path, errReplaced)
+		}
+	}
+	p, err := s.launcher.launch(ctx, s.name, e.binary.path, command, needsOf(e.manifest))
+	if err == nil && command == e.binary.path && e.isReplaced() { // perhaps before it was executed
+		p.stop(context.WithoutCancel(ctx))
+		return nil, startError(s.name, tea.DependencyMissing, "%s: %w", e.binary.path, errReplaced)
+	}
+	return p, err
 }
 
 // running returns the current generation, or nil. Its process can have died in
@@ -151,7 +245,9 @@ func (s *supervisor) retire(gen *generation) {
 	if gen.process.stopping.Load() {
 		return
 	}
-	s.breaker.Record(false)
+	if !s.draining[gen] {
+		s.breaker.Record(false)
+	}
 	s.logger.Error("the plugin died", "reason", exitText(gen.process.runner.state), "last_words", gen.process.runner.output.lastWords())
 }
 
@@ -159,14 +255,26 @@ func (s *supervisor) retire(gen *generation) {
 func (s *supervisor) stop(ctx context.Context) {
 	s.mu.Lock()
 	s.closed = true
-	gen, attempt := s.current, s.start
+	attempt := s.start
 	s.mu.Unlock()
 	s.end()
 	if attempt != nil {
 		<-attempt.done
 	}
-	if gen != nil {
-		gen.process.stop(ctx)
+	s.swapping.Lock() // a swap ends with life
+	defer s.swapping.Unlock()
+	s.mu.Lock()
+	ending := slices.Collect(maps.Keys(s.draining))
+	clear(s.draining)
+	if s.current != nil {
+		ending = append(ending, s.current)
 	}
+	s.mu.Unlock()
+	var stopping sync.WaitGroup
+	for _, gen := range ending {
+		stopping.Go(func() { gen.process.stop(ctx) })
+	}
+	stopping.Wait()
 	s.watches.Wait()
+	s.version().close()
 }

@@ -1,0 +1,82 @@
+package plugproc
+
+import (
+	"fmt"
+	"maps"
+	"os"
+	"sync"
+
+	"golang.org/x/sys/unix"
+
+	tea "github.com/the-edge-agent/tea/sdk"
+)
+
+// executable is one version of a plugin: its binary and the manifest for which
+// it was accepted. It is safe for concurrent use.
+type executable struct {
+	binary   binary
+	manifest tea.Manifest
+	files    map[string]string // the states of the manifest's files
+
+	mu sync.Mutex
+	// held is the binary since its first start. The version can be started
+	// again after another file has replaced it.
+	held *os.File
+}
+
+func newExecutable(b binary, m tea.Manifest) *executable {
+	return &executable{binary: b, manifest: m, files: stateOf(b, m.Files)}
+}
+
+// isReplaced reports whether the files of this version have changed.
+func (e *executable) isReplaced() bool {
+	return stateKey(e.binary.path) != e.binary.state || !maps.Equal(e.files, stateOf(e.binary, e.manifest.Files))
+}
+
+// hold keeps the binary open. It fails if the file is not the binary of this
+// version.
+func (e *executable) hold() error {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.held != nil {
+		return nil
+	}
+	f, err := os.Open(e.binary.path)
+	if err != nil {
+		return err
+	}
+	var stat unix.Stat_t
+	if err := unix.Fstat(int(f.Fd()), &stat); err != nil || keyOf(&stat) != e.binary.state {
+		f.Close()
+		return errReplaced
+	}
+	e.held = f
+	return nil
+}
+
+// command returns the file to execute: the binary's own or, if that was
+// replaced, the open one. It returns "" if there is neither.
+func (e *executable) command() string {
+	if !e.isReplaced() {
+		return e.binary.path
+	}
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.held == nil || !maps.Equal(e.files, stateOf(e.binary, e.manifest.Files)) {
+		return ""
+	}
+	open := fmt.Sprintf("/proc/%d/fd/%d", os.Getpid(), e.held.Fd())
+	if _, err := os.Stat(open); err != nil {
+		return ""
+	}
+	return open
+}
+
+// close releases the binary. The version cannot be started again after it was
+// replaced.
+func (e *executable) close() {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.held.Close() // nil is an error that has no meaning
+	e.held = nil
+}

@@ -1,0 +1,171 @@
+package plugproc
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"syscall"
+	"time"
+
+	tea "github.com/the-edge-agent/tea/sdk"
+)
+
+// pollEvery is the time between two looks at the plugins' files.
+const pollEvery = time.Second
+
+// Reload searches the directories again, adds plugins that are new, and replaces
+// those whose files have changed, all or the named ones. Calls that are running
+// end on the version that they began on, see [Swap]. Plugins whose files are
+// gone stay. The error is that of a directory, or of a closed set.
+func (s *Set) Reload(ctx context.Context, names ...string) ([]Swap, error) {
+	s.mu.Lock()
+	if s.life.Err() != nil {
+		s.mu.Unlock()
+		return nil, tea.Errorf(tea.Canceled, "the host is closing")
+	}
+	s.reloads.Add(1)
+	s.mu.Unlock()
+	defer s.reloads.Done()
+	o := s.launcher.options
+	if o.StoredOnly {
+		return nil, nil
+	}
+	o.Logger = slog.New(slog.DiscardHandler) // Discover has logged it
+	binaries, _, err := scan(o)
+	if err != nil {
+		return nil, fmt.Errorf("look for plugins: %w", err)
+	}
+	var mu sync.Mutex
+	var swaps []Swap
+	var swapping sync.WaitGroup
+	for _, b := range binaries {
+		if len(names) > 0 && !slices.Contains(names, b.name) {
+			continue
+		}
+		p := s.find(b.name)
+		if p == nil {
+			s.addNew(b)
+			continue
+		}
+		if !p.isReplacedBy(b) {
+			continue
+		}
+		swapping.Go(func() {
+			done := p.swap(ctx, b)
+			mu.Lock()
+			defer mu.Unlock()
+			swaps = append(swaps, done)
+		})
+	}
+	swapping.Wait()
+	slices.SortFunc(swaps, func(a, b Swap) int { return strings.Compare(a.Name, b.Name) })
+	return swaps, nil
+}
+
+// find returns a plugin, or nil.
+func (s *Set) find(name string) *supervisor {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	return s.plugins[name]
+}
+
+// addNew adds a plugin that was not there before.
+func (s *Set) addNew(b binary) {
+	m, err := s.store.read(b)
+	if err == nil {
+		if err = s.add(b, m); err != nil {
+			s.launcher.options.Logger.Warn("plugin problem: "+b.path, "error", err)
+		}
+		return
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.unread = slices.DeleteFunc(s.unread, func(u Unread) bool { return u.Name == b.name })
+	s.unread = append(s.unread, Unread{Name: b.name, Path: b.path, Reason: err.Error(), binary: b})
+}
+
+// isReplacedBy reports whether a binary that was found is another version than
+// the present one. While the file of the present one is there and cannot be
+// used, as during a copy, no plugin of a later directory replaces it.
+func (s *supervisor) isReplacedBy(b binary) bool {
+	e := s.version()
+	if b.path == e.binary.path {
+		return e.isReplaced()
+	}
+	_, err := inspect(filepath.Split(e.binary.path))
+	return err == nil || errors.Is(err, errNoTarget)
+}
+
+// Watch calls [Set.Reload] after the files of plugins have changed, until ctx is
+// done or the set is closed. It waits until the files do not change for a
+// second. A version that is refused is tried again when its file changes again.
+func (s *Set) Watch(ctx context.Context) {
+	ticker := time.NewTicker(pollEvery)
+	defer ticker.Stop()
+	s.watch(ctx, ticker.C)
+}
+
+func (s *Set) watch(ctx context.Context, ticks <-chan time.Time) {
+	var handled, before string
+	for {
+		select {
+		case <-ticks:
+		case <-ctx.Done():
+			return
+		case <-s.life.Done():
+			return
+		}
+		now := s.fingerprint()
+		if now == handled || now != before {
+			before = now
+			continue
+		}
+		swaps, err := s.Reload(ctx)
+		if err != nil && ctx.Err() == nil && s.life.Err() == nil {
+			s.launcher.options.Logger.Warn("plugins are not reloaded", "error", err)
+		}
+		if !slices.ContainsFunc(swaps, isUnfinished) {
+			handled = now
+		}
+	}
+}
+
+// isUnfinished reports whether a binary is still being written.
+func isUnfinished(done Swap) bool { return errors.Is(done.Err, syscall.ETXTBSY) }
+
+// fingerprint returns a text that changes with the plugins' files and with the
+// entries of the directories.
+func (s *Set) fingerprint() string {
+	o := s.launcher.options
+	var text strings.Builder
+	dirs := slices.Concat(o.Dirs, o.Standard)
+	if o.Project != "" {
+		dirs = append(dirs, o.Project)
+	}
+	for _, dir := range dirs {
+		entries, err := os.ReadDir(dir)
+		if err != nil && !errors.Is(err, fs.ErrNotExist) {
+			fmt.Fprintln(&text, dir, err)
+		}
+		for _, entry := range entries {
+			if isCandidate(entry) {
+				path := filepath.Join(dir, entry.Name())
+				fmt.Fprintln(&text, path, stateKey(path))
+			}
+		}
+	}
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	for _, name := range s.order {
+		e := s.plugins[name].version()
+		fmt.Fprintln(&text, name, stateOf(e.binary, e.manifest.Files))
+	}
+	return text.String()
+}

@@ -1,0 +1,289 @@
+package plugproc
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+
+	tea "github.com/the-edge-agent/tea/sdk"
+)
+
+// swappable returns a directory with version 1.0.0 of the plugin "swap", its
+// set and an open instance.
+func swappable(t *testing.T, o Options, traits ...string) (dir string, set *Set, host *swapHost) {
+	t.Helper()
+	dir = t.TempDir()
+	replace(t, dir, "1.0.0", traits...)
+	o.Dirs = []string{dir}
+	set, problems := discover(t, o)
+	if len(problems) > 0 {
+		t.Fatal(problems)
+	}
+	return dir, set, swapHostIn(t, set, t.TempDir())
+}
+
+// swapHostIn opens an instance with a folder.
+func swapHostIn(t *testing.T, set *Set, folder string) *swapHost {
+	t.Helper()
+	inst, err := set.Open(t.Context(), "swap", tea.Settings{"swap": fmt.Appendf(nil, `{"path": %q}`, folder)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return &swapHost{inst: inst}
+}
+
+// reload replaces what has changed and returns the only result.
+func reload(t *testing.T, set *Set) Swap {
+	t.Helper()
+	swaps, err := set.Reload(t.Context())
+	if err != nil || len(swaps) != 1 {
+		t.Fatalf("%d plugins were replaced: %v, %v", len(swaps), swaps, err)
+	}
+	return swaps[0]
+}
+
+func (h *swapHost) wantVersion(t *testing.T, want string) swapResult {
+	t.Helper()
+	got, err := h.ask(t.Context(), "swap.note", "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got.Version != want {
+		t.Errorf("version %s answers, want %s", got.Version, want)
+	}
+	return got
+}
+
+func TestCallsEndOnTheGenerationThatTheyBeganOn(t *testing.T) {
+	t.Parallel()
+	dir, set, host := swappable(t, Options{})
+	old := host.wantVersion(t, "1.0.0")
+	waits, goOn := make(chan struct{}), make(chan struct{})
+	slow := &swapHost{inst: host.inst, wait: func() { close(waits); <-goOn }}
+	ended := make(chan swapResult)
+	go func() {
+		got, err := slow.ask(t.Context(), "swap.outer", "slow")
+		if err != nil {
+			t.Error(err)
+		}
+		ended <- got
+	}()
+	<-waits
+	replace(t, dir, "2.0.0")
+	want := Swap{Name: "swap", Path: filepath.Join(dir, "tea-plugin-swap"), From: "1.0.0", To: "2.0.0", Generation: 2}
+	if diff := cmp.Diff(want, reload(t, set), cmpopts.EquateErrors()); diff != "" {
+		t.Error(diff)
+	}
+	host.wantVersion(t, "2.0.0")
+	if gone(old.PID) {
+		t.Fatal("the old process ended during a call")
+	}
+	close(goOn)
+	if diff := cmp.Diff(swapResult{Version: "1.0.0", PID: old.PID, Inner: "1.0.0"}, <-ended); diff != "" {
+		t.Error(diff)
+	}
+	wantGone(t, old.PID)
+	if got := set.Bundles()[0].Manifest.Version; got != "2.0.0" {
+		t.Errorf("the set has version %s", got)
+	}
+}
+
+// damaged are files in the place of a plugin that must not replace it.
+var damaged = map[string]struct {
+	put  func(t *testing.T, dir string)
+	want string
+}{
+	"exits":     {asFake("exits"), "the licence has run out"},
+	"rubbish":   {asFake("rubbish"), "Hello, world!"},
+	"floods":    {asFake("floods"), "not a tea plugin"},
+	"mute":      {asFake("mute"), "no handshake in time"},
+	"deaf":      {asFake("deaf"), "no answer in time"},
+	"newer":     {asFake("newer"), "version 2"},
+	"net/rpc":   {asFake("netrpc"), "netrpc"},
+	"empty":     {text(""), "not a program for this machine"},
+	"wrong":     {text("\x7fELF but not really"), "not a program for this machine"},
+	"half":      {half, ""},
+	"no loader": {text("#!/no/such/interpreter\n"), "interpreter"},
+	"renamed":   {traits("renamed"), "another"},
+	"fewer":     {traits("fewer"), "no action swap.outer"},
+	"stricter":  {traits("stricter"), "parameters of swap.note: it requires key, which was optional"},
+	"refuses":   {traits("refuses"), "no longer supported"},
+}
+
+func asFake(fake string) func(*testing.T, string) {
+	return func(t *testing.T, dir string) {
+		t.Helper()
+		replaceBy(t, dir, fmt.Sprintf("#!/bin/sh\nexport %s=tea-plugin-%s\nexec %s\n", scriptVariable, fake, must(os.Executable())))
+	}
+}
+
+func text(content string) func(*testing.T, string) {
+	return func(t *testing.T, dir string) {
+		t.Helper()
+		replaceBy(t, dir, content)
+	}
+}
+
+func traits(traits ...string) func(*testing.T, string) {
+	return func(t *testing.T, dir string) {
+		t.Helper()
+		replace(t, dir, "2.0.0", traits...)
+	}
+}
+
+// half puts the first half of a binary.
+func half(t *testing.T, dir string) {
+	t.Helper()
+	binary, err := os.ReadFile(must(os.Executable()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	replaceBy(t, dir, string(binary[:len(binary)/2]))
+}
+
+func TestBrokenVersionDoesNotReplaceThePlugin(t *testing.T) {
+	t.Parallel()
+	for name, c := range damaged {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			dir, set, host := swappable(t, Options{StartTimeout: 2 * time.Second})
+			before := host.wantVersion(t, "1.0.0")
+			c.put(t, dir)
+			done := reload(t, set)
+			if done.Err == nil || !strings.Contains(done.Err.Error(), c.want) {
+				t.Fatalf("got %v, want an error with %q", done.Err, c.want)
+			}
+			if diff := cmp.Diff(before, host.wantVersion(t, "1.0.0")); diff != "" {
+				t.Error(diff)
+			}
+			// It is started again after a crash, although its file is gone.
+			died := set.find("swap").running().process.runner.exited
+			if err := syscall.Kill(before.PID, syscall.SIGKILL); err != nil {
+				t.Fatal(err)
+			}
+			<-died
+			host.wantVersion(t, "1.0.0")
+			replace(t, dir, "3.0.0")
+			if done := reload(t, set); done.Err != nil {
+				t.Fatal(done.Err)
+			}
+			host.wantVersion(t, "3.0.0")
+		})
+	}
+}
+
+// tally counts the lines of the file "effects".
+func tally(t *testing.T, folder string) map[string]int {
+	t.Helper()
+	data, err := os.ReadFile(filepath.Join(folder, "effects"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	counts := map[string]int{}
+	for line := range strings.Lines(string(data)) {
+		counts[strings.TrimSpace(line)]++
+	}
+	return counts
+}
+
+// storm makes calls during swaps and checks that each has its effect once.
+func storm(t *testing.T, calls, swaps int, traits ...string) {
+	t.Helper()
+	dir, set, _ := swappable(t, Options{}, traits...)
+	folder := t.TempDir()
+	const callers = 8
+	actions := []string{"swap.note", "swap.stream", "swap.outer"}
+	inst := swapHostIn(t, set, folder).inst
+	var failed, after sync.Map
+	var calling sync.WaitGroup
+	left := make(chan int, calls)
+	ready := make(chan struct{}, calls)
+	for i := range calls {
+		left <- i
+	}
+	close(left)
+	for range callers {
+		calling.Go(func() {
+			for i := range left {
+				host := &swapHost{inst: inst}
+				got, err := host.ask(t.Context(), actions[i%len(actions)], fmt.Sprint(i))
+				if err != nil {
+					failed.Store(i, err)
+				}
+				after.Store(got.Version, true)
+				ready <- struct{}{}
+			}
+		})
+	}
+	for n := range swaps {
+		for range calls / (swaps + 1) {
+			<-ready
+		}
+		replace(t, dir, fmt.Sprintf("1.0.%d", n+1), traits...)
+		if done := reload(t, set); done.Err != nil {
+			t.Error(done.Err)
+		}
+	}
+	calling.Wait()
+	failed.Range(func(i, err any) bool { t.Errorf("call %v: %v", i, err); return true })
+	counts := tally(t, folder)
+	for i := range calls {
+		if n := counts[fmt.Sprint(i)]; n != 1 {
+			t.Errorf("call %d took effect %d times", i, n)
+		}
+	}
+	if len(counts) != calls {
+		t.Errorf("%d calls took effect, want %d", len(counts), calls)
+	}
+	versions := 0
+	after.Range(func(any, any) bool { versions++; return true })
+	if versions < 2 {
+		t.Errorf("%d versions answered", versions)
+	}
+}
+
+func TestNoCallIsLostDuringSwaps(t *testing.T) {
+	t.Parallel()
+	storm(t, 1000, 10)
+}
+
+func TestWatchReplacesAPluginWhoseFileIsStable(t *testing.T) {
+	t.Parallel()
+	dir, set, host := swappable(t, Options{})
+	host.wantVersion(t, "1.0.0")
+	ticks := make(chan time.Time)
+	ctx, stop := context.WithCancel(t.Context())
+	watched := make(chan struct{})
+	go func() {
+		defer close(watched)
+		set.watch(ctx, ticks)
+	}()
+	tick := func(n int) {
+		for range n {
+			ticks <- time.Time{}
+		}
+	}
+	tick(3)
+	replace(t, dir, "2.0.0")
+	tick(1) // sees the change
+	host.wantVersion(t, "1.0.0")
+	tick(2) // the file is stable; the second is received after the swap
+	host.wantVersion(t, "2.0.0")
+	text("")(t, dir)
+	tick(3)
+	host.wantVersion(t, "2.0.0")
+	replace(t, dir, "3.0.0")
+	tick(3)
+	host.wantVersion(t, "3.0.0")
+	stop()
+	<-watched
+}
