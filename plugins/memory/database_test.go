@@ -82,20 +82,29 @@ func TestFilesAreReadableByTheirOwnerOnly(t *testing.T) {
 		}
 		o.must("data.insert", map[string]any{"table": "t", "rows": many})
 		o.must("ltm.store", map[string]any{"key": "large", "value": strings.Repeat("large ", 1000)})
-		o.close()
-		err := filepath.WalkDir(dir, func(path string, entry fs.DirEntry, err error) error {
-			if err != nil {
+		check := func(when string) {
+			t.Helper()
+			err := filepath.WalkDir(dir, func(path string, entry fs.DirEntry, err error) error {
+				if err != nil {
+					return err
+				}
+				info, err := entry.Info()
+				if err == nil && info.Mode()&0o077 != 0 {
+					t.Errorf("%s: %s has the mode %v", when, path, info.Mode())
+				}
 				return err
+			})
+			if err != nil {
+				t.Fatal(err)
 			}
-			info, err := entry.Info()
-			if err == nil && info.Mode()&0o077 != 0 {
-				t.Errorf("%s has the mode %v", path, info.Mode())
-			}
-			return err
-		})
-		if err != nil {
-			t.Fatal(err)
 		}
+		check("open")
+		o.close()
+		o = mustOpen(t, map[string]any{"path": dir, "engine": engine})
+		o.must("ltm.store", map[string]any{"key": "small", "value": "small"})
+		check("open again")
+		o.close()
+		check("closed")
 	})
 }
 

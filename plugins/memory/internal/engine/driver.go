@@ -45,6 +45,8 @@ type Handles struct {
 	Read *sql.DB
 	// Write has the one connection that writes.
 	Write *sql.DB
+	// BeforeCommit is called before each commit; nil = nothing to do.
+	BeforeCommit func()
 }
 
 // Close closes both pools.

@@ -74,8 +74,15 @@ func openSession(ctx context.Context, o Options) (*session, error) {
 		return nil, errors.Join(fmt.Errorf("open %s: %w", path, err), s.handles.Close(), s.owner.release())
 	}
 	s.reads = newStatements(s.handles.Read)
-	s.writer = newWriter(conn, o.Driver, s.owner.still, o.Logger)
+	s.writer = newWriter(conn, o.Driver, s.beforeCommit, o.Logger)
 	return s, nil
+}
+
+func (s *session) beforeCommit() error {
+	if s.handles.BeforeCommit != nil {
+		s.handles.BeforeCommit()
+	}
+	return s.owner.still()
 }
 
 // openReadOnly opens the database without changing anything.

@@ -173,7 +173,7 @@ func (t *tx) commit(ctx context.Context) error {
 	}
 	alone := !t.begun && !t.writer.uncertain && len(t.tables) == 1 && len(t.appended[t.tables[0]]) == 1
 	if alone {
-		if err := t.writer.still(); err != nil {
+		if err := t.writer.beforeCommit(); err != nil {
 			return err
 		}
 		return t.flush(ctx)
@@ -184,7 +184,7 @@ func (t *tx) commit(ctx context.Context) error {
 	if err := t.flush(ctx); err != nil {
 		return err
 	}
-	if err := t.writer.still(); err != nil {
+	if err := t.writer.beforeCommit(); err != nil {
 		return err
 	}
 	return t.writer.exec(ctx, "COMMIT")

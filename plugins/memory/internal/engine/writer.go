@@ -24,11 +24,11 @@ type writer struct {
 	conn       *sql.Conn
 	driver     Driver
 	statements *statements
-	// still returns an error if the database's files were replaced.
-	still  func() error
-	logger *slog.Logger
-	queue  chan *write
-	done   chan struct{}
+	// beforeCommit returns an error if the database's files were replaced.
+	beforeCommit func() error
+	logger       *slog.Logger
+	queue        chan *write
+	done         chan struct{}
 	// uncertain reports that a transaction could not be rolled back and can still
 	// be open: a write without BEGIN would join it.
 	uncertain bool
@@ -47,8 +47,8 @@ type write struct {
 	taken atomic.Bool
 }
 
-func newWriter(conn *sql.Conn, driver Driver, still func() error, logger *slog.Logger) *writer {
-	w := &writer{conn: conn, driver: driver, statements: newStatements(conn), still: still, logger: logger, queue: make(chan *write, maxGroup), done: make(chan struct{})}
+func newWriter(conn *sql.Conn, driver Driver, beforeCommit func() error, logger *slog.Logger) *writer {
+	w := &writer{conn: conn, driver: driver, statements: newStatements(conn), beforeCommit: beforeCommit, logger: logger, queue: make(chan *write, maxGroup), done: make(chan struct{})}
 	go w.run()
 	return w
 }

@@ -51,7 +51,8 @@ func (database) Open(ctx context.Context, path string, limits engine.Limits) (en
 			return engine.Handles{}, err
 		}
 	}
-	if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) {
+	_, absent := os.Stat(path)
+	if errors.Is(absent, fs.ErrNotExist) {
 		if err := create(ctx, path, limits); err != nil {
 			return engine.Handles{}, err
 		}
@@ -65,7 +66,22 @@ func (database) Open(ctx context.Context, path string, limits engine.Limits) (en
 	if err := os.Chmod(path, fileMode); err != nil && !errors.Is(err, fs.ErrPermission) {
 		return engine.Handles{}, errors.Join(err, db.Close())
 	}
-	return engine.Handles{Read: db, Write: db}, nil
+	makeLog := func() { makePrivate(path + ".wal") }
+	if absent != nil {
+		makeLog() // for the schema
+	}
+	return engine.Handles{Read: db, Write: db, BeforeCommit: makeLog}, nil
+}
+
+// makePrivate creates the log, or changes its permissions. DuckDB removes it
+// after each checkpoint, and creates it with the permissions of the umask.
+func makePrivate(log string) {
+	file, err := os.OpenFile(log, os.O_CREATE|os.O_EXCL|os.O_WRONLY, fileMode)
+	if err != nil {
+		_ = os.Chmod(log, fileMode) // only its owner can
+		return
+	}
+	_ = file.Close() // it is empty
 }
 
 // create creates an empty database under another name and renames it. A kill or
