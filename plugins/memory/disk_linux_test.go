@@ -93,9 +93,9 @@ func TestDeletedValuesMakeRoomOnAFullDisk(t *testing.T) {
 		disk := storetest.NewDisk(t, "24m")
 		o := mustOpen(t, map[string]any{"path": disk.Dir + "/memory", "engine": engine})
 		defer o.close()
-		fill := func(prefix string) (stored int64) {
+		fill := func(action, name, content, prefix string) (stored int64) {
 			for i := range 30 {
-				_, err := o.call("ltm.store", map[string]any{"key": fmt.Sprint(prefix, i), "value": fmt.Sprint(prefix, i) + strings.Repeat("x", 999_000)})
+				_, err := o.call(action, map[string]any{name: fmt.Sprint(prefix, i), content: fmt.Sprint(prefix, i) + strings.Repeat(" word", 200_000)})
 				if err == nil {
 					stored++
 				} else if typeOf(err) != tea.ResourceExhausted {
@@ -104,12 +104,21 @@ func TestDeletedValuesMakeRoomOnAFullDisk(t *testing.T) {
 			}
 			return stored
 		}
-		first := fill("first/")
+		first := fill("ltm.store", "key", "value", "first/")
 		if deleted := o.must("ltm.delete", map[string]any{"prefix": "first/"})["count"]; deleted != first {
 			t.Fatalf("%v entries were deleted, %d were stored", deleted, first)
 		}
-		if second := fill("second/"); second < first-3 {
-			t.Errorf("%d values were stored in the place of %d deleted ones", second, first)
+		second := fill("memory.file_store", "path", "content", "second/")
+		if second < first-3 {
+			t.Errorf("%d files were stored in the place of %d deleted values", second, first)
+		}
+		for i := range second {
+			if deleted := o.must("memory.file_delete", map[string]any{"path": fmt.Sprint("second/", i)})["deleted"]; deleted != true {
+				t.Errorf("on a full disk file %d is deleted: %v", i, deleted)
+			}
+		}
+		if third := fill("ltm.store", "key", "value", "third/"); third < second-3 {
+			t.Errorf("%d values were stored in the place of %d deleted files", third, second)
 		}
 	})
 }

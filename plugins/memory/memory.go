@@ -28,14 +28,19 @@ func (f *folders) open(ctx context.Context, from tea.Settings) (*Memory, error) 
 }
 
 // writes makes a method fail that changes the memory where it is only read,
-// before it does anything.
+// before it does anything. If the disk is full, the contents of what was deleted
+// are removed, and the method runs again.
 func writes[P, R any](method func(m *Memory, ctx context.Context, req *tea.Request, p P) (R, error)) func(*Memory, context.Context, *tea.Request, P) (R, error) {
 	return func(m *Memory, ctx context.Context, req *tea.Request, p P) (R, error) {
 		if err := m.folder.engine.Writable(); err != nil {
 			var none R
 			return none, err
 		}
-		return method(m, ctx, req, p)
+		r, err := method(m, ctx, req, p)
+		if err != nil && tea.AsError(err).Type == tea.ResourceExhausted && m.folder.sweepContents(ctx) == nil {
+			return method(m, ctx, req, p)
+		}
+		return r, err
 	}
 }
 

@@ -31,6 +31,11 @@ func (f *folder) sweep(ctx context.Context, grace time.Duration) error {
 	return errors.Join(f.blobs.Sweep(), sessions, entries, f.files.Sweep(ctx), f.tables.Sweep(ctx))
 }
 
+// sweepContents removes the contents that nothing uses. It needs no space.
+func (f *folder) sweepContents(ctx context.Context) error {
+	return errors.Join(f.longterm.SweepContents(ctx), f.files.Sweep(ctx))
+}
+
 // sweeper sweeps a folder in the background: soon after its first use and then
 // periodically.
 type sweeper struct {

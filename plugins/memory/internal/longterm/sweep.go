@@ -30,7 +30,7 @@ func (m *Memory) Sweep(ctx context.Context, before time.Time) (int, error) {
 	if err := m.sweepGone(ctx); err != nil {
 		return removed, err
 	}
-	return removed, m.sweepLarge(ctx)
+	return removed, m.SweepContents(ctx)
 }
 
 func (m *Memory) sweepRows(ctx context.Context, before int64) (removed int, err error) {
@@ -116,8 +116,8 @@ func (m *Memory) pastOfIndex(ctx context.Context) (int64, error) {
 	}
 }
 
-// sweepLarge removes the large values that no row names.
-func (m *Memory) sweepLarge(ctx context.Context) error { return m.large.Sweep(ctx, m.named) }
+// SweepContents removes the blobs that no row names.
+func (m *Memory) SweepContents(ctx context.Context) error { return m.large.Sweep(ctx, m.named) }
 
 // named are those of the hashes whose values are not in their rows.
 func (m *Memory) named(ctx context.Context, hashes []string) (map[string]bool, error) {

@@ -5,16 +5,13 @@ import (
 	"slices"
 	"strings"
 
-	tea "github.com/the-edge-agent/tea/sdk"
-
 	"github.com/the-edge-agent/tea/plugins/memory/internal/store"
 )
 
 // lookUp is how many keys one statement looks up.
 const lookUp = 500
 
-// Store writes the entries, all or none. If the disk is full, it removes the
-// values of deleted entries and tries again.
+// Store writes the entries, all or none.
 func (m *Memory) Store(ctx context.Context, entries ...store.Entry) ([]store.Stored, error) {
 	if err := m.ready(ctx); err != nil {
 		return nil, err
@@ -26,18 +23,11 @@ func (m *Memory) Store(ctx context.Context, entries ...store.Entry) ([]store.Sto
 	if err != nil {
 		return nil, err
 	}
-	results, err := m.storePrepared(ctx, contents)
-	if err != nil && tea.AsError(err).Type == tea.ResourceExhausted && m.sweepLarge(ctx) == nil {
-		return m.storePrepared(ctx, contents)
-	}
-	return results, err
-}
-
-func (m *Memory) storePrepared(ctx context.Context, contents []*prepared) (results []store.Stored, err error) {
 	defer m.large.Hold()()
 	if err := m.saveLarge(ctx, contents); err != nil {
 		return nil, err
 	}
+	var results []store.Stored
 	err = m.o.Engine.Write(ctx, func(ctx context.Context, tx store.Tx) error {
 		b := &batch{m: m, tx: tx, now: m.o.Clock.Micro()}
 		var err error
