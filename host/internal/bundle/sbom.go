@@ -1,0 +1,82 @@
+package bundle
+
+import (
+	"debug/buildinfo"
+	"encoding/base64"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"runtime/debug"
+	"strings"
+
+	tea "github.com/the-edge-agent/tea/sdk"
+)
+
+// materials returns the bill of materials of a Go binary in the format
+// CycloneDX 1.6, or nil for another binary. It has neither a time nor a serial
+// number: both would differ each time.
+func materials(binary string, m tea.Manifest) ([]byte, error) {
+	info, err := buildinfo.ReadFile(binary)
+	if err != nil {
+		return nil, nil //nolint:nilerr // the binary was not made by Go
+	}
+	main := component{Type: "application", Name: BinaryPrefix + m.Name, Version: m.Version, PURL: purl(&info.Main)}
+	doc := billOfMaterials{Format: "CycloneDX", Spec: "1.6", Version: 1}
+	doc.Metadata.Component = main
+	doc.Components = []component{{Type: "framework", Name: "go", Version: strings.TrimPrefix(info.GoVersion, "go"), PURL: "pkg:golang/stdlib@" + strings.TrimPrefix(info.GoVersion, "go")}}
+	for _, dep := range info.Deps {
+		if r := dep.Replace; r != nil && r.Version != "" { // otherwise a directory of this machine
+			dep = r
+		}
+		c := component{Type: "library", Name: dep.Path, Version: dep.Version, PURL: purl(dep)}
+		if sum, err := moduleSum(dep.Sum); err == nil {
+			c.Hashes = []componentHash{{"SHA-256", sum}}
+		}
+		doc.Components = append(doc.Components, c)
+	}
+	return json.MarshalIndent(doc, "", "  ")
+}
+
+// billOfMaterials is the part of CycloneDX that Go's build information fills.
+type billOfMaterials struct {
+	Format   string `json:"bomFormat"`
+	Spec     string `json:"specVersion"`
+	Version  int    `json:"version"`
+	Metadata struct {
+		Component component `json:"component"`
+	} `json:"metadata"`
+	Components []component `json:"components"`
+}
+
+type component struct {
+	Type    string          `json:"type"`
+	Name    string          `json:"name"`
+	Version string          `json:"version,omitempty"`
+	PURL    string          `json:"purl,omitempty"`
+	Hashes  []componentHash `json:"hashes,omitempty"`
+}
+
+type componentHash struct {
+	Algorithm string `json:"alg"`
+	Content   string `json:"content"`
+}
+
+func purl(m *debug.Module) string {
+	if m.Path == "" || strings.HasPrefix(m.Path, ".") || strings.HasPrefix(m.Path, "/") {
+		return ""
+	}
+	if m.Version == "" || m.Version == "(devel)" {
+		return "pkg:golang/" + m.Path
+	}
+	return "pkg:golang/" + m.Path + "@" + m.Version
+}
+
+// moduleSum returns the SHA-256 in a sum of go.sum ("h1:...") in hexadecimal.
+func moduleSum(sum string) (string, error) {
+	text, ok := strings.CutPrefix(sum, "h1:")
+	if !ok {
+		return "", errors.New("not a sum of go.sum")
+	}
+	raw, err := base64.StdEncoding.DecodeString(text)
+	return hex.EncodeToString(raw), err
+}

@@ -1,0 +1,141 @@
+package digest
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/the-edge-agent/tea/sdk/atomicfile"
+)
+
+// Of returns the SHA-256 of a text in hexadecimal.
+func Of(data []byte) string {
+	sum := sha256.Sum256(data)
+	return hex.EncodeToString(sum[:])
+}
+
+// File returns the SHA-256 of a regular file in hexadecimal.
+func File(path string) (string, error) {
+	f, err := os.OpenFile(path, os.O_RDONLY|unix.O_NONBLOCK, 0)
+	if err != nil {
+		return "", err
+	}
+	defer f.Close()
+	info, err := f.Stat()
+	if err != nil {
+		return "", err
+	}
+	if !info.Mode().IsRegular() {
+		return "", fmt.Errorf("%s is not a regular file", path)
+	}
+	h := sha256.New()
+	if _, err := io.Copy(h, f); err != nil {
+		return "", err
+	}
+	return hex.EncodeToString(h.Sum(nil)), nil
+}
+
+// State returns a text that changes with every change of a file. It includes
+// the time of the last change, because the modification time can be set, as `cp
+// -p` and tar do.
+func State(path string) string {
+	state, _ := stateOf(path)
+	return state
+}
+
+func stateOf(path string) (string, time.Time) {
+	var stat unix.Stat_t
+	if err := unix.Stat(path, &stat); err != nil {
+		return "missing", time.Time{}
+	}
+	return fmt.Sprint(stat.Size, " ", stat.Mtim.Nano(), " ", stat.Ctim.Nano(), " ", stat.Dev, " ", stat.Ino), time.Unix(stat.Ctim.Unix())
+}
+
+// settled is the age from which a file's time of change shows every later
+// change. Two changes within one tick of the kernel's clock have the same time.
+const settled = 2 * time.Second
+
+// Cache remembers the digests of files by their state. Its directory must not
+// be writable for other users. The zero value remembers nothing. It is safe for
+// concurrent use, also by several processes.
+type Cache struct{ Dir string }
+
+// Of returns the SHA-256 of a file in hexadecimal. It reads the file only if
+// its state has changed.
+func (c Cache) Of(path string) (string, error) {
+	if c.Dir == "" {
+		return File(path)
+	}
+	state, changed := stateOf(path)
+	entry := filepath.Join(c.Dir, Of([]byte(path))[:32])
+	if data, err := os.ReadFile(entry); err == nil {
+		var r remembered
+		if json.Unmarshal(data, &r) == nil && r.Path == path && r.State == state {
+			return r.SHA256, nil
+		}
+	}
+	sum, err := File(path)
+	if err != nil {
+		return "", err
+	}
+	if time.Since(changed) > settled && State(path) == state {
+		c.remember(entry, remembered{Path: path, State: state, SHA256: sum})
+	}
+	return sum, nil
+}
+
+// remembered is an entry of the cache.
+type remembered struct {
+	Path   string `json:"path"`
+	State  string `json:"state"`
+	SHA256 string `json:"sha256"`
+}
+
+// remember stores an entry. Without a usable cache the file is read again the
+// next time.
+func (c Cache) remember(entry string, r remembered) {
+	data, err := json.Marshal(r)
+	if err != nil || os.MkdirAll(c.Dir, 0o700) != nil {
+		return
+	}
+	_ = atomicfile.Write(entry, 0o600, func(w io.Writer) error {
+		_, err := io.Copy(w, bytes.NewReader(data))
+		return err
+	})
+}
+
+// Canonical is the one encoding of a value in a file whose every byte is
+// checked: indented JSON and a line feed.
+func Canonical(v any) ([]byte, error) {
+	data, err := json.MarshalIndent(v, "", "  ")
+	if err != nil {
+		return nil, err
+	}
+	return append(data, '\n'), nil
+}
+
+// ParseCanonical decodes what [Canonical] has encoded, and refuses any other
+// encoding of the same value.
+func ParseCanonical(data []byte, into any) error {
+	d := json.NewDecoder(bytes.NewReader(data))
+	d.DisallowUnknownFields()
+	if err := d.Decode(into); err != nil {
+		return err
+	}
+	again, err := Canonical(into)
+	if err != nil {
+		return err
+	}
+	if !bytes.Equal(again, data) {
+		return fmt.Errorf("it was changed after it was written")
+	}
+	return nil
+}

@@ -1,0 +1,180 @@
+package lockfile
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/the-edge-agent/tea/host/internal/digest"
+	"github.com/the-edge-agent/tea/sdk/atomicfile"
+	"github.com/the-edge-agent/tea/sdk/confine"
+)
+
+// Name is the name of the file.
+const Name = "tea.lock"
+
+// Lock is the content of a lock file.
+type Lock struct {
+	// Format is the version of the format, 1.
+	Format int `json:"format"`
+	// Plugins are sorted by name.
+	Plugins []Plugin `json:"plugins"`
+	// Sum is the SHA-256 of the file with an empty Sum.
+	Sum string `json:"sum"`
+
+	path string
+}
+
+// Plugin is one pinned plugin.
+type Plugin struct {
+	Name    string `json:"name"`
+	Version string `json:"version"`
+	// Platforms has the files of each platform, such as "linux/arm64": their
+	// SHA-256 by path, relative to the binary's directory. The binary is ".".
+	// The platform "any" is for all that are not listed.
+	Platforms map[string]Files `json:"platforms"`
+}
+
+// Files are the digests of a plugin's files by path.
+type Files map[string]string
+
+// Binary represents the binary in [Files].
+const Binary = "."
+
+const (
+	lockFormat = 1
+	maxSize    = 8 << 20
+)
+
+// Read reads a lock file. The error is fs.ErrNotExist without one; a damaged
+// lock is an error, never an empty lock.
+func Read(path string) (*Lock, error) {
+	data, err := confine.ReadRegular(path, maxSize)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, err
+	}
+	if err != nil {
+		return nil, &DamagedError{path, err}
+	}
+	l := &Lock{path: path}
+	if err := digest.ParseCanonical(data, l); err != nil {
+		return nil, &DamagedError{path, err}
+	}
+	if l.Format != lockFormat {
+		return nil, &DamagedError{path, fmt.Errorf("it has format %d; this tea reads format %d", l.Format, lockFormat)}
+	}
+	sum, err := l.sum()
+	if err != nil {
+		return nil, err
+	}
+	if sum != l.Sum {
+		return nil, &DamagedError{path, errors.New("it was changed after it was written")}
+	}
+	return l, nil
+}
+
+// DamagedError is the error of a lock file that cannot be used.
+type DamagedError struct {
+	Path string
+	Err  error
+}
+
+func (e *DamagedError) Error() string {
+	return fmt.Sprintf("the lock file %s is not valid: %v; restore it, or write it again with `tea plugin lock`", e.Path, e.Err)
+}
+
+// Unwrap returns the reason.
+func (e *DamagedError) Unwrap() error { return e.Err }
+
+// Write writes the lock to a file, atomically.
+func (l *Lock) Write(path string) error {
+	l.Format = lockFormat
+	slices.SortFunc(l.Plugins, func(a, b Plugin) int { return strings.Compare(a.Name, b.Name) })
+	var err error
+	if l.Sum, err = l.sum(); err != nil {
+		return err
+	}
+	data, err := digest.Canonical(l)
+	if err != nil {
+		return err
+	}
+	return atomicfile.Write(path, 0o644, func(w io.Writer) error {
+		_, err := w.Write(data)
+		return err
+	})
+}
+
+func (l *Lock) sum() (string, error) {
+	data, err := digest.Canonical(Lock{Format: l.Format, Plugins: l.Plugins})
+	return digest.Of(data), err
+}
+
+// Path is the path of the file that the lock was read from.
+func (l *Lock) Path() string { return l.path }
+
+// Find returns a pinned plugin, or nil.
+func (l *Lock) Find(name string) *Plugin {
+	for i := range l.Plugins {
+		if l.Plugins[i].Name == name {
+			return &l.Plugins[i]
+		}
+	}
+	return nil
+}
+
+// For returns the digests for a platform, or nil.
+func (p *Plugin) For(platform string) Files {
+	if files, ok := p.Platforms[platform]; ok {
+		return files
+	}
+	return p.Platforms["any"]
+}
+
+// Refusal is the error of a plugin that a lock does not allow.
+type Refusal struct{ Lock, Name, Reason string }
+
+func (e *Refusal) Error() string {
+	return fmt.Sprintf("%s does not allow it: %s; `tea plugin lock` allows the plugins that are installed now", e.Lock, e.Reason)
+}
+
+// Check checks the files of a plugin against the lock. sum returns the SHA-256
+// of a file. The error is a [*Refusal].
+func (l *Lock) Check(name, binary, platform string, sum func(path string) (string, error)) error {
+	refuse := func(format string, args ...any) error {
+		return &Refusal{Lock: l.path, Name: name, Reason: fmt.Sprintf(format, args...)}
+	}
+	p := l.Find(name)
+	if p == nil {
+		return refuse("the plugin %s is not in it", name)
+	}
+	files := p.For(platform)
+	if files[Binary] == "" {
+		return refuse("it has %s %s for %s, not for %s", name, p.Version, strings.Join(slices.Sorted(maps.Keys(p.Platforms)), ", "), platform)
+	}
+	for _, file := range slices.Sorted(maps.Keys(files)) {
+		path := binary
+		if file != Binary {
+			path = filepath.Join(filepath.Dir(binary), filepath.FromSlash(file))
+		}
+		got, err := sum(path)
+		if errors.Is(err, os.ErrNotExist) {
+			return refuse("%s is missing", path)
+		}
+		if err != nil {
+			return refuse("%v", err)
+		}
+		if got != files[file] {
+			return refuse("the SHA-256 of %s is %s, not %s as for %s %s", path, short(got), short(files[file]), name, p.Version)
+		}
+	}
+	return nil
+}
+
+// short returns the beginning of a digest, for messages.
+func short(sum string) string { return sum[:min(len(sum), 12)] + "..." }

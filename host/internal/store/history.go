@@ -1,0 +1,117 @@
+package store
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+
+	"github.com/the-edge-agent/tea/host/internal/digest"
+	"github.com/the-edge-agent/tea/sdk/atomicfile"
+)
+
+// history is the file with the versions of a plugin that were active, the
+// oldest first. The link of the plugin determines which of them is active now:
+// a crash between a change of the history and one of the link leaves the old
+// version active with the right predecessor.
+type history struct {
+	Format  int      `json:"format"`
+	Entries []string `json:"entries"`
+}
+
+func (s *Store) historyDir() string { return filepath.Join(s.root, "history") }
+
+func (s *Store) historyFile(name string) string {
+	return filepath.Join(s.historyDir(), name+".json")
+}
+
+// history returns the versions of a plugin and includes the active one. After
+// an error it returns at least that.
+func (s *Store) history(name, active string) ([]string, error) {
+	var h history
+	data, err := os.ReadFile(s.historyFile(name))
+	if err == nil {
+		if err = digest.ParseCanonical(data, &h); err != nil {
+			err = fmt.Errorf("%s: %w", s.historyFile(name), err)
+		}
+	} else if errors.Is(err, fs.ErrNotExist) {
+		err = nil
+	}
+	if err != nil || slices.ContainsFunc(h.Entries, func(id string) bool { return !isID(id) }) {
+		h.Entries = nil
+	}
+	if active != "" && !slices.Contains(h.Entries, active) {
+		h.Entries = append(h.Entries, active)
+	}
+	return h.Entries, err
+}
+
+func (s *Store) writeHistory(name string, ids []string) error {
+	data, err := digest.Canonical(history{Format: recordFormat, Entries: ids})
+	if err != nil {
+		return err
+	}
+	if err := makeDir(s.historyDir()); err != nil {
+		return err
+	}
+	return atomicfile.Write(s.historyFile(name), 0o644, func(w io.Writer) error {
+		_, err := w.Write(data)
+		return err
+	})
+}
+
+// activate makes a version the active one.
+func (s *Store) activate(name, id string) error {
+	if err := makeDir(s.plugins); err != nil {
+		return err
+	}
+	temporary := filepath.Join(s.plugins, linkPrefix+name)
+	if err := os.Remove(temporary); err != nil && !errors.Is(err, fs.ErrNotExist) { // a crash has left it
+		return err
+	}
+	target := filepath.Join("..", filepath.Base(s.root), id, filepath.Base(s.link(name)))
+	if err := os.Symlink(target, temporary); err != nil {
+		return err
+	}
+	if err := os.Rename(temporary, s.link(name)); err != nil {
+		return errors.Join(err, os.Remove(temporary))
+	}
+	return syncDir(s.plugins)
+}
+
+// linkPrefix begins the name of a link until it is renamed.
+const linkPrefix = ".tea-new-"
+
+// Rollback makes the version of a plugin active that was active before the
+// present one, and returns both.
+func (s *Store) Rollback(name string) (from, to *Entry, err error) {
+	unlock, err := s.lock()
+	if err != nil {
+		return nil, nil, err
+	}
+	defer unlock()
+	in, err := s.installed(name)
+	switch {
+	case err != nil:
+		return nil, nil, err
+	case in.Active < 0:
+		return nil, nil, &NotInstalledError{Name: name}
+	case in.Active == 0:
+		return nil, nil, fmt.Errorf("%s %s has no earlier version to return to", name, in.Versions[0].Version)
+	}
+	from, to = in.Versions[in.Active], in.Versions[in.Active-1]
+	if faults := to.check(); len(faults) > 0 {
+		return nil, nil, faults[0]
+	}
+	return from, to, s.activate(name, to.ID)
+}
+
+// NotInstalledError is the error of a plugin that is not installed.
+type NotInstalledError struct{ Name string }
+
+func (e *NotInstalledError) Error() string {
+	return fmt.Sprintf("plugin %q is not installed", e.Name)
+}

@@ -1,0 +1,323 @@
+package store
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"maps"
+	"os"
+	"path"
+	"path/filepath"
+	"slices"
+	"syscall"
+
+	"github.com/the-edge-agent/tea/host/internal/bundle"
+	"github.com/the-edge-agent/tea/host/internal/digest"
+	tea "github.com/the-edge-agent/tea/sdk"
+)
+
+const (
+	// stagingPrefix begins the name of an entry that is not complete,
+	// trashPrefix that of one that is being removed.
+	stagingPrefix = ".new-"
+	trashPrefix   = ".old-"
+)
+
+// signedBundle is the bundle itself in an entry. It is kept only if the
+// signature cannot be verified by the index.
+const signedBundle = "bundle" + bundle.Suffix
+
+// Signed is a signature with the key that has verified it.
+type Signed struct {
+	Signature bundle.Signature
+	Key       bundle.Key
+}
+
+// Install installs the files for a platform and makes them active. It returns
+// the new entry and the one that was active before, which is nil for a new
+// plugin. After an error the active version is the same as before. signed can
+// be nil.
+func (s *Store) Install(b *bundle.Bundle, platform string, signed *Signed) (now, before *Entry, err error) {
+	if platform, err = b.Index.For(platform); err != nil {
+		return nil, nil, err
+	}
+	unlock, err := s.lock()
+	if err != nil {
+		return nil, nil, err
+	}
+	defer unlock()
+	if _, err := s.tidy(); err != nil {
+		return nil, nil, err
+	}
+	name := b.Index.Manifest.Name
+	active, err := s.active(name)
+	if err != nil {
+		return nil, nil, err
+	}
+	if active != "" {
+		before, _ = s.entry(active) // a damaged version is replaced
+	}
+	id, err := s.unpack(b, platform, signed)
+	if err != nil {
+		return nil, nil, err
+	}
+	if now, err = s.entry(id); err != nil {
+		return nil, nil, err
+	}
+	if id == active {
+		return now, before, nil
+	}
+	ids, _ := s.history(name, active) // a damaged history begins again
+	ids = ids[:slices.Index(ids, active)+1]
+	ids = append(slices.DeleteFunc(ids, func(old string) bool { return old == id }), id)
+	if err := s.writeHistory(name, ids); err != nil {
+		return nil, nil, err
+	}
+	return now, before, s.activate(name, id)
+}
+
+// unpack makes an entry, unless the store has it.
+func (s *Store) unpack(b *bundle.Bundle, platform string, signed *Signed) (id string, err error) {
+	dir, err := os.MkdirTemp(s.root, stagingPrefix)
+	if err != nil {
+		return "", err
+	}
+	defer func() { err = errors.Join(err, removeTree(dir)) }()
+	st := staging{dir: dir, record: Record{
+		Format: recordFormat, Name: b.Index.Manifest.Name, Version: b.Index.Manifest.Version,
+		Platform: platform, Bundle: b.SHA256, Files: map[string]string{},
+	}}
+	if err := st.unpack(b, platform); err != nil {
+		return "", err
+	}
+	if signed != nil {
+		st.record.Key, st.record.Signature = signed.Key.String(), signed.Signature.String()
+		if !signed.Signature.VerifyIndex(b.IndexSHA256(), signed.Key) {
+			if err := st.create(signedBundle, 0o444, b.Copy); err != nil {
+				return "", err
+			}
+			st.record.Files[signedBundle] = b.SHA256
+		}
+	}
+	record, err := digest.Canonical(st.record)
+	if err != nil {
+		return "", err
+	}
+	if err := st.write(bundle.RecordName, 0o444, record); err != nil {
+		return "", err
+	}
+	if err := st.seal(); err != nil {
+		return "", err
+	}
+	id = digest.Of(record)
+	if e, err := s.entry(id); err == nil && len(e.check()) == 0 {
+		return id, nil
+	}
+	if _, err := os.Lstat(filepath.Join(s.root, id)); err == nil { // damaged
+		if err := s.discard(id); err != nil {
+			return "", err
+		}
+	}
+	if err := os.Rename(dir, filepath.Join(s.root, id)); err != nil {
+		return "", err
+	}
+	return id, syncDir(s.root)
+}
+
+// staging is an entry that is not complete.
+type staging struct {
+	dir    string
+	record Record
+}
+
+// unpack writes the files of a platform, the manifest and the documents.
+func (st *staging) unpack(b *bundle.Bundle, platform string) error {
+	targets := map[string][]bundle.File{}
+	for _, f := range b.Index.Platforms[platform] {
+		targets[f.SHA256] = append(targets[f.SHA256], f)
+	}
+	for _, f := range b.Index.Documents {
+		f.Path, f.Executable = path.Join(bundle.Documents, f.Path), false
+		targets[f.SHA256] = append(targets[f.SHA256], f)
+	}
+	err := b.Each(func(blob bundle.File, r io.Reader) error {
+		for i, f := range targets[blob.SHA256] {
+			mode := fs.FileMode(0o444)
+			if f.Executable {
+				mode = 0o555
+			}
+			from := func(w io.Writer) error { _, err := io.Copy(w, r); return err }
+			if i > 0 { // the content has been read
+				first := filepath.Join(st.dir, filepath.FromSlash(targets[blob.SHA256][0].Path))
+				from = func(w io.Writer) error { return copyFile(w, first) }
+			}
+			if err := st.create(f.Path, mode, from); err != nil {
+				return err
+			}
+			st.record.Files[f.Path] = f.SHA256
+		}
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	if err := st.put(bundle.IndexName, b.IndexBytes); err != nil {
+		return err
+	}
+	manifest, err := storedManifest(b.Index, platform)
+	if err != nil {
+		return err
+	}
+	return st.put(bundle.BinaryPrefix+b.Index.Manifest.Name+".json", manifest)
+}
+
+// storedManifest returns the manifest as it is stored next to a binary, with
+// the digests of the binary (".") and of the files that it lists.
+func storedManifest(ix *bundle.Index, platform string) ([]byte, error) {
+	sums := map[string]string{}
+	for i, f := range ix.Platforms[platform] {
+		switch {
+		case i == 0:
+			sums["."] = f.SHA256
+		case slices.Contains(ix.Manifest.Files, f.Path):
+			sums[f.Path] = f.SHA256
+		}
+	}
+	return json.Marshal(struct {
+		tea.Manifest
+		SHA256 map[string]string `json:"sha256"`
+	}{ix.Manifest, sums})
+}
+
+// put writes a generated file and records it.
+func (st *staging) put(name string, data []byte) error {
+	st.record.Files[name] = digest.Of(data)
+	return st.write(name, 0o444, data)
+}
+
+func (st *staging) write(name string, mode fs.FileMode, data []byte) error {
+	return st.create(name, mode, func(w io.Writer) error { _, err := w.Write(data); return err })
+}
+
+// create writes a file that reaches the disk before create returns.
+func (st *staging) create(name string, mode fs.FileMode, write func(io.Writer) error) error {
+	file := filepath.Join(st.dir, filepath.FromSlash(name))
+	if err := os.MkdirAll(filepath.Dir(file), 0o700); err != nil {
+		return err
+	}
+	f, err := os.OpenFile(file, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+	if err != nil {
+		return err
+	}
+	err = write(f)
+	if err == nil {
+		err = f.Chmod(mode)
+	}
+	if err == nil {
+		err = f.Sync()
+	}
+	return errors.Join(err, f.Close())
+}
+
+func copyFile(w io.Writer, path string) error {
+	f, err := os.Open(path)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	_, err = io.Copy(w, f)
+	return err
+}
+
+// seal makes the directories read-only and durable, the innermost first.
+func (st *staging) seal() error {
+	var dirs []string
+	err := filepath.WalkDir(st.dir, func(path string, d fs.DirEntry, err error) error {
+		if err == nil && d.IsDir() {
+			dirs = append(dirs, path)
+		}
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	for _, dir := range slices.Backward(dirs) {
+		if err := os.Chmod(dir, 0o555); err != nil {
+			return err
+		}
+		if err := syncDir(dir); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// check compares all files of an entry with its record.
+func (e *Entry) check() []error {
+	var faults []error
+	for _, name := range slices.Sorted(maps.Keys(e.Files)) {
+		if sum, err := digest.File(e.Path(name)); err != nil || sum != e.Files[name] {
+			faults = append(faults, e.changed(name))
+		}
+	}
+	err := filepath.WalkDir(e.dir, func(path string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() {
+			return err
+		}
+		rel, err := filepath.Rel(e.dir, path)
+		if err != nil {
+			return err
+		}
+		if _, ok := e.Files[filepath.ToSlash(rel)]; !ok && rel != bundle.RecordName {
+			faults = append(faults, fmt.Errorf("%s does not belong to %s; remove it", path, e.Name))
+		}
+		return nil
+	})
+	if err != nil {
+		faults = append(faults, err)
+	}
+	return faults
+}
+
+// lock serializes the changes of all processes. It creates the store.
+func (s *Store) lock() (unlock func(), err error) {
+	if err := makeDir(s.root); err != nil {
+		return nil, err
+	}
+	f, err := os.OpenFile(filepath.Join(s.root, ".lock"), os.O_CREATE|os.O_RDWR, 0o600)
+	if err != nil {
+		return nil, err
+	}
+	if err := syscall.Flock(int(f.Fd()), syscall.LOCK_EX); err != nil {
+		f.Close()
+		return nil, err
+	}
+	return func() { f.Close() }, nil
+}
+
+// makeDir makes a directory with its parents, durably.
+func makeDir(dir string) error {
+	if info, err := os.Stat(dir); err == nil && info.IsDir() {
+		return nil
+	}
+	parent := filepath.Dir(dir)
+	if parent != dir {
+		if err := makeDir(parent); err != nil {
+			return err
+		}
+	}
+	if err := os.Mkdir(dir, 0o755); err != nil && !errors.Is(err, fs.ErrExist) {
+		return err
+	}
+	return syncDir(parent)
+}
+
+func syncDir(dir string) error {
+	d, err := os.Open(dir)
+	if err != nil {
+		return err
+	}
+	return errors.Join(d.Sync(), d.Close())
+}

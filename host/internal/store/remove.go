@@ -1,0 +1,235 @@
+package store
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/the-edge-agent/tea/host/internal/bundle"
+)
+
+// Remove removes a plugin with all its versions.
+func (s *Store) Remove(name string) error {
+	unlock, err := s.lock()
+	if err != nil {
+		return err
+	}
+	defer unlock()
+	names, err := s.names()
+	if err != nil {
+		return err
+	}
+	if !slices.Contains(names, name) {
+		return &NotInstalledError{Name: name}
+	}
+	if err := os.Remove(s.link(name)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	if err := syncDir(s.plugins); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	if err := os.Remove(s.historyFile(name)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	if err := syncDir(s.historyDir()); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	_, err = s.sweep()
+	return err
+}
+
+// Swept is what [Store.GC] has removed.
+type Swept struct {
+	// Entries are the versions of plugins.
+	Entries []*Entry
+	// Bytes is the size of all removed files.
+	Bytes int64
+}
+
+// GC removes the versions of each plugin that are neither active nor among the
+// keep versions that were active before, and what interrupted installations
+// have left.
+func (s *Store) GC(keep int) (Swept, error) {
+	unlock, err := s.lock()
+	if err != nil {
+		return Swept{}, err
+	}
+	defer unlock()
+	names, err := s.names()
+	if err != nil {
+		return Swept{}, err
+	}
+	for _, name := range names {
+		active, err := s.active(name)
+		if err != nil {
+			return Swept{}, err
+		}
+		all, _ := s.history(name, active) // of a damaged history only the active version is known
+		kept := []string{}
+		if at := slices.Index(all, active); at >= 0 {
+			kept = all[max(0, at-keep) : at+1]
+		}
+		if len(kept) == len(all) && err == nil {
+			continue
+		}
+		if err := s.writeHistory(name, kept); err != nil {
+			return Swept{}, err
+		}
+	}
+	return s.sweep()
+}
+
+// sweep removes the entries that no history contains, and unfinished ones. The
+// caller holds the lock.
+func (s *Store) sweep() (Swept, error) {
+	names, err := s.names()
+	if err != nil {
+		return Swept{}, err
+	}
+	used := map[string]bool{}
+	for _, name := range names {
+		active, err := s.active(name)
+		if err != nil {
+			return Swept{}, err
+		}
+		ids, _ := s.history(name, active) // of a damaged history only the active version is known
+		for _, id := range ids {
+			used[id] = true
+		}
+	}
+	entries, err := readDir(s.root)
+	if err != nil {
+		return Swept{}, err
+	}
+	var swept Swept
+	for _, found := range entries {
+		id := found.Name()
+		if !isID(id) || used[id] {
+			continue
+		}
+		if e, err := s.entry(id); err == nil {
+			swept.Entries = append(swept.Entries, e)
+		}
+		if err := s.discard(id); err != nil {
+			return swept, err
+		}
+	}
+	swept.Bytes, err = s.tidy()
+	return swept, err
+}
+
+// discard takes an entry out of use. A name that is not an ID makes it
+// unfinished, so that a crash cannot leave a part of an entry.
+func (s *Store) discard(id string) error {
+	trash := filepath.Join(s.root, trashPrefix+id)
+	if err := removeTree(trash); err != nil {
+		return err
+	}
+	if err := os.Rename(filepath.Join(s.root, id), trash); err != nil {
+		return err
+	}
+	return syncDir(s.root)
+}
+
+// tidy removes what is unfinished and returns its size.
+func (s *Store) tidy() (int64, error) {
+	entries, err := readDir(s.root)
+	if err != nil {
+		return 0, err
+	}
+	var bytes int64
+	for _, e := range entries {
+		if name := e.Name(); strings.HasPrefix(name, stagingPrefix) || strings.HasPrefix(name, trashPrefix) {
+			path := filepath.Join(s.root, name)
+			bytes += sizeOf(path)
+			if err := removeTree(path); err != nil {
+				return bytes, err
+			}
+		}
+	}
+	links, err := readDir(s.plugins)
+	for _, e := range links {
+		if strings.HasPrefix(e.Name(), linkPrefix) {
+			err = errors.Join(err, os.Remove(filepath.Join(s.plugins, e.Name())))
+		}
+	}
+	return bytes, err
+}
+
+func sizeOf(dir string) int64 {
+	var bytes int64
+	_ = filepath.WalkDir(dir, func(_ string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() {
+			return nil //nolint:nilerr // the size is for information
+		}
+		if info, err := d.Info(); err == nil {
+			bytes += info.Size()
+		}
+		return nil
+	})
+	return bytes
+}
+
+// removeTree removes a directory whose parts can be read-only. It need not
+// exist.
+func removeTree(dir string) error {
+	_ = filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
+		if err == nil && d.IsDir() {
+			err = os.Chmod(path, 0o700)
+		}
+		return err
+	}) // the removal returns the error
+	return os.RemoveAll(dir)
+}
+
+// Verify reads the whole store and returns what is not as it was installed.
+func (s *Store) Verify() []error {
+	var faults []error
+	names, err := s.names()
+	if err != nil {
+		return []error{err}
+	}
+	for _, name := range names {
+		if _, err := s.installed(name); err != nil {
+			faults = append(faults, err)
+		}
+	}
+	entries, err := readDir(s.root)
+	if err != nil {
+		return append(faults, err)
+	}
+	for _, found := range entries {
+		if !isID(found.Name()) {
+			continue
+		}
+		e, err := s.entry(found.Name())
+		if err != nil {
+			faults = append(faults, err)
+			continue
+		}
+		faults = append(faults, e.check()...)
+	}
+	return append(faults, s.strayLinks()...)
+}
+
+// strayLinks returns the links that lead nowhere.
+func (s *Store) strayLinks() []error {
+	links, err := readDir(s.plugins)
+	if err != nil {
+		return []error{err}
+	}
+	var faults []error
+	for _, e := range links {
+		path := filepath.Join(s.plugins, e.Name())
+		if e.Type() != fs.ModeSymlink || !strings.HasPrefix(e.Name(), bundle.BinaryPrefix) {
+			continue
+		}
+		if _, err := os.Stat(path); err != nil {
+			faults = append(faults, &ChangedError{Plugin: strings.TrimPrefix(e.Name(), bundle.BinaryPrefix), Path: path})
+		}
+	}
+	return faults
+}

@@ -1,0 +1,320 @@
+package store
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+
+	"github.com/the-edge-agent/tea/host/internal/bundle"
+	"github.com/the-edge-agent/tea/host/internal/digest"
+	tea "github.com/the-edge-agent/tea/sdk"
+)
+
+// Store is the store of one user. It is safe for concurrent use, also by
+// several processes.
+type Store struct {
+	root    string // of the entries
+	plugins string // of the links, where plugins are found
+}
+
+// At returns the store in the directory of tea's data, such as
+// ~/.local/share/tea. Nothing is created before the first installation.
+func At(data string) *Store {
+	return &Store{root: filepath.Join(data, "store"), plugins: filepath.Join(data, "plugins")}
+}
+
+// Entry is an installed version of a plugin.
+type Entry struct {
+	// ID is the name of its directory.
+	ID string
+	Record
+
+	dir string
+}
+
+// Record describes an entry. The entry's ID is the digest of the record, so a
+// record cannot change without notice.
+type Record struct {
+	// Format is the version of the format, 1.
+	Format   int    `json:"format"`
+	Name     string `json:"name"`
+	Version  string `json:"version"`
+	Platform string `json:"platform"`
+	// Bundle is the SHA-256 of the bundle file.
+	Bundle string `json:"bundle"`
+	// Files has the SHA-256 of each other file of the entry, by its path.
+	Files map[string]string `json:"files"`
+	// Key has signed the bundle; it was verified by the installation.
+	Key       string `json:"key,omitempty"`
+	Signature string `json:"signature,omitempty"`
+}
+
+// recordFormat is the version of the format that this package writes.
+const recordFormat = 1
+
+// Path returns the path of a file of the entry.
+func (e *Entry) Path(name string) string { return filepath.Join(e.dir, filepath.FromSlash(name)) }
+
+// Binary returns the path of the plugin's binary.
+func (e *Entry) Binary() string { return e.Path(bundle.BinaryPrefix + e.Name) }
+
+// Index reads the index of the bundle that was installed.
+func (e *Entry) Index() (*bundle.Index, error) {
+	data, err := os.ReadFile(e.Path(bundle.IndexName))
+	if err != nil {
+		return nil, err
+	}
+	if digest.Of(data) != e.Files[bundle.IndexName] {
+		return nil, e.changed(bundle.IndexName)
+	}
+	return bundle.ParseIndex(data)
+}
+
+func (e *Entry) changed(file string) error {
+	return &ChangedError{Plugin: e.Name, Path: e.Path(file)}
+}
+
+// ChangedError is the error of an installed file that is not as it was
+// installed.
+type ChangedError struct{ Plugin, Path string }
+
+func (e *ChangedError) Error() string {
+	return fmt.Sprintf("%s is missing or was changed after the installation; install %s again", e.Path, e.Plugin)
+}
+
+// Find returns the entry that contains a file, with its record verified; nil if
+// the file is not in the store. The path has no symbolic links.
+func (s *Store) Find(path string) (*Entry, error) {
+	root, err := filepath.EvalSymlinks(s.root)
+	if err != nil {
+		return nil, nil //nolint:nilerr // without a store the file is not in it
+	}
+	rel, err := filepath.Rel(root, path)
+	if err != nil || !filepath.IsLocal(rel) {
+		return nil, nil //nolint:nilerr // a path on another volume is not in the store
+	}
+	id, _, _ := strings.Cut(filepath.ToSlash(rel), "/")
+	if !isID(id) {
+		return nil, nil
+	}
+	return s.entry(id)
+}
+
+func isID(name string) bool {
+	return len(name) == 64 && strings.Trim(name, "0123456789abcdef") == ""
+}
+
+// entry reads the record of an entry and verifies it.
+func (s *Store) entry(id string) (*Entry, error) {
+	e := &Entry{ID: id, dir: filepath.Join(s.root, id)}
+	data, err := os.ReadFile(e.Path(bundle.RecordName))
+	if err != nil {
+		return nil, err
+	}
+	if digest.Of(data) != id {
+		return nil, &ChangedError{Plugin: "the plugin", Path: e.Path(bundle.RecordName)}
+	}
+	if err := digest.ParseCanonical(data, &e.Record); err != nil {
+		return nil, fmt.Errorf("%s: %w", e.Path(bundle.RecordName), err)
+	}
+	if e.Format != recordFormat {
+		return nil, fmt.Errorf("%s has format %d; this tea reads format %d", e.Path(bundle.RecordName), e.Format, recordFormat)
+	}
+	return e, nil
+}
+
+// link returns the path of a plugin's link.
+func (s *Store) link(name string) string { return filepath.Join(s.plugins, bundle.BinaryPrefix+name) }
+
+// active returns the ID of the active version of a plugin; "" if it is not
+// installed. A file that no bundle has installed is an error.
+func (s *Store) active(name string) (string, error) {
+	target, err := os.Readlink(s.link(name))
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return "", nil
+	case errors.Is(err, syscall.EINVAL):
+		return "", fmt.Errorf("%s was not installed from a bundle; remove it first", s.link(name))
+	case err != nil:
+		return "", err
+	}
+	parts := strings.Split(filepath.ToSlash(target), "/")
+	if len(parts) != 4 || parts[0] != ".." || parts[1] != filepath.Base(s.root) || !isID(parts[2]) || parts[3] != bundle.BinaryPrefix+name {
+		return "", fmt.Errorf("%s is a link that no installation has made; remove it first", s.link(name))
+	}
+	return parts[2], nil
+}
+
+// names returns the plugins that have a link or a history, sorted.
+func (s *Store) names() ([]string, error) {
+	var names []string
+	links, err := readDir(s.plugins)
+	for _, e := range links {
+		name, ok := strings.CutPrefix(e.Name(), bundle.BinaryPrefix)
+		if id, err := s.active(name); ok && err == nil && id != "" {
+			names = append(names, name)
+		}
+	}
+	histories, more := readDir(s.historyDir())
+	for _, e := range histories {
+		if name, ok := strings.CutSuffix(e.Name(), ".json"); ok && !strings.HasPrefix(name, ".") {
+			names = append(names, name)
+		}
+	}
+	slices.Sort(names)
+	return slices.Compact(names), errors.Join(err, more)
+}
+
+// readDir lists a directory that need not exist.
+func readDir(dir string) ([]fs.DirEntry, error) {
+	entries, err := os.ReadDir(dir)
+	if errors.Is(err, fs.ErrNotExist) {
+		err = nil
+	}
+	return entries, err
+}
+
+// Installed is a plugin of the store with its versions.
+type Installed struct {
+	Name string
+	// Versions are the versions that were active, the oldest first. A version
+	// after the active one was left by a rollback.
+	Versions []*Entry
+	// Active is the index of the active version in Versions, or -1.
+	Active int
+}
+
+// List returns the plugins that are installed, sorted by name. The error joins
+// those of entries that cannot be used; the others are returned.
+func (s *Store) List() ([]Installed, error) {
+	names, err := s.names()
+	if err != nil {
+		return nil, err
+	}
+	var all []Installed
+	var errs []error
+	for _, name := range names {
+		in, err := s.installed(name)
+		if err != nil {
+			errs = append(errs, fmt.Errorf("plugin %s: %w", name, err))
+		}
+		if len(in.Versions) > 0 {
+			all = append(all, in)
+		}
+	}
+	return all, errors.Join(errs...)
+}
+
+func (s *Store) installed(name string) (Installed, error) {
+	in := Installed{Name: name, Active: -1}
+	current, err := s.active(name)
+	if err != nil {
+		return in, err
+	}
+	ids, err := s.history(name, current)
+	errs := []error{err}
+	for _, id := range ids {
+		e, err := s.entry(id)
+		if errors.Is(err, fs.ErrNotExist) && id != current {
+			continue // gc was interrupted, or a rollback left it
+		}
+		if err != nil {
+			errs = append(errs, err)
+			continue
+		}
+		if id == current {
+			in.Active = len(in.Versions)
+		}
+		in.Versions = append(in.Versions, e)
+	}
+	return in, errors.Join(errs...)
+}
+
+// Verify compares the files that run with the record: all except the
+// documents. sum returns the SHA-256 of a file. The error is a
+// [*ChangedError].
+func (e *Entry) Verify(sum func(path string) (string, error)) error {
+	for _, name := range slices.Sorted(maps.Keys(e.Files)) {
+		if strings.HasPrefix(name, bundle.Documents+"/") || name == signedBundle {
+			continue
+		}
+		if got, err := sum(e.Path(name)); err != nil || got != e.Files[name] {
+			return e.changed(name)
+		}
+	}
+	return nil
+}
+
+// ErrOtherKey is the error of a bundle that another key has signed.
+var ErrOtherKey = errors.New("another key has signed it")
+
+// VerifySignature verifies that the key has signed the bundle of which the
+// entry is a part. It uses the signature, not the word of the installation.
+// The error is ErrOtherKey, or says what is damaged.
+func (e *Entry) VerifySignature(key bundle.Key) error {
+	signature, err := bundle.ParseSignature(e.Signature)
+	if err != nil {
+		return fmt.Errorf("the signature of %s: %w", e.Name, err)
+	}
+	index, err := e.Index()
+	if err != nil {
+		return err
+	}
+	if !signature.VerifyIndex(e.Files[bundle.IndexName], key) {
+		if err := e.verifyWhole(signature, key); err != nil {
+			return err
+		}
+	}
+	for _, f := range index.Platforms[e.Platform] {
+		if e.Files[f.Path] != f.SHA256 {
+			return e.changed(f.Path)
+		}
+	}
+	return e.verifyManifest(index)
+}
+
+// verifyManifest compares the stored manifest with that of the bundle.
+func (e *Entry) verifyManifest(index *bundle.Index) error {
+	name := bundle.BinaryPrefix + e.Name + ".json"
+	data, err := os.ReadFile(e.Path(name))
+	if err != nil {
+		return err
+	}
+	var stored tea.Manifest
+	if err := json.Unmarshal(data, &stored); err != nil {
+		return e.changed(name)
+	}
+	got, errGot := json.Marshal(stored)
+	want, errWant := json.Marshal(index.Manifest)
+	if errGot != nil || errWant != nil || !bytes.Equal(got, want) {
+		return e.changed(name)
+	}
+	return nil
+}
+
+// verifyWhole verifies a signature over the bundle that the entry keeps.
+func (e *Entry) verifyWhole(signature bundle.Signature, key bundle.Key) error {
+	if e.Files[signedBundle] == "" {
+		return ErrOtherKey
+	}
+	b, err := bundle.Open(e.Path(signedBundle))
+	if err != nil {
+		return err
+	}
+	defer b.Close()
+	if !b.Verify(signature, key) {
+		return ErrOtherKey
+	}
+	if b.IndexSHA256() != e.Files[bundle.IndexName] {
+		return e.changed(bundle.IndexName)
+	}
+	return nil
+}
