@@ -14,6 +14,7 @@ type pluginCmd struct {
 	Info    pluginInfoCmd    `cmd:"" help:"Show a plugin with its actions."`
 	Refresh pluginRefreshCmd `cmd:"" help:"Start plugins, ask for their manifests and store them."`
 	Trust   pluginTrustCmd   `cmd:"" help:"Trust the plugins in a directory of this project."`
+	Test    pluginTestCmd    `cmd:"" help:"Check that a plugin follows the protocol."`
 	New     pluginNewCmd     `cmd:"" help:"Write the project of a new plugin."`
 }
 

@@ -39,6 +39,10 @@ type Trust = plugproc.Trust
 // UserTrust returns the list that [Discover] uses.
 func UserTrust() Trust { return plugproc.UserTrust(os.Getenv) }
 
+// Environ returns the environment in which a host starts a plugin that declares
+// the variables.
+func Environ(declared []string) []string { return plugproc.Environ(declared) }
+
 // Plugins are the plugins of one host, for [host.Options]. The host closes the
 // plugins that it is given. They are safe for concurrent use.
 type Plugins struct{ set *plugproc.Set }

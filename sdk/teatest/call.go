@@ -1,11 +1,10 @@
 package teatest
 
 import (
-	"log/slog"
-	"os"
 	"testing"
 
 	tea "github.com/the-edge-agent/tea/sdk"
+	"github.com/the-edge-agent/tea/sdk/conform"
 )
 
 // Request is one call of an action, as a workflow would make it.
@@ -31,7 +30,7 @@ type Request struct {
 // The context is the test's: it ends when the test does.
 func Call(t testing.TB, bundle tea.Bundle, req Request) (any, error) {
 	t.Helper()
-	routeLogs()
+	conform.RouteLogs()
 	if err := bundle.Check(); err != nil {
 		t.Fatalf("teatest: %v", err)
 	}
@@ -69,14 +68,4 @@ func toRequest(t testing.TB, req Request) *tea.Request {
 	}
 	req.Call.Attempt = max(req.Call.Attempt, 1)
 	return &tea.Request{Action: req.Action, Params: tea.RawPayload(params), Call: req.Call, Host: req.Host}
-}
-
-var firstLogger = slog.Default()
-
-// routeLogs sends what actions log with slog to the host of the call, as in a
-// plugin's process. A default logger that a test has set is kept.
-func routeLogs() {
-	if slog.Default() == firstLogger {
-		slog.SetDefault(slog.New(tea.LogHandler(slog.NewTextHandler(os.Stderr, nil))))
-	}
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	tea "github.com/the-edge-agent/tea/sdk"
+	"github.com/the-edge-agent/tea/sdk/conform"
 	"github.com/the-edge-agent/tea/sdk/serve"
 	"github.com/the-edge-agent/tea/sdk/wire"
 )
@@ -36,11 +37,13 @@ func Conformance(t *testing.T, bundle tea.Bundle, samples ...Request) {
 		own = settings(t, samples[0].Settings)
 	}
 	process := startSelf(t)
-	if err := sameManifest(bundle.Manifest(), process.manifest); err != nil {
+	if err := conform.SameManifest(bundle.Manifest(), process.Manifest()); err != nil {
 		t.Errorf("linked in and out of process: %v", err)
 	}
-	t.Run("linked", func(t *testing.T) { runChecks(t, Linked(bundle), own) })
-	t.Run("process", func(t *testing.T) { runChecks(t, process, own) })
+	// The test binary, started by hand, runs its tests.
+	suite := conform.Suite{Settings: own, Match: func(check string) bool { return check != conform.ByHand }}
+	t.Run("linked", func(t *testing.T) { runSuite(t, suite, Linked(bundle)) })
+	t.Run("process", func(t *testing.T) { runSuite(t, suite, process) })
 	t.Run("samples", func(t *testing.T) {
 		for _, sample := range samples {
 			t.Run(sample.Action, func(t *testing.T) { sameAnswer(t, Linked(bundle), process, sample) })
@@ -52,7 +55,7 @@ func Conformance(t *testing.T, bundle tea.Bundle, samples ...Request) {
 // arguments of the plugin. Settings are empty.
 func Binary(t *testing.T, path string, args ...string) {
 	t.Helper()
-	runChecks(t, start(t, path, args...), nil)
+	runSuite(t, conform.Suite{}, start(t, path, args...))
 }
 
 // startSelf runs the calling test of this binary as a plugin.
@@ -81,26 +84,19 @@ func start(t *testing.T, path string, args ...string) *Process {
 	return process
 }
 
-func runChecks(t *testing.T, target Target, own tea.Settings) {
+func runSuite(t *testing.T, suite conform.Suite, target Target) {
 	t.Helper()
-	subject, err := NewSubject(t.Context(), target, own)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := subject.Instance.Close(); err != nil {
-			t.Errorf("close: %v", err)
+	err := suite.Run(t.Context(), target, func(r conform.Result) {
+		switch r.Status {
+		case conform.Skipped:
+		case conform.Passed:
+			t.Run(r.Check, func(*testing.T) {})
+		case conform.Failed:
+			t.Run(r.Check, func(t *testing.T) { t.Errorf("%s\n%s", r.Detail, r.Remedy) })
 		}
 	})
-	for _, check := range Checks() {
-		if !check.Applies(subject) {
-			continue
-		}
-		t.Run(check.Name, func(t *testing.T) {
-			if err := check.Run(t.Context(), subject); err != nil {
-				t.Error(err)
-			}
-		})
+	if err != nil {
+		t.Fatal(err)
 	}
 }
 
@@ -129,25 +125,16 @@ func answerOf(t *testing.T, target Target, sample Request) answer {
 		host.Actions, host.Infos, host.Notes = sample.Host.Actions, sample.Host.Infos, sample.Host.Notes
 	}
 	sample.Host = host
-	result, err := openAndCall(t.Context(), target, settings(t, sample.Settings), toRequest(t, sample))
+	result, err := conform.Call(t.Context(), target, settings(t, sample.Settings), toRequest(t, sample))
 	seen := answer{Result: result, Recorded: host.Recorded()}
 	if err != nil {
 		seen.Error = err.Error()
 		var e *tea.Error
 		if errors.As(err, &e) {
-			seen.Details = fromDetails(e.Details)
+			seen.Details = conform.Details(e)
 		}
 	}
 	return seen
-}
-
-func openAndCall(ctx context.Context, target Target, own tea.Settings, req *tea.Request) (any, error) {
-	inst, err := target.Open(ctx, own)
-	if err != nil {
-		return nil, err
-	}
-	result, err := invoke(ctx, inst, req)
-	return result, errors.Join(err, inst.Close())
 }
 
 func settings(t testing.TB, values map[string]any) tea.Settings {
@@ -161,37 +148,4 @@ func settings(t testing.TB, values map[string]any) tea.Settings {
 		s[key] = raw
 	}
 	return s
-}
-
-// Target is a plugin under test: [Linked] in this process, or a separate
-// [Process].
-type Target interface {
-	// Describe returns the manifest.
-	Describe(ctx context.Context) (tea.Manifest, error)
-	// Open opens an instance with the settings. The caller closes it.
-	Open(ctx context.Context, settings tea.Settings) (Instance, error)
-}
-
-// Instance is an opened bundle under test.
-type Instance interface {
-	Invoke(ctx context.Context, req *tea.Request) (*tea.Response, error)
-	Close() error
-}
-
-// Linked returns a bundle that runs inside the test.
-func Linked(bundle tea.Bundle) Target { return linked{bundle: &bundle} }
-
-type linked struct{ bundle *tea.Bundle }
-
-func (l linked) Describe(context.Context) (tea.Manifest, error) {
-	return l.bundle.Manifest(), l.bundle.Check()
-}
-
-func (l linked) Open(ctx context.Context, settings tea.Settings) (Instance, error) {
-	routeLogs()
-	inst, err := l.bundle.NewInstance(ctx, settings)
-	if err != nil {
-		return nil, err
-	}
-	return inst, nil
 }

@@ -14,5 +14,5 @@
 //
 // [Conformance] runs the protocol's own suite against a bundle, both linked
 // in and as a separate process; [Binary] runs it against a built plugin in
-// any language.
+// any language. Package conform has the suite for other programs.
 package teatest

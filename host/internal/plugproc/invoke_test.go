@@ -15,6 +15,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	tea "github.com/the-edge-agent/tea/sdk"
+	"github.com/the-edge-agent/tea/sdk/conform"
 	"github.com/the-edge-agent/tea/sdk/teatest"
 )
 
@@ -59,20 +60,13 @@ func (s target) Open(ctx context.Context, settings tea.Settings) (teatest.Instan
 func TestSupervisedPluginConforms(t *testing.T) {
 	t.Parallel()
 	set, _ := discover(t, Options{Dirs: []string{install(t, "probe")}})
-	subject, err := teatest.NewSubject(t.Context(), target{t, set}, nil)
+	err := conform.Suite{}.Run(t.Context(), target{t, set}, func(r conform.Result) {
+		if r.Status == conform.Failed {
+			t.Errorf("%s: %s", r.Check, r.Detail)
+		}
+	})
 	if err != nil {
 		t.Fatal(err)
-	}
-	for _, check := range teatest.Checks() {
-		if !check.Applies(subject) {
-			continue
-		}
-		t.Run(check.Name, func(t *testing.T) {
-			t.Parallel()
-			if err := check.Run(t.Context(), subject); err != nil {
-				t.Error(err)
-			}
-		})
 	}
 }
 

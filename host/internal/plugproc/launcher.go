@@ -219,6 +219,10 @@ var passedOn = []string{
 	"GOMAXPROCS", "GOMEMLIMIT", "GOGC",
 }
 
+// Environ returns the environment in which a host starts a plugin that declares
+// the variables: those of this process that plugins get.
+func Environ(declared []string) []string { return cleanEnv(os.Environ(), declared, nil) }
+
 // cleanEnv returns the environment of a plugin without what go-plugin adds: the
 // variables that are passed on, those that the plugin declares, and extra.
 func cleanEnv(host, declared, extra []string) []string {

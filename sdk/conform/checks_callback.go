@@ -1,24 +1,23 @@
-package teatest
+package conform
 
 import (
 	"context"
 	"errors"
 	"fmt"
 
-	"github.com/google/go-cmp/cmp"
-
 	tea "github.com/the-edge-agent/tea/sdk"
 	"github.com/the-edge-agent/tea/sdk/schema"
+	"github.com/the-edge-agent/tea/sdk/value"
 )
 
 // callbackChecks are about the requests of a plugin to its host.
 func callbackChecks() []Check {
 	return []Check{
-		{Name: "call another action", Needs: []string{"probe.invoke"}, Run: checkInvoke},
-		{Name: "another action fails", Needs: []string{"probe.invoke"}, Run: checkInvokeFails},
-		{Name: "describe another action", Needs: []string{"probe.describe"}, Run: checkDescribe},
-		{Name: "notes", Needs: []string{"probe.note"}, Run: checkNotes},
-		{Name: "report usage", Needs: []string{"probe.usage"}, Run: checkUsage},
+		{Name: "call another action", Remedy: "call back with the call_id of the request, and keep the result as it is", Needs: []string{"probe.invoke"}, Run: checkInvoke},
+		{Name: "another action fails", Remedy: "return the other action's error unchanged", Needs: []string{"probe.invoke"}, Run: checkInvokeFails},
+		{Name: "describe another action", Remedy: "pass the host's description on", Needs: []string{"probe.describe"}, Run: checkDescribe},
+		{Name: "notes", Remedy: "distinguish a note that is null from one that does not exist", Needs: []string{"probe.note"}, Run: checkNotes},
+		{Name: "report usage", Remedy: "stop when the host's answer is budget_exceeded", Needs: []string{"probe.usage"}, Run: checkUsage},
 	}
 }
 
@@ -47,7 +46,7 @@ func checkInvokeFails(ctx context.Context, s *Subject) error {
 	if !errors.As(err, &got) {
 		return fmt.Errorf("%v is not an action's error", err)
 	}
-	if diff := cmp.Diff(map[string]any{"a": int64(1)}, got.Details); diff != "" || got.Type != "of_my_own" || got.Message != "no" || got.Source != "there" {
+	if !value.Equal(map[string]any{"a": int64(1)}, any(got.Details)) || got.Type != "of_my_own" || got.Message != "no" || got.Source != "there" {
 		return fmt.Errorf("the error arrived as %+v", got)
 	}
 	_, err = s.call(ctx, "probe.invoke", map[string]any{"action": "text.never", "params": map[string]any{}}, host)
@@ -109,8 +108,5 @@ func checkUsage(ctx context.Context, s *Subject) error {
 		return err
 	}
 	want := []tea.Usage{{Tokens: 400, USD: 0.25}, {Tokens: 600, USD: 0.25}}
-	if diff := cmp.Diff(want, host.Recorded().Usage); diff != "" {
-		return fmt.Errorf("the reports arrived as -want +got:\n%s", diff)
-	}
-	return nil
+	return same("the usage", want, host.Recorded().Usage)
 }

@@ -1,4 +1,4 @@
-package teatest
+package conform
 
 import (
 	"context"
@@ -6,8 +6,10 @@ import (
 	"io"
 	"os"
 	"os/exec"
+	"slices"
 	"strconv"
 	"sync/atomic"
+	"syscall"
 	"time"
 
 	hclog "github.com/hashicorp/go-hclog"
@@ -28,6 +30,10 @@ type Process struct {
 
 	manifest  tea.Manifest
 	instances atomic.Int64
+
+	// start is the command as it was given, to start it again.
+	start  *exec.Cmd
+	output io.Writer
 }
 
 // startTimeout is generous: a plugin in a scripting language on a busy machine
@@ -53,13 +59,15 @@ func launch(ctx context.Context, cmd *exec.Cmd, output io.Writer, known *tea.Man
 		return nil, fmt.Errorf("start %s: %w", cmd.Path, err)
 	}
 	defer watched.Close()
+	p := &Process{parent: parent, output: output, start: &exec.Cmd{Path: cmd.Path, Args: cmd.Args, Env: cmd.Environ(), Dir: cmd.Dir}}
 	cmd.ExtraFiles = []*os.File{watched}
 	cmd.Env = append(cmd.Environ(), wire.ParentFD+"="+strconv.Itoa(3))
-	p := &Process{parent: parent}
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} // a plugin ends with its group
 	p.plugin = plugin.NewClient(&plugin.ClientConfig{
 		HandshakeConfig:  plugin.HandshakeConfig{ProtocolVersion: tea.ProtocolVersion, MagicCookieKey: wire.CookieKey, MagicCookieValue: wire.CookieValue},
 		Plugins:          plugin.PluginSet{wire.Service: &dispenser{}},
 		AllowedProtocols: []plugin.Protocol{plugin.ProtocolGRPC},
+		SkipHostEnv:      true, // the command has it
 		Cmd:              cmd,
 		StartTimeout:     startTimeout,
 		Stderr:           output,
@@ -94,6 +102,35 @@ func (p *Process) connect(ctx context.Context, known *tea.Manifest) error {
 	p.manifest, err = p.client.Describe(ctx)
 	return err
 }
+
+// command returns the command of the process, to start it again.
+func (p *Process) command(ctx context.Context) *exec.Cmd {
+	cmd := exec.CommandContext(ctx, p.start.Path, p.start.Args[1:]...)
+	cmd.Env, cmd.Dir = slices.Clone(p.start.Env), p.start.Dir
+	return cmd
+}
+
+// another starts a second process of the same command. The caller closes it.
+func (p *Process) another(ctx context.Context) (*Process, error) {
+	return launch(ctx, p.command(context.WithoutCancel(ctx)), p.output, &p.manifest)
+}
+
+// restart replaces a process that has ended.
+func (p *Process) restart(ctx context.Context) error {
+	next, err := p.another(ctx)
+	if err != nil {
+		return err
+	}
+	p.Close()
+	p.plugin, p.conn, p.client, p.parent = next.plugin, next.conn, next.client, next.parent
+	return nil
+}
+
+// ended reports whether the process has ended.
+func (p *Process) ended() bool { return p.plugin.Exited() }
+
+// Manifest returns the manifest with which the plugin started.
+func (p *Process) Manifest() tea.Manifest { return p.manifest }
 
 // Close shuts the plugin down and waits until the process has ended.
 func (p *Process) Close() {

@@ -1,4 +1,4 @@
-package teatest
+package conform
 
 import (
 	"context"

@@ -29,3 +29,11 @@ func (c *pluginNewCmd) Run(a *app) error {
 	fmt.Fprintf(a.out, "wrote %d files to %s; %s explains how to build and test the plugin\n", len(paths), c.Dir, "README.md")
 	return nil
 }
+
+type pluginTestCmd struct {
+	Binary   string `arg:"" help:"The plugin's binary."`
+	Only     string `name:"run" short:"r" placeholder:"REGEXP" help:"Make only the checks whose names match."`
+	Settings string `placeholder:"JSON|@FILE" help:"Settings of the plugin, if it needs some."`
+	JSON     bool   `name:"json" help:"Print JSON."`
+	reportFlags
+}

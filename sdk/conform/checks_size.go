@@ -1,4 +1,4 @@
-package teatest
+package conform
 
 import (
 	"context"
@@ -11,10 +11,10 @@ import (
 // sizeChecks are about large results and parameters.
 func sizeChecks() []Check {
 	return []Check{
-		{Name: "result of 5 MiB", Needs: []string{"probe.big"}, Run: checkBigResult(5 << 20)},
-		{Name: "parameters of 5 MiB", Needs: []string{"probe.echo"}, Run: checkBigParams},
-		{Name: "result of just 64 MiB", Needs: []string{"probe.big"}, Remote: true, Run: checkBigResult(tea.MaxPayload)},
-		{Name: "result beyond 64 MiB", Needs: []string{"probe.big", "probe.echo"}, Remote: true, Run: checkTooBig},
+		{Name: "result of 5 MiB", Remedy: "raise the message limits of gRPC to 65 MiB in both directions", Needs: []string{"probe.big"}, Run: checkBigResult(5 << 20)},
+		{Name: "parameters of 5 MiB", Remedy: "raise the message limits of gRPC to 65 MiB in both directions", Needs: []string{"probe.echo"}, Run: checkBigParams},
+		{Name: "result of just 64 MiB", Remedy: "raise the message limits of gRPC to 65 MiB in both directions", Needs: []string{"probe.big"}, Remote: true, Run: checkBigResult(tea.MaxPayload)},
+		{Name: "result beyond 64 MiB", Remedy: "answer a result of more than 64 MiB with an error of type validation_error that mentions 64 MiB", Needs: []string{"probe.big", "probe.echo"}, Remote: true, Run: checkTooBig},
 	}
 }
 

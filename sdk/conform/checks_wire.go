@@ -1,4 +1,4 @@
-package teatest
+package conform
 
 import (
 	"context"
@@ -15,10 +15,10 @@ import (
 // wireChecks send what this SDK never sends but a newer host could.
 func wireChecks() []Check {
 	return []Check{
-		{Name: "health", Remote: true, Run: checkHealth},
-		{Name: "unknown fields and capabilities", Remote: true, Run: checkUnknown},
-		{Name: "instance not configured", Remote: true, Run: checkNoInstance},
-		{Name: "release", Remote: true, Run: checkRelease},
+		{Name: "health", Remedy: "answer health with ready: true once the plugin accepts calls", Remote: true, Run: checkHealth},
+		{Name: "unknown fields and capabilities", Remedy: "ignore fields and capabilities that are not known", Remote: true, Run: checkUnknown},
+		{Name: "instance not configured", Remedy: "answer a call of an unknown instance_id with the gRPC status FAILED_PRECONDITION", Remote: true, Run: checkNoInstance},
+		{Name: "release", Remedy: "accept the release of an unknown instance_id, and refuse later calls of it", Remote: true, Run: checkRelease},
 	}
 }
 

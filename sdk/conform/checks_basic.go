@@ -1,4 +1,4 @@
-package teatest
+package conform
 
 import (
 	"context"
@@ -13,13 +13,13 @@ import (
 // basicChecks apply to every plugin, and to the values that it exchanges.
 func basicChecks() []Check {
 	return []Check{
-		{Name: "manifest", Run: checkManifest},
-		{Name: "unknown action", Run: checkUnknownAction},
-		{Name: "wrong parameters", Run: checkWrongParams},
-		{Name: "values", Needs: []string{"probe.echo"}, Run: checkValues},
-		{Name: "settings", Needs: []string{"probe.settings"}, Run: checkSettings},
-		{Name: "refused settings", Needs: []string{"probe.settings"}, Run: checkRefusedSettings},
-		{Name: "caller", Needs: []string{"probe.call"}, Run: checkCaller},
+		{Name: "manifest", Remedy: "return a valid manifest, the same one each time", Run: checkManifest},
+		{Name: "unknown action", Remedy: "answer with an error of type not_found", Run: checkUnknownAction},
+		{Name: "wrong parameters", Remedy: "check the parameters against the action's schema before it does anything, and answer with an error of type validation_error", Run: checkWrongParams},
+		{Name: "values", Remedy: "keep integers, floats, nulls and texts as they are in the JSON; do not convert numbers to floats", Needs: []string{"probe.echo"}, Run: checkValues},
+		{Name: "settings", Remedy: "keep the settings of each instance_id apart", Needs: []string{"probe.settings"}, Run: checkSettings},
+		{Name: "refused settings", Remedy: "return the error in the answer of Configure", Needs: []string{"probe.settings"}, Run: checkRefusedSettings},
+		{Name: "caller", Remedy: "pass the fields of InvokeRequest to the action", Needs: []string{"probe.call"}, Run: checkCaller},
 	}
 }
 
@@ -31,7 +31,7 @@ func checkManifest(ctx context.Context, s *Subject) error {
 	if err != nil {
 		return err
 	}
-	return sameManifest(s.Manifest, again)
+	return SameManifest(s.Manifest, again)
 }
 
 func checkUnknownAction(ctx context.Context, s *Subject) error {

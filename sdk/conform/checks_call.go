@@ -1,4 +1,4 @@
-package teatest
+package conform
 
 import (
 	"context"
@@ -9,20 +9,19 @@ import (
 	"sync"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
-
 	tea "github.com/the-edge-agent/tea/sdk"
 )
 
 // callChecks are about the end of a call and what it emits before.
 func callChecks() []Check {
 	return []Check{
-		{Name: "error", Needs: []string{"probe.fail"}, Run: checkError},
-		{Name: "panic", Needs: []string{"probe.panic", "probe.echo"}, Run: checkPanic},
-		{Name: "cancellation", Needs: []string{"probe.wait", "probe.waiting"}, Run: checkCancellation},
-		{Name: "deadline", Needs: []string{"probe.wait", "probe.waiting"}, Run: checkDeadline},
-		{Name: "stream", Needs: []string{"probe.stream"}, Run: checkStream},
-		{Name: "concurrent calls", Needs: []string{"probe.echo"}, Run: checkConcurrent},
+		{Name: "error", Remedy: "return every field of the error, its details included", Needs: []string{"probe.fail"}, Run: checkError},
+		{Name: "panic", Remedy: "answer an exception in an action with an error of type internal_error that contains its message", Needs: []string{"probe.panic", "probe.echo"}, Run: checkPanic},
+		{Name: "cancellation", Remedy: "end the action when gRPC cancels the call", Needs: []string{"probe.wait", "probe.waiting"}, Run: checkCancellation},
+		{Name: "deadline", Remedy: "end the action when the call's deadline has passed", Needs: []string{"probe.wait", "probe.waiting"}, Run: checkDeadline},
+		{Name: "stream", Remedy: "send tokens, progress and logs in order while the action runs, the result last", Needs: []string{"probe.stream"}, Run: checkStream},
+		{Name: "concurrent failures", Remedy: "run calls concurrently, without shared mutable state", Run: checkConcurrentFailures},
+		{Name: "concurrent calls", Remedy: "run calls concurrently, without shared mutable state", Needs: []string{"probe.echo"}, Run: checkConcurrent},
 	}
 }
 
@@ -38,13 +37,13 @@ func checkError(ctx context.Context, s *Subject) error {
 	if got.Type != tea.RateLimited || got.Message != "später \"wieder\"" || !got.Retryable || got.RetryAfter != 1500*time.Millisecond || got.Source != "api.example" {
 		return fmt.Errorf("the error arrived as %+v", got)
 	}
-	return equal(details, fromDetails(got.Details))
+	return equal(details, Details(got))
 }
 
-// fromDetails converts the details of an error, in which a linked bundle can
-// have left Go values, to the value model.
-func fromDetails(details map[string]any) any {
-	v, err := tea.ValuePayload(details).Value()
+// Details returns the details of an error, in which a linked bundle can have
+// left Go values, in the value model.
+func Details(e *tea.Error) any {
+	v, err := tea.ValuePayload(e.Details).Value()
 	if err != nil {
 		return err.Error()
 	}
@@ -151,28 +150,39 @@ func checkStream(ctx context.Context, s *Subject) error {
 		want.Progress = append(want.Progress, Progress{Fraction: float64(i+1) / n, Message: fmt.Sprint("token ", i)})
 	}
 	want.Logs = []Log{{Level: slog.LevelWarn, Message: "streamed", Fields: map[string]any{"tokens": int64(n), "none": nil}}}
-	if diff := cmp.Diff(want, host.Recorded()); diff != "" {
-		return fmt.Errorf("what arrived differs (-want +got):\n%s", diff)
+	if err := same("the stream", want, host.Recorded()); err != nil {
+		return err
 	}
 	return equal(map[string]any{"count": int64(n)}, got)
 }
 
 func checkConcurrent(ctx context.Context, s *Subject) error {
-	errs := make(chan error)
-	const n = 200
+	return together(200, func(i int) error {
+		want := map[string]any{"i": int64(i), "text": strings.Repeat("y", i)}
+		got, err := s.call(ctx, "probe.echo", want, nil)
+		if err != nil {
+			return err
+		}
+		return equal(want, got)
+	})
+}
+
+// checkConcurrentFailures makes calls that every plugin can answer.
+func checkConcurrentFailures(ctx context.Context, s *Subject) error {
+	return together(50, func(int) error { return checkUnknownAction(ctx, s) })
+}
+
+// together runs n calls concurrently and returns the first error.
+func together(n int, call func(i int) error) error {
+	errs := make(chan error, n)
 	for i := range n {
-		go func() {
-			want := map[string]any{"i": int64(i), "text": strings.Repeat("y", i)}
-			got, err := s.call(ctx, "probe.echo", want, nil)
-			if err == nil {
-				err = equal(want, got)
-			}
-			errs <- err
-		}()
+		go func() { errs <- call(i) }()
 	}
-	var all []error
+	var first error
 	for range n {
-		all = append(all, <-errs)
+		if err := <-errs; first == nil {
+			first = err
+		}
 	}
-	return errors.Join(all...)
+	return first
 }

@@ -1,0 +1,173 @@
+//go:build !noplugins
+
+package teacmd
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"regexp"
+	"strings"
+	"sync"
+
+	"github.com/the-edge-agent/tea/host/subproc"
+	tea "github.com/the-edge-agent/tea/sdk"
+	"github.com/the-edge-agent/tea/sdk/conform"
+)
+
+// Run makes the checks of the protocol on a binary.
+func (c *pluginTestCmd) Run(a *app) error {
+	a.setReport(c.reportFlags)
+	suite, err := c.suite(a)
+	if err != nil {
+		return err
+	}
+	if info, err := os.Stat(c.Binary); err != nil || info.IsDir() {
+		return usageErrorf("%s is not the binary of a plugin", absolute(c.Binary))
+	}
+	ctx, stop := stoppable()
+	defer stop(nil)
+	output := &lastOutput{}
+	process, err := startAsHost(ctx, absolute(c.Binary), output)
+	if err != nil {
+		return pluginError(fmt.Errorf("%w%s\n  hint: docs/guide/plugin-protocol.md describes the start of a plugin", err, output.note()))
+	}
+	defer process.Close()
+	var results []conform.Result
+	err = suite.Run(ctx, process, func(r conform.Result) {
+		results = append(results, r)
+		if !c.JSON {
+			a.printCheck(r)
+		}
+	})
+	if err != nil {
+		return pluginError(fmt.Errorf("%s: %w%s", c.Binary, err, output.note()))
+	}
+	if len(results) == 0 {
+		return usageErrorf("--run %s: no check has a name that matches", c.Only)
+	}
+	return a.concludeChecks(c, process.Manifest(), results)
+}
+
+// suite returns the checks that the flags ask for.
+func (c *pluginTestCmd) suite(a *app) (conform.Suite, error) {
+	var suite conform.Suite
+	if c.Settings != "" {
+		settings, err := a.readObject("--settings", c.Settings)
+		if err != nil {
+			return suite, err
+		}
+		suite.Settings = tea.Settings{}
+		for key, v := range settings {
+			raw, err := json.Marshal(v)
+			if err != nil {
+				return suite, err
+			}
+			suite.Settings[key] = raw
+		}
+	}
+	if c.Only != "" {
+		rule, err := regexp.Compile(c.Only)
+		if err != nil {
+			return suite, usageErrorf("--run: %w", err)
+		}
+		suite.Match = rule.MatchString
+	}
+	return suite, nil
+}
+
+// startAsHost starts a plugin with the environment that a host gives it. The
+// variables that it declares are known once it runs; then it is started again.
+func startAsHost(ctx context.Context, binary string, output io.Writer) (*conform.Process, error) {
+	start := func(declared []string) (*conform.Process, error) {
+		cmd := exec.CommandContext(context.WithoutCancel(ctx), binary)
+		cmd.Env = subproc.Environ(declared)
+		return conform.Start(ctx, cmd, output)
+	}
+	process, err := start(nil)
+	if err != nil || len(process.Manifest().Env) == 0 {
+		return process, err
+	}
+	process.Close()
+	return start(process.Manifest().Env)
+}
+
+// printCheck prints a check that was made. Those that were skipped are in the
+// conclusion.
+func (a *app) printCheck(r conform.Result) {
+	switch r.Status {
+	case conform.Skipped:
+	case conform.Passed:
+		fmt.Fprintf(a.out, "pass  %s\n", r.Check)
+	case conform.Failed:
+		fmt.Fprintf(a.out, "FAIL  %s\n", r.Check)
+		for line := range strings.Lines(r.Detail) {
+			fmt.Fprintf(a.out, "      %s\n", strings.TrimRight(line, "\n"))
+		}
+		if r.Remedy != "" {
+			fmt.Fprintf(a.out, "      what to do: %s\n", r.Remedy)
+		}
+	}
+}
+
+// concludeChecks prints the summary and returns the exit code as an error.
+func (a *app) concludeChecks(c *pluginTestCmd, m tea.Manifest, results []conform.Result) error {
+	count := map[conform.Status]int{}
+	var skipped []string
+	for _, r := range results {
+		count[r.Status]++
+		if r.Status == conform.Skipped {
+			skipped = append(skipped, r.Check)
+		}
+	}
+	if c.JSON {
+		err := writeJSON(a.stdout, map[string]any{
+			"plugin": m.Name, "version": m.Version, "passed": count[conform.Passed], "failed": count[conform.Failed],
+			"skipped": count[conform.Skipped], "checks": results,
+		})
+		if err != nil {
+			return err
+		}
+	} else {
+		if len(skipped) > 0 {
+			fmt.Fprintf(a.out, "skip  %s\n      they need the probe actions, see docs/guide/writing-plugins.md\n", strings.Join(skipped, ", "))
+		}
+		fmt.Fprintf(a.out, "%s %s: %d passed, %d failed, %d skipped\n", m.Name, m.Version, count[conform.Passed], count[conform.Failed], count[conform.Skipped])
+	}
+	if count[conform.Failed] > 0 {
+		return &exitError{code: exitPlugin}
+	}
+	return nil
+}
+
+// lastOutput keeps the end of a plugin's output, for the error of a start. It is
+// safe for concurrent use.
+type lastOutput struct {
+	mu   sync.Mutex
+	text []byte
+}
+
+// mostOutput bounds the output in a message.
+const mostOutput = 2 << 10
+
+// Write keeps the last bytes.
+func (o *lastOutput) Write(p []byte) (int, error) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.text = append(o.text, p...)
+	o.text = o.text[max(0, len(o.text)-mostOutput):]
+	return len(p), nil
+}
+
+// note returns the output for the end of a message.
+func (o *lastOutput) note() string {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if text := strings.TrimSpace(string(o.text)); text != "" {
+		return "\n  output of the plugin: " + inLine(text)
+	}
+	return ""
+}

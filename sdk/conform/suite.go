@@ -1,0 +1,105 @@
+package conform
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	tea "github.com/the-edge-agent/tea/sdk"
+)
+
+// Status is the outcome of a check.
+type Status string
+
+// The outcomes of a check.
+const (
+	Passed  Status = "passed"
+	Failed  Status = "failed"
+	Skipped Status = "skipped"
+)
+
+// Result is the outcome of one check with what an author needs to know.
+type Result struct {
+	Check  string `json:"check"`
+	Status Status `json:"status"`
+	// Detail is what the plugin did wrong, or why the check was skipped.
+	Detail string `json:"detail,omitempty"`
+	// Remedy is what the author of the plugin does about a failure.
+	Remedy string `json:"remedy,omitempty"`
+	// Millis is the duration in milliseconds.
+	Millis int64 `json:"ms"`
+}
+
+// Suite are the checks to make.
+type Suite struct {
+	// Settings are those of the instance that most checks use.
+	Settings tea.Settings
+	// Match selects checks by name; nil selects all.
+	Match func(check string) bool
+}
+
+// checkTimeout bounds a check. Encoding 64 MiB can take a scripting language
+// seconds.
+const checkTimeout = time.Minute
+
+// Run makes the checks on a plugin and reports each result as it is known. The
+// error is that of opening an instance; then nothing was checked.
+func (s Suite) Run(ctx context.Context, target Target, report func(Result)) error {
+	subject, err := newSubject(ctx, target, s.Settings)
+	if err != nil {
+		return err
+	}
+	for _, check := range Checks() {
+		if s.Match != nil && !s.Match(check.Name) {
+			continue
+		}
+		if err := subject.revive(ctx); err != nil {
+			report(Result{Check: check.Name, Status: Failed, Detail: err.Error(), Remedy: "the plugin ended during an earlier check and does not start again"})
+			continue
+		}
+		report(check.result(ctx, subject))
+		if ctx.Err() != nil {
+			break
+		}
+	}
+	if err := subject.Instance.Close(); err != nil && ctx.Err() == nil {
+		report(Result{Check: "close", Status: Failed, Detail: err.Error(), Remedy: "answer release without an error"})
+	}
+	return ctx.Err()
+}
+
+// result makes the check.
+func (c Check) result(ctx context.Context, s *Subject) Result {
+	if why := c.skipped(s); why != "" {
+		return Result{Check: c.Name, Status: Skipped, Detail: why}
+	}
+	ctx, cancel := context.WithTimeout(ctx, checkTimeout)
+	defer cancel()
+	begun := time.Now()
+	err := c.Run(ctx, s)
+	r := Result{Check: c.Name, Status: Passed, Millis: time.Since(begun).Milliseconds()}
+	if err != nil {
+		r.Status, r.Detail, r.Remedy = Failed, err.Error(), c.Remedy
+		if p, ok := s.Target.(*Process); ok && p.endedBy(err) {
+			r.Detail, r.Remedy = fmt.Sprintf("the plugin's process ended: %s", r.Detail), "find the reason in the output of the plugin"
+		}
+	}
+	return r
+}
+
+// revive starts a process again that has ended, with a new instance.
+func (s *Subject) revive(ctx context.Context) error {
+	p, ok := s.Target.(*Process)
+	if !ok || !p.ended() {
+		return nil
+	}
+	if err := p.restart(ctx); err != nil {
+		return err
+	}
+	inst, err := p.Open(ctx, s.Settings)
+	if err != nil {
+		return err
+	}
+	s.Instance = inst
+	return nil
+}
