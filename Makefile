@@ -58,6 +58,11 @@ size: ## check the sizes of the binaries for linux/arm64
 cross: ## compile host and plugins for the platforms that are not tested
 	scripts/cross
 
+.PHONY: builds
+builds: ## measure the programs of tea build, and write docs/reference/builds.md
+	scripts/build
+	go run ./bench -builds
+
 .PHONY: clean
 clean: ## remove what was built
 	rm -rf bin

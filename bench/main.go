@@ -15,11 +15,15 @@ import (
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	starts := flag.Bool("starts", false, "measure bin/tea's start only, and fail where it takes more than its budget")
+	builds := flag.Bool("builds", false, "measure the programs that tea build makes, and write docs/reference/builds.md")
 	flag.Parse()
 	var err error
-	if *starts {
+	switch {
+	case *starts:
 		err = checkStarts(ctx, os.Stderr)
-	} else {
+	case *builds:
+		err = writeBuilds(ctx, os.Stderr)
+	default:
 		err = run(ctx, os.Stdout, os.Stderr)
 	}
 	stop()

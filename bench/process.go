@@ -33,11 +33,11 @@ func measureProcesses(ctx context.Context) ([]Figure, error) {
 	}
 	// The runs that this user keeps are not part of it.
 	state := filepath.Join(plugins, "state")
-	plain, err := timeCommand(ctx, state, "run", "bench/testdata/plain.yaml")
+	plain, err := timeCommand(ctx, state, filepath.Join("bin", "tea"), "run", "bench/testdata/plain.yaml")
 	if err != nil {
 		return nil, err
 	}
-	plugin, err := timeCommand(ctx, state, "run", "bench/testdata/plugin.yaml", "--plugins", plugins)
+	plugin, err := timeCommand(ctx, state, filepath.Join("bin", "tea"), "run", "bench/testdata/plugin.yaml", "--plugins", plugins)
 	if err != nil {
 		return nil, err
 	}
@@ -45,7 +45,7 @@ func measureProcesses(ctx context.Context) ([]Figure, error) {
 	if err := os.WriteFile(large, largeWorkflow(1000), 0o600); err != nil {
 		return nil, err
 	}
-	validate, err := timeCommand(ctx, state, "validate", large)
+	validate, err := timeCommand(ctx, state, filepath.Join("bin", "tea"), "validate", large)
 	if err != nil {
 		return nil, err
 	}
@@ -101,16 +101,16 @@ func largeWorkflow(nodes int) []byte {
 	return text.Bytes()
 }
 
-// timeCommand runs a command of tea repeatedly, with its data in state.
-func timeCommand(ctx context.Context, state string, args ...string) (cost, error) {
+// timeCommand runs a program repeatedly, with its data in state.
+func timeCommand(ctx context.Context, state, program string, args ...string) (cost, error) {
 	var took []time.Duration
 	var c cost
 	for i := range starts + 1 {
-		cmd := exec.CommandContext(ctx, filepath.Join("bin", "tea"), args...)
+		cmd := exec.CommandContext(ctx, program, args...)
 		cmd.Env = append(os.Environ(), "XDG_STATE_HOME="+state)
 		began := time.Now()
 		if out, err := cmd.CombinedOutput(); err != nil {
-			return c, fmt.Errorf("tea %s: %w\n%s", strings.Join(args, " "), err, out)
+			return c, fmt.Errorf("%s %s: %w\n%s", program, strings.Join(args, " "), err, out)
 		}
 		if i == 0 {
 			continue // reads the files and the plugin's manifest for the first time

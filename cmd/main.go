@@ -3,6 +3,7 @@ package teacmd
 import (
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"runtime"
 	"runtime/debug"
@@ -25,6 +26,10 @@ type Options struct {
 	// Bundles are linked in. Their actions take precedence over those of plugins
 	// with the same name.
 	Bundles []*tea.Bundle
+	// Workflow is the name of the workflow that the program runs without a
+	// command; "" for none. Files contains it below files/, with what it names.
+	Workflow string
+	Files    fs.FS
 }
 
 // Main executes the command line of the process and returns the exit code. It
@@ -38,6 +43,7 @@ func Main(o Options) int {
 		return exitDone
 	}
 	a := newApp(o)
+	args = a.embedded.arguments(args)
 	if len(args) > 1 && args[0] == completer {
 		a.complete(args[1], args[2:])
 		return exitDone
@@ -77,6 +83,8 @@ func (a *app) dispatch(args []string) error {
 type app struct {
 	version string
 	bundles []*tea.Bundle
+	// embedded are the workflow files in the program.
+	embedded embedded
 	stdin   io.Reader
 	stdout  *output
 	// out is stdout without control characters, for text that people read.
@@ -102,6 +110,9 @@ type app struct {
 
 func newApp(o Options) *app {
 	a := &app{version: version(o.Release), bundles: o.Bundles, stdin: os.Stdin, stdout: &output{file: os.Stdout}, stderr: os.Stderr, getenv: os.Getenv}
+	if o.Workflow != "" {
+		a.embedded = embedded{o.Workflow, o.Files, []string{absolute(".")}}
+	}
 	a.out = plainText{a.stdout}
 	a.config = &configFiles{getenv: a.getenv}
 	a.setReport(reportFlags{})

@@ -85,7 +85,7 @@ func (p pluginProblem) log(to *slog.Logger) {
 // it, and has set the report.
 func (a *app) openHost(plugins pluginFlags, report reportFlags, use pluginUse, o host.Options) (*host.Host, error) {
 	o.Logger = a.logger(report)
-	o.Version, o.Bundles = a.version, a.bundles
+	o.Version, o.Bundles, o.Embedded = a.version, a.bundles, a.embedded.read
 	if self, err := os.Executable(); err == nil {
 		o.CodeRunner = []string{self, codeRunner}
 	}

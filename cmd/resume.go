@@ -44,10 +44,10 @@ func (c *resumeCmd) Run(a *app) error {
 	if err != nil {
 		return err
 	}
-	if c.Workflow == "" && isWorkflowFile(c.RunID) {
+	if c.Workflow == "" && isFile(c.RunID) && isWorkflowFile(c.RunID) {
 		c.Workflow = c.RunID
 	}
-	load := loadOf(dir.path, run, host.LoadRunOptions{File: c.Workflow, Changed: c.Force || c.Migrate, Config: c.Config})
+	load := a.loadOf(dir.path, run, host.LoadRunOptions{File: c.Workflow, Changed: c.Force || c.Migrate, Config: c.Config})
 	return a.continueRun(&c.runFlags, dir.path, load, func(ctx context.Context, wf *host.Workflow, o host.RunOptions) (*flow.Result, error) {
 		o.Answers, o.RetryFailed, o.Force, o.Migrate = answers, c.RetryFailed, c.Force, c.Migrate
 		return wf.Resume(ctx, run, o)
@@ -86,12 +86,13 @@ func (a *app) continueRun(f *runFlags, dir string, load loader, start starter) e
 }
 
 // loadOf returns a loader for the workflow of a run.
-func loadOf(dir, run string, o host.LoadRunOptions) loader {
+func (a *app) loadOf(dir, run string, o host.LoadRunOptions) loader {
 	return func(h *host.Host, secrets map[string]any) (*host.Workflow, error) {
 		info, err := host.FindRun(dir, run)
 		if err != nil {
 			return nil, err
 		}
+		a.embedded.at(info.WorkflowFile)
 		o.Secrets = secrets
 		wf, err := h.LoadRun(info, o)
 		if gone := (*host.WorkflowNotFoundError)(nil); errors.As(err, &gone) {
@@ -154,7 +155,7 @@ func (a *app) findRun(given, run string, retry bool) (runDir, string, error) {
 		}
 	}
 	if isWorkflowFile(run) {
-		id, err := newestOpenRun(dir.path, run, retry)
+		id, err := a.newestOpenRun(dir.path, run, retry)
 		return dir, id, err
 	}
 	return dir, run, nil
@@ -175,9 +176,10 @@ func isFile(path string) bool {
 // run of the file itself by any path, or of the same content if the file that
 // the run began with no longer exists. With retry, a run that is done can be
 // resumed if a branch failed.
-func newestOpenRun(dir, file string, retry bool) (string, error) {
+func (a *app) newestOpenRun(dir, file string, retry bool) (string, error) {
 	here, err := os.Stat(file)
-	if err != nil {
+	_, contained := a.embedded.read(absolute(file)) // of which a run can be in any directory
+	if err != nil && !contained {
 		return "", &exitError{exitInvalid, unreadable(file, err)}
 	}
 	list, err := listRuns(dir)
@@ -187,6 +189,9 @@ func newestOpenRun(dir, file string, retry bool) (string, error) {
 	for _, r := range list {
 		if r.Status == "" || r.Status == flow.Running || r.Status == flow.Done && !(retry && r.FailedBranches > 0) {
 			continue
+		}
+		if contained && filepath.Base(r.WorkflowFile) == filepath.Base(file) {
+			return r.ID, nil
 		}
 		there, err := os.Stat(r.WorkflowFile)
 		if err == nil && os.SameFile(here, there) {
@@ -233,7 +238,7 @@ func (c *forkCmd) Run(a *app) error {
 	if err != nil {
 		return noStep(err, dir, run)
 	}
-	load := loadOf(dir.path, run, host.LoadRunOptions{File: c.Workflow, Config: c.Config})
+	load := a.loadOf(dir.path, run, host.LoadRunOptions{File: c.Workflow, Config: c.Config})
 	err = a.continueRun(&c.runFlags, dir.path, load, func(ctx context.Context, wf *host.Workflow, o host.RunOptions) (*flow.Result, error) {
 		return wf.Fork(ctx, run, at, o)
 	})

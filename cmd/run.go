@@ -145,9 +145,9 @@ func (f *runFlags) resumeCommand(res *flow.Result, mask host.Mask) string {
 	return commandLine(words)
 }
 
-// commandLine returns a call of tea for a shell.
+// commandLine returns a call of this program for a shell.
 func commandLine(words []string) string {
-	line := "tea"
+	line := shellQuote(os.Args[0])
 	for _, word := range words {
 		line += " " + shellQuote(word)
 	}

@@ -107,7 +107,7 @@ func (c *runsShowCmd) html(a *app, runs *host.Runs, dir, id string) error {
 	}
 	defer h.Close()
 	note := ""
-	wf, err := loadOf(dir, id, host.LoadRunOptions{File: c.Workflow, Changed: true, View: true})(h, nil)
+	wf, err := a.loadOf(dir, id, host.LoadRunOptions{File: c.Workflow, Changed: true, View: true})(h, nil)
 	if err != nil {
 		note = "The graph is missing: " + err.Error()
 		a.logger(c.reportFlags).Warn("the page has no graph: the workflow cannot be loaded", "error", err)

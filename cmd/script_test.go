@@ -98,6 +98,15 @@ func TestScripts(t *testing.T) {
 	if out, err := refresh.CombinedOutput(); err != nil {
 		t.Fatalf("store the manifest: %v\n%s", err, out)
 	}
+	toolchain, err := exec.CommandContext(t.Context(), "go", "env", "GOCACHE", "GOMODCACHE", "GOPROXY").Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	of := strings.Fields(string(toolchain))
+	source, err := filepath.Abs("..")
+	if err != nil {
+		t.Fatal(err)
+	}
 	testscript.Run(t, testscript.Params{
 		Dir:                 filepath.Join("..", "test", "script"),
 		RequireExplicitExec: true,
@@ -105,6 +114,7 @@ func TestScripts(t *testing.T) {
 		Setup: func(env *testscript.Env) error {
 			env.Vars = append(env.Vars,
 				"PLUGINS="+pluginDir(t), "HOME="+env.WorkDir+"/home",
+				"GOCACHE="+of[0], "GOMODCACHE="+of[1], "GOPROXY="+of[2], "SOURCE="+source,
 				"LANG=C.UTF-8", "TERM=xterm", "TZ=UTC", "GORACE="+os.Getenv("GORACE"))
 			return nil
 		},

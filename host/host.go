@@ -25,6 +25,9 @@ type Options struct {
 	Actions []tea.Action
 	// Plugins are bundles in separate processes; nil = none. The host closes them.
 	Plugins Plugins
+	// Embedded returns workflow files, overlays, subgraphs and modules that the
+	// program contains; nil = none.
+	Embedded Embedded
 	// Logger gets the host's log; nil drops it.
 	Logger *slog.Logger
 	// Replace are actions that replace those of the same name, for tests.

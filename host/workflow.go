@@ -50,6 +50,12 @@ type Workflow struct {
 	catalogs map[string]*catalog.Bound
 }
 
+// Embedded returns the content of a file that the program contains, by its
+// absolute path, and reports whether there is one. Its relative paths resolve
+// like those of a file on disk, and it precedes a file there. It must be safe
+// for concurrent use and return the same content each time.
+type Embedded = spec.Embedded
+
 // Diagnostics are the findings about a workflow file.
 type Diagnostics = diag.List
 
@@ -77,7 +83,7 @@ func LacksPlugins(diags Diagnostics) bool {
 // Load reads and checks a workflow. The error is a [Diagnostics] with every
 // mistake in the file, or says that it cannot be read.
 func (h *Host) Load(path string, o LoadOptions) (*Workflow, error) {
-	s, diags := spec.Load(path, spec.Options{Overlays: o.Overlays, Config: o.Config, LookupEnv: o.LookupEnv})
+	s, diags := spec.Load(path, spec.Options{Overlays: o.Overlays, Config: o.Config, LookupEnv: o.LookupEnv, Embedded: h.o.Embedded})
 	return h.compile(s, diags, o)
 }
 

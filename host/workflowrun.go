@@ -24,7 +24,8 @@ func (wf *Workflow) loadGraph(dir, path string) (*graph.Graph, error) {
 	if g := wf.graphs[file]; g != nil {
 		return g, nil
 	}
-	data, err := readBelow(dir, path)
+	embedded := wf.host.o.Embedded
+	data, err := embedded.Read(file, func(string) ([]byte, error) { return readBelow(dir, path) })
 	if err != nil {
 		return nil, err
 	}
@@ -32,7 +33,7 @@ func (wf *Workflow) loadGraph(dir, path string) (*graph.Graph, error) {
 		if other == file {
 			return data, nil
 		}
-		return confine.ReadRegular(other, source.MaxBytes)
+		return embedded.Read(other, func(string) ([]byte, error) { return confine.ReadRegular(other, source.MaxBytes) })
 	}
 	s, diags := spec.Load(file, spec.Options{LookupEnv: wf.options.LookupEnv, ReadFile: read})
 	if s != nil {

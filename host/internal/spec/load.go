@@ -28,6 +28,28 @@ type Options struct {
 	// ReadFile reads every file; nil reads from disk, at most
 	// source.MaxBytes and a byte.
 	ReadFile func(string) ([]byte, error)
+	// Embedded returns a file that the program contains. It precedes the disk and
+	// is not used with ReadFile.
+	Embedded Embedded
+}
+
+// Embedded returns the content of a file that the program contains, by its
+// absolute path, and reports whether there is one. It is safe for concurrent
+// use; the content is read only.
+type Embedded func(file string) ([]byte, bool)
+
+// Read returns the embedded file, or what fromDisk returns.
+func (e Embedded) Read(file string, fromDisk func(string) ([]byte, error)) ([]byte, error) {
+	if e != nil {
+		abs, err := filepath.Abs(file)
+		if err != nil {
+			return nil, err
+		}
+		if data, ok := e(abs); ok {
+			return data, nil
+		}
+	}
+	return fromDisk(file)
 }
 
 // Load reads a workflow file with its overlays, imports and subgraphs. The
@@ -69,7 +91,7 @@ func newLoader(o Options) *loader {
 	}
 	onDisk := o.ReadFile == nil
 	if onDisk {
-		o.ReadFile = ReadFile
+		o.ReadFile = func(file string) ([]byte, error) { return o.Embedded.Read(file, ReadFile) }
 	}
 	return &loader{options: o, onDisk: onDisk, diags: &diag.List{}, loaded: map[string]*Workflow{}}
 }
@@ -79,7 +101,7 @@ func (l *loader) read(file string) ([]byte, error) { return l.options.ReadFile(f
 // readNamed reads a file that the document names: a subgraph or a module.
 func (l *loader) readNamed(file string) ([]byte, error) {
 	if l.onDisk {
-		return confine.ReadRegular(file, source.MaxBytes)
+		return l.options.Embedded.Read(file, func(file string) ([]byte, error) { return confine.ReadRegular(file, source.MaxBytes) })
 	}
 	return l.options.ReadFile(file)
 }

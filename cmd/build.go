@@ -1,0 +1,110 @@
+package teacmd
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/the-edge-agent/tea/cmd/internal/agentbuild"
+	"github.com/the-edge-agent/tea/host"
+)
+
+type buildCmd struct {
+	With      []string `sep:"none" placeholder:"BUNDLE[TAG,...],..." help:"Bundles to link in: a name (llm), a directory (./mine) or a module (example.com/mine@v1.2.0)."`
+	Target    string   `placeholder:"OS/ARCH" help:"Platform of the program, such as linux/arm64 or linux/arm/v7. Default: this machine."`
+	Output    string   `short:"o" default:"agent" placeholder:"FILE" help:"The program to write. Default: agent."`
+	Embed     []string `sep:"none" placeholder:"FILE" help:"Workflow that the program contains and runs by default, with the modules and subgraphs that it names. Further files are embedded too (repeatable)."`
+	Processes bool     `help:"Keep the host of plugin processes in the program."`
+	Source    string   `placeholder:"DIR" env:"TEA_SOURCE" help:"Checkout of tea to build from. Default: the released modules of this version."`
+	reportFlags
+}
+
+// Run builds the program.
+func (c *buildCmd) Run(a *app) error {
+	a.setReport(c.reportFlags)
+	o := agentbuild.Options{Version: a.version, Source: c.Source, Processes: c.Processes, Output: c.Output, Log: a.report}
+	var err error
+	if o.OS, o.Arch, err = agentbuild.ParseTarget(c.Target); err != nil {
+		return usageError(err)
+	}
+	if o.Bundles, err = agentbuild.ParseBundles(strings.Join(c.With, ",")); err != nil {
+		return usageError(err)
+	}
+	if c.Source == "" && strings.HasPrefix(a.version, "0.0.0") {
+		return usageErrorf("this tea is not a release; name a checkout of its source with --source DIR or TEA_SOURCE")
+	}
+	if c.Source != "" {
+		if o.Source, err = filepath.Abs(c.Source); err != nil {
+			return err
+		}
+		if !isFile(filepath.Join(o.Source, "cmd", "tea", "main.go")) {
+			return usageErrorf("--source %s: this is not a checkout of tea", o.Source)
+		}
+	}
+	if len(c.Embed) > 0 {
+		if o.Embed, err = embeddedFiles(c.Embed); err != nil {
+			return err
+		}
+		o.Workflow = filepath.Base(c.Embed[0])
+	}
+	ctx, stop := stoppable()
+	defer stop(nil)
+	res, err := agentbuild.Build(ctx, o)
+	if compile := (*agentbuild.CompileError)(nil); errors.As(err, &compile) || errors.Is(err, agentbuild.ErrNoGo) {
+		return pluginError(err)
+	}
+	if err != nil {
+		return err
+	}
+	fmt.Fprintf(a.out, "%s  %s/%s  %.1f MB  %s\n", res.File, o.OS, o.Arch, float64(res.Size)/1e6, res.Took.Round(time.Second/10))
+	if len(res.C) > 0 {
+		fmt.Fprintf(a.report, "note: the program needs the C library of the target, for %s\n", strings.Join(res.C, ", "))
+	}
+	return nil
+}
+
+// embeddedFiles returns the contents of a workflow and of the files that it
+// names, and of further files, by path relative to the workflow.
+func embeddedFiles(named []string) (map[string][]byte, error) {
+	var mu sync.Mutex
+	read := map[string]bool{}
+	h, err := host.New(host.Options{Embedded: func(file string) ([]byte, bool) {
+		mu.Lock()
+		defer mu.Unlock()
+		read[file] = true
+		return nil, false
+	}})
+	if err != nil {
+		return nil, err
+	}
+	defer h.Close()
+	wf, err := h.Load(named[0], host.LoadOptions{})
+	if diags := (host.Diagnostics)(nil); errors.As(err, &diags) && host.LacksPlugins(diags) {
+		err = nil // the bundles that are linked in have the actions
+	}
+	if err != nil {
+		return nil, err
+	}
+	if wf != nil {
+		_ = wf.Close()
+	}
+	for _, file := range named[1:] {
+		read[absolute(file)] = true
+	}
+	dir := filepath.Dir(absolute(named[0]))
+	files := map[string][]byte{}
+	for file := range read {
+		rel, err := filepath.Rel(dir, file)
+		if err != nil || !filepath.IsLocal(rel) {
+			return nil, &exitError{exitInvalid, fmt.Errorf("cannot embed %s: it is outside of the workflow's directory %s", file, dir)}
+		}
+		if files[filepath.ToSlash(rel)], err = os.ReadFile(file); err != nil {
+			return nil, &exitError{exitInvalid, err}
+		}
+	}
+	return files, nil
+}

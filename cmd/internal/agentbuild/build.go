@@ -1,0 +1,181 @@
+package agentbuild
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+	"time"
+)
+
+// Options describe the program to build.
+type Options struct {
+	Bundles []Bundle
+	// Workflow is the name of the workflow that the program runs by default, one
+	// of Embed; "" for none.
+	Workflow string
+	// Embed are the contents of the workflow's files by slash-separated path,
+	// relative to the directory of the workflow.
+	Embed map[string][]byte
+	// Version of the program, without a leading v. Without Source it is also the
+	// version of tea's modules.
+	Version string
+	// Source is the directory of a checkout of tea; "" for the released modules.
+	Source string
+	// OS and Arch are Go's names of the target platform; Arch can end with a
+	// variant, as in "arm/v7".
+	OS, Arch string
+	// Processes keeps the host of plugin processes in the program.
+	Processes bool
+	// Output is the file to write.
+	Output string
+	// Log gets the output of the Go toolchain.
+	Log io.Writer
+
+	goVersion string
+}
+
+// Result describes the program that was built.
+type Result struct {
+	// File is the program's absolute path, and Size its size in bytes.
+	File string
+	Size int64
+	// C lists the packages with C code. Empty: the program is static.
+	C    []string
+	Took time.Duration
+}
+
+// ErrNoGo reports that this machine has no usable Go toolchain.
+var ErrNoGo = errors.New("`tea build` needs Go 1.26 or later on this machine (https://go.dev/dl)")
+
+// CompileError is a failure of the Go toolchain, which has written its messages
+// to Options.Log.
+type CompileError struct{ Err error }
+
+func (e *CompileError) Error() string { return "build the program: " + e.Err.Error() }
+
+func (e *CompileError) Unwrap() error { return e.Err }
+
+// Build compiles the program and replaces Options.Output atomically. The error
+// is [ErrNoGo], a [*CompileError], or that of a file.
+func Build(ctx context.Context, o Options) (*Result, error) {
+	start := time.Now()
+	version, err := exec.CommandContext(ctx, "go", "env", "GOVERSION").Output()
+	if err != nil {
+		return nil, ErrNoGo
+	}
+	o.goVersion, _, _ = strings.Cut(strings.TrimPrefix(strings.TrimSpace(string(version)), "go"), " ")
+	output, err := filepath.Abs(o.Output)
+	if err != nil {
+		return nil, err
+	}
+	dir, err := os.MkdirTemp("", "tea-build-")
+	if err != nil {
+		return nil, err
+	}
+	defer os.RemoveAll(dir)
+	p := program{o, dir}
+	if err := p.check(); err != nil {
+		return nil, err
+	}
+	if err := p.write(); err != nil {
+		return nil, err
+	}
+	// The program is built beside its place, so that a failure leaves the old one.
+	built, err := os.CreateTemp(filepath.Dir(output), "."+filepath.Base(output)+"-*")
+	if err != nil {
+		return nil, err
+	}
+	built.Close()
+	defer os.Remove(built.Name())
+	// -mod=mod adds the modules that the bundles need.
+	if err := p.run(ctx, "build", "-mod=mod", "-trimpath", "-buildvcs=false", "-tags", p.tags(), "-ldflags", "-s -w", "-o", built.Name(), "."); err != nil {
+		return nil, &CompileError{err}
+	}
+	res := &Result{File: output}
+	if res.C, err = p.packagesInC(ctx); err != nil {
+		return nil, &CompileError{err}
+	}
+	if err := os.Chmod(built.Name(), 0o755); err != nil {
+		return nil, err
+	}
+	info, err := os.Stat(built.Name())
+	if err != nil {
+		return nil, err
+	}
+	res.Size = info.Size()
+	if err := os.Rename(built.Name(), output); err != nil {
+		return nil, err
+	}
+	res.Took = time.Since(start)
+	return res, nil
+}
+
+// check reports a bundle of tea that the checkout does not have.
+func (p *program) check() error {
+	for module, dir := range p.directories() {
+		if _, err := os.Stat(filepath.Join(dir, "go.mod")); err != nil {
+			return &CompileError{fmt.Errorf("there is no module %s: %w", module, err)}
+		}
+	}
+	return nil
+}
+
+// tags returns the build tags: pure Go network and user lookups, so that only a
+// bundle with C code makes the program dynamic.
+func (p *program) tags() string {
+	tags := []string{"grpcnotrace", "netgo", "osusergo"}
+	if !p.Processes {
+		tags = append(tags, "noplugins", "nethttpomithttp2")
+	}
+	for _, b := range p.Bundles {
+		tags = append(tags, b.Tags...)
+	}
+	slices.Sort(tags)
+	return strings.Join(slices.Compact(tags), ",")
+}
+
+// command returns a command of the Go toolchain for the target.
+func (p *program) command(ctx context.Context, args ...string) *exec.Cmd {
+	cmd := exec.CommandContext(ctx, "go", args...)
+	cmd.Dir = p.dir
+	// Settings for the user's own projects must not change this build.
+	cmd.Env = append(os.Environ(), "GOWORK=off", "GOFLAGS=", "GOOS="+p.OS)
+	arch, variant, _ := strings.Cut(p.Arch, "/")
+	cmd.Env = append(cmd.Env, "GOARCH="+arch)
+	if variant != "" {
+		cmd.Env = append(cmd.Env, "GOARM="+strings.TrimPrefix(variant, "v"))
+	}
+	return cmd
+}
+
+func (p *program) run(ctx context.Context, args ...string) error {
+	cmd := p.command(ctx, args...)
+	cmd.Stdout, cmd.Stderr = p.Log, p.Log
+	return cmd.Run()
+}
+
+// packagesInC lists the packages outside of the standard library that link C.
+func (p *program) packagesInC(ctx context.Context) ([]string, error) {
+	cmd := p.command(ctx, "list", "-mod=mod", "-tags", p.tags(), "-deps", "-f", "{{if and .CgoFiles (not .Standard)}}{{.ImportPath}}{{end}}", ".")
+	out, err := cmd.Output()
+	return strings.Fields(string(out)), err
+}
+
+// ParseTarget reads OS/ARCH or OS/ARCH/VARIANT; "" is this machine.
+func ParseTarget(target string) (goos, goarch string, err error) {
+	if target == "" {
+		return runtime.GOOS, runtime.GOARCH, nil
+	}
+	goos, goarch, ok := strings.Cut(target, "/")
+	if !ok || goos == "" || goarch == "" {
+		return "", "", fmt.Errorf("target %q is not valid: expected OS/ARCH such as linux/arm64 or linux/arm/v7", target)
+	}
+	return goos, goarch, nil
+}
