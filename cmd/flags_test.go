@@ -1,6 +1,7 @@
 package teacmd
 
 import (
+	"os"
 	"testing"
 	"time"
 
@@ -64,7 +65,7 @@ func TestResumeCommandIsQuoted(t *testing.T) {
 	f := &runFlags{CheckpointDir: "my runs", Secrets: `{"key": "x"}`, SecretsEnv: "MY_"}
 	f.Plugins = []string{"it's"}
 	res := &flow.Result{RunID: "r1", Pending: []flow.Interrupt{{ID: "a>b/ask:ask", Kind: flow.InterruptAsk}, {ID: "x:before"}}}
-	want := `tea resume r1 -c 'my runs' --plugins 'it'\''s' --secrets-env MY_ --answer 'a>b/ask:ask="text"' --pass all`
+	want := os.Args[0] + ` resume r1 -c 'my runs' --plugins 'it'\''s' --secrets-env MY_ --answer 'a>b/ask:ask="text"' --pass all`
 	if got := f.resumeCommand(res, host.Mask{}); got != want {
 		t.Errorf("got  %s\nwant %s", got, want)
 	}

@@ -85,8 +85,8 @@ type app struct {
 	bundles []*tea.Bundle
 	// embedded are the workflow files in the program.
 	embedded embedded
-	stdin   io.Reader
-	stdout  *output
+	stdin    io.Reader
+	stdout   *output
 	// out is stdout without control characters, for text that people read.
 	out    io.Writer
 	stderr *os.File
