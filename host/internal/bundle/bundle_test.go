@@ -249,11 +249,16 @@ func TestHostileBundlesAreRefused(t *testing.T) {
 			h.Name = "../../" + h.Name
 			return h, data
 		}, "expected the file"},
-		"bomb":          {replace(`"size":35,`, `"size":67108864,`), func(h *tar.Header, _ []byte) (*tar.Header, []byte) { return h, bomb }, "expands"},
-		"hidden bomb":   {keep, func(h *tar.Header, _ []byte) (*tar.Header, []byte) { return h, bomb }, "larger than"},
-		"wrong content": {keep, func(h *tar.Header, _ []byte) (*tar.Header, []byte) { data, _ := compress([]byte("evil")); return h, data }, "does not match"},
-		"no gzip":       {keep, func(h *tar.Header, _ []byte) (*tar.Header, []byte) { return h, []byte("plain text here") }, "invalid header"},
-		"trailing data": {keep, func(h *tar.Header, data []byte) (*tar.Header, []byte) { return h, append(data, "more than a header"...) }, "invalid header"},
+		"bomb":        {replace(`"size":35,`, `"size":67108864,`), func(h *tar.Header, _ []byte) (*tar.Header, []byte) { return h, bomb }, "expands"},
+		"hidden bomb": {keep, func(h *tar.Header, _ []byte) (*tar.Header, []byte) { return h, bomb }, "larger than"},
+		"wrong content": {keep, func(h *tar.Header, _ []byte) (*tar.Header, []byte) {
+			data, _ := compress([]byte("evil"))
+			return h, data
+		}, "does not match"},
+		"no gzip": {keep, func(h *tar.Header, _ []byte) (*tar.Header, []byte) { return h, []byte("plain text here") }, "invalid header"},
+		"trailing data": {keep, func(h *tar.Header, data []byte) (*tar.Header, []byte) {
+			return h, append(data, "more than a header"...)
+		}, "invalid header"},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {

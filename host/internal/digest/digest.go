@@ -47,16 +47,21 @@ func File(path string) (string, error) {
 // the time of the last change, because the modification time can be set, as `cp
 // -p` and tar do.
 func State(path string) string {
-	state, _ := stateOf(path)
+	state, _ := stateAt(path)
 	return state
 }
 
-func stateOf(path string) (string, time.Time) {
+func stateAt(path string) (string, time.Time) {
 	var stat unix.Stat_t
 	if err := unix.Stat(path, &stat); err != nil {
 		return "missing", time.Time{}
 	}
-	return fmt.Sprint(stat.Size, " ", stat.Mtim.Nano(), " ", stat.Ctim.Nano(), " ", stat.Dev, " ", stat.Ino), time.Unix(stat.Ctim.Unix())
+	return StateOf(&stat), time.Unix(stat.Ctim.Unix())
+}
+
+// StateOf is [State] of an open file.
+func StateOf(stat *unix.Stat_t) string {
+	return fmt.Sprint(stat.Size, " ", stat.Mtim.Nano(), " ", stat.Ctim.Nano(), " ", stat.Dev, " ", stat.Ino)
 }
 
 // settled is the age from which a file's time of change shows every later
@@ -74,7 +79,7 @@ func (c Cache) Of(path string) (string, error) {
 	if c.Dir == "" {
 		return File(path)
 	}
-	state, changed := stateOf(path)
+	state, changed := stateAt(path)
 	entry := filepath.Join(c.Dir, Of([]byte(path))[:32])
 	if data, err := os.ReadFile(entry); err == nil {
 		var r remembered

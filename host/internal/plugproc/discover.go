@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/the-edge-agent/tea/host/internal/digest"
 	tea "github.com/the-edge-agent/tea/sdk"
 	"github.com/the-edge-agent/tea/sdk/diag"
 )
@@ -23,6 +24,8 @@ type Problem struct {
 	Severity diag.Severity
 	Path     string
 	Message  string
+	// Err is the error of [Options.Verify] if it refused the plugin.
+	Err error
 }
 
 // Error returns the problem on one line.
@@ -32,7 +35,7 @@ func (p Problem) Error() string { return p.Path + ": " + p.Message }
 type binary struct {
 	name  string
 	path  string // absolute
-	state string // see [stateKey]
+	state string // see [digest.State]
 }
 
 // Discover finds the plugins in the directories of the options and reads their
@@ -56,6 +59,10 @@ func Discover(ctx context.Context, o Options) (*Set, []Problem, error) {
 	for _, b := range binaries {
 		if err := ctx.Err(); err != nil {
 			return nil, nil, fmt.Errorf("look for plugins: %w", err)
+		}
+		if err := o.verify(b.name, b.path); err != nil {
+			problems = append(problems, Problem{Severity: diag.Error, Path: b.path, Message: "not used: " + err.Error(), Err: err})
+			continue
 		}
 		m, err := set.store.read(b)
 		if err != nil {
@@ -226,6 +233,6 @@ func inspect(dir, file string) (binary, error) {
 	case mode.Perm()&0o002 != 0:
 		return b, errors.New("not run: everybody can write to it (chmod o-w)")
 	}
-	b.state = stateKey(path)
+	b.state = digest.State(path)
 	return b, nil
 }

@@ -174,3 +174,61 @@ func TestSearch(t *testing.T) {
 		})
 	}
 }
+
+// A refused plugin is neither started nor is its stored manifest used.
+func TestRefusedPluginIsNotFound(t *testing.T) {
+	t.Parallel()
+	dir := install(t, "probe")
+	options := Options{Dirs: []string{dir}, CacheDir: t.TempDir()}
+	set, _, err := Discover(t.Context(), options)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer set.Close(t.Context()) //nolint:errcheck // nothing was started
+	if asked := set.Refresh(t.Context(), true); len(asked) != 1 || asked[0].Err != nil {
+		t.Fatalf("store the manifest: %v", asked)
+	}
+	refusal := errors.New("it is not in the lock")
+	options.Verify = func(name, path string) error {
+		if name != "probe" || path != filepath.Join(dir, "tea-plugin-probe") {
+			t.Errorf("asked about %s, %s", name, path)
+		}
+		return refusal
+	}
+	locked, problems, err := Discover(t.Context(), options)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer locked.Close(t.Context()) //nolint:errcheck // nothing was started
+	if len(locked.Bundles()) != 0 || len(locked.Unread()) != 0 {
+		t.Errorf("found %v and %v; want nothing", locked.Bundles(), locked.Unread())
+	}
+	if len(problems) != 1 || !errors.Is(problems[0].Err, refusal) || !strings.Contains(problems[0].Message, "not used: it is not in the lock") {
+		t.Errorf("problems %v; want the refusal", problems)
+	}
+}
+
+// A plugin that is a link, as in the store, has its manifest and its files next
+// to the target.
+func TestLinkedPluginFindsItsManifest(t *testing.T) {
+	t.Parallel()
+	entry, links := t.TempDir(), t.TempDir()
+	if err := os.WriteFile(filepath.Join(entry, "tea-plugin-probe"), []byte("#!/bin/sh\n"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	stored := tea.Manifest{Name: "probe", Version: "1.0.0", Protocol: tea.ProtocolVersion, Actions: []tea.ActionInfo{{Name: "probe.echo"}}}
+	if err := writeBeside(binary{name: "probe", path: filepath.Join(entry, "tea-plugin-probe")}, stored); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Symlink(filepath.Join(entry, "tea-plugin-probe"), filepath.Join(links, "tea-plugin-probe")); err != nil {
+		t.Fatal(err)
+	}
+	linked, problems, err := Discover(t.Context(), Options{Dirs: []string{links}, CacheDir: t.TempDir()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer linked.Close(t.Context()) //nolint:errcheck // nothing was started
+	if len(linked.Bundles()) != 1 || len(problems) != 0 {
+		t.Errorf("found %v, %v; want the plugin with its manifest", linked.Bundles(), problems)
+	}
+}

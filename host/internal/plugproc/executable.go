@@ -8,6 +8,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/the-edge-agent/tea/host/internal/digest"
 	tea "github.com/the-edge-agent/tea/sdk"
 )
 
@@ -30,7 +31,7 @@ func newExecutable(b binary, m tea.Manifest) *executable {
 
 // isReplaced reports whether the files of this version have changed.
 func (e *executable) isReplaced() bool {
-	return stateKey(e.binary.path) != e.binary.state || !maps.Equal(e.files, stateOf(e.binary, e.manifest.Files))
+	return digest.State(e.binary.path) != e.binary.state || !maps.Equal(e.files, stateOf(e.binary, e.manifest.Files))
 }
 
 // hold keeps the binary open. It fails if the file is not the binary of this
@@ -46,7 +47,7 @@ func (e *executable) hold() error {
 		return err
 	}
 	var stat unix.Stat_t
-	if err := unix.Fstat(int(f.Fd()), &stat); err != nil || keyOf(&stat) != e.binary.state {
+	if err := unix.Fstat(int(f.Fd()), &stat); err != nil || digest.StateOf(&stat) != e.binary.state {
 		f.Close()
 		return errReplaced
 	}

@@ -2,11 +2,11 @@ package plugproc
 
 import (
 	"context"
-	"crypto/sha256"
 	"errors"
 	"log/slog"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
@@ -17,6 +17,7 @@ import (
 	goplugin "github.com/hashicorp/go-plugin/runner"
 	"google.golang.org/grpc"
 
+	"github.com/the-edge-agent/tea/host/internal/digest"
 	tea "github.com/the-edge-agent/tea/sdk"
 	"github.com/the-edge-agent/tea/sdk/wire"
 )
@@ -99,9 +100,10 @@ func (l *launcher) launch(ctx context.Context, name, path, command string, n nee
 	if err := l.open(); err != nil {
 		return nil, startError(name, tea.InternalError, "%w", err)
 	}
-	state := stateKey(command)
-	if err := l.verify(name, command); err != nil {
-		return nil, err
+	command = withoutLink(command)
+	state := digest.State(command)
+	if err := l.options.verify(name, command); err != nil {
+		return nil, startError(name, tea.PermissionDenied, "%w", err)
 	}
 	ctx, cancel := context.WithTimeout(ctx, l.startTimeout(n))
 	defer cancel()
@@ -111,7 +113,7 @@ func (l *launcher) launch(ctx context.Context, name, path, command string, n nee
 	p.client = plugin.NewClient(l.config(p, 2*l.startTimeout(n)))     // the context ends first
 	stop := context.AfterFunc(ctx, func() { _ = p.runner.Kill(ctx) }) // go-plugin's own start cannot be canceled
 	err := p.connect(ctx)
-	if _, pinned := l.options.Checksums[name]; pinned && err == nil && stateKey(command) != state {
+	if l.options.Verify != nil && err == nil && digest.State(command) != state {
 		p.runner.failure.Store(startError(name, tea.PermissionDenied, "%s was replaced while it started", path))
 		err = errReplaced
 	}
@@ -150,21 +152,22 @@ func (l *launcher) env(declared []string) []string {
 	return append(cleanEnv(os.Environ(), declared, l.options.Env), wire.LogLevel+"="+level.String())
 }
 
-// verify compares the checksum of the binary with the pinned one, if there is
-// one. go-plugin checks only processes that it starts itself.
-func (l *launcher) verify(name, path string) error {
-	sum, pinned := l.options.Checksums[name]
-	if !pinned {
+// verify calls Options.Verify.
+func (o Options) verify(name, path string) error {
+	if o.Verify == nil {
 		return nil
 	}
-	same, err := (&plugin.SecureConfig{Checksum: sum, Hash: sha256.New()}).Check(path)
-	if err != nil {
-		return startError(name, tea.PermissionDenied, "check its checksum: %w", err)
+	return o.Verify(name, path)
+}
+
+// withoutLink returns the file that a link leads to. A script finds its files
+// next to itself, and a link that is replaced later changes nothing. A link of
+// /proc is an open file, which has no other name.
+func withoutLink(path string) string {
+	if target, err := filepath.EvalSymlinks(path); err == nil && !strings.HasPrefix(path, "/proc/") {
+		return target
 	}
-	if !same {
-		return startError(name, tea.PermissionDenied, "the SHA-256 of %s is not the pinned one", path)
-	}
-	return nil
+	return path
 }
 
 // config hardens go-plugin's defaults.

@@ -16,6 +16,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/the-edge-agent/tea/host/internal/digest"
 	tea "github.com/the-edge-agent/tea/sdk"
 	"github.com/the-edge-agent/tea/sdk/atomicfile"
 )
@@ -31,7 +32,7 @@ type storedManifest struct {
 	// that the manifest lists. A manifest next to a binary has them, because
 	// they survive copying and packing.
 	SHA256 map[string]string `json:"sha256,omitempty"`
-	// States has the states of the listed files, see [stateKey]. A manifest in
+	// States has the states of the listed files, see [digest.State]. A manifest in
 	// the cache has them, because they are cheap to compare. The state of the
 	// binary is part of the name of the file in the cache.
 	States map[string]string `json:"states,omitempty"`
@@ -110,8 +111,12 @@ func ownerOf(info fs.FileInfo) uint32 { return info.Sys().(*syscall.Stat_t).Uid 
 // readBeside reads the manifest next to the binary and checks that it describes
 // the present files.
 func readBeside(b binary) (storedManifest, error) {
-	path := b.path + ".json"
+	path := withoutLink(b.path) + ".json" // as in the store of bundles
 	info, err := os.Stat(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		path = b.path + ".json"
+		info, err = os.Stat(path)
+	}
 	if err != nil {
 		return storedManifest{}, err
 	}
@@ -247,7 +252,7 @@ func stateOf(b binary, files []string) map[string]string {
 	}
 	states := map[string]string{}
 	for i, path := range b.locate(files) {
-		states[files[i]] = stateKey(path)
+		states[files[i]] = digest.State(path)
 	}
 	return states
 }
@@ -257,48 +262,13 @@ func sumsOf(b binary, files []string) (map[string]string, error) {
 	sums := map[string]string{}
 	paths := append([]string{b.path}, b.locate(files)...)
 	for i, name := range append([]string{selfKey}, files...) {
-		sum, err := sumOf(paths[i])
+		sum, err := digest.File(paths[i])
 		if err != nil {
 			return nil, err
 		}
 		sums[name] = sum
 	}
 	return sums, nil
-}
-
-func sumOf(path string) (string, error) {
-	info, err := os.Stat(path)
-	if err != nil {
-		return "", err
-	}
-	if !info.Mode().IsRegular() {
-		return "", fmt.Errorf("%s is not a regular file", path)
-	}
-	f, err := os.Open(path)
-	if err != nil {
-		return "", err
-	}
-	defer f.Close()
-	h := sha256.New()
-	if _, err := io.Copy(h, f); err != nil {
-		return "", err
-	}
-	return hex.EncodeToString(h.Sum(nil)), nil
-}
-
-// stateKey returns a text that changes with every change of a file. It includes
-// the time of the last change, because the modification time can be set, as `cp
-// -p` and tar do.
-func stateKey(path string) string {
-	var stat unix.Stat_t
-	if err := unix.Stat(path, &stat); err != nil {
-		return "missing"
-	}
-	return keyOf(&stat)
-}
-
-func keyOf(stat *unix.Stat_t) string {
-	return fmt.Sprint(stat.Size, " ", stat.Mtim.Nano(), " ", stat.Ctim.Nano(), " ", stat.Dev, " ", stat.Ino)
 }
 
 func hash(text string) string {

@@ -11,6 +11,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/the-edge-agent/tea/host/internal/digest"
 	tea "github.com/the-edge-agent/tea/sdk"
 	"github.com/the-edge-agent/tea/sdk/teatest"
 )
@@ -236,7 +237,7 @@ func TestCacheKeepsOneManifestOfABinary(t *testing.T) {
 	s := manifestStore{dir: t.TempDir(), logger: discardLogger}
 	s.write(b, probeManifest())
 	changes["new binary"](t, b)
-	b.state = stateKey(b.path)
+	b.state = digest.State(b.path)
 	s.write(b, probeManifest())
 	if kept, _ := filepath.Glob(filepath.Join(s.dir, "*")); len(kept) != 1 {
 		t.Errorf("the cache holds %v, want one manifest", kept)

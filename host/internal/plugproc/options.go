@@ -38,9 +38,10 @@ type Options struct {
 	// the few that are passed on from the host's environment (see passedOn) and
 	// those that its manifest declares.
 	Env []string
-	// Checksums pin binaries by bundle name: a binary with another SHA-256 is
-	// not started.
-	Checksums map[string][]byte
+	// Verify returns an error for a plugin that must not be used. It is called
+	// before the stored manifest of a plugin is used and before each start of a
+	// process, from several goroutines. Nil allows every plugin.
+	Verify func(name, path string) error
 	// StartTimeout bounds the time from the start of a plugin to its first
 	// answer; 0 means 10 s. A manifest can declare a longer time.
 	StartTimeout time.Duration

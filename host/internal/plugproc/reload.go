@@ -14,6 +14,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/the-edge-agent/tea/host/internal/digest"
 	tea "github.com/the-edge-agent/tea/sdk"
 )
 
@@ -78,6 +79,10 @@ func (s *Set) find(name string) *supervisor {
 
 // addNew adds a plugin that was not there before.
 func (s *Set) addNew(b binary) {
+	if err := s.launcher.options.verify(b.name, b.path); err != nil {
+		s.launcher.options.Logger.Warn("plugin problem: "+b.path, "error", err)
+		return
+	}
 	m, err := s.store.read(b)
 	if err == nil {
 		if err = s.add(b, m); err != nil {
@@ -157,7 +162,7 @@ func (s *Set) fingerprint() string {
 		for _, entry := range entries {
 			if isCandidate(entry) {
 				path := filepath.Join(dir, entry.Name())
-				fmt.Fprintln(&text, path, stateKey(path))
+				fmt.Fprintln(&text, path, digest.State(path))
 			}
 		}
 	}

@@ -1,7 +1,7 @@
 package plugproc
 
 import (
-	"crypto/sha256"
+	"errors"
 	"log/slog"
 	"os"
 	"path/filepath"
@@ -77,10 +77,11 @@ func TestFilesThatCannotBeRun(t *testing.T) {
 	}
 }
 
-func TestChecksumIsPinned(t *testing.T) {
+func TestRefusedPluginIsNotStarted(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(install(t, "crash"), "tea-plugin-crash")
-	err := launchFails(t, Options{Checksums: map[string][]byte{"fake": make([]byte, sha256.Size)}}, path)
+	refuse := func(string, string) error { return errors.New("the SHA-256 is another one") }
+	err := launchFails(t, Options{Verify: refuse}, path)
 	wantError(t, err, tea.PermissionDenied, "SHA-256")
 }
 

@@ -87,6 +87,9 @@ func (s *supervisor) learnFinished(ctx context.Context, b binary) (tea.Manifest,
 
 // learn returns the manifest of a binary, the stored one or its own.
 func (s *supervisor) learn(ctx context.Context, b binary) (tea.Manifest, error) {
+	if err := s.launcher.options.verify(b.name, b.path); err != nil {
+		return tea.Manifest{}, startError(s.name, tea.PermissionDenied, "%w", err)
+	}
 	m, err := s.store.read(b)
 	if err == nil {
 		return m, nil
