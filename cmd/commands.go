@@ -20,6 +20,7 @@ func commands() []command {
 		{"run", "Run a workflow.", func() any { return new(runCmd) }},
 		{"resume", "Continue a run that was interrupted, stopped or failed.", func() any { return new(resumeCmd) }},
 		{"fork", "Copy a run up to a step and continue from there with other input.", func() any { return new(forkCmd) }},
+		{"call", "Call one action, without a workflow.", func() any { return new(callCmd) }},
 		{"validate", "Check workflow files without running anything.", func() any { return new(validateCmd) }},
 		{"inspect", "Draw a workflow's graph as text, JSON, DOT, Mermaid or SVG.", func() any { return new(inspectCmd) }},
 		{"test", "Run the tests of workflows.", func() any { return new(testCmd) }},

@@ -1,0 +1,36 @@
+package host
+
+import (
+	"github.com/the-edge-agent/tea/sdk/value"
+)
+
+// CallResult is the key of the final state of a [Host.LoadCall] workflow that
+// has the action's result.
+const CallResult = "result"
+
+// LoadCall returns a workflow that calls one action, with the input for its run.
+// The parameters are passed as they are: templates in them are not evaluated.
+// The error is that of [Host.Load]; the positions of mistakes in the call have
+// the file "".
+func (h *Host) LoadCall(action string, params map[string]any, o LoadOptions) (wf *Workflow, input map[string]any, err error) {
+	with := map[string]any{}
+	for name := range params {
+		key, err := value.Encode(name)
+		if err != nil {
+			return nil, nil, err
+		}
+		with[name] = "{{ state.params[" + string(key) + "] }}"
+	}
+	text, err := value.Encode(map[string]any{
+		"name": "call",
+		"nodes": []any{map[string]any{
+			"name": "call", "uses": action, "with": with, "output": CallResult,
+		}},
+	})
+	if err != nil {
+		return nil, nil, err
+	}
+	// JSON is YAML.
+	wf, err = h.Parse("", text, o)
+	return wf, map[string]any{"params": params}, err
+}
