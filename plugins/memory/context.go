@@ -22,6 +22,7 @@ func contextActions() []tea.Action {
 type AssembleParams struct {
 	Query     string          `json:"query,omitempty" doc:"the question that the context is for; without one, only the priorities of the scopes count"`
 	Namespace string          `json:"namespace,omitempty" maxLength:"256" doc:"namespace of the entries; files and sessions belong to all"`
+	UserID    string          `json:"user_id,omitempty" doc:"user on whose behalf the call is made; a layer of another user's sessions is refused, and files, entries and metadata of such sessions are left out"`
 	Config    *AssembleConfig `json:"config,omitempty" doc:"where to look and how much to take"`
 	Variables map[string]any  `json:"variables,omitempty" doc:"values for {name} in entity_id, user_id, directory and sql"`
 }
@@ -137,7 +138,7 @@ func assembleRequest(p AssembleParams) (assemble.Request, error) {
 		config = &AssembleConfig{}
 	}
 	r := assemble.Request{
-		Query: p.Query, Namespace: p.Namespace, Priorities: config.Priorities, MaxTokens: cmp.Or(config.MaxTokens, assemble.DefaultTokens),
+		Query: p.Query, Namespace: p.Namespace, UserID: p.UserID, Priorities: config.Priorities, MaxTokens: cmp.Or(config.MaxTokens, assemble.DefaultTokens),
 		Threshold: assemble.DefaultThreshold, SimilarityWeight: assemble.SimilarityWeight, PriorityWeight: assemble.PriorityWeight,
 		Method: assemble.Method(cmp.Or(config.Similarity, string(assemble.Auto))), Collection: cmp.Or(config.Collection, assemble.DefaultCollection),
 	}

@@ -54,6 +54,48 @@ func TestAssembleContextOfSessions(t *testing.T) {
 	})
 }
 
+// A context for a user had the files, entries and metadata of other users'
+// sessions.
+func TestAContextForAUserHasNoSessionsOfOthers(t *testing.T) {
+	t.Parallel()
+	linkedAgents(t, embedder, func(t *testing.T, a *agent) {
+		for id, user := range map[string]string{"s1": "ann", "s2": "bob", "s3": ""} {
+			a.do(t, "session.create", map[string]any{"session_id": id, "user_id": user, "metadata": map[string]any{"about": "the pump"}})
+			a.file(t, "sessions/"+id+"/a.md", "pump")
+			a.entry(t, "session/"+id+"/a", "pump")
+		}
+		check := func(method string) {
+			t.Helper()
+			of := func(user string, layers ...any) []string {
+				t.Helper()
+				config := map[string]any{"threshold": 0, "similarity": method}
+				if len(layers) > 0 {
+					config["layers"] = layers
+				}
+				found := []string{}
+				for _, s := range assembled(t, a, map[string]any{"query": "pump", "user_id": user, "config": config}) {
+					found = append(found, strings.Fields(s)[2])
+				}
+				slices.Sort(found)
+				return found
+			}
+			own := []string{"session/s1/a", "session/s3/a", "sessions/s1", "sessions/s1/a.md", "sessions/s3", "sessions/s3/a.md"}
+			same(t, "everywhere", of("ann"), own)
+			same(t, "sessions", of("ann", map[string]any{"scope": "session"}), own)
+			same(t, "of the user", of("ann", map[string]any{"scope": "session", "user_id": "ann"}), []string{"session/s1/a", "sessions/s1", "sessions/s1/a.md"})
+			same(t, "a folder", of("ann", map[string]any{"scope": "directory", "directory": "."}), []string{"session/s1/a", "session/s3/a", "sessions/s1/a.md", "sessions/s3/a.md"})
+			same(t, "another folder", of("ann", map[string]any{"scope": "app", "directory": "sessions/s2"}), []string{})
+			same(t, "for nobody in particular", len(of("")), 9)
+		}
+		check("bm25")
+		a.do(t, "memory.backfill_embeddings", nil)
+		check("cosine")
+		for _, layer := range []map[string]any{{"scope": "session", "entity_id": "s2"}, {"scope": "session", "user_id": "bob"}, {"scope": "session", "user_id": "{who}"}} {
+			a.fails(t, tea.PermissionDenied, "context.assemble", map[string]any{"query": "pump", "user_id": "ann", "config": layers(layer), "variables": map[string]any{"who": "bob"}})
+		}
+	})
+}
+
 func TestAssembleContextSeesEveryChange(t *testing.T) {
 	t.Parallel()
 	linkedAgents(t, noHost, func(t *testing.T, a *agent) {

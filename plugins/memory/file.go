@@ -13,6 +13,7 @@ import (
 	"github.com/the-edge-agent/tea/plugins/memory/internal/file"
 	"github.com/the-edge-agent/tea/plugins/memory/internal/filter"
 	"github.com/the-edge-agent/tea/plugins/memory/internal/place"
+	"github.com/the-edge-agent/tea/plugins/memory/internal/session"
 	"github.com/the-edge-agent/tea/plugins/memory/internal/store"
 )
 
@@ -46,7 +47,7 @@ func (m *Memory) checkOwner(ctx context.Context, session, user string) error {
 	if err != nil {
 		return err
 	}
-	if s.UserID != "" && s.UserID != user {
+	if s.OfAnother(user) {
 		return tea.Errorf(tea.PermissionDenied, "session %q belongs to another user", session)
 	}
 	return nil
@@ -325,8 +326,9 @@ func (m *Memory) visibleTo(ctx context.Context, userID string) func(path string)
 	}
 }
 
-// refused reports whether a session belongs to another user or no longer exists.
+// refused reports whether a session belongs to another user, no longer exists or
+// is damaged.
 func refused(err error) bool {
 	kind := tea.AsError(err).Type
-	return kind == tea.PermissionDenied || kind == tea.NotFound || errors.Is(err, store.ErrNotFound)
+	return kind == tea.PermissionDenied || kind == tea.NotFound || errors.Is(err, store.ErrNotFound) || errors.Is(err, session.ErrDamaged)
 }

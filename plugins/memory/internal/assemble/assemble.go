@@ -77,6 +77,9 @@ type Request struct {
 	Query string
 	// Namespace is that of the entries.
 	Namespace string
+	// UserID is the user whose sessions can be read, besides those without a user;
+	// "" = all sessions.
+	UserID string
 	// Layers select the candidates; none selects everything.
 	Layers []Layer
 	// Priorities replaces and extends the default priorities of the scopes.
@@ -163,7 +166,7 @@ func (a *Assembler) Assemble(ctx context.Context, r Request) (*Result, error) {
 	if err != nil {
 		return nil, err
 	}
-	g := &gathering{a: a, r: r, places: places, found: map[name]*candidate{}, expired: expired}
+	g := &gathering{a: a, r: r, places: places, found: map[name]*candidate{}, expired: expired, hidden: map[string]bool{}}
 	if err := g.gather(ctx); err != nil {
 		return nil, err
 	}

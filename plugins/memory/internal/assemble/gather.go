@@ -49,6 +49,14 @@ type candidate struct {
 	admission float64
 }
 
+// session returns the session of a file or an entry, "" = none.
+func (c *candidate) session() string {
+	if c.file != nil {
+		return c.file.SessionID
+	}
+	return sessionOf(c.name)
+}
+
 // contentHash returns the hash of the current content, "" if there is none.
 func (c *candidate) contentHash() string {
 	if c.file != nil {
@@ -65,6 +73,8 @@ type gathering struct {
 	found  map[name]*candidate
 	// expired reports whether the files of a session are hidden.
 	expired func(sessionID string) bool
+	// hidden has the sessions that were looked up; see [session.Sessions.Hidden].
+	hidden map[string]bool
 	// statistics are the weights of the words of the question.
 	statistics fulltext.Statistics
 	counter    *fulltext.Counter // of the statistics
@@ -123,7 +133,7 @@ func (g *gathering) gather(ctx context.Context) error {
 			g.session(p, s)
 		}
 	}
-	return g.withoutArchived(ctx)
+	return g.withoutHidden(ctx)
 }
 
 // files adds files. The caller uses the index.
@@ -273,37 +283,39 @@ func (g *gathering) session(p *place, s session.Session) {
 }
 
 // sessionOf returns the session of an entry, by its key; "" = none.
-func sessionOf(key string) string {
-	rest, ok := strings.CutPrefix(key, InSession+"/")
-	if !ok {
+func sessionOf(n name) string {
+	rest, ok := strings.CutPrefix(n.path, InSession+"/")
+	if !ok || n.kind != Entry {
 		return ""
 	}
 	id, _, _ := strings.Cut(rest, "/")
 	return id
 }
 
-// withoutArchived removes the entries of archived sessions. Their files are not
-// in the index, and no place has their metadata.
-func (g *gathering) withoutArchived(ctx context.Context) error {
-	bySession := map[string][]name{}
-	for n := range g.found {
-		if id := sessionOf(n.path); n.kind == Entry && id != "" {
-			bySession[id] = append(bySession[id], n)
+// withoutHidden removes the entries of archived sessions, and what belongs to
+// sessions of other users. Files of archived sessions are not in the index.
+func (g *gathering) withoutHidden(ctx context.Context) error {
+	sessions := map[string]bool{}
+	for _, c := range g.found {
+		if id := c.session(); id != "" && (c.kind == Entry || g.r.UserID != "") {
+			sessions[id] = true
 		}
 	}
-	if len(bySession) == 0 {
-		return nil
-	}
-	archived, err := g.a.o.Sessions.Archived(ctx, slices.Sorted(maps.Keys(bySession)))
-	if err != nil {
+	if err := g.lookUpSessions(ctx, slices.Sorted(maps.Keys(sessions))...); err != nil {
 		return err
 	}
-	for id := range archived {
-		for _, n := range bySession[id] {
-			delete(g.found, n)
-		}
-	}
+	maps.DeleteFunc(g.found, func(_ name, c *candidate) bool { return g.hidden[c.session()] })
 	return nil
+}
+
+// lookUpSessions adds sessions to hidden.
+func (g *gathering) lookUpSessions(ctx context.Context, ids ...string) error {
+	ids = slices.DeleteFunc(ids, func(id string) bool { _, known := g.hidden[id]; return known || id == "" })
+	hidden, err := g.a.o.Sessions.Hidden(ctx, ids, g.r.UserID)
+	for _, id := range ids {
+		g.hidden[id] = hidden[id]
+	}
+	return err
 }
 
 // compare computes the scores and ranks the candidates that reach the threshold.

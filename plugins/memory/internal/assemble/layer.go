@@ -116,7 +116,7 @@ func (a *Assembler) places(ctx context.Context, r Request) (places []*place, err
 		}
 		if l.Scope == InSession {
 			var some []*place
-			some, err = a.ofSessions(ctx, *p, at)
+			some, err = a.ofSessions(ctx, *p, at, r.UserID)
 			places = append(places, some...)
 		} else {
 			err = p.locate(at)
@@ -208,13 +208,15 @@ func (p *place) locate(at address) error {
 }
 
 // ofSessions returns the places of a layer of scope session.
-func (a *Assembler) ofSessions(ctx context.Context, p place, at address) (places []*place, err error) {
+func (a *Assembler) ofSessions(ctx context.Context, p place, at address, userID string) (places []*place, err error) {
 	if at.entity != "" {
 		s, err := a.o.Sessions.Get(ctx, at.entity)
 		switch {
 		case tea.AsError(err) != nil && tea.AsError(err).Type == tea.NotFound: // there can be entries
 		case err != nil:
 			return nil, err
+		case s.OfAnother(userID):
+			return nil, tea.Errorf(tea.PermissionDenied, "session %q belongs to another user", at.entity)
 		case s.Status == session.Archived:
 			return nil, nil
 		default:
@@ -222,13 +224,22 @@ func (a *Assembler) ofSessions(ctx context.Context, p place, at address) (places
 		}
 		return []*place{p.inSession(at.entity, at.directory)}, nil
 	}
-	query := session.Query{Status: session.Active, Limit: maxSessions}
-	if at.user != "" {
-		query.UserID = &at.user
+	if at.user != "" && userID != "" && at.user != userID {
+		return nil, tea.Errorf(tea.PermissionDenied, "config.layers: the sessions of %q belong to another user", at.user)
 	}
-	active, _, err := a.o.Sessions.List(ctx, query)
-	if err != nil {
-		return nil, err
+	users := []*string{nil}
+	if at.user != "" {
+		users = []*string{&at.user}
+	} else if userID != "" {
+		users = []*string{&userID, new(string)} // and those without a user
+	}
+	var active []session.Session
+	for _, user := range users {
+		some, _, err := a.o.Sessions.List(ctx, session.Query{UserID: user, Status: session.Active, Limit: maxSessions})
+		if err != nil {
+			return nil, err
+		}
+		active = append(active, some...)
 	}
 	if at.user == "" {
 		p.sessions = active

@@ -106,7 +106,7 @@ func (g *gathering) cosines(ctx context.Context) error {
 	if err := g.lookUp(ctx, question); err != nil {
 		return err
 	}
-	return g.withoutArchived(ctx)
+	return g.withoutHidden(ctx)
 }
 
 // reachable reports whether a candidate with this cosine can reach the threshold.
@@ -182,10 +182,18 @@ func (g *gathering) near(ctx context.Context, item store.VectorItem, cosine floa
 // its content is that of the vector.
 func (g *gathering) bring(ctx context.Context, kind Kind, path, hash string) (c *candidate, err error) {
 	if kind == File {
-		if t, ok := g.a.texts.find(path); ok && t.Hash == hash {
-			c = g.file(&t, 0)
+		t, ok := g.a.texts.find(path)
+		if !ok || t.Hash != hash {
+			return nil, nil
 		}
-		return c, nil
+		if err := g.lookUpSessions(ctx, t.SessionID); err != nil || g.hidden[t.SessionID] {
+			return nil, err
+		}
+		return g.file(&t, 0), nil
+	}
+	id := sessionOf(name{kind, path})
+	if err := g.lookUpSessions(ctx, id); err != nil || g.hidden[id] {
+		return nil, err
 	}
 	if !slices.ContainsFunc(g.places, func(p *place) bool { return p.hasKey(path) }) {
 		return nil, nil

@@ -17,8 +17,6 @@ const (
 	// maxPage is the same if few of them fit: a database scans all of them for
 	// each page.
 	maxPage = 10_000
-	// maxActive bounds the result of Active.
-	maxActive = 1000
 )
 
 // Get returns a session. It first archives a session that has expired. An
@@ -121,45 +119,30 @@ func (s *Sessions) List(ctx context.Context, q Query) (found []Session, next str
 	}
 }
 
-// Active returns the active sessions of a user, the newest first.
-func (s *Sessions) Active(ctx context.Context, userID string) ([]Session, error) {
-	found, _, err := s.List(ctx, Query{UserID: &userID, Status: Active, Limit: maxActive})
-	return found, err
-}
-
-// Archived returns which of these sessions are archived. Others are active or do
-// not exist.
-func (s *Sessions) Archived(ctx context.Context, ids []string) (map[string]bool, error) {
+// Hidden returns which of these sessions are archived or damaged, or belong to
+// another user if one is given. The others can be read or do not exist.
+func (s *Sessions) Hidden(ctx context.Context, ids []string, userID string) (map[string]bool, error) {
 	if _, err := s.settle(ctx, s.o.Clock.Now()); err != nil {
 		return nil, err
 	}
-	expired, err := s.Expired(ctx)
-	if err != nil {
-		return nil, err
-	}
-	archived := map[string]bool{}
-	for _, id := range ids {
-		if expired(id) {
-			archived[id] = true
-		}
-	}
+	hidden := map[string]bool{}
 	for some := range slices.Chunk(ids, pageSize) {
 		wanted := make([]any, len(some))
 		for i, id := range some {
 			wanted[i] = id
 		}
 		found, err := s.o.Documents.Query(ctx, store.DocumentQuery{
-			Kind: Kind, Limit: pageSize,
-			Where: []store.Condition{{Field: "id", Op: store.In, Value: wanted}, {Field: "status", Op: store.Eq, Value: string(Archived)}},
+			Kind: Kind, Limit: pageSize, Where: []store.Condition{{Field: "id", Op: store.In, Value: wanted}},
 		})
 		if err != nil {
 			return nil, err
 		}
 		for _, d := range found {
-			archived[d.ID] = true
+			have, err := s.decode(d)
+			hidden[d.ID] = err != nil || have.Status == Archived || have.OfAnother(userID)
 		}
 	}
-	return archived, nil
+	return hidden, nil
 }
 
 // View is the table sessions for queries of workflows. It shows a session that

@@ -37,6 +37,9 @@ const (
 	Manual  = "manual"
 )
 
+// ErrDamaged is wrapped by the error of a call for a damaged session.
+var ErrDamaged = errors.New("damaged")
+
 const (
 	maxID   = 200
 	stripes = 64
@@ -105,6 +108,12 @@ func (s Session) Prefix() string {
 	return prefix
 }
 
+// OfAnother reports whether the session belongs to another user than the given
+// one; "" is no user in particular.
+func (s Session) OfAnother(userID string) bool {
+	return userID != "" && s.UserID != "" && s.UserID != userID
+}
+
 // expired reports whether an active session has expired.
 func (s Session) expired(now time.Time) bool {
 	return s.Status == Active && !s.ExpiresAt.IsZero() && !s.ExpiresAt.After(now)
@@ -156,7 +165,7 @@ func decode(d store.Document) (Session, error) {
 	}
 	if damage != nil {
 		s.Damaged = true
-		return s, tea.Errorf(tea.InternalError, "the description of session %q is damaged: %w", d.ID, damage)
+		return s, tea.Errorf(tea.InternalError, "the description of session %q is %w: %w", d.ID, ErrDamaged, damage)
 	}
 	return s, nil
 }
