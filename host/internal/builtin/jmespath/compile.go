@@ -40,7 +40,7 @@ func (e *SyntaxError) Error() string {
 }
 
 // Compile compiles an expression. The error is a [*SyntaxError].
-func Compile(expression string) (*Expression, error) {
+func Compile(expression string) (compiled *Expression, err error) {
 	if len(expression) > maxLength {
 		return nil, syntaxError(expression, -1, fmt.Sprintf("the expression is longer than %d bytes", maxLength))
 	}
@@ -67,9 +67,12 @@ func Compile(expression string) (*Expression, error) {
 		return nil, syntaxError(expression, -1, err.Error())
 	}
 	c := &checker{expression: expression, literals: literals.values, functions: functions()}
-	if err := c.check(&root, false); err != nil {
-		return nil, err
-	}
+	defer func() {
+		if p := recover(); p != nil {
+			err = p.(*SyntaxError)
+		}
+	}()
+	c.check(&root, false)
 	return &Expression{root: root, functions: c.functions}, nil
 }
 
@@ -99,59 +102,53 @@ type checker struct {
 	functions  map[string]function
 }
 
-func (c *checker) check(n *parsing.ASTNode, isArgument bool) error {
+// check panics with the first mistake.
+func (c *checker) check(n *parsing.ASTNode, isArgument bool) {
 	switch n.NodeType {
 	case parsing.ASTLiteral:
 		n.Value = c.literal(n.Value)
 	case parsing.ASTExpRef:
 		if !isArgument {
-			return c.failure("&", "an expression reference (&...) can only be a function's argument")
+			panic(c.failure("&", "an expression reference (&...) can only be a function's argument"))
 		}
 	case parsing.ASTBinding:
-		return c.failure("=", "= binds a variable only in let; compare with ==")
+		panic(c.failure("=", "= binds a variable only in let; compare with =="))
 	case parsing.ASTLetExpression:
-		return c.checkLet(n)
+		c.checkLet(n)
+		return
 	case parsing.ASTFunctionExpression:
-		if err := c.checkCall(n); err != nil {
-			return err
-		}
+		c.checkCall(n)
 	}
 	for i := range n.Children {
-		if err := c.check(&n.Children[i], n.NodeType == parsing.ASTFunctionExpression); err != nil {
-			return err
-		}
+		c.check(&n.Children[i], n.NodeType == parsing.ASTFunctionExpression)
 	}
-	return nil
 }
 
-func (c *checker) checkLet(n *parsing.ASTNode) error {
+func (c *checker) checkLet(n *parsing.ASTNode) {
 	bindings := n.Children[0].Children
 	for i := range bindings {
 		b := &bindings[i]
 		if b.NodeType != parsing.ASTBinding || b.Children[0].NodeType != parsing.ASTVariable {
-			return c.failure("let", "let needs bindings such as $name = expression")
+			panic(c.failure("let", "let needs bindings such as $name = expression"))
 		}
-		if err := c.check(&b.Children[1], false); err != nil {
-			return err
-		}
+		c.check(&b.Children[1], false)
 	}
-	return c.check(&n.Children[1], false)
+	c.check(&n.Children[1], false)
 }
 
-func (c *checker) checkCall(n *parsing.ASTNode) error {
+func (c *checker) checkCall(n *parsing.ASTNode) {
 	name := n.Value.(string)
 	f, ok := c.functions[name]
 	if !ok {
-		return c.failure(name, "unknown function "+name+diag.Ending(name, slices.Sorted(maps.Keys(c.functions))))
+		panic(c.failure(name, "unknown function "+name+diag.Ending(name, slices.Sorted(maps.Keys(c.functions)))))
 	}
-	if err := f.checkCount(name, len(n.Children)); err != nil {
-		return c.failure(name, err.Error())
+	if problem := f.countProblem(name, len(n.Children)); problem != "" {
+		panic(c.failure(name, problem))
 	}
-	return nil
 }
 
 // failure returns a mistake at the first occurrence of text.
-func (c *checker) failure(text, message string) error {
+func (c *checker) failure(text, message string) *SyntaxError {
 	return syntaxError(c.expression, strings.Index(c.expression, text), message)
 }
 

@@ -2,7 +2,6 @@ package jmespath
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -22,13 +21,40 @@ const (
 // Search evaluates the expression on data. It does not change data; the result
 // can share parts of it. It fails if a function or operator does not support
 // its arguments, or with the context's error.
-func (e *Expression) Search(ctx context.Context, data any) (any, error) {
+func (e *Expression) Search(ctx context.Context, data any) (result any, err error) {
 	r := &run{ctx: ctx, root: data, functions: e.functions, left: baseSteps + stepsPerValue*sizeOf(data)}
-	v, err := r.eval(&e.root, data)
-	if err != nil {
-		return nil, err
+	defer r.catch(&err)
+	v := r.eval(&e.root, data)
+	r.measure(v)
+	return v, nil
+}
+
+// failure is what an evaluation panics with: the code that evaluates an
+// expression returns no errors.
+type failure struct{ error }
+
+// catch recovers the error of an evaluation.
+func (r *run) catch(err *error) {
+	switch p := recover().(type) {
+	case nil:
+	case failure:
+		*err = p.error
+		for _, name := range slices.Backward(r.calls) {
+			*err = fmt.Errorf("%s(): %w", name, *err)
+		}
+	default:
+		panic(p)
 	}
-	return v, r.measure(v)
+}
+
+func failf(format string, args ...any) failure { return failure{fmt.Errorf(format, args...)} }
+
+// must returns v, or fails with the error.
+func must[T any](v T, err error) T {
+	if err != nil {
+		panic(failure{err})
+	}
+	return v
 }
 
 // run is one evaluation. It belongs to one goroutine.
@@ -37,7 +63,8 @@ type run struct {
 	root      any
 	functions map[string]function
 	variables *variable
-	left      int // steps
+	calls     []string // the functions that run, the outer ones first
+	left      int      // steps
 }
 
 // variable is one binding of let; inner ones hide outer ones.
@@ -54,16 +81,15 @@ type expref struct {
 }
 
 // spend counts steps of work.
-func (r *run) spend(steps int) error {
+func (r *run) spend(steps int) {
 	before := r.left
 	r.left -= steps
 	if r.left < 0 {
-		return errors.New("the evaluation takes too many steps for this data")
+		panic(failf("the evaluation takes too many steps for this data"))
 	}
-	if before>>10 != r.left>>10 {
-		return r.ctx.Err()
+	if before>>10 != r.left>>10 && r.ctx.Err() != nil {
+		panic(failure{r.ctx.Err()})
 	}
-	return nil
 }
 
 // sizeOf counts the values in v, v itself included.
@@ -84,43 +110,34 @@ func sizeOf(v any) int {
 
 // measure counts a value's parts. A value can contain the same part many times,
 // so that a small one is huge when it is written.
-func (r *run) measure(v any) error {
-	if err := r.spend(1); err != nil {
-		return err
-	}
+func (r *run) measure(v any) {
+	r.spend(1)
 	switch v := v.(type) {
 	case []any:
 		for _, e := range v {
-			if err := r.measure(e); err != nil {
-				return err
-			}
+			r.measure(e)
 		}
 	case map[string]any:
 		for _, e := range v {
-			if err := r.measure(e); err != nil {
-				return err
-			}
+			r.measure(e)
 		}
 	}
-	return nil
 }
 
-func (r *run) eval(n *parsing.ASTNode, v any) (any, error) {
-	if err := r.spend(1); err != nil {
-		return nil, err
-	}
+func (r *run) eval(n *parsing.ASTNode, v any) any {
+	r.spend(1)
 	switch n.NodeType {
 	case parsing.ASTIdentity, parsing.ASTCurrentNode:
-		return v, nil
+		return v
 	case parsing.ASTRootNode:
-		return r.root, nil
+		return r.root
 	case parsing.ASTLiteral:
-		return n.Value, nil
+		return n.Value
 	case parsing.ASTField:
 		object, _ := v.(map[string]any)
-		return object[n.Value.(string)], nil
+		return object[n.Value.(string)]
 	case parsing.ASTIndex:
-		return index(v, n.Value.(int)), nil
+		return index(v, n.Value.(int))
 	case parsing.ASTSlice:
 		return r.slice(v, n.Value.([]*int))
 	case parsing.ASTSubexpression, parsing.ASTIndexExpression:
@@ -134,7 +151,7 @@ func (r *run) eval(n *parsing.ASTNode, v any) (any, error) {
 	case parsing.ASTKeyValPair:
 		return r.eval(&n.Children[0], v)
 	case parsing.ASTExpRef:
-		return expref{node: &n.Children[0], variables: r.variables}, nil
+		return expref{node: &n.Children[0], variables: r.variables}
 	case parsing.ASTFunctionExpression:
 		return r.call(n, v)
 	case parsing.ASTVariable:
@@ -145,74 +162,58 @@ func (r *run) eval(n *parsing.ASTNode, v any) (any, error) {
 	return r.operator(n, v)
 }
 
-func (r *run) sub(n *parsing.ASTNode, v any) (any, error) {
-	left, err := r.eval(&n.Children[0], v)
-	if err != nil || left == nil {
-		return nil, err
+func (r *run) sub(n *parsing.ASTNode, v any) any {
+	if left := r.eval(&n.Children[0], v); left != nil {
+		return r.eval(&n.Children[1], left)
 	}
-	return r.eval(&n.Children[1], left)
+	return nil
 }
 
-func (r *run) pipe(n *parsing.ASTNode, v any) (any, error) {
-	var err error
+func (r *run) pipe(n *parsing.ASTNode, v any) any {
 	for i := range n.Children {
-		if v, err = r.eval(&n.Children[i], v); err != nil {
-			return nil, err
-		}
+		v = r.eval(&n.Children[i], v)
 	}
-	return v, nil
+	return v
 }
 
-func (r *run) multiSelect(n *parsing.ASTNode, v any) (any, error) {
+func (r *run) multiSelect(n *parsing.ASTNode, v any) any {
 	if n.NodeType == parsing.ASTMultiSelectHash {
 		object := make(map[string]any, len(n.Children))
 		for i := range n.Children {
-			child := &n.Children[i]
-			member, err := r.eval(child, v)
-			if err != nil {
-				return nil, err
-			}
-			object[child.Value.(string)] = member
+			object[n.Children[i].Value.(string)] = r.eval(&n.Children[i], v)
 		}
-		return object, nil
+		return object
 	}
 	list := make([]any, len(n.Children))
 	for i := range n.Children {
-		var err error
-		if list[i], err = r.eval(&n.Children[i], v); err != nil {
-			return nil, err
-		}
+		list[i] = r.eval(&n.Children[i], v)
 	}
-	return list, nil
+	return list
 }
 
-func (r *run) lookUp(name string) (any, error) {
+func (r *run) lookUp(name string) any {
 	for b := r.variables; b != nil; b = b.outer {
 		if b.name == name {
-			return b.value, nil
+			return b.value
 		}
 	}
-	return nil, fmt.Errorf("the variable %s is not defined", name)
+	panic(failf("the variable %s is not defined", name))
 }
 
-func (r *run) let(n *parsing.ASTNode, v any) (any, error) {
+func (r *run) let(n *parsing.ASTNode, v any) any {
 	outer := r.variables
 	defer func() { r.variables = outer }()
 	inner := outer
 	for i := range n.Children[0].Children {
 		b := &n.Children[0].Children[i]
-		bound, err := r.eval(&b.Children[1], v)
-		if err != nil {
-			return nil, err
-		}
-		inner = &variable{name: b.Children[0].Value.(string), value: bound, outer: inner}
+		inner = &variable{name: b.Children[0].Value.(string), value: r.eval(&b.Children[1], v), outer: inner}
 	}
 	r.variables = inner
 	return r.eval(&n.Children[1], v)
 }
 
 // apply evaluates an expression argument of a function.
-func (r *run) apply(e expref, v any) (any, error) {
+func (r *run) apply(e expref, v any) any {
 	outer := r.variables
 	defer func() { r.variables = outer }()
 	r.variables = e.variables
@@ -221,16 +222,13 @@ func (r *run) apply(e expref, v any) (any, error) {
 
 // projection evaluates the right side of a projection for each element of the
 // left side, and omits nulls.
-func (r *run) projection(n *parsing.ASTNode, v any) (any, error) {
-	left, err := r.eval(&n.Children[0], v)
-	if err != nil {
-		return nil, err
-	}
+func (r *run) projection(n *parsing.ASTNode, v any) any {
+	left := r.eval(&n.Children[0], v)
 	if n.NodeType == parsing.ASTFlatten {
 		return r.flatten(left)
 	}
 	if s, ok := left.(string); ok && isSlice(&n.Children[0]) {
-		return s, nil
+		return s
 	}
 	list, ok := left.([]any)
 	if n.NodeType == parsing.ASTValueProjection {
@@ -240,28 +238,20 @@ func (r *run) projection(n *parsing.ASTNode, v any) (any, error) {
 		}
 	}
 	if !ok {
-		return nil, nil
+		return nil
 	}
 	out := []any{}
 	for _, element := range list {
 		if n.NodeType == parsing.ASTFilterProjection {
-			keep, err := r.eval(&n.Children[2], element)
-			if err != nil {
-				return nil, err
-			}
-			if isFalse(keep) {
+			if isFalse(r.eval(&n.Children[2], element)) {
 				continue
 			}
 		}
-		projected, err := r.eval(&n.Children[1], element)
-		if err != nil {
-			return nil, err
-		}
-		if projected != nil {
+		if projected := r.eval(&n.Children[1], element); projected != nil {
 			out = append(out, projected)
 		}
 	}
-	return out, nil
+	return out
 }
 
 // isSlice reports whether n ends in a slice, whose result can be a string.
@@ -269,10 +259,10 @@ func isSlice(n *parsing.ASTNode) bool {
 	return n.NodeType == parsing.ASTIndexExpression && len(n.Children) > 1 && n.Children[1].NodeType == parsing.ASTSlice
 }
 
-func (r *run) flatten(v any) (any, error) {
+func (r *run) flatten(v any) any {
 	list, ok := v.([]any)
 	if !ok {
-		return nil, nil
+		return nil
 	}
 	out := []any{}
 	for _, element := range list {
@@ -280,12 +270,10 @@ func (r *run) flatten(v any) (any, error) {
 		if !ok {
 			inner = []any{element}
 		}
-		if err := r.spend(len(inner)); err != nil {
-			return nil, err
-		}
+		r.spend(len(inner))
 		out = append(out, inner...)
 	}
-	return out, nil
+	return out
 }
 
 func valuesOf(object map[string]any) []any {
@@ -310,17 +298,19 @@ func index(v any, i int) any {
 	return list[i]
 }
 
-func (r *run) slice(v any, parts []*int) (any, error) {
+func (r *run) slice(v any, parts []*int) any {
 	if parts[2] != nil && *parts[2] == 0 {
-		return nil, fmt.Errorf("the step of a slice cannot be 0")
+		panic(failf("the step of a slice cannot be 0"))
 	}
 	switch v := v.(type) {
 	case []any:
-		return cut(v, parts), r.spend(len(v))
+		r.spend(len(v))
+		return cut(v, parts)
 	case string:
-		return string(cut([]rune(v), parts)), r.spend(len(v))
+		r.spend(len(v))
+		return string(cut([]rune(v), parts))
 	}
-	return nil, nil
+	return nil
 }
 
 // cut returns list[start:stop:step]; each of parts can be nil.

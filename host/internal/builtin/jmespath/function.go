@@ -2,6 +2,7 @@ package jmespath
 
 import (
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 
@@ -33,7 +34,7 @@ type function struct {
 	optional int
 	// variadic reports that the last one can be repeated.
 	variadic bool
-	call     func(r *run, args []any) (any, error)
+	call     func(r *run, args []any) any
 }
 
 // functions returns the table of all functions by name.
@@ -43,49 +44,50 @@ func functions() map[string]function {
 	return map[string]function{
 		"abs":         {params: one(number), call: abs},
 		"avg":         {params: one(numbers), call: avg},
-		"ceil":        {params: one(number), call: ceil},
+		"ceil":        {params: one(number), call: func(_ *run, args []any) any { return rounded(args[0], math.Ceil) }},
 		"contains":    {params: [][]kind{{array, text}, {anything}}, call: contains},
-		"ends_with":   {params: both(text, text), call: endsWith},
-		"find_first":  {params: [][]kind{{text}, {text}, {number}, {number}}, optional: 2, call: findFirst},
-		"find_last":   {params: [][]kind{{text}, {text}, {number}, {number}}, optional: 2, call: findLast},
-		"floor":       {params: one(number), call: floor},
+		"ends_with":   {params: both(text, text), call: func(_ *run, args []any) any { return strings.HasSuffix(args[0].(string), args[1].(string)) }},
+		"find_first":  {params: [][]kind{{text}, {text}, {number}, {number}}, optional: 2, call: func(_ *run, args []any) any { return find(args, strings.Index) }},
+		"find_last":   {params: [][]kind{{text}, {text}, {number}, {number}}, optional: 2, call: func(_ *run, args []any) any { return find(args, strings.LastIndex) }},
+		"floor":       {params: one(number), call: func(_ *run, args []any) any { return rounded(args[0], math.Floor) }},
 		"from_items":  {params: one(arrays), call: fromItems},
 		"group_by":    {params: both(array, exprs), call: groupBy},
 		"items":       {params: one(object), call: items},
 		"join":        {params: both(text, texts), call: join},
 		"keys":        {params: one(object), call: keys},
 		"length":      {params: one(text, array, object), call: length},
-		"lower":       {params: one(text), call: lower},
-		"map":         {params: both(exprs, array), call: mapping},
-		"max":         {params: one(numbers, texts), call: maximum},
-		"max_by":      {params: both(array, exprs), call: maxBy},
+		"lower":       {params: one(text), call: func(_ *run, args []any) any { return strings.ToLower(args[0].(string)) }},
+		"map":         {params: both(exprs, array), call: func(r *run, args []any) any { return r.applyEach(args[0].(expref), args[1].([]any)) }},
+		"max":         {params: one(numbers, texts), call: func(_ *run, args []any) any { return best(byItself(args[0]), -1) }},
+		"max_by":      {params: both(array, exprs), call: func(r *run, args []any) any { return best(r.rank(args), -1) }},
 		"merge":       {params: one(object), variadic: true, call: merge},
-		"min":         {params: one(numbers, texts), call: minimum},
-		"min_by":      {params: both(array, exprs), call: minBy},
+		"min":         {params: one(numbers, texts), call: func(_ *run, args []any) any { return best(byItself(args[0]), 1) }},
+		"min_by":      {params: both(array, exprs), call: func(r *run, args []any) any { return best(r.rank(args), 1) }},
 		"not_null":    {params: one(anything), variadic: true, call: notNull},
-		"pad_left":    {params: [][]kind{{text}, {number}, {text}}, optional: 1, call: padLeft},
-		"pad_right":   {params: [][]kind{{text}, {number}, {text}}, optional: 1, call: padRight},
+		"pad_left":    {params: [][]kind{{text}, {number}, {text}}, optional: 1, call: func(r *run, args []any) any { return padding(r, args) + args[0].(string) }},
+		"pad_right":   {params: [][]kind{{text}, {number}, {text}}, optional: 1, call: func(r *run, args []any) any { return args[0].(string) + padding(r, args) }},
 		"replace":     {params: [][]kind{{text}, {text}, {text}, {number}}, optional: 1, call: replace},
 		"reverse":     {params: one(array, text), call: reverse},
 		"sort":        {params: one(numbers, texts), call: sorted},
 		"sort_by":     {params: both(array, exprs), call: sortBy},
 		"split":       {params: [][]kind{{text}, {text}, {number}}, optional: 1, call: split},
-		"starts_with": {params: both(text, text), call: startsWith},
+		"starts_with": {params: both(text, text), call: func(_ *run, args []any) any { return strings.HasPrefix(args[0].(string), args[1].(string)) }},
 		"sum":         {params: one(numbers), call: sum},
 		"to_array":    {params: one(anything), call: toArray},
 		"to_number":   {params: one(anything), call: toNumber},
 		"to_string":   {params: one(anything), call: toString},
-		"trim":        {params: both(text, text), optional: 1, call: trim},
-		"trim_left":   {params: both(text, text), optional: 1, call: trimLeft},
-		"trim_right":  {params: both(text, text), optional: 1, call: trimRight},
+		"trim":        {params: both(text, text), optional: 1, call: func(_ *run, args []any) any { return trimmed(args, strings.TrimFunc) }},
+		"trim_left":   {params: both(text, text), optional: 1, call: func(_ *run, args []any) any { return trimmed(args, strings.TrimLeftFunc) }},
+		"trim_right":  {params: both(text, text), optional: 1, call: func(_ *run, args []any) any { return trimmed(args, strings.TrimRightFunc) }},
 		"type":        {params: one(anything), call: typeOf},
-		"upper":       {params: one(text), call: upper},
-		"values":      {params: one(object), call: values},
+		"upper":       {params: one(text), call: func(_ *run, args []any) any { return strings.ToUpper(args[0].(string)) }},
+		"values":      {params: one(object), call: func(_ *run, args []any) any { return valuesOf(args[0].(map[string]any)) }},
 		"zip":         {params: one(array), variadic: true, call: zip},
 	}
 }
 
-func (f function) checkCount(name string, given int) error {
+// countProblem says what is wrong with a number of arguments, "" if it is right.
+func (f function) countProblem(name string, given int) string {
 	least, most := len(f.params)-f.optional, len(f.params)
 	want := fmt.Sprint(least)
 	switch {
@@ -96,34 +98,29 @@ func (f function) checkCount(name string, given int) error {
 		want = fmt.Sprintf("%d to %d", least, most)
 	}
 	if given < least || given > most {
-		return fmt.Errorf("%s() needs %s arguments, got %d", name, want, given)
+		return fmt.Sprintf("%s() needs %s arguments, got %d", name, want, given)
 	}
-	return nil
+	return ""
 }
 
 // call evaluates the arguments, checks their types and calls the function.
-func (r *run) call(n *parsing.ASTNode, v any) (any, error) {
+func (r *run) call(n *parsing.ASTNode, v any) any {
 	name := n.Value.(string)
 	f := r.functions[name]
 	args := make([]any, len(n.Children))
 	for i := range n.Children {
-		var err error
-		if args[i], err = r.eval(&n.Children[i], v); err != nil {
-			return nil, err
-		}
+		args[i] = r.eval(&n.Children[i], v)
 		kinds := f.params[min(i, len(f.params)-1)]
-		if err := r.spend(size(args[i])); err != nil {
-			return nil, err
-		}
+		r.spend(size(args[i]))
 		if !slices.ContainsFunc(kinds, func(k kind) bool { return k.fits(args[i]) }) {
-			return nil, fmt.Errorf("%s() needs %s as argument %d, got %s", name, orList(kinds), i+1, typeName(args[i]))
+			panic(failf("%s() needs %s as argument %d, got %s", name, orList(kinds), i+1, typeName(args[i])))
 		}
 	}
-	result, err := f.call(r, args)
-	if err != nil {
-		return nil, fmt.Errorf("%s(): %w", name, err)
-	}
-	return result, r.spend(size(result))
+	r.calls = append(r.calls, name)
+	result := f.call(r, args)
+	r.calls = r.calls[:len(r.calls)-1]
+	r.spend(size(result))
+	return result
 }
 
 // size is the number of steps of a function that reads or creates v.

@@ -2,116 +2,108 @@ package jmespath
 
 import (
 	"cmp"
-	"fmt"
 	"maps"
 	"slices"
+	"strings"
 
 	"github.com/the-edge-agent/tea/sdk/value"
 )
 
-func contains(r *run, args []any) (any, error) {
+func contains(r *run, args []any) any {
 	list, ok := args[0].([]any)
 	if !ok {
-		return containsText(args[0].(string), args[1]), nil
+		part, isText := args[1].(string)
+		return isText && strings.Contains(args[0].(string), part)
 	}
-	for _, e := range list {
-		if same, err := r.equal(e, args[1]); same || err != nil {
-			return same, err
-		}
-	}
-	return false, nil
+	return slices.ContainsFunc(list, func(e any) bool { return r.equal(e, args[1]) })
 }
 
-func length(_ *run, args []any) (any, error) {
+func length(_ *run, args []any) any {
 	switch v := args[0].(type) {
 	case string:
-		return int64(len([]rune(v))), nil
+		return int64(len([]rune(v)))
 	case []any:
-		return int64(len(v)), nil
+		return int64(len(v))
 	case map[string]any:
-		return int64(len(v)), nil
+		return int64(len(v))
 	}
-	return nil, nil
+	return nil
 }
 
-func keys(_ *run, args []any) (any, error) {
+func keys(_ *run, args []any) any {
 	names := []any{}
 	for _, k := range slices.Sorted(maps.Keys(args[0].(map[string]any))) {
 		names = append(names, k)
 	}
-	return names, nil
+	return names
 }
 
-func values(_ *run, args []any) (any, error) { return valuesOf(args[0].(map[string]any)), nil }
-
-func items(_ *run, args []any) (any, error) {
+func items(_ *run, args []any) any {
 	object := args[0].(map[string]any)
 	pairs := []any{}
 	for _, k := range slices.Sorted(maps.Keys(object)) {
 		pairs = append(pairs, []any{k, object[k]})
 	}
-	return pairs, nil
+	return pairs
 }
 
-func fromItems(_ *run, args []any) (any, error) {
+func fromItems(_ *run, args []any) any {
 	object := map[string]any{}
 	for i, e := range args[0].([]any) {
 		pair := e.([]any)
 		if len(pair) != 2 {
-			return nil, fmt.Errorf("element %d is not a pair", i)
+			panic(failf("element %d is not a pair", i))
 		}
 		name, ok := pair[0].(string)
 		if !ok {
-			return nil, fmt.Errorf("element %d does not begin with a string", i)
+			panic(failf("element %d does not begin with a string", i))
 		}
 		object[name] = pair[1]
 	}
-	return object, nil
+	return object
 }
 
-func merge(_ *run, args []any) (any, error) {
+func merge(_ *run, args []any) any {
 	merged := map[string]any{}
 	for _, a := range args {
 		maps.Copy(merged, a.(map[string]any))
 	}
-	return merged, nil
+	return merged
 }
 
-func notNull(_ *run, args []any) (any, error) {
+func notNull(_ *run, args []any) any {
 	for _, a := range args {
 		if a != nil {
-			return a, nil
+			return a
 		}
 	}
-	return nil, nil
+	return nil
 }
 
-func reverse(_ *run, args []any) (any, error) {
+func reverse(_ *run, args []any) any {
 	if s, ok := args[0].(string); ok {
 		runes := []rune(s)
 		slices.Reverse(runes)
-		return string(runes), nil
+		return string(runes)
 	}
 	list := slices.Clone(args[0].([]any))
 	slices.Reverse(list)
-	return list, nil
+	return list
 }
 
-func toArray(_ *run, args []any) (any, error) {
+func toArray(_ *run, args []any) any {
 	if list, ok := args[0].([]any); ok {
-		return list, nil
+		return list
 	}
-	return []any{args[0]}, nil
+	return []any{args[0]}
 }
 
-func zip(r *run, args []any) (any, error) {
+func zip(r *run, args []any) any {
 	shortest := len(args[0].([]any))
 	for _, a := range args {
 		shortest = min(shortest, len(a.([]any)))
 	}
-	if err := r.spend(shortest * len(args)); err != nil {
-		return nil, err
-	}
+	r.spend(shortest * len(args))
 	zipped := make([]any, shortest)
 	for i := range zipped {
 		row := make([]any, len(args))
@@ -120,35 +112,25 @@ func zip(r *run, args []any) (any, error) {
 		}
 		zipped[i] = row
 	}
-	return zipped, nil
+	return zipped
 }
 
-func mapping(r *run, args []any) (any, error) {
-	return r.applyEach(args[0].(expref), args[1].([]any))
-}
-
-func (r *run) applyEach(e expref, list []any) ([]any, error) {
+func (r *run) applyEach(e expref, list []any) []any {
 	out := make([]any, len(list))
 	for i, element := range list {
-		var err error
-		if out[i], err = r.apply(e, element); err != nil {
-			return nil, err
-		}
+		out[i] = r.apply(e, element)
 	}
-	return out, nil
+	return out
 }
 
-func groupBy(r *run, args []any) (any, error) {
+func groupBy(r *run, args []any) any {
 	list := args[0].([]any)
-	names, err := r.applyEach(args[1].(expref), list)
-	if err != nil {
-		return nil, err
-	}
+	names := r.applyEach(args[1].(expref), list)
 	groups := map[string][]any{}
 	for i, element := range list {
 		name, ok := names[i].(string)
 		if !ok {
-			return nil, fmt.Errorf("the expression must return a string, got %s for element %d", typeName(names[i]), i)
+			panic(failf("the expression must return a string, got %s for element %d", typeName(names[i]), i))
 		}
 		groups[name] = append(groups[name], element)
 	}
@@ -156,7 +138,7 @@ func groupBy(r *run, args []any) (any, error) {
 	for name, group := range groups {
 		grouped[name] = group
 	}
-	return grouped, nil
+	return grouped
 }
 
 // ranked is an element with its sort key.
@@ -164,20 +146,17 @@ type ranked struct{ element, rank any }
 
 // rank returns the elements with the values of an expression, which must all be
 // numbers or all be strings.
-func (r *run) rank(args []any) ([]ranked, error) {
+func (r *run) rank(args []any) []ranked {
 	list := args[0].([]any)
-	ranks, err := r.applyEach(args[1].(expref), list)
-	if err != nil {
-		return nil, err
-	}
+	ranks := r.applyEach(args[1].(expref), list)
 	if !numbers.fits(ranks) && !texts.fits(ranks) {
-		return nil, fmt.Errorf("the expression must return a number for every element, or a string for every element")
+		panic(failf("the expression must return a number for every element, or a string for every element"))
 	}
 	out := make([]ranked, len(list))
 	for i := range list {
 		out[i] = ranked{element: list[i], rank: ranks[i]}
 	}
-	return out, nil
+	return out
 }
 
 // order compares two numbers or two strings.
@@ -189,23 +168,20 @@ func order(a, b any) int {
 	return order
 }
 
-func sortBy(r *run, args []any) (any, error) {
-	all, err := r.rank(args)
-	if err != nil {
-		return nil, err
-	}
+func sortBy(r *run, args []any) any {
+	all := r.rank(args)
 	slices.SortStableFunc(all, func(a, b ranked) int { return order(a.rank, b.rank) })
 	out := make([]any, len(all))
 	for i := range all {
 		out[i] = all[i].element
 	}
-	return out, nil
+	return out
 }
 
-func sorted(_ *run, args []any) (any, error) {
+func sorted(_ *run, args []any) any {
 	list := append([]any{}, args[0].([]any)...)
 	slices.SortStableFunc(list, order)
-	return list, nil
+	return list
 }
 
 // best returns the element with the least rank by sign*order, the first of
@@ -217,16 +193,6 @@ func best(all []ranked, sign int) any {
 	return slices.MinFunc(all, func(a, b ranked) int { return sign * order(a.rank, b.rank) }).element
 }
 
-func maxBy(r *run, args []any) (any, error) {
-	all, err := r.rank(args)
-	return best(all, -1), err
-}
-
-func minBy(r *run, args []any) (any, error) {
-	all, err := r.rank(args)
-	return best(all, 1), err
-}
-
 func byItself(v any) []ranked {
 	var all []ranked
 	for _, e := range v.([]any) {
@@ -234,7 +200,3 @@ func byItself(v any) []ranked {
 	}
 	return all
 }
-
-func maximum(_ *run, args []any) (any, error) { return best(byItself(args[0]), -1), nil }
-
-func minimum(_ *run, args []any) (any, error) { return best(byItself(args[0]), 1), nil }

@@ -1,7 +1,6 @@
 package jmespath
 
 import (
-	"fmt"
 	"math"
 	"slices"
 	"strings"
@@ -13,42 +12,22 @@ import (
 // maxPadding bounds the length of a padded string.
 const maxPadding = 1 << 20
 
-func containsText(s string, part any) bool {
-	p, ok := part.(string)
-	return ok && strings.Contains(s, p)
-}
-
-func endsWith(_ *run, args []any) (any, error) {
-	return strings.HasSuffix(args[0].(string), args[1].(string)), nil
-}
-
-func startsWith(_ *run, args []any) (any, error) {
-	return strings.HasPrefix(args[0].(string), args[1].(string)), nil
-}
-
-func lower(_ *run, args []any) (any, error) { return strings.ToLower(args[0].(string)), nil }
-
-func upper(_ *run, args []any) (any, error) { return strings.ToUpper(args[0].(string)), nil }
-
-func typeOf(_ *run, args []any) (any, error) {
+func typeOf(_ *run, args []any) any {
 	if value.IsNumber(args[0]) {
-		return "number", nil
+		return "number"
 	}
-	return value.TypeName(args[0]), nil
+	return value.TypeName(args[0])
 }
 
-func toString(r *run, args []any) (any, error) {
+func toString(r *run, args []any) any {
 	if s, ok := args[0].(string); ok {
-		return s, nil
+		return s
 	}
-	if err := r.measure(args[0]); err != nil {
-		return nil, err
-	}
-	raw, err := value.Encode(args[0])
-	return string(raw), err
+	r.measure(args[0])
+	return string(must(value.Encode(args[0])))
 }
 
-func join(r *run, args []any) (any, error) {
+func join(r *run, args []any) any {
 	list := args[1].([]any)
 	parts := make([]string, len(list))
 	total := 0
@@ -56,48 +35,36 @@ func join(r *run, args []any) (any, error) {
 		parts[i] = e.(string)
 		total += len(parts[i]) + len(args[0].(string))
 	}
-	if err := r.spend(total / 16); err != nil {
-		return nil, err
-	}
-	return strings.Join(parts, args[0].(string)), nil
+	r.spend(total / 16)
+	return strings.Join(parts, args[0].(string))
 }
 
 // wholeArg returns an optional argument that must be an integer.
-func wholeArg(args []any, i, absent int) (int, error) {
+func wholeArg(args []any, i, absent int) int {
 	if i >= len(args) {
-		return absent, nil
+		return absent
 	}
 	n, ok := value.Int(args[i])
 	if !ok || n > math.MaxInt32 || n < math.MinInt32 {
-		return 0, fmt.Errorf("argument %d must be an integer", i+1)
+		panic(failf("argument %d must be an integer", i+1))
 	}
-	return n, nil
+	return n
 }
 
 // countArg is wholeArg for a count.
-func countArg(args []any, i, absent int) (int, error) {
-	n, err := wholeArg(args, i, absent)
-	if err == nil && n < 0 && i < len(args) {
-		err = fmt.Errorf("argument %d must not be negative", i+1)
+func countArg(args []any, i, absent int) int {
+	n := wholeArg(args, i, absent)
+	if n < 0 && i < len(args) {
+		panic(failf("argument %d must not be negative", i+1))
 	}
-	return n, err
+	return n
 }
 
-func findFirst(_ *run, args []any) (any, error) { return find(args, strings.Index) }
-
-func findLast(_ *run, args []any) (any, error) { return find(args, strings.LastIndex) }
-
 // find returns the position, in characters, of a part between start and end.
-func find(args []any, search func(s, part string) int) (any, error) {
+func find(args []any, search func(s, part string) int) any {
 	subject, part := []rune(args[0].(string)), args[1].(string)
-	start, err := wholeArg(args, 2, 0)
-	if err != nil {
-		return nil, err
-	}
-	end, err := wholeArg(args, 3, len(subject))
-	if err != nil {
-		return nil, err
-	}
+	start := wholeArg(args, 2, 0)
+	end := wholeArg(args, 3, len(subject))
 	place := func(i int) int {
 		if i < 0 {
 			i += len(subject)
@@ -106,86 +73,56 @@ func find(args []any, search func(s, part string) int) (any, error) {
 	}
 	start, end = place(start), place(end)
 	if part == "" || start >= end {
-		return nil, nil
+		return nil
 	}
 	window := string(subject[start:end])
 	at := search(window, part)
 	if at < 0 {
-		return nil, nil
+		return nil
 	}
-	return int64(start + len([]rune(window[:at]))), nil
+	return int64(start + len([]rune(window[:at])))
 }
 
-func padLeft(r *run, args []any) (any, error) {
-	padding, err := padding(r, args)
-	return padding + args[0].(string), err
-}
-
-func padRight(r *run, args []any) (any, error) {
-	padding, err := padding(r, args)
-	return args[0].(string) + padding, err
-}
-
-func padding(r *run, args []any) (string, error) {
-	width, err := countArg(args, 1, 0)
-	if err != nil {
-		return "", err
-	}
+func padding(r *run, args []any) string {
+	width := countArg(args, 1, 0)
 	pad := " "
 	if len(args) > 2 {
 		pad = args[2].(string)
 	}
 	if len([]rune(pad)) != 1 {
-		return "", fmt.Errorf("argument 3 must be one character")
+		panic(failf("argument 3 must be one character"))
 	}
 	missing := max(width-len([]rune(args[0].(string))), 0)
 	if missing > maxPadding {
-		return "", fmt.Errorf("the width is limited to %d", maxPadding)
+		panic(failf("the width is limited to %d", maxPadding))
 	}
-	return strings.Repeat(pad, missing), r.spend(missing / 16)
+	r.spend(missing / 16)
+	return strings.Repeat(pad, missing)
 }
 
-func replace(r *run, args []any) (any, error) {
+func replace(r *run, args []any) any {
 	s, old, by := args[0].(string), args[1].(string), args[2].(string)
-	times, err := countArg(args, 3, -1)
-	if err != nil {
-		return nil, err
-	}
-	if err := r.spend((len(s) + strings.Count(s, old)*len(by)) / 16); err != nil {
-		return nil, err
-	}
-	return strings.Replace(s, old, by, times), nil
+	times := countArg(args, 3, -1)
+	r.spend((len(s) + strings.Count(s, old)*len(by)) / 16)
+	return strings.Replace(s, old, by, times)
 }
 
-func split(r *run, args []any) (any, error) {
+func split(r *run, args []any) any {
 	s := args[0].(string)
 	if s == "" {
-		return []any{}, nil
+		return []any{}
 	}
-	times, err := countArg(args, 2, -1)
-	if err != nil {
-		return nil, err
-	}
+	times := countArg(args, 2, -1)
 	if times >= 0 {
 		times++
 	}
-	if err := r.spend(len(s)); err != nil {
-		return nil, err
-	}
+	r.spend(len(s))
 	parts := []any{}
 	for _, part := range strings.SplitN(s, args[1].(string), times) {
 		parts = append(parts, part)
 	}
-	return parts, nil
+	return parts
 }
-
-func trim(_ *run, args []any) (any, error) {
-	return trimmed(args, strings.TrimFunc), nil
-}
-
-func trimLeft(_ *run, args []any) (any, error) { return trimmed(args, strings.TrimLeftFunc), nil }
-
-func trimRight(_ *run, args []any) (any, error) { return trimmed(args, strings.TrimRightFunc), nil }
 
 // trimmed removes the characters of the second argument, or white space.
 func trimmed(args []any, cut func(s string, in func(rune) bool) string) string {

@@ -1,8 +1,6 @@
 package jmespath
 
 import (
-	"fmt"
-
 	"github.com/jmespath-community/go-jmespath/pkg/parsing"
 
 	"github.com/the-edge-agent/tea/host/internal/python"
@@ -10,109 +8,96 @@ import (
 )
 
 // operator evaluates an operator and its operands.
-func (r *run) operator(n *parsing.ASTNode, v any) (any, error) {
-	left, err := r.eval(&n.Children[0], v)
-	if err != nil {
-		return nil, err
-	}
+func (r *run) operator(n *parsing.ASTNode, v any) any {
+	left := r.eval(&n.Children[0], v)
 	switch n.NodeType {
 	case parsing.ASTNotExpression:
-		return isFalse(left), nil
+		return isFalse(left)
 	case parsing.ASTOrExpression:
 		if !isFalse(left) {
-			return left, nil
+			return left
 		}
 		return r.eval(&n.Children[1], v)
 	case parsing.ASTAndExpression:
 		if isFalse(left) {
-			return left, nil
+			return left
 		}
 		return r.eval(&n.Children[1], v)
 	case parsing.ASTArithmeticUnaryExpression:
 		if !value.IsNumber(left) {
-			return nil, nil
+			return nil
 		}
 		if n.Value == parsing.TOKMinus {
 			return arithmetic("-", int64(0), left)
 		}
-		return left, nil
+		return left
 	case parsing.ASTComparator, parsing.ASTArithmeticExpression:
-		right, err := r.eval(&n.Children[1], v)
-		if err != nil {
-			return nil, err
-		}
+		right := r.eval(&n.Children[1], v)
 		if n.NodeType == parsing.ASTComparator {
 			return r.compare(n.Value, left, right)
 		}
 		return calculate(n.Value, left, right)
 	}
-	return nil, fmt.Errorf("a %s cannot be evaluated here", n.NodeType)
+	panic(failf("a %s cannot be evaluated here", n.NodeType))
 }
 
 // compare returns a boolean; null for an order of values that have none.
-func (r *run) compare(operator, left, right any) (any, error) {
+func (r *run) compare(operator, left, right any) any {
 	switch operator {
 	case parsing.TOKEQ:
 		return r.equal(left, right)
 	case parsing.TOKNE:
-		same, err := r.equal(left, right)
-		return !same, err
+		return !r.equal(left, right)
 	}
 	if !value.IsNumber(left) || !value.IsNumber(right) {
-		return nil, nil
+		return nil
 	}
 	order, _ := value.Compare(left, right)
 	switch operator {
 	case parsing.TOKLT:
-		return order < 0, nil
+		return order < 0
 	case parsing.TOKLTE:
-		return order <= 0, nil
+		return order <= 0
 	case parsing.TOKGT:
-		return order > 0, nil
+		return order > 0
 	default:
-		return order >= 0, nil
+		return order >= 0
 	}
 }
 
 // equal is [value.Equal] that counts its steps.
-func (r *run) equal(a, b any) (bool, error) {
-	if err := r.spend(1); err != nil {
-		return false, err
-	}
+func (r *run) equal(a, b any) bool {
+	r.spend(1)
 	switch a := a.(type) {
 	case []any:
 		b, ok := b.([]any)
 		if !ok || len(a) != len(b) {
-			return false, nil
+			return false
 		}
 		for i := range a {
-			if same, err := r.equal(a[i], b[i]); !same || err != nil {
-				return false, err
+			if !r.equal(a[i], b[i]) {
+				return false
 			}
 		}
-		return true, nil
+		return true
 	case map[string]any:
 		b, ok := b.(map[string]any)
 		if !ok || len(a) != len(b) {
-			return false, nil
+			return false
 		}
 		for k := range a {
-			other, ok := b[k]
-			if !ok {
-				return false, nil
-			}
-			if same, err := r.equal(a[k], other); !same || err != nil {
-				return false, err
+			if other, ok := b[k]; !ok || !r.equal(a[k], other) {
+				return false
 			}
 		}
-		return true, nil
+		return true
 	}
-	return value.Equal(a, b), nil
+	return value.Equal(a, b)
 }
 
-func calculate(operator, left, right any) (any, error) {
+func calculate(operator, left, right any) any {
 	if !value.IsNumber(left) || !value.IsNumber(right) {
-		return nil, nil
+		return nil
 	}
 	op := map[any]string{
 		parsing.TOKPlus: "+", parsing.TOKMinus: "-", parsing.TOKStar: "*", parsing.TOKMultiply: "*",
@@ -141,24 +126,21 @@ func isFalse(v any) bool {
 
 // arithmetic calculates as Python does, except that the result of / is an
 // integer if it is one, and that of % has the sign of a.
-func arithmetic(op string, a, b any) (any, error) {
+func arithmetic(op string, a, b any) any {
 	switch op {
 	case "/":
-		whole, err := python.Calculate("//", a, b)
-		if err != nil {
-			return nil, err
-		}
+		whole := must(python.Calculate("//", a, b))
 		if product, err := python.Calculate("*", whole, b); err == nil && value.Equal(product, a) {
-			return whole, nil
+			return whole
 		}
 	case "%":
-		rest, err := python.Calculate("%", a, b)
-		if err == nil && sign(rest) != 0 && sign(rest) != sign(a) {
-			return python.Calculate("-", rest, b)
+		rest := must(python.Calculate("%", a, b))
+		if sign(rest) == 0 || sign(rest) == sign(a) {
+			return rest
 		}
-		return rest, err
+		op, a = "-", rest
 	}
-	return python.Calculate(op, a, b)
+	return must(python.Calculate(op, a, b))
 }
 
 func sign(v any) int {
