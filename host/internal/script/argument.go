@@ -53,7 +53,8 @@ func arguments(L *lua.LState, n int) []lua.LValue {
 	return out
 }
 
-func pushAll(L *lua.LState, values []lua.LValue) int {
+// push pushes the results of a library function and returns their number.
+func push(L *lua.LState, values ...lua.LValue) int {
 	for _, v := range values {
 		L.Push(v)
 	}

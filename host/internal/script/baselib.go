@@ -62,8 +62,7 @@ func baseGetMetatable(L *lua.LState) int {
 	if t, ok := mt.(*lua.LTable); ok && runOf(L).m.isMark(t) {
 		mt = lua.LNil
 	}
-	L.Push(mt)
-	return 1
+	return push(L, mt)
 }
 
 // isMark reports whether a metatable only marks the origin of a table.
@@ -85,36 +84,26 @@ func baseSetMetatable(L *lua.LState) int {
 		L.RaiseError("cannot change a protected metatable")
 	}
 	t.Metatable = mt
-	L.Push(t)
-	return 1
+	return push(L, t)
 }
 
 func baseIpairs(L *lua.LState) int {
 	t := L.CheckTable(1)
-	L.Push(runOf(L).m.ipairsStep)
-	L.Push(t)
-	L.Push(lua.LNumber(0))
-	return 3
+	return push(L, runOf(L).m.ipairsStep, t, lua.LNumber(0))
 }
 
 func ipairsStep(L *lua.LState) int {
 	i := L.CheckInt(2) + 1
 	v := L.CheckTable(1).RawGetInt(i)
 	if v == lua.LNil {
-		L.Push(lua.LNil)
-		return 1
+		return push(L, lua.LNil)
 	}
-	L.Push(lua.LNumber(i))
-	L.Push(v)
-	return 2
+	return push(L, lua.LNumber(i), v)
 }
 
 func basePairs(L *lua.LState) int {
 	r := runOf(L)
-	L.Push(r.m.next)
-	L.Push(r.whole(L, L.CheckTable(1)))
-	L.Push(lua.LNil)
-	return 3
+	return push(L, r.m.next, r.whole(L, L.CheckTable(1)), lua.LNil)
 }
 
 func baseNext(L *lua.LState) int {
@@ -137,12 +126,10 @@ func basePcall(L *lua.LState) int {
 // pushOutcome pushes true and the results, or false and the failure.
 func pushOutcome(L *lua.LState, results []lua.LValue, failure lua.LValue) int {
 	if failure != nil {
-		L.Push(lua.LFalse)
-		L.Push(failure)
-		return 2
+		return push(L, lua.LFalse, failure)
 	}
 	L.Push(lua.LTrue)
-	return 1 + pushAll(L, results)
+	return 1 + push(L, results...)
 }
 
 func baseXpcall(L *lua.LState) int {
@@ -158,7 +145,7 @@ func baseXpcall(L *lua.LState) int {
 		L.Push(failure)
 		return 2
 	}
-	return 1 + pushAll(L, results)
+	return 1 + push(L, results...)
 }
 
 // callable returns argument n as a function. A value that cannot be called
@@ -175,7 +162,7 @@ func (r *run) callable(L *lua.LState, n int) *lua.LFunction {
 			L.RaiseError("attempt to call a %s value", v.Type())
 		}
 		L.Push(v)
-		n := pushAll(L, args)
+		n := push(L, args...)
 		L.Call(n, lua.MultRet)
 		return L.GetTop() - base
 	})
@@ -211,19 +198,12 @@ func (r *run) display(L *lua.LState, v lua.LValue) string {
 	return v.String()
 }
 
-func baseToString(L *lua.LState) int {
-	L.Push(lua.LString(runOf(L).display(L, L.CheckAny(1))))
-	return 1
-}
+func baseToString(L *lua.LState) int { return push(L, lua.LString(runOf(L).display(L, L.CheckAny(1)))) }
 
-func baseRawEqual(L *lua.LState) int {
-	L.Push(lua.LBool(L.CheckAny(1) == L.CheckAny(2)))
-	return 1
-}
+func baseRawEqual(L *lua.LState) int { return push(L, lua.LBool(L.CheckAny(1) == L.CheckAny(2))) }
 
 func baseRawGet(L *lua.LState) int {
-	L.Push(runOf(L).whole(L, L.CheckTable(1)).RawGet(L.CheckAny(2)))
-	return 1
+	return push(L, runOf(L).whole(L, L.CheckTable(1)).RawGet(L.CheckAny(2)))
 }
 
 func baseRawSet(L *lua.LState) int {
@@ -231,14 +211,12 @@ func baseRawSet(L *lua.LState) int {
 	t := r.writable(L, L.CheckTable(1))
 	r.whole(L, t)
 	L.RawSet(t, L.CheckAny(2), L.CheckAny(3))
-	L.Push(t)
-	return 1
+	return push(L, t)
 }
 
 func baseSelect(L *lua.LState) int {
 	if s, ok := L.Get(1).(lua.LString); ok && s == "#" {
-		L.Push(lua.LNumber(L.GetTop() - 1))
-		return 1
+		return push(L, lua.LNumber(L.GetTop()-1))
 	}
 	n, count := checkInt(L, 1), L.GetTop()-1
 	switch {
@@ -263,18 +241,15 @@ func baseToNumber(L *lua.LState) int {
 		L.ArgError(2, "base out of range")
 	}
 	if v.Type() == lua.LTNumber && base == 10 {
-		L.Push(v)
-		return 1
+		return push(L, v)
 	}
 	s, ok := runOf(L).text(v)
 	if !ok {
-		L.Push(lua.LNil)
-		return 1
+		return push(L, lua.LNil)
 	}
 	if base == 10 {
 		number, _ := detached(runOf(L), L, len(s), func() (lua.LValue, error) { return parseNumber(s), nil })
-		L.Push(number)
-		return 1
+		return push(L, number)
 	}
 	s = strings.ToLower(strings.TrimSpace(s))
 	if base == 16 {
@@ -313,10 +288,7 @@ func parseNumber(s string) lua.LValue {
 	return lua.LNumber(f)
 }
 
-func baseType(L *lua.LState) int {
-	L.Push(lua.LString(L.CheckAny(1).Type().String()))
-	return 1
-}
+func baseType(L *lua.LState) int { return push(L, lua.LString(L.CheckAny(1).Type().String())) }
 
 func baseUnpack(L *lua.LState) int {
 	t := runOf(L).whole(L, L.CheckTable(1))

@@ -17,10 +17,7 @@ func coroutineFunctions() map[string]lua.LGFunction {
 	}
 }
 
-func coroutineCreate(L *lua.LState) int {
-	L.Push(runOf(L).newCoroutine(L, L.CheckFunction(1)))
-	return 1
-}
+func coroutineCreate(L *lua.LState) int { return push(L, runOf(L).newCoroutine(L, L.CheckFunction(1))) }
 
 // newCoroutine creates a thread and runs it up to a first yield before fn, as
 // gopher-lua cannot represent a function that has not begun.
@@ -77,7 +74,7 @@ func coroutineWrap(L *lua.LState) int {
 		if failure != nil {
 			L.Error(failure, 0)
 		}
-		return pushAll(L, results)
+		return push(L, results...)
 	}))
 	return 1
 }
@@ -103,8 +100,7 @@ func coroutineRunning(L *lua.LState) int {
 }
 
 func coroutineStatus(L *lua.LState) int {
-	L.Push(lua.LString(runOf(L).status(L.CheckThread(1))))
-	return 1
+	return push(L, lua.LString(runOf(L).status(L.CheckThread(1))))
 }
 
 func (r *run) status(th *lua.LState) string {

@@ -39,11 +39,9 @@ func globalIndex(L *lua.LState) int {
 	r := runOf(L)
 	key, ok := L.Get(2).(lua.LString)
 	if !ok {
-		L.Push(lua.LNil)
-		return 1
+		return push(L, lua.LNil)
 	}
-	L.Push(r.global(L, string(key)))
-	return 1
+	return push(L, r.global(L, string(key)))
 }
 
 func (r *run) global(L *lua.LState, name string) lua.LValue {

@@ -46,8 +46,7 @@ func stringFormat(L *lua.LState) int {
 		r.checkSize(L, out.Len()+len(text))
 		out.WriteString(text)
 	}
-	L.Push(lua.LString(out.String()))
-	return 1
+	return push(L, lua.LString(out.String()))
 }
 
 // parseSpec parses a specification: flags, at most two digits each of width and

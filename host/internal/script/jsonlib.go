@@ -20,8 +20,7 @@ func jsonEncode(L *lua.LState) int {
 		L.RaiseError("encode JSON: %v", err)
 	}
 	r.checkSize(L, len(text))
-	L.Push(lua.LString(text))
-	return 1
+	return push(L, lua.LString(text))
 }
 
 var errTooManyValues = errors.New("the text has more values than fit in memory")
@@ -43,11 +42,9 @@ func jsonDecode(L *lua.LState) int {
 		L.RaiseError("decode JSON: %v", err)
 	}
 	if v == nil {
-		L.Push(r.m.null)
-		return 1
+		return push(L, r.m.null)
 	}
-	L.Push(r.mustImport(L, v, "the JSON value"))
-	return 1
+	return push(L, r.mustImport(L, v, "the JSON value"))
 }
 
 // jsonObject marks a table as an object, which matters if it is empty.
@@ -60,8 +57,7 @@ func jsonObject(L *lua.LState) int {
 	if mt, ok := t.Metatable.(*lua.LTable); !ok || r.m.isMark(mt) {
 		t.Metatable = r.m.objectMeta
 	}
-	L.Push(t)
-	return 1
+	return push(L, t)
 }
 
 // jsonWeight estimates the memory of the values of a JSON text in addition to

@@ -64,11 +64,9 @@ func lazyIndex(L *lua.LState) int {
 	t, isTable := L.Get(1).(*lua.LTable)
 	key, ok := L.Get(2).(lua.LString)
 	if !ok || !isTable || t.Metatable != lua.LValue(r.m.lazyMeta) {
-		L.Push(lua.LNil)
-		return 1
+		return push(L, lua.LNil)
 	}
-	L.Push(r.load(L, t, string(key)))
-	return 1
+	return push(L, r.load(L, t, string(key)))
 }
 
 // load converts a key of a lazy table.

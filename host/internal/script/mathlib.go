@@ -46,8 +46,7 @@ func mathRandom(L *lua.LState) int {
 	var high int
 	switch L.GetTop() {
 	case 0:
-		L.Push(lua.LNumber(source.Float64()))
-		return 1
+		return push(L, lua.LNumber(source.Float64()))
 	case 1:
 		high = checkInt(L, 1)
 	default:
@@ -56,6 +55,5 @@ func mathRandom(L *lua.LState) int {
 	if low > high {
 		L.ArgError(L.GetTop(), "interval is empty")
 	}
-	L.Push(lua.LNumber(int64(low) + source.Int64N(int64(high)-int64(low)+1)))
-	return 1
+	return push(L, lua.LNumber(int64(low)+source.Int64N(int64(high)-int64(low)+1)))
 }

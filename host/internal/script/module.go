@@ -237,8 +237,7 @@ func baseRequire(L *lua.LState) int {
 		}
 		t = r.loadModule(L, name, m)
 	}
-	L.Push(t)
-	return 1
+	return push(L, t)
 }
 
 // cycle returns the files of a cycle through a module that is being loaded.

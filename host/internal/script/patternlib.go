@@ -98,18 +98,14 @@ func stringFind(L *lua.LState) int {
 	if lua.LVAsBool(L.Get(4)) || !strings.ContainsAny(text, "^$*+?.([%-") {
 		at := strings.Index(s[init:], text)
 		if at < 0 {
-			L.Push(lua.LNil)
-			return 1
+			return push(L, lua.LNil)
 		}
-		L.Push(lua.LNumber(init + at + 1))
-		L.Push(lua.LNumber(init + at + len(text)))
-		return 2
+		return push(L, lua.LNumber(init+at+1), lua.LNumber(init+at+len(text)))
 	}
 	m := r.newMatcher(L, s, text, true)
 	start, end, ok := r.findIn(L, m, init)
 	if !ok {
-		L.Push(lua.LNil)
-		return 1
+		return push(L, lua.LNil)
 	}
 	L.Push(lua.LNumber(start + 1))
 	L.Push(lua.LNumber(end))
@@ -125,8 +121,7 @@ func stringMatch(L *lua.LState) int {
 	m := r.newMatcher(L, s, checkText(L, 2), true)
 	start, end, ok := r.findIn(L, m, startIndex(L, 3, len(s)))
 	if !ok {
-		L.Push(lua.LNil)
-		return 1
+		return push(L, lua.LNil)
 	}
 	return m.pushCaptures(L, start, end)
 }
@@ -136,14 +131,12 @@ func stringGmatch(L *lua.LState) int {
 	at := 0
 	L.Push(L.NewFunction(func(L *lua.LState) int {
 		if at > len(m.subject) {
-			L.Push(lua.LNil)
-			return 1
+			return push(L, lua.LNil)
 		}
 		start, end, ok := runOf(L).findIn(L, m, at)
 		if !ok {
 			at = len(m.subject) + 1
-			L.Push(lua.LNil)
-			return 1
+			return push(L, lua.LNil)
 		}
 		at = max(end, start+1)
 		return m.pushCaptures(L, start, end)
@@ -186,9 +179,7 @@ func stringGsub(L *lua.LState) int {
 	}
 	r.checkSize(L, out.Len()+len(s)-at)
 	out.WriteString(s[at:])
-	L.Push(lua.LString(out.String()))
-	L.Push(lua.LNumber(count))
-	return 2
+	return push(L, lua.LString(out.String()), lua.LNumber(count))
 }
 
 // replacer returns the replacement function for gsub's third argument.

@@ -47,8 +47,7 @@ func bounds(L *lua.LState, n, length, first, last int) (start, end int) {
 func stringSub(L *lua.LState) int {
 	s := checkText(L, 1)
 	start, end := bounds(L, 2, len(s), 1, -1)
-	L.Push(lua.LString(s[start:end]))
-	return 1
+	return push(L, lua.LString(s[start:end]))
 }
 
 func stringByte(L *lua.LState) int {
@@ -73,14 +72,10 @@ func stringChar(L *lua.LState) int {
 		}
 		out[i] = byte(c)
 	}
-	L.Push(lua.LString(out))
-	return 1
+	return push(L, lua.LString(out))
 }
 
-func stringLen(L *lua.LState) int {
-	L.Push(lua.LNumber(len(checkText(L, 1))))
-	return 1
-}
+func stringLen(L *lua.LState) int { return push(L, lua.LNumber(len(checkText(L, 1)))) }
 
 func stringLower(L *lua.LState) int { return pushCase(L, unicode.ToLower) }
 func stringUpper(L *lua.LState) int { return pushCase(L, unicode.ToUpper) }
@@ -103,22 +98,19 @@ func pushCase(L *lua.LState, change func(rune) rune) int {
 		i += size
 	}
 	r.checkSize(L, out.Len())
-	L.Push(lua.LString(out.String()))
-	return 1
+	return push(L, lua.LString(out.String()))
 }
 
 func stringRep(L *lua.LState) int {
 	s, n := checkText(L, 1), checkInt(L, 2)
 	if n <= 0 || s == "" {
-		L.Push(lua.LString(""))
-		return 1
+		return push(L, lua.LString(""))
 	}
 	r := runOf(L)
 	if n > r.limit/len(s) {
 		r.checkSize(L, r.limit+1)
 	}
-	L.Push(lua.LString(strings.Repeat(s, n)))
-	return 1
+	return push(L, lua.LString(strings.Repeat(s, n)))
 }
 
 func stringReverse(L *lua.LState) int {
@@ -127,8 +119,7 @@ func stringReverse(L *lua.LState) int {
 	for i := range len(s) {
 		out[len(s)-1-i] = s[i]
 	}
-	L.Push(lua.LString(out))
-	return 1
+	return push(L, lua.LString(out))
 }
 
 // concatenate is the operator `..` on two or more operands.
@@ -140,15 +131,13 @@ func concatenate(L *lua.LState) int {
 	for i := range parts {
 		s, ok := r.text(L.Get(i + 1))
 		if !ok {
-			L.Push(r.concatPairs(L, n))
-			return 1
+			return push(L, r.concatPairs(L, n))
 		}
 		parts[i] = s
 		size += len(s)
 	}
 	r.checkSize(L, size)
-	L.Push(lua.LString(strings.Join(parts, "")))
-	return 1
+	return push(L, lua.LString(strings.Join(parts, "")))
 }
 
 // concatPairs joins from the right if an operand has a metamethod.

@@ -46,19 +46,12 @@ func tableConcat(L *lua.LState) int {
 		r.checkSize(L, b.Len()+len(s))
 		b.WriteString(s)
 	}
-	L.Push(lua.LString(b.String()))
-	return 1
+	return push(L, lua.LString(b.String()))
 }
 
-func tableGetN(L *lua.LState) int {
-	L.Push(lua.LNumber(L.CheckTable(1).Len()))
-	return 1
-}
+func tableGetN(L *lua.LState) int { return push(L, lua.LNumber(L.CheckTable(1).Len())) }
 
-func tableMaxN(L *lua.LState) int {
-	L.Push(lua.LNumber(L.CheckTable(1).MaxN()))
-	return 1
-}
+func tableMaxN(L *lua.LState) int { return push(L, lua.LNumber(L.CheckTable(1).MaxN())) }
 
 func tableInsert(L *lua.LState) int {
 	r := runOf(L)
@@ -91,11 +84,9 @@ func tableRemove(L *lua.LState) int {
 	n := t.Len()
 	at := optInt(L, 2, n)
 	if at < 1 || at > n {
-		L.Push(lua.LNil)
-		return 1
+		return push(L, lua.LNil)
 	}
-	L.Push(t.Remove(at))
-	return 1
+	return push(L, t.Remove(at))
 }
 
 // sorter sorts a copy, as a comparator can read the table, or fail.

@@ -21,10 +21,7 @@ func (m *machine) teaLibrary() *lua.LTable {
 	return t
 }
 
-func nullToString(L *lua.LState) int {
-	L.Push(lua.LString("null"))
-	return 1
-}
+func nullToString(L *lua.LState) int { return push(L, lua.LString("null")) }
 
 // teaAction calls an action: tea.action(name, params).
 func teaAction(L *lua.LState) int {
@@ -42,8 +39,7 @@ func teaAction(L *lua.LState) int {
 	if err != nil {
 		L.Error(r.errorTable(err), 0)
 	}
-	L.Push(r.mustImport(L, result, name))
-	return 1
+	return push(L, r.mustImport(L, result, name))
 }
 
 func (r *run) callAction(name string, params map[string]any) (any, error) {
@@ -89,16 +85,14 @@ func (r *run) errorTable(err error) *lua.LTable {
 
 func errorToString(L *lua.LState) int {
 	t := L.CheckTable(1)
-	L.Push(lua.LString(fmt.Sprintf("%s: %s", t.RawGetString("type"), t.RawGetString("message"))))
-	return 1
+	return push(L, lua.LString(fmt.Sprintf("%s: %s", t.RawGetString("type"), t.RawGetString("message"))))
 }
 
 func errorConcat(L *lua.LState) int {
 	r := runOf(L)
 	a, b := r.display(L, L.Get(1)), r.display(L, L.Get(2))
 	r.checkSize(L, len(a)+len(b))
-	L.Push(lua.LString(a + b))
-	return 1
+	return push(L, lua.LString(a+b))
 }
 
 var logLevels = map[string]slog.Level{
