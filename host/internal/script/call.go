@@ -8,18 +8,19 @@ import (
 // the Go stack.
 const maxProtected = 64
 
-// call runs fn from outside Lua and returns its first result.
-func (r *run) call(fn *lua.LFunction, args ...lua.LValue) (lua.LValue, error) {
+// call runs fn from outside Lua and returns its first result. It panics if that
+// fails.
+func (r *run) call(fn *lua.LFunction, args ...lua.LValue) lua.LValue {
 	th := r.m.borrow(r)
 	_, err, results := r.m.root.Resume(th, fn, args...)
 	if r.stopped() {
-		return nil, r.stopError()
+		panic(failed{r.stopError()})
 	}
 	if err != nil {
-		return nil, r.failureAt(th, errorObject(err))
+		panic(failed{r.failureAt(th, errorObject(err))})
 	}
 	r.m.release(th)
-	return results[0], nil
+	return results[0]
 }
 
 // protect calls fn on a separate thread. It returns the error object of a

@@ -36,30 +36,36 @@ type segment struct {
 	index int
 }
 
-// export converts v; root is its name in errors. The error is a [*RunError].
-func (r *run) export(v lua.LValue, root string) (any, error) {
+// export converts v; root is its name in errors. It panics with a [*RunError].
+func (r *run) export(v lua.LValue, root string) any {
 	out := r.exporter(root)
-	value, err := out.value(v)
-	if err == nil {
-		return value, nil
+	value, err := out.export(v)
+	switch {
+	case err == nil:
+		return value
+	case r.stopped():
+		panic(failed{r.stopError()})
 	}
-	if r.stopped() {
-		return nil, r.stopError()
-	}
-	return nil, &RunError{Kind: ScriptError, File: r.name, Message: err.Error()}
+	panic(failed{&RunError{Kind: ScriptError, File: r.name, Message: err.Error()}})
+}
+
+// export converts v. The other methods panic if that fails.
+func (x *exporter) export(v lua.LValue) (value any, err error) {
+	defer catch(&err)
+	return x.value(v), nil
 }
 
 // mustExport converts v for a library function, or raises an error.
 func (r *run) mustExport(L *lua.LState, v lua.LValue, root string) any {
 	out := r.exporter(root)
-	value, err := out.value(v)
+	value, err := out.export(v)
 	if err != nil {
 		L.RaiseError("%s", err.Error())
 	}
 	return value
 }
 
-func (x *exporter) fail(format string, args ...any) error {
+func (x *exporter) fail(format string, args ...any) failed {
 	var b strings.Builder
 	b.WriteString(x.root)
 	for _, s := range x.path {
@@ -76,7 +82,7 @@ func (x *exporter) fail(format string, args ...any) error {
 			break
 		}
 	}
-	return fmt.Errorf("%s %s", b.String(), fmt.Sprintf(format, args...))
+	return failed{fmt.Errorf("%s %s", b.String(), fmt.Sprintf(format, args...))}
 }
 
 func isName(s string) bool {
@@ -88,27 +94,30 @@ func isName(s string) bool {
 	return s != ""
 }
 
-func (x *exporter) value(v lua.LValue) (any, error) {
-	if err := x.account(0); err != nil {
-		return nil, err
-	}
+func (x *exporter) value(v lua.LValue) any {
+	x.account(0)
 	switch typed := v.(type) {
 	case *lua.LNilType:
-		return nil, nil
+		return nil
 	case lua.LBool:
-		return bool(typed), nil
+		return bool(typed)
 	case lua.LString:
-		return validText(string(typed)), x.account(len(typed))
+		x.account(len(typed))
+		return validText(string(typed))
 	case lua.LNumber:
-		return x.number(v) // a conversion would copy it
+		n, ok := x.r.exportNumber(v) // a conversion would copy it
+		if !ok {
+			panic(x.fail("is %s, which has no JSON form", x.r.numberText(v)))
+		}
+		return n
 	case *lua.LTable:
 		return x.table(typed)
 	case *lua.LUserData:
 		if typed == x.r.m.null {
-			return nil, nil
+			return nil
 		}
 	}
-	return nil, x.fail("is a %s, which has no JSON form", v.Type())
+	panic(x.fail("is a %s, which has no JSON form", v.Type()))
 }
 
 // validText replaces each byte that is not UTF-8 by U+FFFD, as JSON would do
@@ -120,39 +129,30 @@ func validText(s string) string {
 	return string([]rune(s))
 }
 
-func (x *exporter) number(v lua.LValue) (any, error) {
-	n, ok := x.r.exportNumber(v)
-	if !ok {
-		return nil, x.fail("is %s, which has no JSON form", x.r.numberText(v))
-	}
-	return n, nil
-}
-
-func (x *exporter) account(bytes int) error {
+func (x *exporter) account(bytes int) {
 	x.bytes += bytes
 	if x.bytes > maxResult {
-		return fmt.Errorf("%s has more than %d bytes of text", x.root, maxResult)
+		panic(failed{fmt.Errorf("%s has more than %d bytes of text", x.root, maxResult)})
 	}
 	if x.count++; x.count > maxValues {
-		return fmt.Errorf("%s has more than %d values", x.root, maxValues)
+		panic(failed{fmt.Errorf("%s has more than %d values", x.root, maxValues)})
 	}
 	if x.count%checkEvery == 0 && x.r.stopped() {
-		return x.r.stopError()
+		panic(failed{x.r.stopError()})
 	}
-	return nil
 }
 
-func (x *exporter) table(t *lua.LTable) (any, error) {
+func (x *exporter) table(t *lua.LTable) any {
 	if len(x.seen) >= maxValueDepth {
 		for _, outer := range x.seen {
 			if outer == t {
-				return nil, fmt.Errorf("%s contains itself", x.root)
+				panic(failed{fmt.Errorf("%s contains itself", x.root)})
 			}
 		}
-		return nil, fmt.Errorf("%s nests more than %d levels deep", x.root, maxValueDepth)
+		panic(failed{fmt.Errorf("%s nests more than %d levels deep", x.root, maxValueDepth)})
 	}
 	if _, ok := x.r.m.proxies[t]; ok {
-		return nil, x.fail("is a library, which has no JSON form")
+		panic(x.fail("is a library, which has no JSON form"))
 	}
 	x.seen = append(x.seen, t)
 	defer func() { x.seen = x.seen[:len(x.seen)-1] }()
@@ -162,9 +162,9 @@ func (x *exporter) table(t *lua.LTable) (any, error) {
 	return x.object(t)
 }
 
-func (x *exporter) list(t *lua.LTable, n int) (any, error) {
+func (x *exporter) list(t *lua.LTable, n int) []any {
 	if key, _ := t.Next(lua.LNumber(n)); key != lua.LNil {
-		return nil, x.fail("has list elements and the key %s; a table is a list or an object", keyText(key))
+		panic(x.fail("has list elements and the key %s; a table is a list or an object", keyText(key)))
 	}
 	out := make([]any, n)
 	x.path = append(x.path, segment{})
@@ -172,19 +172,15 @@ func (x *exporter) list(t *lua.LTable, n int) (any, error) {
 		x.path[len(x.path)-1] = segment{index: i + 1}
 		e := t.RawGetInt(i + 1)
 		if e == lua.LNil {
-			return nil, x.fail("is nil: a list has no holes; use tea.null")
+			panic(x.fail("is nil: a list has no holes; use tea.null"))
 		}
-		v, err := x.value(e)
-		if err != nil {
-			return nil, err
-		}
-		out[i] = v
+		out[i] = x.value(e)
 	}
 	x.path = x.path[:len(x.path)-1]
-	return out, nil
+	return out
 }
 
-func (x *exporter) object(t *lua.LTable) (any, error) {
+func (x *exporter) object(t *lua.LTable) any {
 	out := map[string]any{}
 	isLazy := t.Metatable == lua.LValue(x.r.m.lazyMeta)
 	if isLazy {
@@ -206,24 +202,18 @@ func (x *exporter) object(t *lua.LTable) (any, error) {
 		name, ok := key.(lua.LString)
 		if !ok {
 			x.path = x.path[:len(x.path)-1]
-			return nil, x.fail("has the key %s: an object has string keys, a list the keys 1..n", keyText(key))
+			panic(x.fail("has the key %s: an object has string keys, a list the keys 1..n", keyText(key)))
 		}
 		text := validText(string(name))
 		x.path[len(x.path)-1] = segment{name: text}
-		if err := x.account(len(name)); err != nil {
-			return nil, err
-		}
-		v, err := x.value(e)
-		if err != nil {
-			return nil, err
-		}
-		out[text] = v
+		x.account(len(name))
+		out[text] = x.value(e)
 	}
 	x.path = x.path[:len(x.path)-1]
 	if len(out) == 0 && t.Metatable != lua.LValue(x.r.m.objectMeta) && !isLazy {
-		return []any{}, nil
+		return []any{}
 	}
-	return out, nil
+	return out
 }
 
 func keyText(key lua.LValue) string {

@@ -11,6 +11,28 @@ import (
 // maxMessage bounds the message of an error, as a script can raise any string.
 const maxMessage = 4096
 
+// failed is what code outside of Lua panics with: execute returns the error.
+type failed struct{ error }
+
+// must returns v, or panics.
+func must[T any](v T, err error) T {
+	if err != nil {
+		panic(failed{err})
+	}
+	return v
+}
+
+// catch recovers the error of a panic.
+func catch(err *error) {
+	switch p := recover().(type) {
+	case nil:
+	case failed:
+		*err = p.error
+	default:
+		panic(p)
+	}
+}
+
 // missingName is the last undefined global that was read.
 type missingName struct {
 	name string

@@ -14,7 +14,7 @@ const maxValueDepth = 200
 // checkEvery is the number of conversions between checks of the deadline.
 const checkEvery = 1024
 
-// importer converts a value of the model to Lua.
+// importer converts a value of the model to Lua. Its methods panic if that fails.
 type importer struct {
 	r     *run
 	depth int
@@ -30,30 +30,31 @@ func (r *run) mustImport(L *lua.LState, v any, place string) lua.LValue {
 	return lv
 }
 
-func (r *run) imported(v any) (lua.LValue, error) {
+func (r *run) imported(v any) (lv lua.LValue, err error) {
+	defer catch(&err)
 	in := importer{r: r}
-	return in.value(v)
+	return in.value(v), nil
 }
 
-func (in *importer) value(v any) (lua.LValue, error) {
+func (in *importer) value(v any) lua.LValue {
 	if in.count++; in.count%checkEvery == 0 && in.r.stopped() {
-		return nil, in.r.stopError()
+		panic(failed{in.r.stopError()})
 	}
 	switch v := v.(type) {
 	case nil:
-		return lua.LNil, nil
+		return lua.LNil
 	case bool:
-		return lua.LBool(v), nil
+		return lua.LBool(v)
 	case string:
-		return lua.LString(v), nil
+		return lua.LString(v)
 	case int64:
-		return in.r.importInt(v), nil
+		return in.r.importInt(v)
 	case int:
-		return in.r.importInt(int64(v)), nil
+		return in.r.importInt(int64(v))
 	case float64:
-		return lua.LNumber(v), nil
+		return lua.LNumber(v)
 	case json.Number:
-		return in.r.importNumber(v), nil
+		return in.r.importNumber(v)
 	case Objects:
 		return in.objects(v)
 	case []any:
@@ -61,24 +62,19 @@ func (in *importer) value(v any) (lua.LValue, error) {
 	case map[string]any:
 		return in.object(v)
 	}
-	return nil, fmt.Errorf("cannot convert a Go %T to Lua", v)
+	panic(failed{fmt.Errorf("cannot convert a Go %T to Lua", v)})
 }
 
-func (in *importer) enter() error {
+func (in *importer) enter() {
 	if in.depth++; in.depth > maxValueDepth {
-		return fmt.Errorf("nests more than %d levels deep", maxValueDepth)
+		panic(failed{fmt.Errorf("nests more than %d levels deep", maxValueDepth)})
 	}
-	return nil
 }
 
-func (in *importer) list(list []any) (lua.LValue, error) {
-	if err := in.enter(); err != nil {
-		return nil, err
-	}
+func (in *importer) list(list []any) lua.LValue {
+	in.enter()
 	defer func() { in.depth-- }()
-	if err := checkLength(len(list)); err != nil {
-		return nil, err
-	}
+	checkLength(len(list))
 	t := in.r.m.root.CreateTable(len(list), 0)
 	t.Metatable = in.r.m.listMeta
 	for i, e := range list {
@@ -86,45 +82,36 @@ func (in *importer) list(list []any) (lua.LValue, error) {
 			t.RawSetInt(i+1, in.r.m.null)
 			continue
 		}
-		lv, err := in.value(e)
-		if err != nil {
-			return nil, err
-		}
-		t.RawSetInt(i+1, lv)
+		t.RawSetInt(i+1, in.value(e))
 	}
-	return t, nil
+	return t
 }
 
 // objects returns a list of lazy tables.
-func (in *importer) objects(list Objects) (lua.LValue, error) {
-	if err := checkLength(list.Len); err != nil {
-		return nil, err
-	}
+func (in *importer) objects(list Objects) lua.LValue {
+	checkLength(list.Len)
 	t := in.r.m.root.CreateTable(list.Len, 0)
 	t.Metatable = in.r.m.listMeta
 	entries := make([]lazyObject, list.Len)
 	for i := range entries {
 		if i%checkEvery == 0 && in.r.stopped() {
-			return nil, in.r.stopError()
+			panic(failed{in.r.stopError()})
 		}
 		entries[i] = lazyObject{list: &list, index: i, place: "an entry", nested: true}
 		t.RawSetInt(i+1, in.r.lazyTable(&entries[i]))
 	}
-	return t, nil
+	return t
 }
 
-func checkLength(n int) error {
+func checkLength(n int) {
 	if n >= maxArray {
-		return fmt.Errorf("a list of %d elements is too long for Lua; at most %d are allowed", n, maxArray-1)
+		panic(failed{fmt.Errorf("a list of %d elements is too long for Lua; at most %d are allowed", n, maxArray-1)})
 	}
-	return nil
 }
 
 // object converts in key order, so that pairs() has the same order each time.
-func (in *importer) object(object map[string]any) (lua.LValue, error) {
-	if err := in.enter(); err != nil {
-		return nil, err
-	}
+func (in *importer) object(object map[string]any) lua.LValue {
+	in.enter()
 	defer func() { in.depth-- }()
 	t := in.r.m.root.CreateTable(0, len(object))
 	t.Metatable = in.r.m.objectMeta
@@ -140,13 +127,9 @@ func (in *importer) object(object map[string]any) (lua.LValue, error) {
 			in.r.noteNulls(t, object)
 			continue
 		}
-		lv, err := in.value(e)
-		if err != nil {
-			return nil, err
-		}
-		t.RawSetString(k, lv)
+		t.RawSetString(k, in.value(e))
 	}
-	return t, nil
+	return t
 }
 
 // noteNulls records the object of a table if it has null fields, which are nil

@@ -11,7 +11,7 @@ import (
 func jsonEncode(L *lua.LState) int {
 	r := runOf(L)
 	out := r.exporter("value")
-	v, err := out.value(L.CheckAny(1))
+	v, err := out.export(L.CheckAny(1))
 	if err != nil {
 		L.RaiseError("%s", err.Error())
 	}

@@ -48,21 +48,9 @@ func (rt *Runtime) CompileModule(src Source) (*Module, error) {
 // action. A field __tea_actions__ of the module's table, or a global of that
 // name, describes them: name -> {description, params, result}.
 func (m *Module) FindActions(ctx context.Context, modules map[string]*Module) error {
-	_, err := m.runtime.execute(ctx, Env{Modules: modules}, m.name, func(r *run) (any, error) {
-		inst, err := r.moduleInstance(m)
-		if err != nil {
-			return nil, err
-		}
-		names, err := inst.actionNames()
-		if err != nil {
-			return nil, err
-		}
-		about, err := inst.metadata()
-		if err != nil {
-			return nil, err
-		}
-		m.actions, err = m.describe(names, about)
-		return nil, err
+	_, err := m.runtime.execute(ctx, Env{Modules: modules}, m.name, func(r *run) any {
+		m.actions = r.moduleInstance(m).actions()
+		return nil
 	})
 	return err
 }
@@ -73,48 +61,37 @@ func (m *Module) Actions() []ModuleAction { return m.actions }
 // Call runs an action: its function with the state and params. The error is
 // a [*RunError].
 func (m *Module) Call(ctx context.Context, action string, env Env, params map[string]any) (any, error) {
-	return m.runtime.execute(ctx, env, m.name, func(r *run) (any, error) {
-		inst, err := r.moduleInstance(m)
-		if err != nil {
-			return nil, err
-		}
-		registry, err := inst.registry()
-		if err != nil {
-			return nil, err
-		}
-		fn, ok := registry.RawGetString(action).(*lua.LFunction)
+	return m.runtime.execute(ctx, env, m.name, func(r *run) any {
+		inst := r.moduleInstance(m)
+		fn, ok := inst.registry().RawGetString(action).(*lua.LFunction)
 		if !ok {
-			return nil, inst.fail("no action %q is registered", action)
+			panic(inst.fail("no action %q is registered", action))
 		}
 		args, err := r.imported(params)
 		if err != nil {
-			return nil, inst.fail("params: %v", err)
+			panic(inst.fail("params: %v", err))
 		}
-		v, err := r.call(fn, r.stateTable(), args)
-		if err != nil {
-			return nil, err
-		}
-		return r.export(v, "result")
+		return r.export(r.call(fn, r.stateTable(), args), "result")
 	})
 }
 
-// describe joins the registered names of a module with its metadata.
-func (m *Module) describe(names []string, about map[string]any) ([]ModuleAction, error) {
+// actions joins the registered names of a module with its metadata.
+func (i *instance) actions() []ModuleAction {
+	names, about := i.actionNames(), i.metadata()
 	for name := range about {
 		if !slices.Contains(names, name) {
-			message := fmt.Sprintf("__tea_actions__ describes %q, which register_actions does not register%s", name, diag.Ending(name, names))
-			return nil, &RunError{Kind: ScriptError, File: m.name, Message: message}
+			panic(i.fail("__tea_actions__ describes %q, which register_actions does not register%s", name, diag.Ending(name, names)))
 		}
 	}
 	actions := make([]ModuleAction, len(names))
-	for i, name := range names {
+	for n, name := range names {
 		entry, _ := about[name].(map[string]any)
 		description, _ := entry["description"].(string)
 		params, _ := entry["params"].(map[string]any)
 		result, _ := entry["result"].(map[string]any)
-		actions[i] = ModuleAction{Name: name, Description: description, Params: params, Result: result}
+		actions[n] = ModuleAction{Name: name, Description: description, Params: params, Result: result}
 	}
-	return actions, nil
+	return actions
 }
 
 // instance is a module in one run.
@@ -125,29 +102,23 @@ type instance struct {
 	table   *lua.LTable
 }
 
-func (i *instance) fail(format string, args ...any) error {
-	return &RunError{Kind: ScriptError, File: i.module.name, Message: fmt.Sprintf(format, args...)}
+func (i *instance) fail(format string, args ...any) failed {
+	return failed{&RunError{Kind: ScriptError, File: i.module.name, Message: fmt.Sprintf(format, args...)}}
 }
 
-// moduleInstance runs a module's code, from outside Lua.
-func (r *run) moduleInstance(m *Module) (*instance, error) {
+// moduleInstance runs a module's code, from outside Lua. It and the methods of
+// the instance panic if that fails.
+func (r *run) moduleInstance(m *Module) *instance {
 	i := &instance{r: r, module: m, globals: r.moduleGlobals()}
 	r.modules, r.loading = map[*Module]*lua.LTable{m: nil}, []*Module{m}
 	defer func() { r.loading = nil }()
-	proto, err := m.code()
-	if err != nil {
-		return nil, err
-	}
-	v, err := r.call(r.instantiate(proto, i.globals), r.m.concat)
-	if err != nil {
-		return nil, err
-	}
+	v := r.call(r.instantiate(must(m.code()), i.globals), r.m.concat)
 	var ok bool
 	if i.table, ok = v.(*lua.LTable); !ok {
-		return nil, i.fail("a module must return a table, not a %s", v.Type())
+		panic(i.fail("a module must return a table, not a %s", v.Type()))
 	}
 	r.modules[m] = i.table
-	return i, nil
+	return i
 }
 
 // moduleGlobals is the environment of a module.
@@ -158,56 +129,49 @@ func (r *run) moduleGlobals() *lua.LTable {
 }
 
 // registry returns the table that register_actions has filled.
-func (i *instance) registry() (*lua.LTable, error) {
+func (i *instance) registry() *lua.LTable {
 	registry := i.r.m.root.CreateTable(0, 8)
 	register := i.table.RawGetString("register_actions")
 	if register == lua.LNil {
-		return registry, nil
+		return registry
 	}
 	fn, ok := register.(*lua.LFunction)
 	if !ok {
-		return nil, i.fail("register_actions must be a function, not a %s", register.Type())
+		panic(i.fail("register_actions must be a function, not a %s", register.Type()))
 	}
-	_, err := i.r.call(fn, registry)
-	return registry, err
+	i.r.call(fn, registry)
+	return registry
 }
 
-func (i *instance) actionNames() ([]string, error) {
-	registry, err := i.registry()
-	if err != nil {
-		return nil, err
-	}
+func (i *instance) actionNames() []string {
+	registry := i.registry()
 	var names []string
 	for key, v := registry.Next(lua.LNil); key != lua.LNil; key, v = registry.Next(key) {
 		name, ok := key.(lua.LString)
 		if !ok || v.Type() != lua.LTFunction {
-			return nil, i.fail("registry[%s] must be a function under a name", keyText(key))
+			panic(i.fail("registry[%s] must be a function under a name", keyText(key)))
 		}
 		names = append(names, string(name))
 	}
 	slices.Sort(names)
-	return names, nil
+	return names
 }
 
 // metadata returns __tea_actions__ in the value model; nil if there is none.
-func (i *instance) metadata() (map[string]any, error) {
+func (i *instance) metadata() map[string]any {
 	const field = "__tea_actions__"
 	v := i.table.RawGetString(field)
 	if v == lua.LNil {
 		v = i.globals.RawGetString(field)
 	}
 	if v == lua.LNil {
-		return nil, nil
+		return nil
 	}
-	about, err := i.r.export(v, field)
-	if err != nil {
-		return nil, err
-	}
-	object, ok := about.(map[string]any)
+	about, ok := i.r.export(v, field).(map[string]any)
 	if !ok {
-		return nil, i.fail("%s must map action names to their descriptions", field)
+		panic(i.fail("%s must map action names to their descriptions", field))
 	}
-	return object, nil
+	return about
 }
 
 // notImported describes a name that require does not find. A module that has

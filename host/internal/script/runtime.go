@@ -100,8 +100,8 @@ func (rt *Runtime) put(m *machine) {
 }
 
 // execute calls body with a run on a machine of the pool. name is the source
-// file in errors.
-func (rt *Runtime) execute(ctx context.Context, env Env, name string, body func(*run) (any, error)) (result any, err error) {
+// file in errors. The body can panic with an error as a [failed].
+func (rt *Runtime) execute(ctx context.Context, env Env, name string, body func(*run) any) (result any, err error) {
 	if err := ctx.Err(); err != nil {
 		return nil, stoppedError(name, err)
 	}
@@ -109,14 +109,15 @@ func (rt *Runtime) execute(ctx context.Context, env Env, name string, body func(
 	r := newRun(ctx, rt, m, env, name)
 	defer func() {
 		p := recover()
-		healthy := p == nil && !r.stopped()
-		if p != nil {
-			result, err = nil, r.failure(panicObject(p))
+		f, ok := p.(failed)
+		healthy := (p == nil || ok) && !r.stopped()
+		if err = f.error; p != nil && !ok {
+			err = r.failure(panicObject(p))
 		}
 		r.end()
 		if healthy {
 			rt.put(m)
 		}
 	}()
-	return body(r)
+	return body(r), nil
 }

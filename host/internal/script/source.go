@@ -92,16 +92,8 @@ func later(a, b error) error {
 // there is none. The error is a [*RunError]. The result can share values with
 // env and must not be changed.
 func (c *Chunk) Run(ctx context.Context, env Env) (any, error) {
-	return c.runtime.execute(ctx, env, c.name, func(r *run) (any, error) {
-		proto, err := c.code()
-		if err != nil {
-			return nil, err
-		}
-		v, err := r.call(r.instantiate(proto, r.globals), r.m.concat)
-		if err != nil {
-			return nil, err
-		}
-		return r.export(v, "result")
+	return c.runtime.execute(ctx, env, c.name, func(r *run) any {
+		return r.export(r.call(r.instantiate(must(c.code()), r.globals), r.m.concat), "result")
 	})
 }
 
