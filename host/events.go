@@ -58,7 +58,7 @@ func (k *eventKeeper) open() {
 }
 
 // lastSeq is a number that no event of a resumed run has had. Of a run that was
-// killed, the last tokens may have been streamed and not stored.
+// killed, the last events may have been streamed and not stored.
 func (k *eventKeeper) lastSeq(killed bool) int64 {
 	k.open()
 	if k.log == nil || k.log.LastSeq() == 0 {
@@ -66,7 +66,7 @@ func (k *eventKeeper) lastSeq(killed bool) int64 {
 	}
 	last := int64(k.log.LastSeq())
 	if killed {
-		last += maxGroupTokens
+		last += maxGroupTokens + checkpoint.MaxWaitingEvents
 	}
 	return last
 }
@@ -92,8 +92,13 @@ func (k *eventKeeper) take(e flow.Event) {
 	if e.Type != flow.EventToken {
 		k.put(e)
 	}
-	if k.durable && k.log != nil && k.err == nil {
+	if !k.durable || k.log == nil || k.err != nil {
+		return
+	}
+	if alwaysKept(e) {
 		k.err = k.log.Flush()
+	} else {
+		k.err = k.log.FlushSoon()
 	}
 }
 

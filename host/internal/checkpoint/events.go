@@ -10,6 +10,7 @@ import (
 	"io/fs"
 	"os"
 	"sync"
+	"time"
 )
 
 // maxEventLine is the longest line that is read back.
@@ -28,7 +29,16 @@ type EventLog struct {
 	size    int64
 	lastSeq uint64
 	closed  bool
+	waiting int         // events in w
+	soon    *time.Timer // ends with a flush; nil without one
 }
+
+const (
+	// MaxWaitingEvents is how many events FlushSoon lets wait.
+	MaxWaitingEvents = 200
+	// eventDelay is how long FlushSoon lets them wait.
+	eventDelay = 20 * time.Millisecond
+)
 
 // OpenEvents opens the events of a run to append to, and makes the file where
 // there is none. What a crash left behind the last whole line is cut off. A
@@ -137,6 +147,7 @@ func (l *EventLog) Append(seq uint64, line []byte) error {
 	}
 	l.size += int64(len(line)) + 1
 	l.lastSeq = seq
+	l.waiting++
 	return nil
 }
 
@@ -147,7 +158,29 @@ func (l *EventLog) Flush() error {
 	return l.flush()
 }
 
+// FlushSoon is Flush after a short time in which more events can come, so that
+// many events at the same time need few writes. The next Append or Flush returns
+// its error.
+func (l *EventLog) FlushSoon() error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	switch {
+	case l.waiting >= MaxWaitingEvents:
+		return l.flush()
+	case l.waiting > 0 && l.soon == nil && !l.closed:
+		l.soon = time.AfterFunc(eventDelay, func() {
+			l.mu.Lock()
+			defer l.mu.Unlock()
+			if l.soon = nil; !l.closed {
+				_ = l.flush() // w keeps the error
+			}
+		})
+	}
+	return nil
+}
+
 func (l *EventLog) flush() error {
+	l.waiting = 0
 	if err := l.w.Flush(); err != nil {
 		return fmt.Errorf("write events: %w", err)
 	}
@@ -179,6 +212,9 @@ func (l *EventLog) Close() error {
 		return nil
 	}
 	l.closed = true
+	if l.soon != nil {
+		l.soon.Stop()
+	}
 	return errors.Join(l.flush(), releaseFile(l.f))
 }
 

@@ -9,6 +9,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 )
@@ -36,6 +38,43 @@ func appendEvents(t *testing.T, l *EventLog, seqs ...uint64) {
 			t.Fatal(err)
 		}
 	}
+}
+
+func TestFlushSoonGroupsEvents(t *testing.T) {
+	t.Parallel()
+	store := testStore(t)
+	synctest.Test(t, func(t *testing.T) {
+		l, err := store.OpenEvents("soon")
+		if err != nil {
+			t.Fatal(err)
+		}
+		last := uint64(0)
+		add := func(n int) (seen int) {
+			for range n {
+				last++
+				appendEvents(t, l, last)
+				if err := l.FlushSoon(); err != nil {
+					t.Fatal(err)
+				}
+			}
+			return len(readSeqs(t, l.Path(), 0))
+		}
+		if seen := add(MaxWaitingEvents - 1); seen > 0 {
+			t.Errorf("%d events were written one by one", seen)
+		}
+		if seen := add(1); seen != MaxWaitingEvents {
+			t.Errorf("%d events are written, want all: no more may wait", seen)
+		}
+		before := add(1)
+		time.Sleep(eventDelay)
+		synctest.Wait()
+		if seen := add(0); seen != before+1 {
+			t.Errorf("%d events are written after the delay, want %d", seen, before+1)
+		}
+		if err := l.Close(); err != nil {
+			t.Fatal(err)
+		}
+	})
 }
 
 func TestEventsRoundTrip(t *testing.T) {

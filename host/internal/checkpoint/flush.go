@@ -1,6 +1,7 @@
 package checkpoint
 
 import (
+	"runtime"
 	"time"
 
 	"github.com/the-edge-agent/tea/host/flow"
@@ -10,16 +11,31 @@ import (
 // fast run costs a few writes a second and not one for each node.
 const flushInterval = 50 * time.Millisecond
 
-// commit returns when b is on disk or has failed. The first caller writes it;
-// callers that arrive during the write share the next one.
-func (j *Journal) commit(b *batch) error {
-	j.io.Lock()
-	defer j.io.Unlock()
-	if !b.done {
-		// Not yet taken, so it is still the queue.
-		_ = j.flush(true)
+// commit returns when b is on disk or has failed. The caller that leads writes
+// it; callers that arrive during the write share the next one.
+func (j *Journal) commit(b *batch, leads bool) error {
+	if leads {
+		j.io.Lock()
+		if !b.done { // it is still the queue
+			j.gather()
+			_ = j.flush(true) // b has the error
+		}
+		j.io.Unlock()
 	}
+	<-b.ready
 	return b.err
+}
+
+// gather lets goroutines that can run append their records, so that they share
+// the wait for the disk: many of them were waiting for the last write.
+func (j *Journal) gather() {
+	for before, seq := uint64(0), uint64(1); before != seq; {
+		runtime.Gosched()
+		before = seq
+		j.mu.Lock()
+		seq = j.seq
+		j.mu.Unlock()
+	}
 }
 
 // flush writes the queue to the file, and makes it durable where it is asked
@@ -27,11 +43,12 @@ func (j *Journal) commit(b *batch) error {
 func (j *Journal) flush(durable bool) error {
 	j.mu.Lock()
 	b := j.queue
-	j.queue = &batch{}
+	j.queue = newBatch()
 	j.mu.Unlock()
 
 	err := j.write(b, durable)
-	b.done, b.err = true, err
+	b.end(err)
+	defer close(b.ready)
 	switch {
 	case err == nil:
 		j.taken(b)
@@ -81,8 +98,9 @@ func (j *Journal) taken(b *batch) {
 func (j *Journal) dropQueue(err error) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	j.queue.done, j.queue.err = true, err
-	j.queue = &batch{}
+	j.queue.end(err)
+	close(j.queue.ready)
+	j.queue = newBatch()
 	j.seq, j.size = j.written, j.fileSize()
 }
 
@@ -101,10 +119,8 @@ func (j *Journal) requeue(b *batch, err error) {
 	if j.durability == flow.DurabilityAsync {
 		j.flushErr = err
 	}
-	j.queue = &batch{
-		frames: append(b.frames, j.queue.frames...),
-		last:   max(b.last, j.queue.last),
-	}
+	j.queue.frames = append(b.frames, j.queue.frames...)
+	j.queue.last = max(b.last, j.queue.last)
 }
 
 // makeRoom writes the queue of durability exit or async to the file when it

@@ -45,12 +45,18 @@ type batch struct {
 	last   uint64 // the last record in it
 	done   bool
 	err    error
+	ready  chan struct{} // closed when it is done, and err can be read
 }
+
+func newBatch() *batch { return &batch{ready: make(chan struct{})} }
+
+// end sets the outcome. The caller holds io.
+func (b *batch) end(err error) { b.done, b.err = true, err }
 
 // newJournal makes a journal of a run. It owns w, which is nil where there is no
 // file yet. last is the last record in the file.
 func newJournal(h Header, path string, d flow.Durability, w *writer, last uint64) *Journal {
-	j := &Journal{header: h, path: path, durability: d, w: w, kept: w != nil, written: last, queue: &batch{}, seq: last}
+	j := &Journal{header: h, path: path, durability: d, w: w, kept: w != nil, written: last, queue: newBatch(), seq: last}
 	if w != nil {
 		j.size = w.size
 	}
@@ -109,30 +115,31 @@ func (j *Journal) Append(records ...Record) error {
 			return err
 		}
 	}
-	b, first, err := j.enqueue(records)
+	b, leads, first, err := j.enqueue(records)
 	if err != nil {
 		return err
 	}
 	switch {
 	case j.durability == flow.DurabilitySync, j.durability == flow.DurabilityAsync && first:
-		return j.commit(b)
+		return j.commit(b, leads)
 	case j.durability == flow.DurabilityAsync:
 		j.background.wake()
 	}
 	return nil
 }
 
-// enqueue adds the records' frames to the queue. first reports whether they are
-// the journal's first.
-func (j *Journal) enqueue(records []Record) (b *batch, first bool, err error) {
+// enqueue adds the records' frames to the queue. leads reports whether they are
+// the first of the batch, first whether they are the journal's first.
+func (j *Journal) enqueue(records []Record) (b *batch, leads, first bool, err error) {
 	now := time.Now()
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	if j.closed {
-		return nil, false, fmt.Errorf("append to checkpoint %s: %w", j.path, os.ErrClosed)
+		return nil, false, false, fmt.Errorf("append to checkpoint %s: %w", j.path, os.ErrClosed)
 	}
 	b, first = j.queue, j.seq == 0
 	before := len(b.frames)
+	leads = before == 0
 	for _, r := range records {
 		j.seq++
 		r.Seq = j.seq
@@ -143,7 +150,7 @@ func (j *Journal) enqueue(records []Record) (b *batch, first bool, err error) {
 	}
 	b.last = j.seq
 	j.size += int64(len(b.frames) - before)
-	return b, first, nil
+	return b, leads, first, nil
 }
 
 // Sync makes everything that was appended durable. After an error the records
