@@ -14,7 +14,7 @@ import (
 // the reader of a terminal as escapes; JSON itself allows some of them. The
 // value does not change.
 func escapeJSON(raw []byte) []byte {
-	if bytes.IndexFunc(raw, host.Harmful) < 0 {
+	if isHarmless(raw) {
 		return raw
 	}
 	out := make([]byte, 0, len(raw)+32)
@@ -28,6 +28,20 @@ func escapeJSON(raw []byte) []byte {
 		raw = raw[size:]
 	}
 	return out
+}
+
+// isHarmless reports whether a text has no character that [host.Harmful]
+// reports. Most texts are ASCII, where bytes are enough.
+func isHarmless(text []byte) bool {
+	for i, c := range text {
+		if c >= utf8.RuneSelf {
+			return bytes.IndexFunc(text[i:], host.Harmful) < 0
+		}
+		if host.Harmful(rune(c)) {
+			return false
+		}
+	}
+	return true
 }
 
 // inLine joins the lines of a text, so that it cannot imitate other output.
@@ -51,7 +65,7 @@ func (m maskedText) Write(text []byte) (int, error) {
 type plainText struct{ w io.Writer }
 
 func (p plainText) Write(text []byte) (int, error) {
-	if bytes.IndexFunc(text, host.Harmful) < 0 {
+	if isHarmless(text) {
 		return p.w.Write(text)
 	}
 	if _, err := io.WriteString(p.w, host.Printable(string(text))); err != nil {
