@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/the-edge-agent/tea/host"
+	"github.com/the-edge-agent/tea/host/reference"
 	"github.com/the-edge-agent/tea/sdk/diag"
 	"github.com/the-edge-agent/tea/sdk/schema"
 )
@@ -123,39 +124,17 @@ func (a *app) describeAction(e host.ActionEntry) error {
 }
 
 func (a *app) describeMembers(title string, s *schema.Schema) error {
-	if s == nil || s.Properties == nil || len(*s.Properties) == 0 {
+	var rows [][]string
+	for _, f := range reference.Fields(s) {
+		need := ""
+		if title == "parameters" && f.Required {
+			need = "required"
+		}
+		rows = append(rows, []string{f.Path, f.Type, need, f.About()})
+	}
+	if len(rows) == 0 {
 		return nil
 	}
 	fmt.Fprintln(a.out, "\n"+title)
-	var rows [][]string
-	for _, p := range *s.Properties {
-		about := []string{}
-		if p.Schema.Description != "" {
-			about = append(about, p.Schema.Description)
-		}
-		if len(p.Schema.Enum) > 0 {
-			about = append(about, "one of "+shown(p.Schema.Enum))
-		}
-		if p.Schema.Default != nil {
-			about = append(about, "default "+shown(p.Schema.Default))
-		}
-		need := ""
-		if title == "parameters" && slices.Contains(s.Required, p.Name) {
-			need = "required"
-		}
-		rows = append(rows, []string{p.Name, typeWords(p.Schema), need, strings.Join(about, "; ")})
-	}
 	return a.table(nil, rows)
-}
-
-// typeWords returns the type of a schema in words.
-func typeWords(s *schema.Schema) string {
-	if len(s.Type) == 0 {
-		return "any"
-	}
-	words := strings.Join(s.Type, "|")
-	if s.Items != nil && len(s.Items.Type) > 0 {
-		words += " of " + typeWords(s.Items)
-	}
-	return words
 }

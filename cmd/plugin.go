@@ -15,6 +15,7 @@ type pluginCmd struct {
 	Refresh pluginRefreshCmd `cmd:"" help:"Start plugins, ask for their manifests and store them."`
 	Trust   pluginTrustCmd   `cmd:"" help:"Trust the plugins in a directory of this project."`
 	Test    pluginTestCmd    `cmd:"" help:"Check that a plugin follows the protocol."`
+	Docs    pluginDocsCmd    `cmd:"" help:"Write a reference of a plugin as Markdown."`
 	New     pluginNewCmd     `cmd:"" help:"Write the project of a new plugin."`
 }
 
@@ -95,26 +96,35 @@ func (c *pluginInfoCmd) Run(a *app) error {
 	if err != nil {
 		return err
 	}
+	p, err := set.named(c.Name)
+	if err != nil && (!c.JSON || p.Unread == "") {
+		return err
+	}
+	return c.show(a, p)
+}
+
+// named returns the plugin with that name and its manifest.
+func (s *pluginSet) named(name string) (foundPlugin, error) {
 	var names []string
-	for _, p := range set.found {
-		if p.Name == c.Name {
-			return c.show(a, p)
+	for _, p := range s.found {
+		if p.Name == name && p.Unread != "" {
+			return p, pluginError(fmt.Errorf("%s: %s; `tea plugin refresh %s` asks the plugin", p.Path, p.Unread, p.Name))
+		}
+		if p.Name == name {
+			return p, nil
 		}
 		names = append(names, p.Name)
 	}
-	hint := diag.Suggest(c.Name, names)
+	hint := diag.Suggest(name, names)
 	if hint == "" {
 		hint = "`tea plugin list` lists those that are found"
 	}
-	return pluginError(fmt.Errorf("there is no plugin %q; %s", c.Name, hint))
+	return foundPlugin{}, pluginError(fmt.Errorf("there is no plugin %q; %s", name, hint))
 }
 
 func (c *pluginInfoCmd) show(a *app, m foundPlugin) error {
 	if c.JSON {
 		return writeJSON(a.stdout, m)
-	}
-	if m.Unread != "" {
-		return pluginError(fmt.Errorf("%s: %s; `tea plugin refresh %s` asks the plugin", m.Path, m.Unread, m.Name))
 	}
 	about := [][]string{
 		{m.Name + " " + m.Version + ": " + m.Description}, {"path: " + m.Path}, {fmt.Sprintf("protocol: %d", m.Protocol)},

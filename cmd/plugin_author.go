@@ -37,3 +37,9 @@ type pluginTestCmd struct {
 	JSON     bool   `name:"json" help:"Print JSON."`
 	reportFlags
 }
+
+type pluginDocsCmd struct {
+	Plugin string `arg:"" help:"Name of a plugin that is found, or path of a binary, which is started, or of a stored manifest."`
+	pluginFlags
+	reportFlags
+}
