@@ -27,7 +27,7 @@ func processChecks() []Check {
 const endTimeout = 3 * time.Second
 
 func checkByHand(ctx context.Context, s *Subject) error {
-	ctx, cancel := context.WithTimeout(ctx, endTimeout)
+	ctx, cancel := context.WithTimeout(ctx, startTimeout)
 	defer cancel()
 	cmd := s.Target.(*Process).command(ctx)
 	cmd.Env = withoutCookie(cmd.Environ())
@@ -35,7 +35,7 @@ func checkByHand(ctx context.Context, s *Subject) error {
 	out, err := cmd.CombinedOutput()
 	switch {
 	case ctx.Err() != nil:
-		return fmt.Errorf("the process still runs after %s", endTimeout)
+		return fmt.Errorf("the process still runs after %s", startTimeout)
 	case err == nil:
 		return errors.New("the process ended with code 0, as if it had done something")
 	case len(out) == 0:
