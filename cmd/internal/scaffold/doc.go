@@ -2,7 +2,7 @@
 //
 // Start with [Write]. A template is a complete project whose plugin is called
 // greeter; that word is replaced by the plugin's name. The template for Go is in
-// templates, those for other languages are the plugins in the examples. What
-// projects share (the Go SDK, the protocol) is in shared.txtar.gz, which
-// `go test -run Shared -update` writes from the repository.
+// templates; those for other languages are the example plugins. These, the Go
+// SDK and the protocol are in shared.txtar.gz, which `go test -run Shared
+// -update` writes from the repository.
 package scaffold

@@ -12,51 +12,25 @@ import (
 	"regexp"
 	"slices"
 	"strings"
-
-	"github.com/the-edge-agent/tea/examples"
 )
 
+// goProject is the project for Go. The others are in the shared archive.
+//
 //go:embed all:templates/go
 var goProject embed.FS
-
-// templates returns the files of each language's project for a plugin called
-// greeter. The examples in other languages than Go are such projects.
-func templates() map[string]fs.FS {
-	projects := map[string]fs.FS{"go": sub(goProject, "templates/go")}
-	for _, language := range []string{"node"} {
-		projects[language] = sub(examples.Plugins, "plugin-"+language)
-	}
-	return projects
-}
-
-func sub(files fs.FS, dir string) fs.FS {
-	part, err := fs.Sub(files, dir)
-	if err != nil {
-		panic(err) // dir is a constant and valid
-	}
-	return part
-}
 
 // fromShared are the parts of the shared archive that a language's project
 // contains, each with the directory in the project.
 var fromShared = map[string]map[string]string{
 	"go":     {"sdk/": "third_party/tea-sdk/"},
-	"python": {"proto/": "proto/"},
-	"node":   {"proto/": "proto/"},
-	"rust":   {"proto/": "proto/"},
+	"python": {"plugin-python/": "", "proto/": "proto/"},
+	"node":   {"plugin-node/": "", "proto/": "proto/"},
 	"proto":  {"proto/": "", "docs/": ""},
 }
 
 // Languages returns the languages for which Write has a project. The language
 // "proto" is the protocol alone, for every other language.
-func Languages() []string {
-	languages := []string{"proto"}
-	for language := range templates() {
-		languages = append(languages, language)
-	}
-	slices.Sort(languages)
-	return languages
-}
+func Languages() []string { return slices.Sorted(maps.Keys(fromShared)) }
 
 // nameRule is that of namespaces: the name of the plugin is also the namespace
 // of its actions.
@@ -135,20 +109,29 @@ func project(name, language string) (map[string][]byte, error) {
 			}
 		}
 	}
-	if language == "proto" {
-		return files, nil
+	if language == "go" {
+		if err := addGoProject(files); err != nil {
+			return nil, err
+		}
 	}
 	rename := strings.NewReplacer("greeter", name, "Greeter", strings.ToUpper(name[:1])+name[1:], "GREETER", strings.ToUpper(name))
-	template := templates()[language]
-	err = fs.WalkDir(template, ".", func(file string, entry fs.DirEntry, err error) error {
+	renamed := map[string][]byte{}
+	for file, data := range files {
+		renamed[rename.Replace(file)] = []byte(rename.Replace(string(data)))
+	}
+	return renamed, nil
+}
+
+// addGoProject adds the files of the project for Go. Their suffix hides them
+// from the go command.
+func addGoProject(files map[string][]byte) error {
+	const root = "templates/go"
+	return fs.WalkDir(goProject, root, func(file string, entry fs.DirEntry, err error) error {
 		if err != nil || entry.IsDir() {
 			return err
 		}
-		data, err := fs.ReadFile(template, file)
-		// The suffix hides files from the go command, such as a go.mod.
-		target := strings.TrimSuffix(file, ".tmpl")
-		files[rename.Replace(target)] = []byte(rename.Replace(string(data)))
+		data, err := goProject.ReadFile(file)
+		files[strings.TrimSuffix(strings.TrimPrefix(file, root+"/"), ".tmpl")] = data
 		return err
 	})
-	return files, err
 }

@@ -21,7 +21,7 @@ const repository = "../../.."
 // sharedFiles returns what the archive must contain.
 func sharedFiles(t *testing.T) []txtar.File {
 	t.Helper()
-	list := exec.CommandContext(t.Context(), "git", "ls-files", "-co", "--exclude-standard", "sdk")
+	list := exec.CommandContext(t.Context(), "git", "ls-files", "-co", "--exclude-standard", "sdk", "examples/plugin-node", "examples/plugin-python")
 	list.Dir = repository
 	out, err := list.Output()
 	if err != nil {
@@ -35,7 +35,11 @@ func sharedFiles(t *testing.T) []txtar.File {
 	}
 	for file := range strings.Lines(string(out)) {
 		file = strings.TrimSpace(file)
-		if file == "sdk/go.mod" || strings.HasSuffix(file, ".go") && !strings.HasSuffix(file, "_test.go") {
+		switch name, example := strings.CutPrefix(file, "examples/"); {
+		case strings.HasSuffix(file, "_test.go"):
+		case example && !strings.Contains(file, "/proto/"): // these are links to the protocol below
+			add(name, file)
+		case file == "sdk/go.mod" || strings.HasSuffix(file, ".go"):
 			add(file, file)
 		}
 	}

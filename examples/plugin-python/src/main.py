@@ -1,0 +1,4 @@
+from actions import bundle
+from tea_plugin import serve
+
+serve(bundle)

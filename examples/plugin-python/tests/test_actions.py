@@ -1,0 +1,39 @@
+import pytest
+
+from actions import bundle
+from tea_plugin import ActionError
+from tea_plugin.testing import Host, call_action
+
+
+def test_hello_greets():
+    assert call_action(bundle, "greeter.hello", {"name": "Ada", "tone": "loud"}) == {"text": "HELLO, ADA!"}
+
+
+def test_hello_fails():
+    with pytest.raises(ActionError) as failure:
+        call_action(bundle, "greeter.hello", {"name": "nobody"})
+    assert failure.value.type == "not_found"
+
+
+def test_hello_checks_its_parameters():
+    with pytest.raises(ActionError) as failure:
+        call_action(bundle, "greeter.hello", {"nmae": "Ada"})
+    assert failure.value.type == "validation_error"
+
+
+def test_spell_emits_tokens():
+    host = Host()
+    assert call_action(bundle, "greeter.spell", {"text": "olá"}, host=host) == {"letters": 3}
+    assert host.tokens == ["o", "l", "á"]
+
+
+def test_spell_stops_when_it_is_canceled():
+    with pytest.raises(ActionError) as failure:
+        call_action(bundle, "greeter.spell", {"text": "tea"}, canceled=True)
+    assert failure.value.type == "canceled"
+
+
+def test_relay_calls_another_action():
+    host = Host(actions={"text.upper": lambda params: params["text"].upper()})
+    result = call_action(bundle, "greeter.relay", {"action": "text.upper", "params": {"text": "tea"}}, host=host)
+    assert result == {"result": "TEA"}
