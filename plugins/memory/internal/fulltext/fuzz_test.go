@@ -89,23 +89,28 @@ func FuzzLists(f *testing.F) {
 		f.Add(t.docs, t.pos)
 	}
 	f.Fuzz(func(t *testing.T, docs, positions []byte) {
-		postings, err := decodePostings(nil, docs, 100)
-		for i, p := range postings {
-			if p.ord >= 100 || i > 0 && postings[i-1].ord >= p.ord {
-				t.Fatalf("postings %v", postings)
-			}
-			if err == nil {
-				var own []byte
-				if own, positions, err = takePositions(positions, p.tf); err == nil {
-					_, _ = decodePositions(nil, own)
+		// Damaged data is a failure, never another panic.
+		decode := func(fn func()) (err error) {
+			defer catch(&err)
+			fn()
+			return nil
+		}
+		_ = decode(func() {
+			postings := decodePostings(nil, docs, 100)
+			for i, p := range postings {
+				if p.ord >= 100 || i > 0 && postings[i-1].ord >= p.ord {
+					t.Fatalf("postings %v", postings)
 				}
+				var own []byte
+				own, positions = takePositions(positions, p.tf)
+				decodePositions(nil, own)
 			}
-		}
-		for key := []byte(nil); len(docs) > 0; {
-			if key, _, docs, err = readEntry(key, docs); err != nil {
-				return
+		})
+		_ = decode(func() {
+			for key := []byte(nil); len(docs) > 0; {
+				key, _, docs = readEntry(key, docs)
 			}
-		}
+		})
 	})
 }
 

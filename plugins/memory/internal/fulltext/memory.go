@@ -110,8 +110,8 @@ func (m *memPart) enter(form string, lang *language) *memTerm {
 }
 
 // scan returns lists by stem or by form.
-func (m *memPart) scan(prefix string) iter.Seq2[list, error] {
-	return func(yield func(list, error) bool) {
+func (m *memPart) scan(prefix string) iter.Seq[list] {
+	return func(yield func(list) bool) {
 		stem, byStem := strings.CutPrefix(prefix, stemMark)
 		var found []*memTerm
 		if byStem {
@@ -129,7 +129,7 @@ func (m *memPart) scan(prefix string) iter.Seq2[list, error] {
 			if byStem {
 				l.key = prefix + t.form
 			}
-			if !yield(l, nil) {
+			if !yield(l) {
 				return
 			}
 		}

@@ -165,15 +165,13 @@ func renumber(sources []source) (ids []int64, lens []uint32, err error) {
 
 // writeParts writes the lists of the sources, form by form.
 func (x *Index) writeParts(out *segmentWriter, sources []source) (tail int64, sum uint32, err error) {
+	defer catch(&err)
 	parts := make([]*part, len(sources))
 	for i, s := range sources {
 		parts[i] = s.part
 	}
 	var entries []entry
-	for lists, err := range walk(parts, "") {
-		if err != nil {
-			return 0, 0, err
-		}
+	for lists := range walk(parts, "") {
 		select {
 		case <-x.stop:
 			return 0, 0, errStopped
@@ -186,9 +184,7 @@ func (x *Index) writeParts(out *segmentWriter, sources []source) (tail int64, su
 				continue
 			}
 			form = l.key
-			if entries, err = sources[i].entries(entries, l); err != nil {
-				return 0, 0, err
-			}
+			entries = sources[i].entries(entries, l)
 		}
 		if len(entries) > 0 {
 			slices.SortFunc(entries, func(a, b entry) int { return cmp.Compare(a.ord, b.ord) })
@@ -199,27 +195,14 @@ func (x *Index) writeParts(out *segmentWriter, sources []source) (tail int64, su
 }
 
 // entries appends the live documents of a list, with their new numbers.
-func (s source) entries(out []entry, l list) ([]entry, error) {
-	docs, _, err := l.docs(nil)
-	if err != nil {
-		return nil, err
-	}
-	positions, _, err := l.positions(nil)
-	if err != nil {
-		return nil, err
-	}
-	postings, err := decodePostings(nil, docs, uint32(len(s.ids)))
-	if err != nil {
-		return nil, err
-	}
-	for _, p := range postings {
+func (s source) entries(out []entry, l list) []entry {
+	positions := l.positions(new([]byte))
+	for _, p := range decodePostings(nil, l.docs(new([]byte)), uint32(len(s.ids))) {
 		var own []byte
-		if own, positions, err = takePositions(positions, p.tf); err != nil {
-			return nil, err
-		}
+		own, positions = takePositions(positions, p.tf)
 		if ord := s.ords[p.ord]; ord != gone {
 			out = append(out, entry{posting{ord, p.tf}, own})
 		}
 	}
-	return out, nil
+	return out
 }

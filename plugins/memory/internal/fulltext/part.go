@@ -12,7 +12,7 @@ type part struct {
 	lists interface {
 		// scan returns the lists of the keys that begin with the prefix,
 		// ascending by key; see stemKey. Of all keys, it returns the forms.
-		scan(prefix string) iter.Seq2[list, error]
+		scan(prefix string) iter.Seq[list]
 	}
 	ids  []int64
 	lens []uint32
@@ -39,18 +39,18 @@ type list struct {
 	docsLen, posLen int
 }
 
-// docs returns the postings. It may use buf, which it returns grown.
-func (l list) docs(buf []byte) (data, grown []byte, err error) {
+// docs returns the postings, which can be in buf.
+func (l list) docs(buf *[]byte) []byte {
 	if l.term != nil {
-		return l.term.docs, buf, nil
+		return l.term.docs
 	}
 	return l.segment.read(buf, l.at, l.docsLen)
 }
 
 // positions returns the positions, like docs.
-func (l list) positions(buf []byte) (data, grown []byte, err error) {
+func (l list) positions(buf *[]byte) []byte {
 	if l.term != nil {
-		return l.term.pos, buf, nil
+		return l.term.pos
 	}
 	return l.segment.read(buf, l.at+int64(l.docsLen)+crcBytes, l.posLen)
 }
@@ -63,66 +63,49 @@ const stemMark = "\xff"
 func stemKey(stem, form string) string { return stemMark + stem + "\x00" + form }
 
 // wordLists returns the lists of the forms that share a stem with the word.
-func (p *part) wordLists(word keys) (out []list, err error) {
+func (p *part) wordLists(word keys) (out []list) {
 	for _, stem := range word {
 		if stem == "" {
 			continue
 		}
-		for l, err := range p.lists.scan(stemKey(stem, "")) {
-			if err != nil {
-				return nil, err
-			}
+		for l := range p.lists.scan(stemKey(stem, "")) {
 			_, l.key, _ = strings.Cut(l.key, "\x00")
 			if !slices.ContainsFunc(out, func(o list) bool { return o.key == l.key }) {
 				out = append(out, l)
 			}
 		}
 	}
-	return out, nil
+	return out
 }
 
-// postings appends the postings of a list, without dead documents.
-func (p *part) postings(out []posting, l list, buf *[]byte) ([]posting, error) {
-	data, grown, err := l.docs(*buf)
-	if err != nil {
-		return out, err
+// postings returns the postings of a list in out, without dead documents.
+func (p *part) postings(out []posting, l list, buf *[]byte) []posting {
+	out = decodePostings(out[:0], l.docs(buf), uint32(len(p.ids)))
+	if p.gone == 0 {
+		return out
 	}
-	*buf = grown
-	from := len(out)
-	if out, err = decodePostings(out, data, uint32(len(p.ids))); err != nil || p.gone == 0 {
-		return out, err
-	}
-	live := slices.DeleteFunc(out[from:], func(q posting) bool { return p.dead.has(q.ord) })
-	return out[:from+len(live)], nil
+	return slices.DeleteFunc(out, func(q posting) bool { return p.dead.has(q.ord) })
 }
 
 // walk visits the forms of several parts that begin with the prefix, in
 // ascending order, each with its list in every part; a part without it has one
 // with df 0. The slice is valid until the next step.
-func walk(parts []*part, prefix string) iter.Seq2[[]list, error] {
-	return func(yield func([]list, error) bool) {
+func walk(parts []*part, prefix string) iter.Seq[[]list] {
+	return func(yield func([]list) bool) {
 		type cursor struct {
 			list
-			next func() (list, error, bool)
+			next func() (list, bool)
 			more bool
 		}
 		cursors := make([]cursor, len(parts))
 		for i, p := range parts {
-			next, stop := iter.Pull2(p.lists.scan(prefix))
+			next, stop := iter.Pull(p.lists.scan(prefix))
 			defer stop()
-			cursors[i].next = next
+			c := &cursors[i]
+			c.next = next
+			c.list, c.more = next()
 		}
 		lists := make([]list, len(parts))
-		advance := func(c *cursor) (err error) {
-			c.list, err, c.more = c.next()
-			return err
-		}
-		for i := range cursors {
-			if err := advance(&cursors[i]); err != nil {
-				yield(nil, err)
-				return
-			}
-		}
 		for {
 			var first *cursor
 			for i := range cursors {
@@ -138,13 +121,10 @@ func walk(parts []*part, prefix string) iter.Seq2[[]list, error] {
 				lists[i] = list{}
 				if c := &cursors[i]; c.more && c.key == key {
 					lists[i] = c.list
-					if err := advance(c); err != nil {
-						yield(nil, err)
-						return
-					}
+					c.list, c.more = c.next()
 				}
 			}
-			if !yield(lists, nil) {
+			if !yield(lists) {
 				return
 			}
 		}

@@ -8,19 +8,14 @@ type start = uint64
 
 // matchPhrase restricts a view to the documents that contain the phrase. It
 // goes term by term, and keeps the starts that every term so far agrees with.
-func (s *search) matchPhrase(i int, phrase []phraseTerm) error {
+func (s *search) matchPhrase(i int, phrase []phraseTerm) {
 	v := &s.views[i]
 	var starts []start
 	for n, t := range phrase {
-		lists, err := s.lists(i, t.term)
-		if err != nil {
-			return err
-		}
+		lists := s.lists(i, t.term)
 		var next []start
 		for _, l := range lists {
-			if next, err = s.starts(next, v, l, t.offset); err != nil {
-				return err
-			}
+			next = s.starts(next, v, l, t.offset)
 		}
 		if len(lists) > 1 {
 			slices.Sort(next)
@@ -35,7 +30,6 @@ func (s *search) matchPhrase(i int, phrase []phraseTerm) error {
 		}
 		v.restrict(wanted) // the next term is looked up in these only
 	}
-	return nil
 }
 
 // common returns what is in both; both ascend. It overwrites a.
@@ -53,37 +47,22 @@ func common(a, b []start) []start {
 }
 
 // starts appends where the phrase starts if the list's form is at its offset.
-func (s *search) starts(out []start, v *view, l list, offset uint32) ([]start, error) {
+func (s *search) starts(out []start, v *view, l list, offset uint32) []start {
 	c := s.cells
-	docs, grown, err := l.docs(c.buf)
-	if err != nil {
-		return out, err
-	}
-	c.buf = grown
-	if c.tmp, err = decodePostings(c.tmp[:0], docs, uint32(len(v.ids))); err != nil {
-		return out, err
-	}
-	positions, grown, err := l.positions(c.pos)
-	if err != nil {
-		return out, err
-	}
-	c.pos = grown
+	c.tmp = decodePostings(c.tmp[:0], l.docs(&c.buf), uint32(len(v.ids)))
+	positions := l.positions(&c.pos)
 	for _, p := range c.tmp {
 		var own []byte
-		if own, positions, err = takePositions(positions, p.tf); err != nil {
-			return out, err
-		}
+		own, positions = takePositions(positions, p.tf)
 		if v.dead.has(p.ord) || !v.accepts(p.ord) {
 			continue
 		}
-		if c.places, err = decodePositions(c.places[:0], own); err != nil {
-			return out, err
-		}
+		c.places = decodePositions(c.places[:0], own)
 		for _, place := range c.places {
 			if place >= offset {
 				out = append(out, start(p.ord)<<32|start(place-offset))
 			}
 		}
 	}
-	return out, nil
+	return out
 }

@@ -17,6 +17,21 @@ func corrupt(format string, args ...any) error {
 	return fmt.Errorf("%w: "+format, append([]any{ErrCorrupt}, args...)...)
 }
 
+// failure is what code that reads lists panics with: a search, or what writes a
+// segment, returns the error.
+type failure struct{ error }
+
+// catch recovers the error of a failure.
+func catch(err *error) {
+	switch p := recover().(type) {
+	case nil:
+	case failure:
+		*err = p.error
+	default:
+		panic(p)
+	}
+}
+
 // checksum builds the table at the first use rather than when the process starts.
 func checksum(b []byte) uint32 { return crc32.Checksum(b, crc32.MakeTable(crc32.Castagnoli)) }
 
@@ -56,7 +71,7 @@ func appendPosting(list []byte, next uint32, p posting) []byte {
 }
 
 // decodePostings appends the postings of a list. The part has that many documents.
-func decodePostings(out []posting, list []byte, docs uint32) ([]posting, error) {
+func decodePostings(out []posting, list []byte, docs uint32) []posting {
 	next := uint64(0)
 	for i := 0; i < len(list); {
 		v, n := uint64(list[i]), 1
@@ -64,7 +79,7 @@ func decodePostings(out []posting, list []byte, docs uint32) ([]posting, error) 
 			if i+1 < len(list) && list[i+1] < 0x80 {
 				v, n = v&0x7F|uint64(list[i+1])<<7, 2
 			} else if v, n = binary.Uvarint(list[i:]); n <= 0 {
-				return out, corrupt("a list has an invalid number")
+				panic(failure{corrupt("a list has an invalid number")})
 			}
 		}
 		i += n
@@ -76,21 +91,21 @@ func decodePostings(out []posting, list []byte, docs uint32) ([]posting, error) 
 				tf, n = binary.Uvarint(list[i:])
 			}
 			if i += n; n <= 0 || tf < 2 || tf > maxDocumentWords {
-				return out, corrupt("a list has an invalid count")
+				panic(failure{corrupt("a list has an invalid count")})
 			}
 		}
 		ord := v>>1 + next
 		if ord >= uint64(docs) || v>>1 > uint64(docs) {
-			return out, corrupt("a list has an unknown document")
+			panic(failure{corrupt("a list has an unknown document")})
 		}
 		out = append(out, posting{ord: uint32(ord), tf: uint32(tf)})
 		next = ord + 1
 	}
-	return out, nil
+	return out
 }
 
 // takePositions cuts off the positions of the next document, which has tf of them.
-func takePositions(data []byte, tf uint32) (doc, rest []byte, err error) {
+func takePositions(data []byte, tf uint32) (doc, rest []byte) {
 	end := 0
 	for ; tf > 0 && end < len(data); end++ {
 		if data[end] < 0x80 {
@@ -98,24 +113,24 @@ func takePositions(data []byte, tf uint32) (doc, rest []byte, err error) {
 		}
 	}
 	if tf > 0 {
-		return nil, nil, corrupt("a list has too few positions")
+		panic(failure{corrupt("a list has too few positions")})
 	}
-	return data[:end], data[end:], nil
+	return data[:end], data[end:]
 }
 
 // decodePositions appends the positions of one document.
-func decodePositions(out []uint32, doc []byte) ([]uint32, error) {
+func decodePositions(out []uint32, doc []byte) []uint32 {
 	at := uint64(0)
 	for len(doc) > 0 {
 		v, n := binary.Uvarint(doc)
 		if n <= 0 || v > maxPosition || at+v > maxPosition {
-			return out, corrupt("a list has an invalid position")
+			panic(failure{corrupt("a list has an invalid position")})
 		}
 		at += v
 		out = append(out, uint32(at))
 		doc = doc[n:]
 	}
-	return out, nil
+	return out
 }
 
 // maxPosition bounds positions: every word of a document, and a gap between

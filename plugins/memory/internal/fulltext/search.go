@@ -45,15 +45,11 @@ func (x *Index) Search(ctx context.Context, text string, o SearchOptions) (*Rank
 		q.phrases = nil
 	}
 	ranked := newRanked(nil, q.cut)
-	err := x.search(ctx, func(s *search) error {
-		if s.docs == 0 {
-			return nil
+	err := x.search(ctx, func(s *search) {
+		if s.docs > 0 {
+			s.run(q, o)
+			ranked = newRanked(s.hits(), q.cut || s.cut)
 		}
-		if err := s.run(q, o); err != nil {
-			return err
-		}
-		ranked = newRanked(s.hits(), q.cut || s.cut)
-		return nil
 	})
 	if err != nil {
 		return nil, err
@@ -62,19 +58,18 @@ func (x *Index) Search(ctx context.Context, text string, o SearchOptions) (*Rank
 }
 
 // search calls fn with a search of the index as it is now.
-func (x *Index) search(ctx context.Context, fn func(*search) error) error {
+func (x *Index) search(ctx context.Context, fn func(*search)) (err error) {
+	defer func() { x.noteCorruption(err) }()
 	x.mu.RLock()
-	err := x.usable()
-	if err == nil {
-		s := newSearch(ctx, x.parts(), &x.cells)
-		if err = fn(s); err == nil {
-			x.cells.Put(s.cells) // after an error they are not clean
-			err = ctx.Err()
-		}
+	defer x.mu.RUnlock()
+	if err := x.usable(); err != nil {
+		return err
 	}
-	x.mu.RUnlock()
-	x.noteCorruption(err)
-	return err
+	defer catch(&err)
+	s := newSearch(ctx, x.parts(), &x.cells)
+	fn(s)
+	x.cells.Put(s.cells) // after a failure they are not clean
+	return ctx.Err()
 }
 
 // search is a search in progress. Its arrays have one cell per document; they
@@ -151,15 +146,11 @@ func newSearch(ctx context.Context, parts []*part, pool *sync.Pool) *search {
 
 // run adds up the scores. Each term is counted over all views before it is
 // weighed: its weight depends on the number of live documents that have it.
-func (s *search) run(q query, o SearchOptions) error {
-	if err := s.restrict(o.Tag); err != nil {
-		return err
-	}
+func (s *search) run(q query, o SearchOptions) {
+	s.restrict(o.Tag)
 	for _, phrase := range q.phrases {
 		for i := range s.views {
-			if err := s.matchPhrase(i, phrase); err != nil {
-				return err
-			}
+			s.matchPhrase(i, phrase)
 		}
 	}
 	average := float64(s.words) / float64(s.docs)
@@ -167,10 +158,7 @@ func (s *search) run(q query, o SearchOptions) error {
 		average = o.Statistics.average()
 	}
 	for _, t := range q.terms {
-		df, err := s.gatherAll(t)
-		if err != nil {
-			return err
-		}
+		df := s.gatherAll(t)
 		if df == 0 {
 			continue
 		}
@@ -182,67 +170,53 @@ func (s *search) run(q query, o SearchOptions) error {
 			s.views[i].weigh(weight, average)
 		}
 	}
-	return nil
 }
 
 // restrict narrows the views to the documents with a tag. Where all documents
 // of a view have it, there is nothing to do.
-func (s *search) restrict(tag string) error {
+func (s *search) restrict(tag string) {
 	if tag == "" {
-		return nil
+		return
 	}
 	for i := range s.views {
 		v := &s.views[i]
-		lists, err := v.wordLists(keys{tagged + tag})
-		if err != nil {
-			return err
-		}
+		lists := v.wordLists(keys{tagged + tag})
 		if len(lists) == 1 && lists[0].df == len(v.ids) {
 			continue
 		}
 		var wanted bitmap
 		for _, l := range lists {
-			if s.cells.tmp, err = v.postings(s.cells.tmp[:0], l, &s.cells.buf); err != nil {
-				return err
-			}
+			s.cells.tmp = v.postings(s.cells.tmp, l, &s.cells.buf)
 			for _, p := range s.cells.tmp {
 				wanted.set(p.ord)
 			}
 		}
 		v.restrict(wanted)
 	}
-	return nil
 }
 
 // gatherAll collects the live postings of a term in all views and returns how
 // many there are.
-func (s *search) gatherAll(t term) (df int, err error) {
+func (s *search) gatherAll(t term) (df int) {
 	for i := range s.views {
-		if err := s.gather(i, t); err != nil {
-			return 0, err
-		}
+		s.gather(i, t)
 		df += len(s.views[i].out)
 	}
 	delete(s.forms, t) // the next prefix can have as many
-	return df, nil
+	return df
 }
 
 // gather collects the live postings of a term into the view's out, in any order.
-func (s *search) gather(i int, t term) error {
+func (s *search) gather(i int, t term) {
 	v := &s.views[i]
 	v.out = v.out[:0]
-	lists, err := s.lists(i, t)
-	if err != nil {
-		return err
-	}
+	lists := s.lists(i, t)
 	if len(lists) == 1 {
-		v.out, err = v.postings(v.out, lists[0], &s.cells.buf)
-		return err
+		v.out = v.postings(v.out, lists[0], &s.cells.buf)
+		return
 	}
 	for _, l := range lists {
-		if s.cells.tmp, err = v.postings(s.cells.tmp[:0], l, &s.cells.buf); err != nil {
-			return err
-		}
+		s.cells.tmp = v.postings(s.cells.tmp, l, &s.cells.buf)
 		for _, p := range s.cells.tmp {
 			if v.counts[p.ord] == 0 {
 				v.out = append(v.out, posting{ord: p.ord})
@@ -254,7 +228,6 @@ func (s *search) gather(i int, t term) error {
 		p := &v.out[i]
 		p.tf, v.counts[p.ord] = v.counts[p.ord], 0
 	}
-	return nil
 }
 
 // weigh adds the scores of the current term.
@@ -293,38 +266,29 @@ func (s *search) hits() []Hit {
 }
 
 // lists returns the lists of a term in a view.
-func (s *search) lists(i int, t term) ([]list, error) {
+func (s *search) lists(i int, t term) []list {
 	if err := s.ctx.Err(); err != nil {
-		return nil, err
+		panic(failure{err})
 	}
 	if !t.prefix {
 		return s.views[i].wordLists(t.keys)
 	}
 	if s.forms[t] == nil {
-		found, err := s.expand(t.keys[0])
-		if err != nil {
-			return nil, err
-		}
-		s.forms[t] = found
+		s.forms[t] = s.expand(t.keys[0])
 	}
-	return s.forms[t][i], nil
+	return s.forms[t][i]
 }
 
 // expand returns the lists of the first maxForms forms that begin with the
 // prefix and that a live document has, by view. Forms of dead documents do not
 // count, so that a merge changes nothing.
-func (s *search) expand(prefix string) ([][]list, error) {
+func (s *search) expand(prefix string) [][]list {
 	found := make([][]list, len(s.parts))
 	limit := min(maxForms, maxAllForms-s.taken)
-	for lists, err := range walk(s.parts, prefix) {
-		if err != nil {
-			return nil, err
-		}
+	for lists := range walk(s.parts, prefix) {
 		live := false
 		for i := 0; i < len(lists) && !live; i++ {
-			if live, err = s.hasLive(i, lists[i]); err != nil {
-				return nil, err
-			}
+			live = s.hasLive(i, lists[i])
 		}
 		if !live {
 			continue
@@ -341,16 +305,15 @@ func (s *search) expand(prefix string) ([][]list, error) {
 			}
 		}
 	}
-	return found, nil
+	return found
 }
 
 // hasLive reports whether a list has a live document.
-func (s *search) hasLive(i int, l list) (bool, error) {
+func (s *search) hasLive(i int, l list) bool {
 	v := &s.views[i]
 	if v.gone < l.df || l.df == 0 {
-		return l.df > 0, nil
+		return l.df > 0
 	}
-	var err error
-	s.cells.tmp, err = v.postings(s.cells.tmp[:0], l, &s.cells.buf)
-	return len(s.cells.tmp) > 0, err
+	s.cells.tmp = v.postings(s.cells.tmp, l, &s.cells.buf)
+	return len(s.cells.tmp) > 0
 }

@@ -94,18 +94,18 @@ func (s *segment) load() error {
 	return nil
 }
 
-// read returns bytes that are followed by their checksum, in buf if it is
-// large enough.
-func (s *segment) read(buf []byte, at int64, size int) (data, grown []byte, err error) {
-	buf = slices.Grow(buf[:0], size+crcBytes)[:size+crcBytes]
-	if _, err := s.file.ReadAt(buf, at); err != nil {
-		return nil, buf, readError(err)
+// read returns bytes that are followed by their checksum, in buf, which grows if
+// needed.
+func (s *segment) read(buf *[]byte, at int64, size int) []byte {
+	*buf = slices.Grow((*buf)[:0], size+crcBytes)[:size+crcBytes]
+	if _, err := s.file.ReadAt(*buf, at); err != nil {
+		panic(failure{readError(err)})
 	}
-	data, ok := checked(buf)
+	data, ok := checked(*buf)
 	if !ok {
-		return nil, buf, corrupt("segment %s has damaged bytes at %d", s.Name, at)
+		panic(failure{corrupt("segment %s has damaged bytes at %d", s.Name, at)})
 	}
-	return data, buf, nil
+	return data
 }
 
 // readError reports a file that ends early as corrupt.
@@ -123,29 +123,21 @@ func (s *segment) find(id int64) (ord uint32, ok bool) {
 }
 
 // scan reads the dictionary.
-func (s *segment) scan(prefix string) iter.Seq2[list, error] {
-	return func(yield func(list, error) bool) {
+func (s *segment) scan(prefix string) iter.Seq[list] {
+	return func(yield func(list) bool) {
 		first := sort.Search(len(s.keys), func(i int) bool { return s.keys[i] > prefix })
 		var buf, key []byte
 		for i := max(0, first-1); i < len(s.keys); i++ {
-			var data []byte
-			var err error
-			if data, buf, err = s.read(buf, s.blocks[i], int(s.blocks[i+1]-s.blocks[i])-crcBytes); err != nil {
-				yield(list{}, err)
-				return
-			}
+			data := s.read(&buf, s.blocks[i], int(s.blocks[i+1]-s.blocks[i])-crcBytes)
 			for len(data) > 0 {
 				var l list
-				if key, l, data, err = readEntry(key, data); err != nil {
-					yield(l, err)
-					return
-				}
+				key, l, data = readEntry(key, data)
 				l.segment = s
 				switch {
 				case prefix == "" && key[0] == stemMark[0]:
 					return
 				case bytes.HasPrefix(key, []byte(prefix)):
-					if l.key = string(key); !yield(l, nil) {
+					if l.key = string(key); !yield(l) {
 						return
 					}
 				case string(key) > prefix:
@@ -157,21 +149,21 @@ func (s *segment) scan(prefix string) iter.Seq2[list, error] {
 }
 
 // readEntry reads an entry of a block. The key before it is overwritten.
-func readEntry(before, data []byte) (key []byte, l list, rest []byte, err error) {
+func readEntry(before, data []byte) (key []byte, l list, rest []byte) {
 	var n [6]uint64
 	for i := range n {
 		var size int
 		if n[i], size = binary.Uvarint(data); size <= 0 {
-			return nil, l, nil, corrupt("a dictionary has an invalid entry")
+			panic(failure{corrupt("a dictionary has an invalid entry")})
 		}
 		data = data[size:]
 	}
 	shared, more := n[0], n[1]
 	if shared > uint64(len(before)) || more > uint64(len(data)) {
-		return nil, l, nil, corrupt("a dictionary has an invalid key")
+		panic(failure{corrupt("a dictionary has an invalid key")})
 	}
 	before = append(before[:shared], data[:more]...)
-	return before, list{df: int(n[2]), at: int64(n[3]), docsLen: int(n[4]), posLen: int(n[5])}, data[more:], nil
+	return before, list{df: int(n[2]), at: int64(n[3]), docsLen: int(n[4]), posLen: int(n[5])}, data[more:]
 }
 
 // segmentWriter writes a segment file: add for each form in ascending order,

@@ -17,16 +17,11 @@ type Statistics struct {
 // Statistics returns those of the live documents, for one query.
 func (x *Index) Statistics(ctx context.Context, text string) (Statistics, error) {
 	st := Statistics{lang: x.lang, terms: parseQuery(text, x.lang).terms, found: map[term]int{}}
-	err := x.search(ctx, func(s *search) error {
+	err := x.search(ctx, func(s *search) {
 		st.docs, st.words = s.docs, s.words
 		for _, t := range st.terms {
-			n, err := s.gatherAll(t)
-			if err != nil {
-				return err
-			}
-			st.found[t] = n
+			st.found[t] = s.gatherAll(t)
 		}
-		return nil
 	})
 	if err != nil {
 		return Statistics{}, err
