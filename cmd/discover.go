@@ -23,7 +23,7 @@ func (a *app) discover(flags pluginFlags, log *slog.Logger, use pluginUse) (*plu
 	if err != nil {
 		return nil, err
 	}
-	set := &pluginSet{processes: plugins}
+	set := &pluginSet{processes: pluginProcesses{plugins}}
 	for _, b := range plugins.Bundles() {
 		set.found = append(set.found, foundPlugin{Manifest: b.Manifest, Path: b.Path})
 	}
@@ -34,6 +34,15 @@ func (a *app) discover(flags pluginFlags, log *slog.Logger, use pluginUse) (*plu
 		set.problems = append(set.problems, pluginProblem{p.Path, p.Message, p.Severity == diag.Error})
 	}
 	return set, nil
+}
+
+// pluginProcesses are the plugins of the full build.
+type pluginProcesses struct{ *subproc.Plugins }
+
+// Replace implements processes.
+func (p pluginProcesses) Replace(ctx context.Context) (int, error) {
+	swaps, err := p.Reload(ctx)
+	return len(swaps), err
 }
 
 func (a *app) subprocesses(flags pluginFlags, log *slog.Logger, use pluginUse) (*subproc.Plugins, []subproc.Problem, error) {

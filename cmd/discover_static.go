@@ -46,4 +46,8 @@ func (noProcesses) Open(_ context.Context, bundle string, _ tea.Settings) (host.
 	return nil, tea.Errorf(tea.NotFound, "there is no plugin %s", bundle)
 }
 
+func (noProcesses) Replace(context.Context) (int, error) { return 0, nil }
+
+func (noProcesses) Watch(context.Context) {}
+
 func (noProcesses) Close() error { return nil }

@@ -5,10 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
-	"os/signal"
 	"slices"
-	"syscall"
 	"time"
 
 	"github.com/the-edge-agent/tea/host"
@@ -56,8 +53,9 @@ func (a *app) execute(f *runFlags, load loader, start starter) error {
 	if warnings := wf.Warnings(); len(warnings) > 0 {
 		a.report.Diagnostics(warnings)
 	}
-	ctx, stop := stoppable()
+	ctx, stop := reloadable(a.reload)
 	defer stop(nil)
+	go a.plugins.Watch(ctx)
 	if f.Interactive {
 		o.Ask = (&asker{app: a}).ask
 	}
@@ -175,43 +173,6 @@ func (a *app) deliver(f *runFlags, state any) error {
 		return nil // the last event has it
 	}
 	return write(a.stdout)
-}
-
-// stopped is the cause of a run that was stopped from outside.
-type stopped struct{ by string }
-
-func (s *stopped) Error() string { return "stopped by " + s.by }
-
-// Unwrap gives the error the type canceled.
-func (s *stopped) Unwrap() error { return context.Canceled }
-
-// stoppable returns a context that the first SIGINT, SIGTERM or SIGHUP cancels;
-// the second signal exits immediately. Writing to a closed pipe is an error and
-// does not kill the process.
-func stoppable() (context.Context, context.CancelCauseFunc) {
-	ctx, stop := context.WithCancelCause(context.Background())
-	signals := make(chan os.Signal, 2)
-	signal.Notify(signals, os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
-	signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE)
-	go func() {
-		first := <-signals
-		stop(&stopped{signalName(first)})
-		<-signals
-		os.Exit(exitStopped)
-	}()
-	return ctx, stop
-}
-
-func signalName(s os.Signal) string {
-	switch s {
-	case os.Interrupt:
-		return "SIGINT"
-	case syscall.SIGTERM:
-		return "SIGTERM"
-	case syscall.SIGHUP:
-		return "SIGHUP"
-	}
-	return s.String()
 }
 
 // tracer returns the tracer that --trace-file and settings.trace configure.

@@ -31,6 +31,11 @@ const (
 type processes interface {
 	host.Plugins
 	host.Learner
+	// Replace replaces the plugins whose files have changed, and returns how
+	// many.
+	Replace(ctx context.Context) (int, error)
+	// Watch does so after each change, until ctx is done.
+	Watch(ctx context.Context)
 }
 
 // pluginSet is the set of plugins that were found; [app.discover] returns it.
@@ -108,6 +113,22 @@ func (a *app) openHost(plugins pluginFlags, report reportFlags, use pluginUse, o
 		return nil, err
 	}
 	return h, nil
+}
+
+// reload replaces the plugins whose files have changed. The plugins log what
+// happens to each.
+func (a *app) reload(ctx context.Context) {
+	log := a.logger(reportFlags{})
+	replaced, err := a.plugins.Replace(ctx)
+	switch {
+	case err != nil:
+		log.Warn("plugins were not reloaded", "error", err)
+	case replaced == 0:
+		log.Info("no plugin has changed")
+	}
+	for _, b := range a.bundles {
+		log.Warn("a bundle that is linked in cannot be replaced while tea runs; restart it with the new build", "bundle", b.Name)
+	}
 }
 
 // warnUnread logs the plugins whose actions are missing from a list.

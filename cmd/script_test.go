@@ -1,6 +1,7 @@
 package teacmd
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -58,7 +59,7 @@ func greet() {
 	hello := func(ctx context.Context, req *tea.Request, p greetParams) (map[string]any, error) {
 		req.Host.Token(ctx, "Hello, ")
 		req.Host.Token(ctx, p.Name)
-		return map[string]any{"text": "Hello, " + p.Name, "usage": map[string]any{"total_tokens": 2}}, nil
+		return map[string]any{"text": cmp.Or(os.Getenv("GREETING"), "Hello, ") + p.Name, "usage": map[string]any{"total_tokens": 2}}, nil
 	}
 	crash := func(context.Context, *tea.Request, struct{}) (map[string]any, error) {
 		fmt.Fprintln(os.Stderr, "out of tea, the key was hunter2")

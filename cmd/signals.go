@@ -1,0 +1,67 @@
+package teacmd
+
+import (
+	"context"
+	"os"
+	"os/signal"
+	"syscall"
+)
+
+// stopped is the cause of a run that was stopped from outside.
+type stopped struct{ by string }
+
+func (s *stopped) Error() string { return "stopped by " + s.by }
+
+// Unwrap gives the error the type canceled.
+func (s *stopped) Unwrap() error { return context.Canceled }
+
+// stoppable returns a context that the first SIGINT, SIGTERM or SIGHUP cancels;
+// the second signal exits immediately. Writing to a closed pipe is an error and
+// does not kill the process.
+func stoppable() (context.Context, context.CancelCauseFunc) { return reloadable(nil) }
+
+// reloadable is stoppable, but a SIGHUP that is not the end of the terminal
+// calls reload instead.
+func reloadable(reload func(context.Context)) (context.Context, context.CancelCauseFunc) {
+	ctx, stop := context.WithCancelCause(context.Background())
+	signals := make(chan os.Signal, 2)
+	attached := hasTerminal()
+	signal.Notify(signals, os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
+	signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE)
+	stops := func() os.Signal {
+		for {
+			s := <-signals
+			if s != syscall.SIGHUP || reload == nil || attached && !hasTerminal() {
+				return s
+			}
+			go reload(ctx)
+		}
+	}
+	go func() {
+		stop(&stopped{signalName(stops())})
+		stops()
+		os.Exit(exitStopped)
+	}()
+	return ctx, stop
+}
+
+// hasTerminal reports whether the process has a controlling terminal.
+func hasTerminal() bool {
+	terminal, err := os.OpenFile("/dev/tty", os.O_RDWR|syscall.O_NOCTTY, 0)
+	if err == nil {
+		terminal.Close()
+	}
+	return err == nil
+}
+
+func signalName(s os.Signal) string {
+	switch s {
+	case os.Interrupt:
+		return "SIGINT"
+	case syscall.SIGTERM:
+		return "SIGTERM"
+	case syscall.SIGHUP:
+		return "SIGHUP"
+	}
+	return s.String()
+}
