@@ -63,7 +63,9 @@ func (i *Instance) Invoke(ctx context.Context, req *Request) (resp *Response, er
 		if p := recover(); p != nil {
 			stack := panicStack()
 			req.Host.Log(ctx, slog.LevelError, "panic in "+req.Action, map[string]any{"panic": fmt.Sprint(p), "stack": stack})
-			resp, err = nil, Errorf(InternalError, "panic in %s: %v, in %s", req.Action, p, stack[0])
+			e := Errorf(InternalError, "panic in %s: %v, in %s", req.Action, p, stack[0])
+			e.Details = map[string]any{"panic": fmt.Sprint(p), "stack": stack}
+			resp, err = nil, e
 		}
 	}()
 	call := *req

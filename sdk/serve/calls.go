@@ -2,28 +2,37 @@ package serve
 
 import "sync"
 
-// calls counts the running calls so that a shutdown can wait for them.
+// calls are the running calls. A shutdown waits for them, and the host asks for
+// those that it has given up.
 type calls struct {
 	mu       sync.Mutex
 	running  int
+	byID     map[string]int
 	draining bool
 	drained  chan struct{}
 }
 
 // begin admits a call. It returns false after draining has begun.
-func (c *calls) begin() bool {
+func (c *calls) begin(id string) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.draining {
 		return false
 	}
+	if c.byID == nil {
+		c.byID = map[string]int{}
+	}
+	c.byID[id]++
 	c.running++
 	return true
 }
 
-func (c *calls) end() {
+func (c *calls) end(id string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	if c.byID[id]--; c.byID[id] == 0 {
+		delete(c.byID, id)
+	}
 	if c.running--; c.running == 0 && c.draining {
 		close(c.drained)
 	}
@@ -41,6 +50,13 @@ func (c *calls) drain() <-chan struct{} {
 		}
 	}
 	return c.drained
+}
+
+// isRunning reports whether the call with this id is running.
+func (c *calls) isRunning(id string) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.byID[id] > 0
 }
 
 func (c *calls) isDraining() bool {

@@ -2,6 +2,8 @@ package serve
 
 import (
 	"context"
+	"fmt"
+	"os"
 
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
@@ -32,10 +34,10 @@ func (s *server) InvokeStream(req *pb.InvokeRequest, stream grpc.ServerStreaming
 // invoke runs the action. The error is a gRPC status: the host has violated the
 // protocol.
 func (s *server) invoke(ctx context.Context, req *pb.InvokeRequest, host *callHost) (*pb.InvokeResponse, error) {
-	if !s.calls.begin() {
+	if !s.calls.begin(req.GetCallId()) {
 		return nil, status.Error(codes.Unavailable, "the plugin is shutting down")
 	}
-	defer s.calls.end()
+	defer s.calls.end(req.GetCallId())
 	inst := s.instances.find(req.GetInstanceId())
 	if inst == nil {
 		return nil, status.Errorf(codes.FailedPrecondition, "instance %q has not been configured", req.GetInstanceId())
@@ -45,6 +47,13 @@ func (s *server) invoke(ctx context.Context, req *pb.InvokeRequest, host *callHo
 	if err != nil {
 		return pb.FromOutcome(action, nil, err), nil
 	}
+	returned := false
+	defer func() {
+		if !returned { // the goroutine ends, and with it the answer to the host
+			fmt.Fprintf(os.Stderr, "fatal error: %s called runtime.Goexit\n", action)
+			os.Exit(2)
+		}
+	}()
 	resp, err := inst.Invoke(ctx, &tea.Request{
 		Action: action,
 		Params: params,
@@ -58,6 +67,7 @@ func (s *server) invoke(ctx context.Context, req *pb.InvokeRequest, host *callHo
 			Tracestate:     req.GetTracestate(),
 		},
 	})
+	returned = true
 	host.end(ctx)
 	return pb.FromOutcome(action, resp, err), nil
 }

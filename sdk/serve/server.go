@@ -37,9 +37,17 @@ func (s *server) Describe(context.Context, *pb.DescribeRequest) (*pb.DescribeRes
 	return &pb.DescribeResponse{Manifest: manifest}, nil
 }
 
-// Health reports that the plugin accepts calls.
-func (s *server) Health(context.Context, *pb.HealthRequest) (*pb.HealthResponse, error) {
-	return &pb.HealthResponse{Ready: !s.calls.isDraining()}, nil
+// Health reports that the plugin accepts calls, and the state of one of them.
+func (s *server) Health(_ context.Context, req *pb.HealthRequest) (*pb.HealthResponse, error) {
+	resp := &pb.HealthResponse{Ready: !s.calls.isDraining()}
+	switch id := req.GetCallId(); {
+	case id == "":
+	case s.calls.isRunning(id):
+		resp.Call = pb.CallState_CALL_STATE_RUNNING
+	default:
+		resp.Call = pb.CallState_CALL_STATE_ENDED
+	}
+	return resp, nil
 }
 
 // Shutdown ends the plugin within the grace period.

@@ -2,7 +2,9 @@ package wire
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"time"
 
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
@@ -31,6 +33,31 @@ func (e *BrokenError) Error() string {
 
 // Unwrap returns gRPC's error.
 func (e *BrokenError) Unwrap() error { return e.err }
+
+// LateError means that a call was given up at its deadline or because it was
+// canceled. The plugin can still be working on it, see [Client.Call].
+type LateError struct {
+	// CallID names the call.
+	CallID string
+	err    *tea.Error
+}
+
+// Error describes the failure.
+func (e *LateError) Error() string { return e.err.Error() }
+
+// Unwrap returns the timeout or canceled error.
+func (e *LateError) Unwrap() error { return e.err }
+
+// toLate marks the error of a call that was given up.
+func toLate(ctx context.Context, id string, err error) error {
+	deadline, bounded := ctx.Deadline()
+	over := ctx.Err() != nil || bounded && time.Until(deadline) <= 0
+	var e *tea.Error
+	if over && errors.As(err, &e) {
+		return &LateError{CallID: id, err: e}
+	}
+	return err
+}
 
 // toBroken converts gRPC's error to the error of the call.
 func toBroken(ctx context.Context, doing string, err error) error {

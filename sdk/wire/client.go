@@ -123,6 +123,31 @@ func (c *Client) Health(ctx context.Context) error {
 	return nil
 }
 
+// CallState is what a plugin says about a call.
+type CallState int
+
+// The states of a call. Plugins that do not report any leave it unknown.
+const (
+	CallUnknown CallState = iota
+	CallRunning
+	CallEnded
+)
+
+// Call asks for the state of a call that was given up.
+func (c *Client) Call(ctx context.Context, id string) (CallState, error) {
+	resp, err := c.plugin.Health(ctx, &pb.HealthRequest{CallId: id})
+	if err != nil {
+		return CallUnknown, toBroken(ctx, "health", err)
+	}
+	switch resp.GetCall() {
+	case pb.CallState_CALL_STATE_RUNNING:
+		return CallRunning, nil
+	case pb.CallState_CALL_STATE_ENDED:
+		return CallEnded, nil
+	}
+	return CallUnknown, nil
+}
+
 // Shutdown asks the plugin to end its calls within grace, and then itself.
 func (c *Client) Shutdown(ctx context.Context, grace time.Duration) error {
 	if _, err := c.plugin.Shutdown(ctx, &pb.ShutdownRequest{GraceMs: grace.Milliseconds()}); err != nil {

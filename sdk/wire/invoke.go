@@ -17,7 +17,8 @@ import (
 //
 // The error is a [*tea.Error], the action's own or timeout, canceled and
 // validation_error (too large) of the transport, or a [*BrokenError]. Invoke
-// returns as soon as ctx is done; the plugin's handler can still be running.
+// returns as soon as ctx is done, with a [*LateError]: the plugin's handler can
+// still be running.
 func (c *Client) Invoke(ctx context.Context, instance string, req *tea.Request, stream bool) (*tea.Response, error) {
 	params, err := pb.FromPayload(req.Params, "parameters of "+req.Action)
 	if err != nil {
@@ -39,11 +40,12 @@ func (c *Client) Invoke(ctx context.Context, instance string, req *tea.Request, 
 		defer callbacks.admit(ctx, msg.CallId, req.Host)()
 	}
 	if stream && c.can(handshake.Stream) {
-		return c.stream(ctx, msg, req.Host)
+		resp, err := c.stream(ctx, msg, req.Host)
+		return resp, toLate(ctx, msg.CallId, err)
 	}
 	resp, err := c.plugin.Invoke(ctx, msg)
 	if err != nil {
-		return nil, toBroken(ctx, req.Action, err)
+		return nil, toLate(ctx, msg.CallId, toBroken(ctx, req.Action, err))
 	}
 	return pb.ToOutcome(req.Action, resp)
 }

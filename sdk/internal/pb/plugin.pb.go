@@ -28,6 +28,55 @@ const (
 	_ = protoimpl.EnforceVersion(protoimpl.MaxVersion - 20)
 )
 
+type CallState int32
+
+const (
+	CallState_CALL_STATE_UNSPECIFIED CallState = 0
+	CallState_CALL_STATE_RUNNING     CallState = 1
+	CallState_CALL_STATE_ENDED       CallState = 2
+)
+
+// Enum value maps for CallState.
+var (
+	CallState_name = map[int32]string{
+		0: "CALL_STATE_UNSPECIFIED",
+		1: "CALL_STATE_RUNNING",
+		2: "CALL_STATE_ENDED",
+	}
+	CallState_value = map[string]int32{
+		"CALL_STATE_UNSPECIFIED": 0,
+		"CALL_STATE_RUNNING":     1,
+		"CALL_STATE_ENDED":       2,
+	}
+)
+
+func (x CallState) Enum() *CallState {
+	p := new(CallState)
+	*p = x
+	return p
+}
+
+func (x CallState) String() string {
+	return protoimpl.X.EnumStringOf(x.Descriptor(), protoreflect.EnumNumber(x))
+}
+
+func (CallState) Descriptor() protoreflect.EnumDescriptor {
+	return file_tea_plugin_v1_plugin_proto_enumTypes[0].Descriptor()
+}
+
+func (CallState) Type() protoreflect.EnumType {
+	return &file_tea_plugin_v1_plugin_proto_enumTypes[0]
+}
+
+func (x CallState) Number() protoreflect.EnumNumber {
+	return protoreflect.EnumNumber(x)
+}
+
+// Deprecated: Use CallState.Descriptor instead.
+func (CallState) EnumDescriptor() ([]byte, []int) {
+	return file_tea_plugin_v1_plugin_proto_rawDescGZIP(), []int{0}
+}
+
 type DescribeRequest struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	unknownFields protoimpl.UnknownFields
@@ -1217,7 +1266,9 @@ func (*ShutdownResponse) Descriptor() ([]byte, []int) {
 }
 
 type HealthRequest struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Asks for the state of a call that the host no longer waits for.
+	CallId        string `protobuf:"bytes,1,opt,name=call_id,json=callId,proto3" json:"call_id,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1252,10 +1303,20 @@ func (*HealthRequest) Descriptor() ([]byte, []int) {
 	return file_tea_plugin_v1_plugin_proto_rawDescGZIP(), []int{17}
 }
 
+func (x *HealthRequest) GetCallId() string {
+	if x != nil {
+		return x.CallId
+	}
+	return ""
+}
+
 type HealthResponse struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Ready         bool                   `protobuf:"varint,1,opt,name=ready,proto3" json:"ready,omitempty"`
-	Message       string                 `protobuf:"bytes,2,opt,name=message,proto3" json:"message,omitempty"`
+	state   protoimpl.MessageState `protogen:"open.v1"`
+	Ready   bool                   `protobuf:"varint,1,opt,name=ready,proto3" json:"ready,omitempty"`
+	Message string                 `protobuf:"bytes,2,opt,name=message,proto3" json:"message,omitempty"`
+	// The state of the call. The host kills a plugin that has not ended a call
+	// some time after its deadline. It assumes so if the state is unspecified.
+	Call          CallState `protobuf:"varint,3,opt,name=call,proto3,enum=tea.plugin.v1.CallState" json:"call,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1302,6 +1363,13 @@ func (x *HealthResponse) GetMessage() string {
 		return x.Message
 	}
 	return ""
+}
+
+func (x *HealthResponse) GetCall() CallState {
+	if x != nil {
+		return x.Call
+	}
+	return CallState_CALL_STATE_UNSPECIFIED
 }
 
 type InvokeActionRequest struct {
@@ -2178,11 +2246,13 @@ const file_tea_plugin_v1_plugin_proto_rawDesc = "" +
 	"fieldsJson\",\n" +
 	"\x0fShutdownRequest\x12\x19\n" +
 	"\bgrace_ms\x18\x01 \x01(\x03R\agraceMs\"\x12\n" +
-	"\x10ShutdownResponse\"\x0f\n" +
-	"\rHealthRequest\"@\n" +
+	"\x10ShutdownResponse\"(\n" +
+	"\rHealthRequest\x12\x17\n" +
+	"\acall_id\x18\x01 \x01(\tR\x06callId\"n\n" +
 	"\x0eHealthResponse\x12\x14\n" +
 	"\x05ready\x18\x01 \x01(\bR\x05ready\x12\x18\n" +
-	"\amessage\x18\x02 \x01(\tR\amessage\"^\n" +
+	"\amessage\x18\x02 \x01(\tR\amessage\x12,\n" +
+	"\x04call\x18\x03 \x01(\x0e2\x18.tea.plugin.v1.CallStateR\x04call\"^\n" +
 	"\x13InvokeActionRequest\x12\x17\n" +
 	"\acall_id\x18\x01 \x01(\tR\x06callId\x12\x16\n" +
 	"\x06action\x18\x02 \x01(\tR\x06action\x12\x16\n" +
@@ -2225,7 +2295,11 @@ const file_tea_plugin_v1_plugin_proto_rawDesc = "" +
 	"\x06tokens\x18\x02 \x01(\x03R\x06tokens\x12\x10\n" +
 	"\x03usd\x18\x03 \x01(\x01R\x03usd\"A\n" +
 	"\x13ReportUsageResponse\x12*\n" +
-	"\x05error\x18\x01 \x01(\v2\x14.tea.plugin.v1.ErrorR\x05error2\x96\x04\n" +
+	"\x05error\x18\x01 \x01(\v2\x14.tea.plugin.v1.ErrorR\x05error*U\n" +
+	"\tCallState\x12\x1a\n" +
+	"\x16CALL_STATE_UNSPECIFIED\x10\x00\x12\x16\n" +
+	"\x12CALL_STATE_RUNNING\x10\x01\x12\x14\n" +
+	"\x10CALL_STATE_ENDED\x10\x022\x96\x04\n" +
 	"\x06Plugin\x12K\n" +
 	"\bDescribe\x12\x1e.tea.plugin.v1.DescribeRequest\x1a\x1f.tea.plugin.v1.DescribeResponse\x12N\n" +
 	"\tConfigure\x12\x1f.tea.plugin.v1.ConfigureRequest\x1a .tea.plugin.v1.ConfigureResponse\x12H\n" +
@@ -2256,100 +2330,103 @@ func file_tea_plugin_v1_plugin_proto_rawDescGZIP() []byte {
 	return file_tea_plugin_v1_plugin_proto_rawDescData
 }
 
+var file_tea_plugin_v1_plugin_proto_enumTypes = make([]protoimpl.EnumInfo, 1)
 var file_tea_plugin_v1_plugin_proto_msgTypes = make([]protoimpl.MessageInfo, 36)
 var file_tea_plugin_v1_plugin_proto_goTypes = []any{
-	(*DescribeRequest)(nil),        // 0: tea.plugin.v1.DescribeRequest
-	(*DescribeResponse)(nil),       // 1: tea.plugin.v1.DescribeResponse
-	(*Manifest)(nil),               // 2: tea.plugin.v1.Manifest
-	(*Action)(nil),                 // 3: tea.plugin.v1.Action
-	(*ConfigureRequest)(nil),       // 4: tea.plugin.v1.ConfigureRequest
-	(*ConfigureResponse)(nil),      // 5: tea.plugin.v1.ConfigureResponse
-	(*ReleaseRequest)(nil),         // 6: tea.plugin.v1.ReleaseRequest
-	(*ReleaseResponse)(nil),        // 7: tea.plugin.v1.ReleaseResponse
-	(*InvokeRequest)(nil),          // 8: tea.plugin.v1.InvokeRequest
-	(*InvokeResponse)(nil),         // 9: tea.plugin.v1.InvokeResponse
-	(*InvokeEvent)(nil),            // 10: tea.plugin.v1.InvokeEvent
-	(*Error)(nil),                  // 11: tea.plugin.v1.Error
-	(*Token)(nil),                  // 12: tea.plugin.v1.Token
-	(*Progress)(nil),               // 13: tea.plugin.v1.Progress
-	(*Log)(nil),                    // 14: tea.plugin.v1.Log
-	(*ShutdownRequest)(nil),        // 15: tea.plugin.v1.ShutdownRequest
-	(*ShutdownResponse)(nil),       // 16: tea.plugin.v1.ShutdownResponse
-	(*HealthRequest)(nil),          // 17: tea.plugin.v1.HealthRequest
-	(*HealthResponse)(nil),         // 18: tea.plugin.v1.HealthResponse
-	(*InvokeActionRequest)(nil),    // 19: tea.plugin.v1.InvokeActionRequest
-	(*DescribeActionRequest)(nil),  // 20: tea.plugin.v1.DescribeActionRequest
-	(*DescribeActionResponse)(nil), // 21: tea.plugin.v1.DescribeActionResponse
-	(*LogRequest)(nil),             // 22: tea.plugin.v1.LogRequest
-	(*LogResponse)(nil),            // 23: tea.plugin.v1.LogResponse
-	(*ProgressRequest)(nil),        // 24: tea.plugin.v1.ProgressRequest
-	(*ProgressResponse)(nil),       // 25: tea.plugin.v1.ProgressResponse
-	(*TokenRequest)(nil),           // 26: tea.plugin.v1.TokenRequest
-	(*TokenResponse)(nil),          // 27: tea.plugin.v1.TokenResponse
-	(*GetNoteRequest)(nil),         // 28: tea.plugin.v1.GetNoteRequest
-	(*GetNoteResponse)(nil),        // 29: tea.plugin.v1.GetNoteResponse
-	(*SetNoteRequest)(nil),         // 30: tea.plugin.v1.SetNoteRequest
-	(*SetNoteResponse)(nil),        // 31: tea.plugin.v1.SetNoteResponse
-	(*ReportUsageRequest)(nil),     // 32: tea.plugin.v1.ReportUsageRequest
-	(*ReportUsageResponse)(nil),    // 33: tea.plugin.v1.ReportUsageResponse
-	nil,                            // 34: tea.plugin.v1.Manifest.SettingsSchemaJsonEntry
-	nil,                            // 35: tea.plugin.v1.ConfigureRequest.SettingsJsonEntry
+	(CallState)(0),                 // 0: tea.plugin.v1.CallState
+	(*DescribeRequest)(nil),        // 1: tea.plugin.v1.DescribeRequest
+	(*DescribeResponse)(nil),       // 2: tea.plugin.v1.DescribeResponse
+	(*Manifest)(nil),               // 3: tea.plugin.v1.Manifest
+	(*Action)(nil),                 // 4: tea.plugin.v1.Action
+	(*ConfigureRequest)(nil),       // 5: tea.plugin.v1.ConfigureRequest
+	(*ConfigureResponse)(nil),      // 6: tea.plugin.v1.ConfigureResponse
+	(*ReleaseRequest)(nil),         // 7: tea.plugin.v1.ReleaseRequest
+	(*ReleaseResponse)(nil),        // 8: tea.plugin.v1.ReleaseResponse
+	(*InvokeRequest)(nil),          // 9: tea.plugin.v1.InvokeRequest
+	(*InvokeResponse)(nil),         // 10: tea.plugin.v1.InvokeResponse
+	(*InvokeEvent)(nil),            // 11: tea.plugin.v1.InvokeEvent
+	(*Error)(nil),                  // 12: tea.plugin.v1.Error
+	(*Token)(nil),                  // 13: tea.plugin.v1.Token
+	(*Progress)(nil),               // 14: tea.plugin.v1.Progress
+	(*Log)(nil),                    // 15: tea.plugin.v1.Log
+	(*ShutdownRequest)(nil),        // 16: tea.plugin.v1.ShutdownRequest
+	(*ShutdownResponse)(nil),       // 17: tea.plugin.v1.ShutdownResponse
+	(*HealthRequest)(nil),          // 18: tea.plugin.v1.HealthRequest
+	(*HealthResponse)(nil),         // 19: tea.plugin.v1.HealthResponse
+	(*InvokeActionRequest)(nil),    // 20: tea.plugin.v1.InvokeActionRequest
+	(*DescribeActionRequest)(nil),  // 21: tea.plugin.v1.DescribeActionRequest
+	(*DescribeActionResponse)(nil), // 22: tea.plugin.v1.DescribeActionResponse
+	(*LogRequest)(nil),             // 23: tea.plugin.v1.LogRequest
+	(*LogResponse)(nil),            // 24: tea.plugin.v1.LogResponse
+	(*ProgressRequest)(nil),        // 25: tea.plugin.v1.ProgressRequest
+	(*ProgressResponse)(nil),       // 26: tea.plugin.v1.ProgressResponse
+	(*TokenRequest)(nil),           // 27: tea.plugin.v1.TokenRequest
+	(*TokenResponse)(nil),          // 28: tea.plugin.v1.TokenResponse
+	(*GetNoteRequest)(nil),         // 29: tea.plugin.v1.GetNoteRequest
+	(*GetNoteResponse)(nil),        // 30: tea.plugin.v1.GetNoteResponse
+	(*SetNoteRequest)(nil),         // 31: tea.plugin.v1.SetNoteRequest
+	(*SetNoteResponse)(nil),        // 32: tea.plugin.v1.SetNoteResponse
+	(*ReportUsageRequest)(nil),     // 33: tea.plugin.v1.ReportUsageRequest
+	(*ReportUsageResponse)(nil),    // 34: tea.plugin.v1.ReportUsageResponse
+	nil,                            // 35: tea.plugin.v1.Manifest.SettingsSchemaJsonEntry
+	nil,                            // 36: tea.plugin.v1.ConfigureRequest.SettingsJsonEntry
 }
 var file_tea_plugin_v1_plugin_proto_depIdxs = []int32{
-	2,  // 0: tea.plugin.v1.DescribeResponse.manifest:type_name -> tea.plugin.v1.Manifest
-	3,  // 1: tea.plugin.v1.Manifest.actions:type_name -> tea.plugin.v1.Action
-	34, // 2: tea.plugin.v1.Manifest.settings_schema_json:type_name -> tea.plugin.v1.Manifest.SettingsSchemaJsonEntry
-	35, // 3: tea.plugin.v1.ConfigureRequest.settings_json:type_name -> tea.plugin.v1.ConfigureRequest.SettingsJsonEntry
-	11, // 4: tea.plugin.v1.ConfigureResponse.error:type_name -> tea.plugin.v1.Error
-	11, // 5: tea.plugin.v1.ReleaseResponse.error:type_name -> tea.plugin.v1.Error
-	11, // 6: tea.plugin.v1.InvokeResponse.error:type_name -> tea.plugin.v1.Error
-	12, // 7: tea.plugin.v1.InvokeEvent.token:type_name -> tea.plugin.v1.Token
-	13, // 8: tea.plugin.v1.InvokeEvent.progress:type_name -> tea.plugin.v1.Progress
-	14, // 9: tea.plugin.v1.InvokeEvent.log:type_name -> tea.plugin.v1.Log
-	11, // 10: tea.plugin.v1.InvokeEvent.error:type_name -> tea.plugin.v1.Error
-	3,  // 11: tea.plugin.v1.DescribeActionResponse.action:type_name -> tea.plugin.v1.Action
-	11, // 12: tea.plugin.v1.DescribeActionResponse.error:type_name -> tea.plugin.v1.Error
-	14, // 13: tea.plugin.v1.LogRequest.log:type_name -> tea.plugin.v1.Log
-	13, // 14: tea.plugin.v1.ProgressRequest.progress:type_name -> tea.plugin.v1.Progress
-	12, // 15: tea.plugin.v1.TokenRequest.token:type_name -> tea.plugin.v1.Token
-	11, // 16: tea.plugin.v1.GetNoteResponse.error:type_name -> tea.plugin.v1.Error
-	11, // 17: tea.plugin.v1.SetNoteResponse.error:type_name -> tea.plugin.v1.Error
-	11, // 18: tea.plugin.v1.ReportUsageResponse.error:type_name -> tea.plugin.v1.Error
-	0,  // 19: tea.plugin.v1.Plugin.Describe:input_type -> tea.plugin.v1.DescribeRequest
-	4,  // 20: tea.plugin.v1.Plugin.Configure:input_type -> tea.plugin.v1.ConfigureRequest
-	6,  // 21: tea.plugin.v1.Plugin.Release:input_type -> tea.plugin.v1.ReleaseRequest
-	8,  // 22: tea.plugin.v1.Plugin.Invoke:input_type -> tea.plugin.v1.InvokeRequest
-	8,  // 23: tea.plugin.v1.Plugin.InvokeStream:input_type -> tea.plugin.v1.InvokeRequest
-	15, // 24: tea.plugin.v1.Plugin.Shutdown:input_type -> tea.plugin.v1.ShutdownRequest
-	17, // 25: tea.plugin.v1.Plugin.Health:input_type -> tea.plugin.v1.HealthRequest
-	19, // 26: tea.plugin.v1.Host.InvokeAction:input_type -> tea.plugin.v1.InvokeActionRequest
-	20, // 27: tea.plugin.v1.Host.DescribeAction:input_type -> tea.plugin.v1.DescribeActionRequest
-	22, // 28: tea.plugin.v1.Host.Log:input_type -> tea.plugin.v1.LogRequest
-	24, // 29: tea.plugin.v1.Host.Progress:input_type -> tea.plugin.v1.ProgressRequest
-	26, // 30: tea.plugin.v1.Host.Token:input_type -> tea.plugin.v1.TokenRequest
-	28, // 31: tea.plugin.v1.Host.GetNote:input_type -> tea.plugin.v1.GetNoteRequest
-	30, // 32: tea.plugin.v1.Host.SetNote:input_type -> tea.plugin.v1.SetNoteRequest
-	32, // 33: tea.plugin.v1.Host.ReportUsage:input_type -> tea.plugin.v1.ReportUsageRequest
-	1,  // 34: tea.plugin.v1.Plugin.Describe:output_type -> tea.plugin.v1.DescribeResponse
-	5,  // 35: tea.plugin.v1.Plugin.Configure:output_type -> tea.plugin.v1.ConfigureResponse
-	7,  // 36: tea.plugin.v1.Plugin.Release:output_type -> tea.plugin.v1.ReleaseResponse
-	9,  // 37: tea.plugin.v1.Plugin.Invoke:output_type -> tea.plugin.v1.InvokeResponse
-	10, // 38: tea.plugin.v1.Plugin.InvokeStream:output_type -> tea.plugin.v1.InvokeEvent
-	16, // 39: tea.plugin.v1.Plugin.Shutdown:output_type -> tea.plugin.v1.ShutdownResponse
-	18, // 40: tea.plugin.v1.Plugin.Health:output_type -> tea.plugin.v1.HealthResponse
-	9,  // 41: tea.plugin.v1.Host.InvokeAction:output_type -> tea.plugin.v1.InvokeResponse
-	21, // 42: tea.plugin.v1.Host.DescribeAction:output_type -> tea.plugin.v1.DescribeActionResponse
-	23, // 43: tea.plugin.v1.Host.Log:output_type -> tea.plugin.v1.LogResponse
-	25, // 44: tea.plugin.v1.Host.Progress:output_type -> tea.plugin.v1.ProgressResponse
-	27, // 45: tea.plugin.v1.Host.Token:output_type -> tea.plugin.v1.TokenResponse
-	29, // 46: tea.plugin.v1.Host.GetNote:output_type -> tea.plugin.v1.GetNoteResponse
-	31, // 47: tea.plugin.v1.Host.SetNote:output_type -> tea.plugin.v1.SetNoteResponse
-	33, // 48: tea.plugin.v1.Host.ReportUsage:output_type -> tea.plugin.v1.ReportUsageResponse
-	34, // [34:49] is the sub-list for method output_type
-	19, // [19:34] is the sub-list for method input_type
-	19, // [19:19] is the sub-list for extension type_name
-	19, // [19:19] is the sub-list for extension extendee
-	0,  // [0:19] is the sub-list for field type_name
+	3,  // 0: tea.plugin.v1.DescribeResponse.manifest:type_name -> tea.plugin.v1.Manifest
+	4,  // 1: tea.plugin.v1.Manifest.actions:type_name -> tea.plugin.v1.Action
+	35, // 2: tea.plugin.v1.Manifest.settings_schema_json:type_name -> tea.plugin.v1.Manifest.SettingsSchemaJsonEntry
+	36, // 3: tea.plugin.v1.ConfigureRequest.settings_json:type_name -> tea.plugin.v1.ConfigureRequest.SettingsJsonEntry
+	12, // 4: tea.plugin.v1.ConfigureResponse.error:type_name -> tea.plugin.v1.Error
+	12, // 5: tea.plugin.v1.ReleaseResponse.error:type_name -> tea.plugin.v1.Error
+	12, // 6: tea.plugin.v1.InvokeResponse.error:type_name -> tea.plugin.v1.Error
+	13, // 7: tea.plugin.v1.InvokeEvent.token:type_name -> tea.plugin.v1.Token
+	14, // 8: tea.plugin.v1.InvokeEvent.progress:type_name -> tea.plugin.v1.Progress
+	15, // 9: tea.plugin.v1.InvokeEvent.log:type_name -> tea.plugin.v1.Log
+	12, // 10: tea.plugin.v1.InvokeEvent.error:type_name -> tea.plugin.v1.Error
+	0,  // 11: tea.plugin.v1.HealthResponse.call:type_name -> tea.plugin.v1.CallState
+	4,  // 12: tea.plugin.v1.DescribeActionResponse.action:type_name -> tea.plugin.v1.Action
+	12, // 13: tea.plugin.v1.DescribeActionResponse.error:type_name -> tea.plugin.v1.Error
+	15, // 14: tea.plugin.v1.LogRequest.log:type_name -> tea.plugin.v1.Log
+	14, // 15: tea.plugin.v1.ProgressRequest.progress:type_name -> tea.plugin.v1.Progress
+	13, // 16: tea.plugin.v1.TokenRequest.token:type_name -> tea.plugin.v1.Token
+	12, // 17: tea.plugin.v1.GetNoteResponse.error:type_name -> tea.plugin.v1.Error
+	12, // 18: tea.plugin.v1.SetNoteResponse.error:type_name -> tea.plugin.v1.Error
+	12, // 19: tea.plugin.v1.ReportUsageResponse.error:type_name -> tea.plugin.v1.Error
+	1,  // 20: tea.plugin.v1.Plugin.Describe:input_type -> tea.plugin.v1.DescribeRequest
+	5,  // 21: tea.plugin.v1.Plugin.Configure:input_type -> tea.plugin.v1.ConfigureRequest
+	7,  // 22: tea.plugin.v1.Plugin.Release:input_type -> tea.plugin.v1.ReleaseRequest
+	9,  // 23: tea.plugin.v1.Plugin.Invoke:input_type -> tea.plugin.v1.InvokeRequest
+	9,  // 24: tea.plugin.v1.Plugin.InvokeStream:input_type -> tea.plugin.v1.InvokeRequest
+	16, // 25: tea.plugin.v1.Plugin.Shutdown:input_type -> tea.plugin.v1.ShutdownRequest
+	18, // 26: tea.plugin.v1.Plugin.Health:input_type -> tea.plugin.v1.HealthRequest
+	20, // 27: tea.plugin.v1.Host.InvokeAction:input_type -> tea.plugin.v1.InvokeActionRequest
+	21, // 28: tea.plugin.v1.Host.DescribeAction:input_type -> tea.plugin.v1.DescribeActionRequest
+	23, // 29: tea.plugin.v1.Host.Log:input_type -> tea.plugin.v1.LogRequest
+	25, // 30: tea.plugin.v1.Host.Progress:input_type -> tea.plugin.v1.ProgressRequest
+	27, // 31: tea.plugin.v1.Host.Token:input_type -> tea.plugin.v1.TokenRequest
+	29, // 32: tea.plugin.v1.Host.GetNote:input_type -> tea.plugin.v1.GetNoteRequest
+	31, // 33: tea.plugin.v1.Host.SetNote:input_type -> tea.plugin.v1.SetNoteRequest
+	33, // 34: tea.plugin.v1.Host.ReportUsage:input_type -> tea.plugin.v1.ReportUsageRequest
+	2,  // 35: tea.plugin.v1.Plugin.Describe:output_type -> tea.plugin.v1.DescribeResponse
+	6,  // 36: tea.plugin.v1.Plugin.Configure:output_type -> tea.plugin.v1.ConfigureResponse
+	8,  // 37: tea.plugin.v1.Plugin.Release:output_type -> tea.plugin.v1.ReleaseResponse
+	10, // 38: tea.plugin.v1.Plugin.Invoke:output_type -> tea.plugin.v1.InvokeResponse
+	11, // 39: tea.plugin.v1.Plugin.InvokeStream:output_type -> tea.plugin.v1.InvokeEvent
+	17, // 40: tea.plugin.v1.Plugin.Shutdown:output_type -> tea.plugin.v1.ShutdownResponse
+	19, // 41: tea.plugin.v1.Plugin.Health:output_type -> tea.plugin.v1.HealthResponse
+	10, // 42: tea.plugin.v1.Host.InvokeAction:output_type -> tea.plugin.v1.InvokeResponse
+	22, // 43: tea.plugin.v1.Host.DescribeAction:output_type -> tea.plugin.v1.DescribeActionResponse
+	24, // 44: tea.plugin.v1.Host.Log:output_type -> tea.plugin.v1.LogResponse
+	26, // 45: tea.plugin.v1.Host.Progress:output_type -> tea.plugin.v1.ProgressResponse
+	28, // 46: tea.plugin.v1.Host.Token:output_type -> tea.plugin.v1.TokenResponse
+	30, // 47: tea.plugin.v1.Host.GetNote:output_type -> tea.plugin.v1.GetNoteResponse
+	32, // 48: tea.plugin.v1.Host.SetNote:output_type -> tea.plugin.v1.SetNoteResponse
+	34, // 49: tea.plugin.v1.Host.ReportUsage:output_type -> tea.plugin.v1.ReportUsageResponse
+	35, // [35:50] is the sub-list for method output_type
+	20, // [20:35] is the sub-list for method input_type
+	20, // [20:20] is the sub-list for extension type_name
+	20, // [20:20] is the sub-list for extension extendee
+	0,  // [0:20] is the sub-list for field type_name
 }
 
 func init() { file_tea_plugin_v1_plugin_proto_init() }
@@ -2377,13 +2454,14 @@ func file_tea_plugin_v1_plugin_proto_init() {
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_tea_plugin_v1_plugin_proto_rawDesc), len(file_tea_plugin_v1_plugin_proto_rawDesc)),
-			NumEnums:      0,
+			NumEnums:      1,
 			NumMessages:   36,
 			NumExtensions: 0,
 			NumServices:   2,
 		},
 		GoTypes:           file_tea_plugin_v1_plugin_proto_goTypes,
 		DependencyIndexes: file_tea_plugin_v1_plugin_proto_depIdxs,
+		EnumInfos:         file_tea_plugin_v1_plugin_proto_enumTypes,
 		MessageInfos:      file_tea_plugin_v1_plugin_proto_msgTypes,
 	}.Build()
 	File_tea_plugin_v1_plugin_proto = out.File

@@ -60,7 +60,8 @@ type PluginClient interface {
 	// period, releases all instances, responds (with DEADLINE_EXCEEDED if a call
 	// is still running) and ends the process.
 	Shutdown(ctx context.Context, in *ShutdownRequest, opts ...grpc.CallOption) (*ShutdownResponse, error)
-	// Health reports whether the plugin is ready for calls.
+	// Health reports whether the plugin is ready for calls. It must also answer
+	// while calls are running: a plugin that does not is killed.
 	Health(ctx context.Context, in *HealthRequest, opts ...grpc.CallOption) (*HealthResponse, error)
 }
 
@@ -176,7 +177,8 @@ type PluginServer interface {
 	// period, releases all instances, responds (with DEADLINE_EXCEEDED if a call
 	// is still running) and ends the process.
 	Shutdown(context.Context, *ShutdownRequest) (*ShutdownResponse, error)
-	// Health reports whether the plugin is ready for calls.
+	// Health reports whether the plugin is ready for calls. It must also answer
+	// while calls are running: a plugin that does not is killed.
 	Health(context.Context, *HealthRequest) (*HealthResponse, error)
 	mustEmbedUnimplementedPluginServer()
 }
