@@ -104,6 +104,39 @@ edges: [{from: a, parallel: [b], fan_in: join}]`,
 	}
 }
 
+// A plugin sees that a call is a repetition.
+func TestRepeatedCallIsTheNextAttempt(t *testing.T) {
+	t.Parallel()
+	var attempts []int
+	var keys []string
+	frail := tea.Action{Name: "frail.work", Idempotent: true, Handle: func(_ context.Context, req *tea.Request) (*tea.Response, error) {
+		attempts, keys = append(attempts, req.Attempt), append(keys, req.IdempotencyKey)
+		if req.Attempt == 1 {
+			return nil, tea.Errorf(tea.PluginCrashed, "plugin frail died: %w", death{})
+		}
+		return tea.Respond(map[string]any{}), nil
+	}}
+	h, err := host.New(host.Options{Actions: []tea.Action{frail}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { h.Close() })
+	wf, err := h.Parse("test.yaml", []byte(`nodes: [{name: a, uses: frail.work}]`), host.LoadOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { wf.Close() })
+	if _, err := wf.Run(t.Context(), host.RunOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff([]int{1, 2}, attempts); diff != "" {
+		t.Errorf("attempts (-want +got):\n%s", diff)
+	}
+	if len(keys) == 2 && keys[0] != keys[1] {
+		t.Errorf("the idempotency keys differ: %q", keys)
+	}
+}
+
 // Whoever calls it, an action whose result cannot be read has failed.
 func TestResultThatIsNotJSONIsATypedError(t *testing.T) {
 	t.Parallel()

@@ -106,12 +106,12 @@ func (x *execution) callTool(ctx context.Context, name string, params tea.Payloa
 // call. It does not where the node has a retry policy, or where something
 // around it is being retried, so that retries do not multiply.
 func (x *execution) invoke(ctx context.Context, name string, params tea.Payload, path execpath.Path, deep int, outer *meter) (*tea.Response, *meter, error) {
-	res, spent, err := x.invokeOnce(ctx, name, params, path, deep, outer)
+	res, spent, err := x.invokeOnce(ctx, name, params, path, deep, outer, x.attempt)
 	if err == nil || ctx.Err() != nil || !x.repeats(name, path, err) {
 		return res, spent, err
 	}
 	x.frame.run.emit(flow.EventRetry, x.node.Name, x.path, retryFields(x.attempt, 0, asFailure(err), field("call", name))...)
-	return x.invokeOnce(ctx, name, params, path, deep, outer)
+	return x.invokeOnce(ctx, name, params, path, deep, outer, x.attempt+1)
 }
 
 // repeats reports whether a failed call is made once again.
@@ -127,7 +127,7 @@ func (x *execution) repeats(name string, path execpath.Path, err error) bool {
 // invokeOnce calls an action, deep inside of so many others; what it uses counts
 // for outer too. The caller adds what the result says to the meter that comes
 // back.
-func (x *execution) invokeOnce(ctx context.Context, name string, params tea.Payload, path execpath.Path, deep int, outer *meter) (*tea.Response, *meter, error) {
+func (x *execution) invokeOnce(ctx context.Context, name string, params tea.Payload, path execpath.Path, deep int, outer *meter, attempt int) (*tea.Response, *meter, error) {
 	r := x.frame.run
 	// One allocation for both. Each call has its own: a plugin may come back
 	// late, when the next attempt is under way.
@@ -139,7 +139,7 @@ func (x *execution) invokeOnce(ctx context.Context, name string, params tea.Payl
 		req: tea.Request{
 			Action: name, Params: params,
 			Call: tea.Call{
-				RunID: r.o.RunID, Node: string(x.path), Attempt: x.attempt,
+				RunID: r.o.RunID, Node: string(x.path), Attempt: attempt,
 				IdempotencyKey: r.idempotencyKey(path), Traceparent: r.traceparent(x.path, x.attempt),
 			},
 		},

@@ -112,11 +112,15 @@ func (x *execution) once(ctx context.Context) (outcome, error) {
 	x.calls.reset()
 	x.trying = meter{outer: &x.spent}
 	out, err := x.body(inner)
-	if err != nil && inner.Err() != nil && ctx.Err() == nil && !errors.Is(err, errSuspended) {
+	if err != nil && inner.Err() != nil && ctx.Err() == nil && !errors.Is(err, errSuspended) && !isPluginFault(err) {
 		return outcome{}, context.Cause(inner)
 	}
 	return out, err
 }
+
+// isPluginFault reports whether a plugin is at fault. Such an error includes the
+// reason why the call was ended.
+func isPluginFault(err error) bool { return errors.As(err, new(interface{ PluginFault() })) }
 
 // withTimeout is the context for one try of a node's body, for its condition,
 // or for the conditions behind it.
