@@ -128,7 +128,7 @@ func codeOf(res *flow.Result) int {
 		return exitBudget
 	case res.Status == flow.Waiting, res.Status == flow.Stopped:
 		return exitStopped
-	case errors.As(res.Err, &failure) && failure.Type == tea.PluginCrashed:
+	case errors.As(res.Err, &failure) && failure.Type == tea.PluginCrashed, errors.As(res.Err, new(interface{ PluginFault() })):
 		return exitPlugin
 	}
 	return exitFailed

@@ -24,7 +24,7 @@ import (
 func TestMain(m *testing.M) {
 	// The race detector sleeps a second before a process ends.
 	os.Setenv("GORACE", "atexit_sleep_ms=0")
-	testscript.Main(m, map[string]func(){"tea": func() { os.Exit(Main(Options{})) }, "tea-plugin-greet": greet})
+	testscript.Main(m, map[string]func(){"tea": func() { os.Exit(Main(Options{})) }, "tea-plugin-greet": greet, "tea-plugin-bad": bad})
 }
 
 type greetParams struct {

@@ -220,7 +220,7 @@ func (h *Host) addPlugin(c *catalog.Catalog, m tea.Manifest) error {
 		return true
 	})
 	err := c.Add("plugin", m, func(ctx context.Context, settings map[string]any) (catalog.Invoker, error) {
-		selected, err := catalog.Select(m.Settings, settings)
+		selected, err := pluginSettings(m, settings)
 		if err != nil {
 			return nil, err
 		}

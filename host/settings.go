@@ -1,11 +1,15 @@
 package host
 
 import (
+	"cmp"
+	"maps"
 	"time"
 
+	"github.com/the-edge-agent/tea/host/internal/catalog"
 	"github.com/the-edge-agent/tea/host/internal/script"
 	"github.com/the-edge-agent/tea/host/internal/settings"
 	tea "github.com/the-edge-agent/tea/sdk"
+	"github.com/the-edge-agent/tea/sdk/schema"
 )
 
 // Settings are the workflow's settings with ${VAR} and {{ secrets.NAME }}
@@ -39,10 +43,21 @@ func luaOptions(given map[string]any) script.Options {
 	}
 }
 
-// patience reads settings.plugins; 0 is the default.
-func patience(given map[string]any) time.Duration {
-	object, _ := given[settings.PluginsKey].(map[string]any)
-	return time.Duration(number(object["call_timeout_seconds"]) * float64(time.Second))
+// patience reads settings.plugins for one plugin; 0 is the default.
+func patience(given map[string]any) func(plugin string) time.Duration {
+	all, _ := given[settings.PluginsKey].(map[string]any)
+	return func(plugin string) time.Duration {
+		own, _ := all[plugin].(map[string]any)
+		return time.Duration(cmp.Or(number(own["call_timeout_seconds"]), number(all["call_timeout_seconds"])) * float64(time.Second))
+	}
+}
+
+// pluginSettings selects the settings that a plugin declares, and those with
+// the limits of its process.
+func pluginSettings(m tea.Manifest, given map[string]any) (tea.Settings, error) {
+	declared := map[string]*schema.Schema{settings.PluginsKey: nil}
+	maps.Copy(declared, m.Settings)
+	return catalog.Select(declared, given)
 }
 
 func number(v any) float64 {

@@ -29,8 +29,8 @@ type Opener func(ctx context.Context, settings map[string]any) (Invoker, error)
 // are safe for concurrent use. The owner must call [Catalog.Close].
 type Catalog struct {
 	// Patience bounds the silence of a plugin during a call without a deadline; 0
-	// is DefaultPatience. Set it before the first call.
-	Patience time.Duration
+	// and nil are DefaultPatience. Set it before the first call.
+	Patience func(plugin string) time.Duration
 
 	missing  func(ctx context.Context, bundle string) bool
 	adding   sync.Mutex // held while missing runs
@@ -240,9 +240,16 @@ func (c *Catalog) invoke(ctx context.Context, e *Entry, s *source, req *tea.Requ
 		return nil, err
 	}
 	if _, bounded := ctx.Deadline(); !bounded && e.Kind == "plugin" {
-		return invokePatiently(ctx, invoker, req, cmp.Or(c.Patience, DefaultPatience))
+		return invokePatiently(ctx, invoker, req, c.patience(e.Bundle))
 	}
 	return invoker.Invoke(ctx, req)
+}
+
+func (c *Catalog) patience(plugin string) time.Duration {
+	if c.Patience == nil {
+		return DefaultPatience
+	}
+	return cmp.Or(c.Patience(plugin), DefaultPatience)
 }
 
 // get opens the bundle once; after a failure, the next call tries again.

@@ -46,7 +46,7 @@ func invokePatiently(ctx context.Context, invoker Invoker, req *tea.Request, lim
 	defer p.timer.Stop()
 	res, err := invoker.Invoke(inner, req)
 	var late *tea.Error
-	if err != nil && ctx.Err() == nil && errors.As(context.Cause(inner), &late) {
+	if err != nil && ctx.Err() == nil && errors.As(context.Cause(inner), &late) && !errors.As(err, new(interface{ PluginFault() })) {
 		return nil, late
 	}
 	return res, err

@@ -26,8 +26,8 @@ func newBreaker(now func() time.Time) *breaker.Breaker {
 func restartWait(name string, b *breaker.Breaker) (time.Duration, error) {
 	if !b.Allow() {
 		pause := b.OpenFor()
-		e := tea.Errorf(tea.CircuitOpen, "plugin %s keeps crashing; it is not started for the next %s", name, pause.Round(time.Second))
-		e.Source, e.RetryAfter = name, pause
+		e := faultError(name, tea.CircuitOpen, "plugin %s keeps crashing; it is not started for the next %s", name, pause.Round(time.Second))
+		e.RetryAfter = pause
 		return 0, e
 	}
 	if b.Failures() < 2 || b.State() == breaker.HalfOpen {

@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"syscall"
 	"time"
@@ -33,6 +34,7 @@ var fakes = map[string]func(){
 	"tea-plugin-netrpc":    func() { fmt.Println("1|1|unix|/nowhere|netrpc|"); block() },
 	"tea-plugin-echo":      serveEcho,
 	"tea-plugin-swap":      func() { serve.Main(swapBundle()) },
+	"tea-plugin-numb":      func() { serve.Main(numbBundle()) },
 	"bare-echo":            serveBareEcho,
 	"fake-host":            fakeHost,
 }
@@ -80,6 +82,16 @@ func fakeSlowStart() {
 
 type floodParams struct {
 	Bytes int `json:"bytes"`
+}
+
+// numbBundle never accepts its settings.
+func numbBundle() tea.Bundle {
+	b := crashBundle("numb")
+	b.Open = func(context.Context, tea.Settings) (any, error) {
+		block()
+		return nil, nil
+	}
+	return b
 }
 
 // slowBundle has crash.child and so on as slowstart.child.
@@ -131,6 +143,51 @@ func crashBundle(name string) tea.Bundle {
 		}),
 		tea.NewAction("crash.child", "Starts a child that outlives it.", func(context.Context, *tea.Request, none) (map[string]any, error) {
 			child := exec.Command("sleep", "1000")
+			err := child.Start()
+			if err != nil {
+				return nil, err
+			}
+			return map[string]any{"pid": child.Process.Pid}, nil
+		}),
+		tea.NewAction("crash.obey", "Ends with its context.", func(ctx context.Context, _ *tea.Request, _ none) (none, error) {
+			<-ctx.Done()
+			return none{}, ctx.Err()
+		}),
+		tea.NewAction("crash.stop", "Stops its process.", func(context.Context, *tea.Request, none) (none, error) {
+			syscall.Kill(os.Getpid(), syscall.SIGSTOP)
+			block()
+			return none{}, nil
+		}),
+		tea.NewAction("crash.goexit", "Ends its goroutine.", func(context.Context, *tea.Request, none) (none, error) {
+			runtime.Goexit()
+			return none{}, nil
+		}),
+		tea.NewAction("crash.oops", "Panics.", func(context.Context, *tea.Request, none) (none, error) {
+			panic("oops")
+		}),
+		tea.NewAction("crash.nil", "Follows a nil pointer where nobody catches it.", func(context.Context, *tea.Request, none) (none, error) {
+			go func() { (*exec.Cmd)(nil).Args = nil }()
+			block()
+			return none{}, nil
+		}),
+		tea.NewAction("crash.eat", "Uses memory.", func(_ context.Context, _ *tea.Request, p floodParams) (none, error) {
+			var eaten [][]byte
+			for range p.Bytes >> 20 {
+				eaten = append(eaten, bytes.Repeat([]byte("x"), 1<<20))
+			}
+			runtime.KeepAlive(eaten)
+			return none{}, nil
+		}),
+		tea.NewAction("crash.limits", "Returns the limits that it sees.", func(context.Context, *tea.Request, none) (map[string]any, error) {
+			var files syscall.Rlimit
+			err := syscall.Getrlimit(syscall.RLIMIT_NOFILE, &files)
+			return map[string]any{
+				"files": int64(files.Cur), "processors": runtime.NumCPU(), "GOMAXPROCS": runtime.GOMAXPROCS(0), "GOMEMLIMIT": os.Getenv("GOMEMLIMIT"),
+			}, err
+		}),
+		tea.NewAction("crash.daemon", "Starts a child with a session of its own.", func(context.Context, *tea.Request, none) (map[string]any, error) {
+			child := exec.Command("sleep", "1000")
+			child.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
 			err := child.Start()
 			if err != nil {
 				return nil, err

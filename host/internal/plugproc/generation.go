@@ -4,15 +4,10 @@ import (
 	"context"
 	"errors"
 	"sync"
-	"time"
 
 	tea "github.com/the-edge-agent/tea/sdk"
 	"github.com/the-edge-agent/tea/sdk/wire"
 )
-
-// configureTimeout bounds the opening of an instance, which can connect to a
-// database or a server.
-const configureTimeout = 30 * time.Second
 
 // generation is one process of a plugin and the instances configured in it.
 type generation struct {
@@ -60,9 +55,13 @@ func (g *generation) configure(ctx context.Context, id string, settings tea.Sett
 }
 
 func (g *generation) open(c *configured, id string, settings tea.Settings) {
-	ctx, cancel := context.WithTimeout(context.Background(), configureTimeout)
+	p := g.process
+	ctx, cancel := context.WithTimeout(context.Background(), p.times.configure)
 	defer cancel()
-	c.err = g.fault("configure", g.process.wire.Configure(ctx, id, settings))
+	c.err = g.fault(ctx, "configure", p.wire.Configure(ctx, id, settings))
+	if c.err != nil && ctx.Err() != nil && p.condemn(verdict{reason: "it did not answer Configure within " + p.times.configure.String() + ", and was killed"}) {
+		c.err = faultError(p.name, tea.Timeout, "plugin %s did not accept its settings within %s (Configure) and was killed", p.name, p.times.configure)
+	}
 	if c.err != nil {
 		g.mu.Lock()
 		delete(g.instances, id)
@@ -95,24 +94,28 @@ func (g *generation) release(ctx context.Context, id string) error {
 	if !ok || g.process.dead() {
 		return nil
 	}
-	return g.fault("release", g.process.wire.Release(ctx, id))
+	return g.fault(ctx, "release", g.process.wire.Release(ctx, id))
 }
 
-// fault returns the error of an action whose plugin is broken; it returns other
-// errors unchanged.
-func (g *generation) fault(doing string, err error) error {
-	var broken *wire.BrokenError
-	if !errors.As(err, &broken) {
-		return err
-	}
+// fault returns the error of an action whose plugin is broken or does not end a
+// call; it returns other errors unchanged.
+func (g *generation) fault(ctx context.Context, doing string, err error) error {
+	var (
+		broken *wire.BrokenError
+		late   *wire.LateError
+	)
 	p := g.process
+	switch {
+	case errors.As(err, &late):
+		return p.overdue(ctx, doing, late)
+	case !errors.As(err, &broken):
+		return panicFault(err)
+	}
 	switch {
 	case p.stopping.Load():
 		return tea.Errorf(tea.Canceled, "plugin %s was stopped during %s", p.name, doing)
 	case broken.Gone || p.dead():
 		return p.crashed(doing)
 	}
-	e := tea.Errorf(tea.InternalError, "plugin %s: %w", p.name, broken)
-	e.Source = p.name
-	return e
+	return faultError(p.name, tea.InternalError, "plugin %s: %w", p.name, broken)
 }

@@ -2,7 +2,6 @@ package plugproc
 
 import (
 	"errors"
-	"fmt"
 	"io/fs"
 	"runtime"
 	"strconv"
@@ -63,20 +62,11 @@ func cannotExecute(name string, err error) *tea.Error {
 
 // startError returns the error of a plugin that did not start.
 func startError(name string, t tea.ErrorType, format string, args ...any) *tea.Error {
-	e := tea.Errorf(t, "plugin %s did not start: "+format, append([]any{name}, args...)...)
+	format, args = "plugin %s did not start: "+format, append([]any{name}, args...)
+	if t != tea.Canceled {
+		return faultError(name, t, format, args...)
+	}
+	e := tea.Errorf(t, format, args...)
 	e.Source = name
 	return e
-}
-
-// lastWordsNote returns the end of an error message: the most informative line
-// of the last output. The details of the error have all lines.
-func lastWordsNote(words string) string {
-	if words == "" {
-		return "; it wrote nothing"
-	}
-	line := words[strings.LastIndexByte(words, '\n')+1:]
-	if isFatal(words) {
-		line, _, _ = strings.Cut(words, "\n")
-	}
-	return fmt.Sprintf("; its last words: %.300s", line)
 }

@@ -42,7 +42,7 @@ func (i *Instance) Invoke(ctx context.Context, req *tea.Request) (*tea.Response,
 		open.add(req.Action, -1)
 	}
 	if err != nil {
-		return nil, gen.fault(req.Action, err)
+		return nil, gen.fault(ctx, req.Action, err)
 	}
 	return resp, nil
 }

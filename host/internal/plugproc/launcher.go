@@ -31,7 +31,8 @@ type launcher struct {
 	mu     sync.Mutex
 	dir    *runDir
 	forker *forker
-	guard  *guard // can be nil
+	guard  *guard            // can be nil
+	limits map[string]Limits // that are set, by plugin
 }
 
 // open opens what the processes share.
@@ -79,15 +80,28 @@ func (l *launcher) close() error {
 type needs struct {
 	env          []string
 	startTimeout time.Duration
+	memory       int64
 }
 
 func needsOf(m tea.Manifest) needs {
-	return needs{env: m.Env, startTimeout: time.Duration(m.StartTimeoutMS) * time.Millisecond}
+	return needs{env: m.Env, startTimeout: time.Duration(m.StartTimeoutMS) * time.Millisecond, memory: m.MemoryBytes}
 }
 
-// startTimeout bounds the time from the start of a plugin to its first answer.
-func (l *launcher) startTimeout(n needs) time.Duration {
-	return max(l.options.StartTimeout, n.startTimeout)
+// allow raises the limits of a plugin to those of a further workflow. They apply
+// to the processes that start afterwards.
+func (l *launcher) allow(name string, limits Limits) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.limits == nil {
+		l.limits = map[string]Limits{}
+	}
+	l.limits[name] = l.limits[name].or(limits)
+}
+
+func (l *launcher) limitsOf(name string) Limits {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.limits[name]
 }
 
 // launch starts the plugin and waits until it accepts calls. command is the
@@ -105,12 +119,15 @@ func (l *launcher) launch(ctx context.Context, name, path, command string, n nee
 	if err := l.options.verify(name, command); err != nil {
 		return nil, startError(name, tea.PermissionDenied, "%w", err)
 	}
-	ctx, cancel := context.WithTimeout(ctx, l.startTimeout(n))
+	set := l.limitsOf(name)
+	limits := set.effective(n, l.options.StartTimeout)
+	ctx, cancel := context.WithTimeout(ctx, limits.StartTimeout)
 	defer cancel()
 	logger := l.options.Logger.With("plugin", name)
 	out := &output{logger: logger}
-	p := &process{name: name, logger: logger, runner: newRunner(name, path, command, l.env(n.env), l.forker, l.guard, out)}
-	p.client = plugin.NewClient(l.config(p, 2*l.startTimeout(n)))     // the context ends first
+	p := &process{name: name, logger: logger, times: l.options.times, limits: limits, runner: newRunner(name, path, command, goLimits(set, l.env(n.env)), l.forker, l.guard, out)}
+	p.client = plugin.NewClient(l.config(p, 2*limits.StartTimeout)) // the context ends first
+	p.runner.limits = limits
 	stop := context.AfterFunc(ctx, func() { _ = p.runner.Kill(ctx) }) // go-plugin's own start cannot be canceled
 	err := p.connect(ctx)
 	if l.options.Verify != nil && err == nil && digest.State(command) != state {
@@ -118,6 +135,8 @@ func (l *launcher) launch(ctx context.Context, name, path, command string, n nee
 		err = errReplaced
 	}
 	if stop() && err == nil {
+		go p.watchHealth()
+		go p.watchMemory()
 		return p, nil
 	}
 	reason := p.startFailure(ctx, err)

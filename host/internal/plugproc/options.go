@@ -45,6 +45,18 @@ type Options struct {
 	// StartTimeout bounds the time from the start of a plugin to its first
 	// answer; 0 means 10 s. A manifest can declare a longer time.
 	StartTimeout time.Duration
+
+	times times
+}
+
+// times are bounds that only tests change.
+type times struct {
+	// configure bounds the opening of an instance, which can connect to a
+	// database or a server.
+	configure time.Duration
+	// health is the time between two health checks during calls, and the time
+	// to answer one.
+	health time.Duration
 }
 
 func (o Options) withDefaults() Options {
@@ -58,6 +70,9 @@ func (o Options) withDefaults() Options {
 	}
 	if o.StartTimeout == 0 {
 		o.StartTimeout = 10 * time.Second
+	}
+	if o.times == (times{}) {
+		o.times = times{configure: 30 * time.Second, health: 3 * time.Second}
 	}
 	return o
 }

@@ -102,7 +102,12 @@ func gone(pid int) bool {
 // wantGone fails the test unless the processes end in time.
 func wantGone(t *testing.T, pids ...int) {
 	t.Helper()
-	end := time.Now().Add(2 * time.Second)
+	awaitGone(t, 2*time.Second, pids...)
+}
+
+func awaitGone(t *testing.T, limit time.Duration, pids ...int) {
+	t.Helper()
+	end := time.Now().Add(limit)
 	for range time.Tick(10 * time.Millisecond) { // there is no signal for the end of another's child
 		pids = slices.DeleteFunc(pids, gone)
 		if len(pids) == 0 {

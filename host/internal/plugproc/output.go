@@ -34,6 +34,7 @@ type output struct {
 	last    []string // newest last
 	size    int
 	fatal   bool  // last begins with the Go runtime's reason for a crash
+	skipped bool  // the report is at the stack of the runtime itself
 	second  int64 // the second that count belongs to
 	count   int
 	dropped int
@@ -85,14 +86,17 @@ func (o *output) add(stream, line string) {
 }
 
 // remember keeps the line as one of the last. A crash report of the Go runtime
-// begins with the reason and can be long: its beginning is kept. The caller
-// holds the lock.
+// begins with the reason and can be long: its beginning is kept, without the
+// runtime's own stack and registers. The caller holds the lock.
 func (o *output) remember(line string) {
 	if isFatal(line) && !o.fatal {
 		o.last, o.size, o.fatal = nil, 0, true
 	}
-	if o.fatal && (len(o.last) == keptLines || o.size > keptBytes) {
-		return
+	if o.fatal {
+		o.skipped = line == "runtime stack:" || o.skipped && !strings.HasPrefix(line, "goroutine ")
+		if o.skipped || isRegister(line) || len(o.last) == keptLines || o.size > keptBytes {
+			return
+		}
 	}
 	o.last = append(o.last, line)
 	o.size += len(line)
@@ -100,10 +104,6 @@ func (o *output) remember(line string) {
 		o.size -= len(o.last[0])
 		o.last = o.last[1:]
 	}
-}
-
-func isFatal(line string) bool {
-	return strings.HasPrefix(line, "panic: ") || strings.HasPrefix(line, "fatal error: ")
 }
 
 // meter reports whether a line can be logged in this second, and once how many

@@ -37,8 +37,11 @@ type process struct {
 	client  *plugin.Client
 	wire    *wire.Client
 	sockets string
+	times   times
+	limits  Limits
 
 	stopping   atomic.Bool
+	verdict    atomic.Pointer[verdict] // why the host has killed it
 	unanswered unanswered
 }
 
@@ -64,9 +67,9 @@ func (p *process) startFailure(ctx context.Context, err error) *tea.Error {
 	case errors.Is(ctx.Err(), context.Canceled):
 		return startError(p.name, tea.Canceled, "%w", ctx.Err())
 	case ctx.Err() != nil && p.runner.greeted.Load():
-		return p.diedAtStart("no answer in time")
+		return p.diedAtStart(p.tooLate("no answer"))
 	case ctx.Err() != nil:
-		return p.diedAtStart("no handshake in time")
+		return p.diedAtStart(p.tooLate("no handshake"))
 	case p.awaitExit(exitGrace):
 		return p.diedAtStart(exitText(p.runner.state))
 	}
@@ -150,8 +153,11 @@ func (p *process) crashed(action string) *tea.Error {
 		<-p.runner.exited
 	}
 	words := p.runner.output.lastWords()
-	e := tea.Errorf(tea.PluginCrashed, "plugin %s died during %s: %w%s", p.name, action, died{exitText(p.runner.state)}, lastWordsNote(words))
-	e.Source = p.name
+	how, kind := error(died{p.ending()}), tea.PluginCrashed
+	if v := p.verdict.Load(); v != nil && v.limit {
+		how, kind = errors.New(v.reason), tea.ResourceExhausted
+	}
+	e := faultError(p.name, kind, "plugin %s died during %s: %w%s", p.name, action, how, lastWordsNote(words))
 	e.Details = map[string]any{"last_words": words}
 	if status, ok := p.runner.state.Sys().(syscall.WaitStatus); ok && status.Signaled() {
 		e.Details["signal"] = status.Signal().String()

@@ -36,6 +36,7 @@ type runner struct {
 	forker  *forker
 	guard   *guard
 	output  *output
+	limits  Limits
 
 	cmd    *exec.Cmd
 	parent *os.File // open while the host runs
@@ -95,6 +96,9 @@ func (r *runner) Start(ctx context.Context) error {
 	r.parent = parent
 	r.pid.Store(int64(r.cmd.Process.Pid))
 	r.guard.add(r.cmd.Process.Pid)
+	if err := r.limits.apply(r.cmd.Process.Pid); err != nil && !errors.Is(err, syscall.ESRCH) {
+		r.output.logger.Warn("a limit of the plugin cannot be set", "error", err)
+	}
 	r.follow(stdout, stderr)
 	if r.killed.Load() {
 		return r.Kill(ctx)

@@ -25,8 +25,8 @@ func TestStartFailures(t *testing.T) {
 		{"exits", tea.PluginCrashed, []string{"exit status 3", "the licence has run out"}},
 		{"rubbish", tea.InternalError, []string{"Hello, world!"}},
 		{"floods", tea.InternalError, []string{"not a tea plugin"}},
-		{"mute", tea.PluginCrashed, []string{"no handshake in time", "pondering"}},
-		{"deaf", tea.PluginCrashed, []string{"no answer in time"}},
+		{"mute", tea.PluginCrashed, []string{"no handshake within 1s", "pondering"}},
+		{"deaf", tea.PluginCrashed, []string{"no answer within 1s (settings.plugins.fake.start_timeout_seconds)"}},
 		{"newer", tea.DependencyMissing, []string{"version 2", "speaks 1"}},
 		{"netrpc", tea.DependencyMissing, []string{"netrpc"}},
 	} {

@@ -248,7 +248,7 @@ func (s *supervisor) retire(gen *generation) {
 	if !s.draining[gen] {
 		s.breaker.Record(false)
 	}
-	s.logger.Error("the plugin died", "reason", exitText(gen.process.runner.state), "last_words", gen.process.runner.output.lastWords())
+	s.logger.Error("the plugin died", "reason", gen.process.ending(), "last_words", gen.process.runner.output.lastWords())
 }
 
 // stop ends the plugin and waits until no part of it is left.

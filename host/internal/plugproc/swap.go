@@ -158,7 +158,7 @@ func (s *supervisor) takeOver(ctx context.Context, next *generation) error {
 		}
 	}
 	if err := next.process.wire.Health(ctx); err != nil {
-		return next.fault("health", err)
+		return next.fault(ctx, "health", err)
 	}
 	return s.route(next)
 }

@@ -154,9 +154,21 @@ type Lua struct {
 	MemoryMB       float64 `json:"memory_mb,omitempty" minimum:"0" doc:"maximum growth of the heap while a script runs; default 256"`
 }
 
-// Plugins is settings.plugins.
+// Plugins is settings.plugins: the limits of all plugins, and under the names of
+// plugins those that differ.
 type Plugins struct {
-	CallTimeoutSeconds float64 `json:"call_timeout_seconds,omitempty" minimum:"0" doc:"timeout of a silent plugin during a call without timeout_seconds; default 300"`
+	CallTimeoutSeconds  float64 `json:"call_timeout_seconds,omitempty" minimum:"0" doc:"timeout of a silent plugin during a call without timeout_seconds; default 300"`
+	StartTimeoutSeconds float64 `json:"start_timeout_seconds,omitempty" minimum:"0" doc:"timeout of the start; default 10, or what the plugin declares"`
+	MemoryMB            float64 `json:"memory_mb,omitempty" minimum:"16" doc:"memory of the process; default three quarters of the machine's memory"`
+	CPU                 float64 `json:"cpu,omitempty" minimum:"0" doc:"number of processors; default all"`
+	OpenFiles           float64 `json:"open_files,omitempty" minimum:"16" doc:"number of open files; default that of tea"`
+}
+
+// pluginLimits is the schema of settings.plugins.
+func pluginLimits() *schema.Schema {
+	all := schema.Of[Plugins]()
+	all.AdditionalProperties = schema.Of[Plugins]()
+	return all
 }
 
 // Trace is settings.trace.
@@ -176,6 +188,6 @@ type Events struct {
 // own returns the schemas of the host's own keys.
 func own() map[string]*schema.Schema {
 	return map[string]*schema.Schema{
-		EventsKey: schema.Of[Events](), LuaKey: schema.Of[Lua](), PluginsKey: schema.Of[Plugins](), TraceKey: schema.Of[Trace](),
+		EventsKey: schema.Of[Events](), LuaKey: schema.Of[Lua](), PluginsKey: pluginLimits(), TraceKey: schema.Of[Trace](),
 	}
 }

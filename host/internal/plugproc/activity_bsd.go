@@ -1,0 +1,19 @@
+//go:build darwin || dragonfly || freebsd || netbsd || openbsd
+
+package plugproc
+
+import "time"
+
+// activity is not known on this system: a plugin that does not answer is left to
+// the deadlines of its calls.
+func (*runner) activity() (used time.Duration, stopped, known bool) { return 0, false, false }
+
+// resident is not known on this system.
+func resident(int) int64 { return 0 }
+
+// apply sets no limits: this system has no call that limits another process.
+// GOMEMLIMIT and GOMAXPROCS remain.
+func (Limits) apply(int) error { return nil }
+
+// physicalMemory is not known on this system.
+func physicalMemory() int64 { return 0 }

@@ -1,0 +1,37 @@
+package plugproc
+
+import (
+	"errors"
+	"fmt"
+
+	tea "github.com/the-edge-agent/tea/sdk"
+)
+
+// fault is the cause of an error that the plugin is to blame for, as opposed to
+// one that an action returns. The command line has an exit code for it.
+type fault struct{ error }
+
+// PluginFault marks the error.
+func (fault) PluginFault() {}
+
+// Unwrap returns the error.
+func (f fault) Unwrap() error { return f.error }
+
+// faultError returns the error of a plugin that is at fault.
+func faultError(name string, t tea.ErrorType, format string, args ...any) *tea.Error {
+	e := tea.Errorf(t, "%w", fault{fmt.Errorf(format, args...)})
+	e.Source = name
+	return e
+}
+
+// panicFault marks the error of an action that has panicked, which arrives from
+// the plugin as any other error does.
+func panicFault(err error) error {
+	var e *tea.Error
+	if !errors.As(err, &e) || e.Type != tea.InternalError || e.Details["panic"] == nil {
+		return err
+	}
+	marked := tea.Errorf(e.Type, "%w", fault{errors.New(e.Message)})
+	marked.Retryable, marked.RetryAfter, marked.Source, marked.Details = e.Retryable, e.RetryAfter, e.Source, e.Details
+	return marked
+}

@@ -1,0 +1,137 @@
+package plugproc
+
+import (
+	"cmp"
+	"fmt"
+	"math"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	tea "github.com/the-edge-agent/tea/sdk"
+	"github.com/the-edge-agent/tea/sdk/value"
+)
+
+// limitsKey is the key of the settings with the limits of plugins.
+const limitsKey = "plugins"
+
+// Limits bound the process of a plugin. 0 means the default.
+type Limits struct {
+	// Memory in bytes; the default is three quarters of the machine's memory.
+	Memory int64
+	// CPU is the number of processors; the default is all.
+	CPU float64
+	// OpenFiles is the number of open files; the default is the host's own.
+	OpenFiles int64
+	// StartTimeout bounds the time from the start to the first answer; the
+	// default is 10 s.
+	StartTimeout time.Duration
+}
+
+// readLimits returns the limits of a plugin in settings.plugins: its own, and
+// where it has none, those of all plugins.
+func readLimits(settings tea.Settings, plugin string) (Limits, error) {
+	raw, ok := settings[limitsKey]
+	if !ok {
+		return Limits{}, nil
+	}
+	v, err := value.Decode(raw)
+	if err != nil {
+		return Limits{}, tea.Errorf(tea.ValidationError, "settings.%s: %w", limitsKey, err)
+	}
+	all, _ := v.(map[string]any)
+	own, _ := all[plugin].(map[string]any)
+	limit := func(key string) float64 { return cmp.Or(number(own[key]), number(all[key])) }
+	return Limits{
+		Memory: int64(limit("memory_mb") * (1 << 20)), CPU: limit("cpu"), OpenFiles: int64(limit("open_files")),
+		StartTimeout: time.Duration(limit("start_timeout_seconds") * float64(time.Second)),
+	}, nil
+}
+
+func number(v any) float64 {
+	switch v := v.(type) {
+	case int64:
+		return float64(v)
+	case float64:
+		return v
+	}
+	return 0
+}
+
+// or returns the limits with what other allows beyond them. Workflows of one
+// host share the process.
+func (l Limits) or(other Limits) Limits {
+	return Limits{
+		Memory: max(l.Memory, other.Memory), CPU: max(l.CPU, other.CPU), OpenFiles: max(l.OpenFiles, other.OpenFiles),
+		StartTimeout: max(l.StartTimeout, other.StartTimeout),
+	}
+}
+
+// effective returns the limits of a process: those that are set, then those
+// that the manifest declares, then the defaults.
+func (l Limits) effective(n needs, startTimeout time.Duration) Limits {
+	l.StartTimeout = cmp.Or(l.StartTimeout, max(startTimeout, n.startTimeout))
+	l.Memory = cmp.Or(l.Memory, max(physicalMemory()/4*3, n.memory))
+	return l
+}
+
+// goLimits are the variables with which a Go program keeps to limits itself.
+// They replace those of the host where a limit is set.
+func goLimits(set Limits, env []string) []string {
+	with := func(name, text string) {
+		env = append(slices.DeleteFunc(env, func(entry string) bool { return strings.HasPrefix(entry, name+"=") }), name+"="+text)
+	}
+	if set.Memory > 0 {
+		with("GOMEMLIMIT", strconv.FormatInt(set.Memory/10*9, 10))
+	}
+	if set.CPU > 0 {
+		with("GOMAXPROCS", strconv.Itoa(int(math.Ceil(set.CPU))))
+	}
+	return env
+}
+
+const (
+	// growth is the number of bytes per second by which the memory of a process
+	// is expected to grow at most. It determines when the memory is read again.
+	growth = 1 << 30
+	// shortestLook and longestLook bound the time between two looks.
+	shortestLook, longestLook = 20 * time.Millisecond, 2 * time.Second
+)
+
+// watchMemory kills the process when it uses more memory than its limit, until
+// it ends. The closer it is to the limit, the more often it looks.
+func (p *process) watchMemory() {
+	limit := p.limits.Memory
+	if limit == 0 {
+		return
+	}
+	look := time.NewTimer(0)
+	defer look.Stop()
+	for {
+		select {
+		case <-p.runner.exited:
+			return
+		case <-look.C:
+		}
+		used := resident(int(p.runner.pid.Load()))
+		if used > limit {
+			p.condemn(verdict{limit: true, reason: fmt.Sprintf(
+				"it used %s of memory and was killed: its limit is %s (settings.plugins.%s.memory_mb)", megabytes(used), megabytes(limit), p.name)})
+			return
+		}
+		wait := time.Duration(float64(limit-used) / growth * float64(time.Second))
+		look.Reset(min(max(wait, shortestLook), longestLook))
+	}
+}
+
+func megabytes(n int64) string { return fmt.Sprintf("%d MiB", (n+(1<<20)-1)>>20) }
+
+// tooLate is the reason of a plugin that did not start in time.
+func (p *process) tooLate(what string) string {
+	return fmt.Sprintf("%s within %s (settings.plugins.%s.start_timeout_seconds)", what, p.limits.StartTimeout, p.name)
+}
+
+// pageSize is the unit of memory in /proc.
+var pageSize = int64(os.Getpagesize())
