@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
@@ -130,6 +131,56 @@ func TestAFailedWriteLeavesNothing(t *testing.T) {
 			return
 		}
 		want(t, "files", d.files(t), files)
+	})
+}
+
+// TestADamagedFileOfATableEndsNoOther is about files that a disk has cut or
+// overwritten, before a start and while the table is open.
+func TestADamagedFileOfATableEndsNoOther(t *testing.T) {
+	each(t, func(t *testing.T, d *device) {
+		if d.dialect() != store.DuckDB {
+			t.Skip("tables have no files")
+		}
+		d.make(t, "sensors", sensors, "id")
+		d.insert(t, "sensors", many(0, 500), Fail)
+		d.make(t, "other", `{"a": "int"}`)
+		d.insert(t, "other", `[{"a": 1}]`, Fail)
+		files, err := filepath.Glob(filepath.Join(d.dir, "tables", "sensors", "*.parquet"))
+		if err != nil || len(files) != 1 {
+			t.Fatal(files, err)
+		}
+		whole, err := os.ReadFile(files[0])
+		if err != nil {
+			t.Fatal(err)
+		}
+		overwritten := []byte(strings.Repeat("x", len(whole)))
+		check := func(how string) {
+			t.Helper()
+			_, err := d.Query(t.Context(), Query{SQL: "SELECT sum(id) FROM sensors", MaxRows: 10, MaxBytes: 1000, Timeout: time.Minute})
+			fails(t, how, err, "internal_error", "damaged")
+			want(t, how+": the other one", d.read(t, "SELECT a FROM other"), []string{"1"})
+		}
+		for how, content := range map[string][]byte{"cut": whole[:len(whole)/2], "empty": nil} {
+			if err := os.WriteFile(files[0], content, 0o600); err != nil {
+				t.Fatal(err)
+			}
+			check(how + " while it is open")
+		}
+		for how, content := range map[string][]byte{"cut": whole[:len(whole)/2], "empty": nil, "overwritten": overwritten} {
+			if err := os.WriteFile(files[0], content, 0o600); err != nil {
+				t.Fatal(err)
+			}
+			d = d.reopen(t)
+			check(how)
+			d.insert(t, "other", `[]`, Fail)
+			_, err := d.Insert(t.Context(), "sensors", rowsOf(t, many(500, 1)), Fail, Call{})
+			fails(t, how+": an insert", err, "internal_error", "damaged")
+		}
+		if err := os.WriteFile(files[0], whole, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		d = d.reopen(t)
+		want(t, "restored", d.read(t, "SELECT count(*) FROM sensors"), []string{"500"})
 	})
 }
 

@@ -5,9 +5,11 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"sync"
 
 	tea "github.com/the-edge-agent/tea/sdk"
@@ -119,12 +121,11 @@ func (s *Tables) readTable(ctx context.Context, t *table, named map[string]bool)
 		return err
 	}
 	for _, f := range files {
-		path := s.path(f.Path)
-		named[path] = true
+		named[s.path(f.Path)] = true
 		t.version = max(t.version, f.LastVersion)
 		t.load.add(f)
-		if _, err := os.Stat(path); err != nil {
-			t.broken = tea.Errorf(tea.InternalError, "table %q has lost a file: %w", t.entry.Name, err)
+		if err := s.checkFile(t, f); err != nil {
+			t.broken = err
 		}
 	}
 	last, err := store.Int(s.o.Engine.Query(ctx, "SELECT coalesce(max(_tea_seq), 0) FROM "+t.log()))
@@ -141,6 +142,19 @@ func (s *Tables) readTable(ctx context.Context, t *table, named map[string]bool)
 	return err
 }
 
+// checkFile returns an error if a file of the table is missing or has another
+// size.
+func (s *Tables) checkFile(t *table, f catalog.File) error {
+	info, err := os.Stat(s.path(f.Path))
+	switch {
+	case err != nil:
+		return tea.Errorf(tea.InternalError, "table %q has lost a file; restore a backup of the memory: %w", t.entry.Name, err)
+	case !info.Mode().IsRegular() || info.Size() != f.Size:
+		return tea.Errorf(tea.InternalError, "table %q has a damaged file; restore a backup of the memory: %s has %d bytes, not %d", t.entry.Name, s.path(f.Path), info.Size(), f.Size)
+	}
+	return nil
+}
+
 func (l *load) add(f catalog.File) {
 	if f.Base {
 		l.baseRows = f.Rows
@@ -154,20 +168,18 @@ func (l *load) add(f catalog.File) {
 // folder can have been moved. On a full disk views that name the right files
 // stay, so that the tables can be read.
 func (s *Tables) renewViews(ctx context.Context, tables map[string]*table) error {
-	if len(tables) == 0 {
-		return nil
-	}
-	err := s.o.Engine.Write(ctx, func(ctx context.Context, tx store.Tx) error {
-		for _, t := range tables {
-			if t.broken != nil {
-				continue
-			}
-			if err := s.refresh(ctx, tx, t); err != nil {
-				return fmt.Errorf("open table %s: %w", t.entry.Name, err)
+	sound := slices.DeleteFunc(slices.Collect(maps.Values(tables)), func(t *table) bool { return t.broken != nil })
+	err := s.renew(ctx, sound)
+	if tea.AsError(err) != nil && tea.AsError(err).Type == tea.QueryError {
+		// A file is damaged. The other tables can be used.
+		for _, t := range sound {
+			if err := s.renew(ctx, []*table{t}); err != nil {
+				// As text: it is not an error of the query that names the table.
+				t.broken = tea.Errorf(tea.InternalError, "table %q has a damaged file; restore a backup of the memory: %s", t.entry.Name, tea.AsError(err).Message)
 			}
 		}
 		return nil
-	})
+	}
 	if !isFull(err) {
 		return err
 	}
@@ -177,6 +189,21 @@ func (s *Tables) renewViews(ctx context.Context, tables map[string]*table) error
 		}
 	}
 	return nil
+}
+
+// renew replaces the views of the tables, all or none.
+func (s *Tables) renew(ctx context.Context, tables []*table) error {
+	if len(tables) == 0 {
+		return nil
+	}
+	return s.o.Engine.Write(ctx, func(ctx context.Context, tx store.Tx) error {
+		for _, t := range tables {
+			if err := s.refresh(ctx, tx, t); err != nil {
+				return fmt.Errorf("open table %s: %w", t.entry.Name, err)
+			}
+		}
+		return nil
+	})
 }
 
 // ours matches the names of this package's files. Other files in the folder

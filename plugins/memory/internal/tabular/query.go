@@ -1,6 +1,7 @@
 package tabular
 
 import (
+	"cmp"
 	"context"
 	"maps"
 	"slices"
@@ -35,11 +36,10 @@ func (s *Tables) Query(ctx context.Context, q Query) (Answer, error) {
 	if err != nil {
 		return Answer{}, err
 	}
-	end := s.readers.begin()
+	defer s.readers.begin()() // no file is removed meanwhile
 	found, err := s.o.Engine.Select(ctx, q.SQL, store.Sandbox{Tables: names, Broken: broken, MaxRows: q.MaxRows, MaxBytes: q.MaxBytes, Timeout: q.Timeout, Args: q.Args})
-	end()
 	if err != nil {
-		return Answer{}, err
+		return Answer{}, cmp.Or(s.damage(ctx, names), err)
 	}
 	a := Answer{Columns: found.Columns, Rows: make([]map[string]any, len(found.Rows)), Truncated: found.Truncated}
 	for i, row := range found.Rows {
@@ -49,6 +49,23 @@ func (s *Tables) Query(ctx context.Context, q Query) (Answer, error) {
 		}
 	}
 	return a, nil
+}
+
+// damage returns the reason why a query of these tables failed, if it is a file.
+func (s *Tables) damage(ctx context.Context, names []string) error {
+	for _, name := range names {
+		t, err := s.find(ctx, name)
+		if err != nil {
+			return nil
+		}
+		files, _ := s.o.Catalog.FilesIn(ctx, nil, t.name) // none if it fails
+		for _, f := range files {
+			if err := s.checkFile(t, f); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
 }
 
 // readable returns the names of a query's tables: the named ones, or all that can
