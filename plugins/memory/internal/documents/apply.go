@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 	"unicode/utf8"
 
@@ -31,7 +32,7 @@ func (d *Documents) ApplyIn(ctx context.Context, tx store.Tx, changes ...store.C
 	if err := d.readSeq(ctx); err != nil {
 		return err
 	}
-	b := &batch{tx: tx, versions: map[name]int64{}, last: map[name]*written{}}
+	b := &batch{tx: tx, dialect: d.engine.Dialect(), versions: map[name]int64{}, last: map[name]*written{}}
 	if err := b.readVersions(ctx, changes); err != nil {
 		return fmt.Errorf("read the documents' versions: %w", err)
 	}
@@ -70,6 +71,7 @@ type written struct {
 // are merged, so it is written once.
 type batch struct {
 	tx       store.Tx
+	dialect  store.Dialect
 	versions map[name]int64    // in the database; absent = no such document
 	last     map[name]*written // what becomes of a document
 	order    []*written
@@ -127,10 +129,10 @@ func (b *batch) asked(n name) bool {
 }
 
 func (b *batch) readSome(ctx context.Context, kind string, ids []any) error {
-	some := in(idField, ids)
+	some, with := in(idField, ids), withIDs(b.dialect, store.Condition{Field: idField, Op: store.In, Value: ids})
 	n := name{kind: kind}
 	var version int64
-	rows, err := b.tx.Query(ctx, "SELECT id, version FROM documents WHERE kind = ? AND "+some.sql, append([]any{kind}, some.args...)...)
+	rows, err := b.tx.Query(ctx, with.sql+"SELECT id, version FROM documents WHERE kind = ? AND "+some.sql, slices.Concat(with.args, []any{kind}, some.args)...)
 	return store.Scan(rows, err, func() { b.versions[n] = version }, &n.id, &version)
 }
 

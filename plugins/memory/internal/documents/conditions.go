@@ -131,6 +131,21 @@ func idCondition(c store.Condition) (clause, error) {
 	return clause{}, tea.Errorf(tea.ValidationError, "unknown comparison %q", c.Op)
 }
 
+// withIDs returns the WITH clause of a query that selects documents by their ids,
+// or an empty one. DuckDB uses an index for a condition on its one column only,
+// and otherwise reads all documents.
+func withIDs(dialect store.Dialect, conditions ...store.Condition) clause {
+	for _, c := range conditions {
+		if dialect != store.DuckDB || c.Field != idField || c.Op != store.Eq && c.Op != store.In {
+			continue
+		}
+		if ids, err := idCondition(c); err == nil { // or the query reports it
+			return clause{"WITH documents AS MATERIALIZED (SELECT * FROM main.documents WHERE " + ids.sql + ") ", ids.args}
+		}
+	}
+	return clause{}
+}
+
 // behind returns the first string after all that begin with prefix, "" = none.
 func behind(prefix string) string {
 	for prefix != "" {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"sync"
 
 	"github.com/the-edge-agent/tea/plugins/memory/internal/store"
@@ -27,7 +28,8 @@ const columns = "kind, id, body, version, seq"
 
 // Get returns the document, or an error that wraps store.ErrNotFound.
 func (d *Documents) Get(ctx context.Context, kind, id string) (store.Document, error) {
-	found, err := scan(d.engine.Query(ctx, "SELECT "+columns+" FROM documents WHERE kind = ? AND id = ?", kind, id))
+	with := withIDs(d.engine.Dialect(), store.Condition{Field: idField, Op: store.Eq, Value: id})
+	found, err := scan(d.engine.Query(ctx, with.sql+"SELECT "+columns+" FROM documents WHERE kind = ? AND id = ?", append(with.args, kind, id)...))
 	if err != nil {
 		return store.Document{}, fmt.Errorf("read %s %s: %w", kind, id, err)
 	}
@@ -51,7 +53,9 @@ func (d *Documents) Query(ctx context.Context, query store.DocumentQuery) ([]sto
 	if limit <= 0 {
 		limit = defaultLimit
 	}
-	found, err := scan(d.engine.Query(ctx, "SELECT "+columns+" FROM documents WHERE "+wanted.sql+order+" LIMIT ? OFFSET ?", append(wanted.args, limit, query.Offset)...))
+	with := withIDs(d.engine.Dialect(), query.Where...)
+	args := append(slices.Concat(with.args, wanted.args), limit, query.Offset)
+	found, err := scan(d.engine.Query(ctx, with.sql+"SELECT "+columns+" FROM documents WHERE "+wanted.sql+order+" LIMIT ? OFFSET ?", args...))
 	if err != nil {
 		return nil, fmt.Errorf("find %s: %w", query.Kind, err)
 	}
