@@ -1,7 +1,6 @@
 package jsonschema
 
 import (
-	"errors"
 	"fmt"
 	"strconv"
 
@@ -10,60 +9,42 @@ import (
 )
 
 // compiler compiles a document to nodes: one for each subschema that is
-// reached, so that recursive schemas become cycles of nodes.
+// reached, so that recursive schemas become cycles of nodes. It panics with an
+// *Error at the first mistake.
 type compiler struct {
 	*document
 	nodes   map[string]*node // by pointer
-	pending []func() error   // references, bound when all nodes exist
+	pending []func()         // references, bound when all nodes exist
 	tracks  bool
 }
 
-func newCompiler(root any) (*compiler, error) {
-	d, err := newDocument(root)
-	if err != nil {
-		return nil, err
-	}
-	return &compiler{document: d, nodes: map[string]*node{}}, nil
-}
-
-func (c *compiler) compile() (*Schema, error) {
-	root, err := c.node("", c.root, c.resources[""])
-	if err != nil {
-		return nil, err
-	}
+func (c *compiler) compile() *Schema {
+	root := c.node("", c.root, c.resources[""])
 	for _, pointer := range sortedKeys(c.dynamics) {
-		n, err := c.nodeAt(pointer)
-		if err != nil {
-			return nil, err
-		}
+		n := c.nodeAt(pointer)
 		n.resource.dynamic[c.dynamics[pointer]] = n
 	}
 	for len(c.pending) > 0 {
 		bind := c.pending[0]
 		c.pending = c.pending[1:]
-		if err := bind(); err != nil {
-			return nil, err
-		}
+		bind()
 	}
-	if err := refuseLoops(c.nodes); err != nil {
-		return nil, err
-	}
-	return &Schema{root: root, tracks: c.tracks}, nil
+	refuseLoops(c.nodes)
+	return &Schema{root: root, tracks: c.tracks}
 }
 
-// nodeAt compiles the schema at a pointer.
-func (c *compiler) nodeAt(pointer string) (*node, error) {
-	raw, res, ok := c.at(pointer)
-	if !ok {
-		return nil, fmt.Errorf("nothing at #%s", pointer)
+// nodeAt compiles the schema at a pointer; nil if there is none.
+func (c *compiler) nodeAt(pointer string) *node {
+	if raw, res, ok := c.at(pointer); ok {
+		return c.node(pointer, raw, res)
 	}
-	return c.node(pointer, raw, res)
+	return nil
 }
 
 // node compiles raw, which is at pointer in the resource res.
-func (c *compiler) node(pointer string, raw any, res *resource) (*node, error) {
+func (c *compiler) node(pointer string, raw any, res *resource) *node {
 	if n, ok := c.nodes[pointer]; ok {
-		return n, nil
+		return n
 	}
 	if own := c.resources[pointer]; own != nil {
 		res = own
@@ -73,23 +54,20 @@ func (c *compiler) node(pointer string, raw any, res *resource) (*node, error) {
 	switch raw := raw.(type) {
 	case bool:
 		n.never = !raw
-		return n, nil
 	case map[string]any:
 		k := &keywords{c: c, raw: raw, pointer: pointer, res: res}
-		if err := c.bindRefs(k, n); err != nil {
-			return nil, err
+		c.bindRefs(k, n)
+		if _, isRef := raw["$ref"]; !isRef || !c.draft7 { // draft 7 ignores the siblings of a $ref
+			k.fill(n)
 		}
-		if _, isRef := raw["$ref"]; isRef && c.draft7 {
-			return n, nil // draft 7 ignores the siblings of a $ref
-		}
-		k.fill(n)
-		return n, k.err
+	default:
+		panic(&Error{Path: pathOf(pointer), Message: fmt.Sprintf("expected an object or a boolean, got %s", describe(raw))})
 	}
-	return nil, &Error{Path: pathOf(pointer), Message: fmt.Sprintf("expected an object or a boolean, got %s", describe(raw))}
+	return n
 }
 
 // bindRefs looks up $ref and $dynamicRef after all nodes have been made.
-func (c *compiler) bindRefs(k *keywords, n *node) error {
+func (c *compiler) bindRefs(k *keywords, n *node) {
 	for _, keyword := range []string{"$ref", "$dynamicRef"} {
 		given, ok := k.raw[keyword]
 		if !ok || keyword == "$dynamicRef" && c.draft7 {
@@ -97,62 +75,51 @@ func (c *compiler) bindRefs(k *keywords, n *node) error {
 		}
 		ref, ok := given.(string)
 		if !ok {
-			return k.failure(keyword, "expected a string, got %s", describe(given))
+			k.fail(keyword, "expected a string, got %s", describe(given))
 		}
-		c.pending = append(c.pending, func() error {
+		c.pending = append(c.pending, func() {
 			pointer, fragment, err := c.find(n.resource, ref)
 			if err != nil {
-				return k.failure(keyword, "%v", err)
+				k.fail(keyword, "%v", err)
 			}
-			target, err := c.nodeAt(pointer)
-			if err != nil {
-				if ours := (*Error)(nil); errors.As(err, &ours) {
-					return err
-				}
-				return k.failure(keyword, "%q: %v", ref, err)
+			target := c.nodeAt(pointer)
+			if target == nil {
+				k.fail(keyword, "%q: nothing at #%s", ref, pointer)
 			}
 			if keyword == "$ref" {
 				n.ref = target
-				return nil
+				return
 			}
 			n.dynamic = &dynamicRef{target: target}
 			if name := c.dynamics[pointer]; name != "" && name == fragment {
 				n.dynamic.name = name
 			}
-			return nil
 		})
 	}
-	return nil
 }
 
 // refuseLoops finds schemas that lead back to themselves without descending
 // into the value, for example {"$ref": "#"}: they could never be checked.
-func refuseLoops(nodes map[string]*node) error {
+func refuseLoops(nodes map[string]*node) {
 	const visiting, done = 1, 2
 	states := make(map[*node]int, len(nodes))
-	var visit func(n *node) error
-	visit = func(n *node) error {
+	var visit func(n *node)
+	visit = func(n *node) {
 		switch states[n] {
 		case done:
-			return nil
+			return
 		case visiting:
-			return &Error{Path: pathOf(n.pointer), Message: "a reference leads back here without descending into the value"}
+			panic(&Error{Path: pathOf(n.pointer), Message: "a reference leads back here without descending into the value"})
 		}
 		states[n] = visiting
 		for _, next := range n.inPlace() {
-			if err := visit(next); err != nil {
-				return err
-			}
+			visit(next)
 		}
 		states[n] = done
-		return nil
 	}
 	for _, pointer := range sortedKeys(nodes) {
-		if err := visit(nodes[pointer]); err != nil {
-			return err
-		}
+		visit(nodes[pointer])
 	}
-	return nil
 }
 
 // inPlace returns the subschemas that check the same value as n.
@@ -180,24 +147,16 @@ func (n *node) inPlace() []*node {
 	return next
 }
 
-// keywords reads the keywords of one subschema. The first mistake is kept in
-// err; later reads have no effect.
+// keywords reads the keywords of one subschema.
 type keywords struct {
 	c       *compiler
 	raw     map[string]any
 	pointer string
 	res     *resource
-	err     error
-}
-
-func (k *keywords) failure(keyword, format string, args ...any) *Error {
-	return &Error{Path: diag.Key(pathOf(k.pointer), keyword), Message: fmt.Sprintf(format, args...)}
 }
 
 func (k *keywords) fail(keyword, format string, args ...any) {
-	if k.err == nil {
-		k.err = k.failure(keyword, format, args...)
-	}
+	panic(&Error{Path: diag.Key(pathOf(k.pointer), keyword), Message: fmt.Sprintf(format, args...)})
 }
 
 // sub compiles a subschema at path segments below this one.
@@ -206,11 +165,7 @@ func (k *keywords) sub(raw any, segments ...string) *node {
 	for _, s := range segments {
 		pointer += "/" + escape(s)
 	}
-	n, err := k.c.node(pointer, raw, k.res)
-	if err != nil && k.err == nil {
-		k.err = err
-	}
-	return n
+	return k.c.node(pointer, raw, k.res)
 }
 
 func (k *keywords) schema(keyword string) *node {
@@ -229,7 +184,6 @@ func (k *keywords) schemas(keyword string) []*node {
 	list, ok := raw.([]any)
 	if !ok || len(list) == 0 {
 		k.fail(keyword, "expected a list of schemas that is not empty, got %s", describe(raw))
-		return nil
 	}
 	nodes := make([]*node, len(list))
 	for i, e := range list {
@@ -267,7 +221,6 @@ func (k *keywords) names(keyword string, raw any) []string {
 	list, ok := raw.([]any)
 	if !ok {
 		k.fail(keyword, "expected a list of strings, got %s", describe(raw))
-		return nil
 	}
 	names := make([]string, len(list))
 	for i, e := range list {
@@ -300,7 +253,6 @@ func (k *keywords) count(keyword string, absent int) int {
 	n, ok := value.Int(raw)
 	if !ok || n < 0 {
 		k.fail(keyword, "expected an integer that is not negative, got %s", describe(raw))
-		return absent
 	}
 	return n
 }

@@ -48,12 +48,16 @@ func plainKeywords() []string {
 // this package does not support, and that [Compile] would ignore, as JSON
 // Schema requires. Keywords that begin with x- are annotations. The error is an
 // [*Error].
-func CheckKeywords(schema any) error { return checkKeywords(schema, "", 0) }
+func CheckKeywords(schema any) (err error) {
+	defer catch(&err)
+	checkKeywords(schema, "", 0)
+	return nil
+}
 
-func checkKeywords(schema any, pointer string, depth int) error {
+func checkKeywords(schema any, pointer string, depth int) {
 	m, ok := schema.(map[string]any)
 	if !ok || depth > maxDepth {
-		return nil
+		return
 	}
 	withSchemas, plain := applicators(), plainKeywords()
 	for _, keyword := range sortedKeys(m) {
@@ -62,40 +66,33 @@ func checkKeywords(schema any, pointer string, depth int) error {
 		if !ok {
 			if !slices.Contains(plain, keyword) && !strings.HasPrefix(keyword, "x-") {
 				hint := diag.Suggest(keyword, append(sortedKeys(withSchemas), plain...))
-				return &Error{Path: pathOf(pointer), Message: withHint(fmt.Sprintf("the keyword %q is not supported", keyword), hint)}
+				panic(&Error{Path: pathOf(pointer), Message: withHint(fmt.Sprintf("the keyword %q is not supported", keyword), hint)})
 			}
 			continue
 		}
-		if err := eachSubschema(m[keyword], shape, at, func(sub any, at string) error { return checkKeywords(sub, at, depth+1) }); err != nil {
-			return err
-		}
+		eachSubschema(m[keyword], shape, at, func(sub any, at string) { checkKeywords(sub, at, depth+1) })
 	}
-	return nil
 }
 
 // eachSubschema calls visit for the subschemas of a keyword.
-func eachSubschema(held any, s shape, at string, visit func(sub any, at string) error) error {
+func eachSubschema(held any, s shape, at string, visit func(sub any, at string)) {
 	switch sub := held.(type) {
 	case []any:
 		if s != schemaList && s != schemaOrList {
-			return nil
+			return
 		}
 		for i, e := range sub {
-			if err := visit(e, at+"/"+strconv.Itoa(i)); err != nil {
-				return err
-			}
+			visit(e, at+"/"+strconv.Itoa(i))
 		}
 	case map[string]any:
 		if s != schemaMap {
-			return visit(sub, at)
+			visit(sub, at)
+			return
 		}
 		for _, name := range sortedKeys(sub) {
-			if err := visit(sub[name], at+"/"+escape(name)); err != nil {
-				return err
-			}
+			visit(sub[name], at+"/"+escape(name))
 		}
 	}
-	return nil
 }
 
 // documentURI is the base of a document without an $id.
@@ -115,23 +112,22 @@ type document struct {
 	shapes    map[string]shape
 }
 
-func newDocument(root any) (*document, error) {
+func newDocument(root any) *document {
 	d := &document{
 		root: root, resources: map[string]*resource{}, uris: map[string]string{}, dynamics: map[string]string{}, shapes: applicators(),
 	}
 	if m, ok := root.(map[string]any); ok {
-		if err := d.readDraft(m); err != nil {
-			return nil, err
-		}
+		d.readDraft(m)
 	}
 	d.addResource("", documentURI)
-	return d, d.index(root, "", documentURI, 0)
+	d.index(root, "", documentURI, 0)
+	return d
 }
 
-func (d *document) readDraft(root map[string]any) error {
+func (d *document) readDraft(root map[string]any) {
 	given, ok := root["$schema"]
 	if !ok {
-		return nil
+		return
 	}
 	name, _ := given.(string)
 	switch strings.TrimSuffix(strings.TrimPrefix(strings.TrimPrefix(name, "https://"), "http://"), "#") {
@@ -139,9 +135,8 @@ func (d *document) readDraft(root map[string]any) error {
 	case "json-schema.org/draft-07/schema":
 		d.draft7 = true
 	default:
-		return &Error{Path: diag.Key("", "$schema"), Message: fmt.Sprintf("%s is not supported; use draft 2020-12 or 7", quote(given))}
+		panic(&Error{Path: diag.Key("", "$schema"), Message: fmt.Sprintf("%s is not supported; use draft 2020-12 or 7", quote(given))})
 	}
-	return nil
 }
 
 func (d *document) addResource(pointer, uri string) {
@@ -150,41 +145,32 @@ func (d *document) addResource(pointer, uri string) {
 }
 
 // index notes the $id and anchors of raw and of the subschemas below.
-func (d *document) index(raw any, pointer, base string, depth int) error {
+func (d *document) index(raw any, pointer, base string, depth int) {
 	m, ok := raw.(map[string]any)
 	if !ok {
-		return nil
+		return
 	}
 	if depth > maxDepth {
-		return &Error{Path: pathOf(pointer), Message: fmt.Sprintf("subschemas nest deeper than %d", maxDepth)}
+		panic(&Error{Path: pathOf(pointer), Message: fmt.Sprintf("subschemas nest deeper than %d", maxDepth)})
 	}
-	base, err := d.indexNames(m, pointer, base)
-	if err != nil {
-		return err
-	}
+	base = d.indexNames(m, pointer, base)
 	for _, keyword := range sortedKeys(m) {
-		shape, ok := d.shapes[keyword]
-		if !ok {
-			continue
-		}
-		at := pointer + "/" + escape(keyword)
-		err := eachSubschema(m[keyword], shape, at, func(sub any, at string) error { return d.index(sub, at, base, depth+1) })
-		if err != nil {
-			return err
+		if shape, ok := d.shapes[keyword]; ok {
+			at := pointer + "/" + escape(keyword)
+			eachSubschema(m[keyword], shape, at, func(sub any, at string) { d.index(sub, at, base, depth+1) })
 		}
 	}
-	return nil
 }
 
 // indexNames indexes the names that m declares and returns the base URI inside
 // of it.
-func (d *document) indexNames(m map[string]any, pointer, base string) (string, error) {
+func (d *document) indexNames(m map[string]any, pointer, base string) string {
 	_, hasRef := m["$ref"]
 	id, ok := m["$id"].(string)
 	if ok && !(d.draft7 && hasRef) {
 		uri, fragment, err := resolve(base, id)
 		if err != nil {
-			return "", &Error{Path: diag.Key(pathOf(pointer), "$id"), Message: err.Error()}
+			panic(&Error{Path: diag.Key(pathOf(pointer), "$id"), Message: err.Error()})
 		}
 		if strings.HasPrefix(id, "#") {
 			d.uris[uri+"#"+fragment] = pointer
@@ -203,7 +189,7 @@ func (d *document) indexNames(m map[string]any, pointer, base string) (string, e
 			d.dynamics[pointer] = name
 		}
 	}
-	return base, nil
+	return base
 }
 
 // find resolves a reference in a resource to a place in the document.
@@ -260,7 +246,7 @@ func (d *document) at(pointer string) (raw any, res *resource, ok bool) {
 func resolve(base, ref string) (uri, fragment string, err error) {
 	b, err := url.Parse(base)
 	if err != nil {
-		return "", "", fmt.Errorf("%q is no URI", base)
+		return "", "", fmt.Errorf("%q is not a URI", base)
 	}
 	r, err := url.Parse(ref)
 	if err != nil {

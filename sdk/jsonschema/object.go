@@ -44,7 +44,7 @@ func (k *keywords) objects() *objectRules {
 	}
 	rules.names = sortedKeys(rules.properties)
 	for _, name := range rules.names {
-		if rules.properties[name] != nil && rules.properties[name].hasFallback {
+		if rules.properties[name].hasFallback {
 			rules.fallbacks = append(rules.fallbacks, name)
 		}
 	}

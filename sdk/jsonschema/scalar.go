@@ -88,7 +88,6 @@ func (k *keywords) enum() *enumRule {
 		list, ok := raw.([]any)
 		if !ok {
 			k.fail("enum", "expected a list, got %s", describe(raw))
-			return nil
 		}
 		allowed = list
 	default:
@@ -173,7 +172,6 @@ func (k *keywords) numbers() *numberRules {
 		limit, ok := value.Decimal(given)
 		if !ok {
 			k.fail(b.keyword, "expected a number, got %s", describe(given))
-			continue
 		}
 		rules.bounds = append(rules.bounds, bound{limit: limit, given: given, fits: b.fits, phrase: b.phrase})
 	}

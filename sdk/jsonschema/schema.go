@@ -121,7 +121,7 @@ func (e *Error) Error() string {
 // anything that marshals to one, such as a *schema.Schema. A mistake in it is
 // an [*Error]. The result can share parts of the schema, which must not be
 // changed afterwards.
-func Compile(schema any) (*Schema, error) {
+func Compile(schema any) (compiled *Schema, err error) {
 	switch schema.(type) {
 	case bool, map[string]any:
 	default:
@@ -131,11 +131,20 @@ func Compile(schema any) (*Schema, error) {
 		}
 		schema = model
 	}
-	c, err := newCompiler(schema)
-	if err != nil {
-		return nil, err
+	defer catch(&err)
+	c := &compiler{document: newDocument(schema), nodes: map[string]*node{}}
+	return c.compile(), nil
+}
+
+// catch recovers the mistake that the compiler panics with.
+func catch(err *error) {
+	switch p := recover().(type) {
+	case nil:
+	case *Error:
+		*err = p
+	default:
+		panic(p)
 	}
-	return c.compile()
 }
 
 // Validate returns every violation in v, ordered by keyword and member name;
