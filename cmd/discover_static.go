@@ -33,6 +33,9 @@ func (*pluginTestCmd) Run(*app) error { return pluginError(errNoProcesses) }
 // Run fails: this build has no plugin processes.
 func (*pluginDocsCmd) Run(*app) error { return pluginError(errNoProcesses) }
 
+// Run fails: this build has no plugin processes.
+func (*pluginDevCmd) Run(*app) error { return pluginError(errNoProcesses) }
+
 // noProcesses is an empty set of plugins.
 type noProcesses struct{}
 

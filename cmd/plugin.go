@@ -16,6 +16,7 @@ type pluginCmd struct {
 	Trust   pluginTrustCmd   `cmd:"" help:"Trust the plugins in a directory of this project."`
 	Test    pluginTestCmd    `cmd:"" help:"Check that a plugin follows the protocol."`
 	Docs    pluginDocsCmd    `cmd:"" help:"Write a reference of a plugin as Markdown."`
+	Dev     pluginDevCmd     `cmd:"" help:"Rebuild a plugin after each change, for running hosts."`
 	New     pluginNewCmd     `cmd:"" help:"Write the project of a new plugin."`
 }
 

@@ -43,3 +43,9 @@ type pluginDocsCmd struct {
 	pluginFlags
 	reportFlags
 }
+
+type pluginDevCmd struct {
+	Dir  string `arg:"" optional:"" default:"." help:"Directory of the project. Default: the working directory."`
+	Into string `placeholder:"DIR" help:"Put programs that work into this directory. Default: bin in the project."`
+	reportFlags
+}

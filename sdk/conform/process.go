@@ -8,6 +8,7 @@ import (
 	"os/exec"
 	"slices"
 	"strconv"
+	"strings"
 	"sync/atomic"
 	"syscall"
 	"time"
@@ -86,7 +87,7 @@ func launch(ctx context.Context, cmd *exec.Cmd, output io.Writer, known *tea.Man
 func (p *Process) connect(ctx context.Context, known *tea.Manifest) error {
 	protocol, err := p.plugin.Client()
 	if err != nil {
-		return err
+		return noHandshake(err)
 	}
 	raw, err := protocol.Dispense(wire.Service)
 	if err != nil {
@@ -101,6 +102,13 @@ func (p *Process) connect(ctx context.Context, known *tea.Manifest) error {
 	}
 	p.manifest, err = p.client.Describe(ctx)
 	return err
+}
+
+// noHandshake returns the error of a start without go-plugin's advice, which
+// describes the file and not the fault.
+func noHandshake(err error) error {
+	first, _, _ := strings.Cut(err.Error(), "\n")
+	return fmt.Errorf("no handshake: %s", strings.TrimRight(first, ": "))
 }
 
 // command returns the command of the process, to start it again.

@@ -1,0 +1,170 @@
+// Package develop rebuilds a plugin while its author changes it. Start with
+// [Open] and [Loop].
+package develop
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+)
+
+// prefix begins the name of each plugin's program.
+const prefix = "tea-plugin-"
+
+// Project is the source of a plugin.
+type Project struct {
+	// Dir is the absolute path of the project.
+	Dir string
+	// Name is the name of the plugin.
+	Name string
+	// compile writes the program to a file; nil if the project contains the
+	// program itself, as in an interpreted language.
+	compile func(ctx context.Context, file string) error
+}
+
+// Open finds out how the project in a directory is built: with the go command
+// or cargo, or not at all if it contains an executable tea-plugin-NAME.
+func Open(dir string) (*Project, error) {
+	dir, err := filepath.Abs(dir)
+	if err != nil {
+		return nil, err
+	}
+	p := &Project{Dir: dir}
+	switch {
+	case exists(dir, "go.mod"):
+		program, err := only(dir, "cmd/"+prefix+"*")
+		if err != nil {
+			return nil, err
+		}
+		p.Name = strings.TrimPrefix(filepath.Base(program), prefix)
+		p.compile = func(ctx context.Context, file string) error {
+			return p.command(ctx, "go", "build", "-o", file, "./cmd/"+prefix+p.Name)
+		}
+	case exists(dir, "Cargo.toml"):
+		p.Name = strings.TrimPrefix(filepath.Base(dir), prefix)
+		if err := p.readCargo(); err != nil {
+			return nil, err
+		}
+		p.compile = func(ctx context.Context, file string) error {
+			if err := p.command(ctx, "cargo", "build", "--quiet"); err != nil {
+				return err
+			}
+			return copyProgram(filepath.Join(dir, "target", "debug", prefix+p.Name), file)
+		}
+	default:
+		program, err := only(dir, prefix+"*")
+		if err != nil {
+			return nil, err
+		}
+		p.Name = strings.TrimPrefix(filepath.Base(program), prefix)
+	}
+	return p, nil
+}
+
+func exists(dir, name string) bool {
+	_, err := os.Stat(filepath.Join(dir, name))
+	return err == nil
+}
+
+// only returns the one file that a pattern matches.
+func only(dir, pattern string) (string, error) {
+	found, err := filepath.Glob(filepath.Join(dir, pattern))
+	if err != nil {
+		return "", err
+	}
+	found = slices.DeleteFunc(found, func(file string) bool { return filepath.Ext(file) != "" })
+	switch len(found) {
+	case 0:
+		return "", fmt.Errorf("%s is not the project of a plugin: it has no %sNAME; `tea plugin new` writes a project", dir, strings.TrimSuffix(pattern, "*"))
+	case 1:
+		return found[0], nil
+	}
+	return "", fmt.Errorf("%s has more than one %sNAME", dir, strings.TrimSuffix(pattern, "*"))
+}
+
+// readCargo reads the name of the program from Cargo.toml: that of the package.
+func (p *Project) readCargo() error {
+	data, err := os.ReadFile(filepath.Join(p.Dir, "Cargo.toml"))
+	if err != nil {
+		return err
+	}
+	for line := range strings.Lines(string(data)) {
+		key, text, ok := strings.Cut(line, "=")
+		name, isPlugin := strings.CutPrefix(strings.Trim(strings.TrimSpace(text), `"'`), prefix)
+		if ok && isPlugin && strings.TrimSpace(key) == "name" {
+			p.Name = name
+			return nil
+		}
+	}
+	return fmt.Errorf("%s is not the project of a plugin: Cargo.toml names no %sNAME", p.Dir, prefix)
+}
+
+// command runs a command in the project. The error contains its output.
+func (p *Project) command(ctx context.Context, name string, args ...string) error {
+	cmd := exec.CommandContext(ctx, name, args...)
+	cmd.Dir = p.Dir
+	out, err := cmd.CombinedOutput()
+	switch {
+	case errors.Is(err, exec.ErrNotFound):
+		return fmt.Errorf("%w; building this project needs it", err)
+	case err != nil && len(out) > 0:
+		return errors.New(strings.TrimSpace(string(out)))
+	}
+	return err
+}
+
+func copyProgram(from, to string) error {
+	data, err := os.ReadFile(from)
+	if err != nil {
+		return err
+	}
+	return os.WriteFile(to, data, 0o755)
+}
+
+// program returns the program of an interpreted project.
+func (p *Project) program() string { return filepath.Join(p.Dir, prefix+p.Name) }
+
+// maxFiles bounds the files whose changes are noticed.
+const maxFiles = 20000
+
+// fingerprint changes when a file of the project does. It leaves out what is
+// built or downloaded, hidden files, and the directory into which programs go.
+func (p *Project) fingerprint(into string) (string, error) {
+	var b strings.Builder
+	n := 0
+	err := filepath.WalkDir(p.Dir, func(path string, entry fs.DirEntry, err error) error {
+		switch {
+		case errors.Is(err, fs.ErrNotExist): // removed in the meantime
+			return nil
+		case err != nil:
+			return err
+		case path != p.Dir && (strings.HasPrefix(entry.Name(), ".") || path == into || entry.IsDir() && generated(entry.Name())):
+			if entry.IsDir() {
+				return fs.SkipDir
+			}
+			return nil
+		case entry.IsDir():
+			return nil
+		}
+		info, err := entry.Info()
+		if err != nil {
+			return nil //nolint:nilerr // removed in the meantime
+		}
+		if n++; n > maxFiles {
+			return fmt.Errorf("%s has more than %d files; keep the plugin in a directory of its own", p.Dir, maxFiles)
+		}
+		fmt.Fprintf(&b, "%s %d %d %s\n", path, info.Size(), info.ModTime().UnixNano(), info.Mode())
+		return nil
+	})
+	return b.String(), err
+}
+
+func generated(dir string) bool {
+	return dir == "node_modules" || dir == "target" || dir == "__pycache__"
+}
