@@ -200,7 +200,16 @@ func readConfig(file string) (map[string]any, error) {
 	if err := yaml.Unmarshal(data, &values); err != nil {
 		return nil, fmt.Errorf("read configuration %s: %w", file, err)
 	}
+	if err := splitPlugins(values); err != nil {
+		return nil, fmt.Errorf("%s: %w", file, err)
+	}
+	if keys, ok := values[requiredKeys].([]any); ok {
+		values[requiredKeys] = keysFrom(filepath.Dir(file), keys)
+	}
 	for key, v := range values {
+		if key == requiredKeys {
+			continue
+		}
 		if !slices.Contains(configKeys, key) {
 			return nil, fmt.Errorf("%s: unknown key %q%s", file, key, diag.Ending(key, configKeys))
 		}
@@ -209,6 +218,65 @@ func readConfig(file string) (map[string]any, error) {
 		}
 	}
 	return values, nil
+}
+
+// requiredKeys is the entry of the keys that must have signed plugins. It is
+// written as plugins.keys.
+const requiredKeys = "plugins.keys"
+
+// splitPlugins separates the directories and the keys of plugins. A list, or a
+// text, is short for the directories.
+func splitPlugins(values map[string]any) error {
+	both, ok := values["plugins"].(map[string]any)
+	if !ok {
+		return nil
+	}
+	delete(values, "plugins")
+	for key, v := range both {
+		switch key {
+		case "dirs":
+			values["plugins"] = v
+		case "keys":
+			list, ok := v.([]any)
+			if !ok || len(list) == 0 || slices.ContainsFunc(list, func(e any) bool { _, ok := e.(string); return !ok }) {
+				return fmt.Errorf("%s: expected a list of public keys or of their files, got %s", requiredKeys, encoded(v))
+			}
+			values[requiredKeys] = list
+		default:
+			return fmt.Errorf("unknown key %q in plugins%s", key, diag.Ending(key, []string{"dirs", "keys"}))
+		}
+	}
+	return nil
+}
+
+// keysFrom makes the files of keys relative to a directory. A key itself begins
+// with RW.
+func keysFrom(dir string, keys []any) []any {
+	out := make([]any, len(keys))
+	for i, k := range keys {
+		if out[i] = k; !strings.HasPrefix(k.(string), "RW") {
+			out[i] = fromDir(dir, k)
+		}
+	}
+	return out
+}
+
+// requiredKeys returns the keys that plugins need, a list for each file that
+// has them. The project's file cannot replace those of the user.
+func (c *configFiles) requiredKeys() ([][]string, error) {
+	c.lookup(requiredKeys) // reads the files
+	var lists [][]string
+	for _, values := range c.values {
+		var list []string
+		keys, _ := values[requiredKeys].([]any)
+		for _, k := range keys {
+			list = append(list, k.(string))
+		}
+		if len(list) > 0 {
+			lists = append(lists, list)
+		}
+	}
+	return lists, c.err
 }
 
 // fromDir makes a path, or each path of a list, relative to a directory.

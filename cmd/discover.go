@@ -12,6 +12,7 @@ import (
 	"path/filepath"
 	"slices"
 
+	"github.com/the-edge-agent/tea/host/bundles"
 	"github.com/the-edge-agent/tea/host/subproc"
 	tea "github.com/the-edge-agent/tea/sdk"
 	"github.com/the-edge-agent/tea/sdk/diag"
@@ -31,7 +32,9 @@ func (a *app) discover(flags pluginFlags, log *slog.Logger, use pluginUse) (*plu
 		set.found = append(set.found, foundPlugin{Manifest: tea.Manifest{Name: u.Name}, Path: u.Path, Unread: u.Reason})
 	}
 	for _, p := range problems {
-		set.problems = append(set.problems, pluginProblem{p.Path, p.Message, p.Severity == diag.Error})
+		var unlisted *bundles.Refusal
+		quiet := errors.As(p.Err, &unlisted) && unlisted.Unlisted
+		set.problems = append(set.problems, pluginProblem{p.Path, p.Message, p.Severity == diag.Error, quiet})
 	}
 	return set, nil
 }
@@ -46,8 +49,38 @@ func (p pluginProcesses) Replace(ctx context.Context) (int, error) {
 }
 
 func (a *app) subprocesses(flags pluginFlags, log *slog.Logger, use pluginUse) (*subproc.Plugins, []subproc.Problem, error) {
+	policy, err := a.policy()
+	if err != nil {
+		return nil, nil, err
+	}
+	return a.subprocessesUnder(policy, flags, log, use)
+}
+
+// policy returns the rules for plugins: the locks next to the workflows and in
+// the working directory, and the required keys.
+func (a *app) policy() (*bundles.Policy, error) {
+	dirs := []string{"."}
+	for _, file := range a.workflows {
+		dirs = append(dirs, filepath.Dir(file))
+	}
+	return a.policyOf(dirs...)
+}
+
+func (a *app) policyOf(dirs ...string) (*bundles.Policy, error) {
+	keys, err := a.config.requiredKeys()
+	if err != nil {
+		return nil, usageError(err)
+	}
+	policy, err := bundles.LoadPolicy(bundles.Rules{Dirs: dirs, Keys: keys, Getenv: a.getenv})
+	if err != nil {
+		return nil, pluginError(err)
+	}
+	return policy, nil
+}
+
+func (a *app) subprocessesUnder(policy *bundles.Policy, flags pluginFlags, log *slog.Logger, use pluginUse) (*subproc.Plugins, []subproc.Problem, error) {
 	plugins, problems, err := subproc.Discover(context.Background(), subproc.Options{
-		Dirs: flags.Plugins, Foreign: a.foreign(flags.Plugins), Logger: log, StoredOnly: use == readPlugins,
+		Dirs: flags.Plugins, Foreign: a.foreign(flags.Plugins), Logger: log, StoredOnly: use == readPlugins, Verify: policy.Verify,
 	})
 	var path *fs.PathError
 	if errors.As(err, &path) {

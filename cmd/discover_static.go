@@ -21,6 +21,11 @@ func (a *app) discover(flags pluginFlags, _ *slog.Logger, _ pluginUse) (*pluginS
 	return &pluginSet{processes: noProcesses{}}, nil
 }
 
+// bundleCmds are the commands for bundles, which this build has not.
+type bundleCmds struct{}
+
+func (a *app) addInstalled(*pluginSet) error { return nil }
+
 // Run fails: this build has no plugin processes.
 func (*pluginRefreshCmd) Run(*app) error { return pluginError(errNoProcesses) }
 

@@ -94,17 +94,16 @@ func (a *app) lacksPlugin() bool {
 	return a.broken || a.plugins != nil && len(a.plugins.failed()) > 0
 }
 
-// explainMissing prints the plugin problems that -q has hidden, which can be the
-// reason for a missing action.
+// explainMissing prints the plugin problems that were not logged, which can be
+// the reason for a missing action.
 func (a *app) explainMissing() {
-	if !a.quiet {
-		return
-	}
 	log := slog.New(newLineHandler(maskedWriter{a}, slog.LevelWarn))
 	for _, p := range a.problems {
-		p.log(log)
+		if a.quiet || p.quiet {
+			p.log(log)
+		}
 	}
-	if a.plugins != nil {
+	if a.quiet && a.plugins != nil {
 		for _, err := range a.plugins.failed() {
 			log.Warn("plugin problem: " + err.Error())
 		}

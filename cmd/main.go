@@ -76,6 +76,9 @@ func (a *app) dispatch(args []string) error {
 	if a.config.err != nil {
 		return usageError(a.config.err)
 	}
+	if c, ok := command.(interface{ workflowFiles() []string }); ok {
+		a.workflows = c.workflowFiles()
+	}
 	return command.Run(a)
 }
 
@@ -102,6 +105,8 @@ type app struct {
 	broken bool
 	// plugins are those of the last host that was opened.
 	plugins *pluginSet
+	// workflows are the workflow files of the command.
+	workflows []string
 	// problems are the problems with plugins that were logged.
 	problems []pluginProblem
 	// mask removes the secrets of the run from all output.

@@ -18,6 +18,7 @@ type pluginCmd struct {
 	Docs    pluginDocsCmd    `cmd:"" help:"Write a reference of a plugin as Markdown."`
 	Dev     pluginDevCmd     `cmd:"" help:"Rebuild a plugin after each change, for running hosts."`
 	New     pluginNewCmd     `cmd:"" help:"Write the project of a new plugin."`
+	bundleCmds
 }
 
 type pluginRefreshCmd struct {
@@ -45,6 +46,9 @@ func (c *pluginListCmd) Run(a *app) error {
 	if err != nil {
 		return err
 	}
+	if err := a.addInstalled(set); err != nil {
+		return err
+	}
 	if c.JSON {
 		return writeJSON(a.stdout, append([]foundPlugin{}, set.found...))
 	}
@@ -57,9 +61,10 @@ func (c *pluginListCmd) Run(a *app) error {
 		if p.Unread != "" {
 			version, actions = "-", "-"
 		}
-		rows = append(rows, []string{p.Name, version, actions, p.Path})
+		rows = append(rows, slices.Concat([]string{p.Name, version, actions}, p.installedColumns(set.found), []string{p.Path}))
 	}
-	if err := a.table([]string{"PLUGIN", "VERSION", "ACTIONS", "PATH"}, rows); err != nil {
+	header := slices.Concat([]string{"PLUGIN", "VERSION", "ACTIONS"}, installedHeader(set.found), []string{"PATH"})
+	if err := a.table(header, rows); err != nil {
 		return err
 	}
 	a.plugins = set
@@ -68,6 +73,36 @@ func (c *pluginListCmd) Run(a *app) error {
 		return &exitError{code: exitPlugin}
 	}
 	return nil
+}
+
+// installed is what the store has about a plugin.
+type installed struct {
+	Bundle string `json:"bundle"`
+	// SignedBy is the ID of the key that has signed the bundle.
+	SignedBy string `json:"signed_by,omitempty"`
+	// Versions are those that were active, the oldest first. A version after
+	// the present one was left by a rollback.
+	Versions []string `json:"versions"`
+}
+
+func installedHeader(found []foundPlugin) []string {
+	if slices.ContainsFunc(found, func(p foundPlugin) bool { return p.Installed != nil }) {
+		return []string{"SIGNED BY", "INSTALLED"}
+	}
+	return nil
+}
+
+// installedColumns are shown if one of the plugins is in the store.
+func (p foundPlugin) installedColumns(found []foundPlugin) []string {
+	switch {
+	case installedHeader(found) == nil:
+		return nil
+	case p.Installed == nil:
+		return []string{"-", "-"}
+	case p.Installed.SignedBy == "":
+		return []string{"-", strings.Join(p.Installed.Versions, " ")}
+	}
+	return []string{p.Installed.SignedBy, strings.Join(p.Installed.Versions, " ")}
 }
 
 // findPlugins returns the plugins that are found, for reading only: the set is

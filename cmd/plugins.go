@@ -73,6 +73,8 @@ type foundPlugin struct {
 	// Unread is the reason why only the name is known, not the rest of the
 	// manifest.
 	Unread string `json:"unread,omitempty"`
+	// Installed is set by [app.addInstalled] for a plugin of the store.
+	Installed *installed `json:"installed,omitempty"`
 }
 
 // pluginProblem is a fault in a plugin directory.
@@ -80,6 +82,9 @@ type pluginProblem struct {
 	path, message string
 	// fatal reports whether workflows cannot use the plugin.
 	fatal bool
+	// quiet is set for a plugin that a lock does not list. It is reported only
+	// if an action is missing.
+	quiet bool
 }
 
 func (p pluginProblem) log(to *slog.Logger) {
@@ -103,7 +108,9 @@ func (a *app) openHost(plugins pluginFlags, report reportFlags, use pluginUse, o
 			continue
 		}
 		a.problems = append(a.problems, p)
-		p.log(o.Logger)
+		if !p.quiet {
+			p.log(o.Logger)
+		}
 		a.broken = a.broken || p.fatal
 	}
 	o.Plugins, a.plugins = set, set

@@ -87,8 +87,14 @@ func (a *app) continueRun(f *runFlags, dir string, load loader, start starter) e
 
 // loadOf returns a loader for the workflow of a run.
 func (a *app) loadOf(dir, run string, o host.LoadRunOptions) loader {
+	info, err := host.FindRun(dir, run)
+	if err == nil {
+		a.workflows = append(a.workflows, info.WorkflowFile)
+	}
+	if o.File != "" {
+		a.workflows = append(a.workflows, o.File)
+	}
 	return func(h *host.Host, secrets map[string]any) (*host.Workflow, error) {
-		info, err := host.FindRun(dir, run)
 		if err != nil {
 			return nil, err
 		}

@@ -181,6 +181,8 @@ type runCmd struct {
 	runFlags
 }
 
+func (c *runCmd) workflowFiles() []string { return []string{c.File} }
+
 // Run runs the workflow.
 func (c *runCmd) Run(a *app) error {
 	return a.execute(&c.runFlags, func(h *host.Host, _ map[string]any) (*host.Workflow, error) {

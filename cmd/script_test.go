@@ -3,6 +3,7 @@ package teacmd
 import (
 	"cmp"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -24,7 +25,9 @@ import (
 func TestMain(m *testing.M) {
 	// The race detector sleeps a second before a process ends.
 	os.Setenv("GORACE", "atexit_sleep_ms=0")
-	testscript.Main(m, map[string]func(){"tea": func() { os.Exit(Main(Options{})) }, "tea-plugin-greet": greet, "tea-plugin-bad": bad})
+	testscript.Main(m, map[string]func(){
+		"tea": func() { os.Exit(Main(Options{})) }, "tea-plugin-greet": greet, "tea-plugin-bad": bad, "counter-plugin": counter,
+	})
 }
 
 type greetParams struct {
@@ -87,6 +90,17 @@ func greet() {
 		tea.NewAction("greet.hello", "Says hello.", hello, tea.Streaming()),
 		tea.NewAction("greet.falter", "Crashes once in the middle.", falter, tea.Streaming(), tea.Idempotent()),
 		tea.NewAction("greet.crash", "Crashes.", crash),
+	}})
+}
+
+// counter is a plugin behind scripts, which name its major version.
+func counter() {
+	version := os.Args[1]
+	answer := func(context.Context, *tea.Request, struct{}) (map[string]any, error) {
+		return map[string]any{"version": json.Number(version)}, nil
+	}
+	serve.Main(tea.Bundle{Name: "counter", Version: version + ".0.0", Files: []string{"impl.sh"}, Actions: []tea.Action{
+		tea.NewAction("counter.version", "Returns the version.", answer),
 	}})
 }
 

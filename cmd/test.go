@@ -17,6 +17,18 @@ type testCmd struct {
 	reportFlags
 }
 
+// workflowFiles returns the files of tests, which are next to the workflows.
+func (c *testCmd) workflowFiles() []string {
+	files := []string{}
+	for _, file := range c.Files {
+		if info, err := os.Stat(file); err == nil && info.IsDir() {
+			file = filepath.Join(file, "test.yaml")
+		}
+		files = append(files, file)
+	}
+	return files
+}
+
 // Run runs the tests of each file and prints the failures, as go test does.
 func (c *testCmd) Run(a *app) error {
 	a.setReport(c.reportFlags)

@@ -31,6 +31,8 @@ type validateCmd struct {
 	reportFlags
 }
 
+func (c *validateCmd) workflowFiles() []string { return c.Files }
+
 // Run checks each file.
 func (c *validateCmd) Run(a *app) error {
 	a.setReport(c.reportFlags)
@@ -56,6 +58,9 @@ func (c *validateCmd) Run(a *app) error {
 	} else if len(all) > 0 {
 		a.report.Diagnostics(all)
 	}
+	if host.LacksPlugins(all) {
+		a.explainMissing()
+	}
 	if all.HasErrors() {
 		return &exitError{code: a.codeOfMistakes(all)}
 	}
@@ -70,6 +75,8 @@ type inspectCmd struct {
 	pluginFlags
 	reportFlags
 }
+
+func (c *inspectCmd) workflowFiles() []string { return []string{c.File} }
 
 // Run draws the graph on stdout.
 func (c *inspectCmd) Run(a *app) error {

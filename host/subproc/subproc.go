@@ -143,3 +143,9 @@ func (p *Plugins) Close() error {
 // Shutdown ends all plugins, gracefully within ctx, then by force. No process,
 // goroutine or file of theirs is left when it returns.
 func (p *Plugins) Shutdown(ctx context.Context) error { return p.set.Close(ctx) }
+
+// Describe starts a binary, asks for its manifest and stops it. The file can
+// have any name. Of the options, Logger and StartTimeout apply.
+func Describe(ctx context.Context, path string, o Options) (tea.Manifest, error) {
+	return plugproc.Describe(ctx, path, o)
+}

@@ -137,7 +137,11 @@ func (p *Plugin) For(platform string) Files {
 }
 
 // Refusal is the error of a plugin that a lock does not allow.
-type Refusal struct{ Lock, Name, Reason string }
+type Refusal struct {
+	Lock, Name, Reason string
+	// Unlisted is set if the lock does not contain the plugin.
+	Unlisted bool
+}
 
 func (e *Refusal) Error() string {
 	return fmt.Sprintf("%s does not allow it: %s; `tea plugin lock` allows the plugins that are installed now", e.Lock, e.Reason)
@@ -151,7 +155,7 @@ func (l *Lock) Check(name, binary, platform string, sum func(path string) (strin
 	}
 	p := l.Find(name)
 	if p == nil {
-		return refuse("the plugin %s is not in it", name)
+		return &Refusal{Lock: l.path, Name: name, Reason: fmt.Sprintf("the plugin %s is not in it", name), Unlisted: true}
 	}
 	files := p.For(platform)
 	if files[Binary] == "" {

@@ -160,6 +160,25 @@ func (l *launcher) describe(ctx context.Context, b binary) (tea.Manifest, error)
 	return p.wire.Describe(ctx)
 }
 
+// Describe starts a binary, asks for its manifest and stops it. The file can
+// have any name.
+func Describe(ctx context.Context, path string, o Options) (m tea.Manifest, err error) {
+	path, err = filepath.Abs(path)
+	if err != nil {
+		return m, err
+	}
+	l := &launcher{options: o.withDefaults()}
+	defer l.close() //nolint:errcheck // the manifest has been read
+	m, err = l.describe(ctx, binary{name: strings.TrimPrefix(filepath.Base(path), prefix), path: path})
+	if err == nil {
+		err = m.Check()
+	}
+	if err == nil {
+		err = m.CheckSchemas()
+	}
+	return m, err
+}
+
 // errReplaced is the error of a binary that was replaced before it ran.
 var errReplaced = errors.New("the binary was replaced")
 

@@ -1,0 +1,327 @@
+//go:build !noplugins
+
+package teacmd
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/the-edge-agent/tea/host/bundles"
+	"github.com/the-edge-agent/tea/host/subproc"
+	tea "github.com/the-edge-agent/tea/sdk"
+	"github.com/the-edge-agent/tea/sdk/atomicfile"
+	"github.com/the-edge-agent/tea/sdk/confine"
+)
+
+// bundleCmds are the commands of `tea plugin` for bundles.
+type bundleCmds struct {
+	Pack     bundlePackCmd     `cmd:"" help:"Pack the binaries of a plugin into a bundle file."`
+	Keygen   bundleKeygenCmd   `cmd:"" help:"Make a key pair for signatures."`
+	Sign     bundleSignCmd     `cmd:"" help:"Sign bundles."`
+	Verify   bundleVerifyCmd   `cmd:"" help:"Check bundles and their signatures, or all that is installed."`
+	Index    bundleIndexCmd    `cmd:"" help:"Print an index of the bundles in a directory."`
+	Install  bundleInstallCmd  `cmd:"" help:"Install a bundle from a file, a directory or an https URL."`
+	Outdated bundleOutdatedCmd `cmd:"" help:"List installed plugins that have a newer version in a directory or an index file."`
+	Rollback bundleRollbackCmd `cmd:"" help:"Return to the version of a plugin that was active before."`
+	Remove   bundleRemoveCmd   `cmd:"" help:"Remove installed plugins with all their versions."`
+	GC       bundleGCCmd       `cmd:"" name:"gc" help:"Remove old versions of installed plugins."`
+	Lock     bundleLockCmd     `cmd:"" help:"Pin the plugins of a project in tea.lock."`
+}
+
+type bundlePackCmd struct {
+	Binaries []string `arg:"" name:"binary" help:"Binaries of one plugin, one for each platform."`
+	Output   string   `short:"o" placeholder:"FILE" help:"The bundle. Default: NAME-VERSION.teab."`
+	Manifest string   `placeholder:"FILE" help:"The manifest. Default: tea asks the binary for this platform."`
+	License  string   `placeholder:"FILE" help:"Add the licence."`
+	SBOM     string   `name:"sbom" placeholder:"FILE" help:"Add this bill of materials. Default: made from the build information of Go binaries."`
+	Doc      []string `sep:"none" placeholder:"FILE" help:"Add documentation (repeatable)."`
+	reportFlags
+}
+
+// Run packs a bundle.
+func (c *bundlePackCmd) Run(a *app) error {
+	a.setReport(c.reportFlags)
+	ctx, stop := stoppable()
+	defer stop(nil)
+	manifest, err := c.manifest(ctx, a)
+	if err != nil {
+		return pluginError(err)
+	}
+	if c.Output == "" {
+		c.Output = manifest.Name + "-" + manifest.Version + bundles.Suffix
+	}
+	var index *bundles.Index
+	err = atomicfile.Write(c.Output, 0o644, func(w io.Writer) error {
+		index, err = bundles.Pack(w, bundles.Contents{
+			Manifest: manifest, Binaries: c.Binaries, License: c.License, SBOM: c.SBOM, Docs: c.Doc,
+		})
+		return err
+	})
+	if err != nil {
+		return pluginError(fmt.Errorf("pack %s: %w", c.Output, err))
+	}
+	fmt.Fprintf(a.out, "%s: %s %s for %s\n", inLine(c.Output), manifest.Name, manifest.Version, strings.Join(index.List(), ", "))
+	return nil
+}
+
+// manifest returns the manifest of the plugin. Only a binary for this platform
+// can be asked for it.
+func (c *bundlePackCmd) manifest(ctx context.Context, a *app) (tea.Manifest, error) {
+	var m tea.Manifest
+	if c.Manifest != "" {
+		data, err := confine.ReadRegular(c.Manifest, 8<<20)
+		if err != nil {
+			return m, err
+		}
+		if err := json.Unmarshal(data, &m); err != nil {
+			return m, fmt.Errorf("%s is not a manifest: %w", c.Manifest, err)
+		}
+		if err := m.Check(); err != nil {
+			return m, fmt.Errorf("%s: %w", c.Manifest, err)
+		}
+		return m, m.CheckSchemas()
+	}
+	for _, binary := range c.Binaries {
+		platform, err := bundles.PlatformOf(binary)
+		if err != nil {
+			return m, err
+		}
+		if platform == bundles.Platform || platform == bundles.AnyPlatform {
+			return subproc.Describe(ctx, binary, subproc.Options{Logger: a.logger(c.reportFlags)})
+		}
+	}
+	return m, fmt.Errorf("none of the binaries is for %s, so none can be asked for its manifest; pass --manifest FILE, the file that `tea plugin refresh --beside` writes on another machine", bundles.Platform)
+}
+
+type bundleIndexCmd struct {
+	Dir string `arg:"" help:"The directory."`
+}
+
+// Run prints the index as JSON.
+func (c *bundleIndexCmd) Run(a *app) error {
+	catalog, err := bundles.ReadCatalog(c.Dir)
+	if err != nil {
+		return pluginError(err)
+	}
+	return writeJSON(a.stdout, catalog)
+}
+
+type bundleInstallCmd struct {
+	Source string   `arg:"" help:"A bundle file, a directory (the newest version of each plugin in it), or an https URL."`
+	Key    []string `short:"k" sep:"none" placeholder:"KEY|FILE" help:"Require a signature by this public key (repeatable: by one of them)."`
+	reportFlags
+}
+
+// Run installs bundles.
+func (c *bundleInstallCmd) Run(a *app) error {
+	a.setReport(c.reportFlags)
+	keys, err := a.keys(c.Key)
+	if err != nil {
+		return err
+	}
+	ctx, stop := stoppable()
+	defer stop(nil)
+	installer := bundles.Installer{Store: bundles.UserStore(a.getenv), Keys: keys}
+	if cache := xdg(a.getenv, "XDG_CACHE_HOME", ".cache"); cache != "" {
+		installer.CacheDir = filepath.Join(cache, "tea")
+	}
+	changes, err := installer.Install(ctx, c.Source)
+	for _, change := range changes {
+		fmt.Fprintf(a.out, "installed: %s\n", describeChange(change))
+	}
+	if err != nil {
+		return pluginError(err)
+	}
+	return c.warn(a, changes)
+}
+
+func describeChange(c bundles.Change) string {
+	text := c.Now.Name + " " + c.Now.Version
+	switch {
+	case c.Before == nil:
+	case c.Before.ID == c.Now.ID:
+		text += " (it was installed already)"
+	default:
+		text += " (before: " + c.Before.Version + ")"
+	}
+	switch {
+	case c.Now.Key != "":
+		if k, err := bundles.ParseKey(c.Now.Key); err == nil {
+			text += ", signed by key " + k.ID()
+		}
+	case c.Unverified != "":
+		text += ", signature by key " + c.Unverified + " not verified (pass --key)"
+	default:
+		text += ", not signed"
+	}
+	return text
+}
+
+// warn logs what keeps the new versions from running here.
+func (c *bundleInstallCmd) warn(a *app, changes []bundles.Change) error {
+	policy, err := a.policyOf(".")
+	if err != nil {
+		return err
+	}
+	for _, change := range changes {
+		if err := policy.Verify(change.Now.Name, change.Now.Binary()); err != nil {
+			a.logger(c.reportFlags).Warn("plugin "+change.Now.Name+" is not used in this directory", "error", err)
+		}
+	}
+	return nil
+}
+
+// keys returns the lists of keys that a bundle needs: those of a flag and those
+// of the configuration.
+func (a *app) keys(given []string) ([][]bundles.Key, error) {
+	lists, err := a.config.requiredKeys()
+	if err != nil {
+		return nil, usageError(err)
+	}
+	if len(given) > 0 {
+		lists = append(lists, given)
+	}
+	policy, err := bundles.LoadPolicy(bundles.Rules{Keys: lists, Getenv: a.getenv})
+	if err != nil {
+		return nil, usageError(err)
+	}
+	return policy.Keys, nil
+}
+
+type bundleOutdatedCmd struct {
+	Source string `arg:"" help:"A directory of bundles, or an index file."`
+	JSON   bool   `name:"json" help:"Print JSON."`
+	reportFlags
+}
+
+// Run lists the plugins that have a newer version.
+func (c *bundleOutdatedCmd) Run(a *app) error {
+	a.setReport(c.reportFlags)
+	catalog, err := bundles.ReadCatalog(c.Source)
+	if err != nil {
+		return pluginError(err)
+	}
+	store, err := a.store()
+	if err != nil {
+		return err
+	}
+	installed, err := store.List()
+	if err != nil {
+		a.logger(c.reportFlags).Warn("some plugins are damaged", "error", err)
+	}
+	updates := catalog.Outdated(installed)
+	if c.JSON {
+		return writeJSON(a.stdout, updates)
+	}
+	var rows [][]string
+	for _, u := range updates {
+		rows = append(rows, []string{u.Name, u.Installed, u.Newest, u.File})
+	}
+	return a.table([]string{"PLUGIN", "INSTALLED", "NEWEST", "FILE"}, rows)
+}
+
+// store returns the user's store.
+func (a *app) store() (*bundles.Store, error) {
+	store := bundles.UserStore(a.getenv)
+	if store == nil {
+		return nil, pluginError(errors.New("there is no home directory, so no plugins are installed"))
+	}
+	return store, nil
+}
+
+type bundleRollbackCmd struct {
+	Name string `arg:"" help:"Name of the plugin."`
+}
+
+// Run returns to the previous version.
+func (c *bundleRollbackCmd) Run(a *app) error {
+	store, err := a.store()
+	if err != nil {
+		return err
+	}
+	from, to, err := store.Rollback(c.Name)
+	if err != nil {
+		return pluginError(err)
+	}
+	fmt.Fprintf(a.out, "active: %s %s (before: %s)\n", to.Name, to.Version, from.Version)
+	return nil
+}
+
+type bundleRemoveCmd struct {
+	Names []string `arg:"" name:"name" help:"Names of plugins."`
+}
+
+// Run removes plugins.
+func (c *bundleRemoveCmd) Run(a *app) error {
+	store, err := a.store()
+	if err != nil {
+		return err
+	}
+	for _, name := range c.Names {
+		if err := store.Remove(name); err != nil {
+			return pluginError(err)
+		}
+		fmt.Fprintf(a.out, "removed: %s\n", inLine(name))
+	}
+	return nil
+}
+
+type bundleGCCmd struct {
+	Keep int `default:"1" help:"Keep this many earlier versions of each plugin for a rollback."`
+}
+
+// Run removes old versions.
+func (c *bundleGCCmd) Run(a *app) error {
+	if c.Keep < 0 {
+		return usageErrorf("--keep %d: expected 0 or more", c.Keep)
+	}
+	store, err := a.store()
+	if err != nil {
+		return err
+	}
+	swept, err := store.GC(c.Keep)
+	for _, e := range swept.Entries {
+		fmt.Fprintf(a.out, "removed: %s %s\n", e.Name, e.Version)
+	}
+	if err != nil {
+		return pluginError(err)
+	}
+	fmt.Fprintf(a.out, "%.1f MB are free again\n", float64(swept.Bytes)/1e6)
+	return nil
+}
+
+// addInstalled adds what the store has about the plugins that were found.
+func (a *app) addInstalled(set *pluginSet) error {
+	store := bundles.UserStore(a.getenv)
+	if store == nil {
+		return nil
+	}
+	plugins, err := store.List()
+	if err != nil {
+		set.problems = append(set.problems, pluginProblem{path: "the store of plugins", message: err.Error(), fatal: true})
+	}
+	for i := range set.found {
+		p := &set.found[i]
+		at := slices.IndexFunc(plugins, func(in bundles.Installed) bool {
+			return in.Active >= 0 && in.Name == p.Name && resolved(p.Path) == resolved(in.Versions[in.Active].Binary())
+		})
+		if at < 0 {
+			continue
+		}
+		in := plugins[at]
+		p.Installed = &installed{Bundle: in.Versions[in.Active].Bundle, Versions: []string{}}
+		if k, err := bundles.ParseKey(in.Versions[in.Active].Key); err == nil {
+			p.Installed.SignedBy = k.ID()
+		}
+		for _, e := range in.Versions {
+			p.Installed.Versions = append(p.Installed.Versions, e.Version)
+		}
+	}
+	return nil
+}

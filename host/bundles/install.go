@@ -1,0 +1,169 @@
+package bundles
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"golang.org/x/mod/semver"
+
+	"github.com/the-edge-agent/tea/host/internal/store"
+)
+
+// Installer installs bundles into a store.
+type Installer struct {
+	Store *Store
+	// Keys are lists of keys: a bundle needs a signature by one of each.
+	Keys [][]Key
+	// CacheDir is for downloads; "" means the directory for temporary files.
+	CacheDir string
+	// Client downloads; nil means http.DefaultClient.
+	Client *http.Client
+}
+
+// Change is an installed version with the one that it replaces.
+type Change struct {
+	Now *Entry
+	// Before is nil for a plugin that was not installed.
+	Before *Entry
+	// Unverified is the ID of the key of a signature that nobody has asked to
+	// verify.
+	Unverified string
+}
+
+// Install installs a bundle from a file or an https URL, or from a directory
+// the newest version of each plugin in it that has files for this platform. All
+// bundles are verified before the first is installed.
+func (i *Installer) Install(ctx context.Context, source string) ([]Change, error) {
+	if i.Store == nil {
+		return nil, errors.New("there is no home directory to install plugins in")
+	}
+	files, clean, err := i.fetch(ctx, source)
+	if err != nil {
+		return nil, err
+	}
+	defer clean()
+	var changes []Change
+	for _, installing := range []bool{false, true} {
+		for _, file := range files {
+			change, err := i.file(file, installing)
+			if err != nil {
+				return changes, err
+			}
+			if installing {
+				changes = append(changes, change)
+			}
+		}
+	}
+	return changes, nil
+}
+
+// fetch returns the bundle files of a source. clean removes downloads.
+func (i *Installer) fetch(ctx context.Context, source string) (files []string, clean func(), err error) {
+	if isURL(source) {
+		if i.CacheDir != "" {
+			if err := os.MkdirAll(i.CacheDir, 0o700); err != nil {
+				return nil, nil, err
+			}
+		}
+		dir, err := os.MkdirTemp(i.CacheDir, "download-")
+		if err != nil {
+			return nil, nil, err
+		}
+		clean = func() { os.RemoveAll(dir) }
+		client := i.Client
+		if client == nil {
+			client = http.DefaultClient
+		}
+		file, err := download(ctx, client, source, dir)
+		if err != nil {
+			clean()
+			return nil, nil, err
+		}
+		return []string{file}, clean, nil
+	}
+	clean = func() {}
+	if info, err := os.Stat(source); err != nil || !info.IsDir() {
+		return []string{source}, clean, err
+	}
+	catalog, err := ReadCatalog(source)
+	if err != nil {
+		return nil, nil, err
+	}
+	for _, offer := range catalog.newest() {
+		files = append(files, filepath.Join(source, offer.File))
+	}
+	if len(files) == 0 {
+		return nil, nil, fmt.Errorf("%s has no bundle (*%s) for %s", source, Suffix, Platform)
+	}
+	return files, clean, nil
+}
+
+// file verifies a bundle, and installs it if told so.
+func (i *Installer) file(file string, installing bool) (Change, error) {
+	b, err := Open(file)
+	if err != nil {
+		return Change{}, err
+	}
+	defer b.Close()
+	signed, unverified, err := Verify(b, file, i.Keys)
+	if err != nil {
+		return Change{}, err
+	}
+	if _, err := b.Index.For(Platform); err != nil {
+		return Change{}, err
+	}
+	if !installing {
+		return Change{}, nil
+	}
+	now, before, err := i.Store.Install(b, Platform, signed)
+	if err != nil {
+		return Change{}, fmt.Errorf("install %s: %w", file, err)
+	}
+	return Change{Now: now, Before: before, Unverified: unverified}, nil
+}
+
+// Verify verifies the signature next to a bundle file. One key of each list
+// must have made it. Without lists it verifies nothing and returns the ID of
+// the key that the signature names, if there is one.
+func Verify(b *Bundle, file string, keys [][]Key) (signed *store.Signed, unverified string, err error) {
+	signature, err := ReadSignature(file + SignatureSuffix)
+	if errors.Is(err, ErrUnsigned) {
+		if len(keys) == 0 {
+			return nil, "", nil
+		}
+		return nil, "", fmt.Errorf("%s: it is not signed (there is no %s), and a signature by key %s is required", file, filepath.Base(file)+SignatureSuffix, ids(slices.Concat(keys...)))
+	}
+	if err != nil {
+		return nil, "", err
+	}
+	if len(keys) == 0 {
+		return nil, signature.KeyID(), nil
+	}
+	for _, list := range keys {
+		k, ok := b.Find(signature, list)
+		if !ok {
+			return nil, "", fmt.Errorf("%s: the signature by key %s is not a signature of this file by key %s", file, signature.KeyID(), ids(list))
+		}
+		signed = &store.Signed{Signature: signature, Key: k}
+	}
+	return signed, "", nil
+}
+
+// ids returns the IDs of keys, for messages.
+func ids(keys []Key) string {
+	var all []string
+	for _, k := range keys {
+		all = append(all, k.ID())
+	}
+	slices.Sort(all)
+	return strings.Join(slices.Compact(all), " or ")
+}
+
+// newer reports whether one version of a plugin is newer than another.
+func newer(a, b string) bool { return semver.Compare("v"+a, "v"+b) > 0 }
