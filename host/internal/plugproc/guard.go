@@ -10,7 +10,9 @@ import (
 )
 
 // guardScript reads the process groups that start (+) and end (-). When the
-// host closes its end of the pipe or dies, it kills the groups that are left.
+// host closes its end of the pipe or dies, it kills the groups that are left,
+// and the processes that have the host's mark (its argument) in their
+// environment: those have left their group.
 const guardScript = `groups=
 while read -r op id; do
 	rest=
@@ -18,10 +20,22 @@ while read -r op id; do
 	groups=$rest
 	[ "$op" = + ] && groups="$groups $id"
 done
-for g in $groups; do kill -9 "-$g"; done`
+[ "$groups" ] || exit 0
+for g in $groups; do kill -9 "-$g"; done
+for round in 1 2 3; do
+	for f in $(grep -lF "$1" /proc/[0-9]*/environ); do
+		p=${f#/proc/}
+		kill -9 "${p%/environ}"
+	done
+done`
+
+// processMark names the variable with the mark of a plugin's process, which the
+// processes that it starts inherit. It is the first in the environment, where a
+// grep that stops at a zero byte finds it.
+const processMark = "TEA_PLUGIN_PROCESS"
 
 // guard is a small process that outlives the host and kills the plugins'
-// process groups when the host has ended in any way. The kernel's parent-death
+// processes when the host has ended in any way. The kernel's parent-death
 // signal kills only the plugin itself, before it can end the processes that it
 // has started.
 //
@@ -35,9 +49,9 @@ type guard struct {
 	pipe io.WriteCloser
 }
 
-func newGuard() (*guard, error) {
+func newGuard(mark string) (*guard, error) {
 	cmd := &exec.Cmd{
-		Path: "/bin/sh", Args: []string{"tea-plugin-guard", "-c", guardScript},
+		Path: "/bin/sh", Args: []string{"tea-plugin-guard", "-c", guardScript, "tea-plugin-guard", mark},
 		Dir: "/", Env: []string{},
 		SysProcAttr: &syscall.SysProcAttr{Setsid: true}, // the host handles Ctrl-C and a hang-up
 	}

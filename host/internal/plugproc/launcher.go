@@ -2,12 +2,14 @@ package plugproc
 
 import (
 	"context"
+	"crypto/rand"
 	"errors"
 	"log/slog"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"time"
@@ -32,6 +34,8 @@ type launcher struct {
 	dir    *runDir
 	forker *forker
 	guard  *guard            // can be nil
+	mark   string            // begins the marks of its processes
+	marked int               // processes so far
 	limits map[string]Limits // that are set, by plugin
 }
 
@@ -47,7 +51,8 @@ func (l *launcher) open() error {
 	var guard *guard
 	var unguarded error
 	var starting sync.WaitGroup
-	starting.Go(func() { guard, unguarded = newGuard() })
+	l.mark = processMark + "=" + rand.Text() + "/"
+	starting.Go(func() { guard, unguarded = newGuard(l.mark) })
 	dir, err := newRunDir(runBases())
 	starting.Wait()
 	if err != nil {
@@ -73,6 +78,14 @@ func (l *launcher) close() error {
 	err := l.dir.remove()
 	l.dir, l.forker, l.guard = nil, nil, nil
 	return err
+}
+
+// nextMark returns the mark of a process, an entry of its environment.
+func (l *launcher) nextMark() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.marked++
+	return l.mark + strconv.Itoa(l.marked)
 }
 
 // needs is what a manifest declares about the process of its plugin. The zero
@@ -127,7 +140,7 @@ func (l *launcher) launch(ctx context.Context, name, path, command string, n nee
 	out := &output{logger: logger}
 	p := &process{name: name, logger: logger, times: l.options.times, limits: limits, runner: newRunner(name, path, command, goLimits(set, l.env(n.env)), l.forker, l.guard, out)}
 	p.client = plugin.NewClient(l.config(p, 2*limits.StartTimeout)) // the context ends first
-	p.runner.limits = limits
+	p.runner.limits, p.runner.mark = limits, l.nextMark()
 	stop := context.AfterFunc(ctx, func() { _ = p.runner.Kill(ctx) }) // go-plugin's own start cannot be canceled
 	err := p.connect(ctx)
 	if l.options.Verify != nil && err == nil && digest.State(command) != state {

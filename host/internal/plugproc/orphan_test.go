@@ -43,6 +43,10 @@ func fakeHost() {
 			os.Exit(1)
 		}
 		fmt.Println(got.(map[string]any)["pid"])
+		if got, err = call(ctx, inst, b.Manifest.Name+".daemon", nil); err != nil {
+			os.Exit(1)
+		}
+		fmt.Println(got.(map[string]any)["pid"])
 		go call(ctx, inst, b.Manifest.Name+".stubborn", nil)
 	}
 	fmt.Println("ready")
@@ -188,8 +192,8 @@ func TestKilledHostLeavesNoProcessesAndItsSocketsGoWithTheNextStart(t *testing.T
 	}
 	t.Cleanup(func() { os.RemoveAll(runtimeDir) })
 	host, pids := startHost(t, runtimeDir)
-	if len(pids) != 4 {
-		t.Fatalf("the host runs %d processes, want 2 plugins with a child each", len(pids))
+	if len(pids) != 6 {
+		t.Fatalf("the host runs %d processes, want 2 plugins with two children each", len(pids))
 	}
 	if err := host.Process.Kill(); err != nil {
 		t.Fatal(err)
@@ -234,13 +238,21 @@ func TestCloseEndsChildrenAndStubbornCalls(t *testing.T) {
 
 func TestCrashedPluginTakesItsChildrenAlong(t *testing.T) {
 	t.Parallel()
-	inst := open(t, "crash")
-	got, err := call(t.Context(), inst, "crash.child", nil)
-	if err != nil {
-		t.Fatal(err)
+	inst, other := open(t, "crash"), open(t, "crash")
+	start := func(inst *Instance, action string) int {
+		got, err := call(t.Context(), inst, action, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return int(got.(map[string]any)["pid"].(int64))
 	}
+	children := []int{start(inst, "crash.child"), start(inst, "crash.daemon")}
+	stays := start(other, "crash.daemon")
 	if _, err := call(t.Context(), inst, "crash.kill", nil); tea.AsError(err).Type != tea.PluginCrashed {
 		t.Fatalf("got %v, want a crash", err)
 	}
-	wantGone(t, int(got.(map[string]any)["pid"].(int64)))
+	wantGone(t, children...)
+	if gone(stays) {
+		t.Error("the child of another plugin was killed too")
+	}
 }

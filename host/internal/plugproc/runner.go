@@ -37,6 +37,7 @@ type runner struct {
 	guard   *guard
 	output  *output
 	limits  Limits
+	mark    string // in the environment of the process and its children
 
 	cmd    *exec.Cmd
 	parent *os.File // open while the host runs
@@ -75,7 +76,7 @@ func (r *runner) Start(ctx context.Context) error {
 	}
 	r.cmd = &exec.Cmd{
 		Path: r.command, Args: []string{r.path},
-		Env:         append(r.env, wire.ParentFD+"="+strconv.Itoa(3)),
+		Env:         append([]string{r.mark, wire.ParentFD + "=" + strconv.Itoa(3)}, r.env...),
 		Stdout:      outW,
 		Stderr:      errW,
 		ExtraFiles:  []*os.File{watched},
@@ -116,6 +117,7 @@ func (r *runner) follow(stdout, stderr *os.File) {
 			_ = r.cmd.Wait() // reaps it; its number is free a moment too early
 		}
 		r.killGroup() // and what it leaves behind
+		killStrays(int(r.pid.Load()), r.mark)
 		r.guard.forget(int(r.pid.Load()))
 		r.ended.Store(true)
 		_ = r.cmd.Wait()
