@@ -191,7 +191,7 @@ func (s *swapInstance) outer(ctx context.Context, req *tea.Request, p swapParams
 type swapHost struct {
 	teatest.Host
 	inst   *Instance
-	wait   func() // for test.wait; can be nil
+	wait   func(context.Context) // for test.wait; can be nil
 	tokens int
 }
 
@@ -200,7 +200,7 @@ func (h *swapHost) Token(context.Context, string) { h.tokens++ }
 func (h *swapHost) Invoke(ctx context.Context, action string, params any) (*tea.Response, error) {
 	if action == "test.wait" {
 		if h.wait != nil {
-			h.wait()
+			h.wait(ctx)
 		}
 		return tea.Respond(map[string]any{}), nil
 	}

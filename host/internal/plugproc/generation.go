@@ -31,7 +31,7 @@ type configured struct {
 
 func newGeneration(e *executable, p *process) *generation {
 	g := &generation{executable: e, process: p, instances: map[string]*configured{}}
-	g.openTurn()
+	g.nextTurn()
 	return g
 }
 

@@ -45,6 +45,9 @@ type Options struct {
 	// StartTimeout bounds the time from the start of a plugin to its first
 	// answer; 0 means 10 s. A manifest can declare a longer time.
 	StartTimeout time.Duration
+	// SwapTimeout bounds the time that calls wait while a plugin with an
+	// exclusive resource is replaced by a new version; 0 means 30 s.
+	SwapTimeout time.Duration
 
 	times times
 }
@@ -70,6 +73,9 @@ func (o Options) withDefaults() Options {
 	}
 	if o.StartTimeout == 0 {
 		o.StartTimeout = 10 * time.Second
+	}
+	if o.SwapTimeout == 0 {
+		o.SwapTimeout = 30 * time.Second
 	}
 	if o.times == (times{}) {
 		o.times = times{configure: 30 * time.Second, health: 3 * time.Second}

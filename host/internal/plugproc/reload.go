@@ -59,10 +59,12 @@ func (s *Set) Reload(ctx context.Context, names ...string) ([]Swap, error) {
 			continue
 		}
 		swapping.Go(func() {
-			done := p.swap(ctx, b)
+			done, isOther := p.swap(ctx, b)
 			mu.Lock()
 			defer mu.Unlock()
-			swaps = append(swaps, done)
+			if isOther {
+				swaps = append(swaps, done)
+			}
 		})
 	}
 	swapping.Wait()
@@ -119,9 +121,13 @@ func (s *Set) Watch(ctx context.Context) {
 
 func (s *Set) watch(ctx context.Context, ticks <-chan time.Time) {
 	var handled, before string
+	unfinished := make(chan struct{}, 1)
 	for {
 		select {
 		case <-ticks:
+		case <-unfinished:
+			handled = ""
+			continue
 		case <-ctx.Done():
 			return
 		case <-s.life.Done():
@@ -132,13 +138,19 @@ func (s *Set) watch(ctx context.Context, ticks <-chan time.Time) {
 			before = now
 			continue
 		}
-		swaps, err := s.Reload(ctx)
-		if err != nil && ctx.Err() == nil && s.life.Err() == nil {
-			s.launcher.options.Logger.Warn("plugins are not reloaded", "error", err)
-		}
-		if !slices.ContainsFunc(swaps, isUnfinished) {
-			handled = now
-		}
+		handled = now
+		go func() { // a plugin whose swap takes long does not delay the others
+			swaps, err := s.Reload(ctx)
+			if err != nil && ctx.Err() == nil && s.life.Err() == nil {
+				s.launcher.options.Logger.Warn("plugins are not reloaded", "error", err)
+			}
+			if slices.ContainsFunc(swaps, isUnfinished) {
+				select {
+				case unfinished <- struct{}{}:
+				default:
+				}
+			}
+		}()
 	}
 }
 

@@ -93,7 +93,7 @@ func (s *Set) add(b binary, m tea.Manifest) error {
 		}
 	}
 	s.order = append(s.order, b.name)
-	s.plugins[b.name] = newSupervisor(newExecutable(b, m), s.launcher, s.store)
+	s.plugins[b.name] = newSupervisor(s.life, newExecutable(b, m), s.launcher, s.store)
 	return nil
 }
 

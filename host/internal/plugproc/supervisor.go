@@ -52,12 +52,12 @@ type start struct {
 	err  error
 }
 
-func newSupervisor(e *executable, l *launcher, store manifestStore) *supervisor {
+func newSupervisor(life context.Context, e *executable, l *launcher, store manifestStore) *supervisor {
 	s := &supervisor{
 		name: e.binary.name, logger: l.options.Logger.With("plugin", e.binary.name), launcher: l, store: store, executable: e,
 		draining: map[*generation]bool{}, instances: map[string]bool{}, breaker: newBreaker(time.Now),
 	}
-	s.life, s.end = context.WithCancel(context.Background())
+	s.life, s.end = context.WithCancel(life)
 	return s
 }
 

@@ -3,7 +3,6 @@ package plugproc
 import (
 	"context"
 	"errors"
-	"fmt"
 	"path/filepath"
 	"syscall"
 	"time"
@@ -11,10 +10,6 @@ import (
 	tea "github.com/the-edge-agent/tea/sdk"
 	"github.com/the-edge-agent/tea/sdk/backoff"
 )
-
-// delayReport is the time after which a swap that waits for calls is logged, and
-// logged again.
-const delayReport = 30 * time.Second
 
 // writingTries and writingWait are how often, and after which time, a binary
 // that is open for writing is tried again.
@@ -46,12 +41,15 @@ type Refusal struct {
 	Err     error
 }
 
-// swap replaces the plugin by the version in a file. If the error is not nil,
-// the present version stays. A plugin that is not running is checked and not
-// started.
-func (s *supervisor) swap(ctx context.Context, b binary) (done Swap) {
+// swap replaces the plugin by the version in a file, if it is another one. If
+// the error is not nil, the present version stays. A plugin that is not running
+// is checked and not started.
+func (s *supervisor) swap(ctx context.Context, b binary) (done Swap, isOther bool) {
 	s.swapping.Lock()
 	defer s.swapping.Unlock()
+	if !s.isReplacedBy(b) {
+		return Swap{}, false
+	}
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	defer context.AfterFunc(s.life, cancel)()
@@ -64,13 +62,16 @@ func (s *supervisor) swap(ctx context.Context, b binary) (done Swap) {
 		err = compatible(old.manifest, m)
 	}
 	if err == nil {
-		done.Generation, err = s.replace(ctx, newExecutable(b, m))
+		err = s.replace(ctx, newExecutable(b, m))
 	}
 	if done.Err = err; err == nil {
 		old.close()
 	}
+	if gen := s.running(); gen != nil {
+		done.Generation = gen.number
+	}
 	s.report(done)
-	return done
+	return done, true
 }
 
 // learnFinished is learn for a binary that can have been written just now. The
@@ -118,9 +119,8 @@ func (s *supervisor) successor(ctx context.Context, old *executable) (*executabl
 	return newExecutable(b, m), nil
 }
 
-// replace makes a version the current one. It returns the number of the new
-// generation, or 0 if the plugin was not running.
-func (s *supervisor) replace(ctx context.Context, e *executable) (int, error) {
+// replace makes a version the current one.
+func (s *supervisor) replace(ctx context.Context, e *executable) error {
 	s.mu.Lock()
 	attempt := s.start
 	idle := s.current == nil && attempt == nil
@@ -129,99 +129,24 @@ func (s *supervisor) replace(ctx context.Context, e *executable) (int, error) {
 	}
 	s.mu.Unlock()
 	if idle {
-		return 0, nil
+		return nil
 	}
 	if attempt != nil {
 		<-attempt.done
 	}
 	p, err := s.launch(ctx, e)
 	if err != nil {
-		return 0, err
+		return err
 	}
 	next := newGeneration(e, p)
 	if err := s.takeOver(ctx, next); err != nil {
 		p.stopping.Store(true)
 		p.kill()
 		e.close()
-		return 0, err
+		return err
 	}
 	s.releaseClosed(next)
-	return next.number, nil
-}
-
-// takeOver moves the instances and the calls to the next generation.
-func (s *supervisor) takeOver(ctx context.Context, next *generation) error {
-	current := s.running()
-	if current != nil {
-		if err := next.adopt(ctx, current.opened()); err != nil {
-			return err
-		}
-	}
-	if err := next.process.wire.Health(ctx); err != nil {
-		return next.fault(ctx, "health", err)
-	}
-	return s.route(next)
-}
-
-// adopt configures the instances of another generation.
-func (g *generation) adopt(ctx context.Context, instances map[string]tea.Settings) error {
-	for id, settings := range instances {
-		if err := g.configure(ctx, id, settings); err != nil {
-			return fmt.Errorf("configure it: %w", err)
-		}
-	}
 	return nil
-}
-
-// route sends new calls to a generation. The previous one ends after its last
-// call.
-func (s *supervisor) route(next *generation) error {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.closed {
-		return s.errClosed()
-	}
-	old := s.current
-	s.install(next)
-	s.breaker = newBreaker(time.Now)
-	if old != nil {
-		s.draining[old] = true
-		over := old.endTurn()
-		s.watches.Go(func() { s.drain(old, over) })
-	}
-	return nil
-}
-
-// drain ends a generation after its last call.
-func (s *supervisor) drain(gen *generation, over <-chan struct{}) {
-	if s.await(s.life, gen, over) != nil {
-		return // stop ends it
-	}
-	s.mu.Lock()
-	_, mine := s.draining[gen]
-	delete(s.draining, gen)
-	s.mu.Unlock()
-	if mine {
-		ctx, cancel := context.WithTimeout(context.Background(), defaultGrace)
-		defer cancel()
-		gen.process.stop(ctx)
-	}
-}
-
-// await waits for the end of a turn and reports the actions that delay it.
-func (s *supervisor) await(ctx context.Context, gen *generation, over <-chan struct{}) error {
-	report := time.NewTicker(delayReport)
-	defer report.Stop()
-	for {
-		select {
-		case <-over:
-			return nil
-		case <-ctx.Done():
-			return ctx.Err()
-		case <-report.C:
-			s.logger.Info("the previous version of the plugin still has calls", "actions", gen.process.unanswered.String(), "pid", gen.process.runner.ID())
-		}
-	}
 }
 
 // releaseClosed releases the instances that were closed during the swap.

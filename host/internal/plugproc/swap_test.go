@@ -68,7 +68,7 @@ func TestCallsEndOnTheGenerationThatTheyBeganOn(t *testing.T) {
 	dir, set, host := swappable(t, Options{})
 	old := host.wantVersion(t, "1.0.0")
 	waits, goOn := make(chan struct{}), make(chan struct{})
-	slow := &swapHost{inst: host.inst, wait: func() { close(waits); <-goOn }}
+	slow := &swapHost{inst: host.inst, wait: func(context.Context) { close(waits); <-goOn }}
 	ended := make(chan swapResult)
 	go func() {
 		got, err := slow.ask(t.Context(), "swap.outer", "slow")
@@ -272,17 +272,33 @@ func TestWatchReplacesAPluginWhoseFileIsStable(t *testing.T) {
 			ticks <- time.Time{}
 		}
 	}
+	p := set.find("swap")
+	until := func(met func() bool) {
+		t.Helper()
+		end := time.Now().Add(20 * time.Second)
+		for range time.Tick(5 * time.Millisecond) { // there is no signal for the end of a swap
+			if met() {
+				return
+			}
+			if time.Now().After(end) {
+				t.Fatal("nothing happened")
+			}
+		}
+	}
 	tick(3)
 	replace(t, dir, "2.0.0")
 	tick(1) // sees the change
 	host.wantVersion(t, "1.0.0")
-	tick(2) // the file is stable; the second is received after the swap
+	tick(1) // the file is stable
+	until(func() bool { return p.version().manifest.Version == "2.0.0" })
 	host.wantVersion(t, "2.0.0")
 	text("")(t, dir)
-	tick(3)
+	tick(2)
+	until(func() bool { p.mu.Lock(); defer p.mu.Unlock(); return p.refused != nil })
 	host.wantVersion(t, "2.0.0")
 	replace(t, dir, "3.0.0")
-	tick(3)
+	tick(2)
+	until(func() bool { return p.version().manifest.Version == "3.0.0" })
 	host.wantVersion(t, "3.0.0")
 	stop()
 	<-watched

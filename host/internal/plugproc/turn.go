@@ -11,18 +11,25 @@ type turn struct {
 	over       chan struct{} // closed when the turn has ended and no call is running
 }
 
-// openTurn begins a turn: calls can begin on this generation.
-func (g *generation) openTurn() {
+// nextTurn begins a turn, in which calls can begin, and returns the channel
+// that is closed after the last call of the turn before.
+func (g *generation) nextTurn() <-chan struct{} {
 	g.mu.Lock()
 	defer g.mu.Unlock()
+	over := g.endPresentTurn()
 	g.turn = &turn{generation: g, over: make(chan struct{})}
+	return over
 }
 
 // endTurn ends the present turn and returns the channel that is closed after
-// its last call. No call can begin on the generation until openTurn.
+// its last call. No call can begin on the generation until nextTurn.
 func (g *generation) endTurn() <-chan struct{} {
 	g.mu.Lock()
 	defer g.mu.Unlock()
+	return g.endPresentTurn()
+}
+
+func (g *generation) endPresentTurn() <-chan struct{} {
 	t := g.turn
 	g.turn = nil
 	if t == nil {

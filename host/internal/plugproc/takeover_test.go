@@ -1,0 +1,150 @@
+package plugproc
+
+import (
+	"bytes"
+	"context"
+	"log/slog"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	tea "github.com/the-edge-agent/tea/sdk"
+)
+
+func TestNoCallIsLostDuringSwapsOfAnExclusiveResource(t *testing.T) {
+	t.Parallel()
+	storm(t, 1000, 10, "exclusive")
+}
+
+// safeBuffer is a buffer for a log that is read while it is written.
+type safeBuffer struct {
+	mu sync.Mutex
+	b  bytes.Buffer
+}
+
+func (b *safeBuffer) Write(p []byte) (int, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.b.Write(p)
+}
+
+func (b *safeBuffer) String() string {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.b.String()
+}
+
+func TestLongCallDelaysTheSwapOfAnExclusiveResourceAndNoOtherCall(t *testing.T) {
+	t.Parallel()
+	var log safeBuffer
+	dir, set, host := swappable(t, Options{SwapTimeout: 300 * time.Millisecond, Logger: slog.New(slog.NewTextHandler(&log, nil))}, "exclusive")
+	host.wantVersion(t, "1.0.0")
+	waits, goOn := make(chan struct{}), make(chan struct{})
+	slow := &swapHost{inst: host.inst, wait: func(context.Context) { close(waits); <-goOn }}
+	ended := make(chan swapResult)
+	go func() {
+		got, err := slow.ask(t.Context(), "swap.outer", "")
+		if err != nil {
+			t.Error(err)
+		}
+		ended <- got
+	}()
+	<-waits
+	replace(t, dir, "2.0.0", "exclusive")
+	swapped := make(chan Swap)
+	go func() {
+		swaps, err := set.Reload(t.Context())
+		if err != nil || len(swaps) != 1 {
+			t.Error(swaps, err)
+		}
+		swapped <- swaps[0]
+	}()
+	for !strings.Contains(log.String(), "is replaced after its running calls") {
+		host.wantVersion(t, "1.0.0")
+	}
+	if want := "swap.outer"; !strings.Contains(log.String(), want) {
+		t.Errorf("the log lacks %s:\n%s", want, &log)
+	}
+	close(goOn)
+	if got := <-ended; got.Version != "1.0.0" || got.Inner != "1.0.0" {
+		t.Errorf("the long call ended on %+v", got)
+	}
+	if done := <-swapped; done.Err != nil {
+		t.Fatal(done.Err)
+	}
+	host.wantVersion(t, "2.0.0")
+}
+
+func TestVersionThatCannotOpenTheExclusiveResourceIsTakenBack(t *testing.T) {
+	t.Parallel()
+	for name, traits := range map[string][]string{"refuses": {"refuses", "exclusive"}, "hangs": {"hangs", "exclusive"}} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			dir, set, host := swappable(t, Options{SwapTimeout: time.Second}, "exclusive")
+			host.wantVersion(t, "1.0.0")
+			replace(t, dir, "2.0.0", traits...)
+			var calling sync.WaitGroup
+			stop := make(chan struct{})
+			calling.Go(func() {
+				for {
+					select {
+					case <-stop:
+						return
+					default:
+						host.wantVersion(t, "1.0.0")
+					}
+				}
+			})
+			done := reload(t, set)
+			close(stop)
+			calling.Wait()
+			if done.Err == nil || done.Generation != 2 {
+				t.Errorf("got %+v, want an error and the second generation", done)
+			}
+			host.wantVersion(t, "1.0.0")
+			replace(t, dir, "3.0.0", "exclusive")
+			if done := reload(t, set); done.Err != nil {
+				t.Fatal(done.Err)
+			}
+			host.wantVersion(t, "3.0.0")
+		})
+	}
+}
+
+func TestSwapEndsWithTheHost(t *testing.T) {
+	t.Parallel()
+	dir, set, host := swappable(t, Options{}, "exclusive")
+	host.wantVersion(t, "1.0.0")
+	ended := stubbornOuter(t, host)
+	replace(t, dir, "2.0.0", "exclusive")
+	reloaded := make(chan error)
+	go func() {
+		swaps, _ := set.Reload(t.Context())
+		reloaded <- swaps[0].Err
+	}()
+	p := set.find("swap")
+	for p.swapping.TryLock() {
+		p.swapping.Unlock()
+	}
+	if err := set.Close(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if err := <-reloaded; err == nil {
+		t.Error("the swap succeeded")
+	}
+	wantError(t, <-ended, tea.Canceled)
+}
+
+// stubbornOuter begins a call that waits until the host closes.
+func stubbornOuter(t *testing.T, host *swapHost) <-chan error {
+	t.Helper()
+	waits, ended := make(chan struct{}), make(chan error, 1)
+	slow := &swapHost{inst: host.inst, wait: func(ctx context.Context) { close(waits); <-ctx.Done() }}
+	go func() {
+		_, err := slow.ask(t.Context(), "swap.outer", "")
+		ended <- err
+	}()
+	<-waits
+	return ended
+}
