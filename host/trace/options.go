@@ -53,6 +53,9 @@ type Options struct {
 // Read adds what a workflow's settings say under trace. Fields that are set
 // already win: they come from flags. The error names the wrong key.
 func (o *Options) Read(given map[string]any) error {
+	if given[settings.TraceKey] == nil {
+		return nil
+	}
 	raw, err := tea.ValuePayload(given[settings.TraceKey]).JSON()
 	if err != nil {
 		return tea.Errorf(tea.ValidationError, "settings.trace: %w", err)

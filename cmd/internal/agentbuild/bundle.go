@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"strings"
+	"sync"
 
 	"golang.org/x/mod/modfile"
 	"golang.org/x/mod/module"
@@ -30,8 +31,10 @@ type Bundle struct {
 }
 
 var (
-	bundleForm = regexp.MustCompile(`^([^\[\]]+?)(?:\[([a-z0-9_]+(?:,[a-z0-9_]+)*)\])?$`)
-	ownName    = regexp.MustCompile(`^[a-z][a-z0-9]*$`)
+	bundleForm = sync.OnceValue(func() *regexp.Regexp {
+		return regexp.MustCompile(`^([^\[\]]+?)(?:\[([a-z0-9_]+(?:,[a-z0-9_]+)*)\])?$`)
+	})
+	ownName = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[a-z][a-z0-9]*$`) })
 )
 
 // ParseBundles reads a list such as "llm,memory[lite],./mine,example.com/x@v1.2.0".
@@ -39,7 +42,7 @@ var (
 func ParseBundles(list string) ([]Bundle, error) {
 	var bundles []Bundle
 	for _, entry := range splitList(list) {
-		form := bundleForm.FindStringSubmatch(entry)
+		form := bundleForm().FindStringSubmatch(entry)
 		if form == nil {
 			return nil, fmt.Errorf("bundle %q is not valid: expected NAME, ./DIRECTORY or MODULE@VERSION, each with optional [TAG,...]", entry)
 		}
@@ -82,7 +85,7 @@ func find(name string) (Bundle, error) {
 	switch {
 	case strings.HasPrefix(name, ".") || filepath.IsAbs(name):
 		return inDirectory(name)
-	case ownName.MatchString(name):
+	case ownName().MatchString(name):
 		return Bundle{Package: own + "/plugins/" + name, Module: own + "/plugins/" + name}, nil
 	}
 	path, version, _ := strings.Cut(name, "@")

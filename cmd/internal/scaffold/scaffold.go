@@ -12,6 +12,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 )
 
 // goProject is the project for Go. The others are in the shared archive.
@@ -34,13 +35,13 @@ func Languages() []string { return slices.Sorted(maps.Keys(fromShared)) }
 
 // nameRule is that of namespaces: the name of the plugin is also the namespace
 // of its actions.
-var nameRule = regexp.MustCompile(`^[a-z][a-z0-9]{0,30}$`)
+var nameRule = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[a-z][a-z0-9]{0,30}$`) })
 
 // CheckName returns an error if a plugin of this name cannot be written in the
 // language.
 func CheckName(name, language string) error {
 	switch {
-	case !nameRule.MatchString(name):
+	case !nameRule().MatchString(name):
 		return fmt.Errorf("plugin name %q: expected lower-case letters and digits, beginning with a letter; it is also the namespace of the actions", name)
 	case language == "go" && (token.IsKeyword(name) || name == "main"):
 		return fmt.Errorf("plugin name %q: it is reserved in Go; choose another name", name)

@@ -23,7 +23,7 @@ const (
 	// statusCacheTitle is its first line; another one is another format.
 	statusCacheTitle = "tea statuses 1"
 	// statusCacheMin is how many journals must have been read to write it.
-	statusCacheMin = 50
+	statusCacheMin = 16
 )
 
 // cachedStatus is the status of a run whose journal has this size and time.
