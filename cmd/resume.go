@@ -60,7 +60,7 @@ func (c *resumeCmd) answers(runs *host.Runs, run string, given map[string]any) (
 	if err != nil {
 		return nil, err
 	}
-	if entry.Status == flow.Done && c.Input != "" {
+	if entry.Status == flow.Done && c.Input != "" && !c.RetryFailed {
 		return nil, usageErrorf("run %s is done: --input has no effect; use `tea fork` to continue from one of its steps", entry.ID)
 	}
 	contents, err := runs.Show(run)
