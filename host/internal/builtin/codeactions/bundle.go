@@ -10,6 +10,7 @@ import (
 
 	tea "github.com/the-edge-agent/tea/sdk"
 	"github.com/the-edge-agent/tea/sdk/schema"
+	"github.com/the-edge-agent/tea/sdk/value"
 )
 
 // Bundle returns the bundle code. command starts the child process, which must
@@ -52,14 +53,14 @@ type result struct {
 	ExecutionTimeMS float64 `json:"execution_time_ms" doc:"run time in milliseconds"`
 }
 
-func (r *runner) execute(ctx context.Context, req *tea.Request, p params) (result, error) {
+func (r *runner) execute(ctx context.Context, _ *tea.Request, p params) (result, error) {
 	if !r.settings.Enabled {
 		return result{}, tea.Errorf(tea.PermissionDenied, "code.execute is disabled; set settings.code.enabled: true to allow workflows to run code from data")
 	}
 	if len(r.command) == 0 {
 		return result{}, tea.Errorf(tea.DependencyMissing, "this host has no child process for code.execute; set host.Options.CodeRunner")
 	}
-	input, err := inputOf(req)
+	input, err := value.Encode(p.Input)
 	if err != nil {
 		return result{}, err
 	}
@@ -68,15 +69,4 @@ func (r *runner) execute(ctx context.Context, req *tea.Request, p params) (resul
 		Memory: int64(p.MemoryMB) << 20, MaxOutput: p.MaxOutputBytes,
 	}
 	return r.spawn(ctx, j)
-}
-
-// inputOf returns the parameter in the value model, as Go types would turn its
-// integers into floats.
-func inputOf(req *tea.Request) ([]byte, error) {
-	v, err := req.Params.Value()
-	if err != nil {
-		return nil, err
-	}
-	object, _ := v.(map[string]any)
-	return tea.ValuePayload(object["input"]).JSON()
 }

@@ -7,7 +7,6 @@ import (
 	"github.com/the-edge-agent/tea/host/internal/builtin/fileroot"
 	tea "github.com/the-edge-agent/tea/sdk"
 	"github.com/the-edge-agent/tea/sdk/schema"
-	"github.com/the-edge-agent/tea/sdk/value"
 )
 
 // Bundle returns the bundle csv. It reads files below workDir unless
@@ -98,11 +97,7 @@ func stringifyAction(_ context.Context, _ *tea.Request, p stringifyParams) (stri
 	if err != nil {
 		return stringifyResult{}, err
 	}
-	rows, err := value.From(p.Data)
-	if err != nil {
-		return stringifyResult{}, tea.Errorf(tea.ValidationError, "csv.stringify: data: %w", err)
-	}
-	text, err := stringify(rows.([]any), p.Headers, delimiter)
+	text, err := stringify(p.Data, p.Headers, delimiter)
 	if err != nil {
 		return stringifyResult{}, err
 	}

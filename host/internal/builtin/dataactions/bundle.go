@@ -33,19 +33,11 @@ type validateResult struct {
 }
 
 func validate(_ context.Context, _ *tea.Request, p validateParams) (validateResult, error) {
-	raw, err := value.From(p.Schema)
-	if err != nil {
-		return validateResult{}, tea.Errorf(tea.ValidationError, "data.validate: schema: %w", err)
-	}
-	schema, err := jsonschema.Compile(raw)
+	schema, err := jsonschema.Compile(p.Schema)
 	if err != nil {
 		return validateResult{}, tea.Errorf(tea.ValidationError, "data.validate: %w", err)
 	}
-	data, err := value.From(p.Data)
-	if err != nil {
-		return validateResult{}, tea.Errorf(tea.ValidationError, "data.validate: data: %w", err)
-	}
-	problems := schema.Validate(data)
+	problems := schema.Validate(p.Data)
 	if problems == nil {
 		problems = []jsonschema.Problem{}
 	}
@@ -64,14 +56,7 @@ type mergeResult struct {
 }
 
 func mergeAction(_ context.Context, _ *tea.Request, p mergeParams) (mergeResult, error) {
-	if p.Strategy != "deep" && p.Strategy != "shallow" {
-		return mergeResult{}, tea.Errorf(tea.ValidationError, "data.merge: strategy must be deep or shallow, got %q", p.Strategy)
-	}
-	sources, err := value.From(p.Sources)
-	if err != nil {
-		return mergeResult{}, tea.Errorf(tea.ValidationError, "data.merge: sources: %w", err)
-	}
-	merged, err := merge(sources.([]any), p.Strategy == "deep")
+	merged, err := merge(p.Sources, p.Strategy == "deep")
 	if err != nil {
 		return mergeResult{}, err
 	}
@@ -95,12 +80,8 @@ func filterAction(_ context.Context, _ *tea.Request, p filterParams) (filterResu
 	if err != nil {
 		return filterResult{}, err
 	}
-	data, err := value.From(p.Data)
-	if err != nil {
-		return filterResult{}, tea.Errorf(tea.ValidationError, "data.filter: data: %w", err)
-	}
 	kept := []any{}
-	for _, item := range data.([]any) {
+	for _, item := range p.Data {
 		if holdsAll(conditions, item) {
 			kept = append(kept, item)
 		}

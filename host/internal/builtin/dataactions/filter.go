@@ -2,6 +2,7 @@ package dataactions
 
 import (
 	"cmp"
+	"errors"
 	"slices"
 	"strings"
 
@@ -26,16 +27,13 @@ func ops() []string {
 
 // conditionsOf parses a predicate: one object or a list of them.
 func conditionsOf(predicate any) ([]condition, error) {
-	model, err := value.From(predicate)
-	if err != nil {
-		return nil, tea.Errorf(tea.ValidationError, "data.filter: predicate: %w", err)
-	}
-	list, isList := model.([]any)
+	list, isList := predicate.([]any)
 	if !isList {
-		list = []any{model}
+		list = []any{predicate}
 	}
 	conditions := make([]condition, len(list))
 	for i, e := range list {
+		var err error
 		if conditions[i], err = conditionOf(e); err != nil {
 			if isList {
 				return nil, tea.Errorf(tea.ValidationError, "data.filter: predicate[%d]: %w", i, err)
@@ -49,7 +47,7 @@ func conditionsOf(predicate any) ([]condition, error) {
 func conditionOf(v any) (condition, error) {
 	m, ok := v.(map[string]any)
 	if !ok {
-		return condition{}, &fault{"expected {field, op, value}, got " + value.TypeName(v)}
+		return condition{}, errors.New("expected {field, op, value}, got " + value.TypeName(v))
 	}
 	members := []string{"field", "op", "value"}
 	for name := range m {
@@ -59,7 +57,7 @@ func conditionOf(v any) (condition, error) {
 	}
 	field, isText := m["field"].(string)
 	if _, given := m["field"]; given && !isText {
-		return condition{}, &fault{"field must be a string"}
+		return condition{}, errors.New("field must be a string")
 	}
 	c := condition{value: m["value"]}
 	c.op, _ = m["op"].(string)
@@ -67,7 +65,7 @@ func conditionOf(v any) (condition, error) {
 		return condition{}, withHint("op must be one of "+strings.Join(ops(), ", "), diag.Suggest(c.op, ops()))
 	}
 	if _, given := m["value"]; !given && c.op != "exists" {
-		return condition{}, &fault{"op " + c.op + " needs a value"}
+		return condition{}, errors.New("op " + c.op + " needs a value")
 	}
 	var err error
 	if c.field, err = pathOf(field); err != nil {
@@ -83,30 +81,25 @@ func (c condition) checkValue(m map[string]any) error {
 	switch c.op {
 	case "in", "not_in":
 		if !isList {
-			return &fault{"op " + c.op + " needs a list as value"}
+			return errors.New("op " + c.op + " needs a list as value")
 		}
 	case "startswith", "endswith":
 		if !isText {
-			return &fault{"op " + c.op + " needs a string as value"}
+			return errors.New("op " + c.op + " needs a string as value")
 		}
 	case "exists":
 		if _, isBool := c.value.(bool); m["value"] != nil && !isBool {
-			return &fault{"op exists needs true or false as value"}
+			return errors.New("op exists needs true or false as value")
 		}
 	}
 	return nil
 }
 
-// fault is a mistake in a predicate.
-type fault struct{ message string }
-
-func (f *fault) Error() string { return f.message }
-
 func withHint(message, hint string) error {
 	if hint != "" {
 		message += "; " + hint
 	}
-	return &fault{message}
+	return errors.New(message)
 }
 
 func holdsAll(conditions []condition, item any) bool {

@@ -1,6 +1,7 @@
 package dataactions
 
 import (
+	"fmt"
 	"strconv"
 	"strings"
 )
@@ -20,12 +21,12 @@ func pathOf(text string) ([]step, error) {
 			inside, after, ok := strings.Cut(rest[1:], "]")
 			i, err := strconv.Atoi(inside)
 			if !ok || err != nil {
-				return nil, &fault{"field " + strconv.Quote(text) + ": expected a number in the brackets, as in items[0]"}
+				return nil, fmt.Errorf("field %q: expected a number in the brackets, as in items[0]", text)
 			}
 			steps = append(steps, step{index: i, isIdx: true})
 			rest = after
 			if rest != "" && rest[0] != '.' && rest[0] != '[' {
-				return nil, &fault{"field " + strconv.Quote(text) + ": expected . or [ after a bracket"}
+				return nil, fmt.Errorf("field %q: expected . or [ after a bracket", text)
 			}
 			continue
 		}
@@ -37,12 +38,12 @@ func pathOf(text string) ([]step, error) {
 			end = len(rest)
 		}
 		if end == 0 {
-			return nil, &fault{"field " + strconv.Quote(text) + ": a name is missing"}
+			return nil, fmt.Errorf("field %q: a name is missing", text)
 		}
 		steps = append(steps, step{name: rest[:end]})
 		rest = rest[end:]
 		if rest == "." {
-			return nil, &fault{"field " + strconv.Quote(text) + ": a name is missing"}
+			return nil, fmt.Errorf("field %q: a name is missing", text)
 		}
 	}
 	return steps, nil

@@ -24,14 +24,12 @@ func toText(data []byte, encoding string) (string, error) {
 		return string(data), nil
 	case "base64":
 		return base64.StdEncoding.EncodeToString(data), nil
-	case "latin-1":
-		runes := make([]rune, len(data))
-		for i, c := range data {
-			runes[i] = rune(c)
-		}
-		return string(runes), nil
 	}
-	return "", unknownEncoding(encoding)
+	runes := make([]rune, len(data)) // latin-1
+	for i, c := range data {
+		runes[i] = rune(c)
+	}
+	return string(runes), nil
 }
 
 // fromText encodes text to bytes.
@@ -45,21 +43,15 @@ func fromText(text, encoding string) ([]byte, error) {
 			return nil, tea.Errorf(tea.ValidationError, "the content is not base64: %w", err)
 		}
 		return data, nil
-	case "latin-1":
-		data := make([]byte, 0, len(text))
-		for _, r := range text {
-			if r > 0xff {
-				return nil, tea.Errorf(tea.ValidationError, "the content contains %q, which latin-1 does not have", r)
-			}
-			data = append(data, byte(r))
-		}
-		return data, nil
 	}
-	return nil, unknownEncoding(encoding)
-}
-
-func unknownEncoding(encoding string) error {
-	return tea.Errorf(tea.ValidationError, "encoding must be utf-8, base64 or latin-1, got %q", encoding)
+	data := make([]byte, 0, len(text)) // latin-1
+	for _, r := range text {
+		if r > 0xff {
+			return nil, tea.Errorf(tea.ValidationError, "the content contains %q, which latin-1 does not have", r)
+		}
+		data = append(data, byte(r))
+	}
+	return data, nil
 }
 
 // parse parses a text as a value.
@@ -76,8 +68,6 @@ func parse(path, text, format string) (any, error) {
 		if table, err = csvactions.Parse(text, csvactions.Options{HasHeader: true}); err == nil {
 			v = table.Data()
 		}
-	default:
-		err = tea.Errorf(tea.ValidationError, "parse must be json, yaml or csv, got %q", format)
 	}
 	var typed *tea.Error
 	if errors.As(err, &typed) {

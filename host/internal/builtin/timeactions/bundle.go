@@ -8,9 +8,6 @@ import (
 	tea "github.com/the-edge-agent/tea/sdk"
 )
 
-// maxSeconds is a year. Longer waits are mistakes, and would overflow.
-const maxSeconds = 366 * 24 * 3600
-
 // Bundle returns the bundle time.
 func Bundle(version string) *tea.Bundle {
 	return &tea.Bundle{
@@ -21,6 +18,7 @@ func Bundle(version string) *tea.Bundle {
 	}
 }
 
+// The maximum is a year: longer waits are mistakes, and would overflow.
 type sleepParams struct {
 	Seconds float64 `json:"seconds" minimum:"0" maximum:"31622400" doc:"time to wait; can have a fraction"`
 }
@@ -32,13 +30,8 @@ type sleepResult struct {
 
 // sleep ends early with an error if the call is canceled or times out.
 func sleep(ctx context.Context, _ *tea.Request, p sleepParams) (sleepResult, error) {
-	if p.Seconds < 0 || p.Seconds > maxSeconds {
-		return sleepResult{}, tea.Errorf(tea.ValidationError, "seconds must be from 0 to %d, got %v", maxSeconds, p.Seconds)
-	}
-	timer := time.NewTimer(time.Duration(p.Seconds * float64(time.Second)))
-	defer timer.Stop()
 	select {
-	case <-timer.C:
+	case <-time.After(time.Duration(p.Seconds * float64(time.Second))):
 		return sleepResult{Success: true, Seconds: p.Seconds}, nil
 	case <-ctx.Done():
 		return sleepResult{}, tea.AsError(ctx.Err())
