@@ -5,6 +5,8 @@ import (
 	"time"
 	"unicode"
 
+	"golang.org/x/text/width"
+
 	"github.com/the-edge-agent/tea/host/flow"
 	"github.com/the-edge-agent/tea/sdk/value"
 )
@@ -68,51 +70,13 @@ func compact(v any) string {
 	return string(raw)
 }
 
-// wideSigns are the characters before the CJK blocks that terminals draw as
-// emoji, two cells wide.
-var wideSigns = &unicode.RangeTable{R16: []unicode.Range16{
-	{0x231a, 0x231b, 1},
-	{0x2329, 0x232a, 1},
-	{0x23e9, 0x23ec, 1},
-	{0x23f0, 0x23f3, 3},
-	{0x25fd, 0x25fe, 1},
-	{0x2614, 0x2615, 1},
-	{0x2648, 0x2653, 1},
-	{0x267f, 0x2693, 20},
-	{0x26a1, 0x26a1, 1},
-	{0x26aa, 0x26ab, 1},
-	{0x26bd, 0x26be, 1},
-	{0x26c4, 0x26c5, 1},
-	{0x26ce, 0x26d4, 6},
-	{0x26ea, 0x26ea, 1},
-	{0x26f2, 0x26f3, 1},
-	{0x26f5, 0x26fa, 5},
-	{0x26fd, 0x2705, 8},
-	{0x270a, 0x270b, 1},
-	{0x2728, 0x2728, 1},
-	{0x274c, 0x274e, 2},
-	{0x2753, 0x2755, 1},
-	{0x2757, 0x2757, 1},
-	{0x2795, 0x2797, 1},
-	{0x27b0, 0x27bf, 15},
-	{0x2b1b, 0x2b1c, 1},
-	{0x2b50, 0x2b55, 5},
-}}
-
 // runeWidth returns the number of terminal cells that a character takes.
 func runeWidth(r rune) int {
-	switch {
-	case unicode.In(r, unicode.Mn, unicode.Me, unicode.Cf):
+	if unicode.In(r, unicode.Mn, unicode.Me, unicode.Cf) {
 		return 0
-	case r < 0x1100:
-		return 1
-	case r < 0x2e80 && r > 0x115f:
-		if unicode.Is(wideSigns, r) {
-			return 2
-		}
-		return 1
-	case r <= 0x115f, r >= 0x2e80 && r <= 0xa4cf, r >= 0xac00 && r <= 0xd7a3, r >= 0xf900 && r <= 0xfaff,
-		r >= 0xfe30 && r <= 0xfe6f, r >= 0xff00 && r <= 0xff60, r >= 0xffe0 && r <= 0xffe6, r == 0x1f004, r == 0x1f0cf, r >= 0x1f18e && r <= 0x1faff, r >= 0x20000 && r <= 0x3fffd:
+	}
+	switch width.LookupRune(r).Kind() {
+	case width.EastAsianWide, width.EastAsianFullwidth:
 		return 2
 	}
 	return 1
