@@ -41,22 +41,29 @@ func (p *part) isConstant() bool { return p.template == nil && p.parts == nil }
 // the position for the path of a string in the tree and the line and column
 // inside it, and can be nil. Do not use the value if the list has an error.
 func CompileValue(v any, at func(path string, line, column int) diag.Pos) (*Value, diag.List) {
-	c := &compiler{at: at, value: &Value{}}
+	return CompileTemplates(v, func(_, text string) bool { return IsTemplate(text) }, at)
+}
+
+// CompileTemplates is [CompileValue] for a tree in which isTemplate reports which
+// strings are templates.
+func CompileTemplates(v any, isTemplate func(path, text string) bool, at func(path string, line, column int) diag.Pos) (*Value, diag.List) {
+	c := &compiler{isTemplate: isTemplate, at: at, value: &Value{}}
 	c.value.root = c.compile(v, "")
 	c.value.constant = c.value.root.isConstant()
 	return c.value, c.faults
 }
 
 type compiler struct {
-	at     func(path string, line, column int) diag.Pos
-	value  *Value
-	faults diag.List
+	isTemplate func(path, text string) bool
+	at         func(path string, line, column int) diag.Pos
+	value      *Value
+	faults     diag.List
 }
 
 func (c *compiler) compile(v any, path string) part {
 	switch v := v.(type) {
 	case string:
-		if IsTemplate(v) {
+		if c.isTemplate(path, v) {
 			return c.template(v, path)
 		}
 	case []any:
