@@ -37,6 +37,7 @@ var fakes = map[string]func(){
 	"tea-plugin-numb":      func() { serve.Main(numbBundle()) },
 	"bare-echo":            serveBareEcho,
 	"fake-host":            fakeHost,
+	"fake-swap-host":       fakeSwapHost,
 }
 
 // block waits for the end that others bring.

@@ -14,7 +14,7 @@ import (
 
 func TestNoCallIsLostDuringSwapsOfAnExclusiveResource(t *testing.T) {
 	t.Parallel()
-	storm(t, 1000, 10, "exclusive")
+	storm(t, "exclusive")
 }
 
 // safeBuffer is a buffer for a log that is read while it is written.
