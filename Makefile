@@ -25,6 +25,10 @@ static: ## one static binary without the plugin host, bin/tea-static
 test: ## the tests of all modules, with the race detector
 	scripts/test
 
+.PHONY: swaps
+swaps: ## 10,000 calls during 100 swaps, and 100 kills of the host during one
+	TEA_SWAPS=full go test -count=1 -timeout 30m -run 'Swap' ./host/internal/plugproc ./test/swap
+
 .PHONY: bench
 bench: ## measure the figures that tea promises: a table, and JSON
 	scripts/build

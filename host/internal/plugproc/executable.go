@@ -16,6 +16,7 @@ import (
 // it was accepted. It is safe for concurrent use.
 type executable struct {
 	binary   binary
+	target   binary // the same without links
 	manifest tea.Manifest
 	files    map[string]string // the states of the manifest's files
 
@@ -26,12 +27,17 @@ type executable struct {
 }
 
 func newExecutable(b binary, m tea.Manifest) *executable {
-	return &executable{binary: b, manifest: m, files: stateOf(b, m.Files)}
+	target := b
+	target.path = withoutLink(b.path)
+	return &executable{binary: b, target: target, manifest: m, files: stateOf(target, m.Files)}
 }
 
-// isReplaced reports whether the files of this version have changed.
-func (e *executable) isReplaced() bool {
-	return digest.State(e.binary.path) != e.binary.state || !maps.Equal(e.files, stateOf(e.binary, e.manifest.Files))
+// isReplaced reports whether another version, or none, is in the place of this
+// one.
+func (e *executable) isReplaced() bool { return e.hasChanged(e.binary) }
+
+func (e *executable) hasChanged(b binary) bool {
+	return digest.State(b.path) != b.state || !maps.Equal(e.files, stateOf(b, e.manifest.Files))
 }
 
 // hold keeps the binary open. It fails if the file is not the binary of this
@@ -55,15 +61,18 @@ func (e *executable) hold() error {
 	return nil
 }
 
-// command returns the file to execute: the binary's own or, if that was
-// replaced, the open one. It returns "" if there is neither.
+// command returns the file to execute: the binary's own, or the target of the
+// link that it was, or the open file. It returns "" if there is none of them.
 func (e *executable) command() string {
-	if !e.isReplaced() {
+	switch {
+	case !e.isReplaced():
 		return e.binary.path
+	case !e.hasChanged(e.target):
+		return e.target.path
 	}
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	if e.held == nil || !maps.Equal(e.files, stateOf(e.binary, e.manifest.Files)) {
+	if e.held == nil || !maps.Equal(e.files, stateOf(e.target, e.manifest.Files)) {
 		return ""
 	}
 	open := fmt.Sprintf("/proc/%d/fd/%d", os.Getpid(), e.held.Fd())

@@ -310,3 +310,37 @@ func TestWatchReplacesAPluginWhoseFileIsStable(t *testing.T) {
 	stop()
 	<-watched
 }
+
+// In the store of bundles a version is a link to its own directory. A script
+// that reads other files from there can be started again, too.
+func TestVersionOfTheStoreIsStartedAgainAfterItsLinkWasReplaced(t *testing.T) {
+	t.Parallel()
+	dir, store := t.TempDir(), t.TempDir()
+	replace(t, store, "1.0.0")
+	script := filepath.Join(store, "tea-plugin-swap")
+	content, err := os.ReadFile(script)
+	if err != nil {
+		t.Fatal(err)
+	}
+	write(t, filepath.Join(store, "rest"), string(content), 0o600)
+	write(t, script, "#!/bin/sh\n. \"$(dirname \"$0\")/rest\"\n", 0o755)
+	if err := os.Symlink(script, filepath.Join(dir, "tea-plugin-swap")); err != nil {
+		t.Fatal(err)
+	}
+	set, problems := discover(t, Options{Dirs: []string{dir}})
+	if len(problems) > 0 {
+		t.Fatal(problems)
+	}
+	host := swapHostIn(t, set, t.TempDir())
+	before := host.wantVersion(t, "1.0.0")
+	text("")(t, dir)
+	if done := reload(t, set); done.Err == nil {
+		t.Fatal("an empty file has replaced the plugin")
+	}
+	died := set.find("swap").running().process.runner.exited
+	if err := syscall.Kill(before.PID, syscall.SIGKILL); err != nil {
+		t.Fatal(err)
+	}
+	<-died
+	host.wantVersion(t, "1.0.0")
+}
