@@ -110,7 +110,11 @@ func ParseSecretKey(data []byte, password func() (string, error)) (SecretKey, er
 // Sign returns the signature of the bundle, as minisign writes it.
 func (b *Bundle) Sign(key SecretKey) []byte {
 	m := b.Index.Manifest
-	trusted := fmt.Sprintf("%s %s %s%s", m.Name, m.Version, indexMark, b.IndexSHA256())
+	return b.SignWithComment(key, fmt.Sprintf("%s %s %s%s", m.Name, m.Version, indexMark, b.IndexSHA256()))
+}
+
+// SignWithComment is Sign with another trusted comment.
+func (b *Bundle) SignWithComment(key SecretKey, trusted string) []byte {
 	return b.hashed.SignWithComments(key.private, trusted, "signature of a tea bundle by key "+key.Public().ID())
 }
 

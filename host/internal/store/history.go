@@ -33,20 +33,34 @@ func (s *Store) historyFile(name string) string {
 func (s *Store) history(name, active string) ([]string, error) {
 	var h history
 	data, err := os.ReadFile(s.historyFile(name))
-	if err == nil {
-		if err = digest.ParseCanonical(data, &h); err != nil {
-			err = fmt.Errorf("%s: %w", s.historyFile(name), err)
-		}
-	} else if errors.Is(err, fs.ErrNotExist) {
+	switch {
+	case err == nil:
+		err = parseHistory(data, &h)
+	case errors.Is(err, fs.ErrNotExist):
 		err = nil
 	}
-	if err != nil || slices.ContainsFunc(h.Entries, func(id string) bool { return !isID(id) }) {
-		h.Entries = nil
+	if err != nil {
+		h.Entries, err = nil, fmt.Errorf("%s: %w; install %s again", s.historyFile(name), err, name)
 	}
 	if active != "" && !slices.Contains(h.Entries, active) {
 		h.Entries = append(h.Entries, active)
 	}
 	return h.Entries, err
+}
+
+func parseHistory(data []byte, h *history) error {
+	if err := digest.ParseCanonical(data, h); err != nil {
+		return err
+	}
+	if h.Format != recordFormat {
+		return fmt.Errorf("it has format %d; this tea reads format %d", h.Format, recordFormat)
+	}
+	for _, id := range h.Entries {
+		if !isID(id) {
+			return fmt.Errorf("%q is not the name of an entry", id)
+		}
+	}
+	return nil
 }
 
 func (s *Store) writeHistory(name string, ids []string) error {

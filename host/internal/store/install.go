@@ -66,10 +66,10 @@ func (s *Store) Install(b *bundle.Bundle, platform string, signed *Signed) (now,
 	if now, err = s.entry(id); err != nil {
 		return nil, nil, err
 	}
-	if id == active {
+	ids, damaged := s.history(name, active) // a damaged history begins again
+	if id == active && damaged == nil {
 		return now, before, nil
 	}
-	ids, _ := s.history(name, active) // a damaged history begins again
 	ids = ids[:slices.Index(ids, active)+1]
 	ids = append(slices.DeleteFunc(ids, func(old string) bool { return old == id }), id)
 	if err := s.writeHistory(name, ids); err != nil {

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/the-edge-agent/tea/host/internal/bundle"
+	"github.com/the-edge-agent/tea/sdk/atomicfile"
 )
 
 // Remove removes a plugin with all its versions.
@@ -150,13 +151,20 @@ func (s *Store) tidy() (int64, error) {
 			}
 		}
 	}
-	links, err := readDir(s.plugins)
-	for _, e := range links {
-		if strings.HasPrefix(e.Name(), linkPrefix) {
-			err = errors.Join(err, os.Remove(filepath.Join(s.plugins, e.Name())))
+	return bytes, errors.Join(
+		removeAll(s.plugins, func(name string) bool { return strings.HasPrefix(name, linkPrefix) }),
+		removeAll(s.historyDir(), atomicfile.IsTemporary))
+}
+
+// removeAll removes the matching files of a directory.
+func removeAll(dir string, match func(name string) bool) error {
+	entries, err := readDir(dir)
+	for _, e := range entries {
+		if match(e.Name()) {
+			err = errors.Join(err, os.Remove(filepath.Join(dir, e.Name())))
 		}
 	}
-	return bytes, err
+	return err
 }
 
 func sizeOf(dir string) int64 {

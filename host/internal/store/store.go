@@ -116,11 +116,11 @@ func isID(name string) bool {
 func (s *Store) entry(id string) (*Entry, error) {
 	e := &Entry{ID: id, dir: filepath.Join(s.root, id)}
 	data, err := os.ReadFile(e.Path(bundle.RecordName))
+	if errors.Is(err, fs.ErrNotExist) || err == nil && digest.Of(data) != id {
+		return nil, &ChangedError{Plugin: "the plugin", Path: e.Path(bundle.RecordName)}
+	}
 	if err != nil {
 		return nil, err
-	}
-	if digest.Of(data) != id {
-		return nil, &ChangedError{Plugin: "the plugin", Path: e.Path(bundle.RecordName)}
 	}
 	if err := digest.ParseCanonical(data, &e.Record); err != nil {
 		return nil, fmt.Errorf("%s: %w", e.Path(bundle.RecordName), err)
@@ -223,9 +223,6 @@ func (s *Store) installed(name string) (Installed, error) {
 	errs := []error{err}
 	for _, id := range ids {
 		e, err := s.entry(id)
-		if errors.Is(err, fs.ErrNotExist) && id != current {
-			continue // gc was interrupted, or a rollback left it
-		}
 		if err != nil {
 			errs = append(errs, err)
 			continue
