@@ -26,6 +26,7 @@ var fromShared = map[string]map[string]string{
 	"go":     {"sdk/": "third_party/tea-sdk/"},
 	"python": {"plugin-python/": "", "proto/": "proto/"},
 	"node":   {"plugin-node/": "", "proto/": "proto/"},
+	"rust":   {"plugin-rust/": "", "proto/": "proto/"},
 	"proto":  {"proto/": "", "docs/": ""},
 }
 

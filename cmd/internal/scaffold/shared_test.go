@@ -21,7 +21,7 @@ const repository = "../../.."
 // sharedFiles returns what the archive must contain.
 func sharedFiles(t *testing.T) []txtar.File {
 	t.Helper()
-	list := exec.CommandContext(t.Context(), "git", "ls-files", "-co", "--exclude-standard", "sdk", "examples/plugin-node", "examples/plugin-python")
+	list := exec.CommandContext(t.Context(), "git", "ls-files", "-co", "--exclude-standard", "sdk", "examples/plugin-node", "examples/plugin-python", "examples/plugin-rust")
 	list.Dir = repository
 	out, err := list.Output()
 	if err != nil {
