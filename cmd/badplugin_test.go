@@ -15,11 +15,14 @@ import (
 
 // bad is a plugin with an action for each way to misbehave.
 func bad() {
-	type none struct{}
+	type params struct {
+		Say string `json:"say,omitempty"`
+	}
 	action := func(name string, run func(ctx context.Context, req *tea.Request), options ...tea.Option) tea.Action {
-		return tea.NewAction("bad."+name, "Misbehaves.", func(ctx context.Context, req *tea.Request, _ none) (none, error) {
+		return tea.NewAction("bad."+name, "Misbehaves.", func(ctx context.Context, req *tea.Request, p params) (params, error) {
+			fmt.Fprint(os.Stderr, p.Say)
 			run(ctx, req)
-			return none{}, nil
+			return p, nil
 		}, options...)
 	}
 	serve.Main(tea.Bundle{Name: "bad", Version: "1.0.0", Actions: []tea.Action{

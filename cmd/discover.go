@@ -80,7 +80,7 @@ func (a *app) policyOf(dirs ...string) (*bundles.Policy, error) {
 
 func (a *app) subprocessesUnder(policy *bundles.Policy, flags pluginFlags, log *slog.Logger, use pluginUse) (*subproc.Plugins, []subproc.Problem, error) {
 	plugins, problems, err := subproc.Discover(context.Background(), subproc.Options{
-		Dirs: flags.Plugins, Foreign: a.foreign(flags.Plugins), Logger: log, StoredOnly: use == readPlugins, Verify: policy.Verify,
+		Dirs: flags.Plugins, Foreign: a.foreign(flags.Plugins), Logger: log, Mask: func(text string) string { return a.mask.Text(text) }, StoredOnly: use == readPlugins, Verify: policy.Verify,
 	})
 	var path *fs.PathError
 	if errors.As(err, &path) {

@@ -30,6 +30,11 @@ func (a *app) addInstalled(*pluginSet) error { return nil }
 func (*pluginRefreshCmd) Run(*app) error { return pluginError(errNoProcesses) }
 
 // Run fails: this build has no plugin processes.
+func (*pluginStatusCmd) Run(*app) error { return pluginError(errNoProcesses) }
+
+func runningRows(string) [][]string { return nil }
+
+// Run fails: this build has no plugin processes.
 func (*pluginTrustCmd) Run(*app) error { return pluginError(errNoProcesses) }
 
 // Run fails: this build has no plugin processes.

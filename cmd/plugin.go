@@ -12,6 +12,7 @@ import (
 type pluginCmd struct {
 	List    pluginListCmd    `cmd:"" default:"withargs" help:"List the plugins that are found (the default)."`
 	Info    pluginInfoCmd    `cmd:"" help:"Show a plugin with its actions."`
+	Status  pluginStatusCmd  `cmd:"" help:"Show the plugins of running hosts: processes, calls, crashes."`
 	Refresh pluginRefreshCmd `cmd:"" help:"Start plugins, ask for their manifests and store them."`
 	Trust   pluginTrustCmd   `cmd:"" help:"Trust the plugins in a directory of this project."`
 	Test    pluginTestCmd    `cmd:"" help:"Check that a plugin follows the protocol."`
@@ -19,6 +20,12 @@ type pluginCmd struct {
 	Dev     pluginDevCmd     `cmd:"" help:"Rebuild a plugin after each change, for running hosts."`
 	New     pluginNewCmd     `cmd:"" help:"Write the project of a new plugin."`
 	bundleCmds
+}
+
+type pluginStatusCmd struct {
+	Names []string `arg:"" name:"name" optional:"" help:"Names of plugins. Default: all."`
+	JSON  bool     `name:"json" help:"Print JSON."`
+	reportFlags
 }
 
 type pluginRefreshCmd struct {
@@ -173,6 +180,13 @@ func (c *pluginInfoCmd) show(a *app, m foundPlugin) error {
 		slices.Sort(keys)
 		about = append(about, []string{"settings: " + strings.Join(keys, ", ")})
 	}
+	if len(m.Env) > 0 {
+		about = append(about, []string{"environment: " + strings.Join(m.Env, ", ")})
+	}
+	if len(m.Exclusive) > 0 {
+		about = append(about, []string{"exclusive settings: " + strings.Join(m.Exclusive, ", ")})
+	}
+	about = append(about, runningRows(m.Name)...)
 	if err := a.table(nil, about); err != nil {
 		return err
 	}

@@ -33,6 +33,16 @@ type Asked = plugproc.Asked
 // Swap is the result of replacing one plugin.
 type Swap = plugproc.Swap
 
+// HostStatus is a running host and the plugins in it.
+type HostStatus = plugproc.HostStatus
+
+// Status is a plugin in a running host.
+type Status = plugproc.Status
+
+// Hosts returns the status of this user's running hosts that have started a
+// plugin, in any process, the oldest first.
+func Hosts(ctx context.Context) []HostStatus { return plugproc.Hosts(ctx) }
+
 // Trust is a user's list of trusted plugin directories.
 type Trust = plugproc.Trust
 
@@ -69,6 +79,9 @@ func Discover(ctx context.Context, o Options) (*Plugins, []Problem, error) {
 // Bundles lists the plugins whose manifests are known, with their files, in the
 // order in which they were found.
 func (p *Plugins) Bundles() []Bundle { return p.set.Bundles() }
+
+// Status lists the plugins that were called, with their processes.
+func (p *Plugins) Status() []Status { return p.set.Status() }
 
 // Manifests returns the manifests of the same plugins in the same order.
 func (p *Plugins) Manifests() []tea.Manifest {

@@ -9,7 +9,7 @@ import "time"
 func (*runner) activity() (used time.Duration, stopped, known bool) { return 0, false, false }
 
 // resident is not known on this system.
-func resident(int) int64 { return 0 }
+func resident(int) (all, own int64) { return 0, 0 }
 
 // apply sets no limits: this system has no call that limits another process.
 // GOMEMLIMIT and GOMAXPROCS remain.

@@ -35,16 +35,16 @@ func (r *runner) activity() (used time.Duration, stopped, known bool) {
 	return used, string(fields[0]) == "T", true
 }
 
-// resident returns the memory of a process that is its own: without the files
-// that it has mapped.
-func resident(pid int) int64 {
+// resident returns the memory of a process, and the part of it that is its own:
+// without the files that it has mapped.
+func resident(pid int) (all, own int64) {
 	statm, err := os.ReadFile(fmt.Sprintf("/proc/%d/statm", pid))
 	if err != nil {
-		return 0
+		return 0, 0
 	}
-	var size, resident, shared int64
-	if _, err := fmt.Sscan(string(statm), &size, &resident, &shared); err != nil {
-		return 0
+	var size, shared int64
+	if _, err := fmt.Sscan(string(statm), &size, &all, &shared); err != nil {
+		return 0, 0
 	}
-	return max(0, resident-shared) * pageSize
+	return all * pageSize, max(0, all-shared) * pageSize
 }

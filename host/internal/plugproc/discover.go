@@ -55,6 +55,7 @@ func Discover(ctx context.Context, o Options) (*Set, []Problem, error) {
 		store:    manifestStore{dir: o.CacheDir, logger: o.Logger},
 		plugins:  map[string]*supervisor{},
 	}
+	set.launcher.status = set.Status
 	set.life, set.end = context.WithCancel(context.Background())
 	for _, b := range binaries {
 		if err := ctx.Err(); err != nil {

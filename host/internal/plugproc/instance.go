@@ -26,6 +26,13 @@ func (i *Instance) Invoke(ctx context.Context, req *tea.Request) (*tea.Response,
 	if action == nil {
 		return nil, tea.Errorf(tea.NotFound, "plugin %s has no action %s", i.manifest.Name, req.Action)
 	}
+	ended := i.supervisor.counters.call()
+	resp, err := i.invoke(ctx, req, action.Streaming)
+	ended(err)
+	return resp, err
+}
+
+func (i *Instance) invoke(ctx context.Context, req *tea.Request, streaming bool) (*tea.Response, error) {
 	turn, err := i.supervisor.acquire(ctx)
 	if err != nil {
 		return nil, err
@@ -37,7 +44,7 @@ func (i *Instance) Invoke(ctx context.Context, req *tea.Request) (*tea.Response,
 	}
 	open := &gen.process.unanswered
 	open.add(req.Action, 1)
-	resp, err := gen.process.wire.Invoke(turn.within(ctx, i.supervisor), i.id, req, action.Streaming)
+	resp, err := gen.process.wire.Invoke(turn.within(ctx, i.supervisor), i.id, req, streaming)
 	if ctx.Err() == nil { // otherwise the plugin can still be working on it
 		open.add(req.Action, -1)
 	}

@@ -33,10 +33,13 @@ type launcher struct {
 	mu     sync.Mutex
 	dir    *runDir
 	forker *forker
-	guard  *guard            // can be nil
-	mark   string            // begins the marks of its processes
-	marked int               // processes so far
-	limits map[string]Limits // that are set, by plugin
+	guard  *guard // can be nil
+	mark   string // begins the marks of its processes
+	marked int    // processes so far
+	// status returns what the host reports; nil if it reports nothing.
+	status   func() []Status
+	reporter *reporter         // can be nil
+	limits   map[string]Limits // that are set, by plugin
 }
 
 // open opens what the processes share.
@@ -63,6 +66,11 @@ func (l *launcher) open() error {
 		l.options.Logger.Debug("processes that plugins start may outlive a host that is killed", "error", unguarded)
 	}
 	l.dir, l.forker, l.guard = dir, newForker(), guard
+	if l.status != nil {
+		if l.reporter, err = report(dir.path, l.status); err != nil {
+			l.options.Logger.Warn("the status of plugins is not available to other processes", "error", err)
+		}
+	}
 	return nil
 }
 
@@ -73,10 +81,11 @@ func (l *launcher) close() error {
 	if l.dir == nil {
 		return nil
 	}
+	l.reporter.close()
 	l.guard.close()
 	l.forker.close()
 	err := l.dir.remove()
-	l.dir, l.forker, l.guard = nil, nil, nil
+	l.dir, l.forker, l.guard, l.reporter = nil, nil, nil, nil
 	return err
 }
 
@@ -138,7 +147,7 @@ func (l *launcher) launch(ctx context.Context, name, path, command string, n nee
 	defer cancel()
 	logger := l.options.Logger.With("plugin", name)
 	out := &output{logger: logger}
-	p := &process{name: name, logger: logger, times: l.options.times, limits: limits, runner: newRunner(name, path, command, goLimits(set, l.env(n.env)), l.forker, l.guard, out)}
+	p := &process{name: name, logger: logger, times: l.options.times, limits: limits, began: time.Now(), runner: newRunner(name, path, command, goLimits(set, l.env(n.env)), l.forker, l.guard, out)}
 	p.client = plugin.NewClient(l.config(p, 2*limits.StartTimeout)) // the context ends first
 	p.runner.limits, p.runner.mark = limits, l.nextMark()
 	stop := context.AfterFunc(ctx, func() { _ = p.runner.Kill(ctx) }) // go-plugin's own start cannot be canceled

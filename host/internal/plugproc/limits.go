@@ -115,7 +115,7 @@ func (p *process) watchMemory() {
 			return
 		case <-look.C:
 		}
-		used := resident(int(p.runner.pid.Load()))
+		_, used := resident(int(p.runner.pid.Load()))
 		if used > limit {
 			p.condemn(verdict{limit: true, reason: fmt.Sprintf(
 				"it used %s of memory and was killed: its limit is %s (settings.plugins.%s.memory_mb)", megabytes(used), megabytes(limit), p.name)})

@@ -31,6 +31,10 @@ type Options struct {
 	// Logger receives the output of plugins and what happens to them; nil means
 	// slog.Default.
 	Logger *slog.Logger
+	// Mask removes secrets from what plugins have written, where the status
+	// contains it; nil removes nothing. The logger and the errors of calls have
+	// it unchanged.
+	Mask func(text string) string
 	// CacheDir stores the manifests of plugins that have none next to them.
 	// Empty means tea/manifests in the user's cache directory.
 	CacheDir string
@@ -65,6 +69,9 @@ type times struct {
 func (o Options) withDefaults() Options {
 	if o.Logger == nil {
 		o.Logger = slog.Default()
+	}
+	if o.Mask == nil {
+		o.Mask = func(text string) string { return text }
 	}
 	if o.CacheDir == "" {
 		if dir, err := os.UserCacheDir(); err == nil {

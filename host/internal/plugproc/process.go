@@ -39,6 +39,7 @@ type process struct {
 	sockets string
 	times   times
 	limits  Limits
+	began   time.Time
 
 	stopping   atomic.Bool
 	verdict    atomic.Pointer[verdict] // why the host has killed it
@@ -197,9 +198,12 @@ func (u *unanswered) add(action string, n int) {
 	}
 }
 
-// String lists the actions; "" if all calls were answered.
-func (u *unanswered) String() string {
+// actions lists the actions.
+func (u *unanswered) actions() []string {
 	u.mu.Lock()
 	defer u.mu.Unlock()
-	return strings.Join(slices.Sorted(maps.Keys(u.counts)), ", ")
+	return slices.Sorted(maps.Keys(u.counts))
 }
+
+// String lists the actions; "" if all calls were answered.
+func (u *unanswered) String() string { return strings.Join(u.actions(), ", ") }

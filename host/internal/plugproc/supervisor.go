@@ -42,6 +42,8 @@ type supervisor struct {
 	start     *start           // in progress; nil if there is none
 	refused   *Refusal         // of the last swap; nil after a successful one
 	breaker   *breaker.Breaker // of its crashes
+
+	counters counters
 }
 
 // start is an attempt to start a generation. All callers that need one wait for
@@ -248,6 +250,7 @@ func (s *supervisor) retire(gen *generation) {
 	if !s.draining[gen] {
 		s.breaker.Record(false)
 	}
+	s.counters.crashed(gen.process)
 	s.logger.Error("the plugin died", "reason", gen.process.ending(), "last_words", gen.process.runner.output.lastWords())
 }
 
