@@ -2,6 +2,7 @@ package bundles
 
 import (
 	"fmt"
+	"maps"
 	"path/filepath"
 	"slices"
 
@@ -72,7 +73,7 @@ func pin(store *Store, p Plugin, previous *Lock) (lockfile.Plugin, error) {
 	}
 	if previous != nil {
 		if old := previous.Find(pinned.Name); old != nil && old.Version == pinned.Version {
-			pinned.Platforms = old.Platforms
+			maps.Copy(pinned.Platforms, old.Platforms)
 		}
 	}
 	platform, err := bundle.PlatformOf(binary)

@@ -59,7 +59,7 @@ func (s *Store) Install(b *bundle.Bundle, platform string, signed *Signed) (now,
 	if active != "" {
 		before, _ = s.entry(active) // a damaged version is replaced
 	}
-	id, err := s.unpack(b, platform, signed)
+	id, created, err := s.unpack(b, platform, signed)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -73,18 +73,43 @@ func (s *Store) Install(b *bundle.Bundle, platform string, signed *Signed) (now,
 	ids = ids[:slices.Index(ids, active)+1]
 	ids = append(slices.DeleteFunc(ids, func(old string) bool { return old == id }), id)
 	if err := s.writeHistory(name, ids); err != nil {
+		if created { // nothing refers to it
+			err = errors.Join(err, s.discard(id))
+			_, more := s.tidy()
+			err = errors.Join(err, more)
+		}
 		return nil, nil, err
 	}
 	return now, before, s.activate(name, id)
 }
 
 // unpack makes an entry, unless the store has it.
-func (s *Store) unpack(b *bundle.Bundle, platform string, signed *Signed) (id string, err error) {
+func (s *Store) unpack(b *bundle.Bundle, platform string, signed *Signed) (id string, created bool, err error) {
 	dir, err := os.MkdirTemp(s.root, stagingPrefix)
 	if err != nil {
-		return "", err
+		return "", false, err
 	}
 	defer func() { err = errors.Join(err, removeTree(dir)) }()
+	id, err = stage(dir, b, platform, signed)
+	if err != nil {
+		return "", false, err
+	}
+	if e, err := s.entry(id); err == nil && len(e.check()) == 0 {
+		return id, false, nil
+	}
+	if _, err := os.Lstat(filepath.Join(s.root, id)); err == nil { // damaged
+		if err := s.discard(id); err != nil {
+			return "", false, err
+		}
+	}
+	if err := os.Rename(dir, filepath.Join(s.root, id)); err != nil {
+		return "", false, err
+	}
+	return id, true, syncDir(s.root)
+}
+
+// stage writes a complete entry into a directory and returns its ID.
+func stage(dir string, b *bundle.Bundle, platform string, signed *Signed) (string, error) {
 	st := staging{dir: dir, record: Record{
 		Format: recordFormat, Name: b.Index.Manifest.Name, Version: b.Index.Manifest.Version,
 		Platform: platform, Bundle: b.SHA256, Files: map[string]string{},
@@ -108,22 +133,7 @@ func (s *Store) unpack(b *bundle.Bundle, platform string, signed *Signed) (id st
 	if err := st.write(bundle.RecordName, 0o444, record); err != nil {
 		return "", err
 	}
-	if err := st.seal(); err != nil {
-		return "", err
-	}
-	id = digest.Of(record)
-	if e, err := s.entry(id); err == nil && len(e.check()) == 0 {
-		return id, nil
-	}
-	if _, err := os.Lstat(filepath.Join(s.root, id)); err == nil { // damaged
-		if err := s.discard(id); err != nil {
-			return "", err
-		}
-	}
-	if err := os.Rename(dir, filepath.Join(s.root, id)); err != nil {
-		return "", err
-	}
-	return id, syncDir(s.root)
+	return digest.Of(record), st.seal()
 }
 
 // staging is an entry that is not complete.
