@@ -41,6 +41,26 @@ func stringMethods() map[string]filter { return stringMethodTable.get(buildStrin
 func listMethods() map[string]filter   { return listMethodTable.get(buildListMethods) }
 func objectMethods() map[string]filter { return objectMethodTable.get(buildObjectMethods) }
 
+// buildFilters returns the table of Jinja's filters and tea's own, by name.
+func buildFilters() map[string]filter {
+	table := map[string]filter{}
+	for _, part := range []map[string]filter{
+		textFilters(), markupFilters(), numberFilters(),
+		listFilters(), selectionFilters(), codecFilters(),
+	} {
+		for name, f := range part {
+			table[name] = f
+		}
+	}
+	table["d"] = table["default"]
+	table["e"] = table["escape"]
+	table["count"] = table["length"]
+	table["json"] = table["tojson"]
+	return table
+}
+
+func params(names ...string) []string { return names }
+
 func (f filter) index(param string) int { return slices.Index(f.params, param) }
 
 // args are the arguments of one call, matched to the parameters. Its methods

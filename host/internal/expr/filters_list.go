@@ -1,6 +1,7 @@
 package expr
 
 import (
+	"math/rand/v2"
 	"slices"
 	"strconv"
 	"strings"
@@ -8,6 +9,49 @@ import (
 
 	"github.com/the-edge-agent/tea/sdk/value"
 )
+
+func listFilters() map[string]filter {
+	return map[string]filter{
+		"batch":   {params: params("linecount", "fill_with"), required: 1, apply: batchFilter},
+		"default": {params: params("default_value", "boolean"), apply: defaultFilter},
+		"dictsort": {
+			params: params("case_sensitive", "by", "reverse"),
+			apply:  dictsortFilter,
+		},
+		"first":   {apply: func(a *args) any { return element(a.elements(), 0) }},
+		"groupby": {params: params("attribute", "default", "case_sensitive"), required: 1, apply: groupbyFilter},
+		"items":   {apply: itemsFilter},
+		"join":    {params: params("d", "attribute"), apply: joinFilter},
+		"last":    {apply: func(a *args) any { return element(a.elements(), -1) }},
+		"length":  {apply: func(a *args) any { return length(a.in) }},
+		"list":    {apply: func(a *args) any { return a.elements() }},
+		"max":     {params: params("case_sensitive", "attribute"), apply: func(a *args) any { return extreme(a, 1) }},
+		"min":     {params: params("case_sensitive", "attribute"), apply: func(a *args) any { return extreme(a, -1) }},
+		"random":  {apply: randomFilter},
+		"reverse": {apply: reverseFilter},
+		"slice":   {params: params("slices", "fill_with"), required: 1, apply: sliceFilter},
+		"sort":    {params: params("reverse", "case_sensitive", "attribute"), apply: sortFilter},
+		"sum":     {params: params("attribute", "start"), apply: sumFilter},
+		"unique":  {params: params("case_sensitive", "attribute"), apply: uniqueFilter},
+	}
+}
+
+// defaultFilter replaces null, and with boolean=true every value that counts as
+// false.
+func defaultFilter(a *args) any {
+	if isNull(a.in) || a.bool(1, false) && !truthy(a.in) {
+		return a.any(0, "")
+	}
+	return a.in
+}
+
+func randomFilter(a *args) any {
+	list := a.elements()
+	if len(list) == 0 {
+		return undefined
+	}
+	return list[rand.IntN(len(list))]
+}
 
 // attributeOf returns a dotted attribute ("a.b.0") or an index of a value.
 func attributeOf(v, attribute any) any {
