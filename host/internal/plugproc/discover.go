@@ -57,6 +57,7 @@ func Discover(ctx context.Context, o Options) (*Set, []Problem, error) {
 	}
 	set.launcher.status = set.Status
 	set.life, set.end = context.WithCancel(context.Background())
+	problems = append(problems, o.unattached(binaries)...)
 	for _, b := range binaries {
 		if err := ctx.Err(); err != nil {
 			return nil, nil, fmt.Errorf("look for plugins: %w", err)

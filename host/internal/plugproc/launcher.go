@@ -103,6 +103,7 @@ type needs struct {
 	env          []string
 	startTimeout time.Duration
 	memory       int64
+	unknown      bool // the manifest is
 }
 
 func needsOf(m tea.Manifest) needs {
@@ -148,6 +149,12 @@ func (l *launcher) launch(ctx context.Context, name, path, command string, n nee
 	logger := l.options.Logger.With("plugin", name)
 	out := &output{logger: logger}
 	p := &process{name: name, logger: logger, times: l.options.times, limits: limits, began: time.Now(), runner: newRunner(name, path, command, goLimits(set, l.env(n.env)), l.forker, l.guard, out)}
+	// A plugin answers one host only; its manifest comes from another process.
+	if socket := l.options.attachment(name); socket != "" && !n.unknown {
+		if err := p.attach(socket); err != nil {
+			return nil, err
+		}
+	}
 	p.client = plugin.NewClient(l.config(p, 2*limits.StartTimeout)) // the context ends first
 	p.runner.limits, p.runner.mark = limits, l.nextMark()
 	stop := context.AfterFunc(ctx, func() { _ = p.runner.Kill(ctx) }) // go-plugin's own start cannot be canceled
@@ -157,8 +164,10 @@ func (l *launcher) launch(ctx context.Context, name, path, command string, n nee
 		err = errReplaced
 	}
 	if stop() && err == nil {
-		go p.watchHealth()
-		go p.watchMemory()
+		if p.attached == "" { // a breakpoint is not a fault
+			go p.watchHealth()
+			go p.watchMemory()
+		}
 		return p, nil
 	}
 	reason := p.startFailure(ctx, err)
@@ -172,7 +181,7 @@ func (l *launcher) describe(ctx context.Context, b binary) (tea.Manifest, error)
 		l.options.Logger.Warn("waiting for its manifest", "plugin", b.name)
 	})
 	defer slow.Stop()
-	p, err := l.launch(ctx, b.name, b.path, b.path, needs{})
+	p, err := l.launch(ctx, b.name, b.path, b.path, needs{unknown: true})
 	if err != nil {
 		return tea.Manifest{}, err
 	}

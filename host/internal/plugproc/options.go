@@ -46,6 +46,11 @@ type Options struct {
 	// before the stored manifest of a plugin is used and before each start of a
 	// process, from several goroutines. Nil allows every plugin.
 	Verify func(name, path string) error
+	// Reattach are plugins that a debugger runs, as NAME=SOCKET, separated by
+	// commas: calls of a plugin that was found go to that process, which the host
+	// neither starts nor limits. It ends with the host. The directory of the
+	// socket, or a line of a handshake, can be in the place of the socket.
+	Reattach string
 	// StartTimeout bounds the time from the start of a plugin to its first
 	// answer; 0 means 10 s. A manifest can declare a longer time.
 	StartTimeout time.Duration
@@ -99,6 +104,7 @@ func (o Options) Search(getenv func(string) string) Options {
 			o.Dirs = append(slices.Clip(o.Dirs), dir)
 		}
 	}
+	o.Reattach = getenv("TEA_REATTACH")
 	o.Project = "./plugins"
 	o.Trust = UserTrust(getenv)
 	if data := dataHome(getenv); data != "" {

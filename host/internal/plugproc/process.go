@@ -37,9 +37,11 @@ type process struct {
 	client  *plugin.Client
 	wire    *wire.Client
 	sockets string
-	times   times
-	limits  Limits
-	began   time.Time
+	// attached is the socket of a plugin that a debugger runs.
+	attached string
+	times    times
+	limits   Limits
+	began    time.Time
 
 	stopping   atomic.Bool
 	verdict    atomic.Pointer[verdict] // why the host has killed it
@@ -133,6 +135,9 @@ func (p *process) kill() {
 	if p.wire != nil {
 		p.wire.Close()
 	}
+	if p.attached != "" {
+		_ = p.runner.Kill(context.Background())
+	}
 	if p.runner.started() {
 		// go-plugin asks the plugin to end, without a time limit.
 		late := time.AfterFunc(exitGrace, func() { _ = p.runner.Kill(context.Background()) })
@@ -149,6 +154,9 @@ func (p *process) kill() {
 // connection is lost or the process has ended; a process that still runs is
 // killed.
 func (p *process) crashed(action string) *tea.Error {
+	if p.attached != "" {
+		p.condemn(verdict{reason: "the process behind " + p.attached + " (TEA_REATTACH) has closed the connection"})
+	}
 	if !p.awaitExit(exitGrace) {
 		_ = p.runner.Kill(context.Background())
 		<-p.runner.exited

@@ -37,6 +37,7 @@ type runner struct {
 	guard   *guard
 	output  *output
 	limits  Limits
+	args    []string
 	mark    string // in the environment of the process and its children
 
 	cmd    *exec.Cmd
@@ -75,7 +76,7 @@ func (r *runner) Start(ctx context.Context) error {
 		return errors.Join(err, stdout.Close(), outW.Close(), stderr.Close(), errW.Close())
 	}
 	r.cmd = &exec.Cmd{
-		Path: r.command, Args: []string{r.path},
+		Path: r.command, Args: append([]string{r.path}, r.args...),
 		Env:         append([]string{r.mark, wire.ParentFD + "=" + strconv.Itoa(3)}, r.env...),
 		Stdout:      outW,
 		Stderr:      errW,
