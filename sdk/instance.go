@@ -11,6 +11,17 @@ import (
 	"strings"
 )
 
+// Handover is implemented by an instance (see [Bundle.Open]) with state in
+// memory that must survive the replacement of the plugin by a new version while
+// the host runs. Both methods are called while no call is running.
+type Handover interface {
+	// Export writes the state. After an error the instance stays in use.
+	Export(ctx context.Context, w io.Writer) error
+	// Import reads what Export of another version has written. It is called
+	// before the first call. After an error the other version stays in use.
+	Import(ctx context.Context, r io.Reader) error
+}
+
 // MaxPayload is the maximum size in bytes of parameters and results between
 // host and plugin; larger ones are refused with a validation_error.
 const MaxPayload = 64 << 20
@@ -110,6 +121,13 @@ func panicStack() []any {
 
 // own is the path of this package in the names of functions.
 var own = reflect.TypeFor[Instance]().PkgPath()
+
+// Handover returns the value that Open returned if it has state to hand over,
+// otherwise nil.
+func (i *Instance) Handover() Handover {
+	h, _ := i.value.(Handover)
+	return h
+}
 
 // Close closes the value that Open returned, if it is an io.Closer.
 func (i *Instance) Close() error {

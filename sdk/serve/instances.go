@@ -1,8 +1,11 @@
 package serve
 
 import (
+	"bufio"
 	"context"
 	"errors"
+	"fmt"
+	"os"
 	"sync"
 
 	tea "github.com/the-edge-agent/tea/sdk"
@@ -67,6 +70,15 @@ func (s *server) Configure(ctx context.Context, req *pb.ConfigureRequest) (*pb.C
 		resp.Error = pb.FromError(err)
 		return resp, nil
 	}
+	if inst.Handover() != nil {
+		resp.Capabilities = append(resp.Capabilities, handshake.Handover)
+	}
+	if path := req.GetImportPath(); path != "" && inst.Handover() != nil {
+		if err := importState(ctx, inst.Handover(), path); err != nil {
+			resp.Error = pb.FromError(errors.Join(err, inst.Close()))
+			return resp, nil
+		}
+	}
 	if old := s.instances.put(req.GetInstanceId(), inst); old != nil {
 		resp.Error = pb.FromError(old.Close())
 	}
@@ -74,10 +86,42 @@ func (s *server) Configure(ctx context.Context, req *pb.ConfigureRequest) (*pb.C
 }
 
 // Release closes an instance. Releasing it again does nothing.
-func (s *server) Release(_ context.Context, req *pb.ReleaseRequest) (*pb.ReleaseResponse, error) {
-	inst := s.instances.remove(req.GetInstanceId())
+func (s *server) Release(ctx context.Context, req *pb.ReleaseRequest) (*pb.ReleaseResponse, error) {
+	inst := s.instances.find(req.GetInstanceId())
 	if inst == nil {
 		return &pb.ReleaseResponse{}, nil
 	}
+	if path := req.GetExportPath(); path != "" && inst.Handover() != nil {
+		if err := exportState(ctx, inst.Handover(), path); err != nil {
+			return &pb.ReleaseResponse{Error: pb.FromError(err)}, nil
+		}
+	}
+	if s.instances.remove(req.GetInstanceId()) == nil {
+		return &pb.ReleaseResponse{}, nil
+	}
 	return &pb.ReleaseResponse{Error: pb.FromError(inst.Close())}, nil
+}
+
+// exportState writes the state of an instance to a new file.
+func exportState(ctx context.Context, from tea.Handover, path string) error {
+	f, err := os.OpenFile(path, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
+	if err != nil {
+		return fmt.Errorf("export the state: %w", err)
+	}
+	w := bufio.NewWriter(f)
+	err = from.Export(ctx, w)
+	if err = errors.Join(err, w.Flush(), f.Close()); err != nil {
+		return errors.Join(err, os.Remove(path))
+	}
+	return nil
+}
+
+// importState reads the state of an instance.
+func importState(ctx context.Context, into tea.Handover, path string) error {
+	f, err := os.Open(path)
+	if err != nil {
+		return fmt.Errorf("import the state: %w", err)
+	}
+	defer f.Close()
+	return into.Import(ctx, bufio.NewReader(f))
 }

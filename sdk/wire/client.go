@@ -65,11 +65,17 @@ func (c *Client) Describe(ctx context.Context) (tea.Manifest, error) {
 // Configure opens the instance id with the given settings. The error is the
 // plugin's own [*tea.Error] if it refuses them.
 func (c *Client) Configure(ctx context.Context, id string, settings tea.Settings) error {
+	return c.Import(ctx, id, settings, "")
+}
+
+// Import is Configure with the state in a file that [Client.Export] has
+// written, or without one if path is empty.
+func (c *Client) Import(ctx context.Context, id string, settings tea.Settings, path string) error {
 	service, err := c.back.open(ctx)
 	if err != nil {
 		return err
 	}
-	req := &pb.ConfigureRequest{InstanceId: id, HostService: service, Capabilities: []string{handshake.Stream}}
+	req := &pb.ConfigureRequest{InstanceId: id, HostService: service, ImportPath: path, Capabilities: []string{handshake.Stream, handshake.Handover}}
 	if service != 0 {
 		req.Capabilities = append(req.Capabilities, handshake.Callbacks)
 	}
@@ -99,9 +105,17 @@ func (c *Client) can(capability string) bool {
 	return slices.Contains(c.capabilities, capability)
 }
 
+// HandsOver reports whether the instances of the plugin have state to hand over
+// to another version.
+func (c *Client) HandsOver() bool { return c.can(handshake.Handover) }
+
 // Release closes an instance.
-func (c *Client) Release(ctx context.Context, id string) error {
-	resp, err := c.plugin.Release(ctx, &pb.ReleaseRequest{InstanceId: id})
+func (c *Client) Release(ctx context.Context, id string) error { return c.Export(ctx, id, "") }
+
+// Export is Release after the instance has written its state to a new file, if
+// path is not empty. After an error of the plugin the instance is open.
+func (c *Client) Export(ctx context.Context, id, path string) error {
+	resp, err := c.plugin.Release(ctx, &pb.ReleaseRequest{InstanceId: id, ExportPath: path})
 	if err != nil {
 		return toBroken(ctx, "release", err)
 	}

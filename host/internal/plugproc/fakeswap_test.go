@@ -4,10 +4,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"syscall"
 	"testing"
 
@@ -69,6 +71,7 @@ type swapResult struct {
 	Version string `json:"version"`
 	PID     int    `json:"pid"`
 	Inner   string `json:"inner,omitempty"`
+	Count   int64  `json:"count,omitempty"`
 }
 
 func swapAnswer() swapResult {
@@ -83,6 +86,9 @@ func swapAnswer() swapResult {
 //	refuses    refuses its settings
 //	hangs      does not return from Configure
 //	exclusive  has a lock on a file in its folder
+//	state      counts calls, and hands the count over
+//	forgets    cannot import a count
+//	stuck      cannot export its count
 func swapBundle() tea.Bundle {
 	traits := strings.Fields(os.Getenv(traitsVariable))
 	is := func(trait string) bool { return slices.Contains(traits, trait) }
@@ -103,10 +109,19 @@ func swapBundle() tea.Bundle {
 				block()
 			case is("exclusive"):
 				return inst, inst.acquire()
+			case is("state"):
+				return &countingInstance{swapInstance: inst, forgets: is("forgets"), stuck: is("stuck")}, nil
 			}
 			return inst, nil
 		},
 		Actions: []tea.Action{
+			tea.NewAction("swap.count", "Counts its calls.", func(_ context.Context, req *tea.Request, _ swapParams) (swapResult, error) {
+				answer := swapAnswer()
+				if c, ok := req.Instance.(*countingInstance); ok {
+					answer.Count = c.count.Add(1)
+				}
+				return answer, nil
+			}),
 			tea.NewMethod("swap.note", "Appends a line to a file.", (*swapInstance).note),
 			tea.NewMethod("swap.stream", "Emits tokens and appends a line to a file.", (*swapInstance).stream, tea.Streaming()),
 			tea.NewMethod("swap.outer", "Waits for the host and calls swap.note through it.", (*swapInstance).outer),
@@ -119,13 +134,13 @@ func swapBundle() tea.Bundle {
 	case is("renamed"):
 		b.Name = "another"
 	case is("fewer"):
-		b.Actions = b.Actions[:2]
+		b.Actions = b.Actions[:3]
 	case is("stricter"):
 		type stricter struct {
 			ID  string `json:"id,omitempty"`
 			Key string `json:"key"`
 		}
-		b.Actions[0] = tea.NewAction("swap.note", "Requires a key.", func(context.Context, *tea.Request, stricter) (swapResult, error) {
+		b.Actions[1] = tea.NewAction("swap.note", "Requires a key.", func(context.Context, *tea.Request, stricter) (swapResult, error) {
 			return swapAnswer(), nil
 		})
 	}
@@ -148,6 +163,33 @@ func (s *swapInstance) Close() error {
 		return s.lock.Close()
 	}
 	return nil
+}
+
+// countingInstance has state.
+type countingInstance struct {
+	*swapInstance
+	count          atomic.Int64
+	forgets, stuck bool
+}
+
+// Export implements tea.Handover.
+func (c *countingInstance) Export(_ context.Context, w io.Writer) error {
+	if c.stuck {
+		return tea.Errorf(tea.InternalError, "it does not fit")
+	}
+	_, err := fmt.Fprint(w, c.count.Load())
+	return err
+}
+
+// Import implements tea.Handover.
+func (c *countingInstance) Import(_ context.Context, r io.Reader) error {
+	if c.forgets {
+		return tea.Errorf(tea.ValidationError, "this is not a count")
+	}
+	var count int64
+	_, err := fmt.Fscan(r, &count)
+	c.count.Store(count)
+	return err
 }
 
 // note appends the id to the file "effects", in one write.

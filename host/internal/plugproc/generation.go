@@ -3,6 +3,8 @@ package plugproc
 import (
 	"context"
 	"errors"
+	"os"
+	"path/filepath"
 	"sync"
 
 	tea "github.com/the-edge-agent/tea/sdk"
@@ -18,7 +20,8 @@ type generation struct {
 
 	mu        sync.Mutex
 	instances map[string]*configured
-	turn      *turn // of the calls that begin now; nil if none can begin
+	states    map[string]string // files with the states of instances to open, by id
+	turn      *turn             // of the calls that begin now; nil if none can begin
 }
 
 // configured is an instance in a process, or the reason why it could not be
@@ -58,7 +61,7 @@ func (g *generation) open(c *configured, id string, settings tea.Settings) {
 	p := g.process
 	ctx, cancel := context.WithTimeout(context.Background(), p.times.configure)
 	defer cancel()
-	c.err = g.fault(ctx, "configure", p.wire.Configure(ctx, id, settings))
+	c.err = g.fault(ctx, "configure", p.wire.Import(ctx, id, settings, g.state(id)))
 	if c.err != nil && ctx.Err() != nil && p.condemn(verdict{reason: "it did not answer Configure within " + p.times.configure.String() + ", and was killed"}) {
 		c.err = faultError(p.name, tea.Timeout, "plugin %s did not accept its settings within %s (Configure) and was killed", p.name, p.times.configure)
 	}
@@ -68,6 +71,40 @@ func (g *generation) open(c *configured, id string, settings tea.Settings) {
 		g.mu.Unlock()
 	}
 	close(c.done)
+}
+
+// state returns the file with the state of an instance; "" if there is none.
+func (g *generation) state(id string) string {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return g.states[id]
+}
+
+// inherit sets the files with the states of instances, which are needed until
+// their instances are open.
+func (g *generation) inherit(states map[string]string) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.states = states
+}
+
+// export closes the instances and writes their states to files in a directory,
+// as far as they have any. After an error some are still open.
+func (g *generation) export(ctx context.Context, dir string) (states map[string]string, err error) {
+	states = map[string]string{}
+	for id := range g.opened() {
+		path := filepath.Join(dir, id)
+		if err := g.fault(ctx, "release", g.process.wire.Export(ctx, id, path)); err != nil {
+			return states, tea.Errorf(tea.AsError(err).Type, "export its state: %s", reason(err))
+		}
+		g.mu.Lock()
+		delete(g.instances, id)
+		g.mu.Unlock()
+		if _, err := os.Stat(path); err == nil {
+			states[id] = path
+		}
+	}
+	return states, nil
 }
 
 // opened returns the settings of the open instances by their ids.

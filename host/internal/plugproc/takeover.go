@@ -2,7 +2,9 @@ package plugproc
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"os"
 	"time"
 
 	tea "github.com/the-edge-agent/tea/sdk"
@@ -17,7 +19,7 @@ func (s *supervisor) takeOver(ctx context.Context, next *generation) error {
 	if current == nil {
 		return s.route(next)
 	}
-	if isExclusive(current) || isExclusive(next) {
+	if isExclusive(current) || isExclusive(next) || current.process.wire.HandsOver() {
 		return s.takeTurns(ctx, next)
 	}
 	if err := next.adopt(ctx, current.opened()); err != nil {
@@ -34,7 +36,7 @@ func isExclusive(gen *generation) bool { return len(gen.executable.manifest.Excl
 func (g *generation) adopt(ctx context.Context, instances map[string]tea.Settings) error {
 	for id, settings := range instances {
 		if err := g.configure(ctx, id, settings); err != nil {
-			return fmt.Errorf("configure it: %w", err)
+			return tea.Errorf(tea.AsError(err).Type, "open an instance of it: %s", reason(err))
 		}
 	}
 	return nil
@@ -92,9 +94,9 @@ func (s *supervisor) await(ctx context.Context, gen *generation, over <-chan str
 }
 
 // takeTurns is takeOver for a plugin with a resource that only one process can
-// use. Calls wait while the old process ends and the next one opens the
-// resource, together at most Options.SwapTimeout. If the next one cannot, the
-// old version is started again.
+// use, or with state to hand over. Calls wait while the old process ends and
+// the next one opens the resource, together at most Options.SwapTimeout. If the
+// next one cannot, the old version is started again.
 func (s *supervisor) takeTurns(ctx context.Context, next *generation) error {
 	old, err := s.quiesce(ctx)
 	if err != nil {
@@ -108,6 +110,11 @@ func (s *supervisor) takeTurns(ctx context.Context, next *generation) error {
 	instances := old.opened()
 	closing, cancel := context.WithTimeout(context.WithoutCancel(ctx), third)
 	defer cancel()
+	states, remove, err := s.export(closing, old)
+	defer remove()
+	if err != nil {
+		return err
+	}
 	old.process.stop(closing)
 	s.mu.Lock()
 	s.current = nil
@@ -115,6 +122,7 @@ func (s *supervisor) takeTurns(ctx context.Context, next *generation) error {
 
 	opening, cancel := context.WithTimeout(ctx, third)
 	defer cancel()
+	next.inherit(states)
 	err = next.adopt(opening, instances)
 	if err == nil {
 		err = s.route(next)
@@ -122,9 +130,28 @@ func (s *supervisor) takeTurns(ctx context.Context, next *generation) error {
 	if err != nil {
 		next.process.stopping.Store(true)
 		next.process.kill()
-		s.restore(old.executable, instances)
+		s.restore(old.executable, instances, states)
 	}
 	return err
+}
+
+// export takes the states of the instances out of a generation. The caller
+// removes their files. After an error the generation has its states again.
+func (s *supervisor) export(ctx context.Context, gen *generation) (states map[string]string, remove func(), err error) {
+	if !gen.process.wire.HandsOver() {
+		return nil, func() {}, nil
+	}
+	dir, err := os.MkdirTemp(s.launcher.dir.path, "state")
+	if err != nil {
+		return nil, func() {}, fmt.Errorf("make a directory for its state: %w", err)
+	}
+	remove = func() { os.RemoveAll(dir) }
+	instances := gen.opened()
+	if states, err = gen.export(ctx, dir); err != nil {
+		gen.inherit(states)
+		err = errors.Join(err, gen.adopt(s.life, instances))
+	}
+	return states, remove, err
 }
 
 // quiesce waits until no call is running and lets none begin. Calls that take
@@ -191,7 +218,7 @@ func (s *supervisor) openGate() {
 }
 
 // restore starts a version again that has ended for another one.
-func (s *supervisor) restore(e *executable, instances map[string]tea.Settings) {
+func (s *supervisor) restore(e *executable, instances map[string]tea.Settings, states map[string]string) {
 	p, err := s.launch(s.life, e)
 	if err != nil {
 		if s.life.Err() == nil {
@@ -200,6 +227,7 @@ func (s *supervisor) restore(e *executable, instances map[string]tea.Settings) {
 		return
 	}
 	gen := newGeneration(e, p)
+	gen.inherit(states)
 	if err := gen.adopt(s.life, instances); err != nil { // the calls try again
 		s.logger.Error("the present version of the plugin was started again and is not ready", "error", err)
 	}

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"log/slog"
+	"path/filepath"
 	"strings"
 	"sync"
 	"testing"
@@ -147,4 +148,45 @@ func stubbornOuter(t *testing.T, host *swapHost) <-chan error {
 	}()
 	<-waits
 	return ended
+}
+
+func TestStateIsHandedOver(t *testing.T) {
+	t.Parallel()
+	dir, set, first := swappable(t, Options{}, "state")
+	second := swapHostIn(t, set, t.TempDir())
+	count := func(host *swapHost, want int64) {
+		t.Helper()
+		got, err := host.ask(t.Context(), "swap.count", "")
+		if err != nil || got.Count != want {
+			t.Errorf("got %+v and %v, want count %d", got, err, want)
+		}
+	}
+	count(first, 1)
+	count(first, 2)
+	count(second, 1)
+	for _, c := range []struct {
+		version string
+		traits  []string
+		want    string
+	}{
+		{"2.0.0", []string{"state"}, ""},
+		{"3.0.0", []string{"state", "forgets"}, "this is not a count"},
+		{"4.0.0", []string{"refuses"}, "no longer supported"},
+		{"5.0.0", []string{"state", "stuck"}, ""},
+		{"6.0.0", []string{"state"}, "export its state: it does not fit"},
+	} {
+		replace(t, dir, c.version, c.traits...)
+		done := reload(t, set)
+		if got := set.Bundles()[0].Manifest.Version; (got == c.version) != (c.want == "") {
+			t.Errorf("after %s, the version is %s", c.version, got)
+		}
+		if c.want == "" && done.Err != nil || c.want != "" && (done.Err == nil || !strings.Contains(done.Err.Error(), c.want)) {
+			t.Errorf("version %s: got %v, want %q", c.version, done.Err, c.want)
+		}
+	}
+	count(first, 3)
+	count(second, 2)
+	if left, _ := filepath.Glob(filepath.Join(set.launcher.dir.path, "state*")); len(left) > 0 {
+		t.Errorf("the swaps left %v", left)
+	}
 }

@@ -32,4 +32,6 @@ const (
 	Stream = "stream"
 	// Callbacks: the Host service.
 	Callbacks = "host"
+	// Handover: an instance exports its state for the next version.
+	Handover = "handover"
 )

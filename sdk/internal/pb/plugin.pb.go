@@ -394,7 +394,12 @@ type ConfigureRequest struct {
 	Capabilities []string `protobuf:"bytes,3,rep,name=capabilities,proto3" json:"capabilities,omitempty"`
 	// The broker's id of the Host service; 0 if the host does not offer it. It
 	// is the same in every Configure of one process.
-	HostService   uint32 `protobuf:"varint,4,opt,name=host_service,json=hostService,proto3" json:"host_service,omitempty"`
+	HostService uint32 `protobuf:"varint,4,opt,name=host_service,json=hostService,proto3" json:"host_service,omitempty"`
+	// The file with the state that the previous version of the plugin exported
+	// for this instance, see ReleaseRequest.export_path; empty if there is none.
+	// An instance that cannot read it reports an error, and the previous version
+	// stays.
+	ImportPath    string `protobuf:"bytes,5,opt,name=import_path,json=importPath,proto3" json:"import_path,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -457,6 +462,13 @@ func (x *ConfigureRequest) GetHostService() uint32 {
 	return 0
 }
 
+func (x *ConfigureRequest) GetImportPath() string {
+	if x != nil {
+		return x.ImportPath
+	}
+	return ""
+}
+
 type ConfigureResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Set if the settings are not valid or the instance cannot be opened.
@@ -512,8 +524,13 @@ func (x *ConfigureResponse) GetCapabilities() []string {
 }
 
 type ReleaseRequest struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	InstanceId    string                 `protobuf:"bytes,1,opt,name=instance_id,json=instanceId,proto3" json:"instance_id,omitempty"`
+	state      protoimpl.MessageState `protogen:"open.v1"`
+	InstanceId string                 `protobuf:"bytes,1,opt,name=instance_id,json=instanceId,proto3" json:"instance_id,omitempty"`
+	// The file to write the state of the instance to before it is closed, for the
+	// version of the plugin that replaces this one; empty if none does. It does
+	// not exist yet. If the plugin returns an error, the instance stays open. It
+	// requires the capability "handover".
+	ExportPath    string `protobuf:"bytes,2,opt,name=export_path,json=exportPath,proto3" json:"export_path,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -551,6 +568,13 @@ func (*ReleaseRequest) Descriptor() ([]byte, []int) {
 func (x *ReleaseRequest) GetInstanceId() string {
 	if x != nil {
 		return x.InstanceId
+	}
+	return ""
+}
+
+func (x *ReleaseRequest) GetExportPath() string {
+	if x != nil {
+		return x.ExportPath
 	}
 	return ""
 }
@@ -2183,22 +2207,26 @@ const file_tea_plugin_v1_plugin_proto_rawDesc = "" +
 	"\tstreaming\x18\x05 \x01(\bR\tstreaming\x12\x1e\n" +
 	"\n" +
 	"idempotent\x18\x06 \x01(\bR\n" +
-	"idempotent\"\x93\x02\n" +
+	"idempotent\"\xb4\x02\n" +
 	"\x10ConfigureRequest\x12\x1f\n" +
 	"\vinstance_id\x18\x01 \x01(\tR\n" +
 	"instanceId\x12V\n" +
 	"\rsettings_json\x18\x02 \x03(\v21.tea.plugin.v1.ConfigureRequest.SettingsJsonEntryR\fsettingsJson\x12\"\n" +
 	"\fcapabilities\x18\x03 \x03(\tR\fcapabilities\x12!\n" +
-	"\fhost_service\x18\x04 \x01(\rR\vhostService\x1a?\n" +
+	"\fhost_service\x18\x04 \x01(\rR\vhostService\x12\x1f\n" +
+	"\vimport_path\x18\x05 \x01(\tR\n" +
+	"importPath\x1a?\n" +
 	"\x11SettingsJsonEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
 	"\x05value\x18\x02 \x01(\fR\x05value:\x028\x01\"c\n" +
 	"\x11ConfigureResponse\x12*\n" +
 	"\x05error\x18\x01 \x01(\v2\x14.tea.plugin.v1.ErrorR\x05error\x12\"\n" +
-	"\fcapabilities\x18\x02 \x03(\tR\fcapabilities\"1\n" +
+	"\fcapabilities\x18\x02 \x03(\tR\fcapabilities\"R\n" +
 	"\x0eReleaseRequest\x12\x1f\n" +
 	"\vinstance_id\x18\x01 \x01(\tR\n" +
-	"instanceId\"=\n" +
+	"instanceId\x12\x1f\n" +
+	"\vexport_path\x18\x02 \x01(\tR\n" +
+	"exportPath\"=\n" +
 	"\x0fReleaseResponse\x12*\n" +
 	"\x05error\x18\x01 \x01(\v2\x14.tea.plugin.v1.ErrorR\x05error\"\xa9\x02\n" +
 	"\rInvokeRequest\x12\x1f\n" +
