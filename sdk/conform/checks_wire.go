@@ -3,6 +3,7 @@ package conform
 import (
 	"context"
 	"fmt"
+	"time"
 
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
@@ -16,6 +17,7 @@ import (
 func wireChecks() []Check {
 	return []Check{
 		{Name: "health", Remedy: "answer health with ready: true once the plugin accepts calls", Remote: true, Run: checkHealth},
+		{Name: "state of a call", Needs: []string{"probe.wait"}, Remedy: "answer health with the state of the call in call_id: running until its handler has ended, ended afterwards and for an unknown one", Remote: true, Run: checkCallState},
 		{Name: "unknown fields and capabilities", Remedy: "ignore fields and capabilities that are not known", Remote: true, Run: checkUnknown},
 		{Name: "instance not configured", Remedy: "answer a call of an unknown instance_id with the gRPC status FAILED_PRECONDITION", Remote: true, Run: checkNoInstance},
 		{Name: "release", Remedy: "accept the release of an unknown instance_id, and refuse later calls of it", Remote: true, Run: checkRelease},
@@ -36,6 +38,45 @@ func checkHealth(ctx context.Context, s *Subject) error {
 		return fmt.Errorf("the plugin is not ready: %s", resp.GetMessage())
 	}
 	return nil
+}
+
+// checkCallState asks for a call while it runs and after it was canceled.
+func checkCallState(ctx context.Context, s *Subject) error {
+	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
+	defer cancel()
+	if err := s.configure(ctx, "watched"); err != nil {
+		return err
+	}
+	state := func() (pb.CallState, error) {
+		resp, err := s.plugin().Health(ctx, &pb.HealthRequest{CallId: "watched"})
+		return resp.GetCall(), err
+	}
+	callCtx, end := context.WithCancel(ctx)
+	defer end()
+	events, err := s.plugin().InvokeStream(callCtx, &pb.InvokeRequest{InstanceId: "watched", CallId: "watched", Action: "probe.wait", Params: []byte(`{}`)})
+	if err != nil {
+		return err
+	}
+	if _, err := events.Recv(); err != nil {
+		return err
+	}
+	got, err := state()
+	if err != nil {
+		return err
+	}
+	if got != pb.CallState_CALL_STATE_RUNNING {
+		return fmt.Errorf("the state of a running call is %s, want CALL_STATE_RUNNING", got)
+	}
+	end()
+	for {
+		got, err := state()
+		if err != nil {
+			return fmt.Errorf("the state of a canceled call is not that it has ended: %w", err)
+		}
+		if got == pb.CallState_CALL_STATE_ENDED {
+			return nil
+		}
+	}
 }
 
 // newer adds unknown fields to a message.
