@@ -74,9 +74,10 @@ func (a *app) call(f *runFlags, wf *host.Workflow, o host.RunOptions) error {
 	res, err := wf.Run(ctx, o)
 	a.closeTracer(w.tracer)
 	if res == nil {
+		_ = w.stream.end(nil)
 		return refused(err)
 	}
-	w.stream.end(a.mask.Value(res.State))
+	_ = w.stream.end(a.mask.Value(res.State)) // stdout keeps the error
 	a.report.Close()
 	if res.Status == flow.Done {
 		if f.Stream {

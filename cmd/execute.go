@@ -66,14 +66,14 @@ func (a *app) execute(f *runFlags, load loader, start starter) error {
 	res, err := start(ctx, wf, o)
 	a.closeTracer(w.tracer)
 	if res == nil {
+		_ = w.stream.end(nil)
 		return refused(err)
 	}
 	if err != nil {
 		a.complain(err)
 	}
-	w.stream.end(a.mask.Value(res.State))
-	if w.stream.failed != nil && a.stdout.lost() == nil {
-		a.logger(f.reportFlags).Warn("the stream of events ended early", "error", w.stream.failed)
+	if lost := w.stream.end(a.mask.Value(res.State)); lost != nil && a.stdout.lost() == nil {
+		a.logger(f.reportFlags).Warn("the stream of events ended early", "error", lost)
 	}
 	return a.finish(f, res, err != nil)
 }

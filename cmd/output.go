@@ -10,6 +10,8 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
+	"time"
 
 	"golang.org/x/sys/unix"
 
@@ -124,12 +126,24 @@ func writeInto(path string, write func(io.Writer) error) error {
 	return errors.Join(write(f), f.Close())
 }
 
-// eventStream prints events as JSON lines to w; nil prints nothing. The last
-// event waits for the final state, which it includes.
+const (
+	// streamDelay is how long events wait for others to be written with.
+	streamDelay = 5 * time.Millisecond
+	// maxStreamBytes is how many bytes of them wait.
+	maxStreamBytes = 64 << 10
+)
+
+// eventStream prints events as JSON lines to w; nil prints nothing. Events at
+// about the same time share a write. The last event waits for the final state,
+// which it includes.
 type eventStream struct {
-	w      io.Writer
-	last   *flow.Event
-	failed error
+	w    io.Writer
+	last *flow.Event
+
+	mu      sync.Mutex // guards what follows
+	waiting []byte
+	soon    bool // a flush follows
+	failed  error
 }
 
 func (s *eventStream) event(e flow.Event) {
@@ -140,25 +154,54 @@ func (s *eventStream) event(e flow.Event) {
 	s.print(e)
 }
 
-// end prints the last event with the state.
-func (s *eventStream) end(state any) {
-	if s.last == nil {
-		return
+// end prints the last event with the state. It returns the first error, of any
+// event.
+func (s *eventStream) end(state any) error {
+	if s.last != nil {
+		s.last.Fields = append(slices.Clip(s.last.Fields), flow.Field{Key: "state", Value: state})
+		s.print(*s.last)
 	}
-	s.last.Fields = append(slices.Clip(s.last.Fields), flow.Field{Key: "state", Value: state})
-	s.print(*s.last)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.flush()
+	return s.failed
 }
 
 // print ignores errors: the run continues.
 func (s *eventStream) print(e flow.Event) {
-	if s.w == nil || s.failed != nil {
+	if s.w == nil {
 		return
 	}
 	line, err := e.MarshalJSON()
-	if err == nil {
-		_, err = s.w.Write(append(escapeJSON(line), '\n'))
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.failed == nil {
+		s.failed = err
 	}
-	s.failed = err
+	if s.failed != nil {
+		return
+	}
+	s.waiting = append(append(s.waiting, escapeJSON(line)...), '\n')
+	switch {
+	case len(s.waiting) >= maxStreamBytes, e.Type == flow.EventInterrupt: // someone can be asked now
+		s.flush()
+	case !s.soon:
+		s.soon = true
+		time.AfterFunc(streamDelay, func() {
+			s.mu.Lock()
+			defer s.mu.Unlock()
+			s.soon = false
+			s.flush()
+		})
+	}
+}
+
+// flush writes what waits. The caller holds mu.
+func (s *eventStream) flush() {
+	if len(s.waiting) > 0 && s.failed == nil {
+		_, s.failed = s.w.Write(s.waiting)
+	}
+	s.waiting = s.waiting[:0]
 }
 
 // holds reports whether a state has a value at a dotted key. The value is

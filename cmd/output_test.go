@@ -7,6 +7,10 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/the-edge-agent/tea/host/flow"
 )
 
 // A file that cannot be written any more when the run ends leaves the state
@@ -31,4 +35,42 @@ func TestStateIsNotLostWithItsFile(t *testing.T) {
 	if want := "{\n  \"x\": 1\n}\n"; string(got) != want {
 		t.Errorf("stdout = %q, want %q", got, want)
 	}
+}
+
+// writes counts the writes of a stream and keeps the last.
+type writes struct {
+	n    int
+	last string
+}
+
+func (w *writes) Write(text []byte) (int, error) {
+	w.n, w.last = w.n+1, string(text)
+	return len(text), nil
+}
+
+func TestEventsShareAWriteAndDoNotWaitForMore(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		var w writes
+		s := &eventStream{w: &w}
+		for seq := range int64(3) {
+			s.event(flow.Event{Seq: seq, Type: flow.EventNodeStart})
+		}
+		if w.n > 0 {
+			t.Errorf("%d writes before the delay", w.n)
+		}
+		time.Sleep(streamDelay)
+		synctest.Wait()
+		if w.n != 1 || strings.Count(w.last, "\n") != 3 {
+			t.Errorf("%d writes, the last is %q; want one with three events", w.n, w.last)
+		}
+		s.event(flow.Event{Seq: 4, Type: flow.EventInterrupt})
+		if w.n != 2 {
+			t.Error("an interrupt waits")
+		}
+		s.event(flow.Event{Seq: 5, Type: flow.EventRunEnd})
+		if err := s.end(map[string]any{"x": int64(1)}); err != nil || w.n != 3 || !strings.Contains(w.last, `"state":{"x":1}`) {
+			t.Errorf("the end wrote %q, %v", w.last, err)
+		}
+	})
 }
