@@ -2,8 +2,6 @@
 package python
 
 import (
-	"errors"
-	"io/fs"
 	"os"
 	"os/exec"
 	"testing"
@@ -15,11 +13,15 @@ import (
 // skips the test.
 func prepare(t *testing.T) {
 	t.Helper()
-	if _, err := os.Stat("src/tea_plugin/proto/plugin_pb2.py"); !errors.Is(err, fs.ErrNotExist) {
+	source, err := os.Stat("proto/plugin.proto")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if generated, err := os.Stat("src/tea_plugin/proto/plugin_pb2.py"); err == nil && generated.ModTime().After(source.ModTime()) {
 		return
 	}
 	if os.Getenv("CI") != "true" {
-		t.Skip("the dependencies are missing; install them with examples/plugin-python/setup")
+		t.Skip("the dependencies or the generated code are missing or old; run examples/plugin-python/setup")
 	}
 	if out, err := exec.CommandContext(t.Context(), "./setup").CombinedOutput(); err != nil {
 		t.Fatalf("setup: %v\n%s", err, out)

@@ -37,7 +37,7 @@ export class PluginService {
   #instances = new Map();
   #host;
   #draining = false;
-  #running = 0;
+  #running = new Set(); // ids of calls
   #drained;
 
   constructor(bundle, broker, stop) {
@@ -57,11 +57,17 @@ export class PluginService {
       Describe: unary(async () => ({ manifest: this.#bundle.manifest() })),
       Configure: unary(this.#configure),
       Release: unary(this.#release),
-      Health: unary(async () => ({ ready: !this.#draining })),
+      Health: unary(this.#health),
       Shutdown: unary(this.#shutdown),
       Invoke: unary(this.#invoke),
       InvokeStream: (stream) => this.#invokeStream(stream),
     };
+  }
+
+  // The host asks for a call that it no longer waits for.
+  async #health({ call_id }) {
+    const ready = !this.#draining;
+    return call_id ? { ready, call: this.#running.has(call_id) ? "CALL_STATE_RUNNING" : "CALL_STATE_ENDED" } : { ready };
   }
 
   async #configure({ instance_id, settings_json, host_service }) {
@@ -94,7 +100,7 @@ export class PluginService {
     this.#draining = true;
     const { promise, resolve } = withResolvers();
     this.#drained = resolve;
-    if (this.#running === 0) resolve(true);
+    if (this.#running.size === 0) resolve(true);
     const late = setTimeout(() => resolve(false), grace_ms);
     const drained = await promise;
     clearTimeout(late);
@@ -139,13 +145,14 @@ export class PluginService {
     const ended = new AbortController();
     grpcCall.on("cancelled", () => ended.abort(new ActionError("canceled", "the call was canceled or its deadline has passed")));
     const call = new Call(request, { instance: instance.value, signal: ended.signal, host: this.#host, emit });
-    this.#running++;
+    this.#running.add(request.call_id);
     try {
       return await currentCall.run(call, () => this.#bundle.run(call));
     } catch (error) {
       throw ActionError.from(error, request.action);
     } finally {
-      if (--this.#running === 0) this.#drained?.(true);
+      this.#running.delete(request.call_id);
+      if (this.#running.size === 0) this.#drained?.(true);
     }
   }
 }

@@ -55,13 +55,17 @@ class Plugin(pb_grpc.PluginServicer):
         self._bundle, self._broker, self._stop = bundle, broker, stop
         self._changed = threading.Condition()
         self._instances, self._host = {}, None
-        self._running, self._draining = 0, False
+        self._running, self._draining = set(), False  # ids of calls
 
     def Describe(self, request, context):
         return pb.DescribeResponse(manifest=self._bundle.manifest())
 
     def Health(self, request, context):
-        return pb.HealthResponse(ready=not self._draining)
+        answer = pb.HealthResponse(ready=not self._draining)
+        if request.call_id:  # the host no longer waits for this call
+            running = request.call_id in self._running
+            answer.call = pb.CALL_STATE_RUNNING if running else pb.CALL_STATE_ENDED
+        return answer
 
     def Configure(self, request, context):
         answer = pb.ConfigureResponse(capabilities=["stream", "host"])
@@ -124,7 +128,7 @@ class Plugin(pb_grpc.PluginServicer):
         """Runs an action and returns the JSON text of the result, or raises an ActionError."""
         instance = instance or self._instance(request, context)
         with self._changed:
-            self._running += 1
+            self._running.add(request.call_id)
         call = Call(request, instance.value, context, self._host, emit)
         token = current_call.set(call)
         try:
@@ -137,13 +141,13 @@ class Plugin(pb_grpc.PluginServicer):
         finally:
             current_call.reset(token)
             with self._changed:
-                self._running -= 1
+                self._running.discard(request.call_id)
                 self._changed.notify_all()
 
     def Shutdown(self, request, context):
         self._draining = True
         with self._changed:
-            drained = self._changed.wait_for(lambda: self._running == 0, timeout=request.grace_ms / 1000)
+            drained = self._changed.wait_for(lambda: not self._running, timeout=request.grace_ms / 1000)
         for instance_id in list(self._instances):
             self.Release(pb.ReleaseRequest(instance_id=instance_id), context)
         self._stop()

@@ -1,4 +1,4 @@
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::pin::Pin;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
@@ -66,7 +66,7 @@ pub(crate) struct Service {
     broker: Arc<Broker>,
     host: OnceCell<Arc<dyn Host>>,
     instances: Mutex<HashMap<String, Instance>>,
-    running: watch::Sender<usize>,
+    running: watch::Sender<HashSet<String>>,
     draining: AtomicBool,
 }
 
@@ -108,7 +108,7 @@ impl Service {
         if self.draining.load(Ordering::SeqCst) {
             return Err(Status::unavailable("the plugin is shutting down"));
         }
-        let running = Running::new(self.running.clone());
+        let running = Running::new(self.running.clone(), request.call_id.clone());
         let (action, params) = (request.action.clone(), std::mem::take(&mut request.params));
         let call = Call { request, instance, host: self.host.get().cloned(), events };
         let bundle = self.bundle.clone();
@@ -127,8 +127,14 @@ impl Plugin for Service {
         Ok(Response::new(DescribeResponse { manifest: Some(self.bundle.manifest.clone()) }))
     }
 
-    async fn health(&self, _: Request<HealthRequest>) -> Answer<HealthResponse> {
-        Ok(Response::new(HealthResponse { ready: !self.draining.load(Ordering::SeqCst), message: String::new() }))
+    // The host asks for a call that it no longer waits for.
+    async fn health(&self, request: Request<HealthRequest>) -> Answer<HealthResponse> {
+        let call = match request.get_ref().call_id.as_str() {
+            "" => CallState::Unspecified,
+            id if self.running.borrow().contains(id) => CallState::Running,
+            _ => CallState::Ended,
+        };
+        Ok(Response::new(HealthResponse { ready: !self.draining.load(Ordering::SeqCst), message: String::new(), call: call.into() }))
     }
 
     async fn configure(&self, request: Request<ConfigureRequest>) -> Answer<ConfigureResponse> {
@@ -167,7 +173,7 @@ impl Plugin for Service {
         self.draining.store(true, Ordering::SeqCst);
         let grace = Duration::from_millis(request.get_ref().grace_ms.max(0) as u64);
         let mut running = self.running.subscribe();
-        let drained = timeout(grace, running.wait_for(|calls| *calls == 0)).await.is_ok();
+        let drained = timeout(grace, running.wait_for(HashSet::is_empty)).await.is_ok();
         self.instances.lock().unwrap().clear();
         tokio::spawn(async {
             sleep(Duration::from_millis(100)).await; // the answer is sent before
@@ -177,19 +183,19 @@ impl Plugin for Service {
     }
 }
 
-/// Counts a running call.
-struct Running(watch::Sender<usize>);
+/// Names a running call until it is dropped.
+struct Running(watch::Sender<HashSet<String>>, String);
 
 impl Running {
-    fn new(running: watch::Sender<usize>) -> Running {
-        running.send_modify(|calls| *calls += 1);
-        Running(running)
+    fn new(running: watch::Sender<HashSet<String>>, id: String) -> Running {
+        running.send_modify(|calls| _ = calls.insert(id.clone()));
+        Running(running, id)
     }
 }
 
 impl Drop for Running {
     fn drop(&mut self) {
-        self.0.send_modify(|calls| *calls -= 1);
+        self.0.send_modify(|calls| _ = calls.remove(&self.1));
     }
 }
 
