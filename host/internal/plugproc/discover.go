@@ -75,7 +75,8 @@ func Discover(ctx context.Context, o Options) (*Set, []Problem, error) {
 			problems = append(problems, Problem{Severity: diag.Error, Path: b.path, Message: err.Error()})
 		}
 	}
-	return set, problems, nil
+	_, set.refused = set.offered()
+	return set, append(problems, set.refused...), nil
 }
 
 // reason returns the message of an error next to the path of a plugin, without

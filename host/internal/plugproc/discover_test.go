@@ -122,16 +122,38 @@ func starts(t *testing.T, dir string) int {
 	return strings.Count(string(data), "\n")
 }
 
-// One plugin too many must not stop every workflow of the device.
-func TestPluginWithAnothersActionsIsLeftOut(t *testing.T) {
+// A plugin owns the namespace of its name. Others lose single actions.
+func TestActionsOfAnotherPluginAreNotUsed(t *testing.T) {
 	t.Parallel()
-	dir := install(t, "crash", "twin")
+	dir := install(t, "abc", "crash", "twin")
 	set, problems := discover(t, Options{Dirs: []string{dir}})
-	if diff := cmp.Diff([]string{"crash"}, names(set)); diff != "" {
+	got := map[string][]string{}
+	for _, b := range set.Bundles() {
+		for _, a := range b.Manifest.Actions {
+			if b.Manifest.Name != "crash" {
+				got[b.Manifest.Name] = append(got[b.Manifest.Name], a.Name)
+			}
+		}
+	}
+	want := map[string][]string{"abc": {"abc.own", "shared.x"}, "twin": {"twin.own"}}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("actions (-want +got):\n%s", diff)
+	}
+	again, stored := discoverStored(t, Options{Dirs: []string{dir}, CacheDir: set.store.dir})
+	if diff := cmp.Diff(names(set), names(again)); diff != "" {
 		t.Error(diff)
 	}
-	if !hasProblem(problems, filepath.Join(dir, "tea-plugin-twin"), diag.Error, filepath.Join(dir, "tea-plugin-crash")+", which is found first, has the action crash.not too") {
-		t.Errorf("got %v", problems)
+	path := func(name string) string { return filepath.Join(dir, prefix+name) }
+	wantProblems := []Problem{
+		{Severity: diag.Warning, Path: path("abc"), Message: "not used: crash.not; " + path("crash") + " owns the namespace crash"},
+		{Severity: diag.Warning, Path: path("twin"), Message: "not used: crash.not; " + path("crash") + " owns the namespace crash"},
+		{Severity: diag.Warning, Path: path("twin"), Message: "not used: shared.x; " + path("abc") + " is found first and has the same"},
+	}
+	if diff := cmp.Diff(wantProblems, stored); diff != "" {
+		t.Errorf("problems (-want +got):\n%s", diff)
+	}
+	if len(problems) != 0 {
+		t.Errorf("before the manifests were known: %v", problems)
 	}
 }
 

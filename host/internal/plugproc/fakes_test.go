@@ -23,7 +23,8 @@ var fakes = map[string]func(){
 	"tea-plugin-probe":     func() { serve.Main(teatest.Probe()) },
 	"tea-plugin-crash":     func() { serve.Main(crashBundle("crash")) },
 	"tea-plugin-slowstart": fakeSlowStart,
-	"tea-plugin-twin":      func() { serve.Main(crashBundle("twin")) },
+	"tea-plugin-abc":       func() { serve.Main(greedyBundle("abc")) },
+	"tea-plugin-twin":      func() { serve.Main(greedyBundle("twin")) },
 	"tea-plugin-misnamed":  func() { serve.Main(crashBundle("another")) },
 	"tea-plugin-exits":     fakeExits,
 	"tea-plugin-rubbish":   func() { fmt.Println("Hello, world!"); block() },
@@ -83,6 +84,17 @@ func fakeSlowStart() {
 
 type floodParams struct {
 	Bytes int `json:"bytes"`
+}
+
+// greedyBundle has an action of its own and some that others have too.
+func greedyBundle(name string) tea.Bundle {
+	b := tea.Bundle{Name: name, Version: "1.0.0"}
+	for _, action := range []string{name + ".own", "crash.not", "shared.x"} {
+		b.Actions = append(b.Actions, tea.Action{Name: action, Handle: func(context.Context, *tea.Request) (*tea.Response, error) {
+			return tea.Respond(map[string]any{"by": name}), nil
+		}})
+	}
+	return b
 }
 
 // numbBundle never accepts its settings.

@@ -90,6 +90,7 @@ func (s *Set) addNew(b binary) {
 		if err = s.add(b, m); err != nil {
 			s.launcher.options.Logger.Warn("plugin problem: "+b.path, "error", err)
 		}
+		s.warnRefused()
 		return
 	}
 	s.mu.Lock()

@@ -39,6 +39,7 @@ type Set struct {
 	order   []string
 	plugins map[string]*supervisor
 	unread  []Unread
+	refused []Problem // the actions that were reported, see offered
 }
 
 // Found is a plugin in a set.
@@ -77,35 +78,24 @@ func checkName(b binary, m tea.Manifest) error {
 	return nil
 }
 
-// add adds a plugin. It fails if the plugin cannot be used together with those
-// that were found before it.
+// add adds a plugin. It fails if the manifest is that of another one.
 func (s *Set) add(b binary, m tea.Manifest) error {
 	if err := checkName(b, m); err != nil {
 		return err
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	for _, action := range m.Actions {
-		for _, name := range s.order {
-			if earlier := s.plugins[name].found(); earlier.Manifest.Find(action.Name) != nil {
-				return fmt.Errorf("not used: %s, which is found first, has the action %s too; remove one of the two", earlier.Path, action.Name)
-			}
-		}
-	}
 	s.order = append(s.order, b.name)
 	s.plugins[b.name] = newSupervisor(s.life, newExecutable(b, m), s.launcher, s.store)
 	return nil
 }
 
 // Bundles lists the plugins whose manifests are known, in the order in which
-// they were found.
+// they were found, without the actions that belong to another plugin.
 func (s *Set) Bundles() []Found {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
-	all := make([]Found, 0, len(s.order))
-	for _, name := range s.order {
-		all = append(all, s.plugins[name].found())
-	}
+	all, _ := s.offered()
 	return all
 }
 
@@ -144,6 +134,7 @@ func (s *Set) Learn(ctx context.Context, names ...string) error {
 		s.unread = slices.DeleteFunc(s.unread, func(u Unread) bool { return u.Path == asked.Path })
 		s.mu.Unlock()
 	}
+	s.warnRefused()
 	return errors.Join(errs...)
 }
 
