@@ -55,6 +55,8 @@ func (noProcesses) Unread() []string { return nil }
 
 func (noProcesses) Learn(context.Context, ...string) error { return nil }
 
+func (noProcesses) Limit(map[string]any) {}
+
 func (noProcesses) Open(_ context.Context, bundle string, _ tea.Settings) (host.Invoker, error) {
 	return nil, tea.Errorf(tea.NotFound, "there is no plugin %s", bundle)
 }

@@ -31,6 +31,7 @@ const (
 type processes interface {
 	host.Plugins
 	host.Learner
+	host.Limiter
 	// Replace replaces the plugins whose files have changed, and returns how
 	// many.
 	Replace(ctx context.Context) (int, error)

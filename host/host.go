@@ -65,6 +65,12 @@ type Learner interface {
 	Learn(ctx context.Context, bundles ...string) error
 }
 
+// Limiter is a [Plugins] whose processes can be limited.
+type Limiter interface {
+	// Limit adds the limits that a workflow has in settings.plugins.
+	Limit(settings map[string]any)
+}
+
 // Host is what workflows share: bundles and plugins. It is safe for concurrent
 // use. Close it after the workflows that it loaded.
 type Host struct {
@@ -135,6 +141,11 @@ func (h *Host) catalog(settings map[string]any) (*catalog.Catalog, error) {
 	}
 	if h.o.Plugins == nil {
 		return c, nil
+	}
+	if limited, ok := h.o.Plugins.(Limiter); ok {
+		if limits, ok := settings[pluginsKey].(map[string]any); ok {
+			limited.Limit(limits)
+		}
 	}
 	known := &knownPlugins{host: h, catalog: c, added: map[string]bool{}}
 	if _, err := known.add(); err != nil {
@@ -220,7 +231,7 @@ func (h *Host) addPlugin(c *catalog.Catalog, m tea.Manifest) error {
 		return true
 	})
 	err := c.Add("plugin", m, func(ctx context.Context, settings map[string]any) (catalog.Invoker, error) {
-		selected, err := pluginSettings(m, settings)
+		selected, err := catalog.Select(m.Settings, settings)
 		if err != nil {
 			return nil, err
 		}

@@ -2,14 +2,11 @@ package host
 
 import (
 	"cmp"
-	"maps"
 	"time"
 
-	"github.com/the-edge-agent/tea/host/internal/catalog"
 	"github.com/the-edge-agent/tea/host/internal/script"
 	"github.com/the-edge-agent/tea/host/internal/settings"
 	tea "github.com/the-edge-agent/tea/sdk"
-	"github.com/the-edge-agent/tea/sdk/schema"
 )
 
 // Settings are the workflow's settings with ${VAR} and {{ secrets.NAME }}
@@ -43,21 +40,16 @@ func luaOptions(given map[string]any) script.Options {
 	}
 }
 
+// pluginsKey is the key of the settings with the limits of plugins.
+const pluginsKey = settings.PluginsKey
+
 // patience reads settings.plugins for one plugin; 0 is the default.
 func patience(given map[string]any) func(plugin string) time.Duration {
-	all, _ := given[settings.PluginsKey].(map[string]any)
+	all, _ := given[pluginsKey].(map[string]any)
 	return func(plugin string) time.Duration {
 		own, _ := all[plugin].(map[string]any)
 		return time.Duration(cmp.Or(number(own["call_timeout_seconds"]), number(all["call_timeout_seconds"])) * float64(time.Second))
 	}
-}
-
-// pluginSettings selects the settings that a plugin declares, and those with
-// the limits of its process.
-func pluginSettings(m tea.Manifest, given map[string]any) (tea.Settings, error) {
-	declared := map[string]*schema.Schema{settings.PluginsKey: nil}
-	maps.Copy(declared, m.Settings)
-	return catalog.Select(declared, given)
 }
 
 func number(v any) float64 {

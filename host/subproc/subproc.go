@@ -60,6 +60,7 @@ type Plugins struct{ set *plugproc.Set }
 var (
 	_ host.Plugins = (*Plugins)(nil)
 	_ host.Learner = (*Plugins)(nil)
+	_ host.Limiter = (*Plugins)(nil)
 )
 
 // Discover finds the plugins in the directories of the options, in those of
@@ -130,6 +131,10 @@ func (p *Plugins) Reload(ctx context.Context, bundles ...string) ([]Swap, error)
 // Watch reloads the plugins after their files have changed, until ctx is done
 // or the plugins are closed.
 func (p *Plugins) Watch(ctx context.Context) { p.set.Watch(ctx) }
+
+// Limit adds settings.plugins of a workflow: the limits of the processes that
+// start afterwards. Among those of several workflows the highest counts.
+func (p *Plugins) Limit(settings map[string]any) { p.set.Limit(settings) }
 
 // Open returns an instance of a bundle for a workflow's settings. The plugin
 // starts with the first call of the instance, which returns the error of

@@ -21,6 +21,7 @@ import (
 
 	"github.com/the-edge-agent/tea/host/internal/digest"
 	tea "github.com/the-edge-agent/tea/sdk"
+	"github.com/the-edge-agent/tea/sdk/value"
 	"github.com/the-edge-agent/tea/sdk/wire"
 )
 
@@ -38,8 +39,8 @@ type launcher struct {
 	marked int    // processes so far
 	// status returns what the host reports; nil if it reports nothing.
 	status   func() []Status
-	reporter *reporter         // can be nil
-	limits   map[string]Limits // that are set, by plugin
+	reporter *reporter        // can be nil
+	limits   []map[string]any // settings.plugins of the workflows
 }
 
 // open opens what the processes share.
@@ -110,21 +111,26 @@ func needsOf(m tea.Manifest) needs {
 	return needs{env: m.Env, startTimeout: time.Duration(m.StartTimeoutMS) * time.Millisecond, memory: m.MemoryBytes}
 }
 
-// allow raises the limits of a plugin to those of a further workflow. They apply
-// to the processes that start afterwards.
-func (l *launcher) allow(name string, limits Limits) {
+// limit adds settings.plugins of a further workflow. They apply to the processes
+// that start afterwards.
+func (l *launcher) limit(settings map[string]any) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.limits == nil {
-		l.limits = map[string]Limits{}
+	if !slices.ContainsFunc(l.limits, func(have map[string]any) bool { return value.Equal(have, settings) }) {
+		l.limits = append(l.limits, settings)
 	}
-	l.limits[name] = l.limits[name].or(limits)
 }
 
+// limitsOf returns the limits of a plugin that are set. Workflows share the
+// process: the highest counts.
 func (l *launcher) limitsOf(name string) Limits {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return l.limits[name]
+	var limits Limits
+	for _, settings := range l.limits {
+		limits = limits.or(readLimits(settings, name))
+	}
+	return limits
 }
 
 // launch starts the plugin and waits until it accepts calls. command is the

@@ -9,13 +9,7 @@ import (
 	"strconv"
 	"strings"
 	"time"
-
-	tea "github.com/the-edge-agent/tea/sdk"
-	"github.com/the-edge-agent/tea/sdk/value"
 )
-
-// limitsKey is the key of the settings with the limits of plugins.
-const limitsKey = "plugins"
 
 // Limits bound the process of a plugin. 0 means the default.
 type Limits struct {
@@ -32,22 +26,13 @@ type Limits struct {
 
 // readLimits returns the limits of a plugin in settings.plugins: its own, and
 // where it has none, those of all plugins.
-func readLimits(settings tea.Settings, plugin string) (Limits, error) {
-	raw, ok := settings[limitsKey]
-	if !ok {
-		return Limits{}, nil
-	}
-	v, err := value.Decode(raw)
-	if err != nil {
-		return Limits{}, tea.Errorf(tea.ValidationError, "settings.%s: %w", limitsKey, err)
-	}
-	all, _ := v.(map[string]any)
+func readLimits(all map[string]any, plugin string) Limits {
 	own, _ := all[plugin].(map[string]any)
 	limit := func(key string) float64 { return cmp.Or(number(own[key]), number(all[key])) }
 	return Limits{
 		Memory: int64(limit("memory_mb") * (1 << 20)), CPU: limit("cpu"), OpenFiles: int64(limit("open_files")),
 		StartTimeout: time.Duration(limit("start_timeout_seconds") * float64(time.Second)),
-	}, nil
+	}
 }
 
 func number(v any) float64 {

@@ -1,8 +1,8 @@
 package plugproc
 
 import (
-	"encoding/json"
 	"runtime"
+	"strings"
 	"syscall"
 	"testing"
 	"time"
@@ -10,6 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	tea "github.com/the-edge-agent/tea/sdk"
+	"github.com/the-edge-agent/tea/sdk/value"
 )
 
 // openLimited returns an instance of the crash plugin with settings.plugins.
@@ -19,11 +20,17 @@ func openLimited(t *testing.T, plugins string) *Instance {
 	if len(problems) > 0 {
 		t.Fatal(problems)
 	}
-	inst, err := set.Open(t.Context(), "crash", tea.Settings{"plugins": json.RawMessage(plugins)})
+	set.Limit(limitsIn(t, plugins))
+	return openIn(t, set, "crash")
+}
+
+func limitsIn(t *testing.T, plugins string) map[string]any {
+	t.Helper()
+	v, err := value.Decode([]byte(plugins))
 	if err != nil {
 		t.Fatal(err)
 	}
-	return inst
+	return v.(map[string]any)
 }
 
 func TestPluginThatUsesTooMuchMemoryIsStopped(t *testing.T) {
@@ -73,14 +80,14 @@ func TestLimitsReachTheProcess(t *testing.T) {
 
 func TestLimitsOfSeveralWorkflowsAreTheHighest(t *testing.T) {
 	t.Parallel()
-	read := func(plugins string) Limits {
-		l, err := readLimits(tea.Settings{"plugins": json.RawMessage(plugins)}, "x")
-		if err != nil {
-			t.Fatal(err)
-		}
-		return l
+	l := &launcher{}
+	for _, settings := range []string{`{"memory_mb": 10, "x": {"cpu": 2}}`, `{"cpu": 3, "y": {"memory_mb": 99}, "x": {"start_timeout_seconds": 1.5}}`, `{}`, `{}`} {
+		l.limit(limitsIn(t, settings))
 	}
-	got := read(`{"memory_mb": 10, "x": {"cpu": 2}}`).or(read(`{"cpu": 3, "y": {"memory_mb": 99}, "x": {"start_timeout_seconds": 1.5}}`)).or(read(`{}`))
+	if len(l.limits) != 3 {
+		t.Errorf("equal settings are kept twice: %v", l.limits)
+	}
+	got := l.limitsOf("x")
 	want := Limits{Memory: 10 << 20, CPU: 3, StartTimeout: 1500 * time.Millisecond}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("limits (-want +got):\n%s", diff)
@@ -96,4 +103,13 @@ func TestLimitsOfSeveralWorkflowsAreTheHighest(t *testing.T) {
 
 func maxRSS(usage any) int64 {
 	return int64(usage.(*syscall.Rusage).Maxrss) << 10
+}
+
+func TestLimitsApplyBeforeTheManifestIsKnown(t *testing.T) {
+	t.Parallel()
+	set, _ := discoverStored(t, Options{Dirs: []string{install(t, "mute")}})
+	set.Limit(limitsIn(t, `{"mute": {"start_timeout_seconds": 0.1}}`))
+	if err := set.Learn(t.Context()); err == nil || !strings.Contains(err.Error(), "no handshake within 100ms (settings.plugins.mute.start_timeout_seconds)") {
+		t.Errorf("got %v", err)
+	}
 }

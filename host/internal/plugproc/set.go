@@ -187,8 +187,12 @@ func (s *Set) ask(ctx context.Context, binaries []binary) []Asked {
 	return answers
 }
 
+// Limit adds settings.plugins of a workflow: the limits of the processes that
+// start afterwards. Among those of several workflows the highest counts.
+func (s *Set) Limit(settings map[string]any) { s.launcher.limit(settings) }
+
 // Open returns an instance of a plugin for a workflow's settings; settings that
-// the plugin does not declare are dropped. settings.plugins has its limits. Open starts nothing: the first call
+// the plugin does not declare are dropped. Open starts nothing: the first call
 // returns the error of settings that the plugin refuses. A plugin that does not
 // exist is a not_found error.
 func (s *Set) Open(_ context.Context, bundle string, settings tea.Settings) (*Instance, error) {
@@ -198,11 +202,6 @@ func (s *Set) Open(_ context.Context, bundle string, settings tea.Settings) (*In
 	if !ok {
 		return nil, tea.Errorf(tea.NotFound, "there is no plugin %s", bundle)
 	}
-	limits, err := readLimits(settings, bundle)
-	if err != nil {
-		return nil, err
-	}
-	s.launcher.allow(bundle, limits)
 	declared := tea.Settings{}
 	m := p.version().manifest
 	for key := range m.Settings {
