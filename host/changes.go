@@ -13,11 +13,11 @@ import (
 	"github.com/the-edge-agent/tea/sdk/value"
 )
 
-// StateAt computes the state of a run of this workflow as it was behind a
-// record, from its checkpoint alone: nothing is run. Secrets are replaced
-// by ***, and what a branch, a loop or a subgraph that had not ended there
-// did is not in it. The error is [ErrWorkflowChanged] for a run of another
-// version of the workflow, and [ErrNoStep] where there is no such record.
+// StateAt computes the state of a run of this workflow after a record, from the
+// checkpoint alone: it runs nothing. Secrets are replaced by ***. The updates of
+// a branch, a loop or a subgraph that had not ended at the record are missing.
+// The error is [ErrWorkflowChanged] for a run of another version of the
+// workflow, and [ErrNoStep] if the run has no such record.
 func (wf *Workflow) StateAt(ctx context.Context, c *RunContents, step uint64) (map[string]any, error) {
 	h := c.Header
 	if h.Digest != wf.spec.Digest {
@@ -39,7 +39,7 @@ func (wf *Workflow) StateAt(ctx context.Context, c *RunContents, step uint64) (m
 	return state, nil
 }
 
-// veiled are records with *** in the place of secrets.
+// veiled returns copies of records with *** in place of secrets.
 func veiled(records []Record) []Record {
 	out := slices.Clone(records)
 	for i := range out {
@@ -48,12 +48,12 @@ func veiled(records []Record) []Record {
 	return out
 }
 
-// masked is a record's body with *** in the place of secrets.
+// masked returns a record's body with *** in place of secrets.
 func masked(body []byte) []byte {
 	return sealed().ReplaceAllLiteral(body, []byte(secret.Mask))
 }
 
-// ChangeKind says what happened to a key.
+// ChangeKind is the kind of a [StateChange].
 type ChangeKind string
 
 // The kinds of changes.
@@ -68,12 +68,13 @@ type StateChange struct {
 	// Key is the place, such as readings[2].celsius.
 	Key  string     `json:"key"`
 	Kind ChangeKind `json:"change"`
-	// From is what the first state has there, To what the second one has.
+	// From is the value in the first state, To the value in the second one.
 	From any `json:"from,omitempty"`
 	To   any `json:"to,omitempty"`
 }
 
-// CompareStates finds what differs between two states, by key.
+// CompareStates returns the differences between two states, sorted by key. It
+// does not change them; the result shares their values.
 func CompareStates(a, b map[string]any) []StateChange {
 	return objectChanges(nil, "", a, b)
 }
@@ -103,7 +104,7 @@ func objectChanges(out []StateChange, at string, a, b map[string]any) []StateCha
 	return out
 }
 
-// valueChanges goes into objects and lists that are on both sides.
+// valueChanges compares the members of two objects and the elements of two lists.
 func valueChanges(out []StateChange, at string, a, b any) []StateChange {
 	if value.Equal(a, b) {
 		return out
@@ -121,7 +122,7 @@ func valueChanges(out []StateChange, at string, a, b any) []StateChange {
 	return append(out, StateChange{Key: at, Kind: Changed, From: a, To: b})
 }
 
-// listChanges compares lists place by place.
+// listChanges compares lists index by index.
 func listChanges(out []StateChange, at string, a, b []any) []StateChange {
 	for i := range max(len(a), len(b)) {
 		place := at + "[" + strconv.Itoa(i) + "]"
@@ -139,24 +140,24 @@ func listChanges(out []StateChange, at string, a, b []any) []StateChange {
 
 // Difference is a place where two runs differ.
 type Difference struct {
-	// Kind and Path name the record: what happened, and to which node.
+	// Kind and Path are those of the record; Path is empty or that of a node.
 	Kind string `json:"kind"`
 	Path string `json:"path,omitempty"`
-	// Key is the place in the record; "" is all of it.
+	// Key is the place in the record; "" is the whole record.
 	Key string `json:"key,omitempty"`
-	// A and B are the values there; nil also where one has none.
+	// A and B are the values there, nil if a record has none.
 	A any `json:"a"`
 	B any `json:"b"`
-	// OnlyA and OnlyB say that the other run has no such record.
+	// OnlyA and OnlyB report that the other run has no such record.
 	OnlyA bool `json:"only_a,omitempty"`
 	OnlyB bool `json:"only_b,omitempty"`
 }
 
 type recordName struct{ kind, path string }
 
-// CompareRuns returns what two runs did differently, in the order of the first
-// run's records, then what only the second one has. Their statuses are not
-// compared.
+// CompareRuns returns the differences between two runs: first those in records
+// of the first run, in their order, then the records that only the second run
+// has. It does not compare statuses.
 func CompareRuns(a, b *RunContents) ([]Difference, error) {
 	first, inFirst, err := named(a)
 	if err != nil {

@@ -11,24 +11,24 @@ import (
 )
 
 const (
-	// defaultEventBytes is how large a run's event log may grow by default.
+	// defaultEventBytes is the default maximum size of a run's event log.
 	defaultEventBytes = 16 << 20
-	// reservedEventBytes is what the events that are always kept may take
-	// beyond the limit.
+	// reservedEventBytes is the size beyond the limit for the events that are
+	// always kept.
 	reservedEventBytes = 64 << 10
-	// maxWaitingBytes is how much may wait in memory, roughly, with durability
-	// exit.
+	// maxWaitingBytes bounds the approximate size of the events that wait in
+	// memory with durability exit.
 	maxWaitingBytes = 4 << 20
 )
 
 // eventKeeper stores a run's events next to its journal, up to a size. With
-// durability exit they wait in memory until it is clear that the run is kept.
-// Its methods are for one goroutine at a time.
+// durability exit they wait in memory until the run is known to be kept. It is
+// not safe for concurrent use.
 type eventKeeper struct {
 	store   *checkpoint.Store
 	runID   string
 	durable bool
-	// limit is how large the log may grow.
+	// limit is the maximum size of the log.
 	limit int64
 	log   *checkpoint.EventLog
 	// tokens have not been stored yet.
@@ -36,29 +36,30 @@ type eventKeeper struct {
 	// waiting are the events that wait in memory, and waitingBytes their size.
 	waiting      []flow.Event
 	waitingBytes int
-	// cut says that the log has reached its limit.
+	// cut reports that the log has reached its limit.
 	cut bool
 	// err is the first error; nothing is written after it.
 	err error
 }
 
-// eventLimit reads settings.events.max_mb. What does not fit was reported, and
-// reads as absent.
+// eventLimit reads settings.events.max_mb. A value of the wrong type, which was
+// reported, counts as absent.
 func (wf *Workflow) eventLimit() int64 {
 	object, _ := wf.spec.Settings[settings.EventsKey].(map[string]any)
 	return cmp.Or(int64(number(object["max_mb"])*(1<<20)), defaultEventBytes)
 }
 
-// open opens the log once. That of a new run waits for the first event, so that
-// no events remain of a run whose journal was not created.
+// open opens the log once, at the first event: a run whose journal was not
+// created leaves no events.
 func (k *eventKeeper) open() {
 	if k.log == nil && k.err == nil {
 		k.log, k.err = k.store.OpenEvents(k.runID)
 	}
 }
 
-// lastSeq is a number that no event of a resumed run has had. Of a run that was
-// killed, the last events may have been streamed and not stored.
+// lastSeq returns a number that is not less than that of any event of a resumed
+// run. The last events of a run that was killed can have been streamed without
+// being stored.
 func (k *eventKeeper) lastSeq(killed bool) int64 {
 	k.open()
 	if k.log == nil || k.log.LastSeq() == 0 {
@@ -71,7 +72,7 @@ func (k *eventKeeper) lastSeq(killed bool) int64 {
 	return last
 }
 
-// tee stores an event and hands it on.
+// tee returns a function that stores an event and passes it to next.
 func (k *eventKeeper) tee(next func(flow.Event)) func(flow.Event) {
 	return func(e flow.Event) {
 		k.take(e)
@@ -102,7 +103,7 @@ func (k *eventKeeper) take(e flow.Event) {
 	}
 }
 
-// put stores an event, or where it waits holds it.
+// put stores an event, or keeps it in memory with durability exit.
 func (k *eventKeeper) put(e flow.Event) {
 	if k.durable {
 		k.write(e)
@@ -121,7 +122,7 @@ func (k *eventKeeper) put(e flow.Event) {
 	k.waitingBytes += size
 }
 
-// write appends an event to the log unless that is full.
+// write appends an event to the log unless the log is full.
 func (k *eventKeeper) write(e flow.Event) {
 	if k.open(); k.err != nil {
 		return
@@ -147,8 +148,8 @@ func (k *eventKeeper) write(e flow.Event) {
 	k.err = k.log.Append(uint64(e.Seq), line)
 }
 
-// alwaysKept reports whether an event is stored behind the limit too: few, and
-// what a reader needs to follow the status of the run.
+// alwaysKept reports whether an event is stored beyond the limit too: the few
+// that a reader needs to follow the status of the run.
 func alwaysKept(e flow.Event) bool {
 	switch e.Type {
 	case flow.EventRunStart, flow.EventInterrupt, flow.EventCheckpoint, flow.EventRunEnd:
@@ -157,7 +158,7 @@ func alwaysKept(e flow.Event) bool {
 	return false
 }
 
-// cutNote takes the place of the first event that is not stored.
+// cutNote returns the event that replaces the first one that is not stored.
 func cutNote(e flow.Event, reason string) flow.Event {
 	return flow.Event{Seq: e.Seq, Time: e.Time, RunID: e.RunID, Type: flow.EventLog, Fields: []flow.Field{
 		{Key: "level", Value: "warn"},
@@ -165,7 +166,7 @@ func cutNote(e flow.Event, reason string) flow.Event {
 	}}
 }
 
-// sizeOf is about what an event takes in memory and in the log.
+// sizeOf returns the approximate size of an event in memory and in the log.
 func sizeOf(e flow.Event) int {
 	size := 200 + len(e.Path)
 	for _, f := range e.Fields {
@@ -176,7 +177,7 @@ func sizeOf(e flow.Event) int {
 	return size
 }
 
-// close writes what waits and closes the file.
+// close writes the waiting events and closes the file.
 func (k *eventKeeper) close() error {
 	for _, group := range k.tokens.groups() {
 		k.put(group)
@@ -193,7 +194,7 @@ func (k *eventKeeper) close() error {
 	return errors.Join(k.err, k.log.Close())
 }
 
-// discard drops what waits.
+// discard drops the waiting events.
 func (k *eventKeeper) discard() error {
 	k.waiting = nil
 	if k.log != nil {

@@ -71,19 +71,22 @@ type Limiter interface {
 	Limit(settings map[string]any)
 }
 
-// Host is what workflows share: bundles and plugins. It is safe for concurrent
-// use. Close it after the workflows that it loaded.
+// Host has what workflows share: bundles and plugins. Create it with [New], load
+// workflows with [Host.Load], and close it after them. It is safe for concurrent
+// use.
 type Host struct {
 	o   Options
 	log *slog.Logger
-	// bundles are the host's own, and behind them those of the options.
+	// bundles are the host's own, followed by those of the options.
 	bundles []*tea.Bundle
 	own     int
-	// told are the actions of plugins that were warned of.
+	// told has the actions of plugins of which the log has a warning.
 	told sync.Map
 }
 
-// New makes a host. A bundle with a mistake in it is an error.
+// New returns a host. It keeps the bundles and plugins of the options, which must
+// not be changed afterwards; [Host.Close] closes the plugins. The error reports
+// the first mistake in a bundle.
 func New(o Options) (*Host, error) {
 	h := &Host{o: o, log: o.Logger}
 	if h.log == nil {
@@ -106,7 +109,7 @@ func New(o Options) (*Host, error) {
 	return h, nil
 }
 
-// Close stops the plugins. Workflows that were loaded must be closed before.
+// Close stops the plugins. The caller must close the workflows first.
 func (h *Host) Close() error {
 	if h.o.Plugins == nil {
 		return nil
@@ -126,7 +129,7 @@ func (h *Host) Actions() ([]ActionEntry, error) {
 	return c.Entries(), nil
 }
 
-// catalog collects the actions for one set of settings.
+// catalog returns the actions for one set of settings.
 func (h *Host) catalog(settings map[string]any) (*catalog.Catalog, error) {
 	c := catalog.New(settings)
 	c.Patience = patience(settings)
@@ -163,8 +166,8 @@ type knownPlugins struct {
 	added map[string]bool
 }
 
-// add adds what is known and not in the catalog, and reports whether there was
-// anything.
+// add adds the known plugins that are not in the catalog, and reports whether
+// there were any.
 func (k *knownPlugins) add() (more bool, err error) {
 	for _, m := range k.host.o.Plugins.Manifests() {
 		if k.added[m.Name] {
@@ -178,8 +181,8 @@ func (k *knownPlugins) add() (more bool, err error) {
 	return more, nil
 }
 
-// find adds plugins until one may have what is missing. Another workflow can
-// have learned them in the meantime, so what was unread is counted first.
+// find adds plugins until one can have the missing action. Another workflow can
+// have read their manifests in the meantime, so the unread ones are counted first.
 func (k *knownPlugins) find(ctx context.Context, bundle string) bool {
 	for {
 		unread := k.host.unread()
@@ -217,8 +220,8 @@ func (h *Host) learn(ctx context.Context, bundle string, unread []string) bool {
 	return len(h.unread()) < len(unread)
 }
 
-// addPlugin adds the actions of a plugin that do not exist yet: one plugin too
-// many must not stop every workflow.
+// addPlugin adds the actions of a plugin that do not exist yet: a plugin in
+// conflict with another one must not stop every workflow.
 func (h *Host) addPlugin(c *catalog.Catalog, m tea.Manifest) error {
 	m.Actions = slices.DeleteFunc(slices.Clone(m.Actions), func(a tea.ActionInfo) bool {
 		have := c.Entry(a.Name)
@@ -243,8 +246,9 @@ func (h *Host) addPlugin(c *catalog.Catalog, m tea.Manifest) error {
 	return nil
 }
 
-// Func makes an action of a plain Go function. The parameters are a copy that
-// belongs to fn; the result is anything that encoding/json can marshal.
+// Func returns an action that calls a plain Go function. The parameters are a copy
+// that belongs to fn; the result is anything that encoding/json can marshal. fn is
+// called concurrently.
 func Func(name, summary string, fn func(ctx context.Context, params map[string]any) (any, error)) tea.Action {
 	return tea.Action{Name: name, Summary: summary, Handle: func(ctx context.Context, req *tea.Request) (*tea.Response, error) {
 		v, err := req.Params.Value()

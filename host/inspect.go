@@ -14,15 +14,16 @@ import (
 // InspectFormats are the formats of [Workflow.Inspect].
 func InspectFormats() []string { return inspect.Formats() }
 
-// Inspect draws the workflow's graph as text, json, dot, mermaid or svg.
+// Inspect draws the workflow's graph in one of [InspectFormats]. The error reports
+// an unknown format.
 func (wf *Workflow) Inspect(format string) ([]byte, error) {
 	return inspect.New(wf.graph).Draw(format)
 }
 
 // WriteHTML writes a report of a run as one page of HTML: the graph coloured by
-// status, a timeline, tokens, errors. It shows what the run's stored events
-// hold, which are free of secrets. Without the workflow it has no graph, and
-// says that note instead.
+// status, a timeline, tokens, errors. The page shows the run's stored events,
+// in which secrets are masked. If wf is nil, it has the note in place of the
+// graph.
 func (r *Runs) WriteHTML(w io.Writer, run string, wf *Workflow, note string) error {
 	entry, err := r.Entry(run)
 	if err != nil {

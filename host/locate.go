@@ -13,17 +13,17 @@ import (
 	"github.com/the-edge-agent/tea/host/internal/spec"
 )
 
-// WorkflowNotFoundError reports that the workflow file of a run is gone, and
-// that no file near it or the checkpoint directory has the same content.
+// WorkflowNotFoundError reports that the workflow file of a run no longer exists,
+// and that no file near it or the checkpoint directory has the same content.
 type WorkflowNotFoundError struct {
 	RunID string
-	// File is where the workflow was when the run began, an absolute path.
+	// File is the absolute path of the workflow when the run began.
 	File string
 }
 
 // Error names the run and the file.
 func (e *WorkflowNotFoundError) Error() string {
-	return fmt.Sprintf("run %s: its workflow is not at %s any more, and no file there, in the working directory or around the checkpoint directory has the same digest", e.RunID, e.File)
+	return fmt.Sprintf("run %s: its workflow is no longer at %s, and no file there, in the working directory or around the checkpoint directory has the same digest", e.RunID, e.File)
 }
 
 // LoadRunOptions configure [Host.LoadRun].
@@ -38,19 +38,19 @@ type LoadRunOptions struct {
 	// Secrets are those of the run: its configuration can contain their values,
 	// which the checkpoint does not store.
 	Secrets map[string]any
-	// View leaves *** in place of secrets. Such a workflow is only good for
-	// looking at the run, not for [Workflow.Resume] and [Workflow.Fork].
+	// View leaves *** in place of secrets. Such a workflow can show the run, but
+	// not [Workflow.Resume] or [Workflow.Fork] it.
 	View bool
 }
 
 // LoadRun loads the workflow of a run for [Workflow.Resume] and
 // [Workflow.Fork], with the overlays and the configuration of the run.
 //
-// A file that is named is loaded as it is. Otherwise it is the file that the
-// run began with; where that is gone or has changed, a file with the same digest
-// near it, in the working directory or around the checkpoint directory, for
-// instance because the directory was renamed. A changed file that is the only
-// one, or with Changed set, is loaded too: Resume then decides.
+// With a File, LoadRun loads that file. Otherwise it loads the file with which
+// the run began. If that file no longer exists or has changed, LoadRun looks for
+// one with the same digest near it, in the working directory and around the
+// checkpoint directory, since a directory can have been renamed. If there is
+// none, or with Changed, it loads the changed file; Resume then decides.
 //
 // The error is a [*WorkflowNotFoundError], a [*ConfigSecretError] or that of
 // [Host.Load].
@@ -100,7 +100,7 @@ type ConfigSecretError struct {
 	Setting bool
 }
 
-// Error says how to pass the secret.
+// Error describes how to pass the secret.
 func (e *ConfigSecretError) Error() string {
 	what, how := "secret "+e.Secret, "pass it with --secrets or --secrets-env, or pass"
 	if e.Setting {
@@ -128,10 +128,10 @@ func (i *RunInfo) configured(o LoadRunOptions) (*RunInfo, error) {
 	return &out, nil
 }
 
-// Has reports whether a file holds the workflow of the run.
+// Has reports whether a file is the workflow of the run.
 func (i *RunInfo) Has(file string) bool { return slices.ContainsFunc(i.placesAt(file), i.has) }
 
-// place is a file that may be a run's workflow, with the overlays to lay over it.
+// place is a file that can be a run's workflow, with the overlays to apply.
 type place struct {
 	file    string
 	options LoadOptions
@@ -147,8 +147,8 @@ func (i *RunInfo) has(p place) bool {
 	return s != nil && s.Digest == i.Digest
 }
 
-// placesAt are a file with the overlays that are where they were relative to
-// it, and with those that are where they were.
+// placesAt returns a file twice: with the overlays at their old paths relative to
+// it, and with those at their old absolute paths.
 func (i *RunInfo) placesAt(file string) []place {
 	here := place{file, i.recorded().options}
 	moved := place{file, LoadOptions{Config: i.Config}}
@@ -166,10 +166,10 @@ func (i *RunInfo) placesAt(file string) []place {
 	return []place{moved, here}
 }
 
-// places yields where the workflow of the run may be: the same way down from
-// one of the directories around the checkpoint directory or the working
-// directory, which finds it in a directory that was renamed, copied or reached
-// through a symbolic link; then any workflow file near.
+// places yields where the workflow of the run can be: first at the end of its old
+// path below one of the directories around the checkpoint directory or the
+// working directory, which finds it in a directory that was renamed, copied or
+// reached through a symbolic link; then any workflow file near.
 func (i *RunInfo) places(yield func(place) bool) {
 	if !i.placesAtAll([]string{i.WorkflowFile}, yield) {
 		return
@@ -206,8 +206,8 @@ func (i *RunInfo) places(yield func(place) bool) {
 	}
 }
 
-// placesAtAll yields the places at the files that are there and belong to the
-// user. It reports whether to go on.
+// placesAtAll yields the places at the files that exist and belong to the user.
+// It reports whether to continue.
 func (i *RunInfo) placesAtAll(files []string, yield func(place) bool) bool {
 	for _, file := range files {
 		if !isFile(file) {
@@ -222,7 +222,7 @@ func (i *RunInfo) placesAtAll(files []string, yield func(place) bool) bool {
 	return true
 }
 
-// ancestors are a directory and those around it.
+// ancestors returns a directory and those around it.
 func ancestors(dir string) []string {
 	all := []string{dir}
 	for filepath.Dir(dir) != dir {
@@ -232,7 +232,7 @@ func ancestors(dir string) []string {
 	return all
 }
 
-// tails are the paths in dir that end as path does, the longest first.
+// tails returns the paths in dir that end as path does, the longest first.
 func tails(dir, path string) []string {
 	parts := strings.Split(strings.Trim(path, string(filepath.Separator)), string(filepath.Separator))
 	var all []string
@@ -242,7 +242,7 @@ func tails(dir, path string) []string {
 	return all
 }
 
-// workflowFiles are the YAML files of a directory, up to a number that no
+// workflowFiles returns the YAML files of a directory, up to a number that no
 // project reaches.
 func workflowFiles(dir string) []string {
 	const most = 200
@@ -257,8 +257,8 @@ func workflowFiles(dir string) []string {
 }
 
 // isFile reports whether a path is a regular file of this user or of the
-// system. The digest leaves out settings, so that the file of anybody else may
-// not stand in for a workflow.
+// system. The digest does not include the settings, so a file of another user
+// must not replace a workflow.
 func isFile(path string) bool {
 	info, err := os.Stat(path)
 	if err != nil || !info.Mode().IsRegular() {

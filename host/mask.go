@@ -9,22 +9,23 @@ import (
 	"github.com/the-edge-agent/tea/sdk/value"
 )
 
-// Mask replaces the values of secrets in output. The zero
-// Mask changes nothing. It is safe for concurrent use.
+// Mask replaces the values of secrets in output. The zero Mask changes nothing.
+// It is immutable and safe for concurrent use.
 type Mask struct{ set *secret.Set }
 
-// NewMask makes a mask for secrets alone. [Workflow.Mask] includes the settings
-// that are secret too.
+// NewMask returns a mask for secrets alone. [Workflow.Mask] includes the settings
+// that are secret.
 func NewMask(secrets map[string]any) Mask { return Mask{secret.New(secrets, nil)} }
 
-// Value returns v, which must be in the value model, with *** in the place of
-// secrets; v itself is not changed.
+// Value returns v, which must be in the value model, with *** in place of
+// secrets. It does not change v.
 func (m Mask) Value(v any) any { return m.set.Redact(v) }
 
 // Text is Value for a text.
 func (m Mask) Text(text string) string { return m.set.Text(text) }
 
-// Mask makes the mask for a run of the workflow with these secrets.
+// Mask returns the mask for a run of the workflow with these secrets. The error
+// reports a template in the settings that cannot be evaluated.
 func (wf *Workflow) Mask(secrets map[string]any) (Mask, error) {
 	s, err := wf.resolve(secrets)
 	return Mask{s.set}, err

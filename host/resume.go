@@ -17,27 +17,28 @@ import (
 	tea "github.com/the-edge-agent/tea/sdk"
 )
 
-// ErrWorkflowChanged says that a run's workflow is not the one it began with.
+// ErrWorkflowChanged reports that the workflow differs from that with which the
+// run began.
 var ErrWorkflowChanged = errors.New("the workflow has changed since the run began")
 
-// ErrInputUnused says that nothing was left to run which input could change;
-// the run is as it was.
+// ErrInputUnused reports that no node is left to run that could use the input.
+// The run is unchanged.
 var ErrInputUnused = engine.ErrInputUnused
 
-// ErrNothingFailed is the error of a resume with RetryFailed of a run that is
-// done and in which no branch failed.
+// ErrNothingFailed reports a resume with RetryFailed of a run that is done and in
+// which no branch failed.
 var ErrNothingFailed = engine.ErrNothingFailed
 
-// ErrDurabilityOff is the error of a resume or a fork that would not record what
-// it runs: the next resume would run it again.
+// ErrDurabilityOff reports a resume or a fork that would not record what it runs:
+// the next resume would run it again.
 var ErrDurabilityOff = errors.New("durability off: a run that continues from a checkpoint needs one; use exit, async or sync")
 
 // Resume continues a run of this workflow. run is its id, a unique prefix of
 // it, or the path of its checkpoint file. Nodes that finished are not run again.
 //
-// It returns [ErrWorkflowChanged] where the workflow differs from that of the
-// run, unless Force or Migrate is set; [ErrInputUnused] for input where no node
-// is left to run; [ErrDurabilityOff]; and the errors of [Workflow.Run].
+// The error is [ErrWorkflowChanged] if the workflow differs from that of the run,
+// unless Force or Migrate is set; [ErrInputUnused] for input if no node is left
+// to run; [ErrDurabilityOff]; or one of [Workflow.Run].
 func (wf *Workflow) Resume(ctx context.Context, run string, o RunOptions) (*flow.Result, error) {
 	store, err := o.openStore(run)
 	if err != nil {
@@ -59,8 +60,8 @@ func (wf *Workflow) Resume(ctx context.Context, run string, o RunOptions) (*flow
 
 // Fork starts a new run with the records of another run of this workflow, up
 // to and including the one numbered at, and continues it. run is as for
-// [Workflow.Resume], and so are the errors; the new run and its input come into
-// being together or not at all.
+// [Workflow.Resume], and so are the errors. The new run and its input are created
+// atomically.
 func (wf *Workflow) Fork(ctx context.Context, run string, at uint64, o RunOptions) (*flow.Result, error) {
 	store, err := o.openStore(run)
 	if err != nil {
@@ -107,7 +108,7 @@ func (o *RunOptions) openStore(run string) (*checkpoint.Store, error) {
 	return checkpoint.OpenStore(o.CheckpointDir)
 }
 
-// replayOptions are those of a run that continues from these contents.
+// replayOptions returns the options of a run that continues from these contents.
 func (wf *Workflow) replayOptions(ctx context.Context, c *checkpoint.Contents, o RunOptions) (engine.Options, error) {
 	h := c.Header
 	changed := h.Digest != wf.spec.Digest
@@ -134,8 +135,8 @@ func (wf *Workflow) replayOptions(ctx context.Context, c *checkpoint.Contents, o
 	return eo, nil
 }
 
-// checkGiven refuses input that does not fit, answers to nothing, answers that
-// do not fit and those that come after the deadline, before anything runs.
+// checkGiven rejects input and answers that do not fit, answers without an
+// interrupt, and answers after the deadline, before anything runs.
 func checkGiven(records []checkpoint.Record, o engine.Options, now time.Time) error {
 	if len(o.Answers) == 0 && len(o.Input) == 0 {
 		return nil
@@ -155,7 +156,7 @@ func checkGiven(records []checkpoint.Record, o engine.Options, now time.Time) er
 			continue
 		}
 		if end := pending[i].Deadline; !end.IsZero() && !now.Before(end) {
-			faults = append(faults, tea.Errorf(tea.ValidationError, "the answer to %s comes too late: it was to be answered by %s; a resume without an answer does what on_timeout says (%s)", id, end.Local().Format(time.DateTime), pending[i].OnTimeout))
+			faults = append(faults, tea.Errorf(tea.ValidationError, "the answer to %s is too late: its deadline was %s; a resume without an answer applies on_timeout (%s)", id, end.Local().Format(time.DateTime), pending[i].OnTimeout))
 			continue
 		}
 		faults = append(faults, engine.CheckAnswer(o.Graph, pending[i], answer))
@@ -174,15 +175,14 @@ func idsOf(pending []flow.Interrupt) string {
 	return strings.Join(ids, ", ")
 }
 
-// RunInfo is what a checkpoint says of a run before its workflow is loaded; see
-// [Host.LoadRun].
+// RunInfo describes a run before its workflow is loaded; see [Host.LoadRun].
 type RunInfo struct {
 	RunID, Workflow string
-	// WorkflowFile is where the workflow was when the run began, and Digest
-	// what it was.
+	// WorkflowFile is the path of the workflow when the run began, Digest the
+	// digest of its content.
 	WorkflowFile, Digest string
-	// Overlays and Config are how the workflow was loaded. Config has *** in
-	// place of secrets.
+	// Overlays and Config are those with which the workflow was loaded. Config has
+	// *** in place of secrets.
 	Overlays []string
 	Config   string
 	Path     string
@@ -191,7 +191,8 @@ type RunInfo struct {
 	config string
 }
 
-// FindRun reads the beginning of a run's checkpoint: which workflow it needs.
+// FindRun reads from a run's checkpoint which workflow it needs. run is as for
+// [Workflow.Resume]; dir is the checkpoint directory.
 func FindRun(dir, run string) (*RunInfo, error) {
 	store, err := checkpoint.ViewStore(dir)
 	if err != nil {

@@ -17,26 +17,27 @@ import (
 	tea "github.com/the-edge-agent/tea/sdk"
 )
 
-// RunOptions configure one run. The zero value runs without input and keeps
-// no checkpoint.
+// RunOptions configure one run. The zero value runs without input and without a
+// checkpoint. The maps are in the value model; the run does not change them, and
+// the caller must not change them before it ends.
 type RunOptions struct {
-	// Input is merged over the workflow's initial state; on resume it is
-	// merged into the state where the run goes on.
+	// Input is merged over the workflow's initial state; on resume, into the state
+	// from which the run continues.
 	Input map[string]any
-	// CheckpointDir is where the run is kept; "" keeps nothing.
+	// CheckpointDir is the directory of the run's checkpoint; "" = no checkpoint.
 	CheckpointDir string
-	// Durability says when it is written; "" is sync.
+	// Durability is when the checkpoint is written; "" is sync.
 	Durability flow.Durability
-	// RunID names the run; "" makes one. Ignored on resume.
+	// RunID names the run; "" creates an id. Ignored on resume.
 	RunID string
-	// Secrets are what templates find under secrets; nested objects are
-	// allowed. Their values are masked wherever tea prints or stores.
+	// Secrets are available to templates under secrets; nested objects are
+	// allowed. Their values are masked in everything that tea prints or stores.
 	Secrets map[string]any
-	// Env is what templates find under env; nil has no variables.
+	// Env is available to templates under env; nil has no variables.
 	Env map[string]any
-	// Answers answer pending interrupts by id, on resume. Where there are none
-	// a resume passes every interrupt before and after nodes, unless Hold
-	// leaves those waiting that are not answered.
+	// Answers answer pending interrupts by id, on resume. Without an answer, a
+	// resume passes every interrupt before and after nodes, unless Hold leaves
+	// them waiting.
 	Answers map[string]any
 	Hold    bool
 	// Ask answers interrupts immediately; nil stops the run at them.
@@ -46,15 +47,15 @@ type RunOptions struct {
 	// Middleware wraps every call of an action, for traces for instance; next
 	// makes the call. It is called concurrently. nil = none.
 	Middleware func(ctx context.Context, req *tea.Request, next func(context.Context, *tea.Request) (*tea.Response, error)) (*tea.Response, error)
-	// Callbacks are called while the run goes on.
+	// Callbacks are called during the run.
 	Callbacks flow.Callbacks
 	// InterruptBefore and InterruptAfter name further nodes to stop at.
 	InterruptBefore, InterruptAfter []string
 	// RetryFailed runs the failed branches of a run again on resume, and what
 	// follows them; branches that succeeded are kept.
 	RetryFailed bool
-	// Force resumes although the workflow has changed; Migrate does so where
-	// everything that the checkpoint refers to is still there.
+	// Force resumes although the workflow has changed; Migrate does so only if
+	// everything that the checkpoint refers to still exists.
 	Force, Migrate bool
 	// KeepOldRuns disables the pruning of old runs.
 	KeepOldRuns bool
@@ -62,8 +63,9 @@ type RunOptions struct {
 
 // Run runs the workflow to its end, an interrupt, a failure or the end of
 // ctx. The outcome of the run is in the result. The error reports that the run
-// could not start or be recorded: input that does not fit ([*flow.InputError]), a secret that the
-// workflow reads and that is not given ([Diagnostics]), a checkpoint that cannot be written.
+// could not start or be recorded: input that does not fit ([*flow.InputError]),
+// a secret that the workflow reads and that is missing ([Diagnostics]), or a
+// checkpoint that cannot be written. Run is safe for concurrent use.
 func (wf *Workflow) Run(ctx context.Context, o RunOptions) (*flow.Result, error) {
 	if err := wf.graph.MissingSecrets(o.Secrets).Err(); err != nil {
 		return nil, err
@@ -89,9 +91,10 @@ func (wf *Workflow) Run(ctx context.Context, o RunOptions) (*flow.Result, error)
 	return keeper.run(ctx, eo)
 }
 
-// Stream runs the workflow and returns its events while it runs. Breaking off
-// the loop stops the run. The last pair holds the run's error, if there
-// is one; its outcome is the run_end event. Each loop over it is a run.
+// Stream returns an iterator that runs the workflow and yields its events. Leaving
+// the loop stops the run. The last pair has the error of [Workflow.Run], if there
+// is one; the outcome is in the run_end event. Each loop over the iterator is a
+// run.
 func (wf *Workflow) Stream(ctx context.Context, o RunOptions) iter.Seq2[flow.Event, error] {
 	return func(yield func(flow.Event, error) bool) {
 		ctx, cancel := context.WithCancel(ctx)
@@ -148,7 +151,8 @@ func (wf *Workflow) engineOptions(o RunOptions) (engine.Options, error) {
 
 func (wf *Workflow) log() *slog.Logger { return wf.host.log }
 
-// versions lists the bundles that the workflow can use, for the checkpoint.
+// versions returns the versions of the bundles that the workflow can use, for the
+// checkpoint.
 func (wf *Workflow) versions() map[string]string {
 	versions := map[string]string{}
 	for _, e := range wf.catalog.Entries() {
@@ -159,7 +163,7 @@ func (wf *Workflow) versions() map[string]string {
 	return versions
 }
 
-// origin is how the workflow was loaded, so that a resume can do the same.
+// origin describes how the workflow was loaded, for a resume.
 func (wf *Workflow) origin() replay.Origin {
 	o := replay.Origin{Config: wf.options.Config}
 	for _, f := range wf.options.Overlays {
@@ -208,7 +212,7 @@ func (wf *Workflow) startKeeper(ctx context.Context, o RunOptions, h checkpoint.
 	return wf.newKeeper(store, journal, o.Durability), nil
 }
 
-// run executes and closes whatever is kept.
+// run executes the workflow and closes the journal and the event log.
 func (k *keeper) run(ctx context.Context, eo engine.Options) (*flow.Result, error) {
 	eo.Journal = k.journal
 	eo.StartedAt = k.journal.Header().StartedAt

@@ -16,7 +16,9 @@ import (
 	"github.com/the-edge-agent/tea/sdk/value"
 )
 
-// Runs is a directory of runs, to look at and to tidy up.
+// Runs is a checkpoint directory, to read and prune its runs. Open it with
+// [OpenRuns]; it needs no closing. It is safe for concurrent use, also while other
+// processes write runs.
 type Runs struct{ store *checkpoint.Store }
 
 // The contents of a checkpoint directory.
@@ -27,15 +29,15 @@ type (
 	RunContents = checkpoint.Contents
 	// Record is one entry of a checkpoint.
 	Record = checkpoint.Record
-	// PrunePolicy says which runs to remove.
+	// PrunePolicy selects the runs to remove.
 	PrunePolicy = checkpoint.Policy
 )
 
-// DefaultPrunePolicy is what applies when a new run starts.
+// DefaultPrunePolicy returns the policy that applies when a new run starts.
 func DefaultPrunePolicy() PrunePolicy { return checkpoint.DefaultPolicy() }
 
-// OpenRuns opens a directory of runs. The error is fs.ErrNotExist where there is
-// none.
+// OpenRuns opens a directory of runs. The error is fs.ErrNotExist if it does not
+// exist.
 func OpenRuns(dir string) (*Runs, error) {
 	store, err := checkpoint.ViewStore(dir)
 	if err != nil {
@@ -44,10 +46,12 @@ func OpenRuns(dir string) (*Runs, error) {
 	return &Runs{store}, nil
 }
 
-// List lists the runs, the newest first. Damaged ones say what is wrong.
+// List returns the runs, the newest first. The entry of a damaged one has the
+// reason.
 func (r *Runs) List() ([]RunEntry, error) { return r.store.List() }
 
-// Show reads one run: by id, the unique beginning of one, or path.
+// Show reads one run by its id, a unique prefix of it, or the path of its
+// checkpoint.
 func (r *Runs) Show(run string) (*RunContents, error) {
 	path, err := r.store.Find(run)
 	if err != nil {
@@ -82,7 +86,7 @@ func (r *Runs) OpenEvents(run string, after int64) (*RunEvents, error) {
 	return &RunEvents{run: id, after: after, log: checkpoint.EventReader{Path: r.store.EventsPath(id), After: uint64(max(after, 0))}}, nil
 }
 
-// RunEvents are the stored events of a run, which can still go on. They are not
+// RunEvents are the stored events of a run, which can still be running. It is not
 // safe for concurrent use.
 type RunEvents struct {
 	run   string
@@ -91,9 +95,9 @@ type RunEvents struct {
 }
 
 // Next calls fn with each event that was stored since the last call, in order,
-// as a line of JSON that is valid during the call only. Tokens, which are stored
-// together, come one by one as they were streamed; their ts is that of the first
-// one of the group.
+// as a line of JSON that is valid only during the call. Tokens, which are stored
+// in groups, are passed one by one as they were streamed; their ts is that of the
+// first one of the group.
 func (e *RunEvents) Next(fn func(seq int64, line []byte) error) error {
 	reader := eventReader{after: e.after, fn: fn}
 	err := e.log.Read(func(seq uint64, line []byte) error { return reader.line(int64(seq), line) })
@@ -106,14 +110,14 @@ func (e *RunEvents) Next(fn func(seq int64, line []byte) error) error {
 	return nil
 }
 
-// Pending lists the interrupts that wait in a checkpoint, with *** in the
-// place of secrets.
+// Pending returns the interrupts that wait in a checkpoint, with *** in place of
+// secrets.
 func Pending(contents *RunContents) ([]flow.Interrupt, error) {
 	return replay.Pending(veiled(contents.Records), nil)
 }
 
-// RunFailure is what the last status in a checkpoint says of failures, with ***
-// in the place of secrets.
+// RunFailure has the failures of the last status in a checkpoint, with *** in
+// place of secrets.
 type RunFailure struct {
 	// Error is why the run failed or stopped.
 	Error string `json:"error,omitempty"`
@@ -122,7 +126,7 @@ type RunFailure struct {
 	FailedBranches int            `json:"failed_branches,omitempty"`
 }
 
-// FailureOf reads what went wrong in a run.
+// FailureOf returns the failures of a run.
 func FailureOf(contents *RunContents) (f RunFailure, err error) {
 	for _, rec := range slices.Backward(contents.Records) {
 		if rec.Kind == checkpoint.KindStatus {
@@ -136,8 +140,8 @@ func FailureOf(contents *RunContents) (f RunFailure, err error) {
 // sealed matches a reference to a secret in a record's JSON.
 var sealed = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`\\u0000s(?:[^\\]|\\[^u])*\\u0000`) })
 
-// RecordValue returns what a record says, for people: in the place of a secret
-// stands ***.
+// RecordValue returns the body of a record in the value model, with *** in place
+// of secrets.
 func RecordValue(rec Record) (any, error) {
 	if len(rec.Body) == 0 {
 		return nil, nil
@@ -149,11 +153,12 @@ func RecordValue(rec Record) (any, error) {
 	return v, nil
 }
 
-// ErrNoStep says that a run has no record of the kind that was asked for.
+// ErrNoStep reports that a run does not have the requested record.
 var ErrNoStep = errors.New("no such step")
 
-// Step finds a record of a run by its number, or by the path of a node: then
-// it is the last one in which the node ended, or else [ErrNoStep].
+// Step returns the number of a record, given its number or the path of a node. Of
+// a node it is the last record in which the node ended. The error is [ErrNoStep]
+// if there is none.
 func (r *Runs) Step(run, step string) (uint64, error) {
 	contents, err := r.Show(run)
 	if err != nil {

@@ -9,16 +9,16 @@ import (
 	tea "github.com/the-edge-agent/tea/sdk"
 )
 
-// Settings are the workflow's settings with ${VAR} and {{ secrets.NAME }}
-// replaced. They must not be changed. What a variable gave has the type that
-// the reader of the key expects.
+// Settings returns the workflow's settings with ${VAR} and {{ secrets.NAME }}
+// replaced. The value of a variable has the type that the reader of the key
+// expects. The caller must not change them.
 func (wf *Workflow) Settings(secrets map[string]any) (map[string]any, error) {
 	r, err := wf.resolve(secrets)
 	return r.settings, err
 }
 
-// settings collects the keys of settings that are read: the host's,
-// and those that bundles and plugins declare in their manifests.
+// settings returns the keys of settings that have a reader: the host's, and those
+// that bundles and plugins declare in their manifests.
 func (h *Host) settings() settings.Declared {
 	var manifests []tea.Manifest
 	for _, b := range h.bundles {
@@ -30,8 +30,8 @@ func (h *Host) settings() settings.Declared {
 	return settings.Declare(manifests...)
 }
 
-// luaOptions reads settings.lua. What does not fit was reported, and reads as
-// absent.
+// luaOptions reads settings.lua. A value of the wrong type, which was reported,
+// counts as absent.
 func luaOptions(given map[string]any) script.Options {
 	object, _ := given[settings.LuaKey].(map[string]any)
 	return script.Options{

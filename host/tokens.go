@@ -13,9 +13,9 @@ import (
 	"github.com/the-edge-agent/tea/host/flow"
 )
 
-// Tokens of one stream are stored together: an event for each takes a hundred
-// bytes to keep three. The group has the seq of its last token, so that the log
-// stays in order; groups that are stored together may overlap.
+// Tokens of one stream are stored together, as an event for each would take a
+// hundred bytes for three. The group has the seq of its last token, so that the
+// log stays in order; groups that are stored together can overlap.
 const (
 	maxGroupBytes  = 32 << 10
 	maxGroupTokens = 1000
@@ -38,7 +38,7 @@ type tokenBuffer struct {
 	since  time.Time
 }
 
-// tokenGroup is a row of tokens of one execution.
+// tokenGroup is a sequence of tokens of one execution.
 type tokenGroup struct {
 	event   flow.Event // of the first token
 	text    strings.Builder
@@ -46,7 +46,7 @@ type tokenGroup struct {
 	lengths []any
 }
 
-// add takes a token; it reports false for any other event.
+// add adds a token; it reports false for any other event.
 func (b *tokenBuffer) add(e flow.Event) bool {
 	if e.Type != flow.EventToken {
 		return false
@@ -152,7 +152,7 @@ func apart(line []byte) ([]flow.Event, bool) {
 	return events, true
 }
 
-// eventReader hands on the events behind a seq in order, tokens one by one.
+// eventReader passes the events after a seq to fn in order, tokens one by one.
 type eventReader struct {
 	after int64
 	fn    func(seq int64, line []byte) error
@@ -161,7 +161,7 @@ type eventReader struct {
 	last int64
 }
 
-// line takes the next line of the log.
+// line reads the next line of the log.
 func (r *eventReader) line(seq int64, line []byte) error {
 	tokens, ok := apart(line)
 	if !ok || len(tokens) == 0 || tokens[0].Seq > r.last {
@@ -177,7 +177,7 @@ func (r *eventReader) line(seq int64, line []byte) error {
 	return nil
 }
 
-// flush hands on the held tokens.
+// flush passes on the held tokens.
 func (r *eventReader) flush() error {
 	held := r.held
 	r.held = nil

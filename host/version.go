@@ -30,7 +30,7 @@ func satisfies(version, constraint string) error {
 	return nil
 }
 
-// holds checks one comparison.
+// holds reports whether a version satisfies one comparison.
 func holds(v, term string) (bool, error) {
 	operator := term[:strings.IndexFunc(term+"0", func(r rune) bool { return r == 'v' || r >= '0' && r <= '9' })]
 	want := "v" + strings.TrimPrefix(term[len(operator):], "v")

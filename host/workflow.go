@@ -22,9 +22,9 @@ import (
 
 // LoadOptions change what is read. The zero value reads the file as it is.
 type LoadOptions struct {
-	// Overlays are files laid over the workflow, in order.
+	// Overlays are files applied to the workflow, in order.
 	Overlays []string
-	// Config is JSON laid over all of them.
+	// Config is JSON applied after them.
 	Config string
 	// Strict adds the checks of `tea validate --strict` and makes warnings errors.
 	Strict bool
@@ -32,7 +32,8 @@ type LoadOptions struct {
 	LookupEnv func(string) (string, bool)
 }
 
-// Workflow is a loaded workflow, ready to run, many times and concurrently.
+// Workflow is a loaded workflow that can be run many times. It is safe for
+// concurrent use. Close it when its runs have ended, and before its host.
 type Workflow struct {
 	host     *Host
 	spec     *spec.Workflow
@@ -46,7 +47,7 @@ type Workflow struct {
 
 	mu     sync.Mutex
 	graphs map[string]*graph.Graph
-	// catalogs are those of runs whose settings hold secrets, by settings.
+	// catalogs are those of runs whose settings contain secrets, by settings.
 	catalogs map[string]*catalog.Bound
 }
 
@@ -60,11 +61,11 @@ type Embedded = spec.Embedded
 type Diagnostics = diag.List
 
 // LacksAction reports whether an error of a run is that of a call of an action
-// that does not exist, as from Lua: with another set of plugins it may exist.
+// that does not exist, as from Lua. With another set of plugins it can exist.
 func LacksAction(err error) bool { return catalog.IsUnknownAction(err) }
 
-// LacksPlugins reports whether all that is wrong with a workflow is that actions
-// or plugins are not there: with another set of plugins it may be valid.
+// LacksPlugins reports whether the only mistakes in a workflow are missing actions
+// or plugins. With another set of plugins it can be valid.
 func LacksPlugins(diags Diagnostics) bool {
 	lacks := false
 	for _, d := range diags {
@@ -80,8 +81,9 @@ func LacksPlugins(diags Diagnostics) bool {
 	return lacks
 }
 
-// Load reads and checks a workflow. The error is a [Diagnostics] with every
-// mistake in the file, or says that it cannot be read.
+// Load reads and checks a workflow. The caller must close it. The error is a
+// [Diagnostics] with every mistake in the file, or reports that a bundle cannot be
+// used.
 func (h *Host) Load(path string, o LoadOptions) (*Workflow, error) {
 	s, diags := spec.Load(path, spec.Options{Overlays: o.Overlays, Config: o.Config, LookupEnv: o.LookupEnv, Embedded: h.o.Embedded})
 	return h.compile(s, diags, o)
@@ -117,7 +119,7 @@ func (h *Host) compile(s *spec.Workflow, diags diag.List, o LoadOptions) (*Workf
 	if len(h.unread()) == unread {
 		return wf, err
 	}
-	// Plugins were started to ask what they offer; they may read settings, too.
+	// Plugins were started to read their manifests, which can declare settings.
 	if wf != nil {
 		_ = wf.Close() // nothing of it was opened
 	}
@@ -181,7 +183,7 @@ type moduleImport struct {
 const importTimeout = 5 * time.Second
 
 // imports adds what a workflow and its subgraphs import to the catalog. No
-// module runs before all are compiled: they may require each other.
+// module runs before all are compiled, as they can require each other.
 func (wf *Workflow) imports(s *spec.Workflow, diags *diag.List) *modules {
 	m := &modules{byPath: map[string]*script.Module{}, byNamespace: map[string]*script.Module{}}
 	wf.collect(s, diags, m)
@@ -300,16 +302,16 @@ func (wf *Workflow) addModule(im moduleImport, m *modules, diags *diag.List) {
 	}
 }
 
-// Name is the workflow's name.
+// Name returns the workflow's name.
 func (wf *Workflow) Name() string { return wf.spec.Name }
 
 // Digest identifies the workflow's content.
 func (wf *Workflow) Digest() string { return wf.spec.Digest }
 
-// Warnings are the findings that did not stop the workflow from loading.
+// Warnings returns the findings that did not prevent the workflow from loading.
 func (wf *Workflow) Warnings() Diagnostics { return wf.warnings }
 
-// Actions lists the actions the workflow can use, imports included.
+// Actions returns the actions that the workflow can use, including imports.
 func (wf *Workflow) Actions() []ActionEntry { return wf.catalog.Entries() }
 
 // Close closes the bundles that the workflow's runs opened.
@@ -322,9 +324,8 @@ func (wf *Workflow) Close() error {
 	return err
 }
 
-// CheckNodes finds out whether the workflow has the nodes, which may be given
-// by paths such as sub/x: only the first part is looked at then. The error
-// names the first that is not there.
+// CheckNodes checks that the workflow has nodes of these names. Of a path such as
+// sub/x only the first part counts. The error names the first unknown node.
 func (wf *Workflow) CheckNodes(names ...string) error {
 	for _, name := range names {
 		first := name

@@ -10,9 +10,9 @@ import (
 	"github.com/the-edge-agent/tea/sdk/confine"
 )
 
-// loadGraph compiles a file for workflow.run. The path may come from data or a
-// model: it stays below dir, the directory of the workflow that calls. What
-// is in the file is its author's, who can refer to files elsewhere.
+// loadGraph compiles a file for workflow.run. The path, which can come from data
+// or a model, stays below dir, the directory of the calling workflow. The file
+// itself is trusted: it can refer to files elsewhere.
 func (wf *Workflow) loadGraph(dir, path string) (*graph.Graph, error) {
 	name, err := confine.Clean(path)
 	if err != nil {
@@ -49,7 +49,7 @@ func (wf *Workflow) loadGraph(dir, path string) (*graph.Graph, error) {
 	return nil, tea.Errorf(tea.ValidationError, "load %s: %w", path, diags)
 }
 
-// readBelow reads a workflow file in a way that cannot get out of dir.
+// readBelow reads a workflow file below dir, without following a link out of it.
 func readBelow(dir, path string) ([]byte, error) {
 	root, err := confine.Open(dir)
 	if err != nil {

@@ -41,7 +41,7 @@ func Reduce(r spec.Reducer, key string, old, update any) (any, error) {
 	case spec.ReduceAppend, spec.ReduceExtend, spec.ReduceUnion:
 		list, ok := old.([]any)
 		if !ok && old != nil {
-			return fail("the state holds %s, not a list", describe(old))
+			return fail("the state has %s, not a list", describe(old))
 		}
 		more := []any{update}
 		if r != spec.ReduceAppend {
@@ -114,7 +114,7 @@ func mergeObjects(old, update any, fail failure) (any, error) {
 	}
 	o, ok := old.(map[string]any)
 	if !ok {
-		return fail("the state holds %s, not an object", describe(old))
+		return fail("the state has %s, not an object", describe(old))
 	}
 	return deepMerge(o, u), nil
 }
@@ -158,7 +158,7 @@ func add(old, update any, fail failure) (any, error) {
 		}
 		sum := a + b
 		if math.IsInf(sum, 0) {
-			return fail("cannot add %s to %s: the sum is no number that JSON can hold", describe(update), describe(old))
+			return fail("cannot add %s to %s: the sum is not a number that JSON can represent", describe(update), describe(old))
 		}
 		return sum, nil
 	}

@@ -92,7 +92,7 @@ func (c *Caller) Call(ctx context.Context, action string, params Params) (map[st
 	}
 	object, ok := result.(map[string]any)
 	if !ok || object["success"] != true {
-		c.t.Fatalf("result of %s does not say success: true: %v", action, result)
+		c.t.Fatalf("result of %s does not have success: true: %v", action, result)
 	}
 	return object, nil
 }
@@ -112,7 +112,7 @@ func (c *Caller) Fails(want tea.ErrorType, action string, params Params) *tea.Er
 	c.t.Helper()
 	result, err := c.Call(c.t.Context(), action, params)
 	if err == nil {
-		c.t.Fatalf("%s works and gives %v, want a %s", action, result, want)
+		c.t.Fatalf("%s succeeds with %v, want a %s", action, result, want)
 	}
 	e := tea.AsError(err)
 	if e.Type != want {
