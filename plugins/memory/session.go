@@ -79,6 +79,9 @@ type SessionCreateParams struct {
 // SessionCreate is the action session.create.
 func (m *Memory) SessionCreate(ctx context.Context, req *tea.Request, p SessionCreateParams) (*SessionResult, error) {
 	ttl, err := seconds("ttl", p.TTL)
+	if err == nil {
+		err = checkName("user_id", p.UserID)
+	}
 	if err != nil {
 		return nil, err
 	}

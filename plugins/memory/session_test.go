@@ -146,7 +146,7 @@ func TestSessionRefusals(t *testing.T) {
 			a.fails(t, tea.ValidationError, action, params)
 		}
 		for _, params := range []map[string]any{
-			{"session_id": "s"}, {"metadata": []any{1}}, {"metadata": "x"}, {"ttl": 1e300}, {"session_id": "a/b"}, {"user_id": strings.Repeat("x", 1001)},
+			{"session_id": "s"}, {"metadata": []any{1}}, {"metadata": "x"}, {"ttl": 1e300}, {"session_id": "a/b"}, {"user_id": strings.Repeat("x", 1001)}, {"user_id": "\xff"}, {"user_id": "\ufffd"},
 		} {
 			a.fails(t, tea.ValidationError, "session.create", params)
 		}
