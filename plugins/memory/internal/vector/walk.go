@@ -136,7 +136,7 @@ func (w *walk) descend(v *view, query []float32, entry uint32, top, layer int) i
 // squared distance, a search still visits slots. Among similar vectors that is
 // less than ef slots and costs nothing. Where all vectors are about equally far
 // from the query, ef candidates would miss most of the nearest.
-const slack = 1.08
+const slack = 1.09
 
 // layer searches one layer from the given slots and leaves the ef nearest ones
 // that keep accepts in w.best (see heap for their order). It continues through
