@@ -139,6 +139,7 @@ type VectorFound struct {
 	Score     float64        `json:"score" doc:"cosine similarity, from -1 to 1"`
 	Metadata  map[string]any `json:"metadata"`
 	Embedding []float32      `json:"embedding,omitempty"`
+	Damaged   bool           `json:"damaged,omitempty" doc:"true if the stored metadata is damaged; store the item again or delete it"`
 }
 
 // VectorQueryResult is the result of vector.query.
@@ -177,7 +178,7 @@ func (m *Memory) VectorQuery(ctx context.Context, req *tea.Request, p VectorQuer
 	}
 	r := &VectorQueryResult{Success: true, Results: make([]VectorFound, len(hits)), Count: len(hits), Collection: p.Collection}
 	for i, hit := range hits {
-		r.Results[i] = VectorFound{ID: hit.ID, Text: hit.Text, Score: hit.Score, Metadata: hit.Metadata, Embedding: hit.Embedding}
+		r.Results[i] = VectorFound{ID: hit.ID, Text: hit.Text, Score: hit.Score, Metadata: hit.Metadata, Embedding: hit.Embedding, Damaged: hit.Damaged}
 	}
 	return r, nil
 }
@@ -197,6 +198,7 @@ type VectorListed struct {
 	Text      string         `json:"text"`
 	Metadata  map[string]any `json:"metadata"`
 	Embedding []float32      `json:"embedding,omitempty"`
+	Damaged   bool           `json:"damaged,omitempty" doc:"true if the stored metadata is damaged; store the item again or delete it"`
 }
 
 // VectorListResult is the result of vector.list.
@@ -230,7 +232,7 @@ func (m *Memory) VectorList(ctx context.Context, _ *tea.Request, p VectorListPar
 				r.NextCursor = r.Items[r.Count-1].ID
 				return r, nil
 			}
-			r.Items = append(r.Items, VectorListed{ID: item.ID, Text: item.Text, Metadata: item.Metadata, Embedding: item.Embedding})
+			r.Items = append(r.Items, VectorListed{ID: item.ID, Text: item.Text, Metadata: item.Metadata, Embedding: item.Embedding, Damaged: item.Damaged})
 			r.Count++
 		}
 		if len(items) < page.Limit {

@@ -1,8 +1,12 @@
 package memory_test
 
 import (
+	"database/sql"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -117,4 +121,44 @@ func TestVectorsAreListedDeletedAndDropped(t *testing.T) {
 		found, _ = list(nil, 10)
 		same(t, "left", len(found), 0)
 	})
+}
+
+// TestADamagedVectorHidesNoOther changes rows behind the memory's back.
+func TestADamagedVectorHidesNoOther(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	settings := map[string]any{"path": dir, "engine": "sqlite"}
+	o := mustOpen(t, settings)
+	o.must("vector.store", map[string]any{
+		"ids": []any{"a", "b", "c", "d"}, "texts": []any{"a", "b", "c", "d"},
+		"embeddings": []any{[]any{1, 0, 0}, []any{0.9, 0.1, 0}, []any{0.8, 0.2, 0}, []any{0.7, 0.3, 0}},
+		"metadata":   []any{map[string]any{"n": 1}, map[string]any{"n": 1}, map[string]any{"n": 1}, map[string]any{"n": 1}},
+	})
+	o.close()
+	db, err := sql.Open("sqlite", filepath.Join(dir, "memory.sqlite"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, change := range []string{`UPDATE vectors SET metadata = '{' WHERE name = 'b'`, `UPDATE vectors SET embedding = substr(embedding, 1, 7) WHERE name = 'c'`} {
+		if _, err := db.ExecContext(t.Context(), change); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := errors.Join(db.Close(), os.RemoveAll(filepath.Join(dir, "vectors"))); err != nil {
+		t.Fatal(err)
+	}
+	o = mustOpen(t, settings)
+	defer o.close()
+	seen := func(list any) (all []string) {
+		for _, item := range list.([]any) {
+			item := item.(map[string]any)
+			all = append(all, fmt.Sprint(item["id"], item["damaged"]))
+		}
+		return all
+	}
+	query := map[string]any{"embedding": []any{1, 0, 0}, "k": 4}
+	same(t, "found", seen(o.must("vector.query", query)["results"]), []string{"a<nil>", "btrue", "d<nil>"})
+	same(t, "listed", seen(o.must("vector.list", nil)["items"]), []string{"a<nil>", "btrue", "c<nil>", "d<nil>"})
+	query["filter"] = map[string]any{"n": 1}
+	same(t, "filtered", seen(o.must("vector.query", query)["results"]), []string{"a<nil>", "d<nil>"})
 }

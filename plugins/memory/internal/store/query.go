@@ -5,6 +5,7 @@ import (
 	"database/sql/driver"
 	"fmt"
 	"strconv"
+	"strings"
 	"time"
 )
 
@@ -176,6 +177,22 @@ func Scan(rows Rows, err error, row func(), dest ...any) error {
 func Int(rows Rows, err error) (n int64, _ error) {
 	err = Scan(rows, err, func() {}, &n)
 	return n, err
+}
+
+// All returns the values of a query's only column; see [Scan].
+func All[T any](rows Rows, err error) (all []T, _ error) {
+	var v T
+	err = Scan(rows, err, func() { all = append(all, v) }, &v)
+	return all, err
+}
+
+// InList returns the list of parameters of a condition IN, and their values.
+func InList[T any](values []T) (list string, args []any) {
+	args = make([]any, len(values))
+	for i, v := range values {
+		args[i] = v
+	}
+	return "(" + strings.TrimSuffix(strings.Repeat("?, ", len(values)), ", ") + ")", args
 }
 
 type freeingKey struct{}

@@ -51,6 +51,8 @@ type VectorItem struct {
 	Embedding []float32
 	// Metadata is an object of the value model, or nil.
 	Metadata map[string]any
+	// Damaged reports that the metadata in the database cannot be read.
+	Damaged bool
 }
 
 // VectorQuery selects the K items nearest to Embedding; none if K is below 1.

@@ -137,31 +137,25 @@ type change struct {
 func (c *collection) changesAfter(ctx context.Context, seq int64, limit int) ([]change, error) {
 	rows, err := c.x.o.Engine.Query(ctx, `SELECT seq, id, embedding FROM vectors WHERE collection = ? AND seq > ?
 		UNION ALL SELECT seq, id, NULL FROM vectors_gone WHERE collection = ? AND seq > ? ORDER BY 1 LIMIT ?`, c.name, seq, c.name, seq, limit)
-	if err != nil {
-		return nil, err
-	}
-	defer rows.Close()
 	var changes []change
-	for rows.Next() {
-		var one change
-		var raw []byte
-		if err := rows.Scan(&one.seq, &one.id, &raw); err != nil {
-			return nil, err
-		}
-		if raw != nil {
-			one.vector = fromBytes(raw)
-		}
+	var one change
+	var raw []byte
+	err = store.Scan(rows, err, func() {
+		one.vector = fromBytes(raw)
 		changes = append(changes, one)
-	}
-	return changes, rows.Err()
+	}, &one.seq, &one.id, &raw)
+	return changes, err
 }
 
+// apply applies one change to the index. A vector that the database does not
+// accept any more is damaged: it is not found, and hides no other.
 func (c *collection) apply(one change) error {
 	if one.vector == nil {
 		return c.index.Delete(one.id, one.seq)
 	}
 	err := c.index.Put(one.id, one.seq, one.vector)
-	if errors.Is(err, vector.ErrZero) { // it has no direction: nothing is near it
+	if errors.Is(err, vector.ErrZero) || errors.Is(err, vector.ErrDimension) || errors.Is(err, vector.ErrNotFinite) {
+		c.x.o.Logger.Error("a vector is damaged and cannot be found", "collection", c.name, "error", err.Error())
 		return c.index.Delete(one.id, one.seq)
 	}
 	return err

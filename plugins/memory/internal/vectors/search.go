@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strings"
 
 	tea "github.com/the-edge-agent/tea/sdk"
 	"github.com/the-edge-agent/tea/sdk/value"
@@ -121,11 +120,8 @@ func (x *Index) List(ctx context.Context, collection string, page store.VectorPa
 		return nil, err
 	}
 	rows, err := x.o.Engine.Query(ctx, "SELECT "+columns(page.Embeddings)+" FROM vectors WHERE collection = ? AND name > ? ORDER BY name LIMIT ?", collection, page.After, page.Limit)
-	if err != nil {
-		return nil, fmt.Errorf("list collection %q: %w", collection, err)
-	}
 	var items []store.VectorItem
-	if err := scanItems(rows, func(_ int64, item store.VectorItem) { items = append(items, item) }); err != nil {
+	if err := scanItems(rows, err, func(_ int64, item store.VectorItem) { items = append(items, item) }); err != nil {
 		return nil, fmt.Errorf("list collection %q: %w", collection, err)
 	}
 	return items, nil
@@ -143,37 +139,26 @@ func columns(embeddings bool) string {
 func (x *Index) read(ctx context.Context, collection string, embeddings bool, ids []any) (map[int64]store.VectorItem, error) {
 	found := make(map[int64]store.VectorItem, len(ids))
 	for part := range slices.Chunk(ids, lookUp) {
-		rows, err := x.o.Engine.Query(ctx, "SELECT "+columns(embeddings)+" FROM vectors WHERE id IN (?"+strings.Repeat(", ?", len(part)-1)+")", part...)
-		if err != nil {
-			return nil, fmt.Errorf("read collection %q: %w", collection, err)
-		}
-		if err := scanItems(rows, func(id int64, item store.VectorItem) { found[id] = item }); err != nil {
+		list, args := store.InList(part)
+		rows, err := x.o.Engine.Query(ctx, "SELECT "+columns(embeddings)+" FROM vectors WHERE id IN "+list, args...)
+		if err := scanItems(rows, err, func(id int64, item store.VectorItem) { found[id] = item }); err != nil {
 			return nil, fmt.Errorf("read collection %q: %w", collection, err)
 		}
 	}
 	return found, nil
 }
 
-func scanItems(rows store.Rows, add func(id int64, item store.VectorItem)) error {
-	defer rows.Close()
-	for rows.Next() {
-		var id int64
-		var item store.VectorItem
-		var raw, metadata []byte
-		if err := rows.Scan(&id, &item.ID, &item.Text, &metadata, &raw); err != nil {
-			return err
-		}
-		if raw != nil {
-			item.Embedding = fromBytes(raw)
-		}
+func scanItems(rows store.Rows, err error, add func(id int64, item store.VectorItem)) error {
+	var id int64
+	var name, text string
+	var raw, metadata []byte
+	return store.Scan(rows, err, func() {
+		item := store.VectorItem{ID: name, Text: text, Embedding: fromBytes(raw)}
 		if metadata != nil {
 			decoded, err := value.Decode(metadata)
-			if err != nil {
-				return fmt.Errorf("metadata of %q: %w", item.ID, err)
-			}
-			item.Metadata, _ = decoded.(map[string]any)
+			object, ok := decoded.(map[string]any)
+			item.Metadata, item.Damaged = object, err != nil || !ok
 		}
 		add(id, item)
-	}
-	return rows.Err()
+	}, &id, &name, &text, &metadata, &raw)
 }

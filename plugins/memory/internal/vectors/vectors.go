@@ -83,17 +83,8 @@ func (x *Index) ready(ctx context.Context) error {
 	}
 	rows, err := x.o.Engine.Query(ctx, `SELECT coalesce(max(seq), 0), coalesce(max(id), 0) FROM (
 		SELECT max(seq) AS seq, max(id) AS id FROM vectors UNION ALL SELECT max(seq), max(id) FROM vectors_gone) AS taken`)
-	if err != nil {
-		return fmt.Errorf("read the last number: %w", err)
-	}
-	defer rows.Close()
 	var seq, id int64
-	for rows.Next() {
-		if err := rows.Scan(&seq, &id); err != nil {
-			return fmt.Errorf("read the last number: %w", err)
-		}
-	}
-	if err := rows.Err(); err != nil {
+	if err := store.Scan(rows, err, func() {}, &seq, &id); err != nil {
 		return fmt.Errorf("read the last number: %w", err)
 	}
 	x.mu.Lock()
@@ -206,18 +197,12 @@ func (x *Index) path(name string) string {
 type queryFunc func(ctx context.Context, query string, args ...any) (store.Rows, error)
 
 // dimension is that of the collection, 0 where there is none.
-func (x *Index) dimension(ctx context.Context, query queryFunc, name string) (dimension int, err error) {
-	rows, err := query(ctx, "SELECT dimension FROM vector_collections WHERE name = ?", name)
+func (x *Index) dimension(ctx context.Context, query queryFunc, name string) (int, error) {
+	dimension, err := store.Int(query(ctx, "SELECT dimension FROM vector_collections WHERE name = ?", name))
 	if err != nil {
 		return 0, fmt.Errorf("read collection %q: %w", name, err)
 	}
-	defer rows.Close()
-	for rows.Next() {
-		if err := rows.Scan(&dimension); err != nil {
-			return 0, fmt.Errorf("read collection %q: %w", name, err)
-		}
-	}
-	return dimension, rows.Err()
+	return int(dimension), nil
 }
 
 // Collections describes what there is, by name.
@@ -226,19 +211,12 @@ func (x *Index) Collections(ctx context.Context) ([]store.Collection, error) {
 		return nil, err
 	}
 	rows, err := x.o.Engine.Query(ctx, `SELECT name, dimension, (SELECT count(*) FROM vectors WHERE collection = vector_collections.name) FROM vector_collections ORDER BY name`)
-	if err != nil {
+	var all []store.Collection
+	var c store.Collection
+	if err := store.Scan(rows, err, func() { all = append(all, c) }, &c.Name, &c.Dimension, &c.Count); err != nil {
 		return nil, fmt.Errorf("list the collections: %w", err)
 	}
-	defer rows.Close()
-	var all []store.Collection
-	for rows.Next() {
-		var c store.Collection
-		if err := rows.Scan(&c.Name, &c.Dimension, &c.Count); err != nil {
-			return nil, fmt.Errorf("list the collections: %w", err)
-		}
-		all = append(all, c)
-	}
-	return all, rows.Err()
+	return all, nil
 }
 
 // View is the table vectors for queries from outside, without the numbers of

@@ -9,7 +9,6 @@ import (
 	"math"
 	"os"
 	"slices"
-	"strings"
 	"unicode/utf8"
 
 	tea "github.com/the-edge-agent/tea/sdk"
@@ -239,9 +238,11 @@ func (x *Index) Drop(ctx context.Context, collection string) (items int, existed
 		if existed = dimension > 0; err != nil || !existed {
 			return err
 		}
-		if items, err = count(ctx, tx.Query, collection); err != nil {
+		n, err := store.Int(tx.Query(ctx, "SELECT count(*) FROM vectors WHERE collection = ?", collection))
+		if err != nil {
 			return err
 		}
+		items = int(n)
 		for _, statement := range []string{"DELETE FROM vectors WHERE collection = ?", "DELETE FROM vectors_gone WHERE collection = ?", "DELETE FROM vector_collections WHERE name = ?"} {
 			if _, err := tx.Exec(ctx, statement, collection); err != nil {
 				return err
@@ -281,56 +282,24 @@ func (x *Index) forget(collection string) {
 	}
 }
 
-func count(ctx context.Context, query queryFunc, collection string) (n int, err error) {
-	rows, err := query(ctx, "SELECT count(*) FROM vectors WHERE collection = ?", collection)
-	if err != nil {
-		return 0, err
-	}
-	defer rows.Close()
-	for rows.Next() {
-		if err := rows.Scan(&n); err != nil {
-			return 0, err
-		}
-	}
-	return n, rows.Err()
-}
-
 // idsOf returns the ids of the rows that exist, by the items' names.
 func (x *Index) idsOf(ctx context.Context, query queryFunc, collection string, names []string) (map[string]int64, error) {
 	known := make(map[string]int64, len(names))
 	for part := range slices.Chunk(names, lookUp) {
-		var args []any
-		for _, name := range part {
-			args = append(args, name)
-		}
-		in := "name IN (?" + strings.Repeat(", ?", len(part)-1) + ")"
-		find := "SELECT name, id FROM vectors WHERE " + in + " AND collection = ?"
+		list, args := store.InList(part)
+		find := "SELECT name, id FROM vectors WHERE name IN " + list + " AND collection = ?"
 		if x.o.Engine.Dialect() == store.DuckDB {
 			// DuckDB uses an index for a condition on its one column only.
-			find = "WITH named AS MATERIALIZED (SELECT collection, name, id FROM vectors WHERE " + in + ") SELECT name, id FROM named WHERE collection = ?"
+			find = "WITH named AS MATERIALIZED (SELECT collection, name, id FROM vectors WHERE name IN " + list + ") SELECT name, id FROM named WHERE collection = ?"
 		}
 		rows, err := query(ctx, find, append(args, collection)...)
-		if err != nil {
-			return nil, err
-		}
-		if err := scanIDs(rows, known); err != nil {
+		var name string
+		var id int64
+		if err := store.Scan(rows, err, func() { known[name] = id }, &name, &id); err != nil {
 			return nil, err
 		}
 	}
 	return known, nil
-}
-
-func scanIDs(rows store.Rows, known map[string]int64) error {
-	defer rows.Close()
-	for rows.Next() {
-		var name string
-		var id int64
-		if err := rows.Scan(&name, &id); err != nil {
-			return err
-		}
-		known[name] = id
-	}
-	return rows.Err()
 }
 
 func orNull(s string) any {
@@ -349,6 +318,9 @@ func toBytes(v []float32) []byte {
 }
 
 func fromBytes(raw []byte) []float32 {
+	if raw == nil {
+		return nil
+	}
 	v := make([]float32, len(raw)/4)
 	for i := range v {
 		v[i] = math.Float32frombits(binary.LittleEndian.Uint32(raw[4*i:]))
