@@ -5,7 +5,7 @@
 // source: tea/plugin/v1/plugin.proto
 
 // The protocol between a tea host and an action plugin.
-// docs/guide/plugins.md describes its use step by step;
+// docs/guide/plugin-protocol.md describes its use step by step;
 // docs/design/001-plugin-protocol.md explains the decisions.
 //
 // Fields called *_json, params, result and note are JSON text in UTF-8. Both
