@@ -18,6 +18,15 @@ var update = flag.Bool("update", false, "write shared.txtar.gz, go.mod and go.su
 
 const repository = "../../.."
 
+// fromGuide makes the links of a page in docs/guide those of a page next to the
+// protocol.
+var fromGuide = strings.NewReplacer(
+	"](../../proto/tea/plugin/v1/", "](",
+	"](../../proto/go-plugin/", "](",
+	"](../../", "](https://github.com/the-edge-agent/tea/blob/main/",
+	"](writing-plugins.md", "](https://github.com/the-edge-agent/tea/blob/main/docs/guide/writing-plugins.md",
+)
+
 // sharedFiles returns what the archive must contain.
 func sharedFiles(t *testing.T) []txtar.File {
 	t.Helper()
@@ -55,6 +64,9 @@ func sharedFiles(t *testing.T) []txtar.File {
 		}
 		if err != nil {
 			t.Fatal(err)
+		}
+		if name == "docs/README.md" {
+			data = []byte(fromGuide.Replace(string(data)))
 		}
 		files = append(files, txtar.File{Name: name, Data: data})
 	}
