@@ -49,38 +49,59 @@ func (p pluginProcesses) Replace(ctx context.Context) (int, error) {
 }
 
 func (a *app) subprocesses(flags pluginFlags, log *slog.Logger, use pluginUse) (*subproc.Plugins, []subproc.Problem, error) {
-	policy, err := a.policy()
+	rules, err := a.rules(a.workflowDirs()...)
 	if err != nil {
 		return nil, nil, err
 	}
-	return a.subprocessesUnder(policy, flags, log, use)
+	policy, err := bundles.WatchPolicy(rules)
+	if err != nil {
+		return nil, nil, pluginError(err)
+	}
+	return a.subprocessesUnder(policy, policy.Files(), flags, log, use)
 }
 
-// policy returns the rules for plugins: the locks next to the workflows and in
-// the working directory, and the required keys.
-func (a *app) policy() (*bundles.Policy, error) {
+// workflowDirs returns the directories of the workflows and the working
+// directory.
+func (a *app) workflowDirs() []string {
 	dirs := []string{"."}
 	for _, file := range a.workflows {
 		dirs = append(dirs, filepath.Dir(file))
 	}
-	return a.policyOf(dirs...)
+	return dirs
+}
+
+// rules returns the rules for plugins: the locks in directories, and the
+// required keys.
+func (a *app) rules(dirs ...string) (bundles.Rules, error) {
+	keys, err := a.config.requiredKeys()
+	if err != nil {
+		return bundles.Rules{}, usageError(err)
+	}
+	return bundles.Rules{Dirs: dirs, Keys: keys, Getenv: a.getenv}, nil
 }
 
 func (a *app) policyOf(dirs ...string) (*bundles.Policy, error) {
-	keys, err := a.config.requiredKeys()
+	rules, err := a.rules(dirs...)
 	if err != nil {
-		return nil, usageError(err)
+		return nil, err
 	}
-	policy, err := bundles.LoadPolicy(bundles.Rules{Dirs: dirs, Keys: keys, Getenv: a.getenv})
+	policy, err := bundles.LoadPolicy(rules)
 	if err != nil {
 		return nil, pluginError(err)
 	}
 	return policy, nil
 }
 
-func (a *app) subprocessesUnder(policy *bundles.Policy, flags pluginFlags, log *slog.Logger, use pluginUse) (*subproc.Plugins, []subproc.Problem, error) {
+// verifier decides which plugins can run.
+type verifier interface {
+	Verify(name, path string) error
+}
+
+// subprocessesUnder finds plugins under a policy with files that are watched.
+func (a *app) subprocessesUnder(policy verifier, watched []string, flags pluginFlags, log *slog.Logger, use pluginUse) (*subproc.Plugins, []subproc.Problem, error) {
 	plugins, problems, err := subproc.Discover(context.Background(), subproc.Options{
-		Dirs: flags.Plugins, Foreign: a.foreign(flags.Plugins), Logger: log, Mask: func(text string) string { return a.mask.Text(text) }, StoredOnly: use == readPlugins, Verify: policy.Verify,
+		Dirs: flags.Plugins, Foreign: a.foreign(flags.Plugins), Logger: log, Mask: func(text string) string { return a.mask.Text(text) }, StoredOnly: use == readPlugins,
+		Verify: policy.Verify, Watched: watched,
 	})
 	var path *fs.PathError
 	if errors.As(err, &path) {

@@ -86,6 +86,80 @@ func TestHangUpReplacesPlugins(t *testing.T) {
 	}
 }
 
+// counts runs until the plugin has had version 2, and then version 1.
+const counts = `
+config: {max_steps: 1000000}
+nodes:
+  - name: until_two
+    uses: counter.version
+    goto:
+      - {if: "state.version != 2", to: pause}
+      - to: until_one
+  - name: until_one
+    uses: counter.version
+    goto:
+      - {if: "state.version != 1", to: until_one}
+      - to: END
+  - name: pause
+    uses: time.sleep
+    with: {seconds: 0.01}
+    goto: until_two
+`
+
+// mustRun runs a tea command that must succeed.
+func mustRun(t *testing.T, dir string, args ...string) {
+	t.Helper()
+	p := start(t, dir, args...)
+	if out, code := p.exit(); code != 0 {
+		t.Fatalf("tea %s exits with %d:\n%s%s", strings.Join(args, " "), code, out, &p.stderr)
+	}
+}
+
+// packCounter makes the bundles of two versions.
+func packCounter(t *testing.T, dir string) {
+	t.Helper()
+	for _, version := range []string{"1", "2"} {
+		folder := filepath.Join(dir, "counter"+version)
+		if err := os.Mkdir(folder, 0o700); err != nil {
+			t.Fatal(err)
+		}
+		for name, script := range map[string]string{"counter": "exec \"$(dirname \"$0\")/impl.sh\"", "impl.sh": "exec counter-plugin " + version} {
+			if err := os.WriteFile(filepath.Join(folder, name), []byte("#!/bin/sh\n"+script+"\n"), 0o700); err != nil {
+				t.Fatal(err)
+			}
+		}
+		mustRun(t, dir, "plugin", "pack", filepath.Join(folder, "counter"), "-o", version+".teab")
+	}
+}
+
+func TestRunUsesAVersionThatIsInstalledAndRolledBack(t *testing.T) {
+	t.Parallel()
+	for name, locked := range map[string]bool{"free": false, "locked": true} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			dir := workdir(t, map[string]string{"flow.yaml": counts})
+			lock := func() {
+				if locked {
+					mustRun(t, dir, "plugin", "lock")
+				}
+			}
+			packCounter(t, dir)
+			mustRun(t, dir, "plugin", "install", "1.teab")
+			lock()
+			p := start(t, dir, "run", "-s", "-v", "flow.yaml")
+			p.until("node_end", "until_two#20")
+			mustRun(t, dir, "plugin", "install", "2.teab")
+			lock()
+			p.until("node_end", "until_one")
+			mustRun(t, dir, "plugin", "rollback", "counter")
+			lock()
+			if _, code := p.exit(); code != 0 {
+				t.Errorf("exit code %d, stderr:\n%s", code, &p.stderr)
+			}
+		})
+	}
+}
+
 // terminal returns the two ends of a new terminal.
 func terminal(t *testing.T) (master, slave *os.File) {
 	t.Helper()

@@ -237,7 +237,7 @@ func (c *bundleLockCmd) Run(a *app) error {
 	if err != nil {
 		return err
 	}
-	found, problems, err := a.subprocessesUnder(policy, c.pluginFlags, a.logger(c.reportFlags), readPlugins)
+	found, problems, err := a.subprocessesUnder(policy, nil, c.pluginFlags, a.logger(c.reportFlags), readPlugins)
 	if err != nil {
 		return err
 	}

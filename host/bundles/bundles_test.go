@@ -282,6 +282,44 @@ func TestLockKeepsOtherPlatforms(t *testing.T) {
 	}
 }
 
+func TestPolicyOfARunningHostFollowsItsLock(t *testing.T) {
+	t.Parallel()
+	plugin := write(t, filepath.Join(t.TempDir(), "tea-plugin-web"), "#!/bin/sh\n", 0o755)
+	project := t.TempDir()
+	_, getenv := installer(t)
+	policy, err := WatchPolicy(Rules{Dirs: []string{project}, Getenv: getenv})
+	if err != nil {
+		t.Fatal(err)
+	}
+	file := filepath.Join(project, LockName)
+	if diff := cmp.Diff([]string{file}, policy.Files()); diff != "" {
+		t.Error(diff)
+	}
+	steps := []struct {
+		name   string
+		change func() error
+		want   string
+	}{
+		{"no lock", func() error { return nil }, ""},
+		{"a lock without it", func() error { return (&Lock{}).Write(file) }, "the plugin web is not in it"},
+		{"a damaged lock", func() error { return os.WriteFile(file, []byte("{"), 0o600) }, "read the changed lock"},
+		{"the lock again", func() error { return (&Lock{}).Write(file) }, "the plugin web is not in it"},
+		{"no lock any more", func() error { return os.Remove(file) }, "the plugin web is not in it"},
+		{"a lock with it", func() error {
+			lock, err := UpdateLock(nil, []Plugin{{manifest("web", "1.0.0"), plugin}}, nil, nil, nil)
+			return errors.Join(err, lock.Write(file))
+		}, ""},
+	}
+	for _, step := range steps {
+		if err := step.change(); err != nil {
+			t.Fatal(err)
+		}
+		if err := policy.Verify("web", plugin); (err == nil) != (step.want == "") || err != nil && !strings.Contains(err.Error(), step.want) {
+			t.Errorf("%s: %v, want %q", step.name, err, step.want)
+		}
+	}
+}
+
 func TestUnreadableLockIsAnError(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"maps"
 	"os"
+	"strings"
 	"sync"
 
 	"golang.org/x/sys/unix"
@@ -23,7 +24,8 @@ type executable struct {
 	mu sync.Mutex
 	// held is the binary since its first start. The version can be started
 	// again after another file has replaced it.
-	held *os.File
+	held     *os.File
+	heldInfo os.FileInfo
 }
 
 func newExecutable(b binary, m tea.Manifest) *executable {
@@ -57,6 +59,10 @@ func (e *executable) hold() error {
 		f.Close()
 		return errReplaced
 	}
+	if e.heldInfo, err = f.Stat(); err != nil {
+		f.Close()
+		return err
+	}
 	e.held = f
 	return nil
 }
@@ -75,12 +81,19 @@ func (e *executable) command() string {
 	if e.held == nil || !maps.Equal(e.files, stateOf(e.target, e.manifest.Files)) {
 		return ""
 	}
-	open := fmt.Sprintf("/proc/%d/fd/%d", os.Getpid(), e.held.Fd())
-	if _, err := os.Stat(open); err != nil {
+	open := fmt.Sprintf("%s%d/fd/%d", openFiles, os.Getpid(), e.held.Fd())
+	info, err := os.Stat(open)
+	if err != nil || info.Size() != e.heldInfo.Size() || !info.ModTime().Equal(e.heldInfo.ModTime()) {
 		return ""
 	}
 	return open
 }
+
+// openFiles begins the path of an open file.
+const openFiles = "/proc/"
+
+// isOpenFile reports whether a command is an open file, which has no other name.
+func isOpenFile(command string) bool { return strings.HasPrefix(command, openFiles) }
 
 // close releases the binary. The version cannot be started again after it was
 // replaced.

@@ -30,6 +30,8 @@ var fakes = map[string]func(){
 	"tea-plugin-rubbish":   func() { fmt.Println("Hello, world!"); block() },
 	"tea-plugin-mute":      func() { fmt.Fprintln(os.Stderr, "pondering"); block() },
 	"tea-plugin-deaf":      fakeDeaf,
+	"tea-plugin-panics":    func() { panic("at the start") },
+	"tea-plugin-stops":     func() { syscall.Kill(os.Getpid(), syscall.SIGSTOP); block() },
 	"tea-plugin-floods":    func() { flood(os.Stdout, bytes.Repeat([]byte("x"), 1<<16)) },
 	"tea-plugin-newer":     func() { fmt.Println("1|2|unix|/nowhere|grpc|"); block() },
 	"tea-plugin-netrpc":    func() { fmt.Println("1|1|unix|/nowhere|netrpc|"); block() },

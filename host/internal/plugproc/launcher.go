@@ -145,8 +145,10 @@ func (l *launcher) launch(ctx context.Context, name, path, command string, n nee
 	}
 	command = withoutLink(command)
 	state := digest.State(command)
-	if err := l.options.verify(name, command); err != nil {
-		return nil, startError(name, tea.PermissionDenied, "%w", err)
+	if !isOpenFile(command) { // which was verified when it had a name
+		if err := l.options.verify(name, command); err != nil {
+			return nil, startError(name, tea.PermissionDenied, "%w", err)
+		}
 	}
 	set := l.limitsOf(name)
 	limits := set.effective(n, l.options.StartTimeout)
@@ -239,7 +241,7 @@ func (o Options) verify(name, path string) error {
 // next to itself, and a link that is replaced later changes nothing. A link of
 // /proc is an open file, which has no other name.
 func withoutLink(path string) string {
-	if target, err := filepath.EvalSymlinks(path); err == nil && !strings.HasPrefix(path, "/proc/") {
+	if target, err := filepath.EvalSymlinks(path); err == nil && !isOpenFile(path) {
 		return target
 	}
 	return path

@@ -51,6 +51,9 @@ type Options struct {
 	// neither starts nor limits. It ends with the host. The directory of the
 	// socket, or a line of a handshake, can be in the place of the socket.
 	Reattach string
+	// Watched are files that Verify reads, which do not have to exist. Watch
+	// reloads the plugins after one of them has changed.
+	Watched []string
 	// StartTimeout bounds the time from the start of a plugin to its first
 	// answer; 0 means 10 s. A manifest can declare a longer time.
 	StartTimeout time.Duration

@@ -179,6 +179,9 @@ func (s *Set) fingerprint() string {
 			}
 		}
 	}
+	for _, path := range o.Watched {
+		fmt.Fprintln(&text, path, digest.State(path))
+	}
 	s.mu.RLock()
 	defer s.mu.RUnlock()
 	for _, name := range s.order {

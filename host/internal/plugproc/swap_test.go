@@ -117,6 +117,9 @@ var damaged = map[string]struct {
 	"fewer":     {traits("fewer"), "no action swap.outer"},
 	"stricter":  {traits("stricter"), "parameters of swap.note: it requires key, which was optional"},
 	"refuses":   {traits("refuses"), "no longer supported"},
+	"hangs":     {traits("hangs"), "did not accept its settings"},
+	"panics":    {asFake("panics"), "panic: at the start"},
+	"stops":     {asFake("stops"), "no handshake within"},
 }
 
 func asFake(fake string) func(*testing.T, string) {
@@ -155,7 +158,13 @@ func TestBrokenVersionDoesNotReplaceThePlugin(t *testing.T) {
 	for name, c := range damaged {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			dir, set, host := swappable(t, Options{StartTimeout: 2 * time.Second})
+			asked := func(_, path string) error { // as the policy of a host with a lock
+				_, err := filepath.EvalSymlinks(path)
+				return err
+			}
+			dir, set, host := swappable(t, Options{
+				StartTimeout: 2 * time.Second, Verify: asked, times: times{configure: 2 * time.Second, health: 3 * time.Second},
+			})
 			before := host.wantVersion(t, "1.0.0")
 			c.put(t, dir)
 			done := reload(t, set)
