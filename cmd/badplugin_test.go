@@ -22,7 +22,7 @@ func bad() {
 		return tea.NewAction("bad."+name, "Misbehaves.", func(ctx context.Context, req *tea.Request, p params) (params, error) {
 			fmt.Fprint(os.Stderr, p.Say)
 			run(ctx, req)
-			return p, nil
+			return p, ctx.Err()
 		}, options...)
 	}
 	serve.Main(tea.Bundle{Name: "bad", Version: "1.0.0", Actions: []tea.Action{

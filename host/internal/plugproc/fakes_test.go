@@ -164,6 +164,11 @@ func crashBundle(name string) tea.Bundle {
 			}
 			return map[string]any{"pid": child.Process.Pid}, nil
 		}),
+		tea.NewAction("crash.patient", "Emits two tokens.", func(ctx context.Context, req *tea.Request, _ none) (none, error) {
+			req.Host.Token(ctx, "one")
+			req.Host.Token(ctx, "two")
+			return none{}, nil
+		}),
 		tea.NewAction("crash.obey", "Ends with its context.", func(ctx context.Context, _ *tea.Request, _ none) (none, error) {
 			<-ctx.Done()
 			return none{}, ctx.Err()

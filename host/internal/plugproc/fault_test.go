@@ -43,11 +43,36 @@ func TestCallThatOutlivesItsDeadlineCostsTheProcess(t *testing.T) {
 	t.Parallel()
 	inst := open(t, "crash")
 	pid := pidOf(t, inst)
-	atFault(t, within(t, 100*time.Millisecond, inst, "crash.stubborn"), tea.Timeout, "too slow", "did not end the call within 2s", "was killed")
+	atFault(t, within(t, 100*time.Millisecond, inst, "crash.stubborn"), tea.Timeout, "too slow", "did not end the call within 2s", "is killed")
 	wantGone(t, int(pid))
 	if now := pidOf(t, inst); now == pid {
 		t.Error("the plugin was not restarted")
 	}
+}
+
+func TestOtherCallsOutliveOneThatHangs(t *testing.T) {
+	t.Parallel()
+	inst := open(t, "crash")
+	pid := pidOf(t, inst)
+	host := &tokenHost{tokens: make(chan string)}
+	ended := make(chan error)
+	go func() {
+		_, err := inst.Invoke(t.Context(), &tea.Request{Action: "crash.patient", Host: host})
+		ended <- err
+	}()
+	<-host.tokens
+	atFault(t, within(t, 50*time.Millisecond, inst, "crash.stubborn"), tea.Timeout)
+	if now := pidOf(t, inst); now == pid {
+		t.Error("a new call begins on the process that hangs")
+	}
+	if gone(int(pid)) {
+		t.Error("the process was killed during another call")
+	}
+	<-host.tokens // it ends after the second one
+	if err := <-ended; err != nil {
+		t.Errorf("the other call failed: %v", err)
+	}
+	awaitGone(t, 10*time.Second, int(pid))
 }
 
 func TestCallThatEndsAtItsDeadlineCostsNothing(t *testing.T) {

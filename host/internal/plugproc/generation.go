@@ -62,7 +62,7 @@ func (g *generation) open(c *configured, id string, settings tea.Settings) {
 	ctx, cancel := context.WithTimeout(context.Background(), p.times.configure)
 	defer cancel()
 	c.err = g.fault(ctx, "configure", p.wire.Import(ctx, id, settings, g.state(id)))
-	if c.err != nil && ctx.Err() != nil && p.condemn(verdict{reason: "it did not answer Configure within " + p.times.configure.String() + ", and was killed"}) {
+	if c.err != nil && over(ctx) && p.condemn(verdict{reason: "it did not answer Configure within " + p.times.configure.String() + ", and was killed"}) {
 		c.err = faultError(p.name, tea.Timeout, "plugin %s did not accept its settings within %s (Configure) and was killed", p.name, p.times.configure)
 	}
 	if c.err != nil {

@@ -13,34 +13,78 @@ import (
 // it was canceled. A plugin that needs more loses its process.
 const hangGrace = 2 * time.Second
 
+// expelGrace is the time that the other calls of a process have to end when one
+// of its calls does not.
+const expelGrace = 30 * time.Second
+
+// over reports whether the deadline of a context has passed. gRPC's timer can be
+// a moment earlier than the context's.
+func over(ctx context.Context) bool {
+	deadline, bounded := ctx.Deadline()
+	return bounded && time.Until(deadline) <= 0
+}
+
 // overdue returns the error of a call that was given up. At its deadline it
-// waits until the plugin has ended the call too, and kills a plugin that does
+// waits until the plugin has ended the call too, and expels a process that does
 // not. For a canceled call this happens in the background.
 func (p *process) overdue(ctx context.Context, action string, late *wire.LateError) error {
 	<-ctx.Done() // gRPC's timer can be the first by a moment
 	cause := tea.AsError(context.Cause(ctx))
 	if cause.Type != tea.Timeout {
-		go p.endCanceled(action, late.CallID)
+		go func() {
+			if p.awaitEnd(late.CallID) == wire.CallRunning {
+				p.expel(verdict{reason: "it did not end " + action + " within " + hangGrace.String() + " after the call was canceled, and was killed"})
+			}
+		}()
 		return tea.AsError(late)
 	}
-	if state := p.awaitEnd(late.CallID); state == wire.CallEnded && !p.dead() {
+	state := p.awaitEnd(late.CallID)
+	switch {
+	case p.stopping.Load():
 		return tea.AsError(late)
-	}
-	if !p.condemn(verdict{reason: "it did not end " + action + " within " + hangGrace.String() + " after the call's deadline, and was killed"}) {
-		if p.stopping.Load() {
-			return tea.AsError(late)
-		}
+	case p.dead():
 		return p.crashed(action)
+	case state == wire.CallEnded:
+		return tea.AsError(late)
 	}
-	return faultError(p.name, tea.Timeout, "%s; plugin %s did not end the call within %s after that, and was killed; an action must end with its context", cause.Message, p.name, hangGrace)
+	p.expel(verdict{reason: "it did not end " + action + " within " + hangGrace.String() + " after the call's deadline, and was killed"})
+	return faultError(p.name, tea.Timeout, "%s; plugin %s did not end the call within %s after that, and its process is killed; an action must end with its context", cause.Message, p.name, hangGrace)
 }
 
-// endCanceled kills a plugin that says that it still works on a call that was
-// canceled.
-func (p *process) endCanceled(action, id string) {
-	if p.awaitEnd(id) == wire.CallRunning {
-		p.condemn(verdict{reason: "it did not end " + action + " within " + hangGrace.String() + " after the call was canceled, and was killed"})
+// expel takes a generation out of service, because one of its calls does not
+// end. New calls begin on another one. The process is killed when its other
+// calls have ended, or immediately if it has a resource that the other process
+// needs.
+func (s *supervisor) expel(gen *generation, v verdict) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	switch {
+	case s.closed || s.draining[gen]: // it ends already
+		return
+	case s.current != gen || len(gen.executable.manifest.Exclusive) > 0:
+		gen.process.condemn(v)
+		return
 	}
+	s.current = nil
+	s.draining[gen] = true
+	s.breaker.Record(false)
+	over := gen.endTurn()
+	s.watches.Go(func() {
+		limit := time.NewTimer(expelGrace)
+		defer limit.Stop()
+		select {
+		case <-over:
+		case <-limit.C:
+		case <-gen.process.runner.exited:
+		case <-s.life.Done():
+			return // stop ends it
+		}
+		gen.process.condemn(v)
+		<-gen.process.runner.exited
+		s.mu.Lock()
+		delete(s.draining, gen)
+		s.mu.Unlock()
+	})
 }
 
 // awaitEnd waits until the plugin has ended a call or its process has ended, up

@@ -43,6 +43,8 @@ type process struct {
 	limits   Limits
 	began    time.Time
 
+	// expel ends the process because one of its calls does not end.
+	expel      func(verdict)
 	stopping   atomic.Bool
 	verdict    atomic.Pointer[verdict] // why the host has killed it
 	unanswered unanswered

@@ -159,6 +159,7 @@ func (s *supervisor) install(gen *generation) {
 	gen.number = s.numbered
 	s.current = gen
 	s.executable = gen.executable
+	gen.process.expel = func(v verdict) { s.expel(gen, v) }
 	s.watches.Go(func() { s.watch(gen) })
 }
 
