@@ -6,7 +6,7 @@ import (
 	"github.com/the-edge-agent/tea/sdk/diag"
 )
 
-// Durability says when the records of a run reach the disk; see
+// Durability is when the records of a run reach the disk; see
 // docs/guide/checkpoints.md.
 type Durability string
 

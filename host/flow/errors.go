@@ -15,8 +15,8 @@ type NodeError struct {
 	Pos        diag.Pos
 	Attempts   int
 	Err        *tea.Error
-	// InCode says that Pos is where the node's Lua code failed, which Err says
-	// too; otherwise it is where the node is written.
+	// InCode reports that Pos is where the node's Lua code failed, which Err
+	// contains too; otherwise Pos is that of the node.
 	InCode bool
 }
 

@@ -9,7 +9,7 @@ import (
 	"github.com/the-edge-agent/tea/sdk/value"
 )
 
-// EventType says what happened.
+// EventType is the kind of an [Event].
 type EventType string
 
 // The types of events. docs/reference/events.schema.json describes their
@@ -30,14 +30,15 @@ const (
 	EventRunEnd      EventType = "run_end"
 )
 
-// Event is one thing that happened in a run, masked of secrets.
+// Event is one thing that happened in a run. Secrets in it are masked. It can be
+// copied and used concurrently.
 type Event struct {
 	// Seq counts the events of a run from 1, resumptions included.
 	Seq   int64
 	Time  time.Time
 	RunID string
 	Type  EventType
-	// Node and Path are empty where the event is not about a node.
+	// Node and Path are empty if the event is not about a node.
 	Node string
 	Path string
 	// Fields are the event's own. They are shared between the receivers of the
@@ -52,7 +53,7 @@ type Field struct {
 	Value any
 }
 
-// Field returns the value of a field; nil where the event does not have it.
+// Field returns the value of a field; nil if the event does not have it.
 func (e Event) Field(key string) any {
 	for _, f := range e.Fields {
 		if f.Key == key {

@@ -10,7 +10,7 @@ import (
 	"github.com/the-edge-agent/tea/sdk/value"
 )
 
-// InterruptKind says why a run waits.
+// InterruptKind is the reason why a run waits.
 type InterruptKind string
 
 // The kinds of interrupts.
@@ -43,9 +43,9 @@ type Interrupt struct {
 // stops at the interrupt as if there were no Ask, and can be resumed.
 var ErrNobody = errors.New("no one is available to answer")
 
-// Check reports what is wrong with an answer to the interrupt: a
-// validation_error where it is none of the choices or does not fit the
-// schema. Only questions have either.
+// Check checks an answer to the interrupt. The error is a validation_error if the
+// answer is not one of the choices or does not fit the schema, which only
+// questions have.
 func (i Interrupt) Check(answer any) error {
 	if len(i.Choices) > 0 && !slices.ContainsFunc(i.Choices, func(c any) bool { return value.Equal(c, answer) }) {
 		return tea.Errorf(tea.ValidationError, "the answer to %s must be one of %s", i.ID, value.Brief(i.Choices))

@@ -42,7 +42,7 @@ type Result struct {
 	FailedBranches int
 	// Usage is what the run has used so far, resumed parts included.
 	Usage Usage
-	// Checkpoint is the file to resume from; "" where the run is not kept.
+	// Checkpoint is the file to resume from; "" if the run has none.
 	Checkpoint string
 	// Started and Elapsed time this execution.
 	Started time.Time
