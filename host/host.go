@@ -18,6 +18,7 @@ import (
 )
 
 // Options configure a host. The zero value is a host with its own actions only.
+// The host shares what the options refer to, which must not be changed afterwards.
 type Options struct {
 	// Bundles are linked in.
 	Bundles []*tea.Bundle
@@ -40,15 +41,19 @@ type Options struct {
 	Version string
 }
 
-// Invoker calls the actions of one bundle that was opened for one workflow.
+// Invoker calls the actions of one bundle that was opened for one workflow. Invoke
+// must be safe for concurrent use; Close is called once, after the last call.
 type Invoker = catalog.Invoker
 
 // Plugins finds and starts bundles outside this process. Package host/subproc
-// has the implementation.
+// has the implementation. It must be safe for concurrent use. The host owns it and
+// closes it.
 type Plugins interface {
-	// Manifests describes the bundles there are, without starting one.
+	// Manifests describes the known bundles, without starting one. The caller does
+	// not change them.
 	Manifests() []tea.Manifest
-	// Open starts the bundle where it does not run yet, and configures it.
+	// Open starts the bundle if it does not run yet, and configures it. The caller
+	// closes the invoker.
 	Open(ctx context.Context, bundle string, settings tea.Settings) (Invoker, error)
 	// Close stops every process.
 	Close() error
@@ -60,8 +65,8 @@ type Learner interface {
 	// Unread names the bundles whose manifests are not known.
 	Unread() []string
 	// Learn starts the named bundles among them, or all without names, to ask
-	// for their manifests. The error says which cannot be used; they are no
-	// longer unread. A learner that must not start anything does nothing.
+	// for their manifests. The error names the bundles that cannot be used; they
+	// are no longer unread. A learner that must not start anything does nothing.
 	Learn(ctx context.Context, bundles ...string) error
 }
 

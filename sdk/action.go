@@ -8,9 +8,10 @@ import (
 	"github.com/the-edge-agent/tea/sdk/value"
 )
 
-// Handler does the work of an action. It must return soon after ctx is done;
-// ctx has the deadline of the call. The error should be an [*Error]; any other
-// error becomes one of type internal_error.
+// Handler does the work of an action. It is called concurrently. It must return
+// soon after ctx is done; ctx has the deadline of the call. The response belongs
+// to the caller. The error should be an [*Error]; any other error becomes one of
+// type internal_error.
 type Handler func(ctx context.Context, req *Request) (*Response, error)
 
 // Action is a function that workflows call by its name. It is a value: copy it
@@ -40,7 +41,8 @@ func (a Action) Info() ActionInfo {
 	return ActionInfo{Name: a.Name, Summary: a.Summary, Params: a.Params, Result: a.Result, Streaming: a.Streaming, Idempotent: a.Idempotent}
 }
 
-// ActionInfo describes an action to its callers.
+// ActionInfo describes an action to its callers. It is shared and must not be
+// changed.
 type ActionInfo struct {
 	Name       string         `json:"name"`
 	Summary    string         `json:"summary,omitempty"`

@@ -11,7 +11,8 @@ import (
 )
 
 // Bundle is a set of actions that is built, shipped and configured together.
-// Its fields must not change after the first call of a method.
+// Its fields must not change after the first call of a method; then it is safe
+// for concurrent use. Its actions are called concurrently, also on one instance.
 type Bundle struct {
 	// Name is short and lower case; the binary is called tea-plugin-NAME.
 	Name string
@@ -49,7 +50,7 @@ type Bundle struct {
 }
 
 // Manifest describes a bundle. It is the answer of `describe`, and is stored
-// next to a packed plugin.
+// next to a packed plugin. It is shared and must not be changed.
 type Manifest struct {
 	Name        string                    `json:"name"`
 	Version     string                    `json:"version"`

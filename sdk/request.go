@@ -6,7 +6,7 @@ import (
 )
 
 // Request is one call of an action. It is valid until the handler returns, and
-// its fields must not be changed.
+// its fields must not be changed. Its methods are safe for concurrent use.
 type Request struct {
 	// Action is the name under which the action was called.
 	Action string
@@ -51,7 +51,8 @@ type Call struct {
 	Traceparent, Tracestate string
 }
 
-// Response is the answer of an action.
+// Response is the answer of an action. The handler must not change it, or values
+// in it, after it has returned.
 type Response struct {
 	// Result is usually a JSON object. Its fields are merged into the state or
 	// stored under the node's output key.
@@ -96,7 +97,7 @@ type Usage struct {
 // UsageReporter is implemented by a [Host] with a budget. Actions call
 // [Request.Usage], which works with every host.
 type UsageReporter interface {
-	// ReportUsage counts u against the run's budget. It returns an [*Error] of type budget_exceeded when the budget is
-	// spent, u included.
+	// ReportUsage counts u against the run's budget. The error is an [*Error] of
+	// type budget_exceeded if the budget, including u, is spent.
 	ReportUsage(ctx context.Context, u Usage) error
 }

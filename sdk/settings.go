@@ -12,7 +12,8 @@ import (
 	"github.com/the-edge-agent/tea/sdk/value"
 )
 
-// Settings are the expanded settings of a workflow, by top-level key.
+// Settings are the expanded settings of a workflow, by top-level key. They are
+// shared and must not be changed.
 type Settings map[string]json.RawMessage
 
 // Decode stores the settings under key in what v points to. Absent ones, even

@@ -70,7 +70,8 @@ func (d Diagnostic) Error() string {
 	return b.String()
 }
 
-// List is a set of diagnostics. The zero value is ready to use.
+// List is a set of diagnostics. The zero value is ready to use. It is not safe for
+// concurrent use.
 type List []Diagnostic
 
 // Errorf adds an error.

@@ -86,7 +86,7 @@ func (t Types) MarshalJSON() ([]byte, error) {
 	return json.Marshal([]string(t))
 }
 
-// Property is one named member of an object.
+// Property is one named member of an object. It belongs to its [Schema].
 type Property struct {
 	Name   string
 	Schema *Schema

@@ -3,6 +3,7 @@
 package fileroot
 
 import (
+	"cmp"
 	"path/filepath"
 	"sync"
 
@@ -33,19 +34,13 @@ type Lazy struct {
 // OpenLazily reads settings.file. A relative or absent root is relative to
 // workDir; "" is the working directory.
 func OpenLazily(settings tea.Settings, workDir string) (*Lazy, error) {
-	s := Settings{MaxBytes: 16 << 20}
+	var s Settings
 	if err := settings.Decode(SettingsKey, &s); err != nil {
 		return nil, err
 	}
-	if s.MaxBytes < 1 {
-		return nil, tea.Errorf(tea.ValidationError, "settings.file.max_bytes must be at least 1")
-	}
 	dir := s.Root
 	if !filepath.IsAbs(dir) {
-		dir = filepath.Join(workDir, dir)
-	}
-	if dir == "" {
-		dir = "."
+		dir = filepath.Join(cmp.Or(workDir, "."), dir)
 	}
 	return &Lazy{MaxBytes: s.MaxBytes, dir: dir}, nil
 }

@@ -97,12 +97,9 @@ type Settings struct {
 // readSettings returns the settings with their defaults, and their host
 // patterns.
 func readSettings(given tea.Settings, version string) (Settings, *hostList, error) {
-	s := Settings{MaxBodyBytes: 10 << 20, MaxRedirects: 10, Timeout: 30, UserAgent: "tea/" + version}
+	s := Settings{UserAgent: "tea/" + version}
 	if err := given.Decode("http", &s); err != nil {
 		return s, nil, err
-	}
-	if s.MaxBodyBytes < 1 || s.MaxRedirects < 0 {
-		return s, nil, tea.Errorf(tea.ValidationError, "settings.http: max_body_bytes must be at least 1, max_redirects at least 0")
 	}
 	if _, err := duration(s.Timeout); err != nil {
 		return s, nil, tea.Errorf(tea.ValidationError, "settings.http: %s", tea.AsError(err).Message)
