@@ -86,6 +86,28 @@ func ParseIndex(data []byte) (*Index, error) {
 	return ix, ix.check()
 }
 
+// Part is what a start needs of an index: the files of one platform, and the
+// manifest as it is written. Reading it is cheaper than [ParseIndex].
+type Part struct {
+	Manifest json.RawMessage
+	Files    []File
+}
+
+// ParsePart decodes the part of an index that has been checked before.
+func ParsePart(data []byte, platform string) (Part, error) {
+	var ix struct {
+		Manifest  json.RawMessage   `json:"manifest"`
+		Platforms map[string][]File `json:"platforms"`
+	}
+	if err := json.Unmarshal(data, &ix); err != nil {
+		return Part{}, fmt.Errorf("read %s: %w", IndexName, err)
+	}
+	if len(ix.Platforms[platform]) == 0 {
+		return Part{}, fmt.Errorf("%s has no files for %s", IndexName, platform)
+	}
+	return Part{ix.Manifest, ix.Platforms[platform]}, nil
+}
+
 // check reports mistakes in an index, which can be hostile.
 func (ix *Index) check() error {
 	if err := ix.Manifest.Check(); err != nil {

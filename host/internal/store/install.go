@@ -1,6 +1,7 @@
 package store
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -15,7 +16,6 @@ import (
 
 	"github.com/the-edge-agent/tea/host/internal/bundle"
 	"github.com/the-edge-agent/tea/host/internal/digest"
-	tea "github.com/the-edge-agent/tea/sdk"
 )
 
 const (
@@ -176,29 +176,41 @@ func (st *staging) unpack(b *bundle.Bundle, platform string) error {
 	if err := st.put(bundle.IndexName, b.IndexBytes); err != nil {
 		return err
 	}
-	manifest, err := storedManifest(b.Index, platform)
+	part, err := bundle.ParsePart(b.IndexBytes, platform)
+	if err != nil {
+		return err
+	}
+	manifest, err := storedManifest(part)
 	if err != nil {
 		return err
 	}
 	return st.put(bundle.BinaryPrefix+b.Index.Manifest.Name+".json", manifest)
 }
 
-// storedManifest returns the manifest as it is stored next to a binary, with
-// the digests of the binary (".") and of the files that it lists.
-func storedManifest(ix *bundle.Index, platform string) ([]byte, error) {
+// storedManifest returns the manifest as it is stored next to a binary: with
+// the digests of the binary (".") and of the other files.
+func storedManifest(part bundle.Part) ([]byte, error) {
+	var m struct {
+		Files []string `json:"files"`
+	}
+	if err := json.Unmarshal(part.Manifest, &m); err != nil {
+		return nil, err
+	}
 	sums := map[string]string{}
-	for i, f := range ix.Platforms[platform] {
+	for i, f := range part.Files {
 		switch {
 		case i == 0:
 			sums["."] = f.SHA256
-		case slices.Contains(ix.Manifest.Files, f.Path):
+		case slices.Contains(m.Files, f.Path):
 			sums[f.Path] = f.SHA256
 		}
 	}
-	return json.Marshal(struct {
-		tea.Manifest
-		SHA256 map[string]string `json:"sha256"`
-	}{ix.Manifest, sums})
+	text, err := json.Marshal(sums)
+	if err != nil {
+		return nil, err
+	}
+	manifest := bytes.TrimSuffix(part.Manifest, []byte("}"))
+	return slices.Concat(manifest, []byte(`,"sha256":`), text, []byte("}\n")), nil
 }
 
 // put writes a generated file and records it.

@@ -1,8 +1,6 @@
 package store
 
 import (
-	"bytes"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -15,7 +13,6 @@ import (
 
 	"github.com/the-edge-agent/tea/host/internal/bundle"
 	"github.com/the-edge-agent/tea/host/internal/digest"
-	tea "github.com/the-edge-agent/tea/sdk"
 )
 
 // Store is the store of one user. It is safe for concurrent use, also by
@@ -68,14 +65,20 @@ func (e *Entry) Binary() string { return e.Path(bundle.BinaryPrefix + e.Name) }
 
 // Index reads the index of the bundle that was installed.
 func (e *Entry) Index() (*bundle.Index, error) {
-	data, err := os.ReadFile(e.Path(bundle.IndexName))
+	data, err := e.read(bundle.IndexName)
 	if err != nil {
 		return nil, err
 	}
-	if digest.Of(data) != e.Files[bundle.IndexName] {
-		return nil, e.changed(bundle.IndexName)
-	}
 	return bundle.ParseIndex(data)
+}
+
+// read reads a file of the entry and compares it with the record.
+func (e *Entry) read(name string) ([]byte, error) {
+	data, err := os.ReadFile(e.Path(name))
+	if err == nil && digest.Of(data) != e.Files[name] {
+		err = e.changed(name)
+	}
+	return data, err
 }
 
 func (e *Entry) changed(file string) error {
@@ -261,7 +264,7 @@ func (e *Entry) VerifySignature(key bundle.Key) error {
 	if err != nil {
 		return fmt.Errorf("the signature of %s: %w", e.Name, err)
 	}
-	index, err := e.Index()
+	data, err := e.read(bundle.IndexName)
 	if err != nil {
 		return err
 	}
@@ -270,28 +273,20 @@ func (e *Entry) VerifySignature(key bundle.Key) error {
 			return err
 		}
 	}
-	for _, f := range index.Platforms[e.Platform] {
+	part, err := bundle.ParsePart(data, e.Platform)
+	if err != nil {
+		return err
+	}
+	for _, f := range part.Files {
 		if e.Files[f.Path] != f.SHA256 {
 			return e.changed(f.Path)
 		}
 	}
-	return e.verifyManifest(index)
-}
-
-// verifyManifest compares the stored manifest with that of the bundle.
-func (e *Entry) verifyManifest(index *bundle.Index) error {
-	name := bundle.BinaryPrefix + e.Name + ".json"
-	data, err := os.ReadFile(e.Path(name))
+	manifest, err := storedManifest(part)
 	if err != nil {
 		return err
 	}
-	var stored tea.Manifest
-	if err := json.Unmarshal(data, &stored); err != nil {
-		return e.changed(name)
-	}
-	got, errGot := json.Marshal(stored)
-	want, errWant := json.Marshal(index.Manifest)
-	if errGot != nil || errWant != nil || !bytes.Equal(got, want) {
+	if name := bundle.BinaryPrefix + e.Name + ".json"; e.Files[name] != digest.Of(manifest) {
 		return e.changed(name)
 	}
 	return nil
