@@ -67,6 +67,10 @@ builds: ## measure the programs of tea build, and write docs/reference/builds.md
 	scripts/build
 	go run ./bench -builds
 
+.PHONY: release
+release: ## make the files of a release in dist/: make release VERSION=0.1.0
+	scripts/release $(VERSION)
+
 .PHONY: clean
 clean: ## remove what was built
-	rm -rf bin
+	rm -rf bin dist

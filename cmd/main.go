@@ -23,6 +23,8 @@ const codeRunner = "__run-code"
 type Options struct {
 	// Release is the version of the build; "" is the version of the module.
 	Release string
+	// Commit of the source; "" if it is not known.
+	Commit string
 	// Bundles are linked in. Their actions take precedence over those of plugins
 	// with the same name.
 	Bundles []*tea.Bundle
@@ -85,6 +87,7 @@ func (a *app) dispatch(args []string) error {
 // app is the state that commands share.
 type app struct {
 	version string
+	commit  string
 	bundles []*tea.Bundle
 	// embedded are the workflow files in the program.
 	embedded embedded
@@ -114,7 +117,7 @@ type app struct {
 }
 
 func newApp(o Options) *app {
-	a := &app{version: version(o.Release), bundles: o.Bundles, stdin: os.Stdin, stdout: &output{file: os.Stdout}, stderr: os.Stderr, getenv: os.Getenv}
+	a := &app{version: version(o.Release), commit: o.Commit, bundles: o.Bundles, stdin: os.Stdin, stdout: &output{file: os.Stdout}, stderr: os.Stderr, getenv: os.Getenv}
 	if o.Workflow != "" {
 		a.embedded = embedded{o.Workflow, o.Files, []string{absolute(".")}}
 	}
@@ -137,8 +140,12 @@ func version(release string) string {
 
 type versionCmd struct{}
 
-// Run prints the version with the platform.
+// Run prints the version with the platform and the commit.
 func (versionCmd) Run(a *app) error {
-	_, err := fmt.Fprintf(a.out, "tea %s %s/%s %s\n", a.version, runtime.GOOS, runtime.GOARCH, runtime.Version())
+	words := []string{"tea", a.version, runtime.GOOS + "/" + runtime.GOARCH, runtime.Version()}
+	if a.commit != "" {
+		words = append(words, "commit", a.commit)
+	}
+	_, err := fmt.Fprintln(a.out, strings.Join(words, " "))
 	return err
 }

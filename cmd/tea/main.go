@@ -7,7 +7,7 @@ import (
 	teacmd "github.com/the-edge-agent/tea/cmd"
 )
 
-// release is set by the build of a release.
-var release string
+// release and commit are set by scripts/build.
+var release, commit string
 
-func main() { os.Exit(teacmd.Main(teacmd.Options{Release: release})) }
+func main() { os.Exit(teacmd.Main(teacmd.Options{Release: release, Commit: commit})) }

@@ -345,7 +345,7 @@ func TestMaterials(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	bom, err := materials(self, manifest())
+	bom, err := Materials(self, BinaryPrefix+manifest().Name, manifest().Version)
 	if err != nil || !bytes.Contains(bom, []byte("pkg:golang/stdlib@")) {
 		t.Errorf("bill of materials: %s, %v; want Go's library", bom, err)
 	}

@@ -9,18 +9,17 @@ import (
 	"runtime/debug"
 	"strings"
 
-	tea "github.com/the-edge-agent/tea/sdk"
 )
 
-// materials returns the bill of materials of a Go binary in the format
+// Materials returns the bill of materials of a Go binary in the format
 // CycloneDX 1.6, or nil for another binary. It has neither a time nor a serial
 // number: both would differ each time.
-func materials(binary string, m tea.Manifest) ([]byte, error) {
+func Materials(binary, name, version string) ([]byte, error) {
 	info, err := buildinfo.ReadFile(binary)
 	if err != nil {
 		return nil, nil //nolint:nilerr // the binary was not made by Go
 	}
-	main := component{Type: "application", Name: BinaryPrefix + m.Name, Version: m.Version, PURL: purl(&info.Main)}
+	main := component{Type: "application", Name: name, Version: version, PURL: purl(&info.Main)}
 	doc := billOfMaterials{Format: "CycloneDX", Spec: "1.6", Version: 1}
 	doc.Metadata.Component = main
 	doc.Components = []component{{Type: "framework", Name: "go", Version: strings.TrimPrefix(info.GoVersion, "go"), PURL: "pkg:golang/stdlib@" + strings.TrimPrefix(info.GoVersion, "go")}}

@@ -47,7 +47,7 @@ func Write(w io.Writer, c Contents) (*Index, error) {
 		if c.SBOM != "" {
 			continue
 		}
-		bom, err := materials(binary, c.Manifest)
+		bom, err := Materials(binary, BinaryPrefix+c.Manifest.Name, c.Manifest.Version)
 		if err != nil {
 			return nil, fmt.Errorf("make the bill of materials of %s: %w", binary, err)
 		}
