@@ -130,9 +130,9 @@ func (p *program) check() error {
 // tags returns the build tags: pure Go network and user lookups, so that only a
 // bundle with C code makes the program dynamic.
 func (p *program) tags() string {
-	tags := []string{"grpcnotrace", "netgo", "osusergo"}
+	tags := []string{"grpcnotrace", "nethttpomithttp2", "netgo", "osusergo"}
 	if !p.Processes {
-		tags = append(tags, "noplugins", "nethttpomithttp2")
+		tags = append(tags, "noplugins")
 	}
 	for _, b := range p.Bundles {
 		tags = append(tags, b.Tags...)

@@ -8,10 +8,6 @@ import (
 	"path/filepath"
 	"regexp"
 	"strings"
-	"sync"
-
-	"golang.org/x/mod/modfile"
-	"golang.org/x/mod/module"
 )
 
 // own is the module of tea; its bundles are modules below plugins/.
@@ -30,19 +26,21 @@ type Bundle struct {
 	Tags []string
 }
 
-var (
-	bundleForm = sync.OnceValue(func() *regexp.Regexp {
-		return regexp.MustCompile(`^([^\[\]]+?)(?:\[([a-z0-9_]+(?:,[a-z0-9_]+)*)\])?$`)
-	})
-	ownName = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[a-z][a-z0-9]*$`) })
+// The forms are compiled when they are used: most runs of tea build nothing.
+const (
+	bundleForm = `^([^\[\]]+?)(?:\[([a-z0-9_]+(?:,[a-z0-9_]+)*)\])?$`
+	ownName    = `^[a-z][a-z0-9]*$`
+	moduleForm = `^([A-Za-z0-9-]+\.[A-Za-z0-9._~/-]+)(?:@(v[0-9A-Za-z.+-]+))?$`
+	moduleLine = `(?m)^module\s+"?([A-Za-z0-9._~/-]+)"?\s*(?://.*)?$`
 )
 
 // ParseBundles reads a list such as "llm,memory[lite],./mine,example.com/x@v1.2.0".
 // The error names the entry that is not valid.
 func ParseBundles(list string) ([]Bundle, error) {
+	entryForm := regexp.MustCompile(bundleForm)
 	var bundles []Bundle
 	for _, entry := range splitList(list) {
-		form := bundleForm().FindStringSubmatch(entry)
+		form := entryForm.FindStringSubmatch(entry)
 		if form == nil {
 			return nil, fmt.Errorf("bundle %q is not valid: expected NAME, ./DIRECTORY or MODULE@VERSION, each with optional [TAG,...]", entry)
 		}
@@ -85,14 +83,14 @@ func find(name string) (Bundle, error) {
 	switch {
 	case strings.HasPrefix(name, ".") || filepath.IsAbs(name):
 		return inDirectory(name)
-	case ownName().MatchString(name):
+	case regexp.MustCompile(ownName).MatchString(name):
 		return Bundle{Package: own + "/plugins/" + name, Module: own + "/plugins/" + name}, nil
 	}
-	path, version, _ := strings.Cut(name, "@")
-	if err := module.CheckPath(path); err != nil {
-		return Bundle{}, fmt.Errorf("bundle %q is not valid: %w; a directory begins with ./", name, err)
+	form := regexp.MustCompile(moduleForm).FindStringSubmatch(name)
+	if form == nil {
+		return Bundle{}, fmt.Errorf("bundle %q is not a module such as example.com/mine@v1.2.0; a directory begins with ./", name)
 	}
-	return Bundle{Package: path, Module: path, Version: version}, nil
+	return Bundle{Package: form[1], Module: form[1], Version: form[2]}, nil
 }
 
 // inDirectory finds the module that a directory belongs to.
@@ -110,10 +108,11 @@ func inDirectory(name string) (Bundle, error) {
 		if err != nil {
 			return Bundle{}, fmt.Errorf("bundle %s: there is no Go module at %s or above", name, dir)
 		}
-		path := modfile.ModulePath(data)
-		if path == "" {
+		line := regexp.MustCompile(moduleLine).FindSubmatch(data)
+		if line == nil {
 			return Bundle{}, fmt.Errorf("bundle %s: %s has no module line", name, file)
 		}
+		path := string(line[1])
 		rel, err := filepath.Rel(root, dir)
 		if err != nil {
 			return Bundle{}, err

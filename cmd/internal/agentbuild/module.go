@@ -2,11 +2,11 @@ package agentbuild
 
 import (
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
-
-	"golang.org/x/mod/modfile"
 )
 
 // program is the generated module.
@@ -29,11 +29,7 @@ func (p *program) write() error {
 			return err
 		}
 	}
-	mod, err := p.requirements()
-	if err != nil {
-		return err
-	}
-	if err := os.WriteFile(filepath.Join(p.dir, "go.mod"), mod, 0o600); err != nil {
+	if err := os.WriteFile(filepath.Join(p.dir, "go.mod"), p.requirements(), 0o600); err != nil {
 		return err
 	}
 	return p.sums()
@@ -78,39 +74,27 @@ func main() {
 
 // requirements returns the go.mod. A module from a directory replaces the
 // released one, which is what the directory of a checkout stands for.
-func (p *program) requirements() ([]byte, error) {
-	var f modfile.File
-	version := "v0.0.0"
+func (p *program) requirements() []byte {
+	version := "v0.0.0" // replaced
 	if p.Source == "" {
 		version = "v" + p.Version
 	}
-	if err := f.AddModuleStmt("agent"); err != nil {
-		return nil, err
-	}
-	if err := f.AddGoStmt(p.goVersion); err != nil {
-		return nil, err
-	}
-	for path, dir := range p.directories() {
-		if err := f.AddReplace(path, "", dir, ""); err != nil {
-			return nil, err
-		}
-	}
-	if err := f.AddRequire(own, version); err != nil {
-		return nil, err
-	}
+	mod := fmt.Appendf(nil, "module agent\n\ngo %s\n\nrequire %s %s\n", p.goVersion, own, version)
 	for _, b := range p.Bundles {
 		v := version
 		switch {
 		case b.Dir != "":
-			v = "v0.0.0" // replaced
+			v = "v0.0.0"
 		case b.Version != "":
 			v = b.Version
 		}
-		if err := f.AddRequire(b.Module, v); err != nil {
-			return nil, fmt.Errorf("bundle %s@%s: %w", b.Module, v, err)
-		}
+		mod = fmt.Appendf(mod, "require %s %s\n", b.Module, v)
 	}
-	return f.Format()
+	dirs := p.directories()
+	for _, path := range slices.Sorted(maps.Keys(dirs)) {
+		mod = fmt.Appendf(mod, "replace %s => %q\n", path, dirs[path])
+	}
+	return mod
 }
 
 // directories returns the modules whose sources are on this machine, by path.
