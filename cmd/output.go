@@ -183,7 +183,7 @@ func (s *eventStream) print(e flow.Event) {
 	}
 	s.waiting = append(append(s.waiting, escapeJSON(line)...), '\n')
 	switch {
-	case len(s.waiting) >= maxStreamBytes, e.Type == flow.EventInterrupt: // someone can be asked now
+	case len(s.waiting) >= maxStreamBytes, e.Type == flow.EventRunStart, e.Type == flow.EventInterrupt:
 		s.flush()
 	case !s.soon:
 		s.soon = true
