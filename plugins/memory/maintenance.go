@@ -103,19 +103,9 @@ func partOf(name string) string {
 // count counts the rows.
 func (f *folder) count(ctx context.Context, entries map[string]int64) error {
 	rows, err := f.engine.Query(ctx, "SELECT 'ltm', count(*) FROM ltm UNION ALL SELECT 'vectors', count(*) FROM vectors UNION ALL SELECT kind, count(*) FROM documents GROUP BY kind")
-	if err != nil {
-		return err
-	}
-	defer rows.Close()
-	for rows.Next() {
-		var name string
-		var n int64
-		if err := rows.Scan(&name, &n); err != nil {
-			return err
-		}
-		entries[name] = n
-	}
-	return rows.Err()
+	var name string
+	var n int64
+	return store.Scan(rows, err, func() { entries[name] = n }, &name, &n)
 }
 
 // ResetParams are the parameters of memory.reset.

@@ -2,7 +2,6 @@ package documents
 
 import (
 	"regexp"
-	"strings"
 	"sync"
 	"unicode/utf8"
 
@@ -199,7 +198,8 @@ func in(column string, texts []any) clause {
 	if len(texts) == 0 {
 		return clause{sql: "false"}
 	}
-	return clause{column + " IN (?" + strings.Repeat(", ?", len(texts)-1) + ")", texts}
+	list, args := store.InList(texts)
+	return clause{column + " IN " + list, args}
 }
 
 func (f field) equal(value any) (clause, error) {

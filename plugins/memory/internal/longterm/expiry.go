@@ -45,20 +45,11 @@ func (e *expiry) Pop() any {
 func (m *Memory) waiting(ctx context.Context) (expiry, error) {
 	rows, err := m.o.Engine.Query(ctx, `SELECT expires_at, id FROM ltm WHERE expires_at IS NOT NULL
 		AND NOT EXISTS (SELECT 1 FROM ltm_gone WHERE ltm_gone.id = ltm.id AND ltm_gone.seq > ltm.seq)`)
-	if err != nil {
-		return nil, err
-	}
-	defer rows.Close()
 	var e expiry
-	for rows.Next() {
-		var d deadline
-		if err := rows.Scan(&d.at, &d.id); err != nil {
-			return nil, err
-		}
-		e = append(e, d)
-	}
+	var d deadline
+	err = store.Scan(rows, err, func() { e = append(e, d) }, &d.at, &d.id)
 	heap.Init(&e)
-	return e, rows.Err()
+	return e, err
 }
 
 // expire takes what has expired out of the index.
@@ -104,14 +95,9 @@ func (m *Memory) expire(ctx context.Context) error {
 
 // expired says whether the entry is there, has expired, and is in the index.
 func (b *batch) expired(ctx context.Context, id int64) (gone bool, err error) {
-	rows, err := b.tx.Query(ctx, `SELECT 1 FROM ltm WHERE id = ? AND expires_at <= ?
-		AND NOT EXISTS (SELECT 1 FROM ltm_gone WHERE ltm_gone.id = ltm.id AND ltm_gone.seq > ltm.seq)`, id, b.now)
-	if err != nil {
-		return false, err
-	}
-	defer rows.Close()
-	gone = rows.Next()
-	return gone, rows.Err()
+	found, err := store.Int(b.tx.Query(ctx, `SELECT 1 FROM ltm WHERE id = ? AND expires_at <= ?
+		AND NOT EXISTS (SELECT 1 FROM ltm_gone WHERE ltm_gone.id = ltm.id AND ltm_gone.seq > ltm.seq)`, id, b.now))
+	return found != 0, err
 }
 
 // revive gives the entries new numbers that were taken out of the index as
@@ -122,7 +108,7 @@ func (m *Memory) revive(ctx context.Context) error {
 	}
 	now := m.o.Clock.Micro()
 	alive := `FROM ltm WHERE expires_at > ? AND EXISTS (SELECT 1 FROM ltm_gone WHERE ltm_gone.id = ltm.id AND ltm_gone.seq > ltm.seq)`
-	ids, err := m.ids(ctx, "SELECT id "+alive, now)
+	ids, err := store.All[int64](m.o.Engine.Query(ctx, "SELECT id "+alive, now))
 	if err != nil || len(ids) == 0 {
 		return err
 	}
@@ -134,21 +120,4 @@ func (m *Memory) revive(ctx context.Context) error {
 		}
 		return nil
 	})
-}
-
-func (m *Memory) ids(ctx context.Context, query string, args ...any) ([]int64, error) {
-	rows, err := m.o.Engine.Query(ctx, query, args...)
-	if err != nil {
-		return nil, err
-	}
-	defer rows.Close()
-	var ids []int64
-	for rows.Next() {
-		var id int64
-		if err := rows.Scan(&id); err != nil {
-			return nil, err
-		}
-		ids = append(ids, id)
-	}
-	return ids, rows.Err()
 }

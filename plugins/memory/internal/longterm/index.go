@@ -18,6 +18,7 @@ import (
 	"github.com/the-edge-agent/tea/plugins/memory/internal/content"
 	"github.com/the-edge-agent/tea/plugins/memory/internal/fulltext"
 	"github.com/the-edge-agent/tea/plugins/memory/internal/metadata"
+	"github.com/the-edge-agent/tea/plugins/memory/internal/store"
 )
 
 const (
@@ -181,31 +182,20 @@ type change struct {
 
 // changesAfter reads the next changes in their order, with one statement: two
 // would see two states, and what was written between them might be passed by.
-func (m *Memory) changesAfter(ctx context.Context, seq int64) ([]change, error) {
+func (m *Memory) changesAfter(ctx context.Context, after int64) ([]change, error) {
 	rows, err := m.o.Engine.Query(ctx, `SELECT seq, id, key, value, metadata, content_hash FROM ltm WHERE seq > ?
-		UNION ALL SELECT seq, id, NULL, NULL, NULL, NULL FROM ltm_gone WHERE seq > ? ORDER BY 1 LIMIT ?`, seq, seq, readAhead)
-	if err != nil {
-		return nil, err
-	}
-	defer rows.Close()
+		UNION ALL SELECT seq, id, NULL, NULL, NULL, NULL FROM ltm_gone WHERE seq > ? ORDER BY 1 LIMIT ?`, after, after, readAhead)
 	var found []change
-	for rows.Next() {
-		var c change
-		var key, text, metadata, hash sql.NullString
-		if err := rows.Scan(&c.seq, &c.ID, &key, &text, &metadata, &hash); err != nil {
-			return nil, err
-		}
-		c.gone, c.ContentHash = !key.Valid, hash.String
+	var seq, id int64
+	var key, text, metadata, hash sql.NullString
+	err = store.Scan(rows, err, func() {
+		c := change{seq: seq, gone: !key.Valid}
+		c.ID, c.ContentHash = id, hash.String
 		c.Namespace, c.Key = splitRowKey(key.String)
-		if text.Valid {
-			c.Value = []byte(text.String)
-		}
-		if metadata.Valid {
-			c.Metadata = []byte(metadata.String)
-		}
+		c.hold(text, metadata, sql.NullInt64{})
 		found = append(found, c)
-	}
-	return found, rows.Err()
+	}, &seq, &id, &key, &text, &metadata, &hash)
+	return found, err
 }
 
 // apply applies changes to an index that is not published yet.

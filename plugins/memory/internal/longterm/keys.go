@@ -3,6 +3,8 @@ package longterm
 import (
 	"context"
 	"hash/maphash"
+
+	"github.com/the-edge-agent/tea/plugins/memory/internal/store"
 )
 
 // keys reports which keys are certainly new. DuckDB takes longer to look a key up
@@ -18,19 +20,10 @@ func (k *keys) maybe(key string) bool { _, ok := k.hashes[maphash.String(k.seed,
 
 func (m *Memory) readKeys(ctx context.Context) (*keys, error) {
 	rows, err := m.o.Engine.Query(ctx, "SELECT key FROM ltm")
-	if err != nil {
-		return nil, err
-	}
-	defer rows.Close()
 	k := &keys{seed: maphash.MakeSeed(), hashes: map[uint64]struct{}{}}
-	for rows.Next() {
-		var key string
-		if err := rows.Scan(&key); err != nil {
-			return nil, err
-		}
-		k.add(key)
-	}
-	return k, rows.Err()
+	var key string
+	err = store.Scan(rows, err, func() { k.add(key) }, &key)
+	return k, err
 }
 
 // maybeThere leaves out the keys that are certainly new, and notes all as

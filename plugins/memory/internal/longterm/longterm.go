@@ -140,22 +140,10 @@ func (m *Memory) ready(ctx context.Context) error {
 }
 
 func (m *Memory) lastNumbers(ctx context.Context) (seq, id int64, err error) {
-	rows, err := m.o.Engine.Query(ctx, `SELECT max(seq), max(id) FROM (
+	rows, err := m.o.Engine.Query(ctx, `SELECT coalesce(max(seq), 0), coalesce(max(id), 0) FROM (
 		SELECT max(seq) AS seq, max(id) AS id FROM ltm UNION ALL SELECT max(seq), max(id) FROM ltm_gone) AS taken`)
-	if err != nil {
-		return 0, 0, err
-	}
-	defer rows.Close()
-	for rows.Next() {
-		var lastSeq, lastID *int64
-		if err := rows.Scan(&lastSeq, &lastID); err != nil {
-			return 0, 0, err
-		}
-		if lastSeq != nil {
-			seq, id = *lastSeq, *lastID
-		}
-	}
-	return seq, id, rows.Err()
+	err = store.Scan(rows, err, func() {}, &seq, &id)
+	return seq, id, err
 }
 
 // nextSeq and nextID are called inside of transactions only, which run one

@@ -51,21 +51,15 @@ func notFound(key string) error { return fmt.Errorf("key %q: %w", key, store.Err
 // faster.
 func (m *Memory) content(ctx context.Context, namespace, key string) (*entry, error) {
 	rows, err := m.o.Engine.Query(ctx, "SELECT value, metadata, content_hash, expires_at FROM ltm WHERE key = ?", rowKey(namespace, key))
-	if err != nil {
-		return nil, err
-	}
-	defer rows.Close()
-	if !rows.Next() {
-		return nil, rows.Err()
-	}
-	e := &entry{store.Memory{Namespace: namespace, Key: key}}
+	var found *entry
 	var value, metadata sql.NullString
+	var hash string
 	var expires sql.NullInt64
-	if err := rows.Scan(&value, &metadata, &e.ContentHash, &expires); err != nil {
-		return nil, err
-	}
-	e.hold(value, metadata, expires)
-	return e, nil
+	err = store.Scan(rows, err, func() {
+		found = &entry{store.Memory{Namespace: namespace, Key: key, ContentHash: hash}}
+		found.hold(value, metadata, expires)
+	}, &value, &metadata, &hash, &expires)
+	return found, err
 }
 
 func (m *Memory) expired(e entry) bool {
@@ -78,32 +72,18 @@ type entry struct{ store.Memory }
 // read reads rows. The condition follows FROM.
 func (m *Memory) read(ctx context.Context, columns, condition string, args ...any) ([]entry, error) {
 	rows, err := m.o.Engine.Query(ctx, "SELECT "+columns+" FROM ltm "+condition, args...)
-	if err != nil {
-		return nil, err
-	}
-	defer rows.Close()
 	var found []entry
-	for rows.Next() {
-		e, err := scan(rows)
-		if err != nil {
-			return nil, err
-		}
-		found = append(found, e)
-	}
-	return found, rows.Err()
-}
-
-func scan(rows store.Rows) (e entry, err error) {
+	var id, created, updated int64
+	var key, hash string
 	var value, metadata sql.NullString
-	var created, updated int64
 	var expires sql.NullInt64
-	if err := rows.Scan(&e.ID, &e.Key, &value, &metadata, &e.ContentHash, &created, &updated, &expires); err != nil {
-		return entry{}, err
-	}
-	e.Namespace, e.Key = splitRowKey(e.Key)
-	e.hold(value, metadata, expires)
-	e.CreatedAt, e.UpdatedAt = clock.FromMicro(created), clock.FromMicro(updated)
-	return e, nil
+	err = store.Scan(rows, err, func() {
+		e := entry{store.Memory{ID: id, ContentHash: hash, CreatedAt: clock.FromMicro(created), UpdatedAt: clock.FromMicro(updated)}}
+		e.Namespace, e.Key = splitRowKey(key)
+		e.hold(value, metadata, expires)
+		found = append(found, e)
+	}, &id, &key, &value, &metadata, &hash, &created, &updated, &expires)
+	return found, err
 }
 
 // hold takes in columns that may be NULL.

@@ -228,11 +228,12 @@ func (m *Memory) byID(ctx context.Context, columns string, hits []fulltext.Hit) 
 	if len(hits) == 0 {
 		return nil, nil
 	}
-	args := make([]any, len(hits))
+	ids := make([]int64, len(hits))
 	for i, hit := range hits {
-		args[i] = hit.ID
+		ids[i] = hit.ID
 	}
-	found, err := m.read(ctx, columns, "WHERE id IN (?"+strings.Repeat(", ?", len(args)-1)+")", args...)
+	list, args := store.InList(ids)
+	found, err := m.read(ctx, columns, "WHERE id IN "+list, args...)
 	if err != nil {
 		return nil, err
 	}

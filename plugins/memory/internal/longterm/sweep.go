@@ -7,7 +7,6 @@ import (
 	"math"
 	"os"
 	"path/filepath"
-	"strings"
 	"time"
 
 	"github.com/the-edge-agent/tea/plugins/memory/internal/store"
@@ -63,19 +62,13 @@ func (m *Memory) sweepRows(ctx context.Context, before int64) (removed int, err 
 // old reads rows that are to be removed.
 func (b *batch) old(ctx context.Context, condition string, args ...any) ([]*row, error) {
 	rows, err := b.tx.Query(ctx, "SELECT id, key, coalesce(expires_at, 0) FROM ltm WHERE "+condition+" LIMIT ?", args...)
-	if err != nil {
-		return nil, err
-	}
-	defer rows.Close()
 	var old []*row
-	for rows.Next() {
-		r := &row{}
-		if err := rows.Scan(&r.id, &r.key, &r.expiresAt); err != nil {
-			return nil, err
-		}
-		old = append(old, r)
-	}
-	return old, rows.Err()
+	var r row
+	err = store.Scan(rows, err, func() {
+		one := r
+		old = append(old, &one)
+	}, &r.id, &r.key, &r.expiresAt)
+	return old, err
 }
 
 // sweepGone forgets what the index's files are past; where there is no index,
@@ -121,22 +114,10 @@ func (m *Memory) SweepContents(ctx context.Context) error { return m.large.Sweep
 
 // named are those of the hashes whose values are not in their rows.
 func (m *Memory) named(ctx context.Context, hashes []string) (map[string]bool, error) {
-	args := make([]any, len(hashes))
-	for i, hash := range hashes {
-		args[i] = hash
-	}
-	rows, err := m.o.Engine.Query(ctx, "SELECT DISTINCT content_hash FROM ltm WHERE value IS NULL AND content_hash IN (?"+strings.Repeat(", ?", len(args)-1)+")", args...)
-	if err != nil {
-		return nil, err
-	}
-	defer rows.Close()
+	list, args := store.InList(hashes)
+	rows, err := m.o.Engine.Query(ctx, "SELECT DISTINCT content_hash FROM ltm WHERE value IS NULL AND content_hash IN "+list, args...)
 	named := make(map[string]bool)
-	for rows.Next() {
-		var hash string
-		if err := rows.Scan(&hash); err != nil {
-			return nil, err
-		}
-		named[hash] = true
-	}
-	return named, rows.Err()
+	var hash string
+	err = store.Scan(rows, err, func() { named[hash] = true }, &hash)
+	return named, err
 }

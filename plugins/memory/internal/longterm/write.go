@@ -134,23 +134,13 @@ func (b *batch) find(ctx context.Context, wanted []string) (map[string]*row, err
 }
 
 func (b *batch) findSome(ctx context.Context, wanted []string, found map[string]*row) error {
-	args := make([]any, len(wanted))
-	for i, key := range wanted {
-		args[i] = key
-	}
-	rows, err := b.tx.Query(ctx, "SELECT id, key, content_hash, coalesce(metadata, ''), created_at, coalesce(expires_at, 0) FROM ltm WHERE key IN (?"+strings.Repeat(", ?", len(args)-1)+")", args...)
-	if err != nil {
-		return err
-	}
-	defer rows.Close()
-	for rows.Next() {
-		r := &row{}
-		if err := rows.Scan(&r.id, &r.key, &r.hash, &r.metadata, &r.createdAt, &r.expiresAt); err != nil {
-			return err
-		}
-		found[r.key] = r
-	}
-	return rows.Err()
+	list, args := store.InList(wanted)
+	rows, err := b.tx.Query(ctx, "SELECT id, key, content_hash, coalesce(metadata, ''), created_at, coalesce(expires_at, 0) FROM ltm WHERE key IN "+list, args...)
+	var r row
+	return store.Scan(rows, err, func() {
+		one := r
+		found[r.key] = &one
+	}, &r.id, &r.key, &r.hash, &r.metadata, &r.createdAt, &r.expiresAt)
 }
 
 // values are the columns of the table in their order.

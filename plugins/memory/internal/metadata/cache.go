@@ -209,19 +209,9 @@ func (c *Cache) Matching(ctx context.Context, wanted filter.Filter, query func(c
 
 func (f *fields) read(ctx context.Context, query func(ctx context.Context) (store.Rows, error)) error {
 	rows, err := query(ctx)
-	if err != nil {
-		return err
-	}
-	defer rows.Close()
-	for rows.Next() {
-		var id int64
-		var text []byte
-		if err := rows.Scan(&id, &text); err != nil {
-			return err
-		}
-		f.put(id, text)
-	}
-	return rows.Err()
+	var id int64
+	var text []byte
+	return store.Scan(rows, err, func() { f.put(id, text) }, &id, &text)
 }
 
 // find returns the ids that match the filter, or the names of the fields to read.
