@@ -38,6 +38,9 @@ type binary struct {
 	state string // see [digest.State]
 }
 
+// key identifies a binary in its present state.
+func (b binary) key() string { return b.path + " " + b.state }
+
 // Discover finds the plugins in the directories of the options and reads their
 // stored manifests. It starts nothing; [Set.Unread] lists the plugins without a
 // usable manifest. The problems are those of single files, in the order of the
@@ -54,6 +57,8 @@ func Discover(ctx context.Context, o Options) (*Set, []Problem, error) {
 		launcher: &launcher{options: o},
 		store:    manifestStore{dir: o.CacheDir, logger: o.Logger},
 		plugins:  map[string]*supervisor{},
+		useless:  map[string]bool{},
+		told:     map[string]bool{},
 	}
 	set.launcher.status = set.Status
 	set.life, set.end = context.WithCancel(context.Background())
@@ -63,6 +68,7 @@ func Discover(ctx context.Context, o Options) (*Set, []Problem, error) {
 			return nil, nil, fmt.Errorf("look for plugins: %w", err)
 		}
 		if err := o.verify(b.name, b.path); err != nil {
+			set.isTold(b, err)
 			problems = append(problems, Problem{Severity: diag.Error, Path: b.path, Message: "not used: " + err.Error(), Err: err})
 			continue
 		}
@@ -72,6 +78,7 @@ func Discover(ctx context.Context, o Options) (*Set, []Problem, error) {
 			continue
 		}
 		if err := set.add(b, m); err != nil {
+			set.isTold(b, err)
 			problems = append(problems, Problem{Severity: diag.Error, Path: b.path, Message: err.Error()})
 		}
 	}

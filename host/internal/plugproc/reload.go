@@ -68,8 +68,26 @@ func (s *Set) Reload(ctx context.Context, names ...string) ([]Swap, error) {
 		})
 	}
 	swapping.Wait()
+	swaps = append(swaps, s.unusable(binaries, names)...)
 	slices.SortFunc(swaps, func(a, b Swap) int { return strings.Compare(a.Name, b.Name) })
 	return swaps, nil
+}
+
+// unusable returns the refusals of files that are in the place of a plugin and
+// must not be run, such as one that is not executable.
+func (s *Set) unusable(found []binary, names []string) (refused []Swap) {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	for name, p := range s.plugins {
+		if slices.ContainsFunc(found, func(b binary) bool { return b.name == name }) || len(names) > 0 && !slices.Contains(names, name) {
+			continue
+		}
+		e := p.version()
+		if _, err := inspect(filepath.Split(e.binary.path)); err != nil && !errors.Is(err, errNoTarget) {
+			refused = append(refused, p.report(Swap{Name: name, Path: e.binary.path, From: e.manifest.Version, Err: err}))
+		}
+	}
+	return refused
 }
 
 // find returns a plugin, or nil.
@@ -79,24 +97,43 @@ func (s *Set) find(name string) *supervisor {
 	return s.plugins[name]
 }
 
-// addNew adds a plugin that was not there before.
+// addNew adds a plugin that was not there, or could not be used, before.
 func (s *Set) addNew(b binary) {
-	if err := s.launcher.options.verify(b.name, b.path); err != nil {
-		s.launcher.options.Logger.Warn("plugin problem: "+b.path, "error", err)
-		return
-	}
-	m, err := s.store.read(b)
+	err := s.launcher.options.verify(b.name, b.path)
 	if err == nil {
-		if err = s.add(b, m); err != nil {
-			s.launcher.options.Logger.Warn("plugin problem: "+b.path, "error", err)
+		m, unknown := s.store.read(b)
+		if unknown != nil {
+			s.addUnread(b, unknown.Error())
+			return
 		}
-		s.warnRefused()
-		return
+		err = s.add(b, m)
 	}
+	if err != nil && !s.isTold(b, err) {
+		s.launcher.options.Logger.Warn("plugin problem: "+b.path, "error", err)
+	}
+	s.warnRefused()
+}
+
+// addUnread adds a plugin whose manifest is not known. One that was asked in
+// vain is asked again after its file has changed.
+func (s *Set) addUnread(b binary, reason string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.unread = slices.DeleteFunc(s.unread, func(u Unread) bool { return u.Name == b.name })
-	s.unread = append(s.unread, Unread{Name: b.name, Path: b.path, Reason: err.Error(), binary: b})
+	if !s.useless[b.key()] {
+		s.unread = slices.DeleteFunc(s.unread, func(u Unread) bool { return u.Name == b.name })
+		s.unread = append(s.unread, Unread{Name: b.name, Path: b.path, Reason: reason, binary: b})
+	}
+}
+
+// isTold reports whether the user knows a problem of a binary, and remembers
+// it.
+func (s *Set) isTold(b binary, problem error) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	key := b.key() + ": " + problem.Error()
+	known := s.told[key]
+	s.told[key] = true
+	return known
 }
 
 // isReplacedBy reports whether a binary that was found is another version than

@@ -39,7 +39,10 @@ type Set struct {
 	order   []string
 	plugins map[string]*supervisor
 	unread  []Unread
-	refused []Problem // the actions that were reported, see offered
+	// useless are the binaries that were asked in vain, and told the problems of
+	// others that are known to the user.
+	useless, told map[string]bool
+	refused       []Problem // the actions that were reported, see offered
 }
 
 // Found is a plugin in a set.
@@ -131,6 +134,9 @@ func (s *Set) Learn(ctx context.Context, names ...string) error {
 			errs = append(errs, Problem{Severity: diag.Error, Path: asked.Path, Message: reason(asked.Err)})
 		}
 		s.mu.Lock()
+		if asked.Err != nil {
+			s.useless[asked.binary.key()] = true
+		}
 		s.unread = slices.DeleteFunc(s.unread, func(u Unread) bool { return u.Path == asked.Path })
 		s.mu.Unlock()
 	}

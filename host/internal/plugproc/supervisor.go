@@ -276,7 +276,10 @@ func (s *supervisor) stop(ctx context.Context) {
 	s.mu.Unlock()
 	var stopping sync.WaitGroup
 	for _, gen := range ending {
-		stopping.Go(func() { gen.process.stop(ctx) })
+		stopping.Go(func() {
+			gen.process.stop(ctx)
+			gen.executable.close()
+		})
 	}
 	stopping.Wait()
 	s.watches.Wait()

@@ -42,8 +42,8 @@ type Refusal struct {
 }
 
 // swap replaces the plugin by the version in a file, if it is another one. If
-// the error is not nil, the present version stays. A plugin that is not running
-// is checked and not started.
+// the error is not nil, the present version stays. A plugin that has not been
+// started yet is checked and stopped again.
 func (s *supervisor) swap(ctx context.Context, b binary) (done Swap, isOther bool) {
 	s.swapping.Lock()
 	defer s.swapping.Unlock()
@@ -67,11 +67,7 @@ func (s *supervisor) swap(ctx context.Context, b binary) (done Swap, isOther boo
 	if done.Err = err; err == nil {
 		old.close()
 	}
-	if gen := s.running(); gen != nil {
-		done.Generation = gen.number
-	}
-	s.report(done)
-	return done, true
+	return s.report(done), true
 }
 
 // learnFinished is learn for a binary that can have been written just now. The
@@ -123,20 +119,17 @@ func (s *supervisor) successor(ctx context.Context, old *executable) (*executabl
 func (s *supervisor) replace(ctx context.Context, e *executable) error {
 	s.mu.Lock()
 	attempt := s.start
-	idle := s.current == nil && attempt == nil
-	if idle && !s.closed {
-		s.executable, s.breaker = e, newBreaker(time.Now)
-	}
 	s.mu.Unlock()
-	if idle {
-		return nil
-	}
 	if attempt != nil {
 		<-attempt.done
 	}
 	p, err := s.launch(ctx, e)
 	if err != nil {
 		return err
+	}
+	if s.isUnused() {
+		p.stop(context.WithoutCancel(ctx))
+		return s.accept(e)
 	}
 	next := newGeneration(e, p)
 	if err := s.takeOver(ctx, next); err != nil {
@@ -146,6 +139,25 @@ func (s *supervisor) replace(ctx context.Context, e *executable) error {
 		return err
 	}
 	s.releaseClosed(next)
+	return nil
+}
+
+// isUnused reports whether the plugin has not been started yet.
+func (s *supervisor) isUnused() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.numbered == 0 && s.start == nil
+}
+
+// accept makes a version the one that is started next. A generation of another
+// version that has been started meanwhile stays until the next swap.
+func (s *supervisor) accept(e *executable) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.closed {
+		return s.errClosed()
+	}
+	s.executable = e
 	return nil
 }
 
@@ -165,8 +177,11 @@ func (s *supervisor) releaseClosed(gen *generation) {
 	}
 }
 
-// report logs the result of a swap.
-func (s *supervisor) report(done Swap) {
+// report logs the result of a swap and completes it.
+func (s *supervisor) report(done Swap) Swap {
+	if gen := s.running(); gen != nil {
+		done.Generation = gen.number
+	}
 	s.mu.Lock()
 	if s.refused = nil; done.Err != nil {
 		s.refused = &Refusal{Path: done.Path, Version: done.To, At: time.Now(), Err: done.Err}
@@ -178,4 +193,5 @@ func (s *supervisor) report(done Swap) {
 	case s.life.Err() == nil && !errors.Is(done.Err, context.Canceled):
 		s.logger.Warn("the new version of the plugin is not used; the present one stays", "present", done.From, "new", done.To, "path", done.Path, "error", reason(done.Err))
 	}
+	return done
 }
