@@ -44,7 +44,11 @@ func (c *pluginTestCmd) Run(a *app) error {
 		}
 	})
 	if err != nil {
-		return pluginError(fmt.Errorf("%s: %w%s", c.Binary, err, output.note()))
+		hint := ""
+		if c.Settings == "" && len(process.Manifest().Settings) > 0 {
+			hint = "\n  hint: pass settings with --settings"
+		}
+		return pluginError(fmt.Errorf("%s: %w%s%s", c.Binary, err, output.note(), hint))
 	}
 	if len(results) == 0 {
 		return usageErrorf("--run %s: no check has a name that matches", c.Only)
@@ -83,7 +87,7 @@ func (c *pluginTestCmd) suite(a *app) (conform.Suite, error) {
 // variables that it declares are known once it runs; then it is started again.
 func startAsHost(ctx context.Context, binary string, output io.Writer) (*conform.Process, error) {
 	start := func(declared []string) (*conform.Process, error) {
-		cmd := exec.CommandContext(context.WithoutCancel(ctx), binary)
+		cmd := exec.CommandContext(ctx, binary)
 		cmd.Env = subproc.Environ(declared)
 		return conform.Start(ctx, cmd, output)
 	}

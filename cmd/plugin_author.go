@@ -11,7 +11,7 @@ import (
 type pluginNewCmd struct {
 	Name string `arg:"" help:"Name of the plugin, also the namespace of its actions."`
 	Dir  string `arg:"" optional:"" help:"Directory of the project. Default: ./tea-plugin-NAME."`
-	Lang string `default:"go" placeholder:"LANGUAGE" help:"Language: go, node, python or rust; proto writes the protocol alone, for other languages. Default: go."`
+	Lang string `default:"go" values:"go,node,proto,python,rust" placeholder:"LANGUAGE" help:"Language: go, node, python or rust; proto writes the protocol alone, for other languages. Default: go."`
 }
 
 // Run writes the project.

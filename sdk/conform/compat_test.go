@@ -195,7 +195,7 @@ func (p *player) NewStream(ctx context.Context, _ *grpc.StreamDesc, method strin
 }
 
 type playedStream struct {
-	ctx     context.Context //nolint:containedctx // gRPC's interface has it
+	ctx     context.Context
 	answers [][]byte
 }
 
@@ -235,6 +235,7 @@ func readRecording(t *testing.T, file string) []exchange {
 
 // TestRecord writes the conversation of this version.
 func TestRecord(t *testing.T) {
+	t.Parallel()
 	if !*update {
 		t.Skip("records with -update")
 	}
@@ -259,60 +260,68 @@ func TestRecord(t *testing.T) {
 // A host of this version understands the plugins of every release.
 func TestHostUnderstandsOlderPlugins(t *testing.T) {
 	t.Parallel()
-	forEachRecording(t, func(t *testing.T, file string) {
-		client := wire.Connect(&player{left: readRecording(t, file)}, nil)
-		defer client.Close()
-		want, err := os.ReadFile(strings.TrimSuffix(file, ".jsonl") + ".txt")
-		if err != nil {
-			t.Fatal(err)
-		}
-		if diff := cmp.Diff(strings.Split(strings.TrimSpace(string(want)), "\n"), converse(t.Context(), client)); diff != "" {
-			t.Error(diff)
-		}
-	})
+	for _, file := range recorded(t) {
+		t.Run(filepath.Base(file), func(t *testing.T) {
+			t.Parallel()
+			client := wire.Connect(&player{left: readRecording(t, file)}, nil)
+			defer client.Close()
+			want, err := os.ReadFile(strings.TrimSuffix(file, ".jsonl") + ".txt")
+			if err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(strings.Split(strings.TrimSpace(string(want)), "\n"), converse(t.Context(), client)); diff != "" {
+				t.Error(diff)
+			}
+		})
+	}
 }
 
 // A plugin of this version answers the hosts of every release as the plugin of
 // that release did. It can add fields to its answers.
 func TestPluginAnswersOlderHosts(t *testing.T) {
 	t.Parallel()
-	forEachRecording(t, func(t *testing.T, file string) {
-		conn := fake(t, "none").Conn()
-		for _, x := range readRecording(t, file) {
-			answers, code := ask(t, conn, x)
-			if code != x.Status || len(answers) != len(x.Answers) {
-				t.Errorf("%s: status %s with %d answers, want %s with %d", x.Method, code, len(answers), x.Status, len(x.Answers))
-				continue
-			}
-			for i, got := range answers {
-				want := got.ProtoReflect().New().Interface()
-				if err := proto.Unmarshal(x.Answers[i], want); err != nil {
-					t.Fatal(err)
+	for _, file := range recorded(t) {
+		t.Run(filepath.Base(file), func(t *testing.T) {
+			t.Parallel()
+			conn := fake(t, "none").Conn()
+			for _, x := range readRecording(t, file) {
+				answers, code := ask(t, conn, x)
+				if code != x.Status || len(answers) != len(x.Answers) {
+					t.Errorf("%s: status %s with %d answers, want %s with %d", x.Method, code, len(answers), x.Status, len(x.Answers))
+					continue
 				}
-				var wantText, gotText any
-				if err := errors.Join(json.Unmarshal(text(want), &wantText), json.Unmarshal(text(got), &gotText)); err != nil {
-					t.Fatal(err)
-				}
-				if missing := lacks("answer", wantText, gotText); missing != "" {
-					t.Errorf("%s: %s", x.Method, missing)
+				for i, got := range answers {
+					if missing := lacksOf(t, x.Answers[i], got); missing != "" {
+						t.Errorf("%s: %s", x.Method, missing)
+					}
 				}
 			}
-		}
-	})
+		})
+	}
 }
 
-func forEachRecording(t *testing.T, test func(t *testing.T, file string)) {
+// lacksOf returns what an answer lacks of the recorded one.
+func lacksOf(t *testing.T, recorded []byte, got proto.Message) string {
+	t.Helper()
+	want := got.ProtoReflect().New().Interface()
+	if err := proto.Unmarshal(recorded, want); err != nil {
+		t.Fatal(err)
+	}
+	var wantText, gotText any
+	if err := errors.Join(json.Unmarshal(text(want), &wantText), json.Unmarshal(text(got), &gotText)); err != nil {
+		t.Fatal(err)
+	}
+	return lacks("answer", wantText, gotText)
+}
+
+// recorded returns the files with recordings.
+func recorded(t *testing.T) []string {
 	t.Helper()
 	files, err := filepath.Glob(recordings + "/*.jsonl")
 	if err != nil || len(files) == 0 {
 		t.Fatalf("recordings: %v, %v", files, err)
 	}
-	for _, file := range files {
-		t.Run(filepath.Base(file), func(t *testing.T) {
-			t.Parallel()
-			test(t, file)
-		})
-	}
+	return files
 }
 
 // messages returns empty messages for the request and the answer of a method.

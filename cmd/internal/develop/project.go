@@ -154,7 +154,7 @@ func (p *Project) fingerprint(into string) (string, error) {
 		}
 		info, err := entry.Info()
 		if err != nil {
-			return nil //nolint:nilerr // removed in the meantime
+			return nil // removed in the meantime
 		}
 		if n++; n > maxFiles {
 			return fmt.Errorf("%s has more than %d files; keep the plugin in a directory of its own", p.Dir, maxFiles)

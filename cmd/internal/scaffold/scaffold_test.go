@@ -122,6 +122,7 @@ func TestNamesThatCannotBe(t *testing.T) {
 		strings.Repeat("a", 32): "lower-case letters and digits",
 		"func":                  "reserved in Go",
 		"main":                  "reserved in Go",
+		"serve":                 "reserved in Go",
 	} {
 		if _, err := Write(t.TempDir(), name, "go"); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%q: err = %v, want %q", name, err, want)
