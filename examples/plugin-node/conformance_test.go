@@ -8,6 +8,7 @@ import (
 	"os/exec"
 	"testing"
 
+	"github.com/the-edge-agent/tea/examples/internal/hosted"
 	"github.com/the-edge-agent/tea/sdk/teatest"
 )
 
@@ -36,6 +37,14 @@ func TestNodePlugin(t *testing.T) {
 			teatest.Binary(t, program)
 		})
 	}
+	t.Run("supervised", func(t *testing.T) {
+		t.Parallel()
+		hosted.Supervised(t, "./test/tea-plugin-probe")
+	})
+	t.Run("stale", func(t *testing.T) {
+		t.Parallel()
+		hosted.Stale(t, hosted.Copy(t, "node_modules"), "src/actions.js")
+	})
 	t.Run("own tests", func(t *testing.T) {
 		t.Parallel()
 		if out, err := exec.CommandContext(t.Context(), "npm", "test").CombinedOutput(); err != nil {

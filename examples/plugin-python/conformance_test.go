@@ -6,6 +6,7 @@ import (
 	"os/exec"
 	"testing"
 
+	"github.com/the-edge-agent/tea/examples/internal/hosted"
 	"github.com/the-edge-agent/tea/sdk/teatest"
 )
 
@@ -38,6 +39,14 @@ func TestPythonPlugin(t *testing.T) {
 			teatest.Binary(t, program)
 		})
 	}
+	t.Run("supervised", func(t *testing.T) {
+		t.Parallel()
+		hosted.Supervised(t, "./tests/tea-plugin-probe")
+	})
+	t.Run("stale", func(t *testing.T) {
+		t.Parallel()
+		hosted.Stale(t, hosted.Copy(t, ".venv", "src/tea_plugin/proto"), "src/actions.py")
+	})
 	t.Run("own tests", func(t *testing.T) {
 		t.Parallel()
 		if out, err := exec.CommandContext(t.Context(), ".venv/bin/pytest").CombinedOutput(); err != nil {

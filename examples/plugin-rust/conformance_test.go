@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/the-edge-agent/tea/examples/internal/hosted"
 	"github.com/the-edge-agent/tea/sdk/teatest"
 )
 
@@ -55,6 +56,10 @@ func TestRustPlugin(t *testing.T) {
 			teatest.Binary(t, filepath.Join(target, program))
 		})
 	}
+	t.Run("supervised", func(t *testing.T) {
+		t.Parallel()
+		hosted.Supervised(t, filepath.Join(target, "debug/examples/probe"))
+	})
 	t.Run("own tests", func(t *testing.T) {
 		t.Parallel()
 		cargo(t, target, "test", "--locked", "--quiet")
