@@ -94,7 +94,7 @@ func (r *run) checkContains(rules *arrayRules, v []any, at *place, own *evaluate
 }
 
 func (r *run) checkUnique(v []any, at *place) {
-	r.steps -= sizeOf(v)
+	r.steps -= value.Size(v)
 	first := make(map[string]int, len(v))
 	for i, item := range v {
 		if r.uncertain(item, at.item(i)) {

@@ -76,22 +76,6 @@ func (e *evaluated) oneItem(i int) {
 
 func (e *evaluated) hasItem(i int) bool { return e.allItems || i < e.items || e.item[i] }
 
-// sizeOf counts the values in v, including v itself.
-func sizeOf(v any) int {
-	size := 1
-	switch v := v.(type) {
-	case []any:
-		for _, e := range v {
-			size += sizeOf(e)
-		}
-	case map[string]any:
-		for _, e := range v {
-			size += sizeOf(e)
-		}
-	}
-	return size
-}
-
 func (r *run) problem(at *place, format string, args ...any) {
 	message := fmt.Sprintf(format, args...)
 	r.report(Problem{Path: at.String(), Message: message, Wanted: message})

@@ -112,7 +112,7 @@ func containsEqual(list, v any) bool {
 }
 
 func (r *run) checkEnum(rule *enumRule, v any, at *place) {
-	r.steps -= sizeOf(v)
+	r.steps -= value.Size(v)
 	if rule.keys[value.Key(v)] || r.uncertain(v, at) {
 		return
 	}

@@ -90,3 +90,19 @@ func TypeName(v any) string {
 	}
 	return "unknown"
 }
+
+// Size counts the values in v, including v itself.
+func Size(v any) int {
+	size := 1
+	switch v := v.(type) {
+	case []any:
+		for _, e := range v {
+			size += Size(e)
+		}
+	case map[string]any:
+		for _, e := range v {
+			size += Size(e)
+		}
+	}
+	return size
+}

@@ -43,7 +43,7 @@ func indented(v any, width int) any {
 	if width < 0 || width > 64 {
 		panic(failf("JSON can be indented by 0 to 64 spaces, not by %d", width))
 	}
-	out := appendIndented(nil, v, "", strings.Repeat(" ", width))
+	out := appendTree(nil, v, &indentation{step: strings.Repeat(" ", width)})
 	checkText(len(out))
 	return string(out)
 }

@@ -44,7 +44,26 @@ func appendText(dst []byte, v any) []byte {
 
 // appendJSON is [value.Append] for the values inside a template, and fails if
 // the text gets too long.
-func appendJSON(dst []byte, v any) []byte {
+func appendJSON(dst []byte, v any) []byte { return appendTree(dst, v, nil) }
+
+// indentation is that of a line; nil is JSON on one line.
+type indentation struct{ margin, step string }
+
+func (in *indentation) deeper() *indentation {
+	if in == nil {
+		return nil
+	}
+	return &indentation{in.margin + in.step, in.step}
+}
+
+func (in *indentation) breakLine(dst []byte) []byte {
+	if in == nil {
+		return dst
+	}
+	return append(append(dst, '\n'), in.margin...)
+}
+
+func appendTree(dst []byte, v any, in *indentation) []byte {
 	checkText(len(dst))
 	switch v := v.(type) {
 	case undefinedType:
@@ -52,70 +71,34 @@ func appendJSON(dst []byte, v any) []byte {
 	case callable, *cycler:
 		panic(failf("a %s has no text", typeName(v)))
 	case *pair:
-		return appendJSON(dst, v.list())
+		return appendTree(dst, v.list(), in)
 	case *namespace:
-		return appendJSON(dst, v.values)
-	case []any:
-		dst = append(dst, '[')
-		for i, e := range v {
-			if i > 0 {
-				dst = append(dst, ',')
-			}
-			dst = appendJSON(dst, e)
-		}
-		return append(dst, ']')
-	case map[string]any:
-		dst = append(dst, '{')
-		for i, k := range keys(v) {
-			if i > 0 {
-				dst = append(dst, ',')
-			}
-			dst = append(value.AppendString(dst, k), ':')
-			dst = appendJSON(dst, v[k])
-		}
-		return append(dst, '}')
-	default:
-		return must(value.Append(dst, v))
-	}
-}
-
-// appendIndented is appendJSON with line breaks. margin is the indentation.
-func appendIndented(dst []byte, v any, margin, indent string) []byte {
-	inner := margin + indent
-	switch v := v.(type) {
-	case *pair:
-		return appendIndented(dst, v.list(), margin, indent)
-	case *namespace:
-		return appendIndented(dst, v.values, margin, indent)
+		return appendTree(dst, v.values, in)
 	case []any:
 		if len(v) == 0 {
 			return append(dst, "[]"...)
 		}
-		dst = append(dst, '[')
-		for i, e := range v {
-			dst = appendLine(dst, i, inner)
-			dst = appendIndented(dst, e, inner, indent)
+		inner, before := in.deeper(), byte('[')
+		for _, e := range v {
+			dst = appendTree(inner.breakLine(append(dst, before)), e, inner)
+			before = ','
 		}
-		return append(append(append(dst, '\n'), margin...), ']')
+		return append(in.breakLine(dst), ']')
 	case map[string]any:
 		if len(v) == 0 {
 			return append(dst, "{}"...)
 		}
-		dst = append(dst, '{')
-		for i, k := range keys(v) {
-			dst = append(value.AppendString(appendLine(dst, i, inner), k), ": "...)
-			dst = appendIndented(dst, v[k], inner, indent)
+		inner, before := in.deeper(), byte('{')
+		for _, k := range keys(v) {
+			dst = append(value.AppendString(inner.breakLine(append(dst, before)), k), ':')
+			if before = ','; in != nil {
+				dst = append(dst, ' ')
+			}
+			dst = appendTree(dst, v[k], inner)
 		}
-		return append(append(append(dst, '\n'), margin...), '}')
+		return append(in.breakLine(dst), '}')
 	}
-	return appendJSON(dst, v)
-}
-
-func appendLine(dst []byte, i int, margin string) []byte {
-	if i > 0 {
-		dst = append(dst, ',')
-	}
-	return append(append(dst, '\n'), margin...)
+	return must(value.Append(dst, v))
 }
 
 func keys[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }

@@ -9,6 +9,7 @@ import (
 	"github.com/jmespath-community/go-jmespath/pkg/parsing"
 
 	"github.com/the-edge-agent/tea/host/internal/python"
+	"github.com/the-edge-agent/tea/sdk/value"
 )
 
 // Bounds of the steps of one evaluation, as small expressions can have huge
@@ -22,7 +23,7 @@ const (
 // can share parts of it. It fails if a function or operator does not support
 // its arguments, or with the context's error.
 func (e *Expression) Search(ctx context.Context, data any) (result any, err error) {
-	r := &run{ctx: ctx, root: data, functions: e.functions, left: baseSteps + stepsPerValue*sizeOf(data)}
+	r := &run{ctx: ctx, root: data, functions: e.functions, left: baseSteps + stepsPerValue*value.Size(data)}
 	defer r.catch(&err)
 	v := r.eval(&e.root, data)
 	r.measure(v)
@@ -90,22 +91,6 @@ func (r *run) spend(steps int) {
 	if before>>10 != r.left>>10 && r.ctx.Err() != nil {
 		panic(failure{r.ctx.Err()})
 	}
-}
-
-// sizeOf counts the values in v, v itself included.
-func sizeOf(v any) int {
-	size := 1
-	switch v := v.(type) {
-	case []any:
-		for _, e := range v {
-			size += sizeOf(e)
-		}
-	case map[string]any:
-		for _, e := range v {
-			size += sizeOf(e)
-		}
-	}
-	return size
 }
 
 // measure counts a value's parts. A value can contain the same part many times,
