@@ -59,6 +59,13 @@ func (c *calls) isRunning(id string) bool {
 	return c.byID[id] > 0
 }
 
+// isIdle reports whether no call is running.
+func (c *calls) isIdle() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.running == 0
+}
+
 func (c *calls) isDraining() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()

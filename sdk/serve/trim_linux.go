@@ -1,0 +1,77 @@
+package serve
+
+import (
+	"bufio"
+	"os"
+	"runtime/debug"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+)
+
+// trimAfter is the time after which an idle plugin gives memory back.
+const trimAfter = time.Second
+
+// trimWhenIdle gives memory back to the system, once, when the plugin has no
+// call: what the start has allocated, and the code and constants that only the
+// start has used. Those are read from the file again where they are needed.
+func trimWhenIdle(c *calls) {
+	for range time.Tick(trimAfter) {
+		if c.isIdle() {
+			debug.FreeOSMemory()
+			trimFiles("/proc/self/smaps")
+			return
+		}
+	}
+}
+
+// trimFiles unmaps the pages of files that nobody has written to.
+func trimFiles(smaps string) {
+	f, err := os.Open(smaps)
+	if err != nil {
+		return
+	}
+	defer f.Close()
+	var at mapping
+	for lines := bufio.NewScanner(f); lines.Scan(); {
+		fields := strings.Fields(lines.Text())
+		switch {
+		case len(fields) < 2:
+		case !strings.HasSuffix(fields[0], ":"):
+			at.trim()
+			at = parseMapping(fields)
+		case fields[0] == "Anonymous:": // copies of pages that were written to
+			at.written = fields[1] != "0"
+		}
+	}
+	at.trim()
+}
+
+// mapping is a part of the address space.
+type mapping struct {
+	start, end uintptr
+	file       bool // read-only, private, of a file
+	written    bool
+}
+
+// parseMapping reads the first line of a mapping, such as
+// "00400000-00a2d000 r-xp 00000000 08:01 1234 /usr/bin/x".
+func parseMapping(fields []string) mapping {
+	from, to, _ := strings.Cut(fields[0], "-")
+	start, errStart := strconv.ParseUint(from, 16, strconv.IntSize)
+	end, errEnd := strconv.ParseUint(to, 16, strconv.IntSize)
+	readOnly := fields[1] == "r-xp" || fields[1] == "r--p"
+	return mapping{
+		start: uintptr(start), end: uintptr(end),
+		file: errStart == nil && errEnd == nil && readOnly && len(fields) >= 6 && strings.HasPrefix(fields[5], "/"),
+	}
+}
+
+// trim drops the pages. Pages that differ from the file, as those of a dynamic
+// linker do, would be lost.
+func (m mapping) trim() {
+	if m.file && !m.written {
+		_, _, _ = syscall.Syscall(syscall.SYS_MADVISE, m.start, m.end-m.start, syscall.MADV_DONTNEED)
+	}
+}
