@@ -234,3 +234,35 @@ func shell(ctx context.Context, dir, home, script string) (outcome, error) {
 	}
 	return outcome{stdout.String(), stderr.String(), cmd.ProcessState.ExitCode()}, err
 }
+
+// TestReadmePicture compares the picture in the README with the graph of its
+// workflow.
+func TestReadmePicture(t *testing.T) {
+	t.Parallel()
+	blocks, _, err := commands(filepath.Join("..", "README.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	i := slices.IndexFunc(blocks, func(c command) bool { return c.file == "flow.yaml" })
+	flow := filepath.Join(t.TempDir(), "flow.yaml")
+	if err := os.WriteFile(flow, []byte(blocks[i].script), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	svg, err := exec.CommandContext(t.Context(), filepath.Join(bin, "tea"), "inspect", "--format", "svg", flow).Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	picture := filepath.Join("..", "docs", "first.svg")
+	if *update {
+		if err := os.WriteFile(picture, svg, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want, err := os.ReadFile(picture)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(string(want), string(svg)); diff != "" {
+		t.Errorf("docs/first.svg (-want +got), run with -update:\n%s", diff)
+	}
+}
