@@ -35,7 +35,9 @@ func (c *doctorCmd) Run(a *app) error {
 		o.Plugins = append(o.Plugins, p.Name+" "+p.Version)
 	}
 	for _, p := range set.problems {
-		o.PluginProblems = append(o.PluginProblems, p.path+": "+p.message)
+		if !p.quiet { // the lock says which plugins are used
+			o.PluginProblems = append(o.PluginProblems, p.path+": "+p.message)
+		}
 	}
 	findings := checkup.Run(context.Background(), o)
 	if c.JSON {

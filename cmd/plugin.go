@@ -76,7 +76,7 @@ func (c *pluginListCmd) Run(a *app) error {
 	}
 	a.plugins = set
 	a.warnUnread(c.reportFlags)
-	if slices.ContainsFunc(set.problems, func(p pluginProblem) bool { return p.fatal }) {
+	if slices.ContainsFunc(set.problems, func(p pluginProblem) bool { return p.fatal && !p.quiet }) {
 		return &exitError{code: exitPlugin}
 	}
 	return nil

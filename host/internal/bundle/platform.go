@@ -7,12 +7,14 @@ import (
 	"debug/pe"
 	"fmt"
 	"os"
+
+	"golang.org/x/sys/unix"
 )
 
 // PlatformOf returns the platform for which a binary was built, from its
 // header, in Go's terms: "linux/arm64". A script is for [AnyPlatform].
 func PlatformOf(path string) (string, error) {
-	f, err := os.Open(path)
+	f, err := os.OpenFile(path, os.O_RDONLY|unix.O_NONBLOCK, 0) // a pipe would block
 	if err != nil {
 		return "", err
 	}
