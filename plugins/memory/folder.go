@@ -98,7 +98,7 @@ func (f *folder) close() error {
 	if f.sweeper != nil {
 		f.sweeper.end()
 	}
-	return errors.Join(f.shortterm.Close(), f.assembler.Close(), f.longterm.Close(), f.vectors.Close(), f.engine.Close(), f.blobs.Close())
+	return errors.Join(f.assembler.Close(), f.longterm.Close(), f.vectors.Close(), f.engine.Close(), f.blobs.Close())
 }
 
 // folders are the open folders of a process, by path.
@@ -106,6 +106,7 @@ type folders struct {
 	mu        sync.Mutex
 	byPath    map[string]*folder
 	shortTerm map[string]*shortterm.Memory // see shortTermOf
+	exported  bool                         // the next version has the short-term memory
 	overrun   func()                       // see engine.Options
 }
 
@@ -121,6 +122,7 @@ func (f *folders) take(ctx context.Context, settings settings) (*folder, error) 
 	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
+	f.exported = false
 	if open := f.byPath[dir]; open != nil {
 		if open.settings != settings {
 			return nil, tea.Errorf(tea.ValidationError, "%s is open with other settings of the memory; workflows that share a folder at the same time need the same ones", dir)
@@ -132,7 +134,8 @@ func (f *folders) take(ctx context.Context, settings settings) (*folder, error) 
 	if err != nil {
 		return nil, err
 	}
-	opened.users, opened.shortterm = 1, f.shortTermOf(opened)
+	opened.users, opened.shortterm = 1, f.shortTermOf(dir)
+	opened.shortterm.Bound(shortterm.Bounds{Entries: settings.ShortTerm.MaxEntries, Bytes: settings.ShortTerm.MaxBytes})
 	f.byPath[dir] = opened
 	return opened, nil
 }

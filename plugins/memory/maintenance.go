@@ -24,7 +24,7 @@ func maintenanceActions() []tea.Action {
 // parts are the files and folders of the memory next to the database.
 var parts = map[string]string{
 	"blobs": "blobs", "index": "text_index", "files-index": "text_index", "vectors": "vector_index", "tables": "tables",
-	"spill": "other", "handover": "other", "swept": "other", "reserve": "other", databaseID: "other",
+	"spill": "other", "swept": "other", "reserve": "other", databaseID: "other",
 }
 
 // databaseID names the database of the folder.

@@ -3,17 +3,15 @@ package memory
 import (
 	"context"
 	"encoding/json"
-	"log/slog"
-	"os"
-	"path/filepath"
+	"errors"
+	"fmt"
+	"io"
 
 	tea "github.com/the-edge-agent/tea/sdk"
 
+	"github.com/the-edge-agent/tea/plugins/memory/internal/clock"
 	"github.com/the-edge-agent/tea/plugins/memory/internal/shortterm"
 )
-
-// processVariable is set in the environment of a plugin's process.
-const processVariable = "TEA_PLUGIN_COOKIE"
 
 func shortTermActions() []tea.Action {
 	return []tea.Action{
@@ -24,24 +22,59 @@ func shortTermActions() []tea.Action {
 }
 
 // shortTermOf is the short-term memory of a folder. It belongs to the process:
-// instances that come and go find it again. A plugin's process leaves it to
-// the one that takes its place; a bundle that is linked into a host keeps it
-// in f. The caller holds f.mu.
-func (f *folders) shortTermOf(opened *folder) *shortterm.Memory {
-	bounds := shortterm.Bounds{Entries: opened.settings.ShortTerm.MaxEntries, Bytes: opened.settings.ShortTerm.MaxBytes}
-	if os.Getenv(processVariable) != "" && !opened.readOnly {
-		return shortterm.New(shortterm.Options{
-			Bounds: bounds, Clock: opened.clock,
-			Handover: shortterm.NewHandover(filepath.Join(opened.dir, "handover"), opened.settings.lockTimeout(), slog.Default()),
-		})
-	}
-	kept := f.shortTerm[opened.dir]
+// instances that come and go find it again. The caller holds f.mu.
+func (f *folders) shortTermOf(dir string) *shortterm.Memory {
+	kept := f.shortTerm[dir]
 	if kept == nil {
-		kept = shortterm.New(shortterm.Options{Bounds: bounds, Clock: opened.clock})
-		f.shortTerm[opened.dir] = kept
+		kept = shortterm.New(shortterm.Options{Clock: clock.New()})
+		f.shortTerm[dir] = kept
 	}
-	kept.Bound(bounds)
 	return kept
+}
+
+// exported is a line before the short-term memory of a folder.
+type exported struct {
+	Folder string `json:"folder"`
+}
+
+// Export writes the short-term memory of all folders for the next version of
+// the plugin. The first of the instances does so for all of them.
+func (m *Memory) Export(_ context.Context, w io.Writer) error {
+	f := m.folders
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.exported {
+		return nil
+	}
+	for dir, kept := range f.shortTerm {
+		if err := json.NewEncoder(w).Encode(exported{dir}); err != nil {
+			return err
+		}
+		if err := kept.Export(w); err != nil {
+			return err
+		}
+	}
+	f.exported = true
+	return nil
+}
+
+// Import reads what Export has written.
+func (m *Memory) Import(_ context.Context, r io.Reader) error {
+	f := m.folders
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	dec := json.NewDecoder(r)
+	for {
+		var from exported
+		if err := dec.Decode(&from); errors.Is(err, io.EOF) {
+			return nil
+		} else if err != nil {
+			return fmt.Errorf("import the short-term memory: %w", err)
+		}
+		if err := f.shortTermOf(from.Folder).Import(dec); err != nil {
+			return err
+		}
+	}
 }
 
 // StoreParams are the parameters of memory.store.
@@ -61,7 +94,7 @@ type StoreResult struct {
 }
 
 // Store is the action memory.store.
-func (m *Memory) Store(ctx context.Context, _ *tea.Request, p StoreParams) (*StoreResult, error) {
+func (m *Memory) Store(_ context.Context, _ *tea.Request, p StoreParams) (*StoreResult, error) {
 	ttl, err := seconds("ttl", p.TTL)
 	if err == nil {
 		err = checkName("key", p.Key)
@@ -69,7 +102,7 @@ func (m *Memory) Store(ctx context.Context, _ *tea.Request, p StoreParams) (*Sto
 	if err != nil {
 		return nil, err
 	}
-	if err := m.folder.shortterm.Put(ctx, p.Namespace, p.Key, orNull(p.Value), ttl); err != nil {
+	if err := m.folder.shortterm.Put(p.Namespace, p.Key, orNull(p.Value), ttl); err != nil {
 		return nil, err
 	}
 	return &StoreResult{Success: true, Stored: true, Key: p.Key, Namespace: p.Namespace}, nil
@@ -91,11 +124,8 @@ type RetrieveResult struct {
 }
 
 // Retrieve is the action memory.retrieve.
-func (m *Memory) Retrieve(ctx context.Context, _ *tea.Request, p RetrieveParams) (*RetrieveResult, error) {
-	value, found, err := m.folder.shortterm.Get(ctx, p.Namespace, p.Key)
-	if err != nil {
-		return nil, err
-	}
+func (m *Memory) Retrieve(_ context.Context, _ *tea.Request, p RetrieveParams) (*RetrieveResult, error) {
+	value, found := m.folder.shortterm.Get(p.Namespace, p.Key)
 	if !found {
 		value = orNull(p.Default)
 	}
@@ -116,10 +146,6 @@ type DeleteResult struct {
 }
 
 // Delete is the action memory.delete.
-func (m *Memory) Delete(ctx context.Context, _ *tea.Request, p DeleteParams) (*DeleteResult, error) {
-	deleted, err := m.folder.shortterm.Delete(ctx, p.Namespace, p.Key)
-	if err != nil {
-		return nil, err
-	}
-	return &DeleteResult{Success: true, Deleted: deleted, Key: p.Key}, nil
+func (m *Memory) Delete(_ context.Context, _ *tea.Request, p DeleteParams) (*DeleteResult, error) {
+	return &DeleteResult{Success: true, Deleted: m.folder.shortterm.Delete(p.Namespace, p.Key), Key: p.Key}, nil
 }

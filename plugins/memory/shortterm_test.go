@@ -6,12 +6,14 @@ import (
 	"errors"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/the-edge-agent/tea/plugins/memory"
 	tea "github.com/the-edge-agent/tea/sdk"
+	"github.com/the-edge-agent/tea/sdk/conform"
 	"github.com/the-edge-agent/tea/sdk/serve"
 	"github.com/the-edge-agent/tea/sdk/teatest"
 )
@@ -149,41 +151,51 @@ func TestShortTermMemoryOfALinkedBundleOutlivesItsInstances(t *testing.T) {
 }
 
 // TestShortTermMemoryIsHandedOver starts real processes of the plugin: the
-// test binary, which serves the bundle when it is started as one.
+// test binary, which serves the bundle when it is started as one. The state
+// moves as in a swap: the old process exports it, and the next one imports it.
 func TestShortTermMemoryIsHandedOver(t *testing.T) {
 	t.Parallel()
 	if os.Getenv("TEA_PLUGIN_COOKIE") != "" {
 		serve.Main(memory.Bundle())
 	}
-	settings := map[string]any{"path": t.TempDir(), "engine": "sqlite", "lock_timeout": 60}
+	settings := map[string]any{"path": t.TempDir(), "engine": "sqlite"}
+	elsewhere := map[string]any{"path": t.TempDir(), "engine": "sqlite"}
 	old := startPlugin(t)
 	a := openAgent(t, old, nil, settings)
 	a.do(t, "memory.store", map[string]any{"key": "kept", "value": []any{"a", 1}, "ttl": 3600})
 	a.do(t, "memory.store", map[string]any{"key": "kept too", "value": "x", "namespace": "n"})
 	a.do(t, "ltm.store", map[string]any{"key": "last", "value": 1})
+	closed := openAgent(t, old, nil, elsewhere)
+	closed.do(t, "memory.store", map[string]any{"key": "kept", "value": "elsewhere"})
+	closed.close(t)
 
-	// The new one is started, configured and asked while the old one still runs.
-	b := openAgent(t, startPlugin(t), nil, settings)
-	answer := make(chan map[string]any, 1)
-	go func() {
-		result, err := b.try(t.Context(), "memory.retrieve", map[string]any{"key": "kept"})
-		if err != nil {
-			t.Error(err)
-		}
-		answer <- result
-	}()
-	a.do(t, "memory.store", map[string]any{"key": "at the end", "value": 2})
+	state := filepath.Join(t.TempDir(), "state")
+	if err := a.Instance.(conform.Exporter).Export(t.Context(), state); err != nil {
+		t.Fatal(err)
+	}
 	old.Close()
-	same(t, "after the swap", (<-answer)["value"], any([]any{"a", int64(1)}))
-	same(t, "at the end", b.do(t, "memory.retrieve", map[string]any{"key": "at the end"})["value"], int64(2))
+	next := startPlugin(t)
+	raw, err := json.Marshal(settings)
+	if err != nil {
+		t.Fatal(err)
+	}
+	instance, err := next.Import(t.Context(), tea.Settings{"memory": raw}, state)
+	if err != nil {
+		t.Fatal(err)
+	}
+	b := &agent{Instance: instance, host: &teatest.Host{}}
+	same(t, "after the swap", b.do(t, "memory.retrieve", map[string]any{"key": "kept"})["value"], any([]any{"a", int64(1)}))
 	same(t, "in a namespace", b.do(t, "memory.retrieve", map[string]any{"key": "kept too", "namespace": "n"})["value"], "x")
 	same(t, "long-term", b.do(t, "ltm.retrieve", map[string]any{"key": "last"})["value"], int64(1))
 	b.close(t)
 
 	// A run that ends and one that begins in the same process.
-	c := openAgent(t, startPlugin(t), nil, settings)
-	same(t, "in the third one", c.do(t, "memory.retrieve", map[string]any{"key": "kept"})["found"], true)
+	c := openAgent(t, next, nil, settings)
+	same(t, "in the same process", c.do(t, "memory.retrieve", map[string]any{"key": "kept"})["found"], true)
 	c.close(t)
+	d := openAgent(t, next, nil, elsewhere)
+	same(t, "in another folder", d.do(t, "memory.retrieve", map[string]any{"key": "kept"})["value"], "elsewhere")
+	d.close(t)
 }
 
 func startPlugin(t *testing.T) *teatest.Process {

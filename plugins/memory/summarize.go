@@ -85,10 +85,7 @@ func (m *Memory) Summarize(ctx context.Context, req *tea.Request, p SummarizePar
 
 // messages are the list under a key.
 func (m *Memory) messages(ctx context.Context, namespace, key string) ([]json.RawMessage, error) {
-	raw, found, err := m.folder.shortterm.Get(ctx, namespace, key)
-	if err != nil {
-		return nil, err
-	}
+	raw, found := m.folder.shortterm.Get(namespace, key)
 	if !found {
 		entry, err := m.folder.longterm.Retrieve(ctx, "", key)
 		switch {

@@ -162,6 +162,12 @@ func (p *Process) Describe(ctx context.Context) (tea.Manifest, error) { return p
 
 // Open opens an instance in the process.
 func (p *Process) Open(ctx context.Context, settings tea.Settings) (Instance, error) {
+	return p.Import(ctx, settings, "")
+}
+
+// Import is Open with the state that the instance of another process has
+// exported to a file, see [Exporter].
+func (p *Process) Import(ctx context.Context, settings tea.Settings, path string) (Instance, error) {
 	declared := tea.Settings{}
 	for key := range p.manifest.Settings {
 		if raw, ok := settings[key]; ok {
@@ -169,10 +175,17 @@ func (p *Process) Open(ctx context.Context, settings tea.Settings) (Instance, er
 		}
 	}
 	id := strconv.FormatInt(p.instances.Add(1), 10)
-	if err := p.client.Configure(ctx, id, declared); err != nil {
+	if err := p.client.Import(ctx, id, declared, path); err != nil {
 		return nil, err
 	}
 	return &remote{process: p, id: id}, nil
+}
+
+// Exporter is implemented by the instances of a [Process].
+type Exporter interface {
+	// Export closes the instance after it has written its state to a new file,
+	// as in a swap of the plugin.
+	Export(ctx context.Context, path string) error
 }
 
 // remote is an instance in a process.
@@ -184,6 +197,11 @@ type remote struct {
 func (r *remote) Invoke(ctx context.Context, req *tea.Request) (*tea.Response, error) {
 	info := r.process.manifest.Find(req.Action)
 	return r.process.client.Invoke(ctx, r.id, req, info != nil && info.Streaming)
+}
+
+// Export implements Exporter.
+func (r *remote) Export(ctx context.Context, path string) error {
+	return r.process.client.Export(ctx, r.id, path)
 }
 
 func (r *remote) Close() error {

@@ -88,3 +88,12 @@ func BenchmarkDiscover(b *testing.B) {
 		}
 	}
 }
+
+// BenchmarkWatch is one look at the files of four plugins, as a host does once
+// per second.
+func BenchmarkWatch(b *testing.B) {
+	set, _ := discoverStored(b, Options{Dirs: []string{install(b, "probe", "crash", "echo", "numb")}, Standard: []string{"/usr/lib/tea/plugins"}})
+	for b.Loop() {
+		set.fingerprint()
+	}
+}

@@ -3,7 +3,6 @@ package shortterm
 import (
 	"container/heap"
 	"container/list"
-	"context"
 	"encoding/json"
 	"strings"
 	"sync"
@@ -38,15 +37,12 @@ type Bounds struct {
 type Options struct {
 	Bounds Bounds
 	Clock  *clock.Clock
-	// Handover passes the values from process to process; nil = none.
-	Handover *Handover
 }
 
 // Memory keeps values under names: a namespace and a key. It is safe for
 // concurrent use.
 type Memory struct {
-	clock    *clock.Clock
-	handover *Handover
+	clock *clock.Clock
 
 	mu      sync.Mutex // guards what follows
 	bounds  Bounds
@@ -73,7 +69,7 @@ func (e *entry) size() int64 {
 
 // New creates an empty memory.
 func New(o Options) *Memory {
-	m := &Memory{clock: o.Clock, handover: o.Handover, entries: map[name]*entry{}, used: list.New()}
+	m := &Memory{clock: o.Clock, entries: map[name]*entry{}, used: list.New()}
 	m.Bound(o.Bounds)
 	return m
 }
@@ -95,10 +91,7 @@ func (m *Memory) Bound(b Bounds) {
 // Put stores a value for ttl or, if that is 0, until it is evicted. The memory
 // owns the JSON text. Expired values are evicted first, then the least recently
 // used ones. A value larger than the bounds is a validation_error.
-func (m *Memory) Put(ctx context.Context, namespace, key string, value json.RawMessage, ttl time.Duration) error {
-	if err := m.ready(ctx); err != nil {
-		return err
-	}
+func (m *Memory) Put(namespace, key string, value json.RawMessage, ttl time.Duration) error {
 	e := &entry{name: name{namespace, key}, value: value}
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -153,32 +146,26 @@ func (m *Memory) evict(now time.Time) {
 
 // Get returns the value, which the caller must not change; false if there is
 // none.
-func (m *Memory) Get(ctx context.Context, namespace, key string) (json.RawMessage, bool, error) {
-	if err := m.ready(ctx); err != nil {
-		return nil, false, err
-	}
+func (m *Memory) Get(namespace, key string) (json.RawMessage, bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	e := m.alive(name{namespace, key})
 	if e == nil {
-		return nil, false, nil
+		return nil, false
 	}
 	m.used.MoveToFront(e.used)
-	return e.value, true, nil
+	return e.value, true
 }
 
 // Delete removes a value and reports whether it existed.
-func (m *Memory) Delete(ctx context.Context, namespace, key string) (bool, error) {
-	if err := m.ready(ctx); err != nil {
-		return false, err
-	}
+func (m *Memory) Delete(namespace, key string) bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	e := m.alive(name{namespace, key})
 	if e != nil {
 		m.remove(e)
 	}
-	return e != nil, nil
+	return e != nil
 }
 
 func (m *Memory) alive(n name) *entry {
@@ -188,54 +175,6 @@ func (m *Memory) alive(n name) *entry {
 		return nil
 	}
 	return e
-}
-
-// ready adopts the values of an earlier process.
-func (m *Memory) ready(ctx context.Context) error {
-	if m.handover == nil {
-		return nil
-	}
-	return m.handover.begin(ctx, m.adopt)
-}
-
-// adopt adds values of an earlier process, the least recently used first. Values
-// that exist are newer and stay.
-func (m *Memory) adopt(values []handed) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	now := m.clock.Now()
-	for _, v := range values {
-		e := &entry{name: name{v.Namespace, v.Key}, value: v.Value}
-		if v.Left > 0 {
-			e.at = now.Add(v.Left)
-		}
-		if m.entries[e.name] == nil && e.size() <= m.bounds.Bytes {
-			m.put(e)
-		}
-	}
-	m.evict(now)
-}
-
-// Close hands the values over to the next process if there is a Handover. The
-// memory must not be used afterwards.
-func (m *Memory) Close() error {
-	if m.handover == nil {
-		return nil
-	}
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	now := m.clock.Now()
-	m.evict(now)
-	values := make([]handed, 0, len(m.entries))
-	for at := m.used.Back(); at != nil; at = at.Prev() {
-		e := at.Value.(*entry)
-		v := handed{Namespace: e.name.namespace, Key: e.name.key, Value: e.value}
-		if !e.at.IsZero() {
-			v.Left = e.at.Sub(now)
-		}
-		values = append(values, v)
-	}
-	return m.handover.end(values)
 }
 
 // expiry is a heap of the entries that expire, the next one first.
