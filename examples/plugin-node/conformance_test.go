@@ -31,7 +31,10 @@ func prepare(t *testing.T) {
 func TestNodePlugin(t *testing.T) {
 	t.Parallel()
 	prepare(t)
-	for _, program := range []string{"./tea-plugin-greeter", "./test/tea-plugin-probe"} {
+	if out, err := exec.CommandContext(t.Context(), "npm", "run", "bundle").CombinedOutput(); err != nil {
+		t.Fatalf("npm run bundle: %v\n%s", err, out)
+	}
+	for _, program := range []string{"./tea-plugin-greeter", "./dist/tea-plugin-greeter", "./test/tea-plugin-probe"} {
 		t.Run(program, func(t *testing.T) {
 			t.Parallel()
 			teatest.Binary(t, program)

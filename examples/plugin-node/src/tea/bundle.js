@@ -4,8 +4,7 @@ import { z } from "zod";
 import { ActionError } from "./error.js";
 import { encode, parse } from "./json.js";
 import { PROTOCOL } from "./protocol.js";
-
-const ROOT = path.resolve(import.meta.dirname, "../..");
+import { ROOT } from "./root.js";
 
 /**
  * Declares an action.
@@ -110,6 +109,8 @@ function check(schema, value, what) {
  * the manifest again when one of these files has changed.
  */
 function sources() {
-  const files = fs.readdirSync(path.join(ROOT, "src"), { recursive: true }).filter((f) => f.endsWith(".js"));
-  return ["package.json", ...files.map((f) => path.join("src", f)).sort()];
+  const list = (folder) =>
+    fs.existsSync(path.join(ROOT, folder)) ? fs.readdirSync(path.join(ROOT, folder), { recursive: true }).map((f) => path.join(folder, f)) : [];
+  const files = [...list("src"), ...list("proto"), "package.json"].filter((f) => /\.(js|json|proto)$/.test(f));
+  return files.filter((f) => fs.existsSync(path.join(ROOT, f))).sort();
 }

@@ -3,6 +3,7 @@ import grpc from "@grpc/grpc-js";
 import protoLoader from "@grpc/proto-loader";
 import { encode, MAX_PAYLOAD, parse } from "./json.js";
 import { ActionError } from "./error.js";
+import { ROOT } from "./root.js";
 
 /** What plugin and host agree on; see docs/guide/plugin-protocol.md of tea. */
 export const COOKIE_KEY = "TEA_PLUGIN_COOKIE";
@@ -16,7 +17,7 @@ export const MESSAGE_LIMITS = {
 };
 
 const definitions = protoLoader.loadSync(["plugin.proto", "go_plugin_broker.proto"], {
-  includeDirs: [path.join(import.meta.dirname, "../../proto")],
+  includeDirs: [path.join(ROOT, "proto")],
   keepCase: true,
   defaults: true,
   oneofs: true,

@@ -127,4 +127,4 @@ def sources():
 
     tea asks for the manifest again when one of these files has changed.
     """
-    return ["requirements.txt", *sorted(str(file.relative_to(ROOT)) for file in ROOT.glob("src/**/*.py"))]
+    return sorted(str(file.relative_to(ROOT)) for pattern in ("requirements.txt", "src/**/*.py") for file in ROOT.glob(pattern))
