@@ -61,11 +61,7 @@ func transformAction(ctx context.Context, _ *tea.Request, p transformParams) (tr
 	if err != nil {
 		return transformResult{}, expressionError(p.Expression, err)
 	}
-	data, err := value.From(p.Data)
-	if err != nil {
-		return transformResult{}, tea.Errorf(tea.ValidationError, "json.transform: data: %w", err)
-	}
-	result, err := expression.Search(ctx, data)
+	result, err := expression.Search(ctx, p.Data)
 	if err != nil {
 		if ctx.Err() != nil {
 			return transformResult{}, tea.AsError(ctx.Err())
@@ -120,36 +116,14 @@ func stringifyAction(_ context.Context, _ *tea.Request, p stringifyParams) (stri
 	case p.Pretty:
 		indent = 2
 	}
-	if indent < 0 || indent > maxIndent {
-		return stringifyResult{}, tea.Errorf(tea.ValidationError, "indent must be from 0 to %d, got %d", maxIndent, indent)
-	}
-	data, err := value.From(p.Data)
-	if err != nil {
-		return stringifyResult{}, tea.Errorf(tea.ValidationError, "json.stringify: data: %w", err)
-	}
-	text, err := stringify(data, indent)
+	raw, err := value.Encode(p.Data)
 	if err != nil {
 		return stringifyResult{}, err
 	}
-	return stringifyResult{Success: true, Text: text}, nil
-}
-
-// maxIndent bounds the spaces of one level.
-const maxIndent = 16
-
-// stringify encodes a value as JSON text: on one line, or with indent spaces
-// for each level if indent is above 0.
-func stringify(v any, indent int) (string, error) {
-	raw, err := value.Encode(v)
-	if err != nil {
-		return "", tea.Errorf(tea.ValidationError, "write JSON: %w", err)
+	if indent > 0 {
+		var b bytes.Buffer
+		_ = json.Indent(&b, raw, "", strings.Repeat(" ", indent)) // it is valid
+		raw = b.Bytes()
 	}
-	if indent == 0 {
-		return string(raw), nil
-	}
-	var b bytes.Buffer
-	if err := json.Indent(&b, raw, "", strings.Repeat(" ", indent)); err != nil {
-		return "", tea.Errorf(tea.InternalError, "indent JSON: %w", err)
-	}
-	return b.String(), nil
+	return stringifyResult{Success: true, Text: string(raw)}, nil
 }

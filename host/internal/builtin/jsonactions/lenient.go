@@ -2,30 +2,25 @@ package jsonactions
 
 import (
 	"bytes"
+	"iter"
 
 	"github.com/the-edge-agent/tea/sdk/value"
 )
 
-// scanner iterates over the bytes of JSON text that are outside strings.
-type scanner struct {
-	text []byte
-	pos  int
-	// started reports that pos is a result of next.
-	started bool
-}
-
-// next returns the next byte outside strings; it returns the opening quote of a
-// string and skips the rest.
-func (s *scanner) next() bool {
-	if s.started {
-		if s.text[s.pos] == '"' {
-			s.pos = stringEnd(s.text, s.pos)
-		} else {
-			s.pos++
+// outside iterates over the bytes of JSON text that are outside strings,
+// including the opening quotes.
+func outside(text []byte) iter.Seq2[int, byte] {
+	return func(yield func(at int, c byte) bool) {
+		for at := 0; at < len(text); {
+			c := text[at]
+			if !yield(at, c) {
+				return
+			}
+			if at++; c == '"' {
+				at = stringEnd(text, at-1)
+			}
 		}
 	}
-	s.started = true
-	return s.pos < len(s.text)
 }
 
 // stringEnd returns the offset after the string that begins at start.
@@ -46,12 +41,12 @@ func stringEnd(text []byte, start int) int {
 func plain(text []byte) []byte {
 	out := bytes.Clone(text)
 	comma := -1 // the last comma with only white space after it
-	for s := (scanner{text: out}); s.next(); {
-		switch c := out[s.pos]; {
-		case c == '/' && s.pos+1 < len(out) && (out[s.pos+1] == '/' || out[s.pos+1] == '*'):
-			blank(out[s.pos:commentEnd(out, s.pos)])
+	for at, c := range outside(out) {
+		switch {
+		case c == '/' && at+1 < len(out) && (out[at+1] == '/' || out[at+1] == '*'):
+			blank(out[at:commentEnd(out, at)])
 		case c == ',':
-			comma = s.pos
+			comma = at
 		case (c == ']' || c == '}') && comma >= 0:
 			out[comma] = ' '
 			comma = -1
@@ -130,15 +125,15 @@ func fenced(text []byte) ([]byte, bool) {
 // text, or -1.
 func bracketEnd(text []byte) int {
 	depth := 0
-	for s := (scanner{text: text}); s.next(); {
-		switch text[s.pos] {
+	for at, c := range outside(text) {
+		switch c {
 		case '[', '{':
 			if depth++; depth > maxDepth {
 				return -1
 			}
 		case ']', '}':
 			if depth--; depth == 0 {
-				return s.pos + 1
+				return at + 1
 			}
 		}
 	}

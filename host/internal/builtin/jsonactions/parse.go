@@ -125,11 +125,11 @@ func invalidUTF8(text []byte) int {
 // tooDeep returns the offset of the bracket that is nested too deep, or -1.
 func tooDeep(body []byte) int {
 	depth := 0
-	for s := (scanner{text: body}); s.next(); {
-		switch s.text[s.pos] {
+	for at, c := range outside(body) {
+		switch c {
 		case '[', '{':
 			if depth++; depth > maxDepth {
-				return s.pos
+				return at
 			}
 		case ']', '}':
 			depth--
