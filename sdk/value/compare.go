@@ -2,7 +2,9 @@ package value
 
 import (
 	"encoding/json"
+	"maps"
 	"strconv"
+	"strings"
 )
 
 // Truthy reports whether a value counts as true in a condition: everything
@@ -89,6 +91,32 @@ func TypeName(v any) string {
 		return "object"
 	}
 	return "unknown"
+}
+
+// Order compares two numbers, as [Compare] does, or two strings; ok is false for
+// other values.
+func Order(a, b any) (order int, ok bool) {
+	if s, isText := a.(string); isText {
+		t, ok := b.(string)
+		return strings.Compare(s, t), ok
+	}
+	return Compare(a, b)
+}
+
+// Merge returns the members of both objects. Objects under one name are merged
+// too; otherwise the member of over replaces the one of under. It changes neither,
+// and the result shares parts of them.
+func Merge(under, over map[string]any) map[string]any {
+	merged := make(map[string]any, len(under)+len(over))
+	maps.Copy(merged, under)
+	for name, v := range over {
+		below, isObject := merged[name].(map[string]any)
+		if above, alsoObject := v.(map[string]any); isObject && alsoObject {
+			v = Merge(below, above)
+		}
+		merged[name] = v
+	}
+	return merged
 }
 
 // Size counts the values in v, including v itself.

@@ -95,11 +95,11 @@ func (d Declared) check(w *spec.Workflow, key string, diags *diag.List) {
 	*diags = append(*diags, reported...)
 }
 
-// under returns the path of a value inside a key, such as llm.headers.X.
 // takesSecrets reports whether the settings under a key are read with the
 // secrets of a run. The others are limits that apply to the whole workflow.
 func takesSecrets(key string) bool { return key != EventsKey && key != LuaKey && key != PluginsKey }
 
+// under returns the path of a value inside a key, such as llm.headers.X.
 func under(key, inner string) string {
 	if inner == "" || strings.HasPrefix(inner, "[") {
 		return key + inner

@@ -1,7 +1,6 @@
 package state
 
 import (
-	"cmp"
 	"encoding/json"
 	"fmt"
 	"math"
@@ -68,7 +67,7 @@ func Reduce(r spec.Reducer, key string, old, update any) (any, error) {
 	if r == spec.ReduceAdd {
 		return add(old, update, fail)
 	}
-	order, ok := compare(old, update)
+	order, ok := value.Order(old, update)
 	if !ok {
 		return fail("cannot compare %s with %s", describe(old), describe(update))
 	}
@@ -116,23 +115,7 @@ func mergeObjects(old, update any, fail failure) (any, error) {
 	if !ok {
 		return fail("the state has %s, not an object", describe(old))
 	}
-	return deepMerge(o, u), nil
-}
-
-func deepMerge(old, update map[string]any) map[string]any {
-	out := make(map[string]any, len(old)+len(update))
-	for k, v := range old {
-		out[k] = v
-	}
-	for k, v := range update {
-		inner, ok := v.(map[string]any)
-		if was, both := out[k].(map[string]any); ok && both {
-			out[k] = deepMerge(was, inner)
-			continue
-		}
-		out[k] = v
-	}
-	return out
+	return value.Merge(o, u), nil
 }
 
 func add(old, update any, fail failure) (any, error) {
@@ -163,14 +146,4 @@ func add(old, update any, fail failure) (any, error) {
 		return sum, nil
 	}
 	return fail("cannot add %s to %s", describe(update), describe(old))
-}
-
-// compare orders two texts or two numbers.
-func compare(a, b any) (order int, ok bool) {
-	s, isText := a.(string)
-	t, alsoText := b.(string)
-	if isText && alsoText {
-		return cmp.Compare(s, t), true
-	}
-	return value.Compare(a, b)
 }

@@ -102,23 +102,10 @@ func merge(sources []any, deep bool) (map[string]any, error) {
 			return nil, tea.Errorf(tea.ValidationError, "data.merge: sources[%d] must be an object, got %s", i, value.TypeName(source))
 		}
 		if deep {
-			merged = deepMerge(merged, object)
+			merged = value.Merge(merged, object)
 		} else {
 			maps.Copy(merged, object)
 		}
 	}
 	return merged, nil
-}
-
-func deepMerge(under, over map[string]any) map[string]any {
-	merged := maps.Clone(under)
-	for k, v := range over {
-		below, isObject := merged[k].(map[string]any)
-		above, alsoObject := v.(map[string]any)
-		if isObject && alsoObject {
-			v = deepMerge(below, above)
-		}
-		merged[k] = v
-	}
-	return merged
 }

@@ -1,7 +1,6 @@
 package dataactions
 
 import (
-	"cmp"
 	"errors"
 	"fmt"
 	"slices"
@@ -139,7 +138,7 @@ func (c condition) holds(item any) bool {
 		s, ok := got.(string)
 		return ok && strings.HasSuffix(s, c.value.(string))
 	}
-	order, ok := compare(got, c.value)
+	order, ok := value.Order(got, c.value)
 	if !ok {
 		return false
 	}
@@ -174,15 +173,6 @@ func (c condition) contained(got any) bool {
 		return ok && has
 	}
 	return false
-}
-
-// compare orders two numbers or two strings; ok is false for other values.
-func compare(a, b any) (order int, ok bool) {
-	if s, isText := a.(string); isText {
-		t, ok := b.(string)
-		return cmp.Compare(s, t), ok
-	}
-	return value.Compare(a, b)
 }
 
 // step is one part of a field's path: a member's name or an item's index.

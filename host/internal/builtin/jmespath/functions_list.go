@@ -1,7 +1,6 @@
 package jmespath
 
 import (
-	"cmp"
 	"maps"
 	"slices"
 	"strings"
@@ -161,10 +160,7 @@ func (r *run) rank(args []any) []ranked {
 
 // order compares two numbers or two strings.
 func order(a, b any) int {
-	if s, ok := a.(string); ok {
-		return cmp.Compare(s, b.(string))
-	}
-	order, _ := value.Compare(a, b)
+	order, _ := value.Order(a, b)
 	return order
 }
 

@@ -75,7 +75,7 @@ func (c Comparison) Holds(v any, found bool) bool {
 	case "exists":
 		return !c.Negative()
 	}
-	order, ok := compare(v, c.want)
+	order, ok := value.Order(v, c.want)
 	switch c.op {
 	case "gt":
 		return ok && order > 0
@@ -102,13 +102,4 @@ func (c Comparison) within(v any) bool {
 		return ok && there
 	}
 	return false
-}
-
-// compare orders two numbers or two strings; other values have no order.
-func compare(a, b any) (order int, ok bool) {
-	if text, isText := a.(string); isText {
-		other, ok := b.(string)
-		return strings.Compare(text, other), ok
-	}
-	return value.Compare(a, b)
 }
