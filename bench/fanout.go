@@ -44,11 +44,7 @@ func measureFanOut(ctx context.Context) ([]Figure, error) {
 			}
 			program, rss = append(program, took), max(rss, peak)
 		}
-		perItem := func(list []time.Duration) float64 {
-			slices.Sort(list)
-			return float64(list[len(list)/2].Nanoseconds()) / 1000 / float64(f.items)
-		}
-		inProgram, inLibrary := perItem(program), perItem(library)
+		inProgram, inLibrary := perItem(program, f.items), perItem(library, f.items)
 		name := fmt.Sprintf("fan-out of %d items", f.items)
 		figures = append(figures,
 			Figure{Name: name + ", tea run, median per item", Value: inProgram, Unit: "us"},
@@ -60,6 +56,45 @@ func measureFanOut(ctx context.Context) ([]Figure, error) {
 	last := figures[len(figures)-4:]
 	last[0].Limit, last[2].Limit = 20, 1.3
 	return figures, nil
+}
+
+// perItem returns the median in microseconds for each item.
+func perItem(list []time.Duration, items int) float64 {
+	slices.Sort(list)
+	return float64(list[len(list)/2].Nanoseconds()) / 1000 / float64(items)
+}
+
+// measureFanOutModes runs a map through bin/tea with its state on disk, and with
+// its events on stdout, in turns.
+func measureFanOutModes(ctx context.Context) ([]Figure, error) {
+	const items, times = 10_000, 7
+	dir, err := os.MkdirTemp("", "tea-bench")
+	if err != nil {
+		return nil, err
+	}
+	defer os.RemoveAll(dir)
+	file := filepath.Join(dir, "map.yaml")
+	if err := os.WriteFile(file, fmt.Appendf(nil, mapWorkflow, items), 0o600); err != nil {
+		return nil, err
+	}
+	modes := [][]string{{"--durability", "off"}, {"-c", filepath.Join(dir, "runs")}, {"--stream", "--durability", "off"}}
+	took := make([][]time.Duration, len(modes))
+	for range times {
+		for i, mode := range modes {
+			t, _, err := timeFanOut(ctx, dir, file, mode...)
+			if err != nil {
+				return nil, err
+			}
+			took[i] = append(took[i], t)
+		}
+	}
+	plain, durable, stream := perItem(took[0], items), perItem(took[1], items), perItem(took[2], items)
+	name := fmt.Sprintf("fan-out of %d items, tea run", items)
+	return []Figure{
+		{Name: name + " --durability off, median per item", Value: plain, Unit: "us"},
+		{Name: name + " -c, median per item", Value: durable, Unit: "us"},
+		{Name: name + " --stream, against none", Value: stream / plain, Unit: "x", Limit: 1.3},
+	}, nil
 }
 
 // mapWorkflow is a map of so many items that call an action of the host.
@@ -97,8 +132,8 @@ func timeLibrary(ctx context.Context, file string) (time.Duration, error) {
 	return time.Since(began), err
 }
 
-func timeFanOut(ctx context.Context, state, file string) (took time.Duration, rss float64, err error) {
-	cmd := exec.CommandContext(ctx, filepath.Join("bin", "tea"), "run", file)
+func timeFanOut(ctx context.Context, state, file string, args ...string) (took time.Duration, rss float64, err error) {
+	cmd := exec.CommandContext(ctx, filepath.Join("bin", "tea"), append([]string{"run", file}, args...)...)
 	cmd.Env = append(os.Environ(), "XDG_STATE_HOME="+state)
 	began := time.Now()
 	if out, err := cmd.CombinedOutput(); err != nil {
