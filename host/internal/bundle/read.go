@@ -8,6 +8,7 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"hash"
 	"io"
 	"os"
 	"strings"
@@ -197,10 +198,7 @@ type content struct {
 	packed io.Reader
 	plain  io.Reader
 	read   int64
-	sum    interface {
-		io.Writer
-		Sum([]byte) []byte
-	}
+	sum    hash.Hash
 }
 
 // Read returns at most one byte more than the index announces.

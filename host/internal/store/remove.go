@@ -171,7 +171,7 @@ func sizeOf(dir string) int64 {
 	var bytes int64
 	_ = filepath.WalkDir(dir, func(_ string, d fs.DirEntry, err error) error {
 		if err != nil || d.IsDir() {
-			return nil //nolint:nilerr // the size is for information
+			return nil // the size is for information
 		}
 		if info, err := d.Info(); err == nil {
 			bytes += info.Size()

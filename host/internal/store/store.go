@@ -98,11 +98,11 @@ func (e *ChangedError) Error() string {
 func (s *Store) Find(path string) (*Entry, error) {
 	root, err := filepath.EvalSymlinks(s.root)
 	if err != nil {
-		return nil, nil //nolint:nilerr // without a store the file is not in it
+		return nil, nil // without a store the file is not in it
 	}
 	rel, err := filepath.Rel(root, path)
 	if err != nil || !filepath.IsLocal(rel) {
-		return nil, nil //nolint:nilerr // a path on another volume is not in the store
+		return nil, nil // a path on another volume is not in the store
 	}
 	id, _, _ := strings.Cut(filepath.ToSlash(rel), "/")
 	if !isID(id) {
