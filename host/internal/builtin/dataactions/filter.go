@@ -18,12 +18,7 @@ import (
 // gt, gte, lt and lte compare only two numbers or two strings.
 type condition struct {
 	field []step
-	op    string
-	value any
-}
-
-func ops() []string {
-	return []string{"eq", "ne", "gt", "gte", "lt", "lte", "in", "not_in", "contains", "startswith", "endswith", "exists"}
+	value.Comparison
 }
 
 // conditionsOf parses a predicate: one object or a list of them.
@@ -60,40 +55,19 @@ func conditionOf(v any) (condition, error) {
 	if _, given := m["field"]; given && !isText {
 		return condition{}, errors.New("field must be a string")
 	}
-	c := condition{value: m["value"]}
-	c.op, _ = m["op"].(string)
-	if !slices.Contains(ops(), c.op) {
-		return condition{}, withHint("op must be one of "+strings.Join(ops(), ", "), diag.Suggest(c.op, ops()))
+	op, _ := m["op"].(string)
+	if ops := value.Operators(); !slices.Contains(ops, op) {
+		return condition{}, withHint("op must be one of "+strings.Join(ops, ", "), diag.Suggest(op, ops))
 	}
-	if _, given := m["value"]; !given && c.op != "exists" {
-		return condition{}, errors.New("op " + c.op + " needs a value")
+	if _, given := m["value"]; !given && op != "exists" {
+		return condition{}, errors.New("op " + op + " needs a value")
 	}
-	var err error
-	if c.field, err = pathOf(field); err != nil {
+	path, err := pathOf(field)
+	if err != nil {
 		return condition{}, err
 	}
-	return c, c.checkValue(m)
-}
-
-// checkValue reports values that an op does not support.
-func (c condition) checkValue(m map[string]any) error {
-	_, isList := c.value.([]any)
-	_, isText := c.value.(string)
-	switch c.op {
-	case "in", "not_in":
-		if !isList {
-			return errors.New("op " + c.op + " needs a list as value")
-		}
-	case "startswith", "endswith":
-		if !isText {
-			return errors.New("op " + c.op + " needs a string as value")
-		}
-	case "exists":
-		if _, isBool := c.value.(bool); m["value"] != nil && !isBool {
-			return errors.New("op exists needs true or false as value")
-		}
-	}
-	return nil
+	comparison, err := value.NewComparison(op, m["value"])
+	return condition{path, comparison}, err
 }
 
 func withHint(message, hint string) error {
@@ -105,74 +79,11 @@ func withHint(message, hint string) error {
 
 func holdsAll(conditions []condition, item any) bool {
 	for _, c := range conditions {
-		if !c.holds(item) {
+		if !c.Holds(lookUp(c.field, item)) {
 			return false
 		}
 	}
 	return true
-}
-
-func (c condition) holds(item any) bool {
-	got, found := lookUp(c.field, item)
-	if c.op == "exists" {
-		return found == (c.value != false)
-	}
-	if !found {
-		return c.op == "ne" || c.op == "not_in"
-	}
-	switch c.op {
-	case "eq":
-		return value.Equal(got, c.value)
-	case "ne":
-		return !value.Equal(got, c.value)
-	case "in":
-		return contains(c.value.([]any), got)
-	case "not_in":
-		return !contains(c.value.([]any), got)
-	case "contains":
-		return c.contained(got)
-	case "startswith":
-		s, ok := got.(string)
-		return ok && strings.HasPrefix(s, c.value.(string))
-	case "endswith":
-		s, ok := got.(string)
-		return ok && strings.HasSuffix(s, c.value.(string))
-	}
-	order, ok := value.Order(got, c.value)
-	if !ok {
-		return false
-	}
-	switch c.op {
-	case "gt":
-		return order > 0
-	case "gte":
-		return order >= 0
-	case "lt":
-		return order < 0
-	default:
-		return order <= 0
-	}
-}
-
-func contains(list []any, v any) bool {
-	return slices.ContainsFunc(list, func(e any) bool { return value.Equal(e, v) })
-}
-
-// contained reports whether got contains the value: as a part of a string, an
-// item of a list, or the name of an object's member.
-func (c condition) contained(got any) bool {
-	switch got := got.(type) {
-	case []any:
-		return contains(got, c.value)
-	case string:
-		part, ok := c.value.(string)
-		return ok && strings.Contains(got, part)
-	case map[string]any:
-		name, ok := c.value.(string)
-		_, has := got[name]
-		return ok && has
-	}
-	return false
 }
 
 // step is one part of a field's path: a member's name or an item's index.

@@ -13,7 +13,6 @@ import (
 	"github.com/the-edge-agent/tea/sdk/value"
 
 	"github.com/the-edge-agent/tea/plugins/memory/internal/content"
-	"github.com/the-edge-agent/tea/plugins/memory/internal/filter"
 	"github.com/the-edge-agent/tea/plugins/memory/internal/store"
 )
 
@@ -57,7 +56,7 @@ type FoundDocuments struct {
 // of them must.
 type Condition struct {
 	path       *JSONPath
-	comparison filter.Comparison
+	comparison value.Comparison
 }
 
 // signs are the other spellings of operators.
@@ -75,7 +74,7 @@ func NewCondition(path, op string, wanted any) (Condition, error) {
 	if name, ok := signs()[op]; ok {
 		op = name
 	}
-	comparison, err := filter.NewComparison(op, wanted)
+	comparison, err := value.NewComparison(op, wanted)
 	if err != nil {
 		return Condition{}, tea.Errorf(tea.ValidationError, "%s: %w", path, err)
 	}

@@ -1,23 +1,25 @@
-package filter
+package value
 
 import (
 	"fmt"
 	"slices"
 	"strings"
-
-	"github.com/the-edge-agent/tea/sdk/value"
 )
 
-// operators are those of data.filter.
-var operators = []string{"eq", "ne", "gt", "gte", "lt", "lte", "in", "not_in", "contains", "startswith", "endswith", "exists"}
+// Operators returns the operators of a [Comparison].
+func Operators() []string {
+	return []string{"eq", "ne", "gt", "gte", "lt", "lte", "in", "not_in", "contains", "startswith", "endswith", "exists"}
+}
 
-// Comparison is an operator with the value that it compares with.
+// Comparison is an operator with the value that it compares with, as in the
+// conditions of data.filter and of metadata filters. It is immutable and safe for
+// concurrent use.
 type Comparison struct {
 	op   string
 	want any
 }
 
-// NewComparison checks an operator and its value.
+// NewComparison checks an operator and its
 func NewComparison(op string, want any) (Comparison, error) {
 	wrong := ""
 	switch op {
@@ -34,35 +36,36 @@ func NewComparison(op string, want any) (Comparison, error) {
 			wrong = "true or false"
 		}
 	default:
-		if !slices.Contains(operators, op) {
-			return Comparison{}, fmt.Errorf("unknown operator %q; use one of %s", op, strings.Join(operators, ", "))
+		if !slices.Contains(Operators(), op) {
+			return Comparison{}, fmt.Errorf("unknown operator %q; use one of %s", op, strings.Join(Operators(), ", "))
 		}
 	}
 	if wrong != "" {
-		return Comparison{}, fmt.Errorf("operator %s takes %s, not %s", op, wrong, value.TypeName(want))
+		return Comparison{}, fmt.Errorf("operator %s takes %s, not %s", op, wrong, TypeName(want))
 	}
 	return Comparison{op: op, want: want}, nil
 }
 
-// Negative reports whether the comparison holds for a missing value.
+// Negative reports whether the comparison is true for a missing value.
 func (c Comparison) Negative() bool {
 	return c.op == "ne" || c.op == "not_in" || (c.op == "exists" && c.want == false)
 }
 
-// Holds reports whether a value satisfies the comparison. An order holds
-// between two numbers or two strings only.
+// Holds reports whether a value satisfies the comparison; found is false for a missing
+// value. The operators gt, gte, lt and lte are true only
+// between two numbers or two strings.
 func (c Comparison) Holds(v any, found bool) bool {
 	if !found {
 		return c.Negative()
 	}
 	switch c.op {
 	case "eq":
-		return value.Equal(v, c.want)
+		return Equal(v, c.want)
 	case "ne":
-		return !value.Equal(v, c.want)
+		return !Equal(v, c.want)
 	case "in", "not_in":
 		list, _ := c.want.([]any)
-		return contains(list, v) == (c.op == "in")
+		return containsValue(list, v) == (c.op == "in")
 	case "contains":
 		return c.within(v)
 	case "startswith", "endswith":
@@ -75,7 +78,7 @@ func (c Comparison) Holds(v any, found bool) bool {
 	case "exists":
 		return !c.Negative()
 	}
-	order, ok := value.Order(v, c.want)
+	order, ok := Order(v, c.want)
 	switch c.op {
 	case "gt":
 		return ok && order > 0
@@ -95,11 +98,15 @@ func (c Comparison) within(v any) bool {
 		part, ok := c.want.(string)
 		return ok && strings.Contains(v, part)
 	case []any:
-		return contains(v, c.want)
+		return containsValue(v, c.want)
 	case map[string]any:
 		name, ok := c.want.(string)
 		_, there := v[name]
 		return ok && there
 	}
 	return false
+}
+
+func containsValue(list []any, v any) bool {
+	return slices.ContainsFunc(list, func(e any) bool { return Equal(e, v) })
 }
