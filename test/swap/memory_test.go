@@ -133,7 +133,7 @@ func TestNoCallOfADatabaseIsLostDuringSwaps(t *testing.T) {
 	m := memory{inst}
 	m.must(t, "data.create_table", map[string]any{"name": "calls", "schema": map[string]any{"n": "int"}})
 
-	left, done := make(chan int), make(chan struct{}, calls)
+	left := make(chan int)
 	var calling sync.WaitGroup
 	for range 8 {
 		calling.Go(func() {
@@ -141,26 +141,32 @@ func TestNoCallOfADatabaseIsLostDuringSwaps(t *testing.T) {
 				if err := m.work(t.Context(), n); err != nil {
 					t.Errorf("call %d: %v", n, err)
 				}
-				done <- struct{}{}
 			}
 		})
 	}
-	calling.Go(func() {
-		defer close(left)
-		for n := range calls {
-			left <- n
-		}
-	})
+	begun := 0
 	for number := range swaps {
-		for range calls / (swaps + 1) {
-			<-done
-		}
 		put(t, dir, binary, number+1)
-		replaced, err := plugins.Reload(t.Context())
-		if err != nil || len(replaced) != 1 || replaced[0].Err != nil {
-			t.Errorf("swap %d: %v, %v", number, replaced, err)
+		swapped := make(chan struct{})
+		go func() {
+			defer close(swapped)
+			replaced, err := plugins.Reload(t.Context())
+			if err != nil || len(replaced) != 1 || replaced[0].Err != nil {
+				t.Errorf("swap %d: %v, %v", number, replaced, err)
+			}
+		}()
+		// Calls begin during the whole swap, and after it.
+		for during := true; during || begun < (number+1)*calls/swaps; {
+			select {
+			case left <- begun:
+				begun++
+			case <-swapped:
+				during, swapped = false, nil
+			}
 		}
 	}
+	close(left)
+	t.Logf("%d calls during %d swaps", begun, swaps)
 	calling.Wait()
-	m.check(t, calls)
+	m.check(t, begun)
 }

@@ -6,8 +6,10 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"sync/atomic"
 	"syscall"
@@ -125,6 +127,7 @@ func swapBundle() tea.Bundle {
 			tea.NewMethod("swap.note", "Appends a line to a file.", (*swapInstance).note),
 			tea.NewMethod("swap.stream", "Emits tokens and appends a line to a file.", (*swapInstance).stream, tea.Streaming()),
 			tea.NewMethod("swap.outer", "Waits for the host and calls swap.note through it.", (*swapInstance).outer),
+			tea.NewAction("swap.hold", "Starts a child in its own session, emits its number and never ends.", hold, tea.Streaming()),
 		},
 	}
 	if is("exclusive") {
@@ -145,6 +148,17 @@ func swapBundle() tea.Bundle {
 		})
 	}
 	return b
+}
+
+func hold(ctx context.Context, req *tea.Request, _ swapParams) (swapResult, error) {
+	child := exec.Command("sleep", "1000")
+	child.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
+	if err := child.Start(); err != nil {
+		return swapResult{}, err
+	}
+	req.Host.Token(ctx, strconv.Itoa(child.Process.Pid))
+	block()
+	return swapResult{}, nil
 }
 
 // acquire locks the folder, which no other process can have locked.

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"sync"
 	"syscall"
@@ -95,6 +96,34 @@ func TestCallsEndOnTheGenerationThatTheyBeganOn(t *testing.T) {
 	if got := set.Bundles()[0].Manifest.Version; got != "2.0.0" {
 		t.Errorf("the set has version %s", got)
 	}
+}
+
+// A call that was canceled and does not end keeps the old process for the
+// grace period only, and it leaves no child.
+func TestOldVersionThatDoesNotEndIsKilled(t *testing.T) {
+	t.Parallel()
+	dir, set, host := swappable(t, Options{})
+	tokens := &tokenHost{tokens: make(chan string)}
+	ctx, cancel := context.WithCancel(t.Context())
+	ended := make(chan error)
+	go func() {
+		_, err := host.inst.Invoke(ctx, &tea.Request{Action: "swap.hold", Host: tokens})
+		ended <- err
+	}()
+	child, err := strconv.Atoi(<-tokens.tokens)
+	if err != nil {
+		t.Fatal(err)
+	}
+	gen := set.find("swap").running()
+	replace(t, dir, "2.0.0")
+	if done := reload(t, set); done.Err != nil {
+		t.Fatal(done.Err)
+	}
+	cancel()
+	wantError(t, <-ended, tea.Canceled)
+	host.wantVersion(t, "2.0.0")
+	<-gen.process.runner.exited
+	wantGone(t, child)
 }
 
 // damaged are files in the place of a plugin that must not replace it.
@@ -218,12 +247,7 @@ func storm(t *testing.T, traits ...string) {
 	inst := swapHostIn(t, set, folder).inst
 	var failed, after sync.Map
 	var calling sync.WaitGroup
-	left := make(chan int, calls)
-	ready := make(chan struct{}, calls)
-	for i := range calls {
-		left <- i
-	}
-	close(left)
+	left := make(chan int)
 	for range callers {
 		calling.Go(func() {
 			for i := range left {
@@ -233,30 +257,42 @@ func storm(t *testing.T, traits ...string) {
 					failed.Store(i, err)
 				}
 				after.Store(got.Version, true)
-				ready <- struct{}{}
 			}
 		})
 	}
+	begun := 0
 	for n := range swaps {
-		for range calls / (swaps + 1) {
-			<-ready
-		}
 		replace(t, dir, fmt.Sprintf("1.0.%d", n+1), traits...)
-		if done := reload(t, set); done.Err != nil {
-			t.Error(done.Err)
+		swapped := make(chan struct{})
+		go func() {
+			defer close(swapped)
+			if swaps, err := set.Reload(t.Context()); err != nil || len(swaps) != 1 || swaps[0].Err != nil {
+				t.Error(swaps, err)
+			}
+		}()
+		// Calls begin during the whole swap, and after it.
+		for during := true; during || begun < (n+1)*calls/swaps; {
+			select {
+			case left <- begun:
+				begun++
+			case <-swapped:
+				during, swapped = false, nil
+			}
 		}
 	}
+	close(left)
 	calling.Wait()
 	failed.Range(func(i, err any) bool { t.Errorf("call %v: %v", i, err); return true })
 	counts := tally(t, folder)
-	for i := range calls {
+	for i := range begun {
 		if n := counts[fmt.Sprint(i)]; n != 1 {
 			t.Errorf("call %d took effect %d times", i, n)
 		}
 	}
-	if len(counts) != calls {
-		t.Errorf("%d calls took effect, want %d", len(counts), calls)
+	if len(counts) != begun || begun < calls {
+		t.Errorf("%d calls took effect, %d have begun, want %d or more", len(counts), begun, calls)
 	}
+	t.Logf("%d calls during %d swaps", begun, swaps)
 	versions := 0
 	after.Range(func(any, any) bool { versions++; return true })
 	if versions < 2 {
