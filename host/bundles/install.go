@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"time"
 
 	"golang.org/x/mod/semver"
 
@@ -70,6 +71,7 @@ func (i *Installer) fetch(ctx context.Context, source string) (files []string, c
 			if err := os.MkdirAll(i.CacheDir, 0o700); err != nil {
 				return nil, nil, err
 			}
+			removeOldDownloads(i.CacheDir)
 		}
 		dir, err := os.MkdirTemp(i.CacheDir, "download-")
 		if err != nil {
@@ -102,6 +104,16 @@ func (i *Installer) fetch(ctx context.Context, source string) (files []string, c
 		return nil, nil, fmt.Errorf("%s has no bundle (*%s) for %s", source, Suffix, Platform)
 	}
 	return files, clean, nil
+}
+
+// removeOldDownloads removes what killed installations have left.
+func removeOldDownloads(dir string) {
+	left, _ := filepath.Glob(filepath.Join(dir, "download-*")) // the pattern is valid
+	for _, path := range left {
+		if info, err := os.Lstat(path); err == nil && time.Since(info.ModTime()) > 2*downloadTimeout {
+			os.RemoveAll(path)
+		}
+	}
 }
 
 // file verifies a bundle, and installs it if told so.

@@ -147,7 +147,7 @@ func TestEveryFlippedByteIsNoticed(t *testing.T) {
 			t.Fatalf("byte %d of %d: %v, %v; want a DamagedError", i, len(data), b, err)
 		}
 	}
-	for n := range data {
+	for n := 0; n < len(data); n += 37 {
 		if err := os.WriteFile(path, data[:n], 0o600); err != nil {
 			t.Fatal(err)
 		}

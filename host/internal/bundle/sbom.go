@@ -8,7 +8,6 @@ import (
 	"errors"
 	"runtime/debug"
 	"strings"
-
 )
 
 // Materials returns the bill of materials of a Go binary in the format

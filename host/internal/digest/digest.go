@@ -7,8 +7,10 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
+	"syscall"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -68,8 +70,8 @@ func StateOf(stat *unix.Stat_t) string {
 // change. Two changes within one tick of the kernel's clock have the same time.
 const settled = 2 * time.Second
 
-// Cache remembers the digests of files by their state. Its directory must not
-// be writable for other users. The zero value remembers nothing. It is safe for
+// Cache remembers the digests of files by their state. It uses only what no
+// other user can have written. The zero value remembers nothing. It is safe for
 // concurrent use, also by several processes.
 type Cache struct{ Dir string }
 
@@ -81,11 +83,8 @@ func (c Cache) Of(path string) (string, error) {
 	}
 	state, changed := stateAt(path)
 	entry := filepath.Join(c.Dir, Of([]byte(path))[:32])
-	if data, err := os.ReadFile(entry); err == nil {
-		var r remembered
-		if json.Unmarshal(data, &r) == nil && r.Path == path && r.State == state {
-			return r.SHA256, nil
-		}
+	if r, err := c.recall(entry); err == nil && r.Path == path && r.State == state {
+		return r.SHA256, nil
 	}
 	sum, err := File(path)
 	if err != nil {
@@ -104,18 +103,60 @@ type remembered struct {
 	SHA256 string `json:"sha256"`
 }
 
+// recall reads an entry.
+func (c Cache) recall(entry string) (r remembered, err error) {
+	if err := CheckPrivate(c.Dir, fs.ModeDir); err != nil {
+		return r, err
+	}
+	if err := CheckPrivate(entry, 0); err != nil {
+		return r, err
+	}
+	data, err := os.ReadFile(entry)
+	if err != nil {
+		return r, err
+	}
+	return r, json.Unmarshal(data, &r)
+}
+
+// maxEntries bounds the cache: every version of a plugin has other paths.
+const maxEntries = 512
+
 // remember stores an entry. Without a usable cache the file is read again the
 // next time.
 func (c Cache) remember(entry string, r remembered) {
 	data, err := json.Marshal(r)
-	if err != nil || os.MkdirAll(c.Dir, 0o700) != nil {
+	if err != nil || os.MkdirAll(c.Dir, 0o700) != nil || CheckPrivate(c.Dir, fs.ModeDir) != nil {
 		return
 	}
+	if entries, err := os.ReadDir(c.Dir); err == nil && len(entries) > maxEntries {
+		for _, e := range entries {
+			os.Remove(filepath.Join(c.Dir, e.Name()))
+		}
+	}
 	_ = atomicfile.Write(entry, 0o600, func(w io.Writer) error {
-		_, err := io.Copy(w, bytes.NewReader(data))
+		_, err := w.Write(data)
 		return err
 	})
 }
+
+// CheckPrivate checks that a file or directory belongs to this user (or root)
+// and that other users cannot write to it.
+func CheckPrivate(path string, kind fs.FileMode) error {
+	info, err := os.Lstat(path)
+	switch {
+	case err != nil:
+		return err
+	case info.Mode().Type() != kind:
+		return fmt.Errorf("%s is of the wrong kind", path)
+	case info.Mode().Perm()&0o022 != 0:
+		return fmt.Errorf("other users can write to %s", path)
+	case ownerOf(info) != uint32(os.Geteuid()) && ownerOf(info) != 0:
+		return fmt.Errorf("%s belongs to another user", path)
+	}
+	return nil
+}
+
+func ownerOf(info fs.FileInfo) uint32 { return info.Sys().(*syscall.Stat_t).Uid }
 
 // Canonical is the one encoding of a value in a file whose every byte is
 // checked: indented JSON and a line feed.

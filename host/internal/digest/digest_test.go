@@ -1,6 +1,8 @@
 package digest
 
 import (
+	"encoding/json"
+	"errors"
 	"os"
 	"path/filepath"
 	"testing"
@@ -59,7 +61,17 @@ func TestCacheRemembers(t *testing.T) {
 		t.Fatalf("entries %v, %v; want one", entries, err)
 	}
 	entry := filepath.Join(cache.Dir, entries[0].Name())
-	if err := os.WriteFile(entry, []byte("damaged"), 0o600); err != nil {
+	forged, err := json.Marshal(remembered{Path: path, State: State(path), SHA256: "forged"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := errors.Join(os.WriteFile(entry, forged, 0o600), os.Chmod(cache.Dir, 0o777)); err != nil {
+		t.Fatal(err)
+	}
+	if got, err := cache.Of(path); err != nil || got != want {
+		t.Errorf("with a cache that everybody can write to: %s, %v; want %s", got, err, want)
+	}
+	if err := errors.Join(os.Chmod(cache.Dir, 0o700), os.WriteFile(entry, []byte("damaged"), 0o600)); err != nil {
 		t.Fatal(err)
 	}
 	if got, err := cache.Of(path); err != nil || got != want {

@@ -75,11 +75,11 @@ func (s manifestStore) readCached(b binary) (storedManifest, error) {
 	if s.dir == "" {
 		return storedManifest{}, fs.ErrNotExist
 	}
-	if err := checkPrivate(s.dir, fs.ModeDir); err != nil {
+	if err := digest.CheckPrivate(s.dir, fs.ModeDir); err != nil {
 		return storedManifest{}, err
 	}
 	path := s.file(b)
-	if err := checkPrivate(path, 0); err != nil {
+	if err := digest.CheckPrivate(path, 0); err != nil {
 		return storedManifest{}, err
 	}
 	m, err := readManifest(path)
@@ -87,23 +87,6 @@ func (s manifestStore) readCached(b binary) (storedManifest, error) {
 		err = fs.ErrNotExist
 	}
 	return m, err
-}
-
-// checkPrivate checks that a file or directory belongs to this user (or root)
-// and that other users cannot write to it.
-func checkPrivate(path string, kind fs.FileMode) error {
-	info, err := os.Lstat(path)
-	switch {
-	case err != nil:
-		return err
-	case info.Mode().Type() != kind:
-		return fmt.Errorf("%s is of the wrong kind", path)
-	case info.Mode().Perm()&0o022 != 0:
-		return fmt.Errorf("other users can write to %s", path)
-	case ownerOf(info) != uint32(os.Geteuid()) && ownerOf(info) != 0:
-		return fmt.Errorf("%s belongs to another user", path)
-	}
-	return nil
 }
 
 func ownerOf(info fs.FileInfo) uint32 { return info.Sys().(*syscall.Stat_t).Uid }
@@ -186,7 +169,7 @@ func (s manifestStore) write(b binary, m tea.Manifest) {
 	target := s.file(b)
 	err := os.MkdirAll(s.dir, 0o700)
 	if err == nil {
-		err = checkPrivate(s.dir, fs.ModeDir)
+		err = digest.CheckPrivate(s.dir, fs.ModeDir)
 	}
 	if err == nil {
 		err = writeJSON(target, storedManifest{Manifest: m, States: stateOf(b, m.Files)}, 0o600)

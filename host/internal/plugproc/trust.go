@@ -9,6 +9,8 @@ import (
 	"path/filepath"
 	"slices"
 	"syscall"
+
+	"github.com/the-edge-agent/tea/host/internal/digest"
 )
 
 // TrustedDir is a plugin directory that the user has trusted: its path without
@@ -26,7 +28,7 @@ type Trust struct{ File string }
 // List returns the trusted directories in the order in which they were added.
 // It fails if another user could have written the list.
 func (t Trust) List() ([]TrustedDir, error) {
-	err := checkPrivate(t.File, 0)
+	err := digest.CheckPrivate(t.File, 0)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}
