@@ -59,7 +59,7 @@ func TestEventsShareAWriteAndDoNotWaitForMore(t *testing.T) {
 		if w.n > 0 {
 			t.Errorf("%d writes before the delay", w.n)
 		}
-		time.Sleep(streamDelay)
+		time.Sleep(streamDelay) //nolint:forbidigo // the clock of the bubble
 		synctest.Wait()
 		if w.n != 1 || strings.Count(w.last, "\n") != 3 {
 			t.Errorf("%d writes, the last is %q; want one with three events", w.n, w.last)

@@ -66,7 +66,7 @@ func TestFlushSoonGroupsEvents(t *testing.T) {
 			t.Errorf("%d events are written, want all: no more may wait", seen)
 		}
 		before := add(1)
-		time.Sleep(eventDelay)
+		time.Sleep(eventDelay) //nolint:forbidigo // the clock of the bubble
 		synctest.Wait()
 		if seen := add(0); seen != before+1 {
 			t.Errorf("%d events are written after the delay, want %d", seen, before+1)
