@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"os"
 	"path/filepath"
 	"strings"
 	"time"
@@ -38,7 +39,11 @@ func (c *pluginDevCmd) Run(a *app) error {
 			o.Err = storeManifest(ctx, filepath.Dir(o.Program), o.Manifest.Name)
 		}
 		if o.Err != nil {
-			fmt.Fprintf(a.out, "%s: broken (%s); the last good version stays\n%s\n", project.Name, took, indented(o.Err.Error()))
+			stays := "the last good version stays"
+			if _, err := os.Stat(o.Program); err != nil {
+				stays = "there is no good version yet"
+			}
+			fmt.Fprintf(a.out, "%s: broken (%s); %s\n%s\n", project.Name, took, stays, indented(o.Err.Error()))
 			return
 		}
 		fmt.Fprintf(a.out, "%s %s: in place (%s), %s\n", project.Name, o.Manifest.Version, took, numbered(len(o.Manifest.Actions), "action"))
