@@ -34,7 +34,7 @@ func main() {
 }
 
 // run measures everything. A missed limit is shown, not an error: a machine
-// that is busy or slow is no defect of the program. What was measured is shown
+// that is busy or slow is not a defect of the program. What was measured is shown
 // even where something cannot be.
 func run(ctx context.Context, out, progress io.Writer) error {
 	var all []Figure

@@ -66,7 +66,7 @@ func narrowed(text string, width int) string {
 	for line := range strings.Lines(text) {
 		rest := strings.TrimLeft(line, " ")
 		before := len(line) - len(rest)
-		if below && before > len(indent) { // the text goes on
+		if below && before > len(indent) { // the text continues
 			words(rest, indent)
 			continue
 		}

@@ -136,7 +136,7 @@ func (d runDir) open(run string) (*host.Runs, error) {
 	return runs, err
 }
 
-// openRun finds a run by the name that a user gives, and opens its directory.
+// openRun finds a run by the name that a user passes, and opens its directory.
 // Afterwards the flags name that directory.
 func (f *runFlags) openRun(a *app, name string, retry bool) (dir runDir, run string, runs *host.Runs, err error) {
 	if dir, run, err = a.findRun(f.CheckpointDir, name, retry); err == nil {
@@ -147,7 +147,7 @@ func (f *runFlags) openRun(a *app, name string, retry bool) (dir runDir, run str
 }
 
 // findRun returns the directory and the id of a run by the name that a user
-// gives.
+// passes.
 func (a *app) findRun(given, run string, retry bool) (runDir, string, error) {
 	if strings.HasSuffix(run, ".tea") && strings.ContainsRune(run, filepath.Separator) {
 		dir := filepath.Dir(run)

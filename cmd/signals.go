@@ -12,7 +12,7 @@ type stopped struct{ by string }
 
 func (s *stopped) Error() string { return "stopped by " + s.by }
 
-// Unwrap gives the error the type canceled.
+// Unwrap returns the error the type canceled.
 func (s *stopped) Unwrap() error { return context.Canceled }
 
 // stoppable returns a context that the first SIGINT, SIGTERM or SIGHUP cancels;

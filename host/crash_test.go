@@ -12,7 +12,7 @@ import (
 	tea "github.com/the-edge-agent/tea/sdk"
 )
 
-// death is the cause of an error by which the engine knows a crash.
+// death is the cause of an error by which the engine recognizes a crash.
 type death struct{}
 
 func (death) Error() string { return "killed" }
@@ -60,7 +60,7 @@ func TestCallThatACrashHasEnded(t *testing.T) {
 			flow.Failed, "Hell", 2, 1,
 		},
 		{
-			"once beside a branch's policy", `
+			"once next to a branch's policy", `
 nodes:
   - {name: a, parallel: {retry: {max_retries: 1, base_delay: 0.001}}}
   - {name: b, uses: mortal.talk}
@@ -137,7 +137,7 @@ func TestRepeatedCallIsTheNextAttempt(t *testing.T) {
 	}
 }
 
-// Whoever calls it, an action whose result cannot be read has failed.
+// Whatever calls it, an action whose result cannot be read has failed.
 func TestResultThatIsNotJSONIsATypedError(t *testing.T) {
 	t.Parallel()
 	rubbish := tea.Action{Name: "plugin.rubbish", Handle: func(context.Context, *tea.Request) (*tea.Response, error) {

@@ -29,7 +29,7 @@ var notYAML = map[string][]byte{
 var strictOnly = []string{diagcode.Unreachable, diagcode.NeverWritten}
 
 // follows are the codes that a mistake cannot do without: a template without
-// quotes is a mapping, which is no condition.
+// quotes is a mapping, which is not a condition.
 var follows = map[string]string{diagcode.KeyNotText: diagcode.WrongType}
 
 // TestEveryErrorPage validates the example on the page of each code, which

@@ -11,7 +11,7 @@ import (
 	tea "github.com/the-edge-agent/tea/sdk"
 )
 
-// parse loads a workflow, with these actions beside the host's own.
+// parse loads a workflow, with these actions and the host's own.
 func parse(t *testing.T, text string, actions ...tea.Action) *host.Workflow {
 	t.Helper()
 	h, err := host.New(host.Options{Actions: actions})
@@ -197,7 +197,7 @@ func TestGoFunctionAsAction(t *testing.T) {
 	double := host.Func("math.double", "Doubles n.", func(_ context.Context, p map[string]any) (any, error) {
 		n, ok := p["n"].(int64)
 		if !ok {
-			return nil, fmt.Errorf("n is no integer")
+			return nil, fmt.Errorf("n is not an integer")
 		}
 		return map[string]any{"n": 2 * n}, nil
 	})

@@ -42,7 +42,7 @@ edges: [{from: a, parallel: [b, c], fan_in: join}]
 	s.wantCalls(map[string]int{"x": 1, "y": 1, "x2": 1, "y2": 1, "c": 1})
 }
 
-// Nobody has seen an interrupt beside a failure: the run did not wait.
+// Nothing has shown an interrupt next to a failure: the run did not wait.
 func TestFailureDoesNotPassTheInterruptBesideIt(t *testing.T) {
 	t.Parallel()
 	s := newSession(t, `

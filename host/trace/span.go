@@ -23,7 +23,7 @@ type span struct {
 
 	// action is what an action node uses; its call adds to the node's span.
 	action string
-	// again is the repetition that goes on, of a node or branch that is
+	// again is the repetition in progress, of a node or branch that is
 	// retried. The first attempt is the span itself.
 	again *span
 	// said collects a model's tokens.
@@ -70,7 +70,7 @@ func (s *span) fail(at time.Time, errorType, message string) {
 	s.note(at, exception, map[string]any{"exception.type": errorType, "exception.message": message})
 }
 
-// latest is the attempt that goes on.
+// latest is the attempt in progress.
 func (s *span) latest() *span {
 	if s.again != nil {
 		return s.again

@@ -15,7 +15,7 @@ import (
 // that have the same folder share its database.
 //
 // DuckDB cannot stop every SQL query. While such a query of memory.sql_query or
-// data.query goes on in the background, further ones are refused. A program that
+// data.query continues in the background, further ones are refused. A program that
 // runs SQL that it does not trust uses SQLite or the plugin.
 func Bundle() tea.Bundle { return bundle(nil) }
 

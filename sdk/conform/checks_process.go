@@ -14,7 +14,7 @@ import (
 const ByHand = "started by hand"
 
 // processChecks are about the beginning and the end of the process. Each has a
-// process of its own.
+// separate process.
 func processChecks() []Check {
 	return []Check{
 		{Name: ByHand, Remote: true, Remedy: "without " + wire.CookieKey + " in the environment, print that this is a plugin and exit with a code other than 0", Run: checkByHand},

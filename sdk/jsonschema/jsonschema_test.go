@@ -49,7 +49,7 @@ func TestProblems(t *testing.T) {
 		{"type", `{"type":"integer"}`, `"x"`, []string{`: expected integer, got string "x"`}},
 		{"types", `{"type":["integer","null","array"]}`, `{}`, []string{`: expected integer, null or array, got an object`}},
 		{"whole float is an integer", `{"type":"integer"}`, `3.0`, nil},
-		{"fraction is no integer", `{"type":"integer"}`, `3.5`, []string{`: expected integer, got number 3.5`}},
+		{"fraction is not an integer", `{"type":"integer"}`, `3.5`, []string{`: expected integer, got number 3.5`}},
 		{"long integer", `{"type":"integer","maximum":9007199254740993}`, `9007199254740994`, []string{`: must be at most 9007199254740993, got 9007199254740994`}},
 		{"longer integer", `{"type":"integer","minimum":123456789012345678901234567890}`, `123456789012345678901234567889`, []string{`: must be at least 123456789012345678901234567890, got 123456789012345678901234567889`}},
 		{"decimal multiples", `{"items":{"multipleOf":0.01}}`, `[0.07]`, nil},

@@ -4,5 +4,5 @@ package serve
 
 import "runtime/debug"
 
-// trimWhenIdle gives back what the start has allocated.
+// trimWhenIdle returns what the start has allocated.
 func trimWhenIdle(*calls) { debug.FreeOSMemory() }

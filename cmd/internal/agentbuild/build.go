@@ -87,7 +87,7 @@ func Build(ctx context.Context, o Options) (*Result, error) {
 	if err := p.write(); err != nil {
 		return nil, err
 	}
-	// The program is built beside its place, so that a failure leaves the old one.
+	// The program is built next to its place, so that a failure leaves the old one.
 	built, err := os.CreateTemp(filepath.Dir(output), "."+filepath.Base(output)+"-*")
 	if err != nil {
 		return nil, err

@@ -124,7 +124,7 @@ func (d *day) routine() {
 			d.say(h, m, s, "DEBUG", "modbus[418]: %s answered in %d ms", dev.name, 12+d.rand.IntN(30))
 		}
 	}
-	for range 6 { // a lost packet now and then is no incident
+	for range 6 { // a lost packet now and then is not an incident
 		dev := devices[1+d.rand.IntN(2)]
 		d.say(d.rand.IntN(24), d.rand.IntN(60), d.rand.IntN(60), "WARN", "modbus[418]: %s answered late (%d ms)", dev.name, 800+d.rand.IntN(300))
 	}

@@ -90,7 +90,7 @@ func (j *Journal) Seq() uint64 {
 	return j.seq
 }
 
-// Append adds records, in this order and next to each other, and gives them
+// Append adds records, in this order and next to each other, and assigns them
 // their Seq. The records' bodies may be reused after it returns.
 //
 // With durability sync they are on disk when it returns; calls at the same

@@ -96,7 +96,7 @@ func parseString(b []byte) (string, []byte, error) {
 }
 
 // KindStatus is the kind of the records with a run's status when its process
-// leaves it. Such a record counts as long as none follows it: a run that goes on
+// leaves it. Such a record counts as long as none follows it: a run that continues
 // after an interrupt and is killed then is no longer waiting.
 //
 // No record has the status running. It is that of a run without a last status

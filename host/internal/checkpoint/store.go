@@ -85,7 +85,7 @@ func (s *Store) Create(h Header, d flow.Durability) (*Journal, error) {
 	return newJournal(h, path, d, nil, 0), nil
 }
 
-// Open opens a run to go on with it: the caller becomes its owner. A torn tail
+// Open opens a run to continue it: the caller becomes its owner. A torn tail
 // is cut off, with a note. run is what [Store.Find] takes.
 //
 // Errors: a [*LockedError] where a live process owns the run; a

@@ -92,7 +92,7 @@ func (x *execution) loop(ctx context.Context, b *graph.Loop, path execpath.Path)
 	return inner.close(out), nil
 }
 
-// again decides whether a loop goes on; a pass that is recorded is
+// again decides whether a loop continues; a pass that is recorded is
 // not decided again.
 func (x *execution) again(ctx context.Context, inner *frame, b *graph.Loop, passes int) (bool, error) {
 	if x.rec != nil {

@@ -88,7 +88,7 @@ func (r *run) failure(err error) *tea.Error {
 // errorsKey collects the failures of nodes with on_error: continue.
 const errorsKey = "__errors__"
 
-// failureResult is the result of a failed node that the run goes on from.
+// failureResult is the result of a failed node that the run continues from.
 func failureResult(failure *tea.Error) map[string]any {
 	m := failureFields(failure)
 	m["success"] = false

@@ -19,7 +19,7 @@ type frame struct {
 	// own is where state lives in the beginning.
 	own state.State
 	// around is the frame around this one, that of a subgraph too; start
-	// waits for the first node of a branch that goes on.
+	// waits for the first node of a branch that continues.
 	around *frame
 	start  *branchStart
 	// steps counts the node executions that config.max_steps bounds: those of

@@ -17,7 +17,7 @@ const interruptInner flow.InterruptKind = "inner"
 
 // interrupt stops the frame at an interrupt unless it was passed earlier, is
 // answered now, or can be asked about. The answer is journaled before
-// the run goes on; an object that answers a before or after is merged into
+// the run continues; an object that answers a before or after is merged into
 // the state.
 func (f *frame) interrupt(ctx context.Context, i flow.Interrupt) (answer any, err error) {
 	r := f.run

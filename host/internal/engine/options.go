@@ -37,7 +37,7 @@ type Options struct {
 	Actions Actions
 	RunID   string
 	// Input is merged over the workflow's initial state; on resume it is
-	// merged into the state where the run goes on.
+	// merged into the state where the run continues.
 	Input map[string]any
 	// Journal stores the run; nil keeps nothing.
 	Journal Journal

@@ -15,7 +15,7 @@ import (
 	tea "github.com/the-edge-agent/tea/sdk"
 )
 
-// arrive applies recorded inputs at a path and gives the state that a
+// arrive applies recorded inputs at a path and returns the state that a
 // container's frames at this path start from.
 func (f *frame) arrive(path execpath.Path) *state.State {
 	base := f.state

@@ -141,7 +141,7 @@ func TestDiagnostics(t *testing.T) {
 	golden(t, "diagnostics", func(t *testing.T, archive *txtar.Archive) string {
 		g, diags := compile(t, archive)
 		if (g == nil) != diags.HasErrors() {
-			t.Errorf("graph = %v beside these diagnostics", g != nil)
+			t.Errorf("graph = %v next to these diagnostics", g != nil)
 		}
 		return lines(diags)
 	})

@@ -21,7 +21,7 @@ import (
 	"github.com/the-edge-agent/tea/host/internal/spec"
 )
 
-var update = flag.Bool("update", false, "write the golden files anew")
+var update = flag.Bool("update", false, "rewrite the golden files")
 
 func diagram(t *testing.T, text string) *inspect.Diagram {
 	t.Helper()

@@ -112,7 +112,7 @@ func TestJSONSchema(t *testing.T) {
 		{"action and code", `nodes: [{name: a, uses: http.get, with: {url: x}, run: "return {}"}]`, false},
 		{"two spellings of the code", `nodes: [{name: a, lua: "return {}", run: "return {}"}]`, false},
 		{"inline parameters", `nodes: [{name: a, action: my.own, anything: 1}]`, true},
-		{"inline beside with", `nodes: [{name: a, action: my.own, with: {}, anything: 1}]`, false},
+		{"inline next to with", `nodes: [{name: a, action: my.own, with: {}, anything: 1}]`, false},
 		{"loop", `nodes: [{name: a, type: while_loop, condition: x, body: [{name: b}]}]`, true},
 		{"loop without condition", `nodes: [{name: a, type: while_loop, body: [{name: b}]}]`, false},
 		{"map", `nodes: [{name: a, type: dynamic_parallel, items: "{{ state.l }}", action: {uses: http.get, with: {url: x}}}]`, true},

@@ -17,7 +17,7 @@ import (
 const pages = "../../../docs/errors"
 
 // foundHere reports whether the loader reports a code; the others are found by
-// the graph and by whoever runs it.
+// the graph and by those who run it.
 func foundHere(code string) bool {
 	switch code {
 	case diagcode.DuplicateNode, diagcode.NodeNameNotAllowed:

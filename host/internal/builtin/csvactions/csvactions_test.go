@@ -110,7 +110,7 @@ func TestStringify(t *testing.T) {
 		{"quoting", params{"data": list{list{"a,b", "c\"d", "e\nf", " g"}}}, "\"a,b\",\"c\"\"d\",\"e\nf\", g\r\n"},
 		{"delimiter", params{"data": list{list{"a;b", "c,d"}}, "delimiter": ";"}, "\"a;b\";c,d\r\n"},
 		{"values within", params{"data": list{list{params{"k": 1}, list{1, 2}}}}, "\"{\"\"k\"\":1}\",\"[1,2]\"\r\n"},
-		{"one empty field is no empty line", params{"data": list{list{""}}}, "\"\"\r\n"},
+		{"one empty field is not an empty line", params{"data": list{list{""}}}, "\"\"\r\n"},
 		{"nothing", params{"data": list{}}, ""},
 		{"headers alone", params{"data": list{}, "headers": list{"a"}}, "a\r\n"},
 		{"long integers", params{"data": list{list{9007199254740993}}}, "9007199254740993\r\n"},

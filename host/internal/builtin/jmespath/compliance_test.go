@@ -83,7 +83,7 @@ func syntaxGroups() []group {
 			{"bad.morebad.morebad", `null`},
 			{"null", `null`},
 		}},
-		{"fields of what is no object", `["one","two"]`, [][2]string{{"one", `null`}, {"[0].foo", `null`}, {"one.two", `null`}}},
+		{"fields of what is not an object", `["one","two"]`, [][2]string{{"one", `null`}, {"[0].foo", `null`}, {"one.two", `null`}}},
 		{"current", `{"foo":[{"name":"a"},{"name":"b"}],"bar":{"baz":"qux"}}`, [][2]string{
 			{"@.bar", `{"baz":"qux"}`}, {"@.foo[0]", `{"name":"a"}`}, {"@", `{"foo":[{"name":"a"},{"name":"b"}],"bar":{"baz":"qux"}}`},
 		}},

@@ -123,7 +123,7 @@ func FuzzSearch(f *testing.F) {
 			return
 		}
 		if _, err := value.Encode(got); err != nil {
-			t.Errorf("%q gives what is no value: %v", expression, err)
+			t.Errorf("the result of %q is not a value: %v", expression, err)
 		}
 	})
 }

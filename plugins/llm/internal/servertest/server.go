@@ -32,7 +32,7 @@ const (
 	Hang
 )
 
-// Seen is a request as it came in.
+// Seen is a request as received.
 type Seen struct {
 	Path, Query string
 	Header      http.Header

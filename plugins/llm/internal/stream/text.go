@@ -185,7 +185,7 @@ func isRawByte(r rune) bool { return r >= rawByte+0x80 && r <= rawByte+0xff }
 
 func hasRawByte(s string) bool { return strings.ContainsFunc(s, isRawByte) }
 
-// Join is a [Joiner] for text that came in one piece.
+// Join is a [Joiner] for text that arrives in one piece.
 func Join(text string) string {
 	var j Joiner
 	return j.Add(text) + j.Rest()

@@ -9,7 +9,7 @@ import (
 )
 
 const (
-	// leftOut ends a section whose text goes on.
+	// leftOut ends a section whose text continues.
 	leftOut = "[...]"
 	// maxTrail is the length in bytes of the headings that lead to a passage.
 	maxTrail = 120

@@ -19,7 +19,7 @@ type Driver interface {
 	File() string
 	// Open opens the database file and creates it if it does not exist.
 	Open(ctx context.Context, path string, limits Limits) (Handles, error)
-	// OpenReadOnly opens the database file for reading. It writes nothing beside
+	// OpenReadOnly opens the database file for reading. It writes nothing next to
 	// the file, and sees every commit or fails.
 	OpenReadOnly(ctx context.Context, path string, limits Limits) (*sql.DB, error)
 	// Fault classifies an error of the database.

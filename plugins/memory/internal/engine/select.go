@@ -17,7 +17,7 @@ const (
 	// selectMemory is what a query from outside may take besides the buffers of
 	// the database.
 	selectMemory = 128 << 20
-	// A query that goes on so long after it was interrupted is not expected to
+	// A query that runs so long after it was interrupted is not expected to
 	// end: one that takes too much memory gets less time.
 	stopGrace   = 2 * time.Second
 	memoryGrace = 500 * time.Millisecond
@@ -30,7 +30,7 @@ func errStuck() error {
 
 // Select runs one SELECT that came from outside. A query that does not stop
 // after its time or memory is used up fails with the same error as one that
-// does; it goes on in the background, Options.Overrun is called, and further
+// does; it continues in the background, Options.Overrun is called, and further
 // queries are refused until it ends.
 func (e *Engine) Select(ctx context.Context, query string, bounds store.Sandbox) (store.Table, error) {
 	if e.stuck.Load() > 0 {

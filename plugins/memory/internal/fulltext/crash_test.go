@@ -127,7 +127,7 @@ func TestACrashAtAnyStepLeavesTheOlderOrTheNewerState(t *testing.T) {
 }
 
 // TestADiskThatFailsAtAnyStepLosesNothing lets each step fail once. The index
-// goes on in memory, and the next flush writes what is missing.
+// continues in memory, and the next flush writes what is missing.
 func TestADiskThatFailsAtAnyStepLosesNothing(t *testing.T) {
 	t.Parallel()
 	for fail := 0; ; fail++ {

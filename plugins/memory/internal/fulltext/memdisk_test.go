@@ -9,7 +9,7 @@ import (
 	"sync"
 )
 
-// memDisk is a directory in memory that knows what a crash would leave. step
+// memDisk is a directory in memory that records what a crash would leave. step
 // is called before each operation that changes something; an error from it
 // makes the operation fail, and a write fail half way.
 type memDisk struct {

@@ -132,7 +132,7 @@ func (x *Index) writeSegment(sources []source) (*segment, error) {
 	return openSegment(x.disk, named)
 }
 
-// renumber merges the live documents, ascending by ID, and gives them new
+// renumber merges the live documents, ascending by ID, and assigns them new
 // numbers.
 func renumber(sources []source) (ids []int64, lens []uint32, err error) {
 	type place struct {

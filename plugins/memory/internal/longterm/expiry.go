@@ -100,7 +100,7 @@ func (b *batch) expired(ctx context.Context, id int64) (gone bool, err error) {
 	return found != 0, err
 }
 
-// revive gives the entries new numbers that were taken out of the index as
+// revive assigns the entries new numbers that were taken out of the index as
 // expired and are alive after all, since the clock was set back.
 func (m *Memory) revive(ctx context.Context) error {
 	if m.o.ReadOnly {

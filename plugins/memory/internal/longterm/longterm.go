@@ -103,7 +103,7 @@ func (m *Memory) Close() error {
 // errClosed is the answer to a call that comes after Close.
 func errClosed() error { return tea.Errorf(tea.ConnectionError, "the memory is closed") }
 
-// numbers gives the changes and the entries their numbers. Both only grow;
+// numbers assigns the changes and the entries their numbers. Both only grow;
 // they are read from the database at the first write.
 type numbers struct {
 	known   bool

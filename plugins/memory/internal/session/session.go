@@ -109,7 +109,7 @@ func (s Session) Prefix() string {
 }
 
 // OfAnother reports whether the session belongs to another user than the given
-// one; "" is no user in particular.
+// one; "" is for no particular user.
 func (s Session) OfAnother(userID string) bool {
 	return userID != "" && s.UserID != "" && s.UserID != userID
 }

@@ -272,7 +272,7 @@ func longTermBatch(t *testing.T, m *memory) {
 	want(t, "removed again", m.remove(t, "new"), true)
 	for range 2 {
 		want(t, "the later one wins", m.value(t, "3"), `"number753x meadow"`)
-		// New entries and changed ones came in turn.
+		// New entries and changed ones alternate.
 		for _, i := range []int{4, 5, 6, 7, 8} {
 			want(t, "found", m.found(t, store.Search{Text: fmt.Sprintf("number%dx", i+750)}), fmt.Sprint(i))
 			want(t, "overtaken", m.found(t, store.Search{Text: fmt.Sprintf("number%dx", i)}), "")

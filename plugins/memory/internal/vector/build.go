@@ -113,7 +113,7 @@ func (ix *Index) insertNext(ctx context.Context, w *walk, v *view) error {
 }
 
 // compact makes a generation without the view's tombstones and builds its
-// graph. Searches and changes go on in the old one, which takes its memory
+// graph. Searches and changes continue in the old one, which takes its memory
 // until then.
 func (ix *Index) compact(ctx context.Context, w *walk, v *view) error {
 	next := newGeneration(v.number+1, v.dimension, v.m)

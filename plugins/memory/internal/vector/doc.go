@@ -17,7 +17,7 @@
 // vector is found from the moment Put returns.
 //
 // A search in the graph keeps [Options.EfSearch] candidates, which is enough for
-// a query among vectors like itself. It goes on while it meets vectors that are
+// a query among vectors like itself. It continues while it meets vectors that are
 // hardly farther than the last hit: queries that resemble nothing in the
 // collection, and vectors without structure, need that. When it would compare
 // too many, the query is compared with all vectors instead. The benchmarks of

@@ -97,7 +97,7 @@ func (h header) size() int64 {
 }
 
 // Flush writes vectors and graph to the file, as they are when it begins; it
-// does nothing if the file has them. Searches and changes go on meanwhile. The
+// does nothing if the file has them. Searches and changes continue meanwhile. The
 // file replaces the old one atomically. It is written whole, so on flash memory
 // flush rarely: at the end, and when there is enough to repeat after a crash.
 func (ix *Index) Flush() error {

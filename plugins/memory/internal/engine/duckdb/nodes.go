@@ -29,7 +29,7 @@ var expressions = map[string]map[string]bool{
 }
 
 // plain are the other nodes that need no look but at what is in them: queries,
-// what stands in a FROM, modifiers, orders, and what further describes a type.
+// what is in a FROM, modifiers, orders, and what further describes a type.
 var plain = words(`
 	SET_OPERATION_NODE RECURSIVE_CTE_NODE
 	SUBQUERY JOIN EMPTY EXPRESSION_LIST

@@ -25,7 +25,7 @@ import (
 //
 // What is run is not the text itself but a SELECT around it, which bounds
 // the rows and brings the values into the value model. That whole text goes
-// through DuckDB's parser and the guard, and then, unchanged but for the WITH
+// through DuckDB's parser and the guard, and then, unchanged except for the WITH
 // of the sandbox's views before it and on the same connection, to DuckDB: what
 // was looked at is what runs.
 func (database) Select(ctx context.Context, conn *sql.Conn, plans *sandbox.Plans, query string, bounds store.Sandbox) (table store.Table, err error) {

@@ -90,7 +90,7 @@ func size(v any) int {
 	return scalar
 }
 
-// unique gives the second of two equal names the end _2, and so on.
+// unique appends _2 to the second of two equal names, and so on.
 func unique(names []string) []string {
 	taken := make(map[string]bool, len(names))
 	for _, n := range names {
@@ -110,7 +110,7 @@ func unique(names []string) []string {
 }
 
 // Float is a floating-point number in the value model, which is JSON's: what
-// is no finite number is null.
+// is not a finite number is null.
 func Float(f float64) any {
 	if math.IsNaN(f) || math.IsInf(f, 0) {
 		return nil
@@ -118,7 +118,7 @@ func Float(f float64) any {
 	return f
 }
 
-// Failure gives the error of a running query its type. Errors that have one
+// Failure sets the type of the error of a running query. Errors that have one
 // and those of the database itself stay as they are.
 func Failure(ctx context.Context, err error, timeout fmt.Stringer) error {
 	var typed *tea.Error

@@ -15,7 +15,7 @@ const look = 10 * time.Millisecond
 
 var errMemory = errors.New("the query needs too much memory")
 
-// Watch ends the context it gives once the process has grown by more than
+// Watch ends the context it returns once the process has grown by more than
 // limit bytes: the databases do not count all that a query takes. Where the
 // system does not tell the size of a process it watches nothing. The caller
 // calls stop at the end.

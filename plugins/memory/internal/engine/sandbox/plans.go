@@ -16,7 +16,7 @@ const (
 
 // Plans remember what a driver has found out about a query, so that one that
 // comes again is not checked again. The zero value is ready. When it is full
-// it begins anew. It is safe for concurrent use.
+// it starts empty again. It is safe for concurrent use.
 type Plans struct {
 	mu    sync.Mutex
 	byKey map[string]any
@@ -43,7 +43,7 @@ func Key(query string, s store.Sandbox, more ...any) string {
 	return key.String()
 }
 
-// Find gives what is remembered, nil where nothing is.
+// Find returns what is remembered, or nil.
 func (p *Plans) Find(key string) any {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -24,7 +24,7 @@ const (
 	defaultBytes = 16 << 20
 )
 
-// Bounds gives the sandbox with a bound wherever it had none, and with
+// Bounds returns the sandbox with a bound wherever it had none, and with
 // arguments that the databases take.
 func Bounds(s store.Sandbox) store.Sandbox {
 	if s.MaxRows <= 0 {
@@ -59,7 +59,7 @@ func bound(arg any) any {
 	return arg
 }
 
-// Named gives the name and the value of an argument; "" is the name of one
+// Named returns the name and the value of an argument; "" is the name of one
 // that is bound by its place.
 func Named(arg any) (name string, value any) {
 	if n, ok := arg.(sql.NamedArg); ok {

@@ -11,7 +11,7 @@ import (
 )
 
 // statement takes the semicolon, and what follows it, off the end of a query.
-// Something that is no comment after it is refused, and so is a query that
+// Something other than a comment after it is refused, and so is a query that
 // begins with another word than a SELECT does (EXPLAIN asks the authorizer no
 // more than a SELECT). What it makes of the text is a first look: that there is
 // one statement is found by the parser, see rehearse.
@@ -80,7 +80,7 @@ const (
 	opaque                  // texts, numbers, signs
 )
 
-// token gives the kind of what begins at a place, and its end.
+// token returns the kind of what begins at a place, and its end.
 func token(s string, at int) (tokenKind, int) {
 	switch c := s[at]; {
 	case strings.IndexByte(" \t\r\n\f", c) >= 0:

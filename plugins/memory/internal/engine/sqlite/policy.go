@@ -143,7 +143,7 @@ var pure = words(`
 // pureTables are the table functions of which the same is true.
 var pureTables = words("json_each json_tree")
 
-// words gives a set when it is asked for first: a start does not wait for it.
+// words returns a set, made when it is asked for first: a start does not wait for it.
 func words(text string) func() map[string]bool {
 	return sync.OnceValue(func() map[string]bool {
 		set := map[string]bool{}

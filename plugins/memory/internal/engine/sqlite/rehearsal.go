@@ -23,7 +23,7 @@ type plan struct {
 	body string
 	// names and declared are its columns' names and declared types.
 	names, declared []string
-	// own are the tables of its own of which it reads no column.
+	// own are its own tables of which it reads no column.
 	own map[string]bool
 }
 
@@ -89,7 +89,7 @@ func (p *plan) rehearse(ctx context.Context, conn *sql.Conn, bounds store.Sandbo
 	return err
 }
 
-// describe compiles a text and gives the names of its columns and the types
+// describe compiles a text and returns the names of its columns and the types
 // that they were declared with, where they are a table's columns. (Around the
 // query SQLite would change the second of two equal names.)
 func (p *plan) describe(conn *sql.Conn, text string) error {
@@ -193,7 +193,7 @@ var (
 	})
 )
 
-// refused gives an error of compilation its type.
+// refused sets the type of an error of compilation.
 func refused(body string, bounds store.Sandbox, policy *policy, err error) error {
 	if policy != nil && policy.refused != "" {
 		return sandbox.Denied(bounds, body, only(body, policy.refused[strings.LastIndexByte(policy.refused, ' ')+1:]), policy.refused, policy.rule)
@@ -220,7 +220,7 @@ func refused(body string, bounds store.Sandbox, policy *policy, err error) error
 	return sandbox.Invalid(body, offset, message)
 }
 
-// only is where a text stands in the query, or -1 where it stands in several
+// only is where a text is in the query, or -1 where it is in several
 // places or none: SQLite's driver does not say which one is meant.
 func only(body, text string) int {
 	if text == "" || strings.Count(body, text) != 1 {

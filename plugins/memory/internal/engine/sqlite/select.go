@@ -43,7 +43,7 @@ func (Driver) Select(ctx context.Context, conn *sql.Conn, plans *sandbox.Plans, 
 	})
 }
 
-// run gives the answer. The rows are made before the first one is given: the
+// run returns the answer. The rows are made before the first one is given: the
 // driver interrupts a statement only until then.
 func (p *plan) run(ctx context.Context, conn *sql.Conn, bounds store.Sandbox) (store.Table, error) {
 	answer := "tea_answer AS MATERIALIZED (SELECT * FROM (\n" + p.body + "\n) LIMIT " + strconv.Itoa(bounds.MaxRows+1) + ")"
@@ -55,7 +55,7 @@ func (p *plan) run(ctx context.Context, conn *sql.Conn, bounds store.Sandbox) (s
 	return table, failed(err)
 }
 
-// failed gives an error of the running query its type: what a query from
+// failed sets the type of an error of the running query: what a query from
 // outside runs into says nothing about the database's health.
 func failed(err error) error {
 	var failure *sqlite.Error
