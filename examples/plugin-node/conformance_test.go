@@ -44,6 +44,10 @@ func TestNodePlugin(t *testing.T) {
 		t.Parallel()
 		hosted.Supervised(t, "./test/tea-plugin-probe")
 	})
+	t.Run("handover", func(t *testing.T) {
+		t.Parallel()
+		hosted.Handover(t, "./test/tea-plugin-probe")
+	})
 	t.Run("stale", func(t *testing.T) {
 		t.Parallel()
 		hosted.Stale(t, hosted.Copy(t, "node_modules"), "src/actions.js")

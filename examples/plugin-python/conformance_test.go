@@ -30,10 +30,15 @@ func prepare(t *testing.T) {
 }
 
 // A plugin in another language passes the same suite as the SDK's own.
+//
+//nolint:paralleltest // it changes the environment
 func TestPythonPlugin(t *testing.T) {
-	t.Parallel()
 	prepare(t)
-	for _, program := range []string{"./tea-plugin-greeter", "./tests/tea-plugin-probe"} {
+	if out, err := exec.CommandContext(t.Context(), "./bundle").CombinedOutput(); err != nil {
+		t.Fatalf("bundle: %v\n%s", err, out)
+	}
+	t.Setenv("SHIV_ROOT", t.TempDir())
+	for _, program := range []string{"./tea-plugin-greeter", "./dist/tea-plugin-greeter", "./tests/tea-plugin-probe"} {
 		t.Run(program, func(t *testing.T) {
 			t.Parallel()
 			teatest.Binary(t, program)
@@ -42,6 +47,10 @@ func TestPythonPlugin(t *testing.T) {
 	t.Run("supervised", func(t *testing.T) {
 		t.Parallel()
 		hosted.Supervised(t, "./tests/tea-plugin-probe")
+	})
+	t.Run("handover", func(t *testing.T) {
+		t.Parallel()
+		hosted.Handover(t, "./tests/tea-plugin-probe")
 	})
 	t.Run("stale", func(t *testing.T) {
 		t.Parallel()

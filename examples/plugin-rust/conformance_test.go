@@ -60,6 +60,10 @@ func TestRustPlugin(t *testing.T) {
 		t.Parallel()
 		hosted.Supervised(t, filepath.Join(target, "debug/examples/probe"))
 	})
+	t.Run("handover", func(t *testing.T) {
+		t.Parallel()
+		hosted.Handover(t, filepath.Join(target, "debug/examples/probe"))
+	})
 	t.Run("own tests", func(t *testing.T) {
 		t.Parallel()
 		cargo(t, target, "test", "--locked", "--quiet")

@@ -202,6 +202,51 @@ func Supervised(t *testing.T, program string) {
 	echo(t, probe)
 }
 
+// Handover tests that a value in the memory of the program with the probe
+// actions moves to the next version of the plugin.
+func Handover(t *testing.T, program string) {
+	t.Helper()
+	absolute, err := filepath.Abs(program)
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := t.TempDir()
+	version := func(comment string) {
+		next := filepath.Join(dir, "next")
+		if err := os.WriteFile(next, []byte("#!/bin/sh\n# "+comment+"\nexec "+absolute+"\n"), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.Rename(next, filepath.Join(dir, "tea-plugin-probe")); err != nil {
+			t.Fatal(err)
+		}
+	}
+	version("old")
+	plugins := discover(t, dir, t.TempDir())
+	if err := plugins.Learn(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	probe := open(t, plugins, "probe")
+	if got := keep(t, probe, "state"); got != nil {
+		t.Fatalf("kept at the start: %v", got)
+	}
+	version("new")
+	if swaps, err := plugins.Reload(t.Context()); err != nil || len(swaps) != 1 || swaps[0].Err != nil {
+		t.Fatalf("reload: %+v, %v", swaps, err)
+	}
+	if got := keep(t, probe, "later"); got != "state" {
+		t.Errorf("kept by the new version: %v, want the value of the old one", got)
+	}
+}
+
+func keep(t *testing.T, probe host.Invoker, value string) any {
+	t.Helper()
+	got, err := call(t.Context(), probe, "probe.keep", map[string]any{"value": value}, &teatest.Host{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return got.(map[string]any)["before"]
+}
+
 func echo(t *testing.T, probe host.Invoker) {
 	t.Helper()
 	if _, err := call(t.Context(), probe, "probe.echo", map[string]any{}, &teatest.Host{}); err != nil {

@@ -14,6 +14,13 @@ class Instance:
         if settings.get("probe") == "refuse":
             raise ActionError("validation_error", "settings.probe: refused, as asked")
         self.settings, self.waiting, self.lock = settings, 0, threading.Lock()
+        self.kept = None
+
+    def export_state(self):
+        return json.dumps(self.kept).encode()
+
+    def import_state(self, data):
+        self.kept = json.loads(data)
 
     def wait(self, change):
         with self.lock:
@@ -166,6 +173,13 @@ def caller(params, call: Call):
     """Returns the caller."""
     fields = ("run_id", "node", "attempt", "idempotency_key", "traceparent", "tracestate")
     return {name: getattr(call.request, name) for name in fields}
+
+
+@probe.action("probe.keep")
+def keep(params, call: Call):
+    """Keeps a value in memory and returns the one before."""
+    before, call.instance.kept = call.instance.kept, params["value"]
+    return {"before": before}
 
 
 @probe.action("probe.settings")

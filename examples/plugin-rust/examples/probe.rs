@@ -4,8 +4,8 @@
 //!     cargo build --examples && tea plugin test target/debug/examples/probe
 
 use std::process::ExitCode;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use plugin::tea::{Action, Bundle, Call, Error, Level, Result, Settings, serve};
@@ -19,6 +19,7 @@ fn main() -> ExitCode {
             .description("Exercises every part of the plugin protocol.")
             .setting::<Value>("probe")
             .open(open)
+            .handover(|probe: &Probe| Ok(probe.kept.lock().unwrap().to_string().into_bytes()), import)
             .action(Action::new("probe.echo", "Returns its parameters.", echo).idempotent())
             .action(Action::new("probe.greet", "Needs a name.", greet))
             .action(Action::new("probe.fail", "Fails with the given error.", fail))
@@ -32,6 +33,7 @@ fn main() -> ExitCode {
             .action(Action::new("probe.note", "Reads a note and stores another under its key.", note))
             .action(Action::new("probe.usage", "Reports usage, then returns the error of the report.", usage))
             .action(Action::new("probe.call", "Returns the caller.", caller))
+            .action(Action::new("probe.keep", "Keeps a value in memory and returns the one before.", keep))
             .action(Action::new("probe.settings", "Returns the settings.", settings)),
     )
 }
@@ -39,6 +41,7 @@ fn main() -> ExitCode {
 struct Probe {
     settings: Map<String, Value>,
     waiting: Arc<AtomicI64>,
+    kept: Mutex<Value>,
 }
 
 async fn open(settings: Settings) -> Result<Probe> {
@@ -47,7 +50,7 @@ async fn open(settings: Settings) -> Result<Probe> {
         return Err(Error::new("validation_error", "settings.probe: refused, as asked"));
     }
     let settings = probe.into_iter().map(|value| ("probe".to_string(), value)).collect();
-    Ok(Probe { settings, waiting: Arc::default() })
+    Ok(Probe { settings, waiting: Arc::default(), kept: Mutex::default() })
 }
 
 #[derive(Deserialize, JsonSchema)]
@@ -209,6 +212,16 @@ async fn caller(_: Value, call: Call) -> Result<Value> {
         "run_id": request.run_id, "node": request.node, "attempt": request.attempt, "idempotency_key": request.idempotency_key,
         "traceparent": request.traceparent, "tracestate": request.tracestate,
     }))
+}
+
+async fn keep(params: Value, call: Call) -> Result<Value> {
+    let mut kept = call.instance::<Probe>().kept.lock().unwrap();
+    Ok(json!({"before": std::mem::replace(&mut *kept, params["value"].clone())}))
+}
+
+fn import(probe: &Probe, state: Vec<u8>) -> Result<()> {
+    *probe.kept.lock().unwrap() = serde_json::from_slice(&state)?;
+    Ok(())
 }
 
 async fn settings(_: Value, call: Call) -> Result<Value> {

@@ -32,7 +32,8 @@ export class Bundle {
    * @param {string} [options.description]
    * @param {ReturnType<typeof action>[]} options.actions
    * @param {Record<string, import("zod").ZodType>} [options.settings] the top-level settings that the plugin reads
-   * @param {(settings: any) => unknown} [options.open] returns the instance for a set of settings, which handlers find in call.instance
+   * @param {(settings: any) => unknown} [options.open] returns the instance for a set of settings, which handlers find in
+   *   call.instance. With the methods exportState() and importState(buffer) its state moves to a new version of the plugin.
    * @param {(instance: any) => unknown} [options.close] releases an instance
    * @param {string[]} [options.files] the files of the plugin, relative to its executable file
    * @param {string[]} [options.env] the environment variables that the plugin reads

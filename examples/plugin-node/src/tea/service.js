@@ -1,3 +1,4 @@
+import fs from "node:fs/promises";
 import grpc from "@grpc/grpc-js";
 import { Call } from "./call.js";
 import { ActionError } from "./error.js";
@@ -70,11 +71,14 @@ export class PluginService {
     return call_id ? { ready, call: this.#running.has(call_id) ? "CALL_STATE_RUNNING" : "CALL_STATE_ENDED" } : { ready };
   }
 
-  async #configure({ instance_id, settings_json, host_service }) {
+  async #configure({ instance_id, settings_json, host_service, import_path }) {
     const capabilities = ["stream", "host"];
     try {
       if (host_service !== 0) await this.#connect(host_service);
-      this.#instances.set(instance_id, { value: await this.#bundle.openInstance(settings_json) });
+      const value = await this.#bundle.openInstance(settings_json);
+      if (value?.exportState) capabilities.push("handover");
+      if (import_path) await value.importState(await fs.readFile(import_path));
+      this.#instances.set(instance_id, { value });
       return { capabilities };
     } catch (error) {
       return { capabilities, error: toMessage(ActionError.from(error, "configure")) };
@@ -85,10 +89,13 @@ export class PluginService {
     this.#host ??= new Host(await this.#broker.address(id), grpc.credentials.createInsecure(), MESSAGE_LIMITS);
   }
 
-  async #release({ instance_id }) {
+  async #release({ instance_id, export_path }) {
     const instance = this.#instances.get(instance_id);
-    this.#instances.delete(instance_id);
     try {
+      if (export_path && instance) {
+        await fs.writeFile(export_path, await instance.value.exportState(), { flag: "wx", mode: 0o600 });
+      }
+      this.#instances.delete(instance_id);
       if (instance) await this.#bundle.close(instance.value);
       return {};
     } catch (error) {

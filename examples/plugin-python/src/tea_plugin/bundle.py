@@ -43,7 +43,9 @@ class Bundle:
     name is the file's name without "tea-plugin-". settings has a model for
     each top-level setting that the plugin reads, or None for any value.
     open(settings) returns the instance for a set of settings, which handlers
-    find in call.instance; close(instance) releases it. files are the files of
+    find in call.instance; close(instance) releases it. The state of an instance
+    with the methods export_state() and import_state(data) moves to a new
+    version of the plugin, as bytes. files are the files of
     the plugin, relative to its executable file. The others are what the plugin
     needs of the host: environment variables, time to start, memory, and the
     paths of settings, such as "memory.path", that name what only one process

@@ -2,6 +2,7 @@ import logging
 import queue
 import threading
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import grpc
@@ -71,7 +72,12 @@ class Plugin(pb_grpc.PluginServicer):
         answer = pb.ConfigureResponse(capabilities=["stream", "host"])
         try:
             self._connect(request.host_service)
-            self._instances[request.instance_id] = Instance(self._bundle.open_instance(request.settings_json))
+            value = self._bundle.open_instance(request.settings_json)
+            if hasattr(value, "export_state"):
+                answer.capabilities.append("handover")
+            if request.import_path:
+                value.import_state(Path(request.import_path).read_bytes())
+            self._instances[request.instance_id] = Instance(value)
         except Exception as error:
             answer.error.CopyFrom(ActionError.of(error, "configure").to_pb())
         return answer
@@ -84,9 +90,12 @@ class Plugin(pb_grpc.PluginServicer):
 
     def Release(self, request, context):
         answer = pb.ReleaseResponse()
-        instance = self._instances.pop(request.instance_id, None)
+        instance = self._instances.get(request.instance_id)
         try:
-            if instance:
+            if instance and request.export_path:
+                with open(request.export_path, "xb") as file:
+                    file.write(instance.value.export_state())
+            if self._instances.pop(request.instance_id, None):
                 self._bundle.close(instance.value)
         except Exception as error:
             answer.error.CopyFrom(ActionError.of(error, "release").to_pb())

@@ -77,6 +77,13 @@ pub struct Bundle {
     pub(crate) manifest: proto::Manifest,
     handlers: HashMap<String, Handler>,
     open: Open,
+    handover: Option<Handover>,
+}
+
+/// How the state of an instance moves to a new version of the plugin.
+struct Handover {
+    export: Box<dyn Fn(&Instance) -> Result<Vec<u8>> + Send + Sync>,
+    import: Box<dyn Fn(&Instance, Vec<u8>) -> Result<()> + Send + Sync>,
 }
 
 impl Bundle {
@@ -84,7 +91,8 @@ impl Bundle {
     /// "tea-plugin-".
     pub fn new(name: &str, version: &str) -> Bundle {
         let manifest = proto::Manifest { name: name.into(), version: version.into(), protocol: PROTOCOL, ..Default::default() };
-        Bundle { manifest, handlers: HashMap::new(), open: Box::new(|_| async { Ok(Arc::new(()) as Instance) }.boxed()) }
+        let open: Open = Box::new(|_| async { Ok(Arc::new(()) as Instance) }.boxed());
+        Bundle { manifest, handlers: HashMap::new(), open, handover: None }
     }
 
     pub fn description(mut self, text: &str) -> Bundle {
@@ -116,6 +124,21 @@ impl Bundle {
         self
     }
 
+    /// Declares that the state of an instance moves to a new version of the
+    /// plugin under a running host. T is the type that open returns.
+    pub fn handover<T: 'static>(
+        mut self,
+        export: impl Fn(&T) -> Result<Vec<u8>> + Send + Sync + 'static,
+        import: impl Fn(&T, Vec<u8>) -> Result<()> + Send + Sync + 'static,
+    ) -> Bundle {
+        let wrong = || Error::new("internal_error", "the instance has another type");
+        self.handover = Some(Handover {
+            export: Box::new(move |instance| export(instance.downcast_ref().ok_or_else(wrong)?)),
+            import: Box::new(move |instance, state| import(instance.downcast_ref().ok_or_else(wrong)?, state)),
+        });
+        self
+    }
+
     /// Declares the environment variables that the plugin reads.
     pub fn env(mut self, names: &[&str]) -> Bundle {
         self.manifest.env = names.iter().map(|name| name.to_string()).collect();
@@ -140,6 +163,19 @@ impl Bundle {
     pub fn exclusive(mut self, paths: &[&str]) -> Bundle {
         self.manifest.exclusive = paths.iter().map(|path| path.to_string()).collect();
         self
+    }
+
+    pub(crate) fn capabilities(&self) -> Vec<String> {
+        let handover = self.handover.as_ref().map(|_| "handover".to_string());
+        ["stream", "host"].map(String::from).into_iter().chain(handover).collect()
+    }
+
+    pub(crate) fn import_state(&self, instance: &Instance, path: &str) -> Result<()> {
+        self.handover.as_ref().map_or(Ok(()), |handover| (handover.import)(instance, std::fs::read(path)?))
+    }
+
+    pub(crate) fn export_state(&self, instance: &Instance, path: &str) -> Result<()> {
+        self.handover.as_ref().map_or(Ok(()), |handover| Ok(std::fs::write(path, (handover.export)(instance)?)?))
     }
 
     pub(crate) async fn open_instance(&self, settings: HashMap<String, Vec<u8>>) -> Result<Instance> {

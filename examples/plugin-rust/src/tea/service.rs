@@ -92,6 +92,9 @@ impl Service {
             self.host.get_or_try_init(connect).await?;
         }
         let instance = self.bundle.open_instance(request.settings_json).await?;
+        if !request.import_path.is_empty() {
+            self.bundle.import_state(&instance, &request.import_path)?;
+        }
         self.instances.lock().unwrap().insert(request.instance_id, instance);
         Ok(())
     }
@@ -139,11 +142,18 @@ impl Plugin for Service {
 
     async fn configure(&self, request: Request<ConfigureRequest>) -> Answer<ConfigureResponse> {
         let error = self.open(request.into_inner()).await.err().map(|error| error.to_proto());
-        Ok(Response::new(ConfigureResponse { error, capabilities: vec!["stream".into(), "host".into()] }))
+        Ok(Response::new(ConfigureResponse { error, capabilities: self.bundle.capabilities() }))
     }
 
     async fn release(&self, request: Request<ReleaseRequest>) -> Answer<ReleaseResponse> {
-        self.instances.lock().unwrap().remove(&request.get_ref().instance_id);
+        let ReleaseRequest { instance_id, export_path } = request.into_inner();
+        let mut instances = self.instances.lock().unwrap();
+        if let Some(instance) = instances.get(&instance_id).filter(|_| !export_path.is_empty())
+            && let Err(error) = self.bundle.export_state(instance, &export_path)
+        {
+            return Ok(Response::new(ReleaseResponse { error: Some(error.to_proto()) }));
+        }
+        instances.remove(&instance_id);
         Ok(Response::new(ReleaseResponse::default()))
     }
 
