@@ -1,4 +1,10 @@
 from actions import bundle
 from tea_plugin import serve
 
-serve(bundle)
+
+def main():
+    serve(bundle)
+
+
+if __name__ == "__main__":
+    main()
