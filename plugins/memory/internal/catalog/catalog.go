@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"regexp"
 	"strings"
 	"sync"
@@ -110,9 +109,12 @@ func (c *Catalog) get(ctx context.Context, kind, id string, v any) (version int6
 	return doc.Version, decode(doc, v)
 }
 
+// ErrDamaged is wrapped by the error for an entry that cannot be read.
+var ErrDamaged = errors.New("damaged")
+
 func decode(doc store.Document, v any) error {
 	if err := json.Unmarshal(doc.Body, v); err != nil {
-		return fmt.Errorf("read %s %s: %w", doc.Kind, doc.ID, err)
+		return tea.Errorf(tea.InternalError, "the %s %q of the catalog is %w; restore a backup of the memory: %w", doc.Kind, doc.ID, ErrDamaged, err)
 	}
 	return nil
 }

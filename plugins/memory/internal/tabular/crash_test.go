@@ -1,6 +1,7 @@
 package tabular
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"os"
@@ -182,6 +183,40 @@ func TestADamagedFileOfATableEndsNoOther(t *testing.T) {
 		d = d.reopen(t)
 		want(t, "restored", d.read(t, "SELECT count(*) FROM sensors"), []string{"500"})
 	})
+}
+
+// TestADamagedRowOfTheCatalogEndsNoOtherTable is about rows of a table and of its
+// files. The files stay: the row may be restored.
+func TestADamagedRowOfTheCatalogEndsNoOtherTable(t *testing.T) {
+	for _, kind := range []string{"catalog_table", "catalog_file"} {
+		t.Run(kind, func(t *testing.T) {
+			each(t, func(t *testing.T, d *device) {
+				if d.dialect() != store.DuckDB {
+					t.Skip("tables have no files")
+				}
+				d.make(t, "other", `{"a": "int"}`)
+				d.insert(t, "other", `[{"a": 1}]`, Fail)
+				d.make(t, "sensors", sensors, "id")
+				d.insert(t, "sensors", many(0, 500), Fail)
+				files := d.files(t)
+				err := d.o.Engine.Write(t.Context(), func(ctx context.Context, tx store.Tx) error {
+					_, err := tx.Exec(ctx, "UPDATE documents SET body = replace(body, '{', 'X') WHERE kind = ? AND id LIKE 'sensors%'", kind)
+					return err
+				})
+				if err != nil {
+					t.Fatal(err)
+				}
+				d = d.reopen(t)
+				want(t, "the other one", d.read(t, "SELECT a FROM other"), []string{"1"})
+				_, err = d.Query(t.Context(), Query{SQL: "SELECT 1 FROM sensors", Tables: []string{"sensors"}, MaxRows: 10, MaxBytes: 1000, Timeout: time.Minute})
+				fails(t, "a query of it", err, "internal_error", "damaged")
+				if err := d.Sweep(t.Context()); err != nil {
+					t.Fatal(err)
+				}
+				want(t, "files", d.files(t), files)
+			})
+		})
+	}
 }
 
 func TestManyPartsArePutTogetherUnasked(t *testing.T) {

@@ -40,10 +40,13 @@ func (s *Tables) open(ctx context.Context) error {
 	named := map[string]bool{}
 	for _, entry := range entries {
 		t, err := newTable(entry)
-		if err == nil {
-			err = s.readTable(ctx, t, named)
-		}
 		if err != nil {
+			return err
+		}
+		err = s.readTable(ctx, t, named)
+		if errors.Is(err, catalog.ErrDamaged) {
+			t.broken = tea.Errorf(tea.InternalError, "table %q cannot be read: %s", entry.Name, tea.AsError(err).Message)
+		} else if err != nil {
 			return err
 		}
 		found[t.name] = t
@@ -66,7 +69,7 @@ func (s *Tables) open(ctx context.Context) error {
 // views.
 func (s *Tables) cleanUp(ctx context.Context, found map[string]*table, named map[string]bool) error {
 	if s.dialect() == store.DuckDB {
-		if err := s.sweep(named); err != nil {
+		if err := s.sweep(found, named); err != nil {
 			return err
 		}
 		if err := s.renewViews(ctx, found); err != nil {
@@ -210,21 +213,24 @@ func (s *Tables) renew(ctx context.Context, tables []*table) error {
 // are left alone.
 var ours = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[a-z2-7]{26}\.parquet(\.unfinished)?$`) })
 
-// sweep removes files that no catalog row names.
-func (s *Tables) sweep(named map[string]bool) error {
-	err := filepath.WalkDir(s.o.Dir, func(path string, entry fs.DirEntry, err error) error {
-		switch {
-		case errors.Is(err, fs.ErrNotExist):
-			return nil
-		case err != nil:
-			return err
-		case !entry.Type().IsRegular() || named[path] || !ours().MatchString(entry.Name()):
-			return nil
+// sweep removes the files of tables that no catalog row names. It leaves the
+// files of a table whose rows are damaged.
+func (s *Tables) sweep(found map[string]*table, named map[string]bool) error {
+	for _, t := range found {
+		dir := s.path(t.name)
+		entries, err := os.ReadDir(dir)
+		if err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return fmt.Errorf("remove files without a row: %w", err)
 		}
-		return os.Remove(path)
-	})
-	if err != nil {
-		return fmt.Errorf("remove files without a row: %w", err)
+		for _, entry := range entries {
+			path := filepath.Join(dir, entry.Name())
+			if t.broken != nil || !entry.Type().IsRegular() || named[path] || !ours().MatchString(entry.Name()) {
+				continue
+			}
+			if err := os.Remove(path); err != nil {
+				return fmt.Errorf("remove files without a row: %w", err)
+			}
+		}
 	}
 	return nil
 }

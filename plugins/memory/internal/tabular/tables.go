@@ -3,6 +3,7 @@ package tabular
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"log/slog"
 	"strings"
@@ -156,13 +157,17 @@ func (s *Tables) find(ctx context.Context, name string) (*table, error) {
 		return nil, err
 	}
 	s.mu.Lock()
-	defer s.mu.Unlock()
-	if t := s.byName[strings.ToLower(name)]; t != nil {
-		return t, t.broken
-	}
+	t := s.byName[strings.ToLower(name)]
 	var names []string
 	for _, t := range s.byName {
 		names = append(names, t.entry.Name)
+	}
+	s.mu.Unlock()
+	if t != nil {
+		return t, t.broken
+	}
+	if _, err := s.o.Catalog.Table(ctx, name); errors.Is(err, catalog.ErrDamaged) {
+		return nil, err
 	}
 	return nil, catalog.NotFound("table of data.create_table", name, names)
 }
