@@ -34,6 +34,12 @@ func (e *BrokenError) Error() string {
 // Unwrap returns gRPC's error.
 func (e *BrokenError) Unwrap() error { return e.err }
 
+// violation returns the internal_error of an answer that the protocol does not
+// allow. It wraps a [*BrokenError].
+func violation(action, what string) error {
+	return tea.Errorf(tea.InternalError, "%w", &BrokenError{Doing: action, err: errors.New(what)})
+}
+
 // LateError means that a call was given up at its deadline or because it was
 // canceled. The plugin can still be working on it, see [Client.Call].
 type LateError struct {

@@ -47,6 +47,9 @@ func (c *Client) Invoke(ctx context.Context, instance string, req *tea.Request, 
 	if err != nil {
 		return nil, toLate(ctx, msg.CallId, toBroken(ctx, req.Action, err))
 	}
+	if resp.GetOutcome() == nil {
+		return nil, violation(req.Action, "the answer has neither a result nor an error")
+	}
 	return pb.ToOutcome(req.Action, resp)
 }
 
@@ -60,7 +63,7 @@ func (c *Client) stream(ctx context.Context, msg *pb.InvokeRequest, host tea.Hos
 	for {
 		event, err := events.Recv()
 		if errors.Is(err, io.EOF) {
-			return nil, tea.Errorf(tea.InternalError, "%s ended its stream without a result", msg.Action)
+			return nil, violation(msg.Action, "the stream ended without a result")
 		}
 		if err != nil {
 			return nil, toBroken(ctx, msg.Action, err)

@@ -84,8 +84,14 @@ func (x *execution) call(ctx context.Context, name string, params tea.Payload, p
 
 // notJSON is the error of an action whose result cannot be read.
 func notJSON(action string, err error) error {
-	return tea.Errorf(tea.InternalError, "result of %s: not JSON: %w", action, err)
+	return tea.Errorf(tea.InternalError, "result of %s: not JSON: %w", action, malformed{err})
 }
+
+// malformed is the cause of an error that the plugin is to blame for.
+type malformed struct{ error }
+
+// PluginFault marks the error.
+func (malformed) PluginFault() {}
 
 // callTool is call for Lua code; it counts as a tool call.
 func (x *execution) callTool(ctx context.Context, name string, params tea.Payload) (any, error) {
