@@ -78,7 +78,7 @@ func toBroken(ctx context.Context, doing string, err error) error {
 		// gRPC's deadline can pass a moment before the context's.
 		return tea.Errorf(tea.Timeout, "%s: %w", doing, context.DeadlineExceeded)
 	case codes.ResourceExhausted:
-		return tea.Errorf(tea.ValidationError, "%s: a message is larger than the limit (64 MiB): %s", doing, s.Message())
+		return tea.Errorf(tea.ValidationError, "%w", &BrokenError{Doing: doing, err: fmt.Errorf("a message is larger than the limit (64 MiB): %s", s.Message())})
 	}
 	return &BrokenError{Doing: doing, Gone: s.Code() == codes.Unavailable || s.Code() == codes.Canceled, err: err}
 }

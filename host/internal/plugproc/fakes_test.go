@@ -201,8 +201,11 @@ func crashBundle(name string) tea.Bundle {
 		tea.NewAction("crash.limits", "Returns the limits that it sees.", func(context.Context, *tea.Request, none) (map[string]any, error) {
 			var files syscall.Rlimit
 			err := syscall.Getrlimit(syscall.RLIMIT_NOFILE, &files)
+			status, _ := os.ReadFile("/proc/self/status")
+			_, processors, _ := strings.Cut(string(status), "Cpus_allowed_list:\t")
+			processors, _, _ = strings.Cut(processors, "\n")
 			return map[string]any{
-				"files": int64(files.Cur), "processors": runtime.NumCPU(), "GOMAXPROCS": runtime.GOMAXPROCS(0), "GOMEMLIMIT": os.Getenv("GOMEMLIMIT"),
+				"files": int64(files.Cur), "one processor": !strings.ContainsAny(processors, "-,"), "GOMAXPROCS": runtime.GOMAXPROCS(0), "GOMEMLIMIT": os.Getenv("GOMEMLIMIT"),
 			}, err
 		}),
 		tea.NewAction("crash.daemon", "Starts a child with a session of its own.", func(context.Context, *tea.Request, none) (map[string]any, error) {

@@ -24,11 +24,12 @@ func faultError(name string, t tea.ErrorType, format string, args ...any) *tea.E
 	return e
 }
 
-// panicFault marks the error of an action that has panicked, which arrives from
-// the plugin as any other error does.
-func panicFault(err error) error {
+// actionFault marks the errors of actions that the plugin is to blame for, which
+// arrive as any others: a panic, and a result that is too large or has no JSON
+// form.
+func actionFault(err error) error {
 	var e *tea.Error
-	if !errors.As(err, &e) || e.Type != tea.InternalError || e.Details["panic"] == nil {
+	if !errors.As(err, &e) || e.Details["panic"] == nil && e.Details["invalid_result"] == nil {
 		return err
 	}
 	marked := tea.Errorf(e.Type, "%w", fault{errors.New(e.Message)})

@@ -146,7 +146,7 @@ func (g *generation) fault(ctx context.Context, doing string, err error) error {
 	case errors.As(err, &late):
 		return p.overdue(ctx, doing, late)
 	case !errors.As(err, &broken):
-		return panicFault(err)
+		return actionFault(err)
 	}
 	switch {
 	case p.stopping.Load():
@@ -154,5 +154,10 @@ func (g *generation) fault(ctx context.Context, doing string, err error) error {
 	case broken.Gone || p.dead():
 		return p.crashed(doing)
 	}
-	return faultError(p.name, tea.InternalError, "plugin %s: %w", p.name, broken)
+	kind := tea.InternalError
+	var e *tea.Error
+	if errors.As(err, &e) { // a message that is too large
+		kind = e.Type
+	}
+	return faultError(p.name, kind, "plugin %s: %w", p.name, broken)
 }

@@ -279,5 +279,5 @@ func TestResultsUpTo64MiB(t *testing.T) {
 		t.Errorf("got %d bytes, %v", len(raw), err)
 	}
 	_, err = big(tea.MaxPayload + 1)
-	wantError(t, err, tea.ValidationError, "64 MiB")
+	atFault(t, err, tea.ValidationError, "64 MiB")
 }

@@ -15,16 +15,20 @@ func FromPayload(p tea.Payload, what string) ([]byte, error) {
 		return nil, tea.Errorf(tea.ValidationError, "%s: %v", what, err)
 	}
 	if len(raw) > tea.MaxPayload {
-		return nil, tea.Errorf(tea.ValidationError, "%s: %d bytes are more than the limit of %d (64 MiB)", what, len(raw), tea.MaxPayload)
+		return nil, tooLarge(raw, what)
 	}
 	return raw, nil
+}
+
+func tooLarge(raw []byte, what string) error {
+	return tea.Errorf(tea.ValidationError, "%s: %d bytes are more than the limit of %d (64 MiB)", what, len(raw), tea.MaxPayload)
 }
 
 // ToParams converts the parameters or the result of a call, which are checked
 // when they are decoded; no bytes are null.
 func ToParams(raw []byte, what string) (tea.Payload, error) {
 	if len(raw) > tea.MaxPayload {
-		return tea.Payload{}, tea.Errorf(tea.ValidationError, "%s: %d bytes are more than the limit of %d (64 MiB)", what, len(raw), tea.MaxPayload)
+		return tea.Payload{}, tooLarge(raw, what)
 	}
 	if len(raw) == 0 {
 		return tea.Payload{}, nil
@@ -53,7 +57,11 @@ func excerpt(raw []byte) string {
 func FromOutcome(action string, resp *tea.Response, err error) *InvokeResponse {
 	var raw []byte
 	if err == nil {
-		raw, err = FromPayload(resp.Result, "result of "+action)
+		if raw, err = FromPayload(resp.Result, "result of "+action); err != nil {
+			e := tea.AsError(err)
+			e.Details = map[string]any{"invalid_result": true}
+			err = e
+		}
 	}
 	if err != nil {
 		return &InvokeResponse{Outcome: &InvokeResponse_Error{Error: FromError(err)}}
