@@ -2,7 +2,10 @@
 
 package plugproc
 
-import "time"
+import (
+	"syscall"
+	"time"
+)
 
 // activity is not known on this system: a plugin that does not answer is left to
 // the deadlines of its calls.
@@ -21,3 +24,21 @@ func physicalMemory() int64 { return 0 }
 // killStrays kills nothing: the environment of other processes is not readable
 // on this system.
 func killStrays(int, string) {}
+
+// cgroups and cgroup are for Linux only.
+type (
+	cgroups struct{ prefix string }
+	cgroup  struct{}
+)
+
+func newCgroups() *cgroups { return nil }
+
+func (*cgroups) add(string, Limits) *cgroup { return nil }
+
+func (*cgroup) admit(*syscall.SysProcAttr) {}
+
+func (*cgroup) kill() {}
+
+func (*cgroup) exhausted() bool { return false }
+
+func (*cgroup) remove() {}

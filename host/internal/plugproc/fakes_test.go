@@ -217,6 +217,15 @@ func crashBundle(name string) tea.Bundle {
 			}
 			return map[string]any{"pid": child.Process.Pid}, nil
 		}),
+		tea.NewAction("crash.ghost", "Starts a child without a trace.", func(context.Context, *tea.Request, none) (map[string]any, error) {
+			child := exec.Command("sleep", "1000")
+			child.Env, child.SysProcAttr = []string{"NOTHING=else"}, &syscall.SysProcAttr{Setsid: true}
+			err := child.Start()
+			if err != nil {
+				return nil, err
+			}
+			return map[string]any{"pid": child.Process.Pid}, nil
+		}),
 		tea.NewAction("crash.env", "Tells its environment.", func(context.Context, *tea.Request, none) (map[string]any, error) {
 			n, err := os.Stdin.Read(make([]byte, 1))
 			return map[string]any{"env": os.Environ(), "stdin": fmt.Sprint(n, " ", err)}, nil

@@ -11,8 +11,9 @@ import (
 
 // guardScript reads the process groups that start (+) and end (-). When the
 // host closes its end of the pipe or dies, it kills the groups that are left,
-// and the processes that have the host's mark (its argument) in their
-// environment: those have left their group.
+// all processes in the plugins' control groups (the second argument begins their
+// paths), and the processes that have the host's mark (the first) in their
+// environment: those have left their process group.
 const guardScript = `groups=
 while read -r op id; do
 	rest=
@@ -21,6 +22,7 @@ while read -r op id; do
 	[ "$op" = + ] && groups="$groups $id"
 done
 [ "$groups" ] || exit 0
+[ "$2" ] && for d in "$2"*; do echo 1 >"$d/cgroup.kill"; done
 for g in $groups; do kill -9 "-$g"; done
 for round in 1 2 3; do
 	for f in $(grep -lF "$1" /proc/[0-9]*/environ); do
@@ -49,9 +51,13 @@ type guard struct {
 	pipe io.WriteCloser
 }
 
-func newGuard(mark string) (*guard, error) {
+func newGuard(mark string, c *cgroups) (*guard, error) {
+	groups := ""
+	if c != nil {
+		groups = c.prefix
+	}
 	cmd := &exec.Cmd{
-		Path: "/bin/sh", Args: []string{"tea-plugin-guard", "-c", guardScript, "tea-plugin-guard", mark},
+		Path: "/bin/sh", Args: []string{"tea-plugin-guard", "-c", guardScript, "tea-plugin-guard", mark, groups},
 		Dir: "/", Env: []string{},
 		SysProcAttr: &syscall.SysProcAttr{Setsid: true}, // the host handles Ctrl-C and a hang-up
 	}

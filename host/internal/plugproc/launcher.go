@@ -31,12 +31,13 @@ import (
 type launcher struct {
 	options Options
 
-	mu     sync.Mutex
-	dir    *runDir
-	forker *forker
-	guard  *guard // can be nil
-	mark   string // begins the marks of its processes
-	marked int    // processes so far
+	mu      sync.Mutex
+	dir     *runDir
+	forker  *forker
+	guard   *guard   // can be nil
+	mark    string   // begins the marks of its processes
+	marked  int      // processes so far
+	cgroups *cgroups // can be nil
 	// status returns what the host reports; nil if it reports nothing.
 	status   func() []Status
 	reporter *reporter        // can be nil
@@ -52,11 +53,12 @@ func (l *launcher) open() error {
 	}
 	// Starting the guard takes about as long as searching a full directory of
 	// temporary files; both run at the same time.
+	groups := newCgroups()
 	var guard *guard
 	var unguarded error
 	var starting sync.WaitGroup
 	l.mark = processMark + "=" + rand.Text() + "/"
-	starting.Go(func() { guard, unguarded = newGuard(l.mark) })
+	starting.Go(func() { guard, unguarded = newGuard(l.mark, groups) })
 	dir, err := newRunDir(runBases())
 	starting.Wait()
 	if err != nil {
@@ -66,7 +68,7 @@ func (l *launcher) open() error {
 	if unguarded != nil {
 		l.options.Logger.Debug("processes that plugins start may outlive a host that is killed", "error", unguarded)
 	}
-	l.dir, l.forker, l.guard = dir, newForker(), guard
+	l.dir, l.forker, l.guard, l.cgroups = dir, newForker(), guard, groups
 	if l.status != nil {
 		if l.reporter, err = report(dir.path, l.status); err != nil {
 			l.options.Logger.Warn("the status of plugins is not available to other processes", "error", err)
@@ -164,7 +166,7 @@ func (l *launcher) launch(ctx context.Context, name, path, command string, n nee
 		}
 	}
 	p.client = plugin.NewClient(l.config(p, 2*limits.StartTimeout)) // the context ends first
-	p.runner.limits, p.runner.mark = limits, l.nextMark()
+	p.runner.limits, p.runner.mark, p.runner.cgroups = limits, l.nextMark(), l.cgroups
 	stop := context.AfterFunc(ctx, func() { _ = p.runner.Kill(ctx) }) // go-plugin's own start cannot be canceled
 	err := p.connect(ctx)
 	if l.options.Verify != nil && err == nil && digest.State(command) != state {

@@ -47,6 +47,12 @@ func fakeHost() {
 			os.Exit(1)
 		}
 		fmt.Println(got.(map[string]any)["pid"])
+		for _, more := range os.Args[3:] {
+			if got, err = call(ctx, inst, b.Manifest.Name+"."+more, nil); err != nil {
+				os.Exit(1)
+			}
+			fmt.Println(got.(map[string]any)["pid"])
+		}
 		go call(ctx, inst, b.Manifest.Name+".stubborn", nil)
 	}
 	fmt.Println("ready")
@@ -56,12 +62,18 @@ func fakeHost() {
 // startHost runs a fake host until it is ready and gives its plugins' ids.
 func startHost(t *testing.T, runtimeDir string) (*exec.Cmd, []int) {
 	t.Helper()
+	return startHostWith(t, runtimeDir, nil)
+}
+
+// startHostWith also calls further actions that start a child.
+func startHostWith(t *testing.T, runtimeDir string, attr *syscall.SysProcAttr, actions ...string) (*exec.Cmd, []int) {
+	t.Helper()
 	self, err := os.Executable()
 	if err != nil {
 		t.Fatal(err)
 	}
 	host := &exec.Cmd{
-		Path: self, Args: []string{"fake-host", install(t, "crash", "slowstart"), t.TempDir()},
+		Path: self, Args: append([]string{"fake-host", install(t, "crash", "slowstart"), t.TempDir()}, actions...), SysProcAttr: attr,
 		Env: append(os.Environ(), "XDG_RUNTIME_DIR="+runtimeDir), Stderr: t.Output(),
 	}
 	stdout, err := host.StdoutPipe()

@@ -2,6 +2,7 @@ package plugproc
 
 import (
 	"context"
+	"fmt"
 	"time"
 
 	tea "github.com/the-edge-agent/tea/sdk"
@@ -124,9 +125,18 @@ func (p *process) condemn(v verdict) bool {
 	return true
 }
 
+// sentence returns why the host, or the kernel for a limit, has killed the
+// process; nil if neither has.
+func (p *process) sentence() *verdict {
+	if v := p.verdict.Load(); v != nil || !p.runner.outOfMemory.Load() {
+		return v
+	}
+	return &verdict{limit: true, reason: fmt.Sprintf("it was killed at its memory limit of %s (settings.plugins.%s.memory_mb)", megabytes(p.limits.Memory), p.name)}
+}
+
 // ending describes how the process has ended.
 func (p *process) ending() string {
-	if v := p.verdict.Load(); v != nil {
+	if v := p.sentence(); v != nil {
 		return v.reason
 	}
 	return exitText(p.runner.state)

@@ -165,7 +165,7 @@ func (p *process) crashed(action string) *tea.Error {
 	}
 	words := p.runner.output.lastWords()
 	how, kind := error(died{p.ending()}), tea.PluginCrashed
-	if v := p.verdict.Load(); v != nil && v.limit {
+	if v := p.sentence(); v != nil && v.limit {
 		how, kind = errors.New(v.reason), tea.ResourceExhausted
 	}
 	e := faultError(p.name, kind, "plugin %s died during %s: %w%s", p.name, action, how, lastWordsNote(words))

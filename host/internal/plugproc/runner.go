@@ -39,6 +39,8 @@ type runner struct {
 	limits  Limits
 	args    []string
 	mark    string // in the environment of the process and its children
+	cgroups *cgroups
+	cgroup  *cgroup // of the process; can be nil
 
 	cmd    *exec.Cmd
 	parent *os.File // open while the host runs
@@ -48,11 +50,12 @@ type runner struct {
 	line     *io.PipeReader // where go-plugin reads the handshake
 	lineDone *io.PipeWriter
 
-	pid     atomic.Int64              // 0 before the start
-	killed  atomic.Bool               // Kill was called, possibly before the start
-	ended   atomic.Bool               // the process number can be reused
-	greeted atomic.Bool               // the handshake was valid
-	failure atomic.Pointer[tea.Error] // why it did not start, if known
+	pid         atomic.Int64              // 0 before the start
+	killed      atomic.Bool               // Kill was called, possibly before the start
+	ended       atomic.Bool               // the process number can be reused
+	outOfMemory atomic.Bool               // the kernel has enforced the memory limit
+	greeted     atomic.Bool               // the handshake was valid
+	failure     atomic.Pointer[tea.Error] // why it did not start, if known
 }
 
 func newRunner(name, path, command string, env []string, f *forker, g *guard, o *output) *runner {
@@ -83,6 +86,8 @@ func (r *runner) Start(ctx context.Context) error {
 		ExtraFiles:  []*os.File{watched},
 		SysProcAttr: processAttr(),
 	}
+	r.cgroup = r.cgroups.add(r.name, r.limits)
+	r.cgroup.admit(r.cmd.SysProcAttr)
 	err = r.forker.start(r.cmd.Start)
 	outW.Close()
 	errW.Close()
@@ -91,6 +96,7 @@ func (r *runner) Start(ctx context.Context) error {
 		stdout.Close()
 		stderr.Close()
 		parent.Close()
+		r.cgroup.remove()
 		reason := cannotExecute(r.name, err)
 		r.failure.Store(reason)
 		return reason
@@ -118,6 +124,9 @@ func (r *runner) follow(stdout, stderr *os.File) {
 			_ = r.cmd.Wait() // reaps it; its number is free a moment too early
 		}
 		r.killGroup() // and what it leaves behind
+		r.outOfMemory.Store(r.cgroup.exhausted())
+		r.cgroup.kill()
+		r.cgroup.remove()
 		killStrays(int(r.pid.Load()), r.mark)
 		r.guard.forget(int(r.pid.Load()))
 		r.ended.Store(true)
