@@ -22,6 +22,8 @@ type Limits struct {
 	// StartTimeout bounds the time from the start to the first answer; the
 	// default is 10 s.
 	StartTimeout time.Duration
+	// SwapTimeout is Options.SwapTimeout for this plugin.
+	SwapTimeout time.Duration
 }
 
 // readLimits returns the limits of a plugin in settings.plugins: its own, and
@@ -29,9 +31,10 @@ type Limits struct {
 func readLimits(all map[string]any, plugin string) Limits {
 	own, _ := all[plugin].(map[string]any)
 	limit := func(key string) float64 { return cmp.Or(number(own[key]), number(all[key])) }
+	seconds := func(key string) time.Duration { return time.Duration(limit(key) * float64(time.Second)) }
 	return Limits{
 		Memory: int64(limit("memory_mb") * (1 << 20)), CPU: limit("cpu"), OpenFiles: int64(limit("open_files")),
-		StartTimeout: time.Duration(limit("start_timeout_seconds") * float64(time.Second)),
+		StartTimeout: seconds("start_timeout_seconds"), SwapTimeout: seconds("swap_timeout_seconds"),
 	}
 }
 
@@ -50,7 +53,7 @@ func number(v any) float64 {
 func (l Limits) or(other Limits) Limits {
 	return Limits{
 		Memory: max(l.Memory, other.Memory), CPU: max(l.CPU, other.CPU), OpenFiles: max(l.OpenFiles, other.OpenFiles),
-		StartTimeout: max(l.StartTimeout, other.StartTimeout),
+		StartTimeout: max(l.StartTimeout, other.StartTimeout), SwapTimeout: max(l.SwapTimeout, other.SwapTimeout),
 	}
 }
 

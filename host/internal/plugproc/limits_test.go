@@ -80,14 +80,14 @@ func TestLimitsReachTheProcess(t *testing.T) {
 func TestLimitsOfSeveralWorkflowsAreTheHighest(t *testing.T) {
 	t.Parallel()
 	l := &launcher{}
-	for _, settings := range []string{`{"memory_mb": 10, "x": {"cpu": 2}}`, `{"cpu": 3, "y": {"memory_mb": 99}, "x": {"start_timeout_seconds": 1.5}}`, `{}`, `{}`} {
+	for _, settings := range []string{`{"memory_mb": 10, "x": {"cpu": 2}}`, `{"cpu": 3, "y": {"memory_mb": 99}, "x": {"start_timeout_seconds": 1.5, "swap_timeout_seconds": 60}}`, `{}`, `{}`} {
 		l.limit(limitsIn(t, settings))
 	}
 	if len(l.limits) != 3 {
 		t.Errorf("equal settings are kept twice: %v", l.limits)
 	}
 	got := l.limitsOf("x")
-	want := Limits{Memory: 10 << 20, CPU: 3, StartTimeout: 1500 * time.Millisecond}
+	want := Limits{Memory: 10 << 20, CPU: 3, StartTimeout: 1500 * time.Millisecond, SwapTimeout: time.Minute}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("limits (-want +got):\n%s", diff)
 	}

@@ -1,6 +1,7 @@
 package plugproc
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -26,6 +27,11 @@ func (s *supervisor) takeOver(ctx context.Context, next *generation) error {
 		return err
 	}
 	return s.route(next)
+}
+
+// swapTimeout bounds the time that calls wait during a swap.
+func (s *supervisor) swapTimeout() time.Duration {
+	return cmp.Or(s.launcher.limitsOf(s.name).SwapTimeout, s.launcher.options.SwapTimeout)
 }
 
 // isExclusive reports whether a generation has resources that only one process
@@ -79,7 +85,7 @@ func (s *supervisor) drain(gen *generation, over <-chan struct{}) {
 
 // await waits for the end of a turn. It logs the actions that delay it.
 func (s *supervisor) await(ctx context.Context, gen *generation, over <-chan struct{}, message string) error {
-	late := time.NewTicker(s.launcher.options.SwapTimeout)
+	late := time.NewTicker(s.swapTimeout())
 	defer late.Stop()
 	for {
 		select {
@@ -106,7 +112,7 @@ func (s *supervisor) takeTurns(ctx context.Context, next *generation) error {
 	if old == nil { // it has crashed
 		return s.route(next)
 	}
-	third := s.launcher.options.SwapTimeout / 3
+	third := s.swapTimeout() / 3
 	instances := old.opened()
 	closing, cancel := context.WithTimeout(context.WithoutCancel(ctx), third)
 	defer cancel()
@@ -174,7 +180,7 @@ func (s *supervisor) quiesce(ctx context.Context) (*generation, error) {
 		if gen, over = s.closeGate(); gen == nil {
 			return nil, nil
 		}
-		draining, cancel := context.WithTimeout(ctx, s.launcher.options.SwapTimeout/3)
+		draining, cancel := context.WithTimeout(ctx, s.swapTimeout()/3)
 		err := s.await(draining, gen, over, waiting)
 		cancel()
 		if err == nil {
