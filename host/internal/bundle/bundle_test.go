@@ -135,17 +135,25 @@ func TestEveryFlippedByteIsNoticed(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	path := filepath.Join(t.TempDir(), "flipped.teab")
-	for i := range data {
-		flipped := bytes.Clone(data)
-		flipped[i] ^= 1 << (i % 8)
-		if err := os.WriteFile(path, flipped, 0o600); err != nil {
+	path := write(t, filepath.Join(t.TempDir(), "flipped.teab"), string(data), 0o600)
+	f, err := os.OpenFile(path, os.O_WRONLY, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	set := func(i int, b byte) {
+		t.Helper()
+		if _, err := f.WriteAt([]byte{b}, int64(i)); err != nil {
 			t.Fatal(err)
 		}
+	}
+	for i, b := range data {
+		set(i, b^1<<(i%8))
 		var damaged *DamagedError
 		if b, err := Open(path); !errors.As(err, &damaged) {
 			t.Fatalf("byte %d of %d: %v, %v; want a DamagedError", i, len(data), b, err)
 		}
+		set(i, b)
 	}
 	for n := 0; n < len(data); n += 37 {
 		if err := os.WriteFile(path, data[:n], 0o600); err != nil {
