@@ -77,6 +77,11 @@ func (a *app) rules(dirs ...string) (bundles.Rules, error) {
 	if err != nil {
 		return bundles.Rules{}, usageError(err)
 	}
+	for _, key := range slices.Concat(keys...) {
+		if _, err := bundles.ParseKey(key); err != nil {
+			return bundles.Rules{}, usageErrorf("%s: %w", requiredKeys, err)
+		}
+	}
 	return bundles.Rules{Dirs: dirs, Keys: keys, Getenv: a.getenv}, nil
 }
 

@@ -34,9 +34,8 @@ func LoadPolicy(r Rules) (*Policy, error) {
 	}
 	seen := map[string]bool{}
 	for _, dir := range r.Dirs {
-		dir, err := filepath.Abs(dir)
-		if err != nil {
-			return nil, err
+		if absolute, err := filepath.Abs(dir); err == nil { // a removed working directory has no lock
+			dir = absolute
 		}
 		if real, err := filepath.EvalSymlinks(dir); err == nil {
 			dir = real
