@@ -9,6 +9,7 @@ import (
 	"io"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"regexp"
 	"strings"
 	"sync"
@@ -37,12 +38,16 @@ func (c *pluginTestCmd) Run(a *app) error {
 	}
 	defer process.Close()
 	var results []conform.Result
-	err = suite.Run(ctx, process, func(r conform.Result) {
+	report := func(r conform.Result) {
 		results = append(results, r)
 		if !c.JSON {
 			a.printCheck(r)
 		}
-	})
+	}
+	if suite.Match == nil || suite.Match(fileName) {
+		report(checkFileName(c.Binary, process.Manifest().Name))
+	}
+	err = suite.Run(ctx, process, report)
 	if err != nil {
 		hint := ""
 		if c.Settings == "" && len(process.Manifest().Settings) > 0 {
@@ -54,6 +59,24 @@ func (c *pluginTestCmd) Run(a *app) error {
 		return usageErrorf("--run %s: no check has a name that matches", c.Only)
 	}
 	return a.concludeChecks(c, process.Manifest(), results)
+}
+
+// fileName is the check of the name of the binary.
+const fileName = "file name"
+
+// checkFileName compares the name of a binary with that of its bundle. Hosts
+// find only binaries called tea-plugin-NAME.
+func checkFileName(binary, bundle string) conform.Result {
+	r := conform.Result{Check: fileName, Status: conform.Passed}
+	name, isPlugin := strings.CutPrefix(filepath.Base(binary), "tea-plugin-")
+	switch {
+	case !isPlugin:
+		r.Status, r.Detail = conform.Skipped, "hosts find only files called tea-plugin-"+bundle
+	case name != bundle:
+		r.Status, r.Remedy = conform.Failed, "call the file tea-plugin-"+bundle
+		r.Detail = fmt.Sprintf("the file is called tea-plugin-%s, but the bundle %s", name, bundle)
+	}
+	return r
 }
 
 // suite returns the checks that the flags ask for.
@@ -104,6 +127,9 @@ func startAsHost(ctx context.Context, binary string, output io.Writer) (*conform
 func (a *app) printCheck(r conform.Result) {
 	switch r.Status {
 	case conform.Skipped:
+		if r.Check == fileName {
+			fmt.Fprintf(a.out, "skip  %s: %s\n", r.Check, r.Detail)
+		}
 	case conform.Passed:
 		fmt.Fprintf(a.out, "pass  %s\n", r.Check)
 	case conform.Failed:
@@ -123,7 +149,7 @@ func (a *app) concludeChecks(c *pluginTestCmd, m tea.Manifest, results []conform
 	var skipped []string
 	for _, r := range results {
 		count[r.Status]++
-		if r.Status == conform.Skipped {
+		if r.Status == conform.Skipped && r.Check != fileName {
 			skipped = append(skipped, r.Check)
 		}
 	}

@@ -26,7 +26,7 @@ func TestMain(m *testing.M) {
 	// The race detector sleeps a second before a process ends.
 	os.Setenv("GORACE", "atexit_sleep_ms=0")
 	testscript.Main(m, map[string]func(){
-		"tea": func() { os.Exit(Main(Options{})) }, "tea-plugin-greet": greet, "tea-plugin-bad": bad, "counter-plugin": counter,
+		"tea": func() { os.Exit(Main(Options{})) }, "tea-plugin-greet": greet, "mistaken": mistaken, "tea-plugin-bad": bad, "counter-plugin": counter,
 	})
 }
 
@@ -102,6 +102,13 @@ func counter() {
 	serve.Main(tea.Bundle{Name: "counter", Version: version + ".0.0", Files: []string{"impl.sh"}, Actions: []tea.Action{
 		tea.NewAction("counter.version", "Returns the version.", answer),
 	}})
+}
+
+// mistaken is greet under another name, which does nothing without a host.
+func mistaken() {
+	if os.Getenv("TEA_PLUGIN_COOKIE") != "" {
+		greet()
+	}
 }
 
 // TestScripts runs the end-to-end cases of test/script.
