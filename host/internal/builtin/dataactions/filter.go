@@ -9,6 +9,7 @@ import (
 
 	tea "github.com/the-edge-agent/tea/sdk"
 	"github.com/the-edge-agent/tea/sdk/diag"
+	"github.com/the-edge-agent/tea/sdk/operator"
 	"github.com/the-edge-agent/tea/sdk/value"
 )
 
@@ -18,7 +19,7 @@ import (
 // gt, gte, lt and lte compare only two numbers or two strings.
 type condition struct {
 	field []step
-	value.Comparison
+	operator.Comparison
 }
 
 // conditionsOf parses a predicate: one object or a list of them.
@@ -56,7 +57,7 @@ func conditionOf(v any) (condition, error) {
 		return condition{}, errors.New("field must be a string")
 	}
 	op, _ := m["op"].(string)
-	if ops := value.Operators(); !slices.Contains(ops, op) {
+	if ops := operator.Names(); !slices.Contains(ops, op) {
 		return condition{}, withHint("op must be one of "+strings.Join(ops, ", "), diag.Suggest(op, ops))
 	}
 	if _, given := m["value"]; !given && op != "exists" {
@@ -66,7 +67,7 @@ func conditionOf(v any) (condition, error) {
 	if err != nil {
 		return condition{}, err
 	}
-	comparison, err := value.NewComparison(op, m["value"])
+	comparison, err := operator.New(op, m["value"])
 	return condition{path, comparison}, err
 }
 

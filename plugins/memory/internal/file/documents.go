@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	tea "github.com/the-edge-agent/tea/sdk"
+	"github.com/the-edge-agent/tea/sdk/operator"
 	"github.com/the-edge-agent/tea/sdk/value"
 
 	"github.com/the-edge-agent/tea/plugins/memory/internal/content"
@@ -56,7 +57,7 @@ type FoundDocuments struct {
 // of them must.
 type Condition struct {
 	path       *JSONPath
-	comparison value.Comparison
+	comparison operator.Comparison
 }
 
 // signs are the other spellings of operators.
@@ -74,7 +75,7 @@ func NewCondition(path, op string, wanted any) (Condition, error) {
 	if name, ok := signs()[op]; ok {
 		op = name
 	}
-	comparison, err := value.NewComparison(op, wanted)
+	comparison, err := operator.New(op, wanted)
 	if err != nil {
 		return Condition{}, tea.Errorf(tea.ValidationError, "%s: %w", path, err)
 	}

@@ -1,5 +1,5 @@
 // Package filter selects items by their metadata. [Parse] checks a filter, and
-// [Matches] applies it; a [value.Comparison] is one operator of it.
+// [Matches] applies it; an [operator.Comparison] is one operator of it.
 package filter
 
 import (
@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	tea "github.com/the-edge-agent/tea/sdk"
+	"github.com/the-edge-agent/tea/sdk/operator"
 	"github.com/the-edge-agent/tea/sdk/value"
 )
 
@@ -21,7 +22,7 @@ type Condition struct {
 	Field string
 	// want is the value, if there are no comparisons.
 	want        any
-	comparisons []value.Comparison
+	comparisons []operator.Comparison
 }
 
 // Parse checks a filter that was passed in a parameter of the given name. Each
@@ -39,7 +40,7 @@ func Parse(name string, wanted map[string]any) (Filter, error) {
 		c := Condition{Field: field, want: fields[field]}
 		if ops, ok := c.want.(map[string]any); ok && hasOperator(ops) {
 			for _, op := range slices.Sorted(maps.Keys(ops)) {
-				comparison, err := value.NewComparison(op, ops[op])
+				comparison, err := operator.New(op, ops[op])
 				if err != nil {
 					return nil, tea.Errorf(tea.ValidationError, "%s: field %q: %w", name, field, err)
 				}
@@ -54,7 +55,7 @@ func Parse(name string, wanted map[string]any) (Filter, error) {
 // hasOperator reports whether a name of the object is an operator: the others
 // must be too.
 func hasOperator(object map[string]any) bool {
-	return slices.ContainsFunc(value.Operators(), func(op string) bool { _, ok := object[op]; return ok })
+	return slices.ContainsFunc(operator.Names(), func(op string) bool { _, ok := object[op]; return ok })
 }
 
 // Matches reports whether metadata, the JSON text of an object, fits the

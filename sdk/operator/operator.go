@@ -1,26 +1,30 @@
-package value
+// Package operator compares values as the conditions of data.filter and of
+// metadata filters do. Start with [New]; [Names] lists the operators.
+package operator
 
 import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"github.com/the-edge-agent/tea/sdk/value"
 )
 
-// Operators returns the operators of a [Comparison].
-func Operators() []string {
+// Names returns the operators of a [Comparison].
+func Names() []string {
 	return []string{"eq", "ne", "gt", "gte", "lt", "lte", "in", "not_in", "contains", "startswith", "endswith", "exists"}
 }
 
-// Comparison is an operator with the value that it compares with, as in the
-// conditions of data.filter and of metadata filters. It is immutable and safe for
-// concurrent use.
+// Comparison is an operator with the value that it compares with. It is
+// immutable and safe for concurrent use.
 type Comparison struct {
 	op   string
 	want any
 }
 
-// NewComparison checks an operator and its
-func NewComparison(op string, want any) (Comparison, error) {
+// New checks an operator and the value that it compares with, which is shared
+// and must not be changed.
+func New(op string, want any) (Comparison, error) {
 	wrong := ""
 	switch op {
 	case "in", "not_in":
@@ -36,12 +40,12 @@ func NewComparison(op string, want any) (Comparison, error) {
 			wrong = "true or false"
 		}
 	default:
-		if !slices.Contains(Operators(), op) {
-			return Comparison{}, fmt.Errorf("unknown operator %q; use one of %s", op, strings.Join(Operators(), ", "))
+		if !slices.Contains(Names(), op) {
+			return Comparison{}, fmt.Errorf("unknown operator %q; use one of %s", op, strings.Join(Names(), ", "))
 		}
 	}
 	if wrong != "" {
-		return Comparison{}, fmt.Errorf("operator %s takes %s, not %s", op, wrong, TypeName(want))
+		return Comparison{}, fmt.Errorf("operator %s takes %s, not %s", op, wrong, value.TypeName(want))
 	}
 	return Comparison{op: op, want: want}, nil
 }
@@ -51,18 +55,18 @@ func (c Comparison) Negative() bool {
 	return c.op == "ne" || c.op == "not_in" || (c.op == "exists" && c.want == false)
 }
 
-// Holds reports whether a value satisfies the comparison; found is false for a missing
-// value. The operators gt, gte, lt and lte are true only
-// between two numbers or two strings.
+// Holds reports whether a value satisfies the comparison; found is false for a
+// missing value. The operators gt, gte, lt and lte are true only between two
+// numbers or two strings.
 func (c Comparison) Holds(v any, found bool) bool {
 	if !found {
 		return c.Negative()
 	}
 	switch c.op {
 	case "eq":
-		return Equal(v, c.want)
+		return value.Equal(v, c.want)
 	case "ne":
-		return !Equal(v, c.want)
+		return !value.Equal(v, c.want)
 	case "in", "not_in":
 		list, _ := c.want.([]any)
 		return containsValue(list, v) == (c.op == "in")
@@ -78,7 +82,7 @@ func (c Comparison) Holds(v any, found bool) bool {
 	case "exists":
 		return !c.Negative()
 	}
-	order, ok := Order(v, c.want)
+	order, ok := value.Order(v, c.want)
 	switch c.op {
 	case "gt":
 		return ok && order > 0
@@ -108,5 +112,5 @@ func (c Comparison) within(v any) bool {
 }
 
 func containsValue(list []any, v any) bool {
-	return slices.ContainsFunc(list, func(e any) bool { return Equal(e, v) })
+	return slices.ContainsFunc(list, func(e any) bool { return value.Equal(e, v) })
 }
