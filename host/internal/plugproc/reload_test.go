@@ -37,6 +37,9 @@ func TestFileThatMustNotBeRunDoesNotReplaceAPlugin(t *testing.T) {
 	if done := reload(t, set); done.Err == nil || !strings.Contains(done.Err.Error(), "not executable (chmod +x)") || done.Generation != 1 {
 		t.Errorf("got %+v", done)
 	}
+	if got, want := set.Status()[0].Refused, path+": not run: it is not executable (chmod +x)"; got != want {
+		t.Errorf("the status says %q, want %q", got, want)
+	}
 	if err := os.Remove(path); err != nil {
 		t.Fatal(err)
 	}

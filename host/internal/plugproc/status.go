@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -124,7 +125,7 @@ func (s *supervisor) status() Status {
 		out.LastCrash, out.LastWords, out.CrashedAt = c.how, mask(c.words), &c.at
 	}
 	if s.refused != nil {
-		out.Refused = s.launcher.options.Mask(fmt.Sprintf("%s %s: %v", s.refused.Path, s.refused.Version, reason(s.refused.Err)))
+		out.Refused = s.launcher.options.Mask(fmt.Sprintf("%s: %s", strings.TrimSpace(s.refused.Path+" "+s.refused.Version), reason(s.refused.Err)))
 	}
 	switch {
 	case s.current != nil:
