@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/the-edge-agent/tea/sdk/diag"
 )
@@ -185,6 +186,12 @@ func (c *pluginInfoCmd) show(a *app, m foundPlugin) error {
 	}
 	if len(m.Exclusive) > 0 {
 		about = append(about, []string{"exclusive settings: " + strings.Join(m.Exclusive, ", ")})
+	}
+	if m.MemoryBytes > 0 {
+		about = append(about, []string{fmt.Sprintf("memory: %d MiB", m.MemoryBytes>>20)})
+	}
+	if m.StartTimeoutMS > 0 {
+		about = append(about, []string{fmt.Sprintf("start: up to %s", time.Duration(m.StartTimeoutMS)*time.Millisecond)})
 	}
 	about = append(about, runningRows(m.Name)...)
 	if err := a.table(nil, about); err != nil {

@@ -105,7 +105,7 @@ func (c *cgroups) add(name string, limits Limits) *cgroup {
 	}
 	// The files exist only with their controllers. Without them the limits of
 	// the process remain.
-	if limits.Memory > 0 {
+	if limits.Memory > 0 && !limits.isDefault {
 		_ = writeGroup(path, "memory.max", strconv.FormatInt(limits.Memory, 10))
 	}
 	if limits.CPU > 0 {

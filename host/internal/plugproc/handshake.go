@@ -2,7 +2,9 @@ package plugproc
 
 import (
 	"errors"
+	"fmt"
 	"io/fs"
+	"os"
 	"runtime"
 	"strconv"
 	"strings"
@@ -55,9 +57,30 @@ func cannotExecute(name string, err error) *tea.Error {
 		return startError(name, tea.DependencyMissing, "it is not a program for this machine (%s/%s): it was built for another one, is damaged, or is a script without #! (%w)",
 			runtime.GOOS, runtime.GOARCH, err)
 	case errors.Is(err, fs.ErrNotExist):
-		return startError(name, tea.DependencyMissing, "the file, or the interpreter or loader that it names, is not there (%w)", err)
+		return startError(name, tea.DependencyMissing, "%s (%w)", whatIsMissing(err), err)
 	}
 	return startError(name, tea.DependencyMissing, "%w", err)
+}
+
+// whatIsMissing explains an error of the system that does not name the missing
+// file: it can also be the interpreter or the loader that the binary names.
+func whatIsMissing(err error) string {
+	var e *fs.PathError
+	if !errors.As(err, &e) {
+		return "a file is missing"
+	}
+	f, err := os.Open(e.Path)
+	if err != nil {
+		return "the file does not exist"
+	}
+	defer f.Close()
+	begin := make([]byte, 256)
+	n, _ := f.Read(begin) // an empty file is not a script
+	if line, ok := strings.CutPrefix(string(begin[:n]), "#!"); ok {
+		interpreter, _, _ := strings.Cut(strings.TrimSpace(line), "\n")
+		return fmt.Sprintf("its interpreter %q is not installed", interpreter)
+	}
+	return "its loader, the one of another C library, is not installed: use a static build, or one for this system"
 }
 
 // startError returns the error of a plugin that did not start.

@@ -24,6 +24,9 @@ type Limits struct {
 	StartTimeout time.Duration
 	// SwapTimeout is Options.SwapTimeout for this plugin.
 	SwapTimeout time.Duration
+
+	// isDefault is set if Memory is the default: then only the host enforces it.
+	isDefault bool
 }
 
 // readLimits returns the limits of a plugin in settings.plugins: its own, and
@@ -61,6 +64,7 @@ func (l Limits) or(other Limits) Limits {
 // that the manifest declares, then the defaults.
 func (l Limits) effective(n needs, startTimeout time.Duration) Limits {
 	l.StartTimeout = cmp.Or(l.StartTimeout, max(startTimeout, n.startTimeout))
+	l.isDefault = l.Memory == 0
 	l.Memory = cmp.Or(l.Memory, max(physicalMemory()/4*3, n.memory))
 	return l
 }

@@ -29,7 +29,7 @@ func (l Limits) apply(pid int) error {
 	if l.OpenFiles > 0 {
 		set("open_files", unix.RLIMIT_NOFILE, uint64(l.OpenFiles))
 	}
-	if l.Memory > 0 {
+	if l.Memory > 0 && !l.isDefault {
 		set("memory_mb", unix.RLIMIT_DATA, 2*uint64(l.Memory)+spare)
 	}
 	if l.CPU > 0 {

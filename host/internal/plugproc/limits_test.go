@@ -88,11 +88,11 @@ func TestLimitsOfSeveralWorkflowsAreTheHighest(t *testing.T) {
 	}
 	got := l.limitsOf("x")
 	want := Limits{Memory: 10 << 20, CPU: 3, StartTimeout: 1500 * time.Millisecond, SwapTimeout: time.Minute}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("limits (-want +got):\n%s", diff)
+	if got != want {
+		t.Errorf("got %+v, want %+v", got, want)
 	}
 	declared := Limits{}.effective(needs{startTimeout: time.Minute, memory: 1 << 50}, time.Second)
-	if want := (Limits{Memory: 1 << 50, StartTimeout: time.Minute}); declared != want {
+	if want := (Limits{Memory: 1 << 50, StartTimeout: time.Minute, isDefault: true}); declared != want {
 		t.Errorf("got %+v, want what the manifest declares", declared)
 	}
 	if set := got.effective(needs{startTimeout: time.Minute, memory: 1 << 50}, time.Second); set.Memory != got.Memory || set.StartTimeout != got.StartTimeout {

@@ -64,7 +64,7 @@ func TestFilesThatCannotBeRun(t *testing.T) {
 	for _, c := range []struct{ name, content, word string }{
 		{"not an executable", "\x7fELF but not really", "not a program for this machine (" + runtime.GOOS + "/" + runtime.GOARCH + ")"},
 		{"empty", "", "not a program for this machine"},
-		{"missing interpreter", "#!/no/such/interpreter\n", "interpreter"},
+		{"missing interpreter", "#!/no/such/interpreter -u\n", `its interpreter "/no/such/interpreter -u" is not installed`},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
