@@ -106,7 +106,7 @@ func (c *pluginTestCmd) suite(a *app) (conform.Suite, error) {
 	return suite, nil
 }
 
-// startAsHost starts a plugin with the environment that a host gives it. The
+// startAsHost starts a plugin with the environment of a plugin in a host. The
 // variables that it declares are known once it runs; then it is started again.
 func startAsHost(ctx context.Context, binary string, output io.Writer) (*conform.Process, error) {
 	start := func(declared []string) (*conform.Process, error) {

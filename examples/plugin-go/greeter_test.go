@@ -9,7 +9,7 @@ import (
 	"github.com/the-edge-agent/tea/sdk/teatest"
 )
 
-// The suite of the protocol, linked in and as a process of its own. Each
+// The suite of the protocol, linked in and as a separate process. Each
 // request is a sample: both must return the same result.
 func TestConformance(t *testing.T) {
 	teatest.Conformance(t, Bundle(),

@@ -28,7 +28,7 @@ type Field struct {
 	Rules []string
 }
 
-// maxDepth bounds the depth of the fields: a manifest can come from anybody.
+// maxDepth bounds the depth of the fields: a manifest can be hostile.
 const maxDepth = 8
 
 // Fields returns the fields of an object's schema in the order of their

@@ -158,7 +158,7 @@ func text(m any) json.RawMessage {
 	return compact.Bytes()
 }
 
-// player is a connection to a plugin of an earlier release: it gives the
+// player is a connection to a plugin of an earlier release: it returns the
 // recorded answers.
 type player struct {
 	mu   sync.Mutex

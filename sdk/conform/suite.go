@@ -18,7 +18,7 @@ const (
 	Skipped Status = "skipped"
 )
 
-// Result is the outcome of one check with what an author needs to know.
+// Result is the outcome of one check, with what the author does about it.
 type Result struct {
 	Check  string `json:"check"`
 	Status Status `json:"status"`

@@ -36,7 +36,7 @@ func TestMain(m *testing.M) {
 			return
 		}
 	case "orphan":
-		// A second descriptor of its own replaces the pipe of the host.
+		// Another pipe replaces that of the host.
 		os.Setenv("TEA_PARENT_FD", pipeThatStaysOpen())
 	}
 	serve.Main(bundle)

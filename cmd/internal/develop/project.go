@@ -157,7 +157,7 @@ func (p *Project) fingerprint(into string) (string, error) {
 			return nil // removed in the meantime
 		}
 		if n++; n > maxFiles {
-			return fmt.Errorf("%s has more than %d files; keep the plugin in a directory of its own", p.Dir, maxFiles)
+			return fmt.Errorf("%s has more than %d files; move the plugin to a separate directory", p.Dir, maxFiles)
 		}
 		fmt.Fprintf(&b, "%s %d %d %s\n", path, info.Size(), info.ModTime().UnixNano(), info.Mode())
 		return nil

@@ -171,7 +171,7 @@ func (l *lister) named(obj *types.TypeName) {
 			}
 		}
 	case *types.Interface:
-		// One line: whoever implements it needs every method.
+		// One line: an implementation needs every method.
 		var methods []string
 		for method := range u.Methods() {
 			methods = append(methods, method.Name()+strings.TrimPrefix(name(method.Type()), "func"))
