@@ -39,12 +39,13 @@ type TableView struct {
 	Managed     bool            `json:"managed" doc:"true for a table of data.create_table, whose files and snapshots the data.* actions manage"`
 	CreatedAt   string          `json:"created_at"`
 	UpdatedAt   string          `json:"updated_at"`
+	Damaged     bool            `json:"damaged,omitempty" doc:"true if its row in the database is damaged; only the name is set then"`
 }
 
 func tableView(t catalog.Table) TableView {
 	return TableView{
 		Table: t.Name, Description: t.Description, Format: t.Format, Location: t.Location, Schema: orNull(t.Schema), PrimaryKey: notNil(t.PrimaryKey),
-		PartitionBy: notNil(t.PartitionBy), Metadata: orNull(t.Metadata), Managed: t.Managed, CreatedAt: clock.Text(t.CreatedAt.Time), UpdatedAt: clock.Text(t.UpdatedAt.Time),
+		PartitionBy: notNil(t.PartitionBy), Metadata: orNull(t.Metadata), Managed: t.Managed, CreatedAt: clock.Text(t.CreatedAt.Time), UpdatedAt: clock.Text(t.UpdatedAt.Time), Damaged: t.Damaged,
 	}
 }
 

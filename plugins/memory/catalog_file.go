@@ -23,12 +23,13 @@ type TrackedView struct {
 	Partition   json.RawMessage `json:"partition" doc:"values of the partition columns; null if there are none"`
 	Metadata    json.RawMessage `json:"metadata" doc:"null if there is none"`
 	TrackedAt   string          `json:"tracked_at"`
+	Damaged     bool            `json:"damaged,omitempty" doc:"true if its row in the database is damaged; only the name is set then"`
 }
 
 func trackedView(f catalog.File) TrackedView {
 	return TrackedView{
 		Table: f.Table, Path: f.Path, ContentHash: f.ContentHash, Size: f.Size, RowCount: f.Rows, Format: f.Format, Schema: orNull(f.Schema), Partition: orNull(f.Partition),
-		Metadata: orNull(f.Metadata), TrackedAt: clock.Text(f.TrackedAt.Time),
+		Metadata: orNull(f.Metadata), TrackedAt: clock.Text(f.TrackedAt.Time), Damaged: f.Damaged,
 	}
 }
 

@@ -38,11 +38,12 @@ type SnapshotSummary struct {
 	RowCount    int64           `json:"row_count" doc:"of all files"`
 	Metadata    json.RawMessage `json:"metadata" doc:"null if there is none"`
 	CreatedAt   string          `json:"created_at"`
+	Damaged     bool            `json:"damaged,omitempty" doc:"true if its row in the database is damaged; only the name is set then"`
 }
 
 func snapshotSummary(s catalog.Snapshot) SnapshotSummary {
 	v := SnapshotSummary{
-		SnapshotID: s.ID, Table: s.Table, Number: s.Number, ParentID: s.Parent, Description: s.Description, FileCount: len(s.Files), Metadata: orNull(s.Metadata), CreatedAt: clock.Text(s.CreatedAt.Time),
+		SnapshotID: s.ID, Table: s.Table, Number: s.Number, ParentID: s.Parent, Description: s.Description, FileCount: len(s.Files), Metadata: orNull(s.Metadata), CreatedAt: clock.Text(s.CreatedAt.Time), Damaged: s.Damaged,
 	}
 	for _, f := range s.Files {
 		v.Size += f.Size

@@ -1,6 +1,9 @@
 package memory_test
 
 import (
+	"database/sql"
+	"fmt"
+	"path/filepath"
 	"testing"
 
 	tea "github.com/the-edge-agent/tea/sdk"
@@ -128,4 +131,43 @@ func TestCatalogSaysWhatIsWrong(t *testing.T) {
 			a.fails(t, c.kind, "catalog."+c.action, c.params)
 		}
 	})
+}
+
+// TestADamagedRowOfTheCatalogHidesNoOther changes rows behind the memory's back.
+func TestADamagedRowOfTheCatalogHidesNoOther(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	settings := map[string]any{"path": dir, "engine": "sqlite"}
+	o := mustOpen(t, settings)
+	for _, name := range []string{"b", "a"} {
+		o.must("catalog.register_table", map[string]any{"name": name})
+		o.must("catalog.track_file", map[string]any{"table": "b", "path": name + ".csv"})
+	}
+	o.close()
+	db, err := sql.Open("sqlite", filepath.Join(dir, "memory.sqlite"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := db.ExecContext(t.Context(), `UPDATE documents SET body = replace(body, '{', 'X') WHERE id IN ('a', 'b/a.csv')`); err != nil {
+		t.Fatal(err)
+	}
+	if err := db.Close(); err != nil {
+		t.Fatal(err)
+	}
+	o = mustOpen(t, settings)
+	defer o.close()
+	seen := func(list any, name string) (all []string) {
+		for _, item := range list.([]any) {
+			item := item.(map[string]any)
+			all = append(all, fmt.Sprint(item[name], item["damaged"]))
+		}
+		return all
+	}
+	same(t, "tables", seen(o.must("catalog.list_tables", nil)["tables"], "table"), []string{"atrue", "b<nil>"})
+	same(t, "files", seen(o.must("catalog.list_files", map[string]any{"table": "b"})["files"], "path"), []string{"a.csvtrue", "b.csv<nil>"})
+	for action, params := range map[string]map[string]any{"catalog.get_table": {"table": "a"}, "catalog.get_file": {"table": "b", "path": "a.csv"}} {
+		if _, err := o.call(action, params); typeOf(err) != tea.InternalError || !contains(err, "damaged") {
+			t.Errorf("%s: %v", action, err)
+		}
+	}
 }

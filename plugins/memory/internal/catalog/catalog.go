@@ -141,9 +141,10 @@ func put(kind, id string, version int64, v any) (store.Change, error) {
 	return store.Change{Kind: kind, ID: id, Body: body, If: version}, nil
 }
 
-// page returns a part of the selected documents, those for which after holds,
-// and the number of documents in all parts.
-func page[T any](ctx context.Context, c *Catalog, query store.DocumentQuery, limit int, after ...store.Condition) (found []T, total int, err error) {
+// page returns a part of the selected documents, those that match after, and the
+// number of documents in all parts. damaged returns what is listed for a damaged
+// document, which must not hide the others.
+func page[T any](ctx context.Context, c *Catalog, query store.DocumentQuery, limit int, damaged func(id string) T, after ...store.Condition) (found []T, total int, err error) {
 	if total, err = c.docs.Count(ctx, query); err != nil {
 		return nil, 0, err
 	}
@@ -152,8 +153,13 @@ func page[T any](ctx context.Context, c *Catalog, query store.DocumentQuery, lim
 	if err != nil {
 		return nil, 0, err
 	}
-	found, err = decodeAll[T](docs)
-	return found, total, err
+	found = make([]T, len(docs))
+	for i, doc := range docs {
+		if decode(doc, &found[i]) != nil {
+			found[i] = damaged(doc.ID)
+		}
+	}
+	return found, total, nil
 }
 
 // missingTable is the error for a table that does not exist.

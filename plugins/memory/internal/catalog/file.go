@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"maps"
 	"slices"
+	"strings"
 
 	tea "github.com/the-edge-agent/tea/sdk"
 
@@ -30,6 +31,8 @@ type File struct {
 	FirstVersion int64         `json:"first_version,omitempty"`
 	LastVersion  int64         `json:"last_version,omitempty"`
 	TrackedAt    clock.Instant `json:"tracked_at"`
+	// Damaged reports that the document is damaged; only Table and Path are set.
+	Damaged bool `json:"-"`
 }
 
 func (f File) id() string { return f.Table + "/" + f.Path }
@@ -185,7 +188,10 @@ func (c *Catalog) Files(ctx context.Context, table string, q FileQuery) ([]File,
 	if q.After != "" {
 		after = append(after, store.Condition{Field: "id", Op: store.Gt, Value: id + "/" + q.After})
 	}
-	files, total, err := page[File](ctx, c, query, q.Limit, after...)
+	damaged := func(name string) File {
+		return File{Table: id, Path: strings.TrimPrefix(name, id+"/"), Damaged: true}
+	}
+	files, total, err := page(ctx, c, query, q.Limit, damaged, after...)
 	if err != nil && len(q.Partition) > 0 && tea.AsError(err).Type == tea.ValidationError {
 		err = tea.Errorf(tea.ValidationError, "partition: %s", tea.AsError(err).Message)
 	}

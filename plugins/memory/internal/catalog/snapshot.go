@@ -28,6 +28,8 @@ type Snapshot struct {
 	// Call is NewSnapshot.Call.
 	Call      string        `json:"call,omitempty"`
 	CreatedAt clock.Instant `json:"created_at"`
+	// Damaged reports that the document is damaged; only ID and Table are set.
+	Damaged bool `json:"-"`
 }
 
 // FileRef identifies a file and its content.
@@ -179,7 +181,8 @@ func (c *Catalog) Snapshots(ctx context.Context, table string, p Page) ([]Snapsh
 		}
 		after = append(after, store.Condition{Field: "number", Op: store.Lt, Value: number})
 	}
-	return page[Snapshot](ctx, c, store.DocumentQuery{Kind: snapshotKind, Where: ofTable(id), OrderBy: "number", Descending: true}, p.Limit, after...)
+	query := store.DocumentQuery{Kind: snapshotKind, Where: ofTable(id), OrderBy: "number", Descending: true}
+	return page(ctx, c, query, p.Limit, func(id string) Snapshot { return Snapshot{ID: id, Table: t.Name, Damaged: true} }, after...)
 }
 
 // snapshot returns one of a table's snapshots.

@@ -28,6 +28,8 @@ type Table struct {
 	Version   int64         `json:"version,omitempty"`
 	CreatedAt clock.Instant `json:"created_at"`
 	UpdatedAt clock.Instant `json:"updated_at"`
+	// Damaged reports that the document is damaged; only Name is set.
+	Damaged bool `json:"-"`
 }
 
 // Register writes or replaces a table's entry and reports whether it is new. A
@@ -115,5 +117,5 @@ func (c *Catalog) Tables(ctx context.Context, q TableQuery) ([]Table, int, error
 	if q.After != "" {
 		after = append(after, store.Condition{Field: "id", Op: store.Gt, Value: strings.ToLower(q.After)})
 	}
-	return page[Table](ctx, c, query, q.Limit, after...)
+	return page(ctx, c, query, q.Limit, func(id string) Table { return Table{Name: id, Damaged: true} }, after...)
 }

@@ -39,6 +39,10 @@ func (s *Tables) open(ctx context.Context) error {
 	found := map[string]*table{}
 	named := map[string]bool{}
 	for _, entry := range entries {
+		if entry.Damaged {
+			found[entry.Name] = &table{name: entry.Name, entry: entry, broken: tea.Errorf(tea.InternalError, "the catalog's row of table %q is damaged; restore a backup of the memory", entry.Name)}
+			continue
+		}
 		t, err := newTable(entry)
 		if err != nil {
 			return err
