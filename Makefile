@@ -34,6 +34,10 @@ bench: ## measure the figures that tea promises: a table, and JSON
 	scripts/build
 	go run ./bench >bin/bench.json
 
+.PHONY: performance
+performance: ## write docs/reference/performance.md from the last make bench
+	go run ./bench -page
+
 .PHONY: cover
 cover: ## the tests' coverage of each package and the total, in bin/cover.html
 	scripts/cover

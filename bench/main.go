@@ -16,11 +16,14 @@ func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	starts := flag.Bool("starts", false, "measure bin/tea's start only, and fail where it takes more than its budget")
 	builds := flag.Bool("builds", false, "measure the programs that tea build makes, and write docs/reference/builds.md")
+	page := flag.Bool("page", false, "write docs/reference/performance.md from bin/bench.json")
 	flag.Parse()
 	var err error
 	switch {
 	case *starts:
 		err = checkStarts(ctx, os.Stderr)
+	case *page:
+		err = writePage()
 	case *builds:
 		err = writeBuilds(ctx, os.Stderr)
 	default:
