@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"maps"
 	"slices"
+	"sort"
 	"strings"
 	"time"
 	"unicode/utf8"
@@ -181,7 +182,7 @@ func (r *eventReader) line(seq int64, line []byte) error {
 func (r *eventReader) flush() error {
 	held := r.held
 	r.held = nil
-	slices.SortFunc(held, func(a, b flow.Event) int { return cmp.Compare(a.Seq, b.Seq) })
+	sort.Slice(held, func(i, j int) bool { return held[i].Seq < held[j].Seq })
 	for _, e := range held {
 		if e.Seq <= r.after {
 			continue

@@ -12,7 +12,7 @@ import (
 	"os"
 	"path"
 	"path/filepath"
-	"slices"
+	"sort"
 	"strings"
 
 	tea "github.com/the-edge-agent/tea/sdk"
@@ -102,19 +102,13 @@ func (p *packer) addBinary(binary string) (string, error) {
 		}
 		files = append(files, f)
 	}
-	slices.SortFunc(files[1:], byPath)
+	sortByPath(files[1:])
 	p.index.Platforms[platform] = files
 	return platform, nil
 }
 
-func byPath(a, b File) int {
-	switch {
-	case a.Path < b.Path:
-		return -1
-	case a.Path > b.Path:
-		return 1
-	}
-	return 0
+func sortByPath(files []File) {
+	sort.Slice(files, func(i, j int) bool { return files[i].Path < files[j].Path })
 }
 
 // addDocuments adds the documents, sorted by path.
@@ -143,7 +137,7 @@ func (p *packer) addDocuments(c Contents, boms []document) error {
 	for _, bom := range boms {
 		p.index.Documents = append(p.index.Documents, p.add(bom.path, bom.data, func() ([]byte, error) { return bom.data, nil }))
 	}
-	slices.SortFunc(p.index.Documents, byPath)
+	sortByPath(p.index.Documents)
 	return nil
 }
 

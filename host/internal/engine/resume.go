@@ -1,10 +1,10 @@
 package engine
 
 import (
-	"cmp"
 	"context"
 	"maps"
 	"slices"
+	"sort"
 	"strings"
 
 	"github.com/the-edge-agent/tea/host/flow"
@@ -23,7 +23,7 @@ func (f *frame) arrive(path execpath.Path) *state.State {
 		return base
 	}
 	inputs := slices.Concat(f.run.replay.Inputs(path.Mark(execpath.Before)), f.run.replay.Inputs(path.Mark(execpath.Resume)))
-	slices.SortFunc(inputs, func(a, b replay.Merged) int { return cmp.Compare(a.Seq, b.Seq) })
+	sort.Slice(inputs, func(i, j int) bool { return inputs[i].Seq < inputs[j].Seq })
 	for _, in := range inputs {
 		if in.Begun && base == f.state {
 			base = f.state.Fork()

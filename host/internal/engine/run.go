@@ -1,14 +1,13 @@
 package engine
 
 import (
-	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
 	"fmt"
 	"log/slog"
-	"slices"
+	"sort"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -162,7 +161,7 @@ func (r *run) finish(ctx context.Context, root *frame, err error) (*flow.Result,
 			res.Pending = append(res.Pending, i)
 		}
 	}
-	slices.SortFunc(res.Pending, func(a, b flow.Interrupt) int { return cmp.Compare(a.ID, b.ID) })
+	sort.Slice(res.Pending, func(i, j int) bool { return res.Pending[i].ID < res.Pending[j].ID })
 	r.mu.Unlock()
 	res.Usage.Steps = int(r.steps.Load())
 	res.Failures, res.FailedBranches = r.failures.first, r.failures.branches

@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"sort"
 	"strings"
 
 	"github.com/the-edge-agent/tea/host/internal/digest"
@@ -95,7 +96,7 @@ func (e *DamagedError) Unwrap() error { return e.Err }
 // Write writes the lock to a file, atomically.
 func (l *Lock) Write(path string) error {
 	l.Format = lockFormat
-	slices.SortFunc(l.Plugins, func(a, b Plugin) int { return strings.Compare(a.Name, b.Name) })
+	sort.Slice(l.Plugins, func(i, j int) bool { return l.Plugins[i].Name < l.Plugins[j].Name })
 	var err error
 	if l.Sum, err = l.sum(); err != nil {
 		return err

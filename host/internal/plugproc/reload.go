@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"sort"
 	"strings"
 	"sync"
 	"syscall"
@@ -69,7 +70,7 @@ func (s *Set) Reload(ctx context.Context, names ...string) ([]Swap, error) {
 	}
 	swapping.Wait()
 	swaps = append(swaps, s.unusable(binaries, names)...)
-	slices.SortFunc(swaps, func(a, b Swap) int { return strings.Compare(a.Name, b.Name) })
+	sort.Slice(swaps, func(i, j int) bool { return swaps[i].Name < swaps[j].Name })
 	return swaps, nil
 }
 

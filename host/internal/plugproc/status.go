@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"sort"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -199,7 +200,7 @@ func Hosts(ctx context.Context) []HostStatus {
 			}
 		}
 	}
-	slices.SortFunc(hosts, func(a, b HostStatus) int { return a.Started.Compare(b.Started) })
+	sort.Slice(hosts, func(i, j int) bool { return hosts[i].Started.Before(hosts[j].Started) })
 	return hosts
 }
 

@@ -9,6 +9,7 @@ import (
 	"encoding/json"
 	"maps"
 	"slices"
+	"sort"
 	"strconv"
 	"strings"
 
@@ -76,8 +77,9 @@ func New(values, hidden map[string]any) *Set {
 		return nil
 	}
 	// The longest first, so that its name is used if two have equal forms.
-	slices.SortFunc(s.leaves, func(a, b leaf) int {
-		return cmp.Or(cmp.Compare(len(b.text), len(a.text)), cmp.Compare(rank(a), rank(b)), cmp.Compare(a.name, b.name))
+	sort.Slice(s.leaves, func(i, j int) bool {
+		a, b := s.leaves[i], s.leaves[j]
+		return cmp.Or(cmp.Compare(len(b.text), len(a.text)), cmp.Compare(rank(a), rank(b)), cmp.Compare(a.name, b.name)) < 0
 	})
 	found, size := make([][]string, len(s.leaves)), 1
 	for i, l := range s.leaves {
@@ -196,7 +198,7 @@ func (s *Set) find(text string, end ending) (regions []region, rest int) {
 	for _, r := range more {
 		regions = append(regions, region{c.original(r.start, length), c.original(r.end, length), r.owner})
 	}
-	slices.SortStableFunc(regions, func(a, b region) int { return cmp.Compare(a.start, b.start) })
+	sort.SliceStable(regions, func(i, j int) bool { return regions[i].start < regions[j].start })
 	merged := regions[:0]
 	for _, r := range regions {
 		merged = cover(merged, r)

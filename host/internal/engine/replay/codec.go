@@ -2,11 +2,10 @@ package replay
 
 import (
 	"bytes"
-	"cmp"
 	"errors"
 	"fmt"
 	"reflect"
-	"slices"
+	"sort"
 	"strings"
 	"sync"
 
@@ -42,7 +41,7 @@ func fieldsOf(t reflect.Type) []field {
 			fields = append(fields, field{name, tagged && option == "omitzero", f.Index})
 		}
 	}
-	slices.SortFunc(fields, func(a, b field) int { return cmp.Compare(a.name, b.name) })
+	sort.Slice(fields, func(i, j int) bool { return fields[i].name < fields[j].name })
 	fieldsByType.Store(t, fields)
 	return fields
 }

@@ -1,11 +1,11 @@
 package replay
 
 import (
-	"cmp"
 	"fmt"
 	"maps"
 	"math"
 	"slices"
+	"sort"
 	"time"
 
 	"github.com/the-edge-agent/tea/host/flow"
@@ -353,6 +353,6 @@ func Pending(records []checkpoint.Record, secrets *secret.Set) ([]flow.Interrupt
 			pending = append(pending, i)
 		}
 	}
-	slices.SortFunc(pending, func(a, b flow.Interrupt) int { return cmp.Compare(a.ID, b.ID) })
+	sort.Slice(pending, func(i, j int) bool { return pending[i].ID < pending[j].ID })
 	return pending, nil
 }
