@@ -114,9 +114,5 @@ func clip(s string) string {
 	if len(s) <= mostContent {
 		return s
 	}
-	cut := mostContent
-	for cut > 0 && s[cut]&0xC0 == 0x80 {
-		cut--
-	}
-	return s[:cut] + "…"
+	return s[:value.WholeRunes(s[:mostContent])] + "…"
 }

@@ -6,7 +6,6 @@ import (
 	"strings"
 	"sync"
 	"time"
-	"unicode/utf8"
 
 	"github.com/the-edge-agent/tea/plugins/llm/internal/chat"
 	tea "github.com/the-edge-agent/tea/sdk"
@@ -285,10 +284,7 @@ func cut(text string, limit int) string {
 	if len(text) <= limit {
 		return text
 	}
-	end := limit
-	for end > 0 && !utf8.RuneStart(text[end]) {
-		end--
-	}
+	end := value.WholeRunes(text[:limit])
 	return fmt.Sprintf("%s... [cut off: %d of %d bytes shown]", text[:end], end, len(text))
 }
 

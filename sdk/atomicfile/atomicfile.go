@@ -103,3 +103,12 @@ func syncDir(root *os.Root, name string) error {
 	}
 	return errors.Join(dir.Sync(), dir.Close())
 }
+
+// SyncDir makes the names in a directory durable.
+func SyncDir(name string) error {
+	dir, err := os.Open(name)
+	if err != nil {
+		return err
+	}
+	return errors.Join(dir.Sync(), dir.Close())
+}

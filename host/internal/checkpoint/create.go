@@ -7,6 +7,8 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+
+	"github.com/the-edge-agent/tea/sdk/atomicfile"
 )
 
 // createJournalFile makes the file of a new run from the frames of its first
@@ -43,7 +45,7 @@ func createJournalFile(path string, h Header, records []byte) (_ *writer, err er
 	if err := os.Rename(temp, path); err != nil {
 		return nil, fmt.Errorf("create checkpoint: %w", err)
 	}
-	if err := syncDir(filepath.Dir(path)); err != nil {
+	if err := atomicfile.SyncDir(filepath.Dir(path)); err != nil {
 		os.Remove(path)
 		return nil, fmt.Errorf("create checkpoint: %w", err)
 	}
@@ -107,19 +109,9 @@ func makeDir(dir string) error {
 		return err
 	}
 	for _, parent := range missing {
-		if err := syncDir(parent); err != nil {
+		if err := atomicfile.SyncDir(parent); err != nil {
 			return err
 		}
 	}
 	return nil
-}
-
-// syncDir makes the names in a directory durable.
-func syncDir(path string) error {
-	dir, err := os.Open(path)
-	if err != nil {
-		return err
-	}
-	defer dir.Close()
-	return dir.Sync()
 }

@@ -93,7 +93,7 @@ func (s *Store) activate(name, id string) error {
 	if err := os.Rename(temporary, s.link(name)); err != nil {
 		return errors.Join(err, os.Remove(temporary))
 	}
-	return syncDir(s.plugins)
+	return atomicfile.SyncDir(s.plugins)
 }
 
 // linkPrefix begins the name of a link until it is renamed.

@@ -16,6 +16,7 @@ import (
 
 	"github.com/the-edge-agent/tea/host/internal/bundle"
 	"github.com/the-edge-agent/tea/host/internal/digest"
+	"github.com/the-edge-agent/tea/sdk/atomicfile"
 )
 
 const (
@@ -105,7 +106,7 @@ func (s *Store) unpack(b *bundle.Bundle, platform string, signed *Signed) (id st
 	if err := os.Rename(dir, filepath.Join(s.root, id)); err != nil {
 		return "", false, err
 	}
-	return id, true, syncDir(s.root)
+	return id, true, atomicfile.SyncDir(s.root)
 }
 
 // stage writes a complete entry into a directory and returns its ID.
@@ -269,7 +270,7 @@ func (st *staging) seal() error {
 		if err := os.Chmod(dir, 0o555); err != nil {
 			return err
 		}
-		if err := syncDir(dir); err != nil {
+		if err := atomicfile.SyncDir(dir); err != nil {
 			return err
 		}
 	}
@@ -333,13 +334,5 @@ func makeDir(dir string) error {
 	if err := os.Mkdir(dir, 0o755); err != nil && !errors.Is(err, fs.ErrExist) {
 		return err
 	}
-	return syncDir(parent)
-}
-
-func syncDir(dir string) error {
-	d, err := os.Open(dir)
-	if err != nil {
-		return err
-	}
-	return errors.Join(d.Sync(), d.Close())
+	return atomicfile.SyncDir(parent)
 }

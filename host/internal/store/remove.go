@@ -29,13 +29,13 @@ func (s *Store) Remove(name string) error {
 	if err := os.Remove(s.link(name)); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
-	if err := syncDir(s.plugins); err != nil && !errors.Is(err, fs.ErrNotExist) {
+	if err := atomicfile.SyncDir(s.plugins); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
 	if err := os.Remove(s.historyFile(name)); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
-	if err := syncDir(s.historyDir()); err != nil && !errors.Is(err, fs.ErrNotExist) {
+	if err := atomicfile.SyncDir(s.historyDir()); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
 	_, err = s.sweep()
@@ -132,7 +132,7 @@ func (s *Store) discard(id string) error {
 	if err := os.Rename(filepath.Join(s.root, id), trash); err != nil {
 		return err
 	}
-	return syncDir(s.root)
+	return atomicfile.SyncDir(s.root)
 }
 
 // tidy removes what is unfinished and returns its size.

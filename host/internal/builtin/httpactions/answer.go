@@ -11,7 +11,6 @@ import (
 	"strconv"
 	"strings"
 	"time"
-	"unicode/utf8"
 
 	tea "github.com/the-edge-agent/tea/sdk"
 	"github.com/the-edge-agent/tea/sdk/value"
@@ -129,10 +128,7 @@ func cut(text string, limit int) string {
 	if len(text) <= limit {
 		return text
 	}
-	for limit > 0 && !utf8.RuneStart(text[limit]) {
-		limit--
-	}
-	return fmt.Sprintf("%s... (%d bytes in total)", text[:limit], len(text))
+	return fmt.Sprintf("%s... (%d bytes in total)", text[:value.WholeRunes(text[:limit])], len(text))
 }
 
 // isCertificateError reports whether err is a failure of trust, which is not

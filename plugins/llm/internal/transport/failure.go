@@ -17,9 +17,9 @@ import (
 	"strconv"
 	"strings"
 	"time"
-	"unicode/utf8"
 
 	tea "github.com/the-edge-agent/tea/sdk"
+	"github.com/the-edge-agent/tea/sdk/value"
 )
 
 // ContentFiltered is the type of the error for a request that the server's
@@ -294,11 +294,7 @@ func shorten(text string) string {
 	if len(text) <= maxErrorText {
 		return text
 	}
-	end := maxErrorText
-	for !utf8.RuneStart(text[end]) {
-		end--
-	}
-	return text[:end] + "..."
+	return text[:value.WholeRunes(text[:maxErrorText])] + "..."
 }
 
 var (

@@ -4,7 +4,8 @@ import (
 	"cmp"
 	"slices"
 	"strings"
-	"unicode/utf8"
+
+	"github.com/the-edge-agent/tea/sdk/value"
 )
 
 // What is read of a query. The rest of a longer one is left out, and
@@ -53,11 +54,7 @@ type query struct {
 func parseQuery(text string, lang *language) query {
 	p := queryParser{lang: lang, seen: map[term]bool{}}
 	if len(text) > maxQueryBytes {
-		end := maxQueryBytes
-		for end > 0 && !utf8.RuneStart(text[end]) {
-			end--
-		}
-		text, p.query.cut = text[:end], true
+		text, p.query.cut = text[:value.WholeRunes(text[:maxQueryBytes])], true
 	}
 	text = quotes.Replace(text)
 	for text != "" {

@@ -15,6 +15,7 @@ import (
 
 	"github.com/the-edge-agent/tea/plugins/memory/internal/catalog"
 	"github.com/the-edge-agent/tea/plugins/memory/internal/store"
+	"github.com/the-edge-agent/tea/sdk/atomicfile"
 )
 
 const (
@@ -101,7 +102,7 @@ func (s *Tables) writeFile(ctx context.Context, t *table, query string, run func
 		err = os.Rename(unfinished, final)
 	}
 	if err == nil {
-		err = syncDir(filepath.Dir(final))
+		err = atomicfile.SyncDir(filepath.Dir(final))
 	}
 	s.reached("file renamed")
 	if err != nil {
@@ -122,7 +123,7 @@ func (s *Tables) makeDir(dir string) error {
 	case err != nil:
 		return fmt.Errorf("create the folder of a table: %w", err)
 	}
-	return syncDir(s.o.Dir)
+	return atomicfile.SyncDir(s.o.Dir)
 }
 
 // sealed makes a file private, syncs it and returns its hash and size.
@@ -140,12 +141,4 @@ func sealed(name string) (hash string, size int64, err error) {
 		err = file.Sync()
 	}
 	return hex.EncodeToString(sum.Sum(nil)), size, errors.Join(err, file.Close())
-}
-
-func syncDir(name string) error {
-	dir, err := os.Open(name)
-	if err != nil {
-		return err
-	}
-	return errors.Join(dir.Sync(), dir.Close())
 }

@@ -13,6 +13,8 @@ import (
 	"path/filepath"
 	"sync"
 	"sync/atomic"
+
+	"github.com/the-edge-agent/tea/sdk/atomicfile"
 )
 
 // The file is little-endian. After a header with its own checksum come:
@@ -151,11 +153,7 @@ func (ix *Index) replace(write func(io.Writer) error) error {
 	if err := os.Rename(temporary, ix.path); err != nil {
 		return err
 	}
-	dir, err := os.Open(filepath.Dir(ix.path))
-	if err != nil {
-		return err
-	}
-	return errors.Join(dir.Sync(), dir.Close())
+	return atomicfile.SyncDir(filepath.Dir(ix.path))
 }
 
 // writer writes the part of the file that follows the header. The first error
