@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -51,7 +52,7 @@ func (c *bundlePackCmd) Run(a *app) error {
 	defer stop(nil)
 	manifest, err := c.manifest(ctx, a)
 	if err != nil {
-		return pluginError(err)
+		return bundleError(err)
 	}
 	if c.Output == "" {
 		c.Output = manifest.Name + "-" + manifest.Version + bundles.Suffix
@@ -64,7 +65,7 @@ func (c *bundlePackCmd) Run(a *app) error {
 		return err
 	})
 	if err != nil {
-		return pluginError(fmt.Errorf("pack %s: %w", c.Output, err))
+		return bundleError(fmt.Errorf("pack %s: %w", c.Output, err))
 	}
 	fmt.Fprintf(a.out, "%s: %s %s for %s\n", inLine(c.Output), manifest.Name, manifest.Version, strings.Join(index.List(), ", "))
 	return nil
@@ -107,7 +108,7 @@ type bundleIndexCmd struct {
 func (c *bundleIndexCmd) Run(a *app) error {
 	catalog, err := bundles.ReadCatalog(c.Dir)
 	if err != nil {
-		return pluginError(err)
+		return bundleError(err)
 	}
 	return writeJSON(a.stdout, catalog)
 }
@@ -136,7 +137,7 @@ func (c *bundleInstallCmd) Run(a *app) error {
 		fmt.Fprintf(a.out, "installed: %s\n", describeChange(change))
 	}
 	if err != nil {
-		return pluginError(err)
+		return bundleError(err)
 	}
 	return c.warn(a, changes)
 }
@@ -184,6 +185,11 @@ func (a *app) keys(given []string) ([][]bundles.Key, error) {
 	if err != nil {
 		return nil, usageError(err)
 	}
+	for _, key := range given {
+		if _, err := bundles.ParseKey(key); err != nil {
+			return nil, usageErrorf("--key: %w", err)
+		}
+	}
 	if len(given) > 0 {
 		lists = append(lists, given)
 	}
@@ -205,7 +211,7 @@ func (c *bundleOutdatedCmd) Run(a *app) error {
 	a.setReport(c.reportFlags)
 	catalog, err := bundles.ReadCatalog(c.Source)
 	if err != nil {
-		return pluginError(err)
+		return bundleError(err)
 	}
 	store, err := a.store()
 	if err != nil {
@@ -224,6 +230,16 @@ func (c *bundleOutdatedCmd) Run(a *app) error {
 		rows = append(rows, []string{u.Name, u.Installed, u.Newest, u.File})
 	}
 	return a.table([]string{"PLUGIN", "INSTALLED", "NEWEST", "FILE"}, rows)
+}
+
+// bundleError is the error of a command for bundles. A file that does not exist
+// is wrong usage; everything else is a problem with the bundle.
+func bundleError(err error) error {
+	var missing *fs.PathError
+	if errors.As(err, &missing) && errors.Is(missing, fs.ErrNotExist) {
+		return usageErrorf("%s not found", absolute(missing.Path))
+	}
+	return pluginError(err)
 }
 
 // store returns the user's store.

@@ -117,7 +117,7 @@ func (c *bundleSignCmd) Run(a *app) error {
 	}
 	for _, file := range c.Files {
 		if err := sign(file, key); err != nil {
-			return pluginError(err)
+			return bundleError(err)
 		}
 		fmt.Fprintf(a.out, "%s: signed by key %s\n", inLine(file), key.Public().ID())
 	}
@@ -155,6 +155,9 @@ func (c *bundleVerifyCmd) Run(a *app) error {
 	failed := false
 	for _, file := range c.Files {
 		text, err := verify(file, keys)
+		if errors.Is(err, fs.ErrNotExist) {
+			return bundleError(err)
+		}
 		if err != nil {
 			failed = true
 			a.complain(err)
