@@ -19,22 +19,71 @@ fn main() -> ExitCode {
             .description("Exercises every part of the plugin protocol.")
             .setting::<Value>("probe")
             .open(open)
-            .handover(|probe: &Probe| Ok(probe.kept.lock().unwrap().to_string().into_bytes()), import)
+            .handover(
+                |probe: &Probe| Ok(probe.kept.lock().unwrap().to_string().into_bytes()),
+                import,
+            )
             .action(Action::new("probe.echo", "Returns its parameters.", echo).idempotent())
             .action(Action::new("probe.greet", "Needs a name.", greet))
-            .action(Action::new("probe.fail", "Fails with the given error.", fail))
+            .action(Action::new(
+                "probe.fail",
+                "Fails with the given error.",
+                fail,
+            ))
             .action(Action::new("probe.panic", "Panics.", panics))
-            .action(Action::new("probe.wait", "Emits a token and waits until it is canceled.", wait).streaming())
-            .action(Action::new("probe.waiting", "Counts the running calls of probe.wait.", waiting))
-            .action(Action::new("probe.big", "Returns a JSON text of the given size in bytes.", big))
-            .action(Action::new("probe.stream", "Emits tokens, progress and a log record.", stream).streaming())
+            .action(
+                Action::new(
+                    "probe.wait",
+                    "Emits a token and waits until it is canceled.",
+                    wait,
+                )
+                .streaming(),
+            )
+            .action(Action::new(
+                "probe.waiting",
+                "Counts the running calls of probe.wait.",
+                waiting,
+            ))
+            .action(Action::new(
+                "probe.big",
+                "Returns a JSON text of the given size in bytes.",
+                big,
+            ))
+            .action(
+                Action::new(
+                    "probe.stream",
+                    "Emits tokens, progress and a log record.",
+                    stream,
+                )
+                .streaming(),
+            )
             .action(Action::new("probe.invoke", "Calls another action.", invoke))
-            .action(Action::new("probe.describe", "Describes another action.", describe))
-            .action(Action::new("probe.note", "Reads a note and stores another under its key.", note))
-            .action(Action::new("probe.usage", "Reports usage, then returns the error of the report.", usage))
+            .action(Action::new(
+                "probe.describe",
+                "Describes another action.",
+                describe,
+            ))
+            .action(Action::new(
+                "probe.note",
+                "Reads a note and stores another under its key.",
+                note,
+            ))
+            .action(Action::new(
+                "probe.usage",
+                "Reports usage, then returns the error of the report.",
+                usage,
+            ))
             .action(Action::new("probe.call", "Returns the caller.", caller))
-            .action(Action::new("probe.keep", "Keeps a value in memory and returns the one before.", keep))
-            .action(Action::new("probe.settings", "Returns the settings.", settings)),
+            .action(Action::new(
+                "probe.keep",
+                "Keeps a value in memory and returns the one before.",
+                keep,
+            ))
+            .action(Action::new(
+                "probe.settings",
+                "Returns the settings.",
+                settings,
+            )),
     )
 }
 
@@ -47,10 +96,20 @@ struct Probe {
 async fn open(settings: Settings) -> Result<Probe> {
     let probe: Option<Value> = settings.get("probe")?;
     if probe == Some("refuse".into()) {
-        return Err(Error::new("validation_error", "settings.probe: refused, as asked"));
+        return Err(Error::new(
+            "validation_error",
+            "settings.probe: refused, as asked",
+        ));
     }
-    let settings = probe.into_iter().map(|value| ("probe".to_string(), value)).collect();
-    Ok(Probe { settings, waiting: Arc::default(), kept: Mutex::default() })
+    let settings = probe
+        .into_iter()
+        .map(|value| ("probe".to_string(), value))
+        .collect();
+    Ok(Probe {
+        settings,
+        waiting: Arc::default(),
+        kept: Mutex::default(),
+    })
 }
 
 #[derive(Deserialize, JsonSchema)]
@@ -96,7 +155,7 @@ async fn fail(params: Fail, _: Call) -> Result<Value> {
         retryable: params.retryable,
         retry_after: Duration::from_millis(params.retry_after_ms),
         source: params.source,
-        details: params.details,
+        details: params.details.map(Box::new),
         ..Error::new(params.r#type, params.message)
     })
 }
@@ -140,9 +199,15 @@ struct Stream {
 async fn stream(params: Stream, call: Call) -> Result<Value> {
     for i in 0..params.tokens {
         call.token(i).await;
-        call.progress((i + 1) as f64 / params.tokens as f64, format!("token {i}")).await;
+        call.progress((i + 1) as f64 / params.tokens as f64, format!("token {i}"))
+            .await;
     }
-    call.log(Level::Warn, "streamed", json!({"tokens": params.tokens, "none": null})).await;
+    call.log(
+        Level::Warn,
+        "streamed",
+        json!({"tokens": params.tokens, "none": null}),
+    )
+    .await;
     Ok(json!({"count": params.tokens}))
 }
 
@@ -168,12 +233,18 @@ struct Describe {
 async fn describe(params: Describe, call: Call) -> Result<Value> {
     let action = call.describe(&params.action).await?;
     let mut described = json!({"name": action.name, "summary": action.summary});
-    for (flag, set) in [("streaming", action.streaming), ("idempotent", action.idempotent)] {
+    for (flag, set) in [
+        ("streaming", action.streaming),
+        ("idempotent", action.idempotent),
+    ] {
         if set {
             described[flag] = true.into();
         }
     }
-    for (key, schema) in [("params", action.params_schema_json), ("result", action.result_schema_json)] {
+    for (key, schema) in [
+        ("params", action.params_schema_json),
+        ("result", action.result_schema_json),
+    ] {
         if !schema.is_empty() {
             described[key] = serde_json::from_slice(&schema)?;
         }

@@ -12,7 +12,11 @@ pub fn bundle() -> Bundle {
         .description("Greets people.")
         .action(Action::new("greeter.hello", "Greets a person.", hello).idempotent())
         .action(Action::new("greeter.spell", "Spells a text, letter by letter.", spell).streaming())
-        .action(Action::new("greeter.relay", "Calls another action and returns its result.", relay))
+        .action(Action::new(
+            "greeter.relay",
+            "Calls another action and returns its result.",
+            relay,
+        ))
 }
 
 // tea checks parameters with the schema of the struct, in workflows before they
@@ -45,10 +49,19 @@ struct Greeting {
 // The type of an error determines how the workflow can handle it.
 async fn hello(params: Hello, _call: Call) -> Result<Greeting> {
     if params.name.eq_ignore_ascii_case("nobody") {
-        return Err(Error::new("not_found", format!("there is no person called {:?}", params.name)));
+        return Err(Error::new(
+            "not_found",
+            format!("there is no person called {:?}", params.name),
+        ));
     }
     let text = format!("Hello, {}!", params.name);
-    Ok(Greeting { text: if params.tone == Tone::Loud { text.to_uppercase() } else { text } })
+    Ok(Greeting {
+        text: if params.tone == Tone::Loud {
+            text.to_uppercase()
+        } else {
+            text
+        },
+    })
 }
 
 #[derive(Deserialize, JsonSchema)]
@@ -70,7 +83,8 @@ async fn spell(params: Spell, call: Call) -> Result<Spelled> {
     let letters = params.text.chars().count();
     for (i, letter) in params.text.chars().enumerate() {
         call.token(letter).await;
-        call.progress((i + 1) as f64 / letters as f64, "spelling").await;
+        call.progress((i + 1) as f64 / letters as f64, "spelling")
+            .await;
     }
     Ok(Spelled { letters })
 }
@@ -94,5 +108,7 @@ struct Relayed {
 // Other actions are reached through the host: those of another plugin, of a Lua
 // module or of the host itself.
 async fn relay(params: Relay, call: Call) -> Result<Relayed> {
-    Ok(Relayed { result: call.invoke(&params.action, &params.params).await? })
+    Ok(Relayed {
+        result: call.invoke(&params.action, &params.params).await?,
+    })
 }

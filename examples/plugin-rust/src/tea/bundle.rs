@@ -53,7 +53,9 @@ impl Action {
                 let result_of = result_of.clone();
                 match decode(&raw, &params_of) {
                     Err(error) => async { Err(error) }.boxed(),
-                    Ok(params) => handler(params, call).map(move |result| encode(&result?, &result_of)).boxed(),
+                    Ok(params) => handler(params, call)
+                        .map(move |result| encode(&result?, &result_of))
+                        .boxed(),
                 }
             }),
         }
@@ -90,9 +92,19 @@ impl Bundle {
     /// Returns a bundle without actions. name is that of the file without
     /// "tea-plugin-".
     pub fn new(name: &str, version: &str) -> Bundle {
-        let manifest = proto::Manifest { name: name.into(), version: version.into(), protocol: PROTOCOL, ..Default::default() };
+        let manifest = proto::Manifest {
+            name: name.into(),
+            version: version.into(),
+            protocol: PROTOCOL,
+            ..Default::default()
+        };
         let open: Open = Box::new(|_| async { Ok(Arc::new(()) as Instance) }.boxed());
-        Bundle { manifest, handlers: HashMap::new(), open, handover: None }
+        Bundle {
+            manifest,
+            handlers: HashMap::new(),
+            open,
+            handover: None,
+        }
     }
 
     pub fn description(mut self, text: &str) -> Bundle {
@@ -101,14 +113,17 @@ impl Bundle {
     }
 
     pub fn action(mut self, action: Action) -> Bundle {
-        self.handlers.insert(action.info.name.clone(), action.handler);
+        self.handlers
+            .insert(action.info.name.clone(), action.handler);
         self.manifest.actions.push(action.info);
         self
     }
 
     /// Declares a top-level setting that the plugin reads.
     pub fn setting<T: JsonSchema>(mut self, key: &str) -> Bundle {
-        self.manifest.settings_schema_json.insert(key.into(), schema_of::<T>(SchemaSettings::draft2020_12()));
+        self.manifest
+            .settings_schema_json
+            .insert(key.into(), schema_of::<T>(SchemaSettings::draft2020_12()));
         self
     }
 
@@ -120,7 +135,11 @@ impl Bundle {
         F: Fn(Settings) -> Fut + Send + Sync + 'static,
         Fut: Future<Output = Result<T>> + Send + 'static,
     {
-        self.open = Box::new(move |settings| open(settings).map(|opened| Ok(Arc::new(opened?) as Instance)).boxed());
+        self.open = Box::new(move |settings| {
+            open(settings)
+                .map(|opened| Ok(Arc::new(opened?) as Instance))
+                .boxed()
+        });
         self
     }
 
@@ -134,7 +153,9 @@ impl Bundle {
         let wrong = || Error::new("internal_error", "the instance has another type");
         self.handover = Some(Handover {
             export: Box::new(move |instance| export(instance.downcast_ref().ok_or_else(wrong)?)),
-            import: Box::new(move |instance, state| import(instance.downcast_ref().ok_or_else(wrong)?, state)),
+            import: Box::new(move |instance, state| {
+                import(instance.downcast_ref().ok_or_else(wrong)?, state)
+            }),
         });
         self
     }
@@ -167,18 +188,29 @@ impl Bundle {
 
     pub(crate) fn capabilities(&self) -> Vec<String> {
         let handover = self.handover.as_ref().map(|_| "handover".to_string());
-        ["stream", "host"].map(String::from).into_iter().chain(handover).collect()
+        ["stream", "host"]
+            .map(String::from)
+            .into_iter()
+            .chain(handover)
+            .collect()
     }
 
     pub(crate) fn import_state(&self, instance: &Instance, path: &str) -> Result<()> {
-        self.handover.as_ref().map_or(Ok(()), |handover| (handover.import)(instance, std::fs::read(path)?))
+        self.handover.as_ref().map_or(Ok(()), |handover| {
+            (handover.import)(instance, std::fs::read(path)?)
+        })
     }
 
     pub(crate) fn export_state(&self, instance: &Instance, path: &str) -> Result<()> {
-        self.handover.as_ref().map_or(Ok(()), |handover| Ok(std::fs::write(path, (handover.export)(instance)?)?))
+        self.handover.as_ref().map_or(Ok(()), |handover| {
+            Ok(std::fs::write(path, (handover.export)(instance)?)?)
+        })
     }
 
-    pub(crate) async fn open_instance(&self, settings: HashMap<String, Vec<u8>>) -> Result<Instance> {
+    pub(crate) async fn open_instance(
+        &self,
+        settings: HashMap<String, Vec<u8>>,
+    ) -> Result<Instance> {
         (self.open)(Settings(settings)).await
     }
 
@@ -186,12 +218,21 @@ impl Bundle {
     /// action is an error.
     pub(crate) async fn run(&self, name: &str, params: Vec<u8>, call: Call) -> Result<Vec<u8>> {
         let Some(handler) = self.handlers.get(name) else {
-            return Err(Error::new("not_found", format!("bundle {} has no action {name}", self.manifest.name)));
+            return Err(Error::new(
+                "not_found",
+                format!("bundle {} has no action {name}", self.manifest.name),
+            ));
         };
         let running = std::panic::AssertUnwindSafe(async { handler(params, call).await });
         running.catch_unwind().await.unwrap_or_else(|panic| {
-            let text = panic.downcast_ref::<&str>().copied().or(panic.downcast_ref::<String>().map(String::as_str));
-            Err(Error::new("internal_error", format!("panic in {name}: {}", text.unwrap_or("unknown"))))
+            let text = panic
+                .downcast_ref::<&str>()
+                .copied()
+                .or(panic.downcast_ref::<String>().map(String::as_str));
+            Err(Error::new(
+                "internal_error",
+                format!("panic in {name}: {}", text.unwrap_or("unknown")),
+            ))
         })
     }
 }
@@ -202,12 +243,20 @@ pub struct Settings(HashMap<String, Vec<u8>>);
 impl Settings {
     /// Returns a setting, or None if the workflow does not have it.
     pub fn get<T: DeserializeOwned>(&self, key: &str) -> Result<Option<T>> {
-        self.0.get(key).map(|raw| decode(raw, &format!("settings.{key}"))).transpose()
+        self.0
+            .get(key)
+            .map(|raw| decode(raw, &format!("settings.{key}")))
+            .transpose()
     }
 }
 
 fn schema_of<T: JsonSchema>(settings: SchemaSettings) -> Vec<u8> {
-    settings.into_generator().into_root_schema_for::<T>().as_value().to_string().into_bytes()
+    settings
+        .into_generator()
+        .into_root_schema_for::<T>()
+        .as_value()
+        .to_string()
+        .into_bytes()
 }
 
 /// Decodes JSON text. tea regards 2.0 as an integer, serde does not.
@@ -227,7 +276,10 @@ fn round(value: &mut Value) {
         Value::Array(items) => items.iter_mut().for_each(round),
         Value::Object(members) => members.values_mut().for_each(round),
         Value::Number(number) if !number.is_i64() => {
-            if let Some(whole) = number.as_f64().filter(|f| f.fract() == 0.0 && f.abs() < (1u64 << 53) as f64) {
+            if let Some(whole) = number
+                .as_f64()
+                .filter(|f| f.fract() == 0.0 && f.abs() < (1u64 << 53) as f64)
+            {
                 *number = (whole as i64).into();
             }
         }
@@ -237,9 +289,13 @@ fn round(value: &mut Value) {
 
 /// Returns a value as JSON text; what names it in errors.
 pub(crate) fn encode(value: &impl Serialize, what: &str) -> Result<Vec<u8>> {
-    let text = serde_json::to_vec(value).map_err(|error| Error::new("internal_error", format!("{what}: {error}")))?;
+    let text = serde_json::to_vec(value)
+        .map_err(|error| Error::new("internal_error", format!("{what}: {error}")))?;
     if text.len() > MAX_PAYLOAD {
-        let message = format!("{what}: {} bytes exceed the limit of {MAX_PAYLOAD} (64 MiB)", text.len());
+        let message = format!(
+            "{what}: {} bytes exceed the limit of {MAX_PAYLOAD} (64 MiB)",
+            text.len()
+        );
         return Err(Error::new("validation_error", message));
     }
     Ok(text)

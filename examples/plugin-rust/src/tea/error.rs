@@ -24,15 +24,25 @@ pub struct Error {
     /// The origin of the error, such as the name of a server.
     pub source: String,
     /// A JSON object with further fields for the workflow.
-    pub details: Option<Value>,
+    pub details: Option<Box<Value>>,
 }
 
 impl Error {
     /// Returns an error. Types that usually pass are retryable.
     pub fn new(kind: impl Into<String>, message: impl fmt::Display) -> Error {
         let kind = kind.into();
-        let retryable = matches!(kind.as_str(), "timeout" | "connection_error" | "rate_limited" | "plugin_crashed");
-        Error { kind, message: message.to_string(), retryable, retry_after: Duration::ZERO, source: String::new(), details: None }
+        let retryable = matches!(
+            kind.as_str(),
+            "timeout" | "connection_error" | "rate_limited" | "plugin_crashed"
+        );
+        Error {
+            kind,
+            message: message.to_string(),
+            retryable,
+            retry_after: Duration::ZERO,
+            source: String::new(),
+            details: None,
+        }
     }
 }
 
@@ -57,13 +67,21 @@ impl Error {
             retryable: self.retryable,
             retry_after_ms: self.retry_after.as_millis() as i64,
             source: self.source.clone(),
-            details_json: self.details.as_ref().map(|d| d.to_string().into_bytes()).unwrap_or_default(),
+            details_json: self
+                .details
+                .as_ref()
+                .map(|d| d.to_string().into_bytes())
+                .unwrap_or_default(),
         }
     }
 
     pub(crate) fn from_proto(error: proto::Error) -> Error {
         Error {
-            kind: if error.r#type.is_empty() { "internal_error".into() } else { error.r#type },
+            kind: if error.r#type.is_empty() {
+                "internal_error".into()
+            } else {
+                error.r#type
+            },
             message: error.message,
             retryable: error.retryable,
             retry_after: Duration::from_millis(error.retry_after_ms.max(0) as u64),

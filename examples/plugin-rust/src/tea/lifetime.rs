@@ -9,7 +9,9 @@ use std::time::Duration;
 /// Only the host has the other end of the pipe open; nothing is ever written to
 /// it.
 pub(crate) fn end_with_host() {
-    let pipe = std::env::var("TEA_PARENT_FD").ok().and_then(|fd| fd.parse().ok());
+    let pipe = std::env::var("TEA_PARENT_FD")
+        .ok()
+        .and_then(|fd| fd.parse().ok());
     thread::spawn(move || {
         match pipe {
             Some(fd) => {

@@ -8,8 +8,13 @@ struct Logger;
 
 /// Makes the macros of `log` write for the host.
 pub(crate) fn install() {
-    let debug = std::env::var("TEA_LOG_LEVEL").is_ok_and(|level| level.eq_ignore_ascii_case("debug"));
-    log::set_max_level(if debug { LevelFilter::Debug } else { LevelFilter::Info });
+    let debug =
+        std::env::var("TEA_LOG_LEVEL").is_ok_and(|level| level.eq_ignore_ascii_case("debug"));
+    log::set_max_level(if debug {
+        LevelFilter::Debug
+    } else {
+        LevelFilter::Info
+    });
     _ = log::set_logger(&Logger); // another logger can be in use
 }
 
@@ -24,8 +29,13 @@ impl Log for Logger {
         }
         let mut fields = Fields(Map::new());
         _ = record.key_values().visit(&mut fields);
-        fields.0.insert("@level".into(), record.level().as_str().to_lowercase().into());
-        fields.0.insert("@message".into(), record.args().to_string().into());
+        fields.0.insert(
+            "@level".into(),
+            record.level().as_str().to_lowercase().into(),
+        );
+        fields
+            .0
+            .insert("@message".into(), record.args().to_string().into());
         eprintln!("{}", Value::Object(fields.0));
     }
 

@@ -22,7 +22,10 @@ const WINDOW: u32 = 4 << 20;
 
 /// Serves a bundle until the host shuts the plugin down.
 pub fn serve(bundle: Bundle) -> ExitCode {
-    let name = format!("tea-plugin-{} {}", bundle.manifest.name, bundle.manifest.version);
+    let name = format!(
+        "tea-plugin-{} {}",
+        bundle.manifest.name, bundle.manifest.version
+    );
     if env::var("TEA_PLUGIN_COOKIE").as_deref() != Ok("tea.plugin.v1") {
         eprintln!(
             "This is {name}, a plugin with actions for tea workflows.\n\

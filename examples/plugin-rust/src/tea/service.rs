@@ -36,12 +36,21 @@ pub(crate) struct Broker {
 impl GrpcBroker for Broker {
     type StartStreamStream = tokio_stream::Pending<std::result::Result<ConnInfo, Status>>;
 
-    async fn start_stream(&self, request: Request<Streaming<ConnInfo>>) -> Answer<Self::StartStreamStream> {
+    async fn start_stream(
+        &self,
+        request: Request<Streaming<ConnInfo>>,
+    ) -> Answer<Self::StartStreamStream> {
         let (mut infos, addresses) = (request.into_inner(), self.addresses.clone());
         tokio::spawn(async move {
             while let Ok(Some(info)) = infos.message().await {
-                let scheme = if info.network == "unix" { "unix://" } else { "http://" };
-                addresses.send_modify(|known| _ = known.insert(info.service_id, format!("{scheme}{}", info.address)));
+                let scheme = if info.network == "unix" {
+                    "unix://"
+                } else {
+                    "http://"
+                };
+                addresses.send_modify(|known| {
+                    _ = known.insert(info.service_id, format!("{scheme}{}", info.address))
+                });
             }
         });
         Ok(Response::new(tokio_stream::pending()))
@@ -52,9 +61,18 @@ impl Broker {
     /// Connects to a service; the host sends its address soon.
     async fn connect(&self, id: u32) -> Result<Channel> {
         let mut addresses = self.addresses.subscribe();
-        let known = async { addresses.wait_for(|known| known.contains_key(&id)).await.ok().map(|known| known[&id].clone()) };
+        let known = async {
+            addresses
+                .wait_for(|known| known.contains_key(&id))
+                .await
+                .ok()
+                .map(|known| known[&id].clone())
+        };
         let Ok(Some(address)) = timeout(Duration::from_secs(5), known).await else {
-            return Err(Error::new("connection_error", "the host did not send the address of its services"));
+            return Err(Error::new(
+                "connection_error",
+                "the host did not send the address of its services",
+            ));
         };
         Ok(Endpoint::from_shared(address)?.connect().await?)
     }
@@ -86,7 +104,9 @@ impl Service {
         if request.host_service != 0 {
             let connect = async || {
                 let channel = self.broker.connect(request.host_service).await?;
-                let client = HostClient::new(channel).max_decoding_message_size(MAX_MESSAGE).max_encoding_message_size(MAX_MESSAGE);
+                let client = HostClient::new(channel)
+                    .max_decoding_message_size(MAX_MESSAGE)
+                    .max_encoding_message_size(MAX_MESSAGE);
                 Ok::<_, Error>(Arc::new(Remote(client)) as Arc<dyn Host>)
             };
             self.host.get_or_try_init(connect).await?;
@@ -95,7 +115,10 @@ impl Service {
         if !request.import_path.is_empty() {
             self.bundle.import_state(&instance, &request.import_path)?;
         }
-        self.instances.lock().unwrap().insert(request.instance_id, instance);
+        self.instances
+            .lock()
+            .unwrap()
+            .insert(request.instance_id, instance);
         Ok(())
     }
 
@@ -105,15 +128,29 @@ impl Service {
         mut request: InvokeRequest,
         events: Option<mpsc::Sender<Event>>,
     ) -> std::result::Result<impl Future<Output = Result<Vec<u8>>> + Send + 'static, Status> {
-        let Some(instance) = self.instances.lock().unwrap().get(&request.instance_id).cloned() else {
-            return Err(Status::failed_precondition(format!("instance {} is not configured", request.instance_id)));
+        let Some(instance) = self
+            .instances
+            .lock()
+            .unwrap()
+            .get(&request.instance_id)
+            .cloned()
+        else {
+            return Err(Status::failed_precondition(format!(
+                "instance {} is not configured",
+                request.instance_id
+            )));
         };
         if self.draining.load(Ordering::SeqCst) {
             return Err(Status::unavailable("the plugin is shutting down"));
         }
         let running = Running::new(self.running.clone(), request.call_id.clone());
         let (action, params) = (request.action.clone(), std::mem::take(&mut request.params));
-        let call = Call { request, instance, host: self.host.get().cloned(), events };
+        let call = Call {
+            request,
+            instance,
+            host: self.host.get().cloned(),
+            events,
+        };
         let bundle = self.bundle.clone();
         Ok(async move {
             let _running = running; // until the call ends or is dropped
@@ -127,7 +164,9 @@ impl Plugin for Service {
     type InvokeStreamStream = Events;
 
     async fn describe(&self, _: Request<DescribeRequest>) -> Answer<DescribeResponse> {
-        Ok(Response::new(DescribeResponse { manifest: Some(self.bundle.manifest.clone()) }))
+        Ok(Response::new(DescribeResponse {
+            manifest: Some(self.bundle.manifest.clone()),
+        }))
     }
 
     // The host asks for a call that it no longer waits for.
@@ -137,21 +176,39 @@ impl Plugin for Service {
             id if self.running.borrow().contains(id) => CallState::Running,
             _ => CallState::Ended,
         };
-        Ok(Response::new(HealthResponse { ready: !self.draining.load(Ordering::SeqCst), message: String::new(), call: call.into() }))
+        Ok(Response::new(HealthResponse {
+            ready: !self.draining.load(Ordering::SeqCst),
+            message: String::new(),
+            call: call.into(),
+        }))
     }
 
     async fn configure(&self, request: Request<ConfigureRequest>) -> Answer<ConfigureResponse> {
-        let error = self.open(request.into_inner()).await.err().map(|error| error.to_proto());
-        Ok(Response::new(ConfigureResponse { error, capabilities: self.bundle.capabilities() }))
+        let error = self
+            .open(request.into_inner())
+            .await
+            .err()
+            .map(|error| error.to_proto());
+        Ok(Response::new(ConfigureResponse {
+            error,
+            capabilities: self.bundle.capabilities(),
+        }))
     }
 
     async fn release(&self, request: Request<ReleaseRequest>) -> Answer<ReleaseResponse> {
-        let ReleaseRequest { instance_id, export_path } = request.into_inner();
+        let ReleaseRequest {
+            instance_id,
+            export_path,
+        } = request.into_inner();
         let mut instances = self.instances.lock().unwrap();
-        if let Some(instance) = instances.get(&instance_id).filter(|_| !export_path.is_empty())
+        if let Some(instance) = instances
+            .get(&instance_id)
+            .filter(|_| !export_path.is_empty())
             && let Err(error) = self.bundle.export_state(instance, &export_path)
         {
-            return Ok(Response::new(ReleaseResponse { error: Some(error.to_proto()) }));
+            return Ok(Response::new(ReleaseResponse {
+                error: Some(error.to_proto()),
+            }));
         }
         instances.remove(&instance_id);
         Ok(Response::new(ReleaseResponse::default()))
@@ -163,7 +220,9 @@ impl Plugin for Service {
             Ok(result) => Outcome::Result(result),
             Err(error) => Outcome::Error(error.to_proto()),
         };
-        Ok(Response::new(InvokeResponse { outcome: Some(outcome) }))
+        Ok(Response::new(InvokeResponse {
+            outcome: Some(outcome),
+        }))
     }
 
     async fn invoke_stream(&self, request: Request<InvokeRequest>) -> Answer<Events> {
@@ -183,13 +242,19 @@ impl Plugin for Service {
         self.draining.store(true, Ordering::SeqCst);
         let grace = Duration::from_millis(request.get_ref().grace_ms.max(0) as u64);
         let mut running = self.running.subscribe();
-        let drained = timeout(grace, running.wait_for(HashSet::is_empty)).await.is_ok();
+        let drained = timeout(grace, running.wait_for(HashSet::is_empty))
+            .await
+            .is_ok();
         self.instances.lock().unwrap().clear();
         tokio::spawn(async {
             sleep(Duration::from_millis(100)).await; // the answer is sent before
             std::process::exit(0);
         });
-        if drained { Ok(Response::new(ShutdownResponse {})) } else { Err(Status::deadline_exceeded("calls are still running")) }
+        if drained {
+            Ok(Response::new(ShutdownResponse {}))
+        } else {
+            Err(Status::deadline_exceeded("calls are still running"))
+        }
     }
 }
 
@@ -220,7 +285,9 @@ impl Stream for Events {
     type Item = std::result::Result<InvokeEvent, Status>;
 
     fn poll_next(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<Self::Item>> {
-        self.events.poll_recv(context).map(|event| event.map(|event| Ok(InvokeEvent { event: Some(event) })))
+        self.events
+            .poll_recv(context)
+            .map(|event| event.map(|event| Ok(InvokeEvent { event: Some(event) })))
     }
 }
 

@@ -35,7 +35,11 @@ pub struct Emitted {
 
 impl Host {
     /// Adds an action that the tested one can call.
-    pub fn action(mut self, name: &str, respond: impl Fn(Value) -> Result<Value> + Send + Sync + 'static) -> Host {
+    pub fn action(
+        mut self,
+        name: &str,
+        respond: impl Fn(Value) -> Result<Value> + Send + Sync + 'static,
+    ) -> Host {
         self.actions.insert(name.into(), Box::new(respond));
         self
     }
@@ -43,11 +47,26 @@ impl Host {
 
 /// Calls an action without settings and returns its result and what it has
 /// emitted.
-pub async fn call(bundle: &Bundle, action: &str, params: Value, host: Host) -> Result<(Value, Emitted)> {
+pub async fn call(
+    bundle: &Bundle,
+    action: &str,
+    params: Value,
+    host: Host,
+) -> Result<(Value, Emitted)> {
     let instance = bundle.open_instance(HashMap::new()).await?;
     let (sender, mut events) = mpsc::channel(16);
-    let request = InvokeRequest { call_id: "test".into(), action: action.into(), attempt: 1, ..Default::default() };
-    let call = Call { request, instance, host: Some(Arc::new(host)), events: Some(sender) };
+    let request = InvokeRequest {
+        call_id: "test".into(),
+        action: action.into(),
+        attempt: 1,
+        ..Default::default()
+    };
+    let call = Call {
+        request,
+        instance,
+        host: Some(Arc::new(host)),
+        events: Some(sender),
+    };
     let record = async {
         let mut emitted = Emitted::default();
         while let Some(event) = events.recv().await {
@@ -60,7 +79,10 @@ pub async fn call(bundle: &Bundle, action: &str, params: Value, host: Host) -> R
         }
         emitted
     };
-    let (result, emitted) = tokio::join!(bundle.run(action, params.to_string().into_bytes(), call), record);
+    let (result, emitted) = tokio::join!(
+        bundle.run(action, params.to_string().into_bytes(), call),
+        record
+    );
     Ok((serde_json::from_slice(&result?)?, emitted))
 }
 
@@ -69,17 +91,26 @@ impl HostService for Host {
     async fn invoke_action(&self, request: Request<InvokeActionRequest>) -> Answer<InvokeResponse> {
         let InvokeActionRequest { action, params, .. } = request.into_inner();
         let result = match self.actions.get(&action) {
-            Some(respond) => respond(serde_json::from_slice(&params).unwrap_or_default()).and_then(|value| encode(&value, &action)),
-            None => Err(Error::new("not_found", format!("the test has no action {action}"))),
+            Some(respond) => respond(serde_json::from_slice(&params).unwrap_or_default())
+                .and_then(|value| encode(&value, &action)),
+            None => Err(Error::new(
+                "not_found",
+                format!("the test has no action {action}"),
+            )),
         };
         let outcome = match result {
             Ok(result) => Outcome::Result(result),
             Err(error) => Outcome::Error(error.to_proto()),
         };
-        Ok(Response::new(InvokeResponse { outcome: Some(outcome) }))
+        Ok(Response::new(InvokeResponse {
+            outcome: Some(outcome),
+        }))
     }
 
-    async fn describe_action(&self, _: Request<DescribeActionRequest>) -> Answer<DescribeActionResponse> {
+    async fn describe_action(
+        &self,
+        _: Request<DescribeActionRequest>,
+    ) -> Answer<DescribeActionResponse> {
         Err(Status::unimplemented("the test has no descriptions"))
     }
 
@@ -96,8 +127,17 @@ impl HostService for Host {
     }
 
     async fn get_note(&self, request: Request<GetNoteRequest>) -> Answer<GetNoteResponse> {
-        let note = self.notes.lock().unwrap().get(&request.get_ref().key).cloned();
-        Ok(Response::new(GetNoteResponse { found: note.is_some(), note: note.unwrap_or_default(), error: None }))
+        let note = self
+            .notes
+            .lock()
+            .unwrap()
+            .get(&request.get_ref().key)
+            .cloned();
+        Ok(Response::new(GetNoteResponse {
+            found: note.is_some(),
+            note: note.unwrap_or_default(),
+            error: None,
+        }))
     }
 
     async fn set_note(&self, request: Request<SetNoteRequest>) -> Answer<SetNoteResponse> {
