@@ -83,7 +83,7 @@ func embeddedFiles(named []string) (map[string][]byte, error) {
 	}
 	defer h.Close()
 	wf, err := h.Load(named[0], host.LoadOptions{})
-	if diags := (host.Diagnostics)(nil); errors.As(err, &diags) && host.LacksPlugins(diags) {
+	if diags := host.Diagnostics(nil); errors.As(err, &diags) && host.LacksPlugins(diags) {
 		err = nil // the bundles that are linked in have the actions
 	}
 	if err != nil {

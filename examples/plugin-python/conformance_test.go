@@ -30,8 +30,6 @@ func prepare(t *testing.T) {
 }
 
 // A plugin in another language passes the same suite as the SDK's own.
-//
-//nolint:paralleltest // it changes the environment
 func TestPythonPlugin(t *testing.T) {
 	prepare(t)
 	if out, err := exec.CommandContext(t.Context(), "./bundle").CombinedOutput(); err != nil {

@@ -77,7 +77,7 @@ func TestWriteRemovesTheFileOfAKilledWrite(t *testing.T) {
 			temporary = w.(*os.File).Name()
 			panic(killed)
 		})
-		return
+		return temporary
 	}
 	temporary := leave()
 	// It can be that of another process that still writes.

@@ -22,6 +22,7 @@ func residentFiles(t *testing.T) (pages int64) {
 	return pages
 }
 
+//nolint:paralleltest // it counts the pages of the process
 func TestTrimGivesTheFilesBack(t *testing.T) {
 	before := residentFiles(t)
 	trimFiles("/proc/self/smaps")

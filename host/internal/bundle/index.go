@@ -184,7 +184,7 @@ func checkFiles(files []File, binary string) error {
 func CheckPath(name string) error {
 	odd := func(r rune) bool { return r < ' ' || r == 0x7f || r > 0x7e || strings.ContainsRune(`\:*?"<>|`, r) }
 	if name == "." || !fs.ValidPath(name) || strings.ContainsFunc(name, odd) || len(name) > 200 {
-		return fmt.Errorf("%q is not a valid path: expected a relative path of printable ASCII characters without . and ..", name)
+		return fmt.Errorf("%q is not a valid path: expected a relative path of printable ASCII characters without the elements . and .. in it", name)
 	}
 	return nil
 }

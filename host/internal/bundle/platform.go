@@ -23,7 +23,7 @@ func PlatformOf(path string) (string, error) {
 	if _, err := f.ReadAt(head, 0); err != nil {
 		return "", fmt.Errorf("%s is not a binary or a script: %w", path, err)
 	}
-	platform := ""
+	var platform string
 	switch {
 	case bytes.HasPrefix(head, []byte("#!")):
 		return AnyPlatform, nil

@@ -152,6 +152,6 @@ func (g *cgroup) remove() {
 	}
 	g.dir.Close()
 	for wait := time.Millisecond; os.Remove(g.path) != nil && wait < time.Second; wait *= 2 {
-		time.Sleep(wait)
+		time.Sleep(wait) //nolint:forbidigo // the kernel announces nothing
 	}
 }

@@ -206,7 +206,7 @@ func TestRefusedPluginIsNotFound(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer set.Close(t.Context()) //nolint:errcheck // nothing was started
+	defer set.Close(t.Context())
 	if asked := set.Refresh(t.Context(), true); len(asked) != 1 || asked[0].Err != nil {
 		t.Fatalf("store the manifest: %v", asked)
 	}
@@ -221,7 +221,7 @@ func TestRefusedPluginIsNotFound(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer locked.Close(t.Context()) //nolint:errcheck // nothing was started
+	defer locked.Close(t.Context())
 	if len(locked.Bundles()) != 0 || len(locked.Unread()) != 0 {
 		t.Errorf("found %v and %v; want nothing", locked.Bundles(), locked.Unread())
 	}
@@ -249,7 +249,7 @@ func TestLinkedPluginFindsItsManifest(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer linked.Close(t.Context()) //nolint:errcheck // nothing was started
+	defer linked.Close(t.Context())
 	if len(linked.Bundles()) != 1 || len(problems) != 0 {
 		t.Errorf("found %v, %v; want the plugin with its manifest", linked.Bundles(), problems)
 	}

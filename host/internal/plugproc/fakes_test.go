@@ -186,7 +186,8 @@ func crashBundle(name string) tea.Bundle {
 			panic("oops")
 		}),
 		tea.NewAction("crash.nil", "Follows a nil pointer where nobody catches it.", func(context.Context, *tea.Request, none) (none, error) {
-			go func() { (*exec.Cmd)(nil).Args = nil }()
+			var nothing *exec.Cmd
+			go func() { nothing.Args = nil }() //nolint:govet // that is the fault
 			block()
 			return none{}, nil
 		}),

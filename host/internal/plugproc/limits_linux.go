@@ -84,5 +84,5 @@ var physicalMemory = sync.OnceValue(func() int64 {
 	if unix.Sysinfo(&info) != nil {
 		return 0
 	}
-	return int64(uint64(info.Totalram) * uint64(info.Unit))
+	return int64(uint64(info.Totalram) * uint64(info.Unit)) //nolint:unconvert // Totalram has 32 bits on some systems
 })

@@ -101,7 +101,7 @@ func TestLimitsOfSeveralWorkflowsAreTheHighest(t *testing.T) {
 }
 
 func maxRSS(usage any) int64 {
-	return int64(usage.(*syscall.Rusage).Maxrss) << 10
+	return int64(usage.(*syscall.Rusage).Maxrss) << 10 //nolint:unconvert // it has 32 bits on some systems
 }
 
 func TestLimitsApplyBeforeTheManifestIsKnown(t *testing.T) {

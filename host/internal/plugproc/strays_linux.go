@@ -69,7 +69,7 @@ func killMarked(pid int, mark string) bool {
 	if err != nil {
 		return false
 	}
-	defer unix.Close(handle)
+	defer func() { _ = unix.Close(handle) }()
 	env, err := os.ReadFile(filepath.Join("/proc", strconv.Itoa(pid), "environ"))
 	if err != nil || !bytes.Contains(append(env, 0), append([]byte(mark), 0)) {
 		return false

@@ -68,7 +68,7 @@ func (s *Store) GC(keep int) (Swept, error) {
 		if err != nil {
 			return Swept{}, err
 		}
-		all, _ := s.history(name, active) // of a damaged history only the active version is known
+		all, err := s.history(name, active) // of a damaged history only the active version is known
 		kept := []string{}
 		if at := slices.Index(all, active); at >= 0 {
 			kept = all[max(0, at-keep) : at+1]

@@ -59,8 +59,11 @@ func TestADamagedDocumentEndsNoQuery(t *testing.T) {
 			}
 
 			view := documents.View(driver.Dialect(), "things", "k", []documents.Shown{
-				{Name: "id"}, {Name: "size", Field: "size", As: documents.Number}, {Name: "turned_on", Field: "on", As: documents.Bool},
-				{Name: "at", Field: "at", As: documents.Instant}, {Name: "meta", Field: "meta", As: documents.Object},
+				{Name: "id"},
+				{Name: "size", Field: "size", As: documents.Number},
+				{Name: "turned_on", Field: "on", As: documents.Bool},
+				{Name: "at", Field: "at", As: documents.Instant},
+				{Name: "meta", Field: "meta", As: documents.Object},
 			})
 			table, err := e.Select(t.Context(), "SELECT * FROM things ORDER BY id", store.Sandbox{Views: []store.View{view}, MaxRows: 100, MaxBytes: 1 << 20, Timeout: time.Minute})
 			if err != nil {
