@@ -7,8 +7,8 @@ import (
 
 	"github.com/the-edge-agent/tea/host"
 	"github.com/the-edge-agent/tea/host/reference"
-	"github.com/the-edge-agent/tea/sdk/diag"
 	"github.com/the-edge-agent/tea/sdk/schema"
+	"github.com/the-edge-agent/tea/sdk/x/diag"
 )
 
 type actionsCmd struct {

@@ -16,8 +16,8 @@ import (
 	"github.com/the-edge-agent/tea/host/bundles"
 	"github.com/the-edge-agent/tea/host/subproc"
 	tea "github.com/the-edge-agent/tea/sdk"
-	"github.com/the-edge-agent/tea/sdk/atomicfile"
-	"github.com/the-edge-agent/tea/sdk/confine"
+	"github.com/the-edge-agent/tea/sdk/x/atomicfile"
+	"github.com/the-edge-agent/tea/sdk/x/confine"
 )
 
 // bundleCmds are the commands of `tea plugin` for bundles.

@@ -12,8 +12,8 @@ import (
 	"github.com/alecthomas/kong"
 	"go.yaml.in/yaml/v3"
 
-	"github.com/the-edge-agent/tea/sdk/confine"
-	"github.com/the-edge-agent/tea/sdk/diag"
+	"github.com/the-edge-agent/tea/sdk/x/confine"
+	"github.com/the-edge-agent/tea/sdk/x/diag"
 )
 
 // projectFile has the defaults of flags for everybody who works in a directory.

@@ -16,7 +16,7 @@ import (
 
 	"github.com/the-edge-agent/tea/host/subproc"
 	tea "github.com/the-edge-agent/tea/sdk"
-	"github.com/the-edge-agent/tea/sdk/conform"
+	"github.com/the-edge-agent/tea/sdk/x/conform"
 )
 
 // Run makes the checks of the protocol on a binary.

@@ -15,7 +15,7 @@ import (
 	"github.com/the-edge-agent/tea/host/bundles"
 	"github.com/the-edge-agent/tea/host/subproc"
 	tea "github.com/the-edge-agent/tea/sdk"
-	"github.com/the-edge-agent/tea/sdk/diag"
+	"github.com/the-edge-agent/tea/sdk/x/diag"
 )
 
 // discover finds plugins. The caller closes the set.

@@ -16,8 +16,8 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/the-edge-agent/tea/host/flow"
-	"github.com/the-edge-agent/tea/sdk/atomicfile"
 	"github.com/the-edge-agent/tea/sdk/value"
+	"github.com/the-edge-agent/tea/sdk/x/atomicfile"
 )
 
 // output is stdout. After the first error it writes nothing and returns that

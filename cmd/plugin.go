@@ -7,7 +7,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/the-edge-agent/tea/sdk/diag"
+	"github.com/the-edge-agent/tea/sdk/x/diag"
 )
 
 type pluginCmd struct {

@@ -13,8 +13,8 @@ import (
 	"golang.org/x/term"
 
 	"github.com/the-edge-agent/tea/host/bundles"
-	"github.com/the-edge-agent/tea/sdk/atomicfile"
-	"github.com/the-edge-agent/tea/sdk/confine"
+	"github.com/the-edge-agent/tea/sdk/x/atomicfile"
+	"github.com/the-edge-agent/tea/sdk/x/confine"
 )
 
 // keyPassword is the variable with the password of a secret key.

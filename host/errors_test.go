@@ -12,7 +12,7 @@ import (
 
 	"github.com/the-edge-agent/tea/host"
 	"github.com/the-edge-agent/tea/host/internal/diagcode"
-	"github.com/the-edge-agent/tea/sdk/diag"
+	"github.com/the-edge-agent/tea/sdk/x/diag"
 )
 
 var badExample = regexp.MustCompile("(?s)```(?:yaml|lua) (bad|overlay|module)\n(.*?)```")

@@ -7,7 +7,7 @@ import (
 	"github.com/the-edge-agent/tea/host/internal/source"
 	"github.com/the-edge-agent/tea/host/internal/spec"
 	tea "github.com/the-edge-agent/tea/sdk"
-	"github.com/the-edge-agent/tea/sdk/confine"
+	"github.com/the-edge-agent/tea/sdk/x/confine"
 )
 
 // loadGraph compiles a file for workflow.run. The path, which can come from data

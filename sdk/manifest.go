@@ -7,8 +7,8 @@ import (
 	"strings"
 	"time"
 
-	"github.com/the-edge-agent/tea/sdk/jsonschema"
 	"github.com/the-edge-agent/tea/sdk/schema"
+	"github.com/the-edge-agent/tea/sdk/x/jsonschema"
 )
 
 const (

@@ -4,8 +4,8 @@ import (
 	"reflect"
 	"sync"
 
-	"github.com/the-edge-agent/tea/sdk/jsonschema"
 	"github.com/the-edge-agent/tea/sdk/schema"
+	"github.com/the-edge-agent/tea/sdk/x/jsonschema"
 )
 
 // ParamCheck checks the parameters of one action. It compiles the schema on the

@@ -7,9 +7,9 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/the-edge-agent/tea/sdk/jsonschema"
 	"github.com/the-edge-agent/tea/sdk/schema"
 	"github.com/the-edge-agent/tea/sdk/value"
+	"github.com/the-edge-agent/tea/sdk/x/jsonschema"
 )
 
 // Settings are the expanded settings of a workflow, by top-level key. They are

@@ -9,7 +9,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/the-edge-agent/tea/sdk/confine"
+	"github.com/the-edge-agent/tea/sdk/x/confine"
 )
 
 // Catalog lists the bundles of a directory. As JSON it is an index file, which

@@ -3,7 +3,7 @@ package flow
 import (
 	"fmt"
 
-	"github.com/the-edge-agent/tea/sdk/diag"
+	"github.com/the-edge-agent/tea/sdk/x/diag"
 )
 
 // Durability is when the records of a run reach the disk; see

@@ -6,8 +6,8 @@ import (
 	"time"
 
 	tea "github.com/the-edge-agent/tea/sdk"
-	"github.com/the-edge-agent/tea/sdk/jsonschema"
 	"github.com/the-edge-agent/tea/sdk/value"
+	"github.com/the-edge-agent/tea/sdk/x/jsonschema"
 )
 
 // InterruptKind is the reason why a run waits.

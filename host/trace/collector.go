@@ -12,7 +12,7 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/the-edge-agent/tea/sdk/backoff"
+	"github.com/the-edge-agent/tea/sdk/x/backoff"
 )
 
 const (

@@ -9,8 +9,8 @@ import (
 
 	"github.com/the-edge-agent/tea/plugins/llm/internal/chat"
 	tea "github.com/the-edge-agent/tea/sdk"
-	"github.com/the-edge-agent/tea/sdk/jsonschema"
 	"github.com/the-edge-agent/tea/sdk/value"
+	"github.com/the-edge-agent/tea/sdk/x/jsonschema"
 )
 
 // shape is the form that an answer must have: JSON, which matches a schema

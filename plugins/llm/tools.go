@@ -9,8 +9,8 @@ import (
 
 	"github.com/the-edge-agent/tea/plugins/llm/internal/chat"
 	tea "github.com/the-edge-agent/tea/sdk"
-	"github.com/the-edge-agent/tea/sdk/jsonschema"
 	"github.com/the-edge-agent/tea/sdk/value"
+	"github.com/the-edge-agent/tea/sdk/x/jsonschema"
 )
 
 // MaxToolRounds is the type of the error of llm.tools when the model still

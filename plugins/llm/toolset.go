@@ -8,8 +8,8 @@ import (
 
 	"github.com/the-edge-agent/tea/plugins/llm/internal/chat"
 	tea "github.com/the-edge-agent/tea/sdk"
-	"github.com/the-edge-agent/tea/sdk/diag"
 	"github.com/the-edge-agent/tea/sdk/value"
+	"github.com/the-edge-agent/tea/sdk/x/diag"
 )
 
 // maxWireName is the longest name of a tool that servers accept.

@@ -7,7 +7,7 @@ import (
 	"errors"
 
 	tea "github.com/the-edge-agent/tea/sdk"
-	"github.com/the-edge-agent/tea/sdk/confine"
+	"github.com/the-edge-agent/tea/sdk/x/confine"
 
 	"github.com/the-edge-agent/tea/plugins/memory/internal/clock"
 	"github.com/the-edge-agent/tea/plugins/memory/internal/file"

@@ -13,9 +13,9 @@ import (
 
 	"github.com/the-edge-agent/tea/plugins/memory"
 	tea "github.com/the-edge-agent/tea/sdk"
-	"github.com/the-edge-agent/tea/sdk/conform"
 	"github.com/the-edge-agent/tea/sdk/serve"
 	"github.com/the-edge-agent/tea/sdk/teatest"
+	"github.com/the-edge-agent/tea/sdk/x/conform"
 )
 
 // agent calls actions of one instance.

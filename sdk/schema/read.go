@@ -7,8 +7,8 @@ import (
 	"iter"
 	"unicode/utf8"
 
-	"github.com/the-edge-agent/tea/sdk/jsonschema"
 	"github.com/the-edge-agent/tea/sdk/value"
+	"github.com/the-edge-agent/tea/sdk/x/jsonschema"
 )
 
 // A host reads the schemas of all plugins at every start. Decoding each level

@@ -19,7 +19,7 @@ import (
 	"github.com/the-edge-agent/tea/sdk/internal/pb"
 	"github.com/the-edge-agent/tea/sdk/serve"
 	"github.com/the-edge-agent/tea/sdk/teatest"
-	"github.com/the-edge-agent/tea/sdk/wire"
+	"github.com/the-edge-agent/tea/sdk/x/wire"
 )
 
 // role says what this binary is when a test has started it again.

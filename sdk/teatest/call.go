@@ -4,7 +4,7 @@ import (
 	"testing"
 
 	tea "github.com/the-edge-agent/tea/sdk"
-	"github.com/the-edge-agent/tea/sdk/conform"
+	"github.com/the-edge-agent/tea/sdk/x/conform"
 )
 
 // Request is one call of an action, as a workflow would make it.

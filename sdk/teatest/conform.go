@@ -6,7 +6,7 @@ import (
 	"os/exec"
 
 	tea "github.com/the-edge-agent/tea/sdk"
-	"github.com/the-edge-agent/tea/sdk/conform"
+	"github.com/the-edge-agent/tea/sdk/x/conform"
 )
 
 // The types that a test shares with package conform.

@@ -13,9 +13,9 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	tea "github.com/the-edge-agent/tea/sdk"
-	"github.com/the-edge-agent/tea/sdk/conform"
 	"github.com/the-edge-agent/tea/sdk/serve"
-	"github.com/the-edge-agent/tea/sdk/wire"
+	"github.com/the-edge-agent/tea/sdk/x/conform"
+	"github.com/the-edge-agent/tea/sdk/x/wire"
 )
 
 // Conformance runs the suite of the protocol against the bundle twice, linked

@@ -10,8 +10,8 @@ import (
 
 	reference "github.com/google/jsonschema-go/jsonschema"
 
-	"github.com/the-edge-agent/tea/sdk/jsonschema"
 	"github.com/the-edge-agent/tea/sdk/value"
+	"github.com/the-edge-agent/tea/sdk/x/jsonschema"
 )
 
 // TestPublicSuite runs the JSON Schema test suite as it comes with

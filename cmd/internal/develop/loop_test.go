@@ -11,7 +11,7 @@ import (
 
 	"github.com/the-edge-agent/tea/cmd/internal/scaffold"
 	tea "github.com/the-edge-agent/tea/sdk"
-	"github.com/the-edge-agent/tea/sdk/conform"
+	"github.com/the-edge-agent/tea/sdk/x/conform"
 )
 
 // start runs a loop and returns its outcomes.

@@ -11,9 +11,9 @@ import (
 
 	"go.yaml.in/yaml/v3"
 
-	"github.com/the-edge-agent/tea/sdk/confine"
-	"github.com/the-edge-agent/tea/sdk/diag"
 	"github.com/the-edge-agent/tea/sdk/value"
+	"github.com/the-edge-agent/tea/sdk/x/confine"
+	"github.com/the-edge-agent/tea/sdk/x/diag"
 )
 
 // Suite is one file of tests.

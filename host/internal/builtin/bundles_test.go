@@ -9,8 +9,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/the-edge-agent/tea/host/internal/builtin"
-	"github.com/the-edge-agent/tea/sdk/jsonschema"
 	"github.com/the-edge-agent/tea/sdk/schema"
+	"github.com/the-edge-agent/tea/sdk/x/jsonschema"
 )
 
 func TestBundlesOfferTheirActions(t *testing.T) {

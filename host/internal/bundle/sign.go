@@ -12,7 +12,7 @@ import (
 
 	"aead.dev/minisign"
 
-	"github.com/the-edge-agent/tea/sdk/confine"
+	"github.com/the-edge-agent/tea/sdk/x/confine"
 )
 
 // Key is a public key of minisign. The zero value is not valid.

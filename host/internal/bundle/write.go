@@ -16,7 +16,7 @@ import (
 	"strings"
 
 	tea "github.com/the-edge-agent/tea/sdk"
-	"github.com/the-edge-agent/tea/sdk/confine"
+	"github.com/the-edge-agent/tea/sdk/x/confine"
 )
 
 // Contents is what [Write] puts into a bundle.

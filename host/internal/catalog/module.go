@@ -8,8 +8,8 @@ import (
 
 	"github.com/the-edge-agent/tea/host/internal/script"
 	tea "github.com/the-edge-agent/tea/sdk"
-	"github.com/the-edge-agent/tea/sdk/jsonschema"
 	"github.com/the-edge-agent/tea/sdk/schema"
+	"github.com/the-edge-agent/tea/sdk/x/jsonschema"
 )
 
 // Module returns the opener of a Lua module's actions. An action gets the state

@@ -15,7 +15,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/the-edge-agent/tea/sdk/atomicfile"
+	"github.com/the-edge-agent/tea/sdk/x/atomicfile"
 )
 
 // Of returns the SHA-256 of a text in hexadecimal.

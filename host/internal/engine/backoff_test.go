@@ -7,7 +7,7 @@ import (
 
 	"github.com/the-edge-agent/tea/host/internal/graph"
 	tea "github.com/the-edge-agent/tea/sdk"
-	"github.com/the-edge-agent/tea/sdk/backoff"
+	"github.com/the-edge-agent/tea/sdk/x/backoff"
 )
 
 // A server's Retry-After of a day made a run wait for a day.

@@ -15,8 +15,8 @@ import (
 	"github.com/the-edge-agent/tea/host/internal/spec"
 	"github.com/the-edge-agent/tea/host/internal/state"
 	tea "github.com/the-edge-agent/tea/sdk"
-	"github.com/the-edge-agent/tea/sdk/backoff"
-	"github.com/the-edge-agent/tea/sdk/breaker"
+	"github.com/the-edge-agent/tea/sdk/x/backoff"
+	"github.com/the-edge-agent/tea/sdk/x/breaker"
 )
 
 // branch is one path of a fan-out or one item of a map.

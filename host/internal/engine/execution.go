@@ -15,7 +15,7 @@ import (
 	"github.com/the-edge-agent/tea/host/internal/graph"
 	"github.com/the-edge-agent/tea/host/internal/state"
 	tea "github.com/the-edge-agent/tea/sdk"
-	"github.com/the-edge-agent/tea/sdk/backoff"
+	"github.com/the-edge-agent/tea/sdk/x/backoff"
 )
 
 // execution is one visit of a node with all its attempts.

@@ -5,7 +5,7 @@ import (
 	"slices"
 	"sync"
 
-	"github.com/the-edge-agent/tea/sdk/diag"
+	"github.com/the-edge-agent/tea/sdk/x/diag"
 )
 
 // filter is a filter, a test, a function or a method with its parameters. A

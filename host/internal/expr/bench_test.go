@@ -5,7 +5,7 @@ import (
 	"testing"
 
 	"github.com/the-edge-agent/tea/host/internal/expr"
-	"github.com/the-edge-agent/tea/sdk/diag"
+	"github.com/the-edge-agent/tea/sdk/x/diag"
 )
 
 func benchmarkTemplate(b *testing.B, text string) {

@@ -1,7 +1,7 @@
 package expr
 
 import (
-	"github.com/the-edge-agent/tea/sdk/diag"
+	"github.com/the-edge-agent/tea/sdk/x/diag"
 )
 
 func selectionFilters() map[string]filter {

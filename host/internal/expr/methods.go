@@ -4,7 +4,7 @@ import (
 	"strings"
 	"unicode"
 
-	"github.com/the-edge-agent/tea/sdk/diag"
+	"github.com/the-edge-agent/tea/sdk/x/diag"
 )
 
 // method calls object.name(...): Python's methods that do not change the

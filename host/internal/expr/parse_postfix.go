@@ -3,7 +3,7 @@ package expr
 import (
 	"strings"
 
-	"github.com/the-edge-agent/tea/sdk/diag"
+	"github.com/the-edge-agent/tea/sdk/x/diag"
 )
 
 // accessors parses the accessors of an operand: .name, [key], [a:b],

@@ -4,7 +4,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/the-edge-agent/tea/sdk/diag"
+	"github.com/the-edge-agent/tea/sdk/x/diag"
 )
 
 // body parses statements up to one of the block tags named in ends, whose name

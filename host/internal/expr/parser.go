@@ -3,7 +3,7 @@ package expr
 import (
 	"fmt"
 
-	"github.com/the-edge-agent/tea/sdk/diag"
+	"github.com/the-edge-agent/tea/sdk/x/diag"
 )
 
 // maxNesting bounds the nesting of brackets, operators and blocks.

@@ -6,7 +6,7 @@ import (
 	"slices"
 	"strconv"
 
-	"github.com/the-edge-agent/tea/sdk/diag"
+	"github.com/the-edge-agent/tea/sdk/x/diag"
 )
 
 // RequiredFinder is an optional interface of a [Scope]. The look-up of a

@@ -6,7 +6,7 @@ import (
 	"fmt"
 
 	"github.com/the-edge-agent/tea/host/internal/diagcode"
-	"github.com/the-edge-agent/tea/sdk/diag"
+	"github.com/the-edge-agent/tea/sdk/x/diag"
 )
 
 // Value is a compiled tree of parameters: a value of the value model whose

@@ -9,7 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"github.com/the-edge-agent/tea/host/internal/expr"
-	"github.com/the-edge-agent/tea/sdk/diag"
+	"github.com/the-edge-agent/tea/sdk/x/diag"
 )
 
 func TestValue(t *testing.T) {

@@ -8,7 +8,7 @@ import (
 	"github.com/the-edge-agent/tea/host/internal/expr"
 	"github.com/the-edge-agent/tea/host/internal/script"
 	"github.com/the-edge-agent/tea/host/internal/spec"
-	"github.com/the-edge-agent/tea/sdk/diag"
+	"github.com/the-edge-agent/tea/sdk/x/diag"
 )
 
 func (c *compiler) body(g *Graph, n *Node, body spec.Body, roots []string) Body {

@@ -7,7 +7,7 @@ import (
 	"sync"
 
 	"github.com/the-edge-agent/tea/host/internal/diagcode"
-	"github.com/the-edge-agent/tea/sdk/diag"
+	"github.com/the-edge-agent/tea/sdk/x/diag"
 )
 
 // Check warns of probable mistakes: unreachable nodes, nodes that can have no

@@ -6,7 +6,7 @@ import (
 	"slices"
 
 	"github.com/the-edge-agent/tea/host/internal/diagcode"
-	"github.com/the-edge-agent/tea/sdk/diag"
+	"github.com/the-edge-agent/tea/sdk/x/diag"
 )
 
 // joiner determines where the branches of a graph's fan-outs end: implicit

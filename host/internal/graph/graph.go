@@ -8,8 +8,8 @@ import (
 	"github.com/the-edge-agent/tea/host/internal/script"
 	"github.com/the-edge-agent/tea/host/internal/spec"
 	"github.com/the-edge-agent/tea/host/internal/state"
-	"github.com/the-edge-agent/tea/sdk/backoff"
 	"github.com/the-edge-agent/tea/sdk/schema"
+	"github.com/the-edge-agent/tea/sdk/x/backoff"
 )
 
 // Graph is a list of nodes with routing: a workflow, or the body of a loop.

@@ -10,9 +10,9 @@ import (
 	"github.com/the-edge-agent/tea/host/internal/expr"
 	"github.com/the-edge-agent/tea/host/internal/spec"
 	tea "github.com/the-edge-agent/tea/sdk"
-	"github.com/the-edge-agent/tea/sdk/diag"
-	"github.com/the-edge-agent/tea/sdk/jsonschema"
 	"github.com/the-edge-agent/tea/sdk/schema"
+	"github.com/the-edge-agent/tea/sdk/x/diag"
+	"github.com/the-edge-agent/tea/sdk/x/jsonschema"
 )
 
 // paramChecker checks the parameters of action nodes against the actions' schemas.

@@ -5,7 +5,7 @@ import (
 	"time"
 
 	"github.com/the-edge-agent/tea/host/internal/spec"
-	"github.com/the-edge-agent/tea/sdk/backoff"
+	"github.com/the-edge-agent/tea/sdk/x/backoff"
 )
 
 // Defaults of a retry policy that neither the node nor error_policy sets.

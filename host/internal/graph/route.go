@@ -1,6 +1,6 @@
 package graph
 
-import "github.com/the-edge-agent/tea/sdk/diag"
+import "github.com/the-edge-agent/tea/sdk/x/diag"
 
 // Route determines the next node. The parts are tried in the order of the
 // fields.

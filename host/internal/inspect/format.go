@@ -6,7 +6,7 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/the-edge-agent/tea/sdk/diag"
+	"github.com/the-edge-agent/tea/sdk/x/diag"
 )
 
 // Formats are the names of what [Diagram.Draw] can draw.

@@ -13,8 +13,8 @@ import (
 	"strings"
 
 	"github.com/the-edge-agent/tea/host/internal/digest"
-	"github.com/the-edge-agent/tea/sdk/atomicfile"
-	"github.com/the-edge-agent/tea/sdk/confine"
+	"github.com/the-edge-agent/tea/sdk/x/atomicfile"
+	"github.com/the-edge-agent/tea/sdk/x/confine"
 )
 
 // Name is the name of the file.

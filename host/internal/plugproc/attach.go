@@ -9,7 +9,7 @@ import (
 	"time"
 
 	tea "github.com/the-edge-agent/tea/sdk"
-	"github.com/the-edge-agent/tea/sdk/diag"
+	"github.com/the-edge-agent/tea/sdk/x/diag"
 )
 
 // attachScript is the process of a plugin that a debugger runs, seen from the

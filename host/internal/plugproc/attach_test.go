@@ -12,8 +12,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	tea "github.com/the-edge-agent/tea/sdk"
-	"github.com/the-edge-agent/tea/sdk/conform"
-	"github.com/the-edge-agent/tea/sdk/wire"
+	"github.com/the-edge-agent/tea/sdk/x/conform"
+	"github.com/the-edge-agent/tea/sdk/x/wire"
 )
 
 // debugged runs a plugin as a debugger does and returns its handshake.

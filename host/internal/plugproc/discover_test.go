@@ -11,7 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	tea "github.com/the-edge-agent/tea/sdk"
-	"github.com/the-edge-agent/tea/sdk/diag"
+	"github.com/the-edge-agent/tea/sdk/x/diag"
 )
 
 func names(set *Set) []string {

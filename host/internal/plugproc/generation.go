@@ -8,7 +8,7 @@ import (
 	"sync"
 
 	tea "github.com/the-edge-agent/tea/sdk"
-	"github.com/the-edge-agent/tea/sdk/wire"
+	"github.com/the-edge-agent/tea/sdk/x/wire"
 )
 
 // generation is one process of a plugin and the instances configured in it.

@@ -15,8 +15,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	tea "github.com/the-edge-agent/tea/sdk"
-	"github.com/the-edge-agent/tea/sdk/conform"
 	"github.com/the-edge-agent/tea/sdk/teatest"
+	"github.com/the-edge-agent/tea/sdk/x/conform"
 )
 
 // wantError fails the test unless err is an action's error of the type whose

@@ -6,7 +6,7 @@ import (
 	"strings"
 
 	tea "github.com/the-edge-agent/tea/sdk"
-	"github.com/the-edge-agent/tea/sdk/diag"
+	"github.com/the-edge-agent/tea/sdk/x/diag"
 )
 
 // refusal is why actions of a plugin are not used.

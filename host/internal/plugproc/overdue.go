@@ -6,8 +6,8 @@ import (
 	"time"
 
 	tea "github.com/the-edge-agent/tea/sdk"
-	"github.com/the-edge-agent/tea/sdk/backoff"
-	"github.com/the-edge-agent/tea/sdk/wire"
+	"github.com/the-edge-agent/tea/sdk/x/backoff"
+	"github.com/the-edge-agent/tea/sdk/x/wire"
 )
 
 // hangGrace is the time that an action has to end after its deadline, or after

@@ -17,7 +17,7 @@ import (
 	plugin "github.com/hashicorp/go-plugin"
 
 	tea "github.com/the-edge-agent/tea/sdk"
-	"github.com/the-edge-agent/tea/sdk/wire"
+	"github.com/the-edge-agent/tea/sdk/x/wire"
 )
 
 const (

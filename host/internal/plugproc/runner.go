@@ -16,7 +16,7 @@ import (
 	"time"
 
 	tea "github.com/the-edge-agent/tea/sdk"
-	"github.com/the-edge-agent/tea/sdk/wire"
+	"github.com/the-edge-agent/tea/sdk/x/wire"
 )
 
 // afterExit bounds the time that the output of a process that has ended is

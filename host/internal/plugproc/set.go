@@ -11,7 +11,7 @@ import (
 	"time"
 
 	tea "github.com/the-edge-agent/tea/sdk"
-	"github.com/the-edge-agent/tea/sdk/diag"
+	"github.com/the-edge-agent/tea/sdk/x/diag"
 )
 
 // slowStart is the time after which a plugin that has not returned its manifest

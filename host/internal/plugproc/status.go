@@ -14,7 +14,7 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/the-edge-agent/tea/sdk/breaker"
+	"github.com/the-edge-agent/tea/sdk/x/breaker"
 )
 
 const (

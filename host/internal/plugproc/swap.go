@@ -8,7 +8,7 @@ import (
 	"time"
 
 	tea "github.com/the-edge-agent/tea/sdk"
-	"github.com/the-edge-agent/tea/sdk/backoff"
+	"github.com/the-edge-agent/tea/sdk/x/backoff"
 )
 
 // writingTries and writingWait are how often, and after which time, a binary

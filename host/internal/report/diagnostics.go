@@ -7,7 +7,7 @@ import (
 	"os"
 	"strings"
 
-	"github.com/the-edge-agent/tea/sdk/diag"
+	"github.com/the-edge-agent/tea/sdk/x/diag"
 )
 
 // Diagnostics prints diagnostics, each with its source line and hint, and their

@@ -12,7 +12,7 @@ import (
 
 	"github.com/the-edge-agent/tea/host/flow"
 	tea "github.com/the-edge-agent/tea/sdk"
-	"github.com/the-edge-agent/tea/sdk/diag"
+	"github.com/the-edge-agent/tea/sdk/x/diag"
 )
 
 // A failure that a line has told is not told again in full.

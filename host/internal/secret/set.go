@@ -13,8 +13,8 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/the-edge-agent/tea/sdk/diag"
 	"github.com/the-edge-agent/tea/sdk/value"
+	"github.com/the-edge-agent/tea/sdk/x/diag"
 )
 
 // Mask replaces secrets in output.

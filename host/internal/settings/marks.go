@@ -9,8 +9,8 @@ import (
 
 	"github.com/the-edge-agent/tea/host/internal/expr"
 	"github.com/the-edge-agent/tea/host/internal/spec"
-	"github.com/the-edge-agent/tea/sdk/diag"
 	"github.com/the-edge-agent/tea/sdk/schema"
+	"github.com/the-edge-agent/tea/sdk/x/diag"
 )
 
 // formatPath marks settings that name a file or directory.

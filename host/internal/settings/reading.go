@@ -6,9 +6,9 @@ import (
 
 	"github.com/the-edge-agent/tea/host/internal/expr"
 	"github.com/the-edge-agent/tea/host/internal/spec"
-	"github.com/the-edge-agent/tea/sdk/diag"
 	"github.com/the-edge-agent/tea/sdk/schema"
 	"github.com/the-edge-agent/tea/sdk/value"
+	"github.com/the-edge-agent/tea/sdk/x/diag"
 )
 
 // reading is one pass over a key's value by one schema.

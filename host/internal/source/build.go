@@ -6,7 +6,7 @@ import (
 	"go.yaml.in/yaml/v3"
 
 	"github.com/the-edge-agent/tea/host/internal/diagcode"
-	"github.com/the-edge-agent/tea/sdk/diag"
+	"github.com/the-edge-agent/tea/sdk/x/diag"
 )
 
 // Limits on the expansion of a document. A file without aliases is bounded by

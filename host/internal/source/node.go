@@ -1,6 +1,6 @@
 package source
 
-import "github.com/the-edge-agent/tea/sdk/diag"
+import "github.com/the-edge-agent/tea/sdk/x/diag"
 
 // Kind is the kind of a node's value.
 type Kind int

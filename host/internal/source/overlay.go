@@ -4,7 +4,7 @@ import (
 	"slices"
 
 	"github.com/the-edge-agent/tea/host/internal/diagcode"
-	"github.com/the-edge-agent/tea/sdk/diag"
+	"github.com/the-edge-agent/tea/sdk/x/diag"
 )
 
 // deleteKey marks an element of an overlay that removes that of the document.

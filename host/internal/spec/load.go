@@ -9,8 +9,8 @@ import (
 
 	"github.com/the-edge-agent/tea/host/internal/diagcode"
 	"github.com/the-edge-agent/tea/host/internal/source"
-	"github.com/the-edge-agent/tea/sdk/confine"
-	"github.com/the-edge-agent/tea/sdk/diag"
+	"github.com/the-edge-agent/tea/sdk/x/confine"
+	"github.com/the-edge-agent/tea/sdk/x/diag"
 )
 
 // ConfigFile is the file name that positions inside [Options].Config carry.

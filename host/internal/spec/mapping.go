@@ -5,8 +5,8 @@ import (
 	"time"
 
 	"github.com/the-edge-agent/tea/host/internal/source"
-	"github.com/the-edge-agent/tea/sdk/diag"
 	"github.com/the-edge-agent/tea/sdk/value"
+	"github.com/the-edge-agent/tea/sdk/x/diag"
 )
 
 // mapping reads the keys of one mapping under their canonical names. A value of

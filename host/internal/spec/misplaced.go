@@ -8,7 +8,7 @@ import (
 
 	"github.com/the-edge-agent/tea/host/internal/diagcode"
 	"github.com/the-edge-agent/tea/host/internal/source"
-	"github.com/the-edge-agent/tea/sdk/diag"
+	"github.com/the-edge-agent/tea/sdk/x/diag"
 )
 
 // unknown reports a key of n that its section does not have, with a hint where

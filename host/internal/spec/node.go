@@ -4,7 +4,7 @@ import (
 	"iter"
 	"time"
 
-	"github.com/the-edge-agent/tea/sdk/diag"
+	"github.com/the-edge-agent/tea/sdk/x/diag"
 )
 
 // Node is one entry of nodes, of a loop's body or of steps.

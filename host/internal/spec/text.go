@@ -5,7 +5,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/the-edge-agent/tea/host/internal/source"
-	"github.com/the-edge-agent/tea/sdk/diag"
+	"github.com/the-edge-agent/tea/sdk/x/diag"
 )
 
 // Text is a string of the document with its position. Pos is where the content

@@ -3,7 +3,7 @@ package spec
 import (
 	"time"
 
-	"github.com/the-edge-agent/tea/sdk/diag"
+	"github.com/the-edge-agent/tea/sdk/x/diag"
 )
 
 // Names of the pseudo nodes at which every run starts and ends.

@@ -10,7 +10,7 @@ import (
 	"slices"
 
 	"github.com/the-edge-agent/tea/host/internal/digest"
-	"github.com/the-edge-agent/tea/sdk/atomicfile"
+	"github.com/the-edge-agent/tea/sdk/x/atomicfile"
 )
 
 // history is the file with the versions of a plugin that were active, the

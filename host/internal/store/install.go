@@ -16,7 +16,7 @@ import (
 
 	"github.com/the-edge-agent/tea/host/internal/bundle"
 	"github.com/the-edge-agent/tea/host/internal/digest"
-	"github.com/the-edge-agent/tea/sdk/atomicfile"
+	"github.com/the-edge-agent/tea/sdk/x/atomicfile"
 )
 
 const (

@@ -9,7 +9,7 @@ import (
 	"strings"
 
 	"github.com/the-edge-agent/tea/host/internal/bundle"
-	"github.com/the-edge-agent/tea/sdk/atomicfile"
+	"github.com/the-edge-agent/tea/sdk/x/atomicfile"
 )
 
 // Remove removes a plugin with all its versions.

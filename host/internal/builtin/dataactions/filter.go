@@ -8,9 +8,9 @@ import (
 	"strings"
 
 	tea "github.com/the-edge-agent/tea/sdk"
-	"github.com/the-edge-agent/tea/sdk/diag"
-	"github.com/the-edge-agent/tea/sdk/operator"
 	"github.com/the-edge-agent/tea/sdk/value"
+	"github.com/the-edge-agent/tea/sdk/x/diag"
+	"github.com/the-edge-agent/tea/sdk/x/operator"
 )
 
 // condition is one {field, op, value}.

@@ -8,7 +8,7 @@ import (
 	"sync"
 
 	tea "github.com/the-edge-agent/tea/sdk"
-	"github.com/the-edge-agent/tea/sdk/confine"
+	"github.com/the-edge-agent/tea/sdk/x/confine"
 )
 
 // SettingsKey is the key of [Settings] in a workflow's settings.

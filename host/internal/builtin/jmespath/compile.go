@@ -11,7 +11,7 @@ import (
 
 	"github.com/jmespath-community/go-jmespath/pkg/parsing"
 
-	"github.com/the-edge-agent/tea/sdk/diag"
+	"github.com/the-edge-agent/tea/sdk/x/diag"
 )
 
 // maxLength bounds an expression's bytes, and with them how deep it nests.

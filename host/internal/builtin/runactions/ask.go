@@ -6,7 +6,7 @@ import (
 
 	"github.com/the-edge-agent/tea/host/internal/engine"
 	tea "github.com/the-edge-agent/tea/sdk"
-	"github.com/the-edge-agent/tea/sdk/jsonschema"
+	"github.com/the-edge-agent/tea/sdk/x/jsonschema"
 )
 
 type askParams struct {

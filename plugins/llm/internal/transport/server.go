@@ -12,7 +12,7 @@ import (
 	"time"
 
 	tea "github.com/the-edge-agent/tea/sdk"
-	"github.com/the-edge-agent/tea/sdk/backoff"
+	"github.com/the-edge-agent/tea/sdk/x/backoff"
 )
 
 // Server is where a provider's requests go and how. It is safe for concurrent

@@ -10,7 +10,7 @@ import (
 	"unicode"
 
 	tea "github.com/the-edge-agent/tea/sdk"
-	"github.com/the-edge-agent/tea/sdk/diag"
+	"github.com/the-edge-agent/tea/sdk/x/diag"
 
 	"github.com/the-edge-agent/tea/plugins/memory/internal/clock"
 	"github.com/the-edge-agent/tea/plugins/memory/internal/documents"

@@ -10,8 +10,8 @@ import (
 	"time"
 
 	tea "github.com/the-edge-agent/tea/sdk"
-	"github.com/the-edge-agent/tea/sdk/backoff"
-	"github.com/the-edge-agent/tea/sdk/breaker"
+	"github.com/the-edge-agent/tea/sdk/x/backoff"
+	"github.com/the-edge-agent/tea/sdk/x/breaker"
 
 	"github.com/the-edge-agent/tea/plugins/memory/internal/store"
 )

@@ -6,6 +6,6 @@
 // Start with [New].
 //
 // Searches are in grep.go, for lines, and in documents.go, for fields of JSON
-// documents. The caller passes clean paths (package sdk/confine) and decides
+// documents. The caller passes clean paths (package sdk/x/confine) and decides
 // which of them can be written.
 package file

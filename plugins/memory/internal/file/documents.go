@@ -10,8 +10,8 @@ import (
 	"strings"
 
 	tea "github.com/the-edge-agent/tea/sdk"
-	"github.com/the-edge-agent/tea/sdk/operator"
 	"github.com/the-edge-agent/tea/sdk/value"
+	"github.com/the-edge-agent/tea/sdk/x/operator"
 
 	"github.com/the-edge-agent/tea/plugins/memory/internal/content"
 	"github.com/the-edge-agent/tea/plugins/memory/internal/store"

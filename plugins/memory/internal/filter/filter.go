@@ -8,8 +8,8 @@ import (
 	"strings"
 
 	tea "github.com/the-edge-agent/tea/sdk"
-	"github.com/the-edge-agent/tea/sdk/operator"
 	"github.com/the-edge-agent/tea/sdk/value"
+	"github.com/the-edge-agent/tea/sdk/x/operator"
 )
 
 // Filter is a list of conditions that must all match. The zero value matches

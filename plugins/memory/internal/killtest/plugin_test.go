@@ -18,7 +18,7 @@ import (
 	tea "github.com/the-edge-agent/tea/sdk"
 	"github.com/the-edge-agent/tea/sdk/serve"
 	"github.com/the-edge-agent/tea/sdk/teatest"
-	"github.com/the-edge-agent/tea/sdk/wire"
+	"github.com/the-edge-agent/tea/sdk/x/wire"
 )
 
 func TestMain(m *testing.M) {

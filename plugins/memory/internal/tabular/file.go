@@ -15,7 +15,7 @@ import (
 
 	"github.com/the-edge-agent/tea/plugins/memory/internal/catalog"
 	"github.com/the-edge-agent/tea/plugins/memory/internal/store"
-	"github.com/the-edge-agent/tea/sdk/atomicfile"
+	"github.com/the-edge-agent/tea/sdk/x/atomicfile"
 )
 
 const (

@@ -10,7 +10,7 @@ import (
 	"sync"
 
 	tea "github.com/the-edge-agent/tea/sdk"
-	"github.com/the-edge-agent/tea/sdk/diag"
+	"github.com/the-edge-agent/tea/sdk/x/diag"
 
 	"github.com/the-edge-agent/tea/plugins/memory/internal/store"
 )

@@ -14,7 +14,7 @@ import (
 	"sync"
 	"sync/atomic"
 
-	"github.com/the-edge-agent/tea/sdk/atomicfile"
+	"github.com/the-edge-agent/tea/sdk/x/atomicfile"
 )
 
 // The file is little-endian. After a header with its own checksum come:

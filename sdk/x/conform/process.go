@@ -1,0 +1,228 @@
+package conform
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"slices"
+	"strconv"
+	"strings"
+	"sync/atomic"
+	"syscall"
+	"time"
+
+	hclog "github.com/hashicorp/go-hclog"
+	plugin "github.com/hashicorp/go-plugin"
+	"google.golang.org/grpc"
+
+	tea "github.com/the-edge-agent/tea/sdk"
+	"github.com/the-edge-agent/tea/sdk/x/wire"
+)
+
+// Process is a plugin that runs as a separate process. It is started without
+// supervision, limits or a clean environment; the host has those.
+type Process struct {
+	plugin *plugin.Client
+	conn   *grpc.ClientConn
+	client *wire.Client
+	parent *os.File
+
+	manifest  tea.Manifest
+	instances atomic.Int64
+
+	// start is the command as it was given, to start it again.
+	start  *exec.Cmd
+	output io.Writer
+}
+
+// startTimeout is generous: a plugin in a scripting language on a busy machine
+// can need seconds.
+const startTimeout = 30 * time.Second
+
+// Start runs the command as a plugin. output receives what the process writes
+// to stderr. The caller ends it with Close.
+func Start(ctx context.Context, cmd *exec.Cmd, output io.Writer) (*Process, error) {
+	return launch(ctx, cmd, output, nil)
+}
+
+// StartKnown is [Start] for a plugin whose manifest is known. Like a host with
+// a stored manifest, it does not ask for it, only whether the plugin accepts
+// calls.
+func StartKnown(ctx context.Context, cmd *exec.Cmd, output io.Writer, manifest tea.Manifest) (*Process, error) {
+	return launch(ctx, cmd, output, &manifest)
+}
+
+func launch(ctx context.Context, cmd *exec.Cmd, output io.Writer, known *tea.Manifest) (*Process, error) {
+	watched, parent, err := os.Pipe()
+	if err != nil {
+		return nil, fmt.Errorf("start %s: %w", cmd.Path, err)
+	}
+	defer watched.Close()
+	p := &Process{parent: parent, output: output, start: &exec.Cmd{Path: cmd.Path, Args: cmd.Args, Env: cmd.Environ(), Dir: cmd.Dir}}
+	cmd.ExtraFiles = []*os.File{watched}
+	cmd.Env = append(cmd.Environ(), wire.ParentFD+"="+strconv.Itoa(3))
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} // a plugin ends with its group
+	p.plugin = plugin.NewClient(&plugin.ClientConfig{
+		HandshakeConfig:  plugin.HandshakeConfig{ProtocolVersion: tea.ProtocolVersion, MagicCookieKey: wire.CookieKey, MagicCookieValue: wire.CookieValue},
+		Plugins:          plugin.PluginSet{wire.Service: &dispenser{}},
+		AllowedProtocols: []plugin.Protocol{plugin.ProtocolGRPC},
+		SkipHostEnv:      true, // the command has it
+		Cmd:              cmd,
+		StartTimeout:     startTimeout,
+		Stderr:           output,
+		SyncStdout:       output,
+		SyncStderr:       output,
+		Logger:           hclog.NewNullLogger(),
+		GRPCDialOptions:  wire.DialOptions(),
+	})
+	if err := p.connect(ctx, known); err != nil {
+		p.Close()
+		return nil, fmt.Errorf("start %s: %w", cmd.Path, err)
+	}
+	return p, nil
+}
+
+func (p *Process) connect(ctx context.Context, known *tea.Manifest) error {
+	protocol, err := p.plugin.Client()
+	if err != nil {
+		return noHandshake(err)
+	}
+	raw, err := protocol.Dispense(wire.Service)
+	if err != nil {
+		return err
+	}
+	d := raw.(*dispenser)
+	p.conn = d.conn
+	p.client = wire.Connect(d.conn, d.broker)
+	if known != nil {
+		p.manifest = *known
+		return p.client.Health(ctx)
+	}
+	p.manifest, err = p.client.Describe(ctx)
+	return err
+}
+
+// noHandshake returns the error of a start without go-plugin's advice, which
+// describes the file and not the fault.
+func noHandshake(err error) error {
+	first, _, _ := strings.Cut(err.Error(), "\n")
+	return fmt.Errorf("no handshake: %s", strings.TrimRight(first, ": "))
+}
+
+// command returns the command of the process, to start it again.
+func (p *Process) command(ctx context.Context) *exec.Cmd {
+	cmd := exec.CommandContext(ctx, p.start.Path, p.start.Args[1:]...)
+	cmd.Env, cmd.Dir = slices.Clone(p.start.Env), p.start.Dir
+	return cmd
+}
+
+// another starts a second process of the same command. The caller closes it.
+func (p *Process) another(ctx context.Context) (*Process, error) {
+	return launch(ctx, p.command(context.WithoutCancel(ctx)), p.output, &p.manifest)
+}
+
+// restart replaces a process that has ended.
+func (p *Process) restart(ctx context.Context) error {
+	next, err := p.another(ctx)
+	if err != nil {
+		return err
+	}
+	p.Close()
+	p.plugin, p.conn, p.client, p.parent = next.plugin, next.conn, next.client, next.parent
+	return nil
+}
+
+// ended reports whether the process has ended.
+func (p *Process) ended() bool { return p.plugin.Exited() }
+
+// Manifest returns the manifest with which the plugin started.
+func (p *Process) Manifest() tea.Manifest { return p.manifest }
+
+// Close shuts the plugin down and waits until the process has ended.
+func (p *Process) Close() {
+	if p.client != nil {
+		ctx, cancel := context.WithTimeout(context.Background(), 2*time.Second)
+		defer cancel()
+		_ = p.client.Shutdown(ctx, time.Second) // otherwise it is killed
+	}
+	p.plugin.Kill()
+	if p.client != nil {
+		p.client.Close()
+	}
+	p.parent.Close()
+}
+
+// Conn returns the connection, for messages that the client never sends.
+func (p *Process) Conn() grpc.ClientConnInterface { return p.conn }
+
+// Describe returns the manifest.
+func (p *Process) Describe(ctx context.Context) (tea.Manifest, error) { return p.client.Describe(ctx) }
+
+// Open opens an instance in the process.
+func (p *Process) Open(ctx context.Context, settings tea.Settings) (Instance, error) {
+	return p.Import(ctx, settings, "")
+}
+
+// Import is Open with the state that the instance of another process has
+// exported to a file, see [Exporter].
+func (p *Process) Import(ctx context.Context, settings tea.Settings, path string) (Instance, error) {
+	declared := tea.Settings{}
+	for key := range p.manifest.Settings {
+		if raw, ok := settings[key]; ok {
+			declared[key] = raw
+		}
+	}
+	id := strconv.FormatInt(p.instances.Add(1), 10)
+	if err := p.client.Import(ctx, id, declared, path); err != nil {
+		return nil, err
+	}
+	return &remote{process: p, id: id}, nil
+}
+
+// Exporter is implemented by the instances of a [Process].
+type Exporter interface {
+	// Export closes the instance after it has written its state to a new file,
+	// as in a swap of the plugin.
+	Export(ctx context.Context, path string) error
+}
+
+// remote is an instance in a process.
+type remote struct {
+	process *Process
+	id      string
+}
+
+func (r *remote) Invoke(ctx context.Context, req *tea.Request) (*tea.Response, error) {
+	info := r.process.manifest.Find(req.Action)
+	return r.process.client.Invoke(ctx, r.id, req, info != nil && info.Streaming)
+}
+
+// Export implements Exporter.
+func (r *remote) Export(ctx context.Context, path string) error {
+	return r.process.client.Export(ctx, r.id, path)
+}
+
+func (r *remote) Close() error {
+	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
+	defer cancel()
+	return r.process.client.Release(ctx, r.id)
+}
+
+// dispenser takes connection and broker out of go-plugin.
+type dispenser struct {
+	plugin.NetRPCUnsupportedPlugin
+	broker *plugin.GRPCBroker
+	conn   *grpc.ClientConn
+}
+
+// GRPCServer is not used: the plugin is the server.
+func (*dispenser) GRPCServer(*plugin.GRPCBroker, *grpc.Server) error {
+	return fmt.Errorf("a host is not a plugin")
+}
+
+// GRPCClient keeps the connection and the broker.
+func (*dispenser) GRPCClient(_ context.Context, broker *plugin.GRPCBroker, conn *grpc.ClientConn) (any, error) {
+	return &dispenser{broker: broker, conn: conn}, nil
+}

@@ -1,0 +1,66 @@
+package jsonschema_test
+
+import (
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/the-edge-agent/tea/sdk/value"
+	"github.com/the-edge-agent/tea/sdk/x/jsonschema"
+)
+
+func TestComplete(t *testing.T) {
+	t.Parallel()
+	s := compile(t, `{
+		"properties": {
+			"text": {"type": "string", "default": "d"},
+			"choice": {"type": ["integer", "null"], "default": 3},
+			"names": {"anyOf": [{"type": "string"}, {"type": "array", "items": {"type": "string"}}]},
+			"mode": {"enum": ["a", "b"]},
+			"any": {},
+			"inner": {"properties": {"x": {"type": "number"}, "y": {"type": "number", "default": 1.5}}},
+			"list": {"type": "array", "items": {"$ref": "#/$defs/item"}}
+		},
+		"additionalProperties": {"type": "string"},
+		"$defs": {"item": {"type": "object", "properties": {"n": {"type": "integer", "default": 0}}}}
+	}`)
+	for _, test := range []struct{ name, given, want string }{
+		{"defaults", `{}`, `{"choice":3,"text":"d"}`},
+		{"given", `{"choice":0,"text":""}`, `{"choice":0,"text":""}`},
+		{"null where it is not allowed", `{"text":null,"names":null,"mode":null,"list":null,"more":null}`, `{"choice":3,"text":"d"}`},
+		{"null where it is allowed", `{"choice":null,"any":null}`, `{"any":null,"choice":null,"text":"d"}`},
+		{"inside", `{"inner":{"x":null},"list":[{},{"n":1},null,3]}`, `{"choice":3,"inner":{"y":1.5},"list":[{"n":0},{"n":1},null,3],"text":"d"}`},
+		{"another type", `[null]`, `[null]`},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			t.Parallel()
+			given := decode(t, test.given)
+			completed, changed := s.Complete(given)
+			if changed == (test.given == test.want) {
+				t.Errorf("changed is %v", changed)
+			}
+			got, err := value.Encode(completed)
+			if d := cmp.Diff(test.want, string(got)); err != nil || d != "" {
+				t.Error(err, d)
+			}
+			if d := cmp.Diff(decode(t, test.given), given); d != "" {
+				t.Errorf("the value was changed: %s", d)
+			}
+		})
+	}
+}
+
+func TestCheckKeywords(t *testing.T) {
+	t.Parallel()
+	for text, want := range map[string]string{
+		`true`: "",
+		`{"type":"object","x-tea":1,"oneOf":[{"const":1},{"not":{"format":"uuid"}}],"$defs":{"minimun":{}},"default":{"minimun":1}}`: "",
+		`{"minimun":1}`: `schema: the keyword "minimun" is not supported; did you mean "minimum"?`,
+		`{"properties":{"a":{"items":[{"$recursiveRef":"#"}]}}}`: `schema at properties.a.items[0]: the keyword "$recursiveRef" is not supported`,
+	} {
+		err := jsonschema.CheckKeywords(decode(t, text))
+		if (err == nil) != (want == "") || err != nil && err.Error() != want {
+			t.Errorf("%s: %v, want %s", text, err, want)
+		}
+	}
+}
