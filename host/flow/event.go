@@ -2,6 +2,7 @@ package flow
 
 import (
 	"slices"
+	"sort"
 	"strconv"
 	"strings"
 	"time"
@@ -90,7 +91,8 @@ func (e Event) MarshalJSON() ([]byte, error) {
 	byName := func(a, b Field) int { return strings.Compare(a.Key, b.Key) }
 	fields := e.Fields
 	if !slices.IsSortedFunc(fields, byName) {
-		fields = slices.SortedFunc(slices.Values(fields), byName)
+		fields = slices.Clone(fields)
+		sort.Slice(fields, func(i, j int) bool { return fields[i].Key < fields[j].Key })
 	}
 	for _, f := range fields {
 		dst = append(value.AppendString(append(dst, ','), f.Key), ':')

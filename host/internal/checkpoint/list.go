@@ -8,7 +8,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"slices"
+	"sort"
 	"strings"
 	"time"
 
@@ -54,8 +54,8 @@ func (s *Store) List() ([]Info, error) {
 		}
 		infos = append(infos, info)
 	}
-	slices.SortFunc(infos, func(a, b Info) int {
-		return cmp.Or(b.StartedAt.Compare(a.StartedAt), strings.Compare(b.ID, a.ID))
+	sort.Slice(infos, func(i, j int) bool {
+		return cmp.Or(infos[j].StartedAt.Compare(infos[i].StartedAt), strings.Compare(infos[j].ID, infos[i].ID)) < 0
 	})
 	return infos, nil
 }

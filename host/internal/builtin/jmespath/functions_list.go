@@ -3,6 +3,7 @@ package jmespath
 import (
 	"maps"
 	"slices"
+	"sort"
 	"strings"
 
 	"github.com/the-edge-agent/tea/sdk/value"
@@ -166,7 +167,7 @@ func order(a, b any) int {
 
 func sortBy(r *run, args []any) any {
 	all := r.rank(args)
-	slices.SortStableFunc(all, func(a, b ranked) int { return order(a.rank, b.rank) })
+	sort.SliceStable(all, func(i, j int) bool { return order(all[i].rank, all[j].rank) < 0 })
 	out := make([]any, len(all))
 	for i := range all {
 		out[i] = all[i].element
