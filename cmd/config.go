@@ -191,6 +191,9 @@ const maxConfig = 1 << 20
 func readConfig(file string) (map[string]any, error) {
 	data, err := confine.ReadRegular(file, maxConfig)
 	if errors.Is(err, fs.ErrNotExist) {
+		if info, found := os.Lstat(file); found == nil && info.Mode()&fs.ModeSymlink != 0 { // it can require keys
+			return nil, fmt.Errorf("read configuration %s: it is a link to a file that does not exist", file)
+		}
 		return nil, nil
 	}
 	if err != nil {

@@ -60,12 +60,12 @@ func (a *app) subprocesses(flags pluginFlags, log *slog.Logger, use pluginUse) (
 	return a.subprocessesUnder(policy, policy.Files(), flags, log, use)
 }
 
-// workflowDirs returns the directories of the workflows and the working
-// directory.
+// workflowDirs returns the working directory and the directories of the
+// workflows. A workflow that is a link has that of its target, too.
 func (a *app) workflowDirs() []string {
 	dirs := []string{"."}
 	for _, file := range a.workflows {
-		dirs = append(dirs, filepath.Dir(file))
+		dirs = append(dirs, filepath.Dir(file), filepath.Dir(resolved(file)))
 	}
 	return dirs
 }

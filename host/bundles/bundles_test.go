@@ -301,6 +301,7 @@ func TestPolicyOfARunningHostFollowsItsLock(t *testing.T) {
 		want   string
 	}{
 		{"no lock", func() error { return nil }, ""},
+		{"a link without a target", func() error { return os.Symlink("none", file) }, "read the changed lock"},
 		{"a lock without it", func() error { return (&Lock{}).Write(file) }, "the plugin web is not in it"},
 		{"a damaged lock", func() error { return os.WriteFile(file, []byte("{"), 0o600) }, "read the changed lock"},
 		{"the lock again", func() error { return (&Lock{}).Write(file) }, "the plugin web is not in it"},

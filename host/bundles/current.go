@@ -2,6 +2,7 @@ package bundles
 
 import (
 	"fmt"
+	"os"
 	"path/filepath"
 	"strings"
 	"sync"
@@ -69,7 +70,8 @@ func (c *CurrentPolicy) present() (*Policy, error) {
 func (c *CurrentPolicy) stateOfLocks() string {
 	var all []string
 	for _, file := range c.Files() {
-		all = append(all, digest.State(file))
+		target, _ := os.Readlink(file) // a link without a target is not the same as no file
+		all = append(all, target, digest.State(file))
 	}
 	return strings.Join(all, "\n")
 }

@@ -53,11 +53,14 @@ const (
 	maxSize    = 8 << 20
 )
 
-// Read reads a lock file. The error is fs.ErrNotExist without one; a damaged
-// lock is an error, never an empty lock.
+// Read reads a lock file. The error is fs.ErrNotExist without one, and a
+// [*DamagedError] for a file that cannot be read or a link without a target.
 func Read(path string) (*Lock, error) {
 	data, err := confine.ReadRegular(path, maxSize)
 	if errors.Is(err, fs.ErrNotExist) {
+		if info, found := os.Lstat(path); found == nil && info.Mode()&fs.ModeSymlink != 0 {
+			return nil, &DamagedError{path, errors.New("it is a link to a file that does not exist")}
+		}
 		return nil, err
 	}
 	if err != nil {

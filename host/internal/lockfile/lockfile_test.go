@@ -78,6 +78,26 @@ func TestEveryFlippedByteIsNoticed(t *testing.T) {
 	try("a newer format", bytes.Replace(data, []byte(`"format": 1`), []byte(`"format": 2`), 1))
 }
 
+func TestALockThatCannotBeReadIsNotAnAbsentLock(t *testing.T) {
+	t.Parallel()
+	for name, put := range map[string]func(path string) error{
+		"link without a target": func(path string) error { return os.Symlink("none", path) },
+		"link to itself":        func(path string) error { return os.Symlink(Name, path) },
+		"directory":             func(path string) error { return os.Mkdir(path, 0o700) },
+		"empty file":            func(path string) error { return os.WriteFile(path, nil, 0o600) },
+		"device":                func(path string) error { return os.Symlink(os.DevNull, path) },
+	} {
+		path := filepath.Join(t.TempDir(), Name)
+		if err := put(path); err != nil {
+			t.Fatal(err)
+		}
+		var damaged *DamagedError
+		if l, err := Read(path); !errors.As(err, &damaged) || errors.Is(err, fs.ErrNotExist) {
+			t.Errorf("%s: %v, %v; want a DamagedError", name, l, err)
+		}
+	}
+}
+
 func TestCheck(t *testing.T) {
 	t.Parallel()
 	l, err := Read(written(t))
