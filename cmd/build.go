@@ -27,6 +27,12 @@ type buildCmd struct {
 func (c *buildCmd) Run(a *app) error {
 	a.setReport(c.reportFlags)
 	o := agentbuild.Options{Version: a.version, Source: c.Source, Processes: c.Processes, Output: c.Output, Log: a.report}
+	if info, err := os.Stat(c.Output); err == nil && !info.Mode().IsRegular() {
+		return usageErrorf("--output: %s is not a regular file", absolute(c.Output))
+	}
+	if err := checkOutput(c.Output); err != nil {
+		return usageErrorf("--output: %w", err)
+	}
 	var err error
 	if o.OS, o.Arch, err = agentbuild.ParseTarget(c.Target); err != nil {
 		return usageError(err)

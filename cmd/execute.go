@@ -164,7 +164,7 @@ func (a *app) deliver(f *runFlags, state any) error {
 	write := func(w io.Writer) error { return writeState(w, state) }
 	switch {
 	case f.Output != "":
-		err := writeFile(f.Output, write)
+		err := writeFile(f.Output, 0o644, write)
 		if err != nil && !f.Stream {
 			err = errors.Join(err, write(a.stdout))
 		}

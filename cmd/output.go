@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
@@ -70,7 +71,7 @@ func writeJSON(w io.Writer, v any) error {
 	return err
 }
 
-// checkOutput returns early what [writeFile] would return after the run.
+// checkOutput returns early what [writeFile] would return after the work.
 func checkOutput(path string) error {
 	if path == "" {
 		return nil
@@ -78,10 +79,11 @@ func checkOutput(path string) error {
 	if info, err := os.Stat(path); err == nil && info.IsDir() {
 		return &os.PathError{Op: "write", Path: absolute(path), Err: unix.EISDIR}
 	}
-	if special(path) {
-		return nil
+	target, mode := path, uint32(unix.W_OK)
+	if !special(path) {
+		target, mode = filepath.Dir(path), unix.W_OK|unix.X_OK
 	}
-	if err := unix.Access(filepath.Dir(path), unix.W_OK|unix.X_OK); err != nil {
+	if err := unix.Access(target, mode); err != nil {
 		return &os.PathError{Op: "write", Path: absolute(path), Err: err}
 	}
 	return nil
@@ -95,27 +97,59 @@ func special(path string) bool {
 }
 
 // writeFile replaces a regular file atomically, and writes into anything else.
-// Errors name the path.
-func writeFile(path string, write func(io.Writer) error) error {
+// It returns an error of write itself unchanged; others are an [*os.PathError]
+// with the path.
+func writeFile(path string, perm fs.FileMode, write func(io.Writer) error) error {
+	var out failingWriter
+	var fault error
+	content := func(w io.Writer) error {
+		out.w = w
+		fault = write(&out)
+		return errors.Join(fault, out.failed)
+	}
 	var err error
 	if special(path) {
-		err = writeInto(path, write)
+		err = writeInto(path, content)
 	} else {
-		err = atomicfile.Write(path, 0o644, write)
+		err = atomicfile.Write(path, perm, content)
 	}
+	switch {
+	case err == nil:
+		return nil
+	case fault != nil && out.failed == nil:
+		return fault
+	}
+	return unwritable(path, err)
+}
+
+// unwritable returns the error of writing a file, without the name of the
+// temporary file that a part of it can have.
+func unwritable(path string, err error) error {
 	var (
 		inner *os.PathError
 		link  *os.LinkError
 	)
 	switch {
-	case err == nil:
-		return nil
 	case errors.As(err, &inner):
-		err = inner.Err // without the name of the temporary file
+		err = inner.Err
 	case errors.As(err, &link):
 		err = link.Err
 	}
 	return &os.PathError{Op: "write", Path: path, Err: err}
+}
+
+// failingWriter keeps the first error of a writer.
+type failingWriter struct {
+	w      io.Writer
+	failed error
+}
+
+func (f *failingWriter) Write(text []byte) (int, error) {
+	n, err := f.w.Write(text)
+	if f.failed == nil {
+		f.failed = err
+	}
+	return n, err
 }
 
 func writeInto(path string, write func(io.Writer) error) error {
