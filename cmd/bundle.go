@@ -16,7 +16,6 @@ import (
 	"github.com/the-edge-agent/tea/host/bundles"
 	"github.com/the-edge-agent/tea/host/subproc"
 	tea "github.com/the-edge-agent/tea/sdk"
-	"github.com/the-edge-agent/tea/sdk/x/atomicfile"
 	"github.com/the-edge-agent/tea/sdk/x/confine"
 )
 
@@ -58,7 +57,10 @@ func (c *bundlePackCmd) Run(a *app) error {
 		c.Output = manifest.Name + "-" + manifest.Version + bundles.Suffix
 	}
 	var index *bundles.Index
-	err = atomicfile.Write(c.Output, 0o644, func(w io.Writer) error {
+	if err := checkOutput(c.Output); err != nil {
+		return usageErrorf("--output: %w", err)
+	}
+	err = writeFile(c.Output, 0o644, func(w io.Writer) error {
 		index, err = bundles.Pack(w, bundles.Contents{
 			Manifest: manifest, Binaries: c.Binaries, License: c.License, SBOM: c.SBOM, Docs: c.Doc,
 		})
@@ -210,6 +212,9 @@ type bundleOutdatedCmd struct {
 func (c *bundleOutdatedCmd) Run(a *app) error {
 	a.setReport(c.reportFlags)
 	catalog, err := bundles.ReadCatalog(c.Source)
+	if err == nil && len(catalog.Bundles) == 0 {
+		err = &bundles.SourceError{Source: c.Source, Reason: "it has no bundles (*" + bundles.Suffix + ")"}
+	}
 	if err != nil {
 		return bundleError(err)
 	}
@@ -232,12 +237,21 @@ func (c *bundleOutdatedCmd) Run(a *app) error {
 	return a.table([]string{"PLUGIN", "INSTALLED", "NEWEST", "FILE"}, rows)
 }
 
-// bundleError is the error of a command for bundles. A file that does not exist
-// is wrong usage; everything else is a problem with the bundle.
+// bundleError is the error of a command for bundles. A file that cannot be read
+// or written, other than by an installation, is wrong usage, and so is a source
+// that cannot have bundles; everything else is a problem with the bundle.
 func bundleError(err error) error {
-	var missing *fs.PathError
-	if errors.As(err, &missing) && errors.Is(missing, fs.ErrNotExist) {
-		return usageErrorf("%s not found", absolute(missing.Path))
+	var file *fs.PathError
+	switch {
+	case errors.As(err, new(*bundles.SourceError)):
+		return usageError(err)
+	case errors.As(err, new(*bundles.InstallError)) || !errors.As(err, &file):
+	case file.Op == "write":
+		return usageError(&fs.PathError{Op: file.Op, Path: absolute(file.Path), Err: file.Err})
+	case errors.Is(file, fs.ErrNotExist):
+		return usageErrorf("%s not found", absolute(file.Path))
+	case file.Op == "open" || file.Op == "read" || file.Op == "stat":
+		return usageError(unreadable(file.Path, file))
 	}
 	return pluginError(err)
 }

@@ -2,6 +2,7 @@ package teacmd
 
 import (
 	"fmt"
+	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -158,6 +159,11 @@ func (s *pluginSet) named(name string) (foundPlugin, error) {
 			return p, nil
 		}
 		names = append(names, p.Name)
+	}
+	for _, p := range s.problems { // such as a lock that does not allow it
+		if filepath.Base(p.path) == "tea-plugin-"+name {
+			return foundPlugin{}, pluginError(fmt.Errorf("%s: %s", p.path, p.message))
+		}
 	}
 	hint := diag.Suggest(name, names)
 	if hint == "" {

@@ -13,7 +13,7 @@ import (
 	"golang.org/x/term"
 
 	"github.com/the-edge-agent/tea/host/bundles"
-	"github.com/the-edge-agent/tea/sdk/x/atomicfile"
+	tea "github.com/the-edge-agent/tea/sdk"
 	"github.com/the-edge-agent/tea/sdk/x/confine"
 )
 
@@ -28,6 +28,9 @@ type bundleKeygenCmd struct {
 // Run writes a key pair.
 func (c *bundleKeygenCmd) Run(a *app) error {
 	secretFile, publicFile := c.Output+".key", c.Output+".pub"
+	if err := checkOutput(secretFile); err != nil {
+		return usageErrorf("--output: %w", err)
+	}
 	for _, file := range []string{secretFile, publicFile} {
 		if _, err := os.Lstat(file); !errors.Is(err, fs.ErrNotExist) {
 			return usageErrorf("%s exists already; use another name with -o", file)
@@ -49,17 +52,17 @@ func (c *bundleKeygenCmd) Run(a *app) error {
 		return err
 	}
 	if err := storeFile(secretFile, secret, 0o600); err != nil {
-		return err
+		return usageError(err)
 	}
 	if err := storeFile(publicFile, public, 0o644); err != nil {
-		return err
+		return usageError(err)
 	}
 	fmt.Fprintf(a.out, "%s: the secret key, keep it safe\n%s: the public key %s\n", inLine(secretFile), inLine(publicFile), key.Public())
 	return nil
 }
 
 func storeFile(name string, data []byte, mode fs.FileMode) error {
-	return atomicfile.Write(name, mode, func(w io.Writer) error {
+	return writeFile(name, mode, func(w io.Writer) error {
 		_, err := w.Write(data)
 		return err
 	})
@@ -155,7 +158,7 @@ func (c *bundleVerifyCmd) Run(a *app) error {
 	failed := false
 	for _, file := range c.Files {
 		text, err := verify(file, keys)
-		if errors.Is(err, fs.ErrNotExist) {
+		if errors.As(err, new(*fs.PathError)) {
 			return bundleError(err)
 		}
 		if err != nil {
@@ -236,6 +239,12 @@ type bundleLockCmd struct {
 // Run writes or checks the lock.
 func (c *bundleLockCmd) Run(a *app) error {
 	a.setReport(c.reportFlags)
+	file := filepath.Join(c.Dir, bundles.LockName)
+	if _, err := os.Readlink(file); err != nil && !c.Check { // a link is replaced
+		if err := checkOutput(file); err != nil {
+			return usageError(err)
+		}
+	}
 	policy, err := a.policyOf() // without the lock
 	if err != nil {
 		return err
@@ -252,9 +261,11 @@ func (c *bundleLockCmd) Run(a *app) error {
 	for _, b := range found.Bundles() {
 		plugins = append(plugins, bundles.Plugin{Manifest: b.Manifest, Path: b.Path})
 	}
-	file := filepath.Join(c.Dir, bundles.LockName)
 	lock, err := bundles.ReadLock(file)
 	if c.Check {
+		for _, b := range found.UnreadBundles() { // the binary is enough
+			plugins = append(plugins, bundles.Plugin{Manifest: tea.Manifest{Name: b.Name}, Path: b.Path})
+		}
 		return c.check(a, lock, err, plugins)
 	}
 	if errors.Is(err, fs.ErrNotExist) || err != nil && len(c.Names) == 0 {
@@ -267,7 +278,7 @@ func (c *bundleLockCmd) Run(a *app) error {
 		return pluginError(err)
 	}
 	if err := lock.Write(file); err != nil {
-		return err
+		return bundleError(unwritable(file, err))
 	}
 	fmt.Fprintf(a.out, "%s: %s\n", inLine(file), numbered(len(lock.Plugins), "plugin"))
 	return nil

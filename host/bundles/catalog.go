@@ -2,7 +2,6 @@ package bundles
 
 import (
 	"encoding/json"
-	"fmt"
 	"maps"
 	"os"
 	"path/filepath"
@@ -45,7 +44,7 @@ func ReadCatalog(path string) (*Catalog, error) {
 			return nil, err
 		}
 		if err := json.Unmarshal(data, c); err != nil {
-			return nil, fmt.Errorf("%s is not an index of bundles: %w", path, err)
+			return nil, &SourceError{path, "it is not an index of bundles: " + err.Error()}
 		}
 		return c, nil
 	}

@@ -100,6 +100,9 @@ func (i *Installer) fetch(ctx context.Context, source string) (files []string, c
 	for _, offer := range catalog.newest() {
 		files = append(files, filepath.Join(source, offer.File))
 	}
+	if len(catalog.Bundles) == 0 {
+		return nil, nil, &SourceError{source, "the directory has no bundles (*" + Suffix + ")"}
+	}
 	if len(files) == 0 {
 		return nil, nil, fmt.Errorf("%s has no bundle (*%s) for %s", source, Suffix, Platform)
 	}
@@ -135,10 +138,21 @@ func (i *Installer) file(file string, installing bool) (Change, error) {
 	}
 	now, before, err := i.Store.Install(b, Platform, signed)
 	if err != nil {
-		return Change{}, fmt.Errorf("install %s: %w", file, err)
+		return Change{}, &InstallError{file, err}
 	}
 	return Change{Now: now, Before: before, Unverified: unverified}, nil
 }
+
+// InstallError is the error of the store when a bundle is installed.
+type InstallError struct {
+	File string
+	Err  error
+}
+
+func (e *InstallError) Error() string { return fmt.Sprintf("install %s: %v", e.File, e.Err) }
+
+// Unwrap returns the reason.
+func (e *InstallError) Unwrap() error { return e.Err }
 
 // Verify verifies the signature next to a bundle file. One key of each list
 // must have made it. Without lists it verifies nothing and returns the ID of

@@ -23,6 +23,11 @@ const (
 	downloadTimeout = 30 * time.Minute
 )
 
+// SourceError is the error of a source that cannot have bundles.
+type SourceError struct{ Source, Reason string }
+
+func (e *SourceError) Error() string { return e.Source + ": " + e.Reason }
+
 // isURL reports whether a source is the URL of a bundle, not a path.
 func isURL(source string) bool { return strings.Contains(source, "://") }
 
@@ -31,10 +36,10 @@ func isURL(source string) bool { return strings.Contains(source, "://") }
 func download(ctx context.Context, client *http.Client, source, dir string) (string, error) {
 	u, err := url.Parse(source)
 	if err != nil {
-		return "", fmt.Errorf("%q is not a valid URL", source)
+		return "", &SourceError{source, "it is not a valid URL"}
 	}
 	if u.Scheme != "https" {
-		return "", fmt.Errorf("%s: only https is supported", u.Redacted())
+		return "", &SourceError{u.Redacted(), "only https is supported"}
 	}
 	ctx, cancel := context.WithTimeout(ctx, downloadTimeout)
 	defer cancel()
