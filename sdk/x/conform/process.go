@@ -28,6 +28,9 @@ type Process struct {
 	conn   *grpc.ClientConn
 	client *wire.Client
 	parent *os.File
+	// end kills the process group. Processes that a wrapper has started can have
+	// its output open, for whose end go-plugin waits.
+	end context.CancelFunc
 
 	manifest  tea.Manifest
 	instances atomic.Int64
@@ -60,10 +63,15 @@ func launch(ctx context.Context, cmd *exec.Cmd, output io.Writer, known *tea.Man
 		return nil, fmt.Errorf("start %s: %w", cmd.Path, err)
 	}
 	defer watched.Close()
-	p := &Process{parent: parent, output: output, start: &exec.Cmd{Path: cmd.Path, Args: cmd.Args, Env: cmd.Environ(), Dir: cmd.Dir}}
+	life, end := context.WithCancel(context.WithoutCancel(ctx))
+	defer context.AfterFunc(ctx, end)()
+	defer time.AfterFunc(startTimeout+time.Second, end).Stop()
+	p := &Process{parent: parent, end: end, output: output, start: &exec.Cmd{Path: cmd.Path, Args: cmd.Args, Env: cmd.Environ(), Dir: cmd.Dir}}
+	cmd = p.command(life)
 	cmd.ExtraFiles = []*os.File{watched}
-	cmd.Env = append(cmd.Environ(), wire.ParentFD+"="+strconv.Itoa(3))
+	cmd.Env = append(cmd.Env, wire.ParentFD+"="+strconv.Itoa(3))
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} // a plugin ends with its group
+	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
 	p.plugin = plugin.NewClient(&plugin.ClientConfig{
 		HandshakeConfig:  plugin.HandshakeConfig{ProtocolVersion: tea.ProtocolVersion, MagicCookieKey: wire.CookieKey, MagicCookieValue: wire.CookieValue},
 		Plugins:          plugin.PluginSet{wire.Service: &dispenser{}},
@@ -130,7 +138,7 @@ func (p *Process) restart(ctx context.Context) error {
 		return err
 	}
 	p.Close()
-	p.plugin, p.conn, p.client, p.parent = next.plugin, next.conn, next.client, next.parent
+	p.plugin, p.conn, p.client, p.parent, p.end = next.plugin, next.conn, next.client, next.parent, next.end
 	return nil
 }
 
@@ -147,6 +155,7 @@ func (p *Process) Close() {
 		defer cancel()
 		_ = p.client.Shutdown(ctx, time.Second) // otherwise it is killed
 	}
+	p.end()
 	p.plugin.Kill()
 	if p.client != nil {
 		p.client.Close()
