@@ -63,6 +63,9 @@ func (c *buildCmd) Run(a *app) error {
 	if compile := (*agentbuild.CompileError)(nil); errors.As(err, &compile) || errors.Is(err, agentbuild.ErrNoGo) {
 		return pluginError(err)
 	}
+	if usage := (*agentbuild.UsageError)(nil); errors.As(err, &usage) {
+		return usageError(err)
+	}
 	if err != nil {
 		return err
 	}

@@ -54,6 +54,14 @@ type Result struct {
 // ErrNoGo reports that this machine has no usable Go toolchain.
 var ErrNoGo = errors.New("`tea build` needs Go 1.26 or later on this machine (https://go.dev/dl)")
 
+// UsageError is a mistake in the options: a bundle or a platform that does not
+// exist.
+type UsageError struct{ Err error }
+
+func (e *UsageError) Error() string { return e.Err.Error() }
+
+func (e *UsageError) Unwrap() error { return e.Err }
+
 // CompileError is a failure of the Go toolchain, which has written its messages
 // to Options.Log.
 type CompileError struct{ Err error }
@@ -63,7 +71,7 @@ func (e *CompileError) Error() string { return "build the program: " + e.Err.Err
 func (e *CompileError) Unwrap() error { return e.Err }
 
 // Build compiles the program and replaces Options.Output atomically. The error
-// is [ErrNoGo], a [*CompileError], or that of a file.
+// is [ErrNoGo], a [*UsageError], a [*CompileError], or that of a file.
 func Build(ctx context.Context, o Options) (*Result, error) {
 	start := time.Now()
 	version, err := exec.CommandContext(ctx, "go", "env", "GOVERSION").Output()
@@ -81,7 +89,7 @@ func Build(ctx context.Context, o Options) (*Result, error) {
 	}
 	defer os.RemoveAll(dir)
 	p := program{o, dir}
-	if err := p.check(); err != nil {
+	if err := p.check(ctx); err != nil {
 		return nil, err
 	}
 	if err := p.write(); err != nil {
@@ -117,12 +125,26 @@ func Build(ctx context.Context, o Options) (*Result, error) {
 	return res, nil
 }
 
-// check reports a bundle of tea that the checkout does not have.
-func (p *program) check() error {
+// check reports a bundle of tea that the checkout does not have, and a platform
+// that Go does not have.
+func (p *program) check(ctx context.Context) error {
 	for module, dir := range p.directories() {
 		if _, err := os.Stat(filepath.Join(dir, "go.mod")); err != nil {
-			return &CompileError{fmt.Errorf("there is no module %s: %w", module, err)}
+			others, _ := filepath.Glob(filepath.Join(p.Source, "plugins", "*", "go.mod")) // the pattern is valid
+			var names []string
+			for _, other := range others {
+				names = append(names, filepath.Base(filepath.Dir(other)))
+			}
+			return &UsageError{fmt.Errorf("there is no bundle %s (%s); %s has %s", strings.TrimPrefix(module, own+"/plugins/"), module, p.Source, strings.Join(names, ", "))}
 		}
+	}
+	platforms, err := exec.CommandContext(ctx, "go", "tool", "dist", "list").Output()
+	if err != nil {
+		return ErrNoGo
+	}
+	arch, _, _ := strings.Cut(p.Arch, "/")
+	if !slices.Contains(strings.Fields(string(platforms)), p.OS+"/"+arch) {
+		return &UsageError{fmt.Errorf("target %s/%s does not exist; `go tool dist list` lists the platforms", p.OS, p.Arch)}
 	}
 	return nil
 }
