@@ -249,6 +249,7 @@ func TestHostileBundlesAreRefused(t *testing.T) {
 		"twice":     {replace("docs/README.md", "license"), same, "appears twice"},
 		"format":    {replace(`"format":1`, `"format":2`), same, "format 2"},
 		"name":      {replace(`"name":"text"`, `"name":"../text"`), same, "bundle name"},
+		"version":   {replace(`"version":"1.2.3"`, `"version":"1.2"`), same, "expected a semantic version"},
 		"negative":  {replace(`"size":4`, `"size":-4`), same, "size -4"},
 		"symlink": {keep, func(h *tar.Header, _ []byte) (*tar.Header, []byte) {
 			return &tar.Header{Typeflag: tar.TypeSymlink, Name: h.Name, Linkname: "/etc/passwd"}, nil
@@ -370,6 +371,20 @@ func TestPackRefuses(t *testing.T) {
 	c.Manifest.Files = []string{"../outside.py"}
 	if _, err := Write(io.Discard, c); err == nil || !strings.Contains(err.Error(), "not a valid path") {
 		t.Errorf("a file outside: %v", err)
+	}
+	for _, version := range []string{"1", "1.2", "1.2.3.4", "01.2.3", "1.2.3-", "1.2-rc.1"} {
+		c = contents(t, t.TempDir())
+		c.Manifest.Version = version
+		if _, err := Write(io.Discard, c); err == nil || !strings.Contains(err.Error(), "expected a semantic version") {
+			t.Errorf("version %s: %v", version, err)
+		}
+	}
+	for _, version := range []string{"1.2.3", "0.0.1", "1.2.3-rc.1", "1.2.3+build.5", "1.2.3-rc.1+build.5"} {
+		c = contents(t, t.TempDir())
+		c.Manifest.Version = version
+		if _, err := Write(io.Discard, c); err != nil {
+			t.Errorf("version %s: %v", version, err)
+		}
 	}
 	c = contents(t, t.TempDir())
 	c.Binaries = nil

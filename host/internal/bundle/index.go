@@ -10,6 +10,8 @@ import (
 	"slices"
 	"strings"
 
+	"golang.org/x/mod/semver"
+
 	tea "github.com/the-edge-agent/tea/sdk"
 )
 
@@ -112,6 +114,9 @@ func ParsePart(data []byte, platform string) (Part, error) {
 func (ix *Index) check() error {
 	if err := ix.Manifest.Check(); err != nil {
 		return err
+	}
+	if version := "v" + ix.Manifest.Version; semver.Canonical(version)+semver.Build(version) != version { // 1.2 is short for 1.2.0
+		return fmt.Errorf("bundle %s: version %q: expected a semantic version, such as 1.2.3", ix.Manifest.Name, ix.Manifest.Version)
 	}
 	if len(ix.Platforms) == 0 || len(ix.Platforms) > maxPlatforms {
 		return fmt.Errorf("the bundle has %d platforms; expected 1 to %d", len(ix.Platforms), maxPlatforms)
