@@ -148,7 +148,7 @@ func describeChange(c bundles.Change) string {
 	text := c.Now.Name + " " + c.Now.Version
 	switch {
 	case c.Before == nil:
-	case c.Before.ID == c.Now.ID:
+	case c.Before.Bundle == c.Now.Bundle:
 		text += " (it was installed already)"
 	default:
 		text += " (before: " + c.Before.Version + ")"

@@ -38,8 +38,9 @@ type Signed struct {
 
 // Install installs the files for a platform and makes them active. It returns
 // the new entry and the one that was active before, which is nil for a new
-// plugin. After an error the active version is the same as before. signed can
-// be nil.
+// plugin. After an error the active version is the same as before. Without
+// signed, a bundle that is installed already keeps its signature; with it, the
+// new entry replaces one of the same bundle.
 func (s *Store) Install(b *bundle.Bundle, platform string, signed *Signed) (now, before *Entry, err error) {
 	if platform, err = b.Index.For(platform); err != nil {
 		return nil, nil, err
@@ -60,19 +61,24 @@ func (s *Store) Install(b *bundle.Bundle, platform string, signed *Signed) (now,
 	if active != "" {
 		before, _ = s.entry(active) // a damaged version is replaced
 	}
-	id, created, err := s.unpack(b, platform, signed)
-	if err != nil {
-		return nil, nil, err
+	ids, damaged := s.history(name, active) // a damaged history begins again
+	id, created := s.same(b, platform, ids), false
+	if signed != nil || id == "" {
+		if id, created, err = s.unpack(b, platform, signed); err != nil {
+			return nil, nil, err
+		}
 	}
 	if now, err = s.entry(id); err != nil {
 		return nil, nil, err
 	}
-	ids, damaged := s.history(name, active) // a damaged history begins again
 	if id == active && damaged == nil {
 		return now, before, nil
 	}
 	ids = ids[:slices.Index(ids, active)+1]
-	ids = append(slices.DeleteFunc(ids, func(old string) bool { return old == id }), id)
+	ids = append(slices.DeleteFunc(ids, func(old string) bool {
+		e, err := s.entry(old)
+		return old == id || err == nil && e.contains(b, platform)
+	}), id)
 	if err := s.writeHistory(name, ids); err != nil {
 		if created { // nothing refers to it
 			err = errors.Join(err, s.discard(id))
@@ -82,6 +88,22 @@ func (s *Store) Install(b *bundle.Bundle, platform string, signed *Signed) (now,
 		return nil, nil, err
 	}
 	return now, before, s.activate(name, id)
+}
+
+// same returns the newest of the entries that has the same files as a bundle,
+// with or without a signature; "" if all others differ or are damaged.
+func (s *Store) same(b *bundle.Bundle, platform string, ids []string) string {
+	for _, id := range slices.Backward(ids) {
+		if e, err := s.entry(id); err == nil && e.contains(b, platform) && len(e.check()) == 0 {
+			return id
+		}
+	}
+	return ""
+}
+
+// contains reports whether an entry was made from the bundle, for the platform.
+func (e *Entry) contains(b *bundle.Bundle, platform string) bool {
+	return e.Bundle == b.SHA256 && e.Platform == platform
 }
 
 // unpack makes an entry, unless the store has it.

@@ -464,3 +464,38 @@ func TestSignatureOfAnEntry(t *testing.T) {
 		})
 	}
 }
+
+// A signature does not make another version of the same bundle.
+func TestSameBundleInstalledTwiceIsOneVersion(t *testing.T) {
+	t.Parallel()
+	s, _ := newStore(t)
+	first, second := pack(t, "text", "1.0.0"), pack(t, "text", "2.0.0")
+	signed := sign(t, first, true)
+	installFirst := func(signed *store.Signed, want string) {
+		t.Helper()
+		e, _, err := s.Install(first, platform, signed)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if e.Key != want {
+			t.Errorf("signed by %q, want %q", e.Key, want)
+		}
+		wantVersions(t, s, "text: [1.0.0]")
+	}
+	installFirst(nil, "")
+	installFirst(signed, signed.Key.String())
+	installFirst(nil, signed.Key.String())
+	install(t, s, second)
+	wantVersions(t, s, "text: 1.0.0 [2.0.0]")
+	if from, to, err := s.Rollback("text"); err != nil || from.Version != "2.0.0" || to.Version != "1.0.0" {
+		t.Errorf("rollback: %v, %v, %v", from, to, err)
+	}
+	if _, _, err := s.Rollback("text"); err == nil {
+		t.Error("a rollback to the same version")
+	}
+	install(t, s, second)
+	wantVersions(t, s, "text: 1.0.0 [2.0.0]")
+	if swept, err := s.GC(1); err != nil || len(swept.Entries) != 1 || swept.Entries[0].Key != "" {
+		t.Errorf("removed: %v, %v; want the entry without a signature", swept.Entries, err)
+	}
+}
