@@ -6,7 +6,6 @@ import (
 	"log/slog"
 	"os"
 	"strconv"
-	"syscall"
 	"time"
 
 	"github.com/the-edge-agent/tea/sdk/internal/handshake"
@@ -37,19 +36,14 @@ func watchParent(s *server) {
 	case <-closed:
 	case <-time.After(lastMoments):
 	}
-	if pid := os.Getpid(); syscall.Getpgrp() == pid {
-		_ = syscall.Kill(-pid, syscall.SIGKILL)
-	}
+	killGroup()
 	os.Exit(1)
 }
 
 // waitForEnd reads from a pipe whose other end only the host has open. Nothing
 // is ever written to it.
 func waitForEnd(fd int) {
-	syscall.CloseOnExec(fd)
-	_ = syscall.SetNonblock(fd, true) // the wait needs no thread
-	pipe := os.NewFile(uintptr(fd), "host")
-	_, _ = io.Copy(io.Discard, pipe)
+	_, _ = io.Copy(io.Discard, openParent(fd))
 }
 
 // waitForOrphanhood is for hosts without such a pipe: it waits until the

@@ -10,6 +10,7 @@ import (
 	"os"
 	"path"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"time"
 )
@@ -101,7 +102,7 @@ func syncDir(root *os.Root, name string) error {
 	if err != nil {
 		return err
 	}
-	return errors.Join(dir.Sync(), dir.Close())
+	return flush(dir)
 }
 
 // SyncDir makes the names in a directory durable.
@@ -109,6 +110,15 @@ func SyncDir(name string) error {
 	dir, err := os.Open(name)
 	if err != nil {
 		return err
+	}
+	return flush(dir)
+}
+
+// flush flushes and closes a directory. Windows cannot flush one: there the file
+// system's own journal must do.
+func flush(dir *os.File) error {
+	if runtime.GOOS == "windows" {
+		return dir.Close()
 	}
 	return errors.Join(dir.Sync(), dir.Close())
 }

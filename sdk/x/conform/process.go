@@ -10,7 +10,6 @@ import (
 	"strconv"
 	"strings"
 	"sync/atomic"
-	"syscall"
 	"time"
 
 	hclog "github.com/hashicorp/go-hclog"
@@ -68,10 +67,9 @@ func launch(ctx context.Context, cmd *exec.Cmd, output io.Writer, known *tea.Man
 	defer time.AfterFunc(startTimeout+time.Second, end).Stop()
 	p := &Process{parent: parent, end: end, output: output, start: &exec.Cmd{Path: cmd.Path, Args: cmd.Args, Env: cmd.Environ(), Dir: cmd.Dir}}
 	cmd = p.command(life)
-	cmd.ExtraFiles = []*os.File{watched}
-	cmd.Env = append(cmd.Env, wire.ParentFD+"="+strconv.Itoa(3))
-	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} // a plugin ends with its group
-	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
+	cmd.SysProcAttr = processAttr()
+	cmd.Env = append(cmd.Env, wire.PassParent(cmd, watched))
+	cmd.Cancel = func() error { return killGroup(cmd.Process) }
 	p.plugin = plugin.NewClient(&plugin.ClientConfig{
 		HandshakeConfig:  plugin.HandshakeConfig{ProtocolVersion: tea.ProtocolVersion, MagicCookieKey: wire.CookieKey, MagicCookieValue: wire.CookieValue},
 		Plugins:          plugin.PluginSet{wire.Service: &dispenser{}},
