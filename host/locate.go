@@ -7,8 +7,8 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"syscall"
 
+	"github.com/the-edge-agent/tea/host/internal/digest"
 	"github.com/the-edge-agent/tea/host/internal/secret"
 	"github.com/the-edge-agent/tea/host/internal/spec"
 )
@@ -264,6 +264,5 @@ func isFile(path string) bool {
 	if err != nil || !info.Mode().IsRegular() {
 		return false
 	}
-	owner, ok := info.Sys().(*syscall.Stat_t)
-	return !ok || owner.Uid == 0 || int(owner.Uid) == os.Geteuid()
+	return digest.IsOurs(info)
 }

@@ -7,14 +7,13 @@ import (
 	"debug/pe"
 	"fmt"
 	"os"
-
-	"golang.org/x/sys/unix"
+	"syscall"
 )
 
 // PlatformOf returns the platform for which a binary was built, from its
 // header, in Go's terms: "linux/arm64". A script is for [AnyPlatform].
 func PlatformOf(path string) (string, error) {
-	f, err := os.OpenFile(path, os.O_RDONLY|unix.O_NONBLOCK, 0) // a pipe would block
+	f, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK, 0) // a pipe would block
 	if err != nil {
 		return "", err
 	}

@@ -12,10 +12,9 @@ import (
 	"io"
 	"os"
 	"strings"
+	"syscall"
 
 	"aead.dev/minisign"
-	"golang.org/x/sys/unix"
-
 	"github.com/the-edge-agent/tea/host/internal/digest"
 )
 
@@ -43,7 +42,7 @@ func (e *DamagedError) Error() string { return e.Path + ": " + e.Reason }
 // Open opens a bundle file and checks its integrity: every byte is covered by
 // the digest at the end. The contents are checked by [Bundle.Each].
 func Open(path string) (*Bundle, error) {
-	f, err := os.OpenFile(path, os.O_RDONLY|unix.O_NONBLOCK, 0) // a pipe would block
+	f, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK, 0) // a pipe would block
 	if err != nil {
 		return nil, err
 	}

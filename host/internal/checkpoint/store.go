@@ -8,9 +8,8 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"syscall"
 	"time"
-
-	"golang.org/x/sys/unix"
 
 	"github.com/the-edge-agent/tea/host/flow"
 )
@@ -38,7 +37,7 @@ func OpenStore(dir string) (*Store, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := unix.Faccessat(unix.AT_FDCWD, s.dir, unix.W_OK|unix.X_OK, unix.AT_EACCESS); err != nil {
+	if err := checkWritable(s.dir); err != nil {
 		return nil, fmt.Errorf("open checkpoint directory: %w", &os.PathError{Op: "write to", Path: s.dir, Err: err})
 	}
 	return s, nil
@@ -54,7 +53,7 @@ func ViewStore(dir string) (*Store, error) {
 	}
 	info, err := os.Stat(abs)
 	if err == nil && !info.IsDir() {
-		err = &os.PathError{Op: "open", Path: abs, Err: unix.ENOTDIR}
+		err = &os.PathError{Op: "open", Path: abs, Err: syscall.ENOTDIR}
 	}
 	if err != nil {
 		return nil, fmt.Errorf("open checkpoint directory: %w", err)

@@ -13,8 +13,6 @@ import (
 	"syscall"
 	"time"
 
-	"golang.org/x/sys/unix"
-
 	"github.com/the-edge-agent/tea/sdk/x/atomicfile"
 )
 
@@ -26,7 +24,7 @@ func Of(data []byte) string {
 
 // File returns the SHA-256 of a regular file in hexadecimal.
 func File(path string) (string, error) {
-	f, err := os.OpenFile(path, os.O_RDONLY|unix.O_NONBLOCK, 0)
+	f, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK, 0)
 	if err != nil {
 		return "", err
 	}
@@ -51,19 +49,6 @@ func File(path string) (string, error) {
 func State(path string) string {
 	state, _ := stateAt(path)
 	return state
-}
-
-func stateAt(path string) (string, time.Time) {
-	var stat unix.Stat_t
-	if err := unix.Stat(path, &stat); err != nil {
-		return "missing", time.Time{}
-	}
-	return StateOf(&stat), time.Unix(stat.Ctim.Unix())
-}
-
-// StateOf is [State] of an open file.
-func StateOf(stat *unix.Stat_t) string {
-	return fmt.Sprint(stat.Size, " ", stat.Mtim.Nano(), " ", stat.Ctim.Nano(), " ", stat.Dev, " ", stat.Ino)
 }
 
 // settled is the age from which a file's time of change shows every later
@@ -148,15 +133,13 @@ func CheckPrivate(path string, kind fs.FileMode) error {
 		return err
 	case info.Mode().Type() != kind:
 		return fmt.Errorf("%s is of the wrong kind", path)
-	case info.Mode().Perm()&0o022 != 0:
+	case OthersCanWrite(info, 0o022):
 		return fmt.Errorf("other users can write to %s", path)
-	case ownerOf(info) != uint32(os.Geteuid()) && ownerOf(info) != 0:
+	case !IsOurs(info):
 		return fmt.Errorf("%s belongs to another user", path)
 	}
 	return nil
 }
-
-func ownerOf(info fs.FileInfo) uint32 { return info.Sys().(*syscall.Stat_t).Uid }
 
 // Canonical is the one encoding of a value in a file whose every byte is
 // checked: indented JSON and a line feed.

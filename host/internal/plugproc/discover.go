@@ -206,7 +206,7 @@ func (s *scanner) add(dir string, entries []fs.DirEntry) {
 // isOpen reports whether everybody can put a plugin into a directory.
 func isOpen(dir string) bool {
 	info, err := os.Stat(dir)
-	return err == nil && info.Mode().Perm()&0o002 != 0
+	return err == nil && digest.OthersCanWrite(info, 0o002)
 }
 
 // isCandidate reports whether an entry has the name and kind of a plugin. A
@@ -222,7 +222,7 @@ var errNoTarget = errors.New("not run: the target of the link does not exist")
 // inspect refuses files that must not be run. A symbolic link counts as its
 // target.
 func inspect(dir, file string) (binary, error) {
-	b := binary{name: strings.TrimPrefix(file, prefix), path: filepath.Join(dir, file)}
+	b := binary{name: strings.TrimSuffix(strings.TrimPrefix(file, prefix), programSuffix), path: filepath.Join(dir, file)}
 	path, err := filepath.Abs(b.path)
 	if err != nil {
 		return b, err
@@ -238,9 +238,9 @@ func inspect(dir, file string) (binary, error) {
 	switch mode := info.Mode(); {
 	case !mode.IsRegular():
 		return b, errors.New("not run: it is not a regular file")
-	case mode.Perm()&0o111 == 0:
+	case !isExecutable(info):
 		return b, errors.New("not run: it is not executable (chmod +x)")
-	case mode.Perm()&0o002 != 0:
+	case digest.OthersCanWrite(info, 0o002):
 		return b, errors.New("not run: everybody can write to it (chmod o-w)")
 	}
 	b.state = digest.State(path)

@@ -7,8 +7,6 @@ import (
 	"strings"
 	"sync"
 
-	"golang.org/x/sys/unix"
-
 	"github.com/the-edge-agent/tea/host/internal/digest"
 	tea "github.com/the-edge-agent/tea/sdk"
 )
@@ -54,8 +52,7 @@ func (e *executable) hold() error {
 	if err != nil {
 		return err
 	}
-	var stat unix.Stat_t
-	if err := unix.Fstat(int(f.Fd()), &stat); err != nil || digest.StateOf(&stat) != e.binary.state {
+	if state, err := digest.StateOf(f); err != nil || state != e.binary.state {
 		f.Close()
 		return errReplaced
 	}

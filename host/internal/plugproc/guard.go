@@ -6,7 +6,6 @@ import (
 	"os"
 	"os/exec"
 	"sync"
-	"syscall"
 )
 
 // guardScript reads the process groups that start (+) and end (-). When the
@@ -59,7 +58,7 @@ func newGuard(mark string, c *cgroups) (*guard, error) {
 	cmd := &exec.Cmd{
 		Path: "/bin/sh", Args: []string{"tea-plugin-guard", "-c", guardScript, "tea-plugin-guard", mark, groups},
 		Dir: "/", Env: []string{},
-		SysProcAttr: &syscall.SysProcAttr{Setsid: true}, // the host handles Ctrl-C and a hang-up
+		SysProcAttr: detached(), // the host handles Ctrl-C and a hang-up
 	}
 	in, out, err := os.Pipe()
 	if err != nil {

@@ -12,9 +12,6 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
-	"syscall"
-
-	"golang.org/x/sys/unix"
 
 	"github.com/the-edge-agent/tea/host/internal/digest"
 	tea "github.com/the-edge-agent/tea/sdk"
@@ -89,8 +86,6 @@ func (s manifestStore) readCached(b binary) (storedManifest, error) {
 	return m, err
 }
 
-func ownerOf(info fs.FileInfo) uint32 { return info.Sys().(*syscall.Stat_t).Uid }
-
 // readBeside reads the manifest next to the binary and checks that it describes
 // the present files.
 func readBeside(b binary) (storedManifest, error) {
@@ -103,7 +98,7 @@ func readBeside(b binary) (storedManifest, error) {
 	if err != nil {
 		return storedManifest{}, err
 	}
-	if info.Mode().Perm()&0o002 != 0 {
+	if digest.OthersCanWrite(info, 0o002) {
 		return storedManifest{}, fmt.Errorf("its manifest %s is not used: everybody can write to it (chmod o-w)", path)
 	}
 	m, err := readManifest(path)
@@ -126,13 +121,13 @@ func (m storedManifest) isStale(b binary, path string) bool {
 		sums, err := sumsOf(b, m.Files)
 		return err != nil || !maps.Equal(m.SHA256, sums)
 	}
-	var manifest, file unix.Stat_t
-	if err := unix.Stat(path, &manifest); err != nil {
+	modified, changed, err := digest.Times(path)
+	if err != nil {
 		return true
 	}
 	for _, source := range append([]string{b.path}, b.locate(m.Files)...) {
-		err := unix.Stat(source, &file)
-		if err != nil || manifest.Mtim.Nano() < file.Mtim.Nano() || manifest.Ctim.Nano() < file.Ctim.Nano() {
+		m, c, err := digest.Times(source)
+		if err != nil || modified.Before(m) || changed.Before(c) {
 			return true
 		}
 	}

@@ -5,9 +5,11 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strings"
-	"syscall"
 	"time"
+
+	"github.com/the-edge-agent/tea/host/internal/filelock"
 )
 
 const (
@@ -68,10 +70,12 @@ func makeRunDir(base string) (*runDir, error) {
 	}
 	lock, err := os.OpenFile(filepath.Join(path, lockName), os.O_CREATE|os.O_RDWR, 0o600)
 	if err == nil {
-		err = syscall.Flock(int(lock.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)
+		err = filelock.TryLock(lock)
 	}
 	named := filepath.Join(base, strings.TrimPrefix(filepath.Base(path), "."))
-	if err == nil {
+	if runtime.GOOS == "windows" { // a directory with an open file cannot be renamed
+		named = path
+	} else if err == nil {
 		err = os.Rename(path, named)
 	}
 	if err != nil {
@@ -117,12 +121,7 @@ func removeIfStale(path string, fresh bool) {
 		return
 	}
 	defer lock.Close()
-	if syscall.Flock(int(lock.Fd()), syscall.LOCK_EX|syscall.LOCK_NB) == nil {
+	if filelock.TryLock(lock) == nil {
 		os.RemoveAll(path)
 	}
-}
-
-func ownedByUs(info os.FileInfo) bool {
-	stat, ok := info.Sys().(*syscall.Stat_t)
-	return ok && int(stat.Uid) == os.Getuid()
 }

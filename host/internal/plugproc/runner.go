@@ -43,6 +43,7 @@ type runner struct {
 	cgroup  *cgroup // of the process; can be nil
 
 	cmd    *exec.Cmd
+	group  *group   // set before pid
 	parent *os.File // open while the host runs
 	exited chan struct{}
 	state  *os.ProcessState // set before exited is closed
@@ -80,12 +81,11 @@ func (r *runner) Start(ctx context.Context) error {
 	}
 	r.cmd = &exec.Cmd{
 		Path: r.command, Args: append([]string{r.path}, r.args...),
-		Env:         append([]string{r.mark, wire.ParentFD + "=" + strconv.Itoa(3)}, r.env...),
 		Stdout:      outW,
 		Stderr:      errW,
-		ExtraFiles:  []*os.File{watched},
 		SysProcAttr: processAttr(),
 	}
+	r.cmd.Env = append([]string{r.mark, wire.PassParent(r.cmd, watched)}, r.env...)
 	r.cgroup = r.cgroups.add(r.name, r.limits)
 	r.cgroup.admit(r.cmd.SysProcAttr)
 	err = r.forker.start(r.cmd.Start)
@@ -101,7 +101,7 @@ func (r *runner) Start(ctx context.Context) error {
 		r.failure.Store(reason)
 		return reason
 	}
-	r.parent = parent
+	r.parent, r.group = parent, newGroup(r.cmd.Process)
 	r.pid.Store(int64(r.cmd.Process.Pid))
 	r.guard.add(r.cmd.Process.Pid)
 	if err := r.limits.apply(r.cmd.Process.Pid); err != nil && !errors.Is(err, syscall.ESRCH) {
@@ -123,7 +123,7 @@ func (r *runner) follow(stdout, stderr *os.File) {
 		if !awaitExit(int(r.pid.Load())) {
 			_ = r.cmd.Wait() // reaps it; its number is free a moment too early
 		}
-		r.killGroup() // and what it leaves behind
+		r.group.kill() // and what it leaves behind
 		r.outOfMemory.Store(r.cgroup.exhausted())
 		r.cgroup.kill()
 		r.cgroup.remove()
@@ -140,6 +140,7 @@ func (r *runner) follow(stdout, stderr *os.File) {
 		stdout.Close()
 		stderr.Close()
 		r.parent.Close()
+		r.group.close()
 		r.state = r.cmd.ProcessState
 		close(r.exited)
 	}()
@@ -164,11 +165,6 @@ func (r *runner) readStdout(stdout *bufio.Reader) {
 	r.output.read("stdout", stdout)
 }
 
-// killGroup kills the process and its children.
-func (r *runner) killGroup() {
-	_ = syscall.Kill(-int(r.pid.Load()), syscall.SIGKILL) // it can have ended already
-}
-
 // started reports whether there is, or was, a process.
 func (r *runner) started() bool { return r.pid.Load() != 0 }
 
@@ -182,7 +178,7 @@ func (r *runner) Wait(context.Context) error {
 func (r *runner) Kill(context.Context) error {
 	r.killed.Store(true)
 	if r.started() && !r.ended.Load() {
-		r.killGroup()
+		r.group.kill()
 	}
 	return r.line.Close()
 }

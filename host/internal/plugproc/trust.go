@@ -8,9 +8,9 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"syscall"
 
 	"github.com/the-edge-agent/tea/host/internal/digest"
+	"github.com/the-edge-agent/tea/host/internal/filelock"
 )
 
 // TrustedDir is a plugin directory that the user has trusted: its path without
@@ -96,7 +96,7 @@ func (t Trust) change(edit func([]TrustedDir) []TrustedDir) error {
 		return err
 	}
 	defer lock.Close()
-	if err := syscall.Flock(int(lock.Fd()), syscall.LOCK_EX); err != nil {
+	if err := filelock.Lock(lock); err != nil {
 		return err
 	}
 	dirs, err := t.List()
@@ -134,5 +134,5 @@ func identify(dir string) (TrustedDir, error) {
 	if !info.IsDir() {
 		return TrustedDir{}, fmt.Errorf("%s is not a directory", path)
 	}
-	return TrustedDir{Path: path, UID: ownerOf(info)}, nil
+	return TrustedDir{Path: path, UID: digest.Owner(info)}, nil
 }

@@ -12,10 +12,10 @@ import (
 	"path"
 	"path/filepath"
 	"slices"
-	"syscall"
 
 	"github.com/the-edge-agent/tea/host/internal/bundle"
 	"github.com/the-edge-agent/tea/host/internal/digest"
+	"github.com/the-edge-agent/tea/host/internal/filelock"
 	"github.com/the-edge-agent/tea/sdk/x/atomicfile"
 )
 
@@ -335,7 +335,7 @@ func (s *Store) lock() (unlock func(), err error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := syscall.Flock(int(f.Fd()), syscall.LOCK_EX); err != nil {
+	if err := filelock.Lock(f); err != nil {
 		f.Close()
 		return nil, err
 	}
