@@ -12,10 +12,10 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"syscall"
 	"time"
 
-	"golang.org/x/sys/unix"
-
+	"github.com/the-edge-agent/tea/cmd/internal/checkup"
 	"github.com/the-edge-agent/tea/host/flow"
 	"github.com/the-edge-agent/tea/sdk/value"
 	"github.com/the-edge-agent/tea/sdk/x/atomicfile"
@@ -38,7 +38,7 @@ func (o *output) Write(text []byte) (n int, err error) {
 
 // lost returns the error by which output was lost; nil if the reader has gone.
 func (o *output) lost() error {
-	if errors.Is(o.failed, unix.EPIPE) {
+	if errors.Is(o.failed, syscall.EPIPE) {
 		return nil
 	}
 	return o.failed
@@ -77,13 +77,15 @@ func checkOutput(path string) error {
 		return nil
 	}
 	if info, err := os.Stat(path); err == nil && info.IsDir() {
-		return &os.PathError{Op: "write", Path: absolute(path), Err: unix.EISDIR}
+		return &os.PathError{Op: "write", Path: absolute(path), Err: syscall.EISDIR}
 	}
-	target, mode := path, uint32(unix.W_OK)
-	if !special(path) {
-		target, mode = filepath.Dir(path), unix.W_OK|unix.X_OK
+	var err error
+	if special(path) {
+		err = checkup.CheckFile(path)
+	} else {
+		err = checkup.CheckWritable(filepath.Dir(path))
 	}
-	if err := unix.Access(target, mode); err != nil {
+	if err != nil {
 		return &os.PathError{Op: "write", Path: absolute(path), Err: err}
 	}
 	return nil

@@ -8,8 +8,7 @@ import (
 	"path/filepath"
 	"strings"
 
-	"golang.org/x/sys/unix"
-
+	"github.com/the-edge-agent/tea/cmd/internal/checkup"
 	"github.com/the-edge-agent/tea/host"
 	"github.com/the-edge-agent/tea/host/flow"
 )
@@ -91,7 +90,7 @@ func writable(dir string) error {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return err
 	}
-	if err := unix.Access(dir, unix.W_OK|unix.X_OK); err != nil {
+	if err := checkup.CheckWritable(dir); err != nil {
 		return &os.PathError{Op: "write to", Path: dir, Err: err}
 	}
 	return nil

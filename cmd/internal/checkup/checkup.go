@@ -8,8 +8,6 @@ import (
 	"strings"
 	"time"
 
-	"golang.org/x/sys/unix"
-
 	"github.com/the-edge-agent/tea/host"
 	"github.com/the-edge-agent/tea/host/flow"
 )
@@ -66,7 +64,7 @@ func (o Options) directory() Finding {
 		f.Message = err.Error()
 		return f
 	}
-	if err := unix.Access(o.RunDir, unix.W_OK|unix.X_OK); err != nil {
+	if err := CheckWritable(o.RunDir); err != nil {
 		f.Message = o.RunDir + " cannot be written to"
 		return f
 	}
@@ -75,13 +73,12 @@ func (o Options) directory() Finding {
 
 func (o Options) space() Finding {
 	f := Finding{Check: "disk space", Verdict: Warn, Hint: "free some space; `tea checkpoint gc` removes old runs"}
-	var stat unix.Statfs_t
-	if err := unix.Statfs(o.RunDir, &stat); err != nil {
+	free, err := freeSpace(o.RunDir)
+	if err != nil {
 		f.Message = "unknown: " + err.Error()
 		return f
 	}
 	const little = 100 << 20
-	free := stat.Bavail * uint64(stat.Bsize)
 	f.Message = fmt.Sprintf("%d MB free", free>>20)
 	if free >= little {
 		f.Verdict, f.Hint = OK, ""
