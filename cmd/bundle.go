@@ -3,6 +3,7 @@
 package teacmd
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -83,12 +84,12 @@ func (c *bundlePackCmd) manifest(ctx context.Context, a *app) (tea.Manifest, err
 			return m, err
 		}
 		if err := json.Unmarshal(data, &m); err != nil {
-			return m, fmt.Errorf("%s is not a manifest: %w", c.Manifest, err)
+			return m, usageErrorf("--manifest: %s is not a manifest: %w", absolute(c.Manifest), err)
 		}
-		if err := m.Check(); err != nil {
-			return m, fmt.Errorf("%s: %w", c.Manifest, err)
+		if err := cmp.Or(m.Check(), m.CheckSchemas()); err != nil {
+			return m, usageErrorf("--manifest: %s: %w", absolute(c.Manifest), err)
 		}
-		return m, m.CheckSchemas()
+		return m, nil
 	}
 	for _, binary := range c.Binaries {
 		platform, err := bundles.PlatformOf(binary)
@@ -243,6 +244,8 @@ func (c *bundleOutdatedCmd) Run(a *app) error {
 func bundleError(err error) error {
 	var file *fs.PathError
 	switch {
+	case errors.As(err, new(*exitError)):
+		return err
 	case errors.As(err, new(*bundles.SourceError)):
 		return usageError(err)
 	case errors.As(err, new(*bundles.InstallError)) || !errors.As(err, &file):

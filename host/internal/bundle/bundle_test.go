@@ -50,7 +50,7 @@ func contents(t *testing.T, dir string) Contents {
 		Manifest: manifest(),
 		Binaries: []string{write(t, filepath.Join(dir, "wrapper"), "#!/bin/sh\nexec python3 lib/text.py\n", 0o755)},
 		License:  write(t, filepath.Join(dir, "COPYING"), "MIT\n", 0o644),
-		SBOM:     write(t, filepath.Join(dir, "bom.spdx.json"), "{}\n", 0o644),
+		SBOM:     write(t, filepath.Join(dir, "bom.spdx.json"), `{"spdxVersion":"SPDX-2.3"}`, 0o644),
 		Docs:     []string{write(t, filepath.Join(dir, "README.md"), "# text\n", 0o644)},
 	}
 }
@@ -89,7 +89,7 @@ func TestContentsAreReadBack(t *testing.T) {
 	}
 	want := map[string]string{
 		"tea-plugin-text": "#!/bin/sh\nexec python3 lib/text.py\n", "lib/text.py": "print('text')\n",
-		"LICENSE": "MIT\n", "sbom/bom.spdx.json": "{}\n", "docs/README.md": "# text\n",
+		"LICENSE": "MIT\n", "sbom/bom.spdx.json": `{"spdxVersion":"SPDX-2.3"}`, "docs/README.md": "# text\n",
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)
@@ -385,6 +385,11 @@ func TestPackRefuses(t *testing.T) {
 		if _, err := Write(io.Discard, c); err != nil {
 			t.Errorf("version %s: %v", version, err)
 		}
+	}
+	c = contents(t, t.TempDir())
+	c.SBOM = c.License
+	if _, err := Write(io.Discard, c); err == nil || !strings.Contains(err.Error(), "COPYING: it is not a bill of materials in CycloneDX or SPDX") {
+		t.Errorf("a bill of materials that is another text: %v", err)
 	}
 	c = contents(t, t.TempDir())
 	c.Binaries = nil

@@ -1,13 +1,17 @@
 package bundle
 
 import (
+	"bytes"
 	"debug/buildinfo"
 	"encoding/base64"
 	"encoding/hex"
 	"encoding/json"
 	"errors"
+	"io/fs"
 	"runtime/debug"
 	"strings"
+
+	"github.com/the-edge-agent/tea/sdk/x/confine"
 )
 
 // Materials returns the bill of materials of a Go binary in the format
@@ -33,6 +37,21 @@ func Materials(binary, name, version string) ([]byte, error) {
 		doc.Components = append(doc.Components, c)
 	}
 	return json.MarshalIndent(doc, "", "  ")
+}
+
+// checkMaterials refuses a file that has no sign of a bill of materials, in any
+// of the usual formats.
+func checkMaterials(path string) error {
+	text, err := confine.ReadRegular(path, maxFileSize)
+	if err != nil {
+		return err
+	}
+	for _, sign := range []string{`"bomFormat"`, "cyclonedx.org/schema/bom", `"spdxVersion"`, "SPDXVersion:", "spdx.org/rdf"} {
+		if bytes.Contains(text, []byte(sign)) {
+			return nil
+		}
+	}
+	return &fs.PathError{Op: "read", Path: path, Err: errors.New("it is not a bill of materials in CycloneDX or SPDX")}
 }
 
 // billOfMaterials is the part of CycloneDX that Go's build information fills.

@@ -125,6 +125,9 @@ func (p *packer) addDocuments(c Contents, boms []document) error {
 		return err
 	}
 	if c.SBOM != "" {
+		if err := checkMaterials(c.SBOM); err != nil {
+			return err
+		}
 		if err := add(c.SBOM, path.Join("sbom", filepath.Base(c.SBOM))); err != nil {
 			return err
 		}
