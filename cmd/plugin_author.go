@@ -4,8 +4,11 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"slices"
+	"strings"
 
 	"github.com/the-edge-agent/tea/cmd/internal/scaffold"
+	"github.com/the-edge-agent/tea/host"
 )
 
 type pluginNewCmd struct {
@@ -16,6 +19,9 @@ type pluginNewCmd struct {
 
 // Run writes the project.
 func (c *pluginNewCmd) Run(a *app) error {
+	if err := checkNamespace(c.Name); err != nil {
+		return err
+	}
 	if c.Dir == "" {
 		c.Dir = "tea-plugin-" + c.Name
 	}
@@ -27,6 +33,23 @@ func (c *pluginNewCmd) Run(a *app) error {
 		return usageError(err)
 	}
 	fmt.Fprintf(a.out, "wrote %d files to %s; %s explains how to build and test the plugin\n", len(paths), c.Dir, "README.md")
+	return nil
+}
+
+// checkNamespace refuses a namespace that tea itself has, of actions or in Lua.
+func checkNamespace(name string) error {
+	h, err := host.New(host.Options{})
+	if err != nil {
+		return err
+	}
+	defer h.Close()
+	entries, err := h.Actions()
+	if err != nil {
+		return err
+	}
+	if name == "tea" || slices.ContainsFunc(entries, func(e host.ActionEntry) bool { return strings.HasPrefix(e.Name, name+".") }) {
+		return usageErrorf("plugin name %q: tea itself has this namespace; choose another name", name)
+	}
 	return nil
 }
 

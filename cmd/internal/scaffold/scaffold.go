@@ -43,7 +43,7 @@ var nameRule = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(
 func CheckName(name, language string) error {
 	switch {
 	case !nameRule().MatchString(name):
-		return fmt.Errorf("plugin name %q: expected lower-case letters and digits, beginning with a letter; it is also the namespace of the actions", name)
+		return fmt.Errorf("plugin name %q: expected at most 31 lower-case letters and digits, beginning with a letter; it is also the namespace of the actions", name)
 	case language == "go" && (token.IsKeyword(name) || slices.Contains([]string{"main", "init", "serve"}, name)):
 		return fmt.Errorf("plugin name %q: it is reserved in Go; choose another name", name)
 	}
