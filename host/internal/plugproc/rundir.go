@@ -68,14 +68,18 @@ func makeRunDir(base string) (*runDir, error) {
 	if err != nil {
 		return nil, err
 	}
+	named := filepath.Join(base, strings.TrimPrefix(filepath.Base(path), "."))
+	if runtime.GOOS == "windows" { // later the open file would prevent it
+		if err := os.Rename(path, named); err != nil {
+			return nil, errors.Join(err, os.Remove(path))
+		}
+		path = named
+	}
 	lock, err := os.OpenFile(filepath.Join(path, lockName), os.O_CREATE|os.O_RDWR, 0o600)
 	if err == nil {
 		err = filelock.TryLock(lock)
 	}
-	named := filepath.Join(base, strings.TrimPrefix(filepath.Base(path), "."))
-	if runtime.GOOS == "windows" { // a directory with an open file cannot be renamed
-		named = path
-	} else if err == nil {
+	if err == nil && path != named {
 		err = os.Rename(path, named)
 	}
 	if err != nil {
@@ -86,9 +90,16 @@ func makeRunDir(base string) (*runDir, error) {
 	return &runDir{path: named, lock: lock}, nil
 }
 
-func (d *runDir) remove() error {
-	err := os.RemoveAll(d.path)
-	d.lock.Close()
+func (d *runDir) remove() error { return removeLocked(d.path, d.lock) }
+
+// removeLocked removes a directory before its lock is released, except on
+// Windows, where an open file cannot be removed.
+func removeLocked(path string, lock *os.File) error {
+	if runtime.GOOS == "windows" {
+		lock.Close()
+	}
+	err := os.RemoveAll(path)
+	lock.Close()
 	return err
 }
 
@@ -122,6 +133,6 @@ func removeIfStale(path string, fresh bool) {
 	}
 	defer lock.Close()
 	if filelock.TryLock(lock) == nil {
-		os.RemoveAll(path)
+		_ = removeLocked(path, lock) // the next start tries again
 	}
 }
