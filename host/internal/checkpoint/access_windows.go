@@ -1,5 +1,21 @@
 package checkpoint
 
+import (
+	"os"
+	"path/filepath"
+)
+
 // checkWritable checks nothing: this system has no such call. The first write
 // fails instead.
 func checkWritable(string) error { return nil }
+
+// openFile opens a file that can be renamed and removed while it is open:
+// unlike os.OpenFile, a root permits that here.
+func openFile(path string, flag int, perm os.FileMode) (*os.File, error) {
+	root, err := os.OpenRoot(filepath.Dir(path))
+	if err != nil {
+		return nil, err
+	}
+	defer root.Close()
+	return root.OpenFile(filepath.Base(path), flag, perm)
+}

@@ -19,7 +19,7 @@ func createJournalFile(path string, h Header, records []byte) (_ *writer, err er
 	temp := tempPath(path)
 	// The file of a creation that crashed is used again; the lock keeps a
 	// second creator out.
-	f, err := os.OpenFile(temp, os.O_RDWR|os.O_CREATE, 0o600)
+	f, err := openFile(temp, os.O_RDWR|os.O_CREATE, 0o600)
 	if err != nil {
 		return nil, fmt.Errorf("create checkpoint: %w", err)
 	}

@@ -48,7 +48,7 @@ func (s *Store) OpenEvents(runID string) (*EventLog, error) {
 		return nil, err
 	}
 	path := s.EventsPath(runID)
-	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE|os.O_APPEND, 0o600)
+	f, err := openFile(path, os.O_RDWR|os.O_CREATE|os.O_APPEND, 0o600)
 	if err != nil {
 		return nil, fmt.Errorf("open events: %w", err)
 	}
@@ -240,7 +240,7 @@ type EventReader struct {
 // [*CorruptError] for a line that is not an event. A file that does not exist
 // has no events.
 func (r *EventReader) Read(fn func(seq uint64, line []byte) error) error {
-	f, err := os.Open(r.Path)
+	f, err := openFile(r.Path, os.O_RDONLY, 0)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}

@@ -248,7 +248,7 @@ var errChanged = errors.New("the file has changed")
 // removeOwned deletes a file after having become its owner, so that nobody
 // uses it. With before, it must not have changed since; errChanged otherwise.
 func removeOwned(path string, before fs.FileInfo) error {
-	f, err := os.OpenFile(path, os.O_RDWR|syscall.O_NONBLOCK, 0)
+	f, err := openFile(path, os.O_RDWR|syscall.O_NONBLOCK, 0)
 	if err != nil {
 		return err
 	}
