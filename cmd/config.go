@@ -270,16 +270,20 @@ func (c *configFiles) requiredKeys() ([][]string, error) {
 	c.lookup(requiredKeys) // reads the files
 	var lists [][]string
 	for _, values := range c.values {
-		var list []string
-		keys, _ := values[requiredKeys].([]any)
-		for _, k := range keys {
-			list = append(list, k.(string))
-		}
-		if len(list) > 0 {
+		if list := keysOf(values); len(list) > 0 {
 			lists = append(lists, list)
 		}
 	}
 	return lists, c.err
+}
+
+func keysOf(values map[string]any) []string {
+	var list []string
+	keys, _ := values[requiredKeys].([]any)
+	for _, k := range keys {
+		list = append(list, k.(string))
+	}
+	return list
 }
 
 // fromDir makes a path, or each path of a list, relative to a directory.

@@ -71,11 +71,23 @@ func (a *app) workflowDirs() []string {
 }
 
 // rules returns the rules for plugins: the locks in directories, and the
-// required keys.
+// required keys, those of the project's files in the directories included.
 func (a *app) rules(dirs ...string) (bundles.Rules, error) {
 	keys, err := a.config.requiredKeys()
 	if err != nil {
 		return bundles.Rules{}, usageError(err)
+	}
+	for _, dir := range dirs {
+		if resolved(dir) == resolved(".") { // its file has been read
+			continue
+		}
+		values, err := readConfig(filepath.Join(dir, projectFile))
+		if err != nil {
+			return bundles.Rules{}, usageError(err)
+		}
+		if list := keysOf(values); len(list) > 0 {
+			keys = append(keys, list)
+		}
 	}
 	for _, key := range slices.Concat(keys...) {
 		if _, err := bundles.ParseKey(key); err != nil {
