@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -39,13 +40,22 @@ func TestStateIsNotLostWithItsFile(t *testing.T) {
 
 // writes counts the writes of a stream and keeps the last.
 type writes struct {
+	mu   sync.Mutex
 	n    int
 	last string
 }
 
 func (w *writes) Write(text []byte) (int, error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
 	w.n, w.last = w.n+1, string(text)
 	return len(text), nil
+}
+
+func (w *writes) seen() (int, string) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.n, w.last
 }
 
 func TestEventsShareAWriteAndDoNotWaitForMore(t *testing.T) {
@@ -56,21 +66,22 @@ func TestEventsShareAWriteAndDoNotWaitForMore(t *testing.T) {
 		for seq := range int64(3) {
 			s.event(flow.Event{Seq: seq, Type: flow.EventNodeStart})
 		}
-		if w.n > 0 {
-			t.Errorf("%d writes before the delay", w.n)
+		if n, _ := w.seen(); n > 0 {
+			t.Errorf("%d writes before the delay", n)
 		}
 		time.Sleep(streamDelay) //nolint:forbidigo // the clock of the bubble
 		synctest.Wait()
-		if w.n != 1 || strings.Count(w.last, "\n") != 3 {
-			t.Errorf("%d writes, the last is %q; want one with three events", w.n, w.last)
+		if n, last := w.seen(); n != 1 || strings.Count(last, "\n") != 3 {
+			t.Errorf("%d writes, the last is %q; want one with three events", n, last)
 		}
 		s.event(flow.Event{Seq: 4, Type: flow.EventInterrupt})
-		if w.n != 2 {
+		if n, _ := w.seen(); n != 2 {
 			t.Error("an interrupt waits")
 		}
 		s.event(flow.Event{Seq: 5, Type: flow.EventRunEnd})
-		if err := s.end(map[string]any{"x": int64(1)}); err != nil || w.n != 3 || !strings.Contains(w.last, `"state":{"x":1}`) {
-			t.Errorf("the end wrote %q, %v", w.last, err)
+		err := s.end(map[string]any{"x": int64(1)})
+		if n, last := w.seen(); err != nil || n != 3 || !strings.Contains(last, `"state":{"x":1}`) {
+			t.Errorf("the end wrote %q, %v", last, err)
 		}
 	})
 }

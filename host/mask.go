@@ -46,7 +46,8 @@ func (wf *Workflow) resolve(secrets map[string]any) (resolved, error) {
 		return resolved{}, fmt.Errorf("settings: %w", err)
 	}
 	if wf.graph.Settings.UseSecrets() {
-		settings = wf.declared.AbsolutePaths(wf.spec, settings)
+		// Runs share what has no template in it.
+		settings = wf.declared.AbsolutePaths(wf.spec, value.Clone(settings).(map[string]any))
 	}
 	r := resolved{settings: settings, set: secret.New(secrets, wf.declared.Secrets(settings)), actions: wf.catalog}
 	if !wf.graph.Settings.UseSecrets() {

@@ -3,6 +3,7 @@ package expr
 import (
 	"math/rand/v2"
 	"slices"
+	"sort"
 	"strconv"
 	"strings"
 	"unicode/utf8"
@@ -93,16 +94,16 @@ func (a *args) sorted(list []any, reverse bool, keyOf func(v any) []any) []any {
 	for i, v := range list {
 		work[i] = keyed{keyOf(v), v}
 	}
-	slices.SortStableFunc(work, func(x, y keyed) int {
+	sort.SliceStable(work, func(i, j int) bool {
 		a.run.tick()
-		o, ok := order(x.key, y.key)
+		o, ok := order(work[i].key, work[j].key)
 		if !ok {
 			panic(failf("%s: elements of different types have no order", a.what))
 		}
 		if reverse {
-			return -o
+			return o > 0
 		}
-		return o
+		return o < 0
 	})
 	out := make([]any, len(work))
 	for i, k := range work {

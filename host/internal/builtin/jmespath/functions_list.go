@@ -177,7 +177,7 @@ func sortBy(r *run, args []any) any {
 
 func sorted(_ *run, args []any) any {
 	list := append([]any{}, args[0].([]any)...)
-	slices.SortStableFunc(list, order)
+	sort.SliceStable(list, func(i, j int) bool { return order(list[i], list[j]) < 0 })
 	return list
 }
 
