@@ -43,8 +43,8 @@ type Process struct {
 // can need seconds.
 const startTimeout = 30 * time.Second
 
-// Start runs the command as a plugin. output receives what the process writes
-// to stderr. The caller ends it with Close.
+// Start runs the command as a plugin and sets its Process; nothing else of the
+// command is used afterwards. output receives what the process writes to stderr. The caller ends it with Close.
 func Start(ctx context.Context, cmd *exec.Cmd, output io.Writer) (*Process, error) {
 	return launch(ctx, cmd, output, nil)
 }
@@ -66,6 +66,7 @@ func launch(ctx context.Context, cmd *exec.Cmd, output io.Writer, known *tea.Man
 	defer context.AfterFunc(ctx, end)()
 	defer time.AfterFunc(startTimeout+time.Second, end).Stop()
 	p := &Process{parent: parent, end: end, output: output, start: &exec.Cmd{Path: cmd.Path, Args: cmd.Args, Env: cmd.Environ(), Dir: cmd.Dir}}
+	given := cmd
 	cmd = p.command(life)
 	cmd.SysProcAttr = processAttr()
 	cmd.Env = append(cmd.Env, wire.PassParent(cmd, watched))
@@ -87,6 +88,7 @@ func launch(ctx context.Context, cmd *exec.Cmd, output io.Writer, known *tea.Man
 		p.Close()
 		return nil, fmt.Errorf("start %s: %w", cmd.Path, err)
 	}
+	given.Process = cmd.Process
 	return p, nil
 }
 
