@@ -169,7 +169,7 @@ func (c *pluginRefreshCmd) Run(a *app) (err error) {
 	answers := plugins.Refresh(ctx, c.Beside, c.Names...)
 	for _, name := range c.Names {
 		if !slices.ContainsFunc(answers, func(a subproc.Asked) bool { return filepath.Base(a.Path) == "tea-plugin-"+name }) {
-			return pluginError(fmt.Errorf("there is no plugin %q; `tea plugin list` lists those that are found", name))
+			return pluginError(fmt.Errorf("plugin %q not found; `tea plugin list` lists those that are found", name))
 		}
 	}
 	failed := false

@@ -58,7 +58,7 @@ func (noProcesses) Learn(context.Context, ...string) error { return nil }
 func (noProcesses) Limit(map[string]any) {}
 
 func (noProcesses) Open(_ context.Context, bundle string, _ tea.Settings) (host.Invoker, error) {
-	return nil, tea.Errorf(tea.NotFound, "there is no plugin %s", bundle)
+	return nil, tea.Errorf(tea.NotFound, "plugin %s not found", bundle)
 }
 
 func (noProcesses) Replace(context.Context) (int, error) { return 0, nil }

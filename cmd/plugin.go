@@ -169,7 +169,7 @@ func (s *pluginSet) named(name string) (foundPlugin, error) {
 	if hint == "" {
 		hint = "`tea plugin list` lists those that are found"
 	}
-	return foundPlugin{}, pluginError(fmt.Errorf("there is no plugin %q; %s", name, hint))
+	return foundPlugin{}, pluginError(fmt.Errorf("plugin %q not found; %s", name, hint))
 }
 
 func (c *pluginInfoCmd) show(a *app, m foundPlugin) error {

@@ -34,7 +34,7 @@ func (p plugins) Open(ctx context.Context, bundle string, settings tea.Settings)
 			return b.NewInstance(ctx, settings)
 		}
 	}
-	return nil, tea.Errorf(tea.NotFound, "there is no plugin %s", bundle)
+	return nil, tea.Errorf(tea.NotFound, "plugin %s not found", bundle)
 }
 
 func (plugins) Close() error { return nil }

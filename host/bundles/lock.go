@@ -40,7 +40,7 @@ func UpdateLock(store *Store, plugins []Plugin, unread []string, previous *Lock,
 	}
 	for _, name := range names {
 		if !slices.ContainsFunc(plugins, func(p Plugin) bool { return p.Manifest.Name == name }) {
-			return nil, fmt.Errorf("there is no plugin %q; `tea plugin list` lists those that are found", name)
+			return nil, fmt.Errorf("plugin %q not found; `tea plugin list` lists those that are found", name)
 		}
 	}
 	for _, p := range plugins {

@@ -78,7 +78,7 @@ func (o Options) unattached(found []binary) []Problem {
 		case !ok:
 			problems = append(problems, Problem{Severity: diag.Error, Path: "TEA_REATTACH", Message: fmt.Sprintf("expected NAME=SOCKET, got %q", entry)})
 		case !slices.ContainsFunc(found, func(b binary) bool { return b.name == name }):
-			problems = append(problems, Problem{Severity: diag.Error, Path: "TEA_REATTACH", Message: fmt.Sprintf("there is no plugin %q; name the directory of its binary with --plugins", name)})
+			problems = append(problems, Problem{Severity: diag.Error, Path: "TEA_REATTACH", Message: fmt.Sprintf("plugin %q not found; name the directory of its binary with --plugins", name)})
 		}
 	}
 	return problems

@@ -92,7 +92,7 @@ func TestReattachMistakes(t *testing.T) {
 		got = append(got, p.Error())
 	}
 	want := []string{
-		`TEA_REATTACH: there is no plugin "prob"; name the directory of its binary with --plugins`,
+		`TEA_REATTACH: plugin "prob" not found; name the directory of its binary with --plugins`,
 		`TEA_REATTACH: expected NAME=SOCKET, got " nothing"`,
 	}
 	if diff := cmp.Diff(want, got); diff != "" {

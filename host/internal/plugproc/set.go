@@ -206,7 +206,7 @@ func (s *Set) Open(_ context.Context, bundle string, settings tea.Settings) (*In
 	p, ok := s.plugins[bundle]
 	s.mu.RUnlock()
 	if !ok {
-		return nil, tea.Errorf(tea.NotFound, "there is no plugin %s", bundle)
+		return nil, tea.Errorf(tea.NotFound, "plugin %s not found", bundle)
 	}
 	declared := tea.Settings{}
 	m := p.version().manifest
