@@ -5,8 +5,8 @@ import (
 	"slices"
 
 	"github.com/the-edge-agent/tea/plugins/llm/internal/chat"
-	"github.com/the-edge-agent/tea/plugins/llm/internal/transport"
 	tea "github.com/the-edge-agent/tea/sdk"
+	"github.com/the-edge-agent/tea/sdk/x/httpapi"
 )
 
 // Call is the action llm.call.
@@ -60,7 +60,7 @@ func (c *Client) answer(ctx context.Context, req *tea.Request, p *Ask, stream bo
 // requests then omit the format too.
 func (x *exchange) askFormatted(ctx context.Context, question *chat.Request, stream bool, instruction ...chat.Message) (*chat.Answer, error) {
 	answer, err := x.ask(ctx, question, stream)
-	if err == nil || question.Format == nil || !transport.IsRejection(err) {
+	if err == nil || question.Format == nil || !httpapi.IsRejection(err) {
 		return answer, err
 	}
 	plain := *question

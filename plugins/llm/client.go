@@ -14,8 +14,8 @@ import (
 	"github.com/the-edge-agent/tea/plugins/llm/internal/ollama"
 	"github.com/the-edge-agent/tea/plugins/llm/internal/openai"
 	"github.com/the-edge-agent/tea/plugins/llm/internal/replay"
-	"github.com/the-edge-agent/tea/plugins/llm/internal/transport"
 	tea "github.com/the-edge-agent/tea/sdk"
+	"github.com/the-edge-agent/tea/sdk/x/httpapi"
 )
 
 // Defaults of the settings; the guide names them too.
@@ -36,11 +36,11 @@ type Client struct {
 	limits    *slots
 
 	mu   sync.Mutex
-	http map[transport.Route]*http.Client
+	http map[httpapi.Route]*http.Client
 }
 
 func open(s tea.Settings, limits *slots) (*Client, error) {
-	c := &Client{limits: limits, http: map[transport.Route]*http.Client{}}
+	c := &Client{limits: limits, http: map[httpapi.Route]*http.Client{}}
 	if err := s.Decode(settingsKey, &c.settings); err != nil {
 		return nil, err
 	}
@@ -61,13 +61,13 @@ func (c *Client) Close() error {
 }
 
 // httpFor returns the HTTP client of a route and creates it on first use.
-func (c *Client) httpFor(route transport.Route) (*http.Client, error) {
+func (c *Client) httpFor(route httpapi.Route) (*http.Client, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	client, ok := c.http[route]
 	if !ok {
 		var err error
-		if client, err = transport.NewHTTP(route); err != nil {
+		if client, err = httpapi.NewHTTP(route); err != nil {
 			return nil, err
 		}
 		c.http[route] = client
@@ -76,7 +76,7 @@ func (c *Client) httpFor(route transport.Route) (*http.Client, error) {
 }
 
 // observer is notified of failed requests; an error from it ends the call.
-type observer = func(context.Context, transport.Failure) error
+type observer = func(context.Context, httpapi.Failure) error
 
 // target is a server and the model that a call asks there.
 type target struct {
@@ -139,18 +139,18 @@ func (c *Client) replaying(req *tea.Request, conn Connection, real string, obser
 
 // provider returns the provider for a connection. It does not connect yet.
 func (c *Client) provider(req *tea.Request, conn Connection, observe observer) (chat.Provider, error) {
-	base, socket, err := transport.SplitSocket(conn.APIBase)
+	base, socket, err := httpapi.SplitSocket(conn.APIBase)
 	if err != nil {
 		return nil, err
 	}
 	if conn.CAFile != "" && conn.CAFile != c.settings.CAFile && !filepath.IsAbs(conn.CAFile) {
 		return nil, tea.Errorf(tea.ValidationError, "ca_file %q must be an absolute path here; paths in settings.llm are relative to the workflow file", conn.CAFile)
 	}
-	client, err := c.httpFor(transport.Route{CAFile: conn.CAFile, Socket: socket})
+	client, err := c.httpFor(httpapi.Route{CAFile: conn.CAFile, Socket: socket})
 	if err != nil {
 		return nil, err
 	}
-	server := &transport.Server{
+	server := &httpapi.Server{
 		HTTP: client, Base: base, Header: http.Header{}, Secrets: secretsOfConnection(conn),
 		MaxRetries: defaultMaxRetries, MaxRetryAfter: seconds(conn.RetryAfterMaxSeconds, defaultRetryAfterMax),
 		TokenTimeout: seconds(conn.TokenTimeoutSeconds, defaultTokenTimeout),
@@ -190,47 +190,12 @@ func (c *Client) provider(req *tea.Request, conn Connection, observe observer) (
 
 // secretsOfConnection returns the credentials of a connection.
 func secretsOfConnection(conn Connection) []string {
-	secrets := secretsOfAddress(conn.APIBase)
+	secrets := httpapi.SecretsOfAddress(conn.APIBase)
 	if key := strings.TrimSpace(conn.APIKey); key != "" {
 		secrets = append(secrets, key)
 	}
 	for _, value := range conn.Headers {
-		secrets = append(secrets, secretsOf(value)...)
-	}
-	return secrets
-}
-
-// secretsOf returns what of a header's value must not be shown: the value and,
-// after a scheme such as Bearer, the credential. Values too short for a
-// credential are left out, since they would mask ordinary words.
-func secretsOf(header string) []string {
-	const shortest = 8
-	var secrets []string
-	for _, text := range append(strings.Fields(header), header) {
-		if len(text) >= shortest {
-			secrets = append(secrets, text)
-		}
-	}
-	return secrets
-}
-
-// secretsOfAddress returns the password and the query's values of an address,
-// decoded and as they are written there.
-func secretsOfAddress(address string) []string {
-	u, err := url.Parse(address)
-	if err != nil {
-		return nil
-	}
-	var secrets []string
-	if password, ok := u.User.Password(); ok {
-		secrets = append(secrets, secretsOf(password)...)
-		secrets = append(secrets, secretsOf(url.QueryEscape(password))...)
-	}
-	for _, values := range u.Query() {
-		for _, value := range values {
-			secrets = append(secrets, secretsOf(value)...)
-			secrets = append(secrets, secretsOf(url.QueryEscape(value))...)
-		}
+		secrets = append(secrets, httpapi.SecretsOf(value)...)
 	}
 	return secrets
 }

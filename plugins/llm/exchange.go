@@ -8,8 +8,8 @@ import (
 	"time"
 
 	"github.com/the-edge-agent/tea/plugins/llm/internal/chat"
-	"github.com/the-edge-agent/tea/plugins/llm/internal/transport"
 	tea "github.com/the-edge-agent/tea/sdk"
+	"github.com/the-edge-agent/tea/sdk/x/httpapi"
 )
 
 // exchange is one call of an action: the requests that it makes, counted and
@@ -123,7 +123,7 @@ func (x *exchange) moveTo(target int, req *chat.Request) {
 func fallsBack(failure *tea.Error) bool {
 	switch failure.Type {
 	case tea.ConnectionError, tea.RateLimited, tea.Timeout, tea.PermissionDenied, tea.NotFound:
-		return !transport.WasInterrupted(failure)
+		return !httpapi.WasInterrupted(failure)
 	}
 	return false
 }
@@ -209,7 +209,7 @@ func (x *exchange) begin(ctx context.Context, t *target) (limited context.Contex
 		stop()
 		return nil, nil, tea.AsError(err)
 	}
-	limited, cancel := transport.Expire(ctx, t.timeout)
+	limited, cancel := httpapi.Expire(ctx, t.timeout)
 	return limited, func() { cancel(); free(); stop() }, nil
 }
 
@@ -281,7 +281,7 @@ func (x *exchange) add(usage chat.Usage) *float64 {
 
 // failed charges a request that failed while the server was answering and logs
 // that it is retried. An error ends the call.
-func (x *exchange) failed(ctx context.Context, f transport.Failure) error {
+func (x *exchange) failed(ctx context.Context, f httpapi.Failure) error {
 	if f.Answered && x.asked != nil {
 		x.charge(ctx, *chat.EstimateUsage(x.asked, x.received))
 		x.received = 0

@@ -13,9 +13,9 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/the-edge-agent/tea/plugins/llm"
-	"github.com/the-edge-agent/tea/plugins/llm/internal/servertest"
 	tea "github.com/the-edge-agent/tea/sdk"
 	"github.com/the-edge-agent/tea/sdk/teatest"
+	"github.com/the-edge-agent/tea/sdk/x/httpapi/servertest"
 )
 
 // down is a server's answer that may pass, without a wait.

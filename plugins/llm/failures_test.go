@@ -5,9 +5,9 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/the-edge-agent/tea/plugins/llm/internal/servertest"
 	tea "github.com/the-edge-agent/tea/sdk"
 	"github.com/the-edge-agent/tea/sdk/teatest"
+	"github.com/the-edge-agent/tea/sdk/x/httpapi/servertest"
 )
 
 // A schema that the workflow gave to a tool holds for the model's arguments

@@ -2,8 +2,8 @@ package llm
 
 import (
 	"github.com/the-edge-agent/tea/plugins/llm/internal/chat"
-	"github.com/the-edge-agent/tea/plugins/llm/internal/transport"
 	tea "github.com/the-edge-agent/tea/sdk"
+	"github.com/the-edge-agent/tea/sdk/x/httpapi"
 )
 
 // Types of errors for answers that ended early. They are also the finish_reason
@@ -16,7 +16,7 @@ const (
 	Length tea.ErrorType = chat.FinishLength
 	// ContentFilter says that a content filter withheld the answer or refused
 	// the request.
-	ContentFilter tea.ErrorType = transport.ContentFiltered
+	ContentFilter tea.ErrorType = httpapi.ContentFiltered
 )
 
 // Result is a model's answer.

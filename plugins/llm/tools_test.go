@@ -11,10 +11,10 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/the-edge-agent/tea/plugins/llm"
-	"github.com/the-edge-agent/tea/plugins/llm/internal/servertest"
 	tea "github.com/the-edge-agent/tea/sdk"
 	"github.com/the-edge-agent/tea/sdk/schema"
 	"github.com/the-edge-agent/tea/sdk/teatest"
+	"github.com/the-edge-agent/tea/sdk/x/httpapi/servertest"
 )
 
 // wants is an answer that asks for tools; each call is {name, arguments}.

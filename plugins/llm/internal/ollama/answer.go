@@ -7,7 +7,7 @@ import (
 
 	"github.com/the-edge-agent/tea/plugins/llm/internal/chat"
 	"github.com/the-edge-agent/tea/plugins/llm/internal/stream"
-	"github.com/the-edge-agent/tea/plugins/llm/internal/transport"
+	"github.com/the-edge-agent/tea/sdk/x/httpapi"
 )
 
 // record is one line of a streamed answer, or all of one that is not.
@@ -48,7 +48,7 @@ type assembly struct {
 
 // readAnswer reads records until the last one, which is marked as such. An
 // answer that is not streamed is a stream of one record.
-func readAnswer(reply transport.Reply, limit time.Duration, emit func(chat.Delta)) (*chat.Answer, error) {
+func readAnswer(reply httpapi.Reply, limit time.Duration, emit func(chat.Delta)) (*chat.Answer, error) {
 	a := &assembly{pieces: chat.Pieces{Emit: emit, Max: reply.MaxAnswer()}}
 	lines := stream.NewLines(reply.Stream(), reply.Limit())
 	clock := reply.TokenClock(limit)
@@ -61,17 +61,17 @@ func readAnswer(reply transport.Reply, limit time.Duration, emit func(chat.Delta
 			err = io.ErrUnexpectedEOF
 		}
 		if err != nil {
-			return nil, transport.Interrupted(err, a.pieces.Emitted)
+			return nil, httpapi.Interrupted(err, a.pieces.Emitted)
 		}
 		r, err := decode(stream.Escape(line))
 		if err != nil {
-			return nil, transport.Interrupted(err, a.pieces.Emitted)
+			return nil, httpapi.Interrupted(err, a.pieces.Emitted)
 		}
 		if a.add(r) {
 			clock.Token()
 		}
 		if err := a.pieces.Check(); err != nil {
-			return nil, transport.Interrupted(err, a.pieces.Emitted)
+			return nil, httpapi.Interrupted(err, a.pieces.Emitted)
 		}
 		if r.Done {
 			return a.finish(r), nil
@@ -82,10 +82,10 @@ func readAnswer(reply transport.Reply, limit time.Duration, emit func(chat.Delta
 func decode(line []byte) (*record, error) {
 	var r record
 	if err := json.Unmarshal(line, &r); err != nil {
-		return nil, transport.NotAnAnswer(line, "an answer", err)
+		return nil, httpapi.NotAnAnswer(line, "an answer", err)
 	}
-	if transport.IsError(r.Error) {
-		return nil, transport.StreamError(r.Error)
+	if httpapi.IsError(r.Error) {
+		return nil, httpapi.StreamError(r.Error)
 	}
 	return &r, nil
 }
@@ -122,10 +122,10 @@ func toEmbeddings(raw []byte) (*chat.Embeddings, error) {
 		Error           json.RawMessage `json:"error"`
 	}
 	if err := json.Unmarshal(raw, &answer); err != nil {
-		return nil, transport.NotAnAnswer(raw, "embeddings", err)
+		return nil, httpapi.NotAnAnswer(raw, "embeddings", err)
 	}
-	if transport.IsError(answer.Error) {
-		return nil, transport.StreamError(answer.Error)
+	if httpapi.IsError(answer.Error) {
+		return nil, httpapi.StreamError(answer.Error)
 	}
 	e := &chat.Embeddings{Model: answer.Model}
 	for _, v := range answer.Embeddings {

@@ -4,20 +4,20 @@ import (
 	"context"
 
 	"github.com/the-edge-agent/tea/plugins/llm/internal/chat"
-	"github.com/the-edge-agent/tea/plugins/llm/internal/transport"
 	tea "github.com/the-edge-agent/tea/sdk"
+	"github.com/the-edge-agent/tea/sdk/x/httpapi"
 )
 
 // DefaultBase is where Ollama listens unless told otherwise.
 const DefaultBase = "http://127.0.0.1:11434"
 
 // Provider is an Ollama server.
-type Provider struct{ server *transport.Server }
+type Provider struct{ server *httpapi.Server }
 
 var _ chat.Provider = (*Provider)(nil)
 
 // New makes a provider; the server's base is its address without a path.
-func New(server *transport.Server) *Provider { return &Provider{server: server} }
+func New(server *httpapi.Server) *Provider { return &Provider{server: server} }
 
 // Chat asks for one answer, see [chat.Provider].
 func (p *Provider) Chat(ctx context.Context, req *chat.Request, emit func(chat.Delta)) (*chat.Answer, error) {
@@ -28,7 +28,7 @@ func (p *Provider) Chat(ctx context.Context, req *chat.Request, emit func(chat.D
 	body["stream"] = emit != nil
 	chat.Merge(body, req.Extra)
 	var answer *chat.Answer
-	err = p.server.Post(ctx, "api/chat", body, func(reply transport.Reply) (err error) {
+	err = p.server.Post(ctx, "api/chat", body, func(reply httpapi.Reply) (err error) {
 		answer, err = readAnswer(reply, p.server.TokenTimeout, emit)
 		return err
 	})
@@ -46,7 +46,7 @@ func (p *Provider) Embed(ctx context.Context, req *chat.EmbedRequest) (*chat.Emb
 	}
 	chat.Merge(body, req.Extra)
 	var result *chat.Embeddings
-	err := p.server.Post(ctx, "api/embed", body, func(reply transport.Reply) error {
+	err := p.server.Post(ctx, "api/embed", body, func(reply httpapi.Reply) error {
 		raw, err := reply.ReadAll()
 		if err != nil {
 			return err

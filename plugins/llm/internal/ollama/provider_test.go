@@ -10,15 +10,15 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"github.com/the-edge-agent/tea/plugins/llm/internal/chat"
-	"github.com/the-edge-agent/tea/plugins/llm/internal/servertest"
-	"github.com/the-edge-agent/tea/plugins/llm/internal/transport"
 	tea "github.com/the-edge-agent/tea/sdk"
+	"github.com/the-edge-agent/tea/sdk/x/httpapi"
+	"github.com/the-edge-agent/tea/sdk/x/httpapi/servertest"
 )
 
 func connect(t testing.TB, replies ...servertest.Reply) (*Provider, *servertest.Server) {
 	t.Helper()
 	server := servertest.Start(t, replies...)
-	return New(&transport.Server{
+	return New(&httpapi.Server{
 		HTTP: servertest.HTTP(t), Base: server.URL, MaxRetries: 2, MaxAnswer: 1 << 16,
 		Sleep: func(ctx context.Context, _ time.Duration) error { return ctx.Err() },
 	}), server

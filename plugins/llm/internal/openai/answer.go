@@ -9,9 +9,9 @@ import (
 	"strings"
 
 	"github.com/the-edge-agent/tea/plugins/llm/internal/chat"
-	"github.com/the-edge-agent/tea/plugins/llm/internal/transport"
 	tea "github.com/the-edge-agent/tea/sdk"
 	"github.com/the-edge-agent/tea/sdk/value"
+	"github.com/the-edge-agent/tea/sdk/x/httpapi"
 )
 
 // completion is an answer or a chunk of a streamed one. What a server may
@@ -172,7 +172,7 @@ func isStream(body []byte) bool {
 }
 
 // readAnswer reads an answer that is not streamed.
-func readAnswer(ctx context.Context, reply transport.Reply) (*chat.Answer, error) {
+func readAnswer(ctx context.Context, reply httpapi.Reply) (*chat.Answer, error) {
 	body, err := reply.ReadAll()
 	if err != nil {
 		return nil, err
@@ -205,17 +205,17 @@ func decode(data []byte) (*completion, error) {
 	}
 	var c completion
 	if err := json.Unmarshal(data, &c); err != nil {
-		return nil, transport.NotAnAnswer(data, "an answer", err)
+		return nil, httpapi.NotAnAnswer(data, "an answer", err)
 	}
-	if transport.IsError(c.Error) {
-		return nil, transport.StreamError(c.Error)
+	if httpapi.IsError(c.Error) {
+		return nil, httpapi.StreamError(c.Error)
 	}
 	if c.Object == "error" {
-		return nil, transport.StreamError(data)
+		return nil, httpapi.StreamError(data)
 	}
 	for _, choice := range c.Choices {
-		if choice.Index == 0 && transport.IsError(choice.Error) {
-			return nil, transport.StreamError(choice.Error)
+		if choice.Index == 0 && httpapi.IsError(choice.Error) {
+			return nil, httpapi.StreamError(choice.Error)
 		}
 	}
 	return &c, nil

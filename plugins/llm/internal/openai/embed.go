@@ -5,8 +5,8 @@ import (
 	"encoding/json"
 
 	"github.com/the-edge-agent/tea/plugins/llm/internal/chat"
-	"github.com/the-edge-agent/tea/plugins/llm/internal/transport"
 	tea "github.com/the-edge-agent/tea/sdk"
+	"github.com/the-edge-agent/tea/sdk/x/httpapi"
 )
 
 // Embed returns one vector per input, see [chat.Provider].
@@ -17,7 +17,7 @@ func (p *Provider) Embed(ctx context.Context, req *chat.EmbedRequest) (*chat.Emb
 	}
 	chat.Merge(body, req.Extra)
 	var result *chat.Embeddings
-	err := p.server.Post(ctx, p.path("embeddings"), body, func(reply transport.Reply) error {
+	err := p.server.Post(ctx, p.path("embeddings"), body, func(reply httpapi.Reply) error {
 		raw, err := reply.ReadAll()
 		if err != nil {
 			return err
@@ -42,10 +42,10 @@ func toEmbeddings(raw []byte, want int) (*chat.Embeddings, error) {
 		Error json.RawMessage `json:"error"`
 	}
 	if err := json.Unmarshal(raw, &answer); err != nil {
-		return nil, transport.NotAnAnswer(raw, "embeddings", err)
+		return nil, httpapi.NotAnAnswer(raw, "embeddings", err)
 	}
-	if transport.IsError(answer.Error) {
-		return nil, transport.StreamError(answer.Error)
+	if httpapi.IsError(answer.Error) {
+		return nil, httpapi.StreamError(answer.Error)
 	}
 	vectors := make([][]float64, want)
 	for i, d := range answer.Data {

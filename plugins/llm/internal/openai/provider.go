@@ -6,7 +6,7 @@ import (
 	"strings"
 
 	"github.com/the-edge-agent/tea/plugins/llm/internal/chat"
-	"github.com/the-edge-agent/tea/plugins/llm/internal/transport"
+	"github.com/the-edge-agent/tea/sdk/x/httpapi"
 )
 
 // DefaultBase is OpenAI's own server.
@@ -14,7 +14,7 @@ const DefaultBase = "https://api.openai.com/v1"
 
 // Provider is a server that implements the protocol.
 type Provider struct {
-	server     *transport.Server
+	server     *httpapi.Server
 	deployment string
 }
 
@@ -22,11 +22,11 @@ var _ chat.Provider = (*Provider)(nil)
 
 // New makes a provider for any compatible server; the key, where the server
 // requires one, is part of the server's header.
-func New(server *transport.Server) *Provider { return &Provider{server: server} }
+func New(server *httpapi.Server) *Provider { return &Provider{server: server} }
 
 // NewAzure makes a provider for a deployment at Azure. The server's base is
 // the resource's address, without a path.
-func NewAzure(server *transport.Server, deployment, apiVersion string) *Provider {
+func NewAzure(server *httpapi.Server, deployment, apiVersion string) *Provider {
 	azure := *server
 	separator := "?"
 	if strings.Contains(azure.Base, "?") {
@@ -64,7 +64,7 @@ func (p *Provider) Chat(ctx context.Context, req *chat.Request, emit func(chat.D
 	}
 	chat.Merge(body, req.Extra)
 	var answer *chat.Answer
-	err := p.server.Post(ctx, p.path("chat/completions"), body, func(reply transport.Reply) (err error) {
+	err := p.server.Post(ctx, p.path("chat/completions"), body, func(reply httpapi.Reply) (err error) {
 		if emit == nil {
 			answer, err = readAnswer(ctx, reply)
 		} else {

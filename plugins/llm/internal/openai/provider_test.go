@@ -8,9 +8,9 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"github.com/the-edge-agent/tea/plugins/llm/internal/chat"
-	"github.com/the-edge-agent/tea/plugins/llm/internal/servertest"
-	"github.com/the-edge-agent/tea/plugins/llm/internal/transport"
 	tea "github.com/the-edge-agent/tea/sdk"
+	"github.com/the-edge-agent/tea/sdk/x/httpapi"
+	"github.com/the-edge-agent/tea/sdk/x/httpapi/servertest"
 )
 
 func TestAnswersThatAreNotStreamed(t *testing.T) {
@@ -57,7 +57,7 @@ func TestAnswersThatAreErrors(t *testing.T) {
 	t.Parallel()
 	for body, want := range map[string]tea.ErrorType{
 		`{"error":{"message":"x","code":"model_not_found"}}`:                           tea.NotFound,
-		`{"error":{"message":"filtered","code":"content_filter","innererror":{}}}`:     transport.ContentFiltered,
+		`{"error":{"message":"filtered","code":"content_filter","innererror":{}}}`:     httpapi.ContentFiltered,
 		`{"choices":[{"message":{"content":"` + strings.Repeat("a", 1<<16+1) + `"}}]}`: tea.ResourceExhausted,
 		`{"choices":[{"message":{"content":"` + strings.Repeat(" ", 1<<18) + `"}}]}`:   tea.ResourceExhausted,
 		``:               tea.ConnectionError,
@@ -158,7 +158,7 @@ func TestAzure(t *testing.T) {
 	t.Parallel()
 	server := servertest.Start(t, servertest.Reply{Chunks: []string{`{"choices":[{"message":{"content":"hi"}}]}`}},
 		servertest.Reply{Chunks: []string{`{"data":[{"embedding":[1,2]}]}`}})
-	p := NewAzure(&transport.Server{HTTP: servertest.HTTP(t), Base: server.URL + "/"}, "my/model", "2024-10-21")
+	p := NewAzure(&httpapi.Server{HTTP: servertest.HTTP(t), Base: server.URL + "/"}, "my/model", "2024-10-21")
 	if _, err := p.Chat(t.Context(), hello(), nil); err != nil {
 		t.Fatal(err)
 	}
@@ -220,7 +220,7 @@ func TestEmbeddings(t *testing.T) {
 func TestAddressMustBeOne(t *testing.T) {
 	t.Parallel()
 	for _, base := range []string{"localhost:8080/v1", "ftp://host", "http://", "http://a b", ""} {
-		p := New(&transport.Server{HTTP: servertest.HTTP(t), Base: base})
+		p := New(&httpapi.Server{HTTP: servertest.HTTP(t), Base: base})
 		_, err := p.Chat(t.Context(), hello(), nil)
 		if e := tea.AsError(err); e == nil || e.Type != tea.ValidationError || !strings.Contains(e.Message, "api_base") {
 			t.Errorf("%q: got %v", base, err)

@@ -8,8 +8,8 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"github.com/the-edge-agent/tea/plugins/llm/internal/chat"
-	"github.com/the-edge-agent/tea/plugins/llm/internal/servertest"
 	tea "github.com/the-edge-agent/tea/sdk"
+	"github.com/the-edge-agent/tea/sdk/x/httpapi/servertest"
 )
 
 // part is a chunk with a piece of a tool call.

@@ -9,15 +9,15 @@ import (
 
 	"github.com/the-edge-agent/tea/plugins/llm/internal/chat"
 	"github.com/the-edge-agent/tea/plugins/llm/internal/stream"
-	"github.com/the-edge-agent/tea/plugins/llm/internal/transport"
 	tea "github.com/the-edge-agent/tea/sdk"
+	"github.com/the-edge-agent/tea/sdk/x/httpapi"
 )
 
 // readStream reads a streamed answer and emits its pieces as they arrive. A
 // server that ignores the request for a stream sends one complete answer as
 // JSON, which is an event too; the content type does not help, since some
 // servers call a stream JSON.
-func readStream(ctx context.Context, reply transport.Reply, limit time.Duration, emit func(chat.Delta)) (*chat.Answer, error) {
+func readStream(ctx context.Context, reply httpapi.Reply, limit time.Duration, emit func(chat.Delta)) (*chat.Answer, error) {
 	a := newAssembly(reply.MaxAnswer(), emit)
 	done, err := readEvents(reply, limit, a)
 	switch {
@@ -25,15 +25,15 @@ func readStream(ctx context.Context, reply transport.Reply, limit time.Duration,
 	case a.finish != "" && ctx.Err() == nil:
 		// The answer is complete; only the usage that follows it was lost.
 	case errors.Is(err, io.EOF) && !a.seen && reply.IsPage():
-		return nil, transport.WebPage()
+		return nil, httpapi.WebPage()
 	case errors.Is(err, io.EOF) && !a.seen:
 		return nil, tea.Errorf(tea.ConnectionError, "the stream ended without an answer")
 	default:
-		return nil, transport.Interrupted(err, a.pieces.Emitted)
+		return nil, httpapi.Interrupted(err, a.pieces.Emitted)
 	}
 	if !done && a.finish == "" {
 		if !reply.Delimited() {
-			return nil, transport.Interrupted(io.ErrUnexpectedEOF, a.pieces.Emitted)
+			return nil, httpapi.Interrupted(io.ErrUnexpectedEOF, a.pieces.Emitted)
 		}
 		a.finish = chat.FinishUnknown
 	}
@@ -41,7 +41,7 @@ func readStream(ctx context.Context, reply transport.Reply, limit time.Duration,
 }
 
 // readEvents reads to the end. done says that the server announced the end.
-func readEvents(reply transport.Reply, limit time.Duration, a *assembly) (done bool, err error) {
+func readEvents(reply httpapi.Reply, limit time.Duration, a *assembly) (done bool, err error) {
 	events := stream.NewEvents(reply.Stream(), reply.Limit())
 	clock := reply.TokenClock(limit)
 	defer clock.Pause()
@@ -63,7 +63,7 @@ func readEvents(reply transport.Reply, limit time.Duration, a *assembly) (done b
 			}
 			return true, nil
 		case event.Name == "error":
-			return false, transport.StreamError(data)
+			return false, httpapi.StreamError(data)
 		case len(data) == 0, event.Name != "" && data[0] != '{':
 			continue // a sign of life
 		}

@@ -12,9 +12,9 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"github.com/the-edge-agent/tea/plugins/llm/internal/chat"
-	"github.com/the-edge-agent/tea/plugins/llm/internal/servertest"
-	"github.com/the-edge-agent/tea/plugins/llm/internal/transport"
 	tea "github.com/the-edge-agent/tea/sdk"
+	"github.com/the-edge-agent/tea/sdk/x/httpapi"
+	"github.com/the-edge-agent/tea/sdk/x/httpapi/servertest"
 )
 
 // connect makes a provider for a server of these replies that waits for
@@ -22,7 +22,7 @@ import (
 func connect(t testing.TB, replies ...servertest.Reply) (*Provider, *servertest.Server) {
 	t.Helper()
 	server := servertest.Start(t, replies...)
-	return New(&transport.Server{
+	return New(&httpapi.Server{
 		HTTP: servertest.HTTP(t), Base: server.URL + "/v1", MaxRetries: 2, MaxAnswer: 1 << 16,
 		Sleep: func(ctx context.Context, _ time.Duration) error { return ctx.Err() },
 	}), server

@@ -8,9 +8,9 @@ import (
 	"maps"
 
 	"github.com/the-edge-agent/tea/plugins/llm/internal/chat"
-	"github.com/the-edge-agent/tea/plugins/llm/internal/transport"
 	tea "github.com/the-edge-agent/tea/sdk"
 	"github.com/the-edge-agent/tea/sdk/value"
+	"github.com/the-edge-agent/tea/sdk/x/httpapi"
 )
 
 // Record is one line of a recording. Requests are kept for people to read;
@@ -44,9 +44,9 @@ func (r *Refusal) failure() *tea.Error {
 func refusalOf(err error) *Refusal {
 	e := tea.AsError(err)
 	switch {
-	case transport.IsRejection(err):
+	case httpapi.IsRejection(err):
 		return &Refusal{Message: e.Message, Details: e.Details}
-	case e.Type == transport.ContentFiltered:
+	case e.Type == httpapi.ContentFiltered:
 		return &Refusal{Type: e.Type, Message: e.Message, Details: e.Details}
 	}
 	return nil

@@ -1,4 +1,4 @@
-// Package servertest plays model servers that behave in a given way, byte for
+// Package servertest plays servers that behave in a given way, byte for
 // byte and chunk for chunk, over real HTTP. It is for tests.
 //
 // Start with [Start].

@@ -1,4 +1,4 @@
-package transport
+package httpapi
 
 import (
 	"bytes"
@@ -76,7 +76,8 @@ type report struct {
 }
 
 // toReport reads {"error": {...}}, {"error": "text"}, {"message": "text"},
-// {"detail": "text"}, a list with one of these, or plain text.
+// {"detail": "text"}, {"detail": {"error": "text"}}, a list with one of these,
+// or plain text.
 func toReport(body []byte) report {
 	body = bytes.TrimSpace(body)
 	var list []json.RawMessage
@@ -107,7 +108,11 @@ func reportOf(raw []byte) report {
 	}
 	r := report{code: scalar(object["code"]), kind: scalar(object["type"])}
 	for _, name := range []string{"message", "detail", "error", "msg"} {
-		if text, ok := object[name].(string); ok && text != "" {
+		v := object[name]
+		if inner, ok := v.(map[string]any); ok {
+			v = inner["error"] // {"detail": {"error": "text"}}
+		}
+		if text, ok := v.(string); ok && text != "" {
 			r.message = text
 			return r
 		}
@@ -180,6 +185,8 @@ func newFailure(status int, r report) *tea.Error {
 		e.Type = tea.NotFound
 	case status == http.StatusTooManyRequests:
 		e.Type, e.Retryable = tea.RateLimited, r.code != "insufficient_quota" && r.kind != "insufficient_quota"
+	case status == http.StatusPaymentRequired: // the account has no credit
+		e.Type = tea.RateLimited
 	case status == http.StatusRequestTimeout:
 		e.Type, e.Retryable = tea.Timeout, true
 	case status == http.StatusConflict || status >= 500:
@@ -208,7 +215,7 @@ func connectionError(err error) *tea.Error {
 	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
 		return tea.Errorf(tea.ConnectionError, "the server closed the connection before its answer was complete: %v", err)
 	}
-	e := tea.Errorf(tea.ConnectionError, "the connection to the model server failed: %v", err)
+	e := tea.Errorf(tea.ConnectionError, "the connection to the server failed: %v", err)
 	var certificate *tls.CertificateVerificationError
 	if errors.As(err, &certificate) {
 		e.Retryable = false
@@ -264,29 +271,6 @@ func (s *Server) toFailure(ctx context.Context, err error) *tea.Error {
 	redact(&clean, s.Secrets)
 	clean.Message = shorten(clean.Message) // only now: half a secret would not be found
 	return &clean
-}
-
-// redact replaces secrets everywhere in an error.
-func redact(e *tea.Error, secrets []string) {
-	var pairs []string
-	for _, secret := range secrets {
-		if secret != "" {
-			pairs = append(pairs, secret, "***")
-		}
-	}
-	if len(pairs) == 0 {
-		return
-	}
-	r := strings.NewReplacer(pairs...)
-	e.Message = r.Replace(e.Message)
-	details := make(map[string]any, len(e.Details))
-	for name, v := range e.Details {
-		if text, ok := v.(string); ok {
-			v = r.Replace(text)
-		}
-		details[name] = v
-	}
-	e.Details = details
 }
 
 // shorten cuts a text between two characters.

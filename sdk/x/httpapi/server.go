@@ -1,11 +1,13 @@
-package transport
+package httpapi
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"net/http"
 	"net/url"
 	"strings"
@@ -15,8 +17,8 @@ import (
 	"github.com/the-edge-agent/tea/sdk/x/backoff"
 )
 
-// Server is where a provider's requests go and how. It is safe for concurrent
-// use; its fields are set before the first request.
+// Server is where requests go and how. It is safe for concurrent use; its
+// fields are set before the first request.
 type Server struct {
 	// HTTP must not follow redirects; see [NewHTTP].
 	HTTP *http.Client
@@ -43,22 +45,39 @@ type Server struct {
 	Sleep func(ctx context.Context, d time.Duration) error
 }
 
-// Post sends body as JSON to a path of the server and passes the answer of a
-// successful try to consume, which reads it and need not close it. Transient
-// failures, including those of consume, are retried with backoff up to
-// MaxRetries times, except one marked by [Interrupted]. The error is always a
-// *tea.Error.
+// Request is one request to a [Server].
+type Request struct {
+	// Method is the HTTP method; "" means POST.
+	Method string
+	// Path is the escaped path below the server's Base.
+	Path string
+	// Query is sent in addition to that of the server's Base.
+	Query url.Values
+	// Header is sent in addition to the server's.
+	Header http.Header
+	// Body is sent as JSON; nil means none.
+	Body any
+	// Unsafe means that the request has an effect that must not be repeated.
+	// It is retried only if the server has refused it.
+	Unsafe bool
+}
+
+// Post sends body as JSON to a path of the server; see [Server.Do].
 func (s *Server) Post(ctx context.Context, path string, body map[string]any, consume func(Reply) error) error {
-	address, err := join(s.Base, path)
+	return s.Do(ctx, Request{Path: path, Body: body}, consume)
+}
+
+// Do sends a request and passes the answer of a successful try to consume,
+// which reads it and need not close it. Transient failures, including those of
+// consume, are retried with backoff up to MaxRetries times, except one marked by
+// [Interrupted]. The error is always a *tea.Error.
+func (s *Server) Do(ctx context.Context, r Request, consume func(Reply) error) error {
+	out, err := s.encode(r)
 	if err != nil {
 		return err
 	}
-	raw, err := json.Marshal(body)
-	if err != nil {
-		return tea.Errorf(tea.ValidationError, "encode the request: %w", err)
-	}
 	for attempt := 1; ; attempt++ {
-		f := s.try(ctx, address, raw, consume)
+		f := s.try(ctx, out, consume)
 		if f.Reason == nil {
 			return nil
 		}
@@ -79,12 +98,34 @@ func (s *Server) Post(ctx context.Context, path string, body map[string]any, con
 	}
 }
 
+// encoded is a request that is ready to be sent any number of times.
+type encoded struct {
+	Request
+	address string
+	body    []byte
+}
+
+func (s *Server) encode(r Request) (*encoded, error) {
+	address, err := join(s.Base, r.Path, r.Query)
+	if err != nil {
+		return nil, err
+	}
+	out := &encoded{Request: r, address: address}
+	out.Method = cmp.Or(r.Method, http.MethodPost)
+	if r.Body != nil {
+		if out.body, err = json.Marshal(r.Body); err != nil {
+			return nil, tea.Errorf(tea.ValidationError, "encode the request: %w", err)
+		}
+	}
+	return out, nil
+}
+
 // try makes one request; a failure without a reason is success.
-func (s *Server) try(ctx context.Context, address string, body []byte, consume func(Reply) error) (f Failure) {
+func (s *Server) try(ctx context.Context, out *encoded, consume func(Reply) error) (f Failure) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	answering := false
-	err := s.exchange(ctx, address, body, func(resp *http.Response) error {
+	err := s.exchange(ctx, out, func(resp *http.Response) error {
 		answering = true
 		return consume(Reply{Response: resp, limit: s.MaxAnswer, cancel: cancel})
 	})
@@ -92,7 +133,7 @@ func (s *Server) try(ctx context.Context, address string, body []byte, consume f
 		return Failure{}
 	}
 	f.Reason = s.toFailure(ctx, err)
-	f.Again = !WasInterrupted(f.Reason)
+	f.Again = !WasInterrupted(f.Reason) && (!out.Unsafe || refused(f.Reason))
 	reported := tea.AsError(err).Type // what the server itself reports is not charged
 	f.Answered = answering && (!errors.As(err, new(*tea.Error)) || WasInterrupted(f.Reason) || reported == tea.ResourceExhausted)
 	if s.MaxRetryAfter > 0 && f.Reason.RetryAfter > s.MaxRetryAfter {
@@ -103,15 +144,21 @@ func (s *Server) try(ctx context.Context, address string, body []byte, consume f
 	return f
 }
 
-func (s *Server) exchange(ctx context.Context, address string, body []byte, consume func(*http.Response) error) error {
-	req, err := http.NewRequestWithContext(ctx, http.MethodPost, address, bytes.NewReader(body))
+// refused reports whether a server has not acted on a request that failed.
+func refused(failure *tea.Error) bool {
+	return failure.Type == tea.RateLimited || failure.Details["status"] == int64(http.StatusServiceUnavailable)
+}
+
+func (s *Server) exchange(ctx context.Context, out *encoded, consume func(*http.Response) error) error {
+	req, err := http.NewRequestWithContext(ctx, out.Method, out.address, bytes.NewReader(out.body))
 	if err != nil {
 		return tea.Errorf(tea.ValidationError, "api_base is not a URL")
 	}
-	for name, values := range s.Header {
-		req.Header[name] = values
+	maps.Copy(req.Header, s.Header)
+	maps.Copy(req.Header, out.Header)
+	if out.Body != nil {
+		req.Header.Set("Content-Type", "application/json")
 	}
-	req.Header.Set("Content-Type", "application/json")
 	resp, err := s.HTTP.Do(req)
 	if err != nil {
 		return err
@@ -144,8 +191,9 @@ func (s *Server) Missing(err error, hint func(path string) string) error {
 	return err
 }
 
-// join appends an escaped path to the address of a server, keeping its query.
-func join(base, path string) (string, error) {
+// join appends an escaped path and a query to the address of a server, keeping
+// its query.
+func join(base, path string, query url.Values) (string, error) {
 	u, err := url.Parse(base)
 	switch {
 	case err != nil:
@@ -153,5 +201,11 @@ func join(base, path string) (string, error) {
 	case u.Scheme != "http" && u.Scheme != "https" || u.Host == "":
 		return "", tea.Errorf(tea.ValidationError, "api_base must begin with http://, https:// or unix:/ and name a host or a socket")
 	}
-	return u.JoinPath(path).String(), nil
+	u = u.JoinPath(path)
+	if len(query) > 0 {
+		all := u.Query()
+		maps.Copy(all, query)
+		u.RawQuery = all.Encode()
+	}
+	return u.String(), nil
 }

@@ -1,4 +1,4 @@
-package transport
+package httpapi
 
 import (
 	"context"
@@ -17,8 +17,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/the-edge-agent/tea/plugins/llm/internal/servertest"
 	tea "github.com/the-edge-agent/tea/sdk"
+	"github.com/the-edge-agent/tea/sdk/x/httpapi/servertest"
 )
 
 // post sends one request to a server of these replies, without real waits,

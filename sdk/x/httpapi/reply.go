@@ -1,8 +1,9 @@
-package transport
+package httpapi
 
 import (
 	"bytes"
 	"context"
+	"encoding/json"
 	"io"
 	"net/http"
 	"time"
@@ -54,6 +55,19 @@ func (r Reply) ReadAll() ([]byte, error) {
 		return nil, r.tooLarge(limit)
 	}
 	return body.Bytes(), nil
+}
+
+// Decode reads an answer in JSON. expected names what it must contain, for the
+// error.
+func (r Reply) Decode(into any, expected string) error {
+	body, err := r.ReadAll()
+	if err != nil {
+		return err
+	}
+	if err := json.Unmarshal(body, into); err != nil {
+		return NotAnAnswer(body, expected, err)
+	}
+	return nil
 }
 
 func (r Reply) tooLarge(limit int) error {
