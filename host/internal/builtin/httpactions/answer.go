@@ -8,12 +8,12 @@ import (
 	"mime"
 	"net/http"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
 	tea "github.com/the-edge-agent/tea/sdk"
 	"github.com/the-edge-agent/tea/sdk/value"
+	"github.com/the-edge-agent/tea/sdk/x/httpstatus"
 )
 
 const (
@@ -35,49 +35,17 @@ func (a *answer) check(call *call) error {
 	if len(call.expected) == 0 && a.status < 400 || slices.Contains(call.expected, a.status) {
 		return nil
 	}
-	kind, retryable := statusType(a.status)
+	kind, retryable := httpstatus.ErrorType(a.status)
 	e := tea.Errorf(kind, "%s %s: status %d %s", call.method, plainURL(call.url), a.status, http.StatusText(a.status))
 	if text := strings.TrimSpace(cut(a.text(), bodyInMessage)); text != "" {
 		e.Message += ": " + text
 	}
 	e.Source, e.Retryable = call.url.Host, retryable
 	if retryable {
-		e.RetryAfter = retryAfter(a.header.Get("Retry-After"), time.Now())
+		e.RetryAfter = httpstatus.RetryAfter(a.header, time.Now())
 	}
 	e.Details = map[string]any{"status": a.status, "body": cut(a.text(), bodyInDetails), "url": plainURL(call.url)}
 	return e
-}
-
-// statusType returns the error type of a status and whether it is retryable.
-func statusType(status int) (kind tea.ErrorType, retryable bool) {
-	switch status {
-	case http.StatusUnauthorized, http.StatusForbidden, http.StatusProxyAuthRequired, http.StatusUnavailableForLegalReasons:
-		return tea.PermissionDenied, false
-	case http.StatusNotFound, http.StatusGone:
-		return tea.NotFound, false
-	case http.StatusRequestTimeout, http.StatusGatewayTimeout:
-		return tea.Timeout, true
-	case http.StatusTooManyRequests:
-		return tea.RateLimited, true
-	case http.StatusTooEarly:
-		return tea.ConnectionError, true
-	}
-	if status >= 500 {
-		return tea.ConnectionError, true
-	}
-	return tea.ValidationError, false
-}
-
-// retryAfter parses a Retry-After header: seconds or a date; 0 if it is absent,
-// invalid or in the past.
-func retryAfter(text string, now time.Time) time.Duration {
-	if seconds, err := strconv.ParseInt(text, 10, 32); err == nil {
-		return time.Duration(max(seconds, 0)) * time.Second
-	}
-	if at, err := http.ParseTime(text); err == nil {
-		return max(at.Sub(now), 0)
-	}
-	return 0
 }
 
 // text returns the body as valid UTF-8.
