@@ -1,0 +1,34 @@
+package web
+
+import (
+	"context"
+
+	tea "github.com/the-edge-agent/tea/sdk"
+	"github.com/the-edge-agent/tea/sdk/schema"
+)
+
+// settingsKey is the top-level key of a workflow's settings.
+const settingsKey = "web"
+
+// version is the version of the bundle.
+const version = "0.1.0"
+
+// Bundle is the set of actions, for serve.Main or to be linked into a host.
+//
+// The actions read and change nothing, so a host can repeat a call that a crash
+// of the plugin interrupted. web.crawl continues from its notes.
+func Bundle() tea.Bundle {
+	return tea.Bundle{
+		Name:        "web",
+		Version:     version,
+		Description: "Reads, crawls and searches the web.",
+		Settings:    map[string]*schema.Schema{settingsKey: schema.Of[Settings]()},
+		Open:        func(_ context.Context, s tea.Settings) (any, error) { return open(s) },
+		Actions: []tea.Action{
+			tea.NewMethod("web.scrape", "Reads one page.", (*Client).Scrape, tea.Idempotent()),
+			tea.NewMethod("web.crawl", "Reads the pages of a site.", (*Client).Crawl, tea.Streaming(), tea.Idempotent()),
+			tea.NewMethod("web.search", "Searches the web.", (*Client).Search, tea.Idempotent()),
+			tea.NewMethod("web.extract", "Reads a page and fills a JSON Schema from it.", (*Client).Extract, tea.Streaming(), tea.Idempotent()),
+		},
+	}
+}

@@ -1,0 +1,89 @@
+package extract
+
+import (
+	"bytes"
+	"mime"
+	"regexp"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/gogs/chardet"
+	"golang.org/x/net/html/charset"
+	"golang.org/x/text/encoding"
+)
+
+// declared finds the charset in a meta element or an XML declaration.
+var declared = regexp.MustCompile(`(?i)(?:<meta[^>]{0,200}?charset\s*=\s*|<\?xml[^>]{0,100}?encoding\s*=\s*)["']?\s*([a-z0-9_:-]{2,40})`)
+
+const (
+	// declarationBytes is the part of a page that is searched for a declaration.
+	declarationBytes = 8 << 10
+	// guessBytes is the part of a page that a guess is based on.
+	guessBytes = 64 << 10
+	// minConfidence is the least confidence of a guess, in percent.
+	minConfidence = 30
+)
+
+// decodeCharset returns a body as UTF-8. The charset is that of a byte order
+// mark, of the Content-Type header or of the page's declaration, in this order,
+// otherwise UTF-8 if it fits, otherwise a guess.
+func decodeCharset(body []byte, contentType string) string {
+	decoded, err := findEncoding(body, contentType).NewDecoder().Bytes(body)
+	if err != nil {
+		decoded = body
+	}
+	decoded = bytes.TrimPrefix(decoded, []byte("\ufeff"))
+	text := strings.ToValidUTF8(string(decoded), "\ufffd")
+	return strings.ReplaceAll(text, "\x00", "")
+}
+
+func findEncoding(body []byte, contentType string) encoding.Encoding {
+	if e := byteOrderMark(body); e != nil {
+		return e
+	}
+	valid := utf8.Valid(body)
+	_, params, _ := mime.ParseMediaType(contentType)
+	for _, name := range []string{params["charset"], declaration(body)} {
+		e, canonical := charset.Lookup(name)
+		if e == nil || canonical == "utf-8" && !valid {
+			continue // absent, unknown or wrong
+		}
+		if strings.HasPrefix(canonical, "utf-16") && name != params["charset"] {
+			continue // the declaration was read as ASCII
+		}
+		return e
+	}
+	if valid {
+		return encoding.Nop
+	}
+	guess, err := chardet.NewHtmlDetector().DetectBest(body[:min(len(body), guessBytes)])
+	if err == nil && guess.Confidence >= minConfidence {
+		if e, canonical := charset.Lookup(guess.Charset); e != nil && canonical != "utf-8" {
+			return e
+		}
+	}
+	e, _ := charset.Lookup("windows-1252")
+	return e
+}
+
+func byteOrderMark(body []byte) encoding.Encoding {
+	name := ""
+	switch {
+	case bytes.HasPrefix(body, []byte{0xef, 0xbb, 0xbf}):
+		name = "utf-8"
+	case bytes.HasPrefix(body, []byte{0xfe, 0xff}):
+		name = "utf-16be"
+	case bytes.HasPrefix(body, []byte{0xff, 0xfe}):
+		name = "utf-16le"
+	}
+	e, _ := charset.Lookup(name)
+	return e
+}
+
+func declaration(body []byte) string {
+	m := declared.FindSubmatch(body[:min(len(body), declarationBytes)])
+	if m == nil {
+		return ""
+	}
+	return string(m[1])
+}

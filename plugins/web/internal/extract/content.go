@@ -1,0 +1,181 @@
+package extract
+
+import (
+	"regexp"
+	"strings"
+
+	"codeberg.org/readeck/go-readability/v2"
+	"golang.org/x/net/html"
+	"golang.org/x/net/html/atom"
+)
+
+// Content is the content of a document, ready to be converted.
+type Content struct {
+	node           *html.Node // nil if the document is not HTML
+	text, markdown string
+}
+
+const (
+	// maxScored bounds the number of elements of a page that readability scores;
+	// a larger page is only pruned.
+	maxScored = 50_000
+	// minContent is the text length below which a result of readability is
+	// compared with the page.
+	minContent = 250
+)
+
+// Content returns the content of the page: all of it, or its main part without
+// navigation, headers, footers, sidebars and advertisements.
+func (d *Document) Content(mainOnly bool) Content {
+	if d.root == nil {
+		return d.plain
+	}
+	body := find(d.root, func(n *html.Node) bool { return n.DataAtom == atom.Body })
+	if body == nil {
+		return Content{node: d.root}
+	}
+	body = clone(body)
+	removeAll(body, isInvisible)
+	d.resolveLinks(body)
+	normaliseCode(body)
+	if mainOnly {
+		body = d.mainContent(body)
+	}
+	return Content{node: body}
+}
+
+// isInvisible reports whether an element has no content that a reader sees.
+func isInvisible(n *html.Node) bool {
+	switch n.DataAtom {
+	case atom.Script, atom.Style, atom.Template, atom.Noscript, atom.Iframe, atom.Object, atom.Embed, atom.Canvas, atom.Audio, atom.Video,
+		atom.Link, atom.Meta, atom.Base, atom.Button, atom.Input, atom.Select, atom.Textarea, atom.Dialog:
+		return true
+	}
+	if n.Namespace == "svg" || n.Data == "svg" {
+		return true
+	}
+	if hasAttr(n, "hidden") || attr(n, "aria-hidden") == "true" && n.DataAtom != atom.Span {
+		return true
+	}
+	style := strings.ReplaceAll(strings.ToLower(attr(n, "style")), " ", "")
+	return strings.Contains(style, "display:none") || strings.Contains(style, "visibility:hidden")
+}
+
+var (
+	boilerplate = regexp.MustCompile(`(?i)(^|[\s_-])(nav|navbar|navigation|menu|breadcrumbs?|sidebar|side-?bar|footer|site-footer|cookies?|consent|gdpr|newsletter|subscribe|subscription|social|share|sharing|related|recommended|recommendations|advert|advertisement|ads?|sponsor|sponsored|promo|banner|popup|modal|overlay|pagination|pager|comments?|disqus|toc|skip-?link|print-?only|masthead|toolbar|widget|tags?-?(list|cloud)|author-?(bio|box)|login|signup)($|[\s_-])`)
+	content     = regexp.MustCompile(`(?i)(^|[\s_-])(article|body|content|entry|main|post|story|text)($|[\s_-])`)
+)
+
+// isBoilerplate reports whether an element says itself that it is not part of
+// the main content.
+func isBoilerplate(n *html.Node) bool {
+	switch n.DataAtom {
+	case atom.Nav, atom.Aside, atom.Form:
+		return true
+	case atom.Footer:
+		return !inside(n, atom.Blockquote)
+	case atom.Header:
+		return !inside(n, atom.Article) && !inside(n, atom.Main)
+	case atom.Main, atom.Article, atom.Body, atom.Pre, atom.Code, atom.Table, atom.Tbody, atom.Tr, atom.Td, atom.H1, atom.H2, atom.H3:
+		return false
+	}
+	switch attr(n, "role") {
+	case "navigation", "banner", "contentinfo", "complementary", "search", "dialog", "alertdialog", "menu", "menubar", "alert":
+		return true
+	case "main", "article":
+		return false
+	}
+	name := attr(n, "class") + " " + attr(n, "id")
+	return boilerplate.MatchString(name) && !content.MatchString(name)
+}
+
+func inside(n *html.Node, a atom.Atom) bool {
+	for p := n.Parent; p != nil; p = p.Parent {
+		if p.DataAtom == a {
+			return true
+		}
+	}
+	return false
+}
+
+// mainContent returns the main part of a body, which it changes. Elements that
+// say that they are something else are removed; then the part that the page
+// marks as its content is used, or what readability finds. If these leave
+// almost nothing, the page is a list or made in an unusual way, and all is
+// returned.
+func (d *Document) mainContent(body *html.Node) *html.Node {
+	whole := clone(body)
+	removeAll(body, isBoilerplate)
+	pruned := textLength(body)
+	if pruned < minContent && pruned < textLength(whole)/4 {
+		body, pruned = whole, textLength(whole)
+	}
+	if marked := markedContent(body, pruned); marked != nil {
+		return marked
+	}
+	if scored := d.readable(body); scored != nil && textLength(scored) >= max(pruned/3, 1) {
+		return scored
+	}
+	return body
+}
+
+// markedContent returns the only element that the page marks as its main
+// content, if it has most of the text.
+func markedContent(body *html.Node, length int) *html.Node {
+	for _, isMarked := range []func(*html.Node) bool{
+		func(n *html.Node) bool {
+			return n.DataAtom == atom.Article || attr(n, "role") == "article" || attr(n, "itemprop") == "articleBody"
+		},
+		func(n *html.Node) bool { return n.DataAtom == atom.Main || attr(n, "role") == "main" },
+	} {
+		var best *html.Node
+		count := 0
+		elements(body, func(n *html.Node) {
+			if isMarked(n) {
+				if best == nil {
+					best = n
+				}
+				if n == best || !within(n, best) {
+					count++
+				}
+			}
+		})
+		if count == 1 && textLength(best) >= length/2 {
+			return best
+		}
+	}
+	return nil
+}
+
+func within(n, ancestor *html.Node) bool {
+	for p := n.Parent; p != nil; p = p.Parent {
+		if p == ancestor {
+			return true
+		}
+	}
+	return false
+}
+
+// readable returns what readability takes for the main content, nil if it finds
+// none.
+func (d *Document) readable(body *html.Node) *html.Node {
+	count := 0
+	elements(body, func(*html.Node) { count++ })
+	if count > maxScored {
+		d.Notes = append(d.Notes, "the page is too large to search for its main content; navigation that is not marked as such is included")
+		return nil
+	}
+	root := &html.Node{Type: html.ElementNode, DataAtom: atom.Html, Data: "html"}
+	root.AppendChild(&html.Node{Type: html.ElementNode, DataAtom: atom.Head, Data: "head"})
+	root.AppendChild(clone(body))
+	document := &html.Node{Type: html.DocumentNode}
+	document.AppendChild(root)
+	parser := readability.NewParser()
+	parser.KeepClasses = true
+	parser.DisableJSONLD = true
+	article, err := parser.ParseAndMutate(document, d.URL)
+	if err != nil {
+		return nil
+	}
+	return article.Node
+}

@@ -1,0 +1,102 @@
+package extract
+
+import (
+	"strings"
+
+	"golang.org/x/net/html"
+	"golang.org/x/net/html/atom"
+
+	"github.com/the-edge-agent/tea/plugins/web/internal/page"
+)
+
+// maxLinks bounds the number of links of a page.
+const maxLinks = 20_000
+
+// Links returns the links of the whole page in document order, each address
+// once. Links to a part of the page itself are left out.
+func (d *Document) Links() []page.Link {
+	if d.root == nil {
+		return nil
+	}
+	var links []page.Link
+	seen := map[string]bool{}
+	elements(d.root, func(n *html.Node) {
+		if n.DataAtom != atom.A && n.DataAtom != atom.Area || len(links) >= maxLinks {
+			return
+		}
+		href := strings.TrimSpace(attr(n, "href"))
+		if strings.HasPrefix(href, "#") {
+			return
+		}
+		u := d.absolute(href)
+		if u == "" || seen[u] || !strings.HasPrefix(u, "http") {
+			return
+		}
+		seen[u] = true
+		text := textOf(n)
+		if text == "" {
+			text = linkLabel(n)
+		}
+		links = append(links, page.Link{URL: u, Text: clean(text)})
+		if len(links) == maxLinks {
+			d.Notes = append(d.Notes, "the page has too many links; only the first 20000 were read")
+		}
+	})
+	return links
+}
+
+// linkLabel is the text of a link without text.
+func linkLabel(n *html.Node) string {
+	if label := attr(n, "aria-label") + attr(n, "title"); label != "" {
+		return label
+	}
+	if image := find(n, func(n *html.Node) bool { return n.DataAtom == atom.Img }); image != nil {
+		return attr(image, "alt")
+	}
+	return attr(n, "alt")
+}
+
+// resolveLinks makes the addresses of links and images absolute. Others than of
+// pages and pictures are removed; pictures inside the page's own text too, since
+// they can be huge.
+func (d *Document) resolveLinks(body *html.Node) {
+	elements(body, func(n *html.Node) {
+		switch n.DataAtom {
+		case atom.A:
+			if href := attr(n, "href"); href != "" {
+				setAttr(n, "href", d.absolute(href))
+			}
+		case atom.Img:
+			d.resolveImage(n)
+		case atom.Blockquote, atom.Q, atom.Ins, atom.Del:
+			if cite := attr(n, "cite"); cite != "" {
+				setAttr(n, "cite", d.absolute(cite))
+			}
+		}
+	})
+	removeAll(body, func(n *html.Node) bool { return n.DataAtom == atom.Img && attr(n, "src") == "" })
+}
+
+// resolveImage sets src, also of a picture that the page's scripts would load
+// later.
+func (d *Document) resolveImage(n *html.Node) {
+	for _, name := range []string{"data-src", "data-original", "data-lazy-src", "src"} {
+		if src := attr(n, name); src != "" && !strings.HasPrefix(src, "data:") {
+			if u := d.absolute(src); u != "" {
+				setAttr(n, "src", u)
+				break
+			}
+		}
+		if name == "src" {
+			setAttr(n, "src", "")
+		}
+	}
+	kept := n.Attr[:0]
+	for _, a := range n.Attr {
+		switch a.Key {
+		case "src", "alt", "title", "width", "height":
+			kept = append(kept, a)
+		}
+	}
+	n.Attr = kept
+}

@@ -1,0 +1,43 @@
+package extract
+
+import (
+	"strings"
+
+	"github.com/JohannesKaufmann/html-to-markdown/v2/converter"
+	"github.com/JohannesKaufmann/html-to-markdown/v2/plugin/base"
+	"github.com/JohannesKaufmann/html-to-markdown/v2/plugin/commonmark"
+	"github.com/JohannesKaufmann/html-to-markdown/v2/plugin/strikethrough"
+	"github.com/JohannesKaufmann/html-to-markdown/v2/plugin/table"
+	"golang.org/x/net/html"
+)
+
+// Markdown returns the content as CommonMark with tables and strikethrough.
+func (c Content) Markdown() string {
+	if c.node == nil {
+		return c.markdown
+	}
+	conv := converter.NewConverter(converter.WithPlugins(
+		base.NewBasePlugin(),
+		commonmark.NewCommonmarkPlugin(commonmark.WithLinkEmptyHrefBehavior(commonmark.LinkBehaviorSkip), commonmark.WithLinkEmptyContentBehavior(commonmark.LinkBehaviorSkip)),
+		table.NewTablePlugin(table.WithSpanCellBehavior(table.SpanBehaviorMirror), table.WithNewlineBehavior(table.NewlineBehaviorPreserve), table.WithHeaderPromotion(true)),
+		strikethrough.NewStrikethroughPlugin(),
+	))
+	markdown, err := conv.ConvertNode(clone(c.node)) // it changes the nodes
+	if err != nil {
+		return c.Text()
+	}
+	return strings.TrimSpace(string(markdown))
+}
+
+// HTML returns the content as HTML.
+func (c Content) HTML() string {
+	var b strings.Builder
+	if c.node == nil {
+		b.WriteString("<pre>" + html.EscapeString(c.text) + "</pre>")
+		return b.String()
+	}
+	if err := html.Render(&b, c.node); err != nil {
+		return ""
+	}
+	return b.String()
+}

@@ -1,0 +1,112 @@
+package extract
+
+import (
+	"strings"
+
+	"golang.org/x/net/html"
+	"golang.org/x/net/html/atom"
+)
+
+// Text returns the content as plain text: a line for each block, an empty line
+// between paragraphs, the cells of a table's row separated by tabs.
+func (c Content) Text() string {
+	if c.node == nil {
+		return c.text
+	}
+	w := new(textWriter)
+	w.write(c.node)
+	return strings.TrimSpace(w.b.String())
+}
+
+// textWriter collects text. Line breaks are written before the next text, so
+// that empty elements leave none.
+type textWriter struct {
+	b      strings.Builder
+	breaks int  // line breaks before the next text
+	space  bool // a space before the next text
+	pre    int  // number of pre elements around
+}
+
+func (w *textWriter) write(n *html.Node) {
+	for c := n.FirstChild; c != nil; c = c.NextSibling {
+		switch c.Type {
+		case html.TextNode:
+			w.text(c.Data)
+		case html.ElementNode:
+			w.element(c)
+		}
+	}
+}
+
+func (w *textWriter) element(n *html.Node) {
+	switch n.DataAtom {
+	case atom.Br:
+		w.lineBreak(1)
+	case atom.Hr:
+		w.lineBreak(2)
+	case atom.Pre:
+		w.lineBreak(2)
+		w.pre++
+		w.write(n)
+		w.pre--
+		w.lineBreak(2)
+	case atom.Li:
+		w.lineBreak(1)
+		w.word("- ")
+		w.space = false
+		w.write(n)
+		w.lineBreak(1)
+	case atom.Td, atom.Th:
+		if w.breaks == 0 && w.b.Len() > 0 {
+			w.b.WriteByte('\t')
+			w.space = false
+		}
+		w.write(n)
+	case atom.Tr, atom.Div, atom.Section, atom.Dt, atom.Dd, atom.Figcaption, atom.Address, atom.Details, atom.Summary, atom.Option:
+		w.lineBreak(1)
+		w.write(n)
+		w.lineBreak(1)
+	case atom.P, atom.H1, atom.H2, atom.H3, atom.H4, atom.H5, atom.H6, atom.Ul, atom.Ol, atom.Dl, atom.Table, atom.Blockquote, atom.Article,
+		atom.Main, atom.Figure, atom.Header, atom.Footer, atom.Aside, atom.Nav, atom.Form, atom.Fieldset:
+		w.lineBreak(2)
+		w.write(n)
+		w.lineBreak(2)
+	default:
+		w.write(n)
+	}
+}
+
+func (w *textWriter) lineBreak(n int) { w.breaks, w.space = max(w.breaks, n), false }
+
+// text writes a text node.
+func (w *textWriter) text(text string) {
+	if w.pre > 0 {
+		if text != "" {
+			w.word(text)
+		}
+		return
+	}
+	words := strings.Fields(text)
+	if len(words) == 0 {
+		w.space = w.space || text != ""
+		return
+	}
+	if strings.TrimLeft(text[:1], " \t\r\n\f") == "" {
+		w.space = true
+	}
+	w.word(strings.Join(words, " "))
+	w.space = strings.TrimRight(text[len(text)-1:], " \t\r\n\f") == ""
+}
+
+// word writes text after the pending line breaks or space.
+func (w *textWriter) word(text string) {
+	switch {
+	case w.b.Len() == 0:
+	case w.breaks > 0:
+		w.b.WriteString(strings.Repeat("\n", w.breaks))
+	case w.space:
+		w.b.WriteByte(' ')
+	}
+	w.breaks, w.space = 0, false
+	w.b.WriteString(text)
+}

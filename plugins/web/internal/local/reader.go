@@ -1,0 +1,138 @@
+package local
+
+import (
+	"cmp"
+	"context"
+	"encoding/base64"
+	"net/http"
+	"net/url"
+	"time"
+
+	"github.com/the-edge-agent/tea/plugins/web/internal/extract"
+	"github.com/the-edge-agent/tea/plugins/web/internal/page"
+	"github.com/the-edge-agent/tea/plugins/web/internal/safenet"
+	tea "github.com/the-edge-agent/tea/sdk"
+)
+
+// Reader fetches pages. It is safe for concurrent use. The caller closes it.
+type Reader struct {
+	guard        *safenet.Guard
+	transport    *http.Transport
+	renderer     page.Renderer
+	cache        *cache
+	pace         pace
+	userAgent    string
+	timeout      time.Duration
+	maxBody      int64
+	maxRedirects int
+	hostDelay    time.Duration
+}
+
+// Open returns a reader. The version is part of the User-Agent header. The
+// renderer runs pages with JavaScript; nil means that there is none.
+func Open(s Settings, version string, renderer page.Renderer) *Reader {
+	guard := &safenet.Guard{AllowPrivate: s.AllowPrivate}
+	return &Reader{
+		guard:        guard,
+		transport:    guard.Transport(),
+		renderer:     renderer,
+		cache:        newCache(s.CacheDir, or(s.CacheMaxBytes, defaultCacheMaxBytes)),
+		userAgent:    cmp.Or(s.UserAgent, "tea/"+version),
+		timeout:      cmp.Or(seconds(s.Timeout), defaultTimeout),
+		maxBody:      cmp.Or(s.MaxBodyBytes, defaultMaxBodyBytes),
+		maxRedirects: or(s.MaxRedirects, defaultMaxRedirects),
+		hostDelay:    seconds(or(s.HostDelay, defaultHostDelay.Seconds())),
+	}
+}
+
+// Close closes idle connections.
+func (r *Reader) Close() error {
+	r.transport.CloseIdleConnections()
+	return nil
+}
+
+// Scrape reads one page.
+func (r *Reader) Scrape(ctx context.Context, p page.ScrapeParams) (*page.Page, error) {
+	u, err := safenet.ParseURL(p.URL)
+	if err != nil {
+		return nil, err
+	}
+	result, _, err := r.read(ctx, u, p.ReadOptions, fetchOptions{delay: r.hostDelay, limit: r.maxBody})
+	return result, err
+}
+
+// read reads a page and returns it in two forms: as a result, and as a document
+// whose links a crawl follows.
+func (r *Reader) read(ctx context.Context, u *url.URL, o page.ReadOptions, f fetchOptions) (*page.Page, *extract.Document, error) {
+	timeout := cmp.Or(seconds(o.Timeout), r.timeout)
+	expired := tea.Errorf(tea.Timeout, "GET %s: no complete response within %s (timeout)", u, timeout)
+	expired.Source = u.Host
+	ctx, cancel := context.WithTimeoutCause(ctx, timeout, expired)
+	defer cancel()
+	if o.Render || o.Has(page.Screenshot) {
+		return r.render(ctx, u, o, f)
+	}
+	resp, err := r.fetch(ctx, u, f)
+	if err != nil {
+		return nil, nil, err
+	}
+	doc, err := extract.Parse(ctx, extract.Source{URL: resp.url, ContentType: resp.header.Get("Content-Type"), Body: resp.body})
+	if err != nil {
+		return nil, nil, requestError(ctx, u, err)
+	}
+	doc.NoFollow = doc.NoFollow || extract.NoFollow(resp.header.Get("X-Robots-Tag"))
+	result := r.result(doc, resp.status, o)
+	result.Cached = resp.cached
+	return result, doc, nil
+}
+
+// render reads a page with the browser.
+func (r *Reader) render(ctx context.Context, u *url.URL, o page.ReadOptions, f fetchOptions) (*page.Page, *extract.Document, error) {
+	if r.renderer == nil {
+		return nil, nil, tea.Errorf(tea.DependencyMissing, "this build cannot render pages")
+	}
+	if err := r.guard.CheckHost(u.Hostname()); err != nil {
+		return nil, nil, err
+	}
+	if f.visit != nil {
+		if err := f.visit(ctx, u); err != nil {
+			return nil, nil, err
+		}
+	}
+	if err := r.pace.wait(ctx, u.Host, f.delay); err != nil {
+		return nil, nil, requestError(ctx, u, err)
+	}
+	rendered, err := r.renderer.Render(ctx, u, page.RenderOptions{WaitFor: o.WaitFor, Screenshot: o.Has(page.Screenshot)})
+	if err != nil {
+		return nil, nil, requestError(ctx, u, err)
+	}
+	doc, err := extract.Parse(ctx, extract.Source{URL: rendered.URL, ContentType: "text/html; charset=utf-8", Body: rendered.HTML})
+	if err != nil {
+		return nil, nil, requestError(ctx, u, err)
+	}
+	result := r.result(doc, rendered.Status, o)
+	result.Screenshot = base64.StdEncoding.EncodeToString(rendered.Screenshot)
+	result.Notes = append(result.Notes, rendered.Notes...)
+	return result, doc, nil
+}
+
+// result converts a document to the requested formats.
+func (r *Reader) result(doc *extract.Document, status int, o page.ReadOptions) *page.Page {
+	result := &page.Page{Success: true, URL: doc.URL.String(), Metadata: doc.Metadata}
+	result.Metadata.StatusCode = status
+	content := doc.Content(o.MainOnly())
+	if o.Has(page.Markdown) {
+		result.Markdown = content.Markdown()
+	}
+	if o.Has(page.HTML) {
+		result.HTML = content.HTML()
+	}
+	if o.Has(page.Text) {
+		result.Text = content.Text()
+	}
+	if o.Has(page.Links) {
+		result.Links = doc.Links()
+	}
+	result.Notes = doc.Notes
+	return result
+}

@@ -1,0 +1,105 @@
+package safenet
+
+import (
+	"context"
+	"errors"
+	"net"
+	"net/http"
+	"net/netip"
+	"syscall"
+	"time"
+
+	tea "github.com/the-edge-agent/tea/sdk"
+)
+
+const (
+	dialTimeout    = 15 * time.Second
+	maxHeaderBytes = 1 << 20
+)
+
+// Guard decides which addresses can be connected to. It is safe for concurrent
+// use.
+type Guard struct {
+	// AllowPrivate allows addresses that are not public.
+	AllowPrivate bool
+	// Resolver is used instead of the system's, by tests.
+	Resolver *net.Resolver
+}
+
+// addressError is the refusal of an address. It is not retryable.
+func addressError(a netip.Addr, host string) *tea.Error {
+	e := tea.Errorf(tea.PermissionDenied, "%s is not a public address; set settings.web.allow_private: true to allow it", a)
+	if host != "" && host != a.String() {
+		e = tea.Errorf(tea.PermissionDenied, "%s has the address %s, which is not public; set settings.web.allow_private: true to allow it", host, a)
+	}
+	e.Source = host
+	e.Details = map[string]any{"address": a.String()}
+	return e
+}
+
+// CheckHost refuses a host that is an address that is not public. Names are
+// checked when they are resolved.
+func (g *Guard) CheckHost(host string) error {
+	if a, err := netip.ParseAddr(host); err == nil && !g.AllowPrivate && !IsPublic(a) {
+		return addressError(a, host)
+	}
+	return nil
+}
+
+// Dial connects to an address of the form host:port. It checks the address
+// after name resolution, immediately before it connects. A refusal is a
+// permission_denied error.
+func (g *Guard) Dial(ctx context.Context, network, address string) (net.Conn, error) {
+	host, _, err := net.SplitHostPort(address)
+	if err != nil {
+		return nil, err
+	}
+	// A name can have public and other addresses; each is checked.
+	dialer := &net.Dialer{Timeout: dialTimeout, Resolver: g.Resolver, ControlContext: func(_ context.Context, network, address string, _ syscall.RawConn) error {
+		return g.check(network, address, host)
+	}}
+	conn, err := dialer.DialContext(ctx, network, address)
+	if err != nil {
+		var refused *tea.Error
+		if errors.As(err, &refused) {
+			return nil, refused
+		}
+		return nil, err
+	}
+	return conn, nil
+}
+
+func (g *Guard) check(network, address, host string) error {
+	switch network {
+	case "tcp", "tcp4", "tcp6":
+	default:
+		return tea.Errorf(tea.PermissionDenied, "connections of the kind %s are not allowed", network)
+	}
+	if g.AllowPrivate {
+		return nil
+	}
+	a, err := netip.ParseAddrPort(address)
+	if err != nil {
+		return tea.Errorf(tea.PermissionDenied, "%s is not an IP address", address)
+	}
+	if !IsPublic(a.Addr()) {
+		return addressError(a.Addr(), host)
+	}
+	return nil
+}
+
+// Transport returns a transport that connects only through Dial: it ignores
+// the proxies of the environment, whose connections could not be checked. It
+// does not decompress bodies. The caller closes idle connections.
+func (g *Guard) Transport() *http.Transport {
+	return &http.Transport{
+		DialContext:            g.Dial,
+		ForceAttemptHTTP2:      true,
+		DisableCompression:     true,
+		MaxIdleConns:           64,
+		MaxIdleConnsPerHost:    4,
+		IdleConnTimeout:        60 * time.Second,
+		TLSHandshakeTimeout:    15 * time.Second,
+		MaxResponseHeaderBytes: maxHeaderBytes,
+	}
+}

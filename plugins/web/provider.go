@@ -1,0 +1,62 @@
+package web
+
+import (
+	"context"
+	"io"
+
+	"github.com/the-edge-agent/tea/plugins/web/internal/local"
+	"github.com/the-edge-agent/tea/plugins/web/internal/page"
+	tea "github.com/the-edge-agent/tea/sdk"
+)
+
+// Names of the providers.
+const (
+	providerLocal = "local"
+)
+
+// Client is the bundle's instance for one set of settings. It is safe for
+// concurrent use.
+type Client struct {
+	settings Settings
+	local    *local.Reader
+}
+
+func open(s tea.Settings) (*Client, error) {
+	c := new(Client)
+	if err := s.Decode(settingsKey, &c.settings); err != nil {
+		return nil, err
+	}
+	c.local = local.Open(c.settings.Settings, version, nil)
+	return c, nil
+}
+
+var _ io.Closer = (*Client)(nil)
+
+// Close closes idle connections.
+func (c *Client) Close() error { return c.local.Close() }
+
+// scraper returns the provider that reads one page.
+func (c *Client) scraper() page.Scraper { return c.local }
+
+// crawler returns the provider that reads a site.
+func (c *Client) crawler() page.Crawler { return c.local }
+
+// Scrape implements web.scrape.
+func (c *Client) Scrape(ctx context.Context, _ *tea.Request, p page.ScrapeParams) (*page.Page, error) {
+	return c.scraper().Scrape(ctx, p)
+}
+
+// Crawl implements web.crawl.
+func (c *Client) Crawl(ctx context.Context, req *tea.Request, p page.CrawlParams) (*page.CrawlResult, error) {
+	return c.crawler().Crawl(ctx, req, p)
+}
+
+// Search implements web.search.
+func (c *Client) Search(_ context.Context, _ *tea.Request, _ page.SearchParams) (*page.SearchResult, error) {
+	return nil, tea.Errorf(tea.DependencyMissing, "no search provider is configured")
+}
+
+// Extract implements web.extract.
+func (c *Client) Extract(_ context.Context, _ *tea.Request, _ page.ExtractParams) (*page.ExtractResult, error) {
+	return nil, tea.Errorf(tea.DependencyMissing, "web.extract has no provider yet")
+}

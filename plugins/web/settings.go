@@ -1,0 +1,11 @@
+package web
+
+import (
+	"github.com/the-edge-agent/tea/plugins/web/internal/local"
+)
+
+// Settings are what a workflow sets under settings.web, for all its calls.
+type Settings struct {
+	Provider string `json:"provider,omitempty" enum:"local" doc:"who reads pages: local fetches them itself; default local"`
+	local.Settings
+}
