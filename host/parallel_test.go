@@ -3,6 +3,7 @@ package host_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"strings"
 	"sync"
 	"testing"
@@ -196,6 +197,33 @@ edges:
 		if diff := cmp.Diff(first, events); diff != "" {
 			t.Fatal(diff)
 		}
+	}
+}
+
+func TestBranchesStartInTheOrderWritten(t *testing.T) {
+	t.Parallel()
+	const items = 200
+	var want, events, callbacks []string
+	for i := range items {
+		want = append(want, fmt.Sprintf("each[%d]", i))
+	}
+	run(t, fmt.Sprintf(`
+nodes:
+  - {name: each, type: dynamic_parallel, items: "{{ range(%d) }}", action: {uses: json.parse, with: {text: "{}"}}, fan_in: join}
+  - {name: join}
+`, items), host.RunOptions{
+		Events: func(e flow.Event) {
+			if e.Type == flow.EventBranchStart {
+				events = append(events, e.Path)
+			}
+		},
+		Callbacks: flow.Callbacks{BranchStart: func(path, _ string) { callbacks = append(callbacks, path) }},
+	})
+	if diff := cmp.Diff(want, events); diff != "" {
+		t.Errorf("events: -want +got:\n%s", diff)
+	}
+	if diff := cmp.Diff(want, callbacks); diff != "" {
+		t.Errorf("callbacks: -want +got:\n%s", diff)
 	}
 }
 

@@ -84,7 +84,8 @@ type BranchOutcome struct {
 
 // Callbacks are called during a run, from the goroutine where something
 // happens; each can be nil. Branches call concurrently, and wait until a
-// callback returns.
+// callback returns. BranchStart is called for the branches of a fan-out in the
+// order in which they are written, one at a time.
 type Callbacks struct {
 	FlowStart     func(runID string)
 	FlowEnd       func(r *Result)

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"maps"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/the-edge-agent/tea/host/flow"
@@ -89,34 +88,47 @@ func (f *frame) runBranches(ctx context.Context, list []branch, fan fan) ([]bran
 		res.Branch, res.path, res.frame = b.name, b.path, &res.first
 		f.openBranch(res.frame, b, b.path, &fan)
 	}
-	var next atomic.Int64
-	workers := int64(len(list))
-	if limit := int64(fan.policy.MaxConcurrency); limit > 0 {
+	workers := len(list)
+	if limit := fan.policy.MaxConcurrency; limit > 0 {
 		workers = min(workers, limit)
 	}
-	var started atomic.Int64
+	var begun struct {
+		sync.Mutex
+		branches int // in the order written
+		workers  int
+	}
 	var wg sync.WaitGroup
 	var work func()
 	work = func() {
 		defer wg.Done()
 		for first := true; ; first = false {
-			i := next.Add(1) - 1
-			if i >= int64(len(list)) {
+			begun.Lock()
+			i := begun.branches
+			if i == len(list) {
+				begun.Unlock()
 				return
 			}
+			begun.branches++
+			rec := f.beginBranch(ctx, &list[i], &fan, &results[i])
 			// Each worker starts the next one when it has something to do: short
 			// branches are done before there are many.
-			if first && started.Add(1) < workers {
+			more := first && begun.workers < workers
+			if more {
+				begun.workers++
+			}
+			begun.Unlock()
+			if more {
 				wg.Add(1)
 				go work()
 			}
-			f.runBranch(ctx, &list[i], &fan, &results[i])
+			f.runBranch(ctx, &list[i], &fan, &results[i], rec)
 			if err := results[i].Err; err != nil {
 				cancel(err)
 			}
 		}
 	}
 	wg.Add(1)
+	begun.workers = 1
 	work()
 	wg.Wait()
 	for i := range results {
@@ -212,12 +224,33 @@ func (f *frame) openBranch(inner *frame, b *branch, path execpath.Path, fan *fan
 	}
 }
 
-// runBranch runs one branch with its retries, time-out and breaker, unless
-// its outcome is recorded.
-func (f *frame) runBranch(ctx context.Context, b *branch, fan *fan, res *branchResult) {
+// beginBranch returns the record of a branch whose outcome is recorded. For
+// another one it decides whether the branch runs, and emits its start.
+func (f *frame) beginBranch(ctx context.Context, b *branch, fan *fan, res *branchResult) *replay.Branch {
+	r := f.run
+	if rec := r.replay.Branch(b.path, f.void); rec != nil {
+		return rec
+	}
+	if ctx.Err() != nil {
+		res.err = context.Cause(ctx)
+		return nil
+	}
+	// A branch that had begun before a resume was allowed then.
+	if br := r.breaker(b.name, fan.policy.Breaker); !r.replay.Begun(b.path, f.void) && !br.Allow() {
+		res.Err = tea.Errorf(tea.CircuitOpen, "the circuit breaker of branch %q is open", b.name)
+		res.Circuit = string(br.State())
+		return nil
+	}
+	f.startBranch(b, res)
+	return nil
+}
+
+// runBranch runs a branch that has begun, with its retries, time-out and
+// breaker. rec is its recorded outcome, nil where it has none.
+func (f *frame) runBranch(ctx context.Context, b *branch, fan *fan, res *branchResult, rec *replay.Branch) {
 	r := f.run
 	br := r.breaker(b.name, fan.policy.Breaker)
-	if rec := r.replay.Branch(b.path, f.void); rec != nil {
+	if rec != nil {
 		res.recall(ctx, b, rec)
 		if res.Err != nil {
 			r.failures.note(b.path, true, res.Err)
@@ -227,19 +260,14 @@ func (f *frame) runBranch(ctx context.Context, b *branch, fan *fan, res *branchR
 		}
 		return
 	}
-	if ctx.Err() != nil {
-		res.err = context.Cause(ctx)
+	if res.err != nil {
 		return
 	}
-	// A branch that had begun before a resume was allowed then.
-	if !r.replay.Begun(b.path, f.void) && !br.Allow() {
-		res.Err = tea.Errorf(tea.CircuitOpen, "the circuit breaker of branch %q is open", b.name)
-		res.Circuit = string(br.State())
+	if res.Err != nil { // the circuit breaker is open
 		f.endBranch(res, fan.tolerant)
 		return
 	}
 	started := r.now()
-	f.startBranch(b, res)
 	for attempt := r.replay.Attempt(b.path); ; attempt++ {
 		res.Retries = attempt - 1
 		if attempt > 1 {

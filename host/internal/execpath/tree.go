@@ -18,6 +18,7 @@ type place[T any] struct {
 	path          Path
 	value         T
 	held          bool
+	reserved      bool
 	outer         *place[T]
 	first, last   *place[T] // parts
 	before, after *place[T] // other parts of outer
@@ -42,6 +43,18 @@ func (t *Tree[T]) Set(path Path, v T) {
 		t.length++
 	}
 	p.value = v
+}
+
+// Reserve keeps the position of a path among the parts of what is around it,
+// from now until [Tree.Unreserve], with or without a value.
+func (t *Tree[T]) Reserve(path Path) { t.at(path).reserved = true }
+
+// Unreserve reverses [Tree.Reserve]. Values stay.
+func (t *Tree[T]) Unreserve(path Path) {
+	if p := t.find(path); p != nil {
+		p.reserved = false
+		t.prune(p)
+	}
 }
 
 // Delete removes the value at a path. What is part of the path stays.
@@ -79,8 +92,8 @@ func (t *Tree[T]) Below(path Path) iter.Seq2[Path, T] {
 	}
 }
 
-// Cut removes the values that are part of a path and returns them, the
-// innermost first.
+// Cut removes the values that are part of a path, and the reservations, and
+// returns the values, the innermost first.
 func (t *Tree[T]) Cut(path Path) []T {
 	var out []T
 	top := t.find(path)
@@ -150,10 +163,10 @@ func (t *Tree[T]) release(p *place[T]) {
 	t.prune(p)
 }
 
-// prune removes a place that holds nothing, and those around it that held
+// prune removes a place that is not needed, and those around it that held
 // only this one.
 func (t *Tree[T]) prune(p *place[T]) {
-	for p != &t.root && p.outer != nil && !p.held && p.first == nil {
+	for p != &t.root && p.outer != nil && !p.held && !p.reserved && p.first == nil {
 		outer := p.outer
 		t.remove(p)
 		p = outer

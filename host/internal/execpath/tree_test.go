@@ -76,3 +76,23 @@ func TestTreeIsEmptyWhenEverythingIsDeleted(t *testing.T) {
 		t.Errorf("-want +got:\n%s", diff)
 	}
 }
+
+func TestTreeKeepsReservedPositions(t *testing.T) {
+	t.Parallel()
+	tree := treeOf("a")
+	tree.Reserve("a>b")
+	tree.Reserve("a>c")
+	tree.Set("a>c/x", "a>c/x")
+	tree.Set("a>b/x", "a>b/x")
+	tree.Delete("a>b/x")
+	tree.Set("a>b/y", "a>b/y")
+	if diff := cmp.Diff([]execpath.Path{"a", "a>b/y", "a>c/x"}, below(tree, "")); diff != "" || tree.Len() != 3 {
+		t.Errorf("%d values, -want +got:\n%s", tree.Len(), diff)
+	}
+	tree.Unreserve("a>b")
+	tree.Delete("a>b/y")
+	tree.Set("a>b/z", "a>b/z")
+	if diff := cmp.Diff([]execpath.Path{"a", "a>c/x", "a>b/z"}, below(tree, "")); diff != "" {
+		t.Errorf("after it is unreserved: -want +got:\n%s", diff)
+	}
+}

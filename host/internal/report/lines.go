@@ -166,8 +166,10 @@ func (ls *lines) end(l *line, e flow.Event) {
 	}
 }
 
-// branchStart records the map item of a branch.
+// branchStart records the map item of a branch, and reserves the position of
+// the branch: branches start in the order written, their first nodes may not.
 func (ls *lines) branchStart(e flow.Event) {
+	ls.open.Reserve(execpath.Path(e.Path))
 	count := integer(e, "count")
 	if count == 0 {
 		ls.branches[execpath.Path(e.Path)] = ""
@@ -188,6 +190,7 @@ func (ls *lines) branchStart(e flow.Event) {
 func (ls *lines) branchEnd(e flow.Event) {
 	isItem := ls.branches[execpath.Path(e.Path)] != ""
 	delete(ls.branches, execpath.Path(e.Path))
+	defer ls.open.Unreserve(execpath.Path(e.Path))
 	if l, ok := ls.open.Nearest(execpath.Path(e.Path).Outer()); ok && isItem {
 		l.ended++
 	}

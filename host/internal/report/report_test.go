@@ -340,6 +340,28 @@ func TestItemsOfAMap(t *testing.T) {
 	l.Close()
 }
 
+// Branches are shown in the order in which they start, whichever node of them
+// starts first.
+func TestBranchesKeepTheirOrder(t *testing.T) {
+	t.Parallel()
+	var out bytes.Buffer
+	r := live(&out, wide)
+	for _, e := range []flow.Event{
+		started("a"), ended("a", 1),
+		event(0, flow.EventBranchStart, "a>b", map[string]any{"branch": "b"}),
+		event(0, flow.EventBranchStart, "a>c", map[string]any{"branch": "c"}),
+		started("a>c/c"), started("a>b/b"),
+	} {
+		r.Event(e)
+	}
+	r.redraw()
+	want := []string{"+ a  1ms", "  | b  0s", "  | c  0s"}
+	if diff := cmp.Diff(want, screenOf(out.String(), 80)); diff != "" {
+		t.Error(diff)
+	}
+	r.Close()
+}
+
 // On a terminal a branch of several nodes is one line when it has ended well.
 func TestFinishedBranchesFold(t *testing.T) {
 	t.Parallel()
