@@ -37,6 +37,54 @@ func (r *Request) Usage(ctx context.Context, u Usage) error {
 	return nil
 }
 
+// Invocation is a call of another action, for [Request.Invoke].
+type Invocation struct {
+	Action string
+	// Params are the parameters, as in [Host.Invoke].
+	Params any
+	// Key names the call among those of the same request: letters, digits and
+	// ".", "_", "-", "@", at most 100 of them. A call has the idempotency key of
+	// an earlier one with its Key, also before a crash, whatever their
+	// parameters. The run shows a call with a Key like a node. Without a Key,
+	// calls are told apart by action, parameters and order.
+	Key string
+	// Attempt counts the attempts of a call with a Key from 1; 0 counts as 1.
+	Attempt int
+	// Roots are further names for the templates in Params, which the host
+	// evaluates for this call; nil means that Params have no templates. The
+	// templates that the workflow has written in a parameter whose schema has
+	// the annotation [Templates] can read what others in the workflow can,
+	// other ones only Roots and the state.
+	Roots map[string]any
+	// Output replaces the result of the call, unless it is nil. Its templates
+	// can read the result as "result" besides what those in Params can.
+	Output any
+}
+
+// Templates is an annotation of a parameter's schema. The host leaves templates
+// in the parameter to the action, which passes them on in an [Invocation]. The
+// value is the list of the names that Roots adds.
+const Templates = "x-templates"
+
+// Invoker is implemented by a Host that supports [Invocation]. Actions call
+// [Request.Invoke], which works with every host.
+type Invoker interface {
+	InvokeAs(ctx context.Context, call Invocation) (*Response, error)
+}
+
+// Invoke calls another action as Host.Invoke does. The error is a
+// dependency_missing [*Error] if the host cannot evaluate templates and call has
+// Roots or an Output.
+func (r *Request) Invoke(ctx context.Context, call Invocation) (*Response, error) {
+	if invoker, ok := r.Host.(Invoker); ok {
+		return invoker.InvokeAs(ctx, call)
+	}
+	if call.Roots != nil || call.Output != nil {
+		return nil, Errorf(DependencyMissing, "%s: this host cannot evaluate templates for an action", call.Action)
+	}
+	return r.Host.Invoke(ctx, call.Action, call.Params)
+}
+
 // Call identifies a call.
 type Call struct {
 	// RunID is the run, and Node the path of the node in it, such as

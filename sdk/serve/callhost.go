@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"slices"
 	"sync"
 
 	plugin "github.com/hashicorp/go-plugin"
@@ -27,6 +28,8 @@ type callHost struct {
 	id string
 	// back is nil if the host offers no callbacks.
 	back pb.HostClient
+	// templates reports whether the host evaluates templates for an action.
+	templates bool
 
 	// mu guards over, and allows one sender to the stream at a time.
 	mu     sync.Mutex
@@ -88,19 +91,38 @@ func broken(ctx context.Context, what string, err error) error {
 
 // Invoke calls another action through the host.
 func (h *callHost) Invoke(ctx context.Context, action string, params any) (*tea.Response, error) {
-	raw, err := pb.FromPayload(tea.AsPayload(params), "parameters of "+action)
-	if err != nil {
+	return h.InvokeAs(ctx, tea.Invocation{Action: action, Params: params})
+}
+
+// InvokeAs is Invoke with the key and the roots of templates.
+func (h *callHost) InvokeAs(ctx context.Context, call tea.Invocation) (*tea.Response, error) {
+	req := &pb.InvokeActionRequest{CallId: h.id, Action: pb.Text(call.Action), Key: pb.Text(call.Key), Attempt: int32(call.Attempt)}
+	var err error
+	if req.Params, err = pb.FromPayload(tea.AsPayload(call.Params), "parameters of "+call.Action); err != nil {
 		return nil, err
 	}
 	back, err := h.client()
 	if err != nil {
 		return nil, err
 	}
-	resp, err := back.InvokeAction(ctx, &pb.InvokeActionRequest{CallId: h.id, Action: pb.Text(action), Params: raw})
-	if err != nil {
-		return nil, broken(ctx, "call "+action, err)
+	if (call.Roots != nil || call.Output != nil) && !h.templates {
+		return nil, tea.Errorf(tea.DependencyMissing, "%s: this host cannot evaluate templates for an action; use a newer tea", call.Action)
 	}
-	return pb.ToOutcome(action, resp)
+	if call.Roots != nil {
+		if req.Roots, err = pb.FromPayload(tea.ValuePayload(call.Roots), "names for templates of "+call.Action); err != nil {
+			return nil, err
+		}
+	}
+	if call.Output != nil {
+		if req.Output, err = pb.FromPayload(tea.AsPayload(call.Output), "output of "+call.Action); err != nil {
+			return nil, err
+		}
+	}
+	resp, err := back.InvokeAction(ctx, req)
+	if err != nil {
+		return nil, broken(ctx, "call "+call.Action, err)
+	}
+	return pb.ToOutcome(call.Action, resp)
 }
 
 // Describe returns the host's description of an action.
@@ -240,8 +262,9 @@ func asError(e *pb.Error) error {
 type hostLink struct {
 	broker *plugin.GRPCBroker
 
-	mu   sync.RWMutex
-	host pb.HostClient
+	mu        sync.RWMutex
+	client    pb.HostClient
+	templates bool
 }
 
 // connect connects to the host's services with the first id that it gets. An id
@@ -249,7 +272,7 @@ type hostLink struct {
 func (l *hostLink) connect(id uint32) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.host != nil || id == 0 {
+	if l.client != nil || id == 0 {
 		return nil
 	}
 	conn, err := l.broker.DialWithOptions(id, grpc.WithDefaultCallOptions(
@@ -257,13 +280,20 @@ func (l *hostLink) connect(id uint32) error {
 	if err != nil {
 		return tea.Errorf(tea.ConnectionError, "connect to the host's services: %w", err)
 	}
-	l.host = pb.NewHostClient(conn)
+	l.client = pb.NewHostClient(conn)
 	return nil
 }
 
-// client returns nil if the host offers no callbacks.
-func (l *hostLink) client() pb.HostClient {
+// declared notes the host's capabilities.
+func (l *hostLink) declared(capabilities []string) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.templates = slices.Contains(capabilities, handshake.Templates)
+}
+
+// host returns the host of a call.
+func (l *hostLink) host(call string) *callHost {
 	l.mu.RLock()
 	defer l.mu.RUnlock()
-	return l.host
+	return &callHost{id: call, back: l.client, templates: l.templates}
 }

@@ -61,6 +61,7 @@ func (s *server) Configure(ctx context.Context, req *pb.ConfigureRequest) (*pb.C
 		resp.Error = pb.FromError(err)
 		return resp, nil
 	}
+	s.back.declared(req.GetCapabilities())
 	settings := tea.Settings{}
 	for key, raw := range req.GetSettingsJson() {
 		settings[key] = raw

@@ -15,12 +15,13 @@ import (
 
 // Invoke runs an action and returns its outcome.
 func (s *server) Invoke(ctx context.Context, req *pb.InvokeRequest) (*pb.InvokeResponse, error) {
-	return s.invoke(ctx, req, &callHost{id: req.GetCallId(), back: s.back.client()})
+	return s.invoke(ctx, req, s.back.host(req.GetCallId()))
 }
 
 // InvokeStream runs an action and sends what it emits, then its outcome.
 func (s *server) InvokeStream(req *pb.InvokeRequest, stream grpc.ServerStreamingServer[pb.InvokeEvent]) error {
-	host := &callHost{id: req.GetCallId(), back: s.back.client(), stream: stream}
+	host := s.back.host(req.GetCallId())
+	host.stream = stream
 	resp, err := s.invoke(stream.Context(), req, host)
 	if err != nil {
 		return err

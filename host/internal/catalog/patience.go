@@ -78,8 +78,13 @@ func (p *patience) enter() (leave func()) {
 }
 
 func (p *patience) Invoke(ctx context.Context, action string, params any) (*tea.Response, error) {
+	return p.InvokeAs(ctx, tea.Invocation{Action: action, Params: params})
+}
+
+func (p *patience) InvokeAs(ctx context.Context, call tea.Invocation) (*tea.Response, error) {
 	defer p.enter()()
-	return p.Host.Invoke(ctx, action, params)
+	caller := tea.Request{Host: p.Host}
+	return caller.Invoke(ctx, call)
 }
 
 func (p *patience) Log(ctx context.Context, level slog.Level, message string, fields map[string]any) {

@@ -228,6 +228,12 @@ type callHost struct {
 
 // Invoke calls another action under the same node.
 func (h *callHost) Invoke(ctx context.Context, action string, params any) (*tea.Response, error) {
+	payload := tea.AsPayload(params)
+	return h.invoke(ctx, action, payload, h.calls.path(h.path, action, &payload))
+}
+
+// invoke calls another action at a path.
+func (h *callHost) invoke(ctx context.Context, action string, params tea.Payload, path execpath.Path) (*tea.Response, error) {
 	r := h.x.frame.run
 	if h.deep >= maxDeep {
 		return nil, tea.Errorf(tea.ValidationError, "actions call each other more than %d deep; does %s call itself?", maxDeep, action)
@@ -237,9 +243,7 @@ func (h *callHost) Invoke(ctx context.Context, action string, params any) (*tea.
 			return nil, tea.Errorf(tea.BudgetExceeded, "%w", err)
 		}
 	}
-	payload := tea.AsPayload(params)
-	path := h.calls.path(h.path, action, &payload)
-	res, spent, err := h.x.invoke(ctx, action, payload, path, h.deep+1, &h.spent)
+	res, spent, err := h.x.invoke(ctx, action, params, path, h.deep+1, &h.spent)
 	if errors.Is(err, errSuspended) {
 		r.refundTool(&h.spent)
 		r.suspend(flow.Interrupt{Path: string(h.path), Kind: interruptInner})

@@ -59,6 +59,10 @@ func (p Path) Call(action string, hash uint32) Path {
 	return p + "!" + Path(action) + ":" + Path(digits)
 }
 
+// Keyed returns the path of a call that the action at p named itself. A key has
+// no colon, so it is not the path of another call.
+func (p Path) Keyed(key string) Path { return p + "!" + Path(key) }
+
 // Mark returns the name of a place at p: of an interrupt, or of where input was
 // merged.
 func (p Path) Mark(mark string) Path { return p + ":" + Path(mark) }
@@ -107,7 +111,7 @@ func (p Path) WithoutAttempts() Path {
 			return Path(b.String())
 		}
 		digits := len(rest) - len(strings.TrimLeft(rest, "0123456789"))
-		if digits == 0 || digits < len(rest) && !strings.ContainsRune("/>[#!", rune(rest[digits])) {
+		if digits == 0 || digits < len(rest) && !strings.ContainsRune("/>[#!~", rune(rest[digits])) {
 			b.WriteByte('~') // a node's name
 		} else {
 			rest = rest[digits:]
@@ -119,6 +123,9 @@ func (p Path) WithoutAttempts() Path {
 // Label returns a path's last part in words: "fetch #2" for "loop[0]/fetch#2".
 func (p Path) Label() string {
 	text := string(p[strings.LastIndexByte(string(p), '/')+1:])
+	if key := text[strings.LastIndexByte(text, '!')+1:]; !strings.Contains(key, ":") {
+		text = key
+	}
 	if name, visit, again := strings.Cut(text, "#"); again {
 		return name + " #" + visit
 	}

@@ -61,6 +61,7 @@ func TestBuildsPaths(t *testing.T) {
 		"a>b":                 run.Node("a").Branch("b").Attempt(1),
 		"n!llm.call:0000001f": run.Node("n").Call("llm.call", 0x1f),
 		"n!a:ffffffff#3":      run.Node("n").Call("a", 0xffffffff).Visit(3),
+		"n!k-1":               run.Node("n").Keyed("k-1"),
 		"n:before":            run.Node("n").Mark(execpath.Before),
 	} {
 		if got != want {
@@ -73,7 +74,7 @@ func TestPathWithoutAttempts(t *testing.T) {
 	t.Parallel()
 	for path, want := range map[execpath.Path]execpath.Path{
 		"fetch": "fetch", "a>b~2/clean": "a>b/clean", "each~2[3]": "each[3]", "each~12[3]/x#2": "each[3]/x#2",
-		"n~2": "n", "a~2>b": "a>b", "n~2/m~3!llm.call:00": "n/m!llm.call:00", "a~b/c": "a~b/c", "a~/c~2x": "a~/c~2x",
+		"n~2": "n", "a~2>b": "a>b", "n~2/m~3!llm.call:00": "n/m!llm.call:00", "n!k~2~3/m": "n!k/m", "a~b/c": "a~b/c", "a~/c~2x": "a~/c~2x",
 	} {
 		if got := path.WithoutAttempts(); got != want {
 			t.Errorf("%q without attempts is %q, want %q", path, got, want)

@@ -14,7 +14,9 @@ import (
 func (c *compiler) body(g *Graph, n *Node, body spec.Body, roots []string) Body {
 	switch b := body.(type) {
 	case *spec.ActionBody:
-		return &Action{Uses: b.Uses.Value, With: c.tree(b.With, roots), Output: c.output(b.Output, roots), result: c.params.check(b, c.diags)}
+		a := &Action{Uses: b.Uses.Value, Output: c.output(b.Output, roots), result: c.params.check(b, c.diags)}
+		a.With, a.Deferred = c.with(b, roots)
+		return a
 	case *spec.LuaBody:
 		return &Lua{Chunk: c.chunk(b.Code, roots), Output: c.output(b.Output, roots)}
 	case *spec.StepsBody:
@@ -117,10 +119,15 @@ func (c *compiler) chunk(code spec.Text, roots []string) *script.Chunk {
 }
 
 func (c *compiler) tree(t *spec.Tree, roots []string) *expr.Value {
+	return c.templates(t, roots, func(_, text string) bool { return expr.IsTemplate(text) })
+}
+
+// templates compiles the templates of a tree, which isTemplate selects.
+func (c *compiler) templates(t *spec.Tree, roots []string, isTemplate func(path, text string) bool) *expr.Value {
 	if t == nil {
 		return nil
 	}
-	v, problems := expr.CompileValue(t.Value, func(path string, line, column int) diag.Pos {
+	v, problems := expr.CompileTemplates(t.Value, isTemplate, func(path string, line, column int) diag.Pos {
 		return t.Places[path].At(line, column)
 	})
 	*c.diags = append(*c.diags, problems...)

@@ -80,6 +80,9 @@ type Action struct {
 	Uses   string
 	With   *expr.Value
 	Output *Output
+	// Deferred are the templates by their text that the action evaluates later,
+	// see [tea.Templates].
+	Deferred map[string]*expr.Template
 
 	// result is the schema of the result; nil = unknown.
 	result *schema.Schema

@@ -34,4 +34,7 @@ const (
 	Callbacks = "host"
 	// Handover: an instance exports its state for the next version.
 	Handover = "handover"
+	// Templates: the host evaluates templates for an action, and supports keys
+	// of calls.
+	Templates = "templates"
 )

@@ -1397,10 +1397,27 @@ func (x *HealthResponse) GetCall() CallState {
 }
 
 type InvokeActionRequest struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	CallId        string                 `protobuf:"bytes,1,opt,name=call_id,json=callId,proto3" json:"call_id,omitempty"`
-	Action        string                 `protobuf:"bytes,2,opt,name=action,proto3" json:"action,omitempty"`
-	Params        []byte                 `protobuf:"bytes,3,opt,name=params,proto3" json:"params,omitempty"`
+	state  protoimpl.MessageState `protogen:"open.v1"`
+	CallId string                 `protobuf:"bytes,1,opt,name=call_id,json=callId,proto3" json:"call_id,omitempty"`
+	Action string                 `protobuf:"bytes,2,opt,name=action,proto3" json:"action,omitempty"`
+	Params []byte                 `protobuf:"bytes,3,opt,name=params,proto3" json:"params,omitempty"`
+	// Names the call among those of the same call_id: letters, digits and any of
+	// "._-@", at most 100 of them. A call with the key of an earlier one, also
+	// before a crash, has its idempotency key. Empty: calls are told apart by
+	// action, parameters and order.
+	Key string `protobuf:"bytes,4,opt,name=key,proto3" json:"key,omitempty"`
+	// Counts the attempts of a call with a key from 1; 0 counts as 1.
+	Attempt int32 `protobuf:"varint,5,opt,name=attempt,proto3" json:"attempt,omitempty"`
+	// A JSON object of further names for the templates in params, which the host
+	// evaluates; empty if params have no templates. Templates that the workflow
+	// has written in a parameter with the annotation x-templates can read what
+	// others in the workflow can, other ones only these names and the state. A
+	// host without the capability "templates" ignores this field, key, attempt and
+	// output.
+	Roots []byte `protobuf:"bytes,6,opt,name=roots,proto3" json:"roots,omitempty"`
+	// Replaces the result, unless it is empty. Its templates can read the result
+	// as "result" besides what those in params can.
+	Output        []byte `protobuf:"bytes,7,opt,name=output,proto3" json:"output,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1452,6 +1469,34 @@ func (x *InvokeActionRequest) GetAction() string {
 func (x *InvokeActionRequest) GetParams() []byte {
 	if x != nil {
 		return x.Params
+	}
+	return nil
+}
+
+func (x *InvokeActionRequest) GetKey() string {
+	if x != nil {
+		return x.Key
+	}
+	return ""
+}
+
+func (x *InvokeActionRequest) GetAttempt() int32 {
+	if x != nil {
+		return x.Attempt
+	}
+	return 0
+}
+
+func (x *InvokeActionRequest) GetRoots() []byte {
+	if x != nil {
+		return x.Roots
+	}
+	return nil
+}
+
+func (x *InvokeActionRequest) GetOutput() []byte {
+	if x != nil {
+		return x.Output
 	}
 	return nil
 }
@@ -2280,11 +2325,15 @@ const file_tea_plugin_v1_plugin_proto_rawDesc = "" +
 	"\x0eHealthResponse\x12\x14\n" +
 	"\x05ready\x18\x01 \x01(\bR\x05ready\x12\x18\n" +
 	"\amessage\x18\x02 \x01(\tR\amessage\x12,\n" +
-	"\x04call\x18\x03 \x01(\x0e2\x18.tea.plugin.v1.CallStateR\x04call\"^\n" +
+	"\x04call\x18\x03 \x01(\x0e2\x18.tea.plugin.v1.CallStateR\x04call\"\xb8\x01\n" +
 	"\x13InvokeActionRequest\x12\x17\n" +
 	"\acall_id\x18\x01 \x01(\tR\x06callId\x12\x16\n" +
 	"\x06action\x18\x02 \x01(\tR\x06action\x12\x16\n" +
-	"\x06params\x18\x03 \x01(\fR\x06params\"H\n" +
+	"\x06params\x18\x03 \x01(\fR\x06params\x12\x10\n" +
+	"\x03key\x18\x04 \x01(\tR\x03key\x12\x18\n" +
+	"\aattempt\x18\x05 \x01(\x05R\aattempt\x12\x14\n" +
+	"\x05roots\x18\x06 \x01(\fR\x05roots\x12\x16\n" +
+	"\x06output\x18\a \x01(\fR\x06output\"H\n" +
 	"\x15DescribeActionRequest\x12\x17\n" +
 	"\acall_id\x18\x01 \x01(\tR\x06callId\x12\x16\n" +
 	"\x06action\x18\x02 \x01(\tR\x06action\"\x82\x01\n" +

@@ -14,6 +14,7 @@ import (
 func callbackChecks() []Check {
 	return []Check{
 		{Name: "call another action", Remedy: "call back with the call_id of the request, and keep the result as it is", Needs: []string{"probe.invoke"}, Run: checkInvoke},
+		{Name: "call with templates", Remedy: "pass key, attempt, roots and output on, and leave out those that are not set", Needs: []string{"probe.invoke_as"}, Run: checkInvokeAs},
 		{Name: "another action fails", Remedy: "return the other action's error unchanged", Needs: []string{"probe.invoke"}, Run: checkInvokeFails},
 		{Name: "describe another action", Remedy: "pass the host's description on", Needs: []string{"probe.describe"}, Run: checkDescribe},
 		{Name: "notes", Remedy: "distinguish a note that is null from one that does not exist", Needs: []string{"probe.note"}, Run: checkNotes},
@@ -33,6 +34,44 @@ func checkInvoke(ctx context.Context, s *Subject) error {
 		return err
 	}
 	return equal(map[string]any{"result": map[string]any{"given": params, "n": int64(9007199254740993), "whole": 2.0}}, got)
+}
+
+func checkInvokeAs(ctx context.Context, s *Subject) error {
+	host := &Host{
+		Actions: map[string]func(context.Context, any) (any, error){
+			"text.echo": func(_ context.Context, params any) (any, error) { return params, nil },
+		},
+		Render: func(template any, roots map[string]any) (any, error) {
+			return map[string]any{"template": template, "roots": roots}, nil
+		},
+	}
+	roots := map[string]any{"task": map[string]any{"n": int64(9007199254740993), "whole": 2.0, "none": nil}}
+	given := map[string]any{"text": "{{ task.n }}"}
+	rendered := map[string]any{"template": given, "roots": roots}
+	output := map[string]any{"template": "{{ result }}", "roots": map[string]any{"task": roots["task"], "result": rendered}}
+	for _, c := range []struct {
+		call tea.Invocation
+		want any
+	}{
+		{tea.Invocation{Params: given, Key: "a-1", Attempt: 2}, given},
+		{tea.Invocation{Params: given, Roots: roots}, rendered},
+		{tea.Invocation{Params: given, Key: "a-1", Roots: roots, Output: "{{ result }}"}, output},
+	} {
+		c.call.Action = "text.echo"
+		got, err := s.call(ctx, "probe.invoke_as", invokeAsParams(c.call), host)
+		if err != nil {
+			return err
+		}
+		invoked := host.Invocations()
+		last := invoked[len(invoked)-1]
+		if last.Key != c.call.Key || last.Attempt != c.call.Attempt {
+			return fmt.Errorf("key and attempt arrived as %q and %d", last.Key, last.Attempt)
+		}
+		if err := equal(map[string]any{"result": c.want}, got); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 func checkInvokeFails(ctx context.Context, s *Subject) error {

@@ -26,11 +26,14 @@ type Host struct {
 	// Budget is the number of tokens of the budget: when they are used, reports
 	// of usage return a budget_exceeded error; 0 means no limit.
 	Budget int64
+	// Render evaluates templates for [tea.Request.Invoke].
+	Render func(params any, roots map[string]any) (any, error)
 	// Notes exist from the beginning, as if an earlier attempt had left them.
 	Notes map[string]any
 
-	mu  sync.Mutex
-	rec Record
+	mu    sync.Mutex
+	rec   Record
+	calls []tea.Invocation
 }
 
 // Record is what a [Host] has recorded so far, each list in the order of
@@ -88,21 +91,56 @@ func (h *Host) Recorded() Record {
 	}
 }
 
+// Invocations returns the calls of other actions so far with their keys and
+// roots. Parameters and output are in the value model, their templates as they
+// were.
+func (h *Host) Invocations() []tea.Invocation {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return slices.Clone(h.calls)
+}
+
 // Invoke records the call and answers from Actions. An action that is not there
 // is a not_found error.
 func (h *Host) Invoke(ctx context.Context, action string, params any) (*tea.Response, error) {
-	given, err := tea.AsPayload(params).Value()
+	return h.InvokeAs(ctx, tea.Invocation{Action: action, Params: params})
+}
+
+// InvokeAs is Invoke with a key and roots. Templates are evaluated by Render; if
+// that is nil, they stay as they are.
+func (h *Host) InvokeAs(ctx context.Context, call tea.Invocation) (*tea.Response, error) {
+	action := call.Action
+	given, err := tea.AsPayload(call.Params).Value()
 	if err != nil {
 		return nil, tea.Errorf(tea.ValidationError, "parameters of %s: %v", action, err)
 	}
+	output, err := tea.AsPayload(call.Output).Value()
+	if err != nil {
+		return nil, tea.Errorf(tea.ValidationError, "output of %s: %v", action, err)
+	}
 	h.mu.Lock()
 	h.rec.Invoked = append(h.rec.Invoked, Invoked{Action: action, Params: given})
+	call.Params, call.Output = given, output
+	h.calls = append(h.calls, call)
 	h.mu.Unlock()
 	answer, ok := h.Actions[action]
 	if !ok {
 		return nil, tea.Errorf(tea.NotFound, "no action %s", action)
 	}
+	if call.Roots != nil && h.Render != nil {
+		if given, err = h.Render(given, call.Roots); err != nil {
+			return nil, tea.AsError(err)
+		}
+	}
 	result, err := answer(ctx, value.Clone(given))
+	if err == nil && output != nil && h.Render != nil {
+		roots := maps.Clone(call.Roots)
+		if roots == nil {
+			roots = map[string]any{}
+		}
+		roots["result"] = result
+		result, err = h.Render(output, roots)
+	}
 	if err != nil {
 		return nil, tea.AsError(err)
 	}

@@ -45,6 +45,7 @@ func Probe() tea.Bundle {
 			tea.NewAction("probe.usage", "Reports usage, then returns the error of the report.", probeUsage),
 			{Name: "probe.call", Summary: "Returns the caller.", Handle: probeCall},
 			{Name: "probe.settings", Summary: "Returns the settings.", Handle: probeSettings},
+			tea.NewAction("probe.invoke_as", "Calls another action with a key and templates.", probeInvokeAs),
 		},
 	}
 }
@@ -145,6 +146,24 @@ type invokeResult struct {
 
 func probeInvoke(ctx context.Context, req *tea.Request, p invokeParams) (invokeResult, error) {
 	resp, err := req.Host.Invoke(ctx, p.Action, tea.RawPayload(p.Params))
+	if err != nil {
+		return invokeResult{}, err
+	}
+	result, err := resp.Result.Value()
+	return invokeResult{Result: result}, err
+}
+
+type invokeAsParams struct {
+	Action  string         `json:"action"`
+	Params  any            `json:"params,omitempty"`
+	Key     string         `json:"key,omitempty"`
+	Attempt int            `json:"attempt,omitempty"`
+	Roots   map[string]any `json:"roots,omitempty"`
+	Output  any            `json:"output,omitempty"`
+}
+
+func probeInvokeAs(ctx context.Context, req *tea.Request, p invokeAsParams) (invokeResult, error) {
+	resp, err := req.Invoke(ctx, tea.Invocation(p))
 	if err != nil {
 		return invokeResult{}, err
 	}

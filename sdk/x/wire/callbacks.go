@@ -82,8 +82,35 @@ func (c *callbacks) InvokeAction(ctx context.Context, req *pb.InvokeActionReques
 	if err != nil {
 		return pb.FromOutcome(action, nil, err), nil
 	}
-	resp, err := call.host.Invoke(call.ctx, action, params)
+	wanted := tea.Invocation{Action: action, Params: params, Key: req.GetKey(), Attempt: int(req.GetAttempt())}
+	if raw := req.GetRoots(); len(raw) > 0 {
+		if wanted.Roots, err = roots(raw, action); err != nil {
+			return pb.FromOutcome(action, nil, err), nil
+		}
+	}
+	if raw := req.GetOutput(); len(raw) > 0 {
+		output, err := pb.ToPayload(raw, "output of "+action)
+		if err != nil {
+			return pb.FromOutcome(action, nil, err), nil
+		}
+		wanted.Output = output
+	}
+	caller := tea.Request{Host: call.host}
+	resp, err := caller.Invoke(call.ctx, wanted)
 	return pb.FromOutcome(action, resp, err), nil
+}
+
+// roots decodes the names for the templates of a call.
+func roots(raw []byte, action string) (map[string]any, error) {
+	payload, err := pb.ToPayload(raw, "names for templates of "+action)
+	if err != nil {
+		return nil, err
+	}
+	names := map[string]any{}
+	if err := payload.Decode(&names); err != nil {
+		return nil, tea.Errorf(tea.ValidationError, "names for templates of %s: %w", action, err)
+	}
+	return names, nil
 }
 
 // DescribeAction describes an action.

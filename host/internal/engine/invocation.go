@@ -1,0 +1,182 @@
+package engine
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"strings"
+
+	"github.com/the-edge-agent/tea/host/flow"
+	"github.com/the-edge-agent/tea/host/internal/execpath"
+	"github.com/the-edge-agent/tea/host/internal/expr"
+	"github.com/the-edge-agent/tea/host/internal/graph"
+	tea "github.com/the-edge-agent/tea/sdk"
+)
+
+// maxKey bounds the key of a call, which becomes part of paths.
+const maxKey = 100
+
+// checkKey reports a key that paths cannot contain.
+func checkKey(key string) error {
+	const signs = "._-@"
+	for _, c := range key {
+		if c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' || strings.ContainsRune(signs, c) {
+			continue
+		}
+		return tea.Errorf(tea.ValidationError, "the key of a call, %.100q, contains %q; use letters, digits and any of %s", key, c, signs)
+	}
+	if len(key) > maxKey {
+		return tea.Errorf(tea.ValidationError, "the key of a call, %.20q..., has %d characters; the limit is %d", key, len(key), maxKey)
+	}
+	return nil
+}
+
+// InvokeAs calls another action under the same node. A call with a key is
+// reported like a node.
+func (h *callHost) InvokeAs(ctx context.Context, call tea.Invocation) (*tea.Response, error) {
+	params := tea.AsPayload(call.Params)
+	if call.Roots != nil {
+		v, err := h.x.render(ctx, params, call.Roots)
+		if err != nil {
+			return nil, h.x.frame.run.failure(err)
+		}
+		params = tea.ValuePayload(v)
+	}
+	if call.Key == "" {
+		return h.invokeFor(ctx, call, params, h.calls.path(h.path, call.Action, &params))
+	}
+	if err := checkKey(call.Key); err != nil {
+		return nil, err
+	}
+	path := h.path.Keyed(call.Key).Attempt(call.Attempt)
+	r, node := h.x.frame.run, h.x.node.Name
+	if !r.listening() {
+		return h.invokeFor(ctx, call, params, path)
+	}
+	r.emit(flow.EventNodeStart, node, path, field("uses", call.Action))
+	started := r.now()
+	res, err := h.invokeFor(ctx, call, params, path)
+	took := field("duration_ms", milliseconds(r.now().Sub(started)))
+	switch {
+	case err == nil:
+		r.emit(flow.EventNodeEnd, node, path, took)
+	case !r.suspendedAt(path) && ctx.Err() == nil:
+		r.emit(flow.EventNodeError, node, path, failed(r.failure(err), field("attempts", int64(max(1, call.Attempt))), took)...)
+	}
+	return res, err
+}
+
+// invokeFor makes the call at a path and evaluates its output.
+func (h *callHost) invokeFor(ctx context.Context, call tea.Invocation, params tea.Payload, path execpath.Path) (*tea.Response, error) {
+	res, err := h.invoke(ctx, call.Action, params, path)
+	if err != nil || call.Output == nil {
+		return res, err
+	}
+	result, err := res.Result.Shared()
+	if err != nil {
+		return nil, notJSON(call.Action, err)
+	}
+	roots := maps.Clone(call.Roots)
+	if roots == nil {
+		roots = map[string]any{}
+	}
+	roots["result"] = result
+	v, err := h.x.render(ctx, tea.AsPayload(call.Output), roots)
+	if err != nil {
+		return nil, h.x.frame.run.failure(fmt.Errorf("output of %s: %w", call.Action, err))
+	}
+	return tea.Respond(v), nil
+}
+
+// render evaluates the templates in the parameters of a call that an action
+// makes. Those that the workflow wrote for it read what the node's other
+// templates can; a template that is data reads only the roots and the state.
+func (x *execution) render(ctx context.Context, params tea.Payload, roots map[string]any) (any, error) {
+	v, err := params.Shared()
+	if err != nil {
+		return nil, tea.Errorf(tea.ValidationError, "parameters: %w", err)
+	}
+	var own map[string]*expr.Template
+	if b, ok := x.node.Body.(*graph.Action); ok {
+		own = b.Deferred
+	}
+	return x.renderValue(ctx, v, callScope{scope: x.scope(nil), roots: roots}, own)
+}
+
+func (x *execution) renderValue(ctx context.Context, v any, s callScope, own map[string]*expr.Template) (any, error) {
+	switch v := v.(type) {
+	case string:
+		if !expr.IsTemplate(v) {
+			return v, nil
+		}
+		t := own[v]
+		if t == nil {
+			var err error
+			if t, err = s.data(v); err != nil {
+				return nil, err
+			}
+			s.isData = true
+		}
+		return t.Eval(ctx, s)
+	case []any:
+		out := make([]any, len(v))
+		for i := range v {
+			var err error
+			if out[i], err = x.renderValue(ctx, v[i], s, own); err != nil {
+				return nil, fmt.Errorf("[%d]: %w", i, err)
+			}
+		}
+		return out, nil
+	case map[string]any:
+		out := make(map[string]any, len(v))
+		for name, member := range v {
+			var err error
+			if out[name], err = x.renderValue(ctx, member, s, own); err != nil {
+				return nil, fmt.Errorf("%s: %w", name, err)
+			}
+		}
+		return out, nil
+	}
+	return v, nil
+}
+
+// callScope is the roots of templates in a call that an action makes.
+type callScope struct {
+	scope
+	roots map[string]any
+	// isData reports that the template is not the workflow's.
+	isData bool
+}
+
+// data compiles a template that the workflow has not written.
+func (s callScope) data(text string) (*expr.Template, error) {
+	t, err := expr.Compile(text)
+	if err != nil {
+		return nil, tea.Errorf(tea.ValidationError, "template: %w", err)
+	}
+	for _, ref := range t.Roots() {
+		if _, ok := s.roots[ref.Root]; !ok && ref.Root != "state" {
+			return nil, tea.Errorf(tea.ValidationError, "the template %.100q reads %q: one that is not written in the parameter itself can read only the names of the action and the state", text, ref.Root)
+		}
+	}
+	return t, nil
+}
+
+// Lookup finds a root of the call first.
+func (s callScope) Lookup(name string) (any, bool) {
+	if v, ok := s.roots[name]; ok {
+		return v, true
+	}
+	if s.isData && name != "state" {
+		return nil, false
+	}
+	return s.scope.Lookup(name)
+}
+
+// Field leaves the roots of the call to Lookup.
+func (s callScope) Field(root, key string) (any, bool) {
+	if _, ok := s.roots[root]; ok || s.isData && root != "state" {
+		return nil, false
+	}
+	return s.scope.Field(root, key)
+}
