@@ -45,14 +45,12 @@ func (wf *Workflow) resolve(secrets map[string]any) (resolved, error) {
 	if err != nil {
 		return resolved{}, fmt.Errorf("settings: %w", err)
 	}
-	if wf.graph.Settings.UseSecrets() {
-		// Runs share what has no template in it.
-		settings = wf.declared.AbsolutePaths(wf.spec, value.Clone(settings).(map[string]any))
-	}
-	r := resolved{settings: settings, set: secret.New(secrets, wf.declared.Secrets(settings)), actions: wf.catalog}
 	if !wf.graph.Settings.UseSecrets() {
-		return r, nil
+		wf.hide.Do(func() { wf.hidden = wf.declared.Secrets(settings) })
+		return resolved{settings: settings, set: secret.New(secrets, wf.hidden), actions: wf.catalog}, nil
 	}
+	// Runs share what has no template in it.
+	settings = wf.declared.AbsolutePaths(wf.spec, value.Clone(settings).(map[string]any))
 	key, err := value.Encode(settings)
 	if err != nil {
 		return resolved{}, fmt.Errorf("settings: %w", err)
@@ -62,6 +60,5 @@ func (wf *Workflow) resolve(secrets map[string]any) (resolved, error) {
 	if wf.catalogs[string(key)] == nil {
 		wf.catalogs[string(key)] = wf.catalog.Bind(settings)
 	}
-	r.actions = wf.catalogs[string(key)]
-	return r, nil
+	return resolved{settings: settings, set: secret.New(secrets, wf.declared.Secrets(settings)), actions: wf.catalogs[string(key)]}, nil
 }

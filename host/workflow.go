@@ -44,6 +44,10 @@ type Workflow struct {
 	warnings diag.List
 
 	declared settings.Declared
+	// hidden are the secret settings of a workflow whose settings contain no
+	// templates: they are those of every run.
+	hidden map[string]any
+	hide   sync.Once
 
 	mu     sync.Mutex
 	graphs map[string]*graph.Graph

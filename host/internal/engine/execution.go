@@ -36,6 +36,8 @@ type execution struct {
 	started   time.Time
 	// rec is set when a finished container is walked again.
 	rec *replay.Node
+	// ended is the record of a node that has succeeded.
+	ended replay.Node
 	// mapped is the update of a container's output mapping that a replay can
 	// evaluate to another one.
 	mapped map[string]any

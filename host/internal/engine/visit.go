@@ -94,7 +94,8 @@ func (f *frame) runNode(ctx context.Context, n *graph.Node, path execpath.Path, 
 		f.restore(before)
 		return f.failed(ctx, x, err)
 	}
-	rec := &replay.Node{Update: x.mapped, Count: out.count}
+	rec := &x.ended
+	rec.Update, rec.Count = x.mapped, out.count
 	if !isContainer(n.Body) {
 		rec.Result, rec.Update = out.result, out.update
 	}
