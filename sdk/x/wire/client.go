@@ -89,16 +89,21 @@ func (c *Client) Import(ctx context.Context, id string, settings tea.Settings, p
 	if err != nil {
 		return toBroken(ctx, "configure", err)
 	}
-	c.mu.Lock()
-	c.capabilities = resp.GetCapabilities()
-	c.mu.Unlock()
 	if e := resp.GetError(); e != nil {
 		return pb.ToError(e)
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, capability := range resp.GetCapabilities() {
+		if !slices.Contains(c.capabilities, capability) {
+			c.capabilities = append(c.capabilities, capability)
+		}
 	}
 	return nil
 }
 
-// can reports whether the plugin has declared the capability.
+// can reports whether the plugin has declared the capability with any of its
+// instances.
 func (c *Client) can(capability string) bool {
 	c.mu.RLock()
 	defer c.mu.RUnlock()

@@ -37,7 +37,13 @@ func (s *stranger) Describe(context.Context, *pb.DescribeRequest) (*pb.DescribeR
 	return &pb.DescribeResponse{Manifest: s.manifest}, nil
 }
 
-func (s *stranger) Configure(context.Context, *pb.ConfigureRequest) (*pb.ConfigureResponse, error) {
+func (s *stranger) Configure(_ context.Context, req *pb.ConfigureRequest) (*pb.ConfigureResponse, error) {
+	switch req.GetInstanceId() {
+	case "refused":
+		return &pb.ConfigureResponse{Error: &pb.Error{Type: "validation_error"}}, nil
+	case "keeper":
+		return &pb.ConfigureResponse{Capabilities: []string{"handover", "stream"}}, nil
+	}
 	return &pb.ConfigureResponse{Capabilities: []string{"teleport.v9", "stream"}}, nil
 }
 
@@ -116,6 +122,28 @@ func TestWayBackIsOpenedWithTheFirstInstance(t *testing.T) {
 		if broker.asked != 1 {
 			t.Errorf("instance %s: the way back has the number %d, want 1", instance, broker.asked)
 		}
+	}
+}
+
+// A plugin hands state over as soon as one of its instances has some, whatever
+// the later ones say.
+func TestCapabilitiesOfAnInstanceStay(t *testing.T) {
+	t.Parallel()
+	client := connect(t, &stranger{})
+	if client.HandsOver() {
+		t.Error("no instance has state")
+	}
+	if err := client.Configure(t.Context(), "keeper", nil); err != nil {
+		t.Fatal(err)
+	}
+	if err := client.Configure(t.Context(), "2", nil); err != nil {
+		t.Fatal(err)
+	}
+	if err := client.Configure(t.Context(), "refused", nil); err == nil {
+		t.Fatal("no error")
+	}
+	if !client.HandsOver() {
+		t.Error("the instance with state is forgotten")
 	}
 }
 
