@@ -1,6 +1,9 @@
 package host_test
 
 import (
+	"context"
+	"fmt"
+	"runtime"
 	"strings"
 	"testing"
 
@@ -133,4 +136,44 @@ nodes:
 	res := s.run(host.RunOptions{})
 	check(res)
 	check(s.resume(res.RunID, host.RunOptions{}))
+}
+
+// An action of a linked bundle that ends its goroutine fails like any other: in a
+// node, in a branch and in an item of a map.
+func TestGoexitInALinkedBundleIsAnError(t *testing.T) {
+	t.Parallel()
+	exit := host.Func("quits.now", "Ends its goroutine.", func(context.Context, map[string]any) (any, error) { runtime.Goexit(); return nil, nil })
+	h, err := host.New(host.Options{Bundles: []*tea.Bundle{{Name: "quits", Version: "1.0.0", Actions: []tea.Action{exit}}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { h.Close() })
+	wf, err := h.Parse("flow.yaml", []byte(`
+nodes:
+  - {name: node, uses: quits.now, on_error: continue}
+  - {name: b1, uses: quits.now, on_error: continue}
+  - {name: b2}
+  - {name: join}
+  - name: each
+    type: dynamic_parallel
+    items: "{{ [1, 2] }}"
+    action: {uses: quits.now}
+    fan_in: end
+  - {name: end, run: "return {item = parallel_results[2].error_type}"}
+edges:
+  - {from: node, parallel: [b1, b2], fan_in: join}
+  - {from: join, to: each}
+`), host.LoadOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { wf.Close() })
+	res, err := wf.Run(t.Context(), host.RunOptions{})
+	if err != nil || res.Status != flow.Done {
+		t.Fatal(err, res)
+	}
+	failed, _ := res.State["__errors__"].([]any)
+	if len(failed) == 0 || res.State["item"] != "internal_error" || !strings.Contains(fmt.Sprint(failed[0]), "quits.now called runtime.Goexit") {
+		t.Errorf("state = %v", res.State)
+	}
 }

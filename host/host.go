@@ -139,11 +139,14 @@ func (h *Host) catalog(settings map[string]any) (*catalog.Catalog, error) {
 	c := catalog.New(settings)
 	c.Patience = patience(settings)
 	for i, b := range h.bundles {
-		kind := "host"
+		kind, open := "host", catalog.Own
 		if i >= h.own {
 			kind = "linked"
 		}
-		if err := c.Add(kind, b.Manifest(), catalog.Linked(b)); err != nil {
+		if i >= h.own && i < h.own+len(h.o.Bundles) {
+			open = catalog.Linked
+		}
+		if err := c.Add(kind, b.Manifest(), open(b)); err != nil {
 			return nil, err
 		}
 	}

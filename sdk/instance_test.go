@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"runtime"
 	"strings"
 	"testing"
 
@@ -162,6 +163,26 @@ func TestPanicWhileOpeningIsAnError(t *testing.T) {
 	_, err := bundle.NewInstance(t.Context(), nil)
 	var e *tea.Error
 	if !errors.As(err, &e) || e.Type != tea.InternalError {
+		t.Errorf("got %v", err)
+	}
+}
+
+func TestGoexitIsAnError(t *testing.T) {
+	t.Parallel()
+	bundle := tea.Bundle{Name: "a", Version: "1", Actions: []tea.Action{
+		{Name: "a.exit", Handle: func(context.Context, *tea.Request) (*tea.Response, error) { runtime.Goexit(); return nil, nil }},
+	}}
+	inst, err := bundle.NewInstance(t.Context(), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = inst.Invoke(t.Context(), &tea.Request{Action: "a.exit", Host: &teatest.Host{}})
+	if e := tea.AsError(err); e == nil || e.Type != tea.InternalError || !strings.Contains(e.Message, "a.exit called runtime.Goexit") {
+		t.Errorf("got %v", err)
+	}
+	bundle.Open = func(context.Context, tea.Settings) (any, error) { runtime.Goexit(); return nil, nil }
+	_, err = bundle.NewInstance(t.Context(), nil)
+	if e := tea.AsError(err); e == nil || e.Type != tea.InternalError || !strings.Contains(e.Message, "opening a called runtime.Goexit") {
 		t.Errorf("got %v", err)
 	}
 }

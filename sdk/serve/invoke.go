@@ -50,12 +50,15 @@ func (s *server) invoke(ctx context.Context, req *pb.InvokeRequest, host *callHo
 	}
 	returned := false
 	defer func() {
-		if !returned { // the goroutine ends, and with it the answer to the host
+		// The goroutine ends, and with it the answer to the host. A goroutine for
+		// each call, as in [tea.Instance.Invoke], would take longer than the rest of
+		// what tea adds to a call.
+		if !returned {
 			fmt.Fprintf(os.Stderr, "fatal error: %s called runtime.Goexit\n", action)
 			os.Exit(2)
 		}
 	}()
-	resp, err := inst.Invoke(ctx, &tea.Request{
+	resp, err := inst.InvokeHere(ctx, &tea.Request{
 		Action: action,
 		Params: params,
 		Host:   host,

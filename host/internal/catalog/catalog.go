@@ -356,6 +356,26 @@ func Linked(b *tea.Bundle) Opener {
 	}
 }
 
+// Own returns the opener of a bundle that is a part of the host's program. Its
+// actions are called on the goroutine of the caller.
+func Own(b *tea.Bundle) Opener {
+	open := Linked(b)
+	return func(ctx context.Context, settings map[string]any) (Invoker, error) {
+		invoker, err := open(ctx, settings)
+		if err != nil {
+			return nil, err
+		}
+		return own{invoker.(*tea.Instance)}, nil
+	}
+}
+
+type own struct{ *tea.Instance }
+
+// Invoke implements Invoker.
+func (o own) Invoke(ctx context.Context, req *tea.Request) (*tea.Response, error) {
+	return o.InvokeHere(ctx, req)
+}
+
 // Select returns only the settings that a bundle declares.
 func Select(declared map[string]*schema.Schema, settings map[string]any) (tea.Settings, error) {
 	out := tea.Settings{}
