@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"path/filepath"
 	"time"
 
 	"github.com/the-edge-agent/tea/sdk/x/wire"
@@ -18,6 +19,7 @@ const ByHand = "started by hand"
 func processChecks() []Check {
 	return []Check{
 		{Name: ByHand, Remote: true, Remedy: "without " + wire.CookieKey + " in the environment, print that this is a plugin and exit with a code other than 0", Run: checkByHand},
+		{Name: "swap", Remote: true, Remedy: "use files and other exclusive resources from configure on, not from the start; release them at the shutdown; write the state to export_path, and read it from import_path", Run: checkSwap},
 		{Name: "shutdown", Remote: true, Remedy: "answer shutdown and end the process within grace_ms", Run: checkShutdown},
 		{Name: "end of the host", Remote: true, Remedy: "read from the descriptor in " + wire.ParentFD + " and end the process group at its end", Run: checkEndOfHost},
 	}
@@ -64,6 +66,77 @@ func checkShutdown(ctx context.Context, s *Subject) error {
 		return err
 	}
 	return p.awaitEnd(ctx, "shutdown")
+}
+
+// checkSwap replaces the process by another one, as a host does with a new
+// version: that one starts while the first has its instance open, and opens its
+// own after the first has ended. A plugin that hands state over keeps it.
+func checkSwap(ctx context.Context, s *Subject) error {
+	p := s.Target.(*Process)
+	next, err := p.another(ctx)
+	if err != nil {
+		return fmt.Errorf("a second process, next to the first one: %w", err)
+	}
+	const kept = "the state of the first process"
+	before := func() (any, error) {
+		got, err := s.call(ctx, "probe.keep", map[string]any{"value": kept}, nil)
+		fields, _ := got.(map[string]any)
+		return fields["before"], err
+	}
+	keeps := p.client.HandsOver() && s.Manifest.Find("probe.keep") != nil
+	if keeps {
+		if _, err := before(); err != nil {
+			next.Close()
+			return err
+		}
+	}
+	if err := s.moveTo(ctx, next); err != nil || !keeps {
+		return err
+	}
+	got, err := before()
+	if err != nil {
+		return err
+	}
+	return equal(kept, got)
+}
+
+// moveTo replaces the subject's process and moves its instance. After an error
+// the subject has no instance.
+func (s *Subject) moveTo(ctx context.Context, next *Process) error {
+	p := s.Target.(*Process)
+	old := &Process{running: p.running, manifest: p.manifest}
+	defer old.Close()
+	inst := &remote{process: old, id: s.Instance.(*remote).id}
+	p.running, s.Instance = next.running, nil
+	path := ""
+	if old.client.HandsOver() {
+		dir, err := os.MkdirTemp("", "tea-state")
+		if err != nil {
+			return err
+		}
+		defer os.RemoveAll(dir)
+		path = filepath.Join(dir, "state")
+		if err := inst.Export(ctx, path); err != nil {
+			return fmt.Errorf("release with export_path: %w", err)
+		}
+		if _, err := os.Stat(path); err != nil {
+			return fmt.Errorf("release with export_path: %w", err)
+		}
+	} else if err := inst.Close(); err != nil {
+		return fmt.Errorf("release: %w", err)
+	}
+	if err := old.client.Shutdown(ctx, time.Second); err != nil {
+		return fmt.Errorf("shutdown: %w", err)
+	}
+	if err := old.awaitEnd(ctx, "shutdown"); err != nil {
+		return err
+	}
+	opened, err := p.Import(ctx, s.Settings, path)
+	if err != nil {
+		return fmt.Errorf("configure the second process, after the end of the first one: %w", err)
+	}
+	s.Instance = opened
+	return nil
 }
 
 // checkEndOfHost closes the pipe that tells the plugin about its host.

@@ -3,9 +3,11 @@ package conform
 import (
 	"context"
 	"encoding/json"
+	"io"
 	"log/slog"
 	"strconv"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -46,6 +48,7 @@ func Probe() tea.Bundle {
 			{Name: "probe.call", Summary: "Returns the caller.", Handle: probeCall},
 			{Name: "probe.settings", Summary: "Returns the settings.", Handle: probeSettings},
 			tea.NewAction("probe.invoke_as", "Calls another action with a key and templates.", probeInvokeAs),
+			tea.NewMethod("probe.keep", "Keeps a value in memory and returns the one before.", (*probe).keep),
 		},
 	}
 }
@@ -54,6 +57,49 @@ func Probe() tea.Bundle {
 type probe struct {
 	settings tea.Settings
 	waiting  atomic.Int64
+
+	mu   sync.Mutex
+	kept any // in the value model
+}
+
+type keepParams struct {
+	Value any `json:"value"`
+}
+
+type keepResult struct {
+	Before any `json:"before"`
+}
+
+func (p *probe) keep(_ context.Context, _ *tea.Request, params keepParams) (keepResult, error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	before := p.kept
+	p.kept = params.Value
+	return keepResult{Before: before}, nil
+}
+
+// Export implements tea.Handover.
+func (p *probe) Export(_ context.Context, w io.Writer) error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	text, err := tea.ValuePayload(p.kept).JSON()
+	if err != nil {
+		return err
+	}
+	_, err = w.Write(text)
+	return err
+}
+
+// Import implements tea.Handover.
+func (p *probe) Import(_ context.Context, r io.Reader) error {
+	text, err := io.ReadAll(r)
+	if err != nil {
+		return err
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.kept, err = value.Decode(text)
+	return err
 }
 
 func probeEcho(_ context.Context, req *tea.Request) (*tea.Response, error) {

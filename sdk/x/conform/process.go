@@ -23,6 +23,17 @@ import (
 // Process is a plugin that runs as a separate process. It is started without
 // supervision, limits or a clean environment; the host has those.
 type Process struct {
+	running
+	manifest  tea.Manifest
+	instances atomic.Int64
+
+	// start is the command as it was given, to start it again.
+	start  *exec.Cmd
+	output io.Writer
+}
+
+// running is a process with its connection.
+type running struct {
 	plugin *plugin.Client
 	conn   *grpc.ClientConn
 	client *wire.Client
@@ -30,13 +41,6 @@ type Process struct {
 	// end kills the process group. Processes that a wrapper has started can have
 	// its output open, for whose end go-plugin waits.
 	end context.CancelFunc
-
-	manifest  tea.Manifest
-	instances atomic.Int64
-
-	// start is the command as it was given, to start it again.
-	start  *exec.Cmd
-	output io.Writer
 }
 
 // startTimeout is generous: a plugin in a scripting language on a busy machine
@@ -65,7 +69,7 @@ func launch(ctx context.Context, cmd *exec.Cmd, output io.Writer, known *tea.Man
 	life, end := context.WithCancel(context.WithoutCancel(ctx))
 	defer context.AfterFunc(ctx, end)()
 	defer time.AfterFunc(startTimeout+time.Second, end).Stop()
-	p := &Process{parent: parent, end: end, output: output, start: &exec.Cmd{Path: cmd.Path, Args: cmd.Args, Env: cmd.Environ(), Dir: cmd.Dir}}
+	p := &Process{running: running{parent: parent, end: end}, output: output, start: &exec.Cmd{Path: cmd.Path, Args: cmd.Args, Env: cmd.Environ(), Dir: cmd.Dir}}
 	given := cmd
 	cmd = p.command(life)
 	cmd.SysProcAttr = processAttr()
@@ -138,7 +142,7 @@ func (p *Process) restart(ctx context.Context) error {
 		return err
 	}
 	p.Close()
-	p.plugin, p.conn, p.client, p.parent, p.end = next.plugin, next.conn, next.client, next.parent, next.end
+	p.running = next.running
 	return nil
 }
 

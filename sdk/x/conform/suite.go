@@ -62,6 +62,9 @@ func (s Suite) Run(ctx context.Context, target Target, report func(Result)) erro
 			break
 		}
 	}
+	if subject.Instance == nil { // lost by a check that has failed
+		return ctx.Err()
+	}
 	if err := subject.Instance.Close(); err != nil && ctx.Err() == nil {
 		report(Result{Check: "close", Status: Failed, Detail: err.Error(), Remedy: "answer release without an error"})
 	}
@@ -87,10 +90,11 @@ func (c Check) result(ctx context.Context, s *Subject) Result {
 	return r
 }
 
-// revive starts a process again that has ended, with a new instance.
+// revive starts a process again that has ended or has no instance, with a new
+// instance.
 func (s *Subject) revive(ctx context.Context) error {
 	p, ok := s.Target.(*Process)
-	if !ok || !p.ended() {
+	if !ok || !p.ended() && s.Instance != nil {
 		return nil
 	}
 	if err := p.restart(ctx); err != nil {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"strconv"
 	"strings"
 	"syscall"
@@ -35,6 +36,19 @@ func TestMain(m *testing.M) {
 		if os.Getenv("TEA_PLUGIN_COOKIE") == "" {
 			return
 		}
+	case "forgets":
+		bundle.Find("probe.keep").Handle = func(context.Context, *tea.Request) (*tea.Response, error) {
+			return tea.Respond(map[string]any{"before": nil}), nil
+		}
+	case "grabs":
+		lock, err := os.OpenFile(os.Getenv("TEA_CONFORM_LOCK"), os.O_RDWR|os.O_CREATE, 0o600)
+		if err == nil {
+			err = syscall.Flock(int(lock.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)
+		}
+		if err != nil {
+			panic(err)
+		}
+		defer lock.Close()
 	case "orphan":
 		// Another pipe replaces that of the host.
 		os.Setenv("TEA_PARENT_FD", pipeThatStaysOpen())
@@ -58,7 +72,7 @@ func fake(t *testing.T, rule string) *Process {
 		t.Fatal(err)
 	}
 	cmd := exec.CommandContext(context.WithoutCancel(t.Context()), self)
-	cmd.Env = append(os.Environ(), fakeEnv+"="+rule)
+	cmd.Env = append(os.Environ(), fakeEnv+"="+rule, "TEA_CONFORM_LOCK="+filepath.Join(t.TempDir(), "lock"))
 	process, err := Start(t.Context(), cmd, t.Output())
 	if err != nil {
 		t.Fatal(err)
@@ -184,12 +198,23 @@ func TestDyingPluginIsStartedAgain(t *testing.T) {
 
 func TestProcessChecks(t *testing.T) {
 	t.Parallel()
-	for fault, check := range map[string]string{"hand": ByHand, "orphan": "end of the host"} {
+	for fault, want := range map[string]map[string]string{
+		"hand":    {ByHand: "code 0"},
+		"orphan":  {"end of the host": "still runs"},
+		"forgets": {"swap": "want \"the state of the first process\""},
+		// It cannot even start twice.
+		"grabs": {"swap": "a second process, next to the first one", "shutdown": "", "end of the host": ""},
+	} {
 		t.Run(fault, func(t *testing.T) {
 			t.Parallel()
 			failed, _ := failures(t, fake(t, fault))
-			if _, ok := failed[check]; !ok || len(failed) != 1 {
-				t.Errorf("failures: %+v, want only %q", failed, check)
+			for check, detail := range want {
+				if r, ok := failed[check]; !ok || !strings.Contains(r.Detail, detail) {
+					t.Errorf("%s: %+v, want a failure with %q", check, r, detail)
+				}
+			}
+			if len(failed) != len(want) {
+				t.Errorf("failures: %+v", failed)
 			}
 		})
 	}
