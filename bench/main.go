@@ -42,7 +42,7 @@ func main() {
 func run(ctx context.Context, out, progress io.Writer) error {
 	var all []Figure
 	var failed []error
-	for _, measure := range []func(context.Context) ([]Figure, error){measureProcesses, measureFanOut, measureFanOutModes, measureSizes, measureGo} {
+	for _, measure := range []func(context.Context) ([]Figure, error){measureProcesses, measurePlugins, measureFanOut, measureFanOutModes, measureSizes, measureGo} {
 		figures, err := measure(ctx)
 		all = append(all, figures...)
 		if err != nil {

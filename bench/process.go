@@ -25,11 +25,8 @@ func measureProcesses(ctx context.Context) ([]Figure, error) {
 		return nil, err
 	}
 	defer os.RemoveAll(plugins)
-	build := exec.CommandContext(ctx, "go", "build", "-trimpath", "-ldflags", "-s -w", "-o", plugins, "./bench/cmd/tea-plugin-bench")
-	build.Env = append(os.Environ(), "CGO_ENABLED=0")
-	build.Stderr = os.Stderr
-	if err := build.Run(); err != nil {
-		return nil, fmt.Errorf("build the plugin: %w", err)
+	if err := buildPeers(ctx, plugins); err != nil {
+		return nil, err
 	}
 	// The runs that this user keeps are not part of it.
 	state := filepath.Join(plugins, "state")
@@ -38,6 +35,10 @@ func measureProcesses(ctx context.Context) ([]Figure, error) {
 		return nil, err
 	}
 	plugin, err := timeCommand(ctx, state, filepath.Join("bin", "tea"), "run", "bench/testdata/plugin.yaml", "--plugins", plugins)
+	if err != nil {
+		return nil, err
+	}
+	bare, err := timeCommand(ctx, state, filepath.Join(plugins, "bare-plugin"), "call")
 	if err != nil {
 		return nil, err
 	}
@@ -56,6 +57,8 @@ func measureProcesses(ctx context.Context) ([]Figure, error) {
 		{Name: "tea run, one plugin call", Value: plugin.median, Unit: "ms", Limit: 20},
 		{Name: "tea run, one plugin call, shortest", Value: plugin.shortest, Unit: "ms"},
 		{Name: "tea run, one plugin call, peak RSS of the host", Value: plugin.rss, Unit: "MB"},
+		{Name: "bare go-plugin, start and one call", Value: bare.median, Unit: "ms"},
+		{Name: "bare go-plugin, start and one call, shortest", Value: bare.shortest, Unit: "ms"},
 		{Name: "tea validate, 1,000 Lua nodes", Value: validate.median, Unit: "ms", Limit: 20},
 	}, nil
 }

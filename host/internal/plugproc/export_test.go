@@ -1,7 +1,5 @@
 package plugproc
 
-// For benchmarks that need a complete host, which this package does not import.
-var (
-	BareEcho   = bareEcho
-	Executable = ownPath
-)
+// Executable is for benchmarks that need a complete host, which this package
+// does not import.
+var Executable = ownPath

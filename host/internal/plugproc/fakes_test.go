@@ -13,6 +13,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/the-edge-agent/tea/bench/bare"
 	tea "github.com/the-edge-agent/tea/sdk"
 	"github.com/the-edge-agent/tea/sdk/serve"
 	"github.com/the-edge-agent/tea/sdk/teatest"
@@ -38,7 +39,7 @@ var fakes = map[string]func(){
 	"tea-plugin-echo":      serveEcho,
 	"tea-plugin-swap":      func() { serve.Main(swapBundle()) },
 	"tea-plugin-numb":      func() { serve.Main(numbBundle()) },
-	"bare-echo":            serveBareEcho,
+	"bare-echo":            bare.Serve,
 	"fake-host":            fakeHost,
 	"fake-swap-host":       fakeSwapHost,
 }
