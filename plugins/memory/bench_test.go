@@ -28,9 +28,14 @@ func (s subject) call(b *testing.B, action string, params any) *tea.Response {
 	return answer
 }
 
+// settingsOf returns settings for an engine, "" = the default one.
 func settingsOf(b *testing.B, engine, dir string) tea.Settings {
 	b.Helper()
-	text, err := json.Marshal(map[string]any{"engine": engine, "path": dir})
+	settings := map[string]any{"path": dir}
+	if engine != "" {
+		settings["engine"] = engine
+	}
+	text, err := json.Marshal(settings)
 	if err != nil {
 		b.Fatal(err)
 	}
