@@ -2,10 +2,13 @@ package web
 
 import (
 	"context"
+	"errors"
 	"io"
 
+	"github.com/the-edge-agent/tea/plugins/web/internal/chromium"
 	"github.com/the-edge-agent/tea/plugins/web/internal/local"
 	"github.com/the-edge-agent/tea/plugins/web/internal/page"
+	"github.com/the-edge-agent/tea/plugins/web/internal/safenet"
 	tea "github.com/the-edge-agent/tea/sdk"
 )
 
@@ -18,6 +21,7 @@ const (
 // concurrent use.
 type Client struct {
 	settings Settings
+	browser  *chromium.Browser
 	local    *local.Reader
 }
 
@@ -26,14 +30,16 @@ func open(s tea.Settings) (*Client, error) {
 	if err := s.Decode(settingsKey, &c.settings); err != nil {
 		return nil, err
 	}
-	c.local = local.Open(c.settings.Settings, version, nil)
+	guard := &safenet.Guard{AllowPrivate: c.settings.AllowPrivate}
+	c.browser = chromium.New(c.settings.Chromium, guard, c.settings.UserAgent, int(c.settings.MaxBodyBytes))
+	c.local = local.Open(c.settings.Settings, version, c.browser)
 	return c, nil
 }
 
 var _ io.Closer = (*Client)(nil)
 
-// Close closes idle connections.
-func (c *Client) Close() error { return c.local.Close() }
+// Close stops the browser and closes idle connections.
+func (c *Client) Close() error { return errors.Join(c.browser.Close(), c.local.Close()) }
 
 // scraper returns the provider that reads one page.
 func (c *Client) scraper() page.Scraper { return c.local }

@@ -1,6 +1,7 @@
 package web
 
 import (
+	"github.com/the-edge-agent/tea/plugins/web/internal/chromium"
 	"github.com/the-edge-agent/tea/plugins/web/internal/local"
 )
 
@@ -8,4 +9,5 @@ import (
 type Settings struct {
 	Provider string `json:"provider,omitempty" enum:"local" doc:"who reads pages: local fetches them itself; default local"`
 	local.Settings
+	Chromium chromium.Settings `json:"chromium,omitzero"`
 }

@@ -1,0 +1,359 @@
+package chromium
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/url"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/chromedp/cdproto/browser"
+	"github.com/chromedp/cdproto/cdp"
+	"github.com/chromedp/cdproto/css"
+	"github.com/chromedp/cdproto/dom"
+	"github.com/chromedp/cdproto/emulation"
+	"github.com/chromedp/cdproto/inspector"
+	cdplog "github.com/chromedp/cdproto/log"
+	"github.com/chromedp/cdproto/network"
+	"github.com/chromedp/cdproto/page"
+	"github.com/chromedp/cdproto/runtime"
+	"github.com/chromedp/cdproto/target"
+	"github.com/chromedp/chromedp"
+
+	tea "github.com/the-edge-agent/tea/sdk"
+)
+
+// request is a page to load. It is complete when an element matches selector,
+// or after wait, or, with neither, when the network is idle.
+type request struct {
+	url        string
+	selector   string
+	wait       time.Duration
+	screenshot bool
+	maxHTML    int // limit for the document in characters
+}
+
+// loaded is a page that was loaded.
+type loaded struct {
+	url         string // after redirects, also those of scripts
+	status      int
+	contentType string
+	html        string // of the document after its scripts have run
+	png         []byte
+	refused     int // hosts that the page tried to reach, at most maxFailures
+}
+
+// tab is a page that is being loaded.
+type tab struct {
+	process *process
+	proxy   *proxy
+	caller  context.Context
+	ctx     context.Context // of chromedp
+	target  *chromedp.Target
+	frame   cdp.FrameID // the main one
+
+	changed chan struct{} // has a value after an event
+
+	mu       sync.Mutex
+	document *url.URL // the last one that was requested
+	status   int
+	mime     string
+	read     bool // the document was read
+	idle     bool // and nothing was requested for half a second
+	crashed  bool
+}
+
+// load loads a page in a new browser context, which has no cookies and no
+// cache and uses the proxy.
+func (p *process) load(ctx context.Context, proxy *proxy, r request) (*loaded, error) {
+	t := &tab{process: p, proxy: proxy, caller: ctx, changed: make(chan struct{}, 1)}
+	var remove context.CancelFunc
+	t.ctx, remove = chromedp.NewContext(p.ctx, chromedp.WithNewBrowserContext(func(c *target.CreateBrowserContextParams) {
+		c.ProxyServer, c.ProxyBypassList = "http://"+proxy.address, "<-loopback>"
+	}))
+	defer remove()
+	stop := context.AfterFunc(ctx, remove)
+	defer stop()
+	page, err := t.load(r)
+	if err != nil {
+		return nil, t.explain(err)
+	}
+	page.refused = proxy.refused()
+	return page, nil
+}
+
+func (t *tab) load(r request) (*loaded, error) {
+	if err := t.prepare(); err != nil {
+		return nil, err
+	}
+	result, err := cdp.Call(t.ctx, t.target, page.Navigate, page.NavigateParams{URL: r.url})
+	if err != nil {
+		return nil, err
+	}
+	if result.ErrorText != "" {
+		return nil, t.loadError(result.ErrorText)
+	}
+	if err := t.await(r); err != nil {
+		return nil, err
+	}
+	p, err := t.readPage(r)
+	if err != nil || !r.screenshot {
+		return p, err
+	}
+	shot, err := cdp.Call(t.ctx, t.target, page.CaptureScreenshot, page.CaptureScreenshotParams{Format: page.CaptureScreenshotFormatPng})
+	if err != nil {
+		return nil, err
+	}
+	if len(shot.Data) > maxShot {
+		return nil, tea.Errorf(tea.ResourceExhausted, "the screenshot of %s has %d bytes, more than %d", p.url, len(shot.Data), maxShot)
+	}
+	p.png = shot.Data
+	return p, nil
+}
+
+// prepare opens the tab.
+func (t *tab) prepare() error {
+	if err := chromedp.Do(t.ctx); err != nil {
+		return err
+	}
+	c := chromedp.FromContext(t.ctx)
+	t.target = c.Target
+	t.frame = cdp.FrameID(c.Target.TargetID)
+	// These send what a page writes and changes, of which nothing is used.
+	for _, method := range []string{runtime.Disable.Method, cdplog.Disable.Method, css.Disable.Method, dom.Disable.Method} {
+		if err := t.target.Call(t.ctx, method, cdp.Empty{}, nil); err != nil {
+			return err
+		}
+	}
+	if err := chromedp.Listen(t.ctx, t.event); err != nil {
+		return err
+	}
+	_, err := chromedp.CallBrowser(t.ctx, browser.SetDownloadBehavior, browser.SetDownloadBehaviorParams{
+		Behavior: browser.SetDownloadBehaviorBehaviorDeny, BrowserContextID: c.BrowserContextID,
+	})
+	if err != nil {
+		return err
+	}
+	_, err = cdp.Call(t.ctx, t.target, emulation.SetDeviceMetricsOverride, emulation.SetDeviceMetricsOverrideParams{
+		Width: viewWidth, Height: viewHeight, DeviceScaleFactor: 1,
+	})
+	return err
+}
+
+// event handles an event of the page. It must not wait.
+func (t *tab) event(ev any) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	switch ev := ev.(type) {
+	case *network.EventRequestWillBeSent:
+		if ev.Type == network.ResourceTypeDocument && ev.FrameID == t.frame {
+			t.document, _ = url.Parse(ev.Request.URL) // nil if it is not an address
+			t.read, t.idle = false, false
+		}
+	case *network.EventResponseReceived:
+		if ev.Type == network.ResourceTypeDocument && ev.FrameID == t.frame {
+			t.status, t.mime = int(ev.Response.Status), ev.Response.MimeType
+		}
+	case *page.EventLifecycleEvent:
+		if ev.FrameID != t.frame {
+			return
+		}
+		switch ev.Name {
+		case "DOMContentLoaded":
+			t.read = true
+		case "networkIdle":
+			t.idle = true
+		}
+	case *page.EventJavascriptDialogOpening:
+		// The page waits until its dialog is closed.
+		go cdp.Call(t.ctx, t.target, page.HandleJavaScriptDialog, page.HandleJavaScriptDialogParams{}) //nolint:errcheck // the page may have gone
+		return
+	case *inspector.EventTargetCrashed:
+		t.crashed = true
+	default:
+		return
+	}
+	select {
+	case t.changed <- struct{}{}:
+	default:
+	}
+}
+
+// until waits for a condition of the tab; limit can be nil.
+func (t *tab) until(met func() bool, limit <-chan time.Time) error {
+	for {
+		t.mu.Lock()
+		done, crashed := met(), t.crashed
+		t.mu.Unlock()
+		switch {
+		case crashed:
+			return tea.Errorf(tea.ResourceExhausted, "the page crashed, usually because it needs too much memory")
+		case done:
+			return nil
+		}
+		select {
+		case <-t.changed:
+		case <-limit:
+			return nil
+		case <-t.proxy.ctx.Done():
+			return t.proxy.failure("", "")
+		case <-t.ctx.Done():
+			return t.ctx.Err()
+		}
+	}
+}
+
+// await waits until the page is complete.
+func (t *tab) await(r request) error {
+	if err := t.until(func() bool { return t.read }, nil); err != nil {
+		return err
+	}
+	switch {
+	case r.selector != "":
+		return t.awaitSelector(r.selector)
+	case r.wait > 0:
+		return t.until(func() bool { return false }, time.After(r.wait))
+	}
+	return t.until(func() bool { return t.read && t.idle }, time.After(settleTime))
+}
+
+// pollInterval is how often a selector is looked for.
+const pollInterval = 100 * time.Millisecond
+
+// findElement is the expression that looks for a selector.
+const findElement = `(() => {
+	try { return {url: location.href, found: document.querySelector(%s) !== null} } catch (e) { return {url: location.href, error: e.message} }
+})()`
+
+func (t *tab) awaitSelector(selector string) error {
+	quoted, err := json.Marshal(selector)
+	if err != nil {
+		return err
+	}
+	for {
+		var got struct {
+			URL   string `json:"url"`
+			Found bool   `json:"found"`
+			Error string `json:"error"`
+		}
+		if err := t.evaluate(fmt.Sprintf(findElement, quoted), &got); err != nil {
+			return err
+		}
+		switch {
+		case got.Error != "":
+			return tea.Errorf(tea.ValidationError, "wait_for: %q is not a valid CSS selector: %s", selector, got.Error)
+		case got.Found:
+			return nil
+		case !isWeb(got.URL):
+			return t.loadError("the page led to " + got.URL)
+		}
+		if err := t.until(func() bool { return false }, time.After(pollInterval)); err != nil {
+			return err
+		}
+	}
+}
+
+// evaluate runs an expression in a JavaScript world that the page's scripts
+// cannot change, and decodes its value. A page that is replaced meanwhile is
+// tried again.
+func (t *tab) evaluate(expression string, into any) error {
+	const tries = 20
+	byValue := true
+	for try := 1; ; try++ {
+		world, err := cdp.Call(t.ctx, t.target, page.CreateIsolatedWorld, page.CreateIsolatedWorldParams{FrameID: t.frame, WorldName: "tea"})
+		if err == nil {
+			var result runtime.EvaluateResult
+			result, err = cdp.Call(t.ctx, t.target, runtime.Evaluate, runtime.EvaluateParams{Expression: expression, ContextID: world.ExecutionContextID, ReturnByValue: &byValue})
+			switch {
+			case err != nil:
+			case result.ExceptionDetails != nil:
+				err = fmt.Errorf("read the page: %s", result.ExceptionDetails.Text)
+			default:
+				return json.Unmarshal(result.Result.Value, into)
+			}
+		}
+		if t.ctx.Err() != nil || try == tries {
+			return err
+		}
+		if err := t.until(func() bool { return false }, time.After(pollInterval)); err != nil {
+			return err
+		}
+	}
+}
+
+// readDocument is the expression that returns the document. A document that is
+// longer than a limit is not sent.
+const readDocument = `(() => {
+	const type = document.doctype ? "<!DOCTYPE " + document.doctype.name + ">" : "";
+	const html = type + (document.documentElement ? document.documentElement.outerHTML : "");
+	return {url: location.href, length: html.length, html: html.length > %d ? "" : html};
+})()`
+
+// readPage reads the document.
+func (t *tab) readPage(r request) (*loaded, error) {
+	var got struct {
+		URL    string `json:"url"`
+		Length int    `json:"length"`
+		HTML   string `json:"html"`
+	}
+	if err := t.evaluate(fmt.Sprintf(readDocument, r.maxHTML), &got); err != nil {
+		return nil, err
+	}
+	if !isWeb(got.URL) {
+		return nil, t.loadError("the page led to " + got.URL)
+	}
+	if got.Length > r.maxHTML {
+		return nil, tea.Errorf(tea.ResourceExhausted, "the rendered page has %d characters, more than %d (settings.web.max_body_bytes)", got.Length, r.maxHTML)
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return &loaded{url: got.URL, status: t.status, contentType: t.mime, html: got.HTML}, nil
+}
+
+// isWeb reports whether an address is not one of the browser, such as that of
+// its error pages.
+func isWeb(address string) bool {
+	return strings.HasPrefix(address, "http://") || strings.HasPrefix(address, "https://")
+}
+
+// loadError is the error of a page that was not loaded: what the proxy says
+// about its host, or otherwise what the browser says.
+func (t *tab) loadError(text string) error {
+	t.mu.Lock()
+	document := t.document
+	t.mu.Unlock()
+	if document == nil {
+		return tea.Errorf(tea.ConnectionError, "Chromium did not load the page: %s", text)
+	}
+	port := "80"
+	if document.Scheme == "https" {
+		port = "443"
+	}
+	if failure := t.proxy.failure(document.Host, port); failure != nil {
+		return failure
+	}
+	e := tea.Errorf(tea.ConnectionError, "Chromium did not load %s: %s", document.Redacted(), text)
+	e.Source = document.Host
+	e.Retryable = !strings.Contains(text, "ERR_CERT_") && !strings.Contains(text, "ERR_TOO_MANY_REDIRECTS") && !strings.Contains(text, "ERR_ABORTED")
+	return e
+}
+
+// explain returns the cause of an error: the caller's context, a limit, or the
+// end of the browser.
+func (t *tab) explain(err error) error {
+	if t.caller.Err() != nil {
+		return ended(t.caller)
+	}
+	if cause := context.Cause(t.process.parent); cause != nil {
+		return tea.AsError(cause)
+	}
+	if exceeded := t.proxy.failure("", ""); exceeded != nil {
+		return exceeded
+	}
+	if t.process.ctx.Err() != nil {
+		return tea.Errorf(tea.ConnectionError, "Chromium ended while it loaded the page: %v", err)
+	}
+	return tea.AsError(err)
+}
