@@ -1,8 +1,6 @@
 package teacmd
 
 import (
-	"slices"
-
 	"github.com/alecthomas/kong"
 )
 
@@ -10,11 +8,15 @@ import (
 type command struct {
 	name, help string
 	// grammar returns a new struct with the arguments and flags of the command.
-	// Its Run method executes the command.
+	// Its Run method executes the command. It is nil if the command is the
+	// program tea-NAME, because of the size of what that links.
 	grammar func() any
 }
 
-// commands returns all commands, in the order of the help.
+// Command is a command for [Options.Commands].
+type Command struct{ command }
+
+// commands returns the commands of tea, in the order of the help.
 func commands() []command {
 	return []command{
 		{"run", "Run a workflow.", func() any { return new(runCmd) }},
@@ -28,6 +30,7 @@ func commands() []command {
 		{"runs", "List runs, show a run, print its events.", func() any { return new(runsCmd) }},
 		{"checkpoint", "Show and compare checkpoints, remove old ones.", func() any { return new(checkpointCmd) }},
 		{"memory", "Inspect or reset the memory of workflows.", func() any { return new(memoryCmd) }},
+		{"mcp", "Offer the workflows of a directory as the tools of an MCP server.", nil},
 		{"plugin", "List plugins, refresh manifests, trust a plugin directory.", func() any { return new(pluginCmd) }},
 		{"build", "Build a program with bundles linked in, and a workflow.", func() any { return new(buildCmd) }},
 		{"schema", "Print the JSON Schema of workflow files, for editors.", func() any { return new(schemaCmd) }},
@@ -43,18 +46,35 @@ type grammar struct {
 	Version bool `help:"Print the version and exit."`
 }
 
+// find returns a command by its name, or nil. The commands that [Options] add
+// replace those of tea.
+func (a *app) find(name string) *command {
+	for _, list := range [][]command{a.added, commands()} {
+		for i := range list {
+			if list[i].name == name {
+				return &list[i]
+			}
+		}
+	}
+	return nil
+}
+
 // newParser returns the parser. If the first argument is the name of a command,
 // it has only that command: describing all of them would take longer than
 // running a small workflow.
-func newParser(args []string, options ...kong.Option) (*kong.Kong, error) {
+func (a *app) newParser(args []string, options ...kong.Option) (*kong.Kong, error) {
 	chosen := commands()
 	if len(args) > 0 {
-		if i := slices.IndexFunc(chosen, func(c command) bool { return c.name == args[0] }); i >= 0 {
-			chosen = chosen[i : i+1]
+		if c := a.find(args[0]); c != nil {
+			chosen = []command{*c}
 		}
 	}
 	for _, c := range chosen {
-		options = append(options, kong.DynamicCommand(c.name, c.help, "", c.grammar()))
+		var grammar any = new(struct{})
+		if c.grammar != nil {
+			grammar = c.grammar()
+		}
+		options = append(options, kong.DynamicCommand(c.name, c.help, "", grammar))
 	}
 	return kong.New(new(grammar), append(options, kong.Name("tea"))...)
 }

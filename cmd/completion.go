@@ -17,7 +17,7 @@ type completionCmd struct {
 // Run prints the script. It completes commands, flags and their values, and
 // files everywhere else.
 func (c *completionCmd) Run(a *app) error {
-	parser, err := newParser(nil)
+	parser, err := a.newParser(nil)
 	if err != nil {
 		return err
 	}

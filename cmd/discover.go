@@ -117,7 +117,7 @@ type verifier interface {
 // subprocessesUnder finds plugins under a policy with files that are watched.
 func (a *app) subprocessesUnder(policy verifier, watched []string, flags pluginFlags, log *slog.Logger, use pluginUse) (*subproc.Plugins, []subproc.Problem, error) {
 	plugins, problems, err := subproc.Discover(context.Background(), subproc.Options{
-		Dirs: flags.Plugins, Foreign: a.foreign(flags.Plugins), Logger: log, Mask: func(text string) string { return a.mask.Text(text) }, StoredOnly: use == readPlugins,
+		Dirs: flags.Plugins, Foreign: a.foreign(flags.Plugins), Logger: log, Mask: a.masked, StoredOnly: use == readPlugins,
 		Verify: policy.Verify, Watched: watched,
 	})
 	var path *fs.PathError
@@ -142,15 +142,6 @@ func (a *app) foreign(dirs []string) []string {
 		rel, err := filepath.Rel(project, resolved(dir))
 		return filepath.IsAbs(dir) && err == nil && !filepath.IsLocal(rel)
 	})
-}
-
-// resolved returns an absolute path, without symbolic links if it exists.
-func resolved(path string) string {
-	path = absolute(path)
-	if target, err := filepath.EvalSymlinks(path); err == nil {
-		return target
-	}
-	return path
 }
 
 // Run asks the plugins for their manifests and lists them.

@@ -178,9 +178,11 @@ func (a *app) deliver(f *runFlags, state any) error {
 // tracer returns the tracer that --trace-file and settings.trace configure.
 // Without either it does nothing.
 func (a *app) tracer(f *runFlags, wf *host.Workflow, secrets map[string]any) (*trace.Tracer, error) {
-	o := trace.Options{
-		File: f.TraceFile, Mask: a.mask, Console: a.report, Version: a.version, Logger: a.logger(f.reportFlags),
-	}
+	return a.newTracer(wf, secrets, trace.Options{File: f.TraceFile, Mask: a.mask, Logger: a.logger(f.reportFlags)})
+}
+
+func (a *app) newTracer(wf *host.Workflow, secrets map[string]any, o trace.Options) (*trace.Tracer, error) {
+	o.Console, o.Version = a.report, a.version
 	settings, err := wf.Settings(secrets)
 	if err != nil {
 		return nil, err

@@ -78,6 +78,15 @@ func absolute(file string) string {
 	return file
 }
 
+// resolved returns an absolute path, without symbolic links if it exists.
+func resolved(path string) string {
+	path = absolute(path)
+	if target, err := filepath.EvalSymlinks(path); err == nil {
+		return target
+	}
+	return path
+}
+
 func readBounded(r io.Reader) ([]byte, error) {
 	data, err := io.ReadAll(io.LimitReader(r, mostInput+1))
 	if err == nil && len(data) > mostInput {

@@ -32,6 +32,8 @@ type Options struct {
 	// command; "" for none. Files contains it below files/, with what it names.
 	Workflow string
 	Files    fs.FS
+	// Commands are further commands; see [ServerCommand].
+	Commands []Command
 }
 
 // Main executes the command line of the process and returns the exit code. It
@@ -55,7 +57,12 @@ func Main(o Options) int {
 
 // dispatch parses the command line and runs the command.
 func (a *app) dispatch(args []string) error {
-	parser, err := newParser(args,
+	if len(args) > 0 {
+		if c := a.find(args[0]); c != nil && c.grammar == nil {
+			return runExternal(args)
+		}
+	}
+	parser, err := a.newParser(args,
 		kong.Description("Runs AI-agent workflows: YAML state graphs with Lua, and actions in plugins."),
 		kong.Help(printHelp),
 		kong.ConfigureHelp(kong.HelpOptions{Compact: true, NoExpandSubcommands: true}),
@@ -89,6 +96,8 @@ type app struct {
 	version string
 	commit  string
 	bundles []*tea.Bundle
+	// added are commands that tea does not have.
+	added []command
 	// embedded are the workflow files in the program.
 	embedded embedded
 	stdin    io.Reader
@@ -114,10 +123,15 @@ type app struct {
 	problems []pluginProblem
 	// mask removes the secrets of the run from all output.
 	mask host.Mask
+	// hide removes the secrets of several workflows from the log; nil = none.
+	hide func(string) string
 }
 
 func newApp(o Options) *app {
 	a := &app{version: version(o.Release), commit: o.Commit, bundles: o.Bundles, stdin: os.Stdin, stdout: &output{file: os.Stdout}, stderr: os.Stderr, getenv: os.Getenv}
+	for _, c := range o.Commands {
+		a.added = append(a.added, c.command)
+	}
 	if o.Workflow != "" {
 		a.embedded = embedded{o.Workflow, o.Files, []string{absolute(".")}}
 	}

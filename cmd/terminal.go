@@ -43,12 +43,21 @@ func (a *app) logger(f reportFlags) *slog.Logger {
 	return newLogger(w, slog.LevelDebug)
 }
 
+// masked removes secrets from a text for the log.
+func (a *app) masked(text string) string {
+	text = a.mask.Text(text)
+	if a.hide != nil {
+		text = a.hide(text)
+	}
+	return text
+}
+
 // maskedWriter writes log lines to the report without the secrets in them: a
 // plugin can print its settings.
 type maskedWriter struct{ app *app }
 
 func (w maskedWriter) Write(line []byte) (int, error) {
-	if _, err := io.WriteString(w.app.report, w.app.mask.Text(string(line))); err != nil {
+	if _, err := io.WriteString(w.app.report, w.app.masked(string(line))); err != nil {
 		return 0, err
 	}
 	return len(line), nil

@@ -1,0 +1,212 @@
+package teacmd
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"sync"
+
+	"github.com/the-edge-agent/tea/host"
+	"github.com/the-edge-agent/tea/host/flow"
+	"github.com/the-edge-agent/tea/host/trace"
+)
+
+// Server is a command that serves the workflows of a directory. It is a struct
+// with the flags of the command, which embeds [ServeFlags].
+type Server interface {
+	// Serve returns when the context of the service is done or nothing is left
+	// to serve.
+	Serve(s *Service) error
+	flags() *ServeFlags
+}
+
+// ServerCommand returns a command for [Options.Commands]. grammar returns a new
+// struct with its flags, as kong reads them.
+func ServerCommand(name, help string, grammar func() Server) Command {
+	return Command{command{name, help, func() any {
+		server := grammar()
+		server.flags().server = server
+		return server
+	}}}
+}
+
+// ServeFlags are the argument and the flags of a command that serves workflows.
+// They mean what they mean for `tea run`.
+type ServeFlags struct {
+	Dir           string `arg:"" help:"Directory of the workflows."`
+	CheckpointDir string `short:"c" config:"" placeholder:"DIR" help:"Directory of the runs' checkpoints."`
+	Durability    string `config:"" placeholder:"sync" values:"exit,sync,async" help:"When records reach the disk: exit, sync or async. Default: sync."`
+	Secrets       string `config:"" placeholder:"JSON|@FILE" help:"Secrets by name."`
+	SecretsEnv    string `config:"" placeholder:"PREFIX" help:"Use the environment variables with this prefix as secrets."`
+	TraceFile     string `config:"" placeholder:"FILE" help:"Append the runs' spans to this file, one JSON object a line."`
+	pluginFlags
+	reportFlags
+
+	server Server `kong:"-"`
+}
+
+func (f *ServeFlags) flags() *ServeFlags { return f }
+
+// workflowFiles returns one path in the directory, whose rules for plugins
+// apply.
+func (f *ServeFlags) workflowFiles() []string { return []string{filepath.Join(f.Dir, "*.yaml")} }
+
+// Run opens the service and serves.
+func (f *ServeFlags) Run(a *app) error {
+	info, err := os.Stat(f.Dir)
+	switch {
+	case err != nil:
+		return usageError(unreadable(f.Dir, err))
+	case !info.IsDir():
+		return usageErrorf("%s is a file; name the directory of the workflows", f.Dir)
+	case f.Secrets == "-":
+		return usageErrorf("--secrets - reads stdin, which the server uses; write the secrets to a file and pass @FILE")
+	}
+	a.setReport(f.reportFlags)
+	s := &Service{Version: a.version, Log: a.logger(f.reportFlags), app: a, flags: f, masks: map[string]host.Mask{}}
+	if s.options, err = f.options(a); err != nil {
+		return err
+	}
+	s.Runs = s.options.CheckpointDir
+	a.mask, a.hide = host.NewMask(s.options.Secrets), s.hide
+	if s.Host, err = a.openHost(f.pluginFlags, f.reportFlags, startPlugins, host.Options{}); err != nil {
+		return err
+	}
+	defer s.Host.Close()
+	ctx, stop := reloadable(a.reload)
+	defer stop(nil)
+	s.Context = ctx
+	go a.plugins.Watch(ctx)
+	return f.server.Serve(s)
+}
+
+// options returns the common options of the runs.
+func (f *ServeFlags) options(a *app) (o host.RunOptions, err error) {
+	if o.Secrets, err = a.readSecrets(f.Secrets, f.SecretsEnv); err != nil {
+		return o, err
+	}
+	o.Durability = flow.DurabilitySync
+	if f.Durability != "" {
+		if o.Durability, err = flow.ParseDurability(f.Durability); err != nil {
+			return o, usageError(err)
+		}
+	}
+	if o.Durability == flow.DurabilityOff {
+		return o, usageErrorf("durability off: the runs of a server need a checkpoint; use exit, async or sync")
+	}
+	o.Env = environment()
+	if o.CheckpointDir = f.CheckpointDir; o.CheckpointDir == "" {
+		if o.CheckpointDir, err = a.defaultRunDir(); err != nil {
+			return o, fmt.Errorf("find the directory of runs: %w; name one with -c", err)
+		}
+	}
+	if err := writable(o.CheckpointDir); err != nil {
+		return o, fmt.Errorf("directory of runs: %w; name another one with -c", err)
+	}
+	return o, nil
+}
+
+// Service is what a [Server] needs to run workflows as `tea run` does, with the
+// plugins, secrets and checkpoints of the command line. It is safe for
+// concurrent use.
+type Service struct {
+	// Context is done after the first SIGINT or SIGTERM.
+	Context context.Context
+	Host    *host.Host
+	// Log masks the secrets of all workflows that were loaded.
+	Log     *slog.Logger
+	Version string
+	// Runs is the directory of the runs.
+	Runs string
+
+	app     *app
+	flags   *ServeFlags
+	options host.RunOptions
+
+	mu    sync.Mutex
+	masks map[string]host.Mask
+}
+
+// UsageErrorf returns an error of [Server.Serve] for wrong flags.
+func UsageErrorf(format string, args ...any) error { return usageErrorf(format, args...) }
+
+// Announce prints a line for the user, unless -q is set.
+func (s *Service) Announce(text string) {
+	if !s.flags.Quiet {
+		fmt.Fprintln(s.app.report, text)
+	}
+}
+
+// ResumeCommand returns the command line that resumes a run.
+func (s *Service) ResumeCommand(run string) string {
+	words := []string{"resume", run}
+	if s.flags.CheckpointDir != "" {
+		words = append(words, "-c", s.flags.CheckpointDir)
+	}
+	return commandLine(words)
+}
+
+// Load loads a workflow file.
+func (s *Service) Load(file string) (*host.Workflow, error) {
+	wf, err := s.Host.Load(file, host.LoadOptions{})
+	return s.loaded(file, wf, err)
+}
+
+// LoadRun loads the workflow of a run.
+func (s *Service) LoadRun(run *host.RunInfo, view bool) (*host.Workflow, error) {
+	wf, err := s.Host.LoadRun(run, host.LoadRunOptions{Secrets: s.options.Secrets, View: view})
+	return s.loaded(run.WorkflowFile, wf, err)
+}
+
+// loaded adds the secrets in the settings of a workflow to those of the log.
+func (s *Service) loaded(file string, wf *host.Workflow, err error) (*host.Workflow, error) {
+	if err != nil {
+		return nil, err
+	}
+	mask, err := s.Mask(wf)
+	if err != nil {
+		return nil, errors.Join(err, wf.Close())
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.masks[file] = mask
+	return wf, nil
+}
+
+func (s *Service) hide(text string) string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, mask := range s.masks {
+		text = mask.Text(text)
+	}
+	return text
+}
+
+// Mask returns the mask for what runs of a workflow return.
+func (s *Service) Mask(wf *host.Workflow) (host.Mask, error) { return wf.Mask(s.options.Secrets) }
+
+// Execute calls start with the options of a run: those of the command line, and
+// of o the input, the answers and the events. It is for [host.Workflow.Run] and
+// [host.Workflow.Resume].
+func (s *Service) Execute(ctx context.Context, wf *host.Workflow, o host.RunOptions, start func(context.Context, host.RunOptions) (*flow.Result, error)) (*flow.Result, error) {
+	mask, err := s.Mask(wf)
+	if err != nil {
+		return nil, err
+	}
+	tracer, err := s.app.newTracer(wf, s.options.Secrets, trace.Options{File: s.flags.TraceFile, Mask: mask, Logger: s.Log})
+	if err != nil {
+		return nil, err
+	}
+	defer s.app.closeTracer(tracer)
+	o.Secrets, o.Env, o.CheckpointDir, o.Durability = s.options.Secrets, s.options.Env, s.options.CheckpointDir, s.options.Durability
+	o.Middleware = tracer.Invoke
+	events := o.Events
+	o.Events = func(e flow.Event) {
+		tracer.Event(e)
+		events(e)
+	}
+	return start(ctx, o)
+}

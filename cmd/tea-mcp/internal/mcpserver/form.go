@@ -1,0 +1,310 @@
+package mcpserver
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/the-edge-agent/tea/host"
+	"github.com/the-edge-agent/tea/host/flow"
+	"github.com/the-edge-agent/tea/sdk/value"
+)
+
+const (
+	// answerKey is the field of a form for an answer that is not an object.
+	answerKey = "answer"
+	// maxWait is how long a client has to answer. Afterwards the run waits to be
+	// resumed.
+	maxWait = 15 * time.Minute
+	// maxTries is how often a question is asked if the answer does not fit.
+	maxTries = 3
+	// roundTrips is the first version of the protocol in which questions are
+	// results, which the client answers in its next call.
+	roundTrips = "2026-07-28"
+)
+
+// form is an interrupt as a client asks it.
+type form struct {
+	flow.Interrupt
+	params *mcp.ElicitParams
+	// answer returns the answer in the fields of the form.
+	answer func(fields map[string]any) (any, error)
+}
+
+// newForm returns the form for an interrupt. ok is false if it does not fit
+// into a form, which has only fields with simple types.
+func newForm(mask host.Mask, workflow string, i flow.Interrupt) (f form, ok bool) {
+	f = form{Interrupt: i, params: &mcp.ElicitParams{Mode: "form", Message: mask.Text(i.Question)}}
+	object := map[string]any{"type": "object", "properties": map[string]any{}}
+	f.answer = func(map[string]any) (any, error) { return nil, nil }
+	if i.Kind != flow.InterruptAsk {
+		f.params.Message = mask.Text(fmt.Sprintf("The workflow %s stops %s the node %s. Continue?", workflow, i.Kind, i.Path))
+		f.params.RequestedSchema = object
+		return f, true
+	}
+	schema, _ := i.Schema.(map[string]any)
+	switch {
+	case len(i.Choices) > 0:
+		f.answer = choice(i.Choices)
+		object = single(map[string]any{"type": "string", "enum": choiceTexts(i.Choices)})
+	case i.Schema == nil:
+		f.answer = field
+		object = single(map[string]any{"type": "string"})
+	case schema["type"] == "object":
+		if object, ok = flatObject(schema); !ok {
+			return f, false
+		}
+		f.answer = func(fields map[string]any) (any, error) { return fields, nil }
+	default:
+		property, ok := simple(schema)
+		if !ok {
+			return f, false
+		}
+		f.answer = field
+		object = single(property)
+	}
+	f.params.RequestedSchema = mask.Value(object)
+	return f, true
+}
+
+// field returns the answer of a form with one field.
+func field(fields map[string]any) (any, error) {
+	v, ok := fields[answerKey]
+	if !ok {
+		return nil, errors.New("an answer is needed")
+	}
+	return v, nil
+}
+
+// single returns the schema of a form with one field.
+func single(property map[string]any) map[string]any {
+	return map[string]any{"type": "object", "properties": map[string]any{answerKey: property}, "required": []any{answerKey}}
+}
+
+// choice returns the choice with the selected text.
+func choice(choices []any) func(map[string]any) (any, error) {
+	return func(fields map[string]any) (any, error) {
+		v, err := field(fields)
+		if err != nil {
+			return nil, err
+		}
+		if at := slices.Index(choiceTexts(choices), v); at >= 0 {
+			return choices[at], nil
+		}
+		return v, nil
+	}
+}
+
+// choiceTexts returns choices as texts: strings as they are, others as JSON.
+func choiceTexts(choices []any) []any {
+	var texts []any
+	for _, v := range choices {
+		if _, isText := v.(string); !isText {
+			if raw, err := value.Encode(v); err == nil {
+				v = string(raw)
+			}
+		}
+		texts = append(texts, v)
+	}
+	return texts
+}
+
+// flatObject returns the schema of an object as that of a form.
+func flatObject(schema map[string]any) (map[string]any, bool) {
+	properties, _ := schema["properties"].(map[string]any)
+	if len(properties) == 0 {
+		return nil, false
+	}
+	out := map[string]any{}
+	for name, p := range properties {
+		p, _ := p.(map[string]any)
+		property, ok := simple(p)
+		if !ok {
+			return nil, false
+		}
+		out[name] = property
+	}
+	object := map[string]any{"type": "object", "properties": out}
+	if required, ok := schema["required"].([]any); ok {
+		object["required"] = required
+	}
+	return object, true
+}
+
+// simpleKeywords are the keywords of a field of a form.
+var simpleKeywords = []string{"type", "title", "description", "enum", "default", "format", "minLength", "maxLength", "minimum", "maximum"}
+
+// simple returns the schema of a value as that of a field. The answer is checked
+// against the whole schema.
+func simple(schema map[string]any) (map[string]any, bool) {
+	if !slices.Contains([]any{"string", "integer", "number", "boolean"}, schema["type"]) {
+		return nil, false
+	}
+	property := map[string]any{}
+	for _, key := range simpleKeywords {
+		if v, ok := schema[key]; ok {
+			property[key] = v
+		}
+	}
+	if list, ok := property["enum"].([]any); ok && slices.ContainsFunc(list, func(v any) bool { _, isText := v.(string); return !isText }) {
+		return nil, false
+	}
+	return property, true
+}
+
+// asked is what became of the questions of a run.
+type asked struct {
+	// answered reports whether the run can continue with answers.
+	answered bool
+	answers  map[string]any
+	// note explains why it cannot.
+	note string
+	// result asks the client, in the versions of the protocol in which it calls
+	// again.
+	result *mcp.CallToolResult
+}
+
+// ask asks the user of the client what a run waits for. complaint is about
+// earlier answers.
+func (c *call) ask(ctx context.Context, res *flow.Result, complaint string) asked {
+	caps := c.req.ClientCapabilities()
+	if caps == nil || caps.Elicitation == nil || caps.Elicitation.Form == nil && caps.Elicitation.URL != nil {
+		return asked{}
+	}
+	var forms []form
+	for _, i := range res.Pending {
+		if f, ok := newForm(c.mask, c.wf.Name(), i); ok {
+			f.params.Message = complaint + f.params.Message
+			forms = append(forms, f)
+		}
+	}
+	if len(forms) == 0 {
+		return asked{note: "the form of the question is not one that a client can show"}
+	}
+	if c.req.ProtocolVersion() >= roundTrips {
+		requests := mcp.InputRequestMap{}
+		for _, f := range forms {
+			requests[f.ID] = f.params
+		}
+		return asked{result: &mcp.CallToolResult{InputRequests: requests, RequestState: res.RunID}}
+	}
+	answers := map[string]any{}
+	for _, f := range forms {
+		answer, note, err := c.elicit(ctx, f)
+		switch {
+		case errors.Is(err, errOverdue): // the run decides
+			continue
+		case err != nil:
+			note = "the client did not answer: " + c.mask.Text(err.Error())
+		}
+		if note != "" {
+			return asked{note: note}
+		}
+		answers[f.ID] = answer
+	}
+	return asked{answered: true, answers: answers}
+}
+
+// errOverdue reports that the deadline of a question has passed.
+var errOverdue = errors.New("the deadline of the question has passed")
+
+// elicit asks one question until the answer fits. note is set if there is no
+// answer.
+func (c *call) elicit(ctx context.Context, f form) (answer any, note string, err error) {
+	wait, cancel := context.WithTimeoutCause(ctx, maxWait, fmt.Errorf("no answer in %s", maxWait))
+	defer cancel()
+	if !f.Deadline.IsZero() {
+		var stop context.CancelFunc
+		wait, stop = context.WithDeadlineCause(wait, f.Deadline, errOverdue)
+		defer stop()
+	}
+	params := *f.params
+	for range maxTries {
+		res, err := c.req.Session.Elicit(wait, &params)
+		if err != nil && wait.Err() != nil {
+			return nil, "", context.Cause(wait)
+		}
+		if err != nil {
+			return nil, "", err
+		}
+		answer, err := f.read(res)
+		if err == nil {
+			return answer, "", nil
+		}
+		if declined := (*declinedError)(nil); errors.As(err, &declined) {
+			return nil, err.Error(), nil
+		}
+		params.Message = c.mask.Text(fmt.Sprintf("%v. %s", err, f.params.Message))
+	}
+	return nil, fmt.Sprintf("%d answers to %s did not fit", maxTries, f.ID), nil
+}
+
+// declinedError reports that the user does not want to answer.
+type declinedError struct{ id, action string }
+
+func (e *declinedError) Error() string {
+	return fmt.Sprintf("the user did not answer %s (%s)", e.id, e.action)
+}
+
+// read returns the answer in the result of a form.
+func (f form) read(res *mcp.ElicitResult) (any, error) {
+	if res.Action != "accept" {
+		return nil, &declinedError{f.ID, res.Action}
+	}
+	content, err := value.From(res.Content)
+	if err != nil {
+		return nil, err
+	}
+	fields, _ := content.(map[string]any)
+	answer, err := f.answer(fields)
+	if err != nil || f.Kind != flow.InterruptAsk {
+		return answer, err
+	}
+	return answer, f.Check(answer)
+}
+
+// goOn continues a run with the answers of the client's next call.
+func (s *server) goOn(ctx context.Context, req *mcp.CallToolRequest) *mcp.CallToolResult {
+	c, contents, err := s.open(req, req.Params.RequestState)
+	if err != nil {
+		return failure(err)
+	}
+	defer s.closeWorkflow(c.wf)
+	pending, err := host.Pending(contents)
+	if err != nil {
+		return failure(err)
+	}
+	answers := map[string]any{}
+	complaint, note := "", ""
+	for _, i := range pending {
+		response, ok := req.Params.InputResponses[i.ID].(*mcp.ElicitResult)
+		f, fits := newForm(c.mask, c.wf.Name(), i)
+		if !ok || !fits {
+			continue
+		}
+		answer, err := f.read(response)
+		declined := (*declinedError)(nil)
+		switch {
+		case errors.As(err, &declined):
+			note = err.Error()
+		case err != nil:
+			complaint = c.mask.Text(err.Error()) + ". "
+		default:
+			answers[i.ID] = answer
+		}
+	}
+	waiting := &flow.Result{RunID: contents.Header.RunID, Status: flow.Waiting, Pending: pending}
+	switch {
+	case note != "":
+		return c.result(waiting, nil, note)
+	case len(answers) == 0 && complaint != "":
+		if again := c.ask(ctx, waiting, complaint); again.result != nil {
+			return again.result
+		}
+	}
+	return c.run(ctx, c.resumeWith(contents.Header.RunID, answers))
+}

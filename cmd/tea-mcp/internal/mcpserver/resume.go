@@ -1,0 +1,184 @@
+package mcpserver
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"slices"
+	"strings"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/the-edge-agent/tea/host"
+	"github.com/the-edge-agent/tea/host/flow"
+	"github.com/the-edge-agent/tea/sdk/value"
+)
+
+// resumeName is the name of the tool that resumes runs.
+const resumeName = "resume"
+
+func resumeTool() *mcp.Tool {
+	return &mcp.Tool{
+		Name:        resumeName,
+		Title:       "Resume a run",
+		Description: "Continues a run that waits for answers, stopped or failed. What finished is not run again.",
+		InputSchema: map[string]any{
+			"type": "object",
+			"properties": map[string]any{
+				"run_id":       map[string]any{"type": "string", "description": "the id of the run"},
+				"answers":      map[string]any{"type": "object", "description": "the answers, by the id of the interrupt or the path of its node; null passes a stop before or after a node. Without answers, every stop is passed"},
+				"input":        map[string]any{"type": "object", "description": "merged into the state from which the run continues"},
+				"retry_failed": map[string]any{"type": "boolean", "description": "run failed branches and map items again", "default": false},
+			},
+			"required":             []any{"run_id"},
+			"additionalProperties": false,
+		},
+		OutputSchema: outcomeSchema(),
+	}
+}
+
+// resumeArgs are the arguments of the tool.
+type resumeArgs struct {
+	RunID       string         `json:"run_id"`
+	Answers     map[string]any `json:"answers"`
+	Input       map[string]any `json:"input"`
+	RetryFailed bool           `json:"retry_failed"`
+}
+
+// resume is the handler of the tool.
+func (s *server) resume(ctx context.Context, req *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+	ctx, end, err := s.begin(ctx)
+	if err != nil {
+		return failure(err), nil
+	}
+	defer end()
+	if req.Params.RequestState != "" {
+		return s.goOn(ctx, req), nil
+	}
+	given, err := arguments(req)
+	if err != nil {
+		return failure(err), nil
+	}
+	var args resumeArgs
+	if err := value.Into(given, &args); err != nil {
+		return failure(fmt.Errorf("arguments: %w", err)), nil
+	}
+	if args.RunID == "" {
+		return failure(fmt.Errorf("run_id is missing; the resource %s lists the runs", runsURI)), nil
+	}
+	c, contents, err := s.open(req, args.RunID)
+	if err != nil {
+		return failure(err), nil
+	}
+	defer s.closeWorkflow(c.wf)
+	pending, err := host.Pending(contents)
+	if err != nil {
+		return failure(err), nil
+	}
+	answers, err := answersTo(pending, args.Answers)
+	if err != nil {
+		return failure(err), nil
+	}
+	run := contents.Header.RunID
+	return c.run(ctx, func(ctx context.Context, o host.RunOptions) (*flow.Result, error) {
+		o.Answers, o.Hold, o.Input, o.RetryFailed = answers, true, args.Input, args.RetryFailed
+		res, err := c.wf.Resume(ctx, run, o)
+		if errors.Is(err, host.ErrWorkflowChanged) {
+			err = fmt.Errorf("run %s: %w; on the machine of the server, `%s --migrate` continues it with the new one", run, host.ErrWorkflowChanged, s.svc.ResumeCommand(run))
+		}
+		return res, err
+	}), nil
+}
+
+// open loads the workflow of a run for a call. The caller closes it.
+func (s *server) open(req *mcp.CallToolRequest, run string) (*call, *host.RunContents, error) {
+	contents, err := s.contents(run)
+	if err != nil {
+		return nil, nil, err
+	}
+	info, err := host.FindRun(s.svc.Runs, contents.Header.RunID)
+	if err != nil {
+		return nil, nil, err
+	}
+	wf, err := s.svc.LoadRun(info, false)
+	if err != nil {
+		return nil, nil, err
+	}
+	mask, err := s.svc.Mask(wf)
+	if err != nil {
+		s.closeWorkflow(wf)
+		return nil, nil, err
+	}
+	return &call{s: s, req: req, wf: wf, mask: mask}, contents, nil
+}
+
+// contents reads a run of a workflow of the directory.
+func (s *server) contents(run string) (*host.RunContents, error) {
+	unknown := &unknownRunError{run}
+	if run == "" || strings.ContainsAny(run, `/\`) { // it is an id, not a path
+		return nil, unknown
+	}
+	runs, err := host.OpenRuns(s.svc.Runs)
+	if err != nil {
+		return nil, err
+	}
+	contents, err := runs.Show(run)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, unknown
+	}
+	if err != nil {
+		return nil, err
+	}
+	if !s.catalog.owns(contents.Header.WorkflowFile) {
+		return nil, unknown
+	}
+	return contents, nil
+}
+
+// unknownRunError reports a run that is not one of the directory's workflows.
+type unknownRunError struct{ run string }
+
+func (e *unknownRunError) Error() string {
+	return fmt.Sprintf("there is no run %q; the resource %s lists the runs", e.run, runsURI)
+}
+
+// answersTo returns the answers by interrupt id. Without answers, all stops are
+// passed.
+func answersTo(pending []flow.Interrupt, given map[string]any) (map[string]any, error) {
+	answers := map[string]any{}
+	var ids []string
+	for _, i := range pending {
+		ids = append(ids, i.ID)
+		if len(given) == 0 && i.Kind != flow.InterruptAsk {
+			answers[i.ID] = nil
+		}
+	}
+	for name, answer := range given {
+		matches := func(i flow.Interrupt) bool { return i.ID == name }
+		if !slices.ContainsFunc(pending, matches) {
+			matches = func(i flow.Interrupt) bool { return i.Path == name || i.Node == name }
+		}
+		at := slices.IndexFunc(pending, matches)
+		switch {
+		case at < 0:
+			return nil, fmt.Errorf("the run does not wait for %q; pending: %s", name, listed(ids))
+		case slices.ContainsFunc(pending[at+1:], matches):
+			return nil, fmt.Errorf("several interrupts match %q; name one of %s", name, listed(ids))
+		}
+		if pending[at].Kind == flow.InterruptAsk {
+			if err := pending[at].Check(answer); err != nil {
+				return nil, fmt.Errorf("answer %s: %w", name, err)
+			}
+		}
+		answers[pending[at].ID] = answer
+	}
+	return answers, nil
+}
+
+func listed(ids []string) string {
+	if len(ids) == 0 {
+		return "none"
+	}
+	return strings.Join(ids, ", ")
+}

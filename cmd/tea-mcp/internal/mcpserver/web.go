@@ -1,0 +1,187 @@
+package mcpserver
+
+import (
+	"context"
+	"crypto/sha256"
+	"crypto/subtle"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/http"
+	"net/netip"
+	"strings"
+	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	teacmd "github.com/the-edge-agent/tea/cmd"
+)
+
+// The bounds of the server for HTTP.
+const (
+	// maxSessions is how many sessions of clients are open at a time.
+	maxSessions = 64
+	// sessionIdle is how long a session without a request lasts.
+	sessionIdle = 30 * time.Minute
+	// maxRequests is how many requests are served concurrently, open streams
+	// included.
+	maxRequests = 512
+	// maxHeader is the size of the header of a request.
+	maxHeader = 64 << 10
+	// readHeaderTimeout is how long a client has to send it.
+	readHeaderTimeout = 10 * time.Second
+	// path is the path of the endpoint.
+	path = "/mcp"
+)
+
+// serveHTTP serves streamable HTTP until the service stops.
+func (s *server) serveHTTP(addr, token string) error {
+	if !loopback(addr) && token == "" {
+		return teacmd.UsageErrorf("--http %s: other machines can reach this address; pass --token-file FILE with the token that clients need, or use localhost", addr)
+	}
+	listener, err := new(net.ListenConfig).Listen(s.ctx, "tcp", addr)
+	if err != nil {
+		return fmt.Errorf("--http %s: %w", addr, err)
+	}
+	web := &http.Server{
+		Handler: s.handler(token, loopback(addr)), ReadHeaderTimeout: readHeaderTimeout, IdleTimeout: time.Minute, MaxHeaderBytes: maxHeader,
+		ErrorLog: slog.NewLogLogger(s.svc.Log.Handler(), slog.LevelInfo),
+	}
+	s.svc.Announce(fmt.Sprintf("serving MCP at http://%s%s", listener.Addr(), path))
+	stop := context.AfterFunc(s.ctx, func() { _ = listener.Close() }) // ends Serve
+	defer stop()
+	err = web.Serve(listener)
+	stopped := s.svc.Context.Err() != nil
+	s.close() // runs write their checkpoints before their connections end
+	err = errors.Join(ifFailed(err, stopped), web.Close())
+	return err
+}
+
+// ifFailed returns the error of a server, unless it was stopped.
+func ifFailed(err error, stopped bool) error {
+	if stopped || errors.Is(err, http.ErrServerClosed) {
+		return nil
+	}
+	return err
+}
+
+// loopback reports whether only this machine can reach an address.
+func loopback(addr string) bool {
+	host, _, err := net.SplitHostPort(addr)
+	return err == nil && loopbackName(host)
+}
+
+func loopbackName(host string) bool {
+	if strings.EqualFold(host, "localhost") {
+		return true
+	}
+	ip, err := netip.ParseAddr(host)
+	return err == nil && ip.Unmap().IsLoopback()
+}
+
+// handler returns the endpoint with its checks, the cheapest first.
+func (s *server) handler(token string, local bool) http.Handler {
+	mux := http.NewServeMux()
+	mux.Handle(path, s.endpoint())
+	var h http.Handler = mux
+	h = bounded(h)
+	if token != "" {
+		h = authorized(h, token)
+	}
+	h = http.NewCrossOriginProtection().Handler(sameOrigin(h))
+	if local {
+		h = localHost(h)
+	}
+	return h
+}
+
+// endpoint serves each version of the protocol as it expects: with a session,
+// or each request for itself.
+func (s *server) endpoint() http.Handler {
+	newSession := func(*http.Request) *mcp.Server { return s.mcp }
+	sessions := mcp.NewStreamableHTTPHandler(newSession, &mcp.StreamableHTTPOptions{
+		Logger: s.svc.Log, SessionTimeout: sessionIdle, MaxRequestBodyBytes: maxMessage,
+	})
+	single := mcp.NewStreamableHTTPHandler(newSession, &mcp.StreamableHTTPOptions{
+		Logger: s.svc.Log, Stateless: true, PropagateRequestCancellation: true, MaxRequestBodyBytes: maxMessage,
+	})
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.Header.Get("Mcp-Protocol-Version") >= roundTrips {
+			single.ServeHTTP(w, r)
+			return
+		}
+		if r.Method == http.MethodPost && r.Header.Get("Mcp-Session-Id") == "" && s.full() {
+			http.Error(w, fmt.Sprintf("%d sessions are open, which is the most; end one, or wait until one has been idle for %s", maxSessions, sessionIdle), http.StatusServiceUnavailable)
+			return
+		}
+		sessions.ServeHTTP(w, r)
+	})
+}
+
+// full reports whether no further session can be opened.
+func (s *server) full() bool {
+	n := 0
+	for range s.mcp.Sessions() {
+		n++
+	}
+	return n >= maxSessions
+}
+
+// bounded refuses requests while too many are served.
+func bounded(next http.Handler) http.Handler {
+	slots := make(chan struct{}, maxRequests)
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		select {
+		case slots <- struct{}{}:
+			defer func() { <-slots }()
+			next.ServeHTTP(w, r)
+		default:
+			http.Error(w, "too many requests are being served", http.StatusServiceUnavailable)
+		}
+	})
+}
+
+// authorized requires a bearer token.
+func authorized(next http.Handler, token string) http.Handler {
+	want := sha256.Sum256([]byte(token))
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		scheme, given, _ := strings.Cut(r.Header.Get("Authorization"), " ")
+		got := sha256.Sum256([]byte(strings.TrimSpace(given)))
+		if !strings.EqualFold(scheme, "Bearer") || subtle.ConstantTimeCompare(got[:], want[:]) != 1 {
+			w.Header().Set("WWW-Authenticate", "Bearer")
+			http.Error(w, "the request needs the bearer token of the server", http.StatusUnauthorized)
+			return
+		}
+		next.ServeHTTP(w, r)
+	})
+}
+
+// sameOrigin refuses requests that a page of another origin makes, of any
+// method.
+func sameOrigin(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		origin := r.Header.Get("Origin")
+		if origin != "" && origin != "http://"+r.Host && origin != "https://"+r.Host {
+			http.Error(w, "requests from the pages of other origins are refused", http.StatusForbidden)
+			return
+		}
+		next.ServeHTTP(w, r)
+	})
+}
+
+// localHost refuses requests whose Host is not this machine: the name of a page
+// of somebody else can resolve to a loopback address.
+func localHost(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		host := r.Host
+		if name, _, err := net.SplitHostPort(host); err == nil {
+			host = name
+		}
+		if !loopbackName(strings.Trim(host, "[]")) {
+			http.Error(w, "the Host of the request is not this machine", http.StatusForbidden)
+			return
+		}
+		next.ServeHTTP(w, r)
+	})
+}
