@@ -90,6 +90,9 @@ func arguments(req *mcp.CallToolRequest) (map[string]any, error) {
 		return nil, fmt.Errorf("arguments: %w", err)
 	}
 	object, ok := v.(map[string]any)
+	if v == nil {
+		return map[string]any{}, nil
+	}
 	if !ok {
 		return nil, fmt.Errorf("arguments: expected an object, got %s", value.TypeName(v))
 	}
