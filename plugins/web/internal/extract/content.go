@@ -76,18 +76,29 @@ func isBoilerplate(n *html.Node) bool {
 		return !inside(n, atom.Blockquote)
 	case atom.Header:
 		return !inside(n, atom.Article) && !inside(n, atom.Main)
-	case atom.Main, atom.Article, atom.Body, atom.Pre, atom.Code, atom.Table, atom.Tbody, atom.Tr, atom.Td, atom.H1, atom.H2, atom.H3:
-		return false
 	}
 	switch attr(n, "role") {
 	case "navigation", "banner", "contentinfo", "complementary", "search", "dialog", "alertdialog", "menu", "menubar", "alert":
 		return true
-	case "main", "article":
+	}
+	return false
+}
+
+// isNamedBoilerplate reports whether the class or id of an element says so. An
+// id of many words is that of a heading.
+func isNamedBoilerplate(n *html.Node) bool {
+	switch n.DataAtom {
+	case atom.Main, atom.Article, atom.Body, atom.Pre, atom.Code, atom.Table, atom.Tbody, atom.Tr, atom.Td, atom.H1, atom.H2, atom.H3:
 		return false
 	}
-	name := attr(n, "class") + " " + attr(n, "id")
+	name := attr(n, "class")
+	if id := attr(n, "id"); strings.Count(id, "-")+strings.Count(id, "_") < maxIDWords {
+		name += " " + id
+	}
 	return boilerplate.MatchString(name) && !content.MatchString(name)
 }
+
+const maxIDWords = 3
 
 func inside(n *html.Node, a atom.Atom) bool {
 	for p := n.Parent; p != nil; p = p.Parent {
@@ -105,15 +116,16 @@ func inside(n *html.Node, a atom.Atom) bool {
 // returned.
 func (d *Document) mainContent(body *html.Node) *html.Node {
 	whole := clone(body)
-	removeAll(body, isBoilerplate)
+	length := textLength(whole)
+	removeAll(body, func(n *html.Node) bool { return isBoilerplate(n) || isNamedBoilerplate(n) && textLength(n) <= length*2/5 })
 	pruned := textLength(body)
-	if pruned < minContent && pruned < textLength(whole)/4 {
-		body, pruned = whole, textLength(whole)
+	if pruned < minContent && pruned < length/4 {
+		body, pruned = whole, length
 	}
 	if marked := markedContent(body, pruned); marked != nil {
 		return marked
 	}
-	if scored := d.readable(body); scored != nil && textLength(scored) >= max(pruned/3, 1) {
+	if scored := d.readable(body); scored != nil && textLength(scored) >= min(minContent, max(pruned/3, 1)) {
 		return scored
 	}
 	return body

@@ -2,16 +2,362 @@ package local
 
 import (
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/url"
+	"time"
 
 	"github.com/the-edge-agent/tea/plugins/web/internal/page"
 	"github.com/the-edge-agent/tea/plugins/web/internal/safenet"
 	tea "github.com/the-edge-agent/tea/sdk"
+	"github.com/the-edge-agent/tea/sdk/x/backoff"
 )
 
-// Crawl reads the pages of a site.
+const (
+	// maxCrawlBytes bounds the size of a crawl's result, below tea.MaxPayload.
+	maxCrawlBytes = 48 << 20
+	// maxFailures ends a crawl after so many failures without a page.
+	maxFailures = 20
+	// pageRetries are the further attempts to read a page after a failure that
+	// can pass, and maxRetryWait the longest wait between them.
+	pageRetries  = 2
+	maxRetryWait = 30 * time.Second
+)
+
+var retryWait = backoff.Policy{Base: time.Second, Max: maxRetryWait, Multiplier: 2, Jitter: 0.5}
+
+// crawl is one call of web.crawl.
+type crawl struct {
+	r        *Reader
+	req      *tea.Request
+	p        page.CrawlParams
+	frontier *frontier
+	robots   map[string]*robots // by scheme and host
+	bodies   map[string]bool    // digests of the pages' content
+	result   *page.CrawlResult
+	bytes    int
+	failures int // without a page since
+	steps    int // steps that are stored as notes
+}
+
+// step is what one address has led to. The steps of a crawl are stored as
+// notes, each once: a repeated call applies them again and continues after the
+// last one.
+type step struct {
+	Page    *page.Page       `json:"page,omitempty"`
+	Failed  *page.FailedPage `json:"failed,omitempty"`
+	Digest  string           `json:"digest,omitempty"`
+	Found   []target         `json:"found,omitempty"`
+	Skipped map[string]int   `json:"skipped,omitempty"`
+	Notes   []string         `json:"notes,omitempty"`
+}
+
+// skipError is the reason why an address is not read after all, such as a
+// redirect to another host.
+type skipError struct{ reason string }
+
+func (e *skipError) Error() string { return "skipped: " + e.reason }
+
+// Crawl reads the pages of a site in the order in which they are found. It is
+// an error if the first page cannot be read; others are listed in the result.
 func (r *Reader) Crawl(ctx context.Context, req *tea.Request, p page.CrawlParams) (*page.CrawlResult, error) {
-	if _, err := safenet.ParseURL(p.URL); err != nil {
+	start, err := safenet.ParseURL(p.URL)
+	if err != nil {
 		return nil, err
 	}
-	return nil, tea.Errorf(tea.DependencyMissing, "web.crawl has no local provider yet")
+	c := &crawl{r: r, req: req, p: p, robots: map[string]*robots{}, bodies: map[string]bool{}}
+	if c.frontier, err = newFrontier(p); err != nil {
+		return nil, err
+	}
+	c.result = &page.CrawlResult{Success: true, Pages: []*page.Page{}, JobID: jobID(req, p), Skipped: map[string]int{}}
+	c.frontier.seen[key(start)] = true
+	c.frontier.queue = []target{{URL: start.String()}}
+	if err := c.resume(ctx); err != nil {
+		return nil, err
+	}
+	for len(c.frontier.queue) > 0 {
+		if len(c.result.Pages) >= c.limit() {
+			c.result.Skipped[skipLimit] += len(c.frontier.queue)
+			c.note("the limit of %d pages is reached; %d addresses were not read", c.limit(), len(c.frontier.queue))
+			break
+		}
+		if c.bytes > maxCrawlBytes {
+			c.note("the pages have more than %d MiB; %d addresses were not read", maxCrawlBytes>>20, len(c.frontier.queue))
+			break
+		}
+		if c.failures >= maxFailures {
+			c.note("%d pages in a row could not be read; %d addresses were not read", c.failures, len(c.frontier.queue))
+			break
+		}
+		if err := c.next(ctx); err != nil {
+			return nil, err
+		}
+	}
+	c.result.TotalPages = len(c.result.Pages)
+	return c.result, nil
+}
+
+func (c *crawl) limit() int {
+	if c.p.Limit == 0 {
+		return 100
+	}
+	return c.p.Limit
+}
+
+func (c *crawl) note(format string, args ...any) {
+	c.result.Notes = append(c.result.Notes, fmt.Sprintf(format, args...))
+}
+
+// jobID identifies a crawl: the same call has the same identifier when it is
+// repeated.
+func jobID(req *tea.Request, p page.CrawlParams) string {
+	params, _ := json.Marshal(p) // of plain values
+	sum := sha256.Sum256(append([]byte(req.IdempotencyKey+"\n"), params...))
+	return hex.EncodeToString(sum[:8])
+}
+
+func (c *crawl) noteKey(i int) string { return fmt.Sprintf("web.crawl/%s/%d", c.result.JobID, i) }
+
+// resume applies the steps of an earlier attempt.
+func (c *crawl) resume(ctx context.Context) error {
+	for {
+		note, found, err := c.req.Host.Note(ctx, c.noteKey(c.steps))
+		if err != nil || !found {
+			return err
+		}
+		var s step
+		if err := note.Decode(&s); err != nil {
+			return tea.Errorf(tea.InternalError, "read the crawl's notes: %w", err)
+		}
+		c.apply(&s)
+	}
+}
+
+// next reads the next page, and the sitemap after the first one.
+func (c *crawl) next(ctx context.Context) error {
+	s, err := c.read(ctx, c.frontier.queue[0])
+	if err != nil {
+		return err
+	}
+	if c.steps == 0 && s.Failed == nil && c.frontier.maxDepth > 0 && c.limit() > 1 {
+		c.addSitemap(ctx, s)
+	}
+	if err := c.req.Host.SetNote(ctx, c.noteKey(c.steps), s); err != nil {
+		return err
+	}
+	c.apply(s)
+	fraction := min(1, float64(len(c.result.Pages))/float64(min(c.limit(), len(c.result.Pages)+len(c.frontier.queue))))
+	c.req.Host.Progress(ctx, fraction, fmt.Sprintf("%d pages read, %d found", len(c.result.Pages), len(c.frontier.queue)))
+	return nil
+}
+
+// apply adds a step to the result.
+func (c *crawl) apply(s *step) {
+	c.steps++
+	c.frontier.queue = c.frontier.queue[1:]
+	if s.Page != nil {
+		c.addPage(s)
+	}
+	if s.Failed != nil {
+		c.result.Failed = append(c.result.Failed, *s.Failed)
+		c.failures++
+	}
+	for _, t := range s.Found {
+		if u, err := safenet.ParseURL(t.URL); err == nil {
+			c.frontier.seen[key(u)] = true
+		}
+		c.frontier.queue = append(c.frontier.queue, t)
+	}
+	for reason, n := range s.Skipped {
+		c.result.Skipped[reason] += n
+	}
+	c.result.Notes = append(c.result.Notes, s.Notes...)
+}
+
+func (c *crawl) addPage(s *step) {
+	c.failures = 0
+	c.bodies[s.Digest] = true
+	c.bytes += len(s.Page.Markdown) + len(s.Page.HTML) + len(s.Page.Text) + len(s.Page.Screenshot)
+	for _, link := range s.Page.Links {
+		c.bytes += len(link.URL) + len(link.Text)
+	}
+	c.result.Pages = append(c.result.Pages, s.Page)
+	if u, err := safenet.ParseURL(s.Page.URL); err == nil {
+		c.frontier.seen[key(u)] = true
+		if len(c.result.Pages) == 1 && or(c.p.SameHost, true) {
+			c.frontier.host = u.Host // the first page can redirect, to www for example
+		}
+	}
+}
+
+// read reads a page. The error is that of the first page, or that the call has
+// ended.
+func (c *crawl) read(ctx context.Context, t target) (*step, error) {
+	u, err := safenet.ParseURL(t.URL)
+	if err != nil {
+		return nil, err
+	}
+	for attempt := 1; ; attempt++ {
+		s, err := c.readOnce(ctx, u, t.Depth)
+		if err == nil {
+			return s, nil
+		}
+		if ctx.Err() != nil {
+			return nil, context.Cause(ctx)
+		}
+		var skip *skipError
+		if errors.As(err, &skip) {
+			if c.steps == 0 {
+				return nil, c.refusal(u, skip)
+			}
+			return &step{Skipped: map[string]int{skip.reason: 1}}, nil
+		}
+		e := tea.AsError(err)
+		if e.Retryable && attempt <= pageRetries && e.RetryAfter <= maxRetryWait {
+			if err := backoff.Sleep(ctx, max(e.RetryAfter, retryWait.Wait(attempt))); err != nil {
+				return nil, err
+			}
+			continue
+		}
+		if c.steps == 0 {
+			return nil, e
+		}
+		return &step{Failed: &page.FailedPage{URL: u.String(), Error: e.Message, Type: e.Type}}, nil
+	}
+}
+
+// refusal is the error for a first page that must not be read.
+func (c *crawl) refusal(u *url.URL, skip *skipError) *tea.Error {
+	if rules := c.robots[origin(u)]; skip.reason == skipRobots && rules != nil && rules.refusal != "" {
+		e := failure(tea.ConnectionError, u, "robots.txt cannot be read, so nothing can be crawled: %s", rules.refusal)
+		e.Retryable = true
+		return e
+	}
+	return failure(tea.PermissionDenied, u, "robots.txt does not allow to crawl this page")
+}
+
+// readOnce makes one attempt to read a page.
+func (c *crawl) readOnce(ctx context.Context, u *url.URL, depth int) (*step, error) {
+	rules, err := c.rules(ctx, u)
+	if err != nil {
+		return nil, err
+	}
+	isFirst := c.steps == 0
+	visit := func(ctx context.Context, hop *url.URL) error {
+		if !isFirst && key(hop) != key(u) {
+			if c.frontier.seen[key(hop)] {
+				return &skipError{skipDuplicate}
+			}
+			if reason := c.frontier.refuse(hop); reason != "" {
+				return &skipError{reason}
+			}
+		}
+		rules, err := c.rules(ctx, hop)
+		if err == nil && !rules.allows(hop) {
+			err = &skipError{skipRobots}
+		}
+		return err
+	}
+	result, doc, err := c.r.read(ctx, u, c.p.ReadOptions, fetchOptions{delay: c.delay(rules), limit: c.r.maxBody, visit: visit})
+	if err != nil {
+		return nil, err
+	}
+	s := &step{Page: result, Digest: digest(result), Skipped: map[string]int{}}
+	if c.bodies[s.Digest] {
+		return nil, &skipError{skipDuplicate}
+	}
+	if isFirst && or(c.p.SameHost, true) {
+		c.frontier.host = doc.URL.Host
+	}
+	c.frontier.seen[key(doc.URL)] = true
+	links := doc.Links()
+	if doc.NoFollow {
+		if len(links) > 0 {
+			s.Skipped[skipNoFollow] = len(links)
+		}
+		return s, nil
+	}
+	for _, link := range links {
+		c.add(s, link.URL, depth+1)
+	}
+	return s, nil
+}
+
+// digest identifies the content of a page.
+func digest(p *page.Page) string {
+	sum := sha256.Sum256([]byte(p.Metadata.Title + "\n" + p.Markdown + "\n" + p.Text + "\n" + p.HTML))
+	if p.Markdown == "" && p.Text == "" && p.HTML == "" {
+		sum = sha256.Sum256([]byte(p.URL))
+	}
+	return hex.EncodeToString(sum[:12])
+}
+
+// add decides about a link and adds it to a step.
+func (c *crawl) add(s *step, link string, depth int) {
+	u, reason := c.frontier.admit(link, depth)
+	if rules := c.robotsOf(u); reason == "" && rules != nil && !rules.allows(u) {
+		reason = skipRobots
+	}
+	switch {
+	case reason != "":
+		s.Skipped[reason]++
+	case u != nil:
+		s.Found = append(s.Found, target{URL: u.String(), Depth: depth})
+	}
+}
+
+// addSitemap adds the addresses of the sitemap to the step of the first page.
+func (c *crawl) addSitemap(ctx context.Context, s *step) {
+	start, err := safenet.ParseURL(s.Page.URL)
+	if err != nil {
+		return
+	}
+	rules, err := c.rules(ctx, start)
+	if err != nil {
+		return
+	}
+	if rules.group.CrawlDelay > maxCrawlDelay {
+		s.Notes = append(s.Notes, fmt.Sprintf("robots.txt asks for a delay of %s; the delay is %s", rules.group.CrawlDelay, maxCrawlDelay))
+	}
+	for _, link := range c.readSitemaps(ctx, start, rules) {
+		c.add(s, link, 1)
+	}
+}
+
+func origin(u *url.URL) string { return u.Scheme + "://" + u.Host }
+
+// rules returns the rules of an address's host.
+func (c *crawl) rules(ctx context.Context, u *url.URL) (*robots, error) {
+	if rules := c.robots[origin(u)]; rules != nil {
+		return rules, nil
+	}
+	if len(c.robots) >= maxRobotsHosts {
+		return nil, &skipError{skipFull}
+	}
+	rules, err := c.r.readRobots(ctx, u)
+	if err != nil {
+		return nil, err
+	}
+	c.robots[origin(u)] = rules
+	return rules, nil
+}
+
+// robotsOf returns the rules of an address's host if they were read.
+func (c *crawl) robotsOf(u *url.URL) *robots {
+	if u == nil {
+		return nil
+	}
+	return c.robots[origin(u)]
+}
+
+// delay is the time between two requests to a host.
+func (c *crawl) delay(rules *robots) time.Duration {
+	own := c.r.hostDelay
+	if c.p.Delay != nil {
+		own = seconds(*c.p.Delay)
+	}
+	return max(own, rules.delay())
 }

@@ -6,6 +6,7 @@ import (
 	"encoding/base64"
 	"net/http"
 	"net/url"
+	"runtime"
 	"time"
 
 	"github.com/the-edge-agent/tea/plugins/web/internal/extract"
@@ -26,6 +27,7 @@ type Reader struct {
 	maxBody      int64
 	maxRedirects int
 	hostDelay    time.Duration
+	workers      chan struct{} // limits the conversions at the same time
 }
 
 // Open returns a reader. The version is part of the User-Agent header. The
@@ -42,6 +44,7 @@ func Open(s Settings, version string, renderer page.Renderer) *Reader {
 		maxBody:      cmp.Or(s.MaxBodyBytes, defaultMaxBodyBytes),
 		maxRedirects: or(s.MaxRedirects, defaultMaxRedirects),
 		hostDelay:    seconds(or(s.HostDelay, defaultHostDelay.Seconds())),
+		workers:      make(chan struct{}, max(2, runtime.GOMAXPROCS(0))),
 	}
 }
 
@@ -61,8 +64,7 @@ func (r *Reader) Scrape(ctx context.Context, p page.ScrapeParams) (*page.Page, e
 	return result, err
 }
 
-// read reads a page and returns it in two forms: as a result, and as a document
-// whose links a crawl follows.
+// read reads a page, as a result and as a document.
 func (r *Reader) read(ctx context.Context, u *url.URL, o page.ReadOptions, f fetchOptions) (*page.Page, *extract.Document, error) {
 	timeout := cmp.Or(seconds(o.Timeout), r.timeout)
 	expired := tea.Errorf(tea.Timeout, "GET %s: no complete response within %s (timeout)", u, timeout)
@@ -76,13 +78,14 @@ func (r *Reader) read(ctx context.Context, u *url.URL, o page.ReadOptions, f fet
 	if err != nil {
 		return nil, nil, err
 	}
-	doc, err := extract.Parse(ctx, extract.Source{URL: resp.url, ContentType: resp.header.Get("Content-Type"), Body: resp.body})
+	source := extract.Source{URL: resp.url, ContentType: resp.header.Get("Content-Type"), Body: resp.body}
+	result, doc, err := r.convert(ctx, source, o, func(c *converted) {
+		c.doc.NoFollow = c.doc.NoFollow || extract.NoFollow(resp.header.Get("X-Robots-Tag"))
+		c.page.Metadata.StatusCode, c.page.Cached = resp.status, resp.cached
+	})
 	if err != nil {
 		return nil, nil, requestError(ctx, u, err)
 	}
-	doc.NoFollow = doc.NoFollow || extract.NoFollow(resp.header.Get("X-Robots-Tag"))
-	result := r.result(doc, resp.status, o)
-	result.Cached = resp.cached
 	return result, doc, nil
 }
 
@@ -106,33 +109,14 @@ func (r *Reader) render(ctx context.Context, u *url.URL, o page.ReadOptions, f f
 	if err != nil {
 		return nil, nil, requestError(ctx, u, err)
 	}
-	doc, err := extract.Parse(ctx, extract.Source{URL: rendered.URL, ContentType: "text/html; charset=utf-8", Body: rendered.HTML})
+	source := extract.Source{URL: rendered.URL, ContentType: "text/html; charset=utf-8", Body: rendered.HTML}
+	result, doc, err := r.convert(ctx, source, o, func(c *converted) {
+		c.page.Metadata.StatusCode = rendered.Status
+		c.page.Screenshot = base64.StdEncoding.EncodeToString(rendered.Screenshot)
+		c.page.Notes = append(c.page.Notes, rendered.Notes...)
+	})
 	if err != nil {
 		return nil, nil, requestError(ctx, u, err)
 	}
-	result := r.result(doc, rendered.Status, o)
-	result.Screenshot = base64.StdEncoding.EncodeToString(rendered.Screenshot)
-	result.Notes = append(result.Notes, rendered.Notes...)
 	return result, doc, nil
-}
-
-// result converts a document to the requested formats.
-func (r *Reader) result(doc *extract.Document, status int, o page.ReadOptions) *page.Page {
-	result := &page.Page{Success: true, URL: doc.URL.String(), Metadata: doc.Metadata}
-	result.Metadata.StatusCode = status
-	content := doc.Content(o.MainOnly())
-	if o.Has(page.Markdown) {
-		result.Markdown = content.Markdown()
-	}
-	if o.Has(page.HTML) {
-		result.HTML = content.HTML()
-	}
-	if o.Has(page.Text) {
-		result.Text = content.Text()
-	}
-	if o.Has(page.Links) {
-		result.Links = doc.Links()
-	}
-	result.Notes = doc.Notes
-	return result
 }

@@ -1,0 +1,72 @@
+package local
+
+import (
+	"context"
+
+	"github.com/the-edge-agent/tea/plugins/web/internal/extract"
+	"github.com/the-edge-agent/tea/plugins/web/internal/page"
+	tea "github.com/the-edge-agent/tea/sdk"
+)
+
+// converted is a page in two forms: as a result, and as a document whose links
+// a crawl follows.
+type converted struct {
+	page *page.Page
+	doc  *extract.Document
+	err  error
+}
+
+// convert parses a response and returns it in the requested formats. The
+// libraries that do it cannot be interrupted: the work continues in the
+// background when the context ends, and the number of such workers is limited.
+// A panic in a library is an internal_error of this page.
+func (r *Reader) convert(ctx context.Context, s extract.Source, o page.ReadOptions, finish func(*converted)) (*page.Page, *extract.Document, error) {
+	select {
+	case r.workers <- struct{}{}:
+	case <-ctx.Done():
+		return nil, nil, context.Cause(ctx)
+	}
+	done := make(chan converted, 1)
+	go func() {
+		defer func() { <-r.workers }()
+		var c converted
+		defer func() {
+			if fault := recover(); fault != nil {
+				c = converted{err: failure(tea.InternalError, s.URL, "the page cannot be converted: %v", fault)}
+			}
+			done <- c
+		}()
+		if c.doc, c.err = extract.Parse(ctx, s); c.err == nil {
+			c.page = toPage(c.doc, o)
+			finish(&c)
+		}
+	}()
+	select {
+	case c := <-done:
+		return c.page, c.doc, c.err
+	case <-ctx.Done():
+		return nil, nil, context.Cause(ctx)
+	}
+}
+
+// toPage converts a document to the requested formats.
+func toPage(doc *extract.Document, o page.ReadOptions) *page.Page {
+	p := &page.Page{Success: true, URL: doc.URL.String(), Metadata: doc.Metadata}
+	if o.Has(page.Markdown) || o.Has(page.HTML) || o.Has(page.Text) {
+		content := doc.Content(o.MainOnly())
+		if o.Has(page.Markdown) {
+			p.Markdown = content.Markdown()
+		}
+		if o.Has(page.HTML) {
+			p.HTML = content.HTML()
+		}
+		if o.Has(page.Text) {
+			p.Text = content.Text()
+		}
+	}
+	if o.Has(page.Links) {
+		p.Links = doc.Links()
+	}
+	p.Notes = doc.Notes
+	return p
+}

@@ -1,0 +1,180 @@
+package local
+
+import (
+	"net/url"
+	"path"
+	"regexp"
+	"sort"
+	"strings"
+
+	"github.com/the-edge-agent/tea/plugins/web/internal/page"
+	"github.com/the-edge-agent/tea/plugins/web/internal/safenet"
+	tea "github.com/the-edge-agent/tea/sdk"
+)
+
+const (
+	// maxFrontier bounds the number of addresses that a crawl remembers.
+	maxFrontier = 100_000
+	// maxCrawlURL, maxSameSegment and maxQueries keep a crawl out of sites that
+	// generate links without end.
+	maxCrawlURL    = 2000
+	maxSameSegment = 3
+	maxQueries     = 100
+)
+
+// Reasons why a link is not followed; the keys of CrawlResult.Skipped.
+const (
+	skipDepth     = "max_depth"
+	skipHost      = "other_host"
+	skipPattern   = "pattern"
+	skipRobots    = "robots"
+	skipDuplicate = "duplicate"
+	skipTrap      = "trap"
+	skipFile      = "not_a_page"
+	skipFull      = "too_many"
+	skipLimit     = "limit"
+	skipNoFollow  = "nofollow"
+)
+
+// target is a page to read.
+type target struct {
+	URL   string `json:"url"`
+	Depth int    `json:"depth"`
+}
+
+// frontier decides which links of a site are read, in the order in which they
+// were found.
+type frontier struct {
+	host             string // "" before the first page was read, and if all hosts are read
+	maxDepth         int
+	include, exclude []*regexp.Regexp
+	queue            []target
+	seen             map[string]bool
+	queries          map[string]int
+}
+
+func newFrontier(p page.CrawlParams) (*frontier, error) {
+	f := &frontier{maxDepth: or(p.MaxDepth, 3), seen: map[string]bool{}, queries: map[string]int{}}
+	var err error
+	if f.include, err = patterns(p.Include); err != nil {
+		return nil, err
+	}
+	f.exclude, err = patterns(p.Exclude)
+	return f, err
+}
+
+// patterns compiles patterns of paths, or of addresses if they begin with
+// http.
+func patterns(texts []string) ([]*regexp.Regexp, error) {
+	var list []*regexp.Regexp
+	for _, text := range texts {
+		if !strings.HasPrefix(text, "/") && !strings.HasPrefix(text, "*") && !strings.HasPrefix(text, "http") {
+			return nil, tea.Errorf(tea.ValidationError, "the pattern %q does not begin with /, * or http; write /%s", text, text)
+		}
+		body, atEnd := strings.CutSuffix(text, "$")
+		expr := "^" + strings.ReplaceAll(regexp.QuoteMeta(body), `\*`, ".*")
+		if atEnd {
+			expr += "$"
+		}
+		list = append(list, regexp.MustCompile("(?s)"+expr))
+	}
+	return list, nil
+}
+
+func matchAny(list []*regexp.Regexp, u *url.URL) bool {
+	for _, pattern := range list {
+		if pattern.MatchString(u.RequestURI()) || pattern.MatchString(u.String()) {
+			return true
+		}
+	}
+	return false
+}
+
+// key identifies a page: the order of the query's parameters and those for
+// tracking make no difference.
+func key(u *url.URL) string {
+	if u.RawQuery == "" {
+		return u.String()
+	}
+	var parts []string
+	for _, part := range strings.Split(u.RawQuery, "&") {
+		if name, _, _ := strings.Cut(part, "="); part != "" && !strings.HasPrefix(name, "utm_") && name != "gclid" && name != "fbclid" {
+			parts = append(parts, part)
+		}
+	}
+	sort.Strings(parts)
+	k := *u
+	k.RawQuery = strings.Join(parts, "&")
+	return k.String()
+}
+
+// admit decides about a link at a depth. It returns the address to read, or the
+// reason why it is not read, which is "" for a link that was found before.
+func (f *frontier) admit(link string, depth int) (u *url.URL, reason string) {
+	u, err := safenet.ParseURL(link)
+	if err != nil {
+		return nil, skipFile
+	}
+	k := key(u)
+	if f.seen[k] {
+		return nil, ""
+	}
+	if len(f.seen) >= maxFrontier {
+		return nil, skipFull
+	}
+	f.seen[k] = true
+	if reason = f.refuse(u); reason == "" && depth > f.maxDepth {
+		reason = skipDepth
+		delete(f.seen, k) // it can be found on a shorter way
+	}
+	if reason == "" && u.RawQuery != "" {
+		if f.queries[u.Host+u.Path]++; f.queries[u.Host+u.Path] > maxQueries {
+			reason = skipTrap
+		}
+	}
+	return u, reason
+}
+
+// refuse returns the reason why an address is not read, "" if it is.
+func (f *frontier) refuse(u *url.URL) string {
+	switch {
+	case f.host != "" && u.Host != f.host:
+		return skipHost
+	case len(f.include) > 0 && !matchAny(f.include, u) || matchAny(f.exclude, u):
+		return skipPattern
+	case isFile(u.Path):
+		return skipFile
+	case isTrap(u):
+		return skipTrap
+	}
+	return ""
+}
+
+// isFile reports whether a path ends like a file without text.
+func isFile(p string) bool {
+	switch strings.ToLower(path.Ext(p)) {
+	case ".png", ".jpg", ".jpeg", ".gif", ".webp", ".avif", ".svg", ".ico", ".bmp", ".tif", ".tiff", ".mp3", ".mp4", ".webm", ".ogg", ".wav", ".avi", ".mov", ".mkv",
+		".zip", ".gz", ".tgz", ".bz2", ".xz", ".zst", ".7z", ".rar", ".tar", ".exe", ".dmg", ".iso", ".deb", ".rpm", ".apk", ".jar", ".whl", ".css", ".js", ".mjs", ".map",
+		".woff", ".woff2", ".ttf", ".otf", ".eot", ".doc", ".docx", ".xls", ".xlsx", ".ppt", ".pptx", ".epub", ".bin":
+		return true
+	}
+	return false
+}
+
+// isTrap reports whether an address is very long or repeats a part of its path,
+// as those of pages do that link to themselves relatively.
+func isTrap(u *url.URL) bool {
+	if len(u.String()) > maxCrawlURL {
+		return true
+	}
+	count := map[string]int{}
+	for _, segment := range strings.Split(u.Path, "/") {
+		if segment == "" {
+			continue
+		}
+		if count[segment]++; count[segment] > maxSameSegment {
+			return true
+		}
+	}
+	return false
+}
