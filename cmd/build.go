@@ -40,15 +40,12 @@ func (c *buildCmd) Run(a *app) error {
 	if o.Bundles, err = agentbuild.ParseBundles(strings.Join(c.With, ",")); err != nil {
 		return usageError(err)
 	}
-	if c.Source == "" && strings.HasPrefix(a.version, "0.0.0") {
+	if c.Source == "" && !a.isRelease() {
 		return usageErrorf("this tea is not a release; name a checkout of its source with --source DIR or TEA_SOURCE")
 	}
 	if c.Source != "" {
-		if o.Source, err = filepath.Abs(c.Source); err != nil {
+		if o.Source, err = checkout(c.Source); err != nil {
 			return err
-		}
-		if !isFile(filepath.Join(o.Source, "cmd", "tea", "main.go")) {
-			return usageErrorf("--source %s: this is not a checkout of tea", o.Source)
 		}
 	}
 	if len(c.Embed) > 0 {
@@ -74,6 +71,18 @@ func (c *buildCmd) Run(a *app) error {
 		fmt.Fprintf(a.report, "note: the program needs the C library of the target, for %s\n", strings.Join(res.C, ", "))
 	}
 	return nil
+}
+
+// isRelease reports whether the modules of this version are published.
+func (a *app) isRelease() bool { return !strings.HasPrefix(a.version, "0.0.0") }
+
+// checkout returns the absolute path of a checkout of tea.
+func checkout(dir string) (string, error) {
+	root := absolute(dir)
+	if !isFile(filepath.Join(root, "cmd", "tea", "main.go")) {
+		return "", usageErrorf("--source %s: this is not a checkout of tea", root)
+	}
+	return root, nil
 }
 
 // embeddedFiles returns the contents of a workflow and of the files that it

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"path/filepath"
 	"slices"
 	"strings"
 
@@ -12,9 +13,10 @@ import (
 )
 
 type pluginNewCmd struct {
-	Name string `arg:"" help:"Name of the plugin, also the namespace of its actions."`
-	Dir  string `arg:"" optional:"" help:"Directory of the project. Default: ./tea-plugin-NAME."`
-	Lang string `default:"go" values:"go,node,proto,python,rust" placeholder:"LANGUAGE" help:"Language: go, node, python or rust; proto writes the protocol alone, for other languages. Default: go."`
+	Name   string `arg:"" help:"Name of the plugin, also the namespace of its actions."`
+	Dir    string `arg:"" optional:"" help:"Directory of the project. Default: ./tea-plugin-NAME."`
+	Lang   string `default:"go" values:"go,node,proto,python,rust" placeholder:"LANGUAGE" help:"Language: go, node, python or rust; proto writes the protocol alone, for other languages. Default: go."`
+	Source string `placeholder:"DIR" env:"TEA_SOURCE" help:"Checkout of tea to take the files from. Default: the files in this program."`
 }
 
 // Run writes the project.
@@ -25,7 +27,11 @@ func (c *pluginNewCmd) Run(a *app) error {
 	if c.Dir == "" {
 		c.Dir = "tea-plugin-" + c.Name
 	}
-	paths, err := scaffold.Write(c.Dir, c.Name, c.Lang)
+	files, err := c.files(a)
+	if err != nil {
+		return err
+	}
+	paths, err := scaffold.Write(files, c.Dir, c.Name, c.Lang)
 	if path := (*fs.PathError)(nil); errors.As(err, &path) {
 		return fmt.Errorf("write the project: %w", err)
 	}
@@ -34,6 +40,31 @@ func (c *pluginNewCmd) Run(a *app) error {
 	}
 	fmt.Fprintf(a.out, "wrote %d files to %s; %s explains how to build and test the plugin\n", len(paths), c.Dir, "README.md")
 	return nil
+}
+
+// files returns what the project is made from. A program made by `go install`
+// does not contain it, and has its modules in Go's cache.
+func (c *pluginNewCmd) files(a *app) (scaffold.Files, error) {
+	if c.Source != "" {
+		root, err := checkout(c.Source)
+		if err != nil {
+			return nil, err
+		}
+		return scaffold.Read(root, filepath.Join(root, "sdk"))
+	}
+	files, err := scaffold.Packed()
+	if !errors.Is(err, scaffold.ErrNotPacked) {
+		return files, err
+	}
+	if !a.isRelease() {
+		return nil, usageErrorf("%w; name a checkout of tea with --source DIR or TEA_SOURCE", err)
+	}
+	ctx, stop := stoppable()
+	defer stop(nil)
+	if files, err = scaffold.Released(ctx, a.version); err != nil {
+		return nil, fmt.Errorf("read tea's modules with the go command: %w\n  hint: a released tea contains the files of new projects; name a checkout of tea with --source DIR", err)
+	}
+	return files, nil
 }
 
 // checkNamespace refuses a namespace that tea itself has, of actions or in Lua.

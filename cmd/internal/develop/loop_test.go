@@ -69,7 +69,11 @@ func wantVersion(t *testing.T, outcomes <-chan Outcome, version string) {
 func TestGoProjectIsRebuilt(t *testing.T) {
 	t.Parallel()
 	dir := filepath.Join(t.TempDir(), "weather")
-	if _, err := scaffold.Write(dir, "weather", "go"); err != nil {
+	files, err := scaffold.Read("../../..", "../../../sdk")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := scaffold.Write(files, dir, "weather", "go"); err != nil {
 		t.Fatal(err)
 	}
 	into := filepath.Join(dir, "bin")

@@ -15,12 +15,12 @@ import (
 	"sync"
 )
 
-// goProject is the project for Go. The others are in the shared archive.
+// goProject is the project for Go. The others are in the shared files.
 //
 //go:embed all:templates/go
 var goProject embed.FS
 
-// fromShared are the parts of the shared archive that a language's project
+// fromShared are the parts of the shared files that a language's project
 // contains, each with the directory in the project.
 var fromShared = map[string]map[string]string{
 	"go":     {"sdk/": "third_party/tea-sdk/"},
@@ -53,8 +53,8 @@ func CheckName(name, language string) error {
 // Write writes the project of a plugin into a directory, which it creates if
 // needed, and returns the paths of its files. If one of the files exists, Write
 // returns an error and writes nothing.
-func Write(dir, name, language string) ([]string, error) {
-	files, err := project(name, language)
+func Write(shared Files, dir, name, language string) ([]string, error) {
+	files, err := project(shared, name, language)
 	if err != nil {
 		return nil, err
 	}
@@ -92,7 +92,7 @@ func write(target string, data []byte) error {
 }
 
 // project returns the files of a project by their slash-separated paths.
-func project(name, language string) (map[string][]byte, error) {
+func project(shared Files, name, language string) (map[string][]byte, error) {
 	if err := CheckName(name, language); err != nil {
 		return nil, err
 	}
@@ -100,10 +100,6 @@ func project(name, language string) (map[string][]byte, error) {
 		return nil, fmt.Errorf("language %q: expected one of %s", language, strings.Join(Languages(), ", "))
 	}
 	files := map[string][]byte{}
-	shared, err := readShared()
-	if err != nil {
-		return nil, err
-	}
 	for from, to := range fromShared[language] {
 		for _, f := range shared {
 			if rest, ok := strings.CutPrefix(f.Name, from); ok {

@@ -27,7 +27,7 @@ func goCommand(t *testing.T, dir string, args ...string) {
 func newProject(t *testing.T, name, language string) string {
 	t.Helper()
 	dir := filepath.Join(t.TempDir(), "tea-plugin-"+name)
-	if _, err := Write(dir, name, language); err != nil {
+	if _, err := Write(sharedFiles(t), dir, name, language); err != nil {
 		t.Fatal(err)
 	}
 	return dir
@@ -63,7 +63,7 @@ func TestGoProjectPassesItsTests(t *testing.T) {
 // The example is what the template makes, apart from the way to the SDK.
 func TestExampleIsTheTemplate(t *testing.T) {
 	t.Parallel()
-	files, err := project("greeter", "go")
+	files, err := project(sharedFiles(t), "greeter", "go")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -102,7 +102,7 @@ func TestWriteKeepsExistingFiles(t *testing.T) {
 	if err := os.WriteFile(existing, []byte("mine"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := Write(dir, "weather", "go"); !errors.Is(err, fs.ErrExist) {
+	if _, err := Write(sharedFiles(t), dir, "weather", "go"); !errors.Is(err, fs.ErrExist) {
 		t.Fatalf("err = %v, want that the file exists", err)
 	}
 	entries, err := os.ReadDir(dir)
@@ -113,6 +113,7 @@ func TestWriteKeepsExistingFiles(t *testing.T) {
 
 func TestNamesThatCannotBe(t *testing.T) {
 	t.Parallel()
+	shared := sharedFiles(t)
 	for name, want := range map[string]string{
 		"":                      "lower-case letters and digits",
 		"my-plugin":             "lower-case letters and digits",
@@ -124,11 +125,11 @@ func TestNamesThatCannotBe(t *testing.T) {
 		"main":                  "reserved in Go",
 		"serve":                 "reserved in Go",
 	} {
-		if _, err := Write(t.TempDir(), name, "go"); err == nil || !strings.Contains(err.Error(), want) {
+		if _, err := Write(shared, t.TempDir(), name, "go"); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%q: err = %v, want %q", name, err, want)
 		}
 	}
-	if _, err := Write(t.TempDir(), "weather", "cobol"); err == nil || !strings.Contains(err.Error(), "expected one of go") {
+	if _, err := Write(shared, t.TempDir(), "weather", "cobol"); err == nil || !strings.Contains(err.Error(), "expected one of go") {
 		t.Errorf("err = %v, want the languages", err)
 	}
 }
