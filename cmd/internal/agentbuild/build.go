@@ -89,10 +89,14 @@ func Build(ctx context.Context, o Options) (*Result, error) {
 	}
 	defer os.RemoveAll(dir)
 	p := program{o, dir}
-	if err := p.check(ctx); err != nil {
+	platforms, err := p.check(ctx)
+	if err != nil {
 		return nil, err
 	}
 	if err := p.write(); err != nil {
+		return nil, err
+	}
+	if err := p.checkTags(ctx, platforms); err != nil {
 		return nil, err
 	}
 	// The program is built next to its place, so that a failure leaves the old one.
@@ -126,8 +130,8 @@ func Build(ctx context.Context, o Options) (*Result, error) {
 }
 
 // check reports a bundle of tea that the checkout does not have, and a platform
-// that Go does not have.
-func (p *program) check(ctx context.Context) error {
+// that Go does not have. It returns Go's names of systems and processors.
+func (p *program) check(ctx context.Context) ([]string, error) {
 	for module, dir := range p.directories() {
 		if _, err := os.Stat(filepath.Join(dir, "go.mod")); err != nil {
 			others, _ := filepath.Glob(filepath.Join(p.Source, "plugins", "*", "go.mod")) // the pattern is valid
@@ -135,18 +139,19 @@ func (p *program) check(ctx context.Context) error {
 			for _, other := range others {
 				names = append(names, filepath.Base(filepath.Dir(other)))
 			}
-			return &UsageError{fmt.Errorf("there is no bundle %s (%s); %s has %s", strings.TrimPrefix(module, own+"/plugins/"), module, p.Source, strings.Join(names, ", "))}
+			return nil, &UsageError{fmt.Errorf("there is no bundle %s (%s); %s has %s", strings.TrimPrefix(module, own+"/plugins/"), module, p.Source, strings.Join(names, ", "))}
 		}
 	}
-	platforms, err := exec.CommandContext(ctx, "go", "tool", "dist", "list").Output()
+	list, err := exec.CommandContext(ctx, "go", "tool", "dist", "list").Output()
 	if err != nil {
-		return ErrNoGo
+		return nil, ErrNoGo
 	}
+	platforms := strings.Fields(string(list))
 	arch, _, _ := strings.Cut(p.Arch, "/")
-	if !slices.Contains(strings.Fields(string(platforms)), p.OS+"/"+arch) {
-		return &UsageError{fmt.Errorf("target %s/%s does not exist; `go tool dist list` lists the platforms", p.OS, p.Arch)}
+	if !slices.Contains(platforms, p.OS+"/"+arch) {
+		return nil, &UsageError{fmt.Errorf("target %s/%s does not exist; `go tool dist list` lists the platforms", p.OS, p.Arch)}
 	}
-	return nil
+	return strings.FieldsFunc(strings.Join(platforms, "/"), func(r rune) bool { return r == '/' }), nil
 }
 
 // tags returns the build tags: pure Go network and user lookups, so that only a

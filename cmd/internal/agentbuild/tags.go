@@ -1,0 +1,95 @@
+package agentbuild
+
+import (
+	"bufio"
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+)
+
+// checkTags reports a build tag of a bundle that none of its packages uses, those
+// of other modules among them.
+func (p *program) checkTags(ctx context.Context, platforms []string) error {
+	for _, b := range p.Bundles {
+		if len(b.Tags) == 0 {
+			continue
+		}
+		list := p.command(ctx, "list", "-mod=mod", "-deps", "-f", "{{if not .Standard}}{{.Module.Path}}\t{{.Dir}}{{end}}", b.Package)
+		list.Stderr = p.Log
+		out, err := list.Output()
+		if err != nil {
+			return &CompileError{err}
+		}
+		var its, all []string
+		for line := range strings.Lines(string(out)) {
+			module, dir, _ := strings.Cut(strings.TrimSpace(line), "\t")
+			tags, err := tagsIn(dir)
+			if err != nil {
+				return err
+			}
+			all = append(all, tags...)
+			if module == b.Module {
+				its = append(its, tags...)
+			}
+		}
+		for _, tag := range b.Tags {
+			if !slices.Contains(all, tag) {
+				return &UsageError{fmt.Errorf("bundle %s: unknown build tag %q; %s", strings.TrimPrefix(b.Package, own+"/plugins/"), tag, describeTags(its, platforms))}
+			}
+		}
+	}
+	return nil
+}
+
+// describeTags names the build tags of a bundle, without those of platforms and
+// of the Go toolchain.
+func describeTags(tags, platforms []string) string {
+	slices.Sort(tags)
+	tags = slices.DeleteFunc(slices.Compact(tags), func(tag string) bool {
+		return slices.Contains(platforms, tag) || slices.Contains([]string{"cgo", "ignore", "unix", "race"}, tag) || strings.Contains(tag, ".")
+	})
+	if len(tags) == 0 {
+		return "it has none"
+	}
+	return "it has " + strings.Join(tags, ", ")
+}
+
+// tagsIn returns the build tags in the Go files of a directory.
+func tagsIn(dir string) ([]string, error) {
+	files, err := filepath.Glob(filepath.Join(dir, "*.go"))
+	if err != nil {
+		return nil, err
+	}
+	var tags []string
+	for _, name := range files {
+		if strings.HasSuffix(name, "_test.go") {
+			continue
+		}
+		f, err := os.Open(name)
+		if err != nil {
+			return nil, err
+		}
+		tags = append(tags, tagsOf(bufio.NewScanner(f))...)
+		if err := f.Close(); err != nil {
+			return nil, err
+		}
+	}
+	return tags, nil
+}
+
+// tagsOf returns the build tags in the constraint of a Go file.
+func tagsOf(file *bufio.Scanner) []string {
+	for file.Scan() {
+		line := strings.TrimSpace(file.Text())
+		if constraint, ok := strings.CutPrefix(line, "//go:build "); ok {
+			return strings.FieldsFunc(constraint, func(r rune) bool { return strings.ContainsRune(" \t()!&|", r) })
+		}
+		if strings.HasPrefix(line, "package ") {
+			break
+		}
+	}
+	return nil
+}
