@@ -47,6 +47,19 @@ const (
 // BinaryPrefix begins the name of a plugin's binary.
 const BinaryPrefix = "tea-plugin-"
 
+// BinaryName returns the name of a plugin's binary on a platform.
+func BinaryName(plugin, platform string) string {
+	return BinaryPrefix + plugin + BinarySuffix(platform)
+}
+
+// BinarySuffix returns the end of the names of programs on a platform.
+func BinarySuffix(platform string) string {
+	if strings.HasPrefix(platform, "windows/") {
+		return ".exe"
+	}
+	return ""
+}
+
 // Index describes the contents of a bundle.
 type Index struct {
 	// Format is the version of the format, 1.
@@ -121,13 +134,13 @@ func (ix *Index) check() error {
 	if len(ix.Platforms) == 0 || len(ix.Platforms) > maxPlatforms {
 		return fmt.Errorf("the bundle has %d platforms; expected 1 to %d", len(ix.Platforms), maxPlatforms)
 	}
-	binary := BinaryPrefix + ix.Manifest.Name
 	total := 0
 	for _, platform := range ix.List() {
 		files := ix.Platforms[platform]
 		if !validPlatform(platform) {
 			return fmt.Errorf("platform %q: expected os/arch, such as linux/arm64, or %q", platform, AnyPlatform)
 		}
+		binary := BinaryName(ix.Manifest.Name, platform)
 		if len(files) == 0 || files[0].Path != binary || !files[0].Executable {
 			return fmt.Errorf("platform %s: the first file must be the executable %s", platform, binary)
 		}

@@ -86,7 +86,7 @@ func (p *packer) addBinary(binary string) (string, error) {
 		return "", fmt.Errorf("%s: another binary is for %s, too", binary, platform)
 	}
 	m := p.index.Manifest
-	f, err := p.addFile(binary, BinaryPrefix+m.Name)
+	f, err := p.addFile(binary, BinaryName(m.Name, platform))
 	if err != nil {
 		return "", err
 	}

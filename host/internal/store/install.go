@@ -207,7 +207,7 @@ func (st *staging) unpack(b *bundle.Bundle, platform string) error {
 	if err != nil {
 		return err
 	}
-	return st.put(bundle.BinaryPrefix+b.Index.Manifest.Name+".json", manifest)
+	return st.put(bundle.BinaryName(b.Index.Manifest.Name, platform)+".json", manifest)
 }
 
 // storedManifest returns the manifest as it is stored next to a binary: with

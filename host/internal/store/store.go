@@ -7,6 +7,7 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strings"
 	"syscall"
@@ -61,7 +62,7 @@ const recordFormat = 1
 func (e *Entry) Path(name string) string { return filepath.Join(e.dir, filepath.FromSlash(name)) }
 
 // Binary returns the path of the plugin's binary.
-func (e *Entry) Binary() string { return e.Path(bundle.BinaryPrefix + e.Name) }
+func (e *Entry) Binary() string { return e.Path(bundle.BinaryName(e.Name, e.Platform)) }
 
 // Index reads the index of the bundle that was installed.
 func (e *Entry) Index() (*bundle.Index, error) {
@@ -135,7 +136,12 @@ func (s *Store) entry(id string) (*Entry, error) {
 }
 
 // link returns the path of a plugin's link.
-func (s *Store) link(name string) string { return filepath.Join(s.plugins, bundle.BinaryPrefix+name) }
+func (s *Store) link(name string) string {
+	return filepath.Join(s.plugins, bundle.BinaryName(name, here))
+}
+
+// here is the platform of this machine.
+const here = runtime.GOOS + "/" + runtime.GOARCH
 
 // active returns the ID of the active version of a plugin; "" if it is not
 // installed. A file that no bundle has installed is an error.
@@ -150,7 +156,7 @@ func (s *Store) active(name string) (string, error) {
 		return "", err
 	}
 	parts := strings.Split(filepath.ToSlash(target), "/")
-	if len(parts) != 4 || parts[0] != ".." || parts[1] != filepath.Base(s.root) || !isID(parts[2]) || parts[3] != bundle.BinaryPrefix+name {
+	if len(parts) != 4 || parts[0] != ".." || parts[1] != filepath.Base(s.root) || !isID(parts[2]) || parts[3] != filepath.Base(s.link(name)) {
 		return "", fmt.Errorf("%s is a link that no installation has made; remove it first", s.link(name))
 	}
 	return parts[2], nil
@@ -161,7 +167,7 @@ func (s *Store) names() ([]string, error) {
 	var names []string
 	links, err := readDir(s.plugins)
 	for _, e := range links {
-		name, ok := strings.CutPrefix(e.Name(), bundle.BinaryPrefix)
+		name, ok := strings.CutPrefix(strings.TrimSuffix(e.Name(), bundle.BinarySuffix(here)), bundle.BinaryPrefix)
 		if id, err := s.active(name); ok && err == nil && id != "" {
 			names = append(names, name)
 		}
@@ -286,7 +292,7 @@ func (e *Entry) VerifySignature(key bundle.Key) error {
 	if err != nil {
 		return err
 	}
-	if name := bundle.BinaryPrefix + e.Name + ".json"; e.Files[name] != digest.Of(manifest) {
+	if name := bundle.BinaryName(e.Name, e.Platform) + ".json"; e.Files[name] != digest.Of(manifest) {
 		return e.changed(name)
 	}
 	return nil
