@@ -1,6 +1,7 @@
 package host
 
 import (
+	"github.com/the-edge-agent/tea/host/internal/spec"
 	"github.com/the-edge-agent/tea/sdk/value"
 )
 
@@ -31,6 +32,12 @@ func (h *Host) LoadCall(action string, params map[string]any, o LoadOptions) (wf
 		return nil, nil, err
 	}
 	// JSON is YAML.
-	wf, err = h.Parse("", text, o)
+	s, diags := spec.Parse("", text, spec.Options{Overlays: o.Overlays, Config: o.Config, LookupEnv: o.LookupEnv})
+	if s != nil && len(s.Nodes) == 1 {
+		if call, ok := s.Nodes[0].Body.(*spec.ActionBody); ok && call.With != nil {
+			call.With.Known = params // so all mistakes are reported together
+		}
+	}
+	wf, err = h.compile(s, diags, o)
 	return wf, map[string]any{"params": params}, err
 }

@@ -48,8 +48,11 @@ func (p *paramChecker) check(b *spec.ActionBody, diags *diag.List) *schema.Schem
 	if with == nil {
 		with = &spec.Tree{Pos: b.Pos, Value: map[string]any{}}
 	}
-	isTemplate := func(path string) bool { return expr.IsTemplate(with.Places[path].Value) }
-	completed, _ := s.Complete(with.Value)
+	given, isTemplate := with.Value, func(path string) bool { return expr.IsTemplate(with.Places[path].Value) }
+	if with.Known != nil {
+		given, isTemplate = with.Known, func(string) bool { return false }
+	}
+	completed, _ := s.Complete(given)
 	for _, problem := range s.ValidateTemplated(completed, isTemplate) {
 		report(info, with, problem, diags)
 	}

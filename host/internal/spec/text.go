@@ -70,6 +70,9 @@ type Tree struct {
 	// Places has the texts of the strings by their path inside the value, such as
 	// "items[0].name"; "" is the value itself.
 	Places map[string]Text
+	// Known is the value to which the templates evaluate, if it is known before
+	// the run, as in a call from the command line; otherwise nil.
+	Known any
 
 	root element
 }
