@@ -1,0 +1,183 @@
+package plan
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/base64"
+	"encoding/hex"
+	"fmt"
+	"strings"
+
+	tea "github.com/the-edge-agent/tea/sdk"
+)
+
+// journal keeps an execution in the notes of its call: the outcome of each
+// subtask as soon as it is known, and each change of the plan before it takes
+// effect. A call that is repeated, in the same run or after a crash, continues
+// from there. It is safe for concurrent use.
+type journal struct {
+	host tea.Host
+	// begun is what the note of the beginning has.
+	begun beginning
+}
+
+// beginning is the note that an execution begins with.
+type beginning struct {
+	// Plan is the digest of the plan that the call got. When it gets another
+	// one, the changes that were made to the old plan are not applied to it.
+	Plan string `json:"plan"`
+	// Generation counts the plans, Aborts the executions that were aborted: what
+	// had failed in them is executed again.
+	Generation int `json:"generation,omitempty"`
+	Aborts     int `json:"aborts,omitempty"`
+}
+
+// outcome is the note of a subtask that has ended, or failed and is retried.
+type outcome struct {
+	Status  Status        `json:"status"`
+	Result  any           `json:"result,omitempty"`
+	Error   string        `json:"error,omitempty"`
+	Type    tea.ErrorType `json:"type,omitempty"`
+	Retries int           `json:"retries,omitempty"`
+	Base    int           `json:"base,omitempty"`
+	Started string        `json:"started"`
+	Ended   string        `json:"ended"`
+	// Aborts is that of the beginning when the subtask failed.
+	Aborts int `json:"aborts,omitempty"`
+}
+
+// revision is the note of a change of the plan: by a new plan, or a further step.
+type revision struct {
+	Drop []string       `json:"drop,omitempty"`
+	Add  []*Subtask     `json:"add"`
+	Meta map[string]any `json:"meta,omitempty"`
+}
+
+// open reads the beginning of an execution of p, and writes it if it is new or
+// for another plan. It reports whether there was one.
+func (j *journal) open(ctx context.Context, p *Plan) (resumed bool, err error) {
+	resumed, err = j.read(ctx, "begin", &j.begun)
+	digest := p.digest()
+	if err != nil || resumed && j.begun.Plan == digest {
+		return resumed, err
+	}
+	if resumed {
+		j.begun.Generation++
+		j.begun.Aborts++
+	}
+	j.begun.Plan = digest
+	return resumed, j.host.SetNote(ctx, "begin", j.begun)
+}
+
+// digest identifies what a plan consists of, without the progress.
+func (p *Plan) digest() string {
+	hash := sha256.New()
+	fmt.Fprintf(hash, "%q%q", p.Goal, p.Strategy)
+	for _, s := range p.Subtasks {
+		fmt.Fprintf(hash, "%q%q%q%q", s.ID, s.Description, s.Dependencies, s.Parent)
+	}
+	return hex.EncodeToString(hash.Sum(nil)[:12])
+}
+
+// abort notes that the execution was aborted.
+func (j *journal) abort(ctx context.Context) error {
+	j.begun.Aborts++
+	return j.host.SetNote(ctx, "begin", j.begun)
+}
+
+func (j *journal) outcome(ctx context.Context, s *Subtask) (o outcome, found bool, err error) {
+	found, err = j.read(ctx, "done/"+s.key, &o)
+	return o, found, err
+}
+
+func (j *journal) setOutcome(ctx context.Context, s *Subtask, o outcome) error {
+	o.Aborts = j.begun.Aborts
+	return j.host.SetNote(ctx, "done/"+s.key, o)
+}
+
+func (j *journal) revisionKey(n int) string {
+	return fmt.Sprintf("revision/%d/%d", j.begun.Generation, n)
+}
+
+func (j *journal) revision(ctx context.Context, n int) (r revision, found bool, err error) {
+	found, err = j.read(ctx, j.revisionKey(n), &r)
+	return r, found, err
+}
+
+func (j *journal) setRevision(ctx context.Context, n int, r revision) error {
+	return j.host.SetNote(ctx, j.revisionKey(n), r)
+}
+
+// seen returns the subtasks whose results an earlier execution of s has seen.
+func (j *journal) seen(ctx context.Context, s *Subtask) (set string, found bool, err error) {
+	found, err = j.read(ctx, "seen/"+s.key, &set)
+	return set, found, err
+}
+
+func (j *journal) setSeen(ctx context.Context, s *Subtask, set string) error {
+	return j.host.SetNote(ctx, "seen/"+s.key, set)
+}
+
+func (j *journal) read(ctx context.Context, key string, into any) (found bool, err error) {
+	note, found, err := j.host.Note(ctx, key)
+	if err != nil || !found {
+		return false, err
+	}
+	if err := note.Decode(into); err != nil {
+		return false, tea.Errorf(tea.InternalError, "read the note %s: %w", key, err)
+	}
+	return true, nil
+}
+
+// apply brings a subtask to its noted outcome. What had failed before the
+// execution was aborted is executed again.
+func (j *journal) apply(s *Subtask, o outcome) {
+	s.RetryCount, s.base = o.Retries, o.Base
+	if o.Status == Failed && o.Aborts < j.begun.Aborts {
+		s.RetryCount++
+		s.base = s.RetryCount
+		return
+	}
+	s.Status, s.Result, s.Error, s.ErrorType = o.Status, o.Result, o.Error, o.Type
+	s.StartedAt, s.CompletedAt = o.Started, o.Ended
+}
+
+// keyOf returns a name for the calls of a subtask, which can contain only some
+// characters; the subtasks of a later revision have its number in it.
+func keyOf(id string, revision int) string {
+	const signs = "._-"
+	isPlain := len(id) <= 60 && !strings.ContainsFunc(id, func(c rune) bool {
+		return (c < 'a' || c > 'z') && (c < 'A' || c > 'Z') && (c < '0' || c > '9') && !strings.ContainsRune(signs, c)
+	})
+	if !isPlain {
+		sum := sha256.Sum256([]byte(id))
+		id = "@" + hex.EncodeToString(sum[:10])
+	}
+	if revision > 0 {
+		id = fmt.Sprintf("%s@%d", id, revision)
+	}
+	return id
+}
+
+// bits is a set of the places of subtasks in a plan.
+type bits []byte
+
+func (b bits) has(i int) bool { return i/8 < len(b) && b[i/8]&(1<<(i%8)) != 0 }
+
+func (b bits) add(i int) bits {
+	for len(b) <= i/8 {
+		b = append(b, 0)
+	}
+	b[i/8] |= 1 << (i % 8)
+	return b
+}
+
+func (b bits) text() string { return base64.RawStdEncoding.EncodeToString(b) }
+
+func parseBits(text string) (bits, error) {
+	b, err := base64.RawStdEncoding.DecodeString(text)
+	if err != nil {
+		return nil, tea.Errorf(tea.InternalError, "read a note of the subtasks that were finished: %w", err)
+	}
+	return b, nil
+}

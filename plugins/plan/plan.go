@@ -1,0 +1,304 @@
+package plan
+
+import (
+	"cmp"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"strings"
+
+	tea "github.com/the-edge-agent/tea/sdk"
+	"github.com/the-edge-agent/tea/sdk/schema"
+	"github.com/the-edge-agent/tea/sdk/value"
+)
+
+// Status is the status of a subtask.
+type Status string
+
+// The statuses of a subtask.
+const (
+	Pending    Status = "pending"
+	InProgress Status = "in_progress"
+	Completed  Status = "completed"
+	Failed     Status = "failed"
+	Skipped    Status = "skipped"
+)
+
+// The strategies of a plan.
+const (
+	flat         = "flat"
+	hierarchical = "hierarchical"
+	iterative    = "iterative"
+)
+
+// Plan is a goal with the subtasks that reach it.
+type Plan struct {
+	ID       string         `json:"id"`
+	Goal     string         `json:"goal"`
+	Strategy string         `json:"strategy"`
+	Subtasks []*Subtask     `json:"subtasks"`
+	Metadata map[string]any `json:"metadata"`
+}
+
+// Subtask is one step of a plan. A subtask that is the Parent of others is a
+// group: it is not executed, and completed when they are.
+type Subtask struct {
+	ID           string        `json:"id"`
+	Description  string        `json:"description"`
+	Dependencies []string      `json:"dependencies"`
+	Parent       string        `json:"parent,omitempty"`
+	Status       Status        `json:"status"`
+	Result       any           `json:"result,omitempty"`
+	Error        string        `json:"error,omitempty"`
+	ErrorType    tea.ErrorType `json:"error_type,omitempty"`
+	RetryCount   int           `json:"retry_count"`
+	StartedAt    string        `json:"started_at,omitempty"`
+	CompletedAt  string        `json:"completed_at,omitempty"`
+
+	// Extra has the further members, such as action and params.
+	Extra map[string]any `json:"-"`
+	// inside are subtasks that were written inside this one; see Plan.flatten.
+	inside []*Subtask
+	// key names the calls that execute the subtask and its notes.
+	key string
+	// base is the retry count from which retries are limited: those before an
+	// execution was aborted do not count.
+	base int
+	// group says that other subtasks belong to this one; the runner sets it.
+	group bool
+}
+
+// finished reports whether a subtask needs no further execution.
+func (s *Subtask) finished() bool { return s.Status == Completed }
+
+// reset makes a subtask pending again.
+func (s *Subtask) reset() {
+	s.Status, s.Result, s.Error, s.ErrorType, s.StartedAt, s.CompletedAt = Pending, nil, "", "", "", ""
+}
+
+// JSONSchema describes a plan as parameters have it: with the members of its
+// author, and subtasks inside of subtasks.
+func (Plan) JSONSchema() *schema.Schema {
+	text := &schema.Schema{Type: schema.Types{"string"}}
+	subtask := &schema.Schema{
+		Type: schema.Types{"object"}, Description: "further members are kept, and can be read in templates", Required: []string{"id", "description"},
+		Properties: &schema.Properties{
+			{Name: "id", Schema: &schema.Schema{Type: schema.Types{"string", "integer"}}},
+			{Name: "description", Schema: text},
+			{Name: "dependencies", Schema: &schema.Schema{Type: schema.Types{"array"}, Items: &schema.Schema{Type: schema.Types{"string", "integer"}}, Description: "ids of subtasks that come first"}},
+			{Name: "parent", Schema: &schema.Schema{Type: schema.Types{"string", "integer"}, Description: "id of the group that the subtask belongs to"}},
+			{Name: "status", Schema: &schema.Schema{Type: schema.Types{"string"}, Enum: []any{"pending", "in_progress", "completed", "failed", "skipped"}}},
+			{Name: "subtasks", Schema: &schema.Schema{Type: schema.Types{"array"}, Items: &schema.Schema{Type: schema.Types{"object"}}, Description: "the members of a group"}},
+		},
+	}
+	return &schema.Schema{
+		Type: schema.Types{"object"}, Required: []string{"subtasks"},
+		Properties: &schema.Properties{
+			{Name: "id", Schema: text},
+			{Name: "goal", Schema: text},
+			{Name: "strategy", Schema: &schema.Schema{Type: schema.Types{"string"}, Enum: []any{flat, hierarchical, iterative}}},
+			{Name: "subtasks", Schema: &schema.Schema{Type: schema.Types{"array"}, Items: subtask}},
+			{Name: "metadata", Schema: &schema.Schema{Type: schema.Types{"object"}}},
+		},
+	}
+}
+
+// UnmarshalJSON reads a plan and flattens its groups.
+func (p *Plan) UnmarshalJSON(data []byte) error {
+	var in struct {
+		ID       string          `json:"id"`
+		Goal     string          `json:"goal"`
+		Strategy string          `json:"strategy"`
+		Subtasks []*Subtask      `json:"subtasks"`
+		Metadata json.RawMessage `json:"metadata"`
+	}
+	if err := json.Unmarshal(data, &in); err != nil {
+		return err
+	}
+	*p = Plan{ID: in.ID, Goal: in.Goal, Strategy: cmp.Or(in.Strategy, flat), Subtasks: in.Subtasks}
+	if len(in.Metadata) > 0 {
+		v, err := value.Decode(in.Metadata)
+		if err != nil {
+			return err
+		}
+		p.Metadata, _ = v.(map[string]any)
+	}
+	if p.Metadata == nil {
+		p.Metadata = map[string]any{}
+	}
+	if p.ID == "" {
+		p.ID = planID(p.Goal, p.Subtasks)
+	}
+	return p.flatten()
+}
+
+// planID derives the id of a plan from its contents, so that it is the same when
+// a call is repeated.
+func planID(goal string, subtasks []*Subtask) string {
+	hash := sha256.New()
+	fmt.Fprintf(hash, "%q", goal)
+	for _, s := range subtasks {
+		fmt.Fprintf(hash, "%q%q%q", s.ID, s.Description, s.Dependencies)
+	}
+	return "plan-" + hex.EncodeToString(hash.Sum(nil)[:6])
+}
+
+// maxNesting bounds how deep groups are written inside of groups.
+const maxNesting = 32
+
+// flatten puts subtasks that are written inside others behind them.
+func (p *Plan) flatten() error {
+	var all []*Subtask
+	var add func(list []*Subtask, parent string, depth int) error
+	add = func(list []*Subtask, parent string, depth int) error {
+		if depth > maxNesting {
+			return tea.Errorf(tea.ValidationError, "subtasks are nested more than %d deep", maxNesting)
+		}
+		for _, s := range list {
+			if s == nil {
+				return tea.Errorf(tea.ValidationError, "a subtask is null")
+			}
+			if parent != "" {
+				s.Parent = parent
+			}
+			all = append(all, s)
+			inside := s.inside
+			s.inside = nil
+			if err := add(inside, s.ID, depth+1); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	if err := add(p.Subtasks, "", 1); err != nil {
+		return err
+	}
+	p.Subtasks = all
+	return nil
+}
+
+// UnmarshalJSON reads a subtask. Numbers are accepted as ids, as models write
+// them.
+func (s *Subtask) UnmarshalJSON(data []byte) error {
+	v, err := value.Decode(data)
+	if err != nil {
+		return err
+	}
+	m, ok := v.(map[string]any)
+	if !ok {
+		return tea.Errorf(tea.ValidationError, "a subtask must be an object, got %s", value.TypeName(v))
+	}
+	*s = Subtask{Status: Pending, Dependencies: []string{}, Extra: m}
+	take := func(name string) any {
+		v := m[name]
+		delete(m, name)
+		return v
+	}
+	s.ID, s.Parent = idText(take("id")), idText(take("parent"))
+	s.Description, _ = take("description").(string)
+	s.Result = take("result")
+	s.Error, _ = take("error").(string)
+	kind, _ := take("error_type").(string)
+	s.ErrorType = tea.ErrorType(kind)
+	s.StartedAt, _ = take("started_at").(string)
+	s.CompletedAt, _ = take("completed_at").(string)
+	if n, ok := take("retry_count").(int64); ok {
+		s.RetryCount = int(n)
+	}
+	if status, _ := take("status").(string); status != "" {
+		s.Status = Status(status)
+	}
+	if list, ok := take("dependencies").([]any); ok {
+		for _, d := range list {
+			s.Dependencies = append(s.Dependencies, idText(d))
+		}
+	}
+	if inside, ok := take("subtasks").([]any); ok && len(inside) > 0 {
+		raw, err := value.Encode(inside)
+		if err != nil {
+			return err
+		}
+		return json.Unmarshal(raw, &s.inside)
+	}
+	return nil
+}
+
+// idText returns an id as text; "" for anything else than a text or a number.
+func idText(v any) string {
+	switch v := v.(type) {
+	case string:
+		return strings.TrimSpace(v)
+	case int64, json.Number:
+		return fmt.Sprint(v)
+	}
+	return ""
+}
+
+// MarshalJSON writes a subtask with its further members.
+func (s *Subtask) MarshalJSON() ([]byte, error) { return value.Encode(s.value()) }
+
+// value returns a subtask in the value model.
+func (s *Subtask) value() map[string]any {
+	m := make(map[string]any, len(s.Extra)+7)
+	maps.Copy(m, s.Extra)
+	dependencies := make([]any, len(s.Dependencies))
+	for i, d := range s.Dependencies {
+		dependencies[i] = d
+	}
+	m["id"], m["description"], m["dependencies"] = s.ID, s.Description, dependencies
+	m["status"], m["retry_count"] = string(s.Status), int64(s.RetryCount)
+	for name, text := range map[string]string{
+		"parent": s.Parent, "error": s.Error, "error_type": string(s.ErrorType), "started_at": s.StartedAt, "completed_at": s.CompletedAt,
+	} {
+		if text != "" {
+			m[name] = text
+		}
+	}
+	if s.Result != nil {
+		m["result"] = s.Result
+	}
+	return m
+}
+
+// value returns a plan in the value model.
+func (p *Plan) value() map[string]any {
+	subtasks := make([]any, len(p.Subtasks))
+	for i, s := range p.Subtasks {
+		subtasks[i] = s.value()
+	}
+	return map[string]any{"id": p.ID, "goal": p.Goal, "strategy": p.Strategy, "subtasks": subtasks, "metadata": p.Metadata}
+}
+
+// byID returns the subtasks by their id.
+func (p *Plan) byID() map[string]*Subtask {
+	m := make(map[string]*Subtask, len(p.Subtasks))
+	for _, s := range p.Subtasks {
+		m[s.ID] = s
+	}
+	return m
+}
+
+// groups returns the ids of the subtasks that others belong to.
+func (p *Plan) groups() map[string]bool {
+	m := map[string]bool{}
+	for _, s := range p.Subtasks {
+		if s.Parent != "" {
+			m[s.Parent] = true
+		}
+	}
+	return m
+}
+
+// count returns a whole number of the metadata, 0 if there is none.
+func (p *Plan) count(name string) int {
+	n, _ := p.Metadata[name].(int64)
+	return int(n)
+}
+
+// noted appends to a list in the metadata.
+func (p *Plan) noted(name string, v any) {
+	list, _ := p.Metadata[name].([]any)
+	p.Metadata[name] = append(list[:len(list):len(list)], v)
+}

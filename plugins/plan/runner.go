@@ -1,0 +1,509 @@
+package plan
+
+import (
+	"container/heap"
+	"context"
+	"fmt"
+	"regexp"
+	"strings"
+	"time"
+
+	tea "github.com/the-edge-agent/tea/sdk"
+	"github.com/the-edge-agent/tea/sdk/value"
+	"github.com/the-edge-agent/tea/sdk/x/backoff"
+)
+
+// The policies for a failed subtask.
+const (
+	onReplan = "replan"
+	onRetry  = "retry"
+	onSkip   = "skip"
+	onAbort  = "abort"
+)
+
+// Aborted is the type of the error of plan.execute when a failed subtask ends
+// it.
+const Aborted tea.ErrorType = "plan_aborted"
+
+// runner executes a plan. One goroutine changes it; those that execute subtasks
+// report to it.
+type runner struct {
+	req     *tea.Request
+	params  ExecuteParams
+	plan    *Plan
+	journal journal
+	reads   reads
+	planner *planner
+
+	// revisions is the number of changes of the plan in this generation.
+	revisions int
+	nodes     map[string]*node
+	ready     queue
+	slots     int
+	running   int
+	ended     chan ending
+	// settled counts the subtasks that have ended, reported is the last count
+	// that was reported as progress.
+	settled, reported int
+	// waits says that a subtask waits for an answer, stops that none is begun any
+	// more; failed is the failure that is acted on, broken the error that ends
+	// the action.
+	waits, stops bool
+	failed       *Subtask
+	broken       error
+}
+
+// node is a subtask in the graph of what waits for what.
+type node struct {
+	*Subtask
+	place int
+	// blockers is the number of subtasks that this one still waits for; next are
+	// those that wait for this one.
+	blockers int
+	next     []*node
+	// around is the group that the subtask belongs to, open the number of a
+	// group's members that have not ended, bad one that did not complete.
+	around *node
+	open   int
+	bad    *node
+}
+
+// queue has the subtasks that can begin, in the order of the plan.
+type queue []*node
+
+func (q queue) Len() int           { return len(q) }
+func (q queue) Less(i, j int) bool { return q[i].place < q[j].place }
+func (q queue) Swap(i, j int)      { q[i], q[j] = q[j], q[i] }
+func (q *queue) Push(x any)        { *q = append(*q, x.(*node)) }
+func (q *queue) Pop() any {
+	last := (*q)[len(*q)-1]
+	*q = (*q)[:len(*q)-1]
+	return last
+}
+
+// ending is the end of the execution of a subtask.
+type ending struct {
+	node    *node
+	outcome outcome
+	// waits says that the subtask waits for an answer.
+	waits bool
+	// broken is an error that ends the whole action.
+	broken error
+}
+
+// restore brings the plan to what the notes of earlier attempts have.
+func (r *runner) restore(ctx context.Context) error {
+	for _, s := range r.plan.Subtasks {
+		s.key = keyOf(s.ID, 0)
+		if !s.finished() {
+			s.reset()
+		}
+	}
+	resumed, err := r.journal.open(ctx, r.plan)
+	if err != nil || !resumed {
+		return err
+	}
+	if err := r.recall(ctx, r.plan.Subtasks); err != nil {
+		return err
+	}
+	for {
+		rev, found, err := r.journal.revision(ctx, r.revisions+1)
+		if err != nil || !found {
+			return err
+		}
+		r.revise(rev)
+		if err := r.recall(ctx, rev.Add); err != nil {
+			return err
+		}
+	}
+}
+
+// recall reads the outcomes of subtasks from the notes.
+func (r *runner) recall(ctx context.Context, list []*Subtask) error {
+	for _, s := range list {
+		if s.finished() {
+			continue
+		}
+		o, found, err := r.journal.outcome(ctx, s)
+		if err != nil {
+			return err
+		}
+		if found {
+			r.journal.apply(s, o)
+		}
+	}
+	return nil
+}
+
+// revise applies a change to the plan.
+func (r *runner) revise(rev revision) {
+	r.revisions++
+	r.plan.drop(rev.Drop)
+	for _, s := range rev.Add {
+		s.key = keyOf(s.ID, r.revisions)
+	}
+	r.plan.Subtasks = append(r.plan.Subtasks, rev.Add...)
+	for name, v := range rev.Meta {
+		r.plan.Metadata[name] = v
+	}
+}
+
+// pass executes what can be executed, and then changes the plan if it must. It
+// reports whether there is more to do.
+func (r *runner) pass(ctx context.Context) (again bool, err error) {
+	r.link()
+	for {
+		r.launch(ctx)
+		if r.running == 0 {
+			break
+		}
+		e := <-r.ended
+		r.running--
+		r.settle(e)
+	}
+	switch {
+	case ctx.Err() != nil:
+		return false, context.Cause(ctx)
+	case r.broken != nil:
+		return false, r.broken
+	case r.failed != nil && r.params.OnSubtaskFailure == onReplan:
+		failed := r.failed
+		r.failed, r.stops = nil, false
+		return r.replan(ctx, failed)
+	case r.failed != nil:
+		return false, r.abort(ctx, r.failed)
+	case r.waits:
+		return false, tea.Errorf(tea.Canceled, "the plan waits for an answer")
+	case r.plan.Strategy == iterative && r.plan.Metadata["done"] != true:
+		return r.step(ctx)
+	}
+	return false, nil
+}
+
+// link makes the graph of what waits for what and finds what can begin.
+func (r *runner) link() {
+	r.nodes = make(map[string]*node, len(r.plan.Subtasks))
+	r.ready, r.settled = r.ready[:0], 0
+	groups := r.plan.groups()
+	nodes := make([]*node, len(r.plan.Subtasks))
+	for i, s := range r.plan.Subtasks {
+		if s.group = groups[s.ID]; s.group {
+			s.reset() // follows from its members
+		}
+		nodes[i] = &node{Subtask: s, place: i}
+		r.nodes[s.ID] = nodes[i]
+	}
+	for _, n := range nodes {
+		if n.Parent != "" {
+			n.around = r.nodes[n.Parent]
+			n.around.open++
+		}
+		if n.group {
+			continue // its members wait
+		}
+		for s := n; s != nil; s = r.nodes[s.Parent] {
+			for _, d := range s.Dependencies {
+				n.blockers++
+				r.nodes[d].next = append(r.nodes[d].next, n)
+			}
+			if s.Parent == "" {
+				break
+			}
+		}
+	}
+	for _, n := range nodes { // what ended in an earlier pass
+		if n.group || n.Status == Pending || n.Status == Skipped {
+			continue
+		}
+		if n.Status == Failed {
+			r.fail(n)
+		}
+		r.release(n)
+	}
+	for _, n := range nodes {
+		if !n.group && n.Status == Pending && n.blockers == 0 {
+			heap.Push(&r.ready, n)
+		}
+	}
+}
+
+// launch begins as many subtasks as can run.
+func (r *runner) launch(ctx context.Context) {
+	for !r.stops && r.running < r.slots && len(r.ready) > 0 && ctx.Err() == nil {
+		n := heap.Pop(&r.ready).(*node)
+		if n.Status != Pending { // skipped meanwhile
+			continue
+		}
+		n.Status = InProgress
+		r.running++
+		task, err := r.task(ctx, n)
+		if err != nil {
+			go func() { r.ended <- ending{node: n, broken: err} }()
+			continue
+		}
+		go func() { r.ended <- task.run(ctx) }()
+	}
+}
+
+// settle applies the end of a subtask.
+func (r *runner) settle(e ending) {
+	n := e.node
+	switch {
+	case e.broken != nil:
+		n.Status, r.stops = Pending, true
+		if r.broken == nil {
+			r.broken = e.broken
+		}
+		return
+	case e.waits:
+		n.Status, r.waits = Pending, true
+		return
+	}
+	r.journal.apply(n.Subtask, e.outcome)
+	if n.Status == Failed {
+		r.fail(n)
+	}
+	r.release(n)
+	r.report()
+}
+
+// fail decides what a failure means for the rest of the plan.
+func (r *runner) fail(n *node) {
+	if r.params.OnSubtaskFailure == onSkip {
+		return
+	}
+	r.stops = true
+	if r.failed == nil {
+		r.failed = n.Subtask
+	}
+}
+
+// release lets go of what waits for a subtask that has ended: it can begin, or is
+// skipped.
+func (r *runner) release(n *node) {
+	r.settled++
+	for _, next := range n.next {
+		next.blockers--
+		switch {
+		case next.Status != Pending:
+		case n.Status == Failed || n.Status == Skipped:
+			r.skip(next, n)
+		case next.blockers == 0:
+			heap.Push(&r.ready, next)
+		}
+	}
+	group := n.around
+	if group == nil {
+		return
+	}
+	if n.Status == Failed || n.Status == Skipped && group.bad == nil {
+		group.bad = n
+	}
+	if group.open--; group.open > 0 {
+		return
+	}
+	group.Status = Completed
+	if group.bad != nil {
+		group.Status = group.bad.Status
+		group.Error = fmt.Sprintf("%s: %s", group.bad.ID, group.bad.Error)
+	}
+	r.release(group)
+}
+
+// skip skips a subtask and what depends on it.
+func (r *runner) skip(n, because *node) {
+	n.Status = Skipped
+	if because.Status == Failed {
+		n.Error = fmt.Sprintf("not executed: it depends on %q, which failed: %s", because.ID, because.Error)
+	} else {
+		n.Error = fmt.Sprintf("not executed: it depends on %q, which was skipped", because.ID)
+	}
+	r.release(n)
+}
+
+// report reports progress, for each percent.
+func (r *runner) report() {
+	total := len(r.plan.Subtasks)
+	if r.settled-r.reported < total/100 && r.settled < total {
+		return
+	}
+	r.reported = r.settled
+	r.req.Host.Progress(context.Background(), float64(r.settled)/float64(total), fmt.Sprintf("%d of %d subtasks", r.settled, total))
+}
+
+// abort is the error of an execution that a failure ended.
+func (r *runner) abort(ctx context.Context, failed *Subtask) error {
+	if err := r.journal.abort(ctx); err != nil {
+		return err
+	}
+	result := r.result()
+	e := tea.Errorf(Aborted, "subtask %q failed: %s (%d of %d subtasks are completed)", failed.ID, failed.Error, result.PlanStatus.Completed, result.PlanStatus.Total)
+	details, err := value.From(map[string]any{
+		"subtask": failed.ID, "subtask_error_type": string(failed.ErrorType),
+		"plan": r.plan.value(), "subtask_results": result.SubtaskResults, "plan_status": result.PlanStatus,
+	})
+	if err != nil {
+		return err
+	}
+	e.Details, _ = details.(map[string]any)
+	return e
+}
+
+// reads are the names that the executor's templates read, beyond subtask.
+type reads struct{ results, plan, whole bool }
+
+var (
+	planName   = regexp.MustCompile(`\bplan\b`)
+	planScalar = regexp.MustCompile(`\bplan\.(id|goal|strategy)\b`)
+)
+
+// readsOf finds the names, in any text: a name too many costs only time.
+func readsOf(e Executor) reads {
+	raw, _ := value.Encode([]any{e.With.value, e.Output.value}) // they came as JSON
+	text := string(raw)
+	return reads{
+		results: strings.Contains(text, "results"),
+		plan:    planName.MatchString(text),
+		whole:   planName.MatchString(planScalar.ReplaceAllString(text, "")),
+	}
+}
+
+// task is the execution of one subtask. It has copies of what it needs of the
+// plan.
+type task struct {
+	node     *node
+	req      *tea.Request
+	journal  *journal
+	executor Executor
+	roots    map[string]any
+	retries  int
+	limit    int
+	delay    backoff.Policy
+}
+
+// task prepares the execution of a subtask. What its templates see of the others
+// is the same when it is repeated after a crash.
+func (r *runner) task(ctx context.Context, n *node) (*task, error) {
+	t := &task{
+		node: n, req: r.req, journal: &r.journal, executor: r.params.SubtaskExecutor, retries: n.RetryCount,
+		delay: backoff.Policy{Base: seconds(r.params.RetryDelay), Max: time.Minute, Multiplier: 2},
+	}
+	if r.params.OnSubtaskFailure == onRetry {
+		t.limit = n.base + r.params.MaxRetries
+	}
+	t.roots = map[string]any{"subtask": n.value()}
+	if r.reads.plan && !r.reads.whole {
+		t.roots["plan"] = map[string]any{"id": r.plan.ID, "goal": r.plan.Goal, "strategy": r.plan.Strategy}
+	}
+	if !r.reads.results && !r.reads.whole {
+		return t, nil
+	}
+	seen, err := r.visible(ctx, n)
+	if err != nil {
+		return nil, err
+	}
+	t.roots["results"] = r.plan.results(seen)
+	if r.reads.whole {
+		t.roots["plan"] = r.plan.seenBy(seen)
+	}
+	return t, nil
+}
+
+// visible returns the places of the subtasks whose results a subtask sees: those
+// that are finished when it begins for the first time.
+func (r *runner) visible(ctx context.Context, n *node) (bits, error) {
+	text, found, err := r.journal.seen(ctx, n.Subtask)
+	if err != nil {
+		return nil, err
+	}
+	if found {
+		return parseBits(text)
+	}
+	seen := bits{}
+	for i, s := range r.plan.Subtasks {
+		if s.Status == Completed {
+			seen = seen.add(i)
+		}
+	}
+	return seen, r.journal.setSeen(ctx, n.Subtask, seen.text())
+}
+
+// seenBy returns the plan in the value model as a subtask sees it: the subtasks
+// in the set are completed, the others pending.
+func (p *Plan) seenBy(seen bits) map[string]any {
+	v := p.value()
+	for i, s := range v["subtasks"].([]any) {
+		if !seen.has(i) {
+			m := s.(map[string]any)
+			for _, name := range []string{"result", "error", "error_type", "started_at", "completed_at"} {
+				delete(m, name)
+			}
+			m["status"], m["retry_count"] = string(Pending), int64(0)
+		}
+	}
+	return v
+}
+
+// seconds is a duration of at most an hour.
+func seconds(s float64) time.Duration { return time.Duration(min(s, 3600) * float64(time.Second)) }
+
+// run executes the subtask until it succeeds or its retries are used up, and
+// notes each outcome.
+func (t *task) run(ctx context.Context) ending {
+	for {
+		started := now()
+		result, err := t.once(ctx)
+		e := tea.AsError(err)
+		switch {
+		case ctx.Err() != nil:
+			return ending{node: t.node, broken: context.Cause(ctx)}
+		case e != nil && e.Type == tea.Canceled:
+			return ending{node: t.node, waits: true}
+		case e != nil && e.Type == tea.BudgetExceeded:
+			return ending{node: t.node, broken: e}
+		}
+		o := outcome{Status: Completed, Result: result, Retries: t.retries, Base: t.node.base, Started: started, Ended: now()}
+		again := false
+		if e != nil {
+			o.Status, o.Result, o.Error, o.Type = Failed, nil, e.Message, e.Type
+			again = t.retries < t.limit
+		}
+		if again {
+			o.Status, o.Retries = Pending, t.retries+1
+		}
+		if err := t.journal.setOutcome(ctx, t.node.Subtask, o); err != nil {
+			return ending{node: t.node, broken: err}
+		}
+		if !again {
+			return ending{node: t.node, outcome: o}
+		}
+		t.retries++
+		wait := max(t.delay.Wait(t.retries), min(e.RetryAfter, time.Minute))
+		if err := backoff.Sleep(ctx, wait); err != nil {
+			return ending{node: t.node, broken: err}
+		}
+	}
+}
+
+// once makes one call of the executor.
+func (t *task) once(ctx context.Context) (any, error) {
+	t.roots["subtask"].(map[string]any)["retry_count"] = int64(t.retries)
+	with := t.executor.With.value
+	if with == nil {
+		with = map[string]any{}
+	}
+	resp, err := t.req.Invoke(ctx, tea.Invocation{
+		Action: t.executor.Action, Params: with, Key: t.node.key, Attempt: t.retries + 1, Roots: t.roots, Output: t.executor.Output.value,
+	})
+	if err != nil {
+		return nil, err
+	}
+	result, err := resp.Result.Value()
+	if err != nil {
+		return nil, tea.Errorf(tea.InternalError, "result of %s: %w", t.executor.Action, err)
+	}
+	if object, ok := result.(map[string]any); ok && t.executor.Output.IsZero() {
+		delete(object, "success")
+	}
+	return result, nil
+}
