@@ -47,6 +47,31 @@ type Bundle struct {
 	// Exclusive are paths in the settings, such as "memory.path", whose values
 	// name a resource that only one process can use at a time.
 	Exclusive []string
+	// Dynamic are actions that depend on the settings; nil if there are none.
+	Dynamic *Dynamic
+}
+
+// Dynamic are the actions of a bundle that only its settings determine, such as
+// the tools of servers that they name. Their names begin with the name of the
+// bundle and a dot.
+type Dynamic struct {
+	DynamicActions
+	// Handle calls one of them. The parameters are an object, which Handle must
+	// check. An action that does not exist is a not_found error.
+	Handle Handler
+}
+
+// DynamicActions says where a host finds the descriptions of the actions that
+// depend on the settings of a bundle.
+type DynamicActions struct {
+	// File is the path in the settings, such as "mcp.tools_file", of the name of
+	// a JSON file: an object whose member "actions" is a list of [ActionInfo].
+	// The host checks workflows and calls against them. Without the file the
+	// calls are not checked.
+	File string `json:"file"`
+	// List is the name of the action, without required parameters, that returns
+	// the content of the file. `tea plugin refresh` calls it and writes the file.
+	List string `json:"list"`
 }
 
 // Manifest describes a bundle. It is the answer of `describe`, and is stored
@@ -68,6 +93,8 @@ type Manifest struct {
 	StartTimeoutMS int64    `json:"start_timeout_ms,omitempty"`
 	MemoryBytes    int64    `json:"memory_bytes,omitempty"`
 	Exclusive      []string `json:"exclusive,omitempty"`
+	// Dynamic is set if the bundle has actions that depend on its settings.
+	Dynamic *DynamicActions `json:"dynamic,omitempty"`
 }
 
 // ProtocolVersion is the major version of the plugin protocol of this SDK.
@@ -82,6 +109,9 @@ func (b *Bundle) Manifest() Manifest {
 	}
 	for i, a := range b.Actions {
 		m.Actions[i] = a.Info()
+	}
+	if b.Dynamic != nil {
+		m.Dynamic = &b.Dynamic.DynamicActions
 	}
 	return m
 }
@@ -103,6 +133,9 @@ func (b *Bundle) Check() error {
 		if a.Handle == nil {
 			return fmt.Errorf("bundle %s: action %s has no handler", b.Name, a.Name)
 		}
+	}
+	if b.Dynamic != nil && b.Dynamic.Handle == nil {
+		return fmt.Errorf("bundle %s: its dynamic actions have no handler", b.Name)
 	}
 	return nil
 }

@@ -100,6 +100,9 @@ func (i *Instance) Invoke(ctx context.Context, req *Request) (*Response, error) 
 // caller.
 func (i *Instance) InvokeHere(ctx context.Context, req *Request) (resp *Response, err error) {
 	action := i.bundle.Find(req.Action)
+	if action == nil && i.bundle.Manifest().IsDynamic(req.Action) {
+		action = &Action{Name: req.Action, Handle: i.bundle.Dynamic.Handle}
+	}
 	if action == nil {
 		return nil, Errorf(NotFound, "bundle %s has no action %s", i.bundle.Name, req.Action)
 	}
@@ -115,6 +118,9 @@ func (i *Instance) InvokeHere(ctx context.Context, req *Request) (resp *Response
 	call := *req
 	call.Instance = i.value
 	check := i.checks[action.Name]
+	if check == nil { // a dynamic action
+		check = &ParamCheck{}
+	}
 	if call.Params, err = check.Accept(req.Action, req.Params); err != nil {
 		return nil, err
 	}

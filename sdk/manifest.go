@@ -72,12 +72,32 @@ func (m Manifest) checkNeeds() error {
 		}
 	}
 	for _, path := range m.Exclusive {
-		key, _, _ := strings.Cut(path, ".")
-		if _, ok := m.Settings[key]; !ok {
+		if !m.reads(path) {
 			return fmt.Errorf("the exclusive setting %q is not in the settings that the bundle reads", path)
 		}
 	}
+	switch d := m.Dynamic; {
+	case d == nil:
+		return nil
+	case !m.reads(d.File):
+		return fmt.Errorf("the setting %q with the file of the dynamic actions is not in the settings that the bundle reads", d.File)
+	case m.Find(d.List) == nil:
+		return fmt.Errorf("the action %q that lists the dynamic actions is not in the bundle", d.List)
+	}
 	return nil
+}
+
+// reads reports whether the bundle reads the setting with that path.
+func (m Manifest) reads(path string) bool {
+	key, _, _ := strings.Cut(path, ".")
+	_, ok := m.Settings[key]
+	return ok
+}
+
+// IsDynamic reports whether a name can be that of an action that depends on the
+// settings.
+func (m Manifest) IsDynamic(name string) bool {
+	return m.Dynamic != nil && strings.HasPrefix(name, m.Name+".") && m.Find(name) == nil && actionName().MatchString(name)
 }
 
 // CheckSchemas finds the first schema of a manifest that is not valid. It

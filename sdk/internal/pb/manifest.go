@@ -31,6 +31,9 @@ func FromManifest(m tea.Manifest) (*Manifest, error) {
 		}
 		out.SettingsSchemaJson[key] = raw
 	}
+	if d := m.Dynamic; d != nil {
+		out.Dynamic = &DynamicActions{File: d.File, List: d.List}
+	}
 	return out, nil
 }
 
@@ -57,6 +60,9 @@ func ToManifest(m *Manifest) (tea.Manifest, error) {
 			out.Settings = map[string]*schema.Schema{}
 		}
 		out.Settings[key] = s
+	}
+	if d := m.GetDynamic(); d != nil {
+		out.Dynamic = &tea.DynamicActions{File: d.GetFile(), List: d.GetList()}
 	}
 	return out, nil
 }

@@ -22,6 +22,7 @@ func TestManifestArrivesComplete(t *testing.T) {
 		}},
 		Settings: map[string]*schema.Schema{"mail": schema.Of[struct{ Folder string }]()},
 		Files:    []string{"mail.py"}, Env: []string{"MAILRC"}, StartTimeoutMS: 20_000, MemoryBytes: 5 << 30, Exclusive: []string{"mail.folder"},
+		Dynamic: &tea.DynamicActions{File: "mail.folders_file", List: "mail.send"},
 	}
 	for _, field := range reflect.VisibleFields(reflect.TypeOf(want)) {
 		if reflect.ValueOf(want).FieldByIndex(field.Index).IsZero() {

@@ -185,7 +185,9 @@ type Manifest struct {
 	MemoryBytes int64 `protobuf:"varint,10,opt,name=memory_bytes,json=memoryBytes,proto3" json:"memory_bytes,omitempty"`
 	// Paths in the settings, such as "memory.path", whose values name a resource
 	// that only one process can use at a time.
-	Exclusive     []string `protobuf:"bytes,11,rep,name=exclusive,proto3" json:"exclusive,omitempty"`
+	Exclusive []string `protobuf:"bytes,11,rep,name=exclusive,proto3" json:"exclusive,omitempty"`
+	// Set if the plugin has actions that depend on its settings.
+	Dynamic       *DynamicActions `protobuf:"bytes,12,opt,name=dynamic,proto3" json:"dynamic,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -297,6 +299,73 @@ func (x *Manifest) GetExclusive() []string {
 	return nil
 }
 
+func (x *Manifest) GetDynamic() *DynamicActions {
+	if x != nil {
+		return x.Dynamic
+	}
+	return nil
+}
+
+// DynamicActions are actions of a plugin that only its settings determine. Their
+// names begin with the name of the plugin and a dot. The host calls them like
+// others, with InvokeStream if the plugin has the capability "stream".
+type DynamicActions struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The path in the settings, such as "mcp.tools_file", of the name of a JSON
+	// file: an object whose member "actions" is a list of objects like Action,
+	// with the members name, summary, params, result, streaming and idempotent.
+	File string `protobuf:"bytes,1,opt,name=file,proto3" json:"file,omitempty"`
+	// The name of the action, without required parameters, that returns the
+	// content of the file. `tea plugin refresh` calls it and writes the file.
+	List          string `protobuf:"bytes,2,opt,name=list,proto3" json:"list,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *DynamicActions) Reset() {
+	*x = DynamicActions{}
+	mi := &file_tea_plugin_v1_plugin_proto_msgTypes[3]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *DynamicActions) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*DynamicActions) ProtoMessage() {}
+
+func (x *DynamicActions) ProtoReflect() protoreflect.Message {
+	mi := &file_tea_plugin_v1_plugin_proto_msgTypes[3]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use DynamicActions.ProtoReflect.Descriptor instead.
+func (*DynamicActions) Descriptor() ([]byte, []int) {
+	return file_tea_plugin_v1_plugin_proto_rawDescGZIP(), []int{3}
+}
+
+func (x *DynamicActions) GetFile() string {
+	if x != nil {
+		return x.File
+	}
+	return ""
+}
+
+func (x *DynamicActions) GetList() string {
+	if x != nil {
+		return x.List
+	}
+	return ""
+}
+
 type Action struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// "namespace.verb"
@@ -315,7 +384,7 @@ type Action struct {
 
 func (x *Action) Reset() {
 	*x = Action{}
-	mi := &file_tea_plugin_v1_plugin_proto_msgTypes[3]
+	mi := &file_tea_plugin_v1_plugin_proto_msgTypes[4]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -327,7 +396,7 @@ func (x *Action) String() string {
 func (*Action) ProtoMessage() {}
 
 func (x *Action) ProtoReflect() protoreflect.Message {
-	mi := &file_tea_plugin_v1_plugin_proto_msgTypes[3]
+	mi := &file_tea_plugin_v1_plugin_proto_msgTypes[4]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -340,7 +409,7 @@ func (x *Action) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Action.ProtoReflect.Descriptor instead.
 func (*Action) Descriptor() ([]byte, []int) {
-	return file_tea_plugin_v1_plugin_proto_rawDescGZIP(), []int{3}
+	return file_tea_plugin_v1_plugin_proto_rawDescGZIP(), []int{4}
 }
 
 func (x *Action) GetName() string {
@@ -406,7 +475,7 @@ type ConfigureRequest struct {
 
 func (x *ConfigureRequest) Reset() {
 	*x = ConfigureRequest{}
-	mi := &file_tea_plugin_v1_plugin_proto_msgTypes[4]
+	mi := &file_tea_plugin_v1_plugin_proto_msgTypes[5]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -418,7 +487,7 @@ func (x *ConfigureRequest) String() string {
 func (*ConfigureRequest) ProtoMessage() {}
 
 func (x *ConfigureRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_tea_plugin_v1_plugin_proto_msgTypes[4]
+	mi := &file_tea_plugin_v1_plugin_proto_msgTypes[5]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -431,7 +500,7 @@ func (x *ConfigureRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ConfigureRequest.ProtoReflect.Descriptor instead.
 func (*ConfigureRequest) Descriptor() ([]byte, []int) {
-	return file_tea_plugin_v1_plugin_proto_rawDescGZIP(), []int{4}
+	return file_tea_plugin_v1_plugin_proto_rawDescGZIP(), []int{5}
 }
 
 func (x *ConfigureRequest) GetInstanceId() string {
@@ -481,7 +550,7 @@ type ConfigureResponse struct {
 
 func (x *ConfigureResponse) Reset() {
 	*x = ConfigureResponse{}
-	mi := &file_tea_plugin_v1_plugin_proto_msgTypes[5]
+	mi := &file_tea_plugin_v1_plugin_proto_msgTypes[6]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -493,7 +562,7 @@ func (x *ConfigureResponse) String() string {
 func (*ConfigureResponse) ProtoMessage() {}
 
 func (x *ConfigureResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_tea_plugin_v1_plugin_proto_msgTypes[5]
+	mi := &file_tea_plugin_v1_plugin_proto_msgTypes[6]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -506,7 +575,7 @@ func (x *ConfigureResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ConfigureResponse.ProtoReflect.Descriptor instead.
 func (*ConfigureResponse) Descriptor() ([]byte, []int) {
-	return file_tea_plugin_v1_plugin_proto_rawDescGZIP(), []int{5}
+	return file_tea_plugin_v1_plugin_proto_rawDescGZIP(), []int{6}
 }
 
 func (x *ConfigureResponse) GetError() *Error {
@@ -537,7 +606,7 @@ type ReleaseRequest struct {
 
 func (x *ReleaseRequest) Reset() {
 	*x = ReleaseRequest{}
-	mi := &file_tea_plugin_v1_plugin_proto_msgTypes[6]
+	mi := &file_tea_plugin_v1_plugin_proto_msgTypes[7]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -549,7 +618,7 @@ func (x *ReleaseRequest) String() string {
 func (*ReleaseRequest) ProtoMessage() {}
 
 func (x *ReleaseRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_tea_plugin_v1_plugin_proto_msgTypes[6]
+	mi := &file_tea_plugin_v1_plugin_proto_msgTypes[7]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -562,7 +631,7 @@ func (x *ReleaseRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReleaseRequest.ProtoReflect.Descriptor instead.
 func (*ReleaseRequest) Descriptor() ([]byte, []int) {
-	return file_tea_plugin_v1_plugin_proto_rawDescGZIP(), []int{6}
+	return file_tea_plugin_v1_plugin_proto_rawDescGZIP(), []int{7}
 }
 
 func (x *ReleaseRequest) GetInstanceId() string {
@@ -588,7 +657,7 @@ type ReleaseResponse struct {
 
 func (x *ReleaseResponse) Reset() {
 	*x = ReleaseResponse{}
-	mi := &file_tea_plugin_v1_plugin_proto_msgTypes[7]
+	mi := &file_tea_plugin_v1_plugin_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -600,7 +669,7 @@ func (x *ReleaseResponse) String() string {
 func (*ReleaseResponse) ProtoMessage() {}
 
 func (x *ReleaseResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_tea_plugin_v1_plugin_proto_msgTypes[7]
+	mi := &file_tea_plugin_v1_plugin_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -613,7 +682,7 @@ func (x *ReleaseResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReleaseResponse.ProtoReflect.Descriptor instead.
 func (*ReleaseResponse) Descriptor() ([]byte, []int) {
-	return file_tea_plugin_v1_plugin_proto_rawDescGZIP(), []int{7}
+	return file_tea_plugin_v1_plugin_proto_rawDescGZIP(), []int{8}
 }
 
 func (x *ReleaseResponse) GetError() *Error {
@@ -647,7 +716,7 @@ type InvokeRequest struct {
 
 func (x *InvokeRequest) Reset() {
 	*x = InvokeRequest{}
-	mi := &file_tea_plugin_v1_plugin_proto_msgTypes[8]
+	mi := &file_tea_plugin_v1_plugin_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -659,7 +728,7 @@ func (x *InvokeRequest) String() string {
 func (*InvokeRequest) ProtoMessage() {}
 
 func (x *InvokeRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_tea_plugin_v1_plugin_proto_msgTypes[8]
+	mi := &file_tea_plugin_v1_plugin_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -672,7 +741,7 @@ func (x *InvokeRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use InvokeRequest.ProtoReflect.Descriptor instead.
 func (*InvokeRequest) Descriptor() ([]byte, []int) {
-	return file_tea_plugin_v1_plugin_proto_rawDescGZIP(), []int{8}
+	return file_tea_plugin_v1_plugin_proto_rawDescGZIP(), []int{9}
 }
 
 func (x *InvokeRequest) GetInstanceId() string {
@@ -758,7 +827,7 @@ type InvokeResponse struct {
 
 func (x *InvokeResponse) Reset() {
 	*x = InvokeResponse{}
-	mi := &file_tea_plugin_v1_plugin_proto_msgTypes[9]
+	mi := &file_tea_plugin_v1_plugin_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -770,7 +839,7 @@ func (x *InvokeResponse) String() string {
 func (*InvokeResponse) ProtoMessage() {}
 
 func (x *InvokeResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_tea_plugin_v1_plugin_proto_msgTypes[9]
+	mi := &file_tea_plugin_v1_plugin_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -783,7 +852,7 @@ func (x *InvokeResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use InvokeResponse.ProtoReflect.Descriptor instead.
 func (*InvokeResponse) Descriptor() ([]byte, []int) {
-	return file_tea_plugin_v1_plugin_proto_rawDescGZIP(), []int{9}
+	return file_tea_plugin_v1_plugin_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *InvokeResponse) GetOutcome() isInvokeResponse_Outcome {
@@ -843,7 +912,7 @@ type InvokeEvent struct {
 
 func (x *InvokeEvent) Reset() {
 	*x = InvokeEvent{}
-	mi := &file_tea_plugin_v1_plugin_proto_msgTypes[10]
+	mi := &file_tea_plugin_v1_plugin_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -855,7 +924,7 @@ func (x *InvokeEvent) String() string {
 func (*InvokeEvent) ProtoMessage() {}
 
 func (x *InvokeEvent) ProtoReflect() protoreflect.Message {
-	mi := &file_tea_plugin_v1_plugin_proto_msgTypes[10]
+	mi := &file_tea_plugin_v1_plugin_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -868,7 +937,7 @@ func (x *InvokeEvent) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use InvokeEvent.ProtoReflect.Descriptor instead.
 func (*InvokeEvent) Descriptor() ([]byte, []int) {
-	return file_tea_plugin_v1_plugin_proto_rawDescGZIP(), []int{10}
+	return file_tea_plugin_v1_plugin_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *InvokeEvent) GetEvent() isInvokeEvent_Event {
@@ -980,7 +1049,7 @@ type Error struct {
 
 func (x *Error) Reset() {
 	*x = Error{}
-	mi := &file_tea_plugin_v1_plugin_proto_msgTypes[11]
+	mi := &file_tea_plugin_v1_plugin_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -992,7 +1061,7 @@ func (x *Error) String() string {
 func (*Error) ProtoMessage() {}
 
 func (x *Error) ProtoReflect() protoreflect.Message {
-	mi := &file_tea_plugin_v1_plugin_proto_msgTypes[11]
+	mi := &file_tea_plugin_v1_plugin_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1005,7 +1074,7 @@ func (x *Error) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Error.ProtoReflect.Descriptor instead.
 func (*Error) Descriptor() ([]byte, []int) {
-	return file_tea_plugin_v1_plugin_proto_rawDescGZIP(), []int{11}
+	return file_tea_plugin_v1_plugin_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *Error) GetType() string {
@@ -1059,7 +1128,7 @@ type Token struct {
 
 func (x *Token) Reset() {
 	*x = Token{}
-	mi := &file_tea_plugin_v1_plugin_proto_msgTypes[12]
+	mi := &file_tea_plugin_v1_plugin_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1071,7 +1140,7 @@ func (x *Token) String() string {
 func (*Token) ProtoMessage() {}
 
 func (x *Token) ProtoReflect() protoreflect.Message {
-	mi := &file_tea_plugin_v1_plugin_proto_msgTypes[12]
+	mi := &file_tea_plugin_v1_plugin_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1084,7 +1153,7 @@ func (x *Token) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Token.ProtoReflect.Descriptor instead.
 func (*Token) Descriptor() ([]byte, []int) {
-	return file_tea_plugin_v1_plugin_proto_rawDescGZIP(), []int{12}
+	return file_tea_plugin_v1_plugin_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *Token) GetText() string {
@@ -1105,7 +1174,7 @@ type Progress struct {
 
 func (x *Progress) Reset() {
 	*x = Progress{}
-	mi := &file_tea_plugin_v1_plugin_proto_msgTypes[13]
+	mi := &file_tea_plugin_v1_plugin_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1117,7 +1186,7 @@ func (x *Progress) String() string {
 func (*Progress) ProtoMessage() {}
 
 func (x *Progress) ProtoReflect() protoreflect.Message {
-	mi := &file_tea_plugin_v1_plugin_proto_msgTypes[13]
+	mi := &file_tea_plugin_v1_plugin_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1130,7 +1199,7 @@ func (x *Progress) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Progress.ProtoReflect.Descriptor instead.
 func (*Progress) Descriptor() ([]byte, []int) {
-	return file_tea_plugin_v1_plugin_proto_rawDescGZIP(), []int{13}
+	return file_tea_plugin_v1_plugin_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *Progress) GetFraction() float64 {
@@ -1160,7 +1229,7 @@ type Log struct {
 
 func (x *Log) Reset() {
 	*x = Log{}
-	mi := &file_tea_plugin_v1_plugin_proto_msgTypes[14]
+	mi := &file_tea_plugin_v1_plugin_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1172,7 +1241,7 @@ func (x *Log) String() string {
 func (*Log) ProtoMessage() {}
 
 func (x *Log) ProtoReflect() protoreflect.Message {
-	mi := &file_tea_plugin_v1_plugin_proto_msgTypes[14]
+	mi := &file_tea_plugin_v1_plugin_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1185,7 +1254,7 @@ func (x *Log) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Log.ProtoReflect.Descriptor instead.
 func (*Log) Descriptor() ([]byte, []int) {
-	return file_tea_plugin_v1_plugin_proto_rawDescGZIP(), []int{14}
+	return file_tea_plugin_v1_plugin_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *Log) GetLevel() string {
@@ -1218,7 +1287,7 @@ type ShutdownRequest struct {
 
 func (x *ShutdownRequest) Reset() {
 	*x = ShutdownRequest{}
-	mi := &file_tea_plugin_v1_plugin_proto_msgTypes[15]
+	mi := &file_tea_plugin_v1_plugin_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1230,7 +1299,7 @@ func (x *ShutdownRequest) String() string {
 func (*ShutdownRequest) ProtoMessage() {}
 
 func (x *ShutdownRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_tea_plugin_v1_plugin_proto_msgTypes[15]
+	mi := &file_tea_plugin_v1_plugin_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1243,7 +1312,7 @@ func (x *ShutdownRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ShutdownRequest.ProtoReflect.Descriptor instead.
 func (*ShutdownRequest) Descriptor() ([]byte, []int) {
-	return file_tea_plugin_v1_plugin_proto_rawDescGZIP(), []int{15}
+	return file_tea_plugin_v1_plugin_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *ShutdownRequest) GetGraceMs() int64 {
@@ -1261,7 +1330,7 @@ type ShutdownResponse struct {
 
 func (x *ShutdownResponse) Reset() {
 	*x = ShutdownResponse{}
-	mi := &file_tea_plugin_v1_plugin_proto_msgTypes[16]
+	mi := &file_tea_plugin_v1_plugin_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1273,7 +1342,7 @@ func (x *ShutdownResponse) String() string {
 func (*ShutdownResponse) ProtoMessage() {}
 
 func (x *ShutdownResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_tea_plugin_v1_plugin_proto_msgTypes[16]
+	mi := &file_tea_plugin_v1_plugin_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1286,7 +1355,7 @@ func (x *ShutdownResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ShutdownResponse.ProtoReflect.Descriptor instead.
 func (*ShutdownResponse) Descriptor() ([]byte, []int) {
-	return file_tea_plugin_v1_plugin_proto_rawDescGZIP(), []int{16}
+	return file_tea_plugin_v1_plugin_proto_rawDescGZIP(), []int{17}
 }
 
 type HealthRequest struct {
@@ -1299,7 +1368,7 @@ type HealthRequest struct {
 
 func (x *HealthRequest) Reset() {
 	*x = HealthRequest{}
-	mi := &file_tea_plugin_v1_plugin_proto_msgTypes[17]
+	mi := &file_tea_plugin_v1_plugin_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1311,7 +1380,7 @@ func (x *HealthRequest) String() string {
 func (*HealthRequest) ProtoMessage() {}
 
 func (x *HealthRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_tea_plugin_v1_plugin_proto_msgTypes[17]
+	mi := &file_tea_plugin_v1_plugin_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1324,7 +1393,7 @@ func (x *HealthRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use HealthRequest.ProtoReflect.Descriptor instead.
 func (*HealthRequest) Descriptor() ([]byte, []int) {
-	return file_tea_plugin_v1_plugin_proto_rawDescGZIP(), []int{17}
+	return file_tea_plugin_v1_plugin_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *HealthRequest) GetCallId() string {
@@ -1347,7 +1416,7 @@ type HealthResponse struct {
 
 func (x *HealthResponse) Reset() {
 	*x = HealthResponse{}
-	mi := &file_tea_plugin_v1_plugin_proto_msgTypes[18]
+	mi := &file_tea_plugin_v1_plugin_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1359,7 +1428,7 @@ func (x *HealthResponse) String() string {
 func (*HealthResponse) ProtoMessage() {}
 
 func (x *HealthResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_tea_plugin_v1_plugin_proto_msgTypes[18]
+	mi := &file_tea_plugin_v1_plugin_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1372,7 +1441,7 @@ func (x *HealthResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use HealthResponse.ProtoReflect.Descriptor instead.
 func (*HealthResponse) Descriptor() ([]byte, []int) {
-	return file_tea_plugin_v1_plugin_proto_rawDescGZIP(), []int{18}
+	return file_tea_plugin_v1_plugin_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *HealthResponse) GetReady() bool {
@@ -1424,7 +1493,7 @@ type InvokeActionRequest struct {
 
 func (x *InvokeActionRequest) Reset() {
 	*x = InvokeActionRequest{}
-	mi := &file_tea_plugin_v1_plugin_proto_msgTypes[19]
+	mi := &file_tea_plugin_v1_plugin_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1436,7 +1505,7 @@ func (x *InvokeActionRequest) String() string {
 func (*InvokeActionRequest) ProtoMessage() {}
 
 func (x *InvokeActionRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_tea_plugin_v1_plugin_proto_msgTypes[19]
+	mi := &file_tea_plugin_v1_plugin_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1449,7 +1518,7 @@ func (x *InvokeActionRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use InvokeActionRequest.ProtoReflect.Descriptor instead.
 func (*InvokeActionRequest) Descriptor() ([]byte, []int) {
-	return file_tea_plugin_v1_plugin_proto_rawDescGZIP(), []int{19}
+	return file_tea_plugin_v1_plugin_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *InvokeActionRequest) GetCallId() string {
@@ -1511,7 +1580,7 @@ type DescribeActionRequest struct {
 
 func (x *DescribeActionRequest) Reset() {
 	*x = DescribeActionRequest{}
-	mi := &file_tea_plugin_v1_plugin_proto_msgTypes[20]
+	mi := &file_tea_plugin_v1_plugin_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1523,7 +1592,7 @@ func (x *DescribeActionRequest) String() string {
 func (*DescribeActionRequest) ProtoMessage() {}
 
 func (x *DescribeActionRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_tea_plugin_v1_plugin_proto_msgTypes[20]
+	mi := &file_tea_plugin_v1_plugin_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1536,7 +1605,7 @@ func (x *DescribeActionRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DescribeActionRequest.ProtoReflect.Descriptor instead.
 func (*DescribeActionRequest) Descriptor() ([]byte, []int) {
-	return file_tea_plugin_v1_plugin_proto_rawDescGZIP(), []int{20}
+	return file_tea_plugin_v1_plugin_proto_rawDescGZIP(), []int{21}
 }
 
 func (x *DescribeActionRequest) GetCallId() string {
@@ -1566,7 +1635,7 @@ type DescribeActionResponse struct {
 
 func (x *DescribeActionResponse) Reset() {
 	*x = DescribeActionResponse{}
-	mi := &file_tea_plugin_v1_plugin_proto_msgTypes[21]
+	mi := &file_tea_plugin_v1_plugin_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1578,7 +1647,7 @@ func (x *DescribeActionResponse) String() string {
 func (*DescribeActionResponse) ProtoMessage() {}
 
 func (x *DescribeActionResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_tea_plugin_v1_plugin_proto_msgTypes[21]
+	mi := &file_tea_plugin_v1_plugin_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1591,7 +1660,7 @@ func (x *DescribeActionResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DescribeActionResponse.ProtoReflect.Descriptor instead.
 func (*DescribeActionResponse) Descriptor() ([]byte, []int) {
-	return file_tea_plugin_v1_plugin_proto_rawDescGZIP(), []int{21}
+	return file_tea_plugin_v1_plugin_proto_rawDescGZIP(), []int{22}
 }
 
 func (x *DescribeActionResponse) GetOutcome() isDescribeActionResponse_Outcome {
@@ -1645,7 +1714,7 @@ type LogRequest struct {
 
 func (x *LogRequest) Reset() {
 	*x = LogRequest{}
-	mi := &file_tea_plugin_v1_plugin_proto_msgTypes[22]
+	mi := &file_tea_plugin_v1_plugin_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1657,7 +1726,7 @@ func (x *LogRequest) String() string {
 func (*LogRequest) ProtoMessage() {}
 
 func (x *LogRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_tea_plugin_v1_plugin_proto_msgTypes[22]
+	mi := &file_tea_plugin_v1_plugin_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1670,7 +1739,7 @@ func (x *LogRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LogRequest.ProtoReflect.Descriptor instead.
 func (*LogRequest) Descriptor() ([]byte, []int) {
-	return file_tea_plugin_v1_plugin_proto_rawDescGZIP(), []int{22}
+	return file_tea_plugin_v1_plugin_proto_rawDescGZIP(), []int{23}
 }
 
 func (x *LogRequest) GetCallId() string {
@@ -1695,7 +1764,7 @@ type LogResponse struct {
 
 func (x *LogResponse) Reset() {
 	*x = LogResponse{}
-	mi := &file_tea_plugin_v1_plugin_proto_msgTypes[23]
+	mi := &file_tea_plugin_v1_plugin_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1707,7 +1776,7 @@ func (x *LogResponse) String() string {
 func (*LogResponse) ProtoMessage() {}
 
 func (x *LogResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_tea_plugin_v1_plugin_proto_msgTypes[23]
+	mi := &file_tea_plugin_v1_plugin_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1720,7 +1789,7 @@ func (x *LogResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LogResponse.ProtoReflect.Descriptor instead.
 func (*LogResponse) Descriptor() ([]byte, []int) {
-	return file_tea_plugin_v1_plugin_proto_rawDescGZIP(), []int{23}
+	return file_tea_plugin_v1_plugin_proto_rawDescGZIP(), []int{24}
 }
 
 type ProgressRequest struct {
@@ -1733,7 +1802,7 @@ type ProgressRequest struct {
 
 func (x *ProgressRequest) Reset() {
 	*x = ProgressRequest{}
-	mi := &file_tea_plugin_v1_plugin_proto_msgTypes[24]
+	mi := &file_tea_plugin_v1_plugin_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1745,7 +1814,7 @@ func (x *ProgressRequest) String() string {
 func (*ProgressRequest) ProtoMessage() {}
 
 func (x *ProgressRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_tea_plugin_v1_plugin_proto_msgTypes[24]
+	mi := &file_tea_plugin_v1_plugin_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1758,7 +1827,7 @@ func (x *ProgressRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ProgressRequest.ProtoReflect.Descriptor instead.
 func (*ProgressRequest) Descriptor() ([]byte, []int) {
-	return file_tea_plugin_v1_plugin_proto_rawDescGZIP(), []int{24}
+	return file_tea_plugin_v1_plugin_proto_rawDescGZIP(), []int{25}
 }
 
 func (x *ProgressRequest) GetCallId() string {
@@ -1783,7 +1852,7 @@ type ProgressResponse struct {
 
 func (x *ProgressResponse) Reset() {
 	*x = ProgressResponse{}
-	mi := &file_tea_plugin_v1_plugin_proto_msgTypes[25]
+	mi := &file_tea_plugin_v1_plugin_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1795,7 +1864,7 @@ func (x *ProgressResponse) String() string {
 func (*ProgressResponse) ProtoMessage() {}
 
 func (x *ProgressResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_tea_plugin_v1_plugin_proto_msgTypes[25]
+	mi := &file_tea_plugin_v1_plugin_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1808,7 +1877,7 @@ func (x *ProgressResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ProgressResponse.ProtoReflect.Descriptor instead.
 func (*ProgressResponse) Descriptor() ([]byte, []int) {
-	return file_tea_plugin_v1_plugin_proto_rawDescGZIP(), []int{25}
+	return file_tea_plugin_v1_plugin_proto_rawDescGZIP(), []int{26}
 }
 
 type TokenRequest struct {
@@ -1821,7 +1890,7 @@ type TokenRequest struct {
 
 func (x *TokenRequest) Reset() {
 	*x = TokenRequest{}
-	mi := &file_tea_plugin_v1_plugin_proto_msgTypes[26]
+	mi := &file_tea_plugin_v1_plugin_proto_msgTypes[27]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1833,7 +1902,7 @@ func (x *TokenRequest) String() string {
 func (*TokenRequest) ProtoMessage() {}
 
 func (x *TokenRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_tea_plugin_v1_plugin_proto_msgTypes[26]
+	mi := &file_tea_plugin_v1_plugin_proto_msgTypes[27]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1846,7 +1915,7 @@ func (x *TokenRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TokenRequest.ProtoReflect.Descriptor instead.
 func (*TokenRequest) Descriptor() ([]byte, []int) {
-	return file_tea_plugin_v1_plugin_proto_rawDescGZIP(), []int{26}
+	return file_tea_plugin_v1_plugin_proto_rawDescGZIP(), []int{27}
 }
 
 func (x *TokenRequest) GetCallId() string {
@@ -1871,7 +1940,7 @@ type TokenResponse struct {
 
 func (x *TokenResponse) Reset() {
 	*x = TokenResponse{}
-	mi := &file_tea_plugin_v1_plugin_proto_msgTypes[27]
+	mi := &file_tea_plugin_v1_plugin_proto_msgTypes[28]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1883,7 +1952,7 @@ func (x *TokenResponse) String() string {
 func (*TokenResponse) ProtoMessage() {}
 
 func (x *TokenResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_tea_plugin_v1_plugin_proto_msgTypes[27]
+	mi := &file_tea_plugin_v1_plugin_proto_msgTypes[28]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1896,7 +1965,7 @@ func (x *TokenResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TokenResponse.ProtoReflect.Descriptor instead.
 func (*TokenResponse) Descriptor() ([]byte, []int) {
-	return file_tea_plugin_v1_plugin_proto_rawDescGZIP(), []int{27}
+	return file_tea_plugin_v1_plugin_proto_rawDescGZIP(), []int{28}
 }
 
 type GetNoteRequest struct {
@@ -1909,7 +1978,7 @@ type GetNoteRequest struct {
 
 func (x *GetNoteRequest) Reset() {
 	*x = GetNoteRequest{}
-	mi := &file_tea_plugin_v1_plugin_proto_msgTypes[28]
+	mi := &file_tea_plugin_v1_plugin_proto_msgTypes[29]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1921,7 +1990,7 @@ func (x *GetNoteRequest) String() string {
 func (*GetNoteRequest) ProtoMessage() {}
 
 func (x *GetNoteRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_tea_plugin_v1_plugin_proto_msgTypes[28]
+	mi := &file_tea_plugin_v1_plugin_proto_msgTypes[29]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1934,7 +2003,7 @@ func (x *GetNoteRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetNoteRequest.ProtoReflect.Descriptor instead.
 func (*GetNoteRequest) Descriptor() ([]byte, []int) {
-	return file_tea_plugin_v1_plugin_proto_rawDescGZIP(), []int{28}
+	return file_tea_plugin_v1_plugin_proto_rawDescGZIP(), []int{29}
 }
 
 func (x *GetNoteRequest) GetCallId() string {
@@ -1962,7 +2031,7 @@ type GetNoteResponse struct {
 
 func (x *GetNoteResponse) Reset() {
 	*x = GetNoteResponse{}
-	mi := &file_tea_plugin_v1_plugin_proto_msgTypes[29]
+	mi := &file_tea_plugin_v1_plugin_proto_msgTypes[30]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1974,7 +2043,7 @@ func (x *GetNoteResponse) String() string {
 func (*GetNoteResponse) ProtoMessage() {}
 
 func (x *GetNoteResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_tea_plugin_v1_plugin_proto_msgTypes[29]
+	mi := &file_tea_plugin_v1_plugin_proto_msgTypes[30]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1987,7 +2056,7 @@ func (x *GetNoteResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetNoteResponse.ProtoReflect.Descriptor instead.
 func (*GetNoteResponse) Descriptor() ([]byte, []int) {
-	return file_tea_plugin_v1_plugin_proto_rawDescGZIP(), []int{29}
+	return file_tea_plugin_v1_plugin_proto_rawDescGZIP(), []int{30}
 }
 
 func (x *GetNoteResponse) GetError() *Error {
@@ -2022,7 +2091,7 @@ type SetNoteRequest struct {
 
 func (x *SetNoteRequest) Reset() {
 	*x = SetNoteRequest{}
-	mi := &file_tea_plugin_v1_plugin_proto_msgTypes[30]
+	mi := &file_tea_plugin_v1_plugin_proto_msgTypes[31]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2034,7 +2103,7 @@ func (x *SetNoteRequest) String() string {
 func (*SetNoteRequest) ProtoMessage() {}
 
 func (x *SetNoteRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_tea_plugin_v1_plugin_proto_msgTypes[30]
+	mi := &file_tea_plugin_v1_plugin_proto_msgTypes[31]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2047,7 +2116,7 @@ func (x *SetNoteRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SetNoteRequest.ProtoReflect.Descriptor instead.
 func (*SetNoteRequest) Descriptor() ([]byte, []int) {
-	return file_tea_plugin_v1_plugin_proto_rawDescGZIP(), []int{30}
+	return file_tea_plugin_v1_plugin_proto_rawDescGZIP(), []int{31}
 }
 
 func (x *SetNoteRequest) GetCallId() string {
@@ -2080,7 +2149,7 @@ type SetNoteResponse struct {
 
 func (x *SetNoteResponse) Reset() {
 	*x = SetNoteResponse{}
-	mi := &file_tea_plugin_v1_plugin_proto_msgTypes[31]
+	mi := &file_tea_plugin_v1_plugin_proto_msgTypes[32]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2092,7 +2161,7 @@ func (x *SetNoteResponse) String() string {
 func (*SetNoteResponse) ProtoMessage() {}
 
 func (x *SetNoteResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_tea_plugin_v1_plugin_proto_msgTypes[31]
+	mi := &file_tea_plugin_v1_plugin_proto_msgTypes[32]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2105,7 +2174,7 @@ func (x *SetNoteResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SetNoteResponse.ProtoReflect.Descriptor instead.
 func (*SetNoteResponse) Descriptor() ([]byte, []int) {
-	return file_tea_plugin_v1_plugin_proto_rawDescGZIP(), []int{31}
+	return file_tea_plugin_v1_plugin_proto_rawDescGZIP(), []int{32}
 }
 
 func (x *SetNoteResponse) GetError() *Error {
@@ -2127,7 +2196,7 @@ type ReportUsageRequest struct {
 
 func (x *ReportUsageRequest) Reset() {
 	*x = ReportUsageRequest{}
-	mi := &file_tea_plugin_v1_plugin_proto_msgTypes[32]
+	mi := &file_tea_plugin_v1_plugin_proto_msgTypes[33]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2139,7 +2208,7 @@ func (x *ReportUsageRequest) String() string {
 func (*ReportUsageRequest) ProtoMessage() {}
 
 func (x *ReportUsageRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_tea_plugin_v1_plugin_proto_msgTypes[32]
+	mi := &file_tea_plugin_v1_plugin_proto_msgTypes[33]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2152,7 +2221,7 @@ func (x *ReportUsageRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReportUsageRequest.ProtoReflect.Descriptor instead.
 func (*ReportUsageRequest) Descriptor() ([]byte, []int) {
-	return file_tea_plugin_v1_plugin_proto_rawDescGZIP(), []int{32}
+	return file_tea_plugin_v1_plugin_proto_rawDescGZIP(), []int{33}
 }
 
 func (x *ReportUsageRequest) GetCallId() string {
@@ -2185,7 +2254,7 @@ type ReportUsageResponse struct {
 
 func (x *ReportUsageResponse) Reset() {
 	*x = ReportUsageResponse{}
-	mi := &file_tea_plugin_v1_plugin_proto_msgTypes[33]
+	mi := &file_tea_plugin_v1_plugin_proto_msgTypes[34]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2197,7 +2266,7 @@ func (x *ReportUsageResponse) String() string {
 func (*ReportUsageResponse) ProtoMessage() {}
 
 func (x *ReportUsageResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_tea_plugin_v1_plugin_proto_msgTypes[33]
+	mi := &file_tea_plugin_v1_plugin_proto_msgTypes[34]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2210,7 +2279,7 @@ func (x *ReportUsageResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReportUsageResponse.ProtoReflect.Descriptor instead.
 func (*ReportUsageResponse) Descriptor() ([]byte, []int) {
-	return file_tea_plugin_v1_plugin_proto_rawDescGZIP(), []int{33}
+	return file_tea_plugin_v1_plugin_proto_rawDescGZIP(), []int{34}
 }
 
 func (x *ReportUsageResponse) GetError() *Error {
@@ -2227,7 +2296,7 @@ const file_tea_plugin_v1_plugin_proto_rawDesc = "" +
 	"\x1atea/plugin/v1/plugin.proto\x12\rtea.plugin.v1\"\x11\n" +
 	"\x0fDescribeRequest\"G\n" +
 	"\x10DescribeResponse\x123\n" +
-	"\bmanifest\x18\x01 \x01(\v2\x17.tea.plugin.v1.ManifestR\bmanifest\"\xe4\x03\n" +
+	"\bmanifest\x18\x01 \x01(\v2\x17.tea.plugin.v1.ManifestR\bmanifest\"\x9d\x04\n" +
 	"\bManifest\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x18\n" +
 	"\aversion\x18\x02 \x01(\tR\aversion\x12 \n" +
@@ -2240,10 +2309,14 @@ const file_tea_plugin_v1_plugin_proto_rawDesc = "" +
 	"\x10start_timeout_ms\x18\t \x01(\x03R\x0estartTimeoutMs\x12!\n" +
 	"\fmemory_bytes\x18\n" +
 	" \x01(\x03R\vmemoryBytes\x12\x1c\n" +
-	"\texclusive\x18\v \x03(\tR\texclusive\x1aE\n" +
+	"\texclusive\x18\v \x03(\tR\texclusive\x127\n" +
+	"\adynamic\x18\f \x01(\v2\x1d.tea.plugin.v1.DynamicActionsR\adynamic\x1aE\n" +
 	"\x17SettingsSchemaJsonEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
-	"\x05value\x18\x02 \x01(\fR\x05value:\x028\x01\"\xd0\x01\n" +
+	"\x05value\x18\x02 \x01(\fR\x05value:\x028\x01\"8\n" +
+	"\x0eDynamicActions\x12\x12\n" +
+	"\x04file\x18\x01 \x01(\tR\x04file\x12\x12\n" +
+	"\x04list\x18\x02 \x01(\tR\x04list\"\xd0\x01\n" +
 	"\x06Action\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x18\n" +
 	"\asummary\x18\x02 \x01(\tR\asummary\x12,\n" +
@@ -2408,102 +2481,104 @@ func file_tea_plugin_v1_plugin_proto_rawDescGZIP() []byte {
 }
 
 var file_tea_plugin_v1_plugin_proto_enumTypes = make([]protoimpl.EnumInfo, 1)
-var file_tea_plugin_v1_plugin_proto_msgTypes = make([]protoimpl.MessageInfo, 36)
+var file_tea_plugin_v1_plugin_proto_msgTypes = make([]protoimpl.MessageInfo, 37)
 var file_tea_plugin_v1_plugin_proto_goTypes = []any{
 	(CallState)(0),                 // 0: tea.plugin.v1.CallState
 	(*DescribeRequest)(nil),        // 1: tea.plugin.v1.DescribeRequest
 	(*DescribeResponse)(nil),       // 2: tea.plugin.v1.DescribeResponse
 	(*Manifest)(nil),               // 3: tea.plugin.v1.Manifest
-	(*Action)(nil),                 // 4: tea.plugin.v1.Action
-	(*ConfigureRequest)(nil),       // 5: tea.plugin.v1.ConfigureRequest
-	(*ConfigureResponse)(nil),      // 6: tea.plugin.v1.ConfigureResponse
-	(*ReleaseRequest)(nil),         // 7: tea.plugin.v1.ReleaseRequest
-	(*ReleaseResponse)(nil),        // 8: tea.plugin.v1.ReleaseResponse
-	(*InvokeRequest)(nil),          // 9: tea.plugin.v1.InvokeRequest
-	(*InvokeResponse)(nil),         // 10: tea.plugin.v1.InvokeResponse
-	(*InvokeEvent)(nil),            // 11: tea.plugin.v1.InvokeEvent
-	(*Error)(nil),                  // 12: tea.plugin.v1.Error
-	(*Token)(nil),                  // 13: tea.plugin.v1.Token
-	(*Progress)(nil),               // 14: tea.plugin.v1.Progress
-	(*Log)(nil),                    // 15: tea.plugin.v1.Log
-	(*ShutdownRequest)(nil),        // 16: tea.plugin.v1.ShutdownRequest
-	(*ShutdownResponse)(nil),       // 17: tea.plugin.v1.ShutdownResponse
-	(*HealthRequest)(nil),          // 18: tea.plugin.v1.HealthRequest
-	(*HealthResponse)(nil),         // 19: tea.plugin.v1.HealthResponse
-	(*InvokeActionRequest)(nil),    // 20: tea.plugin.v1.InvokeActionRequest
-	(*DescribeActionRequest)(nil),  // 21: tea.plugin.v1.DescribeActionRequest
-	(*DescribeActionResponse)(nil), // 22: tea.plugin.v1.DescribeActionResponse
-	(*LogRequest)(nil),             // 23: tea.plugin.v1.LogRequest
-	(*LogResponse)(nil),            // 24: tea.plugin.v1.LogResponse
-	(*ProgressRequest)(nil),        // 25: tea.plugin.v1.ProgressRequest
-	(*ProgressResponse)(nil),       // 26: tea.plugin.v1.ProgressResponse
-	(*TokenRequest)(nil),           // 27: tea.plugin.v1.TokenRequest
-	(*TokenResponse)(nil),          // 28: tea.plugin.v1.TokenResponse
-	(*GetNoteRequest)(nil),         // 29: tea.plugin.v1.GetNoteRequest
-	(*GetNoteResponse)(nil),        // 30: tea.plugin.v1.GetNoteResponse
-	(*SetNoteRequest)(nil),         // 31: tea.plugin.v1.SetNoteRequest
-	(*SetNoteResponse)(nil),        // 32: tea.plugin.v1.SetNoteResponse
-	(*ReportUsageRequest)(nil),     // 33: tea.plugin.v1.ReportUsageRequest
-	(*ReportUsageResponse)(nil),    // 34: tea.plugin.v1.ReportUsageResponse
-	nil,                            // 35: tea.plugin.v1.Manifest.SettingsSchemaJsonEntry
-	nil,                            // 36: tea.plugin.v1.ConfigureRequest.SettingsJsonEntry
+	(*DynamicActions)(nil),         // 4: tea.plugin.v1.DynamicActions
+	(*Action)(nil),                 // 5: tea.plugin.v1.Action
+	(*ConfigureRequest)(nil),       // 6: tea.plugin.v1.ConfigureRequest
+	(*ConfigureResponse)(nil),      // 7: tea.plugin.v1.ConfigureResponse
+	(*ReleaseRequest)(nil),         // 8: tea.plugin.v1.ReleaseRequest
+	(*ReleaseResponse)(nil),        // 9: tea.plugin.v1.ReleaseResponse
+	(*InvokeRequest)(nil),          // 10: tea.plugin.v1.InvokeRequest
+	(*InvokeResponse)(nil),         // 11: tea.plugin.v1.InvokeResponse
+	(*InvokeEvent)(nil),            // 12: tea.plugin.v1.InvokeEvent
+	(*Error)(nil),                  // 13: tea.plugin.v1.Error
+	(*Token)(nil),                  // 14: tea.plugin.v1.Token
+	(*Progress)(nil),               // 15: tea.plugin.v1.Progress
+	(*Log)(nil),                    // 16: tea.plugin.v1.Log
+	(*ShutdownRequest)(nil),        // 17: tea.plugin.v1.ShutdownRequest
+	(*ShutdownResponse)(nil),       // 18: tea.plugin.v1.ShutdownResponse
+	(*HealthRequest)(nil),          // 19: tea.plugin.v1.HealthRequest
+	(*HealthResponse)(nil),         // 20: tea.plugin.v1.HealthResponse
+	(*InvokeActionRequest)(nil),    // 21: tea.plugin.v1.InvokeActionRequest
+	(*DescribeActionRequest)(nil),  // 22: tea.plugin.v1.DescribeActionRequest
+	(*DescribeActionResponse)(nil), // 23: tea.plugin.v1.DescribeActionResponse
+	(*LogRequest)(nil),             // 24: tea.plugin.v1.LogRequest
+	(*LogResponse)(nil),            // 25: tea.plugin.v1.LogResponse
+	(*ProgressRequest)(nil),        // 26: tea.plugin.v1.ProgressRequest
+	(*ProgressResponse)(nil),       // 27: tea.plugin.v1.ProgressResponse
+	(*TokenRequest)(nil),           // 28: tea.plugin.v1.TokenRequest
+	(*TokenResponse)(nil),          // 29: tea.plugin.v1.TokenResponse
+	(*GetNoteRequest)(nil),         // 30: tea.plugin.v1.GetNoteRequest
+	(*GetNoteResponse)(nil),        // 31: tea.plugin.v1.GetNoteResponse
+	(*SetNoteRequest)(nil),         // 32: tea.plugin.v1.SetNoteRequest
+	(*SetNoteResponse)(nil),        // 33: tea.plugin.v1.SetNoteResponse
+	(*ReportUsageRequest)(nil),     // 34: tea.plugin.v1.ReportUsageRequest
+	(*ReportUsageResponse)(nil),    // 35: tea.plugin.v1.ReportUsageResponse
+	nil,                            // 36: tea.plugin.v1.Manifest.SettingsSchemaJsonEntry
+	nil,                            // 37: tea.plugin.v1.ConfigureRequest.SettingsJsonEntry
 }
 var file_tea_plugin_v1_plugin_proto_depIdxs = []int32{
 	3,  // 0: tea.plugin.v1.DescribeResponse.manifest:type_name -> tea.plugin.v1.Manifest
-	4,  // 1: tea.plugin.v1.Manifest.actions:type_name -> tea.plugin.v1.Action
-	35, // 2: tea.plugin.v1.Manifest.settings_schema_json:type_name -> tea.plugin.v1.Manifest.SettingsSchemaJsonEntry
-	36, // 3: tea.plugin.v1.ConfigureRequest.settings_json:type_name -> tea.plugin.v1.ConfigureRequest.SettingsJsonEntry
-	12, // 4: tea.plugin.v1.ConfigureResponse.error:type_name -> tea.plugin.v1.Error
-	12, // 5: tea.plugin.v1.ReleaseResponse.error:type_name -> tea.plugin.v1.Error
-	12, // 6: tea.plugin.v1.InvokeResponse.error:type_name -> tea.plugin.v1.Error
-	13, // 7: tea.plugin.v1.InvokeEvent.token:type_name -> tea.plugin.v1.Token
-	14, // 8: tea.plugin.v1.InvokeEvent.progress:type_name -> tea.plugin.v1.Progress
-	15, // 9: tea.plugin.v1.InvokeEvent.log:type_name -> tea.plugin.v1.Log
-	12, // 10: tea.plugin.v1.InvokeEvent.error:type_name -> tea.plugin.v1.Error
-	0,  // 11: tea.plugin.v1.HealthResponse.call:type_name -> tea.plugin.v1.CallState
-	4,  // 12: tea.plugin.v1.DescribeActionResponse.action:type_name -> tea.plugin.v1.Action
-	12, // 13: tea.plugin.v1.DescribeActionResponse.error:type_name -> tea.plugin.v1.Error
-	15, // 14: tea.plugin.v1.LogRequest.log:type_name -> tea.plugin.v1.Log
-	14, // 15: tea.plugin.v1.ProgressRequest.progress:type_name -> tea.plugin.v1.Progress
-	13, // 16: tea.plugin.v1.TokenRequest.token:type_name -> tea.plugin.v1.Token
-	12, // 17: tea.plugin.v1.GetNoteResponse.error:type_name -> tea.plugin.v1.Error
-	12, // 18: tea.plugin.v1.SetNoteResponse.error:type_name -> tea.plugin.v1.Error
-	12, // 19: tea.plugin.v1.ReportUsageResponse.error:type_name -> tea.plugin.v1.Error
-	1,  // 20: tea.plugin.v1.Plugin.Describe:input_type -> tea.plugin.v1.DescribeRequest
-	5,  // 21: tea.plugin.v1.Plugin.Configure:input_type -> tea.plugin.v1.ConfigureRequest
-	7,  // 22: tea.plugin.v1.Plugin.Release:input_type -> tea.plugin.v1.ReleaseRequest
-	9,  // 23: tea.plugin.v1.Plugin.Invoke:input_type -> tea.plugin.v1.InvokeRequest
-	9,  // 24: tea.plugin.v1.Plugin.InvokeStream:input_type -> tea.plugin.v1.InvokeRequest
-	16, // 25: tea.plugin.v1.Plugin.Shutdown:input_type -> tea.plugin.v1.ShutdownRequest
-	18, // 26: tea.plugin.v1.Plugin.Health:input_type -> tea.plugin.v1.HealthRequest
-	20, // 27: tea.plugin.v1.Host.InvokeAction:input_type -> tea.plugin.v1.InvokeActionRequest
-	21, // 28: tea.plugin.v1.Host.DescribeAction:input_type -> tea.plugin.v1.DescribeActionRequest
-	23, // 29: tea.plugin.v1.Host.Log:input_type -> tea.plugin.v1.LogRequest
-	25, // 30: tea.plugin.v1.Host.Progress:input_type -> tea.plugin.v1.ProgressRequest
-	27, // 31: tea.plugin.v1.Host.Token:input_type -> tea.plugin.v1.TokenRequest
-	29, // 32: tea.plugin.v1.Host.GetNote:input_type -> tea.plugin.v1.GetNoteRequest
-	31, // 33: tea.plugin.v1.Host.SetNote:input_type -> tea.plugin.v1.SetNoteRequest
-	33, // 34: tea.plugin.v1.Host.ReportUsage:input_type -> tea.plugin.v1.ReportUsageRequest
-	2,  // 35: tea.plugin.v1.Plugin.Describe:output_type -> tea.plugin.v1.DescribeResponse
-	6,  // 36: tea.plugin.v1.Plugin.Configure:output_type -> tea.plugin.v1.ConfigureResponse
-	8,  // 37: tea.plugin.v1.Plugin.Release:output_type -> tea.plugin.v1.ReleaseResponse
-	10, // 38: tea.plugin.v1.Plugin.Invoke:output_type -> tea.plugin.v1.InvokeResponse
-	11, // 39: tea.plugin.v1.Plugin.InvokeStream:output_type -> tea.plugin.v1.InvokeEvent
-	17, // 40: tea.plugin.v1.Plugin.Shutdown:output_type -> tea.plugin.v1.ShutdownResponse
-	19, // 41: tea.plugin.v1.Plugin.Health:output_type -> tea.plugin.v1.HealthResponse
-	10, // 42: tea.plugin.v1.Host.InvokeAction:output_type -> tea.plugin.v1.InvokeResponse
-	22, // 43: tea.plugin.v1.Host.DescribeAction:output_type -> tea.plugin.v1.DescribeActionResponse
-	24, // 44: tea.plugin.v1.Host.Log:output_type -> tea.plugin.v1.LogResponse
-	26, // 45: tea.plugin.v1.Host.Progress:output_type -> tea.plugin.v1.ProgressResponse
-	28, // 46: tea.plugin.v1.Host.Token:output_type -> tea.plugin.v1.TokenResponse
-	30, // 47: tea.plugin.v1.Host.GetNote:output_type -> tea.plugin.v1.GetNoteResponse
-	32, // 48: tea.plugin.v1.Host.SetNote:output_type -> tea.plugin.v1.SetNoteResponse
-	34, // 49: tea.plugin.v1.Host.ReportUsage:output_type -> tea.plugin.v1.ReportUsageResponse
-	35, // [35:50] is the sub-list for method output_type
-	20, // [20:35] is the sub-list for method input_type
-	20, // [20:20] is the sub-list for extension type_name
-	20, // [20:20] is the sub-list for extension extendee
-	0,  // [0:20] is the sub-list for field type_name
+	5,  // 1: tea.plugin.v1.Manifest.actions:type_name -> tea.plugin.v1.Action
+	36, // 2: tea.plugin.v1.Manifest.settings_schema_json:type_name -> tea.plugin.v1.Manifest.SettingsSchemaJsonEntry
+	4,  // 3: tea.plugin.v1.Manifest.dynamic:type_name -> tea.plugin.v1.DynamicActions
+	37, // 4: tea.plugin.v1.ConfigureRequest.settings_json:type_name -> tea.plugin.v1.ConfigureRequest.SettingsJsonEntry
+	13, // 5: tea.plugin.v1.ConfigureResponse.error:type_name -> tea.plugin.v1.Error
+	13, // 6: tea.plugin.v1.ReleaseResponse.error:type_name -> tea.plugin.v1.Error
+	13, // 7: tea.plugin.v1.InvokeResponse.error:type_name -> tea.plugin.v1.Error
+	14, // 8: tea.plugin.v1.InvokeEvent.token:type_name -> tea.plugin.v1.Token
+	15, // 9: tea.plugin.v1.InvokeEvent.progress:type_name -> tea.plugin.v1.Progress
+	16, // 10: tea.plugin.v1.InvokeEvent.log:type_name -> tea.plugin.v1.Log
+	13, // 11: tea.plugin.v1.InvokeEvent.error:type_name -> tea.plugin.v1.Error
+	0,  // 12: tea.plugin.v1.HealthResponse.call:type_name -> tea.plugin.v1.CallState
+	5,  // 13: tea.plugin.v1.DescribeActionResponse.action:type_name -> tea.plugin.v1.Action
+	13, // 14: tea.plugin.v1.DescribeActionResponse.error:type_name -> tea.plugin.v1.Error
+	16, // 15: tea.plugin.v1.LogRequest.log:type_name -> tea.plugin.v1.Log
+	15, // 16: tea.plugin.v1.ProgressRequest.progress:type_name -> tea.plugin.v1.Progress
+	14, // 17: tea.plugin.v1.TokenRequest.token:type_name -> tea.plugin.v1.Token
+	13, // 18: tea.plugin.v1.GetNoteResponse.error:type_name -> tea.plugin.v1.Error
+	13, // 19: tea.plugin.v1.SetNoteResponse.error:type_name -> tea.plugin.v1.Error
+	13, // 20: tea.plugin.v1.ReportUsageResponse.error:type_name -> tea.plugin.v1.Error
+	1,  // 21: tea.plugin.v1.Plugin.Describe:input_type -> tea.plugin.v1.DescribeRequest
+	6,  // 22: tea.plugin.v1.Plugin.Configure:input_type -> tea.plugin.v1.ConfigureRequest
+	8,  // 23: tea.plugin.v1.Plugin.Release:input_type -> tea.plugin.v1.ReleaseRequest
+	10, // 24: tea.plugin.v1.Plugin.Invoke:input_type -> tea.plugin.v1.InvokeRequest
+	10, // 25: tea.plugin.v1.Plugin.InvokeStream:input_type -> tea.plugin.v1.InvokeRequest
+	17, // 26: tea.plugin.v1.Plugin.Shutdown:input_type -> tea.plugin.v1.ShutdownRequest
+	19, // 27: tea.plugin.v1.Plugin.Health:input_type -> tea.plugin.v1.HealthRequest
+	21, // 28: tea.plugin.v1.Host.InvokeAction:input_type -> tea.plugin.v1.InvokeActionRequest
+	22, // 29: tea.plugin.v1.Host.DescribeAction:input_type -> tea.plugin.v1.DescribeActionRequest
+	24, // 30: tea.plugin.v1.Host.Log:input_type -> tea.plugin.v1.LogRequest
+	26, // 31: tea.plugin.v1.Host.Progress:input_type -> tea.plugin.v1.ProgressRequest
+	28, // 32: tea.plugin.v1.Host.Token:input_type -> tea.plugin.v1.TokenRequest
+	30, // 33: tea.plugin.v1.Host.GetNote:input_type -> tea.plugin.v1.GetNoteRequest
+	32, // 34: tea.plugin.v1.Host.SetNote:input_type -> tea.plugin.v1.SetNoteRequest
+	34, // 35: tea.plugin.v1.Host.ReportUsage:input_type -> tea.plugin.v1.ReportUsageRequest
+	2,  // 36: tea.plugin.v1.Plugin.Describe:output_type -> tea.plugin.v1.DescribeResponse
+	7,  // 37: tea.plugin.v1.Plugin.Configure:output_type -> tea.plugin.v1.ConfigureResponse
+	9,  // 38: tea.plugin.v1.Plugin.Release:output_type -> tea.plugin.v1.ReleaseResponse
+	11, // 39: tea.plugin.v1.Plugin.Invoke:output_type -> tea.plugin.v1.InvokeResponse
+	12, // 40: tea.plugin.v1.Plugin.InvokeStream:output_type -> tea.plugin.v1.InvokeEvent
+	18, // 41: tea.plugin.v1.Plugin.Shutdown:output_type -> tea.plugin.v1.ShutdownResponse
+	20, // 42: tea.plugin.v1.Plugin.Health:output_type -> tea.plugin.v1.HealthResponse
+	11, // 43: tea.plugin.v1.Host.InvokeAction:output_type -> tea.plugin.v1.InvokeResponse
+	23, // 44: tea.plugin.v1.Host.DescribeAction:output_type -> tea.plugin.v1.DescribeActionResponse
+	25, // 45: tea.plugin.v1.Host.Log:output_type -> tea.plugin.v1.LogResponse
+	27, // 46: tea.plugin.v1.Host.Progress:output_type -> tea.plugin.v1.ProgressResponse
+	29, // 47: tea.plugin.v1.Host.Token:output_type -> tea.plugin.v1.TokenResponse
+	31, // 48: tea.plugin.v1.Host.GetNote:output_type -> tea.plugin.v1.GetNoteResponse
+	33, // 49: tea.plugin.v1.Host.SetNote:output_type -> tea.plugin.v1.SetNoteResponse
+	35, // 50: tea.plugin.v1.Host.ReportUsage:output_type -> tea.plugin.v1.ReportUsageResponse
+	36, // [36:51] is the sub-list for method output_type
+	21, // [21:36] is the sub-list for method input_type
+	21, // [21:21] is the sub-list for extension type_name
+	21, // [21:21] is the sub-list for extension extendee
+	0,  // [0:21] is the sub-list for field type_name
 }
 
 func init() { file_tea_plugin_v1_plugin_proto_init() }
@@ -2511,18 +2586,18 @@ func file_tea_plugin_v1_plugin_proto_init() {
 	if File_tea_plugin_v1_plugin_proto != nil {
 		return
 	}
-	file_tea_plugin_v1_plugin_proto_msgTypes[9].OneofWrappers = []any{
+	file_tea_plugin_v1_plugin_proto_msgTypes[10].OneofWrappers = []any{
 		(*InvokeResponse_Result)(nil),
 		(*InvokeResponse_Error)(nil),
 	}
-	file_tea_plugin_v1_plugin_proto_msgTypes[10].OneofWrappers = []any{
+	file_tea_plugin_v1_plugin_proto_msgTypes[11].OneofWrappers = []any{
 		(*InvokeEvent_Token)(nil),
 		(*InvokeEvent_Progress)(nil),
 		(*InvokeEvent_Log)(nil),
 		(*InvokeEvent_Result)(nil),
 		(*InvokeEvent_Error)(nil),
 	}
-	file_tea_plugin_v1_plugin_proto_msgTypes[21].OneofWrappers = []any{
+	file_tea_plugin_v1_plugin_proto_msgTypes[22].OneofWrappers = []any{
 		(*DescribeActionResponse_Action)(nil),
 		(*DescribeActionResponse_Error)(nil),
 	}
@@ -2532,7 +2607,7 @@ func file_tea_plugin_v1_plugin_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_tea_plugin_v1_plugin_proto_rawDesc), len(file_tea_plugin_v1_plugin_proto_rawDesc)),
 			NumEnums:      1,
-			NumMessages:   36,
+			NumMessages:   37,
 			NumExtensions: 0,
 			NumServices:   2,
 		},
