@@ -163,6 +163,13 @@ func (c *pluginRefreshCmd) Run(a *app) (err error) {
 			return pluginError(fmt.Errorf("plugin %q not found; `tea plugin list` lists those that are found", name))
 		}
 	}
+	if c.Workflow != "" {
+		defer func() {
+			if err == nil {
+				err = c.refreshDynamic(a)
+			}
+		}()
+	}
 	failed := false
 	for _, answer := range answers {
 		if answer.Err != nil {

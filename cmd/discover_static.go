@@ -26,8 +26,15 @@ type bundleCmds struct{}
 
 func (a *app) addInstalled(*pluginSet) error { return nil }
 
-// Run fails: this build has no plugin processes.
-func (*pluginRefreshCmd) Run(*app) error { return pluginError(errNoProcesses) }
+// Run stores the actions that depend on settings: this build has no plugin
+// processes.
+func (c *pluginRefreshCmd) Run(a *app) error {
+	if c.Workflow == "" {
+		return pluginError(errNoProcesses)
+	}
+	a.setReport(c.reportFlags)
+	return c.refreshDynamic(a)
+}
 
 // Run fails: this build has no plugin processes.
 func (*pluginStatusCmd) Run(*app) error { return pluginError(errNoProcesses) }

@@ -33,6 +33,11 @@ type pluginStatusCmd struct {
 type pluginRefreshCmd struct {
 	Names  []string `arg:"" name:"name" optional:"" help:"Names of plugins. Default: all."`
 	Beside bool     `help:"Also store the manifests next to the binaries, for packaging."`
+	// Without a workflow there are no settings.
+	Workflow   string `placeholder:"FILE" help:"Also store the actions that depend on the settings of this workflow, such as the tools of MCP servers."`
+	Secrets    string `config:"" placeholder:"JSON|@FILE" help:"Secrets for the settings of the workflow, by name."`
+	SecretsEnv string `config:"" placeholder:"PREFIX" help:"Use the environment variables with this prefix as secrets."`
+	loadFlags
 	pluginFlags
 	reportFlags
 }

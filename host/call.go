@@ -14,6 +14,22 @@ const CallResult = "result"
 // The error is that of [Host.Load]; the positions of mistakes in the call have
 // the file "".
 func (h *Host) LoadCall(action string, params map[string]any, o LoadOptions) (wf *Workflow, input map[string]any, err error) {
+	text, input, err := callText(action, params)
+	if err != nil {
+		return nil, nil, err
+	}
+	s, diags := spec.Parse("", text, spec.Options{Overlays: o.Overlays, Config: o.Config, LookupEnv: o.LookupEnv})
+	if s != nil && len(s.Nodes) == 1 {
+		if call, ok := s.Nodes[0].Body.(*spec.ActionBody); ok && call.With != nil {
+			call.With.Known = params // so all mistakes are reported together
+		}
+	}
+	wf, err = h.compile(s, diags, o)
+	return wf, input, err
+}
+
+// callText returns the text of the workflow of a call, and the input of its run.
+func callText(action string, params map[string]any) (text []byte, input map[string]any, err error) {
 	with := map[string]any{}
 	for name := range params {
 		key, err := value.Encode(name)
@@ -22,22 +38,12 @@ func (h *Host) LoadCall(action string, params map[string]any, o LoadOptions) (wf
 		}
 		with[name] = "{{ state.params[" + string(key) + "] }}"
 	}
-	text, err := value.Encode(map[string]any{
+	// JSON is YAML.
+	text, err = value.Encode(map[string]any{
 		"name": "call",
 		"nodes": []any{map[string]any{
 			"name": "call", "uses": action, "with": with, "output": CallResult,
 		}},
 	})
-	if err != nil {
-		return nil, nil, err
-	}
-	// JSON is YAML.
-	s, diags := spec.Parse("", text, spec.Options{Overlays: o.Overlays, Config: o.Config, LookupEnv: o.LookupEnv})
-	if s != nil && len(s.Nodes) == 1 {
-		if call, ok := s.Nodes[0].Body.(*spec.ActionBody); ok && call.With != nil {
-			call.With.Known = params // so all mistakes are reported together
-		}
-	}
-	wf, err = h.compile(s, diags, o)
-	return wf, map[string]any{"params": params}, err
+	return text, map[string]any{"params": params}, err
 }

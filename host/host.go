@@ -127,17 +127,20 @@ type ActionEntry = catalog.Entry
 
 // Actions lists the actions that every workflow of this host has.
 func (h *Host) Actions() ([]ActionEntry, error) {
-	c, err := h.catalog(nil)
+	c, _, err := h.catalog(nil, false)
 	if err != nil {
 		return nil, err
 	}
 	return c.Entries(), nil
 }
 
-// catalog returns the actions for one set of settings.
-func (h *Host) catalog(settings map[string]any) (*catalog.Catalog, error) {
+// catalog returns the actions for one set of settings, and what it found out
+// about those that depend on them. With relist it ignores their stored
+// descriptions.
+func (h *Host) catalog(settings map[string]any, relist bool) (*catalog.Catalog, *dynamicActions, error) {
 	c := catalog.New(settings)
 	c.Patience = patience(settings)
+	dynamic := &dynamicActions{settings: settings, relist: relist}
 	for i, b := range h.bundles {
 		kind, open := "host", catalog.Own
 		if i >= h.own {
@@ -146,30 +149,31 @@ func (h *Host) catalog(settings map[string]any) (*catalog.Catalog, error) {
 		if i >= h.own && i < h.own+len(h.o.Bundles) {
 			open = catalog.Linked
 		}
-		if err := c.Add(kind, b.Manifest(), open(b)); err != nil {
-			return nil, err
+		if err := c.Add(kind, dynamic.describe(b.Manifest()), open(b)); err != nil {
+			return nil, nil, err
 		}
 	}
 	if h.o.Plugins == nil {
-		return c, nil
+		return c, dynamic, nil
 	}
 	if limited, ok := h.o.Plugins.(Limiter); ok {
 		if limits, ok := settings[pluginsKey].(map[string]any); ok {
 			limited.Limit(limits)
 		}
 	}
-	known := &knownPlugins{host: h, catalog: c, added: map[string]bool{}}
+	known := &knownPlugins{host: h, catalog: c, dynamic: dynamic, added: map[string]bool{}}
 	if _, err := known.add(); err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	c.OnMissing(known.find)
-	return c, nil
+	return c, dynamic, nil
 }
 
 // knownPlugins adds plugins to a catalog as their manifests become known.
 type knownPlugins struct {
 	host    *Host
 	catalog *catalog.Catalog
+	dynamic *dynamicActions
 
 	added map[string]bool
 }
@@ -182,7 +186,7 @@ func (k *knownPlugins) add() (more bool, err error) {
 			continue
 		}
 		more, k.added[m.Name] = true, true
-		if err := k.host.addPlugin(k.catalog, m); err != nil {
+		if err := k.host.addPlugin(k.catalog, k.dynamic.describe(m)); err != nil {
 			return more, err
 		}
 	}

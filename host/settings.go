@@ -19,7 +19,11 @@ func (wf *Workflow) Settings(secrets map[string]any) (map[string]any, error) {
 
 // settings returns the keys of settings that have a reader: the host's, and those
 // that bundles and plugins declare in their manifests.
-func (h *Host) settings() settings.Declared {
+func (h *Host) settings() settings.Declared { return settings.Declare(h.manifests()...) }
+
+// manifests returns the manifests of the bundles and of the plugins that are
+// known.
+func (h *Host) manifests() []tea.Manifest {
 	var manifests []tea.Manifest
 	for _, b := range h.bundles {
 		manifests = append(manifests, b.Manifest())
@@ -27,7 +31,7 @@ func (h *Host) settings() settings.Declared {
 	if h.o.Plugins != nil {
 		manifests = append(manifests, h.o.Plugins.Manifests()...)
 	}
-	return settings.Declare(manifests...)
+	return manifests
 }
 
 // luaOptions reads settings.lua. A value of the wrong type, which was reported,

@@ -30,6 +30,9 @@ type LoadOptions struct {
 	Strict bool
 	// LookupEnv finds ${VAR} in settings; nil is os.LookupEnv.
 	LookupEnv func(string) (string, bool)
+
+	// relist ignores the stored descriptions of dynamic actions.
+	relist bool
 }
 
 // Workflow is a loaded workflow that can be run many times. It is safe for
@@ -135,7 +138,8 @@ func (h *Host) compileOnce(s *spec.Workflow, diags diag.List, o LoadOptions) (*W
 	declared.Check(s, &diags)
 	wf := &Workflow{host: h, spec: s, options: o, lua: script.New(luaOptions(s.Settings)), graphs: map[string]*graph.Graph{}, catalogs: map[string]*catalog.Bound{}, declared: declared}
 	var err error
-	if wf.catalog, err = h.catalog(s.Settings); err != nil {
+	var dynamic *dynamicActions
+	if wf.catalog, dynamic, err = h.catalog(s.Settings, o.relist); err != nil {
 		wf.lua.Close()
 		return nil, err
 	}
@@ -143,8 +147,8 @@ func (h *Host) compileOnce(s *spec.Workflow, diags diag.List, o LoadOptions) (*W
 	for _, a := range h.o.Replace {
 		wf.catalog.Replace(a)
 	}
-	g, more := graph.Compile(s, graph.Env{Lua: wf.lua, Actions: wf.catalog, Modules: modules.byNamespace, Broken: modules.broken, Settings: declared.Keys(), Unread: h.unread()})
-	diags = append(diags, more...)
+	g, more := graph.Compile(s, graph.Env{Lua: wf.lua, Actions: wf.catalog, Modules: modules.byNamespace, Broken: modules.broken, Settings: declared.Keys(), Unread: h.unread(), Dynamic: dynamic.missing})
+	diags = append(append(diags, dynamic.problems...), more...)
 	if o.Strict && g != nil && !diags.HasErrors() {
 		diags = append(diags, graph.Check(g)...)
 		lookup := o.LookupEnv

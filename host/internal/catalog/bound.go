@@ -25,7 +25,7 @@ func (c *Catalog) Bind(settings map[string]any) *Bound {
 
 // Invoke calls an action. It sets req.Action to the action's own name.
 func (b *Bound) Invoke(ctx context.Context, req *tea.Request) (*tea.Response, error) {
-	e := b.find(ctx, req.Action)
+	e := b.callable(ctx, req.Action)
 	if e == nil {
 		return b.Catalog.Invoke(ctx, req)
 	}

@@ -39,6 +39,14 @@ type Catalog struct {
 	mu      sync.RWMutex
 	entries map[string]*Entry
 	sources []*source
+	// dynamic are the bundles with actions that depend on the settings, by name.
+	dynamic map[string]dynamic
+}
+
+// dynamic is a bundle whose actions depend on the settings.
+type dynamic struct {
+	manifest tea.Manifest
+	entry    Entry // of an action that is not described
 }
 
 // Entry is one action with its origin.
@@ -68,7 +76,7 @@ type source struct {
 
 // New returns an empty catalog, which opens bundles with these settings.
 func New(settings map[string]any) *Catalog {
-	return &Catalog{entries: map[string]*Entry{}, settings: settings}
+	return &Catalog{entries: map[string]*Entry{}, settings: settings, dynamic: map[string]dynamic{}}
 }
 
 // OnMissing sets a function that can add a missing action of the named bundle,
@@ -106,6 +114,9 @@ func (c *Catalog) Add(kind string, m tea.Manifest, open Opener) error {
 		c.entries[info.Name] = e
 	}
 	c.sources = append(c.sources, src)
+	if m.Dynamic != nil {
+		c.dynamic[m.Name] = dynamic{m, Entry{Bundle: m.Name, Version: m.Version, Kind: kind, source: src}}
+	}
 	return nil
 }
 
@@ -138,11 +149,37 @@ func (c *Catalog) set(name string, e *Entry) {
 
 // find looks up a name as workflows spell it: ns.verb or actions.ns_verb.
 func (c *Catalog) find(ctx context.Context, name string) *Entry {
-	bundle, _, _ := strings.Cut(name, ".")
+	return c.orAdd(ctx, bundleOf(name), func() *Entry { return c.spelled(name) })
+}
+
+// bundleOf returns the bundle that can have an action of that name.
+func bundleOf(name string) string {
 	if flat, ok := strings.CutPrefix(name, "actions."); ok {
-		bundle, _, _ = strings.Cut(flat, "_")
+		bundle, _, _ := strings.Cut(flat, "_")
+		return bundle
 	}
-	return c.orAdd(ctx, bundle, func() *Entry { return c.spelled(name) })
+	bundle, _, _ := strings.Cut(name, ".")
+	return bundle
+}
+
+// callable is find for a call, which can also be that of a dynamic action that
+// is not described.
+func (c *Catalog) callable(ctx context.Context, name string) *Entry {
+	bundle := bundleOf(name)
+	return c.orAdd(ctx, bundle, func() *Entry {
+		if e := c.spelled(name); e != nil {
+			return e
+		}
+		c.mu.RLock()
+		defer c.mu.RUnlock()
+		d, ok := c.dynamic[bundle]
+		if !ok || !d.manifest.IsDynamic(name) {
+			return nil
+		}
+		e := d.entry
+		e.ActionInfo = tea.ActionInfo{Name: name}
+		return &e
+	})
 }
 
 func (c *Catalog) spelled(name string) *Entry {
@@ -217,7 +254,7 @@ func IsUnknownAction(err error) bool {
 // the defaults of absent parameters. Parameters that do not match the action's
 // schema are a validation_error, for which the bundle is not opened.
 func (c *Catalog) Invoke(ctx context.Context, req *tea.Request) (*tea.Response, error) {
-	e := c.find(ctx, req.Action)
+	e := c.callable(ctx, req.Action)
 	if e == nil {
 		err := tea.Errorf(tea.NotFound, "unknown action %q", req.Action)
 		err.Details = map[string]any{detailAction: req.Action}

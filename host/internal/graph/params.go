@@ -20,13 +20,14 @@ type paramChecker struct {
 	actions Actions
 	unread  []string
 	broken  []string
+	dynamic []string
 	// schemas are compiled on demand, by action; nil for an action without a
 	// valid schema, which is not the workflow's fault.
 	schemas map[string]*jsonschema.Schema
 }
 
 func newParamChecker(env Env) *paramChecker {
-	return &paramChecker{actions: env.Actions, unread: env.Unread, broken: env.Broken, schemas: map[string]*jsonschema.Schema{}}
+	return &paramChecker{actions: env.Actions, unread: env.Unread, broken: env.Broken, dynamic: env.Dynamic, schemas: map[string]*jsonschema.Schema{}}
 }
 
 // check reports mistakes in a call and returns the schema of its result, nil if
@@ -70,6 +71,9 @@ func (p *paramChecker) unknown(b *spec.ActionBody, diags *diag.List) {
 	namespace, _, _ := strings.Cut(name, ".")
 	switch {
 	case slices.Contains(p.broken, namespace):
+	case slices.Contains(p.dynamic, namespace):
+		diags.Warnf(diagcode.UncheckedAction, b.Uses.Pos, "`tea plugin refresh "+namespace+" --workflow FILE` asks for them and stores them",
+			"%s and its parameters are not checked: the actions of %s that depend on the settings are not stored", b.Uses.Value, namespace)
 	case slices.Contains(p.unread, namespace):
 		diags.Warnf(diagcode.UncheckedAction, b.Uses.Pos, refreshHint,
 			"%s and its parameters are not checked: the manifest of the plugin %s is not stored", b.Uses.Value, namespace)

@@ -2,6 +2,7 @@ package plugproc
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"reflect"
 	"slices"
@@ -18,6 +19,9 @@ import (
 func compatible(old, now tea.Manifest) error {
 	if old.Name != now.Name {
 		return fmt.Errorf("it says that its name is %q", now.Name)
+	}
+	if old.Dynamic != nil && (now.Dynamic == nil || *now.Dynamic != *old.Dynamic) {
+		return errors.New("it declares its dynamic actions differently")
 	}
 	for _, a := range old.Actions {
 		b := now.Find(a.Name)

@@ -23,11 +23,11 @@ type Instance struct {
 // decides whether to repeat a call that a crash has ended.
 func (i *Instance) Invoke(ctx context.Context, req *tea.Request) (*tea.Response, error) {
 	action := i.manifest.Find(req.Action)
-	if action == nil {
+	if action == nil && !i.manifest.IsDynamic(req.Action) {
 		return nil, tea.Errorf(tea.NotFound, "plugin %s has no action %s", i.manifest.Name, req.Action)
 	}
 	ended := i.supervisor.counters.call()
-	resp, err := i.invoke(ctx, req, action.Streaming)
+	resp, err := i.invoke(ctx, req, action == nil || action.Streaming)
 	ended(err)
 	return resp, err
 }
