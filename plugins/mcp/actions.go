@@ -1,0 +1,226 @@
+package mcp
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"sync"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	tea "github.com/the-edge-agent/tea/sdk"
+	"github.com/the-edge-agent/tea/sdk/x/diag"
+)
+
+// CallParams are the parameters of mcp.call.
+type CallParams struct {
+	Server    string         `json:"server" doc:"name of the server in settings.mcp.servers"`
+	Tool      string         `json:"tool" doc:"name of the tool at the server"`
+	Arguments map[string]any `json:"arguments,omitempty" doc:"its arguments"`
+}
+
+// Call is the action mcp.call.
+func (c *Client) Call(ctx context.Context, req *tea.Request, p CallParams) (*ToolResult, error) {
+	s, err := c.server(p.Server)
+	if err != nil {
+		return nil, err
+	}
+	return s.callTool(ctx, req, tea.ValuePayload(p.Arguments), func(l *listing) (*tool, error) {
+		if t := l.named(p.Tool); t != nil {
+			return t, nil
+		}
+		return nil, s.errorf(tea.NotFound, "unknown tool %s%s; mcp.list_tools lists its tools", quoted(p.Tool), diag.Ending(p.Tool, l.names()))
+	})
+}
+
+// callAction calls the tool of an action such as mcp.files_read_file.
+func (c *Client) callAction(ctx context.Context, req *tea.Request) (*tea.Response, error) {
+	name, _, _ := strings.Cut(strings.TrimPrefix(req.Action, bundleName+"."), "_")
+	s, err := c.server(name)
+	if err != nil {
+		return nil, err
+	}
+	result, err := s.callTool(ctx, req, req.Params, func(l *listing) (*tool, error) {
+		if t := l.action(req.Action); t != nil {
+			return t, nil
+		}
+		actions := make([]string, len(l.tools))
+		for i, t := range l.tools {
+			actions[i] = t.action
+		}
+		return nil, s.errorf(tea.NotFound, "it has no tool for the action %s%s; mcp.list_tools lists its tools", req.Action, diag.Ending(req.Action, actions))
+	})
+	if err != nil {
+		return nil, err
+	}
+	return tea.Respond(result), nil
+}
+
+// callTool calls the tool that find finds among those of the server.
+func (s *server) callTool(ctx context.Context, req *tea.Request, arguments tea.Payload, find func(*listing) (*tool, error)) (*ToolResult, error) {
+	release, err := s.slot(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer release()
+	se, l, err := s.listing(ctx, req.Host)
+	if err != nil {
+		return nil, err
+	}
+	t, err := find(l)
+	if err != nil {
+		return nil, err
+	}
+	if refusal := s.refusal(t); refusal != nil {
+		return nil, refusal
+	}
+	if arguments, err = t.check.Accept(t.action, arguments); err != nil {
+		return nil, err
+	}
+	object, err := arguments.Shared()
+	if err != nil {
+		return nil, err
+	}
+	var res *mcp.CallToolResult
+	err = s.during(ctx, se, req, "answer the call of the tool "+quoted(t.def.Name), func(ctx context.Context, token string) error {
+		params := &mcp.CallToolParams{Name: t.def.Name, Arguments: object, Meta: mcp.Meta{"progressToken": token}}
+		var err error
+		res, err = se.CallTool(ctx, params)
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	return s.toolResult(t, res)
+}
+
+// during makes one request of a call, within the limit of the server.
+func (s *server) during(ctx context.Context, se *session, req *tea.Request, what string, do func(ctx context.Context, token string) error) error {
+	limited, cancel := context.WithTimeoutCause(ctx, s.config.timeout(), errCall)
+	defer cancel()
+	c, end := se.calls.begin(limited, req)
+	defer end()
+	err := do(c.ctx, c.token)
+	if failure := c.failed(); failure != nil {
+		return failure
+	}
+	if err != nil {
+		return s.explain(limited, se, what, err)
+	}
+	return nil
+}
+
+// ListParams are the parameters of mcp.list_tools.
+type ListParams struct {
+	Server string `json:"server,omitempty" doc:"name of the server; default: all"`
+}
+
+// ListResult are the tools of servers.
+type ListResult struct {
+	Success bool            `json:"success" doc:"always true"`
+	Tools   []ToolInfo      `json:"tools" doc:"the tools in the order of their servers"`
+	Failed  []FailedServer  `json:"failed" doc:"the servers that could not be asked, if all were"`
+	Omitted []OmittedServer `json:"omitted" doc:"the servers with tools that are left out"`
+}
+
+// ToolInfo is a tool.
+type ToolInfo struct {
+	Server      string `json:"server"`
+	Name        string `json:"name" doc:"its name at the server"`
+	Action      string `json:"action" doc:"the action that calls it"`
+	Description string `json:"description"`
+	Parameters  any    `json:"parameters" doc:"JSON Schema of its arguments, as far as tea supports it"`
+	ReadOnly    bool   `json:"read_only" doc:"whether the server says that the tool changes nothing"`
+	Refused     string `json:"refused,omitempty" doc:"why it cannot be called, for example because it has changed"`
+	Unchecked   string `json:"unchecked,omitempty" doc:"why its arguments are not checked"`
+}
+
+// FailedServer is a server that could not be asked.
+type FailedServer struct {
+	Server    string        `json:"server"`
+	Error     string        `json:"error"`
+	ErrorType tea.ErrorType `json:"error_type"`
+}
+
+// OmittedServer is a server with tools that are left out.
+type OmittedServer struct {
+	Server string `json:"server"`
+	Reason string `json:"reason"`
+}
+
+// ListTools is the action mcp.list_tools.
+func (c *Client) ListTools(ctx context.Context, req *tea.Request, p ListParams) (*ListResult, error) {
+	names := c.names()
+	if p.Server != "" {
+		if _, err := c.server(p.Server); err != nil {
+			return nil, err
+		}
+		names = []string{p.Server}
+	}
+	result := &ListResult{Success: true, Tools: []ToolInfo{}, Failed: []FailedServer{}, Omitted: []OmittedServer{}}
+	for i, asked := range c.ask(ctx, req, names) {
+		name := names[i]
+		if asked.err != nil {
+			e := tea.AsError(asked.err)
+			if p.Server != "" || ctx.Err() != nil {
+				return nil, e
+			}
+			result.Failed = append(result.Failed, FailedServer{name, e.Message, e.Type})
+			continue
+		}
+		for _, t := range asked.listing.tools {
+			info := ToolInfo{Server: name, Name: printable(t.def.Name), Action: t.action, Description: t.info.Summary, Parameters: t.info.Params, Unchecked: t.problem}
+			info.ReadOnly = t.def.Annotations != nil && t.def.Annotations.ReadOnlyHint
+			if refusal := c.servers[name].refusal(t); refusal != nil {
+				info.Refused = refusal.Message
+			}
+			result.Tools = append(result.Tools, info)
+		}
+		if asked.listing.omitted != "" {
+			result.Omitted = append(result.Omitted, OmittedServer{name, asked.listing.omitted})
+		}
+	}
+	return result, nil
+}
+
+// asked is the answer of a server to the question for its tools.
+type asked struct {
+	listing *listing
+	err     error
+}
+
+// ask asks servers for their tools, all at the same time.
+func (c *Client) ask(ctx context.Context, req *tea.Request, names []string) []asked {
+	answers := make([]asked, len(names))
+	var asking sync.WaitGroup
+	for i, name := range names {
+		asking.Go(func() { _, answers[i].listing, answers[i].err = c.servers[name].listing(ctx, req.Host) })
+	}
+	asking.Wait()
+	return answers
+}
+
+// DescribeTools is the action mcp.describe_tools. A server that cannot be asked
+// is an error: the file would lack its tools.
+func (c *Client) DescribeTools(ctx context.Context, req *tea.Request, _ struct{}) (*Accepted, error) {
+	names := c.names()
+	result := &Accepted{Format: acceptedFormat, Servers: names, Actions: []AcceptedAction{}}
+	var errs []error
+	for i, asked := range c.ask(ctx, req, names) {
+		if asked.err != nil {
+			errs = append(errs, asked.err)
+			continue
+		}
+		for _, t := range asked.listing.tools {
+			result.Actions = append(result.Actions, AcceptedAction{
+				t.info.Name, t.info.Summary, t.info.Params, t.info.Result, t.info.Streaming, t.info.Idempotent, names[i], t.def.Name, t.digest,
+			})
+		}
+	}
+	if len(errs) > 0 {
+		e := *tea.AsError(errs[0])
+		e.Message = strings.ReplaceAll(errors.Join(errs...).Error(), "\n", "; ")
+		return nil, &e
+	}
+	return result, nil
+}

@@ -1,0 +1,43 @@
+package mcp
+
+import (
+	"context"
+
+	tea "github.com/the-edge-agent/tea/sdk"
+	"github.com/the-edge-agent/tea/sdk/schema"
+)
+
+// Bundle is the set of actions, for serve.Main or to be linked into a host.
+//
+// Actions that only read are idempotent. A tool is idempotent if its server says
+// so.
+func Bundle() tea.Bundle {
+	return tea.Bundle{
+		Name:        bundleName,
+		Version:     version,
+		Description: "Uses the tools, resources and prompts of MCP servers.",
+		Settings:    map[string]*schema.Schema{settingsKey: schema.Of[Settings]()},
+		Open:        func(_ context.Context, s tea.Settings) (any, error) { return open(s) },
+		Actions: []tea.Action{
+			tea.NewMethod("mcp.call", "Calls a tool of an MCP server.", (*Client).Call, tea.Streaming()),
+			tea.NewMethod("mcp.list_tools", "Lists the tools of MCP servers.", (*Client).ListTools, tea.Idempotent()),
+			tea.NewMethod("mcp.read_resource", "Reads a resource of an MCP server.", (*Client).ReadResource, tea.Streaming(), tea.Idempotent()),
+			tea.NewMethod("mcp.get_prompt", "Returns a prompt of an MCP server, as messages for llm.call.", (*Client).GetPrompt, tea.Streaming(), tea.Idempotent()),
+			tea.NewMethod(describeAction, "Describes the tools of all servers as actions, for the file of accepted tools.", (*Client).DescribeTools, tea.Idempotent()),
+		},
+		Dynamic: &tea.Dynamic{
+			DynamicActions: tea.DynamicActions{File: settingsKey + ".tools_file", List: describeAction},
+			Handle: func(ctx context.Context, req *tea.Request) (*tea.Response, error) {
+				return req.Instance.(*Client).callAction(ctx, req)
+			},
+		},
+	}
+}
+
+const (
+	bundleName = "mcp"
+	version    = "0.1.0"
+	// settingsKey is the top-level key of a workflow's settings.
+	settingsKey    = "mcp"
+	describeAction = "mcp.describe_tools"
+)

@@ -1,0 +1,231 @@
+package process
+
+import (
+	"bufio"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"time"
+)
+
+// Command is a server to start.
+type Command struct {
+	Path string // a name is looked up in PATH
+	Args []string
+	Env  map[string]string
+	Dir  string
+	// Memory is the limit for the memory in bytes, on Linux; 0 is none.
+	Memory int64
+	// Log gets the lines of the standard error. It is not called concurrently.
+	Log func(line string)
+}
+
+// Process is a running server. It is safe for concurrent use.
+type Process struct {
+	// Stdin and Stdout carry the protocol. Closing Stdin ends a server that
+	// follows it.
+	Stdin  io.WriteCloser
+	Stdout io.ReadCloser
+
+	group  *Group
+	cmd    *exec.Cmd
+	exited chan struct{}
+
+	mu     sync.Mutex
+	tail   []string // the last lines of the standard error
+	killed string   // why it was killed
+}
+
+const (
+	maxLine = 8 << 10
+	maxTail = 10
+	// maxRate is the number of lines per second that are logged.
+	maxRate = 100
+	// afterExit bounds the time that the output of a process that has ended is
+	// still read: a child that it left behind can hold the pipes open.
+	afterExit = 500 * time.Millisecond
+)
+
+// Start starts a server.
+func (g *Group) Start(c Command) (*Process, error) {
+	path := c.Path
+	if !strings.ContainsRune(path, filepath.Separator) {
+		found, err := exec.LookPath(path)
+		if err != nil {
+			return nil, err
+		}
+		path = found
+	} else if !filepath.IsAbs(path) && c.Dir != "" {
+		path = filepath.Join(c.Dir, path)
+	}
+	if err := g.watch(); err != nil {
+		return nil, err
+	}
+	var opened []io.Closer
+	pipe := func() (r, w *os.File, err error) {
+		if r, w, err = os.Pipe(); err == nil {
+			opened = append(opened, r, w)
+		}
+		return r, w, err
+	}
+	inR, inW, err1 := pipe()
+	outR, outW, err2 := pipe()
+	errR, errW, err3 := pipe()
+	err := errors.Join(err1, err2, err3)
+	p := &Process{Stdin: inW, Stdout: outR, group: g, exited: make(chan struct{})}
+	if err == nil {
+		p.cmd = &exec.Cmd{
+			Path: path, Args: append([]string{c.Path}, c.Args...), Env: g.environ(c.Env), Dir: c.Dir,
+			Stdin: inR, Stdout: outW, Stderr: errW, SysProcAttr: ownGroup(),
+		}
+		err = p.cmd.Start()
+	}
+	if err != nil {
+		for _, f := range opened {
+			f.Close()
+		}
+		return nil, err
+	}
+	inR.Close()
+	outW.Close()
+	errW.Close()
+	g.send('+', p.cmd.Process.Pid)
+	limit(p.cmd.Process.Pid, c.Memory)
+	p.follow(errR, c.Log)
+	if c.Memory > 0 {
+		go p.watchMemory(c.Memory)
+	}
+	return p, nil
+}
+
+// Pid returns the number of the process.
+func (p *Process) Pid() int { return p.cmd.Process.Pid }
+
+// follow reads the standard error and waits for the end of the process.
+func (p *Process) follow(stderr *os.File, log func(string)) {
+	read := make(chan struct{})
+	go func() {
+		defer close(read)
+		p.read(bufio.NewReaderSize(stderr, maxLine), log)
+	}()
+	go func() {
+		p.awaitExit()
+		killGroup(p.cmd.Process) // what it leaves behind
+		p.group.send('-', p.cmd.Process.Pid)
+		_ = p.cmd.Wait() // its state has the exit code
+		late := time.AfterFunc(afterExit, func() { stderr.Close() })
+		<-read
+		late.Stop()
+		stderr.Close()
+		close(p.exited)
+	}()
+}
+
+// read logs the lines of the standard error and keeps the last ones. Long lines
+// are cut; of too many lines per second the rest is counted.
+func (p *Process) read(r *bufio.Reader, log func(string)) {
+	var second time.Time
+	lines, dropped := 0, 0
+	for {
+		line, err := r.ReadSlice('\n')
+		for long := err; errors.Is(long, bufio.ErrBufferFull); {
+			line = append([]byte{}, line...)
+			_, long = r.ReadSlice('\n')
+			err = long
+		}
+		if text := clean(string(line)); text != "" {
+			p.mu.Lock()
+			if p.tail = append(p.tail, text); len(p.tail) > maxTail {
+				p.tail = p.tail[1:]
+			}
+			p.mu.Unlock()
+			if now := time.Now(); now.Sub(second) >= time.Second {
+				if dropped > 0 {
+					log(fmt.Sprintf("%d lines were dropped: there were more than %d in a second", dropped, maxRate))
+				}
+				second, lines, dropped = now, 0, 0
+			}
+			if lines++; lines <= maxRate {
+				log(text)
+			} else {
+				dropped++
+			}
+		}
+		if err != nil {
+			return
+		}
+	}
+}
+
+// clean returns a line as printable text.
+func clean(line string) string {
+	line = strings.ToValidUTF8(strings.TrimSpace(line), "\ufffd")
+	return strings.Map(func(r rune) rune {
+		if r < ' ' && r != '\t' || r == 0x7f || r >= 0x80 && r < 0xa0 {
+			return '\ufffd'
+		}
+		return r
+	}, line)
+}
+
+// Exited is closed when the process has ended.
+func (p *Process) Exited() <-chan struct{} { return p.exited }
+
+// LastWords says how the process ended, with the last lines of its standard
+// error; "" while it runs.
+func (p *Process) LastWords() string {
+	select {
+	case <-p.exited:
+	default:
+		return ""
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	text := p.killed
+	if text == "" {
+		text = "the process ended: " + p.cmd.ProcessState.String()
+	}
+	if len(p.tail) > 0 {
+		text += "; its last output: " + strings.Join(p.tail, " | ")
+	}
+	return text
+}
+
+// kill kills the process and its children.
+func (p *Process) kill(reason string) {
+	p.mu.Lock()
+	if p.killed == "" {
+		p.killed = reason
+	}
+	p.mu.Unlock()
+	select {
+	case <-p.exited:
+	default:
+		killGroup(p.cmd.Process)
+	}
+}
+
+// Stop ends the process: it closes the standard input, then sends SIGTERM, then
+// kills the process group, each after a part of the grace period. It returns
+// when the process has ended.
+func (p *Process) Stop(grace time.Duration) {
+	p.Stdin.Close()
+	for _, step := range []func(){func() { terminate(p.cmd.Process) }, func() { p.kill("it was killed: it did not end when asked to") }} {
+		timer := time.NewTimer(grace / 2)
+		select {
+		case <-p.exited:
+			timer.Stop()
+			p.Stdout.Close()
+			return
+		case <-timer.C:
+			step()
+		}
+	}
+	<-p.exited
+	p.Stdout.Close()
+}

@@ -1,0 +1,20 @@
+package process
+
+import (
+	"os"
+	"syscall"
+)
+
+const hasGuard = false
+
+func ownGroup() *syscall.SysProcAttr {
+	return &syscall.SysProcAttr{CreationFlags: syscall.CREATE_NEW_PROCESS_GROUP}
+}
+
+func detached() *syscall.SysProcAttr { return nil }
+
+// killGroup kills the process. Its children see the end of their input.
+func killGroup(p *os.Process) { _ = p.Kill() }
+
+// terminate does nothing: there is no signal for it.
+func terminate(*os.Process) {}

@@ -1,0 +1,160 @@
+package mcp
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"net/http"
+	"net/url"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/auth/extauth"
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+	"github.com/modelcontextprotocol/go-sdk/oauthex"
+
+	tea "github.com/the-edge-agent/tea/sdk"
+)
+
+// network makes the HTTP requests of one session. Credentials are sent only to
+// the host of the server. The nil network has no refusal.
+type network struct {
+	base   *http.Transport
+	config Server
+	host   string
+
+	mu      sync.Mutex
+	refused *refused
+}
+
+// refused is an answer that refuses access.
+type refused struct {
+	kind tea.ErrorType
+	text string
+}
+
+const (
+	dialTimeout = 10 * time.Second
+	// maxRedirects bounds the redirects within the host of the server.
+	maxRedirects = 5
+)
+
+// remote returns the transport for a server behind an address.
+func (s *server) remote(se *session) (mcp.Transport, error) {
+	address, err := url.Parse(s.config.URL)
+	if err != nil {
+		return nil, s.errorf(tea.ValidationError, "url: %w", err)
+	}
+	base := http.DefaultTransport.(*http.Transport).Clone()
+	base.DialContext = (&net.Dialer{Timeout: dialTimeout, KeepAlive: 30 * time.Second}).DialContext
+	base.MaxResponseHeaderBytes = 1 << 20
+	n := &network{base: base, config: s.config, host: address.Host}
+	se.network = n
+	if address.Scheme == "http" && !isLoopback(address.Hostname()) && (s.config.Token != "" || s.config.Headers != nil || s.config.OAuth != nil) {
+		slog.Warn("credentials are sent without encryption: the address of the MCP server " + s.name + " begins with http://")
+	}
+	t := &mcp.StreamableClientTransport{
+		Endpoint: s.config.URL, MaxRetries: 2, MaxEventSize: maxMessage,
+		HTTPClient: &http.Client{Transport: n, CheckRedirect: n.checkRedirect},
+	}
+	if o := s.config.OAuth; o != nil {
+		t.OAuthHandler, err = extauth.NewClientCredentialsHandler(&extauth.ClientCredentialsHandlerConfig{
+			Credentials: &oauthex.ClientCredentials{ClientID: o.ClientID, ClientSecretAuth: &oauthex.ClientSecretAuth{ClientSecret: o.ClientSecret}, Issuer: o.Issuer},
+			// Without the credentials of the server, and bounded as it is.
+			HTTPClient: &http.Client{Transport: bounded{base}, Timeout: s.config.startTimeout()},
+		})
+		if err != nil {
+			return nil, s.errorf(tea.ValidationError, "oauth: %w", err)
+		}
+	}
+	return t, nil
+}
+
+func isLoopback(host string) bool {
+	ip := net.ParseIP(host)
+	return host == "localhost" || ip != nil && ip.IsLoopback()
+}
+
+var errElsewhere = errors.New("the server redirects to another host, which would get the credentials")
+
+// checkRedirect allows redirects within the host.
+func (n *network) checkRedirect(req *http.Request, via []*http.Request) error {
+	if req.URL.Host != n.host || req.URL.Scheme != via[0].URL.Scheme {
+		return errElsewhere
+	}
+	if len(via) >= maxRedirects {
+		return fmt.Errorf("more than %d redirects", maxRedirects)
+	}
+	return nil
+}
+
+// RoundTrip adds the credentials and records an answer that refuses access.
+func (n *network) RoundTrip(req *http.Request) (*http.Response, error) {
+	if req.URL.Host == n.host {
+		req = req.Clone(req.Context())
+		for name, v := range n.config.Headers {
+			req.Header.Set(name, v)
+		}
+		if n.config.Token != "" {
+			req.Header.Set("Authorization", "Bearer "+n.config.Token)
+		}
+	}
+	resp, err := bounded{n.base}.RoundTrip(req)
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.refused = nil
+	if err != nil {
+		return nil, err
+	}
+	switch resp.StatusCode {
+	case http.StatusUnauthorized:
+		n.refused = &refused{tea.PermissionDenied, "401 Unauthorized; check token, headers or oauth of the server"}
+	case http.StatusForbidden:
+		n.refused = &refused{tea.PermissionDenied, "403 Forbidden; the credentials of the server do not allow it"}
+	case http.StatusTooManyRequests:
+		n.refused = &refused{tea.RateLimited, "429 Too Many Requests"}
+	}
+	return resp, nil
+}
+
+// refusal returns the last answer if it refused access.
+func (n *network) refusal() *refused {
+	if n == nil {
+		return nil
+	}
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return n.refused
+}
+
+func (n *network) close() { n.base.CloseIdleConnections() }
+
+// bounded limits the size of answers that are not streams; the events of streams
+// have a limit each.
+type bounded struct{ base http.RoundTripper }
+
+func (b bounded) RoundTrip(req *http.Request) (*http.Response, error) {
+	resp, err := b.base.RoundTrip(req)
+	if err == nil && !strings.HasPrefix(resp.Header.Get("Content-Type"), "text/event-stream") {
+		resp.Body = &limitedBody{resp.Body, maxMessage}
+	}
+	return resp, err
+}
+
+// limitedBody fails after a number of bytes.
+type limitedBody struct {
+	io.ReadCloser
+	left int64
+}
+
+func (b *limitedBody) Read(p []byte) (int, error) {
+	if b.left <= 0 {
+		return 0, fmt.Errorf("the answer is larger than %d MiB", maxMessage>>20)
+	}
+	n, err := b.ReadCloser.Read(p[:min(int64(len(p)), b.left)])
+	b.left -= int64(n)
+	return n, err
+}

@@ -1,0 +1,301 @@
+package mcp
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"log/slog"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	tea "github.com/the-edge-agent/tea/sdk"
+)
+
+const (
+	// maxReports is the number of progress reports per second, and of log
+	// records, that are passed on from one session.
+	maxReports = 50
+	// maxQuestions bounds the questions of a server during one call.
+	maxQuestions = 20
+)
+
+// calls are the running calls of a session. A server asks questions, reports
+// progress and logs only during a call. It is safe for concurrent use.
+type calls struct {
+	server *server
+
+	mu      sync.Mutex
+	last    int
+	running map[string]*call // by progress token
+	second  time.Time
+	reports int
+	dropped int
+}
+
+// call is a running call.
+type call struct {
+	ctx   context.Context
+	stop  context.CancelCauseFunc
+	token string
+	req   *tea.Request
+
+	mu                  sync.Mutex
+	failure             error // ends the call, such as an interrupt
+	questions, requests int
+}
+
+// callKey is the key of a call in the context of its requests.
+type callKey struct{}
+
+// begin registers a call, whose context it derives from ctx. The caller ends it.
+func (c *calls) begin(ctx context.Context, req *tea.Request) (started *call, end func()) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.last++
+	k := &call{token: "tea-" + strconv.Itoa(c.last), req: req}
+	ctx, k.stop = context.WithCancelCause(ctx)
+	k.ctx = context.WithValue(ctx, callKey{}, k)
+	if c.running == nil {
+		c.running = map[string]*call{}
+	}
+	c.running[k.token] = k
+	return k, func() {
+		k.stop(nil)
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		delete(c.running, k.token)
+	}
+}
+
+// only returns the call that a request of the server belongs to: that of the
+// context, or the only one that is running.
+func (c *calls) only(ctx context.Context) (*call, error) {
+	if k, ok := ctx.Value(callKey{}).(*call); ok {
+		return k, nil
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if len(c.running) != 1 {
+		return nil, fmt.Errorf("the request belongs to one of %d calls and does not say to which; max_concurrent_calls: 1 in settings.mcp.servers.%s avoids this", len(c.running), c.server.name)
+	}
+	for _, k := range c.running {
+		return k, nil
+	}
+	return nil, nil
+}
+
+// failed returns the error that has ended the call, or nil.
+func (k *call) failed() error {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	return k.failure
+}
+
+// fail ends the call with an error of an action that the server has caused, such
+// as an interrupt that waits for an answer.
+func (k *call) fail(err error) {
+	k.mu.Lock()
+	if k.failure == nil {
+		k.failure = err
+	}
+	k.mu.Unlock()
+	k.stop(err)
+}
+
+// count adds one to a counter of the call and reports whether it is within the
+// limit.
+func (k *call) count(n *int, limit int) bool {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	*n++
+	return *n <= limit
+}
+
+// allow reports whether another report can be passed on, and how many were
+// dropped since the last one.
+func (c *calls) allow() (dropped int, ok bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if now := time.Now(); now.Sub(c.second) >= time.Second {
+		c.second, c.reports = now, 0
+	}
+	if c.reports++; c.reports > maxReports {
+		c.dropped++
+		return 0, false
+	}
+	dropped, c.dropped = c.dropped, 0
+	return dropped, true
+}
+
+// progress passes a progress report on.
+func (c *calls) progress(_ context.Context, req *mcp.ProgressNotificationClientRequest) {
+	token, _ := req.Params.ProgressToken.(string)
+	c.mu.Lock()
+	k := c.running[token]
+	c.mu.Unlock()
+	if k == nil {
+		return
+	}
+	if _, ok := c.allow(); !ok {
+		return // the next one says more
+	}
+	fraction := -1.0
+	if p := req.Params; p.Total > 0 && p.Progress >= 0 {
+		fraction = min(p.Progress/p.Total, 1)
+	}
+	message := req.Params.Message
+	if message == "" {
+		message = c.server.name
+	}
+	k.req.Host.Progress(k.ctx, fraction, shortened(printable(message), 500))
+}
+
+// log passes a log record on.
+func (c *calls) log(ctx context.Context, req *mcp.LoggingMessageRequest) {
+	dropped, ok := c.allow()
+	if !ok {
+		return
+	}
+	text, isText := req.Params.Data.(string)
+	if !isText {
+		raw, err := json.Marshal(req.Params.Data)
+		if err != nil {
+			return
+		}
+		text = string(raw)
+	}
+	fields := map[string]any{"server": c.server.name}
+	if req.Params.Logger != "" {
+		fields["logger"] = shortened(printable(req.Params.Logger), 100)
+	}
+	if dropped > 0 {
+		fields["dropped"] = int64(dropped)
+	}
+	text = shortened(printable(text), maxDescription)
+	if k, err := c.only(ctx); err == nil {
+		k.req.Host.Log(k.ctx, level(req.Params.Level), text, fields)
+		return
+	}
+	slog.Log(ctx, level(req.Params.Level), text, "fields", fields)
+}
+
+// level converts a level of the protocol, which are those of syslog.
+func level(l mcp.LoggingLevel) slog.Level {
+	switch l {
+	case "debug":
+		return slog.LevelDebug
+	case "warning":
+		return slog.LevelWarn
+	case "error", "critical", "alert", "emergency":
+		return slog.LevelError
+	}
+	return slog.LevelInfo
+}
+
+// elicit asks a person a question of the server. A null answer declines it, and
+// so does false to a question without fields. A run that stops to wait for the
+// answer ends the call, which is made again when the run is resumed.
+func (c *calls) elicit(ctx context.Context, req *mcp.ElicitRequest) (*mcp.ElicitResult, error) {
+	k, err := c.only(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if !k.count(&k.questions, maxQuestions) {
+		return nil, fmt.Errorf("the server asks more than %d questions in one call", maxQuestions)
+	}
+	question := fmt.Sprintf("The MCP server %s asks: %s", c.server.name, shortened(printable(req.Params.Message), 2000))
+	var answer any = map[string]any{"type": "boolean"}
+	if req.Params.Mode == "url" {
+		question = fmt.Sprintf("The MCP server %s asks to open %s: %s Answer true when that is done.", c.server.name, shortened(printable(req.Params.URL), 2000), shortened(printable(req.Params.Message), 2000))
+	} else if hasFields(req.Params.RequestedSchema) {
+		answer = map[string]any{"anyOf": []any{whole(req.Params.RequestedSchema), map[string]any{"type": "null", "description": "declines"}}}
+	}
+	resp, err := k.req.Host.Invoke(k.ctx, "human.ask", map[string]any{"question": question, "schema": answer})
+	if err != nil {
+		k.fail(err)
+		return nil, err
+	}
+	var result struct {
+		Answer any `json:"answer"`
+	}
+	if err := resp.Result.Decode(&result); err != nil {
+		return nil, err
+	}
+	switch a := result.Answer.(type) {
+	case map[string]any:
+		return &mcp.ElicitResult{Action: "accept", Content: a}, nil
+	case bool:
+		if a {
+			return &mcp.ElicitResult{Action: "accept"}, nil
+		}
+	}
+	return &mcp.ElicitResult{Action: "decline"}, nil
+}
+
+// hasFields reports whether a schema asks for fields.
+func hasFields(schema any) bool {
+	object, _ := schema.(map[string]any)
+	fields, _ := object["properties"].(map[string]any)
+	return len(fields) > 0
+}
+
+// sample asks the language model of the workflow for the server.
+func (c *calls) sample(ctx context.Context, req *mcp.CreateMessageRequest) (*mcp.CreateMessageResult, error) {
+	k, err := c.only(ctx)
+	if err != nil {
+		return nil, err
+	}
+	limits := c.server.config.Sampling
+	if !k.count(&k.requests, max(1, limits.MaxRequests)) {
+		return nil, fmt.Errorf("the server makes more than %d requests to a model in one call (sampling.max_requests)", limits.MaxRequests)
+	}
+	params := map[string]any{"max_tokens": int64(max(1, limits.MaxTokens))}
+	if n := req.Params.MaxTokens; n > 0 && n < int64(limits.MaxTokens) {
+		params["max_tokens"] = n
+	}
+	if limits.Model != "" {
+		params["model"] = limits.Model
+	}
+	if req.Params.SystemPrompt != "" {
+		params["system"] = req.Params.SystemPrompt
+	}
+	if req.Params.Temperature > 0 {
+		params["temperature"] = req.Params.Temperature
+	}
+	if stop := req.Params.StopSequences; len(stop) > 0 {
+		params["stop"] = stop
+	}
+	var messages []any
+	for _, m := range req.Params.Messages {
+		text, ok := m.Content.(*mcp.TextContent)
+		if !ok || m.Role != "user" && m.Role != "assistant" {
+			return nil, fmt.Errorf("only messages of user and assistant with text are supported, not %T of %s", m.Content, m.Role)
+		}
+		messages = append(messages, map[string]any{"role": string(m.Role), "content": text.Text})
+	}
+	params["messages"] = messages
+	resp, err := k.req.Host.Invoke(k.ctx, "llm.call", params)
+	if err != nil {
+		if e := tea.AsError(err); e.Type == tea.BudgetExceeded || e.Type == tea.Canceled {
+			k.fail(err)
+		}
+		return nil, err
+	}
+	var answer struct {
+		Content      string `json:"content"`
+		Model        string `json:"model"`
+		FinishReason string `json:"finish_reason"`
+	}
+	if err := resp.Result.Decode(&answer); err != nil {
+		return nil, err
+	}
+	reason := "endTurn"
+	if strings.HasPrefix(answer.FinishReason, "length") {
+		reason = "maxTokens"
+	}
+	return &mcp.CreateMessageResult{Content: &mcp.TextContent{Text: answer.Content}, Model: answer.Model, Role: "assistant", StopReason: reason}, nil
+}

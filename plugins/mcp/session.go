@@ -1,0 +1,225 @@
+package mcp
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"log/slog"
+	"os/exec"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/the-edge-agent/tea/plugins/mcp/internal/process"
+	tea "github.com/the-edge-agent/tea/sdk"
+)
+
+// maxMessage is the maximum size in bytes of one message of a server.
+const maxMessage = 32 << 20
+
+// errConnection is the SDK's error of a connection that has ended.
+var errConnection = mcp.ErrConnectionClosed
+
+// session is a connection to a server.
+type session struct {
+	*mcp.ClientSession
+	calls *calls
+	// tools is the last listing; stale is set when the server says that it has
+	// changed.
+	tools atomic.Pointer[listing]
+	stale atomic.Bool
+
+	process *process.Process // nil for a server behind an address
+	network *network         // nil for a process
+	done    chan struct{}    // closed when the connection has ended
+	closing sync.Once
+}
+
+// connect starts the server or connects to it.
+func (s *server) connect(ctx context.Context) (*session, error) {
+	se := &session{calls: &calls{server: s}, done: make(chan struct{})}
+	transport, err := s.transport(se)
+	if err != nil {
+		return nil, err
+	}
+	life, cancel := context.WithCancelCause(s.life)
+	defer cancel(nil)
+	late := time.AfterFunc(s.config.startTimeout(), func() { cancel(errStart) })
+	defer late.Stop()
+	stop := context.AfterFunc(ctx, func() { cancel(context.Cause(ctx)) })
+	defer stop()
+	se.ClientSession, err = mcp.NewClient(&mcp.Implementation{Name: "tea", Version: version}, s.options(se)).Connect(life, transport, nil)
+	if err == nil {
+		go func() {
+			_ = se.Wait() // the error of a call says why
+			close(se.done)
+		}()
+		return se, nil
+	}
+	close(se.done)
+	se.release()
+	switch cause := context.Cause(life); {
+	case errors.Is(cause, errStart):
+		return nil, s.errorf(tea.Timeout, "it was not ready within %s (start_timeout_seconds)%s", s.config.startTimeout(), se.lastWords("; "))
+	case ctx.Err() != nil:
+		return nil, ctx.Err()
+	case s.life.Err() != nil:
+		return nil, s.errorf(tea.Canceled, "the client is closed")
+	}
+	return nil, s.failure(se, "connect", err)
+}
+
+var errStart = errors.New("the server was not ready in time")
+
+// transport returns the transport of a session, whose process it starts.
+func (s *server) transport(se *session) (mcp.Transport, error) {
+	if s.config.URL != "" {
+		return s.remote(se)
+	}
+	log := slog.Default().With("mcp_server", s.name)
+	p, err := s.client.group.Start(process.Command{
+		Path: s.config.Command, Args: s.config.Args, Env: s.config.Env, Dir: s.config.Dir, Memory: int64(s.config.MemoryMB) << 20,
+		Log: func(line string) { log.Debug(line) },
+	})
+	switch {
+	case errors.Is(err, exec.ErrNotFound), errors.Is(err, fs.ErrNotExist):
+		return nil, s.errorf(tea.DependencyMissing, "command %q not found; install it or correct settings.mcp.servers.%s.command", s.config.Command, s.name)
+	case err != nil:
+		return nil, s.errorf(tea.DependencyMissing, "cannot start %q: %w", s.config.Command, err)
+	}
+	se.process = p
+	return &mcp.IOTransport{Reader: p.Stdout, Writer: p.Stdin, MaxLineLength: maxMessage}, nil
+}
+
+// options are what the client offers to the server.
+func (s *server) options(se *session) *mcp.ClientOptions {
+	o := &mcp.ClientOptions{
+		Capabilities:                &mcp.ClientCapabilities{}, // without roots
+		ToolListChangedHandler:      func(context.Context, *mcp.ToolListChangedRequest) { se.stale.Store(true) },
+		ProgressNotificationHandler: se.calls.progress,
+		LoggingMessageHandler:       se.calls.log,
+	}
+	if s.config.Elicitation != "decline" {
+		o.ElicitationHandler = se.calls.elicit
+	}
+	if s.config.Sampling.Enabled {
+		o.CreateMessageHandler = se.calls.sample
+	}
+	return o
+}
+
+// ended reports whether the connection has ended.
+func (se *session) ended() bool {
+	select {
+	case <-se.done:
+		return true
+	default:
+		return false
+	}
+}
+
+// fresh returns the listing if the server has not said that it has changed.
+func (se *session) fresh() *listing {
+	if se.stale.Load() {
+		return nil
+	}
+	return se.tools.Load()
+}
+
+// close ends the session and its process.
+func (se *session) close() {
+	closed := make(chan struct{})
+	go func() {
+		defer close(closed)
+		_ = se.Close() // the server is ended in any case
+	}()
+	timer := time.NewTimer(stopGrace)
+	defer timer.Stop()
+	select {
+	case <-closed:
+	case <-timer.C:
+	}
+	se.release()
+	<-closed
+	<-se.done
+}
+
+// release ends the process or closes the network connections.
+func (se *session) release() {
+	se.closing.Do(func() {
+		if se.process != nil {
+			se.process.Stop(stopGrace)
+		}
+		if se.network != nil {
+			se.network.close()
+		}
+	})
+}
+
+// lastWords says why the process ended, after a separator; "" if it runs.
+func (se *session) lastWords(separator string) string {
+	if se.process == nil {
+		return ""
+	}
+	if words := se.process.LastWords(); words != "" {
+		return separator + words
+	}
+	return ""
+}
+
+// explain returns the error of a request.
+func (s *server) explain(ctx context.Context, se *session, what string, err error) error {
+	switch {
+	case ctx.Err() != nil && errors.Is(context.Cause(ctx), errCall):
+		return s.errorf(tea.Timeout, "it did not %s within %s (settings.mcp.servers.%s.timeout_seconds)", what, s.config.timeout(), s.name)
+	case ctx.Err() != nil:
+		return ctx.Err()
+	}
+	return s.failure(se, what, err)
+}
+
+// errCall is the cause of the end of a call that took too long.
+var errCall = errors.New("the call took too long")
+
+// failure returns the error of a request that the server has refused or that
+// has not reached it.
+func (s *server) failure(se *session, what string, err error) error {
+	if refused := se.network.refusal(); refused != nil {
+		return s.errorf(refused.kind, "%s: %s", what, refused.text)
+	}
+	var typed *tea.Error
+	var answer *jsonrpc.Error
+	switch {
+	case errors.As(err, &typed):
+		return typed
+	case errors.As(err, &answer):
+		return s.errorf(errorType(answer.Code), "%s: %s", what, shortened(answer.Message, 2000))
+	}
+	words := ""
+	if se.process != nil {
+		// The connection can end a moment before the process.
+		timer := time.NewTimer(stopGrace)
+		defer timer.Stop()
+		select {
+		case <-se.process.Exited():
+		case <-timer.C:
+		}
+		words = se.lastWords("; ")
+	}
+	return s.errorf(tea.ConnectionError, "%s: %s%s", what, shortened(fmt.Sprint(err), 500), words)
+}
+
+// errorType converts the code of a JSON-RPC error.
+func errorType(code int64) tea.ErrorType {
+	switch code {
+	case jsonrpc.CodeInvalidParams:
+		return tea.ValidationError
+	case jsonrpc.CodeMethodNotFound, mcp.CodeResourceNotFound:
+		return tea.NotFound
+	}
+	return tea.InternalError
+}
