@@ -92,6 +92,7 @@ type server struct {
 	starting sync.Mutex
 	calls    sync.WaitGroup
 	scans    sync.WaitGroup
+	closing  sync.Once
 }
 
 // newServer loads the workflows. The caller closes the server.
@@ -128,7 +129,9 @@ func newServer(svc *teacmd.Service, dir string) (*server, error) {
 }
 
 // close stops the runs, waits for their checkpoints and closes the workflows.
-func (s *server) close() {
+func (s *server) close() { s.closing.Do(s.closeOnce) }
+
+func (s *server) closeOnce() {
 	s.starting.Lock()
 	s.stop(errClosed)
 	s.starting.Unlock()

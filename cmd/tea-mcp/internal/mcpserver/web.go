@@ -1,11 +1,13 @@
 package mcpserver
 
 import (
+	"bytes"
 	"context"
 	"crypto/sha256"
 	"crypto/subtle"
 	"errors"
 	"fmt"
+	"io"
 	"log/slog"
 	"net"
 	"net/http"
@@ -31,12 +33,17 @@ const (
 	maxHeader = 64 << 10
 	// readHeaderTimeout is how long a client has to send it.
 	readHeaderTimeout = 10 * time.Second
+	// readBodyTimeout is how long it has to send the body.
+	readBodyTimeout = 30 * time.Second
 	// path is the path of the endpoint.
 	path = "/mcp"
 )
 
 // serveHTTP serves streamable HTTP until the service stops.
 func (s *server) serveHTTP(addr, token string) error {
+	if _, _, err := net.SplitHostPort(addr); err != nil {
+		return teacmd.UsageErrorf("--http %s: expected HOST:PORT: %w", addr, err)
+	}
 	if !loopback(addr) && token == "" {
 		return teacmd.UsageErrorf("--http %s: other machines can reach this address; pass --token-file FILE with the token that clients need, or use localhost", addr)
 	}
@@ -83,7 +90,7 @@ func loopbackName(host string) bool {
 // handler returns the endpoint with its checks, the cheapest first.
 func (s *server) handler(token string, local bool) http.Handler {
 	mux := http.NewServeMux()
-	mux.Handle(path, s.endpoint())
+	mux.Handle(path, read(s.endpoint()))
 	var h http.Handler = mux
 	h = bounded(h)
 	if token != "" {
@@ -139,6 +146,27 @@ func bounded(next http.Handler) http.Handler {
 		default:
 			http.Error(w, "too many requests are being served", http.StatusServiceUnavailable)
 		}
+	})
+}
+
+// read reads the body of a request within a time: the deadline of the
+// connection would end streams, too.
+func read(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		control := http.NewResponseController(w)
+		_ = control.SetReadDeadline(time.Now().Add(readBodyTimeout)) // HTTP/1 has one
+		body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxMessage))
+		if tooLarge := (*http.MaxBytesError)(nil); errors.As(err, &tooLarge) {
+			http.Error(w, fmt.Sprintf("the request has more than %d bytes", maxMessage), http.StatusRequestEntityTooLarge)
+			return
+		}
+		if err != nil {
+			http.Error(w, "the request cannot be read", http.StatusBadRequest)
+			return
+		}
+		_ = control.SetReadDeadline(time.Time{})
+		r.Body = io.NopCloser(bytes.NewReader(body))
+		next.ServeHTTP(w, r)
 	})
 }
 
