@@ -9,6 +9,7 @@ import (
 	"github.com/the-edge-agent/tea/plugins/web/internal/local"
 	"github.com/the-edge-agent/tea/plugins/web/internal/page"
 	"github.com/the-edge-agent/tea/plugins/web/internal/safenet"
+	"github.com/the-edge-agent/tea/plugins/web/internal/search"
 	tea "github.com/the-edge-agent/tea/sdk"
 )
 
@@ -23,6 +24,7 @@ type Client struct {
 	settings Settings
 	browser  *chromium.Browser
 	local    *local.Reader
+	searcher *search.Searcher
 }
 
 func open(s tea.Settings) (*Client, error) {
@@ -33,13 +35,16 @@ func open(s tea.Settings) (*Client, error) {
 	guard := &safenet.Guard{AllowPrivate: c.settings.AllowPrivate}
 	c.browser = chromium.New(c.settings.Chromium, guard, c.settings.UserAgent, int(c.settings.MaxBodyBytes))
 	c.local = local.Open(c.settings.Settings, version, c.browser)
+	c.searcher = search.Open(c.settings.Search)
 	return c, nil
 }
 
 var _ io.Closer = (*Client)(nil)
 
 // Close stops the browser and closes idle connections.
-func (c *Client) Close() error { return errors.Join(c.browser.Close(), c.local.Close()) }
+func (c *Client) Close() error {
+	return errors.Join(c.browser.Close(), c.local.Close(), c.searcher.Close())
+}
 
 // scraper returns the provider that reads one page.
 func (c *Client) scraper() page.Scraper { return c.local }
@@ -58,8 +63,8 @@ func (c *Client) Crawl(ctx context.Context, req *tea.Request, p page.CrawlParams
 }
 
 // Search implements web.search.
-func (c *Client) Search(_ context.Context, _ *tea.Request, _ page.SearchParams) (*page.SearchResult, error) {
-	return nil, tea.Errorf(tea.DependencyMissing, "no search provider is configured")
+func (c *Client) Search(ctx context.Context, req *tea.Request, p page.SearchParams) (*page.SearchResult, error) {
+	return c.searcher.Search(ctx, req, p)
 }
 
 // Extract implements web.extract.

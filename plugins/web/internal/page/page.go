@@ -177,12 +177,6 @@ type FailedPage struct {
 	Type  tea.ErrorType `json:"error_type" doc:"type of the error"`
 }
 
-// Searcher searches the web. It is safe for concurrent use. Its errors are
-// *tea.Error.
-type Searcher interface {
-	Search(ctx context.Context, p SearchParams) (*SearchResult, error)
-}
-
 // SearchParams are the parameters of web.search.
 type SearchParams struct {
 	Query      string `json:"query" minLength:"1" maxLength:"2000" doc:"what to search for"`
@@ -192,11 +186,12 @@ type SearchParams struct {
 
 // SearchResult is the result of web.search.
 type SearchResult struct {
-	Success      bool    `json:"success" doc:"always true"`
-	Results      []Found `json:"results" doc:"the results, best first"`
-	Query        string  `json:"query" doc:"the query"`
-	TotalResults int     `json:"total_results" doc:"number of results that are returned"`
-	Answer       string  `json:"answer,omitempty" doc:"the provider's answer to the query, if it has one"`
+	Success      bool     `json:"success" doc:"always true"`
+	Results      []Found  `json:"results" doc:"the results, best first"`
+	Query        string   `json:"query" doc:"the query"`
+	TotalResults int      `json:"total_results" doc:"number of results that are returned"`
+	Answer       string   `json:"answer,omitempty" doc:"the provider's answer to the query, if it has one"`
+	Notes        []string `json:"notes,omitempty" doc:"what was cut, skipped or not supported by the provider"`
 }
 
 // Found is one result of a search.
