@@ -15,15 +15,26 @@ import (
 // ended, so that a plugin ends within 2 s.
 const lastMoments = time.Second
 
-// watchParent waits until the host has ended in any way, and ends the process:
-// it closes the instances, then kills the process group that the host has
-// created for the plugin, including children.
+// watchParent starts to watch the host. When the host has ended in any way, the
+// process ends: it closes the instances, then kills the process group that the
+// host has created for the plugin, including children.
 func watchParent(s *server) {
 	if fd, err := strconv.Atoi(os.Getenv(handshake.ParentFD)); err == nil {
-		waitForEnd(fd)
-	} else {
-		waitForOrphanhood(500 * time.Millisecond)
+		go func() {
+			waitForEnd(fd)
+			endAfterHost(s)
+		}()
+		return
 	}
+	parent := os.Getppid() // now: later the host may have ended already
+	go func() {
+		waitForOrphanhood(parent, 500*time.Millisecond)
+		endAfterHost(s)
+	}()
+}
+
+// endAfterHost ends the process, within 2 s.
+func endAfterHost(s *server) {
 	slog.Warn("the host has ended; the plugin exits")
 	closed := make(chan struct{})
 	go func() {
@@ -48,8 +59,7 @@ func waitForEnd(fd int) {
 
 // waitForOrphanhood is for hosts without such a pipe: it waits until the
 // process has another parent.
-func waitForOrphanhood(every time.Duration) {
-	parent := os.Getppid()
+func waitForOrphanhood(parent int, every time.Duration) {
 	for tick := time.Tick(every); ; <-tick {
 		if os.Getppid() != parent {
 			return

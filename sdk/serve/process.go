@@ -43,7 +43,7 @@ func serve(bundle *tea.Bundle) error {
 	}
 	// Ctrl-C reaches the whole process group; the host decides when to end.
 	signal.Notify(make(chan os.Signal, 1), os.Interrupt)
-	go watchParent(s)
+	watchParent(s)
 	go trimWhenIdle(&s.calls)
 	// This line tells the host where to connect. go-plugin's guide for plugins
 	// in other languages describes it.

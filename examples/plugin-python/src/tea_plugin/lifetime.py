@@ -10,6 +10,7 @@ def end_with_host():
     Only the host has the other end of the pipe open; nothing is ever written
     to it.
     """
+    parent = os.getppid()  # now: when the thread runs, the host may have ended
 
     def wait():
         fd = os.environ.get("TEA_PARENT_FD")
@@ -18,7 +19,6 @@ def end_with_host():
             while os.read(int(fd), 1):
                 pass
         else:
-            parent = os.getppid()
             while os.getppid() == parent:
                 time.sleep(0.5)
         if os.getpgrp() == os.getpid():  # the host has made this process the leader of a group

@@ -12,6 +12,7 @@ pub(crate) fn end_with_host() {
     let pipe = std::env::var("TEA_PARENT_FD")
         .ok()
         .and_then(|fd| fd.parse().ok());
+    let parent = parent_id(); // now: when the thread runs, the host may have ended
     thread::spawn(move || {
         match pipe {
             Some(fd) => {
@@ -23,7 +24,6 @@ pub(crate) fn end_with_host() {
                 while matches!(pipe.read(&mut [0]), Ok(1..)) {}
             }
             None => {
-                let parent = parent_id();
                 while parent_id() == parent {
                     thread::sleep(Duration::from_millis(500));
                 }
