@@ -25,6 +25,7 @@ type Client struct {
 	plugin pb.PluginClient
 	back   *wayBack
 	calls  atomic.Uint64
+	open   openCalls
 
 	mu           sync.RWMutex
 	capabilities []string
@@ -167,12 +168,51 @@ func (c *Client) Call(ctx context.Context, id string) (CallState, error) {
 	return CallUnknown, nil
 }
 
-// Shutdown asks the plugin to end its calls within grace, and then itself.
+// Shutdown asks the plugin to end its calls within grace, and then itself. It
+// returns when the plugin has answered, and its calls too: their answers can
+// arrive later than that of the shutdown.
 func (c *Client) Shutdown(ctx context.Context, grace time.Duration) error {
 	if _, err := c.plugin.Shutdown(ctx, &pb.ShutdownRequest{GraceMs: grace.Milliseconds()}); err != nil {
 		return toBroken(ctx, "shutdown", err)
 	}
-	return nil
+	select {
+	case <-c.open.idle():
+		return nil
+	case <-ctx.Done():
+		return toBroken(ctx, "shutdown", ctx.Err())
+	}
+}
+
+// openCalls counts the calls without an answer.
+type openCalls struct {
+	mu sync.Mutex
+	n  int
+	// none is closed when n is 0, if something waits for that.
+	none chan struct{}
+}
+
+func (o *openCalls) add(n int) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.n += n; o.n == 0 && o.none != nil {
+		close(o.none)
+		o.none = nil
+	}
+}
+
+// idle returns a channel that is closed when there is no call.
+func (o *openCalls) idle() <-chan struct{} {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.none == nil {
+		o.none = make(chan struct{})
+	}
+	none := o.none
+	if o.n == 0 {
+		close(none)
+		o.none = nil
+	}
+	return none
 }
 
 // nextCall returns a new call id.

@@ -36,6 +36,8 @@ func (c *Client) Invoke(ctx context.Context, instance string, req *tea.Request, 
 		Traceparent:    req.Traceparent,
 		Tracestate:     req.Tracestate,
 	}
+	c.open.add(1)
+	defer c.open.add(-1)
 	if callbacks := c.back.calls(); callbacks != nil {
 		defer callbacks.admit(ctx, msg.CallId, req.Host)()
 	}

@@ -51,6 +51,10 @@ func (s *stranger) Invoke(_ context.Context, req *pb.InvokeRequest) (*pb.InvokeR
 	return s.invoke(req)
 }
 
+func (s *stranger) Shutdown(context.Context, *pb.ShutdownRequest) (*pb.ShutdownResponse, error) {
+	return &pb.ShutdownResponse{}, nil
+}
+
 func (s *stranger) InvokeStream(_ *pb.InvokeRequest, stream grpc.ServerStreamingServer[pb.InvokeEvent]) error {
 	for _, event := range s.events {
 		if err := stream.Send(event); err != nil {
@@ -185,7 +189,7 @@ func TestAnswersOfStrangers(t *testing.T) {
 		{name: "no bytes are null", answer: result(``), want: nil},
 		{name: "no outcome", answer: &pb.InvokeResponse{}, broken: true},
 		{name: "error without a type", answer: &pb.InvokeResponse{Outcome: &pb.InvokeResponse_Error{Error: &pb.Error{Message: "no"}}}, fails: tea.InternalError},
-		{name: "details that are no object", answer: &pb.InvokeResponse{Outcome: &pb.InvokeResponse_Error{Error: &pb.Error{Type: "x", DetailsJson: []byte(`[`)}}}, fails: "x"},
+		{name: "details that are not an object", answer: &pb.InvokeResponse{Outcome: &pb.InvokeResponse_Error{Error: &pb.Error{Type: "x", DetailsJson: []byte(`[`)}}}, fails: "x"},
 		{name: "message too large", err: status.Error(codes.ResourceExhausted, "too large"), fails: tea.ValidationError},
 		{name: "deadline", err: status.Error(codes.DeadlineExceeded, "late"), fails: tea.Timeout},
 		{name: "connection lost", err: status.Error(codes.Unavailable, "EOF"), broken: true, gone: true},
@@ -246,6 +250,36 @@ func TestWaitsOfStrangers(t *testing.T) {
 		if e := tea.AsError(err); e == nil || e.RetryAfter != want {
 			t.Errorf("%d ms: got %v, want %s", ms, err, want)
 		}
+	}
+}
+
+// The answer of a call can arrive after that of the shutdown that it has
+// delayed. The connection must not be closed before.
+func TestShutdownWaitsForTheAnswersOfCalls(t *testing.T) {
+	t.Parallel()
+	begun, answer := make(chan struct{}), make(chan struct{})
+	client := connect(t, &stranger{invoke: func(*pb.InvokeRequest) (*pb.InvokeResponse, error) {
+		close(begun)
+		<-answer
+		return result(`1`), nil
+	}})
+	ended := make(chan error, 1)
+	go func() {
+		_, err := client.Invoke(t.Context(), "1", request(&teatest.Host{}), false)
+		ended <- err
+	}()
+	<-begun
+	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
+	defer cancel()
+	if err := client.Shutdown(ctx, time.Minute); err == nil {
+		t.Error("it did not wait for the call")
+	}
+	close(answer)
+	if err := client.Shutdown(t.Context(), time.Minute); err != nil {
+		t.Error(err)
+	}
+	if err := <-ended; err != nil {
+		t.Error(err)
 	}
 }
 
