@@ -40,11 +40,12 @@ func bad() {
 			syscall.Kill(os.Getpid(), syscall.SIGSTOP)
 			select {}
 		}),
-		action("eat", func(context.Context, *tea.Request) {
+		action("eat", func(ctx context.Context, _ *tea.Request) {
 			var eaten [][]byte
-			for range 4 << 10 {
+			for range 1 << 10 {
 				eaten = append(eaten, bytes.Repeat([]byte("x"), 1<<20))
 			}
+			<-ctx.Done() // the memory is in use until the host looks
 			runtime.KeepAlive(eaten)
 		}),
 		action("twice", func(_ context.Context, req *tea.Request) {

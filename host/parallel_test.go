@@ -45,7 +45,7 @@ nodes:
   - {name: ok}
   - name: join` + summary + `
 edges: [{from: a, parallel: [slow, ok], fan_in: join}]
-config: {parallel: {timeout_seconds: 0.02}}
+config: {parallel: {timeout_seconds: 2}} # enough for the other branch
 `, []any{"slow false timeout true 0 -", "ok true - false 0 -"}},
 		{"retry of a whole branch", `
 nodes:

@@ -89,7 +89,7 @@ type floodParams struct {
 	Bytes int `json:"bytes"`
 }
 
-// greedyBundle has an action of its own and some that others have too.
+// greedyBundle has its own action and some that others have too.
 func greedyBundle(name string) tea.Bundle {
 	b := tea.Bundle{Name: name, Version: "1.0.0"}
 	for _, action := range []string{name + ".own", "crash.not", "shared.x"} {
@@ -136,7 +136,7 @@ func crashBundle(name string) tea.Bundle {
 			block()
 			return none{}, nil
 		}),
-		tea.NewAction("crash.panic", "Panics where nobody catches it.", func(context.Context, *tea.Request, none) (none, error) {
+		tea.NewAction("crash.panic", "Panics where nothing recovers it.", func(context.Context, *tea.Request, none) (none, error) {
 			go panic("deep inside")
 			block()
 			return none{}, nil
@@ -186,7 +186,7 @@ func crashBundle(name string) tea.Bundle {
 		tea.NewAction("crash.oops", "Panics.", func(context.Context, *tea.Request, none) (none, error) {
 			panic("oops")
 		}),
-		tea.NewAction("crash.nil", "Follows a nil pointer where nobody catches it.", func(context.Context, *tea.Request, none) (none, error) {
+		tea.NewAction("crash.nil", "Follows a nil pointer where nothing recovers it.", func(context.Context, *tea.Request, none) (none, error) {
 			var nothing *exec.Cmd
 			go func() { nothing.Args = nil }()
 			block()
@@ -194,8 +194,11 @@ func crashBundle(name string) tea.Bundle {
 		}),
 		tea.NewAction("crash.eat", "Uses memory.", func(_ context.Context, _ *tea.Request, p floodParams) (none, error) {
 			var eaten [][]byte
-			for range p.Bytes >> 20 {
-				eaten = append(eaten, bytes.Repeat([]byte("x"), 1<<20))
+			tick := time.NewTicker(20 * time.Millisecond) // 400 MiB a second: a busy host has time to notice
+			defer tick.Stop()
+			for range p.Bytes >> 23 {
+				eaten = append(eaten, bytes.Repeat([]byte("x"), 8<<20))
+				<-tick.C
 			}
 			runtime.KeepAlive(eaten)
 			return none{}, nil
@@ -210,7 +213,7 @@ func crashBundle(name string) tea.Bundle {
 				"files": int64(files.Cur), "one processor": !strings.ContainsAny(processors, "-,"), "GOMAXPROCS": runtime.GOMAXPROCS(0), "GOMEMLIMIT": os.Getenv("GOMEMLIMIT"),
 			}, err
 		}),
-		tea.NewAction("crash.daemon", "Starts a child with a session of its own.", func(context.Context, *tea.Request, none) (map[string]any, error) {
+		tea.NewAction("crash.daemon", "Starts a child with its own session.", func(context.Context, *tea.Request, none) (map[string]any, error) {
 			child := exec.Command("sleep", "1000")
 			child.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
 			err := child.Start()
@@ -228,7 +231,7 @@ func crashBundle(name string) tea.Bundle {
 			}
 			return map[string]any{"pid": child.Process.Pid}, nil
 		}),
-		tea.NewAction("crash.env", "Tells its environment.", func(context.Context, *tea.Request, none) (map[string]any, error) {
+		tea.NewAction("crash.env", "Returns its environment.", func(context.Context, *tea.Request, none) (map[string]any, error) {
 			n, err := os.Stdin.Read(make([]byte, 1))
 			return map[string]any{"env": os.Environ(), "stdin": fmt.Sprint(n, " ", err)}, nil
 		}),

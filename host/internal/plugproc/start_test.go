@@ -25,14 +25,18 @@ func TestStartFailures(t *testing.T) {
 		{"exits", tea.PluginCrashed, []string{"exit status 3", "the licence has run out"}},
 		{"rubbish", tea.InternalError, []string{"Hello, world!"}},
 		{"floods", tea.InternalError, []string{"not a tea plugin"}},
-		{"mute", tea.PluginCrashed, []string{"no handshake within 1s", "pondering"}},
-		{"deaf", tea.PluginCrashed, []string{"no answer within 1s (settings.plugins.fake.start_timeout_seconds)"}},
+		{"mute", tea.PluginCrashed, []string{"no handshake within 5s", "pondering"}},
+		{"deaf", tea.PluginCrashed, []string{"no answer within 5s (settings.plugins.fake.start_timeout_seconds)"}},
 		{"newer", tea.DependencyMissing, []string{"version 2", "speaks 1"}},
 		{"netrpc", tea.DependencyMissing, []string{"netrpc"}},
 	} {
 		t.Run(c.fake, func(t *testing.T) {
 			t.Parallel()
-			err := launchFails(t, Options{StartTimeout: time.Second}, filepath.Join(install(t, c.fake), prefix+c.fake))
+			limit := time.Minute
+			if c.fake == "mute" || c.fake == "deaf" {
+				limit = silence
+			}
+			err := launchFails(t, Options{StartTimeout: limit}, filepath.Join(install(t, c.fake), prefix+c.fake))
 			wantError(t, err, c.want, append(c.words, "plugin fake did not start")...)
 		})
 	}

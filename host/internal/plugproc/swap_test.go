@@ -126,29 +126,34 @@ func TestOldVersionThatDoesNotEndIsKilled(t *testing.T) {
 	wantGone(t, child)
 }
 
-// damaged are files in the place of a plugin that must not replace it.
+// silence is how long a host waits for a plugin that never answers.
+const silence = 5 * time.Second
+
+// damaged are files in the place of a plugin that must not replace it. Those
+// that are silent are given up after silence.
 var damaged = map[string]struct {
-	put  func(t *testing.T, dir string)
-	want string
+	put    func(t *testing.T, dir string)
+	want   string
+	silent bool
 }{
-	"exits":     {asFake("exits"), "the licence has run out"},
-	"rubbish":   {asFake("rubbish"), "Hello, world!"},
-	"floods":    {asFake("floods"), "not a tea plugin"},
-	"mute":      {asFake("mute"), "no handshake within 2s"},
-	"deaf":      {asFake("deaf"), "no answer within 2s"},
-	"newer":     {asFake("newer"), "version 2"},
-	"net/rpc":   {asFake("netrpc"), "netrpc"},
-	"empty":     {text(""), "not a program for this machine"},
-	"wrong":     {text("\x7fELF but not really"), "not a program for this machine"},
-	"half":      {half, ""},
-	"no loader": {text("#!/no/such/interpreter\n"), "interpreter"},
-	"renamed":   {traits("renamed"), "another"},
-	"fewer":     {traits("fewer"), "no action swap.outer"},
-	"stricter":  {traits("stricter"), "parameters of swap.note: it requires key, which was optional"},
-	"refuses":   {traits("refuses"), "no longer supported"},
-	"hangs":     {traits("hangs"), "did not accept its settings"},
-	"panics":    {asFake("panics"), "panic: at the start"},
-	"stops":     {asFake("stops"), "no handshake within"},
+	"exits":     {asFake("exits"), "the licence has run out", false},
+	"rubbish":   {asFake("rubbish"), "Hello, world!", false},
+	"floods":    {asFake("floods"), "not a tea plugin", false},
+	"mute":      {asFake("mute"), "no handshake within 5s", true},
+	"deaf":      {asFake("deaf"), "no answer within 5s", true},
+	"newer":     {asFake("newer"), "version 2", false},
+	"net/rpc":   {asFake("netrpc"), "netrpc", false},
+	"empty":     {text(""), "not a program for this machine", false},
+	"wrong":     {text("\x7fELF but not really"), "not a program for this machine", false},
+	"half":      {half, "", false},
+	"no loader": {text("#!/no/such/interpreter\n"), "interpreter", false},
+	"renamed":   {traits("renamed"), "another", false},
+	"fewer":     {traits("fewer"), "no action swap.outer", false},
+	"stricter":  {traits("stricter"), "parameters of swap.note: it requires key, which was optional", false},
+	"refuses":   {traits("refuses"), "no longer supported", false},
+	"hangs":     {traits("hangs"), "did not accept its settings", true},
+	"panics":    {asFake("panics"), "panic: at the start", false},
+	"stops":     {asFake("stops"), "no handshake within", true},
 }
 
 func asFake(fake string) func(*testing.T, string) {
@@ -191,12 +196,16 @@ func TestBrokenVersionDoesNotReplaceThePlugin(t *testing.T) {
 				_, err := filepath.EvalSymlinks(path)
 				return err
 			}
-			dir, set, host := swappable(t, Options{
-				StartTimeout: 2 * time.Second, Verify: asked, times: times{configure: 2 * time.Second, health: 3 * time.Second},
-			})
+			dir, set, host := swappable(t, Options{Verify: asked, StartTimeout: time.Minute})
 			before := host.wantVersion(t, "1.0.0")
 			c.put(t, dir)
+			o := &set.launcher.options
+			normal := *o
+			if c.silent {
+				o.StartTimeout, o.times.configure = silence, silence
+			}
 			done := reload(t, set)
+			*o = normal
 			if done.Err == nil || !strings.Contains(done.Err.Error(), c.want) {
 				t.Fatalf("got %v, want an error with %q", done.Err, c.want)
 			}

@@ -67,6 +67,7 @@ func TestLongCallDelaysTheSwapOfAnExclusiveResourceAndNoOtherCall(t *testing.T) 
 	if want := "swap.outer"; !strings.Contains(log.String(), want) {
 		t.Errorf("the log lacks %s:\n%s", want, &log)
 	}
+	set.Limit(map[string]any{"swap_timeout_seconds": 60.0}) // enough for any machine
 	close(goOn)
 	if got := <-ended; got.Version != "1.0.0" || got.Inner != "1.0.0" {
 		t.Errorf("the long call ended on %+v", got)
@@ -104,6 +105,7 @@ func TestVersionThatCannotOpenTheExclusiveResourceIsTakenBack(t *testing.T) {
 				t.Errorf("got %+v, want an error and the second generation", done)
 			}
 			host.wantVersion(t, "1.0.0")
+			set.Limit(map[string]any{"swap_timeout_seconds": 60.0}) // enough for any machine
 			replace(t, dir, "3.0.0", "exclusive")
 			if done := reload(t, set); done.Err != nil {
 				t.Fatal(done.Err)

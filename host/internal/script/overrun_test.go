@@ -22,27 +22,28 @@ const (
 	tries = 5
 )
 
-// within tries a measurement until it keeps the limits once. How much time is
-// too much depends on the machine: it is asked each time how fast it is now.
-func within(t *testing.T, measure func() (overrun time.Duration, grown uint64)) {
+// within repeats a measurement until it is within a time and the growth once.
+// The time is that of a machine that has nothing else to do: how slow the
+// machine is now is measured each time.
+func within(t *testing.T, limit time.Duration, measure func() (took time.Duration, grown uint64)) {
 	t.Helper()
 	for try := 1; ; try++ {
-		overrun, grown := measure()
-		allowed := grace
-		if overrun > allowed {
-			allowed = time.Duration(float64(grace) * slowness())
+		took, grown := measure()
+		allowed := limit
+		if took > allowed {
+			allowed = time.Duration(float64(limit) * slowness())
 		}
-		if t.Failed() || overrun <= allowed && grown <= growth {
+		if t.Failed() || took <= allowed && grown <= growth {
 			return
 		}
 		if try == tries {
-			t.Errorf("went on for %v (at most %v are allowed), and the heap grew by %d MiB (at most %d)", overrun, allowed, grown>>20, growth>>20)
+			t.Errorf("took %v (at most %v), and the heap grew by %d MiB (at most %d)", took, allowed, grown>>20, growth>>20)
 			return
 		}
 	}
 }
 
-// slowness tells how many times as long a piece of work takes as on a machine
+// slowness returns how many times as long a piece of work takes as on a machine
 // that is just fast enough, and at least 1. It is the work of the slowest
 // single instruction.
 func slowness() float64 {
@@ -56,7 +57,7 @@ func slowness() float64 {
 	return max(1, float64(time.Since(begin))/float64(nominal))
 }
 
-// peak tells how far the heap grows while f runs.
+// peak returns how far the heap grows while f runs.
 func peak(f func()) uint64 {
 	sample := []metrics.Sample{{Name: "/memory/classes/heap/objects:bytes"}}
 	heap := func() uint64 { metrics.Read(sample); return sample[0].Value.Uint64() }

@@ -351,7 +351,7 @@ func TestTokenLimit(t *testing.T) {
 // a whole answer into a failure.
 func TestTokenLimitBehindTheEnd(t *testing.T) {
 	t.Parallel()
-	p, _ := connect(t, servertest.Reply{Chunks: []string{say("a"), stop}, Then: servertest.Hang})
+	p, _ := connect(t, servertest.Reply{Chunks: []string{say("a") + stop}, Then: servertest.Hang})
 	p.server.TokenTimeout = 30 * time.Millisecond
 	got, err := p.Chat(t.Context(), hello(), func(chat.Delta) {})
 	if err != nil || got.Text != "a" {

@@ -176,7 +176,7 @@ func (v *victim) damage(t *testing.T) {
 }
 
 // patience is how long the sweep of a start may take on a busy machine.
-const patience = 10 * time.Second
+const patience = time.Minute
 
 // orphans waits until only those blobs are there that something names.
 func (v *victim) orphans(t *testing.T, p *plugin) {
