@@ -40,7 +40,7 @@ func openTerminal(t *testing.T, columns, rows uint16) (ctrl, tty *os.File) {
 	return ctrl, tty
 }
 
-// onTerminal runs tea with its stderr on a terminal and gives both outputs.
+// onTerminal runs tea with its stderr on a terminal and returns both outputs.
 func onTerminal(t *testing.T, dir string, env []string, args ...string) (stdout, screen string) {
 	t.Helper()
 	ctrl, tty := openTerminal(t, 60, 20)

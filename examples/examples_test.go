@@ -103,7 +103,7 @@ func runREADME(t *testing.T, example string) {
 	compareGolden(t, example, dir)
 }
 
-// runPage runs what a page tells its reader to do, in a directory.
+// runPage runs the commands of a page, in a directory.
 func runPage(t *testing.T, page, dir string) {
 	t.Helper()
 	list, lines, err := commands(page)
@@ -147,7 +147,7 @@ func runPage(t *testing.T, page, dir string) {
 	}
 }
 
-// TestDemo runs what `make demo` runs, where nobody answers.
+// TestDemo runs what `make demo` runs, without an answer.
 func TestDemo(t *testing.T) {
 	t.Parallel()
 	root := t.TempDir()

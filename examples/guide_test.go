@@ -70,8 +70,8 @@ func TestGuideWorkflows(t *testing.T) {
 	}
 }
 
-// workflows gives the ```yaml blocks of a page by their line; norun marks what
-// is no workflow or a wrong one.
+// workflows returns the ```yaml blocks of a page by their line; norun marks what
+// is not a workflow or a wrong one.
 func workflows(t *testing.T, page string) map[int]string {
 	t.Helper()
 	data, err := os.ReadFile(page)

@@ -63,7 +63,7 @@ func TestEachAnswerIsRecorded(t *testing.T) {
 	}
 }
 
-// recordAll makes the recordings anew that the examples play: each example
+// recordAll makes the recordings again that the examples play: each example
 // with an answers.yaml runs against a local server of OpenAI's protocol which
 // gives those answers.
 func recordAll() error {
@@ -168,7 +168,7 @@ func (a answer) message() (message map[string]any, finish string) {
 	}
 	arguments, err := json.Marshal(a.Arguments)
 	if err != nil {
-		arguments = []byte(err.Error()) // shows as arguments that are no JSON
+		arguments = []byte(err.Error()) // shows as arguments that are not JSON
 	}
 	call := map[string]any{"id": "call_1", "type": "function", "function": map[string]any{"name": a.Tool, "arguments": string(arguments)}}
 	return map[string]any{"role": "assistant", "content": nil, "tool_calls": []any{call}}, "tool_calls"

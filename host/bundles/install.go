@@ -32,7 +32,7 @@ type Change struct {
 	Now *Entry
 	// Before is nil for a plugin that was not installed.
 	Before *Entry
-	// Unverified is the ID of the key of a signature that nobody has asked to
+	// Unverified is the ID of the key of a signature that was not asked to
 	// verify.
 	Unverified string
 }

@@ -16,7 +16,7 @@ import (
 )
 
 // calls makes a run of one node, which uses an action or, where uses is "",
-// calls it from Lua, and gives the spans and what the action was told.
+// calls it from Lua, and returns the spans and what the action was told.
 func calls(t *testing.T, o trace.Options, uses string, fail error) (spans []span, told string) {
 	t.Helper()
 	o.File = filepath.Join(t.TempDir(), "spans.jsonl")

@@ -227,6 +227,6 @@ func TestCloseDoesNotWaitForACollectorThatHangs(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	go func() { <-reached; cancel() }()
 	if err := tracer.Close(ctx); err == nil {
-		t.Error("close tells of no lost spans")
+		t.Error("close does not report lost spans")
 	}
 }

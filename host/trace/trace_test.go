@@ -18,7 +18,7 @@ import (
 	tea "github.com/the-edge-agent/tea/sdk"
 )
 
-// span is a span as it stands in the file, with what the tests look at.
+// span is a span as it is in the file, with what the tests look at.
 type span struct {
 	TraceID, SpanID, ParentSpanID, Name string
 	StartTimeUnixNano, EndTimeUnixNano  string
@@ -98,7 +98,7 @@ func tree(spans []span) string {
 	return b.String()
 }
 
-// run runs a workflow with a tracer and gives its spans.
+// run runs a workflow with a tracer and returns its spans.
 func run(t *testing.T, text string, o host.RunOptions, actions ...tea.Action) []span {
 	t.Helper()
 	// The trace's own actions under another name, whatever the host has.

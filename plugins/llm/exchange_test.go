@@ -188,7 +188,7 @@ func TestExtraMembersStayWithTheirServer(t *testing.T) {
 		t.Errorf("sent %v", foreign)
 	}
 	if own["reasoning_content"] != "hm" {
-		t.Errorf("lost members of its own: %v", own)
+		t.Errorf("lost its own members: %v", own)
 	}
 }
 
@@ -213,7 +213,7 @@ func TestResumedConversationStaysWithItsServer(t *testing.T) {
 		t.Errorf("the first server was asked %d times", n)
 	}
 	if own := other.Seen()[1].Body["messages"].([]any)[1].(map[string]any); own["reasoning_content"] != "hm" {
-		t.Errorf("lost members of its own: %v", own)
+		t.Errorf("lost its own members: %v", own)
 	}
 }
 

@@ -47,7 +47,7 @@ func TestArgumentsMustFitTheToolsOwnSchema(t *testing.T) {
 }
 
 // The format comes into play only when an answer has to be repaired: a server
-// that refuses it then is no reason to give up either.
+// that refuses it then is not a reason to give up either.
 func TestServerThatRefusesTheFormatOfARepair(t *testing.T) {
 	t.Parallel()
 	refused := servertest.Reply{Status: 400, Chunks: []string{`{"error":{"message":"unknown field response_format"}}`}}

@@ -52,7 +52,7 @@ func startRealServer() {
 	realServer.server, realServer.err = ollamatest.Start(ctx, program, realServer.dir)
 }
 
-// ollamaURL gives the address of a real Ollama. Without one the test is
+// ollamaURL returns the address of a real Ollama. Without one the test is
 // skipped; in CI that is a failure.
 func ollamaURL(t *testing.T) string {
 	t.Helper()

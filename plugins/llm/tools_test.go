@@ -48,7 +48,7 @@ func adder() *teatest.Host {
 	}
 }
 
-// toldTo gives the tool messages of a request, by the call they answer.
+// toldTo returns the tool messages of a request, by the call they answer.
 func toldTo(seen servertest.Seen) map[string]string {
 	told := map[string]string{}
 	for _, m := range seen.Body["messages"].([]any) {

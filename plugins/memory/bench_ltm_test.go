@@ -32,7 +32,7 @@ func BenchmarkStore(b *testing.B) {
 }
 
 // BenchmarkStoreAgainstInsert is ltm.store of 1 KB by one caller, in turns with
-// a bare autocommitted INSERT of a key and a value into a database of its own.
+// a bare autocommitted INSERT of a key and a value into a separate database.
 func BenchmarkStoreAgainstInsert(b *testing.B) {
 	for _, engine := range benchEngines() {
 		b.Run(engine, func(b *testing.B) {

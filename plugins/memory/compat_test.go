@@ -12,7 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-var update = flag.Bool("update", false, "make the files of the newest version in testdata anew")
+var update = flag.Bool("update", false, "make the files of the newest version in testdata again")
 
 // newest is the version of the schema whose files -update makes. Those of the
 // versions before are never made again.

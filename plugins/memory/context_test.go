@@ -45,7 +45,7 @@ func with(config map[string]any, more map[string]any) map[string]any {
 	return config
 }
 
-// assembled gives the sources of a context, "SOURCE SCOPE PATH SCORE" each.
+// assembled returns the sources of a context, "SOURCE SCOPE PATH SCORE" each.
 func assembled(t *testing.T, a *agent, params map[string]any) []string {
 	t.Helper()
 	return sources(a.do(t, "context.assemble", params))
@@ -100,7 +100,7 @@ func TestAssembleContextRanksByScope(t *testing.T) {
 		config["priorities"] = map[string]any{"firm": 0.0, "matter": 1, "custom": 0.5}
 		same(t, "other priorities", assembled(t, a, map[string]any{"query": "leaking pumps", "config": config, "variables": map[string]any{"who": "7"}})[:3],
 			[]string{"file matter matter/m1/note.md 1.0000", "file directory docs/deep/note.md 1.0000", "ltm directory docs/note 1.0000"})
-		same(t, "a priority and weights of its own", assembled(t, a, map[string]any{"query": "pump", "config": with(
+		same(t, "its own priority and weights", assembled(t, a, map[string]any{"query": "pump", "config": with(
 			layers(map[string]any{"scope": "custom", "directory": "other", "priority": 0.5}),
 			map[string]any{"priorities": map[string]any{"custom": 0.1}, "weights": map[string]any{"similarity": 0.4, "priority": 0.6}})}),
 			[]string{"file custom other/note.md 0.7000"})

@@ -191,7 +191,7 @@ func refusedPath(t *testing.T, a *agent, path string) {
 }
 
 // onlyHashes wants that the names of blobs on the disk come from contents, and
-// that nothing lies beside the memory.
+// that nothing lies outside the memory.
 func onlyHashes(t testing.TB, top string) {
 	t.Helper()
 	err := filepath.WalkDir(top, func(path string, entry fs.DirEntry, err error) error {
@@ -201,7 +201,7 @@ func onlyHashes(t testing.TB, top string) {
 		rel, err := filepath.Rel(top, path)
 		parts := strings.Split(filepath.ToSlash(rel), "/")
 		if parts[0] != "memory" {
-			t.Errorf("%s lies beside the memory", rel)
+			t.Errorf("%s lies outside the memory", rel)
 		}
 		if len(parts) < 2 || parts[1] != "blobs" {
 			return err

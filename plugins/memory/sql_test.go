@@ -11,7 +11,7 @@ import (
 	"github.com/the-edge-agent/tea/sdk/teatest"
 )
 
-// ask gives the rows of memory.sql_query as JSON.
+// ask returns the rows of memory.sql_query as JSON.
 func (a *agent) ask(t *testing.T, query string, parameters any) string {
 	t.Helper()
 	params := map[string]any{"sql": query}

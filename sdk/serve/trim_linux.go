@@ -26,7 +26,7 @@ func trimWhenIdle(c *calls) {
 	}
 }
 
-// trimFiles unmaps the pages of files that nobody has written to.
+// trimFiles unmaps the pages of files that were never written to.
 func trimFiles(smaps string) {
 	f, err := os.Open(smaps)
 	if err != nil {

@@ -31,7 +31,7 @@ type attack struct {
 	// settle makes a user's next move after the kill, and reports whether there
 	// was a run to go on with.
 	settle func(d *device) bool
-	// exit is the exit code of the command where nobody kills it.
+	// exit is the exit code of the command where it is not killed.
 	exit int
 }
 
@@ -209,7 +209,7 @@ func undisturbed(t *testing.T, a attack) outcome {
 	return d.outcome(0)
 }
 
-// strike gives the command, which disturb makes, and looks at what is left. It
+// strike runs the command that disturb makes, and looks at what is left. It
 // reports whether the command was killed.
 func (a attack) strike(t *testing.T, want outcome, disturb func(d *device, args []string) *exec.Cmd) (killed bool) {
 	t.Helper()

@@ -108,7 +108,7 @@ func (v *victim) state(t *testing.T) any {
 	return state
 }
 
-// untilDone runs without disturbance and tells how long it took.
+// untilDone runs without disturbance and returns how long it took.
 func (v *victim) untilDone(t *testing.T) time.Duration {
 	t.Helper()
 	started := time.Now()

@@ -68,7 +68,7 @@ func (m memory) must(t *testing.T, action string, params map[string]any) map[str
 	return result
 }
 
-// work is the calls of one number; each has an effect of its own.
+// work is the calls of one number; each has a separate effect.
 func (m memory) work(ctx context.Context, n int) error {
 	key := fmt.Sprint(n)
 	var err error

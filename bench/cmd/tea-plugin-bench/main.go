@@ -17,6 +17,6 @@ func echo(_ context.Context, _ *tea.Request, m message) (message, error) { retur
 func main() {
 	serve.Main(tea.Bundle{
 		Name: "bench", Version: "1.0.0", Description: "Echoes.",
-		Actions: []tea.Action{tea.NewAction("bench.echo", "Gives its text back.", echo, tea.Idempotent())},
+		Actions: []tea.Action{tea.NewAction("bench.echo", "Returns its text.", echo, tea.Idempotent())},
 	})
 }

@@ -60,7 +60,7 @@ func TestCallOfAPluginWithoutADeadline(t *testing.T) {
 			_, err := req.Host.Invoke(ctx, "slow.action", nil)
 			return err
 		}, 5 * time.Minute, ""},
-		{"with a deadline of its own", 20 * time.Minute, func(ctx context.Context, _ *tea.Request) error { return until(ctx, time.Hour) }, 20 * time.Minute, tea.Timeout},
+		{"with its own deadline", 20 * time.Minute, func(ctx context.Context, _ *tea.Request) error { return until(ctx, time.Hour) }, 20 * time.Minute, tea.Timeout},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()

@@ -129,7 +129,7 @@ func childLimited(dir string) int {
 	return 0
 }
 
-// fill appends records of 1 KB until one fails, and tells how many did not.
+// fill appends records of 1 KB until one fails, and returns how many did not.
 func fill(j *Journal) (int, error) {
 	body := []byte(`"` + strings.Repeat("x", 1000) + `"`)
 	for n := 0; ; n++ {

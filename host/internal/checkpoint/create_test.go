@@ -14,7 +14,7 @@ import (
 )
 
 // A kill between the creation of the file and its first record would leave a
-// run that nobody knows the input of.
+// run whose input is unknown.
 func TestFileAppearsWithItsFirstRecord(t *testing.T) {
 	t.Parallel()
 	for _, d := range []flow.Durability{flow.DurabilitySync, flow.DurabilityAsync} {
@@ -88,7 +88,7 @@ func TestJournalWithoutStartIsRefused(t *testing.T) {
 	}
 }
 
-// A run with an id of its own must be able to start after a kill during its
+// A run with its own id must be able to start after a kill during its
 // creation.
 func TestCreationThatCrashedIsRepeated(t *testing.T) {
 	t.Parallel()

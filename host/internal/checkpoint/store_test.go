@@ -42,7 +42,7 @@ func TestOpenStoreOnAFileIsRefused(t *testing.T) {
 	}
 	for name, open := range map[string]func(string) (*Store, error){"open": OpenStore, "view": ViewStore} {
 		if _, err := open(file); !errors.Is(err, syscall.ENOTDIR) || !strings.Contains(err.Error(), file) {
-			t.Errorf("%s: %v, want that %s is no directory", name, err, file)
+			t.Errorf("%s: %v, want that %s is not a directory", name, err, file)
 		}
 	}
 }

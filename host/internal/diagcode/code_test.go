@@ -45,6 +45,6 @@ func TestTableHoldsEveryConstant(t *testing.T) {
 		t.Errorf("constants (-) and table (+) differ:\n%s", d)
 	}
 	if !slices.IsSorted(table) || len(slices.Compact(slices.Clone(table))) != len(table) {
-		t.Error("the codes are not in order, or one stands twice")
+		t.Error("the codes are not in order, or one appears twice")
 	}
 }

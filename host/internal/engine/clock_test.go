@@ -32,6 +32,6 @@ func TestWorkClockStandsStillWhileSomebodyIsAsked(t *testing.T) {
 		}
 	}
 	if c.resume(); !over {
-		t.Error("the time is used up and nobody was told")
+		t.Error("the time is used up without a notification")
 	}
 }

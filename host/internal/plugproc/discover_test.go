@@ -68,7 +68,7 @@ func TestFirstDirectoryWinsAndOddFilesAreReported(t *testing.T) {
 	}
 }
 
-// Whoever may write to a directory puts a plugin into it.
+// Everyone who can write to a directory can put a plugin into it.
 func TestDirectoryThatEverybodyMayWriteToIsNotUsed(t *testing.T) {
 	t.Parallel()
 	open, own := install(t, "probe"), install(t, "probe")

@@ -118,7 +118,7 @@ type tokenHost struct {
 
 func (h *tokenHost) Token(_ context.Context, text string) { h.tokens <- text }
 
-// stubborn begins calls that never end and gives their errors.
+// stubborn begins calls that never end and returns their errors.
 func stubborn(t *testing.T, inst *Instance, calls int) <-chan error {
 	t.Helper()
 	host := &tokenHost{tokens: make(chan string)}
@@ -135,7 +135,7 @@ func stubborn(t *testing.T, inst *Instance, calls int) <-chan error {
 	return ended
 }
 
-func TestWhoeverIsKilledIsSaidToWaitForAnAction(t *testing.T) {
+func TestLogNamesTheActionThatAKilledPluginRan(t *testing.T) {
 	t.Parallel()
 	var log bytes.Buffer
 	set, problems := discover(t, Options{Dirs: []string{install(t, "crash")}, Logger: slog.New(slog.NewTextHandler(&log, nil))})

@@ -48,7 +48,7 @@ func (p *process) watchHealth() {
 	}
 }
 
-// answers reports whether the plugin answers a health check, in whatever way.
+// answers reports whether the plugin answers a health check, if only with an error.
 func (p *process) answers() bool {
 	ctx, cancel := context.WithTimeout(context.Background(), p.times.health)
 	defer cancel()

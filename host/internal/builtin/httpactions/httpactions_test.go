@@ -81,7 +81,7 @@ func TestRequests(t *testing.T) {
 		}
 		headers := got["headers"].(params)
 		if headers["x-twice"] != "a, b" || headers["content-type"] != "text/plain" {
-			t.Errorf("%s gives the headers %v", test.action, headers)
+			t.Errorf("%s sends the headers %v", test.action, headers)
 		}
 	}
 }

@@ -40,7 +40,7 @@ func TestContentForms(t *testing.T) {
 	}
 	for _, in := range []string{`7`, `[7]`, `[{"type":"video"}]`} {
 		if err := json.Unmarshal([]byte(in), new(Content)); err == nil {
-			t.Errorf("%s is no error", in)
+			t.Errorf("%s is not an error", in)
 		}
 	}
 }

@@ -52,7 +52,7 @@ func TestThinkBlocks(t *testing.T) {
 				t.Errorf("%s, in pieces of %d: %q, %q", c.name, size, a.Text, a.Reasoning)
 			}
 			if c.name == "opened by the prompt" {
-				continue // nobody could know
+				continue // it cannot be known
 			}
 			if emitted[0].String() != c.text || strings.TrimSpace(emitted[1].String()) != c.reasoning {
 				t.Errorf("%s, in pieces of %d: emitted %q, %q", c.name, size, emitted[0].String(), emitted[1].String())

@@ -185,7 +185,7 @@ func TestEmbeddings(t *testing.T) {
 		t.Errorf("path %s", seen.Path)
 	}
 	if _, err := p.Embed(t.Context(), &chat.EmbedRequest{Model: "e", Input: []string{"a"}}); err == nil {
-		t.Error("two vectors for one input are no error")
+		t.Error("two vectors for one input are not an error")
 	}
 }
 

@@ -31,7 +31,7 @@ func TestAnswersThatAreNotStreamed(t *testing.T) {
 			"one id for all calls", `{"choices":[{"message":{"tool_calls":[{"id":"c","function":{"name":"a","arguments":"{}"}},{"id":"c","function":{"name":"b"}},{"id":"c","function":{"name":"a","arguments":"{}"}}]}}]}`,
 			chat.Answer{ToolCalls: []chat.ToolCall{{ID: "c", Name: "a", Arguments: `{}`}, {ID: "c", Name: "b"}, {ID: "c", Name: "a", Arguments: `{}`}}, FinishReason: "tool_calls"},
 		},
-		{"streamed although nobody asked", "data: {\"choices\":[{\"delta\":{\"content\":\"h\"}}]}\r\n\r\n" + say("i") + stop + done, chat.Answer{Text: "hi", FinishReason: "stop"}},
+		{"streamed without being asked", "data: {\"choices\":[{\"delta\":{\"content\":\"h\"}}]}\r\n\r\n" + say("i") + stop + done, chat.Answer{Text: "hi", FinishReason: "stop"}},
 		{"no finish_reason", `{"choices":[{"message":{"content":"hi"}}]}`, chat.Answer{Text: "hi", FinishReason: "stop"}},
 		{
 			"parts and thinking", `{"choices":[{"message":{"content":[{"type":"text","text":"hi"}],"reasoning_content":"hm"},"finish_reason":"stop"}]}`,
@@ -186,7 +186,7 @@ func TestEmbeddings(t *testing.T) {
 		{"in base64", `{"data":[{"index":"1","embedding":"AABAQAAAgEA="},{"index":0,"embedding":"AACAPwAAAEA="}]}`, &chat.Embeddings{Vectors: [][]float64{{1, 2}, {3, 4}}}},
 		{"cut base64", `{"data":[{"embedding":"AABAQAAAgA=="},{"embedding":[1]}]}`, nil},
 		{"NaN in base64", `{"data":[{"embedding":"AADAfw=="},{"embedding":[1]}]}`, nil},
-		{"text that is no base64", `{"data":[{"embedding":"oops!"},{"embedding":[1]}]}`, nil},
+		{"text that is not base64", `{"data":[{"embedding":"oops!"},{"embedding":[1]}]}`, nil},
 		{"null in a list", `{"data":[{"embedding":[1,null]},{"embedding":[1,2]}]}`, nil},
 		{"one is missing", `{"data":[{"index":0,"embedding":[1,2]}]}`, nil},
 		{"index out of range", `{"data":[{"index":-1,"embedding":[1,2]},{"index":9,"embedding":[1,2]}]}`, nil},

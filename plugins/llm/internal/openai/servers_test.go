@@ -54,7 +54,7 @@ func TestServersOwnWays(t *testing.T) {
 		{"finish_reason null behind the end", []string{
 			say("a"), stop, sse(`{"choices":[{"delta":{"content":""},"finish_reason":null}],"usage":{"prompt_tokens":1,"completion_tokens":1,"total_tokens":2}}`), done,
 		}, chat.Answer{Text: "a", FinishReason: "stop", Usage: &chat.Usage{InputTokens: 1, OutputTokens: 1, TotalTokens: 2}}},
-		{"usage beside the choices' place", []string{say("a"), stop, sse(`{"usage":{"prompt_tokens":1,"completion_tokens":1,"total_tokens":2}}`), done}, chat.Answer{
+		{"usage in an event without choices", []string{say("a"), stop, sse(`{"usage":{"prompt_tokens":1,"completion_tokens":1,"total_tokens":2}}`), done}, chat.Answer{
 			Text: "a", FinishReason: "stop", Usage: &chat.Usage{InputTokens: 1, OutputTokens: 1, TotalTokens: 2},
 		}},
 		{"an empty error in every chunk", []string{sse(`{"error":{},"choices":[{"delta":{"content":"a"}}]}`), sse(`{"error":"","choices":[{"delta":{},"finish_reason":"stop"}]}`), done}, said},
@@ -112,7 +112,7 @@ func TestErrorsInsideOfAnswers(t *testing.T) {
 	} {
 		for _, kind := range []string{"text/event-stream", "application/json"} {
 			if kind == "application/json" && strings.Contains(c.body, ": {\"") && !strings.HasPrefix(c.body, "{") {
-				continue // an event is no JSON document
+				continue // an event is not a JSON document
 			}
 			t.Run(c.name+" as "+kind, func(t *testing.T) {
 				t.Parallel()

@@ -52,7 +52,7 @@ func TestQueryThatCannotBeStopped(t *testing.T) {
 	select {
 	case <-overrun:
 	default:
-		t.Error("nobody was told")
+		t.Error("Overrun was not called")
 	}
 	fails("SELECT 1", tea.ResourceExhausted, "still runs")
 	if err := e.Write(t.Context(), func(context.Context, store.Tx) error { return nil }); err != nil {

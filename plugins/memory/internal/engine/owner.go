@@ -22,7 +22,7 @@ const (
 )
 
 // owner is this process's lock of a folder. The kernel releases it when the
-// process ends, in whatever way; the file's content is for messages only.
+// process ends, also after a crash; the file's content is for messages only.
 type owner struct {
 	lock  *flock.Flock
 	files []watched

@@ -91,7 +91,7 @@ func fuzzSelect(f *testing.F, dialect store.Dialect) {
 		if known && knownToo && !cmp.Equal(first, second) {
 			again, _ := answerOf(t, one, query)
 			if cmp.Equal(first, again) && !strings.Contains(query, "current") {
-				t.Errorf("%q tells what is hidden: %v, %v", query, first, second)
+				t.Errorf("%q reveals what is hidden: %v, %v", query, first, second)
 			}
 		}
 		unharmed(t, one, query)

@@ -76,7 +76,7 @@ func TestOneDamagedRowEndsNoSearch(t *testing.T) {
 }
 
 // TestOneDamagedFileEndsNoSearch is about a disk that has lost some bytes: all
-// other files are found, and nobody gets to see what stands in their place.
+// other files are found, and what is in their place is never returned.
 func TestOneDamagedFileEndsNoSearch(t *testing.T) {
 	each(t, func(t *testing.T, d *device) {
 		for _, path := range []string{"a.json", "b.json", "c.json", "d.jsonl"} {

@@ -226,7 +226,7 @@ func TestADamagedContentIsAnError(t *testing.T) {
 		if err == nil || errors.Is(err, store.ErrNotFound) {
 			t.Errorf("reading a file whose content is gone gives %v", err)
 		}
-		want(t, "stored anew", d.put(t, "g", "content").Created && d.content(t, "f") == "content", true)
+		want(t, "stored again", d.put(t, "g", "content").Created && d.content(t, "f") == "content", true)
 	})
 }
 
@@ -306,7 +306,7 @@ func TestPagesStayWhenFilesComeAndGo(t *testing.T) {
 }
 
 // Readers, writers and a sweep together: a file that is there can be read, and
-// its content is the one that its document tells.
+// its content is the one that its document names.
 func TestManyTogether(t *testing.T) {
 	each(t, func(t *testing.T, d *device) {
 		const goroutines, rounds = 32, 4

@@ -212,7 +212,7 @@ func FuzzJSONPath(f *testing.F) {
 		for _, n := range nodes {
 			same, err := file.NewCondition(n.Path, "eq", n.Value)
 			if err != nil && len(n.Path) <= 1024 {
-				t.Fatalf("%q found %q, which is no path: %v", path, n.Path, err)
+				t.Fatalf("%q found %q, which is not a path: %v", path, n.Path, err)
 			}
 			if _, fits := file.Fits([]file.Condition{same}, v); err == nil && !fits {
 				t.Errorf("%q found %q, where the value is not", path, n.Path)

@@ -24,7 +24,7 @@ func fileContent(gen int64) string {
 
 func genOf(content string) (gen int64, err error) {
 	if _, err := fmt.Sscanf(content, "generation %d\n", &gen); err != nil {
-		return 0, fmt.Errorf("a content of nobody: %.100q", content)
+		return 0, fmt.Errorf("unknown content: %.100q", content)
 	}
 	if content != fileContent(gen) {
 		return 0, fmt.Errorf("the content of %d is mixed up: %.100q", gen, content)
@@ -79,7 +79,7 @@ func (a *fileArea) check(ctx context.Context, p *plugin) error {
 		}
 	}
 	if len(there) > 0 {
-		return fmt.Errorf("nobody stored the files %v", there)
+		return fmt.Errorf("the files %v were never stored", there)
 	}
 	return nil
 }

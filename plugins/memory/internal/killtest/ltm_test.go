@@ -122,7 +122,7 @@ func (a *ltmArea) check(ctx context.Context, p *plugin) error {
 		}
 	}
 	if len(there) > 0 {
-		return fmt.Errorf("nobody stored %.300s", text(there))
+		return fmt.Errorf("%.300s was never stored", text(there))
 	}
 	return sameKeys(ctx, p, live)
 }

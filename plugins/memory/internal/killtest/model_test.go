@@ -64,7 +64,7 @@ type batch struct {
 func (b *batch) send(c *cell, v int64) {
 	b.all = append(b.all, c)
 	if c.send(v); c.acked == v {
-		return // it tells nothing of the others
+		return // it says nothing about the others
 	}
 	b.cells, b.sent = append(b.cells, c), append(b.sent, v)
 }

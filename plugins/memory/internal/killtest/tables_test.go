@@ -110,7 +110,7 @@ func (a *tableArea) check(ctx context.Context, p *plugin) error {
 		}
 	}
 	if len(there) > 0 {
-		return fmt.Errorf("nobody inserted %v", there)
+		return fmt.Errorf("%v was never inserted", there)
 	}
 	return nil
 }

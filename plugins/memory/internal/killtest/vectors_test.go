@@ -95,7 +95,7 @@ func (a *vectorArea) check(ctx context.Context, p *plugin) error {
 		}
 	}
 	if len(there) > 0 {
-		return fmt.Errorf("nobody stored the vectors %v", there)
+		return fmt.Errorf("the vectors %v were never stored", there)
 	}
 	return nil
 }

@@ -16,7 +16,7 @@ import (
 
 // Everybody does everything: sessions begin, end, expire and come back while
 // their files are written, read and listed and contents are swept. At no time
-// is a file beside its session, and none that was stored is lost.
+// is a file outside its session, and none that was stored is lost.
 func TestSessionsAndFilesTogether(t *testing.T) {
 	const goroutines, rounds, shared = 16, 6, 3
 	each(t, func(t *testing.T, d *device) {

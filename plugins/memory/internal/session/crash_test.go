@@ -53,7 +53,7 @@ func TestACrashMovesAllFilesOfASessionOrNone(t *testing.T) {
 				sawBefore = true
 			}
 			want(t, "steps", sawBefore && steps > 4, true)
-			_, _, err := change() // whoever was not answered asks again
+			_, _, err := change() // a caller without an answer asks again
 			want(t, "again", err, nil)
 			want(t, "state", d.state(t, "s"), after)
 			want(t, "the other one", d.state(t, "other"), "active sessions/other/f=other")

@@ -29,7 +29,7 @@ func TestWhatExpiredIsArchivedAtOnce(t *testing.T) {
 		want(t, "state", d.state(t, "hour"), "archived/expired archive/sessions/hour/f=hour")
 		want(t, "files", d.live(t), "sessions/day/f sessions/ever/f")
 
-		// Nobody looks for days, and the process that looks then is a new one.
+		// There is no access for days, and the next one is in a new process.
 		d.Pass(48 * time.Hour)
 		d = d.reopen(t)
 		want(t, "active", d.ids(t, session.Query{Status: session.Active}), "ever")

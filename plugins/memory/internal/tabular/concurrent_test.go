@@ -55,7 +55,7 @@ func (b bank) watch(t *testing.T, times int) {
 	}
 }
 
-// write sets a group's rows round after round, and adds a row of its own.
+// write sets a group's rows round after round, and adds its own row.
 func (b bank) write(t *testing.T, group, rounds int) {
 	var keys []json.RawMessage
 	for i := group; i < b.groups*b.each; i += b.groups {

@@ -106,7 +106,7 @@ func TestLargeBatchesAreFilesThatAreMerged(t *testing.T) {
 		want(t, "files of the snapshot", len(snapshot.Files), min(files, 1))
 		want(t, "the snapshot", snapshot.ID, c.Snapshot.ID)
 		d.insert(t, "sensors", many(5000, 100), Fail)
-		want(t, "rows beside the base", d.read(t, "SELECT count(*) FROM sensors"), []string{"1990"})
+		want(t, "rows besides the base", d.read(t, "SELECT count(*) FROM sensors"), []string{"1990"})
 	})
 }
 

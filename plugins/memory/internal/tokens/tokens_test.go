@@ -71,7 +71,7 @@ func TestCutAtASensiblePlace(t *testing.T) {
 		{"a sentence", "The pump is hot. The valve is shut. Nobody knows why it is", 12, "The pump is hot. The valve is shut."},
 		{"a line", "- the first thing\n- the second thing\n- the third and last thing", 11, "- the first thing\n- the second thing"},
 		{"a paragraph", "First paragraph. It has two sentences.\n\nSecond paragraph. It is short. And goes on", 16, "First paragraph. It has two sentences."},
-		{"a version is no sentence", "Version 1.26.8 of the program runs here", 7, "Version 1.26.8"},
+		{"a version is not a sentence", "Version 1.26.8 of the program runs here", 7, "Version 1.26.8"},
 		{"before the code", "Some words come before the code, and they are many.\n```go\nfmt.Println(1)\nfmt.Println(2)\n```\nend", 20, "Some words come before the code, and they are many."},
 		{"in the code, at a line", "```go\nfmt.Println(1)\nfmt.Println(2)\nfmt.Println(3)\n```", 14, "```go\nfmt.Println(1)\nfmt.Println(2)"},
 		{"no character in two", "🙂🙂🙂", 3, "🙂"},
@@ -123,7 +123,7 @@ func TestHostileTexts(t *testing.T) {
 				case count > limit || tokens.Count(head) != count:
 					t.Errorf("limit %d: says %d, counted %d", limit, count, tokens.Count(head))
 				case !strings.HasPrefix(text, head):
-					t.Errorf("limit %d: %q is no beginning", limit, head)
+					t.Errorf("limit %d: %q is not a beginning", limit, head)
 				case utf8.ValidString(text) && !utf8.ValidString(head):
 					t.Errorf("limit %d: a character was cut", limit)
 				}

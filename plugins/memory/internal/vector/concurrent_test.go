@@ -58,7 +58,7 @@ func TestSearchesDuringChanges(t *testing.T) {
 		if n%5 != 0 {
 			continue
 		}
-		// A vector of its own, gone again at once.
+		// Its own vector, which is deleted immediately.
 		vec := from.noise()
 		seq++
 		put(t, ix, ids, seq, vec...)

@@ -56,7 +56,7 @@ func useRead(t *testing.T, g *generation, seq int64, o Options) {
 		hits := search(t, ix, query, 3, o)
 		for _, h := range hits {
 			if _, ok := g.slots[h.ID]; !ok {
-				t.Errorf("hit %v is no vector", h)
+				t.Errorf("hit %v is not a vector", h)
 			}
 		}
 		if o.Among == nil && len(hits) != min(3, len(g.slots)) {

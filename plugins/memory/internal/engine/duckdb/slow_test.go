@@ -17,7 +17,7 @@ import (
 	"github.com/the-edge-agent/tea/plugins/memory/internal/store"
 )
 
-// texts gives a database with a table t of one row: s is a long text, p a
+// texts returns a database with a table t of one row: s is a long text, p a
 // pattern.
 func texts(t *testing.T) *engine.Engine {
 	t.Helper()

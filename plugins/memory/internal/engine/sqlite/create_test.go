@@ -216,7 +216,7 @@ func TestALogOfARemovedDatabaseIsNotReadIntoANewOne(t *testing.T) {
 }
 
 // TestAQueryFillsNoDisk: what it sorts is kept where its memory is watched, not
-// in files that nobody counts.
+// in files that are not counted.
 func TestAQueryFillsNoDisk(t *testing.T) {
 	t.Parallel()
 	h := database(t, t.TempDir())
