@@ -117,7 +117,9 @@ func inside(n *html.Node, a atom.Atom) bool {
 func (d *Document) mainContent(body *html.Node) *html.Node {
 	whole := clone(body)
 	length := textLength(whole)
-	removeAll(body, func(n *html.Node) bool { return isBoilerplate(n) || isNamedBoilerplate(n) && textLength(n) <= length*2/5 })
+	removeAll(body, func(n *html.Node) bool {
+		return isBoilerplate(n) || isNamedBoilerplate(n) && textLength(n) <= length*2/5
+	})
 	pruned := textLength(body)
 	if pruned < minContent && pruned < length/4 {
 		body, pruned = whole, length

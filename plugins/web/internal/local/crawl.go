@@ -132,6 +132,11 @@ func (c *crawl) resume(ctx context.Context) error {
 		if err := note.Decode(&s); err != nil {
 			return tea.Errorf(tea.InternalError, "read the crawl's notes: %w", err)
 		}
+		for _, t := range s.Found {
+			if u, err := safenet.ParseURL(t.URL); err == nil {
+				c.frontier.remember(u)
+			}
+		}
 		c.apply(&s)
 	}
 }
@@ -165,12 +170,7 @@ func (c *crawl) apply(s *step) {
 		c.result.Failed = append(c.result.Failed, *s.Failed)
 		c.failures++
 	}
-	for _, t := range s.Found {
-		if u, err := safenet.ParseURL(t.URL); err == nil {
-			c.frontier.seen[key(u)] = true
-		}
-		c.frontier.queue = append(c.frontier.queue, t)
-	}
+	c.frontier.queue = append(c.frontier.queue, s.Found...)
 	for reason, n := range s.Skipped {
 		c.result.Skipped[reason] += n
 	}
@@ -305,6 +305,7 @@ func (c *crawl) add(s *step, link string, depth int) {
 	case reason != "":
 		s.Skipped[reason]++
 	case u != nil:
+		c.frontier.remember(u)
 		s.Found = append(s.Found, target{URL: u.String(), Depth: depth})
 	}
 }

@@ -109,30 +109,35 @@ func key(u *url.URL) string {
 }
 
 // admit decides about a link at a depth. It returns the address to read, or the
-// reason why it is not read, which is "" for a link that was found before.
+// reason why it is not read, which is "" for one that is read anyway.
 func (f *frontier) admit(link string, depth int) (u *url.URL, reason string) {
 	u, err := safenet.ParseURL(link)
-	if err != nil {
+	switch {
+	case err != nil:
 		return nil, skipFile
-	}
-	k := key(u)
-	if f.seen[k] {
+	case f.seen[key(u)]:
 		return nil, ""
 	}
-	if len(f.seen) >= maxFrontier {
+	if reason = f.refuse(u); reason != "" {
+		return nil, reason
+	}
+	switch {
+	case depth > f.maxDepth:
+		return nil, skipDepth
+	case u.RawQuery != "" && f.queries[u.Host+u.Path] >= maxQueries:
+		return nil, skipTrap
+	case len(f.seen) >= maxFrontier:
 		return nil, skipFull
 	}
-	f.seen[k] = true
-	if reason = f.refuse(u); reason == "" && depth > f.maxDepth {
-		reason = skipDepth
-		delete(f.seen, k) // it can be found on a shorter way
+	return u, ""
+}
+
+// remember marks an address as found.
+func (f *frontier) remember(u *url.URL) {
+	f.seen[key(u)] = true
+	if u.RawQuery != "" {
+		f.queries[u.Host+u.Path]++
 	}
-	if reason == "" && u.RawQuery != "" {
-		if f.queries[u.Host+u.Path]++; f.queries[u.Host+u.Path] > maxQueries {
-			reason = skipTrap
-		}
-	}
-	return u, reason
 }
 
 // refuse returns the reason why an address is not read, "" if it is.

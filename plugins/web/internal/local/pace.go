@@ -28,7 +28,7 @@ func (p *pace) wait(ctx context.Context, host string, delay time.Duration) error
 	if at.Before(now) {
 		at = now
 	}
-	if deadline, ok := ctx.Deadline(); ok && at.After(deadline) {
+	if deadline, ok := ctx.Deadline(); ok && at.After(now) && at.After(deadline) {
 		p.mu.Unlock()
 		e := tea.Errorf(tea.RateLimited, "too many requests to %s are waiting for their turn; lower their number, or settings.web.host_delay", host)
 		e.Source, e.RetryAfter = host, at.Sub(now)

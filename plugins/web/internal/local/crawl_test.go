@@ -1,0 +1,251 @@
+package local_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/the-edge-agent/tea/plugins/web/internal/local"
+	"github.com/the-edge-agent/tea/plugins/web/internal/page"
+	"github.com/the-edge-agent/tea/plugins/web/internal/testsite"
+	tea "github.com/the-edge-agent/tea/sdk"
+	"github.com/the-edge-agent/tea/sdk/teatest"
+)
+
+func crawl(t testing.TB, r *local.Reader, host *teatest.Host, p page.CrawlParams) (*page.CrawlResult, error) {
+	t.Helper()
+	return r.Crawl(t.Context(), &tea.Request{Host: host, Call: tea.Call{IdempotencyKey: "k"}}, p)
+}
+
+// paths are the addresses of a crawl's pages on the site.
+func paths(result *page.CrawlResult, site *httptest.Server) []string {
+	var list []string
+	for _, p := range result.Pages {
+		list = append(list, strings.TrimPrefix(p.URL, site.URL))
+	}
+	return list
+}
+
+// A crawl reads the whole site, and what only the sitemap names, but nothing
+// that robots.txt forbids and no other host.
+func TestCrawlSite(t *testing.T) {
+	t.Parallel()
+	var mu sync.Mutex
+	requested := map[string]int{}
+	site := serve(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		mu.Lock()
+		requested[r.URL.Path]++
+		mu.Unlock()
+		testsite.Handler().ServeHTTP(w, r)
+	}))
+	result, err := crawl(t, open(t, nil), new(teatest.Host), page.CrawlParams{URL: site.URL})
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := []string{"/"}
+	for _, p := range testsite.Pages() {
+		want = append(want, p.Path)
+	}
+	want = append(want, "/private/open.html", "/only-in-sitemap.html")
+	// Pages link to addresses that do not exist; those fail.
+	if diff := cmp.Diff(want, paths(result, site)); diff != "" {
+		t.Errorf("pages (-want +got):\n%s", diff)
+	}
+	if result.TotalPages != len(want) || result.JobID == "" {
+		t.Errorf("total %d, job %q", result.TotalPages, result.JobID)
+	}
+	for path, n := range requested {
+		if n > 1 || strings.HasPrefix(path, "/trap") || path == "/private/secret.html" || path == "/picture.png" {
+			t.Errorf("%s was requested %d times", path, n)
+		}
+	}
+	if result.Failed[0].Type != tea.NotFound || result.Skipped["robots"] < 2 || result.Skipped["other_host"] < 2 || result.Skipped["not_a_page"] < 1 {
+		t.Errorf("failed %v, skipped %v", result.Failed[0], result.Skipped)
+	}
+}
+
+func TestCrawlLimits(t *testing.T) {
+	t.Parallel()
+	site := serve(t, testsite.Handler())
+	r := open(t, nil)
+	zero, one := 0, 1
+	for name, c := range map[string]struct {
+		params page.CrawlParams
+		want   []string
+		note   string
+	}{
+		"max_depth 0": {page.CrawlParams{MaxDepth: &zero}, []string{"/"}, ""},
+		"limit":       {page.CrawlParams{Limit: 3}, []string{"/", testsite.Pages()[0].Path, testsite.Pages()[1].Path}, "the limit of 3 pages is reached"},
+		"include":     {page.CrawlParams{MaxDepth: &one, Include: []string{"/docs-*", "/lists-de*"}}, []string{"/", "/docs-ja-0.html", "/docs-de-1.html", "/lists-de-0.html"}, ""},
+		"exclude":     {page.CrawlParams{MaxDepth: &one, Include: []string{"*-de-*"}, Exclude: []string{"/*-1.html$", "*/short"}}, []string{"/", "/divs-de-0.html", "/lists-de-0.html", "/xhtml-de-0.html"}, ""},
+		"calendar":    {page.CrawlParams{URL: site.URL + "/calendar", Limit: 5}, []string{"/calendar", "/calendar?m=1", "/only-in-sitemap.html", "/calendar?m=2", "/calendar?m=3"}, ""},
+	} {
+		if c.params.URL == "" {
+			c.params.URL = site.URL
+		}
+		result, err := crawl(t, r, new(teatest.Host), c.params)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(c.want, paths(result, site)); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", name, diff)
+		}
+		if c.note != "" && !strings.Contains(strings.Join(result.Notes, "\n"), c.note) {
+			t.Errorf("%s: notes %q, want %q", name, result.Notes, c.note)
+		}
+	}
+}
+
+// A first page that cannot be read is an error of the crawl.
+func TestCrawlFailures(t *testing.T) {
+	t.Parallel()
+	site := serve(t, testsite.Handler())
+	noRobots := serve(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { http.Error(w, "broken", http.StatusInternalServerError) }))
+	r := open(t, nil)
+	for _, c := range []struct {
+		params page.CrawlParams
+		want   failure
+	}{
+		{page.CrawlParams{URL: site.URL + "/private/secret.html"}, failure{tea.PermissionDenied, false, "GET /private/secret.html: robots.txt does not allow to crawl this page"}},
+		{page.CrawlParams{URL: site.URL + "/status/404"}, failure{tea.NotFound, false, "GET /status/404: status 404 Not Found"}},
+		{page.CrawlParams{URL: site.URL + "/away?to=/trap/1"}, failure{tea.PermissionDenied, false, "GET /away?to=/trap/1: robots.txt does not allow to crawl this page"}},
+		{page.CrawlParams{URL: "ftp://example.com/"}, failure{tea.ValidationError, false, `"ftp://example.com/" is not an http or https URL`}},
+		{page.CrawlParams{URL: site.URL, Include: []string{"docs/*"}}, failure{tea.ValidationError, false, `the pattern "docs/*" does not begin with /, * or http; write /docs/*`}},
+		{page.CrawlParams{URL: noRobots.URL + "/x"}, failure{tea.ConnectionError, true, "GET " + noRobots.URL + "/x: robots.txt cannot be read, so nothing can be crawled: GET " + noRobots.URL + "/robots.txt: status 500 Internal Server Error"}},
+	} {
+		_, err := crawl(t, r, new(teatest.Host), c.params)
+		if diff := cmp.Diff(c.want, toFailure(err, site.URL)); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", c.params.URL, diff)
+		}
+	}
+}
+
+// A crawl that is repeated after a crash reads no page again, and returns what
+// an undisturbed one returns.
+func TestCrawlContinuesFromNotes(t *testing.T) {
+	t.Parallel()
+	var mu sync.Mutex
+	requested := map[string]int{}
+	site := serve(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		mu.Lock()
+		requested[r.URL.Path]++
+		mu.Unlock()
+		testsite.Handler().ServeHTTP(w, r)
+	}))
+	params := page.CrawlParams{URL: site.URL, Limit: 12}
+	want, err := crawl(t, open(t, nil), new(teatest.Host), params)
+	if err != nil {
+		t.Fatal(err)
+	}
+	clear(requested)
+	host := new(teatest.Host)
+	crashes := 0
+	for {
+		crashing := &crashingHost{Host: host, left: 2}
+		got, err := open(t, nil).Crawl(t.Context(), &tea.Request{Host: crashing, Call: tea.Call{IdempotencyKey: "k"}}, params)
+		if errors.Is(err, errCrash) {
+			crashes++
+			continue
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("-want +got:\n%s", diff)
+		}
+		break
+	}
+	if crashes < 3 {
+		t.Errorf("only %d crashes", crashes)
+	}
+	for path, n := range requested {
+		// The page whose note was lost is read twice.
+		if path != "/robots.txt" && n > 2 {
+			t.Errorf("%s was requested %d times", path, n)
+		}
+	}
+}
+
+var errCrash = errors.New("crash")
+
+// crashingHost fails after some notes, as a host that is killed.
+type crashingHost struct {
+	*teatest.Host
+	left int
+}
+
+func (h *crashingHost) SetNote(ctx context.Context, key string, note any) error {
+	if h.left == 0 {
+		return errCrash
+	}
+	h.left--
+	return h.Host.SetNote(ctx, key, note)
+}
+
+// The delay of robots.txt is applied, up to a limit; a broken line changes
+// nothing.
+func TestCrawlReadsRobots(t *testing.T) {
+	t.Parallel()
+	for robots, want := range map[string][]string{
+		"":                           {"/", "/a", "/b"},
+		"User-agent: *\nDisallow: /": nil,
+		"User-agent: tea\nDisallow: /a\n\nUser-agent: *\nDisallow: /":                    {"/", "/b"},
+		"\ufeffUser-agent: *\r\nDisallow: /b # comment\r\nCrawl-delay: soon\r\nNonsense": {"/", "/a"},
+		"User-agent: other\nDisallow: /":                                                 {"/", "/a", "/b"},
+		"User-agent: *\nAllow: /$\nAllow: /b\nDisallow: /*":                              {"/", "/b"},
+		"User-agent: *\nDisallow:":                                                       {"/", "/a", "/b"},
+	} {
+		site := serve(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			switch r.URL.Path {
+			case "/robots.txt":
+				w.Write([]byte(robots))
+			case "/sitemap.xml":
+				http.NotFound(w, r)
+			default:
+				fmt.Fprintf(w, `<title>%s</title><p>%s</p><a href="/a">a</a><a href="/b">b</a>`, r.URL.Path, r.URL.Path)
+			}
+		}))
+		result, err := crawl(t, open(t, nil), new(teatest.Host), page.CrawlParams{URL: site.URL})
+		if want == nil {
+			if e := tea.AsError(err); e == nil || e.Type != tea.PermissionDenied {
+				t.Errorf("%q: got %v, want a refusal", robots, err)
+			}
+			continue
+		}
+		if err != nil {
+			t.Fatalf("%q: %v", robots, err)
+		}
+		if diff := cmp.Diff(want, paths(result, site)); diff != "" {
+			t.Errorf("%q (-want +got):\n%s", robots, diff)
+		}
+	}
+}
+
+// Pages that link to themselves at ever longer addresses do not take more than
+// a few steps.
+func TestCrawlLeavesTraps(t *testing.T) {
+	t.Parallel()
+	site := serve(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path == "/robots.txt" || r.URL.Path == "/sitemap.xml" {
+			http.NotFound(w, r)
+			return
+		}
+		fmt.Fprintf(w, `<title>%s</title><p>%s</p><a href="x/">relative</a><a href="/same?b=2&a=1">same</a><a href="/same?a=1&b=2&utm_source=y">same</a>`, r.URL, r.URL)
+	}))
+	depth := 100
+	result, err := crawl(t, open(t, nil), new(teatest.Host), page.CrawlParams{URL: site.URL, MaxDepth: &depth, Limit: 1000})
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := []string{"/", "/x/", "/same?b=2&a=1", "/x/x/", "/x/x/x/"}
+	if diff := cmp.Diff(want, paths(result, site)); diff != "" {
+		t.Errorf("-want +got:\n%s", diff)
+	}
+}
