@@ -150,20 +150,20 @@ func (pl *planner) reply(ctx context.Context, q question, messages []any, attemp
 		var text string
 		return text, note.Decode(&text)
 	}
-	text, err := pl.request(ctx, q, messages)
+	text, err := pl.request(ctx, q, messages, fmt.Sprintf("@planner-%d", pl.asked))
 	if err != nil {
 		return "", err
 	}
 	return text, pl.req.Host.SetNote(ctx, key, text)
 }
 
-// request makes one request to the model.
-func (pl *planner) request(ctx context.Context, q question, messages []any) (string, error) {
+// request makes one request to the model; no subtask has such a key.
+func (pl *planner) request(ctx context.Context, q question, messages []any, key string) (string, error) {
 	with := maps.Clone(pl.params.Planner.with)
 	if with == nil {
 		with = map[string]any{}
 	}
-	call := tea.Invocation{Action: "llm.call", Params: with}
+	call := tea.Invocation{Action: "llm.call", Params: with, Key: key}
 	if action, ok := with["action"].(string); ok {
 		call.Action = action
 	}
