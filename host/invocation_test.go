@@ -172,3 +172,23 @@ nodes:
 		}
 	}
 }
+
+// An action whose manifest is not stored can add names to templates.
+func TestNamesInTheParametersOfAnUncheckedAction(t *testing.T) {
+	t.Parallel()
+	h, err := host.New(host.Options{Plugins: &asked{}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { h.Close() })
+	wf, err := h.Parse("test.yaml", []byte(`
+nodes:
+  - {name: a, uses: sensors.each, with: {do: "{{ task.name }}"}}
+`), host.LoadOptions{})
+	if wf != nil {
+		wf.Close()
+	}
+	if err != nil {
+		t.Error(err)
+	}
+}

@@ -3,6 +3,7 @@ package graph
 import (
 	"fmt"
 	"maps"
+	"slices"
 	"strings"
 
 	"github.com/the-edge-agent/tea/host/internal/expr"
@@ -18,7 +19,10 @@ func (c *compiler) with(b *spec.ActionBody, roots []string) (*expr.Value, map[st
 	if b.With == nil || c.params.actions == nil {
 		return c.tree(b.With, roots), nil
 	}
-	info, _ := c.params.actions.Describe(b.Uses.Value)
+	info, ok := c.params.actions.Describe(b.Uses.Value)
+	if !ok {
+		return c.unchecked(b.With, roots), nil
+	}
 	names := map[string][]string{}
 	deferredParams(info.Params, b.With.Value, "", names)
 	if len(names) == 0 {
@@ -41,6 +45,16 @@ func (c *compiler) with(b *spec.ActionBody, roots []string) (*expr.Value, map[st
 		}
 		return expr.IsTemplate(text)
 	}), own
+}
+
+// unchecked compiles the parameters of an unknown action. It can add names to
+// templates, so that none is unknown.
+func (c *compiler) unchecked(with *spec.Tree, roots []string) *expr.Value {
+	before := len(c.reads)
+	v := c.tree(with, roots)
+	kept := slices.DeleteFunc(c.reads[before:], func(r read) bool { return r.isRoot })
+	c.reads = c.reads[:before+len(kept)]
+	return v
 }
 
 // isInside reports whether the path of a value in a tree is place or below it.
