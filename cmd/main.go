@@ -152,14 +152,34 @@ func version(release string) string {
 	return "0.0.0-dev"
 }
 
+// source returns the words that name the source of the build: its commit or, for
+// `go install`, the checksum of the module, as in go.sum files and the checksum
+// database; nil if the go command has recorded neither.
+func (a *app) source() []string {
+	if a.commit != "" {
+		return []string{"commit", a.commit}
+	}
+	info, ok := debug.ReadBuildInfo()
+	if !ok {
+		return nil
+	}
+	for _, s := range info.Settings {
+		if s.Key == "vcs.revision" {
+			return []string{"commit", s.Value}
+		}
+	}
+	if info.Main.Sum == "" {
+		return nil
+	}
+	return []string{"module", info.Main.Sum}
+}
+
 type versionCmd struct{}
 
 // Run prints the version with the platform and the commit.
 func (versionCmd) Run(a *app) error {
 	words := []string{"tea", a.version, runtime.GOOS + "/" + runtime.GOARCH, runtime.Version()}
-	if a.commit != "" {
-		words = append(words, "commit", a.commit)
-	}
+	words = append(words, a.source()...)
 	_, err := fmt.Fprintln(a.out, strings.Join(words, " "))
 	return err
 }

@@ -62,7 +62,7 @@ func (c *pluginNewCmd) files(a *app) (scaffold.Files, error) {
 	ctx, stop := stoppable()
 	defer stop(nil)
 	if files, err = scaffold.Released(ctx, a.version); err != nil {
-		return nil, fmt.Errorf("read tea's modules with the go command: %w\n  hint: a released tea contains the files of new projects; name a checkout of tea with --source DIR", err)
+		return nil, fmt.Errorf("read tea's modules in Go's cache: %w\n  hint: install tea from a release, which contains the files of new projects, or name a checkout with --source DIR", err)
 	}
 	return files, nil
 }

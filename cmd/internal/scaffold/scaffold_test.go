@@ -12,8 +12,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// goCommand runs the go command in a project outside of the repository.
-func goCommand(t *testing.T, dir string, args ...string) {
+// runGo runs the go command in a project outside of the repository.
+func runGo(t *testing.T, dir string, args ...string) {
 	t.Helper()
 	cmd := exec.CommandContext(t.Context(), "go", args...)
 	cmd.Dir = dir
@@ -39,7 +39,7 @@ func TestGoProjectPassesItsTests(t *testing.T) {
 	t.Parallel()
 	dir := newProject(t, "weather", "go")
 	if *update {
-		goCommand(t, dir, "mod", "tidy")
+		runGo(t, dir, "mod", "tidy")
 		for _, name := range []string{"go.mod", "go.sum"} {
 			data, err := os.ReadFile(filepath.Join(dir, name))
 			if err != nil {
@@ -51,8 +51,8 @@ func TestGoProjectPassesItsTests(t *testing.T) {
 			}
 		}
 	}
-	goCommand(t, dir, "vet", "./...")
-	goCommand(t, dir, "test", "./...")
+	runGo(t, dir, "vet", "./...")
+	runGo(t, dir, "test", "./...")
 	format := exec.CommandContext(t.Context(), "gofmt", "-l", ".")
 	format.Dir = dir
 	if out, err := format.Output(); err != nil || len(out) > 0 {

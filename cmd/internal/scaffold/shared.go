@@ -5,7 +5,6 @@ import (
 	"compress/gzip"
 	"context"
 	_ "embed" // the archive
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -61,24 +60,36 @@ func (files Files) Pack(w io.Writer) error {
 }
 
 // Released returns the files of a released version. They are in the modules from
-// which `go install` built the program, in Go's module cache.
+// which `go install` built the program, in Go's module cache; from there they are
+// read without a network.
 func Released(ctx context.Context, version string) (Files, error) {
-	const module = "github.com/the-edge-agent/tea"
-	dir := map[string]string{}
-	for _, path := range []string{module, module + "/sdk"} {
-		cmd := exec.CommandContext(ctx, "go", "mod", "download", "-json", path+"@v"+version)
-		cmd.Env = append(os.Environ(), "GOWORK=off", "GOFLAGS=")
-		out, err := cmd.Output()
-		var answer struct{ Dir, Error string }
-		if decodeErr := json.Unmarshal(out, &answer); decodeErr != nil {
-			return nil, errors.Join(err, decodeErr)
-		}
-		if answer.Error != "" {
-			return nil, errors.New(answer.Error)
-		}
-		dir[path] = answer.Dir
+	const root = "github.com/the-edge-agent/tea"
+	cache, err := goCommand(ctx, "env", "GOMODCACHE")
+	if err != nil {
+		return nil, err
 	}
-	return Read(dir[module], dir[module+"/sdk"])
+	dir := func(module string) string {
+		return filepath.Join(strings.TrimSpace(cache), filepath.FromSlash(module)+"@v"+version)
+	}
+	for _, module := range []string{root, root + "/sdk"} {
+		if _, err := os.Stat(dir(module)); err == nil {
+			continue
+		}
+		if _, err := goCommand(ctx, "mod", "download", module+"@v"+version); err != nil {
+			return nil, err
+		}
+	}
+	return Read(dir(root), dir(root+"/sdk"))
+}
+
+func goCommand(ctx context.Context, args ...string) (string, error) {
+	cmd := exec.CommandContext(ctx, "go", args...)
+	cmd.Env = append(os.Environ(), "GOWORK=off", "GOFLAGS=")
+	out, err := cmd.Output()
+	if exit := (*exec.ExitError)(nil); errors.As(err, &exit) {
+		err = errors.New(strings.TrimSpace(string(exit.Stderr)))
+	}
+	return string(out), err
 }
 
 // Read returns the files of a checkout of tea, or of the directories of its
