@@ -6,6 +6,7 @@ import (
 	"io"
 
 	"github.com/the-edge-agent/tea/plugins/web/internal/chromium"
+	"github.com/the-edge-agent/tea/plugins/web/internal/firecrawl"
 	"github.com/the-edge-agent/tea/plugins/web/internal/local"
 	"github.com/the-edge-agent/tea/plugins/web/internal/page"
 	"github.com/the-edge-agent/tea/plugins/web/internal/safenet"
@@ -13,18 +14,17 @@ import (
 	tea "github.com/the-edge-agent/tea/sdk"
 )
 
-// Names of the providers.
-const (
-	providerLocal = "local"
-)
+// providerFirecrawl is the name of the provider that is not the default.
+const providerFirecrawl = "firecrawl"
 
 // Client is the bundle's instance for one set of settings. It is safe for
 // concurrent use.
 type Client struct {
-	settings Settings
-	browser  *chromium.Browser
-	local    *local.Reader
-	searcher *search.Searcher
+	settings  Settings
+	browser   *chromium.Browser
+	local     *local.Reader
+	firecrawl *firecrawl.Client
+	searcher  *search.Searcher
 }
 
 func open(s tea.Settings) (*Client, error) {
@@ -35,6 +35,7 @@ func open(s tea.Settings) (*Client, error) {
 	guard := &safenet.Guard{AllowPrivate: c.settings.AllowPrivate}
 	c.browser = chromium.New(c.settings.Chromium, guard, c.settings.UserAgent, int(c.settings.MaxBodyBytes))
 	c.local = local.Open(c.settings.Settings, version, c.browser)
+	c.firecrawl = firecrawl.Open(c.settings.Firecrawl, guard)
 	c.searcher = search.Open(c.settings.Search)
 	return c, nil
 }
@@ -43,31 +44,26 @@ var _ io.Closer = (*Client)(nil)
 
 // Close stops the browser and closes idle connections.
 func (c *Client) Close() error {
-	return errors.Join(c.browser.Close(), c.local.Close(), c.searcher.Close())
+	return errors.Join(c.browser.Close(), c.local.Close(), c.firecrawl.Close(), c.searcher.Close())
 }
 
-// scraper returns the provider that reads one page.
-func (c *Client) scraper() page.Scraper { return c.local }
-
-// crawler returns the provider that reads a site.
-func (c *Client) crawler() page.Crawler { return c.local }
-
 // Scrape implements web.scrape.
-func (c *Client) Scrape(ctx context.Context, _ *tea.Request, p page.ScrapeParams) (*page.Page, error) {
-	return c.scraper().Scrape(ctx, p)
+func (c *Client) Scrape(ctx context.Context, req *tea.Request, p page.ScrapeParams) (*page.Page, error) {
+	if c.settings.Provider == providerFirecrawl {
+		return c.firecrawl.Scrape(ctx, req, p)
+	}
+	return c.local.Scrape(ctx, p)
 }
 
 // Crawl implements web.crawl.
 func (c *Client) Crawl(ctx context.Context, req *tea.Request, p page.CrawlParams) (*page.CrawlResult, error) {
-	return c.crawler().Crawl(ctx, req, p)
+	if c.settings.Provider == providerFirecrawl {
+		return c.firecrawl.Crawl(ctx, req, p)
+	}
+	return c.local.Crawl(ctx, req, p)
 }
 
 // Search implements web.search.
 func (c *Client) Search(ctx context.Context, req *tea.Request, p page.SearchParams) (*page.SearchResult, error) {
 	return c.searcher.Search(ctx, req, p)
-}
-
-// Extract implements web.extract.
-func (c *Client) Extract(_ context.Context, _ *tea.Request, _ page.ExtractParams) (*page.ExtractResult, error) {
-	return nil, tea.Errorf(tea.DependencyMissing, "web.extract has no provider yet")
 }

@@ -1,3 +1,3 @@
-// Package page has the parameters and results of the web actions, and the
-// interfaces that providers implement: [Scraper] and [Crawler].
+// Package page has the parameters and results of the web actions, and
+// [Renderer], the browser that providers use.
 package page

@@ -27,12 +27,6 @@ func (Format) JSONSchema() *schema.Schema {
 	return &schema.Schema{Type: schema.Types{"string"}, Enum: []any{"markdown", "html", "text", "links", "metadata", "screenshot"}}
 }
 
-// Scraper reads one page. It is safe for concurrent use. Its errors are
-// *tea.Error.
-type Scraper interface {
-	Scrape(ctx context.Context, p ScrapeParams) (*Page, error)
-}
-
 // Renderer runs a page in a browser. It is safe for concurrent use. Its errors
 // are *tea.Error; dependency_missing if there is no browser.
 type Renderer interface {
@@ -141,12 +135,6 @@ type Metadata struct {
 	ContentType string `json:"content_type,omitempty" doc:"media type, such as text/html"`
 }
 
-// Crawler reads the pages of a site. It is safe for concurrent use. Its errors
-// are *tea.Error. It stores its progress in notes of the request's host.
-type Crawler interface {
-	Crawl(ctx context.Context, req *tea.Request, p CrawlParams) (*CrawlResult, error)
-}
-
 // CrawlParams are the parameters of web.crawl.
 type CrawlParams struct {
 	URL      string   `json:"url" minLength:"1" maxLength:"8192" doc:"address of the first page, http or https"`
@@ -207,6 +195,7 @@ type ExtractParams struct {
 	URL    string         `json:"url" minLength:"1" maxLength:"8192" doc:"address of the page, http or https"`
 	Schema map[string]any `json:"schema" doc:"JSON Schema of the data"`
 	Prompt string         `json:"prompt,omitempty" maxLength:"20000" doc:"instructions for the model"`
+	Model  string         `json:"model,omitempty" doc:"the model; default settings.llm.model"`
 	ReadOptions
 }
 
