@@ -106,28 +106,30 @@ func newTestServer(kind string, args []string) *mcp.Server {
 		<-ctx.Done()
 		return "", os.WriteFile(fmt.Sprint(in["file"]), []byte("canceled"), 0o600)
 	})
-	text("progress", "Reports progress and logs.", func(ctx context.Context, req *mcp.CallToolRequest, _ map[string]any) (string, error) {
+	text("progress", "Reports progress and logs.", func(ctx context.Context, req *mcp.CallToolRequest, in map[string]any) (string, error) {
 		_ = req.Session.Log(ctx, &mcp.LoggingMessageParams{Level: "warning", Data: "careful", Logger: "disk"})
 		for i := 1; i <= 3; i++ {
 			_ = req.Session.NotifyProgress(ctx, &mcp.ProgressNotificationParams{ProgressToken: req.Params.GetProgressToken(), Progress: float64(i), Total: 4, Message: fmt.Sprintf("step %d", i)})
 		}
-		return "done", nil
+		return "done", await(ctx, fmt.Sprint(in["file"]))
 	})
-	text("ask", "Asks a person.", func(ctx context.Context, req *mcp.CallToolRequest, _ map[string]any) (string, error) {
-		res, err := req.Session.Elicit(ctx, &mcp.ElicitParams{Message: "Which branch?", RequestedSchema: map[string]any{
-			"type": "object", "properties": map[string]any{"branch": map[string]any{"type": "string"}}, "required": []any{"branch"},
-		}})
-		if err != nil {
-			return "", err
+	s.AddTool(&mcp.Tool{Name: "ask", Description: "Asks a person.", InputSchema: map[string]any{"type": "object"}}, func(_ context.Context, req *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+		answer, ok := req.Params.InputResponses["q"].(*mcp.ElicitResult)
+		if !ok {
+			return &mcp.CallToolResult{InputRequests: mcp.InputRequestMap{"q": &mcp.ElicitParams{Mode: "form", Message: "Which branch?", RequestedSchema: branchSchema}}}, nil
 		}
-		return fmt.Sprint(res.Action, " ", res.Content["branch"]), nil
+		return &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: fmt.Sprint(answer.Action, " ", answer.Content["branch"])}}}, nil
 	})
-	text("sample", "Asks the model of the client.", func(ctx context.Context, req *mcp.CallToolRequest, _ map[string]any) (string, error) {
-		res, err := req.Session.CreateMessage(ctx, &mcp.CreateMessageParams{MaxTokens: 5000, SystemPrompt: "be brief", Messages: []*mcp.SamplingMessage{{Role: "user", Content: &mcp.TextContent{Text: "say hi"}}}})
-		if err != nil {
-			return "", err
+	s.AddTool(&mcp.Tool{Name: "sample", Description: "Asks the model of the client.", InputSchema: map[string]any{"type": "object"}}, func(_ context.Context, req *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+		switch answer := req.Params.InputResponses["m"].(type) {
+		case *mcp.CreateMessageResult:
+			return &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: answer.Model + ": " + answer.Content.(*mcp.TextContent).Text}}}, nil
+		case *mcp.CreateMessageWithToolsResult:
+			return &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: answer.Model + ": " + answer.Content[0].(*mcp.TextContent).Text}}}, nil
 		}
-		return res.Model + ": " + res.Content.(*mcp.TextContent).Text, nil
+		return &mcp.CallToolResult{InputRequests: mcp.InputRequestMap{"m": &mcp.CreateMessageParams{
+			MaxTokens: 5000, SystemPrompt: "be brief", Messages: []*mcp.SamplingMessage{{Role: "user", Content: &mcp.TextContent{Text: "say hi"}}},
+		}}}, nil
 	})
 	s.AddTool(&mcp.Tool{Name: "media", Description: "Returns all kinds of content.", InputSchema: map[string]any{"type": "object"}}, func(context.Context, *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
 		return &mcp.CallToolResult{Content: []mcp.Content{
@@ -164,6 +166,26 @@ func newTestServer(kind string, args []string) *mcp.Server {
 		})
 	}
 	return s
+}
+
+var branchSchema = map[string]any{
+	"type": "object", "properties": map[string]any{"branch": map[string]any{"type": "string"}}, "required": []any{"branch"},
+}
+
+// await waits until a file exists.
+func await(ctx context.Context, file string) error {
+	look := time.NewTicker(5 * time.Millisecond)
+	defer look.Stop()
+	for {
+		if _, err := os.Stat(file); err == nil {
+			return nil
+		}
+		select {
+		case <-look.C:
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
 }
 
 // startChildren starts two processes that live for long.
@@ -216,16 +238,24 @@ func rawServer(how string) {
 	in := bufio.NewScanner(os.Stdin)
 	in.Buffer(nil, 1<<20)
 	pages := 0
+	var calling any // the id of the call during which a question was asked
 	for in.Scan() {
 		var req struct {
-			ID     any
-			Method string
-			Params map[string]any
+			ID            any
+			Method        string
+			Params        map[string]any
+			Result, Error any
 		}
 		if json.Unmarshal(in.Bytes(), &req) != nil || req.ID == nil {
 			continue
 		}
 		switch req.Method {
+		case "": // the answer to a question
+			text, err := json.Marshal([]any{req.Result, req.Error})
+			if err != nil {
+				panic(err)
+			}
+			result(calling, map[string]any{"content": []any{map[string]any{"type": "text", "text": string(text)}}})
 		case "initialize":
 			version := "2025-11-25"
 			if how == "version" {
@@ -243,6 +273,16 @@ func rawServer(how string) {
 				os.Stdout.WriteString(`{"jsonrpc":"2.0","id":`)
 				os.Exit(0)
 			case "stall":
+				continue
+			case "ask":
+				calling = req.ID
+				send(map[string]any{"jsonrpc": "2.0", "id": "q1", "method": "elicitation/create", "params": map[string]any{"mode": "form", "message": "Which branch?", "requestedSchema": branchSchema}})
+				continue
+			case "sample":
+				calling = req.ID
+				send(map[string]any{"jsonrpc": "2.0", "id": "m1", "method": "sampling/createMessage", "params": map[string]any{
+					"maxTokens": 5000, "systemPrompt": "be brief", "messages": []any{map[string]any{"role": "user", "content": map[string]any{"type": "text", "text": "say hi"}}},
+				}})
 				continue
 			case "huge":
 				out.WriteString(`{"jsonrpc":"2.0","id":` + fmt.Sprint(req.ID) + `,"result":{"content":[{"type":"text","text":"`)

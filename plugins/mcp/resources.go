@@ -47,7 +47,7 @@ func (c *Client) ReadResource(ctx context.Context, req *tea.Request, p ReadParam
 	err = s.during(ctx, se, req, "read the resource "+quoted(p.URI), func(ctx context.Context, token string) error {
 		res, err := se.ClientSession.ReadResource(ctx, &mcp.ReadResourceParams{URI: p.URI, Meta: mcp.Meta{"progressToken": token}})
 		if err != nil {
-			return err
+			return s.resourceError(p.URI, err)
 		}
 		for _, content := range res.Contents {
 			if content == nil {

@@ -213,12 +213,25 @@ func (s *server) failure(se *session, what string, err error) error {
 	return s.errorf(tea.ConnectionError, "%s: %s%s", what, shortened(fmt.Sprint(err), 500), words)
 }
 
+// resourceError is the error of a request that has only the address of a
+// resource: if the server refuses it, there is no such resource.
+func (s *server) resourceError(uri string, err error) error {
+	var answer *jsonrpc.Error
+	if errors.As(err, &answer) && (answer.Code == jsonrpc.CodeInvalidParams || answer.Code == codeResourceNotFound) {
+		return s.errorf(tea.NotFound, "unknown resource %s: %s", quoted(uri), shortened(answer.Message, 500))
+	}
+	return err
+}
+
+// codeResourceNotFound is the code before the version 2026-07-28 of the protocol.
+const codeResourceNotFound = -32002
+
 // errorType converts the code of a JSON-RPC error.
 func errorType(code int64) tea.ErrorType {
 	switch code {
 	case jsonrpc.CodeInvalidParams:
 		return tea.ValidationError
-	case jsonrpc.CodeMethodNotFound, mcp.CodeResourceNotFound:
+	case jsonrpc.CodeMethodNotFound, codeResourceNotFound:
 		return tea.NotFound
 	}
 	return tea.InternalError
