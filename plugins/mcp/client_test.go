@@ -24,9 +24,8 @@ type client struct {
 	host *teatest.Host
 }
 
-func open(t *testing.T, settings map[string]any) *client {
+func rawSettings(t *testing.T, settings map[string]any) tea.Settings {
 	t.Helper()
-	bundle := mcp.Bundle()
 	given := tea.Settings{}
 	for key, v := range settings {
 		raw, err := json.Marshal(v)
@@ -35,7 +34,13 @@ func open(t *testing.T, settings map[string]any) *client {
 		}
 		given[key] = raw
 	}
-	instance, err := bundle.NewInstance(t.Context(), given)
+	return given
+}
+
+func open(t *testing.T, settings map[string]any) *client {
+	t.Helper()
+	bundle := mcp.Bundle()
+	instance, err := bundle.NewInstance(t.Context(), rawSettings(t, settings))
 	if err != nil {
 		t.Fatal(err)
 	}

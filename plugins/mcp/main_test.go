@@ -2,6 +2,7 @@ package mcp_test
 
 import (
 	"bufio"
+	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -20,7 +21,7 @@ import (
 // are the arguments.
 func TestMain(m *testing.M) {
 	if len(os.Args) > 2 && os.Args[1] == "mcp-server" {
-		serve(os.Args[2], os.Args[3:])
+		beServer(os.Args[2], os.Args[3:])
 		return
 	}
 	os.Exit(m.Run())
@@ -48,7 +49,7 @@ func with(server map[string]any, more ...any) map[string]any {
 	return map[string]any{"mcp": map[string]any{"tools_file": "/nonexistent/mcp-tools.json", "servers": map[string]any{"s": server}}}
 }
 
-func serve(kind string, args []string) {
+func beServer(kind string, args []string) {
 	if kind == "raw" {
 		rawServer(args[0])
 		return
@@ -93,6 +94,14 @@ func newTestServer(kind string, args []string) *mcp.Server {
 	})
 	text("fail", "Fails.", func(context.Context, *mcp.CallToolRequest, map[string]any) (string, error) {
 		return "", fmt.Errorf("the disk is on fire")
+	})
+	text("eat", "Uses more and more memory.", func(ctx context.Context, _ *mcp.CallToolRequest, _ map[string]any) (string, error) {
+		var eaten [][]byte
+		for ctx.Err() == nil {
+			eaten = append(eaten, bytes.Repeat([]byte{1}, 5<<20))
+			time.Sleep(20 * time.Millisecond) //nolint:forbidigo // so that the limit is reached slowly
+		}
+		return fmt.Sprint(len(eaten)), nil
 	})
 	text("children", "Starts two children, one in another session.", func(context.Context, *mcp.CallToolRequest, map[string]any) (string, error) {
 		return startChildren()

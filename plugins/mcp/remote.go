@@ -28,6 +28,7 @@ type network struct {
 
 	mu      sync.Mutex
 	refused *refused
+	trouble string // why the last request did not get an answer
 }
 
 // refused is an answer that refuses access.
@@ -83,6 +84,9 @@ var errElsewhere = errors.New("the server redirects to another host, which would
 // checkRedirect allows redirects within the host.
 func (n *network) checkRedirect(req *http.Request, via []*http.Request) error {
 	if req.URL.Host != n.host || req.URL.Scheme != via[0].URL.Scheme {
+		n.mu.Lock()
+		defer n.mu.Unlock()
+		n.trouble = errElsewhere.Error()
 		return errElsewhere
 	}
 	if len(via) >= maxRedirects {
@@ -105,9 +109,13 @@ func (n *network) RoundTrip(req *http.Request) (*http.Response, error) {
 	resp, err := bounded{n.base}.RoundTrip(req)
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	n.refused = nil
+	n.refused, n.trouble = nil, ""
 	if err != nil {
+		n.trouble = err.Error()
 		return nil, err
+	}
+	if resp.StatusCode >= http.StatusBadRequest {
+		n.trouble = "the server answered " + resp.Status
 	}
 	switch resp.StatusCode {
 	case http.StatusUnauthorized:
@@ -128,6 +136,16 @@ func (n *network) refusal() *refused {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	return n.refused
+}
+
+// problem returns why the last request did not get an answer; "" if it did.
+func (n *network) problem() string {
+	if n == nil {
+		return ""
+	}
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return n.trouble
 }
 
 func (n *network) close() { n.base.CloseIdleConnections() }

@@ -36,6 +36,7 @@ type session struct {
 	process *process.Process // nil for a server behind an address
 	network *network         // nil for a process
 	done    chan struct{}    // closed when the connection has ended
+	broken  atomic.Bool      // a request has failed because of the connection
 	closing sync.Once
 }
 
@@ -118,7 +119,7 @@ func (se *session) ended() bool {
 	case <-se.done:
 		return true
 	default:
-		return false
+		return se.broken.Load()
 	}
 }
 
@@ -196,8 +197,13 @@ func (s *server) failure(se *session, what string, err error) error {
 	switch {
 	case errors.As(err, &typed):
 		return typed
-	case errors.As(err, &answer):
+	case errors.As(err, &answer) && answer.Code != codeRejected:
 		return s.errorf(errorType(answer.Code), "%s: %s", what, shortened(answer.Message, 2000))
+	}
+	se.broken.Store(true)
+	text := fmt.Sprint(err)
+	if problem := se.network.problem(); problem != "" {
+		text = problem
 	}
 	words := ""
 	if se.process != nil {
@@ -210,7 +216,7 @@ func (s *server) failure(se *session, what string, err error) error {
 		}
 		words = se.lastWords("; ")
 	}
-	return s.errorf(tea.ConnectionError, "%s: %s%s", what, shortened(fmt.Sprint(err), 500), words)
+	return s.errorf(tea.ConnectionError, "%s: %s%s", what, shortened(text, 500), words)
 }
 
 // resourceError is the error of a request that has only the address of a
@@ -222,6 +228,10 @@ func (s *server) resourceError(uri string, err error) error {
 	}
 	return err
 }
+
+// codeRejected is the code of the SDK's error for a message that could not be
+// sent.
+const codeRejected = -32005
 
 // codeResourceNotFound is the code before the version 2026-07-28 of the protocol.
 const codeResourceNotFound = -32002

@@ -66,6 +66,7 @@ func (g *Group) Start(c Command) (*Process, error) {
 	if err := g.watch(); err != nil {
 		return nil, err
 	}
+	keepDescriptors()
 	var opened []io.Closer
 	pipe := func() (r, w *os.File, err error) {
 		if r, w, err = os.Pipe(); err == nil {

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"math"
 	"os"
 	"strconv"
 	"time"
@@ -19,6 +20,12 @@ func (p *Process) awaitExit() {
 			return
 		}
 	}
+}
+
+// keepDescriptors keeps the descriptors that this process has inherited from the
+// servers. Those that Go opens are not passed on anyway.
+func keepDescriptors() {
+	_ = unix.CloseRange(3, math.MaxInt32, unix.CLOSE_RANGE_CLOEXEC) // since Linux 5.11
 }
 
 // spare is what a process can map beyond twice its memory limit: programs map

@@ -5,6 +5,9 @@ package process
 // awaitExit blocks until the child has ended, and reaps it.
 func (p *Process) awaitExit() { _ = p.cmd.Wait() }
 
+// keepDescriptors does nothing: those that Go opens are not passed on.
+func keepDescriptors() {}
+
 // limit does nothing: only Linux can limit another process.
 func limit(int, int64) {}
 

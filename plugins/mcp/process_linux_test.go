@@ -1,0 +1,190 @@
+package mcp_test
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+
+	"github.com/the-edge-agent/tea/plugins/mcp"
+	tea "github.com/the-edge-agent/tea/sdk"
+	"github.com/the-edge-agent/tea/sdk/serve"
+	"github.com/the-edge-agent/tea/sdk/teatest"
+)
+
+// A descriptor that tea has inherited from its own parent is not passed on.
+func TestNoInheritedDescriptors(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "secret")
+	fd, err := syscall.Open(path, syscall.O_CREAT|syscall.O_RDWR, 0o600) // without O_CLOEXEC
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer syscall.Close(fd)
+	c := open(t, with(testServer("good")))
+	if open, _ := c.must(t, "mcp.s_files", nil)["text"].(string); strings.Contains(open, path) || open == "" {
+		t.Errorf("open descriptors:\n%s", open)
+	}
+}
+
+// children starts two children of the server and returns their numbers.
+func children(t *testing.T, c *client) []int {
+	t.Helper()
+	text, _ := c.must(t, "mcp.s_children", nil)["text"].(string)
+	var pids []int
+	for field := range strings.FieldsSeq(text) {
+		pid, err := strconv.Atoi(field)
+		if err != nil {
+			t.Fatal(err)
+		}
+		pids = append(pids, pid)
+	}
+	if len(pids) != 2 {
+		t.Fatalf("children: %q", text)
+	}
+	return pids
+}
+
+// gone waits until processes have ended.
+func gone(t *testing.T, pids ...int) {
+	t.Helper()
+	deadline := time.Now().Add(30 * time.Second)
+	for _, pid := range pids {
+		for isRunning(pid) {
+			if time.Now().After(deadline) {
+				t.Fatalf("the process %d still runs", pid)
+			}
+			time.Sleep(10 * time.Millisecond) //nolint:forbidigo // nothing announces the end of another's child
+		}
+	}
+}
+
+// isRunning reports whether a process exists and is not a zombie.
+func isRunning(pid int) bool {
+	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+	return err == nil && !strings.Contains(string(stat), ") Z ")
+}
+
+func TestNoProcessSurvivesClose(t *testing.T) {
+	t.Parallel()
+	c := open(t, with(testServer("good")))
+	pids := children(t, c)
+	if err := c.Close(); err != nil {
+		t.Fatal(err)
+	}
+	gone(t, pids...)
+}
+
+// The servers of a process that is killed end too, with the children that have
+// left their process group.
+func TestNoProcessSurvivesAKilledOwner(t *testing.T) {
+	t.Parallel()
+	if len(os.Getenv("MCP_TEST_OWNER")) > 0 {
+		c := open(t, with(testServer("good")))
+		pids := children(t, c)
+		fmt.Println("children", pids[0], pids[1])
+		select {} // until it is killed
+	}
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.Command(self, "-test.run=^TestNoProcessSurvivesAKilledOwner$", "-test.v")
+	cmd.Env = append(os.Environ(), "MCP_TEST_OWNER=1")
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	var a, b int
+	var text []byte
+	buf := make([]byte, 4096)
+	for a == 0 || b == 0 {
+		n, err := out.Read(buf)
+		if err != nil {
+			t.Fatalf("the owner printed %s and ended: %v", text, err)
+		}
+		text = append(text, buf[:n]...)
+		if _, after, found := strings.Cut(string(text), "children "); found && strings.Contains(after, "\n") {
+			if _, err := fmt.Sscan(after, &a, &b); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	if err := cmd.Process.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	_ = cmd.Wait() // it was killed
+	gone(t, a, b)
+}
+
+// The same when the plugin is a process of its own.
+func TestNoProcessSurvivesAKilledPlugin(t *testing.T) {
+	t.Parallel()
+	if os.Getenv("TEA_PLUGIN_COOKIE") != "" {
+		serve.Main(mcp.Bundle())
+	}
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.Command(self, "-test.run=^TestNoProcessSurvivesAKilledPlugin$")
+	p, err := teatest.Start(t.Context(), cmd, t.Output())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer p.Close()
+	inst, err := p.Open(t.Context(), rawSettings(t, with(testServer("good"))))
+	if err != nil {
+		t.Fatal(err)
+	}
+	resp, err := inst.Invoke(t.Context(), &tea.Request{Action: "mcp.s_children", Params: tea.ValuePayload(map[string]any{}), Host: &teatest.Host{}, Call: tea.Call{Attempt: 1}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var result struct {
+		Text string `json:"text"`
+	}
+	if err := resp.Result.Decode(&result); err != nil {
+		t.Fatal(err)
+	}
+	var a, b int
+	if _, err := fmt.Sscan(result.Text, &a, &b); err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Process.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	gone(t, a, b)
+}
+
+func TestMemoryLimit(t *testing.T) {
+	t.Parallel()
+	c := open(t, with(testServer("hungry"), "memory_mb", 100))
+	_, err := c.call(t.Context(), "mcp.s_eat", nil)
+	refused(t, err, tea.ConnectionError, "its limit is 100 MiB (memory_mb)")
+}
+
+func TestNothingIsLeft(t *testing.T) {
+	c := open(t, with(testServer("good"))) // alone: it counts goroutines
+	before := goleak.IgnoreCurrent()
+	c.must(t, "mcp.s_add", map[string]any{"a": 1})
+	_, err := c.call(t.Context(), "mcp.s_exit", nil)
+	refused(t, err, tea.ConnectionError)
+	c.must(t, "mcp.s_add", map[string]any{"a": 1})
+	if err := c.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if err := goleak.Find(before); err != nil {
+		t.Error(err)
+	}
+}
