@@ -7,6 +7,7 @@ import (
 
 	"github.com/the-edge-agent/tea/plugins/memory/internal/storetest"
 	tea "github.com/the-edge-agent/tea/sdk"
+	"github.com/the-edge-agent/tea/sdk/x/smalldisk"
 )
 
 func TestAFullDiskLosesNothingAndIsReadFrom(t *testing.T) {
@@ -14,7 +15,7 @@ func TestAFullDiskLosesNothingAndIsReadFrom(t *testing.T) {
 		return
 	}
 	eachEngine(t, func(t *testing.T, engine string) {
-		disk := storetest.NewDisk(t, "24m")
+		disk := smalldisk.New(t, "24m")
 		settings := map[string]any{"path": disk.Dir + "/memory", "engine": engine}
 		o := mustOpen(t, settings)
 		kept := map[string]bool{}
@@ -46,7 +47,7 @@ func TestAFullDiskLosesNothingAndIsReadFrom(t *testing.T) {
 			}
 		}
 		look("before")
-		disk.Fill(t)
+		disk.Fill(t, 0)
 		failed := 0
 		for i := range 40 {
 			if err := store(fmt.Sprint("full", i), 100+i%2*2000); err != nil {
@@ -90,7 +91,7 @@ func TestDeletedValuesMakeRoomOnAFullDisk(t *testing.T) {
 		return
 	}
 	eachEngine(t, func(t *testing.T, engine string) {
-		disk := storetest.NewDisk(t, "24m")
+		disk := smalldisk.New(t, "24m")
 		o := mustOpen(t, map[string]any{"path": disk.Dir + "/memory", "engine": engine})
 		defer o.close()
 		fill := func(action, name, content, prefix string) (stored int64) {
@@ -130,7 +131,7 @@ func TestAFolderThatCannotBeWrittenSaysSo(t *testing.T) {
 		return
 	}
 	eachEngine(t, func(t *testing.T, engine string) {
-		disk := storetest.NewDisk(t, "24m")
+		disk := smalldisk.New(t, "24m")
 		settings := map[string]any{"path": disk.Dir + "/memory", "engine": engine}
 		for _, when := range []string{"empty", "with a memory"} {
 			disk.Protect(t, true)

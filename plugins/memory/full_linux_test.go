@@ -2,17 +2,15 @@ package memory_test
 
 import (
 	"encoding/base64"
-	"io/fs"
-	"os"
 	"path/filepath"
 	"strings"
-	"syscall"
 	"testing"
 
 	"github.com/the-edge-agent/tea/plugins/memory"
 	"github.com/the-edge-agent/tea/plugins/memory/internal/storetest"
 	tea "github.com/the-edge-agent/tea/sdk"
 	"github.com/the-edge-agent/tea/sdk/teatest"
+	"github.com/the-edge-agent/tea/sdk/x/smalldisk"
 )
 
 // A disk that is full refuses what is new, keeps what is there, and is used
@@ -22,15 +20,8 @@ func TestSessionsAndFilesOnAFullDisk(t *testing.T) {
 	for _, engine := range engines() {
 		t.Run(engine, func(t *testing.T) {
 			t.Parallel()
-			dir := t.TempDir()
-			if err := syscall.Mount("tmpfs", dir, "tmpfs", 0, "size=6m"); err != nil {
-				t.Skip("cannot mount a small file system:", err)
-			}
-			t.Cleanup(func() {
-				if err := syscall.Unmount(dir, syscall.MNT_DETACH); err != nil {
-					t.Errorf("unmount: %v", err)
-				}
-			})
+			disk := smalldisk.New(t, "6m")
+			dir := disk.Dir
 			a := openAgent(t, teatest.Linked(memory.Bundle()), alone(), map[string]any{"path": filepath.Join(dir, "memory"), "engine": engine})
 			defer a.close(t)
 			a.do(t, "session.create", map[string]any{"session_id": "s"})
@@ -53,7 +44,7 @@ func TestSessionsAndFilesOnAFullDisk(t *testing.T) {
 			}
 			kept("active")
 
-			free := fill(t, dir)
+			disk.Fill(t, 0)
 			changed, status := false, "active"
 			for _, action := range []string{"session.end", "session.create"} {
 				_, err := a.try(t.Context(), action, map[string]any{"session_id": "s"})
@@ -65,7 +56,7 @@ func TestSessionsAndFilesOnAFullDisk(t *testing.T) {
 			if changed {
 				status = "archived"
 			}
-			free()
+			disk.Free(t)
 			kept(status)
 			a.do(t, "session.end", map[string]any{"session_id": "s"})
 			kept("archived")
@@ -81,7 +72,7 @@ func TestTablesAreReadAfterAStartOnAFullDisk(t *testing.T) {
 		return
 	}
 	eachEngine(t, func(t *testing.T, engine string) {
-		disk := storetest.NewDisk(t, "24m")
+		disk := smalldisk.New(t, "24m")
 		settings := map[string]any{"path": filepath.Join(disk.Dir, "memory"), "engine": engine}
 		o := mustOpen(t, settings)
 		o.must("data.create_table", map[string]any{"name": "t", "schema": []any{map[string]any{"name": "a", "type": "int"}}, "primary_key": []any{"a"}})
@@ -91,7 +82,7 @@ func TestTablesAreReadAfterAStartOnAFullDisk(t *testing.T) {
 		}
 		o.must("data.insert", map[string]any{"table": "t", "rows": many})
 		o.close()
-		disk.Fill(t)
+		disk.Fill(t, 0)
 		o = mustOpen(t, settings)
 		defer o.close()
 		query := map[string]any{"sql": "select count(*) as n from t"}
@@ -102,27 +93,4 @@ func TestTablesAreReadAfterAStartOnAFullDisk(t *testing.T) {
 		o.must("data.insert", map[string]any{"table": "t", "rows": []any{map[string]any{"a": 1000}}})
 		same(t, "rows", column(o.must("data.query", query)["rows"], "n"), "501")
 	})
-}
-
-// fill takes all the room of a disk.
-func fill(t *testing.T, dir string) (free func()) {
-	t.Helper()
-	path := filepath.Join(dir, "filler")
-	f, err := os.OpenFile(path, os.O_CREATE|os.O_WRONLY, fs.FileMode(0o600))
-	if err != nil {
-		t.Fatal(err)
-	}
-	for size := 1 << 20; size > 0; size /= 4 {
-		for err = nil; err == nil; {
-			_, err = f.Write(make([]byte, size))
-		}
-	}
-	if err := f.Close(); err != nil {
-		t.Fatal(err)
-	}
-	return func() {
-		if err := os.Remove(path); err != nil {
-			t.Error(err)
-		}
-	}
 }

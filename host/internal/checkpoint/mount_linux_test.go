@@ -2,39 +2,17 @@ package checkpoint
 
 import (
 	"errors"
-	"os"
 	"syscall"
 	"testing"
 
-	"golang.org/x/sys/unix"
-
 	"github.com/the-edge-agent/tea/host/flow"
+	"github.com/the-edge-agent/tea/sdk/x/smalldisk"
 )
-
-// needMount mounts a tmpfs, which takes root; CI runs as root and may not skip.
-func needMount(t *testing.T, flags uintptr, options string) string {
-	t.Helper()
-	if os.Geteuid() != 0 {
-		t.Skip("mounting a tmpfs takes root")
-	}
-	dir := t.TempDir()
-	if err := unix.Mount("tmpfs", dir, "tmpfs", flags, options); err != nil {
-		if os.Getenv("CI") == "true" {
-			t.Fatalf("mount a tmpfs: %v", err)
-		}
-		t.Skipf("mount a tmpfs: %v", err)
-	}
-	t.Cleanup(func() {
-		if err := unix.Unmount(dir, unix.MNT_DETACH); err != nil {
-			t.Errorf("unmount %s: %v", dir, err)
-		}
-	})
-	return dir
-}
 
 func TestRealFullDisk(t *testing.T) {
 	t.Parallel()
-	dir := needMount(t, 0, "size=256k")
+	disk := smalldisk.New(t, "256k")
+	dir := disk.Dir
 	s, err := OpenStore(dir)
 	if err != nil {
 		t.Fatal(err)
@@ -65,9 +43,7 @@ func TestRealFullDisk(t *testing.T) {
 	if names := dirNames(t, dir); len(names) != 1 {
 		t.Errorf("the failed creation left files: %q", names)
 	}
-	if err := unix.Mount("", dir, "", unix.MS_REMOUNT, "size=1m"); err != nil {
-		t.Fatal(err)
-	}
+	disk.Resize(t, "1m")
 	if err := j.Append(Record{Kind: "after"}); err != nil {
 		t.Fatalf("after space was made: %v", err)
 	}
@@ -78,15 +54,14 @@ func TestRealFullDisk(t *testing.T) {
 
 func TestReadOnlyDirectory(t *testing.T) {
 	t.Parallel()
-	dir := needMount(t, 0, "size=1m")
+	disk := smalldisk.New(t, "1m")
+	dir := disk.Dir
 	s, err := OpenStore(dir)
 	if err != nil {
 		t.Fatal(err)
 	}
 	path := createRun(t, s, testHeader(), testRecords()...)
-	if err := unix.Mount("", dir, "", unix.MS_REMOUNT|unix.MS_RDONLY, ""); err != nil {
-		t.Fatal(err)
-	}
+	disk.Protect(t, true)
 	if _, err := OpenStore(dir); !errors.Is(err, syscall.EROFS) {
 		t.Errorf("OpenStore: %v, want that it is read-only", err)
 	}

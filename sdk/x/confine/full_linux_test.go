@@ -9,26 +9,12 @@ import (
 
 	tea "github.com/the-edge-agent/tea/sdk"
 	"github.com/the-edge-agent/tea/sdk/x/confine"
+	"github.com/the-edge-agent/tea/sdk/x/smalldisk"
 )
-
-// smallDisk mounts a file system of 64 KiB, where the test may.
-func smallDisk(t *testing.T) string {
-	t.Helper()
-	dir := t.TempDir()
-	if err := syscall.Mount("tmpfs", dir, "tmpfs", 0, "size=64k"); err != nil {
-		t.Skip("cannot mount a small file system:", err)
-	}
-	t.Cleanup(func() {
-		if err := syscall.Unmount(dir, syscall.MNT_DETACH); err != nil {
-			t.Errorf("unmount: %v", err)
-		}
-	})
-	return dir
-}
 
 func TestFullDiskKeepsTheOldContent(t *testing.T) {
 	t.Parallel()
-	dir := smallDisk(t)
+	dir := smalldisk.New(t, "64k").Dir
 	write(t, filepath.Join(dir, "a"), "old")
 	root, err := confine.Open(dir)
 	if err != nil {

@@ -12,22 +12,8 @@ import (
 
 	"github.com/the-edge-agent/tea/plugins/memory/internal/store"
 	tea "github.com/the-edge-agent/tea/sdk"
+	"github.com/the-edge-agent/tea/sdk/x/smalldisk"
 )
-
-// smallDisk mounts a file system of 64 KiB, where the test may.
-func smallDisk(t *testing.T) string {
-	t.Helper()
-	dir := t.TempDir()
-	if err := syscall.Mount("tmpfs", dir, "tmpfs", 0, "size=64k"); err != nil {
-		t.Skip("cannot mount a small file system:", err)
-	}
-	t.Cleanup(func() {
-		if err := syscall.Unmount(dir, syscall.MNT_DETACH); err != nil {
-			t.Errorf("unmount: %v", err)
-		}
-	})
-	return dir
-}
 
 // onDisk are the files below a directory.
 func onDisk(t *testing.T, dir string) string {
@@ -55,7 +41,7 @@ func refused(t *testing.T, what string, err error, kind tea.ErrorType, reason er
 
 func TestAFullDiskKeepsWhatIsThere(t *testing.T) {
 	t.Parallel()
-	dir := smallDisk(t)
+	dir := smalldisk.New(t, "64k").Dir
 	f := open(t, dir)
 	put(t, f, "a", "old")
 	for _, name := range []string{"a", "new/deep"} {
@@ -73,16 +59,11 @@ func TestAFullDiskKeepsWhatIsThere(t *testing.T) {
 
 func TestAFolderThatMustNotBeWritten(t *testing.T) {
 	t.Parallel()
-	dir := smallDisk(t)
+	disk := smalldisk.New(t, "64k")
+	dir := disk.Dir
 	f := open(t, dir)
 	put(t, f, "a", "old")
-	remount := func(flags uintptr) {
-		t.Helper()
-		if err := syscall.Mount("tmpfs", dir, "tmpfs", syscall.MS_REMOUNT|flags, ""); err != nil {
-			t.Skip("cannot mount a file system to be read only:", err)
-		}
-	}
-	remount(syscall.MS_RDONLY)
+	disk.Protect(t, true)
 	_, err := f.Put(t.Context(), "a", strings.NewReader("new"))
 	refused(t, "Put", err, tea.PermissionDenied, syscall.EROFS)
 	_, err = f.Put(t.Context(), "new/deep", strings.NewReader("new"))
@@ -95,7 +76,7 @@ func TestAFolderThatMustNotBeWritten(t *testing.T) {
 	if _, err := os.Stat(filepath.Join(dir, "a")); err != nil {
 		t.Error(err)
 	}
-	remount(0)
+	disk.Protect(t, false)
 	put(t, f, "a", "new")
 	if got := onDisk(t, dir); got != "a" {
 		t.Errorf("on the disk is %q, want a alone", got)

@@ -4,7 +4,6 @@ import (
 	"errors"
 	"os"
 	"os/exec"
-	"path/filepath"
 	"regexp"
 	"syscall"
 	"testing"
@@ -47,62 +46,4 @@ func OwnMounts(t *testing.T) bool {
 		t.Error(err)
 	}
 	return false
-}
-
-// Disk is a small file system for tests. It is not safe for concurrent use.
-type Disk struct{ Dir string }
-
-// NewDisk mounts an empty disk of a size until the end of the test, which must
-// run in the process of [OwnMounts].
-func NewDisk(t *testing.T, size string) *Disk {
-	t.Helper()
-	d := &Disk{Dir: t.TempDir()}
-	if err := syscall.Mount("none", d.Dir, "tmpfs", 0, "size="+size); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := syscall.Unmount(d.Dir, syscall.MNT_DETACH); err != nil {
-			t.Error(err)
-		}
-	})
-	return d
-}
-
-// Fill fills the disk.
-func (d *Disk) Fill(t *testing.T) {
-	t.Helper()
-	f, err := os.Create(filepath.Join(d.Dir, "filler"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer f.Close()
-	for _, size := range []int{1 << 20, 4096} {
-		for err == nil {
-			_, err = f.Write(make([]byte, size))
-		}
-		if !errors.Is(err, syscall.ENOSPC) {
-			t.Fatal(err)
-		}
-		err = nil
-	}
-}
-
-// Free removes the data of Fill.
-func (d *Disk) Free(t *testing.T) {
-	t.Helper()
-	if err := os.Remove(filepath.Join(d.Dir, "filler")); err != nil {
-		t.Fatal(err)
-	}
-}
-
-// Protect makes the disk read-only, or writable again.
-func (d *Disk) Protect(t *testing.T, on bool) {
-	t.Helper()
-	flags := uintptr(syscall.MS_REMOUNT)
-	if on {
-		flags |= syscall.MS_RDONLY
-	}
-	if err := syscall.Mount("none", d.Dir, "tmpfs", flags, ""); err != nil {
-		t.Fatal(err)
-	}
 }
