@@ -119,6 +119,7 @@ impl Call {
             call_id: self.id(),
             action: action.into(),
             params,
+            ..Default::default()
         };
         let answer = self
             .host()?
