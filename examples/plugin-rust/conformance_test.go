@@ -9,7 +9,6 @@ import (
 	"testing"
 
 	"github.com/the-edge-agent/tea/examples/internal/hosted"
-	"github.com/the-edge-agent/tea/sdk/teatest"
 )
 
 // cargo runs cargo with a target directory in the user's cache, so that only
@@ -50,20 +49,7 @@ func TestRustPlugin(t *testing.T) {
 	}
 	target := filepath.Join(cache, "tea", "cargo")
 	cargo(t, target, "build", "--locked", "--bins", "--examples")
-	for _, program := range []string{"debug/tea-plugin-greeter", "debug/examples/probe"} {
-		t.Run(program, func(t *testing.T) {
-			t.Parallel()
-			teatest.Binary(t, filepath.Join(target, program))
-		})
-	}
-	t.Run("supervised", func(t *testing.T) {
-		t.Parallel()
-		hosted.Supervised(t, filepath.Join(target, "debug/examples/probe"))
-	})
-	t.Run("handover", func(t *testing.T) {
-		t.Parallel()
-		hosted.Handover(t, filepath.Join(target, "debug/examples/probe"))
-	})
+	hosted.Suite(t, filepath.Join(target, "debug/examples/probe"), filepath.Join(target, "debug/tea-plugin-greeter"))
 	t.Run("own tests", func(t *testing.T) {
 		t.Parallel()
 		cargo(t, target, "test", "--locked", "--quiet")

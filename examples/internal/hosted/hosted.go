@@ -1,5 +1,5 @@
-// Package hosted tests the plugins in other languages under a host: what the
-// conformance suite, which is not a host, cannot see.
+// Package hosted tests the plugins in other languages: with the conformance
+// suite, and under a host, which sees what the suite cannot. Start with [Suite].
 package hosted
 
 import (
@@ -17,6 +17,34 @@ import (
 	tea "github.com/the-edge-agent/tea/sdk"
 	"github.com/the-edge-agent/tea/sdk/teatest"
 )
+
+// Suite runs the conformance suite on the program with the probe actions and on
+// other programs, and tests the former under a host.
+func Suite(t *testing.T, probe string, programs ...string) {
+	t.Helper()
+	for _, program := range append(programs, probe) {
+		t.Run(program, func(t *testing.T) {
+			t.Parallel()
+			teatest.Binary(t, program)
+		})
+	}
+	t.Run("supervised", func(t *testing.T) {
+		t.Parallel()
+		supervised(t, probe)
+	})
+	t.Run("handover", func(t *testing.T) {
+		t.Parallel()
+		handover(t, probe)
+	})
+}
+
+// Run runs a command, which must succeed.
+func Run(t *testing.T, command ...string) {
+	t.Helper()
+	if out, err := exec.CommandContext(t.Context(), command[0], command[1:]...).CombinedOutput(); err != nil {
+		t.Fatalf("%s: %v\n%s", strings.Join(command, " "), err, out)
+	}
+}
 
 // Copy returns a copy of the project in the working directory, with links to
 // its installed dependencies and generated files.
@@ -156,9 +184,9 @@ func (b *begun) Token(ctx context.Context, text string) {
 	b.token <- struct{}{}
 }
 
-// Supervised tests the program with the probe actions: a call that ends at its
+// supervised tests the program with the probe actions: a call that ends at its
 // deadline keeps its process, and a process that dies is started again.
-func Supervised(t *testing.T, program string) {
+func supervised(t *testing.T, program string) {
 	t.Helper()
 	dir := t.TempDir()
 	absolute, err := filepath.Abs(program)
@@ -202,9 +230,9 @@ func Supervised(t *testing.T, program string) {
 	echo(t, probe)
 }
 
-// Handover tests that a value in the memory of the program with the probe
+// handover tests that a value in the memory of the program with the probe
 // actions moves to the next version of the plugin.
-func Handover(t *testing.T, program string) {
+func handover(t *testing.T, program string) {
 	t.Helper()
 	absolute, err := filepath.Abs(program)
 	if err != nil {
