@@ -173,6 +173,53 @@ nodes:
 	}
 }
 
+// A call with a key that has succeeded is not made again, although a later
+// attempt has other parameters; its end is reported once.
+func TestCallWithAKeyIsMadeOnce(t *testing.T) {
+	t.Parallel()
+	asks := tea.Action{Name: "test.asks", Handle: func(ctx context.Context, req *tea.Request) (*tea.Response, error) {
+		var results []any
+		for _, key := range []string{"one", "two"} {
+			resp, err := req.Invoke(ctx, tea.Invocation{Action: "count.hit", Params: map[string]any{"name": key}, Key: key})
+			if err != nil {
+				return nil, err
+			}
+			v, err := resp.Result.Value()
+			if err != nil {
+				return nil, err
+			}
+			results = append(results, v)
+		}
+		_, found, err := req.Host.Note(ctx, tea.CallNote+"one")
+		if err != nil || !found {
+			return nil, tea.Errorf(tea.InternalError, "no note of the call: %v", err)
+		}
+		if _, err := req.Invoke(ctx, tea.Invocation{Action: "human.ask", Params: map[string]any{"question": "well?"}, Key: "question"}); err != nil {
+			return nil, err
+		}
+		return tea.Respond(map[string]any{"results": results}), nil
+	}}
+	s := newSession(t, "nodes: [{name: a, uses: test.asks}]", asks)
+	var events []string
+	listen := func(e flow.Event) {
+		if strings.Contains(e.Path, "!") {
+			events = append(events, fmt.Sprintf("%s %s", e.Type, e.Path))
+		}
+	}
+	res := s.run(host.RunOptions{Events: listen})
+	wantStatus(t, res, flow.Waiting, "a!question:ask")
+	res = s.resume(res.RunID, host.RunOptions{Events: listen, Answers: map[string]any{"a!question:ask": "yes"}})
+	wantStatus(t, res, flow.Done)
+	s.wantCalls(map[string]int{"one": 1, "two": 1})
+	want := []string{
+		"node_start a!one", "node_end a!one", "node_start a!two", "node_end a!two", "node_start a!question", "interrupt a!question",
+		"node_start a!question", "node_end a!question",
+	}
+	if diff := cmp.Diff(want, events); diff != "" {
+		t.Error(diff)
+	}
+}
+
 // An action whose manifest is not stored can add names to templates.
 func TestNamesInTheParametersOfAnUncheckedAction(t *testing.T) {
 	t.Parallel()

@@ -43,10 +43,12 @@ type Invocation struct {
 	// Params are the parameters, as in [Host.Invoke].
 	Params any
 	// Key names the call among those of the same request: letters, digits and
-	// ".", "_", "-", "@", at most 100 of them. A call has the idempotency key of
-	// an earlier one with its Key, also before a crash, whatever their
-	// parameters. The run shows a call with a Key like a node. Without a Key,
-	// calls are told apart by action, parameters and order.
+	// ".", "_", "-", "@", at most 100 of them. A call with a Key is made until it
+	// succeeds, once: its result is in the checkpoint before Invoke returns, and
+	// a later call with the Key, also after a crash, returns it. [CallNote] is
+	// the name of the note with it. All attempts have the same idempotency key,
+	// whatever their parameters. The run shows a call with a Key like a node.
+	// Without a Key, calls are told apart by action, parameters and order.
 	Key string
 	// Attempt counts the attempts of a call with a Key from 1; 0 counts as 1.
 	Attempt int
@@ -60,6 +62,11 @@ type Invocation struct {
 	// can read the result as "result" besides what those in Params can.
 	Output any
 }
+
+// CallNote is the prefix of the note in which the host keeps the result of a
+// call with a Key: an object with "result" and the times "started_at" and
+// "ended_at".
+const CallNote = "call/"
 
 // Templates is an annotation of a parameter's schema. The host leaves templates
 // in the parameter to the action, which passes them on in an [Invocation]. The

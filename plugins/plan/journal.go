@@ -11,10 +11,10 @@ import (
 	tea "github.com/the-edge-agent/tea/sdk"
 )
 
-// journal keeps an execution in the notes of its call: the outcome of each
-// subtask as soon as it is known, and each change of the plan before it takes
-// effect. A call that is repeated, in the same run or after a crash, continues
-// from there. It is safe for concurrent use.
+// journal keeps an execution in the notes of its call: each failure of a subtask
+// and each change of the plan before it takes effect. The host itself notes the
+// results of subtasks, which are calls with keys. A call that is repeated, in the
+// same run or after a crash, continues from there. It is safe for concurrent use.
 type journal struct {
 	host tea.Host
 	// begun is what the note of the beginning has.
@@ -32,7 +32,8 @@ type beginning struct {
 	Aborts     int `json:"aborts,omitempty"`
 }
 
-// outcome is the note of a subtask that has ended, or failed and is retried.
+// outcome is how a subtask has ended, and the note of one that failed; it is
+// pending if it is retried.
 type outcome struct {
 	Status  Status        `json:"status"`
 	Result  any           `json:"result,omitempty"`
@@ -85,14 +86,36 @@ func (j *journal) abort(ctx context.Context) error {
 	return j.host.SetNote(ctx, "begin", j.begun)
 }
 
-func (j *journal) outcome(ctx context.Context, s *Subtask) (o outcome, found bool, err error) {
-	found, err = j.read(ctx, "done/"+s.key, &o)
-	return o, found, err
+// recall brings a subtask to what is noted of it.
+func (j *journal) recall(ctx context.Context, s *Subtask) error {
+	var failure outcome
+	failed, err := j.read(ctx, "failed/"+s.key, &failure)
+	if err != nil {
+		return err
+	}
+	if failed {
+		j.apply(s, failure)
+	}
+	note, done, err := j.host.Note(ctx, tea.CallNote+s.key)
+	if err != nil || !done {
+		return err
+	}
+	v, err := note.Value()
+	if err != nil {
+		return tea.Errorf(tea.InternalError, "read the result of %s: %w", s.ID, err)
+	}
+	recorded, _ := v.(map[string]any)
+	started, _ := recorded["started_at"].(string)
+	ended, _ := recorded["ended_at"].(string)
+	j.apply(s, outcome{
+		Status: Completed, Result: trimmed(recorded["result"]), Retries: failure.Retries, Started: started, Ended: ended,
+	})
+	return nil
 }
 
 func (j *journal) setOutcome(ctx context.Context, s *Subtask, o outcome) error {
 	o.Aborts = j.begun.Aborts
-	return j.host.SetNote(ctx, "done/"+s.key, o)
+	return j.host.SetNote(ctx, "failed/"+s.key, o)
 }
 
 func (j *journal) revisionKey(n int) string {

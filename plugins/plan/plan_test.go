@@ -69,6 +69,9 @@ func (w *worker) host() *teatest.Host {
 	w.tries = map[string]int{}
 	return &teatest.Host{
 		Render: func(params any, roots object) (any, error) {
+			if result, ok := roots["result"]; ok {
+				return result, nil
+			}
 			return object{"id": roots["subtask"].(object)["id"], "roots": roots}, nil
 		},
 		Actions: map[string]func(context.Context, any) (any, error){"test.work": func(ctx context.Context, params any) (any, error) {

@@ -90,7 +90,7 @@ func newPlanner(ctx context.Context, req *tea.Request, p PlannerParams) (*planne
 
 // question is what a model is asked.
 type question struct {
-	// Key names the question in the notes of the call.
+	// Key names the question among those of the call.
 	Key string
 	// Goal and Context are the model's task, Strategy one of those of a plan.
 	Goal, Strategy string
@@ -120,7 +120,8 @@ func (pl *planner) ask(ctx context.Context, q question) (*answer, error) {
 	}
 	var faults []string
 	for attempt := 1; attempt <= pl.params.MaxAttempts; attempt++ {
-		text, err := pl.reply(ctx, q, messages, attempt)
+		pl.asked++
+		text, err := pl.request(ctx, q, messages, attempt)
 		if err != nil {
 			return nil, err
 		}
@@ -137,33 +138,18 @@ func (pl *planner) ask(ctx context.Context, q question) (*answer, error) {
 	return nil, invalid(fmt.Sprintf("the model's plan is not valid after %d attempts: %s", pl.params.MaxAttempts, strings.Join(faults, "; ")), faults)
 }
 
-// reply returns the text of the model's answer: the one that a crash left in the
-// notes, or a new one, which is noted.
-func (pl *planner) reply(ctx context.Context, q question, messages []any, attempt int) (string, error) {
-	pl.asked++
-	key := fmt.Sprintf("ask/%s/%d", q.Key, attempt)
-	note, found, err := pl.req.Host.Note(ctx, key)
-	if err != nil {
-		return "", err
-	}
-	if found {
-		var text string
-		return text, note.Decode(&text)
-	}
-	text, err := pl.request(ctx, q, messages, fmt.Sprintf("@planner-%d", pl.asked))
-	if err != nil {
-		return "", err
-	}
-	return text, pl.req.Host.SetNote(ctx, key, text)
-}
-
-// request makes one request to the model; no subtask has such a key.
-func (pl *planner) request(ctx context.Context, q question, messages []any, key string) (string, error) {
+// request makes one request to the model and returns the text of its answer. The
+// host notes the answer, so that a repeated call does not ask again; no subtask
+// has such a key.
+func (pl *planner) request(ctx context.Context, q question, messages []any, attempt int) (string, error) {
 	with := maps.Clone(pl.params.Planner.with)
 	if with == nil {
 		with = map[string]any{}
 	}
-	call := tea.Invocation{Action: "llm.call", Params: with, Key: key}
+	call := tea.Invocation{
+		Action: "llm.call", Params: with, Key: fmt.Sprintf("@%s-%d", keyOf(strings.ReplaceAll(q.Key, "/", "-"), 0), attempt),
+		Output: map[string]any{"data": "{{ result.data }}", "content": "{{ result.content }}"},
+	}
 	if action, ok := with["action"].(string); ok {
 		call.Action = action
 	}

@@ -256,6 +256,9 @@ func TestPromptTemplate(t *testing.T) {
 	m := &model{answers: []any{"{{ no }}", list("a")}}
 	host := m.host()
 	host.Render = func(params any, roots object) (any, error) {
+		if result, ok := roots["result"]; ok {
+			return result, nil
+		}
 		return object{"messages": params.(object)["messages"], "roots": roots}, nil
 	}
 	_, e := call(t, host, "plan.decompose", object{"goal": "g", "context": "{{ secrets.x }}", "planner": object{"prompt_template": "Plan {{ goal }} now", "system": "{% raw %}"}})
@@ -408,7 +411,7 @@ func TestContinuesFromEveryNote(t *testing.T) {
 		}
 		seen := map[string]object{}
 		for _, c := range host.Invocations() {
-			if c.Action != "test.work" {
+			if c.Action != "test.work" || c.Key == "" {
 				continue
 			}
 			results := c.Roots["results"].(object)
@@ -435,9 +438,24 @@ type cutHost struct {
 
 func (h *cutHost) SetNote(ctx context.Context, key string, note any) error {
 	if h.left--; h.left < 0 {
-		return tea.Errorf(tea.ConnectionError, "killed")
+		return tea.Errorf(tea.BudgetExceeded, "killed")
 	}
 	return h.Host.SetNote(ctx, key, note)
+}
+
+// InvokeAs makes the last call, and is killed before its result is noted.
+func (h *cutHost) InvokeAs(ctx context.Context, call tea.Invocation) (*tea.Response, error) {
+	if _, done, _ := h.Note(ctx, tea.CallNote+call.Key); done {
+		return h.Host.InvokeAs(ctx, call)
+	}
+	if h.left--; h.left >= 0 {
+		return h.Host.InvokeAs(ctx, call)
+	}
+	call.Key = ""
+	if _, err := h.Host.InvokeAs(ctx, call); err != nil {
+		return nil, err
+	}
+	return nil, tea.Errorf(tea.BudgetExceeded, "killed")
 }
 
 func invoke(t *testing.T, host tea.Host, params object) (object, *tea.Error) {

@@ -124,12 +124,8 @@ func (r *runner) recall(ctx context.Context, list []*Subtask) error {
 		if s.finished() {
 			continue
 		}
-		o, found, err := r.journal.outcome(ctx, s)
-		if err != nil {
+		if err := r.journal.recall(ctx, s); err != nil {
 			return err
-		}
-		if found {
-			r.journal.apply(s, o)
 		}
 	}
 	return nil
@@ -448,7 +444,7 @@ func (p *Plan) seenBy(seen bits) map[string]any {
 func seconds(s float64) time.Duration { return time.Duration(min(s, 3600) * float64(time.Second)) }
 
 // run executes the subtask until it succeeds or its retries are used up, and
-// notes each outcome.
+// notes each failure.
 func (t *task) run(ctx context.Context) ending {
 	for {
 		started := now()
@@ -463,11 +459,11 @@ func (t *task) run(ctx context.Context) ending {
 			return ending{node: t.node, broken: e}
 		}
 		o := outcome{Status: Completed, Result: result, Retries: t.retries, Base: t.node.base, Started: started, Ended: now()}
-		again := false
-		if e != nil {
-			o.Status, o.Result, o.Error, o.Type = Failed, nil, e.Message, e.Type
-			again = t.retries < t.limit
+		if e == nil {
+			return ending{node: t.node, outcome: o} // the host has noted it
 		}
+		o.Status, o.Result, o.Error, o.Type = Failed, nil, e.Message, e.Type
+		again := t.retries < t.limit
 		if again {
 			o.Status, o.Retries = Pending, t.retries+1
 		}
@@ -502,8 +498,13 @@ func (t *task) once(ctx context.Context) (any, error) {
 	if err != nil {
 		return nil, tea.Errorf(tea.InternalError, "result of %s: %w", t.executor.Action, err)
 	}
-	if object, ok := result.(map[string]any); ok && t.executor.Output.IsZero() {
+	return trimmed(result), nil
+}
+
+// trimmed is a result without the mark of an answer, as the state has it.
+func trimmed(result any) any {
+	if object, ok := result.(map[string]any); ok {
 		delete(object, "success")
 	}
-	return result, nil
+	return result
 }

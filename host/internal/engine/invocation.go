@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"maps"
 	"strings"
+	"time"
 
 	"github.com/the-edge-agent/tea/host/flow"
 	"github.com/the-edge-agent/tea/host/internal/execpath"
@@ -31,39 +32,83 @@ func checkKey(key string) error {
 	return nil
 }
 
-// InvokeAs calls another action under the same node. A call with a key is
-// reported like a node.
+// InvokeAs calls another action under the same node.
 func (h *callHost) InvokeAs(ctx context.Context, call tea.Invocation) (*tea.Response, error) {
-	params := tea.AsPayload(call.Params)
-	if call.Roots != nil {
-		v, err := h.x.render(ctx, params, call.Roots)
-		if err != nil {
-			return nil, h.x.frame.run.failure(err)
-		}
-		params = tea.ValuePayload(v)
-	}
 	if call.Key == "" {
+		params, err := h.params(ctx, call)
+		if err != nil {
+			return nil, err
+		}
 		return h.invokeFor(ctx, call, params, h.calls.path(h.path, call.Action, &params))
 	}
 	if err := checkKey(call.Key); err != nil {
 		return nil, err
 	}
+	note, done, err := h.Note(ctx, tea.CallNote+call.Key)
+	if err != nil {
+		return nil, err
+	}
+	if !done {
+		return h.invokeKeyed(ctx, call)
+	}
+	v, err := note.Shared()
+	if err != nil {
+		return nil, err
+	}
+	recorded, _ := v.(map[string]any)
+	return tea.Respond(recorded["result"]), nil
+}
+
+// invokeKeyed makes a call with a key: its result is recorded before its end is
+// reported, and it is reported like a node.
+func (h *callHost) invokeKeyed(ctx context.Context, call tea.Invocation) (*tea.Response, error) {
+	params, err := h.params(ctx, call)
+	if err != nil {
+		return nil, err
+	}
 	path := h.path.Keyed(call.Key).Attempt(call.Attempt)
 	r, node := h.x.frame.run, h.x.node.Name
-	if !r.listening() {
-		return h.invokeFor(ctx, call, params, path)
-	}
 	r.emit(flow.EventNodeStart, node, path, field("uses", call.Action))
 	started := r.now()
 	res, err := h.invokeFor(ctx, call, params, path)
-	took := field("duration_ms", milliseconds(r.now().Sub(started)))
+	ended := r.now()
+	took := field("duration_ms", milliseconds(ended.Sub(started)))
+	if err == nil {
+		err = h.record(ctx, call, res, started, ended)
+	}
 	switch {
 	case err == nil:
 		r.emit(flow.EventNodeEnd, node, path, took)
+		return res, nil
 	case !r.suspendedAt(path) && ctx.Err() == nil:
 		r.emit(flow.EventNodeError, node, path, failed(r.failure(err), field("attempts", int64(max(1, call.Attempt))), took)...)
 	}
-	return res, err
+	return nil, err
+}
+
+// record notes the result of a call with a key.
+func (h *callHost) record(ctx context.Context, call tea.Invocation, res *tea.Response, started, ended time.Time) error {
+	result, err := res.Result.Shared()
+	if err != nil {
+		return notJSON(call.Action, err)
+	}
+	const format = "2006-01-02T15:04:05.000Z"
+	return h.SetNote(ctx, tea.CallNote+call.Key, map[string]any{
+		"result": result, "started_at": started.UTC().Format(format), "ended_at": ended.UTC().Format(format),
+	})
+}
+
+// params are the parameters of a call with their templates evaluated.
+func (h *callHost) params(ctx context.Context, call tea.Invocation) (tea.Payload, error) {
+	params := tea.AsPayload(call.Params)
+	if call.Roots == nil {
+		return params, nil
+	}
+	v, err := h.x.render(ctx, params, call.Roots)
+	if err != nil {
+		return params, h.x.frame.run.failure(err)
+	}
+	return tea.ValuePayload(v), nil
 }
 
 // invokeFor makes the call at a path and evaluates its output.

@@ -1471,8 +1471,10 @@ type InvokeActionRequest struct {
 	Action string                 `protobuf:"bytes,2,opt,name=action,proto3" json:"action,omitempty"`
 	Params []byte                 `protobuf:"bytes,3,opt,name=params,proto3" json:"params,omitempty"`
 	// Names the call among those of the same call_id: letters, digits and any of
-	// "._-@", at most 100 of them. A call with the key of an earlier one, also
-	// before a crash, has its idempotency key. Empty: calls are told apart by
+	// "._-@", at most 100 of them. A call with a key is made until it succeeds,
+	// once: the result is then in the note "call/KEY", an object with "result" and
+	// the times "started_at" and "ended_at", and later calls return it. All
+	// attempts have the same idempotency key. Empty: calls are told apart by
 	// action, parameters and order.
 	Key string `protobuf:"bytes,4,opt,name=key,proto3" json:"key,omitempty"`
 	// Counts the attempts of a call with a key from 1; 0 counts as 1.

@@ -55,7 +55,7 @@ func checkInvokeAs(ctx context.Context, s *Subject) error {
 	}{
 		{tea.Invocation{Params: given, Key: "a-1", Attempt: 2}, given},
 		{tea.Invocation{Params: given, Roots: roots}, rendered},
-		{tea.Invocation{Params: given, Key: "a-1", Roots: roots, Output: "{{ result }}"}, output},
+		{tea.Invocation{Params: given, Key: "a-2", Roots: roots, Output: "{{ result }}"}, output},
 	} {
 		c.call.Action = "text.echo"
 		got, err := s.call(ctx, "probe.invoke_as", invokeAsParams(c.call), host)
