@@ -24,7 +24,7 @@ type Ask struct {
 	Schema         map[string]any `json:"schema,omitempty" doc:"JSON Schema; the answer is parsed, checked against it and returned as data"`
 	ResponseFormat ResponseFormat `json:"response_format,omitzero" doc:"text, json (any JSON, returned as data), or an object as in OpenAI's API"`
 	MaxRepairs     int            `json:"max_repairs,omitempty" default:"2" minimum:"0" doc:"how often the model is asked to correct an answer that does not match the schema"`
-	Tools          []ToolSpec     `json:"tools,omitempty" doc:"names of actions, or objects {name, description, parameters, action}"`
+	Tools          []ToolSpec     `json:"tools,omitempty" doc:"names of actions, or objects {name, description, parameters, action, approval}; mcp.SERVER.* is all tools of an MCP server"`
 	ToolChoice     string         `json:"tool_choice,omitempty" doc:"auto, none, required, or the name of a tool"`
 	Extra          map[string]any `json:"extra,omitempty" doc:"further members of the request's body; null removes one"`
 }
@@ -131,8 +131,11 @@ type ToolSpec struct {
 	Description string
 	// Parameters is the JSON Schema of the arguments; nil means the action's.
 	Parameters map[string]any
-	// Action is what llm.tools calls; by default the action called Name.
+	// Action is what llm.tools calls; by default the action called Name. It can be
+	// all tools of a server: NAMESPACE.SERVER.*
 	Action string
+	// Approval is auto, ask or deny; see approval.go.
+	Approval string
 }
 
 // JSONSchema describes the forms that UnmarshalJSON reads.
@@ -145,6 +148,7 @@ func (ToolSpec) JSONSchema() *schema.Schema {
 			{Name: "description", Schema: text},
 			{Name: "parameters", Schema: &schema.Schema{Type: schema.Types{"object"}}},
 			{Name: "action", Schema: text},
+			{Name: "approval", Schema: &schema.Schema{Type: schema.Types{"string"}, Enum: []any{approveAuto, approveAsk, approveDeny}}},
 			{Name: "type", Schema: text},
 			{Name: "function", Schema: &schema.Schema{Type: schema.Types{"object"}}},
 		},
@@ -162,6 +166,7 @@ func (t *ToolSpec) UnmarshalJSON(data []byte) error {
 	var in struct {
 		fields
 		Action   string  `json:"action"`
+		Approval string  `json:"approval"`
 		Function *fields `json:"function"`
 	}
 	if json.Unmarshal(data, &in.Name) != nil {
@@ -172,7 +177,7 @@ func (t *ToolSpec) UnmarshalJSON(data []byte) error {
 	if in.Function != nil {
 		in.fields = *in.Function
 	}
-	*t = ToolSpec{Name: in.Name, Description: in.Description, Parameters: in.Parameters, Action: in.Action}
+	*t = ToolSpec{Name: in.Name, Description: in.Description, Parameters: in.Parameters, Action: in.Action, Approval: in.Approval}
 	if t.Action == "" {
 		t.Action = t.Name
 	}

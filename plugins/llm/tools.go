@@ -54,7 +54,7 @@ func (c *Client) Tools(ctx context.Context, req *tea.Request, p ToolsParams) (*T
 	if err != nil {
 		return nil, err
 	}
-	if err := tools.compile(p.Tools); err != nil {
+	if err := tools.compile(); err != nil {
 		return nil, err
 	}
 	tools.offer(question)
@@ -270,6 +270,11 @@ func (c *conversation) invoke(ctx context.Context, call chat.ToolCall, r *ToolRe
 	if t.check != nil {
 		if problems := t.check.check.Validate(arguments); len(problems) > 0 {
 			return nil, tea.Errorf(tea.ValidationError, "the arguments do not match the tool's parameters: %s", jsonschema.Join(problems))
+		}
+	}
+	if t.ask {
+		if err := approve(ctx, c.exchange.call.Host, t, arguments); err != nil {
+			return nil, err
 		}
 	}
 	resp, err := c.exchange.call.Host.Invoke(ctx, t.action, arguments)

@@ -21,16 +21,24 @@ type tool struct {
 	action string
 	wire   chat.Tool // what the model sees
 	check  *shape    // the workflow's own schema of the arguments; may be nil
+	ask    bool      // a person approves each call
 }
 
 // toolset are the tools of one call. Names of actions contain dots, which the
 // protocols do not allow: a toolset keeps both names.
-type toolset struct{ tools []tool }
+type toolset struct {
+	tools []tool
+	specs []ToolSpec // of the tools, in the same order
+}
 
 // newToolset completes the specs with the host's descriptions of the actions.
 // A tool without parameters must name an existing action.
 func newToolset(ctx context.Context, host tea.Host, specs []ToolSpec) (*toolset, error) {
-	s := &toolset{}
+	specs, err := expand(ctx, host, specs)
+	if err != nil {
+		return nil, err
+	}
+	s := &toolset{specs: specs}
 	for i, spec := range specs {
 		if spec.Name == "" {
 			return nil, tea.Errorf(tea.ValidationError, "tools[%d] has neither a name nor an action", i)
@@ -38,7 +46,7 @@ func newToolset(ctx context.Context, host tea.Host, specs []ToolSpec) (*toolset,
 		if s.find(spec.Name) != nil {
 			return nil, tea.Errorf(tea.ValidationError, "duplicate tool name %q; rename one of them", spec.Name)
 		}
-		t := tool{name: spec.Name, action: spec.Action, wire: chat.Tool{Name: s.wireName(spec.Name), Description: spec.Description}}
+		t := tool{name: spec.Name, action: spec.Action, ask: spec.Approval == approveAsk, wire: chat.Tool{Name: s.wireName(spec.Name), Description: spec.Description}}
 		if spec.Parameters != nil {
 			t.wire.Parameters = spec.Parameters
 		} else if err := t.describe(ctx, host); err != nil {
@@ -51,8 +59,8 @@ func newToolset(ctx context.Context, host tea.Host, specs []ToolSpec) (*toolset,
 
 // compile compiles the parameters that the workflow gave to tools; actions
 // check their own.
-func (s *toolset) compile(specs []ToolSpec) error {
-	for i, spec := range specs {
+func (s *toolset) compile() error {
+	for i, spec := range s.specs {
 		if spec.Parameters == nil {
 			continue
 		}
@@ -68,6 +76,11 @@ func (s *toolset) compile(specs []ToolSpec) error {
 // describe uses the host's description of the action.
 func (t *tool) describe(ctx context.Context, host tea.Host) error {
 	info, err := host.Describe(ctx, t.action)
+	if tea.AsError(err) != nil && tea.AsError(err).Type == tea.NotFound {
+		if found := t.describeListed(ctx, host); found {
+			return nil
+		}
+	}
 	if err != nil {
 		e := *tea.AsError(err)
 		e.Message = fmt.Sprintf("tool %s: %s", t.name, e.Message)

@@ -1,0 +1,132 @@
+package llm
+
+import (
+	"cmp"
+	"context"
+	"log/slog"
+	"slices"
+	"strings"
+
+	tea "github.com/the-edge-agent/tea/sdk"
+	"github.com/the-edge-agent/tea/sdk/value"
+)
+
+// The policies for the calls of a tool. A tool that the workflow names is called
+// without a question, like every action that it names. The tools of a whole
+// server are chosen by the server: a person approves their calls, unless the
+// workflow says otherwise. A denied tool is not offered.
+const (
+	approveAuto = "auto"
+	approveAsk  = "ask"
+	approveDeny = "deny"
+)
+
+// allTools ends the name of all tools of a server.
+const allTools = ".*"
+
+// expand replaces all tools of a server, as in mcp.files.*, by one spec for each
+// tool, and removes the denied tools. A spec that names a tool replaces the one
+// that comes from its server.
+func expand(ctx context.Context, host tea.Host, specs []ToolSpec) ([]ToolSpec, error) {
+	named := map[string]bool{}
+	for _, spec := range specs {
+		named[spec.Action] = true
+	}
+	var all []ToolSpec
+	for _, spec := range specs {
+		server, whole := strings.CutSuffix(spec.Action, allTools)
+		if !whole {
+			all = append(all, spec)
+			continue
+		}
+		namespace, name, ok := strings.Cut(server, ".")
+		if !ok || spec.Name != spec.Action || spec.Description != "" || spec.Parameters != nil {
+			return nil, tea.Errorf(tea.ValidationError, "tool %q: write NAMESPACE.SERVER.*, such as mcp.files.*, without a name, description or parameters", spec.Action)
+		}
+		listed, err := listTools(ctx, host, namespace, name)
+		if err != nil {
+			return nil, err
+		}
+		for _, t := range listed {
+			switch {
+			case named[t.Action]:
+			case t.Refused != "":
+				host.Log(ctx, slog.LevelWarn, "the model does not get the tool "+t.Action+": "+t.Refused, nil)
+			default:
+				all = append(all, ToolSpec{Name: t.Action, Description: t.Description, Parameters: t.Parameters, Action: t.Action, Approval: cmp.Or(spec.Approval, approveAsk)})
+			}
+		}
+	}
+	return slices.DeleteFunc(all, func(s ToolSpec) bool { return s.Approval == approveDeny }), nil
+}
+
+// listedTool is a tool in the result of NAMESPACE.list_tools.
+type listedTool struct {
+	Action      string         `json:"action"`
+	Description string         `json:"description"`
+	Parameters  map[string]any `json:"parameters"`
+	Refused     string         `json:"refused"`
+}
+
+// listTools returns the tools of a server, in the way of mcp.list_tools.
+func listTools(ctx context.Context, host tea.Host, namespace, server string) ([]listedTool, error) {
+	resp, err := host.Invoke(ctx, namespace+".list_tools", map[string]any{"server": server})
+	if err != nil {
+		return nil, err
+	}
+	var list struct {
+		Tools []listedTool `json:"tools"`
+	}
+	if err := resp.Result.Decode(&list); err != nil {
+		return nil, tea.Errorf(tea.InternalError, "result of %s.list_tools: %w", namespace, err)
+	}
+	return list.Tools, nil
+}
+
+// describeListed uses the description in the list of the server, as there is no
+// other one before the tools of a server are stored, and reports whether it is
+// in the list.
+func (t *tool) describeListed(ctx context.Context, host tea.Host) bool {
+	namespace, verb, _ := strings.Cut(t.action, ".")
+	server, _, ok := strings.Cut(verb, "_")
+	if !ok {
+		return false
+	}
+	listed, err := listTools(ctx, host, namespace, server)
+	i := slices.IndexFunc(listed, func(l listedTool) bool { return l.Action == t.action })
+	if err != nil || i < 0 {
+		return false
+	}
+	t.wire.Description = cmp.Or(t.wire.Description, listed[i].Description)
+	t.wire.Parameters = listed[i].Parameters
+	return true
+}
+
+// maxShownArguments is the maximum size in bytes of the arguments in a question.
+const maxShownArguments = 2000
+
+// approve asks a person whether a call can be made. A run that stops to wait for
+// the answer is an error, and so is a denial, which the model is told.
+func approve(ctx context.Context, host tea.Host, t *tool, arguments map[string]any) error {
+	text, err := value.Encode(arguments)
+	if err != nil {
+		return err
+	}
+	resp, err := host.Invoke(ctx, "human.ask", map[string]any{
+		"question": "The model asks to call " + t.action + " with " + cut(string(text), maxShownArguments),
+		"choices":  []any{"approve", "deny"},
+	})
+	if err != nil {
+		return err
+	}
+	var result struct {
+		Answer any `json:"answer"`
+	}
+	if err := resp.Result.Decode(&result); err != nil {
+		return err
+	}
+	if result.Answer != "approve" {
+		return tea.Errorf(tea.PermissionDenied, "a person denied this call of %s", t.name)
+	}
+	return nil
+}
