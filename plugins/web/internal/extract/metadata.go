@@ -183,28 +183,27 @@ func first(list []string) string {
 	return list[0]
 }
 
-var dateLayouts = []string{
-	time.RFC3339, "2006-01-02T15:04:05", "2006-01-02T15:04Z07:00", "2006-01-02T15:04:05Z0700", "2006-01-02T15:04", "2006-01-02 15:04:05 -0700",
-	"2006-01-02 15:04:05", "2006-01-02 15:04", time.RFC1123, time.RFC1123Z, time.RFC850, time.ANSIC, "Mon, 2 Jan 2006 15:04:05 MST",
-}
+// dateLayouts have a zone, timeLayouts do not.
+var (
+	dateLayouts = []string{time.RFC3339, "2006-01-02T15:04Z07:00", "2006-01-02T15:04:05Z0700", "2006-01-02 15:04:05 -0700", time.RFC1123Z, time.RFC1123, time.RFC850, "Mon, 2 Jan 2006 15:04:05 MST"}
+	timeLayouts = []string{"2006-01-02T15:04:05", "2006-01-02T15:04", "2006-01-02 15:04:05", "2006-01-02 15:04", time.ANSIC}
+)
 
 var dayLayouts = []string{"2006-01-02", "2006/01/02", "2006.01.02", "20060102", "January 2, 2006", "Jan 2, 2006", "2 January 2006", "2 Jan 2006", "02.01.2006"}
 
-// firstDate returns the first text that is a date, as RFC 3339 or YYYY-MM-DD.
+// firstDate returns the first text that is a date, as RFC 3339, without a zone
+// if the text has none, or YYYY-MM-DD.
 func firstDate(texts ...string) string {
 	for _, text := range texts {
 		text = strings.TrimSpace(text)
-		for i, layout := range dateLayouts {
-			if t, err := time.Parse(layout, text); err == nil {
-				if i > 0 && !strings.ContainsAny(layout, "ZM-07") {
-					return t.Format("2006-01-02T15:04:05")
+		for _, kind := range []struct {
+			layouts []string
+			format  string
+		}{{dateLayouts, time.RFC3339}, {timeLayouts, "2006-01-02T15:04:05"}, {dayLayouts, time.DateOnly}} {
+			for _, layout := range kind.layouts {
+				if t, err := time.Parse(layout, text); err == nil {
+					return t.Format(kind.format)
 				}
-				return t.Format(time.RFC3339)
-			}
-		}
-		for _, layout := range dayLayouts {
-			if t, err := time.Parse(layout, text); err == nil {
-				return t.Format(time.DateOnly)
 			}
 		}
 	}

@@ -46,15 +46,17 @@ func (d *Document) parsePDF(ctx context.Context, body []byte) (err error) {
 			d.Notes = append(d.Notes, fmt.Sprintf("only the first %d of %d pages were read", i-1, reader.NumPage()))
 			break
 		}
-		text, err := pdfPage(reader.Page(i))
+		text, err := pdfPage(ctx, reader.Page(i))
 		if err != nil {
-			d.Notes = append(d.Notes, fmt.Sprintf("page %d could not be read: %v", i, err))
-			continue
+			d.Notes = append(d.Notes, fmt.Sprintf("page %d could not be read completely: %v", i, err))
 		}
 		length += len(text)
 		if text != "" {
 			pages = append(pages, text)
 		}
+	}
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
 	}
 	text := strings.Join(pages, "\n\n")
 	if text == "" {
@@ -70,18 +72,23 @@ func (d *Document) pdfError(err error) *tea.Error {
 	return e
 }
 
-// pdfPage returns the lines of a page.
-func pdfPage(p pdf.Page) (text string, err error) {
+// pdfPage returns the text of a page.
+func pdfPage(ctx context.Context, p pdf.Page) (text string, err error) {
+	t := &pageText{ctx: ctx, state: graphics{ctm: identity, textLine: identity, textHere: identity, horizontal: 1}}
 	defer func() {
-		if fault := recover(); fault != nil {
+		switch fault := recover(); {
+		case fault == nil:
+		case fault == errTooMuchText || ctx.Err() != nil:
+			err = nil // the caller checks both
+		default:
 			err = fmt.Errorf("%v", fault)
 		}
+		text = strings.TrimSpace(strings.ToValidUTF8(t.out.String(), "\ufffd"))
 	}()
-	if p.V.IsNull() {
-		return "", nil
+	if !p.V.IsNull() && !p.V.Key("Contents").IsNull() {
+		t.read(p.V.Key("Contents"), p.Resources(), 0)
 	}
-	text, err = p.GetPlainText(nil)
-	return strings.TrimSpace(strings.ToValidUTF8(text, "\ufffd")), err
+	return "", nil
 }
 
 // pdfDate converts D:YYYYMMDDHHmmSS... to YYYYMMDD.

@@ -1,0 +1,155 @@
+package extract_test
+
+import (
+	"context"
+	"net/url"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/the-edge-agent/tea/plugins/web/internal/extract"
+	"github.com/the-edge-agent/tea/plugins/web/internal/page"
+)
+
+func parse(t testing.TB, contentType, body string) *extract.Document {
+	t.Helper()
+	doc, err := extract.Parse(context.Background(), extract.Source{URL: &url.URL{Scheme: "https", Host: "site.example", Path: "/dir/page"}, ContentType: contentType, Body: []byte(body)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return doc
+}
+
+func TestMarkdown(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct{ name, html, want string }{
+		{"headings", "<h1>A</h1><h2>B <em>c</em></h2><h6>D</h6>", "# A\n\n## B *c*\n\n###### D"},
+		{"paragraphs", "<p>one<br>two</p><p>three</p>", "one  \ntwo\n\nthree"},
+		{"nested lists", "<ul><li>a<ul><li>b<ol><li>c</li><li>d</li></ol></li></ul></li><li>e</li></ul>", "- a\n  \n  - b\n    \n    1. c\n    2. d\n- e"},
+		{"numbered from 5", `<ol start="5"><li>a</li><li>b</li></ol>`, "5. a\n6. b"},
+		{"table", "<table><thead><tr><th>A</th><th>B|C</th></tr></thead><tbody><tr><td>1</td><td>x<br>y</td></tr></tbody></table>", "| A | B\\|C       |\n|---|------------|\n| 1 | x  <br />y |"},
+		{"table without header", "<table><tr><td>a</td><td>b</td></tr><tr><td>c</td><td>d</td></tr></table>", "| a | b |\n|---|---|\n| c | d |"},
+		{"code with language", `<pre><code class="language-go"><span class="k">func</span> main() {
+	x &lt; y
+}</code></pre>`, "```go\nfunc main() {\n\tx < y\n}\n```"},
+		{"code by GitHub", `<div class="highlight highlight-source-shell"><pre>echo <span>$HOME</span></pre></div>`, "```shell\necho $HOME\n```"},
+		{"code by Sphinx", `<div class="highlight-python notranslate"><div class="highlight"><pre><span></span>print(1)
+</pre></div></div>`, "```python\nprint(1)\n```"},
+		{"code in lines", `<pre data-lang="rust"><div class="line"><span class="line-number">1</span>fn a() {</div><div class="line"><span class="line-number">2</span>}</div></pre>`, "```rust\nfn a() {\n}\n```"},
+		{"code with line numbers in a table", `<table class="highlighttable"><tr><td class="linenos"><pre>1
+2</pre></td><td class="code"><pre><code class="lang-c">int a;
+int b;</code></pre></td></tr></table>`, "```c\nint a;\nint b;\n```"},
+		{"code with a fence", "<pre>```\nx\n```</pre>", "````\n```\nx\n```\n````"},
+		{"inline code", "<p>Use <code>a`b</code>.</p>", "Use ``a`b``."},
+		{"links", `<p><a href="../x">x</a> <a href="?q=1">q</a> <a href="//cdn.example/y">y</a> <a href="mailto:a@b.example">m</a> <a href="javascript:alert(1)">j</a> <a href="http://u:p@h.example/">u</a></p>`,
+			"[x](https://site.example/x) [q](https://site.example/dir/page?q=1) [y](https://cdn.example/y) [m](mailto:a@b.example) j [u](http://h.example/)"},
+		{"images", `<p><img src="a.png" alt="An image"> <img data-src="/b.jpg" src="data:image/gif;base64,R0" alt="late"> <img src="data:image/png;base64,AAAA" alt="inline"></p>`,
+			"![An image](https://site.example/dir/a.png) ![late](https://site.example/b.jpg)"},
+		{"base element", `<base href="https://other.example/root/"><p><a href="x">x</a></p>`, "[x](https://other.example/root/x)"},
+		{"marks in text", "<p>2 * 3 * 4 and snake_case_name and # no heading</p>", "2 * 3 * 4 and snake\\_case\\_name and # no heading"},
+		{"quote", "<blockquote><p>a</p><p>b</p></blockquote>", "> a\n> \n> b"},
+		{"deleted", "<p><del>a</del> <strong>b</strong></p>", "~~a~~ **b**"},
+		{"scripts", "<p>a</p><script>x</script><style>y</style><svg><text>z</text></svg><template>w</template>", "a"},
+	} {
+		got := parse(t, "text/html; charset=utf-8", c.html).Content(false).Markdown()
+		if diff := cmp.Diff(c.want, got); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", c.name, diff)
+		}
+	}
+}
+
+func TestTextKeepsStructure(t *testing.T) {
+	t.Parallel()
+	got := parse(t, "text/html", "<h1>T</h1><p>a <b>b</b>c</p><ul><li>x</li><li>y</li></ul><table><tr><td>1</td><td>2</td></tr><tr><td>3</td><td>4</td></tr></table><pre>l1\n  l2</pre>").Content(false).Text()
+	if diff := cmp.Diff("T\n\na bc\n\n- x\n- y\n\n1\t2\n3\t4\n\nl1\n  l2", got); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func TestMetadata(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		name, html string
+		want       page.Metadata
+	}{
+		{"title element", "<title> A \n B </title>", page.Metadata{Title: "A B"}},
+		{"heading", "<h1>A</h1>", page.Metadata{Title: "A"}},
+		{"previews", `<title>x</title><meta property="og:title" content="A"><meta property="og:description" content="D"><meta property="og:site_name" content="S"><meta property="og:image" content="/i.png"><meta property="og:locale" content="de_CH"><meta property="article:author" content="https://x.example/me"><meta name="author" content="N">`,
+			page.Metadata{Title: "A", Description: "D", SiteName: "S", Image: "https://site.example/i.png", Language: "de-CH", Author: "N"}},
+		{"JSON-LD", `<script type="application/ld+json">{"@context":"https://schema.org","@graph":[{"@type":"WebSite","name":"x"},{"@type":"NewsArticle","headline":"H","datePublished":"2026-01-02","dateModified":"2026-01-03T10:00:00+01:00","author":[{"name":"N"}],"publisher":{"name":"P"},"inLanguage":"en"}]}</script>`,
+			page.Metadata{Title: "H", Published: "2026-01-02", Modified: "2026-01-03T10:00:00+01:00", Author: "N", SiteName: "P", Language: "en"}},
+		{"broken JSON-LD", `<title>A</title><script type="application/ld+json">{"headline": </script>`, page.Metadata{Title: "A"}},
+		{"time element", `<article><time datetime="2026-05-06">May</time></article>`, page.Metadata{Published: "2026-05-06"}},
+		{"dates", `<meta name="date" content="2 January 2026"><meta property="article:modified_time" content="not a date">`, page.Metadata{Published: "2026-01-02"}},
+		{"local time", `<meta property="article:published_time" content="2026-01-02 03:04:05">`, page.Metadata{Published: "2026-01-02T03:04:05"}},
+		{"language", `<html lang="pt_BR"><body></body></html>`, page.Metadata{Language: "pt-BR"}},
+		{"not a language", `<html lang="{{lang}}"><body></body></html>`, page.Metadata{}},
+		{"canonical", `<link rel="canonical" href="/c?x=1">`, page.Metadata{Canonical: "https://site.example/c?x=1"}},
+	} {
+		got := parse(t, "text/html; charset=utf-8", c.html).Metadata
+		c.want.ContentType = "text/html"
+		if diff := cmp.Diff(c.want, got); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", c.name, diff)
+		}
+	}
+}
+
+// Texts that are not HTML are returned as they are.
+func TestOtherTexts(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct{ contentType, body, want string }{
+		{"text/plain", "a\r\nb\n", "a\nb"},
+		{"text/markdown; charset=utf-8", "# A", "# A"},
+		{"application/json", `{"a": 1}`, "```json\n{\"a\": 1}\n```"},
+		{"application/ld+json", `{}`, "```json\n{}\n```"},
+		{"application/x-yaml", "a: ```", "````yaml\na: ```\n````"},
+		{"text/plain; charset=iso-8859-1", "\xe4", "ä"},
+		{"", "plain", "plain"},
+		{"", "<!DOCTYPE html><p>x", "x"},
+		{"text/html", "", ""},
+	} {
+		if diff := cmp.Diff(c.want, parse(t, c.contentType, c.body).Content(true).Markdown()); diff != "" {
+			t.Errorf("%q %q:\n%s", c.contentType, c.body, diff)
+		}
+	}
+}
+
+// Elements that are nested beyond the parser's limit keep their text.
+func TestDeepNesting(t *testing.T) {
+	t.Parallel()
+	for _, tag := range []string{"div", "b", "ul><li", "table><tr><td", "blockquote"} {
+		body := strings.Repeat("<"+tag+">", 100_000) + "<p>the bottom</p>"
+		doc := parse(t, "text/html", body)
+		if got := doc.Content(true).Text(); !strings.Contains(got, "the bottom") {
+			t.Errorf("<%s>: got %.100q", tag, got)
+		}
+		if !strings.Contains(doc.Content(true).Markdown(), "the bottom") || len(doc.Notes) == 0 {
+			t.Errorf("<%s>: Markdown without the text, notes %q", tag, doc.Notes)
+		}
+	}
+}
+
+// A page of many elements is read in time that grows with its size.
+func TestHugePage(t *testing.T) {
+	t.Parallel()
+	doc := parse(t, "text/html", "<main>"+strings.Repeat("<div><p>A paragraph, with <a href=/x>a link</a>.</p></div>\n", 40_000)+"</main>")
+	if got := strings.Count(doc.Content(true).Markdown(), "A paragraph"); got != 40_000 {
+		t.Errorf("%d paragraphs", got)
+	}
+}
+
+func FuzzParse(f *testing.F) {
+	f.Add("text/html", []byte("<html><body><article><h1>A</h1><table><tr><td><pre>x</pre></table>"))
+	f.Add("text/html; charset=shift_jis", []byte("\x83\x65\x83\x58\x83\x67<p>"))
+	f.Add("application/pdf", []byte("%PDF-1.4\n1 0 obj<</Type/Catalog>>endobj\ntrailer<</Root 1 0 R>>\nstartxref\n9\n%%EOF"))
+	f.Fuzz(func(t *testing.T, contentType string, body []byte) {
+		doc, err := extract.Parse(t.Context(), extract.Source{URL: &url.URL{Scheme: "http", Host: "a.example"}, ContentType: contentType, Body: body})
+		if err != nil {
+			return
+		}
+		content := doc.Content(true)
+		_, _, _ = content.Markdown(), content.Text(), content.HTML()
+		_ = doc.Links()
+	})
+}
