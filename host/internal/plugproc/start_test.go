@@ -10,6 +10,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
+
 	tea "github.com/the-edge-agent/tea/sdk"
 )
 
@@ -98,5 +100,14 @@ func TestSocketPathsFitWhereTheTempDirIsDeep(t *testing.T) {
 	t.Setenv("XDG_RUNTIME_DIR", deep)
 	if _, err := call(t.Context(), open(t, "probe"), "probe.echo", nil); err != nil {
 		t.Fatal(err)
+	}
+}
+
+func TestAPluginGetsTheVariablesThatItNeedsAndNoKeys(t *testing.T) {
+	t.Parallel()
+	host := []string{"PATH=/bin", "DECLARED=1", "OPENAI_API_KEY=secret", "HOME=/root", "LD_PRELOAD=x.so", "DECLARED_NOT=1", "broken"}
+	want := []string{"PATH=/bin", "DECLARED=1", "HOME=/root", "EXTRA=yes"}
+	if diff := cmp.Diff(want, cleanEnv(host, []string{"DECLARED"}, []string{"EXTRA=yes"})); diff != "" {
+		t.Errorf("environment (-want +got):\n%s", diff)
 	}
 }

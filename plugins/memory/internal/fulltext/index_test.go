@@ -299,3 +299,58 @@ func TestACanceledSearchStops(t *testing.T) {
 		}
 	}
 }
+
+// Stats describes an index at one moment.
+type Stats struct {
+	Documents, Dead int
+	Words           int64
+	Segments        int
+	DiskBytes       int64
+	Seq, Watermark  int64
+}
+
+func (x *Index) Stats() Stats {
+	x.mu.RLock()
+	defer x.mu.RUnlock()
+	st := Stats{Segments: len(x.segments), Seq: x.seq, Watermark: x.watermark}
+	for _, p := range x.parts() {
+		st.Documents += len(p.ids) - p.gone
+		st.Dead += p.gone
+		st.Words += p.live
+	}
+	for _, s := range x.segments {
+		st.DiskBytes += s.size
+	}
+	return st
+}
+
+// Len returns the number of documents.
+func (x *Index) Len() int { return x.Stats().Documents }
+
+// quiet merges what there is to merge and returns when it is done.
+func (x *Index) quiet() error { return x.mergeAll() }
+
+// stemsOfTheFormat is what the stemmers make of a few words, by language.
+var stemsOfTheFormat = map[string]string{
+	"arabic":     "running generalizations nationale kinderen хозяйственный كتاب evlerimizden x86 犬小",
+	"danish":     "running generalization national kind хозяйственный الكتاب evlerimizd x86 犬小",
+	"dutch":      "running generalization national kinder хозяйственный الكتاب evlerimizd x86 犬小",
+	"english":    "run general national kinderen хозяйственный الكتاب evlerimizden x86 犬小",
+	"finnish":    "running generalizations national kinder хозяйственный الكتاب evlerimizd x86 犬小",
+	"french":     "running generaliz national kinderen хозяйственный الكتاب evlerimizden x86 犬小",
+	"german":     "running generalization national kind хозяйственный الكتاب evlerimizd x86 犬小",
+	"hungarian":  "running generalizations national kinder хозяйственный الكتاب evlerimiz x86 犬小",
+	"irish":      "running generalizations nationale kinderen хозяйственный الكتاب evlerimizden x86 犬小",
+	"italian":    "running generalizations national kinderen хозяйственный الكتاب evlerimizden x86 犬小",
+	"none":       "running generalizations nationale kinderen хозяйственный الكتاب evlerimizden x86 犬小",
+	"norwegian":  "running generalization national kinder хозяйственный الكتاب evlerimizd x86 犬小",
+	"porter":     "run gener national kinderen хозяйственный الكتاب evlerimizden x86 犬小",
+	"portuguese": "running generalizatiom national kinderen хозяйственный الكتاب evlerimizden x86 犬小",
+	"romanian":   "running generalizations national kinderen хозяйственный الكتاب evlerimizden x86 犬小",
+	"russian":    "running generalizations nationale kinderen хозяйствен الكتاب evlerimizden x86 犬小",
+	"simple":     "running generalizations nationale kinderen хозяйственный الكتاب evlerimizden x86 犬小",
+	"spanish":    "running generalizations national kinder хозяйственный الكتاب evlerimizd x86 犬小",
+	"swedish":    "running generalization national kinder хозяйственный الكتاب evlerimizd x86 犬小",
+	"tamil":      "running generalizations nationale kinderen хозяйственный الكتاب evlerimizden x86 犬小",
+	"turkish":    "runningi generalizations national kindere хозяйственный الكتاب ev x86 犬小",
+}
