@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"time"
 
 	"github.com/chromedp/chromedp"
@@ -24,7 +25,8 @@ type process struct {
 	parent context.Context // its cause says why the browser was stopped
 	fail   context.CancelCauseFunc
 	wait   context.CancelFunc // ends the browser and waits for it
-	home   string
+	home   *home
+	pid    int // 0 until it has started
 }
 
 // flags are those of every browser. Chromium must not use the network by
@@ -70,17 +72,17 @@ func startProcess(ctx context.Context, s Settings, userAgent string) (*process, 
 	if err != nil {
 		return nil, err
 	}
-	home, err := os.MkdirTemp("", "tea-chromium-")
+	home, err := makeHome()
 	if err != nil {
-		return nil, tea.AsError(fmt.Errorf("make a directory for Chromium: %w", err))
+		return nil, err
 	}
 	if os.Getuid() == 0 {
 		slog.WarnContext(ctx, "Chromium runs without its sandbox, because it refuses to use it as root; run tea as another user")
 	}
 	options := []chromedp.ExecAllocatorOption{
 		chromedp.ExecPath(path), chromedp.NoFirstRun, chromedp.NoDefaultBrowserCheck, chromedp.Headless,
-		chromedp.NoInheritEnv, chromedp.Env(environment(home)...), chromedp.ModifyCmdFunc(setAttributes),
-		chromedp.Flag("js-flags", fmt.Sprintf("--max-old-space-size=%d", s.MaxMemoryMB/2)),
+		chromedp.NoInheritEnv, chromedp.Env(environment(home.dir)...), chromedp.ModifyCmdFunc(setAttributes),
+		chromedp.UserDataDir(filepath.Join(home.dir, "profile")), chromedp.Flag("js-flags", fmt.Sprintf("--max-old-space-size=%d", s.MaxMemoryMB/2)),
 	}
 	if userAgent != "" {
 		options = append(options, chromedp.UserAgent(userAgent))
@@ -97,6 +99,7 @@ func startProcess(ctx context.Context, s Settings, userAgent string) (*process, 
 		p.stop(nil)
 		return nil, err
 	}
+	p.pid = chromedp.FromContext(p.ctx).Browser.Process().Pid
 	go p.watchMemory()
 	return p, nil
 }
@@ -139,7 +142,10 @@ func startError(err error) error {
 func (p *process) stop(reason error) {
 	p.fail(reason)
 	p.wait()
-	os.RemoveAll(p.home)
+	if p.pid > 0 {
+		_ = killGroup(p.pid) // usually no process is left
+	}
+	p.home.remove()
 }
 
 // environment is all that the browser gets of this process's environment. The
@@ -159,7 +165,6 @@ const memoryInterval = 250 * time.Millisecond
 
 // watchMemory stops the browser when it uses too much memory.
 func (p *process) watchMemory() {
-	browser := chromedp.FromContext(p.ctx).Browser.Process()
 	ticker := time.NewTicker(memoryInterval)
 	defer ticker.Stop()
 	for {
@@ -168,7 +173,7 @@ func (p *process) watchMemory() {
 			return
 		case <-ticker.C:
 		}
-		if used := memoryOf(browser.Pid); used > int64(p.settings.MaxMemoryMB)<<20 {
+		if used := memoryOf(p.pid); used > int64(p.settings.MaxMemoryMB)<<20 {
 			p.fail(tea.Errorf(tea.ResourceExhausted, "Chromium was stopped because it used %d MB of memory, more than %d MB (settings.web.chromium.max_memory_mb)", used>>20, p.settings.MaxMemoryMB))
 			return
 		}
