@@ -2,7 +2,6 @@ package mcp
 
 import (
 	"context"
-	"errors"
 	"strings"
 	"sync"
 
@@ -205,10 +204,12 @@ func (c *Client) ask(ctx context.Context, req *tea.Request, names []string) []as
 func (c *Client) DescribeTools(ctx context.Context, req *tea.Request, _ struct{}) (*Accepted, error) {
 	names := c.names()
 	result := &Accepted{Format: acceptedFormat, Servers: names, Actions: []AcceptedAction{}}
-	var errs []error
+	var failed *tea.Error
+	var texts []string
 	for i, asked := range c.ask(ctx, req, names) {
 		if asked.err != nil {
-			errs = append(errs, asked.err)
+			failed = tea.AsError(asked.err)
+			texts = append(texts, failed.Message)
 			continue
 		}
 		for _, t := range asked.listing.tools {
@@ -217,9 +218,9 @@ func (c *Client) DescribeTools(ctx context.Context, req *tea.Request, _ struct{}
 			})
 		}
 	}
-	if len(errs) > 0 {
-		e := *tea.AsError(errs[0])
-		e.Message = strings.ReplaceAll(errors.Join(errs...).Error(), "\n", "; ")
+	if failed != nil {
+		e := *failed
+		e.Message = strings.Join(texts, "; ")
 		return nil, &e
 	}
 	return result, nil
