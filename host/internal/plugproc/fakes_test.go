@@ -7,6 +7,7 @@ import (
 	"net"
 	"os"
 	"os/exec"
+	"os/signal"
 	"path/filepath"
 	"runtime"
 	"strings"
@@ -34,6 +35,7 @@ var fakes = map[string]func(){
 	"tea-plugin-panics":    func() { panic("at the start") },
 	"tea-plugin-stops":     func() { syscall.Kill(os.Getpid(), syscall.SIGSTOP); block() },
 	"tea-plugin-floods":    func() { flood(os.Stdout, bytes.Repeat([]byte("x"), 1<<16)) },
+	"tea-plugin-spills":    func() { flood(os.Stderr, bytes.Repeat([]byte("x"), 1<<16)) },
 	"tea-plugin-newer":     func() { fmt.Println("1|2|unix|/nowhere|grpc|"); block() },
 	"tea-plugin-netrpc":    func() { fmt.Println("1|1|unix|/nowhere|netrpc|"); block() },
 	"tea-plugin-echo":      serveEcho,
@@ -46,6 +48,18 @@ var fakes = map[string]func(){
 
 // block waits for the end that others bring.
 func block() { select {} }
+
+// eat uses memory: 400 MiB a second, which a busy host has time to notice.
+func eat(n int) {
+	var eaten [][]byte
+	tick := time.NewTicker(20 * time.Millisecond)
+	defer tick.Stop()
+	for range n >> 23 {
+		eaten = append(eaten, bytes.Repeat([]byte("x"), 8<<20))
+		<-tick.C
+	}
+	runtime.KeepAlive(eaten)
+}
 
 func flood(f *os.File, data []byte) {
 	for {
@@ -193,14 +207,29 @@ func crashBundle(name string) tea.Bundle {
 			return none{}, nil
 		}),
 		tea.NewAction("crash.eat", "Uses memory.", func(_ context.Context, _ *tea.Request, p floodParams) (none, error) {
-			var eaten [][]byte
-			tick := time.NewTicker(20 * time.Millisecond) // 400 MiB a second: a busy host has time to notice
-			defer tick.Stop()
-			for range p.Bytes >> 23 {
-				eaten = append(eaten, bytes.Repeat([]byte("x"), 8<<20))
-				<-tick.C
+			eat(p.Bytes)
+			return none{}, nil
+		}),
+		{Name: "crash.big", Handle: func(_ context.Context, req *tea.Request) (*tea.Response, error) {
+			var p floodParams
+			err := req.Params.Decode(&p)
+			return tea.Respond(strings.Repeat("x", p.Bytes)), err
+		}},
+		tea.NewAction("crash.late", "Answers after its deadline.", func(ctx context.Context, _ *tea.Request, _ none) (none, error) {
+			<-ctx.Done()
+			<-time.After(200 * time.Millisecond)
+			return none{}, nil
+		}),
+		tea.NewAction("crash.gush", "Writes much to stdout and stderr without line breaks.", func(_ context.Context, _ *tea.Request, p floodParams) (none, error) {
+			data := bytes.Repeat([]byte("z"), 100_000)
+			for n := 0; n < p.Bytes; n += len(data) {
+				os.Stdout.Write(data)
+				os.Stderr.Write(data)
 			}
-			runtime.KeepAlive(eaten)
+			return none{}, nil
+		}),
+		tea.NewAction("crash.restless", "Ignores the shutdown.", func(context.Context, *tea.Request, none) (none, error) {
+			signal.Ignore(os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
 			return none{}, nil
 		}),
 		tea.NewAction("crash.limits", "Returns the limits that it sees.", func(context.Context, *tea.Request, none) (map[string]any, error) {

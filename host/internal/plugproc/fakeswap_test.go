@@ -1,6 +1,7 @@
 package plugproc
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -14,6 +15,7 @@ import (
 	"sync/atomic"
 	"syscall"
 	"testing"
+	"time"
 
 	tea "github.com/the-edge-agent/tea/sdk"
 	"github.com/the-edge-agent/tea/sdk/schema"
@@ -91,6 +93,12 @@ func swapAnswer() swapResult {
 //	state      counts calls, and hands the count over
 //	forgets    cannot import a count
 //	stuck      cannot export its count
+//	large      has a manifest that is too large
+//	eats       uses 4 GiB in Configure
+//	slow       accepts its settings too late
+//	verbose    refuses its settings with 100 MiB of text
+//	noisy      writes without end, and does not return from Configure
+//	crashing   has the actions of the plugin "crash", too
 func swapBundle() tea.Bundle {
 	traits := strings.Fields(os.Getenv(traitsVariable))
 	is := func(trait string) bool { return slices.Contains(traits, trait) }
@@ -109,6 +117,15 @@ func swapBundle() tea.Bundle {
 				return nil, tea.Errorf(tea.ValidationError, "settings.swap: no longer supported")
 			case is("hangs"):
 				block()
+			case is("eats"):
+				eat(4 << 30)
+			case is("slow"):
+				<-time.After(silence + time.Second)
+			case is("verbose"):
+				return nil, tea.Errorf(tea.ValidationError, "%s", strings.Repeat("no ", 100<<20/3))
+			case is("noisy"):
+				go flood(os.Stderr, bytes.Repeat([]byte("x"), 1<<16))
+				flood(os.Stdout, bytes.Repeat([]byte("x"), 1<<16))
 			case is("exclusive"):
 				return inst, inst.acquire()
 			case is("state"):
@@ -134,6 +151,15 @@ func swapBundle() tea.Bundle {
 		b.Exclusive = []string{"swap.path"}
 	}
 	switch {
+	case is("large"):
+		b.Description = strings.Repeat("x", 5<<20)
+	case is("crashing"):
+		for _, a := range crashBundle("crash").Actions {
+			a.Name = strings.Replace(a.Name, "crash.", "swap.", 1)
+			if b.Find(a.Name) == nil {
+				b.Actions = append(b.Actions, a)
+			}
+		}
 	case is("renamed"):
 		b.Name = "another"
 	case is("fewer"):

@@ -118,7 +118,7 @@ func gone(pid int) bool {
 // wantGone fails the test unless the processes end in time.
 func wantGone(t *testing.T, pids ...int) {
 	t.Helper()
-	awaitGone(t, 2*time.Second, pids...)
+	awaitGone(t, 20*time.Second, pids...)
 }
 
 // awaitGone polls, because there is no signal for the end of another's child.

@@ -142,7 +142,9 @@ func (s *supervisor) takeTurns(ctx context.Context, next *generation) error {
 }
 
 // export takes the states of the instances out of a generation. The caller
-// removes their files. After an error the generation has its states again.
+// removes their files. After an error the generation has its states again. The
+// end of the process is not an error: only the states that it had not written
+// are lost.
 func (s *supervisor) export(ctx context.Context, gen *generation) (states map[string]string, remove func(), err error) {
 	if !gen.process.wire.HandsOver() {
 		return nil, func() {}, nil
@@ -153,7 +155,13 @@ func (s *supervisor) export(ctx context.Context, gen *generation) (states map[st
 	}
 	remove = func() { os.RemoveAll(dir) }
 	instances := gen.opened()
-	if states, err = gen.export(ctx, dir); err != nil {
+	states, err = gen.export(ctx, dir)
+	switch {
+	case err == nil:
+	case gen.process.dead():
+		s.logger.Warn("the state of the plugin is lost: its process has died before it was replaced", "error", reason(err))
+		err = nil
+	default:
 		gen.inherit(states)
 		err = errors.Join(err, gen.adopt(s.life, instances))
 	}
