@@ -167,6 +167,25 @@ func TestPanicWhileOpeningIsAnError(t *testing.T) {
 	}
 }
 
+// upperHost is a host for tests that answers some calls itself.
+type upperHost struct{ teatest.Host }
+
+func (*upperHost) Invoke(context.Context, string, any) (*tea.Response, error) {
+	return tea.Respond("mine"), nil
+}
+
+func TestHostThatEmbedsAnotherGetsPlainCalls(t *testing.T) {
+	t.Parallel()
+	req := &tea.Request{Host: &upperHost{}}
+	resp, err := req.Invoke(t.Context(), tea.Invocation{Action: "text.upper"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got, err := resp.Result.Value(); err != nil || got != "mine" {
+		t.Errorf("got %v, %v", got, err)
+	}
+}
+
 func TestGoexitIsAnError(t *testing.T) {
 	t.Parallel()
 	bundle := tea.Bundle{Name: "a", Version: "1", Actions: []tea.Action{

@@ -83,7 +83,9 @@ type Invoker interface {
 // dependency_missing [*Error] if the host cannot evaluate templates and call has
 // Roots or an Output.
 func (r *Request) Invoke(ctx context.Context, call Invocation) (*Response, error) {
-	if invoker, ok := r.Host.(Invoker); ok {
+	// A host that embeds another one and has an Invoke of its own gets plain calls.
+	plain := call.Key == "" && call.Attempt <= 1 && call.Roots == nil && call.Output == nil
+	if invoker, ok := r.Host.(Invoker); ok && !plain {
 		return invoker.InvokeAs(ctx, call)
 	}
 	if call.Roots != nil || call.Output != nil {
