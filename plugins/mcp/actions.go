@@ -157,7 +157,7 @@ func (c *Client) ListTools(ctx context.Context, req *tea.Request, p ListParams) 
 		names = []string{p.Server}
 	}
 	result := &ListResult{Success: true, Tools: []ToolInfo{}, Failed: []FailedServer{}, Omitted: []OmittedServer{}}
-	for i, asked := range c.ask(ctx, req, names) {
+	for i, asked := range c.ask(ctx, req.Host, names) {
 		name := names[i]
 		if asked.err != nil {
 			e := tea.AsError(asked.err)
@@ -189,24 +189,25 @@ type asked struct {
 }
 
 // ask asks servers for their tools, all at the same time.
-func (c *Client) ask(ctx context.Context, req *tea.Request, names []string) []asked {
+func (c *Client) ask(ctx context.Context, host tea.Host, names []string) []asked {
 	answers := make([]asked, len(names))
 	var asking sync.WaitGroup
 	for i, name := range names {
-		asking.Go(func() { _, answers[i].listing, answers[i].err = c.servers[name].listing(ctx, req.Host) })
+		asking.Go(func() { _, answers[i].listing, answers[i].err = c.servers[name].listing(ctx, host) })
 	}
 	asking.Wait()
 	return answers
 }
 
 // DescribeTools is the action mcp.describe_tools. A server that cannot be asked
-// is an error: the file would lack its tools.
-func (c *Client) DescribeTools(ctx context.Context, req *tea.Request, _ struct{}) (*Accepted, error) {
+// is an error: the file would lack its tools. The caller shows the changes, so
+// they are not reported.
+func (c *Client) DescribeTools(ctx context.Context, _ *tea.Request, _ struct{}) (*Accepted, error) {
 	names := c.names()
 	result := &Accepted{Format: acceptedFormat, Servers: names, Actions: []AcceptedAction{}}
 	var failed *tea.Error
 	var texts []string
-	for i, asked := range c.ask(ctx, req, names) {
+	for i, asked := range c.ask(ctx, nil, names) {
 		if asked.err != nil {
 			failed = tea.AsError(asked.err)
 			texts = append(texts, failed.Message)

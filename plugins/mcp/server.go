@@ -184,11 +184,12 @@ func (s *server) listing(ctx context.Context, host tea.Host) (*session, *listing
 	return session, l, nil
 }
 
-// report logs what is wrong with tools, once for each process.
+// report logs what is wrong with tools, once for each process. A nil host gets no
+// report.
 func (s *server) report(ctx context.Context, host tea.Host, l *listing) {
 	say := func(message string, fields map[string]any) {
 		key := fmt.Sprint(message, fields)
-		if s.reported[key] || len(s.reported) >= maxTools {
+		if host == nil || s.reported[key] || len(s.reported) >= maxTools {
 			return
 		}
 		s.reported[key] = true
