@@ -55,7 +55,7 @@ func (b *Browser) Render(ctx context.Context, u *url.URL, o page.RenderOptions) 
 	if err != nil {
 		return nil, err
 	}
-	r := &page.Rendered{URL: final, Status: got.status, ContentType: got.contentType, HTML: []byte(got.html), Screenshot: got.png}
+	r := &page.Rendered{URL: final, Status: got.status, ContentType: got.contentType, HTML: got.html, Screenshot: got.png}
 	if got.refused > 0 {
 		r.Notes = append(r.Notes, fmt.Sprintf("parts of the page at %d hosts were not loaded because their addresses are not public", got.refused))
 	}

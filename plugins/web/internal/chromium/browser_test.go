@@ -90,7 +90,7 @@ func TestPageOfScripts(t *testing.T) {
 	if failure != nil {
 		t.Fatal(failure)
 	}
-	if !strings.Contains(page.html, "<p>written by a script: Ärger, 日本</p>") {
+	if !strings.Contains(string(page.html), "<p>written by a script: Ärger, 日本</p>") {
 		t.Errorf("got %s", page.html)
 	}
 	if page.status != 200 || page.contentType != "text/html" || page.url != server.URL+"/" || page.refused != 0 {
@@ -117,7 +117,7 @@ func TestWaitFor(t *testing.T) {
 	for _, r := range []request{{selector: "#late"}, {wait: 10 * time.Second}} {
 		r.url = server.URL + "/"
 		page, failure := load(t, b, r)
-		if failure != nil || !strings.Contains(page.html, `<p id="late">late</p>`) {
+		if failure != nil || !strings.Contains(string(page.html), `<p id="late">late</p>`) {
 			t.Errorf("got %v, %v", page, failure)
 		}
 	}
@@ -144,7 +144,7 @@ func TestPageThatLoadsForever(t *testing.T) {
 	t.Cleanup(func() { close(stop) })
 	b := testBrowser(t, Settings{}, &safenet.Guard{AllowPrivate: true})
 	page, failure := load(t, b, request{url: server.URL + "/"})
-	if failure != nil || !strings.Contains(page.html, "<p>text</p>") {
+	if failure != nil || !strings.Contains(string(page.html), "<p>text</p>") {
 		t.Errorf("got %v, %v", page, failure)
 	}
 }
@@ -170,7 +170,7 @@ func TestLimits(t *testing.T) {
 		t.Errorf("a heavy page: got %v", failure)
 	}
 	page, failure := load(t, b, request{url: server.URL + "/lies"})
-	if failure != nil || !strings.Contains(page.html, "<p>truth</p>") {
+	if failure != nil || !strings.Contains(string(page.html), "<p>truth</p>") {
 		t.Errorf("a page that changes the prototypes: got %v, %v", page, failure)
 	}
 	_, failure = load(t, b, request{url: server.URL + "/memory", wait: 2 * time.Minute})
@@ -182,7 +182,7 @@ func TestLimits(t *testing.T) {
 	if _, err := b.load(ctx, request{url: server.URL + "/loop", maxHTML: 1000}); tea.AsError(err) == nil || tea.AsError(err).Type != tea.Timeout {
 		t.Errorf("a page that never ends: got %v", err)
 	}
-	if page, failure = load(t, b, request{url: server.URL + "/fine"}); failure != nil || !strings.Contains(page.html, "<p>fine</p>") {
+	if page, failure = load(t, b, request{url: server.URL + "/fine"}); failure != nil || !strings.Contains(string(page.html), "<p>fine</p>") {
 		t.Errorf("the page after them: got %v, %v", page, failure)
 	}
 }

@@ -40,7 +40,7 @@ type loaded struct {
 	url         string // after redirects, also those of scripts
 	status      int
 	contentType string
-	html        string // of the document after its scripts have run
+	html        []byte // of the document after its scripts have run; nil for a file
 	png         []byte
 	refused     int // hosts that the page tried to reach, at most maxFailures
 }
@@ -68,7 +68,11 @@ type tab struct {
 // load loads a page in a new browser context, which has no cookies and no
 // cache and uses the proxy.
 func (p *process) load(ctx context.Context, proxy *proxy, r request) (*loaded, error) {
-	t := &tab{process: p, proxy: proxy, caller: ctx, changed: make(chan struct{}, 1)}
+	address, err := url.Parse(r.url)
+	if err != nil {
+		return nil, tea.Errorf(tea.ValidationError, "%q is not a valid URL", r.url)
+	}
+	t := &tab{process: p, proxy: proxy, caller: ctx, document: address, changed: make(chan struct{}, 1)}
 	var remove context.CancelFunc
 	t.ctx, remove = chromedp.NewContext(p.ctx, chromedp.WithNewBrowserContext(func(c *target.CreateBrowserContextParams) {
 		c.ProxyServer, c.ProxyBypassList = "http://"+proxy.address, "<-loopback>"
@@ -92,11 +96,17 @@ func (t *tab) load(r request) (*loaded, error) {
 	if err != nil {
 		return nil, err
 	}
+	if result.IsDownload {
+		return t.file(), nil
+	}
 	if result.ErrorText != "" {
 		return nil, t.loadError(result.ErrorText)
 	}
 	if err := t.await(r); err != nil {
 		return nil, err
+	}
+	if mime := t.file().contentType; mime != "text/html" && mime != "application/xhtml+xml" {
+		return t.file(), nil // the document is the browser's viewer
 	}
 	p, err := t.readPage(r)
 	if err != nil || !r.screenshot {
@@ -149,7 +159,9 @@ func (t *tab) event(ev any) {
 	switch ev := ev.(type) {
 	case *network.EventRequestWillBeSent:
 		if ev.Type == network.ResourceTypeDocument && ev.FrameID == t.frame {
-			t.document, _ = url.Parse(ev.Request.URL) // nil if it is not an address
+			if u, err := url.Parse(ev.Request.URL); err == nil {
+				t.document = u
+			}
 			t.read, t.idle = false, false
 		}
 	case *network.EventResponseReceived:
@@ -309,7 +321,14 @@ func (t *tab) readPage(r request) (*loaded, error) {
 	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	return &loaded{url: got.URL, status: t.status, contentType: t.mime, html: got.HTML}, nil
+	return &loaded{url: got.URL, status: t.status, contentType: t.mime, html: []byte(got.HTML)}, nil
+}
+
+// file returns the page where it is a file: without a document.
+func (t *tab) file() *loaded {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return &loaded{url: t.document.String(), status: t.status, contentType: t.mime}
 }
 
 // isWeb reports whether an address is not one of the browser, such as that of
@@ -324,9 +343,6 @@ func (t *tab) loadError(text string) error {
 	t.mu.Lock()
 	document := t.document
 	t.mu.Unlock()
-	if document == nil {
-		return tea.Errorf(tea.ConnectionError, "Chromium did not load the page: %s", text)
-	}
 	port := "80"
 	if document.Scheme == "https" {
 		port = "443"

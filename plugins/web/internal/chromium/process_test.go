@@ -108,7 +108,7 @@ func TestBrowserThatIsKilled(t *testing.T) {
 	if failure := <-failed; failure == nil || failure.Type != tea.ConnectionError || !failure.Retryable {
 		t.Errorf("got %v", failure)
 	}
-	if page, failure := load(t, b, request{url: server.URL + "/"}); failure != nil || !strings.Contains(page.html, "<p>text</p>") {
+	if page, failure := load(t, b, request{url: server.URL + "/"}); failure != nil || !strings.Contains(string(page.html), "<p>text</p>") {
 		t.Errorf("after the end: got %v, %v", page, failure)
 	}
 }

@@ -95,7 +95,7 @@ func TestPrivateAddressesAreNotReached(t *testing.T) {
 	if page.refused < 2 {
 		t.Errorf("%d hosts were refused: %s", page.refused, page.html)
 	}
-	if !strings.Contains(page.html, `<p id="done">`) {
+	if !strings.Contains(string(page.html), `<p id="done">`) {
 		t.Errorf("the attacks were not made: %s", page.html)
 	}
 	for _, path := range []string{"/redirect", "/leave"} {

@@ -109,6 +109,22 @@ func (r *Reader) render(ctx context.Context, u *url.URL, o page.ReadOptions, f f
 	if err != nil {
 		return nil, nil, requestError(ctx, u, err)
 	}
+	if rendered.Status < 200 || rendered.Status > 299 {
+		return nil, nil, statusError(rendered.URL, &http.Response{StatusCode: rendered.Status})
+	}
+	if rendered.URL.String() != u.String() && f.visit != nil {
+		if err := f.visit(ctx, rendered.URL); err != nil {
+			return nil, nil, err
+		}
+	}
+	if rendered.HTML == nil {
+		o.Render, o.Formats = false, without(o.Formats, page.Screenshot)
+		result, doc, err := r.read(ctx, rendered.URL, o, f)
+		if err == nil {
+			result.Notes = append(result.Notes, "the address is that of a file, which the browser does not show")
+		}
+		return result, doc, err
+	}
 	source := extract.Source{URL: rendered.URL, ContentType: "text/html; charset=utf-8", Body: rendered.HTML}
 	result, doc, err := r.convert(ctx, source, o, func(c *converted) {
 		c.page.Metadata.StatusCode = rendered.Status
@@ -119,4 +135,15 @@ func (r *Reader) render(ctx context.Context, u *url.URL, o page.ReadOptions, f f
 		return nil, nil, requestError(ctx, u, err)
 	}
 	return result, doc, nil
+}
+
+// without returns the formats except one.
+func without(formats []page.Format, format page.Format) []page.Format {
+	var rest []page.Format
+	for _, f := range formats {
+		if f != format {
+			rest = append(rest, f)
+		}
+	}
+	return rest
 }

@@ -44,7 +44,7 @@ type Rendered struct {
 	URL         *url.URL // after redirects
 	Status      int
 	ContentType string
-	HTML        []byte // in UTF-8
+	HTML        []byte // in UTF-8; nil if the address is that of a file, which the browser does not show
 	Screenshot  []byte // PNG, if it was requested
 	Notes       []string
 }
