@@ -52,6 +52,10 @@ func promises() []suite {
 			{Benchmark: "AppendSync1KB", Metric: "median-ns/op", Unit: "us", Scale: 1e-3},
 			{Benchmark: "BareAppend1KB", Metric: "median-ns/op", Unit: "us", Scale: 1e-3},
 		}},
+		{Package: "./cmd/tea-mcp", Prefix: "mcp server", Pattern: "^BenchmarkCall$", Promises: []promise{
+			{Benchmark: "Call/sync", Metric: "ns/op", What: ", a workflow with one Lua node", Unit: "ms", Scale: 1e-6},
+			{Benchmark: "Call/exit", Metric: "ns/op", What: ", a workflow with one Lua node", Unit: "ms", Scale: 1e-6},
+		}},
 		{Package: "./host/internal/plugproc", Prefix: "plugin", Pattern: "^Benchmark(RoundTrip|LuaLoop|NodeCalls|Tokens)$", Promises: []promise{
 			{Benchmark: "LuaLoop/records/1KB", Metric: "median-ns/call", Unit: "us", Scale: 1e-3},
 			{Benchmark: "LuaLoop/records/1KB", Metric: "x-bare", What: ", against bare go-plugin with JSON", Unit: "x", Scale: 1, Limit: 1.3},

@@ -20,7 +20,7 @@ const token = "0123456789abcdef0123456789abcdef"
 
 // web is a server for HTTP.
 type web struct {
-	t   *testing.T
+	t   testing.TB
 	url string
 	cmd *exec.Cmd
 	log *logs

@@ -18,7 +18,11 @@ import (
 const asTea = "TEA_MCP_TEST_MAIN"
 
 func TestMain(m *testing.M) {
-	if os.Getenv(asTea) != "" {
+	switch {
+	case filepath.Base(os.Args[0]) == "tea-plugin-pid":
+		servePlugin()
+		return
+	case os.Getenv(asTea) != "":
 		main()
 		return
 	}
@@ -31,12 +35,12 @@ var versions = []string{"2025-11-25", "2026-07-28"}
 
 // project is a directory with workflows, and a home for the runs.
 type project struct {
-	t    *testing.T
+	t    testing.TB
 	dir  string
 	home string
 }
 
-func newProject(t *testing.T, files map[string]string) *project {
+func newProject(t testing.TB, files map[string]string) *project {
 	t.Helper()
 	p := &project{t, t.TempDir(), t.TempDir()}
 	for name, text := range files {
@@ -102,7 +106,7 @@ func (l *logs) String() string {
 }
 
 // await waits for a text that was not awaited before.
-func (l *logs) await(t *testing.T, text string) {
+func (l *logs) await(t testing.TB, text string) {
 	t.Helper()
 	for {
 		if strings.Count(l.String(), text) > l.seen[text] {
@@ -120,7 +124,7 @@ func (l *logs) await(t *testing.T, text string) {
 // client is a client of a server on stdin and stdout.
 type client struct {
 	*mcp.ClientSession
-	t   *testing.T
+	t   testing.TB
 	log *logs
 	cmd *exec.Cmd
 }
@@ -163,7 +167,7 @@ func (c *client) call(name string, args map[string]any) outcome {
 	return readOutcome(c.t, res)
 }
 
-func readOutcome(t *testing.T, res *mcp.CallToolResult) outcome {
+func readOutcome(t testing.TB, res *mcp.CallToolResult) outcome {
 	t.Helper()
 	var out outcome
 	if res.StructuredContent != nil {

@@ -229,6 +229,24 @@ func (c *client) unfinished() string {
 	}
 }
 
+func TestRunThatIsRunningIsNotResumed(t *testing.T) {
+	t.Parallel()
+	c, progress := newProject(t, map[string]string{"slow.yaml": slow}).startSlow("")
+	ctx, cancel := context.WithCancel(t.Context())
+	ended := c.begin(ctx, progress)
+	list := c.read("tea://runs")["runs"].([]any)
+	run := list[0].(map[string]any)
+	if run["status"] != "running" {
+		t.Errorf("run: %v", run)
+	}
+	out := c.call("resume", map[string]any{"run_id": run["id"], "input": map[string]any{"seconds": 0}})
+	if !out.isError || !strings.Contains(out.text, "in use") {
+		t.Errorf("resume: %+v", out)
+	}
+	cancel()
+	<-ended
+}
+
 func TestCanceledCallStopsWithCheckpoint(t *testing.T) {
 	t.Parallel()
 	for _, version := range versions {

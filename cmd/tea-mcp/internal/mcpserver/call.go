@@ -182,7 +182,9 @@ type outcome struct {
 	Error     string          `json:"error,omitempty"`
 	ErrorType tea.ErrorType   `json:"error_type,omitempty"`
 	Failures  []flow.Failure  `json:"failures,omitempty"`
-	Note      string          `json:"note,omitempty"`
+	// FailedBranches can be more than there are failures, which are bounded.
+	FailedBranches int    `json:"failed_branches,omitempty"`
+	Note           string `json:"note,omitempty"`
 }
 
 // outcomeSchema is the schema of outcome.
@@ -191,14 +193,15 @@ func outcomeSchema() map[string]any {
 	return map[string]any{
 		"type": "object",
 		"properties": map[string]any{
-			"run_id":     text("the id of the run, for the tool resume"),
-			"status":     map[string]any{"type": "string", "enum": []any{"done", "waiting", "failed", "stopped"}, "description": "waiting: the run has questions, see pending; stopped: it can be resumed"},
-			"state":      map[string]any{"type": "object", "description": "the final state, or the state where the run is"},
-			"pending":    map[string]any{"type": "array", "items": map[string]any{"type": "object"}, "description": "what the run waits for: the answers of the tool resume name the id of each"},
-			"error":      text("why the run failed or stopped"),
-			"error_type": text("the type of the error"),
-			"failures":   map[string]any{"type": "array", "items": map[string]any{"type": "object"}, "description": "the nodes and branches that failed"},
-			"note":       text("what to do next, or what is missing in this result"),
+			"run_id":          text("the id of the run, for the tool resume"),
+			"status":          map[string]any{"type": "string", "enum": []any{"done", "waiting", "failed", "stopped"}, "description": "waiting: the run has questions, see pending; stopped: it can be resumed"},
+			"state":           map[string]any{"type": "object", "description": "the final state, or the state where the run is"},
+			"pending":         map[string]any{"type": "array", "items": map[string]any{"type": "object"}, "description": "what the run waits for: the answers of the tool resume name the id of each"},
+			"error":           text("why the run failed or stopped"),
+			"error_type":      text("the type of the error"),
+			"failures":        map[string]any{"type": "array", "items": map[string]any{"type": "object"}, "description": "the nodes and branches that failed"},
+			"failed_branches": map[string]any{"type": "integer", "description": "how many branches and items of maps failed"},
+			"note":            text("what to do next, or what is missing in this result"),
 		},
 		"required": []any{"run_id", "status"},
 	}
@@ -210,7 +213,7 @@ const maxState = 1 << 20
 // result describes the outcome of a run. lost is an error besides that of the
 // run.
 func (c *call) result(res *flow.Result, lost error, note string) *mcp.CallToolResult {
-	out := outcome{RunID: res.RunID, Status: res.Status, Failures: maskedFailures(c.mask, res.Failures), Note: note}
+	out := outcome{RunID: res.RunID, Status: res.Status, Failures: maskedFailures(c.mask, res.Failures), FailedBranches: res.FailedBranches, Note: note}
 	var noted string
 	out.State, noted = encodeState(c.mask, res.State)
 	out.add(noted)

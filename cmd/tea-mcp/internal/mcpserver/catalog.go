@@ -24,13 +24,16 @@ type catalog struct {
 	// dir is absolute, without symbolic links.
 	dir string
 
+	// scanning guards what scans use.
 	scanning sync.Mutex
-	// tree is the state of the directory at the last scan; scanning guards it.
+	// tree is the state of the directory when a workflow was broken at last.
 	tree string
-
-	mu sync.Mutex
 	// files are the workflow files, by path.
 	files map[string]*source
+	// problems are the problems of the last scan, by path.
+	problems map[string]string
+
+	mu sync.Mutex
 	// tools are the offered workflows, by the name of the tool.
 	tools map[string]*offer
 }
@@ -99,14 +102,21 @@ func (c *catalog) close() {
 func (c *catalog) scan() {
 	c.scanning.Lock()
 	defer c.scanning.Unlock()
+	before := c.problems
+	c.problems = map[string]string{}
 	files, err := c.list()
 	if err != nil {
-		c.s.svc.Log.Warn("the directory of workflows cannot be read", "dir", c.dir, "error", err)
+		c.problems[c.dir] = "the directory of the workflows cannot be read: " + err.Error()
+	}
+	for path, problem := range c.problems {
+		if before[path] != problem {
+			c.s.svc.Log.Warn(path + ": " + problem)
+		}
+	}
+	if err != nil {
 		return
 	}
-	tree := treeStamp(c.dir)
-	changed := tree != c.tree
-	c.tree = tree
+	changed := c.repaired()
 	for file, src := range c.files {
 		if !slices.Contains(files, file) {
 			delete(c.files, file)
@@ -128,7 +138,7 @@ func (c *catalog) scan() {
 	}
 }
 
-// list returns the workflow files. Names that begin with a dot and tests are
+// list returns the workflow files, and adds to the problems. Names that begin with a dot and tests are
 // not workflows; a link must lead to a file in the directory.
 func (c *catalog) list() ([]string, error) {
 	root, err := os.OpenRoot(c.dir)
@@ -152,7 +162,7 @@ func (c *catalog) list() ([]string, error) {
 			continue
 		}
 		if err != nil {
-			c.complain(filepath.Join(c.dir, name), "it is not offered: it leads out of the directory")
+			c.problems[filepath.Join(c.dir, name)] = "it is not offered: it leads out of the directory"
 			continue
 		}
 		files = append(files, filepath.Join(c.dir, name))
@@ -160,11 +170,18 @@ func (c *catalog) list() ([]string, error) {
 	return files, nil
 }
 
-// complain logs a problem of a file that is noticed in each scan, once.
-func (c *catalog) complain(file, problem string) {
-	if _, known := c.files[file]; !known {
-		c.s.svc.Log.Warn(file + ": " + problem)
+// repaired reports whether a workflow can have become valid since the last scan:
+// one is broken, and some file of the directory has changed.
+func (c *catalog) repaired() bool {
+	for _, src := range c.files {
+		if src.stamp == "" {
+			tree := treeStamp(c.dir)
+			changed := tree != c.tree
+			c.tree = tree
+			return changed
+		}
 	}
+	return false
 }
 
 // load loads a file. If it is broken, the version that is offered remains.
@@ -205,6 +222,7 @@ func (c *catalog) load(file string, src *source) {
 	if old == nil || !reflect.DeepEqual(old.tool, o.tool) {
 		c.s.mcp.AddTool(o.tool, c.s.call)
 	}
+	c.s.svc.Log.Info("workflow offered", "tool", o.tool.Name, "file", file)
 	c.retire(old)
 }
 
@@ -237,7 +255,6 @@ func (c *catalog) notes(src *source, file string, wf *host.Workflow, o *offer) {
 	if o.tool.Name != wf.Name() && src.tool != o.tool.Name {
 		c.s.svc.Log.Warn(fmt.Sprintf("%s: the workflow %q is offered as %s: the name of a tool has letters, digits, _ and - only", file, wf.Name(), o.tool.Name))
 	}
-	c.s.svc.Log.Info("workflow offered", "tool", o.tool.Name, "file", file)
 }
 
 // withdraw removes the tool of a file.

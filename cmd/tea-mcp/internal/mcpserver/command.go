@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"os"
+	"runtime"
 	"strings"
 	"sync"
 	"time"
@@ -71,7 +72,7 @@ func readToken(file string) (string, error) {
 	if len(token) < least || strings.ContainsAny(token, " \t\r\n") {
 		return "", fmt.Errorf("%s: the token must be one word of at least %d characters; `openssl rand -hex 32` makes one", file, least)
 	}
-	if info, err := os.Stat(file); err == nil && info.Mode().Perm()&0o007 != 0 {
+	if info, err := os.Stat(file); err == nil && runtime.GOOS != "windows" && info.Mode().Perm()&0o007 != 0 {
 		return "", fmt.Errorf("%s can be read by every user; run `chmod 600 %s`", file, file)
 	}
 	return token, nil
