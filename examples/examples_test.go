@@ -25,6 +25,7 @@ var built = map[string]string{
 	"tea":               "./cmd/tea",
 	"tea-plugin-llm":    "./plugins/llm/cmd/tea-plugin-llm",
 	"tea-plugin-memory": "./plugins/memory/cmd/tea-plugin-memory",
+	"tea-plugin-web":    "./plugins/web/cmd/tea-plugin-web",
 }
 
 func TestMain(m *testing.M) {
@@ -64,7 +65,7 @@ func buildAndRun(m *testing.M) (code int, err error) {
 
 // elsewhere are folders whose commands need more than tea and have tests of
 // their own.
-var elsewhere = []string{"embed", "plugin-go", "plugin-node", "plugin-python", "plugin-rust"}
+var elsewhere = []string{"embed", "plugin-go", "plugin-node", "plugin-python", "plugin-rust", "web"}
 
 func TestREADMEs(t *testing.T) {
 	t.Parallel()
