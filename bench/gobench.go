@@ -82,6 +82,12 @@ func promises() []suite {
 		{Package: "./plugins/memory/internal/vector", Prefix: "vectors", Pattern: "^BenchmarkGraph$/^clusters$/^100000$/^default$|^BenchmarkGraph$/^noise$/^10000$/^default$", Promises: []promise{
 			{Benchmark: "Graph/clusters/100000/default/inside", Metric: "ms-median", Unit: "ms", Scale: 1, Limit: 2},
 		}},
+		{Package: "./plugins/web/internal/local", Prefix: "web", Pattern: "^BenchmarkPages$", Promises: []promise{
+			{Benchmark: "Pages/scrape", Metric: "pages/s", Unit: "pages/s", Scale: 1},
+			{Benchmark: "Pages/scrape", Metric: "ns/page", What: ", a page", Unit: "ms", Scale: 1e-6, Limit: 20},
+			{Benchmark: "Pages/crawl", Metric: "pages/s", Unit: "pages/s", Scale: 1},
+			{Benchmark: "Pages/crawl", Metric: "ns/page", What: ", a page", Unit: "ms", Scale: 1e-6, Limit: 20},
+		}},
 		{Package: "./bench", Prefix: "growth", Pattern: ".", Promises: []promise{
 			{Benchmark: "DurableStep", Metric: "median-ns/step", Unit: "ms", Scale: 1e-6, Limit: 0.4},
 			{Benchmark: "StateThroughBranches", Metric: "x-state", Unit: "x", Scale: 1, Limit: 2},
