@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"time"
 
 	"golang.org/x/sys/unix"
 )
@@ -18,16 +19,24 @@ const (
 	lockPIDZero = lockByte + 1
 )
 
+// lastWords is how long the lock of a process can outlive it: a child that it
+// was starting has the lock until the child's exec.
+const lastWords = 5 * time.Second
+
 // lockFile makes the caller the owner of f until releaseFile; a
 // [*LockedError] where a live process, this one included, owns it.
 func lockFile(f *os.File, path string) error {
 	err := setLock(f, lockByte)
-	if errors.Is(err, unix.EAGAIN) || errors.Is(err, unix.EACCES) {
+	for waited := time.Duration(0); errors.Is(err, unix.EAGAIN) || errors.Is(err, unix.EACCES); waited += 10 * time.Millisecond {
 		owner, _, askErr := lockOwner(f)
 		if askErr != nil {
 			return fmt.Errorf("ask for the owner of %s: %w", path, askErr)
 		}
-		return &LockedError{Path: path, PID: owner}
+		if owner == 0 || waited >= lastWords || !errors.Is(unix.Kill(owner, 0), unix.ESRCH) {
+			return &LockedError{Path: path, PID: owner}
+		}
+		time.Sleep(10 * time.Millisecond)
+		err = setLock(f, lockByte)
 	}
 	if err != nil {
 		return fmt.Errorf("lock %s: %w", path, err)

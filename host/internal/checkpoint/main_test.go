@@ -16,6 +16,8 @@ func TestMain(m *testing.M) {
 		os.Exit(childAppend(os.Args[1]))
 	case "own":
 		os.Exit(childOwn(os.Args[1]))
+	case "bequeath":
+		os.Exit(childBequeath(os.Args[1]))
 	case "limited":
 		os.Exit(childLimited(os.Args[1]))
 	}
