@@ -23,7 +23,9 @@ var bin string
 // built are the commands that the examples call.
 var built = map[string]string{
 	"tea":               "./cmd/tea",
+	"tea-mcp":           "./cmd/tea-mcp",
 	"tea-plugin-llm":    "./plugins/llm/cmd/tea-plugin-llm",
+	"tea-plugin-mcp":    "./plugins/mcp/cmd/tea-plugin-mcp",
 	"tea-plugin-memory": "./plugins/memory/cmd/tea-plugin-memory",
 	"tea-plugin-web":    "./plugins/web/cmd/tea-plugin-web",
 }
