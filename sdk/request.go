@@ -48,7 +48,7 @@ type Invocation struct {
 	// a later call with the Key, also after a crash, returns it. [CallNote] is
 	// the name of the note with it. All attempts have the same idempotency key,
 	// whatever their parameters. The run shows a call with a Key like a node.
-	// Without a Key, calls are told apart by action, parameters and order.
+	// Without a Key, calls are distinguished by action, parameters and order.
 	Key string
 	// Attempt counts the attempts of a call with a Key from 1; 0 counts as 1.
 	Attempt int

@@ -119,7 +119,7 @@ func removeOldDownloads(dir string) {
 	}
 }
 
-// file verifies a bundle, and installs it if told so.
+// file verifies a bundle, and installs it if requested.
 func (i *Installer) file(file string, installing bool) (Change, error) {
 	b, err := Open(file)
 	if err != nil {

@@ -15,7 +15,7 @@ import (
 // console prints the tree of a run when its root ends.
 type console struct {
 	out io.Writer
-	// ended are the spans of runs that go on, by their parent.
+	// ended are the spans of running runs, by their parent.
 	ended map[tracecontext.Trace]map[tracecontext.Span][]*span
 	err   error
 }

@@ -97,7 +97,7 @@ func (r *tracedRun) end(s *span, e flow.Event) {
 func (r *tracedRun) retry(e flow.Event) {
 	failed, _ := e.Field("attempt").(int64)
 	next := int(failed) + 1
-	first, id := r.at(pathOf(e)).node, tracecontext.SpanOf(e.Path, next) // as plugins are told
+	first, id := r.at(pathOf(e)).node, tracecontext.SpanOf(e.Path, next) // as plugins receive it
 	if e.Node == "" {
 		first, id = r.at(pathOf(e)).branch, tracecontext.SpanOf(string(pathOf(e).Attempt(next)), 0)
 	}

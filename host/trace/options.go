@@ -38,7 +38,7 @@ type Options struct {
 	Endpoint string
 	// Headers go with each request to the collector.
 	Headers map[string]string
-	// Contents adds what is said to models and actions, and what they answer.
+	// Contents adds the inputs of models and actions, and their answers.
 	Contents bool
 	// Mask applies to what [Tracer.Invoke] sees. Events are masked already.
 	Mask host.Mask
@@ -46,7 +46,7 @@ type Options struct {
 	Console io.Writer
 	// Version is the program's, for the spans' resource.
 	Version string
-	// Logger is told of spans that cannot be exported; nil drops that.
+	// Logger records spans that cannot be exported; nil drops that.
 	Logger *slog.Logger
 }
 

@@ -106,7 +106,7 @@ func (t *tool) describeListed(ctx context.Context, host tea.Host) bool {
 const maxShownArguments = 2000
 
 // approve asks a person whether a call can be made. A run that stops to wait for
-// the answer is an error, and so is a denial, which the model is told.
+// the answer is an error, and so is a denial, which is sent to the model.
 func approve(ctx context.Context, host tea.Host, t *tool, arguments map[string]any) error {
 	text, err := value.Encode(arguments)
 	if err != nil {

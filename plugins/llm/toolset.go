@@ -134,7 +134,7 @@ func (s *toolset) taken(wire string) bool {
 }
 
 // find returns the tool that a workflow or a model calls name; nil where there
-// is none. The name on the wire comes first: that is what models were told.
+// is none. The name on the wire comes first: that is what models were sent.
 func (s *toolset) find(name string) *tool {
 	for i := range s.tools {
 		if s.tools[i].wire.Name == name {

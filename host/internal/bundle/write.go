@@ -246,7 +246,7 @@ func writeEntry(archive *tar.Writer, name string, data []byte) error {
 // trailerSize is the size of the last entry and of the end of the archive.
 const trailerSize = 4 * 512
 
-// trailer returns the end of the archive. It contains nothing but the digest of
+// trailer returns the end of the archive. It contains only the digest of
 // everything before it, so that a reader can compare it as a whole.
 func trailer(sum []byte) ([]byte, error) {
 	var out bytes.Buffer

@@ -163,7 +163,7 @@ func (f *flusher) wake() {
 	}
 }
 
-// stop returns when the flusher writes no more. It may be called once.
+// stop returns when the flusher no longer writes. It may be called once.
 func (f *flusher) stop() {
 	close(f.quit)
 	<-f.stopped

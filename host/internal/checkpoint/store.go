@@ -21,7 +21,7 @@ const (
 	tempSuffix    = ".tmp"
 )
 
-// Store is a directory of runs. It holds nothing but the name, so several
+// Store is a directory of runs. It has only the name, so several
 // processes and goroutines may use one directory at the same time.
 type Store struct {
 	dir string

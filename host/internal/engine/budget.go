@@ -99,7 +99,7 @@ func (r *run) spend(m *meter, result any) {
 
 // report counts what an action says that one request to a model has used. The
 // error says that the budget is spent. An action may finish what it has paid
-// for, but not go on: its next report stops the run.
+// for, but not continue: its next report stops the run.
 func (r *run) report(m *meter, path execpath.Path, u tea.Usage) error {
 	if u.Tokens < 0 || !(u.USD >= 0 && u.USD <= math.MaxFloat64) {
 		return tea.Errorf(tea.ValidationError, "reported usage must not be negative or infinite, got %d tokens and %g usd", u.Tokens, u.USD)

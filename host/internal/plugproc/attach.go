@@ -33,7 +33,7 @@ func (o Options) attachment(name string) string {
 	return ""
 }
 
-// attach makes the process one that stands for a plugin behind a socket.
+// attach makes the process represent a plugin behind a socket.
 func (p *process) attach(path string) error {
 	if p.attached = socketAt(path); p.attached == "" {
 		return startError(p.name, tea.DependencyMissing, "no plugin listens on %s (TEA_REATTACH); start it with TEA_PLUGIN_COOKIE=tea.plugin.v1 and name the socket that it prints", path)

@@ -126,7 +126,7 @@ func (s *Set) addUnread(b binary, reason string) {
 	}
 }
 
-// isTold reports whether the user knows a problem of a binary, and remembers
+// isTold reports whether a problem of a binary was logged already, and remembers
 // it.
 func (s *Set) isTold(b binary, problem error) bool {
 	s.mu.Lock()

@@ -39,8 +39,8 @@ type Set struct {
 	order   []string
 	plugins map[string]*supervisor
 	unread  []Unread
-	// useless are the binaries that were asked in vain, and told the problems of
-	// others that are known to the user.
+	// useless are the binaries without a manifest, told the problems of others
+	// that were logged.
 	useless, told map[string]bool
 	refused       []Problem // the actions that were reported, see offered
 }

@@ -105,7 +105,7 @@ const bytesPerToken = 4
 // EstimateTokens guesses how many tokens a text has.
 func EstimateTokens(text string) int { return (len(text) + bytesPerToken - 1) / bytesPerToken }
 
-// EstimateUsage guesses the tokens of a request and what was said to it so far.
+// EstimateUsage guesses the tokens of a request and of its answer so far.
 func EstimateUsage(req *Request, said int) *Usage {
 	asked := 0
 	for _, m := range req.Messages {

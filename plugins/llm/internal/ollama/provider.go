@@ -8,7 +8,7 @@ import (
 	"github.com/the-edge-agent/tea/sdk/x/httpapi"
 )
 
-// DefaultBase is where Ollama listens unless told otherwise.
+// DefaultBase is where Ollama listens by default.
 const DefaultBase = "http://127.0.0.1:11434"
 
 // Provider is an Ollama server.

@@ -148,7 +148,7 @@ func (p *queryParser) add(t term) bool {
 }
 
 // phrase reads the text between quotation marks: its words count like others,
-// and must stand next to each other. A stop word holds a place.
+// and must be adjacent. A stop word takes a place.
 func (p *queryParser) phrase(text string) {
 	if len(p.query.phrases) == maxPhrases {
 		p.query.cut = true

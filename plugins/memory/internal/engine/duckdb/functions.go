@@ -61,7 +61,7 @@ var pure = words(`
 	sem skewness stddev stddev_pop stddev_samp string_agg sum sum_no_overflow sumkahan var_pop var_samp variance wavg weighted_avg
 `)
 
-// pureTables are the functions that may stand in a FROM.
+// pureTables are the functions that are allowed in a FROM.
 var pureTables = words("unnest range generate_series json_each json_tree")
 
 func words(text string) map[string]bool {

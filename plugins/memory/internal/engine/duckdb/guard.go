@@ -16,8 +16,8 @@ import (
 	"github.com/the-edge-agent/tea/plugins/memory/internal/store"
 )
 
-// guard walks over the tree of a statement and refuses what it does not know.
-// Every node is looked at, wherever it stands; see nodes.go and functions.go
+// guard walks over the tree of a statement and refuses what it does not support.
+// Every node is checked, wherever it is; see nodes.go and functions.go
 // for what is let through.
 type guard struct {
 	query         string
@@ -137,7 +137,7 @@ func (g *guard) node(o map[string]any, s *scope) (int, error) {
 	case kind == "TABLE_FUNCTION":
 		return g.tableFunction(o, s)
 	case kind == "UNBOUND_TYPE_INFO":
-		// DuckDB looks a type that it does not know by heart up in its catalog.
+		// DuckDB looks up a type that is not built in in its catalog.
 		if sandbox.Fold(text(o, "name")) != "json" || text(o, "schema") != "" || text(o, "catalog") != "" {
 			return 0, g.denied(o, "the type "+text(o, "name"), "only the built-in types and json are let through")
 		}

@@ -26,7 +26,7 @@ type policy struct {
 	rule        string
 }
 
-// onStage is the policy for the rehearsal, where the sandbox's views stand
+// onStage is the policy for the rehearsal, where the sandbox's views are
 // in temp, so that they are not found as tables of the database.
 func onStage(bounds store.Sandbox, modules []string) *policy {
 	p := &policy{main: folded(bounds.Tables...), temp: map[string]bool{}, own: map[string]bool{}, system: folded(modules...)}
@@ -89,7 +89,7 @@ func (p *policy) readable(table, column, database, via string) bool {
 	return p.below[table] || database == "" && p.isOwn(table)
 }
 
-// isOwn says whether a table of which no column is read may be one of the
+// isOwn reports whether a table of which no column is read may be one of the
 // query's own. The rehearsal finds out: where nothing else is, a name that is
 // not SQLite's own can only be one of them.
 func (p *policy) isOwn(table string) bool {
