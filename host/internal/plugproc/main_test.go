@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
+	"syscall"
 	"testing"
 	"time"
 
@@ -26,6 +27,7 @@ func TestMain(m *testing.M) {
 		fake()
 		os.Exit(0)
 	}
+	syscall.Umask(0o022) // a directory that a group can write to is not trusted
 	goleak.VerifyTestMain(m)
 }
 
