@@ -151,6 +151,37 @@ func TestResumeToolAnswers(t *testing.T) {
 	}
 }
 
+func TestArgumentsOfResumeAreChecked(t *testing.T) {
+	t.Parallel()
+	c := newProject(t, map[string]string{"publish.yaml": publish}).start(nil, "")
+	for _, test := range []struct {
+		args map[string]any
+		want string
+	}{
+		{map[string]any{"run_id": 5}, "run_id"},
+		{map[string]any{}, "run_id"},
+		{map[string]any{"run_id": "x", "answer": map[string]any{}}, "answer"},
+		{map[string]any{"run_id": "x", "answers": "yes"}, "answers"},
+		{map[string]any{"run_id": "x"}, `there is no run "x"`},
+	} {
+		if out := c.call("resume", test.args); !out.isError || !strings.Contains(out.text, test.want) {
+			t.Errorf("resume %v: %+v, want %s", test.args, out, test.want)
+		}
+	}
+}
+
+func TestChangedWorkflowIsNotResumed(t *testing.T) {
+	t.Parallel()
+	p := newProject(t, map[string]string{"publish.yaml": publish})
+	c := p.start(nil, "")
+	waiting := c.call("publish", nil)
+	p.write("publish.yaml", strings.ReplaceAll(publish, "a draft", "another draft"))
+	out := c.call("resume", map[string]any{"run_id": waiting.RunID, "answers": map[string]any{"review": "yes"}})
+	if !out.isError || !strings.Contains(out.text, "the workflow has changed") || !strings.Contains(out.text, waiting.RunID+" --migrate") {
+		t.Errorf("resume: %+v", out)
+	}
+}
+
 func TestResumeOfOtherRunsIsRefused(t *testing.T) {
 	t.Parallel()
 	p := newProject(t, map[string]string{"publish.yaml": publish})

@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -204,6 +205,44 @@ func TestChangedFilesAreLoadedAgain(t *testing.T) {
 			}
 		})
 	}
+}
+
+func TestNoCallFailsWhileFilesChange(t *testing.T) {
+	t.Parallel()
+	p := newProject(t, map[string]string{"flow.yaml": "nodes: [{name: n, run: 'return {version = 0}'}]"})
+	c := p.start(nil, "", "-v", "--durability", "exit")
+	c.log.await(t, "workflow offered")
+	done := make(chan struct{})
+	var callers sync.WaitGroup
+	for range 4 {
+		callers.Go(func() {
+			last := 0.0
+			for {
+				res, err := c.CallTool(t.Context(), &mcp.CallToolParams{Name: "flow"})
+				if err != nil {
+					t.Errorf("call: %v", err)
+					return
+				}
+				out := readOutcome(t, res)
+				version, _ := out.State["version"].(float64)
+				if out.Status != "done" || version < last {
+					t.Errorf("after version %v: %+v", last, out)
+				}
+				last = version
+				select {
+				case <-done:
+					return
+				default:
+				}
+			}
+		})
+	}
+	for version := range 3 {
+		p.write("flow.yaml", fmt.Sprintf("nodes: [{name: n, run: 'return {version = %d}'}]", version+1))
+		c.log.await(t, "workflow offered")
+	}
+	close(done)
+	callers.Wait()
 }
 
 func TestRepairedImportOffersTheWorkflow(t *testing.T) {

@@ -141,12 +141,11 @@ func (c *call) run(ctx context.Context, start starter) *mcp.CallToolResult {
 	}
 }
 
-// resumeWith continues a run with answers by interrupt id. Other interrupts
-// remain.
+// resumeWith continues a run with answers by interrupt id.
 func (c *call) resumeWith(run string, answers map[string]any) starter {
 	return func(ctx context.Context, o host.RunOptions) (*flow.Result, error) {
-		o.Answers, o.Hold = answers, true
-		return c.wf.Resume(ctx, run, o)
+		o.Answers = answers
+		return c.resume(ctx, run, o)
 	}
 }
 

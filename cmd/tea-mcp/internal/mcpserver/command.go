@@ -155,8 +155,8 @@ func (s *server) serveStdio() error {
 	protocol := os.Stdout
 	os.Stdout = os.Stderr // nothing else writes into the protocol
 	err := s.mcp.Run(s.ctx, &mcp.IOTransport{Reader: os.Stdin, Writer: protocol, MaxLineLength: maxMessage})
-	if s.svc.Context.Err() != nil { // a signal, which is the usual end
+	if err == nil || s.svc.Context.Err() != nil { // a signal is a usual end
 		return nil
 	}
-	return err
+	return fmt.Errorf("the connection to the client ended: %w; a message is one line of JSON-RPC with at most %d bytes", err, maxMessage)
 }

@@ -12,38 +12,27 @@ import (
 
 	"github.com/the-edge-agent/tea/host"
 	"github.com/the-edge-agent/tea/host/flow"
-	"github.com/the-edge-agent/tea/sdk/value"
+	tea "github.com/the-edge-agent/tea/sdk"
+	"github.com/the-edge-agent/tea/sdk/schema"
 )
 
 // resumeName is the name of the tool that resumes runs.
 const resumeName = "resume"
 
-func resumeTool() *mcp.Tool {
-	return &mcp.Tool{
-		Name:        resumeName,
-		Title:       "Resume a run",
-		Description: "Continues a run that waits for answers, stopped or failed. What finished is not run again.",
-		InputSchema: map[string]any{
-			"type": "object",
-			"properties": map[string]any{
-				"run_id":       map[string]any{"type": "string", "description": "the id of the run"},
-				"answers":      map[string]any{"type": "object", "description": "the answers, by the id of the interrupt or the path of its node; null passes a stop before or after a node. Without answers, every stop is passed"},
-				"input":        map[string]any{"type": "object", "description": "merged into the state from which the run continues"},
-				"retry_failed": map[string]any{"type": "boolean", "description": "run failed branches and map items again", "default": false},
-			},
-			"required":             []any{"run_id"},
-			"additionalProperties": false,
-		},
-		OutputSchema: outcomeSchema(),
-	}
-}
-
 // resumeArgs are the arguments of the tool.
 type resumeArgs struct {
-	RunID       string         `json:"run_id"`
-	Answers     map[string]any `json:"answers"`
-	Input       map[string]any `json:"input"`
-	RetryFailed bool           `json:"retry_failed"`
+	RunID       string         `json:"run_id" doc:"the id of the run"`
+	Answers     map[string]any `json:"answers,omitempty" doc:"the answers, by the id of the question or the path of its node; null passes a stop before or after a node. Without answers, every stop is passed"`
+	Input       map[string]any `json:"input,omitempty" doc:"merged into the state from which the run continues"`
+	RetryFailed bool           `json:"retry_failed,omitempty" doc:"run failed branches and map items again"`
+}
+
+func resumeTool() *mcp.Tool {
+	return &mcp.Tool{
+		Name: resumeName, Title: "Resume a run",
+		Description: "Continues a run that waits for answers, stopped or failed. What finished is not run again.",
+		InputSchema: schema.Of[resumeArgs](), OutputSchema: outcomeSchema(),
+	}
 }
 
 // resume is the handler of the tool.
@@ -61,11 +50,12 @@ func (s *server) resume(ctx context.Context, req *mcp.CallToolRequest) (*mcp.Cal
 		return failure(err), nil
 	}
 	var args resumeArgs
-	if err := value.Into(given, &args); err != nil {
-		return failure(fmt.Errorf("arguments: %w", err)), nil
+	accepted, err := tea.NewParamCheck(schema.Of[resumeArgs]()).Accept(resumeName, tea.ValuePayload(given))
+	if err == nil {
+		err = accepted.Decode(&args)
 	}
-	if args.RunID == "" {
-		return failure(fmt.Errorf("run_id is missing; the resource %s lists the runs", runsURI)), nil
+	if err != nil {
+		return failure(err), nil
 	}
 	c, contents, err := s.open(req, args.RunID)
 	if err != nil {
@@ -82,13 +72,19 @@ func (s *server) resume(ctx context.Context, req *mcp.CallToolRequest) (*mcp.Cal
 	}
 	run := contents.Header.RunID
 	return c.run(ctx, func(ctx context.Context, o host.RunOptions) (*flow.Result, error) {
-		o.Answers, o.Hold, o.Input, o.RetryFailed = answers, true, args.Input, args.RetryFailed
-		res, err := c.wf.Resume(ctx, run, o)
-		if errors.Is(err, host.ErrWorkflowChanged) {
-			err = fmt.Errorf("run %s: %w; on the machine of the server, `%s --migrate` continues it with the new one", run, host.ErrWorkflowChanged, s.svc.ResumeCommand(run))
-		}
-		return res, err
+		o.Answers, o.Input, o.RetryFailed = answers, args.Input, args.RetryFailed
+		return c.resume(ctx, run, o)
 	}), nil
+}
+
+// resume continues a run. Interrupts without an answer remain.
+func (c *call) resume(ctx context.Context, run string, o host.RunOptions) (*flow.Result, error) {
+	o.Hold = true
+	res, err := c.wf.Resume(ctx, run, o)
+	if errors.Is(err, host.ErrWorkflowChanged) {
+		err = fmt.Errorf("run %s: %w; on the machine of the server, `%s --migrate` continues it with the new one", run, host.ErrWorkflowChanged, c.s.svc.ResumeCommand(run))
+	}
+	return res, err
 }
 
 // open loads the workflow of a run for a call. The caller closes it.
