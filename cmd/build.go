@@ -16,7 +16,7 @@ import (
 type buildCmd struct {
 	With      []string `sep:"none" placeholder:"BUNDLE[TAG,...],..." help:"Bundles to link in: a name (llm), a directory (./mine) or a module (example.com/mine@v1.2.0)."`
 	Target    string   `placeholder:"OS/ARCH" help:"Platform of the program, such as linux/arm64 or linux/arm/v7. Default: this machine."`
-	Output    string   `short:"o" default:"agent" placeholder:"FILE" help:"The program to write. Default: agent."`
+	Output    string   `short:"o" default:"agent" placeholder:"FILE" help:"The program to write; for Windows with the suffix .exe. Default: agent."`
 	Embed     []string `sep:"none" placeholder:"FILE" help:"Workflow that the program contains and runs by default, with the modules and subgraphs that it names. Further files are embedded too (repeatable)."`
 	Processes bool     `help:"Keep the host of plugin processes in the program."`
 	Source    string   `placeholder:"DIR" env:"TEA_SOURCE" help:"Checkout of tea to build from. Default: the released modules of this version."`
@@ -36,6 +36,9 @@ func (c *buildCmd) Run(a *app) error {
 	var err error
 	if o.OS, o.Arch, err = agentbuild.ParseTarget(c.Target); err != nil {
 		return usageError(err)
+	}
+	if o.OS == "windows" && filepath.Ext(o.Output) == "" {
+		o.Output += ".exe" // Windows starts no other programs
 	}
 	if o.Bundles, err = agentbuild.ParseBundles(strings.Join(c.With, ",")); err != nil {
 		return usageError(err)
