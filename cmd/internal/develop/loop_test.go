@@ -89,7 +89,7 @@ func TestGoProjectIsRebuilt(t *testing.T) {
 	}
 	for _, c := range []struct{ from, to, want string }{
 		{`"0.2.0"`, `0.3.0"`, "weather.go:"}, // does not compile
-		{`0.3.0"`, `"v0.3"`, "no handshake"},
+		{`0.3.0"`, `"v0.3"`, "ended without a handshake"},
 	} {
 		edit(t, source, c.from, c.to)
 		if o := <-outcomes; o.Err == nil || !strings.Contains(o.Err.Error(), c.want) {

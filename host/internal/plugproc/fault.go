@@ -36,3 +36,14 @@ func actionFault(err error) error {
 	marked.Retryable, marked.RetryAfter, marked.Source, marked.Details = e.Retryable, e.RetryAfter, e.Source, e.Details
 	return marked
 }
+
+// startError returns the error of a plugin that did not start.
+func startError(name string, t tea.ErrorType, format string, args ...any) *tea.Error {
+	format, args = "plugin %s did not start: "+format, append([]any{name}, args...)
+	if t != tea.Canceled {
+		return faultError(name, t, format, args...)
+	}
+	e := tea.Errorf(t, format, args...)
+	e.Source = name
+	return e
+}

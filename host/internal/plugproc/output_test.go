@@ -12,6 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	tea "github.com/the-edge-agent/tea/sdk"
+	"github.com/the-edge-agent/tea/sdk/x/wire"
 )
 
 // readAll runs text through an output and gives what was logged.
@@ -116,7 +117,7 @@ func FuzzOutput(f *testing.F) {
 		if words := o.lastWords(); len(words) > keptBytes+maxLine+keptLines {
 			t.Errorf("%d bytes are kept", len(words))
 		}
-		if e := checkHandshake("x", text); e != nil && e.Type != tea.InternalError && e.Type != tea.DependencyMissing {
+		if e := wire.CheckHandshake(text); e != nil && e.Type != tea.InternalError && e.Type != tea.DependencyMissing {
 			t.Errorf("a wrong handshake is %s", e.Type)
 		}
 	})

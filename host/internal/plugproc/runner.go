@@ -97,9 +97,7 @@ func (r *runner) Start(ctx context.Context) error {
 		stderr.Close()
 		parent.Close()
 		r.cgroup.remove()
-		reason := cannotExecute(r.name, err)
-		r.failure.Store(reason)
-		return reason
+		return r.fail(wire.CannotExecute(err))
 	}
 	r.parent, r.group = parent, newGroup(r.cmd.Process)
 	r.pid.Store(int64(r.cmd.Process.Pid))
@@ -117,7 +115,7 @@ func (r *runner) Start(ctx context.Context) error {
 // follow reads the output and waits for the end of the process.
 func (r *runner) follow(stdout, stderr *os.File) {
 	var reading sync.WaitGroup
-	reading.Go(func() { r.readStdout(bufio.NewReaderSize(stdout, maxHandshake)) })
+	reading.Go(func() { r.readStdout(bufio.NewReaderSize(stdout, wire.MaxHandshake)) })
 	reading.Go(func() { r.output.read("stderr", bufio.NewReaderSize(stderr, 16<<10)) })
 	go func() {
 		if !awaitExit(int(r.pid.Load())) {
@@ -152,10 +150,10 @@ func (r *runner) readStdout(stdout *bufio.Reader) {
 	// The buffer bounds the line: endless output is not a handshake.
 	first, err := stdout.ReadSlice('\n')
 	line := strings.ToValidUTF8(strings.TrimSpace(string(first)), "\ufffd")
-	switch bad := checkHandshake(r.name, line); {
+	switch bad := wire.CheckHandshake(line); {
 	case line == "" && err != nil: // it ended without output; its exit status is more informative
 	case bad != nil:
-		r.failure.Store(bad)
+		_ = r.fail(bad) // the start ends with it
 		r.output.add("stdout", line)
 	default:
 		r.greeted.Store(true)
@@ -163,6 +161,13 @@ func (r *runner) readStdout(stdout *bufio.Reader) {
 	}
 	_ = r.lineDone.Close() // a pipe in memory
 	r.output.read("stdout", stdout)
+}
+
+// fail sets and returns the failure of the start.
+func (r *runner) fail(reason *wire.StartError) error {
+	failure := startError(r.name, reason.Type, "%w", reason)
+	r.failure.Store(failure)
+	return failure
 }
 
 // started reports whether there is, or was, a process.

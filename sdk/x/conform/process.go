@@ -8,12 +8,12 @@ import (
 	"os/exec"
 	"slices"
 	"strconv"
-	"strings"
 	"sync/atomic"
 	"time"
 
 	hclog "github.com/hashicorp/go-hclog"
 	plugin "github.com/hashicorp/go-plugin"
+	"github.com/hashicorp/go-plugin/runner"
 	"google.golang.org/grpc"
 
 	tea "github.com/the-edge-agent/tea/sdk"
@@ -35,6 +35,7 @@ type Process struct {
 // running is a process with its connection.
 type running struct {
 	plugin *plugin.Client
+	runner *processRunner
 	conn   *grpc.ClientConn
 	client *wire.Client
 	parent *os.File
@@ -75,18 +76,22 @@ func launch(ctx context.Context, cmd *exec.Cmd, output io.Writer, known *tea.Man
 	cmd.SysProcAttr = processAttr()
 	cmd.Env = append(cmd.Env, wire.PassParent(cmd, watched))
 	cmd.Cancel = func() error { return killGroup(cmd.Process) }
+	p.runner = newRunner(cmd)
 	p.plugin = plugin.NewClient(&plugin.ClientConfig{
 		HandshakeConfig:  plugin.HandshakeConfig{ProtocolVersion: tea.ProtocolVersion, MagicCookieKey: wire.CookieKey, MagicCookieValue: wire.CookieValue},
 		Plugins:          plugin.PluginSet{wire.Service: &dispenser{}},
 		AllowedProtocols: []plugin.Protocol{plugin.ProtocolGRPC},
 		SkipHostEnv:      true, // the command has it
-		Cmd:              cmd,
-		StartTimeout:     startTimeout,
-		Stderr:           output,
-		SyncStdout:       output,
-		SyncStderr:       output,
-		Logger:           hclog.NewNullLogger(),
-		GRPCDialOptions:  wire.DialOptions(),
+		RunnerFunc: func(_ hclog.Logger, prepared *exec.Cmd, _ string) (runner.Runner, error) {
+			cmd.Env = append(cmd.Env, prepared.Env...)
+			return p.runner, nil
+		},
+		StartTimeout:    startTimeout,
+		Stderr:          output,
+		SyncStdout:      output,
+		SyncStderr:      output,
+		Logger:          hclog.NewNullLogger(),
+		GRPCDialOptions: wire.DialOptions(),
 	})
 	if err := p.connect(ctx, known); err != nil {
 		p.Close()
@@ -99,7 +104,7 @@ func launch(ctx context.Context, cmd *exec.Cmd, output io.Writer, known *tea.Man
 func (p *Process) connect(ctx context.Context, known *tea.Manifest) error {
 	protocol, err := p.plugin.Client()
 	if err != nil {
-		return noHandshake(err)
+		return p.runner.reason(err)
 	}
 	raw, err := protocol.Dispense(wire.Service)
 	if err != nil {
@@ -114,13 +119,6 @@ func (p *Process) connect(ctx context.Context, known *tea.Manifest) error {
 	}
 	p.manifest, err = p.client.Describe(ctx)
 	return err
-}
-
-// noHandshake returns the error of a start without go-plugin's advice, which
-// describes the file and not the fault.
-func noHandshake(err error) error {
-	first, _, _ := strings.Cut(err.Error(), "\n")
-	return fmt.Errorf("no handshake: %s", strings.TrimRight(first, ": "))
 }
 
 // command returns the command of the process, to start it again.

@@ -25,10 +25,11 @@ type BrokenError struct {
 
 // Error describes the failure.
 func (e *BrokenError) Error() string {
+	reason := status.Convert(e.err).Message()
 	if e.Gone {
-		return fmt.Sprintf("%s: the connection to the plugin is lost: %v", e.Doing, e.err)
+		return fmt.Sprintf("%s: the connection to the plugin is lost: %s", e.Doing, reason)
 	}
-	return fmt.Sprintf("%s: the plugin broke the protocol: %v", e.Doing, e.err)
+	return fmt.Sprintf("%s: the plugin broke the protocol: %s", e.Doing, reason)
 }
 
 // Unwrap returns gRPC's error.
