@@ -26,7 +26,7 @@ func TestMain(m *testing.M) {
 	// The race detector sleeps a second before a process ends.
 	os.Setenv("GORACE", "atexit_sleep_ms=0")
 	testscript.Main(m, map[string]func(){
-		"tea": func() { os.Exit(Main(Options{})) }, "tea-plugin-greet": greet, "mistaken": mistaken, "tea-plugin-bad": bad, "counter-plugin": counter,
+		"tea": func() { os.Exit(Main(Options{})) }, "tea-plugin-greet": greet, "mistaken": mistaken, "tea-plugin-bad": bad, "counter-plugin": counter, "radio-plugin": radio,
 	})
 }
 
