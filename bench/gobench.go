@@ -56,6 +56,10 @@ func promises() []suite {
 			{Benchmark: "Call/sync", Metric: "ns/op", What: ", a workflow with one Lua node", Unit: "ms", Scale: 1e-6},
 			{Benchmark: "Call/exit", Metric: "ns/op", What: ", a workflow with one Lua node", Unit: "ms", Scale: 1e-6},
 		}},
+		{Package: "./plugins/mcp", Prefix: "mcp client", Pattern: "^BenchmarkCall$", Promises: []promise{
+			{Benchmark: "Call/action", Metric: "ns/op", What: ", a tool of a process", Unit: "us", Scale: 1e-3},
+			{Benchmark: "Call/bare", Metric: "ns/op", What: ", the same with the SDK alone", Unit: "us", Scale: 1e-3},
+		}},
 		{Package: "./host/internal/plugproc", Prefix: "plugin", Pattern: "^Benchmark(RoundTrip|LuaLoop|NodeCalls|Tokens)$", Promises: []promise{
 			{Benchmark: "LuaLoop/records/1KB", Metric: "median-ns/call", Unit: "us", Scale: 1e-3},
 			{Benchmark: "LuaLoop/records/1KB", Metric: "x-bare", What: ", against bare go-plugin with JSON", Unit: "x", Scale: 1, Limit: 1.3},

@@ -24,7 +24,7 @@ type client struct {
 	host *teatest.Host
 }
 
-func rawSettings(t *testing.T, settings map[string]any) tea.Settings {
+func rawSettings(t testing.TB, settings map[string]any) tea.Settings {
 	t.Helper()
 	given := tea.Settings{}
 	for key, v := range settings {
