@@ -2,7 +2,6 @@ package mcp_test
 
 import (
 	"bufio"
-	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -94,14 +93,6 @@ func newTestServer(kind string, args []string) *mcp.Server {
 	})
 	text("fail", "Fails.", func(context.Context, *mcp.CallToolRequest, map[string]any) (string, error) {
 		return "", fmt.Errorf("the disk is on fire")
-	})
-	text("eat", "Uses more and more memory.", func(ctx context.Context, _ *mcp.CallToolRequest, _ map[string]any) (string, error) {
-		var eaten [][]byte
-		for ctx.Err() == nil {
-			eaten = append(eaten, bytes.Repeat([]byte{1}, 5<<20))
-			time.Sleep(20 * time.Millisecond) //nolint:forbidigo // so that the limit is reached slowly
-		}
-		return fmt.Sprint(len(eaten)), nil
 	})
 	text("children", "Starts two children, one in another session.", func(context.Context, *mcp.CallToolRequest, map[string]any) (string, error) {
 		return startChildren()

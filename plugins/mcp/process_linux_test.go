@@ -169,7 +169,9 @@ func TestNoProcessSurvivesAKilledPlugin(t *testing.T) {
 
 func TestMemoryLimit(t *testing.T) {
 	t.Parallel()
-	c := open(t, with(testServer("hungry"), "memory_mb", 100))
+	// dd has one buffer, of the size bs. It does not answer, so that only the
+	// limit ends it.
+	c := open(t, with(map[string]any{"command": "dd", "args": []any{"bs=150M", "if=/dev/zero", "of=/dev/null"}}, "memory_mb", 100))
 	_, err := c.call(t.Context(), "mcp.s_eat", nil)
 	refused(t, err, tea.ConnectionError, "its limit is 100 MiB (memory_mb)")
 }

@@ -18,6 +18,10 @@ import (
 	tea "github.com/the-edge-agent/tea/sdk"
 )
 
+// wordsGrace bounds the time between the end of a connection and that of its
+// process, whose last words are part of the error.
+const wordsGrace = 5 * time.Second
+
 // maxMessage is the maximum size in bytes of one message of a server.
 const maxMessage = 32 << 20
 
@@ -208,7 +212,7 @@ func (s *server) failure(se *session, what string, err error) error {
 	words := ""
 	if se.process != nil {
 		// The connection can end a moment before the process.
-		timer := time.NewTimer(stopGrace)
+		timer := time.NewTimer(wordsGrace)
 		defer timer.Stop()
 		select {
 		case <-se.process.Exited():
