@@ -1,0 +1,151 @@
+//go:build linux
+
+package plan
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// tea runs tea in a directory and returns its output.
+func tea(t *testing.T, dir string, args ...string) (stdout, stderr string, code int) {
+	t.Helper()
+	cmd := exec.Command(filepath.Join(bin, "tea"), append(args, "--plugins", bin, "-c", "runs")...)
+	cmd.Dir = dir
+	var out, log strings.Builder
+	cmd.Stdout, cmd.Stderr = &out, &log
+	if err := cmd.Run(); err != nil && cmd.ProcessState == nil {
+		t.Fatal(err)
+	}
+	return out.String(), log.String(), cmd.ProcessState.ExitCode()
+}
+
+func write(t *testing.T, dir, text string) {
+	t.Helper()
+	if err := os.WriteFile(filepath.Join(dir, "flow.yaml"), []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// The journal of 100 subtasks, with results of a sentence, stays under 100 KB,
+// although the state has the plan and the results too.
+func TestCheckpointSize(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	var list strings.Builder
+	for i := range 100 {
+		fmt.Fprintf(&list, "          - {id: step-%d, description: 'Find out how part %d works', dependencies: [%s]}\n",
+			i, i, strings.Join([]string{fmt.Sprint("step-", i-1)}[:min(i, 1)], ""))
+	}
+	write(t, dir, `
+nodes:
+  - name: go
+    uses: plan.execute
+    output: done
+    with:
+      subtask_executor:
+        action: json.stringify
+        with: {data: "{{ subtask.id }} sees {{ results | length }} results and says so in a sentence"}
+        output: "{{ result.text }}"
+      plan:
+        goal: A large plan
+        subtasks:
+`+list.String())
+	if _, stderr, code := tea(t, dir, "run", "flow.yaml", "-q", "-o", "state.json"); code != 0 {
+		t.Fatal(stderr)
+	}
+	files, err := filepath.Glob(filepath.Join(dir, "runs", "*.tea"))
+	if err != nil || len(files) != 1 {
+		t.Fatal(files, err)
+	}
+	info, err := os.Stat(files[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Logf("%d bytes", info.Size())
+	if info.Size() >= 100_000 {
+		t.Errorf("the checkpoint has %d bytes", info.Size())
+	}
+}
+
+// Questions of several subtasks wait together; the rest of the plan continues.
+func TestQuestionsInsideAPlan(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	write(t, dir, `
+nodes:
+  - name: go
+    uses: plan.execute
+    output: done
+    with:
+      subtask_executor:
+        action: human.ask
+        with: {question: "{{ subtask.description }} (after {{ results.keys() | sort | join(', ') }})"}
+        output: "{{ result.answer }}"
+      plan:
+        subtasks:
+          - {id: color, description: "Which color?"}
+          - {id: size, description: "Which size?"}
+          - {id: ok, description: "Order it?", dependencies: [color, size]}
+`)
+	_, stderr, code := tea(t, dir, "run", "flow.yaml")
+	for _, want := range []string{"waiting · 2 interrupts", "go!color:ask: Which color?", "go!size:ask: Which size?"} {
+		if code != 130 || !strings.Contains(stderr, want) {
+			t.Fatalf("code %d, no %q in:\n%s", code, want, stderr)
+		}
+	}
+	_, stderr, code = tea(t, dir, "resume", "flow.yaml", "--answer", `go!size:ask="XL"`)
+	if code != 130 || !strings.Contains(stderr, "go!color:ask: Which color?") || strings.Contains(stderr, "go!size:ask:") {
+		t.Fatalf("code %d:\n%s", code, stderr)
+	}
+	_, stderr, code = tea(t, dir, "resume", "flow.yaml", "--answer", `go!color:ask="blue"`)
+	if code != 130 || !strings.Contains(stderr, "go!ok:ask: Order it? (after color, size)") {
+		t.Fatalf("code %d:\n%s", code, stderr)
+	}
+	stdout, stderr, code := tea(t, dir, "resume", "flow.yaml", "--answer", `go!ok:ask="yes"`)
+	var state struct {
+		Done struct {
+			Results map[string]string `json:"subtask_results"`
+		} `json:"done"`
+	}
+	if err := json.Unmarshal([]byte(stdout), &state); code != 0 || err != nil || len(state.Done.Results) != 3 || state.Done.Results["size"] != "XL" {
+		t.Fatalf("code %d, %v\n%s%s", code, err, stdout, stderr)
+	}
+}
+
+// A plan that was aborted fails the run; the resumed run executes only what is
+// not completed, with a plan that can have changed.
+func TestAbortedPlanIsResumed(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	const flow = `
+initial_state:
+  plan:
+    subtasks:
+      - {id: a, description: a}
+      - {id: b, description: "not json", dependencies: [a]}
+      - {id: c, description: c, dependencies: [b]}
+nodes:
+  - name: go
+    uses: plan.execute
+    output: done
+    with:
+      plan: "{{ state.plan }}"
+      subtask_executor: {action: json.parse, with: {text: "{{ 'x' if subtask.description == 'not json' else '1' }}"}}
+`
+	write(t, dir, flow)
+	_, stderr, code := tea(t, dir, "run", "flow.yaml")
+	if code != 1 || !strings.Contains(stderr, `plan_aborted: subtask "b" failed`) {
+		t.Fatalf("code %d:\n%s", code, stderr)
+	}
+	changed := `{"plan": {"subtasks": [{"id": "a", "description": "a"}, {"id": "b", "description": "better", "dependencies": ["a"]}, {"id": "d", "description": "d"}]}}`
+	stdout, stderr, code := tea(t, dir, "resume", "flow.yaml", "-i", changed)
+	if code != 0 || strings.Contains(stderr, "go!a") || !strings.Contains(stderr, "go!b~2: done") || !strings.Contains(stderr, "go!d: done") {
+		t.Fatalf("code %d:\n%s%s", code, stdout, stderr)
+	}
+}
