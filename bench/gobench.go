@@ -94,6 +94,7 @@ func promises() []suite {
 		}},
 		{Package: "./bench", Prefix: "growth", Pattern: ".", Promises: []promise{
 			{Benchmark: "DurableStep", Metric: "median-ns/step", Unit: "ms", Scale: 1e-6, Limit: 0.4},
+			{Benchmark: "Plan/concurrent", Metric: "ns/subtask", What: ", besides its action", Unit: "us", Scale: 1e-3, Limit: 150},
 			{Benchmark: "StateThroughBranches", Metric: "x-state", Unit: "x", Scale: 1, Limit: 2},
 		}},
 	}

@@ -28,6 +28,7 @@ var built = map[string]string{
 	"tea-plugin-mcp":    "./plugins/mcp/cmd/tea-plugin-mcp",
 	"tea-plugin-memory": "./plugins/memory/cmd/tea-plugin-memory",
 	"tea-plugin-web":    "./plugins/web/cmd/tea-plugin-web",
+	"tea-plugin-plan":   "./plugins/plan/cmd/tea-plugin-plan",
 }
 
 func TestMain(m *testing.M) {
