@@ -3,6 +3,7 @@ package chromium
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"net/url"
 	"strings"
@@ -368,8 +369,9 @@ func (t *tab) explain(err error) error {
 	if exceeded := t.proxy.failure("", ""); exceeded != nil {
 		return exceeded
 	}
-	if t.process.ctx.Err() != nil {
-		return tea.Errorf(tea.ConnectionError, "Chromium ended while it loaded the page: %v", err)
+	var known *tea.Error
+	if errors.As(err, &known) {
+		return known
 	}
-	return tea.AsError(err)
+	return tea.Errorf(tea.ConnectionError, "Chromium did not load the page: %w", err) // it has ended, or refused a command
 }
