@@ -20,6 +20,7 @@ import (
 
 	tea "github.com/the-edge-agent/tea/sdk"
 	"github.com/the-edge-agent/tea/sdk/value"
+	"github.com/the-edge-agent/tea/sdk/x/httpstatus"
 )
 
 // ContentFiltered is the type of the error for a request that the server's
@@ -42,7 +43,7 @@ func statusError(resp *http.Response) *tea.Error {
 	e := newFailure(resp.StatusCode, toReport(body))
 	e.Message = fmt.Sprintf("HTTP %d: %s", resp.StatusCode, e.Message)
 	e.Details["status"] = int64(resp.StatusCode)
-	e.RetryAfter = retryAfter(resp.Header, time.Now())
+	e.RetryAfter = httpstatus.RetryAfter(resp.Header, time.Now())
 	return e
 }
 
@@ -179,20 +180,12 @@ func newFailure(status int, r report) *tea.Error {
 	switch {
 	case r.isFiltered():
 		e.Type = ContentFiltered
-	case status == http.StatusUnauthorized || status == http.StatusForbidden:
-		e.Type = tea.PermissionDenied
-	case status == http.StatusNotFound:
-		e.Type = tea.NotFound
-	case status == http.StatusTooManyRequests:
-		e.Type, e.Retryable = tea.RateLimited, r.code != "insufficient_quota" && r.kind != "insufficient_quota"
-	case status == http.StatusPaymentRequired: // the account has no credit
-		e.Type = tea.RateLimited
-	case status == http.StatusRequestTimeout:
-		e.Type, e.Retryable = tea.Timeout, true
-	case status == http.StatusConflict || status >= 500:
+	case status == http.StatusPaymentRequired || r.code == "insufficient_quota" || r.kind == "insufficient_quota":
+		e.Type = tea.RateLimited // the account has no credit
+	case status == http.StatusConflict:
 		e.Type, e.Retryable = tea.ConnectionError, true
 	default:
-		e.Type = tea.ValidationError
+		e.Type, e.Retryable = httpstatus.ErrorType(status)
 	}
 	if e.Message == "" {
 		e.Message = http.StatusText(status)

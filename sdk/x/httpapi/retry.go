@@ -3,9 +3,6 @@ package httpapi
 import (
 	"cmp"
 	"context"
-	"net/http"
-	"strconv"
-	"strings"
 	"time"
 
 	tea "github.com/the-edge-agent/tea/sdk"
@@ -31,30 +28,6 @@ var waits = backoff.Policy{Base: 500 * time.Millisecond, Max: 30 * time.Second, 
 // retryWait returns how long to wait after a try.
 func retryWait(attempt int, failure *tea.Error) time.Duration {
 	return cmp.Or(failure.RetryAfter, waits.Wait(attempt))
-}
-
-// retryAfter reads a Retry-After header: seconds (some servers send
-// fractions) or an HTTP date. 0 where there is none or it has passed.
-func retryAfter(h http.Header, now time.Time) time.Duration {
-	if ms, err := strconv.ParseFloat(h.Get("Retry-After-Ms"), 64); err == nil {
-		return duration(ms / 1000)
-	}
-	text := strings.TrimSpace(h.Get("Retry-After"))
-	if seconds, err := strconv.ParseFloat(text, 64); err == nil {
-		return duration(seconds)
-	}
-	if date, err := http.ParseTime(text); err == nil {
-		return max(0, date.Sub(now))
-	}
-	return 0
-}
-
-// duration converts the seconds of a header, of which a year counts.
-func duration(seconds float64) time.Duration {
-	if !(seconds > 0) {
-		return 0
-	}
-	return time.Duration(min(seconds, 365*24*60*60) * float64(time.Second))
 }
 
 // Expire derives a context for one answer that ends after d with a timeout

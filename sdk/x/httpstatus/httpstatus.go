@@ -4,6 +4,7 @@ package httpstatus
 import (
 	"net/http"
 	"strconv"
+	"strings"
 	"time"
 
 	tea "github.com/the-edge-agent/tea/sdk"
@@ -29,15 +30,27 @@ func ErrorType(status int) (kind tea.ErrorType, retryable bool) {
 	return tea.ValidationError, false
 }
 
-// RetryAfter parses the Retry-After header: seconds or a date; 0 if it is
-// absent, invalid or in the past.
+// RetryAfter parses the Retry-After header: seconds (some servers send
+// fractions) or a date; 0 if it is absent, invalid or in the past. Some servers
+// send milliseconds in Retry-After-Ms.
 func RetryAfter(header http.Header, now time.Time) time.Duration {
-	text := header.Get("Retry-After")
-	if seconds, err := strconv.ParseInt(text, 10, 32); err == nil {
-		return time.Duration(max(seconds, 0)) * time.Second
+	if ms, err := strconv.ParseFloat(header.Get("Retry-After-Ms"), 64); err == nil {
+		return duration(ms / 1000)
+	}
+	text := strings.TrimSpace(header.Get("Retry-After"))
+	if seconds, err := strconv.ParseFloat(text, 64); err == nil {
+		return duration(seconds)
 	}
 	if at, err := http.ParseTime(text); err == nil {
 		return max(at.Sub(now), 0)
 	}
 	return 0
+}
+
+// duration converts the seconds of a header, at most a year.
+func duration(seconds float64) time.Duration {
+	if !(seconds > 0) {
+		return 0
+	}
+	return time.Duration(min(seconds, 365*24*60*60) * float64(time.Second))
 }
