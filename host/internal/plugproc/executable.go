@@ -64,14 +64,15 @@ func (e *executable) hold() error {
 	return nil
 }
 
-// command returns the file to execute: the binary's own, or the target of the
-// link that it was, or the open file. It returns "" if there is none of them.
+// command returns the file to execute: the target of the link that the binary
+// was, which does not change with the link, or the binary's own, or the open
+// file. It returns "" if there is none of them.
 func (e *executable) command() string {
 	switch {
-	case !e.isReplaced():
-		return e.binary.path
 	case !e.hasChanged(e.target):
 		return e.target.path
+	case !e.isReplaced():
+		return e.binary.path
 	}
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -84,6 +85,17 @@ func (e *executable) command() string {
 		return ""
 	}
 	return open
+}
+
+// isStill reports whether a command that command has returned is this version.
+func (e *executable) isStill(command string) bool {
+	switch command {
+	case e.target.path:
+		return !e.hasChanged(e.target)
+	case e.binary.path:
+		return !e.isReplaced()
+	}
+	return true
 }
 
 // openFiles begins the path of an open file.

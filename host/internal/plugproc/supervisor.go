@@ -163,6 +163,10 @@ func (s *supervisor) install(gen *generation) {
 	s.watches.Go(func() { s.watch(gen) })
 }
 
+// replacedTries is how often the version that has replaced another one during
+// its start is started.
+const replacedTries = 5
+
 func (s *supervisor) newGeneration() (*generation, error) {
 	if gen := s.running(); gen != nil {
 		s.retire(gen) // its process is dead, otherwise there would be no attempt
@@ -177,7 +181,7 @@ func (s *supervisor) newGeneration() (*generation, error) {
 	began := time.Now()
 	version := s.version()
 	proc, err := s.launch(s.life, version)
-	if errors.Is(err, errReplaced) {
+	for tries := 0; errors.Is(err, errReplaced) && tries < replacedTries; tries++ {
 		if version, err = s.successor(s.life, version); err == nil {
 			proc, err = s.launch(s.life, version)
 		}
@@ -204,14 +208,13 @@ func (s *supervisor) version() *executable {
 // launch starts a process of a version. The error is a [*tea.Error]; it wraps
 // errReplaced if the version's files are no longer there.
 func (s *supervisor) launch(ctx context.Context, e *executable) (*process, error) {
-	command := e.binary.path
-	if e.hold() != nil || e.isReplaced() {
-		if command = e.command(); command == "" {
-			return nil, startError(s.name, tea.DependencyMissing, "%s: %w", e.binary.path, errReplaced)
-		}
+	_ = e.hold() // then it runs from its target, if it has one
+	command := e.command()
+	if command == "" {
+		return nil, startError(s.name, tea.DependencyMissing, "%s: %w", e.binary.path, errReplaced)
 	}
 	p, err := s.launcher.launch(ctx, s.name, e.binary.path, command, needsOf(e.manifest))
-	if err == nil && command == e.binary.path && e.isReplaced() { // perhaps before it was executed
+	if err == nil && !e.isStill(command) { // perhaps not even when it was executed
 		p.stop(context.WithoutCancel(ctx))
 		return nil, startError(s.name, tea.DependencyMissing, "%s: %w", e.binary.path, errReplaced)
 	}

@@ -405,3 +405,53 @@ func TestVersionOfTheStoreIsStartedAgainAfterItsLinkWasReplaced(t *testing.T) {
 	<-died
 	host.wantVersion(t, "1.0.0")
 }
+
+// Whoever installs versions one after the other replaces the link of a plugin
+// while hosts start it.
+func TestPluginStartsWhileItsLinkIsReplaced(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	var versions []string
+	for _, version := range []string{"1.0.0", "2.0.0"} {
+		store := t.TempDir()
+		replace(t, store, version)
+		versions = append(versions, filepath.Join(store, "tea-plugin-swap"))
+	}
+	link := func(target string) {
+		next := filepath.Join(dir, ".next")
+		if err := os.Symlink(target, next); err != nil {
+			t.Error(err)
+		}
+		if err := os.Rename(next, filepath.Join(dir, "tea-plugin-swap")); err != nil {
+			t.Error(err)
+		}
+	}
+	link(versions[0])
+	cache := t.TempDir()
+	stop, stopped := make(chan struct{}), make(chan struct{})
+	go func() {
+		defer close(stopped)
+		installation := time.NewTicker(5 * time.Millisecond)
+		defer installation.Stop()
+		for i := 1; ; i++ {
+			select {
+			case <-stop:
+				return
+			case <-installation.C:
+				link(versions[i%2])
+			}
+		}
+	}()
+	for range 10 {
+		set, problems := discover(t, Options{Dirs: []string{dir}, CacheDir: cache})
+		if len(problems) > 0 {
+			t.Error(problems)
+			continue
+		}
+		if _, err := swapHostIn(t, set, t.TempDir()).ask(t.Context(), "swap.note", ""); err != nil {
+			t.Error(err)
+		}
+	}
+	close(stop)
+	<-stopped
+}
