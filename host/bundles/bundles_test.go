@@ -332,3 +332,12 @@ func TestUnreadableLockIsAnError(t *testing.T) {
 		t.Errorf("got %v, want a DamagedError", err)
 	}
 }
+
+func TestIndexThatIsTooLargeIsRefused(t *testing.T) {
+	t.Parallel()
+	offer := `{"name": "a", "version": "1.0.0", "platforms": ["any"], "file": "a.teab"}`
+	index := write(t, filepath.Join(t.TempDir(), "index.json"), `{"bundles": [`+strings.Repeat(offer+",\n", maxCatalog/len(offer))+offer+"]}", 0o600)
+	if _, err := ReadCatalog(index); err == nil || !strings.Contains(err.Error(), "at most 16 MiB") {
+		t.Errorf("got %v", err)
+	}
+}

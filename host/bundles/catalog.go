@@ -2,6 +2,7 @@ package bundles
 
 import (
 	"encoding/json"
+	"fmt"
 	"maps"
 	"os"
 	"path/filepath"
@@ -42,6 +43,9 @@ func ReadCatalog(path string) (*Catalog, error) {
 		data, err := confine.ReadRegular(path, maxCatalog)
 		if err != nil {
 			return nil, err
+		}
+		if len(data) > maxCatalog {
+			return nil, &SourceError{path, fmt.Sprintf("an index of bundles has at most %d MiB", maxCatalog>>20)}
 		}
 		if err := json.Unmarshal(data, c); err != nil {
 			return nil, &SourceError{path, "it is not an index of bundles: " + err.Error()}
