@@ -1,15 +1,18 @@
 package main
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"regexp"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -259,5 +262,54 @@ func TestConcurrentCallsAreBounded(t *testing.T) {
 	cancel()
 	for _, e := range ended {
 		<-e
+	}
+}
+
+// breaking breaks the first stream that has a text.
+type breaking struct {
+	text   string
+	broken *atomic.Bool
+}
+
+func (b breaking) RoundTrip(r *http.Request) (*http.Response, error) {
+	res, err := http.DefaultTransport.RoundTrip(r)
+	if err == nil {
+		res.Body = &brokenBody{res.Body, b}
+	}
+	return res, err
+}
+
+type brokenBody struct {
+	io.ReadCloser
+	breaking
+}
+
+func (b *brokenBody) Read(p []byte) (int, error) {
+	n, err := b.ReadCloser.Read(p)
+	if bytes.Contains(p[:n], []byte(b.text)) && b.broken.CompareAndSwap(false, true) {
+		return n, io.ErrUnexpectedEOF
+	}
+	return n, err
+}
+
+func TestResultSurvivesABrokenConnection(t *testing.T) {
+	t.Parallel()
+	w := newProject(t, map[string]string{"slow.yaml": slow}).serve()
+	var broken atomic.Bool
+	transport := &mcp.StreamableClientTransport{Endpoint: w.url, HTTPClient: &http.Client{Transport: breaking{began, &broken}}}
+	session, err := mcp.NewClient(&mcp.Implementation{Name: "test", Version: "1"}, nil).
+		Connect(t.Context(), transport, &mcp.ClientSessionOptions{ProtocolVersion: "2025-11-25"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer session.Close()
+	params := &mcp.CallToolParams{Name: "slow", Arguments: map[string]any{"seconds": 0.1}}
+	params.SetProgressToken("slow")
+	res, err := session.CallTool(t.Context(), params)
+	if err != nil {
+		t.Fatalf("%v\n%s", err, w.log)
+	}
+	if out := readOutcome(t, res); out.State["finished"] != true || !broken.Load() {
+		t.Errorf("broken %t, result: %+v", broken.Load(), out)
 	}
 }

@@ -26,6 +26,9 @@ const (
 	maxSessions = 64
 	// sessionIdle is how long a session without a request lasts.
 	sessionIdle = 30 * time.Minute
+	// maxReplay is the size of the messages that are kept for clients whose
+	// connection breaks during a call.
+	maxReplay = 32 << 20
 	// maxRequests is how many requests are served concurrently, open streams
 	// included.
 	maxRequests = 512
@@ -107,8 +110,10 @@ func (s *server) handler(token string, local bool) http.Handler {
 // or each request for itself.
 func (s *server) endpoint() http.Handler {
 	newSession := func(*http.Request) *mcp.Server { return s.mcp }
+	sent := mcp.NewMemoryEventStore(nil)
+	sent.SetMaxBytes(maxReplay)
 	sessions := mcp.NewStreamableHTTPHandler(newSession, &mcp.StreamableHTTPOptions{
-		Logger: s.svc.Log, SessionTimeout: sessionIdle, MaxRequestBodyBytes: maxMessage,
+		Logger: s.svc.Log, SessionTimeout: sessionIdle, MaxRequestBodyBytes: maxMessage, EventStore: sent,
 	})
 	single := mcp.NewStreamableHTTPHandler(newSession, &mcp.StreamableHTTPOptions{
 		Logger: s.svc.Log, Stateless: true, PropagateRequestCancellation: true, MaxRequestBodyBytes: maxMessage,
