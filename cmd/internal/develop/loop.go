@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"time"
 
 	tea "github.com/the-edge-agent/tea/sdk"
@@ -45,22 +46,85 @@ func (l *Loop) Run(ctx context.Context) error {
 	if err := os.MkdirAll(l.Into, 0o755); err != nil {
 		return err
 	}
-	built, last := "", ""
-	for tick := time.NewTicker(l.Every); ; {
-		now, err := l.Project.fingerprint(l.Into)
+	tick := time.NewTicker(l.Every)
+	defer tick.Stop()
+	return l.run(ctx, tick.C)
+}
+
+const (
+	// mostLooks is the number of looks after which a project that does not come to
+	// rest is built.
+	mostLooks = 10
+	// echoes is the number of builds in a row that only the build before them has
+	// caused. What changes during them is their output.
+	echoes = 3
+)
+
+// run is Run with a look for each tick.
+func (l *Loop) run(ctx context.Context, ticks <-chan time.Time) error {
+	var last files
+	c := changes{output: map[string]bool{}}
+	if l.Project.compile != nil {
+		c.output[filepath.Join(l.Into, prefix+l.Project.Name)] = true
+	}
+	for looks := 0; ; {
+		now, err := l.Project.files(l.Into)
 		if err != nil {
 			return err
 		}
-		if now != built && (now == last || built == "") {
-			built = now
+		caused := c.since(now)
+		if looks++; len(caused) == 0 {
+			looks = 0
+		}
+		if c.before == nil || looks > 0 && (len(now.changed(last)) == 0 || looks >= mostLooks) {
 			l.build(ctx)
+			looks = 0
+			after, err := l.Project.files(l.Into)
+			if err != nil {
+				return err
+			}
+			c.built(caused, now, after)
 		}
 		last = now
 		select {
-		case <-tick.C:
+		case <-ticks:
 		case <-ctx.Done():
-			tick.Stop()
 			return nil
+		}
+	}
+}
+
+// changes distinguishes the changes of a project from those that its build
+// makes.
+type changes struct {
+	// before and after are the files around the last build.
+	before, after files
+	echoes        int             // builds so far that the one before has caused
+	output        map[string]bool // does not count as a change
+}
+
+// since returns the files that have changed since the last build began, without
+// its output. What changes between builds is not their output.
+func (c *changes) since(now files) []string {
+	for _, file := range now.changed(c.after) {
+		if c.after != nil && c.before[file] != nil {
+			delete(c.output, file)
+		}
+	}
+	return slices.DeleteFunc(now.changed(c.before), func(file string) bool { return c.output[file] })
+}
+
+// built records a build that some files have caused.
+func (c *changes) built(caused []string, before, after files) {
+	byLast := c.after.changed(c.before)
+	echo := c.before != nil && !slices.ContainsFunc(caused, func(file string) bool { return !slices.Contains(byLast, file) })
+	if c.echoes++; !echo {
+		c.echoes = 0
+	}
+	c.before, c.after = before, after
+	if c.echoes >= echoes {
+		for _, file := range after.changed(before) {
+			c.output[file] = true
 		}
 	}
 }

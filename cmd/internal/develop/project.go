@@ -12,6 +12,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"time"
 )
 
 // prefix begins the name of each plugin's program.
@@ -108,7 +109,7 @@ func (p *Project) readCargo() error {
 // command runs a command in the project. The error contains its output.
 func (p *Project) command(ctx context.Context, name string, args ...string) error {
 	cmd := exec.CommandContext(ctx, name, args...)
-	cmd.Dir = p.Dir
+	cmd.Dir, cmd.WaitDelay = p.Dir, time.Second // compilers can outlive the command
 	out, err := cmd.CombinedOutput()
 	switch {
 	case errors.Is(err, exec.ErrNotFound):
@@ -133,11 +134,31 @@ func (p *Project) program() string { return filepath.Join(p.Dir, prefix+p.Name) 
 // maxFiles bounds the files whose changes are noticed.
 const maxFiles = 20000
 
-// fingerprint changes when a file of the project does. It leaves out what is
-// built or downloaded, hidden files, and the directory into which programs go.
-func (p *Project) fingerprint(into string) (string, error) {
-	var b strings.Builder
-	n := 0
+// files are the files of a project by their paths.
+type files map[string]fs.FileInfo
+
+// changed returns the files that differ from those before, also new and removed
+// ones.
+func (f files) changed(before files) []string {
+	var changed []string
+	for file, info := range f {
+		old := before[file]
+		if old == nil || !os.SameFile(old, info) || old.Size() != info.Size() || old.Mode() != info.Mode() || !old.ModTime().Equal(info.ModTime()) {
+			changed = append(changed, file)
+		}
+	}
+	for file := range before {
+		if f[file] == nil {
+			changed = append(changed, file)
+		}
+	}
+	return changed
+}
+
+// files returns the project's files. It leaves out what is built or downloaded,
+// hidden files, and the directory into which programs go.
+func (p *Project) files(into string) (files, error) {
+	all := files{}
 	err := filepath.WalkDir(p.Dir, func(path string, entry fs.DirEntry, err error) error {
 		switch {
 		case errors.Is(err, fs.ErrNotExist): // removed in the meantime
@@ -156,13 +177,12 @@ func (p *Project) fingerprint(into string) (string, error) {
 		if err != nil {
 			return nil // removed in the meantime
 		}
-		if n++; n > maxFiles {
+		if all[path] = info; len(all) > maxFiles {
 			return fmt.Errorf("%s has more than %d files; move the plugin to a separate directory", p.Dir, maxFiles)
 		}
-		fmt.Fprintf(&b, "%s %d %d %s\n", path, info.Size(), info.ModTime().UnixNano(), info.Mode())
 		return nil
 	})
-	return b.String(), err
+	return all, err
 }
 
 func generated(dir string) bool {

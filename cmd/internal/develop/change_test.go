@@ -1,0 +1,126 @@
+package develop
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	tea "github.com/the-edge-agent/tea/sdk"
+)
+
+// startFake runs a loop whose compiler writes the number of the build, and
+// returns the outcomes. tick looks at the project once.
+func startFake(t *testing.T, dir, into string, during func(build int)) (outcomes <-chan Outcome, tick func()) {
+	t.Helper()
+	built := 0
+	project := &Project{Dir: dir, Name: "mine", compile: func(_ context.Context, file string) error {
+		built++
+		during(built)
+		return os.WriteFile(file, fmt.Append(nil, built), 0o700)
+	}}
+	check := func(_ context.Context, program string) (tea.Manifest, error) {
+		version, err := os.ReadFile(program)
+		return tea.Manifest{Name: "mine", Version: string(version)}, err
+	}
+	all, ticks := make(chan Outcome, 1000), make(chan time.Time)
+	loop := &Loop{Project: project, Into: into, Check: check, Report: func(o Outcome) { all <- o }}
+	ctx, stop := context.WithCancel(t.Context())
+	ended := make(chan error, 1)
+	go func() { ended <- loop.run(ctx, ticks) }()
+	t.Cleanup(func() {
+		stop()
+		if err := <-ended; err != nil {
+			t.Error(err)
+		}
+	})
+	return all, func() { ticks <- time.Time{} }
+}
+
+// A program that is put next to the sources is not a change of them, nor is what
+// each build writes.
+func TestBuildsAreNotChanges(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	outcomes, tick := startFake(t, dir, dir, func(build int) {
+		write(t, filepath.Join(dir, "debug.log"), fmt.Sprint("build ", build))
+	})
+	wantVersion(t, outcomes, "1")
+	for range 40 {
+		tick()
+	}
+	if n := len(outcomes); n > echoes {
+		t.Errorf("the project was built %d more times without a change", n)
+	}
+	for range len(outcomes) {
+		<-outcomes
+	}
+	write(t, filepath.Join(dir, "source"), "changed")
+	for range 3 {
+		tick()
+	}
+	if len(outcomes) != 1 {
+		t.Errorf("the project was built %d times after a change, want once", len(outcomes))
+	}
+	write(t, filepath.Join(dir, "debug.log"), "by hand")
+	for range 3 {
+		tick()
+	}
+	if len(outcomes) != 2 {
+		t.Errorf("the project was built %d times after a change between builds, want once more", len(outcomes)-1)
+	}
+}
+
+// A project in which some file changes all the time is built nevertheless.
+func TestProjectThatChangesAllTheTimeIsBuilt(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	outcomes, tick := startFake(t, dir, t.TempDir(), func(int) {})
+	wantVersion(t, outcomes, "1")
+	for i := range 4 * mostLooks {
+		write(t, filepath.Join(dir, "storm"), strings.Repeat("x", i+1))
+		if i == 2 {
+			write(t, filepath.Join(dir, "source"), "changed")
+		}
+		tick()
+	}
+	if n := len(outcomes); n == 0 || n > 5 {
+		t.Errorf("the project was built %d times", n)
+	}
+}
+
+// Editors write another file and rename it, with the times that the old one had.
+func TestRenamedFileIsAChange(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	source := filepath.Join(dir, "source")
+	write(t, source, "old")
+	outcomes, tick := startFake(t, dir, t.TempDir(), func(int) {})
+	wantVersion(t, outcomes, "1")
+	info, err := os.Stat(source)
+	if err != nil {
+		t.Fatal(err)
+	}
+	next := filepath.Join(dir, ".source.swp")
+	write(t, next, "new")
+	if err := os.Chtimes(next, info.ModTime(), info.ModTime()); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Rename(next, source); err != nil {
+		t.Fatal(err)
+	}
+	for range 3 {
+		tick()
+	}
+	wantVersion(t, outcomes, "2")
+}
+
+func write(t *testing.T, file, text string) {
+	t.Helper()
+	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+		t.Error(err)
+	}
+}
