@@ -17,6 +17,7 @@ import (
 	tea "github.com/the-edge-agent/tea/sdk"
 	"github.com/the-edge-agent/tea/sdk/serve"
 	"github.com/the-edge-agent/tea/sdk/teatest"
+	"github.com/the-edge-agent/tea/sdk/x/proctest"
 )
 
 // A descriptor that tea has inherited from its own parent is not passed on.
@@ -55,21 +56,9 @@ func children(t *testing.T, c *client) []int {
 // gone waits until processes have ended.
 func gone(t *testing.T, pids ...int) {
 	t.Helper()
-	deadline := time.Now().Add(30 * time.Second)
-	for _, pid := range pids {
-		for isRunning(pid) {
-			if time.Now().After(deadline) {
-				t.Fatalf("the process %d still runs", pid)
-			}
-			time.Sleep(10 * time.Millisecond) //nolint:forbidigo // nothing announces the end of another's child
-		}
+	if left := proctest.Await(30*time.Second, pids...); len(left) > 0 {
+		t.Fatalf("the processes %v still run", left)
 	}
-}
-
-// isRunning reports whether a process exists and is not a zombie.
-func isRunning(pid int) bool {
-	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
-	return err == nil && !strings.Contains(string(stat), ") Z ")
 }
 
 func TestNoProcessSurvivesClose(t *testing.T) {

@@ -19,6 +19,7 @@ import (
 	"github.com/the-edge-agent/tea/sdk/internal/pb"
 	"github.com/the-edge-agent/tea/sdk/serve"
 	"github.com/the-edge-agent/tea/sdk/teatest"
+	"github.com/the-edge-agent/tea/sdk/x/proctest"
 	"github.com/the-edge-agent/tea/sdk/x/wire"
 )
 
@@ -279,20 +280,8 @@ func TestPluginEndsWithItsHost(t *testing.T) {
 		watched.Close()
 		bufio.NewReader(stdout).ReadString('\n')
 		held.Close()
-		ended := make(chan struct{})
-		go func() {
-			_ = plugin.Wait()
-			close(ended)
-		}()
-		wantEnd(t, plugin.Process.Pid, func() bool {
-			select {
-			case <-ended:
-				return true
-			default:
-				return false
-			}
-		})
-		<-ended
+		wantEnd(t, plugin.Process.Pid)
+		_ = plugin.Wait()
 	})
 	t.Run("parent", func(t *testing.T) {
 		t.Parallel()
@@ -304,32 +293,15 @@ func TestPluginEndsWithItsHost(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		wantEnd(t, pid, func() bool { return !alive(pid) })
+		wantEnd(t, pid)
 	})
 }
 
-// wantEnd waits 2 s for the end of a process, in ticks: those that come late
-// or are dropped, because the machine is busy, do not count. It kills a process
-// that does not end.
-func wantEnd(t *testing.T, pid int, ended func() bool) {
+// wantEnd fails the test unless a process ends within 2 s, and kills it then.
+func wantEnd(t *testing.T, pid int) {
 	t.Helper()
-	tick := time.NewTicker(10 * time.Millisecond)
-	defer tick.Stop()
-	for range 200 {
-		if ended() {
-			return
-		}
-		<-tick.C
+	if len(proctest.Await(2*time.Second, pid)) > 0 {
+		syscall.Kill(pid, syscall.SIGKILL)
+		t.Error("the plugin outlived its host by 2 s")
 	}
-	syscall.Kill(pid, syscall.SIGKILL)
-	t.Error("the plugin outlived its host by 2 s")
-}
-
-// alive reports whether the process runs. A zombie does not.
-func alive(pid int) bool {
-	if syscall.Kill(pid, 0) != nil {
-		return false
-	}
-	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
-	return err == nil && !strings.Contains(string(stat), ") Z")
 }

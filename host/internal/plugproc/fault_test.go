@@ -8,6 +8,7 @@ import (
 	"time"
 
 	tea "github.com/the-edge-agent/tea/sdk"
+	"github.com/the-edge-agent/tea/sdk/x/proctest"
 )
 
 // atFault fails the test unless the error says that the plugin is at fault, is
@@ -65,7 +66,7 @@ func TestOtherCallsOutliveOneThatHangs(t *testing.T) {
 	if now := pidOf(t, inst); now == pid {
 		t.Error("a new call begins on the process that hangs")
 	}
-	if gone(int(pid)) {
+	if proctest.Gone(int(pid)) {
 		t.Error("the process was killed during another call")
 	}
 	<-host.tokens // it ends after the second one

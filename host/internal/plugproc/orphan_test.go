@@ -8,7 +8,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -16,6 +15,7 @@ import (
 	"time"
 
 	tea "github.com/the-edge-agent/tea/sdk"
+	"github.com/the-edge-agent/tea/sdk/x/proctest"
 )
 
 // fakeHost runs the plugins in the directory that is its argument, prints
@@ -102,40 +102,17 @@ func startHostWith(t *testing.T, runtimeDir string, attr *syscall.SysProcAttr, a
 	return nil, nil
 }
 
-// gone reports whether a process has ended, also before it is reaped.
-func gone(pid int) bool {
-	if syscall.Kill(pid, 0) == syscall.ESRCH {
-		return true
-	}
-	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
-	if err != nil {
-		return os.IsNotExist(err)
-	}
-	_, after, _ := strings.Cut(string(stat), ") ")
-	return strings.HasPrefix(after, "Z") || strings.HasPrefix(after, "X")
-}
-
 // wantGone fails the test unless the processes end in time.
 func wantGone(t *testing.T, pids ...int) {
 	t.Helper()
 	awaitGone(t, 20*time.Second, pids...)
 }
 
-// awaitGone polls, because there is no signal for the end of another's child.
-// The limit is counted in ticks: those that come late or are dropped, because
-// the machine is busy, do not count.
 func awaitGone(t *testing.T, limit time.Duration, pids ...int) {
 	t.Helper()
-	const every = 10 * time.Millisecond
-	tick := time.NewTicker(every)
-	defer tick.Stop()
-	for range limit / every {
-		if pids = slices.DeleteFunc(pids, gone); len(pids) == 0 {
-			return
-		}
-		<-tick.C
+	if left := proctest.Await(limit, pids...); len(left) > 0 {
+		t.Fatalf("processes %v outlived their host by %s", left, limit)
 	}
-	t.Fatalf("processes %v outlived their host by %s", pids, limit)
 }
 
 // A host that is killed while its plugins start, before and during their
@@ -192,7 +169,7 @@ func processesOf(t *testing.T, dir string) []int {
 			continue // ended meanwhile, or another's
 		}
 		pid, err := strconv.Atoi(filepath.Base(filepath.Dir(file)))
-		if err == nil && !gone(pid) {
+		if err == nil && !proctest.Gone(pid) {
 			pids = append(pids, pid)
 		}
 	}
@@ -267,7 +244,7 @@ func TestCrashedPluginTakesItsChildrenAlong(t *testing.T) {
 		t.Fatalf("got %v, want a crash", err)
 	}
 	wantGone(t, children...)
-	if gone(stays) {
+	if proctest.Gone(stays) {
 		t.Error("the child of another plugin was killed too")
 	}
 }

@@ -16,6 +16,7 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 
 	tea "github.com/the-edge-agent/tea/sdk"
+	"github.com/the-edge-agent/tea/sdk/x/proctest"
 )
 
 // swappable returns a directory with version 1.0.0 of the plugin "swap", its
@@ -85,7 +86,7 @@ func TestCallsEndOnTheGenerationThatTheyBeganOn(t *testing.T) {
 		t.Error(diff)
 	}
 	host.wantVersion(t, "2.0.0")
-	if gone(old.PID) {
+	if proctest.Gone(old.PID) {
 		t.Fatal("the old process ended during a call")
 	}
 	close(goOn)

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	tea "github.com/the-edge-agent/tea/sdk"
+	"github.com/the-edge-agent/tea/sdk/x/proctest"
 )
 
 // fakeSwapHost replaces a plugin again and again while it calls it, until it is
@@ -68,7 +69,7 @@ func swapProcesses(t *testing.T, dir string) (pids []int) {
 		line, _ := os.ReadFile(filepath.Join(entry, "cmdline")) // it can have ended
 		env, _ := os.ReadFile(filepath.Join(entry, "environ"))
 		pid, err := strconv.Atoi(filepath.Base(entry))
-		if err == nil && pid != os.Getpid() && bytes.Contains(append(line, env...), []byte(dir)) && !gone(pid) {
+		if err == nil && pid != os.Getpid() && bytes.Contains(append(line, env...), []byte(dir)) && !proctest.Gone(pid) {
 			pids = append(pids, pid)
 		}
 	}
