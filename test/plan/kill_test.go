@@ -21,7 +21,7 @@ import (
 	"time"
 )
 
-// bin holds tea and the plugin.
+// bin holds tea and the plugins.
 var bin string
 
 func TestMain(m *testing.M) {
@@ -31,7 +31,7 @@ func TestMain(m *testing.M) {
 		os.Exit(1)
 	}
 	bin = dir
-	for _, pkg := range []string{"./cmd/tea", "./plugins/plan/cmd/tea-plugin-plan"} {
+	for _, pkg := range []string{"./cmd/tea", "./plugins/plan/cmd/tea-plugin-plan", "./plugins/llm/cmd/tea-plugin-llm"} {
 		build := exec.Command("go", "build", "-o", filepath.Join(dir, filepath.Base(pkg)), pkg)
 		build.Dir = "../.."
 		if out, err := build.CombinedOutput(); err != nil {

@@ -25,6 +25,9 @@ const (
 	AddCall = `{"name": "add", "arguments": {"x": 1}}`
 	// AddAnswer is what tiny-tools says once it has the tool's result.
 	AddAnswer = "The sum is 2."
+	// PlanAnswer is the plan that tiny-plan makes of everything. A server that
+	// enforces the schema of a plan has the members in alphabetical order.
+	PlanAnswer = `{"subtasks":[{"dependencies":[],"description":"Boil the water","id":"boil"},{"dependencies":["boil"],"description":"Pour it","id":"pour"}]}`
 )
 
 // plainTemplate lists the messages. The colon is the last token of a prompt.
@@ -42,6 +45,7 @@ const toolTemplate = `{{ if .Tools }}{{ .Tools }}
 func Models() []Model {
 	return []Model{
 		{Name: "tiny", Spec: tinymodel.Spec{Answer: TinyAnswer}, Template: plainTemplate},
+		{Name: "tiny-plan", Spec: tinymodel.Spec{Answer: PlanAnswer}, Template: plainTemplate},
 		{Name: "tiny-tools", Spec: tinymodel.Spec{Answer: AddCall, After: map[rune]string{'#': AddAnswer}}, Template: toolTemplate},
 	}
 }
