@@ -115,6 +115,22 @@ func TestOtherTexts(t *testing.T) {
 	}
 }
 
+// A page that its scripts make is read, with a note that says what is missing.
+func TestPageOfScripts(t *testing.T) {
+	t.Parallel()
+	want := []string{"the page has almost no text without its scripts; render: true runs them"}
+	for body, notes := range map[string][]string{
+		`<title>App</title><div id="root"></div><noscript>You need to enable JavaScript to run this app, which is a pity for everyone without it.</noscript><script src="/app.js"></script>`: want,
+		`<div id="root"></div>`: nil,
+		`<p>` + strings.Repeat("text ", 50) + `</p><script>x()</script>`:           nil,
+		`<p>short</p><script type="application/ld+json">{"headline":"x"}</script>`: nil,
+	} {
+		if diff := cmp.Diff(notes, parse(t, "text/html", body).Notes); diff != "" {
+			t.Errorf("%s:\n%s", body, diff)
+		}
+	}
+}
+
 // Elements that are nested beyond the parser's limit keep their text.
 func TestDeepNesting(t *testing.T) {
 	t.Parallel()

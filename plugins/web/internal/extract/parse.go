@@ -20,6 +20,8 @@ type Source struct {
 	URL         *url.URL
 	ContentType string
 	Body        []byte
+	// Rendered means that the page's scripts have run.
+	Rendered bool
 }
 
 // Document is a page. It is not safe for concurrent use.
@@ -107,7 +109,28 @@ func (d *Document) parseHTML(s Source) error {
 	d.root = root
 	d.setBase()
 	d.readMetadata()
+	if !s.Rendered && d.needsScripts() {
+		d.Notes = append(d.Notes, "the page has almost no text without its scripts; render: true runs them")
+	}
 	return nil
+}
+
+// maxScriptText is the length of the text of a page that is made by its
+// scripts.
+const maxScriptText = 100
+
+// needsScripts reports whether a page has scripts, but almost no text.
+func (d *Document) needsScripts() bool {
+	scripts, length := false, 0
+	for n := range d.root.Descendants() {
+		switch {
+		case n.DataAtom == atom.Script:
+			scripts = scripts || attr(n, "type") != "application/ld+json"
+		case n.Type == html.TextNode && n.Parent.DataAtom != atom.Script && n.Parent.DataAtom != atom.Style && n.Parent.DataAtom != atom.Title && n.Parent.DataAtom != atom.Noscript:
+			length += len(strings.TrimSpace(n.Data))
+		}
+	}
+	return scripts && length <= maxScriptText
 }
 
 // setBase reads the base element, which must be http or https.

@@ -1,6 +1,8 @@
 package local_test
 
 import (
+	"bytes"
+	"compress/gzip"
 	"context"
 	"errors"
 	"fmt"
@@ -8,6 +10,7 @@ import (
 	"net/http/httptest"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -246,6 +249,149 @@ func TestCrawlLeavesTraps(t *testing.T) {
 	}
 	want := []string{"/", "/x/", "/same?b=2&a=1", "/x/x/", "/x/x/x/"}
 	if diff := cmp.Diff(want, paths(result, site)); diff != "" {
+		t.Errorf("-want +got:\n%s", diff)
+	}
+}
+
+// handler serves a site of pages without robots.txt and sitemap.
+func handler(pages map[string]http.HandlerFunc) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if h := pages[r.URL.Path]; h != nil {
+			h(w, r)
+			return
+		}
+		http.NotFound(w, r)
+	})
+}
+
+func text(markup string) http.HandlerFunc {
+	return func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", "text/html")
+		fmt.Fprint(w, markup)
+	}
+}
+
+// What pages ask of crawlers is done: nofollow in the page or in a header.
+func TestCrawlObeysNoFollow(t *testing.T) {
+	t.Parallel()
+	site := serve(t, handler(map[string]http.HandlerFunc{
+		"/":  text(`<title>first</title><a href="/a">a</a><a href="/b">b</a>`),
+		"/a": text(`<meta name="robots" content="noindex, NoFollow"><title>a</title><a href="/c">c</a>`),
+		"/b": func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set("X-Robots-Tag", "none")
+			fmt.Fprint(w, `<title>b</title><a href="/c">c</a>`)
+		},
+		"/c": text("<title>c</title>"),
+	}))
+	result, err := crawl(t, open(t, nil), new(teatest.Host), page.CrawlParams{URL: site.URL})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff([]string{"/", "/a", "/b"}, paths(result, site)); diff != "" || result.Skipped["nofollow"] != 2 {
+		t.Errorf("skipped %v, -want +got:\n%s", result.Skipped, diff)
+	}
+}
+
+// A crawl of all hosts asks each for its robots.txt; one of a single host does
+// not follow a redirect to another one.
+func TestCrawlOfTwoHosts(t *testing.T) {
+	t.Parallel()
+	other := serve(t, handler(map[string]http.HandlerFunc{
+		"/robots.txt": text("User-agent: *\nDisallow: /no"),
+		"/yes":        text("<title>yes</title><p>there"),
+		"/no":         text("<title>no</title>"),
+	}))
+	site := serve(t, handler(map[string]http.HandlerFunc{
+		"/":     text(`<title>first</title><a href="` + other.URL + `/no">no</a><a href="` + other.URL + `/yes">yes</a><a href="/move">move</a>`),
+		"/move": func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, other.URL+"/yes", http.StatusFound) },
+	}))
+	no := false
+	all, err := crawl(t, open(t, nil), new(teatest.Host), page.CrawlParams{URL: site.URL, SameHost: &no})
+	if err != nil {
+		t.Fatal(err)
+	}
+	one, err := crawl(t, open(t, nil), new(teatest.Host), page.CrawlParams{URL: site.URL})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff([]string{"/", other.URL + "/yes"}, paths(all, site)); diff != "" || all.Skipped["robots"] != 1 || all.Skipped["duplicate"] != 1 {
+		t.Errorf("all hosts: skipped %v, -want +got:\n%s", all.Skipped, diff)
+	}
+	if diff := cmp.Diff([]string{"/"}, paths(one, site)); diff != "" || one.Skipped["other_host"] != 3 {
+		t.Errorf("one host: skipped %v, -want +got:\n%s", one.Skipped, diff)
+	}
+}
+
+// A failure that passes is repeated, one that does not is listed.
+func TestCrawlRepeatsFailures(t *testing.T) {
+	t.Parallel()
+	var busy atomic.Int32
+	site := serve(t, handler(map[string]http.HandlerFunc{
+		"/": text(`<title>first</title><a href="/busy">busy</a><a href="/gone">gone</a>`),
+		"/busy": func(w http.ResponseWriter, _ *http.Request) {
+			if busy.Add(1) == 1 {
+				w.Header().Set("Retry-After", "0")
+				w.WriteHeader(http.StatusServiceUnavailable)
+				return
+			}
+			fmt.Fprint(w, "<title>busy</title>")
+		},
+	}))
+	result, err := crawl(t, open(t, nil), new(teatest.Host), page.CrawlParams{URL: site.URL})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff([]string{"/", "/busy"}, paths(result, site)); diff != "" {
+		t.Errorf("-want +got:\n%s", diff)
+	}
+	want := []page.FailedPage{{URL: site.URL + "/gone", Error: "GET " + site.URL + "/gone: status 404 Not Found", Type: tea.NotFound}}
+	if diff := cmp.Diff(want, result.Failed); diff != "" {
+		t.Errorf("failed (-want +got):\n%s", diff)
+	}
+}
+
+// A site whose pages all fail ends the crawl before its limit.
+func TestCrawlGivesUp(t *testing.T) {
+	t.Parallel()
+	var links strings.Builder
+	for i := range 100 {
+		fmt.Fprintf(&links, `<a href="/gone/%d">x</a>`, i)
+	}
+	site := serve(t, handler(map[string]http.HandlerFunc{"/": text("<title>first</title>" + links.String())}))
+	result, err := crawl(t, open(t, nil), new(teatest.Host), page.CrawlParams{URL: site.URL})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff([]string{"20 pages in a row could not be read; 80 addresses were not read"}, result.Notes); diff != "" {
+		t.Error(diff)
+	}
+}
+
+// Sitemaps can be compressed, name further ones, and be broken.
+func TestCrawlReadsSitemaps(t *testing.T) {
+	t.Parallel()
+	var site *httptest.Server
+	fill := func(s string) http.HandlerFunc {
+		return func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, strings.ReplaceAll(s, "HOST", site.URL)) }
+	}
+	site = serve(t, handler(map[string]http.HandlerFunc{
+		"/robots.txt": fill("Sitemap: HOST/index.xml\nSitemap: HOST/broken.xml\nSitemap: http://127.0.0.1:1/x.xml\nSitemap: file:///etc/passwd"),
+		"/index.xml":  fill(`<?xml version="1.0"?><sitemapindex><sitemap><loc>HOST/packed.xml.gz</loc></sitemap><sitemap><loc>HOST/index.xml</loc></sitemap></sitemapindex>`),
+		"/broken.xml": fill(`<urlset><url><loc> HOST/c </loc></url><url><loc>HOST/d`),
+		"/packed.xml.gz": func(w http.ResponseWriter, _ *http.Request) {
+			var b bytes.Buffer
+			z := gzip.NewWriter(&b)
+			fmt.Fprintf(z, `<urlset><url><loc>%s/b</loc></url></urlset>`, site.URL)
+			z.Close()
+			w.Write(b.Bytes())
+		},
+		"/": text("<title>first</title>"), "/b": text("<title>b</title>"), "/c": text("<title>c</title>"),
+	}))
+	result, err := crawl(t, open(t, nil), new(teatest.Host), page.CrawlParams{URL: site.URL})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff([]string{"/", "/c", "/b"}, paths(result, site)); diff != "" {
 		t.Errorf("-want +got:\n%s", diff)
 	}
 }

@@ -125,7 +125,7 @@ func (r *Reader) render(ctx context.Context, u *url.URL, o page.ReadOptions, f f
 		}
 		return result, doc, err
 	}
-	source := extract.Source{URL: rendered.URL, ContentType: "text/html; charset=utf-8", Body: rendered.HTML}
+	source := extract.Source{URL: rendered.URL, ContentType: "text/html; charset=utf-8", Body: rendered.HTML, Rendered: true}
 	result, doc, err := r.convert(ctx, source, o, func(c *converted) {
 		c.page.Metadata.StatusCode = rendered.Status
 		c.page.Screenshot = base64.StdEncoding.EncodeToString(rendered.Screenshot)

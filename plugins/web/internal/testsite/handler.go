@@ -21,7 +21,7 @@ import (
 //	/loop                 a redirect to itself
 //	/away?to=URL          a redirect to an address
 //	/encoded/NAME         a page in the content encoding NAME
-//	/bomb/NAME            a page of 1 GiB in the content encoding NAME
+//	/bomb/NAME            a page of 32 MiB in the content encoding NAME, a few KiB
 //	/empty-bomb           gzip members without content, without end
 //	/stall                headers and some bytes, then nothing
 //	/silent               nothing
@@ -158,7 +158,7 @@ func encodings(mux *http.ServeMux) {
 		w.Header().Set("Content-Encoding", r.PathValue("name"))
 		e := encoder(r.PathValue("name"), w)
 		zeros := make([]byte, 1<<20)
-		for range 1024 {
+		for range 32 {
 			if _, err := e.Write(zeros); err != nil {
 				return
 			}
