@@ -122,6 +122,38 @@ func TestDeclinedQuestionLeavesTheRunWaiting(t *testing.T) {
 	}
 }
 
+func TestDeclinedQuestionLosesNoOtherAnswer(t *testing.T) {
+	t.Parallel()
+	const flow = `
+nodes:
+  - {name: start}
+  - {name: a, uses: human.ask, with: {question: "A?"}, output: {a: "{{ result.answer }}"}, goto: join}
+  - {name: b, uses: human.ask, with: {question: "B?"}, output: {b: "{{ result.answer }}"}, goto: join}
+  - {name: join, run: 'return {a = parallel_results[1].state.a, b = parallel_results[2].state.b}'}
+edges: [{from: start, parallel: [a, b], fan_in: join}]
+`
+	for _, version := range versions {
+		t.Run(version, func(t *testing.T) {
+			t.Parallel()
+			o := &mcp.ClientOptions{ElicitationHandler: func(_ context.Context, r *mcp.ElicitRequest) (*mcp.ElicitResult, error) {
+				if r.Params.Message == "A?" {
+					return &mcp.ElicitResult{Action: "cancel"}, nil
+				}
+				return accept(map[string]any{"answer": "for b"}), nil
+			}}
+			c := newProject(t, map[string]string{"flow.yaml": flow}).start(o, version)
+			out := c.call("flow", nil)
+			if out.Status != "waiting" || len(out.Pending) != 1 || out.Pending[0]["path"] != "start/a/a" && out.Pending[0]["node"] != "a" || !strings.Contains(out.Note, "cancel") {
+				t.Fatalf("result: %+v\n%s", out, c.log)
+			}
+			out = c.call("resume", map[string]any{"run_id": out.RunID, "answers": map[string]any{"a": "for a"}})
+			if diff := cmp.Diff(map[string]any{"a": "for a", "b": "for b"}, out.State); diff != "" || out.Status != "done" {
+				t.Errorf("%s: state (-want +got):\n%s", out.text, diff)
+			}
+		})
+	}
+}
+
 func TestResumeToolAnswers(t *testing.T) {
 	t.Parallel()
 	for _, version := range versions {

@@ -113,6 +113,10 @@ type call struct {
 	req  *mcp.CallToolRequest
 	wf   *host.Workflow
 	mask host.Mask
+	// declined has the questions that the user does not answer, with the reason;
+	// complaint is about an answer that does not fit.
+	declined  map[string]string
+	complaint string
 }
 
 // maxRounds is how often the user is asked during one call. What is left is
@@ -130,7 +134,7 @@ func (c *call) run(ctx context.Context, start starter) *mcp.CallToolResult {
 		if res.Status != flow.Waiting || round > maxRounds {
 			return c.result(res, err, "")
 		}
-		asked := c.ask(ctx, res, "")
+		asked := c.ask(ctx, res)
 		if asked.result != nil {
 			return asked.result
 		}

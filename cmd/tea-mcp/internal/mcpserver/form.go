@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
@@ -168,24 +169,32 @@ type asked struct {
 	result *mcp.CallToolResult
 }
 
-// ask asks the user of the client what a run waits for. complaint is about
-// earlier answers.
-func (c *call) ask(ctx context.Context, res *flow.Result, complaint string) asked {
+// ask asks the user of the client what a run waits for, except what was
+// declined.
+func (c *call) ask(ctx context.Context, res *flow.Result) asked {
 	caps := c.req.ClientCapabilities()
 	if caps == nil || caps.Elicitation == nil || caps.Elicitation.Form == nil && caps.Elicitation.URL != nil {
 		return asked{}
 	}
 	var forms []form
+	var notes []string
 	for _, i := range res.Pending {
-		if f, ok := newForm(c.mask, c.wf.Name(), i); ok {
-			f.params.Message = complaint + f.params.Message
+		f, ok := newForm(c.mask, c.wf.Name(), i)
+		switch declined := c.declined[i.ID]; {
+		case declined != "":
+			notes = append(notes, declined)
+		case !ok:
+			notes = append(notes, "a form cannot show the question "+i.ID)
+		default:
+			f.params.Message = c.complaint + f.params.Message
 			forms = append(forms, f)
 		}
 	}
-	if len(forms) == 0 {
-		return asked{note: "the form of the question is not one that a client can show"}
-	}
-	if c.req.ProtocolVersion() >= roundTrips {
+	c.complaint = ""
+	switch {
+	case len(forms) == 0:
+		return asked{note: strings.Join(notes, "; ")}
+	case c.req.ProtocolVersion() >= roundTrips:
 		requests := mcp.InputRequestMap{}
 		for _, f := range forms {
 			requests[f.ID] = f.params
@@ -194,27 +203,30 @@ func (c *call) ask(ctx context.Context, res *flow.Result, complaint string) aske
 	}
 	answers := map[string]any{}
 	for _, f := range forms {
-		answer, note, err := c.elicit(ctx, f)
+		answer, err := c.elicit(ctx, f)
 		switch {
-		case errors.Is(err, errOverdue): // the run decides
-			continue
-		case err != nil:
-			note = "the client did not answer: " + c.mask.Text(err.Error())
+		case err == nil:
+			answers[f.ID] = answer
+		case !errors.Is(err, errOverdue): // else the run decides
+			c.decline(f.ID, err)
 		}
-		if note != "" {
-			return asked{note: note}
-		}
-		answers[f.ID] = answer
 	}
 	return asked{answered: true, answers: answers}
+}
+
+// decline leaves a question to the tool resume.
+func (c *call) decline(id string, reason error) {
+	if c.declined == nil {
+		c.declined = map[string]string{}
+	}
+	c.declined[id] = fmt.Sprintf("the client did not answer %s: %s", id, c.mask.Text(reason.Error()))
 }
 
 // errOverdue reports that the deadline of a question has passed.
 var errOverdue = errors.New("the deadline of the question has passed")
 
-// elicit asks one question until the answer fits. note is set if there is no
-// answer.
-func (c *call) elicit(ctx context.Context, f form) (answer any, note string, err error) {
+// elicit asks one question until the answer fits.
+func (c *call) elicit(ctx context.Context, f form) (answer any, err error) {
 	wait, cancel := context.WithTimeoutCause(ctx, maxWait, fmt.Errorf("no answer in %s", maxWait))
 	defer cancel()
 	if !f.Deadline.IsZero() {
@@ -226,34 +238,29 @@ func (c *call) elicit(ctx context.Context, f form) (answer any, note string, err
 	for range maxTries {
 		res, err := c.req.Session.Elicit(wait, &params)
 		if err != nil && wait.Err() != nil {
-			return nil, "", context.Cause(wait)
+			return nil, context.Cause(wait)
 		}
 		if err != nil {
-			return nil, "", err
+			return nil, err
 		}
 		answer, err := f.read(res)
-		if err == nil {
-			return answer, "", nil
-		}
-		if declined := (*declinedError)(nil); errors.As(err, &declined) {
-			return nil, err.Error(), nil
+		if err == nil || errors.As(err, new(declinedError)) {
+			return answer, err
 		}
 		params.Message = c.mask.Text(fmt.Sprintf("%v. %s", err, f.params.Message))
 	}
-	return nil, fmt.Sprintf("%d answers to %s did not fit", maxTries, f.ID), nil
+	return nil, fmt.Errorf("%d answers did not fit", maxTries)
 }
 
-// declinedError reports that the user does not want to answer.
-type declinedError struct{ id, action string }
+// declinedError is the action of a user who does not answer: decline or cancel.
+type declinedError string
 
-func (e *declinedError) Error() string {
-	return fmt.Sprintf("the user did not answer %s (%s)", e.id, e.action)
-}
+func (e declinedError) Error() string { return string(e) }
 
 // read returns the answer in the result of a form.
 func (f form) read(res *mcp.ElicitResult) (any, error) {
 	if res.Action != "accept" {
-		return nil, &declinedError{f.ID, res.Action}
+		return nil, declinedError(res.Action)
 	}
 	content, err := value.From(res.Content)
 	if err != nil {
@@ -279,7 +286,6 @@ func (s *server) goOn(ctx context.Context, req *mcp.CallToolRequest) *mcp.CallTo
 		return failure(err)
 	}
 	answers := map[string]any{}
-	complaint, note := "", ""
 	for _, i := range pending {
 		response, ok := req.Params.InputResponses[i.ID].(*mcp.ElicitResult)
 		f, fits := newForm(c.mask, c.wf.Name(), i)
@@ -287,23 +293,13 @@ func (s *server) goOn(ctx context.Context, req *mcp.CallToolRequest) *mcp.CallTo
 			continue
 		}
 		answer, err := f.read(response)
-		declined := (*declinedError)(nil)
 		switch {
-		case errors.As(err, &declined):
-			note = err.Error()
-		case err != nil:
-			complaint = c.mask.Text(err.Error()) + ". "
-		default:
+		case err == nil:
 			answers[i.ID] = answer
-		}
-	}
-	waiting := &flow.Result{RunID: contents.Header.RunID, Status: flow.Waiting, Pending: pending}
-	switch {
-	case note != "":
-		return c.result(waiting, nil, note)
-	case len(answers) == 0 && complaint != "":
-		if again := c.ask(ctx, waiting, complaint); again.result != nil {
-			return again.result
+		case errors.As(err, new(declinedError)):
+			c.decline(i.ID, err)
+		default:
+			c.complaint = c.mask.Text(err.Error()) + ". "
 		}
 	}
 	return c.run(ctx, c.resumeWith(contents.Header.RunID, answers))
