@@ -65,10 +65,10 @@ func (a *app) explain(err error) int {
 	case err == nil:
 		return exitDone
 	case errors.As(err, &diags):
-		a.report.Diagnostics(diags)
 		if host.LacksPlugins(diags) {
 			a.explainMissing()
 		}
+		a.report.Diagnostics(diags)
 		return a.codeOfMistakes(diags)
 	case errors.As(err, &exit):
 		if exit.err != nil {

@@ -2,9 +2,12 @@ package teacmd
 
 import (
 	"context"
+	"fmt"
 	"log/slog"
 	"os"
+	"path/filepath"
 	"slices"
+	"strings"
 	"sync"
 
 	"github.com/the-edge-agent/tea/host"
@@ -47,6 +50,17 @@ type pluginSet struct {
 	// failures are the errors of plugins that were started and cannot be used.
 	mu       sync.Mutex
 	failures []error
+}
+
+// Refused implements [host.Refuser]: the plugins with problems.
+func (s *pluginSet) Refused() []string {
+	var names []string
+	for _, p := range s.problems {
+		if name, ok := strings.CutPrefix(filepath.Base(p.path), "tea-plugin-"); ok {
+			names = append(names, strings.TrimSuffix(name, ".exe"))
+		}
+	}
+	return names
 }
 
 // Learn asks for manifests and records a failure.
@@ -135,7 +149,7 @@ func (a *app) reload(ctx context.Context) {
 		log.Info("no plugin has changed")
 	}
 	for _, b := range a.bundles {
-		log.Warn("a bundle that is linked in cannot be replaced while tea runs; restart it with the new build", "bundle", b.Name)
+		log.Warn(fmt.Sprintf("the bundle %s is linked in and cannot be replaced while tea runs; restart it with the new build", b.Name))
 	}
 }
 
@@ -143,7 +157,7 @@ func (a *app) reload(ctx context.Context) {
 func (a *app) warnUnread(report reportFlags) {
 	for _, p := range a.plugins.found {
 		if p.Unread != "" {
-			a.logger(report).Warn("plugin "+p.Name+": its actions are not listed: "+p.Unread+"; `tea plugin refresh` asks the plugin", "path", p.Path)
+			a.logger(report).Warn(fmt.Sprintf("the actions of the plugin %s (%s) are not listed: %s; `tea plugin refresh` asks the plugin", p.Name, p.Path, p.Unread))
 		}
 	}
 }

@@ -51,15 +51,15 @@ func (c *validateCmd) Run(a *app) error {
 			fmt.Fprintf(a.out, "%s: valid\n", file)
 		}
 	}
+	if host.LacksPlugins(all) {
+		a.explainMissing()
+	}
 	if c.JSON {
 		if err := writeJSON(a.stdout, all); err != nil {
 			return err
 		}
 	} else if len(all) > 0 {
 		a.report.Diagnostics(all)
-	}
-	if host.LacksPlugins(all) {
-		a.explainMissing()
 	}
 	if all.HasErrors() {
 		return &exitError{code: a.codeOfMistakes(all)}

@@ -70,6 +70,12 @@ type Learner interface {
 	Learn(ctx context.Context, bundles ...string) error
 }
 
+// Refuser is a [Plugins] that has found bundles which it does not use.
+type Refuser interface {
+	// Refused names the bundles. A missing action of theirs is explained by that.
+	Refused() []string
+}
+
 // Limiter is a [Plugins] whose processes can be limited.
 type Limiter interface {
 	// Limit adds the limits that a workflow has in settings.plugins.
@@ -212,6 +218,13 @@ func (k *knownPlugins) find(ctx context.Context, bundle string) bool {
 func (h *Host) unread() []string {
 	if l, ok := h.o.Plugins.(Learner); ok {
 		return l.Unread()
+	}
+	return nil
+}
+
+func (h *Host) refused() []string {
+	if r, ok := h.o.Plugins.(Refuser); ok {
+		return r.Refused()
 	}
 	return nil
 }

@@ -80,7 +80,7 @@ func (h *Host) LoadRun(info *RunInfo, o LoadRunOptions) (*Workflow, error) {
 			wf.Close()
 		}
 		if p.file != recorded.file {
-			h.log.Warn("the workflow of the run was found in another place", "run", info.RunID, "file", p.file)
+			h.log.Warn(fmt.Sprintf("the workflow of the run %s was found in another place: %s", info.RunID, p.file))
 		}
 		return h.Load(p.file, p.options)
 	}

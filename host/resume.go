@@ -49,7 +49,7 @@ func (wf *Workflow) Resume(ctx context.Context, run string, o RunOptions) (*flow
 		return nil, err
 	}
 	for _, note := range contents.Notes {
-		wf.host.log.Warn("checkpoint repaired", "run", contents.Header.RunID, "note", note)
+		wf.host.log.Warn(fmt.Sprintf("the checkpoint of the run %s was repaired: %s", contents.Header.RunID, note))
 	}
 	eo, err := wf.replayOptions(ctx, contents, o)
 	if err != nil {

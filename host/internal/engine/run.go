@@ -170,7 +170,7 @@ func (r *run) finish(ctx context.Context, root *frame, err error) (*flow.Result,
 		res.Pending = nil
 	}
 	if spent := r.passedBudget(); res.Status == flow.Done && spent != nil {
-		r.log.Warn("the run's last request passed the budget", "limit", spent.Limit, "used", spent.Used)
+		r.log.Warn(fmt.Sprintf("the run's last request passed the budget: %s (%s)", spent.Limit, spent.Used))
 	}
 	if err := r.close(res); err != nil {
 		return nil, err

@@ -30,6 +30,8 @@ type Env struct {
 	// Unread are the bundles without a stored manifest. Actions that are not in
 	// Actions can be theirs, and so can settings.
 	Unread []string
+	// Refused are the bundles that were found and cannot be used.
+	Refused []string
 	// Dynamic are the bundles whose actions depend on the settings and are not
 	// described in a file.
 	Dynamic []string

@@ -19,6 +19,7 @@ import (
 type paramChecker struct {
 	actions Actions
 	unread  []string
+	refused []string
 	broken  []string
 	dynamic []string
 	// schemas are compiled on demand, by action; nil for an action without a
@@ -27,7 +28,7 @@ type paramChecker struct {
 }
 
 func newParamChecker(env Env) *paramChecker {
-	return &paramChecker{actions: env.Actions, unread: env.Unread, broken: env.Broken, dynamic: env.Dynamic, schemas: map[string]*jsonschema.Schema{}}
+	return &paramChecker{actions: env.Actions, unread: env.Unread, broken: env.Broken, dynamic: env.Dynamic, refused: env.Refused, schemas: map[string]*jsonschema.Schema{}}
 }
 
 // check reports mistakes in a call and returns the schema of its result, nil if
@@ -81,7 +82,10 @@ func (p *paramChecker) unknown(b *spec.ActionBody, diags *diag.List) {
 		diags.Warnf(diagcode.UncheckedAction, b.Uses.Pos, refreshHint,
 			"the action %q is in no stored manifest, and some plugins have none (%s)", b.Uses.Value, strings.Join(p.unread, ", "))
 	default:
-		if hint == "" {
+		switch {
+		case slices.Contains(p.refused, namespace) && !slices.ContainsFunc(p.actions.Names(), func(name string) bool { return strings.HasPrefix(name, namespace+".") }):
+			hint = "the plugin " + namespace + " was found, but cannot be used; a message says why"
+		case hint == "":
 			hint = "`tea actions` lists the available actions; those of a plugin need its binary in a plugin directory"
 		}
 		diags.Errorf(diagcode.UnknownAction, b.Uses.Pos, hint, "unknown action %q", b.Uses.Value)

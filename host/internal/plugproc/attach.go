@@ -39,7 +39,7 @@ func (p *process) attach(path string) error {
 		return startError(p.name, tea.DependencyMissing, "no plugin listens on %s (TEA_REATTACH); start it with TEA_PLUGIN_COOKIE=tea.plugin.v1 and name the socket that it prints", path)
 	}
 	p.runner.command, p.runner.args = "/bin/sh", []string{"-c", attachScript, p.attached}
-	p.logger.Warn("calls go to a plugin that this host did not start (TEA_REATTACH)", "socket", p.attached)
+	p.logger.Warn(fmt.Sprintf("calls go to the plugin at %s, which this host did not start (TEA_REATTACH)", p.attached))
 	return nil
 }
 

@@ -113,7 +113,7 @@ func scan(o Options) ([]binary, []Problem, error) {
 			continue
 		}
 		if s.add(path, entries); isOpen(path) {
-			o.Logger.Warn("everybody can put a plugin into this directory (chmod o-w)", "dir", path)
+			o.Logger.Warn(fmt.Sprintf("every user of this machine can put a plugin into %s; use chmod o-w", path))
 		}
 	}
 	if o.Project != "" && !slices.ContainsFunc(o.Dirs, func(named string) bool { return sameDir(named, o.Project) }) {

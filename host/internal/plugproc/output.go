@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	"log/slog"
 	"slices"
@@ -78,7 +79,7 @@ func (o *output) add(stream, line string) {
 	dropped, speak := o.meter(time.Now().Unix())
 	o.mu.Unlock()
 	if dropped > 0 {
-		o.logger.Warn("the plugin wrote too much; lines were dropped", "lines", dropped)
+		o.logger.Warn(fmt.Sprintf("the plugin wrote too much: %d lines were dropped", dropped))
 	}
 	if speak {
 		o.logger.LogAttrs(context.Background(), record.level, record.message, record.attrs...)

@@ -83,6 +83,11 @@ func (s *supervisor) drain(gen *generation, over <-chan struct{}) {
 	}
 }
 
+// warnOf logs a message about the calls that run on a generation.
+func (s *supervisor) warnOf(message string, gen *generation) {
+	s.logger.Warn(fmt.Sprintf("%s: %s (pid %s)", message, gen.process.unanswered.String(), gen.process.runner.ID()))
+}
+
 // await waits for the end of a turn. It logs the actions that delay it.
 func (s *supervisor) await(ctx context.Context, gen *generation, over <-chan struct{}, message string) error {
 	late := time.NewTicker(s.swapTimeout())
@@ -94,7 +99,7 @@ func (s *supervisor) await(ctx context.Context, gen *generation, over <-chan str
 		case <-ctx.Done():
 			return ctx.Err()
 		case <-late.C:
-			s.logger.Warn(message, "actions", gen.process.unanswered.String(), "pid", gen.process.runner.ID())
+			s.warnOf(message, gen)
 		}
 	}
 }
@@ -198,7 +203,7 @@ func (s *supervisor) quiesce(ctx context.Context) (*generation, error) {
 		if ctx.Err() != nil {
 			return nil, ctx.Err()
 		}
-		s.logger.Warn(waiting, "actions", gen.process.unanswered.String(), "pid", gen.process.runner.ID())
+		s.warnOf(waiting, gen)
 	}
 }
 
