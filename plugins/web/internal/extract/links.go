@@ -1,6 +1,7 @@
 package extract
 
 import (
+	"slices"
 	"strings"
 
 	"golang.org/x/net/html"
@@ -58,9 +59,10 @@ func linkLabel(n *html.Node) string {
 
 // resolveLinks makes the addresses of links and images absolute. Others than of
 // pages and pictures are removed; pictures inside the page's own text too, since
-// they can be huge.
+// they can be huge, and attributes that are code or style.
 func (d *Document) resolveLinks(body *html.Node) {
 	elements(body, func(n *html.Node) {
+		n.Attr = slices.DeleteFunc(n.Attr, func(a html.Attribute) bool { return strings.HasPrefix(a.Key, "on") || a.Key == "style" })
 		switch n.DataAtom {
 		case atom.A:
 			if href := attr(n, "href"); href != "" {

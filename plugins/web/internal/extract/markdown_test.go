@@ -49,6 +49,7 @@ int b;</code></pre></td></tr></table>`, "```c\nint a;\nint b;\n```"},
 		{"base element", `<base href="https://other.example/root/"><p><a href="x">x</a></p>`, "[x](https://other.example/root/x)"},
 		{"marks in text", "<p>2 * 3 * 4 and snake_case_name and # no heading</p>", "2 * 3 * 4 and snake\\_case\\_name and # no heading"},
 		{"quote", "<blockquote><p>a</p><p>b</p></blockquote>", "> a\n> \n> b"},
+		{"markup in text", "<p>&lt;script&gt;x&lt;/script&gt; [a](javascript:x)</p>", `&lt;script&gt;x&lt;/script&gt; \[a](javascript:x)`},
 		{"deleted", "<p><del>a</del> <strong>b</strong></p>", "~~a~~ **b**"},
 		{"scripts", "<p>a</p><script>x</script><style>y</style><svg><text>z</text></svg><template>w</template>", "a"},
 	} {
@@ -56,6 +57,15 @@ int b;</code></pre></td></tr></table>`, "```c\nint a;\nint b;\n```"},
 		if diff := cmp.Diff(c.want, got); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", c.name, diff)
 		}
+	}
+}
+
+// The HTML of a page has no code.
+func TestHTMLHasNoCode(t *testing.T) {
+	t.Parallel()
+	got := parse(t, "text/html", `<p onclick="a()" style="color:red" class=x>t<a href="JavaScript:b()" onmouseover=c()>u</a><img src=x onerror=d()><iframe srcdoc=e></iframe><script>f()</script></p>`).Content(false).HTML()
+	if diff := cmp.Diff(`<body><p class="x">t<a href="">u</a><img src="https://site.example/dir/x"/></p></body>`, got); diff != "" {
+		t.Error(diff)
 	}
 }
 

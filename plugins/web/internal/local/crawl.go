@@ -200,6 +200,10 @@ func (c *crawl) read(ctx context.Context, t target) (*step, error) {
 	if err != nil {
 		return nil, err
 	}
+	retries := pageRetries
+	if c.req.Attempt > 1 {
+		retries = 0 // the host repeats the call
+	}
 	for attempt := 1; ; attempt++ {
 		s, err := c.readOnce(ctx, u, t.Depth)
 		if err == nil {
@@ -216,7 +220,7 @@ func (c *crawl) read(ctx context.Context, t target) (*step, error) {
 			return &step{Skipped: map[string]int{skip.reason: 1}}, nil
 		}
 		e := tea.AsError(err)
-		if e.Retryable && attempt <= pageRetries && e.RetryAfter <= maxRetryWait {
+		if e.Retryable && attempt <= retries && e.RetryAfter <= maxRetryWait {
 			if err := backoff.Sleep(ctx, max(e.RetryAfter, retryWait.Wait(attempt))); err != nil {
 				return nil, err
 			}
@@ -261,7 +265,11 @@ func (c *crawl) readOnce(ctx context.Context, u *url.URL, depth int) (*step, err
 		}
 		return err
 	}
-	result, doc, err := c.r.read(ctx, u, c.p.ReadOptions, fetchOptions{delay: c.delay(rules), limit: c.r.maxBody, visit: visit})
+	// The wait, which can be long, does not count towards the page's time limit.
+	if err := c.r.pace.wait(ctx, u.Host, c.delay(rules)); err != nil {
+		return nil, err
+	}
+	result, doc, err := c.r.read(ctx, u, c.p.ReadOptions, fetchOptions{delay: c.delay(rules), limit: c.r.maxBody, paced: true, visit: visit})
 	if err != nil {
 		return nil, err
 	}
@@ -323,9 +331,11 @@ func (c *crawl) addSitemap(ctx context.Context, s *step) {
 	if rules.group.CrawlDelay > maxCrawlDelay {
 		s.Notes = append(s.Notes, fmt.Sprintf("robots.txt asks for a delay of %s; the delay is %s", rules.group.CrawlDelay, maxCrawlDelay))
 	}
-	for _, link := range c.readSitemaps(ctx, start, rules) {
+	links, notes := c.readSitemaps(ctx, start, rules)
+	for _, link := range links {
 		c.add(s, link, 1)
 	}
+	s.Notes = append(s.Notes, notes...)
 }
 
 func origin(u *url.URL) string { return u.Scheme + "://" + u.Host }

@@ -394,4 +394,8 @@ func TestCrawlReadsSitemaps(t *testing.T) {
 	if diff := cmp.Diff([]string{"/", "/c", "/b"}, paths(result, site)); diff != "" {
 		t.Errorf("-want +got:\n%s", diff)
 	}
+	if len(result.Notes) != 2 || !strings.HasPrefix(result.Notes[0], "a sitemap could not be read: GET http://127.0.0.1:1/x.xml: ") ||
+		result.Notes[1] != `a sitemap could not be read: "file:///etc/passwd" is not an http or https URL` {
+		t.Errorf("notes %q", result.Notes)
+	}
 }

@@ -31,6 +31,8 @@ type response struct {
 type fetchOptions struct {
 	delay time.Duration
 	limit int64
+	// paced means that the caller has waited for the first request's turn.
+	paced bool
 	// visit is called before each request, with the address of a redirect too;
 	// an error ends the fetch. nil allows all.
 	visit func(ctx context.Context, u *url.URL) error
@@ -57,6 +59,7 @@ func (r *Reader) fetch(ctx context.Context, u *url.URL, o fetchOptions) (*respon
 		if err != nil || next == nil {
 			return resp, err
 		}
+		o.paced = next.Host == u.Host // the requests for one page are one turn
 		u = next
 	}
 }
@@ -67,8 +70,10 @@ func (r *Reader) fetchOnce(ctx context.Context, u *url.URL, o fetchOptions) (*re
 	if err := r.guard.CheckHost(u.Hostname()); err != nil {
 		return nil, nil, err
 	}
-	if err := r.pace.wait(ctx, u.Host, o.delay); err != nil {
-		return nil, nil, requestError(ctx, u, err)
+	if !o.paced {
+		if err := r.pace.wait(ctx, u.Host, o.delay); err != nil {
+			return nil, nil, requestError(ctx, u, err)
+		}
 	}
 	known := r.cache.get(u.String())
 	resp, err := r.send(ctx, u, known)
@@ -132,7 +137,7 @@ func redirectTarget(from *url.URL, location string) (*url.URL, error) {
 		return nil, failure(tea.ConnectionError, from, "the redirect to %q is not valid", location)
 	}
 	next.User = nil
-	if err := safenet.Normalise(next); err != nil {
+	if next, err = safenet.ParseURL(next.String()); err != nil {
 		return nil, failure(tea.PermissionDenied, from, "redirect refused: %s", tea.AsError(err).Message)
 	}
 	return next, nil

@@ -102,8 +102,10 @@ func (r *Reader) render(ctx context.Context, u *url.URL, o page.ReadOptions, f f
 			return nil, nil, err
 		}
 	}
-	if err := r.pace.wait(ctx, u.Host, f.delay); err != nil {
-		return nil, nil, requestError(ctx, u, err)
+	if !f.paced {
+		if err := r.pace.wait(ctx, u.Host, f.delay); err != nil {
+			return nil, nil, requestError(ctx, u, err)
+		}
 	}
 	rendered, err := r.renderer.Render(ctx, u, page.RenderOptions{WaitFor: o.WaitFor, Screenshot: o.Has(page.Screenshot)})
 	if err != nil {

@@ -5,6 +5,7 @@ import (
 	"compress/gzip"
 	"context"
 	"encoding/xml"
+	"fmt"
 	"io"
 	"net/url"
 	"strings"
@@ -12,6 +13,7 @@ import (
 	"golang.org/x/net/html/charset"
 
 	"github.com/the-edge-agent/tea/plugins/web/internal/safenet"
+	tea "github.com/the-edge-agent/tea/sdk"
 )
 
 const (
@@ -22,33 +24,55 @@ const (
 )
 
 // readSitemaps returns the addresses in the sitemaps that robots.txt names, or
-// in /sitemap.xml. Files that cannot be read are left out.
-func (c *crawl) readSitemaps(ctx context.Context, start *url.URL, rules *robots) []string {
+// in /sitemap.xml, which does not have to exist. The notes name the files that
+// cannot be read.
+func (c *crawl) readSitemaps(ctx context.Context, start *url.URL, rules *robots) (found, notes []string) {
 	queue := rules.sitemaps
 	if len(queue) == 0 {
 		queue = []string{(&url.URL{Scheme: start.Scheme, Host: start.Host, Path: "/sitemap.xml"}).String()}
 	}
-	var found []string
 	seen := map[string]bool{}
-	for read := 0; len(queue) > 0 && read < maxSitemaps && len(found) < maxSitemapURLs; {
-		file, err := safenet.ParseURL(queue[0])
+	for read := 0; len(queue) > 0; {
+		if read >= maxSitemaps || len(found) >= maxSitemapURLs {
+			notes = append(notes, fmt.Sprintf("%d sitemaps were not read", len(queue)))
+			break
+		}
+		name := queue[0]
 		queue = queue[1:]
-		if err != nil || seen[file.String()] {
+		file, err := safenet.ParseURL(name)
+		if err == nil && seen[file.String()] {
 			continue
 		}
-		seen[file.String()] = true
-		read++
-		limited, cancel := context.WithTimeout(ctx, c.r.timeout)
-		resp, err := c.r.fetch(limited, file, fetchOptions{delay: c.delay(rules), limit: c.r.maxBody})
-		cancel()
+		var body []byte
+		if err == nil {
+			seen[file.String()] = true
+			read++
+			body, err = c.readSitemap(ctx, file, rules)
+		}
 		if err != nil {
+			if len(rules.sitemaps) > 0 {
+				notes = append(notes, "a sitemap could not be read: "+tea.AsError(err).Message)
+			}
 			continue
 		}
-		pages, files := parseSitemap(resp.body, c.r.maxBody)
+		pages, files := parseSitemap(body, c.r.maxBody)
 		found = append(found, pages[:min(len(pages), maxSitemapURLs-len(found))]...)
 		queue = append(queue, files...)
 	}
-	return found
+	return found, notes
+}
+
+func (c *crawl) readSitemap(ctx context.Context, file *url.URL, rules *robots) ([]byte, error) {
+	if err := c.r.pace.wait(ctx, file.Host, c.delay(rules)); err != nil {
+		return nil, err
+	}
+	ctx, cancel := context.WithTimeout(ctx, c.r.timeout)
+	defer cancel()
+	resp, err := c.r.fetch(ctx, file, fetchOptions{delay: c.delay(rules), limit: c.r.maxBody, paced: true})
+	if err != nil {
+		return nil, err
+	}
+	return resp.body, nil
 }
 
 // parseSitemap returns the addresses of pages and of further sitemaps. It reads
