@@ -18,9 +18,9 @@ type DecomposeParams struct {
 
 // DecomposeResult is the result of plan.decompose.
 type DecomposeResult struct {
-	Success  bool `json:"success"`
-	Plan     Plan `json:"plan" doc:"id, goal, strategy, subtasks and metadata"`
-	Attempts int  `json:"attempts" doc:"how often a model was asked"`
+	Success  bool     `json:"success"`
+	Plan     Document `json:"plan" doc:"id, goal, strategy, subtasks and metadata"`
+	Attempts int      `json:"attempts" doc:"how often a model was asked"`
 }
 
 // decompose is the action plan.decompose.
@@ -55,7 +55,7 @@ func decompose(ctx context.Context, req *tea.Request, p DecomposeParams) (*Decom
 	if p.Strategy == hierarchical {
 		made.Metadata["max_depth"] = int64(p.MaxDepth)
 	}
-	return &DecomposeResult{Success: true, Plan: *made, Attempts: pl.asked}, nil
+	return &DecomposeResult{Success: true, Plan: made.value(), Attempts: pl.asked}, nil
 }
 
 // remember stores in the plan what a later step or a new plan is asked with.

@@ -11,7 +11,7 @@ import (
 
 // ExecuteParams are the parameters of plan.execute.
 type ExecuteParams struct {
-	Plan             Plan     `json:"plan" doc:"what plan.decompose returns, or any list of subtasks with id, description and dependencies; completed ones are not executed again"`
+	Plan             Document `json:"plan" doc:"what plan.decompose returns, or any list of subtasks with id, description and dependencies; completed ones are not executed again"`
 	SubtaskExecutor  Executor `json:"subtask_executor" doc:"the action that executes each subtask"`
 	Parallel         bool     `json:"parallel,omitempty" default:"true" doc:"run subtasks that do not depend on each other at the same time"`
 	MaxConcurrent    int      `json:"max_concurrent,omitempty" default:"4" minimum:"1" maximum:"64" doc:"how many run at the same time"`
@@ -52,7 +52,7 @@ func (l *Later) UnmarshalJSON(data []byte) (err error) {
 // ExecuteResult is the result of plan.execute.
 type ExecuteResult struct {
 	Success        bool           `json:"success" doc:"whether all subtasks are completed"`
-	Plan           Plan           `json:"plan" doc:"the plan with status, result and error of each subtask"`
+	Plan           Document       `json:"plan" doc:"the plan with status, result and error of each subtask"`
 	SubtaskResults map[string]any `json:"subtask_results" doc:"the results of completed subtasks by id"`
 	PlanStatus     Counts         `json:"plan_status" doc:"the number of subtasks by status"`
 }
@@ -65,14 +65,18 @@ const mostSubtasks = 10_000
 
 // execute is the action plan.execute.
 func execute(ctx context.Context, req *tea.Request, p ExecuteParams) (*ExecuteResult, error) {
+	plan, err := p.Plan.plan()
+	if err != nil {
+		return nil, err
+	}
 	// An iterative plan can be without its first step.
-	if len(p.Plan.Subtasks) > 0 || p.Plan.Strategy != iterative {
-		if err := p.Plan.check(limits{Subtasks: mostSubtasks, Depth: maxLevels}); err != nil {
+	if len(plan.Subtasks) > 0 || plan.Strategy != iterative {
+		if err := plan.check(limits{Subtasks: mostSubtasks, Depth: maxLevels}); err != nil {
 			return nil, err
 		}
 	}
 	r := &runner{
-		req: req, params: p, plan: &p.Plan, journal: journal{host: req.Host},
+		req: req, params: p, plan: plan, journal: journal{host: req.Host},
 		ended: make(chan ending), slots: p.MaxConcurrent,
 	}
 	if !p.Parallel {
@@ -96,7 +100,7 @@ func execute(ctx context.Context, req *tea.Request, p ExecuteParams) (*ExecuteRe
 // result is what the execution has come to.
 func (r *runner) result() *ExecuteResult {
 	counts := r.plan.counts()
-	return &ExecuteResult{Success: counts.Completed == counts.Total, Plan: *r.plan, SubtaskResults: r.plan.results(nil), PlanStatus: counts}
+	return &ExecuteResult{Success: counts.Completed == counts.Total, Plan: r.plan.value(), SubtaskResults: r.plan.results(nil), PlanStatus: counts}
 }
 
 // results returns the results of completed subtasks by id, or of those in a set

@@ -78,9 +78,12 @@ func (s *Subtask) reset() {
 	s.Status, s.Result, s.Error, s.ErrorType, s.StartedAt, s.CompletedAt = Pending, nil, "", "", "", ""
 }
 
-// JSONSchema describes a plan as parameters have it: with the members of its
-// author, and subtasks inside of subtasks.
-func (Plan) JSONSchema() *schema.Schema {
+// Document is a plan in the value model, as parameters and results have it: with
+// the members of its author, and subtasks inside of subtasks.
+type Document map[string]any
+
+// JSONSchema describes the members that are the plan's own.
+func (Document) JSONSchema() *schema.Schema {
 	text := &schema.Schema{Type: schema.Types{"string"}}
 	subtask := &schema.Schema{
 		Type: schema.Types{"object"}, Description: "further members are kept, and can be read in templates", Required: []string{"id", "description"},
@@ -105,33 +108,44 @@ func (Plan) JSONSchema() *schema.Schema {
 	}
 }
 
-// UnmarshalJSON reads a plan and flattens its groups.
-func (p *Plan) UnmarshalJSON(data []byte) error {
-	var in struct {
-		ID       string          `json:"id"`
-		Goal     string          `json:"goal"`
-		Strategy string          `json:"strategy"`
-		Subtasks []*Subtask      `json:"subtasks"`
-		Metadata json.RawMessage `json:"metadata"`
-	}
-	if err := json.Unmarshal(data, &in); err != nil {
-		return err
-	}
-	*p = Plan{ID: in.ID, Goal: in.Goal, Strategy: cmp.Or(in.Strategy, flat), Subtasks: in.Subtasks}
-	if len(in.Metadata) > 0 {
-		v, err := value.Decode(in.Metadata)
-		if err != nil {
-			return err
-		}
-		p.Metadata, _ = v.(map[string]any)
-	}
-	if p.Metadata == nil {
+// plan reads a plan and flattens its groups. The plan takes the document over.
+func (d Document) plan() (*Plan, error) {
+	p := &Plan{}
+	p.ID, _ = d["id"].(string)
+	p.Goal, _ = d["goal"].(string)
+	p.Strategy, _ = d["strategy"].(string)
+	p.Strategy = cmp.Or(p.Strategy, flat)
+	if p.Metadata, _ = d["metadata"].(map[string]any); p.Metadata == nil {
 		p.Metadata = map[string]any{}
+	}
+	list, _ := d["subtasks"].([]any)
+	var err error
+	if p.Subtasks, err = readSubtasks(list, 1); err != nil {
+		return nil, err
 	}
 	if p.ID == "" {
 		p.ID = planID(p.Goal, p.Subtasks)
 	}
-	return p.flatten()
+	return p, p.flatten()
+}
+
+// readSubtasks reads a list of subtasks, which it takes over.
+func readSubtasks(list []any, depth int) ([]*Subtask, error) {
+	if depth > maxNesting {
+		return nil, tea.Errorf(tea.ValidationError, "subtasks are nested more than %d deep", maxNesting)
+	}
+	subtasks := make([]*Subtask, len(list))
+	for i, v := range list {
+		m, ok := v.(map[string]any)
+		if !ok {
+			return nil, tea.Errorf(tea.ValidationError, "a subtask must be an object, got %s", value.TypeName(v))
+		}
+		var err error
+		if subtasks[i], err = readSubtask(m, depth); err != nil {
+			return nil, err
+		}
+	}
+	return subtasks, nil
 }
 
 // planID derives the id of a plan from its contents, so that it is the same when
@@ -151,11 +165,8 @@ const maxNesting = 32
 // flatten puts subtasks that are written inside others behind them.
 func (p *Plan) flatten() error {
 	var all []*Subtask
-	var add func(list []*Subtask, parent string, depth int) error
-	add = func(list []*Subtask, parent string, depth int) error {
-		if depth > maxNesting {
-			return tea.Errorf(tea.ValidationError, "subtasks are nested more than %d deep", maxNesting)
-		}
+	var add func(list []*Subtask, parent string) error
+	add = func(list []*Subtask, parent string) error {
 		for _, s := range list {
 			if s == nil {
 				return tea.Errorf(tea.ValidationError, "a subtask is null")
@@ -166,34 +177,41 @@ func (p *Plan) flatten() error {
 			all = append(all, s)
 			inside := s.inside
 			s.inside = nil
-			if err := add(inside, s.ID, depth+1); err != nil {
+			if err := add(inside, s.ID); err != nil {
 				return err
 			}
 		}
 		return nil
 	}
-	if err := add(p.Subtasks, "", 1); err != nil {
+	if err := add(p.Subtasks, ""); err != nil {
 		return err
 	}
 	p.Subtasks = all
 	return nil
 }
 
-// UnmarshalJSON reads a subtask. Numbers are accepted as ids, as models write
-// them.
+// UnmarshalJSON reads a subtask.
 func (s *Subtask) UnmarshalJSON(data []byte) error {
 	v, err := value.Decode(data)
 	if err != nil {
 		return err
 	}
-	m, ok := v.(map[string]any)
-	if !ok {
-		return tea.Errorf(tea.ValidationError, "a subtask must be an object, got %s", value.TypeName(v))
+	list, err := readSubtasks([]any{v}, 1)
+	if err == nil {
+		*s = *list[0]
 	}
-	*s = Subtask{Status: Pending, Dependencies: []string{}, Extra: m}
+	return err
+}
+
+// readSubtask reads a subtask. Numbers are accepted as ids, as models write
+// them.
+func readSubtask(m map[string]any, depth int) (*Subtask, error) {
+	s := &Subtask{Status: Pending, Dependencies: []string{}, Extra: m}
 	take := func(name string) any {
-		v := m[name]
-		delete(m, name)
+		v, ok := m[name]
+		if ok {
+			delete(m, name)
+		}
 		return v
 	}
 	s.ID, s.Parent = idText(take("id")), idText(take("parent"))
@@ -215,14 +233,13 @@ func (s *Subtask) UnmarshalJSON(data []byte) error {
 			s.Dependencies = append(s.Dependencies, idText(d))
 		}
 	}
-	if inside, ok := take("subtasks").([]any); ok && len(inside) > 0 {
-		raw, err := value.Encode(inside)
-		if err != nil {
-			return err
-		}
-		return json.Unmarshal(raw, &s.inside)
+	inside, _ := take("subtasks").([]any)
+	if len(inside) == 0 {
+		return s, nil
 	}
-	return nil
+	var err error
+	s.inside, err = readSubtasks(inside, depth+1)
+	return s, err
 }
 
 // idText returns an id as text; "" for anything else than a text or a number.
@@ -249,11 +266,11 @@ func (s *Subtask) value() map[string]any {
 	}
 	m["id"], m["description"], m["dependencies"] = s.ID, s.Description, dependencies
 	m["status"], m["retry_count"] = string(s.Status), int64(s.RetryCount)
-	for name, text := range map[string]string{
-		"parent": s.Parent, "error": s.Error, "error_type": string(s.ErrorType), "started_at": s.StartedAt, "completed_at": s.CompletedAt,
+	for _, member := range []struct{ name, text string }{
+		{"parent", s.Parent}, {"error", s.Error}, {"error_type", string(s.ErrorType)}, {"started_at", s.StartedAt}, {"completed_at", s.CompletedAt},
 	} {
-		if text != "" {
-			m[name] = text
+		if member.text != "" {
+			m[member.name] = member.text
 		}
 	}
 	if s.Result != nil {
@@ -263,12 +280,12 @@ func (s *Subtask) value() map[string]any {
 }
 
 // value returns a plan in the value model.
-func (p *Plan) value() map[string]any {
+func (p *Plan) value() Document {
 	subtasks := make([]any, len(p.Subtasks))
 	for i, s := range p.Subtasks {
 		subtasks[i] = s.value()
 	}
-	return map[string]any{"id": p.ID, "goal": p.Goal, "strategy": p.Strategy, "subtasks": subtasks, "metadata": p.Metadata}
+	return Document{"id": p.ID, "goal": p.Goal, "strategy": p.Strategy, "subtasks": subtasks, "metadata": p.Metadata}
 }
 
 // byID returns the subtasks by their id.

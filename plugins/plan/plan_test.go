@@ -402,7 +402,7 @@ func TestKeepsWhatThePlanHas(t *testing.T) {
 	t.Parallel()
 	w := &worker{}
 	p := object{"id": "p", "goal": "g", "strategy": "flat", "metadata": object{"n": json.Number("9007199254740993")}, "subtasks": []any{
-		object{"id": 1, "description": "one", "priority": 3, "params": object{"x": 9007199254740993, "f": 2.5}},
+		object{"id": 1, "description": "one", "priority": 3, "params": object{"x": int64(9007199254740993), "f": 2.5}},
 		object{"id": "zwei/ü!", "description": "two", "dependencies": []any{1}},
 	}}
 	host := w.host()

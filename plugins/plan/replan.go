@@ -21,7 +21,7 @@ const (
 
 // ReplanParams are the parameters of plan.replan.
 type ReplanParams struct {
-	Plan        Plan     `json:"plan" doc:"the plan; its completed subtasks stay"`
+	Plan        Document `json:"plan" doc:"the plan; its completed subtasks stay"`
 	Reason      string   `json:"reason,omitempty" doc:"why the plan changes; the model also sees which subtasks failed"`
 	MaxReplans  int      `json:"max_replans,omitempty" default:"2" minimum:"0" maximum:"100" doc:"how often a plan can change, counted over its life"`
 	Model       string   `json:"model,omitempty" doc:"the model that plans; default: that of plan.decompose"`
@@ -34,14 +34,17 @@ type ReplanParams struct {
 
 // ReplanResult is the result of plan.replan.
 type ReplanResult struct {
-	Success bool `json:"success"`
-	Plan    Plan `json:"plan" doc:"the completed subtasks and the new ones"`
-	Replans int  `json:"replans" doc:"how often the plan has changed"`
+	Success bool     `json:"success"`
+	Plan    Document `json:"plan" doc:"the completed subtasks and the new ones"`
+	Replans int      `json:"replans" doc:"how often the plan has changed"`
 }
 
 // replan is the action plan.replan.
 func replan(ctx context.Context, req *tea.Request, p ReplanParams) (*ReplanResult, error) {
-	plan := &p.Plan
+	plan, err := p.Plan.plan()
+	if err != nil {
+		return nil, err
+	}
 	if len(plan.Subtasks) > 0 {
 		if err := plan.check(limits{Subtasks: mostSubtasks, Depth: maxLevels}); err != nil {
 			return nil, err
@@ -59,7 +62,7 @@ func replan(ctx context.Context, req *tea.Request, p ReplanParams) (*ReplanResul
 	plan.drop(rev.Drop)
 	plan.Subtasks = append(plan.Subtasks, rev.Add...)
 	maps.Copy(plan.Metadata, rev.Meta)
-	return &ReplanResult{Success: true, Plan: *plan, Replans: plan.count("replans")}, nil
+	return &ReplanResult{Success: true, Plan: plan.value(), Replans: plan.count("replans")}, nil
 }
 
 // drop removes subtasks.

@@ -10,10 +10,10 @@ import (
 
 // StatusParams are the parameters of plan.status.
 type StatusParams struct {
-	Plan             Plan `json:"plan" doc:"the plan"`
-	IncludeCompleted bool `json:"include_completed,omitempty" default:"true" doc:"list completed subtasks too"`
-	IncludeDetails   bool `json:"include_details,omitempty" doc:"list the subtasks with description, dependencies, result and error"`
-	IncludeTree      bool `json:"include_tree,omitempty" doc:"draw the subtasks as text"`
+	Plan             Document `json:"plan" doc:"the plan"`
+	IncludeCompleted bool     `json:"include_completed,omitempty" default:"true" doc:"list completed subtasks too"`
+	IncludeDetails   bool     `json:"include_details,omitempty" doc:"list the subtasks with description, dependencies, result and error"`
+	IncludeTree      bool     `json:"include_tree,omitempty" doc:"draw the subtasks as text"`
 }
 
 // Counts are the number of subtasks by status.
@@ -74,13 +74,17 @@ func (p *Plan) counts() Counts {
 
 // status is the action plan.status.
 func status(_ context.Context, _ *tea.Request, p StatusParams) (*StatusResult, error) {
-	if len(p.Plan.Subtasks) > 0 {
-		if err := p.Plan.check(limits{}); err != nil {
+	plan, err := p.Plan.plan()
+	if err != nil {
+		return nil, err
+	}
+	if len(plan.Subtasks) > 0 {
+		if err := plan.check(limits{}); err != nil {
 			return nil, err
 		}
 	}
-	r := &StatusResult{Success: true, Counts: p.Plan.counts(), PlanID: p.Plan.ID, Goal: p.Plan.Goal, Subtasks: []any{}}
-	for _, s := range p.Plan.Subtasks {
+	r := &StatusResult{Success: true, Counts: plan.counts(), PlanID: plan.ID, Goal: plan.Goal, Subtasks: []any{}}
+	for _, s := range plan.Subtasks {
 		switch {
 		case s.Status == Completed && !p.IncludeCompleted:
 		case p.IncludeDetails:
@@ -90,7 +94,7 @@ func status(_ context.Context, _ *tea.Request, p StatusParams) (*StatusResult, e
 		}
 	}
 	if p.IncludeTree {
-		r.Tree = p.Plan.tree(p.IncludeCompleted)
+		r.Tree = plan.tree(p.IncludeCompleted)
 	}
 	return r, nil
 }
