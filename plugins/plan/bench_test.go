@@ -6,7 +6,6 @@ import (
 
 	"github.com/the-edge-agent/tea/plugins/plan"
 	tea "github.com/the-edge-agent/tea/sdk"
-	"github.com/the-edge-agent/tea/sdk/teatest"
 )
 
 // BenchmarkExecute reports what a subtask costs in the plugin: JSON in and out,
@@ -41,5 +40,3 @@ func BenchmarkExecute(b *testing.B) {
 	}
 	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/subtasks, "ns/subtask")
 }
-
-var _ = teatest.Host{}

@@ -18,7 +18,6 @@ const (
 	onReplan = "replan"
 	onRetry  = "retry"
 	onSkip   = "skip"
-	onAbort  = "abort"
 )
 
 // Aborted is the type of the error of plan.execute when a failed subtask ends
