@@ -238,7 +238,7 @@ func rawServer(how string) {
 	in := bufio.NewScanner(os.Stdin)
 	in.Buffer(nil, 1<<20)
 	pages := 0
-	var calling any // the id of the call during which a question was asked
+	asking := map[any]any{} // the ids of calls by the ids of their questions
 	for in.Scan() {
 		var req struct {
 			ID            any
@@ -255,7 +255,7 @@ func rawServer(how string) {
 			if err != nil {
 				panic(err)
 			}
-			result(calling, map[string]any{"content": []any{map[string]any{"type": "text", "text": string(text)}}})
+			result(asking[req.ID], map[string]any{"content": []any{map[string]any{"type": "text", "text": string(text)}}})
 		case "initialize":
 			version := "2025-11-25"
 			if how == "version" {
@@ -275,12 +275,14 @@ func rawServer(how string) {
 			case "stall":
 				continue
 			case "ask":
-				calling = req.ID
-				send(map[string]any{"jsonrpc": "2.0", "id": "q1", "method": "elicitation/create", "params": map[string]any{"mode": "form", "message": "Which branch?", "requestedSchema": branchSchema}})
+				id := fmt.Sprint("q", len(asking))
+				asking[id] = req.ID
+				send(map[string]any{"jsonrpc": "2.0", "id": id, "method": "elicitation/create", "params": map[string]any{"mode": "form", "message": "Which branch?", "requestedSchema": branchSchema}})
 				continue
 			case "sample":
-				calling = req.ID
-				send(map[string]any{"jsonrpc": "2.0", "id": "m1", "method": "sampling/createMessage", "params": map[string]any{
+				id := fmt.Sprint("m", len(asking))
+				asking[id] = req.ID
+				send(map[string]any{"jsonrpc": "2.0", "id": id, "method": "sampling/createMessage", "params": map[string]any{
 					"maxTokens": 5000, "systemPrompt": "be brief", "messages": []any{map[string]any{"role": "user", "content": map[string]any{"type": "text", "text": "say hi"}}},
 				}})
 				continue
