@@ -145,9 +145,14 @@ func (c *cache) sweep() {
 	var files []os.FileInfo
 	var total int64
 	for _, entry := range entries {
-		if info, err := entry.Info(); err == nil && info.Mode().IsRegular() && strings.HasSuffix(info.Name(), cacheSuffix) {
+		info, err := entry.Info()
+		switch {
+		case err != nil || !info.Mode().IsRegular():
+		case strings.HasSuffix(info.Name(), cacheSuffix):
 			files = append(files, info)
 			total += info.Size()
+		case atomicfile.IsTemporary(info.Name()) && time.Since(info.ModTime()) > time.Hour:
+			_ = os.Remove(filepath.Join(c.dir, info.Name())) // left by a crash; the next sweep tries again
 		}
 	}
 	sort.Slice(files, func(i, j int) bool { return files[i].ModTime().Before(files[j].ModTime()) })

@@ -75,34 +75,46 @@ func (r *Reader) readRobots(ctx context.Context, u *url.URL) (*robots, error) {
 	return &robots{group: data.FindGroup(agent), sitemaps: data.Sitemaps}, nil
 }
 
-// validRobots returns the lines of a robots.txt that the parser reads: it
-// refuses a file with a broken line, which RFC 9309 says to ignore.
+// validRobots returns the lines of a robots.txt that the parser reads, in an
+// order for it: it refuses a file with a broken line, which RFC 9309 says to
+// ignore, and of an allow and a disallow line of equal length it applies the
+// first, where the RFC says the one that allows.
 func validRobots(body []byte) []byte {
 	body = bytes.TrimPrefix(body[:min(len(body), maxRobotsBytes)], []byte("\ufeff"))
 	body = bytes.ReplaceAll(body, []byte("\r"), []byte("\n"))
-	var out bytes.Buffer
+	var out, sitemaps strings.Builder
+	var rest strings.Builder // what follows the allow lines of a group
+	inRules, hasAgent := false, false
 	lines := bufio.NewScanner(bytes.NewReader(body))
+	lines.Buffer(nil, maxRobotsBytes+1) // a long line must not hide those after it
 	for lines.Scan() {
 		line, _, _ := strings.Cut(lines.Text(), "#")
-		key, text, ok := strings.Cut(line, ":")
+		key, text, _ := strings.Cut(line, ":")
 		key, text = strings.ToLower(strings.TrimSpace(key)), strings.TrimSpace(text)
-		if !ok {
-			continue
-		}
-		switch key {
-		case "user-agent", "allow", "disallow":
-		case "sitemap":
-			if text == "" {
-				continue
+		line = key + ": " + text + "\n"
+		switch {
+		case key == "user-agent":
+			if inRules {
+				out.WriteString(rest.String())
+				rest.Reset()
 			}
-		case "crawl-delay":
-			if n, err := strconv.ParseFloat(text, 64); err != nil || n < 0 || n > 1e6 {
-				continue
-			}
-		default:
-			continue
+			inRules, hasAgent = false, true
+			out.WriteString(line)
+		case key == "sitemap" && text != "":
+			sitemaps.WriteString(line)
+		case !hasAgent:
+		case key == "allow":
+			inRules = true
+			out.WriteString(line)
+		case key == "disallow" || key == "crawl-delay" && isDelay(text):
+			inRules = true
+			rest.WriteString(line)
 		}
-		out.WriteString(key + ": " + text + "\n")
 	}
-	return out.Bytes()
+	return []byte(out.String() + rest.String() + sitemaps.String())
+}
+
+func isDelay(text string) bool {
+	n, err := strconv.ParseFloat(text, 64)
+	return err == nil && n >= 0 && n <= 1e6
 }
