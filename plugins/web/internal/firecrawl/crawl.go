@@ -298,7 +298,7 @@ func (x *crawl) collect(ctx context.Context, j job, s *status) error {
 				return err
 			}
 		}
-		if s.Next == "" || seen[s.Next] {
+		if s.Next == "" || seen[s.Next] || len(s.Data) == 0 {
 			break
 		}
 		seen[s.Next] = true
