@@ -20,7 +20,8 @@ import (
 	"github.com/the-edge-agent/tea/sdk/teatest"
 )
 
-// fakeFirecrawl is a server that speaks the Firecrawl API as documented. A job
+// fakeFirecrawl is a server that speaks the Firecrawl API as documented; the
+// official Python SDK, version 4.55.0, understands it in both versions. A job
 // is completed after a number of requests for its status, and its pages come in
 // parts of two.
 type fakeFirecrawl struct {
@@ -133,7 +134,7 @@ func (f *fakeFirecrawl) status(w io.Writer, r *http.Request, j *fakeJob) {
 	if j.polls++; f.polls >= 0 && j.polls > f.polls && j.status == "scraping" {
 		j.status = "completed"
 	}
-	answer := map[string]any{"success": true, "status": j.status, "total": 5, "completed": min(j.polls, 5), "creditsUsed": 5, "data": []any{}}
+	answer := map[string]any{"success": true, "status": j.status, "total": 5, "completed": min(j.polls, 5), "creditsUsed": 5, "expiresAt": "2099-01-01T00:00:00.000Z", "data": []any{}}
 	if j.status == "completed" {
 		var skip int
 		_, _ = fmt.Sscan(r.URL.Query().Get("skip"), &skip)
