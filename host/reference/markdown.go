@@ -60,6 +60,9 @@ func needs(b *strings.Builder, m tea.Manifest) {
 	if len(m.Exclusive) > 0 {
 		add("settings that only one process can use at a time: %s", codes(m.Exclusive))
 	}
+	if m.Dynamic != nil {
+		add("a file for the actions that depend on the settings: `%s`, which `tea plugin refresh %s --workflow FILE` writes", m.Dynamic.File, m.Name)
+	}
 	if m.MemoryBytes > 0 {
 		add("memory: %d MiB", (m.MemoryBytes+(1<<20)-1)>>20)
 	}

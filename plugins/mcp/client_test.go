@@ -197,9 +197,6 @@ func TestProgressAndLogs(t *testing.T) {
 
 func TestCleanEnvironment(t *testing.T) {
 	t.Parallel()
-	if err := os.Setenv("MCP_TEST_SECRET", "not for servers"); err != nil { // t.Setenv excludes parallel tests; no other test reads it
-		t.Fatal(err)
-	}
 	c := open(t, with(testServer("good"), "env", map[string]any{"API_KEY": "k1"}))
 	env, _ := c.must(t, "mcp.s_get_env", nil)["text"].(string)
 	if strings.Contains(env, "MCP_TEST_SECRET") || !strings.Contains(env, "API_KEY=k1") || !strings.Contains(env, "PATH=") {

@@ -23,6 +23,7 @@ func TestMain(m *testing.M) {
 		beServer(os.Args[2], os.Args[3:])
 		return
 	}
+	os.Setenv("MCP_TEST_SECRET", "not for servers")
 	os.Exit(m.Run())
 }
 
@@ -142,8 +143,8 @@ func newTestServer(kind string, args []string) *mcp.Server {
 	})
 	s.AddTool(&mcp.Tool{Name: "large", Description: "Returns much.", InputSchema: map[string]any{"type": "object"}}, func(context.Context, *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
 		return &mcp.CallToolResult{Content: []mcp.Content{
-			&mcp.TextContent{Text: strings.Repeat("ä", 1<<20)},
-			&mcp.ImageContent{Data: make([]byte, 1<<20), MIMEType: "image/png"},
+			&mcp.TextContent{Text: strings.Repeat("ä", 1<<16)},
+			&mcp.ImageContent{Data: make([]byte, 1<<16), MIMEType: "image/png"},
 		}}, nil
 	})
 	s.AddTool(&mcp.Tool{Name: "change", Description: "Changes the tool echo and adds another.", InputSchema: map[string]any{"type": "object"}}, func(context.Context, *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
