@@ -219,7 +219,7 @@ func answer(w http.ResponseWriter, _ *http.Request) {
 			_ = http.NewResponseController(w).Flush() // a reader that has gone ends the request
 		}
 	}
-	io.WriteString(w, `data: {"id":"1","object":"chat.completion.chunk","created":1,"model":"bench","choices":[{"index":0,"delta":{},"finish_reason":"stop"}]}`+"\n\ndata: [DONE]\n\n")
+	fmt.Fprint(w, `data: {"id":"1","object":"chat.completion.chunk","created":1,"model":"bench","choices":[{"index":0,"delta":{},"finish_reason":"stop"}]}`+"\n\ndata: [DONE]\n\n")
 }
 
 // timeStream returns the time from the first token of a run to the last.

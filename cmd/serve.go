@@ -48,7 +48,7 @@ type ServeFlags struct {
 	server Server `kong:"-"`
 }
 
-func (f *ServeFlags) flags() *ServeFlags { return f }
+func (f *ServeFlags) flags() *ServeFlags { return f } //nolint:unused // commands of other modules embed ServeFlags
 
 // workflowFiles returns one path in the directory, whose rules for plugins
 // apply.

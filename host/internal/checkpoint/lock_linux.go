@@ -35,7 +35,7 @@ func lockFile(f *os.File, path string) error {
 		if owner == 0 || waited >= lastWords || !errors.Is(unix.Kill(owner, 0), unix.ESRCH) {
 			return &LockedError{Path: path, PID: owner}
 		}
-		time.Sleep(10 * time.Millisecond)
+		time.Sleep(10 * time.Millisecond) //nolint:forbidigo // the kernel announces nothing
 		err = setLock(f, lockByte)
 	}
 	if err != nil {
