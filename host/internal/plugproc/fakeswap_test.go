@@ -289,6 +289,29 @@ func (h *swapHost) Invoke(ctx context.Context, action string, params any) (*tea.
 	return h.inst.Invoke(ctx, &tea.Request{Action: action, Params: tea.AsPayload(params), Host: h})
 }
 
+// swapEnd is how a call of the fake plugin has ended.
+type swapEnd struct {
+	swapResult
+	err error
+}
+
+// outer begins a call of swap.outer and returns when it waits in the host.
+func (h *swapHost) outer(t *testing.T, id string, wait func(context.Context)) <-chan swapEnd {
+	t.Helper()
+	waits, ended := make(chan struct{}), make(chan swapEnd, 1)
+	slow := &swapHost{inst: h.inst, wait: func(ctx context.Context) { close(waits); wait(ctx) }}
+	go func() {
+		got, err := slow.ask(t.Context(), "swap.outer", id)
+		ended <- swapEnd{got, err}
+	}()
+	select {
+	case <-waits:
+	case end := <-ended:
+		t.Fatalf("the call ended before it reached the host: %v", end.err)
+	}
+	return ended
+}
+
 // ask calls an action of the fake plugin.
 func (h *swapHost) ask(ctx context.Context, action, id string) (swapResult, error) {
 	resp, err := h.inst.Invoke(ctx, &tea.Request{Action: action, Params: tea.ValuePayload(map[string]any{"id": id}), Host: h})

@@ -69,17 +69,8 @@ func TestCallsEndOnTheGenerationThatTheyBeganOn(t *testing.T) {
 	t.Parallel()
 	dir, set, host := swappable(t, Options{})
 	old := host.wantVersion(t, "1.0.0")
-	waits, goOn := make(chan struct{}), make(chan struct{})
-	slow := &swapHost{inst: host.inst, wait: func(context.Context) { close(waits); <-goOn }}
-	ended := make(chan swapResult)
-	go func() {
-		got, err := slow.ask(t.Context(), "swap.outer", "slow")
-		if err != nil {
-			t.Error(err)
-		}
-		ended <- got
-	}()
-	<-waits
+	goOn := make(chan struct{})
+	ended := host.outer(t, "slow", func(context.Context) { <-goOn })
 	replace(t, dir, "2.0.0")
 	want := Swap{Name: "swap", Path: filepath.Join(dir, "tea-plugin-swap"), From: "1.0.0", To: "2.0.0", Generation: 2}
 	if diff := cmp.Diff(want, reload(t, set), cmpopts.EquateErrors()); diff != "" {
@@ -90,8 +81,9 @@ func TestCallsEndOnTheGenerationThatTheyBeganOn(t *testing.T) {
 		t.Fatal("the old process ended during a call")
 	}
 	close(goOn)
-	if diff := cmp.Diff(swapResult{Version: "1.0.0", PID: old.PID, Inner: "1.0.0"}, <-ended); diff != "" {
-		t.Error(diff)
+	end := <-ended
+	if diff := cmp.Diff(swapResult{Version: "1.0.0", PID: old.PID, Inner: "1.0.0"}, end.swapResult); diff != "" || end.err != nil {
+		t.Error(end.err, diff)
 	}
 	wantGone(t, old.PID)
 	if got := set.Bundles()[0].Manifest.Version; got != "2.0.0" {

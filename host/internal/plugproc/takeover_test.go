@@ -41,17 +41,8 @@ func TestLongCallDelaysTheSwapOfAnExclusiveResourceAndNoOtherCall(t *testing.T) 
 	var log safeBuffer
 	dir, set, host := swappable(t, Options{SwapTimeout: 300 * time.Millisecond, Logger: slog.New(slog.NewTextHandler(&log, nil))}, "exclusive")
 	host.wantVersion(t, "1.0.0")
-	waits, goOn := make(chan struct{}), make(chan struct{})
-	slow := &swapHost{inst: host.inst, wait: func(context.Context) { close(waits); <-goOn }}
-	ended := make(chan swapResult)
-	go func() {
-		got, err := slow.ask(t.Context(), "swap.outer", "")
-		if err != nil {
-			t.Error(err)
-		}
-		ended <- got
-	}()
-	<-waits
+	goOn := make(chan struct{})
+	ended := host.outer(t, "", func(context.Context) { <-goOn })
 	replace(t, dir, "2.0.0", "exclusive")
 	swapped := make(chan Swap)
 	go func() {
@@ -69,7 +60,7 @@ func TestLongCallDelaysTheSwapOfAnExclusiveResourceAndNoOtherCall(t *testing.T) 
 	}
 	set.Limit(map[string]any{"swap_timeout_seconds": 60.0}) // enough for any machine
 	close(goOn)
-	if got := <-ended; got.Version != "1.0.0" || got.Inner != "1.0.0" {
+	if got := <-ended; got.err != nil || got.Version != "1.0.0" || got.Inner != "1.0.0" {
 		t.Errorf("the long call ended on %+v", got)
 	}
 	if done := <-swapped; done.Err != nil {
@@ -119,7 +110,7 @@ func TestSwapEndsWithTheHost(t *testing.T) {
 	t.Parallel()
 	dir, set, host := swappable(t, Options{}, "exclusive")
 	host.wantVersion(t, "1.0.0")
-	ended := stubbornOuter(t, host)
+	ended := host.outer(t, "", func(ctx context.Context) { <-ctx.Done() })
 	replace(t, dir, "2.0.0", "exclusive")
 	reloaded := make(chan error)
 	go func() {
@@ -136,20 +127,7 @@ func TestSwapEndsWithTheHost(t *testing.T) {
 	if err := <-reloaded; err == nil {
 		t.Error("the swap succeeded")
 	}
-	wantError(t, <-ended, tea.Canceled)
-}
-
-// stubbornOuter begins a call that waits until the host closes.
-func stubbornOuter(t *testing.T, host *swapHost) <-chan error {
-	t.Helper()
-	waits, ended := make(chan struct{}), make(chan error, 1)
-	slow := &swapHost{inst: host.inst, wait: func(ctx context.Context) { close(waits); <-ctx.Done() }}
-	go func() {
-		_, err := slow.ask(t.Context(), "swap.outer", "")
-		ended <- err
-	}()
-	<-waits
-	return ended
+	wantError(t, (<-ended).err, tea.Canceled)
 }
 
 func TestStateIsHandedOver(t *testing.T) {
