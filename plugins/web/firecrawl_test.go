@@ -278,6 +278,7 @@ func TestFirecrawlCrawl(t *testing.T) {
 func TestFirecrawlCrawlResumes(t *testing.T) {
 	t.Parallel()
 	crawl := func(t *testing.T, f *fakeFirecrawl, host *teatest.Host) (map[string]any, error) {
+		t.Helper()
 		got, err := teatest.Call(t, web.Bundle(), teatest.Request{Action: "web.crawl", Settings: f.settings(), Params: map[string]any{"url": "https://a.test/"}, Host: host, Call: tea.Call{IdempotencyKey: "key"}})
 		result, _ := got.(map[string]any)
 		return result, err

@@ -46,7 +46,7 @@ const maxFailures = 100
 type dialFunc func(ctx context.Context, network, address string) (net.Conn, error)
 
 func startProxy(guard *safenet.Guard, dial dialFunc, limit int64) (*proxy, error) {
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	listener, err := new(net.ListenConfig).Listen(context.Background(), "tcp", "127.0.0.1:0")
 	if err != nil {
 		return nil, tea.Errorf(tea.ConnectionError, "open a port for the browser's proxy: %w", err)
 	}
