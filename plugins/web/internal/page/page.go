@@ -127,8 +127,8 @@ type Metadata struct {
 	Language    string `json:"language,omitempty" doc:"language tag, such as en or pt-BR"`
 	StatusCode  int    `json:"status_code" doc:"HTTP status"`
 	Canonical   string `json:"canonical,omitempty" doc:"the address that the page names as its own"`
-	Published   string `json:"published,omitempty" doc:"date of publication, RFC 3339 or YYYY-MM-DD"`
-	Modified    string `json:"modified,omitempty" doc:"date of the last change, RFC 3339 or YYYY-MM-DD"`
+	Published   string `json:"published,omitempty" doc:"date of publication: RFC 3339, without a zone if the page names none, or YYYY-MM-DD"`
+	Modified    string `json:"modified,omitempty" doc:"date of the last change, in the same form"`
 	Author      string `json:"author,omitempty" doc:"the author"`
 	SiteName    string `json:"site_name,omitempty" doc:"name of the site"`
 	Image       string `json:"image,omitempty" doc:"address of the page's picture"`

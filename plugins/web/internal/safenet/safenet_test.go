@@ -106,6 +106,22 @@ func TestParseURLHidesPassword(t *testing.T) {
 	}
 }
 
+// An error says what to write instead.
+func TestParseURLNamesRemedy(t *testing.T) {
+	t.Parallel()
+	for text, want := range map[string]string{
+		"example.com/a":       `validation_error: the URL "example.com/a" has no scheme; write https://example.com/a`,
+		"//example.com/a":     `validation_error: the URL "//example.com/a" has no scheme; write https://example.com/a`,
+		"http:example.com":    `validation_error: "http:example.com" is not a valid URL; write http://HOST/`,
+		"http://2130706433/":  `validation_error: "2130706433" is not a valid host name; write an IPv4 address as four decimal numbers`,
+		"ftp://example.com/a": `validation_error: "ftp://example.com/a" is not an http or https URL`,
+	} {
+		if _, err := safenet.ParseURL(text); err == nil || err.Error() != want {
+			t.Errorf("%s: got %v, want %s", text, err, want)
+		}
+	}
+}
+
 func server(t *testing.T) *httptest.Server {
 	t.Helper()
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.Write([]byte("inside")) }))

@@ -35,11 +35,17 @@ func ParseURL(text string) (*url.URL, error) {
 // Normalise does the same as [ParseURL] with an address that was parsed.
 func Normalise(u *url.URL) error {
 	u.Scheme = strings.ToLower(u.Scheme)
+	if u.Scheme == "" {
+		return tea.Errorf(tea.ValidationError, "the URL %q has no scheme; write https://%s", u.Redacted(), strings.TrimLeft(u.Redacted(), "/"))
+	}
 	if u.Scheme != "http" && u.Scheme != "https" {
 		return tea.Errorf(tea.ValidationError, "%q is not an http or https URL", u.Redacted())
 	}
 	if u.User != nil {
 		return tea.Errorf(tea.ValidationError, "the URL %q contains a user name; remove it, as credentials are not sent", u.Redacted())
+	}
+	if u.Opaque != "" {
+		return tea.Errorf(tea.ValidationError, "%q is not a valid URL; write %s://HOST/", u.String(), u.Scheme)
 	}
 	host, err := hostName(u.Hostname())
 	if err != nil {
@@ -60,11 +66,8 @@ func Normalise(u *url.URL) error {
 	default:
 		u.Host = net.JoinHostPort(host, port)
 	}
-	if u.Path == "" && u.Opaque == "" {
+	if u.Path == "" {
 		u.Path = "/"
-	}
-	if u.Opaque != "" {
-		return tea.Errorf(tea.ValidationError, "%q is not a valid URL; write %s://HOST/", u.String(), u.Scheme)
 	}
 	u.Fragment, u.RawFragment = "", ""
 	return nil
