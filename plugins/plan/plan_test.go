@@ -424,3 +424,19 @@ func TestKeepsWhatThePlanHas(t *testing.T) {
 		}
 	}
 }
+
+// An answer's usage, message and so on are not kept for each subtask, unless the
+// workflow says so.
+func TestKeepsTheAnswerOfAModel(t *testing.T) {
+	t.Parallel()
+	for action, want := range map[string]string{"llm.call": "result.content", "llm.tools": "result.content", "test.work": "<nil>"} {
+		host := (&worker{}).host()
+		host.Actions["llm.call"], host.Actions["llm.tools"] = host.Actions["test.work"], host.Actions["test.work"]
+		if _, e := call(t, host, "plan.execute", object{"plan": list("a"), "subtask_executor": object{"action": action, "with": object{"id": "{{ subtask.id }}"}}}); e != nil {
+			t.Fatal(e)
+		}
+		if output := fmt.Sprint(host.Invocations()[0].Output); !strings.Contains(output, want) {
+			t.Errorf("%s: output %s, want %s", action, output, want)
+		}
+	}
+}

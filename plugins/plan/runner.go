@@ -383,6 +383,9 @@ func (r *runner) task(ctx context.Context, n *node) (*task, error) {
 		node: n, req: r.req, journal: &r.journal, executor: r.params.SubtaskExecutor, retries: n.RetryCount,
 		delay: backoff.Policy{Base: seconds(r.params.RetryDelay), Max: time.Minute, Multiplier: 2},
 	}
+	if t.executor.Output.IsZero() && strings.HasPrefix(t.executor.Action, "llm.") {
+		t.executor.Output.value = answerOnly
+	}
 	if r.params.OnSubtaskFailure == onRetry {
 		t.limit = n.base + r.params.MaxRetries
 	}
@@ -403,6 +406,10 @@ func (r *runner) task(ctx context.Context, n *node) (*task, error) {
 	}
 	return t, nil
 }
+
+// answerOnly is the default output of an action that asks a model: the rest of
+// its result, such as the answer as a message, would make most of a checkpoint.
+const answerOnly = `{{ {"content": result.content, "data": result.data} if result.data is defined else {"content": result.content} }}`
 
 // visible returns the places of the subtasks whose results a subtask sees: those
 // that are finished when it begins for the first time.

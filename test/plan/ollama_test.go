@@ -70,6 +70,10 @@ nodes:
       plan: "{{ state.plan }}"
       subtask_executor: {action: llm.call, with: {prompt: "{{ subtask.description }}"}, output: "{{ subtask.id }}: {{ result.content }}"}
     output: {results: "{{ result.subtask_results }}"}
+  - name: again
+    uses: plan.execute
+    with: {plan: "{{ state.plan }}", subtask_executor: {action: llm.call, with: {prompt: "{{ subtask.description }}"}}}
+    output: {answers: "{{ result.subtask_results }}"}
 `)
 	stdout, stderr, code := tea(t, dir, "run", "flow.yaml", "-q")
 	if code != 0 {
@@ -78,11 +82,16 @@ nodes:
 	var state struct {
 		Attempts int               `json:"attempts"`
 		Results  map[string]string `json:"results"`
+		Answers  map[string]any    `json:"answers"`
 	}
 	if err := json.Unmarshal([]byte(stdout), &state); err != nil {
 		t.Fatal(err)
 	}
 	const said = "The sensor in room 7 reports 21 degrees ☀ outside."
+	answer := map[string]any{"content": said}
+	if diff := cmp.Diff(map[string]any{"boil": answer, "pour": answer}, state.Answers); diff != "" {
+		t.Error(diff)
+	}
 	want := map[string]string{"boil": "boil: " + said, "pour": "pour: " + said}
 	if diff := cmp.Diff(want, state.Results); diff != "" || state.Attempts != 1 {
 		t.Errorf("%d attempts:\n%s", state.Attempts, diff)
