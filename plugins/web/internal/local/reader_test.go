@@ -2,6 +2,8 @@ package local_test
 
 import (
 	"context"
+	"io"
+	"log"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -273,6 +275,19 @@ func TestScrapeIsCanceled(t *testing.T) {
 	_, err := open(t, nil).Scrape(ctx, page.ScrapeParams{URL: site.URL + "/silent"})
 	if e := tea.AsError(err); e == nil || e.Type != tea.Canceled {
 		t.Errorf("got %v, want canceled", err)
+	}
+}
+
+// A server whose certificate is not trusted is refused, and not asked again.
+func TestScrapeChecksCertificates(t *testing.T) {
+	t.Parallel()
+	site := httptest.NewUnstartedServer(testsite.Handler())
+	site.Config.ErrorLog = log.New(io.Discard, "", 0)
+	site.StartTLS()
+	t.Cleanup(site.Close)
+	_, err := scrape(t, open(t, nil), site.URL+"/etag")
+	if e := tea.AsError(err); e == nil || e.Type != tea.ConnectionError || e.Retryable || !strings.Contains(e.Message, "certificate") {
+		t.Errorf("got %v, want a connection_error that is not retryable", err)
 	}
 }
 
