@@ -10,6 +10,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
+
 	"github.com/the-edge-agent/tea/plugins/web"
 	tea "github.com/the-edge-agent/tea/sdk"
 	"github.com/the-edge-agent/tea/sdk/teatest"
@@ -123,6 +125,37 @@ func TestRender(t *testing.T) {
 	}
 	if got, failure = scrape("/file", map[string]any{"render": true, "formats": []any{"text"}}); failure != nil || !strings.Contains(got["text"].(string), "a file to download") {
 		t.Errorf("a download: got %v, %v", got, failure)
+	}
+}
+
+// A crawl follows the links that scripts make.
+func TestCrawlRenders(t *testing.T) {
+	t.Parallel()
+	needsChromium(t)
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path != "/" && r.URL.Path != "/cups" {
+			http.NotFound(w, r)
+			return
+		}
+		w.Header().Set("Content-Type", "text/html")
+		w.Write([]byte(strings.Replace(app, "pots of clay", "pots of clay at "+r.URL.Path, 1)))
+	}))
+	t.Cleanup(server.Close)
+	got, err := teatest.Call(t, web.Bundle(), teatest.Request{
+		Action: "web.crawl", Params: map[string]any{"url": server.URL + "/", "render": true, "wait_for": "article"},
+		Settings: map[string]any{"web": map[string]any{"allow_private": true, "cache_max_bytes": 0, "host_delay": 0, "timeout": 120}},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	result, _ := got.(map[string]any)
+	var addresses []string
+	for _, p := range result["pages"].([]any) {
+		found, _ := p.(map[string]any)
+		addresses = append(addresses, strings.TrimPrefix(found["url"].(string), server.URL))
+	}
+	if diff := cmp.Diff([]string{"/", "/cups"}, addresses); diff != "" {
+		t.Errorf("%s%v", diff, result["failed"])
 	}
 }
 

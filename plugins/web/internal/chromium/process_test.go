@@ -231,16 +231,17 @@ func TestBrowserThatDoesNotStart(t *testing.T) {
 		return path
 	}
 	for _, c := range []struct {
-		path string
-		want tea.ErrorType
-		text string
+		path  string
+		limit time.Duration
+		want  tea.ErrorType
+		text  string
 	}{
-		{filepath.Join(dir, "none"), tea.DependencyMissing, "set settings.web.chromium.path"},
-		{program("fails", "echo no display >&2; exit 1"), tea.DependencyMissing, "no display"},
-		{program("hangs", "sleep 1000"), tea.Timeout, "deadline"},
+		{filepath.Join(dir, "none"), 2 * time.Minute, tea.DependencyMissing, "set settings.web.chromium.path"},
+		{program("fails", "echo no display >&2; exit 1"), 2 * time.Minute, tea.DependencyMissing, "no display"},
+		{program("hangs", "sleep 1000"), time.Second, tea.Timeout, "deadline"},
 	} {
 		b := New(Settings{Path: c.path}, &safenet.Guard{AllowPrivate: true}, "", 0)
-		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+		ctx, cancel := context.WithTimeout(t.Context(), c.limit)
 		_, err := b.load(ctx, request{url: "http://127.0.0.1:1/", maxHTML: 1000})
 		cancel()
 		if e := tea.AsError(err); e == nil || e.Type != c.want || !strings.Contains(e.Message, c.text) {
