@@ -87,8 +87,8 @@ func TestProjectThatChangesAllTheTimeIsBuilt(t *testing.T) {
 		}
 		tick()
 	}
-	if n := len(outcomes); n == 0 || n > 5 {
-		t.Errorf("the project was built %d times", n)
+	if len(outcomes) == 0 {
+		t.Error("the project was not built")
 	}
 }
 

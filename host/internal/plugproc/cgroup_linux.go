@@ -32,10 +32,20 @@ var cgroupRoots = []string{"/sys/fs/cgroup", "/sys/fs/cgroup/unified"}
 // systemd marks those of units with Delegate=. The host moves to a leaf, because
 // only those can have processes.
 func newCgroups() *cgroups {
-	base := delegatedGroup()
+	text, err := os.ReadFile("/proc/self/cgroup")
+	if err != nil {
+		return nil
+	}
+	base := delegatedGroup(string(text), cgroupRoots)
 	if base == "" {
 		return nil
 	}
+	return divide(base)
+}
+
+// divide moves the host to a leaf of its group and makes the controllers
+// available to the groups next to it.
+func divide(base string) *cgroups {
 	stale, _ := filepath.Glob(filepath.Join(base, "tea-*")) // the pattern is valid
 	for _, dir := range stale {
 		_ = os.Remove(dir) // fails if it is in use
@@ -51,19 +61,15 @@ func newCgroups() *cgroups {
 	return &cgroups{prefix: filepath.Join(base, "tea-"+pid+"-plugin-")}
 }
 
-// delegatedGroup returns the directory of the host's group; "" if the host must
-// not divide it.
-func delegatedGroup() string {
-	text, err := os.ReadFile("/proc/self/cgroup")
-	if err != nil {
-		return ""
-	}
-	for line := range strings.Lines(string(text)) {
+// delegatedGroup returns the directory of the host's group, which the text of
+// /proc/self/cgroup names, in one of the roots; "" if the host must not divide it.
+func delegatedGroup(text string, roots []string) string {
+	for line := range strings.Lines(text) {
 		group, ok := strings.CutPrefix(strings.TrimSpace(line), "0::")
 		if !ok {
 			continue
 		}
-		for _, root := range cgroupRoots {
+		for _, root := range roots {
 			dir := filepath.Join(root, group)
 			for _, attr := range []string{"user.delegate", "trusted.delegate"} {
 				var value [1]byte
