@@ -7,12 +7,8 @@ import (
 	"time"
 )
 
-// activity is not known on this system: a plugin that does not answer is left to
-// the deadlines of its calls.
-func (*runner) activity() (used time.Duration, stopped, known bool) { return 0, false, false }
-
-// resident is not known on this system.
-func resident(int) (all, own int64) { return 0, 0 }
+// shortestLook is the shortest time between two looks at the memory of a process.
+const shortestLook = 200 * time.Millisecond
 
 // apply sets no limits: this system has no call that limits another process.
 // GOMEMLIMIT and GOMAXPROCS remain.

@@ -88,8 +88,8 @@ const (
 	// growth is the number of bytes per second by which the memory of a process
 	// is expected to grow at most. It determines when the memory is read again.
 	growth = 1 << 30
-	// shortestLook and longestLook bound the time between two looks.
-	shortestLook, longestLook = 20 * time.Millisecond, 2 * time.Second
+	// longestLook is the longest time between two looks.
+	longestLook = 2 * time.Second
 )
 
 // watchMemory kills the process when it uses more memory than its limit, until

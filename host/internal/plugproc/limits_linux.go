@@ -5,9 +5,11 @@ import (
 	"fmt"
 	"math"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strconv"
 	"sync"
+	"time"
 
 	"golang.org/x/sys/unix"
 )
@@ -16,6 +18,12 @@ import (
 // more than they use; the kernel's limit is for those that grow faster than the
 // host looks.
 const spare = 256 << 20
+
+// shortestLook is the shortest time between two looks at the memory of a process.
+const shortestLook = 20 * time.Millisecond
+
+// wrap leaves the command as it is: apply sets the limits.
+func (Limits) wrap(*exec.Cmd) {}
 
 // apply sets the kernel's limits of a process that has just started. The
 // processes that it starts inherit them.

@@ -2,8 +2,10 @@ package plugproc
 
 import (
 	"os"
+	"os/exec"
 	"strings"
 	"syscall"
+	"time"
 	"unsafe"
 
 	"golang.org/x/sys/windows"
@@ -83,3 +85,13 @@ const programSuffix = ".exe"
 func isExecutable(info os.FileInfo) bool {
 	return strings.HasSuffix(strings.ToLower(info.Name()), programSuffix)
 }
+
+// activity is not known on this system: a plugin that does not answer is left to
+// the deadlines of its calls.
+func (*runner) activity() (used time.Duration, stopped, known bool) { return 0, false, false }
+
+// resident is not known on this system.
+func resident(int) (all, own int64) { return 0, 0 }
+
+// wrap leaves the command as it is.
+func (Limits) wrap(*exec.Cmd) {}

@@ -86,6 +86,7 @@ func (r *runner) Start(ctx context.Context) error {
 		SysProcAttr: processAttr(),
 	}
 	r.cmd.Env = append([]string{r.mark, wire.PassParent(r.cmd, watched)}, r.env...)
+	r.limits.wrap(r.cmd)
 	r.cgroup = r.cgroups.add(r.name, r.limits)
 	r.cgroup.admit(r.cmd.SysProcAttr)
 	err = r.forker.start(r.cmd.Start)

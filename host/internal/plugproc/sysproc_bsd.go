@@ -4,7 +4,9 @@ package plugproc
 
 import (
 	"errors"
+	"os/exec"
 	"syscall"
+	"time"
 
 	"golang.org/x/sys/unix"
 )
@@ -38,5 +40,26 @@ func awaitExit(pid int) bool {
 		case err != nil || n > 0:
 			return err == nil
 		}
+	}
+}
+
+// activity returns the processor time that the process has used, and whether
+// the process is stopped by a signal.
+func (r *runner) activity() (used time.Duration, stopped, known bool) {
+	_, used, stopped, known = askPS(int(r.pid.Load()))
+	return used, stopped, known
+}
+
+// resident returns the memory of a process. The part that is its own is not
+// known.
+func resident(pid int) (all, own int64) {
+	all, _, _, _ = askPS(pid)
+	return all, all
+}
+
+// wrap has the command limit itself: no process can limit another one.
+func (l Limits) wrap(cmd *exec.Cmd) {
+	if l.OpenFiles > 0 {
+		limitFiles(cmd, l.OpenFiles)
 	}
 }
