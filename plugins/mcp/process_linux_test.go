@@ -158,9 +158,9 @@ func TestNoProcessSurvivesAKilledPlugin(t *testing.T) {
 
 func TestMemoryLimit(t *testing.T) {
 	t.Parallel()
-	// dd has one buffer, of the size bs. It keeps its input open and does not
+	// dd has one buffer, of the size bs. Its input and output stay open and it does not
 	// answer, so that only the limit ends it.
-	c := open(t, with(map[string]any{"command": "sh", "args": []any{"-c", "exec 3<&0; exec dd bs=150M if=/dev/zero of=/dev/null"}}, "memory_mb", 100, "start_timeout_seconds", 120))
+	c := open(t, with(map[string]any{"command": "sh", "args": []any{"-c", "exec 3<&0 4>&1; exec dd bs=150M if=/dev/zero of=/dev/null"}}, "memory_mb", 100, "start_timeout_seconds", 120))
 	_, err := c.call(t.Context(), "mcp.s_eat", nil)
 	refused(t, err, tea.ConnectionError, "its limit is 100 MiB (memory_mb)")
 }

@@ -39,6 +39,7 @@ type Process struct {
 	mu     sync.Mutex
 	tail   []string // the last lines of the standard error
 	killed string   // why it was killed
+	asked  bool     // it was asked to end
 }
 
 const (
@@ -187,14 +188,17 @@ func (p *Process) LastWords() string {
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	text := p.killed
-	if text == "" {
-		text = "the process ended: " + p.cmd.ProcessState.String()
+	var parts []string
+	switch {
+	case p.killed != "":
+		parts = append(parts, p.killed)
+	case !p.asked || p.cmd.ProcessState.ExitCode() >= 0: // not by our signal
+		parts = append(parts, "the process ended: "+p.cmd.ProcessState.String())
 	}
 	if len(p.tail) > 0 {
-		text += "; its last output: " + strings.Join(p.tail, " | ")
+		parts = append(parts, "its last output: "+strings.Join(p.tail, " | "))
 	}
-	return text
+	return strings.Join(parts, "; ")
 }
 
 // kill kills the process and its children.
@@ -216,7 +220,13 @@ func (p *Process) kill(reason string) {
 // when the process has ended.
 func (p *Process) Stop(grace time.Duration) {
 	p.Stdin.Close()
-	for _, step := range []func(){func() { terminate(p.cmd.Process) }, func() { p.kill("it was killed: it did not end when asked to") }} {
+	ask := func() {
+		p.mu.Lock()
+		p.asked = true
+		p.mu.Unlock()
+		terminate(p.cmd.Process)
+	}
+	for _, step := range []func(){ask, func() { p.kill("it was killed: it did not end when asked to") }} {
 		timer := time.NewTimer(grace / 2)
 		select {
 		case <-p.exited:
