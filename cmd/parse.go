@@ -6,6 +6,8 @@ import (
 	"strings"
 
 	"github.com/alecthomas/kong"
+
+	"github.com/the-edge-agent/tea/sdk/x/diag"
 )
 
 // runner is a command of the grammar.
@@ -25,7 +27,7 @@ func (a *app) parse(parser *kong.Kong, args []string) (runner, error) {
 		return nil, err
 	}
 	if c.Error != nil {
-		return nil, c.Error
+		return nil, suggestCommand(c, args)
 	}
 	for _, step := range c.Path {
 		switch {
@@ -47,6 +49,28 @@ func (a *app) parse(parser *kong.Kong, args []string) (runner, error) {
 		return nil, err
 	}
 	return chosen(c)
+}
+
+// suggestCommand returns the error of a command line. A misspelled command was
+// parsed as an argument of the default command of its parent, without a
+// suggestion.
+func suggestCommand(c *kong.Context, args []string) error {
+	node := c.Selected()
+	if node == nil || node.Parent == nil || node.Parent.DefaultCmd != node {
+		return c.Error
+	}
+	at := slices.Index(args, node.Parent.Name) + 1
+	if at == 0 || at == len(args) {
+		return c.Error
+	}
+	var names []string
+	for _, child := range node.Parent.Children {
+		names = append(names, child.Name)
+	}
+	if hint := diag.Suggest(args[at], names); hint != "" && !slices.Contains(names, args[at]) {
+		return fmt.Errorf("unexpected argument %s, %s", args[at], hint)
+	}
+	return c.Error
 }
 
 // chosen returns the command of a command line that was applied, if nothing is
