@@ -95,12 +95,38 @@ func (a *app) password(prompt string) (string, error) {
 		return "", usageErrorf("the secret key needs a password, and there is no terminal to ask for it; set %s", keyPassword)
 	}
 	fmt.Fprint(a.stderr, prompt)
-	text, err := term.ReadPassword(int(in.Fd()))
+	text, err := readPassword(int(in.Fd()))
 	fmt.Fprintln(a.stderr)
+	return text, err
+}
+
+// readPassword reads a line without showing it. A signal that ends the command
+// would leave a terminal that shows nothing.
+func readPassword(terminal int) (string, error) {
+	before, err := term.GetState(terminal)
 	if err != nil {
 		return "", fmt.Errorf("read the password: %w", err)
 	}
-	return string(text), nil
+	ctx, stop := stoppable()
+	defer stop(nil)
+	type answer struct {
+		text []byte
+		err  error
+	}
+	answers := make(chan answer, 1)
+	go func() {
+		text, err := term.ReadPassword(terminal)
+		answers <- answer{text, err}
+	}()
+	select {
+	case got := <-answers:
+		if got.err != nil {
+			return "", fmt.Errorf("read the password: %w", got.err)
+		}
+		return string(got.text), nil
+	case <-ctx.Done():
+		return "", errors.Join(&exitError{code: exitStopped}, term.Restore(terminal, before))
+	}
 }
 
 type bundleSignCmd struct {
