@@ -63,7 +63,7 @@ func (s manifestStore) read(b binary) (tea.Manifest, error) {
 	if err != nil {
 		return tea.Manifest{}, err
 	}
-	s.write(b, m.Manifest) // later reads need no checksums
+	s.keep(b, m.Manifest) // later reads need no checksums
 	return m.Manifest, nil
 }
 
@@ -154,12 +154,22 @@ func readManifest(path string) (storedManifest, error) {
 	return m, m.Check()
 }
 
-// write stores a manifest in the cache and removes those of earlier states of
-// the binary. Without a usable cache it stores nothing, and tea asks the plugin
-// again.
-func (s manifestStore) write(b binary, m tea.Manifest) {
+// keep is write without a usable cache: it stores nothing, and tea asks the
+// plugin again.
+func (s manifestStore) keep(b binary, m tea.Manifest) {
 	if s.dir == "" {
 		return
+	}
+	if err := s.write(b, m); err != nil {
+		s.logger.Warn("cannot cache the manifest of a plugin", "plugin", b.name, "error", err)
+	}
+}
+
+// write stores a manifest in the cache and removes those of earlier states of
+// the binary.
+func (s manifestStore) write(b binary, m tea.Manifest) error {
+	if s.dir == "" {
+		return errors.New("there is no cache directory for its manifest")
 	}
 	target := s.file(b)
 	err := os.MkdirAll(s.dir, 0o700)
@@ -170,8 +180,7 @@ func (s manifestStore) write(b binary, m tea.Manifest) {
 		err = writeJSON(target, storedManifest{Manifest: m, States: stateOf(b, m.Files)}, 0o600)
 	}
 	if err != nil {
-		s.logger.Warn("cannot cache the manifest of a plugin", "plugin", b.name, "error", err)
-		return
+		return err
 	}
 	stored, _ := filepath.Glob(filepath.Join(s.dir, hash(b.path)+"-*")) // the pattern is valid
 	for _, file := range stored {
@@ -179,6 +188,7 @@ func (s manifestStore) write(b binary, m tea.Manifest) {
 			os.Remove(file)
 		}
 	}
+	return nil
 }
 
 // writeBeside stores a manifest next to the binary, for packaging.

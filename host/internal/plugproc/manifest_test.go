@@ -96,7 +96,7 @@ var changes = map[string]func(t *testing.T, b binary){
 func TestStoredManifestIsStaleOnceThePluginChanges(t *testing.T) {
 	t.Parallel()
 	stores := map[string]func(t *testing.T, s manifestStore, b binary){
-		"cached": func(_ *testing.T, s manifestStore, b binary) { s.write(b, probeManifest("probe.py")) },
+		"cached": func(_ *testing.T, s manifestStore, b binary) { s.keep(b, probeManifest("probe.py")) },
 		"beside": func(t *testing.T, _ manifestStore, b binary) {
 			if err := writeBeside(b, probeManifest("probe.py")); err != nil {
 				t.Fatal(err)
@@ -213,7 +213,7 @@ func TestCacheOfOthersIsNotTrusted(t *testing.T) {
 			t.Parallel()
 			b := scripted(t)
 			s := manifestStore{dir: filepath.Join(t.TempDir(), "cache"), logger: discardLogger}
-			s.write(b, probeManifest())
+			s.keep(b, probeManifest())
 			info, err := os.Stat(s.file(b))
 			if err != nil || info.Mode().Perm() != 0o600 {
 				t.Fatal(info, err)
@@ -235,10 +235,10 @@ func TestCacheKeepsOneManifestOfABinary(t *testing.T) {
 	t.Parallel()
 	b := scripted(t)
 	s := manifestStore{dir: t.TempDir(), logger: discardLogger}
-	s.write(b, probeManifest())
+	s.keep(b, probeManifest())
 	changes["new binary"](t, b)
 	b.state = digest.State(b.path)
-	s.write(b, probeManifest())
+	s.keep(b, probeManifest())
 	if kept, _ := filepath.Glob(filepath.Join(s.dir, "*")); len(kept) != 1 {
 		t.Errorf("the cache holds %v, want one manifest", kept)
 	}
@@ -261,7 +261,7 @@ func TestPluginThatIsReplacedBeforeItStarts(t *testing.T) {
 			t.Fatal(err)
 		}
 		cache := t.TempDir()
-		manifestStore{dir: cache, logger: discardLogger}.write(b, known)
+		manifestStore{dir: cache, logger: discardLogger}.keep(b, known)
 		set, _ := discoverStored(t, Options{Dirs: []string{dir}, CacheDir: cache})
 		write(t, path+".new", string(self), 0o755)
 		if err := os.Rename(path+".new", path); err != nil {

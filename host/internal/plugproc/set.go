@@ -127,7 +127,7 @@ func (s *Set) Learn(ctx context.Context, names ...string) error {
 	var errs []error
 	for _, asked := range s.ask(ctx, binaries) {
 		if asked.Err == nil {
-			s.store.write(asked.binary, asked.Manifest)
+			s.store.keep(asked.binary, asked.Manifest)
 			asked.Err = s.add(asked.binary, asked.Manifest)
 		}
 		if asked.Err != nil {
@@ -167,8 +167,10 @@ func (s *Set) Refresh(ctx context.Context, beside bool, names ...string) []Asked
 		}
 		if beside {
 			answers[i].Err = writeBeside(a.binary, a.Manifest)
+			s.store.keep(a.binary, a.Manifest)
+		} else if err := s.store.write(a.binary, a.Manifest); err != nil {
+			answers[i].Err = fmt.Errorf("store the manifest of %s: %w", a.binary.path, err)
 		}
-		s.store.write(a.binary, a.Manifest)
 	}
 	return answers
 }

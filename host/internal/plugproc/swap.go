@@ -94,7 +94,7 @@ func (s *supervisor) learn(ctx context.Context, b binary) (tea.Manifest, error) 
 	if m, err = s.launcher.describe(ctx, b); err != nil {
 		return m, err
 	}
-	s.store.write(b, m)
+	s.store.keep(b, m)
 	return m, nil
 }
 
