@@ -68,6 +68,7 @@ type server struct {
 	bad  []string
 }
 
+// newServer starts a server that takes random times, with a source of its own.
 func newServer(t *testing.T, r *rand.Rand) *server {
 	s := &server{keys: map[string][]string{}, ends: map[string]bool{}}
 	var mu sync.Mutex
@@ -157,7 +158,7 @@ const concurrent = 4
 // newVictim writes a workflow with a random plan.
 func newVictim(t *testing.T, r *rand.Rand) *victim {
 	t.Helper()
-	v := &victim{dir: t.TempDir(), server: newServer(t, r), subtasks: 5 + r.IntN(196)}
+	v := &victim{dir: t.TempDir(), server: newServer(t, rand.New(rand.NewPCG(r.Uint64(), 0))), subtasks: 5 + r.IntN(196)}
 	list := make([]any, v.subtasks)
 	for i := range list {
 		needs := []string{}
