@@ -11,7 +11,6 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
-	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -34,7 +33,7 @@ func open(t testing.TB, change func(*local.Settings)) *local.Reader {
 	t.Helper()
 	var none int64
 	var now float64
-	s := local.Settings{AllowPrivate: true, CacheMaxBytes: &none, HostDelay: &now}
+	s := local.Settings{AllowPrivate: true, CacheMaxBytes: &none, HostDelay: &now, Timeout: 600}
 	if change != nil {
 		change(&s)
 	}
@@ -254,14 +253,14 @@ func TestCacheIsBounded(t *testing.T) {
 func TestHostDelay(t *testing.T) {
 	t.Parallel()
 	site := serve(t, testsite.Handler())
-	hour := 60.0
-	r := open(t, func(s *local.Settings) { s.HostDelay = &hour })
+	minute := 60.0
+	r := open(t, func(s *local.Settings) { s.HostDelay = &minute })
 	if _, err := scrape(t, r, site.URL+"/etag"); err != nil {
 		t.Fatal(err)
 	}
-	_, err := scrape(t, r, site.URL+"/etag")
+	_, err := r.Scrape(t.Context(), page.ScrapeParams{URL: site.URL + "/etag", ReadOptions: page.ReadOptions{Timeout: 1}})
 	e := tea.AsError(err)
-	if e == nil || e.Type != tea.RateLimited || !e.Retryable || e.RetryAfter <= 30*time.Second {
+	if e == nil || e.Type != tea.RateLimited || !e.Retryable || e.RetryAfter <= 0 {
 		t.Fatalf("got %+v, want a rate_limited error with a wait", e)
 	}
 }

@@ -21,7 +21,7 @@ import (
 //	/loop                 a redirect to itself
 //	/away?to=URL          a redirect to an address
 //	/encoded/NAME         a page in the content encoding NAME
-//	/bomb/NAME            a page of 32 MiB in the content encoding NAME, a few KiB
+//	/bomb/NAME            a page of 4 MiB in the content encoding NAME, a few KiB
 //	/empty-bomb           gzip members without content, without end
 //	/stall                headers and some bytes, then nothing
 //	/silent               nothing
@@ -129,7 +129,7 @@ func encoder(name string, w io.Writer) io.WriteCloser {
 	case "deflate":
 		return zlib.NewWriter(w)
 	case "br":
-		return brotli.NewWriterLevel(w, 5)
+		return brotli.NewWriterLevel(w, 1)
 	}
 	e, err := zstd.NewWriter(w, zstd.WithEncoderConcurrency(1))
 	if err != nil {
@@ -158,7 +158,7 @@ func encodings(mux *http.ServeMux) {
 		w.Header().Set("Content-Encoding", r.PathValue("name"))
 		e := encoder(r.PathValue("name"), w)
 		zeros := make([]byte, 1<<20)
-		for range 32 {
+		for range 4 {
 			if _, err := e.Write(zeros); err != nil {
 				return
 			}
