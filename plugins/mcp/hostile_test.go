@@ -26,7 +26,7 @@ func TestServersThatDoNotStart(t *testing.T) {
 	} {
 		t.Run(fmt.Sprint(c.parts), func(t *testing.T) {
 			t.Parallel()
-			timeout := 60.0
+			timeout := 300.0
 			if c.want == tea.Timeout {
 				timeout = 0.5
 			}
@@ -46,17 +46,17 @@ func TestServersThatFailDuringACall(t *testing.T) {
 	}{
 		{"close", tea.ConnectionError, []string{"exit status 3", "giving up"}},
 		{"half", tea.ConnectionError, []string{"exit status 0"}},
-		{"stall", tea.Timeout, []string{`answer the call of the tool "echo" within 1s`, "settings.mcp.servers.s.timeout_seconds"}},
+		{"stall", tea.Timeout, []string{`answer the call of the tool "echo" within 10s`, "settings.mcp.servers.s.timeout_seconds"}},
 		{"huge", tea.ConnectionError, []string{"maximum line length"}},
 	} {
 		t.Run(c.how, func(t *testing.T) {
 			t.Parallel()
-			timeout := 60.0
+			timeout, calls := 300.0, 2
 			if c.want == tea.Timeout {
-				timeout = 1
+				timeout, calls = 10, 1
 			}
 			client := open(t, with(testServer("raw", c.how), "timeout_seconds", timeout))
-			for range 2 { // the second call starts the server again
+			for range calls { // the second call starts the server again
 				_, err := client.call(t.Context(), "mcp.s_echo", nil)
 				refused(t, err, c.want, c.parts...)
 			}

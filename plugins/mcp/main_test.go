@@ -43,6 +43,7 @@ func testServer(kind string, args ...string) map[string]any {
 // with returns settings with one server s and a file of accepted tools that does
 // not exist.
 func with(server map[string]any, more ...any) map[string]any {
+	server["start_timeout_seconds"] = 300.0 // the machine can be busy
 	for i := 0; i+1 < len(more); i += 2 {
 		server[more[i].(string)] = more[i+1]
 	}

@@ -56,7 +56,7 @@ func children(t *testing.T, c *client) []int {
 // gone waits until processes have ended.
 func gone(t *testing.T, pids ...int) {
 	t.Helper()
-	if left := proctest.Await(30*time.Second, pids...); len(left) > 0 {
+	if left := proctest.Await(120*time.Second, pids...); len(left) > 0 {
 		t.Fatalf("the processes %v still run", left)
 	}
 }
@@ -160,7 +160,7 @@ func TestMemoryLimit(t *testing.T) {
 	t.Parallel()
 	// dd has one buffer, of the size bs. Its input and output stay open and it does not
 	// answer, so that only the limit ends it.
-	c := open(t, with(map[string]any{"command": "sh", "args": []any{"-c", "exec 3<&0 4>&1; exec dd bs=150M if=/dev/zero of=/dev/null"}}, "memory_mb", 100, "start_timeout_seconds", 120))
+	c := open(t, with(map[string]any{"command": "sh", "args": []any{"-c", "exec 3<&0 4>&1; exec dd bs=150M if=/dev/zero of=/dev/null"}}, "memory_mb", 100))
 	_, err := c.call(t.Context(), "mcp.s_eat", nil)
 	refused(t, err, tea.ConnectionError, "its limit is 100 MiB (memory_mb)")
 }
