@@ -37,8 +37,8 @@ type Item struct {
 
 // budget bounds the size of one result.
 type budget struct {
-	left, limit int
-	cut         []string
+	left int
+	cut  []string
 }
 
 // text returns the text, cut if it is too long.
@@ -80,7 +80,7 @@ func (s *server) budget() *budget {
 	if limit == 0 {
 		limit = 4 << 20
 	}
-	return &budget{left: limit, limit: limit}
+	return &budget{left: limit}
 }
 
 // toolResult converts the result of a tool.

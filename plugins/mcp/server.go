@@ -2,7 +2,6 @@ package mcp
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"log/slog"
 	"maps"
@@ -277,6 +276,3 @@ func quoted(name string) string {
 	}
 	return fmt.Sprintf("%q", name)
 }
-
-// isGone reports whether an error says that the connection has ended.
-func isGone(err error) bool { return errors.Is(err, errConnection) }

@@ -25,9 +25,6 @@ const wordsGrace = 5 * time.Second
 // maxMessage is the maximum size in bytes of one message of a server.
 const maxMessage = 32 << 20
 
-// errConnection is the SDK's error of a connection that has ended.
-var errConnection = mcp.ErrConnectionClosed
-
 // session is a connection to a server.
 type session struct {
 	*mcp.ClientSession
