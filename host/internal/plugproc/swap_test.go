@@ -399,7 +399,7 @@ func TestVersionOfTheStoreIsStartedAgainAfterItsLinkWasReplaced(t *testing.T) {
 	host.wantVersion(t, "1.0.0")
 }
 
-// Whoever installs versions one after the other replaces the link of a plugin
+// An installation of versions one after the other replaces the link of a plugin
 // while hosts start it.
 func TestPluginStartsWhileItsLinkIsReplaced(t *testing.T) {
 	t.Parallel()
@@ -421,30 +421,23 @@ func TestPluginStartsWhileItsLinkIsReplaced(t *testing.T) {
 	}
 	link(versions[0])
 	cache := t.TempDir()
-	stop, stopped := make(chan struct{}), make(chan struct{})
-	go func() {
-		defer close(stopped)
-		installation := time.NewTicker(5 * time.Millisecond)
-		defer installation.Stop()
-		for i := 1; ; i++ {
-			select {
-			case <-stop:
-				return
-			case <-installation.C:
-				link(versions[i%2])
-			}
-		}
-	}()
 	for range 10 {
+		// A start gives up after so many replacements, however slow it is.
+		var installing sync.WaitGroup
+		installing.Go(func() {
+			installation := time.NewTicker(5 * time.Millisecond)
+			defer installation.Stop()
+			for i := range replacedTries {
+				<-installation.C
+				link(versions[(i+1)%2])
+			}
+		})
 		set, problems := discover(t, Options{Dirs: []string{dir}, CacheDir: cache})
 		if len(problems) > 0 {
 			t.Error(problems)
-			continue
-		}
-		if _, err := swapHostIn(t, set, t.TempDir()).ask(t.Context(), "swap.note", ""); err != nil {
+		} else if _, err := swapHostIn(t, set, t.TempDir()).ask(t.Context(), "swap.note", ""); err != nil {
 			t.Error(err)
 		}
+		installing.Wait()
 	}
-	close(stop)
-	<-stopped
 }
