@@ -43,6 +43,8 @@ type exchange struct {
 	Answers [][]byte          `json:"answers"`
 	Status  codes.Code        `json:"status"`
 	Text    []json.RawMessage `json:"text,omitempty"` // for readers
+	// Callbacks are the calls of the plugin's during this one.
+	Callbacks []exchange `json:"callbacks,omitempty"`
 }
 
 // converse makes the calls of a conversation with the probe plugin and returns
@@ -70,7 +72,15 @@ func converse(ctx context.Context, c *wire.Client) []string {
 	note("configure", nil, c.Configure(ctx, "1", tea.Settings{"probe": json.RawMessage(`{"n": 9007199254740993, "none": null}`)}))
 	note("refused", nil, c.Configure(ctx, "2", tea.Settings{"probe": json.RawMessage(`"refuse"`)}))
 	invoke := func(instance, action, params string, stream bool) {
-		host := &Host{}
+		host := &Host{
+			Actions: map[string]func(context.Context, any) (any, error){
+				"text.upper": func(_ context.Context, params any) (any, error) {
+					return map[string]any{"given": params, "whole": 2.0}, nil
+				},
+			},
+			Infos:  map[string]tea.ActionInfo{"text.upper": {Name: "text.upper", Summary: "Makes it loud.", Idempotent: true}},
+			Budget: 1000, Notes: map[string]any{"null": nil},
+		}
 		req := &tea.Request{
 			Action: action, Params: tea.RawPayload([]byte(params)), Host: host,
 			Call: tea.Call{RunID: "run", Node: "a/b[1]", Attempt: 2, IdempotencyKey: "key", Traceparent: "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01", Tracestate: "a=1"},
@@ -90,6 +100,13 @@ func converse(ctx context.Context, c *wire.Client) []string {
 	invoke("1", "probe.call", `{}`, false)
 	invoke("1", "probe.settings", `{}`, false)
 	invoke("1", "probe.stream", `{"tokens":3}`, true)
+	invoke("1", "probe.invoke", `{"action":"text.upper","params":{"text":"ü","n":9007199254740993}}`, false)
+	invoke("1", "probe.invoke", `{"action":"text.never","params":{}}`, false)
+	invoke("1", "probe.describe", `{"action":"text.upper"}`, false)
+	invoke("1", "probe.note", `{"key":"a","note":{"n":1,"none":null}}`, false)
+	invoke("1", "probe.note", `{"key":"null","note":"text"}`, false)
+	invoke("1", "probe.usage", `{"tokens":1000,"usd":0.25}`, false)
+	invoke("1", "probe.stream", `{"tokens":2}`, false)
 	invoke("unknown", "probe.echo", `{}`, false)
 	note("release", nil, c.Release(ctx, "1"))
 	invoke("1", "probe.echo", `{}`, false)
@@ -100,6 +117,7 @@ func converse(ctx context.Context, c *wire.Client) []string {
 // recorder is a connection that records the calls of a host.
 type recorder struct {
 	grpc.ClientConnInterface
+	callbacks *tap
 	exchanges []exchange
 }
 
@@ -110,6 +128,7 @@ func (r *recorder) Invoke(ctx context.Context, method string, args, reply any, o
 		x.Answers = [][]byte{encode(reply)}
 		x.Text = append(x.Text, text(reply))
 	}
+	x.Callbacks = r.callbacks.take()
 	r.exchanges = append(r.exchanges, x)
 	return err
 }
@@ -161,6 +180,8 @@ func text(m any) json.RawMessage {
 // player is a connection to a plugin of an earlier release: it returns the
 // recorded answers.
 type player struct {
+	host *grpc.ClientConn // for callbacks
+
 	mu   sync.Mutex
 	left []exchange
 }
@@ -178,10 +199,15 @@ func (p *player) next(method string) (exchange, error) {
 	return exchange{}, fmt.Errorf("the recording has no further %s", method)
 }
 
-func (p *player) Invoke(_ context.Context, method string, _, reply any, _ ...grpc.CallOption) error {
+func (p *player) Invoke(ctx context.Context, method string, request, reply any, _ ...grpc.CallOption) error {
 	x, err := p.next(method)
 	if err != nil {
 		return err
+	}
+	if call, ok := request.(*pb.InvokeRequest); ok {
+		if err := callBack(ctx, p.host, x, call.GetCallId()); err != nil {
+			return err
+		}
 	}
 	if x.Status != codes.OK {
 		return status.Error(x.Status, "as recorded")
@@ -240,8 +266,9 @@ func TestRecord(t *testing.T) {
 		t.Skip("records with -update")
 	}
 	p := fake(t, "none")
-	r := &recorder{ClientConnInterface: p.Conn()}
-	client := wire.Connect(r, nil)
+	callbacks := &tap{Broker: p.broker(t), t: t}
+	r := &recorder{ClientConnInterface: p.Conn(), callbacks: callbacks}
+	client := wire.Connect(r, callbacks)
 	defer client.Close()
 	seen := converse(t.Context(), client)
 	var lines bytes.Buffer
@@ -263,7 +290,8 @@ func TestHostUnderstandsOlderPlugins(t *testing.T) {
 	for _, file := range recorded(t) {
 		t.Run(filepath.Base(file), func(t *testing.T) {
 			t.Parallel()
-			client := wire.Connect(&player{left: readRecording(t, file)}, nil)
+			board := newSwitchboard(t)
+			client := wire.Connect(&player{host: board.dial(t), left: readRecording(t, file)}, board)
 			defer client.Close()
 			want, err := os.ReadFile(strings.TrimSuffix(file, ".jsonl") + ".txt")
 			if err != nil {
@@ -283,8 +311,14 @@ func TestPluginAnswersOlderHosts(t *testing.T) {
 	for _, file := range recorded(t) {
 		t.Run(filepath.Base(file), func(t *testing.T) {
 			t.Parallel()
-			conn := fake(t, "none").Conn()
+			process := fake(t, "none")
+			conn, host, served := process.Conn(), &olderHost{t: t}, false
 			for _, x := range readRecording(t, file) {
+				if !served && path.Base(x.Method) == "Configure" {
+					host.serve(process.broker(t), x)
+					served = true
+				}
+				host.expect(x.Callbacks)
 				answers, code := ask(t, conn, x)
 				if code != x.Status || len(answers) != len(x.Answers) {
 					t.Errorf("%s: status %s with %d answers, want %s with %d", x.Method, code, len(answers), x.Status, len(x.Answers))
@@ -295,6 +329,9 @@ func TestPluginAnswersOlderHosts(t *testing.T) {
 						t.Errorf("%s: %s", x.Method, missing)
 					}
 				}
+				if unmade := host.expect(nil); len(unmade) > 0 {
+					t.Errorf("%s: the plugin did not call %s", x.Method, unmade[0].Method)
+				}
 			}
 		})
 	}
@@ -303,15 +340,24 @@ func TestPluginAnswersOlderHosts(t *testing.T) {
 // lacksOf returns what an answer lacks of the recorded one.
 func lacksOf(t *testing.T, recorded []byte, got proto.Message) string {
 	t.Helper()
+	missing, err := missingOf(recorded, got)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return missing
+}
+
+// missingOf is lacksOf outside of the test's goroutine.
+func missingOf(recorded []byte, got proto.Message) (string, error) {
 	want := got.ProtoReflect().New().Interface()
 	if err := proto.Unmarshal(recorded, want); err != nil {
-		t.Fatal(err)
+		return "", err
 	}
 	var wantText, gotText any
 	if err := errors.Join(json.Unmarshal(text(want), &wantText), json.Unmarshal(text(got), &gotText)); err != nil {
-		t.Fatal(err)
+		return "", err
 	}
-	return lacks("answer", wantText, gotText)
+	return lacks("message", wantText, gotText), nil
 }
 
 // recorded returns the files with recordings.
@@ -341,6 +387,22 @@ func messages(method string) (request, answer proto.Message) {
 		return &pb.ShutdownRequest{}, &pb.ShutdownResponse{}
 	case "Health":
 		return &pb.HealthRequest{}, &pb.HealthResponse{}
+	case "InvokeAction":
+		return &pb.InvokeActionRequest{}, &pb.InvokeResponse{}
+	case "DescribeAction":
+		return &pb.DescribeActionRequest{}, &pb.DescribeActionResponse{}
+	case "Log":
+		return &pb.LogRequest{}, &pb.LogResponse{}
+	case "Progress":
+		return &pb.ProgressRequest{}, &pb.ProgressResponse{}
+	case "Token":
+		return &pb.TokenRequest{}, &pb.TokenResponse{}
+	case "GetNote":
+		return &pb.GetNoteRequest{}, &pb.GetNoteResponse{}
+	case "SetNote":
+		return &pb.SetNoteRequest{}, &pb.SetNoteResponse{}
+	case "ReportUsage":
+		return &pb.ReportUsageRequest{}, &pb.ReportUsageResponse{}
 	}
 	panic("unknown method " + method)
 }
