@@ -3,6 +3,7 @@ package examples
 import (
 	"fmt"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -89,4 +90,46 @@ func workflows(t *testing.T, page string) map[int]string {
 		found[i+1] = strings.Join(lines[i+1:end], "\n") + "\n"
 	}
 	return found
+}
+
+// TestWritingPluginsPage runs the first steps of the page for authors in an empty
+// directory, with the Go command's own caches, and then what the page says about
+// the result.
+func TestWritingPluginsPage(t *testing.T) {
+	t.Parallel()
+	blocks, _, err := commands("../docs/guide/writing-plugins.md")
+	if err != nil || len(blocks) == 0 {
+		t.Fatal(err)
+	}
+	if !strings.HasPrefix(blocks[0].script, "tea plugin new weather") {
+		t.Fatalf("the page begins with %q", blocks[0].script)
+	}
+	source, err := filepath.Abs("..")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var caches strings.Builder
+	fmt.Fprintf(&caches, "export TEA_SOURCE='%s'\n", source) // go test builds without the files of new projects
+	for _, name := range []string{"GOCACHE", "GOMODCACHE", "GOPROXY", "GOSUMDB", "GOFLAGS"} {
+		value, err := exec.CommandContext(t.Context(), "go", "env", name).Output()
+		if err != nil {
+			t.Fatal(err)
+		}
+		fmt.Fprintf(&caches, "export %s='%s'\n", name, strings.TrimSpace(string(value)))
+	}
+	got, err := shell(t.Context(), t.TempDir(), t.TempDir(), caches.String()+blocks[0].script+`
+tea actions weather.hello --plugins bin
+tea plugin docs bin/tea-plugin-weather
+`)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got.code != 0 {
+		t.Fatalf("exit code %d\n%s\n%s", got.code, got.stdout, got.stderr)
+	}
+	for _, want := range []string{"Ada", "weather.hello", "`weather.relay`", " passed, 0 failed"} {
+		if !strings.Contains(got.stdout, want) {
+			t.Errorf("the output lacks %q:\n%s\n%s", want, got.stdout, got.stderr)
+		}
+	}
 }

@@ -25,8 +25,9 @@ func processChecks() []Check {
 	}
 }
 
-// endTimeout is the time that a process has to end by itself.
-const endTimeout = 3 * time.Second
+// endTimeout is the time that a process has to end by itself, also on a busy
+// machine.
+const endTimeout = 10 * time.Second
 
 func checkByHand(ctx context.Context, s *Subject) error {
 	ctx, cancel := context.WithTimeout(ctx, startTimeout)
