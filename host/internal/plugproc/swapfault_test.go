@@ -41,7 +41,7 @@ func TestVersionThatMisbehavesIsReplaced(t *testing.T) {
 		t.Run(action, func(t *testing.T) {
 			t.Parallel()
 			dir, set, host := swappable(t, Options{times: times{configure: time.Minute, health: time.Second}}, "crashing")
-			set.Limit(limitsIn(t, `{"swap": {"memory_mb": 256}}`))
+			set.Limit(limitsIn(t, `{"swap": {"memory_mb": 512}}`))
 			host.wantVersion(t, "1.0.0")
 			replace(t, dir, "2.0.0", "crashing")
 			if done := reload(t, set); done.Err != nil {
@@ -82,7 +82,7 @@ func TestVersionIsReplacedDuringItsMisdeed(t *testing.T) {
 		t.Run(action, func(t *testing.T) {
 			t.Parallel()
 			dir, set, host := swappable(t, Options{times: times{configure: time.Minute, health: time.Second}}, "crashing", "state")
-			set.Limit(limitsIn(t, `{"swap": {"memory_mb": 256}}`))
+			set.Limit(limitsIn(t, `{"swap": {"memory_mb": 512}}`))
 			counts := func(want string) swapResult {
 				got, err := host.ask(t.Context(), "swap.count", "")
 				if err != nil || got.Version != want {
