@@ -20,8 +20,7 @@ import (
 	"github.com/the-edge-agent/tea/sdk/teatest"
 )
 
-// fakeFirecrawl is a server that speaks the Firecrawl API as documented; the
-// official Python SDK, version 4.55.0, understands it in both versions. A job
+// fakeFirecrawl is a server that speaks the Firecrawl API as documented. A job
 // is completed after a number of requests for its status, and its pages come in
 // parts of two.
 type fakeFirecrawl struct {
