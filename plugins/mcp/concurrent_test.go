@@ -104,8 +104,8 @@ func TestQuestionOfOneOfSeveralCalls(t *testing.T) {
 	}
 }
 
-func TestNothingIsLeftOfHTTP(t *testing.T) {
-	s := serveHTTP(t, nil) // alone: it counts goroutines
+func TestNothingIsLeftOfHTTP(t *testing.T) { //nolint:paralleltest // it counts goroutines
+	s := serveHTTP(t, nil)
 	before := goleak.IgnoreCurrent()
 	c := open(t, with(map[string]any{"url": s.URL}))
 	c.must(t, "mcp.s_add", map[string]any{"a": 1})

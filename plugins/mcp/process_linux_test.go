@@ -165,8 +165,8 @@ func TestMemoryLimit(t *testing.T) {
 	refused(t, err, tea.ConnectionError, "its limit is 100 MiB (memory_mb)")
 }
 
-func TestNothingIsLeft(t *testing.T) {
-	c := open(t, with(testServer("good"))) // alone: it counts goroutines
+func TestNothingIsLeft(t *testing.T) { //nolint:paralleltest // it counts goroutines
+	c := open(t, with(testServer("good")))
 	before := goleak.IgnoreCurrent()
 	c.must(t, "mcp.s_add", map[string]any{"a": 1})
 	_, err := c.call(t.Context(), "mcp.s_exit", nil)
