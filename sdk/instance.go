@@ -67,11 +67,12 @@ func (b *Bundle) open(ctx context.Context, settings Settings) (value any, err er
 
 // apart calls a function in a separate goroutine. If that goroutine ends before
 // the function returns, the caller gets an error and not the same end.
-func apart[T any](what string, call func() (T, error)) (result T, err error) {
+func apart[T any](what string, call func() (T, error)) (T, error) {
+	var result T
+	var err error = exitError(what)
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
-		err = exitError(what)
 		result, err = call()
 	}()
 	<-done

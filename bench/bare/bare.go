@@ -56,7 +56,8 @@ func (echo) GRPCClient(_ context.Context, _ *plugin.GRPCBroker, conn *grpc.Clien
 }
 
 func serveEcho(_ any, _ context.Context, //nolint:revive // the signature is grpc.MethodDesc's
-	decode func(any) error, _ grpc.UnaryServerInterceptor) (any, error) {
+	decode func(any) error, _ grpc.UnaryServerInterceptor,
+) (any, error) {
 	in := new(wrapperspb.BytesValue)
 	if err := decode(in); err != nil {
 		return nil, err

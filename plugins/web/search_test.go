@@ -65,10 +65,16 @@ func TestSearch(t *testing.T) {
 	}{
 		"searxng": {"/search", "format=json&pageno=1&q=tea+pots+%26+cups&time_range=week", "Authorization", "Bearer " + testKey, nil, "Both."},
 		"brave":   {"/res/v1/web/search", "count=2&freshness=pw&offset=0&q=tea+pots+%26+cups&result_filter=web&text_decorations=false", "X-Subscription-Token", testKey, nil, nil},
-		"tavily": {"/search", "", "Authorization", "Bearer " + testKey,
-			map[string]any{"query": "tea pots & cups", "max_results": 2.0, "include_answer": true, "time_range": "week"}, "Both."},
-		"perplexity": {"/chat/completions", "", "Authorization", "Bearer " + testKey,
-			map[string]any{"model": "sonar", "messages": []any{map[string]any{"role": "user", "content": "tea pots & cups"}}, "search_recency_filter": "week"}, "Both."},
+		"tavily": {
+			"/search", "", "Authorization", "Bearer " + testKey,
+			map[string]any{"query": "tea pots & cups", "max_results": 2.0, "include_answer": true, "time_range": "week"},
+			"Both.",
+		},
+		"perplexity": {
+			"/chat/completions", "", "Authorization", "Bearer " + testKey,
+			map[string]any{"model": "sonar", "messages": []any{map[string]any{"role": "user", "content": "tea pots & cups"}}, "search_recency_filter": "week"},
+			"Both.",
+		},
 	} {
 		t.Run(provider, func(t *testing.T) {
 			t.Parallel()

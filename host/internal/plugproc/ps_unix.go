@@ -16,7 +16,7 @@ const psTimeout = 5 * time.Second
 
 // askPS asks ps for the memory, the processor time and the state of a process,
 // for systems without /proc. It returns false if they are not known.
-func askPS(pid int) (memory int64, used time.Duration, stopped, known bool) {
+func askPS(pid int) (memory int64, used time.Duration, stopped, known bool) { //nolint:unparam // the other systems use it all
 	ctx, cancel := context.WithTimeout(context.Background(), psTimeout)
 	defer cancel()
 	out, err := exec.CommandContext(ctx, "/bin/ps", "-o", "rss=", "-o", "time=", "-o", "state=", "-p", strconv.Itoa(pid)).Output()

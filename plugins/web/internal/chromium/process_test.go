@@ -210,7 +210,7 @@ func TestPagesWaitForEachOther(t *testing.T) {
 		t.Errorf("%d pages at the same time", most.Load())
 	}
 	ctx, cancel := context.WithCancel(t.Context())
-	go b.load(ctx, request{url: server.URL + "/waits", maxHTML: 1000}) //nolint:errcheck // it is cancelled
+	go b.load(ctx, request{url: server.URL + "/waits", maxHTML: 1000})
 	eventually(t, "the page is being loaded", func() bool { return len(b.slots) == 1 })
 	short, end := context.WithTimeout(t.Context(), 50*time.Millisecond)
 	defer end()

@@ -89,7 +89,7 @@ func startProxy(guard *safenet.Guard, dial dialFunc, limit int64) (*proxy, error
 // Close ends all connections.
 func (p *proxy) Close() {
 	p.cancel()
-	p.server.Close()
+	_ = p.server.Close() // a listener has nothing to lose
 	p.transport.CloseIdleConnections()
 }
 

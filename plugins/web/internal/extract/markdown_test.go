@@ -42,10 +42,14 @@ func TestMarkdown(t *testing.T) {
 int b;</code></pre></td></tr></table>`, "```c\nint a;\nint b;\n```"},
 		{"code with a fence", "<pre>```\nx\n```</pre>", "````\n```\nx\n```\n````"},
 		{"inline code", "<p>Use <code>a`b</code>.</p>", "Use ``a`b``."},
-		{"links", `<p><a href="../x">x</a> <a href="?q=1">q</a> <a href="//cdn.example/y">y</a> <a href="mailto:a@b.example">m</a> <a href="javascript:alert(1)">j</a> <a href="http://u:p@h.example/">u</a></p>`,
-			"[x](https://site.example/x) [q](https://site.example/dir/page?q=1) [y](https://cdn.example/y) [m](mailto:a@b.example) j [u](http://h.example/)"},
-		{"images", `<p><img src="a.png" alt="An image"> <img data-src="/b.jpg" src="data:image/gif;base64,R0" alt="late"> <img src="data:image/png;base64,AAAA" alt="inline"></p>`,
-			"![An image](https://site.example/dir/a.png) ![late](https://site.example/b.jpg)"},
+		{
+			"links", `<p><a href="../x">x</a> <a href="?q=1">q</a> <a href="//cdn.example/y">y</a> <a href="mailto:a@b.example">m</a> <a href="javascript:alert(1)">j</a> <a href="http://u:p@h.example/">u</a></p>`,
+			"[x](https://site.example/x) [q](https://site.example/dir/page?q=1) [y](https://cdn.example/y) [m](mailto:a@b.example) j [u](http://h.example/)",
+		},
+		{
+			"images", `<p><img src="a.png" alt="An image"> <img data-src="/b.jpg" src="data:image/gif;base64,R0" alt="late"> <img src="data:image/png;base64,AAAA" alt="inline"></p>`,
+			"![An image](https://site.example/dir/a.png) ![late](https://site.example/b.jpg)",
+		},
 		{"base element", `<base href="https://other.example/root/"><p><a href="x">x</a></p>`, "[x](https://other.example/root/x)"},
 		{"marks in text", "<p>2 * 3 * 4 and snake_case_name and # no heading</p>", "2 * 3 * 4 and snake\\_case\\_name and # no heading"},
 		{"quote", "<blockquote><p>a</p><p>b</p></blockquote>", "> a\n> \n> b"},
@@ -85,10 +89,14 @@ func TestMetadata(t *testing.T) {
 	}{
 		{"title element", "<title> A \n B </title>", page.Metadata{Title: "A B"}},
 		{"heading", "<h1>A</h1>", page.Metadata{Title: "A"}},
-		{"previews", `<title>x</title><meta property="og:title" content="A"><meta property="og:description" content="D"><meta property="og:site_name" content="S"><meta property="og:image" content="/i.png"><meta property="og:locale" content="de_CH"><meta property="article:author" content="https://x.example/me"><meta name="author" content="N">`,
-			page.Metadata{Title: "A", Description: "D", SiteName: "S", Image: "https://site.example/i.png", Language: "de-CH", Author: "N"}},
-		{"JSON-LD", `<script type="application/ld+json">{"@context":"https://schema.org","@graph":[{"@type":"WebSite","name":"x"},{"@type":"NewsArticle","headline":"H","datePublished":"2026-01-02","dateModified":"2026-01-03T10:00:00+01:00","author":[{"name":"N"}],"publisher":{"name":"P"},"inLanguage":"en"}]}</script>`,
-			page.Metadata{Title: "H", Published: "2026-01-02", Modified: "2026-01-03T10:00:00+01:00", Author: "N", SiteName: "P", Language: "en"}},
+		{
+			"previews", `<title>x</title><meta property="og:title" content="A"><meta property="og:description" content="D"><meta property="og:site_name" content="S"><meta property="og:image" content="/i.png"><meta property="og:locale" content="de_CH"><meta property="article:author" content="https://x.example/me"><meta name="author" content="N">`,
+			page.Metadata{Title: "A", Description: "D", SiteName: "S", Image: "https://site.example/i.png", Language: "de-CH", Author: "N"},
+		},
+		{
+			"JSON-LD", `<script type="application/ld+json">{"@context":"https://schema.org","@graph":[{"@type":"WebSite","name":"x"},{"@type":"NewsArticle","headline":"H","datePublished":"2026-01-02","dateModified":"2026-01-03T10:00:00+01:00","author":[{"name":"N"}],"publisher":{"name":"P"},"inLanguage":"en"}]}</script>`,
+			page.Metadata{Title: "H", Published: "2026-01-02", Modified: "2026-01-03T10:00:00+01:00", Author: "N", SiteName: "P", Language: "en"},
+		},
 		{"broken JSON-LD", `<title>A</title><script type="application/ld+json">{"headline": </script>`, page.Metadata{Title: "A"}},
 		{"time element", `<article><time datetime="2026-05-06">May</time></article>`, page.Metadata{Published: "2026-05-06"}},
 		{"dates", `<meta name="date" content="2 January 2026"><meta property="article:modified_time" content="not a date">`, page.Metadata{Published: "2026-01-02"}},

@@ -132,7 +132,7 @@ func TestScrapeFollowsRedirects(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if p.URL != site.URL+"/redirect/0" || p.Metadata.StatusCode != 200 {
+	if p.URL != site.URL+"/redirect/0" || p.Metadata.StatusCode != http.StatusOK {
 		t.Errorf("got %s, status %d", p.URL, p.Metadata.StatusCode)
 	}
 }

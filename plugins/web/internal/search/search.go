@@ -86,7 +86,7 @@ func (s *Searcher) Search(ctx context.Context, req *tea.Request, p page.SearchPa
 	ctx, cancel := s.service.Expire(ctx, 0)
 	defer cancel()
 	c := &collector{limit: p.NumResults, seen: map[string]bool{}, result: page.SearchResult{Success: true, Query: p.Query, Results: []page.Found{}}}
-	for number := 0; number < maxRequests; number++ {
+	for number := range maxRequests {
 		before := len(c.result.Results)
 		sent, err := s.engine.ask(ctx, req, p, number, c)
 		if err != nil {

@@ -41,7 +41,7 @@ func Handler() http.Handler {
 		p, ok := pages[r.URL.Path]
 		switch {
 		case r.URL.Path == "/" || r.URL.Path == "/index.html":
-			writeHTML(w, index(pages))
+			writeHTML(w, index())
 		case ok:
 			w.Header().Set("Content-Type", p.ContentType)
 			w.Write(p.Body)
@@ -91,7 +91,7 @@ func simplePage(title string) string {
 }
 
 // index links to all pages, and to addresses that a crawl must not follow.
-func index(pages map[string]Page) string {
+func index() string {
 	var b strings.Builder
 	b.WriteString("<h1>Index</h1><ul>")
 	for _, p := range Pages() {

@@ -144,7 +144,7 @@ var layouts = []layout{
 	{"thread", func(d *draft) string { // question and answers
 		d.element("h1", d.heading())
 		for i := range 4 {
-			d.html.WriteString(fmt.Sprintf(`<div class="post" id="p%d"><div class="post-content">`, i))
+			fmt.Fprintf(&d.html, `<div class="post" id="p%d"><div class="post-content">`, i)
 			d.paragraphs(3)
 			d.html.WriteString(`</div></div>`)
 		}
