@@ -173,7 +173,9 @@ nodes: [{name: a, goto: a}]
 // untilStuck waits until the pipe of stdout is full.
 func (p *process) untilStuck() {
 	p.t.Helper()
-	const nearlyFull = 60_000 // of the 64 KB that a pipe holds
+	// A pipe has 16 pages of 4 KB, and a write that does not fit into the rest of
+	// one begins another: two pages in a row have more than one page of data.
+	const nearlyFull = 30_000
 	ticker := time.NewTicker(time.Millisecond)
 	defer ticker.Stop()
 	for waiting := 0; waiting < nearlyFull; <-ticker.C {

@@ -16,8 +16,9 @@ func (s *stopped) Error() string { return "stopped by " + s.by }
 func (s *stopped) Unwrap() error { return context.Canceled }
 
 // stoppable returns a context that the first SIGINT, SIGTERM or SIGHUP cancels;
-// the second signal exits immediately. Writing to a closed pipe is an error and
-// does not kill the process.
+// the second signal exits immediately, unless it is a SIGHUP: at the end of a
+// terminal both the kernel and the shell send one. Writing to a closed pipe is
+// an error and does not kill the process.
 func stoppable() (context.Context, context.CancelCauseFunc) { return reloadable(nil) }
 
 // reloadable is stoppable, but a SIGHUP that is not the end of the terminal
@@ -39,8 +40,11 @@ func reloadable(reload func(context.Context)) (context.Context, context.CancelCa
 	}
 	go func() {
 		stop(&stopped{signalName(stops())})
-		stops()
-		os.Exit(exitStopped)
+		for s := range signals {
+			if s != syscall.SIGHUP {
+				os.Exit(exitStopped)
+			}
+		}
 	}()
 	return ctx, stop
 }

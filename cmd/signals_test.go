@@ -194,6 +194,7 @@ func TestEndOfTheTerminalStopsTheRun(t *testing.T) {
 	p.until("node_start", "nap")
 	p.signal(syscall.SIGHUP) // the terminal is still there
 	master.Close()
+	_ = p.cmd.Process.Signal(syscall.SIGHUP) // as the shell does, unless the run has ended already
 	if _, code := p.exit(); code != 130 {
 		t.Errorf("exit code = %d, want 130", code)
 	}

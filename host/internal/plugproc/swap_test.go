@@ -149,7 +149,7 @@ var damaged = map[string]struct {
 	"stops":     {asFake("stops"), "no handshake within", true},
 	"spills":    {asFake("spills"), "no handshake within 5s", true},
 	"large":     {traits("large"), "bytes exceed the limit of 4194304", false},
-	"eats":      {traits("eats"), "its limit is 256 MiB (settings.plugins.swap.memory_mb)", false},
+	"eats":      {traits("eats"), "its limit is 1024 MiB (settings.plugins.swap.memory_mb)", false},
 	"slow":      {traits("slow"), "did not accept its settings within 5s", true},
 	"verbose":   {traits("verbose"), "settings", false},
 	"noisy":     {traits("noisy"), "did not accept its settings", true},
@@ -196,7 +196,7 @@ func TestBrokenVersionDoesNotReplaceThePlugin(t *testing.T) {
 				return err
 			}
 			dir, set, host := swappable(t, Options{Verify: asked, StartTimeout: time.Minute})
-			set.Limit(limitsIn(t, `{"swap": {"memory_mb": 256}}`))
+			set.Limit(limitsIn(t, `{"swap": {"memory_mb": 1024}}`))
 			before := host.wantVersion(t, "1.0.0")
 			c.put(t, dir)
 			o := &set.launcher.options
