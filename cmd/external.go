@@ -8,6 +8,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"runtime"
+	"strings"
 	"syscall"
 )
 
@@ -15,22 +16,21 @@ import (
 // arguments of tea. Only the directories that belong to tea are searched, not
 // PATH.
 func runExternal(args []string) error {
-	self, err := os.Executable()
-	if err != nil {
-		return err
+	dirs := []string{"/usr/lib/tea"}
+	if self, err := os.Executable(); err == nil { // else there is no /proc
+		here := filepath.Dir(resolved(self))
+		dirs = []string{here, filepath.Join(filepath.Dir(here), "lib", "tea"), "/usr/lib/tea"}
 	}
-	here := filepath.Dir(resolved(self))
-	lib := filepath.Join(filepath.Dir(here), "lib", "tea")
 	name := "tea-" + args[0]
 	if runtime.GOOS == "windows" {
 		name += ".exe"
 	}
-	for _, dir := range []string{here, lib, "/usr/lib/tea"} {
+	for _, dir := range dirs {
 		if path := filepath.Join(dir, name); isFile(path) {
 			return replaceBy(path, append([]string{os.Args[0]}, args...))
 		}
 	}
-	return pluginError(fmt.Errorf("`tea %s` needs the program %s, which is not in %s, %s or /usr/lib/tea\n  hint: the packages and archives of tea contain it; copy it next to tea", args[0], name, here, lib))
+	return pluginError(fmt.Errorf("`tea %s` needs the program %s, which is not in %s\n  hint: the packages and archives of tea contain it; copy it next to tea", args[0], name, strings.Join(dirs, " or ")))
 }
 
 // replaceBy runs a program in this process. It returns only if that fails, and
