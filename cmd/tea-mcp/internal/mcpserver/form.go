@@ -157,7 +157,7 @@ func simple(schema map[string]any) (map[string]any, bool) {
 	return property, true
 }
 
-// asked is what became of the questions of a run.
+// asked is the outcome of asking the questions of a run.
 type asked struct {
 	// answered reports whether the run can continue with answers.
 	answered bool

@@ -33,15 +33,16 @@ type process struct {
 // itself, nor by a way other than the proxy of a page: it resolves no names,
 // and WebRTC does not use UDP.
 var flags = map[string]any{
-	"proxy-server":                                       "http://none.invalid:1", // each page has its own
-	"host-resolver-rules":                                "MAP * ~NOTFOUND, EXCLUDE 127.0.0.1",
-	"disable-quic":                                       true,
-	"force-webrtc-ip-handling-policy":                    "disable_non_proxied_udp",
-	"webrtc-ip-handling-policy":                          "disable_non_proxied_udp",
-	"dns-prefetch-disable":                               true,
-	"no-pings":                                           true,
-	"disable-background-networking":                      true,
-	"disable-component-update":                           true,
+	"proxy-server":                    "http://none.invalid:1", // each page has its own
+	"host-resolver-rules":             "MAP * ~NOTFOUND, EXCLUDE 127.0.0.1",
+	"disable-quic":                    true,
+	"force-webrtc-ip-handling-policy": "disable_non_proxied_udp",
+	"webrtc-ip-handling-policy":       "disable_non_proxied_udp",
+	"dns-prefetch-disable":            true,
+	"no-pings":                        true,
+	"disable-background-networking":   true,
+	"disable-component-update":        true,
+
 	"disable-component-extensions-with-background-pages": true,
 	"disable-domain-reliability":                         true,
 	"disable-client-side-phishing-detection":             true,
