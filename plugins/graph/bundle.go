@@ -1,0 +1,36 @@
+package graph
+
+import (
+	"context"
+	"slices"
+
+	tea "github.com/the-edge-agent/tea/sdk"
+	"github.com/the-edge-agent/tea/sdk/schema"
+)
+
+// version is the version of the bundle.
+const version = "0.1.0"
+
+// Bundle is the set of actions, for serve.Main or to be linked into a host.
+// Instances of one bundle that have the same folder share its database.
+func Bundle() tea.Bundle {
+	shared := &databases{open: map[string]*database{}}
+	return tea.Bundle{
+		Name:        "graph",
+		Version:     version,
+		Description: "A knowledge graph: entities and relations, traversals, search, algorithms and facts that change over time.",
+		Settings: map[string]*schema.Schema{
+			settingsKey:    schema.Of[Settings](),
+			fileKey:        schema.Of[FileSettings](),
+			backendKey:     backendSchema(),
+			backendTypeKey: backendSchema(),
+			pathKey:        pathSchema(),
+		},
+		Exclusive: []string{settingsKey + ".path", pathKey},
+		Open:      func(ctx context.Context, s tea.Settings) (any, error) { return shared.take(ctx, s) },
+		Actions: slices.Concat(
+			entityActions(),
+			relationActions(),
+		),
+	}
+}

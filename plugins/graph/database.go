@@ -1,0 +1,277 @@
+package graph
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"sync"
+	"time"
+
+	tea "github.com/the-edge-agent/tea/sdk"
+	"github.com/the-edge-agent/tea/sdk/x/atomicfile"
+
+	"github.com/the-edge-agent/tea/plugins/graph/internal/store"
+)
+
+// The files of a graph's folder besides those of the backend.
+const (
+	markerFile = "graph.json"
+	ownerFile  = "owner.lock"
+)
+
+// markerFormat is the version of the folder.
+const markerFormat = 1
+
+// marker is the content of the marker file.
+type marker struct {
+	Format  int         `json:"format"`
+	Backend backendName `json:"backend"`
+	// Ready is false until the backend has created its database.
+	Ready bool `json:"ready"`
+}
+
+// database is what all instances with one folder share.
+type database struct {
+	settings settings
+	owners   *databases
+	users    int // guarded by owners.mu
+
+	// mu is held for reading by every call, and for writing while the database is
+	// opened, restored and closed.
+	mu    sync.RWMutex
+	owner *owner
+	store store.Store
+	used  backendName
+
+	// writing is held from the first read of a change to its end.
+	writing sync.Mutex
+}
+
+// databases are the open ones of a process, by path.
+type databases struct {
+	mu   sync.Mutex
+	open map[string]*database
+}
+
+// take returns a Graph for the settings. The database is opened by the first
+// action that needs it.
+func (d *databases) take(_ context.Context, from tea.Settings) (*Graph, error) {
+	s, err := readSettings(from)
+	if err != nil {
+		return nil, err
+	}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	db := d.open[s.Path]
+	if db == nil {
+		db = &database{settings: s, owners: d}
+		d.open[s.Path] = db
+	}
+	if db.settings.Settings != s.Settings {
+		return nil, tea.Errorf(tea.ValidationError, "%s is open with other settings of the graph; workflows that share a folder at the same time need the same ones", s.Path)
+	}
+	db.users++
+	return &Graph{db: db, settings: s}, nil
+}
+
+// release is called by each user once. The last one closes the database.
+func (db *database) release() error {
+	db.owners.mu.Lock()
+	defer db.owners.mu.Unlock()
+	if db.users--; db.users > 0 {
+		return nil
+	}
+	delete(db.owners.open, db.settings.Path)
+	db.mu.Lock()
+	defer db.mu.Unlock()
+	return db.close()
+}
+
+// close closes the database. The caller holds mu.
+func (db *database) close() error {
+	if db.store == nil {
+		return nil
+	}
+	err := errors.Join(db.store.Close(), db.owner.release())
+	db.store, db.owner = nil, nil
+	return err
+}
+
+// use opens the database if needed, and keeps it open until done is called.
+func (db *database) use(ctx context.Context) (s store.Store, done func(), err error) {
+	for {
+		db.mu.RLock()
+		if db.store != nil {
+			return db.store, db.mu.RUnlock, nil
+		}
+		db.mu.RUnlock()
+		db.mu.Lock()
+		if db.store == nil {
+			err = db.openStore(ctx)
+		}
+		db.mu.Unlock()
+		if err != nil {
+			return nil, nil, err
+		}
+	}
+}
+
+// openStore locks the folder and opens the database in it. The caller holds mu.
+func (db *database) openStore(ctx context.Context) (err error) {
+	dir := db.settings.Path
+	if err := checkFolder(dir); err != nil {
+		return err
+	}
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return systemError("create the folder of the graph", err)
+	}
+	owner, err := own(ctx, dir, time.Duration(db.settings.LockTimeoutSeconds*float64(time.Second)))
+	if err != nil {
+		return err
+	}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, owner.release())
+		}
+	}()
+	m, err := readMarker(dir)
+	if err != nil {
+		return err
+	}
+	backend, err := chooseBackend(dir, m, db.settings.Backend)
+	if err != nil {
+		return err
+	}
+	if m == nil {
+		m = &marker{Format: markerFormat, Backend: backend.name}
+		if err := m.write(dir); err != nil {
+			return err
+		}
+	}
+	s, err := backend.open(ctx, store.Options{
+		Dir: dir, Create: !m.Ready, MemoryBytes: db.settings.MemoryMB << 20, Threads: db.settings.Threads, Library: db.settings.Library,
+	})
+	if err != nil {
+		return err
+	}
+	if !m.Ready {
+		m.Ready = true
+		if err := m.write(dir); err != nil {
+			return errors.Join(err, s.Close())
+		}
+	}
+	db.store, db.owner, db.used = s, owner, backend.name
+	return nil
+}
+
+// checkFolder refuses a folder with files but without a marker: it belongs to
+// something else. Nothing is written into it.
+func checkFolder(dir string) error {
+	info, err := os.Stat(dir)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return nil
+	case err != nil:
+		return systemError("open the folder of the graph", err)
+	case !info.IsDir():
+		return tea.Errorf(tea.ValidationError, "settings.graph.path: %s is a file, and a graph is a folder; set another path", dir)
+	}
+	if _, err := os.Lstat(filepath.Join(dir, markerFile)); err == nil {
+		return nil
+	}
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		return systemError("open the folder of the graph", err)
+	}
+	for _, e := range entries {
+		if e.Name() != ownerFile && !atomicfile.IsTemporary(e.Name()) {
+			return tea.Errorf(tea.ValidationError, "settings.graph.path: %s has no graph but other files, such as %s; set the path of a new or empty folder", dir, e.Name())
+		}
+	}
+	return nil
+}
+
+// readMarker returns nil for a new folder.
+func readMarker(dir string) (*marker, error) {
+	path := filepath.Join(dir, markerFile)
+	file, err := os.Open(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, systemError("open the graph", err)
+	}
+	defer file.Close()
+	text, err := io.ReadAll(io.LimitReader(file, 1<<16))
+	if err != nil {
+		return nil, systemError("open the graph", err)
+	}
+	var m marker
+	if err := json.Unmarshal(text, &m); err != nil || m.Format < 1 || m.Backend == "" {
+		return nil, tea.Errorf(tea.ValidationError, "%s is damaged or belongs to another program; restore a backup, or set another settings.graph.path", path)
+	}
+	if m.Format > markerFormat {
+		return nil, tea.Errorf(tea.ValidationError, "the graph in %s has format %d, which is newer than the format %d of this version; update the graph plugin", dir, m.Format, markerFormat)
+	}
+	return &m, nil
+}
+
+func (m *marker) write(dir string) error {
+	err := atomicfile.Write(filepath.Join(dir, markerFile), 0o600, func(w io.Writer) error { return json.NewEncoder(w).Encode(m) })
+	if err != nil {
+		return systemError("create the graph", err)
+	}
+	return nil
+}
+
+// systemError describes an error of the operating system.
+func systemError(what string, err error) error {
+	var typed *tea.Error
+	switch {
+	case errors.As(err, &typed):
+		return err
+	case isFull(err):
+		return tea.Errorf(tea.ResourceExhausted, "%s: the disk is full: %w", what, err)
+	case isReadOnly(err):
+		return tea.Errorf(tea.PermissionDenied, "%s: %w; set a settings.graph.path that can be written", what, err)
+	}
+	return tea.Errorf(tea.InternalError, "%s: %w", what, err)
+}
+
+// backend is a database engine of this build.
+type backend struct {
+	name backendName
+	open func(context.Context, store.Options) (store.Store, error)
+	// missing says why the build cannot open it, nil if it can.
+	missing error
+}
+
+// chooseBackend returns the backend for a folder: the one that created it, or
+// the preferred one.
+func chooseBackend(dir string, m *marker, wanted backendName) (backend, error) {
+	if m != nil && wanted != "" && wanted != m.Backend {
+		return backend{}, tea.Errorf(tea.ValidationError, "the graph in %s was created by the backend %s and cannot be opened by %s; set settings.graph.backend: %[2]s, or another settings.graph.path", dir, m.Backend, wanted)
+	}
+	if m != nil {
+		wanted = m.Backend
+	}
+	for _, b := range backends() {
+		switch {
+		case wanted == "" && b.missing == nil && b.preferred():
+			return b, nil
+		case wanted != b.name:
+		case b.missing != nil && m != nil:
+			return backend{}, tea.Errorf(tea.DependencyMissing, "the graph in %s was created by the backend %s: %s", dir, b.name, tea.AsError(b.missing).Message)
+		default:
+			return b, b.missing
+		}
+	}
+	return backend{}, tea.Errorf(tea.ValidationError, "the graph in %s was created by the backend %q, which this version does not have; update the graph plugin", dir, wanted)
+}
+
+// preferred reports whether the backend can be chosen for a new graph.
+func (b backend) preferred() bool { return b.name != "cypher" }

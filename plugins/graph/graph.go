@@ -1,0 +1,91 @@
+package graph
+
+import (
+	"context"
+	"time"
+	"unicode/utf8"
+
+	tea "github.com/the-edge-agent/tea/sdk"
+
+	"github.com/the-edge-agent/tea/plugins/graph/internal/store"
+)
+
+// Graph is the bundle opened for one set of settings. Its methods are the
+// actions. It is safe for concurrent use.
+type Graph struct {
+	db       *database
+	settings settings
+}
+
+// Close releases the database. The last instance closes it.
+func (g *Graph) Close() error { return g.db.release() }
+
+// view is the graph during one call.
+type view struct {
+	store.Store
+	ns   string
+	now  int64
+	done func()
+}
+
+// read begins a call that reads a namespace. The caller calls done.
+func (g *Graph) read(ctx context.Context, p Namespace) (*view, error) {
+	if err := checkName("namespace", p.Namespace); err != nil {
+		return nil, err
+	}
+	s, done, err := g.db.use(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return &view{Store: s, ns: p.Namespace, now: time.Now().UnixMicro(), done: done}, nil
+}
+
+// write begins a call that reads and changes a namespace. Only one can run at a
+// time.
+func (g *Graph) write(ctx context.Context, p Namespace) (*view, error) {
+	v, err := g.read(ctx, p)
+	if err != nil {
+		return nil, err
+	}
+	g.db.writing.Lock()
+	release := v.done
+	v.done = func() {
+		g.db.writing.Unlock()
+		release()
+	}
+	return v, nil
+}
+
+// Namespace is a parameter of all actions.
+type Namespace struct {
+	Namespace string `json:"namespace,omitempty" default:"default" doc:"name of a separate graph in the same database"`
+}
+
+const (
+	// maxName is the length of a name in bytes.
+	maxName = 1024
+	// maxItems is the number of items of a call.
+	maxItems = 10_000
+	// maxRelations is the number of relations that a step of a traversal can follow.
+	maxRelations = 200_000
+	// maxScanned is the number of relations that an algorithm reads.
+	maxScanned = 5_000_000
+)
+
+// checkName checks an id, a type or a namespace.
+func checkName(what, name string) error {
+	switch {
+	case name == "":
+		return tea.Errorf(tea.ValidationError, "%s is empty", what)
+	case len(name) > maxName:
+		return tea.Errorf(tea.ValidationError, "%s has %d bytes, more than %d", what, len(name), maxName)
+	case !utf8.ValidString(name):
+		return tea.Errorf(tea.ValidationError, "%s %q is not valid UTF-8", what, name)
+	}
+	for _, r := range name {
+		if r < ' ' || r == utf8.RuneError || r == 0x7f {
+			return tea.Errorf(tea.ValidationError, "%s %q has a control character or an invalid one", what, name)
+		}
+	}
+	return nil
+}

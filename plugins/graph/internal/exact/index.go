@@ -1,0 +1,146 @@
+// Package exact finds the most similar of all vectors in memory. It keeps a byte
+// for each dimension, and the bound of the error that this makes: the candidates
+// that it returns include every vector that can be among the best. Start with
+// [New]; the caller compares the candidates by their complete vectors.
+package exact
+
+import (
+	"math"
+	"slices"
+)
+
+// Tag is what a search selects vectors by.
+type Tag struct{ Namespace, Kind int64 }
+
+// Index is a set of vectors of one dimension. Reading it concurrently is safe.
+type Index struct {
+	dimension int
+	keys      []int64
+	tags      []Tag
+	codes     []int8
+	// scales are the units of the codes, and slacks bound their error.
+	scales, slacks []float32
+	at             map[int64]int
+}
+
+// New returns an empty index.
+func New(dimension int) *Index { return &Index{dimension: dimension, at: map[int64]int{}} }
+
+// Len returns the number of vectors.
+func (x *Index) Len() int { return len(x.keys) }
+
+// Put adds or replaces a vector.
+func (x *Index) Put(key int64, tag Tag, vector []float32) {
+	i, ok := x.at[key]
+	if !ok {
+		i = len(x.keys)
+		x.at[key] = i
+		x.keys, x.tags = append(x.keys, key), append(x.tags, tag)
+		x.codes = append(x.codes, make([]int8, x.dimension)...)
+		x.scales, x.slacks = append(x.scales, 0), append(x.slacks, 0)
+	}
+	x.tags[i] = tag
+	unit, largest := normalize(vector)
+	scale := largest / math.MaxInt8
+	code, wrong := x.codes[i*x.dimension:(i+1)*x.dimension], 0.0
+	for d, f := range unit {
+		code[d] = 0
+		if scale > 0 {
+			code[d] = int8(math.Round(f / scale))
+		}
+		e := f - scale*float64(code[d])
+		wrong += e * e
+	}
+	x.scales[i] = float32(scale)
+	x.slacks[i] = float32(math.Sqrt(wrong)) + rounding
+}
+
+// rounding is more than what the rounding of sums can add to an error.
+const rounding = 1e-4
+
+// Delete removes a vector.
+func (x *Index) Delete(key int64) {
+	i, ok := x.at[key]
+	if !ok {
+		return
+	}
+	last := len(x.keys) - 1
+	x.keys[i], x.tags[i], x.scales[i], x.slacks[i] = x.keys[last], x.tags[last], x.scales[last], x.slacks[last]
+	copy(x.codes[i*x.dimension:(i+1)*x.dimension], x.codes[last*x.dimension:])
+	x.at[x.keys[i]] = i
+	delete(x.at, key)
+	x.keys, x.tags, x.scales, x.slacks = x.keys[:last], x.tags[:last], x.scales[:last], x.slacks[:last]
+	x.codes = x.codes[:last*x.dimension]
+}
+
+// Candidates returns the keys of vectors that include the most similar ones, up
+// to limit and all that are equal to the last of them. keep selects by tag.
+func (x *Index) Candidates(query []float32, limit int, keep func(Tag) bool) []int64 {
+	wide, _ := normalize(query)
+	unit := make([]float32, len(wide))
+	for i, f := range wide {
+		unit[i] = float32(f)
+	}
+	type guess struct {
+		at           int
+		lower, upper float32
+	}
+	var guesses []guess
+	for i := range x.keys {
+		if !keep(x.tags[i]) {
+			continue
+		}
+		about := x.scales[i] * dot(unit, x.codes[i*x.dimension:(i+1)*x.dimension])
+		guesses = append(guesses, guess{at: i, lower: about - x.slacks[i], upper: about + x.slacks[i]})
+	}
+	floor := float32(math.Inf(-1))
+	if len(guesses) > limit {
+		lowers := make([]float32, len(guesses))
+		for i, g := range guesses {
+			lowers[i] = g.lower
+		}
+		slices.Sort(lowers)
+		floor = lowers[len(lowers)-limit]
+	}
+	var keys []int64
+	for _, g := range guesses {
+		if g.upper >= floor {
+			keys = append(keys, x.keys[g.at])
+		}
+	}
+	return keys
+}
+
+// normalize returns the unit vector and the largest absolute value in it.
+func normalize(vector []float32) (unit []float64, largest float64) {
+	var square float64
+	for _, f := range vector {
+		square += float64(f) * float64(f)
+	}
+	unit = make([]float64, len(vector))
+	if square == 0 {
+		return unit, 0
+	}
+	length := math.Sqrt(square)
+	for i, f := range vector {
+		unit[i] = float64(f) / length
+		largest = max(largest, math.Abs(unit[i]))
+	}
+	return unit, largest
+}
+
+func dot(a []float32, b []int8) float32 {
+	var s0, s1, s2, s3 float32
+	b = b[:len(a)]
+	i := 0
+	for ; i+4 <= len(a); i += 4 {
+		s0 += a[i] * float32(b[i])
+		s1 += a[i+1] * float32(b[i+1])
+		s2 += a[i+2] * float32(b[i+2])
+		s3 += a[i+3] * float32(b[i+3])
+	}
+	for ; i < len(a); i++ {
+		s0 += a[i] * float32(b[i])
+	}
+	return s0 + s1 + s2 + s3
+}

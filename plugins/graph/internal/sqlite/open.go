@@ -1,0 +1,211 @@
+package sqlite
+
+import (
+	"context"
+	"database/sql"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"net/url"
+	"os"
+	"path/filepath"
+	"sync"
+
+	_ "modernc.org/sqlite" // the driver
+
+	tea "github.com/the-edge-agent/tea/sdk"
+
+	"github.com/the-edge-agent/tea/plugins/graph/internal/store"
+)
+
+const (
+	databaseFile = "graph.sqlite"
+	// readers is the number of connections for reading.
+	readers = 4
+	// defaultMemory is the size of all page caches.
+	defaultMemory = 10 << 20
+)
+
+// DB is an open database. It implements [store.Store].
+type DB struct {
+	path        string
+	write, read *sql.DB
+	names       names
+	vectors     vectors
+
+	// mu is held for reading by every call, and for writing by Close.
+	mu     sync.RWMutex
+	closed bool
+	// nextNode is the key of the next node. Only Apply uses it.
+	nextNode int64
+}
+
+var _ store.Store = (*DB)(nil)
+
+// Open opens the database of a folder, or creates it.
+func Open(ctx context.Context, o store.Options) (store.Store, error) {
+	db := &DB{path: filepath.Join(o.Dir, databaseFile)}
+	isNew, err := check(db.path)
+	switch {
+	case err != nil:
+		return nil, err
+	case isNew && !o.Create:
+		return nil, tea.Errorf(tea.InternalError, "the database %s of the graph is missing; restore a backup, or remove %s to start with an empty graph", db.path, o.Dir)
+	}
+	memory := o.MemoryBytes
+	if memory == 0 {
+		memory = defaultMemory
+	}
+	common := []string{"busy_timeout(10000)", fmt.Sprintf("cache_size(-%d)", memory>>10/(readers+1)), "trusted_schema(0)"}
+	if db.write, err = connect(db.path, 1, append(common, "journal_mode(wal)", "synchronous(full)"), "immediate"); err != nil {
+		return nil, fault(err)
+	}
+	if err = db.prepare(ctx, isNew); err == nil {
+		db.read, err = connect(db.path, readers, append(common, "query_only(1)"), "deferred")
+	}
+	if err == nil {
+		err = db.load(ctx)
+	}
+	if err != nil {
+		return nil, errors.Join(fault(err), db.Close())
+	}
+	return db, nil
+}
+
+// check reports whether the database does not exist yet. It refuses files of
+// others and newer formats without opening them as a database.
+func check(path string) (isNew bool, err error) {
+	file, err := os.Open(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return true, nil
+	}
+	if err != nil {
+		return false, fault(err)
+	}
+	defer file.Close()
+	info, err := file.Stat()
+	if err != nil {
+		return false, fault(err)
+	}
+	if !info.Mode().IsRegular() {
+		return false, tea.Errorf(tea.ValidationError, "%s is not a file", path)
+	}
+	if info.Size() == 0 {
+		return true, nil // SQLite creates the file before it writes the first page
+	}
+	header := make([]byte, 100)
+	if _, err := io.ReadFull(file, header); err != nil && !errors.Is(err, io.ErrUnexpectedEOF) {
+		return false, fault(err)
+	}
+	const magic = "SQLite format 3\x00"
+	application, version := binary.BigEndian.Uint32(header[68:]), binary.BigEndian.Uint32(header[60:])
+	switch {
+	case string(header[:len(magic)]) != magic:
+		return false, tea.Errorf(tea.ValidationError, "%s is not a database of a graph, or its beginning is damaged; restore a backup, or set another settings.graph.path", path)
+	case application == 0 && version == 0:
+		// Whether it is a database that was never finished is seen in prepare.
+		return true, nil
+	case application != applicationID:
+		return false, tea.Errorf(tea.ValidationError, "%s is a database of another program; set another settings.graph.path", path)
+	case version > format:
+		return false, tea.Errorf(tea.ValidationError, "%s has format %d, which is newer than the format %d of this version; update the graph plugin", path, version, format)
+	}
+	return false, nil
+}
+
+func connect(path string, connections int, pragmas []string, lock string) (*sql.DB, error) {
+	how := url.Values{"_pragma": pragmas, "_txlock": {lock}}
+	dsn := url.URL{Scheme: "file", OmitHost: true, Path: filepath.ToSlash(path), RawQuery: how.Encode()}
+	db, err := sql.Open("sqlite", dsn.String())
+	if err != nil {
+		return nil, err
+	}
+	db.SetMaxOpenConns(connections)
+	db.SetMaxIdleConns(connections)
+	return db, nil
+}
+
+// prepare creates the tables of a new database in one transaction.
+func (db *DB) prepare(ctx context.Context, isNew bool) error {
+	if !isNew {
+		return db.write.PingContext(ctx)
+	}
+	var tables int
+	if err := db.write.QueryRowContext(ctx, "SELECT count(*) FROM sqlite_schema").Scan(&tables); err != nil {
+		return err
+	}
+	if tables > 0 {
+		return tea.Errorf(tea.ValidationError, "%s is a database of another program; set another settings.graph.path", db.path)
+	}
+	tx, err := db.write.BeginTx(ctx, nil)
+	if err != nil {
+		return err
+	}
+	_, err = tx.ExecContext(ctx, fmt.Sprintf("%s; PRAGMA application_id = %d; PRAGMA user_version = %d", schema, applicationID, format))
+	if err != nil {
+		return errors.Join(err, tx.Rollback())
+	}
+	return tx.Commit()
+}
+
+// load reads what is kept in memory.
+func (db *DB) load(ctx context.Context) error {
+	if err := db.names.load(ctx, db.read); err != nil {
+		return err
+	}
+	var dimension sql.NullInt64
+	err := db.read.QueryRowContext(ctx, "SELECT (SELECT coalesce(max(pk), 0) FROM node), (SELECT value FROM meta WHERE name = 'dimension')").Scan(&db.nextNode, &dimension)
+	db.nextNode++
+	db.vectors.dimension = int(dimension.Int64)
+	return err
+}
+
+// use registers a call until done is called. It fails after Close.
+func (db *DB) use() (done func(), err error) {
+	db.mu.RLock()
+	if db.closed {
+		db.mu.RUnlock()
+		return nil, tea.Errorf(tea.InternalError, "the graph is closed")
+	}
+	return db.mu.RUnlock, nil
+}
+
+// Close is [store.Store.Close].
+func (db *DB) Close() error {
+	db.mu.Lock()
+	defer db.mu.Unlock()
+	if db.closed {
+		return nil
+	}
+	db.closed = true
+	var err error
+	if db.read != nil {
+		err = db.read.Close()
+	}
+	return fault(errors.Join(err, db.write.Close()))
+}
+
+// Backup is [store.Store.Backup].
+func (db *DB) Backup(ctx context.Context, dir string) error {
+	done, err := db.use()
+	if err != nil {
+		return err
+	}
+	defer done()
+	path := filepath.Join(dir, databaseFile)
+	from, err := connect(db.path, 1, []string{"busy_timeout(10000)", "trusted_schema(0)"}, "deferred")
+	if err != nil {
+		return fault(err)
+	}
+	_, err = from.ExecContext(ctx, "VACUUM INTO ?", path)
+	if err = errors.Join(err, from.Close()); err != nil {
+		return fault(err)
+	}
+	file, err := os.OpenFile(path, os.O_RDWR, 0)
+	if err != nil {
+		return fault(err)
+	}
+	return fault(errors.Join(file.Chmod(0o600), file.Sync(), file.Close()))
+}

@@ -1,0 +1,257 @@
+package sqlite
+
+import (
+	"context"
+	"database/sql"
+	"encoding/binary"
+	"math"
+	"strings"
+
+	"github.com/the-edge-agent/tea/plugins/graph/internal/exact"
+	"github.com/the-edge-agent/tea/plugins/graph/internal/store"
+)
+
+// Apply is [store.Store.Apply].
+func (db *DB) Apply(ctx context.Context, namespace string, b store.Batch) error {
+	done, err := db.use()
+	if err != nil {
+		return err
+	}
+	defer done()
+	types := map[string]int64{}
+	for i := range b.Entities {
+		types[b.Entities[i].Type] = 0
+	}
+	for i := range b.Relations {
+		types[b.Relations[i].Type] = 0
+	}
+	for _, k := range b.DeleteRelations {
+		types[k.Type] = 0
+	}
+	dimension, err := db.vectors.fits(b.Entities)
+	if err != nil {
+		return err
+	}
+	ns, err := db.names.intern(ctx, db.write, namespace, types)
+	if err != nil {
+		return fault(err)
+	}
+	tx, err := db.write.BeginTx(ctx, nil)
+	if err != nil {
+		return fault(err)
+	}
+	defer tx.Rollback() //nolint:errcheck // after a commit it does nothing
+	w := &writing{ctx: ctx, tx: tx, ns: ns, kinds: types, next: db.nextNode}
+	if err := w.apply(b); err != nil {
+		return fault(err)
+	}
+	if dimension != db.vectors.size() {
+		if _, err := tx.ExecContext(ctx, "INSERT OR REPLACE INTO meta VALUES ('dimension', ?)", dimension); err != nil {
+			return fault(err)
+		}
+	}
+	// From here on the change of the vectors in memory must follow.
+	db.vectors.mu.Lock()
+	defer db.vectors.mu.Unlock()
+	if err := tx.Commit(); err != nil {
+		db.vectors.forget() // it is not known whether the commit took place
+		return fault(err)
+	}
+	db.nextNode = w.next
+	db.vectors.apply(dimension, w.vectors)
+	return nil
+}
+
+// writing is one transaction.
+type writing struct {
+	ctx   context.Context
+	tx    *sql.Tx
+	ns    int64
+	kinds map[string]int64
+	nodes map[string]node
+	next  int64
+	// vectors are the embeddings that changed.
+	vectors []vectorChange
+	// statements are the prepared ones, by text.
+	statements map[string]*sql.Stmt
+}
+
+// node is what is stored under an ID.
+type node struct {
+	pk int64
+	// entity reports whether it is more than the end of relations.
+	entity, embedded bool
+}
+
+func (w *writing) exec(query string, args ...any) error {
+	statement := w.statements[query]
+	if statement == nil {
+		var err error
+		if statement, err = w.tx.PrepareContext(w.ctx, query); err != nil {
+			return err
+		}
+		w.statements[query] = statement
+	}
+	_, err := statement.ExecContext(w.ctx, args...)
+	return err
+}
+
+func (w *writing) apply(b store.Batch) error {
+	w.statements = map[string]*sql.Stmt{}
+	defer func() {
+		for _, s := range w.statements {
+			s.Close()
+		}
+	}()
+	if err := w.find(b); err != nil {
+		return err
+	}
+	for _, id := range b.DeleteEntities {
+		if err := w.deleteEntity(id); err != nil {
+			return err
+		}
+	}
+	for _, k := range b.DeleteRelations {
+		source, target := w.nodes[k.From], w.nodes[k.To]
+		if err := w.exec("DELETE FROM relation WHERE source_pk = ? AND kind = ? AND target_pk = ? AND valid_from = ?", source.pk, w.kinds[k.Type], target.pk, k.ValidFrom); err != nil {
+			return err
+		}
+	}
+	for i := range b.Entities {
+		if err := w.putEntity(&b.Entities[i]); err != nil {
+			return err
+		}
+	}
+	for i := range b.Relations {
+		if err := w.putRelation(&b.Relations[i]); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// find looks up all nodes of a batch.
+func (w *writing) find(b store.Batch) error {
+	ids := make([]string, 0, len(b.Entities)+2*len(b.Relations)+len(b.DeleteEntities)+2*len(b.DeleteRelations))
+	for i := range b.Entities {
+		ids = append(ids, b.Entities[i].ID)
+	}
+	ids = append(ids, b.DeleteEntities...)
+	for i := range b.Relations {
+		ids = append(ids, b.Relations[i].From, b.Relations[i].To)
+	}
+	for _, k := range b.DeleteRelations {
+		ids = append(ids, k.From, k.To)
+	}
+	w.nodes = make(map[string]node, len(ids))
+	var id string
+	var n node
+	return scan(w.ctx, w.tx, `SELECT n.id, n.pk, n.kind IS NOT NULL, e.pk IS NOT NULL FROM json_each(?) j
+		CROSS JOIN node n ON n.namespace = ? AND n.id = j.value LEFT JOIN embedding e ON e.pk = n.pk`,
+		[]any{list(ids), w.ns}, func() error { w.nodes[id] = n; return nil }, &id, &n.pk, &n.entity, &n.embedded)
+}
+
+func (w *writing) deleteEntity(id string) error {
+	n := w.nodes[id]
+	if !n.entity {
+		return nil
+	}
+	// The node stays, since relations can have it as an end.
+	err := w.exec("UPDATE node SET kind = NULL, created = NULL, updated = NULL, source = NULL, properties = NULL, text = NULL, facts = NULL WHERE pk = ?", n.pk)
+	if err == nil {
+		err = w.exec("DELETE FROM word WHERE rowid = ?", n.pk)
+	}
+	if err == nil && n.embedded {
+		err = w.exec("DELETE FROM embedding WHERE pk = ?", n.pk)
+		w.vectors = append(w.vectors, vectorChange{pk: n.pk})
+	}
+	w.nodes[id] = node{pk: n.pk}
+	return err
+}
+
+func (w *writing) putEntity(e *store.Entity) error {
+	n, known := w.nodes[e.ID]
+	kind := w.kinds[e.Type]
+	var err error
+	if known {
+		err = w.exec("UPDATE node SET kind = ?, created = ?, updated = ?, source = ?, properties = ?, text = ?, facts = ? WHERE pk = ?",
+			kind, e.CreatedAt, e.UpdatedAt, e.Source, string(e.Properties), e.Text, e.Facts, n.pk)
+	} else {
+		n.pk = w.next
+		w.next++
+		err = w.exec("INSERT INTO node (pk, namespace, id, kind, created, updated, source, properties, text, facts) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+			n.pk, w.ns, e.ID, kind, e.CreatedAt, e.UpdatedAt, e.Source, string(e.Properties), e.Text, e.Facts)
+	}
+	if err == nil && n.entity {
+		err = w.exec("DELETE FROM word WHERE rowid = ?", n.pk)
+	}
+	if err == nil {
+		err = w.exec("INSERT INTO word (rowid, words) VALUES (?, ?)", n.pk, namespaceWord(w.ns)+" "+strings.Join(e.Words, " "))
+	}
+	switch {
+	case err != nil:
+		return err
+	case e.Embedding != nil:
+		err = w.exec("INSERT OR REPLACE INTO embedding VALUES (?, ?)", n.pk, toBlob(e.Embedding))
+		w.vectors = append(w.vectors, vectorChange{pk: n.pk, tag: exact.Tag{Namespace: w.ns, Kind: kind}, vector: e.Embedding})
+	case n.embedded:
+		err = w.exec("DELETE FROM embedding WHERE pk = ?", n.pk)
+		w.vectors = append(w.vectors, vectorChange{pk: n.pk})
+	}
+	w.nodes[e.ID] = node{pk: n.pk, entity: true, embedded: e.Embedding != nil}
+	return err
+}
+
+// end returns the node of an end of a relation.
+func (w *writing) end(id string) (int64, error) {
+	if n, ok := w.nodes[id]; ok {
+		return n.pk, nil
+	}
+	n := node{pk: w.next}
+	w.next++
+	w.nodes[id] = n
+	return n.pk, w.exec("INSERT INTO node (pk, namespace, id) VALUES (?, ?, ?)", n.pk, w.ns, id)
+}
+
+func (w *writing) putRelation(r *store.Relation) error {
+	source, err := w.end(r.From)
+	if err != nil {
+		return err
+	}
+	target, err := w.end(r.To)
+	if err != nil {
+		return err
+	}
+	return w.exec("INSERT OR REPLACE INTO relation (source_pk, kind, target_pk, valid_from, valid_to, weight, created, updated, source, properties) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+		source, w.kinds[r.Type], target, r.ValidFrom, r.ValidTo, r.Weight, r.CreatedAt, r.UpdatedAt, r.Source, string(r.Properties))
+}
+
+// namespaceWord is the word that restricts a search to a namespace. Words of
+// texts begin with a letter or a digit.
+func namespaceWord(ns int64) string {
+	digits := "0123456789abcdef"
+	word := []byte("\uE000")
+	for ; ns > 0; ns >>= 4 {
+		word = append(word, digits[ns&15])
+	}
+	return string(word)
+}
+
+func toBlob(v []float32) []byte {
+	blob := make([]byte, 0, 4*len(v))
+	for _, f := range v {
+		blob = binary.LittleEndian.AppendUint32(blob, math.Float32bits(f))
+	}
+	return blob
+}
+
+func fromBlob(blob []byte) []float32 {
+	if len(blob) == 0 {
+		return nil
+	}
+	v := make([]float32, len(blob)/4)
+	for i := range v {
+		v[i] = math.Float32frombits(binary.LittleEndian.Uint32(blob[4*i:]))
+	}
+	return v
+}

@@ -1,0 +1,227 @@
+package store
+
+import (
+	"context"
+	"math"
+)
+
+// Validity bounds of a fact that has no beginning or no end. Instants are
+// microseconds since 1970 in UTC. A fact is valid from ValidFrom until before
+// ValidTo.
+const (
+	Always  int64 = math.MinInt64
+	Forever int64 = math.MaxInt64
+)
+
+// Entity is a node of the graph. Its key is the namespace and the ID.
+type Entity struct {
+	ID   string
+	Type string
+	// Properties is the JSON text of an object.
+	Properties []byte
+	Text       string
+	// Words are the distinct words under which full-text search finds the entity:
+	// letters and digits in lower case. They are written, and not returned.
+	Words []string
+	// Embedding is nil if there is none. All embeddings of a database have the same
+	// dimension; see [DimensionError].
+	Embedding []float32
+	// Facts is JSON text that belongs to the entity, "" if there is none. A backend
+	// does not look into it.
+	Facts  string
+	Source string
+	// CreatedAt and UpdatedAt are instants.
+	CreatedAt, UpdatedAt int64
+}
+
+// RelationKey identifies a relation within a namespace.
+type RelationKey struct {
+	From, Type, To string
+	// ValidFrom is an instant or [Always].
+	ValidFrom int64
+}
+
+// Relation is a directed edge. Its ends need not exist as entities.
+type Relation struct {
+	RelationKey
+	// ValidTo is an instant or [Forever].
+	ValidTo int64
+	// Properties is the JSON text of an object.
+	Properties []byte
+	Weight     float64
+	Source     string
+	// CreatedAt and UpdatedAt are instants.
+	CreatedAt, UpdatedAt int64
+}
+
+// Batch is a set of changes of one namespace. Deletions come first.
+type Batch struct {
+	DeleteEntities  []string
+	DeleteRelations []RelationKey
+	// Entities and Relations are stored as they are and replace those with the same
+	// key. A key appears at most once.
+	Entities  []Entity
+	Relations []Relation
+}
+
+// Direction is the direction in which relations are followed.
+type Direction int
+
+// The directions.
+const (
+	Out Direction = iota
+	In
+	Both
+)
+
+// Adjacency selects the relations of some entities.
+type Adjacency struct {
+	IDs       []string
+	Direction Direction
+	// Types are the types of the relations; empty = all.
+	Types []string
+	// At selects the relations that are valid at this instant, unless Ever is set.
+	At   int64
+	Ever bool
+	// Lean asks for keys, ValidTo and weights only; other fields can be missing.
+	Lean bool
+	// Max is the number of relations after which the backend stops.
+	Max int
+}
+
+// EntityScan selects entities.
+type EntityScan struct {
+	// Types are the types of the entities; empty = all.
+	Types []string
+	// After is the ID after which the scan starts; "" = at the beginning.
+	After string
+	// Embeddings and Facts ask for these fields, which are otherwise missing.
+	Embeddings, Facts bool
+}
+
+// RelationScan selects relations.
+type RelationScan struct {
+	// Types, At, Ever and Lean are as in [Adjacency].
+	Types []string
+	At    int64
+	Ever  bool
+	Lean  bool
+}
+
+// TextQuery is a full-text search.
+type TextQuery struct {
+	// Words are in the form of [Entity.Words]. An entity matches that has one of
+	// them.
+	Words []string
+	// Types are the types of the entities; empty = all.
+	Types []string
+	Limit int
+}
+
+// VectorQuery is a search by cosine similarity.
+type VectorQuery struct {
+	Embedding []float32
+	// Types are the types of the entities; empty = all.
+	Types []string
+	Limit int
+}
+
+// Stats describe the contents of a namespace.
+type Stats struct {
+	Entities, Relations, Embeddings int64
+	// EntityTypes and RelationTypes have a count for each type.
+	EntityTypes, RelationTypes map[string]int64
+	// Namespaces are all namespaces of the database, in order.
+	Namespaces []string
+	// Dimension is that of the database's embeddings, 0 if there are none.
+	Dimension int
+}
+
+// Store is an open database. It is safe for concurrent use. The caller makes
+// one call of Apply at a time; reads continue meanwhile and see either nothing
+// or all of a batch. All errors are *tea.Error values or those of the context.
+// A call that is canceled returns within a second. What a call returns belongs
+// to the caller. Texts are ordered by their bytes.
+type Store interface {
+	// Apply makes all changes of a batch, with the search indexes, or none. When
+	// it returns nil they are durable.
+	Apply(ctx context.Context, namespace string, b Batch) error
+	// Entities returns the entities with these IDs, in the order of ids, without
+	// those that do not exist. Embeddings and facts are missing unless asked for.
+	Entities(ctx context.Context, namespace string, ids []string, o Fields) ([]Entity, error)
+	// Adjacent returns the relations of the entities, each once, in any order. If
+	// there are more than a.Max it returns a.Max+1 of them.
+	Adjacent(ctx context.Context, namespace string, a Adjacency) ([]Relation, error)
+	// Between returns the relations with From, Type and To of one of the keys, at
+	// whatever time they are valid, each once, in any order.
+	Between(ctx context.Context, namespace string, keys []RelationKey) ([]Relation, error)
+	// EachEntity calls f with entities in the order of their IDs, until f returns
+	// an error, which it returns. f must not call the store.
+	EachEntity(ctx context.Context, namespace string, s EntityScan, f func(*Entity) error) error
+	// EachRelation calls f with relations in the order of From, Type, To and
+	// ValidFrom, as EachEntity does.
+	EachRelation(ctx context.Context, namespace string, s RelationScan, f func(*Relation) error) error
+	// Search returns the IDs of the best entities that have one of the words, in
+	// the backend's ranking. The caller ranks them again.
+	Search(ctx context.Context, namespace string, q TextQuery) ([]string, error)
+	// Nearest returns the IDs of the entities with the most similar embeddings,
+	// the most similar first, equal ones in the order of IDs. An embedding of
+	// another dimension finds nothing.
+	Nearest(ctx context.Context, namespace string, q VectorQuery) ([]string, error)
+	// Stats counts.
+	Stats(ctx context.Context, namespace string) (Stats, error)
+	// Backup writes a consistent copy of the database into an existing empty
+	// folder, where Open finds it. Writes can continue meanwhile.
+	Backup(ctx context.Context, dir string) error
+	// Close waits for running calls and closes the database.
+	Close() error
+}
+
+// Fields are the fields of entities that cost much and are returned on request.
+type Fields struct{ Embeddings, Facts bool }
+
+// Querier is a Store with a query language.
+type Querier interface {
+	// Language is the name of the language, which is the name of graph.query's
+	// parameter: datalog or cypher.
+	Language() string
+	// Query runs a query. A query with ReadOnly that would change something is
+	// refused before it runs.
+	Query(ctx context.Context, q Query) (*Table, error)
+}
+
+// Query is a query in the language of a backend.
+type Query struct {
+	Text string
+	// Params are values of package sdk/value. They are bound, never spliced.
+	Params   map[string]any
+	ReadOnly bool
+	// MaxRows is the number of rows after which the backend stops.
+	MaxRows int
+}
+
+// Table is the result of a query. Its values are those of package sdk/value.
+// Nodes, relationships and paths of the language are objects made by [Node],
+// [Edge] and [Path].
+type Table struct {
+	Columns []string
+	Rows    [][]any
+	// Truncated reports whether there were more than MaxRows rows.
+	Truncated bool
+}
+
+// Options are what a backend needs to open a database.
+type Options struct {
+	// Dir is the folder of the database, which exists and which this process has
+	// locked. It has other files than the backend's too: graph.json and owner.lock.
+	Dir string
+	// Create reports that the database is new, or that an earlier call could have
+	// ended in the middle. Otherwise a missing database is an error.
+	Create bool
+	// MemoryBytes bounds the database's buffers, 0 = the backend's default.
+	MemoryBytes int64
+	// Threads bounds the threads of a query, 0 = the backend's default.
+	Threads int
+	// Library is a file with the native library, "" = where the backend looks for it.
+	Library string
+}

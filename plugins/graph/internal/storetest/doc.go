@@ -1,0 +1,3 @@
+// Package storetest is the conformance suite of the graph's databases. Start with
+// [Run].
+package storetest

@@ -1,0 +1,223 @@
+package graph
+
+import (
+	"bytes"
+	"context"
+	"math"
+
+	tea "github.com/the-edge-agent/tea/sdk"
+
+	"github.com/the-edge-agent/tea/plugins/graph/internal/store"
+)
+
+// timeline has the relations that a call stores, and those that it can end.
+type timeline struct {
+	now      int64
+	byTriple map[store.RelationKey][]*store.Relation // ValidFrom is 0
+	byType   map[store.RelationKey][]*store.Relation // exclusive ones by From and Type
+	stored   []*store.Relation
+	isStored map[*store.Relation]bool
+
+	created, closed, entities int
+	// last is the relation of the last put.
+	last *store.Relation
+}
+
+func triple(from, kind, to string) store.RelationKey {
+	return store.RelationKey{From: from, Type: kind, To: to}
+}
+
+// timeline reads the relations that the given ones can change.
+func (v *view) timeline(ctx context.Context, given []RelationFields) (*timeline, error) {
+	t := &timeline{now: v.now, byTriple: map[store.RelationKey][]*store.Relation{}, byType: map[store.RelationKey][]*store.Relation{}, isStored: map[*store.Relation]bool{}}
+	var keys []store.RelationKey
+	exclusive := map[string][]string{} // ids by type
+	for i := range given {
+		f := &given[i]
+		if f.Exclusive {
+			exclusive[f.RelationType] = append(exclusive[f.RelationType], f.FromEntity)
+		}
+		keys = append(keys, triple(f.FromEntity, f.RelationType, f.ToEntity))
+	}
+	found, err := v.Between(ctx, v.ns, keys)
+	if err != nil {
+		return nil, err
+	}
+	known := map[store.RelationKey]bool{}
+	add := func(all []store.Relation) {
+		for i := range all {
+			if !known[all[i].RelationKey] {
+				known[all[i].RelationKey] = true
+				t.add(&all[i])
+			}
+		}
+	}
+	add(found)
+	for kind, ids := range exclusive {
+		others, err := v.adjacent(ctx, store.Adjacency{IDs: ids, Direction: store.Out, Types: []string{kind}, Ever: true})
+		if err != nil {
+			return nil, err
+		}
+		add(others)
+	}
+	return t, nil
+}
+
+func (t *timeline) add(r *store.Relation) {
+	three, two := triple(r.From, r.Type, r.To), triple(r.From, r.Type, "")
+	t.byTriple[three] = append(t.byTriple[three], r)
+	t.byType[two] = append(t.byType[two], r)
+}
+
+// store marks a relation as changed.
+func (t *timeline) store(r *store.Relation) {
+	r.UpdatedAt = t.now
+	if !t.isStored[r] {
+		t.isStored[r] = true
+		t.stored = append(t.stored, r)
+	}
+}
+
+func (t *timeline) changed() []store.Relation {
+	all := make([]store.Relation, len(t.stored))
+	for i, r := range t.stored {
+		all[i] = *r
+	}
+	return all
+}
+
+// put stores a relation.
+func (t *timeline) put(f *RelationFields) error {
+	key := triple(f.FromEntity, f.RelationType, f.ToEntity)
+	same := t.byTriple[key]
+	from := t.begin(f, same)
+	key.ValidFrom = from
+	until, err := toInstant("valid_to", f.ValidTo, store.Forever)
+	if err != nil {
+		return err
+	}
+	if until <= from {
+		return tea.Errorf(tea.ValidationError, "the relation %s ends before it begins; pass valid_from", f)
+	}
+	r := &store.Relation{RelationKey: key, ValidTo: until, Weight: 1, CreatedAt: t.now}
+	existing := false
+	for _, other := range same {
+		if other.ValidFrom == from {
+			r, existing = other, true
+			if f.ValidTo != "" {
+				r.ValidTo = until
+			}
+		}
+	}
+	if err := fill(r, f, existing); err != nil {
+		return err
+	}
+	if !existing {
+		if said := t.endBefore(r, same, f); said != nil {
+			t.last = said // it says the same
+			return t.endOthers(f, said)
+		}
+		t.created++
+		t.add(r)
+	}
+	t.store(r)
+	t.last = r
+	return t.endOthers(f, r)
+}
+
+// begin returns when a relation begins.
+func (t *timeline) begin(f *RelationFields, same []*store.Relation) int64 {
+	if f.ValidFrom != "" {
+		from, _ := toInstant("valid_from", f.ValidFrom, 0) // it was checked
+		return from
+	}
+	for _, r := range same {
+		if r.Valid(t.now) {
+			return r.ValidFrom // it is changed in place
+		}
+	}
+	if len(same) > 0 {
+		return t.now
+	}
+	if f.Exclusive {
+		for _, r := range t.byType[triple(f.FromEntity, f.RelationType, "")] {
+			if r.To != f.ToEntity && r.ValidTo > r.ValidFrom {
+				return t.now
+			}
+		}
+	}
+	return store.Always
+}
+
+// fill sets what a call says about a relation.
+func fill(r *store.Relation, f *RelationFields, existing bool) error {
+	properties := f.Properties
+	if existing && f.Merge {
+		old, err := readProperties(r.Properties)
+		if err != nil {
+			return err
+		}
+		properties = merged(old, properties)
+	}
+	text, err := encodeProperties(f.String(), properties)
+	if err != nil {
+		return err
+	}
+	r.Properties = text
+	if f.Weight != nil {
+		if math.IsNaN(*f.Weight) || math.IsInf(*f.Weight, 0) {
+			return tea.Errorf(tea.ValidationError, "the weight of %s is not a number", f)
+		}
+		r.Weight = *f.Weight
+	} else if !f.Merge {
+		r.Weight = 1
+	}
+	if f.Source != "" || !f.Merge {
+		r.Source = f.Source
+	}
+	return nil
+}
+
+// endBefore ends the same relation where a new one begins, and the new one where
+// the next one begins. If the former says the same it is returned instead.
+func (t *timeline) endBefore(r *store.Relation, same []*store.Relation, f *RelationFields) *store.Relation {
+	for _, other := range same {
+		switch {
+		case other.ValidTo <= other.ValidFrom:
+		case other.ValidFrom > r.ValidFrom:
+			r.ValidTo = min(r.ValidTo, other.ValidFrom)
+		case other.ValidTo > r.ValidFrom:
+			if f.ValidTo == "" && other.Weight == r.Weight && bytes.Equal(other.Properties, r.Properties) {
+				return other
+			}
+			t.end(other, r.ValidFrom)
+		}
+	}
+	return nil
+}
+
+// endOthers ends the relations that an exclusive one replaces.
+func (t *timeline) endOthers(f *RelationFields, r *store.Relation) error {
+	if !f.Exclusive {
+		return nil
+	}
+	for _, other := range t.byType[triple(r.From, r.Type, "")] {
+		switch {
+		case other.To == r.To || other.ValidTo <= other.ValidFrom:
+		case other.ValidFrom > r.ValidFrom:
+			if other.ValidFrom < r.ValidTo {
+				r.ValidTo = other.ValidFrom
+				t.store(r)
+			}
+		case other.ValidTo > r.ValidFrom:
+			t.end(other, r.ValidFrom)
+		}
+	}
+	return nil
+}
+
+func (t *timeline) end(r *store.Relation, at int64) {
+	r.ValidTo = at
+	t.closed++
+	t.store(r)
+}
