@@ -96,7 +96,7 @@ func swapAnswer() swapResult {
 //	large      has a manifest that is too large
 //	eats       uses 4 GiB in Configure
 //	slow       accepts its settings too late
-//	verbose    refuses its settings with 100 MiB of text
+//	verbose    refuses its settings with 66 MiB of text
 //	noisy      writes without end, and does not return from Configure
 //	crashing   has the actions of the plugin "crash", too
 func swapBundle() tea.Bundle {
@@ -122,7 +122,7 @@ func swapBundle() tea.Bundle {
 			case is("slow"):
 				<-time.After(silence + time.Second)
 			case is("verbose"):
-				return nil, tea.Errorf(tea.ValidationError, "%s", strings.Repeat("no ", 100<<20/3))
+				return nil, tea.Errorf(tea.ValidationError, "%s", strings.Repeat("no ", 66<<20/3))
 			case is("noisy"):
 				go flood(os.Stderr, bytes.Repeat([]byte("x"), 1<<16))
 				flood(os.Stdout, bytes.Repeat([]byte("x"), 1<<16))

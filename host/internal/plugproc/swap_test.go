@@ -151,7 +151,7 @@ var damaged = map[string]struct {
 	"large":     {traits("large"), "bytes exceed the limit of 4194304", false},
 	"eats":      {traits("eats"), "its limit is 1024 MiB (settings.plugins.swap.memory_mb)", false},
 	"slow":      {traits("slow"), "did not accept its settings within 5s", true},
-	"verbose":   {traits("verbose"), "settings", false},
+	"verbose":   {traits("verbose"), "larger than the limit (64 MiB)", false},
 	"noisy":     {traits("noisy"), "did not accept its settings", true},
 }
 
