@@ -49,7 +49,7 @@ func (b binary) key() string { return b.path + " " + b.state }
 // The caller closes the set.
 func Discover(ctx context.Context, o Options) (*Set, []Problem, error) {
 	o = o.withDefaults()
-	binaries, problems, err := scan(o)
+	found, problems, err := scan(o)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -62,14 +62,17 @@ func Discover(ctx context.Context, o Options) (*Set, []Problem, error) {
 	}
 	set.launcher.status = set.Status
 	set.life, set.end = context.WithCancel(context.Background())
-	problems = append(problems, o.unattached(binaries)...)
-	for _, b := range binaries {
+	problems = append(problems, o.unattached(found)...)
+	candidates, unused := choose(found, func(b binary) error { return o.verify(b.name, b.path) })
+	problems = append(problems, unused...)
+	for _, c := range candidates {
 		if err := ctx.Err(); err != nil {
 			return nil, nil, fmt.Errorf("look for plugins: %w", err)
 		}
-		if err := o.verify(b.name, b.path); err != nil {
-			set.isTold(b, err)
-			problems = append(problems, Problem{Severity: diag.Error, Path: b.path, Message: "not used: " + err.Error(), Err: err})
+		b := c.binary
+		if c.refused != nil {
+			set.isTold(b, c.refused)
+			problems = append(problems, c.problem(diag.Error))
 			continue
 		}
 		m, err := set.store.read(b)
@@ -96,9 +99,44 @@ func reason(err error) string {
 	return err.Error()
 }
 
-// scan lists the plugins in the directories, the first of each name.
+// candidate is the file of a plugin, with the reason why it must not be used.
+type candidate struct {
+	binary
+	refused error
+}
+
+func (c candidate) problem(severity diag.Severity) Problem {
+	return Problem{Severity: severity, Path: c.path, Message: "not used: " + c.refused.Error(), Err: c.refused}
+}
+
+// choose returns one file for each name: the first one that verify allows, or
+// the first one if it allows none. The problems are those of the other files.
+func choose(found []binary, verify func(binary) error) (chosen []candidate, problems []Problem) {
+	index := map[string]int{}
+	for _, b := range found {
+		i, known := index[b.name]
+		if known && chosen[i].refused == nil {
+			problems = append(problems, Problem{Severity: diag.Warning, Path: b.path, Message: "not used: " + chosen[i].path + " is found first"})
+			continue
+		}
+		next := candidate{b, verify(b)}
+		switch {
+		case !known:
+			index[b.name] = len(chosen)
+			chosen = append(chosen, next)
+		case next.refused == nil:
+			problems = append(problems, chosen[i].problem(diag.Warning))
+			chosen[i] = next
+		default:
+			problems = append(problems, next.problem(diag.Warning))
+		}
+	}
+	return chosen, problems
+}
+
+// scan lists the plugins in the directories in the order of the search.
 func scan(o Options) ([]binary, []Problem, error) {
-	s := scanner{first: map[string]string{}}
+	s := scanner{seen: map[string]bool{}}
 	for _, dir := range o.Dirs {
 		path, err := filepath.Abs(dir)
 		if err != nil {
@@ -136,7 +174,7 @@ func scan(o Options) ([]binary, []Problem, error) {
 
 // scanner collects the contents of the directories.
 type scanner struct {
-	first    map[string]string // the path of the first plugin of a name
+	seen     map[string]bool // the paths of the binaries
 	binaries []binary
 	problems []Problem
 }
@@ -190,14 +228,11 @@ func (s *scanner) add(dir string, entries []fs.DirEntry) {
 			continue
 		}
 		b, err := inspect(dir, entry.Name())
-		winner, shadowed := s.first[b.name]
 		switch {
 		case err != nil:
 			s.warn(b.path, err.Error())
-		case shadowed && winner != b.path:
-			s.warn(b.path, "not used: "+winner+" is found first")
-		case !shadowed:
-			s.first[b.name] = b.path
+		case !s.seen[b.path]:
+			s.seen[b.path] = true
 			s.binaries = append(s.binaries, b)
 		}
 	}

@@ -40,14 +40,21 @@ func (s *Set) Reload(ctx context.Context, names ...string) ([]Swap, error) {
 		return nil, nil
 	}
 	o.Logger = slog.New(slog.DiscardHandler) // Discover has logged it
-	binaries, _, err := scan(o)
+	found, _, err := scan(o)
 	if err != nil {
 		return nil, fmt.Errorf("look for plugins: %w", err)
 	}
+	candidates, _ := choose(found, func(b binary) error {
+		if p := s.find(b.name); p != nil && p.version().binary.path == b.path {
+			return nil // if the rules refuse its new version, it stays
+		}
+		return o.verify(b.name, b.path)
+	})
 	var mu sync.Mutex
 	var swaps []Swap
 	var swapping sync.WaitGroup
-	for _, b := range binaries {
+	for _, c := range candidates {
+		b := c.binary
 		if len(names) > 0 && !slices.Contains(names, b.name) {
 			continue
 		}
@@ -69,7 +76,7 @@ func (s *Set) Reload(ctx context.Context, names ...string) ([]Swap, error) {
 		})
 	}
 	swapping.Wait()
-	swaps = append(swaps, s.unusable(binaries, names)...)
+	swaps = append(swaps, s.unusable(found, names)...)
 	sort.Slice(swaps, func(i, j int) bool { return swaps[i].Name < swaps[j].Name })
 	return swaps, nil
 }

@@ -1,11 +1,15 @@
 package plugproc
 
 import (
+	"errors"
 	"log/slog"
 	"os"
 	"path/filepath"
 	"strings"
+	"sync/atomic"
 	"testing"
+
+	"github.com/the-edge-agent/tea/sdk/x/diag"
 )
 
 func TestVersionOfAPluginThatWasNotStarted(t *testing.T) {
@@ -80,4 +84,42 @@ func TestReloadFindsNewPlugins(t *testing.T) {
 	if log.String() != before {
 		t.Errorf("logged:\n%s", strings.TrimPrefix(log.String(), before))
 	}
+}
+
+func TestPluginThatTheRulesRefuseDoesNotHideAnother(t *testing.T) {
+	t.Parallel()
+	project, installed := t.TempDir(), t.TempDir()
+	replace(t, project, "2.0.0")
+	replace(t, installed, "1.0.0")
+	hiding := filepath.Join(project, "tea-plugin-swap")
+	refusal := errors.New("the lock does not allow it")
+	var refused atomic.Value
+	refused.Store(hiding)
+	set, problems := discover(t, Options{Dirs: []string{project, installed}, Verify: func(_, path string) error {
+		if refused.Load() == path {
+			return refusal
+		}
+		return nil
+	}})
+	if len(problems) != 1 || problems[0].Severity != diag.Warning || problems[0].Path != hiding || !errors.Is(problems[0].Err, refusal) {
+		t.Errorf("problems %v, want a warning about %s", problems, hiding)
+	}
+	host := swapHostIn(t, set, t.TempDir())
+	host.wantVersion(t, "1.0.0")
+	if swaps, err := set.Reload(t.Context()); len(swaps) > 0 || err != nil {
+		t.Errorf("nothing has changed: %v, %v", swaps, err)
+	}
+
+	refused.Store("")
+	if done := reload(t, set); done.Err != nil || done.Path != hiding {
+		t.Errorf("got %+v, want the plugin that is found first", done)
+	}
+	host.wantVersion(t, "2.0.0")
+
+	refused.Store(hiding)
+	replace(t, project, "2.1.0")
+	if done := reload(t, set); !errors.Is(done.Err, refusal) {
+		t.Errorf("got %+v, want the refusal of the new version", done)
+	}
+	host.wantVersion(t, "2.0.0")
 }
