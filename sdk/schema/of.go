@@ -43,12 +43,17 @@ var (
 	textType     = reflect.TypeFor[encoding.TextMarshaler]()
 )
 
-// Describer is implemented by types that define their own schema.
+// Describer is implemented by types that define their own schema, with the
+// receiver as a value or as a pointer. The schema is not changed.
 type Describer interface{ JSONSchema() *Schema }
 
 func ofType(t reflect.Type, seen []reflect.Type) *Schema {
-	if t.Implements(describeType) {
-		return reflect.Zero(t).Interface().(Describer).JSONSchema()
+	if t.Kind() == reflect.Pointer {
+		return ofType(t.Elem(), seen)
+	}
+	if reflect.PointerTo(t).Implements(describeType) {
+		described := *reflect.New(t).Interface().(Describer).JSONSchema() // tags are added to it
+		return &described
 	}
 	switch t {
 	case rawType:
@@ -61,8 +66,6 @@ func ofType(t reflect.Type, seen []reflect.Type) *Schema {
 		return &Schema{Type: Types{"object", "boolean"}}
 	}
 	switch {
-	case t.Kind() == reflect.Pointer:
-		return ofType(t.Elem(), seen)
 	case reflect.PointerTo(t).Implements(jsonType):
 		return &Schema{}
 	case reflect.PointerTo(t).Implements(textType):

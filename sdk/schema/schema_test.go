@@ -34,6 +34,13 @@ func (level) JSONSchema() *schema.Schema {
 	return &schema.Schema{Type: schema.Types{"string"}, Enum: []any{"low", "high"}}
 }
 
+// size has its schema on the pointer, and one schema for all its fields.
+type size int
+
+var sizeSchema = schema.Schema{Type: schema.Types{"integer", "string"}}
+
+func (*size) JSONSchema() *schema.Schema { return &sizeSchema }
+
 type everything struct {
 	base
 	*Extra
@@ -227,4 +234,29 @@ func ExampleOf() {
 	//   ],
 	//   "additionalProperties": false
 	// }
+}
+
+func TestTypesThatDescribeThemselves(t *testing.T) {
+	t.Parallel()
+	type fields struct {
+		Level  *level   `json:"level,omitempty" doc:"how much"`
+		All    []*level `json:"all"`
+		Width  size     `json:"width" doc:"to the right"`
+		Height *size    `json:"height" doc:"up"`
+		Depth  **size   `json:"depth"`
+	}
+	got, err := json.Marshal(schema.Of[fields]())
+	if err != nil {
+		t.Fatal(err)
+	}
+	const want = `{"type":"object","properties":{` +
+		`"level":{"type":"string","description":"how much","enum":["low","high"]},` +
+		`"all":{"type":"array","items":{"type":"string","enum":["low","high"]}},` +
+		`"width":{"type":["integer","string"],"description":"to the right"},` +
+		`"height":{"type":["integer","string"],"description":"up"},` +
+		`"depth":{"type":["integer","string"]}},` +
+		`"required":["all","width","height","depth"],"additionalProperties":false}`
+	if diff := cmp.Diff(want, string(got)); diff != "" {
+		t.Error(diff)
+	}
 }
