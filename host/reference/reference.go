@@ -7,7 +7,9 @@ package reference
 import (
 	"fmt"
 	"maps"
+	"math"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/the-edge-agent/tea/sdk/schema"
@@ -177,7 +179,14 @@ func brief(v any) string {
 	return value.Brief(inModel)
 }
 
-func number(f float64) string { return fmt.Sprintf("%g", f) }
+// number returns a limit as JSON has it: without an exponent if it has at most
+// 21 digits.
+func number(f float64) string {
+	if math.Abs(f) < 1e21 {
+		return strconv.FormatFloat(f, 'f', -1, 64)
+	}
+	return strconv.FormatFloat(f, 'g', -1, 64)
+}
 
 func counted(n int, noun string) string {
 	if n == 1 {
