@@ -4,6 +4,7 @@ package teacmd
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strconv"
@@ -42,8 +43,8 @@ func (c *pluginStatusCmd) Run(a *app) error {
 	}
 	for _, h := range hosts {
 		for _, p := range h.Plugins {
-			for _, line := range troubles(p) {
-				fmt.Fprintf(a.out, "\n%s in host %d: %s\n", p.Name, h.PID, line)
+			if err := a.printTroubles(p, h.PID); err != nil {
+				return err
 			}
 		}
 	}
@@ -61,24 +62,28 @@ func statusOf(names []string) []subproc.HostStatus {
 	return slices.DeleteFunc(hosts, func(h subproc.HostStatus) bool { return len(h.Plugins) == 0 })
 }
 
-// troubles describe what has gone wrong with a plugin.
-func troubles(p subproc.Status) []string {
-	var lines []string
+// printTroubles prints what has gone wrong with a plugin: the last words as the
+// plugin has written them, the rest at the width of the terminal.
+func (a *app) printTroubles(p subproc.Status, host int) error {
+	headline := func(text string) error {
+		fmt.Fprintln(a.out)
+		return a.table(nil, [][]string{{fmt.Sprintf("%s in host %d: %s", p.Name, host, text)}})
+	}
+	var err error
 	if p.LastCrash != "" {
-		line := "died"
+		when := ""
 		if p.CrashedAt != nil {
-			line += " " + p.CrashedAt.Local().Format(time.DateTime)
+			when = " " + p.CrashedAt.Local().Format(time.DateTime)
 		}
-		line += ": " + p.LastCrash
-		if p.LastWords != "" {
-			line += "\n  " + strings.NewReplacer("\n", "\n  ", "\t", "  ").Replace(p.LastWords)
+		err = headline("died" + when + ": " + p.LastCrash)
+		for line := range strings.Lines(p.LastWords) {
+			fmt.Fprintln(a.out, "  "+strings.ReplaceAll(strings.TrimRight(line, "\n"), "\t", "  "))
 		}
-		lines = append(lines, line)
 	}
 	if p.Refused != "" {
-		lines = append(lines, "not replaced: "+inLine(p.Refused))
+		err = errors.Join(err, headline("not replaced: "+p.Refused))
 	}
-	return lines
+	return err
 }
 
 // runningRows describe the processes of a plugin in running hosts.

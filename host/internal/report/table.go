@@ -15,7 +15,8 @@ const (
 // Table formats rows with aligned columns. A nil header prints none. columns is
 // the available width, 0 = any width. The text of the last column wraps; if the
 // other columns leave too little room for it, each row becomes its first cell
-// with the other cells indented below. Nothing is truncated.
+// with the other cells indented below, numbers with the names of their columns.
+// Nothing is truncated.
 func Table(w io.Writer, columns int, header []string, rows [][]string) error {
 	if header != nil {
 		rows = append([][]string{header}, rows...)
@@ -44,6 +45,7 @@ func Table(w io.Writer, columns int, header []string, rows [][]string) error {
 		aligned(&b, rows, widths, before, columns-before)
 	default:
 		if header != nil {
+			label(rows[0], rows[1:])
 			rows = rows[1:]
 		}
 		stacked(&b, rows, columns)
@@ -78,6 +80,18 @@ func aligned(b *strings.Builder, rows [][]string, widths []int, before, text int
 			line.WriteString(part)
 		}
 		fmt.Fprintln(b, strings.TrimRight(line.String(), " "))
+	}
+}
+
+// label adds the names of the columns to cells that say little without: those
+// that begin with a digit or are a dash.
+func label(header []string, rows [][]string) {
+	for _, row := range rows {
+		for i := 1; i < len(row); i++ {
+			if cell := row[i]; cell == "-" || cell != "" && cell[0] >= '0' && cell[0] <= '9' {
+				row[i] = strings.ToLower(header[i]) + " " + cell
+			}
+		}
 	}
 }
 

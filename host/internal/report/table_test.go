@@ -58,3 +58,22 @@ json.parse
 		})
 	}
 }
+
+func TestNumbersInANarrowTableHaveLabels(t *testing.T) {
+	t.Parallel()
+	var out bytes.Buffer
+	header := []string{"HOST", "PLUGIN", "STATE", "PID", "GENERATION", "CALLS", "RSS"}
+	if err := Table(&out, 40, header, [][]string{{"18668", "greet", "running", "18685", "2", "120", "4.8 MiB"}, {"18669", "text", "idle", "-", "1", "0", "-"}}); err != nil {
+		t.Fatal(err)
+	}
+	want := `18668
+  greet  running  pid 18685
+  generation 2  calls 120  rss 4.8 MiB
+18669
+  text  idle  pid -  generation 1
+  calls 0  rss -
+`
+	if diff := cmp.Diff(want, out.String()); diff != "" {
+		t.Error(diff)
+	}
+}
