@@ -113,7 +113,23 @@ func (c *bundleIndexCmd) Run(a *app) error {
 	if err != nil {
 		return bundleError(err)
 	}
-	return writeJSON(a.stdout, catalog)
+	if err := writeJSON(a.stdout, catalog); err != nil {
+		return err
+	}
+	return a.bundleErrors(catalog.Damaged)
+}
+
+// bundleErrors prints the errors of several bundles. The exit code is that of
+// the most serious one.
+func (a *app) bundleErrors(faults bundles.BundleErrors) error {
+	code := exitDone
+	for _, err := range faults {
+		code = max(code, a.explain(bundleError(err)))
+	}
+	if code == exitDone {
+		return nil
+	}
+	return &exitError{code: code}
 }
 
 type bundleInstallCmd struct {
@@ -139,10 +155,17 @@ func (c *bundleInstallCmd) Run(a *app) error {
 	for _, change := range changes {
 		fmt.Fprintf(a.out, "installed: %s\n", describeChange(change))
 	}
-	if err != nil {
-		return bundleError(err)
+	if err := c.warn(a, changes); err != nil {
+		return err
 	}
-	return c.warn(a, changes)
+	var faults bundles.BundleErrors
+	switch {
+	case err == nil:
+		return nil
+	case errors.As(err, &faults):
+		return a.bundleErrors(faults)
+	}
+	return bundleError(err)
 }
 
 func describeChange(c bundles.Change) string {
@@ -213,7 +236,7 @@ type bundleOutdatedCmd struct {
 func (c *bundleOutdatedCmd) Run(a *app) error {
 	a.setReport(c.reportFlags)
 	catalog, err := bundles.ReadCatalog(c.Source)
-	if err == nil && len(catalog.Bundles) == 0 {
+	if err == nil && len(catalog.Bundles)+len(catalog.Damaged) == 0 {
 		err = &bundles.SourceError{Source: c.Source, Reason: "it has no bundles (*" + bundles.Suffix + ")"}
 	}
 	if err != nil {
@@ -227,7 +250,13 @@ func (c *bundleOutdatedCmd) Run(a *app) error {
 	if err != nil {
 		a.logger(c.reportFlags).Warn("some plugins are damaged", "error", err)
 	}
-	updates := catalog.Outdated(installed)
+	if err := c.print(a, catalog.Outdated(installed)); err != nil {
+		return err
+	}
+	return a.bundleErrors(catalog.Damaged)
+}
+
+func (c *bundleOutdatedCmd) print(a *app, updates []bundles.Update) error {
 	if c.JSON {
 		return writeJSON(a.stdout, updates)
 	}
@@ -240,7 +269,8 @@ func (c *bundleOutdatedCmd) Run(a *app) error {
 
 // bundleError is the error of a command for bundles. A file that cannot be read
 // or written, other than by an installation, is wrong usage, and so is a source
-// that cannot have bundles; everything else is a problem with the bundle.
+// that cannot have bundles. A full disk is a failure; everything else is a
+// problem with the bundle.
 func bundleError(err error) error {
 	var file *fs.PathError
 	switch {
@@ -249,6 +279,8 @@ func bundleError(err error) error {
 	case errors.As(err, new(*bundles.SourceError)):
 		return usageError(err)
 	case errors.As(err, new(*bundles.InstallError)) || !errors.As(err, &file):
+	case file.Op == "write" && tea.AsError(file).Type == tea.ResourceExhausted:
+		return &fs.PathError{Op: file.Op, Path: absolute(file.Path), Err: file.Err}
 	case file.Op == "write":
 		return usageError(&fs.PathError{Op: file.Op, Path: absolute(file.Path), Err: file.Err})
 	case errors.Is(file, fs.ErrNotExist):

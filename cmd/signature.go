@@ -52,10 +52,10 @@ func (c *bundleKeygenCmd) Run(a *app) error {
 		return err
 	}
 	if err := storeFile(secretFile, secret, 0o600); err != nil {
-		return usageError(err)
+		return bundleError(err)
 	}
 	if err := storeFile(publicFile, public, 0o644); err != nil {
-		return usageError(err)
+		return bundleError(err)
 	}
 	fmt.Fprintf(a.out, "%s: the secret key, keep it safe\n%s: the public key %s\n", inLine(secretFile), inLine(publicFile), key.Public())
 	return nil

@@ -118,7 +118,6 @@ func TestInstallFromServer(t *testing.T) {
 	}
 }
 
-// A directory is installed as a whole or not at all.
 func TestInstallFromDirectory(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -142,16 +141,42 @@ func TestInstallFromDirectory(t *testing.T) {
 	if _, err := i.Install(t.Context(), empty); err == nil || !strings.Contains(err.Error(), "has no bundle") {
 		t.Errorf("an empty directory: %v", err)
 	}
-	damaged := pack(t, dir, "web", "1.0.0")
-	data, err := os.ReadFile(damaged)
+}
+
+// flip changes a bit in the middle of a file.
+func flip(t *testing.T, path string) {
+	t.Helper()
+	data, err := os.ReadFile(path)
 	if err != nil {
 		t.Fatal(err)
 	}
 	data[len(data)/2] ^= 1
-	write(t, damaged, string(data), 0o644)
-	pack(t, dir, "text", "2.0.0")
-	if changes, err := i.Install(t.Context(), dir); err == nil || len(changes) > 0 {
-		t.Errorf("a damaged bundle among others: %v, %v; want an error and no change", changes, err)
+	write(t, path, string(data), 0o644)
+}
+
+func TestDamagedBundleDoesNotKeepTheOthersOfItsDirectoryFromBeingInstalled(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	key := sign(t, pack(t, dir, "text", "1.0.0"))
+	sign(t, pack(t, dir, "mail", "1.0.0")) // by another key
+	damaged := pack(t, dir, "web", "1.0.0")
+	flip(t, damaged)
+	i, _ := installer(t)
+	i.Keys = [][]Key{{key}}
+	changes, err := i.Install(t.Context(), dir)
+	if len(changes) != 1 || changes[0].Now.Name != "text" {
+		t.Errorf("installed %v, want text", changes)
+	}
+	for _, want := range []string{damaged + ": ", filepath.Join(dir, "mail-1.0.0.teab") + ": the signature by key "} {
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("error %v; want %q in it", err, want)
+		}
+	}
+	if catalog, err := ReadCatalog(dir); err != nil || len(catalog.Bundles) != 2 || len(catalog.Damaged) != 1 {
+		t.Errorf("catalog %v, %v; want two bundles and a damaged one", catalog, err)
+	}
+	if changes, err := i.Install(t.Context(), damaged); err == nil || len(changes) > 0 {
+		t.Errorf("the damaged bundle: %v, %v", changes, err)
 	}
 }
 

@@ -16,6 +16,8 @@ import (
 // a server can offer next to the bundles.
 type Catalog struct {
 	Bundles []Offer `json:"bundles"`
+	// Damaged are the errors of the bundles in the directory that cannot be read.
+	Damaged []error `json:"-"`
 }
 
 // Offer is a bundle in a catalog.
@@ -31,8 +33,7 @@ type Offer struct {
 // maxCatalog bounds the size of an index file.
 const maxCatalog = 16 << 20
 
-// ReadCatalog lists the bundles in a directory, or reads an index file. A
-// damaged bundle is an error.
+// ReadCatalog lists the bundles in a directory, or reads an index file.
 func ReadCatalog(path string) (*Catalog, error) {
 	info, err := os.Stat(path)
 	if err != nil {
@@ -62,7 +63,8 @@ func ReadCatalog(path string) (*Catalog, error) {
 		}
 		b, err := Open(filepath.Join(path, e.Name()))
 		if err != nil {
-			return nil, err
+			c.Damaged = append(c.Damaged, err)
+			continue
 		}
 		b.Close()
 		m := b.Index.Manifest

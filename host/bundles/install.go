@@ -39,74 +39,96 @@ type Change struct {
 
 // Install installs a bundle from a file or an https URL, or from a directory
 // the newest version of each plugin in it that has files for this platform. All
-// bundles are verified before the first is installed.
+// bundles are verified before the first is installed. The error is a
+// [BundleErrors] if some could not be installed; the others were.
 func (i *Installer) Install(ctx context.Context, source string) ([]Change, error) {
 	if i.Store == nil {
 		return nil, errors.New("there is no home directory to install plugins in")
 	}
-	files, clean, err := i.fetch(ctx, source)
+	files, faults, clean, err := i.fetch(ctx, source)
 	if err != nil {
 		return nil, err
 	}
 	defer clean()
-	var changes []Change
-	for _, installing := range []bool{false, true} {
-		for _, file := range files {
-			change, err := i.file(file, installing)
-			if err != nil {
-				return changes, err
-			}
-			if installing {
-				changes = append(changes, change)
-			}
+	var verified []string
+	for _, file := range files {
+		if _, err := i.file(file, false); err != nil {
+			faults = append(faults, err)
+			continue
 		}
+		verified = append(verified, file)
+	}
+	var changes []Change
+	for _, file := range verified {
+		change, err := i.file(file, true)
+		if err != nil {
+			faults = append(faults, err)
+			continue
+		}
+		changes = append(changes, change)
+	}
+	if len(faults) > 0 {
+		return changes, BundleErrors(faults)
 	}
 	return changes, nil
 }
 
-// fetch returns the bundle files of a source. clean removes downloads.
-func (i *Installer) fetch(ctx context.Context, source string) (files []string, clean func(), err error) {
+// BundleErrors are the errors of single bundles, such as some of a directory.
+type BundleErrors []error
+
+func (e BundleErrors) Error() string { return errors.Join(e...).Error() }
+
+// Unwrap returns the errors.
+func (e BundleErrors) Unwrap() []error { return e }
+
+// fetch returns the bundle files of a source, and the errors of those that are
+// damaged. clean removes downloads.
+func (i *Installer) fetch(ctx context.Context, source string) (files []string, damaged []error, clean func(), err error) {
 	if isURL(source) {
-		if i.CacheDir != "" {
-			if err := os.MkdirAll(i.CacheDir, 0o700); err != nil {
-				return nil, nil, err
-			}
-			removeOldDownloads(i.CacheDir)
-		}
-		dir, err := os.MkdirTemp(i.CacheDir, "download-")
-		if err != nil {
-			return nil, nil, err
-		}
-		clean = func() { os.RemoveAll(dir) }
-		client := i.Client
-		if client == nil {
-			client = http.DefaultClient
-		}
-		file, err := download(ctx, client, source, dir)
-		if err != nil {
-			clean()
-			return nil, nil, err
-		}
-		return []string{file}, clean, nil
+		file, clean, err := i.download(ctx, source)
+		return []string{file}, nil, clean, err
 	}
 	clean = func() {}
 	if info, err := os.Stat(source); err != nil || !info.IsDir() {
-		return []string{source}, clean, err
+		return []string{source}, nil, clean, err
 	}
 	catalog, err := ReadCatalog(source)
 	if err != nil {
-		return nil, nil, err
+		return nil, nil, nil, err
 	}
 	for _, offer := range catalog.newest() {
 		files = append(files, filepath.Join(source, offer.File))
 	}
-	if len(catalog.Bundles) == 0 {
-		return nil, nil, &SourceError{source, "the directory has no bundles (*" + Suffix + ")"}
+	switch {
+	case len(files)+len(catalog.Damaged) > 0:
+		return files, catalog.Damaged, clean, nil
+	case len(catalog.Bundles) == 0:
+		return nil, nil, nil, &SourceError{source, "the directory has no bundles (*" + Suffix + ")"}
 	}
-	if len(files) == 0 {
-		return nil, nil, fmt.Errorf("%s has no bundle (*%s) for %s", source, Suffix, Platform)
+	return nil, nil, nil, fmt.Errorf("%s has no bundle (*%s) for %s", source, Suffix, Platform)
+}
+
+// download stores the bundle of a URL. clean removes it.
+func (i *Installer) download(ctx context.Context, source string) (file string, clean func(), err error) {
+	if i.CacheDir != "" {
+		if err := os.MkdirAll(i.CacheDir, 0o700); err != nil {
+			return "", nil, err
+		}
+		removeOldDownloads(i.CacheDir)
 	}
-	return files, clean, nil
+	dir, err := os.MkdirTemp(i.CacheDir, "download-")
+	if err != nil {
+		return "", nil, err
+	}
+	clean = func() { os.RemoveAll(dir) }
+	client := i.Client
+	if client == nil {
+		client = http.DefaultClient
+	}
+	if file, err = download(ctx, client, source, dir); err != nil {
+		clean()
+	}
+	return file, clean, err
 }
 
 // removeOldDownloads removes what killed installations have left.
