@@ -107,15 +107,15 @@ const maxShownArguments = 2000
 
 // approve asks a person whether a call can be made. A run that stops to wait for
 // the answer is an error, and so is a denial, which is sent to the model.
-func approve(ctx context.Context, host tea.Host, t *tool, arguments map[string]any) error {
+func approve(ctx context.Context, req *tea.Request, at place, t *tool, arguments map[string]any) error {
 	text, err := value.Encode(arguments)
 	if err != nil {
 		return err
 	}
-	resp, err := host.Invoke(ctx, "human.ask", map[string]any{
+	resp, err := req.Invoke(ctx, tea.Invocation{Action: "human.ask", Key: at.approvalKey(), Params: map[string]any{
 		"question": "The model asks to call " + t.action + " with " + cut(string(text), maxShownArguments),
 		"choices":  []any{"approve", "deny"},
-	})
+	}})
 	if err != nil {
 		return err
 	}

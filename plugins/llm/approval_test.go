@@ -151,3 +151,33 @@ func TestMistakesInToolsOfServers(t *testing.T) {
 		}
 	}
 }
+
+// An approval is for one call: an equal call in a later round is asked again, also
+// if the run was resumed in between, when the first question is not asked.
+func TestApprovalOfOneCallIsNotThatOfAnEqualOne(t *testing.T) {
+	t.Parallel()
+	params := map[string]any{"prompt": "hi", "tools": []any{"mcp.files.*"}}
+	equal := wants([2]string{"mcp_files_write", `{"path": "x"}`})
+	host := files("approve")
+	if _, err := call(t, host, "llm.tools", openAI(servertest.Start(t, equal, servertest.Reply{Status: 400})), params); err == nil {
+		t.Fatal("the model was to fail after the first round")
+	}
+	resumed := files("deny")
+	resumed.Notes = host.Recorded().Notes
+	server := servertest.Start(t, equal, says("finished"))
+	if _, err := call(t, resumed, "llm.tools", openAI(server), params); err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff([]string{"human.ask"}, invoked(resumed)); diff != "" {
+		t.Errorf("called (-want +got):\n%s", diff)
+	}
+	keys := map[string]bool{}
+	for _, i := range append(host.Invocations(), resumed.Invocations()...) {
+		if i.Action == "human.ask" {
+			keys[i.Key] = true
+		}
+	}
+	if len(keys) != 2 || keys[""] {
+		t.Errorf("the questions have the keys %v", keys)
+	}
+}

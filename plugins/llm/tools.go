@@ -78,6 +78,7 @@ type conversation struct {
 	params   *ToolsParams
 	notes    notes
 	results  []ToolResult
+	made     map[string]bool // the calls of tools so far, by action and arguments
 }
 
 func (c *conversation) run(ctx context.Context, wanted *shape) (*ToolsResult, error) {
@@ -215,10 +216,11 @@ func (c *conversation) runTools(ctx context.Context, round int, calls []chat.Too
 	slots := make(chan struct{}, maxParallel)
 	var running sync.WaitGroup
 	for i, call := range calls {
+		at := place{round: round, index: i, again: c.again(call)}
 		slots <- struct{}{}
 		running.Go(func() {
 			defer func() { <-slots }()
-			results[i], failures[i] = c.runTool(ctx, round, i, call)
+			results[i], failures[i] = c.runTool(ctx, at, call)
 		})
 	}
 	running.Wait()
@@ -230,15 +232,56 @@ func (c *conversation) runTools(ctx context.Context, round int, calls []chat.Too
 	return results, nil
 }
 
+// place is where a call is in the conversation, counted from round 1 and index 0.
+type place struct {
+	round, index int
+	again        bool // an earlier call has the same action and arguments
+}
+
+// key names the call in the run. The host distinguishes calls without a key by
+// action, parameters and order, and after a crash equal ones are not made in the
+// same order: those that were noted are not made at all. The first of equal
+// calls needs no key, which would keep its complete result in the checkpoint.
+func (p place) key() string {
+	if !p.again {
+		return ""
+	}
+	return fmt.Sprintf("tool-%d-%d", p.round, p.index)
+}
+
+// approvalKey names the question before the call. An answer counts for one call.
+func (p place) approvalKey() string { return fmt.Sprintf("approve-%d-%d", p.round, p.index) }
+
+// again reports whether the conversation already has an equal call, and
+// remembers this one.
+func (c *conversation) again(call chat.ToolCall) bool {
+	t := c.tools.find(call.Name)
+	arguments, err := call.Object()
+	if t == nil || err != nil {
+		return false
+	}
+	text, err := value.Encode(arguments)
+	if err != nil {
+		return false
+	}
+	name := t.action + " " + string(text)
+	was := c.made[name]
+	if c.made == nil {
+		c.made = map[string]bool{}
+	}
+	c.made[name] = true
+	return was
+}
+
 // runTool runs one call, unless its result was noted before a crash.
-func (c *conversation) runTool(ctx context.Context, round, index int, call chat.ToolCall) (ToolResult, error) {
-	noted, found, err := c.notes.result(ctx, round, index)
+func (c *conversation) runTool(ctx context.Context, at place, call chat.ToolCall) (ToolResult, error) {
+	noted, found, err := c.notes.result(ctx, at)
 	if err != nil || found {
 		return noted, err
 	}
-	r := ToolResult{Round: round, ID: call.ID, Name: call.Name, Arguments: call.Arguments}
+	r := ToolResult{Round: at.round, ID: call.ID, Name: call.Name, Arguments: call.Arguments}
 	start := time.Now()
-	content, err := c.invoke(ctx, call, &r)
+	content, err := c.invoke(ctx, at, call, &r)
 	if err != nil {
 		e := tea.AsError(err)
 		if ctx.Err() != nil || e.Type == tea.Canceled || e.Type == tea.BudgetExceeded {
@@ -252,11 +295,11 @@ func (c *conversation) runTool(ctx context.Context, round, index int, call chat.
 	r.Success = err == nil
 	r.Content = cut(string(content), c.params.MaxResultBytes)
 	r.DurationMS = time.Since(start).Milliseconds()
-	return r, c.notes.setResult(ctx, round, index, r)
+	return r, c.notes.setResult(ctx, at, r)
 }
 
 // invoke calls the action of a tool and returns its result as JSON.
-func (c *conversation) invoke(ctx context.Context, call chat.ToolCall, r *ToolResult) ([]byte, error) {
+func (c *conversation) invoke(ctx context.Context, at place, call chat.ToolCall, r *ToolResult) ([]byte, error) {
 	t := c.tools.find(call.Name)
 	if t == nil {
 		return nil, tea.Errorf(tea.NotFound, "%s", c.tools.unknown(call.Name))
@@ -273,11 +316,11 @@ func (c *conversation) invoke(ctx context.Context, call chat.ToolCall, r *ToolRe
 		}
 	}
 	if t.ask {
-		if err := approve(ctx, c.exchange.call.Host, t, arguments); err != nil {
+		if err := approve(ctx, c.exchange.call, at, t, arguments); err != nil {
 			return nil, err
 		}
 	}
-	resp, err := c.exchange.call.Host.Invoke(ctx, t.action, arguments)
+	resp, err := c.exchange.call.Invoke(ctx, tea.Invocation{Action: t.action, Params: arguments, Key: at.key()})
 	if err != nil {
 		return nil, err
 	}
@@ -317,8 +360,8 @@ type notes struct {
 
 func (n notes) answerKey(round int) string { return fmt.Sprintf("%s/%d", n.prefix, round) }
 
-func (n notes) resultKey(round, index int) string {
-	return fmt.Sprintf("%s/%d/%d", n.prefix, round, index)
+func (n notes) resultKey(at place) string {
+	return fmt.Sprintf("%s/%d/%d", n.prefix, at.round, at.index)
 }
 
 // notedAnswer is an answer and the target that it came from.
@@ -336,13 +379,13 @@ func (n notes) setAnswer(ctx context.Context, round int, answer notedAnswer) err
 	return n.host.SetNote(ctx, n.answerKey(round), answer)
 }
 
-func (n notes) result(ctx context.Context, round, index int) (r ToolResult, found bool, err error) {
-	found, err = n.read(ctx, n.resultKey(round, index), &r)
+func (n notes) result(ctx context.Context, at place) (r ToolResult, found bool, err error) {
+	found, err = n.read(ctx, n.resultKey(at), &r)
 	return r, found, err
 }
 
-func (n notes) setResult(ctx context.Context, round, index int, r ToolResult) error {
-	return n.host.SetNote(ctx, n.resultKey(round, index), r)
+func (n notes) setResult(ctx context.Context, at place, r ToolResult) error {
+	return n.host.SetNote(ctx, n.resultKey(at), r)
 }
 
 func (n notes) read(ctx context.Context, key string, into any) (found bool, err error) {

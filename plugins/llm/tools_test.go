@@ -284,6 +284,31 @@ func TestCrashedToolsGoOn(t *testing.T) {
 	}
 }
 
+// Equal calls keep their idempotency keys after a crash, when those that were
+// noted are not made again: the host must not distinguish them by order.
+func TestEqualCallsHaveTheirOwnKeys(t *testing.T) {
+	t.Parallel()
+	params := map[string]any{"prompt": "hi", "tools": []any{"math.add", map[string]any{"name": "plus", "action": "math.add"}}}
+	host := adder()
+	rounds := []servertest.Reply{
+		wants([2]string{"math_add", `{"x":1,"y":2}`}, [2]string{"plus", `{"y": 2, "x": 1}`}, [2]string{"math_add", `{"x":2}`}),
+		wants([2]string{"math_add", `{"x":1,"y":2}`}), says("done"),
+	}
+	if _, err := call(t, host, "llm.tools", openAI(servertest.Start(t, rounds...)), params); err != nil {
+		t.Fatal(err)
+	}
+	keys := map[string]int{}
+	for _, i := range host.Invocations() {
+		if i.Action == "math.add" {
+			keys[i.Key]++
+		}
+	}
+	// The first of equal calls needs no key.
+	if diff := cmp.Diff(map[string]int{"": 2, "tool-1-1": 1, "tool-2-0": 1}, keys); diff != "" {
+		t.Errorf("keys (-want +got):\n%s", diff)
+	}
+}
+
 // A tool that waits for a person ends the call, but not before the other
 // tools of its round are done and noted.
 func TestRoundIsFinishedBeforeTheCallWaits(t *testing.T) {
