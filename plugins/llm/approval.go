@@ -4,17 +4,20 @@ import (
 	"cmp"
 	"context"
 	"log/slog"
+	"maps"
 	"slices"
 	"strings"
 
 	tea "github.com/the-edge-agent/tea/sdk"
 	"github.com/the-edge-agent/tea/sdk/value"
+	"github.com/the-edge-agent/tea/sdk/x/diag"
 )
 
 // The policies for the calls of a tool. A tool that the workflow names is called
 // without a question, like every action that it names. The tools of a whole
-// server are chosen by the server: a person approves their calls, unless the
-// workflow says otherwise. A denied tool is not offered.
+// server are chosen by the server, and with some actions the model chooses what is
+// called: a person approves these calls, unless the workflow says otherwise. A
+// denied tool is not offered.
 const (
 	approveAuto = "auto"
 	approveAsk  = "ask"
@@ -24,30 +27,48 @@ const (
 // allTools ends the name of all tools of a server.
 const allTools = ".*"
 
+// choosers are the actions whose parameters name the action that is called.
+var choosers = []string{"llm.tools", "mcp.call", "plan.execute"}
+
+// policy returns whether a person approves the calls of a tool that the workflow
+// names.
+func policy(spec ToolSpec) string {
+	if spec.Approval == "" && slices.Contains(choosers, spec.Action) {
+		return approveAsk
+	}
+	return cmp.Or(spec.Approval, approveAuto)
+}
+
 // expand replaces all tools of a server, as in mcp.files.*, by one spec for each
 // tool, and removes the denied tools. A spec that names a tool replaces the one
-// that comes from its server.
+// that comes from its server. A denial also applies to other specs of the tool.
 func expand(ctx context.Context, host tea.Host, specs []ToolSpec) ([]ToolSpec, error) {
-	named := map[string]bool{}
+	named, denied := map[string]bool{}, map[string]bool{}
 	for _, spec := range specs {
 		named[spec.Action] = true
+		if spec.Approval == approveDeny {
+			denied[spec.Action] = true
+		}
 	}
 	var all []ToolSpec
 	for _, spec := range specs {
+		if denied[spec.Action] {
+			continue
+		}
 		server, whole := strings.CutSuffix(spec.Action, allTools)
 		if !whole {
+			spec.Approval = policy(spec)
 			all = append(all, spec)
 			continue
 		}
-		namespace, name, ok := strings.Cut(server, ".")
-		if !ok || spec.Name != spec.Action || spec.Description != "" || spec.Parameters != nil {
-			return nil, tea.Errorf(tea.ValidationError, "tool %q: write NAMESPACE.SERVER.*, such as mcp.files.*, without a name, description or parameters", spec.Action)
-		}
-		listed, err := listTools(ctx, host, namespace, name)
+		tools, err := toolsOf(ctx, host, spec, server)
 		if err != nil {
 			return nil, err
 		}
-		for _, t := range listed {
+		if err := mustList(server, tools, denied); err != nil {
+			return nil, err
+		}
+		for _, t := range tools {
 			switch {
 			case named[t.Action]:
 			case t.Refused != "":
@@ -57,7 +78,35 @@ func expand(ctx context.Context, host tea.Host, specs []ToolSpec) ([]ToolSpec, e
 			}
 		}
 	}
-	return slices.DeleteFunc(all, func(s ToolSpec) bool { return s.Approval == approveDeny }), nil
+	return all, nil
+}
+
+// toolsOf returns the tools for the spec of a whole server.
+func toolsOf(ctx context.Context, host tea.Host, spec ToolSpec, server string) ([]listedTool, error) {
+	namespace, name, ok := strings.Cut(server, ".")
+	if !ok || spec.Name != spec.Action || spec.Description != "" || spec.Parameters != nil {
+		return nil, tea.Errorf(tea.ValidationError, "tool %q: write NAMESPACE.SERVER.*, such as mcp.files.*, without a name, description or parameters", spec.Action)
+	}
+	return listTools(ctx, host, namespace, name)
+}
+
+// mustList reports a denied tool that the server does not have: with a mistake in
+// its name, the tool that is meant would be offered.
+func mustList(server string, tools []listedTool, denied map[string]bool) error {
+	namespace, name, _ := strings.Cut(server, ".")
+	prefix := namespace + "." + name + "_"
+	for _, action := range slices.Sorted(maps.Keys(denied)) {
+		listed := func(t listedTool) bool { return t.Action == action }
+		if !strings.HasPrefix(action, prefix) || slices.ContainsFunc(tools, listed) {
+			continue
+		}
+		names := make([]string, len(tools))
+		for i, t := range tools {
+			names[i] = t.Action
+		}
+		return tea.Errorf(tea.NotFound, "the denied tool %s is not a tool of the server %s%s", action, name, diag.Ending(action, names))
+	}
+	return nil
 }
 
 // listedTool is a tool in the result of NAMESPACE.list_tools.

@@ -79,6 +79,8 @@ func TestApprovalOfTools(t *testing.T) {
 		{"a named tool does not ask", []any{"mcp.files_write"}, "deny", []string{"mcp_files_write"}, []string{"mcp.files_write"}, "done"},
 		{"a named tool that asks", []any{map[string]any{"action": "mcp.files_write", "approval": "ask"}}, "deny", []string{"mcp_files_write"}, []string{"human.ask"}, "a person denied this call"},
 		{"one tool of a server is denied", []any{"mcp.files.*", map[string]any{"action": "mcp.files_write", "approval": "deny"}}, "approve", []string{"mcp_files_read"}, nil, "there is no tool"},
+		{"a denial counts for each spec of the tool", []any{"mcp.files.*", map[string]any{"name": "alias", "action": "mcp.files_write"}, map[string]any{"action": "mcp.files_write", "approval": "deny"}}, "approve", []string{"mcp_files_read"}, nil, "there is no tool"},
+		{"a denial of a server counts for each spec of it", []any{"mcp.files.*", "mcp.files_read", map[string]any{"action": "mcp.files.*", "approval": "deny"}}, "approve", []string{"mcp_files_read"}, nil, "there is no tool"},
 		{"one tool of a server is allowed", []any{map[string]any{"action": "mcp.files_write", "approval": "auto"}, "mcp.files.*"}, "deny", []string{"mcp_files_read", "mcp_files_write"}, []string{"mcp.files_write"}, "done"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -143,9 +145,10 @@ func TestMistakesInToolsOfServers(t *testing.T) {
 		{"mcp.*", "write NAMESPACE.SERVER.*"},
 		{map[string]any{"action": "mcp.files.*", "description": "all"}, "write NAMESPACE.SERVER.*"},
 		{"mcp.nowhere.*", "unknown MCP server"},
+		{map[string]any{"action": "mcp.files_wirte", "approval": "deny"}, `the denied tool mcp.files_wirte is not a tool of the server files; did you mean`},
 		{map[string]any{"action": "mcp.files.*", "approval": "maybe"}, "approval"},
 	} {
-		_, err := call(t, files("approve"), "llm.tools", openAI(servertest.Start(t)), map[string]any{"prompt": "hi", "tools": []any{c.tool}})
+		_, err := call(t, files("approve"), "llm.tools", openAI(servertest.Start(t)), map[string]any{"prompt": "hi", "tools": []any{c.tool, "mcp.files.*"}})
 		if err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%v: got %v, want %q", c.tool, err, c.want)
 		}
@@ -179,5 +182,37 @@ func TestApprovalOfOneCallIsNotThatOfAnEqualOne(t *testing.T) {
 	}
 	if len(keys) != 2 || keys[""] {
 		t.Errorf("the questions have the keys %v", keys)
+	}
+}
+
+// The model names the action that these call.
+func TestActionsThatCallAnyToolAsk(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		tool  any
+		asked bool
+	}{
+		{"mcp.call", true},
+		{map[string]any{"name": "mine", "action": "mcp.call"}, true},
+		{map[string]any{"action": "mcp.call", "approval": "auto"}, false},
+		{"plan.execute", true},
+		{"llm.tools", true},
+		{"mcp.read_resource", false},
+	} {
+		host := files("deny")
+		name := "mine"
+		for _, action := range []string{"mcp.call", "plan.execute", "llm.tools", "mcp.read_resource"} {
+			host.Actions[action] = host.Actions["mcp.files_read"]
+			if c.tool == action || fmt.Sprint(c.tool) == fmt.Sprintf("map[action:%s approval:auto]", action) {
+				name = strings.ReplaceAll(action, ".", "_")
+			}
+		}
+		server := servertest.Start(t, wants([2]string{name, `{}`}), says("finished"))
+		if _, err := call(t, host, "llm.tools", openAI(server), map[string]any{"prompt": "hi", "tools": []any{c.tool}}); err != nil {
+			t.Fatal(err)
+		}
+		if got := invoked(host); (got[0] == "human.ask") != c.asked {
+			t.Errorf("%v: called %v", c.tool, got)
+		}
 	}
 }
