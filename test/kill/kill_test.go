@@ -1,58 +1,32 @@
 package kill
 
 import (
-	"bufio"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"math/rand/v2"
 	"os"
-	"os/exec"
 	"path/filepath"
-	"strconv"
 	"strings"
-	"syscall"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/the-edge-agent/tea/test/teaproc"
 )
 
 var tea string
 
 func TestMain(m *testing.M) {
-	dir, err := os.MkdirTemp("", "tea-kill")
-	if err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		os.Exit(1)
-	}
-	tea = filepath.Join(dir, "tea")
-	if out, err := exec.Command("go", "build", "-o", tea, "github.com/the-edge-agent/tea/cmd/tea").CombinedOutput(); err != nil {
-		fmt.Fprintf(os.Stderr, "build tea: %v\n%s", err, out)
-		os.Exit(1)
-	}
-	code := m.Run()
-	os.RemoveAll(dir)
-	os.Exit(code)
+	teaproc.Main(m, func(bin string) { tea = filepath.Join(bin, "tea") }, "cmd/tea")
 }
 
-// kills is how many kills one workflow gets; TEA_KILLS sets another number.
-func kills(t *testing.T) int {
-	if text := os.Getenv("TEA_KILLS"); text != "" {
-		n, err := strconv.Atoi(text)
-		if err != nil {
-			t.Fatalf("TEA_KILLS: %v", err)
-		}
-		return n
-	}
-	if testing.Short() {
-		return 10
-	}
-	return 80
-}
+// kills is how many kills one workflow gets.
+func kills(t *testing.T) int { return teaproc.Kills(t, 80, 10) }
 
 // TestKillAndResume kills runs under sync durability and checks that no node
-// whose end was told is started again, and that the final state is that of an
+// whose end was reported is started again, and that the final state is that of an
 // undisturbed run.
 func TestKillAndResume(t *testing.T) {
 	t.Parallel()
@@ -138,68 +112,36 @@ func (v *victim) torment(t *testing.T, r *rand.Rand, took time.Duration) int {
 // errKilled says that the process was killed as planned.
 var errKilled = errors.New("killed")
 
-// start starts or resumes the run and reads its events; after a while, unless
-// that is 0, it is killed.
+// start starts or resumes the run; after a while, unless that is 0, it is killed.
 func (v *victim) start(t *testing.T, after time.Duration) error {
 	t.Helper()
 	args := []string{"run", v.file}
 	if v.run != "" {
 		args = []string{"resume", v.run}
 	}
-	args = append(args, "--stream", "-c", filepath.Join(v.dir, "runs"), "-o", v.output())
-	cmd := exec.Command(tea, args...)
-	var stderr strings.Builder
-	cmd.Stderr = &stderr
-	out, err := cmd.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
+	p := teaproc.Process{Program: tea, Args: append(args, "-c", filepath.Join(v.dir, "runs"), "-o", v.output()), Saw: func(e teaproc.Event) { v.saw(t, e) }}
 	if after > 0 {
-		defer time.AfterFunc(after, func() { cmd.Process.Kill() }).Stop()
+		p.Kill = teaproc.After(after, teaproc.Kill)
 	}
-	v.read(t, bufio.NewReader(out))
-	err = cmd.Wait()
-	var exit *exec.ExitError
-	if errors.As(err, &exit) {
-		if status, ok := exit.Sys().(syscall.WaitStatus); ok && status.Signaled() && status.Signal() == syscall.SIGKILL {
-			return errKilled
-		}
-	}
-	if err != nil {
-		return fmt.Errorf("tea %s: %w\n%s", strings.Join(args, " "), err, stderr.String())
+	end := p.Run(t)
+	switch {
+	case end.Killed():
+		return errKilled
+	case end.Code != 0:
+		return fmt.Errorf("tea %s: exit code %d\n%s", strings.Join(args, " "), end.Code, end.Stderr)
 	}
 	return nil
 }
 
-// read follows the events; a line that the kill cut off is not an event.
-func (v *victim) read(t *testing.T, lines *bufio.Reader) {
-	t.Helper()
-	for {
-		line, err := lines.ReadString('\n')
-		if err != nil {
-			return
+func (v *victim) saw(t *testing.T, e teaproc.Event) {
+	switch e.Event {
+	case "run_start":
+		v.run = e.RunID
+	case "node_start":
+		if v.ended[e.Path] {
+			t.Errorf("run %s: %s was started again after its end was reported", v.run, e.Path)
 		}
-		var e struct {
-			RunID string `json:"run_id"`
-			Event string `json:"event"`
-			Path  string `json:"path"`
-		}
-		if err := json.Unmarshal([]byte(line), &e); err != nil {
-			t.Errorf("event %q: %v", line, err)
-			return
-		}
-		switch e.Event {
-		case "run_start":
-			v.run = e.RunID
-		case "node_start":
-			if v.ended[e.Path] {
-				t.Errorf("run %s: %s was started again after its end was told", v.run, e.Path)
-			}
-		case "node_end":
-			v.ended[e.Path] = true
-		}
+	case "node_end":
+		v.ended[e.Path] = true
 	}
 }

@@ -3,7 +3,6 @@
 package plan
 
 import (
-	"bufio"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -11,7 +10,6 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strconv"
 	"strings"
@@ -19,45 +17,19 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/the-edge-agent/tea/test/teaproc"
 )
 
 // bin holds tea and the plugins.
 var bin string
 
 func TestMain(m *testing.M) {
-	dir, err := os.MkdirTemp("", "tea-plan")
-	if err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		os.Exit(1)
-	}
-	bin = dir
-	for _, pkg := range []string{"./cmd/tea", "./plugins/plan/cmd/tea-plugin-plan", "./plugins/llm/cmd/tea-plugin-llm"} {
-		build := exec.Command("go", "build", "-o", filepath.Join(dir, filepath.Base(pkg)), pkg)
-		build.Dir = "../.."
-		if out, err := build.CombinedOutput(); err != nil {
-			fmt.Fprintf(os.Stderr, "build %s: %v\n%s", pkg, err, out)
-			os.Exit(1)
-		}
-	}
-	code := m.Run()
-	os.RemoveAll(dir)
-	os.Exit(code)
+	teaproc.Main(m, func(dir string) { bin = dir }, "cmd/tea", "plugins/plan/cmd/tea-plugin-plan", "plugins/llm/cmd/tea-plugin-llm")
 }
 
-// kills is the number of kills; TEA_KILLS sets another one.
-func kills(t *testing.T) int {
-	if text := os.Getenv("TEA_KILLS"); text != "" {
-		n, err := strconv.Atoi(text)
-		if err != nil {
-			t.Fatalf("TEA_KILLS: %v", err)
-		}
-		return n
-	}
-	if testing.Short() {
-		return 5
-	}
-	return 20
-}
+// kills is the number of kills.
+func kills(t *testing.T) int { return teaproc.Kills(t, 20, 5) }
 
 // server executes subtasks. It remembers the idempotency keys of each.
 type server struct {
@@ -200,46 +172,28 @@ func (v *victim) start(t *testing.T, after time.Duration, plugin bool) error {
 	if v.run != "" {
 		args = []string{"resume", v.run}
 	}
-	args = append(args, "--stream", "--plugins", bin, "-c", filepath.Join(v.dir, "runs"), "-o", filepath.Join(v.dir, "state.json"))
-	cmd := exec.Command(filepath.Join(bin, "tea"), args...)
-	var stderr strings.Builder
-	cmd.Stderr = &stderr
-	out, err := cmd.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
+	args = append(args, "--plugins", bin, "-c", filepath.Join(v.dir, "runs"), "-o", filepath.Join(v.dir, "state.json"))
+	p := teaproc.Process{Program: filepath.Join(bin, "tea"), Args: args, Saw: v.saw}
 	if after > 0 {
-		defer time.AfterFunc(after, func() {
-			if plugin {
-				killPlugin(cmd.Process.Pid)
-			} else {
-				cmd.Process.Kill()
-			}
-		}).Stop()
-	}
-	v.read(bufio.NewReader(out))
-	err = cmd.Wait()
-	var exit *exec.ExitError
-	if errors.As(err, &exit) {
-		if status, ok := exit.Sys().(syscall.WaitStatus); ok && status.Signaled() && status.Signal() == syscall.SIGKILL {
-			return errKilled
+		kill := teaproc.Kill
+		if plugin {
+			kill = killPlugin
 		}
-		if plugin && strings.Contains(stderr.String(), "plugin_crashed") {
-			return errKilled
-		}
+		p.Kill = teaproc.After(after, kill)
 	}
-	if err != nil {
-		t.Fatalf("tea %s: %v\n%s", strings.Join(args, " "), err, stderr.String())
+	end := p.Run(t)
+	switch {
+	case end.Killed() || plugin && end.Code != 0 && strings.Contains(end.Stderr, "plugin_crashed"):
+		return errKilled
+	case end.Code != 0:
+		t.Fatalf("tea %s: exit code %d\n%s", strings.Join(args, " "), end.Code, end.Stderr)
 	}
 	return nil
 }
 
 // killPlugin kills the plugin of a host.
-func killPlugin(host int) {
-	tasks, _ := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/children", host))
+func killPlugin(host *os.Process) {
+	tasks, _ := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/children", host.Pid))
 	for _, task := range tasks {
 		children, _ := os.ReadFile(task)
 		for _, child := range strings.Fields(string(children)) {
@@ -251,27 +205,12 @@ func killPlugin(host int) {
 	}
 }
 
-// read follows the events.
-func (v *victim) read(lines *bufio.Reader) {
-	for {
-		line, err := lines.ReadString('\n')
-		if err != nil {
-			return
-		}
-		var e struct {
-			RunID string `json:"run_id"`
-			Event string `json:"event"`
-			Path  string `json:"path"`
-		}
-		if json.Unmarshal([]byte(line), &e) != nil {
-			return
-		}
-		switch id, isSubtask := strings.CutPrefix(e.Path, "go!"); {
-		case e.Event == "run_start":
-			v.run = e.RunID
-		case e.Event == "node_end" && isSubtask:
-			v.server.ended(id)
-		}
+func (v *victim) saw(e teaproc.Event) {
+	switch id, isSubtask := strings.CutPrefix(e.Path, "go!"); {
+	case e.Event == "run_start":
+		v.run = e.RunID
+	case e.Event == "node_end" && isSubtask:
+		v.server.ended(id)
 	}
 }
 
