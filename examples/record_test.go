@@ -2,10 +2,8 @@ package examples
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
-	"net/http"
 	"net/http/httptest"
 	"os"
 	"path/filepath"
@@ -13,35 +11,21 @@ import (
 	"strings"
 	"testing"
 
-	"go.yaml.in/yaml/v3"
+	"github.com/the-edge-agent/tea/examples/internal/offline"
 )
 
-// answer is what the stand-in for a model says to a request whose last
-// message holds a text: a sentence, or the call of a tool.
-type answer struct {
-	To        string         `yaml:"to"`
-	Say       string         `yaml:"say"`
-	Tool      string         `yaml:"tool"`
-	Arguments map[string]any `yaml:"arguments"`
-}
-
-// recordings gives what the examples' models say, by the example's folder.
-func recordings() (map[string][]answer, error) {
+// recordings returns what the examples' models say, by the example's folder.
+func recordings() (map[string][]offline.Answer, error) {
 	files, err := filepath.Glob("*/answers.yaml")
 	if err != nil {
 		return nil, err
 	}
-	all := map[string][]answer{}
+	all := map[string][]offline.Answer{}
 	for _, file := range files {
-		data, err := os.ReadFile(file)
-		if err != nil {
+		example := filepath.Dir(file)
+		if all[example], err = offline.Answers(file); err != nil {
 			return nil, err
 		}
-		var answers []answer
-		if err := yaml.Unmarshal(data, &answers); err != nil {
-			return nil, fmt.Errorf("%s: %w", file, err)
-		}
-		all[filepath.Dir(file)] = answers
 	}
 	return all, nil
 }
@@ -79,8 +63,8 @@ func recordAll() error {
 	return nil
 }
 
-func record(example string, answers []answer) (err error) {
-	server := httptest.NewServer(model(answers))
+func record(example string, answers []offline.Answer) (err error) {
+	server := httptest.NewServer(offline.Model(answers, nil))
 	defer server.Close()
 	dir, err := os.MkdirTemp("", "tea-record-")
 	if err != nil {
@@ -113,63 +97,4 @@ func record(example string, answers []answer) (err error) {
 	lines := strings.SplitAfter(string(data), "\n")
 	slices.Sort(lines) // branches record in any order
 	return os.WriteFile(filepath.Join(example, "answers.jsonl"), []byte(strings.Join(lines, "")), 0o644)
-}
-
-// model is a server of OpenAI's protocol that gives prepared answers, word by
-// word where they are streamed.
-func model(answers []answer) http.Handler {
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		var req struct {
-			Model    string                     `json:"model"`
-			Stream   bool                       `json:"stream"`
-			Messages []struct{ Content string } `json:"messages"`
-		}
-		if err := json.NewDecoder(r.Body).Decode(&req); err != nil || len(req.Messages) == 0 {
-			http.Error(w, fmt.Sprint("bad request: ", err), http.StatusBadRequest)
-			return
-		}
-		last := req.Messages[len(req.Messages)-1].Content
-		i := slices.IndexFunc(answers, func(a answer) bool { return strings.Contains(last, a.To) })
-		if i < 0 {
-			http.Error(w, "no answer is prepared for: "+last, http.StatusBadRequest)
-			return
-		}
-		message, finish := answers[i].message()
-		tokens := len(strings.Fields(answers[i].Say)) + 1
-		usage := map[string]any{"prompt_tokens": len(strings.Fields(last)), "completion_tokens": tokens, "total_tokens": len(strings.Fields(last)) + tokens}
-		if !req.Stream {
-			_ = json.NewEncoder(w).Encode(map[string]any{
-				"model": req.Model, "usage": usage,
-				"choices": []any{map[string]any{"index": 0, "message": message, "finish_reason": finish}},
-			})
-			return
-		}
-		w.Header().Set("Content-Type", "text/event-stream")
-		for _, word := range strings.SplitAfter(answers[i].Say, " ") {
-			chunk(w, map[string]any{"model": req.Model, "choices": []any{map[string]any{"index": 0, "delta": map[string]any{"content": word}}}})
-		}
-		chunk(w, map[string]any{"model": req.Model, "choices": []any{map[string]any{"index": 0, "delta": map[string]any{}, "finish_reason": finish}}})
-		chunk(w, map[string]any{"model": req.Model, "choices": []any{}, "usage": usage})
-		fmt.Fprint(w, "data: [DONE]\n\n")
-	})
-}
-
-func chunk(w http.ResponseWriter, v any) {
-	raw, err := json.Marshal(v)
-	if err == nil {
-		fmt.Fprintf(w, "data: %s\n\n", raw)
-	}
-}
-
-// message is the answer as the protocol has it.
-func (a answer) message() (message map[string]any, finish string) {
-	if a.Tool == "" {
-		return map[string]any{"role": "assistant", "content": a.Say}, "stop"
-	}
-	arguments, err := json.Marshal(a.Arguments)
-	if err != nil {
-		arguments = []byte(err.Error()) // shows as arguments that are not JSON
-	}
-	call := map[string]any{"id": "call_1", "type": "function", "function": map[string]any{"name": a.Tool, "arguments": string(arguments)}}
-	return map[string]any{"role": "assistant", "content": nil, "tool_calls": []any{call}}, "tool_calls"
 }
