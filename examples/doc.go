@@ -1,5 +1,5 @@
 // Package examples holds workflows that run. Each folder shows one family of
-// features; gateway is a whole agent. The tests of this package run every
-// command of every README in a copy of its folder, as a reader would, and
+// features; gateway and research are whole agents. The tests of this package run
+// every command of every README in a copy of its folder, as a reader would, and
 // compare what comes out.
 package examples

@@ -68,7 +68,7 @@ func buildAndRun(m *testing.M) (code int, err error) {
 
 // elsewhere are folders whose commands need more than tea and have tests of
 // their own.
-var elsewhere = []string{"embed", "plugin-go", "plugin-node", "plugin-python", "plugin-rust", "web"}
+var elsewhere = []string{"embed", "plugin-go", "plugin-node", "plugin-python", "plugin-rust", "research", "web"}
 
 func TestREADMEs(t *testing.T) {
 	t.Parallel()
@@ -88,11 +88,18 @@ func TestREADMEs(t *testing.T) {
 	}
 }
 
-// runREADME runs an example in a copy that has the documentation where the
-// repository has it.
 func runREADME(t *testing.T, example string) {
+	dir := copyExample(t, example)
+	runPage(t, filepath.Join(example, "README.md"), dir)
+	compareGolden(t, example, dir)
+}
+
+// copyExample returns a copy of an example that has the documentation where the
+// repository has it.
+func copyExample(t *testing.T, example string) (dir string) {
+	t.Helper()
 	root := t.TempDir()
-	dir := filepath.Join(root, "examples", example)
+	dir = filepath.Join(root, "examples", example)
 	if err := os.CopyFS(dir, os.DirFS(example)); err != nil {
 		t.Fatal(err)
 	}
@@ -103,8 +110,7 @@ func runREADME(t *testing.T, example string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	runPage(t, filepath.Join(example, "README.md"), dir)
-	compareGolden(t, example, dir)
+	return dir
 }
 
 // runPage runs the commands of a page, in a directory.
@@ -224,11 +230,7 @@ type outcome struct {
 // it and no terminal. The error says that it could not be run.
 func shell(ctx context.Context, dir, home, script string) (outcome, error) {
 	cmd := exec.CommandContext(ctx, "sh", "-e", "-c", script)
-	cmd.Dir = dir
-	cmd.Env = []string{
-		"PATH=" + bin + string(os.PathListSeparator) + os.Getenv("PATH"),
-		"HOME=" + home, "TMPDIR=" + home, "LANG=C.UTF-8", "TZ=UTC", "TEA_PLUGINS=" + bin,
-	}
+	cmd.Dir, cmd.Env = dir, environment(home)
 	var stdout, stderr strings.Builder
 	cmd.Stdout, cmd.Stderr = &stdout, &stderr
 	err := cmd.Run()
@@ -237,6 +239,14 @@ func shell(ctx context.Context, dir, home, script string) (outcome, error) {
 		err = nil
 	}
 	return outcome{stdout.String(), stderr.String(), cmd.ProcessState.ExitCode()}, err
+}
+
+// environment has tea on the path and nothing of the user's.
+func environment(home string) []string {
+	return []string{
+		"PATH=" + bin + string(os.PathListSeparator) + os.Getenv("PATH"),
+		"HOME=" + home, "TMPDIR=" + home, "LANG=C.UTF-8", "TZ=UTC", "TEA_PLUGINS=" + bin,
+	}
 }
 
 // TestReadmePicture compares the picture in the README with the graph of its
