@@ -3,6 +3,7 @@ package extract
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 
@@ -15,6 +16,9 @@ const (
 	// maxPDFPages and maxPDFText bound what is read of a PDF file.
 	maxPDFPages = 2000
 	maxPDFText  = 16 << 20
+	// maxPDFNodes and maxPDFDepth bound the tree of pages.
+	maxPDFNodes = 20_000
+	maxPDFDepth = 100
 )
 
 // parsePDF reads the text and the properties of a PDF file. The library panics
@@ -25,9 +29,16 @@ func (d *Document) parsePDF(ctx context.Context, body []byte) (err error) {
 			err = d.pdfError(fmt.Errorf("%v", fault))
 		}
 	}()
-	reader, err := pdf.NewReader(bytes.NewReader(body), int64(len(body)))
+	if problem := pdfHazard(body); problem != "" {
+		return d.pdfError(errors.New(problem))
+	}
+	file := &pdfFile{Reader: bytes.NewReader(body), ctx: ctx, left: int64(len(body))*readsPerByte + spareReads}
+	reader, err := pdf.NewReader(file, int64(len(body)))
 	if err != nil {
 		return d.pdfError(err)
+	}
+	if isCircular(reader) {
+		return d.pdfError(errors.New("an object stream contains itself"))
 	}
 	info := reader.Trailer().Key("Info")
 	d.Metadata.Title = clean(info.Key("Title").Text())
@@ -37,23 +48,30 @@ func (d *Document) parsePDF(ctx context.Context, body []byte) (err error) {
 	d.Metadata.Modified = firstDate(pdfDate(info.Key("ModDate").Text()))
 	d.Metadata.Language = language(reader.Trailer().Key("Root").Key("Lang").Text())
 	var pages []string
-	length := 0
-	for i := 1; i <= reader.NumPage(); i++ {
+	length, read := 0, 0
+	total := reader.Trailer().Key("Root").Key("Pages").Key("Count").Int64()
+	tree := pageTree{left: maxPDFNodes, visit: func(contents, resources pdf.Value) bool {
 		if ctx.Err() != nil {
-			return context.Cause(ctx)
+			return false
 		}
-		if i > maxPDFPages || length > maxPDFText {
-			d.Notes = append(d.Notes, fmt.Sprintf("only the first %d of %d pages were read", i-1, reader.NumPage()))
-			break
+		if read >= maxPDFPages || length > maxPDFText {
+			d.Notes = append(d.Notes, fmt.Sprintf("only the first %d of %d pages were read", read, total))
+			return false
 		}
-		text, err := pdfPage(ctx, reader.Page(i))
+		read++
+		text, err := pdfPage(ctx, contents, resources)
 		if err != nil {
-			d.Notes = append(d.Notes, fmt.Sprintf("page %d could not be read completely: %v", i, err))
+			d.Notes = append(d.Notes, fmt.Sprintf("page %d could not be read completely: %v", read, err))
 		}
 		length += len(text)
 		if text != "" {
 			pages = append(pages, text)
 		}
+		return true
+	}}
+	tree.walk(reader.Trailer().Key("Root").Key("Pages"), pdf.Value{}, 0)
+	if tree.cut {
+		d.Notes = append(d.Notes, "the tree of pages is too large or has a circle; it was not read completely")
 	}
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
@@ -72,8 +90,37 @@ func (d *Document) pdfError(err error) *tea.Error {
 	return e
 }
 
+// pageTree visits the pages of a file.
+type pageTree struct {
+	left  int  // nodes that can still be visited, since the tree can have circles
+	cut   bool // the tree was not visited completely
+	visit func(contents, resources pdf.Value) bool
+}
+
+// walk visits the pages below a node until visit returns false. Resources are
+// those that the node inherits.
+func (t *pageTree) walk(node, resources pdf.Value, depth int) bool {
+	if t.left--; t.left < 0 || depth > maxPDFDepth {
+		t.cut = true
+		return false
+	}
+	if own := node.Key("Resources"); !own.IsNull() {
+		resources = own
+	}
+	kids := node.Key("Kids")
+	if kids.Kind() != pdf.Array {
+		return node.IsNull() || t.visit(node.Key("Contents"), resources)
+	}
+	for i := range kids.Len() {
+		if !t.walk(kids.Index(i), resources, depth+1) {
+			return false
+		}
+	}
+	return true
+}
+
 // pdfPage returns the text of a page.
-func pdfPage(ctx context.Context, p pdf.Page) (text string, err error) {
+func pdfPage(ctx context.Context, contents, resources pdf.Value) (text string, err error) {
 	t := &pageText{ctx: ctx, state: graphics{ctm: identity, textLine: identity, textHere: identity, horizontal: 1}}
 	defer func() {
 		switch fault := recover(); {
@@ -85,8 +132,8 @@ func pdfPage(ctx context.Context, p pdf.Page) (text string, err error) {
 		}
 		text = strings.TrimSpace(strings.ToValidUTF8(t.out.String(), "\ufffd"))
 	}()
-	if !p.V.IsNull() && !p.V.Key("Contents").IsNull() {
-		t.read(p.V.Key("Contents"), p.Resources(), 0)
+	if !contents.IsNull() {
+		t.read(contents, resources, 0)
 	}
 	return "", nil
 }

@@ -1,9 +1,13 @@
 package extract_test
 
 import (
+	"compress/zlib"
 	"context"
+	"fmt"
+	"io"
 	"net/url"
 	"os"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -58,5 +62,91 @@ func TestDamagedPDF(t *testing.T) {
 				t.Fatalf("cut at %d: %v", cut, err)
 			}
 		}
+	}
+}
+
+// makePDF returns a file of objects, whose numbers begin at 1, with a table and
+// a trailer. Each %d in the trailer is the offset of the table.
+func makePDF(trailer string, objects ...string) string {
+	var b strings.Builder
+	b.WriteString("%PDF-1.4\n")
+	var table strings.Builder
+	for i, object := range objects {
+		fmt.Fprintf(&table, "%010d 00000 n \n", b.Len())
+		fmt.Fprintf(&b, "%d 0 obj\n%s\nendobj\n", i+1, object)
+	}
+	at := strconv.Itoa(b.Len())
+	fmt.Fprintf(&b, "xref\n0 %d\n0000000000 65535 f \n%strailer\n<< /Root 1 0 R /Size %d %s >>\nstartxref\n%s\n%%%%EOF\n",
+		len(objects)+1, table.String(), len(objects)+1, strings.ReplaceAll(trailer, "%d", at), at)
+	return b.String()
+}
+
+func stream(dict, data string) string {
+	return fmt.Sprintf("<< %s /Length %d >>\nstream\n%s\nendstream", dict, len(data), data)
+}
+
+// deflated is a stream that is compressed.
+func deflated(data string) string {
+	var b strings.Builder
+	w := zlib.NewWriter(&b)
+	_, _ = io.WriteString(w, data) // to memory
+	_ = w.Close()
+	return stream("/Filter /FlateDecode", b.String())
+}
+
+// A file whose parts refer to each other in a circle, or that declares more than
+// it has, is read to an end, and what can be read of it is returned.
+func TestHostilePDF(t *testing.T) {
+	t.Parallel()
+	const catalog, font = "<< /Type /Catalog /Pages 2 0 R >>", "<< /Type /Font /Subtype /Type1 /BaseFont /Helvetica >>"
+	const pages, text = "<< /Type /Pages /Kids [3 0 R] /Count 1 >>", "BT /F 12 Tf 10 10 Td (readable) Tj ET"
+	onePage := func(content, font string) string {
+		return makePDF("", catalog, pages, "<< /Type /Page /Parent 3 0 R /Contents 4 0 R /Resources << /Font << /F 5 0 R >> >> >>", content, font)
+	}
+	withMap := func(m string) string {
+		return makePDF("", catalog, pages, "<< /Type /Page /Contents 4 0 R /Resources << /Font << /F 5 0 R >> >> >>", stream("", text), "<< /Type /Font /Subtype /Type1 /ToUnicode 6 0 R >>", deflated(m))
+	}
+	const tooMany = "the PDF file cannot be read: it declares too many objects"
+	for name, c := range map[string]struct{ body, text, problem string }{
+		"valid":              {onePage(stream("", text), font), "readable", ""},
+		"parent is itself":   {makePDF("", catalog, pages, "<< /Type /Page /Parent 3 0 R /Contents 4 0 R >>", stream("", text)), "readable", ""},
+		"kids in a circle":   {makePDF("", catalog, "<< /Type /Pages /Kids [3 0 R 2 0 R 2 0 R] /Count 1000000 >>", "<< /Type /Page /Contents 4 0 R >>", stream("", text)), "readable", "the tree of pages is too large or has a circle"},
+		"tables in a circle": {makePDF("/Prev %d", catalog, pages), "", "the PDF file cannot be read: its parts refer to each other without end"},
+		"huge table":         {strings.Replace(makePDF("", catalog, pages), "xref\n0 3", "xref\n9000000000 3", 1), "", tooMany},
+		"huge size":          {strings.Replace(makePDF("", catalog, pages), "/Size 3", "/S#69ze %\n 90000000000", 1), "", tooMany},
+		"content bomb":       {onePage(deflated(strings.Repeat("1 ", 10<<20)), font), "", "page 1 could not be read completely: its content is too large"},
+		"map bomb":           {withMap(strings.Repeat(" ", 2<<20)), "", "page 1 could not be read completely: the character map of a font is not valid"},
+		"map with a count":   {withMap("begincmap 1000000000 %\n beginbfchar endbfchar"), "", "page 1 could not be read completely: the character map of a font is not valid"},
+		"long string":        {onePage(deflated("BT /F 12 Tf ("+strings.Repeat("word ", 1<<16)+") Tj ET"), font), "word word", ""},
+		"nested arrays":      {onePage(deflated(strings.Repeat("[", 1<<17)), font), "", ""},
+	} {
+		doc, err := extract.Parse(t.Context(), extract.Source{URL: &url.URL{Scheme: "http", Host: "a.example"}, ContentType: "application/pdf", Body: []byte(c.body)})
+		if err != nil {
+			if c.problem == "" || !strings.Contains(err.Error(), c.problem) {
+				t.Errorf("%s: error %.300v, want %q", name, err, c.problem)
+			}
+			continue
+		}
+		if got := doc.Content(true).Text(); !strings.HasPrefix(got, c.text) {
+			t.Errorf("%s: text %.100q, want %q", name, got, c.text)
+		}
+		if notes := strings.Join(doc.Notes, "\n"); !strings.Contains(notes, c.problem) {
+			t.Errorf("%s: notes %.300q, want %q", name, notes, c.problem)
+		}
+	}
+}
+
+// An object stream that is said to be inside of itself is refused.
+func TestPDFObjectStreamInItself(t *testing.T) {
+	t.Parallel()
+	var b strings.Builder
+	b.WriteString("%PDF-1.5\n")
+	at := b.Len()
+	// Object 1 is in the object stream 1; object 2 is this table.
+	entries := "\x00\x00\x00\x00" + "\x02\x00\x01\x00" + "\x01\x00\x09\x00"
+	fmt.Fprintf(&b, "2 0 obj\n%s\nendobj\nstartxref\n%d\n%%%%EOF\n", stream("/Type /XRef /Size 3 /W [1 2 1] /Root 1 0 R", entries), at)
+	_, err := extract.Parse(t.Context(), extract.Source{URL: &url.URL{Scheme: "http", Host: "a.example"}, ContentType: "application/pdf", Body: []byte(b.String())})
+	if err == nil || !strings.Contains(err.Error(), "an object stream contains itself") {
+		t.Errorf("got %v", err)
 	}
 }

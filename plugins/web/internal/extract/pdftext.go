@@ -87,6 +87,9 @@ var errTooMuchText = errors.New("too much text")
 
 // read interprets a content stream.
 func (t *pageText) read(contents, resources pdf.Value, depth int) {
+	if !pdfStreamFits(contents) {
+		panic(errContent)
+	}
 	fonts := t.fonts
 	t.fonts = map[string]*pdfFont{}
 	pdf.Interpret(contents, func(stack *pdf.Stack, op string) {
@@ -213,6 +216,26 @@ func (t *pageText) show(op string, args []pdf.Value) {
 	}
 }
 
+// maxPDFString is the part of a string that is decoded without looking at the
+// context.
+const maxPDFString = 4096
+
+// decode converts a string of a font. The time that the library needs for it
+// grows with the font's character map.
+func (t *pageText) decode(font *pdfFont, raw string) string {
+	encoder := font.Encoder()
+	var b strings.Builder
+	for len(raw) > maxPDFString {
+		if t.ctx.Err() != nil {
+			panic(context.Cause(t.ctx))
+		}
+		b.WriteString(encoder.Decode(raw[:maxPDFString]))
+		raw = raw[maxPDFString:]
+	}
+	b.WriteString(encoder.Decode(raw))
+	return b.String()
+}
+
 func (t *pageText) advance(x float64) {
 	t.state.textHere = matrix{1, 0, 0, 1, x * t.state.horizontal, 0}.times(t.state.textHere)
 }
@@ -222,7 +245,7 @@ func (t *pageText) text(raw string) {
 	s := &t.state
 	decoded := raw
 	if s.font != nil {
-		decoded = s.font.Encoder().Decode(raw)
+		decoded = t.decode(s.font, raw)
 	}
 	decoded = ligatures.Replace(decoded)
 	at := s.textHere.times(s.ctm)
@@ -283,6 +306,9 @@ func (t *pageText) font(name string, resources pdf.Value) *pdfFont {
 	}
 	v := resources.Key("Font").Key(name)
 	f := &pdfFont{Font: pdf.Font{V: v}, fallback: defaultWidth}
+	if !isSafeMap(v.Key("ToUnicode")) {
+		panic(errCharacterMap)
+	}
 	if v.Key("Subtype").Name() == "Type0" {
 		f.readWideWidths(v.Key("DescendantFonts").Index(0))
 	} else {

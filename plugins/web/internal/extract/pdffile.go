@@ -1,0 +1,166 @@
+package extract
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"io"
+	"reflect"
+	"regexp"
+	"strconv"
+
+	"github.com/ledongthuc/pdf"
+)
+
+const (
+	// readsPerByte and spareReads bound how many bytes of a file the library
+	// reads, many of them more than once: it would never end with a file whose
+	// parts refer to each other in a circle.
+	readsPerByte = 256
+	spareReads   = 4 << 20
+	// maxPDFStream bounds the content of one page after decompression.
+	maxPDFStream = 16 << 20
+	// maxPDFNumber bounds the numbers in a file that the library allocates memory
+	// for, such as that of its objects.
+	maxPDFNumber = 4 << 20
+)
+
+// pdfFile is a file whose reads fail after the context has ended, or when they
+// are too many.
+type pdfFile struct {
+	*bytes.Reader
+	ctx  context.Context
+	left int64
+}
+
+var errPDFReads = errors.New("its parts refer to each other without end")
+
+// ReadAt implements io.ReaderAt.
+func (f *pdfFile) ReadAt(p []byte, at int64) (int, error) {
+	if f.ctx.Err() != nil {
+		panic(context.Cause(f.ctx))
+	}
+	// A failed read costs too, since the library tries again.
+	if f.left -= int64(len(p)) + 64; f.left < 0 {
+		panic(errPDFReads)
+	}
+	return f.Reader.ReadAt(p, at)
+}
+
+// pdfSize finds the numbers for which the library allocates memory, and pdfEntry
+// what a cross-reference table has in addition to such numbers.
+var (
+	pdfSize   = regexp.MustCompile(`/(?:Size|Index|W|Columns)(?:[\s\[]|%[^\r\n]*)*([0-9+. \t\r\n]*)`)
+	pdfEntry  = regexp.MustCompile(`%[^\r\n]*|[0-9]+\s+[0-9]+\s+[nf]`)
+	pdfName   = regexp.MustCompile(`#[0-9a-fA-F]{2}`)
+	pdfDigits = regexp.MustCompile(`[0-9]+`)
+)
+
+// pdfHazard returns why a file must not be read: the library allocates as much
+// memory as the file says, and the program ends if there is not enough.
+func pdfHazard(body []byte) string {
+	plain := body
+	if bytes.IndexByte(body, '#') >= 0 { // names can be written with #XX
+		plain = pdfName.ReplaceAllFunc(body, func(b []byte) []byte {
+			n, _ := strconv.ParseUint(string(b[1:]), 16, 8) // matches the expression
+			return []byte{byte(n)}
+		})
+	}
+	for _, m := range pdfSize.FindAllSubmatch(plain, -1) {
+		if isHuge(m[1]) {
+			return "it declares too many objects"
+		}
+	}
+	for {
+		_, after, _ := bytes.Cut(plain, []byte("xref"))
+		table, rest, found := bytes.Cut(after, []byte("trailer"))
+		if !found {
+			return ""
+		}
+		if isHuge(pdfEntry.ReplaceAll(table, nil)) {
+			return "it declares too many objects"
+		}
+		plain = rest
+	}
+}
+
+// isHuge reports whether a text has a number that is too large.
+func isHuge(text []byte) bool {
+	for _, digits := range pdfDigits.FindAll(text, -1) {
+		if n, err := strconv.ParseInt(string(digits), 10, 64); err != nil || n > maxPDFNumber {
+			return true
+		}
+	}
+	return false
+}
+
+// isCircular reports whether an object stream is itself in an object stream,
+// which the library would look up for ever. It reads the library's table, which
+// is not exported.
+func isCircular(r *pdf.Reader) bool {
+	table := reflect.ValueOf(r).Elem().FieldByName("xref")
+	for i := range table.Len() {
+		entry := table.Index(i)
+		if !entry.FieldByName("inStream").Bool() {
+			continue
+		}
+		stream := entry.FieldByName("stream").FieldByName("id").Uint()
+		if stream < uint64(table.Len()) && table.Index(int(stream)).FieldByName("inStream").Bool() {
+			return true
+		}
+	}
+	return false
+}
+
+// maxCharacterMap bounds the character map of a font.
+const maxCharacterMap = 1 << 20
+
+var errContent = errors.New("its content is too large")
+
+var errCharacterMap = errors.New("the character map of a font is not valid")
+
+// pdfHex finds strings in a character map.
+var pdfHex = regexp.MustCompile(`<[0-9a-fA-F\s]*>`)
+
+// isSafeMap reports whether the library can read the character map of a font:
+// it allocates as many entries as the map announces.
+func isSafeMap(v pdf.Value) bool {
+	if v.Kind() != pdf.Stream {
+		return true
+	}
+	data, _ := io.ReadAll(io.LimitReader(v.Reader(), maxCharacterMap+1)) // the library meets the same error
+	if len(data) > maxCharacterMap {
+		return false
+	}
+	announced := int64(0)
+	for _, digits := range pdfDigits.FindAll(pdfHex.ReplaceAll(data, nil), -1) {
+		n, err := strconv.ParseInt(string(digits), 10, 64)
+		if announced += n; err != nil || announced > maxPDFNumber {
+			return false
+		}
+	}
+	return true
+}
+
+// pdfStreamFits reports whether a stream, or all streams of an array, can be
+// held in memory.
+func pdfStreamFits(v pdf.Value) bool {
+	left := int64(maxPDFStream)
+	read := func(v pdf.Value) bool {
+		if v.Kind() != pdf.Stream {
+			return true
+		}
+		n, _ := io.Copy(io.Discard, io.LimitReader(v.Reader(), left+1)) // the library meets the same error
+		left -= n
+		return left >= 0
+	}
+	if v.Kind() != pdf.Array {
+		return read(v)
+	}
+	for i := range v.Len() {
+		if !read(v.Index(i)) {
+			return false
+		}
+	}
+	return true
+}
