@@ -17,9 +17,11 @@ var codeLanguage = regexp.MustCompile(`(?i)(?:^|\s)(?:language-|lang-|highlight-
 // numbers are removed.
 func normaliseCode(body *html.Node) {
 	var blocks []*html.Node
+	inTable := map[*html.Node]int{} // blocks by table
 	elements(body, func(n *html.Node) {
 		if n.DataAtom == atom.Pre {
 			blocks = append(blocks, n)
+			inTable[tableOf(n)]++
 		}
 	})
 	for _, pre := range blocks {
@@ -38,8 +40,24 @@ func normaliseCode(body *html.Node) {
 		code.AppendChild(&html.Node{Type: html.TextNode, Data: text})
 		pre.AppendChild(code)
 		pre.Attr = nil
-		unwrapCodeTable(pre)
+		if table := tableOf(pre); table != nil && inTable[table] <= maxCodeBlocks {
+			unwrapCodeTable(table, pre)
+		}
 	}
+}
+
+// maxCodeBlocks are the blocks of a table that is only the layout of a block of
+// code: the code, and perhaps its line numbers.
+const maxCodeBlocks = 2
+
+// tableOf returns the table around an element, nil if there is none.
+func tableOf(n *html.Node) *html.Node {
+	for p := n.Parent; p != nil; p = p.Parent {
+		if p.DataAtom == atom.Table {
+			return p
+		}
+	}
+	return nil
 }
 
 // codeText writes the text of a block of code, in which br elements and
@@ -96,15 +114,8 @@ func languageOf(pre *html.Node) string {
 
 // unwrapCodeTable replaces a table with line numbers next to a block of code by
 // the block.
-func unwrapCodeTable(pre *html.Node) {
-	var table *html.Node
-	for p := pre.Parent; p != nil; p = p.Parent {
-		if p.DataAtom == atom.Table {
-			table = p
-			break
-		}
-	}
-	if table == nil || table.Parent == nil || strings.Trim(textOf(table), "0123456789 ") != strings.Trim(textOf(pre), "0123456789 ") {
+func unwrapCodeTable(table, pre *html.Node) {
+	if table.Parent == nil || strings.Trim(textOf(table), "0123456789 ") != strings.Trim(textOf(pre), "0123456789 ") {
 		return
 	}
 	if strings.Trim(textOf(pre), "0123456789 ") == "" {

@@ -100,6 +100,25 @@ func isNamedBoilerplate(n *html.Node) bool {
 
 const maxIDWords = 3
 
+// measureNamed returns the length of the text below n, as textLength does, and
+// stores that of the elements whose class or id says that they are boilerplate.
+func measureNamed(n *html.Node, named map[*html.Node]int) int {
+	length := 0
+	for c := n.FirstChild; c != nil; c = c.NextSibling {
+		switch c.Type {
+		case html.TextNode:
+			length += wordLength(c.Data)
+		case html.ElementNode:
+			own := measureNamed(c, named)
+			if isNamedBoilerplate(c) {
+				named[c] = own
+			}
+			length += own
+		}
+	}
+	return length
+}
+
 func inside(n *html.Node, a atom.Atom) bool {
 	for p := n.Parent; p != nil; p = p.Parent {
 		if p.DataAtom == a {
@@ -116,9 +135,11 @@ func inside(n *html.Node, a atom.Atom) bool {
 // returned.
 func (d *Document) mainContent(body *html.Node) *html.Node {
 	whole := clone(body)
-	length := textLength(whole)
+	named := map[*html.Node]int{}
+	length := measureNamed(body, named)
 	removeAll(body, func(n *html.Node) bool {
-		return isBoilerplate(n) || isNamedBoilerplate(n) && textLength(n) <= length*2/5
+		own, isNamed := named[n]
+		return isBoilerplate(n) || isNamed && own <= length*2/5
 	})
 	pruned := textLength(body)
 	if pruned < minContent && pruned < length/4 {

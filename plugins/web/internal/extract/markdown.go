@@ -19,10 +19,14 @@ func (c Content) Markdown() string {
 	conv := converter.NewConverter(converter.WithPlugins(
 		base.NewBasePlugin(),
 		commonmark.NewCommonmarkPlugin(commonmark.WithLinkEmptyHrefBehavior(commonmark.LinkBehaviorSkip), commonmark.WithLinkEmptyContentBehavior(commonmark.LinkBehaviorSkip)),
-		table.NewTablePlugin(table.WithSpanCellBehavior(table.SpanBehaviorMirror), table.WithNewlineBehavior(table.NewlineBehaviorPreserve), table.WithHeaderPromotion(true)),
+		table.NewTablePlugin(table.WithSpanCellBehavior(table.SpanBehaviorMirror), table.WithNewlineBehavior(table.NewlineBehaviorPreserve), table.WithHeaderPromotion(true),
+			table.WithCellPaddingBehavior(table.CellPaddingBehaviorMinimal)), // padding to the width of a column can make a table many times larger
 		strikethrough.NewStrikethroughPlugin(),
 	))
-	markdown, err := conv.ConvertNode(clone(c.node)) // it changes the nodes
+	node := clone(c.node) // it is changed
+	boundTables(node)
+	boundNesting(node, 0)
+	markdown, err := conv.ConvertNode(node)
 	if err != nil {
 		return c.Text()
 	}

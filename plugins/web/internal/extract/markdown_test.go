@@ -28,7 +28,9 @@ func TestMarkdown(t *testing.T) {
 		{"paragraphs", "<p>one<br>two</p><p>three</p>", "one  \ntwo\n\nthree"},
 		{"nested lists", "<ul><li>a<ul><li>b<ol><li>c</li><li>d</li></ol></li></ul></li><li>e</li></ul>", "- a\n  \n  - b\n    \n    1. c\n    2. d\n- e"},
 		{"numbered from 5", `<ol start="5"><li>a</li><li>b</li></ol>`, "5. a\n6. b"},
-		{"table", "<table><thead><tr><th>A</th><th>B|C</th></tr></thead><tbody><tr><td>1</td><td>x<br>y</td></tr></tbody></table>", "| A | B\\|C       |\n|---|------------|\n| 1 | x  <br />y |"},
+		{"table", "<table><thead><tr><th>A</th><th>B|C</th></tr></thead><tbody><tr><td>1</td><td>x<br>y</td></tr></tbody></table>", "| A | B\\|C |\n|---|---|\n| 1 | x  <br />y |"},
+		{"cell wider than its table", "<table><tr><td colspan=99>a</td></tr><tr><td>c</td><td>d</td></tr></table>", "| a | a |\n|---|---|\n| c | d |"},
+		{"table in a table", "<table><tr><td><table><tr><td>a</td><td>b</td></tr></table></td><td>c</td></tr></table>", "| a | b |\n|---|---|\n\nc"},
 		{"table without header", "<table><tr><td>a</td><td>b</td></tr><tr><td>c</td><td>d</td></tr></table>", "| a | b |\n|---|---|\n| c | d |"},
 		{"code with language", `<pre><code class="language-go"><span class="k">func</span> main() {
 	x &lt; y

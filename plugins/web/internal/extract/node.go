@@ -98,10 +98,17 @@ func textLength(n *html.Node) int {
 	length := 0
 	for c := range n.Descendants() {
 		if c.Type == html.TextNode {
-			for _, word := range strings.Fields(c.Data) {
-				length += len(word)
-			}
+			length += wordLength(c.Data)
 		}
+	}
+	return length
+}
+
+// wordLength is the number of bytes of a text without spaces.
+func wordLength(text string) int {
+	length := 0
+	for word := range strings.FieldsSeq(text) {
+		length += len(word)
 	}
 	return length
 }

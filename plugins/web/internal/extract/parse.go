@@ -98,7 +98,8 @@ func fence(text, language string) string {
 }
 
 func (d *Document) parseHTML(s Source) error {
-	text := decodeCharset(s.Body, s.ContentType)
+	text, notes := boundElements(decodeCharset(s.Body, s.ContentType))
+	d.Notes = append(d.Notes, notes...)
 	root, err := html.Parse(strings.NewReader(text))
 	if err != nil { // nested too deeply for the parser
 		if root, err = html.Parse(strings.NewReader(flatten(text))); err != nil {

@@ -1,0 +1,215 @@
+package extract
+
+import (
+	"fmt"
+	"io"
+	"strconv"
+	"strings"
+
+	"golang.org/x/net/html"
+	"golang.org/x/net/html/atom"
+)
+
+const (
+	// maxElements bounds the elements that the parser makes of a page.
+	maxElements = 300_000
+	// fewTags is the number of tags up to which no page can exceed maxElements.
+	fewTags = 500
+	// maxOpenFormatting is the number of elements that the parser keeps open.
+	maxOpenFormatting = 512
+	// maxQuotes bounds the nesting of quotes and lists: Markdown repeats their
+	// marks on each line.
+	maxQuotes = 12
+	// spareCells are the cells that a table can gain by spans and short rows, in
+	// addition to three for each cell that it has.
+	spareCells = 10_000
+)
+
+// boundElements returns a page of which the parser makes a limited number of
+// elements. The parser repeats elements for formatting that are not closed in
+// each following paragraph, so a short page can make any number of them: their
+// tags are removed if there would be too many. What follows after too many tags
+// is cut off.
+func boundElements(text string) (bounded string, notes []string) {
+	if strings.Count(text, "<") <= fewTags {
+		return text, nil
+	}
+	end, repeated := countElements(text)
+	if end < len(text) {
+		text = text[:end]
+		notes = append(notes, fmt.Sprintf("the page has too many elements; what follows the first %d was left out", maxElements))
+	}
+	if repeated {
+		text = removeFormatting(text)
+		notes = append(notes, "the page does not close its elements for formatting, such as b; they were left out")
+	}
+	return text, notes
+}
+
+// countElements returns where the last tag ends that can be read, and whether
+// the elements that the parser repeats are too many.
+func countElements(text string) (end int, repeated bool) {
+	tokens := html.NewTokenizer(strings.NewReader(text))
+	open := map[atom.Atom]int{} // elements for formatting that are not closed
+	total, tags, all := 0, 0, 0 // all are those that the parser repeats
+	for {
+		kind := tokens.Next()
+		if kind == html.ErrorToken {
+			return len(text), all > maxElements
+		}
+		end += len(tokens.Raw())
+		if kind != html.StartTagToken && kind != html.EndTagToken && kind != html.SelfClosingTagToken {
+			continue
+		}
+		name, _ := tokens.TagName()
+		tag := atom.Lookup(name)
+		switch {
+		case !isFormatting(tag):
+			all += min(total, maxOpenFormatting)
+		case kind == html.StartTagToken:
+			open[tag]++
+			total++
+		case open[tag] > 0:
+			open[tag]--
+			total--
+		}
+		if tags++; tags >= maxElements {
+			return end, all > maxElements
+		}
+	}
+}
+
+// removeFormatting removes the tags of elements for formatting.
+func removeFormatting(text string) string {
+	var out strings.Builder
+	tokens := html.NewTokenizer(strings.NewReader(text))
+	for {
+		kind := tokens.Next()
+		if kind == html.ErrorToken {
+			if tokens.Err() == io.EOF {
+				out.Write(tokens.Raw())
+			}
+			return out.String()
+		}
+		raw := string(tokens.Raw())
+		if kind == html.StartTagToken || kind == html.EndTagToken {
+			if name, _ := tokens.TagName(); isFormatting(atom.Lookup(name)) {
+				continue
+			}
+		}
+		out.WriteString(raw)
+	}
+}
+
+// isFormatting reports whether the parser repeats an element in the paragraphs
+// after the one in which it was opened. It does so with one link only.
+func isFormatting(tag atom.Atom) bool {
+	switch tag {
+	case atom.B, atom.Big, atom.Code, atom.Em, atom.Font, atom.I, atom.S, atom.Small, atom.Strike, atom.Strong, atom.Tt, atom.U:
+		return true
+	}
+	return false
+}
+
+// boundNesting unwraps quotes and lists that are nested deeper than maxQuotes.
+func boundNesting(n *html.Node, depth int) {
+	switch n.DataAtom {
+	case atom.Blockquote, atom.Ul, atom.Ol:
+		depth++
+	}
+	switch n.DataAtom {
+	case atom.Blockquote, atom.Ul, atom.Ol, atom.Li:
+		if depth > maxQuotes {
+			rename(n, atom.Div)
+		}
+	}
+	for c := n.FirstChild; c != nil; c = c.NextSibling {
+		boundNesting(c, depth)
+	}
+}
+
+// boundTables limits the tables below n, of which Markdown has only simple
+// ones: a table in a table's cell, or one whose spans and short rows would make
+// it many times larger, becomes paragraphs.
+func boundTables(n *html.Node) {
+	for c := n.FirstChild; c != nil; c = c.NextSibling {
+		boundTables(c)
+	}
+	if n.DataAtom != atom.Table {
+		return
+	}
+	rows, nested := rowsOf(n)
+	width, cells := 0, 0
+	for _, row := range rows {
+		width = max(width, len(row))
+		cells += len(row)
+	}
+	if nested || len(rows)*width > 3*cells+spareCells {
+		unwrapTable(n)
+		return
+	}
+	spans := 0
+	for y, row := range rows {
+		for _, cell := range row {
+			spans += span(cell, "colspan", width) * span(cell, "rowspan", len(rows)-y)
+		}
+	}
+	for _, row := range rows {
+		for _, cell := range row {
+			if spans > 3*cells+spareCells {
+				setSpan(cell, "colspan", 1)
+				setSpan(cell, "rowspan", 1)
+			}
+		}
+	}
+}
+
+// rowsOf returns the cells of a table by row, and whether a cell contains
+// another table.
+func rowsOf(table *html.Node) (rows [][]*html.Node, nested bool) {
+	elements(table, func(n *html.Node) {
+		switch n.DataAtom {
+		case atom.Tr:
+			rows = append(rows, nil)
+		case atom.Td, atom.Th:
+			if len(rows) > 0 {
+				rows[len(rows)-1] = append(rows[len(rows)-1], n)
+			}
+		case atom.Table:
+			nested = true
+		}
+	})
+	return rows, nested
+}
+
+// span limits the span of a cell to what is left of its table, and returns it.
+func span(cell *html.Node, name string, limit int) int {
+	n, err := strconv.Atoi(attr(cell, name))
+	if err != nil && attr(cell, name) == "" || n == 1 {
+		return 1
+	}
+	n = min(max(n, 1), limit)
+	setSpan(cell, name, n)
+	return n
+}
+
+func setSpan(cell *html.Node, name string, n int) {
+	if attr(cell, name) != "" {
+		setAttr(cell, name, strconv.Itoa(n))
+	}
+}
+
+// unwrapTable makes paragraphs of the cells of a table.
+func unwrapTable(n *html.Node) {
+	rename(n, atom.Div)
+	for c := n.FirstChild; c != nil; c = c.NextSibling {
+		switch c.DataAtom {
+		case atom.Thead, atom.Tbody, atom.Tfoot, atom.Tr, atom.Td, atom.Th, atom.Caption, atom.Colgroup, atom.Col:
+			unwrapTable(c)
+		}
+	}
+}
+
+func rename(n *html.Node, to atom.Atom) {
+	n.DataAtom, n.Data, n.Attr = to, to.String(), nil
+}
