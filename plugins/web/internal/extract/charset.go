@@ -15,6 +15,9 @@ import (
 // declared finds the charset in a meta element or an XML declaration.
 var declared = regexp.MustCompile(`(?i)(?:<meta[^>]{0,200}?charset\s*=\s*|<\?xml[^>]{0,100}?encoding\s*=\s*)["']?\s*([a-z0-9_:-]{2,40})`)
 
+// singleByte matches the names of charsets in which each byte is a character.
+var singleByte = regexp.MustCompile(`^(windows-|iso-8859-|koi8-|x-mac|macintosh|ibm866)`)
+
 const (
 	// declarationBytes is the part of a page that is searched for a declaration.
 	declarationBytes = 8 << 10
@@ -48,6 +51,9 @@ func findEncoding(body []byte, contentType string) encoding.Encoding {
 		if e == nil || canonical == "utf-8" && !valid {
 			continue // absent, unknown or wrong
 		}
+		if singleByte.MatchString(canonical) && valid && !isASCII(body) {
+			continue // letters of such a charset do not happen to be valid UTF-8
+		}
 		if strings.HasPrefix(canonical, "utf-16") && name != params["charset"] {
 			continue // the declaration was read as ASCII
 		}
@@ -64,6 +70,15 @@ func findEncoding(body []byte, contentType string) encoding.Encoding {
 	}
 	e, _ := charset.Lookup("windows-1252")
 	return e
+}
+
+func isASCII(body []byte) bool {
+	for _, b := range body {
+		if b >= utf8.RuneSelf {
+			return false
+		}
+	}
+	return true
 }
 
 func byteOrderMark(body []byte) encoding.Encoding {

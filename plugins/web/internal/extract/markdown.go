@@ -1,6 +1,7 @@
 package extract
 
 import (
+	"regexp"
 	"strings"
 
 	"github.com/JohannesKaufmann/html-to-markdown/v2/converter"
@@ -23,6 +24,7 @@ func (c Content) Markdown() string {
 			table.WithCellPaddingBehavior(table.CellPaddingBehaviorMinimal)), // padding to the width of a column can make a table many times larger
 		strikethrough.NewStrikethroughPlugin(),
 	))
+	conv.Register.TextTransformer(escapeEntities, converter.PriorityEarly)
 	node := clone(c.node) // it is changed
 	boundTables(node)
 	boundNesting(node, 0)
@@ -44,4 +46,13 @@ func (c Content) HTML() string {
 		return ""
 	}
 	return b.String()
+}
+
+// entity matches a text that Markdown would read as a character reference.
+var entity = regexp.MustCompile(`&(#[0-9]{1,7}|#[xX][0-9a-fA-F]{1,6}|[a-zA-Z][a-zA-Z0-9]{0,31});`)
+
+// escapeEntities escapes the & of texts that look like character references.
+// The converter escapes < and > only.
+func escapeEntities(_ converter.Context, text string) string {
+	return entity.ReplaceAllString(text, "&amp;$1;")
 }

@@ -31,6 +31,7 @@ func TestMarkdown(t *testing.T) {
 		{"table", "<table><thead><tr><th>A</th><th>B|C</th></tr></thead><tbody><tr><td>1</td><td>x<br>y</td></tr></tbody></table>", "| A | B\\|C |\n|---|---|\n| 1 | x  <br />y |"},
 		{"cell wider than its table", "<table><tr><td colspan=99>a</td></tr><tr><td>c</td><td>d</td></tr></table>", "| a | a |\n|---|---|\n| c | d |"},
 		{"table in a table", "<table><tr><td><table><tr><td>a</td><td>b</td></tr></table></td><td>c</td></tr></table>", "| a | b |\n|---|---|\n\nc"},
+		{"character references", "<p>&amp;lt; &amp;amp; &amp;#60; A &amp; B; &lt;b&gt;</p><pre>&amp;lt;</pre>", "&amp;lt; &amp;amp; &amp;#60; A & B; &lt;b&gt;\n\n```\n&lt;\n```"},
 		{"table without header", "<table><tr><td>a</td><td>b</td></tr><tr><td>c</td><td>d</td></tr></table>", "| a | b |\n|---|---|\n| c | d |"},
 		{"code with language", `<pre><code class="language-go"><span class="k">func</span> main() {
 	x &lt; y
@@ -131,6 +132,23 @@ func TestOtherTexts(t *testing.T) {
 	} {
 		if diff := cmp.Diff(c.want, parse(t, c.contentType, c.body).Content(true).Markdown()); diff != "" {
 			t.Errorf("%q %q:\n%s", c.contentType, c.body, diff)
+		}
+	}
+}
+
+// A declared charset that the bytes contradict is not used.
+func TestCharsetThatLies(t *testing.T) {
+	t.Parallel()
+	const text = "grün café 日本"
+	for name, c := range map[string]struct{ contentType, body string }{
+		"header": {"text/html; charset=iso-8859-1", "<p>" + text},
+		"meta":   {"text/html", "<meta charset=windows-1252><p>" + text},
+		"utf-16": {"text/html", "<meta charset=utf-16><p>" + text},
+		"mark":   {"text/html; charset=windows-1251", "\ufeff<p>" + text},
+		"both":   {"text/html; charset=utf-8", "<meta charset=shift_jis><p>" + text},
+	} {
+		if got := parse(t, c.contentType, c.body).Content(true).Text(); got != text {
+			t.Errorf("%s: got %q", name, got)
 		}
 	}
 }
