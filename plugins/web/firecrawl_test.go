@@ -10,6 +10,7 @@ import (
 	"net/http/httptest"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -18,6 +19,7 @@ import (
 	"github.com/the-edge-agent/tea/plugins/web"
 	tea "github.com/the-edge-agent/tea/sdk"
 	"github.com/the-edge-agent/tea/sdk/teatest"
+	"github.com/the-edge-agent/tea/sdk/x/httpapi/servertest"
 )
 
 // fakeFirecrawl is a server that speaks the Firecrawl API as documented. A job
@@ -224,6 +226,63 @@ func TestFirecrawlRefuses(t *testing.T) {
 		if e := tea.AsError(err); e == nil || e.Type != c.want || !strings.Contains(e.Message, c.text) {
 			t.Errorf("%s: got %v", name, err)
 		}
+	}
+}
+
+// An answer with status 200 that is an error, or has no page, is not an empty
+// page.
+func TestFirecrawlAnswersWithoutPages(t *testing.T) {
+	t.Parallel()
+	const completed = `{"success":true,"status":"completed","total":9,"completed":9,"next":"https://a.test/v2/crawl/1?skip=1","data":[{"markdown":"x","metadata":{"statusCode":200}}]}`
+	call := func(action string, replies ...string) (any, error) {
+		list := make([]servertest.Reply, len(replies))
+		for i, body := range replies {
+			list[i].Chunks = []string{body}
+		}
+		server := servertest.Start(t, list...)
+		settings := map[string]any{"web": map[string]any{"provider": "firecrawl", "firecrawl": map[string]any{"api_base": server.URL, "max_retries": 0}}}
+		return teatest.Call(t, web.Bundle(), teatest.Request{Action: action, Settings: settings, Params: map[string]any{"url": "https://a.test/"}})
+	}
+	for _, body := range []string{`{}`, `{"success":false}`, `{"success":true}`, `{"error":"try later"}`, `{"success":true,"data":null}`} {
+		if got, err := call("web.scrape", body); tea.AsError(err) == nil || tea.AsError(err).Type != tea.ConnectionError {
+			t.Errorf("web.scrape, %s: got %v, %v", body, got, err)
+		}
+		if body == `{"success":true,"data":null}` {
+			continue
+		}
+		if got, err := call("web.crawl", `{"success":true,"id":"1"}`, body); tea.AsError(err) == nil || tea.AsError(err).Type != tea.ConnectionError {
+			t.Errorf("web.crawl, status %s: got %v, %v", body, got, err)
+		}
+		if got, err := call("web.crawl", `{"success":true,"id":"1"}`, completed, body); tea.AsError(err) == nil || tea.AsError(err).Type != tea.ConnectionError {
+			t.Errorf("web.crawl, second part %s: got %v, %v", body, got, err)
+		}
+	}
+}
+
+// A server that names a next part without end is asked until the limit is
+// reached, also if all pages have failed.
+func TestFirecrawlPartsWithoutEnd(t *testing.T) {
+	t.Parallel()
+	var parts atomic.Int64
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		switch {
+		case r.Method == http.MethodPost:
+			io.WriteString(w, `{"success":true,"id":"1"}`)
+		case strings.HasSuffix(r.URL.Path, "/errors"):
+			io.WriteString(w, `{"errors":[]}`)
+		default:
+			n := parts.Add(1)
+			fmt.Fprintf(w, `{"success":true,"status":"completed","next":"/v2/crawl/1?skip=%d","data":[{"metadata":{"sourceURL":"https://a.test/%d","statusCode":500}}]}`, n, n)
+		}
+	}))
+	t.Cleanup(server.Close)
+	settings := map[string]any{"web": map[string]any{"provider": "firecrawl", "firecrawl": map[string]any{"api_base": server.URL}}}
+	got, err := teatest.Call(t, web.Bundle(), teatest.Request{Action: "web.crawl", Settings: settings, Params: map[string]any{"url": "https://a.test/"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if failed := got.(map[string]any)["failed"].([]any); len(failed) != 100 { // the default of limit
+		t.Errorf("%d failures", len(failed))
 	}
 }
 

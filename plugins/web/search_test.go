@@ -217,6 +217,29 @@ func TestSearchFailures(t *testing.T) {
 	}
 }
 
+// An answer with status 200 that is not a list of results is an error, not an
+// empty result.
+func TestSearchAnswersWithoutResults(t *testing.T) {
+	t.Parallel()
+	for _, provider := range []string{"searxng", "brave", "tavily", "perplexity"} {
+		for _, settings := range []map[string]any{nil, {"answer": false}} {
+			for _, body := range []string{`{}`, `{"error":"try later"}`, `{"results":null,"choices":[]}`, `{"status":"ok","message":"welcome"}`} {
+				server := servertest.Start(t, servertest.Reply{Chunks: []string{body}})
+				got, failure := searchAt(t, provider, server.URL, settings, map[string]any{})
+				if failure == nil || failure.Type != tea.ConnectionError {
+					t.Errorf("%s %s: got %v, %v", provider, body, got, failure)
+				}
+			}
+		}
+	}
+	for provider, body := range map[string]string{"searxng": `{"results":[]}`, "brave": `{"type":"search","query":{"original":"x"}}`, "tavily": `{"results":[]}`} {
+		server := servertest.Start(t, servertest.Reply{Chunks: []string{body}})
+		if _, failure := searchAt(t, provider, server.URL, nil, map[string]any{}); failure != nil {
+			t.Errorf("%s found nothing: %v", provider, failure)
+		}
+	}
+}
+
 func TestSearchSettingsThatAreMissing(t *testing.T) {
 	t.Parallel()
 	for provider, text := range map[string]string{

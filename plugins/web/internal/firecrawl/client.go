@@ -119,15 +119,18 @@ func (c *Client) Scrape(ctx context.Context, req *tea.Request, p page.ScrapePara
 	body["url"] = address
 	var answer struct {
 		envelope
-		Data document `json:"data"`
+		Data *document `json:"data"`
 	}
 	if err := c.send(ctx, server, httpapi.Request{Path: c.version + "/scrape", Body: body}, &answer, &answer.envelope); err != nil {
 		return nil, err
 	}
+	if answer.Data == nil {
+		return nil, tea.Errorf(tea.ConnectionError, "firecrawl sent no page for %s", address)
+	}
 	if err := answer.Data.failure(address); err != nil {
 		return nil, err
 	}
-	result, err := c.toPage(ctx, &answer.Data, address, p.ReadOptions)
+	result, err := c.toPage(ctx, answer.Data, address, p.ReadOptions)
 	if err == nil && answer.Warning != "" {
 		result.Notes = append(result.Notes, answer.Warning)
 	}
@@ -141,16 +144,21 @@ type envelope struct {
 	Warning string `json:"warning"`
 }
 
+// failure returns the error that an answer with status 200 can have.
+func (e *envelope) failure() error {
+	if e.Error == "" && (e.Success == nil || *e.Success) {
+		return nil
+	}
+	return tea.Errorf(tea.ConnectionError, "firecrawl: %s", cmp.Or(e.Error, "the request failed without a reason"))
+}
+
 // send makes a request and decodes its answer; e is its envelope.
 func (c *Client) send(ctx context.Context, server *httpapi.Server, r httpapi.Request, answer any, e *envelope) error {
 	err := server.Do(ctx, r, func(reply httpapi.Reply) error { return reply.Decode(answer, "an answer of Firecrawl") })
 	if err != nil {
 		return err
 	}
-	if e.Success != nil && !*e.Success && e.Error != "" {
-		return tea.Errorf(tea.ConnectionError, "firecrawl: %s", e.Error)
-	}
-	return nil
+	return e.failure()
 }
 
 // text is a text that sites can give more than once.

@@ -220,7 +220,7 @@ func isGone(err error) bool {
 
 // await waits until a job has ended.
 func (x *crawl) await(ctx context.Context, j job) (*status, error) {
-	idle, before := 0, -1
+	idle, best := 0, -1
 	for {
 		s, err := x.status(ctx, x.client.version+"/crawl/"+url.PathEscape(j.ID), nil)
 		if err != nil {
@@ -237,10 +237,10 @@ func (x *crawl) await(ctx context.Context, j job) (*status, error) {
 			e.Details = map[string]any{"job_id": j.ID, "job_status": s.Status}
 			return nil, e
 		}
-		if s.Completed == before {
-			idle++
-		} else {
-			idle, before = 0, s.Completed
+		// A number that falls, or exceeds the limit, is not progress.
+		idle++
+		if completed := min(s.Completed, max(x.params.Limit, 1)); completed > best {
+			idle, best = 0, completed
 		}
 		if idle >= maxIdlePolls {
 			x.cancel(ctx, j)
@@ -260,6 +260,11 @@ func (x *crawl) status(ctx context.Context, path string, query url.Values) (*sta
 	err := x.server.Do(ctx, httpapi.Request{Method: http.MethodGet, Path: path, Query: query}, func(reply httpapi.Reply) error {
 		return reply.Decode(s, "the status of a crawl")
 	})
+	if err == nil && s.Status == "" && len(s.Data) == 0 {
+		if err = s.failure(); err == nil {
+			err = tea.Errorf(tea.ConnectionError, "firecrawl sent neither the status of the crawl nor pages")
+		}
+	}
 	return s, err
 }
 
@@ -287,12 +292,12 @@ func (x *crawl) collect(ctx context.Context, j job, s *status) error {
 		}
 		for i := range s.Data {
 			d := &s.Data[i]
-			if x.params.Limit > 0 && len(x.result.Pages) >= x.params.Limit {
-				return nil
+			if len(x.result.Pages)+len(x.result.Failed) >= x.params.Limit {
+				return x.errors(ctx, j)
 			}
 			if size += len(d.Markdown) + len(d.HTML) + len(d.Screenshot); size > maxCrawlBytes {
 				x.result.Notes = append(x.result.Notes, fmt.Sprintf("the pages have more than %d MiB; the rest is left out", maxCrawlBytes>>20))
-				return nil
+				return x.errors(ctx, j)
 			}
 			if err := x.add(ctx, d); err != nil {
 				return err

@@ -45,7 +45,7 @@ func (b *brave) ask(ctx context.Context, req *tea.Request, p page.SearchParams, 
 		query.Set("freshness", braveFreshness[p.Recency])
 	}
 	var answer struct {
-		Query struct {
+		Query *struct {
 			More *bool `json:"more_results_available"`
 		} `json:"query"`
 		Web struct {
@@ -62,10 +62,13 @@ func (b *brave) ask(ctx context.Context, req *tea.Request, p page.SearchParams, 
 	if err != nil {
 		return 0, explainBrave(err)
 	}
+	if answer.Query == nil && answer.Web.Results == nil {
+		return 0, noResults(b.service)
+	}
 	for _, r := range answer.Web.Results {
 		c.add(braveTags.ReplaceAllString(r.Title, ""), r.URL, braveTags.ReplaceAllString(r.Description, ""))
 	}
-	if more := answer.Query.More; more != nil && !*more {
+	if answer.Query != nil && answer.Query.More != nil && !*answer.Query.More {
 		return 0, nil
 	}
 	return len(answer.Web.Results), nil

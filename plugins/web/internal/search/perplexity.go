@@ -34,6 +34,9 @@ func (x *perplexity) ask(ctx context.Context, req *tea.Request, p page.SearchPar
 	if err := postPerplexity(ctx, x.service, req, p, "search", body, &answer); err != nil {
 		return 0, err
 	}
+	if answer.Results == nil {
+		return 0, noResults(x.service)
+	}
 	for _, r := range answer.Results {
 		c.add(r.Title, r.URL, r.Snippet)
 	}
@@ -69,6 +72,9 @@ func (s *sonar) ask(ctx context.Context, req *tea.Request, p page.SearchParams, 
 	if err := postPerplexity(ctx, s.service, req, p, "chat/completions", body, &answer); err != nil {
 		return 0, err
 	}
+	if len(answer.Choices) == 0 {
+		return 0, noResults(s.service)
+	}
 	for _, r := range answer.Results {
 		c.add(r.Title, r.URL, r.Snippet)
 	}
@@ -77,9 +83,7 @@ func (s *sonar) ask(ctx context.Context, req *tea.Request, p page.SearchParams, 
 			c.add("", address, "")
 		}
 	}
-	if len(answer.Choices) > 0 {
-		c.result.Answer = answer.Choices[0].Message.Content
-	}
+	c.result.Answer = answer.Choices[0].Message.Content
 	// A spent budget fails the next request, not this one: its result is complete.
 	_ = req.Usage(ctx, tea.Usage{Tokens: answer.Usage.TotalTokens, USD: answer.Usage.Cost.Total})
 	return 0, nil

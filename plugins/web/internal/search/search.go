@@ -111,6 +111,12 @@ func (s *Searcher) Search(ctx context.Context, req *tea.Request, p page.SearchPa
 	return &c.result, nil
 }
 
+// noResults is the error of an answer that has no list of results, not even an
+// empty one.
+func noResults(s *service.Service) error {
+	return tea.Errorf(tea.ConnectionError, "the answer of %s has no results; check %s.api_base", s.Name, s.Key)
+}
+
 // collector collects the results of a search, each address once.
 type collector struct {
 	limit   int

@@ -57,6 +57,9 @@ func (s *searxng) ask(ctx context.Context, req *tea.Request, p page.SearchParams
 	if err != nil {
 		return 0, explainSearxng(err)
 	}
+	if answer.Results == nil {
+		return 0, noResults(s.service)
+	}
 	for _, r := range answer.Results {
 		c.add(r.Title, r.URL, r.Content)
 	}

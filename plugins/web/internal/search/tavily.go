@@ -50,6 +50,9 @@ func (t *tavily) ask(ctx context.Context, req *tea.Request, p page.SearchParams,
 	if err != nil {
 		return 0, explainTavily(err)
 	}
+	if answer.Results == nil {
+		return 0, noResults(t.service)
+	}
 	for _, r := range answer.Results {
 		c.add(r.Title, r.URL, r.Content)
 	}
