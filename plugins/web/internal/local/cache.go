@@ -106,7 +106,7 @@ func (c *cache) put(url string, header http.Header, body []byte) {
 	}
 	page := cachedPage{
 		URL: url, ETag: header.Get("ETag"), LastModified: header.Get("Last-Modified"),
-		ContentType: header.Get("Content-Type"), Robots: header.Get("X-Robots-Tag"), Sum: sum(body),
+		ContentType: header.Get("Content-Type"), Robots: strings.Join(header.Values("X-Robots-Tag"), ","), Sum: sum(body),
 	}
 	if page.ETag == "" && page.LastModified == "" || strings.Contains(strings.ToLower(header.Get("Cache-Control")), "no-store") {
 		return

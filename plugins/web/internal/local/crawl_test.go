@@ -197,11 +197,12 @@ func (h *crashingHost) SetNote(ctx context.Context, key string, note any) error 
 func TestCrawlReadsRobots(t *testing.T) {
 	t.Parallel()
 	for robots, want := range map[string][]string{
-		"User-agent: *\nDisallow: /a\n\nUser-agent: *\nDisallow: /b":                   {"/"},
-		"User-agent: x\nUser-agent: TEA\nDisallow: /a":                                 {"/", "/b"},
-		"User-agent: *\nDisallow: /a\nAllow: /a\nDisallow: /b":                         {"/", "/a"},
-		"User-agent: *\nDisallow: /" + strings.Repeat("x", 100_000) + "\nDisallow: /b": {"/", "/a"},
-		"Disallow: /a\nUser-agent: *\nDisallow: /b":                                    {"/", "/a"},
+		"User-agent: *\nDisallow: /a\n\nUser-agent: *\nDisallow: /b":                       {"/"},
+		"User-agent: x\nUser-agent: TEA\nDisallow: /a":                                     {"/", "/b"},
+		"User-agent: *\nDisallow: /a\nAllow: /a\nDisallow: /b":                             {"/", "/a"},
+		"User-agent: *\nDisallow: /" + strings.Repeat("x", 100_000) + "\nDisallow: /b":     {"/", "/a"},
+		"Disallow: /a\nUser-agent: *\nDisallow: /b":                                        {"/", "/a"},
+		"User-agent: *\nDisallow: /b\n" + strings.Repeat("Disallow: /cccccc\n", 1_000_000): {"/", "/a"},
 		"":                           {"/", "/a", "/b"},
 		"User-agent: *\nDisallow: /": nil,
 		"User-agent: tea\nDisallow: /a\n\nUser-agent: *\nDisallow: /":                    {"/", "/b"},

@@ -31,6 +31,9 @@ type response struct {
 type fetchOptions struct {
 	delay time.Duration
 	limit int64
+	// cut means that a longer response is cut off at the limit; otherwise it is
+	// an error.
+	cut bool
 	// paced means that the caller has waited for the first request's turn.
 	paced bool
 	// visit is called before each request, with the address of a redirect too;
@@ -93,6 +96,9 @@ func (r *Reader) fetchOnce(ctx context.Context, u *url.URL, o fetchOptions) (*re
 		return nil, nil, statusError(u, resp)
 	}
 	body, err := readBody(resp, o.limit)
+	if o.cut && errors.Is(err, errTooLong) {
+		return &response{url: u, status: resp.StatusCode, header: resp.Header, body: body}, nil, nil
+	}
 	if err != nil {
 		return nil, nil, bodyError(ctx, u, err, o.limit)
 	}

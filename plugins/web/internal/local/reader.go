@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"net/url"
 	"runtime"
+	"strings"
 	"time"
 
 	"github.com/the-edge-agent/tea/plugins/web/internal/extract"
@@ -80,7 +81,7 @@ func (r *Reader) read(ctx context.Context, u *url.URL, o page.ReadOptions, f fet
 	}
 	source := extract.Source{URL: resp.url, ContentType: resp.header.Get("Content-Type"), Body: resp.body}
 	result, doc, err := r.convert(ctx, source, o, func(c *converted) {
-		c.doc.NoFollow = c.doc.NoFollow || extract.NoFollow(resp.header.Get("X-Robots-Tag"))
+		c.doc.NoFollow = c.doc.NoFollow || extract.NoFollow(strings.Join(resp.header.Values("X-Robots-Tag"), ","))
 		c.page.Metadata.StatusCode, c.page.Cached = resp.status, resp.cached
 	})
 	if err != nil {

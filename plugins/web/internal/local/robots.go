@@ -56,7 +56,7 @@ func (r *Reader) readRobots(ctx context.Context, u *url.URL) (*robots, error) {
 	file := &url.URL{Scheme: u.Scheme, Host: u.Host, Path: "/robots.txt"}
 	ctx, cancel := context.WithTimeout(ctx, r.timeout)
 	defer cancel()
-	resp, err := r.fetch(ctx, file, fetchOptions{delay: r.hostDelay, limit: r.maxBody})
+	resp, err := r.fetch(ctx, file, fetchOptions{delay: r.hostDelay, limit: maxRobotsBytes, cut: true})
 	if e := tea.AsError(err); e != nil {
 		status, _ := e.Details["status"].(int64)
 		switch {
@@ -80,7 +80,10 @@ func (r *Reader) readRobots(ctx context.Context, u *url.URL) (*robots, error) {
 // ignore, and of an allow and a disallow line of equal length it applies the
 // first, where the RFC says the one that allows.
 func validRobots(body []byte) []byte {
-	body = bytes.TrimPrefix(body[:min(len(body), maxRobotsBytes)], []byte("\ufeff"))
+	if end := bytes.LastIndexByte(body, '\n'); len(body) >= maxRobotsBytes && end >= 0 {
+		body = body[:end] // the last line was cut off
+	}
+	body = bytes.TrimPrefix(body, []byte("\ufeff"))
 	body = bytes.ReplaceAll(body, []byte("\r"), []byte("\n"))
 	var out, sitemaps strings.Builder
 	var rest strings.Builder // what follows the allow lines of a group
