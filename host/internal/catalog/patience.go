@@ -32,16 +32,16 @@ type patience struct {
 }
 
 // invokePatiently calls an action of a plugin. The error is a timeout if the
-// plugin was silent for longer than limit, or took wholeCall times as long.
+// plugin was silent for longer than limit, or took wholeCall times as long. The
+// call has one context and one timer: with a deadline, gRPC would set further
+// timers at both ends and send another header with each call.
 func invokePatiently(ctx context.Context, invoker Invoker, req *tea.Request, limit time.Duration) (*tea.Response, error) {
-	inner, stop := context.WithTimeoutCause(ctx, wholeCall*limit, tea.Errorf(tea.Timeout,
-		"%s took longer than %s; set timeout_seconds of the node to allow more", req.Action, wholeCall*limit))
-	defer stop()
-	inner, cancel := context.WithCancelCause(inner)
+	inner, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	p := &patience{Host: req.Host, limit: limit, cancel: cancel, begin: time.Now()}
 	req.Host = p
-	p.timer = time.AfterFunc(math.MaxInt64, func() { p.check(req.Action) })
+	action := req.Action
+	p.timer = time.AfterFunc(math.MaxInt64, func() { p.check(action) })
 	p.timer.Reset(limit) // set before it fires
 	defer p.timer.Stop()
 	res, err := invoker.Invoke(inner, req)
@@ -52,18 +52,22 @@ func invokePatiently(ctx context.Context, invoker Invoker, req *tea.Request, lim
 	return res, err
 }
 
-// check ends the call, or waits for the rest of the allowed silence.
+// check ends the call, or waits for the rest of the allowed time.
 func (p *patience) check(action string) {
-	silent := time.Since(p.begin) - time.Duration(p.last.Load())
-	if left := p.limit - silent; left > 0 {
-		p.timer.Reset(left)
-		return
+	took := time.Since(p.begin)
+	rest := wholeCall*p.limit - took
+	left := p.limit - (took - time.Duration(p.last.Load()))
+	if left <= 0 && p.callbacks.Load() > 0 {
+		left = p.limit
 	}
-	if p.callbacks.Load() > 0 {
-		p.timer.Reset(p.limit)
-		return
+	switch {
+	case rest <= 0:
+		p.cancel(tea.Errorf(tea.Timeout, "%s took longer than %s; set timeout_seconds of the node to allow more", action, wholeCall*p.limit))
+	case left <= 0:
+		p.cancel(tea.Errorf(tea.Timeout, "%s: the plugin was silent for %s (settings.plugins.call_timeout_seconds, or timeout_seconds of the node)", action, p.limit))
+	default:
+		p.timer.Reset(min(left, rest))
 	}
-	p.cancel(tea.Errorf(tea.Timeout, "%s: the plugin was silent for %s (settings.plugins.call_timeout_seconds, or timeout_seconds of the node)", action, p.limit))
 }
 
 func (p *patience) heard() { p.last.Store(int64(time.Since(p.begin))) }
