@@ -199,6 +199,13 @@ func readAnswer(ctx context.Context, reply httpapi.Reply) (*chat.Answer, error) 
 // decode reads an answer or a chunk; one that reports an error is returned as
 // that error.
 func decode(data []byte) (*completion, error) {
+	if c := plainChunk(data); c != nil {
+		return c, nil
+	}
+	return decodeAny(data)
+}
+
+func decodeAny(data []byte) (*completion, error) {
 	var list []json.RawMessage
 	if bytes.HasPrefix(data, []byte("[")) && json.Unmarshal(data, &list) == nil && len(list) == 1 {
 		data = list[0] // Google's servers wrap an error in a list
