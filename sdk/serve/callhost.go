@@ -275,8 +275,9 @@ func (l *hostLink) connect(id uint32) error {
 	if l.client != nil || id == 0 {
 		return nil
 	}
-	conn, err := l.broker.DialWithOptions(id, grpc.WithDefaultCallOptions(
-		grpc.MaxCallRecvMsgSize(handshake.MaxMessage), grpc.MaxCallSendMsgSize(handshake.MaxMessage)))
+	conn, err := l.broker.DialWithOptions(id,
+		grpc.WithDefaultCallOptions(grpc.MaxCallRecvMsgSize(handshake.MaxMessage), grpc.MaxCallSendMsgSize(handshake.MaxMessage)),
+		grpc.WithInitialWindowSize(handshake.Window), grpc.WithInitialConnWindowSize(handshake.Window))
 	if err != nil {
 		return tea.Errorf(tea.ConnectionError, "connect to the host's services: %w", err)
 	}

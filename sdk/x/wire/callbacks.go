@@ -18,19 +18,22 @@ type callbacks struct {
 	server *grpc.Server
 	done   sync.WaitGroup
 
-	mu    sync.RWMutex
-	calls map[string]activeCall
+	mu    sync.Mutex
+	calls map[string]*activeCall
 }
 
 // activeCall is a running call with the host for its callbacks.
 type activeCall struct {
 	ctx  context.Context
 	host tea.Host
+	// end ends the callbacks; nil before the first one.
+	end context.CancelFunc
 }
 
 func serveCallbacks(l net.Listener) *callbacks {
-	c := &callbacks{calls: map[string]activeCall{}}
-	c.server = grpc.NewServer(grpc.MaxRecvMsgSize(handshake.MaxMessage), grpc.MaxSendMsgSize(handshake.MaxMessage))
+	c := &callbacks{calls: map[string]*activeCall{}}
+	c.server = grpc.NewServer(grpc.MaxRecvMsgSize(handshake.MaxMessage), grpc.MaxSendMsgSize(handshake.MaxMessage),
+		grpc.InitialWindowSize(handshake.Window), grpc.InitialConnWindowSize(handshake.Window))
 	pb.RegisterHostServer(c.server, c)
 	c.done.Go(func() { _ = c.server.Serve(l) }) // ends with close
 	return c
@@ -41,29 +44,37 @@ func (c *callbacks) close() {
 	c.done.Wait()
 }
 
-// admit allows the callbacks of a call until the returned function is called.
-func (c *callbacks) admit(ctx context.Context, id string, host tea.Host) func() {
-	ctx, cancel := context.WithCancel(ctx)
+// admit allows the callbacks of a call until leave.
+func (c *callbacks) admit(ctx context.Context, id string, host tea.Host) {
 	c.mu.Lock()
-	c.calls[id] = activeCall{ctx: ctx, host: host}
-	c.mu.Unlock()
-	return func() {
-		c.mu.Lock()
-		delete(c.calls, id)
-		c.mu.Unlock()
-		cancel()
+	defer c.mu.Unlock()
+	c.calls[id] = &activeCall{ctx: ctx, host: host}
+}
+
+// leave ends the callbacks of a call.
+func (c *callbacks) leave(id string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if end := c.calls[id].end; end != nil {
+		end()
 	}
+	delete(c.calls, id)
 }
 
 // enter finds the call of a callback. The context is that of the call, and ends
 // early if the callback's own ends; leave must be called.
 func (c *callbacks) enter(ctx context.Context, id string) (call activeCall, leave func(), err error) {
-	c.mu.RLock()
-	call, ok := c.calls[id]
-	c.mu.RUnlock()
-	if !ok {
+	c.mu.Lock()
+	active := c.calls[id]
+	if active == nil {
+		c.mu.Unlock()
 		return activeCall{}, nil, tea.Errorf(tea.Canceled, "the call %q is over", id)
 	}
+	if active.end == nil { // most calls have no callbacks
+		active.ctx, active.end = context.WithCancel(active.ctx)
+	}
+	call = *active
+	c.mu.Unlock()
 	inner, cancel := context.WithCancel(call.ctx)
 	stop := context.AfterFunc(ctx, cancel)
 	call.ctx = inner

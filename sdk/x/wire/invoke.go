@@ -39,7 +39,8 @@ func (c *Client) Invoke(ctx context.Context, instance string, req *tea.Request, 
 	c.open.add(1)
 	defer c.open.add(-1)
 	if callbacks := c.back.calls(); callbacks != nil {
-		defer callbacks.admit(ctx, msg.CallId, req.Host)()
+		callbacks.admit(ctx, msg.CallId, req.Host)
+		defer callbacks.leave(msg.CallId)
 	}
 	if stream && c.can(handshake.Stream) {
 		resp, err := c.stream(ctx, msg, req.Host)
