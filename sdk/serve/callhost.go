@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"slices"
 	"sync"
+	"time"
 
 	plugin "github.com/hashicorp/go-plugin"
 	"google.golang.org/grpc"
@@ -28,13 +29,21 @@ type callHost struct {
 	id string
 	// back is nil if the host offers no callbacks.
 	back pb.HostClient
-	// templates reports whether the host evaluates templates for an action.
-	templates bool
+	// templates reports whether the host evaluates templates for an action, batches
+	// whether it accepts several tokens in one message.
+	templates, batches bool
 
-	// mu guards over, and allows one sender to the stream at a time.
+	// mu guards what follows, and allows one sender to the stream at a time.
 	mu     sync.Mutex
 	over   bool
 	stream grpc.ServerStreamingServer[pb.InvokeEvent]
+	// waiting are the tokens for the next message, and waitingBytes their size.
+	// pause is the time until it is sent, nil before the first token; paused is
+	// set while it runs.
+	waiting      []string
+	waitingBytes int
+	pause        *time.Timer
+	paused       bool
 
 	// tokens guards partial and the order of tokens.
 	tokens sync.Mutex
@@ -53,7 +62,11 @@ func (h *callHost) end(ctx context.Context) {
 	h.tokens.Unlock()
 	h.mu.Lock()
 	defer h.mu.Unlock()
+	h.flush()
 	h.over = true
+	if h.pause != nil {
+		h.pause.Stop()
+	}
 }
 
 // emit sends an event into the stream and reports whether there is one. The end
@@ -64,14 +77,76 @@ func (h *callHost) emit(event *pb.InvokeEvent) bool {
 	if h.over || h.stream == nil {
 		return h.over
 	}
+	h.flush()
 	_ = h.stream.Send(event)
 	return true
+}
+
+const (
+	// tokenPause is the least time between two messages with tokens.
+	tokenPause = time.Millisecond
+	// maxWaitingBytes is how many bytes of tokens wait for its end.
+	maxWaitingBytes = 32 << 10
+)
+
+// emitToken is emit for a token. The first one is sent immediately; those that
+// follow within a moment share a message, which costs about as much as one
+// with a single token.
+func (h *callHost) emitToken(text string) bool {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.over || h.stream == nil {
+		return h.over
+	}
+	h.waiting = append(h.waiting, text)
+	h.waitingBytes += len(text)
+	if h.paused && h.waitingBytes < maxWaitingBytes {
+		return true
+	}
+	h.flush()
+	if h.batches && !h.paused {
+		h.rest()
+	}
+	return true
+}
+
+// rest begins a pause. The caller holds mu.
+func (h *callHost) rest() {
+	h.paused = true
+	if h.pause != nil {
+		h.pause.Reset(tokenPause)
+		return
+	}
+	h.pause = time.AfterFunc(tokenPause, func() {
+		h.mu.Lock()
+		defer h.mu.Unlock()
+		h.paused = false
+		if len(h.waiting) > 0 && !h.over {
+			h.flush()
+			h.rest()
+		}
+	})
+}
+
+// flush sends the tokens that wait. The caller holds mu.
+func (h *callHost) flush() {
+	if len(h.waiting) == 0 {
+		return
+	}
+	token := &pb.Token{Text: pb.Text(h.waiting[0])}
+	for _, text := range h.waiting[1:] {
+		token.More = append(token.More, pb.Text(text))
+	}
+	_ = h.stream.Send(&pb.InvokeEvent{Event: &pb.InvokeEvent_Token{Token: token}})
+	clear(h.waiting)
+	h.waiting, h.waitingBytes = h.waiting[:0], 0
 }
 
 // client returns the client for callbacks, or the reason why there is none.
 func (h *callHost) client() (pb.HostClient, error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
+	h.flush() // the callback can emit events
 	switch {
 	case h.over:
 		return nil, tea.Errorf(tea.Canceled, "%w", errOver)
@@ -176,12 +251,11 @@ func (h *callHost) Token(ctx context.Context, text string) {
 }
 
 func (h *callHost) send(ctx context.Context, text string) {
-	token := &pb.Token{Text: pb.Text(text)}
-	if h.emit(&pb.InvokeEvent{Event: &pb.InvokeEvent_Token{Token: token}}) {
+	if h.emitToken(text) {
 		return
 	}
 	if back, err := h.client(); err == nil {
-		_, _ = back.Token(ctx, &pb.TokenRequest{CallId: h.id, Token: token})
+		_, _ = back.Token(ctx, &pb.TokenRequest{CallId: h.id, Token: &pb.Token{Text: pb.Text(text)}})
 	}
 }
 
@@ -265,6 +339,7 @@ type hostLink struct {
 	mu        sync.RWMutex
 	client    pb.HostClient
 	templates bool
+	batches   bool
 }
 
 // connect connects to the host's services with the first id that it gets. An id
@@ -290,11 +365,12 @@ func (l *hostLink) declared(capabilities []string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.templates = slices.Contains(capabilities, handshake.Templates)
+	l.batches = slices.Contains(capabilities, handshake.Tokens)
 }
 
 // host returns the host of a call.
 func (l *hostLink) host(call string) *callHost {
 	l.mu.RLock()
 	defer l.mu.RUnlock()
-	return &callHost{id: call, back: l.client, templates: l.templates}
+	return &callHost{id: call, back: l.client, templates: l.templates, batches: l.batches}
 }

@@ -37,4 +37,6 @@ const (
 	// Templates: the host evaluates templates for an action, and supports keys
 	// of calls.
 	Templates = "templates"
+	// Tokens: the host accepts several tokens in one message.
+	Tokens = "tokens"
 )

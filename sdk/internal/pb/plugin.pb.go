@@ -1120,8 +1120,11 @@ func (x *Error) GetDetailsJson() []byte {
 }
 
 type Token struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Text          string                 `protobuf:"bytes,1,opt,name=text,proto3" json:"text,omitempty"`
+	state protoimpl.MessageState `protogen:"open.v1"`
+	Text  string                 `protobuf:"bytes,1,opt,name=text,proto3" json:"text,omitempty"`
+	// The texts of further tokens, in order, that were emitted within a moment. A
+	// plugin sends them only to a host with the capability "tokens".
+	More          []string `protobuf:"bytes,2,rep,name=more,proto3" json:"more,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1161,6 +1164,13 @@ func (x *Token) GetText() string {
 		return x.Text
 	}
 	return ""
+}
+
+func (x *Token) GetMore() []string {
+	if x != nil {
+		return x.More
+	}
+	return nil
 }
 
 type Progress struct {
@@ -2381,9 +2391,10 @@ const file_tea_plugin_v1_plugin_proto_rawDesc = "" +
 	"\tretryable\x18\x03 \x01(\bR\tretryable\x12$\n" +
 	"\x0eretry_after_ms\x18\x04 \x01(\x03R\fretryAfterMs\x12\x16\n" +
 	"\x06source\x18\x05 \x01(\tR\x06source\x12!\n" +
-	"\fdetails_json\x18\x06 \x01(\fR\vdetailsJson\"\x1b\n" +
+	"\fdetails_json\x18\x06 \x01(\fR\vdetailsJson\"/\n" +
 	"\x05Token\x12\x12\n" +
-	"\x04text\x18\x01 \x01(\tR\x04text\"@\n" +
+	"\x04text\x18\x01 \x01(\tR\x04text\x12\x12\n" +
+	"\x04more\x18\x02 \x03(\tR\x04more\"@\n" +
 	"\bProgress\x12\x1a\n" +
 	"\bfraction\x18\x01 \x01(\x01R\bfraction\x12\x18\n" +
 	"\amessage\x18\x02 \x01(\tR\amessage\"V\n" +

@@ -169,7 +169,7 @@ func (c *callbacks) Progress(ctx context.Context, req *pb.ProgressRequest) (*pb.
 func (c *callbacks) Token(ctx context.Context, req *pb.TokenRequest) (*pb.TokenResponse, error) {
 	if call, leave, err := c.enter(ctx, req.GetCallId()); err == nil {
 		defer leave()
-		call.host.Token(call.ctx, req.GetToken().GetText())
+		emit(call.ctx, call.host, req.GetToken())
 	}
 	return &pb.TokenResponse{}, nil
 }

@@ -76,7 +76,7 @@ func (c *Client) Import(ctx context.Context, id string, settings tea.Settings, p
 	if err != nil {
 		return err
 	}
-	req := &pb.ConfigureRequest{InstanceId: id, HostService: service, ImportPath: path, Capabilities: []string{handshake.Stream, handshake.Handover, handshake.Templates}}
+	req := &pb.ConfigureRequest{InstanceId: id, HostService: service, ImportPath: path, Capabilities: []string{handshake.Stream, handshake.Handover, handshake.Templates, handshake.Tokens}}
 	if service != 0 {
 		req.Capabilities = append(req.Capabilities, handshake.Callbacks)
 	}

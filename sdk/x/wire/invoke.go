@@ -73,7 +73,7 @@ func (c *Client) stream(ctx context.Context, msg *pb.InvokeRequest, host tea.Hos
 		}
 		switch e := event.GetEvent().(type) {
 		case *pb.InvokeEvent_Token:
-			host.Token(ctx, e.Token.GetText())
+			emit(ctx, host, e.Token)
 		case *pb.InvokeEvent_Progress:
 			host.Progress(ctx, e.Progress.GetFraction(), e.Progress.GetMessage())
 		case *pb.InvokeEvent_Log:
@@ -85,5 +85,13 @@ func (c *Client) stream(ctx context.Context, msg *pb.InvokeRequest, host tea.Hos
 			return pb.ToOutcome(msg.Action, &pb.InvokeResponse{Outcome: &pb.InvokeResponse_Result{Result: e.Result}})
 		}
 		// Other events come from a newer plugin and are ignored.
+	}
+}
+
+// emit emits the tokens of a message.
+func emit(ctx context.Context, host tea.Host, t *pb.Token) {
+	host.Token(ctx, t.GetText())
+	for _, text := range t.GetMore() {
+		host.Token(ctx, text)
 	}
 }

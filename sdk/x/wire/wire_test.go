@@ -291,11 +291,12 @@ func TestStreamsOfStrangers(t *testing.T) {
 	done := &pb.InvokeEvent{Event: &pb.InvokeEvent_Result{Result: []byte(`true`)}}
 
 	host := &teatest.Host{}
-	client := connect(t, &stranger{events: []*pb.InvokeEvent{token, unknown, token, done, token}})
+	several := &pb.InvokeEvent{Event: &pb.InvokeEvent_Token{Token: &pb.Token{Text: "a", More: []string{"b", "c"}}}}
+	client := connect(t, &stranger{events: []*pb.InvokeEvent{token, unknown, token, several, done, token}})
 	if _, err := client.Invoke(t.Context(), "1", request(host), true); err != nil {
 		t.Fatal(err)
 	}
-	if diff := cmp.Diff([]string{"t", "t"}, host.Recorded().Tokens); diff != "" {
+	if diff := cmp.Diff([]string{"t", "t", "a", "b", "c"}, host.Recorded().Tokens); diff != "" {
 		t.Errorf("what comes behind the result must not count: %s", diff)
 	}
 
