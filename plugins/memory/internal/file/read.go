@@ -9,8 +9,9 @@ import (
 	"math"
 	"strings"
 
+	"github.com/the-edge-agent/tea/sdk/x/filter"
+
 	"github.com/the-edge-agent/tea/plugins/memory/internal/content"
-	"github.com/the-edge-agent/tea/plugins/memory/internal/filter"
 	"github.com/the-edge-agent/tea/plugins/memory/internal/store"
 )
 

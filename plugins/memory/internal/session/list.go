@@ -5,9 +5,10 @@ import (
 	"slices"
 	"time"
 
+	"github.com/the-edge-agent/tea/sdk/x/filter"
+
 	"github.com/the-edge-agent/tea/plugins/memory/internal/clock"
 	"github.com/the-edge-agent/tea/plugins/memory/internal/documents"
-	"github.com/the-edge-agent/tea/plugins/memory/internal/filter"
 	"github.com/the-edge-agent/tea/plugins/memory/internal/store"
 )
 

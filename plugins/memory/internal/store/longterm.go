@@ -5,7 +5,7 @@ import (
 	"encoding/json"
 	"time"
 
-	"github.com/the-edge-agent/tea/plugins/memory/internal/filter"
+	"github.com/the-edge-agent/tea/sdk/x/filter"
 )
 
 // LongTermMemory stores JSON values under keys. What Store and Delete have

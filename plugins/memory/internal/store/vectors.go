@@ -3,7 +3,7 @@ package store
 import (
 	"context"
 
-	"github.com/the-edge-agent/tea/plugins/memory/internal/filter"
+	"github.com/the-edge-agent/tea/sdk/x/filter"
 )
 
 // VectorIndex stores vectors with texts and metadata in collections and finds the

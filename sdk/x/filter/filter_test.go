@@ -7,8 +7,7 @@ import (
 	"testing"
 
 	tea "github.com/the-edge-agent/tea/sdk"
-
-	"github.com/the-edge-agent/tea/plugins/memory/internal/filter"
+	"github.com/the-edge-agent/tea/sdk/x/filter"
 )
 
 func TestMatches(t *testing.T) {
