@@ -8,3 +8,14 @@ func backends() []backend {
 		{name: "memory", open: sqlite.Open},
 	}
 }
+
+// Available returns the names of the backends that this build can open.
+func Available() []string {
+	var names []string
+	for _, b := range backends() {
+		if b.missing == nil {
+			names = append(names, string(b.name))
+		}
+	}
+	return names
+}

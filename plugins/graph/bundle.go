@@ -31,6 +31,7 @@ func Bundle() tea.Bundle {
 		Actions: slices.Concat(
 			entityActions(),
 			relationActions(),
+			traverseActions(),
 		),
 	}
 }

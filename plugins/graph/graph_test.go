@@ -1,0 +1,298 @@
+package graph_test
+
+import (
+	"context"
+	"encoding/json"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"go.uber.org/goleak"
+
+	"github.com/the-edge-agent/tea/plugins/graph"
+	tea "github.com/the-edge-agent/tea/sdk"
+	"github.com/the-edge-agent/tea/sdk/teatest"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+type object = map[string]any
+
+// backends are those that this build and machine have.
+func backends(t *testing.T) []string {
+	t.Helper()
+	return graph.Available()
+}
+
+// on runs a test on each backend.
+func on(t *testing.T, test func(t *testing.T, g *opened)) {
+	t.Helper()
+	t.Parallel()
+	for _, name := range backends(t) {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			test(t, open(t, object{"backend": name, "path": t.TempDir()}))
+		})
+	}
+}
+
+// opened is an instance of the bundle.
+type opened struct {
+	t        *testing.T
+	instance *tea.Instance
+	settings object
+	host     *teatest.Host
+}
+
+func open(t *testing.T, settings object) *opened {
+	t.Helper()
+	return openWith(t, object{"graph": settings})
+}
+
+func openWith(t *testing.T, settings object) *opened {
+	t.Helper()
+	bundle := graph.Bundle()
+	raw := tea.Settings{}
+	for key, v := range settings {
+		raw[key] = encode(t, v)
+	}
+	instance, err := bundle.NewInstance(t.Context(), raw)
+	if err != nil {
+		t.Fatal(err)
+	}
+	g := &opened{t: t, instance: instance, settings: settings, host: &teatest.Host{}}
+	t.Cleanup(func() {
+		if err := instance.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return g
+}
+
+func encode(t *testing.T, v any) []byte {
+	t.Helper()
+	text, err := json.Marshal(v)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return text
+}
+
+// try calls an action.
+func (g *opened) try(action string, params object) (object, error) {
+	g.t.Helper()
+	return g.tryWith(g.t.Context(), action, params)
+}
+
+func (g *opened) tryWith(ctx context.Context, action string, params object) (object, error) {
+	response, err := g.instance.Invoke(ctx, &tea.Request{Action: "graph." + action, Params: tea.ValuePayload(params), Host: g.host})
+	if err != nil {
+		return nil, err
+	}
+	v, err := response.Result.Value()
+	result, _ := v.(map[string]any)
+	return result, err
+}
+
+// call is try for a call that has to succeed.
+func (g *opened) call(action string, params object) object {
+	g.t.Helper()
+	result, err := g.try(action, params)
+	if err != nil {
+		g.t.Fatalf("graph.%s: %v", action, err)
+	}
+	return result
+}
+
+// fails checks the error of a call.
+func (g *opened) fails(action string, params object, kind tea.ErrorType, text string) {
+	g.t.Helper()
+	_, err := g.try(action, params)
+	if err == nil || tea.AsError(err).Type != kind || !strings.Contains(err.Error(), text) {
+		g.t.Errorf("graph.%s(%v) returned %v, not a %s with %q", action, params, err, kind, text)
+	}
+}
+
+// link stores entities and relations written as "a-knows-b".
+func (g *opened) link(relations ...string) {
+	g.t.Helper()
+	var all []any
+	for _, r := range relations {
+		ends := strings.Split(r, "-")
+		all = append(all, object{"from_entity": ends[0], "relation_type": ends[1], "to_entity": ends[2]})
+	}
+	g.call("store_relations", object{"relations": all, "create_missing": true})
+}
+
+func same(t *testing.T, what string, got, want any) {
+	t.Helper()
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("%s (-want +got):\n%s", what, diff)
+	}
+}
+
+// field collects a field of each object of a list.
+func field(list any, name string) []any {
+	items, _ := list.([]any)
+	all := make([]any, len(items))
+	for i, item := range items {
+		all[i] = item.(object)[name]
+	}
+	return all
+}
+
+// short writes relations as "a-knows-b".
+func short(list any) string {
+	items, _ := list.([]any)
+	var all []string
+	for _, item := range items {
+		r := item.(object)
+		all = append(all, r["from"].(string)+"-"+r["type"].(string)+"-"+r["to"].(string))
+	}
+	return strings.Join(all, " ")
+}
+
+// ids joins the ids of entities.
+func ids(list any) string {
+	items, _ := list.([]any)
+	var all []string
+	for _, item := range items {
+		all = append(all, item.(object)["id"].(string))
+	}
+	return strings.Join(all, " ")
+}
+
+func TestAnEntityIsStoredChangedAndDeleted(t *testing.T) {
+	on(t, func(t *testing.T, g *opened) {
+		r := g.call("store_entity", object{"entity_id": "ana", "entity_type": "person", "properties": object{"age": int64(30), "city": "Porto"}, "text": "Ana lives in Porto."})
+		same(t, "result", r, object{"success": true, "entity_id": "ana", "type": "person", "has_embedding": false, "created": true})
+		same(t, "again", g.call("store_entity", object{"entity_id": "ana", "properties": object{"age": int64(31)}, "merge": true})["created"], false)
+		e := g.call("get_entity", object{"entity_id": "ana"})["entity"].(object)
+		same(t, "merged", e["properties"], object{"age": int64(31), "city": "Porto"})
+		same(t, "type", e["type"], "person")
+		same(t, "text", e["text"], "Ana lives in Porto.")
+		e = g.call("update_entity", object{"entity_id": "ana", "properties": object{"city": nil, "big": int64(9007199254740993)}})["entity"].(object)
+		same(t, "updated", e["properties"], object{"age": int64(31), "big": int64(9007199254740993)})
+		g.call("store_entity", object{"entity_id": "ana", "properties": object{"x": 2.0}})
+		same(t, "replaced", g.call("get_entity", object{"entity_id": "ana"})["entity"].(object)["properties"], object{"x": 2.0})
+		g.link("ana-knows-bob")
+		g.fails("delete_entity", object{"entity_id": "ana"}, tea.ValidationError, `such as "ana" -knows-> "bob"; set detach: true`)
+		r = g.call("delete_entity", object{"entity_ids": []any{"ana", "none"}, "detach": true})
+		same(t, "deleted", r, object{"success": true, "deleted": int64(1), "deleted_relations": int64(1)})
+		g.fails("get_entity", object{"entity_id": "ana"}, tea.NotFound, `there is no entity "ana" in the namespace "default"`)
+		g.fails("update_entity", object{"entity_id": "ana"}, tea.NotFound, `there is no entity "ana"`)
+	})
+}
+
+func TestAPropertyRemembersFormerValues(t *testing.T) {
+	on(t, func(t *testing.T, g *opened) {
+		at := func(when string) any {
+			return g.call("get_entity", object{"entity_id": "ana", "as_of": when})["entity"].(object)["properties"]
+		}
+		g.call("store_entity", object{"entity_id": "ana", "properties": object{"city": "Porto"}, "valid_from": "2020-01-01", "source": "letter"})
+		g.call("update_entity", object{"entity_id": "ana", "properties": object{"city": "Lisboa"}, "valid_from": "2023-05-01", "source": "mail"})
+		// A fact about the past that arrives late.
+		g.call("update_entity", object{"entity_id": "ana", "properties": object{"city": "Braga"}, "valid_from": "2021-06-01"})
+		for when, want := range map[string]object{"2019-01-01": {}, "2020-06-01": {"city": "Porto"}, "2022-01-01": {"city": "Braga"}, "2023-05-01": {"city": "Lisboa"}, "2030-01-01": {"city": "Lisboa"}} {
+			same(t, when, at(when), want)
+		}
+		r := g.call("get_entity", object{"entity_id": "ana", "history": true})
+		same(t, "now", r["entity"].(object)["properties"], object{"city": "Lisboa"})
+		same(t, "values", field(r["facts"], "value"), []any{"Porto", "Braga", "Lisboa"})
+		same(t, "ends", field(r["facts"], "valid_to"), []any{"2021-06-01T00:00:00Z", "2023-05-01T00:00:00Z", ""})
+		same(t, "sources", field(r["facts"], "source"), []any{"letter", "", "mail"})
+	})
+}
+
+func TestFormerValuesAreBounded(t *testing.T) {
+	t.Parallel()
+	g := open(t, object{"backend": "memory", "path": t.TempDir(), "history": 2})
+	for i := range int64(5) {
+		g.call("store_entity", object{"entity_id": "counter", "properties": object{"n": i}})
+	}
+	r := g.call("get_entity", object{"entity_id": "counter", "history": true})
+	same(t, "values", field(r["facts"], "value"), []any{int64(2), int64(3), int64(4)})
+	same(t, "dropped", r["dropped"], int64(2))
+}
+
+func TestRelationsThatChange(t *testing.T) {
+	on(t, func(t *testing.T, g *opened) {
+		for _, id := range []string{"ana", "acme", "bolt", "zinc"} {
+			g.call("store_entity", object{"entity_id": id})
+		}
+		works := func(at, from string, exclusive bool) object {
+			return g.call("store_relation", object{"from_entity": "ana", "relation_type": "works_at", "to_entity": at, "valid_from": from, "exclusive": exclusive})
+		}
+		works("acme", "2020-01-01", true)
+		same(t, "closed", works("bolt", "2023-01-01", true)["closed"], int64(1))
+		same(t, "end of a fact that arrives late", works("zinc", "2022-01-01", true)["valid_to"], "2023-01-01T00:00:00Z")
+		then := func(params object) string {
+			params["from_entity"] = "ana"
+			return short(g.call("get_relations", params)["relations"])
+		}
+		same(t, "now", then(object{}), "ana-works_at-bolt")
+		same(t, "in 2021", then(object{"as_of": "2021-01-01"}), "ana-works_at-acme")
+		same(t, "in 2022", then(object{"as_of": "2022-06-01"}), "ana-works_at-zinc")
+		same(t, "in 2010", then(object{"as_of": "2010-01-01"}), "")
+		same(t, "ever", then(object{"history": true}), "ana-works_at-acme ana-works_at-bolt ana-works_at-zinc")
+		same(t, "the same said again", works("bolt", "2024-01-01", true)["created"], false)
+		r := g.call("delete_relation", object{"from_entity": "ana", "relation_type": "works_at", "to_entity": "bolt", "valid_to": "2024-01-01"})
+		same(t, "ended", r["closed"], int64(1))
+		same(t, "after its end", then(object{}), "")
+		r = g.call("delete_relation", object{"from_entity": "ana", "relation_type": "works_at", "to_entity": "bolt"})
+		same(t, "removed", r["deleted"], int64(1))
+		same(t, "what is left", then(object{"history": true}), "ana-works_at-acme ana-works_at-zinc")
+		g.fails("store_relation", object{"from_entity": "ana", "relation_type": "knows", "to_entity": "bob"}, tea.NotFound, `there is no entity "bob"`)
+		g.fails("store_relation", object{"from_entity": "ana", "relation_type": "knows", "to_entity": "acme", "valid_from": "soon"}, tea.ValidationError, `"soon" is not a time`)
+	})
+}
+
+func TestNeighborsPathsAndSubgraphs(t *testing.T) {
+	on(t, func(t *testing.T, g *opened) {
+		g.link("a-knows-b", "b-knows-c", "c-likes-d", "a-likes-e", "e-likes-d", "x-knows-a", "y-knows-y")
+		near := func(p object) string {
+			p["entity_id"] = "a"
+			return ids(g.call("neighbors", p)["neighbors"])
+		}
+		same(t, "1 hop", near(object{}), "b e x")
+		same(t, "2 hops", near(object{"depth": 2}), "b e x c d")
+		same(t, "out", near(object{"depth": 3, "direction": "out"}), "b e c d")
+		same(t, "in", near(object{"depth": 3, "direction": "in"}), "x")
+		same(t, "of a type", near(object{"depth": 3, "direction": "out", "relation_types": []any{"knows"}}), "b c")
+		r := g.call("neighbors", object{"entity_id": "a", "depth": 2, "limit": 2})
+		same(t, "with a limit", ids(r["neighbors"]), "b e")
+		same(t, "truncated", r["truncated"], true)
+		g.call("update_entity", object{"entity_id": "d", "properties": object{"n": int64(5)}, "entity_type": "place"})
+		same(t, "with a filter", near(object{"depth": 2, "filter": object{"n": object{"gt": int64(4)}}}), "d")
+		same(t, "of an entity type", near(object{"depth": 2, "entity_types": []any{"place"}}), "d")
+		g.fails("neighbors", object{"entity_id": "none"}, tea.NotFound, `there is no entity "none"`)
+
+		path := func(p object) []any { return g.call("shortest_path", p)["path"].([]any) }
+		same(t, "path", path(object{"from_entity": "a", "to_entity": "d"}), []any{"a", "e", "d"})
+		same(t, "path by types", path(object{"from_entity": "x", "to_entity": "c", "relation_types": []any{"knows"}}), []any{"x", "a", "b", "c"})
+		same(t, "path to itself", path(object{"from_entity": "a", "to_entity": "a"}), []any{"a"})
+		same(t, "no path", path(object{"from_entity": "a", "to_entity": "x", "direction": "out"}), []any{})
+		same(t, "too long a path", path(object{"from_entity": "x", "to_entity": "d", "max_depth": 2}), []any{})
+		g.call("store_relation", object{"from_entity": "a", "relation_type": "likes", "to_entity": "e", "weight": 10.0})
+		r = g.call("shortest_path", object{"from_entity": "a", "to_entity": "d", "weighted": true})
+		same(t, "path by weight", r["path"], []any{"a", "b", "c", "d"})
+		same(t, "its weight", r["weight"], 3.0)
+		same(t, "its relations", short(r["relations"]), "a-knows-b b-knows-c c-likes-d")
+
+		r = g.call("subgraph", object{"entity_id": "b"})
+		same(t, "entities", ids(r["entities"]), "b a c")
+		same(t, "relations", short(r["relations"]), "a-knows-b b-knows-c")
+		r = g.call("subgraph", object{"entity_ids": []any{"y", "b"}, "depth": 0})
+		same(t, "without hops", ids(r["entities"])+": "+short(r["relations"]), "b y: y-knows-y")
+	})
+}
+
+func TestNamesThatAreNotValid(t *testing.T) {
+	t.Parallel()
+	g := open(t, object{"backend": "memory", "path": t.TempDir()})
+	g.fails("store_entity", object{"entity_id": ""}, tea.ValidationError, "entity_id is empty")
+	g.fails("store_entity", object{"entity_id": "a\x00b"}, tea.ValidationError, "control character")
+	g.fails("store_entity", object{"entity_id": strings.Repeat("a", 2000)}, tea.ValidationError, "has 2000 bytes")
+	g.fails("store_entity", object{"entity_id": "a", "namespace": "\n"}, tea.ValidationError, "namespace")
+	g.fails("store_entity", object{"entity_id": "a", "embedding": []any{1e300}}, tea.ValidationError, "too large")
+}
