@@ -24,11 +24,9 @@ func (s state) ended() bool { return s >= done }
 
 // line is one node of the run.
 type line struct {
-	path  execpath.Path
-	label string
-	// item is the label of the map item that the line is for, "" for another
-	// node.
-	item    string
+	path execpath.Path
+	// item is the map item that the line is for, nil for another node.
+	item    *item
 	depth   int
 	state   state
 	started time.Time
@@ -39,8 +37,11 @@ type line struct {
 	attempts  int64
 	passes    int64
 	// items is the number of items of a map, ended the number of those that have
-	// ended.
+	// ended; folded reports that successful ones have no lines, and counted is
+	// when their number was last reported.
 	items, ended int64
+	folded       bool
+	counted      time.Time
 	// nodes is the number of lines of a branch that are folded into this one.
 	nodes  int
 	tokens int64
@@ -55,7 +56,32 @@ type line struct {
 	text string
 }
 
+// item is an item of a map.
+type item struct {
+	index, count int64
+	value        any
+}
+
+func (i *item) String() string {
+	name := fmt.Sprintf("%d/%d", i.index+1, i.count)
+	if i.value != nil {
+		name += " " + compact(i.value)
+	}
+	return name
+}
+
+// branch is a running branch.
+type branch struct {
+	// item is nil unless the branch is one of a map.
+	item *item
+	// fold combines the branch's nodes in one line if it succeeds.
+	fold bool
+}
+
 const (
+	// mostItems is the number of items from which plain output lists only those
+	// that fail.
+	mostItems = 100
 	// mostLines bounds the ended lines that wait for the lines before them.
 	mostLines = 400
 	// mostText is the length of a model's output that is kept.
@@ -72,14 +98,13 @@ type lines struct {
 	// ended since the last call of settled.
 	finished int
 	fresh    []*line
-	// branches has the running branches by path, with the label of the item if
-	// they belong to a map.
-	branches map[execpath.Path]string
-	// fold combines the nodes of a successful branch in one line.
+	// branches has the running branches by path.
+	branches map[execpath.Path]branch
+	// fold combines the nodes of each successful branch in one line.
 	fold bool
 }
 
-func newLines(fold bool) *lines { return &lines{branches: map[execpath.Path]string{}, fold: fold} }
+func newLines(fold bool) *lines { return &lines{branches: map[execpath.Path]branch{}, fold: fold} }
 
 // take updates the lines with an event.
 func (ls *lines) take(e flow.Event) {
@@ -169,42 +194,44 @@ func (ls *lines) end(l *line, e flow.Event) {
 // branchStart records the map item of a branch, and reserves the position of
 // the branch: branches start in the order written, their first nodes may not.
 func (ls *lines) branchStart(e flow.Event) {
-	ls.open.Reserve(execpath.Path(e.Path))
+	path := execpath.Path(e.Path)
+	ls.open.Reserve(path)
 	count := integer(e, "count")
 	if count == 0 {
-		ls.branches[execpath.Path(e.Path)] = ""
+		ls.branches[path] = branch{fold: ls.fold}
 		return
 	}
-	name := fmt.Sprintf("%d/%d", integer(e, "index")+1, count)
-	if item := e.Field("item"); item != nil {
-		name += " " + compact(item)
-	}
-	ls.branches[execpath.Path(e.Path)] = name
-	if l, ok := ls.open.Nearest(execpath.Path(e.Path).Outer()); ok {
-		l.items = count
+	fold := ls.fold || count > mostItems
+	ls.branches[path] = branch{item: &item{integer(e, "index"), count, e.Field("item")}, fold: fold}
+	if l, ok := ls.open.Nearest(path.Outer()); ok && l.items != count {
+		l.items, l.folded, l.counted = count, fold, e.Time
 	}
 }
 
 // branchEnd folds a successful branch, and shows one that failed as a whole,
 // such as by its timeout; a node's failure has its own line.
 func (ls *lines) branchEnd(e flow.Event) {
-	isItem := ls.branches[execpath.Path(e.Path)] != ""
-	delete(ls.branches, execpath.Path(e.Path))
-	defer ls.open.Unreserve(execpath.Path(e.Path))
-	if l, ok := ls.open.Nearest(execpath.Path(e.Path).Outer()); ok && isItem {
+	path := execpath.Path(e.Path)
+	b := ls.branches[path]
+	delete(ls.branches, path)
+	defer ls.open.Unreserve(path)
+	if l, ok := ls.open.Nearest(path.Outer()); ok && b.item != nil {
 		l.ended++
 	}
 	if ok, _ := e.Field("success").(bool); ok {
-		if ls.fold {
-			ls.foldBranch(e, isItem)
+		if b.fold {
+			ls.foldBranch(e, b.item != nil)
 		}
 		return
 	}
-	for _, l := range ls.branch(execpath.Path(e.Path)) {
-		if l.state == running {
+	for _, l := range ls.branch(path) {
+		switch {
+		case l.state == running:
 			ls.turn(l, failed)
 			l.note, l.text = failure(e), ""
 			l.elapsed = e.Time.Sub(l.started)
+		case l.state != failed && b.fold && !ls.fold:
+			ls.drop(l)
 		}
 	}
 }
@@ -262,28 +289,34 @@ func (ls *lines) at(e flow.Event) *line {
 	if l, ok := ls.open.Get(execpath.Path(e.Path)); ok {
 		return l
 	}
-	l := &line{path: execpath.Path(e.Path), label: execpath.Path(e.Path).Label(), started: e.Time, attempted: e.Time}
-	if name := ls.branches[execpath.Path(e.Path)]; name != "" {
-		l.label, l.item = name, name
-	}
-	if parent, ok := ls.open.Nearest(execpath.Path(e.Path).Outer()); ok {
+	path := execpath.Path(e.Path)
+	l := &line{path: path, item: ls.branches[path].item, started: e.Time, attempted: e.Time}
+	if parent, ok := ls.open.Nearest(path.Outer()); ok {
 		l.depth = parent.depth + 1
 	} else {
 		l.depth = strings.Count(e.Path, ">")
 	}
-	ls.open.Set(execpath.Path(e.Path), l)
+	ls.open.Set(path, l)
 	return l
 }
 
+// label returns the line's name next to the lines around it.
+func (l *line) label() string {
+	if l.item != nil {
+		return l.item.String()
+	}
+	return l.path.Label()
+}
+
 // settled returns and removes the ended lines with no open line before them;
-// with all, or if too many wait, every ended line.
+// with all, or if too many wait, every ended line that cannot fold.
 func (ls *lines) settled(all bool) []*line {
 	fresh := ls.fresh
 	ls.fresh = ls.fresh[:0]
 	var out []*line
 	if all {
 		for _, l := range fresh {
-			if now, ok := ls.open.Get(l.path); ok && now == l && l.state.ended() {
+			if now, ok := ls.open.Get(l.path); ok && now == l && l.state.ended() && !ls.foldsLater(l) {
 				out = append(out, l)
 				ls.drop(l)
 			}
@@ -305,11 +338,11 @@ func (ls *lines) settled(all bool) []*line {
 // foldsLater reports whether a line belongs to a running branch, which can
 // fold.
 func (ls *lines) foldsLater(l *line) bool {
-	if !ls.fold || l.state == failed {
+	if l.state == failed || len(ls.branches) == 0 {
 		return false
 	}
 	for scope := l.path; scope != ""; scope = scope.Outer() {
-		if _, ok := ls.branches[scope]; ok {
+		if ls.branches[scope].fold {
 			return true
 		}
 	}
@@ -324,7 +357,7 @@ const slowAfter = 5 * time.Second
 func (ls *lines) slow(now time.Time) []*line {
 	var out []*line
 	for _, l := range ls.open.Below("") {
-		if l.state != running || l.slow || now.Sub(l.attempted) < slowAfter {
+		if l.state != running || l.slow || l.folded || now.Sub(l.attempted) < slowAfter {
 			continue
 		}
 		if ls.hasInner(l.path) {
@@ -332,6 +365,22 @@ func (ls *lines) slow(now time.Time) []*line {
 		}
 		l.slow = true
 		out = append(out, l)
+	}
+	return out
+}
+
+// countEvery is the interval at which plain output reports how many items of a
+// map have ended.
+const countEvery = 10 * time.Second
+
+// counts returns the maps whose count of ended items is due.
+func (ls *lines) counts(now time.Time) []*line {
+	var out []*line
+	for _, l := range ls.open.Below("") {
+		if l.folded && l.state == running && now.Sub(l.counted) >= countEvery {
+			l.counted = now
+			out = append(out, l)
+		}
 	}
 	return out
 }
@@ -376,6 +425,6 @@ func (ls *lines) rest() []*line {
 	for _, l := range ls.open.Below("") {
 		out = append(out, l)
 	}
-	*ls = lines{failed: ls.failed, branches: map[execpath.Path]string{}, fold: ls.fold}
+	*ls = lines{failed: ls.failed, branches: map[execpath.Path]branch{}, fold: ls.fold}
 	return out
 }

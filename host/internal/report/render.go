@@ -80,7 +80,7 @@ func lineWidth(r *Report, l *line, columns int) int {
 // parts returns the two halves of a line, cut to the terminal's width.
 func (r *Report) parts(l *line, columns int, glyph string) (head, details string) {
 	width := max(8, columns-1)
-	head = strings.Repeat("  ", l.depth) + glyph + " " + oneLine(l.label)
+	head = strings.Repeat("  ", l.depth) + glyph + " " + oneLine(l.label())
 	if textWidth(head) >= width {
 		return truncate(head, width, r.style.more), ""
 	}
@@ -151,6 +151,9 @@ func (r *Report) plainLine(l *line) string {
 	if l.state == done || l.state == failed {
 		parts = append(parts, r.style.brief(l.elapsed))
 	}
+	if l.folded {
+		parts = append(parts, l.progress())
+	}
 	if l.passes > 0 {
 		parts = append(parts, count(l.passes, "pass", "passes"))
 	}
@@ -161,8 +164,8 @@ func (r *Report) plainLine(l *line) string {
 		parts = append(parts, count(l.tokens, "token", "tokens"))
 	}
 	out := oneLine(string(l.path))
-	if l.item != "" {
-		out += " " + oneLine(l.item)
+	if l.item != nil {
+		out += " " + oneLine(l.item.String())
 	}
 	out += ": " + verb
 	if len(parts) > 0 {
@@ -173,6 +176,9 @@ func (r *Report) plainLine(l *line) string {
 	}
 	return out
 }
+
+// progress returns how many of a map's items have ended.
+func (l *line) progress() string { return fmt.Sprintf("%d of %d items", l.ended, l.items) }
 
 func count(n int64, one, several string) string {
 	if n == 1 {

@@ -42,10 +42,11 @@ type Report struct {
 	// look finds slow nodes if there are no live lines.
 	look   *time.Timer
 	closed bool
-	// flushed is when plain lines were written last; waits says that those that
-	// followed wait for a timer.
-	flushed time.Time
-	waits   bool
+
+	// queue has the events that are not shown yet. Its lock is held only briefly:
+	// a run waits while it emits an event.
+	queueMu sync.Mutex
+	queue   []flow.Event
 }
 
 const (
@@ -55,9 +56,9 @@ const (
 	lookEvery = time.Second
 	// longRetry is the wait from which plain output reports a retry.
 	longRetry = time.Second
-	// plainEvery and plainBytes bound how long and how many plain lines wait.
-	plainEvery = 20 * time.Millisecond
-	plainBytes = 16 << 10
+	// showAfter and mostQueued bound how long and how many events wait.
+	showAfter  = 20 * time.Millisecond
+	mostQueued = 4096
 )
 
 // New returns a report that writes to w. The caller must call [Report.Close].
@@ -72,13 +73,47 @@ func New(w io.Writer, o Options) *Report {
 
 func (r *Report) live() bool { return r.o.Size != nil && !r.o.Quiet }
 
-// Event shows an event of a run.
+// Event shows an event of a run, soon: the run does not wait for the output.
 func (r *Report) Event(e flow.Event) {
 	if r.o.Quiet {
 		return
 	}
-	r.mu.Lock()
+	r.queueMu.Lock()
+	r.queue = append(r.queue, e)
+	waiting := len(r.queue)
+	r.queueMu.Unlock()
+	switch waiting {
+	case 1:
+		time.AfterFunc(showAfter, r.show)
+	case mostQueued:
+		r.show()
+	}
+}
+
+// show shows the events in the queue.
+func (r *Report) show() {
+	r.lock()
 	defer r.mu.Unlock()
+	if !r.live() {
+		r.flush()
+	} // otherwise the next tick shows it
+}
+
+// lock locks the report with all events of the queue in its lines.
+func (r *Report) lock() {
+	r.mu.Lock()
+	r.queueMu.Lock()
+	events := r.queue
+	r.queue = nil
+	r.queueMu.Unlock()
+	for _, e := range events {
+		r.take(e)
+	}
+}
+
+// take updates the lines with an event, and moves those that have ended above
+// them.
+func (r *Report) take(e flow.Event) {
 	r.lines.take(e)
 	r.begin()
 	if !r.live() {
@@ -88,7 +123,6 @@ func (r *Report) Event(e flow.Event) {
 		for _, l := range r.lines.settled(true) {
 			r.above.WriteString(r.plainLine(l) + "\n")
 		}
-		r.flushSoon()
 		return
 	}
 	if settled := r.lines.settled(false); len(settled) > 0 {
@@ -96,25 +130,6 @@ func (r *Report) Event(e flow.Event) {
 		for _, l := range settled {
 			r.above.WriteString(r.lineText(l, columns) + "\n")
 		}
-	} // the next tick shows it
-}
-
-// flushSoon is flush for plain lines, which can be many: those that follow the
-// last write closely are written together.
-func (r *Report) flushSoon() {
-	if time.Since(r.flushed) >= plainEvery || r.above.Len() >= plainBytes {
-		r.flush()
-		r.flushed = time.Now()
-		return
-	}
-	if r.above.Len() > 0 && !r.waits {
-		r.waits = true
-		time.AfterFunc(plainEvery, func() {
-			r.mu.Lock()
-			defer r.mu.Unlock()
-			r.waits = false
-			r.flush()
-		})
 	}
 }
 
@@ -129,7 +144,7 @@ func (r *Report) begin() {
 	default:
 		r.look = time.AfterFunc(slowAfter, func() {
 			r.redraw()
-			r.mu.Lock()
+			r.lock()
 			defer r.mu.Unlock()
 			if !r.closed {
 				r.look.Reset(lookEvery)
@@ -155,7 +170,7 @@ func (r *Report) tick(stop, stopped chan struct{}) {
 
 // redraw redraws the live lines and reports what slow nodes wait for.
 func (r *Report) redraw() {
-	r.mu.Lock()
+	r.lock()
 	defer r.mu.Unlock()
 	if r.held {
 		return
@@ -163,6 +178,11 @@ func (r *Report) redraw() {
 	for _, l := range r.lines.slow(r.o.Now()) {
 		if !r.live() {
 			fmt.Fprintf(&r.above, "%s: %s (%s)\n", oneLine(string(l.path)), l.wait(), slowAfter)
+		}
+	}
+	if !r.live() {
+		for _, l := range r.lines.counts(r.o.Now()) {
+			fmt.Fprintf(&r.above, "%s: running (%s)\n", oneLine(string(l.path)), l.progress())
 		}
 	}
 	r.flush()
@@ -191,7 +211,7 @@ func (r *Report) flush() {
 
 // print writes a text immediately.
 func (r *Report) print(text string) {
-	r.mu.Lock()
+	r.lock()
 	defer r.mu.Unlock()
 	r.above.WriteString(text)
 	r.flush()
@@ -199,7 +219,7 @@ func (r *Report) print(text string) {
 
 // Write writes log lines, each as a whole, above the live lines.
 func (r *Report) Write(p []byte) (int, error) {
-	r.mu.Lock()
+	r.lock()
 	defer r.mu.Unlock()
 	r.partial = append(r.partial, p...)
 	if end := bytes.LastIndexByte(r.partial, '\n'); end >= 0 {
@@ -213,7 +233,7 @@ func (r *Report) Write(p []byte) (int, error) {
 // Hold clears the live lines and buffers all output until the caller calls the
 // returned function, so that the caller can use the terminal.
 func (r *Report) Hold() (release func()) {
-	r.mu.Lock()
+	r.lock()
 	defer r.mu.Unlock()
 	if r.live() && !r.held {
 		r.screen.draw(r.out, r.above.Bytes(), nil, 0)
@@ -221,7 +241,7 @@ func (r *Report) Hold() (release func()) {
 	}
 	r.held = true
 	return func() {
-		r.mu.Lock()
+		r.lock()
 		defer r.mu.Unlock()
 		r.held = false
 		r.flush()
@@ -230,7 +250,7 @@ func (r *Report) Hold() (release func()) {
 
 // Close stops the live lines and prints the final state of open ones.
 func (r *Report) Close() {
-	r.mu.Lock()
+	r.lock()
 	stop := r.stop
 	r.stop, r.closed = nil, true
 	if r.look != nil {
@@ -241,7 +261,7 @@ func (r *Report) Close() {
 		close(stop)
 		<-r.stopped
 	}
-	r.mu.Lock()
+	r.lock()
 	defer r.mu.Unlock()
 	r.held = false
 	if len(r.partial) > 0 {

@@ -15,6 +15,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/the-edge-agent/tea/host/flow"
+	"github.com/the-edge-agent/tea/host/internal/execpath"
 	"github.com/the-edge-agent/tea/sdk/x/diag"
 )
 
@@ -491,4 +492,41 @@ func fields(members map[string]any) []flow.Field {
 		list = append(list, flow.Field{Key: key, Value: members[key]})
 	}
 	return list
+}
+
+// Plain output lists the items of a small map. Of a large one it lists those
+// that fail, and reports the progress at intervals.
+func TestPlainItemsOfALargeMap(t *testing.T) {
+	t.Parallel()
+	var now atomic.Int64
+	var out bytes.Buffer
+	r := New(&out, Options{Now: func() time.Time { return at(int(now.Load())) }})
+	r.Event(started("each"))
+	for i := range mostItems + 1 {
+		path := string(execpath.Path("each").Index(i))
+		bad := i == 7
+		r.Event(event(0, flow.EventBranchStart, path, map[string]any{"index": int64(i), "count": int64(mostItems + 1), "item": "x"}))
+		r.Event(started(path + "/first"))
+		r.Event(ended(path+"/first", 1))
+		r.Event(started(path + "/second"))
+		if bad {
+			r.Event(event(0, flow.EventNodeError, path+"/second", map[string]any{"error": "broken", "error_type": "timeout", "duration_ms": 2.0}))
+		} else {
+			r.Event(ended(path+"/second", 2))
+		}
+		r.Event(event(0, flow.EventBranchEnd, path, map[string]any{"success": !bad, "error": "broken"}))
+		if i == 49 {
+			now.Store(countEvery.Milliseconds())
+			r.redraw()
+			r.redraw()
+		}
+	}
+	r.Event(ended("each", 3))
+	r.Close()
+	want := "each[7]/second: failed (2ms): timeout: broken\n" +
+		"each: running (50 of 101 items)\n" +
+		"each: done (3ms, 101 of 101 items)\n"
+	if diff := cmp.Diff(want, out.String()); diff != "" {
+		t.Error(diff)
+	}
 }
