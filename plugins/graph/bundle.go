@@ -32,6 +32,7 @@ func Bundle() tea.Bundle {
 			entityActions(),
 			relationActions(),
 			traverseActions(),
+			searchActions(),
 		),
 	}
 }

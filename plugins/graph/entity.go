@@ -263,9 +263,14 @@ func withoutNull(properties map[string]any) map[string]any {
 	return kept
 }
 
-// wordsOf are the words that find an entity: those of its id, its text and the
-// texts in its properties.
+// wordsOf are the words that find an entity.
 func wordsOf(e *store.Entity, properties map[string]any) []string {
+	return words.Distinct(textsOf(&Entity{ID: e.ID, Text: e.Text, Properties: properties})...)
+}
+
+// textsOf are the texts of an entity that a search looks at: its id, its text and
+// the texts in its properties.
+func textsOf(e *Entity) []string {
 	texts := []string{e.ID, e.Text}
 	var collect func(v any)
 	collect = func(v any) {
@@ -282,8 +287,8 @@ func wordsOf(e *store.Entity, properties map[string]any) []string {
 			}
 		}
 	}
-	collect(properties)
-	return words.Distinct(texts...)
+	collect(e.Properties)
+	return texts
 }
 
 func readProperties(text []byte) (map[string]any, error) {

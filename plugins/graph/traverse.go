@@ -67,8 +67,9 @@ func (h hop) previous(id string) string {
 
 // walk visits the entities around some starts, breadth first: one request for
 // each depth. It returns the hops by id, and the ids in the order in which they
-// were reached, sorted within a depth. It ends early if visit returns false.
-func (v *view) walk(ctx context.Context, starts []string, depth int, a store.Adjacency, visit func(depth int, ids []string) bool) (map[string]hop, []string, error) {
+// were reached, sorted within a depth. It ends early if visit, which gets the
+// relations of each step and the ids that they reached first, returns false.
+func (v *view) walk(ctx context.Context, starts []string, depth int, a store.Adjacency, visit func(relations []store.Relation, next []string) bool) (map[string]hop, []string, error) {
 	reached := make(map[string]hop, len(starts))
 	frontier := slices.Clone(starts)
 	slices.Sort(frontier)
@@ -105,7 +106,7 @@ func (v *view) walk(ctx context.Context, starts []string, depth int, a store.Adj
 		slices.Sort(next)
 		order = append(order, next...)
 		frontier = next
-		if visit != nil && !visit(d, next) {
+		if visit != nil && !visit(relations, next) {
 			break
 		}
 	}
@@ -157,10 +158,10 @@ func (g *Graph) Neighbors(ctx context.Context, _ *tea.Request, p NeighborsParams
 		return nil, err
 	}
 	// Without filters the first ones are enough.
-	enough := func(int, []string) bool { return true }
+	enough := func([]store.Relation, []string) bool { return true }
 	if len(p.EntityTypes) == 0 && len(wanted) == 0 {
 		found := 0
-		enough = func(_ int, ids []string) bool { found += len(ids); return found <= p.Limit }
+		enough = func(_ []store.Relation, ids []string) bool { found += len(ids); return found <= p.Limit }
 	}
 	reached, order, err := v.walk(ctx, []string{p.EntityID}, p.Depth, a, enough)
 	if err != nil {
@@ -313,7 +314,7 @@ func (g *Graph) ShortestPath(ctx context.Context, _ *tea.Request, p ShortestPath
 	if p.Weighted {
 		reached, err = v.lightest(ctx, p.FromEntity, p.ToEntity, a)
 	} else {
-		reached, _, err = v.walk(ctx, []string{p.FromEntity}, p.MaxDepth, a, func(_ int, ids []string) bool {
+		reached, _, err = v.walk(ctx, []string{p.FromEntity}, p.MaxDepth, a, func(_ []store.Relation, ids []string) bool {
 			_, there := slices.BinarySearch(ids, p.ToEntity)
 			return !there && p.FromEntity != p.ToEntity
 		})

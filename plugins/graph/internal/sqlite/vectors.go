@@ -71,6 +71,9 @@ func (v *vectors) apply(dimension int, changes []vectorChange) {
 	}
 }
 
+// Dimension is [store.Store.Dimension].
+func (db *DB) Dimension(context.Context) (int, error) { return db.vectors.size(), nil }
+
 // Nearest is [store.Store.Nearest].
 func (db *DB) Nearest(ctx context.Context, namespace string, q store.VectorQuery) ([]string, error) {
 	ns, done, err := db.reading(namespace)

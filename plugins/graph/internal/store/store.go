@@ -168,6 +168,8 @@ type Store interface {
 	// the most similar first, equal ones in the order of IDs. An embedding of
 	// another dimension finds nothing.
 	Nearest(ctx context.Context, namespace string, q VectorQuery) ([]string, error)
+	// Dimension is that of the embeddings, 0 if there are none.
+	Dimension(ctx context.Context) (int, error)
 	// Stats counts.
 	Stats(ctx context.Context, namespace string) (Stats, error)
 	// Backup writes a consistent copy of the database into an existing empty
