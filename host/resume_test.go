@@ -3,6 +3,8 @@ package host_test
 import (
 	"context"
 	"errors"
+	"maps"
+	"strings"
 	"sync"
 	"testing"
 
@@ -270,4 +272,36 @@ edges: [{from: a, parallel: [b, c]}, {from: b, to: END}, {from: c, to: END}]
 		"text": "[1]", "hit": map[string]any{"name": "c"}, "parsed": map[string]any{"success": true, "data": []any{int64(1)}},
 	})
 	s.wantCalls(map[string]int{"c": 1})
+}
+
+// A journal has an output only if it does not follow from the result, and a
+// resume restores both kinds. Journals of earlier versions have all of them.
+func TestOutputsAreRestored(t *testing.T) {
+	t.Parallel()
+	s := newSession(t, `
+nodes:
+  - {name: whole, uses: count.hit, with: {name: the-whole}, output: a}
+  - {name: part, uses: count.hit, with: {name: the-part}, output: {b: "{{ result.name }}", fixed: 1}}
+  - {name: read, uses: count.hit, with: {name: read}, output: {c: "{{ result.name }} {{ state.b }} {{ range(100000) | random }}"}}
+  - {name: lua, run: "return {x = 2}", output: {d: "{{ result.x + 1 }}"}}
+  - {name: none, uses: count.hit, with: {name: none}, output: {}}
+  - {name: last, uses: count.hit, with: {name: last}, output: a}
+`)
+	s.c.fail["last"] = true
+	stopped := s.run(host.RunOptions{})
+	wantStatus(t, stopped, flow.Failed)
+	data := readFile(t, stopped.Checkpoint)
+	for text, want := range map[string]int{"the-whole": 1, "the-part": 2} { // the second one is in the output of read
+		if n := strings.Count(string(data), text); n != want {
+			t.Errorf("the journal has %s %d times, want %d", text, n, want)
+		}
+	}
+	res := s.resume(stopped.RunID, host.RunOptions{})
+	wantStatus(t, res, flow.Done)
+	want := maps.Clone(stopped.State)
+	want["a"] = map[string]any{"name": "last"}
+	wantState(t, res, want)
+	if want["d"] != int64(3) || want["b"] != "the-part" || want["fixed"] != int64(1) {
+		t.Errorf("state %v", want)
+	}
 }

@@ -199,6 +199,17 @@ func (x *execution) output(ctx context.Context, o *graph.Output, result any) (ou
 	return out, nil
 }
 
+// outputOf returns the output of an action or Lua code; nil = there is none.
+func outputOf(b graph.Body) *graph.Output {
+	switch b := b.(type) {
+	case *graph.Action:
+		return b.Output
+	case *graph.Lua:
+		return b.Output
+	}
+	return nil
+}
+
 func evalValue(ctx context.Context, v *expr.Value, scope expr.Scope) (any, error) {
 	if v == nil {
 		return nil, nil

@@ -213,16 +213,22 @@ func (f *frame) replayNode(ctx context.Context, n *graph.Node, path execpath.Pat
 }
 
 // reapply adds a recorded outcome to the state and the results. A container is
-// walked again: its own nodes are recorded too.
+// walked again: its own nodes are recorded too. An update that follows from the
+// result is computed again.
 func (f *frame) reapply(ctx context.Context, n *graph.Node, path execpath.Path, base *state.State, joined *joined, rec *replay.Node) error {
 	out := outcome{result: rec.Result, update: rec.Update}
-	if rec.Failure == nil && isContainer(n.Body) {
-		x := &execution{frame: f, node: n, path: path, base: base, joined: joined, rec: rec}
-		again, err := x.container(ctx)
+	if rec.Failure == nil {
+		var err error
+		x := execution{frame: f, node: n, path: path, base: base, joined: joined, rec: rec}
+		switch o := outputOf(n.Body); {
+		case isContainer(n.Body):
+			out, err = x.container(ctx)
+		case o != nil && rec.Update == nil:
+			out, err = x.output(ctx, o, rec.Result)
+		}
 		if err != nil {
 			return err
 		}
-		out = again
 	}
 	if rec.Failure != nil {
 		f.noteFailure(path, rec.Failure.Err())

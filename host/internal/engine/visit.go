@@ -97,7 +97,10 @@ func (f *frame) runNode(ctx context.Context, n *graph.Node, path execpath.Path, 
 	rec := &x.ended
 	rec.Update, rec.Count = x.mapped, out.count
 	if !isContainer(n.Body) {
-		rec.Result, rec.Update = out.result, out.update
+		rec.Result = out.result
+		if o := outputOf(n.Body); o == nil || !o.Derived {
+			rec.Update = out.update
+		}
 	}
 	rec.SetUsage(x.usage())
 	return f.leave(ctx, n, path, rec, x)

@@ -141,9 +141,11 @@ func (c *compiler) output(o *spec.Output, roots []string) *Output {
 	if o == nil {
 		return nil
 	}
-	out := &Output{Key: o.Key}
+	out := &Output{Key: o.Key, Derived: true}
 	for _, f := range o.Fields {
-		out.Fields = append(out.Fields, OutputField{Key: f.Key, Value: c.tree(f.Value, roots)})
+		v := c.tree(f.Value, roots)
+		out.Fields = append(out.Fields, OutputField{Key: f.Key, Value: v})
+		out.Derived = out.Derived && derived(v)
 	}
 	return out
 }

@@ -146,6 +146,8 @@ func (*Subgraph) isBody() {}
 type Output struct {
 	Key    string
 	Fields []OutputField
+	// Derived says that the update follows from the result alone.
+	Derived bool
 }
 
 // OutputField is one key of a mapping.

@@ -156,6 +156,16 @@ func Varies(v *expr.Value) bool {
 	})
 }
 
+// derived reports whether a part of an output mapping follows from the result.
+func derived(v *expr.Value) bool {
+	if Varies(v) {
+		return false
+	}
+	return v == nil || !slices.ContainsFunc(v.Templates(), func(l expr.Located) bool {
+		return slices.ContainsFunc(l.Template.Roots(), func(ref expr.Ref) bool { return ref.Root != "result" })
+	})
+}
+
 // resultsRoot is the template root of the branch results in a fan-in node.
 const resultsRoot = "parallel_results"
 
