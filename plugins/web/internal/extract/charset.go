@@ -44,7 +44,7 @@ func findEncoding(body []byte, contentType string) encoding.Encoding {
 	if e := byteOrderMark(body); e != nil {
 		return e
 	}
-	valid := utf8.Valid(body)
+	valid := isMostlyUTF8(body)
 	_, params, _ := mime.ParseMediaType(contentType)
 	for _, name := range []string{params["charset"], declaration(body)} {
 		e, canonical := charset.Lookup(name)
@@ -70,6 +70,27 @@ func findEncoding(body []byte, contentType string) encoding.Encoding {
 	}
 	e, _ := charset.Lookup("windows-1252")
 	return e
+}
+
+// isMostlyUTF8 reports whether a body is UTF-8, perhaps with a few broken
+// characters: in a text of another charset most characters beyond ASCII are not
+// valid UTF-8.
+func isMostlyUTF8(body []byte) bool {
+	if utf8.Valid(body) {
+		return true
+	}
+	valid, broken := 0, 0
+	for len(body) > 0 {
+		r, size := utf8.DecodeRune(body)
+		switch {
+		case r == utf8.RuneError && size == 1:
+			broken++
+		case size > 1:
+			valid++
+		}
+		body = body[size:]
+	}
+	return valid > 10*broken
 }
 
 func isASCII(body []byte) bool {

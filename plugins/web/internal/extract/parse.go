@@ -98,6 +98,9 @@ func fence(text, language string) string {
 }
 
 func (d *Document) parseHTML(s Source) error {
+	if len(s.Body) == 0 {
+		d.Notes = append(d.Notes, "the response is empty")
+	}
 	text, notes := boundElements(decodeCharset(s.Body, s.ContentType))
 	d.Notes = append(d.Notes, notes...)
 	root, err := html.Parse(strings.NewReader(text))
