@@ -200,6 +200,16 @@ func TestFirecrawlScrape(t *testing.T) {
 			if diff := cmp.Diff(sent, f.bodies[0]); diff != "" {
 				t.Error(diff)
 			}
+			_, err = teatest.Call(t, web.Bundle(), teatest.Request{Action: "web.scrape", Settings: f.settings(), Params: map[string]any{
+				"url": "https://a.test/pots", "formats": []any{"screenshot"}, "full_page": true,
+			}})
+			if err != nil {
+				t.Fatal(err)
+			}
+			wholePage := map[string][]any{"v1": {"screenshot@fullPage"}, "v2": {map[string]any{"type": "screenshot", "fullPage": true}}}
+			if diff := cmp.Diff(wholePage[version], f.bodies[1]["formats"]); diff != "" {
+				t.Error(diff)
+			}
 		})
 	}
 }

@@ -2,6 +2,8 @@ package web_test
 
 import (
 	"encoding/base64"
+	"fmt"
+	"image/png"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -83,6 +85,9 @@ func TestRender(t *testing.T) {
 		case "/":
 			w.Header().Set("Content-Type", "text/html")
 			w.Write([]byte(app))
+		case "/tall", "/endless":
+			height := map[string]string{"/tall": "3000", "/endless": "40000"}[r.URL.Path]
+			fmt.Fprintf(w, "<title>Tall</title><body style='margin: 0'><div style='height: %spx'>text</div>", height)
 		case "/paper":
 			w.Header().Set("Content-Type", "application/pdf")
 			w.Write([]byte(onePagePDF))
@@ -116,6 +121,19 @@ func TestRender(t *testing.T) {
 	shot, err := base64.StdEncoding.DecodeString(got["screenshot"].(string))
 	if err != nil || !strings.HasPrefix(string(shot), "\x89PNG") {
 		t.Errorf("the screenshot has %d bytes, %v", len(shot), err)
+	}
+	for path, want := range map[string]int{"/tall": 3000, "/endless": 16384} {
+		got, failure = scrape(path, map[string]any{"formats": []any{"screenshot"}, "full_page": true})
+		if failure != nil {
+			t.Fatal(failure)
+		}
+		picture, err := png.DecodeConfig(base64.NewDecoder(base64.StdEncoding, strings.NewReader(got["screenshot"].(string))))
+		if err != nil || picture.Width != 1280 || picture.Height != want {
+			t.Errorf("%s: the screenshot has %d x %d pixels, want a height of %d: %v", path, picture.Width, picture.Height, want, err)
+		}
+		if isCut := strings.Contains(fmt.Sprint(got["notes"]), "the first 16384 of 40000 rows"); isCut != (path == "/endless") {
+			t.Errorf("%s: notes %v", path, got["notes"])
+		}
 	}
 	if _, failure = scrape("/none", map[string]any{"render": true}); failure == nil || failure.Type != tea.NotFound {
 		t.Errorf("a page that is not there: got %v", failure)

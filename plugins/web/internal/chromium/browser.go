@@ -46,7 +46,7 @@ func New(s Settings, guard *safenet.Guard, userAgent string, maxHTML int) *Brows
 func (b *Browser) Render(ctx context.Context, u *url.URL, o page.RenderOptions) (*page.Rendered, error) {
 	got, err := b.load(ctx, request{
 		url: u.String(), selector: o.WaitFor.Selector, wait: time.Duration(o.WaitFor.Milliseconds) * time.Millisecond,
-		screenshot: o.Screenshot, maxHTML: b.maxHTML,
+		screenshot: o.Screenshot, fullPage: o.FullPage, maxHTML: b.maxHTML,
 	})
 	if err != nil {
 		return nil, err
@@ -56,6 +56,9 @@ func (b *Browser) Render(ctx context.Context, u *url.URL, o page.RenderOptions) 
 		return nil, err
 	}
 	r := &page.Rendered{URL: final, Status: got.status, ContentType: got.contentType, HTML: got.html, Screenshot: got.png}
+	if got.cutAt > 0 {
+		r.Notes = append(r.Notes, fmt.Sprintf("the screenshot has the first %d of %d rows of the page", maxShotHeight, got.cutAt))
+	}
 	if got.refused > 0 {
 		r.Notes = append(r.Notes, fmt.Sprintf("parts of the page at %d hosts were not loaded because their addresses are not public", got.refused))
 	}

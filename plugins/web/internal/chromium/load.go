@@ -33,7 +33,8 @@ type request struct {
 	selector   string
 	wait       time.Duration
 	screenshot bool
-	maxHTML    int // limit for the document in characters
+	fullPage   bool // the screenshot is of the whole page
+	maxHTML    int  // limit for the document in characters
 }
 
 // loaded is a page that was loaded.
@@ -43,6 +44,7 @@ type loaded struct {
 	contentType string
 	html        []byte // of the document after its scripts have run; nil for a file
 	png         []byte
+	cutAt       int // height of a page that is too high for its screenshot
 	refused     int // hosts that the page tried to reach, at most maxFailures
 }
 
@@ -113,15 +115,34 @@ func (t *tab) load(r request) (*loaded, error) {
 	if err != nil || !r.screenshot {
 		return p, err
 	}
-	shot, err := cdp.Call(t.ctx, t.target, page.CaptureScreenshot, page.CaptureScreenshotParams{Format: page.CaptureScreenshotFormatPng})
+	return p, t.capture(r, p)
+}
+
+// capture takes the screenshot of a page.
+func (t *tab) capture(r request, p *loaded) error {
+	params := page.CaptureScreenshotParams{Format: page.CaptureScreenshotFormatPng}
+	if r.fullPage {
+		metrics, err := cdp.Call(t.ctx, t.target, page.GetLayoutMetrics, cdp.Empty{})
+		if err != nil {
+			return err
+		}
+		height := metrics.CSSContentSize.Height
+		if height > maxShotHeight {
+			p.cutAt = int(height)
+		}
+		beyond := true
+		params.CaptureBeyondViewport = &beyond
+		params.Clip = &page.Viewport{Width: viewWidth, Height: min(max(height, viewHeight), maxShotHeight), Scale: 1}
+	}
+	shot, err := cdp.Call(t.ctx, t.target, page.CaptureScreenshot, params)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	if len(shot.Data) > maxShot {
-		return nil, tea.Errorf(tea.ResourceExhausted, "the screenshot of %s has %d bytes, more than %d", p.url, len(shot.Data), maxShot)
+		return tea.Errorf(tea.ResourceExhausted, "the screenshot of %s has %d bytes, more than %d", p.url, len(shot.Data), maxShot)
 	}
 	p.png = shot.Data
-	return p, nil
+	return nil
 }
 
 // prepare opens the tab.

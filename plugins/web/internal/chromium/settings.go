@@ -41,6 +41,8 @@ const (
 	maxShot      = 16 << 20         // bytes of a screenshot
 	viewWidth    = 1280
 	viewHeight   = 1024
+
+	maxShotHeight = 16384 // of a screenshot of a whole page, the limit of the browser's textures
 )
 
 // names are the programs that are looked for, in this order.

@@ -81,7 +81,7 @@ func (c *Client) options(o page.ReadOptions) map[string]any {
 	formats := []any{}
 	for _, f := range []page.Format{page.Markdown, page.HTML, page.Links, page.Screenshot} {
 		if o.Has(f) || f == page.HTML && o.Has(page.Text) {
-			formats = append(formats, string(f))
+			formats = append(formats, c.format(f, o))
 		}
 	}
 	if len(formats) == 0 {
@@ -100,6 +100,17 @@ func (c *Client) options(o page.ReadOptions) map[string]any {
 	return options
 }
 
+// format returns a format in the form of the API.
+func (c *Client) format(f page.Format, o page.ReadOptions) any {
+	switch {
+	case f != page.Screenshot || !o.FullPage:
+		return string(f)
+	case c.version == "v1":
+		return "screenshot@fullPage"
+	}
+	return map[string]any{"type": "screenshot", "fullPage": true}
+}
+
 // scrapeMargin is the time for the answer after the time for the page.
 const scrapeMargin = 15 * time.Second
 
@@ -107,6 +118,9 @@ const scrapeMargin = 15 * time.Second
 func (c *Client) Scrape(ctx context.Context, req *tea.Request, p page.ScrapeParams) (*page.Page, error) {
 	address, err := c.checkURL(p.URL)
 	if err != nil {
+		return nil, err
+	}
+	if err := p.Check(true); err != nil {
 		return nil, err
 	}
 	server, err := c.server(req)

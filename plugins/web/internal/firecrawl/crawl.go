@@ -53,6 +53,9 @@ func (c *Client) Crawl(ctx context.Context, req *tea.Request, p page.CrawlParams
 	if err != nil {
 		return nil, err
 	}
+	if err := p.Check(true); err != nil {
+		return nil, err
+	}
 	server, err := c.server(req)
 	if err != nil {
 		return nil, err

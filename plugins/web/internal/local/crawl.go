@@ -68,6 +68,9 @@ func (r *Reader) Crawl(ctx context.Context, req *tea.Request, p page.CrawlParams
 	if err != nil {
 		return nil, err
 	}
+	if err := p.Check(false); err != nil {
+		return nil, err
+	}
 	c := &crawl{r: r, req: req, p: p, robots: map[string]*robots{}, bodies: map[string]bool{}}
 	if c.frontier, err = newFrontier(p); err != nil {
 		return nil, err
@@ -180,10 +183,8 @@ func (c *crawl) apply(s *step) {
 func (c *crawl) addPage(s *step) {
 	c.failures = 0
 	c.bodies[s.Digest] = true
-	c.bytes += len(s.Page.Markdown) + len(s.Page.HTML) + len(s.Page.Text) + len(s.Page.Screenshot)
-	for _, link := range s.Page.Links {
-		c.bytes += len(link.URL) + len(link.Text)
-	}
+	encoded, _ := json.Marshal(s.Page) // of plain values
+	c.bytes += len(encoded)
 	c.result.Pages = append(c.result.Pages, s.Page)
 	if u, err := safenet.ParseURL(s.Page.URL); err == nil {
 		c.frontier.seen[key(u)] = true

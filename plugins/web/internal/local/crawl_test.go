@@ -405,3 +405,40 @@ func TestCrawlReadsSitemaps(t *testing.T) {
 		t.Errorf("notes %q", result.Notes)
 	}
 }
+
+// Sitemaps that are longer than a crawl can use are read in part.
+func TestCrawlOfHugeSitemaps(t *testing.T) {
+	t.Parallel()
+	var site *httptest.Server
+	urls := func(w http.ResponseWriter, r *http.Request) {
+		fmt.Fprint(w, "<urlset>")
+		for i := range 6_000 {
+			fmt.Fprintf(w, "<url><loc>%s/%d?%s</loc></url>", site.URL+r.URL.Path, i, strings.Repeat("x", 1_500))
+		}
+	}
+	site = serve(t, handler(map[string]http.HandlerFunc{
+		"/robots.txt": func(w http.ResponseWriter, _ *http.Request) {
+			fmt.Fprint(w, strings.ReplaceAll("Sitemap: HOST/a\nSitemap: HOST/b\nSitemap: HOST/c", "HOST", site.URL))
+		},
+		"/": text("<title>first</title>"), "/a": urls, "/b": urls, "/c": urls,
+	}))
+	result, err := crawl(t, open(t, func(s *local.Settings) { s.MaxBodyBytes = 8 << 20 }), new(teatest.Host), page.CrawlParams{URL: site.URL, Limit: 1, MaxDepth: new(1)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(result.Skipped) != 0 || len(result.Pages) != 1 {
+		t.Errorf("one page: %d pages, skipped %v", len(result.Pages), result.Skipped)
+	}
+	host := new(teatest.Host)
+	result, err = crawl(t, open(t, func(s *local.Settings) { s.MaxBodyBytes = 8 << 20 }), host, page.CrawlParams{URL: site.URL, Limit: 2, Exclude: []string{"/a/1*"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if result.Skipped["too_many"] == 0 {
+		t.Errorf("skipped %v", result.Skipped)
+	}
+	want := "only the first 8388608 bytes of the sitemap " + site.URL + "/a were read"
+	if len(result.Notes) == 0 || result.Notes[0] != want {
+		t.Errorf("notes %q", result.Notes)
+	}
+}

@@ -25,6 +25,7 @@ type response struct {
 	header http.Header
 	body   []byte
 	cached bool // the server confirmed the page in the cache
+	cut    bool // the body is longer
 }
 
 // fetchOptions adapt one fetch.
@@ -92,12 +93,14 @@ func (r *Reader) fetchOnce(ctx context.Context, u *url.URL, o fetchOptions) (*re
 	case isRedirect(code) && resp.Header.Get("Location") != "":
 		next, err := redirectTarget(u, resp.Header.Get("Location"))
 		return nil, next, err
+	case code > 299 && code < 400:
+		return nil, nil, failure(tea.ConnectionError, u, "status %d %s without an address", code, http.StatusText(code))
 	case code < 200 || code > 299:
 		return nil, nil, statusError(u, resp)
 	}
 	body, err := readBody(resp, o.limit)
 	if o.cut && errors.Is(err, errTooLong) {
-		return &response{url: u, status: resp.StatusCode, header: resp.Header, body: body}, nil, nil
+		return &response{url: u, status: resp.StatusCode, header: resp.Header, body: body, cut: true}, nil, nil
 	}
 	if err != nil {
 		return nil, nil, bodyError(ctx, u, err, o.limit)

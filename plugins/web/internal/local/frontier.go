@@ -13,8 +13,10 @@ import (
 )
 
 const (
-	// maxFrontier bounds the number of addresses that a crawl remembers.
-	maxFrontier = 100_000
+	// maxFrontier bounds the number of addresses that a crawl remembers, and
+	// maxFrontierBytes their size.
+	maxFrontier      = 100_000
+	maxFrontierBytes = 16 << 20
 	// maxCrawlURL, maxSameSegment and maxQueries keep a crawl out of sites that
 	// generate links without end.
 	maxCrawlURL    = 2000
@@ -50,6 +52,7 @@ type frontier struct {
 	include, exclude []*regexp.Regexp
 	queue            []target
 	seen             map[string]bool
+	bytes            int // of the addresses in seen
 	queries          map[string]int
 }
 
@@ -126,7 +129,7 @@ func (f *frontier) admit(link string, depth int) (u *url.URL, reason string) {
 		return nil, skipDepth
 	case u.RawQuery != "" && f.queries[u.Host+u.Path] >= maxQueries:
 		return nil, skipTrap
-	case len(f.seen) >= maxFrontier:
+	case len(f.seen) >= maxFrontier || f.bytes >= maxFrontierBytes:
 		return nil, skipFull
 	}
 	return u, ""
@@ -135,6 +138,7 @@ func (f *frontier) admit(link string, depth int) (u *url.URL, reason string) {
 // remember marks an address as found.
 func (f *frontier) remember(u *url.URL) {
 	f.seen[key(u)] = true
+	f.bytes += len(u.String())
 	if u.RawQuery != "" {
 		f.queries[u.Host+u.Path]++
 	}

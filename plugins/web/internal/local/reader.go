@@ -61,6 +61,9 @@ func (r *Reader) Scrape(ctx context.Context, p page.ScrapeParams) (*page.Page, e
 	if err != nil {
 		return nil, err
 	}
+	if err := p.Check(false); err != nil {
+		return nil, err
+	}
 	result, _, err := r.read(ctx, u, p.ReadOptions, fetchOptions{delay: r.hostDelay, limit: r.maxBody})
 	return result, err
 }
@@ -108,7 +111,7 @@ func (r *Reader) render(ctx context.Context, u *url.URL, o page.ReadOptions, f f
 			return nil, nil, requestError(ctx, u, err)
 		}
 	}
-	rendered, err := r.renderer.Render(ctx, u, page.RenderOptions{WaitFor: o.WaitFor, Screenshot: o.Has(page.Screenshot)})
+	rendered, err := r.renderer.Render(ctx, u, page.RenderOptions{WaitFor: o.WaitFor, Screenshot: o.Has(page.Screenshot), FullPage: o.FullPage})
 	if err != nil {
 		return nil, nil, requestError(ctx, u, err)
 	}

@@ -76,6 +76,8 @@ func TestScrapeFailures(t *testing.T) {
 		"/status/403":                       {tea.PermissionDenied, false, "GET /status/403: status 403 Forbidden"},
 		"/status/429":                       {tea.RateLimited, true, "GET /status/429: status 429 Too Many Requests"},
 		"/status/503":                       {tea.ConnectionError, true, "GET /status/503: status 503 Service Unavailable"},
+		"/status/304":                       {tea.ConnectionError, false, "GET /status/304: status 304 Not Modified without an address"},
+		"/status/302":                       {tea.ConnectionError, false, "GET /status/302: status 302 Found without an address"},
 		"/file.bin":                         {tea.ValidationError, false, "GET /file.bin: application/octet-stream has no text that can be read"},
 		"/bomb/gzip":                        tooLong,
 		"/bomb/br":                          tooLong,
@@ -91,6 +93,25 @@ func TestScrapeFailures(t *testing.T) {
 		_, err := scrape(t, r, site.URL+path)
 		if diff := cmp.Diff(want, toFailure(err, site.URL)); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", path, diff)
+		}
+	}
+}
+
+// An option that would have no effect is an error.
+func TestOptionsWithoutEffect(t *testing.T) {
+	t.Parallel()
+	r := open(t, nil)
+	for want, o := range map[string]page.ReadOptions{
+		"wait_for needs render: true":           {WaitFor: page.WaitFor{Selector: "#a"}},
+		"wait_for must not be negative":         {WaitFor: page.WaitFor{Milliseconds: -1}, Render: true},
+		"full_page needs the format screenshot": {FullPage: true, Render: true},
+	} {
+		_, err := r.Scrape(t.Context(), page.ScrapeParams{URL: "http://a.test/", ReadOptions: o})
+		_, crawlErr := crawl(t, r, nil, page.CrawlParams{URL: "http://a.test/", ReadOptions: o})
+		for _, err := range []error{err, crawlErr} {
+			if diff := cmp.Diff(failure{tea.ValidationError, false, want}, toFailure(err, "")); diff != "" {
+				t.Error(diff)
+			}
 		}
 	}
 }

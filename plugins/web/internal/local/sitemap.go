@@ -43,11 +43,11 @@ func (c *crawl) readSitemaps(ctx context.Context, start *url.URL, rules *robots)
 		if err == nil && seen[file.String()] {
 			continue
 		}
-		var body []byte
+		var resp *response
 		if err == nil {
 			seen[file.String()] = true
 			read++
-			body, err = c.readSitemap(ctx, file, rules)
+			resp, err = c.readSitemap(ctx, file, rules)
 		}
 		if err != nil {
 			if len(rules.sitemaps) > 0 {
@@ -55,24 +55,23 @@ func (c *crawl) readSitemaps(ctx context.Context, start *url.URL, rules *robots)
 			}
 			continue
 		}
-		pages, files := parseSitemap(body, c.r.maxBody)
+		pages, files := parseSitemap(resp.body, c.r.maxBody)
+		if resp.cut {
+			notes = append(notes, fmt.Sprintf("only the first %d bytes of the sitemap %s were read", c.r.maxBody, file))
+		}
 		found = append(found, pages[:min(len(pages), maxSitemapURLs-len(found))]...)
 		queue = append(queue, files...)
 	}
 	return found, notes
 }
 
-func (c *crawl) readSitemap(ctx context.Context, file *url.URL, rules *robots) ([]byte, error) {
+func (c *crawl) readSitemap(ctx context.Context, file *url.URL, rules *robots) (*response, error) {
 	if err := c.r.pace.wait(ctx, file.Host, c.delay(rules)); err != nil {
 		return nil, err
 	}
 	ctx, cancel := context.WithTimeout(ctx, c.r.timeout)
 	defer cancel()
-	resp, err := c.r.fetch(ctx, file, fetchOptions{delay: c.delay(rules), limit: c.r.maxBody, paced: true})
-	if err != nil {
-		return nil, err
-	}
-	return resp.body, nil
+	return c.r.fetch(ctx, file, fetchOptions{delay: c.delay(rules), limit: c.r.maxBody, cut: true, paced: true})
 }
 
 // parseSitemap returns the addresses of pages and of further sitemaps. It reads

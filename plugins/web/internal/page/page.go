@@ -37,6 +37,7 @@ type Renderer interface {
 type RenderOptions struct {
 	WaitFor    WaitFor
 	Screenshot bool
+	FullPage   bool // the screenshot is of the whole page
 }
 
 // Rendered is a page after its JavaScript has run.
@@ -55,6 +56,7 @@ type ReadOptions struct {
 	Formats         []Format `json:"formats,omitempty" doc:"forms in which a page is returned; default markdown. The metadata is always returned"`
 	OnlyMainContent *bool    `json:"only_main_content,omitempty" doc:"leave out navigation, headers, footers, sidebars and advertisements; default true"`
 	Render          bool     `json:"render,omitempty" doc:"run the page's JavaScript in a headless Chromium before it is read"`
+	FullPage        bool     `json:"full_page,omitempty" doc:"with the format screenshot: picture of the whole page, not only of its beginning"`
 	WaitFor         WaitFor  `json:"wait_for,omitzero" doc:"with render: a CSS selector to wait for, or a number of milliseconds to wait"`
 	Timeout         float64  `json:"timeout,omitempty" minimum:"0.1" maximum:"3600" doc:"limit in seconds for one page, waiting and redirects included; default settings.web.timeout"`
 }
@@ -74,6 +76,20 @@ func (o ReadOptions) Has(f Format) bool {
 
 // MainOnly reports whether only the main content is returned.
 func (o ReadOptions) MainOnly() bool { return o.OnlyMainContent == nil || *o.OnlyMainContent }
+
+// Check returns a validation_error if an option has no effect without another
+// one. A service renders all pages, isRendered says so.
+func (o ReadOptions) Check(isRendered bool) error {
+	switch {
+	case o.FullPage && !o.Has(Screenshot):
+		return tea.Errorf(tea.ValidationError, "full_page needs the format screenshot")
+	case o.WaitFor.Milliseconds < 0:
+		return tea.Errorf(tea.ValidationError, "wait_for must not be negative")
+	case o.WaitFor != (WaitFor{}) && !isRendered && !o.Render && !o.Has(Screenshot):
+		return tea.Errorf(tea.ValidationError, "wait_for needs render: true")
+	}
+	return nil
+}
 
 // ScrapeParams are the parameters of web.scrape.
 type ScrapeParams struct {
