@@ -33,6 +33,8 @@ func Bundle() tea.Bundle {
 			relationActions(),
 			traverseActions(),
 			searchActions(),
+			algorithmActions(),
+			statsActions(),
 		),
 	}
 }

@@ -128,7 +128,11 @@ func (db *DB) EachEntity(ctx context.Context, namespace string, s store.EntitySc
 		query += " AND n.kind IN (SELECT value FROM json_each(?))"
 		args = append(args, list(kinds))
 	}
-	return db.entities(ctx, query+" ORDER BY n.id", args, fields, f)
+	query += " ORDER BY n.id"
+	if s.Keys {
+		query = strings.Replace(query, entityColumns, "n.id, n.kind, 0, 0, '', '', ''", 1)
+	}
+	return db.entities(ctx, query, args, fields, f)
 }
 
 // relationFields are the columns of a relation r. Source and target are nodes s

@@ -97,6 +97,8 @@ type EntityScan struct {
 	After string
 	// Embeddings and Facts ask for these fields, which are otherwise missing.
 	Embeddings, Facts bool
+	// Keys asks for IDs and types only; other fields can be missing.
+	Keys bool
 }
 
 // RelationScan selects relations.

@@ -121,6 +121,7 @@ func testScans(t *testing.T, s *suite) {
 	}
 	same(t, "entities", scan(store.EntityScan{}), "10 9 B a aa b é 水")
 	same(t, "entities after aa", scan(store.EntityScan{After: "aa"}), "b é 水")
+	same(t, "keys of entities", scan(store.EntityScan{Keys: true, After: "é"}), "水")
 	same(t, "entities of a type", scan(store.EntityScan{Types: []string{"other", "none"}}), "aa")
 	relations := func(r store.RelationScan) string {
 		var all []string
