@@ -62,6 +62,11 @@ func (s *server) callTool(ctx context.Context, req *tea.Request, arguments tea.P
 		return nil, err
 	}
 	defer release()
+	return again(func() (*ToolResult, error) { return s.callOnce(ctx, req, arguments, find) })
+}
+
+// callOnce is callTool in the current session.
+func (s *server) callOnce(ctx context.Context, req *tea.Request, arguments tea.Payload, find func(*listing) (*tool, error)) (*ToolResult, error) {
 	se, l, err := s.listing(ctx, req.Host)
 	if err != nil {
 		return nil, err
@@ -104,9 +109,12 @@ func (s *server) during(ctx context.Context, se *session, req *tea.Request, what
 		return failure
 	}
 	if err != nil {
-		return s.explain(limited, se, what, err)
+		err = s.explain(limited, se, what, err)
 	}
-	return nil
+	if err != nil && c.expired.Load() {
+		return &expiredError{err}
+	}
+	return err
 }
 
 // ListParams are the parameters of mcp.list_tools.

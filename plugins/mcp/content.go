@@ -2,7 +2,6 @@ package mcp
 
 import (
 	"encoding/base64"
-	"encoding/json"
 	"strings"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
@@ -88,7 +87,11 @@ func (s *server) toolResult(t *tool, res *mcp.CallToolResult) (*ToolResult, erro
 	b := s.budget()
 	r := &ToolResult{Success: true}
 	if res.StructuredContent != nil {
-		text, err := json.Marshal(res.StructuredContent)
+		content, err := structured(res.StructuredContent)
+		if err != nil {
+			return nil, s.errorf(tea.ConnectionError, "the structured content of %s: %w", quoted(t.def.Name), err)
+		}
+		text, err := value.Encode(content)
 		if err != nil {
 			return nil, s.errorf(tea.InternalError, "the structured content of %s: %w", quoted(t.def.Name), err)
 		}
@@ -96,7 +99,7 @@ func (s *server) toolResult(t *tool, res *mcp.CallToolResult) (*ToolResult, erro
 			b.cut = append(b.cut, "the structured content was left out")
 		} else {
 			b.left -= len(text)
-			r.Data = whole(res.StructuredContent)
+			r.Data = content
 		}
 	}
 	var texts []string

@@ -64,6 +64,19 @@ func TestServersThatFailDuringACall(t *testing.T) {
 	}
 }
 
+// An answer that cannot be decoded is the failure of one call: the server and its
+// other calls go on.
+func TestAnswerThatCannotBeDecoded(t *testing.T) {
+	t.Parallel()
+	c := open(t, with(testServer("raw", "undecodable")))
+	before := c.must(t, "mcp.s_echo", nil)["text"]
+	_, err := c.call(t.Context(), "mcp.s_echo", map[string]any{"bad": true})
+	refused(t, err, tea.ConnectionError, "illegal base64")
+	if after := c.must(t, "mcp.s_echo", nil)["text"]; after != before {
+		t.Errorf("the process is %v, was %v", after, before)
+	}
+}
+
 func TestServerThatExits(t *testing.T) {
 	t.Parallel()
 	c := open(t, with(testServer("good")))

@@ -60,6 +60,9 @@ func beServer(kind string, args []string) {
 	}
 }
 
+// numbers are structured content with integers that a float64 cannot represent.
+const numbers = `{"id": 9007199254740993, "least": -9223372036854775808, "huge": 123456789012345678901234567890, "whole": 2.0, "half": 0.5, "text": "<9007199254740993>", "list": [9007199254740995]}`
+
 type sum struct {
 	A int `json:"a"`
 	B int `json:"b,omitempty"`
@@ -80,6 +83,9 @@ func newTestServer(kind string, args []string) *mcp.Server {
 	text("echo", "Returns its arguments.", func(_ context.Context, _ *mcp.CallToolRequest, in map[string]any) (string, error) {
 		raw, err := json.Marshal(in)
 		return string(raw), err
+	})
+	s.AddTool(&mcp.Tool{Name: "numbers", InputSchema: map[string]any{"type": "object"}}, func(context.Context, *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+		return &mcp.CallToolResult{Content: []mcp.Content{}, StructuredContent: json.RawMessage(numbers)}, nil
 	})
 	text("getEnv", "Returns the environment.", func(context.Context, *mcp.CallToolRequest, map[string]any) (string, error) {
 		return strings.Join(os.Environ(), "\n"), nil
@@ -271,6 +277,13 @@ func rawServer(how string) {
 			case "close":
 				os.Stderr.WriteString("giving up\n")
 				os.Exit(3) //nolint:gocritic // only a deaf server has the deferred wait
+			case "undecodable":
+				content := map[string]any{"type": "text", "text": fmt.Sprint(os.Getpid())}
+				if len(req.Params["arguments"].(map[string]any)) > 0 {
+					content = map[string]any{"type": "image", "data": "not Base64", "mimeType": "image/png"}
+				}
+				result(req.ID, map[string]any{"content": []any{content}})
+				continue
 			case "half":
 				os.Stdout.WriteString(`{"jsonrpc":"2.0","id":`)
 				os.Exit(0)

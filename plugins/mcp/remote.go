@@ -1,6 +1,7 @@
 package mcp
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -64,8 +65,7 @@ func (s *server) remote(se *session) (mcp.Transport, error) {
 	if o := s.config.OAuth; o != nil {
 		t.OAuthHandler, err = extauth.NewClientCredentialsHandler(&extauth.ClientCredentialsHandlerConfig{
 			Credentials: &oauthex.ClientCredentials{ClientID: o.ClientID, ClientSecretAuth: &oauthex.ClientSecretAuth{ClientSecret: o.ClientSecret}, Issuer: o.Issuer},
-			// Without the credentials of the server, and bounded as it is.
-			HTTPClient: &http.Client{Transport: bounded{base}, Timeout: s.config.startTimeout()},
+			HTTPClient:  &http.Client{Transport: authorization{n}, CheckRedirect: noRedirect, Timeout: s.config.startTimeout()},
 		})
 		if err != nil {
 			return nil, s.errorf(tea.ValidationError, "oauth: %w", err)
@@ -114,10 +114,15 @@ func (n *network) RoundTrip(req *http.Request) (*http.Response, error) {
 		n.trouble = err.Error()
 		return nil, err
 	}
+	exactAnswer(resp)
 	if resp.StatusCode >= http.StatusBadRequest {
 		n.trouble = "the server answered " + resp.Status
 	}
 	switch resp.StatusCode {
+	case http.StatusNotFound:
+		if k, ok := req.Context().Value(callKey{}).(*call); ok && req.Header.Get("Mcp-Session-Id") != "" && begins(req) {
+			k.expired.Store(true)
+		}
 	case http.StatusUnauthorized:
 		n.refused = &refused{tea.PermissionDenied, "401 Unauthorized; check token, headers or oauth of the server"}
 	case http.StatusForbidden:
@@ -126,6 +131,24 @@ func (n *network) RoundTrip(req *http.Request) (*http.Response, error) {
 		n.refused = &refused{tea.RateLimited, "429 Too Many Requests"}
 	}
 	return resp, nil
+}
+
+// begins reports whether a request is the first of a call: a later one of the same
+// call has an answer to a question of the server, or continues a stream.
+func begins(req *http.Request) bool {
+	if req.Method != http.MethodPost || req.GetBody == nil {
+		return false
+	}
+	body, err := req.GetBody()
+	if err != nil {
+		return false
+	}
+	defer body.Close()
+	var message struct {
+		ID     any    `json:"id"`
+		Method string `json:"method"`
+	}
+	return json.NewDecoder(body).Decode(&message) == nil && message.ID != nil && message.Method != ""
 }
 
 // refusal returns the last answer if it refused access.
@@ -149,6 +172,27 @@ func (n *network) problem() string {
 }
 
 func (n *network) close() { n.base.CloseIdleConnections() }
+
+// authorization makes the requests to an authorization server, without the other
+// credentials. The client secret is sent only to the host of the MCP server, unless
+// the settings name the issuer: a server could name any other host.
+type authorization struct{ n *network }
+
+func (a authorization) RoundTrip(req *http.Request) (*http.Response, error) {
+	n := a.n
+	if server, err := url.Parse(n.config.URL); req.Method == http.MethodPost && n.config.OAuth.Issuer == "" && (err != nil || req.URL.Host != n.host || req.URL.Scheme != server.Scheme) {
+		err := fmt.Errorf("the client secret is not sent to %s://%s, which the server names; if it is the authorization server, set oauth.issuer", req.URL.Scheme, req.URL.Host)
+		n.mu.Lock()
+		defer n.mu.Unlock()
+		n.refused = &refused{tea.PermissionDenied, err.Error()}
+		return nil, err
+	}
+	return bounded{n.base}.RoundTrip(req)
+}
+
+// noRedirect returns the answer that redirects: a redirect would take the client
+// secret along.
+func noRedirect(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
 
 // bounded limits the size of answers that are not streams; the events of streams
 // have a limit each.

@@ -1,8 +1,10 @@
 package mcp_test
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
+	"io"
 	"net/http"
 	"net/http/httptest"
 	"net/url"
@@ -10,6 +12,7 @@ import (
 	"sync/atomic"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
 	tea "github.com/the-edge-agent/tea/sdk"
@@ -53,6 +56,69 @@ func TestServerOverHTTP(t *testing.T) {
 	without := open(t, with(map[string]any{"url": s.URL}))
 	_, err := without.call(t.Context(), "mcp.s_add", map[string]any{"a": 1})
 	refused(t, err, tea.PermissionDenied, "401 Unauthorized", "token")
+}
+
+// Integers keep their digits, over each transport.
+func TestLongIntegersInResults(t *testing.T) {
+	t.Parallel()
+	want := map[string]any{
+		"id": int64(9007199254740993), "least": int64(-9223372036854775808), "huge": json.Number("123456789012345678901234567890"),
+		"whole": int64(2), "half": 0.5, "text": "<9007199254740993>", "list": []any{int64(9007199254740995)},
+	}
+	plain := sdk.NewStreamableHTTPHandler(func(*http.Request) *sdk.Server { return newTestServer("good", nil) }, &sdk.StreamableHTTPOptions{JSONResponse: true})
+	answers := httptest.NewServer(plain)
+	t.Cleanup(answers.Close)
+	for name, server := range map[string]map[string]any{
+		"a process": testServer("good"),
+		"events":    {"url": serveHTTP(t, nil).URL},
+		"JSON":      {"url": answers.URL},
+	} {
+		if diff := cmp.Diff(want, open(t, with(server)).must(t, "mcp.s_numbers", nil)["data"]); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", name, diff)
+		}
+	}
+}
+
+// A server can end a session at any time; the client begins another one.
+func TestExpiredSession(t *testing.T) {
+	t.Parallel()
+	var expired, calls atomic.Int64
+	s := serveHTTP(t, func(w http.ResponseWriter, r *http.Request) bool {
+		if r.Method != http.MethodPost {
+			return true
+		}
+		body, err := io.ReadAll(r.Body)
+		if err != nil {
+			t.Error(err)
+		}
+		r.Body = io.NopCloser(bytes.NewReader(body))
+		if !bytes.Contains(body, []byte(`"tools/call"`)) && !bytes.Contains(body, []byte(`"resources/read"`)) {
+			return true
+		}
+		if calls.Add(1); expired.Add(-1) >= 0 {
+			http.Error(w, "session not found", http.StatusNotFound)
+			return false
+		}
+		return true
+	})
+	c := open(t, with(map[string]any{"url": s.URL}))
+	for range 2 {
+		expired.Store(1)
+		if got := c.must(t, "mcp.s_add", map[string]any{"a": 1, "b": 2})["text"]; got != `{"sum":3}` {
+			t.Errorf("add: %v", got)
+		}
+	}
+	expired.Store(1)
+	if read := c.must(t, "mcp.read_resource", map[string]any{"server": "s", "uri": "mem://notes"}); read["text"] != "milk and eggs" {
+		t.Errorf("read: %v", read)
+	}
+	expired.Store(1000)
+	calls.Store(0)
+	_, err := c.call(t.Context(), "mcp.s_add", map[string]any{"a": 1})
+	refused(t, err, tea.ConnectionError, "404 Not Found")
+	if n := calls.Load(); n != 2 {
+		t.Errorf("%d attempts, want 2", n)
+	}
 }
 
 func TestUnreachableServer(t *testing.T) {
@@ -107,7 +173,7 @@ func TestEndlessAnswer(t *testing.T) {
 // The token comes from the authorization server that the MCP server names.
 func TestOAuthClientCredentials(t *testing.T) {
 	t.Parallel()
-	var address atomic.Pointer[string]
+	var resource, address atomic.Pointer[string]
 	var asked atomic.Int64
 	answer := func(w http.ResponseWriter, v any) {
 		w.Header().Set("Content-Type", "application/json")
@@ -117,7 +183,7 @@ func TestOAuthClientCredentials(t *testing.T) {
 	}
 	mux := http.NewServeMux()
 	mux.HandleFunc("/.well-known/oauth-protected-resource", func(w http.ResponseWriter, _ *http.Request) {
-		answer(w, map[string]any{"resource": *address.Load(), "authorization_servers": []any{*address.Load()}, "scopes_supported": []any{"tools"}})
+		answer(w, map[string]any{"resource": *resource.Load(), "authorization_servers": []any{*address.Load()}, "scopes_supported": []any{"tools"}})
 	})
 	mux.HandleFunc("/.well-known/oauth-authorization-server", func(w http.ResponseWriter, _ *http.Request) {
 		base := *address.Load()
@@ -137,7 +203,7 @@ func TestOAuthClientCredentials(t *testing.T) {
 			return false
 		}
 		if r.Header.Get("Authorization") != "Bearer fresh" {
-			w.Header().Set("WWW-Authenticate", `Bearer resource_metadata="`+*address.Load()+`/.well-known/oauth-protected-resource"`)
+			w.Header().Set("WWW-Authenticate", `Bearer resource_metadata="`+*resource.Load()+`/.well-known/oauth-protected-resource"`)
 			w.WriteHeader(http.StatusUnauthorized)
 			return false
 		}
@@ -147,6 +213,7 @@ func TestOAuthClientCredentials(t *testing.T) {
 	if _, err := url.Parse(base); err != nil {
 		t.Fatal(err)
 	}
+	resource.Store(&base)
 	address.Store(&base)
 	c := open(t, with(map[string]any{"url": s.URL}, "oauth", map[string]any{"client_id": "tea", "client_secret": "s3cret"}))
 	if got := c.must(t, "mcp.s_add", map[string]any{"a": 1, "b": 2})["text"]; got != `{"sum":3}` {
@@ -155,8 +222,20 @@ func TestOAuthClientCredentials(t *testing.T) {
 	if n := asked.Load(); n != 1 {
 		t.Errorf("%d requests for a token, want 1", n)
 	}
+	// Another host gets the secret only if the user names it.
+	elsewhere := strings.Replace(s.URL, "127.0.0.1", "localhost", 1)
+	address.Store(&elsewhere)
+	thief := open(t, with(map[string]any{"url": s.URL}, "oauth", map[string]any{"client_id": "tea", "client_secret": "s3cret"}))
+	_, err := thief.call(t.Context(), "mcp.s_add", map[string]any{"a": 1})
+	refused(t, err, tea.PermissionDenied, "the client secret is not sent to "+elsewhere, "oauth.issuer")
+	if n := asked.Load(); n != 1 {
+		t.Errorf("%d requests for a token, want 1", n)
+	}
+	named := open(t, with(map[string]any{"url": s.URL}, "oauth", map[string]any{"client_id": "tea", "client_secret": "s3cret", "issuer": elsewhere}))
+	named.must(t, "mcp.s_add", map[string]any{"a": 1, "b": 2})
+	address.Store(&base)
 	wrong := open(t, with(map[string]any{"url": s.URL}, "oauth", map[string]any{"client_id": "tea", "client_secret": "guess"}))
-	_, err := wrong.call(t.Context(), "mcp.s_add", map[string]any{"a": 1})
+	_, err = wrong.call(t.Context(), "mcp.s_add", map[string]any{"a": 1})
 	if err == nil || strings.Contains(err.Error(), "guess") {
 		t.Errorf("a wrong secret: %v", err)
 	}

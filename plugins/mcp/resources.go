@@ -34,6 +34,10 @@ type ResourceInfo struct {
 
 // ReadResource is the action mcp.read_resource.
 func (c *Client) ReadResource(ctx context.Context, req *tea.Request, p ReadParams) (*ReadResult, error) {
+	return again(func() (*ReadResult, error) { return c.readResource(ctx, req, p) })
+}
+
+func (c *Client) readResource(ctx context.Context, req *tea.Request, p ReadParams) (*ReadResult, error) {
 	s, se, release, err := c.begin(ctx, p.Server)
 	if err != nil {
 		return nil, err
@@ -156,6 +160,10 @@ type PromptInfo struct {
 
 // GetPrompt is the action mcp.get_prompt.
 func (c *Client) GetPrompt(ctx context.Context, req *tea.Request, p PromptParams) (*PromptResult, error) {
+	return again(func() (*PromptResult, error) { return c.getPrompt(ctx, req, p) })
+}
+
+func (c *Client) getPrompt(ctx context.Context, req *tea.Request, p PromptParams) (*PromptResult, error) {
 	s, se, release, err := c.begin(ctx, p.Server)
 	if err != nil {
 		return nil, err

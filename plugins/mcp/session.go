@@ -94,7 +94,7 @@ func (s *server) transport(se *session) (mcp.Transport, error) {
 		return nil, s.errorf(tea.DependencyMissing, "cannot start %q: %w", s.config.Command, err)
 	}
 	se.process = p
-	return &mcp.IOTransport{Reader: p.Stdout, Writer: p.Stdin, MaxLineLength: maxMessage}, nil
+	return &mcp.IOTransport{Reader: newExactReader(p.Stdout, false), Writer: p.Stdin, MaxLineLength: maxMessage}, nil
 }
 
 // options are what the client offers to the server.
@@ -184,6 +184,21 @@ func (s *server) explain(ctx context.Context, se *session, what string, err erro
 	return s.failure(se, what, err)
 }
 
+// expiredError is the error of a request in a session that had expired. The server
+// has not acted on it.
+type expiredError struct{ error }
+
+func (e *expiredError) Unwrap() error { return e.error }
+
+// again makes a request once more, in a new session, if its session had expired.
+func again[T any](do func() (T, error)) (T, error) {
+	result, err := do()
+	if errors.As(err, new(*expiredError)) {
+		result, err = do()
+	}
+	return result, err
+}
+
 // errCall is the cause of the end of a call that took too long.
 var errCall = errors.New("the call took too long")
 
@@ -200,6 +215,9 @@ func (s *server) failure(se *session, what string, err error) error {
 		return typed
 	case errors.As(err, &answer) && answer.Code != codeRejected:
 		return s.errorf(errorType(answer.Code), "%s: %s", what, shortened(answer.Message, 2000))
+	}
+	if se.answers(s.life) {
+		return s.errorf(tea.ConnectionError, "%s: %s", what, shortened(fmt.Sprint(err), 500)) // only this answer is at fault
 	}
 	se.broken.Store(true)
 	text := fmt.Sprint(err)
@@ -218,6 +236,19 @@ func (s *server) failure(se *session, what string, err error) error {
 		words = se.lastWords("; ")
 	}
 	return s.errorf(tea.ConnectionError, "%s: %s%s", what, shortened(text, 500), words)
+}
+
+// answers reports whether a process still speaks the protocol, though a request
+// has failed: its answer could not be decoded.
+func (se *session) answers(life context.Context) bool {
+	if se.process == nil || se.ClientSession == nil {
+		return false
+	}
+	ctx, cancel := context.WithTimeout(life, wordsGrace)
+	defer cancel()
+	err := se.Ping(ctx, nil)
+	var answer *jsonrpc.Error
+	return err == nil || errors.As(err, &answer) && answer.Code == jsonrpc.CodeMethodNotFound
 }
 
 // resourceError is the error of a request that has only the address of a

@@ -41,12 +41,11 @@ type Server struct {
 	Sampling            Sampling `json:"sampling,omitzero" doc:"requests of the server to a language model"`
 }
 
-// OAuth are the credentials of the client credentials grant. The authorization
-// server is the one that the MCP server names.
+// OAuth are the credentials of the client credentials grant.
 type OAuth struct {
 	ClientID     string `json:"client_id" doc:"identifier of this client"`
 	ClientSecret string `json:"client_secret" secret:"true" doc:"its secret"`
-	Issuer       string `json:"issuer,omitempty" doc:"the authorization server that gets the secret; another one is refused"`
+	Issuer       string `json:"issuer,omitempty" doc:"the authorization server that gets the secret; default: one on the host of the MCP server"`
 }
 
 // Sampling are the limits for a server that uses the workflow's language model.
