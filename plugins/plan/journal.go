@@ -114,7 +114,6 @@ func (j *journal) recall(ctx context.Context, s *Subtask) error {
 }
 
 func (j *journal) setOutcome(ctx context.Context, s *Subtask, o outcome) error {
-	o.Aborts = j.begun.Aborts
 	return j.host.SetNote(ctx, "failed/"+s.key, o)
 }
 

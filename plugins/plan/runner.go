@@ -464,7 +464,7 @@ func (t *task) run(ctx context.Context) ending {
 		case e != nil && e.Type == tea.BudgetExceeded:
 			return ending{node: t.node, broken: e}
 		}
-		o := outcome{Status: Completed, Result: result, Retries: t.retries, Base: t.node.base, Started: started, Ended: now()}
+		o := outcome{Status: Completed, Result: result, Retries: t.retries, Base: t.node.base, Started: started, Ended: now(), Aborts: t.journal.begun.Aborts}
 		if e == nil {
 			return ending{node: t.node, outcome: o} // the host has noted it
 		}

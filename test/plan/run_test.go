@@ -123,7 +123,7 @@ nodes:
 }
 
 // A plan that was aborted fails the run; the resumed run executes only what is
-// not completed, with a plan that can have changed.
+// not completed, with a plan that can have changed, and can be aborted again.
 func TestAbortedPlanIsResumed(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -147,9 +147,13 @@ nodes:
 	if code != 1 || !strings.Contains(stderr, `plan_aborted: subtask "b" failed`) {
 		t.Fatalf("code %d:\n%s", code, stderr)
 	}
+	_, stderr, code = tea(t, dir, "resume", "flow.yaml")
+	if code != 1 || !strings.Contains(stderr, `plan_aborted: subtask "b" failed`) || strings.Contains(stderr, "go!a") {
+		t.Fatalf("code %d:\n%s", code, stderr)
+	}
 	changed := `{"plan": {"subtasks": [{"id": "a", "description": "a"}, {"id": "b", "description": "better", "dependencies": ["a"]}, {"id": "d", "description": "d"}]}}`
 	stdout, stderr, code := tea(t, dir, "resume", "flow.yaml", "-i", changed)
-	if code != 0 || strings.Contains(stderr, "go!a") || !strings.Contains(stderr, "go!b~2: done") || !strings.Contains(stderr, "go!d: done") {
+	if code != 0 || strings.Contains(stderr, "go!a") || !strings.Contains(stderr, "go!b~3: done") || !strings.Contains(stderr, "go!d: done") {
 		t.Fatalf("code %d:\n%s%s", code, stdout, stderr)
 	}
 }
