@@ -107,16 +107,27 @@ func (s *Store) Rollback(name string) (from, to *Entry, err error) {
 		return nil, nil, err
 	}
 	defer unlock()
-	in, err := s.installed(name)
-	switch {
-	case err != nil:
+	active, err := s.active(name)
+	if err != nil {
 		return nil, nil, err
-	case in.Active < 0:
-		return nil, nil, &NotInstalledError{Name: name}
-	case in.Active == 0:
-		return nil, nil, fmt.Errorf("%s %s has no earlier version to return to", name, in.Versions[0].Version)
 	}
-	from, to = in.Versions[in.Active], in.Versions[in.Active-1]
+	if active == "" {
+		return nil, nil, &NotInstalledError{Name: name}
+	}
+	ids, err := s.history(name, active)
+	if err != nil {
+		return nil, nil, err
+	}
+	if from, err = s.entry(active); err != nil {
+		return nil, nil, err
+	}
+	at := slices.Index(ids, active)
+	if at == 0 {
+		return nil, nil, fmt.Errorf("%s %s has no earlier version to return to", name, from.Version)
+	}
+	if to, err = s.entry(ids[at-1]); err != nil {
+		return nil, nil, err
+	}
 	if faults := to.check(); len(faults) > 0 {
 		return nil, nil, faults[0]
 	}

@@ -2,6 +2,7 @@ package store
 
 import (
 	"errors"
+	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -51,8 +52,8 @@ type Swept struct {
 }
 
 // GC removes the versions of each plugin that are neither active nor among the
-// keep versions that were active before, and what interrupted installations
-// have left.
+// keep intact versions that were active before, and what interrupted
+// installations have left.
 func (s *Store) GC(keep int) (Swept, error) {
 	unlock, err := s.lock()
 	if err != nil {
@@ -71,7 +72,8 @@ func (s *Store) GC(keep int) (Swept, error) {
 		all, err := s.history(name, active) // of a damaged history only the active version is known
 		kept := []string{}
 		if at := slices.Index(all, active); at >= 0 {
-			kept = all[max(0, at-keep) : at+1]
+			earlier := slices.DeleteFunc(slices.Clone(all[:at]), func(id string) bool { return !s.isIntact(id) })
+			kept = append(earlier[max(0, len(earlier)-keep):], active)
 		}
 		if len(kept) == len(all) && err == nil {
 			continue
@@ -81,6 +83,13 @@ func (s *Store) GC(keep int) (Swept, error) {
 		}
 	}
 	return s.sweep()
+}
+
+// isIntact reports whether a version is complete, so that a rollback can return
+// to it.
+func (s *Store) isIntact(id string) bool {
+	e, err := s.entry(id)
+	return err == nil && len(e.check()) == 0
 }
 
 // sweep removes the entries that no history contains, and unfinished ones. The
@@ -200,9 +209,23 @@ func (s *Store) Verify() []error {
 	if err != nil {
 		return []error{err}
 	}
+	reported, active := map[string]bool{}, map[string]bool{}
 	for _, name := range names {
-		if _, err := s.installed(name); err != nil {
+		id, err := s.active(name)
+		if err != nil {
 			faults = append(faults, err)
+			continue
+		}
+		active[id] = true
+		ids, err := s.history(name, id)
+		if err != nil {
+			faults = append(faults, err)
+		}
+		for _, id := range ids {
+			if _, err := s.entry(id); err != nil {
+				reported[id] = true
+				faults = append(faults, advise(err, active[id]))
+			}
 		}
 	}
 	entries, err := readDir(s.root)
@@ -210,17 +233,28 @@ func (s *Store) Verify() []error {
 		return append(faults, err)
 	}
 	for _, found := range entries {
-		if !isID(found.Name()) {
+		id := found.Name()
+		if !isID(id) || reported[id] {
 			continue
 		}
-		e, err := s.entry(found.Name())
+		e, err := s.entry(id)
 		if err != nil {
-			faults = append(faults, err)
+			faults = append(faults, advise(err, active[id]))
 			continue
 		}
-		faults = append(faults, e.check()...)
+		for _, fault := range e.check() {
+			faults = append(faults, advise(fault, active[id]))
+		}
 	}
 	return append(faults, s.strayLinks()...)
+}
+
+// advise adds to the fault of a version that is not active how to get rid of it.
+func advise(fault error, active bool) error {
+	if active {
+		return fault
+	}
+	return fmt.Errorf("%w; `tea plugin gc` removes this version, which is not active", fault)
 }
 
 // strayLinks returns the links that lead nowhere.

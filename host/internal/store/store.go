@@ -83,7 +83,7 @@ func (e *Entry) read(name string) ([]byte, error) {
 }
 
 func (e *Entry) changed(file string) error {
-	return &ChangedError{Plugin: e.Name, Path: e.Path(file)}
+	return &ChangedError{Plugin: e.Name + " " + e.Version, Path: e.Path(file)}
 }
 
 // ChangedError is the error of an installed file that is not as it was

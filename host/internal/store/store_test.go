@@ -499,3 +499,38 @@ func TestSameBundleInstalledTwiceIsOneVersion(t *testing.T) {
 		t.Errorf("removed: %v, %v; want the entry without a signature", swept.Entries, err)
 	}
 }
+
+// A damaged version that is not active concerns only a rollback to it.
+func TestDamagedEarlierVersions(t *testing.T) {
+	t.Parallel()
+	for _, file := range []string{"tea-plugin-text", bundle.RecordName} {
+		t.Run(file, func(t *testing.T) {
+			t.Parallel()
+			s, _ := newStore(t)
+			var entries []*store.Entry
+			for _, version := range []string{"1.0.0", "2.0.0", "3.0.0", "4.0.0"} {
+				entries = append(entries, install(t, s, pack(t, "text", version)))
+			}
+			path := entries[1].Path(file)
+			if err := errors.Join(os.Chmod(filepath.Dir(path), 0o700), os.Remove(path)); err != nil {
+				t.Fatal(err)
+			}
+			if faults := s.Verify(); len(faults) != 1 || !strings.Contains(faults[0].Error(), "`tea plugin gc` removes this version, which is not active") {
+				t.Errorf("faults %v, want one", faults)
+			}
+			if _, to, err := s.Rollback("text"); err != nil || to.Version != "3.0.0" {
+				t.Errorf("rollback: %v, %v; want 3.0.0", to, err)
+			}
+			if _, _, err := s.Rollback("text"); err == nil || !strings.Contains(err.Error(), path+" is missing or was changed") {
+				t.Errorf("rollback to the damaged version: %v", err)
+			}
+			if _, err := s.GC(1); err != nil {
+				t.Fatal(err)
+			}
+			wantVersions(t, s, "text: 1.0.0 [3.0.0]")
+			if faults := s.Verify(); len(faults) > 0 {
+				t.Error(faults)
+			}
+		})
+	}
+}
