@@ -1,0 +1,284 @@
+// The library that plugins/graph/internal/kuzu loads: a C interface to Kuzu
+// whose functions pass pointers and integers only, so that Go calls them
+// without cgo. No exception leaves it. Parameters and results are passed in the
+// encoding of codec.h.
+//
+// scripts/kuzu compiles it against the headers of Kuzu's source package and
+// links it to the library of the released package.
+#include <csignal>
+#include <cstring>
+#include <string>
+
+#include "codec.h"
+#include "guard.h"
+#include "lookup.h"
+#include "main/kuzu.h"
+
+using namespace kuzu::main;
+using kuzu::common::Value;
+
+namespace tea {
+
+// The codes of a failure; failure.go has the same.
+enum Code : int32_t { Ok = 0, Query = 1, Refused = 2, Interrupted = 3, Memory = 4, File = 5, Internal = 6, Parameter = 7 };
+
+// code returns what kind of failure a message of the engine reports. The engine
+// puts the class of the exception in front and keeps nothing else of it.
+Code code(const std::string& message) {
+    static const std::pair<const char*, Code> classes[] = {
+        {"Interrupted", Interrupted},
+        {"Buffer manager exception: ", Memory},
+        {"IO exception: ", File},
+        {"Storage exception: ", File},
+        {"Checkpoint exception: ", File},
+        {"Internal exception: ", Internal},
+        {"Runtime exception: Buffer manager exception: ", Memory},
+    };
+    for (auto& [prefix, code] : classes) {
+        if (message.rfind(prefix, 0) == 0) {
+            return code;
+        }
+    }
+    return Query;
+}
+
+// report copies data into a buffer of the caller's, which tea_kuzu_free frees.
+void report(const std::string& data, char** out, int64_t* size) {
+    *out = static_cast<char*>(malloc(data.size() + 1));
+    if (*out == nullptr) {
+        *size = 0;
+        return;
+    }
+    memcpy(*out, data.data(), data.size());
+    *size = static_cast<int64_t>(data.size());
+}
+
+// guarded runs f and turns each exception into a code and a message.
+template<typename F>
+int32_t guarded(char** out, int64_t* size, F f) noexcept {
+    *out = nullptr;
+    *size = 0;
+    try {
+        try {
+            return f();
+        } catch (const RefusedException& e) {
+            report(e.what(), out, size);
+            return Refused;
+        } catch (const ParameterException& e) {
+            report(e.what(), out, size);
+            return Parameter;
+        } catch (const std::bad_alloc&) {
+            report("out of memory", out, size);
+            return Memory;
+        } catch (const std::exception& e) {
+            report(e.what(), out, size);
+            return code(e.what());
+        } catch (...) {
+            report("unknown exception", out, size);
+            return Internal;
+        }
+    } catch (...) {
+        return Internal;
+    }
+}
+
+// BlockedSignals blocks all signals of the thread. The engine's threads inherit
+// that, so that Go's handlers do not run on them.
+class BlockedSignals {
+public:
+    BlockedSignals() {
+        sigset_t all;
+        sigfillset(&all);
+        pthread_sigmask(SIG_SETMASK, &all, &before);
+    }
+    ~BlockedSignals() { pthread_sigmask(SIG_SETMASK, &before, nullptr); }
+
+private:
+    sigset_t before;
+};
+
+struct Statement {
+    std::unique_ptr<PreparedStatement> prepared;
+};
+
+// Limits of one run.
+struct Limits {
+    uint64_t rows;
+    uint64_t bytes;
+};
+
+// Flags of a result, its first byte.
+constexpr char CutByRows = 1;
+constexpr char CutByBytes = 2;
+
+// encode returns a result as far as the limits allow.
+std::string encode(QueryResult& result, Limits limits) {
+    Writer rows;
+    char flags = 0;
+    uint32_t count = 0;
+    while (result.hasNext()) {
+        if (count == limits.rows) {
+            flags = CutByRows;
+            break;
+        }
+        auto before = rows.size();
+        auto tuple = result.getNext();
+        for (uint32_t i = 0; i < tuple->len(); i++) {
+            rows.value(*tuple->getValue(i));
+        }
+        if (rows.size() > limits.bytes) {
+            rows.truncate(before);
+            flags = CutByBytes;
+            break;
+        }
+        count++;
+    }
+    return table(result.getColumnNames(), count, rows, flags).take();
+}
+
+void check(const QueryResult& result) {
+    if (!result.isSuccess()) {
+        throw std::runtime_error(result.getErrorMessage());
+    }
+}
+
+} // namespace tea
+
+using namespace tea;
+
+#define TEA_API extern "C" __attribute__((visibility("default")))
+
+// tea_kuzu_interface returns the version of this interface.
+TEA_API int64_t tea_kuzu_interface() {
+    return 1;
+}
+
+TEA_API void tea_kuzu_free(void* p) {
+    free(p);
+}
+
+// tea_kuzu_open opens or creates the database in a file. Queries of its
+// connections reach no other file than the database's.
+TEA_API int32_t tea_kuzu_open(const char* path, int64_t pool, int64_t threads, int64_t largest, void** database, char** out, int64_t* size) {
+    return guarded(out, size, [&]() -> int32_t {
+        // The caller makes the checkpoints, when no query is running: the
+        // engine's own fail the commit if a query takes longer than 5 s.
+        SystemConfig config(pool, threads, true, false, largest, /*autoCheckpoint=*/false, 16777216, /*forceCheckpointOnClose=*/true);
+        BlockedSignals blocked;
+        auto opened = std::make_unique<Database>(path, config);
+        opened->registerFileSystem(std::make_unique<OnlyDatabase>(path));
+        *database = opened.release();
+        return Ok;
+    });
+}
+
+TEA_API int32_t tea_kuzu_close(void* database, char** out, int64_t* size) {
+    return guarded(out, size, [&]() -> int32_t {
+        delete static_cast<Database*>(database);
+        return Ok;
+    });
+}
+
+TEA_API int32_t tea_kuzu_connect(void* database, int64_t threads, void** connection, char** out, int64_t* size) {
+    return guarded(out, size, [&]() -> int32_t {
+        auto made = std::make_unique<Connection>(static_cast<Database*>(database));
+        made->setMaxNumThreadForExec(threads);
+        *connection = made.release();
+        return Ok;
+    });
+}
+
+TEA_API void tea_kuzu_disconnect(void* connection) {
+    try {
+        delete static_cast<Connection*>(connection);
+    } catch (...) {
+    }
+}
+
+// tea_kuzu_interrupt ends the query that the connection executes now. One that
+// is still being planned begins all the same: the caller calls again. The next
+// call of the connection can notice it too, so the caller closes the connection.
+TEA_API void tea_kuzu_interrupt(void* connection) {
+    static_cast<Connection*>(connection)->interrupt();
+}
+
+// tea_kuzu_prepare parses and plans a statement, with restricted only a query
+// that reads the graph: guard.h has what it can consist of.
+TEA_API int32_t tea_kuzu_prepare(void* connection, const char* query, int64_t length, int64_t restricted, const char* parameters, int64_t parameters_length, void** statement, char** out, int64_t* size) {
+    return guarded(out, size, [&]() -> int32_t {
+        std::string_view text(query, length);
+        if (restricted != 0) {
+            permit(text);
+        }
+        auto prepared = static_cast<Connection*>(connection)->prepareWithParams(text, Reader(parameters, parameters_length).parameters());
+        if (!prepared->isSuccess()) {
+            throw std::runtime_error(prepared->getErrorMessage());
+        }
+        if (restricted != 0 && !prepared->isReadOnly()) {
+            throw RefusedException("the query writes");
+        }
+        *statement = new Statement{std::move(prepared)};
+        return Ok;
+    });
+}
+
+TEA_API void tea_kuzu_finalize(void* statement) {
+    try {
+        delete static_cast<Statement*>(statement);
+    } catch (...) {
+    }
+}
+
+// tea_kuzu_run executes a statement; timeout is in milliseconds, 0 = none.
+TEA_API int32_t tea_kuzu_run(void* connection, void* statement, const char* parameters, int64_t length, int64_t timeout, int64_t rows, int64_t bytes, char** out, int64_t* size) {
+    return guarded(out, size, [&]() -> int32_t {
+        auto c = static_cast<Connection*>(connection);
+        c->setQueryTimeOut(timeout);
+        auto result = c->executeWithParams(static_cast<Statement*>(statement)->prepared.get(), Reader(parameters, length).parameters());
+        check(*result);
+        report(encode(*result, Limits{static_cast<uint64_t>(rows), static_cast<uint64_t>(bytes)}), out, size);
+        return Ok;
+    });
+}
+
+// tea_kuzu_execute executes a statement of the plugin's own that has neither
+// parameters nor a result: transactions, tables, checkpoints.
+TEA_API int32_t tea_kuzu_execute(void* connection, const char* query, int64_t length, char** out, int64_t* size) {
+    return guarded(out, size, [&]() -> int32_t {
+        auto result = static_cast<Connection*>(connection)->query(std::string_view(query, length));
+        for (auto r = result.get(); r != nullptr; r = r->nextQueryResult.get()) {
+            check(*r);
+        }
+        return Ok;
+    });
+}
+
+static kuzu::main::ClientContext* context(void* connection) {
+    return static_cast<Connection*>(connection)->getClientContext();
+}
+
+// tea_kuzu_entities returns columns of the entities with some keys. Both lists
+// are encoded as a number and texts.
+TEA_API int32_t tea_kuzu_entities(void* connection, const char* arguments, int64_t length, char** out, int64_t* size) {
+    return guarded(out, size, [&]() -> int32_t {
+        Reader reader(arguments, length);
+        auto keys = reader.texts();
+        auto columns = reader.texts();
+        report(entities(context(connection), keys, columns).take(), out, size);
+        return Ok;
+    });
+}
+
+// tea_kuzu_adjacent returns columns of the relations of the entities with some
+// keys; the lists are keys, columns and types.
+TEA_API int32_t tea_kuzu_adjacent(void* connection, const char* arguments, int64_t length, int64_t forward, int64_t backward, int64_t ever, int64_t at, int64_t most, char** out, int64_t* size) {
+    return guarded(out, size, [&]() -> int32_t {
+        Reader reader(arguments, length);
+        auto keys = reader.texts();
+        auto columns = reader.texts();
+        auto types = reader.texts();
+        Following following{forward != 0, backward != 0, {types.begin(), types.end()}, ever != 0, at, static_cast<uint64_t>(most)};
+        report(adjacent(context(connection), keys, columns, following).take(), out, size);
+        return Ok;
+    });
+}

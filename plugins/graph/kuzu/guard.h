@@ -1,0 +1,152 @@
+// What a query of a workflow may do. The statement is parsed by the engine's
+// parser, which touches no file, before anything else looks at it: planning
+// already opens the files that a query names.
+#pragma once
+
+#include <stdexcept>
+#include <string>
+#include <string_view>
+#include <unordered_set>
+
+#include "common/exception/io.h"
+#include "common/file_system/file_info.h"
+#include "common/file_system/file_system.h"
+#include "parser/expression/parsed_function_expression.h"
+#include "parser/parser.h"
+#include "parser/query/reading_clause/in_query_call_clause.h"
+#include "parser/query/regular_query.h"
+
+namespace tea {
+
+// RefusedException says why a statement is not executed.
+class RefusedException : public std::runtime_error {
+public:
+    using std::runtime_error::runtime_error;
+};
+
+inline const char* name(kuzu::common::StatementType type) {
+    using T = kuzu::common::StatementType;
+    switch (type) {
+    case T::CREATE_TABLE:
+    case T::CREATE_SEQUENCE:
+    case T::CREATE_TYPE:
+    case T::CREATE_MACRO:
+    case T::DROP:
+    case T::ALTER:
+        return "a statement that changes the schema";
+    case T::COPY_TO:
+    case T::COPY_FROM:
+        return "COPY";
+    case T::STANDALONE_CALL:
+    case T::STANDALONE_CALL_FUNCTION:
+        return "CALL of a setting or procedure";
+    case T::TRANSACTION:
+        return "a transaction statement";
+    case T::EXTENSION:
+    case T::EXTENSION_CLAUSE:
+        return "a statement about extensions";
+    case T::EXPORT_DATABASE:
+    case T::IMPORT_DATABASE:
+        return "EXPORT or IMPORT DATABASE";
+    case T::ATTACH_DATABASE:
+    case T::DETACH_DATABASE:
+    case T::USE_DATABASE:
+        return "ATTACH, DETACH or USE";
+    case T::EXPLAIN:
+        return "EXPLAIN or PROFILE";
+    default:
+        return "this kind of statement";
+    }
+}
+
+// permitClauses checks the clauses of a query or of one part of it.
+template<typename T>
+void permitClauses(const T& part) {
+    using kuzu::common::ClauseType;
+    static const std::unordered_set<std::string> functions{"SHOW_TABLES", "TABLE_INFO", "SHOW_CONNECTION"};
+    if (part.getNumUpdatingClauses() > 0) {
+        throw RefusedException("the query writes");
+    }
+    for (auto i = 0u; i < part.getNumReadingClauses(); i++) {
+        auto clause = part.getReadingClause(i);
+        switch (clause->getClauseType()) {
+        case ClauseType::MATCH:
+        case ClauseType::UNWIND:
+            break;
+        case ClauseType::IN_QUERY_CALL: {
+            auto call = static_cast<const kuzu::parser::InQueryCallClause*>(clause)->getFunctionExpression();
+            if (call->getExpressionType() != kuzu::common::ExpressionType::FUNCTION) {
+                throw RefusedException("CALL of an expression is not allowed");
+            }
+            auto function = static_cast<const kuzu::parser::ParsedFunctionExpression*>(call);
+            if (!functions.contains(function->getNormalizedFunctionName())) {
+                throw RefusedException("CALL " + function->getFunctionName() + " is not allowed");
+            }
+            break;
+        }
+        default:
+            throw RefusedException("LOAD FROM is not allowed");
+        }
+    }
+}
+
+// permit returns if text is one query of the clauses MATCH, UNWIND, WITH and
+// RETURN. Otherwise it throws a RefusedException, or what the parser throws.
+inline void permit(std::string_view text) {
+    auto statements = kuzu::parser::Parser::parseQuery(text);
+    if (statements.size() != 1) {
+        throw RefusedException("one statement is allowed, not " + std::to_string(statements.size()));
+    }
+    auto type = statements[0]->getStatementType();
+    if (type != kuzu::common::StatementType::QUERY) {
+        throw RefusedException(std::string(name(type)) + " is not allowed");
+    }
+    auto& query = dynamic_cast<kuzu::parser::RegularQuery&>(*statements[0]);
+    for (auto i = 0u; i < query.getNumSingleQueries(); i++) {
+        auto single = query.getSingleQuery(i);
+        for (auto j = 0u; j < single->getNumQueryParts(); j++) {
+            permitClauses(*single->getQueryPart(j));
+        }
+        permitClauses(*single);
+    }
+}
+
+// OnlyDatabase is a file system that takes every path except those of the
+// database and refuses all that is asked of it. It is what stops a statement
+// that permit overlooks.
+class OnlyDatabase final : public kuzu::common::FileSystem {
+    using FileInfo = kuzu::common::FileInfo;
+    using Context = kuzu::main::ClientContext;
+
+public:
+    explicit OnlyDatabase(const std::string& database) {
+        for (auto suffix : {"", ".wal", ".shadow", ".tmp"}) {
+            own.insert(database + suffix);
+        }
+    }
+
+    bool canHandleFile(const std::string_view path) const override { return !own.contains(std::string(path)); }
+
+    std::unique_ptr<FileInfo> openFile(const std::string& path, kuzu::common::FileOpenFlags, Context*) override { refuse(path); }
+    std::vector<std::string> glob(Context*, const std::string& path) const override { refuse(path); }
+    void overwriteFile(const std::string&, const std::string& to) override { refuse(to); }
+    void copyFile(const std::string& from, const std::string&) override { refuse(from); }
+    void createDir(const std::string& dir) const override { refuse(dir); }
+    void removeFileIfExists(const std::string& path, const Context*) override { refuse(path); }
+    bool fileOrPathExists(const std::string& path, Context*) override { refuse(path); }
+    std::string expandPath(Context*, const std::string& path) const override { refuse(path); }
+    void syncFile(const FileInfo& file) const override { refuse(file.path); }
+
+protected:
+    void readFromFile(FileInfo& file, void*, uint64_t, uint64_t) const override { refuse(file.path); }
+    int64_t readFile(FileInfo& file, void*, size_t) const override { refuse(file.path); }
+    int64_t seek(FileInfo& file, uint64_t, int) const override { refuse(file.path); }
+    uint64_t getFileSize(const FileInfo& file) const override { refuse(file.path); }
+
+private:
+    [[noreturn]] static void refuse(const std::string&) { throw RefusedException("a query cannot reach files"); }
+
+    std::unordered_set<std::string> own;
+};
+
+} // namespace tea
