@@ -1,11 +1,15 @@
 package graph
 
-import "github.com/the-edge-agent/tea/plugins/graph/internal/sqlite"
+import (
+	"github.com/the-edge-agent/tea/plugins/graph/internal/kuzu"
+	"github.com/the-edge-agent/tea/plugins/graph/internal/sqlite"
+)
 
 // backends are those of this build, the preferred one first.
 func backends() []backend {
 	return []backend{
 		{name: "memory", open: sqlite.Open},
+		{name: "cypher", open: kuzu.Open},
 	}
 }
 

@@ -3,6 +3,7 @@ module github.com/the-edge-agent/tea/plugins/graph
 go 1.26.0
 
 require (
+	github.com/ebitengine/purego v0.11.3
 	github.com/gofrs/flock v0.13.0
 	github.com/google/go-cmp v0.7.0
 	github.com/the-edge-agent/tea/sdk v0.1.0

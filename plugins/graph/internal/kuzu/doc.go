@@ -1,0 +1,9 @@
+// Package kuzu is the backend cypher: the embedded graph database Kuzu, whose
+// query language is Cypher. Start with [Open].
+//
+// The database is a C++ library that is loaded when a graph is opened, from a
+// folder that scripts/kuzu prepares: the library of Kuzu's released Python
+// package, and a small one that is compiled from plugins/graph/kuzu and has C
+// functions that Go calls without cgo. Builds with the tag lite and those for
+// other platforms than linux/amd64 and linux/arm64 do not have the backend.
+package kuzu

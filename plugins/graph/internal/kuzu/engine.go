@@ -1,0 +1,268 @@
+//go:build linux && (amd64 || arm64) && !lite
+
+package kuzu
+
+import (
+	"context"
+	"runtime"
+	"strings"
+	"sync"
+	"time"
+	"unsafe"
+
+	tea "github.com/the-edge-agent/tea/sdk"
+
+	"github.com/the-edge-agent/tea/plugins/graph/internal/store"
+)
+
+// interruptInterval is the time between attempts to interrupt a query: one that
+// is still being planned does not notice.
+const interruptInterval = 5 * time.Millisecond
+
+// limits bound what a statement returns.
+type limits struct{ rows, bytes int64 }
+
+// engine is an open database.
+type engine struct {
+	library *library
+	handle  unsafe.Pointer
+	threads int
+}
+
+// openEngine opens or creates a database file.
+func openEngine(l *library, path string, pool int64, threads int) (*engine, error) {
+	e := &engine{library: l, threads: threads}
+	err := l.call(func(out *unsafe.Pointer, size *int64) int32 {
+		return l.open(path, pool, int64(threads), maxDatabase, &e.handle, out, size)
+	})
+	if err != nil {
+		return nil, err
+	}
+	return e, nil
+}
+
+// maxDatabase is the size of a database in bytes up to which it can grow: the
+// engine reserves as many addresses. It must be a power of two.
+const maxDatabase int64 = 1 << 38
+
+// close closes the database. Its connections are closed before.
+func (e *engine) close() error {
+	return e.library.call(func(out *unsafe.Pointer, size *int64) int32 { return e.library.close(e.handle, out, size) })
+}
+
+// connection runs one statement at a time. It is not safe for concurrent use.
+type connection struct {
+	library    *library
+	handle     unsafe.Pointer
+	statements map[string]unsafe.Pointer
+}
+
+func (e *engine) connect() (*connection, error) {
+	c := &connection{library: e.library, statements: map[string]unsafe.Pointer{}}
+	err := e.library.call(func(out *unsafe.Pointer, size *int64) int32 {
+		return e.library.connect(e.handle, int64(e.threads), &c.handle, out, size)
+	})
+	if err != nil {
+		return nil, err
+	}
+	return c, nil
+}
+
+func (c *connection) close() {
+	for _, s := range c.statements {
+		c.library.finalize(s)
+	}
+	c.library.disconnect(c.handle)
+}
+
+// execute runs a statement without parameters and result.
+func (c *connection) execute(query string) error {
+	return c.library.call(func(out *unsafe.Pointer, size *int64) int32 {
+		return c.library.execute(c.handle, unsafe.StringData(query), int64(len(query)), out, size)
+	})
+}
+
+// query runs a statement of this package. It is parsed once for a connection.
+func (c *connection) query(ctx context.Context, text string, p params) (*result, error) {
+	encoded, err := p.encode()
+	if err != nil {
+		return nil, err
+	}
+	statement := c.statements[text]
+	if statement == nil {
+		if statement, err = c.prepare(text, false, encoded); err != nil {
+			return nil, err
+		}
+		c.statements[text] = statement
+	}
+	return c.run(ctx, statement, encoded, limits{rows: 1 << 40, bytes: 1 << 40})
+}
+
+// prepare parses and plans a statement, with restricted only a query that reads
+// the graph. The caller finalizes it.
+func (c *connection) prepare(text string, restricted bool, encoded []byte) (unsafe.Pointer, error) {
+	var statement unsafe.Pointer
+	err := c.library.call(func(out *unsafe.Pointer, size *int64) int32 {
+		return c.library.prepare(c.handle, unsafe.StringData(text), int64(len(text)), flag(restricted), unsafe.SliceData(encoded), int64(len(encoded)), &statement, out, size)
+	})
+	return statement, err
+}
+
+// run executes a statement. When ctx ends, the engine stops it.
+func (c *connection) run(ctx context.Context, statement unsafe.Pointer, encoded []byte, l limits) (*result, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	finish := c.interruptAfter(ctx)
+	var data []byte
+	err := c.library.fetch(&data, func(out *unsafe.Pointer, size *int64) int32 {
+		return c.library.run(c.handle, statement, unsafe.SliceData(encoded), int64(len(encoded)), 0, l.rows, l.bytes, out, size)
+	})
+	finish()
+	if err != nil {
+		if ctx.Err() != nil {
+			return nil, ctx.Err()
+		}
+		return nil, err
+	}
+	return decode(data), nil
+}
+
+// entities returns columns of the entities with some keys, in their order,
+// without those that do not exist.
+func (c *connection) entities(ctx context.Context, keys, columns []string) (*result, error) {
+	arguments := appendTexts(appendTexts(nil, keys), columns)
+	return c.lookup(ctx, func(out *unsafe.Pointer, size *int64) int32 {
+		return c.library.entities(c.handle, &arguments[0], int64(len(arguments)), out, size)
+	})
+}
+
+// adjacent returns columns of the relations of the entities with some keys, which
+// begin with leanColumns: at most a.Max and one more. With both directions those
+// between two of the entities appear twice.
+func (c *connection) adjacent(ctx context.Context, keys, columns []string, a store.Adjacency) (*result, error) {
+	arguments := appendTexts(appendTexts(appendTexts(nil, keys), columns), a.Types)
+	return c.lookup(ctx, func(out *unsafe.Pointer, size *int64) int32 {
+		return c.library.adjacent(c.handle, &arguments[0], int64(len(arguments)), flag(a.Direction != store.In), flag(a.Direction != store.Out), flag(a.Ever), a.At, int64(a.Max), out, size)
+	})
+}
+
+// lookup calls a function of kuzu/lookup.h.
+func (c *connection) lookup(ctx context.Context, f func(out *unsafe.Pointer, size *int64) int32) (*result, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	finish := c.interruptAfter(ctx)
+	defer finish()
+	var data []byte
+	if err := c.library.fetch(&data, f); err != nil {
+		if ctx.Err() != nil {
+			return nil, ctx.Err()
+		}
+		return nil, err
+	}
+	return decode(data), nil
+}
+
+func flag(set bool) int64 {
+	if set {
+		return 1
+	}
+	return 0
+}
+
+func appendTexts(to []byte, texts []string) []byte {
+	to = appendSize(to, len(texts))
+	for _, s := range texts {
+		to = appendText(to, s)
+	}
+	return to
+}
+
+// interruptAfter interrupts the connection's statement when ctx ends, until
+// finish is called.
+func (c *connection) interruptAfter(ctx context.Context) (finish func()) {
+	if ctx.Done() == nil {
+		return func() {}
+	}
+	finished, ended := make(chan struct{}), make(chan struct{})
+	stop := context.AfterFunc(ctx, func() {
+		defer close(ended)
+		ticker := time.NewTicker(interruptInterval)
+		defer ticker.Stop()
+		for {
+			c.library.interrupt(c.handle)
+			select {
+			case <-finished:
+				return
+			case <-ticker.C:
+			}
+		}
+	})
+	return sync.OnceFunc(func() {
+		close(finished)
+		if !stop() {
+			<-ended
+		}
+	})
+}
+
+// call calls a function that reports an error in out.
+func (l *library) call(f func(out *unsafe.Pointer, size *int64) int32) error {
+	return l.fetch(new([]byte), f)
+}
+
+// fetch calls a function that reports its result or an error in out.
+func (l *library) fetch(data *[]byte, f func(out *unsafe.Pointer, size *int64) int32) error {
+	var out unsafe.Pointer
+	var size int64
+	var pinner runtime.Pinner
+	pinner.Pin(&out)
+	pinner.Pin(&size)
+	code := f(&out, &size)
+	pinner.Unpin()
+	var content []byte
+	if out != nil {
+		content = append(content, unsafe.Slice((*byte)(out), size)...)
+		l.free(out)
+	}
+	if code == 0 {
+		*data = content
+		return nil
+	}
+	return fault(code, string(content))
+}
+
+// The codes of a failure, as in kuzu/engine.cpp.
+const (
+	codeQuery = 1 + iota
+	codeRefused
+	codeInterrupted
+	codeMemory
+	codeFile
+	codeInternal
+	codeParameter
+)
+
+// fault is the error for what the library reports.
+func fault(code int32, message string) error {
+	message = strings.TrimSpace(message)
+	switch code {
+	case codeQuery:
+		return tea.Errorf(tea.QueryError, "%s", message)
+	case codeRefused:
+		return tea.Errorf(tea.PermissionDenied, "%s", message)
+	case codeInterrupted:
+		return tea.Errorf(tea.Timeout, "the query was interrupted")
+	case codeMemory:
+		return tea.Errorf(tea.ResourceExhausted, "the query needs more memory than the database's buffers have; raise settings.graph.memory_mb, or let the query select less: %s", message)
+	case codeFile:
+		if strings.Contains(message, "No space left on device") {
+			return tea.Errorf(tea.ResourceExhausted, "%s", message)
+		}
+		return tea.Errorf(tea.InternalError, "%s", message)
+	case codeParameter:
+		return tea.Errorf(tea.ValidationError, "%s", message)
+	}
+	return tea.Errorf(tea.InternalError, "the library of the graph backend cypher: %s", message)
+}

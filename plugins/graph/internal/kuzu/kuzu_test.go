@@ -1,0 +1,31 @@
+//go:build linux && (amd64 || arm64) && !lite
+
+package kuzu
+
+import (
+	"os"
+	"testing"
+
+	"go.uber.org/goleak"
+
+	"github.com/the-edge-agent/tea/plugins/graph/internal/storetest"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// need skips a test where the library is not prepared. In CI that is a failure.
+func need(t *testing.T) {
+	t.Helper()
+	if _, err := load(""); err != nil {
+		if os.Getenv("CI") == "true" {
+			t.Fatal(err)
+		}
+		t.Skip(err)
+	}
+}
+
+func TestConformance(t *testing.T) {
+	t.Parallel()
+	need(t)
+	storetest.Run(t, Open)
+}

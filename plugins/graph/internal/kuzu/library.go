@@ -1,0 +1,221 @@
+//go:build linux && (amd64 || arm64) && !lite
+
+package kuzu
+
+import (
+	"crypto/sha256"
+	"encoding/binary"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"sync"
+	"unsafe"
+
+	"github.com/ebitengine/purego"
+
+	tea "github.com/the-edge-agent/tea/sdk"
+)
+
+const (
+	// version is that of Kuzu; interfaceVersion is that of kuzu/engine.cpp.
+	version          = "0.11.3"
+	interfaceVersion = 1
+	// bridgeFile is compiled by scripts/kuzu and loads the engine's file.
+	bridgeFile = "libtea-kuzu.so"
+	sumsFile   = "SHA256SUMS"
+	remedy     = "run scripts/kuzu install, or set settings.graph.library to the file " + bridgeFile + " that it prepared"
+)
+
+// release is the file of a released package and its SHA-256 digest.
+type release struct {
+	file, digest string
+	// machine is the architecture in the file's header.
+	machine uint16
+}
+
+var releases = map[string]release{
+	"amd64": {file: "_kuzu.cpython-311-x86_64-linux-gnu.so", digest: "eb35bef3d9ed3032afad673426930fb59af85430c7640f56cb8dc0ab327f6248", machine: 62},
+	"arm64": {file: "_kuzu.cpython-311-aarch64-linux-gnu.so", digest: "74a9ce7e8efe2e8be90c2f8b5beecc821d043068f8944c0380ae5b12ef710421", machine: 183},
+}
+
+// library has the functions of kuzu/engine.cpp.
+type library struct {
+	version    func() int64
+	free       func(p unsafe.Pointer)
+	open       func(path string, pool, threads, largest int64, database *unsafe.Pointer, out *unsafe.Pointer, size *int64) int32
+	close      func(database unsafe.Pointer, out *unsafe.Pointer, size *int64) int32
+	connect    func(database unsafe.Pointer, threads int64, connection, out *unsafe.Pointer, size *int64) int32
+	disconnect func(connection unsafe.Pointer)
+	interrupt  func(connection unsafe.Pointer)
+	prepare    func(connection unsafe.Pointer, query *byte, length, rights int64, params *byte, paramsLength int64, statement, out *unsafe.Pointer, size *int64) int32
+	finalize   func(statement unsafe.Pointer)
+	run        func(connection, statement unsafe.Pointer, params *byte, length, timeout, rows, bytes int64, out *unsafe.Pointer, size *int64) int32
+	entities   func(connection unsafe.Pointer, arguments *byte, length int64, out *unsafe.Pointer, size *int64) int32
+	adjacent   func(connection unsafe.Pointer, arguments *byte, length, forward, backward, ever, at, most int64, out *unsafe.Pointer, size *int64) int32
+	execute    func(connection unsafe.Pointer, query *byte, length int64, out *unsafe.Pointer, size *int64) int32
+}
+
+// loaded is the library of this process: a process has one, since the engine's
+// symbols are global.
+var loaded struct {
+	sync.Mutex
+	path    string
+	library *library
+}
+
+// load returns the library in a file, "" for the first of the usual places.
+func load(file string) (*library, error) {
+	path, err := find(file)
+	if err != nil {
+		return nil, err
+	}
+	loaded.Lock()
+	defer loaded.Unlock()
+	switch {
+	case loaded.library == nil:
+	case loaded.path == path:
+		return loaded.library, nil
+	default:
+		return nil, tea.Errorf(tea.ValidationError, "this process has loaded %s already and cannot load %s too; set one settings.graph.library", loaded.path, path)
+	}
+	if err := verify(path); err != nil {
+		return nil, err
+	}
+	l, err := bind(path)
+	if err != nil {
+		return nil, err
+	}
+	loaded.path, loaded.library = path, l
+	return l, nil
+}
+
+// find returns the file of the library.
+func find(file string) (string, error) {
+	folder := "kuzu-" + version
+	var places []string
+	if file != "" {
+		places = []string{file}
+	} else {
+		if program, err := os.Executable(); err == nil {
+			if target, err := filepath.EvalSymlinks(program); err == nil {
+				program = target
+			}
+			places = append(places, filepath.Join(filepath.Dir(program), folder, bridgeFile))
+		}
+		if cache, err := os.UserCacheDir(); err == nil {
+			places = append(places, filepath.Join(cache, "tea", folder+"-"+runtime.GOARCH, bridgeFile))
+		}
+	}
+	for _, place := range places {
+		if _, err := os.Stat(place); err == nil {
+			return filepath.Abs(place)
+		}
+	}
+	return "", tea.Errorf(tea.DependencyMissing, "the library of the graph backend cypher is not installed (looked for %s); %s", strings.Join(places, " and "), remedy)
+}
+
+// verify checks the files before any of their code runs.
+func verify(bridge string) error {
+	engine := releases[runtime.GOARCH]
+	dir := filepath.Dir(bridge)
+	sums, err := readSums(filepath.Join(dir, sumsFile))
+	if err != nil {
+		return err
+	}
+	for _, f := range []struct{ path, digest string }{
+		{filepath.Join(dir, engine.file), engine.digest},
+		{bridge, sums[bridgeFile]},
+	} {
+		if err := verifyFile(f.path, f.digest, engine.machine); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// readSums reads the digests that scripts/kuzu wrote.
+func readSums(path string) (map[string]string, error) {
+	text, err := os.ReadFile(path)
+	if err != nil {
+		return nil, missing(path, err)
+	}
+	sums := map[string]string{}
+	for line := range strings.Lines(string(text)) {
+		if digest, name, ok := strings.Cut(strings.TrimSpace(line), "  "); ok {
+			sums[name] = digest
+		}
+	}
+	return sums, nil
+}
+
+func verifyFile(path, digest string, machine uint16) error {
+	file, err := os.Open(path)
+	if err != nil {
+		return missing(path, err)
+	}
+	defer file.Close()
+	info, err := file.Stat()
+	if err != nil {
+		return missing(path, err)
+	}
+	if info.Mode().Perm()&0o022 != 0 {
+		return tea.Errorf(tea.PermissionDenied, "%s is not loaded: other users can change it (mode %v); chmod go-w it", path, info.Mode())
+	}
+	hash := sha256.New()
+	var header [20]byte
+	if _, err := io.ReadFull(io.TeeReader(file, hash), header[:]); err != nil || string(header[:4]) != "\x7fELF" {
+		return tea.Errorf(tea.DependencyMissing, "%s is not a library; %s", path, remedy)
+	}
+	if m := binary.LittleEndian.Uint16(header[18:]); m != machine {
+		return tea.Errorf(tea.DependencyMissing, "%s is for another architecture than %s (ELF machine %d); %s", path, runtime.GOARCH, m, remedy)
+	}
+	if _, err := io.Copy(hash, file); err != nil {
+		return missing(path, err)
+	}
+	if hex.EncodeToString(hash.Sum(nil)) != digest {
+		return tea.Errorf(tea.PermissionDenied, "%s is not loaded: it is not the file of Kuzu %s that this version of the plugin uses (its SHA-256 digest differs); %s", path, version, remedy)
+	}
+	return nil
+}
+
+// missing is the error for a file that cannot be read.
+func missing(path string, err error) error {
+	if errors.Is(err, fs.ErrPermission) {
+		return tea.Errorf(tea.PermissionDenied, "read the library of the graph backend cypher: %w", err)
+	}
+	return tea.Errorf(tea.DependencyMissing, "the library of the graph backend cypher is incomplete: %s cannot be read; %s: %w", path, remedy, err)
+}
+
+// bind loads the library and looks up its functions.
+func bind(path string) (l *library, err error) {
+	handle, err := purego.Dlopen(path, purego.RTLD_LAZY|purego.RTLD_LOCAL)
+	if err != nil {
+		return nil, tea.Errorf(tea.DependencyMissing, "load the library of the graph backend cypher, which needs glibc 2.28 and libstdc++ 11: %w", err)
+	}
+	l = &library{}
+	for name, function := range map[string]any{
+		"interface": &l.version, "free": &l.free, "open": &l.open, "close": &l.close, "connect": &l.connect, "disconnect": &l.disconnect,
+		"interrupt": &l.interrupt, "prepare": &l.prepare, "finalize": &l.finalize, "run": &l.run, "execute": &l.execute,
+		"entities": &l.entities, "adjacent": &l.adjacent,
+	} {
+		symbol, err := purego.Dlsym(handle, "tea_kuzu_"+name)
+		if err != nil {
+			return nil, wrongVersion(path, fmt.Sprintf("it lacks tea_kuzu_%s", name))
+		}
+		purego.RegisterFunc(function, symbol)
+	}
+	if v := l.version(); v != interfaceVersion {
+		return nil, wrongVersion(path, fmt.Sprintf("its interface has version %d instead of %d", v, interfaceVersion))
+	}
+	return l, nil
+}
+
+func wrongVersion(path, why string) error {
+	return tea.Errorf(tea.DependencyMissing, "%s was prepared for another version of the plugin: %s; %s", path, why, remedy)
+}

@@ -1,0 +1,328 @@
+//go:build linux && (amd64 || arm64) && !lite
+
+package kuzu
+
+import (
+	"context"
+	"encoding/binary"
+	"math"
+	"slices"
+	"strings"
+
+	tea "github.com/the-edge-agent/tea/sdk"
+
+	"github.com/the-edge-agent/tea/plugins/graph/internal/store"
+)
+
+const (
+	// maxText is the size in bytes up to which the engine stores a text.
+	maxText = 256 << 10
+	// joinFrom is the number of rows from which one join is faster than a lookup
+	// for each row.
+	joinFrom = 32
+	// maxRows is the number of rows of a statement.
+	maxRows = 2000
+)
+
+// Apply is [store.Store.Apply].
+func (db *DB) Apply(ctx context.Context, namespace string, b store.Batch) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	dimension, err := db.vectors.fits(b.Entities)
+	if err != nil {
+		return err
+	}
+	if err := checkSizes(b); err != nil {
+		return err
+	}
+	db.writing.Lock()
+	defer db.writing.Unlock()
+	done, err := db.use()
+	if err != nil {
+		return err
+	}
+	w := &writing{ctx: ctx, c: db.writer, namespace: namespace, dimension: dimension, hadDimension: db.vectors.size()}
+	// A search must not see the vectors of another state than the database's.
+	db.vectors.mu.Lock()
+	if err = w.c.transaction(func() error { return w.apply(b) }); err == nil {
+		db.vectors.apply(namespace, dimension, b)
+	} else {
+		db.vectors.forget() // it is not known whether the commit took place
+		if fresh, failed := db.engine.connect(); failed == nil {
+			db.writer.close()
+			db.writer = fresh
+		}
+	}
+	db.vectors.mu.Unlock()
+	done()
+	if err != nil {
+		return err
+	}
+	return db.checkpoint()
+}
+
+// checkSizes refuses texts that the engine cannot store.
+func checkSizes(b store.Batch) error {
+	check := func(id, what string, n int) error {
+		if n > maxText {
+			return tea.Errorf(tea.ValidationError, "the %s of %q has %d bytes, and the backend cypher stores up to %d; store a part of it", what, id, n, maxText)
+		}
+		return nil
+	}
+	for i := range b.Entities {
+		e := &b.Entities[i]
+		for what, n := range map[string]int{"text": len(e.Text), "properties": len(e.Properties), "source": len(e.Source), "history": len(e.Facts), "embedding": 4 * len(e.Embedding)} {
+			if err := check(e.ID, what, n); err != nil {
+				return err
+			}
+		}
+	}
+	for i := range b.Relations {
+		r := &b.Relations[i]
+		if err := check(r.From, "relations' properties", max(len(r.Properties), len(r.Source))); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// writing is one transaction.
+type writing struct {
+	ctx                     context.Context
+	c                       *connection
+	namespace               string
+	dimension, hadDimension int
+	// nodes are the existing ones of the batch.
+	nodes map[string]bool
+}
+
+func key(namespace, id string) string { return namespace + "\x1f" + id }
+
+func keysOf(namespace string, ids []string) []string {
+	keys := make([]string, len(ids))
+	for i, id := range ids {
+		keys[i] = key(namespace, id)
+	}
+	return keys
+}
+
+func (w *writing) exec(statement string, p params) error {
+	_, err := w.c.query(w.ctx, statement, p)
+	return err
+}
+
+// each executes a statement for each row, or another one for all of them.
+func (w *writing) each(one, all string, rows []params) error {
+	if len(rows) < joinFrom {
+		for _, row := range rows {
+			if err := w.exec(one, row); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	for part := range slices.Chunk(rows, maxRows) {
+		if err := w.exec(all, params{"rows": part}); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (w *writing) apply(b store.Batch) error {
+	if err := w.find(b); err != nil {
+		return err
+	}
+	for _, k := range b.DeleteRelations {
+		if w.nodes[k.From] && w.nodes[k.To] {
+			if err := w.exec(deleteRelation, w.keyParams(k)); err != nil {
+				return err
+			}
+		}
+	}
+	if err := w.deleteEntities(b); err != nil {
+		return err
+	}
+	if err := w.putEntities(b); err != nil {
+		return err
+	}
+	if err := w.putRelations(b); err != nil {
+		return err
+	}
+	if w.dimension != w.hadDimension {
+		return w.exec(setDimension, params{"value": int64(w.dimension)})
+	}
+	return nil
+}
+
+// find looks up all nodes of a batch.
+func (w *writing) find(b store.Batch) error {
+	w.nodes = map[string]bool{}
+	ids := slices.Clone(b.DeleteEntities)
+	for i := range b.Entities {
+		ids = append(ids, b.Entities[i].ID)
+	}
+	for i := range b.Relations {
+		ids = append(ids, b.Relations[i].From, b.Relations[i].To)
+	}
+	for _, k := range b.DeleteRelations {
+		ids = append(ids, k.From, k.To)
+	}
+	slices.Sort(ids)
+	r, err := w.c.entities(w.ctx, keysOf(w.namespace, slices.Compact(ids)), []string{"id"})
+	if err != nil {
+		return err
+	}
+	for r.next() {
+		w.nodes[r.text()] = true
+	}
+	return nil
+}
+
+// deleteEntities deletes the nodes, except those that are ends of relations: they
+// remain without a type.
+func (w *writing) deleteEntities(b store.Batch) error {
+	needed := map[string]bool{}
+	for i := range b.Entities {
+		needed[b.Entities[i].ID] = true // it is replaced
+	}
+	ends := map[string]bool{}
+	for i := range b.Relations {
+		ends[b.Relations[i].From], ends[b.Relations[i].To] = true, true
+	}
+	for _, id := range b.DeleteEntities {
+		if needed[id] || !w.nodes[id] {
+			continue
+		}
+		left, err := w.c.adjacent(w.ctx, []string{key(w.namespace, id)}, leanColumns, store.Adjacency{Direction: store.Both, Ever: true})
+		if err != nil {
+			return err
+		}
+		if left.rows > 0 || ends[id] {
+			row := w.entityRow(&store.Entity{ID: id})
+			delete(row, "namespace")
+			delete(row, "id")
+			err = w.exec(updateEntity, row)
+		} else {
+			delete(w.nodes, id)
+			err = w.exec(deleteEntity, params{"key": key(w.namespace, id)})
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// entityRow has the columns of an entity. One without a type is only an end.
+func (w *writing) entityRow(e *store.Entity) params {
+	words := ""
+	if len(e.Words) > 0 {
+		words = " " + strings.Join(e.Words, " ") + " "
+	}
+	return params{
+		"key": key(w.namespace, e.ID), "namespace": w.namespace, "id": e.ID, "type": e.Type, "created_at": e.CreatedAt, "updated_at": e.UpdatedAt,
+		"source": e.Source, "properties": string(e.Properties), "text": e.Text, "facts": e.Facts, "words": words, "embedding": toBlob(e.Embedding),
+	}
+}
+
+// putEntities stores the entities, and nodes for the ends of relations.
+func (w *writing) putEntities(b store.Batch) error {
+	var created, updated []params
+	for i := range b.Entities {
+		e := &b.Entities[i]
+		row := w.entityRow(e)
+		if w.nodes[e.ID] {
+			delete(row, "namespace")
+			delete(row, "id")
+			updated = append(updated, row)
+		} else {
+			w.nodes[e.ID] = true
+			created = append(created, row)
+		}
+	}
+	for i := range b.Relations {
+		for _, id := range []string{b.Relations[i].From, b.Relations[i].To} {
+			if !w.nodes[id] {
+				w.nodes[id] = true
+				created = append(created, w.entityRow(&store.Entity{ID: id}))
+			}
+		}
+	}
+	if err := w.each(updateEntity, updateEntities, updated); err != nil {
+		return err
+	}
+	for part := range slices.Chunk(created, maxRows) {
+		if err := w.exec(createEntities, params{"rows": part}); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (w *writing) keyParams(k store.RelationKey) params {
+	return params{"from_key": key(w.namespace, k.From), "to_key": key(w.namespace, k.To), "type": k.Type, "valid_from": k.ValidFrom}
+}
+
+func (w *writing) putRelations(b store.Batch) error {
+	if len(b.Relations) == 0 {
+		return nil
+	}
+	existing, err := w.existing(b.Relations)
+	if err != nil {
+		return err
+	}
+	var created []params
+	for i := range b.Relations {
+		r := &b.Relations[i]
+		row := w.keyParams(r.RelationKey)
+		row["valid_to"], row["weight"], row["created_at"], row["updated_at"], row["source"], row["properties"] = r.ValidTo, r.Weight, r.CreatedAt, r.UpdatedAt, r.Source, string(r.Properties)
+		if existing[r.RelationKey] {
+			if err := w.exec(updateRelation, row); err != nil {
+				return err
+			}
+			continue
+		}
+		row["from_id"], row["to_id"] = r.From, r.To
+		created = append(created, row)
+	}
+	return w.each(createRelation, createRelations, created)
+}
+
+// existing returns which of the relations are stored.
+func (w *writing) existing(relations []store.Relation) (map[store.RelationKey]bool, error) {
+	var from []string
+	for i := range relations {
+		from = append(from, key(w.namespace, relations[i].From))
+	}
+	slices.Sort(from)
+	r, err := w.c.adjacent(w.ctx, slices.Compact(from), leanColumns, store.Adjacency{Ever: true, Max: math.MaxInt32})
+	if err != nil {
+		return nil, err
+	}
+	all := make(map[store.RelationKey]bool, r.rows)
+	for r.next() {
+		all[r.relation(true).RelationKey] = true
+	}
+	return all, nil
+}
+
+func toBlob(v []float32) []byte {
+	blob := make([]byte, 0, 4*len(v))
+	for _, f := range v {
+		blob = binary.LittleEndian.AppendUint32(blob, math.Float32bits(f))
+	}
+	return blob
+}
+
+func fromBlob(blob []byte) []float32 {
+	if len(blob) == 0 {
+		return nil
+	}
+	v := make([]float32, len(blob)/4)
+	for i := range v {
+		v[i] = math.Float32frombits(binary.LittleEndian.Uint32(blob[4*i:]))
+	}
+	return v
+}
