@@ -214,7 +214,11 @@ func readSubtask(m map[string]any, depth int) (*Subtask, error) {
 		}
 		return v
 	}
-	s.ID, s.Parent = idText(take("id")), idText(take("parent"))
+	s.ID = idText(take("id"))
+	parent := take("parent")
+	if s.Parent = idText(parent); s.Parent == "" && parent != nil && parent != "" {
+		return nil, wrongMember(s, "parent", "an id", parent)
+	}
 	s.Description, _ = take("description").(string)
 	s.Result = take("result")
 	s.Error, _ = take("error").(string)
@@ -228,18 +232,39 @@ func readSubtask(m map[string]any, depth int) (*Subtask, error) {
 	if status, _ := take("status").(string); status != "" {
 		s.Status = Status(status)
 	}
-	if list, ok := take("dependencies").([]any); ok {
-		for _, d := range list {
-			s.Dependencies = append(s.Dependencies, idText(d))
-		}
+	dependencies, err := takeList(s, "dependencies", "a list of ids")
+	if err != nil {
+		return nil, err
 	}
-	inside, _ := take("subtasks").([]any)
+	for _, d := range dependencies {
+		s.Dependencies = append(s.Dependencies, idText(d))
+	}
+	inside, err := takeList(s, "subtasks", "a list of subtasks")
+	if err != nil {
+		return nil, err
+	}
 	if len(inside) == 0 {
 		return s, nil
 	}
-	var err error
 	s.inside, err = readSubtasks(inside, depth+1)
 	return s, err
+}
+
+// takeList takes a list, which can be absent or null, from the further members.
+func takeList(s *Subtask, name, what string) ([]any, error) {
+	v := s.Extra[name]
+	delete(s.Extra, name)
+	list, ok := v.([]any)
+	if !ok && v != nil {
+		return nil, wrongMember(s, name, what, v)
+	}
+	return list, nil
+}
+
+// wrongMember is the error of a member of the wrong type. A dependency that is
+// dropped silently would change what the plan does.
+func wrongMember(s *Subtask, name, what string, v any) error {
+	return tea.Errorf(tea.ValidationError, "subtask %q: %s must be %s, got %s", s.ID, name, what, value.TypeName(v))
 }
 
 // idText returns an id as text; "" for anything else than a text or a number.

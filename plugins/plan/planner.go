@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"maps"
 	"strings"
@@ -236,7 +237,7 @@ func parse(text string) (*answer, error) {
 	}
 	p := Plan{Subtasks: a.Subtasks}
 	if err := p.flatten(); err != nil {
-		return nil, err
+		return nil, errors.New(tea.AsError(err).Message)
 	}
 	a.Subtasks = p.Subtasks
 	for _, s := range a.Subtasks { // a model plans, it does not execute

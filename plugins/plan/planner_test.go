@@ -154,7 +154,10 @@ func TestLimitsOfAnAnswer(t *testing.T) {
 		"too deep":       {object{}, object{"subtasks": []any{nested(2)}}, `subtask "1" is 2 levels deep; the limit is 1 (max_depth)`},
 		"unknown action": {object{"actions": []any{"web.search"}}, object{"subtasks": []any{object{"id": "a", "description": "d", "action": "file.delete"}}}, `subtask "a" uses the action "file.delete"`},
 		"a number":       {object{}, "7 {", "the answer is not JSON"},
-		"null":           {object{}, `{"subtasks": [null]}`, "a subtask is null"},
+		"null":           {object{}, `{"subtasks": [null]}`, "after 1 attempts: a subtask is null"},
+		"no list":        {object{}, `{"subtasks": [{"id": "a", "description": "d"}, {"id": "b", "description": "d", "dependencies": "a"}]}`, `subtask "b": dependencies must be a list of ids, got string`},
+		"no group":       {object{}, `{"subtasks": [{"id": "a", "description": "d", "parent": ["b"]}]}`, `subtask "a": parent must be an id, got array`},
+		"no members":     {object{}, `{"subtasks": [{"id": "a", "description": "d", "subtasks": {}}]}`, `subtask "a": subtasks must be a list of subtasks, got object`},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -333,6 +336,43 @@ func TestReplanPolicy(t *testing.T) {
 	meta := got["plan"].(object)["metadata"].(object)
 	if meta["replans"] != int64(1) || len(meta["replaced"].([]any)) != 2 {
 		t.Error(meta)
+	}
+}
+
+// An execution that ends because a model makes no usable plan has the results so
+// far in its error, and names the failure that the plan was for.
+func TestModelThatMakesNoFurtherPlan(t *testing.T) {
+	t.Parallel()
+	down := tea.Errorf(tea.RateLimited, "slow down")
+	for name, c := range map[string]struct {
+		params object
+		answer any
+		kind   tea.ErrorType
+		want   string
+	}{
+		"replan": {object{"on_subtask_failure": "replan"}, down, tea.RateLimited, `subtask "b" failed: no b today; the rest cannot be planned again: slow down`},
+		"faults": {object{"on_subtask_failure": "replan", "max_attempts": 1}, "no", tea.ValidationError, `subtask "b" failed: no b today; the rest cannot be planned again: the model's plan is not valid after 1 attempts`},
+		"step":   {object{"on_subtask_failure": "skip"}, down, tea.RateLimited, "the next step cannot be planned: slow down"},
+		"limit":  {object{"on_subtask_failure": "skip", "max_subtasks": 2, "max_attempts": 1}, list("c"), plan.MaxSubtasks, "the plan is not done after 2 subtasks"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			host := failing("b").host()
+			host.Actions["llm.call"] = (&model{answers: []any{c.answer}}).call
+			document := list("a", "b<a")
+			if c.params["on_subtask_failure"] == "skip" {
+				document["strategy"] = "iterative"
+			}
+			params := object{"plan": document, "subtask_executor": executor}
+			maps.Copy(params, c.params)
+			_, e := call(t, host, "plan.execute", params)
+			if e == nil || e.Type != c.kind || e.Retryable != (c.answer == down) || !strings.Contains(e.Message, c.want) {
+				t.Fatalf("got %v, want %q", e, c.want)
+			}
+			if diff := cmp.Diff(object{"a": "ra"}, e.Details["subtask_results"]); diff != "" {
+				t.Error(diff)
+			}
+		})
 	}
 }
 

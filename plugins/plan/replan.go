@@ -214,7 +214,7 @@ func (r *runner) replan(ctx context.Context, failed *Subtask) (again bool, err e
 	rev, err := pl.newPlan(ctx, r.plan, fmt.Sprintf("replan/%d", r.journal.begun.Generation), "", r.params.MaxReplans)
 	if e := tea.AsError(err); e != nil {
 		if e.Type != MaxReplans && e.Type != MaxSubtasks {
-			return false, e
+			return false, r.unplanned(e, failed, fmt.Sprintf("subtask %q failed: %s; the rest cannot be planned again", failed.ID, failed.Error))
 		}
 		return false, r.giveUp(ctx, failed, e)
 	}
@@ -230,6 +230,17 @@ func (r *runner) giveUp(ctx context.Context, failed *Subtask, why *tea.Error) er
 		return &final
 	}
 	return err
+}
+
+// unplanned is the error of an execution for which the model makes no usable
+// plan. The same question is asked when the action is repeated.
+func (r *runner) unplanned(e *tea.Error, failed *Subtask, problem string) error {
+	if e.Type == tea.Canceled || e.Type == tea.BudgetExceeded {
+		return e
+	}
+	final := *e
+	final.Message = problem + ": " + e.Message
+	return r.partial(&final, failed)
 }
 
 // change applies a change of the plan once it is noted.
@@ -261,9 +272,9 @@ func (r *runner) step(ctx context.Context) (again bool, err error) {
 	})
 	if e := tea.AsError(err); e != nil {
 		if room < 1 && e.Type == tea.ValidationError {
-			return false, tea.Errorf(MaxSubtasks, "the plan is not done after %d subtasks, which is the limit (max_subtasks)", len(r.plan.Subtasks))
+			return false, r.partial(tea.Errorf(MaxSubtasks, "the plan is not done after %d subtasks, which is the limit (max_subtasks)", len(r.plan.Subtasks)), nil)
 		}
-		return false, e
+		return false, r.unplanned(e, nil, "the next step cannot be planned")
 	}
 	rev := revision{Add: a.Subtasks, Meta: map[string]any{}}
 	if len(a.Subtasks) == 0 || a.Done {

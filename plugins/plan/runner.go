@@ -4,6 +4,7 @@ import (
 	"container/heap"
 	"context"
 	"fmt"
+	"maps"
 	"regexp"
 	"strings"
 	"time"
@@ -331,17 +332,26 @@ func (r *runner) abort(ctx context.Context, failed *Subtask) error {
 	if err := r.journal.abort(ctx); err != nil {
 		return err
 	}
+	counts := r.plan.counts()
+	return r.partial(tea.Errorf(Aborted, "subtask %q failed: %s (%d of %d subtasks are completed)", failed.ID, failed.Error, counts.Completed, counts.Total), failed)
+}
+
+// partial returns an error that ends the execution with the results so far in its
+// details, and the subtask that failed, unless it is nil.
+func (r *runner) partial(e *tea.Error, failed *Subtask) error {
 	result := r.result()
-	e := tea.Errorf(Aborted, "subtask %q failed: %s (%d of %d subtasks are completed)", failed.ID, failed.Error, result.PlanStatus.Completed, result.PlanStatus.Total)
-	details, err := value.From(map[string]any{
-		"subtask": failed.ID, "subtask_error_type": string(failed.ErrorType),
-		"plan": r.plan.value(), "subtask_results": result.SubtaskResults, "plan_status": result.PlanStatus,
-	})
+	with := map[string]any{"plan": result.Plan, "subtask_results": result.SubtaskResults, "plan_status": result.PlanStatus}
+	if failed != nil {
+		with["subtask"], with["subtask_error_type"] = failed.ID, string(failed.ErrorType)
+	}
+	maps.Copy(with, e.Details)
+	details, err := value.From(with)
 	if err != nil {
 		return err
 	}
-	e.Details, _ = details.(map[string]any)
-	return e
+	final := *e
+	final.Details, _ = details.(map[string]any)
+	return &final
 }
 
 // reads are the names that the executor's templates read, beyond subtask.
