@@ -35,6 +35,7 @@ func Bundle() tea.Bundle {
 			searchActions(),
 			algorithmActions(),
 			statsActions(),
+			queryActions(),
 		),
 	}
 }
