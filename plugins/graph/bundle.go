@@ -36,6 +36,7 @@ func Bundle() tea.Bundle {
 			algorithmActions(),
 			statsActions(),
 			queryActions(),
+			backupActions(),
 		),
 	}
 }

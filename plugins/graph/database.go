@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"sync"
 	"time"
 
@@ -93,10 +94,13 @@ func (db *database) release() error {
 
 // close closes the database. The caller holds mu.
 func (db *database) close() error {
-	if db.store == nil {
-		return nil
+	var err error
+	if db.store != nil {
+		err = db.store.Close()
 	}
-	err := errors.Join(db.store.Close(), db.owner.release())
+	if db.owner != nil {
+		err = errors.Join(err, db.owner.release())
+	}
 	db.store, db.owner = nil, nil
 	return err
 }
@@ -120,8 +124,8 @@ func (db *database) use(ctx context.Context) (s store.Store, done func(), err er
 	}
 }
 
-// openStore locks the folder and opens the database in it. The caller holds mu.
-func (db *database) openStore(ctx context.Context) (err error) {
+// lock creates the folder and locks it. The caller holds mu.
+func (db *database) lock(ctx context.Context) error {
 	dir := db.settings.Path
 	if err := checkFolder(dir); err != nil {
 		return err
@@ -133,11 +137,27 @@ func (db *database) openStore(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
+	db.owner = owner
+	return nil
+}
+
+// openStore locks the folder and opens the database in it. The caller holds mu.
+func (db *database) openStore(ctx context.Context) (err error) {
+	dir := db.settings.Path
+	if db.owner == nil {
+		if err := db.lock(ctx); err != nil {
+			return err
+		}
+	}
 	defer func() {
 		if err != nil {
-			err = errors.Join(err, owner.release())
+			err = errors.Join(err, db.owner.release())
+			db.owner = nil
 		}
 	}()
+	if err := errors.Join(os.RemoveAll(filepath.Join(dir, restoreCopy)), finishRestore(dir)); err != nil {
+		return err
+	}
 	m, err := readMarker(dir)
 	if err != nil {
 		return err
@@ -152,9 +172,7 @@ func (db *database) openStore(ctx context.Context) (err error) {
 			return err
 		}
 	}
-	s, err := backend.open(ctx, store.Options{
-		Dir: dir, Create: !m.Ready, MemoryBytes: db.settings.MemoryMB << 20, Threads: db.settings.Threads, Library: db.settings.Library,
-	})
+	s, err := backend.open(ctx, db.settings.options(dir, !m.Ready))
 	if err != nil {
 		return err
 	}
@@ -164,7 +182,7 @@ func (db *database) openStore(ctx context.Context) (err error) {
 			return errors.Join(err, s.Close())
 		}
 	}
-	db.store, db.owner, db.used = s, owner, backend.name
+	db.store, db.used = s, backend.name
 	return nil
 }
 
@@ -180,15 +198,17 @@ func checkFolder(dir string) error {
 	case !info.IsDir():
 		return tea.Errorf(tea.ValidationError, "settings.graph.path: %s is a file, and a graph is a folder; set another path", dir)
 	}
-	if _, err := os.Lstat(filepath.Join(dir, markerFile)); err == nil {
-		return nil
+	for _, name := range []string{markerFile, restoreReady, restoreMove} {
+		if _, err := os.Lstat(filepath.Join(dir, name)); err == nil {
+			return nil
+		}
 	}
 	entries, err := os.ReadDir(dir)
 	if err != nil {
 		return systemError("open the folder of the graph", err)
 	}
 	for _, e := range entries {
-		if e.Name() != ownerFile && !atomicfile.IsTemporary(e.Name()) {
+		if ours := slices.Contains([]string{ownerFile, restoreCopy}, e.Name()); !ours && !atomicfile.IsTemporary(e.Name()) {
 			return tea.Errorf(tea.ValidationError, "settings.graph.path: %s has no graph but other files, such as %s; set the path of a new or empty folder", dir, e.Name())
 		}
 	}
