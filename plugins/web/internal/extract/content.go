@@ -62,7 +62,7 @@ func isInvisible(n *html.Node) bool {
 }
 
 var (
-	boilerplate = regexp.MustCompile(`(?i)(^|[\s_-])(nav|navbar|navigation|menu|breadcrumbs?|sidebar|side-?bar|footer|site-footer|cookies?|consent|gdpr|newsletter|subscribe|subscription|social|share|sharing|related|recommended|recommendations|advert|advertisement|ads?|sponsor|sponsored|promo|banner|popup|modal|overlay|pagination|pager|comments?|disqus|toc|skip-?link|print-?only|masthead|toolbar|widget|tags?-?(list|cloud)|author-?(bio|box)|login|signup)($|[\s_-])`)
+	boilerplate = regexp.MustCompile(`(?i)(^|[\s_-])(nav|navbar|navigation|menu|breadcrumbs?|sidebar|side-?bar|footer|site-footer|cookies?|consent|gdpr|newsletter|subscribe|subscription|social|share|sharing|related|recommended|recommendations|advert|advertisement|ads?|sponsor|sponsored|promo|banner|popup|modal|overlay|pagination|pager|comments?|disqus|toc|skip-?link|print-?only|masthead|toolbar|widget|tags?-?(list|cloud)|author-?(bio|box)|login|signup|editsection|hatnote|jump-?link|catlinks|sitenotice|sitesub|postprofile|user-?(info|card|profile)|signature|action-?bar|stat-?block|noprint)($|[\s_-])`)
 	content     = regexp.MustCompile(`(?i)(^|[\s_-])(article|body|content|entry|main|post|story|text)($|[\s_-])`)
 )
 
@@ -149,9 +149,28 @@ func (d *Document) mainContent(body *html.Node) *html.Node {
 		return marked
 	}
 	if scored := d.readable(body); scored != nil && textLength(scored) >= min(minContent, max(pruned/3, 1)) {
+		addHeading(scored, body)
 		return scored
 	}
 	return body
+}
+
+// addHeading puts the only main heading of a body before its content, which
+// readability leaves without it. A heading that is a link is the name of a site.
+func addHeading(content, body *html.Node) {
+	isHeading := func(n *html.Node) bool { return n.DataAtom == atom.H1 }
+	if find(content, isHeading) != nil {
+		return
+	}
+	var headings []*html.Node
+	elements(body, func(n *html.Node) {
+		if isHeading(n) {
+			headings = append(headings, n)
+		}
+	})
+	if len(headings) == 1 && find(headings[0], func(n *html.Node) bool { return n.DataAtom == atom.A }) == nil {
+		content.InsertBefore(clone(headings[0]), content.FirstChild)
+	}
 }
 
 // markedContent returns the only element that the page marks as its main

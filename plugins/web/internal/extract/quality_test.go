@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"unicode"
@@ -63,7 +64,7 @@ func mainText(t testing.TB, p testsite.Page) string {
 // as trafilatura, the best of the open tools.
 func TestQualityNotBelowPeer(t *testing.T) {
 	t.Parallel()
-	pages := testsite.Pages()
+	pages := append(slices.Clip(testsite.Pages()), writtenPages(t)...)
 	peer := peerTexts(t, pages)
 	var ours, theirs float64
 	for _, p := range pages {
@@ -76,6 +77,23 @@ func TestQualityNotBelowPeer(t *testing.T) {
 	if ours < theirs {
 		t.Errorf("F1 %.4f, trafilatura %.4f", ours/n, theirs/n)
 	}
+}
+
+// writtenPages are pages in the manner of well-known kinds of sites, each with
+// the text of its main content next to it.
+func writtenPages(t *testing.T) []testsite.Page {
+	t.Helper()
+	names, err := filepath.Glob("testdata/pages/*.html")
+	if err != nil || len(names) == 0 {
+		t.Fatalf("%d pages, %v", len(names), err)
+	}
+	var pages []testsite.Page
+	for _, name := range names {
+		pages = append(pages, testsite.Page{
+			Path: "/" + filepath.Base(name), ContentType: "text/html", Body: []byte(readFile(t, name)), Main: readFile(t, strings.TrimSuffix(name, ".html")+".txt"),
+		})
+	}
+	return pages
 }
 
 func fileName(p testsite.Page) string { return strings.TrimPrefix(p.Path, "/") }
