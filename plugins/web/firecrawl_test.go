@@ -377,6 +377,20 @@ func TestFirecrawlCrawlResumes(t *testing.T) {
 			t.Errorf("got %v, %v, %d starts", result["job_id"], err, started(f))
 		}
 	})
+	t.Run("with the job of another run", func(t *testing.T) {
+		t.Parallel()
+		f := startFirecrawl(t, "v2", 0)
+		f.jobs["job-1"] = &fakeJob{url: "https://a.test/", status: "scraping"}
+		continued := func(id string) (any, error) {
+			return teatest.Call(t, web.Bundle(), teatest.Request{Action: "web.crawl", Settings: f.settings(), Params: map[string]any{"url": "https://a.test/", "job_id": id}})
+		}
+		if got, err := continued("job-1"); err != nil || got.(map[string]any)["total_pages"] != int64(4) || started(f) != 0 {
+			t.Errorf("got %v, %v, %d starts", got, err, started(f))
+		}
+		if _, err := continued("job-9"); tea.AsError(err) == nil || tea.AsError(err).Type != tea.NotFound || started(f) != 0 {
+			t.Errorf("a job that is not there: %v, %d starts", err, started(f))
+		}
+	})
 	t.Run("with the job whose start was not answered", func(t *testing.T) {
 		t.Parallel()
 		f := startFirecrawl(t, "v2", 0)

@@ -67,7 +67,7 @@ func (c *Client) Crawl(ctx context.Context, req *tea.Request, p page.CrawlParams
 		return nil, err
 	}
 	status, err := x.await(ctx, j)
-	if resumed && err != nil && ctx.Err() == nil && isGone(err) {
+	if resumed && j.ID != p.JobID && err != nil && ctx.Err() == nil && isGone(err) {
 		// It was cancelled or its pages have expired.
 		if j, err = x.start(ctx); err != nil {
 			return nil, err
@@ -87,7 +87,7 @@ func (c *Client) Crawl(ctx context.Context, req *tea.Request, p page.CrawlParams
 	return &x.result, nil
 }
 
-// find returns the job of an earlier attempt, or starts one.
+// find returns the job of an earlier attempt or of another run, or starts one.
 func (x *crawl) find(ctx context.Context) (j job, resumed bool, err error) {
 	note, found, err := x.req.Host.Note(ctx, noteKey)
 	if err != nil {
@@ -101,6 +101,10 @@ func (x *crawl) find(ctx context.Context) (j job, resumed bool, err error) {
 			x.req.Host.Log(ctx, slog.LevelInfo, "continuing the crawl of an earlier attempt", map[string]any{"job_id": j.ID})
 			return j, true, nil
 		}
+	}
+	if x.params.JobID != "" {
+		j = job{ID: x.params.JobID, URL: x.url}
+		return j, true, x.req.Host.SetNote(ctx, noteKey, j)
 	}
 	j, err = x.start(ctx)
 	return j, false, err
@@ -126,6 +130,7 @@ func (x *crawl) start(ctx context.Context) (job, error) {
 		return job{}, err
 	}
 	j := job{ID: id, URL: x.url}
+	x.req.Host.Log(ctx, slog.LevelInfo, "the crawl can be continued in another run", map[string]any{"job_id": id})
 	return j, x.req.Host.SetNote(ctx, noteKey, j)
 }
 

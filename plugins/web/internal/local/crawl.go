@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"log/slog"
 	"net/url"
 	"time"
 
@@ -41,6 +42,7 @@ type crawl struct {
 	bytes    int
 	failures int // without a page since
 	steps    int // steps that are stored as notes
+	job      *job
 }
 
 // step is what one address has led to. The steps of a crawl are stored as
@@ -78,7 +80,12 @@ func (r *Reader) Crawl(ctx context.Context, req *tea.Request, p page.CrawlParams
 	c.result = &page.CrawlResult{Success: true, Pages: []*page.Page{}, JobID: jobID(req, p), Skipped: map[string]int{}}
 	c.frontier.seen[key(start)] = true
 	c.frontier.queue = []target{{URL: start.String()}}
-	if err := c.resume(ctx); err != nil {
+	c.job = r.cache.newJob(c.result.JobID, start.String(), p.JobID)
+	defer c.job.close()
+	if c.job != nil {
+		req.Host.Log(ctx, slog.LevelInfo, "the crawl can be continued in another run", map[string]any{"job_id": c.result.JobID})
+	}
+	if err := c.resume(ctx, start); err != nil {
 		return nil, err
 	}
 	for len(c.frontier.queue) > 0 {
@@ -124,24 +131,61 @@ func jobID(req *tea.Request, p page.CrawlParams) string {
 
 func (c *crawl) noteKey(i int) string { return fmt.Sprintf("web.crawl/%s/%d", c.result.JobID, i) }
 
-// resume applies the steps of an earlier attempt.
-func (c *crawl) resume(ctx context.Context) error {
+// resume applies the steps of an earlier attempt, and those of the job of
+// another run.
+func (c *crawl) resume(ctx context.Context, start *url.URL) error {
 	for {
 		note, found, err := c.req.Host.Note(ctx, c.noteKey(c.steps))
-		if err != nil || !found {
+		if err != nil {
 			return err
+		}
+		if !found {
+			return c.takeOver(ctx, start)
 		}
 		var s step
 		if err := note.Decode(&s); err != nil {
 			return tea.Errorf(tea.InternalError, "read the crawl's notes: %w", err)
 		}
-		for _, t := range s.Found {
-			if u, err := safenet.ParseURL(t.URL); err == nil {
-				c.frontier.remember(u)
-			}
-		}
-		c.apply(&s)
+		c.restore(&s)
 	}
+}
+
+// restore applies a step that was made before.
+func (c *crawl) restore(s *step) {
+	for _, t := range s.Found {
+		if u, err := safenet.ParseURL(t.URL); err == nil {
+			c.frontier.remember(u)
+		}
+	}
+	c.apply(s)
+}
+
+// takeOver applies the steps of the job that the call names, once: they are
+// stored as notes of this crawl, and the job can go on elsewhere.
+func (c *crawl) takeOver(ctx context.Context, start *url.URL) error {
+	if c.p.JobID == "" {
+		return nil
+	}
+	done := fmt.Sprintf("web.crawl/%s/job", c.result.JobID)
+	if _, found, err := c.req.Host.Note(ctx, done); err != nil || found {
+		return err
+	}
+	err := c.r.cache.readJob(c.p.JobID, start.String(), c.steps, func(s *step) error {
+		if len(c.frontier.queue) == 0 || len(c.result.Pages) >= c.limit() {
+			return nil
+		}
+		if err := c.req.Host.SetNote(ctx, c.noteKey(c.steps), s); err != nil {
+			return err
+		}
+		c.restore(s)
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	c.failures = 0 // the site can be back
+	c.req.Host.Log(ctx, slog.LevelInfo, "continuing the crawl of another run", map[string]any{"job_id": c.p.JobID, "pages": len(c.result.Pages)})
+	return c.req.Host.SetNote(ctx, done, c.p.JobID)
 }
 
 // next reads the next page, and the sitemap after the first one.
@@ -165,6 +209,7 @@ func (c *crawl) next(ctx context.Context) error {
 // apply adds a step to the result.
 func (c *crawl) apply(s *step) {
 	c.steps++
+	c.job.add(s)
 	c.frontier.queue = c.frontier.queue[1:]
 	if s.Page != nil {
 		c.addPage(s)

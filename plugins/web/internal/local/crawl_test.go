@@ -8,6 +8,8 @@ import (
 	"fmt"
 	"net/http"
 	"net/http/httptest"
+	"os"
+	"path/filepath"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -173,6 +175,102 @@ func TestCrawlContinuesFromNotes(t *testing.T) {
 		if path != "/robots.txt" && n > 2 {
 			t.Errorf("%s was requested %d times", path, n)
 		}
+	}
+}
+
+// Another run continues a crawl by its job_id: it reads no page again, and
+// returns what an undisturbed crawl returns.
+func TestCrawlContinuesJobOfAnotherRun(t *testing.T) {
+	t.Parallel()
+	var mu sync.Mutex
+	requested := map[string]int{}
+	site := serve(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		mu.Lock()
+		requested[r.URL.Path]++
+		mu.Unlock()
+		testsite.Handler().ServeHTTP(w, r)
+	}))
+	dir := t.TempDir()
+	cached := func(s *local.Settings) { s.CacheMaxBytes, s.CacheDir = nil, dir }
+	run := func(key string, host tea.Host, p page.CrawlParams) (*page.CrawlResult, error) {
+		return open(t, cached).Crawl(t.Context(), &tea.Request{Host: host, Call: tea.Call{IdempotencyKey: key}}, p)
+	}
+	params := page.CrawlParams{URL: site.URL, Limit: 12}
+	want, err := crawl(t, open(t, nil), new(teatest.Host), params)
+	if err != nil {
+		t.Fatal(err)
+	}
+	clear(requested)
+	first := new(teatest.Host)
+	if _, err := run("first", &crashingHost{Host: first, left: 5}, params); !errors.Is(err, errCrash) {
+		t.Fatal(err)
+	}
+	params.JobID, _ = first.Recorded().Logs[0].Fields["job_id"].(string)
+	second := new(teatest.Host)
+	if _, err := run("second", &crashingHost{Host: second, left: 3}, params); !errors.Is(err, errCrash) {
+		t.Fatalf("while the job is taken over: %v", err)
+	}
+	if _, err := run("second", &crashingHost{Host: second, left: 5}, params); !errors.Is(err, errCrash) {
+		t.Fatalf("after the job was taken over: %v", err)
+	}
+	got, err := run("second", second, params)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got.JobID == params.JobID {
+		t.Error("both crawls have the same job_id")
+	}
+	for path, n := range requested {
+		if path != "/robots.txt" && n > 2 { // the page whose note was lost is read twice
+			t.Errorf("%s was requested %d times", path, n)
+		}
+	}
+	requests := len(requested)
+	more, err := run("third", new(teatest.Host), page.CrawlParams{URL: site.URL, Limit: 15, JobID: got.JobID})
+	if err != nil || len(more.Pages) != 15 || len(requested) > requests+3 {
+		t.Errorf("with a larger limit: %d pages, %d further requests, %v", len(more.Pages), len(requested)-requests, err)
+	}
+	want.JobID, got.JobID = "", ""
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("-want +got:\n%s", diff)
+	}
+}
+
+// A job that cannot be continued is an error, not a new crawl.
+func TestCrawlOfUnknownJob(t *testing.T) {
+	t.Parallel()
+	site := serve(t, testsite.Handler())
+	dir := t.TempDir()
+	r := open(t, func(s *local.Settings) { s.CacheMaxBytes, s.CacheDir = nil, dir })
+	result, err := crawl(t, r, new(teatest.Host), page.CrawlParams{URL: site.URL, Limit: 2})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		reader  *local.Reader
+		id, url string
+		want    tea.ErrorType
+	}{
+		{r, "0123456789abcdef", site.URL, tea.NotFound},
+		{r, "../" + result.JobID, site.URL, tea.NotFound},
+		{r, result.JobID, site.URL + "/other", tea.ValidationError},
+		{open(t, nil), result.JobID, site.URL, tea.NotFound},
+	} {
+		if _, err := crawl(t, c.reader, new(teatest.Host), page.CrawlParams{URL: c.url, JobID: c.id}); tea.AsError(err) == nil || tea.AsError(err).Type != c.want {
+			t.Errorf("%s at %s: got %v, want %s", c.id, c.url, err, c.want)
+		}
+	}
+	// What follows a broken line is read again.
+	file := filepath.Join(dir, "crawls", result.JobID+".steps")
+	data, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(file, data[:len(data)-10], 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if got, err := crawl(t, r, new(teatest.Host), page.CrawlParams{URL: site.URL, Limit: 2, JobID: result.JobID}); err != nil || len(got.Pages) != 2 {
+		t.Errorf("with a broken line: %v, %v", got, err)
 	}
 }
 

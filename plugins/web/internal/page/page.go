@@ -159,6 +159,7 @@ type CrawlParams struct {
 	Include  []string `json:"include,omitempty" doc:"patterns of paths to read, such as /docs/*; * matches any characters, a trailing $ the end; default all"`
 	Exclude  []string `json:"exclude,omitempty" doc:"patterns of paths not to read; they override include"`
 	SameHost *bool    `json:"same_host,omitempty" default:"true" doc:"read pages of the first page's host only"`
+	JobID    string   `json:"job_id,omitempty" maxLength:"100" doc:"continue the crawl that had this job_id in another run"`
 	Delay    *float64 `json:"delay,omitempty" minimum:"0" maximum:"60" doc:"seconds between two requests to a host; default settings.web.host_delay. A longer Crawl-delay in robots.txt overrides it"`
 	ReadOptions
 }
@@ -168,7 +169,7 @@ type CrawlResult struct {
 	Success    bool           `json:"success" doc:"always true"`
 	Pages      []*Page        `json:"pages" doc:"the pages, in the order in which they were found"`
 	TotalPages int            `json:"total_pages" doc:"number of pages"`
-	JobID      string         `json:"job_id" doc:"identifies the crawl in logs and at the provider"`
+	JobID      string         `json:"job_id" doc:"identifies the crawl in logs and at the provider; the parameter job_id continues it in another run"`
 	Failed     []FailedPage   `json:"failed,omitempty" doc:"pages that could not be read"`
 	Skipped    map[string]int `json:"skipped,omitempty" doc:"number of links that were not followed, by reason"`
 	Notes      []string       `json:"notes,omitempty" doc:"what ended the crawl early, and what was cut"`
