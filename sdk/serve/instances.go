@@ -56,7 +56,7 @@ func (i *instances) closeAll() error {
 
 // Configure opens the bundle for the given settings.
 func (s *server) Configure(ctx context.Context, req *pb.ConfigureRequest) (*pb.ConfigureResponse, error) {
-	resp := &pb.ConfigureResponse{Capabilities: []string{handshake.Stream, handshake.Callbacks}}
+	resp := &pb.ConfigureResponse{Capabilities: []string{handshake.Stream, handshake.Callbacks, handshake.Calls}}
 	if err := s.back.connect(req.GetHostService()); err != nil {
 		resp.Error = pb.FromError(err)
 		return resp, nil

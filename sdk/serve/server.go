@@ -17,6 +17,7 @@ import (
 // server is the plugin's side of the protocol for one bundle.
 type server struct {
 	pb.UnimplementedPluginServer
+	pb.UnimplementedPluginCallsServer
 	bundle    *tea.Bundle
 	instances instances
 	calls     calls
@@ -89,6 +90,7 @@ func (a *adapter) GRPCServer(broker *plugin.GRPCBroker, g *grpc.Server) error {
 	a.server.back.broker = broker
 	a.server.stop = g.Stop
 	pb.RegisterPluginServer(g, a.server)
+	pb.RegisterPluginCallsServer(g, a.server)
 	return nil
 }
 

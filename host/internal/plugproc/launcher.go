@@ -284,6 +284,7 @@ func (dispenser) GRPCServer(*plugin.GRPCBroker, *grpc.Server) error {
 // GRPCClient returns the client of the protocol.
 func (d dispenser) GRPCClient(_ context.Context, broker *plugin.GRPCBroker, conn *grpc.ClientConn) (any, error) {
 	d.process.wire = wire.Connect(conn, broker)
+	d.process.wire.ShareStream()
 	return d.process.wire, nil
 }
 

@@ -896,6 +896,170 @@ func (*InvokeResponse_Result) isInvokeResponse_Outcome() {}
 
 func (*InvokeResponse_Error) isInvokeResponse_Outcome() {}
 
+type CallsRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Types that are valid to be assigned to Request:
+	//
+	//	*CallsRequest_Invoke
+	//	*CallsRequest_Cancel
+	Request isCallsRequest_Request `protobuf_oneof:"request"`
+	// The time until the deadline of the call; 0 if it has none.
+	TimeoutUs     int64 `protobuf:"varint,3,opt,name=timeout_us,json=timeoutUs,proto3" json:"timeout_us,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *CallsRequest) Reset() {
+	*x = CallsRequest{}
+	mi := &file_tea_plugin_v1_plugin_proto_msgTypes[11]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *CallsRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*CallsRequest) ProtoMessage() {}
+
+func (x *CallsRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_tea_plugin_v1_plugin_proto_msgTypes[11]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use CallsRequest.ProtoReflect.Descriptor instead.
+func (*CallsRequest) Descriptor() ([]byte, []int) {
+	return file_tea_plugin_v1_plugin_proto_rawDescGZIP(), []int{11}
+}
+
+func (x *CallsRequest) GetRequest() isCallsRequest_Request {
+	if x != nil {
+		return x.Request
+	}
+	return nil
+}
+
+func (x *CallsRequest) GetInvoke() *InvokeRequest {
+	if x != nil {
+		if x, ok := x.Request.(*CallsRequest_Invoke); ok {
+			return x.Invoke
+		}
+	}
+	return nil
+}
+
+func (x *CallsRequest) GetCancel() string {
+	if x != nil {
+		if x, ok := x.Request.(*CallsRequest_Cancel); ok {
+			return x.Cancel
+		}
+	}
+	return ""
+}
+
+func (x *CallsRequest) GetTimeoutUs() int64 {
+	if x != nil {
+		return x.TimeoutUs
+	}
+	return 0
+}
+
+type isCallsRequest_Request interface {
+	isCallsRequest_Request()
+}
+
+type CallsRequest_Invoke struct {
+	// A call. It is answered once, also after it was canceled.
+	Invoke *InvokeRequest `protobuf:"bytes,1,opt,name=invoke,proto3,oneof"`
+}
+
+type CallsRequest_Cancel struct {
+	// The call_id of a call that the host no longer waits for. It can have been
+	// answered.
+	Cancel string `protobuf:"bytes,2,opt,name=cancel,proto3,oneof"`
+}
+
+func (*CallsRequest_Invoke) isCallsRequest_Request() {}
+
+func (*CallsRequest_Cancel) isCallsRequest_Request() {}
+
+type CallsResponse struct {
+	state  protoimpl.MessageState `protogen:"open.v1"`
+	CallId string                 `protobuf:"bytes,1,opt,name=call_id,json=callId,proto3" json:"call_id,omitempty"`
+	// The answer, unless status is set.
+	Response *InvokeResponse `protobuf:"bytes,2,opt,name=response,proto3" json:"response,omitempty"`
+	// What the gRPC status of Invoke would be, and its message; 0 is OK.
+	Status        int32  `protobuf:"varint,3,opt,name=status,proto3" json:"status,omitempty"`
+	Message       string `protobuf:"bytes,4,opt,name=message,proto3" json:"message,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *CallsResponse) Reset() {
+	*x = CallsResponse{}
+	mi := &file_tea_plugin_v1_plugin_proto_msgTypes[12]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *CallsResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*CallsResponse) ProtoMessage() {}
+
+func (x *CallsResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_tea_plugin_v1_plugin_proto_msgTypes[12]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use CallsResponse.ProtoReflect.Descriptor instead.
+func (*CallsResponse) Descriptor() ([]byte, []int) {
+	return file_tea_plugin_v1_plugin_proto_rawDescGZIP(), []int{12}
+}
+
+func (x *CallsResponse) GetCallId() string {
+	if x != nil {
+		return x.CallId
+	}
+	return ""
+}
+
+func (x *CallsResponse) GetResponse() *InvokeResponse {
+	if x != nil {
+		return x.Response
+	}
+	return nil
+}
+
+func (x *CallsResponse) GetStatus() int32 {
+	if x != nil {
+		return x.Status
+	}
+	return 0
+}
+
+func (x *CallsResponse) GetMessage() string {
+	if x != nil {
+		return x.Message
+	}
+	return ""
+}
+
 type InvokeEvent struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Types that are valid to be assigned to Event:
@@ -912,7 +1076,7 @@ type InvokeEvent struct {
 
 func (x *InvokeEvent) Reset() {
 	*x = InvokeEvent{}
-	mi := &file_tea_plugin_v1_plugin_proto_msgTypes[11]
+	mi := &file_tea_plugin_v1_plugin_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -924,7 +1088,7 @@ func (x *InvokeEvent) String() string {
 func (*InvokeEvent) ProtoMessage() {}
 
 func (x *InvokeEvent) ProtoReflect() protoreflect.Message {
-	mi := &file_tea_plugin_v1_plugin_proto_msgTypes[11]
+	mi := &file_tea_plugin_v1_plugin_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -937,7 +1101,7 @@ func (x *InvokeEvent) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use InvokeEvent.ProtoReflect.Descriptor instead.
 func (*InvokeEvent) Descriptor() ([]byte, []int) {
-	return file_tea_plugin_v1_plugin_proto_rawDescGZIP(), []int{11}
+	return file_tea_plugin_v1_plugin_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *InvokeEvent) GetEvent() isInvokeEvent_Event {
@@ -1049,7 +1213,7 @@ type Error struct {
 
 func (x *Error) Reset() {
 	*x = Error{}
-	mi := &file_tea_plugin_v1_plugin_proto_msgTypes[12]
+	mi := &file_tea_plugin_v1_plugin_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1061,7 +1225,7 @@ func (x *Error) String() string {
 func (*Error) ProtoMessage() {}
 
 func (x *Error) ProtoReflect() protoreflect.Message {
-	mi := &file_tea_plugin_v1_plugin_proto_msgTypes[12]
+	mi := &file_tea_plugin_v1_plugin_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1074,7 +1238,7 @@ func (x *Error) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Error.ProtoReflect.Descriptor instead.
 func (*Error) Descriptor() ([]byte, []int) {
-	return file_tea_plugin_v1_plugin_proto_rawDescGZIP(), []int{12}
+	return file_tea_plugin_v1_plugin_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *Error) GetType() string {
@@ -1131,7 +1295,7 @@ type Token struct {
 
 func (x *Token) Reset() {
 	*x = Token{}
-	mi := &file_tea_plugin_v1_plugin_proto_msgTypes[13]
+	mi := &file_tea_plugin_v1_plugin_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1143,7 +1307,7 @@ func (x *Token) String() string {
 func (*Token) ProtoMessage() {}
 
 func (x *Token) ProtoReflect() protoreflect.Message {
-	mi := &file_tea_plugin_v1_plugin_proto_msgTypes[13]
+	mi := &file_tea_plugin_v1_plugin_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1156,7 +1320,7 @@ func (x *Token) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Token.ProtoReflect.Descriptor instead.
 func (*Token) Descriptor() ([]byte, []int) {
-	return file_tea_plugin_v1_plugin_proto_rawDescGZIP(), []int{13}
+	return file_tea_plugin_v1_plugin_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *Token) GetText() string {
@@ -1184,7 +1348,7 @@ type Progress struct {
 
 func (x *Progress) Reset() {
 	*x = Progress{}
-	mi := &file_tea_plugin_v1_plugin_proto_msgTypes[14]
+	mi := &file_tea_plugin_v1_plugin_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1196,7 +1360,7 @@ func (x *Progress) String() string {
 func (*Progress) ProtoMessage() {}
 
 func (x *Progress) ProtoReflect() protoreflect.Message {
-	mi := &file_tea_plugin_v1_plugin_proto_msgTypes[14]
+	mi := &file_tea_plugin_v1_plugin_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1209,7 +1373,7 @@ func (x *Progress) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Progress.ProtoReflect.Descriptor instead.
 func (*Progress) Descriptor() ([]byte, []int) {
-	return file_tea_plugin_v1_plugin_proto_rawDescGZIP(), []int{14}
+	return file_tea_plugin_v1_plugin_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *Progress) GetFraction() float64 {
@@ -1239,7 +1403,7 @@ type Log struct {
 
 func (x *Log) Reset() {
 	*x = Log{}
-	mi := &file_tea_plugin_v1_plugin_proto_msgTypes[15]
+	mi := &file_tea_plugin_v1_plugin_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1251,7 +1415,7 @@ func (x *Log) String() string {
 func (*Log) ProtoMessage() {}
 
 func (x *Log) ProtoReflect() protoreflect.Message {
-	mi := &file_tea_plugin_v1_plugin_proto_msgTypes[15]
+	mi := &file_tea_plugin_v1_plugin_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1264,7 +1428,7 @@ func (x *Log) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Log.ProtoReflect.Descriptor instead.
 func (*Log) Descriptor() ([]byte, []int) {
-	return file_tea_plugin_v1_plugin_proto_rawDescGZIP(), []int{15}
+	return file_tea_plugin_v1_plugin_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *Log) GetLevel() string {
@@ -1297,7 +1461,7 @@ type ShutdownRequest struct {
 
 func (x *ShutdownRequest) Reset() {
 	*x = ShutdownRequest{}
-	mi := &file_tea_plugin_v1_plugin_proto_msgTypes[16]
+	mi := &file_tea_plugin_v1_plugin_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1309,7 +1473,7 @@ func (x *ShutdownRequest) String() string {
 func (*ShutdownRequest) ProtoMessage() {}
 
 func (x *ShutdownRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_tea_plugin_v1_plugin_proto_msgTypes[16]
+	mi := &file_tea_plugin_v1_plugin_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1322,7 +1486,7 @@ func (x *ShutdownRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ShutdownRequest.ProtoReflect.Descriptor instead.
 func (*ShutdownRequest) Descriptor() ([]byte, []int) {
-	return file_tea_plugin_v1_plugin_proto_rawDescGZIP(), []int{16}
+	return file_tea_plugin_v1_plugin_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *ShutdownRequest) GetGraceMs() int64 {
@@ -1340,7 +1504,7 @@ type ShutdownResponse struct {
 
 func (x *ShutdownResponse) Reset() {
 	*x = ShutdownResponse{}
-	mi := &file_tea_plugin_v1_plugin_proto_msgTypes[17]
+	mi := &file_tea_plugin_v1_plugin_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1352,7 +1516,7 @@ func (x *ShutdownResponse) String() string {
 func (*ShutdownResponse) ProtoMessage() {}
 
 func (x *ShutdownResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_tea_plugin_v1_plugin_proto_msgTypes[17]
+	mi := &file_tea_plugin_v1_plugin_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1365,7 +1529,7 @@ func (x *ShutdownResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ShutdownResponse.ProtoReflect.Descriptor instead.
 func (*ShutdownResponse) Descriptor() ([]byte, []int) {
-	return file_tea_plugin_v1_plugin_proto_rawDescGZIP(), []int{17}
+	return file_tea_plugin_v1_plugin_proto_rawDescGZIP(), []int{19}
 }
 
 type HealthRequest struct {
@@ -1378,7 +1542,7 @@ type HealthRequest struct {
 
 func (x *HealthRequest) Reset() {
 	*x = HealthRequest{}
-	mi := &file_tea_plugin_v1_plugin_proto_msgTypes[18]
+	mi := &file_tea_plugin_v1_plugin_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1390,7 +1554,7 @@ func (x *HealthRequest) String() string {
 func (*HealthRequest) ProtoMessage() {}
 
 func (x *HealthRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_tea_plugin_v1_plugin_proto_msgTypes[18]
+	mi := &file_tea_plugin_v1_plugin_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1403,7 +1567,7 @@ func (x *HealthRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use HealthRequest.ProtoReflect.Descriptor instead.
 func (*HealthRequest) Descriptor() ([]byte, []int) {
-	return file_tea_plugin_v1_plugin_proto_rawDescGZIP(), []int{18}
+	return file_tea_plugin_v1_plugin_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *HealthRequest) GetCallId() string {
@@ -1426,7 +1590,7 @@ type HealthResponse struct {
 
 func (x *HealthResponse) Reset() {
 	*x = HealthResponse{}
-	mi := &file_tea_plugin_v1_plugin_proto_msgTypes[19]
+	mi := &file_tea_plugin_v1_plugin_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1438,7 +1602,7 @@ func (x *HealthResponse) String() string {
 func (*HealthResponse) ProtoMessage() {}
 
 func (x *HealthResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_tea_plugin_v1_plugin_proto_msgTypes[19]
+	mi := &file_tea_plugin_v1_plugin_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1451,7 +1615,7 @@ func (x *HealthResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use HealthResponse.ProtoReflect.Descriptor instead.
 func (*HealthResponse) Descriptor() ([]byte, []int) {
-	return file_tea_plugin_v1_plugin_proto_rawDescGZIP(), []int{19}
+	return file_tea_plugin_v1_plugin_proto_rawDescGZIP(), []int{21}
 }
 
 func (x *HealthResponse) GetReady() bool {
@@ -1505,7 +1669,7 @@ type InvokeActionRequest struct {
 
 func (x *InvokeActionRequest) Reset() {
 	*x = InvokeActionRequest{}
-	mi := &file_tea_plugin_v1_plugin_proto_msgTypes[20]
+	mi := &file_tea_plugin_v1_plugin_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1517,7 +1681,7 @@ func (x *InvokeActionRequest) String() string {
 func (*InvokeActionRequest) ProtoMessage() {}
 
 func (x *InvokeActionRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_tea_plugin_v1_plugin_proto_msgTypes[20]
+	mi := &file_tea_plugin_v1_plugin_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1530,7 +1694,7 @@ func (x *InvokeActionRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use InvokeActionRequest.ProtoReflect.Descriptor instead.
 func (*InvokeActionRequest) Descriptor() ([]byte, []int) {
-	return file_tea_plugin_v1_plugin_proto_rawDescGZIP(), []int{20}
+	return file_tea_plugin_v1_plugin_proto_rawDescGZIP(), []int{22}
 }
 
 func (x *InvokeActionRequest) GetCallId() string {
@@ -1592,7 +1756,7 @@ type DescribeActionRequest struct {
 
 func (x *DescribeActionRequest) Reset() {
 	*x = DescribeActionRequest{}
-	mi := &file_tea_plugin_v1_plugin_proto_msgTypes[21]
+	mi := &file_tea_plugin_v1_plugin_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1604,7 +1768,7 @@ func (x *DescribeActionRequest) String() string {
 func (*DescribeActionRequest) ProtoMessage() {}
 
 func (x *DescribeActionRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_tea_plugin_v1_plugin_proto_msgTypes[21]
+	mi := &file_tea_plugin_v1_plugin_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1617,7 +1781,7 @@ func (x *DescribeActionRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DescribeActionRequest.ProtoReflect.Descriptor instead.
 func (*DescribeActionRequest) Descriptor() ([]byte, []int) {
-	return file_tea_plugin_v1_plugin_proto_rawDescGZIP(), []int{21}
+	return file_tea_plugin_v1_plugin_proto_rawDescGZIP(), []int{23}
 }
 
 func (x *DescribeActionRequest) GetCallId() string {
@@ -1647,7 +1811,7 @@ type DescribeActionResponse struct {
 
 func (x *DescribeActionResponse) Reset() {
 	*x = DescribeActionResponse{}
-	mi := &file_tea_plugin_v1_plugin_proto_msgTypes[22]
+	mi := &file_tea_plugin_v1_plugin_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1659,7 +1823,7 @@ func (x *DescribeActionResponse) String() string {
 func (*DescribeActionResponse) ProtoMessage() {}
 
 func (x *DescribeActionResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_tea_plugin_v1_plugin_proto_msgTypes[22]
+	mi := &file_tea_plugin_v1_plugin_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1672,7 +1836,7 @@ func (x *DescribeActionResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DescribeActionResponse.ProtoReflect.Descriptor instead.
 func (*DescribeActionResponse) Descriptor() ([]byte, []int) {
-	return file_tea_plugin_v1_plugin_proto_rawDescGZIP(), []int{22}
+	return file_tea_plugin_v1_plugin_proto_rawDescGZIP(), []int{24}
 }
 
 func (x *DescribeActionResponse) GetOutcome() isDescribeActionResponse_Outcome {
@@ -1726,7 +1890,7 @@ type LogRequest struct {
 
 func (x *LogRequest) Reset() {
 	*x = LogRequest{}
-	mi := &file_tea_plugin_v1_plugin_proto_msgTypes[23]
+	mi := &file_tea_plugin_v1_plugin_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1738,7 +1902,7 @@ func (x *LogRequest) String() string {
 func (*LogRequest) ProtoMessage() {}
 
 func (x *LogRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_tea_plugin_v1_plugin_proto_msgTypes[23]
+	mi := &file_tea_plugin_v1_plugin_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1751,7 +1915,7 @@ func (x *LogRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LogRequest.ProtoReflect.Descriptor instead.
 func (*LogRequest) Descriptor() ([]byte, []int) {
-	return file_tea_plugin_v1_plugin_proto_rawDescGZIP(), []int{23}
+	return file_tea_plugin_v1_plugin_proto_rawDescGZIP(), []int{25}
 }
 
 func (x *LogRequest) GetCallId() string {
@@ -1776,7 +1940,7 @@ type LogResponse struct {
 
 func (x *LogResponse) Reset() {
 	*x = LogResponse{}
-	mi := &file_tea_plugin_v1_plugin_proto_msgTypes[24]
+	mi := &file_tea_plugin_v1_plugin_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1788,7 +1952,7 @@ func (x *LogResponse) String() string {
 func (*LogResponse) ProtoMessage() {}
 
 func (x *LogResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_tea_plugin_v1_plugin_proto_msgTypes[24]
+	mi := &file_tea_plugin_v1_plugin_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1801,7 +1965,7 @@ func (x *LogResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LogResponse.ProtoReflect.Descriptor instead.
 func (*LogResponse) Descriptor() ([]byte, []int) {
-	return file_tea_plugin_v1_plugin_proto_rawDescGZIP(), []int{24}
+	return file_tea_plugin_v1_plugin_proto_rawDescGZIP(), []int{26}
 }
 
 type ProgressRequest struct {
@@ -1814,7 +1978,7 @@ type ProgressRequest struct {
 
 func (x *ProgressRequest) Reset() {
 	*x = ProgressRequest{}
-	mi := &file_tea_plugin_v1_plugin_proto_msgTypes[25]
+	mi := &file_tea_plugin_v1_plugin_proto_msgTypes[27]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1826,7 +1990,7 @@ func (x *ProgressRequest) String() string {
 func (*ProgressRequest) ProtoMessage() {}
 
 func (x *ProgressRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_tea_plugin_v1_plugin_proto_msgTypes[25]
+	mi := &file_tea_plugin_v1_plugin_proto_msgTypes[27]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1839,7 +2003,7 @@ func (x *ProgressRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ProgressRequest.ProtoReflect.Descriptor instead.
 func (*ProgressRequest) Descriptor() ([]byte, []int) {
-	return file_tea_plugin_v1_plugin_proto_rawDescGZIP(), []int{25}
+	return file_tea_plugin_v1_plugin_proto_rawDescGZIP(), []int{27}
 }
 
 func (x *ProgressRequest) GetCallId() string {
@@ -1864,7 +2028,7 @@ type ProgressResponse struct {
 
 func (x *ProgressResponse) Reset() {
 	*x = ProgressResponse{}
-	mi := &file_tea_plugin_v1_plugin_proto_msgTypes[26]
+	mi := &file_tea_plugin_v1_plugin_proto_msgTypes[28]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1876,7 +2040,7 @@ func (x *ProgressResponse) String() string {
 func (*ProgressResponse) ProtoMessage() {}
 
 func (x *ProgressResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_tea_plugin_v1_plugin_proto_msgTypes[26]
+	mi := &file_tea_plugin_v1_plugin_proto_msgTypes[28]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1889,7 +2053,7 @@ func (x *ProgressResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ProgressResponse.ProtoReflect.Descriptor instead.
 func (*ProgressResponse) Descriptor() ([]byte, []int) {
-	return file_tea_plugin_v1_plugin_proto_rawDescGZIP(), []int{26}
+	return file_tea_plugin_v1_plugin_proto_rawDescGZIP(), []int{28}
 }
 
 type TokenRequest struct {
@@ -1902,7 +2066,7 @@ type TokenRequest struct {
 
 func (x *TokenRequest) Reset() {
 	*x = TokenRequest{}
-	mi := &file_tea_plugin_v1_plugin_proto_msgTypes[27]
+	mi := &file_tea_plugin_v1_plugin_proto_msgTypes[29]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1914,7 +2078,7 @@ func (x *TokenRequest) String() string {
 func (*TokenRequest) ProtoMessage() {}
 
 func (x *TokenRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_tea_plugin_v1_plugin_proto_msgTypes[27]
+	mi := &file_tea_plugin_v1_plugin_proto_msgTypes[29]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1927,7 +2091,7 @@ func (x *TokenRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TokenRequest.ProtoReflect.Descriptor instead.
 func (*TokenRequest) Descriptor() ([]byte, []int) {
-	return file_tea_plugin_v1_plugin_proto_rawDescGZIP(), []int{27}
+	return file_tea_plugin_v1_plugin_proto_rawDescGZIP(), []int{29}
 }
 
 func (x *TokenRequest) GetCallId() string {
@@ -1952,7 +2116,7 @@ type TokenResponse struct {
 
 func (x *TokenResponse) Reset() {
 	*x = TokenResponse{}
-	mi := &file_tea_plugin_v1_plugin_proto_msgTypes[28]
+	mi := &file_tea_plugin_v1_plugin_proto_msgTypes[30]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1964,7 +2128,7 @@ func (x *TokenResponse) String() string {
 func (*TokenResponse) ProtoMessage() {}
 
 func (x *TokenResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_tea_plugin_v1_plugin_proto_msgTypes[28]
+	mi := &file_tea_plugin_v1_plugin_proto_msgTypes[30]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1977,7 +2141,7 @@ func (x *TokenResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TokenResponse.ProtoReflect.Descriptor instead.
 func (*TokenResponse) Descriptor() ([]byte, []int) {
-	return file_tea_plugin_v1_plugin_proto_rawDescGZIP(), []int{28}
+	return file_tea_plugin_v1_plugin_proto_rawDescGZIP(), []int{30}
 }
 
 type GetNoteRequest struct {
@@ -1990,7 +2154,7 @@ type GetNoteRequest struct {
 
 func (x *GetNoteRequest) Reset() {
 	*x = GetNoteRequest{}
-	mi := &file_tea_plugin_v1_plugin_proto_msgTypes[29]
+	mi := &file_tea_plugin_v1_plugin_proto_msgTypes[31]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2002,7 +2166,7 @@ func (x *GetNoteRequest) String() string {
 func (*GetNoteRequest) ProtoMessage() {}
 
 func (x *GetNoteRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_tea_plugin_v1_plugin_proto_msgTypes[29]
+	mi := &file_tea_plugin_v1_plugin_proto_msgTypes[31]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2015,7 +2179,7 @@ func (x *GetNoteRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetNoteRequest.ProtoReflect.Descriptor instead.
 func (*GetNoteRequest) Descriptor() ([]byte, []int) {
-	return file_tea_plugin_v1_plugin_proto_rawDescGZIP(), []int{29}
+	return file_tea_plugin_v1_plugin_proto_rawDescGZIP(), []int{31}
 }
 
 func (x *GetNoteRequest) GetCallId() string {
@@ -2043,7 +2207,7 @@ type GetNoteResponse struct {
 
 func (x *GetNoteResponse) Reset() {
 	*x = GetNoteResponse{}
-	mi := &file_tea_plugin_v1_plugin_proto_msgTypes[30]
+	mi := &file_tea_plugin_v1_plugin_proto_msgTypes[32]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2055,7 +2219,7 @@ func (x *GetNoteResponse) String() string {
 func (*GetNoteResponse) ProtoMessage() {}
 
 func (x *GetNoteResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_tea_plugin_v1_plugin_proto_msgTypes[30]
+	mi := &file_tea_plugin_v1_plugin_proto_msgTypes[32]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2068,7 +2232,7 @@ func (x *GetNoteResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetNoteResponse.ProtoReflect.Descriptor instead.
 func (*GetNoteResponse) Descriptor() ([]byte, []int) {
-	return file_tea_plugin_v1_plugin_proto_rawDescGZIP(), []int{30}
+	return file_tea_plugin_v1_plugin_proto_rawDescGZIP(), []int{32}
 }
 
 func (x *GetNoteResponse) GetError() *Error {
@@ -2103,7 +2267,7 @@ type SetNoteRequest struct {
 
 func (x *SetNoteRequest) Reset() {
 	*x = SetNoteRequest{}
-	mi := &file_tea_plugin_v1_plugin_proto_msgTypes[31]
+	mi := &file_tea_plugin_v1_plugin_proto_msgTypes[33]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2115,7 +2279,7 @@ func (x *SetNoteRequest) String() string {
 func (*SetNoteRequest) ProtoMessage() {}
 
 func (x *SetNoteRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_tea_plugin_v1_plugin_proto_msgTypes[31]
+	mi := &file_tea_plugin_v1_plugin_proto_msgTypes[33]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2128,7 +2292,7 @@ func (x *SetNoteRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SetNoteRequest.ProtoReflect.Descriptor instead.
 func (*SetNoteRequest) Descriptor() ([]byte, []int) {
-	return file_tea_plugin_v1_plugin_proto_rawDescGZIP(), []int{31}
+	return file_tea_plugin_v1_plugin_proto_rawDescGZIP(), []int{33}
 }
 
 func (x *SetNoteRequest) GetCallId() string {
@@ -2161,7 +2325,7 @@ type SetNoteResponse struct {
 
 func (x *SetNoteResponse) Reset() {
 	*x = SetNoteResponse{}
-	mi := &file_tea_plugin_v1_plugin_proto_msgTypes[32]
+	mi := &file_tea_plugin_v1_plugin_proto_msgTypes[34]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2173,7 +2337,7 @@ func (x *SetNoteResponse) String() string {
 func (*SetNoteResponse) ProtoMessage() {}
 
 func (x *SetNoteResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_tea_plugin_v1_plugin_proto_msgTypes[32]
+	mi := &file_tea_plugin_v1_plugin_proto_msgTypes[34]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2186,7 +2350,7 @@ func (x *SetNoteResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SetNoteResponse.ProtoReflect.Descriptor instead.
 func (*SetNoteResponse) Descriptor() ([]byte, []int) {
-	return file_tea_plugin_v1_plugin_proto_rawDescGZIP(), []int{32}
+	return file_tea_plugin_v1_plugin_proto_rawDescGZIP(), []int{34}
 }
 
 func (x *SetNoteResponse) GetError() *Error {
@@ -2208,7 +2372,7 @@ type ReportUsageRequest struct {
 
 func (x *ReportUsageRequest) Reset() {
 	*x = ReportUsageRequest{}
-	mi := &file_tea_plugin_v1_plugin_proto_msgTypes[33]
+	mi := &file_tea_plugin_v1_plugin_proto_msgTypes[35]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2220,7 +2384,7 @@ func (x *ReportUsageRequest) String() string {
 func (*ReportUsageRequest) ProtoMessage() {}
 
 func (x *ReportUsageRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_tea_plugin_v1_plugin_proto_msgTypes[33]
+	mi := &file_tea_plugin_v1_plugin_proto_msgTypes[35]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2233,7 +2397,7 @@ func (x *ReportUsageRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReportUsageRequest.ProtoReflect.Descriptor instead.
 func (*ReportUsageRequest) Descriptor() ([]byte, []int) {
-	return file_tea_plugin_v1_plugin_proto_rawDescGZIP(), []int{33}
+	return file_tea_plugin_v1_plugin_proto_rawDescGZIP(), []int{35}
 }
 
 func (x *ReportUsageRequest) GetCallId() string {
@@ -2266,7 +2430,7 @@ type ReportUsageResponse struct {
 
 func (x *ReportUsageResponse) Reset() {
 	*x = ReportUsageResponse{}
-	mi := &file_tea_plugin_v1_plugin_proto_msgTypes[34]
+	mi := &file_tea_plugin_v1_plugin_proto_msgTypes[36]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2278,7 +2442,7 @@ func (x *ReportUsageResponse) String() string {
 func (*ReportUsageResponse) ProtoMessage() {}
 
 func (x *ReportUsageResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_tea_plugin_v1_plugin_proto_msgTypes[34]
+	mi := &file_tea_plugin_v1_plugin_proto_msgTypes[36]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2291,7 +2455,7 @@ func (x *ReportUsageResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReportUsageResponse.ProtoReflect.Descriptor instead.
 func (*ReportUsageResponse) Descriptor() ([]byte, []int) {
-	return file_tea_plugin_v1_plugin_proto_rawDescGZIP(), []int{34}
+	return file_tea_plugin_v1_plugin_proto_rawDescGZIP(), []int{36}
 }
 
 func (x *ReportUsageResponse) GetError() *Error {
@@ -2377,7 +2541,18 @@ const file_tea_plugin_v1_plugin_proto_rawDesc = "" +
 	"\x0eInvokeResponse\x12\x18\n" +
 	"\x06result\x18\x01 \x01(\fH\x00R\x06result\x12,\n" +
 	"\x05error\x18\x02 \x01(\v2\x14.tea.plugin.v1.ErrorH\x00R\x05errorB\t\n" +
-	"\aoutcome\"\xeb\x01\n" +
+	"\aoutcome\"\x8a\x01\n" +
+	"\fCallsRequest\x126\n" +
+	"\x06invoke\x18\x01 \x01(\v2\x1c.tea.plugin.v1.InvokeRequestH\x00R\x06invoke\x12\x18\n" +
+	"\x06cancel\x18\x02 \x01(\tH\x00R\x06cancel\x12\x1d\n" +
+	"\n" +
+	"timeout_us\x18\x03 \x01(\x03R\ttimeoutUsB\t\n" +
+	"\arequest\"\x95\x01\n" +
+	"\rCallsResponse\x12\x17\n" +
+	"\acall_id\x18\x01 \x01(\tR\x06callId\x129\n" +
+	"\bresponse\x18\x02 \x01(\v2\x1d.tea.plugin.v1.InvokeResponseR\bresponse\x12\x16\n" +
+	"\x06status\x18\x03 \x01(\x05R\x06status\x12\x18\n" +
+	"\amessage\x18\x04 \x01(\tR\amessage\"\xeb\x01\n" +
 	"\vInvokeEvent\x12,\n" +
 	"\x05token\x18\x01 \x01(\v2\x14.tea.plugin.v1.TokenH\x00R\x05token\x125\n" +
 	"\bprogress\x18\x02 \x01(\v2\x17.tea.plugin.v1.ProgressH\x00R\bprogress\x12&\n" +
@@ -2470,7 +2645,9 @@ const file_tea_plugin_v1_plugin_proto_rawDesc = "" +
 	"\x06Invoke\x12\x1c.tea.plugin.v1.InvokeRequest\x1a\x1d.tea.plugin.v1.InvokeResponse\x12J\n" +
 	"\fInvokeStream\x12\x1c.tea.plugin.v1.InvokeRequest\x1a\x1a.tea.plugin.v1.InvokeEvent0\x01\x12K\n" +
 	"\bShutdown\x12\x1e.tea.plugin.v1.ShutdownRequest\x1a\x1f.tea.plugin.v1.ShutdownResponse\x12E\n" +
-	"\x06Health\x12\x1c.tea.plugin.v1.HealthRequest\x1a\x1d.tea.plugin.v1.HealthResponse2\xf1\x04\n" +
+	"\x06Health\x12\x1c.tea.plugin.v1.HealthRequest\x1a\x1d.tea.plugin.v1.HealthResponse2U\n" +
+	"\vPluginCalls\x12F\n" +
+	"\x05Calls\x12\x1b.tea.plugin.v1.CallsRequest\x1a\x1c.tea.plugin.v1.CallsResponse(\x010\x012\xf1\x04\n" +
 	"\x04Host\x12Q\n" +
 	"\fInvokeAction\x12\".tea.plugin.v1.InvokeActionRequest\x1a\x1d.tea.plugin.v1.InvokeResponse\x12]\n" +
 	"\x0eDescribeAction\x12$.tea.plugin.v1.DescribeActionRequest\x1a%.tea.plugin.v1.DescribeActionResponse\x12<\n" +
@@ -2494,7 +2671,7 @@ func file_tea_plugin_v1_plugin_proto_rawDescGZIP() []byte {
 }
 
 var file_tea_plugin_v1_plugin_proto_enumTypes = make([]protoimpl.EnumInfo, 1)
-var file_tea_plugin_v1_plugin_proto_msgTypes = make([]protoimpl.MessageInfo, 37)
+var file_tea_plugin_v1_plugin_proto_msgTypes = make([]protoimpl.MessageInfo, 39)
 var file_tea_plugin_v1_plugin_proto_goTypes = []any{
 	(CallState)(0),                 // 0: tea.plugin.v1.CallState
 	(*DescribeRequest)(nil),        // 1: tea.plugin.v1.DescribeRequest
@@ -2508,90 +2685,96 @@ var file_tea_plugin_v1_plugin_proto_goTypes = []any{
 	(*ReleaseResponse)(nil),        // 9: tea.plugin.v1.ReleaseResponse
 	(*InvokeRequest)(nil),          // 10: tea.plugin.v1.InvokeRequest
 	(*InvokeResponse)(nil),         // 11: tea.plugin.v1.InvokeResponse
-	(*InvokeEvent)(nil),            // 12: tea.plugin.v1.InvokeEvent
-	(*Error)(nil),                  // 13: tea.plugin.v1.Error
-	(*Token)(nil),                  // 14: tea.plugin.v1.Token
-	(*Progress)(nil),               // 15: tea.plugin.v1.Progress
-	(*Log)(nil),                    // 16: tea.plugin.v1.Log
-	(*ShutdownRequest)(nil),        // 17: tea.plugin.v1.ShutdownRequest
-	(*ShutdownResponse)(nil),       // 18: tea.plugin.v1.ShutdownResponse
-	(*HealthRequest)(nil),          // 19: tea.plugin.v1.HealthRequest
-	(*HealthResponse)(nil),         // 20: tea.plugin.v1.HealthResponse
-	(*InvokeActionRequest)(nil),    // 21: tea.plugin.v1.InvokeActionRequest
-	(*DescribeActionRequest)(nil),  // 22: tea.plugin.v1.DescribeActionRequest
-	(*DescribeActionResponse)(nil), // 23: tea.plugin.v1.DescribeActionResponse
-	(*LogRequest)(nil),             // 24: tea.plugin.v1.LogRequest
-	(*LogResponse)(nil),            // 25: tea.plugin.v1.LogResponse
-	(*ProgressRequest)(nil),        // 26: tea.plugin.v1.ProgressRequest
-	(*ProgressResponse)(nil),       // 27: tea.plugin.v1.ProgressResponse
-	(*TokenRequest)(nil),           // 28: tea.plugin.v1.TokenRequest
-	(*TokenResponse)(nil),          // 29: tea.plugin.v1.TokenResponse
-	(*GetNoteRequest)(nil),         // 30: tea.plugin.v1.GetNoteRequest
-	(*GetNoteResponse)(nil),        // 31: tea.plugin.v1.GetNoteResponse
-	(*SetNoteRequest)(nil),         // 32: tea.plugin.v1.SetNoteRequest
-	(*SetNoteResponse)(nil),        // 33: tea.plugin.v1.SetNoteResponse
-	(*ReportUsageRequest)(nil),     // 34: tea.plugin.v1.ReportUsageRequest
-	(*ReportUsageResponse)(nil),    // 35: tea.plugin.v1.ReportUsageResponse
-	nil,                            // 36: tea.plugin.v1.Manifest.SettingsSchemaJsonEntry
-	nil,                            // 37: tea.plugin.v1.ConfigureRequest.SettingsJsonEntry
+	(*CallsRequest)(nil),           // 12: tea.plugin.v1.CallsRequest
+	(*CallsResponse)(nil),          // 13: tea.plugin.v1.CallsResponse
+	(*InvokeEvent)(nil),            // 14: tea.plugin.v1.InvokeEvent
+	(*Error)(nil),                  // 15: tea.plugin.v1.Error
+	(*Token)(nil),                  // 16: tea.plugin.v1.Token
+	(*Progress)(nil),               // 17: tea.plugin.v1.Progress
+	(*Log)(nil),                    // 18: tea.plugin.v1.Log
+	(*ShutdownRequest)(nil),        // 19: tea.plugin.v1.ShutdownRequest
+	(*ShutdownResponse)(nil),       // 20: tea.plugin.v1.ShutdownResponse
+	(*HealthRequest)(nil),          // 21: tea.plugin.v1.HealthRequest
+	(*HealthResponse)(nil),         // 22: tea.plugin.v1.HealthResponse
+	(*InvokeActionRequest)(nil),    // 23: tea.plugin.v1.InvokeActionRequest
+	(*DescribeActionRequest)(nil),  // 24: tea.plugin.v1.DescribeActionRequest
+	(*DescribeActionResponse)(nil), // 25: tea.plugin.v1.DescribeActionResponse
+	(*LogRequest)(nil),             // 26: tea.plugin.v1.LogRequest
+	(*LogResponse)(nil),            // 27: tea.plugin.v1.LogResponse
+	(*ProgressRequest)(nil),        // 28: tea.plugin.v1.ProgressRequest
+	(*ProgressResponse)(nil),       // 29: tea.plugin.v1.ProgressResponse
+	(*TokenRequest)(nil),           // 30: tea.plugin.v1.TokenRequest
+	(*TokenResponse)(nil),          // 31: tea.plugin.v1.TokenResponse
+	(*GetNoteRequest)(nil),         // 32: tea.plugin.v1.GetNoteRequest
+	(*GetNoteResponse)(nil),        // 33: tea.plugin.v1.GetNoteResponse
+	(*SetNoteRequest)(nil),         // 34: tea.plugin.v1.SetNoteRequest
+	(*SetNoteResponse)(nil),        // 35: tea.plugin.v1.SetNoteResponse
+	(*ReportUsageRequest)(nil),     // 36: tea.plugin.v1.ReportUsageRequest
+	(*ReportUsageResponse)(nil),    // 37: tea.plugin.v1.ReportUsageResponse
+	nil,                            // 38: tea.plugin.v1.Manifest.SettingsSchemaJsonEntry
+	nil,                            // 39: tea.plugin.v1.ConfigureRequest.SettingsJsonEntry
 }
 var file_tea_plugin_v1_plugin_proto_depIdxs = []int32{
 	3,  // 0: tea.plugin.v1.DescribeResponse.manifest:type_name -> tea.plugin.v1.Manifest
 	5,  // 1: tea.plugin.v1.Manifest.actions:type_name -> tea.plugin.v1.Action
-	36, // 2: tea.plugin.v1.Manifest.settings_schema_json:type_name -> tea.plugin.v1.Manifest.SettingsSchemaJsonEntry
+	38, // 2: tea.plugin.v1.Manifest.settings_schema_json:type_name -> tea.plugin.v1.Manifest.SettingsSchemaJsonEntry
 	4,  // 3: tea.plugin.v1.Manifest.dynamic:type_name -> tea.plugin.v1.DynamicActions
-	37, // 4: tea.plugin.v1.ConfigureRequest.settings_json:type_name -> tea.plugin.v1.ConfigureRequest.SettingsJsonEntry
-	13, // 5: tea.plugin.v1.ConfigureResponse.error:type_name -> tea.plugin.v1.Error
-	13, // 6: tea.plugin.v1.ReleaseResponse.error:type_name -> tea.plugin.v1.Error
-	13, // 7: tea.plugin.v1.InvokeResponse.error:type_name -> tea.plugin.v1.Error
-	14, // 8: tea.plugin.v1.InvokeEvent.token:type_name -> tea.plugin.v1.Token
-	15, // 9: tea.plugin.v1.InvokeEvent.progress:type_name -> tea.plugin.v1.Progress
-	16, // 10: tea.plugin.v1.InvokeEvent.log:type_name -> tea.plugin.v1.Log
-	13, // 11: tea.plugin.v1.InvokeEvent.error:type_name -> tea.plugin.v1.Error
-	0,  // 12: tea.plugin.v1.HealthResponse.call:type_name -> tea.plugin.v1.CallState
-	5,  // 13: tea.plugin.v1.DescribeActionResponse.action:type_name -> tea.plugin.v1.Action
-	13, // 14: tea.plugin.v1.DescribeActionResponse.error:type_name -> tea.plugin.v1.Error
-	16, // 15: tea.plugin.v1.LogRequest.log:type_name -> tea.plugin.v1.Log
-	15, // 16: tea.plugin.v1.ProgressRequest.progress:type_name -> tea.plugin.v1.Progress
-	14, // 17: tea.plugin.v1.TokenRequest.token:type_name -> tea.plugin.v1.Token
-	13, // 18: tea.plugin.v1.GetNoteResponse.error:type_name -> tea.plugin.v1.Error
-	13, // 19: tea.plugin.v1.SetNoteResponse.error:type_name -> tea.plugin.v1.Error
-	13, // 20: tea.plugin.v1.ReportUsageResponse.error:type_name -> tea.plugin.v1.Error
-	1,  // 21: tea.plugin.v1.Plugin.Describe:input_type -> tea.plugin.v1.DescribeRequest
-	6,  // 22: tea.plugin.v1.Plugin.Configure:input_type -> tea.plugin.v1.ConfigureRequest
-	8,  // 23: tea.plugin.v1.Plugin.Release:input_type -> tea.plugin.v1.ReleaseRequest
-	10, // 24: tea.plugin.v1.Plugin.Invoke:input_type -> tea.plugin.v1.InvokeRequest
-	10, // 25: tea.plugin.v1.Plugin.InvokeStream:input_type -> tea.plugin.v1.InvokeRequest
-	17, // 26: tea.plugin.v1.Plugin.Shutdown:input_type -> tea.plugin.v1.ShutdownRequest
-	19, // 27: tea.plugin.v1.Plugin.Health:input_type -> tea.plugin.v1.HealthRequest
-	21, // 28: tea.plugin.v1.Host.InvokeAction:input_type -> tea.plugin.v1.InvokeActionRequest
-	22, // 29: tea.plugin.v1.Host.DescribeAction:input_type -> tea.plugin.v1.DescribeActionRequest
-	24, // 30: tea.plugin.v1.Host.Log:input_type -> tea.plugin.v1.LogRequest
-	26, // 31: tea.plugin.v1.Host.Progress:input_type -> tea.plugin.v1.ProgressRequest
-	28, // 32: tea.plugin.v1.Host.Token:input_type -> tea.plugin.v1.TokenRequest
-	30, // 33: tea.plugin.v1.Host.GetNote:input_type -> tea.plugin.v1.GetNoteRequest
-	32, // 34: tea.plugin.v1.Host.SetNote:input_type -> tea.plugin.v1.SetNoteRequest
-	34, // 35: tea.plugin.v1.Host.ReportUsage:input_type -> tea.plugin.v1.ReportUsageRequest
-	2,  // 36: tea.plugin.v1.Plugin.Describe:output_type -> tea.plugin.v1.DescribeResponse
-	7,  // 37: tea.plugin.v1.Plugin.Configure:output_type -> tea.plugin.v1.ConfigureResponse
-	9,  // 38: tea.plugin.v1.Plugin.Release:output_type -> tea.plugin.v1.ReleaseResponse
-	11, // 39: tea.plugin.v1.Plugin.Invoke:output_type -> tea.plugin.v1.InvokeResponse
-	12, // 40: tea.plugin.v1.Plugin.InvokeStream:output_type -> tea.plugin.v1.InvokeEvent
-	18, // 41: tea.plugin.v1.Plugin.Shutdown:output_type -> tea.plugin.v1.ShutdownResponse
-	20, // 42: tea.plugin.v1.Plugin.Health:output_type -> tea.plugin.v1.HealthResponse
-	11, // 43: tea.plugin.v1.Host.InvokeAction:output_type -> tea.plugin.v1.InvokeResponse
-	23, // 44: tea.plugin.v1.Host.DescribeAction:output_type -> tea.plugin.v1.DescribeActionResponse
-	25, // 45: tea.plugin.v1.Host.Log:output_type -> tea.plugin.v1.LogResponse
-	27, // 46: tea.plugin.v1.Host.Progress:output_type -> tea.plugin.v1.ProgressResponse
-	29, // 47: tea.plugin.v1.Host.Token:output_type -> tea.plugin.v1.TokenResponse
-	31, // 48: tea.plugin.v1.Host.GetNote:output_type -> tea.plugin.v1.GetNoteResponse
-	33, // 49: tea.plugin.v1.Host.SetNote:output_type -> tea.plugin.v1.SetNoteResponse
-	35, // 50: tea.plugin.v1.Host.ReportUsage:output_type -> tea.plugin.v1.ReportUsageResponse
-	36, // [36:51] is the sub-list for method output_type
-	21, // [21:36] is the sub-list for method input_type
-	21, // [21:21] is the sub-list for extension type_name
-	21, // [21:21] is the sub-list for extension extendee
-	0,  // [0:21] is the sub-list for field type_name
+	39, // 4: tea.plugin.v1.ConfigureRequest.settings_json:type_name -> tea.plugin.v1.ConfigureRequest.SettingsJsonEntry
+	15, // 5: tea.plugin.v1.ConfigureResponse.error:type_name -> tea.plugin.v1.Error
+	15, // 6: tea.plugin.v1.ReleaseResponse.error:type_name -> tea.plugin.v1.Error
+	15, // 7: tea.plugin.v1.InvokeResponse.error:type_name -> tea.plugin.v1.Error
+	10, // 8: tea.plugin.v1.CallsRequest.invoke:type_name -> tea.plugin.v1.InvokeRequest
+	11, // 9: tea.plugin.v1.CallsResponse.response:type_name -> tea.plugin.v1.InvokeResponse
+	16, // 10: tea.plugin.v1.InvokeEvent.token:type_name -> tea.plugin.v1.Token
+	17, // 11: tea.plugin.v1.InvokeEvent.progress:type_name -> tea.plugin.v1.Progress
+	18, // 12: tea.plugin.v1.InvokeEvent.log:type_name -> tea.plugin.v1.Log
+	15, // 13: tea.plugin.v1.InvokeEvent.error:type_name -> tea.plugin.v1.Error
+	0,  // 14: tea.plugin.v1.HealthResponse.call:type_name -> tea.plugin.v1.CallState
+	5,  // 15: tea.plugin.v1.DescribeActionResponse.action:type_name -> tea.plugin.v1.Action
+	15, // 16: tea.plugin.v1.DescribeActionResponse.error:type_name -> tea.plugin.v1.Error
+	18, // 17: tea.plugin.v1.LogRequest.log:type_name -> tea.plugin.v1.Log
+	17, // 18: tea.plugin.v1.ProgressRequest.progress:type_name -> tea.plugin.v1.Progress
+	16, // 19: tea.plugin.v1.TokenRequest.token:type_name -> tea.plugin.v1.Token
+	15, // 20: tea.plugin.v1.GetNoteResponse.error:type_name -> tea.plugin.v1.Error
+	15, // 21: tea.plugin.v1.SetNoteResponse.error:type_name -> tea.plugin.v1.Error
+	15, // 22: tea.plugin.v1.ReportUsageResponse.error:type_name -> tea.plugin.v1.Error
+	1,  // 23: tea.plugin.v1.Plugin.Describe:input_type -> tea.plugin.v1.DescribeRequest
+	6,  // 24: tea.plugin.v1.Plugin.Configure:input_type -> tea.plugin.v1.ConfigureRequest
+	8,  // 25: tea.plugin.v1.Plugin.Release:input_type -> tea.plugin.v1.ReleaseRequest
+	10, // 26: tea.plugin.v1.Plugin.Invoke:input_type -> tea.plugin.v1.InvokeRequest
+	10, // 27: tea.plugin.v1.Plugin.InvokeStream:input_type -> tea.plugin.v1.InvokeRequest
+	19, // 28: tea.plugin.v1.Plugin.Shutdown:input_type -> tea.plugin.v1.ShutdownRequest
+	21, // 29: tea.plugin.v1.Plugin.Health:input_type -> tea.plugin.v1.HealthRequest
+	12, // 30: tea.plugin.v1.PluginCalls.Calls:input_type -> tea.plugin.v1.CallsRequest
+	23, // 31: tea.plugin.v1.Host.InvokeAction:input_type -> tea.plugin.v1.InvokeActionRequest
+	24, // 32: tea.plugin.v1.Host.DescribeAction:input_type -> tea.plugin.v1.DescribeActionRequest
+	26, // 33: tea.plugin.v1.Host.Log:input_type -> tea.plugin.v1.LogRequest
+	28, // 34: tea.plugin.v1.Host.Progress:input_type -> tea.plugin.v1.ProgressRequest
+	30, // 35: tea.plugin.v1.Host.Token:input_type -> tea.plugin.v1.TokenRequest
+	32, // 36: tea.plugin.v1.Host.GetNote:input_type -> tea.plugin.v1.GetNoteRequest
+	34, // 37: tea.plugin.v1.Host.SetNote:input_type -> tea.plugin.v1.SetNoteRequest
+	36, // 38: tea.plugin.v1.Host.ReportUsage:input_type -> tea.plugin.v1.ReportUsageRequest
+	2,  // 39: tea.plugin.v1.Plugin.Describe:output_type -> tea.plugin.v1.DescribeResponse
+	7,  // 40: tea.plugin.v1.Plugin.Configure:output_type -> tea.plugin.v1.ConfigureResponse
+	9,  // 41: tea.plugin.v1.Plugin.Release:output_type -> tea.plugin.v1.ReleaseResponse
+	11, // 42: tea.plugin.v1.Plugin.Invoke:output_type -> tea.plugin.v1.InvokeResponse
+	14, // 43: tea.plugin.v1.Plugin.InvokeStream:output_type -> tea.plugin.v1.InvokeEvent
+	20, // 44: tea.plugin.v1.Plugin.Shutdown:output_type -> tea.plugin.v1.ShutdownResponse
+	22, // 45: tea.plugin.v1.Plugin.Health:output_type -> tea.plugin.v1.HealthResponse
+	13, // 46: tea.plugin.v1.PluginCalls.Calls:output_type -> tea.plugin.v1.CallsResponse
+	11, // 47: tea.plugin.v1.Host.InvokeAction:output_type -> tea.plugin.v1.InvokeResponse
+	25, // 48: tea.plugin.v1.Host.DescribeAction:output_type -> tea.plugin.v1.DescribeActionResponse
+	27, // 49: tea.plugin.v1.Host.Log:output_type -> tea.plugin.v1.LogResponse
+	29, // 50: tea.plugin.v1.Host.Progress:output_type -> tea.plugin.v1.ProgressResponse
+	31, // 51: tea.plugin.v1.Host.Token:output_type -> tea.plugin.v1.TokenResponse
+	33, // 52: tea.plugin.v1.Host.GetNote:output_type -> tea.plugin.v1.GetNoteResponse
+	35, // 53: tea.plugin.v1.Host.SetNote:output_type -> tea.plugin.v1.SetNoteResponse
+	37, // 54: tea.plugin.v1.Host.ReportUsage:output_type -> tea.plugin.v1.ReportUsageResponse
+	39, // [39:55] is the sub-list for method output_type
+	23, // [23:39] is the sub-list for method input_type
+	23, // [23:23] is the sub-list for extension type_name
+	23, // [23:23] is the sub-list for extension extendee
+	0,  // [0:23] is the sub-list for field type_name
 }
 
 func init() { file_tea_plugin_v1_plugin_proto_init() }
@@ -2604,13 +2787,17 @@ func file_tea_plugin_v1_plugin_proto_init() {
 		(*InvokeResponse_Error)(nil),
 	}
 	file_tea_plugin_v1_plugin_proto_msgTypes[11].OneofWrappers = []any{
+		(*CallsRequest_Invoke)(nil),
+		(*CallsRequest_Cancel)(nil),
+	}
+	file_tea_plugin_v1_plugin_proto_msgTypes[13].OneofWrappers = []any{
 		(*InvokeEvent_Token)(nil),
 		(*InvokeEvent_Progress)(nil),
 		(*InvokeEvent_Log)(nil),
 		(*InvokeEvent_Result)(nil),
 		(*InvokeEvent_Error)(nil),
 	}
-	file_tea_plugin_v1_plugin_proto_msgTypes[22].OneofWrappers = []any{
+	file_tea_plugin_v1_plugin_proto_msgTypes[24].OneofWrappers = []any{
 		(*DescribeActionResponse_Action)(nil),
 		(*DescribeActionResponse_Error)(nil),
 	}
@@ -2620,9 +2807,9 @@ func file_tea_plugin_v1_plugin_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_tea_plugin_v1_plugin_proto_rawDesc), len(file_tea_plugin_v1_plugin_proto_rawDesc)),
 			NumEnums:      1,
-			NumMessages:   37,
+			NumMessages:   39,
 			NumExtensions: 0,
-			NumServices:   2,
+			NumServices:   3,
 		},
 		GoTypes:           file_tea_plugin_v1_plugin_proto_goTypes,
 		DependencyIndexes: file_tea_plugin_v1_plugin_proto_depIdxs,

@@ -394,6 +394,110 @@ var Plugin_ServiceDesc = grpc.ServiceDesc{
 }
 
 const (
+	PluginCalls_Calls_FullMethodName = "/tea.plugin.v1.PluginCalls/Calls"
+)
+
+// PluginCallsClient is the client API for PluginCalls service.
+//
+// For semantics around ctx use and closing/ending streaming RPCs, please refer to https://pkg.go.dev/google.golang.org/grpc/?tab=doc#ClientConn.NewStream.
+//
+// PluginCalls is a second service of a plugin with the capability "calls".
+type PluginCallsClient interface {
+	// Calls carries many calls in one stream: each is Plugin.Invoke, at less than
+	// half of the cost. The host ends the stream with the connection.
+	Calls(ctx context.Context, opts ...grpc.CallOption) (grpc.BidiStreamingClient[CallsRequest, CallsResponse], error)
+}
+
+type pluginCallsClient struct {
+	cc grpc.ClientConnInterface
+}
+
+func NewPluginCallsClient(cc grpc.ClientConnInterface) PluginCallsClient {
+	return &pluginCallsClient{cc}
+}
+
+func (c *pluginCallsClient) Calls(ctx context.Context, opts ...grpc.CallOption) (grpc.BidiStreamingClient[CallsRequest, CallsResponse], error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	stream, err := c.cc.NewStream(ctx, &PluginCalls_ServiceDesc.Streams[0], PluginCalls_Calls_FullMethodName, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	x := &grpc.GenericClientStream[CallsRequest, CallsResponse]{ClientStream: stream}
+	return x, nil
+}
+
+// This type alias is provided for backwards compatibility with existing code that references the prior non-generic stream type by name.
+type PluginCalls_CallsClient = grpc.BidiStreamingClient[CallsRequest, CallsResponse]
+
+// PluginCallsServer is the server API for PluginCalls service.
+// All implementations must embed UnimplementedPluginCallsServer
+// for forward compatibility.
+//
+// PluginCalls is a second service of a plugin with the capability "calls".
+type PluginCallsServer interface {
+	// Calls carries many calls in one stream: each is Plugin.Invoke, at less than
+	// half of the cost. The host ends the stream with the connection.
+	Calls(grpc.BidiStreamingServer[CallsRequest, CallsResponse]) error
+	mustEmbedUnimplementedPluginCallsServer()
+}
+
+// UnimplementedPluginCallsServer must be embedded to have
+// forward compatible implementations.
+//
+// NOTE: this should be embedded by value instead of pointer to avoid a nil
+// pointer dereference when methods are called.
+type UnimplementedPluginCallsServer struct{}
+
+func (UnimplementedPluginCallsServer) Calls(grpc.BidiStreamingServer[CallsRequest, CallsResponse]) error {
+	return status.Error(codes.Unimplemented, "method Calls not implemented")
+}
+func (UnimplementedPluginCallsServer) mustEmbedUnimplementedPluginCallsServer() {}
+func (UnimplementedPluginCallsServer) testEmbeddedByValue()                     {}
+
+// UnsafePluginCallsServer may be embedded to opt out of forward compatibility for this service.
+// Use of this interface is not recommended, as added methods to PluginCallsServer will
+// result in compilation errors.
+type UnsafePluginCallsServer interface {
+	mustEmbedUnimplementedPluginCallsServer()
+}
+
+func RegisterPluginCallsServer(s grpc.ServiceRegistrar, srv PluginCallsServer) {
+	// If the following call panics, it indicates UnimplementedPluginCallsServer was
+	// embedded by pointer and is nil.  This will cause panics if an
+	// unimplemented method is ever invoked, so we test this at initialization
+	// time to prevent it from happening at runtime later due to I/O.
+	if t, ok := srv.(interface{ testEmbeddedByValue() }); ok {
+		t.testEmbeddedByValue()
+	}
+	s.RegisterService(&PluginCalls_ServiceDesc, srv)
+}
+
+func _PluginCalls_Calls_Handler(srv interface{}, stream grpc.ServerStream) error {
+	return srv.(PluginCallsServer).Calls(&grpc.GenericServerStream[CallsRequest, CallsResponse]{ServerStream: stream})
+}
+
+// This type alias is provided for backwards compatibility with existing code that references the prior non-generic stream type by name.
+type PluginCalls_CallsServer = grpc.BidiStreamingServer[CallsRequest, CallsResponse]
+
+// PluginCalls_ServiceDesc is the grpc.ServiceDesc for PluginCalls service.
+// It's only intended for direct use with grpc.RegisterService,
+// and not to be introspected or modified (even as a copy)
+var PluginCalls_ServiceDesc = grpc.ServiceDesc{
+	ServiceName: "tea.plugin.v1.PluginCalls",
+	HandlerType: (*PluginCallsServer)(nil),
+	Methods:     []grpc.MethodDesc{},
+	Streams: []grpc.StreamDesc{
+		{
+			StreamName:    "Calls",
+			Handler:       _PluginCalls_Calls_Handler,
+			ServerStreams: true,
+			ClientStreams: true,
+		},
+	},
+	Metadata: "tea/plugin/v1/plugin.proto",
+}
+
+const (
 	Host_InvokeAction_FullMethodName   = "/tea.plugin.v1.Host/InvokeAction"
 	Host_DescribeAction_FullMethodName = "/tea.plugin.v1.Host/DescribeAction"
 	Host_Log_FullMethodName            = "/tea.plugin.v1.Host/Log"

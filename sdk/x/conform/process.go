@@ -113,6 +113,7 @@ func (p *Process) connect(ctx context.Context, known *tea.Manifest) error {
 	d := raw.(*dispenser)
 	p.conn = d.conn
 	p.client = wire.Connect(d.conn, d.broker)
+	p.client.ShareStream()
 	if known != nil {
 		p.manifest = *known
 		return p.client.Health(ctx)

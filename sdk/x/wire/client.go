@@ -22,10 +22,13 @@ const maxManifest = 4 << 20
 // Client calls one plugin process. It is safe for concurrent use. The caller
 // closes it after the last call, before the connection.
 type Client struct {
+	conn   grpc.ClientConnInterface
 	plugin pb.PluginClient
 	back   *wayBack
 	calls  atomic.Uint64
 	open   openCalls
+	// streams is set if calls share a stream; nil otherwise.
+	streams *callStreams
 
 	mu           sync.RWMutex
 	capabilities []string
@@ -35,8 +38,12 @@ type Client struct {
 // broker the plugin can call back; a plugin without the broker service works
 // without callbacks. The caller closes the client before conn.
 func Connect(conn grpc.ClientConnInterface, broker Broker) *Client {
-	return &Client{plugin: pb.NewPluginClient(conn), back: &wayBack{broker: broker}}
+	return &Client{conn: conn, plugin: pb.NewPluginClient(conn), back: &wayBack{broker: broker}}
 }
+
+// ShareStream lets calls share one stream, if the plugin supports it. It is called
+// before the first call. The stream ends with the connection.
+func (c *Client) ShareStream() { c.streams = &callStreams{plugin: pb.NewPluginCallsClient(c.conn)} }
 
 // Close ends the callbacks of the plugin, also for calls that still run.
 func (c *Client) Close() { c.back.close() }

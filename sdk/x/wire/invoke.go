@@ -46,7 +46,7 @@ func (c *Client) Invoke(ctx context.Context, instance string, req *tea.Request, 
 		resp, err := c.stream(ctx, msg, req.Host)
 		return resp, toLate(ctx, msg.CallId, err)
 	}
-	resp, err := c.plugin.Invoke(ctx, msg)
+	resp, err := c.unary(ctx, msg)
 	if err != nil {
 		return nil, toLate(ctx, msg.CallId, toBroken(ctx, req.Action, err))
 	}
@@ -54,6 +54,16 @@ func (c *Client) Invoke(ctx context.Context, instance string, req *tea.Request, 
 		return nil, violation(req.Action, "the answer has neither a result nor an error")
 	}
 	return pb.ToOutcome(req.Action, resp)
+}
+
+// unary makes a call without streaming. The error is that of gRPC.
+func (c *Client) unary(ctx context.Context, msg *pb.InvokeRequest) (*pb.InvokeResponse, error) {
+	if c.streams != nil && c.can(handshake.Calls) {
+		if resp, err := c.streams.call(ctx, msg); !errors.Is(err, errOccupied) {
+			return resp, err
+		}
+	}
+	return c.plugin.Invoke(ctx, msg)
 }
 
 func (c *Client) stream(ctx context.Context, msg *pb.InvokeRequest, host tea.Host) (*tea.Response, error) {

@@ -74,7 +74,7 @@ func connect(t *testing.T, s *stranger) *wire.Client {
 	return client
 }
 
-func meet(t *testing.T, s *stranger, broker wire.Broker) *wire.Client {
+func meet(t *testing.T, s pb.PluginServer, broker wire.Broker) *wire.Client {
 	t.Helper()
 	l, err := net.Listen("unix", filepath.Join(t.TempDir(), "s"))
 	if err != nil {
@@ -82,6 +82,9 @@ func meet(t *testing.T, s *stranger, broker wire.Broker) *wire.Client {
 	}
 	server := grpc.NewServer()
 	pb.RegisterPluginServer(server, s)
+	if calls, ok := s.(pb.PluginCallsServer); ok {
+		pb.RegisterPluginCallsServer(server, calls)
+	}
 	go server.Serve(l)
 	t.Cleanup(server.Stop)
 	conn, err := grpc.NewClient("unix:"+l.Addr().String(), append(wire.DialOptions(), grpc.WithTransportCredentials(insecure.NewCredentials()))...)
