@@ -208,6 +208,9 @@ func (c *pluginTrustCmd) Run(a *app) error {
 		return usageErrorf("%s is not a plugin directory; trust %s", c.Dir, inner)
 	}
 	d, err := trust.Add(c.Dir)
+	if errors.Is(err, fs.ErrNotExist) {
+		return usageErrorf("%s not found", absolute(c.Dir))
+	}
 	if err != nil {
 		return usageError(err)
 	}

@@ -86,6 +86,10 @@ func TestInstallFromServer(t *testing.T) {
 	plain := httptest.NewServer(files)
 	t.Cleanup(plain.Close)
 	server := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path == "/page" {
+			_, _ = w.Write([]byte("<html>Please log in.</html>"))
+			return
+		}
 		if strings.HasPrefix(r.URL.Path, "/away/") {
 			http.Redirect(w, r, plain.URL+"/text-1.0.0.teab", http.StatusFound)
 			return
@@ -100,9 +104,13 @@ func TestInstallFromServer(t *testing.T) {
 		server.URL + "/away/text-1.0.0.teab": "without https",
 		server.URL + "/none.teab":            "the server answers 404",
 		"ftp://example.org/x.teab":           "only https is supported",
+		server.URL + "/page?token=hidden":    server.URL + "/page: it is not a bundle",
+		server.URL + "/none?token=hidden":    server.URL + "/none: the server answers 404",
 	} {
 		if _, err := i.Install(t.Context(), source); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v; want %q", source, err, want)
+		} else if strings.Contains(err.Error(), "hidden") {
+			t.Errorf("the query is in the error: %v", err)
 		}
 	}
 	i.Keys = [][]Key{{key}}
@@ -110,7 +118,7 @@ func TestInstallFromServer(t *testing.T) {
 	if err != nil || len(changes) != 1 || changes[0].Now.Key != key.String() {
 		t.Fatalf("%v, %v; want the signed version", changes, err)
 	}
-	if _, err := i.Install(t.Context(), server.URL+"/text-2.0.0.teab"); err == nil || !strings.Contains(err.Error(), "it is not signed") {
+	if _, err := i.Install(t.Context(), server.URL+"/text-2.0.0.teab"); err == nil || !strings.Contains(err.Error(), server.URL+"/text-2.0.0.teab: it is not signed (there is no text-2.0.0.teab.minisig)") {
 		t.Errorf("an unsigned version: %v", err)
 	}
 	if left, err := os.ReadDir(i.CacheDir); err != nil || len(left) > 0 {

@@ -35,6 +35,9 @@ const maxCatalog = 16 << 20
 
 // ReadCatalog lists the bundles in a directory, or reads an index file.
 func ReadCatalog(path string) (*Catalog, error) {
+	if isURL(path) {
+		return nil, &SourceError{withoutQuery(path), "expected a directory or an index file; download the file first"}
+	}
 	info, err := os.Stat(path)
 	if err != nil {
 		return nil, err

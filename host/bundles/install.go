@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net/http"
 	"os"
+	"path"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -13,6 +14,7 @@ import (
 
 	"golang.org/x/mod/semver"
 
+	"github.com/the-edge-agent/tea/host/internal/bundle"
 	"github.com/the-edge-agent/tea/host/internal/store"
 )
 
@@ -41,16 +43,16 @@ type Change struct {
 // the newest version of each plugin in it that has files for this platform. All
 // bundles are verified before the first is installed. The error is a
 // [BundleErrors] if some could not be installed; the others were.
-func (i *Installer) Install(ctx context.Context, source string) ([]Change, error) {
+func (i *Installer) Install(ctx context.Context, from string) ([]Change, error) {
 	if i.Store == nil {
 		return nil, errors.New("there is no home directory to install plugins in")
 	}
-	files, faults, clean, err := i.fetch(ctx, source)
+	files, faults, clean, err := i.fetch(ctx, from)
 	if err != nil {
 		return nil, err
 	}
 	defer clean()
-	var verified []string
+	var verified []source
 	for _, file := range files {
 		if _, err := i.file(file, false); err != nil {
 			faults = append(faults, err)
@@ -81,35 +83,39 @@ func (e BundleErrors) Error() string { return errors.Join(e...).Error() }
 // Unwrap returns the errors.
 func (e BundleErrors) Unwrap() []error { return e }
 
+// source is a bundle file with its name in messages.
+type source struct{ file, name string }
+
 // fetch returns the bundle files of a source, and the errors of those that are
 // damaged. clean removes downloads.
-func (i *Installer) fetch(ctx context.Context, source string) (files []string, damaged []error, clean func(), err error) {
-	if isURL(source) {
-		file, clean, err := i.download(ctx, source)
-		return []string{file}, nil, clean, err
+func (i *Installer) fetch(ctx context.Context, from string) (files []source, damaged []error, clean func(), err error) {
+	if isURL(from) {
+		file, clean, err := i.download(ctx, from)
+		return []source{{file, withoutQuery(from)}}, nil, clean, err
 	}
 	clean = func() {}
-	if info, err := os.Stat(source); err != nil || !info.IsDir() {
-		return []string{source}, nil, clean, err
+	if info, err := os.Stat(from); err != nil || !info.IsDir() {
+		return []source{{from, from}}, nil, clean, err
 	}
-	catalog, err := ReadCatalog(source)
+	catalog, err := ReadCatalog(from)
 	if err != nil {
 		return nil, nil, nil, err
 	}
 	for _, offer := range catalog.newest() {
-		files = append(files, filepath.Join(source, offer.File))
+		file := filepath.Join(from, offer.File)
+		files = append(files, source{file, file})
 	}
 	switch {
 	case len(files)+len(catalog.Damaged) > 0:
 		return files, catalog.Damaged, clean, nil
 	case len(catalog.Bundles) == 0:
-		return nil, nil, nil, &SourceError{source, "the directory has no bundles (*" + Suffix + ")"}
+		return nil, nil, nil, &SourceError{from, "the directory has no bundles (*" + Suffix + ")"}
 	}
-	return nil, nil, nil, fmt.Errorf("%s has no bundle (*%s) for %s", source, Suffix, Platform)
+	return nil, nil, nil, fmt.Errorf("%s has no bundle (*%s) for %s", from, Suffix, Platform)
 }
 
 // download stores the bundle of a URL. clean removes it.
-func (i *Installer) download(ctx context.Context, source string) (file string, clean func(), err error) {
+func (i *Installer) download(ctx context.Context, from string) (file string, clean func(), err error) {
 	if i.CacheDir != "" {
 		if err := os.MkdirAll(i.CacheDir, 0o700); err != nil {
 			return "", nil, err
@@ -125,7 +131,7 @@ func (i *Installer) download(ctx context.Context, source string) (file string, c
 	if client == nil {
 		client = http.DefaultClient
 	}
-	if file, err = download(ctx, client, source, dir); err != nil {
+	if file, err = download(ctx, client, from, dir); err != nil {
 		clean()
 	}
 	return file, clean, err
@@ -142,13 +148,16 @@ func removeOldDownloads(dir string) {
 }
 
 // file verifies a bundle, and installs it if requested.
-func (i *Installer) file(file string, installing bool) (Change, error) {
-	b, err := Open(file)
+func (i *Installer) file(from source, installing bool) (Change, error) {
+	b, err := Open(from.file)
+	if damaged := (*bundle.DamagedError)(nil); errors.As(err, &damaged) {
+		return Change{}, &bundle.DamagedError{Path: from.name, Reason: damaged.Reason}
+	}
 	if err != nil {
 		return Change{}, err
 	}
 	defer b.Close()
-	signed, unverified, err := Verify(b, file, i.Keys)
+	signed, unverified, err := from.verify(b, i.Keys)
 	if err != nil {
 		return Change{}, err
 	}
@@ -160,7 +169,7 @@ func (i *Installer) file(file string, installing bool) (Change, error) {
 	}
 	now, before, err := i.Store.Install(b, Platform, signed)
 	if err != nil {
-		return Change{}, &InstallError{file, err}
+		return Change{}, &InstallError{from.name, err}
 	}
 	return Change{Now: now, Before: before, Unverified: unverified}, nil
 }
@@ -180,12 +189,16 @@ func (e *InstallError) Unwrap() error { return e.Err }
 // must have made it. Without lists it verifies nothing and returns the ID of
 // the key that the signature names, if there is one.
 func Verify(b *Bundle, file string, keys [][]Key) (signed *store.Signed, unverified string, err error) {
-	signature, err := ReadSignature(file + SignatureSuffix)
+	return source{file, file}.verify(b, keys)
+}
+
+func (s source) verify(b *Bundle, keys [][]Key) (signed *store.Signed, unverified string, err error) {
+	signature, err := ReadSignature(s.file + SignatureSuffix)
 	if errors.Is(err, ErrUnsigned) {
 		if len(keys) == 0 {
 			return nil, "", nil
 		}
-		return nil, "", fmt.Errorf("%s: it is not signed (there is no %s), and a signature by key %s is required", file, filepath.Base(file)+SignatureSuffix, ids(slices.Concat(keys...)))
+		return nil, "", fmt.Errorf("%s: it is not signed (there is no %s), and a signature by key %s is required", s.name, path.Base(filepath.ToSlash(s.name))+SignatureSuffix, ids(slices.Concat(keys...)))
 	}
 	if err != nil {
 		return nil, "", err
@@ -196,7 +209,7 @@ func Verify(b *Bundle, file string, keys [][]Key) (signed *store.Signed, unverif
 	for _, list := range keys {
 		k, ok := b.Find(signature, list)
 		if !ok {
-			return nil, "", fmt.Errorf("%s: the signature by key %s is not a signature of this file by key %s", file, signature.KeyID(), ids(list))
+			return nil, "", fmt.Errorf("%s: the signature by key %s is not a signature of this file by key %s", s.name, signature.KeyID(), ids(list))
 		}
 		signed = &store.Signed{Signature: signature, Key: k}
 	}

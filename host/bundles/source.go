@@ -8,7 +8,6 @@ import (
 	"net/http"
 	"net/url"
 	"os"
-	"path"
 	"path/filepath"
 	"strings"
 	"time"
@@ -31,15 +30,25 @@ func (e *SourceError) Error() string { return e.Source + ": " + e.Reason }
 // isURL reports whether a source is the URL of a bundle, not a path.
 func isURL(source string) bool { return strings.Contains(source, "://") }
 
+// withoutQuery returns a URL for messages: the query and the password can be
+// secret.
+func withoutQuery(source string) string {
+	source, _, _ = strings.Cut(source, "?")
+	if u, err := url.Parse(source); err == nil {
+		return u.Redacted()
+	}
+	return source
+}
+
 // download stores the bundle of a URL, and its signature if the server has one,
 // in a directory, and returns the path of the bundle.
 func download(ctx context.Context, client *http.Client, source, dir string) (string, error) {
 	u, err := url.Parse(source)
 	if err != nil {
-		return "", &SourceError{source, "it is not a valid URL"}
+		return "", &SourceError{withoutQuery(source), "it is not a valid URL"}
 	}
 	if u.Scheme != "https" {
-		return "", &SourceError{u.Redacted(), "only https is supported"}
+		return "", &SourceError{withoutQuery(source), "only https is supported"}
 	}
 	ctx, cancel := context.WithTimeout(ctx, downloadTimeout)
 	defer cancel()
@@ -83,13 +92,17 @@ func get(ctx context.Context, c *http.Client, u *url.URL, file string, limit int
 	if err != nil {
 		return err
 	}
+	name := withoutQuery(u.String())
 	resp, err := c.Do(req)
+	if failed := (*url.Error)(nil); errors.As(err, &failed) {
+		return fmt.Errorf("%s: %w", name, failed.Err)
+	}
 	if err != nil {
 		return err
 	}
 	defer resp.Body.Close()
 	if resp.StatusCode != http.StatusOK {
-		return &statusError{u.Redacted(), resp.StatusCode}
+		return &statusError{name, resp.StatusCode}
 	}
 	f, err := os.OpenFile(file, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
 	if err != nil {
@@ -100,7 +113,7 @@ func get(ctx context.Context, c *http.Client, u *url.URL, file string, limit int
 		err = errors.New("it is too large")
 	}
 	if err = errors.Join(err, f.Close()); err != nil {
-		return fmt.Errorf("%s: %w", path.Base(u.Path), err)
+		return fmt.Errorf("%s: %w", name, err)
 	}
 	return nil
 }
