@@ -46,7 +46,11 @@ func (c *pluginDevCmd) Run(a *app) error {
 			fmt.Fprintf(a.out, "%s: broken (%s); %s\n%s\n", project.Name, took, stays, indented(o.Err.Error()))
 			return
 		}
-		fmt.Fprintf(a.out, "%s %s: in place (%s), %s\n", project.Name, o.Manifest.Version, took, numbered(len(o.Manifest.Actions), "action"))
+		outcome := "in place"
+		if o.Unchanged {
+			outcome = "unchanged"
+		}
+		fmt.Fprintf(a.out, "%s %s: %s (%s), %s\n", project.Name, o.Manifest.Version, outcome, took, numbered(len(o.Manifest.Actions), "action"))
 	}}
 	return loop.Run(ctx)
 }

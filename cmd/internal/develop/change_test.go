@@ -2,6 +2,7 @@ package develop
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -122,5 +123,38 @@ func write(t *testing.T, file, text string) {
 	t.Helper()
 	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
 		t.Error(err)
+	}
+}
+
+// A build without a difference, as of a comment, does not make hosts swap.
+func TestEqualProgramStaysInPlace(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	into := filepath.Join(dir, "bin")
+	project := &Project{Dir: dir, Name: "mine", compile: func(_ context.Context, file string) error {
+		source, err := os.ReadFile(filepath.Join(dir, "source"))
+		return errors.Join(err, os.WriteFile(file, source, 0o700))
+	}}
+	loop := &Loop{Project: project, Into: into, Check: func(context.Context, string) (tea.Manifest, error) { return tea.Manifest{Name: "mine"}, nil }}
+	var outcomes []Outcome
+	loop.Report = func(o Outcome) { outcomes = append(outcomes, o) }
+	var inPlace []os.FileInfo
+	if err := os.Mkdir(into, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	for _, source := range []string{"1", "1", "2"} {
+		write(t, filepath.Join(dir, "source"), source)
+		loop.build(t.Context())
+		info, err := os.Stat(filepath.Join(into, "tea-plugin-mine"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		inPlace = append(inPlace, info)
+	}
+	if !os.SameFile(inPlace[0], inPlace[1]) || !outcomes[1].Unchanged {
+		t.Errorf("the equal program has replaced the present one: %+v", outcomes[1])
+	}
+	if os.SameFile(inPlace[1], inPlace[2]) || outcomes[2].Unchanged {
+		t.Errorf("another program has not: %+v", outcomes[2])
 	}
 }

@@ -1,6 +1,7 @@
 package develop
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -36,6 +37,9 @@ type Outcome struct {
 	// Program is its path.
 	Program string
 	Took    time.Duration
+	// Unchanged is set if the build made the program that was in place already,
+	// which was not touched: hosts do not swap.
+	Unchanged bool
 	// Err is why the program was not replaced.
 	Err error
 }
@@ -132,7 +136,7 @@ func (c *changes) built(caused []string, before, after files) {
 func (l *Loop) build(ctx context.Context) {
 	begun := time.Now()
 	o := Outcome{Program: filepath.Join(l.Into, prefix+l.Project.Name)}
-	o.Manifest, o.Err = l.replace(ctx, o.Program)
+	o.Err = l.replace(ctx, &o)
 	o.Took = time.Since(begun)
 	if ctx.Err() == nil {
 		l.Report(o)
@@ -140,28 +144,39 @@ func (l *Loop) build(ctx context.Context) {
 }
 
 // replace puts a new program in place if it works.
-func (l *Loop) replace(ctx context.Context, program string) (tea.Manifest, error) {
+func (l *Loop) replace(ctx context.Context, o *Outcome) (err error) {
 	p := l.Project
 	next := p.program()
 	if p.compile != nil {
 		// Not a name that hosts look for.
-		next = filepath.Join(l.Into, ".new-"+filepath.Base(program))
+		next = filepath.Join(l.Into, ".new-"+filepath.Base(o.Program))
 		defer os.Remove(next)
 		if err := p.compile(ctx, next); err != nil {
-			return tea.Manifest{}, err
+			return err
 		}
 	}
-	m, err := l.Check(ctx, next)
+	if o.Manifest, err = l.Check(ctx, next); err != nil {
+		return err
+	}
+	if o.Manifest.Name != p.Name {
+		return fmt.Errorf("the bundle is called %q, but the program %s%s", o.Manifest.Name, prefix, p.Name)
+	}
+	if p.compile == nil {
+		return link(next, o.Program)
+	}
+	if o.Unchanged = sameContent(next, o.Program); o.Unchanged {
+		return nil
+	}
+	return os.Rename(next, o.Program)
+}
+
+func sameContent(a, b string) bool {
+	x, err := os.ReadFile(a)
 	if err != nil {
-		return m, err
+		return false
 	}
-	if m.Name != p.Name {
-		return m, fmt.Errorf("the bundle is called %q, but the program %s%s", m.Name, prefix, p.Name)
-	}
-	if p.compile != nil {
-		return m, os.Rename(next, program)
-	}
-	return m, link(next, program)
+	y, err := os.ReadFile(b)
+	return err == nil && bytes.Equal(x, y)
 }
 
 // link makes program a symbolic link to the one in the project. Hosts notice
