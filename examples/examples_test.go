@@ -186,7 +186,7 @@ func TestDemo(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, want := range []string{"**Likely cause:**", "T-20260314-1", "Nobody answered within 1 s, so *high* was taken."} {
+	for _, want := range []string{"**Likely cause:**", "T-20260314-1", "| Get a bearing for pump-1 |  | 2 in shelf B3 |", "Nobody answered within 1 s, so *high* was taken."} {
 		if !strings.Contains(string(report), want) {
 			t.Errorf("the report lacks %q:\n%s", want, report)
 		}
