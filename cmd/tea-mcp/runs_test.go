@@ -3,6 +3,8 @@ package main
 import (
 	"bufio"
 	"context"
+	"encoding/json"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -10,6 +12,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
@@ -103,6 +106,56 @@ func TestAnswerThatDoesNotFitIsAskedAgain(t *testing.T) {
 			if len(asked) != 2 || !strings.HasSuffix(asked[1], "Even?") || asked[1] == "Even?" {
 				t.Errorf("questions: %q", asked)
 			}
+		})
+	}
+}
+
+// A client that does not check what its user enters is asked again too. The client
+// of the SDK checks it.
+func TestAnswerThatDoesNotMatchTheFormIsAskedAgain(t *testing.T) {
+	t.Parallel()
+	for _, q := range []struct{ with, wrong, right, want string }{
+		{"choices: [red, blue]", `{"answer": "green"}`, `{"answer": "blue"}`, `"n":"blue"}`},
+		{"schema: {type: string, maxLength: 3}", `{"answer": "long"}`, `{"answer": "abc"}`, `"n":"abc"}`},
+		{"schema: {type: integer}", `{"answer": "many"}`, `{"answer": 7}`, `"n":7}`},
+		{"schema: {type: object, properties: {a: {type: integer}}, required: [a]}", `{"a": "x"}`, `{"a": 3}`, `"n":{"a":3}}`},
+	} {
+		t.Run(q.with, func(t *testing.T) {
+			t.Parallel()
+			p := newProject(t, map[string]string{"flow.yaml": `nodes: [{name: q, uses: human.ask, with: {question: "Which?", ` + q.with + `}, output: {n: "{{ result.answer }}"}}]`})
+			cmd := p.command(newLogs(), "mcp", p.dir)
+			in, err1 := cmd.StdinPipe()
+			out, err2 := cmd.StdoutPipe()
+			if err := errors.Join(err1, err2, cmd.Start()); err != nil {
+				t.Fatal(err)
+			}
+			defer func() { _ = cmd.Wait() }()
+			defer in.Close()
+			fmt.Fprintln(in, `{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{"elicitation":{}},"clientInfo":{"name":"raw","version":"1"}}}`)
+			fmt.Fprintln(in, `{"jsonrpc":"2.0","method":"notifications/initialized"}`)
+			fmt.Fprintln(in, `{"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"name":"flow"}}`)
+			answers := []string{q.wrong, q.right}
+			lines := bufio.NewScanner(out)
+			for lines.Scan() {
+				var m struct {
+					ID     json.RawMessage
+					Method string
+				}
+				if err := json.Unmarshal(lines.Bytes(), &m); err != nil {
+					t.Fatal(err)
+				}
+				switch {
+				case m.Method == "elicitation/create" && len(answers) > 0:
+					fmt.Fprintf(in, `{"jsonrpc":"2.0","id":%s,"result":{"action":"accept","content":%s}}`+"\n", m.ID, answers[0])
+					answers = answers[1:]
+				case string(m.ID) == "2":
+					if text := lines.Text(); len(answers) > 0 || !strings.Contains(text, q.want) {
+						t.Errorf("%d answers are left, result %s", len(answers), text)
+					}
+					return
+				}
+			}
+			t.Error("the server has ended")
 		})
 	}
 }
@@ -221,8 +274,9 @@ func TestResumeOfOtherRunsIsRefused(t *testing.T) {
 	other := newProject(t, map[string]string{"greet.yaml": greet})
 	other.home = p.home
 	c := other.start(nil, "")
-	for _, run := range []string{out.RunID, "", "nothing", filepath.Join(p.home, "tea", "runs", out.RunID+".tea")} {
-		if got := c.call("resume", map[string]any{"run_id": run}); !got.isError || strings.Contains(got.text, "draft") {
+	p.start(nil, "").call("publish", nil)
+	for _, run := range []string{out.RunID, out.RunID[:4], "", "nothing", "..", "-c", strings.Repeat("long", 1000), filepath.Join(p.home, "tea", "runs", out.RunID+".tea")} {
+		if got := c.call("resume", map[string]any{"run_id": run}); !got.isError || strings.Contains(got.text, "draft") || !strings.HasPrefix(got.text, "there is no run") {
 			t.Errorf("resume %q: %+v", run, got)
 		}
 	}
@@ -231,6 +285,27 @@ func TestResumeOfOtherRunsIsRefused(t *testing.T) {
 	}
 	if _, err := c.ReadResource(t.Context(), &mcp.ReadResourceParams{URI: "tea://runs/" + out.RunID}); err == nil {
 		t.Error("the run of another directory can be read")
+	}
+}
+
+// A URI that is not valid is refused, and the connection remains.
+func TestResourcesThatDoNotExist(t *testing.T) {
+	t.Parallel()
+	for _, version := range versions {
+		c := newProject(t, map[string]string{"greet.yaml": greet}).start(nil, version)
+		for _, uri := range []string{
+			"", "tea://", "tea://other", "tea://runs/..", "tea://runs/../../etc/passwd", "tea://runs/%2e%2e%2fsecret", "tea://runs/x\x00", "tea://runs/%00",
+			"tea://runs/\a\x7f", "tea://runs/\u200b", "tea://runs/" + strings.Repeat("x", 10_000), "file:///etc/passwd", "tea://runs?after=nothing", "%",
+		} {
+			_, err := c.ReadResource(t.Context(), &mcp.ReadResourceParams{URI: uri})
+			var answer *jsonrpc.Error
+			if !errors.As(err, &answer) || answer.Code != jsonrpc.CodeInvalidParams {
+				t.Errorf("%.50q: %v", uri, err)
+			}
+		}
+		if out := c.call("greet", map[string]any{"name": "Ada"}); out.State["greeting"] != "Hello Ada!" {
+			t.Errorf("greet: %+v", out)
+		}
 	}
 }
 

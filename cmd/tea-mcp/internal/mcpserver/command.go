@@ -106,6 +106,8 @@ func newServer(svc *teacmd.Service, dir string) (*server, error) {
 			Logging: &mcp.LoggingCapabilities{}, Tools: &mcp.ToolCapabilities{ListChanged: true}, Resources: &mcp.ResourceCapabilities{},
 		},
 	})
+	s.mcp.AddReceivingMiddleware(checkURI)
+	s.mcp.AddSendingMiddleware(keepAnswer)
 	s.mcp.AddTool(resumeTool(), s.resume)
 	s.addResources()
 	var err error

@@ -2,6 +2,7 @@ package mcpserver
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
@@ -236,11 +237,12 @@ func (c *call) elicit(ctx context.Context, f form) (answer any, err error) {
 	}
 	params := *f.params
 	for range maxTries {
-		res, err := c.req.Session.Elicit(wait, &params)
-		if err != nil && wait.Err() != nil {
+		var res *mcp.ElicitResult
+		_, err := c.req.Session.Elicit(context.WithValue(wait, formKey{}, &res), &params)
+		switch {
+		case err != nil && wait.Err() != nil:
 			return nil, context.Cause(wait)
-		}
-		if err != nil {
+		case res == nil:
 			return nil, err
 		}
 		answer, err := f.read(res)
@@ -262,7 +264,11 @@ func (f form) read(res *mcp.ElicitResult) (any, error) {
 	if res.Action != "accept" {
 		return nil, declinedError(res.Action)
 	}
-	content, err := value.From(res.Content)
+	raw, err := json.Marshal(res.Content) // the SDK has decoded integers into float64
+	if err != nil {
+		return nil, err
+	}
+	content, err := value.Decode(raw)
 	if err != nil {
 		return nil, err
 	}

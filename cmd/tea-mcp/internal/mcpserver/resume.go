@@ -5,8 +5,10 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"regexp"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
@@ -109,17 +111,18 @@ func (s *server) open(req *mcp.CallToolRequest, run string) (*call, *host.RunCon
 	return &call{s: s, req: req, wf: wf, mask: mask}, contents, nil
 }
 
-// contents reads a run of a workflow of the directory.
+// contents reads a run of a workflow of the directory by its complete id: the
+// beginning of one would show which ids other workflows have.
 func (s *server) contents(run string) (*host.RunContents, error) {
 	unknown := &unknownRunError{run}
-	if run == "" || strings.ContainsAny(run, `/\`) { // it is an id, not a path
+	if !validID().MatchString(run) {
 		return nil, unknown
 	}
 	runs, err := host.OpenRuns(s.svc.Runs)
 	if err != nil {
 		return nil, err
 	}
-	contents, err := runs.Show(run)
+	contents, err := runs.Show(run + ".tea")
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, unknown
 	}
@@ -132,11 +135,14 @@ func (s *server) contents(run string) (*host.RunContents, error) {
 	return contents, nil
 }
 
+// validID matches the ids of runs.
+var validID = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[A-Za-z0-9_][A-Za-z0-9_-]{0,99}$`) })
+
 // unknownRunError reports a run that is not one of the directory's workflows.
 type unknownRunError struct{ run string }
 
 func (e *unknownRunError) Error() string {
-	return fmt.Sprintf("there is no run %q; the resource %s lists the runs", e.run, runsURI)
+	return fmt.Sprintf("there is no run %.100q; the resource %s lists the runs", e.run, runsURI)
 }
 
 // answersTo returns the answers by interrupt id. Without answers, all stops are
