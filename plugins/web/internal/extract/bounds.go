@@ -11,9 +11,10 @@ import (
 )
 
 const (
-	// maxElements bounds the elements that the parser makes of a page.
-	maxElements = 300_000
-	// fewTags is the number of tags up to which no page can exceed maxElements.
+	// defaultMaxElements is the limit for the elements that the parser makes of a
+	// page, if its source has none.
+	defaultMaxElements = 320_000
+	// fewTags is the number of tags up to which no page can have too many elements.
 	fewTags = 500
 	// maxOpenFormatting is the number of elements that the parser keeps open.
 	maxOpenFormatting = 512
@@ -30,14 +31,14 @@ const (
 // each following paragraph, so a short page can make any number of them: their
 // tags are removed if there would be too many. What follows after too many tags
 // is cut off.
-func boundElements(text string) (bounded string, notes []string) {
+func boundElements(text string, limit int) (bounded string, notes []string) {
 	if strings.Count(text, "<") <= fewTags {
 		return text, nil
 	}
-	end, repeated := countElements(text)
+	end, repeated := countElements(text, limit)
 	if end < len(text) {
 		text = text[:end]
-		notes = append(notes, fmt.Sprintf("the page has too many elements; what follows the first %d was left out", maxElements))
+		notes = append(notes, fmt.Sprintf("the page has too many elements; what follows the first %d was left out", limit))
 	}
 	if repeated {
 		text = removeFormatting(text)
@@ -46,16 +47,16 @@ func boundElements(text string) (bounded string, notes []string) {
 	return text, notes
 }
 
-// countElements returns where the last tag ends that can be read, and whether
-// the elements that the parser repeats are too many.
-func countElements(text string) (end int, repeated bool) {
+// countElements returns where the last element begins that can be read, and
+// whether the elements that the parser repeats are too many.
+func countElements(text string, limit int) (end int, repeated bool) {
 	tokens := html.NewTokenizer(strings.NewReader(text))
 	open := map[atom.Atom]int{} // elements for formatting that are not closed
 	total, tags, all := 0, 0, 0 // all are those that the parser repeats
 	for {
 		kind := tokens.Next()
 		if kind == html.ErrorToken {
-			return len(text), all > maxElements
+			return len(text), all > limit
 		}
 		end += len(tokens.Raw())
 		if kind != html.StartTagToken && kind != html.EndTagToken && kind != html.SelfClosingTagToken {
@@ -73,8 +74,11 @@ func countElements(text string) (end int, repeated bool) {
 			open[tag]--
 			total--
 		}
-		if tags++; tags >= maxElements {
-			return end, all > maxElements
+		if kind == html.EndTagToken {
+			continue
+		}
+		if tags++; tags >= limit {
+			return end, all > limit
 		}
 	}
 }

@@ -49,11 +49,11 @@ func TestFormattingOfOldPages(t *testing.T) {
 	}
 }
 
-// A page of a million elements is cut, with a note.
+// A page of half a million elements is cut, with a note.
 func TestTooManyElements(t *testing.T) {
 	t.Parallel()
 	doc := parse(t, "text/html", "<p>first</p>"+strings.Repeat("<i></i>", 500_000)+"<p>last</p>")
-	if diff := cmp.Diff([]string{"the page has too many elements; what follows the first 300000 was left out"}, doc.Notes); diff != "" {
+	if diff := cmp.Diff([]string{"the page has too many elements; what follows the first 320000 was left out"}, doc.Notes); diff != "" {
 		t.Error(diff)
 	}
 	if got := doc.Content(false).Text(); got != "first" {

@@ -30,18 +30,28 @@ func (d *Document) Content(mainOnly bool) Content {
 	if d.root == nil {
 		return d.plain
 	}
-	body := find(d.root, func(n *html.Node) bool { return n.DataAtom == atom.Body })
+	body := d.body()
 	if body == nil {
 		return Content{node: d.root}
+	}
+	if mainOnly {
+		body = d.mainContent(body)
+	}
+	return Content{node: body}
+}
+
+// body returns a copy of the page's body that is ready to be converted, nil if
+// there is none.
+func (d *Document) body() *html.Node {
+	body := find(d.root, func(n *html.Node) bool { return n.DataAtom == atom.Body })
+	if body == nil {
+		return nil
 	}
 	body = clone(body)
 	removeAll(body, isInvisible)
 	d.resolveLinks(body)
 	normaliseCode(body)
-	if mainOnly {
-		body = d.mainContent(body)
-	}
-	return Content{node: body}
+	return body
 }
 
 // isInvisible reports whether an element has no content that a reader sees.
@@ -134,7 +144,6 @@ func inside(n *html.Node, a atom.Atom) bool {
 // almost nothing, the page is a list or made in an unusual way, and all is
 // returned.
 func (d *Document) mainContent(body *html.Node) *html.Node {
-	whole := clone(body)
 	named := map[*html.Node]int{}
 	length := measureNamed(body, named)
 	removeAll(body, func(n *html.Node) bool {
@@ -143,7 +152,7 @@ func (d *Document) mainContent(body *html.Node) *html.Node {
 	})
 	pruned := textLength(body)
 	if pruned < minContent && pruned < length/4 {
-		body, pruned = whole, length
+		body, pruned = d.body(), length
 	}
 	if marked := markedContent(body, pruned); marked != nil {
 		return marked

@@ -2,6 +2,7 @@ package extract
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"mime"
 	"net/http"
@@ -22,6 +23,8 @@ type Source struct {
 	Body        []byte
 	// Rendered means that the page's scripts have run.
 	Rendered bool
+	// MaxElements is the number of elements that are read; default 320,000.
+	MaxElements int
 }
 
 // Document is a page. It is not safe for concurrent use.
@@ -101,7 +104,7 @@ func (d *Document) parseHTML(s Source) error {
 	if len(s.Body) == 0 {
 		d.Notes = append(d.Notes, "the response is empty")
 	}
-	text, notes := boundElements(decodeCharset(s.Body, s.ContentType))
+	text, notes := boundElements(decodeCharset(s.Body, s.ContentType), cmp.Or(s.MaxElements, defaultMaxElements))
 	d.Notes = append(d.Notes, notes...)
 	root, err := html.Parse(strings.NewReader(text))
 	if err != nil { // nested too deeply for the parser

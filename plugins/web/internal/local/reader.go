@@ -82,7 +82,7 @@ func (r *Reader) read(ctx context.Context, u *url.URL, o page.ReadOptions, f fet
 	if err != nil {
 		return nil, nil, err
 	}
-	source := extract.Source{URL: resp.url, ContentType: resp.header.Get("Content-Type"), Body: resp.body}
+	source := extract.Source{URL: resp.url, ContentType: resp.header.Get("Content-Type"), Body: resp.body, MaxElements: r.maxElements()}
 	result, doc, err := r.convert(ctx, source, o, func(c *converted) {
 		c.doc.NoFollow = c.doc.NoFollow || extract.NoFollow(strings.Join(resp.header.Values("X-Robots-Tag"), ","))
 		c.page.Metadata.StatusCode, c.page.Cached = resp.status, resp.cached
@@ -92,6 +92,13 @@ func (r *Reader) read(ctx context.Context, u *url.URL, o page.ReadOptions, f fet
 	}
 	return result, doc, nil
 }
+
+// bytesPerElement is the size of a response for which one element of a page is
+// read: their memory is many times larger.
+const bytesPerElement = 32
+
+// maxElements is the number of elements of a page that are read.
+func (r *Reader) maxElements() int { return max(1, int(r.maxBody/bytesPerElement)) }
 
 // render reads a page with the browser.
 func (r *Reader) render(ctx context.Context, u *url.URL, o page.ReadOptions, f fetchOptions) (*page.Page, *extract.Document, error) {
@@ -131,7 +138,7 @@ func (r *Reader) render(ctx context.Context, u *url.URL, o page.ReadOptions, f f
 		}
 		return result, doc, err
 	}
-	source := extract.Source{URL: rendered.URL, ContentType: "text/html; charset=utf-8", Body: rendered.HTML, Rendered: true}
+	source := extract.Source{URL: rendered.URL, ContentType: "text/html; charset=utf-8", Body: rendered.HTML, Rendered: true, MaxElements: r.maxElements()}
 	result, doc, err := r.convert(ctx, source, o, func(c *converted) {
 		c.page.Metadata.StatusCode = rendered.Status
 		c.page.Screenshot = base64.StdEncoding.EncodeToString(rendered.Screenshot)
