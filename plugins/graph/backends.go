@@ -1,6 +1,7 @@
 package graph
 
 import (
+	"github.com/the-edge-agent/tea/plugins/graph/internal/cozo"
 	"github.com/the-edge-agent/tea/plugins/graph/internal/kuzu"
 	"github.com/the-edge-agent/tea/plugins/graph/internal/sqlite"
 )
@@ -8,6 +9,7 @@ import (
 // backends are those of this build, the preferred one first.
 func backends() []backend {
 	return []backend{
+		{name: "cozo", open: cozo.Open, missing: cozo.Missing()},
 		{name: "memory", open: sqlite.Open},
 		{name: "cypher", open: kuzu.Open},
 	}

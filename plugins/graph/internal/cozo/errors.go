@@ -1,0 +1,93 @@
+//go:build cozo && cgo
+
+package cozo
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+
+	tea "github.com/the-edge-agent/tea/sdk"
+)
+
+// failure is an error of the engine or of the crate. See
+// plugins/graph/cozo/src/failure.rs.
+type failure struct {
+	Code    string `json:"code"`
+	Message string `json:"message"`
+	Help    string `json:"help"`
+	Offset  *int   `json:"offset"`
+}
+
+func (f *failure) Error() string {
+	text := f.Message
+	if f.Help != "" {
+		text += " (" + f.Help + ")"
+	}
+	return text
+}
+
+func parseFailure(text []byte) error {
+	f := &failure{}
+	if err := json.Unmarshal(text, f); err != nil {
+		return fmt.Errorf("read the engine's error: %w", err)
+	}
+	return f
+}
+
+// fault converts an error of a script of this package.
+func fault(err error) error {
+	var f *failure
+	if !errors.As(err, &f) {
+		return err
+	}
+	switch f.Code {
+	case "storage::full":
+		return tea.Errorf(tea.ResourceExhausted, "the disk of the graph is full: %w", err)
+	case "storage::corrupt", "engine::panic":
+		return tea.Errorf(tea.InternalError, "the graph's database is damaged; restore a backup with graph.restore: %w", err)
+	case "storage::foreign":
+		return tea.Errorf(tea.ValidationError, "%w; set another settings.graph.path, or restore a backup", err)
+	case "storage::newer":
+		return tea.Errorf(tea.ValidationError, "%w; update the graph plugin", err)
+	case "storage::busy":
+		e := tea.Errorf(tea.ConnectionError, "another program uses the graph's database: %w", err)
+		e.Retryable = true
+		return e
+	}
+	return tea.Errorf(tea.InternalError, "the graph's database: %w", err)
+}
+
+// queryFault converts an error of a query of a user.
+func queryFault(script string, err error) error {
+	var f *failure
+	if !errors.As(err, &f) {
+		return err
+	}
+	kind, _, _ := strings.Cut(f.Code, "::")
+	switch {
+	case f.Code == "eval::timeout":
+		return tea.Errorf(tea.Timeout, "the query exceeded its time limit; narrow it, or set timeout")
+	case f.Code == "eval::mem_budget_exceeded":
+		return tea.Errorf(tea.ResourceExhausted, "the query exceeded its memory limit; narrow it, or raise settings.graph.memory_mb")
+	case f.Code == "query::refused":
+		return tea.Errorf(tea.PermissionDenied, "%w", err)
+	case f.Code == "storage::read_only":
+		return tea.Errorf(tea.PermissionDenied, "the query changes the graph; set read_only: false")
+	case f.Code == "query::stuck":
+		e := tea.Errorf(tea.ResourceExhausted, "%w; wait for them, or restart the plugin", err)
+		e.Retryable = true
+		return e
+	case f.Code == "engine::panic":
+		return tea.Errorf(tea.QueryError, "the query failed in the engine: %w", err)
+	case kind == "storage":
+		return fault(err)
+	}
+	e := tea.Errorf(tea.QueryError, "datalog: %w", err)
+	if f.Offset != nil && *f.Offset <= len(script) {
+		line := 1 + strings.Count(script[:*f.Offset], "\n")
+		e.Details = map[string]any{"offset": int64(*f.Offset), "line": int64(line)}
+	}
+	return e
+}

@@ -1,0 +1,19 @@
+//go:build !cozo || !cgo
+
+package cozo
+
+import (
+	"context"
+
+	tea "github.com/the-edge-agent/tea/sdk"
+
+	"github.com/the-edge-agent/tea/plugins/graph/internal/store"
+)
+
+// Missing returns why this build cannot open a database, nil if it can.
+func Missing() error {
+	return tea.Errorf(tea.DependencyMissing, "this build of the graph plugin does not have the backend cozo; install Rust and a C compiler and run scripts/build in the source of tea, or use the plugin of a release")
+}
+
+// Open opens the database of a folder, or creates it.
+func Open(context.Context, store.Options) (store.Store, error) { return nil, Missing() }

@@ -1,0 +1,140 @@
+//go:build cozo && cgo
+
+package cozo
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"sync"
+
+	tea "github.com/the-edge-agent/tea/sdk"
+
+	"github.com/the-edge-agent/tea/plugins/graph/internal/store"
+)
+
+const (
+	databaseFile = "graph.cozo"
+	// queryMemory is the memory of a query unless the settings have another one.
+	queryMemory = 256 << 20
+)
+
+// DB is an open database. It implements [store.Store] and [store.Querier].
+type DB struct {
+	path    string
+	memory  int64
+	engine  *engine
+	vectors vectors
+
+	// mu is held for reading by every call, and for writing by Close.
+	mu     sync.RWMutex
+	closed bool
+	// namespaces are those that are stored. Only Apply uses it.
+	namespaces map[string]bool
+}
+
+var (
+	_ store.Store   = (*DB)(nil)
+	_ store.Querier = (*DB)(nil)
+)
+
+// Missing returns why this build cannot open a database, nil if it can.
+func Missing() error { return nil }
+
+// Open opens the database of a folder, or creates it.
+func Open(_ context.Context, o store.Options) (store.Store, error) {
+	db := &DB{path: filepath.Join(o.Dir, databaseFile), memory: queryMemory, namespaces: map[string]bool{}}
+	if o.MemoryBytes > 0 {
+		db.memory = o.MemoryBytes
+	}
+	switch info, err := os.Stat(db.path); {
+	case errors.Is(err, fs.ErrNotExist) && !o.Create:
+		return nil, tea.Errorf(tea.InternalError, "the database %s of the graph is missing; restore a backup, or remove %s to start with an empty graph", db.path, o.Dir)
+	case errors.Is(err, fs.ErrNotExist):
+		file, err := os.OpenFile(db.path, os.O_CREATE|os.O_WRONLY, 0o600)
+		if err != nil {
+			return nil, tea.Errorf(tea.PermissionDenied, "create the graph: %w; set a settings.graph.path that can be written", err)
+		}
+		if err := file.Close(); err != nil {
+			return nil, tea.Errorf(tea.InternalError, "create the graph: %w", err)
+		}
+	case err != nil:
+		return nil, tea.Errorf(tea.PermissionDenied, "open the graph: %w", err)
+	case !info.Mode().IsRegular():
+		return nil, tea.Errorf(tea.ValidationError, "%s is not a file", db.path)
+	}
+	var err error
+	if db.engine, err = openEngine(db.path); err != nil {
+		return nil, fault(err)
+	}
+	if err = db.prepare(o.Create); err == nil {
+		err = db.load()
+	}
+	if err != nil {
+		return nil, errors.Join(fault(err), db.Close())
+	}
+	return db, nil
+}
+
+// load reads what is kept in memory.
+func (db *DB) load() error {
+	err := db.engine.run("?[namespace] := *namespace{namespace}", &writer{}, func(r *reader) error {
+		for range r.open().rows {
+			db.namespaces[r.string()] = true
+		}
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	return db.engine.run("?[value] := *meta{name: 'dimension', value}", &writer{}, func(r *reader) error {
+		for range r.open().rows {
+			db.vectors.dimension = int(r.integer())
+		}
+		return nil
+	})
+}
+
+// use registers a call until done is called. It fails after Close.
+func (db *DB) use(ctx context.Context) (done func(), err error) {
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	db.mu.RLock()
+	if db.closed {
+		db.mu.RUnlock()
+		return nil, tea.Errorf(tea.InternalError, "the graph is closed")
+	}
+	return db.mu.RUnlock, nil
+}
+
+// Close is [store.Store.Close].
+func (db *DB) Close() error {
+	db.mu.Lock()
+	defer db.mu.Unlock()
+	if db.closed {
+		return nil
+	}
+	db.closed = true
+	return fault(db.engine.close())
+}
+
+// Backup is [store.Store.Backup].
+func (db *DB) Backup(ctx context.Context, dir string) error {
+	done, err := db.use(ctx)
+	if err != nil {
+		return err
+	}
+	defer done()
+	path := filepath.Join(dir, databaseFile)
+	if err := db.engine.backup(path); err != nil {
+		return fault(err)
+	}
+	file, err := os.OpenFile(path, os.O_RDWR, 0)
+	if err != nil {
+		return tea.Errorf(tea.InternalError, "write the backup: %w", err)
+	}
+	return errors.Join(file.Chmod(0o600), file.Sync(), file.Close())
+}

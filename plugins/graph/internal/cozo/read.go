@@ -1,0 +1,379 @@
+//go:build cozo && cgo
+
+package cozo
+
+import (
+	"context"
+	"strings"
+
+	"github.com/the-edge-agent/tea/plugins/graph/internal/store"
+)
+
+// page is the number of rows that a scan reads at a time.
+const page = 2000
+
+// script builds a script.
+type script struct{ strings.Builder }
+
+func (s *script) add(parts ...string) {
+	for _, p := range parts {
+		s.WriteString(p)
+	}
+}
+
+const (
+	entityFields = "id, type, properties, exact, created_at, updated_at, source, text"
+	leanFields   = "from_id, rel_type, to_id, valid_from, valid_to, weight"
+	moreFields   = ", properties, exact, created_at, updated_at, source"
+)
+
+func fields(o store.Fields) string {
+	columns := entityFields
+	if o.Facts {
+		columns += ", facts"
+	}
+	if o.Embeddings {
+		columns += ", embedding"
+	}
+	return columns
+}
+
+// entity reads the columns of fields.
+func (r *reader) entity(o store.Fields) store.Entity {
+	e := store.Entity{ID: r.string(), Type: r.string(), Properties: r.json()}
+	if exact := r.string(); exact != "" {
+		e.Properties = []byte(exact)
+	}
+	e.CreatedAt, e.UpdatedAt, e.Source, e.Text = r.integer(), r.integer(), r.string(), r.string()
+	if o.Facts {
+		e.Facts = r.string()
+	}
+	if o.Embeddings {
+		e.Embedding = r.vector()
+	}
+	return e
+}
+
+// relation reads leanFields, and moreFields unless lean is set.
+func (r *reader) relation(lean bool) store.Relation {
+	var e store.Relation
+	e.From, e.Type, e.To, e.ValidFrom = r.string(), r.string(), r.string(), r.integer()
+	e.ValidTo, e.Weight = r.integer(), r.float()
+	if lean {
+		return e
+	}
+	if e.Properties = r.json(); e.Properties == nil {
+		e.Properties = []byte("{}")
+	}
+	if exact := r.string(); exact != "" {
+		e.Properties = []byte(exact)
+	}
+	e.CreatedAt, e.UpdatedAt, e.Source = r.integer(), r.integer(), r.string()
+	return e
+}
+
+// Entities is [store.Store.Entities].
+func (db *DB) Entities(ctx context.Context, namespace string, ids []string, o store.Fields) ([]store.Entity, error) {
+	done, err := db.use(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer done()
+	if len(ids) == 0 {
+		return nil, nil
+	}
+	found := make(map[string]store.Entity, len(ids))
+	columns := fields(o)
+	p := newParams(namespace)
+	p.add("ids").strings(ids)
+	err = db.engine.run("?["+columns+"] := id in $ids, *entity{namespace: $namespace, "+columns+"}", p.done(), func(r *reader) error {
+		for range r.open().rows {
+			e := r.entity(o)
+			found[e.ID] = e
+		}
+		return nil
+	})
+	entities := make([]store.Entity, 0, len(found))
+	for _, id := range ids {
+		if e, ok := found[id]; ok {
+			entities = append(entities, e)
+		}
+	}
+	return entities, fault(err)
+}
+
+// selection adds the conditions on types and time, and their parameters.
+func selection(s *script, p *params, types []string, at int64, ever bool) {
+	if len(types) > 0 {
+		s.add(", rel_type in $types")
+		p.add("types").strings(types)
+	}
+	if !ever {
+		s.add(", valid_from <= $at, valid_to > $at")
+		p.add("at").integer(at)
+	}
+}
+
+// relations runs a script that returns relations.
+func (db *DB) relations(s *script, p *params, lean bool, f func(*store.Relation) error) error {
+	return db.engine.run(s.String(), p.done(), func(r *reader) error {
+		for range r.open().rows {
+			e := r.relation(lean)
+			if err := f(&e); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+func relationFields(lean bool) string {
+	if lean {
+		return leanFields
+	}
+	return leanFields + moreFields
+}
+
+// Adjacent is [store.Store.Adjacent].
+func (db *DB) Adjacent(ctx context.Context, namespace string, a store.Adjacency) ([]store.Relation, error) {
+	done, err := db.use(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer done()
+	if len(a.IDs) == 0 {
+		return nil, nil
+	}
+	p := newParams(namespace)
+	p.add("ids").strings(a.IDs)
+	var where script
+	selection(&where, p, a.Types, a.At, a.Ever)
+	columns := relationFields(a.Lean)
+	var s script
+	if a.Direction != store.In {
+		s.add("?[", columns, "] := from_id in $ids, *relation{namespace: $namespace, ", columns, "}", where.String(), "\n")
+	}
+	if a.Direction != store.Out {
+		s.add("?[", columns, "] := to_id in $ids, *relation:by_target{namespace: $namespace, ", leanFields, "}", where.String())
+		if !a.Lean {
+			s.add(", *relation{namespace: $namespace, from_id, rel_type, to_id, valid_from", moreFields, "}")
+		}
+		s.add("\n")
+	}
+	s.add(":limit $limit")
+	p.add("limit").integer(limit(a.Max) + 1)
+	var found []store.Relation
+	err = db.relations(&s, p, a.Lean, func(e *store.Relation) error { found = append(found, *e); return nil })
+	return found, fault(err)
+}
+
+// Between is [store.Store.Between].
+func (db *DB) Between(ctx context.Context, namespace string, keys []store.RelationKey) ([]store.Relation, error) {
+	done, err := db.use(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer done()
+	if len(keys) == 0 {
+		return nil, nil
+	}
+	p := newParams(namespace)
+	w := p.add("keys")
+	w.list(len(keys))
+	for _, k := range keys {
+		w.strings([]string{k.From, k.Type, k.To})
+	}
+	var s script
+	columns := relationFields(false)
+	s.add("key[from_id, rel_type, to_id] <- $keys\n?[", columns, "] := key[from_id, rel_type, to_id], *relation{namespace: $namespace, ", columns, "}")
+	var found []store.Relation
+	err = db.relations(&s, p, false, func(e *store.Relation) error { found = append(found, *e); return nil })
+	return found, fault(err)
+}
+
+// EachEntity is [store.Store.EachEntity].
+func (db *DB) EachEntity(ctx context.Context, namespace string, s store.EntityScan, f func(*store.Entity) error) error {
+	done, err := db.use(ctx)
+	if err != nil {
+		return err
+	}
+	defer done()
+	o := store.Fields{Embeddings: s.Embeddings, Facts: s.Facts}
+	columns := fields(o)
+	for after, n := s.After, page; n == page; {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		p := newParams(namespace)
+		p.add("after").string(after)
+		p.add("limit").integer(page)
+		text := "?[" + columns + "] := *entity{namespace: $namespace, " + columns + "}, id > $after"
+		if len(s.Types) > 0 {
+			text += ", type in $types"
+			p.add("types").strings(s.Types)
+		}
+		var entities []store.Entity
+		err := db.engine.run(text+"\n:limit $limit", p.done(), func(r *reader) error {
+			for range r.open().rows {
+				entities = append(entities, r.entity(o))
+			}
+			return nil
+		})
+		if err != nil {
+			return fault(err)
+		}
+		for i := range entities {
+			if err := f(&entities[i]); err != nil {
+				return err
+			}
+		}
+		if n = len(entities); n > 0 {
+			after = entities[n-1].ID
+		}
+	}
+	return nil
+}
+
+// steps are the parts of a scan after a relation: the rest of those with the same
+// ends and type, of the same entity, and those of later entities.
+var steps = []string{
+	", from_id = $from, rel_type = $type, to_id = $to, valid_from > $valid_from",
+	", from_id = $from, rel_type = $type, to_id > $to",
+	", from_id = $from, rel_type > $type",
+	", from_id > $from",
+}
+
+// EachRelation is [store.Store.EachRelation].
+func (db *DB) EachRelation(ctx context.Context, namespace string, s store.RelationScan, f func(*store.Relation) error) error {
+	done, err := db.use(ctx)
+	if err != nil {
+		return err
+	}
+	defer done()
+	columns := relationFields(s.Lean)
+	var after store.RelationKey
+	for step := len(steps) - 1; step < len(steps); {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		p := newParams(namespace)
+		var text script
+		text.add("?[", columns, "] := *relation{namespace: $namespace, ", columns, "}", steps[step])
+		selection(&text, p, s.Types, s.At, s.Ever)
+		text.add("\n:limit $limit")
+		p.add("from").string(after.From)
+		p.add("type").string(after.Type)
+		p.add("to").string(after.To)
+		p.add("valid_from").integer(after.ValidFrom)
+		p.add("limit").integer(page)
+		var found []store.Relation
+		if err := db.relations(&text, p, s.Lean, func(e *store.Relation) error { found = append(found, *e); return nil }); err != nil {
+			return fault(err)
+		}
+		for i := range found {
+			if err := f(&found[i]); err != nil {
+				return err
+			}
+		}
+		if step++; len(found) == page {
+			after, step = found[page-1].RelationKey, 0
+		}
+	}
+	return nil
+}
+
+// Search is [store.Store.Search]. Entities with rarer words come first.
+func (db *DB) Search(ctx context.Context, namespace string, q store.TextQuery) ([]string, error) {
+	done, err := db.use(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer done()
+	p := newParams(namespace)
+	p.add("words").strings(q.Words)
+	p.add("limit").integer(limit(q.Limit))
+	var s script
+	s.add("hit[word, id] := word in $words, *word{namespace: $namespace, word, id}")
+	if len(q.Types) > 0 {
+		s.add(", *entity{namespace: $namespace, id, type}, type in $types")
+		p.add("types").strings(q.Types)
+	}
+	s.add("\nfrequency[word, count(id)] := hit[word, id]",
+		"\nscore[id, sum(value)] := hit[word, id], frequency[word, n], value = 1.0 / n",
+		"\n?[id, value] := score[id, value]\n:order -value, id\n:limit $limit")
+	var ids []string
+	err = db.engine.run(s.String(), p.done(), func(r *reader) error {
+		for range r.open().rows {
+			ids = append(ids, r.string())
+			r.float()
+		}
+		return nil
+	})
+	return ids, fault(err)
+}
+
+// Stats is [store.Store.Stats].
+func (db *DB) Stats(ctx context.Context, namespace string) (store.Stats, error) {
+	s := store.Stats{EntityTypes: map[string]int64{}, RelationTypes: map[string]int64{}, Namespaces: []string{}}
+	done, err := db.use(ctx)
+	if err != nil {
+		return s, err
+	}
+	defer done()
+	s.Dimension = db.vectors.size()
+	count := func(into map[string]int64, sum *int64) func(*reader) error {
+		return func(r *reader) error {
+			for range r.open().rows {
+				kind, n := r.string(), r.integer()
+				into[kind], *sum = n, *sum+n
+			}
+			return nil
+		}
+	}
+	p := newParams(namespace).done()
+	err = db.engine.run("?[type, count(id)] := *entity{namespace: $namespace, id, type}", p, count(s.EntityTypes, &s.Entities))
+	if err == nil {
+		err = db.engine.run("?[rel_type, count(to_id)] := *relation{namespace: $namespace, from_id, rel_type, to_id, valid_from}", p, count(s.RelationTypes, &s.Relations))
+	}
+	if err == nil {
+		err = db.engine.run("?[count(id)] := *entity{namespace: $namespace, id, embedding}, !is_null(embedding)", p, func(r *reader) error {
+			for range r.open().rows {
+				s.Embeddings = r.integer()
+			}
+			return nil
+		})
+	}
+	if err == nil {
+		s.Namespaces, err = db.used()
+	}
+	return s, fault(err)
+}
+
+// used returns the namespaces that have contents.
+func (db *DB) used() ([]string, error) {
+	var all []string
+	err := db.engine.run("?[namespace] := *namespace{namespace}", &writer{}, func(r *reader) error {
+		for range r.open().rows {
+			all = append(all, r.string())
+		}
+		return nil
+	})
+	names := []string{}
+	for _, name := range all {
+		for _, relation := range []string{"*entity", "*relation"} {
+			if err != nil {
+				return nil, err
+			}
+			found := 0
+			err = db.engine.run("?[namespace] := namespace = $namespace, "+relation+"{namespace}\n:limit 1", newParams(name).done(), func(r *reader) error {
+				found = r.open().rows
+				return nil
+			})
+			if found > 0 {
+				names = append(names, name)
+				break
+			}
+		}
+	}
+	return names, err
+}

@@ -1,0 +1,62 @@
+//go:build cozo && cgo
+
+package cozo
+
+import (
+	"slices"
+
+	tea "github.com/the-edge-agent/tea/sdk"
+)
+
+// relations are the stored relations of a database and the scripts that create
+// them, in order. Queries of workflows name entity, relation and their columns.
+//
+// word has the entities of each word; relation:by_target has the columns that a
+// traversal reads. The column exact has the JSON text of properties with numbers
+// that the engine's JSON does not keep.
+var relations = []struct{ name, create string }{
+	{"meta", `:create meta {name: String => value: Any}`},
+	{"namespace", `:create namespace {namespace: String}`},
+	{"entity", `:create entity {namespace: String, id: String => type: String, properties: Json, embedding: Any?, created_at: Int,
+		updated_at: Int, source: String, text: String, facts: String, exact: String?, words: [String]}`},
+	{"word", `:create word {namespace: String, word: String, id: String}`},
+	{"relation", `:create relation {namespace: String, from_id: String, rel_type: String, to_id: String, valid_from: Int => valid_to: Int,
+		weight: Float, properties: Json?, created_at: Int, updated_at: Int, source: String, exact: String?}`},
+	{"relation:by_target", `::index create relation:by_target {namespace, to_id, rel_type, from_id, valid_from, valid_to, weight}`},
+}
+
+// prepare creates the relations that are missing, which is an error unless
+// create is set.
+func (db *DB) prepare(create bool) error {
+	var names []string
+	err := db.engine.run("::relations", &writer{}, func(r *reader) error {
+		t := r.open()
+		for range t.rows {
+			for column := range t.columns {
+				v, err := r.any()
+				if err != nil {
+					return err
+				}
+				if name, ok := v.(string); ok && column == 0 {
+					names = append(names, name)
+				}
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	for _, relation := range relations {
+		if slices.Contains(names, relation.name) {
+			continue
+		}
+		if !create {
+			return tea.Errorf(tea.InternalError, "the graph's database %s is damaged: it does not have %s; restore a backup with graph.restore", db.path, relation.name)
+		}
+		if err := db.engine.run(relation.create, &writer{}, nil); err != nil {
+			return err
+		}
+	}
+	return nil
+}

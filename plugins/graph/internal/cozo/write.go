@@ -1,0 +1,236 @@
+//go:build cozo && cgo
+
+package cozo
+
+import (
+	"context"
+	"math"
+
+	"github.com/the-edge-agent/tea/plugins/graph/internal/store"
+)
+
+// The columns of the relations in the order in which they are written.
+var (
+	entityKey       = []string{"namespace", "id"}
+	entityColumns   = []string{"namespace", "id", "type", "properties", "embedding", "created_at", "updated_at", "source", "text", "facts", "exact", "words"}
+	wordColumns     = []string{"namespace", "word", "id"}
+	relationKey     = []string{"namespace", "from_id", "rel_type", "to_id", "valid_from"}
+	relationColumns = []string{"namespace", "from_id", "rel_type", "to_id", "valid_from", "valid_to", "weight", "properties", "created_at", "updated_at", "source", "exact"}
+)
+
+// Apply is [store.Store.Apply].
+func (db *DB) Apply(ctx context.Context, namespace string, b store.Batch) error {
+	done, err := db.use(ctx)
+	if err != nil {
+		return err
+	}
+	defer done()
+	dimension, err := db.vectors.fits(b.Entities)
+	if err != nil {
+		return err
+	}
+	stale, err := db.staleWords(namespace, b)
+	if err != nil {
+		return fault(err)
+	}
+	w := db.encode(namespace, b, stale, dimension)
+	// The change of the vectors in memory follows that of the database.
+	db.vectors.mu.Lock()
+	defer db.vectors.mu.Unlock()
+	if err := db.engine.apply(w); err != nil {
+		db.vectors.forget() // it is not known whether the commit took place
+		return fault(err)
+	}
+	db.namespaces[namespace] = true
+	db.vectors.apply(namespace, dimension, b)
+	return nil
+}
+
+// staleWords returns the words under which the entities of a batch are found so
+// far, by ID.
+func (db *DB) staleWords(namespace string, b store.Batch) (map[string][]string, error) {
+	if len(b.Entities)+len(b.DeleteEntities) == 0 || !db.namespaces[namespace] {
+		return nil, nil
+	}
+	ids := make([]string, 0, len(b.Entities)+len(b.DeleteEntities))
+	for i := range b.Entities {
+		ids = append(ids, b.Entities[i].ID)
+	}
+	stale := map[string][]string{}
+	params := newParams(namespace)
+	params.add("ids").strings(append(ids, b.DeleteEntities...))
+	err := db.engine.run("?[id, words] := id in $ids, *entity{namespace: $namespace, id, words}", params.done(), func(r *reader) error {
+		for range r.open().rows {
+			id := r.string()
+			r.tag()
+			words := make([]string, r.count())
+			for i := range words {
+				words[i] = r.string()
+			}
+			stale[id] = words
+		}
+		return nil
+	})
+	return stale, err
+}
+
+// rows begins a part of a batch: n rows of a relation.
+func (w *writer) rows(relation string, columns []string, n int) {
+	w.text(relation)
+	w.count(len(columns))
+	for _, c := range columns {
+		w.text(c)
+	}
+	w.count(n)
+}
+
+// encode encodes a batch. The engine makes the deletions first.
+func (db *DB) encode(namespace string, b store.Batch, stale map[string][]string, dimension int) *writer {
+	w := &writer{}
+	w.count(8)
+	w.rows("-entity", entityKey, len(b.DeleteEntities))
+	for _, id := range b.DeleteEntities {
+		w.string(namespace)
+		w.string(id)
+	}
+	w.rows("-relation", relationKey, len(b.DeleteRelations))
+	for _, k := range b.DeleteRelations {
+		w.relationKey(namespace, k)
+	}
+	w.rows("-word", wordColumns, total(stale))
+	for id, words := range stale {
+		w.words(namespace, id, words)
+	}
+	w.rows("entity", entityColumns, len(b.Entities))
+	n := 0
+	for i := range b.Entities {
+		w.entity(namespace, &b.Entities[i])
+		n += len(b.Entities[i].Words)
+	}
+	w.rows("word", wordColumns, n)
+	for i := range b.Entities {
+		w.words(namespace, b.Entities[i].ID, b.Entities[i].Words)
+	}
+	w.rows("relation", relationColumns, len(b.Relations))
+	for i := range b.Relations {
+		w.relation(namespace, &b.Relations[i])
+	}
+	if db.namespaces[namespace] {
+		w.rows("namespace", []string{"namespace"}, 0)
+	} else {
+		w.rows("namespace", []string{"namespace"}, 1)
+		w.string(namespace)
+	}
+	if dimension == db.vectors.size() {
+		w.rows("meta", []string{"name", "value"}, 0)
+	} else {
+		w.rows("meta", []string{"name", "value"}, 1)
+		w.string("dimension")
+		w.integer(int64(dimension))
+	}
+	return w
+}
+
+func total(words map[string][]string) int {
+	n := 0
+	for _, list := range words {
+		n += len(list)
+	}
+	return n
+}
+
+func (w *writer) words(namespace, id string, words []string) {
+	for _, word := range words {
+		w.string(namespace)
+		w.string(word)
+		w.string(id)
+	}
+}
+
+func (w *writer) entity(namespace string, e *store.Entity) {
+	w.string(namespace)
+	w.string(e.ID)
+	w.string(e.Type)
+	w.json(e.Properties)
+	if e.Embedding == nil {
+		w.null()
+	} else {
+		w.vector(e.Embedding)
+	}
+	w.integer(e.CreatedAt)
+	w.integer(e.UpdatedAt)
+	w.string(e.Source)
+	w.string(e.Text)
+	w.string(e.Facts)
+	w.exact(e.Properties)
+	w.strings(e.Words)
+}
+
+func (w *writer) relationKey(namespace string, k store.RelationKey) {
+	w.string(namespace)
+	w.string(k.From)
+	w.string(k.Type)
+	w.string(k.To)
+	w.integer(k.ValidFrom)
+}
+
+func (w *writer) relation(namespace string, r *store.Relation) {
+	w.relationKey(namespace, r.RelationKey)
+	w.integer(r.ValidTo)
+	w.float(r.Weight)
+	if string(r.Properties) == "{}" {
+		w.null()
+	} else {
+		w.json(r.Properties)
+	}
+	w.integer(r.CreatedAt)
+	w.integer(r.UpdatedAt)
+	w.string(r.Source)
+	w.exact(r.Properties)
+}
+
+// exact writes JSON text that the engine's JSON would change, else null: it has
+// integers of 64 bits and floats.
+func (w *writer) exact(text []byte) {
+	digits := 0
+	for _, c := range text {
+		if c < '0' || c > '9' {
+			digits = 0
+		} else if digits++; digits >= len("9223372036854775807") {
+			w.string(string(text))
+			return
+		}
+	}
+	w.null()
+}
+
+// params are the parameters of a script of this package.
+type params struct {
+	writer
+	n int
+}
+
+// newParams returns parameters with a namespace.
+func newParams(namespace string) *params {
+	p := &params{}
+	p.count(0)
+	p.add("namespace").string(namespace)
+	return p
+}
+
+// add begins a parameter, whose value the caller writes.
+func (p *params) add(name string) *writer {
+	p.n++
+	p.text(name)
+	return &p.writer
+}
+
+func (p *params) done() *writer {
+	for i := range 4 {
+		p.b[i] = byte(p.n >> (8 * i))
+	}
+	return &p.writer
+}
+
+// limit returns n for a :limit, which the engine reads as an int64.
+func limit(n int) int64 { return int64(min(n, math.MaxInt32)) }
