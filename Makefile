@@ -10,7 +10,8 @@ help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 .PHONY: demo
-demo: build ## build everything and run the main example; no network, no keys
+demo: ## build everything and run the main example; no network, no keys
+	TEA_COZO=cached scripts/build
 	scripts/demo
 
 .PHONY: build
