@@ -278,6 +278,8 @@ func bundleError(err error) error {
 		return err
 	case errors.As(err, new(*bundles.SourceError)):
 		return usageError(err)
+	case errors.As(err, new(*bundles.InstallError)) && tea.AsError(err).Type == tea.ResourceExhausted:
+		return err
 	case errors.As(err, new(*bundles.InstallError)) || !errors.As(err, &file):
 	case file.Op == "write" && tea.AsError(file).Type == tea.ResourceExhausted:
 		return &fs.PathError{Op: file.Op, Path: absolute(file.Path), Err: file.Err}

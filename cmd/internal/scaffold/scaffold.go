@@ -52,7 +52,8 @@ func CheckName(name, language string) error {
 
 // Write writes the project of a plugin into a directory, which it creates if
 // needed, and returns the paths of its files. If one of the files exists, Write
-// returns an error and writes nothing.
+// returns an error and writes nothing. After another error it removes what it has
+// written.
 func Write(shared Files, dir, name, language string) ([]string, error) {
 	files, err := project(shared, name, language)
 	if err != nil {
@@ -66,15 +67,34 @@ func Write(shared Files, dir, name, language string) ([]string, error) {
 		}
 		paths = append(paths, target)
 	}
-	for _, file := range slices.Sorted(maps.Keys(files)) {
-		if err := write(filepath.Join(dir, filepath.FromSlash(file)), files[file]); err != nil {
-			return nil, err
+	for i, file := range slices.Sorted(maps.Keys(files)) {
+		if err := write(paths[i], files[file]); err != nil {
+			removeEmpty(filepath.Dir(paths[i]), dir)
+			return nil, errors.Join(err, remove(paths[:i], dir))
 		}
 	}
 	return paths, nil
 }
 
-// write writes a new file with its directory. A script is executable.
+// remove removes files, and the directories below dir that are empty then.
+func remove(files []string, dir string) error {
+	var errs []error
+	for _, file := range files {
+		errs = append(errs, os.Remove(file))
+		removeEmpty(filepath.Dir(file), dir)
+	}
+	return errors.Join(errs...)
+}
+
+// removeEmpty removes an empty directory, and those above it below dir.
+func removeEmpty(empty, dir string) {
+	for empty != filepath.Clean(dir) && os.Remove(empty) == nil {
+		empty = filepath.Dir(empty)
+	}
+}
+
+// write writes a new file with its directory, or nothing. A script is
+// executable.
 func write(target string, data []byte) error {
 	if err := os.MkdirAll(filepath.Dir(target), 0o755); err != nil {
 		return err
@@ -88,7 +108,10 @@ func write(target string, data []byte) error {
 		return err
 	}
 	_, err = f.Write(data)
-	return errors.Join(err, f.Close())
+	if err = errors.Join(err, f.Close()); err != nil {
+		err = errors.Join(err, os.Remove(target))
+	}
+	return err
 }
 
 // project returns the files of a project by their slash-separated paths.
