@@ -37,6 +37,7 @@ func Bundle() tea.Bundle {
 			statsActions(),
 			queryActions(),
 			backupActions(),
+			transferActions(),
 		),
 	}
 }

@@ -317,7 +317,7 @@ func toEntity(e *store.Entity) (Entity, error) {
 	properties, err := readProperties(e.Properties)
 	return Entity{
 		ID: e.ID, Type: e.Type, Properties: properties, Text: e.Text, Source: e.Source,
-		CreatedAt: fromInstant(e.CreatedAt), UpdatedAt: fromInstant(e.UpdatedAt),
+		CreatedAt: store.FormatInstant(e.CreatedAt), UpdatedAt: store.FormatInstant(e.UpdatedAt),
 	}, err
 }
 

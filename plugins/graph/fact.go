@@ -229,7 +229,7 @@ func (h *history) facts(now map[string]any) []Fact {
 	})
 	list := make([]Fact, len(all))
 	for i, f := range all {
-		list[i] = Fact{Property: f.Property, Value: f.Value, ValidFrom: fromInstant(f.From), ValidTo: fromInstant(f.To), Source: f.Source}
+		list[i] = Fact{Property: f.Property, Value: f.Value, ValidFrom: store.FormatInstant(f.From), ValidTo: store.FormatInstant(f.To), Source: f.Source}
 	}
 	return list
 }

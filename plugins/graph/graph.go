@@ -89,3 +89,12 @@ func checkName(what, name string) error {
 	}
 	return nil
 }
+
+// toInstant reads a parameter that is a time or a date. "" is absent.
+func toInstant(what, text string, absent int64) (int64, error) {
+	at, err := store.ParseInstant(text, absent)
+	if err != nil {
+		return 0, tea.Errorf(tea.ValidationError, "%s: %w", what, err)
+	}
+	return at, nil
+}

@@ -81,8 +81,8 @@ func graphsOf(seed uint64, n int) map[string]*reference {
 	return all
 }
 
-// askNetworkX completes the graphs with its results.
-func askNetworkX(t *testing.T, graphs map[string]*reference) []byte {
+// networkX is a Python with NetworkX.
+func networkX(t *testing.T) string {
 	t.Helper()
 	cache, err := os.UserCacheDir()
 	if err != nil {
@@ -95,7 +95,13 @@ func askNetworkX(t *testing.T, graphs map[string]*reference) []byte {
 		}
 		t.Skip("NetworkX is missing; run scripts/networkx install")
 	}
-	cmd := exec.CommandContext(t.Context(), python, filepath.Join("testdata", "reference.py"))
+	return python
+}
+
+// askNetworkX completes the graphs with its results.
+func askNetworkX(t *testing.T, graphs map[string]*reference) []byte {
+	t.Helper()
+	cmd := exec.CommandContext(t.Context(), networkX(t), filepath.Join("testdata", "reference.py"))
 	cmd.Stdin, cmd.Stderr = bytes.NewReader(encode(t, graphs)), os.Stderr
 	answer, err := cmd.Output()
 	if err != nil {

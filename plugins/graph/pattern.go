@@ -235,7 +235,7 @@ func (v *view) rows(ctx context.Context, found []store.Relation, r *QueryResult)
 			return err
 		}
 		edge := store.Edge(found[i].From, found[i].Type, found[i].To, properties)
-		for name, text := range map[string]string{"valid_from": fromInstant(found[i].ValidFrom), "valid_to": fromInstant(found[i].ValidTo)} {
+		for name, text := range map[string]string{"valid_from": store.FormatInstant(found[i].ValidFrom), "valid_to": store.FormatInstant(found[i].ValidTo)} {
 			if text != "" {
 				edge[name] = text
 			}

@@ -61,7 +61,7 @@ func (g *Graph) StoreRelation(ctx context.Context, _ *tea.Request, p StoreRelati
 	}
 	return &StoreRelationResult{
 		Success: true, From: p.FromEntity, To: p.ToEntity, Type: p.RelationType, Created: t.created > 0, Closed: t.closed,
-		ValidFrom: fromInstant(t.last.ValidFrom), ValidTo: fromInstant(t.last.ValidTo),
+		ValidFrom: store.FormatInstant(t.last.ValidFrom), ValidTo: store.FormatInstant(t.last.ValidTo),
 	}, nil
 }
 
@@ -200,7 +200,7 @@ func toRelation(r *store.Relation) (Relation, error) {
 	properties, err := readProperties(r.Properties)
 	return Relation{
 		From: r.From, To: r.To, Type: r.Type, Properties: properties, Weight: r.Weight, Source: r.Source,
-		ValidFrom: fromInstant(r.ValidFrom), ValidTo: fromInstant(r.ValidTo), CreatedAt: fromInstant(r.CreatedAt), UpdatedAt: fromInstant(r.UpdatedAt),
+		ValidFrom: store.FormatInstant(r.ValidFrom), ValidTo: store.FormatInstant(r.ValidTo), CreatedAt: store.FormatInstant(r.CreatedAt), UpdatedAt: store.FormatInstant(r.UpdatedAt),
 	}, err
 }
 

@@ -1,0 +1,82 @@
+// Package transfer writes graphs in formats of other programs, and reads them.
+// Start with [NewWriter] and [Read].
+package transfer
+
+import (
+	"fmt"
+	"io"
+
+	"github.com/the-edge-agent/tea/plugins/graph/internal/store"
+)
+
+// Writer writes one graph: the entities first, then the relations.
+type Writer interface {
+	Entity(e *store.Entity) error
+	Relation(r *store.Relation) error
+	// Close writes the end. It does not close the files.
+	Close() error
+}
+
+// Sink receives what was read. It keeps nothing of what it gets.
+type Sink struct {
+	Entity   func(e *store.Entity) error
+	Relation func(r *store.Relation) error
+}
+
+// Format is the name of a format.
+type Format string
+
+// The formats. CSV and Parquet have a file for entities and one for relations.
+const (
+	JSONL     Format = "jsonl"
+	CSV       Format = "csv"
+	Parquet   Format = "parquet"
+	GraphML   Format = "graphml"
+	Cytoscape Format = "cytoscape"
+)
+
+// Files returns the names of the files in the folder of a format, nil for a
+// format with a single file.
+func (f Format) Files() []string {
+	if f != CSV && f != Parquet {
+		return nil
+	}
+	return []string{"entities." + string(f), "relations." + string(f)}
+}
+
+// NewWriter returns a writer for a format. A format with two files needs two
+// outputs.
+func NewWriter(f Format, outputs ...io.Writer) Writer {
+	switch f {
+	case CSV:
+		return newCSV(outputs[0], outputs[1])
+	case Parquet:
+		return newParquet(outputs[0], outputs[1])
+	case GraphML:
+		return newGraphML(outputs[0])
+	case Cytoscape:
+		return newCytoscape(outputs[0])
+	}
+	return newJSONL(outputs[0])
+}
+
+// Input is a file that is read.
+type Input interface {
+	io.Reader
+	io.ReaderAt
+}
+
+// Read reads a graph. The error names the place in the input.
+func Read(f Format, into Sink, inputs []Input, sizes []int64) error {
+	switch f {
+	case JSONL:
+		return readJSONL(inputs[0], into)
+	case CSV:
+		return readCSV(inputs, into)
+	case Parquet:
+		return readParquet(inputs, sizes, into)
+	case GraphML:
+		return readGraphML(inputs[0], into)
+	}
+	return fmt.Errorf("the format %s is for pictures and cannot be imported", f)
+}

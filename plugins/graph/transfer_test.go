@@ -1,0 +1,175 @@
+package graph_test
+
+import (
+	"encoding/json"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	tea "github.com/the-edge-agent/tea/sdk"
+)
+
+// sample stores a graph with every kind of value.
+func (g *opened) sample() {
+	g.t.Helper()
+	g.call("store_entities", object{"entities": []any{
+		object{"entity_id": "ana", "entity_type": "person", "text": "Ana, \"the\" <engineer>\nof & 東京", "source": "staff.md", "embedding": []any{0.25, -1.5},
+			"properties": object{"age": int64(30), "big": int64(9007199254740993), "f": 2.0, "tags": []any{"a", "b,c"}, "name": "Ana"}},
+		object{"entity_id": "acme", "entity_type": "firm"},
+		object{"entity_id": "bolt"},
+	}})
+	g.call("update_entity", object{"entity_id": "ana", "properties": object{"age": int64(31)}, "valid_from": "2024-01-01"})
+	g.call("store_relation", object{"from_entity": "ana", "relation_type": "works_at", "to_entity": "acme", "valid_from": "2020-01-01", "weight": 2.5, "properties": object{"role": "dev"}, "source": "cv"})
+	g.call("store_relation", object{"from_entity": "ana", "relation_type": "works_at", "to_entity": "bolt", "valid_from": "2023-01-01", "exclusive": true})
+}
+
+// contents are what an export as JSON Lines has, without the times of writing.
+func (g *opened) contents() []any {
+	g.t.Helper()
+	var all []any
+	for line := range strings.Lines(g.call("export", object{})["data"].(string)) {
+		var r object
+		if err := json.Unmarshal([]byte(line), &r); err != nil {
+			g.t.Fatal(err)
+		}
+		delete(r, "updated_at")
+		delete(r, "created_at")
+		all = append(all, r)
+	}
+	return all
+}
+
+func TestAGraphIsExportedAndImported(t *testing.T) {
+	t.Parallel()
+	for _, name := range backends(t) {
+		for format, path := range map[string]string{"jsonl": "dir/graph.jsonl", "csv": "dir/csv", "parquet": "parquet", "graphml": "graph.graphml"} {
+			t.Run(name+"/"+format, func(t *testing.T) {
+				t.Parallel()
+				root := t.TempDir()
+				g := openWith(t, object{"graph": object{"backend": name, "path": t.TempDir()}, "file": object{"root": root}})
+				g.sample()
+				want := g.contents()
+				p := object{"path": path, "format": format}
+				r := g.call("export", p)
+				same(t, "entities", r["entities"], int64(3))
+				same(t, "relations", r["relations"], int64(2))
+				other := openWith(t, object{"graph": object{"backend": name, "path": t.TempDir()}, "file": object{"root": root}})
+				r = other.call("import", p)
+				same(t, "imported", r, object{"success": true, "entities": int64(3), "relations": int64(2), "created_entities": int64(0)})
+				other.call("import", p)
+				got := other.contents()
+				for _, list := range [][]any{want, got} {
+					for _, item := range list {
+						e := item.(object)
+						if format == "csv" || format == "graphml" {
+							delete(e, "facts")
+						}
+						if format == "graphml" {
+							delete(e, "embedding")
+						}
+					}
+				}
+				same(t, "after the import", got, want)
+				same(t, "search after the import", ids(other.call("search", object{"query": "engineer"})["results"]), "ana")
+			})
+		}
+	}
+}
+
+func TestPartsOfAGraphAreExported(t *testing.T) {
+	t.Parallel()
+	g := openWith(t, object{"graph": object{"backend": "memory", "path": t.TempDir()}, "file": object{"root": t.TempDir()}})
+	g.sample()
+	r := g.call("export", object{"entity_types": []any{"person", "firm"}})
+	same(t, "by type", []any{r["entities"], r["relations"]}, []any{int64(2), int64(1)})
+	r = g.call("export", object{"current": true})
+	same(t, "current relations", r["relations"], int64(1))
+	r = g.call("export", object{"entity_ids": []any{"bolt"}, "format": "cytoscape"})
+	same(t, "around an entity", []any{r["entities"], r["relations"]}, []any{int64(2), int64(1)})
+	var picture struct {
+		Elements struct{ Nodes, Edges []struct{ Data object } }
+	}
+	if err := json.Unmarshal([]byte(r["data"].(string)), &picture); err != nil {
+		t.Fatal(err)
+	}
+	same(t, "edge", []any{picture.Elements.Edges[0].Data["source"], picture.Elements.Edges[0].Data["target"]}, []any{"ana", "bolt"})
+	r = g.call("export", object{"namespace": "none", "format": "cytoscape"})
+	same(t, "empty picture", json.Valid([]byte(r["data"].(string))), true)
+}
+
+func TestImportsThatAreRefused(t *testing.T) {
+	t.Parallel()
+	root := t.TempDir()
+	g := openWith(t, object{"graph": object{"backend": "memory", "path": t.TempDir()}, "file": object{"root": root}})
+	for text, want := range map[string]string{
+		`{"kind":"entity","id":"a"}` + "\n{":                                         "line 2",
+		`{"kind":"entity","id":""}`:                                                  "entity_id is empty",
+		`{"kind":"thing","id":"a"}`:                                                  `the kind "thing" is neither entity nor relation`,
+		`{"kind":"entity","id":"a","properties":[1]}`:                                "properties are not a JSON object",
+		`{"kind":"entity","id":"a","facts":[1]}`:                                     `the facts of "a" are not valid`,
+		`{"kind":"relation","from":"a","to":"b","type":"r","valid_from":"tomorrow"}`: "valid_from",
+	} {
+		g.fails("import", object{"data": text}, tea.ValidationError, want)
+	}
+	g.fails("import", object{"path": "../x.jsonl"}, tea.PermissionDenied, "")
+	g.fails("import", object{"path": "none.jsonl"}, tea.NotFound, "none.jsonl")
+	g.fails("import", object{"path": "x.txt"}, tea.ValidationError, "set format to")
+	g.fails("import", object{"data": "{}", "format": "cytoscape"}, tea.ValidationError, "is for pictures")
+	if err := os.Mkdir(filepath.Join(root, "p"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{"entities.parquet", "relations.parquet"} {
+		if err := os.WriteFile(filepath.Join(root, "p", name), []byte("PAR1 damaged PAR1"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	g.fails("import", object{"path": "p", "format": "parquet"}, tea.ValidationError, "entities.parquet")
+	r := g.call("import", object{"data": `{"kind":"relation","from":"a","to":"b","type":"r"}`})
+	same(t, "ends that are created", r["created_entities"], int64(2))
+}
+
+// A table of another program: other columns are properties.
+func TestATableIsImported(t *testing.T) {
+	t.Parallel()
+	root := t.TempDir()
+	g := openWith(t, object{"graph": object{"backend": "memory", "path": t.TempDir()}, "file": object{"root": root}})
+	for name, text := range map[string]string{
+		"entities.csv":  "id,type,city\nana,person,Porto\nbob,person,\n",
+		"relations.csv": "from,to,type,since\nana,bob,knows,2020\n",
+	} {
+		if err := os.WriteFile(filepath.Join(root, name), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	g.call("import", object{"path": ".", "format": "csv"})
+	same(t, "properties", g.call("get_entity", object{"entity_id": "ana"})["entity"].(object)["properties"], object{"city": "Porto"})
+	same(t, "relations", short(g.call("get_relations", object{"entity_id": "bob"})["relations"]), "ana-knows-bob")
+}
+
+// NetworkX reads what was exported, and its own GraphML is imported.
+func TestGraphMLOfNetworkX(t *testing.T) {
+	t.Parallel()
+	root := t.TempDir()
+	g := openWith(t, object{"graph": object{"backend": "memory", "path": t.TempDir()}, "file": object{"root": root}})
+	g.sample()
+	g.call("export", object{"path": "out.graphml"})
+	cmd := exec.CommandContext(t.Context(), networkX(t), "-c", `
+import networkx as nx
+g = nx.read_graphml("out.graphml")
+assert set(g) == {"ana", "acme", "bolt"} and g["ana"]["acme"]["weight"] == 2.5, list(g.edges(data=True))
+h = nx.DiGraph()
+h.add_node("x", size=3, ok=True, name="X & Y", f=0.5)
+h.add_edge("x", "y", weight=4.0, type="feeds")
+nx.write_graphml(h, "in.graphml")
+`)
+	cmd.Dir = root
+	if out, err := cmd.CombinedOutput(); err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	r := g.call("import", object{"path": "in.graphml"})
+	same(t, "entities", r["entities"], int64(2))
+	same(t, "properties", g.call("get_entity", object{"entity_id": "x"})["entity"].(object)["properties"], object{"size": int64(3), "ok": true, "name": "X & Y", "f": 0.5})
+	same(t, "weight", field(g.call("get_relations", object{"entity_id": "x"})["relations"], "weight"), []any{4.0})
+}
