@@ -63,7 +63,9 @@ func (s manifestStore) read(b binary) (tea.Manifest, error) {
 	if err != nil {
 		return tea.Manifest{}, err
 	}
-	s.keep(b, m.Manifest) // later reads need no checksums
+	if err := s.write(b, m.Manifest); err != nil { // later reads would need no checksums
+		s.logger.Debug("cannot cache the manifest of a plugin", "plugin", b.name, "error", err)
+	}
 	return m.Manifest, nil
 }
 

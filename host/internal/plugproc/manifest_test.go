@@ -2,6 +2,7 @@ package plugproc
 
 import (
 	"encoding/json"
+	"log/slog"
 	"os"
 	"path/filepath"
 	"slices"
@@ -342,5 +343,19 @@ func TestFirstStoredManifestIsStillValid(t *testing.T) {
 	}
 	if n := needsOf(m.Manifest); n.startTimeout != 0 || n.env != nil {
 		t.Errorf("it declares needs: %+v", n)
+	}
+}
+
+// As on a device whose disk is read-only: nothing is wrong with the plugin.
+func TestStoredManifestNeedsNoCache(t *testing.T) {
+	t.Parallel()
+	b := scripted(t, "probe.py")
+	if err := writeBeside(b, probeManifest("probe.py")); err != nil {
+		t.Fatal(err)
+	}
+	var log safeBuffer
+	s := manifestStore{dir: filepath.Join(b.path, "cache"), logger: slog.New(slog.NewTextHandler(&log, nil))}
+	if m, err := s.read(b); err != nil || m.Name != "probe" || log.String() != "" {
+		t.Errorf("got %q, %v, and logged %q", m.Name, err, log.String())
 	}
 }
