@@ -8,6 +8,7 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"os"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -340,6 +341,53 @@ func TestFirecrawlCrawl(t *testing.T) {
 				t.Error("no progress")
 			}
 		})
+	}
+}
+
+// The request for a crawl is the one that Firecrawl's own client for Python
+// (4.53.2) sends for the same options, recorded in testdata.
+func TestFirecrawlCrawlIsThatOfItsClient(t *testing.T) {
+	t.Parallel()
+	f := startFirecrawl(t, "v1", 0)
+	params := map[string]any{"formats": []any{"markdown", "screenshot"}, "full_page": true, "timeout": 30}
+	for name, v := range crawlParams {
+		params[name] = v
+	}
+	if _, err := teatest.Call(t, web.Bundle(), teatest.Request{Action: "web.crawl", Settings: f.settings(), Params: params}); err != nil {
+		t.Fatal(err)
+	}
+	data, err := os.ReadFile("testdata/firecrawl-v1-crawl.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var want map[string]any
+	if err := json.Unmarshal(data, &want); err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(want, f.bodies[0]); diff != "" {
+		t.Error(diff)
+	}
+}
+
+// A pattern of whole addresses makes Firecrawl match all patterns with them.
+func TestFirecrawlPatternsOfAddresses(t *testing.T) {
+	t.Parallel()
+	f := startFirecrawl(t, "v2", 0)
+	_, err := teatest.Call(t, web.Bundle(), teatest.Request{Action: "web.crawl", Settings: f.settings(), Params: map[string]any{
+		"url": "https://a.test/", "include": []any{"https://a.test/docs/*", "/faq$"}, "exclude": []any{"*.pdf$"},
+	}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := map[string]any{
+		"includePaths": []any{`^https://a\.test/docs/.*`, `^https?://[^/]+/faq$`}, "excludePaths": []any{`^https?://[^/]+.*\.pdf$`}, "regexOnFullURL": true,
+	}
+	got := map[string]any{}
+	for name := range want {
+		got[name] = f.bodies[0][name]
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Error(diff)
 	}
 }
 

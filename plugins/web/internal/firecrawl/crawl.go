@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"net/url"
 	"regexp"
+	"slices"
 	"strings"
 	"time"
 
@@ -187,21 +188,31 @@ func (x *crawl) body() map[string]any {
 	if p.Delay != nil && *p.Delay > 0 {
 		body["delay"] = *p.Delay
 	}
+	isAddress := func(pattern string) bool { return strings.HasPrefix(pattern, "http") }
+	whole := slices.ContainsFunc(p.Include, isAddress) || slices.ContainsFunc(p.Exclude, isAddress)
+	if whole {
+		body["regexOnFullURL"] = true
+	}
 	if len(p.Include) > 0 {
-		body["includePaths"] = toExpressions(p.Include)
+		body["includePaths"] = toExpressions(p.Include, whole)
 	}
 	if len(p.Exclude) > 0 {
-		body["excludePaths"] = toExpressions(p.Exclude)
+		body["excludePaths"] = toExpressions(p.Exclude, whole)
 	}
 	return body
 }
 
-// toExpressions converts patterns of paths to regular expressions.
-func toExpressions(patterns []string) []string {
+// toExpressions converts patterns to regular expressions of paths, or of whole
+// addresses.
+func toExpressions(patterns []string, whole bool) []string {
 	var list []string
 	for _, pattern := range patterns {
 		body, end := strings.CutSuffix(pattern, "$")
-		expression := "^" + strings.ReplaceAll(regexp.QuoteMeta(body), `\*`, ".*")
+		begin := "^"
+		if whole && !strings.HasPrefix(pattern, "http") {
+			begin = "^https?://[^/]+"
+		}
+		expression := begin + strings.ReplaceAll(regexp.QuoteMeta(body), `\*`, ".*")
 		if end {
 			expression += "$"
 		}
