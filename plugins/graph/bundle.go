@@ -38,6 +38,7 @@ func Bundle() tea.Bundle {
 			queryActions(),
 			backupActions(),
 			transferActions(),
+			extractActions(),
 		),
 	}
 }
