@@ -7,8 +7,10 @@
 // links it to the library of the released package.
 #include <csignal>
 #include <cstring>
+#include <optional>
 #include <string>
 
+#include "budget.h"
 #include "codec.h"
 #include "guard.h"
 #include "lookup.h"
@@ -28,6 +30,7 @@ Code code(const std::string& message) {
     static const std::pair<const char*, Code> classes[] = {
         {"Interrupted", Interrupted},
         {"Buffer manager exception: ", Memory},
+        {"std::bad_alloc", Memory},
         {"IO exception: ", File},
         {"Storage exception: ", File},
         {"Checkpoint exception: ", File},
@@ -97,8 +100,43 @@ private:
     sigset_t before;
 };
 
+// deep runs f on a thread with a stack for the recursion of the parser and the
+// planner, whose depth is that of the query, and rethrows what f throws.
+template<typename F>
+void deep(F f) {
+    struct Call {
+        F& f;
+        std::exception_ptr failure;
+    } call{f, nullptr};
+    auto run = [](void* p) -> void* {
+        auto call = static_cast<Call*>(p);
+        try {
+            call->f();
+        } catch (...) {
+            call->failure = std::current_exception();
+        }
+        return nullptr;
+    };
+    constexpr size_t stack = size_t{256} << 20; // addresses; only what is used takes memory
+    pthread_attr_t attributes;
+    pthread_attr_init(&attributes);
+    pthread_attr_setstacksize(&attributes, stack);
+    BlockedSignals blocked;
+    pthread_t thread;
+    auto failed = pthread_create(&thread, &attributes, run, &call);
+    pthread_attr_destroy(&attributes);
+    if (failed) {
+        throw std::bad_alloc();
+    }
+    pthread_join(thread, nullptr);
+    if (call.failure) {
+        std::rethrow_exception(call.failure);
+    }
+}
+
 struct Statement {
     std::unique_ptr<PreparedStatement> prepared;
+    bool restricted;
 };
 
 // Limits of one run.
@@ -147,6 +185,13 @@ void check(const QueryResult& result) {
 using namespace tea;
 
 #define TEA_API extern "C" __attribute__((visibility("default")))
+
+static kuzu::main::ClientContext* context(void* connection) {
+    return static_cast<Connection*>(connection)->getClientContext();
+}
+
+// planning is what a query of a workflow can allocate while it is planned.
+constexpr size_t planning = size_t{128} << 20;
 
 // tea_kuzu_interface returns the version of this interface.
 TEA_API int64_t tea_kuzu_interface() {
@@ -206,25 +251,34 @@ TEA_API void tea_kuzu_interrupt(void* connection) {
 // that reads the graph: guard.h has what it can consist of.
 TEA_API int32_t tea_kuzu_prepare(void* connection, const char* query, int64_t length, int64_t restricted, const char* parameters, int64_t parameters_length, void** statement, char** out, int64_t* size) {
     return guarded(out, size, [&]() -> int32_t {
-        std::string_view text(query, length);
-        if (restricted != 0) {
-            permit(text);
-        }
-        auto prepared = static_cast<Connection*>(connection)->prepareWithParams(text, Reader(parameters, parameters_length).parameters());
-        if (!prepared->isSuccess()) {
-            throw std::runtime_error(prepared->getErrorMessage());
-        }
-        if (restricted != 0 && !prepared->isReadOnly()) {
-            throw RefusedException("the query writes");
-        }
-        *statement = new Statement{std::move(prepared)};
+        auto plan = [&] {
+            std::optional<Budget> budget;
+            if (restricted != 0) {
+                budget.emplace(planning, context(connection));
+            }
+            std::string_view text(query, length);
+            if (restricted != 0) {
+                permit(text);
+            }
+            auto prepared = static_cast<Connection*>(connection)->prepareWithParams(text, Reader(parameters, parameters_length).parameters());
+            if (!prepared->isSuccess()) {
+                throw std::runtime_error(prepared->getErrorMessage());
+            }
+            if (restricted != 0 && !prepared->isReadOnly()) {
+                throw RefusedException("the query writes");
+            }
+            *statement = new Statement{std::move(prepared), restricted != 0};
+        };
+        restricted != 0 ? deep(plan) : plan();
         return Ok;
     });
 }
 
 TEA_API void tea_kuzu_finalize(void* statement) {
     try {
-        delete static_cast<Statement*>(statement);
+        auto s = static_cast<Statement*>(statement);
+        auto drop = [&] { delete s; };
+        s->restricted ? deep(drop) : drop();
     } catch (...) {
     }
 }
@@ -233,8 +287,17 @@ TEA_API void tea_kuzu_finalize(void* statement) {
 TEA_API int32_t tea_kuzu_run(void* connection, void* statement, const char* parameters, int64_t length, int64_t timeout, int64_t rows, int64_t bytes, char** out, int64_t* size) {
     return guarded(out, size, [&]() -> int32_t {
         auto c = static_cast<Connection*>(connection);
+        auto s = static_cast<Statement*>(statement);
         c->setQueryTimeOut(timeout);
-        auto result = c->executeWithParams(static_cast<Statement*>(statement)->prepared.get(), Reader(parameters, length).parameters());
+        std::unique_ptr<QueryResult> result;
+        auto execute = [&] {
+            std::optional<Budget> budget;
+            if (s->restricted) {
+                budget.emplace(planning, context(connection));
+            }
+            result = c->executeWithParams(s->prepared.get(), Reader(parameters, length).parameters());
+        };
+        s->restricted ? deep(execute) : execute(); // the engine plans a statement at each execution
         check(*result);
         report(encode(*result, Limits{static_cast<uint64_t>(rows), static_cast<uint64_t>(bytes)}), out, size);
         return Ok;
@@ -251,10 +314,6 @@ TEA_API int32_t tea_kuzu_execute(void* connection, const char* query, int64_t le
         }
         return Ok;
     });
-}
-
-static kuzu::main::ClientContext* context(void* connection) {
-    return static_cast<Connection*>(connection)->getClientContext();
 }
 
 // tea_kuzu_entities returns columns of the entities with some keys. Both lists

@@ -43,7 +43,7 @@ func openEngine(l *library, path string, pool int64, threads int) (*engine, erro
 
 // maxDatabase is the size of a database in bytes up to which it can grow: the
 // engine reserves as many addresses. It must be a power of two.
-const maxDatabase int64 = 1 << 38
+const maxDatabase int64 = 1 << 36
 
 // close closes the database. Its connections are closed before.
 func (e *engine) close() error {
@@ -90,7 +90,7 @@ func (c *connection) query(ctx context.Context, text string, p params) (*result,
 	}
 	statement := c.statements[text]
 	if statement == nil {
-		if statement, err = c.prepare(text, false, encoded); err != nil {
+		if statement, err = c.prepare(ctx, text, false, encoded); err != nil {
 			return nil, err
 		}
 		c.statements[text] = statement
@@ -100,11 +100,16 @@ func (c *connection) query(ctx context.Context, text string, p params) (*result,
 
 // prepare parses and plans a statement, with restricted only a query that reads
 // the graph. The caller finalizes it.
-func (c *connection) prepare(text string, restricted bool, encoded []byte) (unsafe.Pointer, error) {
+func (c *connection) prepare(ctx context.Context, text string, restricted bool, encoded []byte) (unsafe.Pointer, error) {
+	finish := c.interruptAfter(ctx)
+	defer finish()
 	var statement unsafe.Pointer
 	err := c.library.call(func(out *unsafe.Pointer, size *int64) int32 {
 		return c.library.prepare(c.handle, unsafe.StringData(text), int64(len(text)), flag(restricted), unsafe.SliceData(encoded), int64(len(encoded)), &statement, out, size)
 	})
+	if err != nil && ctx.Err() != nil {
+		err = ctx.Err()
+	}
 	return statement, err
 }
 

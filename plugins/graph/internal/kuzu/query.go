@@ -15,7 +15,7 @@ import (
 const (
 	// maxQuery is the length of a query in bytes, and maxDepth the depth of its
 	// brackets: the parser recurses.
-	maxQuery = 64 << 10
+	maxQuery = 32 << 10
 	maxDepth = 100
 	// maxResult is the size of an encoded result.
 	maxResult = 32 << 20
@@ -80,7 +80,7 @@ func (c *connection) table(ctx context.Context, q store.Query, encoded []byte) (
 		return nil, err
 	}
 	defer c.execute("ROLLBACK") //nolint:errcheck // a read-only transaction has nothing to lose
-	statement, err := c.prepare(q.Text, true, encoded)
+	statement, err := c.prepare(ctx, q.Text, true, encoded)
 	if err != nil {
 		return nil, err
 	}

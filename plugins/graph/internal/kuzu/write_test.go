@@ -1,0 +1,136 @@
+//go:build linux && (amd64 || arm64) && !lite
+
+package kuzu
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	tea "github.com/the-edge-agent/tea/sdk"
+
+	"github.com/the-edge-agent/tea/plugins/graph/internal/store"
+)
+
+// Batches that are joined, and single rows, store the same.
+func TestLargeAndSmallBatchesStoreTheSame(t *testing.T) {
+	t.Parallel()
+	const n = 3*joinFrom + 5
+	batch := func(round int) store.Batch {
+		var b store.Batch
+		for i := range n {
+			e := entity(fmt.Sprintf("e%03d", i), "thing", fmt.Sprintf(`{"round":%d}`, round))
+			e.Words = []string{fmt.Sprintf("w%d", round)}
+			b.Entities = append(b.Entities, e)
+			r := relation(e.ID, "next", fmt.Sprintf("e%03d", (i+1)%n))
+			r.Weight = float64(round)
+			b.Relations = append(b.Relations, r, relation(e.ID, "also", fmt.Sprintf("end%d", i)))
+		}
+		return b
+	}
+	large, small := opened(t, t.TempDir()), opened(t, t.TempDir())
+	for round := range 2 {
+		b := batch(round)
+		apply(t, large, b)
+		for i := 0; i < n; i += 10 {
+			end := min(i+10, n)
+			apply(t, small, store.Batch{Entities: b.Entities[i:end], Relations: b.Relations[2*i : 2*end]})
+		}
+	}
+	if diff := cmp.Diff(contents(t, small), contents(t, large)); diff != "" {
+		t.Errorf("large and small batches differ (-small +large):\n%s", diff)
+	}
+	if got := len(strings.Split(contents(t, large), "\n")); got != 3*n+1 {
+		t.Errorf("%d lines of contents, want %d", got, 3*n+1)
+	}
+}
+
+// contents describes a graph in a line for each entity and relation.
+func contents(t *testing.T, db *DB) string {
+	t.Helper()
+	var text strings.Builder
+	err := db.EachEntity(t.Context(), "default", store.EntityScan{Facts: true, Embeddings: true}, func(e *store.Entity) error {
+		_, err := fmt.Fprintf(&text, "%s %s %s %v\n", e.ID, e.Type, e.Properties, e.Embedding)
+		return err
+	})
+	if err == nil {
+		err = db.EachRelation(t.Context(), "default", store.RelationScan{Ever: true}, func(r *store.Relation) error {
+			_, err := fmt.Fprintf(&text, "%s %s %s %v\n", r.From, r.Type, r.To, r.Weight)
+			return err
+		})
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return text.String()
+}
+
+func TestALongTextIsRefused(t *testing.T) {
+	t.Parallel()
+	db := opened(t, t.TempDir())
+	e := entity("a", "thing", `{}`)
+	e.Text = strings.Repeat("x", maxText+1)
+	if err := db.Apply(t.Context(), "default", store.Batch{Entities: []store.Entity{e}}); tea.AsError(err).Type != tea.ValidationError {
+		t.Errorf("a text of %d bytes: %v", len(e.Text), err)
+	}
+	e.Text = e.Text[1:]
+	apply(t, db, store.Batch{Entities: []store.Entity{e}})
+	got, err := db.Entities(t.Context(), "default", []string{"a"}, store.Fields{})
+	if err != nil || len(got) != 1 || got[0].Text != e.Text {
+		t.Errorf("the longest text was not stored: %v", err)
+	}
+}
+
+// A writer moves a token along a ring and counts its rounds in the entity. Each
+// reader sees one place of the token, and rounds that do not go back.
+func TestReadersSeeACommittedState(t *testing.T) {
+	t.Parallel()
+	db := opened(t, t.TempDir())
+	const rounds, watchers = 100, 8
+	move := func(ctx context.Context, n int) error {
+		b := store.Batch{
+			Entities:  []store.Entity{{ID: "token", Type: "token", Properties: []byte(`{}`), UpdatedAt: int64(n)}},
+			Relations: []store.Relation{relation("token", "at", fmt.Sprintf("place%d", n%5))},
+		}
+		b.Relations[0].Weight = float64(n)
+		if n > 0 {
+			b.DeleteRelations = []store.RelationKey{relation("token", "at", fmt.Sprintf("place%d", (n-1)%5)).RelationKey}
+		}
+		return db.Apply(ctx, "default", b)
+	}
+	if err := move(t.Context(), 0); err != nil {
+		t.Fatal(err)
+	}
+	done := make(chan struct{})
+	var all sync.WaitGroup
+	for range watchers {
+		all.Go(func() {
+			last := 0.0
+			for {
+				select {
+				case <-done:
+					return
+				default:
+				}
+				found, err := db.Adjacent(t.Context(), "default", store.Adjacency{IDs: []string{"token"}, Ever: true, Max: 10})
+				if err != nil || len(found) != 1 || found[0].Weight < last {
+					t.Errorf("after round %v a reader sees %v, %v", last, found, err)
+					return
+				}
+				last = found[0].Weight
+			}
+		})
+	}
+	for n := 1; n <= rounds; n++ {
+		if err := move(t.Context(), n); err != nil {
+			t.Error(err)
+			break
+		}
+	}
+	close(done)
+	all.Wait()
+}
