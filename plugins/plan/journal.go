@@ -6,7 +6,6 @@ import (
 	"encoding/base64"
 	"encoding/hex"
 	"fmt"
-	"strings"
 
 	tea "github.com/the-edge-agent/tea/sdk"
 )
@@ -165,21 +164,32 @@ func (j *journal) apply(s *Subtask, o outcome) {
 }
 
 // keyOf returns a name for the calls of a subtask, which can contain only some
-// characters; the subtasks of a later revision have its number in it.
+// characters: the id, or what can be kept of it with a hash. The subtasks of a
+// later revision have its number in it.
 func keyOf(id string, revision int) string {
-	const signs = "._-"
-	isPlain := len(id) <= 60 && !strings.ContainsFunc(id, func(c rune) bool {
-		return (c < 'a' || c > 'z') && (c < 'A' || c > 'Z') && (c < '0' || c > '9') && !strings.ContainsRune(signs, c)
-	})
-	if !isPlain {
+	kept := make([]byte, 0, maxKept)
+	for _, c := range id {
+		switch {
+		case len(kept) == maxKept:
+		case c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' || c == '.' || c == '_' || c == '-':
+			kept = append(kept, byte(c))
+		case len(kept) == 0 || kept[len(kept)-1] != '_':
+			kept = append(kept, '_')
+		}
+	}
+	key := string(kept)
+	if key != id {
 		sum := sha256.Sum256([]byte(id))
-		id = "@" + hex.EncodeToString(sum[:10])
+		key += "@" + hex.EncodeToString(sum[:6])
 	}
 	if revision > 0 {
-		id = fmt.Sprintf("%s@%d", id, revision)
+		key = fmt.Sprintf("%s@%d", key, revision)
 	}
-	return id
+	return key
 }
+
+// maxKept is how many characters of an id are kept in its key.
+const maxKept = 60
 
 // bits is a set of the places of subtasks in a plan.
 type bits []byte

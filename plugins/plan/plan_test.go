@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"regexp"
 	"slices"
 	"strings"
 	"sync"
@@ -172,6 +173,28 @@ func TestExecutesInTheOrderOfDependencies(t *testing.T) {
 
 // A subtask begins when its own dependencies are done, although another one of
 // their level still runs.
+// The names of calls are shown while the plan runs.
+func TestKeysCanBeRead(t *testing.T) {
+	t.Parallel()
+	w := &worker{}
+	host := w.host()
+	ids := []string{"plain-1.a_B", "read the page", "größe 📏", "日本", strings.Repeat("x", 61), "read_the_page"}
+	if _, e := call(t, host, "plan.execute", object{"plan": list(ids...), "subtask_executor": executor, "parallel": false}); e != nil {
+		t.Fatal(e)
+	}
+	var keys []string
+	for _, c := range host.Invocations() {
+		keys = append(keys, c.Key)
+	}
+	want := []string{"plain-1.a_B", "read_the_page@HASH", "gr_e_@HASH", "_@HASH", strings.Repeat("x", 60) + "@HASH", "read_the_page"}
+	for i := range keys {
+		keys[i] = regexp.MustCompile(`@[0-9a-f]{12}$`).ReplaceAllString(keys[i], "@HASH")
+	}
+	if diff := cmp.Diff(want, keys); diff != "" {
+		t.Error(diff)
+	}
+}
+
 func TestDoesNotWaitForAWave(t *testing.T) {
 	t.Parallel()
 	after := make(chan struct{})
@@ -393,6 +416,22 @@ func TestStatus(t *testing.T) {
 		"subtasks": []any{object{"id": "b", "status": "failed"}, object{"id": "c", "status": "skipped"}, object{"id": "d", "status": "pending"}},
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func TestTree(t *testing.T) {
+	t.Parallel()
+	p := object{"goal": "Größe\n\x1b]0;x\a ändern 📏", "subtasks": []any{
+		object{"id": "größe 📏", "description": "e\u0301 \x1b[2J 家族 👨‍👩‍👧 \u202etxt.exe"},
+		object{"id": "b", "description": strings.Repeat("ß", 70), "dependencies": []any{"größe 📏"}, "subtasks": []any{object{"id": "c", "description": "in b", "status": "completed"}}},
+	}}
+	got, e := call(t, nil, "plan.status", object{"plan": p, "include_tree": true})
+	if e != nil {
+		t.Fatal(e)
+	}
+	want := "Größe ]0;x ändern 📏\n├─ ○ größe 📏: e\u0301 [2J 家族 👨‍👩‍👧 txt.exe\n└─ ○ b: " + strings.Repeat("ß", 59) + "… (after größe 📏)\n   └─ ● c: in b\n"
+	if diff := cmp.Diff(want, got["tree"]); diff != "" {
 		t.Error(diff)
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"strings"
+	"unicode"
 
 	tea "github.com/the-edge-agent/tea/sdk"
 )
@@ -137,8 +138,15 @@ func (p *Plan) tree(withCompleted bool) string {
 	return b.String()
 }
 
-// oneLine shortens a text to a part of a line.
+// oneLine shortens a text to a part of a line, without the characters that would
+// make a terminal do anything else than show it: a model can have written it.
 func oneLine(text string) string {
+	text = strings.Map(func(r rune) rune {
+		if unicode.IsControl(r) && !unicode.IsSpace(r) || unicode.Is(unicode.Bidi_Control, r) {
+			return -1
+		}
+		return r
+	}, text)
 	text = strings.Join(strings.Fields(text), " ")
 	if runes := []rune(text); len(runes) > maxDrawn {
 		return string(runes[:maxDrawn-1]) + "…"
