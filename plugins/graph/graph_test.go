@@ -19,7 +19,7 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 type object = map[string]any
 
 // backends are those that this build and machine have.
-func backends(t *testing.T) []string {
+func backends(t testing.TB) []string {
 	t.Helper()
 	return graph.Available()
 }
@@ -38,7 +38,7 @@ func on(t *testing.T, test func(t *testing.T, g *opened)) {
 
 // opened is an instance of the bundle.
 type opened struct {
-	t        *testing.T
+	t        testing.TB
 	instance *tea.Instance
 	settings object
 	host     *teatest.Host
@@ -49,7 +49,7 @@ func open(t *testing.T, settings object) *opened {
 	return openWith(t, object{"graph": settings})
 }
 
-func openWith(t *testing.T, settings object) *opened {
+func openWith(t testing.TB, settings object) *opened {
 	t.Helper()
 	bundle := graph.Bundle()
 	raw := tea.Settings{}
@@ -69,7 +69,7 @@ func openWith(t *testing.T, settings object) *opened {
 	return g
 }
 
-func encode(t *testing.T, v any) []byte {
+func encode(t testing.TB, v any) []byte {
 	t.Helper()
 	text, err := json.Marshal(v)
 	if err != nil {
