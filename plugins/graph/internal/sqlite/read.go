@@ -254,33 +254,6 @@ func (db *DB) EachRelation(ctx context.Context, namespace string, s store.Relati
 	return db.relations(ctx, query, append([]any{ns}, args...), s.Lean, f)
 }
 
-// Search is [store.Store.Search].
-func (db *DB) Search(ctx context.Context, namespace string, q store.TextQuery) ([]string, error) {
-	ns, done, err := db.reading(namespace)
-	if done == nil {
-		return nil, err
-	}
-	defer done()
-	if len(q.Words) == 0 {
-		return nil, nil
-	}
-	match := `"` + namespaceWord(ns) + `" AND ("` + strings.Join(q.Words, `" OR "`) + `")`
-	query := "SELECT n.id FROM word w CROSS JOIN node n ON n.pk = w.rowid WHERE w.word MATCH ?"
-	args := []any{match}
-	if kinds := db.names.known(q.Types); kinds != nil {
-		query += " AND n.kind IN (SELECT value FROM json_each(?))"
-		args = append(args, list(kinds))
-	}
-	return db.ids(ctx, query+" ORDER BY w.rank, n.id LIMIT ?", append(args, q.Limit))
-}
-
-func (db *DB) ids(ctx context.Context, query string, args []any) ([]string, error) {
-	var found []string
-	var id string
-	err := scan(ctx, db.read, query, args, func() error { found = append(found, id); return nil }, &id)
-	return found, err
-}
-
 // Stats is [store.Store.Stats].
 func (db *DB) Stats(ctx context.Context, namespace string) (store.Stats, error) {
 	s := store.Stats{EntityTypes: map[string]int64{}, RelationTypes: map[string]int64{}, Namespaces: []string{}}
