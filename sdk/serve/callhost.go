@@ -14,6 +14,7 @@ import (
 	"google.golang.org/grpc/status"
 
 	tea "github.com/the-edge-agent/tea/sdk"
+	"github.com/the-edge-agent/tea/sdk/internal/callstream"
 	"github.com/the-edge-agent/tea/sdk/internal/handshake"
 	"github.com/the-edge-agent/tea/sdk/internal/pb"
 	"github.com/the-edge-agent/tea/sdk/value"
@@ -27,8 +28,10 @@ var errOver = errors.New("the call is over")
 // a callback.
 type callHost struct {
 	id string
-	// back is nil if the host offers no callbacks.
-	back pb.HostClient
+	// back is nil if the host offers no callbacks, calls if it does not accept
+	// calls in a stream.
+	back  pb.HostClient
+	calls *callstream.Caller
 	// templates reports whether the host evaluates templates for an action, batches
 	// whether it accepts several tokens in one message.
 	templates, batches bool
@@ -193,11 +196,22 @@ func (h *callHost) InvokeAs(ctx context.Context, call tea.Invocation) (*tea.Resp
 			return nil, err
 		}
 	}
-	resp, err := back.InvokeAction(ctx, req)
+	resp, err := h.invoke(ctx, back, req)
 	if err != nil {
 		return nil, broken(ctx, "call "+call.Action, err)
 	}
 	return pb.ToOutcome(call.Action, resp)
+}
+
+// invoke makes the call.
+func (h *callHost) invoke(ctx context.Context, back pb.HostClient, req *pb.InvokeActionRequest) (*pb.InvokeResponse, error) {
+	if h.calls != nil {
+		resp, err := h.calls.Call(ctx, &pb.CallsRequest{Request: &pb.CallsRequest_InvokeAction{InvokeAction: req}})
+		if !errors.Is(err, callstream.ErrOccupied) {
+			return resp, err
+		}
+	}
+	return back.InvokeAction(ctx, req)
 }
 
 // Describe returns the host's description of an action.
@@ -337,7 +351,9 @@ type hostLink struct {
 	broker *plugin.GRPCBroker
 
 	mu        sync.RWMutex
+	conn      *grpc.ClientConn // nil before connect
 	client    pb.HostClient
+	calls     *callstream.Caller
 	templates bool
 	batches   bool
 }
@@ -356,7 +372,7 @@ func (l *hostLink) connect(id uint32) error {
 	if err != nil {
 		return tea.Errorf(tea.ConnectionError, "connect to the host's services: %w", err)
 	}
-	l.client = pb.NewHostClient(conn)
+	l.conn, l.client = conn, pb.NewHostClient(conn)
 	return nil
 }
 
@@ -366,11 +382,14 @@ func (l *hostLink) declared(capabilities []string) {
 	defer l.mu.Unlock()
 	l.templates = slices.Contains(capabilities, handshake.Templates)
 	l.batches = slices.Contains(capabilities, handshake.Tokens)
+	if l.conn != nil && l.calls == nil && slices.Contains(capabilities, handshake.Calls) {
+		l.calls = callstream.NewCaller(pb.NewHostCallsClient(l.conn).Calls)
+	}
 }
 
 // host returns the host of a call.
 func (l *hostLink) host(call string) *callHost {
 	l.mu.RLock()
 	defer l.mu.RUnlock()
-	return &callHost{id: call, back: l.client, templates: l.templates, batches: l.batches}
+	return &callHost{id: call, back: l.client, calls: l.calls, templates: l.templates, batches: l.batches}
 }

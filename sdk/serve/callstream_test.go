@@ -14,6 +14,7 @@ import (
 	"google.golang.org/grpc/credentials/insecure"
 
 	tea "github.com/the-edge-agent/tea/sdk"
+	"github.com/the-edge-agent/tea/sdk/internal/callstream"
 	"github.com/the-edge-agent/tea/sdk/internal/pb"
 )
 
@@ -48,7 +49,7 @@ func openCalls(ctx context.Context, t *testing.T, bundle *tea.Bundle) (pb.Plugin
 
 func TestCallsOfAStreamRunConcurrently(t *testing.T) {
 	t.Parallel()
-	const calls = 3 * workers
+	const calls = 3 * callstream.Workers
 	begun, release := make(chan struct{}, calls), make(chan struct{})
 	type none struct{}
 	client, stream := openCalls(t.Context(), t, &tea.Bundle{Name: "held", Version: "1.0.0", Actions: []tea.Action{
@@ -70,7 +71,7 @@ func TestCallsOfAStreamRunConcurrently(t *testing.T) {
 	}
 	invoke := func(id, instance string, timeout int64) {
 		t.Helper()
-		send(&pb.CallsRequest{Request: &pb.CallsRequest_Invoke{Invoke: &pb.InvokeRequest{
+		send(&pb.CallsRequest{Id: id, Request: &pb.CallsRequest_Invoke{Invoke: &pb.InvokeRequest{
 			InstanceId: instance, CallId: id, Action: "held.wait", Node: "node " + id,
 		}}, TimeoutUs: timeout})
 	}
@@ -86,7 +87,7 @@ func TestCallsOfAStreamRunConcurrently(t *testing.T) {
 			if code := codes.Code(answer.GetStatus()); code != codes.OK {
 				text = code.String()
 			}
-			got[answer.GetCallId()] = text
+			got[answer.GetId()] = text
 		}
 		return got
 	}
@@ -103,8 +104,8 @@ func TestCallsOfAStreamRunConcurrently(t *testing.T) {
 	if err != nil || health.GetCall() != pb.CallState_CALL_STATE_RUNNING {
 		t.Errorf("the state of a call is %v, %v", health.GetCall(), err)
 	}
-	send(&pb.CallsRequest{Request: &pb.CallsRequest_Cancel{Cancel: "0"}})
-	send(&pb.CallsRequest{Request: &pb.CallsRequest_Cancel{Cancel: "unknown"}})
+	send(&pb.CallsRequest{Id: "0", Request: &pb.CallsRequest_Cancel{Cancel: true}})
+	send(&pb.CallsRequest{Id: "unknown", Request: &pb.CallsRequest_Cancel{Cancel: true}})
 	invoke("short", "1", 1)
 	invoke("lost", "unknown", 0)
 	if diff := cmp.Diff(map[string]string{"0": "canceled", "short": "timeout", "lost": "FailedPrecondition"}, answers(3)); diff != "" {
@@ -131,7 +132,7 @@ func TestEndOfAStreamEndsItsCalls(t *testing.T) {
 			return none{}, ctx.Err()
 		}),
 	}})
-	if err := stream.Send(&pb.CallsRequest{Request: &pb.CallsRequest_Invoke{Invoke: &pb.InvokeRequest{InstanceId: "1", CallId: "1", Action: "held.wait"}}}); err != nil {
+	if err := stream.Send(&pb.CallsRequest{Id: "1", Request: &pb.CallsRequest_Invoke{Invoke: &pb.InvokeRequest{InstanceId: "1", CallId: "1", Action: "held.wait"}}}); err != nil {
 		t.Fatal(err)
 	}
 	<-begun

@@ -10,12 +10,20 @@ import (
 	"google.golang.org/grpc/status"
 
 	tea "github.com/the-edge-agent/tea/sdk"
+	"github.com/the-edge-agent/tea/sdk/internal/callstream"
 	"github.com/the-edge-agent/tea/sdk/internal/pb"
 )
 
 // Invoke runs an action and returns its outcome.
 func (s *server) Invoke(ctx context.Context, req *pb.InvokeRequest) (*pb.InvokeResponse, error) {
 	return s.invoke(ctx, req, s.back.host(req.GetCallId()))
+}
+
+// Calls runs the actions that are called in a stream until the host ends it.
+func (s *server) Calls(stream grpc.BidiStreamingServer[pb.CallsRequest, pb.CallsResponse]) error {
+	return callstream.Serve(stream, func(ctx context.Context, req *pb.CallsRequest) (*pb.InvokeResponse, error) {
+		return s.Invoke(ctx, req.GetInvoke())
+	})
 }
 
 // InvokeStream runs an action and sends what it emits, then its outcome.

@@ -11,6 +11,7 @@ import (
 	"google.golang.org/grpc"
 
 	tea "github.com/the-edge-agent/tea/sdk"
+	"github.com/the-edge-agent/tea/sdk/internal/callstream"
 	"github.com/the-edge-agent/tea/sdk/internal/handshake"
 )
 
@@ -69,14 +70,9 @@ func listen(dir string) (net.Listener, error) {
 	return new(net.ListenConfig).Listen(context.Background(), "unix", path)
 }
 
-// workers are the goroutines that wait for calls. A new goroutine for each call
-// would have to grow its stack, which takes a tenth of a small call; further
-// calls get their own goroutines.
-const workers = 4
-
 func serverOptions() []grpc.ServerOption {
 	return []grpc.ServerOption{
-		grpc.NumStreamWorkers(workers),
+		grpc.NumStreamWorkers(callstream.Workers),
 		grpc.MaxRecvMsgSize(handshake.MaxMessage), grpc.MaxSendMsgSize(handshake.MaxMessage),
 		grpc.InitialWindowSize(handshake.Window), grpc.InitialConnWindowSize(handshake.Window),
 	}

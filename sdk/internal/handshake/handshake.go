@@ -37,7 +37,7 @@ const (
 	// Templates: the host evaluates templates for an action, and supports keys
 	// of calls.
 	Templates = "templates"
-	// Calls: the plugin accepts many calls in one stream.
+	// Calls: the side accepts many calls in one stream.
 	Calls = "calls"
 	// Tokens: the host accepts several tokens in one message.
 	Tokens = "tokens"

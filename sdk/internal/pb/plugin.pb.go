@@ -898,13 +898,16 @@ func (*InvokeResponse_Error) isInvokeResponse_Outcome() {}
 
 type CallsRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
+	// Names the call in this stream.
+	Id string `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
 	// Types that are valid to be assigned to Request:
 	//
 	//	*CallsRequest_Invoke
+	//	*CallsRequest_InvokeAction
 	//	*CallsRequest_Cancel
 	Request isCallsRequest_Request `protobuf_oneof:"request"`
 	// The time until the deadline of the call; 0 if it has none.
-	TimeoutUs     int64 `protobuf:"varint,3,opt,name=timeout_us,json=timeoutUs,proto3" json:"timeout_us,omitempty"`
+	TimeoutUs     int64 `protobuf:"varint,5,opt,name=timeout_us,json=timeoutUs,proto3" json:"timeout_us,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -939,6 +942,13 @@ func (*CallsRequest) Descriptor() ([]byte, []int) {
 	return file_tea_plugin_v1_plugin_proto_rawDescGZIP(), []int{11}
 }
 
+func (x *CallsRequest) GetId() string {
+	if x != nil {
+		return x.Id
+	}
+	return ""
+}
+
 func (x *CallsRequest) GetRequest() isCallsRequest_Request {
 	if x != nil {
 		return x.Request
@@ -955,13 +965,22 @@ func (x *CallsRequest) GetInvoke() *InvokeRequest {
 	return nil
 }
 
-func (x *CallsRequest) GetCancel() string {
+func (x *CallsRequest) GetInvokeAction() *InvokeActionRequest {
+	if x != nil {
+		if x, ok := x.Request.(*CallsRequest_InvokeAction); ok {
+			return x.InvokeAction
+		}
+	}
+	return nil
+}
+
+func (x *CallsRequest) GetCancel() bool {
 	if x != nil {
 		if x, ok := x.Request.(*CallsRequest_Cancel); ok {
 			return x.Cancel
 		}
 	}
-	return ""
+	return false
 }
 
 func (x *CallsRequest) GetTimeoutUs() int64 {
@@ -976,26 +995,32 @@ type isCallsRequest_Request interface {
 }
 
 type CallsRequest_Invoke struct {
-	// A call. It is answered once, also after it was canceled.
-	Invoke *InvokeRequest `protobuf:"bytes,1,opt,name=invoke,proto3,oneof"`
+	// A call of the plugin. It is answered once, also after it was canceled.
+	Invoke *InvokeRequest `protobuf:"bytes,2,opt,name=invoke,proto3,oneof"`
+}
+
+type CallsRequest_InvokeAction struct {
+	// A call of the host, in the same way.
+	InvokeAction *InvokeActionRequest `protobuf:"bytes,3,opt,name=invoke_action,json=invokeAction,proto3,oneof"`
 }
 
 type CallsRequest_Cancel struct {
-	// The call_id of a call that the host no longer waits for. It can have been
-	// answered.
-	Cancel string `protobuf:"bytes,2,opt,name=cancel,proto3,oneof"`
+	// The caller no longer waits for the call. It can have been answered.
+	Cancel bool `protobuf:"varint,4,opt,name=cancel,proto3,oneof"`
 }
 
 func (*CallsRequest_Invoke) isCallsRequest_Request() {}
 
+func (*CallsRequest_InvokeAction) isCallsRequest_Request() {}
+
 func (*CallsRequest_Cancel) isCallsRequest_Request() {}
 
 type CallsResponse struct {
-	state  protoimpl.MessageState `protogen:"open.v1"`
-	CallId string                 `protobuf:"bytes,1,opt,name=call_id,json=callId,proto3" json:"call_id,omitempty"`
+	state protoimpl.MessageState `protogen:"open.v1"`
+	Id    string                 `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
 	// The answer, unless status is set.
 	Response *InvokeResponse `protobuf:"bytes,2,opt,name=response,proto3" json:"response,omitempty"`
-	// What the gRPC status of Invoke would be, and its message; 0 is OK.
+	// What the gRPC status of a unary call would be, and its message; 0 is OK.
 	Status        int32  `protobuf:"varint,3,opt,name=status,proto3" json:"status,omitempty"`
 	Message       string `protobuf:"bytes,4,opt,name=message,proto3" json:"message,omitempty"`
 	unknownFields protoimpl.UnknownFields
@@ -1032,9 +1057,9 @@ func (*CallsResponse) Descriptor() ([]byte, []int) {
 	return file_tea_plugin_v1_plugin_proto_rawDescGZIP(), []int{12}
 }
 
-func (x *CallsResponse) GetCallId() string {
+func (x *CallsResponse) GetId() string {
 	if x != nil {
-		return x.CallId
+		return x.Id
 	}
 	return ""
 }
@@ -2541,15 +2566,17 @@ const file_tea_plugin_v1_plugin_proto_rawDesc = "" +
 	"\x0eInvokeResponse\x12\x18\n" +
 	"\x06result\x18\x01 \x01(\fH\x00R\x06result\x12,\n" +
 	"\x05error\x18\x02 \x01(\v2\x14.tea.plugin.v1.ErrorH\x00R\x05errorB\t\n" +
-	"\aoutcome\"\x8a\x01\n" +
-	"\fCallsRequest\x126\n" +
-	"\x06invoke\x18\x01 \x01(\v2\x1c.tea.plugin.v1.InvokeRequestH\x00R\x06invoke\x12\x18\n" +
-	"\x06cancel\x18\x02 \x01(\tH\x00R\x06cancel\x12\x1d\n" +
+	"\aoutcome\"\xe5\x01\n" +
+	"\fCallsRequest\x12\x0e\n" +
+	"\x02id\x18\x01 \x01(\tR\x02id\x126\n" +
+	"\x06invoke\x18\x02 \x01(\v2\x1c.tea.plugin.v1.InvokeRequestH\x00R\x06invoke\x12I\n" +
+	"\rinvoke_action\x18\x03 \x01(\v2\".tea.plugin.v1.InvokeActionRequestH\x00R\finvokeAction\x12\x18\n" +
+	"\x06cancel\x18\x04 \x01(\bH\x00R\x06cancel\x12\x1d\n" +
 	"\n" +
-	"timeout_us\x18\x03 \x01(\x03R\ttimeoutUsB\t\n" +
-	"\arequest\"\x95\x01\n" +
-	"\rCallsResponse\x12\x17\n" +
-	"\acall_id\x18\x01 \x01(\tR\x06callId\x129\n" +
+	"timeout_us\x18\x05 \x01(\x03R\ttimeoutUsB\t\n" +
+	"\arequest\"\x8c\x01\n" +
+	"\rCallsResponse\x12\x0e\n" +
+	"\x02id\x18\x01 \x01(\tR\x02id\x129\n" +
 	"\bresponse\x18\x02 \x01(\v2\x1d.tea.plugin.v1.InvokeResponseR\bresponse\x12\x16\n" +
 	"\x06status\x18\x03 \x01(\x05R\x06status\x12\x18\n" +
 	"\amessage\x18\x04 \x01(\tR\amessage\"\xeb\x01\n" +
@@ -2656,7 +2683,9 @@ const file_tea_plugin_v1_plugin_proto_rawDesc = "" +
 	"\x05Token\x12\x1b.tea.plugin.v1.TokenRequest\x1a\x1c.tea.plugin.v1.TokenResponse\x12H\n" +
 	"\aGetNote\x12\x1d.tea.plugin.v1.GetNoteRequest\x1a\x1e.tea.plugin.v1.GetNoteResponse\x12H\n" +
 	"\aSetNote\x12\x1d.tea.plugin.v1.SetNoteRequest\x1a\x1e.tea.plugin.v1.SetNoteResponse\x12T\n" +
-	"\vReportUsage\x12!.tea.plugin.v1.ReportUsageRequest\x1a\".tea.plugin.v1.ReportUsageResponseB2Z0github.com/the-edge-agent/tea/sdk/internal/pb;pbb\x06proto3"
+	"\vReportUsage\x12!.tea.plugin.v1.ReportUsageRequest\x1a\".tea.plugin.v1.ReportUsageResponse2S\n" +
+	"\tHostCalls\x12F\n" +
+	"\x05Calls\x12\x1b.tea.plugin.v1.CallsRequest\x1a\x1c.tea.plugin.v1.CallsResponse(\x010\x01B2Z0github.com/the-edge-agent/tea/sdk/internal/pb;pbb\x06proto3"
 
 var (
 	file_tea_plugin_v1_plugin_proto_rawDescOnce sync.Once
@@ -2724,57 +2753,60 @@ var file_tea_plugin_v1_plugin_proto_depIdxs = []int32{
 	15, // 6: tea.plugin.v1.ReleaseResponse.error:type_name -> tea.plugin.v1.Error
 	15, // 7: tea.plugin.v1.InvokeResponse.error:type_name -> tea.plugin.v1.Error
 	10, // 8: tea.plugin.v1.CallsRequest.invoke:type_name -> tea.plugin.v1.InvokeRequest
-	11, // 9: tea.plugin.v1.CallsResponse.response:type_name -> tea.plugin.v1.InvokeResponse
-	16, // 10: tea.plugin.v1.InvokeEvent.token:type_name -> tea.plugin.v1.Token
-	17, // 11: tea.plugin.v1.InvokeEvent.progress:type_name -> tea.plugin.v1.Progress
-	18, // 12: tea.plugin.v1.InvokeEvent.log:type_name -> tea.plugin.v1.Log
-	15, // 13: tea.plugin.v1.InvokeEvent.error:type_name -> tea.plugin.v1.Error
-	0,  // 14: tea.plugin.v1.HealthResponse.call:type_name -> tea.plugin.v1.CallState
-	5,  // 15: tea.plugin.v1.DescribeActionResponse.action:type_name -> tea.plugin.v1.Action
-	15, // 16: tea.plugin.v1.DescribeActionResponse.error:type_name -> tea.plugin.v1.Error
-	18, // 17: tea.plugin.v1.LogRequest.log:type_name -> tea.plugin.v1.Log
-	17, // 18: tea.plugin.v1.ProgressRequest.progress:type_name -> tea.plugin.v1.Progress
-	16, // 19: tea.plugin.v1.TokenRequest.token:type_name -> tea.plugin.v1.Token
-	15, // 20: tea.plugin.v1.GetNoteResponse.error:type_name -> tea.plugin.v1.Error
-	15, // 21: tea.plugin.v1.SetNoteResponse.error:type_name -> tea.plugin.v1.Error
-	15, // 22: tea.plugin.v1.ReportUsageResponse.error:type_name -> tea.plugin.v1.Error
-	1,  // 23: tea.plugin.v1.Plugin.Describe:input_type -> tea.plugin.v1.DescribeRequest
-	6,  // 24: tea.plugin.v1.Plugin.Configure:input_type -> tea.plugin.v1.ConfigureRequest
-	8,  // 25: tea.plugin.v1.Plugin.Release:input_type -> tea.plugin.v1.ReleaseRequest
-	10, // 26: tea.plugin.v1.Plugin.Invoke:input_type -> tea.plugin.v1.InvokeRequest
-	10, // 27: tea.plugin.v1.Plugin.InvokeStream:input_type -> tea.plugin.v1.InvokeRequest
-	19, // 28: tea.plugin.v1.Plugin.Shutdown:input_type -> tea.plugin.v1.ShutdownRequest
-	21, // 29: tea.plugin.v1.Plugin.Health:input_type -> tea.plugin.v1.HealthRequest
-	12, // 30: tea.plugin.v1.PluginCalls.Calls:input_type -> tea.plugin.v1.CallsRequest
-	23, // 31: tea.plugin.v1.Host.InvokeAction:input_type -> tea.plugin.v1.InvokeActionRequest
-	24, // 32: tea.plugin.v1.Host.DescribeAction:input_type -> tea.plugin.v1.DescribeActionRequest
-	26, // 33: tea.plugin.v1.Host.Log:input_type -> tea.plugin.v1.LogRequest
-	28, // 34: tea.plugin.v1.Host.Progress:input_type -> tea.plugin.v1.ProgressRequest
-	30, // 35: tea.plugin.v1.Host.Token:input_type -> tea.plugin.v1.TokenRequest
-	32, // 36: tea.plugin.v1.Host.GetNote:input_type -> tea.plugin.v1.GetNoteRequest
-	34, // 37: tea.plugin.v1.Host.SetNote:input_type -> tea.plugin.v1.SetNoteRequest
-	36, // 38: tea.plugin.v1.Host.ReportUsage:input_type -> tea.plugin.v1.ReportUsageRequest
-	2,  // 39: tea.plugin.v1.Plugin.Describe:output_type -> tea.plugin.v1.DescribeResponse
-	7,  // 40: tea.plugin.v1.Plugin.Configure:output_type -> tea.plugin.v1.ConfigureResponse
-	9,  // 41: tea.plugin.v1.Plugin.Release:output_type -> tea.plugin.v1.ReleaseResponse
-	11, // 42: tea.plugin.v1.Plugin.Invoke:output_type -> tea.plugin.v1.InvokeResponse
-	14, // 43: tea.plugin.v1.Plugin.InvokeStream:output_type -> tea.plugin.v1.InvokeEvent
-	20, // 44: tea.plugin.v1.Plugin.Shutdown:output_type -> tea.plugin.v1.ShutdownResponse
-	22, // 45: tea.plugin.v1.Plugin.Health:output_type -> tea.plugin.v1.HealthResponse
-	13, // 46: tea.plugin.v1.PluginCalls.Calls:output_type -> tea.plugin.v1.CallsResponse
-	11, // 47: tea.plugin.v1.Host.InvokeAction:output_type -> tea.plugin.v1.InvokeResponse
-	25, // 48: tea.plugin.v1.Host.DescribeAction:output_type -> tea.plugin.v1.DescribeActionResponse
-	27, // 49: tea.plugin.v1.Host.Log:output_type -> tea.plugin.v1.LogResponse
-	29, // 50: tea.plugin.v1.Host.Progress:output_type -> tea.plugin.v1.ProgressResponse
-	31, // 51: tea.plugin.v1.Host.Token:output_type -> tea.plugin.v1.TokenResponse
-	33, // 52: tea.plugin.v1.Host.GetNote:output_type -> tea.plugin.v1.GetNoteResponse
-	35, // 53: tea.plugin.v1.Host.SetNote:output_type -> tea.plugin.v1.SetNoteResponse
-	37, // 54: tea.plugin.v1.Host.ReportUsage:output_type -> tea.plugin.v1.ReportUsageResponse
-	39, // [39:55] is the sub-list for method output_type
-	23, // [23:39] is the sub-list for method input_type
-	23, // [23:23] is the sub-list for extension type_name
-	23, // [23:23] is the sub-list for extension extendee
-	0,  // [0:23] is the sub-list for field type_name
+	23, // 9: tea.plugin.v1.CallsRequest.invoke_action:type_name -> tea.plugin.v1.InvokeActionRequest
+	11, // 10: tea.plugin.v1.CallsResponse.response:type_name -> tea.plugin.v1.InvokeResponse
+	16, // 11: tea.plugin.v1.InvokeEvent.token:type_name -> tea.plugin.v1.Token
+	17, // 12: tea.plugin.v1.InvokeEvent.progress:type_name -> tea.plugin.v1.Progress
+	18, // 13: tea.plugin.v1.InvokeEvent.log:type_name -> tea.plugin.v1.Log
+	15, // 14: tea.plugin.v1.InvokeEvent.error:type_name -> tea.plugin.v1.Error
+	0,  // 15: tea.plugin.v1.HealthResponse.call:type_name -> tea.plugin.v1.CallState
+	5,  // 16: tea.plugin.v1.DescribeActionResponse.action:type_name -> tea.plugin.v1.Action
+	15, // 17: tea.plugin.v1.DescribeActionResponse.error:type_name -> tea.plugin.v1.Error
+	18, // 18: tea.plugin.v1.LogRequest.log:type_name -> tea.plugin.v1.Log
+	17, // 19: tea.plugin.v1.ProgressRequest.progress:type_name -> tea.plugin.v1.Progress
+	16, // 20: tea.plugin.v1.TokenRequest.token:type_name -> tea.plugin.v1.Token
+	15, // 21: tea.plugin.v1.GetNoteResponse.error:type_name -> tea.plugin.v1.Error
+	15, // 22: tea.plugin.v1.SetNoteResponse.error:type_name -> tea.plugin.v1.Error
+	15, // 23: tea.plugin.v1.ReportUsageResponse.error:type_name -> tea.plugin.v1.Error
+	1,  // 24: tea.plugin.v1.Plugin.Describe:input_type -> tea.plugin.v1.DescribeRequest
+	6,  // 25: tea.plugin.v1.Plugin.Configure:input_type -> tea.plugin.v1.ConfigureRequest
+	8,  // 26: tea.plugin.v1.Plugin.Release:input_type -> tea.plugin.v1.ReleaseRequest
+	10, // 27: tea.plugin.v1.Plugin.Invoke:input_type -> tea.plugin.v1.InvokeRequest
+	10, // 28: tea.plugin.v1.Plugin.InvokeStream:input_type -> tea.plugin.v1.InvokeRequest
+	19, // 29: tea.plugin.v1.Plugin.Shutdown:input_type -> tea.plugin.v1.ShutdownRequest
+	21, // 30: tea.plugin.v1.Plugin.Health:input_type -> tea.plugin.v1.HealthRequest
+	12, // 31: tea.plugin.v1.PluginCalls.Calls:input_type -> tea.plugin.v1.CallsRequest
+	23, // 32: tea.plugin.v1.Host.InvokeAction:input_type -> tea.plugin.v1.InvokeActionRequest
+	24, // 33: tea.plugin.v1.Host.DescribeAction:input_type -> tea.plugin.v1.DescribeActionRequest
+	26, // 34: tea.plugin.v1.Host.Log:input_type -> tea.plugin.v1.LogRequest
+	28, // 35: tea.plugin.v1.Host.Progress:input_type -> tea.plugin.v1.ProgressRequest
+	30, // 36: tea.plugin.v1.Host.Token:input_type -> tea.plugin.v1.TokenRequest
+	32, // 37: tea.plugin.v1.Host.GetNote:input_type -> tea.plugin.v1.GetNoteRequest
+	34, // 38: tea.plugin.v1.Host.SetNote:input_type -> tea.plugin.v1.SetNoteRequest
+	36, // 39: tea.plugin.v1.Host.ReportUsage:input_type -> tea.plugin.v1.ReportUsageRequest
+	12, // 40: tea.plugin.v1.HostCalls.Calls:input_type -> tea.plugin.v1.CallsRequest
+	2,  // 41: tea.plugin.v1.Plugin.Describe:output_type -> tea.plugin.v1.DescribeResponse
+	7,  // 42: tea.plugin.v1.Plugin.Configure:output_type -> tea.plugin.v1.ConfigureResponse
+	9,  // 43: tea.plugin.v1.Plugin.Release:output_type -> tea.plugin.v1.ReleaseResponse
+	11, // 44: tea.plugin.v1.Plugin.Invoke:output_type -> tea.plugin.v1.InvokeResponse
+	14, // 45: tea.plugin.v1.Plugin.InvokeStream:output_type -> tea.plugin.v1.InvokeEvent
+	20, // 46: tea.plugin.v1.Plugin.Shutdown:output_type -> tea.plugin.v1.ShutdownResponse
+	22, // 47: tea.plugin.v1.Plugin.Health:output_type -> tea.plugin.v1.HealthResponse
+	13, // 48: tea.plugin.v1.PluginCalls.Calls:output_type -> tea.plugin.v1.CallsResponse
+	11, // 49: tea.plugin.v1.Host.InvokeAction:output_type -> tea.plugin.v1.InvokeResponse
+	25, // 50: tea.plugin.v1.Host.DescribeAction:output_type -> tea.plugin.v1.DescribeActionResponse
+	27, // 51: tea.plugin.v1.Host.Log:output_type -> tea.plugin.v1.LogResponse
+	29, // 52: tea.plugin.v1.Host.Progress:output_type -> tea.plugin.v1.ProgressResponse
+	31, // 53: tea.plugin.v1.Host.Token:output_type -> tea.plugin.v1.TokenResponse
+	33, // 54: tea.plugin.v1.Host.GetNote:output_type -> tea.plugin.v1.GetNoteResponse
+	35, // 55: tea.plugin.v1.Host.SetNote:output_type -> tea.plugin.v1.SetNoteResponse
+	37, // 56: tea.plugin.v1.Host.ReportUsage:output_type -> tea.plugin.v1.ReportUsageResponse
+	13, // 57: tea.plugin.v1.HostCalls.Calls:output_type -> tea.plugin.v1.CallsResponse
+	41, // [41:58] is the sub-list for method output_type
+	24, // [24:41] is the sub-list for method input_type
+	24, // [24:24] is the sub-list for extension type_name
+	24, // [24:24] is the sub-list for extension extendee
+	0,  // [0:24] is the sub-list for field type_name
 }
 
 func init() { file_tea_plugin_v1_plugin_proto_init() }
@@ -2788,6 +2820,7 @@ func file_tea_plugin_v1_plugin_proto_init() {
 	}
 	file_tea_plugin_v1_plugin_proto_msgTypes[11].OneofWrappers = []any{
 		(*CallsRequest_Invoke)(nil),
+		(*CallsRequest_InvokeAction)(nil),
 		(*CallsRequest_Cancel)(nil),
 	}
 	file_tea_plugin_v1_plugin_proto_msgTypes[13].OneofWrappers = []any{
@@ -2809,7 +2842,7 @@ func file_tea_plugin_v1_plugin_proto_init() {
 			NumEnums:      1,
 			NumMessages:   39,
 			NumExtensions: 0,
-			NumServices:   3,
+			NumServices:   4,
 		},
 		GoTypes:           file_tea_plugin_v1_plugin_proto_goTypes,
 		DependencyIndexes: file_tea_plugin_v1_plugin_proto_depIdxs,

@@ -890,3 +890,105 @@ var Host_ServiceDesc = grpc.ServiceDesc{
 	Streams:  []grpc.StreamDesc{},
 	Metadata: "tea/plugin/v1/plugin.proto",
 }
+
+const (
+	HostCalls_Calls_FullMethodName = "/tea.plugin.v1.HostCalls/Calls"
+)
+
+// HostCallsClient is the client API for HostCalls service.
+//
+// For semantics around ctx use and closing/ending streaming RPCs, please refer to https://pkg.go.dev/google.golang.org/grpc/?tab=doc#ClientConn.NewStream.
+//
+// HostCalls is a second service of a host with the capability "calls".
+type HostCallsClient interface {
+	// Calls carries many calls in one stream: each is Host.InvokeAction.
+	Calls(ctx context.Context, opts ...grpc.CallOption) (grpc.BidiStreamingClient[CallsRequest, CallsResponse], error)
+}
+
+type hostCallsClient struct {
+	cc grpc.ClientConnInterface
+}
+
+func NewHostCallsClient(cc grpc.ClientConnInterface) HostCallsClient {
+	return &hostCallsClient{cc}
+}
+
+func (c *hostCallsClient) Calls(ctx context.Context, opts ...grpc.CallOption) (grpc.BidiStreamingClient[CallsRequest, CallsResponse], error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	stream, err := c.cc.NewStream(ctx, &HostCalls_ServiceDesc.Streams[0], HostCalls_Calls_FullMethodName, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	x := &grpc.GenericClientStream[CallsRequest, CallsResponse]{ClientStream: stream}
+	return x, nil
+}
+
+// This type alias is provided for backwards compatibility with existing code that references the prior non-generic stream type by name.
+type HostCalls_CallsClient = grpc.BidiStreamingClient[CallsRequest, CallsResponse]
+
+// HostCallsServer is the server API for HostCalls service.
+// All implementations must embed UnimplementedHostCallsServer
+// for forward compatibility.
+//
+// HostCalls is a second service of a host with the capability "calls".
+type HostCallsServer interface {
+	// Calls carries many calls in one stream: each is Host.InvokeAction.
+	Calls(grpc.BidiStreamingServer[CallsRequest, CallsResponse]) error
+	mustEmbedUnimplementedHostCallsServer()
+}
+
+// UnimplementedHostCallsServer must be embedded to have
+// forward compatible implementations.
+//
+// NOTE: this should be embedded by value instead of pointer to avoid a nil
+// pointer dereference when methods are called.
+type UnimplementedHostCallsServer struct{}
+
+func (UnimplementedHostCallsServer) Calls(grpc.BidiStreamingServer[CallsRequest, CallsResponse]) error {
+	return status.Error(codes.Unimplemented, "method Calls not implemented")
+}
+func (UnimplementedHostCallsServer) mustEmbedUnimplementedHostCallsServer() {}
+func (UnimplementedHostCallsServer) testEmbeddedByValue()                   {}
+
+// UnsafeHostCallsServer may be embedded to opt out of forward compatibility for this service.
+// Use of this interface is not recommended, as added methods to HostCallsServer will
+// result in compilation errors.
+type UnsafeHostCallsServer interface {
+	mustEmbedUnimplementedHostCallsServer()
+}
+
+func RegisterHostCallsServer(s grpc.ServiceRegistrar, srv HostCallsServer) {
+	// If the following call panics, it indicates UnimplementedHostCallsServer was
+	// embedded by pointer and is nil.  This will cause panics if an
+	// unimplemented method is ever invoked, so we test this at initialization
+	// time to prevent it from happening at runtime later due to I/O.
+	if t, ok := srv.(interface{ testEmbeddedByValue() }); ok {
+		t.testEmbeddedByValue()
+	}
+	s.RegisterService(&HostCalls_ServiceDesc, srv)
+}
+
+func _HostCalls_Calls_Handler(srv interface{}, stream grpc.ServerStream) error {
+	return srv.(HostCallsServer).Calls(&grpc.GenericServerStream[CallsRequest, CallsResponse]{ServerStream: stream})
+}
+
+// This type alias is provided for backwards compatibility with existing code that references the prior non-generic stream type by name.
+type HostCalls_CallsServer = grpc.BidiStreamingServer[CallsRequest, CallsResponse]
+
+// HostCalls_ServiceDesc is the grpc.ServiceDesc for HostCalls service.
+// It's only intended for direct use with grpc.RegisterService,
+// and not to be introspected or modified (even as a copy)
+var HostCalls_ServiceDesc = grpc.ServiceDesc{
+	ServiceName: "tea.plugin.v1.HostCalls",
+	HandlerType: (*HostCallsServer)(nil),
+	Methods:     []grpc.MethodDesc{},
+	Streams: []grpc.StreamDesc{
+		{
+			StreamName:    "Calls",
+			Handler:       _HostCalls_Calls_Handler,
+			ServerStreams: true,
+			ClientStreams: true,
+		},
+	},
+	Metadata: "tea/plugin/v1/plugin.proto",
+}

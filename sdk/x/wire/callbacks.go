@@ -8,6 +8,7 @@ import (
 	"google.golang.org/grpc"
 
 	tea "github.com/the-edge-agent/tea/sdk"
+	"github.com/the-edge-agent/tea/sdk/internal/callstream"
 	"github.com/the-edge-agent/tea/sdk/internal/handshake"
 	"github.com/the-edge-agent/tea/sdk/internal/pb"
 )
@@ -15,6 +16,7 @@ import (
 // callbacks serves the Host service to one plugin process.
 type callbacks struct {
 	pb.UnimplementedHostServer
+	pb.UnimplementedHostCallsServer
 	server *grpc.Server
 	done   sync.WaitGroup
 
@@ -33,8 +35,9 @@ type activeCall struct {
 func serveCallbacks(l net.Listener) *callbacks {
 	c := &callbacks{calls: map[string]*activeCall{}}
 	c.server = grpc.NewServer(grpc.MaxRecvMsgSize(handshake.MaxMessage), grpc.MaxSendMsgSize(handshake.MaxMessage),
-		grpc.InitialWindowSize(handshake.Window), grpc.InitialConnWindowSize(handshake.Window))
+		grpc.InitialWindowSize(handshake.Window), grpc.InitialConnWindowSize(handshake.Window), grpc.NumStreamWorkers(callstream.Workers))
 	pb.RegisterHostServer(c.server, c)
+	pb.RegisterHostCallsServer(c.server, c)
 	c.done.Go(func() { _ = c.server.Serve(l) }) // ends with close
 	return c
 }
@@ -79,6 +82,13 @@ func (c *callbacks) enter(ctx context.Context, id string) (call activeCall, leav
 	stop := context.AfterFunc(ctx, cancel)
 	call.ctx = inner
 	return call, func() { stop(); cancel() }, nil
+}
+
+// Calls calls other actions for the plugin.
+func (c *callbacks) Calls(stream grpc.BidiStreamingServer[pb.CallsRequest, pb.CallsResponse]) error {
+	return callstream.Serve(stream, func(ctx context.Context, req *pb.CallsRequest) (*pb.InvokeResponse, error) {
+		return c.InvokeAction(ctx, req.GetInvokeAction())
+	})
 }
 
 // InvokeAction calls another action for the plugin.

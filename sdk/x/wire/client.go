@@ -12,6 +12,7 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	tea "github.com/the-edge-agent/tea/sdk"
+	"github.com/the-edge-agent/tea/sdk/internal/callstream"
 	"github.com/the-edge-agent/tea/sdk/internal/handshake"
 	"github.com/the-edge-agent/tea/sdk/internal/pb"
 )
@@ -27,8 +28,8 @@ type Client struct {
 	back   *wayBack
 	calls  atomic.Uint64
 	open   openCalls
-	// streams is set if calls share a stream; nil otherwise.
-	streams *callStreams
+	// shared is set if calls share a stream; nil otherwise.
+	shared *callstream.Caller
 
 	mu           sync.RWMutex
 	capabilities []string
@@ -41,9 +42,12 @@ func Connect(conn grpc.ClientConnInterface, broker Broker) *Client {
 	return &Client{conn: conn, plugin: pb.NewPluginClient(conn), back: &wayBack{broker: broker}}
 }
 
-// ShareStream lets calls share one stream, if the plugin supports it. It is called
-// before the first call. The stream ends with the connection.
-func (c *Client) ShareStream() { c.streams = &callStreams{plugin: pb.NewPluginCallsClient(c.conn)} }
+// ShareStream lets calls share one stream, and callbacks too, if the plugin
+// supports it. It is called before Configure. The streams end with the
+// connection.
+func (c *Client) ShareStream() {
+	c.shared = callstream.NewCaller(pb.NewPluginCallsClient(c.conn).Calls)
+}
 
 // Close ends the callbacks of the plugin, also for calls that still run.
 func (c *Client) Close() { c.back.close() }
@@ -86,6 +90,9 @@ func (c *Client) Import(ctx context.Context, id string, settings tea.Settings, p
 	req := &pb.ConfigureRequest{InstanceId: id, HostService: service, ImportPath: path, Capabilities: []string{handshake.Stream, handshake.Handover, handshake.Templates, handshake.Tokens}}
 	if service != 0 {
 		req.Capabilities = append(req.Capabilities, handshake.Callbacks)
+	}
+	if c.shared != nil {
+		req.Capabilities = append(req.Capabilities, handshake.Calls)
 	}
 	for key, raw := range settings {
 		if req.SettingsJson == nil {

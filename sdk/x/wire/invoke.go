@@ -6,6 +6,7 @@ import (
 	"io"
 
 	tea "github.com/the-edge-agent/tea/sdk"
+	"github.com/the-edge-agent/tea/sdk/internal/callstream"
 	"github.com/the-edge-agent/tea/sdk/internal/handshake"
 	"github.com/the-edge-agent/tea/sdk/internal/pb"
 )
@@ -58,8 +59,9 @@ func (c *Client) Invoke(ctx context.Context, instance string, req *tea.Request, 
 
 // unary makes a call without streaming. The error is that of gRPC.
 func (c *Client) unary(ctx context.Context, msg *pb.InvokeRequest) (*pb.InvokeResponse, error) {
-	if c.streams != nil && c.can(handshake.Calls) {
-		if resp, err := c.streams.call(ctx, msg); !errors.Is(err, errOccupied) {
+	if c.shared != nil && c.can(handshake.Calls) {
+		req := &pb.CallsRequest{Request: &pb.CallsRequest_Invoke{Invoke: msg}}
+		if resp, err := c.shared.Call(ctx, req); !errors.Is(err, callstream.ErrOccupied) {
 			return resp, err
 		}
 	}
