@@ -3,10 +3,13 @@ package llm
 import (
 	"cmp"
 	"context"
+	"fmt"
 	"log/slog"
 	"maps"
 	"slices"
 	"strings"
+	"unicode"
+	"unicode/utf16"
 
 	tea "github.com/the-edge-agent/tea/sdk"
 	"github.com/the-edge-agent/tea/sdk/value"
@@ -135,24 +138,43 @@ func listTools(ctx context.Context, host tea.Host, namespace, server string) ([]
 // describeListed uses the description in the list of the server, as there is no
 // other one before the tools of a server are stored, and reports whether it is
 // in the list.
-func (t *tool) describeListed(ctx context.Context, host tea.Host) bool {
+func (t *tool) describeListed(ctx context.Context, host tea.Host) (found bool, err error) {
 	namespace, verb, _ := strings.Cut(t.action, ".")
 	server, _, ok := strings.Cut(verb, "_")
-	if !ok {
-		return false
+	if _, err := host.Describe(ctx, namespace+".list_tools"); err != nil || !ok {
+		return false, nil // the actions of this namespace are not tools of servers
 	}
 	listed, err := listTools(ctx, host, namespace, server)
+	if err != nil {
+		return false, err
+	}
 	i := slices.IndexFunc(listed, func(l listedTool) bool { return l.Action == t.action })
-	if err != nil || i < 0 {
-		return false
+	if i < 0 {
+		return false, nil
 	}
 	t.wire.Description = cmp.Or(t.wire.Description, listed[i].Description)
 	t.wire.Parameters = listed[i].Parameters
-	return true
+	return true, nil
 }
 
 // maxShownArguments is the maximum size in bytes of the arguments in a question.
 const maxShownArguments = 2000
+
+// visible escapes the characters in a JSON text that are not shown or that change
+// the order in which others are shown.
+func visible(text string) string {
+	var b strings.Builder
+	for _, r := range text {
+		if !unicode.IsPrint(r) {
+			for _, unit := range utf16.Encode([]rune{r}) {
+				fmt.Fprintf(&b, `\u%04x`, unit)
+			}
+			continue
+		}
+		b.WriteRune(r)
+	}
+	return b.String()
+}
 
 // approve asks a person whether a call can be made. A run that stops to wait for
 // the answer is an error, and so is a denial, which is sent to the model.
@@ -162,7 +184,7 @@ func approve(ctx context.Context, req *tea.Request, at place, t *tool, arguments
 		return err
 	}
 	resp, err := req.Invoke(ctx, tea.Invocation{Action: "human.ask", Key: at.approvalKey(), Params: map[string]any{
-		"question": "The model asks to call " + t.action + " with " + cut(string(text), maxShownArguments),
+		"question": "The model asks to call " + t.action + " with " + cut(visible(string(text)), maxShownArguments),
 		"choices":  []any{"approve", "deny"},
 	}})
 	if err != nil {

@@ -122,6 +122,35 @@ func TestQuestionShowsTheArguments(t *testing.T) {
 	}
 }
 
+// Characters that a terminal does not show, or that reverse the text after them,
+// are escaped.
+func TestQuestionShowsHiddenCharacters(t *testing.T) {
+	t.Parallel()
+	host := files("deny")
+	server := servertest.Start(t, wants([2]string{"mcp_files_write", "{\"path\": \"pão \u202egnp.exe\u200b\u00a0\U000e0041\"}"}), says("finished"))
+	if _, err := call(t, host, "llm.tools", openAI(server), map[string]any{"prompt": "hi", "tools": []any{"mcp.files.*"}}); err != nil {
+		t.Fatal(err)
+	}
+	asked := fmt.Sprint(host.Recorded().Invoked[1].Params)
+	if want := `{"path":"pão \u202egnp.exe\u200b\u00a0\udb40\udc41"}`; !strings.Contains(asked, want) {
+		t.Errorf("asked %s, want %s", asked, want)
+	}
+}
+
+// The reason why a server cannot be asked is the error, not that the action is
+// unknown.
+func TestToolOfAServerThatFails(t *testing.T) {
+	t.Parallel()
+	host := files("deny")
+	host.Actions["mcp.list_tools"] = func(context.Context, any) (any, error) {
+		return nil, tea.Errorf(tea.ConnectionError, "MCP server files: exit status 7")
+	}
+	_, err := call(t, host, "llm.tools", openAI(servertest.Start(t)), map[string]any{"prompt": "hi", "tools": []any{"mcp.files_other"}})
+	if err == nil || err.Type != tea.ConnectionError || !strings.Contains(err.Message, "tool mcp.files_other: MCP server files: exit status 7") {
+		t.Errorf("got %v", err)
+	}
+}
+
 // A run that waits for the approval ends the call; the tool is not called.
 func TestInterruptForAnApproval(t *testing.T) {
 	t.Parallel()

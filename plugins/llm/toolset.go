@@ -77,9 +77,11 @@ func (s *toolset) compile() error {
 func (t *tool) describe(ctx context.Context, host tea.Host) error {
 	info, err := host.Describe(ctx, t.action)
 	if tea.AsError(err) != nil && tea.AsError(err).Type == tea.NotFound {
-		if found := t.describeListed(ctx, host); found {
+		found, listErr := t.describeListed(ctx, host)
+		if found {
 			return nil
 		}
+		err = cmp.Or(listErr, err)
 	}
 	if err != nil {
 		e := *tea.AsError(err)
