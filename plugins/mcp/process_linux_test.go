@@ -5,6 +5,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"strconv"
 	"strings"
 	"syscall"
@@ -163,6 +164,18 @@ func TestMemoryLimit(t *testing.T) {
 	c := open(t, with(map[string]any{"command": "sh", "args": []any{"-c", "exec 3<&0 4>&1; exec dd bs=150M if=/dev/zero of=/dev/null"}}, "memory_mb", 100))
 	_, err := c.call(t.Context(), "mcp.s_eat", nil)
 	refused(t, err, tea.ConnectionError, "its limit is 100 MiB (memory_mb)")
+}
+
+func TestProcessorLimit(t *testing.T) {
+	t.Parallel()
+	// The server reports on its standard error which processors it can use.
+	script := `read line; grep Cpus_allowed_list /proc/self/status >&2; exit 7`
+	c := open(t, with(map[string]any{"command": "sh", "args": []any{"-c", script}}, "cpu", 1))
+	_, err := c.call(t.Context(), "mcp.s_echo", nil)
+	refused(t, err, tea.ConnectionError, "Cpus_allowed_list:")
+	if one := regexp.MustCompile(`Cpus_allowed_list:\s*\d+(\D*$|[^\d,-])`); !one.MatchString(err.Error()) {
+		t.Errorf("it can use several processors: %v", err)
+	}
 }
 
 func TestNothingIsLeft(t *testing.T) { //nolint:paralleltest // it counts goroutines

@@ -84,7 +84,7 @@ func (s *server) transport(se *session) (mcp.Transport, error) {
 	}
 	log := slog.Default().With("mcp_server", s.name)
 	p, err := s.client.group.Start(process.Command{
-		Path: s.config.Command, Args: s.config.Args, Env: s.config.Env, Dir: s.config.Dir, Memory: int64(s.config.MemoryMB) << 20,
+		Path: s.config.Command, Args: s.config.Args, Env: s.config.Env, Dir: s.config.Dir, Memory: int64(s.config.MemoryMB) << 20, CPU: s.config.CPU,
 		Log: func(line string) { log.Debug(line) },
 	})
 	switch {

@@ -37,6 +37,7 @@ type Server struct {
 	MaxConcurrentCalls  int      `json:"max_concurrent_calls,omitempty" default:"8" minimum:"1" maximum:"1000" doc:"calls that the server gets at the same time, others wait"`
 	MaxResultBytes      int      `json:"max_result_bytes,omitempty" default:"4194304" minimum:"100" maximum:"16777216" doc:"limit for a result; the rest is cut off"`
 	MemoryMB            int      `json:"memory_mb,omitempty" minimum:"16" doc:"limit for the memory of the process on Linux; default: that of the plugin"`
+	CPU                 int      `json:"cpu,omitempty" minimum:"1" doc:"number of processors that the process can use on Linux; default: that of the plugin"`
 	Elicitation         string   `json:"elicitation,omitempty" default:"ask" enum:"ask,decline" doc:"what happens to questions of the server: a person is asked, or they are declined"`
 	Sampling            Sampling `json:"sampling,omitzero" doc:"requests of the server to a language model"`
 }
@@ -94,8 +95,8 @@ func (s Server) check(name string) error {
 		return tea.Errorf(tea.ValidationError, "%s needs either command or url", path)
 	case s.URL == "" && (s.Token != "" || s.Headers != nil || s.OAuth != nil):
 		return tea.Errorf(tea.ValidationError, "%s: headers, token and oauth need url", path)
-	case s.Command == "" && (s.Args != nil || s.Env != nil || s.Dir != "" || s.MemoryMB > 0):
-		return tea.Errorf(tea.ValidationError, "%s: args, env, dir and memory_mb need command", path)
+	case s.Command == "" && (s.Args != nil || s.Env != nil || s.Dir != "" || s.MemoryMB > 0 || s.CPU > 0):
+		return tea.Errorf(tea.ValidationError, "%s: args, env, dir, memory_mb and cpu need command", path)
 	case s.Token != "" && s.OAuth != nil:
 		return tea.Errorf(tea.ValidationError, "%s: use either token or oauth", path)
 	case s.URL == "":

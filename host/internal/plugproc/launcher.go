@@ -22,6 +22,7 @@ import (
 	"github.com/the-edge-agent/tea/host/internal/digest"
 	tea "github.com/the-edge-agent/tea/sdk"
 	"github.com/the-edge-agent/tea/sdk/value"
+	"github.com/the-edge-agent/tea/sdk/x/childproc"
 	"github.com/the-edge-agent/tea/sdk/x/wire"
 )
 
@@ -34,10 +35,10 @@ type launcher struct {
 	mu      sync.Mutex
 	dir     *runDir
 	forker  *forker
-	guard   *guard   // can be nil
-	mark    string   // begins the marks of its processes
-	marked  int      // processes so far
-	cgroups *cgroups // can be nil
+	guard   *childproc.Guard // can be nil
+	mark    string           // begins the marks of its processes
+	marked  int              // processes so far
+	cgroups *cgroups         // can be nil
 	// status returns what the host reports; nil if it reports nothing.
 	status   func() []Status
 	reporter *reporter        // can be nil
@@ -54,15 +55,15 @@ func (l *launcher) open() error {
 	// Starting the guard takes about as long as searching a full directory of
 	// temporary files; both run at the same time.
 	groups := newCgroups()
-	var guard *guard
+	var guard *childproc.Guard
 	var unguarded error
 	var starting sync.WaitGroup
 	l.mark = processMark + "=" + rand.Text() + "/"
-	starting.Go(func() { guard, unguarded = newGuard(l.mark, groups) })
+	starting.Go(func() { guard, unguarded = startGuard(l.mark, groups) })
 	dir, err := newRunDir(runBases())
 	starting.Wait()
 	if err != nil {
-		guard.close()
+		guard.Close()
 		return err
 	}
 	if unguarded != nil {
@@ -85,7 +86,7 @@ func (l *launcher) close() error {
 		return nil
 	}
 	l.reporter.close()
-	l.guard.close()
+	l.guard.Close()
 	l.forker.close()
 	err := l.dir.remove()
 	l.dir, l.forker, l.guard, l.reporter = nil, nil, nil, nil

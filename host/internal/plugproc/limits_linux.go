@@ -4,14 +4,13 @@ import (
 	"errors"
 	"fmt"
 	"math"
-	"os"
 	"os/exec"
-	"path/filepath"
-	"strconv"
 	"sync"
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/the-edge-agent/tea/sdk/x/childproc"
 )
 
 // spare is what a process can map beyond twice its memory limit. Programs map
@@ -41,48 +40,11 @@ func (l Limits) apply(pid int) error {
 		set("memory_mb", unix.RLIMIT_DATA, 2*uint64(l.Memory)+spare)
 	}
 	if l.CPU > 0 {
-		if err := pin(pid, int(math.Ceil(l.CPU))); err != nil {
+		if err := childproc.Pin(pid, int(math.Ceil(l.CPU))); err != nil {
 			errs = append(errs, fmt.Errorf("cpu: %w", err))
 		}
 	}
 	return errors.Join(errs...)
-}
-
-// pin binds all threads of a process, and those that they start, to n
-// processors.
-func pin(pid, n int) error {
-	var allowed, chosen unix.CPUSet
-	if err := unix.SchedGetaffinity(pid, &allowed); err != nil {
-		return err
-	}
-	if n >= allowed.Count() {
-		return nil
-	}
-	// Plugins with the same limit are spread over the processors.
-	for i, skip := 0, pid%allowed.Count(); chosen.Count() < n; i = (i + 1) % (len(allowed) * 64) {
-		if !allowed.IsSet(i) {
-			continue
-		}
-		if skip > 0 {
-			skip--
-			continue
-		}
-		chosen.Set(i)
-	}
-	threads, err := os.ReadDir(filepath.Join("/proc", strconv.Itoa(pid), "task"))
-	if err != nil {
-		return err
-	}
-	for _, thread := range threads {
-		id, err := strconv.Atoi(thread.Name())
-		if err != nil {
-			continue
-		}
-		if err := unix.SchedSetaffinity(id, &chosen); err != nil && !errors.Is(err, unix.ESRCH) {
-			return err
-		}
-	}
-	return nil
 }
 
 // physicalMemory returns the memory of the machine in bytes; 0 if it is not

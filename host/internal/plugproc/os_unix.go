@@ -19,9 +19,6 @@ func (g *group) kill() { _ = syscall.Kill(-g.pid, syscall.SIGKILL) }
 // close does nothing: a group has no resources.
 func (*group) close() {}
 
-// detached starts a process in a new session.
-func detached() *syscall.SysProcAttr { return &syscall.SysProcAttr{Setsid: true} }
-
 func ownedByUs(info os.FileInfo) bool {
 	stat, ok := info.Sys().(*syscall.Stat_t)
 	return ok && int(stat.Uid) == os.Getuid()

@@ -72,9 +72,6 @@ func processAttr() *syscall.SysProcAttr { return &syscall.SysProcAttr{} }
 // cannot be mistaken for another.
 func awaitExit(int) bool { return false }
 
-// detached is empty: the guard needs a Unix shell, and does not start here.
-func detached() *syscall.SysProcAttr { return &syscall.SysProcAttr{} }
-
 // ownedByUs is true for every file: owners are not examined on this system.
 func ownedByUs(os.FileInfo) bool { return true }
 

@@ -16,6 +16,7 @@ import (
 	"time"
 
 	tea "github.com/the-edge-agent/tea/sdk"
+	"github.com/the-edge-agent/tea/sdk/x/childproc"
 	"github.com/the-edge-agent/tea/sdk/x/wire"
 )
 
@@ -34,7 +35,7 @@ type runner struct {
 	command string
 	env     []string // without what go-plugin adds
 	forker  *forker
-	guard   *guard
+	guard   *childproc.Guard
 	output  *output
 	limits  Limits
 	args    []string
@@ -59,7 +60,7 @@ type runner struct {
 	failure     atomic.Pointer[tea.Error] // why it did not start, if known
 }
 
-func newRunner(name, path, command string, env []string, f *forker, g *guard, o *output) *runner {
+func newRunner(name, path, command string, env []string, f *forker, g *childproc.Guard, o *output) *runner {
 	r := &runner{name: name, path: path, command: command, env: env, forker: f, guard: g, output: o, exited: make(chan struct{})}
 	r.line, r.lineDone = io.Pipe()
 	return r
@@ -102,7 +103,7 @@ func (r *runner) Start(ctx context.Context) error {
 	}
 	r.parent, r.group = parent, newGroup(r.cmd.Process)
 	r.pid.Store(int64(r.cmd.Process.Pid))
-	r.guard.add(r.cmd.Process.Pid)
+	r.guard.Add(r.cmd.Process.Pid)
 	if err := r.limits.apply(r.cmd.Process.Pid); err != nil && !errors.Is(err, syscall.ESRCH) {
 		r.output.logger.Warn("a limit of the plugin cannot be set", "error", err)
 	}
@@ -127,7 +128,7 @@ func (r *runner) follow(stdout, stderr *os.File) {
 		r.cgroup.kill()
 		r.cgroup.remove()
 		killStrays(int(r.pid.Load()), r.mark)
-		r.guard.forget(int(r.pid.Load()))
+		r.guard.Forget(int(r.pid.Load()))
 		r.ended.Store(true)
 		_ = r.cmd.Wait()
 		late := time.AfterFunc(afterExit, func() {

@@ -2,35 +2,12 @@ package process
 
 import (
 	"crypto/rand"
-	"fmt"
-	"io"
 	"os"
-	"os/exec"
 	"strings"
 	"sync"
-)
 
-// script reads the process groups that start (+) and end (-). At the end of its
-// input, when the owner has closed the group or has died, it kills the groups
-// that are left and the processes with the mark in their environment, which have
-// left their process group.
-const script = `groups=
-while read -r op id; do
-	rest=
-	for g in $groups; do [ "$g" = "$id" ] || rest="$rest $g"; done
-	groups=$rest
-	[ "$op" = + ] && groups="$groups $id"
-done
-for g in $groups; do kill -9 "-$g"; done
-[ -r /proc/self/environ ] || exit 0
-for round in 1 2 3; do
-	found=
-	for f in $(grep -lF "$1" /proc/[0-9]*/environ); do
-		p=${f#/proc/}
-		kill -9 "${p%/environ}" && found=1
-	done
-	[ "$found" ] || exit 0
-done`
+	"github.com/the-edge-agent/tea/sdk/x/childproc"
+)
 
 // markName names the variable by which the processes of a group are found.
 const markName = "TEA_MCP_SERVERS"
@@ -41,45 +18,21 @@ type Group struct {
 	mark string
 
 	mu    sync.Mutex
-	guard *exec.Cmd // nil before the first process, or without a shell
-	pipe  io.WriteCloser
+	guard *childproc.Guard // nil before the first process, or without a shell
 }
 
 // NewGroup returns an empty group.
 func NewGroup() *Group { return &Group{mark: markName + "=" + rand.Text()} }
 
-// watch starts the guard, a small shell that outlives this process.
-func (g *Group) watch() error {
+// watch returns the guard, which it starts.
+func (g *Group) watch() (_ *childproc.Guard, err error) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	if g.guard != nil || !hasGuard {
-		return nil
+	if g.guard == nil && hasGuard {
+		// Servers that have left their group are not in it when the group ends.
+		g.guard, err = childproc.StartGuard(childproc.GuardOptions{Name: "tea-mcp-guard", Mark: g.mark, Always: true})
 	}
-	cmd := &exec.Cmd{
-		Path: "/bin/sh", Args: []string{"tea-mcp-guard", "-c", script, "tea-mcp-guard", g.mark},
-		Dir: "/", Env: []string{}, SysProcAttr: detached(),
-	}
-	in, out, err := os.Pipe()
-	if err != nil {
-		return fmt.Errorf("start the guard of MCP servers: %w", err)
-	}
-	cmd.Stdin = in
-	err = cmd.Start()
-	in.Close()
-	if err != nil {
-		out.Close()
-		return fmt.Errorf("start the guard of MCP servers: %w", err)
-	}
-	g.guard, g.pipe = cmd, out
-	return nil
-}
-
-func (g *Group) send(op rune, pid int) {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	if g.pipe != nil {
-		fmt.Fprintf(g.pipe, "%c %d\n", op, pid) // if the guard has died, servers still see the end of their input
-	}
+	return g.guard, err
 }
 
 // Close kills the processes that have left their process group and ends the
@@ -87,12 +40,8 @@ func (g *Group) send(op rune, pid int) {
 func (g *Group) Close() {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	if g.guard == nil {
-		return
-	}
-	g.pipe.Close()
-	_ = g.guard.Wait() // its exit code has no meaning
-	g.guard, g.pipe = nil, nil
+	g.guard.Close()
+	g.guard = nil
 }
 
 // passed are the variables of this process that a server gets.

@@ -11,6 +11,8 @@ import (
 	"strings"
 	"sync"
 	"time"
+
+	"github.com/the-edge-agent/tea/sdk/x/childproc"
 )
 
 // Command is a server to start.
@@ -21,6 +23,9 @@ type Command struct {
 	Dir  string
 	// Memory is the limit for the memory in bytes, on Linux; 0 is none.
 	Memory int64
+	// CPU is the number of processors that it and its children can use, on Linux; 0
+	// is all.
+	CPU int
 	// Log gets the lines of the standard error. It is not called concurrently.
 	Log func(line string)
 }
@@ -32,7 +37,7 @@ type Process struct {
 	Stdin  io.WriteCloser
 	Stdout io.ReadCloser
 
-	group  *Group
+	guard  *childproc.Guard
 	cmd    *exec.Cmd
 	exited chan struct{}
 
@@ -64,7 +69,8 @@ func (g *Group) Start(c Command) (*Process, error) {
 	} else if !filepath.IsAbs(path) && c.Dir != "" {
 		path = filepath.Join(c.Dir, path)
 	}
-	if err := g.watch(); err != nil {
+	guard, err := g.watch()
+	if err != nil {
 		return nil, err
 	}
 	keepDescriptors()
@@ -78,8 +84,8 @@ func (g *Group) Start(c Command) (*Process, error) {
 	inR, inW, err1 := pipe()
 	outR, outW, err2 := pipe()
 	errR, errW, err3 := pipe()
-	err := errors.Join(err1, err2, err3)
-	p := &Process{Stdin: inW, Stdout: outR, group: g, exited: make(chan struct{})}
+	err = errors.Join(err1, err2, err3)
+	p := &Process{Stdin: inW, Stdout: outR, guard: guard, exited: make(chan struct{})}
 	if err == nil {
 		p.cmd = &exec.Cmd{
 			Path: path, Args: append([]string{c.Path}, c.Args...), Env: g.environ(c.Env), Dir: c.Dir,
@@ -96,8 +102,11 @@ func (g *Group) Start(c Command) (*Process, error) {
 	inR.Close()
 	outW.Close()
 	errW.Close()
-	g.send('+', p.cmd.Process.Pid)
-	limit(p.cmd.Process.Pid, c.Memory)
+	guard.Add(p.Pid())
+	limit(p.Pid(), c.Memory)
+	if c.CPU > 0 {
+		_ = childproc.Pin(p.Pid(), c.CPU) // it can have ended
+	}
 	p.follow(errR, c.Log)
 	if c.Memory > 0 {
 		go p.watchMemory(c.Memory)
@@ -118,7 +127,7 @@ func (p *Process) follow(stderr *os.File, log func(string)) {
 	go func() {
 		p.awaitExit()
 		killGroup(p.cmd.Process) // what it leaves behind
-		p.group.send('-', p.cmd.Process.Pid)
+		p.guard.Forget(p.Pid())
 		_ = p.cmd.Wait() // its state has the exit code
 		late := time.AfterFunc(afterExit, func() { stderr.Close() })
 		<-read

@@ -13,9 +13,6 @@ const hasGuard = true
 // ownGroup starts a process in its own process group.
 func ownGroup() *syscall.SysProcAttr { return &syscall.SysProcAttr{Setpgid: true} }
 
-// detached starts a process in a new session.
-func detached() *syscall.SysProcAttr { return &syscall.SysProcAttr{Setsid: true} }
-
 // killGroup kills the group of a process. It can have ended already.
 func killGroup(p *os.Process) { _ = syscall.Kill(-p.Pid, syscall.SIGKILL) }
 

@@ -11,8 +11,6 @@ func ownGroup() *syscall.SysProcAttr {
 	return &syscall.SysProcAttr{CreationFlags: syscall.CREATE_NEW_PROCESS_GROUP}
 }
 
-func detached() *syscall.SysProcAttr { return nil }
-
 // killGroup kills the process. Its children see the end of their input.
 func killGroup(p *os.Process) { _ = p.Kill() }
 
