@@ -3,7 +3,6 @@ package extract
 import (
 	"fmt"
 	"io"
-	"strconv"
 	"strings"
 
 	"golang.org/x/net/html"
@@ -21,9 +20,6 @@ const (
 	// maxQuotes bounds the nesting of quotes and lists: Markdown repeats their
 	// marks on each line.
 	maxQuotes = 12
-	// spareCells are the cells that a table can gain by spans and short rows, in
-	// addition to three for each cell that it has.
-	spareCells = 10_000
 )
 
 // boundElements returns a page of which the parser makes a limited number of
@@ -129,88 +125,6 @@ func boundNesting(n *html.Node, depth int) {
 	}
 	for c := n.FirstChild; c != nil; c = c.NextSibling {
 		boundNesting(c, depth)
-	}
-}
-
-// boundTables limits the tables below n, of which Markdown has only simple
-// ones: a table in a table's cell, or one whose spans and short rows would make
-// it many times larger, becomes paragraphs.
-func boundTables(n *html.Node) {
-	for c := n.FirstChild; c != nil; c = c.NextSibling {
-		boundTables(c)
-	}
-	if n.DataAtom != atom.Table {
-		return
-	}
-	rows, nested := rowsOf(n)
-	width, cells := 0, 0
-	for _, row := range rows {
-		width = max(width, len(row))
-		cells += len(row)
-	}
-	if nested || len(rows)*width > 3*cells+spareCells {
-		unwrapTable(n)
-		return
-	}
-	spans := 0
-	for y, row := range rows {
-		for _, cell := range row {
-			spans += span(cell, "colspan", width) * span(cell, "rowspan", len(rows)-y)
-		}
-	}
-	for _, row := range rows {
-		for _, cell := range row {
-			if spans > 3*cells+spareCells {
-				setSpan(cell, "colspan", 1)
-				setSpan(cell, "rowspan", 1)
-			}
-		}
-	}
-}
-
-// rowsOf returns the cells of a table by row, and whether a cell contains
-// another table.
-func rowsOf(table *html.Node) (rows [][]*html.Node, nested bool) {
-	elements(table, func(n *html.Node) {
-		switch n.DataAtom {
-		case atom.Tr:
-			rows = append(rows, nil)
-		case atom.Td, atom.Th:
-			if len(rows) > 0 {
-				rows[len(rows)-1] = append(rows[len(rows)-1], n)
-			}
-		case atom.Table:
-			nested = true
-		}
-	})
-	return rows, nested
-}
-
-// span limits the span of a cell to what is left of its table, and returns it.
-func span(cell *html.Node, name string, limit int) int {
-	n, err := strconv.Atoi(attr(cell, name))
-	if err != nil && attr(cell, name) == "" || n == 1 {
-		return 1
-	}
-	n = min(max(n, 1), limit)
-	setSpan(cell, name, n)
-	return n
-}
-
-func setSpan(cell *html.Node, name string, n int) {
-	if attr(cell, name) != "" {
-		setAttr(cell, name, strconv.Itoa(n))
-	}
-}
-
-// unwrapTable makes paragraphs of the cells of a table.
-func unwrapTable(n *html.Node) {
-	rename(n, atom.Div)
-	for c := n.FirstChild; c != nil; c = c.NextSibling {
-		switch c.DataAtom {
-		case atom.Thead, atom.Tbody, atom.Tfoot, atom.Tr, atom.Td, atom.Th, atom.Caption, atom.Colgroup, atom.Col:
-			unwrapTable(c)
-		}
 	}
 }
 

@@ -27,13 +27,13 @@ func (c Content) Markdown() string {
 	))
 	conv.Register.TextTransformer(escapeEntities, converter.PriorityEarly)
 	node := clone(c.node) // it is changed
-	boundTables(node)
+	simplifyTables(node)
 	boundNesting(node, 0)
 	markdown, err := conv.ConvertNode(node)
 	if err != nil {
 		return c.Text()
 	}
-	return strings.TrimSpace(string(markdown))
+	return strings.TrimSpace(strings.ReplaceAll(string(markdown), cellPipe, `\|`))
 }
 
 // HTML returns the content as HTML.
