@@ -235,12 +235,13 @@ func (db *DB) EachEntity(ctx context.Context, namespace string, s store.EntitySc
 }
 
 // steps are the parts of a scan after a relation: the rest of those with the same
-// ends and type, of the same entity, and those of later entities.
-var steps = []string{
-	", from_id = $from, rel_type = $type, to_id = $to, valid_from > $valid_from",
-	", from_id = $from, rel_type = $type, to_id > $to",
-	", from_id = $from, rel_type > $type",
-	", from_id > $from",
+// ends and type, of the same entity, and those of later entities. What is known
+// comes before the relation, so that the engine seeks it.
+var steps = []struct{ known, after string }{
+	{"from_id = $from, rel_type = $type, to_id = $to, ", ", valid_from > $valid_from"},
+	{"from_id = $from, rel_type = $type, ", ", to_id > $to"},
+	{"from_id = $from, ", ", rel_type > $type"},
+	{"", ", from_id > $from"},
 }
 
 // EachRelation is [store.Store.EachRelation].
@@ -258,7 +259,7 @@ func (db *DB) EachRelation(ctx context.Context, namespace string, s store.Relati
 		}
 		p := newParams(namespace)
 		var text script
-		text.add("?[", columns, "] := *relation{namespace: $namespace, ", columns, "}", steps[step])
+		text.add("?[", columns, "] := namespace = $namespace, ", steps[step].known, "*relation{namespace, ", columns, "}", steps[step].after)
 		selection(&text, p, s.Types, s.At, s.Ever)
 		text.add("\n:limit $limit")
 		p.add("from").string(after.From)

@@ -220,7 +220,7 @@ func (db *DB) loadVectors(ctx context.Context) (complete bool, err error) {
 // eachEmbedding calls f with all embeddings.
 func (db *DB) eachEmbedding(ctx context.Context, f func(namespace, kind, id string, vector []float32)) error {
 	const text = `
-		?[namespace, id, type, embedding] := *entity{namespace, id, type, embedding}, namespace = $namespace, id > $after, !is_null(embedding)
+		?[namespace, id, type, embedding] := namespace = $namespace, *entity{namespace, id, type, embedding}, id > $after, !is_null(embedding)
 		:limit $limit`
 	const nextNamespace = "?[namespace] := *namespace{namespace}, namespace > $namespace :limit 1"
 	for namespace, more := "", true; more; {
