@@ -77,7 +77,7 @@ func execute(ctx context.Context, req *tea.Request, p ExecuteParams) (*ExecuteRe
 	}
 	r := &runner{
 		req: req, params: p, plan: plan, journal: journal{host: req.Host},
-		ended: make(chan ending), slots: p.MaxConcurrent,
+		ended: make(chan ending), slots: p.MaxConcurrent, asked: map[string]bool{},
 	}
 	if !p.Parallel {
 		r.slots = 1

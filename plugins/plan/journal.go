@@ -116,6 +116,18 @@ func (j *journal) setOutcome(ctx context.Context, s *Subtask, o outcome) error {
 	return j.host.SetNote(ctx, "failed/"+s.key, o)
 }
 
+// asked returns the keys of the subtasks that had asked a question when a
+// failure was to change the plan.
+func (j *journal) asked(ctx context.Context) (map[string]bool, error) {
+	keys := map[string]bool{}
+	_, err := j.read(ctx, "asked", &keys)
+	return keys, err
+}
+
+func (j *journal) setAsked(ctx context.Context, keys map[string]bool) error {
+	return j.host.SetNote(ctx, "asked", keys)
+}
+
 func (j *journal) revisionKey(n int) string {
 	return fmt.Sprintf("revision/%d/%d", j.begun.Generation, n)
 }

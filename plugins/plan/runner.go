@@ -49,8 +49,11 @@ type runner struct {
 	// more; failed is the failure that is acted on, broken the error that ends
 	// the action.
 	waits, stops bool
-	failed       *Subtask
-	broken       error
+	// asked are the keys of subtasks that have asked a question. They continue
+	// after a failure, as the running ones do.
+	asked  map[string]bool
+	failed *Subtask
+	broken error
 }
 
 // node is a subtask in the graph of what waits for what.
@@ -101,6 +104,9 @@ func (r *runner) restore(ctx context.Context) error {
 	}
 	resumed, err := r.journal.open(ctx, r.plan)
 	if err != nil || !resumed {
+		return err
+	}
+	if r.asked, err = r.journal.asked(ctx); err != nil {
 		return err
 	}
 	if err := r.recall(ctx, r.plan.Subtasks); err != nil {
@@ -162,18 +168,29 @@ func (r *runner) pass(ctx context.Context) (again bool, err error) {
 		return false, context.Cause(ctx)
 	case r.broken != nil:
 		return false, r.broken
+	case r.waits && (r.failed == nil || r.params.OnSubtaskFailure == onReplan):
+		return false, r.wait(ctx)
 	case r.failed != nil && r.params.OnSubtaskFailure == onReplan:
 		failed := r.failed
 		r.failed, r.stops = nil, false
 		return r.replan(ctx, failed)
 	case r.failed != nil:
 		return false, r.abort(ctx, r.failed)
-	case r.waits:
-		return false, tea.Errorf(tea.Canceled, "the plan waits for an answer")
 	case r.plan.Strategy == iterative && r.plan.Metadata["done"] != true:
 		return r.step(ctx)
 	}
 	return false, nil
+}
+
+// wait ends the execution until a question is answered. Before the plan changes,
+// the questions that were asked count.
+func (r *runner) wait(ctx context.Context) error {
+	if r.failed != nil {
+		if err := r.journal.setAsked(ctx, r.asked); err != nil {
+			return err
+		}
+	}
+	return tea.Errorf(tea.Canceled, "the plan waits for an answer")
 }
 
 // link makes the graph of what waits for what and finds what can begin.
@@ -225,9 +242,9 @@ func (r *runner) link() {
 
 // launch begins as many subtasks as can run.
 func (r *runner) launch(ctx context.Context) {
-	for !r.stops && r.running < r.slots && len(r.ready) > 0 && ctx.Err() == nil {
+	for r.broken == nil && r.running < r.slots && len(r.ready) > 0 && ctx.Err() == nil {
 		n := heap.Pop(&r.ready).(*node)
-		if n.Status != Pending { // skipped meanwhile
+		if n.Status != Pending || r.stops && !r.asked[n.key] { // skipped meanwhile, or not begun
 			continue
 		}
 		n.Status = InProgress
@@ -253,6 +270,7 @@ func (r *runner) settle(e ending) {
 		return
 	case e.waits:
 		n.Status, r.waits = Pending, true
+		r.asked[n.key] = true
 		return
 	}
 	r.journal.apply(n.Subtask, e.outcome)

@@ -8,8 +8,11 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
+
+	"github.com/google/go-cmp/cmp"
 )
 
 // tea runs tea in a directory and returns its output.
@@ -119,6 +122,61 @@ nodes:
 	}
 	if err := json.Unmarshal([]byte(stdout), &state); code != 0 || err != nil || len(state.Done.Results) != 3 || state.Done.Results["size"] != "XL" {
 		t.Fatalf("code %d, %v\n%s%s", code, err, stdout, stderr)
+	}
+}
+
+// A plan changes after a failure when its questions are answered: an answer is
+// not lost.
+func TestQuestionBeforeAnotherPlan(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	const module = `
+local M = {}
+function M.register_actions(registry)
+  registry.plan = function()
+    return {content = '{"subtasks": [{"id": "new", "description": "new", "dependencies": ["ask"]}]}'}
+  end
+  registry.work = function(_, params)
+    if params.id == "bad" then error("broken") end
+    if params.id == "ask" then return {text = tea.action("human.ask", {question = "Why?"}).answer} end
+    return {text = "did " .. params.id}
+  end
+end
+return M
+`
+	if err := os.WriteFile(filepath.Join(dir, "m.lua"), []byte(module), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	write(t, dir, `
+imports: [{path: m.lua, namespace: m}]
+nodes:
+  - name: go
+    uses: plan.execute
+    with:
+      plan:
+        subtasks:
+          - {id: ask, description: ask}
+          - {id: bad, description: bad}
+      on_subtask_failure: replan
+      planner: {action: m.plan}
+      subtask_executor: {action: m.work, with: {id: "{{ subtask.id }}"}, output: "{{ result.text }}"}
+    output: {results: "{{ result.subtask_results }}"}
+`)
+	_, stderr, code := tea(t, dir, "run", "flow.yaml")
+	found := regexp.MustCompile(`go!ask!human\.ask:[0-9a-f]+:ask`).FindString(stderr)
+	if code != 130 || found == "" || strings.Contains(stderr, "new") {
+		t.Fatalf("code %d:\n%s", code, stderr)
+	}
+	if _, stderr, code = tea(t, dir, "resume", "flow.yaml", "--pass", "none"); code != 130 || strings.Contains(stderr, "new") {
+		t.Fatalf("code %d:\n%s", code, stderr)
+	}
+	stdout, stderr, code := tea(t, dir, "resume", "flow.yaml", "--answer", found+`="because"`)
+	var state struct{ Results map[string]string }
+	if err := json.Unmarshal([]byte(stdout), &state); code != 0 || err != nil {
+		t.Fatalf("code %d, %v:\n%s%s", code, err, stdout, stderr)
+	}
+	if diff := cmp.Diff(map[string]string{"ask": "because", "new": "did new"}, state.Results); diff != "" {
+		t.Errorf("results (-want +got):\n%s", diff)
 	}
 }
 
