@@ -47,7 +47,9 @@ func benchEntities(random *rand.Rand, from, n int) []any {
 
 func openBench(b *testing.B, backend string) *opened {
 	b.Helper()
-	return openWith(b, object{"graph": object{"backend": backend, "path": b.TempDir()}, "file": object{"root": b.TempDir()}})
+	g := openWith(b, object{"graph": object{"backend": backend, "path": b.TempDir()}})
+	g.needLibrary()
+	return g
 }
 
 func eachBackend(b *testing.B, bench func(b *testing.B, backend string)) {

@@ -16,6 +16,7 @@ func TestABackupIsRestored(t *testing.T) {
 			t.Parallel()
 			root := t.TempDir()
 			g := openWith(t, object{"graph": object{"backend": name, "path": t.TempDir()}, "file": object{"root": root}})
+			g.needLibrary()
 			g.link("a-knows-b")
 			r := g.call("backup", object{"path": "copy"})
 			same(t, "path", r["path"], filepath.Join(root, "copy"))

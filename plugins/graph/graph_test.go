@@ -3,6 +3,7 @@ package graph_test
 import (
 	"context"
 	"encoding/json"
+	"os"
 	"strings"
 	"testing"
 
@@ -31,9 +32,24 @@ func on(t *testing.T, test func(t *testing.T, g *opened)) {
 	for _, name := range backends(t) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			test(t, open(t, object{"backend": name, "path": t.TempDir()}))
+			g := open(t, object{"backend": name, "path": t.TempDir()})
+			g.needLibrary()
+			test(t, g)
 		})
 	}
+}
+
+// needLibrary skips a test where the library of a backend is not installed.
+func (g *opened) needLibrary() {
+	g.t.Helper()
+	_, err := g.try("stats", object{})
+	if err == nil || tea.AsError(err).Type != tea.DependencyMissing {
+		return
+	}
+	if os.Getenv("CI") == "true" {
+		g.t.Fatal(err)
+	}
+	g.t.Skip(err)
 }
 
 // opened is an instance of the bundle.

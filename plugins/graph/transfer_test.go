@@ -49,6 +49,7 @@ func TestAGraphIsExportedAndImported(t *testing.T) {
 				t.Parallel()
 				root := t.TempDir()
 				g := openWith(t, object{"graph": object{"backend": name, "path": t.TempDir()}, "file": object{"root": root}})
+				g.needLibrary()
 				g.sample()
 				want := g.contents()
 				p := object{"path": path, "format": format}

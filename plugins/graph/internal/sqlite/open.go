@@ -48,11 +48,11 @@ var _ store.Store = (*DB)(nil)
 func Open(ctx context.Context, o store.Options) (store.Store, error) {
 	db := &DB{path: filepath.Join(o.Dir, databaseFile)}
 	isNew, err := check(db.path)
-	switch {
-	case err != nil:
+	if err != nil {
 		return nil, err
-	case isNew && !o.Create:
-		return nil, tea.Errorf(tea.InternalError, "the database %s of the graph is missing; restore a backup, or remove %s to start with an empty graph", db.path, o.Dir)
+	}
+	if _, err := os.Stat(db.path); errors.Is(err, fs.ErrNotExist) && !o.Create {
+		return nil, db.missing()
 	}
 	memory := o.MemoryBytes
 	if memory == 0 {
@@ -62,7 +62,7 @@ func Open(ctx context.Context, o store.Options) (store.Store, error) {
 	if db.write, err = connect(db.path, 1, append(common, "journal_mode(wal)", "synchronous(full)"), "immediate"); err != nil {
 		return nil, fault(err)
 	}
-	if err = db.prepare(ctx, isNew); err == nil {
+	if err = db.prepare(ctx, isNew, o.Create); err == nil {
 		db.read, err = connect(db.path, readers, append(common, "query_only(1)"), "deferred")
 	}
 	if err == nil {
@@ -105,8 +105,7 @@ func check(path string) (isNew bool, err error) {
 	case string(header[:len(magic)]) != magic:
 		return false, tea.Errorf(tea.ValidationError, "%s is not a database of a graph, or its beginning is damaged; restore a backup, or set another settings.graph.path", path)
 	case application == 0 && version == 0:
-		// Whether it is a database that was never finished is seen in prepare.
-		return true, nil
+		return true, nil // prepare sees whether it has contents
 	case application != applicationID:
 		return false, tea.Errorf(tea.ValidationError, "%s is a database of another program; set another settings.graph.path", path)
 	case version > format:
@@ -127,17 +126,27 @@ func connect(path string, connections int, pragmas []string, lock string) (*sql.
 	return db, nil
 }
 
+func (db *DB) missing() error {
+	return tea.Errorf(tea.InternalError, "the database %s of the graph is missing or empty; restore a backup, or remove %s to start with an empty graph", db.path, filepath.Dir(db.path))
+}
+
 // prepare creates the tables of a new database in one transaction.
-func (db *DB) prepare(ctx context.Context, isNew bool) error {
+func (db *DB) prepare(ctx context.Context, isNew, create bool) error {
 	if !isNew {
 		return db.write.PingContext(ctx)
 	}
-	var tables int
-	if err := db.write.QueryRowContext(ctx, "SELECT count(*) FROM sqlite_schema").Scan(&tables); err != nil {
+	// What the file lacks can be in its log, which a crash has left.
+	var tables, application, version int64
+	err := db.write.QueryRowContext(ctx, "SELECT (SELECT count(*) FROM sqlite_schema), (SELECT application_id FROM pragma_application_id), (SELECT user_version FROM pragma_user_version)").Scan(&tables, &application, &version)
+	switch {
+	case err != nil:
 		return err
-	}
-	if tables > 0 {
+	case tables > 0 && application == applicationID && version <= format:
+		return nil
+	case tables > 0:
 		return tea.Errorf(tea.ValidationError, "%s is a database of another program; set another settings.graph.path", db.path)
+	case !create:
+		return db.missing()
 	}
 	tx, err := db.write.BeginTx(ctx, nil)
 	if err != nil {

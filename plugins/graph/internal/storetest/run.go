@@ -34,6 +34,7 @@ func Run(t *testing.T, open Opener) {
 		"StatsCount":                       testStats,
 		"ADatabaseIsOpenedAgain":           testReopen,
 		"AMissingDatabaseIsAnError":        testMissing,
+		"ACrashAfterTheFirstWrite":         testCrashed,
 		"ABackupIsADatabase":               testBackup,
 		"ReadersSeeWholeBatches":           testConcurrent,
 		"ACanceledCallReturns":             testCanceled,
@@ -179,6 +180,19 @@ func testMissing(t *testing.T, s *suite) {
 		db.Close()
 		t.Error("a database that is missing was opened")
 	}
+}
+
+// A crash leaves files as a copy sees them that is made while the database is
+// open.
+func testCrashed(t *testing.T, s *suite) {
+	s.apply(store.Batch{Entities: []store.Entity{entity("a", "red")}})
+	dir := t.TempDir()
+	if err := os.CopyFS(dir, os.DirFS(s.dir)); err != nil {
+		t.Fatal(err)
+	}
+	crashed := &suite{t: t, open: s.open, dir: dir}
+	crashed.Store = crashed.opened(false)
+	same(t, "after the crash", crashed.search(nil, "red"), "a")
 }
 
 func testBackup(t *testing.T, s *suite) {
