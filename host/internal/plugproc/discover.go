@@ -245,10 +245,12 @@ func isOpen(dir string) bool {
 }
 
 // isCandidate reports whether an entry has the name and kind of a plugin. A
-// manifest is next to its binary and ends in .json.
+// manifest is next to its binary and ends in .json, the list of its sources that
+// cargo writes in .d.
 func isCandidate(entry fs.DirEntry) bool {
 	name := entry.Name()
-	return strings.HasPrefix(name, prefix) && !entry.IsDir() && filepath.Ext(name) != ".json"
+	extension := filepath.Ext(name)
+	return strings.HasPrefix(name, prefix) && !entry.IsDir() && extension != ".json" && extension != ".d"
 }
 
 // errNoTarget is the error of a path without a file.

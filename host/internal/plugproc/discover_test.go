@@ -39,6 +39,7 @@ func TestFirstDirectoryWinsAndOddFilesAreReported(t *testing.T) {
 	write("tea-plugin-text", 0o644)
 	write("other", 0o755)
 	write("tea-plugin-stray.json", 0o644)
+	write("tea-plugin-stray.d", 0o644)
 	if err := os.Mkdir(filepath.Join(second, "tea-plugin-dir"), 0o755); err != nil {
 		t.Fatal(err)
 	}
