@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -189,7 +190,7 @@ func (p *program) command(ctx context.Context, args ...string) *exec.Cmd {
 	arch, variant, _ := strings.Cut(p.Arch, "/")
 	cmd.Env = append(cmd.Env, "GOARCH="+arch)
 	if variant != "" {
-		cmd.Env = append(cmd.Env, "GOARM="+strings.TrimPrefix(variant, "v"))
+		cmd.Env = append(cmd.Env, variants[arch].variable+"="+variants[arch].values[variant])
 	}
 	return cmd
 }
@@ -207,6 +208,18 @@ func (p *program) packagesInC(ctx context.Context) ([]string, error) {
 	return strings.Fields(string(out)), err
 }
 
+// variants are those of a processor, as in the platforms of containers, with the
+// variable of Go for them and its values.
+var variants = map[string]struct {
+	variable string
+	values   map[string]string
+}{
+	"amd64":   {"GOAMD64", map[string]string{"v1": "v1", "v2": "v2", "v3": "v3", "v4": "v4"}},
+	"arm":     {"GOARM", map[string]string{"v5": "5", "v6": "6", "v7": "7", "5": "5", "6": "6", "7": "7"}},
+	"arm64":   {"GOARM64", map[string]string{"v8": "v8.0", "v9": "v9.0"}},
+	"riscv64": {"GORISCV64", map[string]string{"rva20u64": "rva20u64", "rva22u64": "rva22u64", "rva23u64": "rva23u64"}},
+}
+
 // ParseTarget reads OS/ARCH or OS/ARCH/VARIANT; "" is this machine.
 func ParseTarget(target string) (goos, goarch string, err error) {
 	if target == "" {
@@ -216,5 +229,18 @@ func ParseTarget(target string) (goos, goarch string, err error) {
 	if !ok || goos == "" || goarch == "" {
 		return "", "", fmt.Errorf("target %q is not valid: expected OS/ARCH such as linux/arm64 or linux/arm/v7", target)
 	}
+	arch, variant, has := strings.Cut(goarch, "/")
+	of := variants[arch]
+	if _, known := of.values[variant]; has && !known {
+		return "", "", fmt.Errorf("target %q: %s has no variant %q; %s", target, arch, variant, listed(slices.Sorted(maps.Keys(of.values))))
+	}
 	return goos, goarch, nil
+}
+
+// listed returns what there is, for messages.
+func listed(names []string) string {
+	if len(names) == 0 {
+		return "it has none"
+	}
+	return "it has " + strings.Join(names, ", ")
 }

@@ -51,10 +51,7 @@ func describeTags(tags, platforms []string) string {
 	tags = slices.DeleteFunc(slices.Compact(tags), func(tag string) bool {
 		return slices.Contains(platforms, tag) || slices.Contains([]string{"cgo", "ignore", "unix", "race"}, tag) || strings.Contains(tag, ".")
 	})
-	if len(tags) == 0 {
-		return "it has none"
-	}
-	return "it has " + strings.Join(tags, ", ")
+	return listed(tags)
 }
 
 // tagsIn returns the build tags in the Go files of a directory.
