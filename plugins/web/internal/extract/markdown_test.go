@@ -87,6 +87,10 @@ func TestTextKeepsStructure(t *testing.T) {
 	if diff := cmp.Diff("T\n\na bc\n\n- x\n- y\n\n1\t2\n3\t4\n\nl1\n  l2", got); diff != "" {
 		t.Error(diff)
 	}
+	got = parse(t, "text/html", "<ul><li><p>a</p><p>b</p></li><li> <input type=checkbox> c</li></ul>").Content(false).Text()
+	if diff := cmp.Diff("- a\n\nb\n\n- c", got); diff != "" {
+		t.Error(diff)
+	}
 }
 
 func TestMetadata(t *testing.T) {

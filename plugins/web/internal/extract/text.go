@@ -25,6 +25,7 @@ type textWriter struct {
 	breaks int  // line breaks before the next text
 	space  bool // a space before the next text
 	pre    int  // number of pre elements around
+	item   bool // the mark of an item of a list was written, its text follows
 }
 
 func (w *textWriter) write(n *html.Node) {
@@ -53,8 +54,9 @@ func (w *textWriter) element(n *html.Node) {
 	case atom.Li:
 		w.lineBreak(1)
 		w.word("- ")
-		w.space = false
+		w.item = true
 		w.write(n)
+		w.item = false
 		w.lineBreak(1)
 	case atom.Td, atom.Th:
 		if w.breaks == 0 && w.b.Len() > 0 {
@@ -101,12 +103,12 @@ func (w *textWriter) text(text string) {
 // word writes text after the pending line breaks or space.
 func (w *textWriter) word(text string) {
 	switch {
-	case w.b.Len() == 0:
+	case w.b.Len() == 0 || w.item:
 	case w.breaks > 0:
 		w.b.WriteString(strings.Repeat("\n", w.breaks))
 	case w.space:
 		w.b.WriteByte(' ')
 	}
-	w.breaks, w.space = 0, false
+	w.breaks, w.space, w.item = 0, false, false
 	w.b.WriteString(text)
 }
