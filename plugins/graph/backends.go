@@ -11,15 +11,16 @@ func backends() []backend {
 	return []backend{
 		{name: "cozo", open: cozo.Open, missing: cozo.Missing()},
 		{name: "memory", open: sqlite.Open},
-		{name: "cypher", open: kuzu.Open},
+		{name: "cypher", open: kuzu.Open, missing: kuzu.Missing(), installed: kuzu.Installed},
 	}
 }
 
-// Available returns the names of the backends that this build can open.
+// Available returns the names of the backends that this build can open on this
+// machine.
 func Available() []string {
 	var names []string
 	for _, b := range backends() {
-		if b.missing == nil {
+		if b.missing == nil && (b.installed == nil || b.installed()) {
 			names = append(names, string(b.name))
 		}
 	}

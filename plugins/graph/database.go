@@ -268,6 +268,9 @@ type backend struct {
 	open func(context.Context, store.Options) (store.Store, error)
 	// missing says why the build cannot open it, nil if it can.
 	missing error
+	// installed reports whether a library that the backend loads is in its place,
+	// nil for a backend without one.
+	installed func() bool
 }
 
 // chooseBackend returns the backend for a folder: the one that created it, or

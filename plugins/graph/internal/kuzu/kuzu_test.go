@@ -3,6 +3,7 @@
 package kuzu
 
 import (
+	"fmt"
 	"os"
 	"testing"
 
@@ -11,7 +12,13 @@ import (
 	"github.com/the-edge-agent/tea/plugins/graph/internal/storetest"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) {
+	if dir := os.Getenv(killedFolder); dir != "" {
+		fmt.Fprintln(os.Stderr, write(dir))
+		os.Exit(1)
+	}
+	goleak.VerifyTestMain(m)
+}
 
 // need skips a test where the library is not prepared. In CI that is a failure.
 func need(t *testing.T) {

@@ -69,6 +69,16 @@ var loaded struct {
 	library *library
 }
 
+// Missing returns why the build cannot open a database, which is nil: that it
+// can load the library is seen by Open.
+func Missing() error { return nil }
+
+// Installed reports whether the library is in its place. Open checks its files.
+func Installed() bool {
+	_, err := find("")
+	return err == nil
+}
+
 // load returns the library in a file, "" for the first of the usual places.
 func load(file string) (*library, error) {
 	path, err := find(file)

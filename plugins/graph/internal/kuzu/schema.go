@@ -3,7 +3,7 @@
 package kuzu
 
 // schema has an entity for each node, or a node of the empty type that is only
-// the end of relations. Its key is the namespace and the ID. words is a list of
+// the end of relations or was deleted. Its key is the namespace and the ID. words is a list of
 // words between spaces. A relation has the IDs of its ends, so that they need
 // not be looked up. No column is ever null: kuzu/lookup.h relies on that.
 var schema = []string{
@@ -28,7 +28,6 @@ const (
 	createEntities = `UNWIND $rows AS row CREATE (:Entity {key: row.key, namespace: row.namespace, id: row.id, type: row.type, created_at: row.created_at, updated_at: row.updated_at, source: row.source, properties: row.properties, text: row.text, facts: row.facts, words: row.words, embedding: row.embedding})`
 	updateEntity   = `MATCH (e:Entity) WHERE e.key = $key SET e.type = $type, e.created_at = $created_at, e.updated_at = $updated_at, e.source = $source, e.properties = $properties, e.text = $text, e.facts = $facts, e.words = $words, e.embedding = $embedding`
 	updateEntities = `UNWIND $rows AS row WITH row.key AS k, row AS row MATCH (e:Entity) WHERE e.key = k SET e.type = row.type, e.created_at = row.created_at, e.updated_at = row.updated_at, e.source = row.source, e.properties = row.properties, e.text = row.text, e.facts = row.facts, e.words = row.words, e.embedding = row.embedding`
-	deleteEntity   = `MATCH (e:Entity) WHERE e.key = $key DELETE e`
 
 	relationFields  = ` CREATE (s)-[:Relation {type: row.type, valid_from: row.valid_from, valid_to: row.valid_to, from_id: row.from_id, to_id: row.to_id, weight: row.weight, created_at: row.created_at, updated_at: row.updated_at, source: row.source, properties: row.properties}]->(t)`
 	createRelation  = `MATCH (s:Entity), (t:Entity) WHERE s.key = $from_key AND t.key = $to_key CREATE (s)-[:Relation {type: $type, valid_from: $valid_from, valid_to: $valid_to, from_id: $from_id, to_id: $to_id, weight: $weight, created_at: $created_at, updated_at: $updated_at, source: $source, properties: $properties}]->(t)`

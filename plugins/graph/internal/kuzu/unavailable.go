@@ -10,7 +10,13 @@ import (
 	"github.com/the-edge-agent/tea/plugins/graph/internal/store"
 )
 
-// Open is the backend's opener in a build that cannot load its library.
-func Open(context.Context, store.Options) (store.Store, error) {
-	return nil, tea.Errorf(tea.DependencyMissing, "this build of the graph plugin does not have the backend cypher: use the plugin for linux/amd64 or linux/arm64 that is not built with the tag lite, or set settings.graph.backend: memory")
+// Missing returns why the build cannot open a database.
+func Missing() error {
+	return tea.Errorf(tea.DependencyMissing, "this build of the graph plugin does not have the backend cypher: use the plugin for linux/amd64 or linux/arm64 that is not built with the tag lite, or set settings.graph.backend: memory")
 }
+
+// Installed reports whether the library is in its place.
+func Installed() bool { return false }
+
+// Open returns the error of [Missing].
+func Open(context.Context, store.Options) (store.Store, error) { return nil, Missing() }

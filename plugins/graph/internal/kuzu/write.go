@@ -180,39 +180,25 @@ func (w *writing) find(b store.Batch) error {
 	return nil
 }
 
-// deleteEntities deletes the nodes, except those that are ends of relations: they
-// remain without a type.
+// deleteEntities leaves nodes without a type, as the ends of relations are: a
+// key that is deleted and stored again cannot be replayed by the engine after a
+// crash, since it finds the key twice.
 func (w *writing) deleteEntities(b store.Batch) error {
-	needed := map[string]bool{}
-	for i := range b.Entities {
-		needed[b.Entities[i].ID] = true // it is replaced
-	}
-	ends := map[string]bool{}
-	for i := range b.Relations {
-		ends[b.Relations[i].From], ends[b.Relations[i].To] = true, true
-	}
+	var rows []params
 	for _, id := range b.DeleteEntities {
-		if needed[id] || !w.nodes[id] {
-			continue
-		}
-		left, err := w.c.adjacent(w.ctx, []string{key(w.namespace, id)}, leanColumns, store.Adjacency{Direction: store.Both, Ever: true})
-		if err != nil {
-			return err
-		}
-		if left.rows > 0 || ends[id] {
-			row := w.entityRow(&store.Entity{ID: id})
-			delete(row, "namespace")
-			delete(row, "id")
-			err = w.exec(updateEntity, row)
-		} else {
-			delete(w.nodes, id)
-			err = w.exec(deleteEntity, params{"key": key(w.namespace, id)})
-		}
-		if err != nil {
-			return err
+		if w.nodes[id] {
+			rows = append(rows, w.updateRow(&store.Entity{ID: id}))
 		}
 	}
-	return nil
+	return w.each(updateEntity, updateEntities, rows)
+}
+
+// updateRow has the columns of an entity that exists.
+func (w *writing) updateRow(e *store.Entity) params {
+	row := w.entityRow(e)
+	delete(row, "namespace")
+	delete(row, "id")
+	return row
 }
 
 // entityRow has the columns of an entity. One without a type is only an end.
@@ -232,14 +218,11 @@ func (w *writing) putEntities(b store.Batch) error {
 	var created, updated []params
 	for i := range b.Entities {
 		e := &b.Entities[i]
-		row := w.entityRow(e)
 		if w.nodes[e.ID] {
-			delete(row, "namespace")
-			delete(row, "id")
-			updated = append(updated, row)
+			updated = append(updated, w.updateRow(e))
 		} else {
 			w.nodes[e.ID] = true
-			created = append(created, row)
+			created = append(created, w.entityRow(e))
 		}
 	}
 	for i := range b.Relations {
