@@ -12,7 +12,7 @@ import (
 
 // limits are what a plan may be at most.
 type limits struct {
-	Subtasks int
+	Subtasks int // 0 = any number
 	// Depth is the number of levels; a plan without groups has one.
 	Depth int
 }
@@ -71,12 +71,11 @@ func (p *Plan) faults(l limits) []string {
 	if len(list) > 0 {
 		return list
 	}
-	if cycle := p.cycle(); cycle != nil {
+	// The depth first: the search for cycles walks the groups around each subtask.
+	if s, depth := p.deepest(); depth > l.Depth {
+		add("subtask %q is %d levels deep; the limit is %d (max_depth)", s.ID, depth, l.Depth)
+	} else if cycle := p.cycle(); cycle != nil {
 		add("the dependencies form a cycle: %s", strings.Join(cycle, " -> "))
-	} else if l.Depth > 0 {
-		if s, depth := p.deepest(); depth > l.Depth {
-			add("subtask %q is %d levels deep; the limit is %d (max_depth)", s.ID, depth, l.Depth)
-		}
 	}
 	return list
 }
@@ -164,13 +163,22 @@ func levelOf(s *Subtask, byID map[string]*Subtask) int {
 	return n
 }
 
-// deepest returns a subtask at the deepest level, counted from 1. The plan has
-// no cycle.
+// deepest returns a subtask at the deepest level, counted from 1; nil if groups
+// are around each other.
 func (p *Plan) deepest() (deepest *Subtask, depth int) {
-	byID := p.byID()
+	byID, levels := p.byID(), make(map[*Subtask]int, len(p.Subtasks))
 	for _, s := range p.Subtasks {
-		if n := levelOf(s, byID); n > depth {
-			deepest, depth = s, n
+		var chain []*Subtask
+		for around := s; around != nil && levels[around] == 0; around = byID[around.Parent] {
+			if chain = append(chain, around); len(chain) > len(p.Subtasks) {
+				return nil, 0
+			}
+		}
+		for _, s := range slices.Backward(chain) {
+			levels[s] = levels[byID[s.Parent]] + 1
+		}
+		if levels[s] > depth {
+			deepest, depth = s, levels[s]
 		}
 	}
 	return deepest, depth

@@ -80,7 +80,7 @@ func status(_ context.Context, _ *tea.Request, p StatusParams) (*StatusResult, e
 		return nil, err
 	}
 	if len(plan.Subtasks) > 0 {
-		if err := plan.check(limits{}); err != nil {
+		if err := plan.check(limits{Depth: maxLevels}); err != nil {
 			return nil, err
 		}
 	}
