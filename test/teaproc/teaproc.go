@@ -22,23 +22,29 @@ import (
 // directory, passes it to use, runs the tests of a package that is two levels
 // below the root, and exits.
 func Main(m *testing.M, use func(bin string), packages ...string) {
-	dir, err := os.MkdirTemp("", "tea-test-")
+	code, err := buildAndRun(m, use, packages)
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)
 	}
+	os.Exit(code)
+}
+
+func buildAndRun(m *testing.M, use func(bin string), packages []string) (code int, err error) {
+	dir, err := os.MkdirTemp("", "tea-test-")
+	if err != nil {
+		return 0, err
+	}
+	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
 	for _, pkg := range packages {
-		build := exec.Command("go", "build", "-o", filepath.Join(dir, filepath.Base(pkg)), "./"+pkg)
+		build := exec.CommandContext(context.Background(), "go", "build", "-o", filepath.Join(dir, filepath.Base(pkg)), "./"+pkg)
 		build.Dir = "../.."
 		if out, err := build.CombinedOutput(); err != nil {
-			fmt.Fprintf(os.Stderr, "build %s: %v\n%s", pkg, err, out)
-			os.Exit(1)
+			return 0, fmt.Errorf("build %s: %w\n%s", pkg, err, out)
 		}
 	}
 	use(dir)
-	code := m.Run()
-	os.RemoveAll(dir)
-	os.Exit(code)
+	return m.Run(), nil
 }
 
 // Kills returns how many kills a test makes: TEA_KILLS sets another number.
@@ -90,7 +96,7 @@ func (e End) Killed() bool { return e.Code == -1 }
 // Run runs the process until it ends.
 func (p Process) Run(t *testing.T) End {
 	t.Helper()
-	cmd := exec.Command(p.Program, append(p.Args[:len(p.Args):len(p.Args)], "--stream")...)
+	cmd := exec.CommandContext(t.Context(), p.Program, append(p.Args[:len(p.Args):len(p.Args)], "--stream")...)
 	cmd.Dir, cmd.Env = p.Dir, p.Env
 	var stderr strings.Builder
 	cmd.Stderr = &stderr

@@ -6,6 +6,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"io"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -55,7 +56,7 @@ func Handler(dir string, asked func(ctx context.Context, to string)) (http.Handl
 	mux.Handle("/v1/", Model(answers, asked))
 	mux.HandleFunc("/search", func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Content-Type", "application/json")
-		fmt.Fprintf(w, `{"results": %s}`, strings.ReplaceAll(string(found), "SITE", site(r)))
+		reply(w, fmt.Sprintf(`{"results": %s}`, strings.ReplaceAll(string(found), "SITE", site(r))))
 	})
 	return mux, nil
 }
@@ -101,16 +102,19 @@ func Model(answers []Answer, asked func(ctx context.Context, to string)) http.Ha
 		}
 		chunk(w, map[string]any{"model": req.Model, "choices": []any{map[string]any{"index": 0, "delta": map[string]any{}, "finish_reason": finish}}})
 		chunk(w, map[string]any{"model": req.Model, "choices": []any{}, "usage": usage})
-		fmt.Fprint(w, "data: [DONE]\n\n")
+		reply(w, "data: [DONE]\n\n")
 	})
 }
 
-func chunk(w http.ResponseWriter, v any) {
+func chunk(w io.Writer, v any) {
 	raw, err := json.Marshal(v)
 	if err == nil {
-		fmt.Fprintf(w, "data: %s\n\n", raw)
+		reply(w, fmt.Sprintf("data: %s\n\n", raw))
 	}
 }
+
+// reply writes a part of an answer, to a client that can have gone.
+func reply(w io.Writer, text string) { _, _ = io.WriteString(w, text) }
 
 // message is the answer as the protocol has it.
 func (a Answer) message(site string) (message map[string]any, finish string) {
