@@ -24,6 +24,7 @@ var bin string
 var built = map[string]string{
 	"tea":               "./cmd/tea",
 	"tea-mcp":           "./cmd/tea-mcp",
+	"tea-plugin-graph":  "./plugins/graph/cmd/tea-plugin-graph",
 	"tea-plugin-llm":    "./plugins/llm/cmd/tea-plugin-llm",
 	"tea-plugin-mcp":    "./plugins/mcp/cmd/tea-plugin-mcp",
 	"tea-plugin-memory": "./plugins/memory/cmd/tea-plugin-memory",
