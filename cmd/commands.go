@@ -31,7 +31,7 @@ func commands() []command {
 		{"checkpoint", "Show and compare checkpoints, remove old ones.", func() any { return new(checkpointCmd) }},
 		{"memory", "Inspect or reset the memory of workflows.", func() any { return new(memoryCmd) }},
 		{"mcp", "Offer the workflows of a directory as the tools of an MCP server.", nil},
-		{"plugin", "List plugins, refresh manifests, trust a plugin directory.", func() any { return new(pluginCmd) }},
+		{"plugin", "Write, check, pack, sign, install, pin and watch plugins.", func() any { return new(pluginCmd) }},
 		{"build", "Build a program with bundles linked in, and a workflow.", func() any { return new(buildCmd) }},
 		{"schema", "Print the JSON Schema of workflow files, for editors.", func() any { return new(schemaCmd) }},
 		{"init", "Write a small working project.", func() any { return new(initCmd) }},
