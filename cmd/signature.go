@@ -181,23 +181,16 @@ func (c *bundleVerifyCmd) Run(a *app) error {
 	if len(c.Files) == 0 {
 		return c.store(a, keys)
 	}
-	failed := false
+	var faults bundles.BundleErrors
 	for _, file := range c.Files {
 		text, err := verify(file, keys)
-		if errors.As(err, new(*fs.PathError)) {
-			return bundleError(err)
-		}
 		if err != nil {
-			failed = true
-			a.complain(err)
+			faults = append(faults, err)
 			continue
 		}
 		fmt.Fprintf(a.out, "%s: %s\n", inLine(file), text)
 	}
-	if failed {
-		return &exitError{code: exitPlugin}
-	}
-	return nil
+	return a.bundleErrors(faults)
 }
 
 // verify checks one bundle completely and describes it.
