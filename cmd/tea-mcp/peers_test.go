@@ -8,26 +8,9 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-)
 
-// peers returns the directory of the clients that scripts/mcp-peers installs.
-func peers(t *testing.T) string {
-	t.Helper()
-	out, err := exec.CommandContext(t.Context(), "../../scripts/mcp-peers", "path").Output()
-	dir := strings.TrimSpace(string(out))
-	if err == nil {
-		_, err = os.Stat(filepath.Join(dir, "complete"))
-	}
-	if err == nil {
-		return dir
-	}
-	const remedy = "run `scripts/mcp-peers install`"
-	if os.Getenv("CI") == "true" {
-		t.Fatalf("the MCP clients are not installed: %v; %s", err, remedy)
-	}
-	t.Skip("the MCP clients are not installed; " + remedy)
-	return ""
-}
+	"github.com/the-edge-agent/tea/sdk/x/peertest"
+)
 
 // program writes a script that is tea-mcp with the environment of the project,
 // for clients that start it.
@@ -76,7 +59,7 @@ func (p *project) inspect(dir string, target []string, method ...string) map[str
 
 func TestInspector(t *testing.T) {
 	t.Parallel()
-	dir := peers(t)
+	dir := peertest.Dir(t, "../..", "mcp-peers")
 	p := newProject(t, map[string]string{"greet.yaml": greet, "publish.yaml": publish})
 	w := p.serve()
 	for name, target := range map[string][]string{
@@ -164,7 +147,7 @@ asyncio.run(main())
 
 func TestPythonClient(t *testing.T) {
 	t.Parallel()
-	dir := peers(t)
+	dir := peertest.Dir(t, "../..", "mcp-peers")
 	files := map[string]string{"greet.yaml": greet, "publish.yaml": publish}
 	for _, name := range []string{"stdio", "http"} {
 		t.Run(name, func(t *testing.T) {

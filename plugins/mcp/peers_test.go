@@ -3,8 +3,6 @@ package mcp_test
 import (
 	"context"
 	"fmt"
-	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -13,31 +11,13 @@ import (
 
 	"github.com/the-edge-agent/tea/plugins/mcp"
 	tea "github.com/the-edge-agent/tea/sdk"
+	"github.com/the-edge-agent/tea/sdk/x/peertest"
 )
-
-// peers returns the directory of the servers that scripts/mcp-peers installs.
-func peers(t *testing.T) string {
-	t.Helper()
-	out, err := exec.CommandContext(t.Context(), "../../scripts/mcp-peers", "path").Output()
-	dir := strings.TrimSpace(string(out))
-	if err == nil {
-		_, err = os.Stat(filepath.Join(dir, "complete"))
-	}
-	if err == nil {
-		return dir
-	}
-	const remedy = "run `scripts/mcp-peers install`"
-	if os.Getenv("CI") == "true" {
-		t.Fatalf("the MCP servers are not installed: %v; %s", err, remedy)
-	}
-	t.Skip("the MCP servers are not installed; " + remedy)
-	return ""
-}
 
 // npmServer returns the settings of a server from npm.
 func npmServer(t *testing.T, name string, args ...any) map[string]any {
 	t.Helper()
-	return map[string]any{"command": filepath.Join(peers(t), "node_modules/.bin", "mcp-server-"+name), "args": args}
+	return map[string]any{"command": filepath.Join(peertest.Dir(t, "../..", "mcp-peers"), "node_modules/.bin", "mcp-server-"+name), "args": args}
 }
 
 func TestPeerFilesystem(t *testing.T) {
@@ -126,7 +106,7 @@ func TestPeerEverythingAsks(t *testing.T) {
 
 func TestPeerPython(t *testing.T) {
 	t.Parallel()
-	python := filepath.Join(peers(t), "python/bin/python")
+	python := filepath.Join(peertest.Dir(t, "../..", "mcp-peers"), "python/bin/python")
 	script, err := filepath.Abs("testdata/python_server.py")
 	if err != nil {
 		t.Fatal(err)

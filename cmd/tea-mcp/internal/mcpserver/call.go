@@ -53,24 +53,35 @@ func (s *server) begin(ctx context.Context) (_ context.Context, end func(), err 
 	}, nil
 }
 
-// call runs the workflow of a tool. A request with a state continues a run
+// tool returns the handler of a tool. A request with a state continues a run
 // whose questions the client has answered.
-func (s *server) call(ctx context.Context, req *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
-	ctx, end, err := s.begin(ctx)
-	if err != nil {
-		return failure(err), nil
+func (s *server) tool(do func(context.Context, *mcp.CallToolRequest, map[string]any) (*mcp.CallToolResult, error)) mcp.ToolHandler {
+	return func(ctx context.Context, req *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+		ctx, end, err := s.begin(ctx)
+		if err != nil {
+			return failure(err), nil
+		}
+		defer end()
+		if req.Params.RequestState != "" {
+			return s.goOn(ctx, req), nil
+		}
+		given, err := arguments(req)
+		if err != nil {
+			return failure(err), nil
+		}
+		result, err := do(ctx, req, given)
+		if err != nil {
+			return failure(err), nil
+		}
+		return result, nil
 	}
-	defer end()
-	if req.Params.RequestState != "" {
-		return s.goOn(ctx, req), nil
-	}
-	input, err := arguments(req)
-	if err != nil {
-		return failure(err), nil
-	}
+}
+
+// call runs the workflow of a tool.
+func (s *server) call(ctx context.Context, req *mcp.CallToolRequest, input map[string]any) (*mcp.CallToolResult, error) {
 	o, release, ok := s.catalog.use(req.Params.Name)
 	if !ok {
-		return failure(fmt.Errorf("the workflow %s is no longer offered", req.Params.Name)), nil
+		return nil, fmt.Errorf("the workflow %s is no longer offered", req.Params.Name)
 	}
 	defer release()
 	c := &call{s: s, req: req, wf: o.Workflow, mask: o.mask}

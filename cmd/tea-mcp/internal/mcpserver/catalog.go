@@ -220,7 +220,7 @@ func (c *catalog) load(file string, src *source) {
 	c.tools[o.tool.Name] = o
 	c.mu.Unlock()
 	if old == nil || !reflect.DeepEqual(old.tool, o.tool) {
-		c.s.mcp.AddTool(o.tool, c.s.call)
+		c.s.mcp.AddTool(o.tool, c.s.tool(c.s.call))
 	}
 	c.s.svc.Log.Info("workflow offered", "tool", o.tool.Name, "file", file)
 	c.retire(old)

@@ -108,7 +108,7 @@ func newServer(svc *teacmd.Service, dir string) (*server, error) {
 	})
 	s.mcp.AddReceivingMiddleware(checkURI)
 	s.mcp.AddSendingMiddleware(keepAnswer)
-	s.mcp.AddTool(resumeTool(), s.resume)
+	s.mcp.AddTool(resumeTool(), s.tool(s.resume))
 	s.addResources()
 	var err error
 	if s.catalog, err = newCatalog(s, dir); err != nil {

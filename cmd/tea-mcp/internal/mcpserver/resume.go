@@ -37,40 +37,28 @@ func resumeTool() *mcp.Tool {
 	}
 }
 
-// resume is the handler of the tool.
-func (s *server) resume(ctx context.Context, req *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
-	ctx, end, err := s.begin(ctx)
-	if err != nil {
-		return failure(err), nil
-	}
-	defer end()
-	if req.Params.RequestState != "" {
-		return s.goOn(ctx, req), nil
-	}
-	given, err := arguments(req)
-	if err != nil {
-		return failure(err), nil
-	}
+// resume is the tool.
+func (s *server) resume(ctx context.Context, req *mcp.CallToolRequest, given map[string]any) (*mcp.CallToolResult, error) {
 	var args resumeArgs
 	accepted, err := tea.NewParamCheck(schema.Of[resumeArgs]()).Accept(resumeName, tea.ValuePayload(given))
 	if err == nil {
 		err = accepted.Decode(&args)
 	}
 	if err != nil {
-		return failure(err), nil
+		return nil, err
 	}
 	c, contents, err := s.open(req, args.RunID)
 	if err != nil {
-		return failure(err), nil
+		return nil, err
 	}
 	defer s.closeWorkflow(c.wf)
 	pending, err := host.Pending(contents)
 	if err != nil {
-		return failure(err), nil
+		return nil, err
 	}
 	answers, err := answersTo(pending, args.Answers)
 	if err != nil {
-		return failure(err), nil
+		return nil, err
 	}
 	run := contents.Header.RunID
 	return c.run(ctx, func(ctx context.Context, o host.RunOptions) (*flow.Result, error) {
