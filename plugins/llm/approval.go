@@ -14,6 +14,7 @@ import (
 	tea "github.com/the-edge-agent/tea/sdk"
 	"github.com/the-edge-agent/tea/sdk/value"
 	"github.com/the-edge-agent/tea/sdk/x/diag"
+	"github.com/the-edge-agent/tea/sdk/x/plaintext"
 )
 
 // The policies for the calls of a tool. A tool that the workflow names is called
@@ -184,7 +185,7 @@ func approve(ctx context.Context, req *tea.Request, at place, t *tool, arguments
 		return err
 	}
 	resp, err := req.Invoke(ctx, tea.Invocation{Action: "human.ask", Key: at.approvalKey(), Params: map[string]any{
-		"question": "The model asks to call " + t.action + " with " + cut(visible(string(text)), maxShownArguments),
+		"question": "The model asks to call " + t.action + " with " + plaintext.Cut(visible(string(text)), maxShownArguments),
 		"choices":  []any{"approve", "deny"},
 	}})
 	if err != nil {

@@ -4,6 +4,7 @@ import (
 	"github.com/the-edge-agent/tea/plugins/llm/internal/chat"
 	tea "github.com/the-edge-agent/tea/sdk"
 	"github.com/the-edge-agent/tea/sdk/x/httpapi"
+	"github.com/the-edge-agent/tea/sdk/x/plaintext"
 )
 
 // Types of errors for answers that ended early. They are also the finish_reason
@@ -48,7 +49,7 @@ func outcome(answer *chat.Answer) *tea.Error {
 	case chat.FinishFilter:
 		e = tea.Errorf(ContentFilter, "a content filter withheld the model's answer")
 	case chat.FinishRefusal:
-		e = tea.Errorf(Refusal, "the model refused to answer: %s", cut(answer.Text, 200))
+		e = tea.Errorf(Refusal, "the model refused to answer: %s", plaintext.Cut(answer.Text, 200))
 	default:
 		return nil
 	}

@@ -11,6 +11,7 @@ import (
 	tea "github.com/the-edge-agent/tea/sdk"
 	"github.com/the-edge-agent/tea/sdk/value"
 	"github.com/the-edge-agent/tea/sdk/x/jsonschema"
+	"github.com/the-edge-agent/tea/sdk/x/plaintext"
 )
 
 // MaxToolRounds is the type of the error of llm.tools when the model still
@@ -293,7 +294,7 @@ func (c *conversation) runTool(ctx context.Context, at place, call chat.ToolCall
 		content = append(content, '}')
 	}
 	r.Success = err == nil
-	r.Content = cut(string(content), c.params.MaxResultBytes)
+	r.Content = plaintext.Cut(string(content), c.params.MaxResultBytes)
 	r.DurationMS = time.Since(start).Milliseconds()
 	return r, c.notes.setResult(ctx, at, r)
 }
@@ -325,15 +326,6 @@ func (c *conversation) invoke(ctx context.Context, at place, call chat.ToolCall,
 		return nil, err
 	}
 	return resp.Result.JSON()
-}
-
-// cut shortens a text to limit bytes at the end of a character and says so.
-func cut(text string, limit int) string {
-	if len(text) <= limit {
-		return text
-	}
-	end := value.WholeRunes(text[:limit])
-	return fmt.Sprintf("%s... [cut off: %d of %d bytes shown]", text[:end], end, len(text))
 }
 
 // names lists the called tools by the workflow's names.

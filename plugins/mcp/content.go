@@ -8,6 +8,7 @@ import (
 
 	tea "github.com/the-edge-agent/tea/sdk"
 	"github.com/the-edge-agent/tea/sdk/value"
+	"github.com/the-edge-agent/tea/sdk/x/plaintext"
 )
 
 // ToolFailed is the type of the error of a tool that says that it has failed.
@@ -49,7 +50,7 @@ func (b *budget) text(text, what string) string {
 	}
 	end := value.WholeRunes(text[:b.left])
 	b.cut = append(b.cut, what+" was cut off")
-	short := shortened(text, end)
+	short := plaintext.Cut(text, end)
 	b.left = 0
 	return short
 }
@@ -117,7 +118,7 @@ func (s *server) toolResult(t *tool, res *mcp.CallToolResult) (*ToolResult, erro
 		if text == "" {
 			text = "it reports a failure without a reason"
 		}
-		e := s.errorf(ToolFailed, "tool %s: %s", quoted(t.def.Name), shortened(text, 8000))
+		e := s.errorf(ToolFailed, "tool %s: %s", quoted(t.def.Name), plaintext.Cut(text, 8000))
 		e.Details = map[string]any{"tool": t.def.Name}
 		if r.Data != nil {
 			e.Details["data"] = r.Data
@@ -135,7 +136,7 @@ func (b *budget) item(c mcp.Content) Item {
 	case *mcp.AudioContent:
 		return Item{Type: "audio", MIMEType: c.MIMEType, Data: b.binary(c.Data, "an audio recording"), Bytes: len(c.Data)}
 	case *mcp.ResourceLink:
-		return Item{Type: "resource_link", URI: c.URI, Name: c.Name, Description: shortened(c.Description, maxDescription), MIMEType: c.MIMEType}
+		return Item{Type: "resource_link", URI: c.URI, Name: c.Name, Description: plaintext.Cut(c.Description, maxDescription), MIMEType: c.MIMEType}
 	case *mcp.EmbeddedResource:
 		if c.Resource != nil {
 			return b.resource(c.Resource)

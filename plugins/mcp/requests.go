@@ -14,6 +14,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	tea "github.com/the-edge-agent/tea/sdk"
+	"github.com/the-edge-agent/tea/sdk/x/plaintext"
 )
 
 const (
@@ -155,7 +156,7 @@ func (c *calls) progress(_ context.Context, req *mcp.ProgressNotificationClientR
 	if message == "" {
 		message = c.server.name
 	}
-	k.req.Host.Progress(k.ctx, fraction, shortened(printable(message), 500))
+	k.req.Host.Progress(k.ctx, fraction, plaintext.Cut(printable(message), 500))
 }
 
 // log passes a log record on.
@@ -174,12 +175,12 @@ func (c *calls) log(ctx context.Context, req *mcp.LoggingMessageRequest) {
 	}
 	fields := map[string]any{"server": c.server.name}
 	if req.Params.Logger != "" {
-		fields["logger"] = shortened(printable(req.Params.Logger), 100)
+		fields["logger"] = plaintext.Cut(printable(req.Params.Logger), 100)
 	}
 	if dropped > 0 {
 		fields["dropped"] = int64(dropped)
 	}
-	text = shortened(printable(text), maxDescription)
+	text = plaintext.Cut(printable(text), maxDescription)
 	if k, err := c.only(ctx); err == nil {
 		k.req.Host.Log(k.ctx, level(req.Params.Level), text, fields)
 		return
@@ -211,10 +212,10 @@ func (c *calls) elicit(ctx context.Context, req *mcp.ElicitRequest) (*mcp.Elicit
 	if !k.count(&k.questions, maxQuestions) {
 		return nil, fmt.Errorf("the server asks more than %d questions in one call", maxQuestions)
 	}
-	question := fmt.Sprintf("The MCP server %s asks: %s", c.server.name, shortened(printable(req.Params.Message), 2000))
+	question := fmt.Sprintf("The MCP server %s asks: %s", c.server.name, plaintext.Cut(printable(req.Params.Message), 2000))
 	var answer any = map[string]any{"type": "boolean"}
 	if req.Params.Mode == "url" {
-		question = fmt.Sprintf("The MCP server %s asks to open %s: %s Answer true when that is done.", c.server.name, shortened(printable(req.Params.URL), 2000), shortened(printable(req.Params.Message), 2000))
+		question = fmt.Sprintf("The MCP server %s asks to open %s: %s Answer true when that is done.", c.server.name, plaintext.Cut(printable(req.Params.URL), 2000), plaintext.Cut(printable(req.Params.Message), 2000))
 	} else if hasFields(req.Params.RequestedSchema) {
 		answer = map[string]any{"anyOf": []any{whole(req.Params.RequestedSchema), map[string]any{"type": "null", "description": "declines"}}}
 	}

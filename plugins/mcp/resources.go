@@ -6,6 +6,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	tea "github.com/the-edge-agent/tea/sdk"
+	"github.com/the-edge-agent/tea/sdk/x/plaintext"
 )
 
 // ReadParams are the parameters of mcp.read_resource.
@@ -110,7 +111,7 @@ func (r *ReadResult) list(ctx context.Context, se *session) error {
 			return nil
 		}
 		r.Resources = append(r.Resources, ResourceInfo{
-			URI: resource.URI, Name: printable(resource.Name), Description: shortened(printable(resource.Description), maxDescription), MIMEType: resource.MIMEType,
+			URI: resource.URI, Name: printable(resource.Name), Description: plaintext.Cut(printable(resource.Description), maxDescription), MIMEType: resource.MIMEType,
 		})
 	}
 	for template, err := range se.ResourceTemplates(ctx, nil) {
@@ -121,7 +122,7 @@ func (r *ReadResult) list(ctx context.Context, se *session) error {
 			return nil
 		}
 		r.Resources = append(r.Resources, ResourceInfo{
-			URI: template.URITemplate, Name: printable(template.Name), Description: shortened(printable(template.Description), maxDescription), MIMEType: template.MIMEType, Template: true,
+			URI: template.URITemplate, Name: printable(template.Name), Description: plaintext.Cut(printable(template.Description), maxDescription), MIMEType: template.MIMEType, Template: true,
 		})
 	}
 	return nil
@@ -179,7 +180,7 @@ func (c *Client) getPrompt(ctx context.Context, req *tea.Request, p PromptParams
 		if err != nil {
 			return err
 		}
-		r.Description = shortened(printable(res.Description), maxDescription)
+		r.Description = plaintext.Cut(printable(res.Description), maxDescription)
 		for _, m := range res.Messages {
 			r.add(m, b)
 		}
@@ -222,7 +223,7 @@ func (r *PromptResult) list(ctx context.Context, se *session) error {
 			r.Truncated = "the server has more prompts"
 			return nil
 		}
-		info := PromptInfo{Name: prompt.Name, Description: shortened(printable(prompt.Description), maxDescription), Arguments: []string{}, Required: []string{}}
+		info := PromptInfo{Name: prompt.Name, Description: plaintext.Cut(printable(prompt.Description), maxDescription), Arguments: []string{}, Required: []string{}}
 		for _, a := range prompt.Arguments {
 			info.Arguments = append(info.Arguments, a.Name)
 			if a.Required {

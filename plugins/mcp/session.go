@@ -16,6 +16,7 @@ import (
 
 	"github.com/the-edge-agent/tea/plugins/mcp/internal/process"
 	tea "github.com/the-edge-agent/tea/sdk"
+	"github.com/the-edge-agent/tea/sdk/x/plaintext"
 )
 
 // wordsGrace bounds the time between the end of a connection and that of its
@@ -214,10 +215,10 @@ func (s *server) failure(se *session, what string, err error) error {
 	case errors.As(err, &typed):
 		return typed
 	case errors.As(err, &answer) && answer.Code != codeRejected:
-		return s.errorf(errorType(answer.Code), "%s: %s", what, shortened(answer.Message, 2000))
+		return s.errorf(errorType(answer.Code), "%s: %s", what, plaintext.Cut(answer.Message, 2000))
 	}
 	if se.answers(s.life) {
-		return s.errorf(tea.ConnectionError, "%s: %s", what, shortened(fmt.Sprint(err), 500)) // only this answer is at fault
+		return s.errorf(tea.ConnectionError, "%s: %s", what, plaintext.Cut(fmt.Sprint(err), 500)) // only this answer is at fault
 	}
 	se.broken.Store(true)
 	text := fmt.Sprint(err)
@@ -235,7 +236,7 @@ func (s *server) failure(se *session, what string, err error) error {
 		}
 		words = se.lastWords("; ")
 	}
-	return s.errorf(tea.ConnectionError, "%s: %s%s", what, shortened(text, 500), words)
+	return s.errorf(tea.ConnectionError, "%s: %s%s", what, plaintext.Cut(text, 500), words)
 }
 
 // answers reports whether a process still speaks the protocol, though a request
@@ -256,7 +257,7 @@ func (se *session) answers(life context.Context) bool {
 func (s *server) resourceError(uri string, err error) error {
 	var answer *jsonrpc.Error
 	if errors.As(err, &answer) && (answer.Code == jsonrpc.CodeInvalidParams || answer.Code == codeResourceNotFound) {
-		return s.errorf(tea.NotFound, "unknown resource %s: %s", quoted(uri), shortened(answer.Message, 500))
+		return s.errorf(tea.NotFound, "unknown resource %s: %s", quoted(uri), plaintext.Cut(answer.Message, 500))
 	}
 	return err
 }

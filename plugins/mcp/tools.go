@@ -16,6 +16,7 @@ import (
 	"github.com/the-edge-agent/tea/sdk/schema"
 	"github.com/the-edge-agent/tea/sdk/value"
 	"github.com/the-edge-agent/tea/sdk/x/jsonschema"
+	"github.com/the-edge-agent/tea/sdk/x/plaintext"
 )
 
 const (
@@ -150,7 +151,7 @@ func summary(def *mcp.Tool) string {
 	if text == "" {
 		text = def.Title
 	}
-	return shortened(printable(text), maxDescription)
+	return plaintext.Cut(printable(text), maxDescription)
 }
 
 // printable removes control characters, and the characters that are not shown
@@ -167,15 +168,6 @@ func printable(text string) string {
 		}
 		return r
 	}, strings.ToValidUTF8(text, "\ufffd"))
-}
-
-// shortened cuts a text at the end of a character and says so.
-func shortened(text string, limit int) string {
-	if len(text) <= limit {
-		return text
-	}
-	end := value.WholeRunes(text[:limit])
-	return fmt.Sprintf("%s... [cut off: %d of %d bytes shown]", text[:end], end, len(text))
 }
 
 // params converts the schema of a tool's arguments. A schema that tea does not
@@ -201,7 +193,7 @@ func params(given any) (s *schema.Schema, problem string) {
 		_, err = jsonschema.Compile(s) // as the host does
 	}
 	if err != nil {
-		return anything, shortened(printable(err.Error()), 300)
+		return anything, plaintext.Cut(printable(err.Error()), 300)
 	}
 	if len(s.Type) > 0 && !slices.Contains(s.Type, "object") {
 		return anything, "its inputSchema does not allow an object"
