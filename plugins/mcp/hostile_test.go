@@ -115,6 +115,20 @@ func actionsOf(t *testing.T, r map[string]any) map[string]string {
 	return actions
 }
 
+// Two tools must not have the same action: the order in which a server lists them
+// would decide which one is called.
+func TestToolsWithTheSameAction(t *testing.T) {
+	t.Parallel()
+	c := open(t, with(testServer("raw", "twins")))
+	r := c.must(t, "mcp.list_tools", nil)
+	if diff := cmp.Diff(map[string]string{"mcp.s_a_b": "a_b"}, actionsOf(t, r)); diff != "" {
+		t.Errorf("actions (-want +got):\n%s", diff)
+	}
+	if omitted := fmt.Sprint(r["omitted"]); !strings.Contains(omitted, "mcp.s_a_b_c14cddc0") {
+		t.Errorf("omitted: %s", omitted)
+	}
+}
+
 func TestNamesOfTools(t *testing.T) {
 	t.Parallel()
 	c := open(t, with(testServer("raw", "names")))

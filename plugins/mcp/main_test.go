@@ -331,6 +331,8 @@ func rawTools(how string, pages *int) map[string]any {
 		return map[string]any{"tools": []any{
 			tool("a/b"), tool("a.b"), tool("a_b"), tool("日本語"), tool("getTinyImage"), tool("  "), tool(strings.Repeat("long", 100)), tool("A B"), tool(""), tool("a/b"), tool("x\x1b[31my"),
 		}}
+	case "twins": // the last one is called like the action of the first
+		return map[string]any{"tools": []any{tool("a/b"), tool("a_b"), tool("a_b_c14cddc0")}}
 	case "many":
 		tools := make([]any, 10_000)
 		for i := range tools {

@@ -111,11 +111,11 @@ func (s *server) list(ctx context.Context, se *session) (*listing, error) {
 		}
 		switch cursor = res.NextCursor; {
 		case cursor == "" || strings.HasPrefix(l.omitted, "only"):
-			l.tools = s.describe(defs)
+			s.describe(l, defs)
 			return l, nil
 		case page == maxPages:
 			l.omitted = fmt.Sprintf("only its first %d tools are used; it has more than %d pages of them", len(defs), maxPages)
-			l.tools = s.describe(defs)
+			s.describe(l, defs)
 			return l, nil
 		}
 	}
@@ -128,11 +128,19 @@ func nameOf(def *mcp.Tool) string {
 	return def.Name
 }
 
-// describe describes the tools as actions.
-func (s *server) describe(defs []*mcp.Tool) []*tool {
+// describe adds the tools as actions. A tool can be called like the action of
+// another one; both are left out, since the order of the tools must not decide.
+func (s *server) describe(l *listing, defs []*mcp.Tool) {
 	actions := actionNames(s.name, defs)
-	tools := make([]*tool, len(defs))
+	count := map[string]int{}
+	for _, action := range actions {
+		count[action]++
+	}
 	for i, def := range defs {
+		if count[actions[i]] > 1 {
+			l.omitted = fmt.Sprintf("tools with the same action are left out, such as %s", actions[i])
+			continue
+		}
 		t := &tool{def: def, action: actions[i], digest: digest(def)}
 		t.info = tea.ActionInfo{Name: t.action, Summary: summary(def), Result: schema.Of[ToolResult](), Streaming: true}
 		if a := def.Annotations; a != nil {
@@ -140,9 +148,8 @@ func (s *server) describe(defs []*mcp.Tool) []*tool {
 		}
 		t.info.Params, t.problem = params(def.InputSchema)
 		t.check = tea.NewParamCheck(t.info.Params)
-		tools[i] = t
+		l.tools = append(l.tools, t)
 	}
-	return tools
 }
 
 // summary returns the description of a tool as printable text of bounded size.
