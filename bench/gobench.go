@@ -86,6 +86,7 @@ func promises() []suite {
 		{Package: "./plugins/memory/internal/vector", Prefix: "vectors", Pattern: "^BenchmarkGraph$/^clusters$/^100000$/^default$|^BenchmarkGraph$/^noise$/^10000$/^default$", Promises: []promise{
 			{Benchmark: "Graph/clusters/100000/default/inside", Metric: "ms-median", Unit: "ms", Scale: 1, Limit: 2},
 		}},
+		{Package: "./plugins/graph", Prefix: "graph", Pattern: "^Benchmark(Neighbors|StoreEntity|StoreEntities|RetrieveContext)$", Promises: graphPromises()},
 		{Package: "./plugins/web/internal/local", Prefix: "web", Pattern: "^BenchmarkPages$", Promises: []promise{
 			{Benchmark: "Pages/scrape", Metric: "pages/s", Unit: "pages/s", Scale: 1},
 			{Benchmark: "Pages/scrape", Metric: "ns/page", What: ", a page", Unit: "ms", Scale: 1e-6, Limit: 20},
@@ -98,6 +99,26 @@ func promises() []suite {
 			{Benchmark: "StateThroughBranches", Metric: "x-state", Unit: "x", Scale: 1, Limit: 2},
 		}},
 	}
+}
+
+// graphPromises are those of plugins/graph, by backend: among 10,000 entities and
+// 50,000 relations.
+func graphPromises() []promise {
+	var list []promise
+	for _, backend := range []struct {
+		name string
+		hops [3]float64
+	}{{"memory", [3]float64{1, 3, 10}}, {"cozo", [3]float64{0.5, 1, 2.5}}, {"cypher", [3]float64{4, 4, 4}}} {
+		for i, limit := range backend.hops {
+			list = append(list, promise{Benchmark: fmt.Sprintf("Neighbors/%s/%dhops", backend.name, i+1), Metric: "ns/op", Unit: "ms", Scale: 1e-6, Limit: limit})
+		}
+		list = append(list,
+			promise{Benchmark: "StoreEntity/" + backend.name, Metric: "ns/op", Unit: "ms", Scale: 1e-6},
+			promise{Benchmark: "StoreEntities/" + backend.name, Metric: "ns/entity", Unit: "us", Scale: 1e-3, Limit: 50},
+			promise{Benchmark: "RetrieveContext/" + backend.name, Metric: "ns/op", Unit: "ms", Scale: 1e-6, Limit: 15},
+		)
+	}
+	return list
 }
 
 // memoryPromises are those of plugins/memory. A rate is shown as the time that
