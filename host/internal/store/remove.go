@@ -72,8 +72,8 @@ func (s *Store) GC(keep int) (Swept, error) {
 		all, err := s.history(name, active) // of a damaged history only the active version is known
 		kept := []string{}
 		if at := slices.Index(all, active); at >= 0 {
-			earlier := slices.DeleteFunc(slices.Clone(all[:at]), func(id string) bool { return !s.isIntact(id) })
-			kept = append(earlier[max(0, len(earlier)-keep):], active)
+			kept = slices.DeleteFunc(slices.Clone(all[:at]), func(id string) bool { return !s.isIntact(id) })
+			kept = append(kept[max(0, len(kept)-keep):], active)
 		}
 		if len(kept) == len(all) && err == nil {
 			continue
