@@ -55,6 +55,7 @@ func expand(ctx context.Context, host tea.Host, specs []ToolSpec) ([]ToolSpec, e
 		}
 	}
 	var all []ToolSpec
+	offered := map[string]bool{} // the tools of whole servers
 	for _, spec := range specs {
 		if denied[spec.Action] {
 			continue
@@ -73,6 +74,7 @@ func expand(ctx context.Context, host tea.Host, specs []ToolSpec) ([]ToolSpec, e
 			return nil, err
 		}
 		for _, t := range tools {
+			offered[t.Action] = true
 			switch {
 			case named[t.Action]:
 			case t.Refused != "":
@@ -80,6 +82,15 @@ func expand(ctx context.Context, host tea.Host, specs []ToolSpec) ([]ToolSpec, e
 			default:
 				all = append(all, ToolSpec{Name: t.Action, Description: t.Description, Parameters: t.Parameters, Action: t.Action, Approval: cmp.Or(spec.Approval, approveAsk)})
 			}
+		}
+	}
+	for _, action := range slices.Sorted(maps.Keys(denied)) {
+		if len(offered) == 0 || offered[action] || strings.HasSuffix(action, allTools) {
+			continue
+		}
+		denied := tool{name: action, action: action}
+		if err := denied.describe(ctx, host); err != nil {
+			return nil, err
 		}
 	}
 	return all, nil

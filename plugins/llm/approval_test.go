@@ -175,6 +175,9 @@ func TestMistakesInToolsOfServers(t *testing.T) {
 		{map[string]any{"action": "mcp.files.*", "description": "all"}, "write NAMESPACE.SERVER.*"},
 		{"mcp.nowhere.*", "unknown MCP server"},
 		{map[string]any{"action": "mcp.files_wirte", "approval": "deny"}, `the denied tool mcp.files_wirte is not a tool of the server files; did you mean`},
+		{map[string]any{"action": "actions.mcp_files_write", "approval": "deny"}, "tool actions.mcp_files_write: "},
+		{map[string]any{"action": " mcp.files_write", "approval": "deny"}, "tool  mcp.files_write: "},
+		{map[string]any{"action": "mcp.fles_write", "approval": "deny"}, "unknown MCP server"},
 		{map[string]any{"action": "mcp.files.*", "approval": "maybe"}, "approval"},
 	} {
 		_, err := call(t, files("approve"), "llm.tools", openAI(servertest.Start(t)), map[string]any{"prompt": "hi", "tools": []any{c.tool, "mcp.files.*"}})
