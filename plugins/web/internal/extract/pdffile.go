@@ -13,11 +13,12 @@ import (
 )
 
 const (
-	// readsPerByte and spareReads bound how many bytes of a file the library
+	// readsPerByte, spareReads and costOfRead bound how many bytes the library
 	// reads, many of them more than once: it would never end with a file whose
 	// parts refer to each other in a circle.
 	readsPerByte = 256
 	spareReads   = 4 << 20
+	costOfRead   = 1 << 10
 	// maxPDFStream bounds the content of one page after decompression.
 	maxPDFStream = 16 << 20
 	// maxPDFNumber bounds the numbers in a file that the library allocates memory
@@ -40,8 +41,8 @@ func (f *pdfFile) ReadAt(p []byte, at int64) (int, error) {
 	if f.ctx.Err() != nil {
 		panic(context.Cause(f.ctx))
 	}
-	// A failed read costs too, since the library tries again.
-	if f.left -= int64(len(p)) + 64; f.left < 0 {
+	// A failed or short read costs too, since the library tries again.
+	if f.left -= int64(len(p)) + costOfRead; f.left < 0 {
 		panic(errPDFReads)
 	}
 	return f.Reader.ReadAt(p, at)

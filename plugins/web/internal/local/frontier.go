@@ -16,7 +16,7 @@ const (
 	// maxFrontier bounds the number of addresses that a crawl remembers, and
 	// maxFrontierBytes their size.
 	maxFrontier      = 100_000
-	maxFrontierBytes = 16 << 20
+	maxFrontierBytes = 8 << 20
 	// maxCrawlURL, maxSameSegment and maxQueries keep a crawl out of sites that
 	// generate links without end.
 	maxCrawlURL    = 2000
