@@ -93,6 +93,9 @@ func promises() []suite {
 			{Benchmark: "Pages/crawl", Metric: "pages/s", Unit: "pages/s", Scale: 1},
 			{Benchmark: "Pages/crawl", Metric: "ns/page", What: ", a page", Unit: "ms", Scale: 1e-6, Limit: 20},
 		}},
+		{Package: "./plugins/graph/internal/cozo", Prefix: "graph on CozoDB", Pattern: "^Benchmark(Put|Hops)$/^1000000$|^BenchmarkPut$", Promises: []promise{
+			{Benchmark: "Put", Metric: "x-own", What: ", a durable entity against the engine's own put", Unit: "x", Scale: 1, Limit: 1.2},
+		}},
 		{Package: "./bench", Prefix: "growth", Pattern: ".", Promises: []promise{
 			{Benchmark: "DurableStep", Metric: "median-ns/step", Unit: "ms", Scale: 1e-6, Limit: 0.4},
 			{Benchmark: "Plan/concurrent", Metric: "ns/subtask", What: ", besides its action", Unit: "us", Scale: 1e-3, Limit: 150},
@@ -177,7 +180,16 @@ func measureGo(ctx context.Context) ([]Figure, error) {
 
 // run runs the suite's benchmarks.
 func (s suite) run(ctx context.Context) ([]benchResult, error) {
-	cmd := exec.CommandContext(ctx, "go", "test", "-run", "^$", "-bench", s.Pattern, "-benchmem", "-timeout", "30m", s.Package)
+	args := []string{"test", "-run", "^$", "-bench", s.Pattern, "-benchmem", "-timeout", "30m"}
+	// CozoDB is measured where it was built.
+	flags, missing := exec.CommandContext(ctx, "scripts/cozo", "flags").Output()
+	if missing == nil && strings.HasPrefix(s.Package, "./plugins/graph") {
+		args = append(args, "-tags", "cozo")
+	}
+	cmd := exec.CommandContext(ctx, "go", append(args, s.Package)...)
+	if len(flags) > 0 {
+		cmd.Env = append(os.Environ(), "CGO_LDFLAGS="+strings.TrimSpace(string(flags)))
+	}
 	cmd.Stderr = os.Stderr
 	out, failure := cmd.Output()
 	if failure != nil {
