@@ -82,7 +82,7 @@ var needCozo = []string{"topology"}
 
 // elsewhere are folders whose commands need more than tea and have tests of
 // their own.
-var elsewhere = []string{"embed", "plugin-go", "plugin-node", "plugin-python", "plugin-rust", "research", "web"}
+var elsewhere = []string{"embed", "plugin-go", "plugin-node", "plugin-python", "plugin-rust", "research", "topology-cypher", "web"}
 
 func TestREADMEs(t *testing.T) {
 	t.Parallel()
