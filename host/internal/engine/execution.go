@@ -114,6 +114,9 @@ func (x *execution) once(ctx context.Context) (outcome, error) {
 	x.calls.reset()
 	x.trying = meter{outer: &x.spent}
 	out, err := x.body(inner)
+	if deadline, ok := inner.Deadline(); ok && err != nil && !time.Now().Before(deadline) {
+		<-inner.Done() // on a busy machine a plugin can notice the deadline first
+	}
 	if err != nil && inner.Err() != nil && ctx.Err() == nil && !errors.Is(err, errSuspended) && !isPluginFault(err) {
 		return outcome{}, context.Cause(inner)
 	}
