@@ -93,7 +93,7 @@ func promises() []suite {
 			{Benchmark: "Pages/crawl", Metric: "pages/s", Unit: "pages/s", Scale: 1},
 			{Benchmark: "Pages/crawl", Metric: "ns/page", What: ", a page", Unit: "ms", Scale: 1e-6, Limit: 20},
 		}},
-		{Package: "./plugins/graph/internal/cozo", Prefix: "graph on CozoDB", Pattern: "^Benchmark(Put|Hops)$/^1000000$|^BenchmarkPut$", Promises: []promise{
+		{Package: "./plugins/graph/internal/cozo", Prefix: "graph on CozoDB", Pattern: "^Benchmark(Put|Batches)$|^BenchmarkHops$/^1000000$", Promises: []promise{
 			{Benchmark: "Put", Metric: "x-own", What: ", a durable entity against the engine's own put", Unit: "x", Scale: 1, Limit: 1.2},
 		}},
 		{Package: "./bench", Prefix: "growth", Pattern: ".", Promises: []promise{

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"math/rand/v2"
 	"os"
 	"os/exec"
@@ -44,10 +45,16 @@ func version(key, generation int) (id string, b store.Batch) {
 		return id, store.Batch{DeleteEntities: []string{id}, DeleteRelations: []store.RelationKey{r.RelationKey}}
 	}
 	e := entity(id, id, "generation"+strconv.Itoa(generation))
-	e.Embedding = []float32{float32(generation), 1}
+	e.Embedding = embedding(generation)
 	e.Properties = fmt.Appendf(nil, `{"generation":%d}`, generation)
 	r.Weight = float64(generation)
 	return id, store.Batch{Entities: []store.Entity{e}, Relations: []store.Relation{r}}
+}
+
+// embedding returns a vector whose direction differs between generations.
+func embedding(generation int) []float32 {
+	sin, cos := math.Sincos(float64(generation))
+	return []float32{float32(cos), float32(sin)}
 }
 
 // writeUntilKilled writes to random keys. It prints each change before and
@@ -189,7 +196,7 @@ func checkAfterKill(t *testing.T, dir string, open Opener, acknowledged *[keys4k
 		same(t, "relation of "+id, s.adjacent(store.Adjacency{IDs: []string{id}, Ever: true}), b.Relations)
 		if generation > 0 {
 			same(t, "words of "+id, s.search(nil, "generation"+strconv.Itoa(generation)), id)
-			same(t, "embedding of "+id, s.nearest(1, nil, float32(generation), 1), id)
+			same(t, "embedding of "+id, s.nearest(1, nil, embedding(generation)...), id)
 		} else {
 			same(t, "words of "+id, s.search(nil, id), "")
 		}
