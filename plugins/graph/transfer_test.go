@@ -15,8 +15,10 @@ import (
 func (g *opened) sample() {
 	g.t.Helper()
 	g.call("store_entities", object{"entities": []any{
-		object{"entity_id": "ana", "entity_type": "person", "text": "Ana, \"the\" <engineer>\nof & 東京", "source": "staff.md", "embedding": []any{0.25, -1.5},
-			"properties": object{"age": int64(30), "big": int64(9007199254740993), "f": 2.0, "tags": []any{"a", "b,c"}, "name": "Ana"}},
+		object{
+			"entity_id": "ana", "entity_type": "person", "text": "Ana, \"the\" <engineer>\nof & 東京", "source": "staff.md", "embedding": []any{0.25, -1.5},
+			"properties": object{"age": int64(30), "big": int64(9007199254740993), "f": 2.0, "tags": []any{"a", "b,c"}, "name": "Ana"},
+		},
 		object{"entity_id": "acme", "entity_type": "firm"},
 		object{"entity_id": "bolt"},
 	}})

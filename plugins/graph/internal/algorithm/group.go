@@ -113,7 +113,7 @@ func (l *level) move(ctx context.Context) (moved bool, err error) {
 		if err := ctx.Err(); err != nil {
 			return false, err
 		}
-		any := false
+		again := false
 		for i := range l.links {
 			own := l.group[i]
 			touched = append(touched[:0], own)
@@ -136,10 +136,10 @@ func (l *level) move(ctx context.Context) (moved bool, err error) {
 			l.sum[best] += l.degree[i]
 			if best != own {
 				l.group[i] = best
-				any, moved = true, true
+				again, moved = true, true
 			}
 		}
-		if !any {
+		if !again {
 			break
 		}
 	}

@@ -96,8 +96,11 @@ func TestQueriesReturnValues(t *testing.T) {
 				"mixed": []any{int64(1), 2.5}, "objects": []any{map[string]any{"a": int64(1)}, map[string]any{"b": "x"}},
 			},
 			[][]any{{
-				int64(-1 << 63), 1e308, "quote ' \" \\ $x 👍", false, nil, []any{"a", nil}, map[string]any{"x": int64(1), "y": []any{int64(2)}},
-				[]any{1.0, 2.5}, []any{map[string]any{"a": int64(1), "b": nil}, map[string]any{"a": nil, "b": "x"}},
+				int64(-1 << 63), 1e308, "quote ' \" \\ $x 👍", false, nil,
+				[]any{"a", nil},
+				map[string]any{"x": int64(1), "y": []any{int64(2)}},
+				[]any{1.0, 2.5},
+				[]any{map[string]any{"a": int64(1), "b": nil}, map[string]any{"a": nil, "b": "x"}},
 			}},
 		},
 		"a parameter is data": {"MATCH (e:Entity) WHERE e.id = $id RETURN e.id", map[string]any{"id": "v1' OR true //"}, [][]any{}},

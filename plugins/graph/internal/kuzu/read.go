@@ -196,14 +196,14 @@ func (db *DB) Search(ctx context.Context, namespace string, q store.TextQuery) (
 		return nil, nil
 	}
 	p := params{"namespace": namespace, "limit": int64(q.Limit)}
-	var any, count []string
+	var matches, count []string
 	for i, word := range words {
 		name := fmt.Sprintf("w%d", i)
 		p[name] = " " + word + " "
-		any = append(any, "e.words CONTAINS $"+name)
+		matches = append(matches, "e.words CONTAINS $"+name)
 		count = append(count, "CASE WHEN e.words CONTAINS $"+name+" THEN 1 ELSE 0 END")
 	}
-	text := "MATCH (e:Entity) WHERE e.namespace = $namespace AND (" + strings.Join(any, " OR ") + ")"
+	text := "MATCH (e:Entity) WHERE e.namespace = $namespace AND (" + strings.Join(matches, " OR ") + ")"
 	if len(q.Types) > 0 {
 		text += " AND e.type IN $types"
 		p["types"] = q.Types

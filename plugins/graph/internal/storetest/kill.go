@@ -27,11 +27,8 @@ const (
 // Main runs the tests of a package that calls Kills.
 func Main(m *testing.M, open Opener, run func(*testing.M)) {
 	if dir := os.Getenv(writerFolder); dir != "" {
-		if err := writeUntilKilled(dir, open); err != nil {
-			fmt.Fprintln(os.Stderr, err)
-			os.Exit(1)
-		}
-		return
+		fmt.Fprintln(os.Stderr, writeUntilKilled(dir, open))
+		os.Exit(1)
 	}
 	run(m)
 }
@@ -82,11 +79,11 @@ func writeUntilKilled(dir string, open Opener) error {
 			g = 0
 		}
 		_, b := version(key, g)
-		fmt.Printf("sent %d %d\n", key, g)
+		fmt.Fprintf(os.Stdout, "sent %d %d\n", key, g)
 		if err := db.Apply(ctx, ns, b); err != nil {
 			return err
 		}
-		fmt.Printf("done %d %d\n", key, g)
+		fmt.Fprintf(os.Stdout, "done %d %d\n", key, g)
 	}
 }
 
@@ -121,7 +118,7 @@ type pending struct{ key, generation int }
 // killed runs one process to its end.
 func killed(t *testing.T, dir string, generation *int, acknowledged *[keys4kills]int) (sent *pending, changes int) {
 	t.Helper()
-	cmd := exec.Command(os.Args[0])
+	cmd := exec.CommandContext(t.Context(), os.Args[0])
 	cmd.Env = append(os.Environ(), writerFolder+"="+dir)
 	cmd.Stderr = os.Stderr
 	in, err := cmd.StdinPipe()

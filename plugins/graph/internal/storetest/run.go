@@ -177,7 +177,7 @@ func testReopen(t *testing.T, s *suite) {
 
 func testMissing(t *testing.T, s *suite) {
 	if db, err := s.open(t.Context(), store.Options{Dir: t.TempDir()}); err == nil {
-		db.Close()
+		_ = db.Close()
 		t.Error("a database that is missing was opened")
 	}
 }

@@ -109,7 +109,7 @@ func eachRow[R any](input Input, size int64, f func(*R) error) (err error) {
 		return err
 	}
 	reader := parquet.NewGenericReader[R](file)
-	defer reader.Close()
+	defer func() { _ = reader.Close() }()
 	rows := make([]R, 256)
 	for n := 0; ; {
 		clear(rows)
