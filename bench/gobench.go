@@ -60,25 +60,7 @@ func promises() []suite {
 			{Benchmark: "Call/action", Metric: "ns/op", What: ", a tool of a process", Unit: "us", Scale: 1e-3},
 			{Benchmark: "Call/bare", Metric: "ns/op", What: ", the same with the SDK alone", Unit: "us", Scale: 1e-3},
 		}},
-		{Package: "./host/internal/plugproc", Prefix: "plugin", Pattern: "^Benchmark(RoundTrip|LuaLoop|NodeCalls|Tokens)$", Promises: []promise{
-			{Benchmark: "LuaLoop/records/1KB", Metric: "median-ns/call", Unit: "us", Scale: 1e-3},
-			{Benchmark: "LuaLoop/records/1KB", Metric: "x-bare", What: ", against bare go-plugin with JSON", Unit: "x", Scale: 1, Limit: 1.3},
-			{Benchmark: "LuaLoop/text/1KB", Metric: "x-bare", What: ", against bare go-plugin with JSON", Unit: "x", Scale: 1, Limit: 1.3},
-			{Benchmark: "LuaLoop/records/1MB", Metric: "median-ns/call", Unit: "ms", Scale: 1e-6},
-			{Benchmark: "LuaLoop/records/1MB", Metric: "x-bare", What: ", against bare go-plugin with JSON", Unit: "x", Scale: 1, Limit: 1.2},
-			{Benchmark: "LuaLoop/text/1MB", Metric: "x-bare", What: ", against bare go-plugin with JSON", Unit: "x", Scale: 1, Limit: 1.2},
-			{Benchmark: "RoundTrip", Metric: "median-ns/op", Unit: "us", Scale: 1e-3, Limit: 110},
-			{Benchmark: "RoundTrip", Metric: "bare-median-ns/op", What: ", of it the bare call", Unit: "us", Scale: 1e-3},
-			{Benchmark: "RoundTrip", Metric: "added-ns/op", What: ", of it added", Unit: "us", Scale: 1e-3, Limit: 8},
-			{Benchmark: "NodeCalls/chain", Metric: "median-ns/call", Unit: "us", Scale: 1e-3},
-			{Benchmark: "NodeCalls/chain", Metric: "bare-median-ns/call", What: ", bare go-plugin with JSON", Unit: "us", Scale: 1e-3},
-			{Benchmark: "NodeCalls/chain", Metric: "added-ns/call", What: ", added", Unit: "us", Scale: 1e-3, Limit: 10},
-			{Benchmark: "NodeCalls/map", Metric: "median-ns/call", Unit: "us", Scale: 1e-3},
-			{Benchmark: "NodeCalls/map", Metric: "bare-median-ns/call", What: ", bare go-plugin with JSON", Unit: "us", Scale: 1e-3},
-			{Benchmark: "NodeCalls/map", Metric: "x-bare", What: ", against bare go-plugin with JSON", Unit: "x", Scale: 1, Limit: 1},
-			{Benchmark: "Tokens", Metric: "median-ns/token", What: ", action to reader of the events", Unit: "us", Scale: 1e-3, Limit: 20},
-			{Benchmark: "Tokens", Metric: "bare-median-ns/token", What: ", bare go-plugin with JSON", Unit: "us", Scale: 1e-3},
-		}},
+		{Package: "./host/internal/plugproc", Prefix: "plugin", Pattern: "^Benchmark(RoundTrip|LuaLoop|NodeCalls|Tokens)$", Promises: pluginPromises()},
 		{Package: "./plugins/memory", Prefix: "memory", Pattern: "^Benchmark(Store|StoreAgainstInsert|StoreTogether|StoreItems|Among|BulkLoad|Start|Assemble|Data.*|VectorQuery)$", Promises: memoryPromises()},
 		{Package: "./plugins/memory/internal/vector", Prefix: "vectors", Pattern: "^BenchmarkExact$", Promises: []promise{
 			{Benchmark: "Exact/10000", Metric: "ms-median", Unit: "ms", Scale: 1, Limit: 6},
@@ -101,6 +83,29 @@ func promises() []suite {
 			{Benchmark: "Plan/concurrent", Metric: "ns/subtask", What: ", besides its action", Unit: "us", Scale: 1e-3, Limit: 150},
 			{Benchmark: "StateThroughBranches", Metric: "x-state", Unit: "x", Scale: 1, Limit: 2},
 		}},
+	}
+}
+
+// pluginPromises are those of calls to a plugin's process.
+func pluginPromises() []promise {
+	return []promise{
+		{Benchmark: "LuaLoop/records/1KB", Metric: "median-ns/call", Unit: "us", Scale: 1e-3},
+		{Benchmark: "LuaLoop/records/1KB", Metric: "x-bare", What: ", against bare go-plugin with JSON", Unit: "x", Scale: 1, Limit: 1.3},
+		{Benchmark: "LuaLoop/text/1KB", Metric: "x-bare", What: ", against bare go-plugin with JSON", Unit: "x", Scale: 1, Limit: 1.3},
+		{Benchmark: "LuaLoop/records/1MB", Metric: "median-ns/call", Unit: "ms", Scale: 1e-6},
+		{Benchmark: "LuaLoop/records/1MB", Metric: "x-bare", What: ", against bare go-plugin with JSON", Unit: "x", Scale: 1, Limit: 1.2},
+		{Benchmark: "LuaLoop/text/1MB", Metric: "x-bare", What: ", against bare go-plugin with JSON", Unit: "x", Scale: 1, Limit: 1.2},
+		{Benchmark: "RoundTrip", Metric: "median-ns/op", Unit: "us", Scale: 1e-3, Limit: 110},
+		{Benchmark: "RoundTrip", Metric: "bare-median-ns/op", What: ", of it the bare call", Unit: "us", Scale: 1e-3},
+		{Benchmark: "RoundTrip", Metric: "added-ns/op", What: ", of it added", Unit: "us", Scale: 1e-3, Limit: 8},
+		{Benchmark: "NodeCalls/chain", Metric: "median-ns/call", Unit: "us", Scale: 1e-3},
+		{Benchmark: "NodeCalls/chain", Metric: "bare-median-ns/call", What: ", bare go-plugin with JSON", Unit: "us", Scale: 1e-3},
+		{Benchmark: "NodeCalls/chain", Metric: "added-ns/call", What: ", added", Unit: "us", Scale: 1e-3, Limit: 10},
+		{Benchmark: "NodeCalls/map", Metric: "median-ns/call", Unit: "us", Scale: 1e-3},
+		{Benchmark: "NodeCalls/map", Metric: "bare-median-ns/call", What: ", bare go-plugin with JSON", Unit: "us", Scale: 1e-3},
+		{Benchmark: "NodeCalls/map", Metric: "x-bare", What: ", against bare go-plugin with JSON", Unit: "x", Scale: 1, Limit: 1},
+		{Benchmark: "Tokens", Metric: "median-ns/token", What: ", action to reader of the events", Unit: "us", Scale: 1e-3, Limit: 20},
+		{Benchmark: "Tokens", Metric: "bare-median-ns/token", What: ", bare go-plugin with JSON", Unit: "us", Scale: 1e-3},
 	}
 }
 

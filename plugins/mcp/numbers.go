@@ -113,11 +113,12 @@ func (r *exactReader) fill() {
 	const field = "data:"
 	text, isEvent := bytes.CutPrefix(r.ready, []byte(field))
 	changed := exact(text)
-	switch {
-	case changed == nil:
-	case isEvent:
-		r.ready = append(append([]byte(field), changed...), '\n')
-	default:
-		r.ready = append(changed, '\n')
+	if changed == nil {
+		return
 	}
+	if isEvent {
+		changed = append([]byte(field), changed...)
+	}
+	changed = append(changed, '\n')
+	r.ready = changed
 }

@@ -46,7 +46,7 @@ func TestTokensOfAMomentShareAMessage(t *testing.T) {
 					}
 				}
 				token("a", "b", "c")
-				time.Sleep(time.Second) // alone since then
+				<-time.After(time.Second) // alone since then
 				token("d", "e")
 				h.Progress(t.Context(), 0.5, "")
 				token("f", "g")
