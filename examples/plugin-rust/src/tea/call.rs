@@ -48,6 +48,7 @@ impl Call {
     pub async fn token(&self, text: impl ToString) {
         let token = proto::Token {
             text: text.to_string(),
+            ..Default::default()
         };
         match (&self.events, &self.host) {
             (Some(events), _) => _ = events.send(Event::Token(token)).await,
