@@ -25,7 +25,7 @@ func (db *DB) Apply(ctx context.Context, namespace string, b store.Batch) error 
 		return err
 	}
 	defer done()
-	dimension, err := db.vectors.fits(b.Entities)
+	dimension, err := store.DimensionAfter(db.vectors.size(), b.Entities)
 	if err != nil {
 		return err
 	}

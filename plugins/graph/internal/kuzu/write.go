@@ -29,7 +29,7 @@ func (db *DB) Apply(ctx context.Context, namespace string, b store.Batch) error 
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	dimension, err := db.vectors.fits(b.Entities)
+	dimension, err := store.DimensionAfter(db.vectors.size(), b.Entities)
 	if err != nil {
 		return err
 	}

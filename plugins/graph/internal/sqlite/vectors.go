@@ -29,21 +29,6 @@ type vectorChange struct {
 	vector []float32
 }
 
-// fits returns the dimension of the database after storing the entities.
-func (v *vectors) fits(entities []store.Entity) (int, error) {
-	dimension := v.size()
-	for i := range entities {
-		switch n := len(entities[i].Embedding); {
-		case n == 0 || n == dimension:
-		case dimension == 0:
-			dimension = n
-		default:
-			return 0, store.DimensionError(entities[i].ID, n, dimension)
-		}
-	}
-	return dimension, nil
-}
-
 func (v *vectors) size() int {
 	v.mu.RLock()
 	defer v.mu.RUnlock()

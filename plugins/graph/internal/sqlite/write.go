@@ -28,7 +28,7 @@ func (db *DB) Apply(ctx context.Context, namespace string, b store.Batch) error 
 	for _, k := range b.DeleteRelations {
 		types[k.Type] = 0
 	}
-	dimension, err := db.vectors.fits(b.Entities)
+	dimension, err := store.DimensionAfter(db.vectors.size(), b.Entities)
 	if err != nil {
 		return err
 	}

@@ -13,6 +13,22 @@ func DimensionError(id string, has, needs int) error {
 	return tea.Errorf(tea.ValidationError, "the embedding of %q has %d dimensions, and those of this graph have %d; use one embedding model for a graph", id, has, needs)
 }
 
+// DimensionAfter returns the dimension of a database's embeddings after storing
+// the entities. Before it is has, 0 if there are none. The error is a
+// [DimensionError].
+func DimensionAfter(has int, entities []Entity) (int, error) {
+	for i := range entities {
+		switch n := len(entities[i].Embedding); {
+		case n == 0 || n == has:
+		case has == 0:
+			has = n
+		default:
+			return 0, DimensionError(entities[i].ID, n, has)
+		}
+	}
+	return has, nil
+}
+
 // Cosine returns the similarity of two vectors of the same length, from -1 to 1;
 // 0 if one of them is zero.
 func Cosine(a, b []float32) float64 {
