@@ -31,7 +31,8 @@ type Schema struct {
 	Pattern              string      `json:"pattern,omitempty"`
 	// Format is checked where JSON Schema defines it. In settings, "path" marks
 	// the name of a file or directory: the host makes it absolute, relative to
-	// the workflow file that contains it. Other formats are annotations.
+	// the workflow file that contains it, unless it is a URL (it contains "://").
+	// Other formats are annotations.
 	Format string `json:"format,omitempty"`
 	// WriteOnly marks a setting as secret: the host masks its value wherever it
 	// prints or stores something.

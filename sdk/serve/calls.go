@@ -10,6 +10,8 @@ type calls struct {
 	byID     map[string]int
 	draining bool
 	drained  chan struct{}
+	begun    int           // all calls
+	next     chan struct{} // closed by the next call, nil if nothing waits for it
 }
 
 // begin admits a call. It returns false after draining has begun.
@@ -24,6 +26,11 @@ func (c *calls) begin(id string) bool {
 	}
 	c.byID[id]++
 	c.running++
+	c.begun++
+	if c.next != nil {
+		close(c.next)
+		c.next = nil
+	}
 	return true
 }
 

@@ -10,19 +10,45 @@ import (
 	"time"
 )
 
-// trimAfter is the time after which an idle plugin gives memory back.
-const trimAfter = time.Second
+const (
+	// trimAfter is the time after which an idle plugin gives back what its start used.
+	trimAfter = time.Second
+	// trimAgain is the time without a call after which it gives back what calls used.
+	trimAgain = 30 * time.Second
+)
 
-// trimWhenIdle gives memory back to the system, once, when the plugin has no
-// call: what the start has allocated, and the code and constants that only the
-// start has used. Those are read from the file again where they are needed.
+// trimWhenIdle gives memory back to the system when the plugin has no call: what was
+// allocated, and the code and constants that were used. Those are read from the file
+// again where they are needed.
 func trimWhenIdle(c *calls) {
 	for range time.Tick(trimAfter) {
 		if c.isIdle() {
-			debug.FreeOSMemory()
-			trimFiles("/proc/self/smaps")
+			break
+		}
+	}
+	for {
+		debug.FreeOSMemory()
+		trimFiles("/proc/self/smaps")
+		c.waitForPause(trimAgain)
+	}
+}
+
+// waitForPause returns after the next call, when for some time none was running and none
+// has begun.
+func (c *calls) waitForPause(pause time.Duration) {
+	c.mu.Lock()
+	next := make(chan struct{})
+	c.next = next
+	c.mu.Unlock()
+	<-next
+	for before := -1; ; <-time.After(pause) {
+		c.mu.Lock()
+		begun, idle := c.begun, c.running == 0
+		c.mu.Unlock()
+		if idle && begun == before {
 			return
 		}
+		before = begun
 	}
 }
 

@@ -76,7 +76,7 @@ func tooLarge(given string, size, limit int64) error {
 // openRegular opens a regular file. It refuses anything else: a pipe or a
 // device could block or never end.
 func (r *Root) openRegular(name string, flag int, perm fs.FileMode) (*os.File, int64, error) {
-	f, err := r.root.OpenFile(name, flag|syscall.O_NONBLOCK, perm)
+	f, err := r.root.OpenFile(name, flag|nonBlock, perm)
 	if err != nil {
 		return nil, 0, err
 	}
@@ -95,7 +95,7 @@ func (r *Root) openRegular(name string, flag int, perm fs.FileMode) (*os.File, i
 // and one more, which shows that the file is longer. It refuses a pipe, a
 // device or a directory: reading it could block or never end.
 func ReadRegular(file string, limit int64) ([]byte, error) {
-	f, err := os.OpenFile(file, os.O_RDONLY|syscall.O_NONBLOCK, 0)
+	f, err := os.OpenFile(file, os.O_RDONLY|nonBlock, 0)
 	if err != nil {
 		return nil, err
 	}

@@ -182,8 +182,6 @@ func newFailure(status int, r report) *tea.Error {
 		e.Type = ContentFiltered
 	case status == http.StatusPaymentRequired || r.code == "insufficient_quota" || r.kind == "insufficient_quota":
 		e.Type = tea.RateLimited // the account has no credit
-	case status == http.StatusConflict:
-		e.Type, e.Retryable = tea.ConnectionError, true
 	default:
 		e.Type, e.Retryable = httpstatus.ErrorType(status)
 	}

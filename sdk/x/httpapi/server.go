@@ -30,6 +30,10 @@ type Server struct {
 	Secrets []string
 	// MaxRetries is the number of further tries after the first one.
 	MaxRetries int
+	// RetryConflicts retries after the status 409, for services that document it as
+	// transient, as those of models do for requests in progress. For others it means that
+	// the request contradicts the state of the server, and the error is final.
+	RetryConflicts bool
 	// MaxRetryAfter is the longest wait that the server may ask for.
 	MaxRetryAfter time.Duration
 	// TokenTimeout is how long a stream may pause between two tokens.
@@ -167,7 +171,11 @@ func (s *Server) exchange(ctx context.Context, out *encoded, consume func(*http.
 	if resp.StatusCode >= 200 && resp.StatusCode < 300 {
 		return consume(resp)
 	}
-	return statusError(resp)
+	failure := statusError(resp)
+	if s.RetryConflicts && resp.StatusCode == http.StatusConflict && failure.Type == tea.ValidationError {
+		failure.Type, failure.Retryable = tea.ConnectionError, true
+	}
+	return failure
 }
 
 func (s *Server) sleep(ctx context.Context, d time.Duration) error {

@@ -54,7 +54,7 @@ func TestRetries(t *testing.T) {
 		again bool
 	}{
 		{"408", servertest.Reply{Status: 408}, true},
-		{"409", servertest.Reply{Status: 409}, true},
+		{"409", servertest.Reply{Status: 409}, false},
 		{"429", servertest.Reply{Status: 429}, true},
 		{"500", servertest.Reply{Status: 500}, true},
 		{"502", servertest.Reply{Status: 502}, true},
@@ -80,6 +80,18 @@ func TestRetries(t *testing.T) {
 				t.Errorf("got %q after %v; want no further try", body, waits)
 			}
 		})
+	}
+}
+
+func TestConflictsAreRetriedWhereTheServiceDocumentsIt(t *testing.T) {
+	t.Parallel()
+	for _, documented := range []bool{false, true} {
+		replies := servertest.Start(t, servertest.Reply{Status: 409, Chunks: []string{`{"error":"busy"}`}}, servertest.Reply{Chunks: []string{"fine"}})
+		server := &Server{HTTP: servertest.HTTP(t), Base: replies.URL, MaxRetries: 1, RetryConflicts: documented, Sleep: func(context.Context, time.Duration) error { return nil }}
+		err := server.Post(t.Context(), "x", nil, func(reply Reply) error { _, err := reply.ReadAll(); return err })
+		if documented && err != nil || !documented && tea.AsError(err).Type != tea.ValidationError {
+			t.Errorf("documented %v: %v", documented, err)
+		}
 	}
 }
 

@@ -1,3 +1,5 @@
+//go:build !unix
+
 package childproc
 
 import "syscall"

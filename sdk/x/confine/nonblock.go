@@ -1,0 +1,8 @@
+//go:build !wasm
+
+package confine
+
+import "syscall"
+
+// nonBlock opens a pipe without waiting for its other end.
+const nonBlock = syscall.O_NONBLOCK

@@ -1,0 +1,4 @@
+package confine
+
+// nonBlock is empty: there are no pipes.
+const nonBlock = 0
