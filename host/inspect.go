@@ -2,13 +2,9 @@ package host
 
 import (
 	"encoding/json"
-	"errors"
 	"fmt"
-	"io"
-	"io/fs"
 
 	"github.com/the-edge-agent/tea/host/internal/inspect"
-	"github.com/the-edge-agent/tea/host/internal/runhtml"
 )
 
 // InspectFormats are the formats of [Workflow.Inspect].
@@ -20,31 +16,44 @@ func (wf *Workflow) Inspect(format string) ([]byte, error) {
 	return inspect.New(wf.graph).Draw(format)
 }
 
-// WriteHTML writes a report of a run as one page of HTML: the graph coloured by
-// status, a timeline, tokens, errors. The page shows the run's stored events,
-// in which secrets are masked. If wf is nil, it has the note in place of the
-// graph.
-func (r *Runs) WriteHTML(w io.Writer, run string, wf *Workflow, note string) error {
-	entry, err := r.Entry(run)
+// RunGraph is a workflow's graph with the statuses of its nodes in a run. It is not
+// safe for concurrent use.
+type RunGraph struct {
+	diagram  *inspect.Diagram
+	statuses *inspect.Statuses
+}
+
+// RunGraph returns the graph of a run of the workflow, before its first event.
+func (wf *Workflow) RunGraph() *RunGraph {
+	return &RunGraph{inspect.New(wf.graph), inspect.NewStatuses()}
+}
+
+// Add adds the next event of the run, as JSON. The error reports a text that is not
+// an event.
+func (g *RunGraph) Add(event []byte) error {
+	var e inspect.Event
+	if err := json.Unmarshal(event, &e); err != nil {
+		return fmt.Errorf("read an event: %w", err)
+	}
+	g.statuses.Add(e)
+	return nil
+}
+
+// Inspect draws the graph in one of [InspectFormats]; those other than svg and json
+// do not show statuses. Nodes of a run that is not running any more and have not
+// ended are shown as stopped. The error reports an unknown format.
+func (g *RunGraph) Inspect(format string, running bool) ([]byte, error) {
+	g.statuses.Mark(g.diagram, running)
+	return g.diagram.Draw(format)
+}
+
+// DrawGraph draws a graph in the JSON of Cytoscape, such as graph.export writes, in
+// one of [InspectFormats]. The errors name the graph and report what is wrong with
+// the text or the format, or that the graph is too large for a drawing.
+func DrawGraph(name string, text []byte, format string) ([]byte, error) {
+	d, err := inspect.FromCytoscape(name, text)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	page := runhtml.New()
-	page.Run, page.Workflow, page.Status = entry.ID, entry.Workflow, string(entry.Status)
-	page.StartedAt, page.UpdatedAt, page.Note = entry.StartedAt, entry.UpdatedAt, note
-	if wf != nil {
-		page.Diagram = inspect.New(wf.graph)
-	}
-	err = r.Events(run, 0, func(_ int64, line []byte) error {
-		var e runhtml.Event
-		if err := json.Unmarshal(line, &e); err != nil {
-			return fmt.Errorf("read an event of run %s: %w", entry.ID, err)
-		}
-		page.Add(e)
-		return nil
-	})
-	if err != nil && !errors.Is(err, fs.ErrNotExist) { // a run killed at its start has no events
-		return err
-	}
-	return page.Write(w)
+	return d.Draw(format)
 }

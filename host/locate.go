@@ -47,8 +47,8 @@ type LoadRunOptions struct {
 // [Workflow.Fork], with the overlays and the configuration of the run.
 //
 // With a File, LoadRun loads that file. Otherwise it loads the file with which
-// the run began. If that file no longer exists or has changed, LoadRun looks for
-// one with the same digest near it, in the working directory and around the
+// the run began. If that file no longer exists or has changed, LoadRun takes the
+// version that [Source.Keep] has stored, or looks for a file with the same digest near it, in the working directory and around the
 // checkpoint directory, since a directory can have been renamed. If there is
 // none, or with Changed, it loads the changed file; Resume then decides.
 //
@@ -70,6 +70,13 @@ func (h *Host) LoadRun(info *RunInfo, o LoadRunOptions) (*Workflow, error) {
 	wf, err := h.Load(recorded.file, recorded.options)
 	if err == nil && (o.Changed || wf.Digest() == info.Digest) {
 		return wf, nil
+	}
+	if kept := keptSource(info); kept != nil {
+		recorded.options.kept = kept
+		if wf != nil {
+			wf.Close()
+		}
+		return h.Load(kept.File, recorded.options)
 	}
 	_, gone := os.Stat(recorded.file)
 	for p := range info.places {

@@ -85,7 +85,7 @@ func (wf *Workflow) Fork(ctx context.Context, run string, at uint64, o RunOption
 		}
 		given = append(given, record)
 	}
-	eo.RunID = checkpoint.NewRunID(time.Now())
+	eo.RunID = cmp.Or(o.RunID, checkpoint.NewRunID(time.Now()))
 	journal, contents, err := store.Fork(source, at, eo.RunID, o.Durability, given...)
 	if err != nil {
 		return nil, err
@@ -110,6 +110,10 @@ func (o *RunOptions) openStore(run string) (*checkpoint.Store, error) {
 
 // replayOptions returns the options of a run that continues from these contents.
 func (wf *Workflow) replayOptions(ctx context.Context, c *checkpoint.Contents, o RunOptions) (engine.Options, error) {
+	return wf.replayOptionsAt(ctx, c, o, time.Now())
+}
+
+func (wf *Workflow) replayOptionsAt(ctx context.Context, c *checkpoint.Contents, o RunOptions, now time.Time) (engine.Options, error) {
 	h := c.Header
 	changed := h.Digest != wf.spec.Digest
 	if changed && !o.Force && !o.Migrate {
@@ -124,7 +128,7 @@ func (wf *Workflow) replayOptions(ctx context.Context, c *checkpoint.Contents, o
 		return eo, err
 	}
 	eo.Replay = c.Records
-	if err := checkGiven(c.Records, eo, time.Now()); err != nil {
+	if err := checkGiven(c.Records, eo, now); err != nil {
 		return eo, err
 	}
 	if changed && !o.Force {

@@ -381,3 +381,33 @@ nodes:
 		})
 	}
 }
+
+func TestResumeDoesNotRepeatTheEventsOfFinishedItems(t *testing.T) {
+	t.Parallel()
+	wf := parse(t, `
+nodes:
+  - name: each
+    type: dynamic_parallel
+    items: [1, 2]
+    action: {uses: json.parse, with: {text: "1"}}
+  - {name: ask, uses: human.ask, with: {question: "go?"}}
+`)
+	o := host.RunOptions{CheckpointDir: t.TempDir()}
+	res, err := wf.Run(t.Context(), o)
+	if err != nil || res.Status != flow.Waiting {
+		t.Fatal(res, err)
+	}
+	var seen []string
+	o.Answers = map[string]any{res.Pending[0].ID: "yes"}
+	o.Events = func(e flow.Event) {
+		if e.Type == flow.EventBranchStart || e.Type == flow.EventBranchEnd {
+			seen = append(seen, string(e.Type)+" "+e.Path)
+		}
+	}
+	if _, err := wf.Resume(t.Context(), res.RunID, o); err != nil {
+		t.Fatal(err)
+	}
+	if len(seen) > 0 {
+		t.Errorf("the resume repeats %q", seen)
+	}
+}

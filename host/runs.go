@@ -63,6 +63,25 @@ func (r *Runs) Show(run string) (*RunContents, error) {
 // Prune removes old runs and returns their ids.
 func (r *Runs) Prune(p PrunePolicy) ([]string, error) { return r.store.GC(p, time.Now()) }
 
+// Stop records that a run that is not running was stopped, and why: it no longer
+// waits. It can be resumed like any other stopped run. The record is on disk when
+// Stop returns without an error.
+func (r *Runs) Stop(run, reason string) error {
+	entry, err := r.Entry(run)
+	if err != nil {
+		return err
+	}
+	journal, _, err := r.store.Open(run, flow.DurabilitySync)
+	if err != nil {
+		return err
+	}
+	record, err := replay.Encode("", &replay.Status{Status: flow.Stopped, Node: entry.Node, Error: reason, FailedBranches: entry.FailedBranches}, nil)
+	if err == nil {
+		err = journal.Append(record)
+	}
+	return errors.Join(err, journal.Close())
+}
+
 // Remove removes one run.
 func (r *Runs) Remove(run string) error { return r.store.Remove(run) }
 

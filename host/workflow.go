@@ -31,6 +31,8 @@ type LoadOptions struct {
 	// LookupEnv finds ${VAR} in settings; nil is os.LookupEnv.
 	LookupEnv func(string) (string, bool)
 
+	// kept has the content of files in place of those on disk; nil for none.
+	kept *Source
 	// relist ignores the stored descriptions of dynamic actions.
 	relist bool
 }
@@ -45,6 +47,7 @@ type Workflow struct {
 	lua      *script.Runtime
 	options  LoadOptions
 	warnings diag.List
+	serve    *graph.Serve
 
 	declared settings.Declared
 	// hidden are the secret settings of a workflow whose settings contain no
@@ -92,7 +95,11 @@ func LacksPlugins(diags Diagnostics) bool {
 // [Diagnostics] with every mistake in the file, or reports that a bundle cannot be
 // used.
 func (h *Host) Load(path string, o LoadOptions) (*Workflow, error) {
-	s, diags := spec.Load(path, spec.Options{Overlays: o.Overlays, Config: o.Config, LookupEnv: o.LookupEnv, Embedded: h.o.Embedded})
+	embedded := h.o.Embedded
+	if o.kept != nil {
+		embedded = o.kept.read
+	}
+	s, diags := spec.Load(path, spec.Options{Overlays: o.Overlays, Config: o.Config, LookupEnv: o.LookupEnv, Embedded: embedded})
 	return h.compile(s, diags, o)
 }
 
@@ -149,6 +156,7 @@ func (h *Host) compileOnce(s *spec.Workflow, diags diag.List, o LoadOptions) (*W
 	}
 	g, more := graph.Compile(s, graph.Env{Lua: wf.lua, Actions: wf.catalog, Modules: modules.byNamespace, Broken: modules.broken, Settings: declared.Keys(), Unread: h.unread(), Refused: h.refused(), Dynamic: dynamic.missing})
 	diags = append(append(diags, dynamic.problems...), more...)
+	wf.compileServe(&diags)
 	if o.Strict && g != nil && !diags.HasErrors() {
 		diags = append(diags, graph.Check(g)...)
 		lookup := o.LookupEnv

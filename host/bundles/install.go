@@ -1,6 +1,7 @@
 package bundles
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -27,6 +28,11 @@ type Installer struct {
 	CacheDir string
 	// Client downloads; nil means http.DefaultClient.
 	Client *http.Client
+	// Check decides whether a version that was verified and unpacked becomes
+	// active; nil means that each does.
+	Check func(*Entry) error
+	// Name is the name of a file in messages; "" means its path.
+	Name string
 }
 
 // Change is an installed version with the one that it replaces.
@@ -95,7 +101,7 @@ func (i *Installer) fetch(ctx context.Context, from string) (files []source, dam
 	}
 	clean = func() {}
 	if info, err := os.Stat(from); err != nil || !info.IsDir() {
-		return []source{{from, from}}, nil, clean, err
+		return []source{{from, cmp.Or(i.Name, from)}}, nil, clean, err
 	}
 	catalog, err := ReadCatalog(from)
 	if err != nil {
@@ -167,7 +173,7 @@ func (i *Installer) file(from source, installing bool) (Change, error) {
 	if !installing {
 		return Change{}, nil
 	}
-	now, before, err := i.Store.Install(b, Platform, signed)
+	now, before, err := i.Store.Install(b, Platform, signed, i.Check)
 	if err != nil {
 		return Change{}, &InstallError{from.name, err}
 	}

@@ -31,7 +31,7 @@ func (t *Tracer) Invoke(ctx context.Context, req *tea.Request, next func(context
 // begin returns the span of a call, and whether it is the call's own; nil
 // where the run is not traced.
 func (t *Tracer) begin(req *tea.Request) (call *span, own bool) {
-	asked := t.decoded(isModel(req.Action), req.Params)
+	asked := t.decoded(ModelOperation(req.Action) != "", req.Params)
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	r := t.runs[req.RunID]
@@ -58,7 +58,7 @@ func (t *Tracer) conclude(call *span, own bool, resp *tea.Response, err error) {
 	var answered contents
 	if resp != nil {
 		// The events of a node describe its own call.
-		answered = t.decoded(own && isModel(call.name), resp.Result)
+		answered = t.decoded(own && ModelOperation(call.name) != "", resp.Result)
 	}
 	t.mu.Lock()
 	defer t.mu.Unlock()

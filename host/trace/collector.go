@@ -2,6 +2,7 @@ package trace
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -16,8 +17,9 @@ import (
 )
 
 const (
-	// mostWaiting bounds the spans in memory while a collector is slow.
+	// mostWaiting and mostBytes bound the spans in memory while a collector is slow.
 	mostWaiting = 4096
+	mostBytes   = 8 << 20
 	// mostInBatch bounds one request.
 	mostInBatch = 512
 	// batchWait is how long the first span of a request waits for others.
@@ -31,46 +33,80 @@ const (
 // tryAgain are the waits between these tries.
 var tryAgain = backoff.Policy{Base: time.Second, Max: time.Minute, Multiplier: 2}
 
-// collector sends spans over OTLP/HTTP from a separate goroutine, so that
-// no run waits for the network.
-type collector struct {
+// CollectorOptions describe a collector. The zero value is the one at
+// http://localhost:4318.
+type CollectorOptions struct {
+	// Endpoint is the collector's address; "" is http://localhost:4318. The
+	// paths v1/traces and v1/metrics are added.
+	Endpoint string
+	// Headers are sent with each request.
+	Headers map[string]string
+	// Version is that of the program. Instance distinguishes it from others of
+	// the same service; "" if it has no metrics.
+	Version, Instance string
+	// Logger records what does not reach the collector; nil drops that.
+	Logger *slog.Logger
+}
+
+// Collector sends spans and metrics over OTLP/HTTP. Spans are sent from a separate
+// goroutine, so that no run waits for the network. Tracers can share a collector.
+// It is safe for concurrent use. The caller closes it after its tracers.
+type Collector struct {
 	url      string
 	headers  map[string]string
 	resource otlpResource
 	log      *slog.Logger
 	client   *http.Client
 
-	queue   chan *span
+	queue chan *span
+	// bytes is the approximate size of the spans in the queue.
+	bytes atomic.Int64
+	// closing is closed by Close, done when the goroutine has ended.
+	closing chan struct{}
 	done    chan struct{}
 	stop    context.CancelFunc
 	dropped atomic.Int64
+	// failing is set after a request that was not accepted. Only the goroutine
+	// uses it.
+	failing bool
 }
 
-func newCollector(url string, headers map[string]string, resource otlpResource, log *slog.Logger) *collector {
+// NewCollector returns a collector. The error says that the endpoint is not valid.
+func NewCollector(o CollectorOptions) (*Collector, error) {
+	url, err := baseURL(o.Endpoint)
+	if err != nil {
+		return nil, err
+	}
 	ctx, stop := context.WithCancel(context.Background())
-	c := &collector{
-		url: url, headers: headers, resource: resource, log: log,
+	c := &Collector{
+		url: url, headers: o.Headers, resource: resourceOf(o.Version, o.Instance), log: cmp.Or(o.Logger, slog.New(slog.DiscardHandler)),
 		// A redirect is not followed: it would carry the headers, which may
 		// hold a key, to wherever it leads.
 		client: &http.Client{Timeout: sendTimeout, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }},
-		queue:  make(chan *span, mostWaiting), done: make(chan struct{}), stop: stop,
+		queue:  make(chan *span, mostWaiting), closing: make(chan struct{}), done: make(chan struct{}), stop: stop,
 	}
 	go c.run(ctx)
-	return c
+	return c, nil
 }
 
-func (c *collector) export(s *span) {
+func (c *Collector) export(s *span) {
+	size := s.size()
+	if c.bytes.Add(size) > mostBytes {
+		c.bytes.Add(-size)
+		c.dropped.Add(1)
+		return
+	}
 	select {
 	case c.queue <- s:
 	default:
+		c.bytes.Add(-size)
 		c.dropped.Add(1)
 	}
 }
 
-// close sends what waits; what is left when ctx ends is lost, which is the
-// error.
-func (c *collector) close(ctx context.Context) error {
-	close(c.queue)
+// Close sends what waits. What is left when ctx ends is lost, which is the error.
+func (c *Collector) Close(ctx context.Context) error {
+	close(c.closing)
 	select {
 	case <-c.done:
 	case <-ctx.Done():
@@ -85,62 +121,99 @@ func (c *collector) close(ctx context.Context) error {
 	return nil
 }
 
-func (c *collector) run(ctx context.Context) {
+func (c *Collector) close(ctx context.Context) error { return c.Close(ctx) }
+
+// shared is a collector that the tracer does not close.
+type shared struct{ *Collector }
+
+func (shared) close(context.Context) error { return nil }
+
+func (c *Collector) run(ctx context.Context) {
 	defer close(c.done)
 	for {
-		first, open := <-c.queue
-		if !open {
+		first := c.next(nil)
+		if first == nil {
 			return
 		}
-		c.send(ctx, c.batch(first))
+		c.sendSpans(ctx, c.batch(first))
 	}
 }
 
 // batch collects the spans of one request.
-func (c *collector) batch(first *span) []*span {
+func (c *Collector) batch(first *span) []*span {
 	batch := []*span{first}
 	full := time.NewTimer(batchWait)
 	defer full.Stop()
 	for len(batch) < mostInBatch {
-		select {
-		case s, open := <-c.queue:
-			if !open {
-				return batch
-			}
-			batch = append(batch, s)
-		case <-full.C:
-			return batch
+		s := c.next(full.C)
+		if s == nil {
+			break
 		}
+		batch = append(batch, s)
 	}
 	return batch
 }
 
-func (c *collector) send(ctx context.Context, batch []*span) {
-	body, err := encode(c.resource, batch...)
-	for try := 1; err == nil; try++ {
-		var wait time.Duration
-		var again bool
-		if wait, again, err = c.post(ctx, body); err == nil {
-			return
+// next waits for a span, until the time is over. It returns nil if there is none,
+// and when all spans of a collector that closes are taken.
+func (c *Collector) next(over <-chan time.Time) (s *span) {
+	select {
+	case s = <-c.queue:
+	default:
+		select {
+		case s = <-c.queue:
+		case <-c.closing:
+			select {
+			case s = <-c.queue:
+			default:
+			}
+		case <-over:
 		}
-		if !again || try == mostTries {
-			break
+	}
+	if s != nil {
+		c.bytes.Add(-s.size())
+	}
+	return s
+}
+
+func (c *Collector) sendSpans(ctx context.Context, batch []*span) {
+	body, err := encode(c.resource, batch...)
+	if err == nil {
+		err = c.send(ctx, "traces", body, mostTries)
+	}
+	switch {
+	case err != nil:
+		c.dropped.Add(int64(len(batch)))
+		if !c.failing { // one line for an outage
+			c.log.Warn("spans did not reach the collector", "url", c.url, "spans", len(batch), "error", err)
+		}
+	case c.failing:
+		c.log.Warn("the collector accepts spans again", "url", c.url, "lost", c.dropped.Load())
+	}
+	c.failing = err != nil
+}
+
+// send sends a request, several times if the collector asks for it or cannot be
+// reached.
+func (c *Collector) send(ctx context.Context, signal string, body []byte, tries int) error {
+	for try := 1; ; try++ {
+		wait, again, err := c.post(ctx, signal, body)
+		if err == nil || !again || try == tries {
+			return err
 		}
 		if wait < 0 {
 			wait = tryAgain.Wait(try)
 		}
-		if err = backoff.Sleep(ctx, wait); err != nil {
-			break
+		if err := backoff.Sleep(ctx, wait); err != nil {
+			return err
 		}
 	}
-	c.dropped.Add(int64(len(batch)))
-	c.log.Warn("spans did not reach the collector", "url", c.url, "spans", len(batch), "error", err)
 }
 
 // post makes one try. again says that another one may succeed, after wait
 // where that is not negative.
-func (c *collector) post(ctx context.Context, body []byte) (wait time.Duration, again bool, err error) {
-	req, err := http.NewRequestWithContext(ctx, http.MethodPost, c.url, bytes.NewReader(body))
+func (c *Collector) post(ctx context.Context, signal string, body []byte) (wait time.Duration, again bool, err error) {
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, c.url+"/v1/"+signal, bytes.NewReader(body))
 	if err != nil {
 		return 0, false, fmt.Errorf("make the request: %w", err)
 	}
@@ -150,7 +223,7 @@ func (c *collector) post(ctx context.Context, body []byte) (wait time.Duration, 
 	}
 	resp, err := c.client.Do(req)
 	if err != nil {
-		return -1, true, fmt.Errorf("send spans: %w", err)
+		return -1, true, fmt.Errorf("send %s: %w", signal, err)
 	}
 	defer resp.Body.Close()
 	answer, _ := io.ReadAll(io.LimitReader(resp.Body, 64<<10)) // only informs
@@ -164,12 +237,13 @@ func (c *collector) post(ctx context.Context, body []byte) (wait time.Duration, 
 	return 0, false, fmt.Errorf("the collector answers %s: %s", resp.Status, clip(string(answer)))
 }
 
-// rejected logs spans that a collector accepted and dropped.
-func (c *collector) rejected(answer []byte) {
+// rejected logs what a collector accepted and dropped.
+func (c *Collector) rejected(answer []byte) {
 	var partial struct {
 		PartialSuccess struct {
-			RejectedSpans json.Number `json:"rejectedSpans"`
-			ErrorMessage  string      `json:"errorMessage"`
+			RejectedSpans  json.Number `json:"rejectedSpans"`
+			RejectedPoints json.Number `json:"rejectedDataPoints"`
+			ErrorMessage   string      `json:"errorMessage"`
 		} `json:"partialSuccess"`
 	}
 	if json.Unmarshal(answer, &partial) != nil {
@@ -177,6 +251,9 @@ func (c *collector) rejected(answer []byte) {
 	}
 	if n, _ := partial.PartialSuccess.RejectedSpans.Int64(); n > 0 {
 		c.log.Warn("the collector rejects spans", "spans", n, "error", partial.PartialSuccess.ErrorMessage)
+	}
+	if n, _ := partial.PartialSuccess.RejectedPoints.Int64(); n > 0 {
+		c.log.Warn("the collector rejects metrics", "points", n, "error", partial.PartialSuccess.ErrorMessage)
 	}
 }
 

@@ -5,21 +5,25 @@ import "strings"
 // operationName is the attribute that marks the call of a model.
 const operationName = "gen_ai.operation.name"
 
-// isModel reports whether an action is the call of a model.
-func isModel(action string) bool {
-	return strings.HasPrefix(action, "llm.") || strings.HasPrefix(action, "embedding.")
+// ModelOperation returns the operation of an action that calls a model, in the
+// names of OpenTelemetry: chat or embeddings. It is "" for other actions.
+func ModelOperation(action string) string {
+	switch {
+	case strings.HasPrefix(action, "llm."):
+		return "chat"
+	case strings.HasPrefix(action, "embedding."):
+		return "embeddings"
+	}
+	return ""
 }
 
 // ask adds what OpenTelemetry's conventions say about a call of a model.
 func (s *span) ask(action string, object map[string]any) {
-	switch {
-	case strings.HasPrefix(action, "llm."):
-		s.set(operationName, "chat")
-	case strings.HasPrefix(action, "embedding."):
-		s.set(operationName, "embeddings")
-	default:
+	operation := ModelOperation(action)
+	if operation == "" {
 		return
 	}
+	s.set(operationName, operation)
 	s.kind = kindClient
 	s.set("gen_ai.request.model", object["model"])
 	s.set("gen_ai.provider.name", object["provider"])

@@ -38,6 +38,9 @@ type Options struct {
 	Endpoint string
 	// Headers go with each request to the collector.
 	Headers map[string]string
+	// Collector gets the spans of the exporter OTLP, instead of a new one with
+	// Endpoint and Headers.
+	Collector *Collector
 	// Contents adds the inputs of models and actions, and their answers.
 	Contents bool
 	// Mask applies to what [Tracer.Invoke] sees. Events are masked already.
@@ -74,8 +77,8 @@ func (o *Options) Read(given map[string]any) error {
 	return nil
 }
 
-// tracesURL is the address that spans are posted to.
-func tracesURL(endpoint string) (string, error) {
+// baseURL returns the address of a collector without the path of a signal.
+func baseURL(endpoint string) (string, error) {
 	if endpoint == "" {
 		endpoint = "http://localhost:4318"
 	}
@@ -86,8 +89,5 @@ func tracesURL(endpoint string) (string, error) {
 	if u.Scheme != "http" && u.Scheme != "https" || u.Host == "" {
 		return "", fmt.Errorf("the collector's endpoint %q is not an http or https URL", endpoint)
 	}
-	if !strings.HasSuffix(u.Path, "/v1/traces") {
-		u = u.JoinPath("v1", "traces")
-	}
-	return u.String(), nil
+	return strings.TrimSuffix(strings.TrimSuffix(u.String(), "/v1/traces"), "/"), nil
 }

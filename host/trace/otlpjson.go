@@ -72,13 +72,19 @@ type (
 	}
 )
 
+// scopeName is what makes the spans and metrics.
+const scopeName = "github.com/the-edge-agent/tea"
+
 // statusError is the code of a span that failed.
 const statusError = 2
 
-func resourceOf(version string) otlpResource {
+func resourceOf(version, instance string) otlpResource {
 	attributes := map[string]any{"service.name": "tea"}
 	if version != "" {
 		attributes["service.version"] = version
+	}
+	if instance != "" {
+		attributes["service.instance.id"] = instance
 	}
 	return otlpResource{toAttributes(attributes)}
 }
@@ -90,7 +96,7 @@ func encode(resource otlpResource, spans ...*span) ([]byte, error) {
 	for i, s := range spans {
 		list[i] = toOTLP(s)
 	}
-	scope := otlpScopeSpans{Scope: otlpScope{"github.com/the-edge-agent/tea"}, Spans: list}
+	scope := otlpScopeSpans{Scope: otlpScope{scopeName}, Spans: list}
 	raw, err := json.Marshal(otlpTraces{[]otlpResourceSpans{{Resource: resource, ScopeSpans: []otlpScopeSpans{scope}}}})
 	if err != nil {
 		return nil, fmt.Errorf("encode spans: %w", err)

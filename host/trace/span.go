@@ -80,6 +80,31 @@ func (s *span) latest() *span {
 
 func (s *span) elapsed() time.Duration { return s.end.Sub(s.start) }
 
+// size returns the approximate size of the span in memory.
+func (s *span) size() int64 {
+	n := 500 + sizeOf(s.attributes)
+	for _, e := range s.entries {
+		n += 100 + sizeOf(e.attributes)
+	}
+	return int64(n)
+}
+
+func sizeOf(v any) (n int) {
+	switch v := v.(type) {
+	case string:
+		return len(v)
+	case []any:
+		for _, e := range v {
+			n += 16 + sizeOf(e)
+		}
+	case map[string]any:
+		for k, e := range v {
+			n += 48 + len(k) + sizeOf(e)
+		}
+	}
+	return n
+}
+
 // text returns a string field.
 func text(fields map[string]any, key string) string {
 	s, _ := fields[key].(string)

@@ -38,7 +38,7 @@ type Tracer struct {
 func New(o Options) (*Tracer, error) {
 	t := &Tracer{contents: o.Contents, mask: o.Mask, runs: map[string]*tracedRun{}}
 	log := cmp.Or(o.Logger, slog.New(slog.DiscardHandler))
-	resource := resourceOf(o.Version)
+	resource := resourceOf(o.Version, "")
 	switch o.Exporter {
 	case "":
 	case Console:
@@ -52,11 +52,15 @@ func New(o Options) (*Tracer, error) {
 			return nil, errors.New("the exporter file needs the name of a file")
 		}
 	case OTLP:
-		url, err := tracesURL(o.Endpoint)
+		if o.Collector != nil {
+			t.exporters = append(t.exporters, shared{o.Collector})
+			break
+		}
+		c, err := NewCollector(CollectorOptions{Endpoint: o.Endpoint, Headers: o.Headers, Version: o.Version, Logger: log})
 		if err != nil {
 			return nil, err
 		}
-		t.exporters = append(t.exporters, newCollector(url, o.Headers, resource, log))
+		t.exporters = append(t.exporters, c)
 	default:
 		return nil, fmt.Errorf("there is no exporter %q; use console, file or otlp", o.Exporter)
 	}

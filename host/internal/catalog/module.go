@@ -83,6 +83,9 @@ func (m *module) Invoke(ctx context.Context, req *tea.Request) (*tea.Response, e
 	if host, ok := req.Host.(stateReader); ok {
 		env.State = host.State()
 	}
+	if host, ok := req.Host.(interface{ LuaSteps() int }); ok {
+		env.Steps = host.LuaSteps()
+	}
 	result, err := m.module.Call(ctx, name, env, params)
 	if err != nil {
 		return nil, err

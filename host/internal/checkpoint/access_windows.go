@@ -5,6 +5,9 @@ import (
 	"path/filepath"
 )
 
+// nonBlock is empty: a pipe is not a file here.
+const nonBlock = 0
+
 // checkWritable checks nothing: this system has no such call. The first write
 // fails instead.
 func checkWritable(string) error { return nil }

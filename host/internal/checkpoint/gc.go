@@ -8,7 +8,6 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"syscall"
 	"time"
 
 	"github.com/the-edge-agent/tea/host/flow"
@@ -248,7 +247,7 @@ var errChanged = errors.New("the file has changed")
 // removeOwned deletes a file after having become its owner, so that nobody
 // uses it. With before, it must not have changed since; errChanged otherwise.
 func removeOwned(path string, before fs.FileInfo) error {
-	f, err := openFile(path, os.O_RDWR|syscall.O_NONBLOCK, 0)
+	f, err := openFile(path, os.O_RDWR|nonBlock, 0)
 	if err != nil {
 		return err
 	}

@@ -27,9 +27,11 @@ type Info struct {
 	StartedAt    time.Time `json:"started_at"`
 	UpdatedAt    time.Time `json:"updated_at"`
 	WorkflowFile string    `json:"workflow_file,omitempty"`
-	Path         string    `json:"path"`
-	Size         int64     `json:"size"`
-	Records      int       `json:"records"`
+	// Digest is that of the workflow with which the run began.
+	Digest  string `json:"-"`
+	Path    string `json:"path"`
+	Size    int64  `json:"size"`
+	Records int    `json:"records"`
 	// FailedBranches counts the branches and items of maps that failed.
 	FailedBranches int `json:"-"`
 	// ParentRun is the run this one was forked from.
@@ -97,7 +99,7 @@ func (i *Info) load() error {
 	if err != nil {
 		return err
 	}
-	i.Workflow, i.WorkflowFile, i.ParentRun = header.Workflow, header.WorkflowFile, header.ParentRun
+	i.Workflow, i.WorkflowFile, i.Digest, i.ParentRun = header.Workflow, header.WorkflowFile, header.Digest, header.ParentRun
 	i.StartedAt, i.UpdatedAt = header.StartedAt, header.StartedAt
 	if last.Seq == 0 {
 		return &NoStartError{Path: i.Path}

@@ -105,7 +105,7 @@ func (w *writer) poison(err error) error {
 // openJournalFile opens a regular file; anything else, a pipe for instance,
 // is refused without waiting for it.
 func openJournalFile(path string, flag int) (*os.File, error) {
-	f, err := openFile(path, flag|syscall.O_NONBLOCK, 0)
+	f, err := openFile(path, flag|nonBlock, 0)
 	if err != nil {
 		return nil, err
 	}

@@ -10,7 +10,6 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"syscall"
 	"time"
 
 	"github.com/the-edge-agent/tea/sdk/x/atomicfile"
@@ -24,7 +23,7 @@ func Of(data []byte) string {
 
 // File returns the SHA-256 of a regular file in hexadecimal.
 func File(path string) (string, error) {
-	f, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK, 0)
+	f, err := os.OpenFile(path, os.O_RDONLY|nonBlock, 0)
 	if err != nil {
 		return "", err
 	}

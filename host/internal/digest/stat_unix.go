@@ -12,6 +12,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
+// nonBlock opens a pipe without waiting for its other end.
+const nonBlock = syscall.O_NONBLOCK
+
 // Times returns when a file was modified and when anything of it was changed.
 func Times(path string) (modified, changed time.Time, err error) {
 	var stat unix.Stat_t

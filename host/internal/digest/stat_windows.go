@@ -10,6 +10,9 @@ import (
 	"golang.org/x/sys/windows"
 )
 
+// nonBlock is empty: a pipe is not a file here.
+const nonBlock = 0
+
 // basicInfo is FILE_BASIC_INFO. Its times count units of 100 ns from 1601.
 type basicInfo struct {
 	created, accessed, modified, changed int64

@@ -15,12 +15,12 @@ func TestRetryAfterIsBounded(t *testing.T) {
 	t.Parallel()
 	policy := graph.Retry{Policy: backoff.Policy{Base: time.Second, Max: time.Minute, Multiplier: 2}, RetryAfterMax: time.Minute}
 	for asked, want := range map[time.Duration]time.Duration{0: 4 * time.Second, 10 * time.Second: 10 * time.Second, time.Minute: time.Minute} {
-		if got, err := retryWait(policy, 3, &tea.Error{RetryAfter: asked}); got != want || err != nil {
+		if got, err := (&run{}).retryWait(policy, 3, &tea.Error{RetryAfter: asked}); got != want || err != nil {
 			t.Errorf("asked for %s: got %s and %v, want %s", asked, got, err, want)
 		}
 	}
 	failure := &tea.Error{Type: tea.RateLimited, Message: "too many requests", RetryAfter: 24 * time.Hour}
-	_, err := retryWait(policy, 3, failure)
+	_, err := (&run{}).retryWait(policy, 3, failure)
 	if err == nil || !strings.Contains(err.Error(), "too many requests; not retried: the wait that it asks for, 24h0m0s, is longer than retry_after_max_seconds (60)") {
 		t.Errorf("got %v", err)
 	}

@@ -14,7 +14,6 @@ import (
 	"github.com/the-edge-agent/tea/host/internal/spec"
 	"github.com/the-edge-agent/tea/host/internal/state"
 	tea "github.com/the-edge-agent/tea/sdk"
-	"github.com/the-edge-agent/tea/sdk/x/backoff"
 	"github.com/the-edge-agent/tea/sdk/x/breaker"
 )
 
@@ -76,65 +75,90 @@ type fan struct {
 // runBranches runs branches concurrently and returns their results in the
 // order written.
 func (f *frame) runBranches(ctx context.Context, list []branch, fan fan) ([]branchResult, error) {
-	cancel := func(error) {}
+	o := &fanOut{frame: f, list: list, fan: &fan, results: make([]branchResult, len(list)), cancel: func(error) {}, limit: len(list)}
 	if fan.policy.FailFast {
-		ctx, cancel = context.WithCancelCause(ctx)
-		defer cancel(nil)
+		ctx, o.cancel = f.run.withCancel(ctx)
+		defer o.cancel(nil)
 	}
-	results := make([]branchResult, len(list))
 	// The forks are made before anything runs: they mark the base as shared.
 	for i := range list {
-		b, res := &list[i], &results[i]
+		b, res := &list[i], &o.results[i]
 		res.Branch, res.path, res.frame = b.name, b.path, &res.first
 		f.openBranch(res.frame, b, b.path, &fan)
 	}
-	workers := len(list)
 	if limit := fan.policy.MaxConcurrency; limit > 0 {
-		workers = min(workers, limit)
+		o.limit = min(o.limit, limit)
 	}
-	var begun struct {
-		sync.Mutex
-		branches int // in the order written
-		workers  int
-	}
-	var wg sync.WaitGroup
-	var work func()
-	work = func() {
-		defer wg.Done()
-		for first := true; ; first = false {
-			begun.Lock()
-			i := begun.branches
-			if i == len(list) {
-				begun.Unlock()
-				return
-			}
-			begun.branches++
-			rec := f.beginBranch(ctx, &list[i], &fan, &results[i])
-			// Each worker starts the next one when it has something to do: short
-			// branches are done before there are many.
-			more := first && begun.workers < workers
-			if more {
-				begun.workers++
-			}
-			begun.Unlock()
-			if more {
-				wg.Add(1)
-				go work()
-			}
-			f.runBranch(ctx, &list[i], &fan, &results[i], rec)
-			if err := results[i].Err; err != nil {
-				cancel(err)
-			}
-		}
-	}
-	wg.Add(1)
-	begun.workers = 1
-	work()
-	wg.Wait()
+	o.run(ctx)
+	results := o.results
 	for i := range results {
 		f.void = max(f.void, f.run.replay.Redone(list[i].path), results[i].frame.void)
 	}
 	return results, settle(results, fan.tolerant)
+}
+
+// fanOut runs branches with workers, each of which takes the next branch that
+// has not begun.
+type fanOut struct {
+	frame   *frame
+	list    []branch
+	fan     *fan
+	results []branchResult
+	// cancel ends the other branches with fail_fast.
+	cancel func(error)
+	// limit is the number of workers at most.
+	limit int
+	// worker runs as a goroutine; nil with a [Runtime], which starts the workers.
+	worker func()
+
+	mu sync.Mutex
+	// begun counts the branches that have begun, in the order written.
+	begun, workers int
+	wg             sync.WaitGroup
+}
+
+// run returns when all branches have ended.
+func (o *fanOut) run(ctx context.Context) {
+	if rt := o.frame.run.o.Runtime; rt != nil {
+		rt.Concurrently(ctx, o.limit, o.work)
+		return
+	}
+	o.worker = func() {
+		defer o.wg.Done()
+		o.work(ctx)
+	}
+	o.wg.Add(1)
+	o.workers = 1
+	o.worker()
+	o.wg.Wait()
+}
+
+func (o *fanOut) work(ctx context.Context) {
+	for first := true; ; first = false {
+		o.mu.Lock()
+		i := o.begun
+		if i == len(o.list) {
+			o.mu.Unlock()
+			return
+		}
+		o.begun++
+		rec := o.frame.beginBranch(ctx, &o.list[i], o.fan, &o.results[i])
+		// Each worker starts the next one when it has something to do: short
+		// branches are done before there are many.
+		more := first && o.worker != nil && o.workers < o.limit
+		if more {
+			o.workers++
+		}
+		o.mu.Unlock()
+		if more {
+			o.wg.Add(1)
+			go o.worker()
+		}
+		o.frame.runBranch(ctx, &o.list[i], o.fan, &o.results[i], rec)
+		if err := o.results[i].Err; err != nil {
+			o.cancel(err)
+		}
+	}
 }
 
 // givenFirst takes the values that branches were given on a resume, for keys
@@ -236,13 +260,20 @@ func (f *frame) beginBranch(ctx context.Context, b *branch, fan *fan, res *branc
 		return nil
 	}
 	// A branch that had begun before a resume was allowed then.
-	if br := r.breaker(b.name, fan.policy.Breaker); !r.replay.Begun(b.path, f.void) && !br.Allow() {
+	if br := r.breaker(b.name, fan.policy.Breaker); !f.begunBefore(b) && !br.Allow() {
 		res.Err = tea.Errorf(tea.CircuitOpen, "the circuit breaker of branch %q is open", b.name)
 		res.Circuit = string(br.State())
 		return nil
 	}
 	f.startBranch(b, res)
 	return nil
+}
+
+// begunBefore reports whether a part of a branch is recorded, or all of an item
+// that is one node.
+func (f *frame) begunBefore(b *branch) bool {
+	r := f.run
+	return r.replay.Begun(b.path, f.void) || b.alone && r.replay.Node(b.path, f.void) != nil
 }
 
 // runBranch runs a branch that has begun, with its retries, time-out and
@@ -294,7 +325,7 @@ func (f *frame) tryBranch(ctx context.Context, b *branch, policy *graph.Parallel
 	inner := ctx
 	if policy.Timeout > 0 {
 		var stop context.CancelFunc
-		inner, stop = context.WithTimeoutCause(ctx, policy.Timeout, tea.Errorf(tea.Timeout, "branch %q took longer than timeout_seconds (%s)", b.name, policy.Timeout))
+		inner, stop = f.run.withTimeout(ctx, policy.Timeout, tea.Errorf(tea.Timeout, "branch %q took longer than timeout_seconds (%s)", b.name, policy.Timeout))
 		defer stop()
 	}
 	err := b.walk(inner, res.frame)
@@ -321,7 +352,7 @@ func (f *frame) retryBranch(ctx context.Context, policy *graph.Parallel, attempt
 	if attempt > policy.Retry.MaxRetries || !retries(policy.Retry, res.Err) {
 		return false
 	}
-	wait, err := retryWait(policy.Retry, attempt, res.Err)
+	wait, err := f.run.retryWait(policy.Retry, attempt, res.Err)
 	if err != nil {
 		res.Err = tea.AsError(err)
 		return false
@@ -330,7 +361,7 @@ func (f *frame) retryBranch(ctx context.Context, policy *graph.Parallel, attempt
 	if f.run.o.Callbacks.BranchRetry != nil {
 		f.run.o.Callbacks.BranchRetry(string(res.path), attempt, wait, res.Err)
 	}
-	if err := backoff.Sleep(ctx, wait); err != nil {
+	if err := f.run.sleep(ctx, wait); err != nil {
 		res.err = err
 		return false
 	}
@@ -475,7 +506,7 @@ func (f *frame) startBranch(b *branch, res *branchResult) {
 			r.o.Callbacks.BranchStart(string(b.path), b.name)
 		}
 	}
-	if !r.replay.Begun(b.path, f.void) {
+	if !f.begunBefore(b) {
 		emit()
 		return
 	}

@@ -1,8 +1,10 @@
 package engine
 
 import (
+	"context"
 	"fmt"
 	"math"
+	"time"
 
 	"github.com/the-edge-agent/tea/host/flow"
 	"github.com/the-edge-agent/tea/host/internal/engine/replay"
@@ -58,7 +60,7 @@ func (r *run) exhaust(err *flow.BudgetError) error {
 }
 
 // startClock begins to count the budget's seconds.
-func (r *run) startClock() (stop func()) {
+func (r *run) startClock(ctx context.Context) (stop func()) {
 	limit := r.o.workflow().Budget.Duration
 	if limit <= 0 && r.o.Journal == nil {
 		return func() {} // the time is not used
@@ -66,6 +68,9 @@ func (r *run) startClock() (stop func()) {
 	r.clock = workClock{now: r.now, used: r.replay.Worked, limit: limit, over: func() {
 		r.cancel(&flow.BudgetError{Limit: "seconds", Used: limit.String()})
 	}}
+	if rt := r.o.Runtime; rt != nil {
+		r.clock.after = func(d time.Duration, over func()) func() { return rt.AfterFunc(ctx, d, over) }
+	}
 	r.clock.start()
 	return r.clock.stop
 }

@@ -159,6 +159,9 @@ func (x *execution) invokeOnce(ctx context.Context, name string, params tea.Payl
 	} else {
 		res, err = r.o.Actions.Invoke(ctx, req)
 	}
+	if errors.Is(err, ErrHandOver) {
+		r.suspend(flow.Interrupt{Path: string(path), Kind: interruptInner})
+	}
 	if r.suspendedAt(path) {
 		return nil, nil, errSuspended
 	}
@@ -324,6 +327,9 @@ func (h *callHost) SetNote(_ context.Context, key string, note any) error {
 
 // State is the state as the node sees it, for Lua actions.
 func (h *callHost) State() map[string]any { return h.x.frame.state.Values() }
+
+// LuaSteps is the limit of the instructions of Lua actions; 0 = a time.
+func (h *callHost) LuaSteps() int { return h.x.frame.luaSteps() }
 
 // Secret returns a secret by name.
 func (h *callHost) Secret(name string) (any, bool) {

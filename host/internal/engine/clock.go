@@ -12,12 +12,15 @@ type workClock struct {
 	// limit is how much there is, 0 = no end; over is called when it is used up.
 	limit time.Duration
 	over  func()
+	// after calls a function after some time; nil = time.AfterFunc.
+	after func(d time.Duration, fn func()) (stop func())
 
 	mu    sync.Mutex
 	used  time.Duration
 	since time.Time
 	asked int
-	timer *time.Timer
+	// halt stops the timer; nil where none runs.
+	halt func()
 }
 
 func (c *workClock) start() {
@@ -33,7 +36,12 @@ func (c *workClock) run() {
 		return
 	}
 	if left := c.limit - c.used; left > 0 {
-		c.timer = time.AfterFunc(left, c.over)
+		if c.after == nil {
+			timer := time.AfterFunc(left, c.over)
+			c.halt = func() { timer.Stop() }
+		} else {
+			c.halt = c.after(left, c.over)
+		}
 	} else {
 		c.over()
 	}
@@ -47,8 +55,8 @@ func (c *workClock) pause() {
 		return
 	}
 	c.used += c.now().Sub(c.since)
-	if c.timer != nil {
-		c.timer.Stop()
+	if c.halt != nil {
+		c.halt()
 	}
 }
 
@@ -73,7 +81,7 @@ func (c *workClock) total() time.Duration {
 func (c *workClock) stop() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.timer != nil {
-		c.timer.Stop()
+	if c.halt != nil {
+		c.halt()
 	}
 }

@@ -166,7 +166,7 @@ func (f *frame) runGraph(ctx context.Context, g *graph.Graph, path execpath.Path
 	}
 	if d := g.Workflow.Config.Timeout; d > 0 {
 		var stop context.CancelFunc
-		ctx, stop = context.WithTimeoutCause(ctx, d, tea.Errorf(tea.Timeout, "%s took longer than its config.timeout_seconds (%s)", g.Workflow.Name, d))
+		ctx, stop = f.run.withTimeout(ctx, d, tea.Errorf(tea.Timeout, "%s took longer than its config.timeout_seconds (%s)", g.Workflow.Name, d))
 		defer stop()
 	}
 	inner := newFrame(f.run, g, initial)

@@ -15,7 +15,6 @@ import (
 	"github.com/the-edge-agent/tea/host/internal/graph"
 	"github.com/the-edge-agent/tea/host/internal/state"
 	tea "github.com/the-edge-agent/tea/sdk"
-	"github.com/the-edge-agent/tea/sdk/x/backoff"
 )
 
 // execution is one visit of a node with all its attempts.
@@ -89,12 +88,12 @@ func (x *execution) withRetries(ctx context.Context) (outcome, error) {
 		if x.attempt > policy.MaxRetries || !retries(policy, failure) {
 			return outcome{}, err
 		}
-		wait, err := retryWait(policy, x.attempt, failure)
+		wait, err := r.retryWait(policy, x.attempt, failure)
 		if err != nil {
 			return outcome{}, err
 		}
 		r.emit(flow.EventRetry, x.node.Name, x.path, retryFields(x.attempt, wait, failure)...)
-		if err := backoff.Sleep(ctx, wait); err != nil {
+		if err := r.sleep(ctx, wait); err != nil {
 			return outcome{}, err
 		}
 		if container || x.ranInside.Load() {
@@ -109,7 +108,7 @@ func (x *execution) withRetries(ctx context.Context) (outcome, error) {
 
 // once runs the body under the node's time-out.
 func (x *execution) once(ctx context.Context) (outcome, error) {
-	inner, stop := withTimeout(ctx, x.node)
+	inner, stop := x.frame.run.nodeTimeout(ctx, x.node)
 	defer stop()
 	x.calls.reset()
 	x.trying = meter{outer: &x.spent}
@@ -127,14 +126,14 @@ func (x *execution) once(ctx context.Context) (outcome, error) {
 // reason why the call was ended.
 func isPluginFault(err error) bool { return errors.As(err, new(interface{ PluginFault() })) }
 
-// withTimeout is the context for one try of a node's body, for its condition,
+// nodeTimeout is the context for one try of a node's body, for its condition,
 // or for the conditions behind it.
-func withTimeout(ctx context.Context, n *graph.Node) (context.Context, context.CancelFunc) {
+func (r *run) nodeTimeout(ctx context.Context, n *graph.Node) (context.Context, context.CancelFunc) {
 	d := n.Timeout
 	if d <= 0 {
 		return ctx, func() {}
 	}
-	return context.WithTimeoutCause(ctx, d, tea.Errorf(tea.Timeout, "node %q took longer than timeout_seconds (%s)", n.Name, d))
+	return r.withTimeout(ctx, d, tea.Errorf(tea.Timeout, "node %q took longer than timeout_seconds (%s)", n.Name, d))
 }
 
 func (x *execution) body(ctx context.Context) (outcome, error) {
@@ -149,7 +148,7 @@ func (x *execution) body(ctx context.Context) (outcome, error) {
 		}
 		return x.output(ctx, b.Output, result)
 	case *graph.Lua:
-		result, err := b.Chunk.Run(ctx, f.luaEnv(x))
+		result, err := x.lua(ctx, b)
 		if suspended := f.run.suspendedAt(x.path); suspended {
 			return outcome{}, errSuspended
 		}
@@ -163,6 +162,24 @@ func (x *execution) body(ctx context.Context) (outcome, error) {
 		return x.output(ctx, b.Output, result)
 	}
 	return x.container(ctx)
+}
+
+// lua runs Lua code. A [Runtime] records the outcome of code that cannot call
+// anything.
+func (x *execution) lua(ctx context.Context, b *graph.Lua) (any, error) {
+	env := x.frame.luaEnv(x)
+	rt := x.frame.run.o.Runtime
+	if rt == nil || b.Chunk.Calls() {
+		return b.Chunk.Run(ctx, env)
+	}
+	env.Steps = 0
+	return rt.Once(ctx, func(ctx context.Context) (any, error) {
+		result, err := b.Chunk.Run(ctx, env)
+		if err != nil {
+			return nil, asFailure(err)
+		}
+		return result, nil
+	})
 }
 
 func isContainer(b graph.Body) bool {
@@ -326,14 +343,20 @@ func retries(policy graph.Retry, failure *tea.Error) bool {
 // retryWait returns the wait before the next attempt: that of the policy, or
 // the longer one that the failure asks for. If that is longer than the policy
 // allows, the error is the failure with the reason why it is not retried.
-func retryWait(policy graph.Retry, attempt int, failure *tea.Error) (time.Duration, error) {
+func (r *run) retryWait(policy graph.Retry, attempt int, failure *tea.Error) (time.Duration, error) {
 	if failure.RetryAfter > policy.RetryAfterMax {
 		final := *failure
 		final.Message += fmt.Sprintf("; not retried: the wait that it asks for, %s, is longer than retry_after_max_seconds (%g)",
 			failure.RetryAfter.Round(time.Second), policy.RetryAfterMax.Seconds())
 		return 0, &final
 	}
-	return max(policy.Wait(attempt), failure.RetryAfter), nil
+	wait := policy.Wait(attempt)
+	if r.o.Runtime != nil {
+		exact := policy.Policy
+		exact.Jitter = 0
+		wait = time.Duration(float64(exact.Wait(attempt)) * (1 - policy.Jitter*r.o.Runtime.Random()))
+	}
+	return max(wait, failure.RetryAfter), nil
 }
 
 func retryFields(attempt int, wait time.Duration, failure *tea.Error, more ...flow.Field) []flow.Field {

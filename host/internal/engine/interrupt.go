@@ -132,7 +132,7 @@ func (f *frame) ask(ctx context.Context, node string, path execpath.Path, q Ques
 			return nil, true, nil
 		}
 		var stop context.CancelFunc
-		ctx, stop = context.WithTimeoutCause(ctx, time.Until(i.Deadline), ErrAskTimeout)
+		ctx, stop = r.withTimeout(ctx, i.Deadline.Sub(r.now()), ErrAskTimeout)
 		defer stop()
 	}
 	answer, err = f.interrupt(ctx, i)

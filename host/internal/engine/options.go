@@ -47,6 +47,9 @@ type Options struct {
 	Origin replay.Origin
 	// Replay are the records of the run that is resumed; empty for a new run.
 	Replay []checkpoint.Record
+	// Steps is the number of steps so far, if it is more than the records have:
+	// they have none for nodes that failed in branches.
+	Steps int
 	// Answers answer pending interrupts by id, on resume.
 	Answers map[string]any
 	// Hold leaves every interrupt that waits to Answers and Ask; else a resume
@@ -79,8 +82,10 @@ type Options struct {
 	Logger    *slog.Logger
 	// InterruptBefore and InterruptAfter add to those of the workflow.
 	InterruptBefore, InterruptAfter []string
-	// Now is the clock; nil = time.Now.
+	// Now is the clock; nil = that of the runtime, or time.Now.
 	Now func() time.Time
+	// Runtime drives the run; nil = goroutines and the clock of the machine.
+	Runtime Runtime
 }
 
 func (o *Options) workflow() *spec.Workflow { return o.Graph.Workflow }

@@ -99,7 +99,7 @@ func (f *frame) decideStart(ctx context.Context) (way, error) {
 
 // decideBehind evaluates the present route, within the time-out of its node.
 func (f *frame) decideBehind(ctx context.Context, n *graph.Node) (way, error) {
-	limited, stop := withTimeout(ctx, n)
+	limited, stop := f.run.nodeTimeout(ctx, n)
 	defer stop()
 	return f.decide(limited, f.route, n.Name, f.ownResult(n.Name))
 }

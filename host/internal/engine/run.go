@@ -15,6 +15,7 @@ import (
 	"github.com/the-edge-agent/tea/host/flow"
 	"github.com/the-edge-agent/tea/host/internal/engine/replay"
 	"github.com/the-edge-agent/tea/host/internal/execpath"
+	"github.com/the-edge-agent/tea/host/internal/expr"
 	"github.com/the-edge-agent/tea/host/internal/tracecontext"
 	tea "github.com/the-edge-agent/tea/sdk"
 )
@@ -73,7 +74,7 @@ func Execute(ctx context.Context, o Options) (*flow.Result, error) {
 		return nil, fmt.Errorf("read the checkpoint: %w", err)
 	}
 	r.usage = r.replay.Used
-	r.steps.Store(int64(r.usage.Steps))
+	r.steps.Store(int64(max(r.usage.Steps, o.Steps)))
 	if err := r.beginRetry(); err != nil {
 		return nil, err
 	}
@@ -81,11 +82,14 @@ func Execute(ctx context.Context, o Options) (*flow.Result, error) {
 	if err != nil {
 		return nil, err
 	}
-	ctx, r.cancel = context.WithCancelCause(ctx)
+	if rt := o.Runtime; rt != nil {
+		ctx = expr.WithRandom(ctx, rt.Random)
+	}
+	ctx, r.cancel = r.withCancel(ctx)
 	defer r.cancel(nil)
 	ctx, stop := r.withLimits(ctx)
 	defer stop()
-	defer r.startClock()()
+	defer r.startClock(ctx)()
 	err = root.walk(ctx)
 	if err == nil && r.replay.Resumed() && len(o.Input) > 0 && !r.inputTaken.Load() && !(r.givenAgain() && r.replay.GivenTaken) {
 		return nil, ErrInputUnused
@@ -96,6 +100,9 @@ func Execute(ctx context.Context, o Options) (*flow.Result, error) {
 func (r *run) now() time.Time {
 	if r.o.Now != nil {
 		return r.o.Now()
+	}
+	if r.o.Runtime != nil {
+		return r.o.Runtime.Now()
 	}
 	return time.Now()
 }
@@ -148,7 +155,7 @@ func (r *run) withLimits(ctx context.Context) (context.Context, context.CancelFu
 	if d <= 0 {
 		return ctx, func() {}
 	}
-	return context.WithTimeoutCause(ctx, d, tea.Errorf(tea.Timeout, "the run took longer than config.timeout_seconds (%s)", d))
+	return r.withTimeout(ctx, d, tea.Errorf(tea.Timeout, "the run took longer than config.timeout_seconds (%s)", d))
 }
 
 // finish writes the run's status and sums it up.
@@ -269,6 +276,9 @@ func (r *run) emitEnd(res *flow.Result) {
 	if res.Err != nil {
 		failure := *asFailure(res.Err)
 		failure.Message = res.Err.Error()
+		if errors.As(res.Err, new(*flow.BudgetError)) {
+			failure.Type = tea.BudgetExceeded
+		}
 		fields = failed(&failure, fields...)
 	}
 	r.emit(flow.EventRunEnd, "", "", fields...)

@@ -133,7 +133,7 @@ func (f *frame) luaEnv(x *execution) script.Env {
 	if joined != nil {
 		globals["parallel_results"] = script.Objects{Len: len(joined.results), At: joined.entry}
 	}
-	env := script.Env{State: f.state.View(), Globals: globals, Missing: f.result, Modules: f.graph.Modules}
+	env := script.Env{Steps: f.luaSteps(), State: f.state.View(), Globals: globals, Missing: f.result, Modules: f.graph.Modules}
 	if x == nil {
 		return env
 	}
@@ -148,6 +148,15 @@ func (f *frame) luaEnv(x *execution) script.Env {
 		f.run.logEvent(x.node.Name, x.path, level, message, fields)
 	}
 	return env
+}
+
+// luaSteps is the limit of the instructions of a piece of Lua code; 0 = it has a
+// deadline by the clock.
+func (f *frame) luaSteps() int {
+	if f.run.o.Runtime != nil {
+		return luaSteps
+	}
+	return 0
 }
 
 // logEvent turns a record of an action or script into an event and a log line.

@@ -8,7 +8,6 @@ import (
 	"github.com/the-edge-agent/tea/host/internal/engine/replay"
 	"github.com/the-edge-agent/tea/host/internal/execpath"
 	"github.com/the-edge-agent/tea/host/internal/graph"
-	"github.com/the-edge-agent/tea/host/internal/script"
 	"github.com/the-edge-agent/tea/host/internal/spec"
 	"github.com/the-edge-agent/tea/host/internal/state"
 	tea "github.com/the-edge-agent/tea/sdk"
@@ -59,7 +58,7 @@ func (f *frame) runNode(ctx context.Context, n *graph.Node, path execpath.Path, 
 	r.last = path
 	r.mu.Unlock()
 	if n.If != nil && !f.hasBegun(path) {
-		limited, stop := withTimeout(ctx, n)
+		limited, stop := r.nodeTimeout(ctx, n)
 		holds, err := f.holds(limited, n.If, nil)
 		stop()
 		if err != nil {
@@ -254,9 +253,13 @@ func (f *frame) fail(n *graph.Node, path execpath.Path, attempts int, err error)
 		return err
 	}
 	failed := &flow.NodeError{Node: n.Name, Path: string(path), Pos: n.Spec.Pos, Attempts: attempts, Err: f.run.failure(err)}
-	var code *script.RunError
-	if errors.As(err, &code) && code.Line > 0 {
-		failed.Pos, failed.InCode = diag.Pos{File: code.File, Line: code.Line}, true
+	var code interface {
+		CodePosition() (file string, line int)
+	} // a *script.RunError here
+	if errors.As(err, &code) {
+		if file, line := code.CodePosition(); line > 0 {
+			failed.Pos, failed.InCode = diag.Pos{File: file, Line: line}, true
+		}
 	}
 	return failed
 }

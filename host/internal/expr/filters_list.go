@@ -1,6 +1,7 @@
 package expr
 
 import (
+	"context"
 	"math/rand/v2"
 	"slices"
 	"sort"
@@ -46,10 +47,22 @@ func defaultFilter(a *args) any {
 	return a.in
 }
 
+// randomKey is the key of a context for the source of random numbers.
+type randomKey struct{}
+
+// WithRandom returns a context in which the filter random draws its numbers, in
+// [0, 1), from a function.
+func WithRandom(ctx context.Context, draw func() float64) context.Context {
+	return context.WithValue(ctx, randomKey{}, draw)
+}
+
 func randomFilter(a *args) any {
 	list := a.elements()
 	if len(list) == 0 {
 		return undefined
+	}
+	if draw, ok := a.run.ctx.Value(randomKey{}).(func() float64); ok {
+		return list[int(draw()*float64(len(list)))]
 	}
 	return list[rand.IntN(len(list))]
 }

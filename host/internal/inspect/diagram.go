@@ -17,12 +17,15 @@ type Diagram struct {
 	File        string `json:"file,omitempty"`
 	Nodes       []Node `json:"nodes"`
 	Edges       []Edge `json:"edges"`
+	// Style is CSS besides that of all diagrams.
+	Style string `json:"-"`
 }
 
 // Node is one node.
 type Node struct {
 	Name string `json:"name"`
-	// Kind is action, lua, steps, loop, map, subgraph or pass.
+	// Kind is action, lua, steps, loop, map, subgraph or pass; in a graph of
+	// entities, entity.
 	Kind string `json:"kind"`
 	// Uses is the called action.
 	Uses        string `json:"uses,omitempty"`
@@ -34,18 +37,21 @@ type Node struct {
 	Line  int      `json:"line,omitempty"`
 	// Steps are the steps of a node of kind steps, or of a map's item.
 	Steps []Node `json:"steps,omitempty"`
-	// Status is the status of the node in a run: done, failed, waiting, skipped
-	// or unreached; "" if the diagram does not show a run.
+	// Status is the status of the node in a run: running, done, failed,
+	// stopped, waiting, skipped or unreached; "" if the diagram does not show a run.
 	Status string `json:"status,omitempty"`
 	// Body is the body of a loop, or a subgraph.
 	Body *Diagram `json:"body,omitempty"`
+	// Class is the CSS class of the node, "" for that of its kind.
+	Class string `json:"-"`
 }
 
 // Edge leads from one node to another; the ends are __start__ and __end__.
 type Edge struct {
 	From string `json:"from"`
 	To   string `json:"to"`
-	// Kind is next, when, switch, goto, parallel, map, fallback or repeat.
+	// Kind is next, when, switch, goto, parallel, map, fallback or repeat; in a graph
+	// of entities, relation.
 	Kind string `json:"kind"`
 	// Label is the condition, or the result of a switch.
 	Label string `json:"label,omitempty"`

@@ -1,5 +1,6 @@
-// Package inspect renders a compiled graph as text, JSON, DOT, Mermaid or SVG.
+// Package inspect renders a compiled graph, or one of entities, as text, JSON, DOT,
+// Mermaid or SVG.
 //
-// Start with [New], which converts a graph to a [Diagram] of nodes and edges,
+// Start with [New] and [FromCytoscape], which return a [Diagram] of nodes and edges,
 // and [Diagram.Draw].
 package inspect

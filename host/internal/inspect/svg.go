@@ -16,6 +16,7 @@ const svgStyle = `.tea{--page:#fff;--box:#fff;--body:#f7fafc;--end:#e2e8f0;--ink
 	`.tea text{font:12px sans-serif;fill:var(--ink)}.tea .name{font-weight:bold}.tea .bar{fill:var(--inner);rx:2}.tea .action>.bar{fill:var(--action)}` +
 	`.tea .lua>.bar{fill:var(--lua)}.tea .ask>.bar{fill:var(--ask)}.tea .pass>.bar{fill:var(--pass)}.tea .pass>.box{stroke-dasharray:4 3}` +
 	`.tea .map>.box,.tea .loop>.box{stroke-width:2.2}.tea .done>.box{stroke:var(--done);stroke-width:2.2}.tea .failed>.box{stroke:var(--failed);stroke-width:3}` +
+	`.tea .running>.box{stroke:var(--action);stroke-width:3}.tea .stopped>.box{stroke:var(--failed);stroke-dasharray:5 4}` +
 	`.tea .waiting>.box{stroke:var(--waiting);stroke-width:3}.tea .skipped,.tea .unreached{opacity:.45}` +
 	`.tea .edge{fill:none;stroke:var(--line);stroke-width:1.3}.tea .tip{fill:var(--line)}.tea .edge.parallel,.tea .edge.map{stroke-width:2.6}` +
 	`.tea .edge.fallback,.tea .edge.repeat{stroke-dasharray:5 4}.tea .label{font-size:10px;fill:var(--label)}`
@@ -26,7 +27,7 @@ func (d *Diagram) svg() []byte {
 	var b bytes.Buffer
 	fmt.Fprintf(&b, `<svg class="tea" xmlns="http://www.w3.org/2000/svg" width="%d" height="%d" viewBox="%d %d %d %d">`+"\n",
 		l.w+2*padding, l.h+2*padding, -padding, -padding, l.w+2*padding, l.h+2*padding)
-	fmt.Fprintf(&b, "<title>%s</title>\n<style>%s</style>\n", escape(d.Name), svgStyle)
+	fmt.Fprintf(&b, "<title>%s</title>\n<style>%s%s</style>\n", escape(d.Name), svgStyle, d.Style)
 	fmt.Fprintf(&b, `<rect class="page" x="%d" y="%d" width="%d" height="%d"/>`+"\n", -padding, -padding, l.w+2*padding, l.h+2*padding)
 	b.WriteString(`<defs><marker id="tip" viewBox="0 0 10 10" refX="9" refY="5" markerUnits="userSpaceOnUse" markerWidth="10" markerHeight="10" orient="auto-start-reverse"><path class="tip" d="M0 0L10 5L0 10z"/></marker></defs>` + "\n")
 	l.svg(&b)
@@ -78,6 +79,9 @@ func (b *box) svg(w *bytes.Buffer) {
 func (b *box) class() string {
 	if b.node == nil {
 		return "end"
+	}
+	if b.node.Class != "" {
+		return b.node.Class
 	}
 	class := b.node.Kind
 	if b.node.Uses == "human.ask" {

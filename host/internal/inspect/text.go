@@ -28,8 +28,10 @@ func (d *Diagram) text() []byte {
 }
 
 func (d *Diagram) outline(b *bytes.Buffer, indent string) {
-	fmt.Fprintf(b, "%s%s\n", indent, d.called(start))
-	d.arrows(b, indent, start)
+	if slices.ContainsFunc(d.Edges, func(e Edge) bool { return e.From == start }) {
+		fmt.Fprintf(b, "%s%s\n", indent, d.called(start))
+		d.arrows(b, indent, start)
+	}
 	for _, n := range d.Nodes {
 		n.outline(b, indent)
 		d.arrows(b, indent, n.Name)

@@ -3,6 +3,7 @@ package plugproc
 import (
 	"context"
 	"errors"
+	"flag"
 	"log/slog"
 	"os"
 	"path/filepath"
@@ -26,6 +27,9 @@ func TestMain(m *testing.M) {
 	if fake, ok := fakes[name]; ok {
 		fake()
 		os.Exit(0)
+	}
+	if err := flag.Set("test.parallel", "6"); err != nil { // the tests wait for processes, and need little of the processor
+		panic(err)
 	}
 	syscall.Umask(0o022) // a directory that a group can write to is not trusted
 	goleak.VerifyTestMain(m)

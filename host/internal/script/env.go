@@ -23,6 +23,9 @@ type Env struct {
 	// Globals are further global names, such as variables and item. A value can
 	// also be [Objects].
 	Globals map[string]any
+	// Steps limits the number of instructions in place of the time, for runs that
+	// are repeated: 0 = the time is limited.
+	Steps int
 	// Action is tea.action; if it is nil, tea.action fails. It must return soon
 	// after ctx is done. Its errors should be *tea.Error.
 	Action func(ctx context.Context, name string, params any) (any, error)

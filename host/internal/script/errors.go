@@ -59,6 +59,9 @@ type RunError struct {
 	cause error
 }
 
+// CodePosition returns the position, also where an error is a copy of this one.
+func (e *RunError) CodePosition() (file string, line int) { return e.File, e.Line }
+
 // Error returns file:line: message.
 func (e *RunError) Error() string {
 	if e.Line > 0 {

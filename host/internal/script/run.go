@@ -13,6 +13,10 @@ import (
 // watchAfter is the time after which the memory of a run is watched.
 const watchAfter = 5 * time.Millisecond
 
+// maxCounting bounds the time of a run whose instructions are counted, should
+// they be slow.
+const maxCounting = time.Hour
+
 // run is one use of a machine. It is the context of the machine's threads,
 // through which library functions find it.
 type run struct {
@@ -49,7 +53,9 @@ type run struct {
 	callbacks  int           // calls from a library function back into Lua
 	boundaries []int         // callbacks at the start of each coroutine
 	missing    missingName
+	counted    int // instructions, with Env.Steps
 	steps      int // of library functions since the last check of the deadline
+	yielder
 
 	mu       sync.Mutex
 	cancel   context.CancelFunc // of the called action
@@ -62,6 +68,7 @@ type stopReason = int32
 const (
 	goingOn stopReason = iota
 	suspended
+	counting // goingOn, and each instruction counts
 	pastDeadline
 	outOfMemory
 )
@@ -75,6 +82,12 @@ func newRun(parent context.Context, rt *Runtime, m *machine, env Env, name strin
 	r.globals = r.newGlobals()
 	m.root.G.CurrentThread = m.root
 	m.current.Store(r)
+	if env.Steps > 0 {
+		// The memory is limited as for other runs, and not at the same place each
+		// time: code that reaches the limit has to be corrected anyway.
+		r.stop.Store(counting)
+		r.deadline = now.Add(maxCounting)
+	}
 	m.timer.Reset(min(watchAfter, rt.options.Timeout))
 	return r
 }
@@ -104,12 +117,18 @@ var closed = func() <-chan struct{} {
 // Done is called by every Lua instruction. It returns the parent's channel
 // until the run is stopped.
 func (r *run) Done() <-chan struct{} {
+	r.yield()
 	switch r.stop.Load() {
 	case goingOn:
 		return r.done
 	case suspended:
 		r.await()
 		return r.Done()
+	case counting:
+		if r.counted++; r.counted <= r.env.Steps {
+			return r.done
+		}
+		r.stop.Store(pastDeadline)
 	}
 	return closed
 }
@@ -165,7 +184,9 @@ func (r *run) Value(key any) any { return r.parent.Value(key) }
 // halt stops the run from another goroutine.
 func (r *run) halt(why stopReason) {
 	r.decide(why)
-	r.stop.CompareAndSwap(goingOn, why)
+	if !r.stop.CompareAndSwap(goingOn, why) {
+		r.stop.CompareAndSwap(counting, why)
+	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.cancel != nil {
@@ -176,6 +197,9 @@ func (r *run) halt(why stopReason) {
 // actionContext returns a context for one action. A run itself is not suitable,
 // as the action can retain the context after the run.
 func (r *run) actionContext() (context.Context, context.CancelFunc) {
+	if r.env.Steps > 0 {
+		return r.parent, func() {}
+	}
 	ctx, cancel := context.WithDeadline(r.parent, r.deadline)
 	r.mu.Lock()
 	r.cancel = cancel
@@ -221,7 +245,7 @@ func detached[T any](r *run, L *lua.LState, size int, work func() (T, error)) (T
 // expire stops the run if its deadline has passed. A standard library timer can
 // fire a moment before the run's own.
 func (r *run) expire() {
-	if !time.Now().Before(r.deadline) {
+	if r.env.Steps == 0 && !time.Now().Before(r.deadline) {
 		r.halt(pastDeadline)
 	}
 }
@@ -249,6 +273,7 @@ func (r *run) check(L *lua.LState) {
 
 // step is check for loops with small steps.
 func (r *run) step(L *lua.LState) {
+	r.yield()
 	if r.steps++; r.steps >= stepsPerCheck {
 		r.steps = 0
 		r.check(L)

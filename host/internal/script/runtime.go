@@ -107,10 +107,11 @@ func (rt *Runtime) execute(ctx context.Context, env Env, name string, body func(
 	}
 	m := rt.take()
 	r := newRun(ctx, rt, m, env, name)
+	ended := false // it has not where the goroutine ends inside of an action
 	defer func() {
 		p := recover()
 		f, ok := p.(failed)
-		healthy := (p == nil || ok) && !r.stopped()
+		healthy := (ended || ok) && !r.stopped()
 		if err = f.error; p != nil && !ok {
 			err = r.failure(panicObject(p))
 		}
@@ -119,5 +120,7 @@ func (rt *Runtime) execute(ctx context.Context, env Env, name string, body func(
 			rt.put(m)
 		}
 	}()
-	return body(r), nil
+	result = body(r)
+	ended = true
+	return result, nil
 }

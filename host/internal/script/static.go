@@ -56,6 +56,12 @@ func (c *Chunk) Globals() []Reference { return c.facts.globals }
 // of _G.
 func (c *Chunk) Reads(global string) bool { return slices.Contains(c.facts.named, global) }
 
+// Calls reports whether the chunk can call actions, log, or run the code of
+// modules.
+func (c *Chunk) Calls() bool {
+	return slices.ContainsFunc([]string{"tea", "require", "_G"}, c.Reads)
+}
+
 // Requires returns the modules that the chunk requires by a constant name. The
 // caller must not change the slice.
 func (c *Chunk) Requires() []string { return c.facts.requires }
@@ -349,8 +355,8 @@ func (o *observer) ident(e *ast.IdentExpr) {
 		o.escapes = true
 		return
 	}
+	o.named = append(o.named, e.Value)
 	if !libraries[e.Value] {
-		o.named = append(o.named, e.Value)
 		o.globals = append(o.globals, Reference{Name: e.Value, Position: o.position(e, e.Value)})
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"path/filepath"
 	"regexp"
+	"strings"
 	"sync"
 
 	"github.com/the-edge-agent/tea/host/internal/expr"
@@ -71,7 +72,7 @@ func (d Declared) AbsolutePaths(w *spec.Workflow, settings map[string]any) map[s
 		for _, s := range readers {
 			settings = withDefaultPaths(settings, key, s)
 			visit(settings[key], s, diag.Key("", key), func(v any) { settings[key] = v }, func(v any, s *schema.Schema, path string, set func(any)) {
-				if text, ok := v.(string); ok && text != "" && s.Format == formatPath && !expr.IsTemplate(text) {
+				if text, ok := v.(string); ok && text != "" && s.Format == formatPath && !expr.IsTemplate(text) && !isURL(text) {
 					set(absolute(dirOf(w, path), text))
 				}
 			})
@@ -116,6 +117,10 @@ func dirOf(w *spec.Workflow, path string) string {
 	}
 	return w.Dir
 }
+
+// isURL reports whether a setting that can be a path is a URL, which stays as it
+// is.
+func isURL(text string) bool { return strings.Contains(text, "://") }
 
 func absolute(dir, path string) string {
 	if !filepath.IsAbs(path) {

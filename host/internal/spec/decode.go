@@ -34,6 +34,7 @@ func (d *decoder) workflow(root element) *Workflow {
 		Config:       d.config(m.get("config")),
 		Errors:       d.errorPolicy(m.get("error_policy")),
 		Budget:       d.budget(m.get("budget")),
+		Serve:        d.serve(m.get("serve")),
 	}
 	if w.Name == "" {
 		base := filepath.Base(w.File)

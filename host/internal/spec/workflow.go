@@ -38,6 +38,8 @@ type Workflow struct {
 	Config       Config
 	Errors       ErrorPolicy
 	Budget       Budget
+	// Serve is nil if the file has no such section.
+	Serve *Serve
 }
 
 // Node returns a top-level node by name, or nil.

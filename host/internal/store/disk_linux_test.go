@@ -28,7 +28,7 @@ func TestFullDisk(t *testing.T) {
 			t.Fatal("the version is never installed")
 		}
 		disk.Fill(t, int64(free)*4096)
-		_, _, err := s.Install(next, platform, nil)
+		_, _, err := s.Install(next, platform, nil, nil)
 		disk.Free(t)
 		if err == nil {
 			break
@@ -67,7 +67,7 @@ func TestReadOnlyStore(t *testing.T) {
 	}
 	_, _, rollback := s.Rollback("text")
 	_, gc := s.GC(0)
-	_, _, installed := s.Install(pack(t, "text", "3.0.0"), platform, nil)
+	_, _, installed := s.Install(pack(t, "text", "3.0.0"), platform, nil, nil)
 	for name, err := range map[string]error{"rollback": rollback, "gc": gc, "install": installed, "remove": s.Remove("text")} {
 		if !errors.Is(err, syscall.EROFS) {
 			t.Errorf("%s: %v; want a read-only file system", name, err)

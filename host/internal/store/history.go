@@ -134,6 +134,17 @@ func (s *Store) Rollback(name string) (from, to *Entry, err error) {
 	return from, to, s.activate(name, to.ID)
 }
 
+// Activate makes a version active that was active before. It is for the version
+// before one that turns out not to work.
+func (s *Store) Activate(e *Entry) error {
+	unlock, err := s.lock()
+	if err != nil {
+		return err
+	}
+	defer unlock()
+	return s.activate(e.Name, e.ID)
+}
+
 // NotInstalledError is the error of a plugin that is not installed.
 type NotInstalledError struct{ Name string }
 

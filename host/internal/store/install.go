@@ -40,8 +40,9 @@ type Signed struct {
 // the new entry and the one that was active before, which is nil for a new
 // plugin. After an error the active version is the same as before. Without
 // signed, a bundle that is installed already keeps its signature; with it, the
-// new entry replaces one of the same bundle.
-func (s *Store) Install(b *bundle.Bundle, platform string, signed *Signed) (now, before *Entry, err error) {
+// new entry replaces one of the same bundle. check, unless it is nil, decides
+// whether the unpacked version becomes active.
+func (s *Store) Install(b *bundle.Bundle, platform string, signed *Signed, check func(*Entry) error) (now, before *Entry, err error) {
 	if platform, err = b.Index.For(platform); err != nil {
 		return nil, nil, err
 	}
@@ -71,6 +72,11 @@ func (s *Store) Install(b *bundle.Bundle, platform string, signed *Signed) (now,
 	if now, err = s.entry(id); err != nil {
 		return nil, nil, err
 	}
+	if check != nil {
+		if err := check(now); err != nil {
+			return nil, nil, s.forget(id, created, err)
+		}
+	}
 	if id == active && damaged == nil {
 		return now, before, nil
 	}
@@ -80,14 +86,24 @@ func (s *Store) Install(b *bundle.Bundle, platform string, signed *Signed) (now,
 		return old == id || err == nil && e.contains(b, platform)
 	}), id)
 	if err := s.writeHistory(name, ids); err != nil {
-		if created { // nothing refers to it
-			err = errors.Join(err, s.discard(id))
-			_, more := s.tidy()
-			err = errors.Join(err, more)
-		}
-		return nil, nil, err
+		return nil, nil, s.forget(id, created, err)
 	}
 	return now, before, s.activate(name, id)
+}
+
+// forget removes an entry that was created and that nothing refers to, and returns
+// the reason with the errors of that.
+func (s *Store) forget(id string, created bool, reason error) error {
+	if !created {
+		return reason
+	}
+	if err := s.discard(id); err != nil {
+		return errors.Join(reason, err)
+	}
+	if _, err := s.tidy(); err != nil {
+		return errors.Join(reason, err)
+	}
+	return reason
 }
 
 // same returns the newest of the entries that has the same files as a bundle,

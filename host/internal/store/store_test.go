@@ -80,7 +80,7 @@ func newStore(t *testing.T) (*store.Store, string) {
 
 func install(t *testing.T, s *store.Store, b *bundle.Bundle) *store.Entry {
 	t.Helper()
-	e, _, err := s.Install(b, platform, nil)
+	e, _, err := s.Install(b, platform, nil, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -341,7 +341,7 @@ func TestConcurrentChanges(t *testing.T) {
 		working.Go(func() {
 			s := store.At(data) // as in another process: the lock is a file
 			for range 3 {
-				if _, _, err := s.Install(b, platform, nil); err != nil {
+				if _, _, err := s.Install(b, platform, nil, nil); err != nil {
 					t.Error(err)
 				}
 				if _, err := s.GC(3); err != nil {
@@ -364,7 +364,7 @@ func TestForeignFilesAreKept(t *testing.T) {
 	t.Parallel()
 	s, data := newStore(t)
 	path := write(t, filepath.Join(data, "plugins", "tea-plugin-text"), "#!/bin/sh\n", 0o755)
-	if _, _, err := s.Install(pack(t, "text", "1.0.0"), platform, nil); err == nil || !strings.Contains(err.Error(), "was not installed from a bundle; remove it first") {
+	if _, _, err := s.Install(pack(t, "text", "1.0.0"), platform, nil, nil); err == nil || !strings.Contains(err.Error(), "was not installed from a bundle; remove it first") {
 		t.Errorf("got %v, want a refusal", err)
 	}
 	if content, err := os.ReadFile(path); err != nil || string(content) != "#!/bin/sh\n" {
@@ -384,7 +384,7 @@ func TestHostileBundleLeavesNothing(t *testing.T) {
 		b.Index.Platforms[platform] = files
 	}
 	var damaged *bundle.DamagedError
-	if _, _, err := s.Install(b, platform, nil); !errors.As(err, &damaged) {
+	if _, _, err := s.Install(b, platform, nil, nil); !errors.As(err, &damaged) {
 		t.Errorf("got %v, want a DamagedError", err)
 	}
 	if diff := cmp.Diff(before, files(t, data)); diff != "" {
@@ -399,7 +399,7 @@ func TestOtherPlatform(t *testing.T) {
 	b := pack(t, "text", "1.0.0")
 	b.Index.Platforms = map[string][]bundle.File{"linux/riscv64": b.Index.Platforms[bundle.AnyPlatform]}
 	var other *bundle.PlatformError
-	if _, _, err := s.Install(b, platform, nil); !errors.As(err, &other) || !slices.Contains(other.Have, "linux/riscv64") {
+	if _, _, err := s.Install(b, platform, nil, nil); !errors.As(err, &other) || !slices.Contains(other.Have, "linux/riscv64") {
 		t.Errorf("got %v, want a PlatformError", err)
 	}
 	if left := files(t, data); len(left) > 0 {
@@ -435,7 +435,7 @@ func TestSignatureOfAnEntry(t *testing.T) {
 			s, _ := newStore(t)
 			b := pack(t, "text", "1.0.0")
 			signed := sign(t, b, comment)
-			e, _, err := s.Install(b, platform, signed)
+			e, _, err := s.Install(b, platform, signed, nil)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -473,7 +473,7 @@ func TestSameBundleInstalledTwiceIsOneVersion(t *testing.T) {
 	signed := sign(t, first, true)
 	installFirst := func(signed *store.Signed, want string) {
 		t.Helper()
-		e, _, err := s.Install(first, platform, signed)
+		e, _, err := s.Install(first, platform, signed, nil)
 		if err != nil {
 			t.Fatal(err)
 		}

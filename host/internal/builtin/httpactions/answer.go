@@ -1,12 +1,9 @@
 package httpactions
 
 import (
-	"crypto/tls"
-	"crypto/x509"
-	"errors"
 	"fmt"
 	"mime"
-	"net/http"
+	"net/textproto"
 	"slices"
 	"strings"
 	"time"
@@ -26,7 +23,8 @@ const (
 // answer is a server's response.
 type answer struct {
 	status int
-	header http.Header
+	reason string // the text of the status
+	header textproto.MIMEHeader
 	body   []byte
 }
 
@@ -36,7 +34,7 @@ func (a *answer) check(call *call) error {
 		return nil
 	}
 	kind, retryable := httpstatus.ErrorType(a.status)
-	e := tea.Errorf(kind, "%s %s: status %d %s", call.method, plainURL(call.url), a.status, http.StatusText(a.status))
+	e := tea.Errorf(kind, "%s %s: %s", call.method, plainURL(call.url), strings.TrimSpace(fmt.Sprintf("status %d %s", a.status, a.reason)))
 	if text := strings.TrimSpace(cut(a.text(), bodyInMessage)); text != "" {
 		e.Message += ": " + text
 	}
@@ -97,13 +95,4 @@ func cut(text string, limit int) string {
 		return text
 	}
 	return fmt.Sprintf("%s... (%d bytes in total)", text[:value.WholeRunes(text[:limit])], len(text))
-}
-
-// isCertificateError reports whether err is a failure of trust, which is not
-// retryable.
-func isCertificateError(err error) bool {
-	var verification *tls.CertificateVerificationError
-	var unknown x509.UnknownAuthorityError
-	var hostname x509.HostnameError
-	return errors.As(err, &verification) || errors.As(err, &unknown) || errors.As(err, &hostname)
 }

@@ -1,11 +1,9 @@
 package httpactions
 
 import (
-	"bytes"
-	"context"
 	"encoding/json"
 	"errors"
-	"net/http"
+	"net/textproto"
 	"net/url"
 	"strings"
 
@@ -98,8 +96,8 @@ func unquoted(err error) error {
 	return err
 }
 
-func (c *client) headerOf(method string, req *tea.Request, p CallParams) (http.Header, error) {
-	header := http.Header{}
+func (c *client) headerOf(method string, req *tea.Request, p CallParams) (textproto.MIMEHeader, error) {
+	header := textproto.MIMEHeader{}
 	header.Set("User-Agent", c.settings.UserAgent)
 	for name, text := range c.settings.Headers {
 		header.Set(name, text)
@@ -126,7 +124,7 @@ func (c *client) headerOf(method string, req *tea.Request, p CallParams) (http.H
 	}
 	// A server that supports the header does the work once even if the call is
 	// repeated, after a crash or a lost response.
-	if req.IdempotencyKey != "" && (method == http.MethodPost || method == http.MethodPatch) {
+	if req.IdempotencyKey != "" && (method == "POST" || method == "PATCH") {
 		setDefault(header, "Idempotency-Key", req.IdempotencyKey)
 	}
 	return header, nil
@@ -137,7 +135,7 @@ func isToken(name string) bool {
 	return name != "" && strings.Trim(name, "!#$%&'*+-.^_`|~0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ") == ""
 }
 
-func setDefault(header http.Header, name, text string) {
+func setDefault(header textproto.MIMEHeader, name, text string) {
 	if header.Values(name) == nil {
 		header.Set(name, text)
 	}
@@ -189,20 +187,4 @@ func textsOf(v any) ([]string, error) {
 	}
 	raw, err := value.Encode(v)
 	return []string{string(raw)}, err
-}
-
-// request builds the HTTP request.
-func (c *call) request(ctx context.Context) (*http.Request, error) {
-	req, err := http.NewRequestWithContext(ctx, c.method, c.url.String(), bytes.NewReader(c.body))
-	if err != nil {
-		return nil, err
-	}
-	if c.body == nil {
-		req.Body, req.GetBody = http.NoBody, nil
-	}
-	req.Header = c.header
-	if hosts := c.header.Values("Host"); len(hosts) > 0 {
-		req.Host = hosts[0]
-	}
-	return req, nil
 }

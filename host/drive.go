@@ -1,0 +1,120 @@
+package host
+
+import (
+	"context"
+	"time"
+
+	"github.com/the-edge-agent/tea/host/flow"
+	"github.com/the-edge-agent/tea/host/internal/checkpoint"
+	"github.com/the-edge-agent/tea/host/internal/engine"
+	tea "github.com/the-edge-agent/tea/sdk"
+)
+
+// Runtime is the clock and the concurrency of a run that another engine drives;
+// see [Workflow.Drive].
+type Runtime = engine.Runtime
+
+// ErrHandOver is the error that [RunOptions.Middleware] returns for an action that
+// another execution of a driven run will call: the run ends with the status
+// waiting, and continues from its records.
+var ErrHandOver = engine.ErrHandOver
+
+// Drive is what [Workflow.Drive] needs in addition to the options of a run.
+type Drive struct {
+	Runtime Runtime
+	// Place is what the result and templates have as the path of the checkpoint.
+	Place string
+	// StartedAt is when the run began; zero = now.
+	StartedAt time.Time
+	// Records are those of the run so far, in order; empty for a new run. They
+	// contain references in place of secrets.
+	Records []Record
+	// Steps is the number of steps so far, if it is more than in the records.
+	Steps int
+	// LastSeq is the number of the last event of the run so far.
+	LastSeq int64
+	// Append receives each further record.
+	Append func(Record)
+}
+
+// Drive runs or continues a run on the runtime of another engine, without a
+// checkpoint directory. The functions of the options are called from functions
+// that the runtime started. The errors are those of [Workflow.Run] and
+// [Workflow.Resume].
+func (wf *Workflow) Drive(ctx context.Context, o RunOptions, d Drive) (*flow.Result, error) {
+	var eo engine.Options
+	var err error
+	if len(d.Records) > 0 {
+		contents := &checkpoint.Contents{Header: checkpoint.Header{RunID: o.RunID, Digest: wf.spec.Digest}, Records: d.Records}
+		eo, err = wf.replayOptionsAt(ctx, contents, o, d.Runtime.Now())
+	} else if err = wf.graph.MissingSecrets(o.Secrets).Err(); err == nil {
+		eo, err = wf.engineOptions(o)
+	}
+	if err != nil {
+		return nil, err
+	}
+	eo.Runtime, eo.StartedAt, eo.FirstSeq, eo.Steps = d.Runtime, d.StartedAt, d.LastSeq, d.Steps
+	eo.Journal = &memoryJournal{place: d.Place, last: uint64(len(d.Records)), keep: d.Append}
+	return engine.Execute(ctx, eo)
+}
+
+// CheckGiven rejects answers and input that the run with these records cannot
+// take, with the errors of [Workflow.Resume].
+func (wf *Workflow) CheckGiven(records []Record, o RunOptions, now time.Time) error {
+	eo, err := wf.engineOptions(o)
+	if err != nil {
+		return err
+	}
+	return checkGiven(records, eo, now)
+}
+
+// memoryJournal passes the records on.
+type memoryJournal struct {
+	place string
+	last  uint64
+	keep  func(Record)
+}
+
+// Append numbers the records.
+func (j *memoryJournal) Append(records ...checkpoint.Record) error {
+	for _, r := range records {
+		j.last++
+		r.Seq = j.last
+		j.keep(r)
+	}
+	return nil
+}
+
+// Sync does nothing: the other engine has what the records follow from.
+func (j *memoryJournal) Sync() error { return nil }
+
+// Path returns the place of the run.
+func (j *memoryJournal) Path() string { return j.place }
+
+// Invoke calls an action outside of a run, as the part of a driven run that its
+// engine executes elsewhere. req.Host is what the action can ask of the run.
+func (wf *Workflow) Invoke(ctx context.Context, secrets map[string]any, req *tea.Request) (*tea.Response, error) {
+	r, err := wf.resolve(secrets)
+	if err != nil {
+		return nil, err
+	}
+	return r.actions.Invoke(ctx, req)
+}
+
+// Action returns the description of an action of the workflow; nil if there is
+// none.
+func (wf *Workflow) Action(name string) *ActionEntry { return wf.catalog.Entry(name) }
+
+// Seal returns v, which must be in the value model, with references in place of
+// secrets, as in checkpoints. It does not change v.
+func (m Mask) Seal(v any) any { return m.set.Seal(v) }
+
+// Unseal returns v with the secrets in place of references. The error names a
+// secret that is missing.
+func (m Mask) Unseal(v any) (any, error) { return m.set.Unseal(v) }
+
+// LoadSource loads a workflow from the content of its files.
+func (h *Host) LoadSource(s *Source, o LoadOptions) (*Workflow, error) {
+	o.kept = s
+	return h.Load(s.File, o)
+}

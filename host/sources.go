@@ -1,0 +1,135 @@
+package host
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"github.com/the-edge-agent/tea/host/internal/digest"
+	"github.com/the-edge-agent/tea/host/internal/spec"
+	"github.com/the-edge-agent/tea/sdk/x/atomicfile"
+)
+
+// sourcesDir is the directory of kept sources in a checkpoint directory.
+const sourcesDir = "sources"
+
+// Source is the content of the files of a workflow, to keep the version with
+// which runs began. It is immutable and safe for concurrent use.
+type Source struct {
+	// File is the absolute path of the workflow file, Digest that of the workflow.
+	File   string `json:"file"`
+	Digest string `json:"digest"`
+	// Files are the contents by absolute path.
+	Files map[string]string `json:"files"`
+}
+
+// ErrWorkflowRewritten reports that a file of a workflow has changed since the
+// workflow was loaded. Load it again.
+var ErrWorkflowRewritten = errors.New("the files of the workflow changed while they were read")
+
+// Source reads the files of the workflow. The error is [ErrWorkflowRewritten] if
+// they are not those that were loaded, or that of reading them.
+func (wf *Workflow) Source() (*Source, error) {
+	s := &Source{File: absolute(wf.spec.File), Digest: wf.spec.Digest, Files: map[string]string{}}
+	for _, file := range wf.Files() {
+		data, err := spec.ReadFile(file)
+		if err != nil {
+			return nil, fmt.Errorf("read the source of %s: %w", wf.Name(), err)
+		}
+		s.Files[absolute(file)] = string(data)
+	}
+	again, _ := spec.Load(s.File, spec.Options{Overlays: wf.options.Overlays, Config: wf.options.Config, LookupEnv: wf.options.LookupEnv, Embedded: s.read})
+	if again == nil || again.Digest != s.Digest {
+		return nil, ErrWorkflowRewritten
+	}
+	return s, nil
+}
+
+// read implements [Embedded].
+func (s *Source) read(file string) ([]byte, bool) {
+	text, ok := s.Files[file]
+	return []byte(text), ok
+}
+
+// Keep stores the source in a checkpoint directory, where [Host.LoadRun] finds it
+// after the files have changed. When Keep returns without an error, the source is
+// on disk.
+func (s *Source) Keep(dir string) error {
+	text, err := json.Marshal(s)
+	if err != nil {
+		return fmt.Errorf("keep the source of a workflow: %w", err)
+	}
+	path := sourcePath(dir, s.File, s.Digest)
+	if old, err := os.ReadFile(path); err == nil && string(old) == string(text) {
+		return nil
+	}
+	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+		return fmt.Errorf("keep the source of a workflow: %w", err)
+	}
+	err = atomicfile.Write(path, 0o600, func(w io.Writer) error {
+		_, err := w.Write(text)
+		return err
+	})
+	if err != nil {
+		return fmt.Errorf("keep the source of a workflow: %w", err)
+	}
+	return nil
+}
+
+// sourcePath returns the path of a kept source. The digest does not include the
+// settings, so it depends on the file too.
+func sourcePath(dir, file, sum string) string {
+	return filepath.Join(dir, sourcesDir, digest.Of([]byte(file + "\x00" + sum))[:32]+".json")
+}
+
+// keptSource returns the kept source of a run; nil if there is none.
+func keptSource(info *RunInfo) *Source {
+	path := sourcePath(filepath.Dir(info.Path), info.WorkflowFile, info.Digest)
+	if !isFile(path) {
+		return nil
+	}
+	text, err := os.ReadFile(path)
+	s := new(Source)
+	if err != nil || json.Unmarshal(text, s) != nil || s.File != info.WorkflowFile || s.Digest != info.Digest {
+		return nil
+	}
+	return s
+}
+
+// RemoveSources removes the kept sources of workflows that no run of the
+// directory began with, except those that keep lists.
+func (r *Runs) RemoveSources(keep []*Source) error {
+	dir := r.store.Dir()
+	entries, err := os.ReadDir(filepath.Join(dir, sourcesDir))
+	if errors.Is(err, fs.ErrNotExist) || len(entries) == 0 {
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("remove the sources of workflows: %w", err)
+	}
+	runs, err := r.List()
+	if err != nil {
+		return err
+	}
+	used := map[string]bool{}
+	for _, run := range runs {
+		if run.Problem != "" && run.Digest == "" {
+			return nil // a run that cannot be read can need any of them
+		}
+		used[sourcePath(dir, run.WorkflowFile, run.Digest)] = true
+	}
+	for _, s := range keep {
+		used[sourcePath(dir, s.File, s.Digest)] = true
+	}
+	var faults []error
+	for _, e := range entries {
+		if path := filepath.Join(dir, sourcesDir, e.Name()); !used[path] {
+			faults = append(faults, os.Remove(path))
+		}
+	}
+	return errors.Join(faults...)
+}
