@@ -3,7 +3,6 @@ package memory
 import (
 	"context"
 	"log/slog"
-	"slices"
 	"sync"
 	"time"
 
@@ -17,7 +16,9 @@ import (
 // DuckDB cannot stop every SQL query. While such a query of memory.sql_query or
 // data.query continues in the background, further ones are refused. A program that
 // runs SQL that it does not trust uses SQLite or the plugin.
-func Bundle() tea.Bundle { return bundle(nil) }
+//
+// Options add databases and storage outside of the device.
+func Bundle(options ...Option) tea.Bundle { return bundle(nil, options) }
 
 // Exit codes and times of ProcessBundle.
 const (
@@ -29,42 +30,28 @@ const (
 // ProcessBundle is Bundle for a separate process, which a host starts again
 // when it has ended. The process ends by exit, usually os.Exit, after an SQL
 // query that the database could not stop. What was acknowledged is kept.
-func ProcessBundle(exit func(code int)) tea.Bundle {
+func ProcessBundle(exit func(code int), options ...Option) tea.Bundle {
 	return bundle(sync.OnceFunc(func() {
 		slog.Error("the memory's process ends since an SQL query cannot be stopped; the next call starts it again")
 		time.AfterFunc(answerTime, func() { exit(overrunCode) })
-	}))
+	}), options)
 }
 
-func bundle(overrun func()) tea.Bundle {
-	shared := newFolders(overrun)
+func bundle(overrun func(), options []Option) tea.Bundle {
+	shared := newFolders(overrun, options)
 	return tea.Bundle{
 		Name:        "memory",
 		Version:     "0.1.0",
-		Description: "What an agent remembers: short-term and long-term memory, vectors, sessions, files, tables, context; in one embedded database.",
+		Description: "What an agent remembers: short-term and long-term memory, vectors, sessions, files, tables, context; in one embedded database or in one that devices share.",
 		Settings: map[string]*schema.Schema{
-			memoryKey: schema.Of[Settings](),
-			ltmKey:    schema.Of[LTMSettings](),
-			vectorKey: schema.Of[VectorSettings](),
+			memoryKey:     shared.backends.settingsSchema(),
+			ltmKey:        schema.Of[LTMSettings](),
+			vectorKey:     schema.Of[VectorSettings](),
+			ltmBackendKey: {Type: schema.Types{"string"}, Description: "alias of settings.memory.engine"},
 		},
-		Env:       []string{warmupVariable},
+		Env:       append(shared.backends.env(), warmupVariable),
 		Exclusive: []string{memoryKey + ".path"},
 		Open:      func(ctx context.Context, settings tea.Settings) (any, error) { return shared.open(ctx, settings) },
-		Actions: slices.Concat(
-			shortTermActions(),
-			summarizeActions(),
-			ltmActions(),
-			vectorActions(),
-			recallActions(),
-			contextActions(),
-			sessionActions(),
-			fileActions(),
-			searchActions(),
-			catalogActions(),
-			dataActions(),
-			sqlActions(),
-			maintenanceActions(),
-			chunkActions(),
-		),
+		Actions:   actions(),
 	}
 }

@@ -10,32 +10,32 @@ import (
 	tea "github.com/the-edge-agent/tea/sdk"
 	"github.com/the-edge-agent/tea/sdk/schema"
 
-	"github.com/the-edge-agent/tea/plugins/memory/internal/store"
 	"github.com/the-edge-agent/tea/plugins/memory/internal/tabular"
+	"github.com/the-edge-agent/tea/plugins/memory/store"
 )
 
 func dataActions() []tea.Action {
 	return []tea.Action{
-		tea.NewMethod("data.create_table", "Creates a table of typed rows, if it does not exist.", writes((*Memory).DataCreateTable), tea.Idempotent()),
-		tea.NewMethod("data.insert", "Inserts rows into a table, atomically.", writes((*Memory).DataInsert), tea.Idempotent()),
-		tea.NewMethod("data.update", "Updates rows of a table, atomically.", writes((*Memory).DataUpdate), tea.Idempotent()),
-		tea.NewMethod("data.delete", "Removes rows from a table, atomically.", writes((*Memory).DataDelete), tea.Idempotent()),
-		tea.NewMethod("data.query", "Queries the tables by SQL: one SELECT that can only read them.", (*Memory).DataQuery, tea.Idempotent()),
-		tea.NewMethod("data.consolidate", "Merges the files and rows of a table into one file.", writes((*Memory).DataConsolidate), tea.Idempotent()),
+		tea.NewMethod("data.create_table", "Creates a table of typed rows, if it does not exist.", writes(needsTables((*Memory).DataCreateTable)), tea.Idempotent()),
+		tea.NewMethod("data.insert", "Inserts rows into a table, atomically.", writes(needsTables((*Memory).DataInsert)), tea.Idempotent()),
+		tea.NewMethod("data.update", "Updates rows of a table, atomically.", writes(needsTables((*Memory).DataUpdate)), tea.Idempotent()),
+		tea.NewMethod("data.delete", "Removes rows from a table, atomically.", writes(needsTables((*Memory).DataDelete)), tea.Idempotent()),
+		tea.NewMethod("data.query", "Queries the tables by SQL: one SELECT that can only read them.", needsTables((*Memory).DataQuery), tea.Idempotent()),
+		tea.NewMethod("data.consolidate", "Merges the files and rows of a table into one file.", writes(needsTables((*Memory).DataConsolidate)), tea.Idempotent()),
 	}
 }
 
 // callOf recognizes the repetition of a call that changes a table.
-func callOf(req *tea.Request, params any) (tabular.Call, error) {
+func callOf(req *tea.Request, params any) (store.TableCall, error) {
 	if req.IdempotencyKey == "" {
-		return tabular.Call{}, nil
+		return store.TableCall{}, nil
 	}
 	text, err := json.Marshal(params)
 	if err != nil {
-		return tabular.Call{}, tea.Errorf(tea.ValidationError, "parameters of %s: %w", req.Action, err)
+		return store.TableCall{}, tea.Errorf(tea.ValidationError, "parameters of %s: %w", req.Action, err)
 	}
 	sum := sha256.Sum256(append([]byte(req.Action+"\n"), text...))
-	return tabular.Call{Key: req.IdempotencyKey, Hash: hex.EncodeToString(sum[:])}, nil
+	return store.TableCall{Key: req.IdempotencyKey, Hash: hex.EncodeToString(sum[:])}, nil
 }
 
 // DataCreateTableParams are the parameters of data.create_table.
@@ -85,7 +85,7 @@ func (m *Memory) DataCreateTable(ctx context.Context, _ *tea.Request, p DataCrea
 	if err != nil {
 		return nil, err
 	}
-	created, err := m.folder.tables.Create(ctx, tabular.NewTable{Name: p.Name, Columns: columns, PrimaryKey: p.PrimaryKey, Description: p.Description})
+	created, err := m.folder.tables.Create(ctx, store.NewTable{Name: p.Name, Schema: p.Schema, PrimaryKey: p.PrimaryKey, Description: p.Description})
 	if err != nil {
 		return nil, err
 	}
@@ -116,7 +116,7 @@ type DataChanged struct {
 	Bytes   int64  `json:"bytes,omitempty" doc:"size of the file"`
 }
 
-func changed(r tabular.Result) DataChanged {
+func changed(r store.TableResult) DataChanged {
 	c := DataChanged{Version: r.Version, Stored: storedInRows, Path: r.File, Bytes: r.Bytes}
 	switch {
 	case r.File != "":
@@ -129,9 +129,9 @@ func changed(r tabular.Result) DataChanged {
 
 // DataInsertParams are the parameters of data.insert.
 type DataInsertParams struct {
-	Table      string        `json:"table" minLength:"1"`
-	Rows       []tabular.Row `json:"rows" doc:"objects of columns and values; a missing column is null"`
-	OnConflict string        `json:"on_conflict,omitempty" default:"error" enum:"error,replace,ignore" doc:"if a row has the key of an existing one: error inserts no row, replace replaces the existing one, ignore skips the new one"`
+	Table      string           `json:"table" minLength:"1"`
+	Rows       []store.TableRow `json:"rows" doc:"objects of columns and values; a missing column is null"`
+	OnConflict string           `json:"on_conflict,omitempty" default:"error" enum:"error,replace,ignore" doc:"if a row has the key of an existing one: error inserts no row, replace replaces the existing one, ignore skips the new one"`
 }
 
 // DataInsertResult is the result of data.insert.
@@ -154,7 +154,7 @@ func (m *Memory) DataInsert(ctx context.Context, req *tea.Request, p DataInsertP
 	if err != nil {
 		return nil, err
 	}
-	r, err := m.folder.tables.Insert(ctx, p.Table, p.Rows, tabular.Conflict(p.OnConflict), call)
+	r, err := m.folder.tables.Insert(ctx, p.Table, p.Rows, store.RowConflict(p.OnConflict), call)
 	if err != nil {
 		return nil, err
 	}
@@ -164,21 +164,21 @@ func (m *Memory) DataInsert(ctx context.Context, req *tea.Request, p DataInsertP
 // DataUpdateParams are the parameters of data.update: rows, or set with the
 // rows that it is for.
 type DataUpdateParams struct {
-	Table string        `json:"table" minLength:"1"`
-	Rows  []tabular.Row `json:"rows,omitempty" doc:"objects with the primary key and the columns to change; instead of set"`
-	Set   tabular.Row   `json:"set,omitempty" doc:"columns and their new values; null removes a value"`
+	Table string           `json:"table" minLength:"1"`
+	Rows  []store.TableRow `json:"rows,omitempty" doc:"objects with the primary key and the columns to change; instead of set"`
+	Set   store.TableRow   `json:"set,omitempty" doc:"columns and their new values; null removes a value"`
 	DataChosen
 }
 
 // DataChosen selects rows.
 type DataChosen struct {
 	Keys  []json.RawMessage `json:"keys,omitempty" doc:"primary keys of the rows: each a value, a list in the key's order, or an object of its columns"`
-	Where tabular.Row       `json:"where,omitempty" doc:"columns and the values that they must have; a list means any of its values"`
+	Where store.TableRow    `json:"where,omitempty" doc:"columns and the values that they must have; a list means any of its values"`
 	All   bool              `json:"all,omitempty" doc:"select every row of the table"`
 }
 
-func (c DataChosen) rows() tabular.Rows {
-	return tabular.Rows{Keys: c.Keys, Where: c.Where, All: c.All}
+func (c DataChosen) rows() store.RowSelection {
+	return store.RowSelection{Keys: c.Keys, Where: c.Where, All: c.All}
 }
 
 // DataChangedResult is the result of data.update and data.delete.
@@ -196,7 +196,7 @@ func (m *Memory) DataUpdate(ctx context.Context, req *tea.Request, p DataUpdateP
 	if err != nil {
 		return nil, err
 	}
-	var r tabular.Result
+	var r store.TableResult
 	switch {
 	case p.Rows == nil:
 		r, err = m.folder.tables.Update(ctx, p.Table, p.rows(), p.Set, call)
@@ -255,7 +255,7 @@ const maxAnswer = 16 << 20
 
 // DataQuery is the action data.query.
 func (m *Memory) DataQuery(ctx context.Context, _ *tea.Request, p DataQueryParams) (*DataQueryResult, error) {
-	a, err := m.folder.tables.Query(ctx, tabular.Query{
+	a, err := m.folder.tables.Query(ctx, store.TableQuery{
 		SQL: p.SQL, Args: p.Args, Tables: p.Tables, MaxRows: p.MaxRows, MaxBytes: maxAnswer, Timeout: time.Duration(p.TimeoutSeconds * float64(time.Second)),
 	})
 	if err != nil {
@@ -289,7 +289,7 @@ func (m *Memory) DataConsolidate(ctx context.Context, _ *tea.Request, p DataCons
 		return nil, err
 	}
 	return &DataConsolidateResult{
-		Success: true, Table: p.Table, FilesBefore: c.FilesBefore, FilesAfter: len(c.Snapshot.Files), RowsBefore: c.RowsBefore, Rows: c.Rows,
-		Snapshot: c.Snapshot.ID, Path: c.File, Bytes: c.Bytes,
+		Success: true, Table: p.Table, FilesBefore: c.FilesBefore, FilesAfter: c.FilesAfter, RowsBefore: c.RowsBefore, Rows: c.Rows,
+		Snapshot: c.Snapshot, Path: c.File, Bytes: c.Bytes,
 	}, nil
 }

@@ -6,15 +6,11 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"strings"
 	"syscall"
 
 	tea "github.com/the-edge-agent/tea/sdk"
 
-	"github.com/the-edge-agent/tea/plugins/memory/internal/engine"
-	"github.com/the-edge-agent/tea/plugins/memory/internal/engine/duckdb"
-	"github.com/the-edge-agent/tea/plugins/memory/internal/engine/sqlite"
-	"github.com/the-edge-agent/tea/plugins/memory/internal/store"
+	"github.com/the-edge-agent/tea/plugins/memory/store"
 )
 
 // databaseFile is the name of an engine's database in its folder. The build can
@@ -58,35 +54,4 @@ func (s Settings) readOnly(dir string) (reason string, err error) {
 		return "", nil // opening the database says what else is wrong
 	}
 	return fmt.Sprintf("its folder cannot be written (%v); mount it for writing, change its permissions, or set another settings.memory.path", err), nil
-}
-
-// driver returns the driver for the memory in a folder. A memory is only opened
-// by the engine that created it: another engine would find no rows and remove
-// the files as unused.
-func (s Settings) driver(dir string) (engine.Driver, error) {
-	wanted, made := store.Dialect(s.Engine), madeWith(dir)
-	switch {
-	case wanted == "" && len(made) > 1:
-		return nil, tea.Errorf(tea.ValidationError, "there is more than one memory in %s: %s and %s; choose one with settings.memory.engine", dir, databaseFile(made[0]), databaseFile(made[1]))
-	case wanted == "" && len(made) == 1:
-		driver, err := driverOf(made[0])
-		if err != nil {
-			return nil, tea.Errorf(tea.DependencyMissing, "the memory in %s was created by %s: %s, and another settings.memory.path", dir, made[0], strings.TrimPrefix(err.Error(), string(tea.DependencyMissing)+": "))
-		}
-		return driver, nil
-	case wanted == "" && !duckdb.Available:
-		wanted = store.SQLite
-	case wanted == "":
-		wanted = store.DuckDB
-	case len(made) == 1 && made[0] != wanted:
-		return nil, tea.Errorf(tea.ValidationError, "the memory in %s was created by %s and cannot be opened by %s; set settings.memory.engine: %s, or another settings.memory.path", dir, made[0], wanted, made[0])
-	}
-	return driverOf(wanted)
-}
-
-func driverOf(dialect store.Dialect) (engine.Driver, error) {
-	if dialect == store.DuckDB {
-		return duckdb.New()
-	}
-	return sqlite.Driver{}, nil
 }

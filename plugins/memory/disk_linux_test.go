@@ -5,13 +5,13 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/the-edge-agent/tea/plugins/memory/internal/storetest"
+	"github.com/the-edge-agent/tea/plugins/memory/internal/devicetest"
 	tea "github.com/the-edge-agent/tea/sdk"
 	"github.com/the-edge-agent/tea/sdk/x/smalldisk"
 )
 
 func TestAFullDiskLosesNothingAndIsReadFrom(t *testing.T) {
-	if !storetest.OwnMounts(t) {
+	if !devicetest.OwnMounts(t) {
 		return
 	}
 	eachEngine(t, func(t *testing.T, engine string) {
@@ -87,7 +87,7 @@ func TestAFullDiskLosesNothingAndIsReadFrom(t *testing.T) {
 }
 
 func TestDeletedValuesMakeRoomOnAFullDisk(t *testing.T) {
-	if !storetest.OwnMounts(t) {
+	if !devicetest.OwnMounts(t) {
 		return
 	}
 	eachEngine(t, func(t *testing.T, engine string) {
@@ -127,7 +127,7 @@ func TestDeletedValuesMakeRoomOnAFullDisk(t *testing.T) {
 }
 
 func TestAFolderThatCannotBeWrittenSaysSo(t *testing.T) {
-	if !storetest.OwnMounts(t) {
+	if !devicetest.OwnMounts(t) {
 		return
 	}
 	eachEngine(t, func(t *testing.T, engine string) {

@@ -6,6 +6,6 @@
 // actions are methods of Memory, one file a family (shortterm.go, ltm.go,
 // vector.go, session.go, file.go, search.go, catalog.go, data.go, context.go),
 // and each family uses a package below internal/. The contract between
-// families and databases is internal/store, the databases themselves are
+// families and databases is store, the databases themselves are
 // internal/engine. docs/design/004-memory.md has the decisions.
 package memory

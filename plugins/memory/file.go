@@ -14,7 +14,7 @@ import (
 	"github.com/the-edge-agent/tea/plugins/memory/internal/file"
 	"github.com/the-edge-agent/tea/plugins/memory/internal/place"
 	"github.com/the-edge-agent/tea/plugins/memory/internal/session"
-	"github.com/the-edge-agent/tea/plugins/memory/internal/store"
+	"github.com/the-edge-agent/tea/plugins/memory/store"
 )
 
 // maxFile is what fits into a payload as base64.
@@ -115,7 +115,7 @@ func (m *Memory) FileStore(ctx context.Context, _ *tea.Request, p FileStoreParam
 	if at.Archived {
 		return nil, tea.Errorf(tea.ValidationError, "the path %q is in the archive, which does not change; session.restore makes its session active", p.Path)
 	}
-	content, err := contentOf(p)
+	content, err := contentOf("memory.file_store", p.Content, p.ContentBase64)
 	if err != nil {
 		return nil, err
 	}
@@ -130,14 +130,15 @@ func (m *Memory) FileStore(ctx context.Context, _ *tea.Request, p FileStoreParam
 	return &FileStoreResult{Success: true, Created: stored.Created, Changed: !stored.Unchanged, FileView: fileView(stored.File)}, nil
 }
 
-func contentOf(p FileStoreParams) (content []byte, err error) {
+// contentOf returns the content that an action was given in one of two forms.
+func contentOf(action string, text, encoded *string) (content []byte, err error) {
 	switch {
-	case (p.Content == nil) == (p.ContentBase64 == nil):
-		return nil, tea.Errorf(tea.ValidationError, "memory.file_store needs content or content_base64, and not both")
-	case p.Content != nil:
-		content = []byte(*p.Content)
+	case (text == nil) == (encoded == nil):
+		return nil, tea.Errorf(tea.ValidationError, "%s needs content or content_base64, and not both", action)
+	case text != nil:
+		content = []byte(*text)
 	default:
-		if content, err = base64.StdEncoding.DecodeString(*p.ContentBase64); err != nil {
+		if content, err = base64.StdEncoding.DecodeString(*encoded); err != nil {
 			return nil, tea.Errorf(tea.ValidationError, "content_base64 is not valid Base64: %w", err)
 		}
 	}

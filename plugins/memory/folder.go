@@ -2,9 +2,12 @@ package memory
 
 import (
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"errors"
 	"log/slog"
 	"path/filepath"
+	"strings"
 	"sync"
 
 	tea "github.com/the-edge-agent/tea/sdk"
@@ -13,140 +16,290 @@ import (
 	"github.com/the-edge-agent/tea/plugins/memory/internal/blob"
 	"github.com/the-edge-agent/tea/plugins/memory/internal/catalog"
 	"github.com/the-edge-agent/tea/plugins/memory/internal/clock"
-	"github.com/the-edge-agent/tea/plugins/memory/internal/documents"
-	"github.com/the-edge-agent/tea/plugins/memory/internal/engine"
 	"github.com/the-edge-agent/tea/plugins/memory/internal/file"
-	"github.com/the-edge-agent/tea/plugins/memory/internal/longterm"
 	"github.com/the-edge-agent/tea/plugins/memory/internal/recall"
 	"github.com/the-edge-agent/tea/plugins/memory/internal/session"
 	"github.com/the-edge-agent/tea/plugins/memory/internal/shortterm"
-	"github.com/the-edge-agent/tea/plugins/memory/internal/tabular"
 	"github.com/the-edge-agent/tea/plugins/memory/internal/tokens"
-	"github.com/the-edge-agent/tea/plugins/memory/internal/vectors"
+	"github.com/the-edge-agent/tea/plugins/memory/store"
 )
 
-// folder is what all instances with one folder share: the database and what
-// uses it. Each family has a field, and close closes it.
+// folder is what all instances with one folder or URL share: the database and
+// what uses it. Each family has a field, and close closes it.
 type folder struct {
+	name     string // of folders.byName
 	dir      string
 	settings settings
+	backends backends
 	users    int // guarded by folders.mu
 
-	readOnly  bool
-	clock     *clock.Clock
-	engine    *engine.Engine
-	documents *documents.Documents
-	blobs     *blob.Folder
-	longterm  *longterm.Memory
-	vectors   *vectors.Index
+	// readOnly says why the memory is only read; "" = it is written.
+	readOnly string
+	// acknowledged is where a write is durable on return: local or remote.
+	acknowledged string
+	clock        *clock.Clock
+	// Either embedded or remote is set.
+	embedded *embedded
+	remote   *remote
+
+	documents store.MetadataStore
+	blobs     store.BlobStorage
+	longterm  store.LongTermMemory
+	vectors   store.VectorIndex
 	files     *file.Files
 	sessions  *session.Sessions
 	shortterm *shortterm.Memory
 	recall    *recall.Recall
+	tables    store.TableStore // nil = the engine has none
 	catalog   *catalog.Catalog
-	tables    *tabular.Tables
 	assembler *assemble.Assembler
 	sweeper   *sweeper
+	// synced is locked while the memory is synchronised.
+	synced     lock
+	background *background // nil without settings.memory.sync.background
+	cloud      cloud
 }
 
-func openFolder(ctx context.Context, dir string, settings settings, overrun func()) (*folder, error) {
-	driver, err := settings.driver(dir)
-	if err != nil {
-		return nil, err
+// lock is a mutex that a context ends the wait for.
+type lock chan struct{}
+
+func (l lock) lock(ctx context.Context) error {
+	select {
+	case l <- struct{}{}:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
 	}
-	reason, err := settings.readOnly(dir)
-	if err != nil {
-		return nil, err
+}
+
+func (l lock) unlock() { <-l }
+
+// openFolder opens the memory of the settings.
+func openFolder(ctx context.Context, at location, settings settings, b backends, overrun func()) (*folder, error) {
+	f := &folder{name: at.name, dir: at.dir, settings: settings, backends: b, clock: clock.New(), synced: make(lock, 1)}
+	if at.backend != nil {
+		return f, f.openRemote(ctx, *at.backend)
 	}
-	f := &folder{dir: dir, settings: settings, readOnly: reason != "", clock: clock.New()}
-	f.engine, err = engine.Open(ctx, engine.Options{
-		Dir: dir, Driver: driver, Limits: settings.limits(), LockTimeout: settings.lockTimeout(), Warmup: settings.warmup(), Logger: slog.Default(), Overrun: overrun,
-		ReadOnly: reason,
-	})
-	if err != nil {
-		return nil, err
-	}
-	if f.blobs, err = blob.Open(filepath.Join(dir, "blobs")); err != nil {
-		return nil, errors.Join(err, f.engine.Close())
-	}
-	f.documents = documents.New(f.engine)
+	return f, f.openEmbedded(ctx, overrun)
+}
+
+// families opens what uses the stores. identity names the database, and texts
+// is the folder for the index of the files' texts.
+func (f *folder) families(identity func(context.Context) (string, error), texts string) {
 	f.files = file.New(file.Options{
 		Documents: f.documents, Blobs: f.blobs, Clock: f.clock, Tokens: tokens.Count,
 		Hidden: func(ctx context.Context) (func(string) bool, error) { return f.sessions.Expired(ctx) },
 	})
-	f.sessions = session.New(session.Options{Documents: f.documents, Files: f.files, Clock: f.clock, ReadOnly: f.readOnly})
-	f.longterm = longterm.New(longterm.Options{
-		Engine: f.engine, Blobs: f.blobs, Clock: f.clock, IndexDir: filepath.Join(dir, "index"), Language: settings.LTM.Language, InlineBytes: settings.LTM.InlineBytes, Logger: slog.Default(),
-		ReadOnly: f.readOnly,
-	})
-	f.vectors = vectors.New(vectors.Options{Engine: f.engine, Dir: filepath.Join(dir, "vectors"), Search: settings.Vector.options(), ReadOnly: f.readOnly, Logger: slog.Default()})
+	f.sessions = session.New(session.Options{Documents: f.documents, Files: f.files, Clock: f.clock, ReadOnly: f.readOnly != ""})
 	f.recall = recall.New(recall.Options{LTM: f.longterm, Vectors: f.vectors, Files: f.files})
-	f.catalog = catalog.New(f.documents, f.clock)
-	f.tables = tabular.New(tabular.Options{Engine: f.engine, Documents: f.documents, Catalog: f.catalog, Dir: filepath.Join(dir, "tables"), ReadOnly: f.readOnly, Logger: slog.Default()})
-	f.assembler = assemble.New(assemble.Options{
-		Engine: f.engine, Files: f.files, LTM: f.longterm, Sessions: f.sessions, Vectors: f.vectors, Tables: f.tables,
-		IndexDir: filepath.Join(dir, "files-index"), Language: settings.LTM.Language, ReadOnly: f.readOnly, Logger: slog.Default(),
-	})
-	if !f.readOnly {
-		f.sweeper = f.sweeps()
+	o := assemble.Options{
+		Identity: identity, Files: f.files, LTM: f.longterm, Sessions: f.sessions, Vectors: f.vectors,
+		IndexDir: texts, Language: f.settings.LTM.Language, ReadOnly: f.readOnly != "", Logger: slog.Default(),
 	}
-	return f, nil
+	if f.tables != nil {
+		o.Tables = f.tables
+	}
+	f.assembler = assemble.New(o)
+}
+
+// writable returns the error of every write to a memory that is only read.
+func (f *folder) writable() error {
+	if !inPage && f.embedded != nil {
+		return f.embedded.engine.Writable()
+	}
+	if f.readOnly == "" {
+		return nil
+	}
+	return tea.Errorf(tea.PermissionDenied, "the memory in %s is %w: %s", f.settings.Engine, store.ErrReadOnly, f.readOnly)
 }
 
 // close closes the families and then the database.
 func (f *folder) close() error {
+	if !inPage && f.background != nil {
+		f.background.end()
+	}
 	if f.sweeper != nil {
 		f.sweeper.end()
 	}
-	return errors.Join(f.assembler.Close(), f.longterm.Close(), f.vectors.Close(), f.engine.Close(), f.blobs.Close())
+	err := errors.Join(f.longterm.Close(), f.vectors.Close())
+	if !inPage {
+		err = errors.Join(f.assembler.Close(), err)
+	}
+	if !inPage && f.embedded != nil {
+		err = errors.Join(err, f.embedded.close())
+	} else {
+		err = errors.Join(err, f.remote.close())
+	}
+	return errors.Join(err, f.cloud.close())
 }
 
-// folders are the open folders of a process, by path.
+// cloud is the storage of settings.memory.blobs, opened at its first use.
+type cloud struct {
+	mu   sync.Mutex
+	open store.BlobStorage
+}
+
+func (c *cloud) close() error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.open == nil {
+		return nil
+	}
+	return store.CloseBlobs(c.open)
+}
+
+// cloudBlobs returns the storage of settings.memory.blobs.
+func (f *folder) cloudBlobs(ctx context.Context) (store.BlobStorage, error) {
+	f.cloud.mu.Lock()
+	defer f.cloud.mu.Unlock()
+	if f.cloud.open != nil {
+		return f.cloud.open, nil
+	}
+	where := f.settings.Blobs
+	if where == "" {
+		return nil, tea.Errorf(tea.ValidationError, "settings.memory.blobs is not set; set it to a folder or a URL such as s3://bucket/prefix")
+	}
+	scheme, _, isURL := strings.Cut(where, "://")
+	var err error
+	if isURL {
+		var backend store.BlobBackend
+		if backend, err = f.backends.storage(strings.ToLower(scheme)); err != nil {
+			return nil, err
+		}
+		f.cloud.open, err = backend.Open(ctx, store.BlobConfig{URL: where, Options: f.settings.BlobOptions.raw(), Timeout: f.settings.timeout(), Logger: slog.Default()})
+	} else if where, err = filepath.Abs(where); err == nil {
+		f.cloud.open, err = blob.Open(where)
+	}
+	if err != nil {
+		f.cloud.open = nil
+		return nil, err
+	}
+	return f.cloud.open, nil
+}
+
+// needsTables makes a method fail if the memory has no tables.
+func needsTables[P, R any](method func(m *Memory, ctx context.Context, req *tea.Request, p P) (R, error)) func(*Memory, context.Context, *tea.Request, P) (R, error) {
+	return func(m *Memory, ctx context.Context, req *tea.Request, p P) (R, error) {
+		if m.folder.tables == nil {
+			var none R
+			return none, store.Unsupported(m.folder.settings.Engine, store.Tables, "use another memory, with settings.memory.engine duckdb, sqlite, postgres or bucket, for tables")
+		}
+		return method(m, ctx, req, p)
+	}
+}
+
+// location is where a memory is.
+type location struct {
+	// name is the same for settings of the same memory.
+	name string
+	// dir is the folder of the memory, or of what a backend stores on this device.
+	dir string
+	// backend is nil for an embedded database.
+	backend *store.Backend
+}
+
+// locate returns where the memory of the settings is.
+func (f *folders) locate(s settings) (location, error) {
+	dir, err := s.dir()
+	if err != nil || embeddedEngine(s.Engine) {
+		return location{name: dir, dir: dir}, err
+	}
+	backend, err := f.backends.engine(s.Engine)
+	if err != nil {
+		return location{}, err
+	}
+	// Options can name a part of the database.
+	sum := sha256.Sum256([]byte(s.URL + "\x00" + string(s.Options)))
+	dir = filepath.Join(dir, s.Engine+"-"+hex.EncodeToString(sum[:8]))
+	return location{name: dir, dir: dir, backend: &backend}, nil
+}
+
+// folders are the open memories of a process, by name.
 type folders struct {
 	mu        sync.Mutex
-	byPath    map[string]*folder
+	byName    map[string]*folder
+	closing   map[string]chan struct{}     // closed when the folder is
 	shortTerm map[string]*shortterm.Memory // see shortTermOf
 	exported  bool                         // the next version has the short-term memory
 	overrun   func()                       // see engine.Options
+	backends  backends
 }
 
-func newFolders(overrun func()) *folders {
-	return &folders{overrun: overrun, byPath: map[string]*folder{}, shortTerm: map[string]*shortterm.Memory{}}
+func newFolders(overrun func(), options []Option) *folders {
+	return &folders{overrun: overrun, backends: newBackends(options), byName: map[string]*folder{}, closing: map[string]chan struct{}{}, shortTerm: map[string]*shortterm.Memory{}}
 }
 
 // take opens a folder, or returns the open one.
 func (f *folders) take(ctx context.Context, settings settings) (*folder, error) {
-	dir, err := settings.dir()
+	at, err := f.locate(settings)
 	if err != nil {
 		return nil, err
 	}
-	f.mu.Lock()
+	if err := f.lockOpen(ctx, at.name); err != nil {
+		return nil, err
+	}
 	defer f.mu.Unlock()
 	f.exported = false
-	if open := f.byPath[dir]; open != nil {
-		if open.settings != settings {
-			return nil, tea.Errorf(tea.ValidationError, "%s is open with other settings of the memory; workflows that share a folder at the same time need the same ones", dir)
+	if open := f.byName[at.name]; open != nil {
+		if open.settings != settings && open.users == 0 {
+			delete(f.byName, at.name)
+			if err := open.close(); err != nil {
+				return nil, err
+			}
+		} else if open.settings != settings {
+			return nil, tea.Errorf(tea.ValidationError, "%s is open with other settings of the memory; workflows that share a folder at the same time need the same ones", at.name)
 		}
+	}
+	if open := f.byName[at.name]; open != nil {
 		open.users++
 		return open, nil
 	}
-	opened, err := openFolder(ctx, dir, settings, f.overrun)
+	opened, err := openFolder(ctx, at, settings, f.backends, f.overrun)
 	if err != nil {
 		return nil, err
 	}
-	opened.users, opened.shortterm = 1, f.shortTermOf(dir)
+	opened.users, opened.shortterm = 1, f.shortTermOf(at.name)
 	opened.shortterm.Bound(shortterm.Bounds{Entries: settings.ShortTerm.MaxEntries, Bytes: settings.ShortTerm.MaxBytes})
-	f.byPath[dir] = opened
+	f.byName[at.name] = opened
+	if !inPage && settings.Sync.Background && opened.readOnly == "" {
+		opened.background = f.synchronises(opened)
+	}
 	return opened, nil
 }
 
-// give releases a folder. The last user closes it.
+// lockOpen locks f.mu when the folder with a name is not being closed.
+func (f *folders) lockOpen(ctx context.Context, name string) error {
+	for {
+		f.mu.Lock()
+		closing := f.closing[name]
+		if closing == nil {
+			return nil
+		}
+		f.mu.Unlock()
+		select {
+		case <-closing:
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+}
+
+// give releases a folder. The last user closes it, unless it is kept open.
 func (f *folders) give(given *folder) error {
 	f.mu.Lock()
-	defer f.mu.Unlock()
-	if given.users--; given.users > 0 {
+	if given.users--; given.users > 0 || inPage {
+		f.mu.Unlock()
 		return nil
 	}
-	delete(f.byPath, given.dir)
-	return given.close()
+	delete(f.byName, given.name)
+	closing := make(chan struct{})
+	f.closing[given.name] = closing
+	f.mu.Unlock()
+	// Without the lock: synchronising in the background takes and gives folders.
+	err := given.close()
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	delete(f.closing, given.name)
+	close(closing)
+	return err
 }

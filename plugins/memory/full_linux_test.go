@@ -7,7 +7,7 @@ import (
 	"testing"
 
 	"github.com/the-edge-agent/tea/plugins/memory"
-	"github.com/the-edge-agent/tea/plugins/memory/internal/storetest"
+	"github.com/the-edge-agent/tea/plugins/memory/internal/devicetest"
 	tea "github.com/the-edge-agent/tea/sdk"
 	"github.com/the-edge-agent/tea/sdk/teatest"
 	"github.com/the-edge-agent/tea/sdk/x/smalldisk"
@@ -68,7 +68,7 @@ func TestSessionsAndFilesOnAFullDisk(t *testing.T) {
 // TestTablesAreReadAfterAStartOnAFullDisk is about the views of the tables, which
 // a start writes again.
 func TestTablesAreReadAfterAStartOnAFullDisk(t *testing.T) {
-	if !storetest.OwnMounts(t) {
+	if !devicetest.OwnMounts(t) {
 		return
 	}
 	eachEngine(t, func(t *testing.T, engine string) {

@@ -8,7 +8,7 @@ import (
 
 	tea "github.com/the-edge-agent/tea/sdk"
 
-	"github.com/the-edge-agent/tea/plugins/memory/internal/store"
+	"github.com/the-edge-agent/tea/plugins/memory/store"
 )
 
 const (
@@ -61,8 +61,9 @@ type LTMStored struct {
 type LTMStoreResult struct {
 	Success bool `json:"success"`
 	LTMStored
-	Count int         `json:"count" doc:"number of entries"`
-	Items []LTMStored `json:"items,omitempty" doc:"one for each item, in their order"`
+	Count        int         `json:"count" doc:"number of entries"`
+	Acknowledged string      `json:"acknowledged" enum:"local,remote" doc:"where the entries are durable: on this device, or in the shared database or bucket"`
+	Items        []LTMStored `json:"items,omitempty" doc:"one for each item, in their order"`
 }
 
 // LTMStore is the action ltm.store.
@@ -96,7 +97,9 @@ func (m *Memory) LTMStore(ctx context.Context, _ *tea.Request, p LTMStoreParams)
 	if err != nil {
 		return nil, err
 	}
-	return storeResult(single, items, stored), nil
+	r := storeResult(single, items, stored)
+	r.Acknowledged = m.folder.acknowledged
+	return r, nil
 }
 
 func storeResult(single bool, items []LTMItem, stored []store.Stored) *LTMStoreResult {

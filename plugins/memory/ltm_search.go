@@ -11,7 +11,7 @@ import (
 	"github.com/the-edge-agent/tea/sdk/x/filter"
 
 	"github.com/the-edge-agent/tea/plugins/memory/internal/recall"
-	"github.com/the-edge-agent/tea/plugins/memory/internal/store"
+	"github.com/the-edge-agent/tea/plugins/memory/store"
 )
 
 // maxPageBytes bounds the size of the entries of a page, so that the result

@@ -11,7 +11,7 @@ import (
 
 	tea "github.com/the-edge-agent/tea/sdk"
 
-	"github.com/the-edge-agent/tea/plugins/memory/internal/store"
+	"github.com/the-edge-agent/tea/plugins/memory/store"
 )
 
 func maintenanceActions() []tea.Action {
@@ -33,19 +33,26 @@ const databaseID = "database.id"
 // InspectResult is the result of memory.inspect.
 type InspectResult struct {
 	Success    bool             `json:"success"`
-	Path       string           `json:"path" doc:"the folder of the memory"`
-	Engine     string           `json:"engine" enum:"duckdb,sqlite"`
+	Path       string           `json:"path" doc:"the folder of the memory; of a database that is not embedded, the folder of its files on this device"`
+	Engine     string           `json:"engine" doc:"duckdb, sqlite or another value of settings.memory.engine"`
 	State      string           `json:"state" enum:"new,ok,broken" doc:"new: nothing is stored; broken: it cannot be opened, see problem"`
 	Problem    string           `json:"problem" doc:"empty unless the state is broken"`
 	Entries    map[string]int64 `json:"entries" doc:"numbers by kind: ltm, vectors, and each kind of document (sessions, files, the catalog)"`
 	Bytes      map[string]int64 `json:"bytes" doc:"size on disk by part: database, blobs, text_index, vector_index, tables, other"`
 	TotalBytes int64            `json:"total_bytes"`
+	Sync       *SyncStatus      `json:"sync,omitempty" doc:"synchronising in the background; absent without settings.memory.sync.background"`
 }
 
 // Inspect is memory.inspect.
 func (m *Memory) Inspect(ctx context.Context, _ *tea.Request, _ struct{}) (*InspectResult, error) {
 	f := m.folder
-	r := &InspectResult{Success: true, Path: f.dir, Engine: string(f.engine.Dialect()), State: "ok", Entries: map[string]int64{}, Bytes: map[string]int64{}}
+	if f.remote != nil {
+		return f.inspectRemote(ctx)
+	}
+	r := &InspectResult{Success: true, Path: f.dir, Engine: string(f.embedded.engine.Dialect()), State: "ok", Entries: map[string]int64{}, Bytes: map[string]int64{}}
+	if f.background != nil {
+		r.Sync = f.background.status()
+	}
 	if err := f.measure(r); err != nil {
 		return nil, store.SystemError(err)
 	}
@@ -102,7 +109,7 @@ func partOf(name string) string {
 
 // count counts the rows.
 func (f *folder) count(ctx context.Context, entries map[string]int64) error {
-	rows, err := f.engine.Query(ctx, "SELECT 'ltm', count(*) FROM ltm UNION ALL SELECT 'vectors', count(*) FROM vectors UNION ALL SELECT kind, count(*) FROM documents GROUP BY kind")
+	rows, err := f.embedded.engine.Query(ctx, "SELECT 'ltm', count(*) FROM ltm UNION ALL SELECT 'vectors', count(*) FROM vectors UNION ALL SELECT kind, count(*) FROM documents GROUP BY kind")
 	var name string
 	var n int64
 	return store.Scan(rows, err, func() { entries[name] = n }, &name, &n)
@@ -125,12 +132,15 @@ func (m *Memory) Reset(ctx context.Context, _ *tea.Request, p ResetParams) (*Res
 	if !p.Confirm {
 		return nil, tea.Errorf(tea.ValidationError, "memory.reset removes everything in %s; set confirm: true", m.folder.dir)
 	}
+	if m.folder.remote != nil {
+		return m.folder.resetRemote(ctx)
+	}
 	var before InspectResult
 	before.Bytes = map[string]int64{}
 	if err := m.folder.measure(&before); err != nil {
 		return nil, store.SystemError(err)
 	}
-	err := m.folder.engine.WhileClosed(ctx, func() error { return empty(m.folder.dir) })
+	err := m.folder.embedded.engine.WhileClosed(ctx, func() error { return empty(m.folder.dir) })
 	if err != nil {
 		return nil, err
 	}

@@ -32,13 +32,16 @@ func (f *folders) open(ctx context.Context, from tea.Settings) (*Memory, error) 
 // are removed, and the method runs again.
 func writes[P, R any](method func(m *Memory, ctx context.Context, req *tea.Request, p P) (R, error)) func(*Memory, context.Context, *tea.Request, P) (R, error) {
 	return func(m *Memory, ctx context.Context, req *tea.Request, p P) (R, error) {
-		if err := m.folder.engine.Writable(); err != nil {
+		if err := m.folder.writable(); err != nil {
 			var none R
 			return none, err
 		}
 		r, err := method(m, ctx, req, p)
 		if err != nil && tea.AsError(err).Type == tea.ResourceExhausted && m.folder.sweepContents(ctx) == nil {
-			return method(m, ctx, req, p)
+			r, err = method(m, ctx, req, p)
+		}
+		if err == nil && m.folder.background != nil {
+			m.folder.background.changed()
 		}
 		return r, err
 	}

@@ -15,7 +15,7 @@ import (
 	"github.com/the-edge-agent/tea/sdk/teatest"
 	"github.com/the-edge-agent/tea/sdk/x/smalldisk"
 
-	"github.com/the-edge-agent/tea/plugins/memory/internal/storetest"
+	"github.com/the-edge-agent/tea/plugins/memory/internal/devicetest"
 )
 
 // fillMemory stores something of each kind.
@@ -133,7 +133,7 @@ func tree(t *testing.T, dir string) map[string]string {
 }
 
 func TestAMemoryOnAReadOnlyFileSystemIsRead(t *testing.T) {
-	if !storetest.OwnMounts(t) {
+	if !devicetest.OwnMounts(t) {
 		return
 	}
 	eachEngine(t, func(t *testing.T, engine string) {
@@ -245,7 +245,7 @@ func TestWhatHasExpiredIsNotReturnedByAMemoryThatIsOnlyRead(t *testing.T) {
 // A process that was killed leaves commits in a log. They are read, or opening
 // fails: the memory never looks as it did before them.
 func TestAMemoryThatWasNotClosedIsNeverReadWithoutItsLastChanges(t *testing.T) {
-	if !storetest.OwnMounts(t) {
+	if !devicetest.OwnMounts(t) {
 		return
 	}
 	eachEngine(t, func(t *testing.T, engine string) {

@@ -10,7 +10,7 @@ import (
 	"github.com/the-edge-agent/tea/sdk/x/filter"
 
 	"github.com/the-edge-agent/tea/plugins/memory/internal/recall"
-	"github.com/the-edge-agent/tea/plugins/memory/internal/store"
+	"github.com/the-edge-agent/tea/plugins/memory/store"
 )
 
 func recallActions() []tea.Action {
@@ -49,7 +49,7 @@ func (m *Memory) Embed(ctx context.Context, req *tea.Request, p EmbedParams) (*E
 	r := &EmbedResult{Success: true, Stored: p.Key != ""}
 	var err error
 	if p.Key != "" {
-		if err := m.folder.engine.Writable(); err != nil {
+		if err := m.folder.writable(); err != nil {
 			return nil, err
 		}
 		r.Embedding, r.Model, err = m.folder.recall.One(ctx, p.Collection, p.Namespace, p.Key, embedder(req, p.Model))

@@ -15,8 +15,8 @@ import (
 
 	"github.com/the-edge-agent/tea/plugins/memory/internal/catalog"
 	"github.com/the-edge-agent/tea/plugins/memory/internal/file"
-	"github.com/the-edge-agent/tea/plugins/memory/internal/store"
 	"github.com/the-edge-agent/tea/plugins/memory/internal/vectors"
+	"github.com/the-edge-agent/tea/plugins/memory/store"
 )
 
 func sqlActions() []tea.Action {
@@ -28,7 +28,7 @@ func sqlActions() []tea.Action {
 
 // SQLQueryParams are the parameters of memory.sql_query.
 type SQLQueryParams struct {
-	SQL string `json:"sql" minLength:"1" doc:"one SELECT in the SQL of the database (duckdb or sqlite) over memories (key, value, metadata, content_hash, inlined, created_at, updated_at, expires_at), sessions (session_id, user_id, status, reason, metadata, created_at, updated_at, expires_at, archived_at), files (path, type, size, is_text, lines, tokens, content_hash, metadata, session_id, archived, created_at, updated_at), vectors (collection, id, text, metadata, dimension), catalog_tables and catalog_files. value is NULL where inlined is false: it is a file of its own"`
+	SQL string `json:"sql" minLength:"1" doc:"one SELECT in the SQL of the database (duckdb, sqlite or postgres) over memories (key, value, metadata, content_hash, inlined, created_at, updated_at, expires_at), sessions (session_id, user_id, status, reason, metadata, created_at, updated_at, expires_at, archived_at), files (path, type, size, is_text, lines, tokens, content_hash, metadata, session_id, archived, created_at, updated_at), vectors (collection, id, text, metadata, dimension), catalog_tables and catalog_files. value is NULL where inlined is false: it is a file of its own"`
 	// Parameters are a list or an object.
 	Parameters     json.RawMessage `json:"parameters,omitempty" doc:"values for the query's parameters: a list for ? and $1, or an object for $name"`
 	MaxRows        int             `json:"max_rows,omitempty" default:"1000" minimum:"1" maximum:"100000" doc:"largest number of rows; if there are more, truncated is true"`
@@ -50,27 +50,40 @@ func (m *Memory) SQLQuery(ctx context.Context, _ *tea.Request, p SQLQueryParams)
 	if err != nil {
 		return nil, err
 	}
-	found, err := m.folder.engine.Select(ctx, p.SQL, store.Sandbox{
-		Views: m.views(), MaxRows: p.MaxRows, MaxBytes: maxAnswer, Timeout: time.Duration(p.TimeoutSeconds * float64(time.Second)), Args: args,
+	engine, err := m.selector()
+	if err != nil {
+		return nil, err
+	}
+	found, err := engine.Select(ctx, p.SQL, store.Sandbox{
+		Views: m.views(engine.Dialect()), MaxRows: p.MaxRows, MaxBytes: maxAnswer, Timeout: time.Duration(p.TimeoutSeconds * float64(time.Second)), Args: args,
 	})
 	if err != nil {
 		return nil, err
 	}
-	r := &SQLQueryResult{Success: true, Columns: found.Columns, Rows: make([]map[string]any, len(found.Rows)), RowCount: len(found.Rows), Truncated: found.Truncated}
-	for i, row := range found.Rows {
-		r.Rows[i] = make(map[string]any, len(row))
-		for j, v := range row {
-			r.Rows[i][found.Columns[j]] = v
-		}
-	}
-	return r, nil
+	a := store.AnswerOf(found)
+	return &SQLQueryResult{Success: true, Columns: a.Columns, Rows: a.Rows, RowCount: len(a.Rows), Truncated: a.Truncated}, nil
 }
 
-// views are the tables of memory.sql_query.
-func (m *Memory) views() []store.View {
-	dialect := m.folder.engine.Dialect()
-	views := []store.View{m.folder.longterm.View(), m.folder.sessions.View(dialect), file.View(dialect), vectors.View(dialect)}
-	return append(views, catalog.Views(dialect)...)
+// selector runs the queries.
+func (m *Memory) selector() (store.Selector, error) {
+	switch f := m.folder; {
+	case f.embedded != nil:
+		return f.embedded.engine, nil
+	case f.remote.stores.SQL == nil:
+		return nil, store.Unsupported(f.settings.Engine, store.SQL, "use another memory, with settings.memory.engine duckdb, sqlite, postgres or bucket, for queries")
+	default:
+		return f.remote.stores.SQL, nil
+	}
+}
+
+// views are the tables of memory.sql_query. A Selector of a Backend adds its own
+// ones.
+func (m *Memory) views(dialect store.Dialect) []store.View {
+	views := append(catalog.Views(dialect), m.folder.sessions.View(dialect), file.View(dialect))
+	if m.folder.embedded != nil {
+		views = append(views, m.folder.embedded.longterm.View(), vectors.View(dialect))
+	}
+	return views
 }
 
 var parameterName = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[A-Za-z][A-Za-z0-9_]*$`) })

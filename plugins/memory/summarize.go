@@ -10,8 +10,8 @@ import (
 	tea "github.com/the-edge-agent/tea/sdk"
 	"github.com/the-edge-agent/tea/sdk/value"
 
-	"github.com/the-edge-agent/tea/plugins/memory/internal/store"
 	"github.com/the-edge-agent/tea/plugins/memory/internal/tokens"
+	"github.com/the-edge-agent/tea/plugins/memory/store"
 )
 
 func summarizeActions() []tea.Action {

@@ -7,6 +7,8 @@ import (
 	"os"
 	"path/filepath"
 	"time"
+
+	"github.com/the-edge-agent/tea/plugins/memory/internal/deletion"
 )
 
 const (
@@ -19,6 +21,8 @@ const (
 	// sweepGrace is how long expired entries are kept: a device can start with a
 	// clock that is a day ahead.
 	sweepGrace = 25 * time.Hour
+	// keptDeletions is how long tombstones are kept, for devices that were offline.
+	keptDeletions = 90 * 24 * time.Hour
 	// sweptFile has the time of the last complete sweep.
 	sweptFile = "swept"
 )
@@ -26,20 +30,32 @@ const (
 // sweep removes what expired longer ago than the grace, and the blobs that a
 // crash left.
 func (f *folder) sweep(ctx context.Context, grace time.Duration) error {
+	if inPage {
+		_, err := f.longterm.Sweep(ctx, f.clock.Now().Add(-grace))
+		return err
+	}
 	_, sessions := f.sessions.Sweep(ctx)
 	_, entries := f.longterm.Sweep(ctx, f.clock.Now().Add(-grace))
-	return errors.Join(f.blobs.Sweep(), sessions, entries, f.files.Sweep(ctx), f.tables.Sweep(ctx))
+	if f.embedded == nil {
+		// Contents without a file stay: another process can be about to name them.
+		return errors.Join(sessions, entries)
+	}
+	deletions := deletion.Sweep(ctx, f.embedded.engine, f.clock.Now().Add(-keptDeletions))
+	return errors.Join(f.embedded.blobs.Sweep(), sessions, entries, deletions, f.files.Sweep(ctx), f.embedded.tables.Sweep(ctx))
 }
 
 // sweepContents removes the contents that nothing uses. It needs no space.
 func (f *folder) sweepContents(ctx context.Context) error {
-	return errors.Join(f.longterm.SweepContents(ctx), f.files.Sweep(ctx))
+	if inPage || f.embedded == nil {
+		return errors.ErrUnsupported // see sweep
+	}
+	return errors.Join(f.embedded.longterm.SweepContents(ctx), f.files.Sweep(ctx))
 }
 
 // sweeper sweeps a folder in the background: soon after its first use and then
 // periodically.
 type sweeper struct {
-	dir    string
+	dir    string          // of a memory that is swept when a short run ends; "" = it is not
 	opened <-chan struct{} // closed at the first use
 	sweep  func(ctx context.Context) error
 	every  time.Duration
@@ -53,7 +69,19 @@ type sweeper struct {
 // sweeps starts the sweeper of a folder. The caller ends it.
 func (f *folder) sweeps() *sweeper {
 	s := &sweeper{
-		dir: f.dir, opened: f.engine.Opened(), every: sweepEvery, delay: sweepDelay, logger: slog.Default(),
+		dir: f.dir, opened: f.embedded.engine.Opened(), every: sweepEvery, delay: sweepDelay, logger: slog.Default(),
+		sweep: func(ctx context.Context) error { return f.sweep(ctx, sweepGrace) },
+	}
+	s.start()
+	return s
+}
+
+// sweepsRemote starts the sweeper of a memory in a Backend.
+func (f *folder) sweepsRemote() *sweeper {
+	opened := make(chan struct{})
+	close(opened)
+	s := &sweeper{
+		opened: opened, every: sweepEvery, delay: remoteSweepDelay, logger: slog.Default(),
 		sweep: func(ctx context.Context) error { return f.sweep(ctx, sweepGrace) },
 	}
 	s.start()
@@ -96,6 +124,7 @@ func (s *sweeper) run(ctx context.Context) {
 func (s *sweeper) once(ctx context.Context) {
 	err := s.sweep(ctx)
 	switch {
+	case err == nil && s.dir == "":
 	case err == nil:
 		if err := os.WriteFile(filepath.Join(s.dir, sweptFile), nil, 0o600); err != nil {
 			s.logger.Warn("the time of the sweep cannot be stored", "error", err.Error())
@@ -108,6 +137,9 @@ func (s *sweeper) once(ctx context.Context) {
 // due reports whether the last sweep was long ago. Without it, a folder with
 // only short runs would never be swept.
 func (s *sweeper) due() bool {
+	if s.dir == "" {
+		return false
+	}
 	info, err := os.Stat(filepath.Join(s.dir, sweptFile))
 	if err != nil {
 		return true

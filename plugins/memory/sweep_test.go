@@ -11,7 +11,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/the-edge-agent/tea/plugins/memory/internal/store"
+	"github.com/the-edge-agent/tea/plugins/memory/store"
 	tea "github.com/the-edge-agent/tea/sdk"
 )
 
@@ -112,7 +112,7 @@ func TestSweepTakesWhatIsOldAndWhatACrashHasLeft(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			m, err := newFolders(nil).open(t.Context(), tea.Settings{memoryKey: raw})
+			m, err := newFolders(nil, nil).open(t.Context(), tea.Settings{memoryKey: raw})
 			if e := tea.AsError(err); e != nil && e.Type == tea.DependencyMissing {
 				t.Skip(err)
 			}

@@ -7,8 +7,7 @@ import (
 	"github.com/the-edge-agent/tea/plugins/memory/internal/file"
 	"github.com/the-edge-agent/tea/plugins/memory/internal/recall"
 	"github.com/the-edge-agent/tea/plugins/memory/internal/session"
-	"github.com/the-edge-agent/tea/plugins/memory/internal/store"
-	"github.com/the-edge-agent/tea/plugins/memory/internal/tabular"
+	"github.com/the-edge-agent/tea/plugins/memory/store"
 )
 
 // The defaults of a Request.
@@ -23,7 +22,8 @@ const (
 // Options configure an Assembler. Tables, Vectors, Language and Logger are
 // optional. The caller closes everything named here, after the Assembler.
 type Options struct {
-	Engine   store.QueryEngine
+	// Identity identifies the memory of the files.
+	Identity func(ctx context.Context) (string, error)
 	Files    *file.Files
 	LTM      store.LongTermMemory
 	Sessions *session.Sessions
@@ -39,9 +39,9 @@ type Options struct {
 	Logger   *slog.Logger
 }
 
-// Tables runs the queries of a Request; see [tabular.Tables].
+// Tables runs the queries of a Request; see [store.TableStore].
 type Tables interface {
-	Query(ctx context.Context, q tabular.Query) (tabular.Answer, error)
+	Query(ctx context.Context, q store.TableQuery) (store.TableAnswer, error)
 }
 
 // Assembler assembles contexts. It is safe for concurrent use.

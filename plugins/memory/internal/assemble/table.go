@@ -7,9 +7,10 @@ import (
 	"time"
 
 	tea "github.com/the-edge-agent/tea/sdk"
+
+	"github.com/the-edge-agent/tea/plugins/memory/store"
 	"github.com/the-edge-agent/tea/sdk/value"
 
-	"github.com/the-edge-agent/tea/plugins/memory/internal/tabular"
 	"github.com/the-edge-agent/tea/plugins/memory/internal/tokens"
 )
 
@@ -55,7 +56,7 @@ func (a *Assembler) tables(ctx context.Context, r Request) (tables []Table, err 
 		if err != nil {
 			return nil, err
 		}
-		answer, err := a.o.Tables.Query(ctx, tabular.Query{SQL: sql, Args: args, MaxRows: q.MaxRows, MaxBytes: maxTableSize, Timeout: tableTime})
+		answer, err := a.o.Tables.Query(ctx, store.TableQuery{SQL: sql, Args: args, MaxRows: q.MaxRows, MaxBytes: maxTableSize, Timeout: tableTime})
 		if err != nil {
 			return nil, err
 		}

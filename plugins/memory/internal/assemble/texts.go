@@ -18,7 +18,7 @@ import (
 
 	"github.com/the-edge-agent/tea/plugins/memory/internal/file"
 	"github.com/the-edge-agent/tea/plugins/memory/internal/fulltext"
-	"github.com/the-edge-agent/tea/plugins/memory/internal/store"
+	"github.com/the-edge-agent/tea/plugins/memory/store"
 )
 
 // maxIndexed is how much of a file is indexed.
@@ -131,7 +131,7 @@ func (t *texts) refresh(ctx context.Context) error {
 
 // open opens the index and compares it with the files.
 func (t *texts) open(ctx context.Context) error {
-	identity, err := t.o.Engine.Identity(ctx)
+	identity, err := t.o.Identity(ctx)
 	if err != nil {
 		return err
 	}

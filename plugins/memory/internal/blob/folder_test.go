@@ -8,8 +8,8 @@ import (
 	"testing"
 
 	"github.com/the-edge-agent/tea/plugins/memory/internal/blob"
-	"github.com/the-edge-agent/tea/plugins/memory/internal/store"
-	"github.com/the-edge-agent/tea/plugins/memory/internal/storetest"
+	"github.com/the-edge-agent/tea/plugins/memory/store"
+	"github.com/the-edge-agent/tea/plugins/memory/storetest"
 )
 
 func TestConformance(t *testing.T) {

@@ -14,7 +14,7 @@ import (
 
 	"github.com/the-edge-agent/tea/plugins/memory/internal/clock"
 	"github.com/the-edge-agent/tea/plugins/memory/internal/documents"
-	"github.com/the-edge-agent/tea/plugins/memory/internal/store"
+	"github.com/the-edge-agent/tea/plugins/memory/store"
 )
 
 // The kinds of the catalog's documents.
@@ -35,12 +35,12 @@ const (
 // Catalog is a catalog of tables. It is safe for concurrent use. Names of tables
 // are not case-sensitive.
 type Catalog struct {
-	docs  *documents.Documents
+	docs  store.MetadataStore
 	clock *clock.Clock
 }
 
 // New creates a catalog. The documents belong to the caller.
-func New(docs *documents.Documents, clock *clock.Clock) *Catalog {
+func New(docs store.MetadataStore, clock *clock.Clock) *Catalog {
 	return &Catalog{docs: docs, clock: clock}
 }
 

@@ -18,12 +18,12 @@ import (
 
 	"github.com/the-edge-agent/tea/plugins/memory/internal/catalog"
 	"github.com/the-edge-agent/tea/plugins/memory/internal/clock"
+	"github.com/the-edge-agent/tea/plugins/memory/internal/devicetest"
 	"github.com/the-edge-agent/tea/plugins/memory/internal/documents"
 	"github.com/the-edge-agent/tea/plugins/memory/internal/engine"
 	"github.com/the-edge-agent/tea/plugins/memory/internal/engine/duckdb"
 	"github.com/the-edge-agent/tea/plugins/memory/internal/engine/sqlite"
-	"github.com/the-edge-agent/tea/plugins/memory/internal/store"
-	"github.com/the-edge-agent/tea/plugins/memory/internal/storetest"
+	"github.com/the-edge-agent/tea/plugins/memory/store"
 )
 
 // each runs a test on every database of this build.
@@ -358,7 +358,7 @@ func TestManyAtOnce(t *testing.T) {
 // TestTextsOfTimesHaveTheOrderOfTheTimes sorts by a time, as a query of a
 // workflow does.
 func TestTextsOfTimesHaveTheOrderOfTheTimes(t *testing.T) {
-	storetest.EachDevice(t, func(t *testing.T, d *storetest.Device) {
+	devicetest.EachDevice(t, func(t *testing.T, d *devicetest.Device) {
 		c := catalog.New(d.Documents, d.Clock)
 		for i, name := range []string{"first", "second", "third"} {
 			d.Pass(time.Duration(i) * 500 * time.Millisecond)

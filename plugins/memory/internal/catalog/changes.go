@@ -76,7 +76,7 @@ func (c *Catalog) filesAt(ctx context.Context, id, snapshot string) ([]FileRef, 
 		s, err := c.snapshot(ctx, id, snapshot)
 		return s.Files, err
 	}
-	files, err := c.FilesIn(ctx, nil, id)
+	files, err := c.allFiles(ctx, id)
 	return refs(files), err
 }
 

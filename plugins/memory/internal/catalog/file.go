@@ -11,7 +11,7 @@ import (
 	tea "github.com/the-edge-agent/tea/sdk"
 
 	"github.com/the-edge-agent/tea/plugins/memory/internal/clock"
-	"github.com/the-edge-agent/tea/plugins/memory/internal/store"
+	"github.com/the-edge-agent/tea/plugins/memory/store"
 )
 
 // File describes a file of a table. The catalog never opens it.
@@ -196,4 +196,9 @@ func (c *Catalog) Files(ctx context.Context, table string, q FileQuery) ([]File,
 		err = tea.Errorf(tea.ValidationError, "partition: %s", tea.AsError(err).Message)
 	}
 	return files, total, err
+}
+
+// FilesOf returns all files of a table, by path.
+func (c *Catalog) FilesOf(ctx context.Context, table string) ([]File, error) {
+	return c.allFiles(ctx, strings.ToLower(table))
 }

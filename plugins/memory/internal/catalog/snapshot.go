@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"math"
 	"slices"
 	"strconv"
 	"strings"
@@ -11,7 +12,7 @@ import (
 	tea "github.com/the-edge-agent/tea/sdk"
 
 	"github.com/the-edge-agent/tea/plugins/memory/internal/clock"
-	"github.com/the-edge-agent/tea/plugins/memory/internal/store"
+	"github.com/the-edge-agent/tea/plugins/memory/store"
 )
 
 // Snapshot is the list of a table's files at a point in time. It never changes.
@@ -87,7 +88,7 @@ func (c *Catalog) CreateSnapshot(ctx context.Context, table string, n NewSnapsho
 			s = *last
 			return nil
 		}
-		files, err := c.FilesIn(ctx, nil, id)
+		files, err := c.allFiles(ctx, id)
 		if err != nil {
 			return err
 		}
@@ -192,4 +193,13 @@ func (c *Catalog) snapshot(ctx context.Context, table, id string) (s Snapshot, e
 		err = tea.Errorf(tea.NotFound, "table %q has no snapshot %q", table, id)
 	}
 	return s, err
+}
+
+// allFiles returns all files of a table, by path.
+func (c *Catalog) allFiles(ctx context.Context, id string) ([]File, error) {
+	docs, err := c.docs.Query(ctx, store.DocumentQuery{Kind: fileKind, OrderBy: "id", Limit: math.MaxInt32, Where: []store.Condition{{Field: "id", Op: store.Prefix, Value: id + "/"}}})
+	if err != nil {
+		return nil, err
+	}
+	return decodeAll[File](docs)
 }

@@ -13,7 +13,7 @@ import (
 	"slices"
 	"sync"
 
-	"github.com/the-edge-agent/tea/plugins/memory/internal/store"
+	"github.com/the-edge-agent/tea/plugins/memory/store"
 )
 
 const (
@@ -60,6 +60,11 @@ func (s *Store) Name(hash string) string { return s.prefix + hash[:2] + "/" + ha
 func (s *Store) Hold() (release func()) {
 	s.rows.RLock()
 	return s.rows.RUnlock
+}
+
+// Stat describes the blob of a content.
+func (s *Store) Stat(ctx context.Context, hash string) (store.BlobInfo, error) {
+	return s.blobs.Stat(ctx, s.Name(hash))
 }
 
 // Save writes a content unless it exists. The caller holds the store.

@@ -1,6 +1,7 @@
 package documents
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -10,7 +11,8 @@ import (
 
 	tea "github.com/the-edge-agent/tea/sdk"
 
-	"github.com/the-edge-agent/tea/plugins/memory/internal/store"
+	"github.com/the-edge-agent/tea/plugins/memory/internal/deletion"
+	"github.com/the-edge-agent/tea/plugins/memory/store"
 )
 
 // lookUp is the maximum number of documents that one statement finds or removes.
@@ -24,24 +26,37 @@ func (d *Documents) Apply(ctx context.Context, changes ...store.Change) error {
 // ApplyIn is Apply inside an open transaction of the caller: the changes are
 // committed with it.
 func (d *Documents) ApplyIn(ctx context.Context, tx store.Tx, changes ...store.Change) error {
+	_, err := d.applyIn(ctx, tx, changes...)
+	return err
+}
+
+// applyIn is ApplyIn. It returns the numbers of the documents, 0 for those that
+// are removed.
+func (d *Documents) applyIn(ctx context.Context, tx store.Tx, changes ...store.Change) (map[name]int64, error) {
 	for _, c := range changes {
 		if err := check(c); err != nil {
-			return err
+			return nil, err
 		}
 	}
 	if err := d.readSeq(ctx); err != nil {
-		return err
+		return nil, err
 	}
-	b := &batch{tx: tx, dialect: d.engine.Dialect(), versions: map[name]int64{}, last: map[name]*written{}}
+	b := &batch{tx: tx, dialect: d.engine.Dialect(), now: d.clock.Micro(), versions: map[name]int64{}, last: map[name]*written{}}
 	if err := b.readVersions(ctx, changes); err != nil {
-		return fmt.Errorf("read the documents' versions: %w", err)
+		return nil, fmt.Errorf("read the documents' versions: %w", err)
 	}
 	for _, c := range changes {
 		if err := b.change(c, d.next); err != nil {
-			return fmt.Errorf("write %s %s: %w", c.Kind, c.ID, err)
+			return nil, fmt.Errorf("write %s %s: %w", c.Kind, c.ID, err)
 		}
 	}
-	return b.write(ctx)
+	numbers := make(map[name]int64, len(b.order))
+	for _, w := range b.order {
+		if w.body != nil {
+			numbers[w.name] = w.seq
+		}
+	}
+	return numbers, b.write(ctx)
 }
 
 // check refuses changes that the databases would treat differently.
@@ -56,6 +71,42 @@ func check(c store.Change) error {
 	}
 	return nil
 }
+
+// Name is the name of a document.
+type Name struct{ Kind, ID string }
+
+// Written is a document as changes leave it.
+type Written struct {
+	Name
+	Body    json.RawMessage // nil for a document that is removed
+	Version int64
+	// Before is the version before the changes, 0 for a document that did not exist.
+	Before int64
+}
+
+// Merge returns what changes make of documents with these versions, each
+// document once, in the order of the last changes. The error of a condition that is not met wraps
+// [store.ErrConflict].
+func Merge(changes []store.Change, versions map[Name]int64) ([]Written, error) {
+	b := &batch{versions: map[name]int64{}, last: map[name]*written{}}
+	for n, version := range versions {
+		b.versions[name{n.Kind, n.ID}] = version
+	}
+	for i, c := range changes {
+		if err := b.change(c, func() int64 { return int64(i) }); err != nil {
+			return nil, fmt.Errorf("write %s %s: %w", c.Kind, c.ID, err)
+		}
+	}
+	slices.SortStableFunc(b.order, func(x, y *written) int { return cmp.Compare(x.seq, y.seq) })
+	all := make([]Written, len(b.order))
+	for i, w := range b.order {
+		all[i] = Written{Name: Name{w.kind, w.id}, Body: w.body, Version: w.version, Before: b.versions[w.name]}
+	}
+	return all, nil
+}
+
+// Check returns a validation_error for an invalid change.
+func Check(c store.Change) error { return check(c) }
 
 type name struct{ kind, id string }
 
@@ -72,6 +123,7 @@ type written struct {
 type batch struct {
 	tx       store.Tx
 	dialect  store.Dialect
+	now      int64
 	versions map[name]int64    // in the database; absent = no such document
 	last     map[name]*written // what becomes of a document
 	order    []*written
@@ -93,11 +145,12 @@ func (b *batch) change(c store.Change, next func() int64) error {
 		b.last[n] = w
 		b.order = append(b.order, w)
 	}
+	w.seq = next()
 	if w.body = c.Body; c.Body == nil {
 		w.version = 0
 		return nil
 	}
-	w.version, w.seq = have+1, next()
+	w.version = have + 1
 	return nil
 }
 
@@ -139,12 +192,13 @@ func (b *batch) readSome(ctx context.Context, kind string, ids []any) error {
 // write writes the documents to the database.
 func (b *batch) write(ctx context.Context) error {
 	gone := map[string][]any{}
-	var added [][]any
+	var added, deleted [][]any
 	for _, w := range b.order {
 		have := b.versions[w.name]
 		switch {
 		case w.body == nil && have != 0:
 			gone[w.kind] = append(gone[w.kind], w.id)
+			deleted = append(deleted, deletion.Row(store.DocumentFeed, w.seq, w.kind, w.id, b.now))
 		case w.body == nil:
 		case have == 0:
 			added = append(added, []any{w.kind, w.id, string(w.body), w.version, w.seq})
@@ -156,6 +210,9 @@ func (b *batch) write(ctx context.Context) error {
 	}
 	if err := b.remove(ctx, gone); err != nil {
 		return fmt.Errorf("remove documents: %w", err)
+	}
+	if err := b.tx.Append(ctx, deletion.Table, deleted...); err != nil {
+		return fmt.Errorf("add deletions: %w", err)
 	}
 	if err := b.tx.Append(ctx, "documents", added...); err != nil {
 		return fmt.Errorf("add documents: %w", err)
@@ -184,8 +241,7 @@ func (d *Documents) next() int64 {
 	return d.seq
 }
 
-// readSeq reads the last number at the first write. The numbers only order
-// documents, so the number of a removed document can be used again.
+// readSeq reads the last number at the first write.
 func (d *Documents) readSeq(ctx context.Context) error {
 	d.mu.Lock()
 	known := d.seq > 0
@@ -197,8 +253,12 @@ func (d *Documents) readSeq(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("read the last number: %w", err)
 	}
+	deleted, err := deletion.Last(ctx, d.engine, store.DocumentFeed)
+	if err != nil {
+		return fmt.Errorf("read the last number: %w", err)
+	}
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	d.seq = max(d.seq, last)
+	d.seq = max(d.seq, last, deleted)
 	return nil
 }

@@ -7,7 +7,7 @@ import (
 
 	tea "github.com/the-edge-agent/tea/sdk"
 
-	"github.com/the-edge-agent/tea/plugins/memory/internal/store"
+	"github.com/the-edge-agent/tea/plugins/memory/store"
 )
 
 const defaultLimit = 1000
@@ -58,6 +58,22 @@ type clause struct {
 	sql  string
 	args []any
 }
+
+// Where returns the conditions of a query in SQL and their parameters: nil, int64,
+// float64 and string.
+func Where(dialect store.Dialect, query store.DocumentQuery) (sql string, args []any, err error) {
+	made, err := where(dialect, query)
+	return made.sql, made.args, err
+}
+
+// OrderBy returns the ORDER BY clause of a query.
+func OrderBy(dialect store.Dialect, query store.DocumentQuery) (string, error) {
+	return ordering(dialect, query)
+}
+
+// Behind returns the first string after all that begin with prefix, "" if there
+// is none.
+func Behind(prefix string) string { return behind(prefix) }
 
 // where returns the WHERE clause of a query.
 func where(dialect store.Dialect, query store.DocumentQuery) (clause, error) {

@@ -7,13 +7,15 @@ import (
 	"slices"
 	"sync"
 
-	"github.com/the-edge-agent/tea/plugins/memory/internal/store"
+	"github.com/the-edge-agent/tea/plugins/memory/internal/clock"
+	"github.com/the-edge-agent/tea/plugins/memory/store"
 )
 
 // Documents is a MetadataStore in a database. There is one for each engine. It
 // is safe for concurrent use.
 type Documents struct {
 	engine store.QueryEngine
+	clock  *clock.Clock
 
 	mu  sync.Mutex
 	seq int64 // the last number given; 0 = not read yet
@@ -22,7 +24,7 @@ type Documents struct {
 var _ store.MetadataStore = (*Documents)(nil)
 
 // New creates the store. The caller closes the engine.
-func New(engine store.QueryEngine) *Documents { return &Documents{engine: engine} }
+func New(engine store.QueryEngine) *Documents { return &Documents{engine: engine, clock: clock.New()} }
 
 const columns = "kind, id, body, version, seq"
 

@@ -3,7 +3,7 @@ package documents
 import (
 	"strings"
 
-	"github.com/the-edge-agent/tea/plugins/memory/internal/store"
+	"github.com/the-edge-agent/tea/plugins/memory/store"
 )
 
 // Shown is a column of a View: a field of the documents of a kind.
@@ -53,6 +53,8 @@ func (s Shown) sql(dialect store.Dialect) string {
 		return s.Is
 	case s.Field == "":
 		return idField
+	case dialect == store.PostgreSQL:
+		return s.postgres()
 	case dialect == store.SQLite && s.As == Object:
 		return "(CASE WHEN json_valid(body) THEN body -> '$." + s.Field + "' END)"
 	case dialect == store.SQLite:
@@ -72,11 +74,31 @@ func (s Shown) sql(dialect store.Dialect) string {
 	}
 }
 
+// postgres is sql for PostgreSQL, whose documents have the body as jsonb.
+func (s Shown) postgres() string {
+	text, member := Field(store.PostgreSQL, s.Field), "(fields -> '"+s.Field+"')"
+	switch s.As {
+	case Number:
+		return "CASE WHEN jsonb_typeof" + member + " = 'number' THEN " + text + "::numeric::bigint END"
+	case Bool:
+		return "coalesce(" + member + " = 'true', false)"
+	case Instant:
+		return "CASE WHEN " + text + " ~ '^[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9:.]+Z$' THEN " + text + "::timestamptz END"
+	case Object:
+		return member
+	default:
+		return text
+	}
+}
+
 // Field returns the SQL of a field of the body: its text, or in SQLite its
 // number.
 func Field(dialect store.Dialect, name string) string {
-	if dialect == store.DuckDB {
+	switch dialect {
+	case store.DuckDB:
 		return extract(dialect, "json_extract_string", name)
+	case store.PostgreSQL:
+		return "(fields ->> '" + name + "')"
 	}
 	return extract(dialect, "json_extract", name)
 }

@@ -13,7 +13,7 @@ import (
 	"github.com/the-edge-agent/tea/sdk/x/backoff"
 	"github.com/the-edge-agent/tea/sdk/x/breaker"
 
-	"github.com/the-edge-agent/tea/plugins/memory/internal/store"
+	"github.com/the-edge-agent/tea/plugins/memory/store"
 )
 
 const (

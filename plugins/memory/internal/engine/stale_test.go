@@ -4,7 +4,7 @@ import (
 	"context"
 	"testing"
 
-	"github.com/the-edge-agent/tea/plugins/memory/internal/store"
+	"github.com/the-edge-agent/tea/plugins/memory/store"
 )
 
 // TestAStatementSeesWhatItsFirstRunDidNot repeats statements without

@@ -7,7 +7,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/the-edge-agent/tea/plugins/memory/internal/store"
+	"github.com/the-edge-agent/tea/plugins/memory/store"
 )
 
 // manyRows is the number of rows from which an [Appender] is faster.

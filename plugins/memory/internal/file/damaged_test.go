@@ -7,7 +7,7 @@ import (
 	"testing"
 
 	"github.com/the-edge-agent/tea/plugins/memory/internal/file"
-	"github.com/the-edge-agent/tea/plugins/memory/internal/store"
+	"github.com/the-edge-agent/tea/plugins/memory/store"
 )
 
 // damage writes other bytes into the content of a file, or removes it.

@@ -14,7 +14,7 @@ import (
 	"github.com/the-edge-agent/tea/sdk/x/operator"
 
 	"github.com/the-edge-agent/tea/plugins/memory/internal/content"
-	"github.com/the-edge-agent/tea/plugins/memory/internal/store"
+	"github.com/the-edge-agent/tea/plugins/memory/store"
 )
 
 // MaxDocument is the size in bytes of the largest JSON document that is

@@ -16,23 +16,24 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/the-edge-agent/tea/plugins/memory/internal/clock"
+	"github.com/the-edge-agent/tea/plugins/memory/internal/devicetest"
 	"github.com/the-edge-agent/tea/plugins/memory/internal/file"
-	"github.com/the-edge-agent/tea/plugins/memory/internal/store"
-	"github.com/the-edge-agent/tea/plugins/memory/internal/storetest"
+	"github.com/the-edge-agent/tea/plugins/memory/store"
+	"github.com/the-edge-agent/tea/plugins/memory/storetest"
 )
 
 type device struct {
-	*storetest.Device
+	*devicetest.Device
 	*file.Files
 }
 
-func with(d *storetest.Device) *device {
+func with(d *devicetest.Device) *device {
 	return &device{d, file.New(file.Options{Documents: d.Documents, Blobs: d.Faults.Blobs(d.Folder), Clock: d.Clock})}
 }
 
 func each(t *testing.T, test func(t *testing.T, d *device)) {
 	t.Helper()
-	storetest.EachDevice(t, func(t *testing.T, d *storetest.Device) {
+	devicetest.EachDevice(t, func(t *testing.T, d *devicetest.Device) {
 		t.Helper()
 		test(t, with(d))
 	})

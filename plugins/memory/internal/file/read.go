@@ -12,7 +12,7 @@ import (
 	"github.com/the-edge-agent/tea/sdk/x/filter"
 
 	"github.com/the-edge-agent/tea/plugins/memory/internal/content"
-	"github.com/the-edge-agent/tea/plugins/memory/internal/store"
+	"github.com/the-edge-agent/tea/plugins/memory/store"
 )
 
 // pageSize is the number of documents that are read at a time.

@@ -5,7 +5,6 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"net/http"
 	"path"
 	"strings"
 	"unicode/utf8"
@@ -15,7 +14,7 @@ import (
 
 	"github.com/the-edge-agent/tea/plugins/memory/internal/clock"
 	"github.com/the-edge-agent/tea/plugins/memory/internal/content"
-	"github.com/the-edge-agent/tea/plugins/memory/internal/store"
+	"github.com/the-edge-agent/tea/plugins/memory/store"
 )
 
 // Draft is a file to be stored.
@@ -212,6 +211,6 @@ func typeOf(name string, data []byte) string {
 	if known := mediaTypes()[strings.ToLower(path.Ext(name))]; known != "" {
 		return known
 	}
-	sniffed, _, _ := strings.Cut(http.DetectContentType(data), ";")
+	sniffed, _, _ := strings.Cut(detectType(data), ";")
 	return sniffed
 }

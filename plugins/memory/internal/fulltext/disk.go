@@ -1,11 +1,14 @@
 package fulltext
 
 import (
+	"bytes"
 	"errors"
+	"fmt"
 	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
+	"sync"
 )
 
 // disk is the index's directory. In tests, a step can fail, and the directory be
@@ -83,7 +86,7 @@ func (d osDisk) list() ([]string, error) {
 }
 
 // readOnly is a directory that stays as it is. The index writes nothing to it.
-type readOnly struct{ osDisk }
+type readOnly struct{ disk }
 
 func (readOnly) remove(string) error { return nil }
 
@@ -118,3 +121,63 @@ func ignoreMissing(err error) error {
 	}
 	return err
 }
+
+// Folder has the files of an index that are not in a directory. A file is written
+// atomically and durably. The error of a file that does not exist is
+// [fs.ErrNotExist].
+type Folder interface {
+	Read(name string) ([]byte, error)
+	Write(name string, data []byte) error
+	Remove(name string) error
+	List() ([]string, error)
+}
+
+// folderDisk is a Folder as a disk. A file is written when it is renamed.
+type folderDisk struct {
+	folder  Folder
+	mu      sync.Mutex
+	writing map[string]*bytes.Buffer // files that were not renamed yet
+}
+
+type folderWriter struct{ *bytes.Buffer }
+
+func (folderWriter) Close() error { return nil }
+func (folderWriter) Sync() error  { return nil }
+
+type folderReader struct{ *bytes.Reader }
+
+func (folderReader) Close() error { return nil }
+
+func (d *folderDisk) create(name string) (fileWriter, error) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.writing[name] = &bytes.Buffer{}
+	return folderWriter{d.writing[name]}, nil
+}
+
+func (d *folderDisk) open(name string) (fileReader, int64, error) {
+	data, err := d.folder.Read(name)
+	return folderReader{bytes.NewReader(data)}, int64(len(data)), err
+}
+
+func (d *folderDisk) rename(from, to string) error {
+	d.mu.Lock()
+	data := d.writing[from]
+	delete(d.writing, from)
+	d.mu.Unlock()
+	if data == nil {
+		return fmt.Errorf("rename %s: %w", from, fs.ErrNotExist)
+	}
+	return d.folder.Write(to, data.Bytes())
+}
+
+func (d *folderDisk) remove(name string) error {
+	d.mu.Lock()
+	delete(d.writing, name)
+	d.mu.Unlock()
+	return d.folder.Remove(name)
+}
+
+func (d *folderDisk) sync() error { return nil }
+
+func (d *folderDisk) list() ([]string, error) { return d.folder.List() }

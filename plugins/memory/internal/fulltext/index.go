@@ -1,6 +1,7 @@
 package fulltext
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -90,6 +91,15 @@ func Open(dir string, o Options) (*Index, error) {
 		return nil, fmt.Errorf("make the index's directory: %w", err)
 	}
 	return open(dir, osDisk{dir}, o)
+}
+
+// OpenFolder is Open for files that are not in a directory.
+func OpenFolder(f Folder, o Options) (*Index, error) {
+	var d disk = &folderDisk{folder: f, writing: map[string]*bytes.Buffer{}}
+	if o.ReadOnly {
+		d = readOnly{d}
+	}
+	return open("the database", d, o)
 }
 
 func open(dir string, d disk, o Options) (*Index, error) {

@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/the-edge-agent/tea/plugins/memory/internal/store"
+	"github.com/the-edge-agent/tea/plugins/memory/store"
 )
 
 // manyEntries are more than one goroutine prepares.

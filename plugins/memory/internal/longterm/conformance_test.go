@@ -4,13 +4,15 @@ import (
 	"errors"
 	"path/filepath"
 	"testing"
+	"time"
 
 	"github.com/the-edge-agent/tea/plugins/memory/internal/blob"
 	"github.com/the-edge-agent/tea/plugins/memory/internal/clock"
+	"github.com/the-edge-agent/tea/plugins/memory/internal/devicetest"
 	"github.com/the-edge-agent/tea/plugins/memory/internal/engine"
 	"github.com/the-edge-agent/tea/plugins/memory/internal/longterm"
-	"github.com/the-edge-agent/tea/plugins/memory/internal/store"
-	"github.com/the-edge-agent/tea/plugins/memory/internal/storetest"
+	"github.com/the-edge-agent/tea/plugins/memory/store"
+	"github.com/the-edge-agent/tea/plugins/memory/storetest"
 )
 
 // backend is a memory that closes what it stands on.
@@ -24,11 +26,17 @@ func (b *backend) Close() error {
 	return errors.Join(b.Memory.Close(), b.engine.Close(), b.blobs.Close())
 }
 
+// clockOf returns a clock that shows the time of a suite.
+func clockOf(now func() time.Time) *clock.Clock {
+	start := now()
+	return clock.Fixed(start, func() time.Duration { return now().Sub(start) })
+}
+
 func TestLongTermMemoryConformance(t *testing.T) {
-	storetest.EachDriver(t, func(t *testing.T, driver engine.Driver) {
+	devicetest.EachDriver(t, func(t *testing.T, driver engine.Driver) {
 		var opened storetest.Opened[*backend]
 		var dirs storetest.Dirs
-		storetest.LongTermMemory(t, func(t *testing.T, clock *clock.Clock) store.LongTermMemory {
+		storetest.LongTermMemory(t, func(t *testing.T, now func() time.Time) store.LongTermMemory {
 			return opened.Again(t, func() (*backend, error) {
 				dir := dirs.Of(t)
 				e, err := engine.Open(t.Context(), engine.Options{Dir: dir, Driver: driver})
@@ -39,7 +47,7 @@ func TestLongTermMemoryConformance(t *testing.T) {
 				if err != nil {
 					return nil, errors.Join(err, e.Close())
 				}
-				m := longterm.New(longterm.Options{Engine: e, Blobs: blobs, Clock: clock, IndexDir: filepath.Join(dir, "index"), Language: "english"})
+				m := longterm.New(longterm.Options{Engine: e, Blobs: blobs, Clock: clockOf(now), IndexDir: filepath.Join(dir, "index"), Language: "english"})
 				return &backend{m, e, blobs}, nil
 			})
 		})

@@ -4,7 +4,7 @@ import (
 	"container/heap"
 	"context"
 
-	"github.com/the-edge-agent/tea/plugins/memory/internal/store"
+	"github.com/the-edge-agent/tea/plugins/memory/store"
 )
 
 // expiry is when the entries of the index expire. What expired is taken
@@ -77,7 +77,7 @@ func (m *Memory) expire(ctx context.Context) error {
 			if !gone {
 				continue
 			}
-			if err := b.forget(ctx, id); err != nil {
+			if _, err := b.forget(ctx, id); err != nil {
 				return err
 			}
 		}

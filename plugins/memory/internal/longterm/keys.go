@@ -4,7 +4,7 @@ import (
 	"context"
 	"hash/maphash"
 
-	"github.com/the-edge-agent/tea/plugins/memory/internal/store"
+	"github.com/the-edge-agent/tea/plugins/memory/store"
 )
 
 // keys reports which keys are certainly new. DuckDB takes longer to look a key up

@@ -8,12 +8,13 @@ import (
 	"errors"
 	"runtime"
 	"sync"
+	"time"
 
 	tea "github.com/the-edge-agent/tea/sdk"
 	"github.com/the-edge-agent/tea/sdk/value"
 
 	"github.com/the-edge-agent/tea/plugins/memory/internal/content"
-	"github.com/the-edge-agent/tea/plugins/memory/internal/store"
+	"github.com/the-edge-agent/tea/plugins/memory/store"
 )
 
 // largePrefix is where the values are that are too large for a row.
@@ -37,7 +38,7 @@ type prepared struct {
 const atOnce = 64
 
 // prepareAll prepares the entries; the error is that of the first wrong one.
-func (m *Memory) prepareAll(entries []store.Entry) ([]*prepared, error) {
+func prepareAll(entries []store.Entry, inlineBytes int, now time.Time) ([]*prepared, error) {
 	all := make([]*prepared, len(entries))
 	workers := 1
 	if len(entries) >= atOnce {
@@ -49,7 +50,7 @@ func (m *Memory) prepareAll(entries []store.Entry) ([]*prepared, error) {
 	for n := range workers {
 		group.Go(func() {
 			for i := n * share; i < min((n+1)*share, len(entries)) && failures[n] == nil; i++ {
-				all[i], failures[n] = m.prepare(entries[i])
+				all[i], failures[n] = prepare(entries[i], inlineBytes, now)
 			}
 		})
 	}
@@ -71,7 +72,7 @@ func (m *Memory) prepareAll(entries []store.Entry) ([]*prepared, error) {
 
 // prepare checks an entry and brings it into its canonical form: members in
 // the order of their names, so that equal values have equal hashes.
-func (m *Memory) prepare(e store.Entry) (*prepared, error) {
+func prepare(e store.Entry, inlineBytes int, now time.Time) (*prepared, error) {
 	if err := checkEntry(e); err != nil {
 		return nil, err
 	}
@@ -91,9 +92,9 @@ func (m *Memory) prepare(e store.Entry) (*prepared, error) {
 	}
 	sum := sha256.Sum256([]byte(c.text))
 	c.hash = hex.EncodeToString(sum[:])
-	c.inline = len(c.text) < m.o.InlineBytes
+	c.inline = len(c.text) < inlineBytes
 	if e.TTL > 0 {
-		c.expiresAt = m.o.Clock.Now().Add(e.TTL).UnixMicro()
+		c.expiresAt = now.Add(e.TTL).UnixMicro()
 	}
 	return c, nil
 }

@@ -9,7 +9,7 @@ import (
 	"path/filepath"
 	"time"
 
-	"github.com/the-edge-agent/tea/plugins/memory/internal/store"
+	"github.com/the-edge-agent/tea/plugins/memory/store"
 )
 
 // sweepBatch is how many rows go at a time: a sweep must not keep
@@ -43,7 +43,7 @@ func (m *Memory) sweepRows(ctx context.Context, before int64) (removed int, err 
 			}
 			n = len(old)
 			for _, r := range old {
-				if err := b.remove(ctx, r); err != nil {
+				if _, err := b.drop(ctx, r); err != nil {
 					return err
 				}
 			}

@@ -3,7 +3,7 @@ package longterm
 import (
 	"strconv"
 
-	"github.com/the-edge-agent/tea/plugins/memory/internal/store"
+	"github.com/the-edge-agent/tea/plugins/memory/store"
 )
 
 // View is the table memories for queries from outside: the live entries. A

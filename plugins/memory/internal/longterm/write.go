@@ -1,11 +1,13 @@
 package longterm
 
 import (
+	"cmp"
 	"context"
 	"slices"
 	"strings"
 
-	"github.com/the-edge-agent/tea/plugins/memory/internal/store"
+	"github.com/the-edge-agent/tea/plugins/memory/internal/deletion"
+	"github.com/the-edge-agent/tea/plugins/memory/store"
 )
 
 // lookUp is how many keys one statement looks up.
@@ -19,7 +21,7 @@ func (m *Memory) Store(ctx context.Context, entries ...store.Entry) ([]store.Sto
 	if len(entries) == 0 {
 		return nil, nil
 	}
-	contents, err := m.prepareAll(entries)
+	contents, err := prepareAll(entries, m.o.InlineBytes, m.o.Clock.Now())
 	if err != nil {
 		return nil, err
 	}
@@ -55,6 +57,7 @@ type row struct {
 	content              *prepared // nil where it was only read
 	key, hash, metadata  string
 	createdAt, expiresAt int64
+	updatedAt            int64 // 0 = now
 	added, changed       bool
 }
 
@@ -149,7 +152,7 @@ func (r *row) values(now int64) []any {
 	if r.content.inline {
 		inline = r.content.text
 	}
-	return []any{r.id, r.key, r.seq, inline, orNull(r.metadata), r.hash, r.createdAt, now, orNull(r.expiresAt)}
+	return []any{r.id, r.key, r.seq, inline, orNull(r.metadata), r.hash, r.createdAt, cmp.Or(r.updatedAt, now), orNull(r.expiresAt)}
 }
 
 func orNull[T comparable](v T) any {
@@ -247,21 +250,31 @@ func (m *Memory) DeletePrefix(ctx context.Context, namespace, prefix string) (de
 	return deleted, nil
 }
 
-// remove deletes a row and notes its number for the index.
+// remove deletes a row and leaves a tombstone.
 func (b *batch) remove(ctx context.Context, r *row) error {
-	if _, err := b.tx.Exec(ctx, "DELETE FROM ltm WHERE key = ?", r.key); err != nil {
+	seq, err := b.drop(ctx, r)
+	if err != nil {
 		return err
+	}
+	namespace, key := splitRowKey(r.key)
+	return b.tx.Append(ctx, deletion.Table, deletion.Row(store.EntryFeed, seq, namespace, key, b.now))
+}
+
+// drop deletes a row and notes its number for the index.
+func (b *batch) drop(ctx context.Context, r *row) (seq int64, err error) {
+	if _, err := b.tx.Exec(ctx, "DELETE FROM ltm WHERE key = ?", r.key); err != nil {
+		return 0, err
 	}
 	return b.forget(ctx, r.id)
 }
 
 // forget removes an entry from the index: its number in ltm_gone shows a
 // later start the same.
-func (b *batch) forget(ctx context.Context, id int64) error {
-	seq := b.m.nextSeq()
+func (b *batch) forget(ctx context.Context, id int64) (seq int64, err error) {
+	seq = b.m.nextSeq()
 	if _, err := b.tx.Exec(ctx, "INSERT INTO ltm_gone VALUES (?, ?)", id, seq); err != nil {
-		return err
+		return 0, err
 	}
 	b.tx.AfterCommit(func() { b.m.unindex(id, seq) })
-	return nil
+	return seq, nil
 }

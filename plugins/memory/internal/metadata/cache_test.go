@@ -9,8 +9,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/the-edge-agent/tea/plugins/memory/internal/metadata"
-	"github.com/the-edge-agent/tea/plugins/memory/internal/store"
-	"github.com/the-edge-agent/tea/plugins/memory/internal/storetest"
+	"github.com/the-edge-agent/tea/plugins/memory/store"
+	"github.com/the-edge-agent/tea/plugins/memory/storetest"
 )
 
 // table is rows of ids, whose metadata have n equal to the id. It calls during

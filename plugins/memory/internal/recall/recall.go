@@ -9,8 +9,8 @@ import (
 	"github.com/the-edge-agent/tea/sdk/value"
 	"github.com/the-edge-agent/tea/sdk/x/filter"
 
-	"github.com/the-edge-agent/tea/plugins/memory/internal/store"
 	"github.com/the-edge-agent/tea/plugins/memory/internal/tokens"
+	"github.com/the-edge-agent/tea/plugins/memory/store"
 )
 
 // Options configure a Recall. LTM and Vectors are needed. The caller closes

@@ -6,15 +6,15 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/the-edge-agent/tea/plugins/memory/internal/devicetest"
 	"github.com/the-edge-agent/tea/plugins/memory/internal/engine"
-	"github.com/the-edge-agent/tea/plugins/memory/internal/store"
-	"github.com/the-edge-agent/tea/plugins/memory/internal/storetest"
+	"github.com/the-edge-agent/tea/plugins/memory/store"
 )
 
 // TestKeysFromBeforeNamespacesStayReachable goes back to the first version of
 // the schema, where a key could begin with the last code point of Unicode.
 func TestKeysFromBeforeNamespacesStayReachable(t *testing.T) {
-	storetest.EachDriver(t, func(t *testing.T, driver engine.Driver) {
+	devicetest.EachDriver(t, func(t *testing.T, driver engine.Driver) {
 		const last = "\U0010FFFF"
 		options := engine.Options{Dir: t.TempDir(), Driver: driver}
 		old := []string{

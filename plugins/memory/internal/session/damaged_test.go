@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"github.com/the-edge-agent/tea/plugins/memory/internal/session"
-	"github.com/the-edge-agent/tea/plugins/memory/internal/store"
+	"github.com/the-edge-agent/tea/plugins/memory/store"
 	tea "github.com/the-edge-agent/tea/sdk"
 )
 

@@ -10,31 +10,32 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/the-edge-agent/tea/plugins/memory/internal/devicetest"
 	"github.com/the-edge-agent/tea/plugins/memory/internal/file"
 	"github.com/the-edge-agent/tea/plugins/memory/internal/session"
-	"github.com/the-edge-agent/tea/plugins/memory/internal/store"
-	"github.com/the-edge-agent/tea/plugins/memory/internal/storetest"
+	"github.com/the-edge-agent/tea/plugins/memory/store"
+	"github.com/the-edge-agent/tea/plugins/memory/storetest"
 	tea "github.com/the-edge-agent/tea/sdk"
 )
 
 // device has the sessions of a folder and their files.
 type device struct {
-	*storetest.Device
+	*devicetest.Device
 	*session.Sessions
 	files *file.Files
 }
 
-func with(d *storetest.Device) *device { return over(d, d.Documents) }
+func with(d *devicetest.Device) *device { return over(d, d.Documents) }
 
 // over is a device whose documents are kept by something else.
-func over(d *storetest.Device, documents store.MetadataStore) *device {
+func over(d *devicetest.Device, documents store.MetadataStore) *device {
 	files := file.New(file.Options{Documents: documents, Blobs: d.Faults.Blobs(d.Folder), Clock: d.Clock})
 	return &device{d, session.New(session.Options{Documents: documents, Files: files, Clock: d.Clock}), files}
 }
 
 func each(t *testing.T, test func(t *testing.T, d *device)) {
 	t.Helper()
-	storetest.EachDevice(t, func(t *testing.T, d *storetest.Device) {
+	devicetest.EachDevice(t, func(t *testing.T, d *devicetest.Device) {
 		t.Helper()
 		test(t, with(d))
 	})

@@ -10,7 +10,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/the-edge-agent/tea/plugins/memory/internal/clock"
-	"github.com/the-edge-agent/tea/plugins/memory/internal/store"
+	"github.com/the-edge-agent/tea/plugins/memory/store"
 )
 
 // deadline is the next instant at which an active session expires, or an
@@ -182,4 +182,12 @@ func (s *Sessions) each(ctx context.Context, conditions []store.Condition, fn fu
 			return int(count.Load()), err
 		}
 	}
+}
+
+// Replaced is called after sessions were written by another way than this
+// package: the next call finds out again which ones expire.
+func (s *Sessions) Replaced() {
+	s.due.mu.Lock()
+	defer s.due.mu.Unlock()
+	s.due.known = false
 }

@@ -7,9 +7,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/the-edge-agent/tea/plugins/memory/internal/devicetest"
 	"github.com/the-edge-agent/tea/plugins/memory/internal/session"
-	"github.com/the-edge-agent/tea/plugins/memory/internal/store"
-	"github.com/the-edge-agent/tea/plugins/memory/internal/storetest"
+	"github.com/the-edge-agent/tea/plugins/memory/store"
 	tea "github.com/the-edge-agent/tea/sdk"
 )
 
@@ -123,7 +123,7 @@ func (h *hooked) Apply(ctx context.Context, changes ...store.Change) error {
 // Somebody who asks what expires next, while a session is being written that
 // he does not see yet, must not make everybody forget it.
 func TestASessionThatIsMadeWhileSomebodyLooks(t *testing.T) {
-	storetest.EachDevice(t, func(t *testing.T, base *storetest.Device) {
+	devicetest.EachDevice(t, func(t *testing.T, base *devicetest.Device) {
 		h := &hooked{MetadataStore: base.Documents}
 		d := over(base, h)
 		d.create(t, session.Draft{ID: "minute", TTL: time.Minute})

@@ -7,9 +7,10 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/the-edge-agent/tea/plugins/memory/internal/devicetest"
 	"github.com/the-edge-agent/tea/plugins/memory/internal/session"
-	"github.com/the-edge-agent/tea/plugins/memory/internal/store"
-	"github.com/the-edge-agent/tea/plugins/memory/internal/storetest"
+	"github.com/the-edge-agent/tea/plugins/memory/store"
+	"github.com/the-edge-agent/tea/plugins/memory/storetest"
 )
 
 // counting counts what lists read.
@@ -48,7 +49,7 @@ func (d *device) many(t *testing.T, n int) {
 // TestAListReadsWhatItGives: a database goes through all sessions for each
 // question that it is asked, so few questions are asked, and few rows read.
 func TestAListReadsWhatItGives(t *testing.T) {
-	storetest.EachDevice(t, func(t *testing.T, stored *storetest.Device) {
+	devicetest.EachDevice(t, func(t *testing.T, stored *devicetest.Device) {
 		c := &counting{MetadataStore: stored.Documents}
 		d := over(stored, c)
 		const n = 2500

@@ -15,7 +15,7 @@ import (
 
 	"github.com/the-edge-agent/tea/plugins/memory/internal/clock"
 	"github.com/the-edge-agent/tea/plugins/memory/internal/file"
-	"github.com/the-edge-agent/tea/plugins/memory/internal/store"
+	"github.com/the-edge-agent/tea/plugins/memory/store"
 )
 
 // Kind is that of the documents.

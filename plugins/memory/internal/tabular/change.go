@@ -10,18 +10,9 @@ import (
 	"strings"
 
 	tea "github.com/the-edge-agent/tea/sdk"
-)
 
-// Rows selects rows of a table: those with one of the keys, or those whose
-// columns have the values of Where (a list means any of its values). If both
-// are given, both must match. All selects all rows.
-type Rows struct {
-	// Keys are values of the primary key: a list in its order or an object of
-	// its columns; for a key of one column also the value itself.
-	Keys  []json.RawMessage
-	Where Row
-	All   bool
-}
+	"github.com/the-edge-agent/tea/plugins/memory/store"
+)
 
 // condition is a WHERE clause and its arguments.
 type condition struct {
@@ -36,7 +27,7 @@ func (c *condition) add(clause string, args ...any) {
 }
 
 // condition turns Rows into SQL.
-func (s *Tables) condition(t *table, which Rows) (c condition, err error) {
+func (t *table) condition(dialect store.Dialect, which store.RowSelection) (c condition, err error) {
 	if which.Keys == nil && len(which.Where) == 0 {
 		if !which.All {
 			return c, tea.Errorf(tea.ValidationError, "table %q: select rows with keys or where, or all rows with all: true", t.entry.Name)
@@ -58,14 +49,14 @@ func (s *Tables) condition(t *table, which Rows) (c condition, err error) {
 		if given && len(which.Where) == 0 {
 			c.keys = n
 		}
-		c.add(within(s.dialect()), list)
+		c.add(within(dialect), list)
 	}
 	for _, name := range slices.Sorted(maps.Keys(which.Where)) {
 		at, err := t.column(name)
 		if err != nil {
 			return c, err
 		}
-		if err := s.compare(&c, t.columns[at], which.Where[name]); err != nil {
+		if err := c.compare(dialect, t.columns[at], which.Where[name]); err != nil {
 			return c, err
 		}
 	}
@@ -73,7 +64,7 @@ func (s *Tables) condition(t *table, which Rows) (c condition, err error) {
 }
 
 // keyed moves the primary key from Where to Keys if Where has all of it.
-func (t *table) keyed(which Rows) Rows {
+func (t *table) keyed(which store.RowSelection) store.RowSelection {
 	if len(t.key) == 0 {
 		return which
 	}
@@ -91,7 +82,7 @@ func (t *table) keyed(which Rows) Rows {
 	if err != nil {
 		return which
 	}
-	return Rows{Keys: []json.RawMessage{key}, Where: rest}
+	return store.RowSelection{Keys: []json.RawMessage{key}, Where: rest}
 }
 
 // keyList returns a JSON array of the keys in the form of the log, and the
@@ -121,7 +112,7 @@ func (t *table) readKey(raw json.RawMessage) (string, error) {
 			return "", err
 		}
 	case bytes.HasPrefix(raw, []byte("{")):
-		var row Row
+		var row store.TableRow
 		if err := json.Unmarshal(raw, &row); err != nil {
 			return "", err
 		}
@@ -149,7 +140,7 @@ func (t *table) readKey(raw json.RawMessage) (string, error) {
 }
 
 // compare adds the condition that a column has a value, or any of a list.
-func (s *Tables) compare(c *condition, column Column, raw json.RawMessage) error {
+func (c *condition) compare(dialect store.Dialect, column Column, raw json.RawMessage) error {
 	if column.Type == JSON {
 		return tea.Errorf(tea.ValidationError, "column %q has the type json, which where cannot compare", column.Name)
 	}
@@ -168,10 +159,10 @@ func (s *Tables) compare(c *condition, column Column, raw json.RawMessage) error
 		case err != nil:
 			return err
 		case v == nil:
-			either = append(either, quote(column.Name)+" IS NULL")
+			either = append(either, column.value(dialect)+" IS NULL")
 		default:
-			either = append(either, quote(column.Name)+" = "+column.parameter(s.dialect()))
-			args = append(args, column.bound(s.dialect(), v))
+			either = append(either, column.value(dialect)+" = "+column.parameter(dialect))
+			args = append(args, column.bound(dialect, v))
 		}
 	}
 	c.add("("+strings.Join(either, " OR ")+")", args...)
@@ -180,47 +171,61 @@ func (s *Tables) compare(c *condition, column Column, raw json.RawMessage) error
 
 // Update sets columns of the selected rows, atomically. The primary key cannot
 // change.
-func (s *Tables) Update(ctx context.Context, name string, which Rows, set Row, call Call) (Result, error) {
+func (s *Tables) Update(ctx context.Context, name string, which store.RowSelection, set store.TableRow, call store.TableCall) (store.TableResult, error) {
 	t, err := s.find(ctx, name)
 	if err != nil {
-		return Result{}, err
+		return store.TableResult{}, err
 	}
-	if len(set) == 0 {
-		return Result{}, tea.Errorf(tea.ValidationError, "table %q: set has no columns", t.entry.Name)
+	given, err := t.settings(set)
+	if err != nil {
+		return store.TableResult{}, err
 	}
 	values := make([]string, len(t.columns))
-	for i, c := range t.columns {
-		values[i] = quote(c.Name)
-	}
 	var args []any
-	for i, c := range t.columns { // in the order of the parameters
-		raw, there := set[c.Name]
-		if !there {
-			continue
-		}
-		if slices.Contains(t.key, i) {
-			return Result{}, tea.Errorf(tea.ValidationError, "column %q is part of the primary key, which cannot change: delete the row and insert a new one", c.Name)
-		}
-		v, err := c.parse(raw)
-		if err != nil {
-			return Result{}, err
-		}
-		values[i] = c.parameter(s.dialect())
-		args = append(args, c.bound(s.dialect(), v))
-	}
-	for _, name := range slices.Sorted(maps.Keys(set)) {
-		if _, err := t.column(name); err != nil {
-			return Result{}, err
+	for i, c := range t.columns {
+		if v, there := given[i]; there {
+			values[i] = c.parameter(s.dialect())
+			args = append(args, c.bound(s.dialect(), v))
+		} else {
+			values[i] = quote(c.Name)
 		}
 	}
 	return s.change(ctx, t, which, call, change{updated, values, args})
 }
 
+// settings returns the values that columns are set to, by their positions.
+func (t *table) settings(set store.TableRow) (map[int]any, error) {
+	if len(set) == 0 {
+		return nil, tea.Errorf(tea.ValidationError, "table %q: set has no columns", t.entry.Name)
+	}
+	values := make(map[int]any, len(set))
+	for i, c := range t.columns {
+		raw, there := set[c.Name]
+		if !there {
+			continue
+		}
+		if slices.Contains(t.key, i) {
+			return nil, tea.Errorf(tea.ValidationError, "column %q is part of the primary key, which cannot change: delete the row and insert a new one", c.Name)
+		}
+		v, err := c.parse(raw)
+		if err != nil {
+			return nil, err
+		}
+		values[i] = v
+	}
+	for _, name := range slices.Sorted(maps.Keys(set)) {
+		if _, err := t.column(name); err != nil {
+			return nil, err
+		}
+	}
+	return values, nil
+}
+
 // Delete removes the selected rows, atomically.
-func (s *Tables) Delete(ctx context.Context, name string, which Rows, call Call) (Result, error) {
+func (s *Tables) Delete(ctx context.Context, name string, which store.RowSelection, call store.TableCall) (store.TableResult, error) {
 	t, err := s.find(ctx, name)
 	if err != nil {
-		return Result{}, err
+		return store.TableResult{}, err
 	}
 	values := make([]string, len(t.columns))
 	for i, c := range t.columns {
@@ -241,10 +246,10 @@ type change struct {
 
 // change appends a row with the operation and the new values for each selected
 // one to the log.
-func (s *Tables) change(ctx context.Context, t *table, which Rows, call Call, x change) (Result, error) {
-	c, err := s.condition(t, which)
+func (s *Tables) change(ctx context.Context, t *table, which store.RowSelection, call store.TableCall, x change) (store.TableResult, error) {
+	c, err := t.condition(s.dialect(), which)
 	if err != nil {
-		return Result{}, err
+		return store.TableResult{}, err
 	}
 	where := ""
 	if len(c.clauses) > 0 {

@@ -7,6 +7,8 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+
+	"github.com/the-edge-agent/tea/plugins/memory/store"
 )
 
 // bank is a table of accounts in groups: each change sets all rows of its group
@@ -24,14 +26,14 @@ func (b bank) open(t *testing.T) {
 	for i := range b.groups * b.each {
 		rows = append(rows, fmt.Sprintf(`{"id": %d, "grp": %d, "n": 0, "pad": "%s"}`, i, i%b.groups, strings.Repeat("x", 40)))
 	}
-	b.insert(t, "acc", "["+strings.Join(rows, ",")+"]", Fail)
+	b.insert(t, "acc", "["+strings.Join(rows, ",")+"]", store.RowFail)
 }
 
 // watch reads some times.
 func (b bank) watch(t *testing.T, times int) {
 	seen := make([]int64, b.groups)
 	for range times {
-		a, err := b.Query(t.Context(), Query{SQL: "SELECT grp, count(*) AS rows, min(n) AS least, max(n) AS most, sum(n) AS total FROM acc WHERE grp >= 0 GROUP BY grp ORDER BY grp"})
+		a, err := b.Query(t.Context(), store.TableQuery{SQL: "SELECT grp, count(*) AS rows, min(n) AS least, max(n) AS most, sum(n) AS total FROM acc WHERE grp >= 0 GROUP BY grp ORDER BY grp"})
 		if err != nil {
 			t.Error(err)
 			return
@@ -65,22 +67,22 @@ func (b bank) write(t *testing.T, group, rounds int) {
 		set := json.RawMessage(fmt.Sprint(n))
 		var err error
 		if n%2 == 0 {
-			_, err = b.Update(t.Context(), "acc", Rows{Where: Row{"grp": json.RawMessage(fmt.Sprint(group))}}, Row{"n": set}, Call{})
+			_, err = b.Update(t.Context(), "acc", store.RowSelection{Where: store.TableRow{"grp": json.RawMessage(fmt.Sprint(group))}}, store.TableRow{"n": set}, store.TableCall{})
 		} else {
-			rows := make([]Row, len(keys))
+			rows := make([]store.TableRow, len(keys))
 			for i, key := range keys {
-				rows[i] = Row{"id": key, "n": set}
+				rows[i] = store.TableRow{"id": key, "n": set}
 			}
-			_, err = b.UpdateRows(t.Context(), "acc", rows, Call{})
+			_, err = b.UpdateRows(t.Context(), "acc", rows, store.TableCall{})
 		}
 		if err != nil {
 			t.Error(err)
 		}
 		id := 1000 + group*rounds + n
-		if _, err := b.Insert(t.Context(), "acc", rowsOf(t, fmt.Sprintf(`[{"id": %d, "grp": -1}]`, id)), Fail, Call{}); err != nil {
+		if _, err := b.Insert(t.Context(), "acc", rowsOf(t, fmt.Sprintf(`[{"id": %d, "grp": -1}]`, id)), store.RowFail, store.TableCall{}); err != nil {
 			t.Error(err)
 		}
-		a, err := b.Query(t.Context(), Query{SQL: "SELECT count(*) AS n FROM acc WHERE id = ?", Args: []any{int64(id)}})
+		a, err := b.Query(t.Context(), store.TableQuery{SQL: "SELECT count(*) AS n FROM acc WHERE id = ?", Args: []any{int64(id)}})
 		if err != nil || a.Rows[0]["n"] != int64(1) {
 			t.Errorf("row %d is not there after it was inserted: %v, %v", id, a.Rows, err)
 		}
@@ -130,7 +132,7 @@ func TestManyMakeOneTable(t *testing.T) {
 		var made atomic.Int64
 		for range 6 {
 			group.Go(func() {
-				created, err := d.Create(t.Context(), NewTable{Name: "x", Columns: []Column{{Name: "a", Type: Int}}})
+				created, err := d.Create(t.Context(), store.NewTable{Name: "x", Schema: json.RawMessage(`{"a": "int"}`)})
 				if err != nil {
 					t.Error(err)
 				}

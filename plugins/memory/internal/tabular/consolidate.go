@@ -6,26 +6,16 @@ import (
 	"strconv"
 
 	"github.com/the-edge-agent/tea/plugins/memory/internal/catalog"
-	"github.com/the-edge-agent/tea/plugins/memory/internal/store"
+	"github.com/the-edge-agent/tea/plugins/memory/store"
 )
-
-// Consolidated is the result of a consolidation.
-type Consolidated struct {
-	FilesBefore int
-	RowsBefore  int64 // changes, in files and in the database
-	Rows        int64 // rows of the table
-	File        string
-	Bytes       int64
-	Snapshot    catalog.Snapshot
-}
 
 // Consolidate merges all files and rows of a table into one file that has each
 // key once, and creates a snapshot of it. Readers and writers continue
 // meanwhile; later writes become the new delta.
-func (s *Tables) Consolidate(ctx context.Context, name string) (Consolidated, error) {
+func (s *Tables) Consolidate(ctx context.Context, name string) (store.Consolidated, error) {
 	t, err := s.find(ctx, name)
 	if err != nil {
-		return Consolidated{}, err
+		return store.Consolidated{}, err
 	}
 	t.merging.Lock()
 	defer t.merging.Unlock()
@@ -37,7 +27,7 @@ func (s *Tables) Consolidate(ctx context.Context, name string) (Consolidated, er
 
 // prune is the consolidation of SQLite: it removes all changes except the last
 // one of each key.
-func (s *Tables) prune(ctx context.Context, t *table) (c Consolidated, err error) {
+func (s *Tables) prune(ctx context.Context, t *table) (c store.Consolidated, err error) {
 	last, err := s.o.Catalog.LastSnapshot(ctx, t.name)
 	if err != nil {
 		return c, err
@@ -58,9 +48,11 @@ func (s *Tables) prune(ctx context.Context, t *table) (c Consolidated, err error
 		}
 		entry := t.entry
 		entry.Version = t.take(0)
-		if c.Snapshot, err = s.o.Catalog.SnapshotIn(ctx, tx, entry, nil, last); err != nil {
+		snapshot, err := s.o.Catalog.SnapshotIn(ctx, tx, entry, nil, last)
+		if err != nil {
 			return err
 		}
+		c.Snapshot = snapshot.ID
 		rows := c.Rows
 		tx.AfterCommit(func() { t.commit(entry.Version, func(l *load) { *l = load{baseRows: rows} }) })
 		return nil
@@ -72,7 +64,7 @@ func (s *Tables) prune(ctx context.Context, t *table) (c Consolidated, err error
 // otherwise only the delta, and keeps the changes that hide rows of the base.
 //
 // It merges the changes up to a number, the cut. Each file is on one side of it.
-func (s *Tables) merge(ctx context.Context, t *table, all bool) (c Consolidated, err error) {
+func (s *Tables) merge(ctx context.Context, t *table, all bool) (c store.Consolidated, err error) {
 	defer s.readers.begin()()
 	t.mu.Lock()
 	cut := t.done
@@ -94,7 +86,7 @@ func (s *Tables) merge(ctx context.Context, t *table, all bool) (c Consolidated,
 		return c, err
 	}
 	if all && rows == 0 && len(old) == 1 && old[0].Base && last != nil {
-		c.File, c.Bytes, c.Rows, c.Snapshot = old[0].Path, old[0].Size, old[0].Rows, *last
+		c.File, c.Bytes, c.Rows, c.Snapshot, c.FilesAfter = old[0].Path, old[0].Size, old[0].Rows, last.ID, len(last.Files)
 		return c, nil // it is consolidated already
 	}
 	added, err := s.mergedFile(ctx, t, all, cut)
@@ -106,7 +98,8 @@ func (s *Tables) merge(ctx context.Context, t *table, all bool) (c Consolidated,
 	}
 	s.reached("merged")
 	err = s.o.Engine.Write(ctx, func(ctx context.Context, tx store.Tx) error {
-		c.Snapshot, err = s.swap(ctx, tx, t, swap{all: all, cut: cut, added: added, old: old, last: last})
+		snapshot, err := s.swap(ctx, tx, t, swap{all: all, cut: cut, added: added, old: old, last: last})
+		c.Snapshot, c.FilesAfter = snapshot.ID, len(added)
 		return err
 	})
 	if err != nil {

@@ -10,7 +10,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/the-edge-agent/tea/plugins/memory/internal/store"
+	"github.com/the-edge-agent/tea/plugins/memory/store"
 )
 
 // stopped are copies of a folder, each as it was at a step: what a process
@@ -54,8 +54,8 @@ func (c *stopped) visit(before, after []string) {
 			c.t.Fatal(err)
 		}
 		want(c.t, "files at "+c.steps[i], d.files(c.t), len(files))
-		d.insert(c.t, "sensors", many(100_000, 100), Fail)
-		d.insert(c.t, "sensors", `[{"id": 200000}]`, Fail)
+		d.insert(c.t, "sensors", many(100_000, 100), store.RowFail)
+		d.insert(c.t, "sensors", `[{"id": 200000}]`, store.RowFail)
 		again := d.read(c.t, "SELECT count(*) FROM sensors WHERE id >= 100000")
 		want(c.t, "new rows", again, []string{"101"})
 		d.close()
@@ -72,8 +72,8 @@ func TestKilledAtEachStep(t *testing.T) {
 			t.Parallel()
 			d := open(t, driver, t.TempDir())
 			d.make(t, "sensors", sensors, "id")
-			d.insert(t, "sensors", many(0, 100), Fail)
-			d.insert(t, "sensors", `[{"id": 5000}]`, Fail)
+			d.insert(t, "sensors", many(0, 100), store.RowFail)
+			d.insert(t, "sensors", `[{"id": 5000}]`, store.RowFail)
 			c := &stopped{t: t, d: d}
 			c.watch()
 			return c
@@ -81,21 +81,21 @@ func TestKilledAtEachStep(t *testing.T) {
 		before := []string{"101|0|5000"}
 		t.Run("insert", func(t *testing.T) {
 			c := start(t)
-			c.d.insert(t, "sensors", many(1000, 200), Fail)
+			c.d.insert(t, "sensors", many(1000, 200), store.RowFail)
 			want(t, "steps", c.steps, []string{"rows appended", "file written", "file renamed", "file in the catalog"})
 			c.visit(before, []string{"301|0|5000"})
 		})
 		t.Run("delete", func(t *testing.T) {
 			c := start(t)
 			c.d.o.InlineBytes = 1
-			if _, err := c.d.Delete(t.Context(), "sensors", Rows{Where: Row{"site": json.RawMessage(`"site 0"`)}}, Call{}); err != nil {
+			if _, err := c.d.Delete(t.Context(), "sensors", store.RowSelection{Where: store.TableRow{"site": json.RawMessage(`"site 0"`)}}, store.TableCall{}); err != nil {
 				t.Fatal(err)
 			}
 			c.visit(before, []string{"91|1|5000"})
 		})
 		t.Run("consolidate", func(t *testing.T) {
 			c := start(t)
-			if _, err := c.d.Delete(t.Context(), "sensors", Rows{Keys: []json.RawMessage{json.RawMessage("7")}}, Call{}); err != nil {
+			if _, err := c.d.Delete(t.Context(), "sensors", store.RowSelection{Keys: []json.RawMessage{json.RawMessage("7")}}, store.TableCall{}); err != nil {
 				t.Fatal(err)
 			}
 			if _, err := c.d.Consolidate(t.Context(), "sensors"); err != nil {
@@ -110,9 +110,9 @@ func TestKilledAtEachStep(t *testing.T) {
 func TestAFailedWriteLeavesNothing(t *testing.T) {
 	each(t, func(t *testing.T, d *device) {
 		d.make(t, "sensors", sensors, "id")
-		d.insert(t, "sensors", many(0, 100), Fail)
+		d.insert(t, "sensors", many(0, 100), store.RowFail)
 		files := d.files(t)
-		if _, err := d.Insert(t.Context(), "sensors", rowsOf(t, many(99, 500)), Fail, Call{}); err == nil {
+		if _, err := d.Insert(t.Context(), "sensors", rowsOf(t, many(99, 500)), store.RowFail, store.TableCall{}); err == nil {
 			t.Error("a key that is there was inserted")
 		}
 		want(t, "rows", d.read(t, "SELECT count(*) FROM sensors"), []string{"100"})
@@ -122,11 +122,11 @@ func TestAFailedWriteLeavesNothing(t *testing.T) {
 			}
 			d = d.reopen(t)
 			d.make(t, "other", `{"a": "int"}`)
-			d.insert(t, "other", `[{"a": 1}]`, Fail)
-			_, err := d.Insert(t.Context(), "sensors", rowsOf(t, many(500, 1)), Fail, Call{})
+			d.insert(t, "other", `[{"a": 1}]`, store.RowFail)
+			_, err := d.Insert(t.Context(), "sensors", rowsOf(t, many(500, 1)), store.RowFail, store.TableCall{})
 			fails(t, "a file that is gone", err, "internal_error", "has lost a file")
 			for _, names := range [][]string{nil, {"sensors"}} {
-				_, err = d.Query(t.Context(), Query{SQL: "SELECT count(*) FROM Sensors", Tables: names, MaxRows: 10, MaxBytes: 1000, Timeout: time.Minute})
+				_, err = d.Query(t.Context(), store.TableQuery{SQL: "SELECT count(*) FROM Sensors", Tables: names, MaxRows: 10, MaxBytes: 1000, Timeout: time.Minute})
 				fails(t, "a query of it", err, "internal_error", "has lost a file")
 			}
 			return
@@ -143,9 +143,9 @@ func TestADamagedFileOfATableEndsNoOther(t *testing.T) {
 			t.Skip("tables have no files")
 		}
 		d.make(t, "sensors", sensors, "id")
-		d.insert(t, "sensors", many(0, 500), Fail)
+		d.insert(t, "sensors", many(0, 500), store.RowFail)
 		d.make(t, "other", `{"a": "int"}`)
-		d.insert(t, "other", `[{"a": 1}]`, Fail)
+		d.insert(t, "other", `[{"a": 1}]`, store.RowFail)
 		files, err := filepath.Glob(filepath.Join(d.dir, "tables", "sensors", "*.parquet"))
 		if err != nil || len(files) != 1 {
 			t.Fatal(files, err)
@@ -157,7 +157,7 @@ func TestADamagedFileOfATableEndsNoOther(t *testing.T) {
 		overwritten := []byte(strings.Repeat("x", len(whole)))
 		check := func(how string) {
 			t.Helper()
-			_, err := d.Query(t.Context(), Query{SQL: "SELECT sum(id) FROM sensors", MaxRows: 10, MaxBytes: 1000, Timeout: time.Minute})
+			_, err := d.Query(t.Context(), store.TableQuery{SQL: "SELECT sum(id) FROM sensors", MaxRows: 10, MaxBytes: 1000, Timeout: time.Minute})
 			fails(t, how, err, "internal_error", "damaged")
 			want(t, how+": the other one", d.read(t, "SELECT a FROM other"), []string{"1"})
 		}
@@ -173,8 +173,8 @@ func TestADamagedFileOfATableEndsNoOther(t *testing.T) {
 			}
 			d = d.reopen(t)
 			check(how)
-			d.insert(t, "other", `[]`, Fail)
-			_, err := d.Insert(t.Context(), "sensors", rowsOf(t, many(500, 1)), Fail, Call{})
+			d.insert(t, "other", `[]`, store.RowFail)
+			_, err := d.Insert(t.Context(), "sensors", rowsOf(t, many(500, 1)), store.RowFail, store.TableCall{})
 			fails(t, how+": an insert", err, "internal_error", "damaged")
 		}
 		if err := os.WriteFile(files[0], whole, 0o600); err != nil {
@@ -195,9 +195,9 @@ func TestADamagedRowOfTheCatalogEndsNoOtherTable(t *testing.T) {
 					t.Skip("tables have no files")
 				}
 				d.make(t, "other", `{"a": "int"}`)
-				d.insert(t, "other", `[{"a": 1}]`, Fail)
+				d.insert(t, "other", `[{"a": 1}]`, store.RowFail)
 				d.make(t, "sensors", sensors, "id")
-				d.insert(t, "sensors", many(0, 500), Fail)
+				d.insert(t, "sensors", many(0, 500), store.RowFail)
 				files := d.files(t)
 				err := d.o.Engine.Write(t.Context(), func(ctx context.Context, tx store.Tx) error {
 					_, err := tx.Exec(ctx, "UPDATE documents SET body = replace(body, '{', 'X') WHERE kind = ? AND id LIKE 'sensors%'", kind)
@@ -208,7 +208,7 @@ func TestADamagedRowOfTheCatalogEndsNoOtherTable(t *testing.T) {
 				}
 				d = d.reopen(t)
 				want(t, "the other one", d.read(t, "SELECT a FROM other"), []string{"1"})
-				_, err = d.Query(t.Context(), Query{SQL: "SELECT 1 FROM sensors", Tables: []string{"sensors"}, MaxRows: 10, MaxBytes: 1000, Timeout: time.Minute})
+				_, err = d.Query(t.Context(), store.TableQuery{SQL: "SELECT 1 FROM sensors", Tables: []string{"sensors"}, MaxRows: 10, MaxBytes: 1000, Timeout: time.Minute})
 				fails(t, "a query of it", err, "internal_error", "damaged")
 				if err := d.Sweep(t.Context()); err != nil {
 					t.Fatal(err)
@@ -227,11 +227,11 @@ func TestManyPartsArePutTogetherUnasked(t *testing.T) {
 			d := open(t, driver, t.TempDir(), func(o *Options) { o.MaxFiles, o.MaxRows, o.InlineBytes = 4, 200, 100 })
 			d.make(t, "sensors", sensors, "id")
 			for i := range 24 {
-				d.insert(t, "sensors", many(i*5, 10), Replace)
+				d.insert(t, "sensors", many(i*5, 10), store.RowReplace)
 				if n := d.files(t); n > 5 {
 					t.Fatalf("%d files after %d inserts", n, i+1)
 				}
-				if _, err := d.Delete(t.Context(), "sensors", Rows{Where: Row{"id": json.RawMessage(fmt.Sprint(i * 5))}}, Call{}); err != nil {
+				if _, err := d.Delete(t.Context(), "sensors", store.RowSelection{Where: store.TableRow{"id": json.RawMessage(fmt.Sprint(i * 5))}}, store.TableCall{}); err != nil {
 					t.Fatal(err)
 				}
 			}

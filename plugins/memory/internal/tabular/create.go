@@ -11,22 +11,13 @@ import (
 	tea "github.com/the-edge-agent/tea/sdk"
 
 	"github.com/the-edge-agent/tea/plugins/memory/internal/catalog"
-	"github.com/the-edge-agent/tea/plugins/memory/internal/store"
+	"github.com/the-edge-agent/tea/plugins/memory/store"
 )
 
-// NewTable defines a table.
-type NewTable struct {
-	Name        string
-	Columns     []Column
-	PrimaryKey  []string
-	Description string
-}
-
-// Create creates a table and reports whether it is new. A table that exists
-// already must have the same columns and primary key, otherwise the error is a
-// validation_error.
-func (s *Tables) Create(ctx context.Context, n NewTable) (created bool, err error) {
-	if err := checkTableName(n.Name); err != nil {
+// Create creates a table; see [store.TableStore].
+func (s *Tables) Create(ctx context.Context, n store.NewTable) (created bool, err error) {
+	t, err := fromDefinition(n)
+	if err != nil {
 		return false, err
 	}
 	if strings.ContainsAny(s.o.Dir, "*?[") && s.dialect() == store.DuckDB {
@@ -35,27 +26,34 @@ func (s *Tables) Create(ctx context.Context, n NewTable) (created bool, err erro
 	have, err := s.find(ctx, n.Name)
 	switch {
 	case err == nil:
-		return false, have.matches(n)
+		return false, have.matches(t)
 	case tea.AsError(err).Type != tea.NotFound:
 		return false, err
 	}
-	schema, err := json.Marshal(n.Columns)
-	if err != nil {
-		return false, tea.Errorf(tea.ValidationError, "schema: %w", err)
-	}
-	format := "rows"
 	if s.dialect() == store.DuckDB {
-		format = "parquet"
-	}
-	t, err := newTable(catalog.Table{Name: n.Name, Description: n.Description, Format: format, Schema: schema, PrimaryKey: n.PrimaryKey, Managed: true})
-	if err != nil {
-		return false, err
+		t.entry.Format = "parquet"
 	}
 	err = s.o.Engine.Write(ctx, func(ctx context.Context, tx store.Tx) error { return s.create(ctx, tx, t) })
 	if errors.Is(err, errExists) {
 		return s.Create(ctx, n)
 	}
 	return err == nil, err
+}
+
+// fromDefinition checks the definition of a table.
+func fromDefinition(n store.NewTable) (*table, error) {
+	if err := checkTableName(n.Name); err != nil {
+		return nil, err
+	}
+	columns, err := ParseSchema(n.Schema, n.PrimaryKey)
+	if err != nil {
+		return nil, err
+	}
+	schema, err := json.Marshal(columns)
+	if err != nil {
+		return nil, tea.Errorf(tea.ValidationError, "schema: %w", err)
+	}
+	return newTable(catalog.Table{Name: n.Name, Description: n.Description, Format: "rows", Schema: schema, PrimaryKey: n.PrimaryKey, Managed: true})
 }
 
 var errExists = errors.New("the table was created by a concurrent call")
@@ -92,9 +90,9 @@ func (s *Tables) create(ctx context.Context, tx store.Tx, t *table) error {
 
 // matches returns an error that lists how the table differs from a definition.
 // The order of the columns does not matter.
-func (t *table) matches(n NewTable) error {
+func (t *table) matches(n *table) error {
 	var differences []string
-	for _, wanted := range n.Columns {
+	for _, wanted := range n.columns {
 		at := slices.IndexFunc(t.columns, func(c Column) bool { return c.Name == wanted.Name })
 		switch {
 		case at < 0:
@@ -104,12 +102,12 @@ func (t *table) matches(n NewTable) error {
 		}
 	}
 	for _, have := range t.columns {
-		if !slices.ContainsFunc(n.Columns, func(c Column) bool { return c.Name == have.Name }) {
+		if !slices.ContainsFunc(n.columns, func(c Column) bool { return c.Name == have.Name }) {
 			differences = append(differences, fmt.Sprintf("it also has a column %q", have.Name))
 		}
 	}
-	if !slices.Equal(t.entry.PrimaryKey, n.PrimaryKey) {
-		differences = append(differences, fmt.Sprintf("its primary key is (%s), not (%s)", strings.Join(t.entry.PrimaryKey, ", "), strings.Join(n.PrimaryKey, ", ")))
+	if !slices.Equal(t.entry.PrimaryKey, n.entry.PrimaryKey) {
+		differences = append(differences, fmt.Sprintf("its primary key is (%s), not (%s)", strings.Join(t.entry.PrimaryKey, ", "), strings.Join(n.entry.PrimaryKey, ", ")))
 	}
 	if len(differences) > 0 {
 		return tea.Errorf(tea.ValidationError, "table %q already exists with another definition: %s", t.entry.Name, strings.Join(differences, "; "))

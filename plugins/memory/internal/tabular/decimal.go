@@ -12,7 +12,7 @@ import (
 
 	tea "github.com/the-edge-agent/tea/sdk"
 
-	"github.com/the-edge-agent/tea/plugins/memory/internal/store"
+	"github.com/the-edge-agent/tea/plugins/memory/store"
 )
 
 const (
@@ -65,6 +65,8 @@ func decimalSQL(dialect store.Dialect, digits, scale int) string {
 	switch {
 	case dialect == store.DuckDB:
 		return fmt.Sprintf("DECIMAL(%d,%d)", digits, scale)
+	case dialect == store.PostgreSQL:
+		return "numeric"
 	case scale == 0:
 		return "BIGINT"
 	}

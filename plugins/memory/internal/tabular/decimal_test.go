@@ -6,6 +6,8 @@ import (
 	"testing"
 
 	tea "github.com/the-edge-agent/tea/sdk"
+
+	"github.com/the-edge-agent/tea/plugins/memory/store"
 )
 
 func TestDecimals(t *testing.T) {
@@ -64,18 +66,18 @@ func TestDecimalColumns(t *testing.T) {
 	each(t, func(t *testing.T, d *device) {
 		d.make(t, "bills", `[{"name": "no", "type": "decimal(6)"}, {"name": "sum", "type": "decimal(12,2)"}, {"name": "pad", "type": "string"}]`, "no")
 		for _, pad := range []string{"x", strings.Repeat("x", 2000)} { // in rows, in a file
-			d.insert(t, "bills", `[{"no": 1, "sum": 0.1, "pad": "`+pad+`"}, {"no": "2", "sum": "0.2"}, {"no": 3.0, "sum": -1234567890.12}, {"no": 4}]`, Replace)
+			d.insert(t, "bills", `[{"no": 1, "sum": 0.1, "pad": "`+pad+`"}, {"no": "2", "sum": "0.2"}, {"no": 3.0, "sum": -1234567890.12}, {"no": 4}]`, store.RowReplace)
 			want(t, "exact sum", d.ask(t, "SELECT sum(sum) AS s FROM bills WHERE no < 3").Rows[0]["s"].(float64) < 0.3000000001, true)
 			want(t, "values", d.ask(t, "SELECT no, sum FROM bills ORDER BY no").Rows, []map[string]any{
 				{"no": int64(1), "sum": 0.1}, {"no": int64(2), "sum": 0.2}, {"no": int64(3), "sum": -1234567890.12}, {"no": int64(4), "sum": nil},
 			})
 		}
-		r, err := d.Update(t.Context(), "bills", Rows{Where: Row{"sum": json.RawMessage(`["0.20", -1234567890.12]`)}}, Row{"sum": json.RawMessage("5.5")}, Call{})
+		r, err := d.Update(t.Context(), "bills", store.RowSelection{Where: store.TableRow{"sum": json.RawMessage(`["0.20", -1234567890.12]`)}}, store.TableRow{"sum": json.RawMessage("5.5")}, store.TableCall{})
 		if err != nil {
 			t.Fatal(err)
 		}
 		want(t, "found by value", r.Updated, 2)
-		r, err = d.UpdateRows(t.Context(), "bills", rowsOf(t, `[{"no": 2, "pad": "y"}, {"no": 4, "sum": 7}]`), Call{})
+		r, err = d.UpdateRows(t.Context(), "bills", rowsOf(t, `[{"no": 2, "pad": "y"}, {"no": 4, "sum": 7}]`), store.TableCall{})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -84,7 +86,7 @@ func TestDecimalColumns(t *testing.T) {
 			t.Fatal(err)
 		}
 		want(t, "rows", d.ask(t, "SELECT no, sum FROM bills WHERE sum > 5 ORDER BY no").Rows, []map[string]any{{"no": int64(2), "sum": 5.5}, {"no": int64(3), "sum": 5.5}, {"no": int64(4), "sum": 7.}})
-		_, err = d.Insert(t.Context(), "bills", rowsOf(t, `[{"no": 9, "sum": 0.125}]`), Fail, Call{})
+		_, err = d.Insert(t.Context(), "bills", rowsOf(t, `[{"no": 9, "sum": 0.125}]`), store.RowFail, store.TableCall{})
 		fails(t, "too many digits", err, tea.ValidationError, `row 0: column "sum" takes a number with at most 10 digits before and 2 after the point, not 0.125`)
 	})
 }

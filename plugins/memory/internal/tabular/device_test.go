@@ -19,6 +19,7 @@ import (
 	"github.com/the-edge-agent/tea/plugins/memory/internal/engine"
 	"github.com/the-edge-agent/tea/plugins/memory/internal/engine/duckdb"
 	"github.com/the-edge-agent/tea/plugins/memory/internal/engine/sqlite"
+	"github.com/the-edge-agent/tea/plugins/memory/store"
 )
 
 // device has the tables of a folder.
@@ -26,7 +27,7 @@ type device struct {
 	*Tables
 	dir    string
 	driver engine.Driver
-	cat    *catalog.Catalog
+	cat    *catalog.Managed
 	close  func()
 }
 
@@ -37,7 +38,7 @@ func open(t testing.TB, driver engine.Driver, dir string, options ...func(*Optio
 		t.Fatal(err)
 	}
 	docs := documents.New(e)
-	c := catalog.New(docs, clock.New())
+	c := catalog.NewManaged(docs, clock.New())
 	o := Options{Engine: e, Documents: docs, Catalog: c, Dir: filepath.Join(dir, "tables")}
 	for _, set := range options {
 		set(&o)
@@ -83,27 +84,23 @@ func each(t *testing.T, test func(t *testing.T, d *device)) {
 
 func (d *device) make(t testing.TB, name, schema string, key ...string) {
 	t.Helper()
-	columns, err := ParseSchema(json.RawMessage(schema), key)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := d.Create(t.Context(), NewTable{Name: name, Columns: columns, PrimaryKey: key}); err != nil {
+	if _, err := d.Create(t.Context(), store.NewTable{Name: name, Schema: json.RawMessage(schema), PrimaryKey: key}); err != nil {
 		t.Fatal(err)
 	}
 }
 
-func rowsOf(t testing.TB, text string) []Row {
+func rowsOf(t testing.TB, text string) []store.TableRow {
 	t.Helper()
-	var rows []Row
+	var rows []store.TableRow
 	if err := json.Unmarshal([]byte(text), &rows); err != nil {
 		t.Fatal(err)
 	}
 	return rows
 }
 
-func (d *device) insert(t testing.TB, table, rows string, conflict Conflict) Result {
+func (d *device) insert(t testing.TB, table, rows string, conflict store.RowConflict) store.TableResult {
 	t.Helper()
-	r, err := d.Insert(t.Context(), table, rowsOf(t, rows), conflict, Call{})
+	r, err := d.Insert(t.Context(), table, rowsOf(t, rows), conflict, store.TableCall{})
 	if err != nil {
 		t.Fatal(err)
 	}

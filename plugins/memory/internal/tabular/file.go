@@ -14,7 +14,7 @@ import (
 	"strings"
 
 	"github.com/the-edge-agent/tea/plugins/memory/internal/catalog"
-	"github.com/the-edge-agent/tea/plugins/memory/internal/store"
+	"github.com/the-edge-agent/tea/plugins/memory/store"
 	"github.com/the-edge-agent/tea/sdk/x/atomicfile"
 )
 

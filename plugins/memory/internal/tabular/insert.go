@@ -11,7 +11,7 @@ import (
 
 	tea "github.com/the-edge-agent/tea/sdk"
 
-	"github.com/the-edge-agent/tea/plugins/memory/internal/store"
+	"github.com/the-edge-agent/tea/plugins/memory/store"
 )
 
 // The operations of a row.
@@ -21,32 +21,6 @@ const (
 	deleted  = "D"
 )
 
-// Conflict decides about a new row whose key exists.
-type Conflict string
-
-// Fail refuses all rows, Replace updates the row that exists, Ignore leaves it.
-const (
-	Fail    Conflict = "error"
-	Replace Conflict = "replace"
-	Ignore  Conflict = "ignore"
-)
-
-// Row is the JSON values of a row, by column.
-type Row map[string]json.RawMessage
-
-// Result counts the rows of a change.
-type Result struct {
-	Inserted, Updated, Deleted, Ignored int64
-	// Missing is the number of given keys that do not exist.
-	Missing int64
-	// Version is the number of the table's last change.
-	Version int64
-	// File is the path of the file that was written, "" for none, and Bytes its
-	// size.
-	File  string
-	Bytes int64
-}
-
 // newRow is a row to be written.
 type newRow struct {
 	op, key string
@@ -55,21 +29,21 @@ type newRow struct {
 }
 
 // Insert adds rows, atomically.
-func (s *Tables) Insert(ctx context.Context, name string, rows []Row, conflict Conflict, call Call) (Result, error) {
+func (s *Tables) Insert(ctx context.Context, name string, rows []store.TableRow, conflict store.RowConflict, call store.TableCall) (store.TableResult, error) {
 	t, err := s.find(ctx, name)
 	if err != nil {
-		return Result{}, err
+		return store.TableResult{}, err
 	}
 	checked, size, err := t.check(rows, conflict)
 	if err != nil {
-		return Result{}, err
+		return store.TableResult{}, err
 	}
 	return s.write(ctx, t, call, func(ctx context.Context, w *writing) error { return w.insert(ctx, checked, size, conflict) })
 }
 
 // check converts rows to values. Of two rows with the same key conflict decides
 // which one is kept.
-func (t *table) check(rows []Row, conflict Conflict) (checked []*newRow, size int, err error) {
+func (t *table) check(rows []store.TableRow, conflict store.RowConflict) (checked []*newRow, size int, err error) {
 	at := map[string]int{}
 	for i, row := range rows {
 		r, bytes, err := t.checkRow(row)
@@ -83,9 +57,9 @@ func (t *table) check(rows []Row, conflict Conflict) (checked []*newRow, size in
 		case len(t.key) == 0 || !twice:
 			at[r.key] = len(checked)
 			checked = append(checked, r)
-		case conflict == Replace:
+		case conflict == store.RowReplace:
 			checked[first] = r
-		case conflict == Ignore:
+		case conflict == store.RowIgnore:
 		default:
 			return nil, 0, tea.Errorf(tea.ValidationError, "row %d: the key %s appears in an earlier row too; set on_conflict to replace or ignore to allow that", i, r.key)
 		}
@@ -93,7 +67,7 @@ func (t *table) check(rows []Row, conflict Conflict) (checked []*newRow, size in
 	return checked, size, nil
 }
 
-func (t *table) checkRow(row Row) (*newRow, int, error) {
+func (t *table) checkRow(row store.TableRow) (*newRow, int, error) {
 	size, used := 0, 0
 	r := &newRow{op: inserted, values: make([]any, len(t.columns))}
 	for i, c := range t.columns {
@@ -131,7 +105,7 @@ func (t *table) keyOfRow(values []any) (string, error) {
 }
 
 // insert writes the rows in the transaction.
-func (w *writing) insert(ctx context.Context, rows []*newRow, size int, conflict Conflict) error {
+func (w *writing) insert(ctx context.Context, rows []*newRow, size int, conflict store.RowConflict) error {
 	t := w.t
 	var exists map[string]bool
 	if len(t.key) > 0 {
@@ -146,14 +120,14 @@ func (w *writing) insert(ctx context.Context, rows []*newRow, size int, conflict
 		switch {
 		case !exists[r.key]:
 			w.result.Inserted++
-		case conflict == Replace:
+		case conflict == store.RowReplace:
 			n.op = updated
 			w.result.Updated++
-		case conflict == Ignore:
+		case conflict == store.RowIgnore:
 			w.result.Ignored++
 			continue
 		default:
-			return tea.Errorf(tea.ValidationError, "row %d: table %q already has a row with the key %s; set on_conflict to replace or ignore to allow that", r.at, t.entry.Name, r.key)
+			return t.exists(r)
 		}
 		chosen = append(chosen, &n)
 	}
@@ -165,6 +139,11 @@ func (w *writing) insert(ctx context.Context, rows []*newRow, size int, conflict
 		return err
 	}
 	return w.settle(ctx, before, int64(len(chosen)), size)
+}
+
+// exists returns the error of a row whose key exists.
+func (t *table) exists(r *newRow) error {
+	return tea.Errorf(tea.ValidationError, "row %d: table %q already has a row with the key %s; set on_conflict to replace or ignore to allow that", r.at, t.entry.Name, r.key)
 }
 
 // existing returns the keys of the rows that the table has.
@@ -189,7 +168,7 @@ func (w *writing) append(ctx context.Context, before int64, rows []*newRow) erro
 	all := make([][]any, len(rows))
 	for i, r := range rows {
 		seq := before + int64(i) + 1
-		if len(w.t.key) == 0 {
+		if len(w.t.key) == 0 && r.key == "" {
 			r.key = strconv.FormatInt(seq, 10) // unique
 		}
 		values := append(make([]any, 0, len(r.values)+3), seq, r.op, r.key)
@@ -206,13 +185,13 @@ type writing struct {
 	s      *Tables
 	t      *table
 	tx     store.Tx
-	result Result
+	result store.TableResult
 	// file is the path of the Parquet file that was written, "" for none.
 	file string
 }
 
 // write runs a change in a transaction, unless the call was done before.
-func (s *Tables) write(ctx context.Context, t *table, call Call, change func(context.Context, *writing) error) (Result, error) {
+func (s *Tables) write(ctx context.Context, t *table, call store.TableCall, change func(context.Context, *writing) error) (store.TableResult, error) {
 	before, err := s.done(ctx, call)
 	if err != nil || before.same {
 		return before.Result, err
@@ -243,7 +222,7 @@ func (s *Tables) write(ctx context.Context, t *table, call Call, change func(con
 		if after, gone := s.done(ctx, call); gone == nil && after.same {
 			return after.Result, nil // by a concurrent call
 		}
-		return Result{}, err
+		return store.TableResult{}, err
 	}
 	s.relieve(ctx, t)
 	if s.countCall(call) {

@@ -10,7 +10,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/the-edge-agent/tea/plugins/memory/internal/store"
+	"github.com/the-edge-agent/tea/plugins/memory/store"
 )
 
 // TestTheTableIsWhatItsChangesSay compares a table with a map after changes of
@@ -34,16 +34,16 @@ func TestTheTableIsWhatItsChangesSay(t *testing.T) {
 						rows = append(rows, fmt.Sprintf(`{"id": %d, "n": %d}`, (id+i)%keys, n))
 						model[(id+i)%keys] = n
 					}
-					d.insert(t, "v", "["+strings.Join(rows, ",")+"]", Replace)
+					d.insert(t, "v", "["+strings.Join(rows, ",")+"]", store.RowReplace)
 				case 2:
-					if _, err := d.UpdateRows(t.Context(), "v", rowsOf(t, fmt.Sprintf(`[{"id": %d, "n": %d}]`, id, n)), Call{}); err != nil {
+					if _, err := d.UpdateRows(t.Context(), "v", rowsOf(t, fmt.Sprintf(`[{"id": %d, "n": %d}]`, id, n)), store.TableCall{}); err != nil {
 						t.Fatal(err)
 					}
 					if _, there := model[id]; there {
 						model[id] = n
 					}
 				case 3, 4:
-					if _, err := d.Delete(t.Context(), "v", Rows{Keys: []json.RawMessage{json.RawMessage(fmt.Sprint(id))}}, Call{}); err != nil {
+					if _, err := d.Delete(t.Context(), "v", store.RowSelection{Keys: []json.RawMessage{json.RawMessage(fmt.Sprint(id))}}, store.TableCall{}); err != nil {
 						t.Fatal(err)
 					}
 					delete(model, id)
@@ -79,19 +79,19 @@ func TestAMergeLeavesWhatCameMeanwhile(t *testing.T) {
 		for _, all := range []bool{true, false} {
 			d := open(t, driver, t.TempDir())
 			d.make(t, "sensors", sensors, "id")
-			d.insert(t, "sensors", many(0, 100), Fail)
+			d.insert(t, "sensors", many(0, 100), store.RowFail)
 			if _, err := d.Consolidate(t.Context(), "sensors"); err != nil {
 				t.Fatal(err)
 			}
-			d.insert(t, "sensors", many(50, 100), Replace)
+			d.insert(t, "sensors", many(50, 100), store.RowReplace)
 			meanwhile := func() {
 				for _, keys := range [][]json.RawMessage{{json.RawMessage("3"), json.RawMessage("60")}, {json.RawMessage("120")}} {
-					if _, err := d.Delete(t.Context(), "sensors", Rows{Keys: keys}, Call{}); err != nil {
+					if _, err := d.Delete(t.Context(), "sensors", store.RowSelection{Keys: keys}, store.TableCall{}); err != nil {
 						t.Error(err)
 					}
 				}
-				d.insert(t, "sensors", `[{"id": 120, "value": -1}, {"id": 500, "value": -1}]`, Fail)
-				d.insert(t, "sensors", many(130, 100), Replace)
+				d.insert(t, "sensors", `[{"id": 120, "value": -1}, {"id": 500, "value": -1}]`, store.RowFail)
+				d.insert(t, "sensors", many(130, 100), store.RowReplace)
 			}
 			d.reached = func(step string) {
 				if step == "merged" {
@@ -120,7 +120,7 @@ func TestAMergeLeavesWhatCameMeanwhile(t *testing.T) {
 func TestFilesOfOthersStay(t *testing.T) {
 	each(t, func(t *testing.T, d *device) {
 		d.make(t, "sensors", sensors, "id")
-		d.insert(t, "sensors", many(0, 100), Fail)
+		d.insert(t, "sensors", many(0, 100), store.RowFail)
 		folder := filepath.Join(d.dir, "tables", "sensors")
 		if err := os.MkdirAll(folder, 0o700); err != nil {
 			t.Fatal(err)
@@ -148,9 +148,9 @@ func TestFilesOfOthersStay(t *testing.T) {
 func TestACallIsKnownAgain(t *testing.T) {
 	each(t, func(t *testing.T, d *device) {
 		d.make(t, "events", `{"text": "string"}`)
-		insert := func(key, hash, text string) Result {
+		insert := func(key, hash, text string) store.TableResult {
 			t.Helper()
-			r, err := d.Insert(t.Context(), "events", rowsOf(t, fmt.Sprintf(`[{"text": %q}]`, text)), Fail, Call{key, hash})
+			r, err := d.Insert(t.Context(), "events", rowsOf(t, fmt.Sprintf(`[{"text": %q}]`, text)), store.RowFail, store.TableCall{Key: key, Hash: hash})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -179,7 +179,7 @@ func TestACallIsKnownAgain(t *testing.T) {
 			t.Fatal(err)
 		}
 		want(t, "kept", n, keptCalls)
-		k, err := d.done(t.Context(), Call{Key: "n5"})
+		k, err := d.done(t.Context(), store.TableCall{Key: "n5"})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -5,50 +5,23 @@ import (
 	"context"
 	"maps"
 	"slices"
-	"time"
 
-	"github.com/the-edge-agent/tea/plugins/memory/internal/store"
+	"github.com/the-edge-agent/tea/plugins/memory/store"
 )
-
-// Query is a SELECT of a workflow.
-type Query struct {
-	SQL  string
-	Args []any
-	// Tables are the tables that it can read; nil = all tables.
-	Tables   []string
-	MaxRows  int
-	MaxBytes int
-	Timeout  time.Duration
-}
-
-// Answer is the result of a Query. Truncated reports that rows are missing
-// because of MaxRows or MaxBytes.
-type Answer struct {
-	Columns   []string
-	Rows      []map[string]any
-	Truncated bool
-}
 
 // Query runs a SELECT over the committed rows, under the restrictions of
 // [store.QueryEngine].
-func (s *Tables) Query(ctx context.Context, q Query) (Answer, error) {
+func (s *Tables) Query(ctx context.Context, q store.TableQuery) (store.TableAnswer, error) {
 	names, broken, err := s.readable(ctx, q.Tables)
 	if err != nil {
-		return Answer{}, err
+		return store.TableAnswer{}, err
 	}
 	defer s.readers.begin()() // no file is removed meanwhile
 	found, err := s.o.Engine.Select(ctx, q.SQL, store.Sandbox{Tables: names, Broken: broken, MaxRows: q.MaxRows, MaxBytes: q.MaxBytes, Timeout: q.Timeout, Args: q.Args})
 	if err != nil {
-		return Answer{}, cmp.Or(s.damage(ctx, names), err)
+		return store.TableAnswer{}, cmp.Or(s.damage(ctx, names), err)
 	}
-	a := Answer{Columns: found.Columns, Rows: make([]map[string]any, len(found.Rows)), Truncated: found.Truncated}
-	for i, row := range found.Rows {
-		a.Rows[i] = make(map[string]any, len(row))
-		for j, v := range row {
-			a.Rows[i][found.Columns[j]] = v
-		}
-	}
-	return a, nil
+	return store.AnswerOf(found), nil
 }
 
 // damage returns the reason why a query of these tables failed, if it is a file.

@@ -9,11 +9,13 @@ import (
 	tea "github.com/the-edge-agent/tea/sdk"
 
 	"github.com/the-edge-agent/tea/sdk/value"
+
+	"github.com/the-edge-agent/tea/plugins/memory/store"
 )
 
-func (d *device) ask(t *testing.T, query string, args ...any) Answer {
+func (d *device) ask(t *testing.T, query string, args ...any) store.TableAnswer {
 	t.Helper()
-	a, err := d.Query(t.Context(), Query{SQL: query, Args: args, MaxRows: 1000, MaxBytes: 1 << 20, Timeout: time.Minute})
+	a, err := d.Query(t.Context(), store.TableQuery{SQL: query, Args: args, MaxRows: 1000, MaxBytes: 1 << 20, Timeout: time.Minute})
 	if err != nil {
 		t.Fatalf("%s: %v", query, err)
 	}
@@ -27,9 +29,9 @@ func TestQueryGivesValuesAsTheyWereInserted(t *testing.T) {
 		for _, when := range []string{"rows", "files", "consolidated"} {
 			switch when {
 			case "rows":
-				d.insert(t, "v", "["+row+"]", Fail)
+				d.insert(t, "v", "["+row+"]", store.RowFail)
 			case "files":
-				d.insert(t, "v", "["+row+", "+strings.Replace(row, "993", "994", 1)+`, {"id": 3, "s": "`+strings.Repeat("x", 2000)+`", "j": "text"}]`, Replace)
+				d.insert(t, "v", "["+row+", "+strings.Replace(row, "993", "994", 1)+`, {"id": 3, "s": "`+strings.Repeat("x", 2000)+`", "j": "text"}]`, store.RowReplace)
 			case "consolidated":
 				if _, err := d.Consolidate(t.Context(), "v"); err != nil {
 					t.Fatal(err)
@@ -53,7 +55,7 @@ func TestQueryReadsTheTablesAlone(t *testing.T) {
 	each(t, func(t *testing.T, d *device) {
 		d.make(t, "a", `{"id": "int"}`, "id")
 		d.make(t, "b", `{"id": "int"}`, "id")
-		d.insert(t, "a", `[{"id": 1}, {"id": 2}]`, Fail)
+		d.insert(t, "a", `[{"id": 1}, {"id": 2}]`, store.RowFail)
 		for query, kind := range map[string]tea.ErrorType{
 			"SELECT * FROM tea_rows_a":                      tea.PermissionDenied,
 			"SELECT * FROM tea_live_a":                      tea.PermissionDenied,
@@ -66,35 +68,35 @@ func TestQueryReadsTheTablesAlone(t *testing.T) {
 			"SELECT 1; SELECT 2":                            tea.PermissionDenied,
 			"WITH tea_rows_b AS (SELECT 1) SELECT * FROM b": tea.PermissionDenied,
 		} {
-			_, err := d.Query(t.Context(), Query{SQL: query, Tables: []string{"a"}, MaxRows: 10, MaxBytes: 1000, Timeout: time.Minute})
+			_, err := d.Query(t.Context(), store.TableQuery{SQL: query, Tables: []string{"a"}, MaxRows: 10, MaxBytes: 1000, Timeout: time.Minute})
 			if err == nil {
 				t.Errorf("%s: no error", query)
 			} else if got := tea.AsError(err).Type; got != kind && got != tea.ValidationError && got != tea.PermissionDenied {
 				t.Errorf("%s: %v", query, err)
 			}
 		}
-		_, err := d.Query(t.Context(), Query{SQL: "SELECT 1", Tables: []string{"aa"}})
+		_, err := d.Query(t.Context(), store.TableQuery{SQL: "SELECT 1", Tables: []string{"aa"}})
 		fails(t, "no such table", err, tea.NotFound, "aa")
-		a, err := d.Query(t.Context(), Query{SQL: "SELECT * FROM a ORDER BY id", MaxRows: 1})
+		a, err := d.Query(t.Context(), store.TableQuery{SQL: "SELECT * FROM a ORDER BY id", MaxRows: 1})
 		if err != nil {
 			t.Fatal(err)
 		}
-		want(t, "truncated", a, Answer{Columns: []string{"id"}, Rows: []map[string]any{{"id": int64(1)}}, Truncated: true})
+		want(t, "truncated", a, store.TableAnswer{Columns: []string{"id"}, Rows: []map[string]any{{"id": int64(1)}}, Truncated: true})
 	})
 }
 
 func TestAReaderKeepsItsFiles(t *testing.T) {
 	each(t, func(t *testing.T, d *device) {
 		d.make(t, "sensors", sensors, "id")
-		d.insert(t, "sensors", many(0, 300), Fail)
-		d.insert(t, "sensors", many(300, 300), Fail)
+		d.insert(t, "sensors", many(0, 300), store.RowFail)
+		d.insert(t, "sensors", many(300, 300), store.RowFail)
 		before := d.files(t)
 		end := d.readers.begin()
 		if _, err := d.Consolidate(t.Context(), "sensors"); err != nil {
 			t.Fatal(err)
 		}
 		later := d.readers.begin()
-		if _, err := d.Update(t.Context(), "sensors", Rows{All: true}, Row{"value": json.RawMessage("1")}, Call{}); err != nil {
+		if _, err := d.Update(t.Context(), "sensors", store.RowSelection{All: true}, store.TableRow{"value": json.RawMessage("1")}, store.TableCall{}); err != nil {
 			t.Fatal(err)
 		}
 		if before > 0 {

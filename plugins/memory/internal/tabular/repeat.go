@@ -6,18 +6,8 @@ import (
 	"errors"
 	"fmt"
 
-	"github.com/the-edge-agent/tea/plugins/memory/internal/store"
+	"github.com/the-edge-agent/tea/plugins/memory/store"
 )
-
-// Call identifies a change so that it can be repeated: after a crash a workflow
-// repeats the call that was running, which can be done already. A call with the
-// Key and Hash of an earlier one returns the earlier result and changes nothing.
-// Without a Key every call is a new one.
-type Call struct {
-	Key string
-	// Hash is a hash of the parameters.
-	Hash string
-}
 
 const (
 	callKind = "tabular_call"
@@ -29,8 +19,8 @@ const (
 
 // note is the document of a call.
 type note struct {
-	Hash   string `json:"hash"`
-	Result Result `json:"result"`
+	Hash   string            `json:"hash"`
+	Result store.TableResult `json:"result"`
 }
 
 // known is the state of a call's key.
@@ -41,7 +31,7 @@ type known struct {
 }
 
 // done looks up a call.
-func (s *Tables) done(ctx context.Context, call Call) (k known, err error) {
+func (s *Tables) done(ctx context.Context, call store.TableCall) (k known, err error) {
 	if call.Key == "" {
 		return k, nil
 	}
@@ -61,7 +51,7 @@ func (s *Tables) done(ctx context.Context, call Call) (k known, err error) {
 
 // remember stores the result of a call in the transaction of its change. Of two
 // equal calls at the same time the second one fails here.
-func (w *writing) remember(ctx context.Context, call Call, before known) error {
+func (w *writing) remember(ctx context.Context, call store.TableCall, before known) error {
 	if call.Key == "" {
 		return nil
 	}
@@ -98,7 +88,7 @@ func (s *Tables) forget(ctx context.Context) error {
 }
 
 // countCall counts a call and reports whether it is time to forget.
-func (s *Tables) countCall(call Call) bool {
+func (s *Tables) countCall(call store.TableCall) bool {
 	if call.Key == "" {
 		return false
 	}

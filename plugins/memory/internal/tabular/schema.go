@@ -12,7 +12,7 @@ import (
 	tea "github.com/the-edge-agent/tea/sdk"
 	"github.com/the-edge-agent/tea/sdk/x/diag"
 
-	"github.com/the-edge-agent/tea/plugins/memory/internal/store"
+	"github.com/the-edge-agent/tea/plugins/memory/store"
 )
 
 // Type is the type of a column's values.
@@ -41,14 +41,11 @@ func (t Type) sql(dialect store.Dialect) string {
 	if digits, scale, ok := t.decimal(); ok {
 		return decimalSQL(dialect, digits, scale)
 	}
-	names := map[Type][2]string{
-		String: {"VARCHAR", "TEXT"}, Int: {"BIGINT", "BIGINT"}, Float: {"DOUBLE", "DOUBLE"}, Bool: {"BOOLEAN", "BOOLEAN"},
-		Timestamp: {"TIMESTAMP", "TIMESTAMP"}, Date: {"DATE", "TEXT"}, JSON: {"VARCHAR", "JSON_TEXT"},
+	names := map[Type][3]string{
+		String: {"VARCHAR", "TEXT", "text"}, Int: {"BIGINT", "BIGINT", "bigint"}, Float: {"DOUBLE", "DOUBLE", "float8"}, Bool: {"BOOLEAN", "BOOLEAN", "boolean"},
+		Timestamp: {"TIMESTAMP", "TIMESTAMP", "timestamptz"}, Date: {"DATE", "TEXT", "date"}, JSON: {"VARCHAR", "JSON_TEXT", "jsonb"},
 	}
-	if dialect == store.DuckDB {
-		return names[t][0]
-	}
-	return names[t][1]
+	return names[t][slices.Index([]store.Dialect{store.DuckDB, store.SQLite, store.PostgreSQL}, dialect)]
 }
 
 // Column defines a column of a table.

@@ -13,14 +13,14 @@ import (
 
 	"github.com/the-edge-agent/tea/plugins/memory/internal/catalog"
 	"github.com/the-edge-agent/tea/plugins/memory/internal/documents"
-	"github.com/the-edge-agent/tea/plugins/memory/internal/store"
+	"github.com/the-edge-agent/tea/plugins/memory/store"
 )
 
 // Options configure Tables. Engine, Documents, Catalog and Dir are needed.
 type Options struct {
 	Engine    store.QueryEngine
 	Documents *documents.Documents
-	Catalog   *catalog.Catalog
+	Catalog   *catalog.Managed
 	// Dir is the folder of the Parquet files; the database must have access to it.
 	Dir string
 	// InlineBytes is the size from which a change becomes a file; default 1024.

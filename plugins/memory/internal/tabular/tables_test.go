@@ -8,26 +8,26 @@ import (
 
 	tea "github.com/the-edge-agent/tea/sdk"
 
-	"github.com/the-edge-agent/tea/plugins/memory/internal/store"
+	"github.com/the-edge-agent/tea/plugins/memory/store"
 )
 
 func TestInsertUpdateDelete(t *testing.T) {
 	each(t, func(t *testing.T, d *device) {
 		d.make(t, "sensors", sensors, "id")
-		want(t, "insert", d.insert(t, "sensors", `[{"id": 1, "site": "a", "value": 1}, {"id": 2, "site": "b"}, {"id": 3, "site": "a"}]`, Fail), Result{Inserted: 3, Version: 3})
-		_, err := d.Insert(t.Context(), "sensors", rowsOf(t, `[{"id": 4}, {"id": 2}]`), Fail, Call{})
+		want(t, "insert", d.insert(t, "sensors", `[{"id": 1, "site": "a", "value": 1}, {"id": 2, "site": "b"}, {"id": 3, "site": "a"}]`, store.RowFail), store.TableResult{Inserted: 3, Version: 3})
+		_, err := d.Insert(t.Context(), "sensors", rowsOf(t, `[{"id": 4}, {"id": 2}]`), store.RowFail, store.TableCall{})
 		fails(t, "a key that is there", err, tea.ValidationError, "already has a row with the key [2]")
-		want(t, "ignore", d.insert(t, "sensors", `[{"id": 4}, {"id": 2}]`, Ignore).Ignored, 1)
-		r := d.insert(t, "sensors", `[{"id": 2, "site": "c"}, {"id": 5, "site": "a"}]`, Replace)
+		want(t, "ignore", d.insert(t, "sensors", `[{"id": 4}, {"id": 2}]`, store.RowIgnore).Ignored, 1)
+		r := d.insert(t, "sensors", `[{"id": 2, "site": "c"}, {"id": 5, "site": "a"}]`, store.RowReplace)
 		want(t, "replace", []int64{r.Inserted, r.Updated}, []int64{1, 1})
 		want(t, "rows", d.read(t, "SELECT * FROM sensors ORDER BY id"), []string{"1|a|1", "2|c|-", "3|a|-", "4|-|-", "5|a|-"})
 
-		r, err = d.Update(t.Context(), "SENSORS", Rows{Where: Row{"site": json.RawMessage(`["a", null]`)}}, Row{"value": json.RawMessage("7.25")}, Call{})
+		r, err = d.Update(t.Context(), "SENSORS", store.RowSelection{Where: store.TableRow{"site": json.RawMessage(`["a", null]`)}}, store.TableRow{"value": json.RawMessage("7.25")}, store.TableCall{})
 		if err != nil {
 			t.Fatal(err)
 		}
 		want(t, "updated", r.Updated, 4)
-		r, err = d.Delete(t.Context(), "sensors", Rows{Keys: []json.RawMessage{json.RawMessage("3"), json.RawMessage(`{"id": 4}`), json.RawMessage(`[99]`)}}, Call{})
+		r, err = d.Delete(t.Context(), "sensors", store.RowSelection{Keys: []json.RawMessage{json.RawMessage("3"), json.RawMessage(`{"id": 4}`), json.RawMessage(`[99]`)}}, store.TableCall{})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -45,9 +45,9 @@ func TestInsertUpdateDelete(t *testing.T) {
 		want(t, "rows after the consolidation", d.read(t, "SELECT * FROM sensors ORDER BY id"), left)
 		version := r.Version
 		d = d.reopen(t)
-		r = d.insert(t, "sensors", `[{"id": 3, "site": "again"}]`, Fail)
-		want(t, "a removed key is free", r, Result{Inserted: 1, Version: version + 1})
-		r, err = d.Delete(t.Context(), "sensors", Rows{All: true}, Call{})
+		r = d.insert(t, "sensors", `[{"id": 3, "site": "again"}]`, store.RowFail)
+		want(t, "a removed key is free", r, store.TableResult{Inserted: 1, Version: version + 1})
+		r, err = d.Delete(t.Context(), "sensors", store.RowSelection{All: true}, store.TableCall{})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -66,13 +66,13 @@ func TestLargeBatchesAreFilesThatAreMerged(t *testing.T) {
 	each(t, func(t *testing.T, d *device) {
 		d.make(t, "sensors", sensors, "id")
 		for i := range 4 {
-			d.insert(t, "sensors", many(i*500, 600), Replace)
+			d.insert(t, "sensors", many(i*500, 600), store.RowReplace)
 		}
-		d.insert(t, "sensors", `[{"id": 0, "site": "small"}]`, Replace)
-		if _, err := d.Update(t.Context(), "sensors", Rows{Where: Row{"site": json.RawMessage(`"site 3"`)}}, Row{"value": json.RawMessage("0.5")}, Call{}); err != nil {
+		d.insert(t, "sensors", `[{"id": 0, "site": "small"}]`, store.RowReplace)
+		if _, err := d.Update(t.Context(), "sensors", store.RowSelection{Where: store.TableRow{"site": json.RawMessage(`"site 3"`)}}, store.TableRow{"value": json.RawMessage("0.5")}, store.TableCall{}); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := d.Delete(t.Context(), "sensors", Rows{Where: Row{"site": json.RawMessage(`"site 4"`)}}, Call{}); err != nil {
+		if _, err := d.Delete(t.Context(), "sensors", store.RowSelection{Where: store.TableRow{"site": json.RawMessage(`"site 4"`)}}, store.TableCall{}); err != nil {
 			t.Fatal(err)
 		}
 		check := func(when string) {
@@ -104,8 +104,8 @@ func TestLargeBatchesAreFilesThatAreMerged(t *testing.T) {
 			t.Fatal(err)
 		}
 		want(t, "files of the snapshot", len(snapshot.Files), min(files, 1))
-		want(t, "the snapshot", snapshot.ID, c.Snapshot.ID)
-		d.insert(t, "sensors", many(5000, 100), Fail)
+		want(t, "the snapshot", snapshot.ID, c.Snapshot)
+		d.insert(t, "sensors", many(5000, 100), store.RowFail)
 		want(t, "rows besides the base", d.read(t, "SELECT count(*) FROM sensors"), []string{"1990"})
 	})
 }
@@ -116,7 +116,7 @@ func TestValuesStayExact(t *testing.T) {
 		filler := strings.Repeat("x", 2000)
 		for n, id := range []string{"small", filler} {
 			d.insert(t, "v", fmt.Sprintf(`[{"id": %q, "i": 9007199254740993, "f": 0.1, "b": true, "ts": "2026-03-01T14:00:00.123456+02:00", "d": "2024-02-29", "j": {"big": 12345678901234567890123, "a": [1.0, null]}},
-				{"id": "ü\u0000\"'\\ 世界 %d", "i": -9223372036854775808, "f": 1e300, "b": false, "j": "text"}, {"id": "null %d", "j": null}]`, id, n, n), Fail)
+				{"id": "ü\u0000\"'\\ 世界 %d", "i": -9223372036854775808, "f": 1e300, "b": false, "j": "text"}, {"id": "null %d", "j": null}]`, id, n, n), store.RowFail)
 		}
 		check := func(when string) {
 			t.Helper()
@@ -138,7 +138,7 @@ func TestValuesStayExact(t *testing.T) {
 		}
 		check("as inserted")
 		for column, value := range map[string]string{"i": "9007199254740993", "b": "true", "ts": `"2026-03-01 12:00:00.123456"`, "d": `"2024-02-29"`, "f": "0.1"} {
-			r, err := d.Update(t.Context(), "v", Rows{Where: Row{column: json.RawMessage(value)}}, Row{column: json.RawMessage(value)}, Call{})
+			r, err := d.Update(t.Context(), "v", store.RowSelection{Where: store.TableRow{column: json.RawMessage(value)}}, store.TableRow{column: json.RawMessage(value)}, store.TableCall{})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -172,14 +172,14 @@ func TestWrongValuesAreRefused(t *testing.T) {
 			`[{"id": 1, "s": "", "flagg": true}]`:             `no column "flagg"; did you mean "flag"?`,
 			`[{"id": 1, "s": ""}, {"id": 1.0, "s": "again"}]`: "the key [1] appears in an earlier row",
 		} {
-			_, err := d.Insert(t.Context(), "v", rowsOf(t, rows), Fail, Call{})
+			_, err := d.Insert(t.Context(), "v", rowsOf(t, rows), store.RowFail, store.TableCall{})
 			fails(t, rows, err, tea.ValidationError, text)
 		}
-		d.insert(t, "v", `[{"id": 5e0, "s": ""}, {"id": 6.0, "s": ""}]`, Fail)
-		none := Rows{}
-		key := Rows{Keys: []json.RawMessage{json.RawMessage("5")}}
+		d.insert(t, "v", `[{"id": 5e0, "s": ""}, {"id": 6.0, "s": ""}]`, store.RowFail)
+		none := store.RowSelection{}
+		key := store.RowSelection{Keys: []json.RawMessage{json.RawMessage("5")}}
 		for text, update := range map[string]struct {
-			which Rows
+			which store.RowSelection
 			set   string
 		}{
 			"select rows with keys":             {none, `{"s": "x"}`},
@@ -187,19 +187,19 @@ func TestWrongValuesAreRefused(t *testing.T) {
 			`column "s" must`:                   {key, `{"s": null}`},
 			`did you mean "flag"`:               {key, `{"flags": null}`},
 			"set has no column":                 {key, `{}`},
-			"has no column \"q\"":               {Rows{Where: Row{"q": nil}}, `{"s": "x"}`},
-			"key 0: the primary key has":        {Rows{Keys: []json.RawMessage{json.RawMessage("[1, 2]")}}, `{"s": "x"}`},
-			"key 0: column \"id\" takes":        {Rows{Keys: []json.RawMessage{json.RawMessage(`"x"`)}}, `{"s": "x"}`},
-			"is not a column of the primary ke": {Rows{Keys: []json.RawMessage{json.RawMessage(`{"id": 1, "s": 2}`)}}, `{"s": "x"}`},
+			"has no column \"q\"":               {store.RowSelection{Where: store.TableRow{"q": nil}}, `{"s": "x"}`},
+			"key 0: the primary key has":        {store.RowSelection{Keys: []json.RawMessage{json.RawMessage("[1, 2]")}}, `{"s": "x"}`},
+			"key 0: column \"id\" takes":        {store.RowSelection{Keys: []json.RawMessage{json.RawMessage(`"x"`)}}, `{"s": "x"}`},
+			"is not a column of the primary ke": {store.RowSelection{Keys: []json.RawMessage{json.RawMessage(`{"id": 1, "s": 2}`)}}, `{"s": "x"}`},
 		} {
-			var set Row
+			var set store.TableRow
 			if err := json.Unmarshal([]byte(update.set), &set); err != nil {
 				t.Fatal(err)
 			}
-			_, err := d.Update(t.Context(), "v", update.which, set, Call{})
+			_, err := d.Update(t.Context(), "v", update.which, set, store.TableCall{})
 			fails(t, text, err, tea.ValidationError, text)
 		}
-		_, err := d.Insert(t.Context(), "w", nil, Fail, Call{})
+		_, err := d.Insert(t.Context(), "w", nil, store.RowFail, store.TableCall{})
 		fails(t, "no such table", err, tea.NotFound, `no table of data.create_table "w"`)
 		want(t, "rows", d.read(t, "SELECT count(*) FROM v"), []string{"2"})
 	})
@@ -211,7 +211,7 @@ func TestNamesAreNoWayIn(t *testing.T) {
 			"", "a b", `a"b`, "a;DROP TABLE ltm", "a'", "1a", "é", "documents", "LTM", "vectors", "tea_rows_x", "TEA_schema", "sqlite_master", "sqlite_x",
 			"duckdb_tables", "information_schema", "json_each", "JSON_TREE", strings.Repeat("a", 64), "../x", "a\x00",
 		} {
-			_, err := d.Create(t.Context(), NewTable{Name: name, Columns: []Column{{Name: "a", Type: Int}}})
+			_, err := d.Create(t.Context(), store.NewTable{Name: name, Schema: json.RawMessage(`{"a": "int"}`)})
 			fails(t, "table "+name, err, tea.ValidationError, "")
 		}
 		for _, schema := range []string{
@@ -228,14 +228,14 @@ func TestNamesAreNoWayIn(t *testing.T) {
 		// Words of SQL are names like others, and values are only values.
 		d.make(t, "select", `{"from": "string", "order": "int", "rowid": "int", "group": "json"}`, "from", "order")
 		hostile := `'); DROP TABLE \"select\"; --`
-		d.insert(t, "select", `[{"from": "`+hostile+`", "order": 1, "rowid": 5, "group": {"$.x": "'"}}, {"from": "b", "order": 2}]`, Fail)
-		r, err := d.Update(t.Context(), "Select", Rows{Keys: []json.RawMessage{json.RawMessage(`["` + hostile + `", 1]`)}}, Row{"rowid": json.RawMessage("6")}, Call{})
+		d.insert(t, "select", `[{"from": "`+hostile+`", "order": 1, "rowid": 5, "group": {"$.x": "'"}}, {"from": "b", "order": 2}]`, store.RowFail)
+		r, err := d.Update(t.Context(), "Select", store.RowSelection{Keys: []json.RawMessage{json.RawMessage(`["` + hostile + `", 1]`)}}, store.TableRow{"rowid": json.RawMessage("6")}, store.TableCall{})
 		if err != nil {
 			t.Fatal(err)
 		}
 		want(t, "updated", r.Updated, 1)
 		want(t, "rows", d.read(t, `SELECT "from", "order", "rowid" FROM "select" WHERE "order" = 1`), []string{`'); DROP TABLE "select"; --|1|6`})
-		_, err = d.Create(t.Context(), NewTable{Name: "SELECT", Columns: []Column{{Name: "a", Type: Int}}})
+		_, err = d.Create(t.Context(), store.NewTable{Name: "SELECT", Schema: json.RawMessage(`{"a": "int"}`)})
 		fails(t, "another case", err, tea.ValidationError, "already")
 	})
 }
@@ -243,15 +243,15 @@ func TestNamesAreNoWayIn(t *testing.T) {
 func TestATableWithoutKey(t *testing.T) {
 	each(t, func(t *testing.T, d *device) {
 		d.make(t, "events", `{"text": "string"}`)
-		d.insert(t, "events", `[{"text": "a"}, {"text": "a"}, {"text": "b"}]`, Fail)
-		d.insert(t, "events", `[{"text": "a"}]`, Fail)
-		r, err := d.Delete(t.Context(), "events", Rows{Where: Row{"text": json.RawMessage(`"b"`)}}, Call{})
+		d.insert(t, "events", `[{"text": "a"}, {"text": "a"}, {"text": "b"}]`, store.RowFail)
+		d.insert(t, "events", `[{"text": "a"}]`, store.RowFail)
+		r, err := d.Delete(t.Context(), "events", store.RowSelection{Where: store.TableRow{"text": json.RawMessage(`"b"`)}}, store.TableCall{})
 		if err != nil {
 			t.Fatal(err)
 		}
 		want(t, "deleted", r.Deleted, 1)
 		want(t, "rows", d.read(t, "SELECT text FROM events"), []string{"a", "a", "a"})
-		_, err = d.Delete(t.Context(), "events", Rows{Keys: []json.RawMessage{json.RawMessage("1")}}, Call{})
+		_, err = d.Delete(t.Context(), "events", store.RowSelection{Keys: []json.RawMessage{json.RawMessage("1")}}, store.TableCall{})
 		fails(t, "a key", err, tea.ValidationError, "has no primary key")
 	})
 }

@@ -10,7 +10,7 @@ import (
 
 	tea "github.com/the-edge-agent/tea/sdk"
 
-	"github.com/the-edge-agent/tea/plugins/memory/internal/store"
+	"github.com/the-edge-agent/tea/plugins/memory/store"
 )
 
 // edit is the new values for some columns of one row.
@@ -21,32 +21,38 @@ type edit struct {
 
 // UpdateRows sets the given columns of the rows with the same primary keys,
 // atomically. Rows that do not exist are counted as missing.
-func (s *Tables) UpdateRows(ctx context.Context, name string, rows []Row, call Call) (Result, error) {
+func (s *Tables) UpdateRows(ctx context.Context, name string, rows []store.TableRow, call store.TableCall) (store.TableResult, error) {
 	t, err := s.find(ctx, name)
 	if err != nil {
-		return Result{}, err
+		return store.TableResult{}, err
 	}
-	if len(t.key) == 0 {
-		return Result{}, tea.Errorf(tea.ValidationError, "table %q has no primary key to find rows by: use set with where", t.entry.Name)
-	}
-	edits := make([]edit, len(rows))
-	first := map[string]int{}
-	for i, row := range rows {
-		if edits[i], err = t.editOf(row); err != nil {
-			return Result{}, in(fmt.Sprintf("row %d", i), err)
-		}
-		if before, twice := first[edits[i].key]; twice {
-			return Result{}, tea.Errorf(tea.ValidationError, "row %d: the key %s appears in row %d too", i, edits[i].key, before)
-		}
-		first[edits[i].key] = i
-	}
-	if len(edits) == 0 {
-		return Result{}, nil
+	edits, err := t.edits(rows)
+	if err != nil || len(edits) == 0 {
+		return store.TableResult{}, err
 	}
 	return s.write(ctx, t, call, func(ctx context.Context, w *writing) error { return w.edit(ctx, edits) })
 }
 
-func (t *table) editOf(row Row) (e edit, err error) {
+// edits checks rows with the new values of some columns.
+func (t *table) edits(rows []store.TableRow) (edits []edit, err error) {
+	if len(t.key) == 0 {
+		return nil, tea.Errorf(tea.ValidationError, "table %q has no primary key to find rows by: use set with where", t.entry.Name)
+	}
+	edits = make([]edit, len(rows))
+	first := map[string]int{}
+	for i, row := range rows {
+		if edits[i], err = t.editOf(row); err != nil {
+			return nil, in(fmt.Sprintf("row %d", i), err)
+		}
+		if before, twice := first[edits[i].key]; twice {
+			return nil, tea.Errorf(tea.ValidationError, "row %d: the key %s appears in row %d too", i, edits[i].key, before)
+		}
+		first[edits[i].key] = i
+	}
+	return edits, nil
+}
+
+func (t *table) editOf(row store.TableRow) (e edit, err error) {
 	e.values = make(map[int]any, len(row))
 	key := make([]any, len(t.key))
 	for _, name := range slices.Sorted(maps.Keys(row)) {

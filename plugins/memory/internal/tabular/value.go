@@ -11,7 +11,7 @@ import (
 
 	tea "github.com/the-edge-agent/tea/sdk"
 
-	"github.com/the-edge-agent/tea/plugins/memory/internal/store"
+	"github.com/the-edge-agent/tea/plugins/memory/store"
 )
 
 const (
@@ -162,9 +162,20 @@ func (c Column) plain(v any) any {
 	return v
 }
 
+// value is a column of a row in SQL.
+func (c Column) value(dialect store.Dialect) string {
+	switch {
+	case dialect != store.PostgreSQL:
+		return quote(c.Name)
+	case c.Type == JSON:
+		return "nullif(body -> '" + c.Name + "', 'null')"
+	}
+	return "(body ->> '" + c.Name + "')::" + c.Type.sql(dialect)
+}
+
 // parameter is the placeholder of a bound value in a statement.
 func (c Column) parameter(dialect store.Dialect) string {
-	if dialect == store.DuckDB {
+	if dialect != store.SQLite {
 		return "CAST(? AS " + c.Type.sql(dialect) + ")"
 	}
 	return "?"

@@ -5,12 +5,15 @@ import (
 	"strings"
 
 	"github.com/the-edge-agent/tea/plugins/memory/internal/catalog"
-	"github.com/the-edge-agent/tea/plugins/memory/internal/store"
+	"github.com/the-edge-agent/tea/plugins/memory/store"
 )
+
+// LogPrefix begins the names of the logs.
+const LogPrefix = reserved + "rows_"
 
 // The names of a table's parts in the database. A table's name has letters,
 // digits and _ only.
-func (t *table) log() string   { return reserved + "rows_" + t.name }
+func (t *table) log() string   { return LogPrefix + t.name }
 func (t *table) delta() string { return reserved + "delta_" + t.name }
 func (t *table) live() string  { return reserved + "live_" + t.name }
 
@@ -120,7 +123,10 @@ func execAll(ctx context.Context, tx store.Tx, statements []string) error {
 // within is the condition that a row's key is in a list, bound as a JSON array
 // of strings.
 func within(dialect store.Dialect) string {
-	if dialect == store.DuckDB {
+	switch dialect {
+	case store.PostgreSQL:
+		return "key IN (SELECT sha256(convert_to(value, 'UTF8')) FROM json_array_elements_text(CAST(? AS json)))"
+	case store.DuckDB:
 		return `_tea_key IN (SELECT unnest(from_json(?, '["VARCHAR"]')))`
 	}
 	return "_tea_key IN (SELECT value FROM json_each(?))"

@@ -1,11 +1,7 @@
 package tokens
 
 import (
-	"strings"
-	"sync"
 	"unicode/utf8"
-
-	"github.com/tiktoken-go/tokenizer/codec"
 )
 
 const (
@@ -15,8 +11,6 @@ const (
 	// blanks is the same for white space, where it grows fastest.
 	blanks = 512
 )
-
-var encoding = sync.OnceValue(codec.NewCl100kBase)
 
 // Count returns the number of tokens. The names of special tokens count as text.
 // A text without a break within 4 KB is counted in parts, with an error of at
@@ -30,14 +24,6 @@ func Count(text string) int {
 		text = text[end:]
 	}
 	return total
-}
-
-func countSegment(text string) int {
-	n, err := encoding().Count(text)
-	if err != nil {
-		return len(text) // no token is shorter than a byte
-	}
-	return n
 }
 
 // segmentEnd returns the end of the first segment of the text. If possible, it
@@ -115,14 +101,4 @@ func prefix(text string, limit int) (end, count int, all bool) {
 		end, count = next, count+n
 	}
 	return end, count, true
-}
-
-// tokensEnd returns the end of the first n tokens of a segment.
-func tokensEnd(text string, n int) int {
-	_, parts, err := encoding().Encode(text)
-	if err != nil {
-		return runeStart(text, min(n, len(text)))
-	}
-	end := len(strings.Join(parts[:min(n, len(parts))], ""))
-	return runeStart(text, end) // invalid UTF-8 is longer in the tokens than in the text
 }

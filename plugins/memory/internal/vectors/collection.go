@@ -7,8 +7,8 @@ import (
 	"sync/atomic"
 
 	"github.com/the-edge-agent/tea/plugins/memory/internal/metadata"
-	"github.com/the-edge-agent/tea/plugins/memory/internal/store"
 	"github.com/the-edge-agent/tea/plugins/memory/internal/vector"
+	"github.com/the-edge-agent/tea/plugins/memory/store"
 )
 
 const (

@@ -5,11 +5,12 @@ import (
 	"path/filepath"
 	"testing"
 
+	"github.com/the-edge-agent/tea/plugins/memory/internal/devicetest"
 	"github.com/the-edge-agent/tea/plugins/memory/internal/engine"
-	"github.com/the-edge-agent/tea/plugins/memory/internal/store"
-	"github.com/the-edge-agent/tea/plugins/memory/internal/storetest"
 	"github.com/the-edge-agent/tea/plugins/memory/internal/vector"
 	"github.com/the-edge-agent/tea/plugins/memory/internal/vectors"
+	"github.com/the-edge-agent/tea/plugins/memory/store"
+	"github.com/the-edge-agent/tea/plugins/memory/storetest"
 )
 
 // backend is an index that closes its engine.
@@ -24,7 +25,7 @@ func TestVectorIndexConformance(t *testing.T) {
 	t.Parallel()
 	for name, search := range map[string]vector.Options{"exact": {}, "graph": {Exact: -1, EfSearch: 1000}} {
 		t.Run(name, func(t *testing.T) {
-			storetest.EachDriver(t, func(t *testing.T, driver engine.Driver) {
+			devicetest.EachDriver(t, func(t *testing.T, driver engine.Driver) {
 				var opened storetest.Opened[*backend]
 				var dirs storetest.Dirs
 				storetest.VectorIndex(t, func(t *testing.T) store.VectorIndex {

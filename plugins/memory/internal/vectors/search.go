@@ -9,8 +9,8 @@ import (
 	tea "github.com/the-edge-agent/tea/sdk"
 	"github.com/the-edge-agent/tea/sdk/value"
 
-	"github.com/the-edge-agent/tea/plugins/memory/internal/store"
 	"github.com/the-edge-agent/tea/plugins/memory/internal/vector"
+	"github.com/the-edge-agent/tea/plugins/memory/store"
 )
 
 // Search returns the items nearest to the query. A collection that does not

@@ -12,8 +12,9 @@ import (
 
 	tea "github.com/the-edge-agent/tea/sdk"
 
-	"github.com/the-edge-agent/tea/plugins/memory/internal/store"
+	"github.com/the-edge-agent/tea/plugins/memory/internal/clock"
 	"github.com/the-edge-agent/tea/plugins/memory/internal/vector"
+	"github.com/the-edge-agent/tea/plugins/memory/store"
 )
 
 // Options configure an Index. Engine and Dir are needed.
@@ -31,7 +32,8 @@ type Options struct {
 
 // Index keeps vectors in a database. It is safe for concurrent use.
 type Index struct {
-	o Options
+	o     Options
+	clock *clock.Clock
 
 	opening sync.Mutex // one goroutine opens a collection
 	mu      sync.Mutex // guards what follows
@@ -52,7 +54,7 @@ func New(o Options) *Index {
 	if o.Logger == nil {
 		o.Logger = slog.New(slog.DiscardHandler)
 	}
-	return &Index{o: o, open: map[string]*collection{}, stale: map[string]bool{}}
+	return &Index{o: o, clock: clock.New(), open: map[string]*collection{}, stale: map[string]bool{}}
 }
 
 // Close writes the companion files.
@@ -97,11 +99,15 @@ func (x *Index) ready(ctx context.Context) error {
 
 // nextSeq and nextID are called inside of transactions only, which run one
 // after the other.
-func (x *Index) nextSeq() int64 {
+func (x *Index) nextSeq() int64 { return x.takeSeq(1) + 1 }
+
+// takeSeq assigns the next n numbers and returns the one before them.
+func (x *Index) takeSeq(n int64) (before int64) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	x.seq++
-	return x.seq
+	before = x.seq
+	x.seq += n
+	return before
 }
 
 func (x *Index) nextID() int64 {

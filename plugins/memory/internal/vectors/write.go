@@ -14,7 +14,8 @@ import (
 	tea "github.com/the-edge-agent/tea/sdk"
 	"github.com/the-edge-agent/tea/sdk/value"
 
-	"github.com/the-edge-agent/tea/plugins/memory/internal/store"
+	"github.com/the-edge-agent/tea/plugins/memory/internal/deletion"
+	"github.com/the-edge-agent/tea/plugins/memory/store"
 )
 
 const (
@@ -203,24 +204,32 @@ func (x *Index) Delete(ctx context.Context, collection string, ids ...string) (r
 			return err
 		}
 		removed = len(known)
-		changes := make([]change, 0, len(known))
-		for _, id := range known {
-			gone := change{seq: x.nextSeq(), id: id}
-			if _, err := tx.Exec(ctx, "DELETE FROM vectors WHERE id = ?", id); err != nil {
-				return err
-			}
-			if _, err := tx.Exec(ctx, "INSERT INTO vectors_gone VALUES (?, ?, ?)", id, collection, gone.seq); err != nil {
-				return err
-			}
-			changes = append(changes, gone)
-		}
-		x.tellAfter(tx, collection, changes)
-		return nil
+		return x.remove(ctx, tx, collection, known)
 	})
 	if err != nil {
 		return 0, x.markStale(collection, err)
 	}
 	return removed, nil
+}
+
+// remove deletes the rows with these names and ids, and leaves tombstones.
+func (x *Index) remove(ctx context.Context, tx store.Tx, collection string, known map[string]int64) error {
+	changes := make([]change, 0, len(known))
+	for name, id := range known {
+		gone := change{seq: x.nextSeq(), id: id}
+		if _, err := tx.Exec(ctx, "DELETE FROM vectors WHERE id = ?", id); err != nil {
+			return err
+		}
+		if _, err := tx.Exec(ctx, "INSERT INTO vectors_gone VALUES (?, ?, ?)", id, collection, gone.seq); err != nil {
+			return err
+		}
+		if err := tx.Append(ctx, deletion.Table, deletion.Row(store.VectorFeed, gone.seq, collection, name, x.clock.Micro())); err != nil {
+			return err
+		}
+		changes = append(changes, gone)
+	}
+	x.tellAfter(tx, collection, changes)
+	return nil
 }
 
 // Drop removes a collection, its items and its companion file.
@@ -243,6 +252,11 @@ func (x *Index) Drop(ctx context.Context, collection string) (items int, existed
 			return err
 		}
 		items = int(n)
+		// The numbers follow each other in the order of the items' own ones.
+		if _, err := tx.Exec(ctx, "INSERT INTO tea_deleted SELECT ?, ? + row_number() OVER (ORDER BY seq), collection, name, ? FROM vectors WHERE collection = ?",
+			string(store.VectorFeed), x.takeSeq(n), x.clock.Micro(), collection); err != nil {
+			return err
+		}
 		for _, statement := range []string{"DELETE FROM vectors WHERE collection = ?", "DELETE FROM vectors_gone WHERE collection = ?", "DELETE FROM vector_collections WHERE name = ?"} {
 			if _, err := tx.Exec(ctx, statement, collection); err != nil {
 				return err

@@ -19,7 +19,7 @@ import (
 	duckdb "github.com/duckdb/duckdb-go/v2"
 
 	"github.com/the-edge-agent/tea/plugins/memory/internal/engine"
-	"github.com/the-edge-agent/tea/plugins/memory/internal/store"
+	"github.com/the-edge-agent/tea/plugins/memory/store"
 )
 
 // Available reports whether this build has DuckDB.

@@ -11,7 +11,7 @@ import (
 
 	tea "github.com/the-edge-agent/tea/sdk"
 
-	"github.com/the-edge-agent/tea/plugins/memory/internal/store"
+	"github.com/the-edge-agent/tea/plugins/memory/store"
 )
 
 // Answer collects rows until a bound of the sandbox is reached.
@@ -35,10 +35,6 @@ func (a *Answer) Read(rows *sql.Rows, convert func(column int, v any) (any, erro
 		into[i] = new(any)
 	}
 	for rows.Next() {
-		if len(a.table.Rows) == a.bounds.MaxRows {
-			a.table.Truncated = true
-			break
-		}
 		if err := rows.Scan(into...); err != nil {
 			return store.Table{}, err
 		}
@@ -49,22 +45,42 @@ func (a *Answer) Read(rows *sql.Rows, convert func(column int, v any) (any, erro
 				return store.Table{}, fmt.Errorf("column %q: %w", a.table.Columns[i], err)
 			}
 			row[i] = converted
-			a.bytes += size(converted)
 		}
-		if a.bytes > a.bounds.MaxBytes {
-			if len(a.table.Rows) == 0 {
-				return store.Table{}, tea.Errorf(tea.ValidationError, "SQL: the first row alone has more than %d bytes; select less of it", a.bounds.MaxBytes)
-			}
-			a.table.Truncated = true
+		if more, err := a.Add(row); err != nil {
+			return store.Table{}, err
+		} else if !more {
 			break
 		}
-		a.table.Rows = append(a.table.Rows, row)
 	}
 	if err := rows.Err(); err != nil && !a.table.Truncated {
 		return store.Table{}, err
 	}
 	return a.table, nil
 }
+
+// Add adds a row and reports whether further ones can be added. One that exceeds
+// a bound is left out.
+func (a *Answer) Add(row []any) (more bool, err error) {
+	if len(a.table.Rows) == a.bounds.MaxRows {
+		a.table.Truncated = true
+		return false, nil
+	}
+	for _, v := range row {
+		a.bytes += size(v)
+	}
+	if a.bytes > a.bounds.MaxBytes {
+		if len(a.table.Rows) == 0 {
+			return false, tea.Errorf(tea.ValidationError, "SQL: the first row alone has more than %d bytes; select less of it", a.bounds.MaxBytes)
+		}
+		a.table.Truncated = true
+		return false, nil
+	}
+	a.table.Rows = append(a.table.Rows, row)
+	return true, nil
+}
+
+// Table is the result.
+func (a *Answer) Table() store.Table { return a.table }
 
 // size estimates what a value takes.
 func size(v any) int {

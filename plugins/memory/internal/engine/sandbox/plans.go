@@ -5,7 +5,7 @@ import (
 	"strings"
 	"sync"
 
-	"github.com/the-edge-agent/tea/plugins/memory/internal/store"
+	"github.com/the-edge-agent/tea/plugins/memory/store"
 )
 
 const (

@@ -1,0 +1,161 @@
+package memory
+
+import (
+	"encoding/json"
+	"maps"
+	"slices"
+	"strings"
+
+	tea "github.com/the-edge-agent/tea/sdk"
+	"github.com/the-edge-agent/tea/sdk/schema"
+
+	"github.com/the-edge-agent/tea/plugins/memory/store"
+)
+
+// Option adds to the bundle what plugins/memory does not have itself.
+type Option func(*backends)
+
+// WithBackend adds a value of settings.memory.engine.
+func WithBackend(b store.Backend) Option {
+	return func(all *backends) { all.engines[b.Name] = b }
+}
+
+// WithBlobs adds a kind of URL for settings.memory.blobs.
+func WithBlobs(b store.BlobBackend) Option {
+	return func(all *backends) {
+		for _, scheme := range b.Schemes {
+			all.blobs[scheme] = b
+		}
+	}
+}
+
+// backends are what a bundle has besides the embedded databases.
+type backends struct {
+	engines map[string]store.Backend
+	blobs   map[string]store.BlobBackend // by the scheme of the URL
+}
+
+func newBackends(options []Option) backends {
+	all := backends{engines: map[string]store.Backend{}, blobs: map[string]store.BlobBackend{}}
+	for _, option := range options {
+		option(&all)
+	}
+	return all
+}
+
+// The backends of plugins/memory/cloud: names of engines, and schemes of URLs
+// with the name of their package.
+var (
+	cloudEngines = []string{"bucket", "d1", "firestore", "libsql", "postgres"}
+	cloudBlobs   = map[string]string{"az": "azure", "azblob": "azure", "gs": "gcs", "s3": "s3"}
+)
+
+// engineAliases are other names of engines.
+var engineAliases = map[string]string{"blob-sqlite": "bucket", "postgresql": "postgres", "turso": "libsql"}
+
+// engineName returns the name of an engine that a setting names.
+func engineName(name string) string {
+	if alias, ok := engineAliases[name]; ok {
+		return alias
+	}
+	return name
+}
+
+// embeddedEngine reports whether an engine is one of the embedded databases, or
+// the default one.
+func embeddedEngine(name string) bool {
+	return name == "" || name == string(store.DuckDB) || name == string(store.SQLite)
+}
+
+// env returns the environment variables that the databases and the storage read.
+func (b backends) env() (names []string) {
+	for _, backend := range b.engines {
+		names = append(names, backend.Env...)
+	}
+	for _, backend := range b.blobs {
+		names = append(names, backend.Env...)
+	}
+	for _, backend := range b.engines {
+		names = append(names, backend.Env...)
+	}
+	slices.Sort(names)
+	return slices.Compact(names)
+}
+
+// names returns all values of settings.memory.engine, those that this build lacks
+// among them.
+func (b backends) names() []string {
+	all := append([]string{string(store.DuckDB), string(store.SQLite)}, cloudEngines...)
+	all = slices.AppendSeq(all, maps.Keys(b.engines))
+	all = slices.AppendSeq(all, maps.Keys(engineAliases))
+	slices.Sort(all)
+	return slices.Compact(all)
+}
+
+// engine returns the backend with a name.
+func (b backends) engine(name string) (store.Backend, error) {
+	backend, ok := b.engines[name]
+	switch {
+	case ok:
+		return backend, nil
+	case slices.Contains(cloudEngines, name):
+		return backend, lacks("the memory's engine "+name, name)
+	}
+	return backend, tea.Errorf(tea.ValidationError, "settings.memory.engine must be one of %s, not %q", strings.Join(b.names(), ", "), name)
+}
+
+// storage returns the backend for the URLs with a scheme.
+func (b backends) storage(scheme string) (store.BlobBackend, error) {
+	backend, ok := b.blobs[scheme]
+	if ok {
+		return backend, nil
+	}
+	if option, known := cloudBlobs[scheme]; known {
+		return backend, lacks("storage for "+scheme+":// URLs", option)
+	}
+	return backend, tea.Errorf(tea.ValidationError, "settings.memory.blobs must be a folder or a URL that begins with %s://, not %q",
+		strings.Join(slices.Sorted(maps.Keys(cloudBlobs)), "://, "), scheme+"://")
+}
+
+// lacks returns the error for what this build does not have.
+func lacks(what, option string) error {
+	return tea.Errorf(tea.DependencyMissing, "this build of the memory plugin does not have %s: install tea-plugin-memory-cloud in its place (scripts/build cloud), or link it into a program with `tea build --with memory[%s]`", what, option)
+}
+
+// settingsSchema describes settings.memory, with the engines' names.
+func (b backends) settingsSchema() *schema.Schema {
+	s := *schema.Of[Settings]()
+	properties := slices.Clone(*s.Properties)
+	for i, p := range properties {
+		if p.Name != "engine" {
+			continue
+		}
+		engine := *p.Schema
+		for _, name := range b.names() {
+			engine.Enum = append(engine.Enum, name)
+		}
+		properties[i].Schema = &engine
+	}
+	s.Properties = &properties
+	return &s
+}
+
+// object is a JSON object as text, so that settings are comparable.
+type object string
+
+// UnmarshalJSON keeps the text.
+func (o *object) UnmarshalJSON(raw []byte) error {
+	*o = object(raw)
+	return nil
+}
+
+// JSONSchema describes any object.
+func (object) JSONSchema() *schema.Schema { return &schema.Schema{Type: schema.Types{"object"}} }
+
+// raw returns the text, nil for none.
+func (o object) raw() json.RawMessage {
+	if o == "" {
+		return nil
+	}
+	return json.RawMessage(o)
+}

@@ -1,0 +1,144 @@
+package memory_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/the-edge-agent/tea/plugins/memory"
+	"github.com/the-edge-agent/tea/plugins/memory/internal/blob"
+	"github.com/the-edge-agent/tea/plugins/memory/internal/clock"
+	"github.com/the-edge-agent/tea/plugins/memory/internal/documents"
+	"github.com/the-edge-agent/tea/plugins/memory/internal/engine"
+	"github.com/the-edge-agent/tea/plugins/memory/internal/engine/sqlite"
+	"github.com/the-edge-agent/tea/plugins/memory/internal/longterm"
+	"github.com/the-edge-agent/tea/plugins/memory/internal/vectors"
+	"github.com/the-edge-agent/tea/plugins/memory/store"
+	tea "github.com/the-edge-agent/tea/sdk"
+	"github.com/the-edge-agent/tea/sdk/teatest"
+)
+
+// elsewhere is a backend of a third party: SQLite in the folder of its URL.
+func elsewhere() memory.Option {
+	return memory.WithBackend(store.Backend{Name: "elsewhere", Open: func(ctx context.Context, c store.Config) (*store.Stores, error) {
+		u, err := store.ParseURL("memory.url", c.URL, "elsewhere")
+		if err != nil {
+			return nil, err
+		}
+		var options struct {
+			Part string `json:"part,omitempty"`
+		}
+		if err := c.Decode(&options); err != nil {
+			return nil, err
+		}
+		dir := filepath.Join(filepath.FromSlash(u.Path), options.Part)
+		e, err := engine.Open(ctx, engine.Options{Dir: dir, Driver: sqlite.Driver{}, ReadOnly: c.ReadOnly})
+		if err != nil {
+			return nil, err
+		}
+		blobs, err := blob.Open(filepath.Join(dir, "blobs"))
+		if err != nil {
+			return nil, errors.Join(err, e.Close())
+		}
+		return &store.Stores{
+			LongTerm: longterm.New(longterm.Options{Engine: e, Blobs: blobs, Clock: clock.New(), IndexDir: filepath.Join(dir, "index"), Language: c.Language, InlineBytes: c.InlineBytes}),
+			Metadata: documents.New(e),
+			Vectors:  vectors.New(vectors.Options{Engine: e, Dir: filepath.Join(dir, "vectors")}),
+			Blobs:    blobs,
+			Close:    func() error { return errors.Join(e.Close(), blobs.Close()) },
+		}, nil
+	}})
+}
+
+func openWith(t *testing.T, settings map[string]any, options ...memory.Option) (*opened, error) {
+	t.Helper()
+	all := tea.Settings{}
+	for key, v := range settings {
+		raw, err := json.Marshal(v)
+		if err != nil {
+			t.Fatal(err)
+		}
+		all[key] = raw
+	}
+	instance, err := teatest.Linked(memory.Bundle(options...)).Open(t.Context(), all)
+	if err != nil {
+		return nil, err
+	}
+	return &opened{t: t, instance: instance}, nil
+}
+
+func TestABackendOfAThirdPartyServesTheActions(t *testing.T) {
+	t.Parallel()
+	settings := map[string]any{"engine": "elsewhere", "url": "elsewhere://" + filepath.ToSlash(t.TempDir()), "path": t.TempDir(), "options": map[string]any{"part": "a"}}
+	for range 2 { // what the first stores, the second finds
+		o, err := openWith(t, map[string]any{"memory": settings}, elsewhere())
+		if err != nil {
+			t.Fatal(err)
+		}
+		text := strings.Repeat("harbor lights ", 200)
+		o.must("ltm.store", map[string]any{"key": "k", "value": text})
+		same(t, "the value", o.must("ltm.retrieve", map[string]any{"key": "k"})["value"], any(text))
+		same(t, "found", o.must("ltm.search", map[string]any{"query": "harbors"})["count"], any(int64(1)))
+		o.must("vector.store", map[string]any{"ids": []any{"v"}, "embeddings": []any{[]any{1.0, 0.0}}})
+		same(t, "near", o.must("vector.query", map[string]any{"embedding": []any{1.0, 0.1}})["count"], any(int64(1)))
+		o.must("memory.file_store", map[string]any{"path": "a.md", "content": "# Harbor\nlights"})
+		same(t, "assembled", strings.Contains(o.must("context.assemble", map[string]any{"query": "lights"})["context"].(string), "a.md"), true)
+		o.must("catalog.register_table", map[string]any{"name": "t"})
+		same(t, "inspected", o.must("memory.inspect", nil)["engine"], any("elsewhere"))
+		for action, params := range map[string]map[string]any{
+			"data.create_table": {"name": "t", "schema": map[string]any{"a": "int"}},
+			"data.query":        {"sql": "SELECT 1"},
+			"memory.sql_query":  {"sql": "SELECT 1"},
+			"memory.reset":      {"confirm": true},
+		} {
+			_, err := o.call(action, params)
+			if e := tea.AsError(err); e == nil || e.Type != tea.DependencyMissing || !strings.Contains(e.Message, "elsewhere") {
+				t.Errorf("%s: %v, want a dependency_missing that names the engine", action, err)
+			}
+		}
+		o.close()
+	}
+}
+
+func TestTheEngineAndItsAliases(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	url := "elsewhere://" + filepath.ToSlash(dir)
+	for name, test := range map[string]struct {
+		settings map[string]any
+		want     tea.ErrorType
+		says     string
+	}{
+		"postgres":            {map[string]any{"memory": map[string]any{"engine": "postgres", "url": "postgres://db/tea"}}, tea.DependencyMissing, "--with memory[postgres]"},
+		"turso":               {map[string]any{"ltm_backend": "turso"}, tea.DependencyMissing, "--with memory[libsql]"},
+		"blob-sqlite":         {map[string]any{"ltm": map[string]any{"backend": "blob-sqlite"}}, tea.DependencyMissing, "--with memory[bucket]"},
+		"unknown":             {map[string]any{"memory": map[string]any{"engine": "oracle"}}, tea.ValidationError, "must be one of"},
+		"two engines":         {map[string]any{"memory": map[string]any{"engine": "sqlite"}, "ltm_backend": "postgres"}, tea.ValidationError, "set one of them"},
+		"no url":              {map[string]any{"memory": map[string]any{"engine": "elsewhere"}}, tea.ValidationError, "settings.memory.url"},
+		"another url":         {map[string]any{"memory": map[string]any{"engine": "elsewhere", "url": "other://x"}}, tea.ValidationError, "elsewhere://"},
+		"unknown options":     {map[string]any{"memory": map[string]any{"engine": "elsewhere", "url": url, "options": map[string]any{"prat": "x"}}}, tea.ValidationError, "prat"},
+		"blobs of s3":         {map[string]any{"memory": map[string]any{"engine": "elsewhere", "url": url, "blobs": "s3://b/p"}}, tea.DependencyMissing, "--with memory[s3]"},
+		"blobs of ftp":        {map[string]any{"memory": map[string]any{"engine": "elsewhere", "url": url, "blobs": "ftp://b/p"}}, tea.ValidationError, "settings.memory.blobs"},
+		"ltm_backend, a path": {map[string]any{"memory": map[string]any{"path": dir}, "ltm_backend": "sqlite"}, "", ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			o, err := openWith(t, test.settings, elsewhere())
+			if err == nil {
+				o.close()
+			}
+			if test.want == "" {
+				if err != nil {
+					t.Error(err)
+				}
+				return
+			}
+			if e := tea.AsError(err); e == nil || e.Type != test.want || !strings.Contains(e.Message, test.says) {
+				t.Errorf("%v, want a %s that says %q", err, test.want, test.says)
+			}
+		})
+	}
+}

@@ -1,0 +1,175 @@
+package memory
+
+import (
+	"context"
+	"log/slog"
+	"sync"
+	"time"
+
+	"github.com/the-edge-agent/tea/sdk/x/backoff"
+
+	"github.com/the-edge-agent/tea/plugins/memory/internal/clock"
+	"github.com/the-edge-agent/tea/plugins/memory/internal/syncing"
+)
+
+// syncAtEnd bounds the last synchronisation of a process that ends after changes.
+const syncAtEnd = 3 * time.Second
+
+// syncRetries are the waits after failures: a device can be offline for weeks.
+var syncRetries = backoff.Policy{Base: 5 * time.Second, Max: 10 * time.Minute, Multiplier: 2, Jitter: 0.5}
+
+// SyncStatus describes synchronising in the background.
+type SyncStatus struct {
+	State     string        `json:"state" enum:"waiting,running,failing" doc:"failing: the last time failed, it is tried again"`
+	Changes   bool          `json:"changes" doc:"there are changes that were not synchronised yet"`
+	Last      clock.Instant `json:"last" doc:"when the memory was last synchronised since the start of the plugin; empty for never"`
+	Error     string        `json:"error" doc:"why the last time failed"`
+	Failures  int64         `json:"failures" doc:"number of failures since then"`
+	Pulled    int64         `json:"pulled" doc:"number of records that were written to this memory or deleted in it since the start of the plugin"`
+	Pushed    int64         `json:"pushed" doc:"the same for the other memory"`
+	Conflicts int64         `json:"conflicts" doc:"number of conflicts since the start of the plugin"`
+	Refused   []string      `json:"refused" doc:"records that one side cannot store, of the last time"`
+}
+
+// background synchronises a folder in the background: at its first use, after
+// changes, and at intervals.
+type background struct {
+	opened          <-chan struct{} // closed at the first use
+	run             func(ctx context.Context) (syncing.Result, error)
+	now             func() time.Time
+	delay, interval time.Duration
+	retries         backoff.Policy
+	logger          *slog.Logger
+
+	wake   chan struct{}
+	cancel context.CancelFunc
+	done   chan struct{}
+
+	mu    sync.Mutex
+	state SyncStatus
+}
+
+// synchronises starts synchronising a folder. The caller ends it.
+func (f *folders) synchronises(local *folder) *background {
+	with := local.settings.Sync
+	b := &background{
+		opened: local.embedded.engine.Opened(), now: local.clock.Now, logger: slog.Default(),
+		delay: time.Duration(with.DelaySeconds * float64(time.Second)), interval: time.Duration(with.IntervalSeconds * float64(time.Second)),
+		retries: syncRetries,
+		run: func(ctx context.Context) (syncing.Result, error) {
+			return f.synchronise(ctx, local, with, func(o *syncing.Options) {
+				if with.Conflicts != "" {
+					o.Policy = syncing.Policy(with.Conflicts)
+				}
+				o.Wait = limiter(with.MaxBytesPerSecond)
+			})
+		},
+	}
+	b.start()
+	return b
+}
+
+func (b *background) start() {
+	ctx, cancel := context.WithCancel(context.Background())
+	b.wake, b.done, b.cancel = make(chan struct{}, 1), make(chan struct{}), cancel
+	b.state = SyncStatus{State: "waiting", Refused: []string{}}
+	go b.loop(ctx)
+}
+
+// changed notes a change of the memory. It does not wait.
+func (b *background) changed() {
+	b.mu.Lock()
+	b.state.Changes = true
+	b.mu.Unlock()
+	select {
+	case b.wake <- struct{}{}:
+	default: // it is awake
+	}
+}
+
+// status returns a copy of the status.
+func (b *background) status() *SyncStatus {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	s := b.state
+	return &s
+}
+
+func (b *background) loop(ctx context.Context) {
+	defer close(b.done)
+	select {
+	case <-b.opened:
+	case <-ctx.Done():
+		return
+	}
+	due := time.Now()
+	next := time.NewTimer(0)
+	defer next.Stop()
+	for ctx.Err() == nil {
+		select {
+		case <-ctx.Done():
+		case <-b.wake:
+			// After a failure the wait stays, whatever is written meanwhile.
+			if soon := time.Now().Add(b.delay); soon.Before(due) && b.status().Failures == 0 {
+				due = soon
+				next.Reset(b.delay)
+			}
+		case <-next.C:
+			wait := b.interval
+			if b.once(ctx) != nil {
+				wait = b.retries.Wait(int(b.status().Failures))
+			}
+			due = time.Now().Add(wait)
+			next.Reset(wait)
+		}
+	}
+	b.last(context.WithoutCancel(ctx))
+}
+
+// last synchronises the changes of a process that ends, unless the other memory
+// could not be reached.
+func (b *background) last(ctx context.Context) {
+	if s := b.status(); !s.Changes || s.Failures > 0 {
+		return
+	}
+	ctx, cancel := context.WithTimeout(ctx, syncAtEnd)
+	defer cancel()
+	_ = b.once(ctx) // it is logged, and continued by the next process
+}
+
+// once synchronises the memory and notes the result.
+func (b *background) once(ctx context.Context) error {
+	b.mu.Lock()
+	b.state.State, b.state.Changes = "running", false
+	b.mu.Unlock()
+	r, err := b.run(ctx)
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	s := &b.state
+	s.Pulled, s.Pushed, s.Conflicts = s.Pulled+r.Pulled+r.DeletedLocally, s.Pushed+r.Pushed+r.DeletedThere, s.Conflicts+r.Conflicts
+	if err != nil && ctx.Err() != nil { // the process ends
+		s.State, s.Changes = "waiting", true
+		return err
+	}
+	if err != nil {
+		s.State, s.Changes, s.Error = "failing", true, err.Error()
+		if s.Failures++; s.Failures == 1 {
+			b.logger.Warn("the memory cannot be synchronised; it is tried again in the background", "error", s.Error)
+		}
+		return err
+	}
+	if s.Failures > 0 {
+		b.logger.Info("the memory is synchronised again", "failures", s.Failures)
+	}
+	s.State, s.Error, s.Failures, s.Last = "waiting", "", 0, clock.Instant{Time: b.now()}
+	if s.Refused = r.Refused; s.Refused == nil {
+		s.Refused = []string{}
+	}
+	return nil
+}
+
+// end stops synchronising and waits for it.
+func (b *background) end() {
+	b.cancel()
+	<-b.done
+}

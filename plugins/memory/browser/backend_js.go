@@ -1,0 +1,39 @@
+package browser
+
+import (
+	"cmp"
+	"context"
+
+	"github.com/the-edge-agent/tea/plugins/memory/internal/keyed"
+	"github.com/the-edge-agent/tea/plugins/memory/store"
+)
+
+// Engine is the value of settings.memory.engine and settings.ltm.backend.
+const Engine = "wasm"
+
+// Backend returns the engine, for memory.WithBackend.
+func Backend() store.Backend { return store.Backend{Name: Engine, Open: open} }
+
+// options are settings.memory.options.
+type options struct {
+	Database string `json:"database,omitempty" doc:"name of the database in IndexedDB; default tea-memory"`
+}
+
+// open opens the stores of a database. The first call of a store connects. There is
+// no Replica, since a page has no action that needs one.
+func open(_ context.Context, c store.Config) (*store.Stores, error) {
+	opened, err := openDatabase(c)
+	if err != nil {
+		return nil, err
+	}
+	return opened.Stores(), nil
+}
+
+func openDatabase(c store.Config) (*keyed.Database, error) {
+	var o options
+	if err := c.Decode(&o); err != nil {
+		return nil, err
+	}
+	db := &database{name: cmp.Or(o.Database, "tea-memory")}
+	return keyed.Open(keyed.Options{DB: db, Now: c.Now, Language: c.Language, InlineBytes: c.InlineBytes, ReadOnly: c.ReadOnly, Logger: c.Logger}), nil
+}

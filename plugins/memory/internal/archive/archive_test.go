@@ -1,0 +1,143 @@
+package archive_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"testing"
+
+	"github.com/the-edge-agent/tea/plugins/memory/internal/archive"
+	"github.com/the-edge-agent/tea/plugins/memory/store"
+	"github.com/the-edge-agent/tea/plugins/memory/storetest"
+)
+
+// records is a store of which only the entries work.
+type records struct {
+	store.Replica
+	all  map[store.RecordName]store.Record
+	puts int // how many calls of Put succeed; below 0: all
+}
+
+var errFull = errors.New("full")
+
+func (r *records) Identity(context.Context) (string, error) { return "x", nil }
+
+func (r *records) Changes(_ context.Context, q store.ChangeQuery) (store.ChangePage, error) {
+	page := store.ChangePage{Last: q.After}
+	if q.Feed != store.EntryFeed {
+		return page, nil
+	}
+	for n := q.After; n < int64(len(r.all)) && len(page.Records) < 10; n++ {
+		record := r.all[storetest.EntryRecord("", fmt.Sprint(n), "1").RecordName]
+		page.Records, page.Last = append(page.Records, record), n+1
+	}
+	page.More = page.Last < int64(len(r.all))
+	return page, nil
+}
+
+func (r *records) Records(_ context.Context, names ...store.RecordName) ([]store.Record, error) {
+	found := make([]store.Record, len(names))
+	for i, name := range names {
+		record, ok := r.all[name]
+		if !ok {
+			record = store.Record{RecordName: name, Deleted: true}
+		}
+		found[i] = record
+	}
+	return found, nil
+}
+
+func (r *records) Put(_ context.Context, writes ...store.RecordWrite) ([]store.PutResult, error) {
+	if r.puts == 0 {
+		return nil, errFull
+	}
+	r.puts--
+	for _, w := range writes {
+		if r.all[w.RecordName] = w.Record; w.Deleted {
+			delete(r.all, w.RecordName)
+		}
+	}
+	return make([]store.PutResult, len(writes)), nil
+}
+
+// TestAnInterruptedImportContinues lets the import fail after each page.
+func TestAnInterruptedImportContinues(t *testing.T) {
+	t.Parallel()
+	from := &records{all: map[store.RecordName]store.Record{}}
+	for i := range 95 {
+		r := storetest.EntryRecord("", fmt.Sprint(i), fmt.Sprint(i))
+		from.all[r.RecordName] = r
+	}
+	var b bytes.Buffer
+	if _, err := archive.Export(t.Context(), &b, from, nil); err != nil {
+		t.Fatal(err)
+	}
+	to := &records{all: map[store.RecordName]store.Record{}}
+	written := int64(0)
+	for round := 0; ; round++ {
+		if to.puts = 1; round > 20 {
+			t.Fatal("the import does not end")
+		}
+		r, err := archive.Import(t.Context(), bytes.NewReader(b.Bytes()), to, archive.Options{Replace: true})
+		if err == nil {
+			if !r.Resumed {
+				t.Error("the import was not resumed")
+			}
+			break
+		}
+		if !errors.Is(err, errFull) {
+			t.Fatal(err)
+		}
+		found := false
+		for name := range to.all {
+			found = found || name.Space == archive.ImportKind
+		}
+		if !found {
+			t.Fatalf("nothing says that the import is not complete after %d calls", round+1)
+		}
+		written = int64(len(to.all)) - 1
+	}
+	if written != 95 || len(to.all) != 95 {
+		t.Errorf("%d records, %d in the end, want 95", written, len(to.all))
+	}
+}
+
+// TestARestoreNeedsAnEmptyMemory is also about what interrupted imports leave.
+func TestARestoreNeedsAnEmptyMemory(t *testing.T) {
+	t.Parallel()
+	archiveOf := func(keys ...string) *bytes.Reader {
+		from := &records{all: map[store.RecordName]store.Record{}}
+		for i, key := range keys {
+			r := storetest.EntryRecord("", fmt.Sprint(i), fmt.Sprintf("%q", key))
+			from.all[r.RecordName] = r
+		}
+		var b bytes.Buffer
+		if _, err := archive.Export(t.Context(), &b, from, nil); err != nil {
+			t.Fatal(err)
+		}
+		return bytes.NewReader(b.Bytes())
+	}
+	errNotEmpty := errors.New("not empty")
+	restore := archive.Options{Replace: true, Empty: func(context.Context) error { return errNotEmpty }}
+	fresh := archive.Options{Replace: true, Empty: func(context.Context) error { return nil }}
+	first, second := archiveOf("a"), archiveOf("b")
+	run := func(to *records, puts int, from *bytes.Reader, o archive.Options, want error) {
+		t.Helper()
+		to.puts = puts
+		if _, err := from.Seek(0, 0); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := archive.Import(t.Context(), from, to, o); !errors.Is(err, want) {
+			t.Errorf("%v, want %v", err, want)
+		}
+	}
+	to := &records{all: map[store.RecordName]store.Record{}}
+	run(to, -1, first, restore, errNotEmpty)
+	run(to, 1, first, fresh, errFull)
+	run(to, -1, second, restore, errNotEmpty) // another archive
+	run(to, -1, first, restore, nil)          // it is continued
+	to = &records{all: map[store.RecordName]store.Record{}}
+	run(to, 1, first, archive.Options{Replace: true}, errFull)
+	run(to, -1, first, restore, errNotEmpty) // that was not a restore
+}

@@ -1,0 +1,180 @@
+package archive
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"slices"
+
+	tea "github.com/the-edge-agent/tea/sdk"
+
+	"github.com/the-edge-agent/tea/plugins/memory/store"
+)
+
+// Result is the result of an Import.
+type Result struct {
+	Summary
+	// Written and Kept are the numbers of records that were written, and of those
+	// that existed and were kept.
+	Written, Kept int64
+	// Resumed reports that an earlier import of the archive was continued.
+	Resumed bool
+	// Refused are the reasons why records were not written, at most maxRefused.
+	Refused []string
+}
+
+const maxRefused = 100
+
+// Options configure an Import.
+type Options struct {
+	// Tables are the tables of the memory; nil = it has none.
+	Tables Tables
+	// Replace replaces records and rows that exist.
+	Replace bool
+	// Empty returns an error if the memory is not empty, which this import needs;
+	// nil = it does not. It is not called if an interrupted import with Empty of the
+	// same archive is continued.
+	Empty func(ctx context.Context) error
+}
+
+// Import reads an archive twice: first it checks all of it, and nothing is
+// written if it is damaged; then it writes its records and tables. An import that was interrupted
+// continues when it is called again with the same archive; until then the store
+// has a document of ImportKind.
+func Import(ctx context.Context, r io.ReadSeeker, to store.Replica, o Options) (Result, error) {
+	summary, id, err := Check(ctx, r)
+	if err != nil {
+		return Result{}, err
+	}
+	if len(summary.Rows) > 0 && o.Tables == nil {
+		return Result{}, tea.Errorf(tea.DependencyMissing, "the archive has tables, which this memory cannot store; import it into a memory with settings.memory.engine duckdb, sqlite, postgres or bucket")
+	}
+	if _, err := r.Seek(0, io.SeekStart); err != nil {
+		return Result{}, fmt.Errorf("read the archive again: %w", err)
+	}
+	i := &importing{to: to, Options: o, mark: store.RecordName{Feed: store.DocumentFeed, Space: ImportKind, Key: id}, contents: map[string][]byte{}, Result: Result{Summary: summary}}
+	if err := i.resume(ctx); err != nil {
+		return Result{}, err
+	}
+	if o.Empty != nil && !i.empty {
+		if err := o.Empty(ctx); err != nil {
+			return Result{}, err
+		}
+		i.empty = true
+	}
+	if _, err := walk(ctx, r, visitor{content: i.content, records: i.records, table: i.table, rows: i.rows}); err != nil {
+		return Result{}, err
+	}
+	_, err = to.Put(ctx, store.RecordWrite{Record: store.Record{RecordName: i.mark, Deleted: true}, If: store.AnySeq})
+	return i.Result, err
+}
+
+type importing struct {
+	Options
+	to       store.Replica
+	empty    bool // the memory was empty at the beginning
+	mark     store.RecordName
+	contents map[string][]byte // of the next page
+	done     int64             // the pages that an earlier import has written
+	page     int64
+	Result
+}
+
+// progress is the body of the document of an import.
+type progress struct {
+	Pages int64 `json:"pages"`
+	// Empty reports that the memory was empty before the import.
+	Empty bool `json:"empty,omitempty"`
+}
+
+func (i *importing) resume(ctx context.Context) error {
+	found, err := i.to.Records(ctx, i.mark)
+	if err != nil || found[0].Deleted {
+		return err
+	}
+	var p progress
+	if err := json.Unmarshal(found[0].Body, &p); err != nil {
+		return tea.Errorf(tea.InternalError, "the document of the interrupted import is damaged: %w", err)
+	}
+	i.done, i.empty, i.Resumed = p.Pages, p.Empty, true
+	return nil
+}
+
+func (i *importing) content(_ context.Context, sha string, data []byte) error {
+	i.contents[sha] = data
+	return nil
+}
+
+// records writes a page, and with it the number of the page.
+func (i *importing) records(ctx context.Context, records []store.Record) error {
+	i.page++
+	defer clear(i.contents)
+	if i.page <= i.done {
+		return nil
+	}
+	condition := store.AnySeq
+	if !i.Replace {
+		condition = 0
+	}
+	for part := range slices.Chunk(records, pageRecords) {
+		writes := make([]store.RecordWrite, 0, len(part)+1)
+		seen := make(map[store.RecordName]bool, len(part))
+		for _, r := range part {
+			if seen[r.RecordName] || r.Space == ImportKind {
+				return damaged("record %q of %s appears twice on a page", r.Key, r.Feed)
+			}
+			seen[r.RecordName] = true
+			writes = append(writes, store.RecordWrite{Record: r, If: condition, Open: i.opener(r.Content)})
+		}
+		body, err := json.Marshal(progress{Pages: i.page - 1, Empty: i.empty}) // the last part completes the page
+		if err != nil {
+			return err
+		}
+		if last := len(records) == 0 || &part[len(part)-1] == &records[len(records)-1]; last {
+			body, err = json.Marshal(progress{Pages: i.page, Empty: i.empty})
+		}
+		if err != nil {
+			return err
+		}
+		writes = append(writes, store.RecordWrite{Record: store.Record{RecordName: i.mark, Body: body}, If: store.AnySeq})
+		results, err := i.to.Put(ctx, writes...)
+		if err != nil {
+			return fmt.Errorf("import page %d: %w", i.page, err)
+		}
+		i.count(part, results)
+	}
+	return nil
+}
+
+func (i *importing) count(records []store.Record, results []store.PutResult) {
+	for n, r := range records {
+		switch {
+		case results[n].Err != nil:
+			if len(i.Refused) < maxRefused {
+				i.Refused = append(i.Refused, fmt.Sprintf("%s %q %q: %v", r.Feed, r.Space, r.Key, results[n].Err))
+			}
+		case results[n].Conflict:
+			i.Kept++
+		default:
+			i.Written++
+		}
+	}
+}
+
+func (i *importing) opener(sha string) func(context.Context) (io.ReadCloser, error) {
+	data, ok := i.contents[sha]
+	if sha == "" || !ok {
+		return nil
+	}
+	return func(context.Context) (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(data)), nil }
+}
+
+func (i *importing) table(ctx context.Context, table Table) error { return i.Tables.Create(ctx, table) }
+
+// rows adds a page of rows. A repeated import adds none twice.
+func (i *importing) rows(ctx context.Context, table string, rows []json.RawMessage) error {
+	i.page++
+	return i.Tables.Insert(ctx, table, rows, i.Replace, fmt.Sprintf("import-%s-%d", i.mark.Key, i.page))
+}

@@ -1,0 +1,130 @@
+package fulltext
+
+import "strings"
+
+// Terms analyzes texts and queries for an index that another program keeps, such
+// as the full-text search of a database. It is immutable.
+type Terms struct{ lang *language }
+
+// NewTerms returns the analysis of a language, "" for [DefaultLanguage].
+func NewTerms(language string) (*Terms, error) {
+	lang, err := newLanguage(language)
+	if err != nil {
+		return nil, err
+	}
+	return &Terms{lang}, nil
+}
+
+// Language is the name of the language.
+func (t *Terms) Language() string { return t.lang.name }
+
+// The tokens that stand for something else than a word.
+const (
+	// Gap stands for a stop word.
+	Gap = "_"
+	// Break separates the fields of a document. It is in no query.
+	Break = "__"
+)
+
+// Words are the words of a document as lists of tokens, separated by spaces. A
+// token consists of ASCII letters and digits and of characters outside of ASCII,
+// or is Gap or Break.
+type Words struct {
+	// Stems are the stems of all words in their order.
+	Stems string
+	// Spelled are the additional stems of words that are spelled with accents.
+	Spelled string
+	// Forms are the words without accents, each once. Prefixes are compared with
+	// them.
+	Forms string
+}
+
+// Document returns the words of a document. Each list has at most maxBytes; the
+// words beyond them are left out.
+func (t *Terms) Document(maxBytes int, fields ...Field) Words {
+	var cutter wordCutter
+	var stems, others, forms tokens
+	seen := map[string]bool{}
+	for _, field := range fields {
+		cutter.cut(t.lang.normalize(field.Text), 0, func(text []byte, w word) bool {
+			if !w.unspaced && t.lang.isStop(text) {
+				return stems.add(Gap, maxBytes)
+			}
+			form := t.lang.form(string(text))
+			found := t.lang.keys(form)
+			if form, _, _ = strings.Cut(form, spelled); !seen[form] {
+				seen[form] = true
+				forms.add(form, maxBytes)
+			}
+			if found[1] == "" {
+				return stems.add(found[0], maxBytes)
+			}
+			others.add(found[0], maxBytes)
+			return stems.add(found[1], maxBytes)
+		})
+		stems.add(Break, maxBytes)
+	}
+	return Words{Stems: stems.String(), Spelled: others.String(), Forms: forms.String()}
+}
+
+type tokens struct{ strings.Builder }
+
+// add adds a token and reports whether there was space for it.
+func (l *tokens) add(token string, maxBytes int) bool {
+	if l.Len()+len(token)+1 > maxBytes {
+		return false
+	}
+	if l.Len() > 0 {
+		l.WriteByte(' ')
+	}
+	l.WriteString(token)
+	return true
+}
+
+// Query is a parsed query. A document matches if it contains any of the words or
+// prefixes, and all of the phrases. The words of the phrases are among Words.
+type Query struct {
+	// Words have one or two stems each, of which a document must have one.
+	Words    [][]string
+	Prefixes []string
+	// Phrases are adjacent stems, with Gap for a stop word.
+	Phrases [][]string
+	// Cut reports that a part of the query was ignored because of its size.
+	Cut bool
+}
+
+// Query parses a query.
+func (t *Terms) Query(text string) Query {
+	parsed := parseQuery(text, t.lang)
+	q := Query{Cut: parsed.cut}
+	for _, one := range parsed.terms {
+		switch {
+		case one.prefix:
+			q.Prefixes = append(q.Prefixes, one.keys[0])
+		case one.keys[1] == "":
+			q.Words = append(q.Words, one.keys[:1])
+		default:
+			q.Words = append(q.Words, one.keys[:])
+		}
+	}
+	for _, terms := range parsed.phrases {
+		var phrase []string
+		for _, one := range terms {
+			if one.prefix { // a single character of a script without spaces
+				continue
+			}
+			for len(phrase) < int(one.offset) {
+				phrase = append(phrase, Gap)
+			}
+			stem := one.keys[1]
+			if stem == "" {
+				stem = one.keys[0]
+			}
+			phrase = append(phrase, stem)
+		}
+		if len(phrase) > 0 {
+			q.Phrases = append(q.Phrases, phrase)
+		}
+	}
+	return q
+}

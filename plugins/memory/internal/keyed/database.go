@@ -1,0 +1,333 @@
+package keyed
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"log/slog"
+	"sync"
+	"time"
+
+	tea "github.com/the-edge-agent/tea/sdk"
+
+	"github.com/the-edge-agent/tea/plugins/memory/store"
+)
+
+// DB is an ordered key-value database. Keys are byte strings and compared byte by
+// byte.
+//
+// A call whose context has ended fails with the context's error or succeeds.
+// Implementations are safe for concurrent use.
+type DB interface {
+	// Get returns the values of keys, nil for a key that does not exist. All are of
+	// one instant.
+	Get(ctx context.Context, keys ...string) ([][]byte, error)
+	// Scan returns the first pairs from a key up to another one, which is not
+	// included, in the order of their keys; at most limit, which is positive.
+	Scan(ctx context.Context, from, to string, limit int) ([]Pair, error)
+	// Write does the operations atomically, in their order. They are durable on
+	// return. It is called only by the process that has the lock.
+	Write(ctx context.Context, ops []Op) error
+	// Lock returns an error if another process writes to the database. Otherwise
+	// it returns a number that changes when the lock was lost in between.
+	Lock(ctx context.Context) (tenure int64, err error)
+	// Close releases the lock.
+	Close() error
+}
+
+// Pair is a key with its value.
+type Pair struct {
+	Key   string
+	Value []byte
+}
+
+// Op sets the value of a key. A nil Value deletes the key, or, if To is set, all
+// keys from Key up to To.
+type Op struct {
+	Key, To string
+	Value   []byte
+}
+
+// Options configure a Database. DB, Now and InlineBytes are needed.
+type Options struct {
+	DB          DB
+	Now         func() time.Time
+	Language    string
+	InlineBytes int
+	ReadOnly    string // see store.Config
+	Logger      *slog.Logger
+}
+
+// Database is an open memory. It is safe for concurrent use.
+type Database struct {
+	o Options
+
+	writing sync.Mutex // held by a write
+	tenure  int64      // of the lock when state was read; 0 = not read
+	state   state
+}
+
+// state are the numbers that a writer assigns.
+type state struct {
+	identity string
+	id       int64 // the last id of a record
+	seq      map[store.Feed]int64
+}
+
+// Open opens a database, without reading it.
+func Open(o Options) *Database { return &Database{o: o} }
+
+// Stores returns the stores of the database, without a Replica. The caller closes
+// them.
+func (d *Database) Stores() *store.Stores {
+	return &store.Stores{
+		LongTerm: newEntries(d), Metadata: &documents{d}, Vectors: newVectors(d), Blobs: &blobs{d}, Acknowledged: "local",
+		Inspect: d.inspect, Reset: d.reset, Close: d.o.DB.Close,
+	}
+}
+
+var errClosed = tea.Errorf(tea.ConnectionError, "the memory is closed") //nolint:gochecknoglobals // a constant
+
+// tx are the operations of a write.
+type tx struct {
+	d    *Database
+	ops  []Op
+	next state
+	refs map[string]ref // of large values, by their hashes
+	// created has the dimensions of new collections.
+	created map[string]int
+}
+
+// write runs fn and does its operations atomically. Other writes wait.
+func (d *Database) write(ctx context.Context, fn func(t *tx) error) error {
+	if d.o.ReadOnly != "" {
+		return tea.Errorf(tea.PermissionDenied, "the memory is %w: %s", store.ErrReadOnly, d.o.ReadOnly)
+	}
+	d.writing.Lock()
+	defer d.writing.Unlock()
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	tenure, err := d.o.DB.Lock(ctx)
+	if err != nil {
+		return err
+	}
+	if tenure != d.tenure {
+		if err := d.begin(ctx); err != nil {
+			return err
+		}
+		d.tenure = tenure
+	}
+	t := &tx{d: d, next: d.state.clone(), refs: map[string]ref{}, created: map[string]int{}}
+	if err := fn(t); err != nil || len(t.ops) == 0 {
+		return err
+	}
+	t.set(stateKey, t.next.encode())
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	// A write that has begun is done: its result must not be unknown.
+	if err := d.o.DB.Write(context.WithoutCancel(ctx), t.ops); err != nil {
+		d.tenure = 0
+		return fmt.Errorf("write to the memory: %w", err)
+	}
+	d.state = t.next
+	return nil
+}
+
+// begin reads the state. A new database gets an identity.
+func (d *Database) begin(ctx context.Context) error {
+	s, err := d.readState(ctx)
+	if err != nil {
+		return err
+	}
+	if s.identity == "" {
+		s.identity = newIdentity()
+		if err := d.o.DB.Write(ctx, []Op{{Key: stateKey, Value: s.encode()}}); err != nil {
+			return fmt.Errorf("create the memory: %w", err)
+		}
+	}
+	d.state = s
+	return nil
+}
+
+func newIdentity() string {
+	var raw [16]byte
+	_, _ = rand.Read(raw[:]) // it never fails
+	return hex.EncodeToString(raw[:])
+}
+
+// readState reads the state of the database. Without an identity it is new.
+func (d *Database) readState(ctx context.Context) (state, error) {
+	found, err := d.o.DB.Get(ctx, stateKey)
+	if err != nil {
+		return state{}, fmt.Errorf("read the memory's state: %w", err)
+	}
+	return decodeState(found[0])
+}
+
+// identity returns the identity of the contents.
+func (d *Database) identity(ctx context.Context) (string, error) {
+	s, err := d.readState(ctx)
+	if err != nil || s.identity != "" || d.o.ReadOnly != "" {
+		return s.identity, err
+	}
+	err = d.write(ctx, func(t *tx) error { s = t.next; return nil })
+	return s.identity, err
+}
+
+func (t *tx) set(key string, value []byte) { t.ops = append(t.ops, Op{Key: key, Value: value}) }
+
+func (t *tx) remove(key string) { t.ops = append(t.ops, Op{Key: key}) }
+
+// slot is what the database has under the name of a record.
+type slot struct {
+	name store.RecordName
+	row  *row       // nil = none
+	tomb *tombstone // nil = none
+}
+
+// slots reads what the database has under names.
+func (d *Database) slots(ctx context.Context, names ...store.RecordName) ([]slot, error) {
+	keys := make([]string, 0, 2*len(names))
+	for _, n := range names {
+		keys = append(keys, rowKey(n), tombKey(n))
+	}
+	found, err := d.o.DB.Get(ctx, keys...)
+	if err != nil {
+		return nil, err
+	}
+	all := make([]slot, len(names))
+	for i, n := range names {
+		all[i].name = n
+		if raw := found[2*i]; raw != nil {
+			if all[i].row, err = decodeRow(raw); err != nil {
+				return nil, damagedRow(n, err)
+			}
+		}
+		if raw := found[2*i+1]; raw != nil {
+			if all[i].tomb, err = decodeTombstone(raw); err != nil {
+				return nil, damagedRow(n, err)
+			}
+		}
+	}
+	return all, nil
+}
+
+func damagedRow(n store.RecordName, err error) error {
+	return tea.Errorf(tea.InternalError, "the row of %q in %s is damaged: %w", n.Key, n.Feed, err)
+}
+
+// put writes a row in place of what the slot has. It sets the number of the change,
+// and the row's id unless the slot has one.
+func (t *tx) put(s slot, r *row) {
+	t.forget(s)
+	r.id = s.id()
+	if r.id == 0 {
+		t.next.id++
+		r.id = t.next.id
+		t.set(idKey(s.name.Feed, r.id), []byte(rowKey(s.name)))
+	} else if s.row == nil {
+		t.set(idKey(s.name.Feed, r.id), []byte(rowKey(s.name)))
+	}
+	r.seq = t.number(s.name.Feed)
+	t.set(rowKey(s.name), r.encode())
+	t.set(feedKey(s.name.Feed, r.seq), []byte(rowKey(s.name)))
+}
+
+// delete writes a tombstone in place of a row. swept: the record has expired, which
+// is not a deletion for other devices.
+func (t *tx) delete(s slot, swept bool) {
+	t.forget(s)
+	t.remove(rowKey(s.name))
+	t.remove(idKey(s.name.Feed, s.row.id))
+	tomb := tombstone{id: s.row.id, seq: t.number(s.name.Feed), at: t.d.o.Now().UnixMicro(), swept: swept}
+	t.set(tombKey(s.name), tomb.encode())
+	t.set(feedKey(s.name.Feed, tomb.seq), []byte(tombKey(s.name)))
+}
+
+// forget removes the last change of a slot, and its tombstone.
+func (t *tx) forget(s slot) {
+	if s.row != nil {
+		t.remove(feedKey(s.name.Feed, s.row.seq))
+	}
+	if s.tomb != nil {
+		t.remove(feedKey(s.name.Feed, s.tomb.seq))
+		t.remove(tombKey(s.name))
+	}
+}
+
+func (s slot) id() int64 {
+	switch {
+	case s.row != nil:
+		return s.row.id
+	case s.tomb != nil:
+		return s.tomb.id
+	}
+	return 0
+}
+
+func (t *tx) number(feed store.Feed) int64 {
+	t.next.seq[feed]++
+	return t.next.seq[feed]
+}
+
+// scanBatch is how many pairs are read at a time.
+const scanBatch = 500
+
+// each calls fn with all pairs of a range until it returns false.
+func (d *Database) each(ctx context.Context, from, to string, fn func(Pair) (bool, error)) error {
+	return d.eachBatch(ctx, from, to, scanBatch, fn)
+}
+
+func (d *Database) eachBatch(ctx context.Context, from, to string, batch int, fn func(Pair) (bool, error)) error {
+	for {
+		pairs, err := d.o.DB.Scan(ctx, from, to, batch)
+		if err != nil {
+			return err
+		}
+		for _, p := range pairs {
+			if more, err := fn(p); err != nil || !more {
+				return err
+			}
+		}
+		if len(pairs) < batch {
+			return nil
+		}
+		from = pairs[len(pairs)-1].Key + "\x00"
+		batch = min(4*batch, scanBatch)
+	}
+}
+
+// inspect returns the numbers of records and the sizes in bytes by part.
+func (d *Database) inspect(ctx context.Context) (entries, bytes map[string]int64, err error) {
+	entries, bytes = map[string]int64{"ltm": 0, "vectors": 0}, map[string]int64{}
+	for _, feed := range store.Feeds() {
+		err = errors.Join(err, d.each(ctx, string(rowTable(feed)), string(rowTable(feed)+1), func(p Pair) (bool, error) {
+			name := string(feed)
+			if feed == store.DocumentFeed {
+				name = nameOf(p.Key).Space
+			}
+			entries[name]++
+			bytes["rows"] += int64(len(p.Key) + len(p.Value))
+			return true, nil
+		}))
+	}
+	// Sizes are noted with the numbers of references, so contents are not read.
+	return entries, bytes, errors.Join(err, d.each(ctx, string(rune(refTable)), string(rune(refTable+1)), func(p Pair) (bool, error) {
+		_, size := decodeRef(p.Value)
+		bytes["blobs"] += size
+		return true, nil
+	}))
+}
+
+// reset removes all records. The contents get another identity.
+func (d *Database) reset(ctx context.Context) error {
+	return d.write(ctx, func(t *tx) error {
+		t.ops = append(t.ops, Op{Key: "\x00", To: "\xff"})
+		t.next = state{identity: newIdentity(), seq: map[store.Feed]int64{}}
+		return nil
+	})
+}

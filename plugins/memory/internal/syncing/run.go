@@ -1,0 +1,252 @@
+package syncing
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"time"
+
+	tea "github.com/the-edge-agent/tea/sdk"
+
+	"github.com/the-edge-agent/tea/plugins/memory/store"
+)
+
+// Policy decides about a record that changed on both sides.
+type Policy string
+
+// The policies.
+const (
+	// LastWrite keeps the later change by the clocks of the sides; of two at the
+	// same time the one with the larger hash.
+	LastWrite Policy = "last_write"
+	Remote    Policy = "remote"
+	Local     Policy = "local"
+	// Merge calls Options.Merge.
+	Merge Policy = "merge"
+)
+
+// Device is the memory of the device.
+type Device interface {
+	store.Replica
+	Engine() store.QueryEngine
+	// PutWith is Put with further changes in the same transaction.
+	PutWith(ctx context.Context, writes []store.RecordWrite, also func(ctx context.Context, tx store.Tx, results []store.PutResult) error) ([]store.PutResult, error)
+}
+
+// Options configure a Run. Local, Remote and Policy are needed.
+type Options struct {
+	Local  Device
+	Remote store.Replica
+	Policy Policy
+	// Merge returns the record that replaces both, for the policy Merge.
+	Merge func(ctx context.Context, local, remote store.Record) (store.Record, error)
+	// Wait is called after bytes were transferred, to limit the bandwidth; nil = no
+	// limit.
+	Wait func(ctx context.Context, bytes int64) error
+	// Now is the clock for expiry.
+	Now func() time.Time
+}
+
+// Result is the result of a Run.
+type Result struct {
+	Pulled, Pushed               int64
+	DeletedLocally, DeletedThere int64
+	Conflicts                    int64
+	// Resolved describes the first conflicts, at most maxListed.
+	Resolved []Conflict
+	// Refused are the reasons why records were not written, at most maxListed.
+	Refused []string
+	// Damaged is the number of records that could not be read.
+	Damaged int64
+	// Full reports that all records were compared, since one side no longer had all
+	// deletions.
+	Full bool
+	// Tables are the names of the tables of both memories, which the caller sets.
+	Tables []string
+	Bytes  int64
+}
+
+// Conflict is a record that changed on both sides. Winner is local, remote or
+// merge.
+type Conflict struct {
+	store.RecordName
+	Winner string `json:"winner"`
+}
+
+const (
+	pageRecords = 500
+	pageBytes   = 4 << 20
+	maxListed   = 100
+	// maxTries is how often records are compared again that others change
+	// meanwhile.
+	maxTries = 20
+)
+
+// Run synchronises all records in both directions. A run that was interrupted is
+// continued by the next one.
+func Run(ctx context.Context, o Options) (Result, error) {
+	identity, err := o.Remote.Identity(ctx)
+	if err != nil {
+		return Result{}, err
+	}
+	own, err := o.Local.Identity(ctx)
+	if err != nil {
+		return Result{}, err
+	}
+	if own == identity {
+		return Result{}, tea.Errorf(tea.ValidationError, "the memory cannot be synchronised with itself or a copy of its folder")
+	}
+	r := &run{Options: o, base: base{engine: o.Local.Engine(), remote: identity}}
+	for _, feed := range store.Feeds() {
+		if err := r.feed(ctx, feed); err != nil {
+			return r.Result, fmt.Errorf("synchronise %s: %w", feed, err)
+		}
+	}
+	return r.Result, nil
+}
+
+type run struct {
+	Options
+	Result
+	base base
+}
+
+func (r *run) feed(ctx context.Context, feed store.Feed) error {
+	n, err := r.base.numbers(ctx, feed)
+	if err != nil {
+		return err
+	}
+	known, _, err := r.base.after(ctx, feed, "", 1)
+	if err != nil {
+		return err
+	}
+	// A feed from its beginning has no deletions that were removed.
+	full := len(known) > 0 && (n.local == 0 || n.remote == 0)
+	// The remote comes twice, for the numbers of what was written to it.
+	for _, side := range []struct {
+		from store.Replica
+		last *int64
+	}{{r.Remote, &n.remote}, {r.Local, &n.local}, {r.Remote, &n.remote}} {
+		for more := true; more; {
+			page, err := side.from.Changes(ctx, store.ChangeQuery{Feed: feed, After: *side.last, Limit: pageRecords, MaxBytes: pageBytes})
+			if errors.Is(err, store.ErrTooOld) {
+				full, *side.last = true, 0
+				continue
+			}
+			if err != nil {
+				return err
+			}
+			if err := r.page(ctx, page.Records); err != nil {
+				return err
+			}
+			*side.last, more = page.Last, page.More
+			if err := r.base.setNumbers(ctx, feed, n); err != nil {
+				return err
+			}
+		}
+	}
+	if !full {
+		return nil
+	}
+	r.Full = true
+	return r.deletions(ctx, feed)
+}
+
+// page reconciles the records of a page of one side that differ from the base.
+func (r *run) page(ctx context.Context, records []store.Record) error {
+	names := make([]store.RecordName, len(records))
+	for i, record := range records {
+		names[i] = record.RecordName
+	}
+	known, err := r.base.read(ctx, names)
+	if err != nil {
+		return err
+	}
+	var changed []store.RecordName
+	seen := map[store.RecordName]bool{}
+	for _, record := range records {
+		a := known[record.RecordName]
+		if record.Hash == a.hash && a.pending == "" && !record.Deleted || seen[record.RecordName] {
+			continue
+		}
+		seen[record.RecordName] = true
+		changed = append(changed, record.RecordName)
+	}
+	return r.reconcile(ctx, changed)
+}
+
+// deletions compares the records of the base, which has those that one side has
+// deleted since.
+func (r *run) deletions(ctx context.Context, feed store.Feed) error {
+	for last := ""; ; {
+		names, next, err := r.base.after(ctx, feed, last, pageRecords)
+		if err != nil || len(names) == 0 {
+			return err
+		}
+		if err := r.reconcile(ctx, names); err != nil {
+			return err
+		}
+		last = next
+	}
+}
+
+// reconcile makes records equal on both sides, and compares again those that
+// others change meanwhile.
+func (r *run) reconcile(ctx context.Context, names []store.RecordName) error {
+	for range maxTries {
+		if len(names) == 0 {
+			return nil
+		}
+		local, err := r.Local.Records(ctx, names...)
+		if err != nil {
+			return err
+		}
+		remote, err := r.Remote.Records(ctx, names...)
+		if err != nil {
+			return err
+		}
+		known, err := r.base.read(ctx, names)
+		if err != nil {
+			return err
+		}
+		s := &step{r: r}
+		for i, name := range names {
+			if err := s.decide(ctx, local[i], remote[i], known[name]); err != nil {
+				return err
+			}
+		}
+		if err := s.writeRemote(ctx); err != nil {
+			return err
+		}
+		if err := s.writeLocal(ctx); err != nil {
+			return err
+		}
+		r.Bytes += s.bytes
+		if r.Wait != nil && s.bytes > 0 {
+			if err := r.Wait(ctx, s.bytes); err != nil {
+				return err
+			}
+		}
+		names = distinct(s.again)
+	}
+	return tea.Errorf(tea.ConnectionError, "other writers change the same records all the time; synchronise again later")
+}
+
+func distinct(names []store.RecordName) []store.RecordName {
+	seen := make(map[store.RecordName]bool, len(names))
+	return slices.DeleteFunc(names, func(name store.RecordName) bool {
+		twice := seen[name]
+		seen[name] = true
+		return twice
+	})
+}
+
+// contentOf returns how the content of a record is opened.
+func contentOf(from store.Replica, record store.Record) func(context.Context) (io.ReadCloser, error) {
+	if record.Content == "" {
+		return nil
+	}
+	return func(ctx context.Context) (io.ReadCloser, error) { return from.Content(ctx, record.Content) }
+}

@@ -1,0 +1,135 @@
+//go:build !wasm
+
+package memory
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	tea "github.com/the-edge-agent/tea/sdk"
+
+	"github.com/the-edge-agent/tea/plugins/memory/internal/blob"
+	"github.com/the-edge-agent/tea/plugins/memory/internal/catalog"
+	"github.com/the-edge-agent/tea/plugins/memory/internal/documents"
+	"github.com/the-edge-agent/tea/plugins/memory/internal/engine"
+	"github.com/the-edge-agent/tea/plugins/memory/internal/engine/duckdb"
+	"github.com/the-edge-agent/tea/plugins/memory/internal/engine/sqlite"
+	"github.com/the-edge-agent/tea/plugins/memory/internal/longterm"
+	"github.com/the-edge-agent/tea/plugins/memory/internal/tabular"
+	"github.com/the-edge-agent/tea/plugins/memory/internal/vectors"
+	"github.com/the-edge-agent/tea/plugins/memory/store"
+)
+
+// defaultEngine is the engine without settings.memory.engine; "" = an embedded one.
+const defaultEngine = ""
+
+// inPage is set in a browser. There, only what [actions] needs is open, and a
+// memory stays open without users: a page that calls actions one by one stays its
+// writer, and its text index stays loaded.
+const inPage = false
+
+// dataFolder is where the memory is without settings.memory.path and
+// XDG_DATA_HOME; "" = below the home directory.
+const dataFolder = ""
+
+// checkPlatform returns an error for settings that do not work on this platform.
+func (s *settings) checkPlatform() error { return nil }
+
+// scratchFolder creates a folder for files of this process.
+func scratchFolder() (string, error) { return os.MkdirTemp("", "tea-memory-") }
+
+// driver returns the driver for the memory in a folder. A memory is only opened
+// by the engine that created it: another engine would find no rows and remove
+// the files as unused.
+func (s Settings) driver(dir string) (engine.Driver, error) {
+	wanted, made := store.Dialect(s.Engine), madeWith(dir)
+	switch {
+	case wanted == "" && len(made) > 1:
+		return nil, tea.Errorf(tea.ValidationError, "there is more than one memory in %s: %s and %s; choose one with settings.memory.engine", dir, databaseFile(made[0]), databaseFile(made[1]))
+	case wanted == "" && len(made) == 1:
+		driver, err := driverOf(made[0])
+		if err != nil {
+			return nil, tea.Errorf(tea.DependencyMissing, "the memory in %s was created by %s: %s, and another settings.memory.path", dir, made[0], strings.TrimPrefix(err.Error(), string(tea.DependencyMissing)+": "))
+		}
+		return driver, nil
+	case wanted == "" && !duckdb.Available:
+		wanted = store.SQLite
+	case wanted == "":
+		wanted = store.DuckDB
+	case len(made) == 1 && made[0] != wanted:
+		return nil, tea.Errorf(tea.ValidationError, "the memory in %s was created by %s and cannot be opened by %s; set settings.memory.engine: %s, or another settings.memory.path", dir, made[0], wanted, made[0])
+	}
+	return driverOf(wanted)
+}
+
+func driverOf(dialect store.Dialect) (engine.Driver, error) {
+	if dialect == store.DuckDB {
+		return duckdb.New()
+	}
+	return sqlite.Driver{}, nil
+}
+
+func (f *folder) openEmbedded(ctx context.Context, overrun func()) error {
+	driver, err := f.settings.driver(f.dir)
+	if err != nil {
+		return err
+	}
+	if f.readOnly, err = f.settings.readOnly(f.dir); err != nil {
+		return err
+	}
+	e := &embedded{}
+	e.engine, err = engine.Open(ctx, engine.Options{
+		Dir: f.dir, Driver: driver, Limits: f.settings.limits(), LockTimeout: f.settings.lockTimeout(), Warmup: f.settings.warmup(), Logger: slog.Default(), Overrun: overrun,
+		ReadOnly: f.readOnly,
+	})
+	if err != nil {
+		return err
+	}
+	if e.blobs, err = blob.Open(filepath.Join(f.dir, "blobs")); err != nil {
+		return errors.Join(err, e.engine.Close())
+	}
+	f.acknowledged = "local"
+	readOnly := f.readOnly != ""
+	docs := documents.New(e.engine)
+	e.longterm = longterm.New(longterm.Options{
+		Engine: e.engine, Blobs: e.blobs, Clock: f.clock, IndexDir: filepath.Join(f.dir, "index"), Language: f.settings.LTM.Language, InlineBytes: f.settings.LTM.InlineBytes, Logger: slog.Default(),
+		ReadOnly: readOnly,
+	})
+	managed := catalog.NewManaged(docs, f.clock)
+	e.tables = tabular.New(tabular.Options{Engine: e.engine, Documents: docs, Catalog: managed, Dir: filepath.Join(f.dir, "tables"), ReadOnly: readOnly, Logger: slog.Default()})
+	f.embedded, f.documents, f.blobs, f.longterm, f.tables, f.catalog = e, docs, e.blobs, e.longterm, e.tables, managed.Catalog
+	e.documents, e.vectors = docs, vectors.New(vectors.Options{Engine: e.engine, Dir: filepath.Join(f.dir, "vectors"), Search: f.settings.Vector.options(), ReadOnly: readOnly, Logger: slog.Default()})
+	f.vectors = e.vectors
+	f.families(e.engine.Identity, filepath.Join(f.dir, "files-index"))
+	if !readOnly {
+		f.sweeper = f.sweeps()
+	}
+	return nil
+}
+
+func actions() []tea.Action {
+	return slices.Concat(
+		shortTermActions(),
+		summarizeActions(),
+		ltmActions(),
+		vectorActions(),
+		recallActions(),
+		contextActions(),
+		sessionActions(),
+		fileActions(),
+		cloudActions(),
+		searchActions(),
+		catalogActions(),
+		dataActions(),
+		sqlActions(),
+		maintenanceActions(),
+		archiveActions(),
+		syncActions(),
+		chunkActions(),
+	)
+}

@@ -1,0 +1,106 @@
+package memory
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"time"
+
+	tea "github.com/the-edge-agent/tea/sdk"
+
+	"github.com/the-edge-agent/tea/plugins/memory/internal/catalog"
+	"github.com/the-edge-agent/tea/plugins/memory/store"
+)
+
+const (
+	// defaultLanguage and defaultInline are those of embedded memories.
+	defaultLanguage = "english"
+	defaultInline   = 1024
+	// remoteSweepDelay is the time until the first sweep of a database that many
+	// processes share; a short run sweeps nothing.
+	remoteSweepDelay = 10 * time.Minute
+)
+
+// remote is a memory in a Backend.
+type remote struct {
+	stores *store.Stores
+	// scratch is a folder of this process; its index of the files' texts is
+	// rebuilt by each process.
+	scratch string
+}
+
+func (f *folder) openRemote(ctx context.Context, backend store.Backend) error {
+	if f.settings.ReadOnly {
+		f.readOnly = "settings.memory.read_only is set; remove it to write"
+	}
+	config := store.Config{
+		URL: f.settings.URL, Token: f.settings.Token, Options: f.settings.Options.raw(), Connections: f.settings.Connections, Timeout: f.settings.timeout(),
+		Language: cmp.Or(f.settings.LTM.Language, defaultLanguage), InlineBytes: cmp.Or(f.settings.LTM.InlineBytes, defaultInline),
+		Dir: f.dir, ReadOnly: f.readOnly, Now: f.clock.Now, Logger: slog.Default(),
+	}
+	var err error
+	if f.settings.Blobs != "" {
+		if config.Blobs, err = f.cloudBlobs(ctx); err != nil {
+			return err
+		}
+	}
+	r := &remote{}
+	if r.scratch, err = scratchFolder(); err != nil {
+		return errors.Join(store.SystemError(err), f.cloud.close())
+	}
+	if r.stores, err = backend.Open(ctx, config); err != nil {
+		return errors.Join(err, os.RemoveAll(r.scratch), f.cloud.close())
+	}
+	s := r.stores
+	f.acknowledged = cmp.Or(s.Acknowledged, "remote")
+	f.remote, f.documents, f.blobs, f.longterm, f.vectors, f.tables = r, s.Metadata, s.Blobs, s.LongTerm, s.Vectors, s.Tables
+	if !inPage {
+		f.catalog = catalog.New(s.Metadata, f.clock)
+		f.families(func(context.Context) (string, error) { return filepath.Base(f.dir), nil }, r.scratch)
+	}
+	if f.readOnly == "" {
+		f.sweeper = f.sweepsRemote()
+	}
+	return nil
+}
+
+func (r *remote) close() error { return errors.Join(r.stores.Close(), os.RemoveAll(r.scratch)) }
+
+// inspectRemote is memory.inspect for a Backend.
+func (f *folder) inspectRemote(ctx context.Context) (*InspectResult, error) {
+	r := &InspectResult{Success: true, Path: f.dir, Engine: f.settings.Engine, State: "ok", Entries: map[string]int64{}, Bytes: map[string]int64{}}
+	if f.remote.stores.Inspect == nil {
+		return r, nil
+	}
+	entries, bytes, err := f.remote.stores.Inspect(ctx)
+	if err != nil {
+		if ctx.Err() != nil {
+			return nil, err
+		}
+		r.State, r.Problem = "broken", err.Error()
+		return r, nil
+	}
+	r.Entries, r.Bytes = entries, bytes
+	for _, n := range bytes {
+		r.TotalBytes += n
+	}
+	return r, nil
+}
+
+// resetRemote is memory.reset for a Backend.
+func (f *folder) resetRemote(ctx context.Context) (*ResetResult, error) {
+	if f.remote.stores.Reset == nil {
+		return nil, tea.Errorf(tea.DependencyMissing, "the memory's engine %s %w: it cannot be reset from here", f.settings.Engine, store.ErrUnsupported)
+	}
+	before, err := f.inspectRemote(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if err := f.remote.stores.Reset(ctx); err != nil {
+		return nil, err
+	}
+	return &ResetResult{Success: true, Path: f.dir, Bytes: before.TotalBytes}, nil
+}

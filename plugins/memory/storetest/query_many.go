@@ -1,0 +1,139 @@
+package storetest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+	"testing"
+
+	tea "github.com/the-edge-agent/tea/sdk"
+
+	"github.com/the-edge-agent/tea/plugins/memory/store"
+)
+
+// queryHarmsNoOther lets some of many writers fail in different ways.
+func queryHarmsNoOther(t *testing.T, e *database) {
+	e.add(t, "there")
+	var group sync.WaitGroup
+	for i := range 60 {
+		group.Go(func() {
+			ctx, cancel := context.WithCancel(t.Context())
+			defer cancel()
+			err := e.Write(ctx, func(ctx context.Context, tx store.Tx) error {
+				if err := addIn(ctx, tx, fmt.Sprint(i)); err != nil {
+					return err
+				}
+				switch i % 6 {
+				case 1:
+					return errors.New("no")
+				case 2:
+					panic("no")
+				case 3:
+					cancel()
+				case 4:
+					return addIn(ctx, tx, "there")
+				}
+				return addIn(ctx, tx, fmt.Sprint(i, "+"))
+			})
+			if wanted := i%6 == 0 || i%6 == 5; wanted != (err == nil) {
+				t.Errorf("writer %d: %v", i, err)
+			}
+		})
+	}
+	group.Wait()
+	for range 2 {
+		want(t, "documents", len(strings.Fields(e.ids(t))), 1+2*20)
+		e.reopen(t)
+	}
+}
+
+func queryConcurrent(t *testing.T, e *database) {
+	const goroutines, each = 32, 12
+	var group sync.WaitGroup
+	for g := range goroutines {
+		group.Go(func() {
+			for i := range each {
+				id := fmt.Sprintf("%d-%d", g, i)
+				if err := addDocument(t.Context(), e, id); err != nil {
+					t.Error(err)
+				}
+				rows, err := e.Query(t.Context(), "SELECT id FROM documents WHERE kind = ? AND id = ?", "k", id)
+				if err != nil {
+					t.Error(err)
+					return
+				}
+				want(t, "what was just written", scanTexts(t, rows), []string{id})
+			}
+		})
+	}
+	group.Wait()
+	for range 2 {
+		want(t, "documents", len(strings.Fields(e.ids(t))), goroutines*each)
+		e.reopen(t)
+	}
+}
+
+func queryCalls(e store.QueryEngine) map[string]func(ctx context.Context) error {
+	return map[string]func(ctx context.Context) error{
+		"Identity": func(ctx context.Context) error { _, err := e.Identity(ctx); return err },
+		"Query": func(ctx context.Context) error {
+			rows, err := e.Query(ctx, "SELECT id FROM documents")
+			if err == nil {
+				err = errors.Join(rows.Err(), rows.Close())
+			}
+			return err
+		},
+		"Write": func(ctx context.Context) error { return addDocument(ctx, e, "never") },
+		"Select": func(ctx context.Context) error {
+			_, err := e.Select(ctx, "SELECT id FROM documents", store.Sandbox{Tables: []string{"documents"}, MaxRows: 1, MaxBytes: 100})
+			return err
+		},
+	}
+}
+
+func queryCanceled(t *testing.T, e *database) {
+	e.add(t, "a")
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	for name, call := range queryCalls(e.QueryEngine) {
+		if err := call(ctx); !errors.Is(err, context.Canceled) && name != "Identity" {
+			t.Errorf("%s gives %v", name, err)
+		}
+	}
+	e.add(t, "b")
+	want(t, "documents", e.ids(t), "a b")
+}
+
+// queryCanceledWaiting cancels a write that waits for another one.
+func queryCanceledWaiting(t *testing.T, e *database) {
+	began, end := make(chan struct{}), make(chan struct{})
+	slow, waiting := make(chan error, 1), make(chan error, 1)
+	go func() {
+		slow <- e.Write(context.WithoutCancel(t.Context()), func(ctx context.Context, tx store.Tx) error {
+			close(began)
+			<-end
+			return addIn(ctx, tx, "slow")
+		})
+	}()
+	<-began
+	ctx, cancel := context.WithCancel(t.Context())
+	go func() { waiting <- addDocument(ctx, e, "never") }()
+	cancel()
+	want(t, "the one that waits is canceled", errors.Is(<-waiting, context.Canceled), true)
+	close(end)
+	want(t, "the slow one", <-slow, nil)
+	want(t, "documents", e.ids(t), "slow")
+}
+
+func queryClosed(t *testing.T, e *database) {
+	e.add(t, "a")
+	before := e.QueryEngine
+	e.reopen(t)
+	for name, call := range queryCalls(before) {
+		typed(t, name+" after Close", call(t.Context()), tea.ConnectionError)
+	}
+	want(t, "a second Close", before.Close(), nil)
+	want(t, "documents", e.ids(t), "a")
+}
