@@ -1,0 +1,346 @@
+package bucket
+
+import (
+	"bufio"
+	"context"
+	"crypto/rand"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+
+	"github.com/gofrs/flock"
+
+	"github.com/the-edge-agent/tea/objstore"
+	"github.com/the-edge-agent/tea/plugins/memory/internal/engine/sqlite"
+	"github.com/the-edge-agent/tea/plugins/memory/store"
+	"github.com/the-edge-agent/tea/sdk/x/atomicfile"
+)
+
+// local is the copy of the database on this device. A process has one of its own:
+// two processes of a device share the database like two devices.
+type local struct {
+	dir    string
+	bucket *objstore.Bucket
+	lock   *flock.Flock
+	device string
+	state  state
+	// published has the hashes of the pages of the current head, in the order of
+	// their numbers; nil = not known.
+	published []uint64
+	indexes   map[string]index // of segments, by name
+}
+
+// state is what the folder of a copy has, as a file: which state of the database
+// it is.
+type state struct {
+	Store   string `json:"store"`
+	Term    int64  `json:"term"`
+	Version int64  `json:"version"`
+	Phase   phase  `json:"phase"`
+	// Acknowledged reports that writes are acknowledged before they are published.
+	Acknowledged bool `json:"acknowledged,omitempty"`
+	// Marks are the last numbers of the feeds, and of the logs of tables, that are
+	// published.
+	Marks map[store.Feed]int64 `json:"marks,omitempty"`
+}
+
+// phase says what the copy is to the version of its state.
+type phase string
+
+const (
+	// phaseClean: it is this version.
+	phaseClean phase = "clean"
+	// phaseFetching: a part of it is another version.
+	phaseFetching phase = "fetching"
+	// phaseOpen: it is this version or a later one of the same term, with changes that may
+	// not be published.
+	phaseOpen phase = "open"
+)
+
+const (
+	stateFile  = "state.json"
+	deviceFile = "device"
+	// asidePrefix begins the names of folders of copies with changes that could
+	// not be published.
+	asidePrefix = "aside-"
+	// ofOther follows it for copies of another database: the bucket was emptied, or
+	// its content replaced.
+	ofOther = "of-"
+	// maxCopies bounds the processes of a device that use the database together.
+	maxCopies = 64
+)
+
+// openLocal takes a copy that no other process uses.
+func openLocal(dir string, b *objstore.Bucket) (*local, error) {
+	for n := range maxCopies {
+		l := &local{dir: filepath.Join(dir, strconv.Itoa(n)), bucket: b, indexes: map[string]index{}}
+		if err := os.MkdirAll(l.dir, 0o700); err != nil {
+			return nil, store.SystemError(err)
+		}
+		l.lock = flock.New(filepath.Join(l.dir, "process.lock"), flock.SetPermissions(0o600))
+		locked, err := l.lock.TryLock()
+		if err != nil {
+			return nil, store.SystemError(err)
+		}
+		if locked {
+			if err := l.load(); err != nil {
+				return nil, errors.Join(store.SystemError(err), l.lock.Unlock())
+			}
+			return l, nil
+		}
+	}
+	return nil, fmt.Errorf("%d processes use the memory in %s", maxCopies, dir)
+}
+
+// load reads the state. A damaged one is none: the copy is compared with the
+// bucket then.
+func (l *local) load() error {
+	raw, err := os.ReadFile(l.path(deviceFile))
+	if errors.Is(err, fs.ErrNotExist) || err == nil && len(raw) == 0 {
+		host, _ := os.Hostname()
+		raw = []byte(host + "-" + rand.Text()[:8])
+		err = writeFile(l.path(deviceFile), raw)
+	}
+	if err != nil {
+		return err
+	}
+	l.device = string(raw)
+	return l.readState()
+}
+
+// readState reads the state of the copy.
+func (l *local) readState() error {
+	raw, err := os.ReadFile(l.path(stateFile))
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err == nil && json.Unmarshal(raw, &l.state) != nil {
+		l.state = state{}
+	}
+	return err
+}
+
+func writeFile(path string, data []byte) error {
+	return atomicfile.Write(path, 0o600, func(w io.Writer) error {
+		_, err := w.Write(data)
+		return err
+	})
+}
+
+func (l *local) path(name string) string { return filepath.Join(l.dir, name) }
+
+func (l *local) database() string { return l.path(sqlite.Driver{}.File()) }
+
+// note stores the state.
+func (l *local) note(s state) error {
+	raw, err := json.Marshal(s)
+	if err == nil {
+		err = writeFile(l.path(stateFile), raw)
+	}
+	if err != nil {
+		return store.SystemError(fmt.Errorf("write the state of the copy: %w", err))
+	}
+	l.state = s
+	return nil
+}
+
+// prepare makes the copy the current state of the bucket. previous is the head
+// before the lease was taken. compare reports that the copy can have changes that
+// are not published.
+func (l *local) prepare(ctx context.Context, current, previous head) (compare bool, err error) {
+	_, statErr := os.Stat(l.database())
+	there := statErr == nil
+	switch {
+	case there && l.state.Store != "" && l.state.Store == current.Previous: // it was reset
+		if err := l.empty(sqlite.Driver{}.File(), "index", "vectors"); err != nil {
+			return false, err
+		}
+		l.state, l.published, there = state{}, nil, false
+	case there && l.state.Store != "" && l.state.Store != current.Store:
+		if err := l.setAside(ofOther + l.state.Store); err != nil {
+			return false, err
+		}
+		there = false
+	case there && l.state.Phase == phaseOpen && l.state.Term == previous.Term:
+		// No other device has written since.
+		l.published, err = l.remote(ctx, current)
+		return true, err
+	case there && l.state.Phase == phaseOpen && l.state.Acknowledged:
+		if err := l.setAside(strconv.FormatInt(l.state.Term, 10)); err != nil {
+			return false, err
+		}
+		there = false
+	}
+	if current.Pages == 0 {
+		l.published = nil
+		return true, l.empty(sqlite.Driver{}.File(), "index", "vectors")
+	}
+	return false, l.fetch(ctx, current, there)
+}
+
+// empty removes the database and folders of its indexes.
+func (l *local) empty(names ...string) error {
+	for _, name := range append(names, sqlite.Driver{}.File()+"-wal", sqlite.Driver{}.File()+"-shm", "database.id") {
+		if err := os.RemoveAll(l.path(name)); err != nil {
+			return store.SystemError(err)
+		}
+	}
+	return nil
+}
+
+// setAside moves the copy into a folder next to it.
+func (l *local) setAside(name string) error {
+	aside := l.path(asidePrefix + name)
+	if err := os.MkdirAll(aside, 0o700); err != nil {
+		return store.SystemError(err)
+	}
+	// The state goes last: without it the folder is not complete.
+	for _, name := range []string{sqlite.Driver{}.File() + "-wal", sqlite.Driver{}.File(), stateFile} {
+		if err := os.Rename(l.path(name), filepath.Join(aside, name)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return store.SystemError(err)
+		}
+	}
+	l.state, l.published = state{}, nil
+	return l.empty("index", "vectors")
+}
+
+// fetch reads the pages that differ. An error leaves a copy that is fetched again.
+func (l *local) fetch(ctx context.Context, current head, there bool) error {
+	remote, err := l.remote(ctx, current)
+	if err != nil {
+		return err
+	}
+	unchanged := there && l.state.Phase == phaseClean
+	var have []uint64
+	switch {
+	case !there:
+	case unchanged && l.published != nil:
+		have = l.published
+	case unchanged && l.state.Version == current.Version:
+		have = remote
+	default:
+		if have, err = l.hashes(current.PageSize); err != nil {
+			return store.SystemError(err)
+		}
+	}
+	l.published = nil
+	var wanted []uint32
+	for i, hash := range remote {
+		if i >= len(have) || have[i] != hash {
+			wanted = append(wanted, uint32(i)+1) //nolint:gosec // it is a number of a page
+		}
+	}
+	if len(wanted) > 0 || len(have) != len(remote) || !unchanged {
+		s := l.state
+		s.Store, s.Phase = current.Store, phaseFetching
+		if err := l.note(s); err != nil {
+			return err
+		}
+		var indexes []string
+		if !unchanged {
+			indexes = []string{"index", "vectors"} // they can have changes that were never published
+		}
+		if err := l.empty(indexes...); err != nil {
+			return err
+		}
+		if err := l.write(ctx, current, wanted); err != nil {
+			return err
+		}
+	}
+	l.published = remote
+	return nil
+}
+
+// write writes pages of a head to the copy.
+func (l *local) write(ctx context.Context, current head, wanted []uint32) error {
+	file, err := os.OpenFile(l.database(), os.O_CREATE|os.O_RDWR, 0o600)
+	if err != nil {
+		return store.SystemError(err)
+	}
+	put := func(number uint32, page []byte) error {
+		_, err := file.WriteAt(page, int64(number-1)*int64(current.PageSize))
+		return store.SystemError(err)
+	}
+	err = l.read(ctx, current, wanted, put)
+	if err == nil {
+		err = store.SystemError(errors.Join(file.Truncate(int64(current.Pages)*int64(current.PageSize)), file.Sync()))
+	}
+	return errors.Join(err, file.Close())
+}
+
+// read reads pages of a head from its segments, the last ones first.
+func (l *local) read(ctx context.Context, current head, wanted []uint32, put func(uint32, []byte) error) error {
+	for _, s := range slices.Backward(current.Segments) {
+		x := l.indexes[s.Name]
+		var at []int
+		rest := wanted[:0:0]
+		for _, n := range wanted {
+			if i, ok := x.find(n); ok {
+				at = append(at, i)
+			} else {
+				rest = append(rest, n)
+			}
+		}
+		if err := readPages(ctx, l.bucket, s, x, at, current.PageSize, put); err != nil {
+			return err
+		}
+		wanted = rest
+	}
+	if len(wanted) > 0 {
+		return damaged(l.bucket, headName, fmt.Errorf("page %d is in no segment", wanted[0]))
+	}
+	return nil
+}
+
+// remote returns the hashes of the pages of a head.
+func (l *local) remote(ctx context.Context, current head) ([]uint64, error) {
+	hashes := make([]uint64, current.Pages)
+	known := map[string]index{}
+	for _, s := range current.Segments {
+		x, ok := l.indexes[s.Name]
+		if !ok {
+			var err error
+			if x, err = readIndex(ctx, l.bucket, s); err != nil {
+				return nil, err
+			}
+		}
+		known[s.Name] = x
+		l.indexes[s.Name] = x // also if a later one cannot be read
+		for i, n := range x.numbers {
+			if n >= 1 && n <= current.Pages {
+				hashes[n-1] = x.hashes[i]
+			}
+		}
+	}
+	l.indexes = known
+	return hashes, nil
+}
+
+// hashes returns the hashes of the pages of the copy.
+func (l *local) hashes(pageSize int) ([]uint64, error) {
+	file, err := os.Open(l.database())
+	if err != nil {
+		return nil, err
+	}
+	defer file.Close()
+	r := bufio.NewReaderSize(file, 1<<20)
+	page := make([]byte, pageSize)
+	var all []uint64
+	for {
+		if _, err := io.ReadFull(r, page); errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
+			return all, nil
+		} else if err != nil {
+			return nil, err
+		}
+		all = append(all, hashOf(page))
+	}
+}
+
+// close makes the copy available to other processes.
+func (l *local) close() error { return l.lock.Unlock() }

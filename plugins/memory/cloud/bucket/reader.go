@@ -1,0 +1,139 @@
+package bucket
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"time"
+
+	tea "github.com/the-edge-agent/tea/sdk"
+
+	"github.com/the-edge-agent/tea/objstore"
+	"github.com/the-edge-agent/tea/plugins/memory/internal/engine"
+	"github.com/the-edge-agent/tea/plugins/memory/internal/engine/sqlite"
+	"github.com/the-edge-agent/tea/plugins/memory/store"
+)
+
+// readersDir is the folder of the copies of processes that only read.
+const readersDir = "readers"
+
+// openCopy opens the copy of the process at its first call.
+func (s *shared) openCopy() error {
+	if s.local != nil {
+		return nil
+	}
+	dir := s.c.Dir
+	if s.readOnly() {
+		dir = filepath.Join(dir, readersDir)
+	}
+	l, err := openLocal(dir, s.bucket)
+	if err == nil {
+		s.local = l
+	}
+	return err
+}
+
+func (s *shared) readOnly() bool { return s.c.ReadOnly != "" }
+
+// writable returns the error of a write to a memory that is only read.
+func (s *shared) writable() error {
+	if !s.readOnly() {
+		return nil
+	}
+	return tea.Errorf(tea.PermissionDenied, "the memory in the bucket is %w: %s", store.ErrReadOnly, s.c.ReadOnly)
+}
+
+// beginReading opens a copy of the current state without the lease. Its tenure
+// never changes anything; it ends when another state is published.
+func (s *shared) beginReading(ctx context.Context) (*tenure, error) {
+	for try := 1; ; try++ {
+		asked := time.Now()
+		h, _, err := readHead(ctx, s.bucket)
+		if errors.Is(err, objstore.ErrNotFound) || err == nil && h.Pages == 0 {
+			return nil, tea.Errorf(tea.NotFound, "there is no memory in %s, and settings.memory.read_only prevents creating one", s.bucket.Address())
+		}
+		if err != nil {
+			return nil, err
+		}
+		err = s.local.follow(ctx, h)
+		if errors.Is(err, objstore.ErrNotFound) && try < maxLost { // a device has merged segments since
+			continue
+		}
+		if err != nil {
+			return nil, err
+		}
+		life, end := context.WithCancel(context.Background())
+		t := &tenure{s: s, l: s.local, grip: &grip{current: h}, life: life, end: end, began: asked, progress: make(chan struct{}), idle: make(chan struct{}), gone: make(chan struct{})}
+		t.engine, err = engine.Open(ctx, engine.Options{Dir: t.l.dir, Driver: sqlite.Driver{}, LockTimeout: s.c.Timeout, ReadOnly: s.c.ReadOnly, Logger: s.c.Logger})
+		if err != nil {
+			end()
+			return nil, err
+		}
+		t.parts = partsOn(t.engine, t.l.dir, s.blobs, s.clock, s.c)
+		return t, nil
+	}
+}
+
+// look runs a call on the state that was published last when it began.
+func (s *shared) look(ctx context.Context, fn func(*tenure) error) error {
+	for began := time.Now(); ; {
+		t, err := s.join(ctx)
+		if err != nil {
+			return err
+		}
+		latest, err := t.latest(ctx, began)
+		if latest && err == nil {
+			err = fn(t)
+		}
+		if !latest && err == nil {
+			s.retire(t)
+		}
+		s.leave(t)
+		if latest || err != nil {
+			return err
+		}
+	}
+}
+
+// latest reports whether the copy of a reader is the state that was published
+// last, as of a time.
+func (t *tenure) latest(ctx context.Context, since time.Time) (bool, error) {
+	if !t.began.Before(since) {
+		return true, nil // it was opened for this call
+	}
+	now, _, err := readHead(ctx, t.s.bucket)
+	if errors.Is(err, objstore.ErrNotFound) {
+		return false, nil
+	}
+	have := t.grip.current
+	return now.Store == have.Store && now.Version == have.Version, err
+}
+
+// endReading closes a reader's copy.
+func (t *tenure) endReading() {
+	t.end()
+	if err := errors.Join(t.parts.close(), t.engine.Close()); err != nil {
+		t.s.c.Logger.Warn("the copy of the memory could not be closed", "error", err.Error())
+	}
+}
+
+// follow makes the copy of a reader the state of a head.
+func (l *local) follow(ctx context.Context, h head) error {
+	_, err := os.Stat(l.database())
+	there := err == nil
+	if there && l.state.Store != h.Store {
+		if err := l.empty(sqlite.Driver{}.File(), "index", "vectors"); err != nil {
+			return err
+		}
+		l.state, l.published, there = state{}, nil, false
+	} else if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return store.SystemError(err)
+	}
+	if err := l.fetch(ctx, h, there); err != nil {
+		return fmt.Errorf("fetch the memory: %w", err)
+	}
+	return l.note(state{Store: h.Store, Term: h.Term, Version: h.Version, Phase: phaseClean})
+}

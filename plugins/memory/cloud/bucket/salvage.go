@@ -1,0 +1,176 @@
+package bucket
+
+import (
+	"context"
+	"errors"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/the-edge-agent/tea/plugins/memory/internal/catalog"
+	"github.com/the-edge-agent/tea/plugins/memory/internal/clock"
+	"github.com/the-edge-agent/tea/plugins/memory/internal/documents"
+	"github.com/the-edge-agent/tea/plugins/memory/internal/engine"
+	"github.com/the-edge-agent/tea/plugins/memory/internal/engine/sqlite"
+	"github.com/the-edge-agent/tea/plugins/memory/internal/file"
+	"github.com/the-edge-agent/tea/plugins/memory/internal/longterm"
+	"github.com/the-edge-agent/tea/plugins/memory/internal/replica"
+	"github.com/the-edge-agent/tea/plugins/memory/internal/session"
+	"github.com/the-edge-agent/tea/plugins/memory/internal/tabular"
+	"github.com/the-edge-agent/tea/plugins/memory/internal/vectors"
+	"github.com/the-edge-agent/tea/plugins/memory/store"
+)
+
+// parts are the stores on one database.
+type parts struct {
+	longterm  *longterm.Memory
+	documents *documents.Documents
+	vectors   *vectors.Index
+	replica   *replica.Replica
+	tables    *tabular.Tables
+}
+
+// partsOn opens the stores of a database in a folder.
+func partsOn(e store.QueryEngine, dir string, blobs store.BlobStorage, clock *clock.Clock, c store.Config) parts {
+	readOnly := c.ReadOnly != ""
+	p := parts{documents: documents.New(e)}
+	p.longterm = longterm.New(longterm.Options{
+		Engine: e, Blobs: blobs, Clock: clock, IndexDir: filepath.Join(dir, "index"), Language: c.Language, InlineBytes: c.InlineBytes, ReadOnly: readOnly, Logger: c.Logger,
+	})
+	p.vectors = vectors.New(vectors.Options{Engine: e, Dir: filepath.Join(dir, "vectors"), ReadOnly: readOnly, Logger: c.Logger})
+	managed := catalog.NewManaged(p.documents, clock)
+	p.tables = tabular.New(tabular.Options{Engine: e, Documents: p.documents, Catalog: managed, Dir: filepath.Join(dir, "tables"), ReadOnly: readOnly, Logger: c.Logger})
+	o := replica.Options{Engine: e, LongTerm: p.longterm, Vectors: p.vectors, Documents: p.documents, Catalog: managed.Catalog}
+	o.Files = file.New(file.Options{Documents: p.documents, Blobs: blobs, Clock: clock})
+	o.Sessions = session.New(session.Options{Documents: p.documents, Files: o.Files, Clock: clock, ReadOnly: readOnly})
+	p.replica = replica.New(o)
+	return p
+}
+
+func (p parts) close() error { return errors.Join(p.longterm.Close(), p.vectors.Close()) }
+
+// salvage merges the acknowledged changes of copies that were moved aside. What
+// cannot be merged now is tried again with the next lease.
+func (t *tenure) salvage(ctx context.Context) {
+	folders, err := filepath.Glob(filepath.Join(t.l.dir, asidePrefix+"*"))
+	if err != nil {
+		return // the pattern is valid
+	}
+	for _, dir := range folders {
+		if strings.HasPrefix(filepath.Base(dir), asidePrefix+ofOther) {
+			continue
+		}
+		n, err := t.merge(ctx, dir)
+		if err == nil {
+			err = os.RemoveAll(dir)
+		}
+		if err != nil {
+			t.s.c.Logger.Warn("changes that this device has not published could not be merged; they are tried again", "folder", dir, "error", err.Error())
+			continue
+		}
+		t.s.c.Logger.Warn("changes that this device had acknowledged before another one took the lease were merged", "records", n)
+	}
+}
+
+// merge writes the changes of a copy that were not published to the memory, and
+// publishes them. It returns their number.
+func (t *tenure) merge(ctx context.Context, dir string) (merged int, err error) {
+	old := local{dir: dir}
+	if _, err := os.Stat(old.path(stateFile)); errors.Is(err, fs.ErrNotExist) {
+		// Moving it aside was interrupted. The rest is still at its place and was
+		// moved into another folder, or has no changes.
+		return 0, nil
+	}
+	if err := old.readState(); err != nil {
+		return 0, err
+	}
+	e, err := engine.Open(ctx, engine.Options{Dir: dir, Driver: sqlite.Driver{}, LockTimeout: t.s.c.Timeout, Logger: t.s.c.Logger})
+	if err != nil {
+		return 0, err
+	}
+	from := partsOn(e, dir, t.s.blobs, t.s.clock, t.s.c)
+	defer func() { err = errors.Join(err, from.close(), e.Close()) }()
+	for _, feed := range store.Feeds() {
+		mark := old.state.Marks[feed]
+		query := store.ChangeQuery{Feed: feed, After: mark, Limit: mergeAtOnce}
+		for {
+			page, err := from.replica.Changes(ctx, query)
+			if errors.Is(err, store.ErrTooOld) && query.After > 0 {
+				query.After = 0
+				continue
+			}
+			if err != nil {
+				return merged, err
+			}
+			n, err := t.mergePage(ctx, from.replica, page.Records, mark)
+			if merged += n; err != nil {
+				return merged, err
+			}
+			if !page.More {
+				break
+			}
+			query.After = page.Last
+		}
+	}
+	rows, kept, err := t.tables.MergeCopy(ctx, from.tables, func(log string) int64 { return old.state.Marks[store.Feed(log)] })
+	if merged += int(rows); err != nil {
+		return merged, err
+	}
+	if kept > 0 {
+		t.s.c.Logger.Warn("rows that this device and another one have changed stay as the other one has published them", "rows", kept)
+	}
+	return merged, t.publish(ctx, false)
+}
+
+// mergeAtOnce is the number of records that are compared together.
+const mergeAtOnce = 500
+
+// mergePage writes records that only this device has changed since the mark, or
+// that it has changed last.
+func (t *tenure) mergePage(ctx context.Context, from *replica.Replica, changed []store.Record, mark int64) (int, error) {
+	// A record can have a tombstone and be there again.
+	latest := map[store.RecordName]store.Record{}
+	var names []store.RecordName
+	for _, r := range changed {
+		if _, ok := latest[r.RecordName]; !ok {
+			names = append(names, r.RecordName)
+		}
+		latest[r.RecordName] = r
+	}
+	current, err := t.replica.Records(ctx, names...)
+	if err != nil {
+		return 0, err
+	}
+	var writes []store.RecordWrite
+	for i, now := range current {
+		r := latest[names[i]]
+		switch {
+		case r.Damaged, r.Deleted && now.Deleted, !r.Deleted && !now.Deleted && r.Hash == now.Hash:
+			continue
+		case now.Seq <= mark, r.Updated.After(now.Updated), r.Updated.Equal(now.Updated) && r.Hash > now.Hash:
+			w := store.RecordWrite{Record: r, If: store.AnySeq}
+			if r.Content != "" {
+				w.Open = contentOf(from, r.Content)
+			}
+			writes = append(writes, w)
+		}
+	}
+	if len(writes) == 0 {
+		return 0, nil
+	}
+	results, err := t.replica.Put(ctx, writes...)
+	if err != nil {
+		return 0, err
+	}
+	if i := slices.IndexFunc(results, func(r store.PutResult) bool { return r.Err != nil }); i >= 0 {
+		return 0, results[i].Err
+	}
+	return len(writes), nil
+}
+
+func contentOf(from *replica.Replica, hash string) func(context.Context) (io.ReadCloser, error) {
+	return func(ctx context.Context) (io.ReadCloser, error) { return from.Content(ctx, hash) }
+}

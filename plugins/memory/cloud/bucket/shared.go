@@ -1,0 +1,285 @@
+package bucket
+
+import (
+	"context"
+	"errors"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/the-edge-agent/tea/objstore"
+	"github.com/the-edge-agent/tea/plugins/memory/cloud/internal/objects"
+	"github.com/the-edge-agent/tea/plugins/memory/internal/clock"
+	"github.com/the-edge-agent/tea/plugins/memory/store"
+)
+
+// shared is the database as a process sees it: it has the lease from time to time.
+// It is safe for concurrent use.
+type shared struct {
+	c      store.Config
+	o      options
+	bucket *objstore.Bucket
+	blobs  store.BlobStorage
+	clock  *clock.Clock
+	work   sync.WaitGroup
+
+	// turn has an element while a goroutine begins a tenure.
+	turn chan struct{}
+
+	mu     sync.Mutex // guards what follows, and some fields of the tenure
+	local  *local     // opened at the first call
+	tenure *tenure
+	closed bool
+}
+
+const blobPrefix = "blobs/"
+
+func open(ctx context.Context, c store.Config) (*shared, error) {
+	if _, err := store.ParseURL("memory.url", c.URL, "s3", "gs", "azblob", "az"); err != nil {
+		return nil, err
+	}
+	s := &shared{c: c, turn: make(chan struct{}, 1)}
+	if err := c.Decode(&s.o); err != nil {
+		return nil, err
+	}
+	if s.o.StallSeconds == 0 {
+		s.o.StallSeconds = c.Timeout.Seconds()
+	}
+	var err error
+	if s.bucket, err = objstore.Open(ctx, c.URL, s.o.Settings, schemes()...); err != nil {
+		return nil, err
+	}
+	if s.blobs = c.Blobs; s.blobs == nil {
+		below, err := objstore.Open(ctx, strings.TrimSuffix(c.URL, "/")+"/"+strings.TrimSuffix(blobPrefix, "/"), s.o.Settings, schemes()...)
+		if err != nil {
+			return nil, errors.Join(err, s.bucket.Close())
+		}
+		s.blobs = objects.New(below)
+	}
+	start := c.Now()
+	s.clock = clock.Fixed(start, func() time.Duration { return c.Now().Sub(start) })
+	return s, nil
+}
+
+// maxLost is how often a call is repeated because another device took the lease.
+const maxLost = 5
+
+// read runs a call, and returns when what it has seen is acknowledged.
+func (s *shared) read(ctx context.Context, fn func(*tenure) error) error {
+	if s.readOnly() {
+		return s.look(ctx, fn)
+	}
+	return s.call(ctx, func(t *tenure) error {
+		err := fn(t)
+		return errors.Join(t.seen(ctx), err)
+	})
+}
+
+// write runs a call that writes through the tracked database, which acknowledges
+// what it has done.
+func (s *shared) write(ctx context.Context, fn func(*tenure) error) error {
+	if err := s.writable(); err != nil {
+		return err
+	}
+	return s.call(ctx, func(t *tenure) error {
+		err := fn(t)
+		if err == nil {
+			return nil
+		}
+		return errors.Join(t.seen(ctx), err) // it can be a result, such as a conflict
+	})
+}
+
+// call runs a call with the lease. It is repeated if the lease was lost and the
+// call has changed nothing.
+func (s *shared) call(ctx context.Context, fn func(*tenure) error) error {
+	for try := 1; ; try++ {
+		t, err := s.join(ctx)
+		if err != nil {
+			return err
+		}
+		if err = t.prove(ctx); err == nil {
+			err = fn(t)
+		}
+		s.leave(t)
+		var lost *lostError
+		if !errors.As(err, &lost) {
+			return err
+		}
+		if lost.unknown || lost.published || try == maxLost {
+			return lost.typed()
+		}
+	}
+}
+
+// join returns the tenure, which it begins if there is none. The caller leaves it.
+func (s *shared) join(ctx context.Context) (*tenure, error) {
+	for {
+		s.mu.Lock()
+		t := s.tenure
+		switch {
+		case s.closed:
+			s.mu.Unlock()
+			return nil, errClosed()
+		case t != nil && !t.ending:
+			t.users++
+			s.mu.Unlock()
+			return t, nil
+		}
+		s.mu.Unlock()
+		if t != nil {
+			select {
+			case <-t.gone:
+			case <-ctx.Done():
+				return nil, ctx.Err()
+			}
+			continue
+		}
+		if err := s.advance(ctx); err != nil {
+			return nil, err
+		}
+	}
+}
+
+// advance begins a tenure unless another goroutine has.
+func (s *shared) advance(ctx context.Context) error {
+	select {
+	case s.turn <- struct{}{}:
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+	defer func() { <-s.turn }()
+	s.mu.Lock()
+	there, closed := s.tenure != nil, s.closed
+	s.mu.Unlock()
+	if there || closed {
+		return nil
+	}
+	if err := s.openCopy(); err != nil {
+		return err
+	}
+	begin := s.begin
+	if s.readOnly() {
+		begin = s.beginReading
+	}
+	t, err := begin(ctx)
+	if err != nil {
+		return err
+	}
+	s.mu.Lock()
+	s.tenure = t
+	s.mu.Unlock()
+	t.mu.Lock()
+	lost := t.lost != nil
+	t.mu.Unlock()
+	if lost { // while the copy was prepared
+		s.retire(t)
+	}
+	return nil
+}
+
+func (s *shared) leave(t *tenure) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if t.users--; t.ending && t.users == 0 {
+		close(t.idle)
+	}
+}
+
+// retire ends a tenure after its last call.
+func (s *shared) retire(t *tenure) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.tenure != t || t.ending {
+		return
+	}
+	t.ending = true
+	if t.users == 0 {
+		close(t.idle)
+	}
+	s.work.Go(func() {
+		<-t.idle
+		if s.readOnly() {
+			t.endReading()
+		} else {
+			t.finish()
+		}
+		s.mu.Lock()
+		s.tenure = nil
+		s.mu.Unlock()
+		close(t.gone)
+	})
+}
+
+// close publishes what is left and releases the lease.
+func (s *shared) close() error {
+	s.mu.Lock()
+	if s.closed {
+		s.mu.Unlock()
+		return nil
+	}
+	s.closed = true
+	s.mu.Unlock()
+	s.turn <- struct{}{} // no tenure begins any more
+	s.mu.Lock()
+	t := s.tenure
+	s.mu.Unlock()
+	if t != nil {
+		s.retire(t)
+		<-t.gone
+	}
+	s.work.Wait()
+	var err error
+	if s.local != nil {
+		err = s.local.close()
+	}
+	if s.c.Blobs == nil {
+		err = errors.Join(err, store.CloseBlobs(s.blobs))
+	}
+	return errors.Join(err, s.bucket.Close())
+}
+
+// discard removes a segment that is no longer used, in the background. One that
+// stays is removed by sweep.
+func (s *shared) discard(name string) {
+	s.work.Go(func() {
+		ctx, cancel := context.WithTimeout(context.Background(), s.c.Timeout)
+		defer cancel()
+		if err := s.bucket.Delete(ctx, name); err != nil {
+			s.c.Logger.Debug("an unused part of the memory could not be removed", "error", err.Error())
+		}
+	})
+}
+
+// sweep removes segments of earlier terms that are not in the head. Their
+// devices cannot publish any more.
+func (s *shared) sweep(ctx context.Context, t *tenure) error {
+	h := t.current()
+	used := map[string]bool{}
+	for _, segment := range h.Segments {
+		used[segment.Name] = true
+	}
+	for o, err := range s.bucket.List(ctx, segmentPrefix) {
+		if err != nil {
+			return err
+		}
+		if term, ok := termOf(o.Name); !ok || term >= h.Term || used[o.Name] {
+			continue
+		}
+		if err := t.prove(ctx); err != nil {
+			return err
+		}
+		if err := s.bucket.Delete(ctx, o.Name); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// termOf returns the term in which a segment was made.
+func termOf(name string) (term int64, ok bool) {
+	text, _, _ := strings.Cut(strings.TrimPrefix(name, segmentPrefix), "-")
+	term, err := strconv.ParseInt(text, 16, 64)
+	return term, err == nil
+}

@@ -1,0 +1,362 @@
+package bucket
+
+import (
+	"context"
+	"errors"
+	"os"
+	"sync"
+	"time"
+
+	tea "github.com/the-edge-agent/tea/sdk"
+
+	"github.com/the-edge-agent/tea/plugins/memory/internal/engine"
+	"github.com/the-edge-agent/tea/plugins/memory/internal/engine/sqlite"
+	"github.com/the-edge-agent/tea/plugins/memory/store"
+)
+
+// tenure is the time in which this device has the lease, with the open database.
+type tenure struct {
+	s       *shared
+	l       *local
+	engine  *engine.Engine
+	pages   *sqlite.Pages
+	began   time.Time
+	life    context.Context //nolint:containedctx // it ends the background work
+	end     context.CancelFunc
+	work    sync.WaitGroup
+	changed chan struct{} // has room for one signal
+
+	parts
+
+	gripping sync.Mutex // guards the grip, except its valid and age
+	grip     *grip
+
+	publishing sync.Mutex // one goroutine publishes
+
+	mu sync.Mutex // guards what follows
+	// pending are the pages that were changed and are not published. compare
+	// reports that there can be others.
+	pending map[uint32]struct{}
+	compare bool
+	// commits counts the changes of the database, done those that are published.
+	commits, done int64
+	// failed is the error of the last attempt to publish, which had the changes up
+	// to failedUpTo. attempts counts them.
+	failed     error
+	failedUpTo int64
+	attempts   int64
+	progress   chan struct{} // closed and replaced after each attempt
+	lost       *lostError
+	sealed     bool // nothing more is written
+	used       time.Time
+
+	// Guarded by shared.mu.
+	users  int
+	ending bool
+	idle   chan struct{} // closed when ending and the last user has left
+	gone   chan struct{} // closed when all is closed
+}
+
+// begin takes the lease, brings the copy up to date and opens it.
+func (s *shared) begin(ctx context.Context) (*tenure, error) {
+	l := s.local
+	g, previous, err := acquire(ctx, s.bucket, l.device, s.o.lease(), s.o.wait())
+	if err != nil {
+		return nil, err
+	}
+	t := &tenure{
+		s: s, l: l, grip: g, began: time.Now(), used: time.Now(), changed: make(chan struct{}, 1), pending: map[uint32]struct{}{}, progress: make(chan struct{}),
+		idle: make(chan struct{}), gone: make(chan struct{}),
+	}
+	t.life, t.end = context.WithCancel(context.Background())
+	t.work.Go(t.keep)
+	t.compare, err = l.prepare(ctx, t.current(), previous)
+	if err == nil {
+		err = t.open(ctx)
+	}
+	if err != nil {
+		t.release()
+		return nil, err
+	}
+	t.work.Go(t.publisher)
+	t.salvage(ctx)
+	return t, nil
+}
+
+// release closes what a failed begin has opened, and gives the lease back.
+func (t *tenure) release() {
+	t.end()
+	t.work.Wait()
+	if t.longterm != nil {
+		_ = t.parts.close() // nothing was written
+	}
+	if t.pages != nil {
+		_ = t.pages.Close()
+	}
+	if t.engine != nil {
+		_ = t.engine.Close()
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), t.s.c.Timeout)
+	defer cancel()
+	if err := t.swap(ctx, func(h *head) { h.Holder = "" }, notDone); err != nil {
+		t.s.c.Logger.Warn("the lease of the memory could not be released", "error", err.Error())
+	}
+}
+
+func notDone(head) bool { return false }
+
+// swap changes the head; see grip.swap.
+func (t *tenure) swap(ctx context.Context, change func(*head), done func(head) bool) error {
+	t.gripping.Lock()
+	defer t.gripping.Unlock()
+	err := t.grip.swap(ctx, change, done)
+	if lost := (*lostError)(nil); errors.As(err, &lost) {
+		t.mu.Lock()
+		t.lost = lost
+		t.mu.Unlock()
+		t.s.retire(t)
+	}
+	return err
+}
+
+func (t *tenure) open(ctx context.Context) error {
+	l, c := t.l, t.s.c
+	h := t.current()
+	s := state{Store: h.Store, Term: h.Term, Version: h.Version, Phase: phaseOpen, Acknowledged: !t.s.o.remote(), Marks: l.state.Marks}
+	if !s.Acknowledged {
+		s.Marks = nil
+	}
+	if err := l.note(s); err != nil {
+		return err
+	}
+	var err error
+	t.engine, err = engine.Open(ctx, engine.Options{Dir: l.dir, Driver: sqlite.Driver{}, LockTimeout: c.Timeout, Warmup: true, Logger: c.Logger})
+	if err != nil {
+		return err
+	}
+	if t.pages, err = sqlite.OpenPages(ctx, l.database()); err != nil {
+		return err
+	}
+	t.collect() // what a migration has changed
+	t.parts = partsOn(tracked{t.engine, t}, l.dir, t.s.blobs, t.s.clock, c)
+	if t.s.o.remote() || t.compare {
+		return nil
+	}
+	// The copy is what is published: later changes are those after these numbers.
+	snapshot, err := t.pages.Snapshot(ctx)
+	if err != nil {
+		return err
+	}
+	s.Marks, err = marks(ctx, snapshot)
+	if err = errors.Join(err, snapshot.End()); err != nil {
+		return err
+	}
+	return l.note(s)
+}
+
+// tracked is the database of a tenure: its writes are published.
+type tracked struct {
+	*engine.Engine
+	t *tenure
+}
+
+// Write runs fn in a transaction. It returns when the transaction is acknowledged
+// as the settings say.
+func (e tracked) Write(ctx context.Context, fn func(ctx context.Context, tx store.Tx) error) error {
+	t := e.t
+	var at int64
+	err := e.Engine.Write(ctx, func(ctx context.Context, tx store.Tx) error {
+		if err := t.writable(); err != nil {
+			return err
+		}
+		if err := fn(ctx, tx); err != nil {
+			return err
+		}
+		tx.AfterCommit(func() { at = t.collect() })
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	return t.acknowledge(ctx, at)
+}
+
+// writable returns the error of a write after the end of the lease.
+func (t *tenure) writable() error {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	switch {
+	case t.lost != nil:
+		return (&lostError{holder: t.lost.holder}).typed()
+	case t.sealed:
+		return errClosed()
+	}
+	return nil
+}
+
+// collect notes the pages that were changed since it was called last, and returns
+// the number of the last change. It is called between two writes.
+func (t *tenure) collect() int64 {
+	pages, complete, err := t.pages.Changed()
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if err != nil || !complete {
+		t.compare = true
+	}
+	for _, n := range pages {
+		t.pending[n] = struct{}{}
+	}
+	if len(pages) > 0 || t.compare {
+		t.commits++
+	}
+	return t.commits
+}
+
+// seen is acknowledge for what a call has read.
+func (t *tenure) seen(ctx context.Context) error {
+	t.mu.Lock()
+	at := t.commits
+	t.mu.Unlock()
+	return t.acknowledge(ctx, at)
+}
+
+// acknowledge returns when the change with a number is as durable as the settings
+// say.
+func (t *tenure) acknowledge(ctx context.Context, at int64) error {
+	select {
+	case t.changed <- struct{}{}:
+	default: // it is signaled already
+	}
+	if !t.s.o.remote() {
+		return t.prove(ctx)
+	}
+	t.mu.Lock()
+	first := t.attempts
+	for {
+		switch {
+		case t.done >= at:
+			t.mu.Unlock()
+			return t.prove(ctx) // a write without changes was a read
+		case t.lost != nil:
+			lost := *t.lost
+			t.mu.Unlock()
+			return lost.typed()
+		case t.attempts > first && t.failed != nil && t.failedUpTo >= at:
+			err := t.failed
+			t.mu.Unlock()
+			return err
+		}
+		progress := t.progress
+		t.mu.Unlock()
+		select {
+		case <-progress:
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+		t.mu.Lock()
+	}
+}
+
+// prove returns nil if no other device has taken the lease before prove was
+// called.
+func (t *tenure) prove(ctx context.Context) error {
+	t.mu.Lock()
+	lost := t.lost
+	t.used = time.Now()
+	t.mu.Unlock()
+	if lost != nil {
+		return lost.typed()
+	}
+	if t.grip.valid() {
+		return nil
+	}
+	return t.renew(ctx)
+}
+
+// renew writes the head, which shows that this device has the lease.
+func (t *tenure) renew(ctx context.Context) error {
+	err := t.swap(ctx, func(*head) {}, notDone)
+	if lost := (*lostError)(nil); errors.As(err, &lost) {
+		return lost.typed()
+	}
+	return err
+}
+
+// keep renews the lease, and ends the tenure when it is not used or another device
+// waits.
+func (t *tenure) keep() {
+	every := t.grip.length / 5
+	look := time.NewTicker(min(every, time.Second))
+	defer look.Stop()
+	for {
+		select {
+		case <-t.life.Done():
+			return
+		case <-look.C:
+		}
+		if t.grip.age() >= every {
+			ctx, cancel := context.WithTimeout(t.life, t.grip.length)
+			err := t.renew(ctx)
+			cancel()
+			if err != nil && t.life.Err() == nil {
+				t.s.c.Logger.Warn("the lease of the memory could not be renewed", "error", err.Error())
+			}
+		}
+		t.mu.Lock()
+		unused := time.Since(t.used)
+		t.mu.Unlock()
+		if unused >= t.s.o.idle() || t.wanted() {
+			t.s.retire(t)
+		}
+	}
+}
+
+// shortest is the time for which a device keeps the lease although another one
+// waits: getting it costs several requests.
+const shortest = 300 * time.Millisecond
+
+// wanted reports whether it is time to release the lease for another device.
+func (t *tenure) wanted() bool {
+	t.gripping.Lock()
+	defer t.gripping.Unlock()
+	return t.grip.current.Wanted != "" && time.Since(t.began) >= shortest
+}
+
+// finish publishes what is left, releases the lease and closes the database. It
+// is called once, when no call uses the tenure.
+func (t *tenure) finish() {
+	s := t.s
+	ctx, cancel := context.WithTimeout(context.Background(), s.c.Timeout)
+	defer cancel()
+	t.mu.Lock()
+	var err error
+	if t.lost != nil {
+		err = t.lost
+	}
+	t.mu.Unlock()
+	if err == nil {
+		err = t.publish(ctx, true)
+	}
+	t.end()
+	t.work.Wait()
+	closed := errors.Join(t.parts.close(), t.pages.Close(), t.engine.Close())
+	switch {
+	case err != nil:
+		s.c.Logger.Warn("the memory was not published; the next use of it continues", "error", err.Error())
+	case closed != nil:
+		s.c.Logger.Warn("the copy of the memory could not be closed", "error", closed.Error())
+	default:
+		if log, statErr := os.Stat(t.l.database() + "-wal"); statErr == nil && log.Size() > 0 {
+			break // the copy is compared when it is opened next
+		}
+		h := t.grip.current
+		if err := t.l.note(state{Store: h.Store, Term: h.Term, Version: h.Version, Phase: phaseClean}); err != nil {
+			s.c.Logger.Warn("the copy of the memory could not be closed", "error", err.Error())
+		}
+	}
+	if err != nil || closed != nil {
+		t.l.published = nil
+	}
+}
+
+func errClosed() error { return tea.Errorf(tea.ConnectionError, "the memory is closed") }

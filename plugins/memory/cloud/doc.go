@@ -1,0 +1,24 @@
+// Package cloud has the memory's databases and storage outside of the device.
+// Each is a package below this one that exports a function Option. A program
+// links only those that it names: tea-plugin-memory-cloud all of [Options], and
+// `tea build --with memory[postgres,s3]` the packages postgres and s3.
+//
+// docs/design/016-stores.md has the decisions.
+package cloud
+
+import (
+	"github.com/the-edge-agent/tea/plugins/memory"
+	"github.com/the-edge-agent/tea/plugins/memory/cloud/azure"
+	"github.com/the-edge-agent/tea/plugins/memory/cloud/bucket"
+	"github.com/the-edge-agent/tea/plugins/memory/cloud/d1"
+	"github.com/the-edge-agent/tea/plugins/memory/cloud/firestore"
+	"github.com/the-edge-agent/tea/plugins/memory/cloud/gcs"
+	"github.com/the-edge-agent/tea/plugins/memory/cloud/libsql"
+	"github.com/the-edge-agent/tea/plugins/memory/cloud/postgres"
+	"github.com/the-edge-agent/tea/plugins/memory/cloud/s3"
+)
+
+// Options returns all backends.
+func Options() []memory.Option {
+	return []memory.Option{azure.Option(), bucket.Option(), d1.Option(), firestore.Option(), gcs.Option(), libsql.Option(), postgres.Option(), s3.Option()}
+}

@@ -1,0 +1,401 @@
+package firestore
+
+import (
+	"context"
+	"encoding/json"
+	"io"
+	"net/http"
+	"net/url"
+	"strconv"
+	"strings"
+	"time"
+
+	tea "github.com/the-edge-agent/tea/sdk"
+	"github.com/the-edge-agent/tea/sdk/x/httpapi"
+)
+
+const (
+	// maxCommit is the size of a commit that the service accepts, less what is added
+	// to it.
+	maxCommit = 10<<20 - 64<<10
+	// pageBytes and pageDocuments bound the answer to a query.
+	pageBytes     = 8 << 20
+	pageDocuments = 1000
+	// batch is the number of writes in a request that need not be atomic.
+	batch = 300
+)
+
+// client sends requests to a database.
+type client struct {
+	server  httpapi.Server
+	timeout time.Duration
+	// root is the name of the database's documents, as projects/P/databases/D/documents.
+	root string
+	// prefix begins the names of the collections.
+	prefix string
+}
+
+// Close closes the connections.
+func (c *client) Close() error { c.server.HTTP.CloseIdleConnections(); return nil }
+
+// name returns the full name of a document.
+func (c *client) name(collection, id string) string {
+	return c.root + "/" + c.prefix + collection + "/" + id
+}
+
+// The messages of the API.
+type (
+	document struct {
+		Name       string           `json:"name"`
+		Fields     map[string]value `json:"fields,omitempty"`
+		UpdateTime string           `json:"updateTime,omitempty"`
+	}
+	precondition struct {
+		Exists     *bool  `json:"exists,omitempty"`
+		UpdateTime string `json:"updateTime,omitempty"`
+	}
+	write struct {
+		Update          *document     `json:"update,omitempty"`
+		Delete          string        `json:"delete,omitempty"`
+		Verify          string        `json:"verify,omitempty"`
+		UpdateMask      *mask         `json:"updateMask,omitempty"`
+		CurrentDocument *precondition `json:"currentDocument,omitempty"`
+	}
+	mask struct {
+		FieldPaths []string `json:"fieldPaths"`
+	}
+	field struct {
+		FieldPath string `json:"fieldPath"`
+	}
+	fieldFilter struct {
+		Field field  `json:"field"`
+		Op    string `json:"op"`
+		Value value  `json:"value"`
+	}
+	filterOf struct {
+		FieldFilter *fieldFilter     `json:"fieldFilter,omitempty"`
+		Composite   *compositeFilter `json:"compositeFilter,omitempty"`
+	}
+	compositeFilter struct {
+		Op      string     `json:"op"`
+		Filters []filterOf `json:"filters"`
+	}
+	order struct {
+		Field field `json:"field"`
+	}
+	cursor struct {
+		Values []value `json:"values"`
+		Before bool    `json:"before"`
+	}
+	structured struct {
+		From    []from    `json:"from"`
+		Where   *filterOf `json:"where,omitempty"`
+		OrderBy []order   `json:"orderBy,omitempty"`
+		Select  *fields   `json:"select,omitempty"`
+		StartAt *cursor   `json:"startAt,omitempty"`
+		Limit   int       `json:"limit,omitempty"`
+	}
+	from struct {
+		CollectionID string `json:"collectionId"`
+	}
+	fields struct {
+		Fields []field `json:"fields"`
+	}
+)
+
+// The preconditions of a document that must not exist, and of one that must.
+func absent() *precondition { no := false; return &precondition{Exists: &no} }
+
+func present() *precondition { yes := true; return &precondition{Exists: &yes} }
+
+func unchanged(updateTime string) *precondition {
+	if updateTime == "" {
+		return absent()
+	}
+	return &precondition{UpdateTime: updateTime}
+}
+
+// nameField is the name of a document in conditions and orders.
+const nameField = "__name__"
+
+// post calls a method of the document with the name parent, "" for that of the
+// database.
+func (c *client) post(ctx context.Context, parent, method string, body any, consume func(httpapi.Reply) error) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	limited, cancel := httpapi.Expire(ctx, c.timeout)
+	defer cancel()
+	path := "documents"
+	for part := range strings.SplitSeq(strings.TrimPrefix(parent, c.root), "/") {
+		if part != "" {
+			path += "/" + url.PathEscape(part)
+		}
+	}
+	err := c.server.Do(limited, httpapi.Request{Path: path + ":" + method, Body: body}, consume)
+	if ended := ctx.Err(); ended != nil && err != nil {
+		return ended
+	}
+	return err
+}
+
+// each decodes the elements of a list as they arrive until use returns false.
+func each[T any](r httpapi.Reply, use func(T) bool) error {
+	decoder := json.NewDecoder(io.LimitReader(r.Body, httpapi.MaxBody))
+	if _, err := decoder.Token(); err != nil {
+		return notAList(err)
+	}
+	for decoder.More() {
+		var element T
+		if err := decoder.Decode(&element); err != nil {
+			return notAList(err)
+		}
+		if !use(element) {
+			return nil
+		}
+	}
+	if _, err := decoder.Token(); err != nil {
+		return notAList(err)
+	}
+	return nil
+}
+
+func notAList(err error) error {
+	return tea.Errorf(tea.ConnectionError, "the server did not send a complete list: %w", err)
+}
+
+// get returns the documents with these names that exist, by their names; fieldPaths
+// restricts their fields. All are of the same instant.
+func (c *client) get(ctx context.Context, fieldPaths []string, names ...string) (found map[string]document, err error) {
+	body := map[string]any{"documents": names}
+	if fieldPaths != nil {
+		body["mask"] = mask{fieldPaths}
+	}
+	err = c.post(ctx, "", "batchGet", body, func(r httpapi.Reply) error {
+		found = map[string]document{}
+		return each(r, func(one struct {
+			Found *document `json:"found"`
+		},
+		) bool {
+			if one.Found != nil {
+				found[one.Found.Name] = *one.Found
+			}
+			return true
+		})
+	})
+	return found, err
+}
+
+// page is an answer to a query.
+type page struct {
+	documents []document
+	// more reports that the query has further results, or can have.
+	more bool
+	// transaction is the one that reads the snapshot of the page.
+	transaction string
+}
+
+// query returns the first results of a query in a collection of the document with
+// the name parent, "" for the collections at the top. transaction is that of an earlier page;
+// "" = the newest snapshot.
+func (c *client) query(ctx context.Context, parent string, q structured, transaction string) (p page, err error) {
+	if q.Limit == 0 || q.Limit > pageDocuments {
+		q.Limit = pageDocuments
+	}
+	body := map[string]any{"structuredQuery": q}
+	if transaction == "" {
+		body["newTransaction"] = map[string]any{"readOnly": struct{}{}}
+	} else {
+		body["transaction"] = transaction
+	}
+	err = c.post(ctx, parent, "runQuery", body, func(r httpapi.Reply) error {
+		p = page{transaction: transaction}
+		bytes := 0
+		return each(r, func(raw json.RawMessage) bool {
+			var one struct {
+				Document    *document `json:"document"`
+				Transaction string    `json:"transaction"`
+			}
+			if json.Unmarshal(raw, &one) != nil {
+				return true // each decodes it: it is JSON of another form
+			}
+			if one.Transaction != "" {
+				p.transaction = one.Transaction
+			}
+			if one.Document == nil {
+				return true
+			}
+			p.documents = append(p.documents, *one.Document)
+			bytes += len(raw)
+			p.more = len(p.documents) == q.Limit || bytes > pageBytes
+			return bytes <= pageBytes
+		})
+	})
+	return p, err
+}
+
+// all calls use with the results of a query in the order of their names until it
+// returns false. The pages are of the same snapshot.
+func (c *client) all(ctx context.Context, parent string, q structured, use func(document) bool) error {
+	q.OrderBy = []order{{field{nameField}}}
+	for transaction := ""; ; {
+		p, err := c.query(ctx, parent, q, transaction)
+		if err != nil {
+			return err
+		}
+		for _, d := range p.documents {
+			if !use(d) {
+				return nil
+			}
+		}
+		if !p.more {
+			return nil
+		}
+		transaction = p.transaction
+		q.StartAt = &cursor{Values: []value{{Reference: &p.documents[len(p.documents)-1].Name}}}
+	}
+}
+
+// count returns the number of results of a query.
+func (c *client) count(ctx context.Context, parent string, q structured) (n int64, err error) {
+	type answer struct {
+		Result struct {
+			Fields map[string]value `json:"aggregateFields"`
+		} `json:"result"`
+	}
+	body := map[string]any{"structuredAggregationQuery": map[string]any{
+		"structuredQuery": q, "aggregations": []any{map[string]any{"alias": "n", "count": struct{}{}}},
+	}}
+	err = c.post(ctx, parent, "runAggregationQuery", body, func(r httpapi.Reply) error {
+		return each(r, func(one answer) bool {
+			if v, ok := one.Result.Fields["n"]; ok {
+				n = v.int()
+			}
+			return true
+		})
+	})
+	return n, err
+}
+
+// commit does all writes or none. A precondition that is not met is an error for
+// which conflicts is true.
+func (c *client) commit(ctx context.Context, writes []write) error {
+	body, err := json.Marshal(map[string]any{"writes": writes})
+	if err != nil {
+		return err
+	}
+	if len(body) > maxCommit {
+		return tea.Errorf(tea.ResourceExhausted, "the changes have %d bytes together; Firestore commits at most %d at once: write fewer or smaller entries in a call", len(body), maxCommit)
+	}
+	return c.post(ctx, "", "commit", json.RawMessage(body), func(r httpapi.Reply) error {
+		_, err := r.ReadAll()
+		return err
+	})
+}
+
+// each does writes that need not be atomic, and returns which of them were done.
+func (c *client) eachWrite(ctx context.Context, writes []write) (done []bool, err error) {
+	var answer struct {
+		Status []struct {
+			Code int `json:"code"`
+		} `json:"status"`
+	}
+	err = c.post(ctx, "", "batchWrite", map[string]any{"writes": writes}, func(r httpapi.Reply) error {
+		return r.Decode(&answer, "the results of writes")
+	})
+	if err != nil {
+		return nil, err
+	}
+	done = make([]bool, len(writes))
+	for i, s := range answer.Status[:min(len(answer.Status), len(writes))] {
+		done[i] = s.Code == 0
+	}
+	return done, nil
+}
+
+// reason is the member of an error's details with Google's name of the error.
+const reason = "reason"
+
+// conflicts reports whether a commit failed since a precondition was not met, or
+// since another transaction was faster.
+func conflicts(err error) bool {
+	e := tea.AsError(err)
+	if e == nil {
+		return false
+	}
+	switch e.Details[reason] {
+	case "ABORTED", "ALREADY_EXISTS", "FAILED_PRECONDITION", "NOT_FOUND":
+		return true
+	}
+	return false
+}
+
+// transport adds the credentials to requests, and turns answers that are errors
+// into typed ones.
+type transport struct {
+	next  http.RoundTripper
+	token func(ctx context.Context) (string, error)
+}
+
+// maxErrorBody bounds what is read of an error.
+const maxErrorBody = 64 << 10
+
+// RoundTrip sends a request.
+func (t *transport) RoundTrip(r *http.Request) (*http.Response, error) {
+	token, err := t.token(r.Context())
+	if err != nil {
+		if r.Body != nil {
+			r.Body.Close()
+		}
+		return nil, err
+	}
+	r = r.Clone(r.Context())
+	r.Header.Set("Authorization", "Bearer "+token)
+	resp, err := t.next.RoundTrip(r)
+	if err != nil || resp.StatusCode < http.StatusBadRequest {
+		return resp, err
+	}
+	defer resp.Body.Close()
+	body, _ := io.ReadAll(io.LimitReader(resp.Body, maxErrorBody)) // a part of it is still a message
+	var answer struct {
+		Error struct {
+			Message string `json:"message"`
+			Status  string `json:"status"`
+		} `json:"error"`
+	}
+	text := strings.TrimSpace(string(body))
+	if strings.HasPrefix(text, "[") { // that of a stream is in a list
+		text = strings.TrimSuffix(strings.TrimPrefix(text, "["), "]")
+	}
+	if json.Unmarshal([]byte(text), &answer) != nil || answer.Error.Status == "" {
+		resp.Body = io.NopCloser(strings.NewReader(string(body))) // not of Firestore: a proxy's, for example
+		return resp, nil
+	}
+	return nil, typed(resp, answer.Error.Status, answer.Error.Message)
+}
+
+// typed returns the error for one of Google's.
+func typed(resp *http.Response, status, message string) error {
+	e := tea.Errorf(tea.QueryError, "Firestore: %s", message)
+	switch status {
+	case "UNAUTHENTICATED":
+		e = tea.Errorf(tea.PermissionDenied, "Firestore does not accept the credentials; check settings.memory.token or GOOGLE_APPLICATION_CREDENTIALS, and the clock of this device: %s", message)
+	case "PERMISSION_DENIED":
+		e = tea.Errorf(tea.PermissionDenied, "Firestore: %s; the account needs the role Cloud Datastore User (roles/datastore.user)", message)
+	case "NOT_FOUND":
+		e = tea.Errorf(tea.NotFound, "Firestore: %s; check the project and the database of settings.memory.url", message)
+	case "RESOURCE_EXHAUSTED":
+		e.Type, e.Retryable = tea.ResourceExhausted, true
+	case "UNAVAILABLE", "INTERNAL", "UNKNOWN", "CANCELLED":
+		e.Type, e.Retryable = tea.ConnectionError, true
+	case "DEADLINE_EXCEEDED":
+		e.Type, e.Retryable = tea.Timeout, true
+	case "ABORTED":
+		e.Type = tea.ConnectionError // commit is tried again by its caller
+	}
+	e.Details = map[string]any{reason: status, "status": int64(resp.StatusCode)}
+	if after, err := strconv.Atoi(resp.Header.Get("Retry-After")); err == nil {
+		e.RetryAfter = time.Duration(after) * time.Second
+	}
+	return e
+}

@@ -1,0 +1,126 @@
+package firestore
+
+import (
+	"log/slog"
+	"net/http"
+	"os"
+	"path/filepath"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/the-edge-agent/tea/plugins/memory/cloud/internal/servertest"
+	"github.com/the-edge-agent/tea/plugins/memory/internal/blob"
+	"github.com/the-edge-agent/tea/plugins/memory/store"
+	"github.com/the-edge-agent/tea/plugins/memory/storetest"
+)
+
+// emulator is that of all tests.
+var emulator struct {
+	sync.Mutex
+	server *servertest.Firestore
+}
+
+func TestMain(m *testing.M) {
+	code := m.Run()
+	emulator.server.Stop()
+	os.Exit(code)
+}
+
+// databases has a database for each test.
+type databases struct {
+	server *servertest.Firestore
+	mu     sync.Mutex
+	byTest map[string]string
+}
+
+func newDatabases(t testing.TB) *databases {
+	t.Helper()
+	emulator.Lock()
+	defer emulator.Unlock()
+	if emulator.server == nil {
+		emulator.server = servertest.StartFirestore(t)
+	}
+	return &databases{server: emulator.server, byTest: map[string]string{}}
+}
+
+func (d *databases) url(t testing.TB) string {
+	t.Helper()
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.byTest[t.Name()] == "" {
+		d.byTest[t.Name()] = d.server.Create()
+	}
+	return d.byTest[t.Name()]
+}
+
+// config is that of a test.
+func config(url string) store.Config {
+	return store.Config{URL: url, Timeout: time.Minute, Language: "english", InlineBytes: 1024, Now: time.Now, Logger: slog.New(slog.DiscardHandler)}
+}
+
+func (d *databases) open(t testing.TB, now func() time.Time) *store.Stores {
+	t.Helper()
+	return d.openWith(t, now, &servertest.Trips{})
+}
+
+func (d *databases) openWith(t testing.TB, now func() time.Time, trips *servertest.Trips) *store.Stores {
+	t.Helper()
+	c := config(d.url(t))
+	if now != nil {
+		c.Now = now
+	}
+	return openAt(t, d.server.Address, c, trips.Wrap)
+}
+
+// openAt opens stores of an emulator.
+func openAt(t testing.TB, address string, c store.Config, change func(*http.Client) *http.Client) *store.Stores {
+	t.Helper()
+	c.Options = []byte(`{"endpoint": "http://` + address + `"}`)
+	stores, err := open(c, change)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = stores.Close() })
+	return stores
+}
+
+func TestLongTermMemory(t *testing.T) {
+	t.Parallel()
+	d := newDatabases(t)
+	var opened storetest.Opened[store.LongTermMemory]
+	storetest.LongTermMemory(t, func(t *testing.T, now func() time.Time) store.LongTermMemory {
+		return opened.Again(t, func() (store.LongTermMemory, error) { return d.open(t, now).LongTerm, nil })
+	}, store.FullText)
+}
+
+func TestMetadataStore(t *testing.T) {
+	t.Parallel()
+	d := newDatabases(t)
+	storetest.MetadataStore(t, func(t *testing.T) store.MetadataStore { return d.open(t, nil).Metadata })
+}
+
+func TestVectorIndex(t *testing.T) {
+	t.Parallel()
+	d := newDatabases(t)
+	var opened storetest.Opened[store.VectorIndex]
+	storetest.VectorIndex(t, func(t *testing.T) store.VectorIndex {
+		return opened.Again(t, func() (store.VectorIndex, error) { return d.open(t, nil).Vectors, nil })
+	})
+}
+
+// The contents of files are those of settings.memory.blobs.
+func TestBlobStorage(t *testing.T) {
+	t.Parallel()
+	var dirs storetest.Dirs
+	storetest.BlobStorage(t, func(t *testing.T) store.BlobStorage {
+		blobs, err := blob.Open(filepath.Join(dirs.Of(t), "blobs"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { _ = blobs.Close() })
+		c := config("firestore://none")
+		c.Blobs = blobs
+		return openAt(t, "127.0.0.1:1", c, (&servertest.Trips{}).Wrap).Blobs
+	})
+}

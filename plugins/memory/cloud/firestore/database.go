@@ -1,0 +1,288 @@
+package firestore
+
+import (
+	"context"
+	"crypto/rand"
+	"log/slog"
+	"net/http"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	tea "github.com/the-edge-agent/tea/sdk"
+	"github.com/the-edge-agent/tea/sdk/x/backoff"
+	"github.com/the-edge-agent/tea/sdk/x/httpapi"
+
+	"github.com/the-edge-agent/tea/plugins/memory/store"
+)
+
+// db is what the stores of a database share.
+type db struct {
+	*client
+	now      func() time.Time
+	inline   int
+	readOnly string
+	logger   *slog.Logger
+}
+
+func newClient(endpoint, root, prefix string, c store.Config, h *http.Client) *client {
+	s := httpapi.Server{HTTP: h, Base: endpoint + "/v1/" + strings.TrimSuffix(root, "/documents"), MaxRetries: 4, MaxRetryAfter: 30 * time.Second}
+	if c.Token != "" {
+		s.Secrets = []string{c.Token}
+	}
+	return &client{server: s, timeout: c.Timeout, root: root, prefix: prefix}
+}
+
+func newStores(cl *client, c store.Config) (*store.Stores, error) {
+	d := &db{client: cl, now: c.Now, inline: c.InlineBytes, readOnly: c.ReadOnly, logger: c.Logger}
+	stores := &store.Stores{
+		LongTerm: &Memory{d: d}, Metadata: &Documents{d: d}, Vectors: newVectors(d), Blobs: noBlobs{}, Inspect: d.inspect, Reset: d.reset, Close: cl.Close,
+	}
+	if c.Blobs != nil {
+		stores.Blobs = c.Blobs
+	}
+	return stores, nil
+}
+
+// The collections besides those of documents.
+const (
+	entriesName = "ltm"
+	vectorsName = "embeddings"
+	opsName     = "tea-ops"
+	// otherKinds begins the names of collections of documents that have no name of
+	// their own.
+	otherKinds = "tea_"
+)
+
+func (d *db) writable() error {
+	if d.readOnly != "" {
+		return tea.Errorf(tea.PermissionDenied, "the memory is %w: %s", store.ErrReadOnly, d.readOnly)
+	}
+	return nil
+}
+
+// between is the wait after a commit that lost to another one.
+var between = backoff.Policy{Base: 5 * time.Millisecond, Max: time.Second, Multiplier: 2, Jitter: 1}
+
+// attempt is a try of a call to change documents, after they were read.
+type attempt[T any] struct {
+	// writes are the changes, with the preconditions that what was read is still so;
+	// none = there is nothing to change.
+	writes []write
+	// result is that of the call if the writes are done.
+	result T
+}
+
+// change reads documents and changes them, as if nothing happened in between. It
+// calls plan with the documents that exist, perhaps several times.
+//
+// Each commit creates the document tea-ops/ID, ID being that of the call. An answer
+// can be lost after the commit was done: the commit that is then sent again fails, and
+// so does each later one of the call. The document says which try was done. It
+// is read together with the others and needs no request.
+func change[T any](ctx context.Context, d *db, fieldPaths, names []string, plan func(found map[string]document) (attempt[T], error)) (result T, err error) {
+	if err := d.writable(); err != nil {
+		return result, err
+	}
+	op := d.name(opsName, rand.Text())
+	var tries []attempt[T]
+	for {
+		paths, all := fieldPaths, names
+		if len(tries) > 0 {
+			paths, all = append([]string{tryField}, fieldPaths...), append([]string{op}, names...)
+		}
+		found, err := d.get(ctx, paths, all...)
+		if err != nil {
+			return result, err
+		}
+		if done, ok := found[op]; ok {
+			return tries[done.Fields[tryField].int()].result, nil
+		}
+		a, err := plan(found)
+		if err != nil || len(a.writes) == 0 {
+			return a.result, err
+		}
+		mark := write{
+			Update:          &document{Name: op, Fields: map[string]value{tryField: integer(int64(len(tries))), opExpiry: timestamp(time.Now().Add(keep).UnixMicro())}},
+			CurrentDocument: absent(),
+		}
+		tries = append(tries, a)
+		if err = d.commit(ctx, append([]write{mark}, a.writes...)); err == nil {
+			return a.result, nil
+		}
+		if !conflicts(err) {
+			return result, err
+		}
+		if len(tries) == maxTries {
+			e := tea.Errorf(tea.ConnectionError, "other writers have changed the same documents during each of %d tries: %w", maxTries, err)
+			e.Retryable = true
+			return result, e
+		}
+		if err := backoff.Sleep(ctx, between.Wait(min(len(tries), 8))); err != nil {
+			return result, err
+		}
+	}
+}
+
+const (
+	// maxTries bounds the commits of a call that lose to others.
+	maxTries = 60
+	// opExpiry is the time from which a document of tea-ops can be removed. A TTL
+	// policy of Firestore can name it.
+	opExpiry = "expires_at"
+	// tryField is the number of the try in a document of tea-ops.
+	tryField = "try"
+	// keep is how long these documents are kept, and parts without an entry: no
+	// request is sent so late.
+	keep = 24 * time.Hour
+)
+
+// sweepOlder removes documents whose time in a field is before another one.
+func (d *db) sweepOlder(ctx context.Context, collection, name string, before time.Time) error {
+	old := structured{
+		From: []from{{d.prefix + collection}}, Limit: batch, Select: selected([]string{nameField}),
+		Where: &filterOf{FieldFilter: &fieldFilter{field{name}, "LESS_THAN", timestamp(before.UnixMicro())}},
+	}
+	for {
+		p, err := d.query(ctx, "", old, "")
+		if err != nil || len(p.documents) == 0 {
+			return err
+		}
+		if err := d.remove(ctx, p.documents); err != nil {
+			return err
+		}
+	}
+}
+
+// remove removes documents that have not changed. It is not atomic.
+func (d *db) remove(ctx context.Context, all []document) error {
+	writes := make([]write, len(all))
+	for i, one := range all {
+		writes[i] = write{Delete: one.Name, CurrentDocument: unchanged(one.UpdateTime)}
+	}
+	_, err := d.eachWrite(ctx, writes)
+	return err
+}
+
+// collections returns the names of the memory's collections, without the prefix.
+func (d *db) collections(ctx context.Context) (names []string, err error) {
+	var answer struct {
+		IDs  []string `json:"collectionIds"`
+		Next string   `json:"nextPageToken"`
+	}
+	known := map[string]bool{entriesName: true, vectorsName: true, opsName: true}
+	for _, name := range kinds {
+		known[name] = true
+	}
+	for {
+		body := map[string]any{"pageSize": 300, "pageToken": answer.Next}
+		answer.IDs, answer.Next = nil, ""
+		err := d.post(ctx, "", "listCollectionIds", body, func(r httpapi.Reply) error { return r.Decode(&answer, "the names of collections") })
+		if err != nil {
+			return nil, err
+		}
+		for _, id := range answer.IDs {
+			if name, own := strings.CutPrefix(id, d.prefix); own && (known[name] || strings.HasPrefix(name, otherKinds)) {
+				names = append(names, name)
+			}
+		}
+		if answer.Next == "" {
+			return names, nil
+		}
+	}
+}
+
+// inspect counts what is in the database. Firestore does not report sizes.
+func (d *db) inspect(ctx context.Context) (entries, bytes map[string]int64, err error) {
+	names, err := d.collections(ctx)
+	if err != nil {
+		return nil, nil, err
+	}
+	entries, bytes = map[string]int64{"ltm": 0, "vectors": 0}, map[string]int64{}
+	for _, name := range names {
+		switch name {
+		case opsName:
+			continue
+		case entriesName:
+			n, err := d.count(ctx, "", structured{From: []from{{d.prefix + name}}, Where: equal("part", boolean(false))})
+			if err != nil {
+				return nil, nil, err
+			}
+			entries["ltm"] = n
+			continue
+		case vectorsName:
+			all, err := (&Vectors{d: d}).Collections(ctx)
+			if err != nil {
+				return nil, nil, err
+			}
+			for _, c := range all {
+				entries["vectors"] += int64(c.Count)
+			}
+			continue
+		}
+		n, err := d.count(ctx, "", structured{From: []from{{d.prefix + name}}})
+		if err != nil {
+			return nil, nil, err
+		}
+		entries[kindOf(name)] = n
+	}
+	return entries, bytes, nil
+}
+
+func equal(name string, v value) *filterOf {
+	return &filterOf{FieldFilter: &fieldFilter{field{name}, "EQUAL", v}}
+}
+
+// reset removes all data.
+func (d *db) reset(ctx context.Context) error {
+	if err := d.writable(); err != nil {
+		return err
+	}
+	names, err := d.collections(ctx)
+	if err != nil {
+		return err
+	}
+	for _, name := range names {
+		if name == vectorsName {
+			x := &Vectors{d: d}
+			all, err := x.Collections(ctx)
+			if err != nil {
+				return err
+			}
+			for _, c := range all {
+				if _, _, err := x.Drop(ctx, c.Name); err != nil {
+					return err
+				}
+			}
+			continue
+		}
+		if err := d.empty(ctx, "", d.prefix+name); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// empty removes the documents of a collection. It is not atomic.
+func (d *db) empty(ctx context.Context, parent, collection string) error {
+	q := structured{From: []from{{collection}}, Limit: batch, Select: selected([]string{nameField})}
+	for {
+		p, err := d.query(ctx, parent, q, "")
+		if err != nil || len(p.documents) == 0 {
+			return err
+		}
+		if err := d.remove(ctx, p.documents); err != nil {
+			return err
+		}
+	}
+}
+
+// closed is the state of a store after Close.
+type closed struct{ atomic.Bool }
+
+func (c *closed) check(ctx context.Context) error {
+	if c.Load() {
+		return tea.Errorf(tea.ConnectionError, "the memory is closed")
+	}
+	return ctx.Err()
+}

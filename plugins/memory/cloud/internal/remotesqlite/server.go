@@ -1,0 +1,110 @@
+package remotesqlite
+
+import (
+	"context"
+	"encoding/json"
+	"strconv"
+	"strings"
+)
+
+// Server is a database behind an API. It retries transient failures. A statement
+// that fails is a query_error, a server that cannot be reached a connection_error;
+// the context's error is returned as it is. It is safe for concurrent use.
+type Server interface {
+	// Query runs a statement that reads.
+	Query(ctx context.Context, s Statement) (Result, error)
+	// Each runs statements that write, each for itself, in one request. They are
+	// idempotent.
+	Each(ctx context.Context, statements ...Statement) error
+	// Transaction runs statements in a transaction and returns the result of the last
+	// one. id is unique to the transaction, and the statements are idempotent.
+	// The parameters need not be sent in the same request as the statements.
+	Transaction(ctx context.Context, id string, statements ...Statement) (Result, error)
+	// Close closes the connections.
+	Close() error
+}
+
+// Statement is a statement with the parameters ?1, ?2 and so on.
+type Statement struct {
+	SQL  string
+	Args []string
+}
+
+// Result has the rows of a statement, with values of the types nil, int64,
+// float64 and string.
+type Result [][]any
+
+// text returns a column that is a string; NULL is "".
+func text(row []any, column int) string {
+	s, _ := row[column].(string)
+	return s
+}
+
+// number returns a column that is an integer; NULL is 0.
+func number(row []any, column int) int64 {
+	switch v := row[column].(type) {
+	case int64:
+		return v
+	case float64:
+		return int64(v)
+	}
+	return 0
+}
+
+// maxChunk is the size of a parameter with a list. D1 allows strings of 2 MB.
+const maxChunk = 1 << 20
+
+// chunks returns rows as JSON lists of about maxChunk bytes at most, at least one
+// row each.
+func chunks(rows [][]any) ([]string, error) {
+	var all []string
+	var b strings.Builder
+	for _, row := range rows {
+		raw, err := json.Marshal(row)
+		if err != nil {
+			return nil, err
+		}
+		if b.Len() > 0 && b.Len()+len(raw) > maxChunk {
+			all = append(all, b.String()+"]")
+			b.Reset()
+		}
+		if b.Len() == 0 {
+			b.WriteByte('[')
+		} else {
+			b.WriteByte(',')
+		}
+		b.Write(raw)
+	}
+	if b.Len() > 0 {
+		all = append(all, b.String()+"]")
+	}
+	return all, nil
+}
+
+// list returns strings or numbers as a JSON list.
+func list[T any](values []T) string {
+	raw, _ := json.Marshal(values) // strings and numbers
+	if values == nil {
+		return "[]"
+	}
+	return string(raw)
+}
+
+// escaper keeps NUL out of the database: SQLite's JSON functions end a string
+// there. The order of bytes and the relation of prefixes stay the same.
+var escaper, unescaper = strings.NewReplacer("\x00", "\x01\x01", "\x01", "\x01\x02"), strings.NewReplacer("\x01\x01", "\x00", "\x01\x02", "\x01")
+
+func escape(s string) string { return escaper.Replace(s) }
+
+func unescape(s string) string { return unescaper.Replace(s) }
+
+// orNull returns a value for JSON, nil for the zero value.
+func orNull[T comparable](v T) any {
+	var zero T
+	if v == zero {
+		return nil
+	}
+	return v
+}
+
+func integer(n int64) string { return strconv.FormatInt(n, 10) }

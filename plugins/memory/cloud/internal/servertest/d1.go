@@ -1,0 +1,59 @@
+package servertest
+
+import (
+	"bufio"
+	"context"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"sync/atomic"
+	"testing"
+
+	"github.com/the-edge-agent/tea/sdk/x/peertest"
+)
+
+// D1 is a running server of Cloudflare D1.
+type D1 struct {
+	base string
+	next atomic.Int64
+	n    int64
+}
+
+// StartD1 starts a server with n databases. The test ends it.
+func StartD1(t testing.TB, n int) *D1 {
+	t.Helper()
+	dir := peertest.Dir(t, root, "d1")
+	cmd := exec.CommandContext(context.WithoutCancel(t.Context()), "node", filepath.Join(dir, "serve.mjs"), filepath.Join(dir, "node_modules"), strconv.Itoa(n))
+	cmd.Dir = t.TempDir()
+	input, err := cmd.StdinPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	output, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		_ = input.Close() // the server ends with it
+		_ = cmd.Wait()
+	})
+	line, err := bufio.NewReader(output).ReadString('\n')
+	if err != nil {
+		t.Fatalf("start the D1 server: %v", err)
+	}
+	return &D1{base: strings.TrimSuffix(strings.TrimSpace(line), "/") + "/cdn-cgi/explorer/api/d1/database/", n: int64(n)}
+}
+
+// Create returns the URL of a database that no other call returns.
+func (s *D1) Create(t testing.TB) string {
+	t.Helper()
+	n := s.next.Add(1)
+	if n > s.n {
+		t.Fatalf("the D1 server has only %d databases", s.n)
+	}
+	return s.base + "db" + strconv.FormatInt(n-1, 10)
+}

@@ -1,0 +1,77 @@
+package libsql
+
+import (
+	"net/http"
+	"testing"
+	"time"
+
+	"github.com/the-edge-agent/tea/plugins/memory/cloud/internal/remotesqlite/remotetest"
+	"github.com/the-edge-agent/tea/plugins/memory/cloud/internal/servertest"
+	"github.com/the-edge-agent/tea/plugins/memory/cloud/internal/syncsuite"
+	"github.com/the-edge-agent/tea/plugins/memory/store"
+)
+
+func opener(t testing.TB) remotetest.Open {
+	t.Helper()
+	d := newDatabases(t)
+	return func(t testing.TB, trips *servertest.Trips) *store.Stores {
+		t.Helper()
+		return d.openWith(t, time.Now, trips)
+	}
+}
+
+func TestEachCallHasFewRoundTrips(t *testing.T) {
+	t.Parallel()
+	remotetest.RoundTrips(t, opener(t))
+}
+
+func TestLostAnswersChangeNothing(t *testing.T) {
+	t.Parallel()
+	remotetest.LostAnswers(t, opener(t))
+}
+
+func TestDevicesSeeOneHistory(t *testing.T) {
+	t.Parallel()
+	remotetest.Histories(t, opener(t))
+}
+
+func BenchmarkCalls(b *testing.B) { remotetest.Benchmark(b, opener(b)) }
+
+func TestADatabaseOfTheFirstVersion(t *testing.T) {
+	t.Parallel()
+	d := newDatabases(t)
+	remotetest.Migration(t, func(t testing.TB, trips *servertest.Trips) *store.Stores {
+		t.Helper()
+		return d.openWith(t, time.Now, trips)
+	}, func(t *testing.T, statements ...string) {
+		t.Helper()
+		trips := &servertest.Trips{Around: d.server.Around(d.name(t))} //nolint:bodyclose // no response yet
+		c := newClient("http://"+d.server.Address, "", time.Minute, trips.Wrap(&http.Client{Transport: http.DefaultTransport}))
+		remotetest.Run(t, c, statements...)
+	})
+}
+
+func TestSync(t *testing.T) {
+	t.Parallel()
+	syncsuite.All(t, remote)
+}
+
+func remote(t *testing.T) syncsuite.Remote {
+	t.Helper()
+	return syncsuite.Remote{Settings: map[string]any{"engine": "libsql", "url": servertest.StartLibSQL(t, t.TempDir()).Default(t)}, Option: Option()}
+}
+
+func TestSyncChild(t *testing.T) { syncsuite.Child(t, Option()) }
+
+func TestSyncIsKilled(t *testing.T) {
+	t.Parallel()
+	syncsuite.Kill(t, remote(t))
+}
+
+func TestSyncThroughFaults(t *testing.T) {
+	t.Parallel()
+	server := servertest.StartLibSQL(t, t.TempDir())
+	direct := syncsuite.Remote{Settings: map[string]any{"engine": "libsql", "url": server.Default(t)}, Option: Option()}
+	proxy := servertest.StartToxiproxy(t).Proxy(t, server.Address)
+	syncsuite.Faults(t, direct, proxy, syncsuite.Remote{Settings: map[string]any{"engine": "libsql", "url": "http://" + proxy.Address}, Option: Option()})
+}

@@ -1,0 +1,146 @@
+package postgres
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"strconv"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
+	"github.com/jackc/pgx/v5/pgxpool"
+
+	tea "github.com/the-edge-agent/tea/sdk"
+	"github.com/the-edge-agent/tea/sdk/x/backoff"
+
+	"github.com/the-edge-agent/tea/plugins/memory/internal/fulltext"
+	"github.com/the-edge-agent/tea/plugins/memory/store"
+)
+
+// database is a schema of a database. It is safe for concurrent use.
+type database struct {
+	pool   *pgxpool.Pool
+	schema string
+	// rowSecurity is the option of this name.
+	rowSecurity bool
+	timeout     time.Duration
+	readOnly    string
+	now         func() time.Time
+	inline      int
+	terms       *fulltext.Terms
+	logger      *slog.Logger
+	writes      atomic.Int64
+	retries     backoff.Policy
+
+	migrating sync.Mutex // held while the schema is checked
+	extension found
+	ready     atomic.Bool
+	closed    atomic.Bool
+}
+
+func millis(t time.Duration) string { return strconv.FormatInt(t.Milliseconds(), 10) }
+
+func (d *database) micro() int64 { return d.now().UnixMicro() }
+
+func (d *database) close() error {
+	if !d.closed.Swap(true) {
+		d.pool.Close()
+	}
+	return nil
+}
+
+// closed is the state of one of the stores.
+type closed struct{ atomic.Bool }
+
+// check returns the error of a call after Close.
+func (c *closed) check() error {
+	if c.Load() {
+		return tea.Errorf(tea.ConnectionError, "the memory is closed")
+	}
+	return nil
+}
+
+// conn is a connection or a transaction.
+type conn interface {
+	Query(ctx context.Context, sql string, args ...any) (pgx.Rows, error)
+	QueryRow(ctx context.Context, sql string, args ...any) pgx.Row
+	Exec(ctx context.Context, sql string, args ...any) (pgconn.CommandTag, error)
+	SendBatch(ctx context.Context, b *pgx.Batch) pgx.BatchResults
+}
+
+// kind says whether a call changes something.
+type kind bool
+
+const (
+	reading kind = true
+	writing kind = false
+)
+
+// retries are the waits between attempts. A failover of the server takes seconds.
+var retries = backoff.Policy{Base: 50 * time.Millisecond, Max: 2 * time.Second, Multiplier: 2, Jitter: 0.5}
+
+// maxConflicts bounds the attempts after conflicts with other transactions.
+const maxConflicts = 20
+
+// do runs fn with a connection. It is repeated if the server has rolled it back
+// because of other transactions, while the server cannot be reached, and after a
+// lost connection: fn must have the same effect if it runs again, see write. That
+// ends with the time-out of settings.
+func (d *database) do(ctx context.Context, k kind, fn func(ctx context.Context, c conn) error) error {
+	if k == writing && d.readOnly != "" {
+		return tea.Errorf(tea.PermissionDenied, "the memory in PostgreSQL is %w: %s", store.ErrReadOnly, d.readOnly)
+	}
+	deadline := time.Now().Add(d.timeout)
+	for attempt := 1; ; attempt++ {
+		err := d.once(ctx, fn)
+		if err == nil || ctx.Err() != nil {
+			return d.typed(ctx, err)
+		}
+		wait := d.retries.Wait(attempt)
+		if again := repeatable(err, attempt); !again || time.Now().Add(wait).After(deadline) {
+			return d.typed(ctx, err)
+		}
+		if state := (*pgconn.PgError)(nil); errors.As(err, &state) && state.Code == readOnlyTransaction {
+			d.pool.Reset() // after a failover the server has become a standby
+		}
+		d.logger.Debug("a statement is repeated", "attempt", attempt, "error", err.Error())
+		if backoff.Sleep(ctx, wait) != nil {
+			return d.typed(ctx, err)
+		}
+	}
+}
+
+// answerGrace is how long the answer of a statement is awaited after its time-out
+// at the server.
+const answerGrace = 2 * time.Second
+
+// once runs fn once. It ends also if the server no longer answers.
+func (d *database) once(ctx context.Context, fn func(ctx context.Context, c conn) error) error {
+	if d.closed.Load() {
+		return tea.Errorf(tea.ConnectionError, "the memory is closed")
+	}
+	ctx, cancel := context.WithTimeoutCause(ctx, d.timeout+answerGrace, errSilent)
+	defer cancel()
+	c, err := d.pool.Acquire(ctx)
+	if err != nil {
+		return noConnectionError{err}
+	}
+	defer c.Release()
+	if !d.ready.Load() {
+		if err := d.migrate(ctx, c.Conn()); err != nil {
+			return noConnectionError{err}
+		}
+	}
+	return fn(ctx, c)
+}
+
+// errSilent is the cause of the end of a call without an answer.
+var errSilent = errors.New("the server does not answer")
+
+// noConnectionError is a failure to connect.
+type noConnectionError struct{ error }
+
+func (e noConnectionError) Unwrap() error { return e.error }

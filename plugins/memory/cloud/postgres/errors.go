@@ -1,0 +1,130 @@
+package postgres
+
+import (
+	"context"
+	"crypto/x509"
+	"errors"
+	"io"
+	"net"
+	"strings"
+
+	"github.com/jackc/pgx/v5/pgconn"
+
+	tea "github.com/the-edge-agent/tea/sdk"
+
+	"github.com/the-edge-agent/tea/plugins/memory/store"
+)
+
+// SQLSTATE codes.
+const (
+	serializationFailure = "40001"
+	deadlockDetected     = "40P01"
+	tooManyConnections   = "53300"
+	diskFull             = "53100"
+	cannotConnectNow     = "57P03"
+	databaseDropped      = "57P04"
+	readOnlyTransaction  = "25006"
+	queryCanceled        = "57014"
+	protocolViolation    = "08P01"
+	insufficientRight    = "42501"
+	noDatabase           = "3D000"
+)
+
+// repeatable reports whether a call can be tried again.
+func repeatable(err error, attempt int) bool {
+	var typed *tea.Error
+	var refused *pgconn.PgError
+	switch {
+	case errors.As(err, &typed):
+		return false
+	case !errors.As(err, &refused):
+		return (lost(err) || errors.As(err, new(noConnectionError))) && !untrusted(err)
+	}
+	switch refused.Code {
+	case serializationFailure, deadlockDetected:
+		return attempt < maxConflicts
+	case tooManyConnections, cannotConnectNow, readOnlyTransaction:
+		return true
+	}
+	return stopping(refused.Code)
+}
+
+// stopping reports whether an error is that of a server that stops.
+func stopping(code string) bool {
+	return code != databaseDropped && code != protocolViolation && (strings.HasPrefix(code, "57P") || strings.HasPrefix(code, "08"))
+}
+
+// lost reports whether an error is that of a connection.
+func lost(err error) bool {
+	return errors.As(err, new(net.Error)) || errors.As(err, new(*pgconn.ConnectError)) || errors.Is(err, pgconn.ErrConnClosed) || pgconn.Timeout(err) ||
+		errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, net.ErrClosed)
+}
+
+// untrusted reports whether the server's certificate is refused.
+func untrusted(err error) bool {
+	return errors.As(err, new(x509.CertificateInvalidError)) || errors.As(err, new(x509.UnknownAuthorityError)) || errors.As(err, new(x509.HostnameError))
+}
+
+// typed converts an error of the driver to a *tea.Error. Errors of the context
+// and errors that have a type are returned unchanged.
+func (d *database) typed(ctx context.Context, err error) error {
+	if err == nil {
+		return nil
+	}
+	if ctx.Err() != nil && !errors.As(err, new(*tea.Error)) {
+		return ctx.Err()
+	}
+	var typed *tea.Error
+	var refused *pgconn.PgError
+	switch {
+	case errors.As(err, &typed), errors.Is(err, store.ErrNotFound), errors.Is(err, store.ErrConflict):
+		return err
+	case errors.As(err, &refused):
+		return fromServer(refused)
+	case untrusted(err):
+		return tea.Errorf(tea.PermissionDenied, "PostgreSQL: the server's certificate is refused; check the host in settings.%s, its sslrootcert and this device's clock: %w", urlSetting, err)
+	case errors.Is(err, context.DeadlineExceeded):
+		return retryable(tea.Errorf(tea.Timeout, "PostgreSQL: %w after %s", errSilent, d.timeout+answerGrace))
+	case lost(err), errors.As(err, new(noConnectionError)):
+		return retryable(tea.Errorf(tea.ConnectionError, "PostgreSQL cannot be reached: %w", err))
+	}
+	return tea.Errorf(tea.QueryError, "PostgreSQL: %w", err)
+}
+
+// fromServer converts an error of the server.
+func fromServer(e *pgconn.PgError) error {
+	problem := func(t tea.ErrorType, remedy string) *tea.Error {
+		if remedy != "" {
+			remedy = "; " + remedy
+		}
+		return tea.Errorf(t, "PostgreSQL: %s (SQLSTATE %s)%s", e.Message, e.Code, remedy)
+	}
+	switch class := e.Code[:2]; {
+	case e.Code == queryCanceled:
+		return retryable(problem(tea.Timeout, "settings.memory.timeout bounds a statement"))
+	case e.Code == readOnlyTransaction:
+		return problem(tea.PermissionDenied, "the server is a standby or read-only: name all hosts in settings."+urlSetting+" and add target_session_attrs=read-write")
+	case e.Code == insufficientRight:
+		return problem(tea.PermissionDenied, "grant the user the rights that the memory's page lists")
+	case class == "28":
+		return problem(tea.PermissionDenied, "check the user in settings."+urlSetting+" and settings.memory.token; the password can have expired")
+	case e.Code == noDatabase, e.Code == databaseDropped:
+		return problem(tea.NotFound, "create the database or correct settings."+urlSetting)
+	case e.Code == diskFull:
+		return problem(tea.ResourceExhausted, "free space on the server or delete entries")
+	case e.Code == tooManyConnections:
+		return retryable(problem(tea.ResourceExhausted, "lower settings.memory.connections or raise the server's max_connections"))
+	case class == "53", class == "54":
+		return problem(tea.ResourceExhausted, "")
+	case stopping(e.Code):
+		return retryable(problem(tea.ConnectionError, ""))
+	case class == "40":
+		return retryable(problem(tea.QueryError, ""))
+	}
+	return problem(tea.QueryError, "")
+}
+
+func retryable(e *tea.Error) error {
+	e.Retryable = true
+	return e
+}

@@ -1,0 +1,175 @@
+package postgres
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/jackc/pgx/v5"
+
+	"github.com/the-edge-agent/tea/plugins/memory/store"
+)
+
+// TestADatabaseOfTheFirstVersion opens a database with the schema of an older
+// version while a device with that version goes on writing.
+func TestADatabaseOfTheFirstVersion(t *testing.T) {
+	t.Parallel()
+	schema := server.Schema(t)
+	conn, err := pgx.Connect(t.Context(), server.URL(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close(t.Context())
+	exec := func(sql string) {
+		t.Helper()
+		if _, err := conn.Exec(t.Context(), sql, pgx.QueryExecModeSimpleProtocol); err != nil {
+			t.Fatal(err)
+		}
+	}
+	id := pgx.Identifier{schema}.Sanitize()
+	exec("CREATE SCHEMA " + id + "; SET search_path TO " + id)
+	exec(version1)
+	exec("CREATE TABLE tea_schema (version integer NOT NULL); INSERT INTO tea_schema VALUES (1)")
+	entry := func(key string) {
+		t.Helper()
+		h := fmt.Sprintf(`'\x%x'::bytea`, hashOf("", key))
+		exec(strings.NewReplacer("HASH", h, "KEY", key).Replace(`INSERT INTO ltm AS l (hash, namespace, key, value, content_hash, created_at, updated_at, fresh, words)
+			VALUES (HASH, '', 'KEY', '1', '6b86b273ff34fce19d6b804eff5a3f5747ada4eaa22f1d49c01e52ddb7875b4b', 1, 1, true, '')
+			ON CONFLICT (hash) DO UPDATE SET value = excluded.value, content_hash = excluded.content_hash, updated_at = 1`))
+	}
+	entry("kept")
+	entry("gone")
+	exec("INSERT INTO documents VALUES ('note', 'kept', '{}', '{}', 1, 1), ('note', 'gone', '{}', '{}', 1, 2)")
+	exec("INSERT INTO vector_collections VALUES ('c', 1, 1)")
+	vector := func(name string, seq int) {
+		t.Helper()
+		exec(fmt.Sprintf(`INSERT INTO vectors (hash, collection, name, seq, text, embedding) VALUES ('\x%x', 'c', '%s', %d, '', '\x0000803f')`, itemHash("c", name), name, seq))
+	}
+	vector("kept", 1)
+	vector("gone", 2)
+	exec("UPDATE tea_seq SET n = 2")
+
+	s, err := openStores(t, time.Now)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() {
+		if err := errors.Join(s.LongTerm.Close(), s.Vectors.Close(), s.Close()); err != nil {
+			t.Error(err)
+		}
+	}()
+	keys := func(feed store.Feed, after int64) (keys []string, last int64) {
+		t.Helper()
+		page, err := s.Replica.Changes(t.Context(), store.ChangeQuery{Feed: feed, After: after, Limit: 100})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, r := range page.Records {
+			key := r.Key
+			if r.Deleted {
+				key = "-" + key
+			}
+			keys = append(keys, key)
+		}
+		return keys, page.Last
+	}
+	last := map[store.Feed]int64{}
+	for _, feed := range store.Feeds() {
+		got, n := keys(feed, 0)
+		if diff := cmp.Diff([]string{"kept", "gone"}, got); diff != "" {
+			t.Errorf("%s of the old database (-want +got):\n%s", feed, diff)
+		}
+		last[feed] = n
+	}
+	exec("DELETE FROM ltm WHERE key = 'gone'")
+	entry("kept")
+	entry("new")
+	exec("DELETE FROM documents WHERE id = 'gone'")
+	exec("UPDATE tea_seq SET n = n + 1; INSERT INTO documents SELECT 'note', 'new', '{}', '{}', 1, n FROM tea_seq WHERE name = 'documents'")
+	exec("DELETE FROM vectors WHERE name = 'gone'")
+	vector("new", 1000)
+	for feed, want := range map[store.Feed][]string{store.EntryFeed: {"-gone", "kept", "new"}, store.DocumentFeed: {"-gone", "new"}, store.VectorFeed: {"-gone", "new"}} {
+		got, _ := keys(feed, last[feed])
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("%s that the old device changed (-want +got):\n%s", feed, diff)
+		}
+	}
+}
+
+// TestChangesWhileOthersWrite follows the feed while devices store and delete
+// entries at the same time: the reader, which never looks back, has their last
+// state in the end.
+func TestChangesWhileOthersWrite(t *testing.T) {
+	t.Parallel()
+	s, err := openStores(t, time.Now)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() {
+		if err := errors.Join(s.LongTerm.Close(), s.Vectors.Close(), s.Close()); err != nil {
+			t.Error(err)
+		}
+	}()
+	const writers, rounds, common = 4, 30, 10
+	var group sync.WaitGroup
+	done := make(chan struct{})
+	for w := range writers {
+		group.Go(func() {
+			for i := range rounds {
+				var entries []store.Entry
+				for k := range common { // all write the same keys
+					entries = append(entries, store.Entry{Key: fmt.Sprint(k), Value: fmt.Appendf(nil, "%d", 1000*w+i)})
+				}
+				if _, err := s.LongTerm.Store(t.Context(), entries...); err != nil {
+					t.Error(err)
+				}
+				if _, err := s.LongTerm.Delete(t.Context(), "", fmt.Sprint(i%common)); err != nil {
+					t.Error(err)
+				}
+			}
+		})
+	}
+	go func() { group.Wait(); close(done) }()
+	got := map[string]string{}
+	query := store.ChangeQuery{Feed: store.EntryFeed, Limit: 7}
+	for last := false; ; {
+		page, err := s.Replica.Changes(t.Context(), query)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, r := range page.Records {
+			if r.Seq <= query.After {
+				t.Errorf("%q has number %d after %d", r.Key, r.Seq, query.After)
+			}
+			if got[r.Key] = string(r.Body); r.Deleted {
+				delete(got, r.Key)
+			}
+		}
+		if query.After = page.Last; page.More {
+			continue
+		}
+		if last {
+			break
+		}
+		select {
+		case <-done:
+			last = true
+		default:
+		}
+	}
+	want := map[string]string{}
+	page, err := s.LongTerm.List(t.Context(), store.List{Limit: 100})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, e := range page.Entries {
+		want[e.Key] = fmt.Sprintf(`{"value":%s}`, e.Value)
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("the feed's last state (-stored +feed):\n%s", diff)
+	}
+}
